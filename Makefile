@@ -1,0 +1,73 @@
+# blockdesk. Go 1.26 and make are all it takes to run and to test it.
+
+GO       ?= go
+ARGS     ?=
+FUZZTIME ?= 10s
+COUNT    ?= 1
+BENCH    ?= .
+TIMEOUT  ?= 10m
+TOOLS    := bin/.tools
+COMMIT   := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+
+# The rooms where goroutines meet; the pure ones have nothing to race.
+RACE_ROOMS := $(addprefix ./,$(addsuffix /...,$(wildcard engine persist feed fixgw httpgw cmd)))
+
+# Thousands of reopened stores, one goroutine each: minutes under the detector,
+# which has nothing to find in them. make test runs them.
+RACE_SKIP := '^(TestCrash|TestPlantedBugs|TestDamage)$$'
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test race crash check fmt fuzz bench tools clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+run: build ## build, then serve the demo from ./data until Ctrl-C (more flags: ARGS=…)
+	bin/blockdesk serve --demo --data ./data $(ARGS)
+
+build: ## build bin/blockdesk
+	$(GO) build -ldflags '-X blockdesk/bench.commit=$(COMMIT)' -o bin/blockdesk ./cmd/blockdesk
+
+test: ## vet and run every test: the inner rooms first, since they are fast
+	$(GO) vet ./...
+	$(GO) test -timeout $(TIMEOUT) ./market/... ./engine/... ./internal/...
+	$(GO) test -timeout $(TIMEOUT) ./...
+
+race: ## run the concurrent rooms' tests under the race detector (needs a C compiler)
+	$(GO) test -race -timeout $(TIMEOUT) -skip $(RACE_SKIP) $(RACE_ROOMS)
+
+crash: ## crash the journal at 20,000 writes and syncs (make test tries 2,000)
+	BLOCKDESK_CRASH_POINTS=20000 $(GO) test -count 1 -timeout $(TIMEOUT) -run '^TestCrash$$' -v ./persist
+
+check: $(TOOLS) ## formatting, golangci-lint (.golangci.yml) and unreachable code
+	bin/golangci-lint run ./...
+	@dead=$$(bin/deadcode -test ./...); \
+	if [ -n "$$dead" ]; then printf 'unreachable:\n%s\n' "$$dead"; exit 1; fi
+
+fmt: $(TOOLS) ## format the Go files
+	bin/gofumpt -w $(SOURCES)
+
+fuzz: ## run each fuzz target for FUZZTIME (10s)
+	@set -e; for dir in $(FUZZ_DIRS); do \
+	  for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$dir/*_test.go | cut -c6-); do \
+	    echo "$$dir $$target"; \
+	    $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) ./$$dir; \
+	  done; \
+	done
+
+bench: ## run the Go benchmarks matching BENCH, COUNT times; compare two runs with bin/benchstat
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) -timeout 60m ./...
+
+tools: $(TOOLS) ## build the pinned developer tools into bin/ (about two minutes, once)
+
+$(TOOLS): internal/devtools/go.mod internal/devtools/go.sum
+	@mkdir -p bin
+	$(GO) -C internal/devtools build -o ../../bin/ tool
+	@touch $@
+
+clean: ## remove bin/ (./data is the demo's journal: remove it yourself)
+	rm -rf bin
+
+# Evaluated only by the targets that name them.
+SOURCES   = $(wildcard market engine persist feed fixgw httpgw mirror settle sdk bench cmd internal)
+FUZZ_DIRS = $(sort $(patsubst %/,%,$(dir $(shell grep -rlE --include='*_test.go' --exclude-dir=node_modules '^func Fuzz' $(SOURCES)))))

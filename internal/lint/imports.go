@@ -1,0 +1,74 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+func (c *checker) checkImports(s *source) {
+	for _, spec := range s.file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue // the parser has refused it
+		}
+		rule, text := s.judge(imported)
+		if rule != "" && !c.excused(rule, s.name) {
+			c.report(s.name, s.line(spec.Pos()), rule, text)
+		}
+	}
+}
+
+// judge returns the rule that an import breaks and why, or "".
+func (s *source) judge(imported string) (rule, text string) {
+	first, _, _ := strings.Cut(imported, "/")
+	switch {
+	case first == Module:
+		return s.judgeOurs(strings.TrimPrefix(strings.TrimPrefix(imported, Module), "/"))
+	case coveredBy(imported, testLibraries):
+		if !s.test {
+			return "testing", imported + " belongs in tests"
+		}
+		return "", ""
+	case !strings.Contains(first, "."):
+		if s.room.pure && !s.test && coveredBy(imported, impurePackages) {
+			return "pure", fmt.Sprintf("%s may not import %s: state is a pure machine", s.room.path, imported)
+		}
+		return "", ""
+	default:
+		return s.judgeLibrary(imported)
+	}
+}
+
+func (s *source) judgeOurs(dir string) (rule, text string) {
+	target := roomOf(dir)
+	switch {
+	case target == nil:
+		return "room", dir + " is no room"
+	case target.path == s.room.path || slices.Contains(s.room.may, target.path):
+		return "", ""
+	case s.test && s.room.inner && target.inner:
+		return "", ""
+	case s.test && !s.room.inner && target.path != "cmd":
+		return "", ""
+	}
+	return "import", fmt.Sprintf("%s may not import %s: declare the small interface you need, cmd joins the rooms", s.room.path, target.path)
+}
+
+func (s *source) judgeLibrary(imported string) (rule, text string) {
+	for _, lib := range libraries {
+		if !within(imported, lib.path) {
+			continue
+		}
+		if s.test && !s.room.inner || coveredBy(s.room.path, lib.owners) {
+			return "", ""
+		}
+		return "library", fmt.Sprintf("%s belongs to %s, not to %s", imported, strings.Join(lib.owners, ", "), s.room.path)
+	}
+	return "library", imported + " has no owner: give it one in internal/lint/rooms.go and a line in DEPENDENCIES.md"
+}
+
+func coveredBy(path string, roots []string) bool {
+	return slices.ContainsFunc(roots, func(root string) bool { return within(path, root) })
+}

@@ -1,0 +1,107 @@
+package lint
+
+import "strings"
+
+// room is one row of the house's table. A directory belongs to the row with the
+// longest matching path; a row covers its subdirectories.
+type room struct {
+	path string
+	// may lists the rows whose packages this room imports, beside its own. A
+	// row named here does not cover rows below it: they are named themselves.
+	may []string
+	// inner rooms are the state machine: their tests reach only each other.
+	inner bool
+	// pure rooms see none of the standard library's impurePackages.
+	pure bool
+}
+
+var (
+	vocabulary = []string{"market", "engine/event", "engine/book", "engine/rfq"}
+	outer      = append([]string{"engine"}, vocabulary...)
+	everything = append([]string{
+		"engine/book/ladder", "engine/book/naive", "persist", "feed", "fixgw", "fixgw/fixclient",
+		"httpgw", "mirror", "settle", "sdk", "internal", "internal/solana",
+	}, outer...)
+)
+
+// rooms is the table. What is not here may not exist.
+var rooms = []room{
+	{path: "market", inner: true, pure: true},
+	{path: "engine/event", may: []string{"market"}, inner: true, pure: true},
+	{path: "engine/book", may: []string{"market", "engine/event"}, inner: true, pure: true},
+	{path: "engine/book/ladder", may: []string{"market", "engine/event", "engine/book"}, inner: true, pure: true},
+	{path: "engine/book/naive", may: []string{"market", "engine/event", "engine/book"}, inner: true, pure: true},
+	{path: "engine/rfq", may: []string{"market", "engine/event"}, inner: true, pure: true},
+	{path: "engine", may: append([]string{"engine/book/ladder", "engine/book/naive"}, vocabulary...), inner: true},
+
+	{path: "persist", may: outer},
+	{path: "feed", may: outer},
+	{path: "fixgw", may: outer},
+	{path: "fixgw/fixclient", may: []string{"market"}},
+	{path: "httpgw", may: append([]string{"feed"}, outer...)},
+	{path: "mirror", may: append([]string{"internal", "internal/solana"}, outer...)},
+	{path: "settle", may: append([]string{"internal", "internal/solana"}, outer...)},
+	{path: "sdk"},
+
+	{path: "bench", may: everything},
+	{path: "cmd", may: append([]string{"bench"}, everything...)},
+	{path: "internal", may: []string{"market"}},
+	{path: "internal/solana", may: []string{"market"}},
+}
+
+func roomOf(dir string) *room {
+	var best *room
+	for i := range rooms {
+		if within(dir, rooms[i].path) && (best == nil || len(rooms[i].path) > len(best.path)) {
+			best = &rooms[i]
+		}
+	}
+	return best
+}
+
+// within reports whether the slash-separated path lies at or below root.
+func within(path, root string) bool {
+	return path == root || strings.HasPrefix(path, root+"/")
+}
+
+// impurePackages are what a pure room may not import: clocks, locks, the world
+// outside, and chance. Each covers the packages below it.
+var impurePackages = []string{
+	"time", "sync", "context", "net", "os", "log", "syscall",
+	"math/rand", "crypto/rand",
+}
+
+// library is an outside module and the rooms whose code may import it. Tests of
+// outer rooms may import every library.
+type library struct {
+	path   string
+	owners []string
+}
+
+var libraries = []library{
+	{"github.com/quickfixgo", []string{"fixgw", "bench", "cmd"}}, // cmd: the demo's clients
+	{"github.com/cockroachdb/pebble", []string{"persist", "bench"}},
+	{"github.com/cespare/xxhash", []string{"persist"}},
+	{"github.com/cockroachdb/errors", []string{"persist"}},                      // Pebble's own error kinds
+	{"github.com/valyala/fasthttp", []string{"httpgw", "feed", "bench", "cmd"}}, // cmd: the players of a flow
+	{"github.com/fasthttp/websocket", []string{"httpgw", "feed", "bench", "cmd"}},
+	{"github.com/prometheus", []string{"httpgw", "cmd"}},
+	{"github.com/HdrHistogram/hdrhistogram-go", []string{"bench"}},
+	{"github.com/klauspost/compress", []string{"httpgw", "bench"}},
+	{"github.com/spf13/cobra", []string{"cmd"}},
+	{"github.com/goccy/go-yaml", []string{"cmd", "fixgw"}}, // fixgw: the participants, given as bytes
+	{"golang.org/x/crypto", []string{"fixgw", "httpgw", "settle", "cmd"}},
+	{"golang.org/x/sys", []string{"persist", "bench"}},
+	{"golang.org/x/sync", []string{"persist", "feed", "fixgw", "httpgw", "mirror", "settle", "cmd", "bench"}},
+	{"github.com/hashicorp", []string{"persist"}},
+	{"github.com/nats-io", []string{"persist"}},
+	{"github.com/gagliardetto/solana-go", []string{"internal/solana", "mirror", "settle"}},
+}
+
+// testLibraries may be imported by tests of every room and by nothing else.
+var testLibraries = []string{
+	"testing",
+	"pgregory.net/rapid",
+	"github.com/cockroachdb/datadriven",
+	"go.uber.org/goleak",
+}
