@@ -1,0 +1,216 @@
+package book_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"blockdesk/engine/book"
+	"blockdesk/market"
+)
+
+// shape is what a random flow draws its numbers from.
+type shape struct {
+	name     string
+	low, top market.Price // of limits and triggers
+	qty      market.Qty
+	ids      market.OrderID // ids repeat after so many
+	max      int            // Options.MaxOrders
+}
+
+var shapes = []shape{
+	{"tight", 95, 105, 12, 40, 24},
+	{"wide", 1, 60_000, 50, 200, 4096},
+	{"huge", 1, market.MaxPrice, market.MaxQty, 100, 4096},
+	{"crowded", 100, 101, 5, 1 << 20, 4096},
+	{"edge", 1<<14 - 3, 1<<14 + 3, 30, 60, 4096},
+}
+
+// source gives the numbers of a flow: rapid's or a fuzzer's.
+type source interface {
+	// draw returns a number from 0 to n-1.
+	draw(n int64) int64
+}
+
+type rapidSource struct{ t *rapid.T }
+
+func (s rapidSource) draw(n int64) int64 { return rapid.Int64Range(0, n-1).Draw(s.t, "n") }
+
+// flow makes up well-formed commands of one shape.
+type flow struct {
+	shape
+	src source
+	now int64
+}
+
+func (f *flow) next() op {
+	f.now += f.src.draw(3)
+	o := op{at: f.now}
+	switch roll := f.src.draw(100); {
+	case roll < 55:
+		o.kind, o.order = opSubmit, f.order()
+	case roll < 75:
+		o.kind, o.order = opAmend, f.amend()
+	case roll < 93:
+		o.kind, o.who = opCancel, f.who()
+		o.order.ID = f.id()
+	case roll < 95:
+		o.kind, o.who, o.side = opMassCancel, f.who(), market.Side(f.src.draw(3))
+	default:
+		o.kind = opExpire
+	}
+	return o
+}
+
+func (f *flow) id() market.OrderID        { return 1 + market.OrderID(f.src.draw(int64(f.ids))) }
+func (f *flow) who() market.ParticipantID { return market.ParticipantID(f.src.draw(5)) }
+func (f *flow) price() market.Price       { return f.low + market.Price(f.src.draw(int64(f.top-f.low)+1)) }
+func (f *flow) chance(oneIn int64) bool   { return f.src.draw(oneIn) == 0 }
+func (f *flow) quantity() market.Qty      { return 1 + market.Qty(f.src.draw(int64(f.qty))) }
+
+// order is a new order that satisfies what package book asks of one.
+func (f *flow) order() book.Order {
+	o := book.Order{
+		ID: f.id(), Participant: f.who(), Side: market.Side(1 + f.src.draw(2)), Qty: f.quantity(),
+		STP: book.STP(1 + f.src.draw(4)), TIF: book.GTC, Type: book.Limit,
+	}
+	if f.chance(3) {
+		o.Type = book.Type(1 + f.src.draw(4))
+	}
+	if f.chance(2) {
+		o.TIF = book.TIF(1 + f.src.draw(5))
+	}
+	if o.Type == book.Limit || o.Type == book.StopLimit {
+		o.Price = f.price()
+		if o.TIF != book.IOC && o.TIF != book.FOK && f.chance(5) {
+			o.Flags = book.FlagPostOnly
+		}
+		if f.chance(4) {
+			o.Display = f.quantity()
+		}
+	}
+	if o.Type == book.Stop || o.Type == book.StopLimit {
+		o.Stop = f.price()
+	}
+	if o.TIF == book.GTD || o.TIF == book.Day {
+		o.ExpireAt = f.now + 1 + f.src.draw(20)
+	}
+	return o
+}
+
+func (f *flow) amend() book.Order {
+	o := book.Order{ID: f.id(), Participant: f.who(), Side: market.Buy}
+	if f.chance(2) {
+		o.Price = f.price()
+	}
+	if !f.chance(3) {
+		o.Qty = f.quantity()
+	}
+	if f.chance(2) {
+		o.Stop = f.price()
+	}
+	if f.chance(2) {
+		o.Flags = book.FlagOpenQty
+	}
+	return o
+}
+
+// TestBooksAgree runs random flows through both books: the same events, the
+// same state, every law kept.
+func TestBooksAgree(t *testing.T) {
+	for _, s := range shapes {
+		t.Run(s.name, func(t *testing.T) {
+			rapid.Check(t, func(rt *rapid.T) {
+				f := flow{shape: s, src: rapidSource{rt}}
+				w := newTwin(rt, book.Options{MaxOrders: s.max, Instrument: 7})
+				n := rapid.IntRange(1, 150).Draw(rt, "commands")
+				for range n {
+					w.step(f.next(), true)
+				}
+			})
+		})
+	}
+}
+
+// byteSource takes a flow's numbers from bytes, one, two or eight at a time.
+type byteSource struct{ data []byte }
+
+func (s *byteSource) draw(n int64) int64 {
+	width := 1
+	if n > 1<<8 {
+		width = 2
+	}
+	if n > 1<<16 {
+		width = 8
+	}
+	var x uint64
+	for range width {
+		x <<= 8
+		if len(s.data) > 0 {
+			x |= uint64(s.data[0])
+			s.data = s.data[1:]
+		}
+	}
+	return int64(x % uint64(n))
+}
+
+// FuzzBooksAgree is TestBooksAgree on flows that a fuzzer makes up: the first
+// byte picks the shape, the rest are the numbers that the flow draws.
+func FuzzBooksAgree(f *testing.F) {
+	for i := range shapes {
+		seed := []byte{byte(i)}
+		for j := range 400 {
+			seed = append(seed, byte(j*j*(i+3)>>3))
+		}
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		const longest = 1 << 12
+		if len(data) == 0 || len(data) > longest {
+			return
+		}
+		s := shapes[int(data[0])%len(shapes)]
+		src := &byteSource{data[1:]}
+		fl := flow{shape: s, src: src}
+		w := newTwin(t, book.Options{MaxOrders: s.max})
+		for len(src.data) > 0 {
+			w.step(fl.next(), true)
+		}
+	})
+}
+
+// TestBooksAgreeWandering drives both books with prices that wander far and
+// jump, so that the ladder's window slides and levels move in and out of it.
+func TestBooksAgreeWandering(t *testing.T) {
+	const (
+		commands = 6000
+		whole    = 50 // commands between checks of the whole book
+	)
+	for seed := range uint64(4) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		f := flow{shape: shape{name: "wandering", qty: 40, ids: 1500, max: 4096}, src: randSource{rng}}
+		w := newTwin(t, book.Options{MaxOrders: f.max})
+		middle := market.Price(1 << 30)
+		spread := market.Price(200)
+		for i := range commands {
+			switch rng.IntN(300) {
+			case 0:
+				middle = 1<<30 + market.Price(rng.Int64N(1<<20))
+			case 1:
+				middle = 1<<20 + market.Price(rng.Int64N(1<<40))
+			case 2:
+				spread = 1 << rng.IntN(20)
+			}
+			middle += market.Price(rng.IntN(601) - 300)
+			middle = max(middle, spread+1)
+			f.low, f.top = middle-spread, middle+spread
+			w.step(f.next(), i%whole == 0)
+		}
+		w.compareWhole()
+	}
+}
+
+type randSource struct{ rng *rand.Rand }
+
+func (s randSource) draw(n int64) int64 { return s.rng.Int64N(n) }

@@ -1,0 +1,288 @@
+package book_test
+
+import (
+	"fmt"
+	"strings"
+
+	"blockdesk/engine/book"
+	"blockdesk/engine/book/ladder"
+	"blockdesk/engine/book/naive"
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// orderBook is the method set of package book.
+type orderBook interface {
+	Submit(o *book.Order, at int64, seq uint64, out *event.Sink)
+	Amend(o *book.Order, at int64, seq uint64, out *event.Sink)
+	Cancel(id market.OrderID, who market.ParticipantID, at int64, seq uint64, out *event.Sink)
+	MassCancel(who market.ParticipantID, side market.Side, why event.Reason, at int64, seq uint64, out *event.Sink) int
+	Expire(at int64, seq uint64, out *event.Sink)
+	NextExpiry() int64
+	Open(who market.ParticipantID) int
+	Orders() int
+	Get(id market.OrderID) (book.Resting, bool)
+	Best(side market.Side) (market.Price, market.Qty)
+	LastTrade() market.Price
+	Depth(side market.Side, dst []market.Level) []market.Level
+	Export(func(book.Resting))
+	Import(book.Resting) error
+	SetLastTrade(market.Price)
+}
+
+var (
+	_ orderBook = (*naive.Book)(nil)
+	_ orderBook = (*ladder.Book)(nil)
+)
+
+// implementations are what every test of this package runs over.
+var implementations = []struct {
+	name string
+	make func(book.Options) orderBook
+}{
+	{"naive", func(o book.Options) orderBook { return naive.New(o) }},
+	{"ladder", func(o book.Options) orderBook { return ladder.New(o) }},
+}
+
+func export(b orderBook) []book.Resting {
+	var all []book.Resting
+	b.Export(func(r book.Resting) { all = append(all, r) })
+	return all
+}
+
+// describe writes an event on one line, its fields named as package event's
+// table names them for its kind.
+func describe(e *event.Event) string {
+	var s strings.Builder
+	put := func(format string, a ...any) { fmt.Fprintf(&s, format, a...) }
+	side := ""
+	if e.Side != 0 {
+		side = e.Side.String() + " "
+	}
+	why := event.Reason(e.Code)
+	switch e.Kind {
+	case event.Accepted:
+		put("accepted %d %s%d@%d shown=%d", e.OrderID, side, e.Qty, e.Price, e.Aux)
+	case event.Rejected:
+		put("rejected %d %s%d@%d %v limit=%d", e.OrderID, side, e.Qty, e.Price, why, e.Aux)
+	case event.Traded:
+		put("traded %d %s%d@%d maker=%d trade=%d p%d×p%d", e.OrderID, side, e.Qty, e.Price, e.Other, e.Aux, e.Participant, e.Code)
+	case event.Rested:
+		put("rested %d %s%d@%d shown=%d", e.OrderID, side, e.Qty, e.Price, e.Aux)
+	case event.Cancelled:
+		put("cancelled %d %s%d@%d was-shown=%d %v", e.OrderID, side, e.Qty, e.Price, e.Aux, why)
+	case event.Reduced:
+		put("reduced %d %s%d@%d shown-less=%d %v", e.OrderID, side, e.Qty, e.Price, e.Aux, why)
+	case event.Unrested:
+		put("unrested %d %s%d@%d was-shown=%d", e.OrderID, side, e.Qty, e.Price, e.Aux)
+	case event.Amended:
+		put("amended %d %s%d@%d shown=%d", e.OrderID, side, e.Qty, e.Price, e.Aux)
+	case event.AmendRejected:
+		put("amend-rejected %d %s%d@%d %v limit=%d", e.OrderID, side, e.Qty, e.Price, why, e.Aux)
+	case event.CancelRejected:
+		put("cancel-rejected %d %v", e.OrderID, why)
+	case event.Replenished:
+		put("replenished %d %s%d@%d shown=%d", e.OrderID, side, e.Qty, e.Price, e.Aux)
+	case event.Triggered:
+		put("triggered %d %s%d@%d by=%d", e.OrderID, side, e.Qty, e.Price, e.Aux)
+	default:
+		put("kind %d of %d", e.Kind, e.OrderID)
+	}
+	return s.String()
+}
+
+// op is one command of a random flow.
+type op struct {
+	kind  opKind
+	order book.Order
+	who   market.ParticipantID
+	side  market.Side
+	at    int64
+}
+
+type opKind uint8
+
+const (
+	opSubmit opKind = iota
+	opAmend
+	opCancel
+	opMassCancel
+	opExpire
+)
+
+func (o op) String() string {
+	switch o.kind {
+	case opSubmit:
+		return fmt.Sprintf("submit %+v", o.order)
+	case opAmend:
+		return fmt.Sprintf("amend %+v", o.order)
+	case opCancel:
+		return fmt.Sprintf("cancel %d by %d", o.order.ID, o.who)
+	case opMassCancel:
+		return fmt.Sprintf("mass cancel by %d side %d", o.who, o.side)
+	default:
+		return fmt.Sprintf("expire at %d", o.at)
+	}
+}
+
+// do applies o and returns what a mass cancel returned.
+func (o *op) do(b orderBook, seq uint64, out *event.Sink) int {
+	switch o.kind {
+	case opSubmit:
+		b.Submit(&o.order, o.at, seq, out)
+	case opAmend:
+		b.Amend(&o.order, o.at, seq, out)
+	case opCancel:
+		b.Cancel(o.order.ID, o.who, o.at, seq, out)
+	case opMassCancel:
+		return b.MassCancel(o.who, o.side, event.ReasonMassCancel, o.at, seq, out)
+	default:
+		b.Expire(o.at, seq, out)
+	}
+	return 0
+}
+
+// failer is *testing.T or *rapid.T.
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// twin runs the two books side by side and checks, after every command, that
+// they agree and that the laws of laws_test.go hold.
+type twin struct {
+	tb    failer
+	a, b  orderBook
+	outA  *event.Sink
+	outB  *event.Sink
+	laws  *laws
+	seq   uint64
+	trail []string
+}
+
+func newTwin(tb failer, opt book.Options) *twin {
+	return &twin{
+		tb: tb, a: naive.New(opt), b: ladder.New(opt), outA: event.NewGrowing(64), outB: event.NewGrowing(64),
+		laws: newLaws(),
+	}
+}
+
+// step applies o to both books. Checks that walk the whole book run when whole
+// is set.
+func (t *twin) step(o op, whole bool) {
+	t.tb.Helper()
+	t.seq++
+	t.outA.Reset()
+	t.outB.Reset()
+	t.trail = append(t.trail, o.String())
+	n, m := o.do(t.a, t.seq, t.outA), o.do(t.b, t.seq, t.outB)
+	ea, eb := t.outA.Events(), t.outB.Events()
+	for i := range max(len(ea), len(eb)) {
+		if i >= len(ea) || i >= len(eb) || ea[i] != eb[i] {
+			t.fail("event %d differs:\nnaive:\n%s\nladder:\n%s", i, lines(ea), lines(eb))
+		}
+	}
+	if n != m {
+		t.fail("naive cancelled %d, ladder %d", n, m)
+	}
+	if err := t.laws.follow(&o, ea); err != nil {
+		t.fail("%v\n%s", err, lines(ea))
+	}
+	t.compare(whole)
+}
+
+// compare checks what both books tell about themselves.
+func (t *twin) compare(whole bool) {
+	t.tb.Helper()
+	a, b := t.a, t.b
+	if a.Orders() != b.Orders() || a.LastTrade() != b.LastTrade() {
+		t.fail("naive: %d orders, last trade %d; ladder: %d, %d", a.Orders(), a.LastTrade(), b.Orders(), b.LastTrade())
+	}
+	for s := market.Buy; s <= market.Sell; s++ {
+		pa, qa := a.Best(s)
+		pb, qb := b.Best(s)
+		if pa != pb || qa != qb {
+			t.fail("best %v: naive %d@%d, ladder %d@%d", s, qa, pa, qb, pb)
+		}
+	}
+	bid, _ := b.Best(market.Buy)
+	ask, _ := b.Best(market.Sell)
+	if bid != 0 && ask != 0 && bid >= ask {
+		t.fail("crossed: bid %d, ask %d", bid, ask)
+	}
+	if !whole {
+		return
+	}
+	t.compareWhole()
+}
+
+func (t *twin) compareWhole() {
+	t.tb.Helper()
+	for s := market.Buy; s <= market.Sell; s++ {
+		for _, limit := range []int{0, 1, 3, 1 << 12} {
+			da := t.a.Depth(s, make([]market.Level, 0, limit))
+			db := t.b.Depth(s, make([]market.Level, 0, limit))
+			if fmt.Sprint(da) != fmt.Sprint(db) {
+				t.fail("depth of %v:\nnaive  %v\nladder %v", s, da, db)
+			}
+		}
+		if err := t.laws.compareDepth(s, t.b.Depth(s, make([]market.Level, 0, 1<<12))); err != nil {
+			t.fail("%v", err)
+		}
+	}
+	ra, rb := export(t.a), export(t.b)
+	for i := range max(len(ra), len(rb)) {
+		if i >= len(ra) || i >= len(rb) || ra[i] != rb[i] {
+			t.fail("export differs at %d:\nnaive  %+v\nladder %+v", i, ra[min(i, len(ra)):], rb[min(i, len(rb)):])
+		}
+	}
+	if err := t.laws.compareExport(ra); err != nil {
+		t.fail("%v", err)
+	}
+	if len(ra) != t.b.Orders() {
+		t.fail("export gives %d orders of %d", len(ra), t.b.Orders())
+	}
+	var truth int64
+	open := map[market.ParticipantID]int{}
+	for i := range ra {
+		r := &ra[i]
+		open[r.Participant]++
+		if r.ExpireAt > 0 && (truth == 0 || r.ExpireAt < truth) {
+			truth = r.ExpireAt
+		}
+	}
+	for _, x := range []orderBook{t.a, t.b} {
+		for i := range ra {
+			if got, ok := x.Get(ra[i].ID); !ok || got != ra[i] {
+				t.fail("%T.Get(%d) = %+v, %v, want %+v", x, ra[i].ID, got, ok, ra[i])
+			}
+		}
+		if got, ok := x.Get(1 << 60); ok || got != (book.Resting{}) {
+			t.fail("%T.Get of no order: %+v, %v", x, got, ok)
+		}
+		if next := x.NextExpiry(); truth != 0 && (next == 0 || next > truth) || truth == 0 && next != 0 {
+			t.fail("%T: next expiry %d, the true one is %d", x, next, truth)
+		}
+		for who := market.ParticipantID(0); who < 8; who++ {
+			if x.Open(who) != open[who] {
+				t.fail("%T: participant %d has %d open, should be %d", x, who, x.Open(who), open[who])
+			}
+		}
+	}
+}
+
+func lines(events []event.Event) string {
+	var s strings.Builder
+	for i := range events {
+		fmt.Fprintf(&s, "  %s   %+v\n", describe(&events[i]), events[i])
+	}
+	return s.String()
+}
+
+// fail prints the commands that led here, the last ones at least.
+func (t *twin) fail(format string, a ...any) {
+	t.tb.Helper()
+	from := max(0, len(t.trail)-40)
+	t.tb.Fatalf("after command %d: %s\nthe last commands:\n%s", t.seq, fmt.Sprintf(format, a...),
+		strings.Join(t.trail[from:], "\n"))
+}

@@ -1,0 +1,118 @@
+package ladder
+
+import (
+	"blockdesk/engine/book"
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// Amend changes a live order: rule 7 of package book.
+func (b *Book) Amend(o *book.Order, at int64, seq uint64, out *event.Sink) {
+	c := command{at, seq, out, b.instrument}
+	slot, pos := b.find(o.ID, hashOf(o.ID))
+	x := &b.orders[slot]
+	who := x.participant()
+	if slot == 0 || o.Participant != 0 && o.Participant != who {
+		c.amendRejected(o, o.Side, o.Participant, event.ReasonUnknownOrder, 0)
+		return
+	}
+	open, taken := b.openOf(slot), b.takenOf(slot)
+	wanted := open
+	if o.Qty != 0 {
+		wanted = o.Qty
+		if o.Flags&book.FlagOpenQty == 0 {
+			wanted -= taken
+		}
+	}
+	p := x.price()
+	switch {
+	case wanted <= 0:
+		b.end(slot, pos, event.ReasonAmendedAway, &c)
+	case taken+wanted > market.MaxQty:
+		c.amendRejected(o, x.side(), who, event.ReasonMaxQty, int64(market.MaxQty))
+	case x.state&hasDisplay != 0 && book.TooManySlices(wanted, b.cold[slot].display):
+		c.amendRejected(o, x.side(), who, event.ReasonInvalidDisplay, book.MaxSlices)
+	case x.state&flagWaiting != 0:
+		b.amendStop(slot, o, wanted, &c)
+	case (o.Price == 0 || o.Price == p) && wanted <= open:
+		b.reduce(slot, open-wanted, &c)
+	default:
+		if o.Price != 0 {
+			p = o.Price
+		}
+		b.replace(slot, o, p, wanted, &c)
+	}
+}
+
+func (b *Book) amendStop(slot int32, o *book.Order, wanted market.Qty, c *command) {
+	b.withdrawStop(slot)
+	x := &b.orders[slot]
+	x.state = x.state&^qtyMask | uint64(wanted)
+	if o.Price != 0 && x.state&flagMarket == 0 {
+		x.owner = ownerOf(o.Price, x.participant())
+	}
+	stop := b.cold[slot].stop
+	if o.Stop != 0 {
+		stop = o.Stop
+	}
+	c.ofOrder(&b.orders[slot], event.Amended, wanted, 0, event.ReasonNone)
+	b.wait(slot, stop, c)
+}
+
+// reduce takes less off a resting order, hidden quantity first; it keeps its
+// place.
+func (b *Book) reduce(slot int32, less market.Qty, c *command) {
+	x := &b.orders[slot]
+	fromHidden := min(less, b.hidden(slot))
+	lost := less - fromHidden
+	if less > 0 {
+		lv := &b.levels[b.levelAt(x.price())]
+		lv.hidden -= fromHidden
+		lv.shown -= lost
+		x.state -= uint64(lost)
+		if fromHidden > 0 {
+			b.cold[slot].hidden -= fromHidden
+		}
+	}
+	c.ofOrder(&b.orders[slot], event.Reduced, b.openOf(slot), lost, event.ReasonAmend)
+}
+
+// replace takes a resting order out and matches it as changed, at the back of
+// the queue.
+func (b *Book) replace(slot int32, o *book.Order, p market.Price, wanted market.Qty, c *command) {
+	t := b.takerOf(slot)
+	x := &b.orders[slot]
+	open, shown := t.rem, x.qty()
+	if why, limit := b.amendRefusal(&t, p, wanted); why != event.ReasonNone {
+		c.amendRejected(o, t.side, t.who, why, limit)
+		return
+	}
+	c.ofOrder(&b.orders[slot], event.Unrested, open, shown, event.ReasonNone)
+	b.withdraw(slot)
+	t.limit, t.reach, t.rem = p, sign(t.side)*int64(p), wanted
+	quiet := !b.crosses(&t)
+	shown = 0
+	if quiet {
+		shown = t.slice()
+	}
+	c.ofTaker(&t, event.Amended, shown, 0)
+	b.process(&t, quiet, c)
+	b.elect(&t, c)
+}
+
+// amendRefusal is refusal for t, which still rests, at price p with an open
+// quantity of wanted.
+func (b *Book) amendRefusal(t *taker, p market.Price, wanted market.Qty) (event.Reason, int64) {
+	sum := b.levelSum(p) + wanted
+	if p == t.limit {
+		sum -= t.rem
+	}
+	if sum > book.MaxLevelQty {
+		return event.ReasonLevelFull, int64(book.MaxLevelQty)
+	}
+	opposite := b.best[t.side.Opposite()&3]
+	if t.state&flagPostOnly != 0 && sign(t.side)*int64(p)+opposite >= 0 {
+		return event.ReasonPostOnly, opposite * -sign(t.side)
+	}
+	return event.ReasonNone, 0
+}

@@ -1,0 +1,154 @@
+package ladder
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+
+	"blockdesk/engine/book"
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// step is one command of a benchmark's flow.
+type step struct {
+	order  book.Order
+	cancel bool
+}
+
+// mix is a seeded flow: 48 % adds, 42 % cancels of a random resting order, 10 %
+// IOC, about 17,000 resting orders, prices spread evenly over ticks around a
+// middle that jumps to one of the middles at random once in jump commands.
+type mix struct {
+	ticks   int64
+	middles []market.Price
+	jump    int
+}
+
+// standard is the mix that the package's speed is stated for: 500 ticks around
+// a fixed middle.
+var standard = mix{ticks: 500, middles: []market.Price{10_000}, jump: 1 << 30}
+
+const mixResting = 17_000
+
+func (m mix) flow(n int) []step {
+	rng := rand.New(rand.NewPCG(1, 2))
+	b := New(book.Options{})
+	sink := event.NewGrowing(16)
+	var live []market.OrderID
+	steps := make([]step, 0, n)
+	middle := m.middles[0]
+	for id := market.OrderID(1); len(steps) < n; {
+		if rng.IntN(m.jump) == 0 {
+			middle = m.middles[rng.IntN(len(m.middles))]
+		}
+		var s step
+		switch roll := rng.IntN(100); {
+		case roll < 48 || len(steps) < mixResting || b.Orders() < mixResting/2:
+			s.order = m.order(rng, id, middle, book.GTC, 100)
+			live = append(live, id)
+			id++
+		case roll < 90:
+			s.cancel = true
+			for { // live may hold orders that have traded
+				i := rng.IntN(len(live))
+				s.order.ID = live[i]
+				live[i] = live[len(live)-1]
+				live = live[:len(live)-1]
+				if _, ok := b.Get(s.order.ID); ok {
+					break
+				}
+			}
+		default:
+			// An IOC takes as much as keeps the book at its size.
+			size := 20
+			if b.Orders() > mixResting {
+				size = 120
+			}
+			s.order = m.order(rng, id, middle, book.IOC, size)
+			id++
+		}
+		sink.Reset()
+		apply(b, &s, uint64(len(steps)), sink)
+		steps = append(steps, s)
+	}
+	return steps
+}
+
+func (m mix) order(rng *rand.Rand, id market.OrderID, middle market.Price, tif book.TIF, size int) book.Order {
+	o := book.Order{
+		ID: id, Type: book.Limit, TIF: tif, STP: book.STPCancelNewest, Qty: market.Qty(1 + rng.IntN(size)),
+		Side: market.Side(1 + rng.IntN(2)), Participant: market.ParticipantID(1 + rng.IntN(50)),
+	}
+	away := market.Price(1 + rng.Int64N(m.ticks/2))
+	if tif == book.IOC {
+		away = -away
+	}
+	o.Price = middle - away
+	if o.Side == market.Sell {
+		o.Price = middle + away
+	}
+	return o
+}
+
+func apply(b *Book, s *step, seq uint64, out *event.Sink) {
+	if s.cancel {
+		b.Cancel(s.order.ID, 0, 1, seq, out)
+	} else {
+		b.Submit(&s.order, 1, seq, out)
+	}
+}
+
+// ring returns a sink that overwrites itself, as the engine's egress ring does.
+func ring(size int) *event.Sink {
+	return &event.Sink{Buf: make([]event.Event, size), Limit: 1 << 62}
+}
+
+// warm is how many steps of the mix fill the book.
+const warm = 2 * mixResting
+
+// BenchmarkMix runs the standard mix, BenchmarkJumps one whose market jumps far
+// away and back every thousand commands, BenchmarkScattered one whose prices are
+// so far apart that nearly every order is outside the window. They report ns/op
+// by the wall and cpu-ns/op by the thread's own clock: on a shared machine only
+// the second means something.
+func BenchmarkMix(b *testing.B) { standard.run(b) }
+
+func BenchmarkJumps(b *testing.B) {
+	mix{ticks: 500, middles: []market.Price{10_000, 100_000, 1_000_000, 10_000_000}, jump: 1000}.run(b)
+}
+
+func BenchmarkScattered(b *testing.B) {
+	mix{ticks: 1 << 46, middles: []market.Price{1 << 46}, jump: 1 << 30}.run(b)
+}
+
+func (m mix) run(b *testing.B) {
+	steps := m.flow(2_000_000)
+	out := ring(1 << 12)
+	var lob *Book
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	b.ReportAllocs()
+	b.ResetTimer()
+	var cpu time.Duration
+	start, j := threadTime(), len(steps)
+	for i := 0; i < b.N; i++ {
+		if j == len(steps) {
+			b.StopTimer()
+			cpu += threadTime() - start
+			lob = New(book.Options{})
+			for j = 0; j < warm; j++ {
+				apply(lob, &steps[j], 0, out)
+			}
+			runtime.GC()
+			start = threadTime()
+			b.StartTimer()
+		}
+		apply(lob, &steps[j], uint64(i), out)
+		j++
+	}
+	cpu += threadTime() - start
+	b.ReportMetric(float64(cpu)/float64(b.N), "cpu-ns/op")
+	b.ReportMetric(float64(lob.Orders()), "resting")
+}

@@ -1,0 +1,16 @@
+package ladder
+
+import (
+	"syscall"
+	"time"
+)
+
+// threadTime is the CPU time that the calling thread has used.
+func threadTime() time.Duration {
+	const thread = 1 // RUSAGE_THREAD
+	var r syscall.Rusage
+	if err := syscall.Getrusage(thread, &r); err != nil {
+		return 0
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}

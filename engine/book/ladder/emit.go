@@ -1,0 +1,56 @@
+package ladder
+
+import (
+	"blockdesk/engine/book"
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// command is what every event of a command has.
+//
+// Events are written field by field into the sink's own slot, here and where
+// the three of nearly every command (Accepted, Cancelled, Traded) happen: a
+// composite literal is built on the stack first and copied with wide loads that
+// must wait for its narrow stores.
+type command struct {
+	at         int64
+	seq        uint64
+	out        *event.Sink
+	instrument market.InstrumentID
+}
+
+// write writes an event without Other.
+func (c *command) write(kind event.Kind, id market.OrderID, s market.Side, who market.ParticipantID,
+	p market.Price, qty market.Qty, aux int64, code uint16,
+) {
+	e := c.out.Next()
+	e.Seq, e.At, e.OrderID, e.Other = c.seq, c.at, id, 0
+	e.Price, e.Qty, e.Aux = p, qty, aux
+	e.Kind, e.Side, e.Instrument = kind, s, c.instrument
+	e.Participant, e.Code = who, code
+}
+
+// accept writes the Accepted of a new order.
+func (c *command) accept(o *book.Order, shown market.Qty) {
+	c.write(event.Accepted, o.ID, o.Side, o.Participant, o.Price, o.Qty, int64(shown), uint16(o.Type)|uint16(o.TIF)<<8)
+}
+
+// refuse writes the Rejected of a new order.
+func (c *command) refuse(o *book.Order, why event.Reason, limit int64) {
+	c.write(event.Rejected, o.ID, o.Side, o.Participant, o.Price, o.Qty, limit, uint16(why))
+}
+
+// amendRejected writes the AmendRejected of the amend o.
+func (c *command) amendRejected(o *book.Order, s market.Side, who market.ParticipantID, why event.Reason, limit int64) {
+	c.write(event.AmendRejected, o.ID, s, who, o.Price, o.Qty, limit, uint16(why))
+}
+
+// ofOrder writes an event about the live order x.
+func (c *command) ofOrder(x *order, kind event.Kind, qty, aux market.Qty, why event.Reason) {
+	c.write(kind, x.id, x.side(), x.participant(), x.price(), qty, int64(aux), uint16(why))
+}
+
+// ofTaker writes an event about t.
+func (c *command) ofTaker(t *taker, kind event.Kind, aux market.Qty, why event.Reason) {
+	c.write(kind, t.id, t.side, t.who, t.limit, t.rem, int64(aux), uint16(why))
+}

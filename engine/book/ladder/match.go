@@ -1,0 +1,345 @@
+package ladder
+
+import (
+	"blockdesk/engine/book"
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// taker is an active order: arriving, amended, or an elected stop.
+type taker struct {
+	id      market.OrderID
+	limit   market.Price // 0 for a market order
+	reach   int64        // sign × limit, or marketReach
+	rem     market.Qty   // still to trade
+	taken   market.Qty   // traded or lost by decrement, ever
+	display market.Qty
+	expire  int64
+	state   uint64 // flags alone
+	slot    int32  // its slot when it has one already, else 0
+	who     market.ParticipantID
+	side    market.Side
+	stp     book.STP
+	rests   bool // what remains may rest
+	// The first and last price that it has printed; a sweep only goes one
+	// way, so they bound the others. 0 = nothing.
+	first, final market.Price
+}
+
+// marketReach reaches every price but not an empty side.
+const marketReach = 1 << 61
+
+// submit is Submit for whatever is not plain. live is the slot of a live order
+// with the same id, or 0.
+func (b *Book) submit(o *book.Order, live int32, c *command) {
+	b.knowParticipant(o.Participant)
+	stop := o.Type == book.Stop || o.Type == book.StopLimit
+	rests := o.Type == book.Limit && o.TIF != book.IOC && o.TIF != book.FOK
+	switch {
+	case live != 0:
+		c.refuse(o, event.ReasonDuplicateOrder, 0)
+		return
+	case book.TooManySlices(o.Qty, o.Display):
+		c.refuse(o, event.ReasonInvalidDisplay, book.MaxSlices)
+		return
+	case (stop || rests) && b.live >= b.maxOrders:
+		c.refuse(o, event.ReasonBookFull, int64(b.maxOrders))
+		return
+	case stop:
+		b.submitStop(o, c)
+		return
+	}
+	t := taker{
+		id: o.ID, limit: o.Price, reach: sign(o.Side) * int64(o.Price), rem: o.Qty, display: o.Display,
+		expire: o.ExpireAt, state: flagsOf(o), who: o.Participant, side: o.Side, stp: o.STP, rests: rests,
+	}
+	if o.Type == book.Market {
+		t.reach = marketReach
+	}
+	if why, limit := b.refusal(&t); why != event.ReasonNone {
+		c.refuse(o, why, limit)
+		return
+	}
+	shown := market.Qty(0)
+	quiet := rests && !b.crosses(&t)
+	if quiet {
+		shown = t.slice()
+	}
+	c.accept(o, shown)
+	b.process(&t, quiet, c)
+	b.elect(&t, c)
+}
+
+// knowParticipant makes room for who in open.
+func (b *Book) knowParticipant(who market.ParticipantID) {
+	for int(who) >= len(b.open) {
+		b.open = append(b.open, 0)
+	}
+}
+
+// refusal tells why t, which is not in the book, may not be processed at all,
+// and the limit that it breaks. A FOK's reason is that of a new order.
+func (b *Book) refusal(t *taker) (event.Reason, int64) {
+	if t.rests && b.levelSum(t.limit)+t.rem > book.MaxLevelQty {
+		return event.ReasonLevelFull, int64(book.MaxLevelQty)
+	}
+	if t.state&flagPostOnly != 0 && b.crosses(t) {
+		return event.ReasonPostOnly, b.best[t.side.Opposite()&3] * -sign(t.side)
+	}
+	if tifOf(t.state) == book.FOK {
+		if q := b.fillable(t); q < t.rem {
+			return event.ReasonFOKUnfillable, int64(q)
+		}
+	}
+	return event.ReasonNone, 0
+}
+
+// levelSum is the open quantity at price p.
+func (b *Book) levelSum(p market.Price) market.Qty {
+	if li := b.levelAt(p); li != none && b.levels[li].head != 0 {
+		return b.levels[li].shown + b.levels[li].hidden
+	}
+	return 0
+}
+
+func (b *Book) crosses(t *taker) bool { return t.reach+b.best[t.side.Opposite()&3] >= 0 }
+
+// slice is what of t would be shown if it rested now.
+func (t *taker) slice() market.Qty {
+	if t.display == 0 {
+		return t.rem
+	}
+	return min(t.display, t.rem)
+}
+
+// fillable returns what t could trade at once, at most t.rem: the last
+// paragraph of rule 5.
+func (b *Book) fillable(t *taker) market.Qty {
+	opp := t.side.Opposite()
+	owns := t.who != 0 && b.Open(t.who) > 0
+	var sum market.Qty
+	for key := b.best[opp&3]; key+t.reach >= 0 && sum < t.rem; {
+		p := market.Price(key * sign(opp))
+		lv := &b.levels[b.levelAt(p)]
+		if !owns {
+			sum += lv.shown + lv.hidden
+		} else {
+			q, met := b.fillableAt(t, lv)
+			sum += q
+			if met {
+				break
+			}
+		}
+		key = b.after(p, opp)
+	}
+	return min(sum, t.rem)
+}
+
+// fillableAt is fillable at one level; met reports that t's own order stops it.
+func (b *Book) fillableAt(t *taker, lv *level) (q market.Qty, met bool) {
+	var ahead, others market.Qty
+	for slot := lv.head; slot != 0; slot = b.orders[slot].next {
+		x := &b.orders[slot]
+		if x.participant() != t.who {
+			ahead += x.qty()
+			others += b.openOf(slot)
+		} else if t.stp != book.STPCancelOldest {
+			return ahead, true
+		}
+	}
+	return others, false
+}
+
+// process matches t and settles what remains. quiet: it is known to rest whole
+// and its resting was told already.
+func (b *Book) process(t *taker, quiet bool, c *command) {
+	opp := t.side.Opposite()
+	for t.rem > 0 && t.reach+b.best[opp&3] >= 0 {
+		b.matchLevel(t, b.levelAt(market.Price(b.best[opp&3]*sign(opp))), opp, c)
+	}
+	switch {
+	case t.rem == 0:
+		b.forget(t)
+	case !t.rests:
+		c.ofTaker(t, event.Cancelled, 0, event.ReasonIOCRemainder)
+		b.forget(t)
+	default:
+		shown := b.rest(t)
+		if !quiet {
+			c.ofTaker(t, event.Rested, shown, 0)
+		}
+	}
+}
+
+// forget frees t's slot if it has one: t is over.
+func (b *Book) forget(t *taker) {
+	if t.slot != 0 {
+		_, pos := b.find(t.id, hashOf(t.id))
+		b.release(t.slot, pos)
+	}
+}
+
+// rest puts what remains of t at the back of its level and returns what it
+// shows. A slot that t has is used again.
+func (b *Book) rest(t *taker) (shown market.Qty) {
+	slot := t.slot
+	if slot == 0 {
+		slot = b.enter(t.id, t.who, t.expire)
+		if t.expire != 0 {
+			t.state |= expires
+		}
+	}
+	shown = t.slice()
+	x, d := &b.orders[slot], &b.cold[slot]
+	if t.display != 0 {
+		d.display, d.hidden = t.display, t.rem-shown
+		t.state |= hasDisplay
+	}
+	if t.taken != 0 {
+		d.taken = t.taken
+		t.state |= hasTaken
+	}
+	x.owner = ownerOf(t.limit, t.who)
+	x.state = t.state | uint64(shown)
+	li := b.levelFor(t.limit, t.side)
+	if b.levels[li].head == 0 {
+		b.opened(li, t.limit)
+	}
+	b.append(li, slot)
+	b.levels[li].shown += shown
+	b.levels[li].hidden += t.rem - shown
+	b.best[t.side&3] = max(b.best[t.side&3], t.reach)
+	return shown
+}
+
+// matchLevel trades t with the queue of the best opposite level until either is
+// used up.
+func (b *Book) matchLevel(t *taker, li int32, opp market.Side, c *command) {
+	lv := &b.levels[li]
+	p := lv.price
+	for t.rem > 0 && lv.head != 0 {
+		slot := lv.head
+		x := &b.orders[slot]
+		if x.participant() == t.who && t.who != 0 {
+			b.preventSelfTrade(t, li, slot, c)
+			continue
+		}
+		shown := x.qty()
+		q := min(t.rem, shown)
+		t.rem -= q
+		t.taken += q
+		lv.shown -= q
+		b.last = p
+		if t.first == 0 {
+			t.first = p
+		}
+		t.final = p
+		*b.trades++
+
+		e := c.out.Next()
+		e.Seq, e.At, e.OrderID, e.Other = c.seq, c.at, t.id, uint64(x.id)
+		e.Price, e.Qty, e.Aux = p, q, int64(*b.trades)
+		e.Kind, e.Side, e.Instrument = event.Traded, t.side, b.instrument
+		e.Participant, e.Code = t.who, uint16(x.participant())
+
+		switch {
+		case q < shown:
+			x.state -= uint64(q)
+			b.take(slot, q)
+		case x.state&hasDisplay != 0 && b.cold[slot].hidden > 0:
+			x.state -= uint64(q)
+			b.take(slot, q)
+			b.replenish(li, slot, c)
+		default:
+			b.unlinkHead(lv, x)
+			_, pos := b.find(x.id, hashOf(x.id))
+			b.release(slot, pos)
+		}
+	}
+	if lv.head == 0 {
+		b.emptied(li, opp)
+	}
+}
+
+// unlinkHead takes x, the head of lv, out of its queue.
+func (b *Book) unlinkHead(lv *level, x *order) {
+	lv.head = x.next
+	if x.next == 0 {
+		lv.tail = 0
+	} else {
+		b.orders[x.next].prev = 0
+	}
+}
+
+// replenish shows the next slice of an iceberg whose shown part is used up, at
+// the back of its level's queue.
+func (b *Book) replenish(li, slot int32, c *command) {
+	lv, x, d := &b.levels[li], &b.orders[slot], &b.cold[slot]
+	next := min(d.display, d.hidden)
+	open := d.hidden
+	d.hidden -= next
+	lv.hidden -= next
+	lv.shown += next
+	x.state |= uint64(next)
+	b.unlink(li, slot)
+	b.append(li, slot)
+	c.ofOrder(&b.orders[slot], event.Replenished, open, next, event.ReasonNone)
+}
+
+// preventSelfTrade applies rule 5 to t and its owner's order at the head of
+// the level li. It leaves an emptied level to its caller.
+func (b *Book) preventSelfTrade(t *taker, li, slot int32, c *command) {
+	switch t.stp {
+	case book.STPCancelNewest:
+		b.cancelTaker(t, c)
+	case book.STPCancelOldest:
+		b.cancelHead(li, slot, c)
+	case book.STPCancelBoth:
+		b.cancelHead(li, slot, c)
+		b.cancelTaker(t, c)
+	case book.STPDecrement:
+		b.decrement(t, li, slot, c)
+	default:
+		panic("ladder: order without a self-trade prevention mode")
+	}
+}
+
+func (b *Book) cancelTaker(t *taker, c *command) {
+	c.ofTaker(t, event.Cancelled, 0, event.ReasonSelfTrade)
+	t.rem = 0
+}
+
+// cancelHead cancels the head of the level li for self-trade prevention.
+func (b *Book) cancelHead(li, slot int32, c *command) {
+	lv, x := &b.levels[li], &b.orders[slot]
+	shown, hidden := x.qty(), b.hidden(slot)
+	lv.shown -= shown
+	lv.hidden -= hidden
+	b.unlinkHead(lv, x)
+	c.ofOrder(x, event.Cancelled, shown+hidden, shown, event.ReasonSelfTrade)
+	_, pos := b.find(x.id, hashOf(x.id))
+	b.release(slot, pos)
+}
+
+func (b *Book) decrement(t *taker, li, slot int32, c *command) {
+	lv, x := &b.levels[li], &b.orders[slot]
+	q := min(t.rem, x.qty())
+	if open := b.openOf(slot); open == q {
+		b.cancelHead(li, slot, c)
+	} else {
+		lv.shown -= q
+		x.state -= uint64(q)
+		b.take(slot, q)
+		c.ofOrder(&b.orders[slot], event.Reduced, open-q, q, event.ReasonSelfTrade)
+		if x.qty() == 0 {
+			b.replenish(li, slot, c)
+		}
+	}
+	if t.rem == q {
+		b.cancelTaker(t, c)
+		return
+	}
+	t.rem -= q
+	t.taken += q
+	c.ofTaker(t, event.Reduced, 0, event.ReasonSelfTrade)
+}

@@ -1,0 +1,162 @@
+package ladder
+
+import (
+	"unsafe"
+
+	"blockdesk/engine/book"
+	"blockdesk/market"
+)
+
+// none is "no index" where 0 is one.
+const none int32 = -1
+
+// order is the hot part of a live order: what adding, matching and cancelling a
+// plain order touch. Two of them fill a cache line. Slot 0 is no order.
+type order struct {
+	id market.OrderID
+	// owner holds the limit price above the participant's 16 bits.
+	owner uint64
+	// state holds flags above 48 bits of quantity: what is shown of a resting
+	// order, what is open of a waiting stop. Trades subtract from it whole.
+	state uint64
+	// next and prev link the orders of a level (towards its tail and head) or
+	// the stops of a trigger; next links the free list.
+	next, prev int32
+}
+
+var _ [32]byte = [unsafe.Sizeof(order{})]byte{}
+
+// cold is the rest of a live order, valid only where the order's flags say so.
+type cold struct {
+	taken    market.Qty   // hasTaken: total less open; traded or decremented
+	display  market.Qty   // hasDisplay
+	hidden   market.Qty   // hasDisplay: open less shown
+	stop     market.Price // waiting: the trigger; once elected the trade price
+	entered  uint64       // waiting: the Seq that placed it
+	expireAt int64        // expires
+	// expires: links to the orders of the same ExpireAt and their bucket.
+	later, sooner int32
+	bucket        int32
+	_             int32
+}
+
+var _ [64]byte = [unsafe.Sizeof(cold{})]byte{}
+
+const (
+	qtyBits = 48
+	qtyMask = 1<<qtyBits - 1
+
+	ownerBits = 16
+	ownerMask = 1<<ownerBits - 1
+)
+
+// Flags of an order's state.
+const (
+	flagSell     uint64 = 1 << (qtyBits + 0)
+	tifShift            = qtyBits + 1 // 3 bits
+	stpShift            = qtyBits + 4 // 3 bits
+	flagPostOnly uint64 = 1 << (qtyBits + 7)
+	// A stop that still waits; with flagMarket it has no limit.
+	flagWaiting uint64 = 1 << (qtyBits + 8)
+	flagMarket  uint64 = 1 << (qtyBits + 9)
+	// Parts of cold that are valid.
+	hasDisplay uint64 = 1 << (qtyBits + 10)
+	hasTaken   uint64 = 1 << (qtyBits + 11)
+	expires    uint64 = 1 << (qtyBits + 12)
+)
+
+func (x *order) price() market.Price               { return market.Price(x.owner >> ownerBits) }
+func (x *order) participant() market.ParticipantID { return market.ParticipantID(x.owner) }
+func (x *order) qty() market.Qty                   { return market.Qty(x.state & qtyMask) }
+func (x *order) side() market.Side                 { return sideOf(x.state) }
+
+func sideOf(state uint64) market.Side { return market.Buy + market.Side(state>>qtyBits&1) }
+func tifOf(state uint64) book.TIF     { return book.TIF(state >> tifShift & 7) }
+func stpOf(state uint64) book.STP     { return book.STP(state >> stpShift & 7) }
+
+func ownerOf(p market.Price, who market.ParticipantID) uint64 {
+	return uint64(p)<<ownerBits | uint64(who)
+}
+
+// flagsOf returns the flags that an order brings along; those of cold and of
+// waiting are set where that is filled in.
+func flagsOf(o *book.Order) uint64 {
+	return uint64(o.Side-market.Buy)<<qtyBits | uint64(o.TIF)<<tifShift | uint64(o.STP)<<stpShift |
+		uint64(o.Flags&book.FlagPostOnly)<<(qtyBits+7)
+}
+
+// sign is 1 for Buy and -1 for Sell: sign × price grows with priority.
+func sign(s market.Side) int64 { return 3 - 2*int64(s) }
+
+// alloc returns an unused slot, the one freed last if there is one.
+func (b *Book) alloc() int32 {
+	if slot := b.free; slot != 0 {
+		b.free = b.orders[slot].next
+		return slot
+	}
+	b.orders = append(b.orders, order{})
+	b.cold = append(b.cold, cold{})
+	return int32(len(b.orders) - 1)
+}
+
+// enter gives a new live order of who a slot, and a bucket when it expires.
+func (b *Book) enter(id market.OrderID, who market.ParticipantID, expireAt int64) int32 {
+	if b.live >= b.ids.limit {
+		b.ids.grow()
+		b.room = min(b.maxOrders, b.ids.limit)
+	}
+	slot := b.alloc()
+	h := hashOf(id)
+	_, pos := b.find(id, h)
+	b.orders[slot].id = id
+	b.ids.put(pos, h, slot)
+	b.open[who]++
+	b.live++
+	if expireAt != 0 {
+		b.addExpiry(slot, expireAt)
+	}
+	return slot
+}
+
+// release ends the live order in slot, which no list holds any more, whose
+// position in the id table is at.
+func (b *Book) release(slot int32, at uint64) {
+	x := &b.orders[slot]
+	b.ids.deleteAt(at)
+	b.open[x.participant()]--
+	if x.state&expires != 0 {
+		b.dropExpiry(slot)
+	}
+	b.live--
+	x.next = b.free
+	b.free = slot
+}
+
+// hidden is what of a live order is open and not shown.
+func (b *Book) hidden(slot int32) market.Qty {
+	if b.orders[slot].state&hasDisplay != 0 {
+		return b.cold[slot].hidden
+	}
+	return 0
+}
+
+// openOf is what of a live order is open.
+func (b *Book) openOf(slot int32) market.Qty { return b.orders[slot].qty() + b.hidden(slot) }
+
+// takenOf is what a live order has traded or lost by decrement.
+func (b *Book) takenOf(slot int32) market.Qty {
+	if b.orders[slot].state&hasTaken != 0 {
+		return b.cold[slot].taken
+	}
+	return 0
+}
+
+// take adds q to what the order in slot has traded or lost by decrement.
+func (b *Book) take(slot int32, q market.Qty) {
+	x, c := &b.orders[slot], &b.cold[slot]
+	if x.state&hasTaken == 0 {
+		x.state |= hasTaken
+		c.taken = 0
+	}
+	c.taken += q
+}

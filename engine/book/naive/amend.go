@@ -1,0 +1,104 @@
+package naive
+
+import (
+	"blockdesk/engine/book"
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// Amend changes a live order: rule 7.
+func (b *Book) Amend(o *book.Order, at int64, seq uint64, out *event.Sink) {
+	b.begin(at, seq, out)
+	m := b.live[o.ID]
+	if m == nil || !mayTouch(o.Participant, m) {
+		b.amendRejected(o, o.Side, o.Participant, event.ReasonUnknownOrder, 0)
+		return
+	}
+	open := wantedOpen(m, o)
+	total := m.Qty - m.open + open
+	switch {
+	case open <= 0:
+		b.cancel(m, event.ReasonAmendedAway)
+	case total > market.MaxQty:
+		b.amendRejected(o, m.Side, m.Participant, event.ReasonMaxQty, int64(market.MaxQty))
+	case book.TooManySlices(open, m.Display):
+		b.amendRejected(o, m.Side, m.Participant, event.ReasonInvalidDisplay, book.MaxSlices)
+	case m.waiting:
+		b.amendStop(m, o, open)
+	case (o.Price == 0 || o.Price == m.Price) && open <= m.open:
+		b.reduce(m, open)
+	default:
+		b.replace(m, o, open)
+	}
+}
+
+// wantedOpen is the open quantity that o asks for; it may be negative.
+func wantedOpen(m *order, o *book.Order) market.Qty {
+	switch {
+	case o.Qty == 0:
+		return m.open
+	case o.Flags&book.FlagOpenQty != 0:
+		return o.Qty
+	default:
+		return o.Qty - (m.Qty - m.open)
+	}
+}
+
+func setOpen(m *order, open market.Qty) {
+	m.Qty += open - m.open
+	m.open = open
+}
+
+func (b *Book) amendStop(m *order, o *book.Order, open market.Qty) {
+	setOpen(m, open)
+	if o.Price != 0 && m.Type == book.StopLimit {
+		m.Price = o.Price
+	}
+	b.unlink(m)
+	if o.Stop != 0 {
+		m.Stop = o.Stop
+	}
+	b.emitFor(m, event.Event{Kind: event.Amended})
+	b.wait(m)
+}
+
+func (b *Book) reduce(m *order, open market.Qty) {
+	shown := min(m.shown, open)
+	lost := m.shown - shown
+	setOpen(m, open)
+	m.shown = shown
+	b.emitFor(m, event.Event{Kind: event.Reduced, Aux: int64(lost), Code: uint16(event.ReasonAmend)})
+}
+
+// replace takes m out and matches it as changed, at the back of the queue.
+func (b *Book) replace(m *order, o *book.Order, open market.Qty) {
+	changed := *m
+	setOpen(&changed, open)
+	if o.Price != 0 {
+		changed.Price = o.Price
+	}
+	place := b.unlink(m)
+	if why, limit := b.restRefusal(&changed); why != event.ReasonNone {
+		insert(b.side(m.Side), place, m)
+		b.amendRejected(o, m.Side, m.Participant, why, limit)
+		return
+	}
+	b.emitFor(m, event.Event{Kind: event.Unrested, Aux: int64(m.shown)})
+	*m = changed
+	m.shown = 0
+	amended := event.Event{Kind: event.Amended}
+	quiet := !b.crosses(m)
+	if quiet {
+		amended.Aux = int64(slice(m))
+	}
+	b.emitFor(m, amended)
+	b.process(m, quiet)
+	b.electAll(b.elect())
+}
+
+func (b *Book) amendRejected(o *book.Order, side market.Side, who market.ParticipantID, why event.Reason, limit int64) {
+	b.emit(event.Event{
+		Kind: event.AmendRejected, OrderID: o.ID, Side: side, Participant: who,
+		Price: o.Price, Qty: o.Qty, Aux: limit, Code: uint16(why),
+	})
+}

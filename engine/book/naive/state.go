@@ -1,0 +1,183 @@
+package naive
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"blockdesk/engine/book"
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// emit writes e with what every event of the command has.
+func (b *Book) emit(e event.Event) {
+	e.Seq, e.At, e.Instrument = b.seq, b.at, b.opt.Instrument
+	*b.out.Next() = e
+}
+
+// emitFor writes e with what every event about the order m has.
+func (b *Book) emitFor(m *order, e event.Event) {
+	e.OrderID, e.Side, e.Participant, e.Price, e.Qty = m.ID, m.Side, m.Participant, m.Price, m.open
+	b.emit(e)
+}
+
+func (b *Book) cancelled(m *order, why event.Reason) {
+	b.emitFor(m, event.Event{Kind: event.Cancelled, Aux: int64(m.shown), Code: uint16(why)})
+}
+
+func (b *Book) side(s market.Side) *[]*order {
+	if s == market.Buy {
+		return &b.bids
+	}
+	return &b.asks
+}
+
+func (b *Book) stops(s market.Side) *[]*order {
+	if s == market.Buy {
+		return &b.buyStops
+	}
+	return &b.sellStops
+}
+
+// rest puts m at the back of its level with its slice shown.
+func (b *Book) rest(m *order) {
+	m.shown = slice(m)
+	orders := b.side(m.Side)
+	at := 0
+	for at < len(*orders) {
+		p := (*orders)[at].Price
+		if m.Side == market.Buy && p < m.Price || m.Side == market.Sell && p > m.Price {
+			break
+		}
+		at++
+	}
+	insert(orders, at, m)
+}
+
+func insert(orders *[]*order, at int, m *order) { *orders = slices.Insert(*orders, at, m) }
+
+// unlink takes m out of its slice and returns the place that it had.
+func (b *Book) unlink(m *order) int {
+	orders := b.side(m.Side)
+	if m.waiting {
+		orders = b.stops(m.Side)
+	}
+	at := slices.Index(*orders, m)
+	*orders = slices.Delete(*orders, at, at+1)
+	return at
+}
+
+// remove ends a live order.
+func (b *Book) remove(m *order) {
+	b.unlink(m)
+	delete(b.live, m.ID)
+}
+
+// all returns the live orders in canonical order, as a copy.
+func (b *Book) all() []*order { return slices.Concat(b.bids, b.asks, b.buyStops, b.sellStops) }
+
+func compare[T cmp.Ordered](x, y T) int { return cmp.Compare(x, y) }
+
+// NextExpiry returns the earliest ExpireAt of a live order, 0 when none expires.
+func (b *Book) NextExpiry() int64 {
+	var next int64
+	for _, m := range b.all() {
+		if m.ExpireAt > 0 && (next == 0 || m.ExpireAt < next) {
+			next = m.ExpireAt
+		}
+	}
+	return next
+}
+
+// Open returns how many live orders who has.
+func (b *Book) Open(who market.ParticipantID) int {
+	n := 0
+	for _, m := range b.all() {
+		if m.Participant == who {
+			n++
+		}
+	}
+	return n
+}
+
+// Orders returns how many orders are live.
+func (b *Book) Orders() int { return len(b.live) }
+
+// LastTrade returns the price of the last trade, 0 before the first.
+func (b *Book) LastTrade() market.Price { return b.last }
+
+// SetMaxOrders sets how many orders may be live.
+func (b *Book) SetMaxOrders(n int) { b.opt.MaxOrders = n }
+
+// SetLastTrade restores the price of the last trade.
+func (b *Book) SetLastTrade(p market.Price) { b.last = p }
+
+// Best returns the best price of a side and the quantity displayed there.
+func (b *Book) Best(side market.Side) (market.Price, market.Qty) {
+	var top [1]market.Level
+	b.Depth(side, top[:])
+	return top[0].Price, top[0].Qty
+}
+
+// Depth writes the displayed levels of a side, best first, over dst[:0] up to
+// cap(dst).
+func (b *Book) Depth(side market.Side, dst []market.Level) []market.Level {
+	dst = dst[:0]
+	orders := *b.side(side)
+	for i := 0; i < len(orders) && len(dst) < cap(dst); {
+		level := levelFrom(orders, i)
+		i += len(level)
+		l := market.Level{Price: level[0].Price}
+		for _, m := range level {
+			l.Qty += m.shown
+		}
+		dst = append(dst, l)
+	}
+	return dst
+}
+
+// Get returns a live order as Export would give it.
+func (b *Book) Get(id market.OrderID) (book.Resting, bool) {
+	if m := b.live[id]; m != nil {
+		return resting(m), true
+	}
+	return book.Resting{}, false
+}
+
+func resting(m *order) book.Resting {
+	return book.Resting{Order: m.Order, Open: m.open, Shown: m.shown, Waiting: m.waiting, Entered: m.entered}
+}
+
+// Export gives every live order in canonical order.
+func (b *Book) Export(give func(book.Resting)) {
+	for _, m := range b.all() {
+		give(resting(m))
+	}
+}
+
+// Import adds an order that Export gave, behind those added before. Errors:
+// book.ErrResting, ErrDuplicate, ErrFull, ErrCrossed.
+func (b *Book) Import(r book.Resting) error {
+	if err := book.CheckResting(&r); err != nil {
+		return err
+	}
+	m := &order{Order: r.Order, open: r.Open, entered: r.Entered, waiting: r.Waiting}
+	if why, _ := b.refusal(m); why == event.ReasonDuplicateOrder {
+		return fmt.Errorf("order %d: %w", r.ID, book.ErrDuplicate)
+	} else if why == event.ReasonBookFull || why == event.ReasonLevelFull {
+		return fmt.Errorf("order %d: %w", r.ID, book.ErrFull)
+	}
+	if r.Waiting {
+		b.insertStop(m)
+		b.live[m.ID] = m
+		return nil
+	}
+	if b.crosses(m) {
+		return fmt.Errorf("order %d: %w", r.ID, book.ErrCrossed)
+	}
+	b.rest(m)
+	m.shown = r.Shown
+	b.live[m.ID] = m
+	return nil
+}

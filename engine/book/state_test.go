@@ -1,0 +1,277 @@
+package book_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"blockdesk/engine/book"
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// limitOrder is a plain limit order that rests.
+func limitOrder(id market.OrderID, side market.Side, qty market.Qty, price market.Price) book.Order {
+	return book.Order{ID: id, Side: side, Qty: qty, Price: price, Type: book.Limit, TIF: book.GTC, STP: book.STPCancelNewest}
+}
+
+// TestRestore holds Import to Export: a book restored in the middle of a random
+// flow gives the same export, and then the same events as the one that ran on.
+func TestRestore(t *testing.T) {
+	for _, impl := range implementations {
+		t.Run(impl.name, func(t *testing.T) {
+			rapid.Check(t, func(rt *rapid.T) {
+				f := flow{shape: rapid.SampledFrom(shapes).Draw(rt, "shape"), src: rapidSource{rt}}
+				ours, theirs := new(market.TradeID), new(market.TradeID)
+				a := impl.make(book.Options{MaxOrders: f.max, Trades: ours})
+				out := event.NewGrowing(64)
+				seq := uint64(0)
+				for range rapid.IntRange(1, 80).Draw(rt, "before") {
+					seq++
+					o := f.next()
+					o.do(a, seq, out)
+				}
+				b := impl.make(book.Options{MaxOrders: f.max, Trades: theirs})
+				for _, r := range export(a) {
+					if err := b.Import(r); err != nil {
+						rt.Fatal(err)
+					}
+				}
+				b.SetLastTrade(a.LastTrade())
+				*theirs = *ours
+				requireSame(rt, a, b)
+				other := event.NewGrowing(64)
+				for range rapid.IntRange(1, 40).Draw(rt, "after") {
+					seq++
+					out.Reset()
+					other.Reset()
+					o := f.next()
+					o.do(a, seq, out)
+					o.do(b, seq, other)
+					if !slices.Equal(out.Events(), other.Events()) {
+						rt.Fatalf("%v:\nundisturbed:\n%s\nrestored:\n%s", o, lines(out.Events()), lines(other.Events()))
+					}
+				}
+				requireSame(rt, a, b)
+			})
+		})
+	}
+}
+
+func requireSame(t failer, a, b orderBook) {
+	t.Helper()
+	x, y := export(a), export(b)
+	if !slices.Equal(x, y) || a.NextExpiry() != b.NextExpiry() || a.Orders() != b.Orders() || a.LastTrade() != b.LastTrade() {
+		t.Fatalf("undisturbed:\n%+v\nrestored:\n%+v", x, y)
+	}
+}
+
+// TestImportRefuses feeds Import what a damaged snapshot could hold.
+func TestImportRefuses(t *testing.T) {
+	good := book.Resting{Order: limitOrder(1, market.Buy, 10, 100), Open: 7, Shown: 7}
+	stop := book.Resting{Order: limitOrder(2, market.Sell, 10, 90), Open: 10, Waiting: true, Entered: 3}
+	stop.Type, stop.Stop = book.StopLimit, 95
+	cases := []struct {
+		name string
+		from book.Resting
+		harm func(*book.Resting)
+		want error
+	}{
+		{"id 0", good, func(r *book.Resting) { r.ID = 0 }, book.ErrResting},
+		{"side", good, func(r *book.Resting) { r.Side = 3 }, book.ErrResting},
+		{"no time in force", good, func(r *book.Resting) { r.TIF = 0 }, book.ErrResting},
+		{"unknown time in force", good, func(r *book.Resting) { r.TIF = 6 }, book.ErrResting},
+		{"resting IOC", good, func(r *book.Resting) { r.TIF = book.IOC }, book.ErrResting},
+		{"resting FOK", good, func(r *book.Resting) { r.TIF = book.FOK }, book.ErrResting},
+		{"self-trade prevention", good, func(r *book.Resting) { r.STP = 5 }, book.ErrResting},
+		{"flags", good, func(r *book.Resting) { r.Flags = book.FlagOpenQty }, book.ErrResting},
+		{"quantity", good, func(r *book.Resting) { r.Qty = market.MaxQty + 1 }, book.ErrResting},
+		{"open 0", good, func(r *book.Resting) { r.Open, r.Shown = 0, 0 }, book.ErrResting},
+		{"open above total", good, func(r *book.Resting) { r.Open, r.Shown = 11, 11 }, book.ErrResting},
+		{"shown 0", good, func(r *book.Resting) { r.Shown = 0 }, book.ErrResting},
+		{"hidden without display", good, func(r *book.Resting) { r.Shown = 6 }, book.ErrResting},
+		{"shown above display", good, func(r *book.Resting) { r.Display, r.Shown = 3, 4 }, book.ErrResting},
+		{"negative display", good, func(r *book.Resting) { r.Display = -1 }, book.ErrResting},
+		{"slices", good, func(r *book.Resting) { r.Qty, r.Open, r.Display, r.Shown = 101, 101, 1, 1 }, book.ErrResting},
+		{"price 0", good, func(r *book.Resting) { r.Price = 0 }, book.ErrResting},
+		{"price", good, func(r *book.Resting) { r.Price = market.MaxPrice + 1 }, book.ErrResting},
+		{"negative price", good, func(r *book.Resting) { r.Price = -1 }, book.ErrResting},
+		{"GTC that expires", good, func(r *book.Resting) { r.ExpireAt = 5 }, book.ErrResting},
+		{"GTD that does not", good, func(r *book.Resting) { r.TIF = book.GTD }, book.ErrResting},
+		{"negative expiry", good, func(r *book.Resting) { r.TIF, r.ExpireAt = book.Day, -5 }, book.ErrResting},
+		{"resting market order", good, func(r *book.Resting) { r.Type = book.Market }, book.ErrResting},
+		{"resting stop", good, func(r *book.Resting) { r.Type, r.Stop = book.StopLimit, 9 }, book.ErrResting},
+		{"trigger of what rests", good, func(r *book.Resting) { r.Stop = 9 }, book.ErrResting},
+		{"entered of what rests", good, func(r *book.Resting) { r.Entered = 9 }, book.ErrResting},
+		{"waiting limit order", stop, func(r *book.Resting) { r.Type = book.Limit }, book.ErrResting},
+		{"trigger 0", stop, func(r *book.Resting) { r.Stop = 0 }, book.ErrResting},
+		{"trigger", stop, func(r *book.Resting) { r.Stop = market.MaxPrice + 1 }, book.ErrResting},
+		{"shown stop", stop, func(r *book.Resting) { r.Shown = 1 }, book.ErrResting},
+		{"stop with a limit", stop, func(r *book.Resting) { r.Type = book.Stop }, book.ErrResting},
+		{"post-only IOC", stop, func(r *book.Resting) { r.TIF, r.Flags = book.IOC, book.FlagPostOnly }, book.ErrResting},
+		{"live already", good, func(r *book.Resting) { r.ID = 50 }, book.ErrDuplicate},
+		{"waiting and live already", stop, func(r *book.Resting) { r.ID = 51 }, book.ErrDuplicate},
+		{"crossed", good, func(r *book.Resting) { r.Price = 200 }, book.ErrCrossed},
+	}
+	for _, impl := range implementations {
+		for _, c := range cases {
+			t.Run(impl.name+"/"+c.name, func(t *testing.T) {
+				b := impl.make(book.Options{MaxOrders: 4})
+				ask := book.Resting{Order: limitOrder(50, market.Sell, 1, 200), Open: 1, Shown: 1}
+				wait := stop
+				wait.ID = 51
+				for _, r := range []book.Resting{ask, wait} {
+					if err := b.Import(r); err != nil {
+						t.Fatal(err)
+					}
+				}
+				r := c.from
+				c.harm(&r)
+				if err := b.Import(r); !errors.Is(err, c.want) {
+					t.Fatalf("Import: %v, want %v", err, c.want)
+				}
+				if err := b.Import(c.from); err != nil || b.Orders() != 3 {
+					t.Fatalf("after the refusal the sound order gives %v, %d orders live", err, b.Orders())
+				}
+			})
+		}
+	}
+}
+
+// TestFull holds MaxOrders at its limit and one beyond, also for Import.
+func TestFull(t *testing.T) {
+	const limit = 1000
+	for _, impl := range implementations {
+		t.Run(impl.name, func(t *testing.T) {
+			b := impl.make(book.Options{MaxOrders: limit})
+			out := event.NewGrowing(64)
+			for i := range market.OrderID(limit) {
+				o := limitOrder(i+1, market.Buy, 1, 100+market.Price(i%7))
+				b.Submit(&o, 0, uint64(i), out)
+			}
+			if b.Orders() != limit {
+				t.Fatalf("%d orders live, want %d", b.Orders(), limit)
+			}
+			out.Reset()
+			o := limitOrder(limit+1, market.Buy, 1, 100)
+			b.Submit(&o, 0, limit, out)
+			if e := out.Events()[0]; e.Kind != event.Rejected || event.Reason(e.Code) != event.ReasonBookFull || e.Aux != limit {
+				t.Fatalf("order %d of %d: %s", limit+1, limit, describe(&e))
+			}
+			if err := b.Import(book.Resting{Order: o, Open: 1, Shown: 1}); !errors.Is(err, book.ErrFull) {
+				t.Fatalf("Import: %v", err)
+			}
+			b.Cancel(5, 0, 0, limit, out)
+			b.Submit(&o, 0, limit, out)
+			if b.Orders() != limit {
+				t.Fatalf("after a cancel: %d orders live, want %d", b.Orders(), limit)
+			}
+		})
+	}
+}
+
+// TestLevelFull fills a level to MaxLevelQty and tries every way to pass it.
+func TestLevelFull(t *testing.T) {
+	const fill = int(book.MaxLevelQty / market.MaxQty)
+	for _, impl := range implementations {
+		t.Run(impl.name, func(t *testing.T) {
+			b := impl.make(book.Options{})
+			out := event.NewGrowing(64)
+			seq := uint64(0)
+			try := func(o op) event.Event {
+				t.Helper()
+				seq++
+				out.Reset()
+				o.do(b, seq, out)
+				return out.Events()[len(out.Events())-1]
+			}
+			refused := func(what string, e event.Event, kind event.Kind) {
+				t.Helper()
+				if e.Kind != kind || event.Reason(e.Code) != event.ReasonLevelFull {
+					t.Fatalf("%s: %s", what, describe(&e))
+				}
+			}
+			for i := range fill {
+				r := book.Resting{Order: limitOrder(market.OrderID(i+1), market.Buy, market.MaxQty, 100), Open: market.MaxQty, Shown: market.MaxQty}
+				if i%2 == 1 { // hidden quantity counts
+					r.Display, r.Shown = market.MaxQty/2, market.MaxQty/2
+				}
+				if err := b.Import(r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			more := limitOrder(90_001, market.Buy, 1, 100)
+			refused("submit", try(op{kind: opSubmit, order: more}), event.Rejected)
+			hidden := limitOrder(90_001, market.Buy, 50, 100)
+			hidden.Display = 1
+			refused("submit an iceberg", try(op{kind: opSubmit, order: hidden}), event.Rejected)
+			if err := b.Import(book.Resting{Order: more, Open: 1, Shown: 1}); !errors.Is(err, book.ErrFull) {
+				t.Fatalf("Import: %v", err)
+			}
+			beside := limitOrder(90_012, market.Buy, 5, 99)
+			try(op{kind: opSubmit, order: beside})
+			refused("amend the price", try(op{kind: opAmend, order: book.Order{ID: 90_012, Price: 100}}), event.AmendRejected)
+			stop := limitOrder(90_003, market.Buy, 1, 100)
+			stop.Type, stop.Stop = book.StopLimit, 101
+			try(op{kind: opSubmit, order: stop})
+			ask := limitOrder(90_004, market.Sell, 1, 101)
+			try(op{kind: opSubmit, order: ask})
+			taker := limitOrder(90_005, market.Buy, 1, 101)
+			refused("elect a stop", try(op{kind: opSubmit, order: taker}), event.Cancelled)
+
+			less := book.Order{ID: 3, Qty: market.MaxQty - 2}
+			if e := try(op{kind: opAmend, order: less}); e.Kind != event.Reduced {
+				t.Fatalf("amend down: %s", describe(&e))
+			}
+			if e := try(op{kind: opAmend, order: book.Order{ID: 3, Qty: market.MaxQty - 1}}); e.Kind != event.Amended {
+				t.Fatalf("amend up into the room: %s", describe(&e))
+			}
+			if e := try(op{kind: opSubmit, order: more}); e.Kind != event.Accepted {
+				t.Fatalf("the last lot: %s", describe(&e))
+			}
+			more.ID++
+			refused("one lot more", try(op{kind: opSubmit, order: more}), event.Rejected)
+		})
+	}
+}
+
+// TestOptions holds Options to its range.
+func TestOptions(t *testing.T) {
+	for _, c := range []struct {
+		max int
+		ok  bool
+	}{{-1, false}, {0, true}, {1, true}, {book.MaxMaxOrders, true}, {book.MaxMaxOrders + 1, false}} {
+		if err := (book.Options{MaxOrders: c.max}).Validate(); (err == nil) != c.ok {
+			t.Errorf("MaxOrders %d: %v", c.max, err)
+		}
+	}
+	for _, impl := range implementations {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: New takes invalid options", impl.name)
+				}
+			}()
+			impl.make(book.Options{MaxOrders: -1})
+		}()
+	}
+}
+
+// TestTradesAreShared counts trades over two books of one engine.
+func TestTradesAreShared(t *testing.T) {
+	for _, impl := range implementations {
+		trades := market.TradeID(41)
+		out := event.NewGrowing(64)
+		for i := range 2 {
+			b := impl.make(book.Options{Instrument: market.InstrumentID(i), Trades: &trades})
+			maker, taker := limitOrder(1, market.Buy, 1, 100), limitOrder(2, market.Sell, 1, 100)
+			b.Submit(&maker, 0, 1, out)
+			b.Submit(&taker, 0, 2, out)
+			if e := out.Events()[len(out.Events())-1]; e.Kind != event.Traded || e.Aux != int64(42+i) || e.Instrument != market.InstrumentID(i) {
+				t.Errorf("%s: book %d: %+v", impl.name, i, e)
+			}
+		}
+	}
+}

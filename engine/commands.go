@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"blockdesk/market"
+)
+
+// DefineInstrumentCommand packs an instrument into a command. The symbol goes
+// into Ref; Arg has the decimals and the source; Tick is Order.ID, Lot is
+// Order.Stop, MinQty Order.Display, MaxQty Order.Qty, MaxPrice Order.Price. The
+// error is the instrument's own Validate.
+//
+// The engine takes IDs in their order, without a hole. A second definition may
+// change the limits (MinQty, MaxQty, MaxPrice) and nothing else.
+func DefineInstrumentCommand(in *market.Instrument) (Command, error) {
+	if err := in.Validate(); err != nil {
+		return Command{}, err
+	}
+	c := Command{Kind: DefineInstrument, Instrument: in.ID}
+	c.Order.ID = market.OrderID(in.Tick)
+	c.Order.Stop = market.Price(in.Lot)
+	c.Order.Display = in.MinQty
+	c.Order.Qty = in.MaxQty
+	c.Order.Price = in.MaxPrice
+	c.Arg = uint64(in.PriceDecimals) | uint64(in.QtyDecimals)<<8 | uint64(in.Source)<<16
+	c.SetRef([]byte(in.Symbol))
+	return c, nil
+}
+
+// definition unpacks and validates what DefineInstrumentCommand packed.
+func definition(c *Command) (market.Instrument, error) {
+	symbol := string(c.RefText())
+	base, quote, _ := strings.Cut(symbol, "/")
+	in := market.Instrument{
+		ID: c.Instrument, Symbol: symbol, Base: base, Quote: quote,
+		PriceDecimals: uint8(c.Arg), QtyDecimals: uint8(c.Arg >> 8), Source: market.BookSource(c.Arg >> 16),
+		Tick: uint64(c.Order.ID), Lot: uint64(c.Order.Stop),
+		MinQty: c.Order.Display, MaxQty: c.Order.Qty, MaxPrice: c.Order.Price,
+	}
+	if c.Arg>>24 != 0 {
+		return in, fmt.Errorf("%q: packed definition %#x has unknown bits", symbol, c.Arg)
+	}
+	return in, in.Validate()
+}
+
+// CheckRedefinition reports why next may not replace the definition now: the
+// first field, other than a limit, that differs.
+func CheckRedefinition(now, next *market.Instrument) error {
+	switch {
+	case now.ID != next.ID:
+		return fmt.Errorf("%s: id %d: it is %d in the journal", next.Symbol, next.ID, now.ID)
+	case now.Symbol != next.Symbol:
+		return fmt.Errorf("instrument %d: symbol %s: it is %s in the journal", now.ID, next.Symbol, now.Symbol)
+	case now.PriceDecimals != next.PriceDecimals:
+		return fmt.Errorf("%s: price_decimals %d: %d in the journal", now.Symbol, next.PriceDecimals, now.PriceDecimals)
+	case now.QtyDecimals != next.QtyDecimals:
+		return fmt.Errorf("%s: qty_decimals %d: %d in the journal", now.Symbol, next.QtyDecimals, now.QtyDecimals)
+	case now.Tick != next.Tick:
+		return fmt.Errorf("%s: tick %d: %d in the journal", now.Symbol, next.Tick, now.Tick)
+	case now.Lot != next.Lot:
+		return fmt.Errorf("%s: lot %d: %d in the journal", now.Symbol, next.Lot, now.Lot)
+	case now.Source != next.Source:
+		return fmt.Errorf("%s: book_source %s: %s in the journal", now.Symbol, next.Source, now.Source)
+	}
+	return nil
+}
+
+// SetRiskCommand packs the limits of a participant on an instrument, or on
+// AllInstruments: those replace what was set for single ones, and hold for
+// instruments that are defined later. MaxQty is Order.Qty, MaxNotional is Arg
+// and (its high half) Order.ID, MaxOpenOrders is Order.Stop, BandBps
+// Order.Display.
+func SetRiskCommand(who market.ParticipantID, in market.InstrumentID, l Limits) (Command, error) {
+	if who == 0 {
+		return Command{}, fmt.Errorf("participant 0 is the service: it has no limits")
+	}
+	if err := l.Validate(); err != nil {
+		return Command{}, fmt.Errorf("participant %d: %w", who, err)
+	}
+	c := Command{Kind: SetRisk, Instrument: in, Arg: l.MaxNotional.Lo}
+	c.Order.ID = market.OrderID(l.MaxNotional.Hi)
+	c.Order.Participant = who
+	c.Order.Qty = l.MaxQty
+	c.Order.Stop = market.Price(l.MaxOpenOrders)
+	c.Order.Display = market.Qty(l.BandBps)
+	return c, nil
+}
+
+// limitsOf unpacks and validates what SetRiskCommand packed.
+func limitsOf(c *Command) (Limits, error) {
+	o := &c.Order
+	if o.Stop < 0 || o.Stop > math.MaxInt32 || o.Display < 0 || o.Display > MaxBandBps {
+		return Limits{}, fmt.Errorf("packed limits %d, %d: out of range", o.Stop, o.Display)
+	}
+	l := Limits{
+		MaxQty: o.Qty, MaxNotional: market.Uint128{Hi: uint64(o.ID), Lo: c.Arg},
+		MaxOpenOrders: int32(o.Stop), BandBps: uint16(o.Display),
+	}
+	return l, l.Validate()
+}

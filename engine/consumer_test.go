@@ -1,0 +1,199 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// TestOneCommandOverflowsEgress: a mass cancel has forty times more events than
+// the ring has slots, and a consumer still sees all, in order.
+func TestOneCommandOverflowsEgress(t *testing.T) {
+	const orders, size = 160, 4
+	j := &slowJournal{}
+	e := newEngine(t, Options{Journal: j, EgressSize: size})
+	c := e.Consumer("reader")
+	e.mustSubmit(t, head()...)
+	for i := range orders {
+		e.mustSubmit(t, order(market.OrderID(i+1), 1, market.Buy, market.Price(10+i), 1))
+	}
+	mass := Command{Kind: MassCancel}
+	mass.Order.Participant = 1
+	e.mustSubmit(t, mass)
+	e.start(t)
+	cancelled, summed := 0, false
+	var whole uint64
+	for cancelled < orders {
+		events, err := c.Next(context.Background())
+		if err != nil || len(events) > size {
+			t.Fatalf("%d events, err %v", len(events), err)
+		}
+		for i := range events {
+			if events[i].Kind == event.Cancelled {
+				cancelled++
+			}
+			summed = summed || events[i].Kind == event.MassCancelled
+		}
+		if got := c.Whole(); got < whole || got > events[len(events)-1].Seq {
+			t.Fatalf("whole %d after %d, last event of %d", got, whole, events[len(events)-1].Seq)
+		}
+		whole = c.Whole()
+		if cancelled > 0 && cancelled < orders && whole != events[0].Seq-1 && events[0].Seq == events[len(events)-1].Seq {
+			t.Fatalf("whole %d in the middle of the events of %d", whole, events[0].Seq)
+		}
+		c.Release(len(events))
+	}
+	last := collect(c)
+	if err := e.finish(t); err != nil {
+		t.Fatal(err)
+	}
+	rest := <-last
+	if summed = summed || len(rest) == 1 && rest[0].Kind == event.MassCancelled; !summed {
+		t.Fatalf("after the cancels: %+v", rest)
+	}
+	if c.Whole() != e.replica.State.Seq() {
+		t.Fatalf("whole %d, want %d", c.Whole(), e.replica.State.Seq())
+	}
+}
+
+// TestFailsWhileRingIsFull: the matcher waits for room that no consumer can ever
+// make, since the journal fails. It must end, and what consumers still hold must
+// not be written over.
+func TestFailsWhileRingIsFull(t *testing.T) {
+	j := &slowJournal{gate: make(chan struct{}), failAt: 2}
+	e := newEngine(t, Options{Journal: j, EgressSize: 4, MaxBatch: 1})
+	c := e.Consumer("reader")
+	e.start(t)
+	j.gate <- struct{}{} // StartEpoch is durable
+	held, err := c.Next(context.Background())
+	if err != nil || len(held) != 1 || held[0].Kind != event.EpochStarted {
+		t.Fatalf("%+v, err %v", held, err)
+	}
+	want := slices.Clone(held)
+	e.mustSubmit(t, head()...)
+	await(t, "a full ring", func() bool { return e.Stats().Egress == 4 && e.egress.room.armed.Load() })
+	close(j.gate)
+	await(t, "the failure", func() bool { return e.Stats().Failed != nil })
+	if err := e.finish(t); !errors.Is(err, errDisk) {
+		t.Fatal(err)
+	}
+	if !slices.Equal(held, want) {
+		t.Fatal("an event that was not released has been written over")
+	}
+	if again := c.Poll(); !slices.Equal(again, want) {
+		t.Fatalf("after the failure %+v, want %+v", again, want)
+	}
+}
+
+// TestHeldUp: a consumer that stands still with a full ring holds up the stop no
+// longer than DrainTimeout.
+func TestHeldUp(t *testing.T) {
+	e := newEngine(t, Options{EgressSize: 2, DrainTimeout: 5 * time.Millisecond})
+	c := e.Consumer("the sleeper")
+	e.mustSubmit(t, head()...)
+	e.start(t)
+	err := e.finish(t)
+	if !errors.Is(err, ErrHeldUp) || !strings.Contains(err.Error(), "the sleeper") {
+		t.Fatalf("Run: %v", err)
+	}
+	if events := c.Poll(); len(events) != 2 || events[0].Seq != 1 {
+		t.Fatalf("%+v", events)
+	}
+}
+
+// TestHeldUpIsNotWhole: what the engine gave up on showing does not count as
+// seen, or its reader would not ask for it after the restart.
+func TestHeldUpIsNotWhole(t *testing.T) {
+	e := newEngine(t, Options{EgressSize: 4, DrainTimeout: 10 * time.Millisecond})
+	c := e.Consumer("still")
+	e.mustSubmit(t, head()...)
+	e.mustSubmit(t, order(1, 1, market.Buy, 10, 5))
+	e.start(t)
+	await(t, "full ring", func() bool { return e.Stats().Egress == 4 })
+	if err := e.finish(t); !errors.Is(err, ErrHeldUp) {
+		t.Fatalf("%v, want ErrHeldUp", err)
+	}
+	last := uint64(0)
+	n, err := drain(c, 1, func(ev *event.Event) error { last = ev.Seq; return nil })
+	if err != nil || n != 4 {
+		t.Fatalf("%d events: %v", n, err)
+	}
+	if c.Whole() != last {
+		t.Errorf("whole up to %d, but the last event is of %d", c.Whole(), last)
+	}
+}
+
+// TestClose: a closed consumer holds nothing up, and sees nothing.
+func TestClose(t *testing.T) {
+	e := newEngine(t, Options{EgressSize: 2, DrainTimeout: patience})
+	gone, reader := e.Consumer("gone"), e.Consumer("reader")
+	e.mustSubmit(t, head()...)
+	e.start(t)
+	all := collect(reader)
+	if _, err := gone.Next(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	whole := gone.Whole()
+	gone.Close()
+	if err := e.finish(t); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(<-all); n != 1+len(head()) {
+		t.Fatalf("%d events", n)
+	}
+	gone.Close()
+	gone.Release(0)
+	if _, err := gone.Next(context.Background()); !errors.Is(err, io.EOF) || gone.Poll() != nil || gone.Whole() != whole {
+		t.Fatalf("after Close: %v, whole %d, it was %d", err, gone.Whole(), whole)
+	}
+	if lag := e.Stats().Consumers[0]; lag != (Lag{Name: "gone"}) {
+		t.Fatalf("%+v", lag)
+	}
+}
+
+// TestConsumerSemantics: without Release the same events come again; Release of
+// more than was returned panics; Next ends with its context.
+func TestConsumerSemantics(t *testing.T) {
+	e := newEngine(t, Options{})
+	c := e.Consumer("reader")
+	if c.Poll() != nil || c.Whole() != 0 {
+		t.Fatalf("events before Run; whole %d", c.Whole())
+	}
+	e.mustSubmit(t, head()...)
+	e.start(t)
+	want := 1 + len(head())
+	await(t, "all", func() bool { return e.Stats().Egress == want })
+	for range 2 {
+		if events, err := c.Next(context.Background()); err != nil || len(events) != want {
+			t.Fatalf("%d events, want %d; err %v", len(events), want, err)
+		}
+	}
+	c.Release(want - 1)
+	if events := c.Poll(); len(events) != 1 || c.Whole() != uint64(want) {
+		t.Fatalf("%d events, whole %d", len(events), c.Whole())
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Fatal("Release of more than was returned does not panic")
+			}
+		}()
+		c.Release(2)
+	}()
+	c.Release(1)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	if _, err := c.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("Next: %v", err)
+	}
+	if err := e.finish(t); err != nil {
+		t.Fatal(err)
+	}
+}

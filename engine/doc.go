@@ -1,0 +1,25 @@
+// Package engine turns commands into events: one goroutine, one sequence.
+//
+// Everything that happens is a Command; everything that is seen is an
+// event.Event; exactly one goroutine turns one into the other; nothing leaves
+// before it is durable.
+//
+//	producers ──Submit──▶ ingress ring ──▶ matcher ──events──▶ egress ring ──▶ consumers
+//	                           │                                              ▲ up to the watermark
+//	                           └──stamped commands──▶ journaler ──durable─────┘
+//
+// The ingress ring holds commands until they are both applied and durable, so
+// the journaler encodes straight out of it while the matcher works: group
+// commit overlaps with matching and costs the matcher nothing.
+//
+// Invariants:
+//  1. Seq has no gaps and no reuse; At never falls.
+//  2. State is a function of the commands alone: no clock, no randomness, no map
+//     order. The same journal gives the same events and the same Hash under any
+//     batch size and on both books.
+//  3. A consumer never sees an event whose command is not durable.
+//  4. Submit never blocks and never waits for a lock: a full ring is ErrFull.
+//  5. No allocation, lock, clock, float, map iteration or interface call for a
+//     command between Submit and its events (the clock and the journal are
+//     asked once a batch).
+package engine

@@ -1,0 +1,362 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"blockdesk/engine/book"
+	"blockdesk/market"
+)
+
+// Errors of Submit. What it refuses leaves no trace.
+var (
+	// ErrFull: the ingress ring has no free slot.
+	ErrFull = errors.New("engine: the ingress ring is full")
+	// ErrReadOnly: the journal has failed, or the intake keeps this kind out.
+	ErrReadOnly = errors.New("engine: read-only")
+	// ErrStopped: the context of Run has ended.
+	ErrStopped = errors.New("engine: stopped")
+)
+
+// Errors of Run.
+var (
+	// ErrJournal wraps the journal's error.
+	ErrJournal = errors.New("engine: the journal failed")
+	// ErrHeldUp: after the end of its context the engine waited DrainTimeout for
+	// a consumer that released nothing. Nothing durable is lost: the events that
+	// were not seen come again when the journal is replayed.
+	ErrHeldUp = errors.New("engine: a consumer held up the stop")
+)
+
+// Limits of Options.
+const (
+	MinRing = 2       // slots of a ring
+	MaxRing = 1 << 24 // slots of a ring
+	// MaxFrame is the most commands that one Journal.Append is given, and the
+	// largest MaxBatch.
+	MaxFrame = 8192
+	// MaxConsumers is the most consumers of one engine.
+	MaxConsumers = 16
+)
+
+// Options of an Engine. The zero value of a field is its default.
+type Options struct {
+	// Clock returns the time in Unix nanoseconds; it is read once a batch and
+	// may jump. Default: the system's.
+	Clock func() int64
+	// Journal makes commands durable. Nil: none does, everything applied is
+	// seen at once, and a restart forgets it; for benchmarks.
+	Journal Journal
+	// IngressSize is the number of commands under way, EgressSize that of
+	// events not yet released; powers of two, MinRing to MaxRing. Defaults
+	// 1<<14 (2 MB) and 1<<17 (8 MB).
+	IngressSize int
+	EgressSize  int
+	// MaxOrders bounds the live orders of one instrument from this epoch on, up
+	// to book.MaxMaxOrders. It travels in StartEpoch, so that a replay needs no
+	// configuration. Default: as it was.
+	MaxOrders int
+	// MaxBatch is the most commands that share one At, 1 to MaxFrame. Default
+	// 1024.
+	MaxBatch int
+	// Wait says how the goroutines wait. Default Park.
+	Wait WaitMode
+	// DrainTimeout bounds how long Run waits, after the end of its context, for
+	// consumers to make room. Default 10 s.
+	DrainTimeout time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if o.Clock == nil {
+		o.Clock = func() int64 { return time.Now().UnixNano() }
+	}
+	if o.IngressSize == 0 {
+		o.IngressSize = 1 << 14
+	}
+	if o.EgressSize == 0 {
+		o.EgressSize = 1 << 17
+	}
+	if o.MaxBatch == 0 {
+		o.MaxBatch = 1024
+	}
+	if o.Wait == 0 {
+		o.Wait = Park
+	}
+	if o.DrainTimeout == 0 {
+		o.DrainTimeout = 10 * time.Second
+	}
+	return o
+}
+
+// Validate reports the first field that is out of its range.
+func (o Options) Validate() error {
+	o = o.withDefaults()
+	switch {
+	case !ringSize(o.IngressSize):
+		return fmt.Errorf("engine: IngressSize %d: a power of two, %d to %d", o.IngressSize, MinRing, MaxRing)
+	case !ringSize(o.EgressSize):
+		return fmt.Errorf("engine: EgressSize %d: a power of two, %d to %d", o.EgressSize, MinRing, MaxRing)
+	case o.MaxBatch < 1 || o.MaxBatch > MaxFrame:
+		return fmt.Errorf("engine: MaxBatch %d: 1 to %d", o.MaxBatch, MaxFrame)
+	case o.MaxOrders < 0 || o.MaxOrders > book.MaxMaxOrders:
+		return fmt.Errorf("engine: MaxOrders %d: 0 to %d", o.MaxOrders, book.MaxMaxOrders)
+	case o.Wait != Park && o.Wait != Spin:
+		return fmt.Errorf("engine: Wait %d: Park or Spin", o.Wait)
+	case o.DrainTimeout < 0:
+		return fmt.Errorf("engine: DrainTimeout %v: not negative", o.DrainTimeout)
+	}
+	return nil
+}
+
+func ringSize(n int) bool { return n >= MinRing && n <= MaxRing && n&(n-1) == 0 }
+
+// Intake says which commands Submit lets in.
+type Intake uint32
+
+const (
+	IntakeAll Intake = 1
+	// IntakeCancels lets in what only takes risk away: CancelOrder, MassCancel,
+	// SetParticipant, and Tick. For a disk that is nearly full.
+	IntakeCancels Intake = 2
+	IntakeNone    Intake = 3
+)
+
+func (i Intake) admits(k Kind) bool {
+	switch i {
+	case IntakeAll:
+		return true
+	case IntakeCancels:
+		return k == CancelOrder || k == MassCancel || k == SetParticipant || k == Tick
+	default:
+		return false
+	}
+}
+
+// Engine is the sequencer: two rings and the goroutines between them. Submit,
+// SetIntake, OrderIDs and Stats may be called from any goroutine at any time;
+// Consumer before Run; Run once.
+type Engine struct {
+	options Options
+	replica *Replica
+	ids     OrderIDs
+
+	ingress ingress
+	egress  egress
+	matcher matcher
+
+	matcherWait *waiter
+	journalWait *waiter
+	expiryWait  *waiter
+
+	running atomic.Bool
+	intake  atomic.Uint32
+	refused atomic.Uint64
+	failure atomic.Pointer[error]
+	// nextExpiry is when the earliest order expires, Unix ns; 0 = none does.
+	nextExpiry atomic.Int64
+
+	_ cacheLine
+	// stopping: no new position will be claimed. The matcher polls it.
+	stopping atomic.Bool
+	// abandoned: the matcher waits for no consumer any more.
+	abandoned atomic.Bool
+	// matched: the matcher has ended. ended: nothing more becomes visible.
+	matched atomic.Bool
+	ended   atomic.Bool
+	// blindFrom is the first Seq of which not all events were published; 0 =
+	// there is none.
+	blindFrom atomic.Uint64
+
+	_ cacheLine
+	// durable is the highest Seq whose events may be seen; the largest number
+	// where there is no journal.
+	durable atomic.Uint64
+	_       cacheLine
+}
+
+// New prepares an engine that goes on where r ends, and places StartEpoch of
+// the next epoch as its first command. The engine owns r.State until Run has
+// returned; then r.State and r.Digest are those of the last applied command. It
+// never touches r.Market. Errors: those of Options.Validate, or the epochs are
+// used up.
+func New(o Options, r *Replica) (*Engine, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	epoch := r.State.Epoch() + 1
+	if epoch > MaxEpoch {
+		return nil, fmt.Errorf("engine: epoch %d: at most %d", epoch, uint64(MaxEpoch))
+	}
+	o = o.withDefaults()
+	firstSeq := r.State.Seq() + 1
+	e := &Engine{
+		options: o, replica: r,
+		matcherWait: newWaiter(o.Wait), journalWait: newWaiter(o.Wait),
+		// It sleeps for milliseconds and more: spinning has nothing to win.
+		expiryWait: newWaiter(Park),
+	}
+	e.ids.epoch = epoch
+	e.ingress.init(o.IngressSize, firstSeq)
+	e.egress.init(o.EgressSize, o.Wait)
+	e.matcher.init(e)
+	e.durable.Store(firstSeq - 1)
+	if o.Journal == nil {
+		e.durable.Store(math.MaxUint64)
+		e.ingress.journaled.Store(math.MaxUint64)
+	}
+	e.intake.Store(uint32(IntakeAll))
+	begin := Command{Kind: StartEpoch, Arg: epoch}
+	begin.Order.Qty = market.Qty(o.MaxOrders)
+	return e, e.ingress.put(&begin)
+}
+
+// Epoch returns the epoch that New began.
+func (e *Engine) Epoch() uint64 { return e.ids.epoch }
+
+// OrderIDs returns the source of ids for new orders.
+func (e *Engine) OrderIDs() *OrderIDs { return &e.ids }
+
+// Consumer adds a reader of all events, whose first one is that of StartEpoch.
+// It panics once Run has begun, and past MaxConsumers.
+func (e *Engine) Consumer(name string) *Consumer {
+	if e.running.Load() || len(e.egress.consumers) == MaxConsumers {
+		panic("engine: Consumer " + name + ": too late or too many")
+	}
+	c := newConsumer(name, e)
+	e.egress.consumers = append(e.egress.consumers, c)
+	return c
+}
+
+// SetIntake changes which commands Submit lets in from now on. IntakeAll at the
+// start. A failed journal keeps everything out, whatever the intake.
+func (e *Engine) SetIntake(i Intake) { e.intake.Store(uint32(i)) }
+
+// Submit copies c into the ingress ring; what it has in Seq and At is ignored. A
+// nil error says that c will be applied in the order of the ring, unless the
+// journal fails first; its events say what came of it. Never blocks, never
+// allocates. Errors: ErrFull, ErrReadOnly, ErrStopped.
+func (e *Engine) Submit(c *Command) error {
+	err := ErrReadOnly
+	if Intake(e.intake.Load()).admits(c.Kind) {
+		err = e.ingress.put(c)
+	}
+	if err != nil {
+		e.refused.Add(1)
+		return err
+	}
+	e.matcherWait.wake()
+	return nil
+}
+
+// Lag is one consumer's part of Stats.
+type Lag struct {
+	Name   string
+	Events int // published and not yet released; 0 once closed
+}
+
+// Stats are a moment's figures, each read by itself.
+type Stats struct {
+	Seq     uint64 // last command applied
+	Durable uint64 // last command durable; Seq where there is no journal
+	Refused uint64 // Submits that returned an error
+
+	Ingress, IngressSize int // commands in the ring, and its slots
+	Egress, EgressSize   int // events that the slowest consumer has not released, and the slots
+
+	Intake    Intake
+	Consumers []Lag
+	Failed    error // why the engine is read-only; nil = it is not
+}
+
+// Stats returns the engine's figures. It allocates: for metrics and health.
+func (e *Engine) Stats() Stats {
+	applied := e.ingress.applied.Load()
+	s := Stats{
+		Seq: e.ingress.firstSeq + applied - 1, Refused: e.refused.Load(),
+		IngressSize: len(e.ingress.slots), EgressSize: len(e.egress.events),
+		Intake: Intake(e.intake.Load()), Failed: e.failed(),
+	}
+	s.Durable = e.durable.Load()
+	if e.options.Journal == nil {
+		s.Durable = s.Seq
+	}
+	freed := min(applied, e.ingress.journaled.Load())
+	s.Ingress = int(e.ingress.end() - freed)
+	published := e.egress.published.Load()
+	for _, c := range e.egress.consumers {
+		lag := Lag{Name: c.name, Events: int(published - min(c.cursor.Load(), published))}
+		s.Egress = max(s.Egress, lag.Events)
+		s.Consumers = append(s.Consumers, lag)
+	}
+	return s
+}
+
+func (e *Engine) failed() error {
+	if err := e.failure.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// Run works until ctx ends: then it lets no more commands in, applies and
+// journals those that are in, publishes their events and returns nil. Consumers
+// may go on reading what they have not released; then their Next says io.EOF.
+//
+// When the journal fails, the engine stays up but lets nothing in and shows
+// nothing more; readers keep what was durable, and Stats says why. Run then
+// returns at the end of ctx as well, with ErrJournal. ErrHeldUp is its other
+// error. A second call panics.
+func (e *Engine) Run(ctx context.Context) error {
+	if !e.running.CompareAndSwap(false, true) {
+		panic("engine: Run was called twice")
+	}
+	matched, journaled, ticked := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() { defer close(matched); e.matcher.run() }()
+	go func() { defer close(journaled); e.journal() }()
+	go func() { defer close(ticked); e.tick(ctx) }()
+
+	<-ctx.Done()
+	e.close(tailStopped)
+	err := e.drain(matched)
+	e.matched.Store(true)
+	e.journalWait.wake()
+	<-journaled
+	<-ticked
+	e.ended.Store(true)
+	e.egress.wake()
+	if failure := e.failed(); failure != nil {
+		return failure
+	}
+	return err
+}
+
+// drain waits for the matcher to end, and makes it end after DrainTimeout.
+func (e *Engine) drain(matched <-chan struct{}) error {
+	patience := time.NewTimer(e.options.DrainTimeout)
+	defer patience.Stop()
+	select {
+	case <-matched:
+		return nil
+	case <-patience.C:
+	}
+	err := fmt.Errorf("%w: %s", ErrHeldUp, e.egress.laggard())
+	e.abandoned.Store(true)
+	e.egress.room.wake()
+	<-matched
+	if !e.matcher.blind {
+		return nil
+	}
+	return err
+}
+
+// close lets no more commands in and tells the matcher why.
+func (e *Engine) close(why uint64) {
+	e.ingress.tail.Or(why)
+	e.stopping.Store(true)
+	e.matcherWait.wake()
+	e.egress.room.wake()
+}

@@ -1,0 +1,387 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"blockdesk/engine/book"
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// TestSubmitFull: with the journal at a stand, exactly IngressSize commands are
+// let in, applied or not.
+func TestSubmitFull(t *testing.T) {
+	const size = 8
+	j := &slowJournal{gate: make(chan struct{})}
+	e := newEngine(t, Options{Journal: j, IngressSize: size})
+	fill := func(want int) {
+		t.Helper()
+		for i := range want {
+			if err := e.Submit(&Command{Kind: Tick}); err != nil {
+				t.Fatalf("command %d of %d: %v", i+1, want, err)
+			}
+		}
+		if err := e.Submit(&Command{Kind: Tick}); !errors.Is(err, ErrFull) {
+			t.Fatalf("command %d: %v, want ErrFull", want+1, err)
+		}
+	}
+	fill(size - 1) // StartEpoch is there already
+	e.start(t)
+	await(t, "all applied", func() bool { return e.Stats().Seq == size })
+	fill(0)
+	if s := e.Stats(); s.Ingress != size || s.IngressSize != size || s.Durable != 0 || s.Refused != 2 {
+		t.Fatalf("%+v", s)
+	}
+	j.gate <- struct{}{}
+	await(t, "all durable", func() bool { return e.Stats().Durable == size })
+	fill(size)
+	close(j.gate)
+	if err := e.finish(t); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Submit(&Command{Kind: Tick}); !errors.Is(err, ErrStopped) {
+		t.Fatalf("%v, want ErrStopped", err)
+	}
+}
+
+// TestStopAwaitsClaimed: a producer that has claimed a slot when the engine is
+// told to stop, and fills it a moment later, is not forgotten.
+func TestStopAwaitsClaimed(t *testing.T) {
+	e := newEngine(t, Options{})
+	if !e.ingress.tail.CompareAndSwap(1, 2) {
+		t.Fatal("StartEpoch is not alone in the ring")
+	}
+	e.start(t)
+	e.stop()
+	await(t, "the stop", e.stopping.Load)
+	time.Sleep(2 * time.Millisecond)
+	slot := &e.ingress.slots[1]
+	slot.Kind = Tick
+	atomic.StoreUint64(&slot.Seq, e.ingress.firstSeq+1)
+	if err := e.finish(t); err != nil {
+		t.Fatal(err)
+	}
+	if got := e.replica.State.Seq(); got != 2 {
+		t.Fatalf("applied up to %d, want 2", got)
+	}
+}
+
+// TestDeterminism: whatever the batches, the events differ in nothing but the
+// time, and the journal replays to the very same.
+func TestDeterminism(t *testing.T) {
+	const n = 3_000
+	var want uint64
+	for _, batch := range []int{1, 2, 7, 64, 1024} {
+		j := &slowJournal{}
+		o := Options{Journal: j, MaxBatch: batch, Clock: func() int64 { return 1_000_000 }}
+		e := newEngine(t, o)
+		c := e.Consumer("reader")
+		flow := newFlow(7)
+		for range n {
+			e.mustSubmit(t, flow.next())
+		}
+		e.start(t)
+		events := collect(c)
+		await(t, "the end", func() bool { return e.Stats().Durable == n+1 })
+		if err := e.finish(t); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range []StateOptions{{}, {Naive: true}} {
+			r, err := j.replay(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Digest != e.replica.Digest || r.State.Hash() != e.replica.State.Hash() {
+				t.Fatalf("batch %d, naive %v: the replay differs", batch, o.Naive)
+			}
+		}
+		got := <-events
+		if digestOf(got) != e.replica.Digest {
+			t.Fatalf("batch %d: the consumer saw other events", batch)
+		}
+		for i := range got {
+			if got[i].Kind != event.Reference {
+				got[i].At = 0
+			}
+		}
+		if sum := digestOf(got); want == 0 {
+			want = sum
+		} else if sum != want {
+			t.Fatalf("batch %d: other events than with batches of one", batch)
+		}
+	}
+}
+
+// TestTime: At never falls and no two batches share it, however the clock jumps.
+func TestTime(t *testing.T) {
+	var reads atomic.Int64
+	clock := func() int64 { return []int64{500, 100, math.MinInt64, 900, 900}[reads.Add(1)%5] }
+	j := &slowJournal{}
+	e := newEngine(t, Options{Journal: j, MaxBatch: 3, Clock: clock})
+	for range 30 {
+		e.mustSubmit(t, Command{Kind: Tick})
+	}
+	e.start(t)
+	await(t, "the end", func() bool { return e.Stats().Durable == 31 })
+	if err := e.finish(t); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.replay(StateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if reads.Load() < 11 || j.commands[0].At < 1 {
+		t.Fatalf("%d reads of the clock for 31 commands in batches of at most 3", reads.Load())
+	}
+}
+
+// TestGoesOn: a second engine goes on where the first ended, in a new epoch,
+// with new order ids.
+func TestGoesOn(t *testing.T) {
+	e := newEngine(t, Options{})
+	e.mustSubmit(t, head()...)
+	first := e.OrderIDs().Next()
+	e.start(t)
+	if err := e.finish(t); err != nil {
+		t.Fatal(err)
+	}
+	seq, digest := e.replica.State.Seq(), e.replica.Digest
+	next, err := New(Options{}, e.replica)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := &running{Engine: next, replica: e.replica, err: make(chan error, 1)}
+	c := second.Consumer("reader")
+	if c.Whole() != seq {
+		t.Fatalf("whole %d at the start, want %d", c.Whole(), seq)
+	}
+	if next.Epoch() != e.Epoch()+1 || second.OrderIDs().Next() <= first {
+		t.Fatalf("epoch %d after %d", next.Epoch(), e.Epoch())
+	}
+	second.start(t)
+	events := collect(c)
+	if err := second.finish(t); err != nil {
+		t.Fatal(err)
+	}
+	got := <-events
+	if len(got) != 1 || got[0].Kind != event.EpochStarted || got[0].Seq != seq+1 || got[0].Other != next.Epoch() {
+		t.Fatalf("%+v", got)
+	}
+	if want := event.Digest(digest, &got[0]); e.replica.Digest != want {
+		t.Fatalf("digest %x, want %x", e.replica.Digest, want)
+	}
+}
+
+// TestExpiry: an order expires on a market where nothing else happens.
+func TestExpiry(t *testing.T) {
+	e := newEngine(t, Options{})
+	c := e.Consumer("reader")
+	e.mustSubmit(t, head()...)
+	gtd := order(1, 1, market.Buy, 100, 5)
+	gtd.Order.TIF, gtd.Order.ExpireAt = book.GTD, time.Now().Add(30*time.Millisecond).UnixNano()
+	e.start(t)
+	e.mustSubmit(t, gtd)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for {
+		events, err := c.Next(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := events[len(events)-1]
+		c.Release(len(events))
+		if last.Kind == event.Cancelled {
+			if event.Reason(last.Code) != event.ReasonExpired || last.At < gtd.Order.ExpireAt {
+				t.Fatalf("%+v", last)
+			}
+			break
+		}
+	}
+	seq := e.Stats().Seq
+	time.Sleep(20 * tickPause)
+	if now := e.Stats().Seq; now > seq+1 {
+		t.Fatalf("%d more ticks with nothing to expire", now-seq)
+	}
+	if err := e.finish(t); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTickRespectsIntake: no tick where nothing may come in.
+func TestTickRespectsIntake(t *testing.T) {
+	e := newEngine(t, Options{})
+	e.SetIntake(IntakeNone)
+	if nap := e.tickNow(); nap != tickNap || e.ingress.end() != 1 {
+		t.Fatalf("nap %v, %d commands", nap, e.ingress.end())
+	}
+	e.SetIntake(IntakeCancels)
+	if nap := e.tickNow(); nap != tickPause || e.ingress.end() != 2 {
+		t.Fatalf("nap %v, %d commands", nap, e.ingress.end())
+	}
+	e.close(tailStopped)
+	if nap := e.tickNow(); nap != tickNap || e.ingress.end() != 2 {
+		t.Fatalf("nap %v, %d commands", nap, e.ingress.end())
+	}
+}
+
+func TestIntake(t *testing.T) {
+	e := newEngine(t, Options{})
+	kinds := []Kind{
+		NewOrder, AmendOrder, CancelOrder, MassCancel, Tick,
+		DefineInstrument, SetRisk, SetInstrument, SetParticipant, StartEpoch,
+	}
+	for intake, admitted := range map[Intake][]Kind{
+		IntakeAll:     kinds,
+		IntakeCancels: {CancelOrder, MassCancel, Tick, SetParticipant},
+		IntakeNone:    nil,
+		0:             nil,
+	} {
+		e.SetIntake(intake)
+		for _, k := range kinds {
+			err := e.Submit(&Command{Kind: k})
+			if ok := slices.Contains(admitted, k); ok != (err == nil) || err != nil && !errors.Is(err, ErrReadOnly) {
+				t.Fatalf("intake %d, kind %d: %v", intake, k, err)
+			}
+		}
+		if e.Stats().Intake != intake {
+			t.Fatal("Stats does not say the intake")
+		}
+	}
+}
+
+func TestOrderIDs(t *testing.T) {
+	ids := OrderIDs{epoch: 3}
+	if got := ids.Next(); got != 3<<orderIDBits|1 {
+		t.Fatalf("first id %#x", got)
+	}
+	ids.given.Store(1<<orderIDBits - 2)
+	if got := ids.Next(); got != 4<<orderIDBits-1 {
+		t.Fatalf("last id %#x", got)
+	}
+	for range 2 {
+		if got := ids.Next(); got != 0 {
+			t.Fatalf("id %#x past the epoch's last, want 0", got)
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	if err := (Options{}).Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for name, o := range map[string]Options{
+		"IngressSize not a power": {IngressSize: 3},
+		"IngressSize of one":      {IngressSize: 1},
+		"IngressSize above":       {IngressSize: 2 * MaxRing},
+		"EgressSize not a power":  {EgressSize: 12},
+		"EgressSize negative":     {EgressSize: -2},
+		"MaxBatch above":          {MaxBatch: MaxFrame + 1},
+		"MaxBatch negative":       {MaxBatch: -1},
+		"Wait unknown":            {Wait: 3},
+		"DrainTimeout negative":   {DrainTimeout: -1},
+	} {
+		if o.Validate() == nil {
+			t.Errorf("%s: valid", name)
+		}
+		if _, err := New(o, NewReplica(StateOptions{})); err == nil {
+			t.Errorf("%s: New takes it", name)
+		}
+	}
+	r := NewReplica(StateOptions{})
+	r.State.epoch = MaxEpoch
+	if _, err := New(Options{}, r); err == nil {
+		t.Fatalf("epoch %d: New: %v", r.State.Epoch()+1, err)
+	}
+}
+
+func TestConsumerLimit(t *testing.T) {
+	e := newEngine(t, Options{})
+	for range MaxConsumers {
+		e.Consumer("reader")
+	}
+	defer func() {
+		if recover() == nil {
+			t.Fatal("MaxConsumers+1 do not panic")
+		}
+	}()
+	e.Consumer("one too many")
+}
+
+// TestIdleSleeps: with nothing to do every goroutine of the engine is asleep.
+func TestIdleSleeps(t *testing.T) {
+	e := newEngine(t, Options{Journal: nullJournal{}})
+	c := e.Consumer("reader")
+	e.mustSubmit(t, head()...)
+	e.start(t)
+	events := collect(c)
+	await(t, "sleep", func() bool {
+		for _, w := range []*waiter{e.matcherWait, e.journalWait, e.expiryWait, c.waiting} {
+			if !w.armed.Load() {
+				return false
+			}
+		}
+		return true
+	})
+	if s := e.Stats(); s.Durable != s.Seq || s.Egress != 0 {
+		t.Fatalf("asleep with work to do: %+v", s)
+	}
+	if err := e.finish(t); err != nil {
+		t.Fatal(err)
+	}
+	<-events
+}
+
+// TestSubmitAllocatesNothing: from Submit to the event in the consumer's hand,
+// without a journal and with one.
+func TestSubmitAllocatesNothing(t *testing.T) {
+	for name, journal := range map[string]Journal{"no journal": nil, "journal": nullJournal{}} {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine(t, Options{Journal: journal})
+			c := e.Consumer("reader")
+			e.mustSubmit(t, head()...)
+			e.start(t)
+			ctx := t.Context()
+			read := func(until event.Kind) {
+				for {
+					events, err := c.Next(ctx)
+					if err != nil {
+						t.Fatal(err)
+					}
+					kind := events[len(events)-1].Kind
+					c.Release(len(events))
+					if kind == until {
+						return
+					}
+				}
+			}
+			add := order(1, 1, market.Buy, 100, 5)
+			cancel := Command{Kind: CancelOrder}
+			cancel.Order.ID, cancel.Order.Participant = 1, 1
+			round := func() {
+				if e.Submit(&add) != nil {
+					t.Fatal("refused")
+				}
+				read(event.Accepted)
+				if e.Submit(&cancel) != nil {
+					t.Fatal("refused")
+				}
+				read(event.Cancelled)
+			}
+			if n := testing.AllocsPerRun(500, round); n != 0 {
+				t.Fatalf("%v allocations for two commands", n)
+			}
+			if err := e.finish(t); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+type nullJournal struct{}
+
+func (nullJournal) Append(uint64, []Command, []Command) error { return nil }

@@ -1,0 +1,140 @@
+// Package event holds the 64-byte record of everything that is seen: what a
+// command did to a book, a claim or an account. One record serves the journal's
+// digest, the FIX reports, the market-data feed and the views alike.
+//
+// Invariants:
+//  1. A record has no pointer and is exactly 64 bytes; its meaning depends only
+//     on Kind, as the table below says.
+//  2. Events are written in the order in which they happened; Seq never falls.
+//  3. The events of a command are a function of the commands before it and of
+//     nothing else.
+//
+// What each kind carries, beside Seq, At, Kind and Instrument. "L2" is its
+// effect on the displayed quantity of the level (Side, Price); summing it over
+// all events gives the displayed book.
+//
+//	Kind           OrderID  Other      Price        Qty              Aux             L2      Code
+//	Reference      order    –          the client's own id as text, and its session: see Reference; always the first of its command
+//	Accepted       new      0          limit or 0   total            rests displayed +Aux    order type | TIF<<8
+//	Rejected       refused  0          value price  value quantity   the rule's limit –      Reason
+//	Traded         taker    maker      maker's      traded           TradeID         −Qty    maker's participant
+//	                                                                          (on the side opposite to Side = the taker's)
+//	Rested         order    0          limit        open             displayed       +Aux    0
+//	Cancelled      order    0          limit or 0   open, now gone   was displayed   −Aux    Reason
+//	Reduced        order    0          limit or 0   open afterwards  display less by −Aux    Reason (amend or self-trade)
+//	Unrested       order    0          old limit    open             was displayed   −Aux    0
+//	Amended        order    0          new limit    open afterwards  rests displayed +Aux    0
+//	AmendRejected  order    0          value price  value quantity   the rule's limit –      Reason
+//	CancelRejected order    0          0            0                0               –       Reason
+//	Replenished    order    0          limit        open             newly displayed +Aux    0
+//	Triggered      order    0          limit or 0   open             trade price     –       0
+//	MassCancelled  0        0          0            orders gone      0               –       0
+//	InstrumentSet  0        0          0            0                0               –       status
+//	ParticipantSet 0        0          0            0                0               –       1 killed, 2 live
+//	EpochStarted   0        epoch      0            0                0               –       0
+//
+// All events of one Seq belong to the command whose Reference, if any, comes
+// first among them.
+package event
+
+import (
+	"unsafe"
+
+	"blockdesk/market"
+)
+
+// Kind names what happened. The numbers are on disk in digests: frozen.
+type Kind uint8
+
+const (
+	Accepted       Kind = 1
+	Rejected       Kind = 2
+	Traded         Kind = 3
+	Rested         Kind = 4
+	Cancelled      Kind = 5
+	Reduced        Kind = 6
+	Unrested       Kind = 7
+	Amended        Kind = 8
+	AmendRejected  Kind = 9
+	CancelRejected Kind = 10
+	Replenished    Kind = 11
+	Triggered      Kind = 12
+	MassCancelled  Kind = 13
+	Reference      Kind = 14
+	InstrumentSet  Kind = 15
+	ParticipantSet Kind = 16
+	EpochStarted   Kind = 17
+)
+
+// Event is one record. Its fields mean what the package table says for Kind.
+type Event struct {
+	Seq         uint64 // of the command that caused it
+	At          int64  // Unix nanoseconds, the command's At
+	OrderID     market.OrderID
+	Other       uint64
+	Price       market.Price
+	Qty         market.Qty
+	Aux         int64
+	Kind        Kind
+	Side        market.Side
+	Instrument  market.InstrumentID
+	Participant market.ParticipantID
+	Code        uint16
+}
+
+// Size of an Event in bytes.
+const Size = 64
+
+var _ [Size]byte = [unsafe.Sizeof(Event{})]byte{}
+
+// MaxText is the longest text of a Reference event, in bytes.
+const MaxText = 40
+
+// refRecord is the shape of a Reference event: the client's own id (FIX
+// ClOrdID) of the command Seq. Kind and what follows lie where Event has them.
+type refRecord struct {
+	Seq         uint64
+	OrderID     market.OrderID
+	Text        [MaxText]byte
+	Kind        Kind
+	Len         uint8
+	Instrument  market.InstrumentID
+	Participant market.ParticipantID
+	Origin      uint16
+}
+
+var _ [Size]byte = [unsafe.Sizeof(refRecord{})]byte{}
+
+// Ref is what a Reference event says: which session sent the command, and under
+// which id of its own.
+type Ref struct {
+	OrderID     market.OrderID
+	Instrument  market.InstrumentID
+	Participant market.ParticipantID
+	Origin      uint16 // the gateway's session number; 0 is no session
+	Text        []byte // aliases the event, or the command it comes from
+}
+
+// SetReference makes e the Reference event of the command seq. Text past
+// MaxText bytes is cut; a command cannot carry more.
+func (e *Event) SetReference(seq uint64, ref Ref) {
+	r := (*refRecord)(unsafe.Pointer(e))
+	*r = refRecord{
+		Seq: seq, OrderID: ref.OrderID, Kind: Reference,
+		Instrument: ref.Instrument, Participant: ref.Participant, Origin: ref.Origin,
+	}
+	r.Len = uint8(copy(r.Text[:], ref.Text))
+}
+
+// Reference returns what a Reference event says; ok is false for every other
+// kind.
+func (e *Event) Reference() (ref Ref, ok bool) {
+	if e.Kind != Reference {
+		return Ref{}, false
+	}
+	r := (*refRecord)(unsafe.Pointer(e))
+	return Ref{
+		OrderID: r.OrderID, Instrument: r.Instrument, Participant: r.Participant, Origin: r.Origin,
+		Text: r.Text[:min(int(r.Len), MaxText)],
+	}, true
+}

@@ -1,0 +1,268 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// MarketSink takes market data as it changes, on the feed's goroutine. It must
+// not block. All it is given is immutable and may be kept.
+type MarketSink interface {
+	// MarketUpdate says that next replaces prev (nil: the first one); trades are
+	// the new ones in between, oldest first. When next.Epoch is not prev.Epoch,
+	// all Seqs have begun again.
+	MarketUpdate(prev, next *View, trades []Trade)
+}
+
+// MarketData turns events into views: the displayed book, the last trades and
+// the 24 h ticker of every instrument. It is a function of the events, as the
+// L2 column of package event's table has them, and of the calls of Advance.
+//
+// Invariants:
+//  1. A level has quantity; one without is not there. An event that would make
+//     a level negative is a broken engine, and panics.
+//  2. A view is never changed after Flush made it. It shares the parts that did
+//     not change with the one before.
+//
+// Cost: Apply does not allocate beyond the growth of the book, and a new block
+// of memory every few hundred trades; a level is found in O(log levels), near
+// the best price at once. Flush costs what has changed. Memory: 16 B a level,
+// 64 B a minute with trades, at most 1,440 of them an instrument.
+//
+// One goroutine at a time. Between two calls of Flush every trade is kept for
+// it, so who has called Flush once goes on doing so; before the first call only
+// the last MaxTape are.
+type MarketData struct {
+	epoch   uint64
+	seq     uint64 // of the last event
+	at      int64  // of the last event
+	minute  int64  // the newest minute of all windows
+	flushed bool   // Flush has been called
+
+	listings []*listing             // by ID; nil where nothing is known
+	changed  []market.InstrumentID  // by first change since the last Flush
+	scratch  [MaxDepth]market.Level // of Flush
+}
+
+// change is a set of parts of a listing that may differ from its view.
+type change uint8
+
+const (
+	changedBids change = 1 << iota
+	changedAsks
+	changedTape
+	changedTicker
+	changedStatus
+	changedAll change = 1<<iota - 1
+)
+
+// listing is one instrument.
+type listing struct {
+	id      market.InstrumentID
+	status  uint8
+	changed change
+	bids    levels
+	asks    levels
+	tape    tape
+	window  window
+	ticker  Ticker
+	view    *View // of the last Flush
+}
+
+// NewMarketData returns one that knows no instrument.
+func NewMarketData() *MarketData { return &MarketData{} }
+
+// Apply takes the next event.
+func (m *MarketData) Apply(e *event.Event) {
+	m.seq = e.Seq
+	if e.Kind == event.Reference {
+		return // it has no At
+	}
+	m.at = e.At
+	if e.At-m.minute*nanosPerMinute >= nanosPerMinute {
+		m.Advance(e.At)
+	}
+	switch e.Kind {
+	case event.Accepted, event.Rested, event.Amended, event.Replenished:
+		if e.Aux != 0 {
+			m.display(e, e.Side, e.Aux)
+		}
+	case event.Cancelled, event.Reduced, event.Unrested:
+		if e.Aux != 0 {
+			m.display(e, e.Side, -e.Aux)
+		}
+	case event.Traded:
+		m.display(e, e.Side.Opposite(), -int64(e.Qty))
+		m.trade(e)
+	case event.InstrumentSet:
+		l := m.listing(e.Instrument)
+		l.status = uint8(e.Code)
+		m.mark(l, changedStatus)
+	case event.EpochStarted:
+		m.epoch = e.Other
+		for _, l := range m.listings {
+			if l != nil {
+				m.mark(l, changedAll)
+			}
+		}
+	}
+}
+
+func (m *MarketData) display(e *event.Event, side market.Side, delta int64) {
+	l := m.listing(e.Instrument)
+	book, part, key := &l.bids, changedBids, int64(e.Price)
+	if side == market.Sell {
+		book, part, key = &l.asks, changedAsks, -int64(e.Price)
+	}
+	rank, ok := book.add(key, delta)
+	if !ok {
+		panic(fmt.Sprintf("engine: seq %d takes %d from level %d of instrument %d, which has less",
+			e.Seq, -delta, e.Price, e.Instrument))
+	}
+	if rank < MaxDepth {
+		m.mark(l, part)
+	}
+}
+
+func (m *MarketData) trade(e *event.Event) {
+	l := m.listing(e.Instrument)
+	t := Trade{
+		ID: market.TradeID(e.Aux), Seq: e.Seq, At: e.At,
+		Price: e.Price, Qty: e.Qty, Side: e.Side,
+	}
+	l.tape.add(t, m.flushed)
+	l.ticker.Last, l.ticker.LastQty, l.ticker.LastAt = t.Price, t.Qty, t.At
+	l.window.add(&t, &l.ticker)
+	m.mark(l, changedTape|changedTicker)
+}
+
+// Advance moves the 24 h windows on to time at, Unix ns, as an event of that
+// time would. For a quiet market: where no event comes, trades age only by it.
+// An earlier time than the latest seen does nothing.
+func (m *MarketData) Advance(at int64) {
+	minute := at / nanosPerMinute
+	if minute <= m.minute {
+		return
+	}
+	m.minute = minute
+	for _, l := range m.listings {
+		if l != nil && l.window.expire(minute, &l.ticker) {
+			m.mark(l, changedTicker)
+		}
+	}
+}
+
+// listing returns the instrument's, made if need be. The engine writes no event
+// that changes anything for an instrument that it does not have, so an id out
+// of range is a broken engine.
+func (m *MarketData) listing(id market.InstrumentID) *listing {
+	if int(id) < len(m.listings) && m.listings[id] != nil {
+		return m.listings[id]
+	}
+	if id >= market.MaxInstruments {
+		panic(fmt.Sprintf("engine: an event of instrument %d, at most %d", id, market.MaxInstruments-1))
+	}
+	for len(m.listings) <= int(id) {
+		m.listings = append(m.listings, nil)
+	}
+	m.listings[id] = &listing{id: id, status: StatusTrading}
+	return m.listings[id]
+}
+
+func (m *MarketData) mark(l *listing, c change) {
+	if l.changed == 0 {
+		m.changed = append(m.changed, l.id)
+	}
+	l.changed |= c
+}
+
+// Flush makes a new view of each instrument that differs from its last one, and
+// gives it to pub (which may be nil) together with the one before and the trades
+// since then. Order: by the first event that changed each. The first Flush of
+// all has no trades to tell: what happened before is in the views.
+func (m *MarketData) Flush(pub func(prev, next *View, trades []Trade)) {
+	for _, id := range m.changed {
+		l := m.listings[id]
+		prev := l.view
+		if !m.render(l) {
+			continue
+		}
+		trades := l.tape.take(m.flushed)
+		if pub != nil {
+			pub(prev, l.view, trades)
+		}
+	}
+	m.changed = m.changed[:0]
+	m.flushed = true
+}
+
+// render replaces l's view if it is out of date, and reports whether it was.
+func (m *MarketData) render(l *listing) bool {
+	parts, prev := l.changed, l.view
+	l.changed = 0
+	if prev == nil {
+		prev, parts = &View{}, changedAll
+	}
+	next := *prev
+	next.Instrument, next.Status, next.Epoch, next.EngineSeq, next.At = l.id, l.status, m.epoch, m.seq, m.at
+	next.Ticker = l.ticker
+	if parts&changedBids != 0 {
+		next.Bids = m.side(&l.bids, +1, prev.Bids)
+	}
+	if parts&changedAsks != 0 {
+		next.Asks = m.side(&l.asks, -1, prev.Asks)
+	}
+	depth := !slices.Equal(next.Bids, prev.Bids) || !slices.Equal(next.Asks, prev.Asks)
+	trades := l.tape.pending()
+	ticker := next.Ticker != prev.Ticker || next.Status != prev.Status ||
+		best(next.Bids) != best(prev.Bids) || best(next.Asks) != best(prev.Asks)
+	if l.view == nil || prev.Epoch != m.epoch {
+		next.DepthSeq, next.TradesSeq, next.TickerSeq = 0, 0, 0
+		depth, ticker = true, true
+	}
+	if !depth && !trades && !ticker {
+		return false
+	}
+	if trades {
+		next.Trades = l.tape.last(prev.Trades)
+	}
+	next.DepthSeq += one(depth)
+	next.TradesSeq += one(trades || next.TradesSeq == 0)
+	next.TickerSeq += one(ticker)
+	l.view = &next
+	return true
+}
+
+// side returns the top of book: old itself when nothing there has changed.
+func (m *MarketData) side(book *levels, sign market.Price, old []market.Level) []market.Level {
+	top := book.top(m.scratch[:0], MaxDepth, sign)
+	if slices.Equal(top, old) {
+		return old
+	}
+	return slices.Clone(top)
+}
+
+func best(levels []market.Level) market.Level {
+	if len(levels) == 0 {
+		return market.Level{}
+	}
+	return levels[0]
+}
+
+func one(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// View returns the instrument's last flushed view; nil = there is none.
+func (m *MarketData) View(in market.InstrumentID) *View {
+	if int(in) >= len(m.listings) || m.listings[in] == nil {
+		return nil
+	}
+	return m.listings[in].view
+}

@@ -1,0 +1,48 @@
+package engine
+
+import "blockdesk/market"
+
+// LevelChange is a price and the quantity that is displayed there now; zero
+// says that the level is gone, or no longer among those looked at.
+type LevelChange struct {
+	Price market.Price
+	Qty   market.Qty
+}
+
+// AppendDepthDelta appends the changes that turn the depth best levels of prev
+// into those of next, best price first, each price once. Both are one side of a
+// view: best first, prices distinct. It allocates only when dst is full.
+func AppendDepthDelta(dst []LevelChange, prev, next []market.Level, depth int) []LevelChange {
+	prev, next = prev[:min(depth, len(prev))], next[:min(depth, len(next))]
+	rising := rises(prev) || rises(next)
+	for len(prev) > 0 && len(next) > 0 {
+		p, n := prev[0], next[0]
+		switch {
+		case p.Price == n.Price:
+			if p.Qty != n.Qty {
+				dst = append(dst, LevelChange(n))
+			}
+			prev, next = prev[1:], next[1:]
+		case (p.Price < n.Price) == rising: // p is the better one, and gone
+			dst = append(dst, LevelChange{Price: p.Price})
+			prev = prev[1:]
+		default:
+			dst = append(dst, LevelChange(n))
+			next = next[1:]
+		}
+	}
+	for _, p := range prev {
+		dst = append(dst, LevelChange{Price: p.Price})
+	}
+	for _, n := range next {
+		dst = append(dst, LevelChange(n))
+	}
+	return dst
+}
+
+// rises reports whether prices rise away from the best, as asks do. With one
+// level on each side of the comparison the order tells nothing and changes
+// nothing but the order of two changes.
+func rises(levels []market.Level) bool {
+	return len(levels) > 1 && levels[0].Price < levels[1].Price
+}

@@ -1,0 +1,241 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"blockdesk/engine/book"
+	"blockdesk/market"
+)
+
+// MarketData's snapshot, version 1: what later events depend on, in one possible
+// order; which views were flushed is not part of it. Little-endian; no checksum
+// of its own (persist has one around it).
+//
+//	header
+//	 0        4         6             8       16     24     32
+//	┌────────┬─────────┬─────────────┬───────┬──────┬──────┐
+//	│ "BDMD" │ version │ instruments │ epoch │ seq  │  at  │  then instruments by ID
+//	└────────┴─────────┴─────────────┴───────┴──────┴──────┘
+//
+//	instrument
+//	 0    2        3   4      8      12       14        16     24         32        40
+//	┌────┬────────┬───┬──────┬──────┬────────┬─────────┬──────┬──────────┬─────────┐
+//	│ id │ status │ 0 │ bids │ asks │ trades │ buckets │ last │ last qty │ last at │
+//	└────┴────────┴───┴──────┴──────┴────────┴─────────┴──────┴──────────┴─────────┘
+//	  then bids and asks (each worst first), trades and buckets (each oldest first)
+//
+//	level             trade
+//	 0       8     16  0    8     16   24      32    40     41
+//	┌───────┬─────┐   ┌────┬─────┬────┬───────┬─────┬──────┐
+//	│ price │ qty │   │ id │ seq │ at │ price │ qty │ side │
+//	└───────┴─────┘   └────┴─────┴────┴───────┴─────┴──────┘
+//
+//	bucket
+//	 0        8      16     24    32       40                        56       64
+//	┌────────┬──────┬──────┬─────┬────────┬─────────────────────────┬────────┐
+//	│ minute │ open │ high │ low │ volume │ quote volume (high, low)│ trades │
+//	└────────┴──────┴──────┴─────┴────────┴─────────────────────────┴────────┘
+const (
+	marketMagic   = "BDMD"
+	marketVersion = 1
+
+	marketHeaderSize  = 32
+	listingHeaderSize = 40
+	levelSize         = 16
+	tradeSize         = 41
+	bucketSize        = 64
+)
+
+// AppendSnapshot appends m's encoding and returns the extended slice.
+func (m *MarketData) AppendSnapshot(dst []byte) []byte {
+	le := binary.LittleEndian
+	dst = append(dst, marketMagic...)
+	dst = le.AppendUint16(dst, marketVersion)
+	count := len(dst)
+	dst = le.AppendUint16(dst, 0)
+	dst = le.AppendUint64(dst, m.epoch)
+	dst = le.AppendUint64(dst, m.seq)
+	dst = le.AppendUint64(dst, uint64(m.at))
+	var n uint16
+	for _, l := range m.listings {
+		if l != nil {
+			dst = l.append(dst)
+			n++
+		}
+	}
+	le.PutUint16(dst[count:], n)
+	return dst
+}
+
+func (l *listing) append(dst []byte) []byte {
+	le := binary.LittleEndian
+	var old []Trade
+	if l.view != nil {
+		old = l.view.Trades
+	}
+	trades := l.tape.appendLast(nil, old)
+	dst = le.AppendUint16(dst, uint16(l.id))
+	dst = append(dst, l.status, 0)
+	dst = le.AppendUint32(dst, uint32(l.bids.len()))
+	dst = le.AppendUint32(dst, uint32(l.asks.len()))
+	dst = le.AppendUint16(dst, uint16(len(trades)))
+	dst = le.AppendUint16(dst, uint16(len(l.window)))
+	dst = le.AppendUint64(dst, uint64(l.ticker.Last))
+	dst = le.AppendUint64(dst, uint64(l.ticker.LastQty))
+	dst = le.AppendUint64(dst, uint64(l.ticker.LastAt))
+	dst = l.bids.append(dst, +1)
+	dst = l.asks.append(dst, -1)
+	for i := range trades {
+		t := &trades[i]
+		dst = le.AppendUint64(dst, uint64(t.ID))
+		dst = le.AppendUint64(dst, t.Seq)
+		dst = le.AppendUint64(dst, uint64(t.At))
+		dst = le.AppendUint64(dst, uint64(t.Price))
+		dst = le.AppendUint64(dst, uint64(t.Qty))
+		dst = append(dst, uint8(t.Side))
+	}
+	for i := range l.window {
+		b := &l.window[i]
+		dst = le.AppendUint64(dst, uint64(b.minute))
+		dst = le.AppendUint64(dst, uint64(b.open))
+		dst = le.AppendUint64(dst, uint64(b.high))
+		dst = le.AppendUint64(dst, uint64(b.low))
+		dst = le.AppendUint64(dst, uint64(b.volume))
+		dst = le.AppendUint64(dst, b.quote.Hi)
+		dst = le.AppendUint64(dst, b.quote.Lo)
+		dst = le.AppendUint64(dst, b.trades)
+	}
+	return dst
+}
+
+func (s *levels) append(dst []byte, sign int64) []byte {
+	le := binary.LittleEndian
+	for _, page := range s.pages {
+		for _, l := range page {
+			dst = le.AppendUint64(dst, uint64(sign*l.key))
+			dst = le.AppendUint64(dst, uint64(l.qty))
+		}
+	}
+	return dst
+}
+
+// RestoreMarketData reads what AppendSnapshot wrote, and returns what follows it
+// in data. It refuses, with ErrSnapshot, what AppendSnapshot cannot have
+// written. Memory stays in proportion to data. Everything counts as changed: the
+// next Flush makes every view.
+func RestoreMarketData(data []byte) (*MarketData, []byte, error) {
+	r := &snapReader{data: data}
+	if string(r.take(4)) != marketMagic {
+		return nil, nil, fmt.Errorf("not market data: %w", ErrSnapshot)
+	}
+	if v := r.u16(); v != marketVersion {
+		return nil, nil, fmt.Errorf("market data snapshot version %d, this program reads %d: %w", v, marketVersion, ErrVersion)
+	}
+	m := NewMarketData()
+	count := int(r.u16())
+	m.epoch, m.seq, m.at = r.u64(), r.u64(), int64(r.u64())
+	if count > market.MaxInstruments || m.at < 0 || r.short {
+		return nil, nil, fmt.Errorf("market data header: %w", ErrSnapshot)
+	}
+	m.minute = m.at / nanosPerMinute
+	next := 0
+	for range count {
+		l, err := m.restoreListing(r, next)
+		if err != nil {
+			return nil, nil, err
+		}
+		next = int(l.id) + 1
+	}
+	used := data[:len(data)-len(r.data)]
+	if r.short || !bytes.Equal(m.AppendSnapshot(make([]byte, 0, len(used))), used) {
+		return nil, nil, fmt.Errorf("market data is not in canonical form: %w", ErrSnapshot)
+	}
+	return m, r.data, nil
+}
+
+// restoreListing reads an instrument whose ID is at least least.
+func (m *MarketData) restoreListing(r *snapReader, least int) (*listing, error) {
+	id, status := market.InstrumentID(r.u16()), r.u8()
+	r.u8()
+	bids, asks := int(r.u32()), int(r.u32())
+	trades, buckets := int(r.u16()), int(r.u16())
+	ticker := Ticker{Last: market.Price(r.u64()), LastQty: market.Qty(r.u64()), LastAt: int64(r.u64())}
+	size := (bids+asks)*levelSize + trades*tradeSize + buckets*bucketSize
+	if int(id) < least || id >= market.MaxInstruments || trades > MaxTape || buckets > windowMinutes ||
+		size > len(r.data) || r.short {
+		return nil, fmt.Errorf("market data of instrument %d: %w", id, ErrSnapshot)
+	}
+	l := m.listing(id)
+	l.status, l.ticker = status, ticker
+	ok := l.bids.restore(r, bids, +1) && l.asks.restore(r, asks, -1) &&
+		l.tape.restore(r, trades, m.at) && l.window.restore(r, buckets, m.minute)
+	if !ok || ticker.Last < 0 || ticker.LastQty < 0 || ticker.LastAt < 0 || ticker.LastAt > m.at {
+		return nil, fmt.Errorf("market data of instrument %d: %w", id, ErrSnapshot)
+	}
+	l.window.sum(&l.ticker)
+	m.mark(l, changedAll)
+	return l, nil
+}
+
+func (s *levels) restore(r *snapReader, n int, sign int64) bool {
+	for i := range n {
+		price, qty := int64(r.u64()), int64(r.u64())
+		key := sign * price
+		if price < 1 || price > int64(market.MaxPrice) || qty < 1 || qty > int64(book.MaxLevelQty) {
+			return false
+		}
+		last := len(s.pages) - 1
+		if i > 0 {
+			page := s.pages[last]
+			if page[len(page)-1].key >= key {
+				return false
+			}
+		}
+		if last < 0 || len(s.pages[last]) == levelPage {
+			s.pages = append(s.pages, s.empty())
+			last++
+		}
+		s.pages[last] = append(s.pages[last], level{key, qty})
+	}
+	return true
+}
+
+func (t *tape) restore(r *snapReader, n int, latest int64) bool {
+	for range n {
+		trade := Trade{
+			ID: market.TradeID(r.u64()), Seq: r.u64(), At: int64(r.u64()),
+			Price: market.Price(r.u64()), Qty: market.Qty(r.u64()), Side: market.Side(r.u8()),
+		}
+		if trade.At < 0 || trade.At > latest || !validTrade(trade.Price, trade.Qty) || !trade.Side.Valid() {
+			return false
+		}
+		t.add(trade, false)
+	}
+	return true
+}
+
+func validTrade(p market.Price, q market.Qty) bool {
+	return p >= 1 && p <= market.MaxPrice && q >= 1 && q <= market.MaxQty
+}
+
+func (w *window) restore(r *snapReader, n int, newest int64) bool {
+	oldest := newest - windowMinutes + 1
+	for range n {
+		b := bucket{
+			minute: int64(r.u64()), open: market.Price(r.u64()), high: market.Price(r.u64()),
+			low: market.Price(r.u64()), volume: market.Qty(r.u64()),
+		}
+		b.quote.Hi = r.u64()
+		b.quote.Lo = r.u64()
+		b.trades = r.u64()
+		if b.minute < oldest || b.minute > newest || b.low < 1 || b.low > b.open || b.open > b.high ||
+			b.high > market.MaxPrice || b.volume < 1 || b.trades == 0 {
+			return false
+		}
+		*w = append(*w, b)
+		oldest = b.minute + 1
+	}
+	return true
+}

@@ -1,0 +1,172 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// TestMarketDataSnapshot: a restored one goes on exactly as the first, whether
+// or not that has flushed.
+func TestMarketDataSnapshot(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		flow := newFlow(rapid.Uint64().Draw(t, "seed"))
+		r := NewReplica(StateOptions{})
+		step := rapid.SampledFrom([]int64{1, minute / 3, 50 * minute}).Draw(t, "step")
+		flushEvery := rapid.SampledFrom([]int{1, 7, 1 << 30}).Draw(t, "flush every")
+		var seq uint64
+		run := func(n int, visit func([]event.Event)) {
+			for range n {
+				c := flow.next()
+				seq++
+				c.Seq, c.At = seq, int64(seq)*step
+				r.Apply(&c, visit)
+				if int(seq)%flushEvery == 0 {
+					r.Market.Flush(nil)
+				}
+			}
+		}
+		run(rapid.IntRange(0, 600).Draw(t, "before"), nil)
+		snapshot := r.Market.AppendSnapshot(nil)
+		m, rest, err := RestoreMarketData(append(slices.Clone(snapshot), "rest"...))
+		if err != nil || string(rest) != "rest" {
+			t.Fatalf("rest %q, err %v", rest, err)
+		}
+		run(rapid.IntRange(0, 300).Draw(t, "after"), func(events []event.Event) {
+			for i := range events {
+				m.Apply(&events[i])
+			}
+		})
+		if !bytes.Equal(m.AppendSnapshot(nil), r.Market.AppendSnapshot(nil)) {
+			t.Fatal("the restored market data went another way")
+		}
+		r.Market.Flush(nil)
+		m.Flush(nil)
+		for _, in := range r.State.Instruments() {
+			sameView(t, m.View(in.ID), r.Market.View(in.ID))
+		}
+	})
+}
+
+func sameView(t *rapid.T, got, want *View) {
+	if !slices.Equal(got.Bids, want.Bids) || !slices.Equal(got.Asks, want.Asks) ||
+		!slices.Equal(got.Trades, want.Trades) || got.Ticker != want.Ticker || got.Status != want.Status {
+		t.Fatalf("view %+v\nwant %+v", got, want)
+	}
+}
+
+// TestMarketDataGolden pins the bytes of version 1.
+func TestMarketDataGolden(t *testing.T) {
+	m := &mdEvents{md: NewMarketData(), at: 2 * minute}
+	m.apply(event.Event{Kind: event.EpochStarted, Other: 7})
+	m.apply(event.Event{Kind: event.InstrumentSet, Code: uint16(StatusTrading)})
+	m.rest(market.Buy, 10, 3)
+	m.rest(market.Sell, 12, 4)
+	m.rest(market.Sell, 13, 5)
+	m.apply(event.Event{Kind: event.Traded, Side: market.Buy, Price: 12, Qty: 1, Aux: 1})
+	want := "42444d44" + "0100" + "0100" + "0700000000000000" + "0600000000000000" + "00b08ef01b000000" +
+		"0000" + "01" + "00" + "01000000" + "02000000" + "0100" + "0100" +
+		"0c00000000000000" + "0100000000000000" + "00b08ef01b000000" +
+		"0a00000000000000" + "0300000000000000" +
+		"0d00000000000000" + "0500000000000000" + "0c00000000000000" + "0300000000000000" +
+		"0100000000000000" + "0600000000000000" + "00b08ef01b000000" + "0c00000000000000" + "0100000000000000" + "01" +
+		"0200000000000000" + "0c00000000000000" + "0c00000000000000" + "0c00000000000000" + "0100000000000000" +
+		"0000000000000000" + "0c00000000000000" + "0100000000000000"
+	if got := hex.EncodeToString(m.md.AppendSnapshot(nil)); got != want {
+		t.Fatalf("snapshot\n%s, want\n%s", got, want)
+	}
+}
+
+func TestRestoreMarketDataRefuses(t *testing.T) {
+	m := newMDEvents()
+	m.rest(market.Buy, 10, 3)
+	m.rest(market.Buy, 11, 3)
+	m.trade(market.Sell, 10, 1)
+	good := m.md.AppendSnapshot(nil)
+	const listing = marketHeaderSize
+	const bids = listing + listingHeaderSize
+	const trade = bids + 2*levelSize
+	const bucket = trade + tradeSize
+	for name, spoil := range map[string]func(b []byte){
+		"another magic":                 func(b []byte) { b[0]++ },
+		"another version":               func(b []byte) { b[4]++ },
+		"more instruments than data":    func(b []byte) { b[6]++ },
+		"more instruments than limit":   func(b []byte) { binary.LittleEndian.PutUint16(b[6:], market.MaxInstruments+1) },
+		"a time before 1970":            func(b []byte) { b[31] |= 0x80 },
+		"an instrument past the limit":  func(b []byte) { binary.LittleEndian.PutUint16(b[listing:], market.MaxInstruments) },
+		"a byte that must be zero":      func(b []byte) { b[listing+3] = 1 },
+		"more bids than data":           func(b []byte) { b[listing+7] = 0xff },
+		"more trades than MaxTape":      func(b []byte) { b[listing+12] = MaxTape + 1 },
+		"more buckets than the window":  func(b []byte) { binary.LittleEndian.PutUint16(b[listing+14:], windowMinutes+1) },
+		"a last trade of the future":    func(b []byte) { b[listing+39] = 0x7f },
+		"a level without price":         func(b []byte) { clear(b[bids : bids+8]) },
+		"a level above MaxPrice":        func(b []byte) { b[bids+7] = 1 },
+		"a level without quantity":      func(b []byte) { clear(b[bids+8 : bids+16]) },
+		"a level above MaxLevelQty":     func(b []byte) { b[bids+15] = 0x20 },
+		"levels out of order":           func(b []byte) { b[bids] = 11 },
+		"a trade of the future":         func(b []byte) { b[trade+23] = 0x7f },
+		"a trade without price":         func(b []byte) { clear(b[trade+24 : trade+32]) },
+		"a trade without side":          func(b []byte) { b[trade+40] = 0 },
+		"a bucket before the window":    func(b []byte) { binary.LittleEndian.PutUint64(b[bucket:], 1) },
+		"a bucket after the last event": func(b []byte) { b[bucket]++ },
+		"a bucket without trades":       func(b []byte) { clear(b[bucket+56 : bucket+64]) },
+		"a bucket with low above open":  func(b []byte) { b[bucket+24] = 11 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad := slices.Clone(good)
+			spoil(bad)
+			if _, _, err := RestoreMarketData(bad); err == nil {
+				t.Fatal("was restored")
+			} else if !errors.Is(err, ErrSnapshot) && name != "another version" {
+				t.Fatalf("error %v is not ErrSnapshot", err)
+			}
+		})
+	}
+	for n := range good {
+		if _, _, err := RestoreMarketData(good[:n]); err == nil {
+			t.Fatalf("%d of %d bytes were restored", n, len(good))
+		}
+	}
+}
+
+func FuzzRestoreMarketData(f *testing.F) {
+	flow := newFlow(1)
+	r := NewReplica(StateOptions{})
+	for seq := uint64(1); seq < 400; seq++ {
+		c := flow.next()
+		c.Seq, c.At = seq, int64(seq)*minute/3
+		r.Apply(&c, nil)
+		if seq%100 == 1 {
+			f.Add(r.Market.AppendSnapshot(nil))
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, rest, err := RestoreMarketData(data)
+		if err != nil {
+			return
+		}
+		if again := append(m.AppendSnapshot(nil), rest...); !bytes.Equal(again, data) {
+			t.Fatalf("restored %x, appends %x", data, again)
+		}
+		m.Flush(nil)
+		if m.at > math.MaxInt64-2*windowMinutes*minute {
+			return
+		}
+		m.Advance(m.at + 2*windowMinutes*minute)
+		m.Flush(nil)
+		for _, l := range m.listings {
+			if l != nil && l.view.Ticker.Trades24h != 0 {
+				t.Fatalf("trades of two days ago: %+v", l.view.Ticker)
+			}
+		}
+	})
+}

@@ -1,0 +1,145 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"blockdesk/engine/book"
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// keptEvents bounds the memory that a Replica keeps between commands; a mass
+// cancel may need more for a moment.
+const keptEvents = 1 << 16
+
+// Replica is what a journal replays into: the state, the market data that its
+// events make, and the digest of all events so far. One goroutine at a time.
+type Replica struct {
+	State  *State
+	Market *MarketData
+	Digest uint64
+
+	sink *event.Sink
+}
+
+// NewReplica returns an empty one. It panics on options that do not Validate.
+func NewReplica(o StateOptions) *Replica {
+	return &Replica{State: NewState(o), Market: NewMarketData(), sink: event.NewGrowing(64)}
+}
+
+// Apply applies one stamped command and gives visit (which may be nil) its
+// events, if there are any. The slice is overwritten by the next Apply.
+func (r *Replica) Apply(c *Command, visit func([]event.Event)) {
+	r.sink.Reset()
+	r.State.Apply(c, r.sink)
+	events := r.sink.Events()
+	for i := range events {
+		r.Digest = event.Digest(r.Digest, &events[i])
+		r.Market.Apply(&events[i])
+	}
+	if visit != nil && len(events) > 0 {
+		visit(events)
+	}
+	if len(r.sink.Buf) > keptEvents {
+		r.sink = event.NewGrowing(64)
+	}
+}
+
+// A Replica's snapshot, version 1. Little-endian.
+//
+//	 0        4         6   8        16          24
+//	┌────────┬─────────┬───┬────────┬───────────┬─────────┬─────────────────────┐
+//	│ "BDRP" │ version │ 0 │ digest │ state len │ state … │ market data to end  │
+//	└────────┴─────────┴───┴────────┴───────────┴─────────┴─────────────────────┘
+const (
+	replicaMagic      = "BDRP"
+	replicaVersion    = 1
+	replicaHeaderSize = 24
+)
+
+// AppendSnapshot appends r's encoding and returns the extended slice.
+func (r *Replica) AppendSnapshot(dst []byte) []byte {
+	le := binary.LittleEndian
+	dst = append(dst, replicaMagic...)
+	dst = le.AppendUint16(dst, replicaVersion)
+	dst = le.AppendUint16(dst, 0)
+	dst = le.AppendUint64(dst, r.Digest)
+	length := len(dst)
+	dst = le.AppendUint64(dst, 0)
+	dst = r.State.AppendSnapshot(dst)
+	le.PutUint64(dst[length:], uint64(len(dst)-length-8))
+	return r.Market.AppendSnapshot(dst)
+}
+
+// RestoreReplica reads a whole snapshot, and refuses one whose market data are
+// not those of its state. Errors: those of RestoreState and RestoreMarketData.
+func RestoreReplica(data []byte, o StateOptions) (*Replica, error) {
+	le := binary.LittleEndian
+	if len(data) < replicaHeaderSize || string(data[:4]) != replicaMagic {
+		return nil, fmt.Errorf("not a replica: %w", ErrSnapshot)
+	}
+	if v := le.Uint16(data[4:]); v != replicaVersion {
+		return nil, fmt.Errorf("replica snapshot version %d, this program reads %d: %w", v, replicaVersion, ErrVersion)
+	}
+	body := data[replicaHeaderSize:]
+	length := le.Uint64(data[16:])
+	if length > uint64(len(body)) || le.Uint16(data[6:]) != 0 {
+		return nil, fmt.Errorf("replica header: %w", ErrSnapshot)
+	}
+	state, err := RestoreState(body[:length], o)
+	if err != nil {
+		return nil, err
+	}
+	md, rest, err := RestoreMarketData(body[length:])
+	if err != nil {
+		return nil, err
+	}
+	if len(rest) != 0 {
+		return nil, fmt.Errorf("%d bytes after the market data: %w", len(rest), ErrSnapshot)
+	}
+	if err := checkMarket(state, md); err != nil {
+		return nil, err
+	}
+	return &Replica{State: state, Market: md, Digest: le.Uint64(data[8:]), sink: event.NewGrowing(64)}, nil
+}
+
+// checkMarket compares what two independent encodings say about the same
+// books: a replica in which they differ would break at some later event.
+func checkMarket(s *State, m *MarketData) error {
+	if m.seq > s.seq || m.at > s.at || m.epoch != s.epoch || len(m.listings) != len(s.instruments) {
+		return fmt.Errorf("market data of another time, epoch or list of instruments: %w", ErrSnapshot)
+	}
+	for i, l := range m.listings {
+		in := &s.instruments[i]
+		if l == nil || l.status != in.status || l.ticker.Last != in.book.lastTrade() {
+			return fmt.Errorf("instrument %d: its market data differ: %w", i, ErrSnapshot)
+		}
+		bids, asks := displayed(in.book)
+		if !slices.Equal(l.bids.top(nil, l.bids.len(), +1), bids) ||
+			!slices.Equal(l.asks.top(nil, l.asks.len(), -1), asks) {
+			return fmt.Errorf("instrument %d: its levels differ from its orders: %w", i, ErrSnapshot)
+		}
+	}
+	return nil
+}
+
+// displayed sums what a book shows by price, best first.
+func displayed(b twin) (bids, asks []market.Level) {
+	b.export(func(r book.Resting) {
+		if r.Waiting {
+			return
+		}
+		side := &bids
+		if r.Side == market.Sell {
+			side = &asks
+		}
+		if n := len(*side); n > 0 && (*side)[n-1].Price == r.Price {
+			(*side)[n-1].Qty += r.Shown
+			return
+		}
+		*side = append(*side, market.Level{Price: r.Price, Qty: r.Shown})
+	})
+	return bids, asks
+}

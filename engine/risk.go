@@ -1,0 +1,240 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"blockdesk/engine/book"
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// MaxBandBps is the widest price band: 100 %.
+const MaxBandBps = 10_000
+
+// Limits bound what one participant may do on one instrument. A zero field is
+// no limit; the instrument's own limits hold in any case.
+type Limits struct {
+	MaxQty market.Qty // of one order, in lots
+	// MaxNotional bounds price × quantity of one order, in tick × lot. A market
+	// order is judged at the reference price or the best opposite price,
+	// whichever is higher; a stop at its trigger.
+	MaxNotional market.Uint128
+	// MaxOpenOrders bounds the live orders, waiting stops among them. It does
+	// not concern an order that never rests.
+	MaxOpenOrders int32
+	// BandBps bounds how far a limit price may lie from the reference price, in
+	// basis points of it, either way (our choice: a fat finger and a forgotten
+	// order alike). The reference is the last trade, or the mid when nothing has
+	// traded and both sides have orders; without one the band is off. A
+	// stop-limit is judged against its own trigger.
+	BandBps uint16
+}
+
+// Validate reports the first limit that is out of its range.
+func (l Limits) Validate() error {
+	switch {
+	case l.MaxQty < 0 || l.MaxQty > market.MaxQty:
+		return fmt.Errorf("max_qty %d lots: must be 0 to %d", l.MaxQty, market.MaxQty)
+	case l.MaxOpenOrders < 0:
+		return fmt.Errorf("max_open_orders %d: must not be negative", l.MaxOpenOrders)
+	case l.BandBps > MaxBandBps:
+		return fmt.Errorf("band_bps %d: at most %d", l.BandBps, MaxBandBps)
+	}
+	return nil
+}
+
+// limits is Limits with "no limit" written as the largest value, so that the
+// order path only compares. 32 bytes.
+type limits struct {
+	maxQty      market.Qty
+	maxNotional market.Uint128
+	maxOpen     int32
+	bandBps     uint16
+}
+
+var unlimited = market.Uint128{Hi: math.MaxUint64, Lo: math.MaxUint64}
+
+func (l Limits) compile() limits {
+	c := limits{l.MaxQty, l.MaxNotional, l.MaxOpenOrders, l.BandBps}
+	if c.maxQty == 0 {
+		c.maxQty = math.MaxInt64
+	}
+	if c.maxNotional == (market.Uint128{}) {
+		c.maxNotional = unlimited
+	}
+	if c.maxOpen == 0 {
+		c.maxOpen = math.MaxInt32
+	}
+	return c
+}
+
+// public undoes compile.
+func (l limits) public() Limits {
+	p := Limits{l.maxQty, l.maxNotional, l.maxOpen, l.bandBps}
+	if p.MaxQty == math.MaxInt64 {
+		p.MaxQty = 0
+	}
+	if p.MaxNotional == unlimited {
+		p.MaxNotional = market.Uint128{}
+	}
+	if p.MaxOpenOrders == math.MaxInt32 {
+		p.MaxOpenOrders = 0
+	}
+	return p
+}
+
+// limitsOn returns the limits that hold on an instrument.
+func (p *participant) limitsOn(in market.InstrumentID) *limits {
+	if int(in) < len(p.own) {
+		return &p.own[in]
+	}
+	return &p.common
+}
+
+// Limits returns what SetRisk has set for a participant on an instrument; ok is
+// false for a participant that no SetRisk has named.
+func (s *State) Limits(who market.ParticipantID, in market.InstrumentID) (l Limits, ok bool) {
+	if int(who) >= len(s.participants) || s.participants[who].status == 0 {
+		return Limits{}, false
+	}
+	return s.participants[who].limitsOn(in).public(), true
+}
+
+// ParticipantStatus returns StatusKilled or StatusLive, or 0 for a participant
+// that no SetRisk has named.
+func (s *State) ParticipantStatus(who market.ParticipantID) uint8 {
+	if int(who) >= len(s.participants) {
+		return 0
+	}
+	return s.participants[who].status
+}
+
+// checkRisk says which limit a new order of good form breaks. A limit order on a
+// fast book that has traded passes here; explainRisk knows all the rules.
+func checkRisk(o *book.Order, in *instrument, l *limits) (event.Reason, int64) {
+	if b := in.book.fast; b != nil && o.Type == book.Limit && o.Qty <= l.maxQty {
+		last := b.LastTrade()
+		away := o.Price - last
+		if away < 0 {
+			away = -away
+		}
+		hi, lo := bits.Mul64(uint64(o.Price), uint64(o.Qty))
+		if (hi < l.maxNotional.Hi || hi == l.maxNotional.Hi && lo <= l.maxNotional.Lo) &&
+			last != 0 && (l.bandBps == 0 || away*MaxBandBps <= last*market.Price(l.bandBps)) &&
+			b.Open(o.Participant) < int(l.maxOpen) {
+			return event.ReasonNone, 0
+		}
+	}
+	return explainRisk(o, in, l)
+}
+
+func explainRisk(o *book.Order, in *instrument, l *limits) (event.Reason, int64) {
+	if o.Qty > l.maxQty {
+		return event.ReasonMaxQty, int64(l.maxQty)
+	}
+	if why, limit := checkNotional(o, in, l); why != event.ReasonNone {
+		return why, limit
+	}
+	if l.bandBps != 0 && o.Price != 0 {
+		if why, limit := checkBand(o, in, l.bandBps); why != event.ReasonNone {
+			return why, limit
+		}
+	}
+	// An IOC or FOK stop is live while it waits.
+	waits := o.Type == book.Stop || o.Type == book.StopLimit
+	rests := o.Type == book.Limit && o.TIF != book.IOC && o.TIF != book.FOK
+	if (waits || rests) && l.maxOpen != math.MaxInt32 && in.book.open(o.Participant) >= int(l.maxOpen) {
+		return event.ReasonMaxOpenOrders, int64(l.maxOpen)
+	}
+	return event.ReasonNone, 0
+}
+
+// checkAmendRisk is checkRisk for an order that becomes another. What gets
+// smaller at an unchanged price is always welcome, also under limits that have
+// become tighter.
+func checkAmendRisk(o, was *book.Order, in *instrument, l *limits) (event.Reason, int64) {
+	moved := o.Price != was.Price || o.Stop != was.Stop
+	if o.Qty > was.Qty && o.Qty > l.maxQty {
+		return event.ReasonMaxQty, int64(l.maxQty)
+	}
+	if moved || o.Qty > was.Qty {
+		if why, limit := checkNotional(o, in, l); why != event.ReasonNone {
+			return why, limit
+		}
+	}
+	if moved && l.bandBps != 0 && o.Price != 0 {
+		return checkBand(o, in, l.bandBps)
+	}
+	return event.ReasonNone, 0
+}
+
+func checkNotional(o *book.Order, in *instrument, l *limits) (event.Reason, int64) {
+	price := o.Price
+	if price == 0 {
+		price = priceOfMarket(o, in)
+	}
+	hi, lo := bits.Mul64(uint64(price), uint64(o.Qty))
+	if hi > l.maxNotional.Hi || hi == l.maxNotional.Hi && lo > l.maxNotional.Lo {
+		return event.ReasonMaxNotional, saturated(l.maxNotional)
+	}
+	return event.ReasonNone, 0
+}
+
+// saturated is u in an event's Aux: all that fits.
+func saturated(u market.Uint128) int64 {
+	if u.Hi != 0 || u.Lo > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(u.Lo)
+}
+
+// priceOfMarket is the price at which an order without one is judged.
+func priceOfMarket(o *book.Order, in *instrument) market.Price {
+	if o.Stop != 0 {
+		return o.Stop
+	}
+	best := in.book.best(o.Side.Opposite())
+	return max(best, (doubleReference(in)+1)>>1)
+}
+
+// doubleReference is twice the reference price, exact also for a mid between
+// two ticks; 0 = none.
+func doubleReference(in *instrument) market.Price {
+	if last := in.book.lastTrade(); last != 0 {
+		return 2 * last
+	}
+	bid := in.book.best(market.Buy)
+	ask := in.book.best(market.Sell)
+	if bid == 0 || ask == 0 {
+		return 0
+	}
+	return bid + ask
+}
+
+// checkBand compares |price − reference| × 10,000 with reference × bps, both
+// doubled: at most 2^48 × 2^14.
+func checkBand(o *book.Order, in *instrument, bps uint16) (event.Reason, int64) {
+	double := 2 * o.Stop
+	if double == 0 {
+		double = doubleReference(in)
+	}
+	away := 2*o.Price - double
+	if away < 0 {
+		away = -away
+	}
+	if double == 0 || away*MaxBandBps <= double*market.Price(bps) {
+		return event.ReasonNone, 0
+	}
+	return event.ReasonPriceBand, bandEdge(o, double, bps)
+}
+
+// bandEdge is the last price inside the band on the side where o left it.
+func bandEdge(o *book.Order, double market.Price, bps uint16) int64 {
+	const whole = 2 * MaxBandBps
+	if 2*o.Price > double {
+		return int64(double) * (MaxBandBps + int64(bps)) / whole
+	}
+	return (int64(double)*(MaxBandBps-int64(bps)) + whole - 1) / whole
+}

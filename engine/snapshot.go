@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+
+	"blockdesk/engine/book"
+	"blockdesk/market"
+)
+
+// A State's snapshot, version 1. It has all that later commands depend on and
+// nothing else, in one possible order, so that equal states have equal bytes on
+// both books. Little-endian; zero where nothing is named; no checksum of its own
+// (persist has one around it).
+//
+//	header
+//	 0        4         6             8              10  12         16       24
+//	┌────────┬─────────┬─────────────┬──────────────┬───┬──────────┬────────┬────────┐
+//	│ "BDST" │ version │ instruments │ participants │ 0 │ max ord. │  seq   │   at   │
+//	└────────┴─────────┴─────────────┴──────────────┴───┴──────────┴────────┴────────┘
+//	 32       40             48
+//	┌────────┬──────────────┐
+//	│ epoch  │ last tradeID │  then instruments by ID, then participants by number
+//	└────────┴──────────────┘
+//
+//	instrument
+//	 0      1       2       3        4        5   8      16     24      32      40
+//	┌──────┬───────┬───────┬────────┬────────┬───┬──────┬──────┬───────┬───────┬───────────┐
+//	│ len  │ price │ qty   │ book   │ status │ 0 │ tick │ lot  │ min   │ max   │ max       │
+//	│ sym. │ dec.  │ dec.  │ source │        │   │      │      │ qty   │ qty   │ price     │
+//	└──────┴───────┴───────┴────────┴────────┴───┴──────┴──────┴───────┴───────┴───────────┘
+//	 48           56       60       60+len
+//	┌────────────┬────────┬────────┐
+//	│ last trade │ orders │ symbol │  then its orders in canonical order (book rule 9)
+//	└────────────┴────────┴────────┘
+//
+//	order
+//	 0    8       16     24    32        40         48     56      64        72       74
+//	┌────┬───────┬──────┬─────┬─────────┬──────────┬──────┬───────┬─────────┬────────┬──────┐
+//	│ id │ price │ stop │ qty │ display │ expireAt │ open │ shown │ entered │ partic.│ side │
+//	└────┴───────┴──────┴─────┴─────────┴──────────┴──────┴───────┴─────────┴────────┴──────┘
+//	 75     76    77      78    79        80
+//	┌──────┬─────┬───────┬─────┬─────────┐
+//	│ type │ tif │ flags │ stp │ waiting │
+//	└──────┴─────┴───────┴─────┴─────────┘
+//
+//	participant                       limits
+//	 0        2        3   4     6   8            0         8               24         28     30  32
+//	┌────────┬────────┬───┬─────┬───┬────────┐   ┌─────────┬───────────────┬──────────┬──────┬───┐
+//	│ number │ status │ 0 │ own │ 0 │ limits │   │ max qty │ max notional  │ max open │ band │ 0 │
+//	└────────┴────────┴───┴─────┴───┴────────┘   │         │ (high, low)   │          │ bps  │   │
+//	  then own × limits, of instrument 0..own-1  └─────────┴───────────────┴──────────┴──────┴───┘
+const (
+	stateMagic   = "BDST"
+	stateVersion = 1
+
+	stateHeaderSize       = 48
+	instrumentHeaderSize  = 60
+	orderSize             = 80
+	limitsSize            = 32
+	participantHeaderSize = 8
+)
+
+// AppendSnapshot appends s's encoding and returns the extended slice.
+func (s *State) AppendSnapshot(dst []byte) []byte {
+	le := binary.LittleEndian
+	dst = append(dst, stateMagic...)
+	dst = le.AppendUint16(dst, stateVersion)
+	dst = le.AppendUint16(dst, uint16(len(s.instruments)))
+	dst = le.AppendUint16(dst, uint16(s.known))
+	dst = le.AppendUint16(dst, 0)
+	dst = le.AppendUint32(dst, uint32(s.maxOrders))
+	dst = le.AppendUint64(dst, s.seq)
+	dst = le.AppendUint64(dst, uint64(s.at))
+	dst = le.AppendUint64(dst, s.epoch)
+	dst = le.AppendUint64(dst, uint64(s.trades))
+	for i := range s.instruments {
+		dst = appendInstrument(dst, &s.instruments[i])
+	}
+	for i := range s.participants {
+		if s.participants[i].status != 0 {
+			dst = appendParticipant(dst, market.ParticipantID(i), &s.participants[i])
+		}
+	}
+	return dst
+}
+
+// Hash is the SHA-256 of the snapshot: equal for equal states, on either book.
+func (s *State) Hash() [32]byte { return sha256.Sum256(s.AppendSnapshot(nil)) }
+
+func appendInstrument(dst []byte, in *instrument) []byte {
+	le := binary.LittleEndian
+	d := &in.def
+	dst = append(dst, uint8(len(d.Symbol)), d.PriceDecimals, d.QtyDecimals, uint8(d.Source), in.status, 0, 0, 0)
+	dst = le.AppendUint64(dst, d.Tick)
+	dst = le.AppendUint64(dst, d.Lot)
+	dst = le.AppendUint64(dst, uint64(d.MinQty))
+	dst = le.AppendUint64(dst, uint64(d.MaxQty))
+	dst = le.AppendUint64(dst, uint64(d.MaxPrice))
+	dst = le.AppendUint64(dst, uint64(in.book.lastTrade()))
+	dst = le.AppendUint32(dst, uint32(in.book.orders()))
+	dst = append(dst, d.Symbol...)
+	in.book.export(func(r book.Resting) { dst = appendOrder(dst, &r) })
+	return dst
+}
+
+func appendOrder(dst []byte, r *book.Resting) []byte {
+	le := binary.LittleEndian
+	dst = le.AppendUint64(dst, uint64(r.ID))
+	dst = le.AppendUint64(dst, uint64(r.Price))
+	dst = le.AppendUint64(dst, uint64(r.Stop))
+	dst = le.AppendUint64(dst, uint64(r.Qty))
+	dst = le.AppendUint64(dst, uint64(r.Display))
+	dst = le.AppendUint64(dst, uint64(r.ExpireAt))
+	dst = le.AppendUint64(dst, uint64(r.Open))
+	dst = le.AppendUint64(dst, uint64(r.Shown))
+	dst = le.AppendUint64(dst, r.Entered)
+	dst = le.AppendUint16(dst, uint16(r.Participant))
+	var waiting uint8
+	if r.Waiting {
+		waiting = 1
+	}
+	return append(dst, uint8(r.Side), uint8(r.Type), uint8(r.TIF), uint8(r.Flags), uint8(r.STP), waiting)
+}
+
+func appendParticipant(dst []byte, number market.ParticipantID, p *participant) []byte {
+	le := binary.LittleEndian
+	dst = le.AppendUint16(dst, uint16(number))
+	dst = append(dst, p.status, 0)
+	dst = le.AppendUint16(dst, uint16(len(p.own)))
+	dst = le.AppendUint16(dst, 0)
+	dst = appendLimits(dst, &p.common)
+	for i := range p.own {
+		dst = appendLimits(dst, &p.own[i])
+	}
+	return dst
+}
+
+func appendLimits(dst []byte, l *limits) []byte {
+	le := binary.LittleEndian
+	p := l.public()
+	dst = le.AppendUint64(dst, uint64(p.MaxQty))
+	dst = le.AppendUint64(dst, p.MaxNotional.Hi)
+	dst = le.AppendUint64(dst, p.MaxNotional.Lo)
+	dst = le.AppendUint32(dst, uint32(p.MaxOpenOrders))
+	dst = le.AppendUint16(dst, p.BandBps)
+	return le.AppendUint16(dst, 0)
+}

@@ -1,0 +1,209 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"blockdesk/engine/book"
+	"blockdesk/market"
+)
+
+// ErrSnapshot is what is wrong with every snapshot that RestoreState and
+// RestoreReplica refuse; the text around it says where.
+var ErrSnapshot = errors.New("damaged snapshot")
+
+// ErrVersion is what is wrong with a whole snapshot of another program version.
+var ErrVersion = errors.New("written by another version of the program")
+
+// snapReader reads fields off a snapshot. Past the end it returns zeros and
+// remembers.
+type snapReader struct {
+	data  []byte
+	short bool
+}
+
+func (r *snapReader) take(n int) []byte {
+	if n > len(r.data) {
+		r.short = true
+		r.data = nil
+		return make([]byte, n)
+	}
+	taken := r.data[:n]
+	r.data = r.data[n:]
+	return taken
+}
+
+func (r *snapReader) u8() uint8   { return r.take(1)[0] }
+func (r *snapReader) u16() uint16 { return binary.LittleEndian.Uint16(r.take(2)) }
+func (r *snapReader) u32() uint32 { return binary.LittleEndian.Uint32(r.take(4)) }
+func (r *snapReader) u64() uint64 { return binary.LittleEndian.Uint64(r.take(8)) }
+
+// RestoreState reads a whole snapshot. It refuses, with ErrSnapshot, whatever
+// AppendSnapshot cannot have written: every record is checked by itself, and the
+// restored state must have the same bytes again. o.MaxOrders does not count: the
+// snapshot has its own. Memory stays in proportion to data.
+func RestoreState(data []byte, o StateOptions) (*State, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	s := NewState(o)
+	// A limit that was lowered may be below what is live.
+	s.maxOrders = book.MaxMaxOrders
+	r := &snapReader{data: data}
+	instruments, participants, maxOrders, err := s.restoreHeader(r)
+	if err != nil {
+		return nil, err
+	}
+	var orders []book.Resting
+	var bounds []int
+	for i := range instruments {
+		if orders, err = s.restoreInstrument(r, market.InstrumentID(i), orders); err != nil {
+			return nil, fmt.Errorf("instrument %d: %w", i, err)
+		}
+		bounds = append(bounds, len(orders))
+	}
+	for range participants {
+		if err := s.restoreParticipant(r); err != nil {
+			return nil, err
+		}
+	}
+	if r.short || len(r.data) != 0 {
+		return nil, fmt.Errorf("length %d: %w", len(data), ErrSnapshot)
+	}
+	if err := s.restoreOrders(orders, bounds); err != nil {
+		return nil, err
+	}
+	s.setMaxOrders(maxOrders)
+	if !bytes.Equal(s.AppendSnapshot(make([]byte, 0, len(data))), data) {
+		return nil, fmt.Errorf("not in canonical form: %w", ErrSnapshot)
+	}
+	return s, nil
+}
+
+func (s *State) restoreHeader(r *snapReader) (instruments, participants, maxOrders int, err error) {
+	if string(r.take(4)) != stateMagic {
+		return 0, 0, 0, fmt.Errorf("not a state: %w", ErrSnapshot)
+	}
+	if v := r.u16(); v != stateVersion {
+		return 0, 0, 0, fmt.Errorf("state snapshot version %d, this program reads %d: %w", v, stateVersion, ErrVersion)
+	}
+	instruments, participants = int(r.u16()), int(r.u16())
+	r.u16()
+	maxOrders = int(r.u32())
+	s.seq = r.u64()
+	s.at = int64(r.u64())
+	s.epoch = r.u64()
+	s.trades = market.TradeID(r.u64())
+	if instruments > market.MaxInstruments || participants > MaxParticipants || s.at < 0 || s.epoch > MaxEpoch ||
+		maxOrders < 1 || maxOrders > book.MaxMaxOrders || s.trades > math.MaxInt64 || r.short {
+		return 0, 0, 0, fmt.Errorf("header: %w", ErrSnapshot)
+	}
+	return instruments, participants, maxOrders, nil
+}
+
+// restoreInstrument reads one instrument without its book's content: the orders
+// go to the end of the list.
+func (s *State) restoreInstrument(r *snapReader, id market.InstrumentID, orders []book.Resting) ([]book.Resting, error) {
+	length := int(r.u8())
+	def := market.Instrument{ID: id, PriceDecimals: r.u8(), QtyDecimals: r.u8(), Source: market.BookSource(r.u8())}
+	status := r.u8()
+	r.take(3)
+	def.Tick, def.Lot = r.u64(), r.u64()
+	def.MinQty, def.MaxQty, def.MaxPrice = market.Qty(r.u64()), market.Qty(r.u64()), market.Price(r.u64())
+	last := market.Price(r.u64())
+	count := int(r.u32())
+	def.Symbol = string(r.take(length))
+	def.Base, def.Quote, _ = strings.Cut(def.Symbol, "/")
+	if err := def.Validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", err, ErrSnapshot)
+	}
+	if status != StatusTrading && status != StatusHalted || last < 0 || last > market.MaxPrice ||
+		count > s.maxOrders || count > len(r.data)/orderSize || s.hasSymbol(def.Symbol) {
+		return nil, ErrSnapshot
+	}
+	s.addInstrument(def)
+	in := &s.instruments[id]
+	in.setStatus(status)
+	in.book.setLastTrade(last)
+	for range count {
+		orders = append(orders, readOrder(r))
+	}
+	return orders, nil
+}
+
+func readOrder(r *snapReader) book.Resting {
+	var o book.Resting
+	o.ID = market.OrderID(r.u64())
+	o.Price, o.Stop = market.Price(r.u64()), market.Price(r.u64())
+	o.Qty, o.Display = market.Qty(r.u64()), market.Qty(r.u64())
+	o.ExpireAt = int64(r.u64())
+	o.Open, o.Shown = market.Qty(r.u64()), market.Qty(r.u64())
+	o.Entered = r.u64()
+	o.Participant = market.ParticipantID(r.u16())
+	o.Side, o.Type = market.Side(r.u8()), book.Type(r.u8())
+	o.TIF, o.Flags, o.STP = book.TIF(r.u8()), book.Flag(r.u8()), book.STP(r.u8())
+	o.Waiting = r.u8() == 1
+	return o
+}
+
+func (s *State) restoreParticipant(r *snapReader) error {
+	number, status := r.u16(), r.u8()
+	r.u8()
+	own := int(r.u16())
+	r.u16()
+	if number == 0 || s.ParticipantStatus(market.ParticipantID(number)) != 0 ||
+		status != StatusKilled && status != StatusLive ||
+		own > len(s.instruments) || (own+1)*limitsSize > len(r.data) {
+		return fmt.Errorf("participant %d: %w", number, ErrSnapshot)
+	}
+	p := s.participantAt(market.ParticipantID(number))
+	p.status = status
+	for i := range own + 1 {
+		l, err := readLimits(r)
+		switch {
+		case err != nil:
+			return fmt.Errorf("participant %d: %w: %w", number, err, ErrSnapshot)
+		case i == 0:
+			p.common = l
+		default:
+			p.own = append(p.own, l)
+		}
+	}
+	return nil
+}
+
+func readLimits(r *snapReader) (limits, error) {
+	var l Limits
+	l.MaxQty = market.Qty(r.u64())
+	l.MaxNotional.Hi = r.u64()
+	l.MaxNotional.Lo = r.u64()
+	l.MaxOpenOrders = int32(r.u32())
+	l.BandBps = r.u16()
+	r.u16()
+	return l.compile(), l.Validate()
+}
+
+// restoreOrders fills the books. bounds has, by instrument, where its orders
+// end.
+func (s *State) restoreOrders(orders []book.Resting, bounds []int) error {
+	start := 0
+	for i, end := range bounds {
+		b := s.instruments[i].book
+		for k := start; k < end; k++ {
+			o := &orders[k]
+			if s.ParticipantStatus(o.Participant) == 0 {
+				return fmt.Errorf("instrument %d: order %d of unknown participant %d: %w", i, o.ID, o.Participant, ErrSnapshot)
+			}
+			if err := b.restore(*o); err != nil {
+				return fmt.Errorf("instrument %d: %w: %w", i, err, ErrSnapshot)
+			}
+			s.expiresAt(o.ExpireAt)
+		}
+		start = end
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package engine
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"blockdesk/engine/book"
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+func sampleState(t testing.TB, naive bool, commands []Command) *State {
+	t.Helper()
+	s, out := NewState(StateOptions{Naive: naive, MaxOrders: 100}), event.NewGrowing(8)
+	for i := range commands {
+		c := commands[i]
+		c.Seq = s.Seq() + 1
+		out.Reset()
+		s.Apply(&c, out)
+	}
+	return s
+}
+
+// The bytes are on disk in other people's data directories: a change here is a
+// new version.
+func TestSnapshotGolden(t *testing.T) {
+	commands := sampleCommands()
+	commands = commands[:len(commands)-3] // with orders in the books
+	for _, naive := range []bool{false, true} {
+		got := sampleState(t, naive, commands).AppendSnapshot(nil)
+		const path = "testdata/snapshot_v1.hex"
+		text := strings.Join(lines(hex.EncodeToString(got), 64), "\n") + "\n"
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text != string(want) {
+			t.Errorf("naive %v: the encoding differs from %s:\n%s", naive, path, text)
+		}
+	}
+}
+
+func lines(s string, width int) (out []string) {
+	for len(s) > width {
+		out, s = append(out, s[:width]), s[width:]
+	}
+	return append(out, s)
+}
+
+func TestSnapshotSizesMatchTheDiagram(t *testing.T) {
+	s := NewState(StateOptions{})
+	size := func() int { return len(s.AppendSnapshot(nil)) }
+	out := event.NewGrowing(8)
+	apply := func(c Command, err error) int {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := size()
+		c.Seq = s.Seq() + 1
+		s.Apply(&c, out)
+		return size() - before
+	}
+	if size() != stateHeaderSize {
+		t.Errorf("header: %d", size())
+	}
+	in := testInstrument(0)
+	if n := apply(DefineInstrumentCommand(&in)); n != instrumentHeaderSize+len(in.Symbol) {
+		t.Errorf("instrument: %d", n)
+	}
+	if n := apply(SetRiskCommand(3, AllInstruments, Limits{})); n != participantHeaderSize+limitsSize {
+		t.Errorf("participant: %d", n)
+	}
+	if n := apply(SetRiskCommand(3, 0, Limits{})); n != limitsSize {
+		t.Errorf("own limits: %d", n)
+	}
+	if n := apply(testOrder(1, 3), nil); n != orderSize {
+		t.Errorf("order: %d", n)
+	}
+}
+
+func testInstrument(id market.InstrumentID) market.Instrument {
+	base := fmt.Sprintf("T%d", id)
+	return market.Instrument{
+		ID: id, Symbol: base + "/USD", Base: base, Quote: "USD", PriceDecimals: 2, QtyDecimals: 3,
+		Tick: 1, Lot: 1, MinQty: 1, MaxQty: 1000, MaxPrice: 10_000, Source: market.Matched,
+	}
+}
+
+func testOrder(id market.OrderID, who market.ParticipantID) Command {
+	c := Command{Kind: NewOrder}
+	c.Order = book.Order{
+		ID: id, Price: 100, Qty: 10, Participant: who, Side: market.Buy,
+		Type: book.Limit, TIF: book.GTC, STP: book.STPCancelNewest,
+	}
+	return c
+}
+
+func TestHashIsOfTheSnapshot(t *testing.T) {
+	s := sampleState(t, false, sampleCommands())
+	if s.Hash() != sha256.Sum256(s.AppendSnapshot(nil)) {
+		t.Error("the hash is of something else")
+	}
+	if got := s.AppendSnapshot([]byte("before")); string(got[:6]) != "before" {
+		t.Error("AppendSnapshot did not append")
+	}
+}
+
+func TestRestoreRefuses(t *testing.T) {
+	commands := sampleCommands()
+	whole := sampleState(t, false, commands[:len(commands)-3]).AppendSnapshot(nil)
+	options := StateOptions{MaxOrders: 100}
+	for n := range len(whole) {
+		if _, err := RestoreState(whole[:n], options); err == nil {
+			t.Fatalf("cut at %d: accepted", n)
+		}
+	}
+	if _, err := RestoreState(append(bytes.Clone(whole), 0), options); !errors.Is(err, ErrSnapshot) {
+		t.Errorf("a byte more: %v", err)
+	}
+	if _, err := RestoreState(whole, StateOptions{MaxOrders: -1}); err == nil {
+		t.Error("invalid options: accepted")
+	}
+	newer := bytes.Clone(whole)
+	newer[4] = 2
+	if _, err := RestoreState(newer, options); err == nil || !strings.Contains(err.Error(), "version 2") {
+		t.Errorf("another version: %v", err)
+	}
+	if _, err := RestoreState(whole, options); err != nil {
+		t.Errorf("the snapshot itself: %v", err)
+	}
+}
+
+// Counts that promise more than there is must not be believed.
+func TestRestoreDoesNotTrustCounts(t *testing.T) {
+	commands := sampleCommands()
+	s := sampleState(t, false, commands[:len(commands)-3])
+	whole := s.AppendSnapshot(nil)
+	participants := len(whole)
+	for i := range s.participants {
+		if p := &s.participants[i]; p.status != 0 {
+			participants -= participantHeaderSize + (1+len(p.own))*limitsSize
+		}
+	}
+	for name, at := range map[string][2]int{
+		"instruments": {6, 2}, "participants": {8, 2}, "max orders": {12, 4},
+		"orders": {stateHeaderSize + 56, 4}, "own limits": {participants + 4, 2},
+	} {
+		lying := bytes.Clone(whole)
+		for i := range at[1] {
+			lying[at[0]+i] = 0xff
+		}
+		var err error
+		allocated := testing.AllocsPerRun(1, func() { _, err = RestoreState(lying, StateOptions{MaxOrders: 100}) })
+		if err == nil || allocated > 10_000 {
+			t.Errorf("%s: error %v after %v allocations", name, err, allocated)
+		}
+	}
+}
+
+// FuzzRestoreState: any bytes are refused or are the canonical form of the state
+// that they give.
+func FuzzRestoreState(f *testing.F) {
+	commands := sampleCommands()
+	for n := range commands {
+		f.Add(sampleState(f, false, commands[:n]).AppendSnapshot(nil))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		options := StateOptions{MaxOrders: 100}
+		s, err := RestoreState(data, options)
+		options.Naive = true
+		slow, slowErr := RestoreState(data, options)
+		if (err == nil) != (slowErr == nil) {
+			t.Fatalf("ladder: %v, naive: %v", err, slowErr)
+		}
+		if err != nil {
+			return
+		}
+		if !bytes.Equal(s.AppendSnapshot(nil), data) {
+			t.Fatal("accepted what is not canonical")
+		}
+		a, b := event.NewGrowing(8), event.NewGrowing(8)
+		for _, c := range commands {
+			c.Seq = s.Seq() + 1
+			a.Reset()
+			b.Reset()
+			s.Apply(&c, a)
+			slow.Apply(&c, b)
+			sameEvents(t, a.Events(), b.Events())
+		}
+	})
+}

@@ -1,0 +1,192 @@
+package engine
+
+import (
+	"blockdesk/engine/book"
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// administer applies the commands of the service itself. Their refusals carry no
+// order: the fields of an order mean other things in them.
+func (s *State) administer(c *Command, out *event.Sink) {
+	var why event.Reason
+	var limit int64
+	switch c.Kind {
+	case DefineInstrument:
+		why, limit = s.define(c, out)
+	case SetRisk:
+		why, limit = s.setRisk(c, out)
+	case SetInstrument:
+		why, limit = s.setInstrument(c, out)
+	case SetParticipant:
+		why, limit = s.setParticipant(c, out)
+	case StartEpoch:
+		why, limit = s.startEpoch(c, out)
+	default:
+		why = event.ReasonInvalidCommand
+	}
+	if why != event.ReasonNone {
+		*out.Next() = event.Event{
+			Seq: s.seq, At: s.at, Aux: limit, Kind: event.Rejected, Instrument: c.Instrument,
+			Participant: c.Order.Participant, Code: uint16(why),
+		}
+	}
+}
+
+// define takes a new instrument, or new limits for one that it has.
+func (s *State) define(c *Command, out *event.Sink) (event.Reason, int64) {
+	def, err := definition(c)
+	id := int(c.Instrument)
+	switch {
+	case err != nil:
+		return event.ReasonInvalidCommand, 0
+	case id > len(s.instruments) || id >= market.MaxInstruments:
+		return event.ReasonUnknownInstrument, int64(min(len(s.instruments), market.MaxInstruments-1))
+	case id < len(s.instruments) && CheckRedefinition(&s.instruments[id].def, &def) != nil:
+		return event.ReasonInvalidCommand, 0
+	case id == len(s.instruments) && s.hasSymbol(def.Symbol):
+		return event.ReasonInvalidCommand, 0
+	}
+	if id == len(s.instruments) {
+		s.addInstrument(def)
+	}
+	s.instruments[id].setLimits(def)
+	s.tellInstrument(c.Instrument, out)
+	return event.ReasonNone, 0
+}
+
+func (s *State) hasSymbol(symbol string) bool {
+	for i := range s.instruments {
+		if s.instruments[i].def.Symbol == symbol {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *State) addInstrument(def market.Instrument) {
+	s.instruments = append(s.instruments, instrument{
+		book: newTwin(s.naive, book.Options{Instrument: def.ID, MaxOrders: s.maxOrders, Trades: &s.trades}),
+	})
+	in := &s.instruments[def.ID]
+	in.setLimits(def)
+	in.setStatus(StatusTrading)
+}
+
+func (in *instrument) setLimits(def market.Instrument) {
+	in.def = def
+	in.minQty, in.maxQty, in.maxPrice = def.MinQty, def.MaxQty, def.MaxPrice
+}
+
+func (in *instrument) setStatus(status uint8) {
+	in.status = status
+	in.open = status == StatusTrading && in.def.Source == market.Matched
+}
+
+func (s *State) tellInstrument(id market.InstrumentID, out *event.Sink) {
+	*out.Next() = event.Event{
+		Seq: s.seq, At: s.at, Kind: event.InstrumentSet, Instrument: id,
+		Code: uint16(s.instruments[id].status),
+	}
+}
+
+func (s *State) setInstrument(c *Command, out *event.Sink) (event.Reason, int64) {
+	switch {
+	case int(c.Instrument) >= len(s.instruments):
+		return event.ReasonUnknownInstrument, 0
+	case c.Status != StatusTrading && c.Status != StatusHalted:
+		return event.ReasonInvalidCommand, 0
+	}
+	s.instruments[c.Instrument].setStatus(c.Status)
+	s.tellInstrument(c.Instrument, out)
+	return event.ReasonNone, 0
+}
+
+// setRisk sets limits, and makes their participant known.
+func (s *State) setRisk(c *Command, out *event.Sink) (event.Reason, int64) {
+	l, err := limitsOf(c)
+	who := c.Order.Participant
+	switch {
+	case err != nil:
+		return event.ReasonInvalidCommand, 0
+	case who == 0:
+		return event.ReasonUnknownParticipant, 0
+	case c.Instrument != AllInstruments && int(c.Instrument) >= len(s.instruments):
+		return event.ReasonUnknownInstrument, 0
+	case s.ParticipantStatus(who) == 0 && s.known == MaxParticipants:
+		return event.ReasonInvalidCommand, MaxParticipants
+	}
+	p := s.participantAt(who)
+	if c.Instrument == AllInstruments {
+		p.common, p.own = l.compile(), p.own[:0]
+	} else {
+		for len(p.own) <= int(c.Instrument) {
+			p.own = append(p.own, p.common)
+		}
+		p.own[c.Instrument] = l.compile()
+	}
+	s.tellParticipant(who, out)
+	return event.ReasonNone, 0
+}
+
+// participantAt returns a participant, known from now on.
+func (s *State) participantAt(who market.ParticipantID) *participant {
+	for int(who) >= len(s.participants) {
+		s.participants = append(s.participants, participant{common: Limits{}.compile()})
+	}
+	p := &s.participants[who]
+	if p.status == 0 {
+		p.status = StatusLive
+		s.known++
+	}
+	return p
+}
+
+func (s *State) tellParticipant(who market.ParticipantID, out *event.Sink) {
+	*out.Next() = event.Event{
+		Seq: s.seq, At: s.at, Kind: event.ParticipantSet, Instrument: AllInstruments, Participant: who,
+		Code: uint16(s.participants[who].status),
+	}
+}
+
+func (s *State) setParticipant(c *Command, out *event.Sink) (event.Reason, int64) {
+	who := c.Order.Participant
+	switch {
+	case s.ParticipantStatus(who) == 0:
+		return event.ReasonUnknownParticipant, 0
+	case c.Status != StatusKilled && c.Status != StatusLive:
+		return event.ReasonInvalidCommand, 0
+	}
+	s.participants[who].status = c.Status
+	s.tellParticipant(who, out)
+	if c.Status == StatusKilled {
+		s.cancelAll(who, AllInstruments, 0, event.ReasonKilled, out)
+	}
+	return event.ReasonNone, 0
+}
+
+// setMaxOrders changes how many orders may be live in each book. What is live
+// already stays.
+func (s *State) setMaxOrders(n int) {
+	s.maxOrders = n
+	for i := range s.instruments {
+		s.instruments[i].book.setMaxOrders(n)
+	}
+}
+
+// startEpoch takes the epoch after the last one and no other, so that no two
+// leaders can hold the same.
+func (s *State) startEpoch(c *Command, out *event.Sink) (event.Reason, int64) {
+	limit := c.Order.Qty
+	if c.Arg != s.epoch+1 || c.Arg > MaxEpoch || limit < 0 || limit > book.MaxMaxOrders {
+		return event.ReasonInvalidCommand, int64(s.epoch + 1)
+	}
+	s.epoch = c.Arg
+	if limit != 0 {
+		s.setMaxOrders(int(limit))
+	}
+	*out.Next() = event.Event{
+		Seq: s.seq, At: s.at, Other: s.epoch, Kind: event.EpochStarted, Instrument: AllInstruments,
+	}
+	return event.ReasonNone, 0
+}

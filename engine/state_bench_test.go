@@ -1,0 +1,44 @@
+package engine
+
+import (
+	"testing"
+
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// What the engine adds to the book for a new order: admission, shape and risk
+// with every limit on.
+func BenchmarkChecks(b *testing.B) {
+	s := NewState(StateOptions{})
+	in := testInstrument(0)
+	c, err := DefineInstrumentCommand(&in)
+	mustApply(b, s, c, err)
+	const participants, orders = 50, 1024
+	for who := market.ParticipantID(1); who <= participants; who++ {
+		c, err := SetRiskCommand(who, AllInstruments, Limits{
+			MaxQty: 100, MaxNotional: market.Uint128{Lo: 1_000_000}, MaxOpenOrders: 1000, BandBps: 9_000,
+		})
+		mustApply(b, s, c, err)
+	}
+	s.instruments[0].book.setLastTrade(100)
+	list := make([]Command, orders)
+	for i := range list {
+		list[i] = testOrder(market.OrderID(i+1), market.ParticipantID(1+i*7%participants))
+		list[i].Order.Price, list[i].Order.Qty = market.Price(50+i%100), market.Qty(1+i*13%100)
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		c := &list[i%orders]
+		in, who, why, _ := s.admit(c)
+		if why == event.ReasonNone {
+			why, _ = checkShape(&c.Order, in, s.at)
+		}
+		if why == event.ReasonNone {
+			why, _ = checkRisk(&c.Order, in, who.limitsOn(c.Instrument))
+		}
+		if why != event.ReasonNone {
+			b.Fatal(why)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"blockdesk/engine/book"
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// rawSize is what one command takes of a fuzzer's input: all fields but Seq,
+// which Apply refuses when it does not follow.
+const rawSize = CommandSize - 8
+
+// rawCommand fills a command with bytes as they come.
+func rawCommand(b []byte) Command {
+	le := binary.LittleEndian
+	var c Command
+	c.At = int64(le.Uint64(b))
+	o := &c.Order
+	o.ID = market.OrderID(le.Uint64(b[8:]))
+	o.Price, o.Stop = market.Price(le.Uint64(b[16:])), market.Price(le.Uint64(b[24:]))
+	o.Qty, o.Display = market.Qty(le.Uint64(b[32:])), market.Qty(le.Uint64(b[40:]))
+	o.ExpireAt = int64(le.Uint64(b[48:]))
+	o.Participant = market.ParticipantID(le.Uint16(b[56:]))
+	o.Side, o.Type, o.TIF = market.Side(b[58]), book.Type(b[59]), book.TIF(b[60])
+	o.Flags, o.STP = book.Flag(b[61]), book.STP(b[62])
+	c.Arg = le.Uint64(b[64:])
+	c.Kind, c.RefLen, c.Status, c.first = Kind(b[72]), b[73], b[74], b[75]&1 == 1
+	c.Instrument = market.InstrumentID(le.Uint16(b[76:]))
+	c.Origin = le.Uint16(b[78:])
+	copy(c.Ref[:], b[80:rawSize])
+	return c
+}
+
+func appendRaw(dst []byte, c *Command) []byte {
+	le := binary.LittleEndian
+	o := &c.Order
+	for _, v := range [...]uint64{
+		uint64(c.At), uint64(o.ID), uint64(o.Price), uint64(o.Stop), uint64(o.Qty), uint64(o.Display), uint64(o.ExpireAt),
+	} {
+		dst = le.AppendUint64(dst, v)
+	}
+	dst = le.AppendUint16(dst, uint16(o.Participant))
+	dst = append(dst, uint8(o.Side), uint8(o.Type), uint8(o.TIF), uint8(o.Flags), uint8(o.STP), 0)
+	dst = le.AppendUint64(dst, c.Arg)
+	dst = append(dst, uint8(c.Kind), c.RefLen, c.Status, 0)
+	dst = le.AppendUint16(dst, uint16(c.Instrument))
+	dst = le.AppendUint16(dst, c.Origin)
+	return append(dst, c.Ref[:]...)
+}
+
+func TestRawCommandsRoundTrip(t *testing.T) {
+	c := sampleCommands()[3]
+	if again := rawCommand(appendRaw(nil, &c)); again != c {
+		t.Errorf("%+v\nbecame %+v", c, again)
+	}
+}
+
+// sampleCommands is a small life: two instruments, two participants, orders of
+// several types, a trade, an amend, an expiry, a kill.
+func sampleCommands() []Command {
+	s := newScript(false)
+	var commands []Command
+	for _, line := range []string{
+		"epoch n=1",
+		"define in=0 symbol=A/USD",
+		"define in=1 symbol=B/USD",
+		"risk who=1 in=all qty=500 notional=1000000 open=50 band=5000",
+		"risk who=2 in=1 qty=100",
+		"new id=1 who=1 side=buy qty=10 price=100 ref=one session=1",
+		"new id=2 who=2 side=sell qty=20 price=102 display=5",
+		"new id=3 who=2 side=sell qty=7 price=100 tif=ioc",
+		"new id=4 who=1 side=sell qty=10 stop=95 price=94 type=stop-limit",
+		"new id=5 who=2 side=buy qty=9 price=90 tif=gtd expire=5000 in=1 post-only",
+		"amend id=1 who=1 price=101 qty=20",
+		"cancel id=2 who=2",
+		"tick at=5000",
+		"new id=6 who=2 side=buy qty=3 stop=120 type=stop tif=day expire=9000",
+		"mass-cancel who=1 in=all side=buy",
+		"halt in=1",
+		"kill who=2",
+	} {
+		c, err := s.parse(line)
+		if err != nil {
+			panic(err)
+		}
+		c.At = s.at
+		commands = append(commands, c)
+	}
+	return commands
+}
+
+// FuzzApply feeds any bytes as commands to both books. They must end, agree in
+// every event, count Seq, keep At from falling, and restore to the same hash.
+func FuzzApply(f *testing.F) {
+	var all []byte
+	for _, c := range sampleCommands() {
+		all = appendRaw(all, &c)
+		f.Add(all)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		fast, slow := NewState(StateOptions{MaxOrders: 20}), NewState(StateOptions{MaxOrders: 20, Naive: true})
+		a, b := event.NewGrowing(8), event.NewGrowing(8)
+		for len(data) >= rawSize {
+			c := rawCommand(data)
+			data = data[rawSize:]
+			c.Seq = fast.Seq() + 1
+			at := fast.At()
+			a.Reset()
+			b.Reset()
+			fast.Apply(&c, a)
+			slow.Apply(&c, b)
+			sameEvents(t, a.Events(), b.Events())
+			for i := range a.Events() {
+				if e := &a.Events()[i]; e.Seq != c.Seq || e.Kind != event.Reference && e.At != fast.At() {
+					t.Fatalf("event %+v of command %d at %d", e, c.Seq, fast.At())
+				}
+			}
+			if fast.Seq() != c.Seq || fast.At() < at || fast.NextExpiry() < 0 {
+				t.Fatalf("seq %d after command %d, at %d after %d, next expiry %d", fast.Seq(), c.Seq, fast.At(), at, fast.NextExpiry())
+			}
+		}
+		if fast.Hash() != slow.Hash() {
+			t.Fatal("the books' hashes differ")
+		}
+		if roundTrip(t, fast).Hash() != fast.Hash() {
+			t.Fatal("the restored hash differs")
+		}
+	})
+}
+
+func sameEvents(t *testing.T, a, b []event.Event) {
+	t.Helper()
+	if len(a) != len(b) {
+		t.Fatalf("%d and %d events\nladder %+v\nnaive  %+v", len(a), len(b), a, b)
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			t.Fatalf("event %d\nladder %+v\nnaive  %+v", i, a[i], b[i])
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package engine
+
+import (
+	"blockdesk/engine/book"
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+func (s *State) newOrder(c *Command, out *event.Sink) {
+	o := &c.Order
+	in, who, why, limit := s.admit(c)
+	if why == event.ReasonNone {
+		why, limit = checkShape(o, in, s.at)
+	}
+	if why == event.ReasonNone {
+		why, limit = checkRisk(o, in, who.limitsOn(c.Instrument))
+	}
+	if why != event.ReasonNone {
+		s.refuse(c, event.Rejected, o.Side, why, limit, out)
+		return
+	}
+	if b := in.book.fast; b != nil {
+		b.Submit(o, s.at, s.seq, out)
+	} else {
+		in.book.slow.Submit(o, s.at, s.seq, out)
+	}
+	s.expiresAt(o.ExpireAt)
+}
+
+// admit finds the instrument and the participant of an order or an amend, and
+// says whether they may trade at all.
+func (s *State) admit(c *Command) (*instrument, *participant, event.Reason, int64) {
+	if int(c.Instrument) >= len(s.instruments) {
+		return nil, nil, event.ReasonUnknownInstrument, 0
+	}
+	if int(c.Order.Participant) >= len(s.participants) {
+		return nil, nil, event.ReasonUnknownParticipant, 0
+	}
+	in, who := &s.instruments[c.Instrument], &s.participants[c.Order.Participant]
+	if !in.open || who.status != StatusLive {
+		return nil, nil, barred(in, who), 0
+	}
+	return in, who, event.ReasonNone, 0
+}
+
+func barred(in *instrument, who *participant) event.Reason {
+	switch {
+	case who.status == StatusKilled:
+		return event.ReasonKilled
+	case who.status != StatusLive:
+		return event.ReasonUnknownParticipant
+	case in.def.Source != market.Matched:
+		return event.ReasonNotMatched
+	default:
+		return event.ReasonHalted
+	}
+}
+
+func (s *State) amendOrder(c *Command, out *event.Sink) {
+	o := &c.Order
+	in, who, why, limit := s.admit(c)
+	side := o.Side
+	if why == event.ReasonNone {
+		r, ok := in.book.get(o.ID)
+		if !ok || r.Participant != o.Participant {
+			why = event.ReasonUnknownOrder
+		} else {
+			side = r.Side
+			why, limit = checkAmend(o, &r, in, who.limitsOn(c.Instrument))
+		}
+	}
+	if why != event.ReasonNone {
+		s.refuse(c, event.AmendRejected, side, why, limit, out)
+		return
+	}
+	in.book.amend(o, s.at, s.seq, out)
+}
+
+func (s *State) cancelOrder(c *Command, out *event.Sink) {
+	if int(c.Instrument) >= len(s.instruments) {
+		s.refuseCancel(c, event.ReasonUnknownInstrument, out)
+		return
+	}
+	in := &s.instruments[c.Instrument]
+	if b := in.book.fast; b != nil {
+		b.Cancel(c.Order.ID, c.Order.Participant, s.at, s.seq, out)
+	} else {
+		in.book.slow.Cancel(c.Order.ID, c.Order.Participant, s.at, s.seq, out)
+	}
+}
+
+func (s *State) refuseCancel(c *Command, why event.Reason, out *event.Sink) {
+	*out.Next() = event.Event{
+		Seq: s.seq, At: s.at, OrderID: c.Order.ID, Kind: event.CancelRejected,
+		Instrument: c.Instrument, Participant: c.Order.Participant, Code: uint16(why),
+	}
+}
+
+func (s *State) massCancel(c *Command, out *event.Sink) {
+	who, side := c.Order.Participant, c.Order.Side
+	switch {
+	case c.Instrument != AllInstruments && int(c.Instrument) >= len(s.instruments):
+		s.refuseCancel(c, event.ReasonUnknownInstrument, out)
+		return
+	case side > market.Sell:
+		s.refuseCancel(c, event.ReasonInvalidSide, out)
+		return
+	}
+	gone := s.cancelAll(who, c.Instrument, side, event.ReasonMassCancel, out)
+	*out.Next() = event.Event{
+		Seq: s.seq, At: s.at, Qty: market.Qty(gone), Kind: event.MassCancelled, Side: side,
+		Instrument: c.Instrument, Participant: who,
+	}
+}
+
+// cancelAll cancels the orders of who (0 = everybody) on one instrument or all,
+// by instrument, and returns how many there were.
+func (s *State) cancelAll(who market.ParticipantID, on market.InstrumentID, side market.Side, why event.Reason, out *event.Sink) int {
+	if on != AllInstruments {
+		return s.instruments[on].book.massCancel(who, side, why, s.at, s.seq, out)
+	}
+	gone := 0
+	for i := range s.instruments {
+		b := s.instruments[i].book
+		if who == 0 && b.orders() > 0 || who != 0 && b.open(who) > 0 {
+			gone += b.massCancel(who, side, why, s.at, s.seq, out)
+		}
+	}
+	return gone
+}
+
+// Which times in force each order type may carry: bit 8×type + tif. A market
+// order is over at once, so nothing that waits for a date.
+const tifOfType uint64 = (1<<book.GTC|1<<book.IOC|1<<book.FOK|1<<book.GTD|1<<book.Day)<<(8*book.Limit) |
+	(1<<book.GTC|1<<book.IOC|1<<book.FOK)<<(8*book.Market) |
+	(1<<book.GTC|1<<book.IOC|1<<book.FOK|1<<book.GTD|1<<book.Day)<<(8*book.Stop) |
+	(1<<book.GTC|1<<book.IOC|1<<book.FOK|1<<book.GTD|1<<book.Day)<<(8*book.StopLimit)
+
+// checkShape says which rule of form a new order breaks, and that rule's limit.
+// The common orders pass by few comparisons; explainShape does the rest.
+func checkShape(o *book.Order, in *instrument, at int64) (event.Reason, int64) {
+	if o.Type == book.Limit && o.Flags == 0 &&
+		o.TIF-book.GTC <= book.FOK-book.GTC && o.Side-market.Buy <= market.Sell-market.Buy &&
+		o.STP-book.STPCancelNewest <= book.STPDecrement-book.STPCancelNewest && o.ID != 0 &&
+		uint64(o.Price-1) < uint64(in.maxPrice) && o.Qty >= in.minQty && o.Qty <= in.maxQty &&
+		int64(o.Stop)|int64(o.Display)|o.ExpireAt == 0 {
+		return event.ReasonNone, 0
+	}
+	return explainShape(o, in, at)
+}
+
+func explainShape(o *book.Order, in *instrument, at int64) (event.Reason, int64) {
+	hasPrice := o.Type == book.Limit || o.Type == book.StopLimit
+	hasStop := o.Type == book.Stop || o.Type == book.StopLimit
+	dated := o.TIF == book.GTD || o.TIF == book.Day
+	stays := hasPrice && o.TIF != book.IOC && o.TIF != book.FOK
+	switch {
+	case o.ID == 0:
+		return event.ReasonInvalidCommand, 0
+	case !o.Side.Valid():
+		return event.ReasonInvalidSide, 0
+	case o.Type < book.Limit || o.Type > book.StopLimit:
+		return event.ReasonInvalidType, 0
+	case o.TIF < book.GTC || o.TIF > book.Day:
+		return event.ReasonInvalidTIF, 0
+	case o.STP < book.STPCancelNewest || o.STP > book.STPDecrement:
+		return event.ReasonInvalidCommand, 0
+	case hasPrice && o.Price < 1 || !hasPrice && o.Price != 0:
+		return event.ReasonInvalidPrice, 0
+	case o.Price > in.maxPrice:
+		return event.ReasonMaxPrice, int64(in.maxPrice)
+	case hasStop && (o.Stop < 1 || o.Stop > in.maxPrice) || !hasStop && o.Stop != 0:
+		return event.ReasonInvalidStop, stopLimit(hasStop, in)
+	case o.Qty < 1:
+		return event.ReasonInvalidQty, 0
+	case o.Qty < in.minQty:
+		return event.ReasonMinQty, int64(in.minQty)
+	case o.Qty > in.maxQty:
+		return event.ReasonMaxQty, int64(in.maxQty)
+	case o.Display < 0 || o.Display > o.Qty:
+		return event.ReasonInvalidDisplay, int64(o.Qty)
+	case tifOfType>>(8*o.Type+book.Type(o.TIF))&1 == 0:
+		return event.ReasonInvalidCombination, 0
+	case dated && o.ExpireAt <= at:
+		return event.ReasonInvalidExpiry, at
+	case !dated && o.ExpireAt != 0:
+		return event.ReasonInvalidExpiry, 0
+	case o.Flags&^book.FlagPostOnly != 0 || !stays && (o.Flags != 0 || o.Display != 0):
+		return event.ReasonInvalidCombination, 0
+	}
+	return event.ReasonNone, 0
+}
+
+func stopLimit(hasStop bool, in *instrument) int64 {
+	if hasStop {
+		return int64(in.maxPrice)
+	}
+	return 0
+}
+
+// checkAmend says which rule an amend of r breaks, form first, then risk.
+func checkAmend(o *book.Order, r *book.Resting, in *instrument, l *limits) (event.Reason, int64) {
+	done := r.Qty - r.Open // traded or lost
+	total := o.Qty
+	switch {
+	case o.Qty < 0:
+		return event.ReasonInvalidQty, 0
+	case o.Qty > in.maxQty:
+		return event.ReasonMaxQty, int64(in.maxQty)
+	case o.Qty == 0:
+		total = r.Qty
+	case o.Flags&book.FlagOpenQty != 0:
+		total += done
+	}
+	away := total <= done
+	switch {
+	case o.Flags&^book.FlagOpenQty != 0:
+		return event.ReasonInvalidCombination, 0
+	case o.Price < 0 || o.Price != 0 && r.Type == book.Stop:
+		return event.ReasonInvalidPrice, 0
+	case o.Price > in.maxPrice:
+		return event.ReasonMaxPrice, int64(in.maxPrice)
+	case o.Stop < 0 || o.Stop != 0 && !r.Waiting || o.Stop > in.maxPrice:
+		return event.ReasonInvalidStop, stopLimit(r.Waiting, in)
+	case total > in.maxQty:
+		return event.ReasonMaxQty, int64(in.maxQty)
+	case total < in.minQty && total < r.Qty && !away:
+		return event.ReasonMinQty, int64(in.minQty)
+	case away:
+		return event.ReasonNone, 0
+	}
+	changed := r.Order
+	changed.Qty = total
+	if o.Price != 0 {
+		changed.Price = o.Price
+	}
+	if o.Stop != 0 {
+		changed.Stop = o.Stop
+	}
+	return checkAmendRisk(&changed, &r.Order, in, l)
+}

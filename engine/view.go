@@ -1,0 +1,53 @@
+package engine
+
+import "blockdesk/market"
+
+const (
+	// MaxDepth is the largest number of levels a side that a view shows.
+	MaxDepth = 100
+	// MaxTape is the number of last trades that a view shows.
+	MaxTape = 100
+)
+
+// Trade is one print.
+type Trade struct {
+	ID    market.TradeID
+	Seq   uint64 // of the command that caused it
+	At    int64  // Unix nanoseconds
+	Price market.Price
+	Qty   market.Qty
+	Side  market.Side // of the aggressor
+}
+
+// Ticker sums up one instrument. Window figures cover the last 24 h of real
+// trades, by the minute; zero where there were none.
+type Ticker struct {
+	Last      market.Price // 0 = no trade yet
+	LastQty   market.Qty
+	LastAt    int64
+	Open24h   market.Price
+	High24h   market.Price
+	Low24h    market.Price
+	Volume24h market.Qty
+	// QuoteVolume24h is Σ price × qty in ticks × lots: see
+	// market.Instrument.AppendTickLots.
+	QuoteVolume24h market.Uint128
+	Trades24h      uint64
+}
+
+// View is what readers see of one instrument: immutable once published, built
+// from durable events only. Bids, Asks and Trades must not be changed.
+type View struct {
+	Instrument market.InstrumentID
+	Status     uint8  // StatusTrading or StatusHalted
+	Epoch      uint64 // grows with every start of the engine
+	EngineSeq  uint64 // last command whose events are in this view
+	At         int64  // of that command
+
+	// Each grows by one when its part of the view changes; from 1 in an epoch.
+	DepthSeq, TradesSeq, TickerSeq uint64
+
+	Bids, Asks []market.Level // best first, at most MaxDepth
+	Trades     []Trade        // newest first, at most MaxTape
+	Ticker     Ticker
+}
