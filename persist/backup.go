@@ -1,0 +1,231 @@
+package persist
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// ErrNotEmpty refuses to write a copy into a folder that has something in it.
+var ErrNotEmpty = errors.New("the target folder is not empty")
+
+// Backup copies a running store into an empty or missing folder, as of a moment
+// during the call, and proves the copy by reading all of it. The engine does not
+// stop; pruning waits. On one disk Pebble links its tables instead of copying
+// them, so a backup against a bad disk must be carried to another. progress, if set, is told the bytes of snapshots copied.
+func (s *Store) Backup(target string, progress func(done, total uint64)) error {
+	s.pruneMu.Lock()
+	defer s.pruneMu.Unlock()
+	if err := s.fault.err(); err != nil {
+		return err
+	}
+	to := layout{fs: s.o.FS, dir: target}
+	m, err := to.begin()
+	if err != nil {
+		return err
+	}
+	// The snapshots of before the checkpoint, so that none is ahead of its
+	// frames; the mark of before it is what the copy must at least hold.
+	snaps, at := s.snapshots.get(), s.durableChain()
+	if err := s.db.Checkpoint(to.frames(), pebble.WithFlushedWAL()); err != nil {
+		return errors.Join(fmt.Errorf("checkpoint: %w", err), m.close())
+	}
+	if err := to.sortLogs(); err != nil {
+		return errors.Join(err, m.close())
+	}
+	if err := s.copySnapshots(to, snaps, progress); err != nil {
+		return errors.Join(err, m.close())
+	}
+	return to.finish(m, at.mark(closed), s.o.Logger)
+}
+
+// sortLogs puts the logs where Open looks for them: a checkpoint lays them
+// beside the tables.
+func (l layout) sortLogs() error {
+	logs := l.logs()
+	if err := l.fs.MkdirAll(logs, 0o755); err != nil {
+		return fmt.Errorf("making %s: %w", logs, err)
+	}
+	names, err := l.fs.List(l.frames())
+	if err != nil {
+		return fmt.Errorf("listing the checkpoint: %w", err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, ".log") {
+			if err := l.fs.Rename(l.fs.PathJoin(l.frames(), name), l.fs.PathJoin(logs, name)); err != nil {
+				return fmt.Errorf("moving a log of the checkpoint: %w", err)
+			}
+		}
+	}
+	return errors.Join(syncDir(l.fs, logs), syncDir(l.fs, l.frames()))
+}
+
+func (s *Store) copySnapshots(to layout, snaps []snapshot, progress func(done, total uint64)) error {
+	var done, total uint64
+	for i := range snaps {
+		total += snaps[i].length
+	}
+	for i := range snaps {
+		if err := copyFile(s.o.FS, s.layout.snapshot(snaps[i].seq), to.snapshot(snaps[i].seq)); err != nil {
+			return err
+		}
+		done += snaps[i].length
+		if progress != nil {
+			progress(done, total)
+		}
+	}
+	return syncDir(s.o.FS, to.snapshots())
+}
+
+// begin makes an empty target that nobody takes for a store before finish.
+func (l layout) begin() (*mark, error) {
+	if used, err := hasFiles(l.fs, l.dir); err != nil {
+		return nil, err
+	} else if used {
+		return nil, fmt.Errorf("%w: %s", ErrNotEmpty, l.dir)
+	}
+	if err := makeDir(l.fs, l.dir); err != nil {
+		return nil, err
+	}
+	m, err := openMark(l.fs, l.mark(), markRecord{phase: copying})
+	if err != nil {
+		return nil, err
+	}
+	if err := makeDir(l.fs, l.snapshots()); err != nil {
+		return nil, errors.Join(err, m.close())
+	}
+	return m, nil
+}
+
+// finish proves the copy against what it must hold and makes it a store. It
+// closes m.
+func (l layout) finish(m *mark, must markRecord, logger *slog.Logger) error {
+	end, err := l.prove(must, logger)
+	if err == nil {
+		err = m.write(end.mark(closed))
+	}
+	if err == nil {
+		err = m.sync()
+	}
+	if err = errors.Join(err, m.close()); err != nil {
+		return fmt.Errorf("the copy in %s is not usable: %w", l.dir, err)
+	}
+	return nil
+}
+
+func (l layout) prove(must markRecord, logger *slog.Logger) (end chain, err error) {
+	src := &source{layout: l, fault: fault{log: logger}, mark: must}
+	if src.snaps, _, err = listSnapshots(l.fs, l.snapshots()); err != nil {
+		return end, err
+	}
+	for i := range src.snaps {
+		if _, _, err := readSnapshot(l.fs, l.snapshot(src.snaps[i].seq), true); err != nil {
+			return end, err
+		}
+	}
+	if src.db, err = openReadOnly(l, &src.fault); err != nil {
+		return end, err
+	}
+	_, end, err = src.survey()
+	return end, errors.Join(err, src.close())
+}
+
+// BackupStopped copies a store that no process has open into an empty or missing
+// folder and proves the copy. Progress is told the bytes copied.
+func BackupStopped(o ToolOptions, target string) error { return copyStore(o, target) }
+
+// Restore copies a backup into an empty or missing folder, which then is a
+// store, and proves the copy. The backup stays as it is. Progress is told the
+// bytes copied. ErrNotEmpty: the target is in use.
+func Restore(o ToolOptions, target string) error { return copyStore(o, target) }
+
+func copyStore(o ToolOptions, target string) (err error) {
+	if used, err := hasFiles(orDisk(o.FS), target); err != nil {
+		return err
+	} else if used {
+		return fmt.Errorf("%w: %s", ErrNotEmpty, target)
+	}
+	src, err := openSource(o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.close()) }()
+	if _, _, err := src.survey(); err != nil {
+		return err
+	}
+	from, to := src.layout, layout{fs: src.layout.fs, dir: target}
+	m, err := to.begin()
+	if err != nil {
+		return err
+	}
+	if err := from.copyAll(to, o.Progress); err != nil {
+		return errors.Join(err, m.close())
+	}
+	return to.finish(m, src.mark, src.fault.log)
+}
+
+func orDisk(fs vfs.FS) vfs.FS {
+	if fs == nil {
+		return vfs.Default
+	}
+	return fs
+}
+
+// copyAll copies frames and snapshots, file by file.
+func (l layout) copyAll(to layout, tell func(done, total uint64)) error {
+	type job struct {
+		from, to string
+		size     uint64
+	}
+	var jobs []job
+	var done, total uint64
+	folders := [][2]string{{l.frames(), to.frames()}, {l.logs(), to.logs()}, {l.snapshots(), to.snapshots()}}
+	for _, dir := range folders {
+		if err := makeDir(l.fs, dir[1]); err != nil {
+			return err
+		}
+		names, err := l.fs.List(dir[0])
+		if err != nil {
+			return fmt.Errorf("listing %s: %w", dir[0], err)
+		}
+		for _, name := range names {
+			if name == "LOCK" || name == logFolder {
+				continue
+			}
+			path := l.fs.PathJoin(dir[0], name)
+			info, err := l.fs.Stat(path)
+			if err != nil {
+				return fmt.Errorf("looking at %s: %w", path, err)
+			}
+			jobs = append(jobs, job{path, l.fs.PathJoin(dir[1], name), uint64(info.Size())})
+			total += uint64(info.Size())
+		}
+	}
+	for _, j := range jobs {
+		if err := copyFile(l.fs, j.from, j.to); err != nil {
+			return err
+		}
+		done += j.size
+		if tell != nil {
+			tell(done, total)
+		}
+	}
+	var errs []error
+	for _, dir := range folders {
+		errs = append(errs, syncDir(l.fs, dir[1]))
+	}
+	return errors.Join(errs...)
+}
+
+// copyFile copies and syncs one file. Nothing is linked: a log is written again
+// in place when it is recycled, and a copy should not share a bad block.
+func copyFile(fs vfs.FS, from, to string) error {
+	if err := vfs.Copy(fs, from, to); err != nil {
+		return fmt.Errorf("copying %s: %w", from, err)
+	}
+	return nil
+}

@@ -1,0 +1,348 @@
+package persist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"blockdesk/engine"
+)
+
+// allFiles lists every file below dir but the locks, which hold nothing.
+func allFiles(t testing.TB, fs vfs.FS, dir string) []string {
+	t.Helper()
+	names, err := fs.List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	slices.Sort(names)
+	for _, name := range names {
+		path := fs.PathJoin(dir, name)
+		info, err := fs.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.IsDir() {
+			files = append(files, allFiles(t, fs, path)...)
+		} else if name != "LOCK" {
+			files = append(files, path)
+		}
+	}
+	return files
+}
+
+func readFile(t testing.TB, fs vfs.FS, path string) []byte {
+	t.Helper()
+	f, err := fs.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func writeFile(t testing.TB, fs vfs.FS, path string, data []byte) {
+	t.Helper()
+	f, err := fs.Create(path, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// damagedStore is a store to damage: what is on its disk, and what it must hold.
+type damagedStore struct {
+	name string
+	mem  *vfs.MemFS
+	o    Options
+	want *engine.Replica
+}
+
+// storesToDamage makes stores in the states that a disk can be found in.
+func storesToDamage(t testing.TB) []damagedStore {
+	all := workload(t, 4000, 5)
+	want := replayed(all)
+	build := func(name string, frame int, killed bool, change func(*Options)) damagedStore {
+		mem := vfs.NewCrashableMem()
+		o := testOptions(mem)
+		change(&o)
+		w := mustOpen(t, o, 0, nil)
+		half := len(all) / 2
+		w.mustAppend(t, all[:half], frame)
+		if o.SnapshotEvery < 1<<40 {
+			for {
+				more, err := w.store.follower.follow()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !more {
+					break
+				}
+			}
+		}
+		w.mustClose(t)
+		w = mustOpen(t, o, NewestSnapshot, nil)
+		w.mustAppend(t, all[half:], frame)
+		d := damagedStore{name: name, o: o, want: want}
+		if killed {
+			d.mem = mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
+			w.mustClose(t)
+			return d
+		}
+		w.mustClose(t)
+		d.mem = mem.CrashClone(vfs.CrashCloneCfg{})
+		return d
+	}
+	return []damagedStore{
+		build("killed, all in the log", 20, true, func(o *Options) { o.MemTableBytes = 16 << 20 }),
+		build("killed, big frames", 300, true, func(o *Options) { o.MemTableBytes = 16 << 20 }),
+		build("killed, in tables", 20, true, func(o *Options) { o.MemTableBytes = MinMemTableBytes }),
+		build("killed, pruned", 20, true, func(o *Options) {
+			o.MemTableBytes, o.SnapshotEvery, o.KeepSnapshots = MinMemTableBytes, 500, 2
+		}),
+		build("closed", 20, false, func(o *Options) {}),
+		build("closed, pruned, spare logs", 20, false, func(o *Options) {
+			o.MemTableBytes, o.SnapshotEvery, o.KeepSnapshots, o.SpareLogs = MinMemTableBytes, 500, 1, 1
+		}),
+	}
+}
+
+// verdict opens a damaged store: seen says that it was refused, with an error
+// that names a place and the way back; otherwise it must hold everything.
+func (d *damagedStore) verdict(fs vfs.FS) (seen bool, err error) {
+	o := d.o
+	o.FS = fs
+	s, err := Open(o)
+	var r *engine.Replica
+	if err == nil {
+		r, err = s.Recover(NewestSnapshot, nil)
+		if err != nil {
+			err = errors.Join(err, s.release())
+		}
+	}
+	if err != nil {
+		var damage *DamageError
+		if !errors.As(err, &damage) {
+			return false, fmt.Errorf("refused, but not as damage: %w", err)
+		}
+		text := err.Error()
+		if !strings.Contains(text, o.Dir) || !strings.Contains(text, "blockdesk restore") || damage.Where == "" {
+			return false, fmt.Errorf("refused, but does not say where or what to do: %w", err)
+		}
+		return true, nil
+	}
+	if r.State.Seq() != d.want.State.Seq() || r.Digest != d.want.Digest || r.State.Hash() != d.want.State.Hash() {
+		return false, errors.Join(fmt.Errorf("SILENT LOSS: seq %d, %d were acknowledged", r.State.Seq(), d.want.State.Seq()), s.release())
+	}
+	return false, s.Close()
+}
+
+// damages are what can happen to a file.
+var damages = []struct {
+	name  string
+	tries int // a random place each
+	do    func(rng *rand.Rand, data []byte) []byte
+}{
+	{"a flipped bit", 12, func(rng *rand.Rand, data []byte) []byte {
+		data[rng.IntN(len(data))] ^= 1 << rng.IntN(8)
+		return data
+	}},
+	{"a zeroed block", 6, func(rng *rand.Rand, data []byte) []byte {
+		at := rng.IntN(len(data)) &^ 4095
+		clear(data[at:min(len(data), at+4096)])
+		return data
+	}},
+	{"a zeroed sector", 6, func(rng *rand.Rand, data []byte) []byte {
+		at := rng.IntN(len(data)) &^ 511
+		clear(data[at:min(len(data), at+512)])
+		return data
+	}},
+	{"cut short", 4, func(rng *rand.Rand, data []byte) []byte { return data[:rng.IntN(len(data))] }},
+	{"cut to half", 1, func(_ *rand.Rand, data []byte) []byte { return data[:len(data)/2] }},
+	{"emptied", 1, func(*rand.Rand, []byte) []byte { return nil }},
+}
+
+// TestDamage: whatever happens to one file of a store, it is seen, or it was of
+// no consequence. Nothing acknowledged is ever lost in silence.
+func TestDamage(t *testing.T) {
+	for _, d := range storesToDamage(t) {
+		t.Run(d.name, func(t *testing.T) {
+			if _, err := d.verdict(d.mem.CrashClone(vfs.CrashCloneCfg{})); err != nil {
+				t.Fatalf("undamaged: %v", err)
+			}
+			rng := rand.New(rand.NewPCG(11, 12))
+			seen, harmless := 0, 0
+			try := func(what, path string, fs vfs.FS) {
+				refused, err := d.verdict(fs)
+				if err != nil {
+					t.Errorf("%s: %s: %v", path, what, err)
+				}
+				if refused {
+					seen++
+				} else {
+					harmless++
+				}
+			}
+			for _, path := range allFiles(t, d.mem, d.o.Dir) {
+				fs := d.mem.CrashClone(vfs.CrashCloneCfg{})
+				if err := fs.Remove(path); err != nil {
+					t.Fatal(err)
+				}
+				try("missing", path, fs)
+				data := readFile(t, d.mem, path)
+				for _, damage := range damages {
+					for range damage.tries {
+						if len(data) == 0 {
+							continue
+						}
+						fs := d.mem.CrashClone(vfs.CrashCloneCfg{})
+						writeFile(t, fs, path, damage.do(rng, slices.Clone(data)))
+						try(damage.name, path, fs)
+					}
+				}
+			}
+			t.Logf("%d damages seen, %d without consequence", seen, harmless)
+			if seen == 0 {
+				t.Error("nothing was seen")
+			}
+		})
+	}
+}
+
+// TestLogCutShort cuts the log at every frame: each cut is seen.
+func TestLogCutShort(t *testing.T) {
+	d := storesToDamage(t)[0]
+	var log string
+	for _, path := range allFiles(t, d.mem, d.o.Dir) {
+		if strings.HasSuffix(path, ".log") && (log == "" || len(readFile(t, d.mem, path)) > len(readFile(t, d.mem, log))) {
+			log = path
+		}
+	}
+	data := readFile(t, d.mem, log)
+	for n := len(data) - 1; n > 0; n -= 997 {
+		fs := d.mem.CrashClone(vfs.CrashCloneCfg{})
+		writeFile(t, fs, log, data[:n])
+		if seen, err := d.verdict(fs); err != nil || !seen {
+			t.Fatalf("cut to %d of %d bytes: seen %v, %v", n, len(data), seen, err)
+		}
+	}
+}
+
+// TestMarkBugIsCaught: a store that does not write its mark loses the end of a
+// cut log in silence, so TestLogCutShort is worth something.
+func TestMarkBugIsCaught(t *testing.T) {
+	mem := vfs.NewCrashableMem()
+	o := testOptions(mem)
+	all := workload(t, 500, 6)
+	w := mustOpen(t, o, 0, nil)
+	for len(all) > 10 {
+		err := w.plant(all[:10], func(s *Store, f *Frame, after chain) error {
+			s.tail = after
+			return s.commit(f, true) // and no acknowledge
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = all[10:]
+	}
+	d := damagedStore{o: o, want: w.replica, mem: mem.CrashClone(vfs.CrashCloneCfg{})}
+	if err := w.store.release(); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range allFiles(t, d.mem, o.Dir) {
+		if data := readFile(t, d.mem, path); strings.HasSuffix(path, ".log") && len(data) > 1000 {
+			writeFile(t, d.mem, path, data[:len(data)-300])
+		}
+	}
+	if seen, err := d.verdict(d.mem); seen || err == nil || !strings.Contains(err.Error(), "SILENT LOSS") {
+		t.Fatalf("a journal without a mark: seen %v, %v", seen, err)
+	}
+}
+
+// TestFailedDisk: a failed write or sync, of the journal or of the mark, ends
+// acknowledgement at once and for good.
+func TestFailedDisk(t *testing.T) {
+	all := workload(t, 2000, 7)
+	for _, test := range []struct {
+		name, file string
+		ops        string
+		err        error
+		mode       Mode
+	}{
+		{"failed sync of the log", ".log", "sync", errors.New("input/output error"), Sync},
+		{"full disk under the log", ".log", "write", errors.New("no space left on device"), Sync},
+		{"full disk under the log", ".log", "write", errors.New("no space left on device"), Interval},
+		{"failed sync of the log", ".log", "sync", errors.New("input/output error"), Interval},
+		{"full disk under the mark", "mark", "write", errors.New("no space left on device"), Sync},
+		{"failed sync of the mark", "mark", "sync", errors.New("input/output error"), Sync},
+		{"full disk under the tables", ".sst", "write", errors.New("no space left on device"), Sync},
+	} {
+		t.Run(test.name+" "+test.mode.String(), func(t *testing.T) {
+			mem := vfs.NewCrashableMem()
+			faults := &failing{suffix: test.file, sync: test.ops == "sync", err: test.err}
+			o := testOptions(faults.wrap(mem))
+			o.Mode, o.MemTableBytes = test.mode, MinMemTableBytes
+			o.MarkEveryFrame = true
+			w := mustOpen(t, o, 0, nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- w.store.Run(ctx) }()
+			w.mustAppend(t, all[:100], 10)
+			faults.on.Store(true)
+			rest, refused := all[100:], 0
+			for len(rest) > 0 && refused < 5 {
+				if err := w.append(rest[:1]); err != nil {
+					refused++
+					if !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), test.err.Error()) {
+						t.Fatalf("error %v, want ErrFailed because of %q", err, test.err)
+					}
+				} else if refused > 0 {
+					t.Fatal("acknowledged after a failure")
+				}
+				rest = rest[1:]
+			}
+			if refused == 0 {
+				t.Fatal("never refused")
+			}
+			acked := w.store.Health().Durable
+			if h := w.store.Health(); !errors.Is(h.Failed, ErrFailed) {
+				t.Errorf("health: %+v", h)
+			}
+			// What comes back afterwards is at least what was acknowledged.
+			disk := mem.CrashClone(vfs.CrashCloneCfg{})
+			faults.on.Store(false)
+			if err := w.append(rest[:1]); !errors.Is(err, ErrFailed) {
+				t.Errorf("after the disk is well again: %v", err)
+			}
+			cancel()
+			if err := <-done; !errors.Is(err, ErrFailed) {
+				t.Errorf("Run returned %v", err)
+			}
+			if err := w.store.Close(); !errors.Is(err, ErrFailed) {
+				t.Errorf("Close returned %v", err)
+			}
+			o.FS = disk
+			again := mustOpen(t, o, 0, nil)
+			seq := again.replica.State.Seq()
+			if seq < acked {
+				t.Errorf("recovered seq %d, acknowledged %d", seq, acked)
+			}
+			sameReplica(t, again.replica, replayed(all[:seq]))
+			again.mustClose(t)
+		})
+	}
+}

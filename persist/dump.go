@@ -1,0 +1,150 @@
+package persist
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"blockdesk/engine"
+)
+
+// Dump writes the commands with Seq from..to, one JSON object a line, to w. All
+// fields of a command are there that are not zero; "time" is "at" made readable.
+// It stops at the first error, of the journal or of w.
+func Dump(o ToolOptions, from, to uint64, w io.Writer) (err error) {
+	src, err := openSource(o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.close()) }()
+	begin, end, err := src.survey()
+	if err != nil {
+		return err
+	}
+	first, last := max(from, begin.next), min(to, end.last())
+	p := &progress{tell: o.Progress, total: last + 1 - min(first, last+1)}
+	var commands []engine.Command
+	var line []byte
+	// Keys are first Seqs: the frame that holds from may begin before it.
+	err = walk(src.db, 0, func(f *Frame, _ []byte) (err error) {
+		if f.Last() < from {
+			return nil
+		}
+		if f.First > to {
+			return errStop
+		}
+		if commands, err = f.AppendCommands(commands[:0]); err != nil {
+			return err
+		}
+		for i := range commands {
+			if commands[i].Seq < from || commands[i].Seq > to {
+				continue
+			}
+			line = appendCommandJSON(line[:0], f, &commands[i])
+			if _, err := w.Write(line); err != nil {
+				return fmt.Errorf("writing: %w", err)
+			}
+			p.add(1)
+		}
+		return nil
+	})
+	p.end()
+	return err
+}
+
+func kindName(k engine.Kind) string {
+	switch k {
+	case engine.NewOrder:
+		return "new_order"
+	case engine.AmendOrder:
+		return "amend_order"
+	case engine.CancelOrder:
+		return "cancel_order"
+	case engine.MassCancel:
+		return "mass_cancel"
+	case engine.Tick:
+		return "tick"
+	case engine.DefineInstrument:
+		return "define_instrument"
+	case engine.SetRisk:
+		return "set_risk"
+	case engine.SetInstrument:
+		return "set_instrument"
+	case engine.SetParticipant:
+		return "set_participant"
+	case engine.StartEpoch:
+		return "start_epoch"
+	default:
+		return "kind_" + strconv.Itoa(int(k))
+	}
+}
+
+func appendCommandJSON(dst []byte, f *Frame, c *engine.Command) []byte {
+	o := &c.Order
+	dst = append(dst, `{"seq":`...)
+	dst = strconv.AppendUint(dst, c.Seq, 10)
+	dst = append(dst, `,"frame":`...)
+	dst = strconv.AppendUint(dst, f.First, 10)
+	dst = append(dst, `,"at":`...)
+	dst = strconv.AppendInt(dst, c.At, 10)
+	dst = append(dst, `,"time":"`...)
+	dst = time.Unix(0, c.At).UTC().AppendFormat(dst, time.RFC3339Nano)
+	dst = append(dst, `","kind":"`...)
+	dst = append(dst, kindName(c.Kind)...)
+	dst = append(dst, '"')
+	number := func(name string, v int64) {
+		if v != 0 {
+			dst = append(append(append(dst, `,"`...), name...), `":`...)
+			dst = strconv.AppendInt(dst, v, 10)
+		}
+	}
+	// Instrument 0 is an instrument, so it is always written.
+	dst = append(dst, `,"instrument":`...)
+	dst = strconv.AppendUint(dst, uint64(c.Instrument), 10)
+	if o.ID != 0 {
+		dst = append(dst, `,"order_id":`...)
+		dst = strconv.AppendUint(dst, uint64(o.ID), 10)
+	}
+	number("participant", int64(o.Participant))
+	number("side", int64(o.Side))
+	number("type", int64(o.Type))
+	number("tif", int64(o.TIF))
+	number("stp", int64(o.STP))
+	number("flags", int64(o.Flags))
+	number("price_ticks", int64(o.Price))
+	number("stop_ticks", int64(o.Stop))
+	number("qty_lots", int64(o.Qty))
+	number("display_lots", int64(o.Display))
+	number("expire_at", o.ExpireAt)
+	number("status", int64(c.Status))
+	number("origin", int64(c.Origin))
+	if c.Arg != 0 {
+		dst = append(dst, `,"arg":`...)
+		dst = strconv.AppendUint(dst, c.Arg, 10)
+	}
+	if c.RefLen > 0 {
+		dst = append(dst, `,"ref":`...)
+		dst = appendJSONText(dst, c.RefText())
+	}
+	return append(dst, '}', '\n')
+}
+
+// appendJSONText writes bytes as a JSON string, every byte outside printable
+// ASCII as the code point of its value, so that no id is lost or misread.
+func appendJSONText(dst, text []byte) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	for _, b := range text {
+		switch {
+		case b == '"' || b == '\\':
+			dst = append(dst, '\\', b)
+		case b < ' ' || b > '~':
+			dst = append(dst, '\\', 'u', '0', '0', hex[b>>4], hex[b&15])
+		default:
+			dst = append(dst, b)
+		}
+	}
+	return append(dst, '"')
+}

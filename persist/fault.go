@@ -1,0 +1,90 @@
+package persist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// ErrFailed is what every call wraps that comes after the store has failed. It
+// is final: only a restart, which reads the disk again, can end it.
+var ErrFailed = errors.New("journal failed: read-only until restarted")
+
+// fault is the latch between a working store and a failed one. A failed write
+// or sync may have lost any part of what the kernel held, and asking again can
+// answer "done" for data that is gone, so nothing is ever retried: the first
+// failure is kept and everything after it is refused. Safe for concurrent use.
+type fault struct {
+	first atomic.Pointer[error]
+	log   *slog.Logger
+}
+
+// latch keeps err if it is the first.
+func (f *fault) latch(err error) {
+	if f.first.CompareAndSwap(nil, &err) {
+		f.log.Error("journal failed: read-only from now on", "error", err)
+	}
+}
+
+// set latches err if it is the first and returns the one that was.
+func (f *fault) set(err error) error {
+	f.latch(err)
+	return f.err()
+}
+
+// err is nil while the store works, else it wraps ErrFailed and the cause.
+func (f *fault) err() error {
+	if p := f.first.Load(); p != nil {
+		return fmt.Errorf("%w: %w", ErrFailed, *p)
+	}
+	return nil
+}
+
+// catch turns a panic of Pebble into a failure. Pebble panics with its commit
+// lock held when a write to the log fails, so after a catch no call that writes
+// or closes may be made: poisoned says so.
+func (f *fault) catch(poisoned *atomic.Bool, err *error) {
+	if r := recover(); r != nil {
+		poisoned.Store(true)
+		*err = f.set(fmt.Errorf("pebble panicked: %v", r))
+	}
+}
+
+// pebbleLogger carries Pebble's words into slog. Pebble calls Fatalf where it
+// would have the process die, then goes on as if nothing had happened if the
+// call returns: Apply returns nil. So whoever writes asks the fault after each
+// call, before believing it.
+type pebbleLogger struct{ fault *fault }
+
+func (l pebbleLogger) Infof(format string, args ...any) {
+	if l.fault.log.Enabled(context.Background(), slog.LevelDebug) {
+		l.fault.log.Debug("pebble", "says", fmt.Sprintf(format, args...))
+	}
+}
+
+func (l pebbleLogger) Errorf(format string, args ...any) {
+	l.fault.log.Warn("pebble", "says", fmt.Sprintf(format, args...))
+}
+
+func (l pebbleLogger) Fatalf(format string, args ...any) {
+	l.fault.latch(fmt.Errorf("pebble: "+format, args...))
+}
+
+// events makes every error of Pebble's own work a failure: a flush that cannot
+// write is a disk that is full or broken, and the log's recycled files would
+// hide that for a while longer. Cancelled compactions are not among them.
+func (l pebbleLogger) events() *pebble.EventListener {
+	return &pebble.EventListener{
+		BackgroundError: func(err error) { l.fault.latch(fmt.Errorf("pebble in the background: %w", err)) },
+		DataCorruption: func(info pebble.DataCorruptionInfo) {
+			l.fault.latch(fmt.Errorf("corruption in %s: %w", info.Path, info.Details))
+		},
+		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
+			l.fault.log.Warn("pebble stalls writes", "reason", info.Reason)
+		},
+	}
+}

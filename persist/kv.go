@@ -1,0 +1,275 @@
+package persist
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/errors/oserror"
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Limits of a KV.
+const (
+	// MaxKeyBytes and MaxValueBytes bound one entry, MaxCommitBytes one Commit.
+	MaxKeyBytes    = 1 << 10
+	MaxValueBytes  = 1 << 20
+	MaxCommitBytes = 8 << 20
+)
+
+const (
+	kvMemTable  = 16 << 20
+	kvCache     = 64 << 20
+	kvSyncEvery = 10 * time.Millisecond
+)
+
+// ErrLimit refuses a Commit whose keys, values or whole are too long, or whose
+// key is empty. Nothing of it was written.
+var ErrLimit = errors.New("kv: past a limit")
+
+// KV is an ordered map of bytes on a Pebble of its own: what a gateway must find
+// again after a restart. What was committed without sync may be lost with the
+// process or the machine, but only from the end: a Commit is there whole or not,
+// and only if all before it are. Safe for concurrent use; readers wait for
+// nobody.
+type KV struct {
+	db       *pebble.DB
+	fault    fault
+	poisoned atomic.Bool
+	dirty    atomic.Bool // something is not synced
+
+	mu    sync.Mutex // one Commit at a time
+	batch *pebble.Batch
+}
+
+// OpenKV opens the map in dir, or makes one in an empty or missing folder. fs
+// nil is the disk, logger nil slog's default.
+func OpenKV(dir string, fs vfs.FS, logger *slog.Logger) (*KV, error) {
+	if fs == nil {
+		fs = vfs.Default
+	}
+	if logger == nil {
+		logger = slog.Default()
+	}
+	k := &KV{fault: fault{log: logger}}
+	fresh, err := freshKV(fs, dir)
+	if err != nil {
+		return nil, err
+	}
+	if fresh {
+		if err := createKV(fs, dir, &k.fault); err != nil {
+			return nil, fmt.Errorf("creating store %s: %w", dir, err)
+		}
+	}
+	data := fs.PathJoin(dir, kvData)
+	o, _ := pebbleOptions(fs, data, kvMemTable, &k.fault)
+	o.ErrorIfNotExists = true
+	o.CacheSize = kvCache
+	for i := range o.Levels {
+		// Most keys that the FIX gateway asks for are not there: it asks whether
+		// a client's id has been used.
+		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	if k.db, err = pebble.Open(data, o); err != nil {
+		return nil, fmt.Errorf("opening store %s: %w", dir, err)
+	}
+	k.batch = k.db.NewBatch()
+	return k, nil
+}
+
+// kvMaking is a file that is there while the map is being made; kvData is
+// Pebble's folder.
+const (
+	kvMaking = "making"
+	kvData   = "data"
+)
+
+// freshKV reports whether there is no map yet: an empty folder, or one where a
+// crash cut the making short.
+func freshKV(fs vfs.FS, dir string) (bool, error) {
+	if used, err := hasFiles(fs, dir); err != nil || !used {
+		return true, err
+	}
+	_, err := fs.Stat(fs.PathJoin(dir, kvMaking))
+	if oserror.IsNotExist(err) {
+		return false, nil
+	}
+	return true, err
+}
+
+func createKV(fs vfs.FS, dir string, f *fault) error {
+	if err := makeDir(fs, dir); err != nil {
+		return err
+	}
+	making := fs.PathJoin(dir, kvMaking)
+	file, err := fs.Create(making, "blockdesk-kv")
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(file.Sync(), file.Close(), syncDir(fs, dir)); err != nil {
+		return err
+	}
+	data := fs.PathJoin(dir, kvData)
+	o, _ := pebbleOptions(fs, data, kvMemTable, f)
+	if err := fs.RemoveAll(data); err != nil {
+		return err
+	}
+	if err := createPebble(data, o); err != nil {
+		return err
+	}
+	return errors.Join(fs.Remove(making), syncDir(fs, dir))
+}
+
+// Get returns a copy of the value of key.
+func (k *KV) Get(key []byte) (value []byte, ok bool, err error) {
+	v, closer, err := k.db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, false, nil
+	} else if err != nil {
+		return nil, false, fmt.Errorf("kv: get: %w", err)
+	}
+	value = append([]byte{}, v...)
+	return value, true, closer.Close()
+}
+
+// Scan calls f with each entry in [lo, hi), in key order, as of one moment, until
+// f returns false. nil hi is no end. Key and value are valid during the call; f
+// may Commit.
+func (k *KV) Scan(lo, hi []byte, f func(key, value []byte) bool) error {
+	it, err := k.db.NewIter(&pebble.IterOptions{LowerBound: lo, UpperBound: hi})
+	if err != nil {
+		return fmt.Errorf("kv: scan: %w", err)
+	}
+	for ok := it.First(); ok; ok = it.Next() {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return errors.Join(fmt.Errorf("kv: scan: %w", err), it.Close())
+		}
+		if !f(it.Key(), value) {
+			break
+		}
+	}
+	return it.Close() // returns the iterator's error too
+}
+
+// Commit writes at once, whole or not at all, what fill sets and deletes; later
+// calls of fill's functions win over earlier ones. With sync it returns when all
+// of it and all before it is on disk. Keys and values are copied. Errors:
+// ErrLimit; what wraps ErrFailed is final.
+func (k *KV) Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error {
+	if !sync {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.batch.Reset()
+		return k.apply(k.batch, fill, pebble.NoSync)
+	}
+	return k.synced(k.db.NewBatch(), fill)
+}
+
+// synced applies under the lock and waits for the disk without it, so that
+// commits without sync go on meanwhile. It closes b, but not after an error:
+// Pebble may still hold it then, and the map is done with anyway.
+func (k *KV) synced(b *pebble.Batch, fill func(set func(key, value []byte), deleteRange func(lo, hi []byte))) error {
+	k.mu.Lock()
+	err := k.apply(b, fill, pebble.Sync)
+	k.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if err := b.SyncWait(); err != nil {
+		return k.fault.set(err)
+	}
+	if err := k.fault.err(); err != nil {
+		return err
+	}
+	return b.Close()
+}
+
+// apply fills b and hands it to Pebble. The caller holds mu.
+func (k *KV) apply(b *pebble.Batch, fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), how *pebble.WriteOptions) (err error) {
+	if err := k.fault.err(); err != nil {
+		return err
+	}
+	if err := fillBatch(b, fill); err != nil {
+		return err
+	}
+	defer k.fault.catch(&k.poisoned, &err)
+	if how.Sync {
+		err = k.db.ApplyNoSyncWait(b, how)
+	} else {
+		k.dirty.Store(true)
+		err = k.db.Apply(b, how)
+	}
+	if err != nil {
+		return k.fault.set(err)
+	}
+	return k.fault.err()
+}
+
+func fillBatch(b *pebble.Batch, fill func(set func(key, value []byte), deleteRange func(lo, hi []byte))) error {
+	var refused error
+	check := func(key []byte, value int) bool {
+		switch {
+		case refused != nil:
+		case len(key) == 0 || len(key) > MaxKeyBytes:
+			refused = fmt.Errorf("%w: key of %d bytes: 1 to %d", ErrLimit, len(key), MaxKeyBytes)
+		case value > MaxValueBytes:
+			refused = fmt.Errorf("%w: value of %d bytes: at most %d", ErrLimit, value, MaxValueBytes)
+		case b.Len()+len(key)+value > MaxCommitBytes:
+			refused = fmt.Errorf("%w: commit of over %d bytes", ErrLimit, MaxCommitBytes)
+		}
+		return refused == nil
+	}
+	fill(func(key, value []byte) {
+		if check(key, len(value)) {
+			refused = b.Set(key, value, nil)
+		}
+	}, func(lo, hi []byte) {
+		switch {
+		case !check(lo, len(hi)) || !check(hi, 0):
+		case len(hi) == len(lo)+1 && hi[len(lo)] == 0 && bytes.HasPrefix(hi, lo):
+			// One key. Pebble sorts all range tombstones of its memtable anew at
+			// the first Get after one is written: 0.5 ms when there are many.
+			refused = b.Delete(lo, nil)
+		default:
+			refused = b.DeleteRange(lo, hi, nil)
+		}
+	})
+	return refused
+}
+
+// Sync makes everything committed so far durable.
+func (k *KV) Sync() error {
+	if err := k.fault.err(); err != nil || !k.dirty.Swap(false) {
+		return err
+	}
+	b := k.db.NewBatch()
+	// An empty record: all before it is on disk when it is.
+	if err := b.LogData(nil, nil); err != nil {
+		return err
+	}
+	return k.synced(b, func(func(key, value []byte), func(lo, hi []byte)) {})
+}
+
+// Run syncs what was committed without, every 10 ms, until ctx ends.
+func (k *KV) Run(ctx context.Context) error { return every(ctx, kvSyncEvery, k.Sync) }
+
+// Failed is why the map is read-only; nil while it works.
+func (k *KV) Failed() error { return k.fault.err() }
+
+// Close syncs and closes. No other call may be under way.
+func (k *KV) Close() (err error) {
+	failed := k.Sync()
+	if k.poisoned.Load() {
+		return failed
+	}
+	defer k.fault.catch(&k.poisoned, &err)
+	return errors.Join(failed, k.batch.Close(), k.db.Close())
+}

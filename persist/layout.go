@@ -1,0 +1,116 @@
+package persist
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/errors/oserror"
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// layout is where a store keeps what.
+type layout struct {
+	fs  vfs.FS
+	dir string
+}
+
+func (l layout) mark() string      { return l.fs.PathJoin(l.dir, "mark") }
+func (l layout) frames() string    { return l.fs.PathJoin(l.dir, "frames") }
+func (l layout) logs() string      { return l.fs.PathJoin(l.frames(), logFolder) }
+func (l layout) snapshots() string { return l.fs.PathJoin(l.dir, "snapshots") }
+func (l layout) spares() string    { return l.fs.PathJoin(l.dir, "spare") }
+func (l layout) snapshot(seq uint64) string {
+	return l.fs.PathJoin(l.snapshots(), snapshotName(seq))
+}
+
+func (l layout) damage(where string, err error) error {
+	return &DamageError{Dir: l.dir, Where: where, Err: err}
+}
+
+// makeDir makes path and makes it durable with all its parents.
+func makeDir(fs vfs.FS, path string) error {
+	var made []string
+	for p := path; ; p = fs.PathDir(p) {
+		if _, err := fs.Stat(p); err == nil || fs.PathDir(p) == p {
+			break
+		} else if !oserror.IsNotExist(err) {
+			return fmt.Errorf("looking at %s: %w", p, err)
+		}
+		made = append(made, fs.PathDir(p))
+	}
+	if err := fs.MkdirAll(path, 0o755); err != nil {
+		return fmt.Errorf("making %s: %w", path, err)
+	}
+	for _, p := range made {
+		if err := syncDir(fs, p); err != nil {
+			return fmt.Errorf("syncing %s: %w", p, err)
+		}
+	}
+	return nil
+}
+
+// hasFiles reports whether a directory holds any file; one that is not there
+// holds none.
+func hasFiles(fs vfs.FS, path string) (bool, error) {
+	names, err := fs.List(path)
+	if oserror.IsNotExist(err) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("listing %s: %w", path, err)
+	}
+	return len(names) > 0, nil
+}
+
+// findMark reads the mark and settles what the folder is. fresh is a folder with
+// no store, or one whose making was cut short: nothing was acknowledged there.
+// A folder with frames or snapshots but no readable mark is damaged.
+func (l layout) findMark() (m markRecord, bad int, fresh bool, err error) {
+	m, bad, err = readMark(l.fs, l.mark())
+	if err == nil && m.phase == copying {
+		return m, bad, false, l.damage(l.mark(), errUnfinished)
+	}
+	if err == nil {
+		return m, bad, m.phase == creating, nil
+	}
+	if !errors.Is(err, errMarkMissing) && !errors.Is(err, errMarkDamaged) {
+		return m, bad, false, err
+	}
+	for _, dir := range []string{l.frames(), l.snapshots()} {
+		used, lerr := hasFiles(l.fs, dir)
+		if lerr != nil {
+			return m, bad, false, lerr
+		}
+		if used {
+			return m, bad, false, l.damage(l.mark(), err)
+		}
+	}
+	return m, bad, true, nil
+}
+
+// create makes an empty store. The mark comes first and says "creating" until
+// everything else is there, so that a crash in between is known for what it is.
+func (l layout) create(o *pebble.Options) error {
+	m, err := openMark(l.fs, l.mark(), markRecord{phase: creating})
+	if err != nil {
+		return err
+	}
+	err = errors.Join(
+		l.fs.RemoveAll(l.frames()),
+		l.fs.RemoveAll(l.snapshots()),
+		makeDir(l.fs, l.snapshots()),
+	)
+	if err == nil {
+		err = createPebble(l.frames(), o)
+	}
+	if err == nil {
+		err = m.write(markRecord{phase: open})
+	}
+	if err == nil {
+		err = m.sync()
+	}
+	if err = errors.Join(err, m.close()); err != nil {
+		return fmt.Errorf("creating journal %s: %w", l.dir, err)
+	}
+	return nil
+}

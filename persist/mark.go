@@ -1,0 +1,224 @@
+package persist
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"sync"
+
+	"github.com/cockroachdb/errors/oserror"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// The mark's file: markSlots slots, each at the start of its own block.
+const (
+	markMagic    = 0x4d464442 // "BDFM" in little-endian bytes
+	markVersion  = 1
+	markSize     = 64
+	markSlots    = 3
+	markSlotStep = 4096
+	markFileSize = markSlots * markSlotStep
+)
+
+// phase is what a store is going through. On disk: frozen.
+type phase uint8
+
+const (
+	creating phase = 1 // Pebble may not be whole yet; nothing was acknowledged
+	open     phase = 2 // in use, or ended without a Close
+	closed   phase = 3 // closed in good order
+	copying  phase = 4 // a backup or a restore that is not whole yet
+)
+
+// markRecord says how far the journal is known to reach.
+type markRecord struct {
+	phase phase
+	count uint64 // of marks written; the highest is the newest
+	last  uint64 // Seq of the last durable command; 0 = none
+	first uint64 // first Seq of the frame that ends there
+	hash  uint64 // HashFrame of that frame
+	epoch uint64
+
+	slot int // where it was read; not on disk
+}
+
+var (
+	errMarkMissing = errors.New("the high-water mark is missing")
+	errMarkDamaged = errors.New("the high-water mark is damaged in every slot")
+	errUnfinished  = errors.New("a backup or a restore into this folder was cut short")
+)
+
+// mark is the high-water mark: the one witness outside Pebble of how far the
+// journal reached. Pebble takes the end of its log for the end of the data,
+// wherever that end is; the mark knows better.
+//
+// A write goes into the page cache, so it survives the death of the process; a
+// sync takes it to the disk. Three slots: one that is safe on disk, one that is
+// being synced, one that takes writes; so whatever a power failure leaves of
+// two of them, the third is whole.
+//
+// write may be called by one goroutine, sync by another.
+type mark struct {
+	file vfs.File
+
+	mu     sync.Mutex // write against the turn of slots in sync
+	slot   int        // takes writes
+	newest markRecord
+	dirty  bool // newest is not known to be on disk
+
+	syncMu sync.Mutex // one sync at a time
+	synced uint64     // last of the newest record on disk; under mu
+}
+
+func (r *markRecord) encode(p *[markSize]byte) {
+	clear(p[:])
+	binary.LittleEndian.PutUint32(p[0:], markMagic)
+	binary.LittleEndian.PutUint16(p[4:], markVersion)
+	p[6] = uint8(r.phase)
+	binary.LittleEndian.PutUint64(p[8:], r.count)
+	binary.LittleEndian.PutUint64(p[16:], r.last)
+	binary.LittleEndian.PutUint64(p[24:], r.first)
+	binary.LittleEndian.PutUint64(p[32:], r.hash)
+	binary.LittleEndian.PutUint64(p[40:], r.epoch)
+	binary.LittleEndian.PutUint32(p[60:], crc32.Checksum(p[:60], castagnoli))
+}
+
+// decodeMark reads one slot; ok is false for anything but a whole record.
+func decodeMark(p []byte) (r markRecord, ok bool) {
+	if len(p) < markSize || binary.LittleEndian.Uint32(p) != markMagic ||
+		binary.LittleEndian.Uint16(p[4:]) != markVersion ||
+		binary.LittleEndian.Uint32(p[60:]) != crc32.Checksum(p[:60], castagnoli) {
+		return markRecord{}, false
+	}
+	r = markRecord{
+		phase: phase(p[6]),
+		count: binary.LittleEndian.Uint64(p[8:]),
+		last:  binary.LittleEndian.Uint64(p[16:]),
+		first: binary.LittleEndian.Uint64(p[24:]),
+		hash:  binary.LittleEndian.Uint64(p[32:]),
+		epoch: binary.LittleEndian.Uint64(p[40:]),
+	}
+	return r, r.phase >= creating && r.phase <= copying
+}
+
+// readMark returns the newest record of the file and how many slots are not
+// whole. Errors: errMarkMissing, errMarkDamaged, those of reading.
+func readMark(fs vfs.FS, path string) (r markRecord, bad int, err error) {
+	f, err := fs.Open(path)
+	if oserror.IsNotExist(err) {
+		return markRecord{}, markSlots, errMarkMissing
+	} else if err != nil {
+		return markRecord{}, 0, fmt.Errorf("opening the high-water mark: %w", err)
+	}
+	var buf [markFileSize]byte
+	n, err := io.ReadFull(f, buf[:])
+	err = errors.Join(ignoreEOF(err), f.Close())
+	if err != nil {
+		return markRecord{}, 0, fmt.Errorf("reading the high-water mark: %w", err)
+	}
+	for slot := range markSlots {
+		start := slot * markSlotStep
+		if start >= n {
+			bad++
+			continue
+		}
+		got, ok := decodeMark(buf[start:min(n, start+markSlotStep)])
+		if !ok {
+			bad++
+		} else if got.count > r.count {
+			r, r.slot = got, slot
+		}
+	}
+	if bad == markSlots {
+		return markRecord{}, bad, errMarkDamaged
+	}
+	return r, bad, nil
+}
+
+func ignoreEOF(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	return err
+}
+
+// openMark opens the file for writing, makes it if need be, writes r into every
+// slot, that of the record before last, and syncs it with its directory.
+func openMark(fs vfs.FS, path string, r markRecord) (*mark, error) {
+	f, err := fs.OpenReadWrite(path, "blockdesk-mark")
+	if err != nil {
+		return nil, fmt.Errorf("opening the high-water mark: %w", err)
+	}
+	// One slot after the other, the newest record's last, so that a crash in
+	// between loses neither.
+	m := &mark{file: f, newest: r, slot: (r.slot + 1) % markSlots}
+	for range markSlots {
+		if err := m.write(r); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		if err := m.sync(); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+	if err := syncDir(fs, fs.PathDir(path)); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return m, nil
+}
+
+// write makes r the newest record; its count is set here. On return it survives
+// the process, not yet the machine.
+func (m *mark) write(r markRecord) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r.count = m.newest.count + 1
+	var p [markSize]byte
+	r.encode(&p)
+	if _, err := m.file.WriteAt(p[:], int64(m.slot)*markSlotStep); err != nil {
+		return fmt.Errorf("writing the high-water mark: %w", err)
+	}
+	m.newest, m.dirty = r, true
+	return nil
+}
+
+// sync takes the newest record to the disk, if it is not there already. A
+// failed sync must not be asked for again.
+func (m *mark) sync() error {
+	m.syncMu.Lock()
+	defer m.syncMu.Unlock()
+	m.mu.Lock()
+	if !m.dirty {
+		m.mu.Unlock()
+		return nil
+	}
+	last := m.newest.last
+	m.slot, m.dirty = (m.slot+1)%markSlots, false
+	m.mu.Unlock()
+	if err := m.file.SyncData(); err != nil {
+		return fmt.Errorf("syncing the high-water mark: %w", err)
+	}
+	m.mu.Lock()
+	m.synced = last
+	m.mu.Unlock()
+	return nil
+}
+
+// read returns the newest record and the last Seq that is safe on disk.
+func (m *mark) read() (newest markRecord, synced uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.newest, m.synced
+}
+
+func (m *mark) close() error { return m.file.Close() }
+
+// syncDir makes the names in a directory durable.
+func syncDir(fs vfs.FS, path string) error {
+	d, err := fs.OpenDir(path)
+	if err != nil {
+		return fmt.Errorf("opening directory: %w", err)
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

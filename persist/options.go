@@ -1,0 +1,158 @@
+package persist
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"blockdesk/engine"
+)
+
+// Mode says what durable means.
+type Mode uint8
+
+const (
+	// Sync: acknowledged means on disk.
+	Sync Mode = 1
+	// Interval: acknowledged means written; at most Options.Interval of it may
+	// be lost when the machine or the process dies. The Seqs and TradeIDs of
+	// what was lost come again with other content, in another epoch: epochs are
+	// never lost, so (epoch, Seq) and (epoch, TradeID) stay unique.
+	Interval Mode = 2
+)
+
+// String returns the word of the configuration.
+func (m Mode) String() string {
+	switch m {
+	case Sync:
+		return "sync"
+	case Interval:
+		return "interval"
+	default:
+		return "mode?"
+	}
+}
+
+// Limits of Options.
+const (
+	MinInterval      = time.Millisecond
+	MaxInterval      = 10 * time.Second
+	MinMemTableBytes = 64 << 10
+	MaxMemTableBytes = 1 << 30
+	MaxKeepSnapshots = 100
+	MaxSpareLogs     = 16
+)
+
+// NewestSnapshot, as the floor of Recover, asks for the newest snapshot.
+const NewestSnapshot uint64 = math.MaxUint64
+
+// Options of a Store. The zero value of each field but Dir is its default.
+type Options struct {
+	// Dir is the store's own folder; Open makes it.
+	Dir string
+	// FS is where Dir lives; nil is the disk.
+	FS vfs.FS
+	// Mode is Sync by default.
+	Mode Mode
+	// Interval, in mode Interval, is the time between syncs: 10 ms by default.
+	Interval time.Duration
+	// MarkInterval is how far the synced high-water mark may be behind what is
+	// durable: 5 ms by default. See the package's section on damage.
+	MarkInterval time.Duration
+	// MarkEveryFrame syncs the mark before each acknowledgement: the last gap
+	// closed, at the price of a second sync a frame.
+	MarkEveryFrame bool
+	// SnapshotEvery is the number of commands between snapshots: 1,000,000 by
+	// default.
+	SnapshotEvery uint64
+	// KeepSnapshots is how many of the last snapshots stay: 3 by default.
+	KeepSnapshots int
+	// MemTableBytes is Pebble's write buffer and the size of a log file: 16 MB
+	// by default. Four of them may be in memory.
+	MemTableBytes int
+	// SpareLogs is how many log files are written ahead at Open, so that the
+	// first syncs are as fast as the later ones: 8 by default, none if negative.
+	// Pebble's first buffer is 256 KB and each next one twice that; it flushes,
+	// and so has a log to recycle, when half of a full one has come together.
+	// From 256 KB to 16 MB that takes 8 logs.
+	SpareLogs int
+	// DiskEvery is the time between looks at the free space: 1 s by default.
+	DiskEvery time.Duration
+	// DiskLow, if set, is told when the free space falls below DiskLowPercent
+	// and when it is back. It is called by Run's goroutine.
+	DiskLow func(low bool)
+	// DiskLowPercent is 10 by default.
+	DiskLowPercent int
+	// State is how replicas are made.
+	State engine.StateOptions
+	// Logger is slog's default by default.
+	Logger *slog.Logger
+}
+
+// withDefaults fills in what is zero.
+func (o Options) withDefaults() Options {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.Mode == 0 {
+		o.Mode = Sync
+	}
+	set(&o.Interval, 10*time.Millisecond)
+	set(&o.MarkInterval, 5*time.Millisecond)
+	set(&o.DiskEvery, time.Second)
+	if o.SnapshotEvery == 0 {
+		o.SnapshotEvery = 1_000_000
+	}
+	if o.KeepSnapshots == 0 {
+		o.KeepSnapshots = 3
+	}
+	if o.MemTableBytes == 0 {
+		o.MemTableBytes = 16 << 20
+	}
+	if o.SpareLogs == 0 {
+		o.SpareLogs = 8
+	}
+	if o.DiskLowPercent == 0 {
+		o.DiskLowPercent = 10
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o
+}
+
+// Validate reports the first option that is out of its range. Zero values are
+// in range: they stand for the defaults.
+func (o *Options) Validate() error {
+	d := o.withDefaults()
+	span := func(name string, v time.Duration) error {
+		if v < MinInterval || v > MaxInterval {
+			return fmt.Errorf("%s %v: must be %v to %v", name, v, MinInterval, MaxInterval)
+		}
+		return nil
+	}
+	switch {
+	case d.Dir == "":
+		return errors.New("journal directory: must be named")
+	case d.Mode != Sync && d.Mode != Interval:
+		return fmt.Errorf("durability mode %d: must be sync or interval", d.Mode)
+	case d.KeepSnapshots < 1 || d.KeepSnapshots > MaxKeepSnapshots:
+		return fmt.Errorf("keep_snapshots %d: must be 1 to %d", d.KeepSnapshots, MaxKeepSnapshots)
+	case d.MemTableBytes < MinMemTableBytes || d.MemTableBytes > MaxMemTableBytes:
+		return fmt.Errorf("mem_table_bytes %d: must be %d to %d", d.MemTableBytes, MinMemTableBytes, MaxMemTableBytes)
+	case d.SpareLogs > MaxSpareLogs:
+		return fmt.Errorf("spare_logs %d: at most %d", d.SpareLogs, MaxSpareLogs)
+	case d.DiskLowPercent < 1 || d.DiskLowPercent > 99:
+		return fmt.Errorf("disk_low_percent %d: must be 1 to 99", d.DiskLowPercent)
+	}
+	return errors.Join(span("interval", d.Interval), span("mark interval", d.MarkInterval), span("disk interval", d.DiskEvery))
+}

@@ -1,0 +1,141 @@
+package persist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+	"golang.org/x/sync/errgroup"
+
+	"blockdesk/engine"
+	"blockdesk/engine/event"
+)
+
+// A replay reads, checks and decodes on one core and applies on another.
+const (
+	blockCommands = 8192 // after which a block is handed over
+	blocksAhead   = 3
+)
+
+// block is decoded frames on their way from the reader to the engine.
+type block struct {
+	frames   []decodedFrame
+	commands []engine.Command
+}
+
+// decodedFrame is what the engine must know of a frame: where it ends and which
+// events came before it.
+type decodedFrame struct {
+	end       int // in block.commands
+	eventHash uint64
+	after     chain
+}
+
+// replay applies the frames after a place to a replica.
+type replay struct {
+	db    *pebble.DB
+	at    chain
+	to    uint64 // stops after the frame that holds it
+	floor uint64 // visit gets the events of commands above it
+	visit func([]event.Event)
+	// each, if set, is called after each frame.
+	each func(at chain, count int) error
+
+	full, empty chan *block
+}
+
+// run applies to r all that there is and returns the place where it ended.
+// Errors name the Seq.
+func (p *replay) run(r *engine.Replica) (chain, error) {
+	p.full, p.empty = make(chan *block, blocksAhead), make(chan *block, blocksAhead)
+	for range blocksAhead {
+		p.empty <- &block{}
+	}
+	end := p.at
+	g, ctx := errgroup.WithContext(context.Background())
+	g.Go(func() error {
+		defer close(p.full)
+		return p.read(ctx)
+	})
+	g.Go(func() error {
+		for b := range p.full {
+			var err error
+			if end, err = p.apply(r, b, end); err != nil {
+				return err
+			}
+			p.empty <- b
+		}
+		return nil
+	})
+	err := g.Wait()
+	return end, err
+}
+
+// read fills blocks until the journal ends or ctx does.
+func (p *replay) read(ctx context.Context) error {
+	at := p.at
+	var b *block
+	err := walk(p.db, at.next, func(f *Frame, encoded []byte) (err error) {
+		if f.First > p.to {
+			return errStop
+		}
+		if err := at.follow(f, HashFrame(encoded)); err != nil {
+			return err
+		}
+		if b == nil {
+			select {
+			case b = <-p.empty:
+			case <-ctx.Done():
+				return errStop
+			}
+			b.frames, b.commands = b.frames[:0], b.commands[:0]
+		}
+		if b.commands, err = f.AppendCommands(b.commands); err != nil {
+			return err
+		}
+		b.frames = append(b.frames, decodedFrame{end: len(b.commands), eventHash: f.EventHash, after: at})
+		if len(b.commands) >= blockCommands {
+			p.full <- b
+			b = nil
+		}
+		return nil
+	})
+	if b != nil {
+		p.full <- b
+	}
+	return err
+}
+
+// apply applies one block and returns the place after its last good frame.
+func (p *replay) apply(r *engine.Replica, b *block, end chain) (chain, error) {
+	begin := 0
+	for i := range b.frames {
+		f := &b.frames[i]
+		if r.Digest != f.eventHash {
+			return end, fmt.Errorf("seq %d: %w", f.after.first, digestError(r.Digest, f.eventHash))
+		}
+		for j := begin; j < f.end; j++ {
+			c := &b.commands[j]
+			if c.Seq > p.floor {
+				r.Apply(c, p.visit)
+			} else {
+				r.Apply(c, nil)
+			}
+		}
+		if p.each != nil {
+			if err := p.each(f.after, f.end-begin); err != nil {
+				return f.after, fmt.Errorf("seq %d: %w", f.after.last(), err)
+			}
+		}
+		begin, end = f.end, f.after
+	}
+	return end, nil
+}
+
+// errDigest: replaying gave other events than the engine once did.
+var errDigest = errors.New("other events than when it was written")
+
+func digestError(got, want uint64) error {
+	return fmt.Errorf("%w: replay gives the events before this frame digest %016x, the frame says %016x", errDigest, got, want)
+}

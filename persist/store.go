@@ -1,0 +1,352 @@
+package persist
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"blockdesk/engine"
+)
+
+// Store is a journal on Pebble. It implements engine.Journal.
+//
+// Append belongs to one goroutine, Recover comes before it, Run beside it, Close
+// after both. Health, SetFloor and Backup may be called from anywhere between
+// Open and Close.
+type Store struct {
+	o      Options
+	layout layout
+	lock   *pebble.Lock
+	db     *pebble.DB
+	mark   *mark
+	fault  fault
+	// poisoned: Pebble panicked with its commit lock held; see fault.catch.
+	poisoned atomic.Bool
+
+	// Append's own.
+	batch *pebble.Batch
+	buf   []byte
+	key   [8]byte
+
+	ackMu   sync.Mutex // one acknowledge at a time
+	mu      sync.Mutex
+	tail    chain // after the last frame that was written
+	durable chain // after the last frame that is on disk
+
+	begin   chain         // before the first frame there is, when opened
+	markDue chan struct{} // holds one token while the mark has news
+	floor   atomic.Pointer[func() uint64]
+	pruneMu sync.Mutex // pruning against Backup
+
+	snapshots snapshotShelf
+	follower  *follower // made by Recover
+	disk      diskWatch
+}
+
+var _ engine.Journal = (*Store)(nil)
+
+// Open opens the store in o.Dir, or makes one in an empty folder. It reads every
+// frame there is and checks it. Errors: *DamageError if the folder does not hold
+// what was acknowledged; those of Options.Validate; those of the disk.
+func Open(o Options) (*Store, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	s := &Store{o: o, layout: layout{fs: o.FS, dir: o.Dir}, markDue: make(chan struct{}, 1)}
+	s.fault.log = o.Logger
+	if err := makeDir(o.FS, o.Dir); err != nil {
+		return nil, err
+	}
+	lock, err := pebble.LockDirectory(o.Dir, o.FS)
+	if err != nil {
+		return nil, fmt.Errorf("locking journal %s (is another process using it?): %w", o.Dir, err)
+	}
+	s.lock = lock
+	if err := s.open(); err != nil {
+		return nil, errors.Join(err, s.release())
+	}
+	return s, nil
+}
+
+func (s *Store) open() error {
+	m, bad, fresh, err := s.layout.findMark()
+	if err != nil {
+		return err
+	}
+	if bad > 0 && !fresh {
+		s.o.Logger.Warn("high-water mark: some slots are not whole, the newest that is counts", "slots", bad)
+	}
+	if fresh {
+		o, _ := pebbleOptions(s.o.FS, s.layout.frames(), s.o.MemTableBytes, &s.fault)
+		if err := s.layout.create(o); err != nil {
+			return err
+		}
+		m = markRecord{phase: closed}
+	}
+	o, logs := pebbleOptions(s.o.FS, s.layout.frames(), s.o.MemTableBytes, &s.fault)
+	if err := logs.fill(s.layout.spares(), max(0, s.o.SpareLogs), s.o.MemTableBytes); err != nil {
+		return err
+	}
+	o.ErrorIfNotExists = true
+	if s.db, err = pebble.Open(s.layout.frames(), o); err != nil {
+		return s.layout.damage(s.layout.frames(), err)
+	}
+	if err := s.survey(m); err != nil {
+		return err
+	}
+	if s.mark, err = openMark(s.o.FS, s.layout.mark(), s.resumed(m)); err != nil {
+		return err
+	}
+	s.batch = s.db.NewBatch(pebble.WithMaxRetainedSizeBytes(MaxFrameBytes))
+	return s.fault.err()
+}
+
+// resumed is the mark of a store that has just been surveyed. What the survey
+// found is durable: Pebble flushes what it replays.
+func (s *Store) resumed(m markRecord) markRecord {
+	r := s.durable.mark(open)
+	r.count, r.slot = m.count, m.slot
+	return r
+}
+
+// survey checks everything that is there against the mark and takes over at its
+// end.
+func (s *Store) survey(m markRecord) error {
+	snaps, damaged, err := listSnapshots(s.o.FS, s.layout.snapshots())
+	if err != nil {
+		return err
+	}
+	begin, end, err := survey(s.db, snaps, m)
+	if err != nil {
+		return s.layout.damage(s.layout.frames(), err)
+	}
+	for _, name := range damaged {
+		s.o.Logger.Warn("snapshot is damaged and is set aside", "file", name)
+		if err := s.layout.setAside(name); err != nil {
+			return err
+		}
+	}
+	if err := s.fault.err(); err != nil {
+		return s.layout.damage(s.layout.frames(), err)
+	}
+	if err := sweepSnapshots(s.o.FS, s.layout.snapshots()); err != nil {
+		return err
+	}
+	s.begin, s.tail, s.durable = begin, end, end
+	s.snapshots.set(snaps)
+	if m.phase == closed {
+		s.o.Logger.Info("journal opened", "mode", s.o.Mode.String(), "last_seq", end.last(), "epoch", end.epoch)
+	} else {
+		s.o.Logger.Warn("journal was not closed: cut at the last whole frame; what came after was never acknowledged",
+			"mode", s.o.Mode.String(), "last_seq", end.last(), "marked_seq", m.last, "epoch", end.epoch)
+	}
+	if s.o.Mode == Interval {
+		s.o.Logger.Warn("durability is by interval: this much may be lost", "interval", s.o.Interval)
+	}
+	return nil
+}
+
+// Append implements engine.Journal. In mode Sync it returns when the frame is on
+// disk; in mode Interval when it is written, but a frame that begins an epoch is
+// synced in any mode: ids name the epoch, so one that anybody has seen must not
+// be begun again. It blocks for the disk. Every error wraps ErrFailed and is
+// final.
+func (s *Store) Append(prior uint64, a, b []engine.Command) error {
+	if err := s.fault.err(); err != nil {
+		return err
+	}
+	f := Frame{Epoch: s.tail.epoch, Previous: s.tail.hash, EventHash: prior}
+	var err error
+	if s.buf, err = AppendFrame(s.buf[:0], &f, a, b); err != nil {
+		return s.fault.set(err)
+	}
+	after := s.tail
+	if err := after.follow(&f, HashFrame(s.buf)); err != nil {
+		return s.fault.set(err)
+	}
+	synced := s.o.Mode == Sync || after.epoch != s.tail.epoch
+	if err := s.commit(&f, synced); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.tail = after
+	s.mu.Unlock()
+	if synced {
+		return s.acknowledge(after)
+	}
+	return nil
+}
+
+// commit writes the frame in s.buf; synced puts it, and all before it, on disk.
+func (s *Store) commit(f *Frame, synced bool) (err error) {
+	defer s.fault.catch(&s.poisoned, &err)
+	binary.BigEndian.PutUint64(s.key[:], f.First)
+	s.batch.Reset()
+	if err := s.batch.Set(s.key[:], s.buf, nil); err != nil {
+		return s.fault.set(err)
+	}
+	how := pebble.NoSync
+	if synced {
+		how = pebble.Sync
+	}
+	if err := s.db.Apply(s.batch, how); err != nil {
+		return s.fault.set(err)
+	}
+	// Apply returns nil after a failed sync if the logger's Fatalf returns.
+	return s.fault.err()
+}
+
+// acknowledge puts the mark at a place that is on disk. Only then may anybody be
+// told of what is before it. In mode Interval two goroutines call it, so a place
+// that is behind the last one is passed over.
+func (s *Store) acknowledge(at chain) error {
+	s.ackMu.Lock()
+	defer s.ackMu.Unlock()
+	if durable := s.durableChain(); at.next <= durable.next {
+		return nil
+	}
+	if err := s.mark.write(at.mark(open)); err != nil {
+		return s.fault.set(err)
+	}
+	if s.o.MarkEveryFrame {
+		if err := s.mark.sync(); err != nil {
+			return s.fault.set(err)
+		}
+	} else {
+		select {
+		case s.markDue <- struct{}{}:
+		default:
+		}
+	}
+	s.mu.Lock()
+	s.durable = at
+	s.mu.Unlock()
+	return nil
+}
+
+// syncTail makes everything written so far durable: the beat of mode Interval.
+func (s *Store) syncTail() (err error) {
+	if err := s.fault.err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	tail, durable := s.tail, s.durable
+	s.mu.Unlock()
+	if tail.next == durable.next {
+		return nil
+	}
+	defer s.fault.catch(&s.poisoned, &err)
+	if err := s.db.LogData(nil, pebble.Sync); err != nil {
+		return s.fault.set(err)
+	}
+	if err := s.fault.err(); err != nil {
+		return err
+	}
+	return s.acknowledge(tail)
+}
+
+// durableChain is the place up to which everything is on disk.
+func (s *Store) durableChain() chain {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.durable
+}
+
+// SetFloor names the function that tells up to which Seq every consumer has
+// durably taken the events in. Nothing that Recover needs to start from there is
+// ever dropped. It is called by Run's goroutine.
+func (s *Store) SetFloor(floor func() uint64) { s.floor.Store(&floor) }
+
+// floorSeq is NewestSnapshot while nobody has set a floor.
+func (s *Store) floorSeq() uint64 {
+	if f := s.floor.Load(); f != nil {
+		return (*f)()
+	}
+	return NewestSnapshot
+}
+
+// Health is what a store says of itself.
+type Health struct {
+	Mode     Mode
+	Interval time.Duration // what may be lost; 0 in mode Sync
+	// Failed is why the store is read-only; nil while it works.
+	Failed error
+	// Appended, Durable and Marked are the last Seq written, on disk, and
+	// covered by the synced high-water mark.
+	Appended, Durable, Marked uint64
+	Epoch                     uint64
+	// DiskLow: the free share, FreePercent, is below Options.DiskLowPercent.
+	DiskLow     bool
+	FreePercent int // 100 until the first look
+	// SnapshotSeq is the newest snapshot's, SnapshotBehind how far the second
+	// engine is behind Durable, SnapshotFailed why the last snapshot failed.
+	SnapshotSeq    uint64
+	SnapshotBehind uint64
+	SnapshotFailed error
+}
+
+// Health may be called at any time, by anybody; it never waits for the disk.
+func (s *Store) Health() Health {
+	h := Health{Mode: s.o.Mode, Failed: s.fault.err()}
+	if s.o.Mode == Interval {
+		h.Interval = s.o.Interval
+	}
+	_, h.Marked = s.mark.read()
+	s.mu.Lock()
+	h.Appended, h.Durable, h.Epoch = s.tail.last(), s.durable.last(), s.tail.epoch
+	s.mu.Unlock()
+	h.DiskLow, h.FreePercent = s.disk.read()
+	var at uint64
+	h.SnapshotSeq, at, h.SnapshotFailed = s.snapshots.health()
+	h.SnapshotBehind = h.Durable - min(at, h.Durable)
+	return h
+}
+
+// Close makes everything durable, takes a last snapshot and lets go of the
+// folder. Append and Run must have ended. After a failure it writes nothing and
+// returns that failure.
+func (s *Store) Close() error {
+	var err error
+	if err = s.fault.err(); err == nil && s.o.Mode == Interval {
+		err = s.syncTail()
+	}
+	if err == nil && s.follower != nil {
+		err = s.follower.finish()
+	}
+	if err == nil {
+		err = s.mark.write(s.durable.mark(closed))
+	}
+	if err == nil {
+		err = s.mark.sync()
+	}
+	return errors.Join(err, s.release())
+}
+
+// release gives back what Open took, as far as it came.
+func (s *Store) release() error {
+	var errs []error
+	if s.batch != nil && !s.poisoned.Load() {
+		errs = append(errs, s.batch.Close())
+	}
+	if s.db != nil && !s.poisoned.Load() {
+		errs = append(errs, s.closePebble())
+	}
+	if s.mark != nil {
+		errs = append(errs, s.mark.close())
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Store) closePebble() (err error) {
+	defer s.fault.catch(&s.poisoned, &err)
+	return s.db.Close()
+}

@@ -1,0 +1,392 @@
+package persist
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"go.uber.org/goleak"
+
+	"blockdesk/engine"
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// quiet is a logger for runs whose log nobody reads.
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// testOptions are small and in memory.
+func testOptions(fs vfs.FS) Options {
+	return Options{
+		Dir: "/journal", FS: fs, SnapshotEvery: 1 << 40, MemTableBytes: 256 << 10, SpareLogs: -1, Logger: quiet(),
+		State: smallState,
+	}
+}
+
+// smallState keeps the books small, since tests make thousands.
+var smallState = engine.StateOptions{MaxOrders: 4096}
+
+// setup are the commands that a journal begins with: an epoch, two instruments,
+// three participants. They are not stamped.
+func setup(t testing.TB) []engine.Command {
+	commands := []engine.Command{{Kind: engine.StartEpoch, Arg: 1}}
+	for i, symbol := range []string{"SLUSD/USDC", "92C/SLUSD"} {
+		base, quote, _ := cutSymbol(symbol)
+		c, err := engine.DefineInstrumentCommand(&market.Instrument{
+			ID: market.InstrumentID(i), Symbol: symbol, Base: base, Quote: quote,
+			PriceDecimals: 4, QtyDecimals: 2, Tick: 1, Lot: 1, MinQty: 1,
+			MaxQty: 1_000_000, MaxPrice: 1_000_000, Source: market.Matched,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		commands = append(commands, c)
+	}
+	for who := market.ParticipantID(1); who <= 3; who++ {
+		c, err := engine.SetRiskCommand(who, engine.AllInstruments, engine.Limits{
+			MaxQty: 1_000_000, MaxNotional: market.Uint128{Hi: 1}, MaxOpenOrders: 1 << 20,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		commands = append(commands, c)
+	}
+	return commands
+}
+
+func cutSymbol(s string) (base, quote string, ok bool) {
+	for i := range s {
+		if s[i] == '/' {
+			return s[:i], s[i+1:], true
+		}
+	}
+	return s, "", false
+}
+
+// workload is a stamped flow: the setup, then orders and cancels.
+func workload(t testing.TB, n int, seed uint64) []engine.Command {
+	commands := append(setup(t), flowOf(n, 100, seed)...)
+	for i := range commands {
+		commands[i].Seq = uint64(i + 1)
+		if commands[i].At == 0 {
+			commands[i].At = 1_600_000_000_000_000_000
+		}
+	}
+	return commands
+}
+
+// writer appends commands to a store as the engine would: it applies each to a
+// replica of its own, which gives the digest of the events before each frame.
+type writer struct {
+	store   *Store
+	replica *engine.Replica
+}
+
+func (w *writer) append(commands []engine.Command) error {
+	prior := w.replica.Digest
+	for i := range commands {
+		w.replica.Apply(&commands[i], nil)
+	}
+	cut := len(commands) / 2
+	return w.store.Append(prior, commands[:cut], commands[cut:])
+}
+
+// mustOpen opens and recovers.
+func mustOpen(t testing.TB, o Options, floor uint64, visit func([]event.Event)) *writer {
+	t.Helper()
+	s, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Recover(floor, visit)
+	if err != nil {
+		t.Fatal(errors.Join(err, s.release()))
+	}
+	return &writer{store: s, replica: r}
+}
+
+func (w *writer) mustAppend(t testing.TB, commands []engine.Command, frame int) {
+	t.Helper()
+	for len(commands) > 0 {
+		n := min(frame, len(commands))
+		if err := w.append(commands[:n]); err != nil {
+			t.Fatal(err)
+		}
+		commands = commands[n:]
+	}
+}
+
+func (w *writer) mustClose(t testing.TB) {
+	t.Helper()
+	if err := w.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// replayed is an undisturbed replica of the commands.
+func replayed(commands []engine.Command) *engine.Replica {
+	r := engine.NewReplica(smallState)
+	for i := range commands {
+		r.Apply(&commands[i], nil)
+	}
+	return r
+}
+
+func sameReplica(t testing.TB, got, want *engine.Replica) {
+	t.Helper()
+	if got.State.Seq() != want.State.Seq() || got.Digest != want.Digest || got.State.Hash() != want.State.Hash() {
+		t.Fatalf("replica at seq %d digest %016x hash %x, want seq %d digest %016x hash %x",
+			got.State.Seq(), got.Digest, got.State.Hash(), want.State.Seq(), want.Digest, want.State.Hash())
+	}
+}
+
+// TestRestart: what was appended is what is recovered, over several restarts,
+// with and without snapshots, and the visitor sees each later event once.
+func TestRestart(t *testing.T) {
+	for _, mode := range []Mode{Sync, Interval} {
+		fs := vfs.NewMem()
+		o := testOptions(fs)
+		o.Mode = mode
+		all := workload(t, 3000, 1)
+		for i, end := range []int{1000, 1001, 2000, 3000} {
+			begin := []int{0, 1000, 1001, 2000}[i]
+			var seen []event.Event
+			floor := uint64(0)
+			if i > 0 {
+				floor = uint64(begin) - min(7, uint64(begin))
+			}
+			w := mustOpen(t, o, floor, func(e []event.Event) { seen = append(seen, e...) })
+			sameReplica(t, w.replica, replayed(all[:begin]))
+			for _, e := range seen {
+				if e.Seq <= floor {
+					t.Fatalf("visited seq %d at floor %d", e.Seq, floor)
+				}
+			}
+			w.mustAppend(t, all[begin:end], 17)
+			w.mustClose(t)
+		}
+		w := mustOpen(t, o, NewestSnapshot, nil)
+		sameReplica(t, w.replica, replayed(all[:3000]))
+		if list := w.store.snapshots.get(); len(list) != 3 || list[2].seq != 3000 {
+			t.Errorf("snapshots: %+v", list)
+		}
+		w.mustClose(t)
+	}
+}
+
+// TestRun: snapshots are taken and frames pruned while commands arrive.
+func TestRun(t *testing.T) {
+	o := testOptions(vfs.NewMem())
+	o.SnapshotEvery = 500
+	all := workload(t, 5000, 2)
+	w := mustOpen(t, o, 0, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.store.Run(ctx) }()
+	w.mustAppend(t, all, 10)
+	for w.store.Health().SnapshotSeq < 4500 {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	w.mustClose(t)
+	w = mustOpen(t, o, NewestSnapshot, nil)
+	sameReplica(t, w.replica, replayed(all))
+	if w.store.begin.next < 3000 {
+		t.Errorf("journal begins at seq %d: not pruned", w.store.begin.next)
+	}
+	if list := w.store.snapshots.get(); len(list) != 3 {
+		t.Errorf("%d snapshots: %+v", len(list), list)
+	}
+	w.mustClose(t)
+}
+
+// nextTicks extends a flow by n commands that do nothing and returns them.
+func nextTicks(all *[]engine.Command, n int) []engine.Command {
+	last := (*all)[len(*all)-1]
+	for i := range n {
+		*all = append(*all, engine.Command{Seq: last.Seq + 1 + uint64(i), At: last.At, Kind: engine.Tick})
+	}
+	return (*all)[len(*all)-n:]
+}
+
+func TestOptions(t *testing.T) {
+	if err := (&Options{Dir: "d"}).Validate(); err != nil {
+		t.Errorf("defaults: %v", err)
+	}
+	for name, o := range map[string]Options{
+		"no directory":   {},
+		"mode":           {Dir: "d", Mode: 3},
+		"interval":       {Dir: "d", Interval: MaxInterval + 1},
+		"short interval": {Dir: "d", Interval: 1},
+		"mark interval":  {Dir: "d", MarkInterval: MaxInterval + 1},
+		"keep":           {Dir: "d", KeepSnapshots: MaxKeepSnapshots + 1},
+		"small memtable": {Dir: "d", MemTableBytes: MinMemTableBytes - 1},
+		"large memtable": {Dir: "d", MemTableBytes: MaxMemTableBytes + 1},
+		"spares":         {Dir: "d", SpareLogs: MaxSpareLogs + 1},
+		"disk":           {Dir: "d", DiskLowPercent: 100},
+		"disk interval":  {Dir: "d", DiskEvery: -1},
+	} {
+		if err := o.Validate(); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+		if _, err := Open(o); err == nil {
+			t.Errorf("%s: opened", name)
+		}
+	}
+}
+
+// smallDisk is a disk whose free space the test sets.
+type smallDisk struct {
+	vfs.FS
+	free atomic.Int64 // per cent
+}
+
+func (d *smallDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
+	return vfs.DiskUsage{AvailBytes: uint64(d.free.Load()) << 30, TotalBytes: 100 << 30}, nil
+}
+
+func TestDiskLow(t *testing.T) {
+	disk := &smallDisk{FS: vfs.NewMem()}
+	disk.free.Store(10)
+	told := make(chan bool, 10)
+	o := testOptions(disk)
+	o.DiskEvery, o.DiskLow = MinInterval, func(low bool) { told <- low }
+	w := mustOpen(t, o, 0, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.store.Run(ctx) }()
+	for _, step := range []struct {
+		free int64
+		low  bool
+	}{{9, true}, {10, false}, {0, true}} {
+		disk.free.Store(step.free)
+		if low := <-told; low != step.low {
+			t.Errorf("%d %% free: low %v", step.free, low)
+		}
+		if h := w.store.Health(); h.DiskLow != step.low || h.FreePercent != int(step.free) || h.Failed != nil {
+			t.Errorf("%d %% free: health %+v", step.free, h)
+		}
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if len(told) != 0 {
+		t.Error("told without a change")
+	}
+	w.mustClose(t)
+}
+
+// TestInterval: in mode Interval the beat makes what was written durable.
+func TestInterval(t *testing.T) {
+	mem := vfs.NewCrashableMem()
+	o := testOptions(mem)
+	o.Mode, o.Interval = Interval, MinInterval
+	w := mustOpen(t, o, 0, nil)
+	all := workload(t, 1000, 13)
+	w.mustAppend(t, all[:500], 10)
+	// Only the first frame, which begins the epoch, has been synced.
+	if h := w.store.Health(); h.Durable != 10 || h.Appended != 500 || h.Interval != MinInterval {
+		t.Errorf("before the beat: %+v", h)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.store.Run(ctx) }()
+	for w.store.Health().Durable < 500 {
+		time.Sleep(time.Millisecond)
+	}
+	o.FS = mem.CrashClone(vfs.CrashCloneCfg{})
+	again := mustOpen(t, o, 0, nil)
+	sameReplica(t, again.replica, replayed(all[:500]))
+	again.mustClose(t)
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	w.mustClose(t)
+}
+
+// TestIntervalKeepsEpochs: whatever a crash takes in mode Interval, it does not
+// take an epoch of which anything was seen, so the next life has another one and
+// its ids are new.
+func TestIntervalKeepsEpochs(t *testing.T) {
+	mem := vfs.NewCrashableMem()
+	o := testOptions(mem)
+	o.Mode = Interval
+	all := workload(t, 50, 15)
+	w := mustOpen(t, o, 0, nil)
+	w.mustAppend(t, all, 10)
+	for epoch := uint64(1); epoch < 5; epoch++ {
+		if got := w.replica.State.Epoch(); got != epoch {
+			t.Fatalf("epoch %d, want %d", got, epoch)
+		}
+		o.FS = mem.CrashClone(vfs.CrashCloneCfg{})
+		mem = o.FS.(*vfs.MemFS)
+		w.mustClose(t)
+		w = mustOpen(t, o, 0, nil)
+		if got := w.replica.State.Epoch(); got != epoch {
+			t.Fatalf("after the crash epoch %d, want %d", got, epoch)
+		}
+		next := []engine.Command{{Kind: engine.StartEpoch, Arg: epoch + 1}, {Kind: engine.Tick}, {Kind: engine.Tick}}
+		for i := range next {
+			next[i].Seq, next[i].At = w.replica.State.Seq()+1+uint64(i), w.replica.State.At()+1
+		}
+		w.mustAppend(t, next, 1)
+	}
+	w.mustClose(t)
+}
+
+// TestAppendRefuses: commands that do not follow the journal's end are a bug of
+// the caller; they are not written, and end the store.
+func TestAppendRefuses(t *testing.T) {
+	all := workload(t, 100, 14)
+	for name, change := range map[string]func([]engine.Command){
+		"a gap":        func(c []engine.Command) { c[0].Seq++ },
+		"again":        func(c []engine.Command) { c[0].Seq-- },
+		"falling time": func(c []engine.Command) { c[0].At = -1 },
+	} {
+		o := testOptions(vfs.NewMem())
+		w := mustOpen(t, o, 0, nil)
+		w.mustAppend(t, all[:50], 10)
+		bad := append([]engine.Command(nil), all[50:51]...)
+		change(bad)
+		if err := w.store.Append(0, bad, nil); !errors.Is(err, ErrFailed) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := w.store.Close(); !errors.Is(err, ErrFailed) {
+			t.Errorf("%s: close: %v", name, err)
+		}
+		w = mustOpen(t, o, 0, nil)
+		sameReplica(t, w.replica, replayed(all[:50]))
+		w.mustClose(t)
+	}
+}
+
+// TestAppendAllocates bounds what one Append costs the collector.
+func TestAppendAllocates(t *testing.T) {
+	w := mustOpen(t, testOptions(vfs.NewMem()), 0, nil)
+	all := workload(t, 5000, 15)
+	w.mustAppend(t, all[:1000], 10)
+	at := 1000
+	got := testing.AllocsPerRun(100, func() {
+		if err := w.store.Append(0, all[at:at+10], nil); err != nil {
+			t.Fatal(err)
+		}
+		at += 10
+	})
+	if got > 4 {
+		t.Errorf("%v allocations a frame", got)
+	}
+	if err := w.store.release(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,281 @@
+package persist
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"blockdesk/engine"
+)
+
+// ErrNoStore says that there is no journal in the folder.
+var ErrNoStore = errors.New("no journal here")
+
+// ToolOptions say which stopped store a tool reads. Tools change nothing in it;
+// they fail while a process has it open.
+type ToolOptions struct {
+	Dir string
+	// FS is the disk if nil.
+	FS vfs.FS
+	// State is how replicas are made; with Naive set a replay checks the fast
+	// book against the obvious one.
+	State engine.StateOptions
+	// Progress, if set, is called about every 65,536 commands, and at the end.
+	Progress func(done, total uint64)
+	// Logger is slog's default if nil.
+	Logger *slog.Logger
+}
+
+// source is a store that is only read.
+type source struct {
+	layout layout
+	lock   *pebble.Lock
+	db     *pebble.DB
+	fault  fault
+	mark   markRecord
+	snaps  []snapshot
+	torn   []string // snapshots whose header is damaged
+}
+
+func openSource(o ToolOptions) (*source, error) {
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	src := &source{layout: layout{fs: o.FS, dir: o.Dir}, fault: fault{log: o.Logger}}
+	if err := src.open(); err != nil {
+		return nil, errors.Join(err, src.close())
+	}
+	return src, nil
+}
+
+func (src *source) open() error {
+	l := src.layout
+	if used, err := hasFiles(l.fs, l.dir); err != nil || !used {
+		return errors.Join(err, fmt.Errorf("%w: %s", ErrNoStore, l.dir))
+	}
+	var err error
+	if src.lock, err = pebble.LockDirectory(l.dir, l.fs); err != nil {
+		return fmt.Errorf("locking journal %s (is it running?): %w", l.dir, err)
+	}
+	var fresh bool
+	if src.mark, _, fresh, err = l.findMark(); err != nil {
+		return err
+	} else if fresh {
+		return fmt.Errorf("%w: %s", ErrNoStore, l.dir)
+	}
+	if src.snaps, src.torn, err = listSnapshots(l.fs, l.snapshots()); err != nil {
+		return err
+	}
+	src.db, err = openReadOnly(l, &src.fault)
+	return err
+}
+
+// openReadOnly opens the frames without changing a file.
+func openReadOnly(l layout, f *fault) (*pebble.DB, error) {
+	po, _ := pebbleOptions(l.fs, l.frames(), 64<<20, f)
+	po.ReadOnly = true
+	db, err := pebble.Open(l.frames(), po)
+	if err != nil {
+		return nil, l.damage(l.frames(), err)
+	}
+	return db, nil
+}
+
+func (src *source) close() error {
+	var errs []error
+	if src.db != nil {
+		errs = append(errs, src.db.Close())
+	}
+	if src.lock != nil {
+		errs = append(errs, src.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// survey is survey with the damage named.
+func (src *source) survey() (begin, end chain, err error) {
+	begin, end, err = survey(src.db, src.snaps, src.mark)
+	if err == nil {
+		err = src.fault.err()
+	}
+	if err != nil {
+		err = src.layout.damage(src.layout.frames(), err)
+	}
+	return begin, end, err
+}
+
+// oldest returns the replica that the longest possible replay begins with.
+func (src *source) oldest(begin chain, o engine.StateOptions) (*engine.Replica, chain, error) {
+	if begin.next == 1 {
+		return engine.NewReplica(o), genesis(), nil
+	}
+	var errs []error
+	for i := range src.snaps {
+		if src.snaps[i].seq+1 < begin.next {
+			continue
+		}
+		snap, r, err := src.layout.loadSnapshot(src.snaps[i].seq, o)
+		if err == nil {
+			return r, snap.chain(), nil
+		}
+		errs = append(errs, src.layout.damage(src.layout.snapshot(src.snaps[i].seq), err))
+	}
+	return nil, chain{}, errors.Join(append(errs, src.layout.damage(src.layout.snapshots(),
+		fmt.Errorf("no whole snapshot to replay from, and the journal begins at seq %d", begin.next)))...)
+}
+
+// replay applies the frames after at to r, up to the one that holds to.
+func (src *source) replay(r *engine.Replica, at chain, to uint64, p *progress, each func(chain)) (chain, error) {
+	run := replay{db: src.db, at: at, to: to, floor: NewestSnapshot, each: func(at chain, count int) error {
+		p.add(uint64(count))
+		each(at)
+		return nil
+	}}
+	at, err := run.run(r)
+	if err != nil {
+		err = src.layout.damage(src.layout.frames(), err)
+	}
+	return at, err
+}
+
+// progress calls a tool's callback now and then.
+type progress struct {
+	tell        func(done, total uint64)
+	done, total uint64
+	next        uint64
+}
+
+const progressStep = 1 << 16
+
+func (p *progress) add(n uint64) {
+	p.done += n
+	if p.tell != nil && p.done >= p.next {
+		p.next = p.done + progressStep
+		p.tell(p.done, p.total)
+	}
+}
+
+func (p *progress) end() {
+	if p.tell != nil {
+		p.tell(p.done, p.total)
+	}
+}
+
+// Report is what Verify and Replay found.
+type Report struct {
+	// First and Last are the first and last Seq that the journal holds; First
+	// is Last+1 if it holds none.
+	First, Last uint64
+	// Marked is the Seq of the high-water mark.
+	Marked uint64
+	Epoch  uint64
+	Frames uint64
+	// Commands were replayed, from the state after Base (0 = the beginning).
+	Commands, Base uint64
+	// Snapshots are the Seqs of those that proved right.
+	Snapshots []uint64
+	// Seq, Digest, StateHash and BookHash are where the replay ended.
+	Seq       uint64
+	Digest    uint64
+	StateHash [32]byte
+	BookHash  [32]byte
+}
+
+// Verify proves a journal: every checksum, the chain of frames, the sequence,
+// the high-water mark, the events of every command by their digest, and the
+// state at each snapshot. The error joins all that is wrong; each part is a
+// *DamageError.
+func Verify(o ToolOptions) (rep Report, err error) {
+	src, err := openSource(o)
+	if err != nil {
+		return Report{}, err
+	}
+	defer func() { err = errors.Join(err, src.close()) }()
+	begin, end, err := src.survey()
+	rep = Report{First: begin.next, Last: end.last(), Marked: src.mark.last, Epoch: end.epoch}
+	if err != nil {
+		return rep, err
+	}
+	var wrong []error
+	for _, name := range src.torn {
+		wrong = append(wrong, src.layout.damage(src.layout.fs.PathJoin(src.layout.snapshots(), name),
+			fmt.Errorf("%w: the header is damaged", errSnapshot)))
+	}
+	r, at, err := src.oldest(begin, o.State)
+	if err != nil {
+		return rep, errors.Join(append(wrong, err)...)
+	}
+	rep.Base = at.last()
+	p := &progress{tell: o.Progress, total: end.last() - at.last()}
+	check := func(at chain) {
+		for i := range src.snaps {
+			if src.snaps[i].seq != at.last() {
+				continue
+			}
+			if err := src.checkSnapshot(&src.snaps[i], r, o.State); err != nil {
+				wrong = append(wrong, src.layout.damage(src.layout.snapshot(at.last()), err))
+			} else {
+				rep.Snapshots = append(rep.Snapshots, at.last())
+			}
+		}
+	}
+	check(at)
+	at, err = src.replay(r, at, end.last(), p, func(at chain) {
+		rep.Frames++
+		check(at)
+	})
+	p.end()
+	rep.Commands, rep.Seq, rep.Digest = p.done, at.last(), r.Digest
+	rep.StateHash, rep.BookHash = r.State.Hash(), r.State.BookHash()
+	return rep, errors.Join(append(wrong, err)...)
+}
+
+// checkSnapshot holds a snapshot's whole content against the replica that the
+// frames led to.
+func (src *source) checkSnapshot(want *snapshot, r *engine.Replica, o engine.StateOptions) error {
+	_, got, err := src.layout.loadSnapshot(want.seq, o)
+	if err != nil {
+		return err
+	}
+	hash := r.State.Hash()
+	switch {
+	case hash != want.state:
+		return fmt.Errorf("%w: state hash %x, replay gives %x", errSnapshot, want.state[:8], hash[:8])
+	case got.State.Hash() != hash:
+		return fmt.Errorf("%w: its content has another state hash than its header, %x", errSnapshot, hash[:8])
+	case r.Digest != want.digest:
+		return fmt.Errorf("%w: event digest %016x, replay gives %016x", errSnapshot, want.digest, r.Digest)
+	}
+	return nil
+}
+
+// Replay replays the longest part of the journal that there is, up to the frame
+// that holds command to (NewestSnapshot: all), and returns the hash it leads to.
+func Replay(o ToolOptions, to uint64) (rep Report, err error) {
+	src, err := openSource(o)
+	if err != nil {
+		return Report{}, err
+	}
+	defer func() { err = errors.Join(err, src.close()) }()
+	begin, end, err := src.survey()
+	if err != nil {
+		return Report{}, err
+	}
+	r, at, err := src.oldest(begin, o.State)
+	if err != nil {
+		return Report{}, err
+	}
+	rep = Report{First: begin.next, Last: end.last(), Marked: src.mark.last, Epoch: end.epoch, Base: at.last()}
+	p := &progress{tell: o.Progress, total: min(end.last(), to) - min(at.last(), to)}
+	at, err = src.replay(r, at, to, p, func(chain) { rep.Frames++ })
+	p.end()
+	rep.Commands, rep.Seq, rep.Digest = p.done, at.last(), r.Digest
+	rep.StateHash, rep.BookHash = r.State.Hash(), r.State.BookHash()
+	return rep, err
+}
