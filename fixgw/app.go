@@ -1,0 +1,164 @@
+package fixgw
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/quickfixgo/quickfix"
+)
+
+// app is quickfix's Application. Its callbacks run on the session's goroutine;
+// ToApp and ToAdmin also on that of whoever sends, and with locks held.
+type app struct{ gateway *Gateway }
+
+var _ quickfix.Application = app{}
+
+// OnCreate does nothing: sessions are made before quickfix's.
+func (app) OnCreate(quickfix.SessionID) {}
+
+// OnLogon notes that the session may trade.
+func (a app) OnLogon(id quickfix.SessionID) {
+	if s := a.gateway.byCompID[id.TargetCompID]; s != nil {
+		s.strikes = 0
+		s.loggedOn.Store(true)
+		a.gateway.options.Logger.Info("session_logged_on", "comp_id", id.TargetCompID)
+	}
+}
+
+// OnLogout takes the session's market data away and, if it wants that, its
+// orders.
+func (a app) OnLogout(id quickfix.SessionID) {
+	s := a.gateway.byCompID[id.TargetCompID]
+	if s == nil || !s.loggedOn.CompareAndSwap(true, false) {
+		return
+	}
+	a.gateway.options.Logger.Info("session_logged_out", "comp_id", id.TargetCompID)
+	a.gateway.market.drop(s)
+	if s.cancelOnDisconnect.Load() && !a.gateway.stopping.Load() {
+		a.gateway.sweeper.add(s)
+	}
+}
+
+// ToAdmin lets every session message out as quickfix has made it.
+func (app) ToAdmin(*quickfix.Message, quickfix.SessionID) {}
+
+// ToApp lets every application message out; what must not be sent again is not
+// kept (see messageStore).
+func (app) ToApp(*quickfix.Message, quickfix.SessionID) error { return nil }
+
+// FromAdmin holds session messages to the dictionary and to our limits.
+func (a app) FromAdmin(m *quickfix.Message, id quickfix.SessionID) quickfix.MessageRejectError {
+	s := a.gateway.byCompID[id.TargetCompID]
+	a.gateway.in.Add(1)
+	s.messages.activity.Add(1)
+	if err := word(a.gateway.validator.Validate(m)); err != nil {
+		a.gateway.rejects.Add(1)
+		return err
+	}
+	msgType, err := m.Header.GetBytes(35)
+	if err != nil {
+		return err
+	}
+	if s.over(m.ReceiveTime) {
+		// Not refused: a Heartbeat or Logout must count. It was counted.
+		a.gateway.rateLimited.Add(1)
+	}
+	switch string(msgType) {
+	case "A":
+		if _, err := parseLogon(m.Bytes(), a.gateway.options.CompID); err != nil {
+			return quickfix.RejectLogon{Text: err.Error()}
+		}
+	case "4":
+		// quickfix lets the number overflow, and what no message can have would
+		// lock the session until it is reset.
+		newSeqNo, err := m.Body.GetBytes(tagNewSeqNo)
+		if err != nil {
+			return err
+		}
+		if _, err := parseSeq(newSeqNo); err != nil {
+			a.gateway.rejects.Add(1)
+			tag := quickfix.Tag(tagNewSeqNo)
+			return quickfix.NewMessageRejectError(fmt.Sprintf("%s: NewSeqNo (36): must be 1 to below 10^9", codeInvalidField), sessionRejectValue, &tag)
+		}
+	case "2":
+		if !s.resends.take(m.ReceiveTime) {
+			a.gateway.rateLimited.Add(1)
+			return quickfix.NewMessageRejectError(fmt.Sprintf("%s: at most %d ResendRequests at once and one a second", codeRateLimited, MaxResends), sessionRejectOther, nil)
+		}
+	}
+	return nil
+}
+
+// Values of SessionRejectReason (373).
+const (
+	sessionRejectValue = 5
+	sessionRejectOther = 99
+)
+
+const tagNewSeqNo = 36
+
+// FromApp takes an application message.
+func (a app) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.MessageRejectError {
+	g := a.gateway
+	s := g.byCompID[id.TargetCompID]
+	g.in.Add(1)
+	s.messages.activity.Add(1)
+	if s.over(m.ReceiveTime) {
+		g.rateLimited.Add(1)
+		return businessReject(rejNotAvailable, clOrdIDOf(m), fmt.Sprintf("%s: more than %d messages a second", codeRateLimited, g.options.Rate))
+	}
+	if err := word(g.validator.Validate(m)); err != nil {
+		g.rejects.Add(1)
+		return err
+	}
+	if !s.loggedOn.Load() { // what quickfix still had when the session ended
+		return businessReject(rejNotAvailable, clOrdIDOf(m), codeReadOnly+": the session has ended")
+	}
+	msgType, err := m.Header.GetBytes(35)
+	if err != nil {
+		return err
+	}
+	if len(msgType) == 1 {
+		r := scanRequest(m.Bytes())
+		switch msgType[0] {
+		case 'D':
+			return s.newOrder(&r)
+		case 'F':
+			return s.change(&r, false)
+		case 'G':
+			return s.change(&r, true)
+		case 'H':
+			return s.status(&r)
+		case 'q':
+			return s.massCancel(&r)
+		case 'V':
+			return g.market.request(s, m.Bytes())
+		}
+	}
+	g.rejects.Add(1)
+	return businessReject(rejUnknownType, nil, fmt.Sprintf("%s: MsgType (35) %.4q", codeUnsupported, msgType))
+}
+
+func clOrdIDOf(m *quickfix.Message) []byte {
+	value, err := m.Body.GetBytes(11)
+	if err != nil {
+		return nil
+	}
+	return value[:min(len(value), MaxClOrdID)]
+}
+
+// over counts a message and reports whether it is above the session's rate. Who
+// goes on for as many messages as the rate allows in a second is logged out.
+func (s *session) over(now time.Time) bool {
+	if s.rate.take(now) {
+		if s.strikes > 0 && now.Sub(s.struck) > time.Second {
+			s.strikes = 0
+		}
+		return false
+	}
+	s.struck = now
+	if s.strikes++; s.strikes > s.gateway.options.Rate {
+		s.kick(fmt.Sprintf("%s: more than %d messages a second, for too long", codeRateLimited, s.gateway.options.Rate))
+	}
+	return true
+}

@@ -1,0 +1,102 @@
+package fixgw
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestRandomMessages sends messages that are framed well and otherwise made at
+// random from what the protocol knows, and raw bytes: whatever comes, the
+// gateway goes on, what it says keeps to the dictionary, and the next client
+// trades.
+func TestRandomMessages(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MAD", "MM"}, func(o *Options) { o.CompID = "DESK" })
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	values := []string{
+		"", "0", "1", "2", "-1", "9", "Y", "N", "a", "b", "SLUSD/USDC", "92C/SLUSD", "X/Y", "1.5", "0.00001", "1e5", "NaN", "99999999999999999999",
+		"20261121-00:00:00", "20261121", "\x00", "é", "=", strings.Repeat("9", 70), strings.Repeat("x", 300),
+	}
+	tags := []int{11, 41, 37, 55, 54, 38, 40, 44, 99, 59, 60, 18, 111, 432, 126, 530, 262, 263, 264, 265, 267, 269, 146, 7, 16, 36, 123, 112, 43, 97, 122, 141, 108, 98, 553, 554, 1, 58, 453, 448, 95, 96, 89, 93, 5000, 8013, 0, 34, 52, 49, 56, 35}
+	types := []string{"D", "D", "D", "F", "G", "H", "q", "V", "V", "0", "1", "2", "3", "4", "A", "B", "R", "AE", "ZZ", "n", "8", "j"}
+	complete := []string{
+		"11=%d|55=SLUSD/USDC|54=1|38=1|40=2|44=1|60=20260101-00:00:00|", "11=%d|41=1|55=SLUSD/USDC|54=1|38=1|60=20260101-00:00:00|",
+		"262=%d|263=1|264=1|265=1|267=1|269=0|146=1|55=SLUSD/USDC|", "7=1|16=0|",
+	}
+	for range 12 {
+		conn, err := net.Dial("tcp", d.addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		replies := make(chan []byte, 1)
+		go func() {
+			b, _ := io.ReadAll(conn)
+			replies <- b
+		}()
+		header := func(msgType string, seq int) string {
+			return fmt.Sprintf("35=%s|34=%d|49=MAD|52=%s|56=DESK|", msgType, seq, time.Now().UTC().Format("20060102-15:04:05.000"))
+		}
+		var sent bytes.Buffer
+		sent.Write(fixMessage(header("A", 1) + "98=0|108=30|141=Y|8013=N|553=mad|554=" + testPassword + "|"))
+		seq := 2
+		for range 60 {
+			body := ""
+			if r.IntN(2) == 0 {
+				body = complete[r.IntN(len(complete))]
+				if strings.Contains(body, "%d") {
+					body = fmt.Sprintf(body, r.IntN(50))
+				}
+			}
+			for range r.IntN(5) {
+				body += fmt.Sprintf("%d=%s|", tags[r.IntN(len(tags))], values[r.IntN(len(values))])
+			}
+			at := seq
+			if r.IntN(20) == 0 {
+				at += r.IntN(5) - 2
+			}
+			frame := fixMessage(header(types[r.IntN(len(types))], at) + body)
+			if r.IntN(30) == 0 {
+				frame[r.IntN(len(frame))] = byte(r.Uint32())
+			}
+			sent.Write(frame)
+			seq++
+		}
+		conn.SetWriteDeadline(time.Now().Add(wait))
+		conn.Write(sent.Bytes())
+		time.Sleep(100 * time.Millisecond)
+		conn.(*net.TCPConn).CloseWrite()
+		select {
+		case b := <-replies:
+			checkAll(t, b)
+		case <-time.After(wait):
+			t.Fatal("the connection stays open")
+		}
+		waitFor(t, func() bool { return d.gateway.byCompID["MAD"].conn.Load() == nil })
+	}
+	mm := d.dial("MM", nil)
+	mm.order("a", "1", "1", "1", "59=1|")
+	mm.want("35=8 11=a 150=0")
+}
+
+// checkAll holds every message in b to the dictionary.
+func checkAll(t *testing.T, b []byte) {
+	t.Helper()
+	for len(b) > 0 {
+		skip, n, err := scanFrame(b, 1<<20)
+		if err != nil || skip > 0 || n == 0 {
+			t.Fatalf("%d, %d, %v at %.200q", skip, n, err, b)
+		}
+		if err := stockChecker().check(b[:n]); err != nil {
+			t.Errorf("our message breaks the dictionary: %v\n%s", err, show(b[:n]))
+		}
+		b = b[n:]
+	}
+}

@@ -1,0 +1,330 @@
+package fixgw
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// conn is one client's connection as quickfix sees it. Between it and the socket
+// stand the rules that quickfix does not have.
+//
+// Reading: until the logon has been proven (see gate.go) quickfix sees nothing;
+// afterwards it gets whole messages, one a Read, each measured and its checksum
+// checked. One a Read also means that quickfix holds no further message when the
+// session ends, so that its reading goroutine ends too.
+//
+// Writing: Write copies into a buffer and returns at once, so that quickfix's
+// session loop never waits for a socket. Run writes what has gathered in one
+// call. A client that leaves the buffer full, or a call unfinished for two
+// heartbeats, is cut off.
+type conn struct {
+	net.Conn
+	gateway  *Gateway
+	accepted time.Time
+	session  atomic.Pointer[session] // nil before the logon
+
+	// Reading; the acceptor's goroutine only.
+	in      []byte // received, not yet looked at
+	frame   []byte // rest of the message that Read hands over; aliases in
+	used    int    // bytes of in that frame takes, dropped at the next message
+	garbage int
+	ahead   int // bytes of messages with numbers too high, in this gap
+	bucket  bucket
+
+	mu       sync.Mutex
+	out      []byte        // waiting to be written
+	closing  bool          // write what is there, then close
+	ended    bool          // Run has returned
+	cut      error         // no more reading or writing: why
+	patience time.Duration // how long a write may take
+
+	wake chan struct{} // capacity 1: out, closing or cut has changed
+}
+
+// flushTimeout is how long a closing connection has to take its last messages.
+const flushTimeout = time.Second
+
+// kickGrace is how long a client has to read the Logout that ends its session.
+const kickGrace = 500 * time.Millisecond
+
+// inChanCapacity is how many messages may lie between a connection and its
+// session.
+const inChanCapacity = 64
+
+var (
+	errSlowReader = errors.New("client reads too slowly")
+	errClosed     = errors.New("connection is closed")
+	errRate       = errors.New(codeRateLimited)
+)
+
+func newConn(g *Gateway, inner net.Conn) *conn {
+	return &conn{
+		Conn: inner, gateway: g, accepted: g.options.Now(), wake: make(chan struct{}, 1),
+		patience: flushTimeout, in: make([]byte, 0, g.options.LogonBytes),
+		bucket: newBucket(hardRate*g.options.Rate, hardRate*g.options.Rate),
+	}
+}
+
+// Read gives quickfix the next whole message, or what is left of it.
+func (c *conn) Read(p []byte) (int, error) {
+	if c.session.Load() == nil {
+		if err := c.admit(); err != nil {
+			return 0, err
+		}
+	}
+	if len(c.frame) == 0 {
+		if err := c.next(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, c.frame)
+	c.frame = c.frame[n:]
+	return n, nil
+}
+
+// next makes frame the next message of the session. A message that breaks a rule
+// of the connection ends the session with a Logout that says so.
+func (c *conn) next() error {
+	s := c.session.Load()
+	for {
+		frame, err := c.receive(c.gateway.options.MaxMessage)
+		if err != nil {
+			return c.end(err)
+		}
+		seq, err := checkFrame(frame)
+		if err != nil {
+			return c.end(err)
+		}
+		if s.kicked.Load() {
+			continue
+		}
+		if !c.bucket.take(c.gateway.options.Now()) {
+			return c.end(fmt.Errorf("%w: more than %d messages a second", errRate, hardRate*c.gateway.options.Rate))
+		}
+		if err := c.countAhead(s, seq, len(frame)); err != nil {
+			return c.end(err)
+		}
+		c.frame = frame
+		return nil
+	}
+}
+
+// end logs the session out with the reason, when it is one for the client. A
+// Logout sent before quickfix has answered the Logon would be thrown away.
+func (c *conn) end(err error) error {
+	if errors.Is(err, errTooLarge) || errors.Is(err, errField) || errors.Is(err, errNoFIX) || errors.Is(err, errRate) {
+		s := c.session.Load()
+		for limit := time.Now().Add(logonGrace); !s.loggedOn.Load() && !c.leaving() && time.Now().Before(limit); {
+			time.Sleep(logonPause)
+		}
+		if s.loggedOn.Load() {
+			s.kick(err.Error())
+		}
+	}
+	return err
+}
+
+// leaving reports whether the connection is closed or about to be.
+func (c *conn) leaving() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closing || c.cut != nil
+}
+
+// How long, and in which steps, to wait for quickfix to answer a Logon.
+const (
+	logonGrace = time.Second
+	logonPause = 2 * time.Millisecond
+)
+
+// countAhead bounds the messages that quickfix keeps while a gap is open. The
+// session may be as many messages behind as lie between it and this goroutine.
+func (c *conn) countAhead(s *session, seq uint64, size int) error {
+	expected := uint64(s.messages.NextTargetMsgSeqNum())
+	if seq <= expected+inChanCapacity+2 {
+		if seq == expected {
+			c.ahead = max(0, c.ahead-size)
+		}
+		return nil
+	}
+	if c.ahead += size; c.ahead > MaxAhead {
+		return fmt.Errorf("%w: more than %d bytes wait for the message %d", errRate, MaxAhead, expected)
+	}
+	return nil
+}
+
+// receive returns the next message whose length and checksum are right. It
+// aliases in until the next call.
+func (c *conn) receive(most int) ([]byte, error) {
+	c.in = c.in[:copy(c.in, c.in[c.used:])]
+	c.used = 0
+	for {
+		skip, n, err := scanFrame(c.in, most)
+		switch {
+		case err != nil:
+			return nil, err
+		case n > 0:
+			c.used = n
+			return c.in[:n], nil
+		case skip > 0:
+			if c.garbage += skip; c.garbage > MaxGarbage {
+				return nil, fmt.Errorf("%w: more than %d bytes", errNoFIX, MaxGarbage)
+			}
+			c.in = c.in[:copy(c.in, c.in[skip:])]
+			continue
+		}
+		if err := c.fill(most); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// fill reads what the socket has, at least one byte.
+func (c *conn) fill(most int) error {
+	if len(c.in) == cap(c.in) {
+		if most += maxHeader; cap(c.in) >= most {
+			return errTooLarge
+		}
+		grown := make([]byte, len(c.in), min(most, max(2*cap(c.in), minRead)))
+		copy(grown, c.in)
+		c.in = grown
+	}
+	n, err := c.Conn.Read(c.in[len(c.in):cap(c.in)])
+	c.in = c.in[:len(c.in)+n]
+	if n > 0 {
+		return nil
+	}
+	return err
+}
+
+const (
+	minRead = 4 << 10
+	// maxHeader is the most that BeginString, BodyLength and CheckSum take
+	// beside the body.
+	maxHeader = 64
+)
+
+// Write takes a message for the client. It never waits.
+func (c *conn) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.cut != nil:
+		return 0, c.cut
+	case c.closing:
+		return 0, errClosed
+	case len(c.out)+len(p) > c.gateway.options.MaxOutbox:
+		c.cutLocked(fmt.Errorf("%w: %d bytes wait", errSlowReader, len(c.out)))
+		return 0, c.cut
+	}
+	c.out = append(c.out, p...)
+	c.signal()
+	return len(p), nil
+}
+
+// waiting returns the bytes that the client has not taken from us.
+func (c *conn) waiting() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.out)
+}
+
+// Close writes what waits, for at most flushTimeout, and closes the socket. It
+// does not wait for it. quickfix calls it when its session has let go.
+func (c *conn) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closing = true
+	c.signal()
+	c.letGo()
+	return c.Conn.SetWriteDeadline(time.Now().Add(flushTimeout))
+}
+
+// letGo gives the session back once quickfix has closed the connection and
+// nothing is written to it any more: earlier, quickfix would refuse the next
+// connection of the session without a word. It needs mu.
+func (c *conn) letGo() {
+	if s := c.session.Load(); s != nil && c.closing && c.ended {
+		s.conn.CompareAndSwap(c, nil)
+	}
+}
+
+// cutOff ends the connection without a further word.
+func (c *conn) cutOff(why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cutLocked(why)
+}
+
+func (c *conn) cutLocked(why error) {
+	if c.cut == nil {
+		c.cut = why
+		c.Conn.SetDeadline(time.Unix(1, 0)) // wakes a Read and a Write that wait
+	}
+	c.signal()
+}
+
+func (c *conn) signal() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run writes to the socket until the connection is closed or cut, or ctx ends.
+func (c *conn) Run(ctx context.Context) error {
+	defer func() {
+		c.Conn.Close()
+		c.gateway.door.gone(c)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.ended = true
+		c.letGo()
+	}()
+	stop := context.AfterFunc(ctx, func() { c.cutOff(ctx.Err()) })
+	defer stop()
+	var batch []byte
+	for {
+		c.mu.Lock()
+		batch, c.out = c.out, batch[:0]
+		closing, cut, patience := c.closing, c.cut, c.patience
+		c.mu.Unlock()
+		switch {
+		case cut != nil:
+			return cut
+		case len(batch) > 0:
+			if closing {
+				patience = flushTimeout
+			}
+			if err := c.write(batch, patience); err != nil {
+				return err
+			}
+			if cap(batch) > maxKeptBatch {
+				batch = nil
+			}
+		case closing:
+			return nil
+		default:
+			<-c.wake
+		}
+	}
+}
+
+// maxKeptBatch is the largest buffer that a quiet connection holds on to.
+const maxKeptBatch = 64 << 10
+
+func (c *conn) write(batch []byte, patience time.Duration) error {
+	if err := c.Conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
+	if _, err := c.Conn.Write(batch); err != nil {
+		c.cutOff(err)
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+// Package fixgw is the FIX 4.4 door: an acceptor on quickfix, order entry and
+// market data, and the reports that tell clients what the engine has done.
+//
+//	socket ─▶ conn: whole, checked frames ─▶ quickfix session ─▶ request ─▶ Engine.Submit
+//	                gate: proves the Logon       (app.go)
+//
+//	engine's durable events ─▶ follower ─▶ message store ─▶ quickfix session ─▶ conn's buffer ─▶ socket
+//	                              └─ order state, answers, position: one commit a batch
+//	feed's views ─▶ mailbox ─▶ marketData: one X for all subscribers ─▶ sessions
+//
+// It owns the participants, the sessions with their sequence numbers and sent
+// messages, the (session, ClOrdID) index and the state of orders as clients see
+// it. It is the only room that knows quickfix.
+//
+// Invariants:
+//  1. No report is sent before its command is durable: the follower sees durable
+//     events only.
+//  2. Every durable command of a session's has its reports in that session's
+//     message store, sooner or later, whatever crashes: the store's position is
+//     committed after the reports before it, and events past it are followed
+//     again at the next start (Replay). A report made twice has the same ExecID
+//     (command's Seq, event's index, M for the maker's side of a trade) and says
+//     the same; the second carries PossResend.
+//  3. An outgoing sequence number is never used for two messages, though commits
+//     are not synced: see messageStore.
+//  4. A (session, ClOrdID) has one answer. Said again, today or the day before,
+//     it is answered by the first answer again, with PossResend, and reaches no
+//     engine. A request that was refused here, before the engine, does not use
+//     its ClOrdID up.
+//  5. Nobody waits for a client: a connection's buffer takes a message at once
+//     or cuts the client off. The engine never waits for the gateway but by its
+//     ring.
+//  6. Before a Logon is proven the client has no session, no number moves, and a
+//     connection costs at most LogonBytes and LogonTimeout.
+//  7. Market data is conflated, reports are not.
+//
+// # Stores
+//
+// Each send is one commit, each incoming message one, each drained batch of
+// events one; none is synced. What a crash loses is a suffix of the commits,
+// which the journal brings back: the position is in the same sequence of commits
+// as the reports. Reservations of sequence numbers and resets are synced, and a
+// keeper makes the position durable every SyncEvery: DurableCursor is what the
+// journal must be kept from.
+//
+// # Our choices
+//
+// Day orders end with the UTC day; without TimeInForce an order is a day order,
+// as FIX 4.4 says. A market order is IOC unless it is FOK. A mass cancel takes
+// all orders of the participant; everything else concerns the session's own. Cancel on
+// disconnect cancels the session's orders when the client goes, not when we stop;
+// after a start it waits RestartGrace for the client. A resend replays the newest
+// MaxReplay messages of what is asked for and gap fills the rest: who wants
+// everything asks in pieces. AvgPx is rounded down, six digits after the
+// instrument's own where it is not exact. A level of the book is identified by
+// its side and price.
+//
+// # Concurrency
+//
+// One goroutine a session (quickfix's), two a connection and one that writes,
+// one follower, one for market data, one keeper, one sweeper. A session's mutex
+// guards its orders and ClOrdIDs; only the follower changes an order. The market
+// data's mutex is held while messages are handed to quickfix, which may wait for
+// a replay of one session, so replays are bounded in length and rate.
+//
+// # Cost
+//
+// A request is decoded from the message's bytes without allocation; quickfix
+// itself parses and builds with some 90 allocations each way, and the dictionary
+// check takes about 4 µs.
+//
+// # Limits
+//
+// Options and the constants beside them name every one. FIX 4.4 only, no
+// encryption but TLS; XmlData is refused, since quickfix v0.9.11 panics on it.
+package fixgw

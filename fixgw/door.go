@@ -1,0 +1,160 @@
+package fixgw
+
+import (
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// door is the listener that quickfix accepts from. It holds the number of
+// connections down and gives each its rules.
+type door struct {
+	net.Listener
+	gateway *Gateway
+	ready   chan struct{} // closed when the sessions are awake
+	fresh   chan *conn    // to Gateway.Run, which runs them
+	done    chan struct{} // closed when Run takes no more
+
+	mu      sync.Mutex
+	conns   map[*conn]bool
+	pending int                // of conns, not logged on
+	from    map[netip.Addr]int // pending, by address
+	refused uint64
+	closed  bool
+}
+
+func newDoor(g *Gateway, inner net.Listener) *door {
+	return &door{
+		Listener: inner, gateway: g, ready: make(chan struct{}), fresh: make(chan *conn),
+		done: make(chan struct{}), conns: make(map[*conn]bool), from: make(map[netip.Addr]int),
+	}
+}
+
+// addressOf returns the peer's address; the zero one stands for all that have
+// none.
+func addressOf(c net.Conn) netip.Addr {
+	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
+	if err != nil {
+		return netip.Addr{}
+	}
+	return at.Addr().Unmap()
+}
+
+// sendBuffer is what the kernel may hold for a client that does not read: a
+// larger one would hide it from us.
+const sendBuffer = 64 << 10
+
+// Accept waits for a connection that there is room for. The first waits until
+// quickfix's session goroutines are awake: they sleep to the next full second
+// when they start, and a connection handed to one that never wakes is never let
+// go.
+func (d *door) Accept() (net.Conn, error) {
+	select {
+	case <-d.ready:
+	case <-d.done:
+		return nil, net.ErrClosed
+	}
+	for {
+		inner, err := d.Listener.Accept()
+		if err != nil {
+			if isTemporary(err) {
+				time.Sleep(acceptPause)
+				continue
+			}
+			return nil, err
+		}
+		c := d.admit(inner)
+		if c == nil {
+			inner.Close()
+			continue
+		}
+		select {
+		case d.fresh <- c:
+			return c, nil
+		case <-d.done:
+			d.gone(c)
+			inner.Close()
+			return nil, net.ErrClosed
+		}
+	}
+}
+
+// acceptPause is how long to wait when the process has no file left.
+const acceptPause = 50 * time.Millisecond
+
+func isTemporary(err error) bool {
+	t, ok := err.(interface{ Temporary() bool })
+	return ok && t.Temporary()
+}
+
+// admit counts a connection in, or returns nil when there is no room.
+func (d *door) admit(inner net.Conn) *conn {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	address := addressOf(inner)
+	if d.closed || d.pending >= d.gateway.options.MaxPending || d.from[address] >= d.gateway.options.MaxPendingPerIP {
+		d.refused++
+		return nil
+	}
+	if tcp, ok := inner.(interface{ SetWriteBuffer(int) error }); ok {
+		if err := tcp.SetWriteBuffer(sendBuffer); err != nil {
+			d.refused++
+			return nil
+		}
+	}
+	c := newConn(d.gateway, d.gateway.secure(inner))
+	d.conns[c] = true
+	d.pending++
+	d.from[address]++
+	return c
+}
+
+// loggedOn gives c the session s and counts it with those of sessions.
+func (d *door) loggedOn(c *conn, s *session) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c.session.Store(s)
+	if d.conns[c] {
+		d.settled(c)
+	}
+}
+
+// gone forgets c, whose goroutine has ended.
+func (d *door) gone(c *conn) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.conns[c] {
+		delete(d.conns, c)
+		if c.session.Load() == nil {
+			d.settled(c)
+		}
+	}
+}
+
+// settled takes c out of the pending ones. The caller holds mu.
+func (d *door) settled(c *conn) {
+	d.pending--
+	address := addressOf(c)
+	if d.from[address]--; d.from[address] <= 0 {
+		delete(d.from, address)
+	}
+}
+
+// shut refuses everything from now on.
+func (d *door) shut() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.closed {
+		d.closed = true
+		close(d.done)
+	}
+}
+
+// figures returns the connections, those among them not logged on, and the
+// refused ones so far.
+func (d *door) figures() (conns, pending int, refused uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.conns), d.pending, d.refused
+}

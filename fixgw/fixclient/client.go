@@ -1,0 +1,332 @@
+// Package fixclient is a small FIX 4.4 initiator with a codec of its own: the
+// demo's traders, the recorded-flow player and the benchmarks speak to our
+// gateway through it, so that what they measure is the gateway and not a second
+// engine. It is also independent of quickfix, which makes it a check.
+//
+// Invariants:
+//
+//  1. Messages reach the handler once each and in MsgSeqNum order; a gap is
+//     asked for again before anything after it is delivered.
+//
+//  2. Send may be called from several goroutines; the handler runs on Run's.
+//
+//  3. A message is at most MaxMessage bytes; a larger one ends the session.
+//
+//  4. With KeepSequence, the last MaxKept application messages sent since Dial
+//     are kept, and sent again as possible duplicates when the other side asks;
+//     older ones and session messages are answered by a gap fill.
+package fixclient
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// MaxMessage bounds one incoming message, in bytes.
+const MaxMessage = 1 << 20
+
+// MaxKept bounds the messages kept for a resend.
+const MaxKept = 1024
+
+const soh = 0x01
+
+// Options of a session. Addr, SenderCompID and TargetCompID are required.
+type Options struct {
+	Addr         string
+	SenderCompID string
+	TargetCompID string
+	Username     string
+	Password     string
+	// HeartBtInt in seconds, 10 to 60; default 30.
+	HeartBtInt int
+	// KeepSequence continues with NextSender and NextTarget instead of asking
+	// for a reset to 1 (141=Y).
+	KeepSequence           bool
+	NextSender, NextTarget int
+	// LogonFields are further fields of the Logon, encoded ("8013=N\x01").
+	LogonFields string
+	TLS         *tls.Config // nil = plain TCP
+	// Timeout of the connection and of the logon; default 5 s.
+	Timeout time.Duration
+}
+
+// ErrLogout is wrapped in the error of Dial and Run when the other side logs
+// out; the error's text carries its reason.
+var ErrLogout = errors.New("logged out by the other side")
+
+// Client is one session, logged on.
+type Client struct {
+	opts Options
+	conn net.Conn
+	in   *bufio.Reader
+
+	mu      sync.Mutex // guards out and nextOut
+	out     []byte
+	stamp   []byte
+	nextOut int
+	kept    []sent // oldest first
+
+	nextIn int
+	asked  int // last sequence number a resend was asked for
+	buf    []byte
+	msg    Message
+}
+
+// sent is an application message that may be asked for again.
+type sent struct {
+	seq     int
+	msgType string
+	body    []byte
+	stamp   []byte // its first SendingTime
+}
+
+// Dial connects and logs on. It returns when the other side's Logon has come.
+func Dial(ctx context.Context, o Options) (*Client, error) {
+	if o.HeartBtInt == 0 {
+		o.HeartBtInt = 30
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 5 * time.Second
+	}
+	d := net.Dialer{Timeout: o.Timeout}
+	conn, err := d.DialContext(ctx, "tcp", o.Addr)
+	if err != nil {
+		return nil, err
+	}
+	if o.TLS != nil {
+		conn = tls.Client(conn, o.TLS)
+	}
+	c := &Client{opts: o, conn: conn, in: bufio.NewReaderSize(conn, 64<<10), nextOut: 1, nextIn: 1}
+	if o.KeepSequence {
+		c.nextOut, c.nextIn = max(o.NextSender, 1), max(o.NextTarget, 1)
+	}
+	if err := c.logon(); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Client) logon() error {
+	c.conn.SetDeadline(time.Now().Add(c.opts.Timeout))
+	body := "98=0\x01108=" + strconv.Itoa(c.opts.HeartBtInt) + "\x01"
+	if !c.opts.KeepSequence {
+		body += "141=Y\x01"
+	}
+	if c.opts.Username != "" {
+		body += "553=" + c.opts.Username + "\x01554=" + c.opts.Password + "\x01"
+	}
+	if err := c.Send("A", []byte(body+c.opts.LogonFields)); err != nil {
+		return err
+	}
+	for {
+		m, err := c.read()
+		if err != nil {
+			return fmt.Errorf("fix logon: %w", err)
+		}
+		switch m.Type() {
+		case "A":
+			c.conn.SetDeadline(time.Time{})
+			n := m.Int(34)
+			if n > c.nextIn {
+				return c.askResend(n)
+			}
+			c.nextIn = n + 1
+			return nil
+		case "5":
+			return fmt.Errorf("fix logon: %w: %s", ErrLogout, m.Get(58))
+		default:
+			return fmt.Errorf("fix logon: answered by message type %q", m.Type())
+		}
+	}
+}
+
+// Send encodes one message with the standard header and trailer around body
+// (fields as "tag=value" with SOH after each) and writes it. Further header
+// fields, such as 97=Y, come first in body. It blocks while the socket is full.
+func (c *Client) Send(msgType string, body []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.out = c.append(c.out[:0], msgType, c.nextOut, body)
+	c.keep(msgType, body)
+	c.nextOut++
+	_, err := c.conn.Write(c.out)
+	return err
+}
+
+// keep remembers the message that is about to get nextOut. The caller holds mu.
+func (c *Client) keep(msgType string, body []byte) {
+	if !c.opts.KeepSequence || len(msgType) == 1 && strings.Contains("A012345", msgType) {
+		return
+	}
+	if len(c.kept) == MaxKept {
+		c.kept = slices.Delete(c.kept, 0, 1)
+	}
+	c.kept = append(c.kept, sent{c.nextOut, msgType, slices.Clone(body), slices.Clone(c.stamp)})
+}
+
+// SendAll writes several messages of one type by one system call.
+func (c *Client) SendAll(msgType string, bodies [][]byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.out = c.out[:0]
+	for _, body := range bodies {
+		c.out = c.append(c.out, msgType, c.nextOut, body)
+		c.keep(msgType, body)
+		c.nextOut++
+	}
+	_, err := c.conn.Write(c.out)
+	return err
+}
+
+func (c *Client) append(dst []byte, msgType string, seq int, body []byte) []byte {
+	c.stamp = time.Now().UTC().AppendFormat(c.stamp[:0], "20060102-15:04:05.000")
+	start := len(dst)
+	// BodyLength is patched in: five digits cover any body we send.
+	dst = append(dst, "8=FIX.4.4\x019=00000\x01"...)
+	head := len(dst)
+	dst = append(append(dst, "35="...), msgType...)
+	dst = append(append(dst, "\x0149="...), c.opts.SenderCompID...)
+	dst = append(append(dst, "\x0156="...), c.opts.TargetCompID...)
+	dst = strconv.AppendInt(append(dst, "\x0134="...), int64(seq), 10)
+	dst = append(append(dst, "\x0152="...), c.stamp...)
+	dst = append(append(dst, soh), body...)
+	for n, i := len(dst)-head, head-2; n > 0; n, i = n/10, i-1 {
+		dst[i] = byte('0' + n%10)
+	}
+	var sum byte
+	for _, b := range dst[start:] {
+		sum += b
+	}
+	return append(dst, '1', '0', '=', '0'+sum/100, '0'+sum/10%10, '0'+sum%10, soh)
+}
+
+// NextSequence returns the numbers to continue with after a reconnect. Call it
+// when Run has returned.
+func (c *Client) NextSequence() (sender, target int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.nextOut, c.nextIn
+}
+
+// Close cuts the connection without a Logout.
+func (c *Client) Close() error { return c.conn.Close() }
+
+// Logout asks the other side to end the session; Run then returns.
+func (c *Client) Logout() error { return c.Send("5", nil) }
+
+// Run reads until the session ends or ctx does, and calls handle for every
+// application message and for Reject (35=3). The message is valid during the
+// call. It returns nil after a Logout of ours and when ctx ends.
+func (c *Client) Run(ctx context.Context, handle func(*Message) error) error {
+	stop := context.AfterFunc(ctx, func() { c.conn.Close() })
+	defer stop()
+	defer c.conn.Close()
+	beat := time.NewTicker(time.Duration(c.opts.HeartBtInt) * time.Second)
+	defer beat.Stop()
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		for {
+			select {
+			case <-beat.C:
+				if c.Send("0", nil) != nil {
+					return
+				}
+			case <-done:
+				return
+			}
+		}
+	}()
+	for {
+		m, err := c.read()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		ended, err := c.dispatch(m, handle)
+		if err != nil || ended {
+			return err
+		}
+	}
+}
+
+func (c *Client) dispatch(m *Message, handle func(*Message) error) (ended bool, err error) {
+	seq, typ := m.Int(34), m.Type()
+	if typ == "4" {
+		if next := m.Int(36); next > c.nextIn && (seq == c.nextIn || string(m.Get(123)) != "Y") {
+			c.nextIn = next
+		}
+		return false, nil
+	}
+	switch {
+	case seq > c.nextIn && typ == "2":
+		// Answered ahead of its turn: the gap fill that closes our gap will pass
+		// over it, and the other side does not ask twice.
+		return false, errors.Join(c.resend(m.Int(7)), c.askResend(seq))
+	case seq > c.nextIn && typ != "5":
+		return false, c.askResend(seq)
+	case seq < c.nextIn:
+		return false, nil // a duplicate of what was delivered
+	}
+	c.nextIn = seq + 1
+	switch typ {
+	case "0":
+	case "1":
+		return false, c.Send("0", append(append([]byte("112="), m.Get(112)...), soh))
+	case "2":
+		return false, c.resend(m.Int(7))
+	case "5":
+		if text := m.Get(58); len(text) > 0 {
+			return true, fmt.Errorf("%w: %s", ErrLogout, text)
+		}
+		return true, nil
+	default:
+		return false, handle(m)
+	}
+	return false, nil
+}
+
+func (c *Client) askResend(seen int) error {
+	if c.asked >= seen {
+		return nil
+	}
+	c.asked = seen
+	return c.Send("2", []byte("7="+strconv.Itoa(c.nextIn)+"\x0116=0\x01"))
+}
+
+// resend answers a ResendRequest from sequence number from to the newest.
+func (c *Client) resend(from int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	end := c.nextOut
+	c.out = c.out[:0]
+	fill := func(from, to int) {
+		if from < to {
+			c.out = c.append(c.out, "4", from, []byte("43=Y\x01123=Y\x0136="+strconv.Itoa(to)+"\x01"))
+		}
+	}
+	for _, m := range c.kept {
+		if m.seq < from {
+			continue
+		}
+		fill(from, m.seq)
+		body := append(append([]byte("43=Y\x01122="), m.stamp...), soh)
+		c.out = c.append(c.out, m.msgType, m.seq, append(body, m.body...))
+		from = m.seq + 1
+	}
+	fill(from, end)
+	_, err := c.conn.Write(c.out)
+	return err
+}

@@ -1,0 +1,579 @@
+package fixgw
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"blockdesk/engine/book"
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// Consumer is what the gateway follows: engine.Consumer.
+type Consumer interface {
+	Next(ctx context.Context) ([]event.Event, error)
+	Poll() []event.Event
+	Release(n int)
+	// Whole is the highest Seq whose events have all been returned.
+	Whole() uint64
+}
+
+// position is a place in the engine's events: the event that follows the first
+// index events of the command seq.
+type position struct {
+	seq   uint64
+	index uint32
+}
+
+func (p position) before(q position) bool {
+	return p.seq < q.seq || p.seq == q.seq && p.index < q.index
+}
+
+// follower turns durable events into reports. One goroutine at a time: Replay's
+// caller before Run, then Run's.
+//
+// A report is stored in its session's message store when it is sent; the orders'
+// state, the answers and the position are committed together afterwards. After a
+// crash, events past the position are followed again: they give the same reports
+// with the same ExecIDs, marked PossResend, since a client may have seen them.
+//
+// An ExecID is Seq-index-epoch. The epoch is in it because a Seq may come twice:
+// where the journal has lost commands that were seen (mode interval, a backup),
+// the next life gives their Seqs to others, in another epoch.
+type follower struct {
+	gateway *Gateway
+	out     outbox
+	orders  map[market.OrderID]*order // live, or closed since the last commit
+
+	at    int64    // of the last event, Unix nanoseconds
+	place position // of the next event
+	done  position // events before it are in the store: Replay skips them
+	epoch uint64   // of the events being followed
+	// parted: a Rebase is not through; partedStored: the store says so.
+	parted, partedStored bool
+	ref                  reference
+	// replaying: quickfix's sessions do not run yet; reports go straight into
+	// the message stores.
+	replaying bool
+
+	changed []*order // since the last commit
+	answers []*ref
+	owners  []*session // of answers
+	retired []*ref     // whose order has another ClOrdID now
+	reports int        // since the last commit
+	saved   time.Time
+	key     []byte
+	value   []byte
+	text    []byte
+	execID  []byte
+
+	committed atomic.Uint64 // Seq up to which the store, unsynced, has everything
+	durable   atomic.Uint64 // the same, synced
+	lost      atomic.Uint64 // events of sessions that are no more
+}
+
+// reference is the session and ClOrdID of the command whose events are being
+// followed.
+type reference struct {
+	session  *session // nil = the command came from no session
+	id       market.OrderID
+	text     [event.MaxText]byte
+	size     int
+	answered bool
+}
+
+func (r *reference) clOrdID() []byte { return r.text[:r.size] }
+
+// internalMark begins the ClOrdIDs of commands that the gateway itself sends for
+// a session. No client can: it is the field delimiter.
+const internalMark = soh
+
+// disconnectRef is the ClOrdID of a cancel on disconnect.
+const disconnectRef = "\x01disconnect"
+
+// cursorSize is the size of the cursor's record: Seq u64, index u32, epoch u32.
+const cursorSize = 16
+
+// load reads the cursor and the live orders.
+func (f *follower) load() error {
+	store := f.gateway.store
+	value, ok, err := store.Get([]byte{keyCursor})
+	switch {
+	case err != nil:
+		return fmt.Errorf("FIX store: %w", err)
+	case ok && len(value) != cursorSize:
+		return fmt.Errorf("%w: cursor of %d bytes", errLayout, len(value))
+	case ok:
+		f.done = position{binary.BigEndian.Uint64(value), binary.BigEndian.Uint32(value[8:])}
+		f.epoch = uint64(binary.BigEndian.Uint32(value[12:]))
+	}
+	if _, f.partedStored, err = store.Get([]byte{keyParted}); err != nil {
+		return fmt.Errorf("FIX store: %w", err)
+	}
+	f.parted = f.partedStored
+	var bad error
+	err = store.Scan([]byte{keyLive}, []byte{keyLive + 1}, func(key, value []byte) bool {
+		if len(value) == 0 {
+			return true
+		}
+		id := market.OrderID(binary.BigEndian.Uint64(key[1:]))
+		o, err := parseOrderRecord(id, value, f.gateway.sessionOf)
+		switch {
+		case err != nil:
+			bad = err
+			return false
+		case o == nil:
+			f.lost.Add(1)
+			return true
+		}
+		f.orders[id] = o
+		o.session.adopt(o)
+		return true
+	})
+	if err != nil {
+		return fmt.Errorf("FIX store: %w", err)
+	}
+	f.committed.Store(f.done.seq - min(f.done.seq, 1))
+	f.durable.Store(f.committed.Load())
+	return bad
+}
+
+// Run follows c until it ends or a store fails.
+func (f *follower) Run(ctx context.Context, c Consumer) error {
+	for {
+		events, err := c.Next(ctx)
+		switch {
+		case errors.Is(err, io.EOF):
+			// Commands without events count too, so that a restart begins with
+			// the snapshot that a clean stop takes.
+			if whole := c.Whole(); whole >= f.place.seq {
+				f.place = position{seq: whole + 1}
+			}
+			return f.commit()
+		case err != nil:
+			return errors.Join(err, f.commit())
+		}
+		for ; len(events) > 0; events = c.Poll() {
+			if err := f.follow(events); err != nil {
+				return err
+			}
+			c.Release(len(events))
+		}
+		if f.reports > 0 || len(f.changed) > 0 || time.Since(f.saved) > f.gateway.options.SyncEvery {
+			if err := f.commit(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// follow applies events that follow each other and the ones before.
+func (f *follower) follow(events []event.Event) error {
+	for i := range events {
+		e := &events[i]
+		if e.Seq != f.place.seq {
+			f.place = position{seq: e.Seq}
+			f.ref.session, f.ref.answered = nil, false
+		}
+		if err := f.apply(e); err != nil {
+			return err
+		}
+		f.place.index++
+		if f.reports >= batchReports {
+			if err := f.commit(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// apply follows one event. Of events that the store has already, it takes only
+// what later events of the same command need.
+func (f *follower) apply(e *event.Event) error {
+	if e.Kind == event.Reference {
+		f.refer(e)
+		return nil
+	}
+	if e.Kind == event.EpochStarted {
+		f.epoch = e.Other
+		// A new epoch is never in the store already: see Rebase.
+		f.done = position{}
+	}
+	if f.place.before(f.done) {
+		f.ref.answered = true
+		return nil
+	}
+	f.at = e.At
+	switch e.Kind {
+	case event.Accepted:
+		return f.accepted(e)
+	case event.Rejected:
+		return f.rejected(e)
+	case event.Traded:
+		return f.traded(e)
+	case event.Cancelled:
+		return f.cancelled(e)
+	case event.Reduced, event.Amended:
+		return f.amended(e)
+	case event.AmendRejected, event.CancelRejected:
+		return f.refused(e)
+	case event.MassCancelled:
+		return f.massCancelled(e)
+	}
+	return nil
+}
+
+func (f *follower) refer(e *event.Event) {
+	r, _ := e.Reference()
+	f.ref = reference{session: f.gateway.sessionOf(r.Origin), id: r.OrderID}
+	f.ref.size = copy(f.ref.text[:], r.Text)
+	if r.Origin == 0 && string(r.Text) == rebasedRef {
+		f.parted = false
+	}
+	// A store that was lost may number the sessions in another way than the
+	// journal; nobody gets another participant's reports.
+	if s := f.ref.session; s != nil && s.participant.Number != r.Participant {
+		f.ref.session = nil
+	}
+	if f.ref.session == nil && r.Origin != 0 {
+		f.lost.Add(1)
+	}
+}
+
+// asked reports whether the command being followed is a client's own and is
+// about the order.
+func (f *follower) asked(id market.OrderID) bool {
+	return f.ref.session != nil && f.ref.id == id && f.ref.size > 0 && f.ref.text[0] != internalMark
+}
+
+func (f *follower) accepted(e *event.Event) error {
+	if f.ref.session == nil {
+		return nil
+	}
+	o := &order{
+		session: f.ref.session, id: e.OrderID, clOrdID: string(f.ref.clOrdID()), instrument: e.Instrument,
+		side: e.Side, typ: book.Type(e.Code & 0xff), tif: book.TIF(e.Code >> 8), status: statusNew,
+		price: e.Price, total: e.Qty, leaves: e.Qty,
+	}
+	f.orders[o.id] = o
+	f.touch(o)
+	return f.report(e, report{order: o, execType: execNew}, true)
+}
+
+// rejected answers a refused D with an order that has never lived.
+func (f *follower) rejected(e *event.Event) error {
+	s := f.ref.session
+	if s == nil || !f.asked(e.OrderID) {
+		return nil
+	}
+	o := &order{
+		session: s, id: e.OrderID, clOrdID: string(f.ref.clOrdID()), instrument: e.Instrument,
+		side: e.Side, status: statusRejected, price: e.Price, total: e.Qty,
+	}
+	if !o.side.Valid() {
+		o.side = market.Buy
+	}
+	f.touch(o)
+	return f.report(e, report{order: o, execType: execRejected, ordRej: ordRejOf(event.Reason(e.Code))}, true)
+}
+
+func (f *follower) traded(e *event.Event) error {
+	for i, id := range [...]market.OrderID{e.OrderID, market.OrderID(e.Other)} {
+		o := f.orders[id]
+		if o == nil || !o.live() {
+			continue
+		}
+		o.session.mu.Lock()
+		err := o.trade(e.Price, e.Qty)
+		o.session.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		f.touch(o)
+		r := report{order: o, execType: execTrade, lastQty: e.Qty, lastPx: e.Price}
+		if err := f.send(e, r, i == 1, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cancelled ends an order: for its owner's F or G, or for another reason, which
+// the text then names.
+func (f *follower) cancelled(e *event.Event) error {
+	o := f.orders[e.OrderID]
+	if o == nil || !o.live() {
+		return nil
+	}
+	r := report{order: o, execType: execCancelled}
+	status := statusCancelled
+	reason := event.Reason(e.Code)
+	if reason == event.ReasonExpired {
+		r.execType, status = execExpired, statusExpired
+	}
+	answers := f.asked(o.id) && (reason == event.ReasonUser || reason == event.ReasonAmendedAway)
+	if answers {
+		r.clOrdID, r.origClOrdID = f.ref.clOrdID(), []byte(o.clOrdID)
+	}
+	f.text = append(f.text[:0], reason.String()...)
+	if bytes.Equal(f.ref.clOrdID(), []byte(disconnectRef)) && f.ref.session != nil {
+		f.text = append(f.text[:0], "cancel_on_disconnect"...)
+	}
+	r.text = f.text
+	o.session.mu.Lock()
+	o.status = status
+	o.session.mu.Unlock()
+	f.touch(o)
+	return f.report(e, r, answers)
+}
+
+// amended follows a change of price or quantity: by the owner's G, or by
+// self-trade prevention, which is reported as a restatement.
+func (f *follower) amended(e *event.Event) error {
+	o := f.orders[e.OrderID]
+	if o == nil || !o.live() {
+		return nil
+	}
+	answers := f.asked(o.id) && event.Reason(e.Code) != event.ReasonSelfTrade
+	r := report{order: o, execType: execReplaced}
+	was := o.clOrdID
+	o.session.mu.Lock()
+	o.leaves = e.Qty
+	o.total = o.cum + e.Qty
+	if e.Kind == event.Amended {
+		o.price = e.Price
+	}
+	if answers {
+		o.clOrdID = string(f.ref.clOrdID())
+		if old := o.session.refs[was]; old != nil {
+			f.retired = append(f.retired, old)
+			f.touch(o)
+		}
+	}
+	o.session.mu.Unlock()
+	f.touch(o)
+	if answers {
+		r.origClOrdID = []byte(was)
+	} else {
+		const partialDecline = 5
+		r.execType, r.restated = execRestated, partialDecline
+		f.text = append(f.text[:0], event.Reason(e.Code).String()...)
+		r.text = f.text
+	}
+	return f.report(e, r, answers)
+}
+
+// refused answers an F or G that the engine has refused. An order that it does
+// not know any more while we do has ended before the request came to it.
+func (f *follower) refused(e *event.Event) error {
+	s := f.ref.session
+	if s == nil || !f.asked(e.OrderID) {
+		return nil
+	}
+	r := cancelReject{
+		orderID: e.OrderID, clOrdID: f.ref.clOrdID(), status: statusRejected,
+		amend: e.Kind == event.AmendRejected, reason: cxlRejOther, at: e.At,
+	}
+	o := f.orders[e.OrderID]
+	if o != nil {
+		r.status, r.origClOrdID = o.status, []byte(o.clOrdID)
+	}
+	if target := s.targetOf(f.ref.clOrdID()); target != "" {
+		r.origClOrdID = []byte(target)
+	}
+	if o == nil {
+		var err error
+		if r.status, err = s.statusOf(e.OrderID, r.origClOrdID); err != nil {
+			return err
+		}
+	}
+	if r.origClOrdID == nil { // the request was followed by a crash
+		r.origClOrdID = r.clOrdID
+	}
+	f.text = f.text[:0]
+	unknown := event.Reason(e.Code) == event.ReasonUnknownOrder
+	switch in := f.gateway.instruments.Get(e.Instrument); {
+	case unknown && r.status != statusRejected:
+		r.reason = cxlRejTooLate
+		f.text = fmt.Appendf(f.text, "%s: order %d has ended", codeTooLate, e.OrderID)
+	case unknown:
+		r.reason = cxlRejUnknownOrder
+		f.text = append(f.text, event.ReasonUnknownOrder.String()...)
+	case in != nil:
+		f.text = appendReason(f.text, in, e)
+	default:
+		f.text = append(f.text, event.Reason(e.Code).String()...)
+	}
+	r.text = f.text
+	f.out.scratch = r.appendBody(f.out.scratch[:0])
+	return f.answer(e, s, '9', f.out.scratch, nil)
+}
+
+func (f *follower) massCancelled(e *event.Event) error {
+	s := f.ref.session
+	if s == nil || f.ref.size == 0 || f.ref.text[0] == internalMark {
+		return nil
+	}
+	f.setExecID(e)
+	r := massReport{id: f.execID, clOrdID: f.ref.clOrdID(), side: e.Side, rejected: -1, orders: int64(e.Qty), at: e.At}
+	if in := f.gateway.instruments.Get(e.Instrument); in != nil {
+		r.symbol = in.Symbol
+	}
+	f.out.scratch = r.appendBody(f.out.scratch[:0])
+	return f.answer(e, s, 'r', f.out.scratch, nil)
+}
+
+// report sends an execution report to its order's session; answers says that it
+// is the first answer to the command's ClOrdID.
+func (f *follower) report(e *event.Event, r report, answers bool) error {
+	return f.send(e, r, false, answers)
+}
+
+// send fills in what the event says and sends r. maker tells the two reports of
+// one trade apart.
+func (f *follower) send(e *event.Event, r report, maker, answers bool) error {
+	r.in = f.gateway.instruments.Get(e.Instrument)
+	if r.in == nil { // configured no more
+		f.lost.Add(1)
+		return nil
+	}
+	f.setExecID(e)
+	if maker {
+		f.execID = append(f.execID, 'M')
+	}
+	r.execID, r.at = f.execID, e.At
+	if r.execType == execRejected {
+		f.text = appendReason(f.text[:0], r.in, e)
+		r.text = f.text
+	}
+	f.out.scratch = r.appendBody(f.out.scratch[:0])
+	if answers {
+		return f.answer(e, r.order.session, '8', f.out.scratch, r.order)
+	}
+	return f.emit(r.order.session, '8', f.out.scratch)
+}
+
+// setExecID makes the ExecID of e, which is being followed.
+func (f *follower) setExecID(e *event.Event) {
+	f.execID = strconv.AppendUint(f.execID[:0], e.Seq, 10)
+	f.execID = strconv.AppendUint(append(f.execID, '-'), uint64(f.place.index), 10)
+	f.execID = strconv.AppendUint(append(f.execID, '-'), f.epoch, 10)
+}
+
+// answer sends the first answer to the command's ClOrdID and keeps it for its
+// repetitions.
+func (f *follower) answer(e *event.Event, s *session, msgType byte, body []byte, o *order) error {
+	if !f.ref.answered {
+		f.ref.answered = true
+		s.mu.Lock()
+		r := s.refs[string(f.ref.clOrdID())]
+		switch {
+		case r == nil:
+			r = &ref{clOrdID: string(f.ref.clOrdID())}
+			s.refs[r.clOrdID] = r
+		case r.answer == 0:
+			s.pending--
+		}
+		r.id, r.order, r.answer, r.body = f.ref.id, o, msgType, bytes.Clone(body)
+		if o != nil && o.live() {
+			s.orders[o.id] = o
+		}
+		s.mu.Unlock()
+		f.answers, f.owners = append(f.answers, r), append(f.owners, s)
+	}
+	return f.emit(s, msgType, body)
+}
+
+// emit stores the message and lets quickfix write it.
+func (f *follower) emit(s *session, msgType byte, body []byte) error {
+	f.reports++
+	s.gateway.out.Add(1)
+	if f.replaying {
+		return s.append(string(msgType), body, f.gateway.options.Now())
+	}
+	return f.out.send(s, string(msgType), tagOrderID, body, false)
+}
+
+// touch marks o for the next commit.
+func (f *follower) touch(o *order) {
+	if !o.dirty {
+		o.dirty = true
+		f.changed = append(f.changed, o)
+	}
+}
+
+// commit writes everything that has changed, and the position, in one step.
+func (f *follower) commit() error {
+	day := dayOf(f.at)
+	err := f.gateway.store.Commit(func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
+		for _, o := range f.changed {
+			f.value = o.appendRecord(f.value[:0])
+			f.key = liveKey(f.key[:0], o.id)
+			if o.live() {
+				set(f.key, f.value)
+				continue
+			}
+			deleteRange(f.key, after(f.key))
+			f.key = closedKey(f.key[:0], day, o.id)
+			set(f.key, f.value)
+		}
+		for i, r := range f.answers {
+			f.key = answerKey(f.key[:0], day, f.owners[i].number, []byte(r.clOrdID))
+			f.value = appendAnswer(f.value[:0], answer{request: r.msgType, id: r.id, msgType: r.answer, body: r.body})
+			set(f.key, f.value)
+		}
+		if key := []byte{keyParted}; f.parted {
+			set(key, nil)
+		} else if f.partedStored {
+			deleteRange(key, after(key))
+		}
+		f.value = binary.BigEndian.AppendUint64(f.value[:0], max(f.place.seq, f.done.seq))
+		f.value = binary.BigEndian.AppendUint32(f.value, f.committedIndex())
+		f.value = binary.BigEndian.AppendUint32(f.value, uint32(f.epoch))
+		set([]byte{keyCursor}, f.value)
+	}, false)
+	if err != nil {
+		return fmt.Errorf("FIX store: %w", err)
+	}
+	f.settle()
+	return nil
+}
+
+// committedIndex is the index that belongs to the larger of place and done.
+func (f *follower) committedIndex() uint32 {
+	if f.place.before(f.done) {
+		return f.done.index
+	}
+	return f.place.index
+}
+
+// settle lets go of what a commit has made safe.
+func (f *follower) settle() {
+	f.partedStored = f.parted
+	for i, r := range f.answers {
+		f.owners[i].settled(r)
+	}
+	for _, r := range f.retired {
+		r.order.session.retire(r)
+	}
+	for _, o := range f.changed {
+		o.dirty = false
+		if !o.live() {
+			delete(f.orders, o.id)
+			o.session.forget(o)
+		}
+	}
+	f.changed, f.answers, f.owners, f.retired = f.changed[:0], f.answers[:0], f.owners[:0], f.retired[:0]
+	f.reports, f.saved = 0, time.Now()
+	if seq := max(f.place.seq, f.done.seq); seq > 0 {
+		f.committed.Store(seq - 1)
+	}
+}

@@ -1,0 +1,190 @@
+package fixgw
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// Errors of scanFrame and checkFrame: the connection ends.
+var (
+	errTooLarge = errors.New("MESSAGE_TOO_LARGE: BodyLength (9)")
+	errNoFIX    = errors.New("INVALID_MESSAGE: bytes are not FIX")
+	errField    = errors.New("INVALID_FIELD")
+)
+
+const soh = 1
+
+// beginMark is how every message begins; a message's length is at least that of
+// what follows it.
+var beginMark = []byte("8=FIX")
+
+const (
+	maxBeginString = 16 // bytes of BeginString's value
+	maxLengthText  = 10 // digits of BodyLength; some clients fill with zeros
+	trailerSize    = 7  // "10=nnn" and SOH
+)
+
+// scanFrame looks for one whole message at the start of buf. Of the three
+// results at most one is set: skip bytes are no message and to be dropped, n
+// bytes are a message whose length and checksum are right, or err ends the
+// connection. All zero means that more bytes are needed. A message whose
+// BodyLength is above most is errTooLarge before its bytes are read.
+//
+// FIX 4.4 volume 2: a garbled message is ignored; the next one begins at the
+// next BeginString.
+func scanFrame(buf []byte, most int) (skip, n int, err error) {
+	start := bytes.Index(buf, beginMark)
+	switch {
+	case start > 0:
+		return start, 0, nil
+	case start < 0:
+		return max(0, len(buf)-len(beginMark)+1), 0, nil
+	}
+	head := bytes.IndexByte(buf, soh)
+	if head < 0 {
+		return giveUp(buf, len("8=")+maxBeginString)
+	}
+	if head > len("8=")+maxBeginString {
+		return len(beginMark), 0, nil
+	}
+	rest := buf[head+1:]
+	if len(rest) < 2 {
+		return 0, 0, nil
+	}
+	if rest[0] != '9' || rest[1] != '=' {
+		return len(beginMark), 0, nil
+	}
+	length, digits := 0, 0
+	for _, c := range rest[2:] {
+		if c == soh {
+			break
+		}
+		if digits++; c < '0' || c > '9' || digits > maxLengthText {
+			return len(beginMark), 0, nil
+		}
+		if length = 10*length + int(c-'0'); length > most {
+			return 0, 0, fmt.Errorf("%w is above %d", errTooLarge, most)
+		}
+	}
+	body := head + 1 + 2 + digits + 1
+	switch {
+	case body > len(buf): // the SOH has not come
+		return 0, 0, nil
+	case digits == 0:
+		return len(beginMark), 0, nil
+	case len(buf) < body+length+trailerSize:
+		return 0, 0, nil
+	}
+	if !rightTrailer(buf[:body+length], buf[body+length:]) {
+		return len(beginMark), 0, nil
+	}
+	return 0, body + length + trailerSize, nil
+}
+
+// giveUp drops a beginning that has grown past most bytes without its end.
+func giveUp(buf []byte, most int) (skip, n int, err error) {
+	if len(buf) > most+len("8=") {
+		return len(beginMark), 0, nil
+	}
+	return 0, 0, nil
+}
+
+func rightTrailer(message, trailer []byte) bool {
+	if message[len(message)-1] != soh || string(trailer[:3]) != "10=" || trailer[6] != soh {
+		return false
+	}
+	sum := byte(0)
+	for _, b := range message {
+		sum += b
+	}
+	return trailer[3] == '0'+sum/100 && trailer[4] == '0'+sum/10%10 && trailer[5] == '0'+sum%10
+}
+
+// checkFrame refuses what quickfix would stumble over: it panics on an empty
+// MsgSeqNum and on the lengths of XmlData, in a goroutine of its own, which
+// would end the process. It returns MsgSeqNum. Everything else that is wrong with a field is left to
+// the session, which answers it.
+func checkFrame(frame []byte) (seq uint64, err error) {
+	typed := false
+	for at, first := 0, true; at < len(frame); first = false {
+		end := at + bytes.IndexByte(frame[at:], soh)
+		tag, value := splitField(frame[at:end])
+		at = end + 1
+		switch tag {
+		case 34:
+			if seq, err = parseSeq(value); err != nil {
+				return seq, err
+			}
+		case 35:
+			// quickfix answers an empty one with an empty RefMsgType.
+			if typed = len(value) > 0; !typed {
+				return seq, fmt.Errorf("%w: MsgType (35) is empty", errField)
+			}
+		case 212, 213:
+			return seq, fmt.Errorf("%w: XmlData (213) is not supported", errField)
+		case 10:
+			if at != len(frame) {
+				return seq, fmt.Errorf("%w: CheckSum (10) before the end", errField)
+			}
+		case -1:
+			return seq, fmt.Errorf("%w: a field is not tag=value", errField)
+		}
+		if first && tag != 8 {
+			return seq, errNoFIX
+		}
+	}
+	switch {
+	case seq == 0:
+		return seq, fmt.Errorf("%w: MsgSeqNum (34) is missing", errField)
+	case !typed:
+		return seq, fmt.Errorf("%w: MsgType (35) is missing", errField)
+	}
+	return seq, nil
+}
+
+// parseSeq reads a sequence number: 1 to 10^9-1, our choice, so that it fits
+// every client's int.
+func parseSeq(value []byte) (uint64, error) {
+	seq := uint64(0)
+	for _, c := range value {
+		if c < '0' || c > '9' || seq > 1e9 {
+			return 0, fmt.Errorf("%w: MsgSeqNum (34) %.20q is not a number below 10^9", errField, value)
+		}
+		seq = 10*seq + uint64(c-'0')
+	}
+	if seq == 0 || seq >= 1e9 {
+		return 0, fmt.Errorf("%w: MsgSeqNum (34) %.20q is not a number from 1 to below 10^9", errField, value)
+	}
+	return seq, nil
+}
+
+// splitField returns tag and value of "tag=value", or tag -1. A tag has at most
+// 9 digits.
+func splitField(field []byte) (tag int, value []byte) {
+	for i, c := range field {
+		switch {
+		case c == '=' && i > 0:
+			return tag, field[i+1:]
+		case c < '0' || c > '9' || i > 8:
+			return -1, nil
+		}
+		tag = 10*tag + int(c-'0')
+	}
+	return -1, nil
+}
+
+// eachField calls f for each field of a message that scanFrame has let through.
+// value aliases frame.
+func eachField(frame []byte, f func(tag int, value []byte)) {
+	for len(frame) > 0 {
+		end := bytes.IndexByte(frame, soh)
+		if end < 0 {
+			return
+		}
+		if tag, value := splitField(frame[:end]); tag >= 0 {
+			f(tag, value)
+		}
+		frame = frame[end+1:]
+	}
+}

@@ -1,0 +1,248 @@
+package fixgw
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// A logon is proven here, on the connection's own goroutine, before quickfix
+// sees a byte. Were it proven in the session, anybody who knows a CompID could
+// hold its session, and each refusal would move the session's sequence numbers,
+// so that the rightful owner could no longer log on.
+//
+// Every refusal is a Logout with MsgSeqNum 1, sent RefuseDelay after the message
+// came, whatever the reason was; a password is always checked, against a hash
+// that nobody has where the user is unknown. A connection that never says a
+// whole message is closed without a word.
+
+// logon is what a Logon (35=A) asks for. Texts alias the message.
+type logon struct {
+	sender, target     []byte
+	username, password []byte
+	heartBtInt         int
+	reset              bool
+	cancelOnDisconnect bool
+}
+
+// refusal texts of a Logon begin with these codes.
+const (
+	codeLogonRefused = "LOGON_REFUSED"
+	codeInvalidField = "INVALID_FIELD"
+	codeMissingField = "MISSING_FIELD"
+)
+
+// parseLogon reads a Logon. The error's text is for the client.
+func parseLogon(frame []byte, ourCompID string) (l logon, err error) {
+	l.cancelOnDisconnect = true
+	beginString, msgType, heartBtInt, encrypt, reset, cancel := "", "", []byte(nil), []byte(nil), []byte(nil), []byte(nil)
+	eachField(frame, func(tag int, value []byte) {
+		switch tag {
+		case 8:
+			beginString = string(value)
+		case 35:
+			msgType = string(value)
+		case 49:
+			l.sender = value
+		case 56:
+			l.target = value
+		case 98:
+			encrypt = value
+		case 108:
+			heartBtInt = value
+		case 141:
+			reset = value
+		case 553:
+			l.username = value
+		case 554:
+			l.password = value
+		case 8013:
+			cancel = value
+		}
+	})
+	switch {
+	case msgType != "A":
+		return l, fmt.Errorf("%s: the first message must be a Logon, not MsgType (35) %.4q", codeLogonRefused, msgType)
+	case beginString != "FIX.4.4":
+		return l, fmt.Errorf("%s: BeginString (8) %.20q: must be FIX.4.4", codeInvalidField, beginString)
+	case string(l.target) != ourCompID:
+		return l, fmt.Errorf("%s: TargetCompID (56) %.40q: must be %s", codeInvalidField, l.target, ourCompID)
+	case string(encrypt) != "0":
+		return l, fmt.Errorf("%s: EncryptMethod (98) %.20q: must be 0", codeInvalidField, encrypt)
+	}
+	if l.heartBtInt, err = parseHeartBtInt(heartBtInt); err != nil {
+		return l, err
+	}
+	if l.reset, err = parseYesNo(141, reset, false); err != nil {
+		return l, err
+	}
+	l.cancelOnDisconnect, err = parseYesNo(8013, cancel, true)
+	return l, err
+}
+
+func parseHeartBtInt(value []byte) (int, error) {
+	n := 0
+	for _, c := range value {
+		if c < '0' || c > '9' || n > MaxHeartBtInt {
+			n = -1
+			break
+		}
+		n = 10*n + int(c-'0')
+	}
+	if n < MinHeartBtInt || n > MaxHeartBtInt {
+		return 0, fmt.Errorf("%s: HeartBtInt (108) %.20q: must be %d to %d", codeInvalidField, value, MinHeartBtInt, MaxHeartBtInt)
+	}
+	return n, nil
+}
+
+func parseYesNo(tag int, value []byte, absent bool) (bool, error) {
+	switch {
+	case value == nil:
+		return absent, nil
+	case string(value) == "Y":
+		return true, nil
+	case string(value) == "N":
+		return false, nil
+	}
+	return false, fmt.Errorf("%s: tag %d %.20q: must be Y or N", codeInvalidField, tag, value)
+}
+
+// errBadLogon is the one answer to a wrong name, CompID or password.
+var errBadLogon = errors.New(codeLogonRefused + ": username, password or CompID is wrong")
+
+// admit reads the first message, proves the logon and takes the session. After
+// an error the connection is closed, or about to be.
+func (c *conn) admit() error {
+	g := c.gateway
+	c.Conn.SetReadDeadline(c.accepted.Add(g.options.LogonTimeout))
+	frame, err := c.receive(g.options.LogonBytes - maxHeader)
+	if err != nil {
+		c.cutOff(err)
+		return err
+	}
+	c.Conn.SetReadDeadline(time.Time{})
+	came := time.Now()
+	s, l, err := g.prove(frame)
+	if err == nil {
+		err = s.claim(c, &l)
+	}
+	if err != nil {
+		g.refusedLogons.Add(1)
+		g.options.Logger.Info("logon_refused", "remote", c.RemoteAddr().String(), "reason", err.Error())
+		time.Sleep(time.Until(came.Add(g.options.RefuseDelay)))
+		if _, sent := c.Write(refuseLogon(frame, g.options.CompID, err.Error())); sent != nil {
+			return sent
+		}
+		return err
+	}
+	g.door.loggedOn(c, s)
+	c.frame = frame
+	c.mu.Lock()
+	c.patience = 2 * time.Duration(l.heartBtInt) * time.Second
+	c.mu.Unlock()
+	return nil
+}
+
+// prove returns the session of a Logon whose password is right.
+func (g *Gateway) prove(frame []byte) (*session, logon, error) {
+	if _, err := checkFrame(frame); err != nil {
+		return nil, logon{}, err
+	}
+	l, err := parseLogon(frame, g.options.CompID)
+	if err != nil {
+		return nil, l, err
+	}
+	s := g.byCompID[string(l.sender)]
+	hash := g.noHash
+	if s != nil {
+		hash = s.hash
+	}
+	g.verifying <- struct{}{}
+	right := hash.verify(l.password)
+	<-g.verifying
+	if s == nil || !right || string(l.username) != s.participant.Name {
+		return nil, l, errBadLogon
+	}
+	return s, l, nil
+}
+
+// strayHash is a hash that no password has.
+func strayHash() (*argonHash, error) {
+	h := &argonHash{
+		memory: argonMemory, passes: argonPasses, lanes: argonLanes,
+		salt: make([]byte, argonSalt), derived: make([]byte, argonDerived),
+	}
+	if _, err := rand.Read(h.salt); err != nil {
+		return nil, err
+	}
+	_, err := rand.Read(h.derived)
+	return h, err
+}
+
+// refuseLogon returns the Logout that answers frame.
+func refuseLogon(frame []byte, ourCompID, text string) []byte {
+	var sender []byte
+	eachField(frame, func(tag int, value []byte) {
+		if tag == 49 {
+			sender = value
+		}
+	})
+	if !isCompID(string(sender)) {
+		sender = []byte("UNKNOWN")
+	}
+	body := append(appendText([]byte("58="), text), soh)
+	return appendMessage(nil, header{msgType: "5", sender: ourCompID, target: string(sender), seq: 1, at: time.Now()}, body)
+}
+
+// header is what stands before a message's body.
+type header struct {
+	msgType        string
+	sender, target string
+	seq            uint64
+	at             time.Time
+	possResend     bool
+}
+
+// appendMessage appends one whole message; body is fields with SOH after each.
+func appendMessage(dst []byte, h header, body []byte) []byte {
+	field := func(dst []byte, tag, value string) []byte {
+		return append(append(append(dst, tag...), value...), soh)
+	}
+	head := field(nil, "35=", h.msgType)
+	head = append(strconv.AppendUint(append(head, "34="...), h.seq, 10), soh)
+	head = field(head, "49=", h.sender)
+	head = append(appendTime(append(head, "52="...), h.at.UnixNano()), soh)
+	head = field(head, "56=", h.target)
+	if h.possResend {
+		head = field(head, "97=", "Y")
+	}
+	start := len(dst)
+	dst = append(dst, "8=FIX.4.4\x019="...)
+	dst = append(strconv.AppendInt(dst, int64(len(head)+len(body)), 10), soh)
+	dst = append(append(dst, head...), body...)
+	sum := byte(0)
+	for _, b := range dst[start:] {
+		sum += b
+	}
+	return append(dst, '1', '0', '=', '0'+sum/100, '0'+sum/10%10, '0'+sum%10, soh)
+}
+
+// appendTime appends a UTCTimestamp with milliseconds, cut off, not rounded.
+func appendTime(dst []byte, at int64) []byte {
+	return time.Unix(0, at).UTC().AppendFormat(dst, "20060102-15:04:05.000")
+}
+
+// appendText appends text as a field's value: what is not printable ASCII, and
+// with it every delimiter, becomes '?'. Our texts quote what clients have sent.
+func appendText(dst []byte, text string) []byte {
+	for i := range len(text) {
+		if c := text[i]; c >= ' ' && c <= '~' {
+			dst = append(dst, c)
+		} else {
+			dst = append(dst, '?')
+		}
+	}
+	return dst
+}

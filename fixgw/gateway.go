@@ -1,0 +1,373 @@
+package fixgw
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quickfixgo/quickfix"
+	"github.com/quickfixgo/quickfix/config"
+
+	"blockdesk/engine"
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// Engine is what the gateway needs of the engine.
+type Engine interface {
+	// Submit hands a command over without waiting: engine.Engine.Submit.
+	Submit(*engine.Command) error
+	// NextOrderID returns an id that no order has had: engine.OrderIDs.Next.
+	NextOrderID() market.OrderID
+}
+
+// MarketData is where snapshots come from: engine.MarketData or feed.Feed. View
+// may be called from any goroutine; nil = nothing yet.
+type MarketData interface {
+	View(market.InstrumentID) *engine.View
+}
+
+// Gateway is the FIX acceptor. New opens its socket and reads its store; Replay
+// brings it up to the engine; Run works.
+type Gateway struct {
+	options     Options
+	engine      Engine
+	store       Store
+	instruments *market.Instruments
+	validator   quickfix.Validator
+	door        *door
+	byCompID    map[string]*session
+	byNumber    []*session // index = session number
+	noHash      *argonHash
+	verifying   chan struct{} // a slot for each password being checked
+	follower    *follower
+	market      *marketData
+	sweeper     *sweeper
+	stopping    atomic.Bool
+	failed      chan error // capacity 1: the store's first error
+
+	idPrefix string
+	idCount  atomic.Uint64
+
+	in, out, rejects, duplicates   atomic.Uint64
+	rateLimited, overloaded, kicks atomic.Uint64
+	refusedLogons                  atomic.Uint64
+}
+
+// Stats is a moment's figures.
+type Stats struct {
+	Sessions         int    // logged on
+	Connections      int    // sockets
+	MessagesIn       uint64 // that reached a session
+	MessagesOut      uint64 // application messages
+	Rejects          uint64 // of messages, by us
+	Duplicates       uint64 // ClOrdIDs answered again
+	RateLimited      uint64
+	Overloaded       uint64
+	Kicked           uint64 // sessions we have logged out
+	RefusedLogons    uint64
+	RefusedConns     uint64 // no room
+	LostEvents       uint64 // of sessions that are no more configured
+	LiveOrders       int
+	Subscriptions    int    // of market data
+	ConflatedUpdates uint64 // market data replaced by a fresh snapshot
+	DroppedTrades    uint64 // of market data, when it is far behind
+	Cursor           uint64
+}
+
+// New opens the socket and reads the store. Close it, or Run it.
+func New(o Options, e Engine, store Store, md MarketData, instruments *market.Instruments) (*Gateway, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	g := &Gateway{
+		options: o, engine: e, store: store, instruments: instruments,
+		byCompID: make(map[string]*session), verifying: make(chan struct{}, MaxVerifies),
+		failed: make(chan error, 1), idPrefix: "G" + strconv.FormatInt(o.Now().UnixNano(), 36) + "-",
+	}
+	g.follower = &follower{gateway: g, orders: make(map[market.OrderID]*order)}
+	g.market = newMarketData(g, md)
+	g.sweeper = newSweeper(g)
+	var err error
+	if g.validator, err = newValidator(); err != nil {
+		return nil, err
+	}
+	if g.noHash, err = strayHash(); err != nil {
+		return nil, err
+	}
+	if err := checkLayout(store); err != nil {
+		return nil, err
+	}
+	if err := g.openSessions(); err != nil {
+		return nil, err
+	}
+	if err := g.follower.load(); err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", o.Address)
+	if err != nil {
+		return nil, fmt.Errorf("fix: %w", err)
+	}
+	g.door = newDoor(g, listener)
+	return g, nil
+}
+
+func (g *Gateway) openSessions() error {
+	var compIDs []string
+	for i := range g.options.Participants {
+		compIDs = append(compIDs, g.options.Participants[i].CompIDs...)
+	}
+	numbers, err := sessionNumbers(g.store, compIDs)
+	if err != nil {
+		return err
+	}
+	for i := range g.options.Participants {
+		p := &g.options.Participants[i]
+		hash, err := parseHash(p.PasswordHash)
+		if err != nil {
+			return fmt.Errorf("participant %q: %w", p.Name, err)
+		}
+		for _, compID := range p.CompIDs {
+			number := numbers[compID]
+			messages, err := openMessageStore(g.store, number, &g.options)
+			if err != nil {
+				return err
+			}
+			s := newSession(g, p, hash, compID, number, messages)
+			g.byCompID[compID] = s
+			for len(g.byNumber) <= int(number) {
+				g.byNumber = append(g.byNumber, nil)
+			}
+			g.byNumber[number] = s
+		}
+	}
+	return nil
+}
+
+// sessionOf returns the session of a number, or nil.
+func (g *Gateway) sessionOf(number uint16) *session {
+	if int(number) >= len(g.byNumber) {
+		return nil
+	}
+	return g.byNumber[number]
+}
+
+// secure puts TLS around an accepted connection, where it is configured.
+func (g *Gateway) secure(inner net.Conn) net.Conn {
+	if g.options.TLS == nil {
+		return inner
+	}
+	return tls.Server(inner, g.options.TLS)
+}
+
+// localID appends an ExecID for a report that no event causes.
+func (g *Gateway) localID(dst []byte) []byte {
+	return strconv.AppendUint(append(dst, g.idPrefix...), g.idCount.Add(1), 10)
+}
+
+// fail ends Run with the first error of the store.
+func (g *Gateway) fail(err error) {
+	select {
+	case g.failed <- err:
+	default:
+	}
+}
+
+// Addr returns the address that the gateway listens on.
+func (g *Gateway) Addr() net.Addr { return g.door.Listener.Addr() }
+
+// Close frees the socket of a gateway that is not run.
+func (g *Gateway) Close() error {
+	g.door.shut()
+	return g.door.Listener.Close()
+}
+
+// Cursor returns the Seq up to which all reports are in the store, though
+// perhaps not synced. Replay wants the events of every later command.
+func (g *Gateway) Cursor() uint64 { return g.follower.committed.Load() }
+
+// DurableCursor is Cursor as a crash of the machine leaves it: the journal must
+// keep what comes after.
+func (g *Gateway) DurableCursor() uint64 { return g.follower.durable.Load() }
+
+// Replay makes the reports of events that a crash has kept from the store.
+// Before Run; events in their order, from Seq Cursor()+1 or before. The clients
+// get them when they ask for what they have missed.
+func (g *Gateway) Replay(events []event.Event) error {
+	g.follower.replaying = true
+	defer func() { g.follower.replaying = false }()
+	return g.follower.follow(events)
+}
+
+// MarketUpdate takes an instrument's new view: engine.MarketSink.
+func (g *Gateway) MarketUpdate(_, next *engine.View, trades []engine.Trade) {
+	g.market.update(next, trades)
+}
+
+// Stats returns the gateway's figures. Any goroutine.
+func (g *Gateway) Stats() Stats {
+	s := Stats{
+		MessagesIn: g.in.Load(), MessagesOut: g.out.Load(), Rejects: g.rejects.Load(),
+		Duplicates: g.duplicates.Load(), RateLimited: g.rateLimited.Load(), Overloaded: g.overloaded.Load(),
+		Kicked: g.kicks.Load(), RefusedLogons: g.refusedLogons.Load(), LostEvents: g.follower.lost.Load(),
+		Cursor: g.Cursor(),
+	}
+	s.Connections, _, s.RefusedConns = g.door.figures()
+	for _, session := range g.byCompID {
+		if session.loggedOn.Load() {
+			s.Sessions++
+		}
+		session.mu.Lock()
+		s.LiveOrders += len(session.orders)
+		session.mu.Unlock()
+	}
+	s.Subscriptions, s.ConflatedUpdates, s.DroppedTrades = g.market.figures()
+	return s
+}
+
+// storeFactory gives quickfix the stores that New has opened.
+type storeFactory struct{ gateway *Gateway }
+
+func (f storeFactory) Create(id quickfix.SessionID) (quickfix.MessageStore, error) {
+	s := f.gateway.byCompID[id.TargetCompID]
+	if s == nil {
+		return nil, fmt.Errorf("session %s is not configured", id.TargetCompID)
+	}
+	return s.messages, nil
+}
+
+func (g *Gateway) settings() (*quickfix.Settings, error) {
+	port := g.Addr().(*net.TCPAddr).Port
+	settings := quickfix.NewSettings()
+	global := settings.GlobalSettings()
+	global.Set(config.SocketAcceptPort, strconv.Itoa(port))
+	global.Set(config.BeginString, quickfix.BeginStringFIX44)
+	global.Set(config.SenderCompID, g.options.CompID)
+	global.Set(config.InChanCapacity, strconv.Itoa(inChanCapacity))
+	// Our validator looks at the same things and words its rejects.
+	global.Set(config.ValidateFieldsHaveValues, "N")
+	global.Set(config.ValidateFieldsOutOfOrder, "N")
+	global.Set(config.RejectInvalidMessage, "N")
+	for compID := range g.byCompID {
+		one := quickfix.NewSessionSettings()
+		one.Set(config.TargetCompID, compID)
+		if _, err := settings.AddSession(one); err != nil {
+			return nil, fmt.Errorf("fix: session %s: %w", compID, err)
+		}
+	}
+	return settings, nil
+}
+
+// Run serves until ctx ends or a store fails. c is followed to its end: stop the
+// engine by the same ctx. Then the sessions are logged out and the stores closed.
+func (g *Gateway) Run(ctx context.Context, c Consumer) error {
+	settings, err := g.settings()
+	if err != nil {
+		return errors.Join(err, g.Close())
+	}
+	acceptor, err := quickfix.NewAcceptor(app{g}, storeFactory{g}, settings, logs{g})
+	if err != nil {
+		return errors.Join(fmt.Errorf("fix: %w", err), g.Close())
+	}
+	acceptor.SetNewListenerCallback(func(string, *tls.Config) (net.Listener, error) { return g.door, nil })
+	if err := acceptor.Start(); err != nil {
+		return errors.Join(fmt.Errorf("fix: %w", err), g.Close())
+	}
+	base := context.WithoutCancel(ctx)
+	working, stopWork := context.WithCancel(base)
+	serving, cutConns := context.WithCancel(base)
+	following, stopFollowing := context.WithCancel(base)
+	defer stopFollowing()
+	var work, conns sync.WaitGroup
+	followed := make(chan error, 1)
+	go func() { followed <- g.follower.Run(following, c) }()
+	start := func(run func(context.Context) error) {
+		work.Add(1)
+		go func() {
+			defer work.Done()
+			if err := run(working); err != nil {
+				g.fail(err)
+			}
+		}()
+	}
+	start(g.market.Run)
+	start(g.sweeper.Run)
+	start((&keeper{gateway: g}).Run)
+	start(g.openDoor)
+	conns.Go(func() { g.runConns(serving, &conns) })
+
+	var result error
+	select {
+	case <-ctx.Done():
+	case result = <-g.failed:
+	case result = <-followed:
+		followed <- nil
+	}
+	g.stopping.Store(true)
+	g.door.shut()
+	select {
+	case err := <-followed:
+		result = errors.Join(result, err)
+	case <-time.After(g.options.DrainTimeout):
+		stopFollowing()
+		result = errors.Join(result, fmt.Errorf("fix: engine's events: %w", <-followed))
+	}
+	stopWork()
+	work.Wait()
+	acceptor.Stop()
+	flushed := time.AfterFunc(2*flushTimeout, cutConns)
+	conns.Wait()
+	flushed.Stop()
+	cutConns()
+	return errors.Join(result, g.closeStores())
+}
+
+// runConns runs each connection that the door lets in, until the door is shut.
+func (g *Gateway) runConns(ctx context.Context, conns *sync.WaitGroup) {
+	for {
+		select {
+		case fresh := <-g.door.fresh:
+			conns.Go(func() { g.ran(fresh, fresh.Run(ctx)) })
+		case <-g.door.done:
+			return
+		}
+	}
+}
+
+// openDoor lets connections in once quickfix's sessions are awake: each sleeps
+// to the next full second when it starts.
+func (g *Gateway) openDoor(ctx context.Context) error {
+	const margin = 20 * time.Millisecond
+	now := time.Now()
+	select {
+	case <-time.After(time.Until(now.Truncate(time.Second).Add(time.Second + margin))):
+	case <-ctx.Done():
+	}
+	close(g.door.ready)
+	return nil
+}
+
+// ran logs why a connection has ended, where it is of interest.
+func (g *Gateway) ran(c *conn, err error) {
+	if errors.Is(err, errSlowReader) {
+		g.options.Logger.Warn("connection_cut", "remote", c.RemoteAddr().String(), "reason", err.Error())
+	}
+}
+
+// closeStores gives the reserved numbers back and makes everything safe.
+func (g *Gateway) closeStores() error {
+	var all error
+	for _, s := range g.byNumber {
+		if s != nil {
+			all = errors.Join(all, s.messages.Close())
+		}
+	}
+	return all
+}

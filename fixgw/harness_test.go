@@ -1,0 +1,398 @@
+package fixgw
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quickfixgo/quickfix"
+	"github.com/quickfixgo/quickfix/datadictionary"
+
+	"blockdesk/engine"
+	"blockdesk/engine/book"
+	"blockdesk/engine/event"
+	"blockdesk/fixgw/fixclient"
+	"blockdesk/market"
+)
+
+// testInstruments: SLUSD/USDC has a tick of 0.0001 and a lot of 0.01; 92C/SLUSD
+// has a tick of 5 and whole lots.
+func testInstruments(t testing.TB) *market.Instruments {
+	t.Helper()
+	set, err := market.NewInstruments([]market.Instrument{
+		{ID: 0, Symbol: "SLUSD/USDC", Base: "SLUSD", Quote: "USDC", PriceDecimals: 4, QtyDecimals: 2, Tick: 1, Lot: 1, MinQty: 1, MaxQty: 1e9, MaxPrice: 1e9, Source: market.Matched},
+		{ID: 1, Symbol: "92C/SLUSD", Base: "92C", Quote: "SLUSD", PriceDecimals: 0, QtyDecimals: 0, Tick: 5, Lot: 1, MinQty: 1, MaxQty: 1e6, MaxPrice: 1e6, Source: market.Matched},
+		{ID: 2, Symbol: "MIR/USDC", Base: "MIR", Quote: "USDC", PriceDecimals: 2, QtyDecimals: 2, Tick: 1, Lot: 1, MinQty: 1, MaxQty: 1e6, MaxPrice: 1e6, Source: market.Mirrored},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+const testPassword = "correct horse"
+
+// testHash is a cheap hash of testPassword.
+var testHash = sync.OnceValue(func() string {
+	h := argonHash{memory: 8, passes: 1, lanes: 1, salt: []byte("saltsalt")}
+	h.derived = h.derive([]byte(testPassword), 16)
+	return h.String()
+})
+
+// testParticipants: one for each CompID, number 1 on.
+func testParticipants(compIDs ...string) []Participant {
+	var list []Participant
+	for i, id := range compIDs {
+		list = append(list, Participant{
+			Name: strings.ToLower(id), Number: market.ParticipantID(i + 1), CompIDs: []string{id},
+			PasswordHash: testHash(), STP: book.STPCancelNewest,
+		})
+	}
+	return list
+}
+
+// memJournal keeps commands in memory; durable as soon as they are there.
+type memJournal struct {
+	mu       sync.Mutex
+	commands []engine.Command
+}
+
+func (j *memJournal) Append(_ uint64, a, b []engine.Command) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.commands = append(append(j.commands, a...), b...)
+	return nil
+}
+
+type engineDoor struct{ *engine.Engine }
+
+func (e engineDoor) NextOrderID() market.OrderID { return e.OrderIDs().Next() }
+
+// desk is a gateway with a real engine behind it, on a journal and a store that
+// outlive it.
+type desk struct {
+	t       testing.TB
+	options Options
+	set     *market.Instruments
+	journal *memJournal
+	store   *memStore
+
+	engine  *engine.Engine
+	gateway *Gateway
+	md      *engine.MarketData
+	views   *views
+	cancel  context.CancelFunc
+	done    chan error
+	stopped bool
+}
+
+// newDesk starts one. Its CompID is unique, since quickfix keeps its sessions in
+// a registry of the process.
+func newDesk(t testing.TB, compIDs []string, change func(*Options)) *desk {
+	d := &desk{
+		t: t, set: testInstruments(t), journal: &memJournal{}, store: newMemStore(),
+		options: Options{
+			Address: "127.0.0.1:0", CompID: strings.Map(func(r rune) rune {
+				if r == '/' || r == '#' {
+					return '-'
+				}
+				return r
+			}, t.Name())[:min(len(t.Name()), MaxCompID)], Participants: testParticipants(compIDs...),
+			RefuseDelay: 20 * time.Millisecond, Rate: 100_000,
+		},
+	}
+	if os.Getenv("FIXGW_TEST_LOG") != "" {
+		d.options.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	if change != nil {
+		change(&d.options)
+	}
+	d.start()
+	t.Cleanup(d.stop)
+	return d
+}
+
+// start recovers the engine from the journal, brings the gateway up to it, and
+// runs both.
+func (d *desk) start() {
+	d.t.Helper()
+	replica := engine.NewReplica(engine.StateOptions{MaxOrders: 100_000})
+	d.md, d.views = engine.NewMarketData(), &views{}
+	var err error
+	d.gateway, err = New(d.options, nil, d.store, d.views, d.set)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	cursor := d.gateway.Cursor()
+	for i := range d.journal.commands {
+		c := &d.journal.commands[i]
+		replica.Apply(c, func(events []event.Event) {
+			for i := range events {
+				d.md.Apply(&events[i])
+			}
+			if c.Seq > cursor {
+				if err := d.gateway.Replay(events); err != nil {
+					d.t.Fatal(err)
+				}
+			}
+		})
+	}
+	var cancels []engine.Command
+	if state := replica.State; cursor > state.Seq() || d.gateway.Parted() {
+		cancels, err = d.gateway.Rebase(state.Seq(), state.Epoch(), func(give func(market.InstrumentID, book.Resting)) {
+			for _, in := range state.Instruments() {
+				state.Orders(in.ID, func(r book.Resting) { give(in.ID, r) })
+			}
+		})
+		if err != nil {
+			d.t.Fatal(err)
+		}
+	}
+	fresh := len(d.journal.commands) == 0
+	d.engine, err = engine.New(engine.Options{Journal: d.journal}, replica)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.gateway.engine = engineDoor{d.engine}
+	orders, views := d.engine.Consumer("fix"), d.engine.Consumer("md")
+	ctx, cancel := context.WithCancel(context.Background())
+	d.cancel, d.done, d.stopped = cancel, make(chan error, 3), false
+	go func() { d.done <- d.engine.Run(ctx) }()
+	go func() { d.done <- d.gateway.Run(ctx, orders) }()
+	go func() { d.done <- d.runViews(views) }()
+	for i := range cancels {
+		d.submit(cancels[i], nil)
+	}
+	if fresh {
+		for i := range d.set.Len() {
+			c, err := engine.DefineInstrumentCommand(d.set.Get(market.InstrumentID(i)))
+			d.submit(c, err)
+		}
+		for i := range d.options.Participants {
+			c, err := engine.SetRiskCommand(d.options.Participants[i].Number, engine.AllInstruments, engine.Limits{})
+			d.submit(c, err)
+		}
+	}
+}
+
+func (d *desk) submit(c engine.Command, err error) {
+	d.t.Helper()
+	if err == nil {
+		err = d.engine.Submit(&c)
+	}
+	if err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// runViews does what the feed does.
+func (d *desk) runViews(c *engine.Consumer) error {
+	for {
+		events, err := c.Next(context.Background())
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		for i := range events {
+			d.md.Apply(&events[i])
+		}
+		c.Release(len(events))
+		d.md.Flush(func(prev, next *engine.View, trades []engine.Trade) {
+			d.views.last[next.Instrument].Store(next)
+			d.gateway.MarketUpdate(prev, next, trades)
+		})
+	}
+}
+
+// views is what the feed is for the gateway.
+type views struct {
+	last [3]atomic.Pointer[engine.View]
+}
+
+func (v *views) View(in market.InstrumentID) *engine.View { return v.last[in].Load() }
+
+// stop stops cleanly.
+func (d *desk) stop() {
+	d.t.Helper()
+	if d.stopped {
+		return
+	}
+	d.stopped = true
+	d.cancel()
+	for range 3 {
+		if err := <-d.done; err != nil && !errors.Is(err, context.Canceled) {
+			d.t.Errorf("stopped with: %v", err)
+		}
+	}
+}
+
+func (d *desk) addr() string { return d.gateway.Addr().String() }
+
+// client is a FIX client whose messages arrive in a channel.
+type client struct {
+	t  testing.TB
+	c  *fixclient.Client
+	in chan []byte
+	// done gets Run's error.
+	done    chan error
+	checker *checker
+}
+
+// dial logs on. It retries while the gateway's sessions are not awake yet.
+func (d *desk) dial(compID string, change func(*fixclient.Options)) *client {
+	d.t.Helper()
+	o := fixclient.Options{
+		Addr: d.addr(), SenderCompID: compID, TargetCompID: d.options.CompID,
+		Username: strings.ToLower(compID), Password: testPassword,
+	}
+	if change != nil {
+		change(&o)
+	}
+	c, err := fixclient.Dial(context.Background(), o)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	k := &client{t: d.t, c: c, in: make(chan []byte, 100_000), done: make(chan error, 1), checker: stockChecker()}
+	go func() {
+		k.done <- c.Run(context.Background(), func(m *fixclient.Message) error {
+			k.in <- bytes.Clone(m.Raw())
+			return nil
+		})
+	}()
+	d.t.Cleanup(func() { c.Close() })
+	return k
+}
+
+// wait is long because a test machine may be busy.
+const wait = 60 * time.Second
+
+// next returns the next message as "35=8|37=…|" without header and trailer
+// noise, after the stock dictionary has passed it.
+func (k *client) next() msg {
+	k.t.Helper()
+	select {
+	case raw := <-k.in:
+		if err := k.checker.check(raw); err != nil {
+			k.t.Fatalf("our message breaks the stock dictionary: %v\n%s", err, show(raw))
+		}
+		return msg(raw)
+	case <-time.After(wait):
+		k.t.Fatal("no message came")
+	}
+	return nil
+}
+
+// none fails when a message comes.
+func (k *client) none(d time.Duration) {
+	k.t.Helper()
+	select {
+	case raw := <-k.in:
+		k.t.Fatalf("unexpected message: %s", show(raw))
+	case <-time.After(d):
+	}
+}
+
+// send sends one message, written with | for SOH.
+func (k *client) send(msgType, body string) {
+	k.t.Helper()
+	if err := k.c.Send(msgType, []byte(strings.ReplaceAll(body, "|", "\x01"))); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+const now60 = "60=20260101-00:00:00.000|"
+
+// order sends a limit order on SLUSD/USDC.
+func (k *client) order(id, side, qty, price, more string) {
+	k.t.Helper()
+	k.send("D", fmt.Sprintf("11=%s|55=SLUSD/USDC|54=%s|38=%s|40=2|44=%s|%s%s", id, side, qty, price, now60, more))
+}
+
+// msg is a received message.
+type msg []byte
+
+func (m msg) get(tag int) string {
+	value := ""
+	eachField(m, func(t int, v []byte) {
+		if t == tag && value == "" {
+			value = string(v)
+		}
+	})
+	return value
+}
+
+// pick returns the named fields as "39=0 151=10.00".
+func (m msg) pick(tags ...int) string {
+	var b strings.Builder
+	for _, tag := range tags {
+		fmt.Fprintf(&b, "%d=%s ", tag, m.get(tag))
+	}
+	return strings.TrimSuffix(b.String(), " ")
+}
+
+func (m msg) String() string { return show(m) }
+
+func show(raw []byte) string { return strings.ReplaceAll(string(raw), "\x01", "|") }
+
+// want compares fields of the next message.
+func (k *client) want(fields string) msg {
+	k.t.Helper()
+	m := k.next()
+	m.want(k.t, fields)
+	return m
+}
+
+func (m msg) want(t testing.TB, fields string) {
+	t.Helper()
+	for _, f := range strings.Fields(fields) {
+		tag, value, _ := strings.Cut(f, "=")
+		n, err := strconv.Atoi(tag)
+		if err != nil {
+			t.Fatalf("bad expectation %q", f)
+		}
+		if got := m.get(n); got != value {
+			t.Fatalf("tag %d is %q, want %q in %s", n, got, value, m)
+		}
+	}
+}
+
+// checker holds messages to the stock dictionary, as a stock client does.
+type checker struct {
+	mu        sync.Mutex
+	validator quickfix.Validator
+	dd        *datadictionary.DataDictionary
+}
+
+var stockChecker = sync.OnceValue(func() *checker {
+	dd, err := datadictionary.Parse("FIX44.xml")
+	if err != nil {
+		panic(err)
+	}
+	return &checker{dd: dd, validator: quickfix.NewValidator(quickfix.ValidatorSettings{
+		CheckFieldsOutOfOrder: true, CheckFieldsHaveValues: true, RejectInvalidMessage: true, CheckUserDefinedFields: true,
+	}, dd, nil)}
+})
+
+func (c *checker) check(raw []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := quickfix.NewMessage()
+	if err := quickfix.ParseMessageWithDataDictionary(m, bytes.NewBuffer(bytes.Clone(raw)), c.dd, c.dd); err != nil {
+		return err
+	}
+	if err := c.validator.Validate(m); err != nil {
+		return fmt.Errorf("%w, tag %v", err, err.RefTagID())
+	}
+	return nil
+}

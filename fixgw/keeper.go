@@ -1,0 +1,89 @@
+package fixgw
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"time"
+)
+
+// keeperTick is how often reservations are looked after.
+const keeperTick = 100 * time.Millisecond
+
+// keeper looks after the store: it reserves sequence numbers ahead of their use,
+// makes the cursor durable, and deletes what is older than yesterday.
+type keeper struct {
+	gateway *Gateway
+	synced  time.Time
+	pruned  uint32 // day up to which buckets have been deleted
+	marks   uint64
+}
+
+// Run keeps until ctx ends or the store fails.
+func (k *keeper) Run(ctx context.Context) error {
+	tick := time.NewTicker(keeperTick)
+	defer tick.Stop()
+	for {
+		if err := k.keep(); err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (k *keeper) keep() error {
+	g := k.gateway
+	for _, s := range g.byNumber {
+		if s != nil && s.messages.low() {
+			if err := s.messages.extend(); err != nil {
+				return err
+			}
+		}
+	}
+	if time.Since(k.synced) >= g.options.SyncEvery {
+		k.synced = time.Now()
+		if err := k.sync(); err != nil {
+			return err
+		}
+	}
+	if today := dayOf(g.options.Now().UnixNano()); today > 1 && k.pruned < today-1 {
+		k.pruned = today - 1
+		return k.prune()
+	}
+	return nil
+}
+
+// sync makes durable what the follower has committed.
+func (k *keeper) sync() error {
+	f := k.gateway.follower
+	committed := f.committed.Load()
+	if committed == f.durable.Load() {
+		return nil
+	}
+	k.marks++
+	err := k.gateway.store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
+		set([]byte{keyMark}, binary.BigEndian.AppendUint64(nil, k.marks))
+	}, true)
+	if err != nil {
+		return fmt.Errorf("FIX store: %w", err)
+	}
+	f.durable.Store(committed)
+	return nil
+}
+
+// prune deletes the days before pruned.
+func (k *keeper) prune() error {
+	err := k.gateway.store.Commit(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
+		for _, kind := range [...]byte{keyAnswer, keyClosed} {
+			deleteRange([]byte{kind}, binary.BigEndian.AppendUint32([]byte{kind}, k.pruned))
+		}
+	}, false)
+	if err != nil {
+		return fmt.Errorf("FIX store: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package fixgw
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+
+	"github.com/quickfixgo/quickfix"
+)
+
+// logs is quickfix's LogFactory. Messages are never logged: they carry
+// passwords. Events are, at Debug.
+type logs struct{ gateway *Gateway }
+
+func (l logs) Create() (quickfix.Log, error) {
+	return &sessionLog{logger: l.gateway.options.Logger}, nil
+}
+
+func (l logs) CreateSessionLog(id quickfix.SessionID) (quickfix.Log, error) {
+	s := l.gateway.byCompID[id.TargetCompID]
+	if s == nil {
+		return nil, fmt.Errorf("session %s is not configured", id.TargetCompID)
+	}
+	return &sessionLog{logger: l.gateway.options.Logger.With("comp_id", id.TargetCompID), store: s.messages}, nil
+}
+
+type sessionLog struct {
+	logger *slog.Logger
+	store  *messageStore // nil for what concerns no session
+}
+
+// OnIncoming tells the session's store that the loop has had work.
+func (l *sessionLog) OnIncoming([]byte) {
+	if l.store != nil {
+		l.store.activity.Add(1)
+	}
+}
+
+// OnOutgoing lets the writer that has just been handed a message run, so that it
+// is ready for the next: otherwise the session's loop spins until it is.
+func (l *sessionLog) OnOutgoing([]byte) {
+	if l.store != nil {
+		l.store.activity.Add(1)
+	}
+	runtime.Gosched()
+}
+
+// OnEvent writes a quickfix event, whose text may quote a message only when it
+// could not be read: it is cut.
+func (l *sessionLog) OnEvent(text string) { l.event(text) }
+
+func (l *sessionLog) OnEventf(format string, args ...any) {
+	if l.logger.Enabled(context.Background(), slog.LevelDebug) {
+		l.event(fmt.Sprintf(format, args...))
+	}
+}
+
+const maxEventText = 120
+
+func (l *sessionLog) event(text string) {
+	if strings.Contains(text, "554=") {
+		text = "a message that carries a password"
+	}
+	l.logger.Debug("quickfix", "event", text[:min(len(text), maxEventText)])
+}

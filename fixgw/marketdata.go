@@ -1,0 +1,327 @@
+package fixgw
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"blockdesk/engine"
+	"blockdesk/market"
+)
+
+// Limits of market data.
+const (
+	// MaxMDReqID is the longest MDReqID (262), in bytes.
+	MaxMDReqID = 64
+	// maxWaitingTrades is how many trades of an instrument wait for their
+	// message; beyond it the oldest are dropped and counted.
+	maxWaitingTrades = 1024
+	// staleBytes is how much a client may be behind before its increments are
+	// replaced by one snapshot, sent once it has caught up.
+	staleBytes = 64 << 10
+	// staleTick is how often clients that are behind are looked at.
+	staleTick = 100 * time.Millisecond
+)
+
+// marketData serves W and X. The feed's goroutine leaves views in the mailbox
+// and goes on; Run turns what it finds there into messages, so that many updates
+// become one increment when Run is behind. An increment is encoded once for all
+// subscribers of the same instrument, depth and entry types.
+//
+// A subscriber that does not keep up gets no increments: a snapshot replaces
+// them. All subscribers of a channel share its last view, so an increment fits
+// whatever they were sent before.
+type marketData struct {
+	gateway *Gateway
+	source  MarketData
+	wake    chan struct{} // capacity 1
+
+	mailbox sync.Mutex // guards boxes; never held while sending
+	boxes   map[market.InstrumentID]*box
+
+	mu            sync.Mutex
+	channels      map[market.InstrumentID][]*channel
+	subscriptions map[*session]map[string][]*member // by MDReqID
+	out           outbox
+	body          []byte
+
+	conflated, dropped atomic.Uint64
+}
+
+// box is what has happened to one instrument and is not sent yet.
+type box struct {
+	next   *engine.View
+	trades []engine.Trade // oldest first
+}
+
+// entryKinds is a set of MDEntryTypes (269).
+type entryKinds uint8
+
+const (
+	kindBid   entryKinds = 1 << 0 // 269=0
+	kindOffer entryKinds = 1 << 1 // 269=1
+	kindTrade entryKinds = 1 << 2 // 269=2
+)
+
+// channel is one stream of increments.
+type channel struct {
+	in      *market.Instrument
+	depth   int
+	kinds   entryKinds
+	last    *engine.View // what every member that is not stale has
+	members []*member
+}
+
+// member is one session's subscription to a channel.
+type member struct {
+	session *session
+	reqID   string
+	channel *channel
+	stale   bool // gets a snapshot next
+}
+
+func newMarketData(g *Gateway, source MarketData) *marketData {
+	return &marketData{
+		gateway: g, source: source, wake: make(chan struct{}, 1),
+		boxes:         make(map[market.InstrumentID]*box),
+		channels:      make(map[market.InstrumentID][]*channel),
+		subscriptions: make(map[*session]map[string][]*member),
+	}
+}
+
+// update puts a view into the mailbox. It never blocks for long.
+func (m *marketData) update(next *engine.View, trades []engine.Trade) {
+	m.mailbox.Lock()
+	b := m.boxes[next.Instrument]
+	if b == nil {
+		b = &box{}
+		m.boxes[next.Instrument] = b
+	}
+	b.next = next
+	b.trades = append(b.trades, trades...)
+	if over := len(b.trades) - maxWaitingTrades; over > 0 {
+		m.dropped.Add(uint64(over))
+		b.trades = append(b.trades[:0], b.trades[over:]...)
+	}
+	m.mailbox.Unlock()
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run sends until ctx ends or a store fails.
+func (m *marketData) Run(ctx context.Context) error {
+	tick := time.NewTicker(staleTick)
+	defer tick.Stop()
+	for {
+		select {
+		case <-m.wake:
+			if err := m.publish(); err != nil {
+				return err
+			}
+		case <-tick.C:
+			if err := m.refresh(); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// publish sends what lies in the mailbox.
+func (m *marketData) publish() error {
+	m.mailbox.Lock()
+	boxes := m.boxes
+	m.boxes = make(map[market.InstrumentID]*box, len(boxes))
+	m.mailbox.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(boxes)) {
+		for _, c := range m.channels[id] {
+			if err := m.advance(c, boxes[id]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// advance brings the members of c to the box's view.
+func (m *marketData) advance(c *channel, b *box) error {
+	if b.next.EngineSeq <= c.last.EngineSeq {
+		return nil
+	}
+	var entries int
+	m.body, entries = appendIncrement(m.body[:0], c, c.last, b.next, b.trades)
+	c.last = b.next
+	if entries == 0 {
+		return nil
+	}
+	for _, member := range c.members {
+		if member.behind() {
+			member.stale = true
+			m.conflated.Add(1)
+			continue
+		}
+		if member.stale {
+			if err := m.snapshot(member); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := m.send(member, "X", m.body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refresh sends a snapshot to the members that were behind and are no more.
+func (m *marketData) refresh() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, requests := range m.subscriptions {
+		for _, members := range requests {
+			for _, member := range members {
+				if member.stale && !member.behind() {
+					if err := m.snapshot(member); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// behind reports whether the client has not taken what it was sent.
+func (m *member) behind() bool {
+	c := m.session.conn.Load()
+	return c == nil || c.waiting() > staleBytes
+}
+
+func (m *marketData) snapshot(to *member) error {
+	to.stale = false
+	return m.send(to, "W", appendSnapshot(nil, to.channel, to.channel.last))
+}
+
+func (m *marketData) send(to *member, msgType string, body []byte) error {
+	m.gateway.out.Add(1)
+	m.out.scratch = append(append(m.out.scratch[:0], to.reqID...), body...)
+	return m.out.send(to.session, msgType, tagMDReqID, m.out.scratch, false)
+}
+
+// view returns the present view of an instrument, an empty one before the first.
+func (m *marketData) view(in *market.Instrument) *engine.View {
+	if v := m.source.View(in.ID); v != nil {
+		return v
+	}
+	return &engine.View{Instrument: in.ID}
+}
+
+// subscribe adds a session to the channels of r and sends the snapshots.
+func (m *marketData) subscribe(s *session, r *mdRequest) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	requests := m.subscriptions[s]
+	if requests == nil {
+		requests = make(map[string][]*member)
+		m.subscriptions[s] = requests
+	}
+	for _, in := range r.instruments {
+		c := m.channel(in, r)
+		member := &member{session: s, reqID: string(r.reqID), channel: c}
+		c.members = append(c.members, member)
+		requests[member.reqID] = append(requests[member.reqID], member)
+		if err := m.snapshot(member); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// channel returns the channel of a request on one instrument. It needs mu.
+func (m *marketData) channel(in *market.Instrument, r *mdRequest) *channel {
+	for _, c := range m.channels[in.ID] {
+		if c.depth == r.depth && c.kinds == r.kinds {
+			return c
+		}
+	}
+	c := &channel{in: in, depth: r.depth, kinds: r.kinds, last: m.view(in)}
+	m.channels[in.ID] = append(m.channels[in.ID], c)
+	return c
+}
+
+// count returns how many instruments a session has subscribed to, and whether
+// it uses the request id.
+func (m *marketData) count(s *session, reqID []byte) (n int, used bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	requests := m.subscriptions[s]
+	for _, members := range requests {
+		n += len(members)
+	}
+	_, used = requests[string(reqID)]
+	return n, used
+}
+
+// unsubscribe ends a subscription and reports whether there was one.
+func (m *marketData) unsubscribe(s *session, reqID []byte) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	members, ok := m.subscriptions[s][string(reqID)]
+	m.remove(members)
+	delete(m.subscriptions[s], string(reqID))
+	return ok
+}
+
+// drop ends all subscriptions of a session.
+func (m *marketData) drop(s *session) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, members := range m.subscriptions[s] {
+		m.remove(members)
+	}
+	delete(m.subscriptions, s)
+}
+
+// remove takes members out of their channels, and ends channels without any. It
+// needs mu.
+func (m *marketData) remove(members []*member) {
+	for _, gone := range members {
+		c := gone.channel
+		c.members = slices.DeleteFunc(c.members, func(x *member) bool { return x == gone })
+		if len(c.members) == 0 {
+			id := c.in.ID
+			m.channels[id] = slices.DeleteFunc(m.channels[id], func(x *channel) bool { return x == c })
+			if len(m.channels[id]) == 0 {
+				delete(m.channels, id)
+			}
+		}
+	}
+}
+
+func (m *marketData) figures() (subscriptions int, conflated, dropped uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, requests := range m.subscriptions {
+		for _, members := range requests {
+			subscriptions += len(members)
+		}
+	}
+	return subscriptions, m.conflated.Load(), m.dropped.Load()
+}
+
+// better compares two prices of a side: the better one first.
+func better(side market.Side, a, b market.Price) int {
+	if side == market.Buy {
+		return cmp.Compare(b, a)
+	}
+	return cmp.Compare(a, b)
+}

@@ -1,0 +1,277 @@
+package fixgw
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"blockdesk/engine"
+	"blockdesk/market"
+)
+
+// shownBook is a client's idea of one side, built from W and X.
+type shownBook map[string]map[string]string // by 269 and 270: 271
+
+func (b shownBook) apply(t testing.TB, m msg) {
+	if m.get(35) == "W" {
+		b["0"], b["1"] = map[string]string{}, map[string]string{}
+	}
+	action, kind, price := "0", "", ""
+	eachField(m, func(tag int, value []byte) {
+		switch tag {
+		case 279:
+			action = string(value)
+		case 269:
+			kind = string(value)
+		case 270:
+			price = string(value)
+			_, known := b[kind][price]
+			switch {
+			case kind == "2":
+			case action == "2" && !known, action == "1" && !known, action == "0" && known:
+				t.Fatalf("action %s on level %s of side %s, which is known: %v, in %s", action, price, kind, known, m)
+			case action == "2":
+				delete(b[kind], price)
+			}
+		case 271:
+			if kind != "2" {
+				b[kind][price] = string(value)
+			}
+		}
+	})
+}
+
+func (b shownBook) String() string {
+	var all []string
+	for kind, levels := range b {
+		for price, qty := range levels {
+			all = append(all, kind+"@"+price+"="+qty)
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+func TestMarketData(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM", "TK"}, nil)
+	mm, tk := d.dial("MM", nil), d.dial("TK", nil)
+	mm.order("b1", "1", "10", "1", "59=1|")
+	mm.order("b2", "1", "5", "0.9", "59=1|")
+	mm.order("s1", "2", "7", "1.1", "59=1|")
+	for range 3 {
+		mm.want("150=0")
+	}
+	tk.send("V", "262=s|263=0|264=1|267=2|269=0|269=1|146=1|55=SLUSD/USDC|")
+	waitMD(t, tk, "s", "268=2", "269=0", "270=1.0000", "271=10.00", "269=1", "270=1.1000", "271=7.00")
+	tk.send("V", "262=sub|263=1|264=0|265=1|267=3|269=0|269=1|269=2|146=2|55=SLUSD/USDC|55=92C/SLUSD|")
+	tk.want("35=W 262=sub 55=SLUSD/USDC 268=3")
+	tk.want("35=W 262=sub 55=92C/SLUSD 268=0")
+	mm.order("b3", "1", "2", "0.9", "59=1|")
+	tk.want("35=X 262=sub 268=1 279=1 269=0 55=SLUSD/USDC 270=0.9000 271=7.00")
+	mm.send("F", "11=c|41=s1|55=SLUSD/USDC|54=2|"+now60)
+	if m := tk.want("35=X 268=1 279=2 269=1 270=1.1000"); m.get(271) != "" {
+		t.Errorf("a deleted level has a size: %s", m)
+	}
+	tk.order("x", "2", "10", "1", "59=3|")
+	var seen []string
+	for len(seen) < 3 {
+		m := tk.next()
+		switch m.get(35) {
+		case "X":
+			m.want(t, "268=2 279=2 269=0 270=1.0000")
+			text := m.String()
+			if i := strings.Index(text, "|279=0|269=2|55=SLUSD/USDC|270=1.0000|271=10.00|272=20"); i < 0 {
+				t.Errorf("no trade in %s", text)
+			}
+			seen = append(seen, "X")
+		case "8":
+			seen = append(seen, m.get(150))
+		}
+	}
+	tk.send("V", "262=sub|263=2|264=0|267=1|269=0|146=1|55=SLUSD/USDC|")
+	tk.send("V", "262=sub|263=2|264=0|267=1|269=0|146=1|55=SLUSD/USDC|")
+	tk.want("35=Y 262=sub") // there is none any more
+	if n := d.gateway.Stats().Subscriptions; n != 0 {
+		t.Errorf("%d subscriptions are left", n)
+	}
+}
+
+func TestMarketDataRefused(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, func(o *Options) { o.MaxSubscriptions = 2 })
+	mm := d.dial("MM", nil)
+	const rest = "267=2|269=0|269=1|146=1|55=SLUSD/USDC|"
+	for _, c := range []struct{ body, reason, text string }{
+		{"262=r|263=1|264=1|265=1|267=2|269=0|269=1|146=1|55=X/Y|", "0", `UNKNOWN_SYMBOL: Symbol (55) "X/Y"`},
+		{"262=r|263=1|264=101|265=1|" + rest, "5", `INVALID_FIELD: MarketDepth (264) "101": must be 0 (all we show) to 100`},
+		{"262=r|263=1|264=-1|265=1|" + rest, "5", `INVALID_FIELD: MarketDepth (264) "-1": must be 0 (all we show) to 100`},
+		{"262=r|263=1|264=1|265=0|" + rest, "6", `UNSUPPORTED: MDUpdateType (265) "0": only 1 (incremental)`},
+		{"262=r|263=1|264=1|265=1|266=N|" + rest, "7", `UNSUPPORTED: AggregatedBook (266) "N": only Y`},
+		{"262=r|263=1|264=1|265=1|267=1|269=3|146=1|55=SLUSD/USDC|", "8", `UNSUPPORTED: MDEntryType (269) "3": only 0, 1 and 2`},
+		{"262=r|263=1|264=1|265=1|267=1|269=0|146=3|55=SLUSD/USDC|55=92C/SLUSD|55=MIR/USDC|", "2", "OVERLOADED: more than 2 subscriptions of a session"},
+		{"262=" + strings.Repeat("r", MaxMDReqID+1) + "|263=1|264=1|265=1|" + rest, "", "INVALID_FIELD: MDReqID (262): at most 64 bytes"},
+		{"262=r|263=2|264=1|" + rest, "", `UNKNOWN_SUBSCRIPTION: MDReqID (262) "r"`},
+	} {
+		mm.send("V", c.body)
+		if m := mm.want("35=Y 281=" + c.reason); m.get(58) != c.text {
+			t.Errorf("%s: %s, want %s", c.body, m.get(58), c.text)
+		}
+	}
+	mm.send("V", "262=r|263=1|264=1|265=1|"+rest)
+	mm.want("35=W 262=r")
+	mm.send("V", "262=r|263=1|264=1|265=1|"+rest)
+	mm.want("35=Y 262=r 281=1")
+	mm.send("V", "262=r2|263=1|264=1|265=1|"+rest)
+	mm.want("35=W 262=r2")
+	mm.send("V", "262=r3|263=1|264=1|265=1|"+rest)
+	mm.want("35=Y 262=r3 281=2")
+}
+
+// TestIncrementsFit: whatever two views follow each other, and at whatever
+// depth, the increment turns the client's book into what a snapshot would show.
+func TestIncrementsFit(t *testing.T) {
+	t.Parallel()
+	in := testInstruments(t).Get(0)
+	levels := func(t *rapid.T, name string, falling bool) []market.Level {
+		prices := rapid.SliceOfNDistinct(rapid.Int64Range(1, 30), 0, 12, rapid.ID[int64]).Draw(t, name)
+		slices.Sort(prices)
+		if falling {
+			slices.Reverse(prices)
+		}
+		var all []market.Level
+		for _, p := range prices {
+			all = append(all, market.Level{Price: market.Price(p), Qty: market.Qty(rapid.Int64Range(1, 3).Draw(t, "qty"))})
+		}
+		return all
+	}
+	body := func(msgType, rest string) msg {
+		m := fixMessage("35=" + msgType + "|34=2|49=A|52=20260101-00:00:00.000|56=B|262=r" + strings.ReplaceAll(rest, "\x01", "|") + "|")
+		if err := stockChecker().check(m); err != nil {
+			panic(fmt.Sprint(err, show(m)))
+		}
+		return m
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		c := &channel{in: in, depth: rapid.IntRange(1, 12).Draw(t, "depth"), kinds: kindBid | kindOffer | kindTrade}
+		view := func(seq uint64) *engine.View {
+			return &engine.View{EngineSeq: seq, Bids: levels(t, "bids", true), Asks: levels(t, "asks", false)}
+		}
+		now := view(1)
+		book := shownBook{}
+		book.apply(tb{}, body("W", string(appendSnapshot(nil, c, now))))
+		for seq := uint64(2); seq < 6; seq++ {
+			next := view(seq)
+			trades := []engine.Trade{{Seq: seq - 1, Price: 1, Qty: 1}, {Seq: seq, Price: 2, Qty: 3, At: 1e18}}
+			text, n := appendIncrement([]byte("head"), c, now, next, trades)
+			if !strings.HasPrefix(string(text), "head\x01268="+strconv.Itoa(n)+"\x01") || strings.Count(string(text), "\x01269=2\x01") != 1 {
+				t.Fatalf("increment %q of %d entries", text, n)
+			}
+			book.apply(tb{}, body("X", string(text[4:])))
+			whole := shownBook{}
+			whole.apply(tb{}, body("W", string(appendSnapshot(nil, c, next))))
+			if book.String() != whole.String() {
+				t.Fatalf("the client shows %s, the view is %s", book, whole)
+			}
+			now = next
+		}
+	})
+}
+
+// tb fails by panicking, which rapid takes as a failure.
+type tb struct{ testing.TB }
+
+func (tb) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+
+// TestSlowReader: a client that does not read holds up nobody, costs bounded
+// memory, and is cut off.
+func TestSlowReader(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"SLOW", "MM"}, func(o *Options) { o.MaxOutbox = 256 << 10 })
+	r := d.raw()
+	r.conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+	r.write(fixMessage(d.logonText("SLOW", "108=30|8013=N|553=slow|554="+testPassword+"|")))
+	seq := 1
+	send := func(msgType, fields string) {
+		seq++
+		r.write(fixMessage(fmt.Sprintf("35=%s|34=%d|49=SLOW|52=%s|56=%s|%s", msgType, seq, time.Now().UTC().Format("20060102-15:04:05.000"), d.options.CompID, fields)))
+	}
+	send("V", "262=sub|263=1|264=0|265=1|267=3|269=0|269=1|269=2|146=1|55=SLUSD/USDC|")
+	send("D", "11=rest|55=SLUSD/USDC|54=1|38=90000|40=2|44=1|59=1|"+now60)
+	mm := d.dial("MM", nil)
+	waitFor(t, func() bool { return d.gateway.Stats().LiveOrders == 1 })
+	// Each sale fills the slow client's order: reports are never conflated.
+	var slowest time.Duration
+	sales := 0
+	for ; d.gateway.Stats().Connections == 2 && sales < 20_000; sales++ {
+		start := time.Now()
+		mm.order(fmt.Sprint("x", sales), "2", "1", "1", "59=3|")
+		<-mm.in
+		<-mm.in
+		slowest = max(slowest, time.Since(start))
+	}
+	if sales == 20_000 {
+		t.Fatal("the slow reader was never cut off")
+	}
+	t.Logf("cut off after %d sales; slowest answer to another session %v; %d updates conflated", sales, slowest, d.gateway.Stats().ConflatedUpdates)
+	if d.gateway.Stats().ConflatedUpdates == 0 {
+		t.Error("market data was queued, not conflated")
+	}
+	// It gets what it has missed when it comes back.
+	waitFor(t, func() bool { return d.gateway.Stats().Sessions == 1 })
+	slow := d.dial("SLOW", keep(seq+1, 2))
+	if m := slow.want("35=8 43=Y"); m.get(11) != "rest" {
+		t.Errorf("%s", m)
+	}
+}
+
+// TestWriteDeadline: even when little is sent, a blocked socket is cut within
+// two heartbeats.
+func TestWriteDeadline(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"SLOW"}, nil)
+	client, server := net.Pipe() // takes nothing that is not read
+	defer client.Close()
+	c := newConn(d.gateway, server)
+	c.patience = 50 * time.Millisecond
+	done := make(chan error, 1)
+	go func() { done <- c.Run(t.Context()) }()
+	if _, err := c.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-done:
+		if err == nil {
+			t.Error("no error")
+		}
+	case <-time.After(wait):
+		t.Fatal("not cut off")
+	}
+	if _, err := c.Write([]byte("x")); err == nil {
+		t.Error("a cut connection takes bytes")
+	}
+}
+
+func TestOutboxLimit(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"SLOW"}, func(o *Options) { o.MaxOutbox = 64 << 10 })
+	client, server := net.Pipe()
+	defer client.Close()
+	c := newConn(d.gateway, server)
+	if _, err := c.Write(make([]byte, 64<<10)); err != nil {
+		t.Errorf("at the limit: %v", err)
+	}
+	if _, err := c.Write([]byte("x")); err == nil {
+		t.Error("one byte above the limit passed")
+	}
+	if err := c.Run(t.Context()); !errors.Is(err, errSlowReader) {
+		t.Errorf("it ended with %v", err)
+	}
+}

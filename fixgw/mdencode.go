@@ -1,0 +1,298 @@
+package fixgw
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/quickfixgo/quickfix"
+
+	"blockdesk/engine"
+	"blockdesk/market"
+)
+
+// Values of MDUpdateAction (279).
+const (
+	mdNew    byte = '0'
+	mdChange byte = '1'
+	mdDelete byte = '2'
+)
+
+// appendSnapshot appends the body of a W after MDReqID's value: Symbol and one
+// entry a level, best first, and the last trade. Prices of a side identify its
+// levels.
+func appendSnapshot(dst []byte, c *channel, v *engine.View) []byte {
+	bids, asks := topLevels(v.Bids, c.depth), topLevels(v.Asks, c.depth)
+	n := 0
+	if c.kinds&kindBid != 0 {
+		n += len(bids)
+	} else {
+		bids = nil
+	}
+	if c.kinds&kindOffer != 0 {
+		n += len(asks)
+	} else {
+		asks = nil
+	}
+	trades := v.Trades
+	if c.kinds&kindTrade == 0 {
+		trades = nil
+	}
+	trades = trades[:min(len(trades), 1)]
+	dst = append(append(dst, "\x0155="...), c.in.Symbol...)
+	dst = strconv.AppendInt(append(dst, "\x01268="...), int64(n+len(trades)), 10)
+	for _, l := range bids {
+		dst = appendLevel(append(dst, "\x01269=0"...), c.in, l)
+	}
+	for _, l := range asks {
+		dst = appendLevel(append(dst, "\x01269=1"...), c.in, l)
+	}
+	for i := range trades {
+		dst = appendTrade(append(dst, "\x01269=2"...), c.in, &trades[i])
+	}
+	return dst
+}
+
+func topLevels(levels []market.Level, depth int) []market.Level {
+	return levels[:min(len(levels), depth)]
+}
+
+func appendLevel(dst []byte, in *market.Instrument, l market.Level) []byte {
+	dst = in.AppendPrice(append(dst, "\x01270="...), l.Price)
+	return in.AppendQty(append(dst, "\x01271="...), l.Qty)
+}
+
+func appendTrade(dst []byte, in *market.Instrument, t *engine.Trade) []byte {
+	dst = appendLevel(dst, in, market.Level{Price: t.Price, Qty: t.Qty})
+	at := time.Unix(0, t.At).UTC()
+	dst = at.AppendFormat(append(dst, "\x01272="...), "20060102")
+	return at.AppendFormat(append(dst, "\x01273="...), "15:04:05.000")
+}
+
+// appendIncrement appends the body of an X after MDReqID's value: what turns the
+// channel's part of prev into that of next, then the trades after prev. It also
+// returns how many entries there are; with none nothing is to be sent.
+func appendIncrement(dst []byte, c *channel, prev, next *engine.View, trades []engine.Trade) ([]byte, int) {
+	e := entries{in: c.in}
+	e.dst = append(dst, "\x01268="...)
+	// The number of entries comes first: room for three digits is kept, and
+	// what is not needed closed up.
+	at := len(e.dst)
+	e.dst = append(e.dst, "0000000"...)
+	if c.kinds&kindBid != 0 {
+		e.levels(market.Buy, topLevels(prev.Bids, c.depth), topLevels(next.Bids, c.depth))
+	}
+	if c.kinds&kindOffer != 0 {
+		e.levels(market.Sell, topLevels(prev.Asks, c.depth), topLevels(next.Asks, c.depth))
+	}
+	if c.kinds&kindTrade != 0 {
+		for i := range trades {
+			if t := &trades[i]; t.Seq > prev.EngineSeq {
+				e.dst = appendTrade(e.begin(mdNew, '2'), c.in, t)
+			}
+		}
+	}
+	var text [8]byte
+	count := strconv.AppendInt(text[:0], int64(e.n), 10)
+	copy(e.dst[at:], count)
+	tail := copy(e.dst[at+len(count):], e.dst[at+7:])
+	return e.dst[:at+len(count)+tail], e.n
+}
+
+// entries appends the entries of an increment.
+type entries struct {
+	in  *market.Instrument
+	dst []byte
+	n   int
+}
+
+// begin appends the fields that every entry has.
+func (e *entries) begin(action, kind byte) []byte {
+	e.n++
+	e.dst = append(append(e.dst, "\x01279="...), action)
+	e.dst = append(append(e.dst, "\x01269="...), kind)
+	return append(append(e.dst, "\x0155="...), e.in.Symbol...)
+}
+
+// levels appends what turns the levels prev into next; both best first.
+func (e *entries) levels(side market.Side, prev, next []market.Level) {
+	kind := byte('0')
+	if side == market.Sell {
+		kind = '1'
+	}
+	for len(prev) > 0 || len(next) > 0 {
+		var order int
+		switch {
+		case len(prev) == 0:
+			order = 1
+		case len(next) == 0:
+			order = -1
+		default:
+			order = better(side, prev[0].Price, next[0].Price)
+		}
+		switch {
+		case order < 0:
+			e.dst = e.in.AppendPrice(append(e.begin(mdDelete, kind), "\x01270="...), prev[0].Price)
+			prev = prev[1:]
+		case order > 0:
+			e.dst = appendLevel(e.begin(mdNew, kind), e.in, next[0])
+			next = next[1:]
+		default:
+			if prev[0].Qty != next[0].Qty {
+				e.dst = appendLevel(e.begin(mdChange, kind), e.in, next[0])
+			}
+			prev, next = prev[1:], next[1:]
+		}
+	}
+}
+
+// mdRequest is a V.
+type mdRequest struct {
+	reqID       []byte // aliases the message
+	action      byte   // SubscriptionRequestType (263)
+	depth       int    // levels a side, 1..engine.MaxDepth
+	kinds       entryKinds
+	instruments []*market.Instrument
+}
+
+// mdRefusal is why a V is refused.
+type mdRefusal struct {
+	reason byte // MDReqRejReason (281); 0 = none
+	text   string
+}
+
+func refuseMD(reason byte, code, format string, args ...any) *mdRefusal {
+	return &mdRefusal{reason, code + ": " + fmt.Sprintf(format, args...)}
+}
+
+// decodeMD reads a V that the dictionary has let through. Instruments named
+// twice count once; at most `most` may be named.
+func decodeMD(frame []byte, set *market.Instruments, most int) (r mdRequest, no *mdRefusal) {
+	note := func(n *mdRefusal) {
+		if no == nil {
+			no = n
+		}
+	}
+	eachField(frame, func(tag int, value []byte) {
+		switch tag {
+		case 262:
+			if r.reqID = value; len(value) > MaxMDReqID {
+				note(refuseMD(0, codeInvalidField, "MDReqID (262): at most %d bytes", MaxMDReqID))
+			}
+		case 263:
+			if r.action = firstByte(value); len(value) != 1 || r.action < '0' || r.action > '2' {
+				note(refuseMD('4', codeInvalidField, "SubscriptionRequestType (263) %.20q: must be 0, 1 or 2", value))
+			}
+		case 264:
+			n, err := strconv.Atoi(string(value))
+			if r.depth = n; err != nil || n < 0 || n > engine.MaxDepth {
+				note(refuseMD('5', codeInvalidField, "MarketDepth (264) %.20q: must be 0 (all we show) to %d", value, engine.MaxDepth))
+			}
+			if n == 0 {
+				r.depth = engine.MaxDepth
+			}
+		case 265:
+			if string(value) != "1" {
+				note(refuseMD('6', codeUnsupported, "MDUpdateType (265) %.20q: only 1 (incremental)", value))
+			}
+		case 266:
+			if string(value) != "Y" {
+				note(refuseMD('7', codeUnsupported, "AggregatedBook (266) %.20q: only Y", value))
+			}
+		case 269:
+			switch string(value) {
+			case "0":
+				r.kinds |= kindBid
+			case "1":
+				r.kinds |= kindOffer
+			case "2":
+				r.kinds |= kindTrade
+			default:
+				note(refuseMD('8', codeUnsupported, "MDEntryType (269) %.20q: only 0, 1 and 2", value))
+			}
+		case 55:
+			note(r.addSymbol(value, set, most))
+		}
+	})
+	if no == nil && r.action != '2' && (len(r.instruments) == 0 || r.kinds == 0) {
+		no = refuseMD(0, codeMissingField, "Symbol (55) and MDEntryType (269)")
+	}
+	return r, no
+}
+
+func firstByte(value []byte) byte {
+	if len(value) == 0 {
+		return 0
+	}
+	return value[0]
+}
+
+func (r *mdRequest) addSymbol(symbol []byte, set *market.Instruments, most int) *mdRefusal {
+	in := set.Lookup(symbol)
+	if in == nil {
+		return refuseMD('0', codeUnknownSymbol, "Symbol (55) %.40q", symbol)
+	}
+	for _, known := range r.instruments {
+		if known == in {
+			return nil
+		}
+	}
+	if len(r.instruments) >= most {
+		return refuseMD('2', codeOverloaded, "more than %d subscriptions of a session", most)
+	}
+	r.instruments = append(r.instruments, in)
+	return nil
+}
+
+// request handles a V, on the session's goroutine.
+func (m *marketData) request(s *session, frame []byte) quickfix.MessageRejectError {
+	r, no := decodeMD(frame, m.gateway.instruments, m.gateway.options.MaxSubscriptions)
+	if no != nil {
+		return m.refuse(s, &r, no)
+	}
+	if r.action == '2' {
+		if !m.unsubscribe(s, r.reqID) {
+			return m.refuse(s, &r, refuseMD(0, "UNKNOWN_SUBSCRIPTION", "MDReqID (262) %.64q", r.reqID))
+		}
+		return nil
+	}
+	if r.action == '0' {
+		for _, in := range r.instruments {
+			c := channel{in: in, depth: r.depth, kinds: r.kinds}
+			s.out.scratch = append(s.out.scratch[:0], r.reqID...)
+			s.out.scratch = appendSnapshot(s.out.scratch, &c, m.view(in))
+			m.sendOwn(s, "W")
+		}
+		return nil
+	}
+	n, used := m.count(s, r.reqID)
+	switch {
+	case used:
+		return m.refuse(s, &r, refuseMD('1', codeInvalidField, "MDReqID (262) %.64q is in use", r.reqID))
+	case n+len(r.instruments) > m.gateway.options.MaxSubscriptions:
+		return m.refuse(s, &r, refuseMD('2', codeOverloaded, "more than %d subscriptions of a session", m.gateway.options.MaxSubscriptions))
+	}
+	if err := m.subscribe(s, &r); err != nil {
+		m.gateway.fail(err)
+	}
+	return nil
+}
+
+func (m *marketData) refuse(s *session, r *mdRequest, no *mdRefusal) quickfix.MessageRejectError {
+	m.gateway.rejects.Add(1)
+	s.out.scratch = append(s.out.scratch[:0], r.reqID[:min(len(r.reqID), MaxMDReqID)]...)
+	if no.reason != 0 {
+		s.out.scratch = append(append(s.out.scratch, "\x01281="...), no.reason)
+	}
+	s.out.scratch = appendText(append(s.out.scratch, "\x0158="...), no.text)
+	m.sendOwn(s, "Y")
+	return nil
+}
+
+// sendOwn sends what lies in the session's scratch buffer.
+func (m *marketData) sendOwn(s *session, msgType string) {
+	m.gateway.out.Add(1)
+	if err := s.out.send(s, msgType, tagMDReqID, s.out.scratch, false); err != nil {
+		m.gateway.fail(err)
+	}
+}

@@ -1,0 +1,308 @@
+package fixgw
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func storeOptions(change func(*Options)) *Options {
+	o := Options{Address: "x", Participants: testParticipants("A")}
+	if change != nil {
+		change(&o)
+	}
+	o = o.withDefaults()
+	return &o
+}
+
+func openStore(t testing.TB, store Store, o *Options) *messageStore {
+	t.Helper()
+	s, err := openMessageStore(store, 1, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// sendOne stores the next message as quickfix does and returns its number.
+func sendOne(t testing.TB, s *messageStore, msgType string) int {
+	t.Helper()
+	seq := s.NextSenderMsgSeqNum()
+	if err := s.SaveMessageAndIncrNextSenderMsgSeqNum(seq, storedMessage(seq, msgType)); err != nil {
+		t.Fatal(err)
+	}
+	return seq
+}
+
+func storedMessage(seq int, msgType string) []byte {
+	return fixMessage(fmt.Sprintf("35=%s|34=%d|", msgType, seq))
+}
+
+func numbersOf(t testing.TB, s *messageStore, begin, end int) string {
+	t.Helper()
+	var b strings.Builder
+	if err := s.IterateMessages(begin, end, func(m []byte) error {
+		fmt.Fprintf(&b, "%s%s ", msg(m).get(35), msg(m).get(34))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// TestNumbersNeverFall is the promise of the package doc: whatever a crash loses
+// of the commits that were not synced, no outgoing number is used twice.
+func TestNumbersNeverFall(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		o := storeOptions(func(o *Options) { o.ReserveSeqs = rapid.IntRange(2, 20).Draw(t, "reserve") })
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		disk, used, began := newMemStore(), 0, 1
+		for range rapid.IntRange(1, 6).Draw(t, "lives") {
+			s, err := openMessageStore(disk, 1, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if next := s.NextSenderMsgSeqNum(); next <= used {
+				t.Fatalf("number %d is used again, after %d", next, used)
+			} else if next > max(used+1, began)+o.ReserveSeqs {
+				t.Fatalf("number %d leaves a hole after %d", next, used)
+			} else {
+				began = next
+			}
+			for range rapid.IntRange(0, 60).Draw(t, "sends") {
+				switch rapid.IntRange(0, 9).Draw(t, "step") {
+				case 0:
+					if s.low() {
+						if err := s.extend(); err != nil {
+							t.Fatal(err)
+						}
+					}
+				case 1:
+					if err := s.IncrNextTargetMsgSeqNum(); err != nil {
+						t.Fatal(err)
+					}
+				default:
+					used = s.NextSenderMsgSeqNum()
+					if err := s.SaveMessageAndIncrNextSenderMsgSeqNum(used, storedMessage(used, "8")); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if rapid.Bool().Draw(t, "clean") {
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if again, _ := openMessageStore(disk, 1, o); again.NextSenderMsgSeqNum() != s.NextSenderMsgSeqNum() {
+					t.Fatal("a clean stop leaves a hole")
+				}
+			}
+			disk = disk.crash(r)
+		}
+	})
+}
+
+// TestExtendAgainstSends: sends that outrun their reservation while it is being
+// made safe.
+func TestExtendAgainstSends(t *testing.T) {
+	t.Parallel()
+	disk := newMemStore()
+	s := openStore(t, disk, storeOptions(func(o *Options) { o.ReserveSeqs = 8 }))
+	var group sync.WaitGroup
+	for range 4 {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			for range 500 {
+				if err := s.extend(); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+	}
+	for range 2000 {
+		sendOne(t, s, "8")
+	}
+	group.Wait()
+	if next := openStore(t, disk.prefix(disk.synced), storeOptions(nil)).NextSenderMsgSeqNum(); next < 2001 {
+		t.Errorf("a crash would go on with %d", next)
+	}
+}
+
+func TestIterateMessages(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, newMemStore(), storeOptions(func(o *Options) { o.MaxReplay = 3 }))
+	for _, msgType := range []string{"A", "8", "0", "W", "9", "8", "X", "r", "0", "5"} { // 1..10
+		sendOne(t, s, msgType)
+	}
+	for _, c := range []struct {
+		begin, end int
+		want       string
+	}{
+		{1, 10, "95 86 r8 010"}, // the newest three, and the last number for the gap fill
+		{1, 8, "95 86 r8"},
+		{1, 6, "82 95 86"},
+		{5, 6, "95 86"},
+		{7, 7, "07"},
+		{3, 4, "04"},
+		{9, 10, "010"},
+		{10, 9, ""},
+		{-5, 1, "01"},
+		{0, -1, ""},
+	} {
+		if got := numbersOf(t, s, c.begin, c.end); got != c.want {
+			t.Errorf("%d to %d: %q, want %q", c.begin, c.end, got, c.want)
+		}
+	}
+	messages, err := s.GetMessages(1, 8)
+	if err != nil || len(messages) != 3 || !bytes.Equal(messages[0], storedMessage(5, "9")) {
+		t.Errorf("GetMessages: %q, %v", messages, err)
+	}
+	stop := errors.New("stop")
+	if err := s.IterateMessages(1, 8, func([]byte) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("the caller's error became %v", err)
+	}
+}
+
+// TestIterateHoldsNoLock: quickfix sends gap fills from inside the iteration.
+func TestIterateHoldsNoLock(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, newMemStore(), storeOptions(nil))
+	sendOne(t, s, "8")
+	done := make(chan error, 1)
+	go func() {
+		done <- s.IterateMessages(1, 1, func([]byte) error {
+			sendOne(t, s, "8")
+			return nil
+		})
+	}()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(wait):
+		t.Fatal("a send waits for the iteration")
+	}
+}
+
+func TestOldMessagesAreDeleted(t *testing.T) {
+	t.Parallel()
+	disk := newMemStore()
+	s := openStore(t, disk, storeOptions(func(o *Options) { o.KeepMessages, o.ReserveSeqs = 100, 100_000 }))
+	for range 3*pruneStep + 200 {
+		sendOne(t, s, "8")
+	}
+	count := 0
+	disk.Scan([]byte{keyMessage}, []byte{keyMessage + 1}, func(_, _ []byte) bool { count++; return true })
+	if count < 100 || count > 100+pruneStep {
+		t.Errorf("%d messages are kept, want 100 to %d", count, 100+pruneStep)
+	}
+}
+
+func TestReset(t *testing.T) {
+	t.Parallel()
+	disk := newMemStore()
+	s := openStore(t, disk, storeOptions(nil))
+	for range 5 {
+		sendOne(t, s, "8")
+	}
+	if err := s.Reset(); err != nil {
+		t.Fatal(err)
+	}
+	if disk.synced != len(disk.log) {
+		t.Error("a reset is not synced")
+	}
+	if s.NextSenderMsgSeqNum() != 1 || s.NextTargetMsgSeqNum() != 1 || numbersOf(t, s, 1, 5) != "05" {
+		t.Errorf("after a reset: %d, %d, %q", s.NextSenderMsgSeqNum(), s.NextTargetMsgSeqNum(), numbersOf(t, s, 1, 5))
+	}
+}
+
+func TestSessionNumbersAreForEver(t *testing.T) {
+	t.Parallel()
+	disk := newMemStore()
+	first, err := sessionNumbers(disk, []string{"B", "A"})
+	if err != nil || first["B"] != 1 || first["A"] != 2 {
+		t.Fatalf("%v, %v", first, err)
+	}
+	disk = disk.prefix(disk.synced)
+	again, err := sessionNumbers(disk, []string{"A", "C"})
+	if err != nil || again["A"] != 2 || again["C"] != 3 || again["B"] != 1 {
+		t.Errorf("%v, %v", again, err)
+	}
+}
+
+// TestStoreFailureIsFinal: after one failed commit nothing is said to be stored
+// any more.
+func TestStoreFailureIsFinal(t *testing.T) {
+	t.Parallel()
+	disk := newMemStore()
+	s := openStore(t, disk, storeOptions(nil))
+	sendOne(t, s, "8")
+	disk.break_(errBroken)
+	if err := s.SaveMessageAndIncrNextSenderMsgSeqNum(2, storedMessage(2, "8")); !errors.Is(err, errBroken) {
+		t.Fatalf("a failed commit says %v", err)
+	}
+	disk.break_(nil)
+	for name, f := range map[string]func() error{
+		"send": func() error { return s.SaveMessageAndIncrNextSenderMsgSeqNum(2, storedMessage(2, "8")) },
+		"incr": s.IncrNextTargetMsgSeqNum, "extend": s.extend, "close": s.Close,
+	} {
+		if err := f(); !errors.Is(err, errBroken) {
+			t.Errorf("%s after a failure: %v", name, err)
+		}
+	}
+}
+
+func TestBadRecordsAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, key := range map[string][]byte{
+		"layout": {keyVersion}, "session": sessionKey(nil, 1), "reservation": reservedKey(1), "cursor": {keyCursor}, "order": liveKey(nil, 9),
+	} {
+		disk := newMemStore()
+		disk.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set(key, []byte{7, 7}) }, true)
+		g, err := New(Options{Address: "127.0.0.1:0", Participants: testParticipants("A")}, nil, disk, nil, testInstruments(t))
+		if !errors.Is(err, errLayout) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if g != nil {
+			g.Close()
+		}
+	}
+}
+
+func TestBucket(t *testing.T) {
+	t.Parallel()
+	b := newBucket(10, 20)
+	at := time.Unix(100, 0)
+	takes := func(n int) (got int) {
+		for range n {
+			if b.take(at) {
+				got++
+			}
+		}
+		return got
+	}
+	if got := takes(30); got != 20 {
+		t.Errorf("a full bucket gives %d", got)
+	}
+	at = at.Add(500 * time.Millisecond)
+	if got := takes(30); got != 5 {
+		t.Errorf("half a second gives %d", got)
+	}
+	at = at.Add(-time.Hour)
+	if got := takes(30); got != 0 {
+		t.Errorf("a clock that goes back gives %d", got)
+	}
+	at = at.Add(24 * time.Hour)
+	if got := takes(30); got != 20 {
+		t.Errorf("a day gives %d", got)
+	}
+}

@@ -1,0 +1,221 @@
+package fixgw
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/goccy/go-yaml"
+
+	"blockdesk/engine"
+	"blockdesk/engine/book"
+	"blockdesk/market"
+)
+
+// Participant is one trading firm: who may log on, and as what.
+type Participant struct {
+	Name   string               // Username (553) of its logons
+	Number market.ParticipantID // in commands and events; from 1, never reused
+	// CompIDs are its sessions' SenderCompIDs.
+	CompIDs []string
+	// PasswordHash is HashPassword's form.
+	PasswordHash string
+	// STP is the self-trade prevention of its orders.
+	STP book.STP
+	// Limits are its risk limits, most special last: the last entry whose Symbol
+	// is an instrument's, or AnySymbol, holds.
+	Limits []Limit
+}
+
+// AnySymbol in a Limit means every instrument.
+const AnySymbol = "*"
+
+// Limit is the risk limits of a participant on one instrument, as decimals.
+// Empty text and 0 mean no limit.
+type Limit struct {
+	Symbol        string `yaml:"symbol"`
+	MaxQty        string `yaml:"max_qty"`      // base units
+	MaxNotional   string `yaml:"max_notional"` // quote units
+	MaxOpenOrders int    `yaml:"max_open_orders"`
+	BandBps       int    `yaml:"band_bps"`
+}
+
+const (
+	// MaxParticipants bounds a participants file.
+	MaxParticipants = 10_000
+	// MaxCompID is the longest CompID and participant name, in bytes.
+	MaxCompID = 32
+	// MaxParticipantsFile bounds a participants file, in bytes.
+	MaxParticipantsFile = 4 << 20
+
+	compIDRule = "1 to 32 letters, digits, '.', '_', '-'"
+)
+
+type participantEntry struct {
+	Name         string   `yaml:"name"`
+	Number       int      `yaml:"number"`
+	CompIDs      []string `yaml:"comp_ids"`
+	PasswordHash string   `yaml:"password_hash"`
+	STP          string   `yaml:"stp"`
+	Limits       []Limit  `yaml:"limits"`
+}
+
+// ParseParticipants reads a participants file, YAML or JSON:
+//
+//	participants:
+//	  - name: mm1
+//	    number: 1
+//	    comp_ids: [MM1, MM1-BACKUP]
+//	    password_hash: "$argon2id$v=19$m=19456,t=2,p=1$…$…"
+//	    stp: cancel_newest        # default; cancel_oldest, cancel_both, decrement
+//	    limits:
+//	      - {symbol: "*", max_qty: "1000000", max_open_orders: 10000, band_bps: 500}
+//
+// Unknown keys are refused with their line.
+func ParseParticipants(data []byte) ([]Participant, error) {
+	if len(data) > MaxParticipantsFile {
+		return nil, fmt.Errorf("participants: %d bytes: at most %d", len(data), MaxParticipantsFile)
+	}
+	var file struct {
+		Participants []participantEntry `yaml:"participants"`
+	}
+	if err := yaml.UnmarshalWithOptions(data, &file, yaml.Strict()); err != nil {
+		return nil, fmt.Errorf("participants: %w", err)
+	}
+	list := make([]Participant, 0, min(len(file.Participants), MaxParticipants))
+	for i, entry := range file.Participants {
+		stp, err := parseSTP(entry.STP)
+		if err != nil {
+			return nil, fmt.Errorf("participant %d %q: %w", i, entry.Name, err)
+		}
+		if entry.Number < 1 || entry.Number > int(^market.ParticipantID(0)) {
+			return nil, fmt.Errorf("participant %d %q: number %d: must be 1 to %d", i, entry.Name, entry.Number, ^market.ParticipantID(0))
+		}
+		list = append(list, Participant{
+			Name: entry.Name, Number: market.ParticipantID(entry.Number), CompIDs: entry.CompIDs,
+			PasswordHash: entry.PasswordHash, STP: stp, Limits: entry.Limits,
+		})
+	}
+	return list, validateParticipants(list, MaxParticipants)
+}
+
+func parseSTP(word string) (book.STP, error) {
+	switch word {
+	case "", "cancel_newest":
+		return book.STPCancelNewest, nil
+	case "cancel_oldest":
+		return book.STPCancelOldest, nil
+	case "cancel_both":
+		return book.STPCancelBoth, nil
+	case "decrement":
+		return book.STPDecrement, nil
+	}
+	return 0, fmt.Errorf("stp %q: must be cancel_newest, cancel_oldest, cancel_both or decrement", word)
+}
+
+func validateParticipants(list []Participant, maxSessions int) error {
+	switch {
+	case len(list) == 0:
+		return errors.New("participants: the list is empty")
+	case len(list) > MaxParticipants:
+		return fmt.Errorf("participants: %d: at most %d", len(list), MaxParticipants)
+	}
+	names, numbers, compIDs := map[string]bool{}, map[market.ParticipantID]bool{}, map[string]bool{}
+	for i := range list {
+		p := &list[i]
+		if err := p.validate(); err != nil {
+			return fmt.Errorf("participant %d %q: %w", i, p.Name, err)
+		}
+		if names[p.Name] {
+			return fmt.Errorf("participant %d %q: the name is taken", i, p.Name)
+		}
+		if numbers[p.Number] {
+			return fmt.Errorf("participant %d %q: number %d is taken", i, p.Name, p.Number)
+		}
+		names[p.Name], numbers[p.Number] = true, true
+		for _, id := range p.CompIDs {
+			if compIDs[id] {
+				return fmt.Errorf("participant %d %q: comp_id %q is taken", i, p.Name, id)
+			}
+			compIDs[id] = true
+		}
+	}
+	if len(compIDs) > maxSessions {
+		return fmt.Errorf("participants: %d comp_ids: at most %d sessions", len(compIDs), maxSessions)
+	}
+	return nil
+}
+
+func (p *Participant) validate() error {
+	switch {
+	case !isCompID(p.Name):
+		return errors.New("name: " + compIDRule)
+	case p.Number == 0:
+		return errors.New("number must be greater than zero")
+	case len(p.CompIDs) == 0:
+		return errors.New("comp_ids is empty")
+	case p.STP < book.STPCancelNewest || p.STP > book.STPDecrement:
+		return fmt.Errorf("stp %d is unknown", p.STP)
+	}
+	for _, id := range p.CompIDs {
+		if !isCompID(id) {
+			return fmt.Errorf("comp_id %q: %s", id, compIDRule)
+		}
+	}
+	if _, err := parseHash(p.PasswordHash); err != nil {
+		return fmt.Errorf("password_hash: %w", err)
+	}
+	for _, l := range p.Limits {
+		if l.MaxOpenOrders < 0 || l.BandBps < 0 || l.BandBps > 10_000 {
+			return fmt.Errorf("limits %q: max_open_orders must not be negative, band_bps 0 to 10000", l.Symbol)
+		}
+	}
+	return nil
+}
+
+func isCompID(text string) bool {
+	for i := range len(text) {
+		c := text[i]
+		letter := c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
+		if !letter && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return text != "" && len(text) <= MaxCompID
+}
+
+// LimitOn returns the participant's own limits on an instrument; ok is false
+// where it has none.
+func (p *Participant) LimitOn(symbol string) (l Limit, ok bool) {
+	for _, entry := range p.Limits {
+		if entry.Symbol == symbol || entry.Symbol == AnySymbol {
+			l, ok = entry, true
+		}
+	}
+	return l, ok
+}
+
+// Limits returns l as the engine wants it for an instrument. A notional is
+// rounded down to a whole tick × lot.
+func (l *Limit) Limits(in *market.Instrument) (engine.Limits, error) {
+	var e engine.Limits
+	if l.MaxQty != "" {
+		q, err := in.ParseQty([]byte(l.MaxQty))
+		if err != nil {
+			return e, fmt.Errorf("%s: max_qty %q: %w", in.Symbol, l.MaxQty, err)
+		}
+		e.MaxQty = q
+	}
+	if l.MaxNotional != "" {
+		n, err := in.ParseTickLotsFloor([]byte(l.MaxNotional))
+		if err != nil {
+			return e, fmt.Errorf("%s: max_notional %q: %w", in.Symbol, l.MaxNotional, err)
+		}
+		e.MaxNotional = n
+	}
+	if l.MaxOpenOrders > math.MaxInt32 {
+		return e, fmt.Errorf("%s: max_open_orders %d: at most %d", in.Symbol, l.MaxOpenOrders, math.MaxInt32)
+	}
+	e.MaxOpenOrders, e.BandBps = int32(l.MaxOpenOrders), uint16(l.BandBps)
+	return e, e.Validate()
+}

@@ -1,0 +1,33 @@
+package fixgw
+
+import "time"
+
+// bucket is a token bucket of burst tokens, refilled rate a second. One
+// goroutine at a time.
+type bucket struct {
+	rate, burst int64
+	tokens      int64 // in units of 1/second nanoseconds
+	at          int64 // Unix nanoseconds of the last refill; 0 = full
+}
+
+// newBucket returns a full one.
+func newBucket(rate, burst int) bucket { return bucket{rate: int64(rate), burst: int64(burst)} }
+
+// take uses one token and reports whether there was one. A clock that goes back
+// refills nothing.
+func (b *bucket) take(now time.Time) bool {
+	const one = int64(time.Second)
+	at, most := now.UnixNano(), b.burst*one
+	switch elapsed := at - b.at; {
+	case b.at == 0 || elapsed >= most/b.rate:
+		b.tokens = most
+	case elapsed > 0:
+		b.tokens = min(most, b.tokens+elapsed*b.rate)
+	}
+	b.at = at
+	if b.tokens < one {
+		return false
+	}
+	b.tokens -= one
+	return true
+}

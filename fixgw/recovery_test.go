@@ -1,0 +1,532 @@
+package fixgw
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"blockdesk/engine"
+	"blockdesk/engine/event"
+	"blockdesk/fixgw/fixclient"
+)
+
+// keep continues a session's numbers, and its orders when it goes.
+func keep(sender, target int) func(*fixclient.Options) {
+	return func(o *fixclient.Options) {
+		o.KeepSequence, o.NextSender, o.NextTarget = true, sender, target
+		o.LogonFields = "8013=N\x01"
+	}
+}
+
+// leave logs out and returns the numbers to continue with.
+func (k *client) leave() (sender, target int) {
+	k.t.Helper()
+	if err := k.c.Logout(); err != nil {
+		k.t.Fatal(err)
+	}
+	select {
+	case <-k.done:
+	case <-time.After(wait):
+		k.t.Fatal("no answer to the Logout")
+	}
+	return k.c.NextSequence()
+}
+
+func TestDuplicates(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, func(o *Options) { o.ClosedRefs = 2 })
+	mm := d.dial("MM", keep(1, 1))
+	mm.order("a", "1", "10", "1", "59=1|")
+	first := mm.want("35=8 11=a 150=0 97=")
+	again := func(want msg) {
+		t.Helper()
+		m := mm.want("35=8 97=Y")
+		for _, tag := range []int{37, 11, 41, 17, 150, 39, 38, 151, 14, 6, 60} {
+			if m.get(tag) != want.get(tag) {
+				t.Errorf("tag %d of the answer again is %q, was %q", tag, m.get(tag), want.get(tag))
+			}
+		}
+	}
+	mm.order("a", "1", "10", "1", "59=1|")
+	again(first)
+	mm.order("a", "2", "77", "2", "59=1|") // whatever it asks for now
+	again(first)
+	mm.send("G", "11=b|41=a|55=SLUSD/USDC|54=1|38=12|40=2|44=1|"+now60)
+	replaced := mm.want("35=8 11=b 41=a 150=5")
+	mm.send("G", "11=b|41=a|55=SLUSD/USDC|54=1|38=12|40=2|44=1|"+now60)
+	again(replaced)
+	mm.send("F", "11=c|41=b|55=SLUSD/USDC|54=1|38=12|"+now60)
+	gone := mm.want("35=8 11=c 41=b 150=4")
+	for i := range 6 { // pushes a, b, c out of memory
+		mm.order(fmt.Sprint("x", i), "1", "1", "1", "59=3|")
+		mm.want("150=0")
+		mm.want("150=4")
+	}
+	mm.send("F", "11=c|41=b|55=SLUSD/USDC|54=1|38=12|"+now60)
+	again(gone)
+	mm.order("a", "1", "10", "1", "59=1|")
+	again(first)
+	mm.order("r", "1", "99999999", "1", "")
+	refused := mm.want("35=8 11=r 150=8 39=8")
+	mm.order("r", "1", "1", "1", "")
+	again(refused)
+	sender, target := mm.leave()
+	d.stop()
+	d.start()
+	mm = d.dial("MM", keep(sender, target))
+	mm.order("a", "1", "10", "1", "59=1|")
+	again(first)
+	mm.send("F", "11=z|41=a|55=SLUSD/USDC|54=1|38=12|"+now60)
+	mm.want("35=9 11=z 41=a 102=0 39=4")
+	if n := d.gateway.Stats().Duplicates; n != 1 {
+		t.Errorf("%d duplicates since the restart, want 1", n)
+	}
+}
+
+// TestPipelinedChange: an F and a G may follow their order before it is
+// answered.
+func TestPipelinedChange(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, nil)
+	mm := d.dial("MM", nil)
+	mm.order("a", "1", "10", "1", "59=1|")
+	mm.send("G", "11=b|41=a|55=SLUSD/USDC|54=1|38=9|40=2|44=1|"+now60)
+	mm.send("G", "11=c|41=b|55=SLUSD/USDC|54=1|38=8|40=2|44=2|"+now60)
+	mm.send("F", "11=d|41=c|55=SLUSD/USDC|54=1|38=8|"+now60)
+	mm.want("11=a 150=0 39=0 38=10.00")
+	mm.want("11=b 41=a 150=5 39=0 38=9.00")
+	mm.want("11=c 41=b 150=5 39=0 38=8.00 44=2.0000")
+	mm.want("11=d 41=c 150=4 39=4")
+}
+
+func TestChangeRefused(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM", "TK"}, nil)
+	mm, tk := d.dial("MM", nil), d.dial("TK", nil)
+	mm.order("a", "1", "10", "1", "59=1|")
+	id := mm.want("150=0").get(37)
+	for _, c := range []struct{ msgType, body, want, text string }{
+		{"G", "11=b|41=a|55=92C/SLUSD|54=1|38=9|40=2|44=1|", "434=2 102=99 39=0", `INVALID_FIELD: Symbol (55) "92C/SLUSD": not the order's`},
+		{"G", "11=b|41=a|55=SLUSD/USDC|54=2|38=9|40=2|44=1|", "434=2 102=99", `INVALID_FIELD: Side (54) "2": not the order's`},
+		{"G", "11=b|41=a|55=SLUSD/USDC|54=1|38=9|40=1|", "434=2 102=99", `UNSUPPORTED: OrdType (40) "1": an order keeps its type`},
+		{"G", "11=b|41=a|55=SLUSD/USDC|54=1|38=9|40=2|", "434=2 102=99", `MISSING_FIELD: Price (44): this OrdType (40) needs it`},
+		{"G", "11=b|41=a|55=SLUSD/USDC|54=1|40=2|44=1|", "434=2 102=99", `MISSING_FIELD: OrderQty (38)`},
+		{"G", "11=b|41=a|55=SLUSD/USDC|54=1|38=99999999|40=2|44=1|", "434=2 102=99 39=0", ""},
+		{"F", "11=e|41=a|55=SLUSD/USDC|54=2|", "434=1 102=99", `INVALID_FIELD: Side (54) "2": not the order's`},
+	} {
+		mm.send(c.msgType, c.body+now60)
+		m := mm.want("35=9 41=a 37=" + id + " " + c.want)
+		if c.text != "" && m.get(58) != c.text {
+			t.Errorf("%s %s: %s, want %s", c.msgType, c.body, m.get(58), c.text)
+		}
+	}
+	// Another session's order is not to be had, by either name.
+	tk.send("F", "11=x|41=a|37="+id+"|55=SLUSD/USDC|54=1|"+now60)
+	tk.want("35=9 11=x 41=a 102=1 37=NONE 39=8")
+	// By OrderID alone.
+	mm.send("F", "11=f|41=whatever|37="+id+"|55=SLUSD/USDC|54=1|"+now60)
+	mm.want("35=8 11=f 41=a 150=4")
+}
+
+// TestChangeTooLate: an F and a G that reach the engine after the order has
+// ended name its end, not an unknown order, whether it is in memory or not.
+func TestChangeTooLate(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, func(o *Options) { o.ClosedRefs = 1 })
+	mm := d.dial("MM", nil)
+	for i, c := range []struct{ msgType, more string }{{"F", ""}, {"G", "40=2|44=1|"}} {
+		id, change := fmt.Sprintf("a%d", i), fmt.Sprintf("b%d", i)
+		mm.order(id, "1", "10", "1", "59=3|") // the session passes both on before it knows the end
+		mm.send(c.msgType, "11="+change+"|41="+id+"|55=SLUSD/USDC|54=1|38=9|"+c.more+now60)
+		order := mm.want("11=" + id + " 150=0").get(37)
+		mm.want("11=" + id + " 150=4 39=4")
+		mm.want("35=9 11="+change+" 41="+id+" 37="+order+" 39=4 102=0").want(t, "434="+fmt.Sprint(i+1))
+	}
+}
+
+// TestNoEmptySymbol: an answer to a request without Symbol (55) has none; next
+// holds it to the stock dictionary.
+func TestNoEmptySymbol(t *testing.T) {
+	t.Parallel()
+	mm := newDesk(t, []string{"MM"}, nil).dial("MM", nil)
+	mm.send("D", "11=a|54=1|38=1|40=2|44=1|"+now60)
+	mm.want("35=8 11=a 150=8 103=1 55=")
+	mm.send("H", "11=nope|54=1|")
+	mm.want("35=8 11=nope 150=I 39=8 55=")
+}
+
+func TestMassCancelAndStatus(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM", "TK"}, nil)
+	mm, tk := d.dial("MM", nil), d.dial("TK", nil)
+	mm.order("a", "1", "10", "1", "59=1|")
+	mm.order("b", "2", "10", "3", "59=1|")
+	mm.send("D", "11=c|55=92C/SLUSD|54=1|38=3|40=2|44=5|59=1|"+now60)
+	id := ""
+	for range 3 {
+		m := mm.want("35=8 150=0")
+		if m.get(11) == "a" {
+			id = m.get(37)
+		}
+	}
+	tk.order("x", "2", "4", "1", "59=3|")
+	tk.want("150=0")
+	tk.want("150=F")
+	mm.want("11=a 150=F")
+	mm.send("H", "11=a|55=SLUSD/USDC|54=1|")
+	mm.want("35=8 11=a 150=I 39=1 38=10.00 151=6.00 14=4.00 6=1.0000 44=1.0000 37=" + id)
+	mm.send("H", "11=nope|55=SLUSD/USDC|54=1|")
+	mm.want("35=8 11=nope 150=I 39=8 103=5 37=NONE")
+	mm.send("q", "11=q0|530=5|"+now60)
+	mm.want("35=r 11=q0 531=0 532=0")
+	mm.send("q", "11=q1|530=1|55=X/Y|"+now60)
+	mm.want("35=r 11=q1 531=0 532=1")
+	mm.send("q", "11=q2|530=1|55=SLUSD/USDC|54=2|"+now60)
+	mm.want("35=8 11=b 41= 150=4 39=4 58=mass_cancel")
+	mm.want("35=r 11=q2 530=1 531=1 533=1 55=SLUSD/USDC 54=2")
+	mm.send("q", "11=q3|530=7|"+now60)
+	gone := []string{mm.want("35=8 150=4").get(11), mm.want("35=8 150=4").get(11)}
+	slices.Sort(gone)
+	if strings.Join(gone, ",") != "a,c" {
+		t.Errorf("cancelled %v", gone)
+	}
+	mm.want("35=r 11=q3 530=7 531=7 533=2")
+	mm.send("q", "11=q3|530=7|"+now60)
+	mm.want("35=r 11=q3 530=7 531=7 533=2 97=Y")
+	mm.send("H", "11=a|55=SLUSD/USDC|54=1|")
+	mm.want("35=8 11=a 150=I 39=4 151=0.00 14=4.00 37=" + id)
+}
+
+func TestOrderKinds(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM", "TK"}, nil)
+	mm, tk := d.dial("MM", nil), d.dial("TK", nil)
+	// Iceberg: the market data shows 2 of 10.
+	mm.order("ice", "2", "10", "2", "59=1|111=2|")
+	mm.want("11=ice 150=0 151=10.00")
+	tk.send("V", "262=s|263=0|264=5|267=2|269=0|269=1|146=1|55=SLUSD/USDC|")
+	waitMD(t, tk, "s", "268=1", "271=2.00")
+	// Post-only that would take.
+	tk.order("post", "1", "1", "2", "59=1|18=6|")
+	tk.want("11=post 150=8 39=8")
+	// FOK.
+	tk.order("fok", "1", "11", "2", "59=4|")
+	tk.want("11=fok 150=8 39=8")
+	tk.order("fok2", "1", "3", "2", "59=4|")
+	tk.want("11=fok2 150=0")
+	for cum := 0; cum < 3; {
+		m := tk.want("11=fok2 150=F")
+		mm.want("11=ice 150=F")
+		cum = int(m.get(14)[0] - '0')
+	}
+	// A stop waits and is triggered by a trade.
+	tk.send("D", "11=stop|55=SLUSD/USDC|54=2|38=1|40=3|99=1.5|59=1|"+now60)
+	tk.want("11=stop 150=0 39=0 40=3")
+	mm.order("bid", "1", "5", "1.5", "59=1|")
+	mm.want("11=bid 150=0")
+	tk.order("hit", "2", "1", "1.5", "59=3|")
+	tk.want("11=hit 150=0")
+	tk.want("11=hit 150=F 39=2")
+	tk.want("11=stop 150=F 39=2 31=1.5000")
+	mm.want("11=bid 150=F")
+	mm.want("11=bid 150=F 151=3.00")
+	// Market against an empty side.
+	tk.send("D", "11=mkt|55=92C/SLUSD|54=1|38=1|40=1|"+now60)
+	tk.want("11=mkt 150=0 40=1")
+	tk.want("11=mkt 150=4 39=4 58=ioc_remainder")
+	// GTD in the past.
+	tk.order("old", "1", "1", "1", "59=6|126=20200101-00:00:00|")
+	tk.want("11=old 150=8 39=8 58=invalid_expiry")
+	// GTD that ends.
+	end := time.Now().Add(1500 * time.Millisecond).UTC().Format("20060102-15:04:05.000")
+	tk.order("gtd", "1", "1", "1", "59=6|126="+end+"|")
+	tk.want("11=gtd 150=0 59=6")
+	tk.want("11=gtd 150=C 39=C 151=0.00 58=expired")
+	// Self-trade: the newest goes.
+	mm.order("self", "2", "1", "1.5", "59=1|")
+	mm.want("11=self 150=0")
+	mm.want("11=self 150=4 58=self_trade")
+}
+
+// waitMD asks for snapshots until one has these fields: views come a moment
+// after reports.
+func waitMD(t testing.TB, k *client, reqID string, fields ...string) msg {
+	t.Helper()
+	for end := time.Now().Add(wait); ; {
+		m := k.want("35=W 262=" + reqID)
+		text := "|" + m.String()
+		if !slices.ContainsFunc(fields, func(f string) bool { return !strings.Contains(text, "|"+f+"|") }) {
+			return m
+		}
+		if time.Now().After(end) {
+			t.Fatalf("no snapshot with %v; the last is %s", fields, m)
+		}
+		time.Sleep(5 * time.Millisecond)
+		k.send("V", "262="+reqID+"|263=0|264=5|267=3|269=0|269=1|269=2|146=1|55=SLUSD/USDC|")
+	}
+}
+
+// TestOfflineReportsAreDelivered: what happens while a client is away comes when
+// it asks for what it has missed.
+func TestOfflineReportsAreDelivered(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM", "TK"}, nil)
+	mm, tk := d.dial("MM", keep(1, 1)), d.dial("TK", nil)
+	mm.order("a", "1", "10", "1", "59=1|")
+	mm.want("11=a 150=0")
+	sender, target := mm.leave()
+	for i := range 3 {
+		tk.order(fmt.Sprint("x", i), "2", "1", "1", "59=3|")
+		tk.want("150=0")
+		tk.want("150=F")
+	}
+	mm = d.dial("MM", keep(sender, target))
+	for _, cum := range []string{"1.00", "2.00", "3.00"} {
+		mm.want("35=8 11=a 150=F 43=Y 14=" + cum)
+	}
+	mm.none(50 * time.Millisecond)
+	// A restart changes nothing of it.
+	sender, _ = mm.leave()
+	d.stop()
+	d.start()
+	mm = d.dial("MM", keep(sender, target))
+	for _, cum := range []string{"1.00", "2.00", "3.00"} {
+		mm.want("35=8 11=a 150=F 43=Y 14=" + cum)
+	}
+}
+
+// TestResendIsBounded: of many messages the newest Options.MaxReplay are
+// replayed, the rest gap filled.
+func TestResendIsBounded(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, func(o *Options) { o.MaxReplay = 10 })
+	mm := d.dial("MM", keep(1, 1))
+	for i := range 30 {
+		mm.order(fmt.Sprint("o", i), "1", "1", "1", "59=1|")
+		mm.want("150=0")
+	}
+	sender, target := mm.leave()
+	mm = d.dial("MM", keep(sender, 2)) // has seen nothing but the Logon
+	for i := 20; i < 30; i++ {
+		mm.want("35=8 43=Y 150=0 11=" + fmt.Sprint("o", i))
+	}
+	mm.none(50 * time.Millisecond)
+	if _, next := mm.leave(); next <= target {
+		t.Errorf("the gap was filled up to %d only, of %d", next, target)
+	}
+}
+
+// TestCrash: after an unclean stop that loses part of what the store was told,
+// every report of every durable command reaches its client, under its ExecID,
+// and no number that a client has seen is used again.
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM", "TK"}, nil)
+	r := rand.New(rand.NewPCG(7, 7))
+	seen := map[string]map[string]string{"MM": {}, "TK": {}} // by CompID and ExecID
+	numbers := map[string][2]int{"MM": {1, 1}, "TK": {1, 1}}
+	for life := range 6 {
+		clients := map[string]*client{}
+		for _, id := range []string{"MM", "TK"} {
+			clients[id] = d.dial(id, keep(numbers[id][0], numbers[id][1]))
+			catchUp(t, clients[id], seen[id])
+		}
+		const orders = 40
+		for i := range orders {
+			mm := fmt.Sprintf("m%d-%d", life, i)
+			clients["MM"].order(mm, "1", "5", "1", "59=1|")
+			clients["TK"].order(fmt.Sprintf("t%d-%d", life, i), "2", fmt.Sprint(1+r.IntN(9)), "1", "59=1|")
+		}
+		time.Sleep(time.Duration(r.IntN(20)) * time.Millisecond)
+		crashed := d.crash(r)
+		for _, id := range []string{"MM", "TK"} {
+			clients[id].c.Close()
+			<-clients[id].done
+			note(t, clients[id], seen[id])
+			sender, target := clients[id].c.NextSequence()
+			numbers[id] = [2]int{sender, target}
+		}
+		d.store = crashed
+		d.start()
+	}
+	clients := map[string]*client{}
+	for _, id := range []string{"MM", "TK"} {
+		clients[id] = d.dial(id, keep(numbers[id][0], numbers[id][1]))
+		catchUp(t, clients[id], seen[id])
+	}
+	want := d.expected(t)
+	for id, reports := range want {
+		for execID, text := range reports {
+			if seen[id][execID] != text {
+				t.Errorf("%s: report %s is %q, want %q", id, execID, seen[id][execID], text)
+			}
+		}
+		for execID := range seen[id] {
+			if _, ok := reports[execID]; !ok && !strings.HasPrefix(execID, "G") {
+				t.Errorf("%s: report %s is of nothing durable", id, execID)
+			}
+		}
+	}
+}
+
+// catchUp takes everything up to the answer of a question. The question is put
+// again and again: the client answers a request for what the gateway has lost by
+// a gap fill, which may swallow it.
+func catchUp(t testing.TB, k *client, seen map[string]string) {
+	t.Helper()
+	for end := time.Now().Add(wait); time.Now().Before(end); {
+		k.send("H", "11=question|55=SLUSD/USDC|54=1|")
+		for patience := time.After(500 * time.Millisecond); ; {
+			select {
+			case raw := <-k.in:
+				if err := k.checker.check(raw); err != nil {
+					t.Fatalf("%v\n%s", err, show(raw))
+				}
+				if msg(raw).get(11) == "question" {
+					return
+				}
+				record(t, msg(raw), seen)
+				continue
+			case <-patience:
+			}
+			break
+		}
+	}
+	t.Fatal("the session does not answer")
+}
+
+// note takes what has arrived.
+func note(t testing.TB, k *client, seen map[string]string) {
+	t.Helper()
+	for {
+		select {
+		case raw := <-k.in:
+			record(t, msg(raw), seen)
+		default:
+			return
+		}
+	}
+}
+
+// record notes a report; one that comes again must say the same.
+func record(t testing.TB, m msg, seen map[string]string) {
+	t.Helper()
+	if m.get(35) != "8" || m.get(150) == "I" {
+		return
+	}
+	text := m.pick(11, 150, 39, 37, 32, 151, 14, 6, 60)
+	if was, ok := seen[m.get(17)]; ok && was != text {
+		t.Errorf("ExecID %s was %q, now %q", m.get(17), was, text)
+	}
+	seen[m.get(17)] = text
+}
+
+// crash stops everything at once and returns what is left of the store.
+func (d *desk) crash(r *rand.Rand) *memStore {
+	left := d.store.crash(r)
+	d.store.break_(errBroken) // nothing more reaches the disk
+	d.stopped = true
+	d.cancel()
+	for range 3 {
+		<-d.done
+	}
+	return left
+}
+
+// expected follows the whole journal with a gateway of its own and returns every
+// report that it makes.
+func (d *desk) expected(t testing.TB) map[string]map[string]string {
+	t.Helper()
+	o := d.options
+	o.KeepMessages = 1 << 20
+	fresh := newMemStore()
+	fresh.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
+		set(assignKey("MM"), []byte{0, 1})
+		set(assignKey("TK"), []byte{0, 2})
+	}, true)
+	g, err := New(o, nil, fresh, d.views, d.set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	replica := engine.NewReplica(engine.StateOptions{MaxOrders: 100_000})
+	d.journal.mu.Lock()
+	commands := slices.Clone(d.journal.commands)
+	d.journal.mu.Unlock()
+	for i := range commands {
+		replica.Apply(&commands[i], func(events []event.Event) { g.Replay(events) })
+	}
+	all := map[string]map[string]string{}
+	for id, s := range g.byCompID {
+		all[id] = map[string]string{}
+		s.messages.replay = 1 << 20
+		s.messages.IterateMessages(1, s.messages.NextSenderMsgSeqNum(), func(m []byte) error {
+			record(t, m, all[id])
+			return nil
+		})
+	}
+	return all
+}
+
+func TestCancelOnDisconnect(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM", "TK", "NO"}, func(o *Options) { o.RestartGrace = 300 * time.Millisecond })
+	mm, tk := d.dial("MM", nil), d.dial("TK", nil)
+	no := d.dial("NO", func(o *fixclient.Options) { o.LogonFields = "8013=N\x01" })
+	mm.order("a", "1", "10", "1", "59=1|")
+	mm.order("b", "1", "10", "2", "59=1|")
+	mm.want("11=a 150=0")
+	mm.want("11=b 150=0")
+	no.order("n", "1", "10", "3", "59=1|")
+	no.want("11=n 150=0")
+	mm.c.Close()
+	no.c.Close()
+	waitFor(t, func() bool { return d.gateway.Stats().LiveOrders == 1 })
+	tk.order("x", "2", "30", "1", "59=3|")
+	tk.want("150=0")
+	tk.want("150=F 32=10.00 31=3.0000")
+	tk.want("150=4")
+	// The reports of the cancels wait for the client.
+	mm = d.dial("MM", keep(4, 4))
+	got := []string{mm.want("150=4 41= 58=cancel_on_disconnect").get(11), mm.want("150=4 58=cancel_on_disconnect").get(11)}
+	slices.Sort(got)
+	if strings.Join(got, ",") != "a,b" {
+		t.Errorf("cancelled %v", got)
+	}
+	// Our own stop cancels nothing; staying away afterwards does.
+	tk.order("y", "2", "5", "9", "59=1|")
+	tk.want("11=y 150=0")
+	d.stop()
+	d.start()
+	if n := d.gateway.Stats().LiveOrders; n != 1 {
+		t.Errorf("%d orders live after a restart, want 1", n)
+	}
+	waitFor(t, func() bool { return d.gateway.Stats().LiveOrders == 0 })
+}
+
+// TestStoreFailureStopsTheGateway: what cannot be stored is not said.
+func TestStoreFailureStopsTheGateway(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, nil)
+	mm := d.dial("MM", nil)
+	mm.order("a", "1", "1", "1", "59=1|")
+	mm.want("11=a 150=0")
+	d.store.break_(errBroken)
+	mm.order("b", "1", "1", "1", "59=1|")
+	select {
+	case err := <-d.done:
+		if err == nil || !strings.Contains(err.Error(), errBroken.Error()) {
+			t.Errorf("Run returned %v", err)
+		}
+	case <-time.After(wait):
+		t.Fatal("Run goes on")
+	}
+	mm.none(50 * time.Millisecond)
+	d.stopped = true
+	d.cancel()
+	<-d.done
+	<-d.done
+}

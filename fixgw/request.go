@@ -1,0 +1,456 @@
+package fixgw
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/quickfixgo/quickfix"
+
+	"blockdesk/engine"
+	"blockdesk/engine/book"
+	"blockdesk/market"
+)
+
+// What a session asks for, on its own goroutine. A request that is not passed on
+// is answered here; one that is, by the follower when its events are durable.
+
+// Values of BusinessRejectReason (380).
+const (
+	rejOther         = 0
+	rejUnknownType   = 3
+	rejNotAvailable  = 4
+	rejNotAuthorized = 6
+)
+
+func businessReject(reason int, clOrdID []byte, text string) quickfix.MessageRejectError {
+	return quickfix.NewBusinessMessageRejectErrorWithRefID(string(appendText(nil, text)), reason, string(appendText(nil, string(clOrdID))), nil)
+}
+
+// newOrder handles a D.
+func (s *session) newOrder(r *request) quickfix.MessageRejectError {
+	if done, err := s.repeated(r); done {
+		return err
+	}
+	order, in, no := r.decodeNew(s.gateway.instruments, s.gateway.options.Now())
+	if no == nil {
+		no = r.checkClOrdID()
+	}
+	if no != nil {
+		return s.rejectNew(r, order, in, no)
+	}
+	order.ID = s.gateway.engine.NextOrderID()
+	order.Participant, order.STP = s.participant.Number, s.participant.STP
+	return s.submit(engine.NewOrder, in.ID, order, r, &ref{
+		clOrdID: string(r.clOrdID), msgType: 'D', id: order.ID,
+		instrument: in.ID, side: order.Side, typ: order.Type,
+	})
+}
+
+// submit hands a command to the engine.
+func (s *session) submit(kind engine.Kind, in market.InstrumentID, o book.Order, r *request, entry *ref) quickfix.MessageRejectError {
+	c := engine.Command{Kind: kind, Instrument: in, Origin: s.number, Order: o}
+	if !c.SetRef(r.clOrdID) {
+		return businessReject(rejOther, r.clOrdID, fmt.Sprintf("%s: ClOrdID (11): must be 1 to %d bytes", codeInvalidField, MaxClOrdID))
+	}
+	if !s.enter(entry) {
+		s.gateway.overloaded.Add(1)
+		return businessReject(rejNotAvailable, r.clOrdID, fmt.Sprintf("%s: %d requests of this session wait for an answer", codeOverloaded, s.gateway.options.MaxPendingOrders))
+	}
+	err := s.gateway.engine.Submit(&c)
+	if err == nil {
+		return nil
+	}
+	s.withdraw(entry)
+	switch {
+	case errors.Is(err, engine.ErrFull):
+		s.gateway.overloaded.Add(1)
+		return businessReject(rejNotAvailable, r.clOrdID, codeOverloaded+": the engine's queue is full, try again")
+	case errors.Is(err, engine.ErrReadOnly), errors.Is(err, engine.ErrStopped):
+		return businessReject(rejNotAvailable, r.clOrdID, codeReadOnly+": "+err.Error())
+	}
+	return businessReject(rejOther, r.clOrdID, codeReadOnly+": not accepted")
+}
+
+// repeated answers a ClOrdID that the session has used before with its first
+// answer again. While that is on its way, nothing more is sent.
+func (s *session) repeated(r *request) (done bool, reject quickfix.MessageRejectError) {
+	if len(r.clOrdID) == 0 || len(r.clOrdID) > MaxClOrdID {
+		return false, nil
+	}
+	s.mu.Lock()
+	known := s.refs[string(r.clOrdID)]
+	waits := known != nil && known.answer == 0
+	var first answer
+	if known != nil && known.body != nil {
+		first = answer{msgType: known.answer, body: known.body}
+	}
+	s.mu.Unlock()
+	if known == nil || !waits && first.body == nil {
+		stored, ok, err := s.stored(r.clOrdID)
+		if err != nil {
+			s.gateway.fail(err)
+			return true, businessReject(rejNotAvailable, r.clOrdID, codeReadOnly+": the store has failed")
+		}
+		if known == nil && !ok {
+			return false, nil
+		}
+		first = stored
+	}
+	s.gateway.duplicates.Add(1)
+	if len(first.body) > 0 {
+		s.send(first.msgType, first.body, true)
+	}
+	return true, nil
+}
+
+// stored returns what a ClOrdID was answered with today or yesterday.
+func (s *session) stored(clOrdID []byte) (answer, bool, error) {
+	today := dayOf(s.gateway.options.Now().UnixNano())
+	for _, day := range [...]uint32{today, today - 1, today + 1} {
+		value, ok, err := s.gateway.store.Get(answerKey(nil, day, s.number, clOrdID))
+		if err != nil {
+			return answer{}, false, fmt.Errorf("FIX store: %w", err)
+		}
+		if ok {
+			a, err := parseAnswer(value)
+			return a, err == nil, err
+		}
+	}
+	return answer{}, false, nil
+}
+
+// storedOrder returns an order that has ended today or yesterday, or nil.
+func (s *session) storedOrder(id market.OrderID) (*order, error) {
+	today := dayOf(s.gateway.options.Now().UnixNano())
+	for _, day := range [...]uint32{today, today - 1, today + 1} {
+		value, ok, err := s.gateway.store.Get(closedKey(nil, day, id))
+		if err != nil {
+			return nil, fmt.Errorf("FIX store: %w", err)
+		}
+		if ok {
+			return parseOrderRecord(id, value, s.gateway.sessionOf)
+		}
+	}
+	return nil, nil
+}
+
+// send sends an application message of the session's own goroutine.
+func (s *session) send(msgType byte, body []byte, possResend bool) {
+	s.gateway.out.Add(1)
+	if err := s.out.send(s, string(msgType), tagOrderID, body, possResend); err != nil {
+		s.gateway.fail(err)
+	}
+}
+
+// rejectNew answers a D that is not passed on. Its ClOrdID may be used again.
+func (s *session) rejectNew(r *request, o book.Order, in *market.Instrument, no *refusal) quickfix.MessageRejectError {
+	s.gateway.rejects.Add(1)
+	now := s.gateway.options.Now().UnixNano()
+	b := append(s.out.scratch[:0], "NONE"...)
+	b = append(appendText(append(b, "\x0111="...), string(r.clOrdID)), "\x0117="...)
+	b = s.gateway.localID(b)
+	b = r.appendSymbol(append(b, "\x01150=8\x0139=8"...))
+	side := byte('1')
+	if len(r.side) == 1 {
+		side = r.side[0]
+	}
+	b = append(append(b, "\x0154="...), side)
+	if o.Qty > 0 {
+		b = in.AppendQty(append(b, "\x0138="...), o.Qty)
+	}
+	if o.Price > 0 {
+		b = in.AppendPrice(append(b, "\x0144="...), o.Price)
+	}
+	b = append(b, "\x01151=0\x0114=0\x016=0\x0160="...)
+	b = appendTime(b, now)
+	b = appendText(append(b, "\x0158="...), no.text)
+	b = strconv.AppendInt(append(b, "\x01103="...), int64(no.reason), 10)
+	s.out.scratch = b
+	s.send('8', b, false)
+	return nil
+}
+
+// appendSymbol appends the request's Symbol (55). A request without one gets an
+// answer without one: FIX has no empty fields.
+func (r *request) appendSymbol(dst []byte) []byte {
+	if len(r.symbol) == 0 {
+		return dst
+	}
+	return appendText(append(dst, "\x0155="...), string(r.symbol))
+}
+
+// target is the order that an F, G or H is about.
+type target struct {
+	id         market.OrderID
+	clOrdID    string
+	instrument market.InstrumentID
+	side       market.Side
+	typ        book.Type
+	status     byte
+	ended      bool
+}
+
+// find looks for the order by OrderID (37) and by a ClOrdID.
+func (s *session) find(orderID, clOrdID []byte) (target, bool, error) {
+	s.mu.Lock()
+	o, r := (*order)(nil), s.refs[string(clOrdID)]
+	if id, err := strconv.ParseUint(string(orderID), 10, 64); err == nil {
+		o = s.orders[market.OrderID(id)]
+	}
+	if o == nil && r != nil && r.order != nil {
+		o = r.order
+	}
+	if o != nil {
+		t := targetOfOrder(o)
+		s.mu.Unlock()
+		return t, true, nil
+	}
+	if r != nil && r.answer == 0 && r.side.Valid() { // a D or G on its way
+		t := target{id: r.id, clOrdID: r.clOrdID, instrument: r.instrument, side: r.side, typ: r.typ, status: statusNew}
+		if o := s.orders[r.id]; o != nil {
+			t = targetOfOrder(o)
+		}
+		s.mu.Unlock()
+		return t, true, nil
+	}
+	s.mu.Unlock()
+	return s.findStored(clOrdID)
+}
+
+// statusOf returns the status of an order that may have ended, statusRejected
+// where the session does not know it. clOrdID is one that it went by.
+func (s *session) statusOf(id market.OrderID, clOrdID []byte) (byte, error) {
+	s.mu.Lock()
+	o := s.orders[id]
+	if r := s.refs[string(clOrdID)]; o == nil && r != nil && r.order != nil && r.order.id == id {
+		o = r.order
+	}
+	if o != nil {
+		defer s.mu.Unlock()
+		return o.status, nil
+	}
+	s.mu.Unlock()
+	o, err := s.storedOrder(id)
+	if err != nil || o == nil || o.session != s {
+		return statusRejected, err
+	}
+	return o.status, nil
+}
+
+func targetOfOrder(o *order) target {
+	return target{
+		id: o.id, clOrdID: o.clOrdID, instrument: o.instrument, side: o.side,
+		typ: o.typ, status: o.status, ended: !o.live(),
+	}
+}
+
+func (s *session) findStored(clOrdID []byte) (target, bool, error) {
+	if len(clOrdID) == 0 || len(clOrdID) > MaxClOrdID {
+		return target{}, false, nil
+	}
+	a, ok, err := s.stored(clOrdID)
+	if err != nil || !ok {
+		return target{}, false, err
+	}
+	s.mu.Lock()
+	if o := s.orders[a.id]; o != nil { // live, under another ClOrdID by now
+		t := targetOfOrder(o)
+		s.mu.Unlock()
+		return t, true, nil
+	}
+	s.mu.Unlock()
+	o, err := s.storedOrder(a.id)
+	if err != nil || o == nil {
+		return target{}, false, err
+	}
+	return targetOfOrder(o), true, nil
+}
+
+// change handles an F, and with amend a G.
+func (s *session) change(r *request, amend bool) quickfix.MessageRejectError {
+	if done, err := s.repeated(r); done {
+		return err
+	}
+	t, found, err := s.find(r.orderID, r.origClOrdID)
+	if err != nil {
+		s.gateway.fail(err)
+		return businessReject(rejNotAvailable, r.clOrdID, codeReadOnly+": the store has failed")
+	}
+	no := r.checkClOrdID()
+	switch {
+	case no != nil:
+	case !found:
+		t.status = statusRejected
+		no = refuse(cxlRejUnknownOrder, codeUnknownOrder, "OrigClOrdID (41) %.40q", r.origClOrdID)
+	case t.ended:
+		no = refuse(cxlRejTooLate, codeTooLate, "order %d has ended", t.id)
+	}
+	o := book.Order{ID: t.id, Participant: s.participant.Number, Side: t.side}
+	if no == nil {
+		no = s.checkTarget(r, &t)
+	}
+	if no == nil && amend {
+		no = r.decodeAmend(&o, &t, s.gateway.instruments.Get(t.instrument))
+	}
+	if no != nil {
+		return s.rejectChange(r, &t, amend, no)
+	}
+	entry := &ref{clOrdID: string(r.clOrdID), msgType: 'F', id: t.id, target: string(r.origClOrdID), instrument: t.instrument, side: t.side, typ: t.typ}
+	kind := engine.CancelOrder
+	if amend {
+		kind, entry.msgType = engine.AmendOrder, 'G'
+	}
+	return s.submit(kind, t.instrument, o, r, entry)
+}
+
+// checkTarget holds Symbol and Side, where they are given, to the order's.
+func (s *session) checkTarget(r *request, t *target) *refusal {
+	in := s.gateway.instruments.Get(t.instrument)
+	if in == nil || r.symbol != nil && string(r.symbol) != in.Symbol {
+		return refuse(cxlRejOther, codeInvalidField, "Symbol (55) %.40q: not the order's", r.symbol)
+	}
+	if r.side != nil && (len(r.side) != 1 || r.side[0] != '0'+byte(t.side)) {
+		return refuse(cxlRejOther, codeInvalidField, "Side (54) %.20q: not the order's", r.side)
+	}
+	return nil
+}
+
+// decodeAmend reads what a G changes: OrderQty, Price, StopPx. The rest must be
+// as it was.
+func (r *request) decodeAmend(o *book.Order, t *target, in *market.Instrument) (no *refusal) {
+	o.Type = t.typ
+	if len(r.ordType) != 1 || r.ordType[0] != ordTypeOf(t.typ) {
+		return refuse(cxlRejOther, codeUnsupported, "OrdType (40) %.20q: an order keeps its type", r.ordType)
+	}
+	if no = r.decodePrices(o, in); no != nil {
+		return no
+	}
+	if o.Qty, no = parseQty(in, "OrderQty (38)", r.qty); no != nil {
+		return no
+	}
+	o.Type = 0
+	return nil
+}
+
+func (s *session) rejectChange(r *request, t *target, amend bool, no *refusal) quickfix.MessageRejectError {
+	s.gateway.rejects.Add(1)
+	reason := no.reason
+	if reason != cxlRejTooLate && reason != cxlRejUnknownOrder {
+		reason = cxlRejOther
+	}
+	reject := cancelReject{
+		orderID: t.id, clOrdID: appendText(nil, string(r.clOrdID)), origClOrdID: appendText(nil, string(r.origClOrdID)),
+		status: t.status, amend: amend, reason: reason, text: appendText(nil, no.text),
+		at: s.gateway.options.Now().UnixNano(),
+	}
+	if len(reject.origClOrdID) == 0 {
+		reject.origClOrdID = reject.clOrdID
+	}
+	s.out.scratch = reject.appendBody(s.out.scratch[:0])
+	s.send('9', s.out.scratch, false)
+	return nil
+}
+
+// massCancel handles a q: all orders of the participant, whatever session they
+// came from, on one instrument or all, on one side or both.
+func (s *session) massCancel(r *request) quickfix.MessageRejectError {
+	if done, err := s.repeated(r); done {
+		return err
+	}
+	no := r.checkClOrdID()
+	in, side := engine.AllInstruments, market.Side(0)
+	const notSupported, invalidSecurity, other = 0, 1, 99
+	switch {
+	case no != nil:
+		no.reason = other
+	case string(r.massType) == "1":
+		var instrument *market.Instrument
+		if instrument, no = r.instrument(s.gateway.instruments); no != nil {
+			no.reason = invalidSecurity
+		} else {
+			in = instrument.ID
+		}
+	case string(r.massType) != "7":
+		no = refuse(notSupported, codeUnsupported, "MassCancelRequestType (530) %.20q: must be 1 (security) or 7 (all)", r.massType)
+	}
+	if no == nil && r.side != nil {
+		if side, no = r.parseSide(); no != nil {
+			no.reason = other
+		}
+	}
+	if no != nil {
+		s.gateway.rejects.Add(1)
+		report := massReport{
+			id: []byte("NONE"), clOrdID: appendText(nil, string(r.clOrdID)), rejected: no.reason,
+			at: s.gateway.options.Now().UnixNano(), text: appendText(nil, no.text),
+		}
+		s.out.scratch = report.appendBody(s.out.scratch[:0])
+		s.send('r', s.out.scratch, false)
+		return nil
+	}
+	o := book.Order{Participant: s.participant.Number, Side: side}
+	return s.submit(engine.MassCancel, in, o, r, &ref{clOrdID: string(r.clOrdID), msgType: 'q'})
+}
+
+// status handles an H: the order as the last durable event has left it.
+func (s *session) status(r *request) quickfix.MessageRejectError {
+	t, found, err := s.find(r.orderID, r.clOrdID)
+	if err != nil {
+		s.gateway.fail(err)
+		return businessReject(rejNotAvailable, r.clOrdID, codeReadOnly+": the store has failed")
+	}
+	now := s.gateway.options.Now()
+	if !found {
+		no := refuse(ordRejUnknownOrder, codeUnknownOrder, "ClOrdID (11) %.40q", r.clOrdID)
+		s.statusUnknown(r, no, now)
+		return nil
+	}
+	s.mu.Lock()
+	o := s.orders[t.id]
+	var copied order
+	if o != nil {
+		copied = o.shown()
+	}
+	s.mu.Unlock()
+	if o == nil {
+		stored, err := s.storedOrder(t.id)
+		if err != nil {
+			s.gateway.fail(err)
+		}
+		if stored != nil {
+			copied = *stored
+		} else { // not accepted yet, or ended a moment ago
+			copied = order{session: s, id: t.id, clOrdID: t.clOrdID, instrument: t.instrument, side: t.side, typ: t.typ, status: 'A'}
+			if t.ended {
+				copied.status = t.status
+			}
+		}
+	}
+	report := report{
+		order: &copied, in: s.gateway.instruments.Get(copied.instrument), execType: execStatus,
+		execID: s.gateway.localID(nil), at: now.UnixNano(),
+	}
+	if report.in == nil {
+		return businessReject(rejOther, r.clOrdID, codeUnknownSymbol+": the order's instrument is not configured")
+	}
+	s.out.scratch = report.appendBody(s.out.scratch[:0])
+	s.send('8', s.out.scratch, false)
+	return nil
+}
+
+func (s *session) statusUnknown(r *request, no *refusal, now time.Time) {
+	b := append(s.out.scratch[:0], "NONE"...)
+	b = append(appendText(append(b, "\x0111="...), string(r.clOrdID)), "\x0117="...)
+	b = r.appendSymbol(append(s.gateway.localID(b), "\x01150=I\x0139=8"...))
+	b = append(b, "\x0154="...)
+	side := byte('1')
+	if len(r.side) == 1 {
+		side = r.side[0]
+	}
+	b = append(append(b, side), "\x01151=0\x0114=0\x016=0\x0160="...)
+	b = appendText(append(appendTime(b, now.UnixNano()), "\x0158="...), no.text)
+	s.out.scratch = strconv.AppendInt(append(b, "\x01103="...), int64(no.reason), 10)
+	s.send('8', s.out.scratch, false)
+}

@@ -1,0 +1,228 @@
+package fixgw
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quickfixgo/quickfix"
+
+	"blockdesk/engine/book"
+	"blockdesk/market"
+)
+
+// session is one CompID's FIX session. It exists as long as the gateway, logged
+// on or not.
+type session struct {
+	gateway     *Gateway
+	id          quickfix.SessionID
+	number      uint16 // Origin of its commands
+	participant *Participant
+	hash        *argonHash
+	messages    *messageStore
+
+	// conn is the connection that holds the session; nil = none.
+	conn     atomic.Pointer[conn]
+	loggedOn atomic.Bool // between quickfix's OnLogon and OnLogout
+	kicked   atomic.Bool // its Logout is on its way; what still comes is dropped
+	// cancelOnDisconnect is what the last Logon asked for.
+	cancelOnDisconnect atomic.Bool
+
+	// Only quickfix's session goroutine:
+	rate    bucket
+	resends bucket
+	strikes int       // messages over the rate
+	struck  time.Time // last of them
+	out     outbox
+
+	mu      sync.Mutex
+	orders  map[market.OrderID]*order // live ones
+	refs    map[string]*ref           // by ClOrdID: what is not answered, live, or just closed
+	pending int                       // refs without an answer
+	closed  []*ref                    // ring of the answered refs that live orders do not need
+	oldest  int                       // next place in closed
+}
+
+// ref is what a session has said under one ClOrdID. Guarded by session.mu.
+type ref struct {
+	clOrdID string
+	msgType byte // D F G q; 0 after a restart
+	id      market.OrderID
+	target  string // OrigClOrdID of an F or G; never changes
+	order   *order // nil until accepted
+	// body is the first answer, kept until the store has it. answer is its
+	// MsgType, 0 while there is none.
+	answer  byte
+	body    []byte
+	retired bool // in session.closed
+	// What a D that is not answered yet asks for, so that F and G may follow it
+	// at once; never changes.
+	instrument market.InstrumentID
+	side       market.Side
+	typ        book.Type
+}
+
+func newSession(g *Gateway, p *Participant, hash *argonHash, compID string, number uint16, messages *messageStore) *session {
+	s := &session{
+		gateway: g, number: number, participant: p, hash: hash, messages: messages,
+		id:   quickfix.SessionID{BeginString: quickfix.BeginStringFIX44, SenderCompID: g.options.CompID, TargetCompID: compID},
+		rate: newBucket(g.options.Rate, g.options.Rate), resends: newBucket(1, MaxResends),
+		refs: make(map[string]*ref), orders: make(map[market.OrderID]*order),
+	}
+	s.cancelOnDisconnect.Store(messages.cancel)
+	return s
+}
+
+// adopt takes a live order from the store, before Run.
+func (s *session) adopt(o *order) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.orders[o.id] = o
+	s.refs[o.clOrdID] = &ref{clOrdID: o.clOrdID, msgType: 'D', id: o.id, order: o, answer: '8'}
+}
+
+// enter registers a request under a ClOrdID that is new, before it is
+// submitted, or says that too many have no answer yet.
+func (s *session) enter(r *ref) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pending >= s.gateway.options.MaxPendingOrders {
+		return false
+	}
+	s.pending++
+	s.refs[r.clOrdID] = r
+	return true
+}
+
+// withdraw takes back what enter has registered, when the engine has not taken
+// the command.
+func (s *session) withdraw(r *ref) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refs[r.clOrdID] == r && r.answer == 0 {
+		delete(s.refs, r.clOrdID)
+		s.pending--
+	}
+}
+
+func (s *session) targetOf(clOrdID []byte) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.refs[string(clOrdID)]; r != nil {
+		return r.target
+	}
+	return ""
+}
+
+// settled lets go of the answer of r, which is in the store now.
+func (s *session) settled(r *ref) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.body = nil
+	if r.order == nil || !r.order.live() || r.order.clOrdID != r.clOrdID {
+		s.retireLocked(r)
+	}
+}
+
+// retire moves r to the ring of those that may be forgotten.
+func (s *session) retire(r *ref) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retireLocked(r)
+}
+
+func (s *session) retireLocked(r *ref) {
+	if r.retired || s.refs[r.clOrdID] != r {
+		return
+	}
+	r.retired = true
+	if len(s.closed) < s.gateway.options.ClosedRefs {
+		s.closed = append(s.closed, r)
+		return
+	}
+	if old := s.closed[s.oldest]; s.refs[old.clOrdID] == old {
+		delete(s.refs, old.clOrdID)
+	}
+	s.closed[s.oldest] = r
+	s.oldest = (s.oldest + 1) % len(s.closed)
+}
+
+// forget drops an order that has ended and is in the store as such.
+func (s *session) forget(o *order) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.orders, o.id)
+	if r := s.refs[o.clOrdID]; r != nil && r.body == nil {
+		s.retireLocked(r)
+	}
+}
+
+// append stores an application message without quickfix: while it does not run.
+func (s *session) append(msgType string, body []byte, at time.Time) error {
+	seq := s.messages.NextSenderMsgSeqNum()
+	fields := append(append(append([]byte(nil), "37="...), body...), soh)
+	msg := appendMessage(nil, header{
+		msgType: msgType, sender: s.id.SenderCompID, target: s.id.TargetCompID,
+		seq: uint64(seq), at: at, possResend: true,
+	}, fields)
+	return s.messages.SaveMessageAndIncrNextSenderMsgSeqNum(seq, msg)
+}
+
+// claim reserves the session for c.
+func (s *session) claim(c *conn, l *logon) error {
+	if !s.conn.CompareAndSwap(nil, c) {
+		return fmt.Errorf("%s: session %s is already connected", codeLogonRefused, s.id.TargetCompID)
+	}
+	s.kicked.Store(false)
+	s.cancelOnDisconnect.Store(l.cancelOnDisconnect)
+	s.messages.setCancel(l.cancelOnDisconnect)
+	return nil
+}
+
+// kick ends the session: a Logout with text, then the connection is cut. Any
+// goroutine but the session's own inside a callback that quickfix holds a lock
+// in.
+func (s *session) kick(text string) {
+	if !s.kicked.CompareAndSwap(false, true) {
+		return
+	}
+	s.gateway.kicks.Add(1)
+	s.gateway.options.Logger.Info("session_ended", "comp_id", s.id.TargetCompID, "reason", text)
+	logout := quickfix.NewMessage()
+	logout.Header.SetString(35, "5")
+	logout.Body.SetBytes(58, appendText(nil, text))
+	if err := quickfix.SendToTarget(logout, s.id); err != nil {
+		s.gateway.fail(err)
+	}
+	if c := s.conn.Load(); c != nil {
+		time.AfterFunc(kickGrace, func() { c.cutOff(fmt.Errorf("session ended: %s", text)) })
+	}
+}
+
+// outbox builds application messages for quickfix. One goroutine at a time.
+type outbox struct {
+	first, again *quickfix.Message // again carries PossResend (97)
+	scratch      []byte
+}
+
+// send hands one message to the session: it is stored, and written when the
+// session is logged on. body is fields as "tag=value" with SOH between them but
+// without firstTag's name and the last SOH; it is copied. An error is the
+// store's, and final.
+func (o *outbox) send(s *session, msgType string, firstTag quickfix.Tag, body []byte, possResend bool) error {
+	m := &o.first
+	if possResend {
+		m = &o.again
+	}
+	if *m == nil {
+		*m = quickfix.NewMessage()
+		if possResend {
+			(*m).Header.SetString(97, "Y")
+		}
+	}
+	(*m).Body.Clear()
+	(*m).Header.SetString(35, msgType)
+	(*m).Body.SetBytes(firstTag, body)
+	return quickfix.SendToTarget(*m, s.id)
+}

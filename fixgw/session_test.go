@@ -1,0 +1,445 @@
+package fixgw
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"blockdesk/engine"
+	"blockdesk/fixgw/fixclient"
+)
+
+// rawConn is a client that says what it likes.
+type rawConn struct {
+	t    testing.TB
+	conn net.Conn
+}
+
+func (d *desk) raw() *rawConn {
+	d.t.Helper()
+	conn, err := net.Dial("tcp", d.addr())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() { conn.Close() })
+	return &rawConn{d.t, conn}
+}
+
+func (r *rawConn) write(b []byte) {
+	r.t.Helper()
+	if _, err := r.conn.Write(b); err != nil {
+		r.t.Logf("write: %v", err)
+	}
+}
+
+// rest returns everything that comes until the gateway closes.
+func (r *rawConn) rest() string {
+	r.t.Helper()
+	r.conn.SetReadDeadline(time.Now().Add(wait))
+	b, err := io.ReadAll(r.conn)
+	if ne := net.Error(nil); errors.As(err, &ne) && ne.Timeout() {
+		r.t.Fatalf("the connection was not closed; it said %s", show(b))
+	}
+	return show(b)
+}
+
+func (d *desk) logonText(compID, fields string) string {
+	return fmt.Sprintf("35=A|34=1|49=%s|52=%s|56=%s|98=0|%s", compID, time.Now().UTC().Format("20060102-15:04:05.000"), d.options.CompID, fields)
+}
+
+func TestLogonRefused(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, func(o *Options) { o.RefuseDelay = 200 * time.Millisecond })
+	const good = "553=mm|554=" + testPassword + "|"
+	for _, c := range []struct{ name, message, want string }{
+		{"wrong password", d.logonText("MM", "108=30|553=mm|554=wrong|"), "LOGON_REFUSED: username, password or CompID is wrong"},
+		{"no password", d.logonText("MM", "108=30|"), "LOGON_REFUSED: username, password or CompID is wrong"},
+		{"wrong user", d.logonText("MM", "108=30|553=tk|554="+testPassword+"|"), "LOGON_REFUSED: username, password or CompID is wrong"},
+		{"unknown CompID", d.logonText("XX", "108=30|"+good), "LOGON_REFUSED: username, password or CompID is wrong"},
+		{"heartbeat 9", d.logonText("MM", "108=9|"+good), `INVALID_FIELD: HeartBtInt (108) "9": must be 10 to 60`},
+		{"heartbeat 61", d.logonText("MM", "108=61|"+good), `INVALID_FIELD: HeartBtInt (108) "61": must be 10 to 60`},
+		{"no heartbeat", d.logonText("MM", good), `INVALID_FIELD: HeartBtInt (108) "": must be 10 to 60`},
+		{"heartbeat overflow", d.logonText("MM", "108=99999999999999999999|"+good), `must be 10 to 60`},
+		{"reset", d.logonText("MM", "108=30|141=X|"+good), `INVALID_FIELD: tag 141 "X": must be Y or N`},
+		{"cancel on disconnect", d.logonText("MM", "108=30|8013=1|"+good), `INVALID_FIELD: tag 8013 "1": must be Y or N`},
+		{"encryption", strings.Replace(d.logonText("MM", "108=30|"+good), "98=0", "98=1", 1), `INVALID_FIELD: EncryptMethod (98) "1": must be 0`},
+		{"target", strings.Replace(d.logonText("MM", "108=30|"+good), "56=", "56=X", 1), "INVALID_FIELD: TargetCompID (56)"},
+		{"no logon", "35=0|34=1|49=MM|56=X|", `LOGON_REFUSED: the first message must be a Logon, not MsgType (35) "0"`},
+		{"empty number", strings.Replace(d.logonText("MM", "108=30|"+good), "34=1|", "34=|", 1), `INVALID_FIELD: MsgSeqNum (34) "" is not`},
+		{"another version", "", `INVALID_FIELD: BeginString (8) "FIX.4.2": must be FIX.4.4`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			frame := fixMessage(c.message)
+			if c.message == "" {
+				text := strings.Replace(string(fixMessage(d.logonText("MM", "108=30|"+good))), "FIX.4.4", "FIX.4.2", 1)
+				text = text[:len(text)-7]
+				frame = fmt.Appendf(nil, "%s10=%03d\x01", text, sumOf(text))
+			}
+			r := d.raw()
+			r.conn.(*net.TCPConn).SetDeadline(time.Now().Add(wait))
+			start := time.Now()
+			r.write(frame)
+			answer := r.rest()
+			if !strings.Contains(answer, "|35=5|34=1|") || !strings.Contains(answer, "|58=") || !strings.Contains(answer, strings.ReplaceAll(c.want, "|", "?")) {
+				t.Errorf("answer %q, want a Logout with %q", answer, c.want)
+			}
+			if err := stockChecker().check([]byte(strings.ReplaceAll(answer, "|", "\x01"))); err != nil {
+				t.Errorf("the Logout breaks the dictionary: %v", err)
+			}
+			if took := time.Since(start); took < d.options.RefuseDelay {
+				t.Errorf("refused after %v, before the constant delay", took)
+			}
+		})
+	}
+	t.Run("afterwards", func(t *testing.T) {
+		d.dial("MM", nil) // no refusal has moved the session
+	})
+}
+
+func TestSecondConnectionIsRefused(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, nil)
+	first := d.dial("MM", nil)
+	r := d.raw()
+	r.write(fixMessage(d.logonText("MM", "108=30|553=mm|554="+testPassword+"|")))
+	if answer := r.rest(); !strings.Contains(answer, "58=LOGON_REFUSED: session MM is already connected") {
+		t.Errorf("answer %q", answer)
+	}
+	first.order("a", "1", "1", "1", "")
+	first.want("35=8 11=a 150=0")
+}
+
+func TestBeforeLogon(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, func(o *Options) { o.LogonTimeout = time.Second })
+	d.dial("MM", nil)
+	for name, bytes := range map[string]string{
+		"silence":                  "",
+		"garbage":                  strings.Repeat("x", 100_000),
+		"http":                     "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+		"a message of 4 KiB":       "8=FIX.4.4\x019=4090\x0135=A\x01" + strings.Repeat("58=x\x01", 2000),
+		"two thousand million":     "8=FIX.4.4\x019=2000000000\x0135=A\x01",
+		"half a logon":             string(fixMessage(d.logonText("MM", "108=30|")))[:60],
+		"endless begin":            "8=FIX" + strings.Repeat("4", 50_000),
+		"wrong checksum":           strings.Replace(string(fixMessage(d.logonText("MM", "108=30|"))), "\x0110=", "\x0158=x\x0110=", 1),
+		"begins without their end": strings.Repeat("8=FIX.4.4\x019=10\x01", 5000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := d.raw()
+			start := time.Now()
+			r.write([]byte(bytes))
+			if answer := r.rest(); answer != "" {
+				t.Errorf("answer %q, want silence", answer)
+			}
+			if took := time.Since(start); took > 20*time.Second {
+				t.Errorf("closed after %v", took)
+			}
+		})
+	}
+}
+
+func TestPendingLimit(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, func(o *Options) { o.MaxPending = 3; o.LogonTimeout = 10 * time.Second })
+	d.dial("MM", nil) // a session that is logged on does not count
+	for range 3 {
+		d.raw()
+	}
+	waitFor(t, func() bool { return d.gateway.Stats().Connections == 4 })
+	if answer := d.raw().rest(); answer != "" {
+		t.Errorf("the connection above the limit was told %q", answer)
+	}
+	if s := d.gateway.Stats(); s.RefusedConns == 0 || s.Connections != 4 || s.Sessions != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// One address alone does not take all the room before the logon.
+func TestPendingLimitOfAnAddress(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, func(o *Options) { o.MaxPendingPerIP = 2; o.LogonTimeout = 10 * time.Second })
+	d.dial("MM", nil) // a session that is logged on does not count
+	for range 2 {
+		d.raw()
+	}
+	waitFor(t, func() bool { return d.gateway.Stats().Connections == 3 })
+	if answer := d.raw().rest(); answer != "" {
+		t.Errorf("the connection above the limit was told %q", answer)
+	}
+	if s := d.gateway.Stats(); s.RefusedConns == 0 || s.Connections != 3 || s.Sessions != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func waitFor(t testing.TB, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(wait); !f(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it did not happen")
+		}
+	}
+}
+
+// TestBadBytesEndTheSession: after the logon too, a connection's own rules end
+// it with a Logout, and the session's numbers stand.
+func TestBadBytesEndTheSession(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ bytes, want string }{
+		"large":         {"8=FIX.4.4\x019=2000000000\x01", "MESSAGE_TOO_LARGE: BodyLength (9) is above 16384"},
+		"one too large": {"8=FIX.4.4\x019=16385\x01", "MESSAGE_TOO_LARGE: BodyLength (9) is above 16384"},
+		"garbage":       {strings.Repeat("x", MaxGarbage+10), "INVALID_MESSAGE: bytes are not FIX"},
+		"empty number":  {string(fixMessage("35=0|34=|49=MM|52=20260101-00:00:00|56=X|")), "INVALID_FIELD: MsgSeqNum (34)"},
+		"xml data":      {string(fixMessage("35=n|34=2|212=999|213=a|")), "INVALID_FIELD: XmlData (213) is not supported"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, []string{"MM"}, func(o *Options) { o.CompID = "BB-" + strings.ReplaceAll(name, " ", "-") })
+			r := d.raw()
+			r.write(fixMessage(d.logonText("MM", "108=30|553=mm|554="+testPassword+"|")))
+			r.write([]byte(c.bytes))
+			answer := r.rest()
+			if !strings.Contains(answer, "|35=A|") || !strings.Contains(answer, "|35=5|") || !strings.Contains(answer, "58="+c.want) {
+				t.Errorf("answer %q, want %q", answer, c.want)
+			}
+			waitFor(t, func() bool { return d.gateway.Stats().Sessions == 0 })
+		})
+	}
+}
+
+func TestGarbledMessageIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, nil)
+	r := d.raw()
+	r.write(fixMessage(d.logonText("MM", "108=30|553=mm|554="+testPassword+"|")))
+	head := func(seq int, more string) string {
+		return fmt.Sprintf("35=0|34=%d|49=MM|52=%s|56=%s|%s", seq, time.Now().UTC().Format("20060102-15:04:05.000"), d.options.CompID, more)
+	}
+	bad := fixMessage(head(2, ""))
+	bad[len(bad)-2] ^= 1
+	r.write(bad)
+	r.write(fixMessage(head(3, "")))
+	r.conn.SetReadDeadline(time.Now().Add(wait))
+	var got []byte
+	for !strings.Contains(show(got), "|35=2|") {
+		buf := make([]byte, 4096)
+		n, err := r.conn.Read(buf)
+		if err != nil {
+			t.Fatalf("%v after %s", err, show(got))
+		}
+		got = append(got, buf[:n]...)
+	}
+	if !strings.Contains(show(got), "|7=2|") {
+		t.Errorf("no request for message 2 in %s", show(got))
+	}
+}
+
+func TestRateLimit(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, func(o *Options) { o.Rate = 20 })
+	mm := d.dial("MM", nil)
+	var bodies [][]byte
+	for i := range 30 {
+		bodies = append(bodies, fmt.Appendf(nil, "11=o%d\x0155=SLUSD/USDC\x0154=1\x0138=1\x0140=2\x0144=1\x0160=20260101-00:00:00.000\x01", i))
+	}
+	if err := mm.c.SendAll("D", bodies); err != nil {
+		t.Fatal(err)
+	}
+	accepted, limited := 0, 0
+	for range 30 {
+		switch m := mm.next(); m.get(35) {
+		case "8":
+			accepted++
+		case "j":
+			m.want(t, "372=D 380=4")
+			if m.get(58) != "RATE_LIMITED: more than 20 messages a second" || !strings.HasPrefix(m.get(379), "o") {
+				t.Errorf("reject %s", m)
+			}
+			limited++
+		}
+	}
+	if accepted < 18 || accepted > 25 || limited == 0 {
+		t.Errorf("%d accepted, %d limited of 30", accepted, limited)
+	}
+	mm.order("o29", "1", "1", "1", "") // it was refused: the id is free
+	if err := mm.c.SendAll("D", bodies); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-mm.done:
+		if err == nil || !strings.Contains(err.Error(), "RATE_LIMITED: more than 20 messages a second, for too long") {
+			t.Errorf("logged out with %v", err)
+		}
+	case <-time.After(wait):
+		t.Fatal("not logged out")
+	}
+	if s := d.gateway.Stats(); s.Kicked != 1 || s.RateLimited == 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestResendLimit(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, nil)
+	mm := d.dial("MM", nil)
+	for range MaxResends + 5 {
+		mm.send("2", "7=1|16=0|")
+	}
+	mm.want("35=3 372=2 373=99 ")
+}
+
+// busy is an engine that refuses.
+type busy struct {
+	engineDoor
+	err error
+}
+
+func (b busy) Submit(*engine.Command) error { return b.err }
+
+// TestSequenceResetIsBounded: no NewSeqNo moves the session to where no message
+// can follow it.
+func TestSequenceResetIsBounded(t *testing.T) {
+	t.Parallel()
+	k := newDesk(t, []string{"MM"}, nil).dial("MM", nil)
+	for _, newSeqNo := range []string{"0", "-7", "1000000000", "9223372036854775807", "99999999999999999999"} {
+		k.send("4", "36="+newSeqNo+"|")
+		k.want("35=3 372=4 373=5")
+	}
+	k.order("a", "1", "10", "1", "59=1|")
+	k.want("35=8 11=a 150=0")
+}
+
+func TestEngineRefuses(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, nil)
+	mm := d.dial("MM", nil)
+	mm.order("a", "1", "1", "1", "")
+	mm.want("35=8 11=a 150=0")
+	inner := d.gateway.engine
+	for _, c := range []struct {
+		err  error
+		text string
+	}{
+		{engine.ErrFull, "OVERLOADED: the engine's queue is full, try again"},
+		{engine.ErrReadOnly, "READ_ONLY: engine: read-only"},
+		{engine.ErrStopped, "READ_ONLY: engine: stopped"},
+	} {
+		// The session's goroutine reads it after the next message has come.
+		d.gateway.engine = busy{err: c.err, engineDoor: inner.(engineDoor)}
+		mm.order("b", "1", "1", "1", "")
+		if m := mm.want("35=j 372=D 379=b 380=4"); m.get(58) != c.text {
+			t.Errorf("%v: %s", c.err, m)
+		}
+		mm.send("F", "11=c|41=a|55=SLUSD/USDC|54=1|38=1|"+now60)
+		mm.want("35=j 372=F 379=c 380=4")
+		mm.send("q", "11=d|530=7|"+now60)
+		mm.want("35=j 372=q 379=d 380=4")
+	}
+	d.gateway.engine = inner
+	mm.order("b", "1", "1", "1", "")
+	mm.want("35=8 11=b 150=0")
+}
+
+func TestPendingOrderLimit(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, func(o *Options) { o.MaxPendingOrders = 2 })
+	mm := d.dial("MM", nil)
+	inner := d.gateway.engine
+	d.gateway.engine = busy{engineDoor: inner.(engineDoor)} // swallows
+	mm.order("a", "1", "1", "1", "")
+	mm.order("b", "1", "1", "1", "")
+	mm.order("c", "1", "1", "1", "")
+	if m := mm.want("35=j 379=c 380=4"); !strings.HasPrefix(m.get(58), "OVERLOADED: 2 requests") {
+		t.Errorf("%s", m)
+	}
+}
+
+func TestUnsupported(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, nil)
+	mm := d.dial("MM", nil)
+	mm.send("B", "148=hello|33=1|58=x|")
+	mm.want("35=j 372=B 380=3")
+	mm.send("D", "11=a|55=SLUSD/USDC|54=1|38=1|40=2|44=1|") // no TransactTime
+	if m := mm.want("35=3 372=D 371=60 373=1"); m.get(58) != "MISSING_FIELD: tag 60: Required tag missing" {
+		t.Errorf("%s", m)
+	}
+	mm.send("D", "11=a|55=SLUSD/USDC|54=1|38=x|40=2|44=1|"+now60)
+	mm.want("35=3 372=D 371=38 373=6")
+	mm.send("D", "11=a|55=SLUSD/USDC|54=1|38=1|40=2|44=|"+now60)
+	mm.want("35=3 372=D 371=44 373=4")
+	mm.send("D", "11=a|55=SLUSD/USDC|54=1|38=1|38=1|40=2|44=1|"+now60)
+	mm.want("35=3 372=D 371=38 373=13")
+	mm.send("D", "11=a|55=SLUSD/USDC|54=1|38=1|40=2|44=1|9000=x|"+now60) // above 5000: let through
+	mm.want("35=8 11=a 150=0")
+	mm.send("D", "11="+strings.Repeat("x", MaxClOrdID+1)+"|55=SLUSD/USDC|54=1|38=1|40=2|44=1|"+now60)
+	mm.want("35=8 150=8 39=8 37=NONE")
+	mm.send("D", "11=b|55=SLUSD/USDC|54=1|38=1|40=2|44=1.00001|"+now60)
+	mm.want("35=8 11=b 150=8 39=8 37=NONE 103=99")
+	mm.send("D", "11=b|55=NO/PE|54=1|38=1|40=2|44=1|"+now60)
+	mm.want("35=8 11=b 150=8 39=8 37=NONE 103=1")
+	mm.send("D", "11=c|55=MIR/USDC|54=1|38=1|40=2|44=1|"+now60)
+	mm.want("35=8 11=c 150=8 39=8 103=11 58=not_matched")
+	mm.send("D", "11=d|55=SLUSD/USDC|54=1|38=99999999|40=2|44=1|"+now60)
+	mm.want("35=8 11=d 150=8 39=8")
+}
+
+func TestTwentySessions(t *testing.T) {
+	t.Parallel()
+	var compIDs []string
+	for i := range 20 {
+		compIDs = append(compIDs, fmt.Sprintf("P%02d", i))
+	}
+	d := newDesk(t, compIDs, nil)
+	const each = 40
+	done := make(chan error, len(compIDs))
+	for i, id := range compIDs {
+		k := d.dial(id, func(o *fixclient.Options) { o.LogonFields = "8013=N\x01" })
+		side := string('1' + byte(i%2))
+		go func() {
+			for j := range each {
+				body := fmt.Sprintf("11=%s-%d|55=SLUSD/USDC|54=%s|38=1|40=2|44=1|59=1|%s", id, j, side, now60)
+				if err := k.c.Send("D", []byte(strings.ReplaceAll(body, "|", "\x01"))); err != nil {
+					done <- err
+					return
+				}
+			}
+			acks, fills := 0, 0
+			for acks < each || fills < each {
+				select {
+				case raw := <-k.in:
+					if err := k.checker.check(raw); err != nil {
+						done <- err
+						return
+					}
+					switch msg(raw).get(150) {
+					case "0":
+						acks++
+					case "F":
+						fills++
+					default:
+						done <- fmt.Errorf("unexpected %s", show(raw))
+						return
+					}
+				case <-time.After(2 * wait):
+					done <- fmt.Errorf("%s: %d acks, %d fills", id, acks, fills)
+					return
+				}
+			}
+			done <- nil
+		}()
+	}
+	for range compIDs {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if s := d.gateway.Stats(); s.Sessions != 20 || s.LiveOrders != 0 {
+		t.Errorf("%+v", s)
+	}
+}

@@ -1,0 +1,155 @@
+package fixgw
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"blockdesk/market"
+)
+
+// Store is the gateway's own durable map. persist.KV has it. All methods may be
+// called from any goroutine.
+//
+// Commits are kept in their order: whatever a crash loses is a suffix of them.
+// A commit with sync true makes itself and everything before it safe.
+type Store interface {
+	// Get returns a copy of the value.
+	Get(key []byte) (value []byte, ok bool, err error)
+	// Scan calls f for each key in [lo, hi), ascending, until f returns false.
+	// It holds no lock that Commit takes. key and value are valid during f.
+	Scan(lo, hi []byte, f func(key, value []byte) bool) error
+	// Commit applies what fill asks for as one atomic step. set and deleteRange
+	// copy what they are given.
+	Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error
+}
+
+// The keys of the store. Numbers are big-endian, so that a scan sees them in
+// their order.
+//
+//	v                                   layout version, 1 byte
+//	a CompID                            session number, u16
+//	s session                           session record: see msgstore.go
+//	r session                           reserved outgoing numbers, u64
+//	m session MsgSeqNum                 one sent application message
+//	o OrderID                           one live order: see record.go
+//	y day OrderID                       one closed order
+//	x day session ClOrdID               what a ClOrdID was answered with
+//	c                                   cursor: Seq u64, event index u32, epoch u32
+//	p                                   there while a Rebase is not through
+//	k                                   written to make what came before it durable
+const (
+	keyVersion byte = 'v'
+	keyAssign  byte = 'a'
+	keySession byte = 's'
+	keyReserve byte = 'r'
+	keyMessage byte = 'm'
+	keyLive    byte = 'o'
+	keyClosed  byte = 'y'
+	keyAnswer  byte = 'x'
+	keyCursor  byte = 'c'
+	keyParted  byte = 'p'
+	keyMark    byte = 'k'
+)
+
+const layoutVersion = 2
+
+// errLayout is wrapped when the store holds what this version cannot read.
+var errLayout = errors.New("FIX store: record cannot be read")
+
+func assignKey(compID string) []byte { return append([]byte{keyAssign}, compID...) }
+
+func sessionKey(dst []byte, session uint16) []byte {
+	return binary.BigEndian.AppendUint16(append(dst, keySession), session)
+}
+
+func reservedKey(session uint16) []byte {
+	return binary.BigEndian.AppendUint16([]byte{keyReserve}, session)
+}
+
+func messageKey(dst []byte, session uint16, seq uint64) []byte {
+	dst = binary.BigEndian.AppendUint16(append(dst, keyMessage), session)
+	return binary.BigEndian.AppendUint64(dst, seq)
+}
+
+func liveKey(dst []byte, id market.OrderID) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, keyLive), uint64(id))
+}
+
+func closedKey(dst []byte, day uint32, id market.OrderID) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, keyClosed), day)
+	return binary.BigEndian.AppendUint64(dst, uint64(id))
+}
+
+func answerKey(dst []byte, day uint32, session uint16, clOrdID []byte) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, keyAnswer), day)
+	dst = binary.BigEndian.AppendUint16(dst, session)
+	return append(dst, clOrdID...)
+}
+
+// after returns the first key that is greater than key: [key, after(key)) is
+// key alone.
+func after(key []byte) []byte { return append(append([]byte(nil), key...), 0) }
+
+// checkLayout writes the layout's version into an empty store and refuses one
+// of another version.
+func checkLayout(store Store) error {
+	value, ok, err := store.Get([]byte{keyVersion})
+	switch {
+	case err != nil:
+		return fmt.Errorf("FIX store: %w", err)
+	case ok && (len(value) != 1 || value[0] != layoutVersion):
+		return fmt.Errorf("%w: layout version %x, this program knows %d", errLayout, value, layoutVersion)
+	case ok:
+		return nil
+	}
+	return store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
+		set([]byte{keyVersion}, []byte{layoutVersion})
+	}, true)
+}
+
+// sessionNumbers returns the number of each CompID: for ever the same, since
+// commands in the journal carry it. New CompIDs get the next free ones, from 1,
+// in the order of the list.
+func sessionNumbers(store Store, compIDs []string) (map[string]uint16, error) {
+	numbers := make(map[string]uint16)
+	last := uint16(0)
+	err := store.Scan([]byte{keyAssign}, []byte{keyAssign + 1}, func(key, value []byte) bool {
+		if len(value) == 2 {
+			number := binary.BigEndian.Uint16(value)
+			numbers[string(key[1:])] = number
+			last = max(last, number)
+		}
+		return true
+	})
+	if err != nil {
+		return nil, fmt.Errorf("FIX store: %w", err)
+	}
+	var fresh []string
+	for _, id := range compIDs {
+		if _, known := numbers[id]; known {
+			continue
+		}
+		if last == ^uint16(0) {
+			return nil, fmt.Errorf("FIX store: no session number is left for %q", id)
+		}
+		last++
+		numbers[id] = last
+		fresh = append(fresh, id)
+	}
+	if len(fresh) == 0 {
+		return numbers, nil
+	}
+	return numbers, store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
+		for _, id := range fresh {
+			set(assignKey(id), binary.BigEndian.AppendUint16(nil, numbers[id]))
+		}
+	}, true)
+}
+
+// dayOf returns the UTC day of a Unix nanosecond, the bucket of what is
+// forgotten together.
+func dayOf(at int64) uint32 {
+	const day = 24 * 60 * 60 * 1_000_000_000
+	return uint32(max(at, 0) / day)
+}
