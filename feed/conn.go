@@ -1,0 +1,140 @@
+package feed
+
+import (
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/fasthttp/websocket"
+)
+
+// subscription is one connection's interest in one topic of its shard.
+type subscription struct {
+	conn  *conn
+	topic *topic
+	place int // its index in topic.subs
+	// stale: the subscriber waits for a snapshot and gets no update before it.
+	stale bool
+}
+
+// frame is one message that waits for a socket. sub is set for what may be
+// dropped and replaced by a snapshot; answers have none.
+type frame struct {
+	data []byte
+	sub  *subscription
+}
+
+// phase is where a connection stands between welcome and close.
+type phase uint8
+
+const (
+	phaseOpen    phase = iota + 1
+	phaseClosing       // the close frame is queued
+	phaseShut          // all is written; the peer's end is awaited
+	phaseDead          // the socket is closed; the reader's end is awaited
+)
+
+// conn is one WebSocket connection. Its reader reads; all below the line
+// belongs to its shard.
+type conn struct {
+	feed     *Feed
+	shard    *shard
+	ws       *websocket.Conn
+	tcp      *net.TCPConn
+	raw      syscall.RawConn
+	ip       netip.Addr
+	session  string
+	inflight atomic.Int32 // requests that the shard has not served
+
+	// ——— the shard's ———
+	phase     phase
+	subs      []*subscription
+	heartbeat bool
+	bareSince time.Time // since when it has had no subscription
+	slot      int       // of the shard's wheel
+	place     int       // its index in the slot
+
+	pending []frame
+	offset  int // bytes of pending[0] that are written
+	bytes   int // of all pending, less offset
+	live    int // of those with a sub
+	stale   int // subscriptions that wait for a snapshot
+
+	dirty   bool          // listed in the shard's dirty
+	waiting bool          // listed in the shard's waiting
+	blocked bool          // the socket was full
+	backoff time.Duration // the wait before retryAt
+	retryAt time.Time     // when to try a full socket again
+	movedAt time.Time     // when the socket last accepted a byte, or had nothing to
+	closeBy time.Time     // closing: when to stop being polite
+}
+
+// push queues one frame. A frame with a sub counts as live.
+func (c *conn) push(data []byte, sub *subscription) {
+	c.pending = append(c.pending, frame{data: data, sub: sub})
+	c.bytes += len(data)
+	if sub != nil {
+		c.live += len(data)
+	}
+}
+
+// written takes n bytes off the head of what is pending and returns how many
+// frames are done.
+func (c *conn) written(n int) (done int) {
+	c.bytes -= n
+	n += c.offset
+	for done < len(c.pending) && n >= len(c.pending[done].data) {
+		f := &c.pending[done]
+		n -= len(f.data)
+		if f.sub != nil {
+			c.live -= len(f.data)
+		}
+		*f = frame{}
+		done++
+	}
+	c.offset = n
+	if done == len(c.pending) {
+		c.pending = c.pending[:0]
+	} else if done > 0 {
+		rest := copy(c.pending, c.pending[done:])
+		clear(c.pending[rest:])
+		c.pending = c.pending[:rest]
+	}
+	return done
+}
+
+// collapse drops what is pending for subscriptions, all but a frame that is
+// half written, and marks those subscriptions stale. Answers stay, in order.
+func (c *conn) collapse() {
+	kept := c.pending[:0]
+	for i, f := range c.pending {
+		if f.sub == nil || i == 0 && c.offset > 0 {
+			kept = append(kept, f)
+			continue
+		}
+		c.bytes -= len(f.data)
+		c.live -= len(f.data)
+		c.markStale(f.sub)
+	}
+	clear(c.pending[len(kept):])
+	c.pending = kept
+}
+
+func (c *conn) markStale(sub *subscription) {
+	if !sub.stale {
+		sub.stale = true
+		c.stale++
+	}
+}
+
+// find returns c's subscription to that instrument and channel, or nil.
+func (c *conn) find(ref topicRef) *subscription {
+	for _, sub := range c.subs {
+		if sub.topic.in == ref.in && sub.topic.kind.shares(ref.kind) {
+			return sub
+		}
+	}
+	return nil
+}

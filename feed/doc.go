@@ -1,0 +1,34 @@
+// Package feed turns durable events into market data and carries it to readers:
+// the current view of every instrument behind an atomic pointer, market-data
+// sinks such as the FIX gateway, and the WebSocket /ws/rfq.
+//
+//	events ─▶ Run (one goroutine) ─▶ MarketData ─▶ View pointers, sinks
+//	                  │ each update encoded once per (symbol, channel, depth)
+//	                  ├──▶ shard 0: owns its connections, does all their writes
+//	                  └──▶ shard n
+//	socket ─▶ reader (one a connection) ─▶ its shard
+//
+// Invariants:
+//  1. Every message is built from durable events alone: Run sees nothing else.
+//  2. A message is encoded once per (symbol, channel, depth) for all
+//     subscribers; they share its bytes.
+//  3. Only a connection's shard writes to its socket, and a write never waits: a
+//     full socket is retried later, so a slow reader delays nobody.
+//  4. What a subscriber receives of one (symbol, channel) is a snapshot, then
+//     updates whose prev_seq is the seq before, without gap or overlap, until
+//     the next snapshot, which replaces all. A shard takes the snapshot from the
+//     view at which it stands and then hands on what follows that view, so no
+//     lock joins the two.
+//  5. A client's book of depth d equals the view's first d levels a side after
+//     every message, and the message's checksum is that book's.
+//  6. Run never waits for a shard: a shard whose inbox is full loses the
+//     inbox's updates and gives its subscribers snapshots instead.
+//
+// Cost: a delivery is one pointer appended and its share of one write(2);
+// what is pending on a connection goes out in one write. An update allocates
+// nothing but the bytes that its subscribers share.
+//
+// Limits: see Options, and the constants beside it. Connections must be plain
+// TCP: TLS ends in front of the service (our choice), because a write that may
+// not wait needs the socket itself.
+package feed

@@ -1,0 +1,379 @@
+package feed
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"strconv"
+	"time"
+
+	"blockdesk/engine"
+	"blockdesk/market"
+)
+
+// kind is one of the messages that exist of an instrument: an order book of one
+// depth, the trades or the ticker.
+type kind uint8
+
+const (
+	l2Depth10 kind = iota
+	l2Depth25
+	l2Depth50
+	l2Depth100
+	trades
+	ticker
+	kinds // their number
+)
+
+// depths are the levels a side of the four l2 kinds.
+var depths = [trades]int{10, 25, 50, 100}
+
+// defaultDepth is the depth of a subscription that names none.
+const defaultDepth = l2Depth50
+
+// depthKind returns the kind of an order book of that depth.
+func depthKind(depth int) (kind, bool) {
+	for k, d := range depths {
+		if d == depth {
+			return kind(k), true
+		}
+	}
+	return 0, false
+}
+
+// channel returns the wire word of k.
+func (k kind) channel() string {
+	switch k {
+	case trades:
+		return "trades"
+	case ticker:
+		return "ticker"
+	default:
+		return "l2"
+	}
+}
+
+// shares reports whether k and other are one channel: the depths of l2 are.
+func (k kind) shares(other kind) bool { return k == other || k < trades && other < trades }
+
+// seq returns the sequence number of k's channel in v. All depths share one.
+func (k kind) seq(v *engine.View) uint64 {
+	switch k {
+	case trades:
+		return v.TradesSeq
+	case ticker:
+		return v.TickerSeq
+	default:
+		return v.DepthSeq
+	}
+}
+
+const (
+	headRoom   = 10 // the longest header of an unmasked frame
+	finText    = 0x81
+	finClose   = 0x88
+	finPong    = 0x8a
+	bookLevels = 10 // a side in the checksum
+)
+
+// encoder writes messages as whole WebSocket frames, by hand and without
+// allocating. What a method returns aliases the encoder until its next call.
+// The zero value is ready. Not for concurrent use.
+type encoder struct {
+	buf    []byte
+	deltas []engine.LevelChange
+	digits []byte
+	books  []*strips // by instrument; nil = never encoded
+	// second and clock cache the text of ts up to its fraction.
+	second int64
+	clock  []byte
+}
+
+// strips are the texts of one instrument's last encoded book: its levels as
+// snapshots have them, and its first levels as the checksum has them.
+type strips struct {
+	bids, asks           strip
+	bidDigits, askDigits strip
+}
+
+func (e *encoder) strips(in *market.Instrument) *strips {
+	for len(e.books) <= int(in.ID) {
+		e.books = append(e.books, nil)
+	}
+	if e.books[in.ID] == nil {
+		e.books[in.ID] = &strips{}
+	}
+	return e.books[in.ID]
+}
+
+func (e *encoder) begin() {
+	var header [headRoom]byte
+	e.buf = append(e.buf[:0], header[:]...)
+}
+
+// end puts the frame's header before the payload.
+func (e *encoder) end(opcode byte) []byte {
+	n := len(e.buf) - headRoom
+	start := headRoom - headerLen(n)
+	putHeader(e.buf[start:], opcode, n)
+	return e.buf[start:]
+}
+
+func headerLen(payload int) int {
+	switch {
+	case payload < 126:
+		return 2
+	case payload < 1<<16:
+		return 4
+	default:
+		return headRoom
+	}
+}
+
+func putHeader(dst []byte, opcode byte, payload int) {
+	dst[0] = opcode
+	switch headerLen(payload) {
+	case 2:
+		dst[1] = byte(payload)
+	case 4:
+		dst[1] = 126
+		binary.BigEndian.PutUint16(dst[2:], uint16(payload))
+	default:
+		dst[1] = 127
+		binary.BigEndian.PutUint64(dst[2:], uint64(payload))
+	}
+}
+
+func (e *encoder) text(s string)   { e.buf = append(e.buf, s...) }
+func (e *encoder) number(n uint64) { e.buf = strconv.AppendUint(e.buf, n, 10) }
+
+// ts appends Unix nanoseconds as a JSON string, RFC 3339 in UTC with
+// microseconds, rounded down.
+func (e *encoder) ts(at int64) {
+	second, micro := at/1e9, at%1e9/1e3
+	if micro < 0 {
+		second, micro = second-1, micro+1e6
+	}
+	if second != e.second || len(e.clock) == 0 {
+		e.clock = time.Unix(second, 0).UTC().AppendFormat(append(e.clock[:0], '"'), "2006-01-02T15:04:05.")
+		e.second = second
+	}
+	e.buf = append(e.buf, e.clock...)
+	for unit := int64(1e5); unit > 0; unit /= 10 {
+		e.buf = append(e.buf, byte('0'+micro/unit%10))
+	}
+	e.buf = append(e.buf, `Z"`...)
+}
+
+// open begins a market-data message up to and with its engine_seq and ts.
+func (e *encoder) open(in *market.Instrument, v *engine.View, k kind, form string, prevSeq uint64) {
+	e.begin()
+	e.text(`{"channel":"`)
+	e.text(k.channel())
+	e.text(`","type":"`)
+	e.text(form)
+	e.text(`","symbol":"`)
+	e.text(in.Symbol)
+	e.text(`","epoch":"e`)
+	e.number(v.Epoch)
+	e.text(`","seq":`)
+	e.number(k.seq(v))
+	if k != ticker {
+		e.text(`,"prev_seq":`)
+		e.number(prevSeq)
+	}
+	e.text(`,"engine_seq":`)
+	e.number(v.EngineSeq)
+	e.text(`,"ts":`)
+	e.ts(v.At)
+}
+
+// snapshot returns the frame that says all of v that kind k shows.
+func (e *encoder) snapshot(in *market.Instrument, v *engine.View, k kind) []byte {
+	switch k {
+	case trades:
+		return e.tradesSnapshot(in, v)
+	case ticker:
+		return e.ticker(in, v, "snapshot")
+	}
+	book := e.strips(in)
+	book.bids.set(in, v.Bids, -1, asPair)
+	book.asks.set(in, v.Asks, +1, asPair)
+	e.open(in, v, k, "snapshot", 0)
+	e.text(`,"bids":[`)
+	e.pairs(book.bids.head(depths[k]))
+	e.text(`],"asks":[`)
+	e.pairs(book.asks.head(depths[k]))
+	e.text(`],"checksum":`)
+	e.number(uint64(e.checksum(in, v)))
+	e.text(`}`)
+	return e.end(finText)
+}
+
+// pairs appends levels without the comma behind the last.
+func (e *encoder) pairs(text []byte) {
+	if len(text) > 0 {
+		e.buf = append(e.buf, text[:len(text)-1]...)
+	}
+}
+
+// l2Update returns the frame that turns the first levels of prev, as many as k
+// shows, into those of next. sum is next's checksum.
+func (e *encoder) l2Update(in *market.Instrument, prev, next *engine.View, k kind, sum uint32) []byte {
+	depth := depths[k]
+	e.open(in, next, k, "update", k.seq(prev))
+	e.text(`,"bids":`)
+	e.deltas = engine.AppendDepthDelta(e.deltas[:0], prev.Bids, next.Bids, depth)
+	e.changes(in)
+	e.text(`,"asks":`)
+	e.deltas = engine.AppendDepthDelta(e.deltas[:0], prev.Asks, next.Asks, depth)
+	e.changes(in)
+	e.text(`,"checksum":`)
+	e.number(uint64(sum))
+	e.text(`}`)
+	return e.end(finText)
+}
+
+func (e *encoder) changes(in *market.Instrument) {
+	e.text(`[`)
+	for i, l := range e.deltas {
+		if i > 0 {
+			e.text(`,`)
+		}
+		e.text(`["`)
+		e.buf = in.AppendPrice(e.buf, l.Price)
+		e.text(`","`)
+		if l.Qty == 0 {
+			e.text(`0`)
+		} else {
+			e.buf = in.AppendQty(e.buf, l.Qty)
+		}
+		e.text(`"]`)
+	}
+	e.text(`]`)
+}
+
+// checksum is Kraken's: CRC-32 (IEEE) over the first ten asks and then the
+// first ten bids, best first, each as the digits of its price and of its
+// quantity without the point and without leading zeros.
+func (e *encoder) checksum(in *market.Instrument, v *engine.View) uint32 {
+	book := e.strips(in)
+	book.askDigits.set(in, v.Asks[:min(bookLevels, len(v.Asks))], +1, asDigits)
+	book.bidDigits.set(in, v.Bids[:min(bookLevels, len(v.Bids))], -1, asDigits)
+	e.digits = append(append(e.digits[:0], book.askDigits.text...), book.bidDigits.text...)
+	return crc32.ChecksumIEEE(e.digits)
+}
+
+// tradesUpdate returns the frame of new trades, oldest first.
+func (e *encoder) tradesUpdate(in *market.Instrument, prev, next *engine.View, fresh []engine.Trade) []byte {
+	e.open(in, next, trades, "update", prev.TradesSeq)
+	e.text(`,"trades":[`)
+	for i := range fresh {
+		e.trade(in, &fresh[i], i > 0)
+	}
+	e.text(`]}`)
+	return e.end(finText)
+}
+
+// tradesSnapshot returns the frame of the view's last trades, oldest first.
+func (e *encoder) tradesSnapshot(in *market.Instrument, v *engine.View) []byte {
+	e.open(in, v, trades, "snapshot", 0)
+	e.text(`,"trades":[`)
+	for i := len(v.Trades) - 1; i >= 0; i-- {
+		e.trade(in, &v.Trades[i], i < len(v.Trades)-1)
+	}
+	e.text(`]}`)
+	return e.end(finText)
+}
+
+func (e *encoder) trade(in *market.Instrument, t *engine.Trade, more bool) {
+	if more {
+		e.text(`,`)
+	}
+	e.text(`{"trade_id":`)
+	e.number(uint64(t.ID))
+	e.text(`,"price":"`)
+	e.buf = in.AppendPrice(e.buf, t.Price)
+	e.text(`","qty":"`)
+	e.buf = in.AppendQty(e.buf, t.Qty)
+	e.text(`","side":"`)
+	e.text(t.Side.String())
+	e.text(`","ts":`)
+	e.ts(t.At)
+	e.text(`}`)
+}
+
+// ticker returns the frame of v's ticker. A price that does not exist is null.
+func (e *encoder) ticker(in *market.Instrument, v *engine.View, form string) []byte {
+	t := &v.Ticker
+	e.open(in, v, ticker, form, 0)
+	e.price(in, `,"last":`, t.Last)
+	e.qty(in, `,"last_qty":`, t.LastQty, t.Last != 0)
+	e.text(`,"last_ts":`)
+	if t.Last == 0 {
+		e.text(`null`)
+	} else {
+		e.ts(t.LastAt)
+	}
+	var bid, ask market.Level
+	if len(v.Bids) > 0 {
+		bid = v.Bids[0]
+	}
+	if len(v.Asks) > 0 {
+		ask = v.Asks[0]
+	}
+	e.price(in, `,"bid":`, bid.Price)
+	e.qty(in, `,"bid_qty":`, bid.Qty, bid.Price != 0)
+	e.price(in, `,"ask":`, ask.Price)
+	e.qty(in, `,"ask_qty":`, ask.Qty, ask.Price != 0)
+	e.mid(in, bid.Price, ask.Price)
+	e.price(in, `,"open_24h":`, t.Open24h)
+	e.price(in, `,"high_24h":`, t.High24h)
+	e.price(in, `,"low_24h":`, t.Low24h)
+	e.qty(in, `,"volume_24h":`, t.Volume24h, true)
+	e.text(`,"quote_volume_24h":"`)
+	e.buf = in.AppendTickLots(e.buf, t.QuoteVolume24h)
+	e.text(`","trades_24h":`)
+	e.number(t.Trades24h)
+	if v.Status == engine.StatusHalted {
+		e.text(`,"status":"halted"}`)
+	} else {
+		e.text(`,"status":"trading"}`)
+	}
+	return e.end(finText)
+}
+
+func (e *encoder) price(in *market.Instrument, name string, p market.Price) {
+	e.text(name)
+	if p == 0 {
+		e.text(`null`)
+		return
+	}
+	e.text(`"`)
+	e.buf = in.AppendPrice(e.buf, p)
+	e.text(`"`)
+}
+
+func (e *encoder) qty(in *market.Instrument, name string, q market.Qty, known bool) {
+	e.text(name)
+	if !known {
+		e.text(`null`)
+		return
+	}
+	e.text(`"`)
+	e.buf = in.AppendQty(e.buf, q)
+	e.text(`"`)
+}
+
+// mid appends the middle between bid and ask, which has one digit more than a
+// price so that it is exact, and the spread.
+func (e *encoder) mid(in *market.Instrument, bid, ask market.Price) {
+	if bid == 0 || ask == 0 {
+		e.text(`,"mid":null,"spread":null`)
+		return
+	}
+	e.text(`,"mid":"`)
+	e.buf = market.Mul(uint64(bid+ask)*5, in.Tick).AppendDecimal(e.buf, int(in.PriceDecimals)+1)
+	e.text(`","spread":"`)
+	e.buf = in.AppendPrice(e.buf, ask-bid)
+	e.text(`"`)
+}

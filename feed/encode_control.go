@@ -1,0 +1,181 @@
+package feed
+
+import "blockdesk/market"
+
+// apiVersion is the version of the market and public API (description, 9).
+const apiVersion = "1.1.0"
+
+// welcome returns the first frame of a connection.
+func (e *encoder) welcome(o *Options, session string, epoch uint64) []byte {
+	e.begin()
+	e.text(`{"channel":"status","type":"welcome","session":"`)
+	e.text(session)
+	e.text(`","epoch":"e`)
+	e.number(epoch)
+	e.text(`","api_version":"` + apiVersion + `","limits":{"frame_bytes":`)
+	e.number(MaxFrame)
+	e.text(`,"messages_per_s":`)
+	e.number(uint64(o.MessagesPerSecond))
+	e.text(`,"connections_per_ip":`)
+	e.number(uint64(o.MaxPerIP))
+	e.text(`,"subscriptions":`)
+	e.number(uint64(o.MaxSubscriptions))
+	e.text(`,"symbols_per_request":`)
+	e.number(maxSymbols)
+	e.text(`,"resume_updates":`)
+	e.number(MaxResume)
+	e.text(`,"subscribe_within_ms":`)
+	e.number(uint64(o.SubscribeWithin.Milliseconds()))
+	e.text(`,"slow_after_ms":`)
+	e.number(uint64(o.SlowAfter.Milliseconds()))
+	e.text(`,"heartbeat_ms":`)
+	e.number(uint64(o.Heartbeat.Milliseconds()))
+	e.text(`,"depths":[`)
+	for i, d := range depths {
+		if i > 0 {
+			e.text(`,`)
+		}
+		e.number(uint64(d))
+	}
+	e.text(`]}}`)
+	return e.end(finText)
+}
+
+// openControl begins an answer; id is the request's as it stood in its JSON,
+// or empty.
+func (e *encoder) openControl(form string, id []byte) {
+	e.begin()
+	e.text(`{"channel":"control","type":"`)
+	e.text(form)
+	e.text(`"`)
+	if len(id) > 0 {
+		e.text(`,"id":`)
+		e.buf = append(e.buf, id...)
+	}
+}
+
+// fault returns an error frame.
+func (e *encoder) fault(id []byte, f fault) []byte {
+	e.openControl("error", id)
+	e.text(`,"code":"`)
+	e.text(f.code)
+	e.text(`","message":"`)
+	e.text(f.message)
+	if f.retryable {
+		e.text(`","retryable":true}`)
+	} else {
+		e.text(`","retryable":false}`)
+	}
+	return e.end(finText)
+}
+
+// pong returns the answer to PING.
+func (e *encoder) pong(id []byte, at int64) []byte {
+	e.openControl("pong", id)
+	e.text(`,"ts":`)
+	e.ts(at)
+	e.text(`}`)
+	return e.end(finText)
+}
+
+// An ack is built by openAck, subscribed, rejected and closeAck, in that order.
+//
+// The list is of what the request names and the client had or now has: for
+// UNSUBSCRIBE_MARKET, what has ended.
+func (e *encoder) openAck(a action, id []byte, success bool) {
+	e.openControl("ack", id)
+	e.text(`,"action":"`)
+	e.text(a.String())
+	if success {
+		e.text(`","success":true,"`)
+	} else {
+		e.text(`","success":false,"`)
+	}
+	if a == unsubscribe {
+		e.text(`un`)
+	}
+	e.text(`subscribed":[`)
+}
+
+func (e *encoder) subscribed(in *market.Instrument, k kind, seq uint64, resumed bool, more bool) {
+	if more {
+		e.text(`,`)
+	}
+	e.text(`{"channel":"`)
+	e.text(k.channel())
+	e.text(`","symbol":"`)
+	e.text(in.Symbol)
+	if k < trades {
+		e.text(`","depth":`)
+		e.number(uint64(depths[k]))
+		e.text(`,"seq":`)
+	} else {
+		e.text(`","seq":`)
+	}
+	e.number(seq)
+	if resumed {
+		e.text(`,"resumed":true}`)
+	} else {
+		e.text(`,"resumed":false}`)
+	}
+}
+
+func (e *encoder) closeAck(rejected []rejection) []byte {
+	e.text(`],"rejected":[`)
+	for i := range rejected {
+		if i > 0 {
+			e.text(`,`)
+		}
+		e.text(`{"channel":`)
+		e.buf = append(e.buf, rejected[i].channel...)
+		if len(rejected[i].symbol) > 0 {
+			e.text(`,"symbol":`)
+			e.buf = append(e.buf, rejected[i].symbol...)
+		}
+		e.text(`,"code":"`)
+		e.text(rejected[i].code)
+		e.text(`"}`)
+	}
+	e.text(`]}`)
+	return e.end(finText)
+}
+
+// A heartbeat is built by openHeartbeat, heartbeatSeq and closeHeartbeat.
+func (e *encoder) openHeartbeat(at int64) {
+	e.begin()
+	e.text(`{"channel":"heartbeat","ts":`)
+	e.ts(at)
+	e.text(`,"seqs":{`)
+}
+
+func (e *encoder) heartbeatSeq(in *market.Instrument, k kind, seq uint64, more bool) {
+	if more {
+		e.text(`,`)
+	}
+	e.text(`"`)
+	e.text(k.channel())
+	e.text(`:`)
+	e.text(in.Symbol)
+	e.text(`":`)
+	e.number(seq)
+}
+
+func (e *encoder) closeHeartbeat() []byte {
+	e.text(`}}`)
+	return e.end(finText)
+}
+
+// closing returns a close frame. text is at most 123 bytes.
+func (e *encoder) closing(code uint16, text string) []byte {
+	e.begin()
+	e.buf = append(e.buf, byte(code>>8), byte(code))
+	e.text(text)
+	return e.end(finClose)
+}
+
+// pongFrame answers a ping frame; data is at most 125 bytes.
+func (e *encoder) pongFrame(data []byte) []byte {
+	e.begin()
+	e.buf = append(e.buf, data...)
+	return e.end(finPong)
+}

@@ -1,0 +1,359 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fasthttp/websocket"
+
+	"blockdesk/engine"
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// Errors of New, Run and the acceptance of a connection.
+var (
+	errNoBook    = errors.New("feed: no market data to follow")
+	errRunTwice  = errors.New("feed: Run was called twice")
+	errNotTCP    = errors.New("not a plain TCP connection")
+	errNotSilent = errors.New("the library wrote past its deadline")
+)
+
+const (
+	// arenaSize is the size of the chunks that updates are cut from.
+	arenaSize = 64 << 10
+	// farBehind is the number of events in one slice from which on Run stops
+	// publishing at every batch and publishes once a slice.
+	farBehind = 8192
+)
+
+// Events is where the durable events come from; *engine.Consumer is one.
+type Events interface {
+	// Next blocks until there are events, ctx ends (its error) or the events
+	// have ended (io.EOF).
+	Next(ctx context.Context) ([]event.Event, error)
+	// Poll is Next without waiting.
+	Poll() []event.Event
+	// Release gives n events back.
+	Release(n int)
+	// Whole is the highest Seq whose events Next and Poll have all returned.
+	Whole() uint64
+}
+
+// Book turns events into views; *engine.MarketData is one.
+type Book interface {
+	Apply(*event.Event)
+	// Flush makes views of what has changed and calls pub, if it is not nil,
+	// for each.
+	Flush(pub func(prev, next *engine.View, trades []engine.Trade))
+	View(market.InstrumentID) *engine.View
+}
+
+// sharedTopic is what Run and the shards share of one stream.
+type sharedTopic struct {
+	// subscribers of all shards. While there are any, and for as many updates
+	// more as the history holds (linger), Run encodes the stream.
+	subscribers atomic.Int64
+	linger      atomic.Int64
+	history     atomic.Pointer[history]
+}
+
+// Feed is the room. Methods may be called from any goroutine, Attach before
+// Run only.
+type Feed struct {
+	o        Options
+	set      *market.Instruments
+	book     Book
+	sinks    []engine.MarketSink
+	views    []atomic.Pointer[engine.View]
+	topics   []sharedTopic
+	shards   []*shard
+	upgrader websocket.FastHTTPUpgrader
+	limits   limits
+	stats    counters
+
+	epoch     atomic.Uint64
+	running   atomic.Bool
+	started   atomic.Bool
+	accepted  chan *conn
+	halted    chan struct{} // closed when no connection is taken any more
+	nextShard atomic.Uint64
+
+	// Run's own.
+	enc   encoder
+	arena []byte
+	pubs  []publication
+	at    int64 // of the batch that is being applied
+	ripe  bool  // events have been applied and not flushed
+}
+
+// New prepares a feed of these instruments. book is the market data at the
+// point where the consumer that Run will follow begins; from now on it belongs
+// to the feed. epoch is the engine's.
+func New(o Options, instruments []market.Instrument, book Book, epoch uint64) (*Feed, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if book == nil {
+		return nil, errNoBook
+	}
+	set, err := market.NewInstruments(instruments)
+	if err != nil {
+		return nil, fmt.Errorf("feed: %w", err)
+	}
+	o = o.withDefaults()
+	f := &Feed{
+		o: o, set: set, book: book,
+		views:    make([]atomic.Pointer[engine.View], set.Len()),
+		topics:   make([]sharedTopic, set.Len()*int(kinds)),
+		upgrader: newUpgrader(),
+		accepted: make(chan *conn),
+		halted:   make(chan struct{}),
+	}
+	f.limits = limits{byIP: make(map[netip.Addr]int), most: o.MaxConnections, perIP: o.MaxPerIP}
+	f.epoch.Store(epoch)
+	book.Flush(nil) // what was recovered is read before the first event comes
+	for i := range f.views {
+		view := book.View(market.InstrumentID(i))
+		if view == nil {
+			view = &engine.View{Instrument: market.InstrumentID(i), Status: engine.StatusTrading, Epoch: epoch}
+		}
+		f.views[i].Store(view)
+	}
+	for range o.Shards {
+		f.shards = append(f.shards, newShard(f))
+	}
+	return f, nil
+}
+
+// Attach adds a sink, which Run calls for every changed view after the view is
+// published.
+func (f *Feed) Attach(sink engine.MarketSink) { f.sinks = append(f.sinks, sink) }
+
+// View returns the current view of an instrument, or nil if there is no such
+// instrument.
+func (f *Feed) View(in market.InstrumentID) *engine.View {
+	if int(in) >= len(f.views) {
+		return nil
+	}
+	return f.views[in].Load()
+}
+
+// topic returns what is shared of one stream.
+func (f *Feed) topic(ref topicRef) *sharedTopic {
+	return &f.topics[int(ref.in.ID)*int(kinds)+int(ref.kind)]
+}
+
+// Run follows the events until they end and serves connections meanwhile. When
+// ctx ends it goes on until the events end too, at most DrainWithin; then every
+// connection is told to come back (close code 1012). It returns the error of
+// events, or nil.
+func (f *Feed) Run(ctx context.Context, events Events) error {
+	if f.started.Swap(true) {
+		return errRunTwice
+	}
+	var shards, readers, door sync.WaitGroup
+	for _, s := range f.shards {
+		shards.Go(s.run)
+	}
+	door.Go(func() {
+		for {
+			select {
+			case c := <-f.accepted:
+				c.shard.inbox.send(message{note: noteJoin, conn: c})
+				readers.Go(c.read)
+			case <-f.halted:
+				return
+			}
+		}
+	})
+	f.running.Store(true)
+
+	drain, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(f.o.DrainWithin):
+			cancel()
+		case <-drain.Done():
+		}
+	})
+	err := f.follow(drain, events)
+	stop()
+	cancel()
+
+	// The door shuts before the shards learn of the end, so that they have been
+	// told of every connection by then.
+	f.running.Store(false)
+	close(f.halted)
+	door.Wait()
+	for _, s := range f.shards {
+		s.inbox.halt()
+	}
+	shards.Wait()
+	readers.Wait()
+	if errors.Is(err, io.EOF) || ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// follow applies events and publishes after each batch of the engine, until
+// they end or drain does.
+func (f *Feed) follow(drain context.Context, events Events) error {
+	for {
+		slice, err := events.Next(drain)
+		if err != nil {
+			return err
+		}
+		for len(slice) > 0 {
+			last := slice[len(slice)-1].Seq
+			f.apply(slice)
+			events.Release(len(slice))
+			slice = rest(events, last)
+		}
+		f.flush()
+	}
+}
+
+// rest returns what follows the events of the command last, or nothing when its
+// events are whole and no others have come. While the engine still writes the
+// command's events it waits, so that no view shows half a command; that takes
+// the engine microseconds, and not more than a few milliseconds are given.
+func rest(events Events, last uint64) []event.Event {
+	for try := 0; ; try++ {
+		if slice := events.Poll(); len(slice) > 0 || events.Whole() >= last || try > 100 {
+			return slice
+		}
+		if try < 10 {
+			runtime.Gosched()
+		} else {
+			time.Sleep(20 * time.Microsecond)
+		}
+	}
+}
+
+// apply takes a slice of events and publishes where a batch ends: there At
+// changes.
+func (f *Feed) apply(slice []event.Event) {
+	merge := len(slice) >= farBehind
+	for i := range slice {
+		e := &slice[i]
+		if e.Kind == event.Reference {
+			// It has no At and no effect on the market; applied, it would put
+			// its Seq on the view of the batch before.
+			continue
+		}
+		if e.At != f.at {
+			if f.ripe && !merge {
+				f.flush()
+			}
+			f.at = e.At
+		}
+		if e.Kind == event.EpochStarted {
+			f.epoch.Store(e.Other)
+		}
+		f.book.Apply(e)
+		f.ripe = true
+	}
+	if merge {
+		f.flush()
+	}
+}
+
+// flush publishes what has changed: views first, then sinks, then shards.
+func (f *Feed) flush() {
+	if !f.ripe {
+		return
+	}
+	f.ripe = false
+	f.book.Flush(f.publish)
+	if len(f.pubs) == 0 {
+		return
+	}
+	for _, s := range f.shards {
+		s.inbox.publish(f.pubs)
+	}
+	clear(f.pubs)
+	f.pubs = f.pubs[:0]
+	f.stats.batches.Add(1)
+	f.stats.lag.Store(f.o.Clock().UnixNano() - f.at)
+}
+
+// publish takes one changed view.
+func (f *Feed) publish(_, next *engine.View, fresh []engine.Trade) {
+	i := int(next.Instrument)
+	if i >= len(f.views) {
+		return
+	}
+	prev := f.views[i].Load()
+	f.views[i].Store(next)
+	for _, sink := range f.sinks {
+		sink.MarketUpdate(prev, next, fresh)
+	}
+	f.stats.engineSeq.Store(max(f.stats.engineSeq.Load(), next.EngineSeq))
+	pub := publication{next: next}
+	in := f.set.Get(next.Instrument)
+	sum, summed := uint32(0), false
+	for k := range kinds {
+		t := &f.topics[i*int(kinds)+int(k)]
+		if k.seq(next) != k.seq(prev)+1 || next.Epoch != prev.Epoch || !t.wanted() {
+			continue
+		}
+		if k < trades && !summed {
+			sum, summed = f.enc.checksum(in, next), true
+		}
+		data := f.keep(f.update(in, prev, next, k, fresh, sum))
+		pub.frames[k] = data
+		f.stats.encoded.Add(1)
+		if k != ticker {
+			t.remember(next.Epoch, k.seq(next), data)
+		}
+	}
+	f.pubs = append(f.pubs, pub)
+}
+
+func (f *Feed) update(in *market.Instrument, prev, next *engine.View, k kind, fresh []engine.Trade, sum uint32) []byte {
+	switch k {
+	case trades:
+		return f.enc.tradesUpdate(in, prev, next, fresh)
+	case ticker:
+		return f.enc.ticker(in, next, "update")
+	default:
+		return f.enc.l2Update(in, prev, next, k, sum)
+	}
+}
+
+// keep copies a frame to where its subscribers share it: a part of a chunk that
+// the garbage collector takes back when the last of them has sent it.
+func (f *Feed) keep(data []byte) []byte {
+	if len(data) > arenaSize/4 {
+		return append([]byte(nil), data...)
+	}
+	if len(f.arena)+len(data) > cap(f.arena) {
+		f.arena = make([]byte, 0, arenaSize)
+	}
+	start := len(f.arena)
+	f.arena = append(f.arena, data...)
+	return f.arena[start:len(f.arena):len(f.arena)]
+}
+
+// wanted reports whether the stream's next update must be encoded.
+func (t *sharedTopic) wanted() bool {
+	return t.subscribers.Load() > 0 || t.linger.Load() > 0 && t.linger.Add(-1) >= 0
+}
+
+func (t *sharedTopic) remember(epoch, seq uint64, data []byte) {
+	h := t.history.Load()
+	if h == nil {
+		h = &history{}
+		t.history.Store(h)
+	}
+	h.add(epoch, seq, data)
+}

@@ -1,0 +1,92 @@
+package feed
+
+import (
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+// counters are the feed's figures. Those of a delivery are added once a write.
+type counters struct {
+	subscriptions atomic.Int64
+	messages      atomic.Uint64
+	bytes         atomic.Uint64
+	encoded       atomic.Uint64
+	batches       atomic.Uint64
+	conflated     atomic.Uint64
+	collapsed     atomic.Uint64
+	slow          atomic.Uint64
+	refused       atomic.Uint64
+	overruns      atomic.Uint64
+	engineSeq     atomic.Uint64
+	lag           atomic.Int64
+}
+
+// Stats is a moment's figures. All but the gauges only grow.
+type Stats struct {
+	Connections   int    // gauge
+	Subscriptions int64  // gauge: (connection, channel, symbol)
+	MessagesOut   uint64 // written to sockets in full
+	BytesOut      uint64
+	Encoded       uint64 // updates encoded
+	Batches       uint64 // publications of at least one view
+	Conflated     uint64 // ticker updates that a blocked connection skipped
+	Collapsed     uint64 // times that pending updates became snapshots
+	SlowConsumers uint64 // connections closed with 4008
+	Refused       uint64 // connections beyond a limit
+	Overruns      uint64 // times that a shard was too far behind
+	EngineSeq     uint64 // gauge: newest command in any view
+	Epoch         uint64 // gauge
+	// Lag is the time from the engine's stamp on a batch to its publication,
+	// of the last batch; a gauge.
+	Lag time.Duration
+}
+
+// Stats returns the feed's figures.
+func (f *Feed) Stats() Stats {
+	return Stats{
+		Connections:   f.limits.count(),
+		Subscriptions: f.stats.subscriptions.Load(),
+		MessagesOut:   f.stats.messages.Load(),
+		BytesOut:      f.stats.bytes.Load(),
+		Encoded:       f.stats.encoded.Load(),
+		Batches:       f.stats.batches.Load(),
+		Conflated:     f.stats.conflated.Load(),
+		Collapsed:     f.stats.collapsed.Load(),
+		SlowConsumers: f.stats.slow.Load(),
+		Refused:       f.stats.refused.Load(),
+		Overruns:      f.stats.overruns.Load(),
+		EngineSeq:     f.stats.engineSeq.Load(),
+		Epoch:         f.epoch.Load(),
+		Lag:           time.Duration(f.stats.lag.Load()),
+	}
+}
+
+// Health is the body of GET /ws/rfq/health.
+type Health struct {
+	OK            bool   `json:"ok"`
+	Status        string `json:"status"` // "up" or "down"
+	Connections   int    `json:"connections"`
+	Subscriptions int64  `json:"subscriptions"`
+	MessagesOut   uint64 `json:"messages_out"`
+	SlowConsumers uint64 `json:"slow_consumers"`
+	Epoch         string `json:"epoch"`
+	EngineSeq     uint64 `json:"engine_seq"`
+	LagUS         int64  `json:"lag_us"`
+}
+
+// Health returns what GET /ws/rfq/health says. OK is false unless Run runs.
+func (f *Feed) Health() Health {
+	s := f.Stats()
+	h := Health{
+		OK: f.running.Load(), Status: "down",
+		Connections: s.Connections, Subscriptions: s.Subscriptions,
+		MessagesOut: s.MessagesOut, SlowConsumers: s.SlowConsumers,
+		Epoch: "e" + strconv.FormatUint(s.Epoch, 10), EngineSeq: s.EngineSeq,
+		LagUS: s.Lag.Microseconds(),
+	}
+	if h.OK {
+		h.Status = "up"
+	}
+	return h
+}

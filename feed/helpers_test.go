@@ -1,0 +1,306 @@
+package feed
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fasthttp/websocket"
+	"github.com/valyala/fasthttp"
+
+	"blockdesk/engine"
+	"blockdesk/engine/book"
+	"blockdesk/market"
+)
+
+// instruments are the two of the description and one whose tick and lot are not
+// one unit.
+func instruments() []market.Instrument {
+	list := []market.Instrument{
+		{Symbol: "SLUSD/USDC", Base: "SLUSD", Quote: "USDC", PriceDecimals: 6, QtyDecimals: 6, Tick: 1, Lot: 1},
+		{Symbol: "92C/SLUSD", Base: "92C", Quote: "SLUSD", PriceDecimals: 6, QtyDecimals: 3, Tick: 1, Lot: 1},
+		{Symbol: "AAA/BBB", Base: "AAA", Quote: "BBB", PriceDecimals: 2, QtyDecimals: 0, Tick: 25, Lot: 10},
+	}
+	for i := range list {
+		list[i].ID = market.InstrumentID(i)
+		list[i].MinQty, list[i].MaxQty, list[i].MaxPrice = 1, 1<<40, 1<<40
+		list[i].Source = market.Matched
+	}
+	return list
+}
+
+// desk is a running engine with its feed behind a loopback server.
+type desk struct {
+	t      testing.TB
+	engine *engine.Engine
+	feed   *Feed
+	addr   string
+	stop   func() // ends everything; called once
+}
+
+type deskOption func(*Options)
+
+func newDesk(t testing.TB, change ...deskOption) *desk {
+	t.Helper()
+	return newDeskWith(t, nil, change...)
+}
+
+// newDeskWith is newDesk with a sink, which may be nil.
+func newDeskWith(t testing.TB, sink engine.MarketSink, change ...deskOption) *desk {
+	t.Helper()
+	o := Options{Shards: 2, Logger: slog.New(slog.DiscardHandler)}
+	for _, f := range change {
+		f(&o)
+	}
+	e, err := engine.New(engine.Options{}, engine.NewReplica(engine.StateOptions{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := New(o, instruments(), engine.NewMarketData(), e.Epoch())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sink != nil {
+		f.Attach(sink)
+	}
+	d := &desk{t: t, engine: e, feed: f}
+	for _, in := range instruments() {
+		c, err := engine.DefineInstrumentCommand(&in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.submit(c)
+	}
+
+	for who := market.ParticipantID(1); who <= 2; who++ {
+		c, err := engine.SetRiskCommand(who, engine.AllInstruments, engine.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.submit(c)
+	}
+
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.addr = listener.Addr().String()
+	server := &fasthttp.Server{Handler: f.Handler, KeepHijackedConns: true, Logger: slog.NewLogLogger(slog.DiscardHandler, 0)}
+	consumer := e.Consumer("feed")
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 3)
+	go func() { ended <- e.Run(ctx) }()
+	go func() { ended <- f.Run(ctx, consumer) }()
+	go func() { ended <- server.Serve(listener) }()
+	stopped := false
+	d.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		_ = listener.Close()
+		for range 3 {
+			select {
+			case err := <-ended:
+				if err != nil {
+					t.Error(err)
+				}
+			case <-time.After(10 * time.Second):
+				t.Error("the desk does not stop")
+				return
+			}
+		}
+		_ = server.Shutdown()
+	}
+	t.Cleanup(d.stop)
+	d.until("the feed runs", func() bool { return f.running.Load() })
+	return d
+}
+
+// submit gives the engine one command; a full ring is tried again.
+func (d *desk) submit(c engine.Command) {
+	d.t.Helper()
+	for {
+		err := d.engine.Submit(&c)
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, engine.ErrFull) {
+			d.t.Fatal(err)
+		}
+		time.Sleep(50 * time.Microsecond)
+	}
+}
+
+// order places a limit order and returns its id.
+// Buys are participant 1's, sells participant 2's.
+func (d *desk) order(in market.InstrumentID, side market.Side, price market.Price, qty market.Qty) market.OrderID {
+	d.t.Helper()
+	c := engine.Command{Kind: engine.NewOrder, Instrument: in}
+	c.Order = book.Order{
+		ID: d.engine.OrderIDs().Next(), Price: price, Qty: qty, Side: side,
+		Type: book.Limit, TIF: book.GTC, STP: book.STPCancelNewest, Participant: market.ParticipantID(side),
+	}
+	d.submit(c)
+	return c.Order.ID
+}
+
+// idle reports whether every event has been published.
+func (d *desk) idle() bool {
+	s := d.engine.Stats()
+	return s.Ingress == 0 && s.Egress == 0
+}
+
+func (d *desk) until(what string, done func() bool) {
+	d.t.Helper()
+	deadline := time.Now().Add(5 * time.Second)
+	for !done() {
+		if time.Now().After(deadline) {
+			d.t.Fatalf("not within 5 s: %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// tight dials with the smallest receive buffer, so that a reader that stops is
+// felt at once. It must be set before the window is agreed on.
+var tight = net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
+	var err error
+	if e := c.Control(func(fd uintptr) {
+		err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 2<<10)
+	}); e != nil {
+		return e
+	}
+	return err
+}}
+
+// client is an independent reader: it knows the wire and nothing of the feed's
+// code.
+type client struct {
+	t  testing.TB
+	ws *websocket.Conn
+}
+
+func (d *desk) dial() *client {
+	d.t.Helper()
+	c, err := d.tryDial()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if m := c.next(); m.Channel != "status" || m.Type != "welcome" {
+		d.t.Fatalf("no welcome first: %s", m.raw)
+	}
+	return c
+}
+
+func (d *desk) tryDial() (*client, error) {
+	ws, _, err := websocket.DefaultDialer.Dial("ws://"+d.addr+"/ws/rfq", nil)
+	if err != nil {
+		return nil, err
+	}
+	d.t.Cleanup(func() { _ = ws.Close() })
+	return &client{t: d.t, ws: ws}, nil
+}
+
+// msg is any message from the server.
+type msg struct {
+	Channel    string            `json:"channel"`
+	Type       string            `json:"type"`
+	Symbol     string            `json:"symbol"`
+	Epoch      string            `json:"epoch"`
+	Seq        uint64            `json:"seq"`
+	PrevSeq    uint64            `json:"prev_seq"`
+	EngineSeq  uint64            `json:"engine_seq"`
+	TS         string            `json:"ts"`
+	Bids       [][2]string       `json:"bids"`
+	Asks       [][2]string       `json:"asks"`
+	Checksum   uint32            `json:"checksum"`
+	Trades     []tradeMsg        `json:"trades"`
+	Last       *string           `json:"last"`
+	Bid        *string           `json:"bid"`
+	Seqs       map[string]uint64 `json:"seqs"`
+	ID         json.RawMessage   `json:"id"`
+	Action     string            `json:"action"`
+	Success    bool              `json:"success"`
+	Subscribed []struct {
+		Channel string `json:"channel"`
+		Symbol  string `json:"symbol"`
+		Depth   int    `json:"depth"`
+		Seq     uint64 `json:"seq"`
+		Resumed bool   `json:"resumed"`
+	} `json:"subscribed"`
+	Rejected []struct {
+		Channel string `json:"channel"`
+		Symbol  string `json:"symbol"`
+		Code    string `json:"code"`
+	} `json:"rejected"`
+	Code      string `json:"code"`
+	Retryable bool   `json:"retryable"`
+	raw       string
+}
+
+type tradeMsg struct {
+	ID    uint64 `json:"trade_id"`
+	Price string `json:"price"`
+	Qty   string `json:"qty"`
+	Side  string `json:"side"`
+	TS    string `json:"ts"`
+}
+
+func (c *client) send(text string) {
+	c.t.Helper()
+	if err := c.ws.WriteMessage(websocket.TextMessage, []byte(text)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// next returns the next message, at most 5 s later.
+func (c *client) next() *msg {
+	c.t.Helper()
+	m, err := c.tryNext()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return m
+}
+
+func (c *client) tryNext() (*msg, error) {
+	_ = c.ws.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_, data, err := c.ws.ReadMessage()
+	if err != nil {
+		return nil, err
+	}
+	m := &msg{raw: string(data)}
+	return m, json.Unmarshal(data, m)
+}
+
+// wait returns the next message of that channel and type ("" = any), skipping
+// others.
+func (c *client) wait(channel, form string) *msg {
+	c.t.Helper()
+	for {
+		if m := c.next(); m.Channel == channel && (form == "" || m.Type == form) {
+			return m
+		}
+	}
+}
+
+// closed reads to the end and returns the close code.
+func (c *client) closed() int {
+	c.t.Helper()
+	for {
+		_, err := c.tryNext()
+		if closed := (*websocket.CloseError)(nil); errors.As(err, &closed) {
+			return closed.Code
+		}
+		if err != nil {
+			c.t.Fatalf("no close frame: %v", err)
+		}
+	}
+}

@@ -1,0 +1,268 @@
+package feed
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fasthttp/websocket"
+
+	"blockdesk/market"
+)
+
+func TestConnectionLimits(t *testing.T) {
+	d := newDesk(t, func(o *Options) { o.MaxPerIP = 3 })
+	var all []*client
+	for range 3 {
+		all = append(all, d.dial())
+	}
+	refused := func(d *desk, status int, code string) {
+		t.Helper()
+		_, response, err := websocket.DefaultDialer.Dial("ws://"+d.addr+"/ws/rfq", nil)
+		if !errors.Is(err, websocket.ErrBadHandshake) || response.StatusCode != status {
+			t.Fatalf("one too many: %v, %+v", err, response)
+		}
+		body := make([]byte, 1000)
+		n, _ := response.Body.Read(body)
+		if !bytes.Contains(body[:n], []byte(code)) || response.Header.Get("Retry-After") == "" {
+			t.Errorf("answer %s", body[:n])
+		}
+	}
+	refused(d, 429, `"code":"RATE_LIMITED"`)
+	_ = all[0].ws.Close()
+	d.until("one is gone", func() bool { return d.feed.Stats().Connections == 2 })
+	d.dial()
+
+	d = newDesk(t, func(o *Options) { o.MaxConnections = 2 })
+	d.dial()
+	d.dial()
+	refused(d, 503, `"code":"OVERLOADED"`)
+	if n := d.feed.Stats().Refused; n != 1 {
+		t.Errorf("%d refused", n)
+	}
+}
+
+func TestNotAnUpgrade(t *testing.T) {
+	d := newDesk(t)
+	conn, err := net.Dial("tcp4", d.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = fmt.Fprintf(conn, "GET /ws/rfq HTTP/1.1\r\nHost: x\r\n\r\n")
+	r := &raw{t, conn}
+	if got := r.until("}"); !bytes.HasPrefix(got, []byte("HTTP/1.1 400 ")) || !bytes.Contains(got, []byte(`"ok":false,"code":"INVALID_FIELD"`)) {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestFrameLimit(t *testing.T) {
+	d := newDesk(t)
+	message := func(size int) string {
+		text := `{"action":"PING","pad":"`
+		return text + strings.Repeat("x", size-len(text)-2) + `"}`
+	}
+	c := d.dial()
+	c.send(message(MaxFrame))
+	if m := c.next(); m.Type != "pong" {
+		t.Fatal(m.raw)
+	}
+	c.send(message(MaxFrame + 1))
+	if code := c.closed(); code != CloseFrameTooBig {
+		t.Errorf("close code %d", code)
+	}
+}
+
+func TestMessageRate(t *testing.T) {
+	d := newDesk(t, func(o *Options) { o.MessagesPerSecond = 20 })
+	within, beyond := d.dial(), d.dial()
+	for i := range 21 {
+		if i < 20 {
+			within.send(`{"action":"PING"}`)
+		}
+		_ = beyond.ws.WriteMessage(websocket.TextMessage, []byte(`{"action":"PING"}`))
+	}
+	for range 20 {
+		if m := within.next(); m.Type != "pong" {
+			t.Fatal(m.raw)
+		}
+	}
+	if code := beyond.closed(); code != CloseTooManyMessage {
+		t.Errorf("close code %d", code)
+	}
+	// Control frames count too.
+	flood := d.dial()
+	for range 21 {
+		_ = flood.ws.WriteControl(websocket.PingMessage, []byte("x"), time.Now().Add(time.Second))
+	}
+	if code := flood.closed(); code != CloseTooManyMessage {
+		t.Errorf("close code %d", code)
+	}
+}
+
+func TestNoSubscription(t *testing.T) {
+	d := newDesk(t, func(o *Options) { o.SubscribeWithin = 100 * time.Millisecond; o.Heartbeat = 50 * time.Millisecond })
+	idle, busy := d.dial(), d.dial()
+	busy.send(`{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"],"heartbeat":true}`)
+	if code := idle.closed(); code != CloseNoSubscription {
+		t.Errorf("close code %d", code)
+	}
+	for range 4 {
+		busy.wait("heartbeat", "")
+	}
+	busy.send(`{"action":"UNSUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"]}`)
+	if code := busy.closed(); code != CloseNoSubscription {
+		t.Errorf("close code %d", code)
+	}
+}
+
+func TestSubscriptionLimit(t *testing.T) {
+	d := newDesk(t, func(o *Options) { o.MaxSubscriptions = 3 })
+	c := d.dial()
+	c.send(`{"action":"SUBSCRIBE_MARKET","channels":["l2","trades"],"symbols":["SLUSD/USDC","92C/SLUSD"]}`)
+	if m := c.next(); len(m.Subscribed) != 3 || len(m.Rejected) != 1 || m.Rejected[0].Code != "TOO_MANY_SUBSCRIPTIONS" {
+		t.Fatal(m.raw)
+	}
+}
+
+// raw speaks to the server byte by byte, as no library would.
+type raw struct {
+	t    *testing.T
+	conn net.Conn
+}
+
+func (d *desk) dialRaw(t *testing.T) *raw {
+	t.Helper()
+	conn, err := tight.Dial("tcp4", d.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	_, _ = fmt.Fprintf(conn, "GET /ws/rfq HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+	r := &raw{t, conn}
+	r.until("welcome")
+	return r
+}
+
+// until reads until that text has come, and returns all.
+func (r *raw) until(text string) []byte {
+	r.t.Helper()
+	var all []byte
+	buf := make([]byte, 4096)
+	_ = r.conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+	for !bytes.Contains(all, []byte(text)) {
+		n, err := r.conn.Read(buf)
+		all = append(all, buf[:n]...)
+		if err != nil {
+			r.t.Fatalf("no %q in %q: %v", text, all, err)
+		}
+	}
+	return all
+}
+
+// masked returns one masked frame; the mask is zero.
+func masked(head byte, payload string) []byte {
+	frame := []byte{head, 0x80 | byte(len(payload)), 0, 0, 0, 0}
+	return append(frame, payload...)
+}
+
+func TestFramesAsTheyCome(t *testing.T) {
+	d := newDesk(t)
+	r := d.dialRaw(t)
+	// Byte by byte.
+	for _, b := range masked(0x81, `{"action":"PING","id":"split"}`) {
+		if _, err := r.conn.Write([]byte{b}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.until(`"id":"split"`)
+	// In fragments, with a ping in between, all in one write.
+	var all []byte
+	all = append(all, masked(0x01, `{"action":"PI`)...)
+	all = append(all, masked(0x89, `beep`)...)
+	all = append(all, masked(0x00, `NG","id":"frag`)...)
+	all = append(all, masked(0x80, `ments"}`)...)
+	_, _ = r.conn.Write(all)
+	if got := r.until(`"id":"fragments"`); !bytes.Contains(got, append([]byte{0x8a, 4}, "beep"...)) {
+		t.Errorf("no pong in %q", got)
+	}
+}
+
+func TestBadFrames(t *testing.T) {
+	d := newDesk(t)
+	closing := func(code uint16) string { return string([]byte{byte(code >> 8), byte(code)}) }
+	tests := []struct {
+		name  string
+		frame []byte
+		want  string
+	}{
+		{"no mask", []byte{0x81, 2, '{', '}'}, closing(CloseProtocol) + "bad MASK"},
+		{"reserved bit", masked(0xc1, "{}"), closing(CloseProtocol) + "RSV1 set"},
+		{"opcode", masked(0x83, ""), closing(CloseProtocol) + "bad opcode 3"},
+		{"long control", append([]byte{0x89, 0xfe, 0, 126, 0, 0, 0, 0}, make([]byte, 126)...), closing(CloseProtocol) + "len > 125 for control"},
+		{"continuation of nothing", masked(0x80, "{}"), closing(CloseProtocol) + "continuation after FIN"},
+		{"length of 2^62", []byte{0x81, 0xff, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, closing(CloseFrameTooBig)},
+		{"normal close", masked(0x88, closing(CloseNormal)), closing(CloseNormal)},
+		{"close without a code", masked(0x88, ""), closing(CloseNormal)},
+	}
+	for _, test := range tests {
+		r := d.dialRaw(t)
+		_, _ = r.conn.Write(test.frame)
+		got := r.until(test.want)
+		if i := bytes.Index(got, []byte(test.want)); i < 2 || got[i-2] != finClose {
+			t.Errorf("%s: %q", test.name, got)
+		}
+		// The server ends its half; the socket is then ours to close.
+		if n, err := r.conn.Read(make([]byte, 1)); n != 0 || err == nil {
+			t.Errorf("%s: %d bytes after the close frame, %v", test.name, n, err)
+		}
+		_ = r.conn.Close()
+	}
+	d.until("all are gone", func() bool { return d.feed.Stats().Connections == 0 })
+}
+
+// A reader that stops is told, cut off, and never holds up another.
+func TestSlowConsumer(t *testing.T) {
+	d := newDesk(t, func(o *Options) {
+		o.SlowAfter, o.CloseWithin = 300*time.Millisecond, 2*time.Second
+		o.SendBuffer = 4 << 10
+		o.Shards = 1
+	})
+	r := d.dialRaw(t)
+	request := `{"action":"SUBSCRIBE_MARKET","channels":["l2","ticker"],"symbols":["SLUSD/USDC"],"depth":100}`
+	_, _ = r.conn.Write(masked(0x81, request))
+	r.until(`"type":"snapshot"`)
+	healthy := d.dial()
+	healthy.send(request)
+	b := &mirror{}
+	if err := b.apply(healthy.wait("l2", "snapshot")); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(8 * time.Second)
+	for i := 0; d.feed.Stats().SlowConsumers == 0; i++ {
+		if time.Now().After(deadline) {
+			t.Fatalf("not cut off: %+v", d.feed.Stats())
+		}
+		sent := time.Now()
+		d.order(0, market.Buy, market.Price(1+i), 1)
+		if err := b.apply(healthy.wait("l2", "update")); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(sent); took > time.Second {
+			t.Fatalf("the healthy client waited %v", took)
+		}
+	}
+	got := r.until(string([]byte{CloseSlowConsumer >> 8, CloseSlowConsumer & 0xff}) + "SLOW_CONSUMER")
+	if !bytes.Contains(got, []byte(`"code":"SLOW_CONSUMER"`)) {
+		t.Error("no error message before the close")
+	}
+	d.until("it is gone", func() bool { return d.feed.Stats().Connections == 1 })
+	if s := d.feed.Stats(); s.Collapsed+s.Conflated == 0 {
+		t.Errorf("nothing was conflated: %+v", s)
+	}
+}

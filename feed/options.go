@@ -1,0 +1,184 @@
+package feed
+
+import (
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"runtime"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Limits that no option moves (contract, section G).
+const (
+	// MaxFrame is the largest message a client may send, in bytes, and so the
+	// largest frame. Beyond it: close code 4009.
+	MaxFrame = 16 << 10
+	// MaxResume is the number of updates of one (symbol, channel) that a client
+	// can be behind and still resume.
+	MaxResume = 1024
+	// maxResumeBytes bounds the same updates in bytes.
+	maxResumeBytes = 512 << 10
+	// maxChannels and maxSymbols bound the lists of one request.
+	maxChannels = 8
+	maxSymbols  = 100
+	// maxText bounds a channel, a symbol, an action or an id in a request, in
+	// bytes as they stand in the JSON.
+	maxText = 64
+	// maxDepthJSON bounds the nesting of a request.
+	maxDepthJSON = 8
+	// maxInflight bounds the requests of one connection that its shard has not
+	// served yet.
+	maxInflight = 64
+	// maxInbox bounds the updates that a shard has not taken yet.
+	maxInbox = 4096
+	// maxPendingFrames bounds what waits for one connection's socket in updates,
+	// beside Options.MaxPending.
+	maxPendingFrames = 1024
+	// maxPendingAll bounds what waits for one connection's socket with answers
+	// and resumed updates, in bytes; beyond it the connection is slow and closed.
+	maxPendingAll = 2 << 20
+	// maxDrain bounds what is read and thrown away from a connection that is
+	// being closed, in bytes.
+	maxDrain = 1 << 20
+)
+
+// Close codes (contract, section G; 1000 to 1012 are RFC 6455's).
+const (
+	CloseNormal         = 1000
+	CloseProtocol       = 1002
+	CloseRestart        = 1012
+	CloseTryAgain       = 1013
+	CloseNoSubscription = 4001
+	CloseSlowConsumer   = 4008
+	CloseFrameTooBig    = 4009
+	CloseTooManyMessage = 4029
+)
+
+// Options are the settings of a Feed. The zero value of a field means its
+// default.
+type Options struct {
+	// MaxConnections bounds all connections; default 10,000.
+	MaxConnections int
+	// MaxPerIP bounds the connections of one client address; default 10.
+	MaxPerIP int
+	// MaxSubscriptions bounds the (channel, symbol) pairs of one connection;
+	// default 300.
+	MaxSubscriptions int
+	// MessagesPerSecond bounds what one connection may send, control frames
+	// included; default 20, which is also the burst.
+	MessagesPerSecond int
+	// MaxPending bounds the updates that wait for one connection's socket, in
+	// bytes; beyond it they collapse into snapshots. Default 128 KiB.
+	MaxPending int
+	// Shards is the number of goroutines that write; default GOMAXPROCS, at
+	// most 8.
+	Shards int
+	// Heartbeat is the time between two heartbeats; default 1 s.
+	Heartbeat time.Duration
+	// SubscribeWithin is how long a connection may have no subscription;
+	// default 10 s.
+	SubscribeWithin time.Duration
+	// SlowAfter is how long a connection with something to send may accept no
+	// byte; default 5 s.
+	SlowAfter time.Duration
+	// CloseWithin is how long a connection that is being closed may take to
+	// accept its last message and to answer; default 1 s.
+	CloseWithin time.Duration
+	// DrainWithin is how long Run follows the events after its context has
+	// ended, waiting for their end; default 3 s.
+	DrainWithin time.Duration
+	// SendBuffer is the kernel's send buffer of a connection in bytes, which
+	// Linux doubles; default 32 KiB. More of it hides a slow reader for longer.
+	SendBuffer int
+	// ClientIP tells whose connection it is; default: the socket's peer.
+	ClientIP func(*fasthttp.RequestCtx) netip.Addr
+	// Logger takes what an operator should see; default slog.Default.
+	Logger *slog.Logger
+	// Clock is the wall clock of messages that no event causes (pong,
+	// heartbeat); default time.Now.
+	Clock func() time.Time
+}
+
+func (o Options) withDefaults() Options {
+	number := func(v *int, d int) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	duration := func(v *time.Duration, d time.Duration) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	number(&o.MaxConnections, 10_000)
+	number(&o.MaxPerIP, 10)
+	number(&o.MaxSubscriptions, 300)
+	number(&o.MessagesPerSecond, 20)
+	number(&o.MaxPending, 128<<10)
+	number(&o.Shards, min(runtime.GOMAXPROCS(0), 8))
+	number(&o.SendBuffer, 32<<10)
+	duration(&o.Heartbeat, time.Second)
+	duration(&o.SubscribeWithin, 10*time.Second)
+	duration(&o.SlowAfter, 5*time.Second)
+	duration(&o.CloseWithin, time.Second)
+	duration(&o.DrainWithin, 3*time.Second)
+	if o.ClientIP == nil {
+		o.ClientIP = peerIP
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	return o
+}
+
+// Validate reports the first setting that is out of range. Zero is a default
+// and in range.
+func (o Options) Validate() error {
+	numbers := []struct {
+		name  string
+		value int
+		most  int
+	}{
+		{"max_connections", o.MaxConnections, 1_000_000},
+		{"max_per_ip", o.MaxPerIP, 1_000_000},
+		{"max_subscriptions", o.MaxSubscriptions, 10_000},
+		{"messages_per_second", o.MessagesPerSecond, 10_000},
+		{"max_pending", o.MaxPending, maxPendingAll},
+		{"shards", o.Shards, 64},
+		{"send_buffer", o.SendBuffer, 16 << 20},
+	}
+	for _, n := range numbers {
+		if n.value < 0 || n.value > n.most {
+			return fmt.Errorf("feed: %s %d: must be 1 to %d", n.name, n.value, n.most)
+		}
+	}
+	durations := []struct {
+		name  string
+		value time.Duration
+	}{
+		{"heartbeat", o.Heartbeat},
+		{"subscribe_within", o.SubscribeWithin},
+		{"slow_after", o.SlowAfter},
+		{"close_within", o.CloseWithin},
+		{"drain_within", o.DrainWithin},
+	}
+	for _, d := range durations {
+		if d.value != 0 && (d.value < time.Millisecond || d.value > time.Hour) {
+			return fmt.Errorf("feed: %s %v: must be 1ms to 1h", d.name, d.value)
+		}
+	}
+	return nil
+}
+
+func peerIP(ctx *fasthttp.RequestCtx) netip.Addr {
+	addr, ok := netip.AddrFromSlice(ctx.RemoteIP())
+	if !ok {
+		return netip.Addr{}
+	}
+	return addr.Unmap()
+}

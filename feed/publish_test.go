@@ -1,0 +1,113 @@
+package feed
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"blockdesk/engine"
+	"blockdesk/market"
+)
+
+// Publishing allocates nothing but the chunks that subscribers share, of which
+// one holds hundreds of updates.
+func TestPublishAllocatesNothing(t *testing.T) {
+	f, err := New(Options{Shards: 1}, instruments(), engine.NewMarketData(), 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := deepView(rand.New(rand.NewPCG(1, 1)))
+	views := [2]*engine.View{a, b}
+	for k := range kinds {
+		f.topics[k].subscribers.Store(1)
+	}
+	f.views[0].Store(a)
+	fresh := []engine.Trade{{ID: 1, At: 1, Price: 2, Qty: 3, Side: market.Buy}}
+	turn, got := 0, taken{}
+	publish := func() {
+		prev, next := views[turn%2], views[(turn+1)%2]
+		next.DepthSeq, next.TradesSeq, next.TickerSeq = prev.DepthSeq+1, prev.TradesSeq+1, prev.TickerSeq+1
+		f.publish(prev, next, fresh)
+		f.shards[0].inbox.publish(f.pubs)
+		f.pubs = f.pubs[:0]
+		turn++
+		f.shards[0].inbox.take(&got)
+	}
+	for range 4000 { // the histories grow to their full size
+		publish()
+	}
+	if n := testing.AllocsPerRun(1000, publish); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestInboxLimit(t *testing.T) {
+	b := newInbox()
+	pubs := make([]publication, maxInbox)
+	b.publish(pubs)
+	if b.overrun || len(b.pubs) != maxInbox {
+		t.Fatalf("at the limit: overrun %v, %d held", b.overrun, len(b.pubs))
+	}
+	b.publish(pubs[:1])
+	if !b.overrun || len(b.pubs) != 0 {
+		t.Fatalf("one beyond: overrun %v, %d held", b.overrun, len(b.pubs))
+	}
+	var got taken
+	if b.take(&got); !got.overrun || b.overrun {
+		t.Error("overrun is told once")
+	}
+}
+
+// A shard that lost updates gives snapshots, and what follows joins them.
+func TestOverrun(t *testing.T) {
+	d := newDesk(t, func(o *Options) { o.Shards = 1 })
+	c := d.dial()
+	c.send(`{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"]}`)
+	before := c.wait("l2", "snapshot").Seq
+	inbox := &d.feed.shards[0].inbox
+	inbox.mu.Lock()
+	for i := range 3 {
+		d.order(0, market.Buy, market.Price(100+i), 1)
+	}
+	d.until("the first view moves", func() bool { return d.feed.View(0).DepthSeq > before })
+	inbox.overrun = true
+	inbox.mu.Unlock()
+	b := &mirror{}
+	m := c.next()
+	if m.Type != "snapshot" || m.Seq <= before {
+		t.Fatal(m.raw)
+	}
+	if err := b.apply(m); err != nil {
+		t.Fatal(err)
+	}
+	d.order(0, market.Buy, 200, 1)
+	for b.bids["0.000200"] == "" {
+		if err := b.apply(c.wait("l2", "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := d.feed.Stats().Overruns; n != 1 {
+		t.Errorf("%d overruns", n)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for name, o := range map[string]Options{
+		"max_connections":     {MaxConnections: -1},
+		"messages_per_second": {MessagesPerSecond: 10_001},
+		"max_pending":         {MaxPending: maxPendingAll + 1},
+		"heartbeat":           {Heartbeat: time.Microsecond},
+		"slow_after":          {SlowAfter: 2 * time.Hour},
+	} {
+		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := New(o, instruments(), engine.NewMarketData(), 1); err == nil {
+			t.Errorf("New takes a wrong %s", name)
+		}
+	}
+	if err := (Options{}).withDefaults().Validate(); err != nil {
+		t.Errorf("the defaults: %v", err)
+	}
+}

@@ -1,0 +1,321 @@
+package feed
+
+import (
+	"fmt"
+	"hash/crc32"
+	"math/rand/v2"
+	"net"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fasthttp/websocket"
+
+	"blockdesk/engine"
+	"blockdesk/engine/book"
+	"blockdesk/market"
+)
+
+// mirror is a client's own book of one symbol, as an integrator would write it:
+// from the text of the messages alone.
+type mirror struct {
+	seq        uint64
+	epoch      string
+	bids, asks map[string]string
+}
+
+// apply takes one l2 message and says what is wrong with it, if anything is.
+func (b *mirror) apply(m *msg) error {
+	switch {
+	case m.Type == "snapshot":
+		b.bids, b.asks = map[string]string{}, map[string]string{}
+	case m.PrevSeq != b.seq || m.Seq != b.seq+1 || m.Epoch != b.epoch:
+		return fmt.Errorf("a gap: at %s %d, then %s", b.epoch, b.seq, m.raw)
+	}
+	b.seq, b.epoch = m.Seq, m.Epoch
+	for _, side := range []struct {
+		levels map[string]string
+		change [][2]string
+	}{{b.bids, m.Bids}, {b.asks, m.Asks}} {
+		for _, l := range side.change {
+			if l[1] != "0" {
+				side.levels[l[0]] = l[1]
+				continue
+			}
+			if _, there := side.levels[l[0]]; !there {
+				return fmt.Errorf("level %s is deleted but was not there: %s", l[0], m.raw)
+			}
+			delete(side.levels, l[0])
+		}
+	}
+	if sum := b.checksum(); sum != m.Checksum {
+		return fmt.Errorf("checksum %d of the book, %d of the message: %s", sum, m.Checksum, m.raw)
+	}
+	return nil
+}
+
+// side returns the levels best first.
+func side(levels map[string]string, bids bool) [][2]string {
+	list := make([][2]string, 0, len(levels))
+	for p, q := range levels {
+		list = append(list, [2]string{p, q})
+	}
+	sort.Slice(list, func(i, j int) bool {
+		a, _ := strconv.ParseFloat(list[i][0], 64)
+		b, _ := strconv.ParseFloat(list[j][0], 64)
+		return a < b != bids
+	})
+	return list
+}
+
+// checksum follows Kraken's guide to the letter: strings, points and leading
+// zeros removed.
+func (b *mirror) checksum() uint32 {
+	var text strings.Builder
+	for _, levels := range [][][2]string{side(b.asks, false), side(b.bids, true)} {
+		for _, l := range levels[:min(10, len(levels))] {
+			for _, number := range l {
+				text.WriteString(strings.TrimLeft(strings.ReplaceAll(number, ".", ""), "0"))
+			}
+		}
+	}
+	return crc32.ChecksumIEEE([]byte(text.String()))
+}
+
+// archive keeps every view that the feed has published.
+type archive struct {
+	mu    sync.Mutex
+	views map[string]*engine.View
+}
+
+func (a *archive) MarketUpdate(_, next *engine.View, _ []engine.Trade) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.views[archiveKey(next.Instrument, next.DepthSeq)] = next
+}
+
+func archiveKey(in market.InstrumentID, seq uint64) string { return fmt.Sprint(in, "/", seq) }
+
+func (a *archive) view(in market.InstrumentID, seq uint64) *engine.View {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.views[archiveKey(in, seq)]
+}
+
+// same says how a client's side differs from the first levels of a view's.
+func same(got [][2]string, want []market.Level, depth int, in *market.Instrument) error {
+	want = want[:min(depth, len(want))]
+	if len(got) != len(want) {
+		return fmt.Errorf("%d levels, the view has %d", len(got), len(want))
+	}
+	for i, l := range want {
+		price, qty := string(in.AppendPrice(nil, l.Price)), string(in.AppendQty(nil, l.Qty))
+		if got[i] != [2]string{price, qty} {
+			return fmt.Errorf("level %d is %v, the view has %s %s", i, got[i], price, qty)
+		}
+	}
+	return nil
+}
+
+// flow sends random orders on all instruments: resting on both sides of a
+// moving middle, cancelled, and trading.
+func flow(d *desk, rng *rand.Rand, commands int) {
+	type live struct {
+		in   market.InstrumentID
+		id   market.OrderID
+		side market.Side
+	}
+	var open []live
+	middle := []market.Price{1000, 5000, 300}
+	for range commands {
+		in := market.InstrumentID(rng.IntN(len(middle)))
+		middle[in] += market.Price(rng.IntN(3) - 1)
+		at := market.Side(1 + rng.IntN(2))
+		switch roll := rng.IntN(10); {
+		case roll < 5 || len(open) == 0:
+			away := market.Price(rng.IntN(150))
+			price := middle[in] - away
+			if at == market.Sell {
+				price = middle[in] + away
+			}
+			id := d.order(in, at, max(price, 1), market.Qty(1+rng.IntN(1000)))
+			open = append(open, live{in, id, at})
+		case roll < 9:
+			i := rng.IntN(len(open))
+			c := engine.Command{Kind: engine.CancelOrder, Instrument: open[i].in}
+			c.Order = book.Order{ID: open[i].id, Participant: market.ParticipantID(open[i].side)}
+			d.submit(c)
+			open[i] = open[len(open)-1]
+			open = open[:len(open)-1]
+		default:
+			c := engine.Command{Kind: engine.NewOrder, Instrument: in}
+			c.Order = book.Order{
+				ID: d.engine.OrderIDs().Next(), Qty: market.Qty(1 + rng.IntN(3000)), Side: at,
+				Type: book.Market, TIF: book.IOC, STP: book.STPCancelNewest, Participant: market.ParticipantID(at),
+			}
+			d.submit(c)
+		}
+	}
+}
+
+// sleepy is a connection whose owner often stops reading for a while.
+type sleepy struct {
+	net.Conn
+	rng *rand.Rand
+}
+
+func (s *sleepy) Read(p []byte) (int, error) {
+	if s.rng.IntN(5) == 0 {
+		time.Sleep(time.Duration(s.rng.IntN(100)) * time.Millisecond)
+	}
+	return s.Conn.Read(p)
+}
+
+// follow reads l2 and trades of one symbol until the sequence numbers of the
+// last views, and says what was wrong.
+func (c *client) follow(d *desk, views *archive, in *market.Instrument, depth int, last func() *engine.View) error {
+	b, tape := &mirror{}, uint64(0)
+	var lastTrade uint64
+	for {
+		if v := last(); v != nil && b.seq == v.DepthSeq && tape == v.TradesSeq {
+			return nil
+		}
+		m, err := c.tryNext()
+		if err != nil {
+			return err
+		}
+		switch {
+		case m.Channel == "trades" && m.Type != "snapshot" && (m.PrevSeq != tape || m.Seq != tape+1):
+			return fmt.Errorf("a gap in trades: at %d, then %s", tape, m.raw)
+		case m.Channel == "trades":
+			if m.Type == "snapshot" {
+				lastTrade = 0
+			}
+			tape = m.Seq
+			for _, t := range m.Trades {
+				if t.ID <= lastTrade {
+					return fmt.Errorf("trade %d after %d", t.ID, lastTrade)
+				}
+				lastTrade = t.ID
+			}
+		case m.Channel == "l2":
+			if err := b.apply(m); err != nil {
+				return err
+			}
+			v := views.view(in.ID, m.Seq)
+			if v == nil {
+				return fmt.Errorf("no view had seq %d", m.Seq)
+			}
+			if err := same(side(b.bids, true), v.Bids, depth, in); err != nil {
+				return fmt.Errorf("bids at %d: %w", m.Seq, err)
+			}
+			if err := same(side(b.asks, false), v.Asks, depth, in); err != nil {
+				return fmt.Errorf("asks at %d: %w", m.Seq, err)
+			}
+		}
+	}
+}
+
+// Every client that joins in the middle of a random flow rebuilds the book of
+// its depth exactly: no gap, the right checksum and the view's levels at every
+// message.
+func TestRebuild(t *testing.T) {
+	views := &archive{views: map[string]*engine.View{}}
+	d := newDeskWith(t, views, func(o *Options) { o.MaxPerIP = 100 })
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	var readers sync.WaitGroup
+	var over atomic.Bool // the flow has ended and the feed has it all
+	list := instruments()
+	for i := range list {
+		in := &list[i]
+		for _, depth := range depths {
+			c := d.dial()
+			wait := time.Duration(rng.IntN(300)) * time.Millisecond
+			readers.Go(func() {
+				time.Sleep(wait)
+				c.send(fmt.Sprintf(`{"action":"SUBSCRIBE_MARKET","channels":["l2","trades"],"symbols":["%s"],"depth":%d}`, in.Symbol, depth))
+				err := c.follow(d, views, in, depth, func() *engine.View {
+					if !over.Load() {
+						return nil
+					}
+					return d.feed.View(in.ID)
+				})
+				if err != nil {
+					t.Errorf("%s depth %d: %v", in.Symbol, depth, err)
+				}
+			})
+		}
+	}
+	for range 200 {
+		flow(d, rng, 60)
+		time.Sleep(time.Millisecond)
+	}
+	d.until("the feed has all", d.idle)
+	over.Store(true)
+	// One more change, so that nobody waits for a message that does not come.
+	for i := range list {
+		d.order(market.InstrumentID(i), market.Buy, 1, 1)
+	}
+	readers.Wait()
+	if n := d.feed.Stats().MessagesOut; n < 1000 {
+		t.Errorf("%d messages: this run shows little", n)
+	}
+}
+
+// So does one that falls behind again and again, whose updates collapse into
+// snapshots meanwhile.
+func TestRebuildBehind(t *testing.T) {
+	views := &archive{views: map[string]*engine.View{}}
+	d := newDeskWith(t, views, func(o *Options) { o.SendBuffer, o.MaxPending = 4<<10, 4<<10 })
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	in := &instruments()[0]
+	rng := rand.New(rand.NewPCG(seed, 99))
+	// The archive has no view from before the first change, and a reader that is
+	// quick would ask for it.
+	flow(d, rng, 12)
+	d.until("the feed has the first views", d.idle)
+	var readers sync.WaitGroup
+	var over atomic.Bool
+	for i, depth := range depths {
+		dialer := websocket.Dialer{NetDial: func(network, addr string) (net.Conn, error) {
+			conn, err := tight.Dial(network, addr)
+			return &sleepy{conn, rand.New(rand.NewPCG(seed, uint64(i)))}, err
+		}, ReadBufferSize: 1 << 10}
+		ws, _, err := dialer.Dial("ws://"+d.addr+"/ws/rfq", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = ws.Close() })
+		c := &client{t: t, ws: ws}
+		c.send(fmt.Sprintf(`{"action":"SUBSCRIBE_MARKET","channels":["l2","trades"],"symbols":["%s"],"depth":%d}`, in.Symbol, depth))
+		readers.Go(func() {
+			err := c.follow(d, views, in, depth, func() *engine.View {
+				if !over.Load() {
+					return nil
+				}
+				return d.feed.View(in.ID)
+			})
+			if err != nil {
+				t.Errorf("depth %d: %v", depth, err)
+			}
+		})
+	}
+	for range 300 {
+		flow(d, rng, 12)
+		time.Sleep(time.Millisecond)
+	}
+	d.until("the feed has all", d.idle)
+	over.Store(true)
+	d.order(0, market.Buy, 1, 1)
+	readers.Wait()
+	if d.feed.Stats().Collapsed == 0 {
+		t.Error("nobody fell behind: this run shows nothing")
+	}
+}

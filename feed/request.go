@@ -1,0 +1,343 @@
+package feed
+
+import (
+	"bytes"
+	"strconv"
+
+	"blockdesk/market"
+)
+
+// action is what a client asks for.
+type action uint8
+
+const (
+	subscribe action = iota + 1
+	unsubscribe
+	resync
+	list
+	ping
+)
+
+// actionName returns the wire word of a.
+func (a action) String() string {
+	switch a {
+	case subscribe:
+		return "SUBSCRIBE_MARKET"
+	case unsubscribe:
+		return "UNSUBSCRIBE_MARKET"
+	case resync:
+		return "RESYNC"
+	case list:
+		return "LIST_SUBSCRIPTIONS"
+	case ping:
+		return "PING"
+	default:
+		return "action?"
+	}
+}
+
+func parseAction(word []byte) action {
+	for a := subscribe; a <= ping; a++ {
+		if string(word) == a.String() {
+			return a
+		}
+	}
+	return 0
+}
+
+// fault is what an error message says. Its texts need no escape in JSON.
+type fault struct {
+	code, message string
+	retryable     bool
+}
+
+var (
+	faultJSON       = fault{code: "BAD_REQUEST", message: "the message is not one JSON object in valid UTF-8 of at most 8 levels"}
+	faultBinary     = fault{code: "BAD_REQUEST", message: "only text messages are understood"}
+	faultNoAction   = fault{code: "BAD_REQUEST", message: "action is missing or not a string"}
+	faultAction     = fault{code: "UNKNOWN_ACTION", message: "action must be SUBSCRIBE_MARKET, UNSUBSCRIBE_MARKET, RESYNC, LIST_SUBSCRIPTIONS or PING"}
+	faultID         = fault{code: "BAD_REQUEST", message: "id must be a string or an integer of at most 64 bytes"}
+	faultChannels   = fault{code: "BAD_REQUEST", message: "channels must be a list of 1 to 8 strings of at most 64 bytes"}
+	faultSymbols    = fault{code: "BAD_REQUEST", message: "symbols must be a list of 1 to 100 strings of at most 64 bytes"}
+	faultDepth      = fault{code: "INVALID_DEPTH", message: "depth must be 10, 25, 50 or 100"}
+	faultHeartbeat  = fault{code: "BAD_REQUEST", message: "heartbeat must be true or false"}
+	faultResume     = fault{code: "BAD_REQUEST", message: "resume must be an object of epoch and at most 200 sequence numbers by channel:symbol"}
+	faultNoChannels = fault{code: "BAD_REQUEST", message: "channels and symbols are needed"}
+	faultSlow       = fault{code: "SLOW_CONSUMER", message: "nothing was read for too long; connect again and resume", retryable: true}
+)
+
+// rejection is one entry of an ack's rejected list; channel and symbol are as
+// they stood in the request's JSON.
+type rejection struct {
+	channel, symbol []byte
+	code            string
+}
+
+// topicRef names one stream: an instrument and a kind.
+type topicRef struct {
+	in   *market.Instrument
+	kind kind
+}
+
+// request is a client's message, read and resolved. Its slices alias the
+// message.
+type request struct {
+	action    action
+	id        []byte // as it stands in JSON; nil = none
+	depth     int    // 0 = none
+	heartbeat *bool  // nil = not said
+	topics    []topicRef
+	rejected  []rejection
+	// resumeEpoch and resume say where the client left off, by channel and
+	// symbol; nil = it does not resume.
+	resumeEpoch []byte
+	resume      map[string]uint64
+
+	channels, symbols [][]byte // as they stand in JSON
+	fault             *fault   // the first defect
+}
+
+// parseRequest reads one message and resolves its channels and symbols. The
+// request's fault, if any, is the answer to give; its id is set even then,
+// where it can be read. Unknown members are ignored; of a repeated member the
+// last counts; null is as good as absent.
+func parseRequest(data []byte, set *market.Instruments) *request {
+	r := &request{}
+	s := &scanner{data: data}
+	ok := s.object(func(name []byte) bool { return r.member(s, name) })
+	if !ok || !s.end() {
+		r.fault = &faultJSON
+		return r
+	}
+	if r.fault == nil {
+		r.resolve(set)
+	}
+	return r
+}
+
+func (r *request) defect(f *fault) {
+	if r.fault == nil {
+		r.fault = f
+	}
+}
+
+// member reads the value of one member; a value of the wrong type is a defect
+// and is skipped.
+func (r *request) member(s *scanner, quoted []byte) bool {
+	var buf [maxText]byte
+	name := unquoteShort(buf[:0], quoted)
+	c, start := s.peek(), s.pos
+	if c == 'n' {
+		return s.word("null")
+	}
+	var read func(*scanner) *fault
+	switch string(name) {
+	case "action":
+		read = r.readAction
+	case "id":
+		read = r.readID
+	case "channels":
+		read = r.readChannels
+	case "symbols":
+		read = r.readSymbols
+	case "depth":
+		read = r.readDepth
+	case "heartbeat":
+		read = r.readHeartbeat
+	case "resume":
+		read = r.readResume
+	default:
+		return s.skip(maxDepthJSON - 1)
+	}
+	if f := read(s); f != nil {
+		r.defect(f)
+		s.pos = start
+		return s.skip(maxDepthJSON - 1)
+	}
+	return true
+}
+
+// unquoteShort is unquote for texts of at most maxText bytes; a longer one is
+// no word of ours and comes back empty.
+func unquoteShort(dst, quoted []byte) []byte {
+	if len(quoted) > maxText {
+		return dst
+	}
+	return unquote(dst, quoted)
+}
+
+func (r *request) readAction(s *scanner) *fault {
+	text, ok := s.text()
+	if !ok {
+		return &faultNoAction
+	}
+	var buf [maxText]byte
+	if r.action = parseAction(unquoteShort(buf[:0], text)); r.action == 0 {
+		return &faultAction
+	}
+	return nil
+}
+
+func (r *request) readID(s *scanner) *fault {
+	var id []byte
+	var ok bool
+	if s.peek() == '"' {
+		id, ok = s.text()
+	} else if id, ok = s.number(); ok {
+		ok = !bytes.ContainsAny(id, ".eE")
+	}
+	if !ok || len(id) > maxText {
+		return &faultID
+	}
+	r.id = id
+	return nil
+}
+
+func (r *request) readChannels(s *scanner) *fault {
+	var ok bool
+	if r.channels, ok = texts(s, maxChannels); !ok {
+		return &faultChannels
+	}
+	return nil
+}
+
+func (r *request) readSymbols(s *scanner) *fault {
+	var ok bool
+	if r.symbols, ok = texts(s, maxSymbols); !ok {
+		return &faultSymbols
+	}
+	return nil
+}
+
+// texts reads a list of 1 to most strings.
+func texts(s *scanner, most int) (list [][]byte, ok bool) {
+	ok = s.array(func() bool {
+		text, ok := s.text()
+		if !ok || len(text) > maxText || len(list) == most {
+			return false
+		}
+		list = append(list, text)
+		return true
+	})
+	return list, ok && len(list) > 0
+}
+
+func (r *request) readDepth(s *scanner) *fault {
+	text, ok := s.number()
+	if !ok {
+		return &faultDepth
+	}
+	n, err := strconv.Atoi(string(text))
+	if _, known := depthKind(n); err != nil || !known {
+		return &faultDepth
+	}
+	r.depth = n
+	return nil
+}
+
+func (r *request) readHeartbeat(s *scanner) *fault {
+	var on bool
+	switch {
+	case s.word("true"):
+		on = true
+	case s.word("false"):
+	default:
+		return &faultHeartbeat
+	}
+	r.heartbeat = &on
+	return nil
+}
+
+// maxResumePoints bounds the sequence numbers of a resume: l2 and trades of
+// each symbol that a request may name.
+const maxResumePoints = 2 * maxSymbols
+
+func (r *request) readResume(s *scanner) *fault {
+	points := make(map[string]uint64)
+	var epoch []byte
+	ok := s.object(func(name []byte) bool {
+		key := string(unquoteShort(nil, name))
+		if key == "epoch" {
+			text, ok := s.text()
+			if ok {
+				epoch = unquoteShort(nil, text)
+			}
+			return ok
+		}
+		text, ok := s.number()
+		if !ok {
+			return false
+		}
+		seq, err := strconv.ParseUint(string(text), 10, 64)
+		if err != nil || key == "" || len(points) == maxResumePoints {
+			return false
+		}
+		points[key] = seq
+		return true
+	})
+	if !ok {
+		return &faultResume
+	}
+	r.resumeEpoch, r.resume = epoch, points
+	return nil
+}
+
+// resolve turns channels and symbols into topics and rejections. A channel or
+// symbol that is named twice counts once; a depth that is not named is the
+// default.
+func (r *request) resolve(set *market.Instruments) {
+	switch {
+	case r.action == 0:
+		r.fault = &faultNoAction
+		return
+	case r.action == list || r.action == ping:
+		return
+	case len(r.channels) == 0 || len(r.symbols) == 0:
+		r.fault = &faultNoChannels
+		return
+	}
+	book := defaultDepth
+	if r.depth != 0 {
+		book, _ = depthKind(r.depth)
+	}
+	var buf [maxText]byte
+	var named [kinds]bool
+	var found []kind
+	for _, text := range r.channels {
+		var k kind
+		switch string(unquote(buf[:0], text)) {
+		case "l2":
+			k = book
+		case "trades":
+			k = trades
+		case "ticker":
+			k = ticker
+		default:
+			r.rejected = append(r.rejected, rejection{channel: text, code: "UNKNOWN_CHANNEL"})
+			continue
+		}
+		if !named[k] {
+			named[k] = true
+			found = append(found, k)
+		}
+	}
+	seen := make(map[*market.Instrument]bool, len(r.symbols))
+	for _, text := range r.symbols {
+		in := set.Lookup(unquote(buf[:0], text))
+		if in != nil && seen[in] {
+			continue
+		}
+		for _, k := range found {
+			if in == nil {
+				r.rejected = append(r.rejected, rejection{channel: quotedChannel(k), symbol: text, code: "UNKNOWN_SYMBOL"})
+				continue
+			}
+			r.topics = append(r.topics, topicRef{in: in, kind: k})
+		}
+		if in != nil {
+			seen[in] = true
+		}
+	}
+}
+
+func quotedChannel(k kind) []byte { return []byte(`"` + k.channel() + `"`) }

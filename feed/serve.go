@@ -1,0 +1,240 @@
+package feed
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+)
+
+// receive takes one message of a connection's reader.
+func (s *shard) receive(m *message) {
+	c := m.conn
+	switch m.note {
+	case noteJoin:
+		s.join(c)
+	case noteGone:
+		s.part(c)
+	case noteLeave:
+		s.close(c, m.code, m.text)
+	case notePing:
+		c.inflight.Add(-1)
+		if c.phase == phaseOpen {
+			s.answer(c, s.enc.pongFrame([]byte(m.text)))
+		}
+	case noteAsk:
+		c.inflight.Add(-1)
+		if c.phase == phaseOpen {
+			s.serve(c, m.ask)
+		}
+	}
+}
+
+// answer queues a frame that is c's alone and is never dropped. A connection
+// with too much of it pending is slow.
+func (s *shard) answer(c *conn, data []byte) {
+	c.push(bytes.Clone(data), nil)
+	s.touch(c)
+	if c.bytes > maxPendingAll && c.phase == phaseOpen {
+		s.slow(c)
+	}
+}
+
+// serve answers one request.
+func (s *shard) serve(c *conn, r *request) {
+	if r.fault != nil {
+		s.answer(c, s.enc.fault(r.id, *r.fault))
+		return
+	}
+	switch r.action {
+	case subscribe:
+		s.subscribe(c, r)
+	case unsubscribe:
+		s.unsubscribe(c, r)
+	case resync:
+		s.resync(c, r)
+	case list:
+		s.list(c, r)
+	case ping:
+		s.answer(c, s.enc.pong(r.id, s.feed.o.Clock().UnixNano()))
+	}
+}
+
+// joined is one topic that a request has subscribed to, and the updates that
+// bring the client up to date; nil = a snapshot must.
+type joined struct {
+	sub     *subscription
+	resumed bool
+	missed  []byte
+}
+
+// subscribe adds topics, or begins them anew, acknowledges, and then sends what
+// brings each up to the view that the acknowledgement names.
+func (s *shard) subscribe(c *conn, r *request) {
+	var added []joined
+	room := maxPendingAll/2 - c.bytes
+	for _, ref := range r.topics {
+		if old := c.find(ref); old != nil {
+			s.remove(old)
+		} else if len(c.subs) >= s.feed.o.MaxSubscriptions {
+			r.rejected = append(r.rejected, reject(ref, "TOO_MANY_SUBSCRIPTIONS"))
+			continue
+		}
+		j := joined{sub: s.add(c, ref)}
+		j.missed, j.resumed = s.missed(ref, r, room)
+		room -= len(j.missed)
+		added = append(added, j)
+	}
+	if r.heartbeat != nil && len(added) > 0 {
+		c.heartbeat = *r.heartbeat
+	}
+	s.enc.openAck(r.action, r.id, len(added) > 0)
+	for i, j := range added {
+		t := j.sub.topic
+		s.enc.subscribed(t.in, t.kind, t.kind.seq(s.views[t.in.ID]), j.resumed, i > 0)
+	}
+	s.answer(c, s.enc.closeAck(r.rejected))
+	for _, j := range added {
+		switch {
+		case c.phase != phaseOpen:
+			return
+		case !j.resumed:
+			c.markStale(j.sub)
+		case len(j.missed) > 0:
+			c.push(j.missed, nil)
+		}
+	}
+	s.refresh(c)
+	s.touch(c)
+}
+
+// missed returns the updates between where the client says it is and the
+// shard's view, and whether they are all at hand. A ticker has no history: its
+// snapshot says all.
+func (s *shard) missed(ref topicRef, r *request, room int) ([]byte, bool) {
+	if r.resume == nil || ref.kind == ticker {
+		return nil, false
+	}
+	view := s.views[ref.in.ID]
+	from, known := r.resume[ref.kind.channel()+":"+ref.in.Symbol]
+	if !known || string(r.resumeEpoch) != "e"+strconv.FormatUint(view.Epoch, 10) {
+		return nil, false
+	}
+	to := ref.kind.seq(view)
+	if from == to {
+		return nil, true
+	}
+	h := s.feed.topic(ref).history.Load()
+	if h == nil {
+		return nil, false
+	}
+	missed, ok := h.since(nil, view.Epoch, from, to, room)
+	if !ok {
+		return nil, false
+	}
+	return missed, true
+}
+
+func reject(ref topicRef, code string) rejection {
+	return rejection{
+		channel: quotedChannel(ref.kind),
+		symbol:  []byte(`"` + ref.in.Symbol + `"`),
+		code:    code,
+	}
+}
+
+// add makes c a subscriber; nothing is sent yet.
+func (s *shard) add(c *conn, ref topicRef) *subscription {
+	t := &s.topics[int(ref.in.ID)*int(kinds)+int(ref.kind)]
+	sub := &subscription{conn: c, topic: t, place: len(t.subs)}
+	t.subs = append(t.subs, sub)
+	c.subs = append(c.subs, sub)
+	t.shared.linger.Store(MaxResume)
+	t.shared.subscribers.Add(1)
+	s.feed.stats.subscriptions.Add(1)
+	return sub
+}
+
+// remove ends a subscription. What is pending of it still goes out.
+func (s *shard) remove(sub *subscription) {
+	c, t := sub.conn, sub.topic
+	last := len(t.subs) - 1
+	t.subs[sub.place] = t.subs[last]
+	t.subs[sub.place].place = sub.place
+	t.subs[last] = nil
+	t.subs = t.subs[:last]
+	if sub.stale {
+		c.stale--
+	}
+	for i := range c.pending {
+		if c.pending[i].sub == sub {
+			c.live -= len(c.pending[i].data)
+			c.pending[i].sub = nil
+		}
+	}
+	c.subs = slices.DeleteFunc(c.subs, func(other *subscription) bool { return other == sub })
+	if len(c.subs) == 0 {
+		c.bareSince = s.now
+	}
+	t.shared.linger.Store(MaxResume)
+	t.shared.subscribers.Add(-1)
+	s.feed.stats.subscriptions.Add(-1)
+}
+
+func (s *shard) unsubscribeAll(c *conn) {
+	for len(c.subs) > 0 {
+		s.remove(c.subs[len(c.subs)-1])
+	}
+}
+
+// unsubscribe ends topics; the acknowledgement lists them.
+func (s *shard) unsubscribe(c *conn, r *request) {
+	var ended []*subscription
+	for _, ref := range r.topics {
+		if sub := c.find(ref); sub != nil {
+			ended = append(ended, sub)
+		} else {
+			r.rejected = append(r.rejected, reject(ref, "NOT_SUBSCRIBED"))
+		}
+	}
+	s.acknowledge(c, r, ended)
+	if c.phase != phaseOpen {
+		return
+	}
+	for _, sub := range ended {
+		s.remove(sub)
+	}
+}
+
+// resync sends fresh snapshots of topics.
+func (s *shard) resync(c *conn, r *request) {
+	var again []*subscription
+	for _, ref := range r.topics {
+		if sub := c.find(ref); sub != nil {
+			again = append(again, sub)
+		} else {
+			r.rejected = append(r.rejected, reject(ref, "NOT_SUBSCRIBED"))
+		}
+	}
+	s.acknowledge(c, r, again)
+	if c.phase != phaseOpen {
+		return
+	}
+	for _, sub := range again {
+		c.markStale(sub)
+	}
+	s.refresh(c)
+	s.touch(c)
+}
+
+// list acknowledges with all of c's subscriptions.
+func (s *shard) list(c *conn, r *request) { s.acknowledge(c, r, c.subs) }
+
+// acknowledge answers r, naming subs.
+func (s *shard) acknowledge(c *conn, r *request, subs []*subscription) {
+	s.enc.openAck(r.action, r.id, len(subs) > 0 || r.action == list)
+	for i, sub := range subs {
+		t := sub.topic
+		s.enc.subscribed(t.in, t.kind, t.kind.seq(s.views[t.in.ID]), false, i > 0)
+	}
+	s.answer(c, s.enc.closeAck(r.rejected))
+}

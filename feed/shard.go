@@ -1,0 +1,333 @@
+package feed
+
+import (
+	"bytes"
+	"errors"
+	"syscall"
+	"time"
+
+	"blockdesk/engine"
+	"blockdesk/market"
+)
+
+// wheelSlots spread the heartbeats of a shard's connections over the interval.
+const wheelSlots = 10
+
+// topic is one stream of a shard: an instrument and a kind.
+type topic struct {
+	in     *market.Instrument
+	kind   kind
+	subs   []*subscription
+	shared *sharedTopic
+	snap   []byte       // the snapshot frame of snapOf
+	snapOf *engine.View // nil = none
+}
+
+// shard owns connections: it alone changes their state and writes to their
+// sockets, on the goroutine of its Run. It stands at one view of each
+// instrument; that view is what a new subscriber's snapshot shows, and the
+// publications that the shard takes afterwards follow it.
+type shard struct {
+	feed  *Feed
+	inbox inbox
+	enc   encoder
+
+	views  []*engine.View
+	topics []topic // of instrument i and kind k at i*kinds+k
+
+	wheel   [wheelSlots][]*conn
+	conns   int
+	hand    int       // the wheel's next slot
+	turnAt  time.Time // when it is due
+	dirty   []*conn   // have something to write
+	waiting []*conn   // are blocked or closing
+	stop    bool
+
+	now     time.Time // of this pass
+	scratch []byte
+	out     []byte // what write writes
+	sent    int
+	sendErr error
+	write   func(fd uintptr) bool
+}
+
+func newShard(f *Feed) *shard {
+	s := &shard{
+		feed:   f,
+		inbox:  newInbox(),
+		views:  make([]*engine.View, f.set.Len()),
+		topics: make([]topic, f.set.Len()*int(kinds)),
+	}
+	for i := range s.topics {
+		s.topics[i] = topic{
+			in:     f.set.Get(market.InstrumentID(i / int(kinds))),
+			kind:   kind(i % int(kinds)),
+			shared: &f.topics[i],
+		}
+	}
+	s.write = func(fd uintptr) bool {
+		for {
+			s.sent, s.sendErr = syscall.Write(int(fd), s.out)
+			if !errors.Is(s.sendErr, syscall.EINTR) {
+				return true
+			}
+		}
+	}
+	return s
+}
+
+// run works until it has been halted and its last connection is gone.
+func (s *shard) run() {
+	s.now = time.Now()
+	s.adopt()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	var t taken
+	for {
+		s.inbox.take(&t)
+		s.now = time.Now()
+		s.pass(&t)
+		if s.stop && s.conns == 0 {
+			return
+		}
+		wait := time.Hour
+		if next := s.nextDue(); !next.IsZero() {
+			wait = max(time.Until(next), 0)
+		}
+		if len(s.dirty) > 0 {
+			wait = 0
+		}
+		timer.Reset(wait)
+		select {
+		case <-s.inbox.wake:
+		case <-timer.C:
+		}
+	}
+}
+
+// pass does one round: what has arrived, what is due, what is to be written.
+func (s *shard) pass(t *taken) {
+	if t.overrun {
+		s.feed.stats.overruns.Add(1)
+		s.adopt()
+	}
+	for i := range t.pubs {
+		s.publish(&t.pubs[i])
+	}
+	for i := range t.messages {
+		s.receive(&t.messages[i])
+	}
+	if t.stop && !s.stop {
+		s.stop = true
+		s.each(func(c *conn) { s.close(c, CloseRestart, "restart") })
+	}
+	s.turn()
+	s.retry()
+	s.flushDirty()
+}
+
+// nextDue returns when the shard must work again without being asked; zero =
+// never.
+func (s *shard) nextDue() time.Time {
+	if s.conns == 0 {
+		return time.Time{}
+	}
+	next := s.turnAt
+	for _, c := range s.waiting {
+		due := c.closeBy
+		if c.blocked && (due.IsZero() || c.retryAt.Before(due)) {
+			due = c.retryAt
+		}
+		if !due.IsZero() && due.Before(next) {
+			next = due
+		}
+	}
+	return next
+}
+
+// adopt moves to the feed's current views and makes every subscriber of a view
+// that moved wait for a snapshot.
+func (s *shard) adopt() {
+	for i := range s.views {
+		view := s.feed.views[i].Load()
+		if s.views[i] == view {
+			continue
+		}
+		s.views[i] = view
+		for k := range kinds {
+			for _, sub := range s.topics[i*int(kinds)+int(k)].subs {
+				sub.conn.markStale(sub)
+				s.touch(sub.conn)
+			}
+		}
+	}
+}
+
+// publish moves one instrument to its next view and queues its updates. A
+// publication that adopt has overtaken is dropped.
+func (s *shard) publish(p *publication) {
+	i := int(p.next.Instrument)
+	cur := s.views[i]
+	if older(p.next, cur) {
+		return
+	}
+	s.views[i] = p.next
+	for k := range kinds {
+		t := &s.topics[i*int(kinds)+int(k)]
+		if len(t.subs) == 0 {
+			continue
+		}
+		data := p.frames[k]
+		switch step := k.seq(p.next) - k.seq(cur); {
+		case p.next.Epoch != cur.Epoch || step > 1:
+			data = nil
+		case step == 0:
+			continue
+		}
+		for _, sub := range t.subs {
+			s.deliver(sub, data)
+		}
+	}
+}
+
+// older reports whether a comes before b among the views of one instrument.
+// EngineSeq alone would not tell: a command's events may be split over two.
+func older(a, b *engine.View) bool {
+	if a.Epoch != b.Epoch {
+		return a.Epoch < b.Epoch
+	}
+	return a.DepthSeq < b.DepthSeq || a.TradesSeq < b.TradesSeq || a.TickerSeq < b.TickerSeq
+}
+
+// deliver queues one update, or makes the subscriber wait for a snapshot when
+// there is none, when it is a ticker behind a full socket (which conflates to
+// the latest), or when too much is pending (which collapses).
+func (s *shard) deliver(sub *subscription, data []byte) {
+	c := sub.conn
+	switch {
+	case sub.stale:
+	case data == nil:
+		c.markStale(sub)
+	case c.blocked && sub.topic.kind == ticker:
+		s.feed.stats.conflated.Add(1)
+		c.markStale(sub)
+	case c.live+len(data) > s.feed.o.MaxPending || len(c.pending) >= maxPendingFrames:
+		s.feed.stats.collapsed.Add(1)
+		c.collapse()
+		c.markStale(sub)
+	default:
+		c.push(data, sub)
+	}
+	s.touch(c)
+}
+
+// snapshot returns the frame of t at the shard's view, made once a view.
+func (s *shard) snapshot(t *topic) []byte {
+	view := s.views[t.in.ID]
+	if t.snapOf != view {
+		t.snap, t.snapOf = bytes.Clone(s.enc.snapshot(t.in, view, t.kind)), view
+	}
+	return t.snap
+}
+
+// refresh queues the snapshots that c waits for, as far as there is room.
+func (s *shard) refresh(c *conn) {
+	if c.stale == 0 || c.blocked || c.phase != phaseOpen {
+		return
+	}
+	for _, sub := range c.subs {
+		if !sub.stale {
+			continue
+		}
+		if c.live > s.feed.o.MaxPending/2 {
+			return
+		}
+		sub.stale = false
+		c.stale--
+		c.push(s.snapshot(sub.topic), sub)
+	}
+}
+
+// turn moves the wheel: each slot's connections get what is due once an
+// interval.
+func (s *shard) turn() {
+	step := s.feed.o.Heartbeat / wheelSlots
+	if s.conns == 0 {
+		s.turnAt = s.now.Add(step)
+		return
+	}
+	for range wheelSlots {
+		if s.now.Before(s.turnAt) {
+			return
+		}
+		s.hand = (s.hand + 1) % wheelSlots
+		s.turnAt = s.turnAt.Add(step)
+		for _, c := range s.wheel[s.hand] {
+			s.beat(c)
+		}
+	}
+	s.turnAt = s.now.Add(step)
+}
+
+// beat sends c its heartbeat, if it wants one and is not behind, and closes it
+// if it has had no subscription for too long.
+func (s *shard) beat(c *conn) {
+	if c.phase != phaseOpen {
+		return
+	}
+	if len(c.subs) == 0 {
+		if s.now.Sub(c.bareSince) >= s.feed.o.SubscribeWithin {
+			s.close(c, CloseNoSubscription, "no subscription")
+		}
+		return
+	}
+	if !c.heartbeat || c.blocked {
+		return
+	}
+	s.refresh(c)
+	s.enc.openHeartbeat(s.feed.o.Clock().UnixNano())
+	more := false
+	for _, sub := range c.subs {
+		if !sub.stale {
+			s.enc.heartbeatSeq(sub.topic.in, sub.topic.kind, sub.topic.kind.seq(s.views[sub.topic.in.ID]), more)
+			more = true
+		}
+	}
+	s.answer(c, s.enc.closeHeartbeat())
+}
+
+// each calls f for every connection of the shard.
+func (s *shard) each(f func(*conn)) {
+	for _, slot := range s.wheel {
+		for _, c := range slot {
+			f(c)
+		}
+	}
+}
+
+// join takes a new connection and welcomes it.
+func (s *shard) join(c *conn) {
+	s.conns++
+	c.slot = s.conns % wheelSlots
+	c.place = len(s.wheel[c.slot])
+	s.wheel[c.slot] = append(s.wheel[c.slot], c)
+	c.phase = phaseOpen
+	c.bareSince, c.movedAt = s.now, s.now
+	s.answer(c, s.enc.welcome(&s.feed.o, c.session, s.feed.epoch.Load()))
+	if s.stop {
+		s.close(c, CloseRestart, "restart")
+	}
+}
+
+// part forgets a connection whose reader has ended.
+func (s *shard) part(c *conn) {
+	s.drop(c)
+	slot := s.wheel[c.slot]
+	last := len(slot) - 1
+	slot[c.place] = slot[last]
+	slot[c.place].place = c.place
+	slot[last] = nil
+	s.wheel[c.slot] = slot[:last]
+	s.conns--
+	s.feed.limits.release(c.ip)
+}

@@ -1,0 +1,217 @@
+package feed
+
+import (
+	"bytes"
+	"errors"
+	"syscall"
+	"time"
+)
+
+const (
+	// firstRetry and lastRetry bound the waits between two tries of a full
+	// socket, which double as long as it takes nothing.
+	firstRetry = time.Millisecond
+	lastRetry  = 64 * time.Millisecond
+	// scratchSize is the most that one write carries of several frames.
+	scratchSize = 64 << 10
+	// writesPerPass bounds the writes to one connection before the others
+	// have theirs.
+	writesPerPass = 4
+)
+
+// touch lists c for writing in this pass. A blocked connection is written when
+// its retry is due.
+func (s *shard) touch(c *conn) {
+	if !c.dirty && !c.blocked {
+		c.dirty = true
+		s.dirty = append(s.dirty, c)
+	}
+}
+
+// await lists c among those that the shard must look after in time: blocked or
+// closing.
+func (s *shard) await(c *conn) {
+	if !c.waiting {
+		c.waiting = true
+		s.waiting = append(s.waiting, c)
+	}
+}
+
+// flushDirty gives every listed connection its turn; what is left to do stays
+// listed.
+func (s *shard) flushDirty() {
+	again := 0
+	for _, c := range s.dirty {
+		c.dirty = s.flush(c)
+		if c.dirty {
+			s.dirty[again] = c
+			again++
+		}
+	}
+	clear(s.dirty[again:])
+	s.dirty = s.dirty[:again]
+}
+
+// flush writes what is pending on c until nothing is left or the socket is
+// full, and reports whether it stopped only to let others have their turn.
+func (s *shard) flush(c *conn) (more bool) {
+	for range writesPerPass {
+		if c.phase >= phaseShut {
+			return false
+		}
+		if len(c.pending) == 0 {
+			c.blocked = false // what the socket refused has been dropped since
+		}
+		s.refresh(c)
+		if len(c.pending) == 0 {
+			c.movedAt = s.now
+			if c.phase == phaseClosing {
+				s.shut(c)
+			}
+			return false
+		}
+		want := s.gather(c)
+		if err := c.raw.Write(s.write); err != nil {
+			s.sent, s.sendErr = 0, err
+		}
+		s.out = nil
+		if s.sendErr != nil && !errors.Is(s.sendErr, syscall.EAGAIN) {
+			s.kill(c)
+			return false
+		}
+		sent := max(s.sent, 0)
+		if sent > 0 {
+			c.movedAt = s.now
+			s.feed.stats.bytes.Add(uint64(sent))
+			s.feed.stats.messages.Add(uint64(c.written(sent)))
+		}
+		if sent < want {
+			s.block(c, sent > 0)
+			return false
+		}
+		c.blocked, c.backoff = false, 0
+	}
+	return len(c.pending) > 0 || c.stale > 0 || c.phase == phaseClosing
+}
+
+// gather sets out to the bytes of one write and returns their number: a lone
+// frame as it is, several copied behind each other.
+func (s *shard) gather(c *conn) int {
+	first := c.pending[0].data[c.offset:]
+	if len(c.pending) == 1 || len(first) >= scratchSize {
+		s.out = first
+		return len(first)
+	}
+	s.scratch = append(s.scratch[:0], first...)
+	for _, f := range c.pending[1:] {
+		if len(s.scratch)+len(f.data) > scratchSize {
+			break
+		}
+		s.scratch = append(s.scratch, f.data...)
+	}
+	s.out = s.scratch
+	return len(s.scratch)
+}
+
+// block makes c wait until its socket may have drained.
+func (s *shard) block(c *conn, moved bool) {
+	if moved || c.backoff == 0 {
+		c.backoff = firstRetry
+	} else {
+		c.backoff = min(2*c.backoff, lastRetry)
+	}
+	c.blocked = true
+	c.retryAt = s.now.Add(c.backoff)
+	s.await(c)
+}
+
+// retry looks after the connections that wait.
+func (s *shard) retry() {
+	kept := s.waiting[:0]
+	for _, c := range s.waiting {
+		s.attend(c)
+		c.waiting = c.phase != phaseDead && (c.blocked || c.phase != phaseOpen)
+		if c.waiting {
+			kept = append(kept, c)
+		}
+	}
+	clear(s.waiting[len(kept):])
+	s.waiting = kept
+}
+
+// attend ends a close that takes too long, tries a full socket again, and gives
+// up on one that has taken nothing for SlowAfter.
+func (s *shard) attend(c *conn) {
+	switch {
+	case c.phase == phaseDead:
+	case !c.closeBy.IsZero() && !s.now.Before(c.closeBy):
+		s.kill(c)
+	case c.blocked && !s.now.Before(c.retryAt):
+		if c.phase == phaseOpen && s.now.Sub(c.movedAt) >= s.feed.o.SlowAfter {
+			s.slow(c)
+		}
+		if s.flush(c) {
+			s.touch(c)
+		}
+	}
+}
+
+// slow tells a connection that it is too slow, should it ever read again, and
+// closes it.
+func (s *shard) slow(c *conn) {
+	s.feed.stats.slow.Add(1)
+	c.collapse()
+	c.push(bytes.Clone(s.enc.fault(nil, faultSlow)), nil)
+	s.close(c, CloseSlowConsumer, "SLOW_CONSUMER")
+}
+
+// close begins the end of a connection: its subscriptions are gone, what is
+// pending still goes out, then a close frame.
+func (s *shard) close(c *conn, code uint16, text string) {
+	if c.phase != phaseOpen {
+		return
+	}
+	s.unsubscribeAll(c)
+	c.push(bytes.Clone(s.enc.closing(code, text)), nil)
+	c.phase = phaseClosing
+	c.closeBy = s.now.Add(s.feed.o.CloseWithin)
+	s.await(c)
+	s.touch(c)
+}
+
+// shut ends our half of a connection whose close frame is written. The peer has
+// CloseWithin for its own; its reader throws away what still comes, since a
+// socket closed with unread bytes would take the close frame back.
+func (s *shard) shut(c *conn) {
+	c.phase = phaseShut
+	c.closeBy = s.now.Add(s.feed.o.CloseWithin)
+	s.await(c)
+	if err := c.tcp.CloseWrite(); err != nil {
+		s.kill(c)
+	}
+}
+
+// kill ends a connection at once and frees what the kernel holds of it. Its
+// reader then ends and says so.
+func (s *shard) kill(c *conn) {
+	if c.phase == phaseDead {
+		return
+	}
+	// Fails only on a socket that is gone already.
+	_ = c.tcp.SetLinger(0)
+	s.drop(c)
+}
+
+// drop closes the socket; what the kernel holds still goes out.
+func (s *shard) drop(c *conn) {
+	if c.phase == phaseDead {
+		return
+	}
+	s.unsubscribeAll(c)
+	c.phase = phaseDead
+	c.blocked = false
+	clear(c.pending)
+	c.pending = nil
+	// Fails only on a socket that is gone already.
+	_ = c.tcp.Close()
+}
