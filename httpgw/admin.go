@@ -1,0 +1,210 @@
+package httpgw
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/errgroup"
+)
+
+// DefaultAdmin is the admin address: this machine only.
+const DefaultAdmin = "127.0.0.1:8090"
+
+// adminConns bounds the connections of the admin address; one more is answered
+// 503 and closed.
+const adminConns = 64
+
+// Check is one condition of readiness.
+type Check struct {
+	Name string
+	// Err returns nil while the condition holds. It must not block.
+	Err func() error
+}
+
+// AdminOptions configures an Admin. The zero value of a field means its default
+// or leaves its part out.
+type AdminOptions struct {
+	Addr string // default DefaultAdmin; port 0 takes a free one
+
+	// Live returns an error when the process can only be helped by a restart.
+	Live func() error
+	// Ready are the conditions of serving: recovered, journal writable, not
+	// read-only, and so on. Names are unique.
+	Ready []Check
+
+	Sources    Sources
+	Collectors []prometheus.Collector // e.g. Gateway.Collectors
+	Logger     *slog.Logger           // default: none
+
+	// ShutdownTimeout is for requests under way when Run ends; default
+	// DefaultShutdownTimeout.
+	ShutdownTimeout time.Duration
+}
+
+func (o *AdminOptions) applyDefaults() {
+	setDefault(&o.Addr, DefaultAdmin)
+	setDefault(&o.Logger, slog.New(slog.DiscardHandler))
+	setDefault(&o.ShutdownTimeout, DefaultShutdownTimeout)
+}
+
+// Validate reports the first field that is wrong.
+func (o AdminOptions) Validate() error {
+	names := make(map[string]bool)
+	for i, c := range o.Ready {
+		switch {
+		case c.Name == "" || c.Err == nil:
+			return fmt.Errorf("httpgw: readiness check %d has no name or no function", i)
+		case names[c.Name]:
+			return fmt.Errorf("httpgw: readiness check %s: named twice", c.Name)
+		}
+		names[c.Name] = true
+	}
+	if o.ShutdownTimeout < 0 {
+		return errors.New("httpgw: admin shutdown timeout is negative")
+	}
+	return nil
+}
+
+// Admin serves /metrics, /healthz, /readyz and /debug/pprof/ on an address of
+// its own. It asks for no password: keep it off public addresses.
+type Admin struct {
+	opts     AdminOptions
+	listener *limitedListener
+	server   *http.Server
+}
+
+// NewAdmin listens and serves nothing yet. Whoever does not call Run calls
+// Close. It fails when a collector's metrics clash with another's.
+func NewAdmin(o AdminOptions) (*Admin, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	o.applyDefaults()
+	registry := prometheus.NewRegistry()
+	refused := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "blockdesk_admin_connections_refused_total",
+		Help: "Connections to the admin address refused because too many were open.",
+	})
+	all := append(o.Sources.collectors(), o.Collectors...)
+	all = append(all, refused, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for _, c := range all {
+		if err := registry.Register(c); err != nil {
+			return nil, fmt.Errorf("httpgw: metrics: %w", err)
+		}
+	}
+	listener, err := net.Listen("tcp", o.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("httpgw: admin address: %w", err)
+	}
+	open := newConns(adminConns, adminConns, &proxies{}, newRequestIDs(), refused)
+	a := &Admin{opts: o, listener: newLimitedListener(listener, open)}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
+	mux.HandleFunc("GET /healthz", a.healthz)
+	mux.HandleFunc("GET /readyz", a.readyz)
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	a.server = &http.Server{
+		Handler:           http.MaxBytesHandler(mux, DefaultMaxBodyBytes),
+		ReadHeaderTimeout: DefaultReadTimeout,
+		IdleTimeout:       DefaultIdleTimeout,
+		MaxHeaderBytes:    DefaultMaxHeaderBytes,
+		ConnState: func(c net.Conn, s http.ConnState) {
+			if s == http.StateClosed || s == http.StateHijacked {
+				open.remove(c)
+			}
+		},
+		ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
+	}
+	return a, nil
+}
+
+// Addr returns the address that NewAdmin listens on.
+func (a *Admin) Addr() net.Addr { return a.listener.Addr() }
+
+// Close stops listening. Only for an Admin that Run was not called on.
+func (a *Admin) Close() error { return a.listener.Close() }
+
+// Run serves until ctx ends and returns nil after an orderly end.
+func (a *Admin) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		err := a.server.Serve(a.listener)
+		if errors.Is(err, http.ErrServerClosed) {
+			return nil
+		}
+		return fmt.Errorf("httpgw: serve admin: %w", err)
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		polite, cancel := context.WithTimeout(context.Background(), a.opts.ShutdownTimeout)
+		defer cancel()
+		if err := a.server.Shutdown(polite); err != nil {
+			// A profile under way: break it off.
+			return a.server.Close()
+		}
+		return nil
+	})
+	return group.Wait()
+}
+
+// health is the body of /healthz and /readyz.
+type health struct {
+	OK     bool          `json:"ok"`
+	Error  string        `json:"error,omitempty"`
+	Checks []checkResult `json:"checks,omitempty"`
+}
+
+type checkResult struct {
+	Name  string `json:"name"`
+	OK    bool   `json:"ok"`
+	Error string `json:"error,omitempty"`
+}
+
+func (a *Admin) healthz(w http.ResponseWriter, _ *http.Request) {
+	h := health{OK: true}
+	if a.opts.Live != nil {
+		if err := a.opts.Live(); err != nil {
+			h = health{Error: err.Error()}
+		}
+	}
+	a.write(w, h)
+}
+
+func (a *Admin) readyz(w http.ResponseWriter, _ *http.Request) {
+	h := health{OK: true}
+	for _, c := range a.opts.Ready {
+		result := checkResult{Name: c.Name, OK: true}
+		if err := c.Err(); err != nil {
+			result = checkResult{Name: c.Name, Error: err.Error()}
+			h.OK = false
+		}
+		h.Checks = append(h.Checks, result)
+	}
+	a.write(w, h)
+}
+
+func (a *Admin) write(w http.ResponseWriter, h health) {
+	w.Header().Set("Content-Type", jsonType)
+	w.Header().Set("Cache-Control", string(cacheControl[neverCached]))
+	if !h.OK {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	if err := json.NewEncoder(w).Encode(h); err != nil {
+		a.opts.Logger.Debug("admin answer not delivered", "error", err)
+	}
+}

@@ -1,0 +1,188 @@
+package httpgw
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+func startAdmin(t *testing.T, o AdminOptions) *Admin {
+	t.Helper()
+	o.Addr, o.ShutdownTimeout = "127.0.0.1:0", time.Second
+	a, err := NewAdmin(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	return a
+}
+
+// TestHealthAndReadiness: each state of each check, named.
+func TestHealthAndReadiness(t *testing.T) {
+	var live, journal error
+	a := startAdmin(t, AdminOptions{
+		Live: func() error { return live },
+		Ready: []Check{
+			{"recovered", func() error { return nil }},
+			{"journal_writable", func() error { return journal }},
+		},
+	})
+	const recovered = `{"name":"recovered","ok":true}`
+	for _, step := range []struct {
+		live, journal   error
+		healthz, readyz int
+		health, ready   string
+	}{
+		{nil, nil, 200, 200, `{"ok":true}`, `{"ok":true,"checks":[` + recovered + `,{"name":"journal_writable","ok":true}]}`},
+		{
+			nil, errors.New("disk full"), 200, 503, `{"ok":true}`,
+			`{"ok":false,"checks":[` + recovered + `,{"name":"journal_writable","ok":false,"error":"disk full"}]}`,
+		},
+		{
+			errors.New("matcher stopped"), nil, 503, 200, `{"ok":false,"error":"matcher stopped"}`,
+			`{"ok":true,"checks":[` + recovered + `,{"name":"journal_writable","ok":true}]}`,
+		},
+	} {
+		live, journal = step.live, step.journal
+		resp, body := ask(t, a.Addr(), "GET", "/healthz", "Connection: close\r\n")
+		if resp.StatusCode != step.healthz || strings.TrimSpace(string(body)) != step.health {
+			t.Errorf("healthz: %d %s, want %d %s", resp.StatusCode, body, step.healthz, step.health)
+		}
+		resp, body = ask(t, a.Addr(), "GET", "/readyz", "Connection: close\r\n")
+		if resp.StatusCode != step.readyz || strings.TrimSpace(string(body)) != step.ready {
+			t.Errorf("readyz: %d %s, want %d %s", resp.StatusCode, body, step.readyz, step.ready)
+		}
+	}
+}
+
+// TestMetrics: every source shows under its name with its value, and requests
+// are counted by address, route and status; a source that is nil is absent.
+func TestMetrics(t *testing.T) {
+	b := newBooks(t)
+	g := start(t, testOptions(b), b, testDoors())
+	n := func(v uint64) func() uint64 { return func() uint64 { return v } }
+	i := func(v int) func() int { return func() int { return v } }
+	a := startAdmin(t, AdminOptions{
+		Collectors: g.Collectors(),
+		Sources: Sources{
+			Version: "v9", JournalMode: "sync", EngineSeq: n(11), DurableSeq: n(10), MarketDataSeq: n(9),
+			IngressFill: i(3), EgressFill: i(4), Refused: n(5), JournalFrames: n(6), JournalBytes: n(7),
+			SnapshotAge: func() time.Duration { return 1500 * time.Millisecond }, ReadOnly: func() bool { return true },
+			FIXSessions: i(2), WSConnections: i(8),
+		},
+	})
+	ask(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", "")
+	ask(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", "")
+	ask(t, g.APIAddr(), "GET", "/api/v1/market/depth?symbol=x", "")
+	ask(t, g.BaseAddr(), "GET", "/some/strange/path", "")
+	ask(t, g.BaseAddr(), "DELETE", "/", "")
+	exchange(t, g.BaseAddr(), "nonsense\r\n\r\n")
+
+	resp, err := http.Get("http://" + a.Addr().String() + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	defer http.DefaultClient.CloseIdleConnections()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := make(map[string]bool)
+	for line := range strings.Lines(string(text)) {
+		lines[strings.TrimSpace(line)] = true
+	}
+	for _, want := range []string{
+		`blockdesk_build_info{version="v9"} 1`, `blockdesk_journal_mode{mode="sync"} 1`, "blockdesk_engine_seq 11",
+		"blockdesk_durable_seq 10", "blockdesk_market_data_seq 9", "blockdesk_ingress_ring_commands 3",
+		"blockdesk_egress_ring_events 4", "blockdesk_commands_refused_total 5", "blockdesk_journal_frames_total 6",
+		"blockdesk_journal_bytes_total 7", "blockdesk_snapshot_age_seconds 1.5", "blockdesk_read_only 1",
+		"blockdesk_fix_sessions 2", "blockdesk_ws_connections 8",
+		`blockdesk_http_requests_total{route="/api/v1/market/depth",status="200",surface="base"} 2`,
+		`blockdesk_http_requests_total{route="/api/v1/market/depth",status="400",surface="api"} 1`,
+		`blockdesk_http_requests_total{route="unknown",status="404",surface="base"} 1`,
+		`blockdesk_http_requests_total{route="unknown",status="405",surface="base"} 1`,
+		`blockdesk_http_unreadable_requests_total{status="400"} 1`,
+		`blockdesk_http_request_seconds_count{route="/api/v1/market/depth",surface="base"} 2`,
+	} {
+		if !lines[want] {
+			t.Errorf("/metrics lacks %s", want)
+		}
+	}
+	if strings.Contains(string(text), "blockdesk_ws_slow_consumers_total") {
+		t.Error("a metric without a source")
+	}
+	if strings.Contains(string(text), "strange") {
+		t.Error("a client's path became a label")
+	}
+}
+
+// TestProfilesAndStrangers: pprof answers; the rest is 404; POST is refused.
+func TestProfilesAndStrangers(t *testing.T) {
+	a := startAdmin(t, AdminOptions{})
+	for target, want := range map[string]int{
+		"/debug/pprof/": 200, "/debug/pprof/goroutine?debug=1": 200, "/debug/pprof/cmdline": 200, "/": 404, "/healthz": 200,
+	} {
+		if resp, _ := ask(t, a.Addr(), "GET", target, "Connection: close\r\n"); resp.StatusCode != want {
+			t.Errorf("%s: status %d, want %d", target, resp.StatusCode, want)
+		}
+	}
+	if resp, _ := ask(t, a.Addr(), "POST", "/metrics", "Connection: close\r\n"); resp.StatusCode != 405 {
+		t.Errorf("POST /metrics: status %d", resp.StatusCode)
+	}
+}
+
+// TestAdminConnectionLimit: adminConns connections, and one more.
+func TestAdminConnectionLimit(t *testing.T) {
+	a := startAdmin(t, AdminOptions{})
+	for range adminConns {
+		conn, err := net.Dial("tcp", a.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	resp, body := ask(t, a.Addr(), "GET", "/healthz", "")
+	if e := decodeError(t, body); resp.StatusCode != 503 || e.Code != codeOverloaded {
+		t.Errorf("status %d: %s", resp.StatusCode, body)
+	}
+}
+
+func TestAdminOptions(t *testing.T) {
+	fine := func() error { return nil }
+	for name, o := range map[string]AdminOptions{
+		"has no name": {Ready: []Check{{"", fine}}},
+		"no function": {Ready: []Check{{"x", nil}}},
+		"named twice": {Ready: []Check{{"x", fine}, {"x", fine}}},
+		"negative":    {ShutdownTimeout: -1},
+		"metrics": {Addr: "127.0.0.1:0", Sources: Sources{Version: "v"}, Collectors: []prometheus.Collector{
+			prometheus.NewGauge(prometheus.GaugeOpts{Name: "twice"}), prometheus.NewGauge(prometheus.GaugeOpts{Name: "twice"}),
+		}},
+		"address": {Addr: "256.0.0.1:1"},
+	} {
+		if _, err := NewAdmin(o); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// Health bodies are JSON even for an error of hostile text.
+	a := startAdmin(t, AdminOptions{Live: func() error { return errors.New("a \"quoted\"\nline") }})
+	if _, body := ask(t, a.Addr(), "GET", "/healthz", "Connection: close\r\n"); !json.Valid(body) {
+		t.Errorf("body %s", body)
+	}
+}

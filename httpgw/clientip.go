@@ -1,0 +1,93 @@
+package httpgw
+
+import (
+	"bytes"
+	"net"
+	"net/netip"
+	"slices"
+
+	"github.com/valyala/fasthttp"
+)
+
+// maxForwarded is how many addresses of a forwarding header are walked.
+const maxForwarded = 32
+
+// proxies knows who may name another client.
+type proxies struct {
+	trusted []netip.Prefix
+	header  string
+}
+
+// ClientIP returns a function that names the client of a request as a Gateway's
+// own limits do, for limits of other rooms behind its routes. header is where
+// trusted proxies name it; empty means X-Forwarded-For.
+func ClientIP(trusted []netip.Prefix, header string) func(*fasthttp.RequestCtx) netip.Addr {
+	if header == "" {
+		header = fasthttp.HeaderXForwardedFor
+	}
+	p := &proxies{trusted: slices.Clone(trusted), header: header}
+	return p.client
+}
+
+func (p *proxies) trusts(addr netip.Addr) bool {
+	for _, prefix := range p.trusted {
+		if prefix.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// client returns the address that a request's limits count for: the peer, or,
+// where that is a trusted proxy, the last address of the forwarding header that
+// is not one. Each proxy appends whom it saw, so everything left of that address
+// may be the client's own invention. An entry that is no address ends the walk:
+// the proxy that wrote it counts.
+func (p *proxies) client(ctx *fasthttp.RequestCtx) netip.Addr {
+	peer := peerOf(ctx.RemoteAddr())
+	if len(p.trusted) == 0 || !p.trusts(peer) {
+		return peer
+	}
+	client := peer
+	lines := ctx.Request.Header.PeekAll(p.header)
+	for walked := 0; len(lines) > 0; lines = lines[:len(lines)-1] {
+		rest := lines[len(lines)-1]
+		for more := true; more; walked++ {
+			entry := rest
+			comma := bytes.LastIndexByte(rest, ',')
+			if more = comma >= 0; more {
+				entry, rest = rest[comma+1:], rest[:comma]
+			}
+			addr, ok := parseForwarded(bytes.TrimSpace(entry))
+			if !ok || walked == maxForwarded {
+				return client
+			}
+			client = addr
+			if !p.trusts(addr) {
+				return client
+			}
+		}
+	}
+	return client
+}
+
+// peerOf returns the address of a socket; all but TCP share one.
+func peerOf(addr net.Addr) netip.Addr {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok {
+		return netip.IPv6Unspecified()
+	}
+	return tcp.AddrPort().Addr().Unmap()
+}
+
+// parseForwarded reads an address with or without a port.
+func parseForwarded(text []byte) (netip.Addr, bool) {
+	if len(text) == 0 || len(text) > 64 {
+		return netip.Addr{}, false
+	}
+	if addr, err := netip.ParseAddr(string(text)); err == nil {
+		return addr.WithZone("").Unmap(), true
+	}
+	withPort, err := netip.ParseAddrPort(string(text))
+	return withPort.Addr().WithZone("").Unmap(), err == nil
+}

@@ -1,0 +1,186 @@
+package httpgw
+
+import (
+	"errors"
+	"net"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/valyala/fasthttp"
+)
+
+// conns counts the connections of all addresses and refuses those above the
+// limits, with an answer in the form of every other error. fasthttp's own
+// counters answer in plain text and know IPv4 only.
+//
+// A connection is counted from Accept until it is closed or handed to the
+// WebSocket.
+type conns struct {
+	max, perIP int
+	proxies    *proxies
+	ids        *requestIDs
+	refused    prometheus.Counter
+
+	mu    sync.Mutex
+	open  map[net.Conn]clientKey // at most max
+	byKey map[clientKey]int      // at most max; trusted proxies are left out
+}
+
+func newConns(most, perIP int, p *proxies, ids *requestIDs, refused prometheus.Counter) *conns {
+	return &conns{
+		max: most, perIP: perIP, proxies: p, ids: ids, refused: refused,
+		open: make(map[net.Conn]clientKey), byKey: make(map[clientKey]int),
+	}
+}
+
+// add counts a connection, or says why not.
+func (c *conns) add(conn net.Conn) *problem {
+	peer := peerOf(conn.RemoteAddr())
+	var key clientKey
+	if !c.proxies.trusts(peer) {
+		key = keyOf(peer)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.open) >= c.max {
+		return &problem{
+			status: 503, code: codeOverloaded, reason: "connections", retryS: 1,
+			text: "Too many connections. Try again in a moment.",
+		}
+	}
+	if key != (clientKey{}) {
+		if c.byKey[key] >= c.perIP {
+			return &problem{
+				status: 429, code: codeRateLimited, reason: "connections", retryS: 1,
+				text: "Too many connections from this address. Reuse those that are open.",
+			}
+		}
+		c.byKey[key]++
+	}
+	c.open[conn] = key
+	return nil
+}
+
+// state is fasthttp's ConnState hook.
+func (c *conns) state(conn net.Conn, s fasthttp.ConnState) {
+	if s == fasthttp.StateClosed || s == fasthttp.StateHijacked {
+		c.remove(conn)
+	}
+}
+
+// remove ends the count of a connection.
+func (c *conns) remove(conn net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key, ok := c.open[conn]
+	if !ok {
+		return
+	}
+	delete(c.open, conn)
+	if key == (clientKey{}) {
+		return
+	}
+	if c.byKey[key]--; c.byKey[key] == 0 {
+		delete(c.byKey, key)
+	}
+}
+
+func (c *conns) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.open)
+}
+
+// closeAll breaks off every request under way.
+func (c *conns) closeAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for conn := range c.open {
+		// The goroutine that serves it reports the error.
+		_ = conn.Close()
+	}
+}
+
+// refuse writes a whole HTTP answer to a connection that nobody has read from,
+// and closes it. The answer fits the empty socket buffer, so this does not wait.
+func (c *conns) refuse(conn net.Conn, p *problem) {
+	c.refused.Inc()
+	id := c.ids.next()
+	body := p.append(nil, &id)
+	out := append([]byte("HTTP/1.1 "), strconv.Itoa(p.status)...)
+	out = append(out, ' ')
+	out = append(out, fasthttp.StatusMessage(p.status)...)
+	out = append(out, "\r\nConnection: close\r\nCache-Control: no-store\r\nContent-Type: "+jsonType+
+		"\r\nRetry-After: "...)
+	out = strconv.AppendInt(out, int64(p.retryS), 10)
+	out = append(out, "\r\nX-Request-Id: "...)
+	out = append(out, id[:]...)
+	out = append(out, "\r\nContent-Length: "...)
+	out = strconv.AppendInt(out, int64(len(body)), 10)
+	out = append(append(out, "\r\n\r\n"...), body...)
+	// The peer may be gone; it is being shown the door in any case.
+	_ = conn.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
+	_, _ = conn.Write(out)
+	_ = conn.Close()
+}
+
+// limitedListener lets in what conns admits. It outlives a lack of file
+// descriptors, at which fasthttp's Serve would give up for good.
+type limitedListener struct {
+	net.Listener
+	conns  *conns
+	closed chan struct{}
+	close  func() error
+}
+
+func newLimitedListener(inner net.Listener, c *conns) *limitedListener {
+	closed := make(chan struct{})
+	return &limitedListener{Listener: inner, conns: c, closed: closed, close: sync.OnceValue(func() error {
+		close(closed)
+		return inner.Close()
+	})}
+}
+
+// Accept returns the next connection within the limits.
+func (l *limitedListener) Accept() (net.Conn, error) {
+	wait := time.Duration(0)
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			if !isShortage(err) {
+				return nil, err
+			}
+			wait = min(max(2*wait, 5*time.Millisecond), time.Second)
+			select {
+			case <-l.closed:
+				return nil, net.ErrClosed
+			case <-time.After(wait):
+			}
+			continue
+		}
+		wait = 0
+		if bad := l.conns.add(conn); bad != nil {
+			l.conns.refuse(conn, bad)
+			continue
+		}
+		return conn, nil
+	}
+}
+
+// Close ends Accept. It may be called more than once.
+func (l *limitedListener) Close() error { return l.close() }
+
+// isShortage reports an error of Accept that passes.
+func isShortage(err error) bool {
+	for _, shortage := range [...]error{
+		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED,
+	} {
+		if errors.Is(err, shortage) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,49 @@
+// Package httpgw is the HTTP door: REST on the base and api addresses, the
+// WebSocket's address, and the admin address. It owns sockets, routing, rate
+// limits, error bodies and the rendering of market data; it owns no state of
+// the market. It reads the immutable views that [Views] hands out and never
+// touches the engine.
+//
+// # Path of a request
+//
+//	socket ─▶ connection limits ─▶ fasthttp parses ─▶ route by raw path ─▶ method
+//	       ─▶ rate limit ─▶ handler: query ─▶ *page ─▶ ETag, gzip, HEAD ─▶ bytes
+//
+// Every endpoint is one row of the route table (routes.go): path, method,
+// surfaces, handler, cache class, limit class. The service description that
+// GET / returns is made from the same rows, so it cannot promise what is not
+// served.
+//
+// # Invariants
+//
+//  1. A body is a function of (view, limit) alone. It is rendered once, by
+//     appending exact decimals, and the same bytes are served until the view
+//     changes; so its strong ETag is the view's numbers.
+//  2. The raw path is compared, byte for byte: no decoding, no "..", no
+//     trailing slash is forgiven. What is not in the table is 404.
+//  3. Nothing a client sent comes back, but a path of letters, digits and
+//     "/ . _ -" of at most 160 characters in a 404, and a symbol or a limit only
+//     as the name of the field that is wrong.
+//  4. A refused request (429) costs no token. A bad request (400) does.
+//  5. One bucket a client over all addresses. The client is the peer of the
+//     socket, unless that peer is a trusted proxy.
+//  6. A panic in a handler is answered with 500 and logged; it does not stop the
+//     process, whose order path must live on.
+//  7. Logs carry no path, no header and no query of a client.
+//
+// # Concurrency
+//
+// fasthttp serves each connection on a goroutine of its own. Pages sit behind
+// atomic pointers: two readers that miss at the same time both render the same
+// bytes, and none waits. The limiter takes one of 64 locks for some 20 ns.
+//
+// # Cost
+//
+// A cached read allocates nothing. A miss renders once: a few µs.
+//
+// # Limits
+//
+// [Options]: MaxConns, MaxConnsPerIP, MaxHeaderBytes, MaxBodyBytes, MaxClients,
+// and the four timeouts. Constants: [MaxDepth], [MaxTrades], [MaxEcho],
+// limitSlots, maxForwarded, maxQueryValue.
+package httpgw

@@ -1,0 +1,145 @@
+package httpgw
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+
+	"blockdesk/engine"
+)
+
+// FuzzRouter sends any method and target through the whole handler: no panic, a
+// known status, one error shape, no echo, the same answer as the table's rows.
+func FuzzRouter(f *testing.F) {
+	for _, seed := range []struct{ method, target, headers string }{
+		{"GET", "/", ""},
+		{"GET", "/api/v1/market/depth?symbol=SLUSD/USDC&limit=5", "If-None-Match: *\r\n"},
+		{"HEAD", "/api/v1/market/../market/depth", "Accept-Encoding: gzip;q=0\r\n"},
+		{"OPTIONS", "*", "Origin: http://x\r\n"},
+		{"POST", "/ws/rfq", "Upgrade: websocket\r\nConnection: upgrade\r\n"},
+		{"GET", "/%2e%2e/%00", "X-Forwarded-For: 1.2.3.4, ::1\r\n"},
+		{"GET", "http://u:p@h/a?b#c", ""},
+		{"CONNECT", "h:443", ""},
+		{"GET", "/a?x=http://b/../c", ""},
+	} {
+		f.Add(seed.method, seed.target, seed.headers)
+	}
+	b := newBooks(f)
+	g, err := New(testOptions(b), b, testDoors())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = g.Close() })
+	table := g.routes(testDoors())
+	d := &door{g: g, router: newRouter(table, onBase, newMetrics())}
+	rows := make(map[string]bool)
+	for i := range table {
+		if table[i].surfaces&onBase != 0 {
+			rows[table[i].path] = true
+		}
+	}
+	f.Fuzz(func(t *testing.T, method, uri, headers string) {
+		raw := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: h\r\n%s\r\n", method, uri, headers)
+		ctx := requestFrom("192.0.2.1")
+		if err := ctx.Request.ReadLimitBody(bufio.NewReaderSize(bytes.NewReader([]byte(raw)), 1<<16), 1<<16); err != nil {
+			var tooSmall *fasthttp.ErrSmallBuffer
+			if errors.As(err, &tooSmall) || errors.Is(err, fasthttp.ErrBodyTooLarge) {
+				return // TestUnreadable has these; they read on from a socket
+			}
+			g.unreadable(ctx, err)
+			decodeError(t, ctx.Response.Body())
+			return
+		}
+		d.serve(ctx)
+		status, body := ctx.Response.StatusCode(), ctx.Response.Body()
+		path, _ := target(ctx)
+		if rows[string(path)] == (status == 404) {
+			t.Fatalf("path %q: status %d", path, status)
+		}
+		switch status {
+		case 101, 204, 304:
+		case 200:
+			if len(ctx.Response.Header.ContentEncoding()) == 0 && !json.Valid(body) {
+				t.Fatalf("body %q", body)
+			}
+		case 400, 404, 405, 426:
+			e := decodeError(t, body)
+			if e.Path != "" && e.Path != hiddenPath && e.Path != string(path) {
+				t.Fatalf("path %q for %q", e.Path, path)
+			}
+			if len(e.Path) > MaxEcho {
+				t.Fatalf("an echo of %d bytes", len(e.Path))
+			}
+		default:
+			t.Fatalf("status %d", status)
+		}
+	})
+}
+
+// FuzzDepthQuery compares the query parser with the standard library's: what
+// net/url reads as one known symbol and one number in range is served, with as
+// many levels; all else is one of four codes.
+func FuzzDepthQuery(f *testing.F) {
+	for _, seed := range []string{
+		"symbol=SLUSD/USDC", "symbol=SLUSD%2fUSDC&limit=100", "limit=101&symbol=92C/SLUSD", "symbol=%", "symbol=%4", "&&=&",
+		"symbol=92C%2FSLUSD&limit=007", "symbol=a&symbol=b", "limit", "symbol=SLUSD/USDC&limit=+5", "symbol=SLUSD/USDC&limit=1;",
+	} {
+		f.Add([]byte(seed))
+	}
+	b := newBooks(f)
+	m := newMarketPages(b.set, b)
+	f.Fuzz(func(t *testing.T, query []byte) {
+		p, bad := m.serveDepth(query)
+		if bad != nil {
+			switch bad.code {
+			case codeMissingField, codeInvalidField, codeUnknownSymbol, codeInvalidLimit:
+			default:
+				t.Fatalf("code %s", bad.code)
+			}
+			id := requestID([]byte("0123456789012345678"))
+			if !json.Valid(bad.append(nil, &id)) || bad.status != 400 {
+				t.Fatalf("problem %+v", bad)
+			}
+			return
+		}
+		values, err := url.ParseQuery(string(query))
+		if err != nil && len(values["symbol"]) != 1 {
+			t.Fatalf("served %q, of which net/url says %v", query, err)
+		}
+		var d depthAnswer
+		if err := json.Unmarshal(p.body, &d); err != nil {
+			t.Fatal(err)
+		}
+		if values.Get("symbol") != d.Symbol {
+			t.Fatalf("served %s for %q", d.Symbol, values.Get("symbol"))
+		}
+		if len(d.Bids) > engine.MaxDepth || p.key < 1 || p.key > MaxDepth {
+			t.Fatalf("limit %d", p.key)
+		}
+	})
+}
+
+// FuzzForwardedFor: any header gives an address, and never panics.
+func FuzzForwardedFor(f *testing.F) {
+	for _, seed := range []string{"", "1.2.3.4", "1.2.3.4, ::1", ",,,", "[::1]:99", "fe80::1%x", "unknown", "\x00"} {
+		f.Add(seed)
+	}
+	p := &proxies{header: "X-Forwarded-For", trusted: []netip.Prefix{
+		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::/0"),
+	}}
+	f.Fuzz(func(t *testing.T, line string) {
+		ctx := requestFrom("10.0.0.1")
+		ctx.Request.Header.Set("X-Forwarded-For", line)
+		addr := p.client(ctx)
+		if !addr.IsValid() || addr.Zone() != "" || keyOf(addr) == (clientKey{}) {
+			t.Fatalf("%q: %v", line, addr)
+		}
+	})
+}

@@ -1,0 +1,474 @@
+package httpgw
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/valyala/fasthttp"
+
+	"blockdesk/engine"
+	"blockdesk/market"
+)
+
+// TestSlowSenders: a request that drips in gets 408 when its time is up, however
+// often a byte arrives, and one that never begins is closed.
+func TestSlowSenders(t *testing.T) {
+	b := newBooks(t)
+	o := testOptions(b)
+	o.ReadTimeout, o.IdleTimeout = 300*time.Millisecond, 300*time.Millisecond
+	g := start(t, o, b, testDoors())
+	for name, text := range map[string]string{
+		"headers": "GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 1000),
+		"body":    "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n" + strings.Repeat("x", 1000),
+		"silence": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := net.Dial("tcp", g.BaseAddr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			begun := time.Now()
+			go func() {
+				for i := range len(text) {
+					if _, err := conn.Write([]byte{text[i]}); err != nil {
+						return
+					}
+					time.Sleep(5 * time.Millisecond)
+				}
+			}()
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if took := time.Since(begun); took > 3*time.Second {
+				t.Errorf("held for %v", took)
+			}
+			if err != nil {
+				t.Fatalf("no answer: %v", err)
+			}
+			body, _ := io.ReadAll(resp.Body)
+			if e := decodeError(t, body); resp.StatusCode != 408 || e.Code != codeRequestTimeout {
+				t.Errorf("status %d code %s", resp.StatusCode, e.Code)
+			}
+		})
+	}
+}
+
+// TestConnectionLimits: the last that fits and one more, in all and by client;
+// a place is free again when its connection is closed or upgraded.
+func TestConnectionLimits(t *testing.T) {
+	for name, c := range map[string]struct {
+		max, perIP int
+		status     int
+		code       string
+	}{"in all": {3, 100, 503, codeOverloaded}, "one client": {100, 3, 429, codeRateLimited}} {
+		t.Run(name, func(t *testing.T) {
+			b := newBooks(t)
+			o := testOptions(b)
+			o.MaxConns, o.MaxConnsPerIP = c.max, c.perIP
+			g := start(t, o, b, testDoors())
+			open := make([]net.Conn, 3)
+			for i := range open {
+				addr := []net.Addr{g.BaseAddr(), g.APIAddr(), g.WSAddr()}[i]
+				conn, err := net.Dial("tcp", addr.String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				open[i] = conn
+			}
+			waitFor(t, func() bool { return g.conns.count() == 3 })
+			resp, body := ask(t, g.BaseAddr(), "GET", "/", "")
+			if e := decodeError(t, body); resp.StatusCode != c.status || e.Code != c.code || e.Reason != "connections" {
+				t.Fatalf("one more: status %d: %s", resp.StatusCode, body)
+			}
+			if resp.Header.Get("Retry-After") == "" || resp.Header.Get("X-Request-Id") == "" {
+				t.Errorf("headers %v", resp.Header)
+			}
+			if n := counted(t, g.metrics.refused); n != 1 {
+				t.Errorf("refused counts %v", n)
+			}
+			open[0].Close()
+			waitFor(t, func() bool { return g.conns.count() == 2 })
+			if resp, _ := ask(t, g.BaseAddr(), "GET", "/", "Connection: close\r\n"); resp.StatusCode != 200 {
+				t.Errorf("after one was closed: status %d", resp.StatusCode)
+			}
+			waitFor(t, func() bool { return g.conns.count() == 2 })
+			const upgrade = "Connection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\n"
+			if _, err := io.WriteString(open[2], "GET /ws/rfq HTTP/1.1\r\nHost: a\r\n"+upgrade+"\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			waitFor(t, func() bool { return g.conns.count() == 1 })
+		})
+	}
+}
+
+// TestTrustedProxyHasNoConnectionLimit: all of its clients come from one
+// address.
+func TestTrustedProxyHasNoConnectionLimit(t *testing.T) {
+	b := newBooks(t)
+	o := testOptions(b)
+	o.MaxConnsPerIP, o.TrustedProxies = 1, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	g := start(t, o, b, testDoors())
+	conn, err := net.Dial("tcp", g.BaseAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	waitFor(t, func() bool { return g.conns.count() == 1 })
+	if resp, _ := ask(t, g.BaseAddr(), "GET", "/", ""); resp.StatusCode != 200 {
+		t.Errorf("second connection of a proxy: status %d", resp.StatusCode)
+	}
+}
+
+// counted returns the value of a counter.
+func counted(t *testing.T, c prometheus.Counter) float64 {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(c)
+	families, err := registry.Gather()
+	if err != nil || len(families) != 1 {
+		t.Fatalf("%d families: %v", len(families), err)
+	}
+	return families[0].GetMetric()[0].GetCounter().GetValue()
+}
+
+func waitFor(t *testing.T, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(5 * time.Second); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it did not happen within 5 s")
+		}
+	}
+}
+
+// failingListener fails as a process without file descriptors does, then works.
+type failingListener struct {
+	net.Listener
+	left atomic.Int32
+}
+
+func (f *failingListener) Accept() (net.Conn, error) {
+	if f.left.Add(-1) >= 0 {
+		return nil, &net.OpError{Op: "accept", Err: syscall.EMFILE}
+	}
+	return f.Listener.Accept()
+}
+
+// TestShortageOfDescriptors: Accept goes on after it, and Close ends the wait.
+func TestShortageOfDescriptors(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newMetrics()
+	for _, failures := range []int32{3, 1 << 30} {
+		f := &failingListener{Listener: inner}
+		f.left.Store(failures)
+		l := newLimitedListener(f, newConns(10, 10, &proxies{}, newRequestIDs(), m.refused))
+		if failures == 3 {
+			conn, err := net.Dial("tcp", inner.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+		} else {
+			time.AfterFunc(50*time.Millisecond, func() { _ = l.Close() })
+		}
+		conn, err := l.Accept()
+		if failures == 3 {
+			if err != nil {
+				t.Fatalf("after %d failures: %v", failures, err)
+			}
+			conn.Close()
+		} else if !errors.Is(err, net.ErrClosed) {
+			t.Fatalf("closed while waiting: %v", err)
+		}
+	}
+}
+
+// TestShutdown: a request under way is answered, silent connections do not hold
+// the end up beyond ShutdownTimeout, and nobody new gets in.
+func TestShutdown(t *testing.T) {
+	b := newBooks(t)
+	entered, release := make(chan struct{}), make(chan struct{})
+	doors := testDoors()
+	doors.WebSocketHealth = func() any {
+		close(entered)
+		<-release
+		return map[string]bool{"ok": true}
+	}
+	o := testOptions(b)
+	o.ShutdownTimeout = 500 * time.Millisecond
+	g, err := New(o, b, doors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- g.Run(ctx) }()
+	silent, err := net.Dial("tcp", g.BaseAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	type result struct {
+		status int
+		body   string
+	}
+	answered := make(chan result, 1)
+	go func() {
+		resp, body := ask(t, g.APIAddr(), "GET", "/ws/rfq/health", "")
+		answered <- result{resp.StatusCode, string(body)}
+	}()
+	<-entered
+	begun := time.Now()
+	cancel()
+	time.AfterFunc(100*time.Millisecond, func() { close(release) })
+	if r := <-answered; r.status != 200 || r.body != `{"ok":true}` {
+		t.Errorf("the request under way got %+v", r)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	if took := time.Since(begun); took > 2*time.Second {
+		t.Errorf("took %v", took)
+	}
+	if conn, err := net.Dial("tcp", g.BaseAddr().String()); err == nil {
+		conn.Close()
+		t.Error("still listening")
+	}
+}
+
+// TestRunAfterTheEnd: a context that has ended already.
+func TestRunAfterTheEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for range 20 {
+		b := newBooks(t)
+		g, err := New(testOptions(b), b, Doors{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+type brokenViews struct{}
+
+func (brokenViews) View(market.InstrumentID) *engine.View { panic("a bug") }
+
+// TestPanicIsOneAnswer: 500, logged and counted, and the next request is served.
+func TestPanicIsOneAnswer(t *testing.T) {
+	b := newBooks(t)
+	o := testOptions(b)
+	var logged strings.Builder
+	o.Logger = slog.New(slog.NewTextHandler(&logged, nil))
+	g := start(t, o, brokenViews{}, testDoors())
+	resp, body := ask(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", "")
+	e := decodeError(t, body)
+	if resp.StatusCode != 500 || e.Code != codeInternal || strings.Contains(string(body), "a bug") {
+		t.Errorf("status %d: %s", resp.StatusCode, body)
+	}
+	if counted(t, g.metrics.panics) != 1 || !strings.Contains(logged.String(), e.RequestID) {
+		t.Errorf("not counted or not logged: %s", logged.String())
+	}
+	if resp, _ := ask(t, g.BaseAddr(), "GET", "/", ""); resp.StatusCode != 200 {
+		t.Errorf("afterwards: status %d", resp.StatusCode)
+	}
+}
+
+// TestPipelining: answers come in the order of the requests, each with its own
+// id, and one request's headers do not show in the next one's answer.
+func TestPipelining(t *testing.T) {
+	b := newBooks(t)
+	g := start(t, testOptions(b), b, testDoors())
+	conn, err := net.Dial("tcp", g.BaseAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	targets := []string{"/nowhere", "/api/v1/market/depth?symbol=SLUSD/USDC&limit=100", "/api/v1/market/ticker?symbol=92C/SLUSD"}
+	var all strings.Builder
+	for range 10 {
+		for _, target := range targets {
+			all.WriteString("GET " + target + " HTTP/1.1\r\nHost: a\r\n\r\n")
+		}
+	}
+	if _, err := io.WriteString(conn, all.String()); err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReader(conn)
+	ids := make(map[string]bool)
+	for i := range 30 {
+		resp, err := http.ReadResponse(r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+			t.Fatal(err)
+		}
+		ids[resp.Header.Get("X-Request-Id")] = true
+		if want := []int{404, 200, 200}[i%3]; resp.StatusCode != want {
+			t.Errorf("answer %d: status %d, want %d", i, resp.StatusCode, want)
+		}
+		if hasVary := resp.Header.Get("Vary") != ""; hasVary != (i%3 == 1) {
+			t.Errorf("answer %d: Vary %q", i, resp.Header.Get("Vary"))
+		}
+	}
+	if len(ids) != 30 {
+		t.Errorf("%d request ids for 30 requests", len(ids))
+	}
+}
+
+// TestTwoFramings: a request with two lengths is refused, and what it hides is
+// not served.
+func TestTwoFramings(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	g := start(t, testOptions(b), b, testDoors())
+	const hidden = "0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: test\r\n\r\n"
+	for _, c := range []struct {
+		name, raw string
+		status    string
+	}{
+		{"both", "GET / HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n", "400"},
+		{"both, turned round", "GET / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\ncontent-LENGTH: 4\r\n\r\n", "400"},
+		{"chunks of HTTP/1.0", "GET / HTTP/1.0\r\nHost: test\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n", "400"},
+		{"chunks alone", "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n", "200"},
+	} {
+		conn, err := net.Dial("tcp", g.BaseAddr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, c.raw+hidden); err != nil {
+			t.Fatal(err)
+		}
+		// The end may be a reset: there are bytes that nobody has read.
+		answer, _ := io.ReadAll(conn)
+		if !strings.HasPrefix(string(answer), "HTTP/1.1 "+c.status+" ") || strings.Count(string(answer), "HTTP/1.1 ") != 1 {
+			t.Errorf("%s: %s", c.name, answer)
+		}
+	}
+}
+
+func TestOptionsValidate(t *testing.T) {
+	b := newBooks(t)
+	good := Options{Instruments: b.set}
+	if err := good.Validate(); err != nil {
+		t.Fatalf("the defaults: %v", err)
+	}
+	for name, breakIt := range map[string]func(*Options){
+		"instruments":      func(o *Options) { o.Instruments = nil },
+		"max_conns ":       func(o *Options) { o.MaxConns = -1 },
+		"max_conns_per_ip": func(o *Options) { o.MaxConnsPerIP = -1 },
+		"max_clients":      func(o *Options) { o.MaxClients = 1<<24 + 1 },
+		"max_header_bytes": func(o *Options) { o.MaxHeaderBytes = 64<<10 + 1 },
+		"max_body_bytes":   func(o *Options) { o.MaxBodyBytes = -1 },
+		"timeout":          func(o *Options) { o.IdleTimeout = -1 },
+		"per_minute":       func(o *Options) { o.Market = Rate{60_000_001, 1} },
+		"burst":            func(o *Options) { o.Market = Rate{1, 0} },
+	} {
+		o := good
+		breakIt(&o)
+		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := New(o, b, Doors{}); err == nil {
+			t.Errorf("%s: New took it", name)
+		}
+	}
+	// An address that is taken names itself, and the others are given back.
+	g, err := New(testOptions(b), b, Doors{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := testOptions(b)
+	o.WS = g.BaseAddr().String()
+	if _, err := New(o, b, Doors{}); err == nil || !strings.Contains(err.Error(), "ws address") {
+		t.Errorf("a taken address: %v", err)
+	}
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// cachedRead returns a door and a request for a depth page that it has rendered
+// already; etag may be "".
+func cachedRead(tb testing.TB, etag string) (*door, *fasthttp.RequestCtx) {
+	tb.Helper()
+	books := newBooks(tb)
+	o := testOptions(books)
+	o.NoLimits, o.Market = false, Rate{60_000_000, 1_000_000}
+	g, err := New(o, books, Doors{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = g.Close() })
+	ctx := requestFrom("192.0.2.1")
+	ctx.Request.Header.SetMethod(fasthttp.MethodGet)
+	ctx.Request.SetRequestURI("/api/v1/market/depth?symbol=SLUSD/USDC&limit=50")
+	ctx.Request.Header.Set("If-None-Match", etag)
+	return &door{g: g, router: newRouter(g.routes(Doors{}), onBase, newMetrics())}, ctx
+}
+
+const depthETag = `"e7-91042-1042-50"` // of newBooks
+
+// TestCachedHandlerAllocatesNothing: route, limiter, page, headers and metrics
+// together, for 200 and 304.
+func TestCachedHandlerAllocatesNothing(t *testing.T) {
+	for status, etag := range map[int]string{200: "", 304: depthETag} {
+		d, ctx := cachedRead(t, etag)
+		allocs := testing.AllocsPerRun(200, func() {
+			ctx.Response.Reset()
+			d.serve(ctx)
+		})
+		if allocs != 0 || ctx.Response.StatusCode() != status {
+			t.Errorf("status %d: %.1f allocations, want %d and none", ctx.Response.StatusCode(), allocs, status)
+		}
+	}
+}
+
+// BenchmarkCachedDepth is a whole cached read inside the handler. Reading and
+// writing the socket is fasthttp's.
+func BenchmarkCachedDepth(b *testing.B) {
+	for name, etag := range map[string]string{"200": "", "304": depthETag} {
+		b.Run(name, func(b *testing.B) {
+			d, ctx := cachedRead(b, etag)
+			b.ReportAllocs()
+			for b.Loop() {
+				ctx.Response.Reset()
+				d.serve(ctx)
+			}
+		})
+	}
+}
+
+// BenchmarkRenderDepth is a miss: 50 levels a side.
+func BenchmarkRenderDepth(b *testing.B) {
+	books := newBooks(b)
+	in, v := books.set.Get(0), fullView(0, 1)
+	buf := make([]byte, 0, 1<<14)
+	b.ReportAllocs()
+	for b.Loop() {
+		buf = appendDepth(buf[:0], in, v, 50)
+	}
+	b.SetBytes(int64(len(buf)))
+}

@@ -1,0 +1,158 @@
+package httpgw
+
+import (
+	"strconv"
+	"sync/atomic"
+
+	"blockdesk/engine"
+	"blockdesk/market"
+)
+
+// limitSlots is the number of pages that one endpoint keeps an instrument. It is
+// prime, so that the limits people use (1 5 10 20 25 50 100) fall on slots of
+// their own; others share, and are rendered again when they take turns.
+const limitSlots = 13
+
+// shelf keeps the pages of one endpoint and one instrument.
+type shelf [limitSlots]atomic.Pointer[page]
+
+// marketPages renders market data and remembers it.
+type marketPages struct {
+	set   *market.Instruments
+	views Views
+
+	depth, trades, ticker []shelf // by InstrumentID
+	symbols               atomic.Pointer[symbolsPage]
+	none                  []engine.View // by InstrumentID: before the first view
+}
+
+type symbolsPage struct {
+	status []uint8 // by InstrumentID
+	page   *page
+}
+
+func newMarketPages(set *market.Instruments, views Views) *marketPages {
+	n := set.Len()
+	m := &marketPages{
+		set: set, views: views,
+		depth: make([]shelf, n), trades: make([]shelf, n), ticker: make([]shelf, n),
+		none: make([]engine.View, n),
+	}
+	for i := range m.none {
+		m.none[i].Instrument = market.InstrumentID(i)
+	}
+	return m
+}
+
+func (m *marketPages) view(id market.InstrumentID) *engine.View {
+	if v := m.views.View(id); v != nil {
+		return v
+	}
+	return &m.none[id]
+}
+
+// instrument reads the parameter symbol.
+func (m *marketPages) instrument(query []byte) (*market.Instrument, *problem) {
+	raw, count := param(query, "symbol")
+	switch {
+	case count == 0 || len(raw) == 0:
+		return nil, missingField("symbol")
+	case count > 1:
+		return nil, repeatedField(codeInvalidField, "symbol")
+	}
+	var buf [maxQueryValue]byte
+	symbol, ok := appendUnescaped(buf[:0], raw)
+	if !ok {
+		return nil, unknownSymbol()
+	}
+	in := m.set.Lookup(symbol)
+	if in == nil {
+		return nil, unknownSymbol()
+	}
+	return in, nil
+}
+
+func (m *marketPages) serveDepth(query []byte) (*page, *problem) {
+	in, bad := m.instrument(query)
+	if bad != nil {
+		return nil, bad
+	}
+	limit, bad := limitParam(query, defaultDepth, MaxDepth)
+	if bad != nil {
+		return nil, bad
+	}
+	v := m.view(in.ID)
+	return m.depth[in.ID].get(in, v, v.DepthSeq, limit, appendDepth), nil
+}
+
+func (m *marketPages) serveTrades(query []byte) (*page, *problem) {
+	in, bad := m.instrument(query)
+	if bad != nil {
+		return nil, bad
+	}
+	limit, bad := limitParam(query, defaultTrades, MaxTrades)
+	if bad != nil {
+		return nil, bad
+	}
+	v := m.view(in.ID)
+	return m.trades[in.ID].get(in, v, v.TradesSeq, limit, appendTrades), nil
+}
+
+func (m *marketPages) serveTicker(query []byte) (*page, *problem) {
+	in, bad := m.instrument(query)
+	if bad != nil {
+		return nil, bad
+	}
+	v := m.view(in.ID)
+	return m.ticker[in.ID].get(in, v, v.TickerSeq, 0, appendTicker), nil
+}
+
+// get returns the page of a view, rendering it where it is not the one kept.
+// The ETag names all that can differ between two views: the epoch, the engine's
+// sequence, the part's own sequence, and the limit.
+func (s *shelf) get(in *market.Instrument, v *engine.View, seq uint64, limit int,
+	render func([]byte, *market.Instrument, *engine.View, int) []byte,
+) *page {
+	slot := &s[limit%limitSlots]
+	old := slot.Load()
+	if old != nil && old.view == v && old.key == limit {
+		return old
+	}
+	room := 1024
+	if old != nil && old.key == limit {
+		room = len(old.body) + len(old.body)/8
+	}
+	etag := make([]byte, 0, 48)
+	etag = append(etag, `"e`...)
+	for _, n := range [...]uint64{v.Epoch, v.EngineSeq, seq, uint64(limit)} {
+		etag = append(strconv.AppendUint(etag, n, 10), '-')
+	}
+	etag[len(etag)-1] = '"'
+	p := &page{view: v, key: limit, body: render(make([]byte, 0, room), in, v, limit), etag: etag}
+	slot.Store(p)
+	return p
+}
+
+// serveSymbols shows the configuration and one live thing, the status; so the
+// page is good as long as no status has changed.
+func (m *marketPages) serveSymbols([]byte) (*page, *problem) {
+	if kept := m.symbols.Load(); kept != nil && m.sameStatus(kept.status) {
+		return kept.page, nil
+	}
+	status := make([]uint8, m.set.Len())
+	for i := range status {
+		status[i] = m.view(market.InstrumentID(i)).Status
+	}
+	fresh := &symbolsPage{status: status, page: hashPage(appendSymbols(nil, m.set, status))}
+	m.symbols.Store(fresh)
+	return fresh.page, nil
+}
+
+func (m *marketPages) sameStatus(status []uint8) bool {
+	for i := range status {
+		if m.view(market.InstrumentID(i)).Status != status[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,176 @@
+package httpgw
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"blockdesk/engine"
+	"blockdesk/market"
+)
+
+// Views is where market data comes from. View returns the newest view of an
+// instrument, nil before the first one; it must not block. A view must never
+// change after it was returned.
+type Views interface {
+	View(in market.InstrumentID) *engine.View
+}
+
+// Doors are what other rooms put behind a route of this one. A nil door leaves
+// its routes out of the table.
+type Doors struct {
+	// WebSocket takes an upgrade request for /ws/rfq. It must not panic.
+	WebSocket fasthttp.RequestHandler
+	// WebSocketHealth returns the body of /ws/rfq/health, any value that
+	// encoding/json encodes. It is called once a request.
+	WebSocketHealth func() any
+}
+
+// Defaults of Options. Those of the rate limit are the description's (part 8);
+// the others are our choice.
+const (
+	DefaultBase = "127.0.0.1:8080"
+	DefaultAPI  = "127.0.0.1:8000"
+	DefaultWS   = "127.0.0.1:8081"
+
+	DefaultMaxConns      = 4096
+	DefaultMaxConnsPerIP = 1024
+	DefaultMaxClients    = 65536
+
+	// DefaultMaxHeaderBytes is smaller than the body's limit on purpose: the
+	// buffer is allocated whole for each connection, and a header that drips in
+	// is scanned again from its start at each packet, so cost grows with the
+	// square.
+	DefaultMaxHeaderBytes = 16 << 10
+	DefaultMaxBodyBytes   = 64 << 10
+
+	DefaultReadTimeout     = 10 * time.Second
+	DefaultWriteTimeout    = 10 * time.Second
+	DefaultIdleTimeout     = 60 * time.Second
+	DefaultShutdownTimeout = 4 * time.Second
+
+	DefaultPerMinute = 60
+	DefaultBurst     = 20
+)
+
+// Rate is a token bucket of Burst tokens, refilled PerMinute a minute, one for
+// each client. The zero value means the default; see Options.NoLimits.
+type Rate struct {
+	PerMinute int // 1..60,000,000
+	Burst     int // 1..1,000,000
+}
+
+// URLs are the addresses that documents print, without a slash at the end. An
+// empty one is made from its listener.
+type URLs struct{ Base, API, WS string }
+
+// Options configures a Gateway. The zero value of a field means its default.
+type Options struct {
+	// Listening addresses, host:port; port 0 takes a free one.
+	Base, API, WS string
+	URLs          URLs
+
+	// Instruments are all that readers may name. Required.
+	Instruments *market.Instruments
+	Description Description
+
+	// MaxConns bounds the connections of all three addresses together, those
+	// handed to the WebSocket excepted (feed has a limit of its own). A
+	// connection costs up to MaxHeaderBytes + 16 KiB of buffers. One more is
+	// answered 503 and closed.
+	MaxConns int
+	// MaxConnsPerIP bounds those of one client address; trusted proxies are
+	// free of it. One more is answered 429 and closed.
+	MaxConnsPerIP int
+	// MaxClients bounds the clients that the rate limiter remembers.
+	MaxClients int
+
+	MaxHeaderBytes int // request line and headers, 4 KiB..64 KiB; one more byte is 431
+	MaxBodyBytes   int // one more byte is 413
+
+	ReadTimeout     time.Duration // for a whole request, from its first byte
+	WriteTimeout    time.Duration // for a whole response
+	IdleTimeout     time.Duration // between two requests
+	ShutdownTimeout time.Duration // for requests under way when Run ends
+
+	Market Rate // market data
+	// NoLimits switches every rate limit off.
+	NoLimits bool
+
+	// TrustedProxies may name the client in ForwardedHeader (default
+	// X-Forwarded-For). Requests of other peers are not asked for it.
+	TrustedProxies  []netip.Prefix
+	ForwardedHeader string
+
+	// Clock returns nanoseconds that never fall, for the rate limiter. Default:
+	// the monotonic clock.
+	Clock  func() int64
+	Logger *slog.Logger // default: none
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func (o *Options) applyDefaults() {
+	setDefault(&o.Base, DefaultBase)
+	setDefault(&o.API, DefaultAPI)
+	setDefault(&o.WS, DefaultWS)
+	setDefault(&o.MaxConns, DefaultMaxConns)
+	setDefault(&o.MaxConnsPerIP, DefaultMaxConnsPerIP)
+	setDefault(&o.MaxClients, DefaultMaxClients)
+	setDefault(&o.MaxHeaderBytes, DefaultMaxHeaderBytes)
+	setDefault(&o.MaxBodyBytes, DefaultMaxBodyBytes)
+	setDefault(&o.ReadTimeout, DefaultReadTimeout)
+	setDefault(&o.WriteTimeout, DefaultWriteTimeout)
+	setDefault(&o.IdleTimeout, DefaultIdleTimeout)
+	setDefault(&o.ShutdownTimeout, DefaultShutdownTimeout)
+	setDefault(&o.Market, Rate{DefaultPerMinute, DefaultBurst})
+	setDefault(&o.ForwardedHeader, fasthttp.HeaderXForwardedFor)
+	setDefault(&o.Logger, slog.New(slog.DiscardHandler))
+	if o.Clock == nil {
+		start := time.Now()
+		o.Clock = func() int64 { return int64(time.Since(start)) }
+	}
+	o.Description.applyDefaults()
+}
+
+// Validate reports the first field that is out of range, after defaults were
+// applied to a copy.
+func (o Options) Validate() error {
+	o.applyDefaults()
+	switch {
+	case o.Instruments == nil:
+		return errors.New("httpgw: no instruments")
+	case o.MaxConns < 1:
+		return fmt.Errorf("httpgw: max_conns %d: at least 1", o.MaxConns)
+	case o.MaxConnsPerIP < 1:
+		return fmt.Errorf("httpgw: max_conns_per_ip %d: at least 1", o.MaxConnsPerIP)
+	case o.MaxClients < 1 || o.MaxClients > 1<<24:
+		return fmt.Errorf("httpgw: max_clients %d: 1 to %d", o.MaxClients, 1<<24)
+	case o.MaxHeaderBytes < 4<<10 || o.MaxHeaderBytes > 64<<10:
+		return fmt.Errorf("httpgw: max_header_bytes %d: %d to %d", o.MaxHeaderBytes, 4<<10, 64<<10)
+	case o.MaxBodyBytes < 1 || o.MaxBodyBytes > 16<<20:
+		return fmt.Errorf("httpgw: max_body_bytes %d: 1 to %d", o.MaxBodyBytes, 16<<20)
+	case o.ReadTimeout < 0 || o.WriteTimeout < 0 || o.IdleTimeout < 0 || o.ShutdownTimeout < 0:
+		return errors.New("httpgw: a timeout is negative")
+	}
+	return o.Market.validate("market")
+}
+
+func (r Rate) validate(name string) error {
+	if r.PerMinute < 1 || r.PerMinute > 60_000_000 {
+		return fmt.Errorf("httpgw: rate %s: per_minute %d: 1 to 60000000", name, r.PerMinute)
+	}
+	if r.Burst < 1 || r.Burst > 1_000_000 {
+		return fmt.Errorf("httpgw: rate %s: burst %d: 1 to 1000000", name, r.Burst)
+	}
+	return nil
+}

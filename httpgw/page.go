@@ -1,0 +1,103 @@
+package httpgw
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"sync"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/gzip"
+
+	"blockdesk/engine"
+)
+
+// gzipFrom is the size from which a body is worth compressing: below it an
+// answer fits one packet anyway.
+const gzipFrom = 1200
+
+// page is a body that was rendered once. It does not change, but that its
+// compressed form is made when somebody first asks for it.
+type page struct {
+	view *engine.View // that it shows, for the cache
+	key  int          // limit that it was rendered with
+	body []byte
+	etag []byte // strong, with quotes; nil = none
+
+	packed atomic.Pointer[packed]
+}
+
+// packed is the compressed form of a page, another representation with an ETag
+// of its own.
+type packed struct{ body, etag []byte }
+
+// hashPage returns a page whose ETag is a hash of its body.
+func hashPage(body []byte) *page {
+	sum := sha256.Sum256(body)
+	etag := make([]byte, 0, 2+24)
+	etag = append(etag, '"')
+	etag = hex.AppendEncode(etag, sum[:12])
+	return &page{body: body, etag: append(etag, '"')}
+}
+
+// gzipped returns the compressed form; two callers at once may both make it,
+// with the same bytes.
+func (p *page) gzipped(pool *gzipPool) *packed {
+	if z := p.packed.Load(); z != nil {
+		return z
+	}
+	z := &packed{body: pool.compress(p.body)}
+	if n := len(p.etag); n > 0 {
+		z.etag = append(append(z.etag, p.etag[:n-1]...), `-gz"`...)
+	}
+	p.packed.Store(z)
+	return z
+}
+
+// gzipPool keeps compressors, which are some hundred KB each.
+type gzipPool struct{ pool sync.Pool }
+
+func (g *gzipPool) compress(body []byte) []byte {
+	z, ok := g.pool.Get().(*gzip.Writer)
+	if !ok {
+		z, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails on a wrong level only
+	}
+	var out bytes.Buffer
+	out.Grow(len(body) / 2)
+	z.Reset(&out)
+	// A bytes.Buffer takes every write.
+	_, _ = z.Write(body)
+	_ = z.Close()
+	g.pool.Put(z)
+	return out.Bytes()
+}
+
+// acceptsGzip reads an Accept-Encoding header: gzip is named, and not with a
+// quality of zero.
+func acceptsGzip(header []byte) bool {
+	for len(header) > 0 {
+		var item []byte
+		item, header, _ = bytes.Cut(header, []byte{','})
+		coding, params, _ := bytes.Cut(item, []byte{';'})
+		if string(bytes.TrimSpace(coding)) != "gzip" {
+			continue
+		}
+		quality, ok := bytes.CutPrefix(bytes.TrimSpace(params), []byte("q="))
+		return !ok || len(bytes.Trim(quality, "0.")) > 0
+	}
+	return false
+}
+
+// etagMatches reads an If-None-Match header, by weak comparison as RFC 9110
+// asks.
+func etagMatches(header, etag []byte) bool {
+	for len(header) > 0 && len(etag) > 0 {
+		var item []byte
+		item, header, _ = bytes.Cut(header, []byte{','})
+		item = bytes.TrimPrefix(bytes.TrimSpace(item), []byte("W/"))
+		if bytes.Equal(item, etag) || len(item) == 1 && item[0] == '*' {
+			return true
+		}
+	}
+	return false
+}

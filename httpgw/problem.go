@@ -1,0 +1,133 @@
+package httpgw
+
+import "strconv"
+
+// Codes of error bodies (contract, section C). Those under "our choice" name
+// what the contract leaves open.
+const (
+	codeMissingField     = "MISSING_FIELD"
+	codeInvalidField     = "INVALID_FIELD"
+	codeInvalidLimit     = "INVALID_LIMIT"
+	codeUnknownSymbol    = "UNKNOWN_SYMBOL"
+	codeUnknownRoute     = "ROUTE_INCONNUE"
+	codeMethodNotAllowed = "METHOD_NOT_ALLOWED"
+	codeBodyTooLarge     = "BODY_TOO_LARGE"
+	codeHeadersTooLarge  = "HEADERS_TOO_LARGE"
+	codeRateLimited      = "RATE_LIMITED"
+	codeOverloaded       = "OVERLOADED"
+
+	// Our choice.
+	codeMalformed       = "MALFORMED_REQUEST"
+	codeRequestTimeout  = "REQUEST_TIMEOUT"
+	codeUpgradeRequired = "UPGRADE_REQUIRED"
+	codeInternal        = "INTERNAL"
+)
+
+const (
+	descriptionPath   = "/"
+	specificationPath = "/public-sdk/openapi/svc_public_api_v1.json"
+
+	// MaxEcho is the longest path that a 404 repeats, in bytes.
+	MaxEcho = 160
+	// hiddenPath stands for any other path (spec, 4.6 and part 7).
+	hiddenPath = "(chemin non standard - non reproduit)"
+)
+
+// problem is an error that a client gets. All its texts are our own words, and
+// path has passed echoPath, so its JSON needs no escapes.
+type problem struct {
+	status int
+	code   string
+	text   string // one sentence for a person
+	reason string // machine word, "" = none
+	field  string // "" = none
+	path   string // of ROUTE_INCONNUE
+	allow  string // of METHOD_NOT_ALLOWED
+	retryS int    // Retry-After, 0 = none
+}
+
+// append appends the JSON body.
+func (p *problem) append(dst []byte, id *requestID) []byte {
+	dst = append(dst, `{"ok":false,"code":"`...)
+	dst = append(dst, p.code...)
+	dst = append(dst, `","error":"`...)
+	dst = append(dst, p.text...)
+	dst = appendMember(dst, `","reason":"`, p.reason)
+	dst = appendMember(dst, `","field":"`, p.field)
+	dst = appendMember(dst, `","path":"`, p.path)
+	dst = append(dst, `","request_id":"`...)
+	dst = append(dst, id[:]...)
+	return append(dst, `","service":"`+descriptionPath+`","specification":"`+specificationPath+`"}`...)
+}
+
+func appendMember(dst []byte, name, value string) []byte {
+	if value == "" {
+		return dst
+	}
+	dst = append(dst, name...)
+	return append(dst, value...)
+}
+
+// echoPath returns what a 404 may repeat of a raw path.
+func echoPath(path []byte) string {
+	if len(path) == 0 || len(path) > MaxEcho {
+		return hiddenPath
+	}
+	for _, c := range path {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (c < '0' || c > '9') && c != '/' && c != '.' && c != '_' && c != '-' {
+			return hiddenPath
+		}
+	}
+	return string(path)
+}
+
+func unknownRoute(path []byte) *problem {
+	return &problem{
+		status: 404, code: codeUnknownRoute,
+		text: "This route does not exist. See the service description and the specification.",
+		path: echoPath(path),
+	}
+}
+
+func methodNotAllowed(allow string) *problem {
+	return &problem{
+		status: 405, code: codeMethodNotAllowed, allow: allow,
+		text: "This route does not take this method. The Allow header lists those it takes.",
+	}
+}
+
+func rateLimited(retryS int) *problem {
+	return &problem{
+		status: 429, code: codeRateLimited, retryS: retryS, reason: "rate",
+		text: "Too many requests from this address. Wait as long as Retry-After says.",
+	}
+}
+
+func missingField(field string) *problem {
+	return &problem{
+		status: 400, code: codeMissingField, field: field,
+		text: "The query parameter " + field + " is required.",
+	}
+}
+
+func repeatedField(code, field string) *problem {
+	return &problem{
+		status: 400, code: code, field: field, reason: "repeated",
+		text: "The query parameter " + field + " is given more than once.",
+	}
+}
+
+func invalidLimit(most int) *problem {
+	return &problem{
+		status: 400, code: codeInvalidLimit, field: "limit",
+		text: "limit must be a whole number from 1 to " + strconv.Itoa(most) + ".",
+	}
+}
+
+func unknownSymbol() *problem {
+	return &problem{
+		status: 400, code: codeUnknownSymbol, field: "symbol",
+		text: "No such symbol. /api/v1/market/symbols lists those there are.",
+	}
+}

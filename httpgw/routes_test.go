@@ -1,0 +1,274 @@
+package httpgw
+
+import (
+	"encoding/json"
+	"net"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+)
+
+// errorBody is the shape of section C, decoded strictly.
+type errorBody struct {
+	OK            *bool  `json:"ok"`
+	Code          string `json:"code"`
+	Error         string `json:"error"`
+	Reason        string `json:"reason"`
+	Field         string `json:"field"`
+	Path          string `json:"path"`
+	RequestID     string `json:"request_id"`
+	Service       string `json:"service"`
+	Specification string `json:"specification"`
+}
+
+func decodeError(t testing.TB, body []byte) errorBody {
+	t.Helper()
+	var e errorBody
+	d := json.NewDecoder(strings.NewReader(string(body)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&e); err != nil {
+		t.Fatalf("error body %q: %v", body, err)
+	}
+	if e.OK == nil || *e.OK || e.Code == "" || e.Error == "" || e.Service != "/" || e.Specification != specificationPath {
+		t.Fatalf("error body %q lacks a member", body)
+	}
+	if !regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{10}$`).MatchString(e.RequestID) {
+		t.Fatalf("request_id %q", e.RequestID)
+	}
+	return e
+}
+
+// TestRoutesBySurfaceAndMethod drives each row of the table on each address
+// with each method, and paths that are no rows beside them.
+func TestRoutesBySurfaceAndMethod(t *testing.T) {
+	b := newBooks(t)
+	g := start(t, testOptions(b), b, testDoors())
+	addrs := map[surface]net.Addr{onBase: g.BaseAddr(), onAPI: g.APIAddr(), onWS: g.WSAddr()}
+	const both = onBase | onAPI
+	rows := []struct {
+		target string
+		on     surface
+		get    int
+	}{
+		{"/", both, 200},
+		{"/api/v1/market/symbols", both, 200},
+		{"/api/v1/market/ticker?symbol=SLUSD/USDC", both, 200},
+		{"/api/v1/market/depth?symbol=92C%2fSLUSD", both, 200},
+		{"/api/v1/market/trades?symbol=SLUSD%2FUSDC&limit=3", both, 200},
+		{"/ws/rfq", onBase | onWS, 426},
+		{"/ws/rfq/health", onAPI, 200},
+		{"/api/v1/market/Depth?symbol=SLUSD/USDC", 0, 404},
+		{"/api/v1/market/depth/?symbol=SLUSD/USDC", 0, 404},
+		{"/api/v1/market", 0, 404},
+	}
+	for _, row := range rows {
+		for on, addr := range addrs {
+			for _, method := range []string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "DELETE", "BREW"} {
+				want := row.get
+				switch {
+				case row.on&on == 0:
+					want = 404
+				case method == "OPTIONS":
+					want = 204
+				case method != "GET" && method != "HEAD":
+					want = 405
+				}
+				resp, body := ask(t, addr, method, row.target, "")
+				where := surfaceNames[on] + " " + method + " " + row.target
+				if resp.StatusCode != want {
+					t.Errorf("%s: status %d, want %d: %s", where, resp.StatusCode, want, body)
+					continue
+				}
+				checkHeaders(t, where, resp.Header)
+				if method == "HEAD" || want == 204 {
+					if len(body) != 0 {
+						t.Errorf("%s: a body of %d bytes", where, len(body))
+					}
+				} else if !json.Valid(body) {
+					t.Errorf("%s: body is no JSON: %s", where, body)
+				}
+				if allow := resp.Header.Get("Allow"); (want == 405 || want == 204) && allow != "GET, HEAD, OPTIONS" {
+					t.Errorf("%s: Allow %q", where, allow)
+				}
+				if want >= 400 && method != "HEAD" {
+					decodeError(t, body)
+				}
+			}
+		}
+	}
+}
+
+func checkHeaders(t *testing.T, where string, h map[string][]string) {
+	t.Helper()
+	for name, want := range map[string]string{
+		"X-Request-Id":                `^[0-9a-f]{8}-[0-9a-f]{10}$`,
+		"Access-Control-Allow-Origin": `^\*$`,
+		"X-Content-Type-Options":      `^nosniff$`,
+		"Cache-Control":               `^(no-store|no-cache|public, max-age=60)$`,
+		"Date":                        `GMT$`,
+	} {
+		if got := strings.Join(h[name], "|"); !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("%s: %s: %q", where, name, got)
+		}
+	}
+	if len(h["Server"]) != 0 {
+		t.Errorf("%s: a Server header", where)
+	}
+}
+
+// TestHeadEqualsGet: a HEAD has the headers of the GET, its length included.
+func TestHeadEqualsGet(t *testing.T) {
+	b := newBooks(t)
+	g := start(t, testOptions(b), b, testDoors())
+	for _, target := range []string{"/", "/api/v1/market/symbols", "/api/v1/market/depth?symbol=SLUSD/USDC", "/nowhere"} {
+		get, body := ask(t, g.BaseAddr(), "GET", target, "")
+		head, none := ask(t, g.BaseAddr(), "HEAD", target, "")
+		if len(none) != 0 {
+			t.Errorf("%s: HEAD with a body", target)
+		}
+		if head.ContentLength != int64(len(body)) {
+			t.Errorf("%s: HEAD says %d bytes, GET has %d", target, head.ContentLength, len(body))
+		}
+		for _, name := range []string{"ETag", "Content-Type", "Cache-Control", "Vary"} {
+			if get.Header.Get(name) != head.Header.Get(name) {
+				t.Errorf("%s: %s: GET %q, HEAD %q", target, name, get.Header.Get(name), head.Header.Get(name))
+			}
+		}
+		if ct := get.Header.Get("Content-Type"); ct != jsonType {
+			t.Errorf("%s: Content-Type %q", target, ct)
+		}
+	}
+}
+
+// TestNotFoundEcho: a path comes back only when it is standard.
+func TestNotFoundEcho(t *testing.T) {
+	b := newBooks(t)
+	g := start(t, testOptions(b), b, testDoors())
+	long := "/" + strings.Repeat("a", MaxEcho-1)
+	for _, c := range []struct{ target, path string }{
+		{"/nowhere", "/nowhere"},
+		{"/A.b_c-9/", "/A.b_c-9/"},
+		{"/nowhere?secret=1", "/nowhere"},
+		{"//", "//"},
+		{"/../../etc/passwd", "/../../etc/passwd"},
+		{"/api/v1/market/../market/depth?symbol=SLUSD/USDC", "/api/v1/market/../market/depth"},
+		{"//api/v1/market/depth?symbol=SLUSD/USDC", "//api/v1/market/depth"},
+		{"/./api/v1/market/symbols", "/./api/v1/market/symbols"},
+		{long, long},
+		{long + "a", hiddenPath},
+		{"/api/v1/market%2fsymbols", hiddenPath},
+		{"/%61pi/v1/market/symbols", hiddenPath},
+		{"/a%00b", hiddenPath},
+		{"/a%0d%0aSet-Cookie:x", hiddenPath},
+		{"/a;b", hiddenPath},
+		{"/<script>alert(1)</script>", hiddenPath},
+		{"/\"},{\"", hiddenPath},
+		{"/h\u00e9", hiddenPath},
+		{"/a\\b", hiddenPath},
+		{"/a#b", hiddenPath},
+		{"/a:b@c", hiddenPath},
+		{"/~user", hiddenPath},
+		{"http://evil.example/nowhere", "/nowhere"},
+		{"*", hiddenPath},
+	} {
+		resp, body := ask(t, g.BaseAddr(), "GET", c.target, "")
+		if resp.StatusCode != 404 {
+			t.Errorf("GET %q: status %d", c.target, resp.StatusCode)
+			continue
+		}
+		if e := decodeError(t, body); e.Code != "ROUTE_INCONNUE" || e.Path != c.path {
+			t.Errorf("GET %q: code %q path %q, want path %q", c.target, e.Code, e.Path, c.path)
+		}
+	}
+}
+
+// TestAbsoluteForm: a request target may be a whole URL; the path decides.
+func TestAbsoluteForm(t *testing.T) {
+	b := newBooks(t)
+	g := start(t, testOptions(b), b, testDoors())
+	for _, target := range []string{"http://anywhere", "http://anywhere/api/v1/market/depth?symbol=SLUSD/USDC"} {
+		if resp, body := ask(t, g.BaseAddr(), "GET", target, ""); resp.StatusCode != 200 {
+			t.Errorf("GET %s: status %d: %s", target, resp.StatusCode, body)
+		}
+	}
+}
+
+// TestUnreadable: requests that never reach the router.
+func TestUnreadable(t *testing.T) {
+	b := newBooks(t)
+	o := testOptions(b)
+	g := start(t, o, b, testDoors())
+	for _, c := range []struct {
+		name, raw string
+		status    int
+		code      string
+	}{
+		{"no words", "hello\r\n\r\n", 400, codeMalformed},
+		{"no host", "GET / HTTP/1.1\r\n\r\n", 400, codeMalformed},
+		{"two hosts", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, codeMalformed},
+		{"a control byte in the path", "GET /a\x01b HTTP/1.1\r\nHost: a\r\n\r\n", 400, codeMalformed},
+		{"NUL in the path", "GET /a\x00b HTTP/1.1\r\nHost: a\r\n\r\n", 400, codeMalformed},
+		{"a bare CR in the path", "GET /a\rb HTTP/1.1\r\nHost: a\r\n\r\n", 400, codeMalformed},
+		{"a wrong version", "GET / HTTP/9\r\nHost: a\r\n\r\n", 400, codeMalformed},
+		{"two lengths", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx", 400, codeMalformed},
+		{"a negative length", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\nx", 400, codeMalformed},
+		{"an unknown coding", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: rot13\r\n\r\nx", 400, codeMalformed},
+		{"a broken chunk", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400, codeMalformed},
+		{
+			"one long header", "GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", DefaultMaxHeaderBytes) + "\r\n\r\n",
+			431, codeHeadersTooLarge,
+		},
+		{
+			"a thousand headers", "GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("Some-Header: 0123456789\r\n", 1000) + "\r\n",
+			431, codeHeadersTooLarge,
+		},
+		{"a long path", "GET /" + strings.Repeat("x", DefaultMaxHeaderBytes) + " HTTP/1.1\r\nHost: a\r\n\r\n", 431, codeHeadersTooLarge},
+		{
+			"a body of one byte too many",
+			"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 65537\r\n\r\n" + strings.Repeat("x", 65537), 413, codeBodyTooLarge,
+		},
+		{
+			"a chunked body of one byte too many",
+			"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n10001\r\n" + strings.Repeat("x", 65537) + "\r\n0\r\n\r\n",
+			413, codeBodyTooLarge,
+		},
+		{
+			"the longest body", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 65536\r\n\r\n" + strings.Repeat("x", 65536),
+			405, codeMethodNotAllowed,
+		},
+	} {
+		resp, body := exchange(t, g.BaseAddr(), c.raw)
+		if resp.StatusCode != c.status {
+			t.Errorf("%s: status %d, want %d: %s", c.name, resp.StatusCode, c.status, body)
+			continue
+		}
+		if e := decodeError(t, body); e.Code != c.code {
+			t.Errorf("%s: code %q, want %q", c.name, e.Code, c.code)
+		}
+		checkHeaders(t, c.name, resp.Header)
+	}
+}
+
+// TestHeaderLimitExact: the last request line and headers that fit, and one byte
+// more.
+func TestHeaderLimitExact(t *testing.T) {
+	b := newBooks(t)
+	g := start(t, testOptions(b), b, testDoors())
+	for _, c := range []struct {
+		addr  net.Addr
+		limit int
+	}{{g.BaseAddr(), DefaultMaxHeaderBytes}, {g.WSAddr(), wsHeaderBytes}} {
+		request := func(size int) string {
+			const head = "GET /x HTTP/1.1\r\nHost: a\r\nX: "
+			return head + strings.Repeat("x", size-len(head)-4) + "\r\n\r\n"
+		}
+		if resp, _ := exchange(t, c.addr, request(c.limit)); resp.StatusCode != 404 {
+			t.Errorf("%d bytes: status %d, want 404", c.limit, resp.StatusCode)
+		}
+		if resp, _ := exchange(t, c.addr, request(c.limit+1)); resp.StatusCode != fasthttp.StatusRequestHeaderFieldsTooLarge {
+			t.Errorf("%d bytes: status %d, want 431", c.limit+1, resp.StatusCode)
+		}
+	}
+}

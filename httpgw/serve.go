@@ -1,0 +1,235 @@
+package httpgw
+
+import (
+	"bytes"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+const jsonType = "application/json; charset=utf-8"
+
+// Header names and constant values in the form that fasthttp takes without
+// allocating.
+var (
+	hContentEnc    = []byte("Content-Encoding")
+	hETag          = []byte("ETag")
+	hCacheControl  = []byte("Cache-Control")
+	hVary          = []byte("Vary")
+	hRequestID     = []byte("X-Request-Id")
+	hNoSniff       = []byte("X-Content-Type-Options")
+	hAllowOrigin   = []byte("Access-Control-Allow-Origin")
+	hExposeHeaders = []byte("Access-Control-Expose-Headers")
+	hPolicy        = []byte("RateLimit-Policy")
+	hRate          = []byte("RateLimit")
+	hXLimit        = []byte("X-RateLimit-Limit")
+	hXRemaining    = []byte("X-RateLimit-Remaining")
+	hXReset        = []byte("X-RateLimit-Reset")
+	hUpgrade       = []byte("Upgrade")
+)
+
+// door serves one address.
+type door struct {
+	g      *Gateway
+	router *router
+}
+
+// serve answers one request. It is fasthttp's handler.
+func (d *door) serve(ctx *fasthttp.RequestCtx) {
+	started := time.Now()
+	id := d.g.ids.next()
+	stats := d.router.unknown
+	defer func() {
+		if broken := recover(); broken != nil {
+			d.g.metrics.panics.Inc()
+			d.g.log.Error("http handler panicked", "request_id", string(id[:]),
+				"panic", broken, "stack", string(debug.Stack()))
+			ctx.Response.Reset()
+			d.g.fail(ctx, &id, &problem{
+				status: 500, code: codeInternal, text: "The service could not answer. The request_id names the log's entry.",
+			})
+		}
+		stats.observe(ctx.Response.StatusCode(), time.Since(started))
+	}()
+
+	if twiceFramed(ctx) {
+		ctx.SetConnectionClose()
+		d.g.fail(ctx, &id, &problem{
+			status: 400, code: codeMalformed, text: "Transfer-Encoding goes with HTTP/1.1, and not with Content-Length.",
+		})
+		return
+	}
+	path, query := target(ctx)
+	n := d.router.nodes[string(path)]
+	if n == nil {
+		d.g.fail(ctx, &id, unknownRoute(path))
+		return
+	}
+	if ctx.IsOptions() {
+		d.g.preflight(ctx, &id, n.allow)
+		return
+	}
+	m := methodOf(ctx.Method())
+	e := n.methods[m]
+	if e == nil {
+		d.g.fail(ctx, &id, methodNotAllowed(n.allow))
+		return
+	}
+	stats = e.stats
+	if bad := d.g.admit(ctx, e.limit); bad != nil {
+		d.g.fail(ctx, &id, bad)
+		return
+	}
+	d.g.answer(ctx, &id, e.route, query)
+}
+
+// twiceFramed reports a request whose end the two of us and a proxy may see in
+// different places (RFC 9112, section 6.1): what follows it on the connection is
+// then perhaps not a request at all. fasthttp takes such a request as chunked.
+func twiceFramed(ctx *fasthttp.RequestCtx) bool {
+	h := &ctx.Request.Header
+	chunked, measured := false, !h.IsHTTP11()
+	// Once the body is read, the parsed headers tell no more how it was framed.
+	for raw := h.RawHeaders(); len(raw) > 0; {
+		var line []byte
+		line, raw, _ = bytes.Cut(raw, []byte{'\n'})
+		name, _, _ := bytes.Cut(line, []byte{':'})
+		chunked = chunked || bytes.EqualFold(name, []byte("Transfer-Encoding"))
+		measured = measured || bytes.EqualFold(name, []byte("Content-Length"))
+	}
+	return chunked && measured
+}
+
+// target splits the request target as it was sent. fasthttp's own path has been
+// decoded and cleaned of "..", which would let two texts name one route.
+func target(ctx *fasthttp.RequestCtx) (path, query []byte) {
+	uri := ctx.Request.Header.RequestURI()
+	if len(uri) > 0 && uri[0] == '/' {
+		path, query, _ = bytes.Cut(uri, []byte{'?'})
+		return path, query
+	}
+	// The absolute form, which RFC 9112 tells servers to take.
+	return ctx.URI().PathOriginal(), ctx.URI().QueryString()
+}
+
+// admit takes a token of the client's bucket and writes the headers about it.
+func (g *Gateway) admit(ctx *fasthttp.RequestCtx, class limitClass) *problem {
+	l := g.limits[class]
+	if l == nil {
+		return nil
+	}
+	a := l.take(keyOf(g.proxies.client(ctx)))
+	h := &ctx.Response.Header
+	h.SetCanonical(hPolicy, l.policy)
+	var buf [80]byte
+	b := append(buf[:0], l.name...)
+	b = append(b, ";r="...)
+	b = strconv.AppendInt(b, a.remaining, 10)
+	b = append(b, ";t="...)
+	b = strconv.AppendInt(b, a.resetS, 10)
+	h.SetCanonical(hRate, b)
+	h.SetCanonical(hXLimit, l.perMinute)
+	h.SetCanonical(hXRemaining, strconv.AppendInt(buf[:0], a.remaining, 10))
+	h.SetCanonical(hXReset, strconv.AppendInt(buf[:0], a.resetS, 10))
+	if !a.ok {
+		return rateLimited(int(a.retryS))
+	}
+	return nil
+}
+
+// answer runs the route's handler and writes what it returns.
+func (g *Gateway) answer(ctx *fasthttp.RequestCtx, id *requestID, r *route, query []byte) {
+	if r.raw != nil {
+		if !isUpgrade(ctx) {
+			g.fail(ctx, id, &problem{
+				status: 426, code: codeUpgradeRequired,
+				text: "This route speaks WebSocket. Send an upgrade request.",
+			})
+			return
+		}
+		ctx.Response.Header.SetCanonical(hRequestID, id[:])
+		r.raw(ctx)
+		return
+	}
+	p, bad := r.read(query)
+	if bad != nil {
+		g.fail(ctx, id, bad)
+		return
+	}
+	g.common(ctx, id, r.cache)
+	g.send(ctx, p)
+}
+
+// send writes a page in the form that the client accepts, or 304 where it has
+// that form already.
+func (g *Gateway) send(ctx *fasthttp.RequestCtx, p *page) {
+	h := &ctx.Response.Header
+	body, etag, gzipped := p.body, p.etag, false
+	if len(body) >= gzipFrom {
+		h.SetCanonical(hVary, []byte("Accept-Encoding"))
+		if acceptsGzip(ctx.Request.Header.PeekBytes([]byte("Accept-Encoding"))) {
+			z := p.gzipped(&g.gzip)
+			body, etag, gzipped = z.body, z.etag, true
+		}
+	}
+	if len(etag) > 0 {
+		h.SetCanonical(hETag, etag)
+		if etagMatches(ctx.Request.Header.PeekBytes([]byte("If-None-Match")), etag) {
+			ctx.SetStatusCode(fasthttp.StatusNotModified)
+			return
+		}
+	}
+	h.SetContentType(jsonType)
+	if gzipped {
+		h.SetCanonical(hContentEnc, []byte("gzip"))
+	}
+	ctx.Response.SetBodyRaw(body)
+}
+
+// common writes the headers that every answer has.
+func (g *Gateway) common(ctx *fasthttp.RequestCtx, id *requestID, cache cacheClass) {
+	h := &ctx.Response.Header
+	h.SetCanonical(hRequestID, id[:])
+	h.SetCanonical(hCacheControl, cacheControl[cache])
+	h.SetCanonical(hNoSniff, []byte("nosniff"))
+	h.SetCanonical(hAllowOrigin, []byte("*"))
+	h.SetCanonical(hExposeHeaders, []byte("*"))
+}
+
+// fail writes an error.
+func (g *Gateway) fail(ctx *fasthttp.RequestCtx, id *requestID, p *problem) {
+	g.common(ctx, id, neverCached)
+	h := &ctx.Response.Header
+	if p.allow != "" {
+		h.Set("Allow", p.allow)
+	}
+	if p.retryS > 0 {
+		h.Set("Retry-After", strconv.Itoa(p.retryS))
+	}
+	if p.status == fasthttp.StatusUpgradeRequired {
+		h.SetCanonical(hUpgrade, []byte("websocket"))
+	}
+	ctx.SetStatusCode(p.status)
+	h.SetContentType(jsonType)
+	ctx.Response.SetBodyRaw(p.append(nil, id))
+}
+
+// preflight answers OPTIONS, a browser's question before a request of another
+// origin and everybody else's for the methods of a route.
+func (g *Gateway) preflight(ctx *fasthttp.RequestCtx, id *requestID, allow string) {
+	g.common(ctx, id, configData)
+	h := &ctx.Response.Header
+	h.Set("Allow", allow)
+	h.Set("Access-Control-Allow-Methods", allow)
+	h.Set("Access-Control-Allow-Headers", "Content-Type, If-None-Match, Authorization, Idempotency-Key")
+	h.Set("Access-Control-Max-Age", "86400")
+	ctx.SetStatusCode(fasthttp.StatusNoContent)
+}
+
+func isUpgrade(ctx *fasthttp.RequestCtx) bool {
+	h := &ctx.Request.Header
+	return ctx.IsGet() && h.ConnectionUpgrade() &&
+		bytes.EqualFold(h.PeekBytes(hUpgrade), []byte("websocket"))
+}
