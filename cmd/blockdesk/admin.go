@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"blockdesk/httpgw"
+)
+
+// maxFeedLag is how long readers may be behind before the service says that it
+// is not ready: our choice.
+const maxFeedLag = 5 * time.Second
+
+func (s *service) adminOptions() httpgw.AdminOptions {
+	readOnly := func() error {
+		if st := s.eng.Stats(); st.Failed != nil {
+			return fmt.Errorf("read-only: %w", st.Failed)
+		}
+		return nil
+	}
+	return httpgw.AdminOptions{
+		Addr: s.cfg.Listen.Admin,
+		Ready: []httpgw.Check{
+			{Name: "engine", Err: readOnly},
+			{Name: "journal", Err: func() error { return s.store.Health().Failed }},
+			{Name: "fix_store", Err: s.kv.Failed},
+			{Name: "feed", Err: func() error {
+				if lag := s.feed.Stats().Lag; lag > maxFeedLag {
+					return fmt.Errorf("readers are %v behind", lag.Round(time.Millisecond))
+				}
+				return nil
+			}},
+			{Name: "disk", Err: func() error {
+				if h := s.store.Health(); h.DiskLow {
+					return fmt.Errorf("%d %% free: only cancels are taken", h.FreePercent)
+				}
+				return nil
+			}},
+			{Name: "snapshot", Err: func() error { return s.store.Health().SnapshotFailed }},
+		},
+		Sources: httpgw.Sources{
+			Version: version, JournalMode: s.cfg.Durability.Mode,
+			EngineSeq:     func() uint64 { return s.eng.Stats().Seq },
+			DurableSeq:    func() uint64 { return s.eng.Stats().Durable },
+			IngressFill:   func() int { return s.eng.Stats().Ingress },
+			EgressFill:    func() int { return s.eng.Stats().Egress },
+			Refused:       func() uint64 { return s.eng.Stats().Refused },
+			ReadOnly:      func() bool { return s.eng.Stats().Failed != nil },
+			FIXSessions:   func() int { return s.fix.Stats().Sessions },
+			WSConnections: func() int { return s.feed.Stats().Connections },
+			WSSlow:        func() uint64 { return s.feed.Stats().SlowConsumers },
+			MarketDataSeq: func() uint64 { return s.feed.Stats().EngineSeq },
+		},
+		Collectors: s.http.Collectors(), Logger: s.log,
+	}
+}
+
+// addresses is DIR/addresses.json and the answer of `serve --json`.
+type addresses struct {
+	Base  string `json:"base_url"`
+	API   string `json:"api_url"`
+	WS    string `json:"ws_url"`
+	FIX   string `json:"fix"`
+	Admin string `json:"admin_url"`
+	PID   int    `json:"pid"`
+}
+
+// announce prints where everything is, and writes it to addresses.json in the
+// data folder for programs.
+func (s *service) announce(w io.Writer, asJSON bool) error {
+	urls := s.http.URLs()
+	a := addresses{
+		Base: urls.Base, API: urls.API, WS: urls.WS, FIX: s.fix.Addr().String(),
+		Admin: "http://" + s.admin.Addr().String(), PID: os.Getpid(),
+	}
+	text, err := json.MarshalIndent(a, "", "  ")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(s.cfg.DataDir, "addresses.json")
+	if err := errors.Join(os.WriteFile(path+".new", append(text, '\n'), 0o600), os.Rename(path+".new", path)); err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(w, a)
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "blockdesk %s\tdata in %s\n", version, s.cfg.DataDir)
+	fmt.Fprintf(t, "REST\t%s and %s\n", a.Base, a.API)
+	fmt.Fprintf(t, "WebSocket\t%s/ws/rfq\n", a.WS)
+	fmt.Fprintf(t, "FIX 4.4\t%s (TargetCompID %s)\n", a.FIX, s.cfg.FIX.CompID)
+	fmt.Fprintf(t, "admin\t%s/metrics, /healthz, /readyz\n", a.Admin)
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	symbol := s.instruments[0].Symbol
+	_, err = fmt.Fprintf(w, "try:\n  curl -s %s/\n  curl -s '%s/api/v1/market/depth?symbol=%s&limit=5'\n  curl -s %s/readyz\n",
+		a.Base, a.Base, symbol, a.Admin)
+	if err == nil && s.cfg.Demo {
+		_, err = fmt.Fprintf(w, "demo: log on to FIX as %s, user %s, password %s\n", demoGuest, demoGuest, demoPassword)
+	}
+	return err
+}
+
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"blockdesk/bench"
+	"blockdesk/bench/flow"
+	"blockdesk/bench/play"
+	"blockdesk/bench/server"
+	"blockdesk/fixgw/fixclient"
+)
+
+// benchFlags are what every benchmark takes.
+type benchFlags struct {
+	html, dir, testdata string
+	clients, orders     int
+}
+
+func benchCommand(s *settings) *cobra.Command {
+	var f benchFlags
+	cmd := &cobra.Command{
+		Use: "bench", Short: "Measure: engine, durable, fix, ws, rest, recovery, all, play",
+		Long: "Each benchmark prints percentiles, CPU time and allocations an operation, and the ratios to its\n" +
+			"yardstick from the same run. The doors are measured on a server of their own, started as a child.",
+	}
+	flags := cmd.PersistentFlags()
+	flags.StringVar(&f.html, "html", "", "also write a page with the percentile plot to this file")
+	flags.StringVar(&f.dir, "dir", "", "scratch folder on the disk to measure (default a temporary one)")
+	flags.StringVar(&f.testdata, "testdata", os.Getenv("BLOCKDESK_TESTDATA"), "folder of the recorded inputs")
+	flags.IntVar(&f.clients, "clients", 100, "WebSocket clients of bench ws")
+	flags.IntVar(&f.orders, "orders", 20_000, "orders of bench fix")
+	for _, b := range []struct {
+		name, short string
+		run         func(context.Context, *benchFlags, string) (*bench.Report, error)
+	}{
+		{"engine", "The engine alone against a bare ladder; both rings", benchEngine},
+		{"durable", "The journal against a plain file; command to durable event", benchDurable},
+		{"recovery", "Replaying a journal; what a snapshot costs the engine", benchRecovery},
+		{"fix", "Order to execution report over FIX", benchDoor(bench.FIX)},
+		{"ws", "Order over FIX to update at every WebSocket client", benchDoor(bench.WS)},
+		{"rest", "Depth reads, whole and as 304", benchDoor(bench.REST)},
+	} {
+		cmd.AddCommand(&cobra.Command{
+			Use: b.name, Short: b.short, Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				return f.inScratch(func(dir string) error {
+					r, err := b.run(cmd.Context(), &f, dir)
+					if err != nil {
+						return err
+					}
+					return f.publish(cmd.OutOrStdout(), s.json, f.html, r)
+				})
+			},
+		})
+	}
+	cmd.AddCommand(benchAllCommand(cmd, s, &f), playCommand(s, &f))
+	return cmd
+}
+
+func benchAllCommand(parent *cobra.Command, s *settings, f *benchFlags) *cobra.Command {
+	return &cobra.Command{
+		Use: "all", Short: "Every benchmark, one after the other", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			html := f.html
+			for _, sub := range parent.Commands() {
+				if sub.Name() == "all" || sub.Name() == "play" {
+					continue
+				}
+				if html != "" {
+					f.html = strings.TrimSuffix(html, ".html") + "-" + sub.Name() + ".html"
+				}
+				sub.SetContext(cmd.Context())
+				if err := sub.RunE(sub, nil); err != nil {
+					return fmt.Errorf("%s: %w", sub.Name(), err)
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func (f *benchFlags) inScratch(run func(dir string) error) (err error) {
+	parent := f.dir
+	if parent == "" {
+		parent = os.TempDir()
+	}
+	dir, err := os.MkdirTemp(parent, "blockdesk-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	return run(dir)
+}
+
+func (f *benchFlags) publish(w io.Writer, asJSON bool, html string, r *bench.Report) error {
+	if html != "" {
+		file, err := os.Create(html)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(r.WriteHTML(file), file.Close()); err != nil {
+			return err
+		}
+	}
+	if asJSON {
+		return r.WriteJSON(w)
+	}
+	return r.WriteText(w)
+}
+
+func (f *benchFlags) recorded(parts ...string) string {
+	root := f.testdata
+	if root == "" {
+		root = filepath.Join("..", "shared", "data")
+	}
+	return filepath.Join(append([]string{root, "orderflow"}, parts...)...)
+}
+
+func benchEngine(ctx context.Context, f *benchFlags, _ string) (*bench.Report, error) {
+	return bench.Engine(ctx, bench.EngineOptions{Arena: f.recorded("arena", "normal.bin.zst")})
+}
+
+func benchDurable(ctx context.Context, _ *benchFlags, dir string) (*bench.Report, error) {
+	return bench.Durable(ctx, bench.DurableOptions{Dir: dir})
+}
+
+func benchRecovery(ctx context.Context, _ *benchFlags, dir string) (*bench.Report, error) {
+	return bench.Recovery(ctx, bench.RecoveryOptions{Dir: dir})
+}
+
+func benchDoor(run func(context.Context, bench.DoorOptions) (*bench.Report, error)) func(context.Context, *benchFlags, string) (*bench.Report, error) {
+	return func(ctx context.Context, f *benchFlags, dir string) (*bench.Report, error) {
+		exe, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		return run(ctx, bench.DoorOptions{Exe: exe, Dir: dir, Clients: f.clients, Orders: f.orders})
+	}
+}
+
+// playFlags choose the recorded day and what happens during it.
+type playFlags struct {
+	day, mode string
+	rows      int
+	restEvery int
+	crashAt   []int
+}
+
+func playCommand(s *settings, f *benchFlags) *cobra.Command {
+	var p playFlags
+	cmd := &cobra.Command{
+		Use: "play", Args: cobra.NoArgs,
+		Short: "Play a recorded day through the FIX gateway of a running server and compare the feed and REST with the true book",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.inScratch(func(dir string) error { return playDay(cmd, s, f, &p, dir) })
+		},
+	}
+	cmd.Flags().StringVar(&p.day, "day", "amzn", "amzn (level 5, the whole day), aapl (level 10, 998 rows) or own (2,000 made rows, no file needed)")
+	cmd.Flags().StringVar(&p.mode, "durability", "sync", "sync or interval")
+	cmd.Flags().IntVar(&p.rows, "rows", 0, "stop after so many rows (0 = all)")
+	cmd.Flags().IntVar(&p.restEvery, "rest-every", 1, "compare REST every so many rows (0 = never)")
+	cmd.Flags().IntSliceVar(&p.crashAt, "crash-at", nil, "kill -9 the server while the first message of these rows is under way, and go on")
+	return cmd
+}
+
+func (p *playFlags) load(f *benchFlags) (rows []flow.LobsterRow, levels int, err error) {
+	switch p.day {
+	case "amzn":
+		levels = 5
+		rows, err = flow.OpenLobsterZip(f.recorded("lobster", "LOBSTER_SampleFile_AMZN_2012-06-21_5.zip"), levels)
+	case "aapl":
+		levels = 10
+		rows, err = flow.OpenLobsterCSV(f.recorded("lobster", "AAPL_2012-06-21_34200000_57600000_message_10.csv"),
+			f.recorded("lobster", "AAPL_2012-06-21_34200000_57600000_orderbook_10.csv"), levels)
+	case "own":
+		levels = 5
+		rows = flow.NewLobster(1, 2000, levels)
+	default:
+		return nil, 0, fmt.Errorf("--day %s: amzn, aapl or own", p.day)
+	}
+	if p.rows > 0 && p.rows < len(rows) {
+		rows = rows[:p.rows]
+	}
+	return rows, levels, err
+}
+
+// playConfig is a server for one recorded day: prices in cents, whole shares,
+// two participants, a side each.
+func playConfig(dir, mode string) (string, error) {
+	people, err := server.WriteParticipants(dir, "play", "BUYER", "SELLER")
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf(`log_level: warn
+durability: {mode: %s, interval_ms: 5}
+fix: {participants_file: %q, messages_per_second: 1000000}
+http: {market_data_per_minute: 0}
+risk: {max_qty: "10000000", max_notional: "1000000000", max_open_orders: 100000, band_bps: 10000}
+instruments:
+  - {symbol: STOCK/USD, price_decimals: 4, qty_decimals: 0, tick: "0.01", lot: "1", min_qty: "1", max_qty: "100000000", max_price: "100000", book_source: matched}
+`, mode, people), nil
+}
+
+func playDay(cmd *cobra.Command, s *settings, f *benchFlags, p *playFlags, dir string) error {
+	rows, levels, err := p.load(f)
+	if err != nil {
+		return err
+	}
+	config, err := playConfig(dir, p.mode)
+	if err != nil {
+		return err
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	srv, err := server.Start(cmd.Context(), exe, dir, config)
+	if err != nil {
+		return err
+	}
+	trader := func(name string) fixclient.Options {
+		return fixclient.Options{Addr: srv.Addresses.FIX, SenderCompID: name, TargetCompID: "BLOCKDESK", Username: name, Password: "play", LogonFields: "8013=N\x01"}
+	}
+	tell := progress(cmd.ErrOrStderr())
+	result, err := play.Run(cmd.Context(), play.Options{
+		Buyer: trader("BUYER"), Seller: trader("SELLER"), Symbol: "STOCK/USD", PriceDecimals: 4,
+		WSURL: srv.Addresses.WS + "/ws/rfq", RESTURL: srv.Addresses.Base, Rows: rows, Levels: levels,
+		RESTEvery: p.restEvery, CrashAt: p.crashAt,
+		Crash: func(int) error { return errors.Join(srv.Kill(), srv.Restart(cmd.Context())) },
+		Progress: func(n int) {
+			if tell != nil && n%1000 == 0 {
+				tell(uint64(n), uint64(len(rows)))
+			}
+		},
+	})
+	if err := errors.Join(err, srv.Stop()); err != nil {
+		return err
+	}
+	hash, err := bookHash(cmd, srv.DataDir())
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return printJSON(cmd.OutOrStdout(), map[string]any{"ok": true, "day": p.day, "durability": p.mode, "result": result, "book_hash": hash})
+	}
+	share := func(part, whole int) string {
+		return fmt.Sprintf("%d of %d (%.3f %%)", part, whole, 100*float64(part)/float64(max(whole, 1)))
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(),
+		"%s, %s: %d FIX messages in %v, %d fills, %d crashes\nfeed: rows exact %s; rows that needed no supplied level %s exact; %d gaps, %d snapshots\nREST: rows exact %s\nbook hash %s\n%s",
+		p.day, p.mode, result.Messages, result.Elapsed.Round(1e6), result.Trades, result.Crashes,
+		share(result.Exact, result.Rows), share(result.UnaidedExact, result.Unaided), result.FeedGaps, result.Snapshots,
+		share(result.RESTExact, result.RESTChecked), hash, result.FirstWrong)
+	return err
+}

@@ -1,0 +1,387 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"blockdesk/engine"
+	"blockdesk/httpgw"
+	"blockdesk/market"
+)
+
+// Config is the whole configuration. Its keys are those of the YAML file; a
+// leaf is also set by BLOCKDESK_<PATH> in the environment (dots become
+// underscores) and by --set path=value. Flags win over the environment, the
+// environment over the file, the file over the defaults.
+type Config struct {
+	DataDir        string             `yaml:"data_dir"`
+	Demo           bool               `yaml:"demo"`
+	LogLevel       string             `yaml:"log_level"` // debug, info, warn, error
+	Listen         ListenConfig       `yaml:"listen"`
+	URLs           URLConfig          `yaml:"urls"`
+	Durability     DurabilityConfig   `yaml:"durability"`
+	Engine         EngineConfig       `yaml:"engine"`
+	Journal        JournalConfig      `yaml:"journal"`
+	FIX            FIXConfig          `yaml:"fix"`
+	Feed           FeedConfig         `yaml:"feed"`
+	HTTP           HTTPConfig         `yaml:"http"`
+	Operator       OperatorConfig     `yaml:"operator"`
+	Risk           RiskConfig         `yaml:"risk"`
+	TrustedProxies []string           `yaml:"trusted_proxies"`
+	Instruments    []InstrumentConfig `yaml:"instruments"`
+}
+
+// ListenConfig holds the addresses. Port 0 takes a free one.
+type ListenConfig struct {
+	Base  string `yaml:"base"`
+	API   string `yaml:"api"`
+	WS    string `yaml:"ws"`
+	FIX   string `yaml:"fix"`
+	Admin string `yaml:"admin"`
+}
+
+// URLConfig holds the public URLs that documents print; empty means the
+// listener's own.
+type URLConfig struct {
+	Base   string `yaml:"base_url"`
+	API    string `yaml:"api_url"`
+	WS     string `yaml:"ws_url"`
+	Mirror string `yaml:"mirror_url"`
+	Native string `yaml:"native_url"`
+}
+
+// DurabilityConfig says when a command counts as kept.
+type DurabilityConfig struct {
+	Mode       string `yaml:"mode"`        // sync or interval
+	IntervalMS int    `yaml:"interval_ms"` // interval mode: at most this much may be lost
+}
+
+// EngineConfig sizes the engine.
+type EngineConfig struct {
+	Book        string `yaml:"book"`       // ladder, or naive to check against
+	MaxOrders   int    `yaml:"max_orders"` // live orders an instrument; may change from start to start
+	IngressSize int    `yaml:"ingress_size"`
+	EgressSize  int    `yaml:"egress_size"`
+	MaxBatch    int    `yaml:"max_batch"`
+	Wait        string `yaml:"wait"` // park or spin
+}
+
+// JournalConfig says how often the journal is summed up.
+type JournalConfig struct {
+	SnapshotEvery uint64 `yaml:"snapshot_every"` // commands
+	KeepSnapshots int    `yaml:"keep_snapshots"`
+}
+
+// FIXConfig configures the FIX gateway.
+type FIXConfig struct {
+	CompID            string `yaml:"comp_id"`
+	ParticipantsFile  string `yaml:"participants_file"`
+	MaxSessions       int    `yaml:"max_sessions"`
+	MessagesPerSecond int    `yaml:"messages_per_second"` // a session
+}
+
+// FeedConfig configures the WebSocket feed.
+type FeedConfig struct {
+	ConnectionsPerIP int `yaml:"connections_per_ip"`
+	MaxConnections   int `yaml:"max_connections"`
+}
+
+// HTTPConfig configures the REST gateway. A rate of 0 means no limit.
+type HTTPConfig struct {
+	MarketDataPerMinute int `yaml:"market_data_per_minute"` // a client IP
+	MarketDataBurst     int `yaml:"market_data_burst"`
+}
+
+// OperatorConfig is what GET / says of who runs the service.
+type OperatorConfig struct {
+	Name     string            `yaml:"name"`
+	Contacts map[string]string `yaml:"contacts"`
+	GitHub   string            `yaml:"github"`
+}
+
+// RiskConfig holds the limits of a participant that has none of its own, a
+// participant and instrument. Empty text means no limit.
+type RiskConfig struct {
+	MaxQty        string `yaml:"max_qty"`      // base units
+	MaxNotional   string `yaml:"max_notional"` // quote units
+	MaxOpenOrders int    `yaml:"max_open_orders"`
+	BandBps       int    `yaml:"band_bps"` // 0 = no band
+}
+
+// InstrumentConfig describes one instrument in units that a person reads.
+type InstrumentConfig struct {
+	Symbol        string `yaml:"symbol"`
+	PriceDecimals int    `yaml:"price_decimals"`
+	QtyDecimals   int    `yaml:"qty_decimals"`
+	Tick          string `yaml:"tick"`
+	Lot           string `yaml:"lot"`
+	MinQty        string `yaml:"min_qty"`
+	MaxQty        string `yaml:"max_qty"`
+	MaxPrice      string `yaml:"max_price"`
+	BookSource    string `yaml:"book_source"` // matched or mirrored
+}
+
+func defaultConfig() Config {
+	pair := func(symbol string) InstrumentConfig {
+		return InstrumentConfig{
+			Symbol: symbol, PriceDecimals: 6, QtyDecimals: 6,
+			Tick: "0.000001", Lot: "0.000001", MinQty: "0.01",
+			MaxQty: "100000000", MaxPrice: "1000000", BookSource: "matched",
+		}
+	}
+	return Config{
+		DataDir:  "data",
+		LogLevel: "info",
+		Listen: ListenConfig{
+			Base: "127.0.0.1:8080", API: "127.0.0.1:8000", WS: "127.0.0.1:8081",
+			FIX: "127.0.0.1:9878", Admin: "127.0.0.1:8090",
+		},
+		Durability:  DurabilityConfig{Mode: "sync", IntervalMS: 5},
+		Engine:      EngineConfig{Book: "ladder", MaxOrders: 1 << 20, IngressSize: 1 << 14, EgressSize: 1 << 17, MaxBatch: 1024, Wait: "park"},
+		Journal:     JournalConfig{SnapshotEvery: 1_000_000, KeepSnapshots: 3},
+		FIX:         FIXConfig{CompID: "BLOCKDESK", MaxSessions: 256, MessagesPerSecond: 500},
+		Feed:        FeedConfig{ConnectionsPerIP: 10, MaxConnections: 10_000},
+		HTTP:        HTTPConfig{MarketDataPerMinute: 60, MarketDataBurst: 20},
+		Operator:    OperatorConfig{Name: "blockdesk", Contacts: map[string]string{}},
+		Risk:        RiskConfig{MaxQty: "10000000", MaxNotional: "10000000", MaxOpenOrders: 10_000, BandBps: 5000},
+		Instruments: []InstrumentConfig{pair("SLUSD/USDC"), pair("92C/SLUSD")},
+	}
+}
+
+// envReserved are BLOCKDESK_ variables that are not configuration.
+var envReserved = []string{
+	"BLOCKDESK_TESTDATA", "BLOCKDESK_CRASH_POINTS", "BLOCKDESK_BENCH_DIR", "BLOCKDESK_KILL_ROUNDS", "BLOCKDESK_SEED",
+}
+
+// loadConfig reads the file (an empty path means blockdesk.yaml where it
+// exists), then the environment, then sets ("path=value"). Errors name the file
+// and line, the variable, or the flag.
+func loadConfig(path string, environ, sets []string) (Config, error) {
+	cfg := defaultConfig()
+	optional := path == ""
+	if optional {
+		path = "blockdesk.yaml"
+	}
+	text, err := os.ReadFile(path)
+	switch {
+	case optional && errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return cfg, fmt.Errorf("config: %w", err)
+	default:
+		if err := decodeYAML(text, &cfg); err != nil {
+			return cfg, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	leaves := map[string]reflect.Value{}
+	collectLeaves(reflect.ValueOf(&cfg).Elem(), "", leaves)
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		if !strings.HasPrefix(name, "BLOCKDESK_") || slices.Contains(envReserved, name) {
+			continue
+		}
+		leaf, ok := leaves[envName(name, leaves)]
+		if !ok {
+			return cfg, fmt.Errorf("environment: %s names no setting", name)
+		}
+		if err := setLeaf(leaf, value); err != nil {
+			return cfg, fmt.Errorf("environment: %s: %w", name, err)
+		}
+	}
+	for _, kv := range sets {
+		name, value, ok := strings.Cut(kv, "=")
+		leaf, known := leaves[name]
+		if !ok || !known {
+			return cfg, fmt.Errorf("--set %s: want path=value with a known path such as listen.fix", name)
+		}
+		if err := setLeaf(leaf, value); err != nil {
+			return cfg, fmt.Errorf("--set %s: %w", name, err)
+		}
+	}
+	return cfg, cfg.validate()
+}
+
+func decodeYAML(text []byte, into any) error {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil
+	}
+	err := yaml.UnmarshalWithOptions(text, into, yaml.Strict(), yaml.DisallowUnknownField())
+	if err != nil {
+		return errors.New(yaml.FormatError(err, false, false))
+	}
+	return nil
+}
+
+// collectLeaves maps "listen.fix" to the field it names, for scalar fields.
+func collectLeaves(v reflect.Value, prefix string, into map[string]reflect.Value) {
+	for i := range v.NumField() {
+		name := prefix + v.Type().Field(i).Tag.Get("yaml")
+		switch f := v.Field(i); f.Kind() {
+		case reflect.Struct:
+			collectLeaves(f, name+".", into)
+		case reflect.String, reflect.Bool, reflect.Int, reflect.Uint64:
+			into[name] = f
+		}
+	}
+}
+
+func envName(variable string, leaves map[string]reflect.Value) string {
+	for path := range leaves {
+		if "BLOCKDESK_"+strings.ToUpper(strings.ReplaceAll(path, ".", "_")) == variable {
+			return path
+		}
+	}
+	return ""
+}
+
+func setLeaf(v reflect.Value, text string) error {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text)
+	case reflect.Bool:
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			return errors.New("want true or false")
+		}
+		v.SetBool(b)
+	case reflect.Int:
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return errors.New("want a whole number")
+		}
+		v.SetInt(int64(n))
+	case reflect.Uint64:
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return errors.New("want a whole number, not negative")
+		}
+		v.SetUint(n)
+	}
+	return nil
+}
+
+func (c *Config) validate() error {
+	oneOf := func(key, value string, allowed ...string) error {
+		if slices.Contains(allowed, value) {
+			return nil
+		}
+		return fmt.Errorf("%s: %q is not one of %s", key, value, strings.Join(allowed, ", "))
+	}
+	between := func(key string, value, low, high int) error {
+		if value < low || value > high {
+			return fmt.Errorf("%s: %d is outside %d to %d", key, value, low, high)
+		}
+		return nil
+	}
+	for _, err := range []error{
+		oneOf("log_level", c.LogLevel, "debug", "info", "warn", "error"),
+		oneOf("durability.mode", c.Durability.Mode, "sync", "interval"),
+		between("durability.interval_ms", c.Durability.IntervalMS, 1, 1000),
+		oneOf("engine.book", c.Engine.Book, "ladder", "naive"),
+		oneOf("engine.wait", c.Engine.Wait, "park", "spin"),
+		between("engine.max_orders", c.Engine.MaxOrders, 1, 1<<24),
+		between("engine.ingress_size", c.Engine.IngressSize, 64, 1<<20),
+		between("engine.egress_size", c.Engine.EgressSize, 1024, 1<<24),
+		between("engine.max_batch", c.Engine.MaxBatch, 1, 1<<16),
+		between("journal.keep_snapshots", c.Journal.KeepSnapshots, 1, 100),
+		between("fix.max_sessions", c.FIX.MaxSessions, 1, 10_000),
+		between("fix.messages_per_second", c.FIX.MessagesPerSecond, 1, 1_000_000),
+		between("feed.connections_per_ip", c.Feed.ConnectionsPerIP, 1, 100_000),
+		between("feed.max_connections", c.Feed.MaxConnections, 1, 1_000_000),
+		between("http.market_data_per_minute", c.HTTP.MarketDataPerMinute, 0, 60_000_000),
+		between("http.market_data_burst", c.HTTP.MarketDataBurst, 1, 1_000_000),
+		between("risk.band_bps", c.Risk.BandBps, 0, 10_000),
+		between("risk.max_open_orders", c.Risk.MaxOpenOrders, 0, 1<<24),
+		between("instruments", len(c.Instruments), 1, 1000),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	sizes := engine.Options{IngressSize: c.Engine.IngressSize, EgressSize: c.Engine.EgressSize, MaxBatch: c.Engine.MaxBatch}
+	if err := sizes.Validate(); err != nil {
+		return err
+	}
+	_, err := c.instruments()
+	return err
+}
+
+// rate returns the market-data limit, or the zero value where there is none.
+func (c *HTTPConfig) rate() httpgw.Rate {
+	if c.MarketDataPerMinute == 0 {
+		return httpgw.Rate{}
+	}
+	return httpgw.Rate{PerMinute: c.MarketDataPerMinute, Burst: c.MarketDataBurst}
+}
+
+func (c *Config) interval() time.Duration {
+	return time.Duration(c.Durability.IntervalMS) * time.Millisecond
+}
+
+// instruments converts the configured instruments to ticks and lots.
+func (c *Config) instruments() ([]market.Instrument, error) {
+	out := make([]market.Instrument, 0, len(c.Instruments))
+	for i, ic := range c.Instruments {
+		in, err := ic.instrument(market.InstrumentID(i))
+		if err != nil {
+			return nil, fmt.Errorf("instruments[%d]: %w", i, err)
+		}
+		if slices.ContainsFunc(out, func(o market.Instrument) bool { return o.Symbol == in.Symbol }) {
+			return nil, fmt.Errorf("instruments[%d]: symbol %s appears twice", i, in.Symbol)
+		}
+		out = append(out, in)
+	}
+	return out, nil
+}
+
+func (ic *InstrumentConfig) instrument(id market.InstrumentID) (market.Instrument, error) {
+	base, quote, _ := strings.Cut(ic.Symbol, "/")
+	if ic.PriceDecimals < 0 || ic.PriceDecimals > market.MaxDecimals || ic.QtyDecimals < 0 || ic.QtyDecimals > market.MaxDecimals {
+		return market.Instrument{}, fmt.Errorf("%s: decimals must be 0 to %d", ic.Symbol, market.MaxDecimals)
+	}
+	in := market.Instrument{
+		ID: id, Symbol: ic.Symbol, Base: base, Quote: quote,
+		PriceDecimals: uint8(ic.PriceDecimals), QtyDecimals: uint8(ic.QtyDecimals),
+	}
+	switch ic.BookSource {
+	case "matched":
+		in.Source = market.Matched
+	case "mirrored":
+		in.Source = market.Mirrored
+	default:
+		return in, fmt.Errorf("%s: book_source: %q is not one of matched, mirrored", ic.Symbol, ic.BookSource)
+	}
+	var err error
+	if in.Tick, err = market.ParseDecimal([]byte(ic.Tick), ic.PriceDecimals); err != nil || in.Tick == 0 {
+		return in, fmt.Errorf("%s: tick %q: %w", ic.Symbol, ic.Tick, orZero(err))
+	}
+	if in.Lot, err = market.ParseDecimal([]byte(ic.Lot), ic.QtyDecimals); err != nil || in.Lot == 0 {
+		return in, fmt.Errorf("%s: lot %q: %w", ic.Symbol, ic.Lot, orZero(err))
+	}
+	if in.MinQty, err = in.ParseQty([]byte(ic.MinQty)); err != nil {
+		return in, fmt.Errorf("%s: min_qty %q: %w", ic.Symbol, ic.MinQty, err)
+	}
+	if in.MaxQty, err = in.ParseQty([]byte(ic.MaxQty)); err != nil {
+		return in, fmt.Errorf("%s: max_qty %q: %w", ic.Symbol, ic.MaxQty, err)
+	}
+	if in.MaxPrice, err = in.ParsePrice([]byte(ic.MaxPrice)); err != nil {
+		return in, fmt.Errorf("%s: max_price %q: %w", ic.Symbol, ic.MaxPrice, err)
+	}
+	return in, in.Validate()
+}
+
+func orZero(err error) error {
+	if err == nil {
+		return market.ErrZero
+	}
+	return err
+}

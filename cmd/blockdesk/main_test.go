@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"blockdesk/bench/server"
+	"blockdesk/fixgw"
+)
+
+// asProgram in the environment makes the test's own binary the program: what
+// the tests start, kill and measure is main itself, with the race detector
+// where the tests have it.
+const asProgram = "RUN_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		os.Exit(0)
+	}
+	if err := os.Setenv(asProgram, "1"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// The traders of these tests. AA and BB are firms; AA-2 is a second session of
+// the first one.
+const (
+	traderA, traderA2, traderB = "AA", "AA-2", "BB"
+	testPassword               = "correct horse"
+	testSymbol                 = "SLUSD/USDC"
+	otherSymbol                = "92C/SLUSD"
+)
+
+// testHash is made once: it costs what a password's hash has to.
+var testHash = sync.OnceValues(func() (string, error) { return fixgw.HashPassword(testPassword) })
+
+// testConfig returns a configuration with two firms and without limits that
+// would slow the tests down; more is YAML for its end.
+func testConfig(t *testing.T, more string) string {
+	t.Helper()
+	hash, err := testHash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := t.TempDir() + "/participants.yaml"
+	text := fmt.Sprintf(`participants:
+  - {name: %[1]s, number: 1, comp_ids: [%[1]s, %[2]s], password_hash: %[4]q, stp: cancel_newest}
+  - {name: %[3]s, number: 2, comp_ids: [%[3]s], password_hash: %[4]q, stp: cancel_newest}
+`, traderA, traderA2, traderB, hash)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf(`fix:
+  participants_file: %q
+  messages_per_second: 100000
+http:
+  market_data_per_minute: 0
+%s`, file, more)
+}
+
+// startProgram runs the program as a child with this configuration. With the
+// test it is told to stop, unless it is gone by then, and has to end cleanly.
+func startProgram(t *testing.T, config string) *server.Server {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.Start(context.Background(), exe, t.TempDir(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			t.Error(errors.Join(err, s.Kill()))
+		}
+	})
+	return s
+}
+
+// get returns the body of a URL that answers 200.
+func get(t *testing.T, url string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: status %d: %.300s", url, resp.StatusCode, body)
+	}
+	return string(body)
+}
+
+// getJSON reads a URL's JSON into v.
+func getJSON(t *testing.T, url string, v any) {
+	t.Helper()
+	if err := json.NewDecoder(strings.NewReader(get(t, url))).Decode(v); err != nil {
+		t.Fatalf("%s: %v", url, err)
+	}
+}
+
+// eventually waits until ready says yes, for at most within.
+func eventually(t *testing.T, within time.Duration, what string, ready func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(within); !ready(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", within, what)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"blockdesk/engine"
+	"blockdesk/engine/book"
+	"blockdesk/fixgw"
+	"blockdesk/market"
+)
+
+// The demo's participants: two that trade with each other and one for the
+// person who tries it. Their passwords are known, so --demo serves loopback
+// addresses only.
+const (
+	demoMaker, demoTaker, demoGuest = "MAKER", "TAKER", "GUEST"
+	demoPassword                    = "demo"
+)
+
+// participants reads the participants file, or makes the demo's.
+func (c *Config) participants() ([]fixgw.Participant, error) {
+	var list []fixgw.Participant
+	if c.FIX.ParticipantsFile != "" {
+		text, err := os.ReadFile(c.FIX.ParticipantsFile)
+		if err != nil {
+			return nil, fmt.Errorf("fix.participants_file: %w", err)
+		}
+		if list, err = fixgw.ParseParticipants(text); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.FIX.ParticipantsFile, err)
+		}
+	}
+	if !c.Demo {
+		if len(list) == 0 {
+			return nil, errors.New("no participants: set fix.participants_file, or run with --demo")
+		}
+		return list, nil
+	}
+	for _, address := range []string{c.Listen.FIX, c.Listen.Base, c.Listen.API, c.Listen.WS} {
+		host, _, err := net.SplitHostPort(address)
+		ip, ipErr := netip.ParseAddr(host)
+		if err != nil || host != "localhost" && (ipErr != nil || !ip.IsLoopback()) {
+			return nil, fmt.Errorf("--demo serves loopback addresses only, %s is none: its passwords are known", address)
+		}
+	}
+	hash, err := fixgw.HashPassword(demoPassword)
+	if err != nil {
+		return nil, err
+	}
+	next := market.ParticipantID(1)
+	for _, p := range list {
+		next = max(next, p.Number+1)
+	}
+	for i, name := range []string{demoMaker, demoTaker, demoGuest} {
+		list = append(list, fixgw.Participant{
+			Name: name, Number: next + market.ParticipantID(i), CompIDs: []string{name},
+			PasswordHash: hash, STP: book.STPCancelNewest,
+		})
+	}
+	return list, nil
+}
+
+// limits returns what a participant may do on an instrument: its own entry, or
+// the default.
+func (c *Config) limits(p *fixgw.Participant, in *market.Instrument) (engine.Limits, error) {
+	l, own := p.LimitOn(in.Symbol)
+	if !own {
+		l = fixgw.Limit{MaxQty: c.Risk.MaxQty, MaxNotional: c.Risk.MaxNotional, MaxOpenOrders: c.Risk.MaxOpenOrders, BandBps: c.Risk.BandBps}
+	}
+	return l.Limits(in)
+}
+
+func (c *Config) trustedProxies() ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, text := range c.TrustedProxies {
+		if !strings.Contains(text, "/") {
+			a, err := netip.ParseAddr(text)
+			if err != nil {
+				return nil, fmt.Errorf("trusted_proxies: %w", err)
+			}
+			out = append(out, netip.PrefixFrom(a, a.BitLen()))
+			continue
+		}
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("trusted_proxies: %w", err)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func (c *Config) logger(w io.Writer) *slog.Logger {
+	var level slog.Level
+	if level.UnmarshalText([]byte(c.LogLevel)) != nil {
+		level = slog.LevelInfo
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+func passwordCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "password", Short: "Read a password from standard input and print its hash for the participants file", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+			if err != nil && !errors.Is(err, io.EOF) {
+				return err
+			}
+			hash, err := fixgw.HashPassword(strings.TrimRight(line, "\r\n"))
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), hash)
+			return err
+		},
+	}
+}

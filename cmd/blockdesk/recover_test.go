@@ -1,0 +1,279 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"blockdesk/bench/server"
+	"blockdesk/engine"
+	"blockdesk/fixgw/fixclient"
+)
+
+// tradeOnce lets the two firms trade for a moment on fresh sessions.
+func tradeOnce(t *testing.T, s *server.Server, seed uint64, d time.Duration) (a, b *trader) {
+	t.Helper()
+	a, b = newTrader(traderA, seed), newTrader(traderB, seed+1)
+	connectAll(t, s.Addresses.FIX, a, b)
+	tradeFor(d, a, b)
+	return a, b
+}
+
+// serveArgs are the arguments that s is started with.
+func serveArgs(s *server.Server, more ...string) []string {
+	config := filepath.Join(filepath.Dir(s.DataDir()), "config.yaml")
+	return append([]string{"serve", "--config", config, "--data", s.DataDir()}, append(allFree, more...)...)
+}
+
+// rebased starts the service once with --rebase-fix, and stops it.
+func rebased(t *testing.T, s *server.Server) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe, serveArgs(s, "--rebase-fix")...)
+	var out strings.Builder
+	cmd.Stderr = &out
+	if err := os.Remove(filepath.Join(s.DataDir(), "addresses.json")); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 20*time.Second, "addresses.json", func() bool {
+		_, err := os.Stat(filepath.Join(s.DataDir(), "addresses.json"))
+		return err == nil
+	})
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+}
+
+// After the FIX store or the journal was lost or restored alone, the service
+// says so and how to go on; then the two agree and orders are answered.
+func TestStoreAndJournalDoNotFit(t *testing.T) {
+	for name, part := range map[string]struct {
+		folder string
+		early  bool // what is put back is of before the trading, else nothing is
+		within string
+	}{
+		"the FIX store is lost":     {folder: "fix", within: "FIX store was lost or is older"},
+		"the FIX store is older":    {folder: "fix", early: true, within: "FIX store was lost or is older"},
+		"the journal is lost":       {folder: "journal", within: "the journal ends at seq 0"},
+		"the journal is of earlier": {folder: "journal", early: true, within: "the journal ends at seq"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startProgram(t, testConfig(t, "journal: {snapshot_every: 50, keep_snapshots: 1}\n"))
+			if err := s.Stop(); err != nil {
+				t.Fatal(err)
+			}
+			path, kept := filepath.Join(s.DataDir(), part.folder), t.TempDir()+"/kept"
+			if part.early {
+				if err := os.CopyFS(kept, os.DirFS(path)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := s.Restart(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			// The gateway's cursor is synced once a second, and nothing is pruned
+			// before.
+			a, b := tradeOnce(t, s, 1, 1500*time.Millisecond)
+			eventually(t, 10*time.Second, "a pruned journal", func() bool {
+				old, err := filepath.Glob(filepath.Join(s.DataDir(), "journal", "snapshots", "0000000000000000000*.snap"))
+				return err == nil && len(old) == 0
+			})
+			a.disconnect()
+			b.disconnect()
+			if err := s.Stop(); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.RemoveAll(path); err != nil {
+				t.Fatal(err)
+			}
+			if part.early {
+				if err := os.Rename(kept, path); err != nil {
+					t.Fatal(err)
+				}
+			}
+			out, err := run(t, "", nil, serveArgs(s)...)
+			if err == nil || !strings.Contains(out, part.within) || !strings.Contains(out, "--rebase-fix") {
+				t.Fatalf("it starts, or does not say why: %v\n%s", err, out)
+			}
+			rebased(t, s)
+			if err := s.Restart(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			a, b = tradeOnce(t, s, 5, 300*time.Millisecond)
+			for _, tr := range []*trader{a, b} {
+				settleRound(t, tr)
+			}
+			checkBook(t, s, a, b)
+			a.disconnect()
+			b.disconnect()
+		})
+	}
+}
+
+// In mode interval a crash loses commands that were reported. What comes after
+// has ids of its own: no ExecID says two things, no OrderID names two orders.
+func TestIntervalCrashReusesNoID(t *testing.T) {
+	s := startProgram(t, testConfig(t, "durability: {mode: interval, interval_ms: 1000}\n"))
+	reports, orders := map[string]string{}, map[string]string{}
+	for round := range 4 {
+		type said struct{ exec, id, clOrdID, kind string }
+		var got []said
+		client, err := fixclient.Dial(t.Context(), fixclient.Options{
+			Addr: s.Addresses.FIX, SenderCompID: traderA, TargetCompID: "BLOCKDESK", Username: traderA, Password: testPassword,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() {
+			ended <- client.Run(context.Background(), func(m *fixclient.Message) error {
+				if m.Type() == "8" {
+					got = append(got, said{string(m.Get(17)), string(m.Get(37)), string(m.Get(11)), string(m.Get(150))})
+				}
+				return nil
+			})
+		}()
+		for i := range 2000 {
+			body := fmt.Sprintf("11=%d-%d|55=%s|54=1|38=%d|40=2|44=1|59=3|60=%s|", round, i, testSymbol, 1+i,
+				time.Now().UTC().Format("20060102-15:04:05"))
+			if err := client.Send("D", []byte(strings.ReplaceAll(body, "|", "\x01"))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(200 * time.Millisecond) // some are answered, some are not
+		if err := s.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		<-ended
+		for _, m := range got {
+			content := m.clOrdID + " " + m.kind
+			if was, ok := reports[m.exec]; ok && was != content {
+				t.Fatalf("ExecID %s was of %s, now of %s", m.exec, was, content)
+			}
+			if was, ok := orders[m.id]; ok && was != m.clOrdID {
+				t.Fatalf("OrderID %s was of %s, now of %s", m.id, was, m.clOrdID)
+			}
+			reports[m.exec], orders[m.id] = content, m.clOrdID
+		}
+		if err := s.Restart(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("round %d: %d reports, %d orders", round, len(reports), len(orders))
+	}
+}
+
+// The limit of live orders may change from start to start.
+func TestMaxOrdersChanges(t *testing.T) {
+	s := startProgram(t, testConfig(t, ""))
+	for _, n := range []int{5, 1 << 20, 100} {
+		a, b := tradeOnce(t, s, uint64(n), 100*time.Millisecond)
+		a.disconnect()
+		b.disconnect()
+		if n == 100 {
+			if err := s.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := s.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		verifyJournal(t, s)
+		config := filepath.Join(filepath.Dir(s.DataDir()), "config.yaml")
+		if err := os.WriteFile(config, []byte(testConfig(t, fmt.Sprintf("engine: {max_orders: %d}\n", n))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Restart(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// More setup than the rings hold does not stand in its own way.
+func TestSetupLargerThanTheRings(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("engine: {ingress_size: 64, egress_size: 1024}\n")
+	var symbols []string
+	for i := range 500 {
+		symbols = append(symbols, fmt.Sprintf("A%d/B", i))
+	}
+	text.WriteString(instruments(symbols...))
+	startProgram(t, testConfig(t, text.String()))
+}
+
+// On a disk that is nearly full the setup still comes in, and then cancels do.
+func TestSetupOnALowDisk(t *testing.T) {
+	e, err := engine.New(engine.Options{}, engine.NewReplica(engine.StateOptions{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits, err := engine.SetRiskCommand(1, engine.AllInstruments, engine.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &service{eng: e, setup: []engine.Command{limits}}
+	s.diskLow(true)
+	if err := s.submitSetup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := e.Stats().Intake; got != engine.IntakeCancels {
+		t.Errorf("intake %d after the setup on a low disk", got)
+	}
+	s.diskLow(false)
+	if got := e.Stats().Intake; got != engine.IntakeAll {
+		t.Errorf("intake %d when there is room again", got)
+	}
+}
+
+// A stop in the middle of the trading is over in 5 s, and loses nothing.
+func TestStopUnderLoad(t *testing.T) {
+	s := startProgram(t, testConfig(t, "journal: {snapshot_every: 2000, keep_snapshots: 2}\n"))
+	a, b := newTrader(traderA, 21), newTrader(traderB, 22)
+	for range 2 {
+		connectAll(t, s.Addresses.FIX, a, b)
+		took := make(chan time.Duration, 1)
+		time.AfterFunc(400*time.Millisecond, func() {
+			begun := time.Now()
+			if err := s.Stop(); err != nil {
+				t.Error(err)
+			}
+			took <- time.Since(begun)
+		})
+		tradeFor(10*time.Second, a, b)
+		if d := <-took; d > 5*time.Second {
+			t.Errorf("the stop took %v", d)
+		} else {
+			t.Logf("the stop took %v", d)
+		}
+		a.disconnect()
+		b.disconnect()
+		verifyJournal(t, s)
+		if err := s.Restart(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		connectAll(t, s.Addresses.FIX, a, b)
+		for _, tr := range []*trader{a, b} {
+			settleRound(t, tr)
+			if err := tr.checkStatus(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		checkTrades(t, a, b)
+		checkBook(t, s, a, b)
+		a.disconnect()
+		b.disconnect()
+	}
+}

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"blockdesk/bench/server"
+)
+
+// run runs the program with these arguments and environment to its end, in a
+// folder of its own unless dir names one, and returns all that it printed.
+func run(t *testing.T, dir string, env []string, args ...string) (string, error) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, exe, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	return string(out), errors.Join(err, ctx.Err())
+}
+
+// allFree takes a free port for every address.
+var allFree = []string{
+	"--set", "listen.base=127.0.0.1:0", "--set", "listen.api=127.0.0.1:0", "--set", "listen.ws=127.0.0.1:0",
+	"--set", "listen.fix=127.0.0.1:0", "--set", "listen.admin=127.0.0.1:0",
+}
+
+// The demo trades the moment it runs, and stops at once when it is told to.
+func TestDemoMovesTheFeed(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	cmd := exec.Command(exe, append([]string{"serve", "--demo", "--data", dir}, allFree...)...)
+	cmd.Dir = t.TempDir() // no blockdesk.yaml of this checkout
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- cmd.Wait()
+		close(ended)
+	}()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("killed at the end: %v", errors.Join(cmd.Process.Kill(), <-ended))
+		}
+	})
+	var at server.Addresses
+	eventually(t, 20*time.Second, "addresses.json", func() bool {
+		text, err := os.ReadFile(filepath.Join(dir, "addresses.json"))
+		return err == nil && json.Unmarshal(text, &at) == nil
+	})
+	// 3 s from the moment that a person can read the addresses.
+	began := time.Now()
+	conn := subscribe(t, at.WS)
+	feedUntil(t, conn, "l2", func(m *feedMessage) bool { return m.Type == "update" })
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("the feed moved after %v, want 3 s at most", took)
+	}
+	feedUntil(t, conn, "trades", func(m *feedMessage) bool { return len(m.Trades) > 0 })
+	began = time.Now()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Fatalf("%v\n%s", err, &out)
+		}
+	case <-time.After(5 * time.Second):
+		t.Fatal("not stopped 5 s after SIGTERM")
+	}
+	t.Logf("stopped after %v", time.Since(began).Round(time.Millisecond))
+	for _, word := range []string{at.FIX, at.Base, at.WS, "GUEST"} {
+		if !strings.Contains(out.String(), word) {
+			t.Errorf("%s is not printed:\n%s", word, &out)
+		}
+	}
+	if regexp.MustCompile(`level=ERROR|level=WARN`).MatchString(out.String()) {
+		t.Errorf("the demo warns:\n%s", &out)
+	}
+}
+
+// Each of these is refused before anything listens, with what is wrong.
+func TestServeRefusesBadConfiguration(t *testing.T) {
+	for name, c := range map[string]struct {
+		file string
+		env  []string
+		args []string
+		want []string
+	}{
+		"unknown key": {
+			file: "log_level: info\nlisten:\n  fix: 127.0.0.1:0\n  fixx: 127.0.0.1:1\n",
+			want: []string{"fixx", "[4:"},
+		},
+		"unknown key at the top":  {file: "log_level: info\n\nlistne: {}\n", want: []string{"listne", "[3:"}},
+		"wrong type":              {file: "fix:\n  max_sessions: many\n", want: []string{"[2:", "of type int"}},
+		"out of range":            {file: "fix: {max_sessions: 0}\n", want: []string{"fix.max_sessions", "1 to 10000"}},
+		"rate out of range":       {file: "http: {market_data_per_minute: 60000001}\n", want: []string{"http.market_data_per_minute"}},
+		"unknown word":            {file: "durability: {mode: fast}\n", want: []string{"durability.mode", "fast", "sync"}},
+		"unknown variable":        {env: []string{"BLOCKDESK_LISTEN_FIXX=127.0.0.1:0"}, want: []string{"BLOCKDESK_LISTEN_FIXX"}},
+		"bad variable":            {env: []string{"BLOCKDESK_DEMO=perhaps"}, want: []string{"BLOCKDESK_DEMO", "true or false"}},
+		"unknown --set":           {args: []string{"--set", "listen.fixx=1"}, want: []string{"listen.fixx"}},
+		"bad --set":               {args: []string{"--set", "engine.max_batch=1.5"}, want: []string{"engine.max_batch", "whole number"}},
+		"ring of odd size":        {args: []string{"--set", "engine.ingress_size=100"}, want: []string{"IngressSize 100", "power of two"}},
+		"batch past a frame":      {args: []string{"--set", "engine.max_batch=8193"}, want: []string{"MaxBatch 8193"}},
+		"no participants":         {want: []string{"participants", "--demo"}},
+		"participants not there":  {file: "fix: {participants_file: nobody.yaml}\n", want: []string{"nobody.yaml"}},
+		"demo on all addresses":   {args: []string{"--demo", "--set", "listen.fix=0.0.0.0:0"}, want: []string{"loopback", "0.0.0.0:0"}},
+		"demo on a public base":   {args: []string{"--demo", "--set", "listen.base=192.0.2.1:80"}, want: []string{"loopback", "192.0.2.1:80"}},
+		"demo on no host":         {args: []string{"--demo", "--set", "listen.ws=:0"}, want: []string{"loopback"}},
+		"instrument twice":        {file: instruments("A/B", "A/B"), want: []string{"instruments[1]", "A/B"}},
+		"tick of nothing":         {file: strings.Replace(instruments("A/B"), `tick: "0.01"`, `tick: "0"`, 1), want: []string{"instruments[0]", "tick"}},
+		"tick finer than decimal": {file: strings.Replace(instruments("A/B"), `tick: "0.01"`, `tick: "0.001"`, 1), want: []string{"instruments[0]", "tick", "0.001"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if c.file != "" {
+				if err := os.WriteFile(filepath.Join(dir, "blockdesk.yaml"), []byte(c.file), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, check := range [][]string{{"--check"}, nil} {
+				args := append([]string{"serve"}, check...)
+				out, err := run(t, dir, c.env, append(append(args, allFree...), c.args...)...)
+				if err == nil {
+					t.Fatalf("%v is accepted:\n%s", args, out)
+				}
+				for _, word := range c.want {
+					if !strings.Contains(out, word) {
+						t.Errorf("%v: the error does not say %q:\n%s", args, word, out)
+					}
+				}
+				if strings.Contains(out, "panic") || strings.Contains(out, "goroutine ") {
+					t.Errorf("%v panics:\n%s", args, out)
+				}
+			}
+		})
+	}
+}
+
+// instruments is a configuration of some.
+func instruments(symbols ...string) string {
+	text := "instruments:\n"
+	for _, s := range symbols {
+		text += `  - {symbol: ` + s + `, price_decimals: 2, qty_decimals: 2, tick: "0.01", lot: "0.01", ` +
+			`min_qty: "0.01", max_qty: "1000", max_price: "1000", book_source: matched}` + "\n"
+	}
+	return text
+}
+
+// --check says yes to what serve would run, and leaves nothing behind.
+func TestCheckAcceptsAndLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range [][]string{{"--demo"}, {"--demo", "--set", "http.market_data_per_minute=0"}, {"--demo", "--set", "listen.fix=localhost:0"}} {
+		out, err := run(t, dir, nil, append([]string{"serve", "--check"}, args...)...)
+		if err != nil || !strings.Contains(out, "valid") {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(left) > 0 {
+		t.Fatalf("--check has made %s", left[0].Name())
+	}
+}
+
+// Flags win over the environment, the environment over the file, the file over
+// the defaults.
+func TestConfigPrecedence(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	if err := os.WriteFile(file, []byte("listen: {fix: 127.0.0.1:1, ws: 127.0.0.1:1, api: 127.0.0.1:1}\nfix: {comp_id: FILE}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := loadConfig(file,
+		[]string{"HOME=/nowhere", "BLOCKDESK_LISTEN_FIX=127.0.0.1:2", "BLOCKDESK_LISTEN_WS=127.0.0.1:2", "BLOCKDESK_SEED=1"},
+		[]string{"listen.fix=127.0.0.1:3", "listen.fix=127.0.0.1:4"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range [][2]string{
+		{cfg.Listen.FIX, "127.0.0.1:4"},
+		{cfg.Listen.WS, "127.0.0.1:2"},
+		{cfg.Listen.API, "127.0.0.1:1"},
+		{cfg.Listen.Base, "127.0.0.1:8080"},
+		{cfg.FIX.CompID, "FILE"},
+		{cfg.Durability.Mode, "sync"},
+	} {
+		if c[0] != c[1] {
+			t.Errorf("%q, want %q", c[0], c[1])
+		}
+	}
+}
+
+// Every key of the documentation's example is one, with its default.
+func TestDocumentedConfigurationIsTheDefault(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "configuration.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "```yaml\n")
+	example, _, closed := strings.Cut(rest, "```")
+	if !found || !closed {
+		t.Fatal("docs/configuration.md has no example")
+	}
+	cfg := Config{}
+	if err := decodeYAML([]byte(example), &cfg); err != nil {
+		t.Fatal(err)
+	}
+	want := defaultConfig()
+	want.Instruments = want.Instruments[:1]
+	want.TrustedProxies, want.Operator = cfg.TrustedProxies, cfg.Operator
+	got, wanted := mustJSON(t, cfg), mustJSON(t, want)
+	if got != wanted {
+		t.Errorf("the example is\n%s\nthe defaults are\n%s", got, wanted)
+	}
+}
+
+func mustJSON(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
