@@ -1,0 +1,508 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/fasthttp/websocket"
+	"github.com/valyala/fasthttp"
+
+	"blockdesk/bench/server"
+	"blockdesk/fixgw/fixclient"
+)
+
+// DoorOptions of the benchmarks that talk to a running server.
+type DoorOptions struct {
+	Exe     string // the program; required
+	Dir     string // scratch folder; required
+	Orders  int    // round trips of the FIX benchmark; default 20,000
+	Clients int    // of the WebSocket benchmark; default 100
+}
+
+const (
+	benchSymbol   = "SLUSD/USDC"
+	benchPassword = "bench"
+)
+
+// serverConfig writes a participants file into dir and returns a configuration
+// with the limits of a client out of the way and the limits of risk on.
+func serverConfig(dir, mode string, compIDs ...string) (string, error) {
+	path, err := server.WriteParticipants(dir, benchPassword, compIDs...)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf(`log_level: warn
+durability: {mode: %s, interval_ms: 5}
+fix: {participants_file: %q, messages_per_second: 1000000}
+feed: {connections_per_ip: 20000, max_connections: 20000}
+http: {market_data_per_minute: 0}
+`, mode, path), nil
+}
+
+func session(addr, compID string) fixclient.Options {
+	return fixclient.Options{Addr: addr, SenderCompID: compID, TargetCompID: "BLOCKDESK", Username: compID, Password: benchPassword}
+}
+
+// orderBody is a limit order that rests far from the other side.
+func orderBody(id string, side byte, price string) []byte {
+	b := append([]byte("11="), id...)
+	b = append(b, "\x0155="+benchSymbol+"\x0154="...)
+	b = append(b, side)
+	b = time.Now().UTC().AppendFormat(append(b, "\x0160="...), "20060102-15:04:05.000")
+	b = append(b, "\x0138=10\x0140=2\x0159=1\x0144="...)
+	return append(append(b, price...), '\x01')
+}
+
+func cancelBody(id, orig string, side byte) []byte {
+	b := append([]byte("11="), id...)
+	b = append(append(b, "\x0141="...), orig...)
+	b = append(b, "\x0155="+benchSymbol+"\x0154="...)
+	b = append(b, side)
+	b = time.Now().UTC().AppendFormat(append(b, "\x0160="...), "20060102-15:04:05.000")
+	return append(b, "\x0138=10\x01"...)
+}
+
+// FIX measures order to execution report through the gateway of a running
+// server, in modes interval and sync, beside a TCP echo of the same bytes.
+func FIX(ctx context.Context, o DoorOptions) (*Report, error) {
+	if o.Orders == 0 {
+		o.Orders = 20_000
+	}
+	r := NewReport("fix")
+	floor, err := echoRoundTrips(ctx, r, o.Orders)
+	if err != nil {
+		return nil, err
+	}
+	for _, mode := range []string{"interval", "sync"} {
+		s, err := fixMode(ctx, r, o, mode)
+		if err != nil {
+			return nil, fmt.Errorf("mode %s: %w", mode, err)
+		}
+		if mode == "interval" {
+			r.Ratios = append(r.Ratios, Ratio{Name: "order round trip p50 / TCP echo p50, interval", Value: float64(s.Summary.P50) / float64(floor.Summary.P50)})
+		}
+	}
+	r.Notes = append(r.Notes, "one order in flight: limit order, then its cancel, in turn; client and server share the machine's cores; the client has its own codec",
+		"throughput: one session, 256 orders in flight; CPU is the server's")
+	return r, nil
+}
+
+func fixMode(ctx context.Context, r *Report, o DoorOptions, mode string) (_ *Series, err error) {
+	srv, stop, err := startBenchServer(ctx, o, "fix-"+mode, mode)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	d, err := dialDriver(ctx, srv.Addresses.FIX)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	for range 2000 { // warm up
+		if err := errors.Join(d.next(), d.await()); err != nil {
+			return nil, err
+		}
+	}
+	hist := NewHistogram()
+	cpu := srv.CPU()
+	s, err := r.Measure("order to report, one in flight, "+mode, int64(o.Orders), hist, func() error {
+		for range o.Orders {
+			start := time.Now()
+			if err := errors.Join(d.next(), d.await()); err != nil {
+				return err
+			}
+			_ = hist.RecordValue(int64(time.Since(start)))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Summary, s.CPU = summarize(hist), srv.CPU()-cpu
+	cpu = srv.CPU()
+	t, err := r.Measure(fmt.Sprintf("order to report, %d in flight, %s", fixWindow, mode), int64(o.Orders), nil, func() error {
+		return d.pipeline(o.Orders)
+	})
+	t.CPU = srv.CPU() - cpu
+	return s, err
+}
+
+// fixWindow is the number of orders in flight of the throughput measurement.
+const fixWindow = 256
+
+// startBenchServer runs a server in a scratch folder; stop ends it and removes
+// the folder.
+func startBenchServer(ctx context.Context, o DoorOptions, name, mode string) (_ *server.Server, stop func() error, err error) {
+	dir := filepath.Join(o.Dir, name)
+	config, err := serverConfig(dir, mode, "BENCH")
+	if err != nil {
+		return nil, nil, err
+	}
+	srv, err := server.Start(ctx, o.Exe, dir, config)
+	if err != nil {
+		return nil, nil, err
+	}
+	return srv, func() error { return errors.Join(srv.Stop(), os.RemoveAll(dir)) }, nil
+}
+
+// driver is one FIX session that sends an order and its cancel in turn.
+type driver struct {
+	client  *fixclient.Client
+	stop    context.CancelFunc
+	answers chan struct{}
+	ended   chan error
+	refused atomic.Int64
+	sent    int
+}
+
+func dialDriver(ctx context.Context, addr string) (*driver, error) {
+	client, err := fixclient.Dial(ctx, session(addr, "BENCH"))
+	if err != nil {
+		return nil, err
+	}
+	run, stop := context.WithCancel(ctx)
+	d := &driver{client: client, stop: stop, answers: make(chan struct{}, 1<<16), ended: make(chan error, 1)}
+	go func() {
+		d.ended <- client.Run(run, func(m *fixclient.Message) error {
+			if m.Type() != "8" || string(m.Get(150)) == "8" {
+				d.refused.Add(1)
+			}
+			d.answers <- struct{}{}
+			return nil
+		})
+	}()
+	return d, nil
+}
+
+func (d *driver) next() error {
+	id := "R" + strconv.Itoa(d.sent)
+	d.sent++
+	if d.sent%2 == 1 {
+		return d.client.Send("D", orderBody(id, '1', "0.500000"))
+	}
+	return d.client.Send("F", cancelBody(id, "R"+strconv.Itoa(d.sent-2), '1'))
+}
+
+func (d *driver) await() error {
+	select {
+	case <-d.answers:
+		return nil
+	case err := <-d.ended:
+		d.ended <- err
+		return fmt.Errorf("session ended: %w", err)
+	case <-time.After(10 * time.Second):
+		return errors.New("no report in 10 s")
+	}
+}
+
+// pipeline sends n messages with fixWindow of them in flight.
+func (d *driver) pipeline(n int) error {
+	for i := range n + fixWindow {
+		if i >= fixWindow {
+			if err := d.await(); err != nil {
+				return err
+			}
+		}
+		if i < n {
+			if err := d.next(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (d *driver) close() error {
+	d.stop()
+	err := <-d.ended
+	if n := d.refused.Load(); n > 0 {
+		err = errors.Join(err, fmt.Errorf("%d messages were refused", n))
+	}
+	return err
+}
+
+// echoRoundTrips is the floor: the bytes of an order to a TCP echo and back.
+func echoRoundTrips(ctx context.Context, r *Report, n int) (*Series, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		buf := make([]byte, 4096)
+		for {
+			k, err := conn.Read(buf)
+			if err != nil {
+				return
+			}
+			if _, err := conn.Write(buf[:k]); err != nil {
+				return
+			}
+		}
+	}()
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	hist := NewHistogram()
+	message, back := orderBody("R100000", '1', "0.500000"), make([]byte, 4096)
+	s, err := r.Measure("TCP echo, one in flight", int64(n), hist, func() error {
+		for range n {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			start := time.Now()
+			if _, err := conn.Write(message); err != nil {
+				return err
+			}
+			for got := 0; got < len(message); {
+				k, err := conn.Read(back)
+				if err != nil {
+					return err
+				}
+				got += k
+			}
+			_ = hist.RecordValue(int64(time.Since(start)))
+		}
+		return nil
+	})
+	if s != nil {
+		s.Summary = summarize(hist)
+	}
+	return s, err
+}
+
+// Updates of the WebSocket benchmark and how many are sent a second.
+const (
+	wsUpdates   = 1000
+	wsPerSecond = 200
+)
+
+// WS measures the time from sending an order over FIX to the l2 update at each
+// of many WebSocket clients.
+func WS(ctx context.Context, o DoorOptions) (_ *Report, err error) {
+	if o.Clients == 0 {
+		o.Clients = 100
+	}
+	r := NewReport("ws")
+	srv, stop, err := startBenchServer(ctx, o, "ws", "interval")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	d, err := dialDriver(ctx, srv.Addresses.FIX)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	conns := make([]*websocket.Conn, o.Clients)
+	for i := range conns {
+		if conns[i], err = subscribe(ctx, srv.Addresses.WS); err != nil {
+			return nil, err
+		}
+		defer conns[i].Close()
+	}
+	hist, mu := NewHistogram(), sync.Mutex{}
+	start := time.Now().Add(50 * time.Millisecond)
+	var all sync.WaitGroup
+	failed := make(chan error, len(conns))
+	for _, conn := range conns {
+		all.Go(func() {
+			local, err := followUpdates(conn, start)
+			if err != nil {
+				failed <- err
+				return
+			}
+			mu.Lock()
+			hist.Merge(local)
+			mu.Unlock()
+		})
+	}
+	cpu := srv.CPU()
+	s, err := r.Measure(fmt.Sprintf("order sent to l2 update at each of %d clients", o.Clients), int64(wsUpdates*o.Clients), hist, func() error {
+		err := OpenLoop(ctx, start, wsUpdates, wsPerSecond, func(int) error { return d.next() })
+		all.Wait()
+		close(failed)
+		return errors.Join(err, <-failed)
+	})
+	s.Summary, s.CPU = summarize(hist), srv.CPU()-cpu
+	r.Notes = append(r.Notes, fmt.Sprintf("%d messages a second, an order and its cancel in turn; CPU is the server's, FIX and engine included; clients share the cores", wsPerSecond))
+	return r, err
+}
+
+// followUpdates takes the time from each message's due time to its update; at
+// this rate every message is a batch, and so an update, of its own.
+func followUpdates(conn *websocket.Conn, start time.Time) (*hdrhistogram.Histogram, error) {
+	hist := NewHistogram()
+	for seen := 0; seen < wsUpdates; {
+		if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			return nil, err
+		}
+		_, data, err := conn.ReadMessage()
+		if err != nil {
+			return nil, fmt.Errorf("after %d updates: %w", seen, err)
+		}
+		if !bytes.HasPrefix(data, []byte(`{"channel":"l2","type":"update"`)) {
+			continue
+		}
+		due := time.Duration(int64(seen) * int64(time.Second) / wsPerSecond)
+		_ = hist.RecordValue(max(int64(time.Since(start)-due), 1))
+		seen++
+	}
+	return hist, nil
+}
+
+func subscribe(ctx context.Context, url string) (*websocket.Conn, error) {
+	conn, _, err := websocket.DefaultDialer.DialContext(ctx, strings.TrimSuffix(url, "/ws/rfq")+"/ws/rfq", nil)
+	if err != nil {
+		return nil, err
+	}
+	message := `{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["` + benchSymbol + `"],"depth":25}`
+	if err := conn.WriteMessage(websocket.TextMessage, []byte(message)); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	for {
+		_, data, err := conn.ReadMessage()
+		if err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+		if strings.Contains(string(data), `"snapshot"`) {
+			return conn, nil
+		}
+	}
+}
+
+// REST measures a depth read, whole and as 304, over kept-alive connections.
+func REST(ctx context.Context, o DoorOptions) (_ *Report, err error) {
+	r := NewReport("rest")
+	srv, stop, err := startBenchServer(ctx, o, "rest", "interval")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	if err := fillBook(ctx, srv.Addresses.FIX, 50); err != nil {
+		return nil, err
+	}
+	url := srv.Addresses.Base + "/api/v1/market/depth?limit=50&symbol=" + benchSymbol
+	etag, size, err := firstRead(url)
+	if err != nil {
+		return nil, err
+	}
+	for _, kind := range []struct{ name, etag string }{{"depth, whole", ""}, {"depth, 304", etag}} {
+		if err := restReads(ctx, r, srv, url, kind.name, kind.etag); err != nil {
+			return nil, err
+		}
+	}
+	r.Notes = append(r.Notes, fmt.Sprintf("depth of 50 + 50 levels, %d bytes; 8 connections, one request in flight each; limiter off; CPU is the server's", size))
+	return r, nil
+}
+
+func fillBook(ctx context.Context, addr string, levels int) error {
+	client, err := fixclient.Dial(ctx, fixclient.Options{Addr: addr, SenderCompID: "BENCH", TargetCompID: "BLOCKDESK", Username: "BENCH", Password: benchPassword, LogonFields: "8013=N\x01"})
+	if err != nil {
+		return err
+	}
+	run, stop := context.WithCancel(ctx)
+	defer stop()
+	left := make(chan struct{}, 2*levels)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- client.Run(run, func(m *fixclient.Message) error {
+			if string(m.Get(150)) != "0" {
+				return fmt.Errorf("order not taken: %s", strings.ReplaceAll(string(m.Raw()), "\x01", "|"))
+			}
+			left <- struct{}{}
+			return nil
+		})
+	}()
+	for i := range levels {
+		bid := fmt.Sprintf("0.%06d", 999_000-i*100)
+		ask := fmt.Sprintf("1.%06d", 1_000+i*100)
+		n := strconv.Itoa(i)
+		if err := errors.Join(client.Send("D", orderBody("B"+n, '1', bid)), client.Send("D", orderBody("S"+n, '2', ask))); err != nil {
+			return err
+		}
+	}
+	for range 2 * levels {
+		select {
+		case <-left:
+		case err := <-ended:
+			return err
+		case <-time.After(10 * time.Second):
+			return errors.New("orders not acknowledged in 10 s")
+		}
+	}
+	return nil
+}
+
+func firstRead(url string) (etag string, size int, err error) {
+	var req fasthttp.Request
+	var resp fasthttp.Response
+	req.SetRequestURI(url)
+	if err := fasthttp.DoTimeout(&req, &resp, 5*time.Second); err != nil {
+		return "", 0, err
+	}
+	if resp.StatusCode() != fasthttp.StatusOK {
+		return "", 0, fmt.Errorf("depth: status %d: %s", resp.StatusCode(), resp.Body())
+	}
+	return string(resp.Header.Peek("ETag")), len(resp.Body()), nil
+}
+
+func restReads(ctx context.Context, r *Report, srv *server.Server, url, name, etag string) error {
+	const workers, each = 8, 10_000
+	hist, mu := NewHistogram(), sync.Mutex{}
+	cpu := srv.CPU()
+	s, err := r.Measure(name, workers*each, hist, func() error {
+		var group sync.WaitGroup
+		failed := make(chan error, workers)
+		client := &fasthttp.Client{MaxConnsPerHost: workers}
+		for range workers {
+			group.Go(func() {
+				local := NewHistogram()
+				var req fasthttp.Request
+				var resp fasthttp.Response
+				req.SetRequestURI(url)
+				want := fasthttp.StatusOK
+				if etag != "" {
+					req.Header.Set("If-None-Match", etag)
+					want = fasthttp.StatusNotModified
+				}
+				for range each {
+					start := time.Now()
+					if err := client.Do(&req, &resp); err != nil || resp.StatusCode() != want || ctx.Err() != nil {
+						failed <- fmt.Errorf("status %d: %w", resp.StatusCode(), errors.Join(err, ctx.Err()))
+						return
+					}
+					_ = local.RecordValue(int64(time.Since(start)))
+				}
+				mu.Lock()
+				hist.Merge(local)
+				mu.Unlock()
+			})
+		}
+		group.Wait()
+		close(failed)
+		return <-failed
+	})
+	if s != nil {
+		s.Summary, s.CPU = summarize(hist), srv.CPU()-cpu
+	}
+	return err
+}

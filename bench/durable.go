@@ -1,0 +1,348 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"blockdesk/bench/flow"
+	"blockdesk/bench/yardstick"
+	"blockdesk/engine"
+	"blockdesk/persist"
+)
+
+// DurableOptions of the journal's benchmark.
+type DurableOptions struct {
+	Dir    string        // where the journal and the yardstick's file live; required
+	Window time.Duration // of each measurement; default 2 s
+}
+
+// frameSizes are the commands a frame that the goals are stated for.
+var frameSizes = []struct {
+	commands int
+	goal     float64
+}{{1, 0.8}, {10, 0.8}, {100, 0.6}, {1000, 0.45}}
+
+// Durable measures the journal against a plain prewritten file with checksum
+// and fdatasync of the same frames, in turn, and the time from a command's due
+// time to its durable event against one fdatasync.
+func Durable(ctx context.Context, o DurableOptions) (*Report, error) {
+	if o.Window == 0 {
+		o.Window = 2 * time.Second
+	}
+	r := NewReport("durable")
+	mix, err := flow.NewMix(flow.MixOptions{Seed: 3, References: true})
+	if err != nil {
+		return nil, err
+	}
+	work := digested(mix, 2_000_000)
+	for _, size := range frameSizes {
+		if err := compareJournal(ctx, r, o, work, size.commands, size.goal); err != nil {
+			return nil, err
+		}
+	}
+	sync, err := fdatasyncs(ctx, r, o, 0)
+	if err != nil {
+		return nil, err
+	}
+	paced, err := fdatasyncs(ctx, r, o, pacedRate)
+	if err != nil {
+		return nil, err
+	}
+	for _, rate := range []struct {
+		perSecond int
+		goal      float64
+	}{{5_000, 1.3}, {200_000, 2.0}} {
+		s, err := durableRun(ctx, r, durableRunOptions{
+			Dir: o.Dir, Rate: rate.perSecond, Window: 2 * o.Window, SnapshotEvery: 1 << 40,
+			Name: fmt.Sprintf("command to durable event at %d/s", rate.perSecond),
+		})
+		if err != nil {
+			return nil, err
+		}
+		r.Ratios = append(r.Ratios, Ratio{
+			Name:  fmt.Sprintf("command to durable event at %d/s, p50 / fdatasync in a tight loop", rate.perSecond),
+			Value: float64(s.Summary.P50) / float64(sync.Summary.P50), Goal: rate.goal, AtMost: true,
+		}, Ratio{
+			Name:  fmt.Sprintf("command to durable event at %d/s, p50 / fdatasync at %d/s", rate.perSecond, pacedRate),
+			Value: float64(s.Summary.P50) / float64(paced.Summary.P50), Goal: rate.goal, AtMost: true,
+		})
+	}
+	r.Notes = append(r.Notes, "yardstick: a file written over beforehand; each frame one CRC32C, one pwrite, one fdatasync of the same bytes; the two in turn, four times",
+		"command to durable event: open loop, from Submit (which never blocks), matching and the egress ring included, journal mode sync; at 200,000/s the timer makes bursts")
+	return r, nil
+}
+
+// workload is commands and, before each, the digest of all events so far, which
+// a journal's frames carry and its second engine checks.
+type workload struct {
+	setup, commands []engine.Command
+	digests         []uint64
+}
+
+func digested(mix *flow.Mix, n int) *workload {
+	w := &workload{setup: mix.Setup(), commands: mix.Take(n), digests: make([]uint64, n)}
+	replica := engine.NewReplica(engine.StateOptions{MaxOrders: 1 << 20})
+	for i := range w.setup {
+		replica.Apply(&w.setup[i], nil)
+	}
+	for i := range w.commands {
+		w.digests[i] = replica.Digest
+		replica.Apply(&w.commands[i], nil)
+	}
+	return w
+}
+
+func quietStore(dir string, snapshotEvery uint64) (*persist.Store, error) {
+	return persist.Open(persist.Options{
+		Dir: dir, SnapshotEvery: snapshotEvery, Logger: quiet(), State: engine.StateOptions{MaxOrders: 1 << 20},
+	})
+}
+
+func compareJournal(ctx context.Context, r *Report, o DurableOptions, work *workload, perFrame int, goal float64) (err error) {
+	dir, err := os.MkdirTemp(o.Dir, "journal")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	store, err := quietStore(filepath.Join(dir, "pebble"), 1<<40)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	if _, err := store.Recover(persist.NewestSnapshot, nil); err != nil {
+		return err
+	}
+	file, err := yardstick.NewFile(filepath.Join(dir, "plain"), 256<<20)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := store.Append(0, work.setup, nil); err != nil {
+		return err
+	}
+	race := &journalRace{store: store, file: file, work: work, perFrame: perFrame}
+	totals := [2]*Series{}
+	for round := range 8 {
+		journal := round%2 == 0
+		s, err := race.run(ctx, o.Window/4, journal)
+		if err != nil {
+			return err
+		}
+		if t := totals[round%2]; t == nil {
+			totals[round%2] = s
+		} else {
+			t.Ops += s.Ops
+			t.Elapsed += s.Elapsed
+			t.CPU += s.CPU
+			t.Allocs += s.Allocs
+			t.GCs += s.GCs
+		}
+	}
+	totals[0].Name = fmt.Sprintf("journal, %d a frame", perFrame)
+	totals[1].Name = fmt.Sprintf("plain file, %d a frame", perFrame)
+	r.Series = append(r.Series, totals[0], totals[1])
+	r.Ratios = append(r.Ratios, Ratio{
+		Name:  fmt.Sprintf("journal / plain file, commands a second at %d a frame", perFrame),
+		Value: totals[0].Rate() / totals[1].Rate(), Goal: goal,
+	})
+	return nil
+}
+
+// journalRace gives the same frames to the journal and to the plain file.
+type journalRace struct {
+	store    *persist.Store
+	file     *yardstick.File
+	work     *workload
+	perFrame int
+	next     [2]int // command of the journal's and the file's next frame
+	encoded  []byte
+}
+
+// run appends frames for a window, or until a quarter of the commands is used.
+func (j *journalRace) run(ctx context.Context, window time.Duration, journal bool) (*Series, error) {
+	which := 1
+	if journal {
+		which = 0
+	}
+	next := &j.next[which]
+	from, limit := *next, *next+len(j.work.commands)/4-j.perFrame
+	s, err := NewReport("").Measure("", 0, nil, func() error {
+		for end := time.Now().Add(window); *next < limit && time.Now().Before(end); *next += j.perFrame {
+			if err := errors.Join(ctx.Err(), j.append(*next, journal)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	s.Ops = int64(*next - from)
+	return s, err
+}
+
+func (j *journalRace) append(at int, journal bool) (err error) {
+	batch := j.work.commands[at : at+j.perFrame]
+	if journal {
+		return j.store.Append(j.work.digests[at], batch, nil)
+	}
+	if j.encoded, err = persist.AppendFrame(j.encoded[:0], &persist.Frame{Epoch: 1}, batch, nil); err != nil {
+		return err
+	}
+	return j.file.Append(j.encoded)
+}
+
+// pacedRate is how often the paced fdatasync is made: as the slower of the two
+// command rates. A processor and a disk that sleep in between take longer than
+// in a tight loop, for the yardstick as for the journal.
+const pacedRate = 5_000
+
+// fdatasyncs measures one 4 KB append with fdatasync on a prewritten file, in a
+// tight loop or perSecond times a second.
+func fdatasyncs(ctx context.Context, r *Report, o DurableOptions, perSecond int) (s *Series, err error) {
+	path := filepath.Join(o.Dir, "fdatasync")
+	file, err := yardstick.NewFile(path, 64<<20)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close(), os.Remove(path)) }()
+	hist := NewHistogram()
+	record := make([]byte, 4092)
+	one := func(int) error {
+		start := time.Now()
+		if err := file.Append(record); err != nil {
+			return err
+		}
+		return hist.RecordValue(int64(time.Since(start)))
+	}
+	name := "one fdatasync of 4 KB, tight loop"
+	if perSecond > 0 {
+		name = fmt.Sprintf("one fdatasync of 4 KB, at %d/s", perSecond)
+	}
+	s, err = r.Measure(name, 0, hist, func() error {
+		if perSecond > 0 {
+			return OpenLoop(ctx, time.Now(), int(o.Window.Seconds()*float64(perSecond)), perSecond, one)
+		}
+		for end := time.Now().Add(o.Window); time.Now().Before(end) && ctx.Err() == nil; {
+			if err := one(0); err != nil {
+				return err
+			}
+		}
+		return ctx.Err()
+	})
+	s.Ops = hist.TotalCount()
+	s.Summary = summarize(hist)
+	return s, err
+}
+
+// durableRunOptions of one run of a real engine on a real journal.
+type durableRunOptions struct {
+	Dir, Name     string
+	Rate          int // commands a second
+	Window        time.Duration
+	SnapshotEvery uint64
+}
+
+// durableRun sends commands at a fixed rate and takes the time from each one's
+// Submit to its durable event.
+func durableRun(ctx context.Context, r *Report, o durableRunOptions) (_ *Series, err error) {
+	dir, err := os.MkdirTemp(o.Dir, "latency")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	store, err := quietStore(filepath.Join(dir, "pebble"), o.SnapshotEvery)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	replica, err := store.Recover(persist.NewestSnapshot, nil)
+	if err != nil {
+		return nil, err
+	}
+	eng, err := engine.New(engine.Options{Journal: store, IngressSize: 1 << 16, EgressSize: 1 << 18}, replica)
+	if err != nil {
+		return nil, err
+	}
+	consumer := eng.Consumer("bench")
+	run, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 2)
+	go func() { ended <- store.Run(run) }()
+	go func() { ended <- eng.Run(run) }()
+	mix, err := flow.NewMix(flow.MixOptions{Seed: 4, References: true})
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range mix.Setup() {
+		for c.Kind != engine.StartEpoch && eng.Submit(&c) != nil {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	total := int(o.Window.Seconds() * float64(o.Rate))
+	s, err := driveDurable(run, r, eng, consumer, mix.Take(total), o)
+	stop()
+	return s, errors.Join(err, <-ended, <-ended)
+}
+
+// driveDurable sends the commands and follows their events. A command's time
+// begins when it is first offered to the ring: Submit does not block, so no
+// stall of the engine holds the sender back and hides itself.
+func driveDurable(ctx context.Context, r *Report, eng *engine.Engine, consumer *engine.Consumer, commands []engine.Command, o durableRunOptions) (*Series, error) {
+	base, total := settled(eng), uint64(len(commands))
+	hist := NewHistogram()
+	start := time.Now().Add(50 * time.Millisecond)
+	sent := make([]int64, total)
+	finished := make(chan error, 1)
+	go func() {
+		for last := base; last < base+total; {
+			events, err := consumer.Next(ctx)
+			if err != nil {
+				finished <- err
+				return
+			}
+			now := int64(time.Since(start))
+			for i := range events {
+				for ; last < events[i].Seq; last++ {
+					if last >= base {
+						_ = hist.RecordValue(max(now-sent[last-base], 1))
+					}
+				}
+			}
+			consumer.Release(len(events))
+		}
+		finished <- nil
+	}()
+	s, err := r.Measure(o.Name, int64(total), hist, func() error {
+		err := OpenLoop(ctx, start, len(commands), o.Rate, func(i int) error {
+			sent[i] = int64(time.Since(start))
+			for {
+				if err := eng.Submit(&commands[i]); !errors.Is(err, engine.ErrFull) {
+					return err
+				}
+			}
+		})
+		if err != nil {
+			return err
+		}
+		select {
+		case err := <-finished:
+			return err
+		case <-time.After(time.Minute):
+			return errors.New("not all commands became durable within a minute")
+		}
+	})
+	s.Summary = summarize(hist)
+	return s, err
+}
+
+// settled waits until the engine has nothing under way and returns its Seq.
+func settled(eng *engine.Engine) uint64 {
+	for {
+		if st := eng.Stats(); st.Ingress == 0 && st.Durable == st.Seq && st.Seq > 0 {
+			return st.Seq
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
