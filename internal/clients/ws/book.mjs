@@ -1,0 +1,141 @@
+// A client's own copy of one symbol's market, made of the feed's messages
+// alone. Prices and quantities stay texts; nothing here is a float.
+import { crc32 } from './crc32.mjs';
+
+/** A Mismatch is a message that does not fit what came before it. */
+export class Mismatch extends Error {}
+
+// units returns a decimal of fixed precision as an integer, for its order.
+const units = (decimal) => BigInt(decimal.replace('.', ''));
+
+// digits returns a decimal as Kraken's checksum takes it.
+const digits = (decimal) => decimal.replace('.', '').replace(/^0+/, '');
+
+const checksumLevels = 10; // a side
+
+/** Book is the order book of one symbol, rebuilt from l2 messages. */
+export class Book {
+  constructor(symbol, depth) {
+    this.symbol = symbol;
+    this.depth = depth;
+    this.epoch = null;
+    this.seq = 0;
+    this.bids = new Map(); // quantity by price
+    this.asks = new Map();
+  }
+
+  /** apply takes one l2 message. It throws Mismatch. */
+  apply(m) {
+    if (m.type === 'snapshot') {
+      this.bids.clear();
+      this.asks.clear();
+    } else if (m.epoch !== this.epoch || m.prev_seq !== this.seq || m.seq !== this.seq + 1) {
+      throw new Mismatch(`l2 ${this.symbol}: a gap: at ${this.epoch} ${this.seq}, then ${m.epoch} ${m.prev_seq} -> ${m.seq}`);
+    }
+    this.epoch = m.epoch;
+    this.seq = m.seq;
+    this.#change(this.bids, m.bids);
+    this.#change(this.asks, m.asks);
+    const sum = this.checksum();
+    if (sum !== m.checksum) {
+      throw new Mismatch(`l2 ${this.symbol} seq ${m.seq}: checksum ${sum}, the message has ${m.checksum}`);
+    }
+  }
+
+  #change(side, levels) {
+    for (const [price, qty] of levels) {
+      if (qty !== '0') {
+        side.set(price, qty);
+      } else if (!side.delete(price)) {
+        throw new Mismatch(`l2 ${this.symbol} seq ${this.seq}: ${price} is deleted and was not there`);
+      }
+    }
+    if (side.size > this.depth) {
+      throw new Mismatch(`l2 ${this.symbol} seq ${this.seq}: ${side.size} levels, ${this.depth} were asked for`);
+    }
+  }
+
+  /** clone returns a copy that goes its own way. */
+  clone() {
+    const copy = new Book(this.symbol, this.depth);
+    Object.assign(copy, { epoch: this.epoch, seq: this.seq, bids: new Map(this.bids), asks: new Map(this.asks) });
+    return copy;
+  }
+
+  /** levels returns a side's levels, best first. */
+  levels(side) {
+    const sign = side === 'bids' ? -1 : 1;
+    const compare = (a, b) => (a[0] < b[0] ? -sign : a[0] > b[0] ? sign : 0);
+    return [...this[side]]
+      .map(([price, qty]) => [units(price), price, qty])
+      .sort(compare)
+      .map(([, price, qty]) => [price, qty]);
+  }
+
+  /** checksum is Kraken's: asks then bids, the ten best of each. */
+  checksum() {
+    let text = '';
+    for (const side of ['asks', 'bids']) {
+      for (const [price, qty] of this.levels(side).slice(0, checksumLevels)) text += digits(price) + digits(qty);
+    }
+    return crc32(text);
+  }
+}
+
+const keptTrades = 50_000;
+const keptPlaces = 10_000;
+
+/** Tape is the trades of one symbol, in their order. */
+export class Tape {
+  constructor(symbol) {
+    this.symbol = symbol;
+    this.epoch = null;
+    this.seq = 0;
+    this.last = 0; // trade_id
+    this.byID = new Map();
+    this.lastAt = new Map(); // trade_id of the last trade, by seq of this epoch
+  }
+
+  /** apply takes one trades message and returns how many trades are new. */
+  apply(m) {
+    if (m.type !== 'snapshot' && (m.epoch !== this.epoch || m.prev_seq !== this.seq || m.seq !== this.seq + 1)) {
+      throw new Mismatch(`trades ${this.symbol}: a gap: at ${this.epoch} ${this.seq}, then ${m.epoch} ${m.prev_seq} -> ${m.seq}`);
+    }
+    if (m.epoch !== this.epoch) this.lastAt.clear();
+    this.epoch = m.epoch;
+    this.seq = m.seq;
+    const fresh = m.trades.filter((t) => this.#take(m, t)).length;
+    this.lastAt.set(m.seq, this.last);
+    if (this.lastAt.size > keptPlaces) this.lastAt.delete(this.lastAt.keys().next().value);
+    if (m.type === 'snapshot') this.#holds(m.trades);
+    return fresh;
+  }
+
+  // take reports whether t is new; one that is not must say what it said.
+  #take(m, t) {
+    const text = JSON.stringify(t);
+    if (t.trade_id > this.last) {
+      this.last = t.trade_id;
+      this.byID.set(t.trade_id, text);
+      if (this.byID.size > keptTrades) this.byID.delete(this.byID.keys().next().value);
+      return true;
+    }
+    const known = this.byID.get(t.trade_id);
+    if (m.type !== 'snapshot') throw new Mismatch(`trades ${this.symbol}: trade ${t.trade_id} came after ${this.last}`);
+    if (known !== undefined && known !== text) throw new Mismatch(`trade ${t.trade_id} was ${known} and is ${text}`);
+    return false;
+  }
+
+  // holds checks that a snapshot has every trade that was seen and is not older
+  // than its first one: a restart loses none.
+  #holds(trades) {
+    if (trades.length === 0) {
+      if (this.byID.size > 0) throw new Mismatch(`trades ${this.symbol}: the snapshot is empty, ${this.last} was seen`);
+      return;
+    }
+    const there = new Set(trades.map((t) => t.trade_id));
+    for (const id of this.byID.keys()) {
+      if (id >= trades[0].trade_id && !there.has(id)) throw new Mismatch(`trade ${id} of ${this.symbol} is gone`);
+    }
+  }
+}
