@@ -32,6 +32,7 @@
 //	InstrumentSet  0        0          0            0                0               –       status
 //	ParticipantSet 0        0          0            0                0               –       1 killed, 2 live
 //	EpochStarted   0        epoch      0            0                0               –       0
+//	Desk           –        –          a piece of a record of the RFQ desk: see SetDesk and package rfq; it has no At
 //
 // All events of one Seq belong to the command whose Reference, if any, comes
 // first among them.
@@ -64,6 +65,7 @@ const (
 	InstrumentSet  Kind = 15
 	ParticipantSet Kind = 16
 	EpochStarted   Kind = 17
+	Desk           Kind = 18
 )
 
 // Event is one record. Its fields mean what the package table says for Kind.

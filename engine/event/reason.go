@@ -46,6 +46,31 @@ const (
 	ReasonBookFull           Reason = 43 // the instrument's order limit
 	ReasonLevelFull          Reason = 44 // the level's quantity would overflow
 	ReasonInvalidCommand     Reason = 45
+
+	// A request to the desk was refused (engine/rfq).
+	ReasonUnknownTicket     Reason = 60
+	ReasonUnknownTranche    Reason = 61
+	ReasonTicketWithdrawn   Reason = 62
+	ReasonTicketExpired     Reason = 63
+	ReasonCapacityExhausted Reason = 64
+	ReasonInventory         Reason = 65
+	ReasonLocked            Reason = 66
+	ReasonPriceCorridor     Reason = 67
+	ReasonPriceStale        Reason = 68
+	ReasonPriceUnavailable  Reason = 69
+	ReasonRailNotAccepted   Reason = 70
+	ReasonQuoteExpired      Reason = 71 // or never given, or used
+	ReasonQuoteMismatch     Reason = 72
+	ReasonWalletClaims      Reason = 73 // the wallet has too many reserved
+	ReasonDeskFull          Reason = 74 // a limit of the desk's memory
+	ReasonUnknownClaim      Reason = 75
+	ReasonClaimState        Reason = 76 // the claim is not in a state that allows it
+	ReasonPaymentUsed       Reason = 77
+	ReasonUnknownPair       Reason = 78
+	ReasonUnknownOperator   Reason = 79
+	ReasonPaymentMismatch   Reason = 80 // short, or over another rail
+	ReasonLatePayment       Reason = 81 // arrived when the claim could not be served any more
+	ReasonUnknownPayment    Reason = 82
 )
 
 var reasonWords = map[Reason]string{
@@ -66,6 +91,16 @@ var reasonWords = map[Reason]string{
 	ReasonMaxOpenOrders: "max_open_orders", ReasonPriceBand: "price_band",
 	ReasonMinQty: "min_qty", ReasonMaxPrice: "max_price", ReasonBookFull: "book_full",
 	ReasonLevelFull: "level_full", ReasonInvalidCommand: "invalid_command",
+	ReasonUnknownTicket: "unknown_ticket", ReasonUnknownTranche: "unknown_tranche",
+	ReasonTicketWithdrawn: "ticket_withdrawn", ReasonTicketExpired: "ticket_expired",
+	ReasonCapacityExhausted: "capacity_exhausted", ReasonInventory: "inventory", ReasonLocked: "locked",
+	ReasonPriceCorridor: "price_corridor", ReasonPriceStale: "price_stale",
+	ReasonPriceUnavailable: "price_unavailable", ReasonRailNotAccepted: "rail_not_accepted",
+	ReasonQuoteExpired: "quote_expired", ReasonQuoteMismatch: "quote_mismatch",
+	ReasonWalletClaims: "wallet_claims", ReasonDeskFull: "desk_full", ReasonUnknownClaim: "unknown_claim",
+	ReasonClaimState: "claim_state", ReasonPaymentUsed: "payment_used", ReasonUnknownPair: "unknown_pair",
+	ReasonUnknownOperator: "unknown_operator", ReasonPaymentMismatch: "payment_mismatch",
+	ReasonLatePayment: "late_payment", ReasonUnknownPayment: "unknown_payment",
 }
 
 // String returns the machine word of r.

@@ -1,0 +1,179 @@
+package rfq
+
+import "blockdesk/market"
+
+// RequestKind names a request. The numbers are on disk: frozen.
+type RequestKind uint8
+
+const (
+	KindSetPolicy      RequestKind = 1
+	KindSetPair        RequestKind = 2
+	KindSetOperator    RequestKind = 3
+	KindSetAnchor      RequestKind = 4
+	KindSetRailPrice   RequestKind = 5
+	KindSetInventory   RequestKind = 6
+	KindSetLock        RequestKind = 7
+	KindPostTicket     RequestKind = 8
+	KindAmendTicket    RequestKind = 9
+	KindSetTranche     RequestKind = 10
+	KindWithdrawTicket RequestKind = 11
+	KindRequestQuote   RequestKind = 12
+	KindTakeClaim      RequestKind = 13
+	KindProvePayment   RequestKind = 14
+	KindBeginDelivery  RequestKind = 15
+	KindLapseDelivery  RequestKind = 16
+	KindSettleClaim    RequestKind = 17
+	KindCosignClaim    RequestKind = 18
+	KindReleaseClaim   RequestKind = 19
+	KindRefundPayment  RequestKind = 20
+)
+
+// Header is what every request has.
+type Header struct {
+	// Token names the request's outcome: from engine.OrderIDs, so unique. The
+	// id of the quote or claim that it makes.
+	Token    uint64
+	Operator market.OperatorID // who commands; 0 = the service or a client
+	Key      Key               // zero = none
+	Ref      string            // a FIX client's own id, 0..MaxText bytes
+}
+
+// Key is a client's idempotency key: a hash of the key with the client's
+// surface-independent scope, and one of the body that came with it.
+type Key struct {
+	ID   [16]byte
+	Body [8]byte
+}
+
+// Request is one of the types below.
+type Request interface {
+	Kind() RequestKind
+	Head() *Header
+	walk(w *wire) // the fields, once for writing and reading
+}
+
+type (
+	SetPolicy struct {
+		Header
+		Policy Policy
+	}
+	// SetPair defines a pair or changes it; Anchor, AnchorAt, Inventory,
+	// Reserved and Sold of Pair are not read.
+	SetPair struct {
+		Header
+		Pair Pair
+	}
+	SetOperator struct {
+		Header
+		Of Operator
+	}
+	SetAnchor struct {
+		Header
+		Instrument market.InstrumentID
+		Price      market.USDPrice
+	}
+	SetRailPrice struct {
+		Header
+		Rail   market.Rail
+		Price  market.USDPrice
+		MaxAge int64
+	}
+	SetInventory struct {
+		Header
+		Instrument market.InstrumentID
+		Atoms      uint64
+	}
+	SetLock struct {
+		Header
+		Scope      LockScope
+		Instrument market.InstrumentID
+		Rail       market.Rail
+		Locked     bool
+		Reason     string
+	}
+	PostTicket struct {
+		Header
+		Label      string
+		Instrument market.InstrumentID
+		Rails      market.Rails // 0 = the pair's
+		Priority   uint16
+		Reference  market.USDPrice
+		ExpiresAt  int64
+		Capacities []market.USD // 1..MaxTranches; each at least the smallest fill
+	}
+	// AmendTicket replaces all that it names.
+	AmendTicket struct {
+		Header
+		Ticket    market.TicketID
+		Rails     market.Rails
+		Priority  uint16
+		Reference market.USDPrice
+		ExpiresAt int64
+	}
+	// SetTranche changes a tranche's capacity, not below what is reserved and
+	// filled, or adds the next tranche.
+	SetTranche struct {
+		Header
+		Ticket   market.TicketID
+		Tranche  market.TrancheID
+		Capacity market.USD
+	}
+	WithdrawTicket struct {
+		Header
+		Ticket market.TicketID
+	}
+	RequestQuote struct {
+		Header
+		Ticket  market.TicketID
+		Tranche market.TrancheID
+		Fill    market.FillUSD
+		Rail    market.Rail
+	}
+	TakeClaim struct {
+		Header
+		Ticket      market.TicketID
+		Tranche     market.TrancheID
+		Fill        market.FillUSD
+		Rail        market.Rail
+		Way         Way
+		Quote       market.QuoteID // 0 = price it now
+		Wallet      market.Address
+		Participant market.ParticipantID
+	}
+	ProvePayment struct {
+		Header
+		Claim     market.ClaimID
+		Signature [64]byte
+		Payer     market.Address
+		Amount    uint64
+		Slot      uint64
+	}
+	BeginDelivery struct {
+		Header
+		Claim market.ClaimID
+		Proof [32]byte
+	}
+	LapseDelivery struct {
+		Header
+		Claim market.ClaimID
+	}
+	SettleClaim struct {
+		Header
+		Claim market.ClaimID
+		Proof [32]byte
+	}
+	CosignClaim struct {
+		Header
+		Claim market.ClaimID
+		Proof [32]byte
+	}
+	ReleaseClaim struct {
+		Header
+		Claim market.ClaimID
+	}
+	RefundPayment struct {
+		Header
+		Signature [64]byte
+		Proof     [32]byte
+	}
+)
