@@ -95,6 +95,7 @@ var libraries = []library{
 	{"golang.org/x/sync", []string{"persist", "feed", "fixgw", "httpgw", "mirror", "settle", "cmd", "bench"}},
 	{"github.com/hashicorp", []string{"persist"}},
 	{"github.com/nats-io", []string{"persist"}},
+	{"github.com/mr-tron/base58", []string{"httpgw", "fixgw", "persist", "settle", "mirror", "internal/solana", "cmd"}},
 	{"github.com/gagliardetto/solana-go", []string{"internal/solana", "mirror", "settle"}},
 }
 
