@@ -90,7 +90,12 @@ func (g *Gateway) URLs() URLs {
 	setDefault(&u.Base, "http://"+printable(g.BaseAddr()))
 	setDefault(&u.API, "http://"+printable(g.APIAddr()))
 	setDefault(&u.WS, "ws://"+printable(g.WSAddr()))
-	return URLs{strings.TrimRight(u.Base, "/"), strings.TrimRight(u.API, "/"), strings.TrimRight(u.WS, "/")}
+	setDefault(&u.Mirror, u.Base)
+	setDefault(&u.Native, u.Base)
+	for _, text := range []*string{&u.Base, &u.API, &u.WS, &u.Mirror, &u.Native} {
+		*text = strings.TrimRight(*text, "/")
+	}
+	return u
 }
 
 // of returns the URL that a route is best reached under.

@@ -65,8 +65,10 @@ type Rate struct {
 }
 
 // URLs are the addresses that documents print, without a slash at the end. An
-// empty one is made from its listener.
-type URLs struct{ Base, API, WS string }
+// empty one is made from its listener. Mirror and Native are those of the public
+// mirror and of the native backend (spec, 1.8), which the base address serves:
+// empty means Base.
+type URLs struct{ Base, API, WS, Mirror, Native string }
 
 // Options configures a Gateway. The zero value of a field means its default.
 type Options struct {
