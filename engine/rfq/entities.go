@@ -225,4 +225,5 @@ type Payment struct {
 	Payer     market.Address
 	Slot      uint64
 	At        int64
+	Proof     [32]byte // of the refund
 }

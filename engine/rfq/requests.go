@@ -140,12 +140,16 @@ type (
 		Wallet      market.Address
 		Participant market.ParticipantID
 	}
+	// ProvePayment tells of a finalized transfer to the desk that names the
+	// claim. It is never sent for the desk's own atomic transaction: SettleClaim
+	// ends that one.
 	ProvePayment struct {
 		Header
 		Claim     market.ClaimID
+		Rail      market.Rail // over which it came
 		Signature [64]byte
 		Payer     market.Address
-		Amount    uint64
+		Amount    uint64 // atoms of the rail's asset, above 0
 		Slot      uint64
 	}
 	BeginDelivery struct {

@@ -1,0 +1,262 @@
+package rfq
+
+import (
+	"cmp"
+	"slices"
+
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// View is the desk at one moment, as readers see it. It never changes: any
+// number of goroutines may read one, and what it points to.
+type View struct {
+	Seq uint64 // of the command that last changed something shown; 0 = none has
+	At  int64  // that command's time
+	// Policy is zero before the first SetPolicy.
+	Policy     Policy
+	Pairs      []Pair      // by Instrument
+	RailPrices []RailPrice // by Rail; only those ever set
+	Locks      []Lock      // by Scope, Instrument, Rail; only those ever set
+	Operators  []Operator  // by ID
+	Tickets    []*Ticket   // by ID
+	// Sellable is the open ticket that is sold first: by Priority, CreatedAt, ID.
+	// nil = none is open.
+	Sellable *Ticket
+}
+
+// Ticket returns the ticket, or nil.
+func (v *View) Ticket(id market.TicketID) *Ticket {
+	if i, ok := ticketIndex(v.Tickets, id); ok {
+		return v.Tickets[i]
+	}
+	return nil
+}
+
+// Tranche returns the tranche, or nil.
+func (t *Ticket) Tranche(id market.TrancheID) *Tranche {
+	if id == 0 || int(id) > len(t.Tranches) {
+		return nil
+	}
+	return &t.Tranches[id-1]
+}
+
+// Pair returns how the instrument is sold, or nil.
+func (v *View) Pair(in market.InstrumentID) *Pair { return findPair(v.Pairs, in) }
+
+// Locked returns the first lock that keeps the pair or the rail shut, or nil. A
+// Rail that is not Valid asks for the pair alone.
+func (v *View) Locked(in market.InstrumentID, rail market.Rail) *Lock {
+	return lockOn(v.Locks, in, rail)
+}
+
+// Reference returns the price before discounts that a quote of t would have at
+// the time at (Unix ns), or why there is none. t must be a ticket of v.
+func (v *View) Reference(t *Ticket, books Prices, at int64) (market.USDPrice, event.Reason) {
+	p := v.Pair(t.Instrument)
+	if p == nil {
+		return 0, event.ReasonUnknownPair
+	}
+	o := outlook{pairs: v.Pairs, books: books, at: at}
+	ref, r := o.reference(p, t.Reference)
+	return ref, r.reason
+}
+
+// BestPrice returns the lowest price that a fill which the tranche has capacity
+// for would have; 0 where it has capacity for none.
+func (v *View) BestPrice(t *Tranche, reference market.USDPrice) market.USDPrice {
+	var best market.USDPrice
+	for f := market.FillUSD(1); f <= market.FillCount && f.USD() <= t.Available(); f++ {
+		if price := v.Policy.Price(reference, f); best == 0 || price < best {
+			best = price
+		}
+	}
+	return best
+}
+
+func ticketIndex(tickets []*Ticket, id market.TicketID) (int, bool) {
+	return slices.BinarySearchFunc(tickets, id, func(t *Ticket, id market.TicketID) int { return cmp.Compare(t.ID, id) })
+}
+
+func lockOn(locks []Lock, in market.InstrumentID, rail market.Rail) *Lock {
+	for i := range locks {
+		l := &locks[i]
+		if l.Locked && (l.Scope == LockAll || l.Scope == LockPair && l.Instrument == in || l.Scope == LockRail && l.Rail == rail) {
+			return l
+		}
+	}
+	return nil
+}
+
+// Board follows records and makes Views. It starts from Machine.Board; a zero
+// Board is that of a new machine. Not for concurrent use.
+type Board struct {
+	now  View // its slices and tickets are shared with the last View unless owned
+	last *View
+	// What may be changed in place: not in a View yet.
+	ownPairs, ownRails, ownLocks, ownOperators, ownTickets bool
+	fresh                                                  map[market.TicketID]struct{}
+}
+
+// Apply takes the next record of the stream and the Seq of its command. A record
+// that does not fit what came before it panics: the engine is broken.
+func (b *Board) Apply(rec Record, seq uint64) {
+	switch r := rec.(type) {
+	case *Policy:
+		b.now.Policy = *r
+		b.changed(seq)
+	case *Pair:
+		b.ownPairs = put(&b.now.Pairs, *r, b.ownPairs, comparePairs)
+		b.changed(seq)
+	case *RailPrice:
+		b.ownRails = put(&b.now.RailPrices, *r, b.ownRails, compareRailPrices)
+		b.changed(seq)
+	case *Lock:
+		b.ownLocks = put(&b.now.Locks, *r, b.ownLocks, compareLocks)
+		b.changed(seq)
+	case *Operator:
+		b.ownOperators = put(&b.now.Operators, *r, b.ownOperators, compareOperators)
+		b.changed(seq)
+	case *Ticket:
+		b.putTicket(r)
+		b.changed(seq)
+		b.now.At = r.UpdatedAt
+	case *TicketTranche:
+		b.putTranche(r)
+		b.changed(seq)
+	case *Gone:
+		if r.What == TagTicket {
+			b.dropTicket(market.TicketID(r.ID))
+			b.changed(seq)
+			b.now.At = r.At
+		}
+	case *Outcome:
+		if b.now.Seq == seq {
+			b.now.At = r.At
+			b.last = nil
+		}
+	}
+}
+
+func (b *Board) changed(seq uint64) {
+	b.now.Seq = seq
+	b.last = nil
+}
+
+// View returns what the records so far amount to: the same View until one
+// changes something shown. Call it where a command's records end. It copies a
+// pointer a ticket; what has not changed is shared with the View before.
+func (b *Board) View() *View {
+	if b.last != nil {
+		return b.last
+	}
+	v := b.now
+	v.Sellable = sellable(v.Tickets)
+	b.ownPairs, b.ownRails, b.ownLocks, b.ownOperators, b.ownTickets = false, false, false, false, false
+	clear(b.fresh)
+	b.last = &v
+	return b.last
+}
+
+func sellable(tickets []*Ticket) *Ticket {
+	var first *Ticket
+	for _, t := range tickets {
+		if t.State == TicketOpen && (first == nil || soldBefore(t, first)) {
+			first = t
+		}
+	}
+	return first
+}
+
+func soldBefore(a, b *Ticket) bool {
+	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID)) < 0
+}
+
+// put sets the item of a sorted list, in a copy unless the list is owned.
+func put[T any](list *[]T, item T, owned bool, compare func(a, b T) int) bool {
+	if !owned {
+		*list = slices.Clone(*list)
+	}
+	i, ok := slices.BinarySearchFunc(*list, item, compare)
+	if ok {
+		(*list)[i] = item
+	} else {
+		*list = slices.Insert(*list, i, item)
+	}
+	return true
+}
+
+func comparePairs(a, b Pair) int           { return cmp.Compare(a.Instrument, b.Instrument) }
+func compareRailPrices(a, b RailPrice) int { return cmp.Compare(a.Rail, b.Rail) }
+func compareOperators(a, b Operator) int   { return cmp.Compare(a.ID, b.ID) }
+
+func compareLocks(a, b Lock) int {
+	return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Instrument, b.Instrument), cmp.Compare(a.Rail, b.Rail))
+}
+
+// own returns the ticket at index i, which may be changed until the next View.
+func (b *Board) own(i int) *Ticket {
+	b.ownList()
+	t := b.now.Tickets[i]
+	if _, ok := b.fresh[t.ID]; ok {
+		return t
+	}
+	clone := *t
+	clone.Tranches = slices.Clone(t.Tranches)
+	b.now.Tickets[i] = &clone
+	b.markFresh(t.ID)
+	return &clone
+}
+
+func (b *Board) ownList() {
+	if !b.ownTickets {
+		b.now.Tickets, b.ownTickets = slices.Clone(b.now.Tickets), true
+	}
+}
+
+func (b *Board) markFresh(id market.TicketID) {
+	if b.fresh == nil {
+		b.fresh = map[market.TicketID]struct{}{}
+	}
+	b.fresh[id] = struct{}{}
+}
+
+func (b *Board) putTicket(r *Ticket) {
+	i, ok := ticketIndex(b.now.Tickets, r.ID)
+	if !ok {
+		b.ownList()
+		t := *r
+		b.now.Tickets = slices.Insert(b.now.Tickets, i, &t)
+		b.markFresh(t.ID)
+		return
+	}
+	t := b.own(i)
+	tranches := t.Tranches
+	*t = *r
+	t.Tranches = tranches
+}
+
+func (b *Board) putTranche(r *TicketTranche) {
+	i, ok := ticketIndex(b.now.Tickets, r.Ticket)
+	if !ok {
+		panic("desk board: a tranche of an unknown ticket")
+	}
+	t := b.own(i)
+	switch at := int(r.ID) - 1; {
+	case at >= 0 && at < len(t.Tranches):
+		t.Tranches[at] = r.Tranche
+	case at == len(t.Tranches):
+		t.Tranches = append(t.Tranches, r.Tranche)
+	default:
+		panic("desk board: a tranche out of order")
+	}
+}
+
+func (b *Board) dropTicket(id market.TicketID) {
+	i, ok := ticketIndex(b.now.Tickets, id)
+	if !ok {
+		panic("desk board: an unknown ticket is gone")
+	}
+	b.ownList()
+	b.now.Tickets = slices.Delete(b.now.Tickets, i, i+1)
+}

@@ -1,0 +1,3 @@
+// Package rfq is the desk: tickets, tranches, quotes, claims and payments as one
+// pure state machine.
+package rfq

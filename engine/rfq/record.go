@@ -1,0 +1,197 @@
+package rfq
+
+import (
+	"fmt"
+
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// Tag says what a record holds. The numbers are in events: frozen.
+type Tag uint16
+
+const (
+	TagPolicy    Tag = 1
+	TagPair      Tag = 2
+	TagOperator  Tag = 3
+	TagLock      Tag = 4
+	TagTicket    Tag = 5 // without its tranches
+	TagTranche   Tag = 6
+	TagQuote     Tag = 7
+	TagClaim     Tag = 8
+	TagPayment   Tag = 9
+	TagRailPrice Tag = 10
+	TagKeyUsed   Tag = 11
+	TagOutcome   Tag = 12
+	TagGone      Tag = 13
+)
+
+// Record is what the desk tells of itself: *Policy, *Pair, *Operator, *Lock,
+// *Ticket, *TicketTranche, *Quote, *Claim, *Payment, *RailPrice as they are
+// after a change; *KeyUsed, *Outcome and *Gone. As events it is its walk, cut
+// into pieces of event.MaxDeskChunk bytes.
+type Record interface {
+	Tag() Tag
+	walk(w *wire)
+}
+
+// TicketTranche is one tranche as a record. A new tranche follows the record of
+// its ticket.
+type TicketTranche struct {
+	Ticket market.TicketID
+	Tranche
+}
+
+// KeyUsed is the first record of a request that came with an idempotency key,
+// refused or not.
+type KeyUsed struct {
+	Token uint64
+	Key   Key
+}
+
+// Outcome is the last record of every request, and each has exactly one.
+type Outcome struct {
+	Token  uint64
+	Kind   RequestKind
+	Reason event.Reason // 0 = done
+	// Limit is the number that the refusal is about: see the package doc.
+	Limit  int64
+	At     int64
+	Ticket market.TicketID // that the request was about or made; 0 = none or unknown
+}
+
+// Gone says that the machine has forgotten something: a quote that was used or
+// has expired, a ticket, a claim with all its payments.
+type Gone struct {
+	What Tag // TagQuote, TagTicket or TagClaim
+	ID   uint64
+	At   int64
+}
+
+// Tag says which record it is; see the constants.
+func (*Policy) Tag() Tag        { return TagPolicy }
+func (*Pair) Tag() Tag          { return TagPair }
+func (*Operator) Tag() Tag      { return TagOperator }
+func (*Lock) Tag() Tag          { return TagLock }
+func (*Ticket) Tag() Tag        { return TagTicket }
+func (*TicketTranche) Tag() Tag { return TagTranche }
+func (*Quote) Tag() Tag         { return TagQuote }
+func (*Claim) Tag() Tag         { return TagClaim }
+func (*Payment) Tag() Tag       { return TagPayment }
+func (*RailPrice) Tag() Tag     { return TagRailPrice }
+func (*KeyUsed) Tag() Tag       { return TagKeyUsed }
+func (*Outcome) Tag() Tag       { return TagOutcome }
+func (*Gone) Tag() Tag          { return TagGone }
+
+func (t *TicketTranche) walk(w *wire) {
+	u64(w, &t.Ticket)
+	t.Tranche.walk(w)
+}
+
+func (k *KeyUsed) walk(w *wire) {
+	u64(w, &k.Token)
+	k.Key.walk(w)
+}
+
+func (o *Outcome) walk(w *wire) {
+	u64(w, &o.Token)
+	u8(w, &o.Kind)
+	u16(w, &o.Reason)
+	w.i64(&o.Limit)
+	w.i64(&o.At)
+	u64(w, &o.Ticket)
+}
+
+func (g *Gone) walk(w *wire) {
+	u16(w, &g.What)
+	u64(w, &g.ID)
+	w.i64(&g.At)
+}
+
+// newRecord returns an empty record, or nil for a tag that is none.
+func newRecord(t Tag) Record {
+	switch t {
+	case TagPolicy:
+		return new(Policy)
+	case TagPair:
+		return new(Pair)
+	case TagOperator:
+		return new(Operator)
+	case TagLock:
+		return new(Lock)
+	case TagTicket:
+		return new(Ticket)
+	case TagTranche:
+		return new(TicketTranche)
+	case TagQuote:
+		return new(Quote)
+	case TagClaim:
+		return new(Claim)
+	case TagPayment:
+		return new(Payment)
+	case TagRailPrice:
+		return new(RailPrice)
+	case TagKeyUsed:
+		return new(KeyUsed)
+	case TagOutcome:
+		return new(Outcome)
+	case TagGone:
+		return new(Gone)
+	}
+	return nil
+}
+
+// Reader puts the pieces of records together again. The zero Reader stands
+// between two records, where a command ends. Not for concurrent use.
+type Reader struct {
+	buf   []byte
+	seq   uint64
+	tag   uint16
+	next  uint16 // the piece that must come; 0 = a new record
+	count uint16
+}
+
+// Add takes the next event of a stream; those that are not of kind Desk are
+// passed over. When e is the last piece of a record it returns the record, the
+// caller's to keep, with the Seq of its command, and true. It panics when the
+// pieces do not make a record: only a broken engine writes such a stream.
+func (r *Reader) Add(e *event.Event) (Record, uint64, bool) {
+	c, ok := e.Desk()
+	if !ok {
+		return nil, 0, false
+	}
+	if r.next == 0 {
+		r.buf, r.seq, r.tag, r.count = r.buf[:0], e.Seq, c.Tag, c.Count
+	}
+	if c.Index != r.next || c.Index >= c.Count || c.Count != r.count || c.Tag != r.tag || e.Seq != r.seq {
+		panic(fmt.Sprintf("desk events: seq %d tag %d piece %d of %d after seq %d tag %d piece %d of %d",
+			e.Seq, c.Tag, c.Index, c.Count, r.seq, r.tag, int(r.next)-1, r.count))
+	}
+	r.buf = append(r.buf, c.Data...)
+	if r.next++; r.next < r.count {
+		return nil, 0, false
+	}
+	r.next = 0
+	rec := newRecord(Tag(r.tag))
+	if rec == nil {
+		panic(fmt.Sprintf("desk events: seq %d: no record has tag %d", r.seq, r.tag))
+	}
+	w := wire{buf: r.buf, reading: true}
+	if rec.walk(&w); !w.whole() {
+		panic(fmt.Sprintf("desk events: seq %d: damaged record with tag %d", r.seq, r.tag))
+	}
+	return rec, r.seq, true
+}
+
+// writeRecord writes rec as events of the command seq. w is its scratch memory.
+func writeRecord(rec Record, seq uint64, w *wire, out *event.Sink) {
+	w.buf = w.buf[:0]
+	rec.walk(w)
+	rest := w.buf
+	c := event.DeskChunk{Tag: uint16(rec.Tag()), Count: uint16((len(rest) + event.MaxDeskChunk - 1) / event.MaxDeskChunk)}
+	for ; c.Index < c.Count; c.Index++ {
+		n := min(len(rest), event.MaxDeskChunk)
+		c.Data, rest = rest[:n], rest[n:]
+		out.Next().SetDesk(seq, c)
+	}
+}

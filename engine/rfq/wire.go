@@ -1,0 +1,132 @@
+package rfq
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"blockdesk/market"
+)
+
+// ErrRequest is what is wrong with bytes that AppendRequest cannot have written.
+var ErrRequest = errors.New("not a request to the desk")
+
+// wire carries fields to bytes or from bytes: a type says once, in its walk, in
+// which order they stand. Little-endian, fixed widths, texts and lists as a
+// one-byte count and what it counts. So there is one encoding of a value, and
+// whatever is read whole would be written the same again.
+type wire struct {
+	buf     []byte // writing: all that is written; reading: what is left
+	reading bool
+	bad     bool // reading: no walk wrote these bytes
+}
+
+// take returns the next n bytes, or nil when they are not there.
+func (w *wire) take(n int) []byte {
+	if n > len(w.buf) {
+		w.bad, w.buf = true, nil
+		return nil
+	}
+	taken := w.buf[:n]
+	w.buf = w.buf[n:]
+	return taken
+}
+
+// whole reports whether all was read and nothing is left.
+func (w *wire) whole() bool { return !w.bad && len(w.buf) == 0 }
+
+func u8[T ~uint8](w *wire, v *T) {
+	if !w.reading {
+		w.buf = append(w.buf, uint8(*v))
+	} else if b := w.take(1); b != nil {
+		*v = T(b[0])
+	}
+}
+
+func u16[T ~uint16](w *wire, v *T) {
+	if !w.reading {
+		w.buf = binary.LittleEndian.AppendUint16(w.buf, uint16(*v))
+	} else if b := w.take(2); b != nil {
+		*v = T(binary.LittleEndian.Uint16(b))
+	}
+}
+
+func u32(w *wire, v *uint32) {
+	if !w.reading {
+		w.buf = binary.LittleEndian.AppendUint32(w.buf, *v)
+	} else if b := w.take(4); b != nil {
+		*v = binary.LittleEndian.Uint32(b)
+	}
+}
+
+func u64[T ~uint64](w *wire, v *T) {
+	if !w.reading {
+		w.buf = binary.LittleEndian.AppendUint64(w.buf, uint64(*v))
+	} else if b := w.take(8); b != nil {
+		*v = T(binary.LittleEndian.Uint64(b))
+	}
+}
+
+func (w *wire) i64(v *int64) {
+	u := uint64(*v)
+	u64(w, &u)
+	*v = int64(u)
+}
+
+func (w *wire) flag(v *bool) {
+	var b uint8
+	if *v {
+		b = 1
+	}
+	u8(w, &b)
+	w.bad = w.bad || b > 1
+	*v = b == 1
+}
+
+// bytes carries len(v) bytes.
+func (w *wire) bytes(v []byte) {
+	if !w.reading {
+		w.buf = append(w.buf, v...)
+	} else if b := w.take(len(v)); b != nil {
+		copy(v, b)
+	}
+}
+
+func (w *wire) address(v *market.Address) { w.bytes(v[:]) }
+
+// text carries 0..MaxText bytes. A longer one is written so that nobody reads
+// it.
+func (w *wire) text(v *string) {
+	n := uint8(min(len(*v), 255))
+	u8(w, &n)
+	switch {
+	case !w.reading:
+		w.buf = append(w.buf, (*v)[:n]...)
+	case n > MaxText:
+		w.bad, w.buf = true, nil
+	default:
+		if b := w.take(int(n)); string(b) != *v {
+			*v = string(b)
+		}
+	}
+}
+
+// amounts carries 0..MaxTranches amounts, as text does bytes.
+func (w *wire) amounts(v *[]market.USD) {
+	n := uint8(min(len(*v), 255))
+	u8(w, &n)
+	if w.reading {
+		*v = (*v)[:0]
+		if n > MaxTranches || int(n)*8 > len(w.buf) {
+			w.bad, w.buf = true, nil
+			return
+		}
+		for range n {
+			*v = append(*v, 0)
+			u64(w, &(*v)[len(*v)-1])
+		}
+		return
+	}
+	for i := range n {
+		u64(w, &(*v)[i])
+	}
+}

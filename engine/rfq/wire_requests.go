@@ -1,0 +1,272 @@
+package rfq
+
+import "encoding/binary"
+
+// A request as bytes, version 1: what a Desk command of the journal carries.
+//
+//	 0      1         2        10         12      28         36    37
+//	┌──────┬─────────┬────────┬──────────┬───────┬──────────┬─────┬─────┬────────┐
+//	│ kind │ version │ token  │ operator │ key   │ key's    │ len │ ref │ fields │
+//	│      │   = 1   │        │          │ id    │ body     │ ref │     │        │
+//	└──────┴─────────┴────────┴──────────┴───────┴──────────┴─────┴─────┴────────┘
+//
+// The fields stand as the walks below say.
+const (
+	requestVersion = 1
+	// MaxRequestBytes bounds an encoded request: PostTicket, with the longest
+	// texts and MaxTranches, needs 396.
+	MaxRequestBytes = 512
+
+	// tokenEnd is where the token ends, refStart where the ref begins.
+	tokenEnd = 10
+	refStart = 37
+)
+
+// AppendRequest appends r's encoding and returns the extended slice. A text past
+// MaxText bytes, or a list past MaxTranches, gives bytes that DecodeRequest
+// refuses.
+func AppendRequest(dst []byte, r Request) []byte {
+	w := wire{buf: append(dst, uint8(r.Kind()), requestVersion)}
+	r.Head().walk(&w)
+	r.walk(&w)
+	return w.buf
+}
+
+// DecodeRequest reads a whole encoded request. It returns ErrRequest for every
+// byte string that AppendRequest cannot have written. The values of the fields
+// are not looked at: Machine.Apply refuses those that make no sense. It does not
+// keep data.
+func DecodeRequest(data []byte) (Request, error) {
+	if len(data) == 0 {
+		return nil, ErrRequest
+	}
+	r := newRequest(RequestKind(data[0]))
+	if r == nil || !readRequest(r, data) {
+		return nil, ErrRequest
+	}
+	return r, nil
+}
+
+// readRequest reads data into r, which has the kind that data begins with.
+func readRequest(r Request, data []byte) bool {
+	if len(data) < 2 || len(data) > MaxRequestBytes || data[1] != requestVersion {
+		return false
+	}
+	w := wire{buf: data[2:], reading: true}
+	r.Head().walk(&w)
+	r.walk(&w)
+	return w.whole()
+}
+
+// Peek is what can be said of an encoded request without reading it whole.
+type Peek struct {
+	Kind  RequestKind
+	Token uint64
+	Ref   []byte // aliases the request
+}
+
+// PeekRequest reads the head of an encoded request; ok is false where there is
+// none. The rest may still be damaged.
+func PeekRequest(data []byte) (p Peek, ok bool) {
+	if len(data) < refStart || data[1] != requestVersion {
+		return Peek{}, false
+	}
+	n := int(data[refStart-1])
+	if n > MaxText || n > len(data)-refStart {
+		return Peek{}, false
+	}
+	return Peek{
+		Kind:  RequestKind(data[0]),
+		Token: binary.LittleEndian.Uint64(data[2:tokenEnd]),
+		Ref:   data[refStart : refStart+n],
+	}, true
+}
+
+// newRequest returns an empty request of kind k, or nil.
+func newRequest(k RequestKind) Request {
+	switch k {
+	case KindSetPolicy:
+		return new(SetPolicy)
+	case KindSetPair:
+		return new(SetPair)
+	case KindSetOperator:
+		return new(SetOperator)
+	case KindSetAnchor:
+		return new(SetAnchor)
+	case KindSetRailPrice:
+		return new(SetRailPrice)
+	case KindSetInventory:
+		return new(SetInventory)
+	case KindSetLock:
+		return new(SetLock)
+	case KindPostTicket:
+		return new(PostTicket)
+	case KindAmendTicket:
+		return new(AmendTicket)
+	case KindSetTranche:
+		return new(SetTranche)
+	case KindWithdrawTicket:
+		return new(WithdrawTicket)
+	case KindRequestQuote:
+		return new(RequestQuote)
+	case KindTakeClaim:
+		return new(TakeClaim)
+	case KindProvePayment:
+		return new(ProvePayment)
+	case KindBeginDelivery:
+		return new(BeginDelivery)
+	case KindLapseDelivery:
+		return new(LapseDelivery)
+	case KindSettleClaim:
+		return new(SettleClaim)
+	case KindCosignClaim:
+		return new(CosignClaim)
+	case KindReleaseClaim:
+		return new(ReleaseClaim)
+	case KindRefundPayment:
+		return new(RefundPayment)
+	}
+	return nil
+}
+
+// Head returns h.
+func (h *Header) Head() *Header { return h }
+
+func (h *Header) walk(w *wire) {
+	u64(w, &h.Token)
+	u16(w, &h.Operator)
+	h.Key.walk(w)
+	w.text(&h.Ref)
+}
+
+func (k *Key) walk(w *wire) {
+	w.bytes(k.ID[:])
+	w.bytes(k.Body[:])
+}
+
+// Kind says which request it is; see the constants.
+func (*SetPolicy) Kind() RequestKind      { return KindSetPolicy }
+func (*SetPair) Kind() RequestKind        { return KindSetPair }
+func (*SetOperator) Kind() RequestKind    { return KindSetOperator }
+func (*SetAnchor) Kind() RequestKind      { return KindSetAnchor }
+func (*SetRailPrice) Kind() RequestKind   { return KindSetRailPrice }
+func (*SetInventory) Kind() RequestKind   { return KindSetInventory }
+func (*SetLock) Kind() RequestKind        { return KindSetLock }
+func (*PostTicket) Kind() RequestKind     { return KindPostTicket }
+func (*AmendTicket) Kind() RequestKind    { return KindAmendTicket }
+func (*SetTranche) Kind() RequestKind     { return KindSetTranche }
+func (*WithdrawTicket) Kind() RequestKind { return KindWithdrawTicket }
+func (*RequestQuote) Kind() RequestKind   { return KindRequestQuote }
+func (*TakeClaim) Kind() RequestKind      { return KindTakeClaim }
+func (*ProvePayment) Kind() RequestKind   { return KindProvePayment }
+func (*BeginDelivery) Kind() RequestKind  { return KindBeginDelivery }
+func (*LapseDelivery) Kind() RequestKind  { return KindLapseDelivery }
+func (*SettleClaim) Kind() RequestKind    { return KindSettleClaim }
+func (*CosignClaim) Kind() RequestKind    { return KindCosignClaim }
+func (*ReleaseClaim) Kind() RequestKind   { return KindReleaseClaim }
+func (*RefundPayment) Kind() RequestKind  { return KindRefundPayment }
+
+func (r *SetPolicy) walk(w *wire)   { r.Policy.walk(w) }
+func (r *SetPair) walk(w *wire)     { r.Pair.walkRules(w) }
+func (r *SetOperator) walk(w *wire) { r.Of.walk(w) }
+
+func (r *SetAnchor) walk(w *wire) {
+	u16(w, &r.Instrument)
+	u64(w, &r.Price)
+}
+
+func (r *SetRailPrice) walk(w *wire) {
+	u8(w, &r.Rail)
+	u64(w, &r.Price)
+	w.i64(&r.MaxAge)
+}
+
+func (r *SetInventory) walk(w *wire) {
+	u16(w, &r.Instrument)
+	u64(w, &r.Atoms)
+}
+
+func (r *SetLock) walk(w *wire) {
+	u8(w, &r.Scope)
+	u16(w, &r.Instrument)
+	u8(w, &r.Rail)
+	w.flag(&r.Locked)
+	w.text(&r.Reason)
+}
+
+func (r *PostTicket) walk(w *wire) {
+	w.text(&r.Label)
+	u16(w, &r.Instrument)
+	u8(w, &r.Rails)
+	u16(w, &r.Priority)
+	u64(w, &r.Reference)
+	w.i64(&r.ExpiresAt)
+	w.amounts(&r.Capacities)
+}
+
+func (r *AmendTicket) walk(w *wire) {
+	u64(w, &r.Ticket)
+	u8(w, &r.Rails)
+	u16(w, &r.Priority)
+	u64(w, &r.Reference)
+	w.i64(&r.ExpiresAt)
+}
+
+func (r *SetTranche) walk(w *wire) {
+	u64(w, &r.Ticket)
+	u16(w, &r.Tranche)
+	u64(w, &r.Capacity)
+}
+
+func (r *WithdrawTicket) walk(w *wire) { u64(w, &r.Ticket) }
+
+func (r *RequestQuote) walk(w *wire) {
+	u64(w, &r.Ticket)
+	u16(w, &r.Tranche)
+	u8(w, &r.Fill)
+	u8(w, &r.Rail)
+}
+
+func (r *TakeClaim) walk(w *wire) {
+	u64(w, &r.Ticket)
+	u16(w, &r.Tranche)
+	u8(w, &r.Fill)
+	u8(w, &r.Rail)
+	u8(w, &r.Way)
+	u64(w, &r.Quote)
+	w.address(&r.Wallet)
+	u16(w, &r.Participant)
+}
+
+func (r *ProvePayment) walk(w *wire) {
+	u64(w, &r.Claim)
+	u8(w, &r.Rail)
+	w.bytes(r.Signature[:])
+	w.address(&r.Payer)
+	u64(w, &r.Amount)
+	u64(w, &r.Slot)
+}
+
+func (r *BeginDelivery) walk(w *wire) {
+	u64(w, &r.Claim)
+	w.bytes(r.Proof[:])
+}
+
+func (r *LapseDelivery) walk(w *wire) { u64(w, &r.Claim) }
+
+func (r *SettleClaim) walk(w *wire) {
+	u64(w, &r.Claim)
+	w.bytes(r.Proof[:])
+}
+
+func (r *CosignClaim) walk(w *wire) {
+	u64(w, &r.Claim)
+	w.bytes(r.Proof[:])
+}
+
+func (r *ReleaseClaim) walk(w *wire) { u64(w, &r.Claim) }
+
+func (r *RefundPayment) walk(w *wire) {
+	w.bytes(r.Signature[:])
+	w.bytes(r.Proof[:])
+}
