@@ -75,6 +75,7 @@ func New(o Options, views Views, doors Doors) (*Gateway, error) {
 	g.conns = newConns(o.MaxConns, o.MaxConnsPerIP, &g.proxies, g.ids, g.metrics.refused)
 	if !o.NoLimits {
 		g.limits[marketLimit] = newNamedLimiter("market", o.Market, o.MaxClients, o.Clock)
+		g.limits[rfqWriteLimit] = newNamedLimiter("rfq-write", o.RFQWrite, o.MaxClients, o.Clock)
 	}
 	table := g.routes(doors)
 	for _, a := range []struct {
@@ -116,10 +117,11 @@ func (g *Gateway) newServer(on surface, r *router) *fasthttp.Server {
 		headerBytes = min(headerBytes, wsHeaderBytes)
 	}
 	return &fasthttp.Server{
-		Handler:      d.serve,
-		ErrorHandler: g.unreadable,
-		ConnState:    g.conns.state,
-		Logger:       quietLogger{g.log},
+		Handler:       d.serve,
+		ExpectHandler: d.expect,
+		ErrorHandler:  g.unreadable,
+		ConnState:     g.conns.state,
+		Logger:        quietLogger{g.log},
 
 		ReadBufferSize:     headerBytes,
 		WriteBufferSize:    writeBuffer,
@@ -224,10 +226,7 @@ func (g *Gateway) unreadable(ctx *fasthttp.RequestCtx, err error) {
 		}
 		drain(ctx)
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		p = &problem{
-			status: 413, code: codeBodyTooLarge,
-			text: "The body is longer than " + strconv.Itoa(g.opts.MaxBodyBytes) + " bytes.",
-		}
+		p = bodyTooLarge(g.opts.MaxBodyBytes)
 		drain(ctx)
 	case errors.As(err, &netErr) && netErr.Timeout():
 		p = &problem{status: 408, code: codeRequestTimeout, text: "The request did not arrive in time."}

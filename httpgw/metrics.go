@@ -8,7 +8,9 @@ import (
 )
 
 // statuses are those that this room answers with; others count under "other".
-var statuses = [...]int{101, 200, 204, 304, 400, 404, 405, 408, 413, 426, 429, 431, 500, 503}
+var statuses = [...]int{
+	101, 200, 202, 204, 304, 400, 404, 405, 408, 409, 413, 415, 422, 426, 429, 431, 500, 503,
+}
 
 // metrics are what /metrics shows of this room. Counters are resolved when the
 // table is built, so that a request looks nothing up by name.

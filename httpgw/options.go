@@ -30,8 +30,9 @@ type Doors struct {
 	WebSocketHealth func() any
 }
 
-// Defaults of Options. Those of the rate limit are the description's (part 8);
-// the others are our choice.
+// Defaults of Options. Those of the market data's rate limit are the
+// description's (part 8), those of RFQ writes the contract's (section C); the
+// others are our choice.
 const (
 	DefaultBase = "127.0.0.1:8080"
 	DefaultAPI  = "127.0.0.1:8000"
@@ -55,6 +56,9 @@ const (
 
 	DefaultPerMinute = 60
 	DefaultBurst     = 20
+
+	DefaultWritePerMinute = 30
+	DefaultWriteBurst     = 10
 )
 
 // Rate is a token bucket of Burst tokens, refilled PerMinute a minute, one for
@@ -99,7 +103,8 @@ type Options struct {
 	IdleTimeout     time.Duration // between two requests
 	ShutdownTimeout time.Duration // for requests under way when Run ends
 
-	Market Rate // market data
+	Market   Rate // market data and RFQ reads
+	RFQWrite Rate // quotes, claims and proofs of payment
 	// NoLimits switches every rate limit off.
 	NoLimits bool
 
@@ -135,6 +140,7 @@ func (o *Options) applyDefaults() {
 	setDefault(&o.IdleTimeout, DefaultIdleTimeout)
 	setDefault(&o.ShutdownTimeout, DefaultShutdownTimeout)
 	setDefault(&o.Market, Rate{DefaultPerMinute, DefaultBurst})
+	setDefault(&o.RFQWrite, Rate{DefaultWritePerMinute, DefaultWriteBurst})
 	setDefault(&o.ForwardedHeader, fasthttp.HeaderXForwardedFor)
 	setDefault(&o.Logger, slog.New(slog.DiscardHandler))
 	if o.Clock == nil {
@@ -164,7 +170,7 @@ func (o Options) Validate() error {
 	case o.ReadTimeout < 0 || o.WriteTimeout < 0 || o.IdleTimeout < 0 || o.ShutdownTimeout < 0:
 		return errors.New("httpgw: a timeout is negative")
 	}
-	return o.Market.validate("market")
+	return errors.Join(o.Market.validate("market"), o.RFQWrite.validate("rfq_write"))
 }
 
 func (r Rate) validate(name string) error {

@@ -5,16 +5,28 @@ import "strconv"
 // Codes of error bodies (contract, section C). Those under "our choice" name
 // what the contract leaves open.
 const (
-	codeMissingField     = "MISSING_FIELD"
-	codeInvalidField     = "INVALID_FIELD"
-	codeInvalidLimit     = "INVALID_LIMIT"
-	codeUnknownSymbol    = "UNKNOWN_SYMBOL"
-	codeUnknownRoute     = "ROUTE_INCONNUE"
-	codeMethodNotAllowed = "METHOD_NOT_ALLOWED"
-	codeBodyTooLarge     = "BODY_TOO_LARGE"
-	codeHeadersTooLarge  = "HEADERS_TOO_LARGE"
-	codeRateLimited      = "RATE_LIMITED"
-	codeOverloaded       = "OVERLOADED"
+	codeInvalidJSON         = "INVALID_JSON"
+	codeMissingField        = "MISSING_FIELD"
+	codeInvalidField        = "INVALID_FIELD"
+	codeInvalidLimit        = "INVALID_LIMIT"
+	codeUnknownSymbol       = "UNKNOWN_SYMBOL"
+	codeUnknownRoute        = "ROUTE_INCONNUE"
+	codeUnknownTicket       = "UNKNOWN_TICKET"
+	codeUnknownClaim        = "UNKNOWN_CLAIM"
+	codeMethodNotAllowed    = "METHOD_NOT_ALLOWED"
+	codeRefused             = "REFUS_DVP"
+	codeCapacityExhausted   = "CAPACITY_EXHAUSTED"
+	codeClaimExpired        = "CLAIM_EXPIRED"
+	codePaymentUsed         = "PAYMENT_ALREADY_USED"
+	codeIdempotencyConflict = "IDEMPOTENCY_CONFLICT"
+	codeBodyTooLarge        = "BODY_TOO_LARGE"
+	codeUnsupportedMedia    = "UNSUPPORTED_MEDIA_TYPE"
+	codePaymentMismatch     = "PAYMENT_MISMATCH"
+	codeHeadersTooLarge     = "HEADERS_TOO_LARGE"
+	codeRateLimited         = "RATE_LIMITED"
+	codeOverloaded          = "OVERLOADED"
+	codeReadOnly            = "READ_ONLY"
+	codeChainUnavailable    = "CHAIN_UNAVAILABLE"
 
 	// Our choice.
 	codeMalformed       = "MALFORMED_REQUEST"
@@ -44,6 +56,8 @@ type problem struct {
 	path   string // of ROUTE_INCONNUE
 	allow  string // of METHOD_NOT_ALLOWED
 	retryS int    // Retry-After, 0 = none
+
+	replayed bool // an Idempotency-Key has brought back a refusal
 }
 
 // append appends the JSON body.
@@ -129,5 +143,56 @@ func unknownSymbol() *problem {
 	return &problem{
 		status: 400, code: codeUnknownSymbol, field: "symbol",
 		text: "No such symbol. /api/v1/market/symbols lists those there are.",
+	}
+}
+
+func invalidJSON(reason string) *problem {
+	return &problem{
+		status: 400, code: codeInvalidJSON, reason: reason,
+		text: "The body must be one flat JSON object in UTF-8, and nothing else.",
+	}
+}
+
+func missingMember(name string) *problem {
+	return &problem{
+		status: 400, code: codeMissingField, field: name,
+		text: "The body must have the member " + name + ".",
+	}
+}
+
+// invalidMember says what is wrong with a member; "" is one that the route does
+// not know, whose name is the client's and is not told.
+func invalidMember(name, reason string) *problem {
+	text := "The body has a member that this route does not know."
+	if name != "" {
+		text = "The member " + name + " of the body is not as the specification has it."
+	}
+	return &problem{status: 400, code: codeInvalidField, field: name, reason: reason, text: text}
+}
+
+func malformedFraming() *problem {
+	return &problem{
+		status: 400, code: codeMalformed, text: "Transfer-Encoding goes with HTTP/1.1, and not with Content-Length.",
+	}
+}
+
+func bodyTooLarge(most int) *problem {
+	return &problem{
+		status: 413, code: codeBodyTooLarge, text: "The body is longer than " + strconv.Itoa(most) + " bytes.",
+	}
+}
+
+func unsupportedMedia(reason string) *problem {
+	return &problem{
+		status: 415, code: codeUnsupportedMedia, reason: reason,
+		text: "The body must come as Content-Type application/json in UTF-8, and with no Content-Encoding.",
+	}
+}
+
+func invalidKey(reason string) *problem {
+	return &problem{
+		status: 400, code: codeInvalidField, field: idempotencyHeader, reason: reason,
+		text: "The header " + idempotencyHeader + " must be one value of 1 to " + strconv.Itoa(MaxIdempotencyKey) +
+			" visible ASCII characters.",
 	}
 }

@@ -1,6 +1,9 @@
 package httpgw
 
 import (
+	"bytes"
+	"strings"
+
 	"github.com/valyala/fasthttp"
 )
 
@@ -54,6 +57,8 @@ const (
 	// marketLimit is the description's limit of market data; RFQ reads share it
 	// (contract, section C).
 	marketLimit
+	// rfqWriteLimit is that of quotes, claims and proofs of payment.
+	rfqWriteLimit
 	limitClassCount
 )
 
@@ -67,6 +72,9 @@ const (
 
 // route is one endpoint: a row of the table.
 type route struct {
+	// path is compared byte for byte, but that a last segment in braces, as in
+	// "/claims/{claim_id}", stands for any that isSegment takes. A path without
+	// braces goes before one with them. The metrics are labelled with path.
 	path     string
 	method   method
 	surfaces surface
@@ -74,10 +82,13 @@ type route struct {
 	limit    limitClass
 	group    group
 
-	// Exactly one of the two. read is a pure read: raw query string in, page
-	// out. raw does all of the answer itself.
-	read func(query []byte) (*page, *problem)
-	raw  fasthttp.RequestHandler
+	// Exactly one of the four. read is a pure read: raw query string in, page
+	// out. readOne is one of what the last segment names. post takes a JSON body.
+	// raw does all of the answer itself.
+	read    func(query []byte) (*page, *problem)
+	readOne func(segment []byte) (*page, *problem)
+	post    func(*post) (*answer, *problem)
+	raw     fasthttp.RequestHandler
 }
 
 // routes is the table.
@@ -105,6 +116,7 @@ func (g *Gateway) routes(doors Doors) []route {
 			cache: liveData, limit: marketLimit, group: groupMarket, read: m.serveTrades,
 		},
 	}
+	table = append(table, g.rfqRoutes()...)
 	if doors.WebSocket != nil {
 		table = append(table, route{
 			path: "/ws/rfq", method: methodGet, surfaces: onBase | onWS,
@@ -132,41 +144,90 @@ type node struct {
 	allow   string // the value of Allow
 }
 
+// MaxSegment is the longest last segment of a path that names something, in
+// bytes.
+const MaxSegment = 64
+
 // router finds the endpoints of one surface by the raw path.
 type router struct {
 	nodes map[string]*node
+	// families are the paths that end in a segment in braces, by what comes
+	// before it.
+	families map[string]*node
 	// Requests that reach no endpoint.
 	unknown *routeStats
 }
 
 func newRouter(table []route, on surface, m *metrics) *router {
 	name := surfaceNames[on]
-	r := &router{nodes: make(map[string]*node), unknown: m.route(name, "unknown")}
+	r := &router{
+		nodes: make(map[string]*node), families: make(map[string]*node), unknown: m.route(name, "unknown"),
+	}
 	for i := range table {
 		row := &table[i]
 		if row.surfaces&on == 0 {
 			continue
 		}
-		n := r.nodes[row.path]
+		nodes, key := r.nodes, row.path
+		if family, _, ok := strings.Cut(row.path, "{"); ok {
+			nodes, key = r.families, family
+		}
+		n := nodes[key]
 		if n == nil {
 			n = &node{}
-			r.nodes[row.path] = n
+			nodes[key] = n
 		}
 		n.methods[row.method] = &endpoint{route: row, stats: m.route(name, row.path)}
 	}
-	for _, n := range r.nodes {
-		for i := methodGet; i < methodCount; i++ {
-			if n.methods[i] == nil {
-				continue
-			}
-			n.allow += methodNames[i] + ", "
-			if i == methodGet {
-				n.allow += "HEAD, "
-			}
+	for _, nodes := range []map[string]*node{r.nodes, r.families} {
+		for _, n := range nodes {
+			n.tellMethods()
 		}
-		n.allow += "OPTIONS"
 	}
 	return r
+}
+
+// tellMethods fills in allow.
+func (n *node) tellMethods() {
+	for i := methodGet; i < methodCount; i++ {
+		if n.methods[i] == nil {
+			continue
+		}
+		n.allow += methodNames[i] + ", "
+		if i == methodGet {
+			n.allow += "HEAD, "
+		}
+	}
+	n.allow += "OPTIONS"
+}
+
+// find returns the node of a raw path, nil where there is none, and the segment
+// that stands for the one in braces, if any. segment aliases path.
+func (r *router) find(path []byte) (n *node, segment []byte) {
+	if n = r.nodes[string(path)]; n != nil {
+		return n, nil
+	}
+	cut := bytes.LastIndexByte(path, '/') + 1
+	if segment = path[cut:]; isSegment(segment) {
+		return r.families[string(path[:cut])], segment
+	}
+	return nil, nil
+}
+
+// isSegment reports whether text may be the last segment of a path that names
+// something: 1..MaxSegment letters, digits and "_ . -", dots alone left out,
+// since others on the way may take them for a direction.
+func isSegment(text []byte) bool {
+	if len(text) == 0 || len(text) > MaxSegment || string(text) == "." || string(text) == ".." {
+		return false
+	}
+	for _, c := range text {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return true
 }
 
 // methodOf returns the method that answers a request, 0 for one that no route

@@ -28,6 +28,7 @@ var (
 	hXRemaining    = []byte("X-RateLimit-Remaining")
 	hXReset        = []byte("X-RateLimit-Reset")
 	hUpgrade       = []byte("Upgrade")
+	hReplayed      = []byte("Idempotency-Replayed")
 )
 
 // door serves one address.
@@ -56,13 +57,11 @@ func (d *door) serve(ctx *fasthttp.RequestCtx) {
 
 	if twiceFramed(ctx) {
 		ctx.SetConnectionClose()
-		d.g.fail(ctx, &id, &problem{
-			status: 400, code: codeMalformed, text: "Transfer-Encoding goes with HTTP/1.1, and not with Content-Length.",
-		})
+		d.g.fail(ctx, &id, malformedFraming())
 		return
 	}
 	path, query := target(ctx)
-	n := d.router.nodes[string(path)]
+	n, segment := d.router.find(path)
 	if n == nil {
 		d.g.fail(ctx, &id, unknownRoute(path))
 		return
@@ -82,7 +81,7 @@ func (d *door) serve(ctx *fasthttp.RequestCtx) {
 		d.g.fail(ctx, &id, bad)
 		return
 	}
-	d.g.answer(ctx, &id, e.route, query)
+	d.g.answer(ctx, &id, e.route, query, segment)
 }
 
 // twiceFramed reports a request whose end the two of us and a proxy may see in
@@ -140,7 +139,11 @@ func (g *Gateway) admit(ctx *fasthttp.RequestCtx, class limitClass) *problem {
 }
 
 // answer runs the route's handler and writes what it returns.
-func (g *Gateway) answer(ctx *fasthttp.RequestCtx, id *requestID, r *route, query []byte) {
+func (g *Gateway) answer(ctx *fasthttp.RequestCtx, id *requestID, r *route, query, segment []byte) {
+	if r.post != nil {
+		g.write(ctx, id, r)
+		return
+	}
 	if r.raw != nil {
 		if !isUpgrade(ctx) {
 			g.fail(ctx, id, &problem{
@@ -153,13 +156,21 @@ func (g *Gateway) answer(ctx *fasthttp.RequestCtx, id *requestID, r *route, quer
 		r.raw(ctx)
 		return
 	}
-	p, bad := r.read(query)
+	p, bad := r.page(query, segment)
 	if bad != nil {
 		g.fail(ctx, id, bad)
 		return
 	}
 	g.common(ctx, id, r.cache)
 	g.send(ctx, p)
+}
+
+// page runs the handler of a read.
+func (r *route) page(query, segment []byte) (*page, *problem) {
+	if r.readOne != nil {
+		return r.readOne(segment)
+	}
+	return r.read(query)
 }
 
 // send writes a page in the form that the client accepts, or 304 where it has
@@ -205,15 +216,19 @@ func (g *Gateway) fail(ctx *fasthttp.RequestCtx, id *requestID, p *problem) {
 	if p.allow != "" {
 		h.Set("Allow", p.allow)
 	}
-	if p.retryS > 0 {
-		h.Set("Retry-After", strconv.Itoa(p.retryS))
-	}
+	setRetryAfter(h, p.retryS)
 	if p.status == fasthttp.StatusUpgradeRequired {
 		h.SetCanonical(hUpgrade, []byte("websocket"))
 	}
 	ctx.SetStatusCode(p.status)
 	h.SetContentType(jsonType)
 	ctx.Response.SetBodyRaw(p.append(nil, id))
+}
+
+func setRetryAfter(h *fasthttp.ResponseHeader, seconds int) {
+	if seconds > 0 {
+		h.Set("Retry-After", strconv.Itoa(seconds))
+	}
 }
 
 // preflight answers OPTIONS, a browser's question before a request of another
