@@ -34,6 +34,7 @@ type Gateway struct {
 	opts    Options
 	log     *slog.Logger
 	market  *marketPages
+	rfq     *rfqPages // nil without a desk
 	about   *page
 	limits  [limitClassCount]*namedLimiter
 	proxies proxies
@@ -76,6 +77,9 @@ func New(o Options, views Views, doors Doors) (*Gateway, error) {
 	if !o.NoLimits {
 		g.limits[marketLimit] = newNamedLimiter("market", o.Market, o.MaxClients, o.Clock)
 		g.limits[rfqWriteLimit] = newNamedLimiter("rfq-write", o.RFQWrite, o.MaxClients, o.Clock)
+	}
+	if doors.Desk != nil {
+		g.rfq = newRFQPages(g, doors.Desk, views, false)
 	}
 	table := g.routes(doors)
 	for _, a := range []struct {

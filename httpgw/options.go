@@ -28,6 +28,8 @@ type Doors struct {
 	// WebSocketHealth returns the body of /ws/rfq/health, any value that
 	// encoding/json encodes. It is called once a request.
 	WebSocketHealth func() any
+	// Desk is where tickets, quotes and claims are.
+	Desk deskReader
 }
 
 // Defaults of Options. Those of the market data's rate limit are the
@@ -115,7 +117,10 @@ type Options struct {
 
 	// Clock returns nanoseconds that never fall, for the rate limiter. Default:
 	// the monotonic clock.
-	Clock  func() int64
+	Clock func() int64
+	// Now returns the time in Unix nanoseconds, for the ts of documents and the
+	// age of prices. Default: the wall clock.
+	Now    func() int64
 	Logger *slog.Logger // default: none
 }
 
@@ -146,6 +151,9 @@ func (o *Options) applyDefaults() {
 	if o.Clock == nil {
 		start := time.Now()
 		o.Clock = func() int64 { return int64(time.Since(start)) }
+	}
+	if o.Now == nil {
+		o.Now = func() int64 { return time.Now().UnixNano() }
 	}
 	o.Description.applyDefaults()
 }

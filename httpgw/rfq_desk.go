@@ -1,0 +1,156 @@
+package httpgw
+
+import (
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+)
+
+// deskDocument is GET /api/v1/dvp/status: what keeps the desk shut, how it
+// prices, and the corridor that the prices of each fill lie in.
+type deskDocument struct {
+	OK        bool            `json:"ok"`
+	Seq       uint64          `json:"seq"`
+	TS        jsonTime        `json:"ts"`
+	Locks     []lockJSON      `json:"locks"`
+	Policy    policyJSON      `json:"price_policy"`
+	Corridor  []corridorJSON  `json:"discount_corridor"`
+	Inventory inventoryTotals `json:"inventory"`
+	Chain     chainJSON       `json:"chain"`
+}
+
+type lockJSON struct {
+	Name   string   `json:"name"` // global, pair:SYMBOL or rail:RAIL
+	Locked bool     `json:"locked"`
+	Since  jsonTime `json:"since"` // of the last change; null = never locked
+	Reason *string  `json:"reason"`
+}
+
+type policyJSON struct {
+	Rounding string            `json:"rounding"`
+	FeeBps   uint16            `json:"fee_bps"`
+	FeeIn    bool              `json:"fee_included"`
+	QuoteTTL int64             `json:"quote_ttl_s"`
+	ClaimTTL int64             `json:"claim_ttl_s"`
+	Pairs    []pricePolicyJSON `json:"pairs"`
+}
+
+type pricePolicyJSON struct {
+	Pair      string    `json:"pair"`
+	Source    string    `json:"source"` // operator or book
+	Via       *string   `json:"via"`    // pair that turns the quote asset into dollars
+	Corridor  uint16    `json:"corridor_bps"`
+	MaxAge    int64     `json:"max_age_s"` // 0 = any age
+	Anchor    jsonPrice `json:"anchor_price_usd"`
+	AnchorAt  jsonTime  `json:"anchored_at"`
+	Min       jsonPrice `json:"min_reference_usd"`
+	Max       jsonPrice `json:"max_reference_usd"`
+	Reference jsonPrice `json:"reference_price_usd"`
+	Reason    *string   `json:"reason"` // why there is no reference
+}
+
+type corridorJSON struct {
+	Pair     string    `json:"pair"`
+	Fill     string    `json:"fill_usd"`
+	Discount uint16    `json:"discount_bps"`
+	Min      jsonPrice `json:"min_price_usd"`
+	Max      jsonPrice `json:"max_price_usd"`
+}
+
+// inventoryTotals are in whole units of each asset.
+type inventoryTotals struct {
+	Pairs []inventoryJSON `json:"pairs"`
+}
+
+type inventoryJSON struct {
+	Pair     string      `json:"pair"`
+	Symbol   string      `json:"symbol"`
+	Mint     jsonAddress `json:"mint"`
+	Total    jsonUnits   `json:"total"`
+	Free     jsonUnits   `json:"free"`
+	Reserved jsonUnits   `json:"reserved"`
+	Sold     jsonUnits   `json:"sold"`
+}
+
+var sourceWords = map[rfq.PriceSource]string{rfq.SourceOperator: "operator", rfq.SourceBook: "book"}
+
+func (p *rfqPages) deskStatus(e *edition) deskDocument {
+	policy := &e.view.Policy
+	d := deskDocument{
+		OK: true, Seq: e.view.Seq, TS: jsonTime(e.ts), Locks: locksOf(e),
+		Policy: policyJSON{
+			Rounding: "price up, base amount down, payment up",
+			FeeBps:   policy.FeeBps, FeeIn: true,
+			QuoteTTL: wholeSeconds(policy.QuoteTTL), ClaimTTL: wholeSeconds(policy.ClaimTTL), Pairs: []pricePolicyJSON{},
+		},
+		Corridor:  []corridorJSON{},
+		Inventory: inventoryTotals{Pairs: []inventoryJSON{}},
+		Chain:     p.chainState(),
+	}
+	for i := range e.pairs {
+		n := &e.pairs[i]
+		d.Policy.Pairs = append(d.Policy.Pairs, p.pricePolicy(n))
+		for f := market.FillUSD(1); f <= market.FillCount; f++ {
+			row := corridorJSON{Pair: n.in.Symbol, Fill: f.String(), Discount: policy.Discounts[f-1]}
+			if n.max != 0 {
+				row.Min, row.Max = jsonPrice(policy.Price(n.min, f)), jsonPrice(policy.Price(n.max, f))
+			}
+			d.Corridor = append(d.Corridor, row)
+		}
+		units := func(atoms uint64) jsonUnits { return jsonUnits{atoms, n.BaseDecimals} }
+		// Inventory may have been lowered below what is taken.
+		taken := n.Reserved + n.Sold
+		d.Inventory.Pairs = append(d.Inventory.Pairs, inventoryJSON{
+			Pair: n.in.Symbol, Symbol: n.in.Base, Mint: jsonAddress(n.BaseMint), Total: units(n.Inventory),
+			Free: units(n.Inventory - min(taken, n.Inventory)), Reserved: units(n.Reserved), Sold: units(n.Sold),
+		})
+	}
+	return d
+}
+
+func (p *rfqPages) pricePolicy(n *pairNow) pricePolicyJSON {
+	d := pricePolicyJSON{
+		Pair: n.in.Symbol, Source: sourceWords[n.Source], Corridor: n.CorridorBps, MaxAge: wholeSeconds(n.MaxAge),
+		Anchor: jsonPrice(n.Anchor), AnchorAt: jsonTime(n.AnchorAt), Min: jsonPrice(n.min), Max: jsonPrice(n.max),
+		Reference: jsonPrice(n.reference),
+	}
+	if via := p.set.Get(n.Via); n.Source == rfq.SourceBook && via != nil {
+		d.Via = &via.Symbol
+	}
+	if n.why != 0 {
+		d.Reason = word(n.why.String())
+	}
+	return d
+}
+
+func wholeSeconds(ns int64) int64 { return ns / 1e9 }
+
+// locksOf lists the global lock, one for each pair and one for each rail,
+// whether they were ever set or not.
+func locksOf(e *edition) []lockJSON {
+	all := []lockJSON{lockOf("global", findLock(e.view, rfq.LockAll, 0, 0))}
+	for i := range e.pairs {
+		n := &e.pairs[i]
+		all = append(all, lockOf("pair:"+n.in.Symbol, findLock(e.view, rfq.LockPair, n.Instrument, 0)))
+	}
+	for r := market.RailUSDC; r < market.RailCount; r++ {
+		all = append(all, lockOf("rail:"+r.String(), findLock(e.view, rfq.LockRail, 0, r)))
+	}
+	return all
+}
+
+func findLock(v *rfq.View, scope rfq.LockScope, in market.InstrumentID, rail market.Rail) *rfq.Lock {
+	for i := range v.Locks {
+		l := &v.Locks[i]
+		if l.Scope == scope && (scope != rfq.LockPair || l.Instrument == in) && (scope != rfq.LockRail || l.Rail == rail) {
+			return l
+		}
+	}
+	return nil
+}
+
+func lockOf(name string, l *rfq.Lock) lockJSON {
+	if l == nil {
+		return lockJSON{Name: name}
+	}
+	return lockJSON{Name: name, Locked: l.Locked, Since: jsonTime(l.Since), Reason: word(l.Reason)}
+}

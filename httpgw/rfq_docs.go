@@ -1,0 +1,196 @@
+package httpgw
+
+import (
+	"slices"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+)
+
+// levelsDocument is the public ladder.
+type levelsDocument struct {
+	OK     bool    `json:"ok"`
+	Levels []level `json:"levels"`
+}
+
+type level struct {
+	Fill     string `json:"fill_usd"`
+	Discount uint16 `json:"discount_bps"`
+}
+
+func levelsOf(p *rfq.Policy) levelsDocument {
+	d := levelsDocument{OK: true}
+	for f := market.FillUSD(1); f <= market.FillCount; f++ {
+		d.Levels = append(d.Levels, level{f.String(), p.Discounts[f-1]})
+	}
+	return d
+}
+
+// fillSizes are the fills in order (spec, 2.2).
+func fillSizes() []string {
+	var all []string
+	for f := market.FillUSD(1); f <= market.FillCount; f++ {
+		all = append(all, f.String())
+	}
+	return all
+}
+
+// railsDocument tells the ways of paying. A rail is active unless it is locked.
+type railsDocument struct {
+	OK       bool      `json:"ok"`
+	Active   jsonRails `json:"active_rails"`
+	Priority jsonRails `json:"rail_priority"`
+}
+
+func activeRails(v *rfq.View) jsonRails {
+	active := market.Rails(0)
+	for r := market.RailUSDC; r < market.RailCount; r++ {
+		if lock := findLock(v, rfq.LockRail, 0, r); lock == nil || !lock.Locked {
+			active = active.With(r)
+		}
+	}
+	return jsonRails(active)
+}
+
+// pairsDocument lists the pairs that tickets may name.
+type pairsDocument struct {
+	OK    bool       `json:"ok"`
+	Pairs []pairJSON `json:"pairs"`
+}
+
+type pairJSON struct {
+	Pair         string      `json:"pair"`
+	BaseSymbol   string      `json:"base_symbol"`
+	BaseMint     jsonAddress `json:"base_mint"`
+	BaseDecimals uint8       `json:"base_decimals"`
+	QuoteSymbol  string      `json:"quote_symbol"`
+	Rails        jsonRails   `json:"rails"`
+	Reference    jsonPrice   `json:"reference_price_usd"`
+	// Status is active, locked or unpriced; Reason tells why not active.
+	Status string  `json:"status"`
+	Reason *string `json:"reason"`
+}
+
+func pairsOf(e *edition) pairsDocument {
+	d := pairsDocument{OK: true, Pairs: []pairJSON{}}
+	for i := range e.pairs {
+		n := &e.pairs[i]
+		one := pairJSON{
+			Pair: n.in.Symbol, BaseSymbol: n.in.Base, BaseMint: jsonAddress(n.BaseMint),
+			BaseDecimals: n.BaseDecimals, QuoteSymbol: n.in.Quote, Rails: jsonRails(n.Rails),
+			Reference: jsonPrice(n.reference), Status: "active",
+		}
+		switch {
+		case n.lock != nil:
+			one.Status, one.Reason = "locked", word("locked")
+		case n.why != 0:
+			one.Status, one.Reason = "unpriced", word(n.why.String())
+		}
+		d.Pairs = append(d.Pairs, one)
+	}
+	return d
+}
+
+// word returns a text that may be null in JSON: null for "".
+func word(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// tokensDocument lists what is sold, what it is quoted in, and what pays.
+type tokensDocument struct {
+	OK     bool        `json:"ok"`
+	Tokens []tokenJSON `json:"tokens"`
+	Rails  []railJSON  `json:"rails"`
+}
+
+// Roles of a token. The one called role is the last of roles in this order.
+const (
+	roleBase       = "base"
+	roleQuote      = "quote"
+	roleSettlement = "settlement"
+)
+
+type tokenJSON struct {
+	Symbol   string      `json:"symbol"`
+	Mint     jsonAddress `json:"mint"` // null: native SOL, or not told to the desk
+	Decimals *uint8      `json:"decimals"`
+	Role     string      `json:"role"`
+	Roles    []string    `json:"roles"`
+	// Rails that buy it, where it is sold, or that it pays over.
+	Rails jsonRails `json:"rails"`
+}
+
+type railJSON struct {
+	Rail     string      `json:"rail"`
+	Mint     jsonAddress `json:"mint"` // null: native SOL
+	Decimals int         `json:"decimals"`
+	Priority int         `json:"priority"` // 1 = first
+	PayTo    jsonAddress `json:"pay_to"`   // null: not configured
+	Price    jsonPrice   `json:"price_usd"`
+	PricedAt jsonTime    `json:"priced_at"`
+	Active   bool        `json:"active"`
+}
+
+func (p *rfqPages) tokensOf(e *edition) tokensDocument {
+	var list []tokenJSON
+	token := func(symbol string) *tokenJSON {
+		at := slices.IndexFunc(list, func(t tokenJSON) bool { return t.Symbol == symbol })
+		if at < 0 {
+			at = len(list)
+			list = append(list, tokenJSON{Symbol: symbol})
+		}
+		return &list[at]
+	}
+	for i := range e.pairs {
+		n := &e.pairs[i]
+		t := token(n.in.Base)
+		t.Mint, t.Decimals, t.Rails = jsonAddress(n.BaseMint), &n.BaseDecimals, t.Rails|jsonRails(n.Rails)
+		t.take(roleBase)
+	}
+	for i := range e.pairs {
+		token(e.pairs[i].in.Quote).take(roleQuote)
+	}
+	d := tokensDocument{OK: true, Rails: railsOf(e)}
+	for i := range d.Rails {
+		r, decimals := &d.Rails[i], uint8(d.Rails[i].Decimals)
+		t := token(r.Rail)
+		t.Mint, t.Decimals = r.Mint, &decimals
+		t.Rails |= jsonRails(market.Rails(0).With(market.RailUSDC + market.Rail(i)))
+		t.take(roleSettlement)
+	}
+	d.Tokens = list
+	return d
+}
+
+func (t *tokenJSON) take(role string) {
+	t.Role = role
+	if !slices.Contains(t.Roles, role) {
+		t.Roles = append(t.Roles, role)
+	}
+}
+
+// railsOf lists all rails in the order of rail_priority.
+func railsOf(e *edition) []railJSON {
+	var all []railJSON
+	active := market.Rails(activeRails(e.view))
+	for r := market.RailUSDC; r < market.RailCount; r++ {
+		one := railJSON{
+			Rail: r.String(), Decimals: r.Decimals(), Priority: int(r - market.RailUSDC + 1),
+			PayTo: jsonAddress(e.view.Policy.PayTo[r]), Active: active.Has(r),
+		}
+		if r == market.RailUSDC {
+			one.Mint = jsonAddress(e.view.Policy.USDCMint)
+			one.Price = jsonPrice(market.Pow10(market.USDPriceDecimals))
+		}
+		for i := range e.view.RailPrices {
+			if priced := &e.view.RailPrices[i]; priced.Rail == r {
+				one.Price, one.PricedAt = jsonPrice(priced.Price), jsonTime(priced.At)
+			}
+		}
+		all = append(all, one)
+	}
+	return all
+}

@@ -1,0 +1,130 @@
+package httpgw
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/mr-tron/base58"
+
+	"blockdesk/market"
+)
+
+// The values that documents of the desk are made of. Each has one form on every
+// surface: money and prices with all their decimals, so that a column of them
+// lines up, addresses in base58, times as appendTime writes them.
+
+// appendUSD appends dollars as a JSON string with six decimals.
+func appendUSD(dst []byte, n market.USD) []byte {
+	dst = append(dst, '"')
+	dst = market.AppendDecimal(dst, uint64(n), market.USDDecimals)
+	return append(dst, '"')
+}
+
+// appendUSDPrice appends a price as a JSON string with nine decimals, or null
+// where there is none.
+func appendUSDPrice(dst []byte, n market.USDPrice) []byte {
+	if n == 0 {
+		return append(dst, "null"...)
+	}
+	dst = append(dst, '"')
+	dst = market.AppendDecimal(dst, uint64(n), market.USDPriceDecimals)
+	return append(dst, '"')
+}
+
+// appendAddress appends an address in base58, or null for the zero address,
+// which is none.
+func appendAddress(dst []byte, a market.Address) []byte {
+	if a == (market.Address{}) {
+		return append(dst, "null"...)
+	}
+	dst = append(dst, '"')
+	dst = append(dst, base58.Encode(a[:])...)
+	return append(dst, '"')
+}
+
+// appendText appends any text as a JSON string: quotes, backslashes and control
+// bytes are escaped, and what is not UTF-8 becomes U+FFFD.
+func appendText(dst []byte, text string) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r < ' ':
+			dst = append(dst, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
+		default:
+			dst = append(dst, string(r)...)
+		}
+	}
+	return append(dst, '"')
+}
+
+// appendRails appends the rails of a set in the order of rail_priority.
+func appendRails(dst []byte, set market.Rails) []byte {
+	dst = append(dst, '[')
+	for r := market.RailUSDC; r < market.RailCount; r++ {
+		if !set.Has(r) {
+			continue
+		}
+		if dst[len(dst)-1] != '[' {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, '"')
+		dst = append(dst, r.String()...)
+		dst = append(dst, '"')
+	}
+	return append(dst, ']')
+}
+
+// The same values as types for encoding/json, in documents that are small and
+// rendered seldom.
+type (
+	jsonUSD     market.USD
+	jsonPrice   market.USDPrice
+	jsonAddress market.Address
+	jsonRails   market.Rails
+	jsonTime    int64 // Unix nanoseconds; 0 = null
+	// jsonUnits counts 10^-decimals of something.
+	jsonUnits struct {
+		n        uint64
+		decimals uint8
+	}
+)
+
+// MarshalJSON writes dollars.
+func (n jsonUSD) MarshalJSON() ([]byte, error) { return appendUSD(nil, market.USD(n)), nil }
+
+// MarshalJSON writes a price or null.
+func (n jsonPrice) MarshalJSON() ([]byte, error) {
+	return appendUSDPrice(nil, market.USDPrice(n)), nil
+}
+
+// MarshalJSON writes an address or null.
+func (a jsonAddress) MarshalJSON() ([]byte, error) {
+	return appendAddress(nil, market.Address(a)), nil
+}
+
+// MarshalJSON writes a list of words.
+func (s jsonRails) MarshalJSON() ([]byte, error) { return appendRails(nil, market.Rails(s)), nil }
+
+// MarshalJSON writes a time or null.
+func (t jsonTime) MarshalJSON() ([]byte, error) { return appendTime(nil, int64(t)), nil }
+
+// MarshalJSON writes a decimal.
+func (u jsonUnits) MarshalJSON() ([]byte, error) {
+	dst := market.AppendDecimal([]byte{'"'}, u.n, int(u.decimals))
+	return append(dst, '"'), nil
+}
+
+// encodeDocument renders a document. Texts keep their <, > and &: the body is
+// never read as HTML, and the manifest's command lines stay readable.
+func encodeDocument(document any) []byte {
+	var body bytes.Buffer
+	e := json.NewEncoder(&body)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(document); err != nil {
+		panic("httpgw: a document that cannot be encoded: " + err.Error())
+	}
+	return bytes.TrimRight(body.Bytes(), "\n")
+}

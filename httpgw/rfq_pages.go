@@ -1,0 +1,180 @@
+package httpgw
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+)
+
+// refresh is the description's cycle (spec, 1.4): what a document says about
+// the time, its ts and which prices have gone stale, is at most so old.
+const refresh = int64(10 * time.Second)
+
+// document names a page of the desk.
+type document uint8
+
+const (
+	docStatus document = iota
+	docSellable
+	docTickets
+	docCompact
+	docLevels
+	docPairs
+	docTokens
+	docRails
+	docManifest
+	docDiscovery
+	docBoard
+	docDesk
+	documentCount
+)
+
+// deskReader is what reads need of a desk. View returns the newest view, nil
+// before the first one; it must not block, and a view must never change after it
+// was returned.
+type deskReader interface {
+	View() *rfq.View
+}
+
+// rfqPages renders the desk's documents and remembers them.
+type rfqPages struct {
+	desk  deskReader
+	set   *market.Instruments
+	books Views // of the pairs whose reference is our own book
+	about *Description
+	urls  func() URLs
+	now   func() int64 // Unix nanoseconds
+	chain bool         // a settlement stands behind the claims
+	begun int64        // when the service started
+
+	edition atomic.Pointer[edition]
+	texts   atomic.Pointer[ticketTexts]
+	kept    [documentCount]atomic.Pointer[rfqPage]
+	none    rfq.View // before the first view
+}
+
+// rfqPage is a page and the edition that it is good for.
+type rfqPage struct {
+	of   *edition
+	page *page
+}
+
+// edition is what all documents of one view and one cycle share. It does not
+// change.
+type edition struct {
+	view *rfq.View
+	// ts is the start of the cycle, or the view's last change where that is
+	// later. Cycles begin at whole multiples of refresh, so two readers that
+	// render at the same time write the same ts, and so do two servers.
+	ts, from, until int64
+	pairs           []pairNow // by Instrument
+}
+
+// pairNow is a pair at an edition's time.
+type pairNow struct {
+	*rfq.Pair
+	in       *market.Instrument
+	base     []byte          // members that say what a ticket sells
+	min, max market.USDPrice // of the reference: the corridor; 0 = no anchor yet
+	// reference is the pair's own, 0 where nothing is priced, and why.
+	reference market.USDPrice
+	why       event.Reason
+	lock      *rfq.Lock // that keeps the whole pair shut; nil = none
+}
+
+func newRFQPages(g *Gateway, desk deskReader, books Views, chain bool) *rfqPages {
+	return &rfqPages{
+		desk: desk, set: g.opts.Instruments, books: books, about: &g.opts.Description,
+		urls: g.URLs, now: g.opts.Now, chain: chain, begun: g.opts.Now(),
+	}
+}
+
+// serve returns the handler of one document.
+func (p *rfqPages) serve(d document) func([]byte) (*page, *problem) {
+	return func([]byte) (*page, *problem) { return p.get(d), nil }
+}
+
+// get returns the page of the newest view and the present cycle.
+func (p *rfqPages) get(d document) *page {
+	e := p.current()
+	old := p.kept[d].Load()
+	if old != nil && old.of == e {
+		return old.page
+	}
+	body := p.render(d, e)
+	fresh := &rfqPage{of: e}
+	if old != nil && bytes.Equal(old.page.body, body) {
+		fresh.page = old.page // with its ETag and its compressed form
+	} else {
+		fresh.page = hashPage(body)
+	}
+	p.kept[d].Store(fresh)
+	return fresh.page
+}
+
+// current returns the edition of the newest view and the present cycle.
+func (p *rfqPages) current() *edition {
+	v, now := p.desk.View(), p.now()
+	if v == nil {
+		v = &p.none
+	}
+	if e := p.edition.Load(); e != nil && e.view == v && now >= e.from && now < e.until {
+		return e
+	}
+	from := now - now%refresh
+	e := &edition{view: v, from: from, until: from + refresh, ts: max(from, v.At)}
+	e.pairs = make([]pairNow, 0, len(v.Pairs))
+	for i := range v.Pairs {
+		if in := p.set.Get(v.Pairs[i].Instrument); in != nil {
+			e.pairs = append(e.pairs, p.pairNow(e, &v.Pairs[i], in))
+		}
+	}
+	p.edition.Store(e)
+	return e
+}
+
+func (p *rfqPages) render(d document, e *edition) []byte {
+	switch d {
+	case docSellable:
+		return p.renderSellable(e)
+	case docTickets:
+		return p.renderTickets(e)
+	case docCompact:
+		return p.renderCompact(e)
+	case docBoard:
+		return p.renderBoard(e)
+	case docLevels:
+		return encodeDocument(levelsOf(&e.view.Policy))
+	case docPairs:
+		return encodeDocument(pairsOf(e))
+	case docTokens:
+		return encodeDocument(p.tokensOf(e))
+	case docRails:
+		return encodeDocument(railsDocument{OK: true, Active: activeRails(e.view), Priority: jsonRails(market.AllRails)})
+	case docManifest:
+		return encodeDocument(p.manifest(e))
+	case docDiscovery:
+		return encodeDocument(p.discovery())
+	case docDesk:
+		return encodeDocument(p.deskStatus(e))
+	default:
+		return encodeDocument(p.status(e))
+	}
+}
+
+// pair returns how an instrument is sold, or nil.
+func (e *edition) pair(id market.InstrumentID) *pairNow {
+	i, ok := slices.BinarySearchFunc(e.pairs, id, func(n pairNow, id market.InstrumentID) int {
+		return cmp.Compare(n.Instrument, id)
+	})
+	if !ok {
+		return nil
+	}
+	return &e.pairs[i]
+}

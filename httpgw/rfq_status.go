@@ -1,0 +1,199 @@
+package httpgw
+
+import (
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+)
+
+// What the description fixes (spec, 1.7, 1.9 and part 9).
+const (
+	RFQVersion       = "1.0.0"
+	ControlChainID   = 1492
+	ExecutionNetwork = "solana-mainnet-beta"
+
+	controlChainRole = "orchestration and runtime chain; not a JSON-RPC endpoint"
+	truthRule        = "read the book from the public mirror, optionally confirm on the registry backend, " +
+		"then submit the payment signature on the native surface (priority) rather than the fallback"
+)
+
+// Paths that documents print, each a row of the table or of the claims' one.
+const (
+	pathRFQ        = "/api/v1/rfq/"
+	pathNative     = "/rfq-native/"
+	pathTickets    = pathRFQ + "market-tickets"
+	pathSellable   = pathRFQ + "current-sellable-ticket"
+	pathCompact    = pathRFQ + "market-tickets.compact"
+	pathLevels     = pathRFQ + "levels"
+	pathPairs      = pathRFQ + "pairs"
+	pathRails      = pathRFQ + "rails"
+	pathManifest   = pathRFQ + "robot-manifest"
+	pathStatus     = pathRFQ + "status"
+	pathTokens     = pathRFQ + "tokens"
+	pathDiscovery  = "/.well-known/svc-rfq.json"
+	pathBoard      = "/api/v1/exchange/board"
+	pathDeskStatus = "/api/v1/dvp/status"
+
+	pathNativeTickets  = pathNative + "market-tickets.json"
+	pathNativeSellable = pathNative + "current-sellable-ticket.json"
+	pathNativeModular  = pathNative + "modular-claim-take"
+	pathNativeAtomic   = pathNative + "atomic-claim-ticket"
+	pathNativeVerify   = pathNative + "settlement/verify-payment"
+	pathModular        = pathRFQ + "modular-claim-take"
+	pathAtomic         = pathRFQ + "atomic-claim-ticket"
+	pathAliasVerify    = pathRFQ + "native/settlement/verify-payment"
+	pathFallbackVerify = pathRFQ + "settlement/verify-payment"
+)
+
+// statusDocument is GET /api/v1/rfq/status.
+type statusDocument struct {
+	OK          bool            `json:"ok"`
+	Version     string          `json:"version"`
+	APIVersion  string          `json:"api_version"`
+	Seq         uint64          `json:"seq"`
+	TS          jsonTime        `json:"ts"`
+	UpdatedAt   jsonTime        `json:"updated_at"` // the book's last change
+	Refresh     int64           `json:"refresh_s"`
+	Accepting   bool            `json:"accepting"` // no global lock
+	Tickets     ticketCounts    `json:"tickets"`
+	Volumes     ticketVolumes   `json:"open_tickets"`
+	Sellable    *string         `json:"current_sellable_ticket"`
+	Active      jsonRails       `json:"active_rails"`
+	Priority    jsonRails       `json:"rail_priority"`
+	Fills       []string        `json:"partial_fill_sizes_usd"`
+	Locks       []lockJSON      `json:"locks"`
+	Chain       chainJSON       `json:"chain"`
+	Surfaces    surfacesJSON    `json:"surfaces"`
+	Recommended recommendedJSON `json:"recommended"`
+	TruthRule   string          `json:"truth_rule"`
+	Network     string          `json:"execution_network"`
+	ChainID     int             `json:"control_chain_id"`
+	ChainRole   string          `json:"control_chain_role"`
+	ChainRPC    bool            `json:"control_chain_rpc_compatible"`
+}
+
+type ticketCounts struct {
+	Total     int `json:"total"`
+	Open      int `json:"open"`
+	Exhausted int `json:"exhausted"`
+	Withdrawn int `json:"withdrawn"`
+	Expired   int `json:"expired"`
+}
+
+// ticketVolumes sums the tranches of the open tickets.
+type ticketVolumes struct {
+	Tranches  int     `json:"tranches"`
+	Capacity  jsonUSD `json:"capacity_usd"`
+	Available jsonUSD `json:"available_usd"`
+	Reserved  jsonUSD `json:"reserved_usd"`
+	Filled    jsonUSD `json:"filled_usd"`
+}
+
+// chainJSON says whether claims can be settled now.
+type chainJSON struct {
+	Available bool    `json:"available"`
+	Reason    *string `json:"reason"`
+	Network   string  `json:"execution_network"`
+}
+
+type surfacesJSON struct {
+	Mirror   surfaceJSON `json:"public_mirror"`
+	Registry surfaceJSON `json:"registry_backend"`
+	Native   surfaceJSON `json:"native_backend"`
+	Frontend surfaceJSON `json:"public_frontend"`
+}
+
+type surfaceJSON struct {
+	Role    string `json:"role"`
+	BaseURL string `json:"base_url"`
+}
+
+// recommendedJSON is the truth rule as URLs.
+type recommendedJSON struct {
+	Read    adviceJSON `json:"read"`
+	Confirm adviceJSON `json:"confirm"`
+	Claim   adviceJSON `json:"claim"`
+	Submit  adviceJSON `json:"submit"`
+}
+
+type adviceJSON struct {
+	Surface string `json:"surface"`
+	Method  string `json:"method"`
+	URL     string `json:"url"`
+}
+
+func (p *rfqPages) status(e *edition) statusDocument {
+	v, urls := e.view, p.urls()
+	d := statusDocument{
+		OK: true, Version: RFQVersion, APIVersion: APIVersion, Seq: v.Seq, TS: jsonTime(e.ts),
+		UpdatedAt: p.updatedAt(v), Refresh: wholeSeconds(refresh),
+		Active: activeRails(v), Priority: jsonRails(market.AllRails), Fills: fillSizes(),
+		Locks: locksOf(e), Chain: p.chainState(), Surfaces: surfacesOf(&urls),
+		Recommended: recommendedJSON{
+			Read:    adviceJSON{"public_mirror", "GET", urls.Mirror + pathTickets},
+			Confirm: adviceJSON{"registry_backend", "GET", urls.API + pathTickets},
+			Claim:   adviceJSON{"native_backend", "POST", urls.Native + pathNativeModular},
+			Submit:  adviceJSON{"native_backend", "POST", urls.Native + pathNativeVerify},
+		},
+		TruthRule: truthRule, Network: ExecutionNetwork, ChainID: ControlChainID, ChainRole: controlChainRole,
+	}
+	d.Accepting = !d.Locks[0].Locked
+	if v.Sellable != nil {
+		d.Sellable = word(string(market.AppendTicketID(nil, v.Sellable.ID)))
+	}
+	d.Tickets.Total = len(v.Tickets)
+	for _, t := range v.Tickets {
+		switch t.State {
+		case rfq.TicketOpen:
+			d.Tickets.Open++
+			d.Volumes.add(t)
+		case rfq.TicketExhausted:
+			d.Tickets.Exhausted++
+		case rfq.TicketWithdrawn:
+			d.Tickets.Withdrawn++
+		case rfq.TicketExpired:
+			d.Tickets.Expired++
+		}
+	}
+	return d
+}
+
+func (s *ticketVolumes) add(t *rfq.Ticket) {
+	for i := range t.Tranches {
+		tranche := &t.Tranches[i]
+		s.Tranches++
+		s.Capacity += jsonUSD(tranche.Capacity)
+		s.Available += jsonUSD(tranche.Available())
+		s.Reserved += jsonUSD(tranche.Reserved)
+		s.Filled += jsonUSD(tranche.Filled)
+	}
+}
+
+// updatedAt is the last change of the book, or the service's start where that
+// is later: its URLs may be new since.
+func (p *rfqPages) updatedAt(v *rfq.View) jsonTime { return jsonTime(max(v.At, p.begun)) }
+
+func (p *rfqPages) chainState() chainJSON {
+	c := chainJSON{Available: p.chain, Network: ExecutionNetwork}
+	if !p.chain {
+		c.Reason = word("not_configured")
+	}
+	return c
+}
+
+// surfacesOf tells the surfaces' roles (spec, 1.8).
+func surfacesOf(urls *URLs) surfacesJSON {
+	return surfacesJSON{
+		Mirror: surfaceJSON{
+			"canonical public market source: reads of the RFQ book", urls.Mirror,
+		},
+		Registry: surfaceJSON{
+			"historical DEX execution surface: confirmation of the book; fallback for signature submission", urls.API,
+		},
+		Native: surfaceJSON{
+			"control chain runtime proxy, id 1492: prioritized claim construction and signature submission", urls.Native,
+		},
+		Frontend: surfaceJSON{
+			"human surface plus proxy of the market API", urls.Base,
+		},
+	}
+}
