@@ -10,7 +10,7 @@ func appendSeq(dst []byte, e *edition) []byte {
 
 func appendSeqTime(dst []byte, e *edition) []byte {
 	dst = append(appendSeq(dst, e), `,"ts":`...)
-	return appendTime(dst, e.ts)
+	return appendMillis(dst, e.ts)
 }
 
 // renderSellable renders the ticket that serves a client who names none.

@@ -3,6 +3,7 @@ package httpgw
 import (
 	"slices"
 
+	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
@@ -132,6 +133,7 @@ type railJSON struct {
 	Price    jsonPrice   `json:"price_usd"`
 	PricedAt jsonTime    `json:"priced_at"`
 	Active   bool        `json:"active"`
+	Reason   *string     `json:"reason"` // why no quote is given over it
 }
 
 func (p *rfqPages) tokensOf(e *edition) tokensDocument {
@@ -177,20 +179,40 @@ func railsOf(e *edition) []railJSON {
 	var all []railJSON
 	active := market.Rails(activeRails(e.view))
 	for r := market.RailUSDC; r < market.RailCount; r++ {
+		price, why := railPrice(e, r)
+		if !active.Has(r) {
+			why = event.ReasonLocked
+		}
 		one := railJSON{
 			Rail: r.String(), Decimals: r.Decimals(), Priority: int(r - market.RailUSDC + 1),
-			PayTo: jsonAddress(e.view.Policy.PayTo[r]), Active: active.Has(r),
+			PayTo: jsonAddress(e.view.Policy.PayTo[r]), Price: jsonPrice(price.Price), PricedAt: jsonTime(price.At),
+			Active: active.Has(r),
 		}
 		if r == market.RailUSDC {
 			one.Mint = jsonAddress(e.view.Policy.USDCMint)
-			one.Price = jsonPrice(market.Pow10(market.USDPriceDecimals))
 		}
-		for i := range e.view.RailPrices {
-			if priced := &e.view.RailPrices[i]; priced.Rail == r {
-				one.Price, one.PricedAt = jsonPrice(priced.Price), jsonTime(priced.At)
-			}
+		if why != 0 {
+			one.Reason = word(why.String())
 		}
 		all = append(all, one)
 	}
 	return all
+}
+
+// railPrice returns the dollar price of a rail's asset, and why it cannot be
+// used.
+func railPrice(e *edition, r market.Rail) (rfq.RailPrice, event.Reason) {
+	if r == market.RailUSDC {
+		return rfq.RailPrice{Price: market.USDPrice(market.Pow10(market.USDPriceDecimals))}, 0
+	}
+	for _, price := range e.view.RailPrices {
+		switch {
+		case price.Rail != r || price.Price == 0:
+		case price.MaxAge != 0 && e.ts-price.At > price.MaxAge:
+			return price, event.ReasonPriceStale
+		default:
+			return price, 0
+		}
+	}
+	return rfq.RailPrice{}, event.ReasonPriceUnavailable
 }

@@ -3,6 +3,7 @@ package httpgw
 import (
 	"bytes"
 	"encoding/json"
+	"time"
 
 	"github.com/mr-tron/base58"
 
@@ -11,7 +12,8 @@ import (
 
 // The values that documents of the desk are made of. Each has one form on every
 // surface: money and prices with all their decimals, so that a column of them
-// lines up, addresses in base58, times as appendTime writes them.
+// lines up, addresses in base58, times in milliseconds rounded down: a promise is
+// never told longer than it is.
 
 // appendUSD appends dollars as a JSON string with six decimals.
 func appendUSD(dst []byte, n market.USD) []byte {
@@ -31,9 +33,9 @@ func appendUSDPrice(dst []byte, n market.USDPrice) []byte {
 	return append(dst, '"')
 }
 
-// appendAddress appends an address in base58, or null for the zero address,
-// which is none.
-func appendAddress(dst []byte, a market.Address) []byte {
+// appendAccount appends an address in base58 as a JSON string, or null for the
+// zero address, which is none.
+func appendAccount(dst []byte, a market.Address) []byte {
 	if a == (market.Address{}) {
 		return append(dst, "null"...)
 	}
@@ -57,6 +59,16 @@ func appendText(dst []byte, text string) []byte {
 			dst = append(dst, string(r)...)
 		}
 	}
+	return append(dst, '"')
+}
+
+// appendMillis appends Unix nanoseconds as a JSON string, or null for 0.
+func appendMillis(dst []byte, ns int64) []byte {
+	if ns == 0 {
+		return append(dst, "null"...)
+	}
+	dst = append(dst, '"')
+	dst = time.Unix(0, ns).UTC().AppendFormat(dst, "2006-01-02T15:04:05.000Z")
 	return append(dst, '"')
 }
 
@@ -102,14 +114,14 @@ func (n jsonPrice) MarshalJSON() ([]byte, error) {
 
 // MarshalJSON writes an address or null.
 func (a jsonAddress) MarshalJSON() ([]byte, error) {
-	return appendAddress(nil, market.Address(a)), nil
+	return appendAccount(nil, market.Address(a)), nil
 }
 
 // MarshalJSON writes a list of words.
 func (s jsonRails) MarshalJSON() ([]byte, error) { return appendRails(nil, market.Rails(s)), nil }
 
 // MarshalJSON writes a time or null.
-func (t jsonTime) MarshalJSON() ([]byte, error) { return appendTime(nil, int64(t)), nil }
+func (t jsonTime) MarshalJSON() ([]byte, error) { return appendMillis(nil, int64(t)), nil }
 
 // MarshalJSON writes a decimal.
 func (u jsonUnits) MarshalJSON() ([]byte, error) {

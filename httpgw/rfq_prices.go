@@ -1,6 +1,7 @@
 package httpgw
 
 import (
+	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
@@ -9,13 +10,23 @@ import (
 func (p *rfqPages) pairNow(e *edition, pair *rfq.Pair, in *market.Instrument) pairNow {
 	n := pairNow{Pair: pair, in: in, lock: e.view.Locked(pair.Instrument, 0)}
 	n.base = append(n.base, `,"base_mint":`...)
-	n.base = appendAddress(n.base, pair.BaseMint)
+	n.base = appendAccount(n.base, pair.BaseMint)
 	n.base = append(n.base, `,"base_symbol":"`...)
 	n.base = append(n.base, in.Base...)
 	n.base = append(n.base, '"')
 	n.min, n.max = rfq.Corridor(pair)
-	n.reference, n.why = e.view.Reference(&rfq.Ticket{Instrument: pair.Instrument}, p, e.ts)
+	n.reference, n.why = p.referenceOf(e, &rfq.Ticket{Instrument: pair.Instrument})
 	return n
+}
+
+// referenceOf returns the price before discounts that a ticket is sold by, or 0
+// and why there is none.
+func (p *rfqPages) referenceOf(e *edition, t *rfq.Ticket) (market.USDPrice, event.Reason) {
+	reference, why := e.view.Reference(t, p, e.ts)
+	if why != 0 {
+		return 0, why
+	}
+	return reference, 0
 }
 
 // ticketPrice is all that a ticket's texts depend on beside the ticket itself
@@ -25,11 +36,15 @@ type ticketPrice struct {
 	open      bool            // quotes are given
 }
 
-// priceOf returns how a ticket of the pair is priced now.
+// priceOf returns how a ticket of the pair is priced now. One that has ended has
+// no price any more.
 func (p *rfqPages) priceOf(e *edition, n *pairNow, t *rfq.Ticket) ticketPrice {
+	if t.State == rfq.TicketWithdrawn || t.State == rfq.TicketExpired {
+		return ticketPrice{}
+	}
 	price := ticketPrice{reference: n.reference}
 	if t.Reference != 0 {
-		price.reference, _ = e.view.Reference(t, p, e.ts)
+		price.reference, _ = p.referenceOf(e, t)
 	}
 	if t.State != rfq.TicketOpen || price.reference == 0 {
 		return price
