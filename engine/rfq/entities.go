@@ -12,14 +12,22 @@ const (
 	MaxTranches = 32      // a ticket
 	MaxQuotes   = 1 << 16 // live
 	// MaxClaims bounds the claims that the machine remembers, live or ended.
-	// Where it is reached, the oldest ended one is forgotten; where all are live,
-	// a new one is refused.
-	MaxClaims    = 1 << 18
-	MaxPayments  = 1 << 18 // remembered; the oldest settled one goes first
+	// Where it is reached, the one that ended first is forgotten with its
+	// payments, unless one of them is to be refunded; where there is none such,
+	// a new claim is refused.
+	MaxClaims = 1 << 18
+	// MaxPayments bounds the payments that the machine remembers. Where it is
+	// reached, the claim that ended first among those with payments is forgotten
+	// as above. So a payment is known as long as its claim is.
+	MaxPayments  = 1 << 18
 	MaxOperators = 256
 	MaxText      = 40 // bytes of a label, a reason, an operator's name
 
-	// ForgetTickets is how long an ended ticket stays in the book.
+	// MaxCapacity bounds a tranche: a trillion dollars. Past it: ReasonInvalidQty.
+	MaxCapacity market.USD = 1_000_000_000_000_000_000
+
+	// ForgetTickets is how long an ended ticket stays in the book after it last
+	// changed; one that reserves something stays longer.
 	ForgetTickets = int64(24 * 3600 * 1e9) // nanoseconds
 )
 
@@ -175,7 +183,7 @@ const (
 	Atomic  Way = 2 // both legs in one transaction
 )
 
-// ClaimState (contract D).
+// ClaimState (contract D). See the package doc for who goes where.
 type ClaimState uint8
 
 const (
@@ -202,7 +210,7 @@ type Claim struct {
 	Deadline    int64 // of the reservation
 	ChangedAt   int64
 	Paid        uint64   // atoms applied to it; 0 or Terms.Payment at least
-	Proof       [32]byte // of the last step: message hash (cosigned), delivery's hash (delivering)
+	Proof       [32]byte // of the last step: message hash (cosigned, released), delivery's hash (delivering), what settled it
 }
 
 // PaymentState says what became of money that arrived.

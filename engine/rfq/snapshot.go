@@ -1,21 +1,128 @@
 package rfq
 
 import (
-	"errors"
-	"fmt"
+	"bytes"
+	"cmp"
 )
 
-// ErrSnapshot is what is wrong with every snapshot that Restore refuses; the
-// text around it says where.
-var ErrSnapshot = errors.New("damaged desk snapshot")
+// A desk's snapshot, version 1: all that later requests depend on and nothing
+// else, in one possible order, so that equal desks have equal bytes. Fields as
+// in the walks; no checksum of its own (the engine's snapshot is inside one).
+//
+//	 0        4         6        173     175       177     179     180
+//	┌────────┬─────────┬────────┬───────┬─────────┬───────┬───────┬────────┬───────┬───────┐
+//	│ "BDRQ" │ version │ policy │ pairs │ operat. │ locks │ rails │ last   │ shown │ shown │
+//	│        │   = 1   │        │       │         │       │       │ ticket │ seq   │ at    │
+//	└────────┴─────────┴────────┴───────┴─────────┴───────┴───────┴────────┴───────┴───────┘
+//	then pairs, operators, locks and rail prices, each in order
+//	┌─────────┬────────────────────────────────────────┐
+//	│ tickets │ by id: ticket, count (1 byte), tranches │
+//	├─────────┼────────────────────────────────────────┤
+//	│ quotes  │ by id                                  │
+//	├─────────┼────────────────────────────────────────┤
+//	│ claims  │ by id: claim, count, its payments as   │
+//	│         │ they came                              │
+//	└─────────┴────────────────────────────────────────┘
+//	counts are 4 bytes where nothing is said, 2 or 1 in the header
+const (
+	snapshotMagic   = "BDRQ"
+	snapshotVersion = 1
+)
+
+// header is what stands before the lists.
+type header struct {
+	version                 uint16
+	policy                  Policy
+	pairs, operators, locks uint16
+	rails                   uint8
+	lastTicket              uint64
+	shown                   Stamp
+}
+
+func (h *header) walk(w *wire) {
+	u16(w, &h.version)
+	h.policy.walk(w)
+	u16(w, &h.pairs)
+	u16(w, &h.operators)
+	u16(w, &h.locks)
+	u8(w, &h.rails)
+	u64(w, &h.lastTicket)
+	u64(w, &h.shown.Seq)
+	w.i64(&h.shown.At)
+}
 
 // AppendSnapshot appends m's encoding and returns the extended slice.
-func (m *Machine) AppendSnapshot(dst []byte) []byte { return dst }
-
-// Restore reads a whole snapshot.
-func Restore(data []byte) (*Machine, error) {
-	if len(data) != 0 {
-		return nil, fmt.Errorf("length %d: %w", len(data), ErrSnapshot)
+func (m *Machine) AppendSnapshot(dst []byte) []byte {
+	w := &wire{buf: append(dst, snapshotMagic...)}
+	h := header{
+		version: snapshotVersion, policy: m.policy,
+		pairs: uint16(len(m.pairs)), operators: uint16(len(m.operators)),
+		locks: uint16(len(m.locks)), rails: uint8(len(m.rails)),
+		lastTicket: uint64(m.lastTicket), shown: m.shown,
 	}
-	return New(), nil
+	h.walk(w)
+	for i := range m.pairs {
+		m.pairs[i].walk(w)
+	}
+	for i := range m.operators {
+		m.operators[i].walk(w)
+	}
+	for i := range m.locks {
+		m.locks[i].walk(w)
+	}
+	for i := range m.rails {
+		m.rails[i].walk(w)
+	}
+	m.writeTickets(w)
+	quotes := m.quotes.sorted(func(a, b *Quote) int { return cmp.Compare(a.ID, b.ID) })
+	writeCount(w, len(quotes))
+	for _, q := range quotes {
+		q.walk(w)
+	}
+	m.writeClaims(w)
+	return w.buf
+}
+
+func writeCount(w *wire, n int) {
+	count := uint32(n)
+	u32(w, &count)
+}
+
+func (m *Machine) writeTickets(w *wire) {
+	tickets := m.tickets.sorted(compareTickets)
+	writeCount(w, len(tickets))
+	for _, t := range tickets {
+		t.walk(w)
+		count := uint8(len(t.Tranches))
+		u8(w, &count)
+		for i := range t.Tranches {
+			t.Tranches[i].walk(w)
+		}
+	}
+}
+
+func (m *Machine) writeClaims(w *wire) {
+	claims := m.claims.sorted(compareClaims)
+	writeCount(w, len(claims))
+	for _, c := range claims {
+		c.Claim.walk(w)
+		payments := 0
+		m.paymentsOf(c, func(*Payment) { payments++ })
+		writeCount(w, payments)
+		m.paymentsOf(c, func(p *Payment) { p.walk(w) })
+	}
+}
+
+// paymentsOf gives the payments of c in the order in which they came.
+func (m *Machine) paymentsOf(c *claimItem, f func(*Payment)) {
+	for at := c.first; at != 0; {
+		p := m.payments.at(at - 1)
+		f(&p.Payment)
+		at = p.next
+	}
+}
+
+// same reports whether m's snapshot is data.
+func (m *Machine) same(data []byte) bool {
+	return bytes.Equal(m.AppendSnapshot(make([]byte, 0, len(data))), data)
 }

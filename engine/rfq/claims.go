@@ -1,0 +1,303 @@
+package rfq
+
+import (
+	"cmp"
+
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// claimItem is a claim and its payments, in the order in which they came.
+type claimItem struct {
+	Claim
+	first, last uint32 // 1 + slot; 0 = none
+	dues        uint32 // payments that are to be refunded
+}
+
+func compareClaims(a, b *claimItem) int { return cmp.Compare(a.ID, b.ID) }
+
+// Live reports whether the claim holds its capacity and its atoms.
+func (s ClaimState) Live() bool {
+	switch s {
+	case ClaimReserved, ClaimPaid, ClaimDelivering, ClaimCosigned:
+		return true
+	}
+	return false
+}
+
+func (m *Machine) takeClaim(r *TakeClaim) refusal {
+	a := ask{r.Ticket, r.Tranche, r.Fill, r.Rail}
+	if r.Way != Modular && r.Way != Atomic || r.Wallet == (market.Address{}) {
+		return refusal{reason: event.ReasonInvalidCommand}
+	}
+	on, no := m.offered(a)
+	if no.reason != 0 {
+		return no
+	}
+	t := m.tickets.at(on)
+	var terms Terms
+	if r.Quote != 0 {
+		no = m.quoted(r.Quote, a, &terms)
+	} else {
+		no = m.price(a, t, &terms)
+	}
+	if no.reason != 0 {
+		return no
+	}
+	if no := m.room(&terms, t.Tranche(a.tranche)); no.reason != 0 {
+		return no
+	}
+	id := market.ClaimID(r.Token)
+	if no := m.roomForClaim(id, r.Wallet); no.reason != 0 {
+		return no
+	}
+	if r.Quote != 0 {
+		slot, _ := m.quotes.find(r.Quote)
+		m.dropQuote(slot)
+	}
+	slot := m.claims.add(id)
+	c := m.claims.at(slot)
+	c.Claim = Claim{
+		ID: id, Quote: r.Quote, Way: r.Way, Terms: terms, Wallet: r.Wallet, Participant: r.Participant,
+		ReservedAt: m.call.At, Deadline: later(m.call.At, m.policy.ClaimTTL),
+	}
+	m.hold(&c.Terms)
+	m.become(slot, ClaimReserved)
+	return refusal{}
+}
+
+// roomForClaim checks the limits on claims, and forgets an old one for a new.
+func (m *Machine) roomForClaim(id market.ClaimID, wallet market.Address) refusal {
+	if m.claims.get(id) != nil {
+		return refusal{reason: event.ReasonInvalidCommand}
+	}
+	if most := uint32(m.policy.WalletClaims); m.wallets[wallet] >= most {
+		return refusal{event.ReasonWalletClaims, int64(most)}
+	}
+	if m.claims.len() >= m.bounds.claims {
+		oldest, ok := m.ended.first()
+		if !ok {
+			return refusal{event.ReasonDeskFull, int64(m.bounds.claims)}
+		}
+		m.forgetClaim(oldest)
+	}
+	return refusal{}
+}
+
+// hold takes the capacity and the atoms that terms need out of what is free.
+func (m *Machine) hold(t *Terms) {
+	m.move(t, func(tr *Tranche, p *Pair) {
+		tr.Reserved += t.Fill.USD()
+		p.Reserved += t.Base
+	})
+}
+
+// release gives them back.
+func (m *Machine) release(t *Terms) {
+	m.move(t, func(tr *Tranche, p *Pair) {
+		tr.Reserved -= t.Fill.USD()
+		p.Reserved -= t.Base
+	})
+}
+
+// sell turns what is reserved into what is sold.
+func (m *Machine) sell(t *Terms) {
+	m.move(t, func(tr *Tranche, p *Pair) {
+		tr.Reserved -= t.Fill.USD()
+		tr.Filled += t.Fill.USD()
+		p.Reserved -= t.Base
+		p.Sold += t.Base
+	})
+}
+
+// move changes the tranche and the pair of terms, which are there: a ticket that
+// reserves something is not forgotten.
+func (m *Machine) move(t *Terms, change func(tr *Tranche, p *Pair)) {
+	slot, ok := m.tickets.find(t.Ticket)
+	if !ok {
+		panic("desk: a claim holds capacity of a forgotten ticket")
+	}
+	ticket, p := m.tickets.at(slot), findPair(m.pairs, t.Instrument)
+	tr := ticket.Tranche(t.Tranche)
+	change(tr, p)
+	m.tell(p)
+	m.touch(slot)
+	m.tellTranche(ticket, tr)
+}
+
+// become moves a claim to its next state and writes it.
+func (m *Machine) become(slot uint32, next ClaimState) {
+	c := m.claims.at(slot)
+	if c.State == ClaimReserved {
+		m.claimEnds.remove(slot)
+		m.countWallet(c.Wallet, -1)
+	}
+	c.State, c.ChangedAt = next, m.call.At
+	if next == ClaimReserved {
+		m.claimEnds.set(slot, c.Deadline, uint64(c.ID))
+		m.countWallet(c.Wallet, +1)
+	}
+	m.armEnded(slot)
+	m.tell(&c.Claim)
+}
+
+func (m *Machine) countWallet(wallet market.Address, by int) {
+	if n := m.wallets[wallet] + uint32(by); n != 0 {
+		m.wallets[wallet] = n
+	} else {
+		delete(m.wallets, wallet)
+	}
+}
+
+// armEnded notes whether the claim may be forgotten: it has ended and no refund
+// is due.
+func (m *Machine) armEnded(slot uint32) {
+	c := m.claims.at(slot)
+	if c.State.Live() || c.dues != 0 {
+		m.ended.remove(slot)
+		m.endedPaid.remove(slot)
+		return
+	}
+	m.ended.set(slot, c.ChangedAt, uint64(c.ID))
+	if c.first != 0 {
+		m.endedPaid.set(slot, c.ChangedAt, uint64(c.ID))
+	}
+}
+
+func (m *Machine) expireClaim(slot uint32) {
+	m.release(&m.claims.at(slot).Terms)
+	m.become(slot, ClaimExpired)
+}
+
+// forgetClaim drops a claim and its payments.
+func (m *Machine) forgetClaim(slot uint32) {
+	c := m.claims.at(slot)
+	id := c.ID
+	for at := c.first; at != 0; {
+		p := m.payments.at(at - 1)
+		at = p.next
+		m.payments.drop(p.Signature)
+	}
+	m.ended.remove(slot)
+	m.endedPaid.remove(slot)
+	m.claims.drop(id)
+	m.tellGone(TagClaim, uint64(id))
+}
+
+// named returns the slot of the claim that a request is about.
+func (m *Machine) named(id market.ClaimID) (uint32, refusal) {
+	slot, ok := m.claims.find(id)
+	if !ok {
+		return 0, refusal{reason: event.ReasonUnknownClaim}
+	}
+	m.call.outcome.Ticket = m.claims.at(slot).Terms.Ticket
+	return slot, refusal{}
+}
+
+func refuseState(c *claimItem) refusal {
+	return refusal{event.ReasonClaimState, int64(c.State)}
+}
+
+// again answers a step that has been taken already, with the same proof.
+func (m *Machine) again(c *claimItem) refusal {
+	m.tell(&c.Claim)
+	return refusal{}
+}
+
+func (m *Machine) beginDelivery(r *BeginDelivery) refusal {
+	slot, no := m.named(r.Claim)
+	if no.reason != 0 {
+		return no
+	}
+	c := m.claims.at(slot)
+	switch {
+	case c.State == ClaimDelivering && c.Proof == r.Proof:
+		return m.again(c)
+	case c.State != ClaimPaid:
+		return refuseState(c)
+	}
+	c.Proof = r.Proof
+	m.become(slot, ClaimDelivering)
+	return refusal{}
+}
+
+func (m *Machine) lapseDelivery(r *LapseDelivery) refusal {
+	slot, no := m.named(r.Claim)
+	if no.reason != 0 {
+		return no
+	}
+	c := m.claims.at(slot)
+	if c.State != ClaimDelivering {
+		return refuseState(c)
+	}
+	c.Proof = [32]byte{}
+	m.become(slot, ClaimPaid)
+	return refusal{}
+}
+
+func (m *Machine) settleClaim(r *SettleClaim) refusal {
+	slot, no := m.named(r.Claim)
+	if no.reason != 0 {
+		return no
+	}
+	c := m.claims.at(slot)
+	switch {
+	case c.State == ClaimSettled && c.Proof == r.Proof:
+		return m.again(c)
+	case c.State != ClaimDelivering && c.State != ClaimCosigned:
+		return refuseState(c)
+	}
+	c.Proof = r.Proof
+	m.sell(&c.Terms)
+	m.become(slot, ClaimSettled)
+	return refusal{}
+}
+
+// cosignClaim is the desk's last look: after it a signature exists. It passes no
+// lock, no price that the corridor has left behind, and no inventory that was
+// lowered below what is promised.
+func (m *Machine) cosignClaim(r *CosignClaim) refusal {
+	slot, no := m.named(r.Claim)
+	if no.reason != 0 {
+		return no
+	}
+	c := m.claims.at(slot)
+	switch {
+	case c.State == ClaimCosigned && c.Proof == r.Proof:
+		return m.again(c)
+	case c.State != ClaimReserved || c.Way != Atomic:
+		return refuseState(c)
+	case lockOn(m.locks, c.Terms.Instrument, c.Terms.Rail) != nil:
+		return refusal{reason: event.ReasonLocked}
+	}
+	p := findPair(m.pairs, c.Terms.Instrument)
+	if no := m.call.outlook.anchored(p); no.reason != 0 {
+		return no
+	}
+	if no := within(p, c.Terms.Reference); no.reason != 0 {
+		return no
+	}
+	if p.Reserved+p.Sold > p.Inventory {
+		return refusal{event.ReasonInventory, int64(p.Inventory)}
+	}
+	c.Proof = r.Proof
+	m.become(slot, ClaimCosigned)
+	return refusal{}
+}
+
+func (m *Machine) releaseClaim(r *ReleaseClaim) refusal {
+	slot, no := m.named(r.Claim)
+	if no.reason != 0 {
+		return no
+	}
+	c := m.claims.at(slot)
+	switch c.State {
+	case ClaimReleased:
+		return m.again(c)
+	case ClaimCosigned:
+		m.release(&c.Terms)
+		m.become(slot, ClaimReleased)
+		return refusal{}
+	}
+	return refuseState(c)
+}

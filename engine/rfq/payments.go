@@ -1,0 +1,160 @@
+package rfq
+
+import (
+	"blockdesk/engine/event"
+)
+
+// paymentItem is a payment and the next one of its claim.
+type paymentItem struct {
+	Payment
+	next uint32 // 1 + slot; 0 = none
+}
+
+// provePayment records money that has arrived, whatever it is good for, once a
+// signature.
+func (m *Machine) provePayment(r *ProvePayment) refusal {
+	if !r.Rail.Valid() || r.Amount == 0 || r.Signature == [64]byte{} {
+		return refusal{reason: event.ReasonInvalidCommand}
+	}
+	if p := m.payments.get(r.Signature); p != nil {
+		return m.provedBefore(r, p)
+	}
+	slot, no := m.named(r.Claim)
+	if no.reason != 0 {
+		return no
+	}
+	if no := m.roomForPayment(slot); no.reason != 0 {
+		return no
+	}
+	p := m.addPayment(slot, r)
+	c := m.claims.at(slot)
+	late := c.State == ClaimExpired
+	p.Why = m.whyRefund(&c.Claim, r)
+	if p.Why != 0 {
+		p.State = PaymentRefundDue
+		c.dues++
+		m.tell(&p.Payment)
+		if late {
+			m.become(slot, ClaimRefundDue)
+		} else {
+			m.armEnded(slot)
+		}
+		return refusal{}
+	}
+	p.State = PaymentApplied
+	c.Paid = r.Amount
+	m.tell(&p.Payment)
+	if late {
+		m.hold(&c.Terms)
+	}
+	m.become(slot, ClaimPaid)
+	return refusal{}
+}
+
+// provedBefore answers a signature that is known: as it was answered, for the
+// same claim.
+func (m *Machine) provedBefore(r *ProvePayment, p *paymentItem) refusal {
+	if p.Claim != r.Claim {
+		return refusal{reason: event.ReasonPaymentUsed}
+	}
+	m.call.outcome.Ticket = m.claims.get(p.Claim).Terms.Ticket
+	m.tell(&p.Payment)
+	return refusal{}
+}
+
+// roomForPayment keeps to the limit: the oldest claim that has ended, is paid
+// and owes nothing is forgotten with its payments, but not the one in slot.
+func (m *Machine) roomForPayment(slot uint32) refusal {
+	if m.payments.len() < m.bounds.payments {
+		return refusal{}
+	}
+	m.endedPaid.remove(slot)
+	oldest, ok := m.endedPaid.first()
+	if !ok {
+		m.armEnded(slot)
+		return refusal{event.ReasonDeskFull, int64(m.bounds.payments)}
+	}
+	m.forgetClaim(oldest)
+	return refusal{}
+}
+
+// addPayment makes the last payment of the claim in slot.
+func (m *Machine) addPayment(slot uint32, r *ProvePayment) *paymentItem {
+	at := m.payments.add(r.Signature)
+	p := m.payments.at(at)
+	p.Payment = Payment{
+		Signature: r.Signature, Claim: r.Claim, Rail: r.Rail, Amount: r.Amount,
+		Payer: r.Payer, Slot: r.Slot, At: m.call.At,
+	}
+	m.link(m.claims.at(slot), at)
+	return p
+}
+
+// link makes the payment in slot at the last of c's.
+func (m *Machine) link(c *claimItem, at uint32) {
+	if c.first == 0 {
+		c.first = at + 1
+	} else {
+		m.payments.at(c.last - 1).next = at + 1
+	}
+	c.last = at + 1
+}
+
+// whyRefund says why money that came for c cannot be taken; 0 = it is.
+func (m *Machine) whyRefund(c *Claim, r *ProvePayment) event.Reason {
+	switch c.State {
+	case ClaimReserved, ClaimExpired:
+	case ClaimRefundDue:
+		return event.ReasonLatePayment
+	default: // paid for already, or by the other way
+		return event.ReasonClaimState
+	}
+	switch {
+	case c.Way != Modular:
+		return event.ReasonClaimState
+	case r.Rail != c.Terms.Rail || r.Amount < c.Terms.Payment:
+		return event.ReasonPaymentMismatch
+	case c.State == ClaimExpired && !m.canHonour(c):
+		return event.ReasonLatePayment
+	}
+	return 0
+}
+
+// refundable reports whether why is what whyRefund says of money not taken.
+func refundable(why event.Reason) bool {
+	return why == event.ReasonClaimState || why == event.ReasonPaymentMismatch || why == event.ReasonLatePayment
+}
+
+// canHonour reports whether an expired claim can still be served on its terms:
+// as a new claim would be, prices and rails aside.
+func (m *Machine) canHonour(c *Claim) bool {
+	t := m.tickets.get(c.Terms.Ticket)
+	return m.call.At-c.Deadline <= m.policy.LateWindow &&
+		t != nil && !t.Ended() &&
+		lockOn(m.locks, c.Terms.Instrument, c.Terms.Rail) == nil &&
+		m.room(&c.Terms, t.Tranche(c.Terms.Tranche)).reason == 0
+}
+
+// refundPayment notes that the operator has paid back what was due.
+func (m *Machine) refundPayment(r *RefundPayment) refusal {
+	p := m.payments.get(r.Signature)
+	if p == nil {
+		return refusal{reason: event.ReasonUnknownPayment}
+	}
+	slot, no := m.named(p.Claim)
+	if no.reason != 0 {
+		return no
+	}
+	switch {
+	case p.State == PaymentRefunded && p.Proof == r.Proof:
+		m.tell(&p.Payment)
+		return refusal{}
+	case p.State != PaymentRefundDue:
+		return refusal{reason: event.ReasonPaymentUsed}
+	}
+	p.State, p.Proof = PaymentRefunded, r.Proof
+	m.claims.at(slot).dues--
+	m.armEnded(slot)
+	m.tell(&p.Payment)
+	return refusal{}
+}

@@ -1,0 +1,375 @@
+package rfq
+
+import (
+	"errors"
+	"fmt"
+
+	"blockdesk/market"
+)
+
+// ErrSnapshot is what is wrong with every snapshot that Restore refuses; the
+// text around it says where.
+var ErrSnapshot = errors.New("damaged desk snapshot")
+
+// Restore reads a whole snapshot. It refuses, with ErrSnapshot, whatever
+// AppendSnapshot cannot have written: every item is checked by itself, the sums
+// by what they are made of, and the restored desk must have the same bytes
+// again. Memory stays in proportion to data.
+func Restore(data []byte) (*Machine, error) {
+	if len(data) < len(snapshotMagic) || string(data[:len(snapshotMagic)]) != snapshotMagic {
+		return nil, fmt.Errorf("not a desk: %w", ErrSnapshot)
+	}
+	w := &wire{buf: data[len(snapshotMagic):], reading: true}
+	m := New()
+	r := restorer{m: m, w: w}
+	for _, part := range []func() error{r.setup, r.tickets, r.quotes, r.claims} {
+		if err := part(); err != nil {
+			return nil, err
+		}
+	}
+	if !w.whole() {
+		return nil, fmt.Errorf("length %d: %w", len(data), ErrSnapshot)
+	}
+	if err := r.sums(); err != nil {
+		return nil, err
+	}
+	if !m.same(data) {
+		return nil, fmt.Errorf("not in canonical form: %w", ErrSnapshot)
+	}
+	return m, nil
+}
+
+// restorer fills m from w.
+type restorer struct {
+	m *Machine
+	w *wire
+	// What claims hold and have bought, to be compared with what the tickets and
+	// pairs say.
+	tranches map[trancheKey]*tally
+	pairs    map[market.InstrumentID]*tally
+}
+
+type trancheKey struct {
+	ticket  market.TicketID
+	tranche market.TrancheID
+}
+
+// tally is a sum of capacities or of atoms.
+type tally struct{ held, sold uint64 }
+
+// readList reads count items, each checked.
+func readList[T any, P interface {
+	*T
+	walk(*wire)
+}](w *wire, count int, check func(before []T, item P) bool,
+) ([]T, error) {
+	var list []T
+	for i := range count {
+		var item T
+		P(&item).walk(w)
+		if w.bad || !check(list, &item) {
+			return nil, fmt.Errorf("%T %d: %w", item, i, ErrSnapshot)
+		}
+		list = append(list, item)
+	}
+	return list, nil
+}
+
+// follows reports whether item comes after the last of list.
+func follows[T any](list []T, item *T, compare func(a, b T) int) bool {
+	return len(list) == 0 || compare(list[len(list)-1], *item) < 0
+}
+
+func (r *restorer) setup() (err error) {
+	m := r.m
+	var h header
+	h.walk(r.w)
+	if r.w.bad || h.version != snapshotVersion || h.policy != (Policy{}) && !h.policy.valid() || h.shown.At < 0 ||
+		h.operators > MaxOperators {
+		return fmt.Errorf("header: %w", ErrSnapshot)
+	}
+	m.policy, m.lastTicket, m.shown = h.policy, market.TicketID(h.lastTicket), h.shown
+	m.pairs, err = readList(r.w, int(h.pairs), func(before []Pair, p *Pair) bool {
+		return follows(before, p, comparePairs) && p.valid() && p.Anchor <= market.MaxUSDPrice &&
+			p.AnchorAt >= 0 && (p.Anchor != 0 || p.AnchorAt == 0) && p.Reserved <= ^uint64(0)-p.Sold
+	})
+	if err != nil {
+		return err
+	}
+	for i := range m.pairs {
+		p := &m.pairs[i]
+		if p.Via != NoInstrument && (p.Via == p.Instrument || findPair(m.pairs, p.Via) == nil) {
+			return fmt.Errorf("via of pair %d: %w", p.Instrument, ErrSnapshot)
+		}
+	}
+	m.operators, err = readList(r.w, int(h.operators), func(before []Operator, o *Operator) bool {
+		return follows(before, o, compareOperators) && o.ID != 0 && printable(o.Name)
+	})
+	if err != nil {
+		return err
+	}
+	m.locks, err = readList(r.w, int(h.locks), func(before []Lock, l *Lock) bool {
+		return follows(before, l, compareLocks) && l.valid() && l.Since >= 0 && r.known(l.By) &&
+			(l.Scope != LockPair || findPair(m.pairs, l.Instrument) != nil)
+	})
+	if err != nil {
+		return err
+	}
+	m.rails, err = readList(r.w, int(h.rails), func(before []RailPrice, p *RailPrice) bool {
+		return follows(before, p, compareRailPrices) && p.Rail == market.RailSOL && validPrice(p.Price) && p.At >= 0 && p.MaxAge >= 0
+	})
+	return err
+}
+
+func (r *restorer) known(id market.OperatorID) bool { return id == 0 || r.m.operator(id) != nil }
+
+// count reads how many items a list has.
+func (r *restorer) count(most int) (int, error) {
+	var n uint32
+	u32(r.w, &n)
+	if r.w.bad || uint64(n) > uint64(most) {
+		return 0, fmt.Errorf("count %d: %w", n, ErrSnapshot)
+	}
+	return int(n), nil
+}
+
+func (r *restorer) tickets() error {
+	n, err := r.count(MaxTickets)
+	var last market.TicketID
+	for i := 0; i < n && err == nil; i++ {
+		var t Ticket
+		t.walk(r.w)
+		var tranches uint8
+		u8(r.w, &tranches)
+		if tranches > MaxTranches {
+			return fmt.Errorf("tranches of ticket %d: %w", t.ID, ErrSnapshot)
+		}
+		t.Tranches, err = readList(r.w, int(tranches), func(before []Tranche, tr *Tranche) bool {
+			return int(tr.ID) == len(before)+1 && tr.Capacity <= MaxCapacity &&
+				tr.Filled <= tr.Capacity && tr.Reserved <= tr.Capacity-tr.Filled
+		})
+		if err == nil && (r.w.bad || t.ID <= last || !r.ticketOK(&t)) {
+			err = ErrSnapshot
+		}
+		if err != nil {
+			return fmt.Errorf("ticket %d: %w", t.ID, err)
+		}
+		last = t.ID
+		r.addTicket(t)
+	}
+	return err
+}
+
+func (r *restorer) ticketOK(t *Ticket) bool {
+	switch t.State {
+	case TicketOpen, TicketExhausted:
+		if t.State != t.stateByCapacity() {
+			return false
+		}
+	case TicketWithdrawn, TicketExpired:
+	default:
+		return false
+	}
+	return t.ID <= r.m.lastTicket && printable(t.Label) && findPair(r.m.pairs, t.Instrument) != nil &&
+		t.Rails != 0 && t.Rails&^market.AllRails == 0 && (t.Reference == 0 || validPrice(t.Reference)) &&
+		t.CreatedAt >= 0 && t.CreatedAt <= t.UpdatedAt && t.UpdatedAt <= r.m.shown.At && t.Seq <= r.m.shown.Seq &&
+		t.ExpiresAt >= 0 && len(t.Tranches) > 0 && r.known(t.By)
+}
+
+func (r *restorer) addTicket(t Ticket) {
+	m := r.m
+	slot := m.tickets.add(t.ID)
+	*m.tickets.at(slot) = t
+	if t.ExpiresAt != 0 && !t.Ended() {
+		m.ticketEnds.set(slot, t.ExpiresAt, uint64(t.ID))
+	}
+	m.armForget(slot)
+}
+
+func (r *restorer) quotes() error {
+	n, err := r.count(MaxQuotes)
+	var last market.QuoteID
+	for i := 0; i < n && err == nil; i++ {
+		var q Quote
+		q.walk(r.w)
+		if r.w.bad || q.ID <= last || !r.termsOK(&q.Terms) || q.IssuedAt < 0 || q.ValidUntil < q.IssuedAt {
+			return fmt.Errorf("quote %d: %w", q.ID, ErrSnapshot)
+		}
+		last = q.ID
+		slot := r.m.quotes.add(q.ID)
+		*r.m.quotes.at(slot) = q
+		r.m.quoteEnds.set(slot, q.ValidUntil, uint64(q.ID))
+	}
+	return err
+}
+
+func (r *restorer) termsOK(t *Terms) bool {
+	if t.Ticket == 0 || t.Ticket > r.m.lastTicket || t.Tranche == 0 || t.Tranche > MaxTranches ||
+		findPair(r.m.pairs, t.Instrument) == nil || !t.Fill.Valid() || !t.Rail.Valid() ||
+		t.DiscountBps >= market.MaxBps || t.FeeBps > market.MaxBps || t.Base == 0 || t.Payment == 0 {
+		return false
+	}
+	policy := Policy{}
+	policy.Discounts[t.Fill-1] = t.DiscountBps
+	if t.Reference == 0 || t.Reference > 2*market.MaxUSDPrice || t.Price != policy.Price(t.Reference, t.Fill) ||
+		t.Rail == market.RailUSDC && t.Payment != uint64(t.Fill.USD()) {
+		return false
+	}
+	ticket := r.m.tickets.get(t.Ticket)
+	return ticket == nil || ticket.Instrument == t.Instrument && ticket.Tranche(t.Tranche) != nil
+}
+
+func (r *restorer) claims() error {
+	r.tranches, r.pairs = map[trancheKey]*tally{}, map[market.InstrumentID]*tally{}
+	n, err := r.count(MaxClaims)
+	var last market.ClaimID
+	for i := 0; i < n && err == nil; i++ {
+		var c Claim
+		c.walk(r.w)
+		if r.w.bad || c.ID <= last || !r.claimOK(&c) {
+			return fmt.Errorf("claim %d: %w", c.ID, ErrSnapshot)
+		}
+		last = c.ID
+		slot := r.m.claims.add(c.ID)
+		r.m.claims.at(slot).Claim = c
+		if c.State == ClaimReserved {
+			r.m.claimEnds.set(slot, c.Deadline, uint64(c.ID))
+			r.m.countWallet(c.Wallet, +1)
+		}
+		if err = r.payments(slot); err != nil {
+			return fmt.Errorf("claim %d: %w", c.ID, err)
+		}
+		r.m.armEnded(slot)
+		r.tally(&c)
+	}
+	return err
+}
+
+func (r *restorer) claimOK(c *Claim) bool {
+	switch c.State {
+	case ClaimReserved, ClaimExpired, ClaimRefundDue, ClaimSettled:
+	case ClaimPaid, ClaimDelivering:
+		if c.Way != Modular {
+			return false
+		}
+	case ClaimCosigned, ClaimReleased:
+		if c.Way != Atomic {
+			return false
+		}
+	default:
+		return false
+	}
+	return (c.Way == Modular || c.Way == Atomic) && r.termsOK(&c.Terms) && c.Wallet != (market.Address{}) &&
+		c.ReservedAt >= 0 && c.Deadline >= c.ReservedAt && c.ChangedAt >= c.ReservedAt
+}
+
+// payments reads those of the claim in slot. One pays it where its state says
+// so, and none where not.
+func (r *restorer) payments(slot uint32) error {
+	n, err := r.count(MaxPayments - r.m.payments.len())
+	if err != nil {
+		return err
+	}
+	c := r.m.claims.at(slot)
+	var applied int
+	for range n {
+		var p Payment
+		p.walk(r.w)
+		if r.w.bad || !paymentOK(&p, &c.Claim) || r.m.payments.get(p.Signature) != nil {
+			return fmt.Errorf("payment: %w", ErrSnapshot)
+		}
+		at := r.m.payments.add(p.Signature)
+		r.m.payments.at(at).Payment = p
+		r.m.link(c, at)
+		switch p.State {
+		case PaymentApplied:
+			applied++
+		case PaymentRefundDue:
+			c.dues++
+		}
+	}
+	wanted := 0
+	if c.paidFor() {
+		wanted = 1
+	}
+	if applied != wanted || c.Paid != 0 && wanted == 0 {
+		return fmt.Errorf("paid: %w", ErrSnapshot)
+	}
+	return nil
+}
+
+// paidFor reports whether a payment was applied to the claim.
+func (c *Claim) paidFor() bool {
+	return c.Way == Modular && (c.State == ClaimPaid || c.State == ClaimDelivering || c.State == ClaimSettled)
+}
+
+func paymentOK(p *Payment, c *Claim) bool {
+	if p.Claim != c.ID || !p.Rail.Valid() || p.Amount == 0 || p.At < 0 || p.Signature == [64]byte{} {
+		return false
+	}
+	switch p.State {
+	case PaymentApplied:
+		return p.Why == 0 && p.Proof == [32]byte{} && p.Rail == c.Terms.Rail && p.Amount == c.Paid && p.Amount >= c.Terms.Payment
+	case PaymentRefundDue:
+		return refundable(p.Why) && p.Proof == [32]byte{}
+	case PaymentRefunded:
+		return refundable(p.Why)
+	}
+	return false
+}
+
+// tally adds a claim to what its tranche and its pair must say.
+func (r *restorer) tally(c *Claim) {
+	key := trancheKey{c.Terms.Ticket, c.Terms.Tranche}
+	if r.tranches[key] == nil {
+		r.tranches[key] = &tally{}
+	}
+	if r.pairs[c.Terms.Instrument] == nil {
+		r.pairs[c.Terms.Instrument] = &tally{}
+	}
+	tr, p := r.tranches[key], r.pairs[c.Terms.Instrument]
+	switch {
+	case c.State.Live():
+		tr.held += uint64(c.Terms.Fill.USD())
+		p.held += c.Terms.Base
+	case c.State == ClaimSettled:
+		tr.sold += uint64(c.Terms.Fill.USD())
+		p.sold += c.Terms.Base
+	}
+}
+
+// sums compares: what is reserved is what live claims hold; what is sold is at
+// least what the claims that are remembered have bought.
+func (r *restorer) sums() error {
+	for _, slot := range r.m.tickets.slots {
+		t := r.m.tickets.at(slot)
+		for i := range t.Tranches {
+			tr := &t.Tranches[i]
+			key := trancheKey{t.ID, tr.ID}
+			var sum tally
+			if s := r.tranches[key]; s != nil {
+				sum = *s
+				delete(r.tranches, key)
+			}
+			if uint64(tr.Reserved) != sum.held || uint64(tr.Filled) < sum.sold {
+				return fmt.Errorf("tranche %d of ticket %d: %w", tr.ID, t.ID, ErrSnapshot)
+			}
+		}
+	}
+	for key, left := range r.tranches { // of tickets that are forgotten
+		if left.held != 0 {
+			return fmt.Errorf("tranche %d of ticket %d is not there: %w", key.tranche, key.ticket, ErrSnapshot)
+		}
+	}
+	for i := range r.m.pairs {
+		p := &r.m.pairs[i]
+		var sum tally
+		if s := r.pairs[p.Instrument]; s != nil {
+			sum = *s
+		}
+		if p.Reserved != sum.held || p.Sold < sum.sold {
+			return fmt.Errorf("pair %d: %w", p.Instrument, ErrSnapshot)
+		}
+	}
+	return nil
+}

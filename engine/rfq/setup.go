@@ -1,0 +1,207 @@
+package rfq
+
+import (
+	"slices"
+
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// What the configuration and the operators set. A request that would change
+// nothing is done without a record.
+
+const (
+	second = int64(1e9) // in nanoseconds
+	hour   = 3600 * second
+	day    = 24 * hour
+
+	maxQuoteTTL   = hour
+	maxClaimTTL   = day
+	maxLateWindow = 30 * day
+
+	maxBaseDecimals = 12
+)
+
+func (m *Machine) setPolicy(r *SetPolicy) refusal {
+	if !r.Policy.valid() {
+		return refusal{reason: event.ReasonInvalidCommand}
+	}
+	if m.policy != r.Policy {
+		m.policy = r.Policy
+		m.tell(&m.policy)
+	}
+	return refusal{}
+}
+
+func (p *Policy) valid() bool {
+	for _, d := range p.Discounts {
+		if d >= market.MaxBps {
+			return false
+		}
+	}
+	return p.QuoteTTL >= second && p.QuoteTTL <= maxQuoteTTL &&
+		p.ClaimTTL >= second && p.ClaimTTL <= maxClaimTTL &&
+		p.LateWindow >= 0 && p.LateWindow <= maxLateWindow &&
+		p.FeeBps <= market.MaxBps && p.WalletClaims >= 1 && p.PayTo[0] == market.Address{}
+}
+
+// setPair keeps what the pair has sold and its anchor. The asset itself changes
+// only where nothing counts in its atoms: no ticket, inventory or sale.
+func (m *Machine) setPair(r *SetPair) refusal {
+	p := r.Pair
+	if !p.valid() {
+		return refusal{reason: event.ReasonInvalidCommand}
+	}
+	if p.Via != NoInstrument && (p.Via == p.Instrument || findPair(m.pairs, p.Via) == nil) {
+		return refusal{reason: event.ReasonUnknownPair}
+	}
+	p.Anchor, p.AnchorAt, p.Inventory, p.Reserved, p.Sold = 0, 0, 0, 0, 0
+	if old := findPair(m.pairs, p.Instrument); old != nil {
+		p.Anchor, p.AnchorAt, p.Inventory, p.Reserved, p.Sold = old.Anchor, old.AnchorAt, old.Inventory, old.Reserved, old.Sold
+		if *old == p {
+			return refusal{}
+		}
+		if (old.BaseMint != p.BaseMint || old.BaseDecimals != p.BaseDecimals) &&
+			(p.Inventory != 0 || p.Sold != 0 || m.hasTickets(p.Instrument)) {
+			return refusal{reason: event.ReasonInvalidCombination}
+		}
+	}
+	put(&m.pairs, p, true, comparePairs)
+	m.tell(findPair(m.pairs, p.Instrument))
+	return refusal{}
+}
+
+// valid checks the rules of a pair, its Via aside.
+func (p *Pair) valid() bool {
+	return p.Instrument < market.MaxInstruments && p.BaseDecimals <= maxBaseDecimals &&
+		p.Rails != 0 && p.Rails&^market.AllRails == 0 &&
+		(p.Source == SourceOperator || p.Source == SourceBook) &&
+		p.CorridorBps >= 1 && p.CorridorBps < market.MaxBps && p.MaxAge >= 0
+}
+
+func (m *Machine) hasTickets(in market.InstrumentID) bool {
+	for _, slot := range m.tickets.slots {
+		if m.tickets.at(slot).Instrument == in {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *Machine) operator(id market.OperatorID) *Operator {
+	i, ok := slices.BinarySearchFunc(m.operators, Operator{ID: id}, compareOperators)
+	if !ok {
+		return nil
+	}
+	return &m.operators[i]
+}
+
+func (m *Machine) setOperator(r *SetOperator) refusal {
+	if r.Of.ID == 0 || !printable(r.Of.Name) {
+		return refusal{reason: event.ReasonInvalidCommand}
+	}
+	old := m.operator(r.Of.ID)
+	if old != nil && *old == r.Of {
+		return refusal{}
+	}
+	if old == nil && len(m.operators) >= MaxOperators {
+		return refusal{event.ReasonDeskFull, MaxOperators}
+	}
+	put(&m.operators, r.Of, true, compareOperators)
+	m.tell(m.operator(r.Of.ID))
+	return refusal{}
+}
+
+func (m *Machine) setAnchor(r *SetAnchor) refusal {
+	p := findPair(m.pairs, r.Instrument)
+	switch {
+	case p == nil:
+		return refusal{reason: event.ReasonUnknownPair}
+	case !validPrice(r.Price):
+		return refusal{reason: event.ReasonInvalidPrice}
+	}
+	p.Anchor, p.AnchorAt = r.Price, m.call.At
+	m.tell(p)
+	return refusal{}
+}
+
+func validPrice(p market.USDPrice) bool { return p >= 1 && p <= market.MaxUSDPrice }
+
+func (m *Machine) setRailPrice(r *SetRailPrice) refusal {
+	switch {
+	case r.Rail != market.RailSOL || r.MaxAge < 0:
+		return refusal{reason: event.ReasonInvalidCommand}
+	case !validPrice(r.Price):
+		return refusal{reason: event.ReasonInvalidPrice}
+	}
+	put(&m.rails, RailPrice{r.Rail, r.Price, m.call.At, r.MaxAge}, true, compareRailPrices)
+	m.tell(m.railPrice(r.Rail))
+	return refusal{}
+}
+
+func (m *Machine) railPrice(rail market.Rail) *RailPrice {
+	i, ok := slices.BinarySearchFunc(m.rails, RailPrice{Rail: rail}, compareRailPrices)
+	if !ok {
+		return nil
+	}
+	return &m.rails[i]
+}
+
+func (m *Machine) setInventory(r *SetInventory) refusal {
+	p := findPair(m.pairs, r.Instrument)
+	if p == nil {
+		return refusal{reason: event.ReasonUnknownPair}
+	}
+	if p.Inventory != r.Atoms {
+		p.Inventory = r.Atoms
+		m.tell(p)
+	}
+	return refusal{}
+}
+
+// Free returns the atoms that may still be sold.
+func (p *Pair) Free() uint64 {
+	if taken := p.Reserved + p.Sold; p.Inventory > taken {
+		return p.Inventory - taken
+	}
+	return 0
+}
+
+func (m *Machine) setLock(r *SetLock) refusal {
+	l := Lock{
+		Scope: r.Scope, Instrument: r.Instrument, Rail: r.Rail, Locked: r.Locked,
+		Since: m.call.At, By: r.Operator, Reason: r.Reason,
+	}
+	if !l.valid() {
+		return refusal{reason: event.ReasonInvalidCommand}
+	}
+	if l.Scope == LockPair && findPair(m.pairs, l.Instrument) == nil {
+		return refusal{reason: event.ReasonUnknownPair}
+	}
+	i, ok := slices.BinarySearchFunc(m.locks, l, compareLocks)
+	switch {
+	case !ok && !l.Locked:
+		return refusal{}
+	case ok && m.locks[i].Locked == l.Locked && m.locks[i].Reason == l.Reason:
+		return refusal{}
+	}
+	put(&m.locks, l, true, compareLocks)
+	m.tell(&m.locks[i])
+	return refusal{}
+}
+
+// valid checks that the lock names what its scope asks for and nothing else.
+func (l *Lock) valid() bool {
+	if l.Reason != "" && !printable(l.Reason) {
+		return false
+	}
+	switch l.Scope {
+	case LockAll:
+		return l.Instrument == 0 && l.Rail == 0
+	case LockPair:
+		return l.Rail == 0
+	case LockRail:
+		return l.Instrument == 0 && l.Rail.Valid()
+	}
+	return false
+}

@@ -1,0 +1,167 @@
+package rfq
+
+import "slices"
+
+// chunkItems is how many items a table takes memory for at once.
+const chunkItems = 256
+
+// table keeps items by key. An item stays where it is, so growing copies nothing
+// and a pointer holds until its item is dropped; the slot of a dropped one is
+// used again. Nothing that is seen depends on slots.
+type table[K comparable, V any] struct {
+	chunks []*[chunkItems]V
+	slots  map[K]uint32
+	free   []uint32
+	used   uint32 // slots ever given out
+}
+
+func newTable[K comparable, V any]() table[K, V] {
+	return table[K, V]{slots: map[K]uint32{}}
+}
+
+func (t *table[K, V]) len() int { return len(t.slots) }
+
+// at returns the item in a slot that is in use.
+func (t *table[K, V]) at(slot uint32) *V { return &t.chunks[slot/chunkItems][slot%chunkItems] }
+
+func (t *table[K, V]) find(key K) (uint32, bool) {
+	slot, ok := t.slots[key]
+	return slot, ok
+}
+
+// get returns the item, or nil.
+func (t *table[K, V]) get(key K) *V {
+	if slot, ok := t.slots[key]; ok {
+		return t.at(slot)
+	}
+	return nil
+}
+
+// add makes room for a key that is not there and returns its slot. The item is
+// zero.
+func (t *table[K, V]) add(key K) uint32 {
+	var slot uint32
+	if n := len(t.free); n > 0 {
+		slot, t.free = t.free[n-1], t.free[:n-1]
+	} else {
+		slot = t.used
+		t.used++
+		if int(slot/chunkItems) == len(t.chunks) {
+			t.chunks = append(t.chunks, new([chunkItems]V))
+		}
+	}
+	t.slots[key] = slot
+	return slot
+}
+
+func (t *table[K, V]) drop(key K) {
+	slot, ok := t.slots[key]
+	if !ok {
+		return
+	}
+	var zero V
+	*t.at(slot) = zero
+	delete(t.slots, key)
+	t.free = append(t.free, slot)
+}
+
+// sorted returns all items in the order that compare says.
+func (t *table[K, V]) sorted(compare func(a, b *V) int) []*V {
+	items := make([]*V, 0, len(t.slots))
+	for _, slot := range t.slots {
+		items = append(items, t.at(slot))
+	}
+	slices.SortFunc(items, compare)
+	return items
+}
+
+// timer is one item of timers: first at, then id.
+type timer struct {
+	at   int64
+	id   uint64
+	slot uint32
+}
+
+func (t *timer) before(o *timer) bool { return t.at < o.at || t.at == o.at && t.id < o.id }
+
+// timers orders the slots of a table by a time and, where it is equal, by an id:
+// a heap that knows where each slot is.
+type timers struct {
+	heap  []timer
+	where []uint32 // by slot: 1 + its place in heap; 0 = not there
+}
+
+// set gives a slot its time, whether it has one already or not.
+func (t *timers) set(slot uint32, at int64, id uint64) {
+	for int(slot) >= len(t.where) {
+		t.where = append(t.where, 0)
+	}
+	i := int(t.where[slot]) - 1
+	if i < 0 {
+		i = len(t.heap)
+		t.heap = append(t.heap, timer{})
+	}
+	t.place(i, timer{at, id, slot})
+}
+
+// remove takes a slot's time away, if it has one.
+func (t *timers) remove(slot uint32) {
+	if int(slot) >= len(t.where) || t.where[slot] == 0 {
+		return
+	}
+	i := int(t.where[slot]) - 1
+	t.where[slot] = 0
+	last := t.heap[len(t.heap)-1]
+	t.heap = t.heap[:len(t.heap)-1]
+	if i < len(t.heap) {
+		t.place(i, last)
+	}
+}
+
+// first returns the slot with the least time, and false where there is none.
+func (t *timers) first() (uint32, bool) {
+	if len(t.heap) == 0 {
+		return 0, false
+	}
+	return t.heap[0].slot, true
+}
+
+// due is first where its time is not after at.
+func (t *timers) due(at int64) (uint32, bool) {
+	if len(t.heap) == 0 || t.heap[0].at > at {
+		return 0, false
+	}
+	return t.heap[0].slot, true
+}
+
+// place puts it where it belongs, beginning from the gap at i.
+func (t *timers) place(i int, it timer) {
+	for i > 0 {
+		up := (i - 1) / 2
+		if !it.before(&t.heap[up]) {
+			break
+		}
+		t.sit(i, t.heap[up])
+		i = up
+	}
+	for {
+		down := 2*i + 1
+		if down >= len(t.heap) {
+			break
+		}
+		if right := down + 1; right < len(t.heap) && t.heap[right].before(&t.heap[down]) {
+			down = right
+		}
+		if !t.heap[down].before(&it) {
+			break
+		}
+		t.sit(i, t.heap[down])
+		i = down
+	}
+	t.sit(i, it)
+}
+
+func (t *timers) sit(i int, it timer) {
+	t.heap[i] = it
+	t.where[it.slot] = uint32(i + 1)
+}

@@ -1,0 +1,224 @@
+package rfq
+
+import (
+	"cmp"
+
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// smallestFill is the capacity that keeps a ticket open.
+const smallestFill = market.FillUSD(1)
+
+func compareTickets(a, b *Ticket) int { return cmp.Compare(a.ID, b.ID) }
+
+// Ended reports whether the ticket was withdrawn or has expired: it sells
+// nothing any more.
+func (t *Ticket) Ended() bool { return t.State == TicketWithdrawn || t.State == TicketExpired }
+
+// refuseEnded says why nothing can be asked of an ended ticket.
+func (t *Ticket) refuseEnded() refusal {
+	switch t.State {
+	case TicketWithdrawn:
+		return refusal{reason: event.ReasonTicketWithdrawn}
+	case TicketExpired:
+		return refusal{reason: event.ReasonTicketExpired}
+	}
+	return refusal{}
+}
+
+func (m *Machine) postTicket(r *PostTicket) refusal {
+	if !printable(r.Label) || len(r.Capacities) == 0 {
+		return refusal{reason: event.ReasonInvalidCommand}
+	}
+	for _, c := range r.Capacities {
+		if no := checkCapacity(c, smallestFill.USD()); no.reason != 0 {
+			return no
+		}
+	}
+	rails, no := m.checkOffer(r.Instrument, r.Rails, r.Reference, r.ExpiresAt)
+	if no.reason != 0 {
+		return no
+	}
+	if m.tickets.len() >= m.bounds.tickets {
+		return refusal{event.ReasonDeskFull, int64(m.bounds.tickets)}
+	}
+	m.lastTicket++
+	slot := m.tickets.add(m.lastTicket)
+	t := m.tickets.at(slot)
+	*t = Ticket{
+		ID: m.lastTicket, Label: r.Label, Instrument: r.Instrument, Rails: rails, State: TicketOpen,
+		Priority: r.Priority, Reference: r.Reference, CreatedAt: m.call.At, ExpiresAt: r.ExpiresAt, By: r.Operator,
+		Tranches: make([]Tranche, len(r.Capacities)),
+	}
+	for i, c := range r.Capacities {
+		t.Tranches[i] = Tranche{ID: market.TrancheID(i + 1), Capacity: c}
+	}
+	if t.ExpiresAt != 0 {
+		m.ticketEnds.set(slot, t.ExpiresAt, uint64(t.ID))
+	}
+	m.touch(slot)
+	for i := range t.Tranches {
+		m.tellTranche(t, &t.Tranches[i])
+	}
+	return refusal{}
+}
+
+// checkCapacity checks that c lies in lowest..MaxCapacity. The limit is the edge
+// that it is beyond.
+func checkCapacity(c, lowest market.USD) refusal {
+	switch {
+	case c < lowest:
+		return refusal{event.ReasonInvalidQty, int64(lowest)}
+	case c > MaxCapacity:
+		return refusal{event.ReasonInvalidQty, int64(MaxCapacity)}
+	}
+	return refusal{}
+}
+
+// checkOffer checks what a new and an amended ticket have in common and returns
+// its rails.
+func (m *Machine) checkOffer(in market.InstrumentID, rails market.Rails, ref market.USDPrice, expiresAt int64) (market.Rails, refusal) {
+	p := findPair(m.pairs, in)
+	if p == nil {
+		return 0, refusal{reason: event.ReasonUnknownPair}
+	}
+	if rails == 0 {
+		rails = p.Rails
+	}
+	switch {
+	case rails&^p.Rails != 0:
+		return 0, refusal{reason: event.ReasonRailNotAccepted}
+	case ref != 0 && !validPrice(ref):
+		return 0, refusal{reason: event.ReasonInvalidPrice}
+	case expiresAt != 0 && expiresAt <= m.call.At:
+		return 0, refusal{reason: event.ReasonInvalidExpiry}
+	}
+	return rails, refusal{}
+}
+
+// living returns the slot of a ticket that has not ended.
+func (m *Machine) living(id market.TicketID) (uint32, refusal) {
+	slot, ok := m.tickets.find(id)
+	if !ok {
+		return 0, refusal{reason: event.ReasonUnknownTicket}
+	}
+	m.call.outcome.Ticket = id
+	return slot, m.tickets.at(slot).refuseEnded()
+}
+
+func (m *Machine) amendTicket(r *AmendTicket) refusal {
+	slot, no := m.living(r.Ticket)
+	if no.reason != 0 {
+		return no
+	}
+	t := m.tickets.at(slot)
+	rails, no := m.checkOffer(t.Instrument, r.Rails, r.Reference, r.ExpiresAt)
+	if no.reason != 0 {
+		return no
+	}
+	t.Rails, t.Priority, t.Reference, t.ExpiresAt = rails, r.Priority, r.Reference, r.ExpiresAt
+	if t.ExpiresAt != 0 {
+		m.ticketEnds.set(slot, t.ExpiresAt, uint64(t.ID))
+	} else {
+		m.ticketEnds.remove(slot)
+	}
+	m.touch(slot)
+	return refusal{}
+}
+
+func (m *Machine) setTranche(r *SetTranche) refusal {
+	slot, no := m.living(r.Ticket)
+	if no.reason != 0 {
+		return no
+	}
+	t := m.tickets.at(slot)
+	lowest, next := smallestFill.USD(), len(t.Tranches)+1
+	tr := t.Tranche(r.Tranche)
+	switch {
+	case tr != nil:
+		lowest = tr.Reserved + tr.Filled
+	case int(r.Tranche) != next:
+		return refusal{reason: event.ReasonUnknownTranche}
+	case next > MaxTranches:
+		return refusal{event.ReasonDeskFull, MaxTranches}
+	}
+	if no := checkCapacity(r.Capacity, lowest); no.reason != 0 {
+		return no
+	}
+	if tr == nil {
+		t.Tranches = append(t.Tranches, Tranche{ID: r.Tranche})
+		tr = t.Tranche(r.Tranche)
+	}
+	tr.Capacity = r.Capacity
+	m.touch(slot)
+	m.tellTranche(t, tr)
+	return refusal{}
+}
+
+func (m *Machine) withdrawTicket(r *WithdrawTicket) refusal {
+	slot, no := m.living(r.Ticket)
+	if no.reason != 0 {
+		return no
+	}
+	m.endTicket(slot, TicketWithdrawn)
+	return refusal{}
+}
+
+// endTicket stops the sale. What is reserved stays so.
+func (m *Machine) endTicket(slot uint32, state TicketState) {
+	m.tickets.at(slot).State = state
+	m.ticketEnds.remove(slot)
+	m.touch(slot)
+}
+
+// touch writes a changed ticket: its state by its capacity, its Seq, its time.
+// An ended one that reserves nothing is forgotten later.
+func (m *Machine) touch(slot uint32) {
+	t := m.tickets.at(slot)
+	t.Seq, t.UpdatedAt = m.call.Seq, m.call.At
+	m.call.outcome.Ticket = t.ID
+	if !t.Ended() {
+		t.State = t.stateByCapacity()
+	}
+	m.armForget(slot)
+	m.tell(t)
+}
+
+func (m *Machine) armForget(slot uint32) {
+	if t := m.tickets.at(slot); t.Ended() && !t.reserves() {
+		m.forgets.set(slot, later(t.UpdatedAt, ForgetTickets), uint64(t.ID))
+	} else {
+		m.forgets.remove(slot)
+	}
+}
+
+func (t *Ticket) stateByCapacity() TicketState {
+	for i := range t.Tranches {
+		if t.Tranches[i].Available() >= smallestFill.USD() {
+			return TicketOpen
+		}
+	}
+	return TicketExhausted
+}
+
+func (t *Ticket) reserves() bool {
+	for i := range t.Tranches {
+		if t.Tranches[i].Reserved != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *Machine) tellTranche(t *Ticket, tr *Tranche) {
+	m.call.tranche = TicketTranche{t.ID, *tr}
+	m.tell(&m.call.tranche)
+}
+
+func (m *Machine) forgetTicket(slot uint32) {
+	id := m.tickets.at(slot).ID
+	m.forgets.remove(slot)
+	m.tickets.drop(id)
+	m.tellGone(TagTicket, uint64(id))
+}
