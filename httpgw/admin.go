@@ -42,6 +42,9 @@ type AdminOptions struct {
 	// read-only, and so on. Names are unique.
 	Ready []Check
 
+	// Operate is behind the operator's endpoints; nil leaves them out.
+	Operate *Operate
+
 	Sources    Sources
 	Collectors []prometheus.Collector // e.g. Gateway.Collectors
 	Logger     *slog.Logger           // default: none
@@ -72,11 +75,15 @@ func (o AdminOptions) Validate() error {
 	if o.ShutdownTimeout < 0 {
 		return errors.New("httpgw: admin shutdown timeout is negative")
 	}
+	if o.Operate != nil {
+		return o.Operate.validate()
+	}
 	return nil
 }
 
-// Admin serves /metrics, /healthz, /readyz and /debug/pprof/ on an address of
-// its own. It asks for no password: keep it off public addresses.
+// Admin serves /metrics, /healthz, /readyz, /debug/pprof/ and the operator's
+// endpoints under /desk/ on an address of its own. Only the last ask for a
+// token: keep it off public addresses.
 type Admin struct {
 	opts     AdminOptions
 	listener *limitedListener
@@ -107,7 +114,8 @@ func NewAdmin(o AdminOptions) (*Admin, error) {
 	if err != nil {
 		return nil, fmt.Errorf("httpgw: admin address: %w", err)
 	}
-	open := newConns(adminConns, adminConns, &proxies{}, newRequestIDs(), refused)
+	ids := newRequestIDs()
+	open := newConns(adminConns, adminConns, &proxies{}, ids, refused)
 	a := &Admin{opts: o, listener: newLimitedListener(listener, open)}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
@@ -118,6 +126,9 @@ func NewAdmin(o AdminOptions) (*Admin, error) {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	if o.Operate != nil {
+		newOperate(*o.Operate, ids, o.Logger).register(mux)
+	}
 	a.server = &http.Server{
 		Handler:           http.MaxBytesHandler(mux, DefaultMaxBodyBytes),
 		ReadHeaderTimeout: DefaultReadTimeout,

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -25,11 +24,12 @@ func (s *service) adminOptions() httpgw.AdminOptions {
 		return nil
 	}
 	return httpgw.AdminOptions{
-		Addr: s.cfg.Listen.Admin,
+		Addr: s.cfg.Listen.Admin, Operate: s.operate(),
 		Ready: []httpgw.Check{
 			{Name: "engine", Err: readOnly},
 			{Name: "journal", Err: func() error { return s.store.Health().Failed }},
-			{Name: "fix_store", Err: s.kv.Failed},
+			{Name: "fix_store", Err: s.fixStore.Failed},
+			{Name: "desk_store", Err: s.deskStore.Failed},
 			{Name: "feed", Err: func() error {
 				if lag := s.feed.Stats().Lag; lag > maxFeedLag {
 					return fmt.Errorf("readers are %v behind", lag.Round(time.Millisecond))
@@ -61,6 +61,18 @@ func (s *service) adminOptions() httpgw.AdminOptions {
 	}
 }
 
+// operate is what operators command; nil where there is no desk.
+func (s *service) operate() *httpgw.Operate {
+	if !s.cfg.RFQ.Enabled {
+		return nil
+	}
+	return &httpgw.Operate{
+		Desk: s.desk, Instruments: s.set, Operators: s.deskPlan.operators, Backup: s.backUp,
+	}
+}
+
+func (s *service) adminURL() string { return "http://" + s.admin.Addr().String() }
+
 // addresses is DIR/addresses.json and the answer of `serve --json`.
 type addresses struct {
 	Base  string `json:"base_url"`
@@ -77,14 +89,13 @@ func (s *service) announce(w io.Writer, asJSON bool) error {
 	urls := s.http.URLs()
 	a := addresses{
 		Base: urls.Base, API: urls.API, WS: urls.WS, FIX: s.fix.Addr().String(),
-		Admin: "http://" + s.admin.Addr().String(), PID: os.Getpid(),
+		Admin: s.adminURL(), PID: os.Getpid(),
 	}
 	text, err := json.MarshalIndent(a, "", "  ")
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(s.cfg.DataDir, "addresses.json")
-	if err := errors.Join(os.WriteFile(path+".new", append(text, '\n'), 0o600), os.Rename(path+".new", path)); err != nil {
+	if err := replaceFile(filepath.Join(s.cfg.DataDir, addressesFile), append(text, '\n')); err != nil {
 		return err
 	}
 	if asJSON {

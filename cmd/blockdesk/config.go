@@ -39,6 +39,10 @@ type Config struct {
 	Risk           RiskConfig         `yaml:"risk"`
 	TrustedProxies []string           `yaml:"trusted_proxies"`
 	Instruments    []InstrumentConfig `yaml:"instruments"`
+	RFQ            RFQConfig          `yaml:"rfq"`
+	// Operators command the desk over the admin address. Where there are none,
+	// serve makes one.
+	Operators []OperatorTokenConfig `yaml:"operators"`
 }
 
 // ListenConfig holds the addresses. Port 0 takes a free one.
@@ -100,6 +104,8 @@ type FeedConfig struct {
 type HTTPConfig struct {
 	MarketDataPerMinute int `yaml:"market_data_per_minute"` // a client IP
 	MarketDataBurst     int `yaml:"market_data_burst"`
+	RFQWritesPerMinute  int `yaml:"rfq_writes_per_minute"` // a client IP
+	RFQWritesBurst      int `yaml:"rfq_writes_burst"`
 }
 
 // OperatorConfig is what GET / says of who runs the service.
@@ -151,16 +157,19 @@ func defaultConfig() Config {
 		Journal:     JournalConfig{SnapshotEvery: 1_000_000, KeepSnapshots: 3},
 		FIX:         FIXConfig{CompID: "BLOCKDESK", MaxSessions: 256, MessagesPerSecond: 500},
 		Feed:        FeedConfig{ConnectionsPerIP: 10, MaxConnections: 10_000},
-		HTTP:        HTTPConfig{MarketDataPerMinute: 60, MarketDataBurst: 20},
+		HTTP:        HTTPConfig{MarketDataPerMinute: 60, MarketDataBurst: 20, RFQWritesPerMinute: 30, RFQWritesBurst: 10},
 		Operator:    OperatorConfig{Name: "blockdesk", Contacts: map[string]string{}},
 		Risk:        RiskConfig{MaxQty: "10000000", MaxNotional: "10000000", MaxOpenOrders: 10_000, BandBps: 5000},
 		Instruments: []InstrumentConfig{pair("SLUSD/USDC"), pair("92C/SLUSD")},
+		RFQ:         defaultRFQ(),
+		Operators:   []OperatorTokenConfig{},
 	}
 }
 
 // envReserved are BLOCKDESK_ variables that are not configuration.
 var envReserved = []string{
 	"BLOCKDESK_TESTDATA", "BLOCKDESK_CRASH_POINTS", "BLOCKDESK_BENCH_DIR", "BLOCKDESK_KILL_ROUNDS", "BLOCKDESK_SEED",
+	operatorTokenEnv,
 }
 
 // loadConfig reads the file (an empty path means blockdesk.yaml where it
@@ -168,6 +177,7 @@ var envReserved = []string{
 // and line, the variable, or the flag.
 func loadConfig(path string, environ, sets []string) (Config, error) {
 	cfg := defaultConfig()
+	cfg.RFQ.Pairs = nil // the default ones need their instruments: completePairs
 	optional := path == ""
 	if optional {
 		path = "blockdesk.yaml"
@@ -182,6 +192,7 @@ func loadConfig(path string, environ, sets []string) (Config, error) {
 			return cfg, fmt.Errorf("%s: %w", path, err)
 		}
 	}
+	cfg.completePairs()
 	leaves := map[string]reflect.Value{}
 	collectLeaves(reflect.ValueOf(&cfg).Elem(), "", leaves)
 	for _, kv := range environ {
@@ -269,19 +280,21 @@ func setLeaf(v reflect.Value, text string) error {
 	return nil
 }
 
-func (c *Config) validate() error {
-	oneOf := func(key, value string, allowed ...string) error {
-		if slices.Contains(allowed, value) {
-			return nil
-		}
-		return fmt.Errorf("%s: %q is not one of %s", key, value, strings.Join(allowed, ", "))
-	}
-	between := func(key string, value, low, high int) error {
-		if value < low || value > high {
-			return fmt.Errorf("%s: %d is outside %d to %d", key, value, low, high)
-		}
+func oneOf(key, value string, allowed ...string) error {
+	if slices.Contains(allowed, value) {
 		return nil
 	}
+	return fmt.Errorf("%s: %q is not one of %s", key, value, strings.Join(allowed, ", "))
+}
+
+func between(key string, value, low, high int) error {
+	if value < low || value > high {
+		return fmt.Errorf("%s: %d is outside %d to %d", key, value, low, high)
+	}
+	return nil
+}
+
+func (c *Config) validate() error {
 	for _, err := range []error{
 		oneOf("log_level", c.LogLevel, "debug", "info", "warn", "error"),
 		oneOf("durability.mode", c.Durability.Mode, "sync", "interval"),
@@ -297,8 +310,10 @@ func (c *Config) validate() error {
 		between("fix.messages_per_second", c.FIX.MessagesPerSecond, 1, 1_000_000),
 		between("feed.connections_per_ip", c.Feed.ConnectionsPerIP, 1, 100_000),
 		between("feed.max_connections", c.Feed.MaxConnections, 1, 1_000_000),
-		between("http.market_data_per_minute", c.HTTP.MarketDataPerMinute, 0, 60_000_000),
-		between("http.market_data_burst", c.HTTP.MarketDataBurst, 1, 1_000_000),
+		between("http.market_data_per_minute", c.HTTP.MarketDataPerMinute, 0, maxPerMinute),
+		between("http.market_data_burst", c.HTTP.MarketDataBurst, 1, maxBurst),
+		between("http.rfq_writes_per_minute", c.HTTP.RFQWritesPerMinute, 0, maxPerMinute),
+		between("http.rfq_writes_burst", c.HTTP.RFQWritesBurst, 1, maxBurst),
 		between("risk.band_bps", c.Risk.BandBps, 0, 10_000),
 		between("risk.max_open_orders", c.Risk.MaxOpenOrders, 0, 1<<24),
 		between("instruments", len(c.Instruments), 1, 1000),
@@ -311,17 +326,25 @@ func (c *Config) validate() error {
 	if err := sizes.Validate(); err != nil {
 		return err
 	}
-	_, err := c.instruments()
-	return err
+	if _, err := c.instruments(); err != nil {
+		return err
+	}
+	return c.validateRFQ()
 }
 
-// rate returns the market-data limit, or the zero value where there is none.
-func (c *HTTPConfig) rate() httpgw.Rate {
-	if c.MarketDataPerMinute == 0 {
-		return httpgw.Rate{}
+// rate is a limit of so many a minute; 0 is the largest that there is, which
+// nobody reaches.
+func rate(perMinute, burst int) httpgw.Rate {
+	if perMinute == 0 {
+		return httpgw.Rate{PerMinute: maxPerMinute, Burst: maxBurst}
 	}
-	return httpgw.Rate{PerMinute: c.MarketDataPerMinute, Burst: c.MarketDataBurst}
+	return httpgw.Rate{PerMinute: perMinute, Burst: burst}
 }
+
+const (
+	maxPerMinute = 60_000_000
+	maxBurst     = 1_000_000
+)
 
 func (c *Config) interval() time.Duration {
 	return time.Duration(c.Durability.IntervalMS) * time.Millisecond

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -61,7 +60,7 @@ func toolOptions(cmd *cobra.Command, s *settings) (persist.ToolOptions, error) {
 		return persist.ToolOptions{}, err
 	}
 	return persist.ToolOptions{
-		Dir: filepath.Join(cfg.DataDir, "journal"), State: cfg.stateOptions(), Logger: cfg.logger(cmd.ErrOrStderr()),
+		Dir: filepath.Join(cfg.DataDir, journalFolder), State: cfg.stateOptions(), Logger: cfg.logger(cmd.ErrOrStderr()),
 		Progress: progress(cmd.ErrOrStderr()),
 	}, nil
 }
@@ -113,64 +112,10 @@ func progress(w io.Writer) func(done, total uint64) {
 	}
 }
 
-func backupCommand(s *settings) *cobra.Command {
-	return &cobra.Command{
-		Use: "backup FOLDER", Args: cobra.ExactArgs(1), Short: "Copy the data of a stopped service and prove the copy",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return copyData(cmd, s, args[0], persist.BackupStopped, "backed up to "+args[0])
-		},
-	}
-}
-
-func restoreCommand(s *settings) *cobra.Command {
-	return &cobra.Command{
-		Use: "restore FOLDER", Args: cobra.ExactArgs(1), Short: "Make a data folder (--data, which must be empty) from a backup",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := s.load()
-			if err != nil {
-				return err
-			}
-			target := cfg.DataDir
-			from := *s
-			from.data = args[0]
-			return copyData(cmd, &from, target, persist.Restore, "restored into "+target)
-		},
-	}
-}
-
-// copyData copies the journal by copyJournal and the FIX gateway's store file by
-// file: the two are one state, so both must be stopped.
-func copyData(cmd *cobra.Command, s *settings, target string, copyJournal func(persist.ToolOptions, string) error, done string) error {
-	o, err := toolOptions(cmd, s)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(target, 0o700); err != nil {
-		return err
-	}
-	if err := copyJournal(o, filepath.Join(target, "journal")); err != nil {
-		return err
-	}
-	fix := filepath.Join(filepath.Dir(o.Dir), "fix")
-	if _, err := os.Stat(fix); err == nil {
-		if _, err := os.Stat(filepath.Join(target, "fix")); err == nil {
-			return errors.New(filepath.Join(target, "fix") + " is there already")
-		}
-		if err := os.CopyFS(filepath.Join(target, "fix"), os.DirFS(fix)); err != nil {
-			return err
-		}
-	}
-	if s.json {
-		return printJSON(cmd.OutOrStdout(), map[string]any{"ok": true, "target": target})
-	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), done)
-	return err
-}
-
 // bookHash replays the journal below dataDir and returns where its books ended.
 func bookHash(cmd *cobra.Command, dataDir string) (string, error) {
 	r, err := persist.Replay(persist.ToolOptions{
-		Dir: filepath.Join(dataDir, "journal"), Logger: (&Config{LogLevel: "error"}).logger(cmd.ErrOrStderr()),
+		Dir: filepath.Join(dataDir, journalFolder), Logger: (&Config{LogLevel: "error"}).logger(cmd.ErrOrStderr()),
 	}, persist.NewestSnapshot)
 	return hex.EncodeToString(r.BookHash[:]), err
 }

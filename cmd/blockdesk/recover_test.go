@@ -31,14 +31,14 @@ func serveArgs(s *server.Server, more ...string) []string {
 	return append([]string{"serve", "--config", config, "--data", s.DataDir()}, append(allFree, more...)...)
 }
 
-// rebased starts the service once with --rebase-fix, and stops it.
+// rebased starts the service once with --rebase, and stops it.
 func rebased(t *testing.T, s *server.Server) {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(exe, serveArgs(s, "--rebase-fix")...)
+	cmd := exec.Command(exe, serveArgs(s, "--rebase")...)
 	var out strings.Builder
 	cmd.Stderr = &out
 	if err := os.Remove(filepath.Join(s.DataDir(), "addresses.json")); err != nil {
@@ -107,7 +107,7 @@ func TestStoreAndJournalDoNotFit(t *testing.T) {
 				}
 			}
 			out, err := run(t, "", nil, serveArgs(s)...)
-			if err == nil || !strings.Contains(out, part.within) || !strings.Contains(out, "--rebase-fix") {
+			if err == nil || !strings.Contains(out, part.within) || !strings.Contains(out, "--rebase") {
 				t.Fatalf("it starts, or does not say why: %v\n%s", err, out)
 			}
 			rebased(t, s)

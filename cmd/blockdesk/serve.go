@@ -6,20 +6,15 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
-	"path/filepath"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
 	"blockdesk/engine"
-	"blockdesk/engine/book"
-	"blockdesk/engine/event"
 	"blockdesk/feed"
 	"blockdesk/fixgw"
 	"blockdesk/httpgw"
+	"blockdesk/httpgw/desk"
 	"blockdesk/market"
 	"blockdesk/persist"
 )
@@ -37,6 +32,7 @@ func serveCommand(s *settings) *cobra.Command {
 				return err
 			}
 			cfg.Demo = cfg.Demo || demo
+			cfg.fillDemo()
 			if check {
 				if _, err := cfg.participants(); err != nil {
 					return err
@@ -48,9 +44,10 @@ func serveCommand(s *settings) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&demo, "demo", false, "demo participants and traders; loopback addresses only")
-	cmd.Flags().BoolVar(&rebase, "rebase-fix", false,
-		"start although the FIX store and the journal do not fit, since one was lost or restored alone:\n"+
-			"orders that the two do not agree on are cancelled, and reports that only one has stay unsent")
+	cmd.Flags().BoolVar(&rebase, "rebase", false,
+		"start although the journal and the FIX store or the desk's store do not fit, since one was lost or\n"+
+			"restored alone. The journal counts: orders that it and the FIX store do not agree on are cancelled,\n"+
+			"reports that only one has stay unsent, and answers to old idempotency keys may be gone")
 	cmd.Flags().BoolVar(&check, "check", false, "validate the configuration and exit")
 	return cmd
 }
@@ -59,26 +56,30 @@ func serveCommand(s *settings) *cobra.Command {
 type service struct {
 	cfg          *Config
 	log          *slog.Logger
-	rebaseFIX    bool
+	rebase       bool // where a store and the journal do not fit, the journal counts
 	instruments  []market.Instrument
 	set          *market.Instruments
 	participants []fixgw.Participant
 
-	store  *persist.Store
-	kv     *persist.KV
-	eng    *engine.Engine
-	feed   *feed.Feed
-	fix    *fixgw.Gateway
-	http   *httpgw.Gateway
-	admin  *httpgw.Admin
-	setup  []engine.Command // brings the state up to the configuration
-	intake intake
-	events struct{ feed, fix *engine.Consumer }
+	store     *persist.Store
+	fixStore  *persist.KV
+	deskStore *persist.KV
+	eng       *engine.Engine
+	feed      *feed.Feed
+	fix       *fixgw.Gateway
+	desk      *desk.Desk
+	http      *httpgw.Gateway
+	admin     *httpgw.Admin
+	setup     []engine.Command // brings the state up to the configuration
+	deskPlan  *deskPlan        // nil: the desk is not enabled
+	intake    intake
+	backup    backupState
+	events    struct{ feed, fix, desk *engine.Consumer }
 }
 
-func serve(ctx context.Context, cfg *Config, rebaseFIX, asJSON bool, cmd *cobra.Command) (err error) {
+func serve(ctx context.Context, cfg *Config, rebase, asJSON bool, cmd *cobra.Command) (err error) {
 	logger := cfg.logger(cmd.ErrOrStderr())
-	s := &service{cfg: cfg, log: logger, rebaseFIX: rebaseFIX}
+	s := &service{cfg: cfg, log: logger, rebase: rebase}
 	defer func() { err = errors.Join(err, s.close()) }()
 	if err := s.open(); err != nil {
 		return err
@@ -100,6 +101,10 @@ func serve(ctx context.Context, cfg *Config, rebaseFIX, asJSON bool, cmd *cobra.
 		defer s.events.feed.Close()
 		return named("feed", s.feed.Run(ctx, s.events.feed))
 	})
+	group.Go(func() error {
+		defer s.events.desk.Close()
+		return named("desk", s.desk.Run(ctx, s.events.desk))
+	})
 	// Told to stop while setting up is a clean stop: the next start sets up anew.
 	if err := s.submitSetup(ctx); err != nil && ctx.Err() == nil {
 		s.log.Error("setup failed", "error", err)
@@ -112,9 +117,7 @@ func serve(ctx context.Context, cfg *Config, rebaseFIX, asJSON bool, cmd *cobra.
 	group.Go(func() error { return named("http", s.http.Run(ctx)) })
 	group.Go(func() error { return named("admin", s.admin.Run(ctx)) })
 	if cfg.Demo {
-		group.Go(func() error {
-			return named("demo", runDemo(ctx, s.fix.Addr().String(), cfg.FIX.CompID, s.instruments, logger))
-		})
+		s.runDemo(ctx, group)
 	}
 	err = group.Wait()
 	if errors.Is(err, context.Canceled) {
@@ -125,7 +128,19 @@ func serve(ctx context.Context, cfg *Config, rebaseFIX, asJSON bool, cmd *cobra.
 	return err
 }
 
-// runStores keeps the journal and the FIX store until the function that it
+// runDemo starts the demo's traders and its operator.
+func (s *service) runDemo(ctx context.Context, group *errgroup.Group) {
+	group.Go(func() error {
+		return named("demo", runDemo(ctx, s.fix.Addr().String(), s.cfg.FIX.CompID, s.instruments, s.log))
+	})
+	if s.cfg.RFQ.Enabled {
+		group.Go(func() error {
+			return named("demo's operator", runDemoDesk(ctx, s.adminURL(), s.deskPlan.demoToken, s.deskPlan.wanted.pairs, s.log))
+		})
+	}
+}
+
+// runStores keeps the journal and the stores of its followers until the function that it
 // returns is called: they must outlive whoever writes to them. A store that ends
 // before stops the service.
 func (s *service) runStores(ctx context.Context, stop context.CancelCauseFunc) (end func() error) {
@@ -139,7 +154,8 @@ func (s *service) runStores(ctx context.Context, stop context.CancelCauseFunc) (
 		})
 	}
 	run("journal", s.store.Run)
-	run("fix store", s.kv.Run)
+	run("fix store", s.fixStore.Run)
+	run("desk store", s.deskStore.Run)
 	return func() error {
 		cancel()
 		return stores.Wait()
@@ -153,265 +169,24 @@ func named(part string, err error) error {
 	return fmt.Errorf("%s: %w", part, err)
 }
 
-// open recovers the state and joins the rooms. Nothing listens yet.
-func (s *service) open() error {
-	var err error
-	if s.instruments, err = s.cfg.instruments(); err != nil {
-		return err
-	}
-	if s.set, err = market.NewInstruments(s.instruments); err != nil {
-		return err
-	}
-	if s.participants, err = s.cfg.participants(); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(s.cfg.DataDir, 0o700); err != nil {
-		return err
-	}
-	if s.kv, err = persist.OpenKV(filepath.Join(s.cfg.DataDir, "fix"), nil, s.log); err != nil {
-		return fmt.Errorf("fix store: %w", err)
-	}
-	if s.store, err = persist.Open(s.storeOptions()); err != nil {
-		return err
-	}
-	proxies, err := s.cfg.trustedProxies()
-	if err != nil {
-		return err
-	}
-	door := &engineDoor{}
-	views := &viewDoor{}
-	s.fix, err = fixgw.New(fixgw.Options{
-		Address: s.cfg.Listen.FIX, CompID: s.cfg.FIX.CompID, Participants: s.participants,
-		MaxSessions: s.cfg.FIX.MaxSessions, Rate: s.cfg.FIX.MessagesPerSecond, Logger: s.log,
-	}, door, s.kv, views, s.set)
-	if err != nil {
-		return err
-	}
-	replica, cancels, err := s.recover()
-	if err != nil {
-		return err
-	}
-	if s.setup, err = s.reconcile(replica.State); err != nil {
-		return err
-	}
-	s.setup = append(cancels, s.setup...)
-	if s.eng, err = engine.New(s.engineOptions(), replica); err != nil {
-		return err
-	}
-	door.eng = s.eng
-	s.events.feed, s.events.fix = s.eng.Consumer("feed"), s.eng.Consumer("fix")
-	s.feed, err = feed.New(feed.Options{
-		MaxConnections: s.cfg.Feed.MaxConnections, MaxPerIP: s.cfg.Feed.ConnectionsPerIP,
-		ClientIP: httpgw.ClientIP(proxies, ""), Logger: s.log,
-	}, s.instruments, replica.Market, s.eng.Epoch())
-	if err != nil {
-		return err
-	}
-	views.feed = s.feed
-	s.feed.Attach(s.fix)
-	s.store.SetFloor(s.fix.DurableCursor)
-	return nil
-}
-
-// recover replays the journal; the FIX gateway sees again what it had not
-// reported when the last run ended. Where the two do not fit it returns the
-// commands that must be the first ones.
-func (s *service) recover() (*engine.Replica, []engine.Command, error) {
-	start := time.Now()
-	cursor := s.fix.Cursor()
-	var missed error
-	replica, err := s.store.Recover(cursor, func(events []event.Event) {
-		missed = errors.Join(missed, s.fix.Replay(events))
-	})
-	pruned := errors.Is(err, persist.ErrFloor)
-	if pruned && s.rebaseFIX {
-		replica, err = s.store.Recover(persist.NewestSnapshot, nil)
-	}
-	if err := errors.Join(err, missed); err != nil {
-		if pruned {
-			err = fmt.Errorf("the FIX store was lost or is older than the journal (%w): %s", err, rebaseHint)
-		}
-		return nil, nil, err
-	}
-	var cancels []engine.Command
-	if seq := replica.State.Seq(); pruned || cursor > seq || s.fix.Parted() {
-		if cursor > seq && !s.rebaseFIX && (seq == 0 || s.cfg.Durability.Mode != "interval") {
-			return nil, nil, fmt.Errorf("the FIX store has reports up to seq %d, the journal ends at seq %d: %s", cursor, seq, rebaseHint)
-		}
-		if cancels, err = s.rebase(replica.State); err != nil {
-			return nil, nil, err
-		}
-		s.log.Warn("FIX store and journal did not fit: orders that they do not agree on are cancelled",
-			"fix_cursor", cursor, "seq", seq, "cancelled_in_book", len(cancels))
-	}
-	s.log.Info("recovered", "seq", replica.State.Seq(), "epoch", replica.State.Epoch(),
-		"fix_cursor", s.fix.Cursor(), "elapsed_ms", time.Since(start).Milliseconds())
-	return replica, cancels, nil
-}
-
-const rebaseHint = "restore both from one backup, or start once with --rebase-fix"
-
-func (s *service) rebase(state *engine.State) ([]engine.Command, error) {
-	return s.fix.Rebase(state.Seq(), state.Epoch(), func(give func(market.InstrumentID, book.Resting)) {
-		for _, in := range state.Instruments() {
-			state.Orders(in.ID, func(r book.Resting) { give(in.ID, r) })
-		}
-	})
-}
-
-func (s *service) storeOptions() persist.Options {
-	mode := persist.Sync
-	if s.cfg.Durability.Mode == "interval" {
-		mode = persist.Interval
-		s.log.Warn("durability mode interval: a crash may lose the last commands", "at_most_ms", s.cfg.Durability.IntervalMS)
-	}
-	return persist.Options{
-		Dir: filepath.Join(s.cfg.DataDir, "journal"), Mode: mode, Interval: s.cfg.interval(),
-		SnapshotEvery: s.cfg.Journal.SnapshotEvery, KeepSnapshots: s.cfg.Journal.KeepSnapshots,
-		State: s.cfg.stateOptions(), Logger: s.log, DiskLow: s.diskLow,
-	}
-}
-
-// intake is what the disk allows, once the setup is in: that has to come in on a
-// full disk too, or nobody could cancel after a restart.
-type intake struct {
-	mu        sync.Mutex
-	low, open bool
-}
-
-// diskLow lets only cancels in while the disk is nearly full.
-func (s *service) diskLow(low bool) {
-	s.intake.mu.Lock()
-	defer s.intake.mu.Unlock()
-	s.intake.low = low
-	s.setIntake()
-}
-
-// openIntake says that the setup is in.
-func (s *service) openIntake() {
-	s.intake.mu.Lock()
-	defer s.intake.mu.Unlock()
-	s.intake.open = true
-	s.setIntake()
-}
-
-func (s *service) setIntake() {
-	switch {
-	case !s.intake.open:
-	case s.intake.low:
-		s.eng.SetIntake(engine.IntakeCancels)
-	default:
-		s.eng.SetIntake(engine.IntakeAll)
-	}
-}
-
-// drainTimeout is how long the engine waits for a consumer when it stops. All
-// in all a stop takes 5 s at most.
-const drainTimeout = 2 * time.Second
-
-func (c *Config) stateOptions() engine.StateOptions {
-	return engine.StateOptions{Naive: c.Engine.Book == "naive", MaxOrders: c.Engine.MaxOrders}
-}
-
-func (s *service) engineOptions() engine.Options {
-	wait := engine.Park
-	if s.cfg.Engine.Wait == "spin" {
-		wait = engine.Spin
-	}
-	return engine.Options{
-		Journal: s.store, IngressSize: s.cfg.Engine.IngressSize, EgressSize: s.cfg.Engine.EgressSize,
-		MaxOrders: s.cfg.Engine.MaxOrders, MaxBatch: s.cfg.Engine.MaxBatch, Wait: wait,
-		DrainTimeout: drainTimeout,
-	}
-}
-
-// reconcile returns the commands that bring the recovered state up to the
-// configuration. Configuration is journaled like everything else, so that a
-// replay needs nothing but the journal.
-func (s *service) reconcile(state *engine.State) ([]engine.Command, error) {
-	known := state.Instruments()
-	if len(known) > len(s.instruments) {
-		return nil, fmt.Errorf("the journal has instrument %s, the configuration does not: instruments may be added at the end, not taken away",
-			known[len(s.instruments)].Symbol)
-	}
-	var out []engine.Command
-	for i := range s.instruments {
-		in := &s.instruments[i]
-		if i < len(known) {
-			if err := engine.CheckRedefinition(&known[i], in); err != nil {
-				return nil, fmt.Errorf("instrument %s: the journal has another: %w", in.Symbol, err)
-			}
-			if known[i] == *in {
-				continue
-			}
-		}
-		c, err := engine.DefineInstrumentCommand(in)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, c)
-	}
-	for i := range s.participants {
-		p := &s.participants[i]
-		for j := range s.instruments {
-			limits, err := s.cfg.limits(p, &s.instruments[j])
-			if err != nil {
-				return nil, fmt.Errorf("participant %s on %s: %w", p.Name, s.instruments[j].Symbol, err)
-			}
-			if now, known := state.Limits(p.Number, s.instruments[j].ID); known && now == limits {
-				continue
-			}
-			c, err := engine.SetRiskCommand(p.Number, s.instruments[j].ID, limits)
-			if err != nil {
-				return nil, fmt.Errorf("participant %s on %s: %w", p.Name, s.instruments[j].Symbol, err)
-			}
-			out = append(out, c)
-		}
-	}
-	return out, nil
-}
-
-// submitSetup sends the reconciling commands. They are first in the ring,
-// because the doors open after it has returned. Nobody follows the gateway's
-// events yet, so it gives them to the gateway itself when the rings are full.
-func (s *service) submitSetup(ctx context.Context) error {
-	for i := range s.setup {
-		err := s.eng.Submit(&s.setup[i])
-		for ; errors.Is(err, engine.ErrFull); err = s.eng.Submit(&s.setup[i]) {
-			if events := s.events.fix.Poll(); len(events) > 0 {
-				if err := s.fix.Replay(events); err != nil {
-					return err
-				}
-				s.events.fix.Release(len(events))
-				continue
-			}
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(time.Millisecond):
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	s.openIntake()
-	return nil
-}
-
 // listen binds the addresses, so that a taken port is an error at once.
 func (s *service) listen() error {
 	proxies, err := s.cfg.trustedProxies()
 	if err != nil {
 		return err
 	}
+	limits := &s.cfg.HTTP
 	s.http, err = httpgw.New(httpgw.Options{
 		Base: s.cfg.Listen.Base, API: s.cfg.Listen.API, WS: s.cfg.Listen.WS,
-		URLs:        httpgw.URLs{Base: s.cfg.URLs.Base, API: s.cfg.URLs.API, WS: s.cfg.URLs.WS},
+		URLs: httpgw.URLs{
+			Base: s.cfg.URLs.Base, API: s.cfg.URLs.API, WS: s.cfg.URLs.WS, Mirror: s.cfg.URLs.Mirror, Native: s.cfg.URLs.Native,
+		},
 		Instruments: s.set, TrustedProxies: proxies, Logger: s.log,
 		Description: httpgw.Description{Operator: s.cfg.Operator.Name, Contacts: s.cfg.Operator.Contacts, GitHub: s.cfg.Operator.GitHub},
-		Market:      s.cfg.HTTP.rate(), NoLimits: s.cfg.HTTP.MarketDataPerMinute == 0,
-	}, s.feed, httpgw.Doors{WebSocket: s.feed.Handler, WebSocketHealth: func() any { return s.feed.Health() }})
+		Market:      rate(limits.MarketDataPerMinute, limits.MarketDataBurst),
+		RFQWrite:    rate(limits.RFQWritesPerMinute, limits.RFQWritesBurst),
+		NoLimits:    limits.MarketDataPerMinute == 0 && limits.RFQWritesPerMinute == 0,
+	}, s.feed, s.doors())
 	if err != nil {
 		return err
 	}
@@ -419,7 +194,18 @@ func (s *service) listen() error {
 	return err
 }
 
+// doors are what the REST gateway finds behind its routes. There is no
+// settlement yet: claims answer that the chain is not reached.
+func (s *service) doors() httpgw.Doors {
+	d := httpgw.Doors{WebSocket: s.feed.Handler, WebSocketHealth: func() any { return s.feed.Health() }}
+	if s.cfg.RFQ.Enabled {
+		d.Desk = s.desk
+	}
+	return d
+}
+
 func (s *service) close() error {
+	s.backup.wait()
 	var errs []error
 	if s.http != nil {
 		errs = append(errs, ignoreClosed(s.http.Close()))
@@ -433,8 +219,10 @@ func (s *service) close() error {
 	if s.store != nil {
 		errs = append(errs, s.store.Close())
 	}
-	if s.kv != nil {
-		errs = append(errs, s.kv.Close())
+	for _, kv := range []*persist.KV{s.fixStore, s.deskStore} {
+		if kv != nil {
+			errs = append(errs, kv.Close())
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -445,14 +233,3 @@ func ignoreClosed(err error) error {
 	}
 	return err
 }
-
-// engineDoor and viewDoor stand in for what is built after the FIX gateway,
-// which has to exist before the journal is replayed.
-type engineDoor struct{ eng *engine.Engine }
-
-func (d *engineDoor) Submit(c *engine.Command) error { return d.eng.Submit(c) }
-func (d *engineDoor) NextOrderID() market.OrderID    { return d.eng.OrderIDs().Next() }
-
-type viewDoor struct{ feed *feed.Feed }
-
-func (d *viewDoor) View(in market.InstrumentID) *engine.View { return d.feed.View(in) }

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"blockdesk/persist"
+)
+
+// copiedFiles are what a backup has beside the journal and the stores. The
+// operator's token is no part of it: a restored service makes a new one.
+var copiedFiles = []string{appliedFile}
+
+// backupState is the one backup that may be under way.
+type backupState struct {
+	running sync.Mutex // held for as long as it takes
+	mu      sync.Mutex
+	pinned  uint64 // the stores are copied as of this Seq or later; 0 = no backup
+}
+
+// floor keeps the journal from dropping what the copied stores have not seen.
+func (b *backupState) floor() uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.pinned == 0 {
+		return persist.NewestSnapshot
+	}
+	return b.pinned
+}
+
+func (b *backupState) pin(seq uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pinned = seq
+}
+
+// wait returns when no backup is under way, and lets no other begin.
+func (b *backupState) wait() { b.running.Lock() }
+
+// backUp copies the running service's data into an empty or missing folder. The
+// stores are copied before the journal, so that the journal has all that they
+// have seen; what it has more, a restored service gives them again.
+func (s *service) backUp(ctx context.Context, target string) (err error) {
+	if !s.backup.running.TryLock() {
+		return errors.New("another backup is under way, or the service stops")
+	}
+	defer s.backup.running.Unlock()
+	s.backup.pin(max(1, s.floor()))
+	defer s.backup.pin(0)
+	if err := makeEmpty(target); err != nil {
+		return err
+	}
+	for folder, kv := range map[string]*persist.KV{fixFolder: s.fixStore, deskFolder: s.deskStore} {
+		if err := s.copyStore(ctx, kv, filepath.Join(target, folder)); err != nil {
+			return fmt.Errorf("%s store: %w", folder, err)
+		}
+	}
+	if err := copyFiles(s.cfg.DataDir, target); err != nil {
+		return err
+	}
+	return s.store.Backup(filepath.Join(target, journalFolder), nil)
+}
+
+// copyStore copies a store as of one moment.
+func (s *service) copyStore(ctx context.Context, from *persist.KV, dir string) (err error) {
+	to, err := persist.OpenKV(dir, nil, s.log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	type entry struct{ key, value []byte }
+	var batch []entry
+	size := 0
+	flush := func() error {
+		err := to.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
+			for _, e := range batch {
+				set(e.key, e.value)
+			}
+		}, false)
+		batch, size = batch[:0], 0
+		return errors.Join(err, ctx.Err())
+	}
+	var failed error
+	scanned := from.Scan(nil, nil, func(key, value []byte) bool {
+		batch = append(batch, entry{append([]byte{}, key...), append([]byte{}, value...)})
+		if size += len(key) + len(value); size >= persist.MaxCommitBytes/4 {
+			failed = flush()
+		}
+		return failed == nil
+	})
+	if err := errors.Join(scanned, failed); err != nil {
+		return err
+	}
+	return errors.Join(flush(), to.Sync())
+}
+
+// makeEmpty makes a folder, or refuses one that has something in it.
+func makeEmpty(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	list, err := os.ReadDir(dir)
+	if err == nil && len(list) > 0 {
+		err = fmt.Errorf("%s: %w", dir, persist.ErrNotEmpty)
+	}
+	return err
+}
+
+// copyFiles copies what there is of copiedFiles.
+func copyFiles(from, to string) error {
+	for _, name := range copiedFiles {
+		text, err := os.ReadFile(filepath.Join(from, name))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = replaceFile(filepath.Join(to, name), text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func backupCommand(s *settings) *cobra.Command {
+	var f operatorFlags
+	cmd := &cobra.Command{
+		Use: "backup FOLDER", Args: cobra.ExactArgs(1),
+		Short: "Copy the data of the service, running or stopped, and prove the copy of its journal",
+		Long: "Copy the data of the service into an empty or missing folder. A running service copies\n" +
+			"them itself and goes on; this takes an operator's token. On one disk parts of the copy\n" +
+			"are links: carry it to another one. The operator's token is not copied.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := s.load()
+			if err != nil {
+				return err
+			}
+			if f.admin == "" && !isServed(cmd.Context(), cfg.DataDir) {
+				return copyData(cmd, s, args[0], persist.BackupStopped, "backed up to "+args[0])
+			}
+			target, err := filepath.Abs(args[0])
+			if err != nil {
+				return err
+			}
+			client, err := f.dial(s)
+			if err != nil {
+				return err
+			}
+			client.http.Timeout = 0 // as long as it takes
+			answer, err := client.do(cmd.Context(), "/desk/backup", map[string]string{"to": target})
+			if err != nil {
+				return err
+			}
+			return showAnswer(cmd.OutOrStdout(), s.json, answer, func(w io.Writer, _ *struct{}) error {
+				_, err := fmt.Fprintln(w, "the running service is backed up to "+target)
+				return err
+			})
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// isServed reports whether a service answers at the admin address that the data
+// folder names.
+func isServed(ctx context.Context, dataDir string) bool {
+	at, err := readAddresses(dataDir)
+	if err != nil {
+		return false
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.Admin+"/healthz", nil)
+	if err != nil {
+		return false
+	}
+	resp, err := (&http.Client{Timeout: operatorTimeout}).Do(req)
+	if err != nil {
+		return false
+	}
+	resp.Body.Close()
+	return true
+}
+
+func restoreCommand(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use: "restore FOLDER", Args: cobra.ExactArgs(1), Short: "Make a data folder (--data, which must be empty) from a backup",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := s.load()
+			if err != nil {
+				return err
+			}
+			target := cfg.DataDir
+			from := *s
+			from.data = args[0]
+			return copyData(cmd, &from, target, persist.Restore, "restored into "+target)
+		},
+	}
+}
+
+// copyData copies the journal by copyJournal and the stores file by file: they
+// are one state, so nothing may have them open.
+func copyData(cmd *cobra.Command, s *settings, target string, copyJournal func(persist.ToolOptions, string) error, done string) error {
+	o, err := toolOptions(cmd, s)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(target, 0o700); err != nil {
+		return err
+	}
+	if err := copyJournal(o, filepath.Join(target, journalFolder)); err != nil {
+		return err
+	}
+	from := filepath.Dir(o.Dir)
+	for _, folder := range []string{fixFolder, deskFolder} {
+		if _, err := os.Stat(filepath.Join(from, folder)); err != nil {
+			continue // an older service has not made it
+		}
+		if _, err := os.Stat(filepath.Join(target, folder)); err == nil {
+			return errors.New(filepath.Join(target, folder) + " is there already")
+		}
+		if err := os.CopyFS(filepath.Join(target, folder), os.DirFS(filepath.Join(from, folder))); err != nil {
+			return err
+		}
+	}
+	if err := copyFiles(from, target); err != nil {
+		return err
+	}
+	if s.json {
+		return printJSON(cmd.OutOrStdout(), map[string]any{"ok": true, "target": target})
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), done)
+	return err
+}

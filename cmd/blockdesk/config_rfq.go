@@ -1,0 +1,390 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mr-tron/base58"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw"
+	"blockdesk/market"
+)
+
+// RFQConfig configures the desk. Units are in the keys' names.
+type RFQConfig struct {
+	Enabled      bool               `yaml:"enabled"`
+	QuoteTTLS    int                `yaml:"quote_ttl_s"`
+	ClaimTTLS    int                `yaml:"claim_ttl_s"`
+	LateWindowH  int                `yaml:"late_window_h"`
+	FeeBps       int                `yaml:"fee_bps"`       // of the payment, included in it
+	WalletClaims int                `yaml:"wallet_claims"` // reserved at once, a wallet
+	Ladder       []LadderStepConfig `yaml:"ladder"`
+	USDCMint     string             `yaml:"usdc_mint"`
+	PayTo        PayToConfig        `yaml:"pay_to"`
+	SOLPriceUSD  string             `yaml:"sol_price_usd"` // empty: none by the configuration
+	SOLMaxAgeS   int                `yaml:"sol_max_age_s"` // 0 = any age
+	Pairs        []PairConfig       `yaml:"pairs"`
+}
+
+// LadderStepConfig is the discount of one fill size of the public ladder.
+type LadderStepConfig struct {
+	FillUSD     int `yaml:"fill_usd"`
+	DiscountBps int `yaml:"discount_bps"`
+}
+
+// PayToConfig says where payments go, by rail. A rail without an address is not
+// sold.
+type PayToConfig struct {
+	USDC string `yaml:"USDC"`
+	SOL  string `yaml:"SOL"`
+}
+
+// PairConfig is how one instrument is sold by tickets.
+type PairConfig struct {
+	Symbol            string   `yaml:"symbol"`
+	BaseMint          string   `yaml:"base_mint"`
+	BaseDecimals      int      `yaml:"base_decimals"`
+	Rails             []string `yaml:"rails"`
+	PriceSource       string   `yaml:"price_source"`        // operator or book
+	ReferencePriceUSD string   `yaml:"reference_price_usd"` // the anchor; empty: none by the configuration
+	CorridorBps       int      `yaml:"corridor_bps"`
+	MaxAgeS           int      `yaml:"max_age_s"` // of the anchor; 0 = any age
+	Via               string   `yaml:"via"`       // pair that prices this book's quote asset; empty: it is a dollar
+	Inventory         string   `yaml:"inventory"` // base units to sell in all; empty: none by the configuration
+}
+
+// OperatorTokenConfig is one who may command the desk over the admin address.
+type OperatorTokenConfig struct {
+	Name        string `yaml:"name"`
+	TokenSHA256 string `yaml:"token_sha256"` // 64 hexadecimal digits
+}
+
+// Ranges of the desk's settings: our choice, where rfq does not set them.
+const (
+	maxTTLS      = 3600
+	maxClaimTTLS = 24 * 3600
+	maxLateH     = 30 * 24
+	maxAgeS      = 7 * 24 * 3600
+	maxBaseDec   = 12
+)
+
+// Mints that no chain has, so that a configuration is whole before there are
+// real ones. Nothing can be paid or delivered with them.
+const (
+	placeholderPrefix = "PLaceho1der"
+
+	placeholderUSDC  = "PLaceho1derUSDCmintxxxxxxxxxxxxxxxxxxxxxxxx"
+	placeholderSLUSD = "PLaceho1derSLUSDmintxxxxxxxxxxxxxxxxxxxxxxx"
+	placeholder92C   = "PLaceho1der92Cmintxxxxxxxxxxxxxxxxxxxxxxxxx"
+)
+
+func defaultRFQ() RFQConfig {
+	return RFQConfig{
+		Enabled: true, QuoteTTLS: 15, ClaimTTLS: 120, LateWindowH: 24, FeeBps: 500, WalletClaims: 8,
+		Ladder:   []LadderStepConfig{{250, 0}, {1000, 25}, {25_000, 75}, {250_000, 150}, {1_000_000, 250}, {2_500_000, 400}},
+		USDCMint: placeholderUSDC, SOLMaxAgeS: 3600, Pairs: defaultPairs(),
+	}
+}
+
+func defaultPairs() []PairConfig {
+	pair := func(symbol, mint, source, via string) PairConfig {
+		return PairConfig{
+			Symbol: symbol, BaseMint: mint, BaseDecimals: 6, Rails: []string{"USDC", "SOL"}, PriceSource: source,
+			CorridorBps: 1000, MaxAgeS: 3600, Via: via,
+		}
+	}
+	return []PairConfig{
+		pair("SLUSD/USDC", placeholderSLUSD, "operator", ""),
+		pair("92C/SLUSD", placeholder92C, "book", "SLUSD/USDC"),
+	}
+}
+
+// placeholders are the keys whose addresses no chain has.
+func (c *Config) placeholders() (keys []string) {
+	check := func(key, value string) {
+		if strings.HasPrefix(value, placeholderPrefix) {
+			keys = append(keys, key)
+		}
+	}
+	check("rfq.usdc_mint", c.RFQ.USDCMint)
+	check("rfq.pay_to.USDC", c.RFQ.PayTo.USDC)
+	check("rfq.pay_to.SOL", c.RFQ.PayTo.SOL)
+	for i := range c.RFQ.Pairs {
+		check(fmt.Sprintf("rfq.pairs[%d].base_mint", i), c.RFQ.Pairs[i].BaseMint)
+	}
+	return keys
+}
+
+// completePairs gives a configuration that names no pairs the default ones, as
+// far as it has their instruments.
+func (c *Config) completePairs() {
+	if c.RFQ.Pairs != nil {
+		return
+	}
+	c.RFQ.Pairs = []PairConfig{}
+	for _, p := range defaultPairs() {
+		if c.hasInstrument(p.Symbol) && (p.Via == "" || c.hasInstrument(p.Via)) {
+			c.RFQ.Pairs = append(c.RFQ.Pairs, p)
+		}
+	}
+}
+
+func (c *Config) hasInstrument(symbol string) bool {
+	return slices.ContainsFunc(c.Instruments, func(in InstrumentConfig) bool { return in.Symbol == symbol })
+}
+
+// policy is what holds for all pairs. Errors name the key.
+func (c *RFQConfig) policy() (rfq.Policy, error) {
+	for _, err := range []error{
+		between("rfq.quote_ttl_s", c.QuoteTTLS, 1, maxTTLS),
+		between("rfq.claim_ttl_s", c.ClaimTTLS, 1, maxClaimTTLS),
+		between("rfq.late_window_h", c.LateWindowH, 0, maxLateH),
+		between("rfq.fee_bps", c.FeeBps, 0, market.MaxBps-1),
+		between("rfq.wallet_claims", c.WalletClaims, 1, 65_535),
+		between("rfq.sol_max_age_s", c.SOLMaxAgeS, 0, maxAgeS),
+	} {
+		if err != nil {
+			return rfq.Policy{}, err
+		}
+	}
+	p := rfq.Policy{
+		QuoteTTL: nanos(c.QuoteTTLS), ClaimTTL: nanos(c.ClaimTTLS), LateWindow: nanos(c.LateWindowH * 3600),
+		FeeBps: uint16(c.FeeBps), WalletClaims: uint16(c.WalletClaims),
+	}
+	var err error
+	if p.Discounts, err = discounts(c.Ladder); err != nil {
+		return p, err
+	}
+	if p.USDCMint, err = parseAddress(c.USDCMint); err != nil {
+		return p, fmt.Errorf("rfq.usdc_mint: %w", err)
+	}
+	for rail, text := range map[market.Rail]string{market.RailUSDC: c.PayTo.USDC, market.RailSOL: c.PayTo.SOL} {
+		if text == "" {
+			continue
+		}
+		if p.PayTo[rail], err = parseAddress(text); err != nil {
+			return p, fmt.Errorf("rfq.pay_to.%s: %w", rail, err)
+		}
+	}
+	return p, nil
+}
+
+func nanos(seconds int) int64 { return int64(time.Duration(seconds) * time.Second) }
+
+// discounts reads the ladder: every fill size once, and a larger one never with
+// a smaller discount (our choice: splitting a block must not pay).
+func discounts(ladder []LadderStepConfig) (out [market.FillCount]uint16, err error) {
+	var given [market.FillCount]bool
+	for i, step := range ladder {
+		fill, ok := market.ParseFill([]byte(strconv.Itoa(step.FillUSD)))
+		if !ok {
+			return out, fmt.Errorf("rfq.ladder[%d].fill_usd: %d is not a fill size of the public ladder", i, step.FillUSD)
+		}
+		if given[fill-1] {
+			return out, fmt.Errorf("rfq.ladder[%d].fill_usd: %d appears twice", i, step.FillUSD)
+		}
+		if err := between(fmt.Sprintf("rfq.ladder[%d].discount_bps", i), step.DiscountBps, 0, market.MaxBps-1); err != nil {
+			return out, err
+		}
+		given[fill-1], out[fill-1] = true, uint16(step.DiscountBps)
+	}
+	for f := market.FillUSD(1); f.Valid(); f++ {
+		if !given[f-1] {
+			return out, fmt.Errorf("rfq.ladder: fill_usd %s is missing", f)
+		}
+		if f > 1 && out[f-1] < out[f-2] {
+			return out, fmt.Errorf("rfq.ladder: the discount of fill_usd %s is smaller than that of %s", f, f-1)
+		}
+	}
+	return out, nil
+}
+
+var errAddress = errors.New("not a Solana address: 32 bytes in base58")
+
+// parseAddress reads the one canonical base58 form of 32 bytes.
+func parseAddress(text string) (a market.Address, err error) {
+	raw, err := base58.Decode(text)
+	if err != nil || len(raw) != len(a) || base58.Encode(raw) != text {
+		return a, fmt.Errorf("%q: %w", text, errAddress)
+	}
+	return market.Address(raw), nil
+}
+
+// parseUSDPrice reads a dollar price; ok is false for an empty text.
+func parseUSDPrice(text string) (p market.USDPrice, ok bool, err error) {
+	if text == "" {
+		return 0, false, nil
+	}
+	v, err := market.ParseDecimal([]byte(text), market.USDPriceDecimals)
+	switch {
+	case err != nil:
+	case v == 0:
+		err = market.ErrZero
+	case v > uint64(market.MaxUSDPrice):
+		err = market.ErrOverflow
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("%q: %w", text, err)
+	}
+	return market.USDPrice(v), true, nil
+}
+
+// pairSetup is one pair as the desk wants it, with the values that the
+// configuration may give and an operator may change.
+type pairSetup struct {
+	pair      rfq.Pair
+	symbol    string
+	anchor    market.USDPrice // 0 = not given
+	inventory uint64
+	stocked   bool // inventory is given
+}
+
+// pairs returns the configured pairs in their order. Errors name the key.
+func (c *Config) pairs() ([]pairSetup, error) {
+	ids := map[string]market.InstrumentID{}
+	for i := range c.Instruments {
+		ids[c.Instruments[i].Symbol] = market.InstrumentID(i)
+	}
+	configured := map[string]*PairConfig{}
+	var out []pairSetup
+	for i := range c.RFQ.Pairs {
+		p := &c.RFQ.Pairs[i]
+		id, ok := ids[p.Symbol]
+		if !ok {
+			return nil, fmt.Errorf("rfq.pairs[%d].symbol: %q is not among the instruments", i, p.Symbol)
+		}
+		if configured[p.Symbol] != nil {
+			return nil, fmt.Errorf("rfq.pairs[%d].symbol: %s appears twice", i, p.Symbol)
+		}
+		configured[p.Symbol] = p
+		s, err := p.setup(id)
+		if err != nil {
+			return nil, fmt.Errorf("rfq.pairs[%d].%w", i, err)
+		}
+		out = append(out, s)
+	}
+	for i := range out {
+		via := c.RFQ.Pairs[i].Via
+		if via == "" {
+			continue
+		}
+		other := configured[via]
+		if other == nil || via == out[i].symbol || other.Via != "" {
+			return nil, fmt.Errorf("rfq.pairs[%d].via: %q is not another pair that is priced in dollars", i, via)
+		}
+		out[i].pair.Via = ids[via]
+	}
+	return out, nil
+}
+
+func (p *PairConfig) setup(id market.InstrumentID) (s pairSetup, err error) {
+	for _, err := range []error{
+		between("base_decimals", p.BaseDecimals, 0, maxBaseDec),
+		between("corridor_bps", p.CorridorBps, 1, market.MaxBps-1),
+		between("max_age_s", p.MaxAgeS, 0, maxAgeS),
+		oneOf("price_source", p.PriceSource, "operator", "book"),
+	} {
+		if err != nil {
+			return s, err
+		}
+	}
+	s = pairSetup{symbol: p.Symbol, pair: rfq.Pair{
+		Instrument: id, BaseDecimals: uint8(p.BaseDecimals), Source: rfq.SourceOperator,
+		CorridorBps: uint16(p.CorridorBps), MaxAge: nanos(p.MaxAgeS), Via: rfq.NoInstrument,
+	}}
+	if p.PriceSource == "book" {
+		s.pair.Source = rfq.SourceBook
+	}
+	if s.pair.BaseMint, err = parseAddress(p.BaseMint); err != nil {
+		return s, fmt.Errorf("base_mint: %w", err)
+	}
+	if len(p.Rails) == 0 {
+		return s, errors.New("rails: at least one of USDC, SOL")
+	}
+	for _, word := range p.Rails {
+		rail, ok := market.ParseRail([]byte(word))
+		if !ok || s.pair.Rails.Has(rail) {
+			return s, fmt.Errorf("rails: %q is not one of USDC, SOL, or is named twice", word)
+		}
+		s.pair.Rails = s.pair.Rails.With(rail)
+	}
+	if s.anchor, _, err = parseUSDPrice(p.ReferencePriceUSD); err != nil {
+		return s, fmt.Errorf("reference_price_usd: %w", err)
+	}
+	if s.stocked = p.Inventory != ""; s.stocked {
+		if s.inventory, err = market.ParseDecimal([]byte(p.Inventory), p.BaseDecimals); err != nil {
+			return s, fmt.Errorf("inventory: %q: %w", p.Inventory, err)
+		}
+	}
+	return s, nil
+}
+
+// operators returns the configured operators, without ids.
+func (c *Config) operators() ([]httpgw.Operator, error) {
+	if err := between("operators", len(c.Operators), 0, rfq.MaxOperators/2); err != nil {
+		return nil, err
+	}
+	var out []httpgw.Operator
+	for i, o := range c.Operators {
+		if !isOperatorName(o.Name) || slices.Contains(reservedOperators, o.Name) {
+			return nil, fmt.Errorf("operators[%d].name: %q must be 1 to %d letters, digits, dots, dashes or underscores, and not one of %v",
+				i, o.Name, rfq.MaxText, reservedOperators)
+		}
+		hash, err := hex.DecodeString(o.TokenSHA256)
+		if err != nil || len(hash) != sha256.Size {
+			return nil, fmt.Errorf("operators[%d].token_sha256: must be %d hexadecimal digits", i, 2*sha256.Size)
+		}
+		for _, other := range out {
+			if other.Name == o.Name {
+				return nil, fmt.Errorf("operators[%d].name: %s appears twice", i, o.Name)
+			}
+			if other.TokenSHA256 == [sha256.Size]byte(hash) {
+				return nil, fmt.Errorf("operators[%d].token_sha256: %s has the same token", i, other.Name)
+			}
+		}
+		out = append(out, httpgw.Operator{Name: o.Name, TokenSHA256: [sha256.Size]byte(hash)})
+	}
+	return out, nil
+}
+
+// The operators that serve makes by itself.
+const (
+	localOperator = "local" // where none is configured; its token is in the data folder
+	demoOperator  = "demo"  // of --demo; its token is known to nobody else
+)
+
+var reservedOperators = []string{localOperator, demoOperator}
+
+func isOperatorName(text string) bool {
+	for i := range len(text) {
+		c := text[i]
+		letter := c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
+		if !letter && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return text != "" && len(text) <= rfq.MaxText
+}
+
+// validateRFQ checks the desk's settings, which hold whether it is enabled or
+// not.
+func (c *Config) validateRFQ() error {
+	if _, err := c.RFQ.policy(); err != nil {
+		return err
+	}
+	if _, _, err := parseUSDPrice(c.RFQ.SOLPriceUSD); err != nil {
+		return fmt.Errorf("rfq.sol_price_usd: %w", err)
+	}
+	if _, err := c.pairs(); err != nil {
+		return err
+	}
+	_, err := c.operators()
+	return err
+}

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+const (
+	// operatorTokenEnv holds an operator's token; a flag wins over it.
+	operatorTokenEnv = "BLOCKDESK_OPERATOR_TOKEN"
+	// operatorTokenFile, in the data folder, is where serve puts the token of the
+	// operator that it makes where none is configured.
+	operatorTokenFile = "operator.token"
+	addressesFile     = "addresses.json"
+
+	operatorTimeout = 30 * time.Second
+	// maxOperatorAnswer bounds what is read of an answer: 4096 tickets of 32
+	// tranches are about 25 MB.
+	maxOperatorAnswer = 64 << 20
+)
+
+// operatorFlags say how a command reaches the service.
+type operatorFlags struct {
+	admin string
+	token string
+}
+
+func (f *operatorFlags) add(cmd *cobra.Command) {
+	cmd.PersistentFlags().StringVar(&f.admin, "admin", "", "the service's admin address (default: what addresses.json in the data folder says)")
+	cmd.PersistentFlags().StringVar(&f.token, "operator-token", "",
+		"operator's token (default: $"+operatorTokenEnv+", then "+operatorTokenFile+" in the data folder)")
+}
+
+// operatorClient commands a running service over its admin address.
+type operatorClient struct {
+	admin string // URL
+	token string
+	from  string // where the token comes from, for errors
+	http  *http.Client
+}
+
+// dial finds the service and the token. It sends nothing yet.
+func (f *operatorFlags) dial(s *settings) (*operatorClient, error) {
+	cfg, err := s.load()
+	if err != nil {
+		return nil, err
+	}
+	c := &operatorClient{admin: f.admin, token: f.token, from: "--operator-token", http: &http.Client{Timeout: operatorTimeout}}
+	if c.admin == "" {
+		at, err := readAddresses(cfg.DataDir)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("no service has run on %s: there is no %s (start one with blockdesk serve, or name it by --data or --admin)",
+				cfg.DataDir, addressesFile)
+		} else if err != nil {
+			return nil, err
+		}
+		c.admin = at.Admin
+	}
+	if !strings.Contains(c.admin, "://") {
+		c.admin = "http://" + c.admin
+	}
+	c.admin = strings.TrimRight(c.admin, "/")
+	if c.token == "" {
+		c.token, c.from = os.Getenv(operatorTokenEnv), "$"+operatorTokenEnv
+	}
+	if c.token == "" {
+		c.from = filepath.Join(cfg.DataDir, operatorTokenFile)
+		text, err := os.ReadFile(c.from)
+		if err != nil {
+			return nil, fmt.Errorf("no operator's token: give --operator-token or $%s (%w)", operatorTokenEnv, err)
+		}
+		c.token = strings.TrimSpace(string(text))
+	}
+	return c, nil
+}
+
+// readAddresses returns where the service on a data folder listens, or did.
+func readAddresses(dataDir string) (a addresses, err error) {
+	path := filepath.Join(dataDir, addressesFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return a, err
+	}
+	if err := json.Unmarshal(text, &a); err != nil {
+		return a, fmt.Errorf("%s: %w", path, err)
+	}
+	return a, nil
+}
+
+// refusedError is what the service says to a command that it does not take.
+type refusedError struct {
+	Status int
+	Code   string `json:"code"`
+	Text   string `json:"error"`
+	Reason string `json:"reason"`
+	Field  string `json:"field"`
+	ID     string `json:"request_id"`
+}
+
+// Error tells a person what to do about it.
+func (e *refusedError) Error() string {
+	text := e.Code
+	if e.Reason != "" {
+		text += " (" + e.Reason + ")"
+	}
+	return text + ": " + e.Text
+}
+
+// do sends one request and returns the answer's body. in nil is a GET.
+func (c *operatorClient) do(ctx context.Context, path string, in any) ([]byte, error) {
+	method, body := http.MethodGet, []byte(nil)
+	if in != nil {
+		var err error
+		if body, err = json.Marshal(in); err != nil {
+			return nil, err
+		}
+		method = http.MethodPost
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.admin+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("admin address %s: %w", c.admin, err)
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := c.http.Do(req)
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" {
+		return nil, fmt.Errorf("no service answers at %s: is it running? (%w)", c.admin, dial.Err)
+	} else if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxOperatorAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("%s: reading the answer: %w", c.admin, err)
+	}
+	if resp.StatusCode == http.StatusOK {
+		return answer, nil
+	}
+	refused := &refusedError{Status: resp.StatusCode}
+	if err := json.Unmarshal(answer, refused); err != nil || refused.Code == "" {
+		return nil, fmt.Errorf("%s%s answers %s: is it the admin address of a service with its desk enabled?", c.admin, path, resp.Status)
+	}
+	if resp.StatusCode == http.StatusUnauthorized {
+		return nil, fmt.Errorf("the token from %s: %w", c.from, refused)
+	}
+	return nil, refused
+}
+
+// get reads a GET's answer into v.
+func (c *operatorClient) get(ctx context.Context, path string, v any) error {
+	answer, err := c.do(ctx, path, nil)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(answer, v)
+}
+
+// operatorCommand is a command that sends one request and shows the answer: as
+// JSON, or as show has it.
+func operatorCommand[T any](s *settings, f *operatorFlags, request func(args []string) (path string, in any, err error), show func(io.Writer, *T) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		path, in, err := request(args)
+		if err != nil {
+			return err
+		}
+		client, err := f.dial(s)
+		if err != nil {
+			return err
+		}
+		answer, err := client.do(cmd.Context(), path, in)
+		if err != nil {
+			return err
+		}
+		return showAnswer(cmd.OutOrStdout(), s.json, answer, show)
+	}
+}
+
+func showAnswer[T any](w io.Writer, asJSON bool, answer []byte, show func(io.Writer, *T) error) error {
+	if asJSON {
+		var out bytes.Buffer
+		if err := json.Indent(&out, answer, "", "  "); err != nil {
+			return err
+		}
+		_, err := w.Write(out.Bytes())
+		return err
+	}
+	var v T
+	if err := json.Unmarshal(answer, &v); err != nil {
+		return fmt.Errorf("the service's answer: %w", err)
+	}
+	return show(w, &v)
+}
+
+// shortDecimal drops zeros that say nothing, for people.
+func shortDecimal(text string) string {
+	if !strings.Contains(text, ".") {
+		return text
+	}
+	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
+}
+
+// shortTime drops the fraction of a second, for people.
+func shortTime(text string) string {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return text
+	}
+	return at.UTC().Format("2006-01-02 15:04:05Z")
+}

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"blockdesk/engine"
+	"blockdesk/engine/book"
+	"blockdesk/engine/event"
+	"blockdesk/feed"
+	"blockdesk/fixgw"
+	"blockdesk/httpgw"
+	"blockdesk/httpgw/desk"
+	"blockdesk/market"
+	"blockdesk/persist"
+)
+
+// open recovers the state and joins the rooms. Nothing listens yet.
+func (s *service) open() error {
+	if err := s.resolve(); err != nil {
+		return err
+	}
+	if err := s.openStores(); err != nil {
+		return err
+	}
+	door, views := &engineDoor{}, &viewDoor{}
+	var err error
+	s.fix, err = fixgw.New(fixgw.Options{
+		Address: s.cfg.Listen.FIX, CompID: s.cfg.FIX.CompID, Participants: s.participants,
+		MaxSessions: s.cfg.FIX.MaxSessions, Rate: s.cfg.FIX.MessagesPerSecond, Logger: s.log,
+	}, door, s.fixStore, views, s.set)
+	if err != nil {
+		return err
+	}
+	if s.desk, err = desk.New(desk.Options{Failed: door.failed}, door, s.deskStore); err != nil {
+		return err
+	}
+	replica, cancels, err := s.recover()
+	if err != nil {
+		return err
+	}
+	if s.setup, err = s.reconcile(replica.State); err != nil {
+		return err
+	}
+	s.setup = append(cancels, s.setup...)
+	if s.cfg.RFQ.Enabled {
+		if s.deskPlan, err = s.planDesk(); err != nil {
+			return err
+		}
+	}
+	if s.eng, err = engine.New(s.engineOptions(), replica); err != nil {
+		return err
+	}
+	door.eng.Store(s.eng)
+	s.events.feed, s.events.fix, s.events.desk = s.eng.Consumer("feed"), s.eng.Consumer("fix"), s.eng.Consumer("desk")
+	proxies, err := s.cfg.trustedProxies()
+	if err != nil {
+		return err
+	}
+	s.feed, err = feed.New(feed.Options{
+		MaxConnections: s.cfg.Feed.MaxConnections, MaxPerIP: s.cfg.Feed.ConnectionsPerIP,
+		ClientIP: httpgw.ClientIP(proxies, ""), Logger: s.log,
+	}, s.instruments, replica.Market, s.eng.Epoch())
+	if err != nil {
+		return err
+	}
+	views.feed = s.feed
+	s.feed.Attach(s.fix)
+	s.store.SetFloor(s.floor)
+	return nil
+}
+
+// resolve turns the configuration into what the rooms take.
+func (s *service) resolve() error {
+	var err error
+	if s.instruments, err = s.cfg.instruments(); err != nil {
+		return err
+	}
+	if s.set, err = market.NewInstruments(s.instruments); err != nil {
+		return err
+	}
+	s.participants, err = s.cfg.participants()
+	return err
+}
+
+func (s *service) openStores() error {
+	if err := os.MkdirAll(s.cfg.DataDir, 0o700); err != nil {
+		return err
+	}
+	var err error
+	if s.fixStore, err = persist.OpenKV(filepath.Join(s.cfg.DataDir, fixFolder), nil, s.log); err != nil {
+		return fmt.Errorf("fix store: %w", err)
+	}
+	if s.deskStore, err = persist.OpenKV(filepath.Join(s.cfg.DataDir, deskFolder), nil, s.log); err != nil {
+		return fmt.Errorf("desk store: %w", err)
+	}
+	s.store, err = persist.Open(s.storeOptions())
+	return err
+}
+
+// Folders of the data folder.
+const (
+	journalFolder = "journal"
+	fixFolder     = "fix"
+	deskFolder    = "desk"
+)
+
+// floor is the Seq from which on the journal is still needed: by the FIX gateway
+// and the desk after a crash, or by a backup of their stores under way.
+func (s *service) floor() uint64 {
+	return min(s.fix.DurableCursor(), s.desk.DurableCursor(), s.backup.floor())
+}
+
+// recover replays the journal; the FIX gateway and the desk see again what they
+// had not taken in when the last run ended. Where journal and FIX store do not
+// fit it returns the commands that must be the first ones.
+func (s *service) recover() (*engine.Replica, []engine.Command, error) {
+	start := time.Now()
+	replica, lost, err := s.replay()
+	if err != nil {
+		return nil, nil, err
+	}
+	cancels, err := s.joinFIX(replica.State, lost.fix)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.joinDesk(replica.State, lost.desk); err != nil {
+		return nil, nil, err
+	}
+	s.log.Info("recovered", "seq", replica.State.Seq(), "epoch", replica.State.Epoch(),
+		"fix_cursor", s.fix.Cursor(), "desk_cursor", s.desk.Cursor(), "elapsed_ms", time.Since(start).Milliseconds())
+	return replica, cancels, nil
+}
+
+// lostStores names the stores that are further behind than the journal reaches
+// back.
+type lostStores struct{ fix, desk bool }
+
+// replay recovers the state from as far back as the stores need it. A store that
+// the journal does not reach back to is left out, and said to be lost.
+func (s *service) replay() (replica *engine.Replica, lost lostStores, err error) {
+	for {
+		floor := persist.NewestSnapshot
+		if !lost.fix {
+			floor = min(floor, s.fix.Cursor())
+		}
+		if !lost.desk {
+			floor = min(floor, s.desk.Cursor())
+		}
+		var missed error
+		replica, err = s.store.Recover(floor, func(events []event.Event) {
+			if !lost.fix {
+				missed = errors.Join(missed, s.fix.Replay(events))
+			}
+			if !lost.desk {
+				missed = errors.Join(missed, s.desk.Replay(events))
+			}
+		})
+		if !errors.Is(err, persist.ErrFloor) || lost.fix && lost.desk {
+			return replica, lost, errors.Join(err, missed)
+		}
+		s.log.Warn("the journal does not reach back to where a store ends", "error", err)
+		lost.fix = lost.fix || s.fix.Cursor() == floor
+		lost.desk = lost.desk || s.desk.Cursor() == floor
+	}
+}
+
+// joinFIX holds the FIX store against the recovered state.
+func (s *service) joinFIX(state *engine.State, lost bool) ([]engine.Command, error) {
+	cursor, seq := s.fix.Cursor(), state.Seq()
+	if lost && !s.rebase {
+		return nil, fmt.Errorf("the FIX store was lost or is older than the journal: %s", rebaseHint)
+	}
+	if !lost && cursor <= seq && !s.fix.Parted() {
+		return nil, nil
+	}
+	if cursor > seq && !s.mayRebase(seq) {
+		return nil, fmt.Errorf("the FIX store has reports up to seq %d, the journal ends at seq %d: %s", cursor, seq, rebaseHint)
+	}
+	cancels, err := s.fix.Rebase(seq, state.Epoch(), func(give func(market.InstrumentID, book.Resting)) {
+		for _, in := range state.Instruments() {
+			state.Orders(in.ID, func(r book.Resting) { give(in.ID, r) })
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.log.Warn("FIX store and journal did not fit: orders that they do not agree on are cancelled",
+		"fix_cursor", cursor, "seq", seq, "cancelled_in_book", len(cancels))
+	return cancels, nil
+}
+
+// joinDesk holds the desk's store against the recovered state. A desk that
+// nothing was ever asked of has nothing to lose.
+func (s *service) joinDesk(state *engine.State, lost bool) error {
+	board, cursor, seq := state.Desk().Board(), s.desk.Cursor(), state.Seq()
+	switch v := board.View(); {
+	case !lost && cursor <= seq:
+		return s.desk.Start(board, seq)
+	case lost && len(v.Tickets)+len(v.Pairs)+len(v.Operators) == 0:
+		return s.desk.Rebase(board, seq)
+	case lost && !s.rebase:
+		return fmt.Errorf("the desk's store was lost or is older than the journal: %s", rebaseHint)
+	case !lost && !s.mayRebase(seq):
+		return fmt.Errorf("the desk's store has answers up to seq %d, the journal ends at seq %d: %s", cursor, seq, rebaseHint)
+	}
+	s.log.Warn("desk's store and journal did not fit: answers to idempotency keys and claim histories may be gone",
+		"desk_cursor", cursor, "seq", seq)
+	return s.desk.Rebase(board, seq)
+}
+
+// mayRebase reports whether a store that is ahead of the journal may give way: in
+// mode interval a crash leaves it so.
+func (s *service) mayRebase(seq uint64) bool {
+	return s.rebase || seq > 0 && s.cfg.Durability.Mode == "interval"
+}
+
+const rebaseHint = "restore all of the data folder from one backup, or start once with --rebase"
+
+func (s *service) storeOptions() persist.Options {
+	mode := persist.Sync
+	if s.cfg.Durability.Mode == "interval" {
+		mode = persist.Interval
+		s.log.Warn("durability mode interval: a crash may lose the last commands", "at_most_ms", s.cfg.Durability.IntervalMS)
+	}
+	return persist.Options{
+		Dir: filepath.Join(s.cfg.DataDir, journalFolder), Mode: mode, Interval: s.cfg.interval(),
+		SnapshotEvery: s.cfg.Journal.SnapshotEvery, KeepSnapshots: s.cfg.Journal.KeepSnapshots,
+		State: s.cfg.stateOptions(), Logger: s.log, DiskLow: s.diskLow,
+	}
+}
+
+// drainTimeout is how long the engine waits for a consumer when it stops. All
+// in all a stop takes 5 s at most.
+const drainTimeout = 2 * time.Second
+
+func (c *Config) stateOptions() engine.StateOptions {
+	return engine.StateOptions{Naive: c.Engine.Book == "naive", MaxOrders: c.Engine.MaxOrders}
+}
+
+func (s *service) engineOptions() engine.Options {
+	wait := engine.Park
+	if s.cfg.Engine.Wait == "spin" {
+		wait = engine.Spin
+	}
+	return engine.Options{
+		Journal: s.store, IngressSize: s.cfg.Engine.IngressSize, EgressSize: s.cfg.Engine.EgressSize,
+		MaxOrders: s.cfg.Engine.MaxOrders, MaxBatch: s.cfg.Engine.MaxBatch, Wait: wait,
+		DrainTimeout: drainTimeout,
+	}
+}
+
+// engineDoor and viewDoor stand in for what is built after the FIX gateway and
+// the desk, which have to exist before the journal is replayed.
+type engineDoor struct{ eng atomic.Pointer[engine.Engine] }
+
+func (d *engineDoor) Submit(c *engine.Command) error      { return d.eng.Load().Submit(c) }
+func (d *engineDoor) SubmitAll(cs []engine.Command) error { return d.eng.Load().SubmitAll(cs) }
+func (d *engineDoor) NextOrderID() market.OrderID         { return d.eng.Load().OrderIDs().Next() }
+
+// failed is why the engine is read-only for good.
+func (d *engineDoor) failed() error { return d.eng.Load().Stats().Failed }
+
+type viewDoor struct{ feed *feed.Feed }
+
+func (d *viewDoor) View(in market.InstrumentID) *engine.View { return d.feed.View(in) }

@@ -1,0 +1,283 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw"
+	"blockdesk/market"
+)
+
+// deskPlan is how the desk comes to be as the configuration has it.
+type deskPlan struct {
+	wanted    deskSetup
+	requests  []setupRequest
+	applied   appliedDesk // once the requests are done
+	operators []httpgw.Operator
+	demoToken string
+}
+
+// planDesk holds the recovered desk against the configuration.
+func (s *service) planDesk() (*deskPlan, error) {
+	var p deskPlan
+	var err error
+	if p.operators, p.demoToken, err = s.cfg.makeOperators(); err != nil {
+		return nil, err
+	}
+	var names []string
+	for i := range p.operators {
+		names = append(names, p.operators[i].Name)
+	}
+	if p.wanted, err = s.cfg.deskSetup(names); err != nil {
+		return nil, err
+	}
+	was, err := readApplied(s.cfg.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	var ids map[string]market.OperatorID
+	if p.requests, ids, p.applied, err = p.wanted.requests(s.desk.View(), was); err != nil {
+		return nil, err
+	}
+	for i := range p.operators {
+		p.operators[i].ID = ids[p.operators[i].Name]
+	}
+	if keys := s.cfg.placeholders(); len(keys) > 0 && !s.cfg.Demo {
+		s.log.Warn("placeholder addresses: nothing can be settled with them", "keys", keys)
+	}
+	return &p, nil
+}
+
+// submitDesk sends the desk's requests, one by one, and remembers what the
+// configuration has said. A refusal names the key.
+func (s *service) submitDesk(ctx context.Context) error {
+	if s.deskPlan == nil {
+		return nil
+	}
+	for _, r := range s.deskPlan.requests {
+		result, err := s.desk.Do(r.Request)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.key, err)
+		}
+		if result.Reason != 0 {
+			return fmt.Errorf("%s: the desk refuses it: %s (limit %d)", r.key, result.Reason, result.Limit)
+		}
+		if err := s.followFIX(ctx); err != nil {
+			return err
+		}
+	}
+	return s.deskPlan.applied.write(s.cfg.DataDir)
+}
+
+// deskSetup is what the desk should be by the configuration.
+type deskSetup struct {
+	policy    rfq.Policy
+	pairs     []pairSetup
+	operators []string // names
+	sol       solPrice // zero = none by the configuration
+}
+
+// solPrice is comparable: what was applied last is held against it.
+type solPrice struct {
+	Price  market.USDPrice `json:"price"`
+	MaxAge int64           `json:"max_age"` // ns
+}
+
+// deskSetup returns the configured desk with these operators.
+func (c *Config) deskSetup(operators []string) (d deskSetup, err error) {
+	d.operators = operators
+	if d.policy, err = c.RFQ.policy(); err != nil {
+		return d, err
+	}
+	if d.pairs, err = c.pairs(); err != nil {
+		return d, err
+	}
+	price, given, err := parseUSDPrice(c.RFQ.SOLPriceUSD)
+	if given {
+		d.sol = solPrice{price, nanos(c.RFQ.SOLMaxAgeS)}
+	}
+	return d, err
+}
+
+// appliedDesk is what the configuration has said last of the values that an
+// operator may change while the service runs, by symbol. Such a value is applied
+// where there is none yet, or where the configuration says something new: so a
+// restart does not undo an operator's command. The file is beside the journal;
+// where it is lost, what the desk has stands.
+type appliedDesk struct {
+	Anchors   map[string]market.USDPrice `json:"anchors"`
+	Inventory map[string]uint64          `json:"inventory"` // atoms
+	SOL       solPrice                   `json:"sol"`
+}
+
+const appliedFile = "rfq.applied.json"
+
+func readApplied(dataDir string) (a appliedDesk, err error) {
+	path := filepath.Join(dataDir, appliedFile)
+	text, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return a, nil
+	case err != nil:
+		return a, err
+	}
+	if err := json.Unmarshal(text, &a); err != nil {
+		return a, fmt.Errorf("%s: %w (delete it to keep what the desk has)", path, err)
+	}
+	return a, nil
+}
+
+// write replaces the file, or leaves the old one whole.
+func (a *appliedDesk) write(dataDir string) error {
+	text, err := json.MarshalIndent(a, "", "  ")
+	if err != nil {
+		return err
+	}
+	return replaceFile(filepath.Join(dataDir, appliedFile), append(text, '\n'))
+}
+
+// replaceFile writes a file that only its owner reads, whole or not at all.
+func replaceFile(path string, text []byte) (err error) {
+	file, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// setupRequest is a request to the desk with the key that it comes from.
+type setupRequest struct {
+	key string
+	rfq.Request
+}
+
+// requests returns what brings a desk that looks like v up to d, the ids of the
+// operators, and what is applied then. It fails where the desk has a pair that
+// the configuration has no more.
+func (d *deskSetup) requests(v *rfq.View, was appliedDesk) (out []setupRequest, ids map[string]market.OperatorID, now appliedDesk, err error) {
+	add := func(key string, r rfq.Request) { out = append(out, setupRequest{key, r}) }
+	if ids, err = d.operatorIDs(v); err != nil {
+		return nil, nil, now, err
+	}
+	for _, name := range d.operators {
+		if operatorNamed(v, name) == 0 {
+			add("operators: "+name, &rfq.SetOperator{Of: rfq.Operator{ID: ids[name], Name: name}})
+		}
+	}
+	if v.Policy != d.policy {
+		add("rfq", &rfq.SetPolicy{Policy: d.policy})
+	}
+	if err := d.addPairs(v, add); err != nil {
+		return nil, nil, now, err
+	}
+	now = appliedDesk{Anchors: map[string]market.USDPrice{}, Inventory: map[string]uint64{}, SOL: d.sol}
+	for i := range d.pairs {
+		s := &d.pairs[i]
+		current := rfq.Pair{}
+		if p := v.Pair(s.pair.Instrument); p != nil {
+			current = *p
+		}
+		if s.anchor != 0 {
+			now.Anchors[s.symbol] = s.anchor
+			if due(current.Anchor != 0, was.Anchors, s.symbol, s.anchor) {
+				add("rfq.pairs: reference_price_usd of "+s.symbol, &rfq.SetAnchor{Instrument: s.pair.Instrument, Price: s.anchor})
+			}
+		}
+		if s.stocked {
+			now.Inventory[s.symbol] = s.inventory
+			if due(current.Inventory != 0, was.Inventory, s.symbol, s.inventory) {
+				add("rfq.pairs: inventory of "+s.symbol, &rfq.SetInventory{Instrument: s.pair.Instrument, Atoms: s.inventory})
+			}
+		}
+	}
+	known := false
+	for _, p := range v.RailPrices {
+		known = known || p.Rail == market.RailSOL && p.Price != 0
+	}
+	if d.sol.Price != 0 && (!known || was.SOL.Price != 0 && was.SOL != d.sol) {
+		add("rfq.sol_price_usd", &rfq.SetRailPrice{Rail: market.RailSOL, Price: d.sol.Price, MaxAge: d.sol.MaxAge})
+	}
+	return out, ids, now, nil
+}
+
+// due reports whether a configured value is to be applied: there is none yet, or
+// it is not the one that was applied last.
+func due[T comparable](set bool, was map[string]T, symbol string, value T) bool {
+	last, known := was[symbol]
+	return !set || known && last != value
+}
+
+// addPairs adds what changes pairs: those that others are priced by come first.
+func (d *deskSetup) addPairs(v *rfq.View, add func(string, rfq.Request)) error {
+	for i := range v.Pairs {
+		if d.setup(v.Pairs[i].Instrument) == nil {
+			return fmt.Errorf("rfq.pairs: the desk has a pair for instrument %d, the configuration does not: pairs may be added, not taken away; "+
+				"blockdesk lock --pair stops one", v.Pairs[i].Instrument)
+		}
+	}
+	for _, via := range []bool{false, true} {
+		for i := range d.pairs {
+			s := &d.pairs[i]
+			if (s.pair.Via != rfq.NoInstrument) != via {
+				continue
+			}
+			if p := v.Pair(s.pair.Instrument); p != nil {
+				current := *p
+				current.Anchor, current.AnchorAt, current.Inventory, current.Reserved, current.Sold = 0, 0, 0, 0, 0
+				if current == s.pair {
+					continue
+				}
+			}
+			add("rfq.pairs: "+s.symbol, &rfq.SetPair{Pair: s.pair})
+		}
+	}
+	return nil
+}
+
+func (d *deskSetup) setup(id market.InstrumentID) *pairSetup {
+	for i := range d.pairs {
+		if d.pairs[i].pair.Instrument == id {
+			return &d.pairs[i]
+		}
+	}
+	return nil
+}
+
+// operatorIDs numbers the operators: a name keeps its number for ever, since the
+// journal names operators by it.
+func (d *deskSetup) operatorIDs(v *rfq.View) (map[string]market.OperatorID, error) {
+	ids := map[string]market.OperatorID{}
+	next := market.OperatorID(1)
+	for i := range v.Operators {
+		next = max(next, v.Operators[i].ID+1)
+	}
+	for _, name := range d.operators {
+		if ids[name] = operatorNamed(v, name); ids[name] == 0 {
+			ids[name] = next
+			next++
+		}
+	}
+	if next > rfq.MaxOperators+1 {
+		return nil, fmt.Errorf("operators: with those that the journal names there are more than %d", rfq.MaxOperators)
+	}
+	return ids, nil
+}
+
+func operatorNamed(v *rfq.View, name string) market.OperatorID {
+	for i := range v.Operators {
+		if v.Operators[i].Name == name {
+			return v.Operators[i].ID
+		}
+	}
+	return 0
+}

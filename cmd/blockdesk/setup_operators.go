@@ -1,0 +1,61 @@
+package main
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"blockdesk/httpgw"
+)
+
+// newToken returns 256 random bits as text.
+func newToken() string {
+	var random [32]byte
+	_, _ = rand.Read(random[:]) // never fails, says crypto/rand
+	return hex.EncodeToString(random[:])
+}
+
+// localToken returns the token in the data folder, made where there is none.
+func localToken(dataDir string) (string, error) {
+	path := filepath.Join(dataDir, operatorTokenFile)
+	text, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		token := newToken()
+		return token, replaceFile(path, []byte(token+"\n"))
+	case err != nil:
+		return "", err
+	}
+	token := strings.TrimSpace(string(text))
+	if len(token) < 2*sha256.Size {
+		return "", fmt.Errorf("%s holds no token of ours: delete it, and the next start makes one", path)
+	}
+	return token, nil
+}
+
+// makeOperators returns the configured operators, or the local one where none is
+// configured, and the demo's with its token. The local token is written where it
+// is not there yet.
+func (c *Config) makeOperators() (list []httpgw.Operator, demoToken string, err error) {
+	if list, err = c.operators(); err != nil {
+		return nil, "", err
+	}
+	if len(list) == 0 {
+		token, err := localToken(c.DataDir)
+		if err != nil {
+			return nil, "", fmt.Errorf("operator %s: %w", localOperator, err)
+		}
+		list = append(list, httpgw.Operator{Name: localOperator, TokenSHA256: sha256.Sum256([]byte(token))})
+	}
+	if c.Demo {
+		demoToken = newToken()
+		list = append(list, httpgw.Operator{Name: demoOperator, TokenSHA256: sha256.Sum256([]byte(demoToken))})
+	}
+	return list, demoToken, nil
+}

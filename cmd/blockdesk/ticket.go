@@ -1,0 +1,243 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"blockdesk/httpgw"
+)
+
+// ticketJSON is a ticket as the admin address tells it.
+type ticketJSON struct {
+	OrderID           string   `json:"order_id"`
+	Label             string   `json:"ticket_label"`
+	Pair              string   `json:"pair"`
+	State             string   `json:"state"`
+	Rails             []string `json:"rails"`
+	Priority          int      `json:"priority"`
+	ReferencePriceUSD string   `json:"reference_price_usd"`
+	ExpiresAt         string   `json:"expires_at"`
+	PostedBy          string   `json:"posted_by"`
+	Tranches          []struct {
+		TrancheID    string `json:"tranche_id"`
+		CapacityUSD  string `json:"capacity_usd"`
+		AvailableUSD string `json:"available_usd"`
+		ReservedUSD  string `json:"reserved_usd"`
+		FilledUSD    string `json:"filled_usd"`
+	} `json:"tranches"`
+}
+
+type (
+	ticketAnswer struct {
+		Ticket ticketJSON `json:"ticket"`
+	}
+	ticketsAnswer struct {
+		Tickets []ticketJSON `json:"tickets"`
+	}
+)
+
+// ticketPost is the body that posts a ticket.
+type ticketPost struct {
+	Pair              string   `json:"pair"`
+	Label             string   `json:"label"`
+	Tranches          []string `json:"tranches"`
+	Rails             []string `json:"rails,omitempty"`
+	Priority          *int     `json:"priority,omitempty"`
+	ReferencePriceUSD string   `json:"reference_price_usd,omitempty"`
+	ExpiresAt         string   `json:"expires_at,omitempty"`
+}
+
+func ticketCommand(s *settings) *cobra.Command {
+	cmd := &cobra.Command{Use: "ticket", Short: "Post, amend, withdraw and list the desk's tickets"}
+	var f operatorFlags
+	f.add(cmd)
+	list := &cobra.Command{
+		Use: "list", Short: "List the tickets with their tranches", Args: cobra.NoArgs,
+		RunE: operatorCommand(s, &f, func([]string) (string, any, error) { return "/desk/tickets", nil, nil },
+			func(w io.Writer, a *ticketsAnswer) error { return showTickets(w, a.Tickets) }),
+	}
+	withdraw := &cobra.Command{
+		Use: "withdraw ORDER_ID", Short: "Withdraw a ticket: what is reserved or paid goes on, nothing new is sold", Args: cobra.ExactArgs(1),
+		RunE: operatorCommand(s, &f, func(args []string) (string, any, error) {
+			return "/desk/tickets/" + args[0] + "/withdraw", struct{}{}, checkOrderID(args[0])
+		}, showTicket),
+	}
+	cmd.AddCommand(ticketPostCommand(s, &f), ticketAmendCommand(s, &f), withdraw, list)
+	return cmd
+}
+
+func ticketPostCommand(s *settings, f *operatorFlags) *cobra.Command {
+	var in ticketPost
+	var expires string
+	var priority int
+	cmd := &cobra.Command{
+		Use: "post", Short: "Offer a pair's base asset in tranches", Args: cobra.NoArgs,
+		Example: "  blockdesk ticket post --pair SLUSD/USDC --label 'Block A' --tranches 250000,100000 --expires 48h",
+		RunE: operatorCommand(s, f, func([]string) (string, any, error) {
+			var err error
+			in.Priority = &priority
+			in.ExpiresAt, err = expiry(expires, time.Now())
+			return "/desk/tickets", &in, err
+		}, showTicket),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&in.Pair, "pair", "", "what is sold, e.g. SLUSD/USDC")
+	flags.StringVar(&in.Label, "label", "", "what clients see, 1 to 40 characters")
+	flags.StringSliceVar(&in.Tranches, "tranches", nil, "capacities in USD, e.g. 250000,100000")
+	flags.StringSliceVar(&in.Rails, "rails", nil, "how it may be paid (default: as the pair)")
+	flags.IntVar(&priority, "priority", httpgw.DefaultPriority, "lower is sold first, 0 to 65535")
+	flags.StringVar(&in.ReferencePriceUSD, "price", "", "reference price in USD of this ticket (default: the pair's)")
+	flags.StringVar(&expires, "expires", "", "a time such as 2030-01-02T15:04:05Z, or a while such as 48h (default: never)")
+	return requireFlags(cmd, "pair", "label", "tranches")
+}
+
+// requireFlags marks flags that a command cannot do without; they exist.
+func requireFlags(cmd *cobra.Command, names ...string) *cobra.Command {
+	for _, name := range names {
+		if err := cmd.MarkFlagRequired(name); err != nil {
+			panic(err)
+		}
+	}
+	return cmd
+}
+
+// ticketAmendCommand sends one request for the ticket and one for each tranche
+// that is named, and shows the last answer.
+func ticketAmendCommand(s *settings, f *operatorFlags) *cobra.Command {
+	var rails, tranches, added []string
+	var price, expires string
+	var priority int
+	cmd := &cobra.Command{
+		Use: "amend ORDER_ID", Short: "Change a ticket: only what is named", Args: cobra.ExactArgs(1),
+		Example: "  blockdesk ticket amend T7 --priority 1 --expires never --tranche T7-1=300000 --add-tranche 50000",
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&rails, "rails", nil, "how it may be paid")
+	flags.IntVar(&priority, "priority", 0, "lower is sold first, 0 to 65535")
+	flags.StringVar(&price, "price", "", "reference price in USD of this ticket; pair = the pair's")
+	flags.StringVar(&expires, "expires", "", "a time, a while, or never")
+	flags.StringSliceVar(&tranches, "tranche", nil, "a tranche's new capacity in USD, e.g. T7-1=300000 (repeat)")
+	flags.StringSliceVar(&added, "add-tranche", nil, "capacity in USD of a further tranche (repeat)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := checkOrderID(args[0]); err != nil {
+			return err
+		}
+		fields := map[string]any{}
+		if flags.Changed("rails") {
+			fields["rails"] = rails
+		}
+		if flags.Changed("priority") {
+			fields["priority"] = priority
+		}
+		if flags.Changed("price") {
+			fields["reference_price_usd"] = strings.TrimSuffix(price, "pair")
+		}
+		if flags.Changed("expires") {
+			at, err := expiry(expires, time.Now())
+			if err != nil {
+				return err
+			}
+			fields["expires_at"] = at
+		}
+		requests, err := trancheRequests(tranches, added)
+		if err != nil {
+			return err
+		}
+		return amendTicket(cmd, s, f, "/desk/tickets/"+args[0], fields, requests)
+	}
+	return cmd
+}
+
+func amendTicket(cmd *cobra.Command, s *settings, f *operatorFlags, path string, fields map[string]any, tranches []map[string]string) error {
+	if len(fields)+len(tranches) == 0 {
+		return errors.New("nothing to amend: name what changes, see --help")
+	}
+	client, err := f.dial(s)
+	if err != nil {
+		return err
+	}
+	var answer []byte
+	if len(fields) > 0 {
+		if answer, err = client.do(cmd.Context(), path+"/amend", fields); err != nil {
+			return err
+		}
+	}
+	for i, in := range tranches {
+		if answer, err = client.do(cmd.Context(), path+"/tranches", in); err != nil {
+			return fmt.Errorf("tranche change %d of %d, those before it are made: %w", i+1, len(tranches), err)
+		}
+	}
+	return showAnswer(cmd.OutOrStdout(), s.json, answer, showTicket)
+}
+
+func trancheRequests(changed, added []string) ([]map[string]string, error) {
+	var out []map[string]string
+	for _, text := range changed {
+		id, capacity, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, fmt.Errorf("--tranche %s: want TRANCHE_ID=CAPACITY", text)
+		}
+		out = append(out, map[string]string{"tranche_id": id, "capacity_usd": capacity})
+	}
+	for _, capacity := range added {
+		out = append(out, map[string]string{"capacity_usd": capacity})
+	}
+	return out, nil
+}
+
+// checkOrderID keeps what cannot be an order_id out of a URL.
+func checkOrderID(text string) error {
+	if rest, ok := strings.CutPrefix(text, "T"); !ok || rest == "" || strings.Trim(rest, "0123456789") != "" {
+		return fmt.Errorf("%q is no order_id: it is T and a number, see blockdesk ticket list", text)
+	}
+	return nil
+}
+
+// expiry reads a time, a while from now, or never, as the wire has it.
+func expiry(text string, now time.Time) (string, error) {
+	if text == "" || text == "never" {
+		return "", nil
+	}
+	if d, err := time.ParseDuration(text); err == nil && d > 0 {
+		return now.Add(d).UTC().Format(time.RFC3339), nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return "", fmt.Errorf("--expires %q: want a time such as 2030-01-02T15:04:05Z, a while such as 48h, or never", text)
+	}
+	return at.UTC().Format(time.RFC3339), nil
+}
+
+func showTicket(w io.Writer, a *ticketAnswer) error { return showTickets(w, []ticketJSON{a.Ticket}) }
+
+// showTickets prints one line a tranche.
+func showTickets(w io.Writer, tickets []ticketJSON) error {
+	if len(tickets) == 0 {
+		_, err := fmt.Fprintln(w, "no tickets")
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "TRANCHE\tPAIR\tSTATE\tAVAILABLE\tRESERVED\tFILLED\tCAPACITY USD\tRAILS\tPRIORITY\tPRICE\tEXPIRES\tBY\tLABEL")
+	for i := range tickets {
+		k := &tickets[i]
+		price, expires := "pair's", "never"
+		if k.ReferencePriceUSD != "" {
+			price = shortDecimal(k.ReferencePriceUSD)
+		}
+		if k.ExpiresAt != "" {
+			expires = shortTime(k.ExpiresAt)
+		}
+		for _, r := range k.Tranches {
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", r.TrancheID, k.Pair, k.State,
+				shortDecimal(r.AvailableUSD), shortDecimal(r.ReservedUSD), shortDecimal(r.FilledUSD), shortDecimal(r.CapacityUSD),
+				strings.Join(k.Rails, ","), k.Priority, price, expires, k.PostedBy, k.Label)
+		}
+	}
+	return t.Flush()
+}

@@ -1,0 +1,368 @@
+package httpgw
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/desk"
+	"blockdesk/market"
+)
+
+// Limits of the operator's endpoints (our choice).
+const (
+	// operatorsPerMinute and operatorBurst bound the requests of one address,
+	// with a right token or none.
+	operatorsPerMinute = 600
+	operatorBurst      = 100
+	// wrongTokenCost is what a wrong token costs of them: at most one guess a
+	// second, after the first ten.
+	wrongTokenCost = 10
+	// operatorClients bounds the addresses that are remembered.
+	operatorClients = 1024
+	// minTokenBytes is the shortest token that is looked at.
+	minTokenBytes = 16
+)
+
+// codeOperatorToken is our choice: the contract has no word for it.
+const codeOperatorToken = "OPERATOR_TOKEN_REFUSED"
+
+// Operator is one who may command the desk.
+type Operator struct {
+	ID          market.OperatorID // as the engine knows him, from 1
+	Name        string
+	TokenSHA256 [sha256.Size]byte // of the token's bytes
+}
+
+// OperatorDesk is what the operator's endpoints need of the desk; see package
+// desk.
+type OperatorDesk interface {
+	View() *rfq.View
+	Do(r rfq.Request) (*desk.Result, error)
+}
+
+// Operate is what is behind the operator's endpoints, /desk/ on the admin
+// address.
+type Operate struct {
+	Desk        OperatorDesk
+	Instruments *market.Instruments
+	Operators   []Operator
+	// Backup copies everything that the service has into an empty or missing
+	// folder, while it runs. It may take minutes; it is called once at a time.
+	Backup func(ctx context.Context, to string) error
+	// Now returns Unix nanoseconds. Default: the system's clock.
+	Now func() int64
+}
+
+func (o *Operate) validate() error {
+	switch {
+	case o.Desk == nil || o.Instruments == nil || o.Backup == nil:
+		return errors.New("httpgw: operate: desk, instruments and backup are required")
+	case len(o.Operators) == 0:
+		return errors.New("httpgw: operate: no operator")
+	}
+	for i := range o.Operators {
+		if op := &o.Operators[i]; op.ID == 0 || op.Name == "" || op.TokenSHA256 == [sha256.Size]byte{} {
+			return fmt.Errorf("httpgw: operate: operator %d %q: id, name and token are required", i, op.Name)
+		}
+	}
+	return nil
+}
+
+// operate serves the endpoints.
+type operate struct {
+	Operate
+	ids    *requestIDs
+	limit  *limiter
+	log    *slog.Logger
+	backup chan struct{} // full while a backup is under way
+}
+
+// call is one request of an operator.
+type call struct {
+	*http.Request
+	who      *Operator
+	body     []byte
+	id       requestID
+	replayed bool // an Idempotency-Key has brought back an earlier answer
+}
+
+// endpointFunc answers a call: a value for encoding/json, or a problem.
+type endpointFunc func(*call) (any, *problem)
+
+func newOperate(o Operate, ids *requestIDs, log *slog.Logger) *operate {
+	if o.Now == nil {
+		o.Now = func() int64 { return time.Now().UnixNano() }
+	}
+	start := time.Now()
+	return &operate{
+		Operate: o, ids: ids, log: log, backup: make(chan struct{}, 1),
+		limit: newLimiter(Rate{PerMinute: operatorsPerMinute, Burst: operatorBurst}, operatorClients,
+			func() int64 { return int64(time.Since(start)) }),
+	}
+}
+
+// register adds the endpoints to the admin's routes.
+func (o *operate) register(mux *http.ServeMux) {
+	for path, methods := range map[string]map[string]endpointFunc{
+		"/desk/tickets":                     {"GET": o.listTickets, "POST": o.postTicket},
+		"/desk/tickets/{order_id}/amend":    {"POST": o.amendTicket},
+		"/desk/tickets/{order_id}/tranches": {"POST": o.setTranche},
+		"/desk/tickets/{order_id}/withdraw": {"POST": o.withdrawTicket},
+		"/desk/locks":                       {"GET": o.listLocks, "POST": o.setLock},
+		"/desk/prices":                      {"GET": o.listPrices, "POST": o.setPrice},
+		"/desk/inventory":                   {"GET": o.listInventory, "POST": o.setInventory},
+		"/desk/backup":                      {"POST": o.makeBackup},
+	} {
+		mux.HandleFunc(path, o.handler(methods))
+	}
+	mux.HandleFunc("/desk/", o.handler(nil))
+}
+
+// handler serves one path; one without methods is unknown.
+func (o *operate) handler(methods map[string]endpointFunc) http.HandlerFunc {
+	var allow []string
+	for m := range methods {
+		allow = append(allow, m)
+	}
+	slices.Sort(allow)
+	return func(w http.ResponseWriter, r *http.Request) {
+		c := &call{Request: r, id: o.ids.next()}
+		answer, bad := o.serve(c, methods, strings.Join(allow, ", "))
+		h := w.Header()
+		h.Set("Content-Type", jsonType)
+		h.Set("Cache-Control", string(cacheControl[neverCached]))
+		h.Set("X-Request-Id", string(c.id[:]))
+		h.Set("X-Content-Type-Options", "nosniff")
+		if c.replayed {
+			h.Set(string(hReplayed), "true")
+		}
+		if bad == nil {
+			if err := json.NewEncoder(w).Encode(answer); err != nil {
+				o.log.Debug("operator's answer not delivered", "error", err)
+			}
+			return
+		}
+		if bad.allow != "" {
+			h.Set("Allow", bad.allow)
+		}
+		if bad.retryS > 0 {
+			h.Set("Retry-After", fmt.Sprint(bad.retryS))
+		}
+		if bad.status == http.StatusUnauthorized {
+			h.Set("WWW-Authenticate", "Bearer")
+		}
+		w.WriteHeader(bad.status)
+		if _, err := w.Write(append(bad.append(nil, &c.id), '\n')); err != nil {
+			o.log.Debug("operator's answer not delivered", "error", err)
+		}
+	}
+}
+
+// serve checks who calls before anything else is told.
+func (o *operate) serve(c *call, methods map[string]endpointFunc, allow string) (any, *problem) {
+	if bad := o.authorize(c); bad != nil {
+		return nil, bad
+	}
+	if methods == nil {
+		return nil, unknownRoute([]byte(c.URL.Path))
+	}
+	serve := methods[c.Method]
+	if serve == nil {
+		return nil, methodNotAllowed(allow)
+	}
+	if c.Method == http.MethodPost {
+		if bad := c.read(); bad != nil {
+			return nil, bad
+		}
+	}
+	return serve(c)
+}
+
+// authorize finds the operator whose token c carries. The time that it takes
+// does not depend on which, or on how much of a token is right: what is compared
+// are hashes.
+func (o *operate) authorize(c *call) *problem {
+	peer, err := netip.ParseAddrPort(c.RemoteAddr)
+	if err != nil {
+		peer = netip.AddrPortFrom(netip.IPv6Unspecified(), 0) // all without an address share it
+	}
+	key := keyOf(peer.Addr())
+	if a := o.limit.take(key); !a.ok {
+		return rateLimited(int(a.retryS))
+	}
+	token, found := strings.CutPrefix(c.Header.Get("Authorization"), "Bearer ")
+	if !found || len(token) < minTokenBytes {
+		return &problem{
+			status: http.StatusUnauthorized, code: codeOperatorToken, reason: "missing",
+			text: "This needs an operator's token: Authorization: Bearer, a space, the token.",
+		}
+	}
+	sum := sha256.Sum256([]byte(token))
+	for i := range o.Operators {
+		if subtle.ConstantTimeCompare(sum[:], o.Operators[i].TokenSHA256[:]) == 1 {
+			c.who = &o.Operators[i]
+		}
+	}
+	if c.who != nil {
+		return nil
+	}
+	for range wrongTokenCost - 1 {
+		o.limit.take(key)
+	}
+	o.log.Warn("operator's token refused", "request_id", string(c.id[:]), "peer", peer.Addr().String())
+	return &problem{
+		status: http.StatusUnauthorized, code: codeOperatorToken, reason: "unknown",
+		text: "No operator has this token.",
+	}
+}
+
+// read takes the body, which must be JSON.
+func (c *call) read() *problem {
+	kind, _, err := mime.ParseMediaType(c.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" {
+		return &problem{
+			status: http.StatusUnsupportedMediaType, code: codeUnsupportedMedia,
+			text: "The body must be JSON: Content-Type: application/json.",
+		}
+	}
+	c.body, err = io.ReadAll(c.Body) // Admin bounds it
+	var long *http.MaxBytesError
+	switch {
+	case errors.As(err, &long):
+		return &problem{
+			status: http.StatusRequestEntityTooLarge, code: codeBodyTooLarge,
+			text: fmt.Sprintf("The body is longer than %d bytes.", long.Limit),
+		}
+	case err != nil:
+		return &problem{status: http.StatusBadRequest, code: codeMalformed, text: "The body did not arrive whole."}
+	}
+	return nil
+}
+
+// decode reads the body into v: one JSON value, with no member that v has not.
+func (c *call) decode(v any) *problem {
+	d := json.NewDecoder(bytes.NewReader(c.body))
+	d.DisallowUnknownFields()
+	err := d.Decode(v)
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return invalidOperatorField(wrong.Field, "must be a JSON "+jsonWord(wrong))
+	case err != nil && strings.HasPrefix(err.Error(), "json: unknown field"):
+		return unknownMember()
+	case err != nil:
+		return invalidOperatorJSON()
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return invalidOperatorJSON()
+	}
+	return nil
+}
+
+func jsonWord(e *json.UnmarshalTypeError) string {
+	switch e.Type.String() {
+	case "string":
+		return "string"
+	case "bool":
+		return "true or false"
+	case "[]string":
+		return "array of strings"
+	default:
+		return "number in its range"
+	}
+}
+
+func invalidOperatorJSON() *problem {
+	return &problem{status: http.StatusBadRequest, code: codeInvalidJSON, text: "The body is not one JSON object."}
+}
+
+// invalidOperatorField says what is wrong with a member; rule needs no escapes
+// in JSON.
+func invalidOperatorField(field, rule string) *problem {
+	return &problem{status: http.StatusBadRequest, code: codeInvalidField, field: field, text: field + " " + rule + "."}
+}
+
+// do sends a request to the desk in the name of the operator, and logs it.
+func (o *operate) do(c *call, r rfq.Request) (*desk.Result, *problem) {
+	head := r.Head()
+	head.Operator = c.who.ID
+	var bad *problem
+	if head.Key, bad = c.key(); bad != nil {
+		return nil, bad
+	}
+	result, err := o.Desk.Do(r)
+	if err != nil {
+		return nil, deskProblem(err)
+	}
+	c.replayed = result.Replayed
+	o.log.Info("operator's command", "request_id", string(c.id[:]), "operator", c.who.Name,
+		"path", c.Pattern, "replayed", c.replayed, "reason", result.Reason.String())
+	if result.Reason != 0 {
+		return nil, refusal(&result.Outcome)
+	}
+	return result, nil
+}
+
+// key hashes the Idempotency-Key, if there is one: each operator has keys of his
+// own, and the path is part of the body.
+func (c *call) key() (rfq.Key, *problem) {
+	keys := c.Header.Values(idempotencyHeader)
+	switch {
+	case len(keys) == 0:
+		return rfq.Key{}, nil
+	case len(keys) > 1 || keys[0] == "" || len(keys[0]) > MaxIdempotencyKey:
+		return rfq.Key{}, invalidOperatorField(idempotencyHeader, fmt.Sprintf("must come once, with 1 to %d bytes", MaxIdempotencyKey))
+	}
+	id := sha256.Sum256(fmt.Appendf(nil, "operator %d %s", c.who.ID, keys[0]))
+	body := sha256.Sum256(fmt.Appendf(nil, "%s %s", c.URL.Path, c.body))
+	return rfq.Key{ID: [16]byte(id[:]), Body: [8]byte(body[:])}, nil
+}
+
+// makeBackup copies the service's data.
+func (o *operate) makeBackup(c *call) (any, *problem) {
+	var in struct {
+		To string `json:"to"`
+	}
+	if bad := c.decode(&in); bad != nil {
+		return nil, bad
+	}
+	if !strings.HasPrefix(in.To, "/") {
+		return nil, invalidOperatorField("to", "must be an absolute path of a folder on the service's machine")
+	}
+	select {
+	case o.backup <- struct{}{}:
+	default:
+		return nil, &problem{
+			status: http.StatusConflict, code: codeOverloaded, reason: "backup_running",
+			text: "A backup is under way.", retryS: 10,
+		}
+	}
+	defer func() { <-o.backup }()
+	if err := o.Backup(c.Context(), in.To); err != nil {
+		// The operator may know what the service's files are called.
+		o.log.Error("backup failed", "request_id", string(c.id[:]), "error", err)
+		return nil, &problem{
+			status: http.StatusInternalServerError, code: codeInternal, reason: "backup_failed",
+			text: "The backup failed; the service's log says why under the request_id.",
+		}
+	}
+	o.log.Info("backup made", "request_id", string(c.id[:]), "operator", c.who.Name)
+	return struct {
+		OK bool   `json:"ok"`
+		To string `json:"to"`
+	}{true, in.To}, nil
+}

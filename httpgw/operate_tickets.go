@@ -1,0 +1,326 @@
+package httpgw
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+)
+
+// DefaultPriority is that of a ticket whose operator names none, so that there
+// is room before it and behind it: our choice.
+const DefaultPriority = 100
+
+// operatorTicket is a ticket as the operator sees it.
+type operatorTicket struct {
+	OrderID   string            `json:"order_id"`
+	Label     string            `json:"ticket_label"`
+	Pair      string            `json:"pair"`
+	State     string            `json:"state"`
+	Rails     jsonRails         `json:"rails"`
+	Priority  uint16            `json:"priority"`
+	Reference jsonPrice         `json:"reference_price_usd"` // null: the pair's
+	Tranches  []operatorTranche `json:"tranches"`
+	CreatedAt jsonTime          `json:"created_at"`
+	UpdatedAt jsonTime          `json:"updated_at"`
+	ExpiresAt jsonTime          `json:"expires_at"` // null: never
+	PostedBy  string            `json:"posted_by"`
+	Seq       uint64            `json:"seq"`
+}
+
+type operatorTranche struct {
+	TrancheID string  `json:"tranche_id"`
+	Capacity  jsonUSD `json:"capacity_usd"`
+	Available jsonUSD `json:"available_usd"`
+	Reserved  jsonUSD `json:"reserved_usd"`
+	Filled    jsonUSD `json:"filled_usd"`
+}
+
+type ticketAnswer struct {
+	OK     bool            `json:"ok"`
+	Ticket *operatorTicket `json:"ticket"`
+}
+
+func (o *operate) listTickets(*call) (any, *problem) {
+	v := o.Desk.View()
+	answer := struct {
+		OK      bool              `json:"ok"`
+		Seq     uint64            `json:"seq"`
+		Tickets []*operatorTicket `json:"tickets"`
+	}{true, v.Seq, []*operatorTicket{}}
+	for _, t := range v.Tickets {
+		answer.Tickets = append(answer.Tickets, o.ticket(v, t))
+	}
+	return answer, nil
+}
+
+// postTicket: a new ticket. Rails are the pair's where none are named.
+func (o *operate) postTicket(c *call) (any, *problem) {
+	var in struct {
+		Pair              string   `json:"pair"`
+		Label             string   `json:"label"`
+		Tranches          []string `json:"tranches"` // capacities in USD
+		Rails             []string `json:"rails"`
+		Priority          *uint16  `json:"priority"` // default DefaultPriority
+		ReferencePriceUSD string   `json:"reference_price_usd"`
+		ExpiresAt         string   `json:"expires_at"`
+	}
+	if bad := c.decode(&in); bad != nil {
+		return nil, bad
+	}
+	r := &rfq.PostTicket{Label: in.Label, Priority: DefaultPriority}
+	if in.Priority != nil {
+		r.Priority = *in.Priority
+	}
+	var bad *problem
+	if r.Instrument, bad = o.pair(in.Pair); bad != nil {
+		return nil, bad
+	}
+	if !isPlainText(in.Label) {
+		return nil, invalidOperatorField("label", plainTextRule())
+	}
+	if len(in.Tranches) == 0 || len(in.Tranches) > rfq.MaxTranches {
+		return nil, invalidOperatorField("tranches", fmt.Sprintf("must have 1 to %d capacities in USD", rfq.MaxTranches))
+	}
+	for i, text := range in.Tranches {
+		capacity, bad := parseCapacity(fmt.Sprintf("tranches[%d]", i), text)
+		if bad != nil {
+			return nil, bad
+		}
+		r.Capacities = append(r.Capacities, capacity)
+	}
+	if r.Rails, bad = parseRails(in.Rails); bad != nil {
+		return nil, bad
+	}
+	if r.Reference, bad = parseReference(in.ReferencePriceUSD); bad != nil {
+		return nil, bad
+	}
+	if r.ExpiresAt, bad = o.parseExpiry(in.ExpiresAt); bad != nil {
+		return nil, bad
+	}
+	return o.ticketCommand(c, r)
+}
+
+// amendTicket changes what the body names and leaves the rest as it is now: of
+// two amends at once the later one may put back what the other has changed. An
+// empty reference_price_usd is the pair's, an empty expires_at is never.
+func (o *operate) amendTicket(c *call) (any, *problem) {
+	var in struct {
+		Rails             []string `json:"rails"`
+		Priority          *uint16  `json:"priority"`
+		ReferencePriceUSD *string  `json:"reference_price_usd"`
+		ExpiresAt         *string  `json:"expires_at"`
+	}
+	if bad := c.decode(&in); bad != nil {
+		return nil, bad
+	}
+	t, bad := o.named(c)
+	if bad != nil {
+		return nil, bad
+	}
+	r := &rfq.AmendTicket{
+		Ticket: t.ID, Rails: t.Rails, Priority: t.Priority, Reference: t.Reference, ExpiresAt: t.ExpiresAt,
+	}
+	if in.Rails != nil {
+		if r.Rails, bad = parseRails(in.Rails); bad != nil {
+			return nil, bad
+		}
+	}
+	if in.Priority != nil {
+		r.Priority = *in.Priority
+	}
+	if in.ReferencePriceUSD != nil {
+		if r.Reference, bad = parseReference(*in.ReferencePriceUSD); bad != nil {
+			return nil, bad
+		}
+	}
+	if in.ExpiresAt != nil {
+		if r.ExpiresAt, bad = o.parseExpiry(*in.ExpiresAt); bad != nil {
+			return nil, bad
+		}
+	}
+	return o.ticketCommand(c, r)
+}
+
+// setTranche changes a tranche's capacity, or adds the next tranche where the
+// body names none.
+func (o *operate) setTranche(c *call) (any, *problem) {
+	var in struct {
+		TrancheID   string `json:"tranche_id"`
+		CapacityUSD string `json:"capacity_usd"`
+	}
+	if bad := c.decode(&in); bad != nil {
+		return nil, bad
+	}
+	t, bad := o.named(c)
+	if bad != nil {
+		return nil, bad
+	}
+	r := &rfq.SetTranche{Ticket: t.ID, Tranche: market.TrancheID(len(t.Tranches) + 1)}
+	if in.TrancheID != "" {
+		ticket, tranche, ok := market.ParseTrancheID([]byte(in.TrancheID))
+		if !ok || ticket != t.ID || int(tranche) > len(t.Tranches) {
+			return nil, invalidOperatorField("tranche_id", "must be a tranche of the ticket")
+		}
+		r.Tranche = tranche
+	}
+	if r.Capacity, bad = parseCapacity("capacity_usd", in.CapacityUSD); bad != nil {
+		return nil, bad
+	}
+	return o.ticketCommand(c, r)
+}
+
+func (o *operate) withdrawTicket(c *call) (any, *problem) {
+	var in struct{}
+	if bad := c.decode(&in); bad != nil {
+		return nil, bad
+	}
+	t, bad := o.named(c)
+	if bad != nil {
+		return nil, bad
+	}
+	return o.ticketCommand(c, &rfq.WithdrawTicket{Ticket: t.ID})
+}
+
+// ticketCommand sends r and answers with the ticket as it was then.
+func (o *operate) ticketCommand(c *call, r rfq.Request) (any, *problem) {
+	result, bad := o.do(c, r)
+	if bad != nil {
+		return nil, bad
+	}
+	return ticketAnswer{true, o.ticket(o.Desk.View(), result.Ticket)}, nil
+}
+
+// named returns the ticket of the path.
+func (o *operate) named(c *call) (*rfq.Ticket, *problem) {
+	if id, ok := market.ParseTicketID([]byte(c.PathValue("order_id"))); ok {
+		if t := o.Desk.View().Ticket(id); t != nil {
+			return t, nil
+		}
+	}
+	return nil, &problem{
+		status: http.StatusNotFound, code: codeUnknownTicket, field: "order_id",
+		text: "No ticket has this order_id. GET /desk/tickets lists those there are.",
+	}
+}
+
+// ticket renders t with the names that v has.
+func (o *operate) ticket(v *rfq.View, t *rfq.Ticket) *operatorTicket {
+	out := &operatorTicket{
+		OrderID: string(market.AppendTicketID(nil, t.ID)), Label: t.Label, Pair: o.symbol(t.Instrument),
+		State: ticketStates[t.State], Rails: jsonRails(t.Rails), Priority: t.Priority, Reference: jsonPrice(t.Reference),
+		CreatedAt: jsonTime(t.CreatedAt), UpdatedAt: jsonTime(t.UpdatedAt), ExpiresAt: jsonTime(t.ExpiresAt),
+		PostedBy: operatorName(v, t.By), Seq: t.Seq, Tranches: []operatorTranche{},
+	}
+	for i := range t.Tranches {
+		tr := &t.Tranches[i]
+		out.Tranches = append(out.Tranches, operatorTranche{
+			TrancheID: string(market.AppendTrancheID(nil, t.ID, tr.ID)), Capacity: jsonUSD(tr.Capacity),
+			Available: jsonUSD(tr.Available()), Reserved: jsonUSD(tr.Reserved), Filled: jsonUSD(tr.Filled),
+		})
+	}
+	return out
+}
+
+func (o *operate) symbol(id market.InstrumentID) string {
+	if in := o.Instruments.Get(id); in != nil {
+		return in.Symbol
+	}
+	return "" // an instrument that the configuration has no more
+}
+
+// pair returns the instrument that a body names.
+func (o *operate) pair(symbol string) (market.InstrumentID, *problem) {
+	if symbol == "" {
+		return 0, missingMember("pair")
+	}
+	for _, p := range o.Desk.View().Pairs {
+		if o.symbol(p.Instrument) == symbol {
+			return p.Instrument, nil
+		}
+	}
+	return 0, &problem{
+		status: http.StatusBadRequest, code: codeUnknownSymbol, field: "pair",
+		text: "The desk has no such pair. GET /desk/prices lists those it has.",
+	}
+}
+
+// parseExpiry reads an instant in the future; empty text is 0, never.
+func (o *operate) parseExpiry(text string) (int64, *problem) {
+	if text == "" {
+		return 0, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil || at.Year() > 2200 {
+		return 0, invalidOperatorField("expires_at", "must be an RFC 3339 time such as 2030-01-02T15:04:05Z")
+	}
+	if at.UnixNano() <= o.Now() {
+		return 0, invalidOperatorField("expires_at", "must be in the future")
+	}
+	return at.UnixNano(), nil
+}
+
+func parseCapacity(field, text string) (market.USD, *problem) {
+	v, err := market.ParseDecimal([]byte(text), market.USDDecimals)
+	least := market.FillUSD(1)
+	if err != nil || market.USD(v) < least.USD() {
+		return 0, invalidOperatorField(field, "must be a decimal of at least "+least.String()+" USD, as text")
+	}
+	return market.USD(v), nil
+}
+
+func parseReference(text string) (market.USDPrice, *problem) {
+	if text == "" {
+		return 0, nil
+	}
+	return parseOperatorPrice("reference_price_usd", text)
+}
+
+func parseOperatorPrice(field, text string) (market.USDPrice, *problem) {
+	if text == "" {
+		return 0, missingMember(field)
+	}
+	v, err := market.ParseDecimal([]byte(text), market.USDPriceDecimals)
+	if err != nil || v == 0 || v > uint64(market.MaxUSDPrice) {
+		return 0, invalidOperatorField(field, fmt.Sprintf("must be a decimal greater than zero with at most %d digits after the point, as text", market.USDPriceDecimals))
+	}
+	return market.USDPrice(v), nil
+}
+
+// parseRails reads a set; an empty list is the empty set.
+func parseRails(words []string) (market.Rails, *problem) {
+	var set market.Rails
+	for _, word := range words {
+		rail, ok := market.ParseRail([]byte(word))
+		if !ok || set.Has(rail) {
+			return 0, invalidOperatorField("rails", "must be among USDC, SOL, each at most once")
+		}
+		set = set.With(rail)
+	}
+	return set, nil
+}
+
+func plainTextRule() string {
+	return fmt.Sprintf("must be 1 to %d characters of printable ASCII", rfq.MaxText)
+}
+
+func isPlainText(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return text != "" && len(text) <= rfq.MaxText
+}
+
+// operatorName is empty for the service itself.
+func operatorName(v *rfq.View, id market.OperatorID) string {
+	for i := range v.Operators {
+		if v.Operators[i].ID == id {
+			return v.Operators[i].Name
+		}
+	}
+	return ""
+}
