@@ -38,6 +38,10 @@ const (
 	// StartEpoch begins epoch Arg: one life of one leader. Order.Qty is the
 	// limit of live orders an instrument from here on; 0 leaves it as it is.
 	StartEpoch Kind = 10
+	// Attach carries a piece of a request to the RFQ desk, Desk the last one:
+	// see DeskCommands.
+	Attach Kind = 11
+	Desk   Kind = 12
 )
 
 // Values of Command.Status.

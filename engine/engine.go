@@ -12,7 +12,7 @@ import (
 	"blockdesk/market"
 )
 
-// Errors of Submit. What it refuses leaves no trace.
+// Errors of Submit and SubmitAll. What they refuse leaves no trace.
 var (
 	// ErrFull: the ingress ring has no free slot.
 	ErrFull = errors.New("engine: the ingress ring is full")
@@ -20,6 +20,8 @@ var (
 	ErrReadOnly = errors.New("engine: read-only")
 	// ErrStopped: the context of Run has ended.
 	ErrStopped = errors.New("engine: stopped")
+	// ErrCount: SubmitAll was given no commands, or more than MaxSubmitAll.
+	ErrCount = errors.New("engine: no commands, or too many at once")
 )
 
 // Errors of Run.
@@ -41,6 +43,8 @@ const (
 	MaxFrame = 8192
 	// MaxConsumers is the most consumers of one engine.
 	MaxConsumers = 16
+	// MaxSubmitAll is the most commands of one SubmitAll.
+	MaxSubmitAll = MaxPieces
 )
 
 // Options of an Engine. The zero value of a field is its default.
@@ -114,30 +118,61 @@ func (o Options) Validate() error {
 
 func ringSize(n int) bool { return n >= MinRing && n <= MaxRing && n&(n-1) == 0 }
 
-// Intake says which commands Submit lets in.
+// Intake says which commands Submit and SubmitAll let in.
 type Intake uint32
 
 const (
 	IntakeAll Intake = 1
-	// IntakeCancels lets in what only takes risk away: CancelOrder, MassCancel,
-	// SetParticipant, and Tick. For a disk that is nearly full.
+	// IntakeCancels lets in what only takes risk away or says what has happened:
+	// CancelOrder, MassCancel, SetParticipant, Tick, and of the desk's requests
+	// a lock, a withdrawal, a payment's proof, the end or the lapse of a
+	// delivery, a release and a refund. For a disk that is nearly full.
 	IntakeCancels Intake = 2
 	IntakeNone    Intake = 3
 )
 
-func (i Intake) admits(k Kind) bool {
+func (i Intake) admits(c *Command) bool {
 	switch i {
 	case IntakeAll:
 		return true
 	case IntakeCancels:
-		return k == CancelOrder || k == MassCancel || k == SetParticipant || k == Tick
+		return relieves(c)
+	default:
+		return false
+	}
+}
+
+// admitsAll judges an Attach by the Desk command that ends its request.
+func (i Intake) admitsAll(cs []Command) bool {
+	if i == IntakeAll {
+		return true
+	}
+	ok := false
+	for n := len(cs) - 1; n >= 0; n-- {
+		if cs[n].Kind != Attach {
+			ok = i.admits(&cs[n])
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// relieves reports whether c is what IntakeCancels lets in.
+func relieves(c *Command) bool {
+	switch c.Kind {
+	case CancelOrder, MassCancel, SetParticipant, Tick:
+		return true
+	case Desk:
+		return c.Order.Flags&flagRelief != 0
 	default:
 		return false
 	}
 }
 
 // Engine is the sequencer: two rings and the goroutines between them. Submit,
-// SetIntake, OrderIDs and Stats may be called from any goroutine at any time;
+// SubmitAll, SetIntake, OrderIDs and Stats may be called from any goroutine at any time;
 // Consumer before Run; Run once.
 type Engine struct {
 	options Options
@@ -156,7 +191,8 @@ type Engine struct {
 	intake  atomic.Uint32
 	refused atomic.Uint64
 	failure atomic.Pointer[error]
-	// nextExpiry is when the earliest order expires, Unix ns; 0 = none does.
+	// nextExpiry is when the earliest order, quote, claim or ticket expires, Unix
+	// ns; 0 = none does.
 	nextExpiry atomic.Int64
 
 	_ cacheLine
@@ -241,8 +277,29 @@ func (e *Engine) SetIntake(i Intake) { e.intake.Store(uint32(i)) }
 // allocates. Errors: ErrFull, ErrReadOnly, ErrStopped.
 func (e *Engine) Submit(c *Command) error {
 	err := ErrReadOnly
-	if Intake(e.intake.Load()).admits(c.Kind) {
+	if Intake(e.intake.Load()).admits(c) {
 		err = e.ingress.put(c)
+	}
+	if err != nil {
+		e.refused.Add(1)
+		return err
+	}
+	e.matcherWait.wake()
+	return nil
+}
+
+// SubmitAll submits cs, 1 to MaxSubmitAll of them, as neighbours: nothing comes
+// between them, and where it is refused none of them goes in. Else as Submit. A
+// crash may leave the first few of them in the journal without the others.
+// Errors: those of Submit, and ErrCount. ErrFull where there are not as many
+// free slots as commands, so always in a ring of fewer slots.
+func (e *Engine) SubmitAll(cs []Command) error {
+	err := ErrReadOnly
+	switch {
+	case len(cs) == 0 || len(cs) > MaxSubmitAll:
+		err = ErrCount
+	case Intake(e.intake.Load()).admitsAll(cs):
+		err = e.ingress.putAll(cs)
 	}
 	if err != nil {
 		e.refused.Add(1)
@@ -262,7 +319,7 @@ type Lag struct {
 type Stats struct {
 	Seq     uint64 // last command applied
 	Durable uint64 // last command durable; Seq where there is no journal
-	Refused uint64 // Submits that returned an error
+	Refused uint64 // Submits and SubmitAlls that returned an error
 
 	Ingress, IngressSize int // commands in the ring, and its slots
 	Egress, EgressSize   int // events that the slowest consumer has not released, and the slots

@@ -11,6 +11,7 @@ import (
 
 	"blockdesk/engine/book"
 	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
 
@@ -75,47 +76,89 @@ func TestStopAwaitsClaimed(t *testing.T) {
 // TestDeterminism: whatever the batches, the events differ in nothing but the
 // time, and the journal replays to the very same.
 func TestDeterminism(t *testing.T) {
-	const n = 3_000
-	var want uint64
-	for _, batch := range []int{1, 2, 7, 64, 1024} {
-		j := &slowJournal{}
-		o := Options{Journal: j, MaxBatch: batch, Clock: func() int64 { return 1_000_000 }}
-		e := newEngine(t, o)
-		c := e.Consumer("reader")
-		flow := newFlow(7)
-		for range n {
-			e.mustSubmit(t, flow.next())
-		}
-		e.start(t)
-		events := collect(c)
-		await(t, "the end", func() bool { return e.Stats().Durable == n+1 })
-		if err := e.finish(t); err != nil {
-			t.Fatal(err)
-		}
-		for _, o := range []StateOptions{{}, {Naive: true}} {
-			r, err := j.replay(o)
-			if err != nil {
-				t.Fatal(err)
+	for name, newFlow := range map[string]func(uint64) *flow{"orders": newFlow, "desk": newDeskFlow} {
+		t.Run(name, func(t *testing.T) {
+			var want uint64
+			for _, batch := range []int{1, 2, 7, 64, 1024} {
+				o := Options{MaxBatch: batch, Clock: func() int64 { return 1_000_000 }}
+				got := runFlow(t, newFlow(7), o)
+				for i := range got {
+					switch got[i].Kind {
+					case event.Reference:
+					case event.Desk: // there are times in its records
+						got[i] = event.Event{Seq: got[i].Seq, Kind: event.Desk}
+					default:
+						got[i].At = 0
+					}
+				}
+				if sum := digestOf(got); want == 0 {
+					want = sum
+				} else if sum != want {
+					t.Fatalf("batch %d: other events than with batches of one", batch)
+				}
 			}
-			if r.Digest != e.replica.Digest || r.State.Hash() != e.replica.State.Hash() {
-				t.Fatalf("batch %d, naive %v: the replay differs", batch, o.Naive)
+		})
+	}
+}
+
+// TestDeskDeterminism: the same where time passes, so that quotes, claims and
+// tickets expire between the requests.
+func TestDeskDeterminism(t *testing.T) {
+	for _, batch := range []int{1, 7, 1024} {
+		var now atomic.Int64
+		events := runFlow(t, newDeskFlow(uint64(batch)), Options{
+			MaxBatch: batch, Clock: func() int64 { return now.Add(5_000_000 * int64(batch)) },
+		})
+		var desk rfq.Reader
+		seen := map[rfq.ClaimState]int{}
+		for i := range events {
+			if record, _, ok := desk.Add(&events[i]); ok {
+				if c, ok := record.(*rfq.Claim); ok {
+					seen[c.State]++
+				}
 			}
 		}
-		got := <-events
-		if digestOf(got) != e.replica.Digest {
-			t.Fatalf("batch %d: the consumer saw other events", batch)
-		}
-		for i := range got {
-			if got[i].Kind != event.Reference {
-				got[i].At = 0
-			}
-		}
-		if sum := digestOf(got); want == 0 {
-			want = sum
-		} else if sum != want {
-			t.Fatalf("batch %d: other events than with batches of one", batch)
+		if seen[rfq.ClaimReserved] == 0 || seen[rfq.ClaimExpired] == 0 || seen[rfq.ClaimSettled] == 0 {
+			t.Errorf("batch %d: claims by state %v: not all of reserved, expired and settled", batch, seen)
 		}
 	}
+}
+
+// runFlow runs a live engine over some thousand commands of a flow, holds it
+// against the replay of its journal on both books, and returns its events.
+func runFlow(t *testing.T, f *flow, o Options) []event.Event {
+	t.Helper()
+	const n = 3_000
+	j := &slowJournal{}
+	o.Journal = j
+	e := newEngine(t, o)
+	c := e.Consumer("reader")
+	for range n {
+		e.mustSubmit(t, f.next())
+	}
+	e.start(t)
+	events := collect(c)
+	await(t, "the end", func() bool { return e.Stats().Durable >= n+1 })
+	if err := e.finish(t); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []StateOptions{{}, {Naive: true}} {
+		r, err := j.replay(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Digest != e.replica.Digest || r.State.Hash() != e.replica.State.Hash() {
+			t.Fatalf("batch %d, naive %v: the replay differs", o.MaxBatch, s.Naive)
+		}
+		if roundTrip(t, r.State).Hash() != e.replica.State.Hash() {
+			t.Fatalf("batch %d, naive %v: the restored replay differs", o.MaxBatch, s.Naive)
+		}
+	}
+	got := <-events
+	if digestOf(got) != e.replica.Digest {
+		t.Fatalf("batch %d: the consumer saw other events", o.MaxBatch)
+	}
+	return got
 }
 
 // TestTime: At never falls and no two batches share it, however the clock jumps.
@@ -212,6 +255,49 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
+// TestClaimExpires: a claim expires on a market where nothing else happens.
+func TestClaimExpires(t *testing.T) {
+	e := newEngine(t, Options{})
+	c := e.Consumer("reader")
+	f := newDeskFlow(1)
+	e.mustSubmit(t, f.head...)
+	take := &rfq.TakeClaim{Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailUSDC, Way: rfq.Modular, Wallet: testAddress(1)}
+	e.start(t)
+	if err := e.SubmitAll(f.desk.pack(take)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var desk rfq.Reader
+	var deadline int64
+	for state := rfq.ClaimState(0); state != rfq.ClaimExpired; {
+		events, err := c.Next(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range events {
+			record, _, _ := desk.Add(&events[i])
+			if claim, ok := record.(*rfq.Claim); ok {
+				state, deadline = claim.State, claim.Deadline
+				if state == rfq.ClaimExpired && claim.ChangedAt < deadline {
+					t.Fatalf("%+v", claim)
+				}
+			}
+		}
+		c.Release(len(events))
+	}
+	if now := time.Now().UnixNano(); deadline == 0 || now < deadline {
+		t.Fatalf("at %d, deadline %d", now, deadline)
+	}
+	await(t, "the ticker's sleep", e.expiryWait.armed.Load)
+	if err := e.finish(t); err != nil {
+		t.Fatal(err)
+	}
+	if at := e.replica.State.NextExpiry(); at != 0 {
+		t.Fatalf("next expiry %d with nothing to expire", at)
+	}
+}
+
 // TestTickRespectsIntake: no tick where nothing may come in.
 func TestTickRespectsIntake(t *testing.T) {
 	e := newEngine(t, Options{})
@@ -233,7 +319,7 @@ func TestIntake(t *testing.T) {
 	e := newEngine(t, Options{})
 	kinds := []Kind{
 		NewOrder, AmendOrder, CancelOrder, MassCancel, Tick,
-		DefineInstrument, SetRisk, SetInstrument, SetParticipant, StartEpoch,
+		DefineInstrument, SetRisk, SetInstrument, SetParticipant, StartEpoch, Attach, Desk,
 	}
 	for intake, admitted := range map[Intake][]Kind{
 		IntakeAll:     kinds,

@@ -9,13 +9,14 @@ import (
 const (
 	// tickPause is the shortest time between two ticks of the engine's own.
 	tickPause = time.Millisecond
-	// tickNap is the longest sleep while an order has an expiry, so that a
+	// tickNap is the longest sleep while something has an expiry, so that a
 	// clock that jumps is noticed.
 	tickNap = time.Second
 )
 
-// tick submits a Tick when an order's time has come and no other command has
-// brought the time forward since. It sleeps while no order has an expiry.
+// tick submits a Tick when the time of an order or of something of the desk's has
+// come and no other command has brought the time forward since. It sleeps while
+// nothing has an expiry.
 func (e *Engine) tick(ctx context.Context) {
 	timer := time.NewTimer(tickNap)
 	defer timer.Stop()
@@ -41,10 +42,11 @@ func (e *Engine) tick(ctx context.Context) {
 // tickNow submits a Tick and returns how long to wait before looking again. Its
 // refusals are not counted: a full ring brings the time forward by itself.
 func (e *Engine) tickNow() time.Duration {
-	if !Intake(e.intake.Load()).admits(Tick) {
+	tick := Command{Kind: Tick}
+	if !Intake(e.intake.Load()).admits(&tick) {
 		return tickNap
 	}
-	err := e.ingress.put(&Command{Kind: Tick})
+	err := e.ingress.put(&tick)
 	switch {
 	case err == nil:
 		e.matcherWait.wake()

@@ -14,6 +14,7 @@ type flow struct {
 	rng  *rand.Rand
 	head []Command
 	id   market.OrderID
+	desk *deskFlow // nil = no requests to the desk
 }
 
 func newFlow(seed uint64) *flow {
@@ -45,6 +46,16 @@ func (f *flow) next() Command {
 		c := f.head[0]
 		f.head = f.head[1:]
 		return c
+	}
+	if d := f.desk; d != nil {
+		if len(d.queue) == 0 && f.rng.IntN(4) == 0 {
+			f.request()
+		}
+		if len(d.queue) > 0 {
+			c := d.queue[0]
+			d.queue = d.queue[1:]
+			return c
+		}
 	}
 	c := Command{Instrument: market.InstrumentID(f.rng.IntN(2))}
 	c.Order.Participant = market.ParticipantID(1 + f.rng.IntN(8))

@@ -78,8 +78,8 @@ func NewMarketData() *MarketData { return &MarketData{} }
 // Apply takes the next event.
 func (m *MarketData) Apply(e *event.Event) {
 	m.seq = e.Seq
-	if e.Kind == event.Reference {
-		return // it has no At
+	if e.Kind == event.Reference || e.Kind == event.Desk {
+		return // they have no At
 	}
 	m.at = e.At
 	if e.At-m.minute*nanosPerMinute >= nanosPerMinute {

@@ -80,6 +80,33 @@ func (r *ingress) put(c *Command) error {
 	}
 }
 
+// putAll copies cs, which are not empty, into neighbouring slots: all of them or
+// none. Any goroutine. Errors: as put. A ring that has fewer slots is always
+// full.
+func (r *ingress) putAll(cs []Command) error {
+	n := uint64(len(cs))
+	for {
+		t := r.tail.Load()
+		switch {
+		case t&tailFailed != 0:
+			return ErrReadOnly
+		case t&tailStopped != 0:
+			return ErrStopped
+		case t+n > r.limit.Load() && t+n > r.freed():
+			return ErrFull
+		}
+		if r.tail.CompareAndSwap(t, t+n) {
+			for i := range cs {
+				p := t + uint64(i)
+				slot := &r.slots[p&r.mask]
+				*afterSeq(slot) = *afterSeq(&cs[i])
+				atomic.StoreUint64(&slot.Seq, r.firstSeq+p)
+			}
+			return nil
+		}
+	}
+}
+
 // afterSeq returns all of c but Seq, which comes first.
 func afterSeq(c *Command) *[CommandSize - 8]byte {
 	return (*[CommandSize - 8]byte)(unsafe.Add(unsafe.Pointer(c), 8))

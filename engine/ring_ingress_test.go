@@ -103,6 +103,39 @@ func TestIngressProducers(t *testing.T) {
 	}
 }
 
+// TestIngressPutAll: all or nothing, up to the last free slot.
+func TestIngressPutAll(t *testing.T) {
+	r := newIngress(8)
+	r.journaled.Store(math.MaxUint64)
+	for i, c := range []struct {
+		n    int
+		free uint64 // by then
+		want error
+	}{
+		{5, 8, nil}, {4, 3, ErrFull}, {3, 3, nil}, {1, 0, ErrFull}, {9, 8, ErrFull}, {8, 8, nil},
+	} {
+		r.applied.Store(r.end() - (8 - c.free))
+		before := r.end()
+		if err := r.putAll(make([]Command, c.n)); !errors.Is(err, c.want) {
+			t.Fatalf("step %d: %d commands into %d slots: %v", i, c.n, c.free, err)
+		}
+		if went := r.end() - before; c.want != nil && went != 0 || c.want == nil && went != uint64(c.n) {
+			t.Fatalf("step %d: %d of %d commands went in", i, went, c.n)
+		}
+		if n := r.run(before, 8); c.want == nil && n != c.n {
+			t.Fatalf("step %d: %d of %d can be read", i, n, c.n)
+		}
+	}
+	r.tail.Or(tailStopped)
+	if err := r.putAll(make([]Command, 2)); !errors.Is(err, ErrStopped) {
+		t.Fatalf("%v, want ErrStopped", err)
+	}
+	r.tail.Or(tailFailed)
+	if err := r.putAll(make([]Command, 2)); !errors.Is(err, ErrReadOnly) {
+		t.Fatalf("%v, want ErrReadOnly", err)
+	}
+}
+
 // TestIngressFrames: segments gives positions in order, cut a batch boundary.
 func TestIngressFrames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -8,7 +8,7 @@ import (
 	"blockdesk/market"
 )
 
-// A State's snapshot, version 1. It has all that later commands depend on and
+// A State's snapshot, version 2. It has all that later commands depend on and
 // nothing else, in one possible order, so that equal states have equal bytes on
 // both books. Little-endian; zero where nothing is named; no checksum of its own
 // (persist has one around it).
@@ -50,15 +50,26 @@ import (
 //	│ number │ status │ 0 │ own │ 0 │ limits │   │ max qty │ max notional  │ max open │ band │ 0 │
 //	└────────┴────────┴───┴─────┴───┴────────┘   │         │ (high, low)   │          │ bps  │   │
 //	  then own × limits, of instrument 0..own-1  └─────────┴───────────────┴──────────┴──────┴───┘
+//
+//	desk                      request under way, of which the last command was a piece
+//	 0        8      8+len     0        4       4+len
+//	┌────────┬──────┐         ┌────────┬────────┐
+//	│ length │ desk │         │ length │ pieces │  0..MaxPieces-1 of MaxPiece bytes
+//	└────────┴──────┘         └────────┴────────┘
+//	  as package rfq has it
+//
+// Version 1 had no desk.
 const (
 	stateMagic   = "BDST"
-	stateVersion = 1
+	stateVersion = 2
 
 	stateHeaderSize       = 48
 	instrumentHeaderSize  = 60
 	orderSize             = 80
 	limitsSize            = 32
 	participantHeaderSize = 8
+	deskHeaderSize        = 8
+	piecesHeaderSize      = 4
 )
 
 // AppendSnapshot appends s's encoding and returns the extended slice.
@@ -82,7 +93,18 @@ func (s *State) AppendSnapshot(dst []byte) []byte {
 			dst = appendParticipant(dst, market.ParticipantID(i), &s.participants[i])
 		}
 	}
-	return dst
+	return s.appendDesk(dst)
+}
+
+func (s *State) appendDesk(dst []byte) []byte {
+	le := binary.LittleEndian
+	start := len(dst)
+	dst = le.AppendUint64(dst, 0)
+	dst = s.desk.AppendSnapshot(dst)
+	le.PutUint64(dst[start:], uint64(len(dst)-start-deskHeaderSize))
+	pieces := s.joiner.pending(s.seq + 1)
+	dst = le.AppendUint32(dst, uint32(len(pieces)))
+	return append(dst, pieces...)
 }
 
 // Hash is the SHA-256 of the snapshot: equal for equal states, on either book.

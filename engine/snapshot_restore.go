@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"blockdesk/engine/book"
+	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
 
@@ -70,6 +71,9 @@ func RestoreState(data []byte, o StateOptions) (*State, error) {
 		if err := s.restoreParticipant(r); err != nil {
 			return nil, err
 		}
+	}
+	if err := s.restoreDesk(r); err != nil {
+		return nil, err
 	}
 	if r.short || len(r.data) != 0 {
 		return nil, fmt.Errorf("length %d: %w", len(data), ErrSnapshot)
@@ -185,6 +189,24 @@ func readLimits(r *snapReader) (limits, error) {
 	l.BandBps = r.u16()
 	r.u16()
 	return l.compile(), l.Validate()
+}
+
+func (s *State) restoreDesk(r *snapReader) error {
+	length := r.u64()
+	if length > uint64(len(r.data)) {
+		return fmt.Errorf("desk: length %d: %w", length, ErrSnapshot)
+	}
+	desk, err := rfq.Restore(r.take(int(length)))
+	if err != nil {
+		return fmt.Errorf("desk: %w: %w", err, ErrSnapshot)
+	}
+	s.desk = desk
+	s.expiresAt(desk.NextExpiry())
+	pieces := r.u32()
+	if uint64(pieces) > uint64(len(r.data)) || !s.joiner.restore(r.take(int(pieces)), s.seq+1) {
+		return fmt.Errorf("desk: %d bytes of a request: %w", pieces, ErrSnapshot)
+	}
+	return nil
 }
 
 // restoreOrders fills the books. bounds has, by instrument, where its orders

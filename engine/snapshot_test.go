@@ -34,7 +34,7 @@ func TestSnapshotGolden(t *testing.T) {
 	commands = commands[:len(commands)-3] // with orders in the books
 	for _, naive := range []bool{false, true} {
 		got := sampleState(t, naive, commands).AppendSnapshot(nil)
-		const path = "testdata/snapshot_v1.hex"
+		const path = "testdata/snapshot_v2.hex"
 		text := strings.Join(lines(hex.EncodeToString(got), 64), "\n") + "\n"
 		want, err := os.ReadFile(path)
 		if err != nil {
@@ -67,8 +67,8 @@ func TestSnapshotSizesMatchTheDiagram(t *testing.T) {
 		s.Apply(&c, out)
 		return size() - before
 	}
-	if size() != stateHeaderSize {
-		t.Errorf("header: %d", size())
+	if desk := len(s.desk.AppendSnapshot(nil)); size() != stateHeaderSize+deskHeaderSize+desk+piecesHeaderSize {
+		t.Errorf("header and an empty desk: %d", size())
 	}
 	in := testInstrument(0)
 	if n := apply(DefineInstrumentCommand(&in)); n != instrumentHeaderSize+len(in.Symbol) {
@@ -82,6 +82,13 @@ func TestSnapshotSizesMatchTheDiagram(t *testing.T) {
 	}
 	if n := apply(testOrder(1, 3), nil); n != orderSize {
 		t.Errorf("order: %d", n)
+	}
+	long := deskCommands(t, longRequest(1))
+	if n := apply(long[0], nil); n != MaxPiece {
+		t.Errorf("piece: %d", n)
+	}
+	if n := apply(Command{Kind: Tick}, nil); n != -MaxPiece {
+		t.Errorf("a piece that was cut off: %d", n)
 	}
 }
 
@@ -127,10 +134,12 @@ func TestRestoreRefuses(t *testing.T) {
 	if _, err := RestoreState(whole, StateOptions{MaxOrders: -1}); err == nil {
 		t.Error("invalid options: accepted")
 	}
-	newer := bytes.Clone(whole)
-	newer[4] = 2
-	if _, err := RestoreState(newer, options); err == nil || !strings.Contains(err.Error(), "version 2") {
-		t.Errorf("another version: %v", err)
+	for _, version := range []byte{1, 3} {
+		other := bytes.Clone(whole)
+		other[4] = version
+		if _, err := RestoreState(other, options); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), fmt.Sprint("version ", version)) {
+			t.Errorf("version %d: %v", version, err)
+		}
 	}
 	if _, err := RestoreState(whole, options); err != nil {
 		t.Errorf("the snapshot itself: %v", err)
@@ -142,7 +151,8 @@ func TestRestoreDoesNotTrustCounts(t *testing.T) {
 	commands := sampleCommands()
 	s := sampleState(t, false, commands[:len(commands)-3])
 	whole := s.AppendSnapshot(nil)
-	participants := len(whole)
+	desk := len(whole) - len(s.appendDesk(nil))
+	participants := desk
 	for i := range s.participants {
 		if p := &s.participants[i]; p.status != 0 {
 			participants -= participantHeaderSize + (1+len(p.own))*limitsSize
@@ -151,6 +161,7 @@ func TestRestoreDoesNotTrustCounts(t *testing.T) {
 	for name, at := range map[string][2]int{
 		"instruments": {6, 2}, "participants": {8, 2}, "max orders": {12, 4},
 		"orders": {stateHeaderSize + 56, 4}, "own limits": {participants + 4, 2},
+		"desk": {desk, 8}, "pieces": {len(whole) - len(s.joiner.pending(s.seq+1)) - piecesHeaderSize, piecesHeaderSize},
 	} {
 		lying := bytes.Clone(whole)
 		for i := range at[1] {

@@ -6,6 +6,7 @@ import (
 
 	"blockdesk/engine/book"
 	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
 
@@ -31,26 +32,33 @@ func (o StateOptions) Validate() error {
 }
 
 // State is everything that the journal decides: the instruments with their
-// books, the participants with their limits, the counters. It is a function of
-// the commands alone.
+// books, the participants with their limits, the RFQ desk, the counters. It is a
+// function of the commands alone.
 //
-// Rules, beside those of package book:
+// Rules, beside those of packages book and rfq:
 //  1. A command's events are, in this order: its Reference if it carries a
-//     client's own id, what expires by its time, its own effect.
-//  2. Every command but Tick has an effect or a refusal that names the reason,
-//     the limit and the value.
+//     client's own id, what expires by its time (the books by instrument, then
+//     the desk), its own effect.
+//  2. Every command but Tick and Attach has an effect or a refusal that names
+//     the reason, the limit and the value.
 //  3. A halted instrument and a killed participant take cancels and nothing
 //     else. A mirrored instrument takes no orders at all.
 //  4. A participant exists once SetRisk has named it; participant 0 is the
 //     service: it may cancel anybody's orders and place none.
 //  5. Apply ends well for every content of a Command.
+//  6. A request to the desk of which a piece is missing, or stands in another
+//     place, is dropped whole. It is told by a Rejected event with
+//     ReasonInvalidCommand, the number of the piece in Qty and the one wanted in
+//     Aux: at the piece that does not fit, or at the StartEpoch that cuts it off,
+//     after EpochStarted.
 //
 // Cost: beside the book's work some 5 ns a command. No allocation, except for
-// DefineInstrument, SetRisk and the growth of a book. One goroutine at a time.
+// DefineInstrument, SetRisk, the desk and the growth of a book. One goroutine at
+// a time.
 type State struct {
 	seq        uint64
 	at         int64
-	nextExpiry int64 // earliest ExpireAt of a live order or earlier; noExpiry
+	nextExpiry int64 // when the first order or thing of the desk's expires, or earlier; noExpiry
 
 	instruments  []instrument  // by ID, without holes
 	participants []participant // by number, grown to the highest known one
@@ -60,6 +68,9 @@ type State struct {
 	known     int            // participants with a status
 	maxOrders int
 	naive     bool
+
+	desk   *rfq.Machine
+	joiner Joiner // of requests to the desk
 }
 
 // instrument is what an order needs of its instrument first, then the rest.
@@ -90,6 +101,7 @@ func NewState(o StateOptions) *State {
 		nextExpiry: noExpiry,
 		maxOrders:  book.Options{MaxOrders: o.MaxOrders}.WithDefaults().MaxOrders,
 		naive:      o.Naive,
+		desk:       rfq.New(),
 	}
 }
 
@@ -102,8 +114,8 @@ func (s *State) Epoch() uint64 { return s.epoch }
 // At returns the latest time seen, in Unix nanoseconds.
 func (s *State) At() int64 { return s.at }
 
-// NextExpiry returns when the next order expires, or a moment before; 0 = none
-// does.
+// NextExpiry returns when the next order, quote, claim or ticket expires, or a
+// moment before; 0 = none does.
 func (s *State) NextExpiry() int64 {
 	if s.nextExpiry == noExpiry {
 		return 0
@@ -156,6 +168,10 @@ func (s *State) Apply(c *Command, out *event.Sink) {
 	}
 	s.seq = c.Seq
 	s.at = max(s.at, c.At)
+	if c.Kind == Attach || c.Kind == Desk {
+		s.piece(c, out)
+		return
+	}
 	if c.RefLen > 0 && c.Kind != DefineInstrument {
 		reference(c, out)
 	}
@@ -191,7 +207,7 @@ func reference(c *Command, out *event.Sink) {
 	})
 }
 
-// expire ends what is due in every book, by instrument.
+// expire ends what is due in every book, by instrument, and of the desk's.
 func (s *State) expire(out *event.Sink) {
 	s.nextExpiry = noExpiry
 	for i := range s.instruments {
@@ -203,9 +219,10 @@ func (s *State) expire(out *event.Sink) {
 		}
 		s.expiresAt(next)
 	}
+	s.expireDesk(out)
 }
 
-// expiresAt notes that an order ends at t; 0 = it does not.
+// expiresAt notes that something ends at t; 0 = nothing does.
 func (s *State) expiresAt(t int64) {
 	if t != 0 && t < s.nextExpiry {
 		s.nextExpiry = t

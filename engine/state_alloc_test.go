@@ -40,11 +40,11 @@ func TestApplyDoesNotAllocate(t *testing.T) {
 		"mass-cancel who=2",
 		"tick",
 	} {
-		c, err := s.parse(line)
+		cs, err := s.parse(line)
 		if err != nil {
 			t.Fatal(err)
 		}
-		round = append(round, c)
+		round = append(round, cs...)
 	}
 	out := &event.Sink{Buf: make([]event.Event, 256), Limit: 1 << 62}
 	seq, at := s.state.Seq(), int64(0)

@@ -10,6 +10,7 @@ import (
 
 	"blockdesk/engine/book"
 	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
 
@@ -19,10 +20,13 @@ import (
 //
 //	verb [id] [key=value | word]...
 //
-// at=N sets the clock from that command on.
+// at=N sets the clock from that command on. A request to the desk is written
+// "desk" and its kind: see deskRequest. Of its pieces only those named by
+// pieces=I,J are sent.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/state", func(t *testing.T, path string) {
 		fast, slow := newScript(false), newScript(true)
+		slow.saves = true
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			if d.Cmd != "run" {
 				d.Fatalf(t, "unknown directive %q", d.Cmd)
@@ -44,6 +48,8 @@ type script struct {
 	state *State
 	out   *event.Sink
 	at    int64
+	// saves makes the state go through its snapshot after every command.
+	saves bool
 }
 
 func newScript(naive bool) *script {
@@ -67,23 +73,27 @@ func (s *script) run(t *testing.T, input string) string {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		c, err := s.parse(line)
+		commands, err := s.parse(line)
 		if err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		c.Seq, c.At = s.state.Seq()+1, s.at
-		s.out.Reset()
-		s.state.Apply(&c, s.out)
 		fmt.Fprintf(&b, "%s\n", line)
-		for i := range s.out.Events() {
-			fmt.Fprintf(&b, "  %s\n", describe(&s.out.Events()[i]))
+		for i := range commands {
+			c := &commands[i]
+			c.Seq, c.At = s.state.Seq()+1, s.at
+			s.out.Reset()
+			s.state.Apply(c, s.out)
+			describeAll(&b, s.out.Events())
+			if s.saves {
+				s.state = roundTrip(t, s.state)
+			}
 		}
 	}
 	return b.String()
 }
 
 // parse reads one line of a transcript.
-func (s *script) parse(line string) (Command, error) {
+func (s *script) parse(line string) ([]Command, error) {
 	words := strings.Fields(line)
 	a := arguments{}
 	for _, w := range words[1:] {
@@ -96,10 +106,18 @@ func (s *script) parse(line string) (Command, error) {
 	if at, ok := a["at"]; ok {
 		n, err := strconv.ParseInt(at, 10, 64)
 		if err != nil {
-			return Command{}, err
+			return nil, err
 		}
 		s.at = n
 	}
+	if words[0] == "desk" {
+		return a.deskCommands(words[1])
+	}
+	c, err := a.command(words[0])
+	return []Command{c}, err
+}
+
+func (a arguments) command(verb string) (Command, error) {
 	c := Command{Instrument: market.InstrumentID(a.number("in", 0)), Origin: uint16(a.number("session", 0))}
 	if a["in"] == "all" {
 		c.Instrument = AllInstruments
@@ -108,7 +126,7 @@ func (s *script) parse(line string) (Command, error) {
 	if ref := a["ref"]; ref != "" {
 		c.SetRef([]byte(ref))
 	}
-	switch words[0] {
+	switch verb {
 	case "new":
 		c.Kind = NewOrder
 	case "amend":
@@ -200,6 +218,20 @@ var kindWords = map[event.Kind]string{
 	event.AmendRejected: "amend-rejected", event.CancelRejected: "cancel-rejected", event.Replenished: "replenished",
 	event.Triggered: "triggered", event.MassCancelled: "mass-cancelled", event.InstrumentSet: "instrument-set",
 	event.ParticipantSet: "participant-set", event.EpochStarted: "epoch-started",
+}
+
+// describeAll prints the events of one command, a line each; the desk's by their
+// records.
+func describeAll(b *strings.Builder, events []event.Event) {
+	var desk rfq.Reader
+	for i := range events {
+		e := &events[i]
+		if e.Kind != event.Desk {
+			fmt.Fprintf(b, "  %s\n", describe(e))
+		} else if record, seq, ok := desk.Add(e); ok {
+			fmt.Fprintf(b, "  #%d desk %s\n", seq, describeRecord(record))
+		}
+	}
 }
 
 // describe prints an event: its kind, then what is not zero.

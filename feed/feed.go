@@ -245,9 +245,9 @@ func (f *Feed) apply(slice []event.Event) {
 	merge := len(slice) >= farBehind
 	for i := range slice {
 		e := &slice[i]
-		if e.Kind == event.Reference {
-			// It has no At and no effect on the market; applied, it would put
-			// its Seq on the view of the batch before.
+		if e.Kind == event.Reference || e.Kind == event.Desk {
+			// They have no At and no effect on the market; applied, one would
+			// put its Seq on the view of the batch before.
 			continue
 		}
 		if e.At != f.at {

@@ -198,11 +198,13 @@ func (f *follower) follow(events []event.Event) error {
 // apply follows one event. Of events that the store has already, it takes only
 // what later events of the same command need.
 func (f *follower) apply(e *event.Event) error {
-	if e.Kind == event.Reference {
+	switch e.Kind {
+	case event.Reference:
 		f.refer(e)
 		return nil
-	}
-	if e.Kind == event.EpochStarted {
+	case event.Desk:
+		return nil // it has no At; the desk's own reader tells what came of it
+	case event.EpochStarted:
 		f.epoch = e.Other
 		// A new epoch is never in the store already: see Rebase.
 		f.done = position{}

@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"blockdesk/engine/book"
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+)
+
+const (
+	// MaxPiece is how many bytes of a request one command carries.
+	MaxPiece = pieceWords + MaxRef
+	// MaxPieces is the most commands of one request.
+	MaxPieces = (rfq.MaxRequestBytes + MaxPiece - 1) / MaxPiece
+
+	pieceWords = 7 * 8
+	tokenAt    = 2 // where a request has its Token
+)
+
+// flagRelief in Order.Flags of a Desk command: IntakeCancels lets the request
+// in. DeskCommands sets it, so that Submit has nothing to decode.
+const flagRelief book.Flag = 1
+
+// DeskCommands appends to dst the 1..MaxPieces commands that carry r, for one
+// SubmitAll, and returns the extended slice. Origin and Order.Participant of the
+// last one are the caller's to set: they go into the Reference event of a
+// request with a Ref. Errors wrap rfq.ErrRequest: the desk could not read r.
+//
+// A request's encoding (rfq.AppendRequest) is cut into pieces of MaxPiece bytes.
+// All but the last travel in Attach commands, the last in a Desk command; their
+// Seqs follow each other. A piece lies in the words of its command, little-endian,
+// then in its Ref; what it does not fill is zero:
+//
+//	 0          8             16           24          32              40               48    56    96
+//	┌──────────┬─────────────┬────────────┬───────────┬───────────────┬────────────────┬─────┬─────┐
+//	│ Order.ID │ Order.Price │ Order.Stop │ Order.Qty │ Order.Display │ Order.ExpireAt │ Arg │ Ref │
+//	└──────────┴─────────────┴────────────┴───────────┴───────────────┴────────────────┴─────┴─────┘
+//	Status       the piece's bytes: 1..96, 96 in an Attach
+//	RefLen       Status - 56, or 0
+//	Order.Side   the piece's number in its request, from 0
+//	Instrument   the low 16 bits of the request's Token
+//	Order.Flags  1 in a Desk that IntakeCancels lets in
+func DeskCommands(dst []Command, r rfq.Request) ([]Command, error) {
+	var buf [rfq.MaxRequestBytes]byte
+	data := rfq.AppendRequest(buf[:0], r)
+	if _, err := rfq.DecodeRequest(data); err != nil {
+		return dst, fmt.Errorf("request %d of kind %d: %w", r.Head().Token, r.Kind(), err)
+	}
+	for number := 0; len(data) > 0; number++ {
+		piece := data[:min(len(data), MaxPiece)]
+		data = data[len(piece):]
+		c := Command{Kind: Attach}
+		if len(data) == 0 {
+			c.Kind = Desk
+			if bringsRelief(r) {
+				c.Order.Flags = flagRelief
+			}
+		}
+		c.Order.Side = market.Side(number)
+		c.Instrument = market.InstrumentID(r.Head().Token)
+		c.setPiece(piece)
+		dst = append(dst, c)
+	}
+	return dst, nil
+}
+
+// bringsRelief reports whether r takes risk away or says what has happened.
+func bringsRelief(r rfq.Request) bool {
+	switch r := r.(type) {
+	case *rfq.SetLock:
+		return r.Locked
+	case *rfq.WithdrawTicket, *rfq.ProvePayment, *rfq.LapseDelivery, *rfq.SettleClaim, *rfq.ReleaseClaim, *rfq.RefundPayment:
+		return true
+	}
+	return false
+}
+
+// setPiece stores 1..MaxPiece bytes.
+func (c *Command) setPiece(piece []byte) {
+	var all [MaxPiece]byte
+	c.Status = uint8(copy(all[:], piece))
+	le, o := binary.LittleEndian, &c.Order
+	o.ID = market.OrderID(le.Uint64(all[0:]))
+	o.Price, o.Stop = market.Price(le.Uint64(all[8:])), market.Price(le.Uint64(all[16:]))
+	o.Qty, o.Display = market.Qty(le.Uint64(all[24:])), market.Qty(le.Uint64(all[32:]))
+	o.ExpireAt = int64(le.Uint64(all[40:]))
+	c.Arg = le.Uint64(all[48:])
+	if len(piece) > pieceWords {
+		c.SetRef(piece[pieceWords:])
+	}
+}
+
+// appendPiece appends the piece of an Attach or Desk command.
+func (c *Command) appendPiece(dst []byte) []byte {
+	le, o := binary.LittleEndian, &c.Order
+	end := len(dst) + int(c.Status)
+	for _, word := range [...]uint64{
+		uint64(o.ID), uint64(o.Price), uint64(o.Stop), uint64(o.Qty), uint64(o.Display), uint64(o.ExpireAt), c.Arg,
+	} {
+		dst = le.AppendUint64(dst, word)
+	}
+	return append(dst, c.RefText()...)[:end]
+}
+
+// wellCut reports whether the command holds a piece as DeskCommands makes them.
+// It looks at nothing that the journal does not keep as it is.
+func (c *Command) wellCut() bool {
+	size := int(c.Status)
+	return size >= 1 && size <= MaxPiece && len(c.RefText()) == max(size, pieceWords)-pieceWords &&
+		(c.Kind == Desk || size == MaxPiece && c.Order.Side < MaxPieces-1)
+}
+
+// A Joiner puts requests together from their commands, in the order of the
+// journal. The zero value is ready. A request that is not whole is torn: it is
+// dropped, as soon as a piece shows it.
+type Joiner struct {
+	data [MaxPieces * MaxPiece]byte
+	size int    // bytes gathered, of whole pieces
+	next uint64 // Seq at which the next piece must come
+}
+
+// Add takes the next Attach or Desk command. It returns a request once it is
+// whole, which aliases the Joiner until the next Add. torn says that this piece
+// or those before it were dropped; pieces that a command of another kind cut off
+// are forgotten without it.
+func (j *Joiner) Add(c *Command) (request []byte, torn bool) {
+	number := int(c.Order.Side)
+	if number == 0 && j.Wants(c.Seq) > 0 {
+		torn, j.size = true, 0
+	}
+	if number != j.Wants(c.Seq) || !c.wellCut() {
+		j.size = 0
+		return nil, true
+	}
+	whole := c.appendPiece(j.data[:number*MaxPiece])
+	j.size, j.next = 0, c.Seq+1
+	if binary.LittleEndian.Uint16(j.data[tokenAt:]) != uint16(c.Instrument) {
+		return nil, true
+	}
+	if c.Kind == Desk {
+		return whole, torn
+	}
+	j.size = len(whole)
+	return nil, torn
+}
+
+// Wants returns the number of the piece that the command seq would have to
+// carry: 0 when no request is under way there.
+func (j *Joiner) Wants(seq uint64) int {
+	if j.next != seq {
+		return 0
+	}
+	return j.size / MaxPiece
+}
+
+// pending returns what has been gathered of a request that the command seq may
+// go on with.
+func (j *Joiner) pending(seq uint64) []byte { return j.data[:j.Wants(seq)*MaxPiece] }
+
+// restore undoes pending, and reports whether data can be that.
+func (j *Joiner) restore(data []byte, seq uint64) bool {
+	if len(data)%MaxPiece != 0 || len(data) > (MaxPieces-1)*MaxPiece {
+		return false
+	}
+	j.size, j.next = copy(j.data[:], data), seq
+	return true
+}

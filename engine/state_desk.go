@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+)
+
+// Desk returns the state of the RFQ desk. It belongs to the State: who has an
+// Engine at work on it must not touch it.
+func (s *State) Desk() *rfq.Machine { return s.desk }
+
+// piece takes a piece of a request to the desk, and gives the desk the request
+// that is whole by it.
+func (s *State) piece(c *Command, out *event.Sink) {
+	wanted := s.joiner.Wants(c.Seq)
+	request, torn := s.joiner.Add(c)
+	if request != nil {
+		referenceDesk(c, request, out)
+	}
+	if s.at >= s.nextExpiry {
+		s.expire(out)
+	}
+	if torn {
+		s.tellTorn(int(c.Order.Side), wanted, out)
+	}
+	if request == nil {
+		return
+	}
+	s.desk.Apply(request, rfq.Stamp{Seq: s.seq, At: s.at}, s, out)
+	s.expiresAt(s.desk.NextExpiry())
+}
+
+// referenceDesk writes the Reference of a request that has a client's own id.
+func referenceDesk(c *Command, request []byte, out *event.Sink) {
+	if p, ok := rfq.PeekRequest(request); ok && len(p.Ref) > 0 {
+		out.Next().SetReference(c.Seq, event.Ref{
+			OrderID: market.OrderID(p.Token), Instrument: AllInstruments, Participant: c.Order.Participant,
+			Origin: c.Origin, Text: p.Ref,
+		})
+	}
+}
+
+// tellTorn says that a request to the desk has been dropped, at the piece number
+// where another was wanted.
+func (s *State) tellTorn(number, wanted int, out *event.Sink) {
+	*out.Next() = event.Event{
+		Seq: s.seq, At: s.at, Qty: market.Qty(number), Aux: int64(wanted), Kind: event.Rejected,
+		Instrument: AllInstruments, Code: uint16(event.ReasonInvalidCommand),
+	}
+}
+
+// expireDesk ends what is due of the desk's.
+func (s *State) expireDesk(out *event.Sink) {
+	next := s.desk.NextExpiry()
+	if next != 0 && next <= s.at {
+		s.desk.Expire(rfq.Stamp{Seq: s.seq, At: s.at}, out)
+		next = s.desk.NextExpiry()
+	}
+	s.expiresAt(next)
+}
+
+// Mid returns the middle between the best displayed bid and ask of an
+// instrument, in 10^-9 of the quote asset for a whole unit of the base asset,
+// rounded up. ok is false without both sides, and for a price that does not fit.
+// The State is the desk's rfq.Prices.
+func (s *State) Mid(id market.InstrumentID) (mid market.USDPrice, ok bool) {
+	if int(id) >= len(s.instruments) {
+		return 0, false
+	}
+	in := &s.instruments[id]
+	bid, ask := in.book.best(market.Buy), in.book.best(market.Sell)
+	if bid == 0 || ask == 0 {
+		return 0, false
+	}
+	return midOf(uint64(bid+ask), in.def.Tick, int(in.def.PriceDecimals))
+}
+
+// midOf returns ticks × tick × 10^-decimals ÷ 2 in 10^-9, rounded up.
+func midOf(ticks, tick uint64, decimals int) (market.USDPrice, bool) {
+	twice := market.Mul(ticks, tick) // in 10^-decimals
+	if decimals >= market.USDPriceDecimals {
+		divisor := uint64(2)
+		for range decimals - market.USDPriceDecimals {
+			divisor *= 10
+		}
+		mid, err := twice.DivCeil(divisor)
+		return market.USDPrice(mid), err == nil
+	}
+	factor := uint64(5) // 10 ÷ 2
+	for range market.USDPriceDecimals - decimals - 1 {
+		factor *= 10
+	}
+	mid := market.Mul(twice.Lo, factor)
+	return market.USDPrice(mid.Lo), twice.Hi == 0 && mid.Hi == 0
+}

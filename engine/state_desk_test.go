@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"math/big"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"blockdesk/market"
+)
+
+// TestMid holds the middle of a book against arithmetic without a limit.
+func TestMid(t *testing.T) {
+	fits, tooLarge := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		decimals := rapid.IntRange(0, market.MaxDecimals).Draw(t, "decimals")
+		bits := rapid.IntRange(1, 63).Draw(t, "tick bits")
+		tick := rapid.Uint64Range(1, 1<<bits-1).Draw(t, "tick")
+		ticks := rapid.Uint64Range(2, 2*uint64(market.MaxPrice)).Draw(t, "bid + ask")
+		want := new(big.Int).Mul(new(big.Int).SetUint64(ticks), new(big.Int).SetUint64(tick))
+		want.Mul(want, new(big.Int).Exp(big.NewInt(10), big.NewInt(market.USDPriceDecimals), nil))
+		divisor := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
+		divisor.Mul(divisor, big.NewInt(2))
+		want.Add(want, divisor).Sub(want, big.NewInt(1)).Div(want, divisor)
+		got, ok := midOf(ticks, tick, decimals)
+		if ok != want.IsUint64() || ok && uint64(got) != want.Uint64() {
+			t.Fatalf("%d × %d at %d decimals: %d %v, want %v", ticks, tick, decimals, got, ok, want)
+		}
+		if ok {
+			fits++
+		} else {
+			tooLarge++
+		}
+	})
+	if fits == 0 || tooLarge == 0 {
+		t.Errorf("%d prices fit, %d did not: not both were drawn", fits, tooLarge)
+	}
+}
+
+func TestMidNeedsBothSides(t *testing.T) {
+	s := NewState(StateOptions{})
+	in := testInstrument(0) // 2 decimals, tick 1
+	c, err := DefineInstrumentCommand(&in)
+	mustApply(t, s, c, err)
+	c, err = SetRiskCommand(1, AllInstruments, Limits{})
+	mustApply(t, s, c, err)
+	want := func(mid market.USDPrice, there bool) {
+		t.Helper()
+		if got, ok := s.Mid(0); ok != there || ok && got != mid {
+			t.Errorf("mid %d %v, want %d %v", got, ok, mid, there)
+		}
+	}
+	want(0, false)
+	bid := testOrder(1, 1)
+	mustApply(t, s, bid, nil)
+	want(0, false)
+	ask := testOrder(2, 1)
+	ask.Order.Side, ask.Order.Price = market.Sell, 103
+	mustApply(t, s, ask, nil)
+	want(1_015_000_000, true)
+	if _, ok := s.Mid(1); ok {
+		t.Error("a middle of an instrument that is not there")
+	}
+	if _, ok := s.Mid(AllInstruments); ok {
+		t.Error("a middle of all instruments")
+	}
+	cancel := Command{Kind: CancelOrder}
+	cancel.Order.ID, cancel.Order.Participant = 1, 1
+	mustApply(t, s, cancel, nil)
+	want(0, false)
+}

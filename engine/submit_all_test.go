@@ -1,0 +1,162 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"blockdesk/market"
+)
+
+func TestSubmitAllCounts(t *testing.T) {
+	e := newEngine(t, Options{})
+	for n, want := range map[int]error{0: ErrCount, 1: nil, MaxSubmitAll: nil, MaxSubmitAll + 1: ErrCount} {
+		before, refused := e.ingress.end(), e.Stats().Refused
+		err := e.SubmitAll(make([]Command, n))
+		if !errors.Is(err, want) || want != nil && (e.ingress.end() != before || e.Stats().Refused != refused+1) {
+			t.Errorf("%d commands: %v, %d went in", n, err, e.ingress.end()-before)
+		}
+	}
+	e.SetIntake(IntakeNone)
+	if err := e.SubmitAll(make([]Command, 1)); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("with nothing let in: %v", err)
+	}
+	small := newEngine(t, Options{IngressSize: 2})
+	if err := small.SubmitAll(make([]Command, 3)); !errors.Is(err, ErrFull) || small.ingress.end() != 1 {
+		t.Errorf("three commands into a ring of two: %v", err)
+	}
+}
+
+// TestSubmitAllAllocatesNothing: neither where it is let in nor where it is not.
+func TestSubmitAllAllocatesNothing(t *testing.T) {
+	e := newEngine(t, Options{IngressSize: 1 << 14})
+	cs := deskCommands(t, longRequest(1))
+	if n := testing.AllocsPerRun(1000, func() {
+		if e.SubmitAll(cs) != nil {
+			t.Fatal("refused")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	for e.SubmitAll(cs) == nil {
+	}
+	if n := testing.AllocsPerRun(1000, func() { _ = e.SubmitAll(cs) }); n != 0 {
+		t.Errorf("%v allocations where the ring is full", n)
+	}
+}
+
+// groupMark is what the stress below puts into a command: whose group it is,
+// which of the producer's, where it stands in it, and how long it is.
+type groupMark struct{ producer, group, index, size int }
+
+func (m groupMark) command() Command {
+	c := Command{Kind: Tick, Origin: uint16(m.producer), Arg: uint64(m.group)}
+	c.Order.ID, c.Order.Qty = market.OrderID(m.index), market.Qty(m.size)
+	return c
+}
+
+func markOf(c *Command) groupMark {
+	return groupMark{int(c.Origin), int(c.Arg), int(c.Order.ID), int(c.Order.Qty)}
+}
+
+// TestSubmitAllStress: many goroutines submit groups and single commands into a
+// small ring. In the journal every group stands whole and unbroken, each
+// producer's in its order, and nothing of what was refused is there. The engine
+// is stopped while they still submit.
+func TestSubmitAllStress(t *testing.T) {
+	for name, o := range map[string]Options{
+		"small ring": {IngressSize: 16, MaxBatch: 3},
+		"defaults":   {},
+		"spin":       {Wait: Spin, IngressSize: 64},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := &slowJournal{delay: 100 * time.Microsecond}
+			o.Journal = j
+			e := newEngine(t, o)
+			e.start(t)
+			submitted, full := submitGroups(t, e, 8)
+			if err := e.finish(t); err != nil {
+				t.Fatal(err)
+			}
+			sent := submitted()
+			if o.IngressSize == 16 && full.Load() == 0 {
+				t.Error("the ring was never full")
+			}
+			if err := checkGroups(j.commands, sent); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// submitGroups lets producers submit until the engine is stopped, and returns
+// once there is enough of it; submitted waits for their end and says how many
+// groups of each went in.
+func submitGroups(t *testing.T, e *running, producers int) (submitted func() []int, full *atomic.Int64) {
+	var sent atomic.Int64
+	full = new(atomic.Int64)
+	groups := make([]int, producers)
+	var wg sync.WaitGroup
+	for p := range producers {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(p), 5))
+			for {
+				size := 1 + rng.IntN(MaxSubmitAll)
+				cs := make([]Command, size)
+				for i := range cs {
+					cs[i] = groupMark{p, groups[p], i, size}.command()
+				}
+				var err error
+				if size == 1 && rng.IntN(2) == 0 {
+					err = e.Submit(&cs[0])
+				} else {
+					err = e.SubmitAll(cs)
+				}
+				switch {
+				case err == nil:
+					groups[p]++
+					sent.Add(1)
+				case errors.Is(err, ErrFull):
+					full.Add(1)
+					time.Sleep(time.Microsecond)
+				case errors.Is(err, ErrStopped):
+					return
+				default:
+					t.Errorf("submit: %v", err)
+					return
+				}
+			}
+		})
+	}
+	await(t, "groups enough", func() bool { return sent.Load() > 5_000 })
+	return func() []int { wg.Wait(); return groups }, full
+}
+
+func checkGroups(commands []Command, sent []int) error {
+	next := make([]int, len(sent))
+	for i := 1; i < len(commands); { // after StartEpoch
+		first := markOf(&commands[i])
+		if first.index != 0 || first.group != next[first.producer] {
+			return fmt.Errorf("seq %d: %+v, want group %d", i+1, first, next[first.producer])
+		}
+		for n := range first.size {
+			want := first
+			want.index = n
+			if i == len(commands) || markOf(&commands[i]) != want {
+				return fmt.Errorf("seq %d: want %+v", i+1, want)
+			}
+			i++
+		}
+		next[first.producer]++
+	}
+	for p := range sent {
+		if next[p] != sent[p] {
+			return fmt.Errorf("producer %d: %d groups in the journal, %d were let in", p, next[p], sent[p])
+		}
+	}
+	return nil
+}
