@@ -1,3 +1,140 @@
 // Package rfq is the desk: tickets, tranches, quotes, claims and payments as one
-// pure state machine.
+// pure state machine. Requests go in as bytes of the journal, records come out
+// as events; see [Machine], [Record] and [Board].
+//
+// # Invariants
+//
+//  1. A tranche: Capacity = available + Reserved + Filled. Reserved is the sum
+//     of its live claims (reserved, paid, delivering, cosigned), Filled that of
+//     the settled ones.
+//  2. A pair: Inventory = free + Reserved + Sold in base atoms, or less after it
+//     was lowered; then nothing is free. Reserved and Sold as above.
+//  3. What a claim holds it gives back or sells exactly once: settled, released
+//     and refund_due are for ever; expired is left by a late payment alone.
+//  4. A signature is one payment for one claim for as long as the claim is
+//     remembered. Every atom that arrived is applied, due for refund or refunded.
+//  5. Nothing is sold below reference × (1 - discount), and base × price never
+//     exceeds the fill: the price is rounded up, the base down, the payment up.
+//  6. Every request ends with one Outcome; before it stand the records of all
+//     that it changed, as they are then. A refused request changes nothing.
+//  7. The records and the snapshot are a function of the requests and their
+//     stamps, and of the books' middles at those moments.
+//
+// # Tickets
+//
+//	             SetTranche, claim,     WithdrawTicket   ExpiresAt reached   ForgetTickets after the last
+//	             expiry, release                                             change, nothing reserved
+//	open         open or exhausted¹     withdrawn        expired             -
+//	exhausted    open or exhausted¹     withdrawn        expired             -
+//	withdrawn    withdrawn²             refused          withdrawn           Gone
+//	expired      expired²               refused          expired             Gone
+//
+// ¹ open while a tranche has room for the smallest fill. ² SetTranche,
+// AmendTicket, quotes and claims are refused with TicketWithdrawn or
+// TicketExpired; what is reserved is honoured, and given back to the tranche
+// where it lapses. AmendTicket changes an open or exhausted ticket without moving
+// it.
+//
+// # Tranches
+//
+//	             claim taken or     settled            expired, released    SetTranche
+//	             honoured late
+//	available    - fill                                + fill               capacity - reserved - filled
+//	reserved     + fill             - fill             - fill
+//	filled                          + fill
+//
+// # Quotes
+//
+//	             RequestQuote       TakeClaim names it  ValidUntil reached
+//	none         live               QuoteExpired        -
+//	live         -                  used: Gone          Gone
+//
+// A quote is a firm price, good until just before ValidUntil, for one claim; it
+// reserves nothing. A claim that names a live quote gets its terms: an amended
+// ticket, another anchor or fewer rails do not touch them; a withdrawn ticket, a
+// lock, lack of capacity or of inventory do refuse the claim, and the quote
+// stays. A ticket, tranche, fill or rail that is not the quote's is
+// QuoteMismatch.
+//
+// # Claims
+//
+//	Modular      ProvePayment       BeginDelivery  LapseDelivery  SettleClaim  CosignClaim  ReleaseClaim  Deadline
+//	reserved     paid³              refused        refused        refused      refused      refused       expired
+//	paid         paid⁴              delivering     refused        refused      refused      refused       paid
+//	delivering   delivering⁴        again⁶         paid           settled      refused      refused       delivering
+//	settled      settled⁴           refused        refused        again⁶       refused      refused       settled
+//	expired      paid or            refused        refused        refused      refused      refused       expired
+//	             refund_due⁵
+//	refund_due   refund_due⁴        refused        refused        refused      refused      refused       refund_due
+//
+//	Atomic       ProvePayment       BeginDelivery  LapseDelivery  SettleClaim  CosignClaim  ReleaseClaim  Deadline
+//	reserved     reserved⁴          refused        refused        refused      cosigned⁷    refused       expired
+//	cosigned     cosigned⁴          refused        refused        settled      again⁶       released      cosigned
+//	settled      settled⁴           refused        refused        again⁶       refused      refused       settled
+//	released     released⁴          refused        refused        refused      refused      again⁶        released
+//	expired      refund_due         refused        refused        refused      refused      refused       expired
+//	refund_due   refund_due⁴        refused        refused        refused      refused      refused       refund_due
+//
+// Refused is ClaimState, with the state's number as limit. ³ Short, or over
+// another rail: it stays reserved, and the payment is due for refund. ⁴ The
+// payment is due for refund. ⁵ Paid if the amount and rail are right, at most
+// LateWindow after Deadline, and a new claim of that size could be had: the
+// ticket has not ended, no lock, capacity and inventory are there (our choice:
+// a lock and an ended ticket stop a late payment, because it takes capacity that
+// nobody reserves). ⁶ With the same proof (ReleaseClaim has none): done, nothing
+// changes, the claim's record is written as it is, with its old ChangedAt. With
+// another proof: refused. ⁷ CosignClaim is the last look: Locked, the anchor's
+// PriceUnavailable or PriceStale, PriceCorridor where the reference of the terms
+// has left the corridor, and Inventory where it was lowered below what is
+// promised, refuse it.
+//
+// # Payments
+//
+//	             ProvePayment of the signature   ProvePayment, another claim  RefundPayment
+//	none         applied, or refund_due + why    -                            UnknownPayment
+//	applied      again                           PaymentUsed                  PaymentUsed
+//	refund_due   again                           PaymentUsed                  refunded
+//	refunded     again                           PaymentUsed                  again with the same proof, else PaymentUsed
+//
+// Again: done, nothing changes, the payment's record is written as it is. Why is
+// PaymentMismatch (short, or over another rail), LatePayment (the claim expired
+// and cannot be served), or ClaimState (surplus: the claim is paid for, or is
+// settled the atomic way). A payment above the price is applied whole; what is
+// above it is seen in Amount. A payment for a claim that is not known is refused
+// with UnknownClaim and leaves no trace here.
+//
+// # Refusals
+//
+// What a client can do nothing about comes after what is wrong with the request.
+// Outcome.Limit:
+//
+//	CapacityExhausted  what the tranche has available, USD
+//	Inventory          free atoms; of CosignClaim the inventory
+//	PriceCorridor      the edge of the corridor that was passed
+//	PriceStale         the age allowed, ns
+//	InvalidQty         the least or the most that is allowed
+//	WalletClaims, DeskFull  the limit
+//	ClaimState         the claim's state
+//
+// InvalidCommand is a request that cannot be read, has no token, a token that is
+// the id of a live quote or a known claim, or a field out of its range.
+//
+// # Our choice
+//
+// Where the contract is silent: the service (operator 0) may command anything,
+// an operator named must be known; a pair's asset and decimals change only while
+// it has no ticket, inventory or sale; amending a ticket replaces all that can
+// be amended; what ends at T has ended in a command of time T; a wallet's limit
+// counts claims that are reserved, not paid ones; an expired claim is remembered
+// until the room is needed, so that its money is never without a home; late
+// payments are judged by the time of their proof; a policy that changes leaves
+// quotes and claims as they were made.
+//
+// # Cost
+//
+// A request costs a few map lookups and a few heap moves; only SetPair (all
+// tickets) and Restore walk more. Expire costs what is due. A quote and a claim
+// allocate nothing but the growth of tables and maps, which never shrink. Limits
+// are named in entities.go. Nothing here is for concurrent use, but a View may
+// be read by all.
 package rfq

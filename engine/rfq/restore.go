@@ -240,7 +240,9 @@ func (r *restorer) claims() error {
 			return fmt.Errorf("claim %d: %w", c.ID, err)
 		}
 		r.m.armEnded(slot)
-		r.tally(&c)
+		if !r.tally(&c) {
+			return fmt.Errorf("claim %d: sum: %w", c.ID, ErrSnapshot)
+		}
 	}
 	return err
 }
@@ -258,6 +260,12 @@ func (r *restorer) claimOK(c *Claim) bool {
 		}
 	default:
 		return false
+	}
+	switch c.State {
+	case ClaimReserved, ClaimPaid, ClaimExpired, ClaimRefundDue:
+		if c.Proof != [32]byte{} {
+			return false
+		}
 	}
 	return (c.Way == Modular || c.Way == Atomic) && r.termsOK(&c.Terms) && c.Wallet != (market.Address{}) &&
 		c.ReservedAt >= 0 && c.Deadline >= c.ReservedAt && c.ChangedAt >= c.ReservedAt
@@ -292,7 +300,7 @@ func (r *restorer) payments(slot uint32) error {
 	if c.paidFor() {
 		wanted = 1
 	}
-	if applied != wanted || c.Paid != 0 && wanted == 0 {
+	if applied != wanted || c.Paid != 0 && wanted == 0 || c.State == ClaimRefundDue && n == 0 {
 		return fmt.Errorf("paid: %w", ErrSnapshot)
 	}
 	return nil
@@ -318,8 +326,9 @@ func paymentOK(p *Payment, c *Claim) bool {
 	return false
 }
 
-// tally adds a claim to what its tranche and its pair must say.
-func (r *restorer) tally(c *Claim) {
+// tally adds a claim to what its tranche and its pair must say. False where the
+// atoms are more than a word holds.
+func (r *restorer) tally(c *Claim) bool {
 	key := trancheKey{c.Terms.Ticket, c.Terms.Tranche}
 	if r.tranches[key] == nil {
 		r.tranches[key] = &tally{}
@@ -332,10 +341,13 @@ func (r *restorer) tally(c *Claim) {
 	case c.State.Live():
 		tr.held += uint64(c.Terms.Fill.USD())
 		p.held += c.Terms.Base
+		return p.held >= c.Terms.Base
 	case c.State == ClaimSettled:
 		tr.sold += uint64(c.Terms.Fill.USD())
 		p.sold += c.Terms.Base
+		return p.sold >= c.Terms.Base
 	}
+	return true
 }
 
 // sums compares: what is reserved is what live claims hold; what is sold is at

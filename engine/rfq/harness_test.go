@@ -1,0 +1,469 @@
+package rfq
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// fatal is what the helpers need of a *testing.T, a *rapid.T or a *testing.F.
+type fatal interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// desk is a machine with all that stands around it: a sequencer, order books, a
+// reader of its events, a board that follows and a ledger of what was told.
+type desk struct {
+	m      *Machine
+	seq    uint64
+	at     int64
+	mids   books
+	out    *event.Sink
+	reader Reader
+	board  *Board
+	ledger *ledger
+}
+
+// books are middles by instrument.
+type books map[market.InstrumentID]market.USDPrice
+
+func (b books) Mid(in market.InstrumentID) (market.USDPrice, bool) {
+	mid, ok := b[in]
+	return mid, ok
+}
+
+func newDesk() *desk {
+	return &desk{m: New(), mids: books{}, out: event.NewGrowing(64), board: &Board{}, ledger: newLedger()}
+}
+
+// apply does a request and returns its records, the outcome last.
+func (d *desk) apply(t fatal, r Request) []Record { return d.applyBytes(t, AppendRequest(nil, r)) }
+
+func (d *desk) applyBytes(t fatal, data []byte) []Record {
+	t.Helper()
+	d.seq++
+	d.out.Reset()
+	d.m.Apply(data, Stamp{d.seq, d.at}, d.mids, d.out)
+	records := d.read(t)
+	if n := len(records); n == 0 || records[n-1].Tag() != TagOutcome {
+		t.Fatalf("no outcome at the end of %v", records)
+	}
+	for _, r := range records[:len(records)-1] {
+		if r.Tag() == TagOutcome {
+			t.Fatalf("more than one outcome in %v", records)
+		}
+	}
+	return records
+}
+
+func (d *desk) expire(t fatal) []Record {
+	t.Helper()
+	d.seq++
+	d.out.Reset()
+	d.m.Expire(Stamp{d.seq, d.at}, d.out)
+	return d.read(t)
+}
+
+// read reads the events since the last Reset, and lets the followers follow.
+func (d *desk) read(t fatal) []Record {
+	t.Helper()
+	var records []Record
+	for i := range d.out.Events() {
+		rec, seq, ok := d.reader.Add(&d.out.Events()[i])
+		if !ok {
+			continue
+		}
+		if seq != d.seq {
+			t.Fatalf("a record of seq %d in command %d", seq, d.seq)
+		}
+		records = append(records, rec)
+		d.board.Apply(rec, seq)
+		if err := d.ledger.follow(rec); err != nil {
+			t.Fatalf("seq %d: %v", seq, err)
+		}
+	}
+	return records
+}
+
+func outcomeOf(records []Record) *Outcome { return records[len(records)-1].(*Outcome) }
+
+// must does a request that is to be done.
+func (d *desk) must(t fatal, r Request) []Record {
+	t.Helper()
+	records := d.apply(t, r)
+	if o := outcomeOf(records); o.Reason != 0 {
+		t.Fatalf("%T: refused: %v (limit %d)", r, o.Reason, o.Limit)
+	}
+	return records
+}
+
+// refuse does a request that is to be refused.
+func (d *desk) refuse(t fatal, r Request, why event.Reason, limit int64) {
+	t.Helper()
+	if o := outcomeOf(d.apply(t, r)); o.Reason != why || o.Limit != limit {
+		t.Fatalf("%T: %v (limit %d); want %v (limit %d)", r, o.Reason, o.Limit, why, limit)
+	}
+}
+
+// check holds the machine to its invariants, its followers to it, and its
+// snapshot to it.
+func (d *desk) check(t fatal) {
+	t.Helper()
+	if err := checkSums(d.m); err != nil {
+		t.Fatalf("seq %d: %v", d.seq, err)
+	}
+	if err := d.ledger.agrees(d.m); err != nil {
+		t.Fatalf("seq %d: %v", d.seq, err)
+	}
+	if err := sameView(d.board.View(), d.m.Board().View()); err != nil {
+		t.Fatalf("seq %d: the board that followed differs: %v", d.seq, err)
+	}
+}
+
+// restart replaces the machine by what its snapshot gives.
+func (d *desk) restart(t fatal) {
+	t.Helper()
+	data := d.m.AppendSnapshot(nil)
+	m, err := Restore(data)
+	if err != nil {
+		t.Fatalf("seq %d: %v", d.seq, err)
+	}
+	if d.m.NextExpiry() != m.NextExpiry() {
+		t.Fatalf("seq %d: next expiry %d became %d", d.seq, d.m.NextExpiry(), m.NextExpiry())
+	}
+	m.bounds = d.m.bounds
+	d.m = m
+}
+
+// checkSums adds up invariants 1 and 2 from the claims, and what each index has.
+func checkSums(m *Machine) error {
+	held, sold := map[string]uint64{}, map[string]uint64{}
+	wallets := map[market.Address]uint32{}
+	for _, slot := range m.claims.slots {
+		c := m.claims.at(slot)
+		tranche, pair := fmt.Sprint("tranche ", c.Terms.Ticket, c.Terms.Tranche), fmt.Sprint("pair ", c.Terms.Instrument)
+		switch {
+		case c.State.Live():
+			held[tranche] += uint64(c.Terms.Fill.USD())
+			held[pair] += c.Terms.Base
+		case c.State == ClaimSettled:
+			sold[tranche] += uint64(c.Terms.Fill.USD())
+			sold[pair] += c.Terms.Base
+		}
+		if c.State == ClaimReserved {
+			wallets[c.Wallet]++
+		}
+	}
+	if !maps.Equal(wallets, m.wallets) {
+		return fmt.Errorf("wallets: %v; counted %v", m.wallets, wallets)
+	}
+	for _, slot := range m.tickets.slots {
+		t := m.tickets.at(slot)
+		for i := range t.Tranches {
+			tr := &t.Tranches[i]
+			name := fmt.Sprint("tranche ", t.ID, tr.ID)
+			if tr.Reserved+tr.Filled > tr.Capacity || uint64(tr.Reserved) != held[name] || uint64(tr.Filled) < sold[name] {
+				return fmt.Errorf("%s: %+v; held %d, sold %d", name, *tr, held[name], sold[name])
+			}
+			delete(held, name)
+		}
+		if !t.Ended() && t.State != t.stateByCapacity() {
+			return fmt.Errorf("ticket %d: state %d", t.ID, t.State)
+		}
+	}
+	for i := range m.pairs {
+		p := &m.pairs[i]
+		name := fmt.Sprint("pair ", p.Instrument)
+		if p.Reserved != held[name] || p.Sold < sold[name] {
+			return fmt.Errorf("%s: %+v; held %d, sold %d", name, *p, held[name], sold[name])
+		}
+		if p.Free() != 0 && p.Inventory != p.Free()+p.Reserved+p.Sold {
+			return fmt.Errorf("%s: %+v; free %d", name, *p, p.Free())
+		}
+		delete(held, name)
+	}
+	for name, n := range held {
+		if n != 0 {
+			return fmt.Errorf("%s: %d is held of nothing", name, n)
+		}
+	}
+	return nil
+}
+
+// ledger follows quotes, claims and payments by their records alone, as a reader
+// outside does, and holds them to the state tables.
+type ledger struct {
+	quotes   map[market.QuoteID]Quote
+	claims   map[market.ClaimID]Claim
+	payments map[[64]byte]Payment
+	// Money by state, in atoms by rail. What a forgotten claim had stays.
+	in, applied, due, refunded [market.RailCount]uint64
+}
+
+func newLedger() *ledger {
+	return &ledger{quotes: map[market.QuoteID]Quote{}, claims: map[market.ClaimID]Claim{}, payments: map[[64]byte]Payment{}}
+}
+
+// claimEdges are the moves of the claim tables. State 0 is no claim yet.
+var claimEdges = map[Way]map[ClaimState][]ClaimState{
+	Modular: {
+		0:               {ClaimReserved},
+		ClaimReserved:   {ClaimPaid, ClaimExpired},
+		ClaimPaid:       {ClaimDelivering},
+		ClaimDelivering: {ClaimPaid, ClaimSettled},
+		ClaimExpired:    {ClaimPaid, ClaimRefundDue},
+	},
+	Atomic: {
+		0:             {ClaimReserved},
+		ClaimReserved: {ClaimCosigned, ClaimExpired},
+		ClaimCosigned: {ClaimSettled, ClaimReleased},
+		ClaimExpired:  {ClaimRefundDue},
+	},
+}
+
+func (l *ledger) follow(rec Record) error {
+	switch r := rec.(type) {
+	case *Quote:
+		if _, ok := l.quotes[r.ID]; ok {
+			return fmt.Errorf("quote %d was given twice", r.ID)
+		}
+		l.quotes[r.ID] = *r
+		return checkTerms(&r.Terms)
+	case *Claim:
+		old := l.claims[r.ID]
+		l.claims[r.ID] = *r
+		if old != *r && !slices.Contains(claimEdges[r.Way][old.State], r.State) {
+			return fmt.Errorf("claim %d went from %d to %d", r.ID, old.State, r.State)
+		}
+		if old.State != 0 && old.Terms != r.Terms {
+			return fmt.Errorf("claim %d has new terms", r.ID)
+		}
+		return checkTerms(&r.Terms)
+	case *Payment:
+		return l.pay(r)
+	case *Gone:
+		return l.forget(r)
+	}
+	return nil
+}
+
+func (l *ledger) pay(p *Payment) error {
+	old, known := l.payments[p.Signature]
+	l.payments[p.Signature] = *p
+	switch {
+	case known && old == *p:
+		return nil
+	case !known && p.State == PaymentApplied:
+		l.in[p.Rail] += p.Amount
+		l.applied[p.Rail] += p.Amount
+		return nil
+	case !known && p.State == PaymentRefundDue:
+		l.in[p.Rail] += p.Amount
+		l.due[p.Rail] += p.Amount
+		return nil
+	case known && old.State == PaymentRefundDue && p.State == PaymentRefunded && p.Amount == old.Amount && p.Rail == old.Rail:
+		l.due[p.Rail] -= p.Amount
+		l.refunded[p.Rail] += p.Amount
+		return nil
+	}
+	return fmt.Errorf("payment %x: %+v became %+v", p.Signature[:4], old, *p)
+}
+
+func (l *ledger) forget(g *Gone) error {
+	switch g.What {
+	case TagQuote:
+		if _, ok := l.quotes[market.QuoteID(g.ID)]; !ok {
+			return fmt.Errorf("unknown quote %d is gone", g.ID)
+		}
+		delete(l.quotes, market.QuoteID(g.ID))
+	case TagClaim:
+		c, ok := l.claims[market.ClaimID(g.ID)]
+		if !ok || c.State.Live() {
+			return fmt.Errorf("claim %d is gone: %+v", g.ID, c)
+		}
+		delete(l.claims, c.ID)
+		for s, p := range l.payments {
+			if p.Claim == c.ID {
+				if p.State == PaymentRefundDue {
+					return fmt.Errorf("a refund due for claim %d is gone", g.ID)
+				}
+				delete(l.payments, s)
+			}
+		}
+	case TagTicket:
+	default:
+		return fmt.Errorf("%+v", *g)
+	}
+	return nil
+}
+
+// agrees compares what was told with what the machine has.
+func (l *ledger) agrees(m *Machine) error {
+	if len(l.quotes) != m.quotes.len() || len(l.claims) != m.claims.len() || len(l.payments) != m.payments.len() {
+		return fmt.Errorf("%d quotes, %d claims, %d payments; told of %d, %d, %d",
+			m.quotes.len(), m.claims.len(), m.payments.len(), len(l.quotes), len(l.claims), len(l.payments))
+	}
+	for id, q := range l.quotes {
+		if has := m.quotes.get(id); has == nil || *has != q {
+			return fmt.Errorf("quote %+v; told of %+v", has, q)
+		}
+	}
+	applied := map[market.ClaimID]uint64{}
+	for s, p := range l.payments {
+		if has := m.payments.get(s); has == nil || has.Payment != p {
+			return fmt.Errorf("payment %+v; told of %+v", has, p)
+		}
+		if p.State == PaymentApplied {
+			if applied[p.Claim] != 0 {
+				return fmt.Errorf("claim %d is paid twice", p.Claim)
+			}
+			applied[p.Claim] = p.Amount
+		}
+	}
+	for id, c := range l.claims {
+		if has := m.claims.get(id); has == nil || has.Claim != c {
+			return fmt.Errorf("claim %+v; told of %+v", has, c)
+		}
+		if c.Paid != applied[id] || c.Paid != 0 && c.Paid < c.Terms.Payment {
+			return fmt.Errorf("claim %d: %d is paid, %d was applied", id, c.Paid, applied[id])
+		}
+	}
+	for r := range l.in {
+		if l.in[r] != l.applied[r]+l.due[r]+l.refunded[r] {
+			return fmt.Errorf("rail %d: in %d, applied %d, due %d, refunded %d", r, l.in[r], l.applied[r], l.due[r], l.refunded[r])
+		}
+	}
+	return nil
+}
+
+// checkTerms holds terms to invariant 5 in whole numbers: price × whole is not
+// below reference × (whole - discount), and less than one unit above it; base ×
+// price does not exceed the fill. All pairs of the tests have testDecimals.
+func checkTerms(t *Terms) error {
+	asked := market.Mul(uint64(t.Price), market.MaxBps)
+	least := market.Mul(uint64(t.Reference), market.MaxBps-uint64(t.DiscountBps))
+	over := market.Mul(uint64(t.Price)-1, market.MaxBps)
+	if asked.Cmp(least) < 0 || over.Cmp(least) >= 0 {
+		return fmt.Errorf("price %d for reference %d less %d bps", t.Price, t.Reference, t.DiscountBps)
+	}
+	worth := market.Mul(t.Base, uint64(t.Price))
+	fill := market.Mul(uint64(t.Fill.USD()), market.Pow10(testDecimals+3))
+	if next, err := worth.Add(market.Uint128{Lo: uint64(t.Price)}); worth.Cmp(fill) > 0 || err == nil && next.Cmp(fill) <= 0 {
+		return fmt.Errorf("%d atoms at %d for %v", t.Base, t.Price, t.Fill)
+	}
+	if t.Rail == market.RailUSDC && t.Payment != uint64(t.Fill.USD()) {
+		return fmt.Errorf("%d USDC atoms for %v", t.Payment, t.Fill)
+	}
+	return nil
+}
+
+const testDecimals = 6
+
+// sameView compares two views deeply.
+func sameView(a, b *View) error {
+	describe := func(v *View) []string {
+		lines := []string{
+			fmt.Sprintf("seq %d at %d", v.Seq, v.At), fmt.Sprintf("%+v", v.Policy), fmt.Sprintf("%+v", v.Pairs),
+			fmt.Sprintf("%+v", v.RailPrices), fmt.Sprintf("%+v", v.Locks), fmt.Sprintf("%+v", v.Operators),
+		}
+		for _, t := range v.Tickets {
+			lines = append(lines, fmt.Sprintf("%+v", *t))
+		}
+		if v.Sellable != nil {
+			lines = append(lines, fmt.Sprintf("sellable %d", v.Sellable.ID))
+		}
+		return lines
+	}
+	x, y := describe(a), describe(b)
+	for i := range min(len(x), len(y)) {
+		if x[i] != y[i] {
+			return fmt.Errorf("%s\n%s", x[i], y[i])
+		}
+	}
+	if len(x) != len(y) {
+		return fmt.Errorf("%d lines and %d", len(x), len(y))
+	}
+	return nil
+}
+
+// Things that tests name.
+
+const (
+	testAt  = int64(1_800_000_000) * second
+	testPay = "pay"
+)
+
+func address(name string) (a market.Address) {
+	copy(a[:], name)
+	return a
+}
+
+func signature(name string) (s [64]byte) {
+	copy(s[:], name)
+	return s
+}
+
+func proof(name string) (p [32]byte) {
+	copy(p[:], name)
+	return p
+}
+
+func testPolicy() Policy {
+	return Policy{
+		QuoteTTL: 15 * second, ClaimTTL: 300 * second, LateWindow: hour, FeeBps: 500,
+		Discounts: [market.FillCount]uint16{0, 100, 200, 300, 400, 500}, WalletClaims: 3,
+		USDCMint: address("usdc"), PayTo: [market.RailCount]market.Address{1: address("pay usdc"), 2: address("pay sol")},
+	}
+}
+
+func testPair(in market.InstrumentID) Pair {
+	return Pair{
+		Instrument: in, BaseMint: address(fmt.Sprint("mint ", in)), BaseDecimals: testDecimals, Rails: market.AllRails,
+		Source: SourceOperator, CorridorBps: 1000, Via: NoInstrument,
+	}
+}
+
+// openDesk is a desk with one pair at 1.25 dollars, a SOL price of 150, plenty of
+// inventory and one ticket with the capacities, in dollars.
+func openDesk(t testing.TB, capacities ...market.USD) *desk {
+	t.Helper()
+	d := newDesk()
+	d.at = testAt
+	for i := range capacities {
+		capacities[i] *= 1_000_000
+	}
+	for _, r := range []Request{
+		&SetPolicy{Policy: testPolicy()},
+		&SetPair{Pair: testPair(0)},
+		&SetOperator{Of: Operator{ID: 1, Name: "ann"}},
+		&SetAnchor{Instrument: 0, Price: 1_250_000_000},
+		&SetRailPrice{Rail: market.RailSOL, Price: 150_000_000_000},
+		&SetInventory{Instrument: 0, Atoms: 1 << 60},
+		&PostTicket{Label: "first", Capacities: capacities},
+	} {
+		r.Head().Token = d.seq + 1
+		d.must(t, r)
+	}
+	return d
+}
+
+// last returns the last record of the tag among records.
+func last[R Record](t fatal, records []Record) R {
+	t.Helper()
+	for i := len(records) - 1; i >= 0; i-- {
+		if r, ok := records[i].(R); ok {
+			return r
+		}
+	}
+	var none R
+	t.Fatalf("no %T in %v", none, records)
+	return none
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
