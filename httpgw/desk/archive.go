@@ -1,0 +1,101 @@
+package desk
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+)
+
+// MaxStates is how many states and how many payments a History shows: the newest
+// ones. The store keeps all.
+const MaxStates = 256
+
+// History is a claim with what has happened to it.
+type History struct {
+	Claim    rfq.Claim     // newest
+	States   []rfq.Claim   // after each change, oldest first; the last one is Claim
+	Payments []rfq.Payment // that named the claim, each as it is now, in the order of their first
+}
+
+// Claim returns a claim's history; false where it has never been heard of. It
+// reads the store and may be called from any goroutine. The errors are the
+// store's and ErrLayout.
+func (d *Desk) Claim(id market.ClaimID) (*History, bool, error) {
+	var h History
+	var bad error
+	lo := binary.BigEndian.AppendUint64([]byte{keyHistory}, uint64(id))
+	err := d.store.Scan(lo, historyEnd(id), func(key, value []byte) bool {
+		e, err := parseEntry(value)
+		switch {
+		case err != nil:
+			bad = fmt.Errorf("claim %d: %w", id, err)
+			return false
+		case e.payment != nil:
+			h.pay(e.payment)
+		case len(h.States) == 0 || h.States[len(h.States)-1] != *e.claim: // a step taken again tells the claim again
+			h.States = appendBounded(h.States, *e.claim)
+		}
+		return true
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("desk store: claim %d: %w", id, err)
+	}
+	if bad != nil || len(h.States) == 0 {
+		return nil, false, bad
+	}
+	h.Claim = h.States[len(h.States)-1]
+	return &h, true, nil
+}
+
+// historyEnd returns the first key after those of the claim.
+func historyEnd(id market.ClaimID) []byte {
+	if id++; id == 0 {
+		return []byte{keyHistory + 1}
+	}
+	return binary.BigEndian.AppendUint64([]byte{keyHistory}, uint64(id))
+}
+
+// pay notes a payment, which takes the place of its earlier record.
+func (h *History) pay(p *rfq.Payment) {
+	for i := range h.Payments {
+		if h.Payments[i].Signature == p.Signature {
+			h.Payments[i] = *p
+			return
+		}
+	}
+	h.Payments = appendBounded(h.Payments, *p)
+}
+
+// appendBounded appends v and lets the oldest go past MaxStates.
+func appendBounded[T any](list []T, v T) []T {
+	if len(list) == MaxStates {
+		copy(list, list[1:])
+		list = list[:MaxStates-1]
+	}
+	return append(list, v)
+}
+
+// archive writes one line of a claim's history.
+func (f *follower) archive(id market.ClaimID, e entry) {
+	c := codec{buf: f.scratch[:0]}
+	c.entry(&e)
+	f.scratch = c.buf
+	f.keyScratch = historyKey(f.keyScratch[:0], id, f.seq, f.record)
+	f.batch.set(f.keyScratch, f.scratch)
+}
+
+// unwriteAfter takes out every line that a command after seq has written.
+func (f *follower) unwriteAfter(seq uint64) error {
+	return f.sweep(keyHistory, func(key, _ []byte) error {
+		if len(key) != historyKeySize {
+			return fmt.Errorf("%w: history key %x", ErrLayout, key)
+		}
+		if binary.BigEndian.Uint64(key[9:]) > seq {
+			f.batch.del(bytes.Clone(key))
+		}
+		return nil
+	})
+}

@@ -1,0 +1,182 @@
+package desk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"blockdesk/engine"
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+)
+
+// Desk joins the doors to the engine's desk: see the package. New, Replay, then
+// Start or Rebase, then Run; Do, View, Claim and Stats from any goroutine once
+// Start has returned, as long as the store is open.
+type Desk struct {
+	o      Options
+	submit Submitter
+	store  Store
+	table  table
+	follow follower
+	view   atomic.Pointer[rfq.View]
+
+	running atomic.Bool
+	failing sync.Once
+	failed  chan struct{} // closed: the engine is read-only for good
+	stopped chan struct{} // closed: Run has returned
+
+	counts struct{ busy, timeouts, replayed, conflicts atomic.Uint64 }
+}
+
+// New reads the store.
+func New(o Options, submit Submitter, store Store) (*Desk, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	d := &Desk{
+		o: o.withDefaults(), submit: submit, store: store,
+		failed: make(chan struct{}), stopped: make(chan struct{}),
+	}
+	d.table.init(d.o.MaxWaiting)
+	d.follow.init(d)
+	if err := checkLayout(store); err != nil {
+		return nil, err
+	}
+	if err := d.follow.load(); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// Cursor returns the Seq up to which everything is in the store, though perhaps
+// not synced. Replay wants the events of every later command.
+func (d *Desk) Cursor() uint64 { return d.follow.committed.Load() }
+
+// DurableCursor is Cursor as a crash of the machine leaves it: the journal must
+// keep what comes after.
+func (d *Desk) DurableCursor() uint64 { return d.follow.durable.Load() }
+
+// Replay takes events that the store may not have seen: before Start those of
+// the journal after Cursor, or from before it; after Start, and before Run, those
+// of the running engine. In their order; a command's events may be cut between
+// two calls.
+func (d *Desk) Replay(events []event.Event) error {
+	if err := d.follow.follow(events); err != nil {
+		return err
+	}
+	if d.follow.board == nil {
+		return nil
+	}
+	return d.follow.settle(false)
+}
+
+// Start ends the recovery: board is Machine.Board of the recovered state, seq its
+// State.Seq. The store must have seen the events of every command up to seq.
+// ErrAhead: it has seen later ones, see Rebase.
+func (d *Desk) Start(board *rfq.Board, seq uint64) error {
+	if d.follow.whole > seq {
+		return fmt.Errorf("%w: it has seen seq %d, the journal ends at %d", ErrAhead, d.follow.whole, seq)
+	}
+	return d.follow.start(board, seq)
+}
+
+// View returns the newest durable view; nil before Start.
+func (d *Desk) View() *rfq.View { return d.view.Load() }
+
+// Run follows c until it ends, also past the end of ctx, but no longer than
+// DrainTimeout then. It returns nil when the engine has stopped, else the store's
+// error or that of c. Whoever waits in Do gets ErrStopped.
+func (d *Desk) Run(ctx context.Context, c Consumer) error {
+	if d.running.Swap(true) || d.follow.board == nil {
+		return errors.New("desk: Run was called twice, or before Start")
+	}
+	defer close(d.stopped)
+	following, cut := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cut(nil)
+	unhook := context.AfterFunc(ctx, func() {
+		time.AfterFunc(d.o.DrainTimeout, func() { cut(errHeldUp) })
+	})
+	defer unhook()
+	keeping, stopKeeping := context.WithCancel(following)
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		if err := d.keep(keeping); err != nil {
+			cut(err)
+		}
+	}()
+	err := d.follow.run(following, c)
+	stopKeeping()
+	<-kept
+	return err
+}
+
+// errHeldUp ends Run when the engine's events do not.
+var errHeldUp = errors.New("desk: the engine's events did not end in time")
+
+// keep looks whether the engine has failed, and makes the cursor durable.
+func (d *Desk) keep(ctx context.Context) error {
+	tick := time.NewTicker(failedEvery)
+	defer tick.Stop()
+	synced := time.Now()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+		if err := d.o.Failed(); err != nil {
+			d.fail()
+		}
+		if time.Since(synced) >= d.o.SyncEvery {
+			synced = time.Now()
+			if err := d.follow.sync(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// fail tells everybody who waits that the engine shows nothing more.
+func (d *Desk) fail() { d.failing.Do(func() { close(d.failed) }) }
+
+// refused names what a submission was refused for.
+func (d *Desk) refused(err error) error {
+	switch {
+	case errors.Is(err, engine.ErrFull):
+		d.counts.busy.Add(1)
+		return ErrBusy
+	case errors.Is(err, engine.ErrReadOnly):
+		if d.o.Failed() != nil {
+			d.fail()
+		}
+		return ErrReadOnly
+	case errors.Is(err, engine.ErrStopped):
+		return ErrStopped
+	}
+	return fmt.Errorf("desk: submitting: %w", err)
+}
+
+// Stats is a moment's figures, each read by itself.
+type Stats struct {
+	Waiting   int    // calls of Do under way, and keyed requests without a caller
+	Keys      uint64 // answers kept
+	Cursor    uint64
+	Busy      uint64 // ErrBusy, of the ring or of MaxWaiting
+	Timeouts  uint64
+	Replayed  uint64 // answers from the store
+	Conflicts uint64
+}
+
+// Stats returns the figures.
+func (d *Desk) Stats() Stats {
+	return Stats{
+		Waiting: int(d.table.places.Load()), Keys: d.follow.kept.Load(), Cursor: d.Cursor(),
+		Busy: d.counts.busy.Load(), Timeouts: d.counts.timeouts.Load(),
+		Replayed: d.counts.replayed.Load(), Conflicts: d.counts.conflicts.Load(),
+	}
+}

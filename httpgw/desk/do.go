@@ -1,0 +1,210 @@
+package desk
+
+import (
+	"fmt"
+
+	"blockdesk/engine"
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+)
+
+// Submitter is what the desk needs of the engine. Any goroutine may call it.
+type Submitter interface {
+	// SubmitAll hands neighbouring commands over without waiting, and keeps none
+	// of them: engine.Engine.SubmitAll.
+	SubmitAll([]engine.Command) error
+	// NextOrderID returns an id that nothing has had: engine.OrderIDs.Next.
+	NextOrderID() market.OrderID
+}
+
+// Result is what came of a request, with the records of what it made or changed
+// as they were then. It is shared: nobody may change it or what it points to.
+type Result struct {
+	rfq.Outcome
+	Quote   *rfq.Quote
+	Claim   *rfq.Claim
+	Ticket  *rfq.Ticket // that Outcome.Ticket names
+	Payment *rfq.Payment
+	// Replayed: the answer of an earlier request with the same key.
+	Replayed bool
+}
+
+// again returns r as the answer to a later request with its key.
+func (r *Result) again() *Result {
+	c := *r
+	c.Replayed = true
+	return &c
+}
+
+// Do submits r and waits for its durable outcome. It sets r's Token; r is Do's
+// until it returns. Any goroutine, at most Options.Timeout long.
+//
+// A key that is not zero makes r happen once at most in KeyTTL, over all callers,
+// restarts and crashes: to the same key and body comes the first answer, a
+// refusal by the rules as well; to another body ErrConflict. Errors are no
+// answers: after ErrUnknown, ask again.
+//
+// Errors: ErrBusy, ErrReadOnly, ErrStopped, ErrTimeout, ErrConflict; else r cannot
+// be encoded, or the store's error.
+func (d *Desk) Do(r rfq.Request) (*Result, error) {
+	select {
+	case <-d.stopped:
+		return nil, ErrStopped
+	default:
+	}
+	w := d.table.enter()
+	if w == nil {
+		d.counts.busy.Add(1)
+		return nil, ErrBusy
+	}
+	var result *Result
+	var err error
+	placeKept := false
+	if head := r.Head(); head.Key == (rfq.Key{}) {
+		result, err = d.once(r, w)
+	} else {
+		result, placeKept, err = d.keyed(r, &head.Key, w)
+	}
+	d.table.exit(w, placeKept)
+	return result, err
+}
+
+// once is Do without a key.
+func (d *Desk) once(r rfq.Request, w *waiter) (*Result, error) {
+	f := &w.alone
+	f.waiters = append(f.waiters[:0], w)
+	if err := d.send(f, r, w); err != nil {
+		return nil, err
+	}
+	result, _, err := d.await(f, w)
+	return result, err
+}
+
+// keyed is Do with a key: the store, then the requests under way, then the
+// engine. placeKept says that w's place belongs to the flight now.
+func (d *Desk) keyed(r rfq.Request, key *rfq.Key, w *waiter) (result *Result, placeKept bool, err error) {
+	seen := d.table.landed(&key.ID)
+	if result, err = d.recalled(key); result != nil || err != nil {
+		return result, false, err
+	}
+	f, unseen := d.table.board(key, w, seen)
+	switch {
+	case f == nil:
+		// Another body is under way. The key's answer may have come since.
+		if result, err = d.recalled(key); result == nil && err == nil {
+			err = d.conflict()
+		}
+		return result, false, err
+	case w.joined:
+		return d.await(f, w)
+	}
+	if unseen {
+		result, err = d.recalled(key)
+	}
+	if result == nil && err == nil {
+		err = d.send(f, r, w)
+	}
+	if result != nil || err != nil {
+		d.table.close(f, result, err)
+		<-w.done
+		return result, false, err
+	}
+	return d.await(f, w)
+}
+
+// recalled returns the answer that the store has for the key, or nil.
+func (d *Desk) recalled(key *rfq.Key) (*Result, error) {
+	value, ok, err := d.store.Get(answerKey(make([]byte, 0, answerKeySize), &key.ID))
+	if err != nil {
+		return nil, fmt.Errorf("desk store: %w", err)
+	}
+	if !ok {
+		return nil, nil
+	}
+	a, err := parseAnswer(value)
+	switch {
+	case err != nil:
+		return nil, err
+	case d.o.Now().UnixNano()-a.result.At >= int64(d.o.KeyTTL):
+		return nil, nil
+	case a.body != key.Body:
+		return nil, d.conflict()
+	}
+	d.counts.replayed.Add(1)
+	a.result.Replayed = true
+	return &a.result, nil
+}
+
+func (d *Desk) conflict() error {
+	d.counts.conflicts.Add(1)
+	return ErrConflict
+}
+
+// send gives f its token and r to the engine. After an error f is where it was.
+func (d *Desk) send(f *flight, r rfq.Request, w *waiter) error {
+	f.token = uint64(d.submit.NextOrderID())
+	if f.token == 0 { // the epoch has no ids left; a restart begins another
+		return ErrReadOnly
+	}
+	r.Head().Token = f.token
+	f.claim = claimOf(r)
+	commands, err := engine.DeskCommands(w.commands[:0], r)
+	if err != nil {
+		return fmt.Errorf("desk: %w", err)
+	}
+	w.commands = commands
+	d.table.launch(f)
+	if err := d.submit.SubmitAll(commands); err != nil {
+		d.table.recall(f)
+		return d.refused(err)
+	}
+	return nil
+}
+
+// await waits for the outcome of f, which has been sent.
+func (d *Desk) await(f *flight, w *waiter) (result *Result, placeKept bool, err error) {
+	w.timer.Reset(d.o.Timeout)
+	defer w.timer.Stop()
+	final := false
+	select {
+	case <-w.done:
+		return w.result, false, w.err
+	case <-w.timer.C:
+		err = ErrTimeout
+	case <-d.failed:
+		err, final = errFailedWaiting, true
+	case <-d.stopped:
+		err, final = errStoppedWaiting, true
+	}
+	placeKept, left := d.table.leave(f, w, final)
+	if !left {
+		<-w.done
+		return w.result, false, w.err
+	}
+	if !final {
+		d.counts.timeouts.Add(1)
+	}
+	return nil, placeKept, err
+}
+
+// claimOf returns the claim that r, which has its token, makes or is about; 0 =
+// none.
+func claimOf(r rfq.Request) market.ClaimID {
+	switch r := r.(type) {
+	case *rfq.TakeClaim:
+		return market.ClaimID(r.Token)
+	case *rfq.ProvePayment:
+		return r.Claim
+	case *rfq.BeginDelivery:
+		return r.Claim
+	case *rfq.LapseDelivery:
+		return r.Claim
+	case *rfq.SettleClaim:
+		return r.Claim
+	case *rfq.CosignClaim:
+		return r.Claim
+	case *rfq.ReleaseClaim:
+		return r.Claim
+	}
+	return 0
+}

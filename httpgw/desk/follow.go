@@ -1,0 +1,395 @@
+package desk
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+)
+
+// Consumer is what the desk follows: engine.Consumer.
+type Consumer interface {
+	Next(ctx context.Context) ([]event.Event, error)
+	Poll() []event.Event
+	Release(n int)
+	// Whole is the highest Seq whose events have all been returned.
+	Whole() uint64
+}
+
+const (
+	// flushBytes is how much a commit gathers before it goes.
+	flushBytes = 1 << 20
+	// batchResults is how many results wait for one commit at most.
+	batchResults = 1024
+	// noAnswer is follower.oldest where there are none.
+	noAnswer = math.MaxInt64
+)
+
+// follower turns durable events into results, the store's content and views. One
+// goroutine at a time: Replay's and Start's caller, then Run's.
+//
+// Everything is committed before it is said: a view is published and a waiter
+// woken when the store has what they tell. What is committed again after a crash
+// is the same, byte for byte, since the cursor moves over whole commands only and
+// a command is followed from its first event.
+type follower struct {
+	desk    *Desk
+	reader  rfq.Reader
+	board   *rfq.Board // nil before Start
+	tickets map[market.TicketID]*shadow
+
+	whole uint64 // all events of the commands up to it have been followed
+	at    int64  // of the last outcome
+
+	// The command whose records are being followed.
+	seq     uint64
+	record  uint32
+	key     *rfq.KeyUsed
+	quote   *rfq.Quote
+	payment *rfq.Payment
+	claims  []*rfq.Claim
+
+	// Since the last commit.
+	batch   batch
+	touched []market.TicketID
+	fresh   map[[16]byte]int64 // keys answered, with their time
+	saved   time.Time
+	marks   uint64 // sync's own
+	flushAt int    // flushBytes, but in tests
+
+	// The results that are to be given when the batch is in the store.
+	ready []landing
+
+	keys   uint64 // answers in the store
+	added  int    // of them since prune looked
+	oldest int64  // no answer is older
+	low    []byte // no age key is lower
+
+	scratch    []byte
+	keyScratch []byte
+
+	committed, durable, kept atomic.Uint64
+}
+
+// shadow is a ticket as of the cursor.
+type shadow struct {
+	*rfq.Ticket
+	shared bool // a Result has it: it may not change
+	dirty  bool // since the last commit
+}
+
+// landing is a result on its way to who waits for it.
+type landing struct {
+	token  uint64
+	result *Result
+}
+
+func (f *follower) init(d *Desk) {
+	f.desk = d
+	f.tickets = map[market.TicketID]*shadow{}
+	f.fresh = map[[16]byte]int64{}
+	f.low = []byte{keyAge}
+	f.flushAt = flushBytes
+}
+
+// load reads the cursor and the tickets.
+func (f *follower) load() error {
+	store := f.desk.store
+	value, ok, err := store.Get([]byte{keyCursor})
+	if err != nil {
+		return fmt.Errorf("desk store: %w", err)
+	}
+	if ok {
+		if f.whole, f.keys, err = parseCursor(value); err != nil {
+			return err
+		}
+	}
+	var bad error
+	err = store.Scan([]byte{keyTicket}, []byte{keyTicket + 1}, func(key, value []byte) bool {
+		t, err := parseTicket(value)
+		if err == nil && !bytes.Equal(key, ticketKey(nil, t.ID)) {
+			err = fmt.Errorf("%w: ticket %d under another's key", ErrLayout, t.ID)
+		}
+		if err != nil {
+			bad = err
+			return false
+		}
+		f.tickets[t.ID] = &shadow{Ticket: t}
+		return true
+	})
+	if err != nil {
+		return fmt.Errorf("desk store: %w", err)
+	}
+	f.committed.Store(f.whole)
+	f.durable.Store(f.whole)
+	f.kept.Store(f.keys)
+	return bad
+}
+
+// start begins the desk's life after the recovery.
+func (f *follower) start(board *rfq.Board, seq uint64) error {
+	f.whole, f.board = seq, board
+	if err := f.commit(false); err != nil {
+		return err
+	}
+	return f.settle(false)
+}
+
+// run follows c until it ends.
+func (f *follower) run(ctx context.Context, c Consumer) error {
+	for {
+		events, err := c.Next(ctx)
+		switch {
+		case errors.Is(err, io.EOF):
+			f.whole = max(f.whole, c.Whole())
+			return f.settle(true)
+		case err != nil:
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			return errors.Join(err, f.settle(false))
+		}
+		for ; len(events) > 0; events = f.rest(c) {
+			if err := f.follow(events); err != nil {
+				return err
+			}
+			c.Release(len(events))
+			f.whole = max(f.whole, c.Whole())
+			if f.seq <= f.whole {
+				break
+			}
+		}
+		if err := f.settle(false); err != nil {
+			return err
+		}
+	}
+}
+
+// rest returns what follows the records of a command that has not ended, or
+// nothing when it has. While the engine still writes the command's events it
+// waits, so that no view shows half a command; that takes the engine
+// microseconds, and not more than a few milliseconds are given.
+func (f *follower) rest(c Consumer) []event.Event {
+	for try := 0; ; try++ {
+		events := c.Poll()
+		if len(events) > 0 {
+			return events
+		}
+		if f.whole = max(f.whole, c.Whole()); f.whole >= f.seq || try > 100 {
+			return nil
+		}
+		if try < 10 {
+			runtime.Gosched()
+		} else {
+			time.Sleep(20 * time.Microsecond)
+		}
+	}
+}
+
+// follow takes events that follow each other and the ones before. Those of
+// commands that the store has are passed over.
+func (f *follower) follow(events []event.Event) error {
+	for i := range events {
+		e := &events[i]
+		if e.Seq <= f.whole {
+			continue
+		}
+		f.whole = e.Seq - 1
+		if e.Kind != event.Desk {
+			continue
+		}
+		rec, seq, ok := f.reader.Add(e)
+		if !ok {
+			continue
+		}
+		if err := f.apply(rec, seq); err != nil {
+			return err
+		}
+		if len(f.batch.data) >= f.flushAt {
+			if err := f.flush(); err != nil {
+				return err
+			}
+		}
+		if len(f.ready) >= batchResults && f.whole == seq {
+			if err := f.settle(false); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// apply takes one record of the command seq.
+func (f *follower) apply(rec rfq.Record, seq uint64) error {
+	if seq != f.seq {
+		f.seq, f.record = seq, 0
+		f.forget()
+	}
+	f.record++
+	if f.board != nil {
+		f.board.Apply(rec, seq)
+	}
+	switch r := rec.(type) {
+	case *rfq.KeyUsed:
+		f.forget() // what came before is not the request's
+		f.key = r
+	case *rfq.Quote:
+		f.quote = r
+	case *rfq.Claim:
+		f.claims = append(f.claims, r)
+		f.archive(r.ID, entry{claim: r})
+	case *rfq.Payment:
+		f.payment = r
+		f.archive(r.Claim, entry{payment: r})
+	case *rfq.Ticket:
+		f.putTicket(r)
+	case *rfq.TicketTranche:
+		return f.putTranche(r)
+	case *rfq.Gone:
+		if id := market.TicketID(r.ID); r.What == rfq.TagTicket {
+			f.touch(id)
+			delete(f.tickets, id)
+		}
+	case *rfq.Outcome:
+		return f.outcome(r)
+	}
+	return nil
+}
+
+// forget empties what is known of the request.
+func (f *follower) forget() {
+	f.key, f.quote, f.payment = nil, nil, nil
+	clear(f.claims)
+	f.claims = f.claims[:0]
+}
+
+// outcome ends a request's records.
+func (f *follower) outcome(o *rfq.Outcome) error {
+	f.whole = f.seq
+	f.at = max(f.at, o.At)
+	claim, wanted := f.desk.table.find(o.Token)
+	keyed := f.key != nil && f.key.Token == o.Token
+	if !keyed && !wanted {
+		return nil
+	}
+	r := &Result{Outcome: *o, Quote: f.quote, Claim: f.claimOf(claim), Payment: f.payment}
+	if s := f.tickets[o.Ticket]; s != nil {
+		r.Ticket, s.shared = s.Ticket, true
+	}
+	if wanted {
+		f.ready = append(f.ready, landing{o.Token, r})
+	}
+	if keyed {
+		return f.remember(r)
+	}
+	return nil
+}
+
+// claimOf returns the claim among the request's records, or nil. What the command
+// has expired before comes before KeyUsed; without a key the claim is id, the one
+// that who waits asked about.
+func (f *follower) claimOf(id market.ClaimID) *rfq.Claim {
+	for i := len(f.claims) - 1; i >= 0; i-- {
+		if c := f.claims[i]; f.key != nil || c.ID == id {
+			return c
+		}
+	}
+	return nil
+}
+
+// flush commits what there is, in the midst of a command perhaps.
+func (f *follower) flush() error {
+	if err := f.commit(false); err != nil {
+		return err
+	}
+	return f.prune()
+}
+
+// settle commits what there is, shows it and gives the results that wait for it.
+func (f *follower) settle(sync bool) error {
+	if sync || len(f.batch.ops) > 0 || len(f.touched) > 0 || time.Since(f.saved) > f.desk.o.SyncEvery {
+		if err := f.commit(sync); err != nil {
+			return err
+		}
+	}
+	if v := f.board.View(); v != f.desk.view.Load() {
+		f.desk.view.Store(v)
+	}
+	for i := range f.ready {
+		f.desk.table.land(f.ready[i].token, f.ready[i].result)
+	}
+	clear(f.ready)
+	f.ready = f.ready[:0]
+	return f.prune()
+}
+
+// commit writes the batch, the tickets that have changed and the cursor in one
+// step.
+func (f *follower) commit(sync bool) error {
+	for _, id := range f.touched {
+		f.keyScratch = ticketKey(f.keyScratch[:0], id)
+		s := f.tickets[id]
+		if s == nil {
+			f.batch.del(f.keyScratch)
+		} else if s.dirty {
+			s.dirty = false
+			c := codec{buf: f.scratch[:0]}
+			c.ticketValue(s.Ticket)
+			f.scratch = c.buf
+			f.batch.set(f.keyScratch, f.scratch)
+		}
+	}
+	f.touched = f.touched[:0]
+	f.setCursor()
+	if err := f.desk.store.Commit(f.batch.fill, sync); err != nil {
+		return fmt.Errorf("desk store: %w", err)
+	}
+	f.batch.reset()
+	clear(f.fresh)
+	f.saved = time.Now()
+	f.kept.Store(f.keys)
+	f.committed.Store(f.whole)
+	if sync {
+		raise(&f.durable, f.whole)
+	}
+	return nil
+}
+
+func (f *follower) setCursor() {
+	f.scratch = appendCursor(f.scratch[:0], f.whole, f.keys)
+	f.batch.set([]byte{keyCursor}, f.scratch)
+}
+
+// sync makes durable what has been committed. On a goroutine of its own, so that
+// nobody who waits for a result waits for it.
+func (f *follower) sync() error {
+	committed := f.committed.Load()
+	if committed == f.durable.Load() {
+		return nil
+	}
+	f.marks++
+	err := f.desk.store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
+		set([]byte{keyMark}, binary.BigEndian.AppendUint64(nil, f.marks))
+	}, true)
+	if err != nil {
+		return fmt.Errorf("desk store: %w", err)
+	}
+	raise(&f.durable, committed)
+	return nil
+}
+
+// raise sets v to at least n.
+func raise(v *atomic.Uint64, n uint64) {
+	for old := v.Load(); old < n && !v.CompareAndSwap(old, n); old = v.Load() {
+	}
+}

@@ -1,0 +1,125 @@
+package desk
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// A prune takes out at most twice as many answers as came in since the last one
+// and pruneMore more, and at most pruneMost: more than one commit can bring.
+const (
+	pruneMore = 256
+	pruneMost = 16 << 10
+)
+
+// remember keeps the answer to the key of the request that has just ended. The
+// first answer stays until it is KeyTTL old.
+func (f *follower) remember(r *Result) error {
+	id := &f.key.Key.ID
+	first, known, err := f.answeredAt(id)
+	if err != nil {
+		return err
+	}
+	if known && !f.outlived(first) {
+		return nil
+	}
+	if known {
+		f.keyScratch = ageKey(f.keyScratch[:0], first, id)
+		f.batch.del(f.keyScratch)
+	} else {
+		f.keys++
+		f.added++
+	}
+	c := codec{buf: f.scratch[:0]}
+	c.answer(&answer{body: f.key.Key.Body, seq: f.seq, result: *r})
+	f.scratch = c.buf
+	f.keyScratch = answerKey(f.keyScratch[:0], id)
+	f.batch.set(f.keyScratch, f.scratch)
+	f.keyScratch = ageKey(f.keyScratch[:0], r.At, id)
+	f.batch.set(f.keyScratch, nil)
+	f.fresh[*id] = r.At
+	f.oldest = min(f.oldest, r.At)
+	return nil
+}
+
+// answeredAt returns when the key got the answer that it has.
+func (f *follower) answeredAt(id *[16]byte) (at int64, ok bool, err error) {
+	if at, ok = f.fresh[*id]; ok {
+		return at, true, nil
+	}
+	f.keyScratch = answerKey(f.keyScratch[:0], id)
+	value, ok, err := f.desk.store.Get(f.keyScratch)
+	if err != nil {
+		return 0, false, fmt.Errorf("desk store: %w", err)
+	}
+	if !ok {
+		return 0, false, nil
+	}
+	a, err := parseAnswer(value)
+	if err != nil {
+		return 0, false, err
+	}
+	return a.result.At, true, nil
+}
+
+// prune takes out answers that are older than KeyTTL by the time of the last
+// outcome, and the oldest ones past MaxKeys; a bounded number. It is called with
+// an empty batch.
+func (f *follower) prune() error {
+	budget := min(2*f.added+pruneMore, pruneMost)
+	f.added = 0
+	if !f.overfull() && !f.outlived(f.oldest) {
+		return nil
+	}
+	f.oldest = noAnswer
+	var last []byte
+	var bad error
+	err := f.desk.store.Scan(f.low, []byte{keyAge + 1}, func(key, _ []byte) bool {
+		if len(key) != ageKeySize {
+			bad = fmt.Errorf("%w: age key %x", ErrLayout, key)
+			return false
+		}
+		at := int64(binary.BigEndian.Uint64(key[1:]))
+		if budget == 0 || !f.overfull() && !f.outlived(at) {
+			f.oldest = at
+			return false
+		}
+		budget--
+		f.keys--
+		f.batch.del(key)
+		f.batch.del(answerKey(f.keyScratch[:0], (*[16]byte)(key[9:])))
+		last = append(last[:0], key...)
+		return true
+	})
+	if err != nil {
+		return fmt.Errorf("desk store: %w", err)
+	}
+	if bad != nil || last == nil {
+		return bad
+	}
+	// Scanning from the start again would pass over all that was deleted.
+	f.low = after(last)
+	return f.commit(false)
+}
+
+func (f *follower) overfull() bool { return f.keys > uint64(f.desk.o.MaxKeys) }
+
+// outlived reports whether an answer of the time at may go.
+func (f *follower) outlived(at int64) bool { return f.at-at >= int64(f.desk.o.KeyTTL) }
+
+// forgetAfter takes out every answer to a command after seq.
+func (f *follower) forgetAfter(seq uint64) error {
+	return f.sweep(keyAnswer, func(key, value []byte) error {
+		if len(key) != answerKeySize {
+			return fmt.Errorf("%w: answer key %x", ErrLayout, key)
+		}
+		a, err := parseAnswer(value)
+		if err != nil || a.seq <= seq {
+			return err
+		}
+		f.keys--
+		f.batch.del(key)
+		f.batch.del(ageKey(nil, a.result.At, (*[16]byte)(key[1:])))
+		return nil
+	})
+}

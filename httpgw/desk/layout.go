@@ -1,0 +1,200 @@
+package desk
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+)
+
+// Store is the desk's own durable map, which nobody else writes. persist.KV is
+// one. All methods may be called from any goroutine.
+//
+// Commits are kept in their order: whatever a crash loses is a suffix of them. A
+// commit with sync true makes itself and everything before it safe.
+type Store interface {
+	// Get returns a copy of the value.
+	Get(key []byte) (value []byte, ok bool, err error)
+	// Scan calls f for each key in [lo, hi), ascending, until f returns false.
+	// key and value are valid during f.
+	Scan(lo, hi []byte, f func(key, value []byte) bool) error
+	// Commit applies what fill asks for as one atomic step. set and deleteRange
+	// copy what they are given.
+	Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error
+}
+
+// The store's layout, version 1. Numbers in keys are big-endian, so that a scan
+// sees them in their order; values begin with their own version byte and go on
+// as the codec writes them.
+//
+//	key                                         value
+//	┌───┐                                       ┌───┬───────────────────┐
+//	│ v │                                       │ 1 │                   │ layout version
+//	├───┤                                       ├───┼─────────┬─────────┤
+//	│ c │                                       │ 1 │ Seq u64 │ keys u64│ cursor: all commands up to Seq are in
+//	├───┼────────┐                              ├───┼─────────┴┬────────┤ the store; it has that many answers
+//	│ k │ id [16]│                              │ 1 │ body [8] │ Seq, parts, Result │ answer to a key
+//	├───┼────────┼─────────┐                    ├───┴──────────┴────────┤
+//	│ i │ At u64 │ id [16] │                    │ (empty)               │ the answers by age
+//	├───┼────────┴──┬──────┴──┬────────────┐    ├───┬───┬───────────────┤
+//	│ h │ claim u64 │ Seq u64 │ record u32 │    │ 1 │ 1 │ rfq.Claim     │ a claim after a change
+//	│   │           │         │            │    │ 1 │ 2 │ rfq.Payment   │ a payment for it after a change
+//	├───┼───────────┴┬────────┴────────────┘    ├───┼───┴───────────────┤
+//	│ t │ ticket u64 │                          │ 1 │ rfq.Ticket        │ every ticket as of the cursor
+//	├───┼────────────┘                          ├───┴───────────────────┤
+//	│ m │                                       │ count u64             │ written to make what came before durable
+//	└───┘                                       └───────────────────────┘
+//
+// record is the number of the record among those of the command Seq: a command
+// may change a claim twice, when it expires it first. An answer needs its ticket
+// as it was at that time, which neither the events nor the recovered machine
+// tell; so the store follows the tickets too.
+const (
+	keyVersion byte = 'v'
+	keyCursor  byte = 'c'
+	keyAnswer  byte = 'k'
+	keyAge     byte = 'i'
+	keyHistory byte = 'h'
+	keyTicket  byte = 't'
+	keyMark    byte = 'm'
+
+	layoutVersion = 1
+	valueVersion  = 1
+
+	// Sizes of keys and of the cursor's value.
+	answerKeySize  = 1 + 16
+	ageKeySize     = 1 + 8 + 16
+	historyKeySize = 1 + 8 + 8 + 4
+	ticketKeySize  = 1 + 8
+	cursorSize     = 1 + 8 + 8
+
+	// What an entry of the history holds.
+	entryClaim   = 1
+	entryPayment = 2
+)
+
+func answerKey(dst []byte, id *[16]byte) []byte { return append(append(dst, keyAnswer), id[:]...) }
+
+func ageKey(dst []byte, at int64, id *[16]byte) []byte {
+	dst = binary.BigEndian.AppendUint64(append(dst, keyAge), uint64(max(at, 0)))
+	return append(dst, id[:]...)
+}
+
+func historyKey(dst []byte, claim market.ClaimID, seq uint64, record uint32) []byte {
+	dst = binary.BigEndian.AppendUint64(append(dst, keyHistory), uint64(claim))
+	dst = binary.BigEndian.AppendUint64(dst, seq)
+	return binary.BigEndian.AppendUint32(dst, record)
+}
+
+func ticketKey(dst []byte, id market.TicketID) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, keyTicket), uint64(id))
+}
+
+// after returns the first key that is greater than key: [key, after(key)) is
+// key alone.
+func after(key []byte) []byte { return append(append(make([]byte, 0, len(key)+1), key...), 0) }
+
+// answer is what a key keeps.
+type answer struct {
+	body   [8]byte
+	seq    uint64
+	result Result
+}
+
+func (c *codec) answer(a *answer) {
+	c.version(valueVersion)
+	c.bytes(a.body[:])
+	number(c, &a.seq)
+	c.result(&a.result)
+}
+
+func parseAnswer(value []byte) (*answer, error) {
+	a := new(answer)
+	c := codec{buf: value, reading: true}
+	if c.answer(a); !c.whole() {
+		return nil, fmt.Errorf("%w: answer of %d bytes", ErrLayout, len(value))
+	}
+	return a, nil
+}
+
+// entry is one line of a claim's history: one of the two is set.
+type entry struct {
+	claim   *rfq.Claim
+	payment *rfq.Payment
+}
+
+func (c *codec) entry(e *entry) {
+	c.version(valueVersion)
+	var what uint8
+	switch {
+	case e.claim != nil:
+		what = entryClaim
+	case e.payment != nil:
+		what = entryPayment
+	}
+	number(c, &what)
+	switch what {
+	case entryClaim:
+		part(c, true, &e.claim, c.claim)
+	case entryPayment:
+		part(c, true, &e.payment, c.payment)
+	default:
+		c.fail()
+	}
+}
+
+func parseEntry(value []byte) (e entry, err error) {
+	c := codec{buf: value, reading: true}
+	if c.entry(&e); !c.whole() {
+		return entry{}, fmt.Errorf("%w: claim's history entry of %d bytes", ErrLayout, len(value))
+	}
+	return e, nil
+}
+
+func (c *codec) ticketValue(t *rfq.Ticket) {
+	c.version(valueVersion)
+	c.ticket(t)
+}
+
+func parseTicket(value []byte) (*rfq.Ticket, error) {
+	t := new(rfq.Ticket)
+	c := codec{buf: value, reading: true}
+	if c.ticketValue(t); !c.whole() {
+		return nil, fmt.Errorf("%w: ticket of %d bytes", ErrLayout, len(value))
+	}
+	return t, nil
+}
+
+func appendCursor(dst []byte, seq, keys uint64) []byte {
+	dst = binary.BigEndian.AppendUint64(append(dst, valueVersion), seq)
+	return binary.BigEndian.AppendUint64(dst, keys)
+}
+
+func parseCursor(value []byte) (seq, keys uint64, err error) {
+	if len(value) != cursorSize || value[0] != valueVersion {
+		return 0, 0, fmt.Errorf("%w: cursor %x", ErrLayout, value)
+	}
+	return binary.BigEndian.Uint64(value[1:]), binary.BigEndian.Uint64(value[9:]), nil
+}
+
+// checkLayout writes the layout's version into an empty store and refuses one of
+// another version.
+func checkLayout(store Store) error {
+	value, ok, err := store.Get([]byte{keyVersion})
+	switch {
+	case err != nil:
+		return fmt.Errorf("desk store: %w", err)
+	case ok && (len(value) != 1 || value[0] != layoutVersion):
+		return fmt.Errorf("%w: layout version %x, this program knows %d", ErrLayout, value, layoutVersion)
+	case ok:
+		return nil
+	}
+	err = store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
+		set([]byte{keyVersion}, []byte{layoutVersion})
+	}, true)
+	if err != nil {
+		return fmt.Errorf("desk store: %w", err)
+	}
+	return nil
+}

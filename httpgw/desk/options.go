@@ -1,0 +1,129 @@
+package desk
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Errors of Do. A refusal by the desk's rules is no error: it is a Result with a
+// Reason.
+var (
+	// ErrBusy: the engine's ring is full, or MaxWaiting requests are under way.
+	// Nothing has happened.
+	ErrBusy = errors.New("desk: too many requests under way")
+	// ErrReadOnly: the engine takes no such requests now. Nothing has happened,
+	// unless ErrUnknown is wrapped too.
+	ErrReadOnly = errors.New("desk: read-only")
+	// ErrStopped: the desk follows the engine no more. Nothing has happened,
+	// unless ErrUnknown is wrapped too.
+	ErrStopped = errors.New("desk: stopped")
+	// ErrConflict: the request's key came with another body within KeyTTL.
+	ErrConflict = errors.New("desk: the idempotency key came with another body before")
+	// ErrUnknown: the request was sent and what came of it is not known here.
+	// Asking again with the same key gives the answer once there is one.
+	ErrUnknown = errors.New("the outcome is not known")
+	// ErrTimeout: no outcome within Options.Timeout. Wraps ErrUnknown.
+	ErrTimeout = fmt.Errorf("desk: no outcome in time: %w", ErrUnknown)
+)
+
+var (
+	errFailedWaiting  = fmt.Errorf("%w: %w", ErrReadOnly, ErrUnknown)
+	errStoppedWaiting = fmt.Errorf("%w: %w", ErrStopped, ErrUnknown)
+)
+
+// Errors of New, Replay, Start, Rebase and Run.
+var (
+	// ErrLayout: the store holds what this version cannot read.
+	ErrLayout = errors.New("desk store: record cannot be read")
+	// ErrAhead: the store has seen commands that the journal does not have.
+	ErrAhead = errors.New("desk store: ahead of the journal")
+)
+
+// Options of a Desk. The zero value of a field is its default.
+type Options struct {
+	// Timeout is the longest that Do waits for an outcome. Default 5 s.
+	Timeout time.Duration
+	// MaxWaiting bounds the calls of Do under way, and the keyed requests whose
+	// callers have gone while the engine has not answered. Default 8192.
+	MaxWaiting int
+	// KeyTTL is how long a key keeps its answer, by the time of its command.
+	// Default 24 h.
+	KeyTTL time.Duration
+	// MaxKeys bounds the answers that are kept; past it the oldest go. Default
+	// 1<<20: about 500 MB at most.
+	MaxKeys int
+	// SyncEvery bounds how long the cursor stays uncommitted and unsynced while
+	// there are events. Default 1 s.
+	SyncEvery time.Duration
+	// DrainTimeout bounds how long Run waits for the engine's last events after
+	// the end of its context. Default 3 s.
+	DrainTimeout time.Duration
+	// Failed says why the engine is read-only for good; nil while it works.
+	// Asked every 20 ms, and when a submission is refused. Default: it never
+	// fails.
+	Failed func() error
+	// Now is the clock by which keys grow old for readers. Default time.Now.
+	Now func() time.Time
+}
+
+// failedEvery is how often Options.Failed is asked.
+const failedEvery = 20 * time.Millisecond
+
+func (o Options) withDefaults() Options {
+	span := func(v *time.Duration, d time.Duration) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	count := func(v *int, d int) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	span(&o.Timeout, 5*time.Second)
+	count(&o.MaxWaiting, 8192)
+	span(&o.KeyTTL, 24*time.Hour)
+	count(&o.MaxKeys, 1<<20)
+	span(&o.SyncEvery, time.Second)
+	span(&o.DrainTimeout, 3*time.Second)
+	if o.Failed == nil {
+		o.Failed = func() error { return nil }
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Validate reports the first field that is out of its range, defaults filled in.
+func (o Options) Validate() error {
+	o = o.withDefaults()
+	for _, c := range []struct {
+		name   string
+		v      time.Duration
+		lo, hi time.Duration
+	}{
+		{"timeout", o.Timeout, time.Millisecond, time.Hour},
+		{"key_ttl", o.KeyTTL, time.Second, 30 * 24 * time.Hour},
+		{"sync_every", o.SyncEvery, time.Millisecond, time.Hour},
+		{"drain_timeout", o.DrainTimeout, time.Millisecond, time.Hour},
+	} {
+		if c.v < c.lo || c.v > c.hi {
+			return fmt.Errorf("desk: %s %s: must be %s to %s", c.name, c.v, c.lo, c.hi)
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		v      int
+		lo, hi int
+	}{
+		{"max_waiting", o.MaxWaiting, 1, 1 << 20},
+		{"max_keys", o.MaxKeys, 1, 100_000_000},
+	} {
+		if c.v < c.lo || c.v > c.hi {
+			return fmt.Errorf("desk: %s %d: must be %d to %d", c.name, c.v, c.lo, c.hi)
+		}
+	}
+	return nil
+}

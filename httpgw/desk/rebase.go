@@ -1,0 +1,75 @@
+package desk
+
+import (
+	"bytes"
+	"fmt"
+
+	"blockdesk/engine/rfq"
+)
+
+// Rebase takes the journal's word where store and journal have parted, in place
+// of Start: the journal has lost commands that the store has seen (a crash in
+// mode interval, an older backup), or the store has lost what the journal no
+// longer has. Answers and history of commands after seq are taken out; what the
+// store has not seen before seq stays unknown to it: the answers to those keys,
+// and the states of those claims. board and seq are as for Start.
+//
+// A crash in its midst leaves a store that must be rebased again.
+func (d *Desk) Rebase(board *rfq.Board, seq uint64) error {
+	f := &d.follow
+	if err := f.forgetAfter(seq); err != nil {
+		return err
+	}
+	if err := f.unwriteAfter(seq); err != nil {
+		return err
+	}
+	for id := range f.tickets {
+		f.touch(id)
+	}
+	clear(f.tickets)
+	for _, t := range board.View().Tickets {
+		f.tickets[t.ID] = &shadow{Ticket: t, shared: true}
+		f.touch(t.ID)
+	}
+	f.whole, f.seq = seq, seq
+	f.low = []byte{keyAge}
+	if err := f.commit(true); err != nil {
+		return err
+	}
+	return d.Start(board, seq)
+}
+
+// sweepBatch is how many entries sweep looks at before it commits.
+const sweepBatch = 4096
+
+// sweep shows visit every entry whose key begins with kind, and commits what it
+// puts into the batch, with the cursor as it was.
+func (f *follower) sweep(kind byte, visit func(key, value []byte) error) error {
+	lo := []byte{kind}
+	for more := true; more; {
+		more = false
+		var bad error
+		n := 0
+		err := f.desk.store.Scan(lo, []byte{kind + 1}, func(key, value []byte) bool {
+			if n++; n > sweepBatch {
+				more = true
+				lo = bytes.Clone(key)
+				return false
+			}
+			bad = visit(key, value)
+			return bad == nil
+		})
+		if err != nil {
+			return fmt.Errorf("desk store: %w", err)
+		}
+		if bad != nil {
+			return bad
+		}
+		if len(f.batch.ops) > 0 {
+			if err := f.commit(false); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
