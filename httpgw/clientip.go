@@ -49,7 +49,7 @@ func (p *proxies) client(ctx *fasthttp.RequestCtx) netip.Addr {
 		return peer
 	}
 	client := peer
-	lines := ctx.Request.Header.PeekAll(p.header)
+	lines := p.lines(&ctx.Request.Header)
 	for walked := 0; len(lines) > 0; lines = lines[:len(lines)-1] {
 		rest := lines[len(lines)-1]
 		for more := true; more; walked++ {
@@ -69,6 +69,27 @@ func (p *proxies) client(ctx *fasthttp.RequestCtx) netip.Addr {
 		}
 	}
 	return client
+}
+
+// lines returns the values of the forwarding header, first line first. fasthttp
+// appends the trailers of a chunked body to the headers: those come from the
+// client itself, behind what its proxy wrote, and are left out.
+func (p *proxies) lines(h *fasthttp.RequestHeader) [][]byte {
+	all := h.PeekAll(p.header)
+	raw := h.RawHeaders()
+	if len(all) == 0 || len(raw) == 0 {
+		return all
+	}
+	headers := 0
+	for len(raw) > 0 {
+		var line []byte
+		line, raw, _ = bytes.Cut(raw, []byte{'\n'})
+		name, _, _ := bytes.Cut(line, []byte{':'})
+		if bytes.EqualFold(name, []byte(p.header)) {
+			headers++
+		}
+	}
+	return all[:min(headers, len(all))]
 }
 
 // peerOf returns the address of a socket; all but TCP share one.

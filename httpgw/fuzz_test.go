@@ -28,16 +28,21 @@ func FuzzRouter(f *testing.F) {
 		{"GET", "http://u:p@h/a?b#c", ""},
 		{"CONNECT", "h:443", ""},
 		{"GET", "/a?x=http://b/../c", ""},
+		{"GET", claimsPath + "C0000000000001", ""},
+		{"HEAD", claimsPath + "..", ""},
+		{"POST", pathRFQ + "quote", "Content-Type: application/json\r\nContent-Length: 0\r\n"},
 	} {
 		f.Add(seed.method, seed.target, seed.headers)
 	}
 	b := newBooks(f)
-	g, err := New(testOptions(b), b, testDoors())
+	doors := testDoors()
+	doors.Desk = &scriptedDesk{view: fixedView()}
+	g, err := New(testOptions(b), b, doors)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { _ = g.Close() })
-	table := g.routes(testDoors())
+	table := g.routes(doors)
 	d := &door{g: g, router: newRouter(table, onBase, newMetrics())}
 	rows := make(map[string]bool)
 	for i := range table {
@@ -60,8 +65,9 @@ func FuzzRouter(f *testing.F) {
 		d.serve(ctx)
 		status, body := ctx.Response.StatusCode(), ctx.Response.Body()
 		path, _ := target(ctx)
-		if rows[string(path)] == (status == 404) {
-			t.Fatalf("path %q: status %d", path, status)
+		unknown := status == 404 && bytes.Contains(body, []byte(codeUnknownRoute))
+		if known := rows[string(path)] || isClaim(path); known == unknown {
+			t.Fatalf("path %q: status %d: %s", path, status, body)
 		}
 		switch status {
 		case 101, 204, 304:
@@ -69,7 +75,7 @@ func FuzzRouter(f *testing.F) {
 			if len(ctx.Response.Header.ContentEncoding()) == 0 && !json.Valid(body) {
 				t.Fatalf("body %q", body)
 			}
-		case 400, 404, 405, 426:
+		case 400, 404, 405, 415, 426:
 			e := decodeError(t, body)
 			if e.Path != "" && e.Path != hiddenPath && e.Path != string(path) {
 				t.Fatalf("path %q for %q", e.Path, path)
@@ -81,6 +87,12 @@ func FuzzRouter(f *testing.F) {
 			t.Fatalf("status %d", status)
 		}
 	})
+}
+
+// isClaim reports whether a path names a claim.
+func isClaim(path []byte) bool {
+	segment, found := bytes.CutPrefix(path, []byte(claimsPath))
+	return found && isSegment(segment)
 }
 
 // FuzzDepthQuery compares the query parser with the standard library's: what

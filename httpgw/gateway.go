@@ -34,7 +34,9 @@ type Gateway struct {
 	opts    Options
 	log     *slog.Logger
 	market  *marketPages
-	rfq     *rfqPages // nil without a desk
+	desk    Desk       // nil = no RFQ routes
+	settle  Settlement // nil = the chain is unavailable
+	rfq     *rfqPages  // nil without a desk
 	about   *page
 	limits  [limitClassCount]*namedLimiter
 	proxies proxies
@@ -69,6 +71,8 @@ func New(o Options, views Views, doors Doors) (*Gateway, error) {
 	g := &Gateway{
 		opts: o, log: o.Logger,
 		market:  newMarketPages(o.Instruments, views),
+		desk:    doors.Desk,
+		settle:  doors.Settlement,
 		proxies: proxies{trusted: o.TrustedProxies, header: o.ForwardedHeader},
 		ids:     newRequestIDs(),
 		metrics: newMetrics(),
@@ -79,7 +83,7 @@ func New(o Options, views Views, doors Doors) (*Gateway, error) {
 		g.limits[rfqWriteLimit] = newNamedLimiter("rfq-write", o.RFQWrite, o.MaxClients, o.Clock)
 	}
 	if doors.Desk != nil {
-		g.rfq = newRFQPages(g, doors.Desk, views, false)
+		g.rfq = newRFQPages(g, doors.Desk, views, doors.Settlement)
 	}
 	table := g.routes(doors)
 	for _, a := range []struct {

@@ -89,9 +89,13 @@ type scanner struct {
 	wrong *problem // with the first member that is not right; nil = none so far
 }
 
-// flag notes a wrong member; "" is one that the table does not have.
+// flag notes a wrong member; name "" is one that the table does not have.
 func (s *scanner) flag(name, reason string) {
-	if s.wrong == nil {
+	switch {
+	case s.wrong != nil:
+	case name == "":
+		s.wrong = unknownMember()
+	default:
 		s.wrong = invalidMember(name, reason)
 	}
 }
@@ -163,7 +167,7 @@ func (s *scanner) member(table []member, m *members) string {
 	}
 	switch {
 	case at < 0:
-		s.flag("", "unknown_field")
+		s.flag("", "")
 		return s.skip(2)
 	case m.seen[at]:
 		s.flag(table[at].name, "repeated")

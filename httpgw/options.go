@@ -9,28 +9,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"blockdesk/engine"
 	"blockdesk/market"
 )
-
-// Views is where market data comes from. View returns the newest view of an
-// instrument, nil before the first one; it must not block. A view must never
-// change after it was returned.
-type Views interface {
-	View(in market.InstrumentID) *engine.View
-}
-
-// Doors are what other rooms put behind a route of this one. A nil door leaves
-// its routes out of the table.
-type Doors struct {
-	// WebSocket takes an upgrade request for /ws/rfq. It must not panic.
-	WebSocket fasthttp.RequestHandler
-	// WebSocketHealth returns the body of /ws/rfq/health, any value that
-	// encoding/json encodes. It is called once a request.
-	WebSocketHealth func() any
-	// Desk is where tickets, quotes and claims are.
-	Desk deskReader
-}
 
 // Defaults of Options. Those of the market data's rate limit are the
 // description's (part 8), those of RFQ writes the contract's (section C); the

@@ -57,7 +57,8 @@ type problem struct {
 	allow  string // of METHOD_NOT_ALLOWED
 	retryS int    // Retry-After, 0 = none
 
-	replayed bool // an Idempotency-Key has brought back a refusal
+	replayed bool  // an Idempotency-Key has brought back a refusal
+	cause    error // for the log only; nil = nothing that it should know
 }
 
 // append appends the JSON body.
@@ -160,14 +161,19 @@ func missingMember(name string) *problem {
 	}
 }
 
-// invalidMember says what is wrong with a member; "" is one that the route does
-// not know, whose name is the client's and is not told.
 func invalidMember(name, reason string) *problem {
-	text := "The body has a member that this route does not know."
-	if name != "" {
-		text = "The member " + name + " of the body is not as the specification has it."
+	return &problem{
+		status: 400, code: codeInvalidField, field: name, reason: reason,
+		text: "The member " + name + " of the body is not as the specification has it.",
 	}
-	return &problem{status: 400, code: codeInvalidField, field: name, reason: reason, text: text}
+}
+
+// unknownMember does not say which: the name is the client's.
+func unknownMember() *problem {
+	return &problem{
+		status: 400, code: codeInvalidField, reason: "unknown_field",
+		text: "The body has a member that this route does not know.",
+	}
 }
 
 func malformedFraming() *problem {

@@ -117,6 +117,7 @@ func (g *Gateway) routes(doors Doors) []route {
 		},
 	}
 	table = append(table, g.rfqRoutes()...)
+	table = append(table, g.writeRoutes()...)
 	if doors.WebSocket != nil {
 		table = append(table, route{
 			path: "/ws/rfq", method: methodGet, surfaces: onBase | onWS,

@@ -211,6 +211,9 @@ func (g *Gateway) common(ctx *fasthttp.RequestCtx, id *requestID, cache cacheCla
 
 // fail writes an error.
 func (g *Gateway) fail(ctx *fasthttp.RequestCtx, id *requestID, p *problem) {
+	if p.cause != nil {
+		g.log.Error("http request failed", "request_id", string(id[:]), "code", p.code, "error", p.cause)
+	}
 	g.common(ctx, id, neverCached)
 	h := &ctx.Response.Header
 	if p.allow != "" {

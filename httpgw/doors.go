@@ -1,0 +1,93 @@
+package httpgw
+
+import (
+	"context"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"blockdesk/engine"
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/desk"
+	"blockdesk/market"
+)
+
+// Views is where market data comes from. View returns the newest view of an
+// instrument, nil before the first one; it must not block. A view must never
+// change after it was returned.
+type Views interface {
+	View(in market.InstrumentID) *engine.View
+}
+
+// Doors are what other rooms put behind a route of this one. A nil door leaves
+// its routes out of the table.
+type Doors struct {
+	// WebSocket takes an upgrade request for /ws/rfq. It must not panic.
+	WebSocket fasthttp.RequestHandler
+	// WebSocketHealth returns the body of /ws/rfq/health, any value that
+	// encoding/json encodes. It is called once a request.
+	WebSocketHealth func() any
+	// Desk is behind every RFQ route.
+	Desk Desk
+	// Settlement is behind claims and proofs of payment. Where it is nil, they
+	// stand in the table, and what is right is answered CHAIN_UNAVAILABLE.
+	Settlement Settlement
+}
+
+// Desk is the RFQ desk as the routes need it; see package desk. Any goroutine
+// may call it.
+type Desk interface {
+	View() *rfq.View // nil before the first one
+	Do(r rfq.Request) (*desk.Result, error)
+	Claim(id market.ClaimID) (*desk.History, bool, error)
+}
+
+// Settlement is the room that talks to the chain. Any goroutine may call it.
+// Whatever it returns goes out: no error of it does.
+type Settlement interface {
+	// Ready returns nil where a package can be built now. It must not block.
+	Ready() error
+	// Package returns what the client needs to pay for a claim that has just been
+	// reserved on the ticket, and for the same claim the same package for ever.
+	Package(ctx context.Context, c *rfq.Claim, t *rfq.Ticket) (Package, error)
+	// Verify looks for a payment on the chain and, where it is final, has the desk
+	// take it. An error means that the chain or the desk could not be asked; those
+	// of package desk say which.
+	Verify(ctx context.Context, p *PaymentProof) (Verification, error)
+}
+
+// Package is an unsigned transaction and what binds it to its claim.
+type Package struct {
+	Transaction []byte         // v0, every signature zero
+	Reference   market.Address // read-only account by which the payment is found
+	Memo        string         // printable ASCII
+}
+
+// PaymentProof is a request to verify a payment. What the client did not send is
+// zero, and what it sent must agree with the claim's terms.
+type PaymentProof struct {
+	Ticket    market.TicketID
+	Tranche   market.TrancheID
+	Signature [64]byte
+	Claim     market.ClaimID
+	Label     string
+	Fill      market.FillUSD
+	Rail      market.Rail
+	Key       rfq.Key // for the request that makes the payment known to the desk
+}
+
+// Verification is what came of a PaymentProof: the first of these that is set.
+type Verification struct {
+	// Pending: the payment was not found, or is not final; ask again after this.
+	Pending time.Duration
+	// Refused says why the payment is not acceptable; Mismatch has the machine
+	// word where that is ReasonPaymentMismatch (contract, section C).
+	Refused  event.Reason
+	Mismatch string
+
+	Claim    *rfq.Claim
+	Payment  *rfq.Payment
+	Delivery [64]byte // signature of the transaction that delivers; zero = none yet
+	Replayed bool     // PaymentProof.Key has brought this back
+}

@@ -1,0 +1,58 @@
+package httpgw
+
+import (
+	"blockdesk/engine/event"
+	"blockdesk/httpgw/desk"
+	"blockdesk/market"
+)
+
+// serveClaim shows a claim with what has happened to it.
+func (g *Gateway) serveClaim(segment []byte) (*page, *problem) {
+	id, ok := market.ParseClaimID(segment)
+	if !ok {
+		return nil, refuse(event.ReasonUnknownClaim)
+	}
+	h, ok, err := g.desk.Claim(id)
+	switch {
+	case err != nil:
+		return nil, deskProblem(err)
+	case !ok:
+		return nil, refuse(event.ReasonUnknownClaim)
+	}
+	w := g.terms()
+	label := ""
+	if t := w.view.Ticket(h.Claim.Terms.Ticket); t != nil {
+		label = t.Label
+	}
+	return hashPage(w.history(h, label)), nil
+}
+
+// history renders a claim: as it is now, each state with its time, oldest first,
+// and each payment that named it.
+func (w *termsWriter) history(h *desk.History, label string) []byte {
+	c := &h.Claim
+	dst := make([]byte, 0, 2048)
+	dst = append(claimHead(dst, c), `,"claim":`...)
+	dst = w.claim(dst, c, label)
+	dst = append(dst, `,"payment":`...)
+	dst = append(w.payment(dst, &c.Terms), `},"paid_atoms":"`...)
+	dst = market.AppendDecimal(dst, c.Paid, 0)
+	dst = appendMillis(append(dst, `","expires_at":`...), c.Deadline)
+	dst = appendMillis(append(dst, `,"changed_at":`...), c.ChangedAt)
+	dst = append(dst, `,"history":[`...)
+	for i := range h.States {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(append(dst, `{"state":"`...), claimStates[h.States[i].State]...)
+		dst = append(appendMillis(append(dst, `","at":`...), h.States[i].ChangedAt), '}')
+	}
+	dst = append(dst, `],"payments":[`...)
+	for i := range h.Payments {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendPayment(dst, &h.Payments[i])
+	}
+	return append(dst, "]}"...)
+}

@@ -1,0 +1,156 @@
+package httpgw
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mr-tron/base58"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+)
+
+// marker is what no answer may have of a request.
+const marker = "zqMARKERqz"
+
+// FuzzPost sends any body, media type and key to any of the writing routes
+// through the whole handler: no panic, one of our statuses and codes, nothing of
+// the request comes back, and what the desk is asked is what encoding/json reads
+// in the body.
+func FuzzPost(f *testing.F) {
+	for i, seed := range []struct{ media, key, body string }{
+		{"application/json", "", quoteBody},
+		{"application/json; charset=utf-8", "k", claimBody},
+		{"application/json", marker, paymentBody},
+		{"text/" + marker, "\x7f", `{"` + marker + `":"` + marker + `"}`},
+		{"application/json", "", strings.Replace(quoteBody, "T7-2", marker, 1)},
+		{"application/json", "", strings.Replace(claimBody, wallet, marker, 1)},
+		{"application/json", "", strings.Replace(paymentBody, "}", `,"ticket_label":"`+marker+`"}`, 1)},
+		{"application/json", "", `{"fill_usd":` + strings.Repeat("9", 100) + `,"rail":[[{"a":null}]]}`},
+		{"", "", ""},
+	} {
+		f.Add(uint8(i), seed.media, seed.key, []byte(seed.body))
+	}
+	w := newWriter(f, &fakeChain{verdict: Verification{Pending: time.Second}})
+	paths := []string{pathRFQ + "quote", pathModular, pathAliasVerify, pathAtomic, pathNativeAtomic, pathNativeVerify, pathNativeModular}
+	f.Fuzz(func(t *testing.T, at uint8, media, key string, body []byte) {
+		path := paths[int(at)%len(paths)]
+		ctx := requestFrom("192.0.2.1")
+		ctx.Request.Header.SetMethod("POST")
+		ctx.Request.SetRequestURI(path)
+		ctx.Request.Header.Set("Content-Type", media)
+		if key != "" {
+			ctx.Request.Header.Set("Idempotency-Key", key)
+		}
+		ctx.Request.SetBody(body)
+		w.desk.asked = nil
+		w.doors[0].serve(ctx)
+		status, answer := ctx.Response.StatusCode(), ctx.Response.Body()
+		if bytes.Contains(answer, []byte(marker)) || bytes.Contains(ctx.Response.Header.Header(), []byte(marker)) {
+			t.Fatalf("an echo: %s", answer)
+		}
+		switch status {
+		case 200:
+			checkAsked(t, w.desk.last(), body)
+		case 202:
+		case 400, 404, 415:
+			e := decodeError(t, answer)
+			switch e.Code {
+			case codeInvalidJSON, codeInvalidField, codeMissingField, codeUnknownTicket, codeUnknownClaim, codeUnsupportedMedia:
+			default:
+				t.Fatalf("code %s", e.Code)
+			}
+			if w.desk.last() != nil {
+				t.Fatalf("status %d, and the desk was asked", status)
+			}
+		default:
+			t.Fatalf("status %d: %s", status, answer)
+		}
+	})
+}
+
+// checkAsked compares what the desk was asked with the body as encoding/json
+// reads it.
+func checkAsked(t *testing.T, asked rfq.Request, body []byte) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	var want struct {
+		Order   string `json:"order_id"`
+		Tranche string `json:"tranche_id"`
+		Fill    any    `json:"fill_usd"`
+		Rail    string `json:"rail"`
+		Payment string `json:"payment_rail"`
+		Wallet  string `json:"bot_wallet"`
+	}
+	if err := d.Decode(&want); err != nil {
+		t.Fatalf("took %q: %v", body, err)
+	}
+	var ticket market.TicketID
+	var tranche market.TrancheID
+	var fill market.FillUSD
+	var rail market.Rail
+	switch r := asked.(type) {
+	case *rfq.RequestQuote:
+		ticket, tranche, fill, rail = r.Ticket, r.Tranche, r.Fill, r.Rail
+	case *rfq.TakeClaim:
+		ticket, tranche, fill, rail = r.Ticket, r.Tranche, r.Fill, r.Rail
+		if base58.Encode(r.Wallet[:]) != want.Wallet {
+			t.Fatalf("wallet of %q", body)
+		}
+		if want.Rail = want.Payment; want.Rail == "" {
+			want.Rail = "USDC"
+		}
+	}
+	order := string(market.AppendTicketID(nil, ticket))
+	if order != want.Order || string(market.AppendTrancheID(nil, ticket, tranche)) != want.Tranche ||
+		fill.String() != fmt.Sprint(want.Fill) || rail.String() != want.Rail {
+		t.Fatalf("asked %+v for %q", asked, body)
+	}
+}
+
+// FuzzSegment: which last segments name something, on the wire and in the table.
+func FuzzSegment(f *testing.F) {
+	for _, seed := range []string{"C0000000000001", "..", ".", "a/b", "%2e", "", "a\x00", "a b", strings.Repeat("x", MaxSegment+1)} {
+		f.Add(seed)
+	}
+	w := newWriter(f, nil)
+	f.Fuzz(func(t *testing.T, segment string) {
+		n, got := w.doors[0].router.find([]byte(claimsPath + segment))
+		whole := len(segment) > 0 && len(segment) <= MaxSegment && strings.Trim(segment, ".") != "" || len(segment) > 2 && len(segment) <= MaxSegment
+		for _, c := range segment {
+			whole = whole && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-", c))
+		}
+		if (n != nil) != whole {
+			t.Fatalf("%q: found %v, want %v", segment, n != nil, whole)
+		}
+		if n != nil && string(got) != segment {
+			t.Fatalf("%q: segment %q", segment, got)
+		}
+	})
+}
+
+// FuzzAddress: what is an address or a signature here, base58 writes so.
+func FuzzAddress(f *testing.F) {
+	for _, seed := range []string{wallet, signature, strings.Repeat("1", 32), strings.Repeat("z", 44), "é" + wallet[2:], "0OIl", ""} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if a, ok := parseAddress([]byte(text)); ok && base58.Encode(a[:]) != text {
+			t.Fatalf("address %q is %q", text, base58.Encode(a[:]))
+		}
+		if s, ok := parseSignature([]byte(text)); ok && base58.Encode(s[:]) != text {
+			t.Fatalf("signature %q is %q", text, base58.Encode(s[:]))
+		}
+		// All that base58 writes of 32 bytes is read again.
+		a := sha256.Sum256([]byte(text))
+		if got, ok := parseAddress([]byte(base58.Encode(a[:]))); !ok || got != a {
+			t.Fatalf("%x is not read again", a)
+		}
+	})
+}

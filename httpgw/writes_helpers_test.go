@@ -1,0 +1,208 @@
+package httpgw
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mr-tron/base58"
+
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/desk"
+	"blockdesk/market"
+)
+
+// scriptedDesk answers as a test tells it to, and remembers what it was asked.
+type scriptedDesk struct {
+	view    *rfq.View
+	result  func(rfq.Request) (*desk.Result, error) // nil = sell
+	history map[market.ClaimID]*desk.History
+
+	mu    sync.Mutex
+	asked []rfq.Request
+}
+
+func (d *scriptedDesk) View() *rfq.View { return d.view }
+
+func (d *scriptedDesk) Do(r rfq.Request) (*desk.Result, error) {
+	d.mu.Lock()
+	d.asked = append(d.asked, r)
+	d.mu.Unlock()
+	if d.result == nil {
+		return sell(d.view, r), nil
+	}
+	return d.result(r)
+}
+
+func (d *scriptedDesk) Claim(id market.ClaimID) (*desk.History, bool, error) {
+	if id == brokenClaim {
+		return nil, false, errors.New("the store is on fire")
+	}
+	h, ok := d.history[id]
+	return h, ok, nil
+}
+
+// brokenClaim is one that the store cannot read.
+const brokenClaim market.ClaimID = 13
+
+// last returns the newest request; nil = none.
+func (d *scriptedDesk) last() rfq.Request {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.asked) == 0 {
+		return nil
+	}
+	return d.asked[len(d.asked)-1]
+}
+
+// sell grants a quote or a claim at made-up terms.
+func sell(v *rfq.View, r rfq.Request) *desk.Result {
+	terms := func(ticket market.TicketID, tranche market.TrancheID, fill market.FillUSD, rail market.Rail) rfq.Terms {
+		return rfq.Terms{
+			Ticket: ticket, Tranche: tranche, Fill: fill, Rail: rail, DiscountBps: 25, FeeBps: 500,
+			Reference: 1_000_000_000, Price: 997_500_000, Base: 250_626_566, Payment: uint64(fill.USD()) + 1, PayTo: address(120),
+		}
+	}
+	switch r := r.(type) {
+	case *rfq.RequestQuote:
+		return &desk.Result{
+			Outcome: rfq.Outcome{Ticket: r.Ticket}, Ticket: v.Ticket(r.Ticket),
+			Quote: &rfq.Quote{
+				ID: 77, Terms: terms(r.Ticket, r.Tranche, r.Fill, r.Rail), IssuedAt: deskDay, ValidUntil: deskDay + 15e9,
+			},
+		}
+	case *rfq.TakeClaim:
+		return &desk.Result{
+			Outcome: rfq.Outcome{Ticket: r.Ticket}, Ticket: v.Ticket(r.Ticket),
+			Claim: &rfq.Claim{
+				ID: 78, Quote: r.Quote, Way: r.Way, State: rfq.ClaimReserved, Wallet: r.Wallet,
+				Terms: terms(r.Ticket, r.Tranche, r.Fill, r.Rail), ReservedAt: deskDay, ChangedAt: deskDay, Deadline: deskDay + 120e9,
+			},
+		}
+	}
+	return &desk.Result{Outcome: rfq.Outcome{Reason: event.ReasonInvalidCommand}}
+}
+
+// fakeChain is a settlement that needs no chain.
+type fakeChain struct {
+	down    error // of Ready
+	failing error // of Package and Verify
+	verdict Verification
+
+	mu     sync.Mutex
+	proofs []PaymentProof
+}
+
+func (c *fakeChain) Ready() error { return c.down }
+
+func (c *fakeChain) Package(ctx context.Context, claim *rfq.Claim, _ *rfq.Ticket) (Package, error) {
+	if _, bounded := ctx.Deadline(); !bounded {
+		return Package{}, errors.New("no deadline")
+	}
+	tx := fmt.Appendf(nil, "transaction of %d", claim.ID)
+	return Package{Transaction: tx, Reference: address(200), Memo: fmt.Sprintf(`claim "%d" \`, claim.ID)}, c.failing
+}
+
+func (c *fakeChain) Verify(ctx context.Context, p *PaymentProof) (Verification, error) {
+	if _, bounded := ctx.Deadline(); !bounded {
+		return Verification{}, errors.New("no deadline")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.proofs = append(c.proofs, *p)
+	return c.verdict, c.failing
+}
+
+// writer is a gateway with a desk, reached without a socket.
+type writer struct {
+	g     *Gateway
+	desk  *scriptedDesk
+	doors [3]*door // base, api, ws
+}
+
+func newWriter(t testing.TB, chain Settlement) *writer {
+	t.Helper()
+	w := &writer{desk: &scriptedDesk{view: fixedView(), history: map[market.ClaimID]*desk.History{}}}
+	doors := testDoors()
+	doors.Desk, doors.Settlement = w.desk, chain
+	w.g = newGateway(t, doors)
+	table := w.g.routes(doors)
+	for i, on := range []surface{onBase, onAPI, onWS} {
+		w.doors[i] = &door{g: w.g, router: newRouter(table, on, newMetrics())}
+	}
+	return w
+}
+
+// newGateway returns a gateway that listens and serves nothing.
+func newGateway(t testing.TB, doors Doors) *Gateway {
+	t.Helper()
+	b := newBooks(t)
+	o := testOptions(b)
+	o.URLs.Native = "https://native.example"
+	g, err := New(o, b, doors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = g.Close() })
+	return g
+}
+
+// reply is what a request got.
+type reply struct {
+	status int
+	header map[string]string
+	body   []byte
+}
+
+// do sends a raw request through a door's handler.
+func do(t testing.TB, d *door, raw string) reply {
+	t.Helper()
+	ctx := requestFrom("192.0.2.1")
+	r := bufio.NewReaderSize(bytes.NewReader([]byte(raw)), 1<<17)
+	if err := ctx.Request.ReadLimitBody(r, DefaultMaxBodyBytes); err != nil {
+		t.Fatalf("request %.200q: %v", raw, err)
+	}
+	d.serve(ctx)
+	out := reply{status: ctx.Response.StatusCode(), header: map[string]string{}, body: bytes.Clone(ctx.Response.Body())}
+	for k, v := range ctx.Response.Header.All() {
+		out.header[string(k)] = string(v)
+	}
+	return out
+}
+
+// post sends a body to a path of the base address; headers are whole lines.
+func (w *writer) post(t testing.TB, path, body string, headers ...string) reply {
+	t.Helper()
+	return do(t, w.doors[0], postText(path, body, headers...))
+}
+
+// postText is a POST with a JSON body, as bytes on the wire.
+func postText(path, body string, headers ...string) string {
+	all := append([]string{"Content-Type: application/json"}, headers...)
+	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: test\r\n%s\r\nContent-Length: %d\r\n\r\n%s",
+		path, strings.Join(all, "\r\n"), len(body), body)
+}
+
+// Bodies that are right for fixedView.
+var (
+	wallet    = base58.Encode([]byte("the wallet of a bot, 32 bytes of"))
+	signature = base58.Encode(bytes.Repeat([]byte("signature of a payment, "), 3)[:64])
+
+	quoteBody   = `{"order_id":"T7","tranche_id":"T7-2","fill_usd":"250","rail":"USDC"}`
+	claimBody   = `{"bot_wallet":"` + wallet + `","order_id":"T7","tranche_id":"T7-2","fill_usd":"250"}`
+	paymentBody = `{"order_id":"T7","tranche_id":"T7-2","l1_signature":"` + signature + `"}`
+)
+
+const claimsPath = pathRFQ + "claims/"
+
+func claimText(id market.ClaimID) string { return string(market.AppendClaimID(nil, id)) }
+
+// deadline is for what must happen soon.
+const deadline = 10 * time.Second

@@ -1,0 +1,404 @@
+package httpgw
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mr-tron/base58"
+
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/desk"
+	"blockdesk/market"
+)
+
+// TestQuote: the answer to a quote, byte for byte, and what the desk was asked.
+func TestQuote(t *testing.T) {
+	w := newWriter(t, nil)
+	for _, fill := range []string{`"250"`, `250`} {
+		got := w.post(t, pathRFQ+"quote", strings.Replace(quoteBody, `"250"`, fill, 1))
+		const want = `{"ok":true,"quote_id":"Q000000000002d","order_id":"T7","tranche_id":"T7-2","ticket_label":"spring block",` +
+			`"pair":"SLUSD/USDC","fill_usd":"250","rail":"USDC","reference_price_usd":"1.000000000","discount_bps":25,` +
+			`"price_usd":"0.997500000","base_amount":"250.626566","base_amount_atoms":"250626566",` +
+			`"payment":{"rail":"USDC","mint":"%s","amount":"250.000001","amount_atoms":"250000001","pay_to":"%s"},` +
+			`"fee_bps":500,"fee":{"included":true,"amount":"12.500000","amount_atoms":"12500000"},` +
+			`"issued_at":"2026-11-20T12:00:04.123Z","valid_until":"2026-11-20T12:00:19.123Z","firm":true}`
+		text := func(a market.Address) string { return strings.Trim(string(appendAccount(nil, a)), `"`) }
+		if s := fmt.Sprintf(want, text(address(100)), text(address(120))); got.status != 200 || string(got.body) != s {
+			t.Fatalf("status %d: %s\nwant %s", got.status, got.body, s)
+		}
+		if got.header["Cache-Control"] != "no-store" || got.header["Content-Type"] != jsonType || got.header["Idempotency-Replayed"] != "" {
+			t.Errorf("headers %v", got.header)
+		}
+		asked := w.desk.last().(*rfq.RequestQuote)
+		if *asked != (rfq.RequestQuote{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC}) {
+			t.Errorf("asked %+v", asked)
+		}
+	}
+	got := w.post(t, pathRFQ+"quote", `{"order_id":"T11","tranche_id":"T11-1","fill_usd":1000,"rail":"SOL"}`)
+	var q struct {
+		Label   string `json:"ticket_label"`
+		Payment struct {
+			Mint   *string
+			Amount string
+		}
+	}
+	if err := json.Unmarshal(got.body, &q); err != nil || q.Label != w.desk.view.Ticket(11).Label || q.Payment.Mint != nil || q.Payment.Amount != "1.000000001" {
+		t.Errorf("a label that tries to break out, and SOL: %v %s", err, got.body)
+	}
+}
+
+// claimAnswer is what a client declares for a claim (contract, section D).
+type claimAnswer struct {
+	OK      bool   `json:"ok"`
+	ClaimID string `json:"claim_id"`
+	State   string `json:"state"`
+	Claim   struct {
+		Way    string  `json:"way"`
+		Wallet string  `json:"bot_wallet"`
+		Quote  *string `json:"quote_id"`
+		Order  string  `json:"order_id"`
+		Fill   string  `json:"fill_usd"`
+		Base   string  `json:"base_amount_atoms"`
+		FeeBps int     `json:"fee_bps"`
+	} `json:"claim"`
+	Payment struct {
+		Rail      string  `json:"rail"`
+		Mint      *string `json:"mint"`
+		Atoms     string  `json:"amount_atoms"`
+		PayTo     string  `json:"pay_to"`
+		Reference string  `json:"reference"`
+		Memo      string  `json:"memo"`
+	} `json:"payment"`
+	Transaction []byte    `json:"transaction"`
+	ExpiresAt   time.Time `json:"expires_at"`
+	Verify      struct {
+		URL    string   `json:"url"`
+		Fields []string `json:"fields"`
+	} `json:"verify"`
+}
+
+// TestClaim: both ways and their aliases, behind a settlement.
+func TestClaim(t *testing.T) {
+	w := newWriter(t, &fakeChain{})
+	for path, way := range map[string]rfq.Way{
+		pathModular: rfq.Modular, pathNativeModular: rfq.Modular, pathAtomic: rfq.Atomic, pathNativeAtomic: rfq.Atomic,
+	} {
+		body := strings.Replace(claimBody, "}", `,"payment_rail":"SOL","quote_id":"Q000000000002d"}`, 1)
+		got := w.post(t, path, body)
+		var a claimAnswer
+		if err := json.Unmarshal(got.body, &a); err != nil || got.status != 200 {
+			t.Fatalf("%s: status %d %v: %s", path, got.status, err, got.body)
+		}
+		asked := w.desk.last().(*rfq.TakeClaim)
+		address, _ := parseAddress([]byte(wallet))
+		if *asked != (rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailSOL, Way: way, Quote: 77, Wallet: address}) {
+			t.Errorf("%s: asked %+v", path, asked)
+		}
+		if !a.OK || a.ClaimID != claimText(78) || a.State != "reserved" || a.Claim.Way != ways[way] || a.Claim.Wallet != wallet ||
+			*a.Claim.Quote != "Q000000000002d" || a.Claim.Order != "T7" || a.Claim.Fill != "250" || a.Claim.Base != "250626566" {
+			t.Errorf("%s: %s", path, got.body)
+		}
+		if p := a.Payment; p.Rail != "SOL" || p.Mint != nil || p.Atoms != "250000001" || p.Memo != `claim "78" \` || p.Reference == "" || p.PayTo == "" {
+			t.Errorf("%s: payment %+v", path, p)
+		}
+		if string(a.Transaction) != "transaction of 78" || a.ExpiresAt.UnixMilli() != (deskDay+120e9)/1e6 {
+			t.Errorf("%s: %s", path, got.body)
+		}
+		if a.Verify.URL != "https://native.example"+pathNativeVerify || !slices.Equal(a.Verify.Fields, []string{"order_id", "tranche_id", "l1_signature"}) {
+			t.Errorf("%s: verify %+v", path, a.Verify)
+		}
+	}
+	w.post(t, pathModular, claimBody)
+	if asked := w.desk.last().(*rfq.TakeClaim); asked.Rail != market.RailUSDC || asked.Quote != 0 {
+		t.Errorf("defaults: asked %+v", asked)
+	}
+}
+
+// TestNoChain: without a settlement, and while one is not ready, what is right
+// gets 503 and reserves nothing, and what is wrong is told as ever.
+func TestNoChain(t *testing.T) {
+	for name, chain := range map[string]Settlement{"none": nil, "not ready": &fakeChain{down: errors.New("no node answers")}} {
+		w := newWriter(t, chain)
+		paths := []string{pathModular, pathNativeModular, pathAtomic, pathNativeAtomic}
+		bodies := map[string]string{claimBody: codeChainUnavailable, strings.Replace(claimBody, "T7-2", "T7-9", 1): codeUnknownTicket, "{}": codeMissingField}
+		if chain == nil {
+			for _, path := range []string{pathNativeVerify, pathAliasVerify} {
+				got := w.post(t, path, paymentBody)
+				if e := decodeError(t, got.body); got.status != 503 || e.Code != codeChainUnavailable || got.header["Retry-After"] != "10" {
+					t.Errorf("%s: status %d: %s", path, got.status, got.body)
+				}
+			}
+		}
+		for _, path := range paths {
+			for body, code := range bodies {
+				got := w.post(t, path, body)
+				e := decodeError(t, got.body)
+				if e.Code != code || code == codeChainUnavailable && (got.status != 503 || got.header["Retry-After"] != "10") {
+					t.Errorf("%s: %s: status %d: %s", name, path, got.status, got.body)
+				}
+			}
+		}
+		if len(w.desk.asked) != 0 {
+			t.Errorf("%s: the desk was asked %d times", name, len(w.desk.asked))
+		}
+		if got := w.post(t, pathRFQ+"quote", quoteBody); got.status != 200 {
+			t.Errorf("%s: a quote: status %d", name, got.status)
+		}
+	}
+	w := newWriter(t, &fakeChain{failing: errors.New("10.0.0.7 refuses")})
+	got := w.post(t, pathModular, claimBody)
+	if e := decodeError(t, got.body); got.status != 503 || e.Code != codeChainUnavailable || strings.Contains(string(got.body), "10.0.0.7") {
+		t.Errorf("a package that fails: status %d: %s", got.status, got.body)
+	}
+}
+
+// TestWrongMembers: the value of each member that is well formed JSON and wrong.
+func TestWrongMembers(t *testing.T) {
+	zeros := strings.Repeat("1", 32)
+	for _, c := range []struct {
+		path, body, from, to string
+		status               int
+		code, field, reason  string
+	}{
+		{pathRFQ + "quote", strings.ReplaceAll(quoteBody, "T7", "T6"), "", "", 404, codeUnknownTicket, "order_id", "unknown_ticket"},
+		{pathRFQ + "quote", quoteBody, `"T7"`, `"T8"`, 404, codeUnknownTicket, "tranche_id", "unknown_tranche"},
+		{pathRFQ + "quote", quoteBody, `"T7"`, `"T07"`, 404, codeUnknownTicket, "order_id", "unknown_ticket"},
+		{pathRFQ + "quote", quoteBody, `"T7"`, `"nope"`, 404, codeUnknownTicket, "order_id", "unknown_ticket"},
+		{pathRFQ + "quote", quoteBody, `"T7-2"`, `"T7-3"`, 404, codeUnknownTicket, "tranche_id", "unknown_tranche"},
+		{pathRFQ + "quote", quoteBody, `"T7-2"`, `"T8-1"`, 404, codeUnknownTicket, "tranche_id", "unknown_tranche"},
+		{pathRFQ + "quote", quoteBody, `"T7-2"`, `"2"`, 404, codeUnknownTicket, "tranche_id", "unknown_tranche"},
+		{pathRFQ + "quote", quoteBody, `"250"`, `"251"`, 400, codeInvalidField, "fill_usd", "not_on_ladder"},
+		{pathRFQ + "quote", quoteBody, `"250"`, `"250.00"`, 400, codeInvalidField, "fill_usd", "not_on_ladder"},
+		{pathRFQ + "quote", quoteBody, `"250"`, `0`, 400, codeInvalidField, "fill_usd", "not_on_ladder"},
+		{pathRFQ + "quote", quoteBody, `"250"`, `250.0`, 400, codeInvalidField, "fill_usd", "not_whole"},
+		{pathRFQ + "quote", quoteBody, `"USDC"`, `"usdc"`, 400, codeInvalidField, "rail", "unknown_rail"},
+		{pathRFQ + "quote", quoteBody, `"USDC"`, `null`, 400, codeMissingField, "rail", ""},
+		{pathRFQ + "quote", quoteBody, `"T7"`, `"` + strings.Repeat("T", 65) + `"`, 400, codeInvalidField, "order_id", "too_long"},
+		{pathModular, claimBody, wallet, base58.Encode([]byte(strings.Repeat("x", 31))), 400, codeInvalidField, "bot_wallet", "not_an_address"},
+		{pathModular, claimBody, wallet, strings.Replace(wallet, wallet[:1], "0", 1), 400, codeInvalidField, "bot_wallet", "not_an_address"},
+		{pathModular, claimBody, wallet, strings.Repeat("z", 44), 400, codeInvalidField, "bot_wallet", "not_an_address"},
+		{pathModular, claimBody, wallet, zeros, 400, codeInvalidField, "bot_wallet", "not_an_address"},
+		{pathModular, claimBody, wallet, wallet + "1", 400, codeInvalidField, "bot_wallet", "too_long"},
+		{pathModular, claimBody, "}", `,"payment_rail":"BTC"}`, 400, codeInvalidField, "payment_rail", "unknown_rail"},
+		{pathModular, claimBody, "}", `,"quote_id":"Q1"}`, 400, codeInvalidField, "quote_id", "not_an_id"},
+		{pathModular, claimBody, "}", `,"rail":"USDC"}`, 400, codeInvalidField, "", "unknown_field"},
+		{pathAtomic, claimBody, `"T7"`, `"T99"`, 404, codeUnknownTicket, "order_id", "unknown_ticket"},
+		{pathAliasVerify, paymentBody, signature, signature[3:], 400, codeInvalidField, "l1_signature", "not_a_signature"},
+		{pathAliasVerify, paymentBody, signature, strings.Repeat("1", 64), 400, codeInvalidField, "l1_signature", "not_a_signature"},
+		{pathAliasVerify, paymentBody, "}", `,"claim_id":"C1"}`, 404, codeUnknownClaim, "claim_id", "unknown_claim"},
+		{pathAliasVerify, paymentBody, "}", `,"ticket_label":"autumn block"}`, 400, codeInvalidField, "ticket_label", "mismatch"},
+		{pathAliasVerify, paymentBody, "}", `,"fill_usd":"3"}`, 400, codeInvalidField, "fill_usd", "not_on_ladder"},
+		{pathAliasVerify, paymentBody, "}", `,"payment_rail":"sol"}`, 400, codeInvalidField, "payment_rail", "unknown_rail"},
+		{pathAliasVerify, paymentBody, `"T7"`, `"T8"`, 404, codeUnknownTicket, "tranche_id", "unknown_tranche"},
+		{pathAliasVerify, paymentBody, `"T7-2"`, `"T7-3"`, 404, codeUnknownTicket, "tranche_id", "unknown_tranche"},
+	} {
+		w := newWriter(t, &fakeChain{})
+		body := strings.Replace(c.body, c.from, c.to, 1)
+		got := w.post(t, c.path, body)
+		e := decodeError(t, got.body)
+		if got.status != c.status || e.Code != c.code || e.Field != c.field || e.Reason != c.reason {
+			t.Errorf("%s %s: status %d: %s\nwant %d %s %s %s", c.path, body, got.status, got.body, c.status, c.code, c.field, c.reason)
+		}
+		if w.desk.last() != nil {
+			t.Errorf("%s %s: the desk was asked", c.path, body)
+		}
+	}
+}
+
+// TestRefusalsAreTotal: every reason that the desk may give has its status, code
+// and sentence, and its own word.
+func TestRefusalsAreTotal(t *testing.T) {
+	unknown := event.Reason(0xffff).String()
+	for reason := event.ReasonUnknownTicket; reason < event.ReasonUnknownTicket+100; reason++ {
+		if _, known := refusals[reason]; known == (reason.String() == unknown) {
+			t.Errorf("reason %d %s: in the table: %v", reason, reason, known)
+		}
+	}
+	id := requestID([]byte("01234567-0123456789"))
+	for reason := range refusals {
+		p := refusal(&rfq.Outcome{Reason: reason})
+		if e := decodeError(t, p.append(nil, &id)); e.Reason != reason.String() || p.status < 400 || p.status > 503 || !strings.HasSuffix(p.text, ".") {
+			t.Errorf("reason %s: %+v", reason, p)
+		}
+		if (p.status == 503) != (p.retryS > 0) {
+			t.Errorf("reason %s: status %d, Retry-After %d", reason, p.status, p.retryS)
+		}
+	}
+	if p := refusal(&rfq.Outcome{Reason: 0xfff}); p.status != 409 || p.code != codeRefused {
+		t.Errorf("a reason of tomorrow: %+v", p)
+	}
+}
+
+// TestRefusalOnTheWire: a refusal of the desk, with the field by this route's
+// name of it; a replayed one says so.
+func TestRefusalOnTheWire(t *testing.T) {
+	w := newWriter(t, &fakeChain{})
+	for _, c := range []struct {
+		path, body          string
+		reason              event.Reason
+		status              int
+		code, field, header string
+	}{
+		{pathRFQ + "quote", quoteBody, event.ReasonRailNotAccepted, 400, codeInvalidField, "rail", ""},
+		{pathModular, claimBody, event.ReasonRailNotAccepted, 400, codeInvalidField, "payment_rail", "true"},
+		{pathModular, claimBody, event.ReasonCapacityExhausted, 409, codeCapacityExhausted, "", ""},
+		{pathAtomic, claimBody, event.ReasonLocked, 409, codeRefused, "", "true"},
+		{pathAtomic, claimBody, event.ReasonQuoteExpired, 409, codeClaimExpired, "quote_id", ""},
+		{pathAtomic, claimBody, event.ReasonDeskFull, 503, codeOverloaded, "", ""},
+	} {
+		w.desk.result = func(rfq.Request) (*desk.Result, error) {
+			return &desk.Result{Outcome: rfq.Outcome{Reason: c.reason}, Replayed: c.header == "true"}, nil
+		}
+		got := w.post(t, c.path, c.body)
+		e := decodeError(t, got.body)
+		if got.status != c.status || e.Code != c.code || e.Field != c.field || e.Reason != c.reason.String() || got.header["Idempotency-Replayed"] != c.header {
+			t.Errorf("%s %s: status %d %v: %s", c.path, c.reason, got.status, got.header, got.body)
+		}
+	}
+}
+
+// TestDeskErrors: each error of the desk, and that none of its text goes out.
+func TestDeskErrors(t *testing.T) {
+	w := newWriter(t, nil)
+	for _, c := range []struct {
+		err          error
+		status       int
+		code, reason string
+		retry        string
+	}{
+		{desk.ErrBusy, 503, codeOverloaded, "busy", "1"},
+		{desk.ErrReadOnly, 503, codeReadOnly, "", "10"},
+		{desk.ErrStopped, 503, codeOverloaded, "stopping", "1"},
+		{desk.ErrTimeout, 503, codeOverloaded, "outcome_unknown", "1"},
+		{fmt.Errorf("%w: %w", desk.ErrReadOnly, desk.ErrUnknown), 503, codeOverloaded, "outcome_unknown", "1"},
+		{desk.ErrConflict, 409, codeIdempotencyConflict, "", ""},
+		{errors.New("secret of the store"), 500, codeInternal, "", ""},
+	} {
+		w.desk.result = func(rfq.Request) (*desk.Result, error) { return nil, fmt.Errorf("wrapped: %w", c.err) }
+		got := w.post(t, pathRFQ+"quote", quoteBody)
+		e := decodeError(t, got.body)
+		if got.status != c.status || e.Code != c.code || e.Reason != c.reason || got.header["Retry-After"] != c.retry {
+			t.Errorf("%v: status %d %v: %s", c.err, got.status, got.header, got.body)
+		}
+		if strings.Contains(string(got.body), "secret") || strings.Contains(string(got.body), "wrapped") {
+			t.Errorf("%v: %s", c.err, got.body)
+		}
+	}
+}
+
+// TestIdempotencyKeys: which requests are the same to the desk.
+func TestIdempotencyKeys(t *testing.T) {
+	w := newWriter(t, &fakeChain{})
+	keyOf := func(path, body, key string) rfq.Key {
+		t.Helper()
+		if got := w.post(t, path, body, "Idempotency-Key: "+key); got.status != 200 {
+			t.Fatalf("%s: status %d: %s", path, got.status, got.body)
+		}
+		return w.desk.last().Head().Key
+	}
+	spaced := "\n{ \"fill_usd\" : 250,\t\"tranche_id\":\"T7-2\", \"order_id\":\"T7\",\"bot_wallet\":\"" + wallet +
+		`","payment_rail":"USDC","quote_id":null}`
+	one := keyOf(pathModular, claimBody, "k")
+	if one == (rfq.Key{}) {
+		t.Fatal("no key")
+	}
+	for _, same := range []rfq.Key{keyOf(pathNativeModular, claimBody, "k"), keyOf(pathModular, spaced, "k")} {
+		if same != one {
+			t.Errorf("the alias, other white space, 250 for \"250\", a default written out: %x, want %x", same, one)
+		}
+	}
+	if other := keyOf(pathModular, strings.Replace(claimBody, `"250"`, `"1000"`, 1), "k"); other.ID != one.ID || other.Body == one.Body {
+		t.Errorf("another body: %x, %x", other, one)
+	}
+	for name, other := range map[string]rfq.Key{
+		"another key": keyOf(pathModular, claimBody, "K"), "another operation": keyOf(pathAtomic, claimBody, "k"),
+		"a quote": keyOf(pathRFQ+"quote", quoteBody, "k"),
+	} {
+		if other.ID == one.ID {
+			t.Errorf("%s: the same id", name)
+		}
+	}
+	w.post(t, pathModular, claimBody)
+	if none := w.desk.last().Head().Key; none != (rfq.Key{}) {
+		t.Errorf("without the header: %x", none)
+	}
+	w.desk.result = func(r rfq.Request) (*desk.Result, error) {
+		result := sell(w.desk.view, r)
+		result.Replayed = true
+		return result, nil
+	}
+	first := w.post(t, pathModular, claimBody, "Idempotency-Key: k")
+	second := w.post(t, pathNativeModular, spaced, "Idempotency-Key: k")
+	if first.header["Idempotency-Replayed"] != "true" || !reflect.DeepEqual(first.body, second.body) || first.header["X-Request-Id"] == second.header["X-Request-Id"] {
+		t.Errorf("replayed: %v %s\n%v %s", first.header, first.body, second.header, second.body)
+	}
+}
+
+// TestIdempotencyHeader: what the header's value may be.
+func TestIdempotencyHeader(t *testing.T) {
+	w := newWriter(t, nil)
+	for _, c := range []struct{ lines, reason string }{
+		{"Idempotency-Key: a", ""},
+		{"idempotency-key: " + strings.Repeat("~", MaxIdempotencyKey), ""},
+		{`Idempotency-Key: "quoted-as-the-draft-says"`, ""},
+		{"Idempotency-Key: " + strings.Repeat("~", MaxIdempotencyKey+1), "too_long"},
+		{"Idempotency-Key:", "empty"},
+		{"Idempotency-Key: a b", "not_visible_ascii"},
+		{"Idempotency-Key: caf\xc3\xa9", "not_visible_ascii"},
+		{"Idempotency-Key: a\tb", "not_visible_ascii"},
+		{"Idempotency-Key: a\r\nIdempotency-Key: a", "repeated"},
+	} {
+		got := w.post(t, pathRFQ+"quote", quoteBody, c.lines)
+		if c.reason == "" {
+			if got.status != 200 || w.desk.last().Head().Key == (rfq.Key{}) {
+				t.Errorf("%q: status %d: %s", c.lines, got.status, got.body)
+			}
+			continue
+		}
+		if e := decodeError(t, got.body); got.status != 400 || e.Code != codeInvalidField || e.Field != "Idempotency-Key" || e.Reason != c.reason {
+			t.Errorf("%q: status %d: %s", c.lines, got.status, got.body)
+		}
+	}
+}
+
+// TestMediaTypes: which headers about the body are taken.
+func TestMediaTypes(t *testing.T) {
+	w := newWriter(t, nil)
+	for lines, reason := range map[string]string{
+		"Content-Type: application/json":                               "",
+		"Content-Type: Application/JSON ;charset=UTF-8":                "",
+		`content-type: application/json; charset="utf-8"; v=1`:         "",
+		"Content-Type: application/json\r\nContent-Encoding: identity": "",
+		"X: y":                                           "content_type",
+		"Content-Type:":                                  "content_type",
+		"Content-Type: text/plain":                       "content_type",
+		"Content-Type: application/json5":                "content_type",
+		"Content-Type: application/problem+json":         "content_type",
+		"Content-Type: application/json; charset=latin1": "content_type",
+		"Content-Type: application/json; charset=utf-8; charset=utf-16":      "content_type",
+		"Content-Type: application/json; =":                                  "content_type",
+		"Content-Type: application/json, text/plain":                         "content_type",
+		"Content-Type: application/x-www-form-urlencoded":                    "content_type",
+		"Content-Type: application/json\r\nContent-Encoding: gzip":           "content_encoding",
+		"Content-Type: application/json\r\nContent-Encoding: identity, gzip": "content_encoding",
+	} {
+		raw := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: test\r\n%s\r\nContent-Length: %d\r\n\r\n%s", pathRFQ+"quote", lines, len(quoteBody), quoteBody)
+		got := do(t, w.doors[0], raw)
+		if reason == "" {
+			if got.status != 200 {
+				t.Errorf("%q: status %d: %s", lines, got.status, got.body)
+			}
+			continue
+		}
+		if e := decodeError(t, got.body); got.status != 415 || e.Code != codeUnsupportedMedia || e.Reason != reason {
+			t.Errorf("%q: status %d: %s", lines, got.status, got.body)
+		}
+	}
+}
