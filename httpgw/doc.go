@@ -19,6 +19,9 @@
 //  1. A body is a function of (view, limit) alone. It is rendered once, by
 //     appending exact decimals, and the same bytes are served until the view
 //     changes; so its strong ETag is the view's numbers.
+//     A document of the desk is a function of (desk's view, ten-second cycle,
+//     middles of our books at the cycle's first read): its ts and its prices
+//     move between cycles only, and its strong ETag is made from its bytes.
 //  2. The raw path is compared, byte for byte: no decoding, no "..", no
 //     trailing slash is forgiven. What is not in the table is 404.
 //  3. Nothing a client sent comes back, but a path of letters, digits and

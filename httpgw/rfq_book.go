@@ -18,7 +18,7 @@ func (p *rfqPages) renderSellable(e *edition) []byte {
 	body := append(appendSeq(nil, e), `,"ticket":`...)
 	if t := e.view.Sellable; t != nil {
 		if n := e.pair(t.Instrument); n != nil {
-			body = p.appendTicket(body, n, t, p.priceOf(e, n, t).reference)
+			body = p.appendTicket(body, n, t, e.priceOf(n, t).reference)
 			return append(body, '}')
 		}
 	}
@@ -63,8 +63,9 @@ func (p *rfqPages) renderList(e *edition, head string, pick func(*ticketText) []
 	return append(body, "]}"...)
 }
 
-// renderCompact renders the book for bots. It has no ts: only a change of the
-// book or of a price makes other bytes.
+// renderCompact renders rows of order_id, tranche_id, pair, available_usd,
+// best_price_usd, expires_unix_ms: the book for bots (see appendCompact). It has
+// no ts: only a change of the book or of a price makes other bytes.
 func (p *rfqPages) renderCompact(e *edition) []byte {
 	texts := p.textsOf(e)
 	size := 64

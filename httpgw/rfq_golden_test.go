@@ -3,6 +3,7 @@ package httpgw
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -53,23 +54,39 @@ func checkGolden(t *testing.T, name string, body []byte) {
 	}
 }
 
-// TestChainShown: with a settlement behind it the desk says so.
+// chain is a settlement whose readiness a test sets. Nothing else is asked of it.
+type chain struct {
+	Settlement
+	ready error
+}
+
+func (c chain) Ready() error { return c.ready }
+
+// TestChainShown: the desk says whether a claim can be settled now.
 func TestChainShown(t *testing.T) {
-	for _, chain := range []bool{false, true} {
+	for _, c := range []struct {
+		settlement Settlement
+		available  bool
+		reason     string
+	}{
+		{nil, false, "not_configured"},
+		{chain{ready: errors.New("no upstream answers")}, false, "not_ready"},
+		{chain{}, true, ""},
+	} {
 		p := pagesOf(t, showing(&rfq.View{}), newDeskClock())
-		p.chain = chain
+		p.chain = c.settlement
 		for _, d := range []document{docStatus, docDesk} {
 			var got struct {
 				Chain struct {
 					Available bool
-					Reason    *string
+					Reason    string
 				}
 			}
 			if err := json.Unmarshal(p.get(d).body, &got); err != nil {
 				t.Fatal(err)
 			}
-			if got.Chain.Available != chain || (got.Chain.Reason == nil) != chain {
-				t.Errorf("%v: chain %t shown as %+v", d, chain, got.Chain)
+			if got.Chain.Available != c.available || got.Chain.Reason != c.reason {
+				t.Errorf("%v: %+v shown as %+v", d, c, got.Chain)
 			}
 		}
 	}

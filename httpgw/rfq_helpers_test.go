@@ -10,8 +10,12 @@ import (
 	"blockdesk/market"
 )
 
-// shownDesk shows a view that a test changes at will.
-type shownDesk struct{ view atomic.Pointer[rfq.View] }
+// shownDesk shows a view that a test changes at will. Nothing else is asked of
+// it.
+type shownDesk struct {
+	Desk
+	view atomic.Pointer[rfq.View]
+}
 
 func (d *shownDesk) View() *rfq.View { return d.view.Load() }
 
@@ -43,7 +47,7 @@ func pagesOf(t testing.TB, desk deskReader, c *deskClock) *rfqPages {
 	o := testOptions(b)
 	o.Now = c.now
 	o.applyDefaults()
-	p := newRFQPages(&Gateway{opts: o}, desk, b, false)
+	p := newRFQPages(&Gateway{opts: o}, desk, b, nil)
 	p.urls = func() URLs {
 		return URLs{
 			Base: "https://desk.example", API: "https://api.example", WS: "wss://ws.example",

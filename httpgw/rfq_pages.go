@@ -3,7 +3,11 @@ package httpgw
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
+	"encoding/hex"
+	"hash/crc32"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -50,7 +54,7 @@ type rfqPages struct {
 	about *Description
 	urls  func() URLs
 	now   func() int64 // Unix nanoseconds
-	chain bool         // a settlement stands behind the claims
+	chain Settlement   // nil = the chain is unavailable
 	begun int64        // when the service started
 
 	edition atomic.Pointer[edition]
@@ -65,15 +69,23 @@ type rfqPage struct {
 	page *page
 }
 
+// cycle is a span of refresh, from a whole multiple of it, and the middles of
+// our books at its first read. Prices move between cycles only: else a busy book
+// would change the text of every ticket at every claim.
+type cycle struct {
+	from, until int64             // Unix nanoseconds
+	mids        []market.USDPrice // by InstrumentID; 0 = none
+}
+
 // edition is what all documents of one view and one cycle share. It does not
 // change.
 type edition struct {
-	view *rfq.View
+	view  *rfq.View
+	cycle *cycle
 	// ts is the start of the cycle, or the view's last change where that is
-	// later. Cycles begin at whole multiples of refresh, so two readers that
-	// render at the same time write the same ts, and so do two servers.
-	ts, from, until int64
-	pairs           []pairNow // by Instrument
+	// later: two readers that render at the same time write the same.
+	ts    int64
+	pairs []pairNow // by Instrument
 }
 
 // pairNow is a pair at an edition's time.
@@ -88,7 +100,7 @@ type pairNow struct {
 	lock      *rfq.Lock // that keeps the whole pair shut; nil = none
 }
 
-func newRFQPages(g *Gateway, desk deskReader, books Views, chain bool) *rfqPages {
+func newRFQPages(g *Gateway, desk deskReader, books Views, chain Settlement) *rfqPages {
 	return &rfqPages{
 		desk: desk, set: g.opts.Instruments, books: books, about: &g.opts.Description,
 		urls: g.URLs, now: g.opts.Now, chain: chain, begun: g.opts.Now(),
@@ -109,14 +121,30 @@ func (p *rfqPages) get(d document) *page {
 	}
 	body := p.render(d, e)
 	fresh := &rfqPage{of: e}
-	if old != nil && bytes.Equal(old.page.body, body) {
+	switch {
+	case old != nil && bytes.Equal(old.page.body, body):
 		fresh.page = old.page // with its ETag and its compressed form
-	} else {
+	case d == docTickets || d == docCompact || d == docBoard:
+		fresh.page = &page{body: body, etag: bookETag(e.view.Seq, body)}
+	default:
 		fresh.page = hashPage(body)
 	}
 	p.kept[d].Store(fresh)
 	return fresh.page
 }
+
+// bookETag names a list of the book by its Seq, which the body tells, and two
+// 32-bit sums. SHA-256 of a large book costs more than all the rest of a change.
+func bookETag(seq uint64, body []byte) []byte {
+	etag := strconv.AppendUint(append(make([]byte, 0, 48), `"s`...), seq, 10)
+	var sums [8]byte
+	binary.BigEndian.PutUint32(sums[:4], crc32.Checksum(body, castagnoli))
+	binary.BigEndian.PutUint32(sums[4:], crc32.ChecksumIEEE(body))
+	etag = hex.AppendEncode(append(etag, '-'), sums[:])
+	return append(etag, '"')
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // current returns the edition of the newest view and the present cycle.
 func (p *rfqPages) current() *edition {
@@ -124,15 +152,19 @@ func (p *rfqPages) current() *edition {
 	if v == nil {
 		v = &p.none
 	}
-	if e := p.edition.Load(); e != nil && e.view == v && now >= e.from && now < e.until {
-		return e
+	old := p.edition.Load()
+	var c *cycle
+	if old != nil && now >= old.cycle.from && now < old.cycle.until {
+		if c = old.cycle; old.view == v {
+			return old
+		}
+	} else {
+		c = p.newCycle(now)
 	}
-	from := now - now%refresh
-	e := &edition{view: v, from: from, until: from + refresh, ts: max(from, v.At)}
-	e.pairs = make([]pairNow, 0, len(v.Pairs))
+	e := &edition{view: v, cycle: c, ts: max(c.from, v.At), pairs: make([]pairNow, 0, len(v.Pairs))}
 	for i := range v.Pairs {
 		if in := p.set.Get(v.Pairs[i].Instrument); in != nil {
-			e.pairs = append(e.pairs, p.pairNow(e, &v.Pairs[i], in))
+			e.pairs = append(e.pairs, pairAt(e, &v.Pairs[i], in))
 		}
 	}
 	p.edition.Store(e)

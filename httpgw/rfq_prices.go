@@ -6,8 +6,8 @@ import (
 	"blockdesk/market"
 )
 
-// pairNow tells how a pair stands at an edition's time.
-func (p *rfqPages) pairNow(e *edition, pair *rfq.Pair, in *market.Instrument) pairNow {
+// pairAt tells how a pair stands at an edition's time.
+func pairAt(e *edition, pair *rfq.Pair, in *market.Instrument) pairNow {
 	n := pairNow{Pair: pair, in: in, lock: e.view.Locked(pair.Instrument, 0)}
 	n.base = append(n.base, `,"base_mint":`...)
 	n.base = appendAccount(n.base, pair.BaseMint)
@@ -15,14 +15,14 @@ func (p *rfqPages) pairNow(e *edition, pair *rfq.Pair, in *market.Instrument) pa
 	n.base = append(n.base, in.Base...)
 	n.base = append(n.base, '"')
 	n.min, n.max = rfq.Corridor(pair)
-	n.reference, n.why = p.referenceOf(e, &rfq.Ticket{Instrument: pair.Instrument})
+	n.reference, n.why = e.reference(&rfq.Ticket{Instrument: pair.Instrument})
 	return n
 }
 
-// referenceOf returns the price before discounts that a ticket is sold by, or 0
+// reference returns the price before discounts that a ticket is sold by, or 0
 // and why there is none.
-func (p *rfqPages) referenceOf(e *edition, t *rfq.Ticket) (market.USDPrice, event.Reason) {
-	reference, why := e.view.Reference(t, p, e.ts)
+func (e *edition) reference(t *rfq.Ticket) (market.USDPrice, event.Reason) {
+	reference, why := e.view.Reference(t, e.cycle, e.ts)
 	if why != 0 {
 		return 0, why
 	}
@@ -38,15 +38,15 @@ type ticketPrice struct {
 
 // priceOf returns how a ticket of the pair is priced now. One that has ended has
 // no price any more.
-func (p *rfqPages) priceOf(e *edition, n *pairNow, t *rfq.Ticket) ticketPrice {
+func (e *edition) priceOf(n *pairNow, t *rfq.Ticket) ticketPrice {
 	if t.State == rfq.TicketWithdrawn || t.State == rfq.TicketExpired {
 		return ticketPrice{}
 	}
 	price := ticketPrice{reference: n.reference}
 	if t.Reference != 0 {
-		price.reference, _ = p.referenceOf(e, t)
+		price.reference, _ = e.reference(t)
 	}
-	if t.State != rfq.TicketOpen || price.reference == 0 {
+	if price.reference == 0 {
 		return price
 	}
 	for rail := market.RailUSDC; rail < market.RailCount; rail++ {
@@ -63,20 +63,31 @@ func (price ticketPrice) bestPrice(v *rfq.View, t *rfq.Tranche) market.USDPrice 
 	return v.BestPrice(t, price.reference)
 }
 
-// Mid returns the middle of a book as readers see it, for [rfq.Prices]. The
-// machine prices by the book as it is at the command; a reader sees it a moment
-// later.
-func (p *rfqPages) Mid(id market.InstrumentID) (market.USDPrice, bool) {
-	v, in := p.books.View(id), p.set.Get(id)
-	if v == nil || in == nil || len(v.Bids) == 0 || len(v.Asks) == 0 {
-		return 0, false
+// newCycle begins the cycle that now lies in. The machine prices by the book as
+// it is at a command; readers see where it was when the cycle began for them.
+func (p *rfqPages) newCycle(now int64) *cycle {
+	c := &cycle{from: now - now%refresh, mids: make([]market.USDPrice, p.set.Len())}
+	c.until = c.from + refresh
+	for i := range c.mids {
+		id := market.InstrumentID(i)
+		if v := p.books.View(id); v != nil && len(v.Bids) > 0 && len(v.Asks) > 0 {
+			c.mids[i] = midPrice(p.set.Get(id), v.Bids[0].Price, v.Asks[0].Price)
+		}
 	}
-	return midPrice(in, v.Bids[0].Price, v.Asks[0].Price)
+	return c
 }
 
-// midPrice returns (bid + ask) ÷ 2 in 10^-9 quote units, rounded up; false past
-// the largest price.
-func midPrice(in *market.Instrument, bid, ask market.Price) (market.USDPrice, bool) {
+// Mid is for [rfq.Prices].
+func (c *cycle) Mid(id market.InstrumentID) (market.USDPrice, bool) {
+	if int(id) >= len(c.mids) {
+		return 0, false
+	}
+	return c.mids[id], c.mids[id] != 0
+}
+
+// midPrice returns (bid + ask) ÷ 2 in 10^-9 quote units, rounded up; 0 past the
+// largest price.
+func midPrice(in *market.Instrument, bid, ask market.Price) market.USDPrice {
 	sum := market.Mul(uint64(bid+ask), in.Tick) // of 10^-PriceDecimals
 	shift := int(in.PriceDecimals) - market.USDPriceDecimals
 	var n uint64
@@ -85,9 +96,12 @@ func midPrice(in *market.Instrument, bid, ask market.Price) (market.USDPrice, bo
 	case shift >= 0:
 		n, err = sum.DivCeil(2 * market.Pow10(shift))
 	case sum.Hi != 0:
-		return 0, false
+		return 0
 	default:
 		n, err = market.MulDivCeil(sum.Lo, market.Pow10(-shift), 2)
 	}
-	return market.USDPrice(n), err == nil && n <= uint64(market.MaxUSDPrice)
+	if err != nil || n > uint64(market.MaxUSDPrice) {
+		return 0
+	}
+	return market.USDPrice(n)
 }

@@ -173,9 +173,14 @@ func (s *ticketVolumes) add(t *rfq.Ticket) {
 func (p *rfqPages) updatedAt(v *rfq.View) jsonTime { return jsonTime(max(v.At, p.begun)) }
 
 func (p *rfqPages) chainState() chainJSON {
-	c := chainJSON{Available: p.chain, Network: ExecutionNetwork}
-	if !p.chain {
+	c := chainJSON{Network: ExecutionNetwork}
+	switch {
+	case p.chain == nil:
 		c.Reason = word("not_configured")
+	case p.chain.Ready() != nil:
+		c.Reason = word("not_ready")
+	default:
+		c.Available = true
 	}
 	return c
 }

@@ -40,12 +40,13 @@ func (p *rfqPages) textsOf(e *edition) *ticketTexts {
 	if old != nil && bytes.Equal(old.fixed, fresh.fixed) {
 		donors = old.list
 	}
+	scratch := make([]byte, 0, 8<<10)
 	for _, t := range e.view.Tickets {
 		n := e.pair(t.Instrument)
 		if n == nil {
 			continue
 		}
-		price := p.priceOf(e, n, t)
+		price := e.priceOf(n, t)
 		for len(donors) > 0 && donors[0].ticket.ID < t.ID {
 			donors = donors[1:]
 		}
@@ -53,7 +54,7 @@ func (p *rfqPages) textsOf(e *edition) *ticketTexts {
 			fresh.list = append(fresh.list, donors[0])
 			continue
 		}
-		fresh.list = append(fresh.list, p.renderTicket(e, n, t, price))
+		fresh.list = append(fresh.list, p.renderTicket(scratch, e, n, t, price))
 	}
 	p.texts.Store(fresh)
 	return fresh
@@ -71,10 +72,10 @@ func (p *rfqPages) appendFixed(dst []byte, e *edition) []byte {
 	return dst
 }
 
-// renderTicket renders one ticket, all three texts into one piece of memory.
-func (p *rfqPages) renderTicket(e *edition, n *pairNow, t *rfq.Ticket, price ticketPrice) ticketText {
-	text := make([]byte, 0, 1024+256*len(t.Tranches))
-	text = p.appendTicket(text, n, t, price.reference)
+// renderTicket renders one ticket in scratch, which it overwrites, and returns
+// all three texts in one piece of memory.
+func (p *rfqPages) renderTicket(scratch []byte, e *edition, n *pairNow, t *rfq.Ticket, price ticketPrice) ticketText {
+	text := p.appendTicket(scratch[:0], n, t, price.reference)
 	full := len(text)
 	text = appendCompact(text, e.view, n, t, price)
 	rows := len(text)

@@ -1,0 +1,321 @@
+package httpgw
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/big"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+)
+
+// TestCycle: within a cycle a document is one page; then those that tell the
+// time are made anew, and the others keep their page, ETag and all.
+func TestCycle(t *testing.T) {
+	clock := newDeskClock()
+	p := pagesOf(t, showing(fixedView()), clock)
+	dated := []document{docStatus, docTickets, docBoard, docDesk}
+	first := make([]*page, documentCount)
+	for d := range documentCount {
+		first[d] = p.get(d)
+	}
+	for _, step := range []time.Duration{0, time.Second, 1876543210 * time.Nanosecond} { // to the cycle's last ns
+		clock.move(step)
+		for d := range documentCount {
+			if p.get(d) != first[d] {
+				t.Errorf("%v: made anew %v later", d, step)
+			}
+		}
+	}
+	clock.move(1) // 12:00:10
+	for d := range documentCount {
+		again := p.get(d)
+		if changed := !bytes.Equal(again.etag, first[d].etag); changed != slices.Contains(dated, d) || changed != (again != first[d]) {
+			t.Errorf("%v: another ETag %t, another page %t", d, changed, again != first[d])
+		}
+	}
+	if ts := tsOf(t, p.get(docTickets)); ts != "2026-11-20T12:00:10.000Z" {
+		t.Errorf("ts %s in the next cycle", ts)
+	}
+	clock.move(-8 * time.Second) // the wall clock was set back
+	if ts := tsOf(t, p.get(docTickets)); ts != "2026-11-20T12:00:04.123Z" {
+		t.Errorf("ts %s after the clock fell", ts)
+	}
+}
+
+func tsOf(t *testing.T, p *page) string {
+	t.Helper()
+	var got struct {
+		TS string `json:"ts"`
+	}
+	if err := json.Unmarshal(p.body, &got); err != nil {
+		t.Fatal(err)
+	}
+	return got.TS
+}
+
+// TestStampAge: whenever a page is read, its ts is at most refresh old, not in
+// the future, and two readers of one view and cycle have the same bytes.
+func TestStampAge(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		clock := newDeskClock()
+		desk := showing(fixedView())
+		p, twin := pagesOf(t, desk, clock), pagesOf(t, desk, clock)
+		for range rapid.IntRange(1, 8).Draw(rt, "reads") {
+			clock.move(time.Duration(rapid.Int64Range(0, 3*refresh/2).Draw(rt, "step")))
+			if rapid.Bool().Draw(rt, "change") {
+				v := claimed(desk.View(), 1)
+				v.At = clock.now() - rapid.Int64Range(0, refresh).Draw(rt, "ago")
+				desk.view.Store(v)
+			}
+			body := p.get(docTickets)
+			ts, err := time.Parse(time.RFC3339Nano, tsOf(t, body))
+			if err != nil {
+				rt.Fatal(err)
+			}
+			if age := clock.now() - ts.UnixNano(); age < 0 || age > refresh+int64(time.Millisecond) {
+				rt.Fatalf("ts %v old", time.Duration(age))
+			}
+			if other := twin.get(docTickets); !bytes.Equal(other.etag, body.etag) || !bytes.Equal(other.body, body.body) {
+				rt.Fatal("two servers differ")
+			}
+		}
+	})
+}
+
+// TestChangeShows: a new view shows at once, and only what differs is another
+// page.
+func TestChangeShows(t *testing.T) {
+	desk := showing(fixedView())
+	p := pagesOf(t, desk, newDeskClock())
+	var first [documentCount]*page
+	for d := range documentCount {
+		first[d] = p.get(d)
+	}
+	v := claimed(desk.View(), 0)
+	v.At = deskDay
+	desk.view.Store(v)
+	for d := range documentCount {
+		changes := slices.Contains([]document{docStatus, docSellable, docTickets, docCompact, docBoard, docDesk}, d)
+		if again := p.get(d); (again != first[d]) != changes || bytes.Equal(again.etag, first[d].etag) == changes {
+			t.Errorf("%v: another page %t, want %t", d, again != first[d], changes)
+		}
+	}
+}
+
+// TestPricesGoStale: an anchor that grows too old stops being a price within one
+// cycle, without any change of the book.
+func TestPricesGoStale(t *testing.T) {
+	clock := newDeskClock()
+	p := pagesOf(t, showing(fixedView()), clock)
+	type pairs struct {
+		Pairs []struct {
+			Pair      string
+			Reference *string `json:"reference_price_usd"`
+			Status    string
+			Reason    *string
+		}
+	}
+	read := func() (d pairs) {
+		if err := json.Unmarshal(p.get(docPairs).body, &d); err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	if d := read(); d.Pairs[0].Status != "active" || d.Pairs[0].Reference == nil {
+		t.Fatalf("at first %+v", d.Pairs[0])
+	}
+	clock.move(time.Hour)
+	d := read()
+	if d.Pairs[0].Status != "unpriced" || d.Pairs[0].Reference != nil || *d.Pairs[0].Reason != "price_stale" {
+		t.Errorf("after its anchor's age: %+v", d.Pairs[0])
+	}
+	if d.Pairs[1].Status != "active" {
+		t.Errorf("an anchor of any age: %+v", d.Pairs[1])
+	}
+	var compact struct{ T [][]any }
+	if err := json.Unmarshal(p.get(docCompact).body, &compact); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range compact.T {
+		if unpriced := row[2] == "SLUSD/USDC"; (row[4] == nil) != unpriced {
+			t.Errorf("row %v", row)
+		}
+	}
+}
+
+// TestReferenceFollowsBook: a pair priced by our own book shows its middle of
+// the cycle, whatever the desk does meanwhile, and none while a side is empty.
+func TestReferenceFollowsBook(t *testing.T) {
+	clock := newDeskClock()
+	desk := showing(fixedView())
+	p := pagesOf(t, desk, clock)
+	b := p.books.(*books)
+	reference := func() any {
+		var d struct{ Pairs []map[string]any }
+		if err := json.Unmarshal(p.get(docPairs).body, &d); err != nil {
+			t.Fatal(err)
+		}
+		return d.Pairs[0]["reference_price_usd"]
+	}
+	if got := reference(); got != "0.999550000" { // of 0.9990 and 1.0001
+		t.Errorf("reference %v", got)
+	}
+	v := fullView(0, 2000)
+	v.Bids = []market.Level{{Price: 9_991, Qty: 1}}
+	b.views[0].Store(v)
+	desk.view.Store(claimed(desk.View(), 0))
+	if got := reference(); got != "0.999550000" {
+		t.Errorf("reference %v within the cycle", got)
+	}
+	clock.move(10 * time.Second)
+	if got := reference(); got != "0.999600000" {
+		t.Errorf("reference %v in the next cycle", got)
+	}
+	empty := fullView(0, 2001)
+	empty.Asks = nil
+	b.views[0].Store(empty)
+	clock.move(10 * time.Second)
+	if got := reference(); got != nil {
+		t.Errorf("reference %v of a one-sided book", got)
+	}
+}
+
+// TestMidPriceAgainstBig: the middle is (bid + ask) ÷ 2 rounded up to 10^-9, or
+// none where it passes the largest price.
+func TestMidPriceAgainstBig(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawInstrument(t)
+		price := rapid.Int64Range(1, int64(market.MaxPrice))
+		bid, ask := market.Price(price.Draw(t, "bid")), market.Price(price.Draw(t, "ask"))
+		mid := new(big.Rat).Add(units(uint64(bid), in.Tick, int(in.PriceDecimals)), units(uint64(ask), in.Tick, int(in.PriceDecimals)))
+		mid.Mul(mid, big.NewRat(1_000_000_000, 2))
+		want, rest := new(big.Int).QuoRem(mid.Num(), mid.Denom(), new(big.Int))
+		if rest.Sign() != 0 {
+			want.Add(want, big.NewInt(1))
+		}
+		if want.Cmp(new(big.Int).SetUint64(uint64(market.MaxUSDPrice))) > 0 {
+			want.SetInt64(0)
+		}
+		if got := midPrice(in, bid, ask); want.Cmp(new(big.Int).SetUint64(uint64(got))) != 0 {
+			t.Fatalf("mid %d, want %v", got, want)
+		}
+	})
+}
+
+// TestCachedDocumentsAllocateNothing: from the handler to the page.
+func TestCachedDocumentsAllocateNothing(t *testing.T) {
+	p := pagesOf(t, showing(largeView(50)), newDeskClock())
+	for d := range documentCount {
+		read := p.serve(d)
+		if allocs := testing.AllocsPerRun(100, func() {
+			if _, bad := read(nil); bad != nil {
+				t.Fatal(bad)
+			}
+		}); allocs != 0 {
+			t.Errorf("%v: %.1f allocations", d, allocs)
+		}
+	}
+}
+
+// TestReadersWhileClaiming: whatever reader and change meet, a body is whole,
+// belongs to its ETag, and no reader sees an older book after a newer one.
+func TestReadersWhileClaiming(t *testing.T) {
+	desk := showing(largeView(20))
+	p := pagesOf(t, desk, newDeskClock())
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	for i := range 4 {
+		readers.Go(func() {
+			last := uint64(0)
+			for {
+				got := p.get([]document{docTickets, docCompact, docBoard, docSellable}[i])
+				var head struct{ Seq uint64 }
+				if err := json.Unmarshal(got.body, &head); err != nil || head.Seq < last {
+					t.Errorf("seq %d after %d: %v", head.Seq, last, err)
+					return
+				}
+				if tag := bookETag(head.Seq, got.body); i < 3 && !bytes.Equal(tag, got.etag) {
+					t.Errorf("ETag %s of another body", got.etag)
+					return
+				}
+				last = head.Seq
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		})
+	}
+	for i := range 300 {
+		desk.view.Store(claimed(desk.View(), i%20))
+	}
+	close(stop)
+	readers.Wait()
+}
+
+// TestUnknownInstrument: a pair and a ticket that this configuration does not
+// have are left out, not shown wrong.
+func TestUnknownInstrument(t *testing.T) {
+	v := fixedView()
+	v.Pairs = append(v.Pairs, rfq.Pair{Instrument: 99, Anchor: 1})
+	v.Tickets = append(v.Tickets, ticket(14, 99, rfq.TicketOpen, "strange", rfq.Tranche{Capacity: dollar}))
+	v.Sellable = v.Tickets[len(v.Tickets)-1]
+	p := pagesOf(t, showing(v), newDeskClock())
+	for d := range documentCount {
+		if body := p.get(d).body; !json.Valid(body) || bytes.Contains(body, []byte("strange")) {
+			t.Errorf("%v: %s", d, body)
+		}
+	}
+	if body := string(p.get(docSellable).body); body != `{"ok":true,"seq":4711,"ticket":null}` {
+		t.Errorf("sellable: %s", body)
+	}
+}
+
+// TestRailReasons: a rail says why no quote is given over it.
+func TestRailReasons(t *testing.T) {
+	clock := newDeskClock()
+	for _, c := range []struct {
+		name   string
+		later  time.Duration
+		mend   func(*rfq.View)
+		active bool
+		reason string
+	}{
+		{"priced", 0, func(v *rfq.View) { v.Locks = nil }, true, ""},
+		{"at its age", 4*time.Minute - 3*time.Second, func(v *rfq.View) { v.Locks = nil }, true, ""},
+		{"past its age", 4*time.Minute + 10*time.Second, func(v *rfq.View) { v.Locks = nil }, true, "price_stale"},
+		{"of any age", time.Hour, func(v *rfq.View) { v.Locks, v.RailPrices[0].MaxAge = nil, 0 }, true, ""},
+		{"not priced", 0, func(v *rfq.View) { v.Locks, v.RailPrices = nil, nil }, true, "price_unavailable"},
+		{"locked", 0, func(*rfq.View) {}, false, "locked"},
+		{"unlocked", 0, func(v *rfq.View) { v.Locks[1].Locked = false }, true, ""},
+	} {
+		clock.ns.Store(deskDay + 3e9 + int64(c.later))
+		v := fixedView()
+		c.mend(v)
+		var d struct {
+			Rails []struct {
+				Rail   string
+				Active bool
+				Reason string
+			}
+		}
+		p := pagesOf(t, showing(v), clock)
+		if err := json.Unmarshal(p.get(docTokens).body, &d); err != nil {
+			t.Fatal(err)
+		}
+		if usdc := d.Rails[0]; usdc.Rail != "USDC" || !usdc.Active || usdc.Reason != "" {
+			t.Errorf("%s: %+v", c.name, usdc)
+		}
+		if sol := d.Rails[1]; sol.Rail != "SOL" || sol.Active != c.active || sol.Reason != c.reason {
+			t.Errorf("%s: %+v, want %t %q", c.name, sol, c.active, c.reason)
+		}
+	}
+}

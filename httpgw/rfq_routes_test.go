@@ -1,0 +1,188 @@
+package httpgw
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// rfqReads are the paths of spec 4.1 and 4.3 that are read, and where.
+var rfqReads = []struct {
+	path string
+	on   surface
+}{
+	{"/api/v1/rfq/status", onBase | onAPI},
+	{"/api/v1/rfq/current-sellable-ticket", onBase | onAPI},
+	{"/api/v1/rfq/market-tickets", onBase | onAPI},
+	{"/api/v1/rfq/market-tickets.compact", onBase | onAPI},
+	{"/api/v1/rfq/levels", onBase | onAPI},
+	{"/api/v1/rfq/pairs", onBase | onAPI},
+	{"/api/v1/rfq/tokens", onBase | onAPI},
+	{"/api/v1/rfq/rails", onBase | onAPI},
+	{"/api/v1/rfq/robot-manifest", onBase | onAPI},
+	{"/rfq-native/market-tickets.json", onBase},
+	{"/rfq-native/current-sellable-ticket.json", onBase},
+	{"/.well-known/svc-rfq.json", onBase | onAPI},
+	{"/api/v1/exchange/board", onBase},
+	{"/api/v1/dvp/status", onBase},
+}
+
+// startDesk runs a gateway whose desk shows the fixed view on a stopped clock.
+func startDesk(t *testing.T, mend func(*Options)) *Gateway {
+	t.Helper()
+	b := newBooks(t)
+	o := testOptions(b)
+	o.Now = newDeskClock().now
+	if mend != nil {
+		mend(&o)
+	}
+	doors := testDoors()
+	doors.Desk = showing(fixedView())
+	return start(t, o, b, doors)
+}
+
+// TestRFQRoutes drives each read on each address: body, ETag, 304, gzip, HEAD,
+// and the methods that it does not take.
+func TestRFQRoutes(t *testing.T) {
+	g := startDesk(t, nil)
+	for _, row := range rfqReads {
+		for on, addr := range map[surface]net.Addr{onBase: g.BaseAddr(), onAPI: g.APIAddr(), onWS: g.WSAddr()} {
+			where := surfaceNames[on] + " " + row.path
+			get, body := ask(t, addr, "GET", row.path, "")
+			if row.on&on == 0 {
+				if get.StatusCode != 404 {
+					t.Errorf("%s: status %d", where, get.StatusCode)
+				}
+				continue
+			}
+			if get.StatusCode != 200 || get.Header.Get("Content-Type") != jsonType || !bytes.HasPrefix(body, []byte(`{"ok":true,`)) {
+				t.Errorf("%s: status %d: %.80s", where, get.StatusCode, body)
+				continue
+			}
+			checkHeaders(t, where, get.Header)
+			etag := get.Header.Get("ETag")
+			if len(etag) < 10 || etag[0] != '"' {
+				t.Errorf("%s: ETag %q", where, etag)
+			}
+			for _, method := range []string{"GET", "HEAD"} {
+				resp, rest := ask(t, addr, method, row.path, "If-None-Match: "+etag+"\r\n")
+				if resp.StatusCode != 304 || len(rest) != 0 || resp.Header.Get("ETag") != etag {
+					t.Errorf("%s: %s again: status %d", where, method, resp.StatusCode)
+				}
+			}
+			head, none := ask(t, addr, "HEAD", row.path, "")
+			if head.StatusCode != 200 || len(none) != 0 || head.ContentLength != int64(len(body)) || head.Header.Get("ETag") != etag {
+				t.Errorf("%s: HEAD: status %d length %d", where, head.StatusCode, head.ContentLength)
+			}
+			checkPacked(t, where, addr, row.path, body, etag)
+			if post, _ := ask(t, addr, "POST", row.path, "Content-Length: 0\r\n"); post.StatusCode != 405 || post.Header.Get("Allow") != "GET, HEAD, OPTIONS" {
+				t.Errorf("%s: POST: status %d Allow %q", where, post.StatusCode, post.Header.Get("Allow"))
+			}
+		}
+	}
+}
+
+// checkPacked reads a document compressed, which is worth it from gzipFrom on.
+func checkPacked(t *testing.T, where string, addr net.Addr, path string, body []byte, etag string) {
+	t.Helper()
+	resp, got := ask(t, addr, "GET", path, "Accept-Encoding: gzip\r\n")
+	if len(body) < gzipFrom {
+		if resp.Header.Get("Content-Encoding") != "" || !bytes.Equal(got, body) {
+			t.Errorf("%s: a short body in %q", where, resp.Header.Get("Content-Encoding"))
+		}
+		return
+	}
+	if resp.Header.Get("Content-Encoding") != "gzip" || resp.Header.Get("ETag") == etag {
+		t.Errorf("%s: encoding %q ETag %s", where, resp.Header.Get("Content-Encoding"), resp.Header.Get("ETag"))
+		return
+	}
+	z, err := gzip.NewReader(bytes.NewReader(got))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plain, err := io.ReadAll(z); err != nil || !bytes.Equal(plain, body) {
+		t.Errorf("%s: unpacks to another body: %v", where, err)
+	}
+}
+
+// TestOneBook: the mirror, the registry and the native surface show one book.
+func TestOneBook(t *testing.T) {
+	g := startDesk(t, nil)
+	for _, paths := range [][2]string{
+		{"/api/v1/rfq/market-tickets", "/rfq-native/market-tickets.json"},
+		{"/api/v1/rfq/current-sellable-ticket", "/rfq-native/current-sellable-ticket.json"},
+	} {
+		_, mirror := ask(t, g.BaseAddr(), "GET", paths[0], "")
+		_, registry := ask(t, g.APIAddr(), "GET", paths[0], "")
+		_, native := ask(t, g.BaseAddr(), "GET", paths[1], "")
+		if !bytes.Equal(mirror, registry) || !bytes.Equal(mirror, native) {
+			t.Errorf("%s: the surfaces differ", paths[0])
+		}
+	}
+}
+
+// TestNoDesk: without a desk there are no such routes, and none is promised.
+func TestNoDesk(t *testing.T) {
+	b := newBooks(t)
+	g := start(t, testOptions(b), b, testDoors())
+	for _, row := range rfqReads {
+		if resp, _ := ask(t, g.BaseAddr(), "GET", row.path, ""); resp.StatusCode != 404 {
+			t.Errorf("%s: status %d", row.path, resp.StatusCode)
+		}
+	}
+	if _, body := ask(t, g.BaseAddr(), "GET", "/", ""); bytes.Contains(body, []byte(`"rfq":`)) {
+		t.Errorf("promised: %s", body)
+	}
+}
+
+// TestRFQDescribed: GET / lists every read in its group.
+func TestRFQDescribed(t *testing.T) {
+	g := startDesk(t, func(o *Options) { o.URLs.Base = "https://desk.example" })
+	_, body := ask(t, g.BaseAddr(), "GET", "/", "")
+	var d description
+	if err := json.Unmarshal(body, &d); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rfqReads {
+		in := groupRFQ
+		switch {
+		case strings.HasPrefix(row.path, "/.well-known"):
+			in = groupDiscovery
+		case strings.HasSuffix(row.path, "board"):
+			in = groupBoard
+		case strings.HasSuffix(row.path, "dvp/status"):
+			in = groupDesk
+		}
+		if line := "GET https://desk.example" + row.path; !slices.Contains(d.Endpoints[in], line) {
+			t.Errorf("%s lacks %s", in, line)
+		}
+	}
+}
+
+// TestRFQReadsShareTheLimit: a read of the book and one of market data take from
+// one bucket, over both addresses.
+func TestRFQReadsShareTheLimit(t *testing.T) {
+	g := startDesk(t, func(o *Options) {
+		o.NoLimits, o.Market = false, Rate{PerMinute: 1, Burst: 2}
+		o.Clock = func() int64 { return int64(time.Hour) }
+	})
+	for i, c := range []struct {
+		addr   net.Addr
+		path   string
+		status int
+	}{
+		{g.BaseAddr(), "/api/v1/rfq/levels", 200},
+		{g.APIAddr(), "/api/v1/market/symbols", 200},
+		{g.BaseAddr(), "/api/v1/rfq/market-tickets.compact", 429},
+	} {
+		if resp, _ := ask(t, c.addr, "GET", c.path, ""); resp.StatusCode != c.status {
+			t.Errorf("read %d: status %d, want %d", i, resp.StatusCode, c.status)
+		}
+	}
+}

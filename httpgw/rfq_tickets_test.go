@@ -1,0 +1,268 @@
+package httpgw
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+)
+
+// TestTextsAreShared: a claim renders one ticket; the texts of the others are
+// the same memory as before.
+func TestTextsAreShared(t *testing.T) {
+	desk := showing(largeView(100))
+	p := pagesOf(t, desk, newDeskClock())
+	p.get(docTickets)
+	before := p.texts.Load()
+	desk.view.Store(claimed(desk.View(), 42))
+	p.get(docCompact)
+	after := p.texts.Load()
+	for i := range before.list {
+		same := &before.list[i].full[0] == &after.list[i].full[0]
+		if same != (i != 42) {
+			t.Errorf("ticket %d: the text before %t", i, same)
+		}
+	}
+	// A ladder or a mint of its own changes every text.
+	next := *desk.View()
+	next.Policy.Discounts[0]++
+	desk.view.Store(&next)
+	p.get(docTickets)
+	if fresh := p.texts.Load(); &fresh.list[0].full[0] == &after.list[0].full[0] {
+		t.Error("a text of the old ladder")
+	}
+}
+
+// TestTextsAgainstFresh: after any changes, kept texts give what a server that
+// has just started renders.
+func TestTextsAgainstFresh(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		desk, clock := showing(largeView(8)), newDeskClock()
+		p := pagesOf(t, desk, clock)
+		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
+			desk.view.Store(changeView(rt, desk.View()))
+			clock.ns.Add(rapid.Int64Range(0, 2*refresh).Draw(rt, "time"))
+			if rapid.Bool().Draw(rt, "skip") {
+				continue
+			}
+			fresh := pagesOf(t, desk, clock)
+			fresh.begun = p.begun
+			for d := range documentCount {
+				if got, want := p.get(d), fresh.get(d); !bytes.Equal(got.body, want.body) || !bytes.Equal(got.etag, want.etag) {
+					rt.Fatalf("%v:\n got %s\nwant %s", d, got.body, want.body)
+				}
+			}
+		}
+	})
+}
+
+// changeView does one of the things that a board does to a view.
+func changeView(t *rapid.T, v *rfq.View) *rfq.View {
+	next := *v
+	next.Seq++
+	which := rapid.IntRange(0, len(v.Tickets)).Draw(t, "which")
+	switch kind := rapid.IntRange(0, 8).Draw(t, "change"); {
+	case kind == 0:
+		next.Policy.Discounts[which%market.FillCount] += 5
+	case kind == 1:
+		next.Pairs = append([]rfq.Pair(nil), v.Pairs...)
+		next.Pairs[which%2].BaseMint[0]++
+	case kind == 2:
+		next.Pairs = append([]rfq.Pair(nil), v.Pairs...)
+		next.Pairs[which%2].Anchor += 1e7
+	case kind == 3:
+		next.Locks = []rfq.Lock{{Scope: rfq.LockScope(1 + which%3), Instrument: 1, Rail: market.RailUSDC, Locked: which%2 == 0}}
+	case kind == 4:
+		id := v.Tickets[len(v.Tickets)-1].ID + 1
+		next.Tickets = append(append([]*rfq.Ticket(nil), v.Tickets...), ticket(id, 0, rfq.TicketOpen, "new", rfq.Tranche{Capacity: 250 * dollar}))
+	case kind == 5 && which < len(v.Tickets) && len(v.Tickets) > 1: // forgotten
+		next.Tickets = append(append([]*rfq.Ticket(nil), v.Tickets[:which]...), v.Tickets[which+1:]...)
+		next.Sellable = next.Tickets[0]
+	case which < len(v.Tickets):
+		return claimed(v, which)
+	}
+	return &next
+}
+
+// TestCompactRows: the rows are the tranches that can be claimed, by the
+// documents' own members.
+func TestCompactRows(t *testing.T) {
+	p := pagesOf(t, showing(fixedView()), newDeskClock())
+	var compact struct {
+		OK  bool
+		Seq uint64
+		T   [][]any
+	}
+	var book struct {
+		Tickets []struct {
+			ID       string `json:"order_id"`
+			Pair     string
+			State    string
+			Tranches []struct {
+				ID        string `json:"tranche_id"`
+				Available string `json:"available_usd"`
+				State     string
+			}
+		}
+	}
+	decode := func(d document, into any) {
+		if err := json.Unmarshal(p.get(d).body, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decode(docCompact, &compact)
+	decode(docTickets, &book)
+	var want [][]any
+	for _, ticket := range book.Tickets {
+		for _, tranche := range ticket.Tranches {
+			if tranche.State == "open" {
+				want = append(want, []any{ticket.ID, tranche.ID, ticket.Pair, tranche.Available})
+			}
+		}
+	}
+	if len(want) != 4 || len(want) != len(compact.T) || !compact.OK || compact.Seq != 4711 {
+		t.Fatalf("%d rows of %d, seq %d", len(compact.T), len(want), compact.Seq)
+	}
+	for i, row := range compact.T {
+		if len(row) != 6 {
+			t.Fatalf("row %v", row)
+		}
+		for j := range want[i] {
+			if row[j] != want[i][j] {
+				t.Errorf("row %d column %d: %v, want %v", i, j, row[j], want[i][j])
+			}
+		}
+	}
+}
+
+// TestCapacityForTheSmallestFill: 250 dollars are for sale, a millionth less is
+// not.
+func TestCapacityForTheSmallestFill(t *testing.T) {
+	for available, want := range map[market.USD]bool{250 * dollar: true, 250*dollar - 1: false, 0: false} {
+		if got := sellable(&rfq.Tranche{Capacity: 1000 * dollar, Filled: 1000*dollar - available}); got != want {
+			t.Errorf("%d: sellable %t", available, got)
+		}
+	}
+}
+
+// TestHostileLabels: whatever printable ASCII a label, a lock's reason or the
+// operator's name has, every document is JSON and gives the text back.
+func TestHostileLabels(t *testing.T) {
+	printable := rapid.StringOfN(rapid.RuneFrom([]rune(`"\/{}[],:<>&'abc `+"~\x7e!")), 1, rfq.MaxText, -1)
+	rapid.Check(t, func(rt *rapid.T) {
+		label, reason, operator := printable.Draw(rt, "label"), printable.Draw(rt, "reason"), printable.Draw(rt, "operator")
+		v := fixedView()
+		v.Tickets[0].Label, v.Locks[0].Reason = label, reason
+		p := pagesOf(t, showing(v), newDeskClock())
+		p.about.Operator, p.about.QualificationLabel, p.about.Service = operator, label, reason
+		for d := range documentCount {
+			if !json.Valid(p.get(d).body) {
+				rt.Fatalf("%v: %s", d, p.get(d).body)
+			}
+		}
+		var board struct {
+			Offers []struct {
+				Label    string `json:"ticket_label"`
+				Declared struct {
+					Operator string `json:"operateur"`
+				} `json:"operator_declared"`
+				By struct {
+					Label string `json:"libelle"`
+				} `json:"guaranteed_by"`
+			}
+		}
+		var desk struct{ Locks []struct{ Reason string } }
+		if json.Unmarshal(p.get(docBoard).body, &board) != nil || json.Unmarshal(p.get(docDesk).body, &desk) != nil {
+			rt.Fatal("other types")
+		}
+		offer := board.Offers[0]
+		if offer.Label != label || offer.Declared.Operator != operator || offer.By.Label != label || desk.Locks[0].Reason != reason {
+			rt.Fatalf("%q %q %q came back as %+v %q", label, operator, reason, offer, desk.Locks[0].Reason)
+		}
+	})
+}
+
+// FuzzAppendText: any bytes become a JSON string that means the same text, as
+// far as it was UTF-8.
+func FuzzAppendText(f *testing.F) {
+	f.Add("plain")
+	f.Add("\"\\\n\x00\x1f\x7f é \u2028 \xff\xc3")
+	f.Fuzz(func(t *testing.T, text string) {
+		var got string
+		if err := json.Unmarshal(appendText(nil, text), &got); err != nil {
+			t.Fatal(err)
+		}
+		var want strings.Builder
+		for _, r := range text { // each bad byte is one U+FFFD
+			want.WriteRune(r)
+		}
+		if got != want.String() || !utf8.ValidString(got) {
+			t.Fatalf("%q became %q", text, got)
+		}
+	})
+}
+
+// TestMoneyText: the ends of the range, exactly.
+func TestMoneyText(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{string(appendUSD(nil, 0)), `"0.000000"`},
+		{string(appendUSD(nil, 1)), `"0.000001"`},
+		{string(appendUSD(nil, 1<<64-1)), `"18446744073709.551615"`},
+		{string(appendUSDPrice(nil, 0)), `null`},
+		{string(appendUSDPrice(nil, market.MaxUSDPrice)), `"1000000000.000000000"`},
+		{string(appendAccount(nil, market.Address{})), `null`},
+		{string(appendAccount(nil, market.Address{31: 1})), `"11111111111111111111111111111112"`},
+		{string(appendMillis(nil, 0)), `null`},
+		{string(appendMillis(nil, 1_999_999)), `"1970-01-01T00:00:00.001Z"`},
+		{string(appendRails(nil, 0)), `[]`},
+		{string(appendRails(nil, market.AllRails)), `["USDC","SOL"]`},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %s, want %s", c.got, c.want)
+		}
+	}
+}
+
+// BenchmarkBook is a read of the book of 1,000 tickets with three tranches each:
+// cached, after a claim on one of them, and by a server that has just started.
+func BenchmarkBook(b *testing.B) {
+	desk := showing(largeView(1000))
+	p := pagesOf(b, desk, newDeskClock())
+	size := func(b *testing.B, d document) {
+		b.Helper()
+		b.ReportAllocs()
+		b.ReportMetric(float64(len(p.get(d).body)), "body-B")
+	}
+	b.Run("cached", func(b *testing.B) {
+		p.get(docTickets)
+		for b.Loop() {
+			p.get(docTickets)
+		}
+		size(b, docTickets)
+	})
+	for _, d := range []document{docTickets, docCompact, docBoard} {
+		b.Run("claim/"+d.String(), func(b *testing.B) {
+			v := [2]*rfq.View{claimed(desk.View(), 500)}
+			v[1] = claimed(v[0], 500)
+			for i := 0; b.Loop(); i++ {
+				desk.view.Store(v[i&1])
+				p.get(d)
+			}
+			size(b, d)
+		})
+		b.Run("start/"+d.String(), func(b *testing.B) {
+			for b.Loop() {
+				p.texts.Store(nil)
+				p.kept[d].Store(nil)
+				p.get(d)
+			}
+			size(b, d)
+		})
+	}
+}
