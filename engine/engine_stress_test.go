@@ -150,7 +150,7 @@ func TestJournalFails(t *testing.T) {
 		c := e.Consumer("reader")
 		e.start(t)
 		events := collect(c)
-		flow := newFlow(uint64(frame))
+		flow := newDeskFlow(uint64(frame)) // its frames end inside requests, too
 		var err error
 		for err == nil || errors.Is(err, ErrFull) {
 			command := flow.next()

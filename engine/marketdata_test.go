@@ -3,6 +3,7 @@ package engine
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -119,16 +120,18 @@ func TestMarketDataEffects(t *testing.T) {
 	}
 }
 
-// TestMarketDataSkipsReferences: a Reference has an order id where others have
-// a time.
+// TestMarketDataSkipsReferences: a Reference has an order id, and a Desk event
+// any bytes, where others have a time.
 func TestMarketDataSkipsReferences(t *testing.T) {
 	m := newMDEvents()
 	m.trade(market.Buy, 100, 1)
 	var e event.Event
 	e.SetReference(m.seq+1, event.Ref{OrderID: math.MaxUint64, Text: []byte("\x02 any text, as long as can be, 40 bytes")})
 	m.md.Apply(&e)
+	e.SetDesk(m.seq+2, event.DeskChunk{Count: 1, Data: []byte(strings.Repeat("\x7e", event.MaxDeskChunk))})
+	m.md.Apply(&e)
 	v, _ := m.mustFlush(t)
-	if v.Ticker.Trades24h != 1 || v.At != m.at || v.EngineSeq != m.seq+1 {
+	if v.Ticker.Trades24h != 1 || v.At != m.at || v.EngineSeq != m.seq+2 {
 		t.Fatalf("view %+v", v)
 	}
 }

@@ -1,12 +1,14 @@
 package feed
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
 	"blockdesk/engine"
+	"blockdesk/engine/event"
 	"blockdesk/market"
 )
 
@@ -39,6 +41,28 @@ func TestPublishAllocatesNothing(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(1000, publish); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// A Reference and a Desk event have no time and nothing to show: they end no
+// batch and leave no mark on a view.
+func TestPassesOverWhatHasNoTime(t *testing.T) {
+	f, err := New(Options{Shards: 1}, instruments(), engine.NewMarketData(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var desk, ref event.Event
+	desk.SetDesk(3, event.DeskChunk{Count: 1, Data: bytes.Repeat([]byte{0x7e}, event.MaxDeskChunk)})
+	ref.SetReference(3, event.Ref{OrderID: 1 << 60, Text: bytes.Repeat([]byte{0x7e}, event.MaxText)})
+	f.apply([]event.Event{
+		{Seq: 1, At: 10, Kind: event.InstrumentSet, Code: uint16(engine.StatusTrading)},
+		{Seq: 2, At: 10, Kind: event.Accepted, Side: market.Buy, Price: 5, Qty: 5, Aux: 5},
+		ref, desk, desk,
+	})
+	f.flush()
+	v := f.View(0)
+	if f.at != 10 || v.At != 10 || v.EngineSeq != 2 || len(v.Bids) != 1 {
+		t.Errorf("at %d, view %+v", f.at, v)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
 	"blockdesk/fixgw/fixclient"
 )
 
@@ -336,6 +337,7 @@ func TestCrash(t *testing.T) {
 		}
 		const orders = 40
 		for i := range orders {
+			d.deskRequest(uint64(1 + life*orders + i)) // of no concern to a session
 			mm := fmt.Sprintf("m%d-%d", life, i)
 			clients["MM"].order(mm, "1", "5", "1", "59=1|")
 			clients["TK"].order(fmt.Sprintf("t%d-%d", life, i), "2", fmt.Sprint(1+r.IntN(9)), "1", "59=1|")
@@ -369,6 +371,32 @@ func TestCrash(t *testing.T) {
 				t.Errorf("%s: report %s is of nothing durable", id, execID)
 			}
 		}
+	}
+}
+
+// An event of the RFQ desk has no time: taken for one, its bytes would put what
+// is stored with the next report on another day.
+func TestFollowerPassesOverTheDesk(t *testing.T) {
+	f := &follower{at: 5}
+	var e event.Event
+	e.SetDesk(3, event.DeskChunk{Count: 1, Data: []byte(strings.Repeat("~", event.MaxDeskChunk))})
+	if err := f.follow([]event.Event{e, e}); err != nil || f.at != 5 || f.place != (position{seq: 3, index: 2}) {
+		t.Errorf("at %d, at place %+v: %v", f.at, f.place, err)
+	}
+}
+
+// deskRequest lets the engine answer a request of the service to its RFQ desk,
+// which shows as events without a time.
+func (d *desk) deskRequest(token uint64) {
+	d.t.Helper()
+	r := &rfq.SetOperator{Of: rfq.Operator{ID: 1, Name: strings.Repeat("~", rfq.MaxText)}}
+	r.Token = token
+	commands, err := engine.DeskCommands(nil, r)
+	if err == nil {
+		err = d.engine.SubmitAll(commands)
+	}
+	if err != nil {
+		d.t.Fatal(err)
 	}
 }
 

@@ -169,6 +169,7 @@ func defaultConfig() Config {
 // envReserved are BLOCKDESK_ variables that are not configuration.
 var envReserved = []string{
 	"BLOCKDESK_TESTDATA", "BLOCKDESK_CRASH_POINTS", "BLOCKDESK_BENCH_DIR", "BLOCKDESK_KILL_ROUNDS", "BLOCKDESK_SEED",
+	"BLOCKDESK_CLAIMS",
 	operatorTokenEnv,
 }
 
