@@ -31,16 +31,32 @@ func (s *Store) Backup(target string, progress func(done, total uint64)) error {
 	// The snapshots of before the checkpoint, so that none is ahead of its
 	// frames; the mark of before it is what the copy must at least hold.
 	snaps, at := s.snapshots.get(), s.durableChain()
-	if err := s.db.Checkpoint(to.frames(), pebble.WithFlushedWAL()); err != nil {
-		return errors.Join(fmt.Errorf("checkpoint: %w", err), m.close())
+	err = s.checkpoint(to)
+	if err == nil {
+		err = to.sortLogs()
 	}
-	if err := to.sortLogs(); err != nil {
-		return errors.Join(err, m.close())
+	if err == nil {
+		err = s.copySnapshots(to, snaps, progress)
 	}
-	if err := s.copySnapshots(to, snaps, progress); err != nil {
-		return errors.Join(err, m.close())
+	if err != nil {
+		// A store that failed meanwhile has files that are only in memory.
+		return errors.Join(err, s.fault.err(), m.close())
 	}
 	return to.finish(m, at.mark(closed), s.o.Logger)
+}
+
+// checkpoint copies the frames. Pebble panics when the target's folder cannot be
+// synced; it holds no lock then, and the journal is none the worse.
+func (s *Store) checkpoint(to layout) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("checkpoint: pebble panicked: %v", r)
+		}
+	}()
+	if err := s.db.Checkpoint(to.frames(), pebble.WithFlushedWAL()); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	return nil
 }
 
 // sortLogs puts the logs where Open looks for them: a checkpoint lays them
