@@ -1,7 +1,6 @@
 package persist
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -84,14 +83,8 @@ func storesToDamage(t testing.TB) []damagedStore {
 		half := len(all) / 2
 		w.mustAppend(t, all[:half], frame)
 		if o.SnapshotEvery < 1<<40 {
-			for {
-				more, err := w.store.follower.follow()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if !more {
-					break
-				}
+			if err := w.store.follower.toEnd(); err != nil {
+				t.Fatal(err)
 			}
 		}
 		w.mustClose(t)
@@ -270,79 +263,5 @@ func TestMarkBugIsCaught(t *testing.T) {
 	}
 	if seen, err := d.verdict(d.mem); seen || err == nil || !strings.Contains(err.Error(), "SILENT LOSS") {
 		t.Fatalf("a journal without a mark: seen %v, %v", seen, err)
-	}
-}
-
-// TestFailedDisk: a failed write or sync, of the journal or of the mark, ends
-// acknowledgement at once and for good.
-func TestFailedDisk(t *testing.T) {
-	all := workload(t, 2000, 7)
-	for _, test := range []struct {
-		name, file string
-		ops        string
-		err        error
-		mode       Mode
-	}{
-		{"failed sync of the log", ".log", "sync", errors.New("input/output error"), Sync},
-		{"full disk under the log", ".log", "write", errors.New("no space left on device"), Sync},
-		{"full disk under the log", ".log", "write", errors.New("no space left on device"), Interval},
-		{"failed sync of the log", ".log", "sync", errors.New("input/output error"), Interval},
-		{"full disk under the mark", "mark", "write", errors.New("no space left on device"), Sync},
-		{"failed sync of the mark", "mark", "sync", errors.New("input/output error"), Sync},
-		{"full disk under the tables", ".sst", "write", errors.New("no space left on device"), Sync},
-	} {
-		t.Run(test.name+" "+test.mode.String(), func(t *testing.T) {
-			mem := vfs.NewCrashableMem()
-			faults := &failing{suffix: test.file, sync: test.ops == "sync", err: test.err}
-			o := testOptions(faults.wrap(mem))
-			o.Mode, o.MemTableBytes = test.mode, MinMemTableBytes
-			o.MarkEveryFrame = true
-			w := mustOpen(t, o, 0, nil)
-			ctx, cancel := context.WithCancel(t.Context())
-			done := make(chan error, 1)
-			go func() { done <- w.store.Run(ctx) }()
-			w.mustAppend(t, all[:100], 10)
-			faults.on.Store(true)
-			rest, refused := all[100:], 0
-			for len(rest) > 0 && refused < 5 {
-				if err := w.append(rest[:1]); err != nil {
-					refused++
-					if !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), test.err.Error()) {
-						t.Fatalf("error %v, want ErrFailed because of %q", err, test.err)
-					}
-				} else if refused > 0 {
-					t.Fatal("acknowledged after a failure")
-				}
-				rest = rest[1:]
-			}
-			if refused == 0 {
-				t.Fatal("never refused")
-			}
-			acked := w.store.Health().Durable
-			if h := w.store.Health(); !errors.Is(h.Failed, ErrFailed) {
-				t.Errorf("health: %+v", h)
-			}
-			// What comes back afterwards is at least what was acknowledged.
-			disk := mem.CrashClone(vfs.CrashCloneCfg{})
-			faults.on.Store(false)
-			if err := w.append(rest[:1]); !errors.Is(err, ErrFailed) {
-				t.Errorf("after the disk is well again: %v", err)
-			}
-			cancel()
-			if err := <-done; !errors.Is(err, ErrFailed) {
-				t.Errorf("Run returned %v", err)
-			}
-			if err := w.store.Close(); !errors.Is(err, ErrFailed) {
-				t.Errorf("Close returned %v", err)
-			}
-			o.FS = disk
-			again := mustOpen(t, o, 0, nil)
-			seq := again.replica.State.Seq()
-			if seq < acked {
-				t.Errorf("recovered seq %d, acknowledged %d", seq, acked)
-			}
-			sameReplica(t, again.replica, replayed(all[:seq]))
-			again.mustClose(t)
-		})
 	}
 }

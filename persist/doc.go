@@ -18,7 +18,9 @@
 //  2. Frames follow each other: no gap in Seq, each names the hash of the one
 //     before and the digest of all events before its first command.
 //  3. After the first failed write or sync nothing is acknowledged, nothing is
-//     retried and the logs are frozen as they are. Reading goes on.
+//     retried and Pebble's folder is frozen as it is; Pebble goes on in memory.
+//     So no call waits for what the disk did not do: what writes returns
+//     ErrFailed, Close too, and reading goes on.
 //  4. Open and Recover either give back everything acknowledged, or refuse with
 //     a *DamageError and change nothing.
 //  5. A snapshot stands at the end of a durable frame; frames go only when as
@@ -111,5 +113,7 @@
 // # Limits
 //
 // MaxFrameCommands, MaxFrameBytes, MaxSnapshotBytes; MaxKeyBytes, MaxValueBytes
-// and MaxCommitBytes of a KV; those of Options.
+// and MaxCommitBytes of a KV; those of Options. After a failure the memory holds,
+// as tables, what Pebble's write buffers held: five times MemTableBytes at most.
+// A disk that neither does nor fails holds up who asked it.
 package persist

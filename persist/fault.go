@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -23,12 +24,16 @@ type fault struct {
 	log   *slog.Logger
 }
 
-// latch keeps err if it is the first.
-func (f *fault) latch(err error) {
-	if f.first.CompareAndSwap(nil, &err) {
+// latch keeps err if it is the first, and reports whether it is.
+func (f *fault) latch(err error) bool {
+	first := f.first.CompareAndSwap(nil, &err)
+	if first {
 		f.log.Error("journal failed: read-only from now on", "error", err)
 	}
+	return first
 }
+
+func (f *fault) latched() bool { return f.first.Load() != nil }
 
 // set latches err if it is the first and returns the one that was.
 func (f *fault) set(err error) error {
@@ -74,12 +79,21 @@ func (l pebbleLogger) Fatalf(format string, args ...any) {
 	l.fault.latch(fmt.Errorf("pebble: "+format, args...))
 }
 
-// events makes every error of Pebble's own work a failure: a flush that cannot
-// write is a disk that is full or broken, and the log's recycled files would
-// hide that for a while longer. Cancelled compactions are not among them.
+// retryPause holds Pebble back from asking again at once, and for ever, for what
+// has failed, as it does with the statistics of a table that it cannot read. It
+// is short, since Pebble may hold its lock.
+const retryPause = 10 * time.Millisecond
+
+// events makes every error of Pebble's own work a failure: a table that it cannot
+// read is a broken disk, though nobody else may ask for that table for long.
+// Cancelled compactions are not among them.
 func (l pebbleLogger) events() *pebble.EventListener {
 	return &pebble.EventListener{
-		BackgroundError: func(err error) { l.fault.latch(fmt.Errorf("pebble in the background: %w", err)) },
+		BackgroundError: func(err error) {
+			if !l.fault.latch(fmt.Errorf("pebble in the background: %w", err)) {
+				time.Sleep(retryPause)
+			}
+		},
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
 			l.fault.latch(fmt.Errorf("corruption in %s: %w", info.Path, info.Details))
 		},

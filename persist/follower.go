@@ -114,6 +114,15 @@ func (w *follower) follow() (more bool, err error) {
 	return false, nil
 }
 
+// toEnd follows until there is no more.
+func (w *follower) toEnd() error {
+	for {
+		if more, err := w.follow(); !more || err != nil {
+			return err
+		}
+	}
+}
+
 // apply applies one frame, after checking that it is the next and that both
 // engines have seen the same events.
 func (w *follower) apply(f *Frame, encoded []byte) (err error) {
@@ -135,6 +144,9 @@ func (w *follower) apply(f *Frame, encoded []byte) (err error) {
 // snapshot writes one of where the second engine is, and drops what it makes
 // superfluous. A failure costs no data: the journal has it all.
 func (w *follower) snapshot() error {
+	if err := w.s.fault.err(); err != nil {
+		return err
+	}
 	// The mark must not be behind a snapshot, or the frame it names may be gone.
 	if err := w.s.mark.sync(); err != nil {
 		return w.s.fault.set(err)
@@ -163,14 +175,8 @@ func (w *follower) late() bool { return !w.until.IsZero() && time.Now().After(w.
 // is far behind takes none: the next start replays the journal instead.
 func (w *follower) finish() error {
 	w.until = time.Now().Add(w.patience)
-	for {
-		more, err := w.follow()
-		if err != nil {
-			return err
-		}
-		if !more {
-			break
-		}
+	if err := w.toEnd(); err != nil {
+		return err
 	}
 	if behind := w.s.durableChain().next - w.at.next; behind > 0 {
 		w.s.o.Logger.Warn("no snapshot at the close: the second engine is behind", "commands", behind)

@@ -28,6 +28,10 @@ const (
 	kvMemTable  = 16 << 20
 	kvCache     = 64 << 20
 	kvSyncEvery = 10 * time.Millisecond
+	// kvOverlaps is how many tables a read may have to merge: beyond it Commit
+	// waits for compactions, and looks again after kvPause.
+	kvOverlaps = 64
+	kvPause    = 10 * time.Millisecond
 )
 
 // ErrLimit refuses a Commit whose keys, values or whole are too long, or whose
@@ -44,6 +48,7 @@ type KV struct {
 	fault    fault
 	poisoned atomic.Bool
 	dirty    atomic.Bool // something is not synced
+	flushed  atomic.Bool // a table more since room looked
 
 	mu    sync.Mutex // one Commit at a time
 	batch *pebble.Batch
@@ -52,6 +57,10 @@ type KV struct {
 // OpenKV opens the map in dir, or makes one in an empty or missing folder. fs
 // nil is the disk, logger nil slog's default.
 func OpenKV(dir string, fs vfs.FS, logger *slog.Logger) (*KV, error) {
+	return openKV(dir, fs, logger, kvMemTable)
+}
+
+func openKV(dir string, fs vfs.FS, logger *slog.Logger, memTable int) (*KV, error) {
 	if fs == nil {
 		fs = vfs.Default
 	}
@@ -69,9 +78,10 @@ func OpenKV(dir string, fs vfs.FS, logger *slog.Logger) (*KV, error) {
 		}
 	}
 	data := fs.PathJoin(dir, kvData)
-	o, _ := pebbleOptions(fs, data, kvMemTable, &k.fault)
+	o, _ := pebbleOptions(fs, data, memTable, &k.fault)
 	o.ErrorIfNotExists = true
 	o.CacheSize = kvCache
+	o.EventListener.FlushEnd = func(pebble.FlushInfo) { k.flushed.Store(true) }
 	for i := range o.Levels {
 		// Most keys that the FIX gateway asks for are not there: it asks whether
 		// a client's id has been used.
@@ -79,6 +89,9 @@ func OpenKV(dir string, fs vfs.FS, logger *slog.Logger) (*KV, error) {
 	}
 	if k.db, err = pebble.Open(data, o); err != nil {
 		return nil, fmt.Errorf("opening store %s: %w", dir, err)
+	}
+	if err := k.fault.err(); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening store %s: %w", dir, err), k.db.Close())
 	}
 	k.batch = k.db.NewBatch()
 	return k, nil
@@ -121,7 +134,7 @@ func createKV(fs vfs.FS, dir string, f *fault) error {
 	if err := fs.RemoveAll(data); err != nil {
 		return err
 	}
-	if err := createPebble(data, o); err != nil {
+	if err := createPebble(data, o, f); err != nil {
 		return err
 	}
 	return errors.Join(fs.Remove(making), syncDir(fs, dir))
@@ -161,9 +174,10 @@ func (k *KV) Scan(lo, hi []byte, f func(key, value []byte) bool) error {
 
 // Commit writes at once, whole or not at all, what fill sets and deletes; later
 // calls of fill's functions win over earlier ones. With sync it returns when all
-// of it and all before it is on disk. Keys and values are copied. Errors:
-// ErrLimit; what wraps ErrFailed is final.
+// of it and all before it is on disk. It waits while compactions are far behind.
+// Keys and values are copied. Errors: ErrLimit; what wraps ErrFailed is final.
 func (k *KV) Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error {
+	k.room()
 	if !sync {
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -211,6 +225,15 @@ func (k *KV) apply(b *pebble.Batch, fill func(set func(key, value []byte), delet
 		return k.fault.set(err)
 	}
 	return k.fault.err()
+}
+
+// room waits while compactions are too far behind, and the map works. Pebble
+// would wait by itself, but then a failure could not end it.
+func (k *KV) room() {
+	for k.flushed.Swap(false) && k.db.Metrics().Levels[0].Sublevels >= kvOverlaps && !k.fault.latched() {
+		k.flushed.Store(true)
+		time.Sleep(kvPause)
+	}
 }
 
 func fillBatch(b *pebble.Batch, fill func(set func(key, value []byte), deleteRange func(lo, hi []byte))) error {

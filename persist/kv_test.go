@@ -204,7 +204,7 @@ func TestKVMaking(t *testing.T) {
 }
 
 func TestKVFailedDisk(t *testing.T) {
-	faults := &failing{suffix: ".log", sync: true, err: errors.New("input/output error")}
+	faults := &failing{files: "*.log", ops: failSync, err: errIO}
 	k := mustOpenKV(t, faults.wrap(vfs.NewMem()))
 	if err := set(k, true, "a", "1"); err != nil {
 		t.Fatal(err)

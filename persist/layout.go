@@ -90,7 +90,7 @@ func (l layout) findMark() (m markRecord, bad int, fresh bool, err error) {
 
 // create makes an empty store. The mark comes first and says "creating" until
 // everything else is there, so that a crash in between is known for what it is.
-func (l layout) create(o *pebble.Options) error {
+func (l layout) create(o *pebble.Options, f *fault) error {
 	m, err := openMark(l.fs, l.mark(), markRecord{phase: creating})
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (l layout) create(o *pebble.Options) error {
 		makeDir(l.fs, l.snapshots()),
 	)
 	if err == nil {
-		err = createPebble(l.frames(), o)
+		err = createPebble(l.frames(), o, f)
 	}
 	if err == nil {
 		err = m.write(markRecord{phase: open})

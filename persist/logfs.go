@@ -10,22 +10,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// logFS stands between Pebble and the folder of its logs, for two reasons.
-//
-// It gives Pebble log files that were written once before. A sync of a file that
-// grows also syncs its metadata and costs two to three times as much; Pebble
+// logFS gives Pebble log files that were written once before. A sync of a file
+// that grows also syncs its metadata and costs two to three times as much; Pebble
 // recycles its logs for that reason, but begins each run with new ones.
-//
-// And it keeps a failure of the log from Pebble, which would bring down the
-// process from inside a lock. The first error of a log file or its folder is
-// latched in the fault; from then on the logs are frozen: Pebble is told that
-// all is well, and nothing is written, removed or recycled. That is safe because
-// whoever writes asks the fault before believing Pebble, and because the frozen
-// logs hold everything that was acknowledged.
 type logFS struct {
 	vfs.FS
-	dir   string // of the logs
-	fault *fault
+	dir string // of the logs
 
 	spare string // folder of the spares
 	count int    // how many to keep
@@ -37,55 +27,28 @@ type logFS struct {
 
 func (l *logFS) ours(path string) bool { return l.PathDir(path) == l.dir }
 
-func (l *logFS) frozen() bool { return l.fault.first.Load() != nil }
-
-// latch keeps an error from Pebble.
-func (l *logFS) latch(doing, path string, err error) {
-	l.fault.latch(fmt.Errorf("%s %s: %w", doing, path, err))
-}
-
 // Create takes a spare where Pebble asks for a new log.
 func (l *logFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	if !l.ours(name) {
 		return l.FS.Create(name, c)
 	}
 	if spare, ok := l.take(); ok {
-		return l.log(name, func() (vfs.File, error) { return l.FS.ReuseForWrite(spare, name, c) })
+		return asLog(l.FS.ReuseForWrite(spare, name, c))
 	}
-	return l.log(name, func() (vfs.File, error) { return l.FS.Create(name, c) })
+	return asLog(l.FS.Create(name, c))
 }
 
 // ReuseForWrite recycles a log.
 func (l *logFS) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	if !l.ours(to) {
-		return l.FS.ReuseForWrite(from, to, c)
-	}
-	return l.log(to, func() (vfs.File, error) { return l.FS.ReuseForWrite(from, to, c) })
+	return asLog(l.FS.ReuseForWrite(from, to, c))
 }
 
-// log opens a log for writing, or a file that swallows what is written.
-func (l *logFS) log(name string, open func() (vfs.File, error)) (vfs.File, error) {
-	if !l.frozen() {
-		f, err := open()
-		if err == nil {
-			return &logFile{File: f, fs: l, name: name}, nil
-		}
-		l.latch("creating", name, err)
-	}
-	return &logFile{File: vfs.NewMemFile(nil), fs: l, name: name}, nil
-}
-
-// Remove leaves a frozen log alone, and keeps one that has the size of a spare
-// for the next start.
+// Remove keeps a log that has the size of a spare for the next start.
 func (l *logFS) Remove(name string) error {
-	if !l.ours(name) {
-		return l.FS.Remove(name)
-	}
-	if l.frozen() {
-		return nil
-	}
-	if kept, err := l.keep(name); kept || err != nil {
-		return err
+	if l.ours(name) {
+		if kept, err := l.keep(name); kept || err != nil {
+			return err
+		}
 	}
 	return l.FS.Remove(name)
 }
@@ -108,71 +71,28 @@ func (l *logFS) keep(name string) (bool, error) {
 	return true, nil
 }
 
-// OpenDir is for syncing the folder.
-func (l *logFS) OpenDir(name string) (vfs.File, error) {
-	f, err := l.FS.OpenDir(name)
-	if err == nil && name == l.dir {
-		f = &logFile{File: f, fs: l, name: name}
-	}
-	return f, err
-}
-
 // Unwrap is the file system below.
 func (l *logFS) Unwrap() vfs.FS { return l.FS }
 
-// logFile is a log, or the logs' folder, open for writing.
-type logFile struct {
-	vfs.File
-	fs   *logFS
-	name string
-}
+// logFile is a log open for writing.
+type logFile struct{ vfs.File }
 
-// guard does what changes the disk, unless the logs are frozen.
-func (f *logFile) guard(doing string, do func() error) {
-	if f.fs.frozen() {
-		return
+func asLog(f vfs.File, err error) (vfs.File, error) {
+	if err != nil {
+		return nil, err
 	}
-	if err := do(); err != nil {
-		f.fs.latch(doing, f.name, err)
-	}
-}
-
-func (f *logFile) Write(p []byte) (int, error) {
-	f.guard("writing", func() error { _, err := f.File.Write(p); return err })
-	return len(p), nil
-}
-
-func (f *logFile) Sync() error {
-	f.guard("syncing", f.File.Sync)
-	return nil
-}
-
-func (f *logFile) SyncData() error {
-	f.guard("syncing", f.File.SyncData)
-	return nil
-}
-
-func (f *logFile) SyncTo(length int64) (full bool, err error) {
-	f.guard("syncing", func() (err error) { full, err = f.File.SyncTo(length); return err })
-	return full, nil
+	return logFile{f}, nil
 }
 
 // Preallocate does nothing: a log is a spare or a recycled one, whose blocks are
 // there, or one of the few at the beginning, which a reservation does not make
 // faster.
-func (f *logFile) Preallocate(int64, int64) error { return nil }
-
-func (f *logFile) Close() error {
-	if err := f.File.Close(); err != nil && !f.fs.frozen() {
-		f.fs.latch("closing", f.name, err)
-	}
-	return nil
-}
+func (logFile) Preallocate(int64, int64) error { return nil }
 
 func (l *logFS) take() (string, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.spares) == 0 || l.frozen() {
+	if len(l.spares) == 0 {
 		return "", false
 	}
 	spare := l.spares[len(l.spares)-1]

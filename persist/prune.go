@@ -26,6 +26,9 @@ func keepers(list []snapshot, keep int, floor uint64) []snapshot {
 func (s *Store) prune() error {
 	s.pruneMu.Lock()
 	defer s.pruneMu.Unlock()
+	if err := s.fault.err(); err != nil {
+		return err
+	}
 	list := s.snapshots.get()
 	floor := s.floorSeq()
 	if len(list) < s.o.KeepSnapshots {

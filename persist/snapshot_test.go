@@ -117,13 +117,12 @@ func TestSnapshotOfAnotherVersion(t *testing.T) {
 // written for ever.
 func TestSnapshotLeftovers(t *testing.T) {
 	mem := vfs.NewMem()
-	disk := &failing{suffix: tempSuffix, err: errors.New("no space left on device")}
+	disk := &failing{files: "*" + tempSuffix, ops: failSync, err: errFull}
 	o := testOptions(disk.wrap(mem))
 	w := mustOpen(t, o, 0, nil)
 	w.mustAppend(t, workload(t, 100, 18), 10)
 	dir := w.store.layout.snapshots()
 	half := mem.PathJoin(dir, snapshotName(7)+tempSuffix)
-	disk.sync = true
 	disk.on.Store(true)
 	if err := w.store.Close(); err == nil {
 		t.Error("a snapshot on a failing disk")

@@ -84,7 +84,7 @@ func (s *Store) open() error {
 	}
 	if fresh {
 		o, _ := pebbleOptions(s.o.FS, s.layout.frames(), s.o.MemTableBytes, &s.fault)
-		if err := s.layout.create(o); err != nil {
+		if err := s.layout.create(o, &s.fault); err != nil {
 			return err
 		}
 		m = markRecord{phase: closed}
@@ -95,7 +95,7 @@ func (s *Store) open() error {
 	}
 	o.ErrorIfNotExists = true
 	if s.db, err = pebble.Open(s.layout.frames(), o); err != nil {
-		return s.layout.damage(s.layout.frames(), err)
+		return s.refusal(err)
 	}
 	if err := s.survey(m); err != nil {
 		return err
@@ -104,7 +104,10 @@ func (s *Store) open() error {
 		return err
 	}
 	s.batch = s.db.NewBatch(pebble.WithMaxRetainedSizeBytes(MaxFrameBytes))
-	return s.fault.err()
+	if err := s.fault.err(); err != nil {
+		return s.refusal(err)
+	}
+	return nil
 }
 
 // resumed is the mark of a store that has just been surveyed. What the survey
@@ -123,17 +126,14 @@ func (s *Store) survey(m markRecord) error {
 		return err
 	}
 	begin, end, err := survey(s.db, snaps, m)
-	if err != nil {
-		return s.layout.damage(s.layout.frames(), err)
+	if err = errors.Join(err, s.fault.err()); err != nil {
+		return s.refusal(err)
 	}
 	for _, name := range damaged {
 		s.o.Logger.Warn("snapshot is damaged and is set aside", "file", name)
 		if err := s.layout.setAside(name); err != nil {
 			return err
 		}
-	}
-	if err := s.fault.err(); err != nil {
-		return s.layout.damage(s.layout.frames(), err)
 	}
 	if err := sweepSnapshots(s.o.FS, s.layout.snapshots()); err != nil {
 		return err
@@ -150,6 +150,15 @@ func (s *Store) survey(m markRecord) error {
 		s.o.Logger.Warn("durability is by interval: this much may be lost", "interval", s.o.Interval)
 	}
 	return nil
+}
+
+// refusal is why the frames were not opened: damage, unless the disk would not
+// take what opening writes.
+func (s *Store) refusal(err error) error {
+	if failed := s.fault.err(); errors.Is(failed, errDisk) {
+		return failed
+	}
+	return s.layout.damage(s.layout.frames(), err)
 }
 
 // Append implements engine.Journal. In mode Sync it returns when the frame is on
