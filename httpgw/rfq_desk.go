@@ -97,11 +97,9 @@ func (p *rfqPages) deskStatus(e *edition) deskDocument {
 			d.Corridor = append(d.Corridor, row)
 		}
 		units := func(atoms uint64) jsonUnits { return jsonUnits{atoms, n.BaseDecimals} }
-		// Inventory may have been lowered below what is taken.
-		taken := n.Reserved + n.Sold
 		d.Inventory.Pairs = append(d.Inventory.Pairs, inventoryJSON{
 			Pair: n.in.Symbol, Symbol: n.in.Base, Mint: jsonAddress(n.BaseMint), Total: units(n.Inventory),
-			Free: units(n.Inventory - min(taken, n.Inventory)), Reserved: units(n.Reserved), Sold: units(n.Sold),
+			Free: units(n.Free()), Reserved: units(n.Reserved), Sold: units(n.Sold),
 		})
 	}
 	return d

@@ -67,7 +67,9 @@ type pairJSON struct {
 	QuoteSymbol  string      `json:"quote_symbol"`
 	Rails        jsonRails   `json:"rails"`
 	Reference    jsonPrice   `json:"reference_price_usd"`
-	// Status is active, locked or unpriced; Reason tells why not active.
+	// Status is active, locked, unpriced, or closed where it cannot be paid for
+	// over any rail; Reason is the machine word of what a quote would be refused
+	// with.
 	Status string  `json:"status"`
 	Reason *string `json:"reason"`
 }
@@ -83,9 +85,11 @@ func pairsOf(e *edition) pairsDocument {
 		}
 		switch {
 		case n.lock != nil:
-			one.Status, one.Reason = "locked", word("locked")
+			one.Status, one.Reason = "locked", word(event.ReasonLocked.String())
 		case n.why != 0:
 			one.Status, one.Reason = "unpriced", word(n.why.String())
+		case n.selling == 0:
+			one.Status, one.Reason = "closed", word(event.ReasonRailNotAccepted.String())
 		}
 		d.Pairs = append(d.Pairs, one)
 	}
@@ -179,10 +183,7 @@ func railsOf(e *edition) []railJSON {
 	var all []railJSON
 	active := market.Rails(activeRails(e.view))
 	for r := market.RailUSDC; r < market.RailCount; r++ {
-		price, why := railPrice(e, r)
-		if !active.Has(r) {
-			why = event.ReasonLocked
-		}
+		price, why := e.rail(r)
 		one := railJSON{
 			Rail: r.String(), Decimals: r.Decimals(), Priority: int(r - market.RailUSDC + 1),
 			PayTo: jsonAddress(e.view.Policy.PayTo[r]), Price: jsonPrice(price.Price), PricedAt: jsonTime(price.At),
@@ -197,22 +198,4 @@ func railsOf(e *edition) []railJSON {
 		all = append(all, one)
 	}
 	return all
-}
-
-// railPrice returns the dollar price of a rail's asset, and why it cannot be
-// used.
-func railPrice(e *edition, r market.Rail) (rfq.RailPrice, event.Reason) {
-	if r == market.RailUSDC {
-		return rfq.RailPrice{Price: market.USDPrice(market.Pow10(market.USDPriceDecimals))}, 0
-	}
-	for _, price := range e.view.RailPrices {
-		switch {
-		case price.Rail != r || price.Price == 0:
-		case price.MaxAge != 0 && e.ts-price.At > price.MaxAge:
-			return price, event.ReasonPriceStale
-		default:
-			return price, 0
-		}
-	}
-	return rfq.RailPrice{}, event.ReasonPriceUnavailable
 }

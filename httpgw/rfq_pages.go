@@ -97,7 +97,8 @@ type pairNow struct {
 	// reference is the pair's own, 0 where nothing is priced, and why.
 	reference market.USDPrice
 	why       event.Reason
-	lock      *rfq.Lock // that keeps the whole pair shut; nil = none
+	lock      *rfq.Lock    // that keeps the whole pair shut; nil = none
+	selling   market.Rails // over which quotes are given
 }
 
 func newRFQPages(g *Gateway, desk deskReader, books Views, chain Settlement) *rfqPages {

@@ -294,6 +294,7 @@ func TestRailReasons(t *testing.T) {
 		{"past its age", 4*time.Minute + 10*time.Second, func(v *rfq.View) { v.Locks = nil }, true, "price_stale"},
 		{"of any age", time.Hour, func(v *rfq.View) { v.Locks, v.RailPrices[0].MaxAge = nil, 0 }, true, ""},
 		{"not priced", 0, func(v *rfq.View) { v.Locks, v.RailPrices = nil, nil }, true, "price_unavailable"},
+		{"not accepted", 0, func(v *rfq.View) { v.Locks, v.Policy.PayTo[market.RailSOL] = nil, market.Address{} }, true, "rail_not_accepted"},
 		{"locked", 0, func(*rfq.View) {}, false, "locked"},
 		{"unlocked", 0, func(v *rfq.View) { v.Locks[1].Locked = false }, true, ""},
 	} {
@@ -314,8 +315,51 @@ func TestRailReasons(t *testing.T) {
 		if usdc := d.Rails[0]; usdc.Rail != "USDC" || !usdc.Active || usdc.Reason != "" {
 			t.Errorf("%s: %+v", c.name, usdc)
 		}
+		var compact struct{ T [][]any }
+		if err := json.Unmarshal(p.get(docCompact).body, &compact); err != nil {
+			t.Fatal(err)
+		}
+		// The last ticket is sold for SOL alone.
+		if row := compact.T[len(compact.T)-1]; (row[4] != nil) != (c.reason == "") && c.later < time.Hour {
+			t.Errorf("%s: row %v", c.name, row)
+		}
 		if sol := d.Rails[1]; sol.Rail != "SOL" || sol.Active != c.active || sol.Reason != c.reason {
 			t.Errorf("%s: %+v, want %t %q", c.name, sol, c.active, c.reason)
+		}
+	}
+}
+
+// TestPairStatus: a pair says why no ticket of it sells.
+func TestPairStatus(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		mend           func(*rfq.View)
+		status, reason string
+	}{
+		{"for sale", func(*rfq.View) {}, "active", ""},
+		{"the desk locked", func(v *rfq.View) { v.Locks[0].Locked = true }, "locked", "locked"},
+		{"itself locked", func(v *rfq.View) {
+			v.Locks = []rfq.Lock{{Scope: rfq.LockPair, Instrument: 1, Locked: true}}
+		}, "locked", "locked"},
+		{"another locked", func(v *rfq.View) {
+			v.Locks = []rfq.Lock{{Scope: rfq.LockPair, Instrument: 0, Locked: true}}
+		}, "active", ""},
+		{"no anchor", func(v *rfq.View) { v.Pairs[1].Anchor = 0 }, "unpriced", "price_unavailable"},
+		{"its rail locked", func(v *rfq.View) {
+			v.Locks = []rfq.Lock{{Scope: rfq.LockRail, Rail: market.RailUSDC, Locked: true}}
+		}, "closed", "rail_not_accepted"},
+		{"nowhere to pay", func(v *rfq.View) { v.Policy.PayTo = [market.RailCount]market.Address{} }, "closed", "rail_not_accepted"},
+	} {
+		v := fixedView()
+		c.mend(v)
+		var d struct {
+			Pairs []struct{ Status, Reason string }
+		}
+		if err := json.Unmarshal(pagesOf(t, showing(v), newDeskClock()).get(docPairs).body, &d); err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Pairs[1]; got.Status != c.status || got.Reason != c.reason {
+			t.Errorf("%s: %+v, want %s %q", c.name, got, c.status, c.reason)
 		}
 	}
 }

@@ -14,6 +14,11 @@ func pairAt(e *edition, pair *rfq.Pair, in *market.Instrument) pairNow {
 	n.base = append(n.base, `,"base_symbol":"`...)
 	n.base = append(n.base, in.Base...)
 	n.base = append(n.base, '"')
+	for r := market.RailUSDC; r < market.RailCount; r++ {
+		if _, why := e.rail(r); why == 0 && pair.Rails.Has(r) && e.view.Locked(pair.Instrument, r) == nil {
+			n.selling = n.selling.With(r)
+		}
+	}
 	n.min, n.max = rfq.Corridor(pair)
 	n.reference, n.why = e.reference(&rfq.Ticket{Instrument: pair.Instrument})
 	return n
@@ -46,13 +51,33 @@ func (e *edition) priceOf(n *pairNow, t *rfq.Ticket) ticketPrice {
 	if t.Reference != 0 {
 		price.reference, _ = e.reference(t)
 	}
-	if price.reference == 0 {
-		return price
-	}
-	for rail := market.RailUSDC; rail < market.RailCount; rail++ {
-		price.open = price.open || t.Rails.Has(rail) && e.view.Locked(t.Instrument, rail) == nil
-	}
+	price.open = price.reference != 0 && t.Rails&n.selling != 0
 	return price
+}
+
+// rail returns the dollar price of a rail's asset, and why no quote is given
+// over it, as the machine would refuse it.
+func (e *edition) rail(r market.Rail) (price rfq.RailPrice, why event.Reason) {
+	if r == market.RailUSDC {
+		price.Price = market.USDPrice(market.Pow10(market.USDPriceDecimals))
+	}
+	for _, known := range e.view.RailPrices {
+		if known.Rail == r {
+			price = known
+		}
+	}
+	lock := findLock(e.view, rfq.LockRail, 0, r)
+	switch {
+	case lock != nil && lock.Locked:
+		why = event.ReasonLocked
+	case e.view.Policy.PayTo[r] == market.Address{}:
+		why = event.ReasonRailNotAccepted
+	case price.Price == 0:
+		why = event.ReasonPriceUnavailable
+	case price.MaxAge != 0 && e.ts-price.At > price.MaxAge:
+		why = event.ReasonPriceStale
+	}
+	return price, why
 }
 
 // bestPrice returns the lowest price that a tranche is sold at now, 0 for none.
