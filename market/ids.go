@@ -1,6 +1,9 @@
 package market
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // The texts of the desk's ids, as every surface shows them (our choice):
 //
@@ -45,7 +48,7 @@ func ParseTicketID(text []byte) (TicketID, bool) {
 
 // ParseTrancheID reads what AppendTrancheID writes.
 func ParseTrancheID(text []byte) (TicketID, TrancheID, bool) {
-	dash := strings.IndexByte(string(text), '-')
+	dash := bytes.IndexByte(text, '-')
 	if dash < 0 {
 		return 0, 0, false
 	}
@@ -71,15 +74,10 @@ func ParseClaimID(text []byte) (ClaimID, bool) {
 
 // parseNumber reads plain digits without a leading zero.
 func parseNumber(text []byte) (uint64, bool) {
-	if len(text) == 0 || len(text) > 20 || text[0] == '0' {
+	if len(text) == 0 || text[0] == '0' || bytes.IndexByte(text, '.') >= 0 {
 		return 0, false
 	}
 	n, err := ParseUint128(text, 0)
-	for _, c := range text {
-		if c == '.' {
-			return 0, false
-		}
-	}
 	return n.Lo, err == nil && n.Hi == 0
 }
 

@@ -19,7 +19,7 @@ func TestLaws(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		g := newGame(t)
-		for range 30+drawOf(t, 120, "steps") {
+		for range 80 + drawOf(t, 220, "steps") {
 			g.step(t, seen)
 		}
 		if !bytes.Equal(g.m.AppendSnapshot(nil), g.twin.AppendSnapshot(nil)) {
@@ -56,7 +56,7 @@ func newGame(t *rapid.T) *game {
 	g.twin = New()
 	g.twin.bounds = g.m.bounds
 	policy := testPolicy()
-	policy.WalletClaims = 2
+	policy.WalletClaims = 1
 	ticket := &PostTicket{Label: "first", Capacities: []market.USD{1_000_000_000, 50_000_000_000}}
 	for _, r := range []Request{
 		&SetPolicy{Policy: policy}, &SetPair{Pair: testPair(0)}, &SetPair{Pair: testPair(1)},
@@ -178,19 +178,19 @@ func (g *game) request(t *rapid.T) Request {
 }
 
 func (g *game) draw(t *rapid.T) Request {
-	fill := rapid.SampledFrom([]market.FillUSD{1, 1, 1, 2, 2, 3, 7}).Draw(t, "fill")
-	rail := rapid.SampledFrom([]market.Rail{1, 1, 2, 3}).Draw(t, "rail")
+	fill := rapid.SampledFrom([]market.FillUSD{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 7}).Draw(t, "fill")
+	rail := rapid.SampledFrom([]market.Rail{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3}).Draw(t, "rail")
 	ticket := g.drawTicket(t)
-	tranche := market.TrancheID(rapid.Uint16Range(1, 3).Draw(t, "tranche"))
+	tranche := rapid.SampledFrom([]market.TrancheID{1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3}).Draw(t, "tranche")
 	in := market.InstrumentID(rapid.Uint16Range(0, 1).Draw(t, "in"))
-	switch drawOf(t, 45, "kind") {
+	switch drawOf(t, 60, "kind") {
 	case 0:
 		return &SetAnchor{Instrument: in, Price: market.USDPrice(rapid.Uint64Range(700_000_000, 1_400_000_000).Draw(t, "price"))}
 	case 1:
 		return &SetInventory{Instrument: in, Atoms: rapid.SampledFrom([]uint64{0, 1_000_000_000, 40_000_000_000}).Draw(t, "atoms")}
 	case 2:
 		scope := rapid.SampledFrom([]LockScope{LockAll, LockPair, LockRail}).Draw(t, "scope")
-		l := &SetLock{Scope: scope, Locked: drawOf(t, 3, "locked") == 0}
+		l := &SetLock{Scope: scope, Locked: drawOf(t, 5, "locked") == 0}
 		if scope == LockRail {
 			l.Rail = rail
 		}
@@ -230,7 +230,7 @@ func (g *game) draw(t *rapid.T) Request {
 		return &SetRailPrice{Rail: market.RailSOL, Price: market.USDPrice(rapid.Uint64Range(1, 1<<40).Draw(t, "price"))}
 	case 10, 11, 12, 13, 14, 15:
 		return &RequestQuote{Ticket: ticket, Tranche: tranche, Fill: fill, Rail: rail}
-	case 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26:
+	case 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35:
 		return g.drawClaim(t, &TakeClaim{Ticket: ticket, Tranche: tranche, Fill: fill, Rail: rail})
 	}
 	return g.drawStep(t)
@@ -252,7 +252,7 @@ func (g *game) drawTicket(t *rapid.T) market.TicketID {
 
 func (g *game) drawClaim(t *rapid.T, r *TakeClaim) Request {
 	r.Way = rapid.SampledFrom([]Way{Modular, Modular, Atomic}).Draw(t, "way")
-	r.Wallet = address(rapid.SampledFrom([]string{"a", "a", "a", "b"}).Draw(t, "wallet"))
+	r.Wallet = address(rapid.SampledFrom([]string{"a", "a", "b", "c"}).Draw(t, "wallet"))
 	if ids := sortedKeys(g.ledger.quotes); len(ids) != 0 && rapid.Bool().Draw(t, "quoted") {
 		q := g.ledger.quotes[rapid.SampledFrom(ids).Draw(t, "quote")]
 		r.Quote = q.ID
@@ -321,6 +321,8 @@ func sensible(t *rapid.T, c *Claim) int {
 		if c.Way == Atomic {
 			return 5
 		}
+		return 8
+	case ClaimExpired:
 		return 8
 	case ClaimPaid:
 		return 0

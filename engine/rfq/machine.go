@@ -41,7 +41,7 @@ type Machine struct {
 	bounds bounds
 	call   call
 	inbox  [KindRefundPayment + 1]Request // read into, one a kind
-	w      wire
+	in, w  wire                           // scratch memory to read and to write with
 }
 
 // bounds are the limits of memory: lower in tests alone.
@@ -118,7 +118,7 @@ func (m *Machine) read(data []byte) Request {
 			return nil
 		}
 	}
-	if !readRequest(m.inbox[k], data) {
+	if !readRequest(m.inbox[k], data, &m.in) {
 		return nil
 	}
 	return m.inbox[k]

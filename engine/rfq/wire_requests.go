@@ -26,10 +26,15 @@ const (
 // MaxText bytes, or a list past MaxTranches, gives bytes that DecodeRequest
 // refuses.
 func AppendRequest(dst []byte, r Request) []byte {
-	w := wire{buf: append(dst, uint8(r.Kind()), requestVersion)}
-	r.Head().walk(&w)
-	r.walk(&w)
+	w := wire{buf: dst}
+	writeRequest(r, &w)
 	return w.buf
+}
+
+func writeRequest(r Request, w *wire) {
+	w.buf = append(w.buf, uint8(r.Kind()), requestVersion)
+	r.Head().walk(w)
+	r.walk(w)
 }
 
 // DecodeRequest reads a whole encoded request. It returns ErrRequest for every
@@ -41,21 +46,24 @@ func DecodeRequest(data []byte) (Request, error) {
 		return nil, ErrRequest
 	}
 	r := newRequest(RequestKind(data[0]))
-	if r == nil || !readRequest(r, data) {
+	if r == nil || !readRequest(r, data, &wire{}) {
 		return nil, ErrRequest
 	}
 	return r, nil
 }
 
-// readRequest reads data into r, which has the kind that data begins with.
-func readRequest(r Request, data []byte) bool {
+// readRequest reads data into r, which has the kind that data begins with. w is
+// its scratch memory.
+func readRequest(r Request, data []byte, w *wire) bool {
 	if len(data) < 2 || len(data) > MaxRequestBytes || data[1] != requestVersion {
 		return false
 	}
-	w := wire{buf: data[2:], reading: true}
-	r.Head().walk(&w)
-	r.walk(&w)
-	return w.whole()
+	*w = wire{buf: data[2:], reading: true}
+	r.Head().walk(w)
+	r.walk(w)
+	whole := w.whole()
+	w.buf = nil // it is not ours to keep
+	return whole
 }
 
 // Peek is what can be said of an encoded request without reading it whole.

@@ -1,0 +1,121 @@
+package rfq
+
+import (
+	"testing"
+
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// runner applies encoded requests and keeps nothing.
+type runner struct {
+	m   *Machine
+	seq uint64
+	at  int64
+	out *event.Sink
+	w   wire
+	mid Prices
+}
+
+func newRunner(t testing.TB) *runner {
+	d := openDesk(t, 1_000_000_000)
+	return &runner{mid: d.mids, m: d.m, seq: d.seq, at: d.at, out: &event.Sink{Buf: make([]event.Event, 64), Limit: 1 << 62}}
+}
+
+func (r *runner) apply(q Request) {
+	r.seq++
+	r.w.buf = r.w.buf[:0]
+	writeRequest(q, &r.w)
+	r.m.Apply(r.w.buf, Stamp{r.seq, r.at}, r.mid, r.out)
+}
+
+// play is a quote, the claim of it, its payment, delivery and settlement.
+type play struct {
+	quote   RequestQuote
+	claim   TakeClaim
+	pay     ProvePayment
+	deliver BeginDelivery
+	settle  SettleClaim
+}
+
+func newPlay() *play {
+	return &play{
+		quote: RequestQuote{Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailSOL},
+		claim: TakeClaim{Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailSOL, Way: Modular, Wallet: address("a")},
+		pay:   ProvePayment{Rail: market.RailSOL, Amount: 1 << 60},
+	}
+}
+
+func (p *play) next(r *runner) {
+	id := 1000 + r.seq
+	p.quote.Token, p.claim.Token, p.claim.Quote = id, id+1, market.QuoteID(id)
+	p.pay.Token, p.pay.Claim = id+2, market.ClaimID(id+1)
+	for i := range 8 {
+		p.pay.Signature[i] = byte(id >> (8 * i))
+	}
+	p.deliver.Token, p.deliver.Claim = id+3, p.pay.Claim
+	p.settle.Token, p.settle.Claim = id+4, p.pay.Claim
+}
+
+// TestAllocs: once the tables have grown, a claim from its quote to its
+// settlement allocates nothing.
+func TestAllocs(t *testing.T) {
+	const bound = 0
+	r, p := newRunner(t), newPlay()
+	r.m.bounds.claims, r.m.bounds.payments = 1000, 1000
+	whole := func() {
+		p.next(r)
+		for _, q := range [...]Request{&p.quote, &p.claim, &p.pay, &p.deliver, &p.settle} {
+			r.apply(q)
+		}
+	}
+	for range 5000 {
+		whole()
+	}
+	if n := testing.AllocsPerRun(1000, whole); n > bound {
+		t.Errorf("%v allocations, at most %d", n, bound)
+	}
+	if sold := r.m.tickets.get(1).Tranches[0].Filled; sold != 6001*250_000_000 {
+		t.Errorf("%d was sold: the requests do not do what they are for", sold)
+	}
+}
+
+func BenchmarkQuote(b *testing.B) {
+	r, p := newRunner(b), newPlay()
+	b.ReportAllocs()
+	for b.Loop() {
+		p.next(r)
+		r.at += second / 1000 // 15,000 quotes live
+		r.apply(&p.quote)
+	}
+}
+
+func BenchmarkClaim(b *testing.B) {
+	r, p := newRunner(b), newPlay()
+	p.claim.Way = Atomic
+	r.m.policy.WalletClaims = 65535
+	cosign, release := CosignClaim{}, ReleaseClaim{}
+	b.ReportAllocs()
+	for b.Loop() {
+		p.next(r)
+		p.claim.Quote = 0
+		cosign.Token, cosign.Claim = p.claim.Token+1, market.ClaimID(p.claim.Token)
+		release.Token, release.Claim = p.claim.Token+2, cosign.Claim
+		r.apply(&p.claim)
+		r.apply(&cosign)
+		r.apply(&release)
+	}
+}
+
+func BenchmarkSale(b *testing.B) {
+	r, p := newRunner(b), newPlay()
+	r.m.tickets.get(1).Tranches[0].Capacity = 1 << 62
+	r.m.pairs[0].Inventory = 1 << 63
+	b.ReportAllocs()
+	for b.Loop() {
+		p.next(r)
+		for _, q := range [...]Request{&p.quote, &p.claim, &p.pay, &p.deliver, &p.settle} {
+			r.apply(q)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package rfq
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// TestViewSharing: the same View until something shown changes; then what has not
+// changed is the same pointer, and the View before keeps what it showed.
+func TestViewSharing(t *testing.T) {
+	d := openDesk(t, 25_000)
+	d.must(t, &PostTicket{Header: Header{Token: 50}, Label: "second", Capacities: []market.USD{500_000_000}})
+	old := d.board.View()
+	if d.board.View() != old {
+		t.Fatal("another view of the same")
+	}
+	d.must(t, &RequestQuote{Header: Header{Token: 51}, Ticket: 1, Tranche: 1, Fill: 1, Rail: 1})
+	d.refuse(t, &WithdrawTicket{Header: Header{Token: 52}, Ticket: 9}, event.ReasonUnknownTicket, 0)
+	if d.board.View() != old {
+		t.Fatal("a quote and a refusal changed the view")
+	}
+	before := fmt.Sprintf("%+v %+v %+v", *old, *old.Tickets[0], *old.Tickets[1])
+	d.must(t, &TakeClaim{Header: Header{Token: 53}, Ticket: 1, Tranche: 1, Fill: 1, Rail: 1, Way: Modular, Wallet: address("a")})
+	now := d.board.View()
+	switch {
+	case now == old || now.Seq != d.seq || now.At != d.at:
+		t.Errorf("seq %d at %d", now.Seq, now.At)
+	case now.Ticket(2) != old.Ticket(2):
+		t.Error("a ticket that did not change is not shared")
+	case now.Ticket(1) == old.Ticket(1) || now.Ticket(1).Tranches[0].Reserved != 250_000_000:
+		t.Error("a ticket that changed is shared")
+	case now.Pair(0) == old.Pair(0) || now.Pair(0).Reserved == 0:
+		t.Error("a pair that changed is shared")
+	case &now.Operators[0] != &old.Operators[0]:
+		t.Error("the operators are not shared")
+	}
+	d.must(t, &WithdrawTicket{Header: Header{Token: 54}, Ticket: 1})
+	d.board.View()
+	if after := fmt.Sprintf("%+v %+v %+v", *old, *old.Tickets[0], *old.Tickets[1]); after != before {
+		t.Errorf("the old view changed\n%s\n%s", before, after)
+	}
+}
+
+// TestBoardOfMachine: the board that a machine gives is its own, and goes on.
+func TestBoardOfMachine(t *testing.T) {
+	d := busyDesk(t)
+	b := d.m.Board()
+	old := b.View()
+	shown := fmt.Sprintf("%+v %+v", *old, *old.Tickets[0])
+	d.board = b
+	d.must(t, &SetAnchor{Header: Header{Token: 300}, Price: 1_300_000_000})
+	d.must(t, &SetTranche{Header: Header{Token: 301}, Ticket: 1, Tranche: 3, Capacity: 300_000_000})
+	d.at += 2 * day
+	d.expire(t)
+	d.check(t)
+	if now := fmt.Sprintf("%+v %+v", *old, *old.Tickets[0]); now != shown {
+		t.Errorf("the machine changed a view\n%s\n%s", shown, now)
+	}
+	if b.View().Ticket(3) != nil || old.Ticket(3) == nil {
+		t.Error("ticket 3 should be gone by now")
+	}
+}
+
+func TestBoardRefusesWhatDoesNotFit(t *testing.T) {
+	for name, rec := range map[string]Record{
+		"tranche of nothing":     &TicketTranche{Ticket: 9},
+		"tranche out of order":   &TicketTranche{Ticket: 1, Tranche: Tranche{ID: 3}},
+		"tranche 0":              &TicketTranche{Ticket: 1},
+		"unknown ticket is gone": &Gone{What: TagTicket, ID: 9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := openDesk(t, 1000).m.Board()
+			defer func() {
+				if recover() == nil {
+					t.Error("the board took it")
+				}
+			}()
+			b.Apply(rec, 99)
+		})
+	}
+}
+
+// TestViewPrices: what a reader works out is what a quote says.
+func TestViewPrices(t *testing.T) {
+	d := openDesk(t, 25_000)
+	v := d.board.View()
+	ref, why := v.Reference(v.Ticket(1), d.mids, d.at)
+	if why != 0 || ref != 1_250_000_000 {
+		t.Fatalf("%d, %v", ref, why)
+	}
+	best := v.BestPrice(v.Ticket(1).Tranche(1), ref)
+	q := last[*Quote](t, d.must(t, &RequestQuote{Header: Header{Token: 60}, Ticket: 1, Tranche: 1, Fill: 3, Rail: 1}))
+	if best != q.Terms.Price {
+		t.Errorf("best %d, quote %d", best, q.Terms.Price)
+	}
+	if got := v.BestPrice(&Tranche{Capacity: 249_999_999}, ref); got != 0 {
+		t.Errorf("best of too little: %d", got)
+	}
+	if v.Ticket(2) != nil || v.Pair(1) != nil || v.Ticket(1).Tranche(0) != nil || v.Ticket(1).Tranche(2) != nil {
+		t.Error("there is something that is not there")
+	}
+	if _, why := v.Reference(&Ticket{Instrument: 5}, d.mids, d.at); why != event.ReasonUnknownPair {
+		t.Error(why)
+	}
+	p := *v.Pair(0)
+	p.MaxAge = second
+	stale := View{Pairs: []Pair{p}}
+	if _, why := stale.Reference(v.Ticket(1), d.mids, d.at+2*second); why != event.ReasonPriceStale {
+		t.Error(why)
+	}
+}
+
+func TestViewLocked(t *testing.T) {
+	v := &View{Locks: []Lock{{Scope: LockAll}, {Scope: LockPair, Instrument: 2, Locked: true}, {Scope: LockRail, Rail: 2, Locked: true}}}
+	for _, c := range []struct {
+		in   market.InstrumentID
+		rail market.Rail
+		want *Lock
+	}{
+		{0, 1, nil},
+		{2, 1, &v.Locks[1]},
+		{2, 2, &v.Locks[1]},
+		{0, 2, &v.Locks[2]},
+		{0, 0, nil},
+		{2, 0, &v.Locks[1]},
+	} {
+		if got := v.Locked(c.in, c.rail); got != c.want {
+			t.Errorf("pair %d rail %d: %+v", c.in, c.rail, got)
+		}
+	}
+	v.Locks[0].Locked = true
+	if v.Locked(9, 0) != &v.Locks[0] {
+		t.Error("the lock on all is not seen")
+	}
+}
+
+// TestViewOfThousand: a changed ticket costs a copy of the pointers and of itself,
+// whatever the others are.
+func TestViewOfThousand(t *testing.T) {
+	const tickets, bound = 1000, 6
+	var b Board
+	for id := market.TicketID(1); id <= tickets; id++ {
+		b.Apply(&Ticket{ID: id, State: TicketOpen}, uint64(id))
+		b.Apply(&TicketTranche{Ticket: id, Tranche: Tranche{ID: 1, Capacity: 1 << 40}}, uint64(id))
+	}
+	b.View()
+	rec, seq := &Ticket{ID: 500, State: TicketOpen}, uint64(tickets)
+	tr := &TicketTranche{Ticket: 500, Tranche: Tranche{ID: 1, Capacity: 1 << 40}}
+	if n := testing.AllocsPerRun(100, func() {
+		seq++
+		b.Apply(rec, seq)
+		b.Apply(tr, seq)
+		b.View()
+	}); n > bound {
+		t.Errorf("%v allocations, at most %d", n, bound)
+	}
+	if v := b.View(); v.Sellable == nil || v.Sellable.ID != 1 || !reflect.DeepEqual(v.Ticket(500).Tranches, []Tranche{tr.Tranche}) {
+		t.Errorf("%+v", v.Sellable)
+	}
+}

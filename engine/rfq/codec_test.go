@@ -1,0 +1,393 @@
+package rfq
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"pgregory.net/rapid"
+
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// TestGolden holds the bytes of a request of each kind, of a record of each tag
+// and of a snapshot to testdata/golden.txt. They are in journals: they change
+// only with their version.
+func TestGolden(t *testing.T) {
+	said := map[string]bool{}
+	datadriven.RunTest(t, "testdata/golden.txt", func(t *testing.T, d *datadriven.TestData) string {
+		var name string
+		d.ScanArgs(t, "of", &name)
+		said[d.Cmd+" "+name] = true
+		switch d.Cmd {
+		case "request":
+			for k := RequestKind(1); newRequest(k) != nil; k++ {
+				if r := newRequest(k); typeName(r) == name {
+					fillIn(reflect.ValueOf(r).Elem())
+					return inLines(AppendRequest(nil, r))
+				}
+			}
+		case "record":
+			for k := Tag(1); newRecord(k) != nil; k++ {
+				if rec := newRecord(k); typeName(rec) == name {
+					fillIn(reflect.ValueOf(rec).Elem())
+					return inLines(eventBytes(rec))
+				}
+			}
+		case "snapshot":
+			return inLines(busyDesk(t).m.AppendSnapshot(nil))
+		}
+		d.Fatalf(t, "no %s %s", d.Cmd, name)
+		return ""
+	})
+	for k := RequestKind(1); newRequest(k) != nil; k++ {
+		if name := "request " + typeName(newRequest(k)); !said[name] {
+			t.Errorf("golden.txt has no %s", name)
+		}
+	}
+	for k := Tag(1); newRecord(k) != nil; k++ {
+		if name := "record " + typeName(newRecord(k)); !said[name] {
+			t.Errorf("golden.txt has no %s", name)
+		}
+	}
+}
+
+func typeName(v any) string { return reflect.TypeOf(v).Elem().Name() }
+
+// fillIn gives every field a value of its own: the number of the field, or bytes
+// that count up from it.
+func fillIn(v reflect.Value) {
+	n := uint64(0)
+	var fill func(reflect.Value)
+	fill = func(v reflect.Value) {
+		switch v.Kind() {
+		case reflect.Struct:
+			for i := range v.NumField() {
+				fill(v.Field(i))
+			}
+			return
+		case reflect.Array:
+			for i := range v.Len() {
+				fill(v.Index(i))
+			}
+			return
+		}
+		n++
+		switch v.Kind() {
+		case reflect.Uint8, reflect.Uint16, reflect.Uint64:
+			v.SetUint(n & 0xff)
+		case reflect.Int64:
+			v.SetInt(int64(n))
+		case reflect.Bool:
+			v.SetBool(true)
+		case reflect.String:
+			v.SetString(fmt.Sprint("text ", n))
+		case reflect.Slice:
+			v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+			fill(v.Index(0))
+			fill(v.Index(1))
+		default:
+			panic(v.Kind())
+		}
+	}
+	fill(v)
+}
+
+func inLines(data []byte) string {
+	var b strings.Builder
+	for text := hex.EncodeToString(data); text != ""; {
+		n := min(len(text), 96)
+		b.WriteString(text[:n] + "\n")
+		text = text[n:]
+	}
+	return b.String()
+}
+
+// eventBytes are the pieces of a record, one after the other, without their
+// padding.
+func eventBytes(rec Record) (data []byte) {
+	out := event.NewGrowing(8)
+	writeRecord(rec, 7, &wire{}, out)
+	for i := range out.Events() {
+		c, _ := out.Events()[i].Desk()
+		data = append(data, c.Data...)
+	}
+	return data
+}
+
+// busyDesk has something of everything.
+func busyDesk(t testing.TB) *desk {
+	d := openDesk(t, 25_000, 1000)
+	wallet := address("wallet")
+	for i, r := range []Request{
+		&SetLock{Scope: LockRail, Rail: market.RailSOL, Locked: true, Reason: "drill"},
+		&SetPair{Pair: testPair(3)},
+		&PostTicket{Label: "ends", Capacities: []market.USD{500_000_000}, ExpiresAt: testAt + hour},
+		&PostTicket{Label: "gone", Capacities: []market.USD{500_000_000}},
+		&WithdrawTicket{Ticket: 3},
+		&RequestQuote{Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailUSDC},
+		&TakeClaim{Ticket: 1, Tranche: 1, Fill: 2, Rail: market.RailUSDC, Way: Modular, Wallet: wallet},
+		&ProvePayment{Claim: 107, Rail: market.RailUSDC, Signature: signature("s1"), Payer: wallet, Amount: 1_000_000_000, Slot: 5},
+		&ProvePayment{Claim: 107, Rail: market.RailSOL, Signature: signature("s2"), Payer: wallet, Amount: 1, Slot: 6},
+		&TakeClaim{Ticket: 1, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Way: Atomic, Wallet: wallet},
+		&CosignClaim{Claim: 110, Proof: proof("message")},
+		&TakeClaim{Ticket: 1, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Way: Modular, Wallet: wallet},
+	} {
+		r.Head().Token = uint64(101 + i)
+		d.must(t, r)
+	}
+	return d
+}
+
+// TestRequestRoundTrip: what was written is read, whole and nothing else.
+func TestRequestRoundTrip(t *testing.T) {
+	for k := RequestKind(1); newRequest(k) != nil; k++ {
+		r := newRequest(k)
+		fillIn(reflect.ValueOf(r).Elem())
+		if p, ok := r.(*SetPair); ok {
+			p.Pair.Anchor, p.Pair.AnchorAt, p.Pair.Inventory, p.Pair.Reserved, p.Pair.Sold = 0, 0, 0, 0, 0
+		}
+		if p, ok := r.(*SetPolicy); ok {
+			p.Policy.PayTo[0] = market.Address{}
+		}
+		if r.Kind() != k {
+			t.Errorf("%T has kind %d, is made for %d", r, r.Kind(), k)
+		}
+		data := AppendRequest([]byte("before"), r)[len("before"):]
+		again, err := DecodeRequest(data)
+		if err != nil || !reflect.DeepEqual(again, r) {
+			t.Errorf("%T: %v\n%+v\n%+v", r, err, again, r)
+		}
+		for n := range data {
+			if r, err := DecodeRequest(data[:n]); err == nil {
+				t.Errorf("%T: %d of %d bytes were enough", r, n, len(data))
+			}
+		}
+		if _, err := DecodeRequest(append(bytes.Clone(data), 0)); err == nil {
+			t.Errorf("%T: a byte too many was taken", r)
+		}
+		peek, ok := PeekRequest(data)
+		if head := r.Head(); !ok || peek.Kind != k || peek.Token != head.Token || string(peek.Ref) != head.Ref {
+			t.Errorf("%T: peek %+v", r, peek)
+		}
+	}
+	if newRequest(0) != nil || newRequest(KindRefundPayment+1) != nil {
+		t.Error("there is a request of no kind")
+	}
+}
+
+// TestLargestRequest: what the limits allow fits into MaxRequestBytes, with a
+// text or a tranche more it is no request.
+func TestLargestRequest(t *testing.T) {
+	long := strings.Repeat("x", MaxText)
+	post := func() *PostTicket {
+		return &PostTicket{Header: Header{Token: 1, Ref: long}, Label: long, Capacities: make([]market.USD, MaxTranches)}
+	}
+	largest := 0
+	for k := RequestKind(1); newRequest(k) != nil; k++ {
+		r := newRequest(k)
+		fillIn(reflect.ValueOf(r).Elem())
+		r.Head().Ref = long
+		largest = max(largest, len(AppendRequest(nil, r)))
+	}
+	data := AppendRequest(nil, post())
+	if _, err := DecodeRequest(data); err != nil || len(data) != 396 || largest > MaxRequestBytes {
+		t.Errorf("%v: %d bytes, %d", err, len(data), largest)
+	}
+	for name, more := range map[string]func(*PostTicket){
+		"tranches": func(r *PostTicket) { r.Capacities = append(r.Capacities, 1) },
+		"label":    func(r *PostTicket) { r.Label += "x" },
+		"ref":      func(r *PostTicket) { r.Ref += "x" },
+		"long ref": func(r *PostTicket) { r.Ref = strings.Repeat("x", 1000) },
+	} {
+		r := post()
+		more(r)
+		if _, err := DecodeRequest(AppendRequest(nil, r)); err == nil {
+			t.Errorf("%s past the limit were taken", name)
+		}
+	}
+	if _, err := DecodeRequest(append(data, make([]byte, MaxRequestBytes)...)); err == nil {
+		t.Error("a long request was taken")
+	}
+}
+
+// TestRecordRoundTrip: records of every length come out of their pieces.
+func TestRecordRoundTrip(t *testing.T) {
+	out := event.NewGrowing(8)
+	var want []Record
+	for k := Tag(1); newRecord(k) != nil; k++ {
+		rec := newRecord(k)
+		fillIn(reflect.ValueOf(rec).Elem())
+		switch r := rec.(type) {
+		case *Ticket:
+			r.Tranches = nil
+		case *Policy:
+			r.PayTo[0] = market.Address{}
+		}
+		if rec.Tag() != k {
+			t.Errorf("%T has tag %d, is made for %d", rec, rec.Tag(), k)
+		}
+		want = append(want, rec)
+		writeRecord(rec, uint64(k), &wire{}, out)
+		*out.Next() = event.Event{Seq: uint64(k), Kind: event.Accepted}
+	}
+	var r Reader
+	for i := range out.Events() {
+		rec, seq, ok := r.Add(&out.Events()[i])
+		if !ok {
+			continue
+		}
+		if seq != uint64(want[0].Tag()) || !reflect.DeepEqual(rec, want[0]) {
+			t.Errorf("seq %d: %+v; want %+v", seq, rec, want[0])
+		}
+		want = want[1:]
+	}
+	if len(want) != 0 {
+		t.Errorf("%d records did not come", len(want))
+	}
+}
+
+// TestReaderRefusesTornRecords: only a broken engine writes such a stream.
+func TestReaderRefusesTornRecords(t *testing.T) {
+	whole := event.NewGrowing(8)
+	claim := newRecord(TagClaim)
+	writeRecord(claim, 7, &wire{}, whole)
+	pieces := whole.Events()
+	if len(pieces) < 3 {
+		t.Fatalf("a claim has %d pieces", len(pieces))
+	}
+	made := func(seq uint64, c event.DeskChunk) (e event.Event) {
+		e.SetDesk(seq, c)
+		return e
+	}
+	for name, stream := range map[string][]event.Event{
+		"begins in the middle": pieces[1:],
+		"a piece is missing":   {pieces[0], pieces[2]},
+		"another begins":       {pieces[0], pieces[0]},
+		"another command":      {pieces[0], made(8, event.DeskChunk{Tag: 8, Index: 1, Count: uint16(len(pieces)), Data: []byte{1}})},
+		"another tag":          {pieces[0], made(7, event.DeskChunk{Tag: 7, Index: 1, Count: uint16(len(pieces)), Data: []byte{1}})},
+		"another count":        {pieces[0], made(7, event.DeskChunk{Tag: 8, Index: 1, Count: 2, Data: []byte{1}})},
+		"no piece at all":      {made(7, event.DeskChunk{Tag: 8})},
+		"no such tag":          {made(7, event.DeskChunk{Tag: 99, Count: 1, Data: []byte{1}})},
+		"too short":            {made(7, event.DeskChunk{Tag: uint16(TagGone), Count: 1, Data: []byte{1}})},
+		"too long":             {made(7, event.DeskChunk{Tag: uint16(TagGone), Count: 1, Data: make([]byte, 40)})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("the reader took it")
+				}
+			}()
+			var r Reader
+			for i := range stream {
+				r.Add(&stream[i])
+			}
+		})
+	}
+}
+
+// TestWireFlag: a flag is 0 or 1, and a text that claims more than there is, is
+// none.
+func TestWireFlag(t *testing.T) {
+	for b, want := range map[byte]bool{0: true, 1: true, 2: false, 255: false} {
+		w := wire{buf: []byte{b}, reading: true}
+		var v bool
+		if w.flag(&v); w.whole() != want {
+			t.Errorf("flag %d: %v", b, w.whole())
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		data := rapid.SliceOfN(rapid.Byte(), 0, 60).Draw(t, "data")
+		w := wire{buf: data, reading: true}
+		text := "old"
+		w.text(&text)
+		if want := len(data) > 0 && int(data[0]) == len(data)-1 && len(data)-1 <= MaxText; w.whole() != want {
+			t.Fatalf("text: %v", w.whole())
+		} else if want && text != string(data[1:]) {
+			t.Fatalf("text %q", text)
+		}
+	})
+}
+
+func FuzzDecodeRequest(f *testing.F) {
+	for k := RequestKind(1); newRequest(k) != nil; k++ {
+		r := newRequest(k)
+		f.Add(AppendRequest(nil, r))
+		fillIn(reflect.ValueOf(r).Elem())
+		f.Add(AppendRequest(nil, r))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := DecodeRequest(data)
+		if err != nil {
+			return
+		}
+		if again := AppendRequest(nil, r); !bytes.Equal(again, data) {
+			t.Errorf("%x reads as %+v, which is %x", data, r, again)
+		}
+		if p, ok := PeekRequest(data); !ok || p.Kind != r.Kind() || p.Token != r.Head().Token {
+			t.Errorf("%x: peek %+v", data, p)
+		}
+	})
+}
+
+// FuzzApply plays bytes as requests, each with a length before it, on a desk that
+// has something of everything.
+func FuzzApply(f *testing.F) {
+	var all []byte
+	for k := RequestKind(1); newRequest(k) != nil; k++ {
+		r := newRequest(k)
+		fillIn(reflect.ValueOf(r).Elem())
+		data := AppendRequest(nil, r)
+		f.Add(append([]byte{1, byte(len(data))}, data...))
+		all = append(append(all, 9, byte(len(data))), data...)
+	}
+	f.Add(all)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		d := busyDesk(t)
+		for len(data) >= 2 {
+			n := min(int(data[1]), len(data)-2)
+			d.at += int64(data[0]) * second
+			d.applyBytes(t, data[2:2+n])
+			data = data[2+n:]
+		}
+		d.check(t)
+		d.restart(t)
+	})
+}
+
+// FuzzRestore: a snapshot that is taken is canonical, and a desk that came of it
+// lives on within its invariants.
+func FuzzRestore(f *testing.F) {
+	f.Add(New().AppendSnapshot(nil))
+	f.Add(busyDesk(f).m.AppendSnapshot(nil))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := Restore(data)
+		if err != nil {
+			return
+		}
+		if !m.same(data) {
+			t.Fatal("not the same bytes again")
+		}
+		out := event.NewGrowing(64)
+		for i, at := range []int64{m.shown.At, later(m.shown.At, hour), later(m.shown.At, 40*day)} {
+			for _, slot := range m.claims.slots {
+				c := &m.claims.at(slot).Claim
+				m.Apply(AppendRequest(nil, &ProvePayment{
+					Header: Header{Token: 1}, Claim: c.ID, Rail: c.Terms.Rail, Amount: c.Terms.Payment, Signature: signature(fmt.Sprint(i)),
+				}), Stamp{m.shown.Seq + 1, at}, books{}, out)
+				m.Apply(AppendRequest(nil, &SettleClaim{Header: Header{Token: 1}, Claim: c.ID}), Stamp{m.shown.Seq + 1, at}, books{}, out)
+				break
+			}
+			m.Expire(Stamp{m.shown.Seq + 1, at}, out)
+			if err := checkSums(m); err != nil {
+				t.Fatal(err)
+			}
+			m.Board().View()
+		}
+	})
+}

@@ -1,0 +1,218 @@
+package rfq
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+func TestBoundsAreTheLimits(t *testing.T) {
+	if want := (bounds{MaxTickets, MaxQuotes, MaxClaims, MaxPayments}); New().bounds != want {
+		t.Errorf("%+v", New().bounds)
+	}
+}
+
+func token(n int) Header { return Header{Token: uint64(1000 + n)} }
+
+func TestMaxTickets(t *testing.T) {
+	d := openDesk(t, 500)
+	for i := 1; i < MaxTickets; i++ {
+		d.must(t, &PostTicket{Header: token(i), Label: "more", Capacities: []market.USD{500_000_000}})
+	}
+	post := &PostTicket{Header: token(0), Label: "one too many", Capacities: []market.USD{500_000_000}}
+	d.refuse(t, post, event.ReasonDeskFull, MaxTickets)
+	d.must(t, &WithdrawTicket{Header: token(0), Ticket: 7})
+	d.refuse(t, post, event.ReasonDeskFull, MaxTickets)
+	d.at += ForgetTickets
+	if id := last[*Ticket](t, d.must(t, post)).ID; id != MaxTickets+1 {
+		t.Errorf("ticket %d", id)
+	}
+	d.check(t)
+	d.restart(t)
+}
+
+func TestMaxTranches(t *testing.T) {
+	d := openDesk(t, 500)
+	for i := 2; i <= MaxTranches; i++ {
+		d.must(t, &SetTranche{Header: token(i), Ticket: 1, Tranche: market.TrancheID(i), Capacity: 500_000_000})
+	}
+	d.refuse(t, &SetTranche{Header: token(0), Ticket: 1, Tranche: MaxTranches + 1, Capacity: 500_000_000}, event.ReasonDeskFull, MaxTranches)
+	d.check(t)
+	d.restart(t)
+}
+
+func TestMaxOperators(t *testing.T) {
+	d := newDesk()
+	for i := 1; i <= MaxOperators; i++ {
+		d.must(t, &SetOperator{Header: token(i), Of: Operator{ID: market.OperatorID(i), Name: "x"}})
+	}
+	d.refuse(t, &SetOperator{Header: token(0), Of: Operator{ID: 1 << 15, Name: "x"}}, event.ReasonDeskFull, MaxOperators)
+	d.must(t, &SetOperator{Header: token(0), Of: Operator{ID: 7, Name: "renamed"}})
+	d.check(t)
+	d.restart(t)
+}
+
+func TestMaxText(t *testing.T) {
+	d := openDesk(t, 500)
+	long, longer := strings.Repeat("x", MaxText), strings.Repeat("x", MaxText+1)
+	d.must(t, &SetOperator{Header: token(1), Of: Operator{ID: 2, Name: long}})
+	d.refuse(t, &SetOperator{Header: token(2), Of: Operator{ID: 3, Name: longer}}, event.ReasonInvalidCommand, 0)
+	d.must(t, &SetLock{Header: token(3), Scope: LockAll, Locked: true, Reason: long})
+	d.refuse(t, &SetLock{Header: token(4), Scope: LockAll, Locked: true, Reason: longer}, event.ReasonInvalidCommand, 0)
+	d.must(t, &PostTicket{Header: token(5), Label: long, Capacities: []market.USD{500_000_000}})
+	for _, bad := range []string{"", "\x1f", "\x7f", "é", "a\nb"} {
+		d.refuse(t, &PostTicket{Header: token(6), Label: bad, Capacities: []market.USD{500_000_000}}, event.ReasonInvalidCommand, 0)
+	}
+	d.check(t)
+	d.restart(t)
+}
+
+func TestMaxQuotes(t *testing.T) {
+	d := openDesk(t, 500)
+	r := &RequestQuote{Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailUSDC}
+	for i := range MaxQuotes {
+		r.Header = token(i)
+		d.must(t, r)
+	}
+	r.Header = token(MaxQuotes)
+	d.refuse(t, r, event.ReasonDeskFull, MaxQuotes)
+	d.at += 15 * second
+	d.must(t, r)
+	d.check(t)
+	d.restart(t)
+}
+
+// taker takes, pays and settles claims, one after the other.
+type taker struct {
+	*desk
+	n int
+}
+
+func (d *taker) take(t *testing.T, wallet string) market.ClaimID {
+	t.Helper()
+	d.n++
+	c := &TakeClaim{
+		Header: token(d.n), Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailUSDC, Way: Modular,
+		Wallet: address(wallet),
+	}
+	return last[*Claim](t, d.must(t, c)).ID
+}
+
+func (d *taker) pay(t *testing.T, id market.ClaimID, sig string) *Payment {
+	t.Helper()
+	return last[*Payment](t, d.must(t, &ProvePayment{
+		Header: token(0), Claim: id, Rail: market.RailUSDC, Signature: signature(sig), Amount: 250_000_000,
+	}))
+}
+
+func (d *taker) settle(t *testing.T, id market.ClaimID) {
+	t.Helper()
+	d.pay(t, id, fmt.Sprint("for ", id))
+	d.must(t, &BeginDelivery{Header: token(0), Claim: id})
+	d.must(t, &SettleClaim{Header: token(0), Claim: id})
+}
+
+func (d *taker) knows(id market.ClaimID) bool { return d.m.claims.get(id) != nil }
+
+// TestMaxClaims, at a lower limit: the claim that ended first makes room; one that
+// lives, or owes a refund, does not.
+func TestMaxClaims(t *testing.T) {
+	d := &taker{desk: openDesk(t, 1_000_000)}
+	d.m.bounds.claims = 3
+	a := d.take(t, "a")
+	b := d.take(t, "b")
+	c := d.take(t, "c")
+	full := &TakeClaim{Header: token(99), Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailUSDC, Way: Modular, Wallet: address("d")}
+	d.refuse(t, full, event.ReasonDeskFull, 3)
+	d.settle(t, b)
+	d.at += second
+	d.settle(t, a)
+	d.pay(t, b, "surplus") // b ended first, and owes
+	e := d.take(t, "e")    // in the place of a
+	if d.knows(a) || !d.knows(b) || !d.knows(c) || !d.knows(e) {
+		t.Fatal("not a was forgotten")
+	}
+	if d.m.payments.get(signature(fmt.Sprint("for ", a))) != nil {
+		t.Error("a claim is forgotten and its payment is not")
+	}
+	d.refuse(t, full, event.ReasonDeskFull, 3)
+	d.check(t)
+	d.restart(t)
+	d.must(t, &RefundPayment{Header: token(0), Signature: signature("surplus")})
+	d.take(t, "d")
+	if d.knows(b) {
+		t.Error("b owes nothing any more and was kept")
+	}
+	d.refuse(t, &ProvePayment{Header: token(0), Claim: b, Rail: 1, Signature: signature("surplus"), Amount: 1}, event.ReasonUnknownClaim, 0)
+	d.check(t)
+	d.restart(t)
+}
+
+// TestMaxPayments, at a lower limit: the claim that ended first among those with
+// payments makes room, but never the one that is being paid.
+func TestMaxPayments(t *testing.T) {
+	d := &taker{desk: openDesk(t, 1_000_000)}
+	d.m.bounds.payments = 2
+	a, b, c := d.take(t, "a"), d.take(t, "b"), d.take(t, "c")
+	lapsed := d.take(t, "d")
+	d.settle(t, a)
+	d.settle(t, b)
+	pay := &ProvePayment{Header: token(99), Claim: a, Rail: market.RailUSDC, Signature: signature("again"), Amount: 250_000_000}
+	d.must(t, pay) // a ended first, but it is the one that is paid: b goes
+	if !d.knows(a) || d.knows(b) {
+		t.Fatal("not b was forgotten")
+	}
+	pay.Claim, pay.Signature = c, signature("for c")
+	d.refuse(t, pay, event.ReasonDeskFull, 2)
+	d.must(t, &RefundPayment{Header: token(0), Signature: signature("again")})
+	d.check(t)
+	d.restart(t)
+	d.must(t, pay)
+	if d.knows(a) || !d.knows(c) {
+		t.Fatal("not a was forgotten")
+	}
+	d.at += 300 * second
+	d.expire(t)
+	if !d.knows(lapsed) || d.m.payments.len() != 1 {
+		t.Fatalf("%d payments", d.m.payments.len())
+	}
+	if p := d.pay(t, lapsed, "late"); p.State != PaymentApplied {
+		t.Errorf("%+v", p)
+	}
+	d.check(t)
+	d.restart(t)
+}
+
+func TestWalletLimit(t *testing.T) {
+	d := &taker{desk: openDesk(t, 1_000_000)}
+	policy := testPolicy()
+	policy.WalletClaims = 65535
+	d.must(t, &SetPolicy{Header: token(0), Policy: policy})
+	for range 100 {
+		d.take(t, "a")
+	}
+	policy.WalletClaims = 100
+	d.must(t, &SetPolicy{Header: token(0), Policy: policy})
+	full := &TakeClaim{Header: token(999), Ticket: 1, Tranche: 1, Fill: 1, Rail: 1, Way: Modular, Wallet: address("a")}
+	d.refuse(t, full, event.ReasonWalletClaims, 100)
+	d.at += 300 * second
+	d.must(t, full)
+	d.check(t)
+}
+
+// TestTimeEnds: at the end of time nothing wraps.
+func TestTimeEnds(t *testing.T) {
+	d := &taker{desk: openDesk(t, 1_000_000)}
+	d.at = 1<<63 - 1
+	d.must(t, &SetAnchor{Header: token(0), Price: 1_250_000_000})
+	d.take(t, "a")
+	d.must(t, &RequestQuote{Header: token(90), Ticket: 1, Tranche: 1, Fill: 1, Rail: 1})
+	d.must(t, &WithdrawTicket{Header: token(0), Ticket: 1})
+	d.check(t)
+	d.restart(t)
+	d.expire(t)
+	d.check(t)
+}

@@ -1,0 +1,178 @@
+package rfq
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+func TestRestoreNew(t *testing.T) {
+	m, err := Restore(New().AppendSnapshot(nil))
+	if err != nil || m.NextExpiry() != 0 {
+		t.Fatalf("%v, next expiry %d", err, m.NextExpiry())
+	}
+	data := busyDesk(t).m.AppendSnapshot([]byte("before"))
+	if m, err = Restore(data[len("before"):]); err != nil || !m.same(data[len("before"):]) {
+		t.Fatal(err)
+	}
+}
+
+// TestRestoreDamaged flips every bit of a snapshot, and cuts it everywhere. What
+// is still taken is canonical and stays within the invariants.
+func TestRestoreDamaged(t *testing.T) {
+	data := busyDesk(t).m.AppendSnapshot(nil)
+	for n := range data {
+		if _, err := Restore(data[:n]); !errors.Is(err, ErrSnapshot) {
+			t.Fatalf("%d of %d bytes: %v", n, len(data), err)
+		}
+	}
+	if _, err := Restore(append(bytes.Clone(data), 0)); !errors.Is(err, ErrSnapshot) {
+		t.Fatalf("a byte too many: %v", err)
+	}
+	taken := 0
+	for i := range 8 * len(data) {
+		bad := bytes.Clone(data)
+		bad[i/8] ^= 1 << (i % 8)
+		m, err := Restore(bad)
+		if err != nil {
+			if !errors.Is(err, ErrSnapshot) {
+				t.Fatalf("bit %d: %v", i, err)
+			}
+			continue
+		}
+		taken++
+		if !m.same(bad) {
+			t.Fatalf("bit %d: not canonical", i)
+		}
+		if err := checkSums(m); err != nil {
+			t.Fatalf("bit %d: %v", i, err)
+		}
+		at := later(m.shown.At, 40*day)
+		m.Expire(Stamp{m.shown.Seq + 1, at}, event.NewGrowing(64))
+		if err := checkSums(m); err != nil {
+			t.Fatalf("bit %d: after expiry: %v", i, err)
+		}
+	}
+	if refused := 8*len(data) - taken; refused < len(data) {
+		t.Errorf("only %d of %d flips were refused", refused, 8*len(data))
+	}
+}
+
+// TestRestoreRefuses: what no desk can have become, item by item. Each change is
+// made inside a machine, whose snapshot then must not be taken.
+func TestRestoreRefuses(t *testing.T) {
+	claim := func(m *Machine, id market.ClaimID) *claimItem { return m.claims.get(id) }
+	ticket := func(m *Machine, id market.TicketID) *Ticket { return m.tickets.get(id) }
+	for name, change := range map[string]func(m *Machine){
+		"policy out of range":         func(m *Machine) { m.policy.ClaimTTL = 0 },
+		"too many operators":          func(m *Machine) { m.operators = make([]Operator, MaxOperators+1) },
+		"operators out of order":      func(m *Machine) { m.operators = append(m.operators, Operator{1, "again"}) },
+		"operator without a name":     func(m *Machine) { m.operators[0].Name = "" },
+		"pairs out of order":          func(m *Machine) { m.pairs[0], m.pairs[1] = m.pairs[1], m.pairs[0] },
+		"pair without a corridor":     func(m *Machine) { m.pairs[1].CorridorBps = 0 },
+		"pair between unknown":        func(m *Machine) { m.pairs[1].Via = 7 },
+		"pair between itself":         func(m *Machine) { m.pairs[1].Via = 3 },
+		"anchor too high":             func(m *Machine) { m.pairs[1].Anchor = market.MaxUSDPrice + 1 },
+		"anchor's time without it":    func(m *Machine) { m.pairs[1].AnchorAt = 1 },
+		"sold more than a word":       func(m *Machine) { m.pairs[0].Sold = ^uint64(0) },
+		"atoms reserved by nobody":    func(m *Machine) { m.pairs[0].Reserved++ },
+		"lock by nobody":              func(m *Machine) { m.locks[0].By = 9 },
+		"lock of an unknown pair":     func(m *Machine) { m.locks[0] = Lock{Scope: LockPair, Instrument: 8} },
+		"price of USDC":               func(m *Machine) { m.rails[0].Rail = market.RailUSDC },
+		"time before time":            func(m *Machine) { m.shown.At = -1 },
+		"ticket after the last":       func(m *Machine) { m.lastTicket = 2 },
+		"ticket without a label":      func(m *Machine) { ticket(m, 1).Label = "" },
+		"ticket of an unknown pair":   func(m *Machine) { ticket(m, 2).Instrument = 9 },
+		"ticket without tranches":     func(m *Machine) { ticket(m, 2).Tranches = nil },
+		"too many tranches":           func(m *Machine) { ticket(m, 2).Tranches = make([]Tranche, MaxTranches+1) },
+		"open ticket of no state":     func(m *Machine) { ticket(m, 2).State = 9 },
+		"open ticket exhausted":       func(m *Machine) { ticket(m, 2).State = TicketExhausted },
+		"ticket of a later command":   func(m *Machine) { ticket(m, 2).Seq = m.shown.Seq + 1 },
+		"tranche too big":             func(m *Machine) { ticket(m, 2).Tranches[0].Capacity = MaxCapacity + 1 },
+		"tranche overfull":            func(m *Machine) { ticket(m, 2).Tranches[0].Filled = 501_000_000 },
+		"capacity reserved by nobody": func(m *Machine) { ticket(m, 2).Tranches[0].Reserved = 1 },
+		"tranches out of order":       func(m *Machine) { ticket(m, 1).Tranches[0].ID = 2 },
+		"quote without an id":         func(m *Machine) { m.quotes.get(106).ID = 0 },
+		"quote of no price":           func(m *Machine) { m.quotes.get(106).Terms.Price++ },
+		"quote of nothing":            func(m *Machine) { m.quotes.get(106).Terms.Base = 0 },
+		"quote over no rail":          func(m *Machine) { m.quotes.get(106).Terms.Rail = 3 },
+		"quote that ends before":      func(m *Machine) { m.quotes.get(106).ValidUntil = 0 },
+		"quote of another tranche":    func(m *Machine) { m.quotes.get(106).Terms.Tranche = 3 },
+		"claim of no way":             func(m *Machine) { claim(m, 112).Way = 0 },
+		"claim of no state":           func(m *Machine) { claim(m, 112).State = 0 },
+		"claim of no wallet":          func(m *Machine) { claim(m, 112).Wallet = market.Address{} },
+		"claim that gave up":          func(m *Machine) { claim(m, 112).State = ClaimExpired },
+		"modular claim cosigned":      func(m *Machine) { claim(m, 112).State = ClaimCosigned },
+		"atomic claim paid":           func(m *Machine) { claim(m, 110).State = ClaimPaid },
+		"reserved claim with a proof": func(m *Machine) { claim(m, 112).Proof[0] = 1 },
+		"claim paid by nobody":        func(m *Machine) { claim(m, 112).State = ClaimPaid },
+		"claim paid otherwise":        func(m *Machine) { claim(m, 107).Paid++ },
+		"claim paid and not":          func(m *Machine) { claim(m, 107).State = ClaimReserved },
+		"refund due of nothing":       func(m *Machine) { claim(m, 112).State = ClaimRefundDue },
+		"claim before its ticket":     func(m *Machine) { claim(m, 112).Terms.Ticket = 9 },
+		"claim of a ticket gone":      func(m *Machine) { m.tickets.drop(1) },
+		"payment of another claim":    func(m *Machine) { m.payments.get(signature("s1")).Claim = 110 },
+		"payment of nothing":          func(m *Machine) { m.payments.get(signature("s2")).Amount = 0 },
+		"payment without a reason":    func(m *Machine) { m.payments.get(signature("s2")).Why = 0 },
+		"payment with a reason":       func(m *Machine) { m.payments.get(signature("s1")).Why = event.ReasonLatePayment },
+		"payment without a signature": func(m *Machine) { m.payments.get(signature("s2")).Signature = [64]byte{} },
+		"payment of no state":         func(m *Machine) { m.payments.get(signature("s2")).State = 0 },
+		"the same payment twice":      func(m *Machine) { m.payments.get(signature("s2")).Signature = signature("s1") },
+		"refund before it":            func(m *Machine) { m.payments.get(signature("s2")).Proof[0] = 1 },
+	} {
+		m := busyDesk(t).m
+		before := m.AppendSnapshot(nil)
+		change(m)
+		data := m.AppendSnapshot(nil)
+		if bytes.Equal(before, data) {
+			t.Errorf("%s: nothing changed", name)
+		}
+		if _, err := Restore(data); !errors.Is(err, ErrSnapshot) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestRestoreVersion: another version is refused by its number.
+func TestRestoreVersion(t *testing.T) {
+	data := New().AppendSnapshot(nil)
+	data[len(snapshotMagic)]++
+	if _, err := Restore(data); !errors.Is(err, ErrSnapshot) {
+		t.Error(err)
+	}
+	if _, err := Restore([]byte("BDRX")); !errors.Is(err, ErrSnapshot) {
+		t.Error(err)
+	}
+}
+
+// TestRestoreSumsOverflow: two claims whose atoms are together more than a word
+// holds cannot have been made.
+func TestRestoreSumsOverflow(t *testing.T) {
+	d := busyDesk(t)
+	a, b := d.m.claims.get(110), d.m.claims.get(112)
+	a.Terms.Base, b.Terms.Base = 1<<63, 1<<63
+	d.m.pairs[0].Reserved = d.m.claims.get(107).Terms.Base // the wrapped sum
+	if _, err := Restore(d.m.AppendSnapshot(nil)); !errors.Is(err, ErrSnapshot) {
+		t.Error(err)
+	}
+}
+
+func ExampleMachine() {
+	m := New()
+	out := event.NewGrowing(16)
+	request := AppendRequest(nil, &SetOperator{Header: Header{Token: 1}, Of: Operator{ID: 1, Name: "ann"}})
+	m.Apply(request, Stamp{Seq: 1, At: 1_800_000_000_000_000_000}, nil, out)
+	var r Reader
+	for i := range out.Events() {
+		if rec, seq, ok := r.Add(&out.Events()[i]); ok {
+			fmt.Printf("%d: %+v\n", seq, rec)
+		}
+	}
+	// Output:
+	// 1: &{ID:1 Name:ann}
+	// 1: &{Token:1 Kind:3 Reason:none Limit:0 At:1800000000000000000 Ticket:0}
+}
