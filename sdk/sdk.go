@@ -1,0 +1,14 @@
+// Package sdk holds what integrators download under /public-sdk/. It has no
+// logic: the files are the room.
+package sdk
+
+import "embed"
+
+// Specification is the path, in Files, of the OpenAPI 3.1 document that every
+// error body points to (spec, 4.2).
+const Specification = "openapi/svc_public_api_v1.json"
+
+// Files are the documents, by their path below /public-sdk/.
+//
+//go:embed openapi
+var Files embed.FS
