@@ -1,18 +1,23 @@
 // Package httpgw is the HTTP door: REST on the base and api addresses, the
 // WebSocket's address, and the admin address. It owns sockets, routing, rate
-// limits, error bodies and the rendering of market data; it owns no state of
-// the market. It reads the immutable views that [Views] hands out and never
-// touches the engine.
+// limits, error bodies and the rendering of market data and of the RFQ desk; it
+// owns no state of either. It reads the immutable views that [Views] and [Desk]
+// hand out, asks the desk for quotes and claims, and never touches the engine.
 //
 // # Path of a request
 //
 //	socket ─▶ connection limits ─▶ fasthttp parses ─▶ route by raw path ─▶ method
 //	       ─▶ rate limit ─▶ handler: query ─▶ *page ─▶ ETag, gzip, HEAD ─▶ bytes
 //
-// Every endpoint is one row of the route table (routes.go): path, method,
-// surfaces, handler, cache class, limit class. The service description that
-// GET / returns is made from the same rows, so it cannot promise what is not
-// served.
+// and of one with a body:
+//
+//	─▶ rate limit ─▶ media type ─▶ Idempotency-Key ─▶ flat JSON object
+//	─▶ members ─▶ rfq.Request ─▶ [Desk].Do ─▶ [Settlement].Package ─▶ bytes
+//
+// Every endpoint is one row of the route table (routes.go, rfq_routes.go,
+// writes.go): path, method, surfaces, handler, cache class, limit class. The
+// service description that GET / returns is made from the same rows, so it
+// cannot promise what is not served.
 //
 // # Invariants
 //
@@ -24,21 +29,30 @@
 //     move between cycles only, and its strong ETag is made from its bytes.
 //  2. The raw path is compared, byte for byte: no decoding, no "..", no
 //     trailing slash is forgiven. What is not in the table is 404.
-//  3. Nothing a client sent comes back, but a path of letters, digits and
-//     "/ . _ -" of at most 160 characters in a 404, and a symbol or a limit only
-//     as the name of the field that is wrong.
+//  3. Nothing a client sent comes back in an error, but a path of letters, digits
+//     and "/ . _ -" of at most 160 characters in a 404; a value that is wrong only
+//     as our own name of its field, and an unknown member not at all.
 //  4. A refused request (429) costs no token. A bad request (400) does.
 //  5. One bucket a client over all addresses. The client is the peer of the
 //     socket, unless that peer is a trusted proxy.
 //  6. A panic in a handler is answered with 500 and logged; it does not stop the
 //     process, whose order path must live on.
-//  7. Logs carry no path, no header and no query of a client.
+//  7. Logs carry no path, no header, no query and no body of a client.
+//  8. A body is read by one decoder that is stricter than any other: what it
+//     takes, every JSON parser takes with the same values (json.go). It is read
+//     in linear time and constant memory.
+//  9. An answer from the desk is a function of its result, so the same
+//     Idempotency-Key and body get the same bytes again; a refusal differs in its
+//     request_id. What was refused before the desk was asked is not remembered.
+//  10. Without a settlement, or while it is not ready, nothing is reserved.
 //
 // # Concurrency
 //
 // fasthttp serves each connection on a goroutine of its own. Pages sit behind
 // atomic pointers: two readers that miss at the same time both render the same
-// bytes, and none waits. The limiter takes one of 64 locks for some 20 ns.
+// bytes, and none waits. The limiter takes one of 64 locks for some 20 ns. A
+// POST waits for the desk's durable outcome, as long as the desk allows, and for
+// the settlement at most settleTime.
 //
 // # Cost
 //
@@ -48,5 +62,7 @@
 //
 // [Options]: MaxConns, MaxConnsPerIP, MaxHeaderBytes, MaxBodyBytes, MaxClients,
 // and the four timeouts. Constants: [MaxDepth], [MaxTrades], [MaxEcho],
-// limitSlots, maxForwarded, maxQueryValue.
+// [MaxSegment], [MaxIdempotencyKey], limitSlots, maxForwarded, maxQueryValue,
+// maxMembers, maxValue, maxNesting, settleTime. MaxConns bounds the requests that
+// wait for the desk as well; the desk has a limit of its own.
 package httpgw

@@ -385,6 +385,7 @@ func TestOptionsValidate(t *testing.T) {
 		"timeout":          func(o *Options) { o.IdleTimeout = -1 },
 		"per_minute":       func(o *Options) { o.Market = Rate{60_000_001, 1} },
 		"burst":            func(o *Options) { o.Market = Rate{1, 0} },
+		"rfq_write":        func(o *Options) { o.RFQWrite = Rate{-1, 1} },
 	} {
 		o := good
 		breakIt(&o)

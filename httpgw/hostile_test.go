@@ -2,11 +2,13 @@ package httpgw
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -47,7 +49,7 @@ func talk(t testing.TB, addr net.Addr, raw string, half bool) string {
 		_ = conn.(*net.TCPConn).CloseWrite()
 	}
 	answer, err := io.ReadAll(conn)
-	if netErr, ok := err.(net.Error); ok && netErr.Timeout() {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("%.100q: still open after %v", raw, deadline)
 	}
 	return string(answer)

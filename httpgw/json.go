@@ -223,8 +223,8 @@ func (s *scanner) skip(depth int) string {
 	outside := depth - 1
 	for level := outside; ; {
 		c := s.space()
-		switch {
-		case c == '{' || c == '[':
+		switch c {
+		case '{', '[':
 			if level++; level > maxNesting {
 				return jsonTooDeep
 			}

@@ -142,6 +142,9 @@ func (d *door) forebode(ctx *fasthttp.RequestCtx) (*problem, *routeStats) {
 	if n == nil {
 		return unknownRoute(path), stats
 	}
+	if ctx.IsOptions() {
+		return nil, stats
+	}
 	e := n.methods[methodOf(ctx.Method())]
 	if e == nil {
 		return methodNotAllowed(n.allow), stats

@@ -23,6 +23,8 @@ type errorBody struct {
 	Specification string `json:"specification"`
 }
 
+var requestIDForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{10}$`)
+
 func decodeError(t testing.TB, body []byte) errorBody {
 	t.Helper()
 	var e errorBody
@@ -34,7 +36,7 @@ func decodeError(t testing.TB, body []byte) errorBody {
 	if e.OK == nil || *e.OK || e.Code == "" || e.Error == "" || e.Service != "/" || e.Specification != specificationPath {
 		t.Fatalf("error body %q lacks a member", body)
 	}
-	if !regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{10}$`).MatchString(e.RequestID) {
+	if !requestIDForm.MatchString(e.RequestID) {
 		t.Fatalf("request_id %q", e.RequestID)
 	}
 	return e

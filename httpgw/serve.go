@@ -42,18 +42,8 @@ func (d *door) serve(ctx *fasthttp.RequestCtx) {
 	started := time.Now()
 	id := d.g.ids.next()
 	stats := d.router.unknown
-	defer func() {
-		if broken := recover(); broken != nil {
-			d.g.metrics.panics.Inc()
-			d.g.log.Error("http handler panicked", "request_id", string(id[:]),
-				"panic", broken, "stack", string(debug.Stack()))
-			ctx.Response.Reset()
-			d.g.fail(ctx, &id, &problem{
-				status: 500, code: codeInternal, text: "The service could not answer. The request_id names the log's entry.",
-			})
-		}
-		stats.observe(ctx.Response.StatusCode(), time.Since(started))
-	}()
+	defer func() { stats.observe(ctx.Response.StatusCode(), time.Since(started)) }()
+	defer d.g.catch(ctx, &id)
 
 	if twiceFramed(ctx) {
 		ctx.SetConnectionClose()
@@ -82,6 +72,20 @@ func (d *door) serve(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	d.g.answer(ctx, &id, e.route, query, segment)
+}
+
+// catch, deferred, answers a request whose handler has panicked.
+func (g *Gateway) catch(ctx *fasthttp.RequestCtx, id *requestID) {
+	broken := recover()
+	if broken == nil {
+		return
+	}
+	g.metrics.panics.Inc()
+	g.log.Error("http handler panicked", "request_id", string(id[:]), "panic", broken, "stack", string(debug.Stack()))
+	ctx.Response.Reset()
+	g.fail(ctx, id, &problem{
+		status: 500, code: codeInternal, text: "The service could not answer. The request_id names the log's entry.",
+	})
 }
 
 // twiceFramed reports a request whose end the two of us and a proxy may see in

@@ -1,0 +1,296 @@
+package httpgw
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mr-tron/base58"
+	"github.com/valyala/fasthttp"
+
+	"blockdesk/engine"
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/desk"
+	"blockdesk/market"
+	"blockdesk/persist"
+)
+
+// claimAttempts returns how many claims the race makes: BLOCKDESK_CLAIMS, or
+// what takes a moment.
+func claimAttempts(t *testing.T) int {
+	text := os.Getenv("BLOCKDESK_CLAIMS")
+	if text == "" {
+		return 2000
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("BLOCKDESK_CLAIMS: %q is no number of claims", text)
+	}
+	return n
+}
+
+// submitter is an engine as the desk knows it.
+type submitter struct{ *engine.Engine }
+
+func (s submitter) NextOrderID() market.OrderID { return s.OrderIDs().Next() }
+
+// sellingDesk runs an engine in memory and a desk over it until the test ends.
+func sellingDesk(t *testing.T) *desk.Desk {
+	t.Helper()
+	replica := engine.NewReplica(engine.StateOptions{})
+	eng, err := engine.New(engine.Options{}, replica)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := persist.OpenKV(t.TempDir(), nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := desk.New(desk.Options{}, submitter{eng}, store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Start(replica.State.Desk().Board(), replica.State.Seq()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	events := eng.Consumer("desk")
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		if err := eng.Run(ctx); err != nil {
+			t.Errorf("engine: %v", err)
+		}
+	})
+	ended.Go(func() {
+		if err := d.Run(ctx, events); err != nil {
+			t.Errorf("desk: %v", err)
+		}
+		events.Close()
+	})
+	t.Cleanup(func() {
+		stop()
+		ended.Wait()
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// mustDo does a request that the rules let through.
+func mustDo(t *testing.T, d *desk.Desk, r rfq.Request) *desk.Result {
+	t.Helper()
+	result, err := d.Do(r)
+	if err != nil || result.Reason != 0 {
+		t.Fatalf("%T: %v %+v", r, err, result)
+	}
+	return result
+}
+
+// openShop sets the desk up and puts tranches of so many dollars on sale.
+func openShop(t *testing.T, d *desk.Desk, dollars ...uint64) market.TicketID {
+	t.Helper()
+	policy := fixedView().Policy
+	policy.ClaimTTL, policy.WalletClaims = 3600e9, 1<<16-1
+	mustDo(t, d, &rfq.SetPolicy{Policy: policy})
+	mustDo(t, d, &rfq.SetPair{Pair: rfq.Pair{
+		BaseMint: address(1), BaseDecimals: 6, Rails: market.AllRails, Source: rfq.SourceOperator, CorridorBps: 500, Via: rfq.NoInstrument,
+	}})
+	mustDo(t, d, &rfq.SetAnchor{Price: 1_000_000_000})
+	mustDo(t, d, &rfq.SetInventory{Atoms: 1 << 60})
+	post := &rfq.PostTicket{Label: "race"}
+	for _, n := range dollars {
+		post.Capacities = append(post.Capacities, market.USD(n)*dollar)
+	}
+	return mustDo(t, d, post).Ticket.ID
+}
+
+// racer makes claims, one after another.
+type racer struct {
+	t      *testing.T
+	doors  [3]*door // of the surfaces
+	ticket market.TicketID
+	rng    *rand.Rand
+	ctx    *fasthttp.RequestCtx
+	told   map[int64]told // by the claim's number
+}
+
+// told is what a client was answered.
+type told struct {
+	status   int
+	text     string // the body, or the code and the reason of a refusal
+	replayed bool
+}
+
+// send makes one request over any surface. It repeats what was refused for being
+// too busy.
+func (r *racer) send(key, body string, way rfq.Way) told {
+	paths := map[rfq.Way][3]string{
+		rfq.Modular: {pathNativeModular, pathModular, pathModular}, rfq.Atomic: {pathNativeAtomic, pathAtomic, pathAtomic},
+	}
+	surface := r.rng.IntN(3)
+	for {
+		r.ctx.Request.Reset()
+		r.ctx.Response.Reset()
+		r.ctx.Request.Header.SetMethod(fasthttp.MethodPost)
+		r.ctx.Request.SetRequestURI(paths[way][surface])
+		r.ctx.Request.Header.SetContentType("application/json")
+		r.ctx.Request.Header.Set(idempotencyHeader, key)
+		r.ctx.Request.SetBodyString(body)
+		r.doors[surface].serve(r.ctx)
+		answer := told{status: r.ctx.Response.StatusCode(), text: string(r.ctx.Response.Body())}
+		answer.replayed = string(r.ctx.Response.Header.Peek("Idempotency-Replayed")) == "true"
+		if answer.status != 200 {
+			e := decodeError(r.t, []byte(answer.text))
+			answer.text = e.Code + " " + e.Reason
+			if e.Code == codeOverloaded {
+				time.Sleep(time.Millisecond)
+				continue
+			}
+		}
+		return answer
+	}
+}
+
+// claim makes the nth claim, which has the same key and body whoever makes it.
+func (r *racer) claim(n int64, most market.FillUSD) {
+	rng := rand.New(rand.NewPCG(uint64(n), 1))
+	wallet := address(byte(n))
+	wallet[0] = byte(n>>8) | 1
+	body := fmt.Sprintf(`{"bot_wallet":"%s","order_id":"T%d","tranche_id":"T%d-%d","fill_usd":%s}`,
+		base58.Encode(wallet[:]), r.ticket, r.ticket, 1+rng.IntN(2), market.FillUSD(1+rng.IntN(int(most))))
+	r.told[n] = r.send(strconv.FormatInt(n, 10), body, rfq.Way(1+rng.IntN(2)))
+}
+
+// TestClaimsRace: many clients claim through all three surfaces at once, each
+// claim twice at the same time. Every tranche is sold to its last piece and no
+// further, each claim is made once, and the machine agrees with all answers.
+func TestClaimsRace(t *testing.T) {
+	attempts := claimAttempts(t)
+	// Not all attempts find something, whatever their sizes. The machine holds
+	// at most rfq.MaxClaims.
+	pieces := min(uint64(attempts)/2, rfq.MaxClaims/2)
+	d := sellingDesk(t)
+	smallest := uint64(market.FillUSD(1).USD() / dollar)
+	ticket := openShop(t, d, max(1, pieces/2)*smallest, max(1, pieces-pieces/2)*smallest)
+	doors := testDoors()
+	doors.Desk, doors.Settlement = d, &fakeChain{}
+	g := newGateway(t, doors)
+	table := g.routes(doors)
+	base, api := newRouter(table, onBase, newMetrics()), newRouter(table, onAPI, newMetrics())
+	racers := make([]racer, 16)
+	var next atomic.Int64
+	var done sync.WaitGroup
+	for i := range racers {
+		r := &racers[i]
+		*r = racer{
+			t: t, ticket: ticket, rng: rand.New(rand.NewPCG(uint64(i), 7)), ctx: requestFrom("192.0.2.1"), told: map[int64]told{},
+			doors: [3]*door{{g: g, router: base}, {g: g, router: base}, {g: g, router: api}},
+		}
+		done.Go(func() {
+			for n := next.Add(1); n <= 2*int64(attempts); n = next.Add(1) {
+				r.claim((n+1)/2, 2)
+			}
+		})
+	}
+	done.Wait()
+	// What large pieces have left over goes in small ones.
+	for n := int64(attempts) + 1; !exhausted(d.View().Ticket(ticket)) && n < 3*int64(attempts)+100; n++ {
+		racers[0].claim(n, 1)
+	}
+	sold := make(map[string]claimAnswer)
+	for n, answers := range byClaim(racers) {
+		checkTold(t, n, answers, sold)
+	}
+	checkSold(t, g, d, ticket, sold)
+}
+
+// byClaim returns what all racers were told about each claim.
+func byClaim(racers []racer) map[int64][]told {
+	all := make(map[int64][]told)
+	for i := range racers {
+		for n, answer := range racers[i].told {
+			all[n] = append(all[n], answer)
+		}
+	}
+	return all
+}
+
+// checkTold compares the answers to one claim, and notes it if it was granted.
+func checkTold(t *testing.T, n int64, answers []told, sold map[string]claimAnswer) {
+	t.Helper()
+	first := &answers[0]
+	for _, other := range answers[1:] {
+		if other.status != first.status || other.text != first.text || !first.replayed && !other.replayed {
+			t.Errorf("claim %d: two answers: %+v, %+v", n, first, other)
+		}
+	}
+	switch first.status {
+	case 200:
+		var a claimAnswer
+		if err := json.Unmarshal([]byte(first.text), &a); err != nil || a.State != "reserved" {
+			t.Errorf("claim %d: %v %s", n, err, first.text)
+		} else if _, twice := sold[a.ClaimID]; twice {
+			t.Errorf("claim %d: %s was given before", n, a.ClaimID)
+		} else {
+			sold[a.ClaimID] = a
+		}
+	case 409:
+		if !strings.HasPrefix(first.text, codeCapacityExhausted) {
+			t.Errorf("claim %d: %s", n, first.text)
+		}
+	default:
+		t.Errorf("claim %d: status %d %s", n, first.status, first.text)
+	}
+}
+
+func exhausted(t *rfq.Ticket) bool {
+	for i := range t.Tranches {
+		if sellable(&t.Tranches[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// checkSold compares what the clients were told with what the desk has.
+func checkSold(t *testing.T, g *Gateway, d *desk.Desk, ticket market.TicketID, sold map[string]claimAnswer) {
+	t.Helper()
+	byTranche := map[market.TrancheID]market.USD{}
+	for text, a := range sold {
+		id, ok := market.ParseClaimID([]byte(text))
+		h, found, err := d.Claim(id)
+		if !ok || !found || err != nil {
+			t.Fatalf("claim %s: %v %v", text, found, err)
+		}
+		terms := &h.Claim.Terms
+		if len(h.States) != 1 || h.Claim.State != rfq.ClaimReserved || terms.Fill.String() != a.Claim.Fill ||
+			strconv.FormatUint(terms.Base, 10) != a.Claim.Base || base58.Encode(h.Claim.Wallet[:]) != a.Claim.Wallet {
+			t.Errorf("told %+v, kept %+v", a, h.Claim)
+		}
+		byTranche[terms.Tranche] += terms.Fill.USD()
+		if p, bad := g.serveClaim([]byte(text)); bad != nil || !strings.Contains(string(p.body), a.Claim.Wallet) {
+			t.Errorf("claim %s on the wire: %+v", text, bad)
+		}
+	}
+	shown := d.View().Ticket(ticket)
+	if shown.State != rfq.TicketExhausted {
+		t.Errorf("the ticket is %s", ticketStates[shown.State])
+	}
+	for i := range shown.Tranches {
+		tr := &shown.Tranches[i]
+		if told := byTranche[tr.ID]; told != tr.Capacity || tr.Reserved != told || tr.Available() != 0 || tr.Filled != 0 {
+			t.Errorf("tranche %d: capacity %d, reserved %d, told %d", tr.ID, tr.Capacity, tr.Reserved, told)
+		}
+	}
+	t.Logf("%d claims granted", len(sold))
+}
