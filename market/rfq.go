@@ -115,19 +115,18 @@ func ParseFill(text []byte) (FillUSD, bool) {
 	return 0, false
 }
 
-// TicketID numbers the tickets of one engine from 1, without gaps. TrancheID
-// numbers the tranches of one ticket from 1. 0 is none.
-type (
-	TicketID  uint64
-	TrancheID uint16
-)
+// TicketID numbers the tickets of one engine from 1, without gaps. 0 is none.
+type TicketID uint64
 
-// QuoteID and ClaimID come from the same source as order ids (see
-// engine.OrderIDs). 0 is none.
-type (
-	QuoteID uint64
-	ClaimID uint64
-)
+// TrancheID numbers the tranches of one ticket from 1. 0 is none.
+type TrancheID uint16
+
+// QuoteID comes from the same source as order ids (see engine.OrderIDs). 0 is
+// none.
+type QuoteID uint64
+
+// ClaimID comes from the same source as order ids. 0 is none.
+type ClaimID uint64
 
 // OperatorID numbers the operators that the configuration names, from 1; 0 is
 // the service itself.

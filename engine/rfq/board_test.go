@@ -107,6 +107,11 @@ func TestViewPrices(t *testing.T) {
 		t.Error(why)
 	}
 	p := *v.Pair(0)
+	p.Source = SourceBook
+	bookless := View{Pairs: []Pair{p}}
+	if _, why := bookless.Reference(v.Ticket(1), nil, d.at); why != event.ReasonPriceUnavailable {
+		t.Error(why)
+	}
 	p.MaxAge = second
 	stale := View{Pairs: []Pair{p}}
 	if _, why := stale.Reference(v.Ticket(1), d.mids, d.at+2*second); why != event.ReasonPriceStale {

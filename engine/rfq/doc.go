@@ -135,6 +135,8 @@
 // A request costs a few map lookups and a few heap moves; only SetPair (all
 // tickets) and Restore walk more. Expire costs what is due. A quote and a claim
 // allocate nothing but the growth of tables and maps, which never shrink. Limits
-// are named in entities.go. Nothing here is for concurrent use, but a View may
+// are named in entities.go. A refund that is due is never forgotten, so payments
+// stop with DeskFull where MaxPayments of them have piled up: the operator must
+// refund. Nothing here is for concurrent use, but a View may
 // be read by all.
 package rfq

@@ -28,7 +28,7 @@ const (
 
 	// ForgetTickets is how long an ended ticket stays in the book after it last
 	// changed; one that reserves something stays longer.
-	ForgetTickets = int64(24 * 3600 * 1e9) // nanoseconds
+	ForgetTickets = day // nanoseconds
 )
 
 // NoInstrument in Pair.Via means that the quote asset counts as a dollar.
@@ -38,7 +38,7 @@ const NoInstrument market.InstrumentID = 1<<16 - 1
 type Policy struct {
 	QuoteTTL   int64 // 1 s..1 h
 	ClaimTTL   int64 // 1 s..24 h
-	LateWindow int64 // how long an expired claim is honoured or refunded by its own terms, 0..30 days
+	LateWindow int64 // how long after its deadline an expired claim may still be honoured, 0..30 days
 	FeeBps     uint16
 	// Discounts in basis points, by FillUSD-1; below MaxBps.
 	Discounts [market.FillCount]uint16
@@ -115,7 +115,8 @@ type Operator struct {
 	Name string // 1..MaxText bytes of printable ASCII
 }
 
-// TicketState. The names are our choice (contract D).
+// TicketState says where a ticket stands: see the package doc. The numbers are
+// on disk: frozen.
 type TicketState uint8
 
 const (
@@ -183,7 +184,8 @@ const (
 	Atomic  Way = 2 // both legs in one transaction
 )
 
-// ClaimState (contract D). See the package doc for who goes where.
+// ClaimState says where a claim stands: see the package doc. The numbers are on
+// disk: frozen.
 type ClaimState uint8
 
 const (

@@ -73,7 +73,8 @@ func New() *Machine {
 // Apply does one whole encoded request and writes its records: KeyUsed where it
 // has a key, what it changed, and its Outcome. Before them stands what Expire
 // would write. Whatever the bytes, it does not panic; those that are no request
-// have an Outcome with ReasonInvalidCommand. data is not kept.
+// have an Outcome with ReasonInvalidCommand. data is not kept. px may be nil: no
+// book has a middle then.
 func (m *Machine) Apply(data []byte, s Stamp, px Prices, out *event.Sink) {
 	m.Expire(s, out)
 	m.begin(s, out)

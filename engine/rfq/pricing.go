@@ -117,6 +117,9 @@ func (o *outlook) source(p *Pair, direct bool) (market.USDPrice, refusal) {
 		return p.Anchor, refusal{}
 	}
 	none := refusal{reason: event.ReasonPriceUnavailable}
+	if o.books == nil {
+		return 0, none
+	}
 	mid, ok := o.books.Mid(p.Instrument)
 	if !ok || mid == 0 {
 		return 0, none

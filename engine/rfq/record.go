@@ -68,20 +68,44 @@ type Gone struct {
 	At   int64
 }
 
-// Tag says which record it is; see the constants.
-func (*Policy) Tag() Tag        { return TagPolicy }
-func (*Pair) Tag() Tag          { return TagPair }
-func (*Operator) Tag() Tag      { return TagOperator }
-func (*Lock) Tag() Tag          { return TagLock }
-func (*Ticket) Tag() Tag        { return TagTicket }
+// Tag returns TagPolicy.
+func (*Policy) Tag() Tag { return TagPolicy }
+
+// Tag returns TagPair.
+func (*Pair) Tag() Tag { return TagPair }
+
+// Tag returns TagOperator.
+func (*Operator) Tag() Tag { return TagOperator }
+
+// Tag returns TagLock.
+func (*Lock) Tag() Tag { return TagLock }
+
+// Tag returns TagTicket.
+func (*Ticket) Tag() Tag { return TagTicket }
+
+// Tag returns TagTranche.
 func (*TicketTranche) Tag() Tag { return TagTranche }
-func (*Quote) Tag() Tag         { return TagQuote }
-func (*Claim) Tag() Tag         { return TagClaim }
-func (*Payment) Tag() Tag       { return TagPayment }
-func (*RailPrice) Tag() Tag     { return TagRailPrice }
-func (*KeyUsed) Tag() Tag       { return TagKeyUsed }
-func (*Outcome) Tag() Tag       { return TagOutcome }
-func (*Gone) Tag() Tag          { return TagGone }
+
+// Tag returns TagQuote.
+func (*Quote) Tag() Tag { return TagQuote }
+
+// Tag returns TagClaim.
+func (*Claim) Tag() Tag { return TagClaim }
+
+// Tag returns TagPayment.
+func (*Payment) Tag() Tag { return TagPayment }
+
+// Tag returns TagRailPrice.
+func (*RailPrice) Tag() Tag { return TagRailPrice }
+
+// Tag returns TagKeyUsed.
+func (*KeyUsed) Tag() Tag { return TagKeyUsed }
+
+// Tag returns TagOutcome.
+func (*Outcome) Tag() Tag { return TagOutcome }
+
+// Tag returns TagGone.
+func (*Gone) Tag() Tag { return TagGone }
 
 func (t *TicketTranche) walk(w *wire) {
 	u64(w, &t.Ticket)

@@ -53,6 +53,7 @@ type Request interface {
 }
 
 type (
+	// SetPolicy replaces the policy. Out of range: InvalidCommand.
 	SetPolicy struct {
 		Header
 		Policy Policy
@@ -63,26 +64,34 @@ type (
 		Header
 		Pair Pair
 	}
+	// SetOperator names an operator, or renames one.
 	SetOperator struct {
 		Header
 		Of Operator
 	}
+	// SetAnchor sets a pair's anchor as of now. Outside 1..market.MaxUSDPrice:
+	// InvalidPrice.
 	SetAnchor struct {
 		Header
 		Instrument market.InstrumentID
 		Price      market.USDPrice
 	}
+	// SetRailPrice sets the price of SOL as of now. Prices as in SetAnchor.
 	SetRailPrice struct {
 		Header
 		Rail   market.Rail
 		Price  market.USDPrice
 		MaxAge int64
 	}
+	// SetInventory sets how much of a pair may be sold in all, what is sold
+	// already included.
 	SetInventory struct {
 		Header
 		Instrument market.InstrumentID
 		Atoms      uint64
 	}
+	// SetLock sets or lifts a lock. Instrument and Rail are 0 unless the scope
+	// asks for them.
 	SetLock struct {
 		Header
 		Scope      LockScope
@@ -91,6 +100,7 @@ type (
 		Locked     bool
 		Reason     string
 	}
+	// PostTicket offers a new ticket.
 	PostTicket struct {
 		Header
 		Label      string
@@ -118,10 +128,12 @@ type (
 		Tranche  market.TrancheID
 		Capacity market.USD
 	}
+	// WithdrawTicket ends a ticket's sale. What is reserved stays so.
 	WithdrawTicket struct {
 		Header
 		Ticket market.TicketID
 	}
+	// RequestQuote asks for a firm price. Its quote has the token as its id.
 	RequestQuote struct {
 		Header
 		Ticket  market.TicketID
@@ -129,6 +141,7 @@ type (
 		Fill    market.FillUSD
 		Rail    market.Rail
 	}
+	// TakeClaim reserves a fill. Its claim has the token as its id.
 	TakeClaim struct {
 		Header
 		Ticket      market.TicketID
@@ -152,29 +165,37 @@ type (
 		Amount    uint64 // atoms of the rail's asset, above 0
 		Slot      uint64
 	}
+	// BeginDelivery notes that a delivery was signed: Proof is its hash.
 	BeginDelivery struct {
 		Header
 		Claim market.ClaimID
 		Proof [32]byte
 	}
+	// LapseDelivery notes that a delivery can never land any more.
 	LapseDelivery struct {
 		Header
 		Claim market.ClaimID
 	}
+	// SettleClaim notes that a delivery, or an atomic transaction, is final:
+	// Proof says which.
 	SettleClaim struct {
 		Header
 		Claim market.ClaimID
 		Proof [32]byte
 	}
+	// CosignClaim allows the desk's signature under an atomic transaction:
+	// Proof is the hash of its message.
 	CosignClaim struct {
 		Header
 		Claim market.ClaimID
 		Proof [32]byte
 	}
+	// ReleaseClaim notes that an atomic transaction can never land any more.
 	ReleaseClaim struct {
 		Header
 		Claim market.ClaimID
 	}
+	// RefundPayment notes that a payment was paid back: Proof says by what.
 	RefundPayment struct {
 		Header
 		Signature [64]byte

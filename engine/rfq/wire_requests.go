@@ -152,27 +152,65 @@ func (k *Key) walk(w *wire) {
 	w.bytes(k.Body[:])
 }
 
-// Kind says which request it is; see the constants.
-func (*SetPolicy) Kind() RequestKind      { return KindSetPolicy }
-func (*SetPair) Kind() RequestKind        { return KindSetPair }
-func (*SetOperator) Kind() RequestKind    { return KindSetOperator }
-func (*SetAnchor) Kind() RequestKind      { return KindSetAnchor }
-func (*SetRailPrice) Kind() RequestKind   { return KindSetRailPrice }
-func (*SetInventory) Kind() RequestKind   { return KindSetInventory }
-func (*SetLock) Kind() RequestKind        { return KindSetLock }
-func (*PostTicket) Kind() RequestKind     { return KindPostTicket }
-func (*AmendTicket) Kind() RequestKind    { return KindAmendTicket }
-func (*SetTranche) Kind() RequestKind     { return KindSetTranche }
+// Kind returns KindSetPolicy.
+func (*SetPolicy) Kind() RequestKind { return KindSetPolicy }
+
+// Kind returns KindSetPair.
+func (*SetPair) Kind() RequestKind { return KindSetPair }
+
+// Kind returns KindSetOperator.
+func (*SetOperator) Kind() RequestKind { return KindSetOperator }
+
+// Kind returns KindSetAnchor.
+func (*SetAnchor) Kind() RequestKind { return KindSetAnchor }
+
+// Kind returns KindSetRailPrice.
+func (*SetRailPrice) Kind() RequestKind { return KindSetRailPrice }
+
+// Kind returns KindSetInventory.
+func (*SetInventory) Kind() RequestKind { return KindSetInventory }
+
+// Kind returns KindSetLock.
+func (*SetLock) Kind() RequestKind { return KindSetLock }
+
+// Kind returns KindPostTicket.
+func (*PostTicket) Kind() RequestKind { return KindPostTicket }
+
+// Kind returns KindAmendTicket.
+func (*AmendTicket) Kind() RequestKind { return KindAmendTicket }
+
+// Kind returns KindSetTranche.
+func (*SetTranche) Kind() RequestKind { return KindSetTranche }
+
+// Kind returns KindWithdrawTicket.
 func (*WithdrawTicket) Kind() RequestKind { return KindWithdrawTicket }
-func (*RequestQuote) Kind() RequestKind   { return KindRequestQuote }
-func (*TakeClaim) Kind() RequestKind      { return KindTakeClaim }
-func (*ProvePayment) Kind() RequestKind   { return KindProvePayment }
-func (*BeginDelivery) Kind() RequestKind  { return KindBeginDelivery }
-func (*LapseDelivery) Kind() RequestKind  { return KindLapseDelivery }
-func (*SettleClaim) Kind() RequestKind    { return KindSettleClaim }
-func (*CosignClaim) Kind() RequestKind    { return KindCosignClaim }
-func (*ReleaseClaim) Kind() RequestKind   { return KindReleaseClaim }
-func (*RefundPayment) Kind() RequestKind  { return KindRefundPayment }
+
+// Kind returns KindRequestQuote.
+func (*RequestQuote) Kind() RequestKind { return KindRequestQuote }
+
+// Kind returns KindTakeClaim.
+func (*TakeClaim) Kind() RequestKind { return KindTakeClaim }
+
+// Kind returns KindProvePayment.
+func (*ProvePayment) Kind() RequestKind { return KindProvePayment }
+
+// Kind returns KindBeginDelivery.
+func (*BeginDelivery) Kind() RequestKind { return KindBeginDelivery }
+
+// Kind returns KindLapseDelivery.
+func (*LapseDelivery) Kind() RequestKind { return KindLapseDelivery }
+
+// Kind returns KindSettleClaim.
+func (*SettleClaim) Kind() RequestKind { return KindSettleClaim }
+
+// Kind returns KindCosignClaim.
+func (*CosignClaim) Kind() RequestKind { return KindCosignClaim }
+
+// Kind returns KindReleaseClaim.
+func (*ReleaseClaim) Kind() RequestKind { return KindReleaseClaim }
+
+// Kind returns KindRefundPayment.
+func (*RefundPayment) Kind() RequestKind { return KindRefundPayment }
 
 func (r *SetPolicy) walk(w *wire)   { r.Policy.walk(w) }
 func (r *SetPair) walk(w *wire)     { r.Pair.walkRules(w) }
