@@ -1,8 +1,15 @@
 package bench
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // processCPU returns the user and system time that this process has used.
@@ -12,4 +19,76 @@ func processCPU() time.Duration {
 		return 0
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// cpuOf returns the user and system time of another process's living threads,
+// to the nanosecond.
+func cpuOf(pid int) (time.Duration, error) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil {
+		return 0, err
+	}
+	var total time.Duration
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+			continue // a thread that has just ended
+		}
+		var ns int64
+		if _, scanErr := fmt.Sscan(string(text), &ns); err != nil || scanErr != nil {
+			return 0, fmt.Errorf("CPU time of process %d: %w", pid, errors.Join(err, scanErr))
+		}
+		total += time.Duration(ns)
+	}
+	if total == 0 {
+		return 0, fmt.Errorf("process %d shows no CPU time in /proc: it is gone, or the kernel counts none", pid)
+	}
+	return total, nil
+}
+
+// machineCPU returns the time that all cores together have been busy.
+func machineCPU() (time.Duration, error) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, err
+	}
+	var user, nice, system, idle, wait, irq, soft, steal int64
+	if _, err := fmt.Sscanf(string(text), "cpu %d %d %d %d %d %d %d %d", &user, &nice, &system, &idle, &wait, &irq, &soft, &steal); err != nil {
+		return 0, fmt.Errorf("CPU time of the machine: %w", err)
+	}
+	const ticksPerSecond = 100 // USER_HZ
+	return time.Duration(user+nice+system+irq+soft+steal) * time.Second / ticksPerSecond, nil
+}
+
+// residentBytes returns the memory of another process that is in RAM.
+func residentBytes(pid int) (int64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(text), "VmRSS:")
+	var kib int64
+	if _, err := fmt.Sscan(rest, &kib); err != nil {
+		return 0, fmt.Errorf("memory of process %d: %w", pid, err)
+	}
+	return kib << 10, nil
+}
+
+// twoCores returns two cores that this process may use: one for the server, one
+// for its load.
+func twoCores() (server, load int, err error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return 0, 0, err
+	}
+	var cores []int
+	for core := 0; core < 8*len(set)*8 && len(cores) < 2; core++ {
+		if set.IsSet(core) {
+			cores = append(cores, core)
+		}
+	}
+	if len(cores) < 2 {
+		return 0, 0, errors.New("two cores are needed: one for the server, one for its load")
+	}
+	return cores[0], cores[1], nil
 }

@@ -16,7 +16,6 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/fasthttp/websocket"
-	"github.com/valyala/fasthttp"
 
 	"blockdesk/bench/server"
 	"blockdesk/fixgw/fixclient"
@@ -389,31 +388,6 @@ func subscribe(ctx context.Context, url string) (*websocket.Conn, error) {
 	}
 }
 
-// REST measures a depth read, whole and as 304, over kept-alive connections.
-func REST(ctx context.Context, o DoorOptions) (_ *Report, err error) {
-	r := NewReport("rest")
-	srv, stop, err := startBenchServer(ctx, o, "rest", "interval")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, stop()) }()
-	if err := fillBook(ctx, srv.Addresses.FIX, 50); err != nil {
-		return nil, err
-	}
-	url := srv.Addresses.Base + "/api/v1/market/depth?limit=50&symbol=" + benchSymbol
-	etag, size, err := firstRead(url)
-	if err != nil {
-		return nil, err
-	}
-	for _, kind := range []struct{ name, etag string }{{"depth, whole", ""}, {"depth, 304", etag}} {
-		if err := restReads(ctx, r, srv, url, kind.name, kind.etag); err != nil {
-			return nil, err
-		}
-	}
-	r.Notes = append(r.Notes, fmt.Sprintf("depth of 50 + 50 levels, %d bytes; 8 connections, one request in flight each; limiter off; CPU is the server's", size))
-	return r, nil
-}
-
 func fillBook(ctx context.Context, addr string, levels int) error {
 	client, err := fixclient.Dial(ctx, fixclient.Options{Addr: addr, SenderCompID: "BENCH", TargetCompID: "BLOCKDESK", Username: "BENCH", Password: benchPassword, LogonFields: "8013=N\x01"})
 	if err != nil {
@@ -450,59 +424,4 @@ func fillBook(ctx context.Context, addr string, levels int) error {
 		}
 	}
 	return nil
-}
-
-func firstRead(url string) (etag string, size int, err error) {
-	var req fasthttp.Request
-	var resp fasthttp.Response
-	req.SetRequestURI(url)
-	if err := fasthttp.DoTimeout(&req, &resp, 5*time.Second); err != nil {
-		return "", 0, err
-	}
-	if resp.StatusCode() != fasthttp.StatusOK {
-		return "", 0, fmt.Errorf("depth: status %d: %s", resp.StatusCode(), resp.Body())
-	}
-	return string(resp.Header.Peek("ETag")), len(resp.Body()), nil
-}
-
-func restReads(ctx context.Context, r *Report, srv *server.Server, url, name, etag string) error {
-	const workers, each = 8, 10_000
-	hist, mu := NewHistogram(), sync.Mutex{}
-	cpu := srv.CPU()
-	s, err := r.Measure(name, workers*each, hist, func() error {
-		var group sync.WaitGroup
-		failed := make(chan error, workers)
-		client := &fasthttp.Client{MaxConnsPerHost: workers}
-		for range workers {
-			group.Go(func() {
-				local := NewHistogram()
-				var req fasthttp.Request
-				var resp fasthttp.Response
-				req.SetRequestURI(url)
-				want := fasthttp.StatusOK
-				if etag != "" {
-					req.Header.Set("If-None-Match", etag)
-					want = fasthttp.StatusNotModified
-				}
-				for range each {
-					start := time.Now()
-					if err := client.Do(&req, &resp); err != nil || resp.StatusCode() != want || ctx.Err() != nil {
-						failed <- fmt.Errorf("status %d: %w", resp.StatusCode(), errors.Join(err, ctx.Err()))
-						return
-					}
-					_ = local.RecordValue(int64(time.Since(start)))
-				}
-				mu.Lock()
-				hist.Merge(local)
-				mu.Unlock()
-			})
-		}
-		group.Wait()
-		close(failed)
-		return <-failed
-	})
-	if s != nil {
-		s.Summary, s.CPU = summarize(hist), srv.CPU()-cpu
-	}
-	return err
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -35,6 +36,7 @@ const startTimeout = 60 * time.Second
 // Server is one child process at a time, on one data folder.
 type Server struct {
 	exe, dir, config string
+	core             int // that it is bound to; negative = any
 	sets             []string
 	cmd              *exec.Cmd
 	exited           chan error
@@ -45,7 +47,12 @@ type Server struct {
 // Start writes config (YAML) into dir, runs exe with it on free ports, and
 // returns when the server says that it is ready.
 func Start(ctx context.Context, exe, dir, config string) (*Server, error) {
-	s := &Server{exe: exe, dir: dir, config: filepath.Join(dir, "config.yaml")}
+	return StartOn(ctx, -1, exe, dir, config)
+}
+
+// StartOn is Start with the server bound to one core by taskset.
+func StartOn(ctx context.Context, core int, exe, dir, config string) (*Server, error) {
+	s := &Server{exe: exe, dir: dir, core: core, config: filepath.Join(dir, "config.yaml")}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -105,6 +112,10 @@ func (s *Server) run(ctx context.Context) error {
 	}
 	s.log = &bytes.Buffer{}
 	s.cmd = exec.Command(s.exe, args...)
+	if s.core >= 0 {
+		// taskset becomes the server, under the same PID.
+		s.cmd = exec.Command("taskset", append([]string{"-c", strconv.Itoa(s.core), s.exe}, args...)...)
+	}
 	s.cmd.Stdout, s.cmd.Stderr = nil, s.log
 	if err := s.cmd.Start(); err != nil {
 		return err

@@ -22,6 +22,7 @@ import (
 type benchFlags struct {
 	html, dir, testdata string
 	clients, orders     int
+	seconds, flood      int
 }
 
 func benchCommand(s *settings) *cobra.Command {
@@ -37,6 +38,8 @@ func benchCommand(s *settings) *cobra.Command {
 	flags.StringVar(&f.testdata, "testdata", os.Getenv("BLOCKDESK_TESTDATA"), "folder of the recorded inputs")
 	flags.IntVar(&f.clients, "clients", 100, "WebSocket clients of bench ws")
 	flags.IntVar(&f.orders, "orders", 20_000, "orders of bench fix")
+	flags.IntVar(&f.seconds, "seconds", 5, "seconds of load on each server for each kind of read of bench rest")
+	flags.IntVar(&f.flood, "flood", 60, "seconds at full speed against the default limits of bench rest")
 	for _, b := range []struct {
 		name, short string
 		run         func(context.Context, *benchFlags, string) (*bench.Report, error)
@@ -46,7 +49,7 @@ func benchCommand(s *settings) *cobra.Command {
 		{"recovery", "Replaying a journal; what a snapshot costs the engine", benchRecovery},
 		{"fix", "Order to execution report over FIX", benchDoor(bench.FIX)},
 		{"ws", "Order over FIX to update at every WebSocket client", benchDoor(bench.WS)},
-		{"rest", "Depth reads, whole and as 304", benchDoor(bench.REST)},
+		{"rest", "REST reads against nginx, quotes, and full speed against the limits", benchREST},
 	} {
 		cmd.AddCommand(&cobra.Command{
 			Use: b.name, Short: b.short, Args: cobra.NoArgs,
@@ -144,6 +147,14 @@ func benchDoor(run func(context.Context, bench.DoorOptions) (*bench.Report, erro
 		}
 		return run(ctx, bench.DoorOptions{Exe: exe, Dir: dir, Clients: f.clients, Orders: f.orders})
 	}
+}
+
+func benchREST(ctx context.Context, f *benchFlags, dir string) (*bench.Report, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return bench.REST(ctx, bench.RESTOptions{Exe: exe, Dir: dir, Seconds: f.seconds, Flood: f.flood})
 }
 
 // playFlags choose the recorded day and what happens during it.

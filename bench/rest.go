@@ -1,0 +1,348 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"blockdesk/bench/server"
+)
+
+// RESTOptions of the REST benchmark.
+type RESTOptions struct {
+	Exe     string // the program; required
+	Dir     string // scratch folder; required
+	Seconds int    // of load on each server for each kind of read; default 5
+	Flood   int    // seconds at full speed against the default limits; 0 = 60
+}
+
+const (
+	depthTarget = "/api/v1/market/depth?symbol=" + benchSymbol + "&limit="
+	depthBytes  = 4096 // the depth's limit is chosen so that it comes near
+)
+
+// restRead is one kind of read, asked of our server and of nginx.
+type restRead struct {
+	name    string
+	target  string   // of our server: path and query
+	file    string   // nginx's, with the same bytes
+	headers []string // of both
+	packed  bool     // asks for gzip
+	etag    bool     // asks with each server's own ETag, and expects 304
+	conns   int      // of wrk
+	goal    float64  // at most this CPU time, as a ratio to nginx
+}
+
+// REST measures reads through the whole gateway (limiter, ETag, metrics) beside
+// nginx serving the same bytes as static files, in CPU time a request: each
+// server on one core, wrk on another.
+func REST(ctx context.Context, o RESTOptions) (_ *Report, err error) {
+	if o.Seconds == 0 {
+		o.Seconds = 5
+	}
+	if o.Flood == 0 {
+		o.Flood = 60
+	}
+	serverCore, loadCore, err := twoCores()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"nginx", "wrk", "taskset"} {
+		if _, err := findProgram(name); err != nil {
+			return nil, err
+		}
+	}
+	r := NewReport("rest")
+	b := &restBench{o: o, r: r, serverCore: serverCore, loadCore: loadCore}
+	for _, part := range []func(context.Context) error{b.reads, b.flood} {
+		if err := part(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// restBench is one run of the REST benchmark.
+type restBench struct {
+	o                    RESTOptions
+	r                    *Report
+	serverCore, loadCore int
+	ours                 *server.Server
+	nginx                *staticServer
+}
+
+// startOurs runs the service on its core with a configuration's http section.
+func (b *restBench) startOurs(ctx context.Context, name, http string) (srv *server.Server, stop func() error, err error) {
+	dir := filepath.Join(b.o.Dir, name)
+	config, err := restConfig(dir, http)
+	if err != nil {
+		return nil, nil, err
+	}
+	srv, err = server.StartOn(ctx, b.serverCore, b.o.Exe, dir, config)
+	if err != nil {
+		return nil, nil, err
+	}
+	return srv, func() error { return errors.Join(srv.Stop(), os.RemoveAll(dir)) }, nil
+}
+
+func restConfig(dir, http string) (string, error) {
+	path, err := server.WriteParticipants(dir, benchPassword, "BENCH")
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf(`log_level: warn
+durability: {mode: interval, interval_ms: 5}
+fix: {participants_file: %q, messages_per_second: 1000000}
+http: %s
+%s`, path, http, deskConfig), nil
+}
+
+// openLimits keep the limiter at work on every request and let any load through.
+const openLimits = "{market_data_per_minute: 60000000, market_data_burst: 1000000, rfq_writes_per_minute: 60000000, rfq_writes_burst: 1000000}"
+
+// reads compares every kind of read with nginx, and quotes with reads.
+func (b *restBench) reads(ctx context.Context) (err error) {
+	ours, stop, err := b.startOurs(ctx, "rest", openLimits)
+	if err != nil {
+		return err
+	}
+	b.ours = ours
+	defer func() { err = errors.Join(err, stop()) }()
+	if err := errors.Join(fillBook(ctx, ours.Addresses.FIX, 100), postTickets(ours, benchTickets)); err != nil {
+		return err
+	}
+	depth, files, err := b.files()
+	if err != nil {
+		return err
+	}
+	b.nginx, err = startStatic(ctx, filepath.Join(b.o.Dir, "nginx"), b.serverCore, files)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.nginx.stop()) }()
+	gzip := []string{"Accept-Encoding: gzip"}
+	for _, read := range []restRead{
+		{name: "depth, whole", target: depth, file: "depth.json", conns: wrkConns, goal: 1.15},
+		{name: "depth, 304", target: depth, file: "depth.json", etag: true, conns: wrkConns, goal: 1.0},
+		{name: "RFQ book, whole", target: ticketsTarget, file: "tickets.json", conns: wrkConnsBook, goal: 1.15},
+		{name: "RFQ book, gzip", target: ticketsTarget, file: "tickets.json", headers: gzip, packed: true, conns: wrkConns, goal: 1.15},
+		{name: "RFQ book, 304", target: ticketsTarget, file: "tickets.json", headers: gzip, packed: true, etag: true, conns: wrkConns, goal: 1.0},
+	} {
+		if err := b.compare(ctx, read); err != nil {
+			return fmt.Errorf("%s: %w", read.name, err)
+		}
+	}
+	return b.quotes(ctx, depth)
+}
+
+// files are our pages, for nginx to serve.
+func (b *restBench) files() (depth string, files map[string][]byte, err error) {
+	base := b.ours.Addresses.Base
+	depth, body, err := depthOf(base, depthBytes)
+	if err != nil {
+		return "", nil, err
+	}
+	_, tickets, err := fetch(base+ticketsTarget, nil, fasthttp.StatusOK)
+	if err != nil {
+		return "", nil, err
+	}
+	_, packed, err := fetch(base+ticketsTarget, []string{"Accept-Encoding: gzip"}, fasthttp.StatusOK)
+	if err != nil {
+		return "", nil, err
+	}
+	b.r.Notes = append(b.r.Notes, fmt.Sprintf("depth %d bytes, RFQ book of %d tickets %d bytes, gzip %d; %d connections (%d for the whole book), one request in flight on each; CPU is the server process's, user and system; medians of %d rounds in turn",
+		len(body), benchTickets, len(tickets), len(packed), wrkConns, wrkConnsBook, b.o.Seconds))
+	return depth, map[string][]byte{"depth.json": body, "tickets.json": tickets, "tickets.json.gz": packed}, nil
+}
+
+// depthOf finds the depth whose body comes nearest to a size from below.
+func depthOf(base string, size int) (target string, body []byte, err error) {
+	for limit := 100; limit > 0; limit-- {
+		target = fmt.Sprintf("%s%d", depthTarget, limit)
+		_, body, err := fetch(base+target, nil, fasthttp.StatusOK)
+		if err != nil {
+			return "", nil, err
+		}
+		if len(body) <= size {
+			return target, body, nil
+		}
+	}
+	return "", nil, errors.New("no depth is small enough")
+}
+
+// restSide is one server's part of a comparison.
+type restSide struct {
+	name   string
+	pid    int
+	load   wrkLoad
+	read   restRead
+	series *Series
+	perOp  []float64 // CPU nanoseconds a request, by round
+	others []float64 // cores that were busy with other processes, by round
+}
+
+// compare takes both servers in turn, a second each, and the median over the
+// rounds of the ratio of their CPU times a request. A first second of each is
+// warm-up.
+func (b *restBench) compare(ctx context.Context, read restRead) error {
+	sides := []*restSide{
+		{name: "blockdesk", pid: b.ours.PID(), load: wrkLoad{url: b.ours.Addresses.Base + read.target}},
+		{name: "nginx", pid: b.nginx.cmd.Process.Pid, load: wrkLoad{url: b.nginx.url + "/" + read.file}},
+		{name: "nginx without open_file_cache", pid: b.nginx.cmd.Process.Pid, load: wrkLoad{url: b.nginx.asIs + "/" + read.file}},
+	}
+	if err := prepare(sides, read); err != nil {
+		return err
+	}
+	for round := range b.o.Seconds + 1 {
+		for _, side := range sides {
+			if err := side.run(ctx, b, round > 0); err != nil {
+				return err
+			}
+		}
+	}
+	var others []float64
+	for i, side := range sides {
+		b.r.Series = append(b.r.Series, side.series)
+		others = append(others, side.others...)
+		if i == 0 {
+			continue
+		}
+		ratios := make([]float64, len(side.perOp))
+		for round := range ratios {
+			ratios[round] = sides[0].perOp[round] / side.perOp[round]
+		}
+		q := Ratio{Name: fmt.Sprintf("%s: CPU a request / %s", read.name, side.name), Value: middle(ratios), AtMost: true}
+		if i == 1 {
+			q.Goal = read.goal
+		}
+		b.r.Ratios = append(b.r.Ratios, q)
+	}
+	b.r.Notes = append(b.r.Notes, fmt.Sprintf("%s: other processes kept %.2f cores busy meanwhile (median of the rounds)", read.name, middle(others)))
+	return nil
+}
+
+// prepare asks each server once: all bodies must be equal, but for the time that
+// the RFQ book tells, which moves every 10 s.
+func prepare(sides []*restSide, read restRead) error {
+	var first []byte
+	for i, side := range sides {
+		side.series = &Series{Name: read.name + ", " + side.name}
+		side.read = read
+		_, body, err := fetch(side.load.url, read.headers, fasthttp.StatusOK)
+		if err != nil {
+			return err
+		}
+		if read.packed {
+			if body, err = fasthttp.AppendGunzipBytes(nil, body); err != nil {
+				return err
+			}
+		}
+		body = timeOfBook.ReplaceAll(body, nil)
+		if i == 0 {
+			first = bytes.Clone(body)
+		} else if !bytes.Equal(body, first) {
+			return fmt.Errorf("%s sends %d other bytes than our %d", side.name, len(body), len(first))
+		}
+	}
+	return nil
+}
+
+var timeOfBook = regexp.MustCompile(`"ts":"[^"]*"`)
+
+// run is one second of load on one side. It is done again where the page has
+// changed meanwhile, so that a conditional read has got it whole, and where a
+// busy machine left wrk no time.
+func (s *restSide) run(ctx context.Context, b *restBench, counted bool) error {
+	const tries = 5
+	for range tries {
+		etag, err := s.condition()
+		if err != nil {
+			return err
+		}
+		round, err := s.measure(ctx, b)
+		if err != nil {
+			return err
+		}
+		if now, err := s.condition(); err != nil {
+			return err
+		} else if now != etag || round.Requests < int64(s.read.conns) {
+			continue
+		}
+		if counted {
+			s.series.Ops += round.Requests
+			s.series.Elapsed += round.elapsed()
+			s.series.CPU += round.server
+			s.perOp = append(s.perOp, float64(round.server)/float64(round.Requests))
+			s.others = append(s.others, float64(round.others)/float64(round.elapsed()))
+		}
+		return nil
+	}
+	return fmt.Errorf("%s: the page changed, or wrk got no answers, in each of %d rounds", s.name, tries)
+}
+
+// restRound is what one second of load took.
+type restRound struct {
+	*wrkResult
+	server, others time.Duration // CPU time
+}
+
+func (s *restSide) measure(ctx context.Context, b *restBench) (*restRound, error) {
+	allBefore, err := machineCPU()
+	if err != nil {
+		return nil, err
+	}
+	before, err := cpuOf(s.pid)
+	if err != nil {
+		return nil, err
+	}
+	w, err := runWrk(ctx, b.o.Dir, b.loadCore, s.load)
+	if err != nil {
+		return nil, err
+	}
+	after, err := cpuOf(s.pid)
+	if err != nil {
+		return nil, err
+	}
+	all, err := machineCPU()
+	if err != nil {
+		return nil, err
+	}
+	if w.broken() > 0 || w.Over399 > 0 {
+		return nil, fmt.Errorf("%s: %d requests without an answer, %d refused", s.name, w.broken(), w.Over399)
+	}
+	took := after - before
+	return &restRound{w, took, max(all-allBefore-took-w.cpu, 0)}, nil
+}
+
+// condition sets the headers of the load and returns the page's ETag where the
+// read is conditional: then the server must answer it by 304.
+func (s *restSide) condition() (etag string, err error) {
+	s.load.seconds, s.load.conns, s.load.headers = 1, s.read.conns, s.read.headers
+	if !s.read.etag {
+		return "", nil
+	}
+	if etag, _, err = fetch(s.load.url, s.read.headers, fasthttp.StatusOK); err != nil {
+		return "", err
+	}
+	s.load.headers = append(slices.Clone(s.read.headers), "If-None-Match: "+etag)
+	_, _, err = fetch(s.load.url, s.load.headers, fasthttp.StatusNotModified)
+	return etag, err
+}
+
+// middle is the median of a list, which it sorts.
+func middle(list []float64) float64 {
+	slices.Sort(list)
+	n := len(list)
+	if n == 0 {
+		return 0
+	}
+	return (list[n/2] + list[(n-1)/2]) / 2
+}

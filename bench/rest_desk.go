@@ -1,0 +1,136 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"blockdesk/bench/server"
+)
+
+const (
+	ticketsTarget = "/api/v1/rfq/market-tickets"
+	quoteTarget   = "/api/v1/rfq/quote"
+	benchTickets  = 1000 // of the full RFQ book
+	ticketsEach   = 100  // posted from one address
+)
+
+// deskConfig is a desk that quotes both rails. Nobody has the keys of these
+// addresses. Quotes live for a second, so that many can be asked for.
+const deskConfig = `rfq:
+  quote_ttl_s: 1
+  sol_price_usd: "150"
+  pay_to: {USDC: PLaceho1derPaytoUSDCxxxxxxxxxxxxxxxxxxxxxxx, SOL: PLaceho1derPaytoSoLxxxxxxxxxxxxxxxxxxxxxxxx}
+  pairs:
+    - {symbol: SLUSD/USDC, base_mint: PLaceho1derSLUSDmintxxxxxxxxxxxxxxxxxxxxxxx, base_decimals: 6, rails: [USDC, SOL], price_source: operator, reference_price_usd: "0.999", corridor_bps: 1000, max_age_s: 3600, inventory: "1000000000"}
+`
+
+// postTickets fills the desk's book over the admin address, as an operator does.
+func postTickets(srv *server.Server, n int) error {
+	token, err := os.ReadFile(filepath.Join(srv.DataDir(), "operator.token"))
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		body, err := json.Marshal(map[string]any{
+			"pair": benchSymbol, "label": fmt.Sprintf("Block %d", i+1), "tranches": []string{"2500000", "1000000", "250000"}[:1+i%3],
+		})
+		if err != nil {
+			return err
+		}
+		var req fasthttp.Request
+		req.SetRequestURI(srv.Addresses.Admin + "/desk/tickets")
+		req.Header.SetMethod(fasthttp.MethodPost)
+		req.Header.SetContentType("application/json")
+		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+		req.SetBody(body)
+		// The admin address has a limit an address too.
+		if _, _, err := askFrom(visitor+i/ticketsEach, &req, fasthttp.StatusOK); err != nil {
+			return fmt.Errorf("ticket %d: %w", i+1, err)
+		}
+	}
+	return awaitTickets(srv.Addresses.Base, n)
+}
+
+// awaitTickets returns when the public book shows n tickets and no longer
+// changes: it follows the durable events.
+func awaitTickets(base string, n int) error {
+	var last []byte
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		_, body, err := fetch(base+ticketsTarget, nil, fasthttp.StatusOK)
+		if err != nil {
+			return err
+		}
+		if bytes.Count(body, []byte(`"order_id"`)) == n && bytes.Equal(body, last) {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return errors.New("the RFQ book does not show its tickets after 10 s")
+		}
+		last = bytes.Clone(body)
+	}
+}
+
+// firstOffer is a tranche that quotes can be asked for.
+func firstOffer(base string) (order, tranche string, err error) {
+	_, body, err := fetch(base+ticketsTarget, nil, fasthttp.StatusOK)
+	if err != nil {
+		return "", "", err
+	}
+	var book struct {
+		Tickets []struct {
+			OrderID  string `json:"order_id"`
+			Tranches []struct {
+				TrancheID string `json:"tranche_id"`
+			} `json:"tranches"`
+		} `json:"tickets"`
+	}
+	if err := json.Unmarshal(body, &book); err != nil {
+		return "", "", err
+	}
+	if len(book.Tickets) == 0 || len(book.Tickets[0].Tranches) == 0 {
+		return "", "", errors.New("the RFQ book has no ticket")
+	}
+	return book.Tickets[0].OrderID, book.Tickets[0].Tranches[0].TrancheID, nil
+}
+
+// visitor is the last byte of the address that the benchmark's own requests come
+// from, so that wrk, which comes from 127.0.0.1, has its limits to itself.
+const visitor = 2
+
+// askFrom sends one request from 127.0.0.host over a connection of its own and
+// returns the answer's ETag and body.
+func askFrom(host int, req *fasthttp.Request, status int) (etag string, body []byte, err error) {
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(host))}, Timeout: 5 * time.Second}
+	client := &fasthttp.Client{
+		Dial: func(addr string) (net.Conn, error) { return dialer.Dial("tcp", addr) },
+	}
+	defer client.CloseIdleConnections()
+	var resp fasthttp.Response
+	if err := client.DoTimeout(req, &resp, 10*time.Second); err != nil {
+		return "", nil, err
+	}
+	if resp.StatusCode() != status {
+		return "", nil, fmt.Errorf("%s: status %d, not %d: %s", req.URI(), resp.StatusCode(), status, resp.Body())
+	}
+	return string(resp.Header.Peek("ETag")), resp.Body(), nil
+}
+
+// fetch reads one page and its ETag.
+func fetch(url string, headers []string, status int) (etag string, body []byte, err error) {
+	var req fasthttp.Request
+	req.SetRequestURI(url)
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(name, value)
+	}
+	return askFrom(visitor, &req, status)
+}
