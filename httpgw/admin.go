@@ -46,6 +46,7 @@ type AdminOptions struct {
 	Operate *Operate
 
 	Sources    Sources
+	Desk       DeskSources
 	Collectors []prometheus.Collector // e.g. Gateway.Collectors
 	Logger     *slog.Logger           // default: none
 
@@ -102,7 +103,8 @@ func NewAdmin(o AdminOptions) (*Admin, error) {
 		Name: "blockdesk_admin_connections_refused_total",
 		Help: "Connections to the admin address refused because too many were open.",
 	})
-	all := append(o.Sources.collectors(), o.Collectors...)
+	all := append(o.Sources.collectors(), o.Desk.collectors()...)
+	all = append(all, o.Collectors...)
 	all = append(all, refused, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, c := range all {

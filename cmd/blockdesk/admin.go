@@ -57,6 +57,7 @@ func (s *service) adminOptions() httpgw.AdminOptions {
 			WSSlow:        func() uint64 { return s.feed.Stats().SlowConsumers },
 			MarketDataSeq: func() uint64 { return s.feed.Stats().EngineSeq },
 		},
+		Desk:       httpgw.DeskSources{Stats: s.desk.Stats, View: s.desk.View},
 		Collectors: s.http.Collectors(), Logger: s.log,
 	}
 }
@@ -110,13 +111,33 @@ func (s *service) announce(w io.Writer, asJSON bool) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	symbol := s.instruments[0].Symbol
-	_, err = fmt.Fprintf(w, "try:\n  curl -s %s/\n  curl -s '%s/api/v1/market/depth?symbol=%s&limit=5'\n  curl -s %s/readyz\n",
-		a.Base, a.Base, symbol, a.Admin)
-	if err == nil && s.cfg.Demo {
+	fmt.Fprintf(w, "try:\n")
+	for _, line := range s.tryCommands(a) {
+		fmt.Fprintf(w, "  %s\n", line)
+	}
+	if s.cfg.Demo {
 		_, err = fmt.Fprintf(w, "demo: log on to FIX as %s, user %s, password %s\n", demoGuest, demoGuest, demoPassword)
 	}
 	return err
+}
+
+// tryCommands are the first commands for a person, to run as they are printed.
+func (s *service) tryCommands(a addresses) []string {
+	out := []string{
+		"curl -s " + a.Base + "/",
+		"curl -s '" + a.Base + "/api/v1/market/depth?symbol=" + s.instruments[0].Symbol + "&limit=5'",
+	}
+	if s.deskPlan != nil {
+		out = append(out, "curl -s "+a.Base+"/api/v1/rfq/current-sellable-ticket")
+	}
+	if s.deskPlan != nil && s.cfg.Demo {
+		out = append(out, "curl -s -H 'Content-Type: application/json' -d '"+demoQuote+"' "+a.Base+"/api/v1/rfq/quote")
+	}
+	out = append(out, "curl -s "+a.Admin+"/readyz")
+	if s.deskPlan != nil {
+		out = append(out, os.Args[0]+" ticket list --data "+s.cfg.DataDir)
+	}
+	return out
 }
 
 func printJSON(w io.Writer, v any) error {

@@ -61,6 +61,9 @@ var demoTickets = []struct {
 	{ticketPost{Pair: "SLUSD/USDC", Label: "Demo priority block", Tranches: []string{"500000", "25000"}, Priority: ptr(10)}, 0},
 }
 
+// demoQuote asks for a piece of the first of them.
+const demoQuote = `{"order_id":"T1","tranche_id":"T1-1","fill_usd":"1000","rail":"USDC"}`
+
 func ptr[T any](v T) *T { return &v }
 
 // runDemoDesk is the demo's operator: it posts tickets where there are none, and

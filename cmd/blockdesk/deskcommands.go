@@ -123,7 +123,7 @@ type priceChange struct {
 }
 
 func priceCommand(s *settings) *cobra.Command {
-	cmd := &cobra.Command{Use: "price", Short: "Set and list what pairs and SOL are worth in USD"}
+	cmd := groupCommand(cobra.Command{Use: "price", Short: "Set and list what pairs and SOL are worth in USD"})
 	var f operatorFlags
 	f.add(cmd)
 	list := &cobra.Command{
@@ -180,7 +180,7 @@ func showPrices(w io.Writer, a *pricesAnswer) error {
 }
 
 func inventoryCommand(s *settings) *cobra.Command {
-	cmd := &cobra.Command{Use: "inventory", Short: "Set and list how much of each pair's base asset may be sold"}
+	cmd := groupCommand(cobra.Command{Use: "inventory", Short: "Set and list how much of each pair's base asset may be sold"})
 	var f operatorFlags
 	f.add(cmd)
 	list := &cobra.Command{

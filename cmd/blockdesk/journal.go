@@ -14,7 +14,7 @@ import (
 )
 
 func journalCommand(s *settings) *cobra.Command {
-	cmd := &cobra.Command{Use: "journal", Short: "Look into the journal of a service that is stopped"}
+	cmd := groupCommand(cobra.Command{Use: "journal", Short: "Look into the journal of a service that is stopped"})
 	verify := &cobra.Command{
 		Use: "verify", Args: cobra.NoArgs,
 		Short: "Prove checksums, sequence, events, and the state at every snapshot",
@@ -50,7 +50,7 @@ func journalCommand(s *settings) *cobra.Command {
 	}
 	dump.Flags().Uint64Var(&from, "from", 1, "first command")
 	dump.Flags().Uint64Var(&until, "to", persist.NewestSnapshot, "last command")
-	cmd.AddCommand(verify, replay, dump)
+	cmd.AddCommand(verify, replay, dump, auditCommand(s))
 	return cmd
 }
 

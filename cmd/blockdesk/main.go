@@ -62,6 +62,14 @@ func root() *cobra.Command {
 	return cmd
 }
 
+// groupCommand makes a command that only has others below it: cobra would show
+// its help, and no error, for one that it does not have.
+func groupCommand(cmd cobra.Command) *cobra.Command {
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	return &cmd
+}
+
 func versionCommand(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the program's version", Args: cobra.NoArgs,

@@ -151,7 +151,7 @@ func (c *operatorClient) do(ctx context.Context, path string, in any) ([]byte, e
 		return answer, nil
 	}
 	refused := &refusedError{Status: resp.StatusCode}
-	if err := json.Unmarshal(answer, refused); err != nil || refused.Code == "" {
+	if err := json.Unmarshal(answer, refused); err != nil || refused.Code == "" || refused.Code == "ROUTE_INCONNUE" {
 		return nil, fmt.Errorf("%s%s answers %s: is it the admin address of a service with its desk enabled?", c.admin, path, resp.Status)
 	}
 	if resp.StatusCode == http.StatusUnauthorized {

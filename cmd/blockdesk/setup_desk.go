@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -81,6 +82,7 @@ type deskSetup struct {
 	pairs     []pairSetup
 	operators []string // names
 	sol       solPrice // zero = none by the configuration
+	symbols   []string // of the instruments, by ID
 }
 
 // solPrice is comparable: what was applied last is held against it.
@@ -92,6 +94,9 @@ type solPrice struct {
 // deskSetup returns the configured desk with these operators.
 func (c *Config) deskSetup(operators []string) (d deskSetup, err error) {
 	d.operators = operators
+	for i := range c.Instruments {
+		d.symbols = append(d.symbols, c.Instruments[i].Symbol)
+	}
 	if d.policy, err = c.RFQ.policy(); err != nil {
 		return d, err
 	}
@@ -114,6 +119,9 @@ type appliedDesk struct {
 	Anchors   map[string]market.USDPrice `json:"anchors"`
 	Inventory map[string]uint64          `json:"inventory"` // atoms
 	SOL       solPrice                   `json:"sol"`
+	// Operators are the numbers that the journal knows them by, by name: for the
+	// audit of a journal that begins after they got them.
+	Operators map[string]market.OperatorID `json:"operators"`
 }
 
 const appliedFile = "rfq.applied.json"
@@ -180,7 +188,10 @@ func (d *deskSetup) requests(v *rfq.View, was appliedDesk) (out []setupRequest, 
 	if err := d.addPairs(v, add); err != nil {
 		return nil, nil, now, err
 	}
-	now = appliedDesk{Anchors: map[string]market.USDPrice{}, Inventory: map[string]uint64{}, SOL: d.sol}
+	now = appliedDesk{Anchors: map[string]market.USDPrice{}, Inventory: map[string]uint64{}, SOL: d.sol, Operators: maps.Clone(ids)}
+	for i := range v.Operators {
+		now.Operators[v.Operators[i].Name] = v.Operators[i].ID
+	}
 	for i := range d.pairs {
 		s := &d.pairs[i]
 		current := rfq.Pair{}
@@ -221,8 +232,8 @@ func due[T comparable](set bool, was map[string]T, symbol string, value T) bool 
 func (d *deskSetup) addPairs(v *rfq.View, add func(string, rfq.Request)) error {
 	for i := range v.Pairs {
 		if d.setup(v.Pairs[i].Instrument) == nil {
-			return fmt.Errorf("rfq.pairs: the desk has a pair for instrument %d, the configuration does not: pairs may be added, not taken away; "+
-				"blockdesk lock --pair stops one", v.Pairs[i].Instrument)
+			return fmt.Errorf("rfq.pairs: the desk has a pair for %s, the configuration does not: pairs may be added, not taken away; "+
+				"blockdesk lock --pair stops one", d.symbols[v.Pairs[i].Instrument])
 		}
 	}
 	for _, via := range []bool{false, true} {

@@ -54,7 +54,7 @@ type ticketPost struct {
 }
 
 func ticketCommand(s *settings) *cobra.Command {
-	cmd := &cobra.Command{Use: "ticket", Short: "Post, amend, withdraw and list the desk's tickets"}
+	cmd := groupCommand(cobra.Command{Use: "ticket", Short: "Post, amend, withdraw and list the desk's tickets"})
 	var f operatorFlags
 	f.add(cmd)
 	list := &cobra.Command{

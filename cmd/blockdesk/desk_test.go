@@ -1,0 +1,436 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"blockdesk/bench/server"
+)
+
+// deskConfig is a desk that sells the first pair at 0.999 and has enough of it.
+const deskConfig = `rfq:
+  pay_to: {USDC: PLaceho1derPaytoUSDCxxxxxxxxxxxxxxxxxxxxxxx}
+  pairs:
+    - {symbol: SLUSD/USDC, base_mint: PLaceho1derSLUSDmintxxxxxxxxxxxxxxxxxxxxxxx, base_decimals: 6, rails: [USDC],
+       price_source: operator, reference_price_usd: "0.999", corridor_bps: 1000, max_age_s: 3600, inventory: "1000000"}
+`
+
+// cli runs a command of the program against a server and returns what it prints.
+func cli(t *testing.T, s *server.Server, args ...string) string {
+	t.Helper()
+	out, err := run(t, "", nil, append(args, "--data", s.DataDir())...)
+	if err != nil {
+		t.Fatalf("blockdesk %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// cliRefused runs a command that must fail with these words.
+func cliRefused(t *testing.T, s *server.Server, words []string, args ...string) {
+	t.Helper()
+	out, err := run(t, "", nil, append(args, "--data", s.DataDir())...)
+	if err == nil {
+		t.Fatalf("blockdesk %s is accepted:\n%s", strings.Join(args, " "), out)
+	}
+	for _, word := range words {
+		if !strings.Contains(out, word) {
+			t.Errorf("blockdesk %s does not say %q:\n%s", strings.Join(args, " "), word, out)
+		}
+	}
+}
+
+// reply is an answer to a POST.
+type reply struct {
+	status int
+	header http.Header
+	body   string
+	fields struct {
+		Code    string `json:"code"`
+		Reason  string `json:"reason"`
+		QuoteID string `json:"quote_id"`
+		Price   string `json:"price_usd"`
+	}
+}
+
+// post sends a JSON body, with a key if it is not empty.
+func post(t *testing.T, url, key, body string) reply {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := reply{status: resp.StatusCode, header: resp.Header, body: string(text)}
+	if err := json.Unmarshal(text, &r.fields); err != nil {
+		t.Fatalf("%s: %v: %s", url, err, text)
+	}
+	return r
+}
+
+// bookOf returns the tickets as the public mirror tells them.
+func bookOf(t *testing.T, s *server.Server) string {
+	t.Helper()
+	var book struct {
+		Tickets json.RawMessage `json:"tickets"`
+	}
+	getJSON(t, s.Addresses.Base+"/api/v1/rfq/market-tickets", &book)
+	return string(book.Tickets)
+}
+
+// An operator posts a ticket and locks the pair; clients see both, and so they do
+// after a crash.
+func TestDeskOverACrash(t *testing.T) {
+	t.Parallel()
+	s := startProgram(t, testConfig(t, deskConfig))
+	var posted ticketAnswer
+	text := cli(t, s, "ticket", "post", "--json", "--pair", testSymbol, "--label", "Block A",
+		"--tranches", "250000,1000", "--priority", "7", "--expires", "48h")
+	if err := json.Unmarshal([]byte(text), &posted); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	if k := posted.Ticket; k.OrderID != "T1" || k.PostedBy != localOperator || len(k.Tranches) != 2 || k.Priority != 7 || k.State != "open" {
+		t.Fatalf("posted: %+v", k)
+	}
+	url := s.Addresses.Base + "/api/v1/rfq/quote"
+	const ask = `{"order_id":"T1","tranche_id":"T1-1","fill_usd":"1000","rail":"USDC"}`
+	quote := post(t, url, "key-1", ask)
+	// 0.999 less 25 basis points is 0.9965025.
+	if quote.status != http.StatusOK || quote.fields.QuoteID == "" || quote.fields.Price != "0.996502500" {
+		t.Fatalf("quote: %d %s", quote.status, quote.body)
+	}
+	locked := cli(t, s, "lock", "--pair", testSymbol, "--reason", "feed down")
+	if !strings.Contains(locked, "pair:"+testSymbol) || !strings.Contains(locked, "LOCKED") || !strings.Contains(locked, "feed down") {
+		t.Fatalf("lock: %s", locked)
+	}
+	refused := func() {
+		t.Helper()
+		if r := post(t, url, "", ask); r.status != http.StatusConflict || r.fields.Code != "REFUS_DVP" || r.fields.Reason != "locked" {
+			t.Fatalf("a quote while the pair is locked: %d %s", r.status, r.body)
+		}
+	}
+	refused()
+	book := bookOf(t, s)
+
+	if err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	verifyJournal(t, s)
+	if err := s.Restart(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if now := bookOf(t, s); now != book {
+		t.Fatalf("after the crash the book is\n%s\nit was\n%s", now, book)
+	}
+	if now := cli(t, s, "lock", "--list"); now != locked {
+		t.Fatalf("after the crash the locks are\n%s\nthey were\n%s", now, locked)
+	}
+	refused()
+	again := post(t, url, "key-1", ask)
+	if again.status != quote.status || again.body != quote.body || again.header.Get("Idempotency-Replayed") != "true" {
+		t.Fatalf("the same key after the crash: %d %v\n%s\nit was\n%s", again.status, again.header, again.body, quote.body)
+	}
+	if r := post(t, url, "key-1", strings.Replace(ask, "1000", "250", 1)); r.fields.Code != "IDEMPOTENCY_CONFLICT" {
+		t.Fatalf("the same key with another body: %d %s", r.status, r.body)
+	}
+	cli(t, s, "unlock", "--pair", testSymbol)
+	if r := post(t, url, "", ask); r.status != http.StatusOK || r.fields.QuoteID == quote.fields.QuoteID {
+		t.Fatalf("a quote after the unlock: %d %s", r.status, r.body)
+	}
+	cli(t, s, "ticket", "withdraw", "T1")
+	if r := post(t, url, "", ask); r.fields.Reason != "ticket_withdrawn" {
+		t.Fatalf("a quote of a ticket that was withdrawn: %d %s", r.status, r.body)
+	}
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	verifyJournal(t, s)
+	checkAudit(t, s)
+}
+
+// checkAudit holds the audit of TestDeskOverACrash's journal to who did what.
+func checkAudit(t *testing.T, s *server.Server) {
+	t.Helper()
+	audit := cli(t, s, "journal", "audit")
+	for _, line := range []string{
+		`set operator +id=1 name=local`,
+		`\(configuration\) +set pair +instrument=SLUSD/USDC .*corridor_bps=1000 max_age=1h0m0s`,
+		`\(configuration\) +set anchor +instrument=SLUSD/USDC price_usd=0.999000000`,
+		`Z +local +post ticket +label=Block A instrument=SLUSD/USDC rails=\[\] priority=7 expires_at=.*Z capacities_usd=\[250000.000000,1000.000000\]`,
+		`local +set lock +scope=pair instrument=SLUSD/USDC locked=true reason=feed down`,
+		`local +set lock +scope=pair instrument=SLUSD/USDC locked=false`,
+		`local +withdraw ticket +order_id=T1`,
+	} {
+		if !regexp.MustCompile(`(?m)^\d+ .*` + line + `$`).MatchString(audit) {
+			t.Errorf("the audit has no %s:\n%s", line, audit)
+		}
+	}
+	if strings.Contains(audit, "request quote") {
+		t.Errorf("a client's request is in the audit:\n%s", audit)
+	}
+	lines := strings.Split(strings.TrimSpace(cli(t, s, "journal", "audit", "--json")), "\n")
+	if len(lines) != strings.Count(audit, "\n")-1 {
+		t.Errorf("%d lines of JSON, %d of the table", len(lines), strings.Count(audit, "\n")-1)
+	}
+	var last auditEntry
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Who != localOperator || last.Command != "withdraw ticket" {
+		t.Errorf("%v: %s", err, lines[len(lines)-1])
+	}
+}
+
+// A claim says that there is no chain; it reserves nothing.
+func TestClaimWithoutAChain(t *testing.T) {
+	t.Parallel()
+	s := startProgram(t, testConfig(t, deskConfig))
+	cli(t, s, "ticket", "post", "--pair", testSymbol, "--label", "Block A", "--tranches", "250000")
+	book := bookOf(t, s)
+	for _, path := range []string{"/rfq-native/modular-claim-take", "/api/v1/rfq/modular-claim-take", "/rfq-native/atomic-claim-ticket"} {
+		r := post(t, s.Addresses.Base+path, "", `{"bot_wallet":"`+placeholderPaySOL+`","order_id":"T1","tranche_id":"T1-1","fill_usd":"250"}`)
+		if r.status != http.StatusServiceUnavailable || r.fields.Code != "CHAIN_UNAVAILABLE" || r.header.Get("Retry-After") == "" {
+			t.Errorf("%s: %d %s", path, r.status, r.body)
+		}
+	}
+	if now := bookOf(t, s); now != book {
+		t.Errorf("the book is\n%s\nit was\n%s", now, book)
+	}
+}
+
+// What an operator has said stands over a restart, until the configuration says
+// something new.
+func TestOperatorsWordAgainstTheConfiguration(t *testing.T) {
+	t.Parallel()
+	s := startProgram(t, testConfig(t, deskConfig))
+	config := filepath.Join(filepath.Dir(s.DataDir()), "config.yaml")
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	price := func() (anchor, inventory string) {
+		t.Helper()
+		var prices pricesAnswer
+		var stock inventoryAnswer
+		for out, v := range map[string]any{cli(t, s, "price", "list", "--json"): &prices, cli(t, s, "inventory", "list", "--json"): &stock} {
+			if err := json.Unmarshal([]byte(out), v); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+		}
+		return shortDecimal(prices.Prices[0].PriceUSD), shortDecimal(stock.Inventory[0].Inventory)
+	}
+	restart := func(with string) {
+		t.Helper()
+		if err := s.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(config, []byte(with), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Restart(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect := func(when, anchor, inventory string) {
+		t.Helper()
+		if a, i := price(); a != anchor || i != inventory {
+			t.Fatalf("%s: anchor %s and inventory %s, want %s and %s", when, a, i, anchor, inventory)
+		}
+	}
+	expect("at the first start", "0.999", "1000000")
+	cli(t, s, "price", "set", "--pair", testSymbol, "--usd", "1.01")
+	cli(t, s, "inventory", "set", "--pair", testSymbol, "--amount", "77.5")
+	expect("after the commands", "1.01", "77.5")
+	restart(string(text))
+	expect("after a restart", "1.01", "77.5")
+	restart(strings.Replace(string(text), `"0.999"`, `"0.95"`, 1))
+	expect("after the configuration has changed", "0.95", "77.5")
+	restart(strings.Replace(string(text), "corridor_bps: 1000", "corridor_bps: 500", 1))
+	expect("after the configuration has changed back", "0.999", "77.5")
+	if out := cli(t, s, "price", "list"); !strings.Contains(out, "0.94905 to 1.04895") {
+		t.Fatalf("the corridor did not change:\n%s", out)
+	}
+	if err := os.Remove(filepath.Join(s.DataDir(), appliedFile)); err != nil {
+		t.Fatal(err)
+	}
+	restart(string(text))
+	expect("after the memory was lost", "0.999", "77.5")
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := run(t, "", nil, serveArgs(s, "--set", "rfq.quote_ttl_s=0")...)
+	if err == nil || !strings.Contains(out, "rfq.quote_ttl_s") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if err := os.WriteFile(config, []byte(testConfig(t, "rfq: {pairs: []}\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := run(t, "", nil, serveArgs(s)...); err == nil || !strings.Contains(out, "rfq.pairs: the desk has a pair for "+testSymbol) {
+		t.Fatalf("a pair is taken away: %v\n%s", err, out)
+	}
+}
+
+// The commands say what is wrong, and where to look.
+func TestOperatorCommandsRefused(t *testing.T) {
+	t.Parallel()
+	s := startProgram(t, testConfig(t, deskConfig))
+	good := []string{"ticket", "post", "--pair", testSymbol, "--label", "A", "--tranches", "250"}
+	with := func(args ...string) []string { return append(append([]string{}, good...), args...) }
+	for name, c := range map[string]struct {
+		args, want []string
+	}{
+		"wrong token":         {with("--operator-token", strings.Repeat("0", 64)), []string{"--operator-token", "OPERATOR_TOKEN_REFUSED", "unknown"}},
+		"short token":         {with("--operator-token", "x"), []string{"OPERATOR_TOKEN_REFUSED"}},
+		"nobody there":        {with("--admin", "127.0.0.1:1"), []string{"no service answers at http://127.0.0.1:1", "is it running?"}},
+		"not the admin":       {with("--admin", s.Addresses.Base), []string{"is it the admin address"}},
+		"unknown pair":        {[]string{"ticket", "post", "--pair", "A/B", "--label", "A", "--tranches", "250"}, []string{"UNKNOWN_SYMBOL"}},
+		"pair not sold":       {[]string{"ticket", "post", "--pair", otherSymbol, "--label", "A", "--tranches", "250"}, []string{"UNKNOWN_SYMBOL"}},
+		"too small":           {[]string{"ticket", "post", "--pair", testSymbol, "--label", "A", "--tranches", "250,249.99"}, []string{"INVALID_FIELD", "tranches[1]", "250 USD"}},
+		"no label":            {[]string{"ticket", "post", "--pair", testSymbol, "--label", "", "--tranches", "250"}, []string{"label"}},
+		"nothing named":       {[]string{"ticket", "post"}, []string{"required", "pair", "tranches"}},
+		"expired":             {with("--expires", "2020-01-01T00:00:00Z"), []string{"expires_at", "future"}},
+		"expires when":        {with("--expires", "soon"), []string{"--expires", "48h"}},
+		"negative while":      {with("--expires", "-1h"), []string{"--expires"}},
+		"rail":                {with("--rails", "BTC"), []string{"rails", "USDC, SOL"}},
+		"rail of the pair":    {with("--rails", "SOL"), []string{"rail_not_accepted"}},
+		"priority":            {with("--priority", "65536"), []string{"priority"}},
+		"price":               {with("--price", "1e3"), []string{"reference_price_usd"}},
+		"no such ticket":      {[]string{"ticket", "withdraw", "T99"}, []string{"UNKNOWN_TICKET"}},
+		"no ticket at all":    {[]string{"ticket", "withdraw", "../locks"}, []string{"no order_id"}},
+		"nothing to amend":    {[]string{"ticket", "amend", "T1"}, []string{"nothing to amend"}},
+		"tranche":             {[]string{"ticket", "amend", "T1", "--tranche", "T1-1"}, []string{"TRANCHE_ID=CAPACITY"}},
+		"lock without reason": {[]string{"lock"}, []string{"--reason"}},
+		"lock of both":        {[]string{"lock", "--pair", testSymbol, "--rail", "USDC", "--reason", "x"}, []string{"pair", "rail"}},
+		"lock of no rail":     {[]string{"lock", "--rail", "usdc", "--reason", "x"}, []string{"rail", "USDC or SOL"}},
+		"price of USDC":       {[]string{"price", "set", "--rail", "USDC", "--usd", "1"}, []string{"SOL", "dollar"}},
+		"price of nothing":    {[]string{"price", "set", "--usd", "1"}, []string{"pair", "rail"}},
+		"price zero":          {[]string{"price", "set", "--pair", testSymbol, "--usd", "0"}, []string{"price_usd", "greater than zero"}},
+		"inventory in dust":   {[]string{"inventory", "set", "--pair", testSymbol, "--amount", "1.0000001"}, []string{"inventory", "atoms"}},
+	} {
+		// One by one: wrong tokens are few a minute.
+		t.Run(name, func(t *testing.T) { cliRefused(t, s, c.want, c.args...) })
+	}
+	if book := bookOf(t, s); book != "[]" {
+		t.Errorf("a refused command left %s", book)
+	}
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	cliRefused(t, s, []string{"no service answers", "is it running?"}, "ticket", "list")
+	out, err := run(t, "", nil, "ticket", "list", "--data", t.TempDir())
+	if err == nil || !strings.Contains(out, "no service has run") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// A ticket is amended in all its parts, by several operators, each by his name.
+func TestAmendByNamedOperators(t *testing.T) {
+	t.Parallel()
+	const annas, berts = "anna's token, of chance", "bert's token, of chance"
+	text := deskConfig + "operators:\n"
+	for name, token := range map[string]string{"anna": annas, "bert": berts} {
+		text += fmt.Sprintf("  - {name: %s, token_sha256: %x}\n", name, sha256.Sum256([]byte(token)))
+	}
+	s := startProgram(t, testConfig(t, text))
+	if _, err := os.Stat(filepath.Join(s.DataDir(), operatorTokenFile)); err == nil {
+		t.Error("a token of the local operator is there")
+	}
+	cliRefused(t, s, []string{"no operator's token", operatorTokenEnv}, "ticket", "list")
+	cli(t, s, "ticket", "post", "--pair", testSymbol, "--label", "A", "--tranches", "1000,2500", "--operator-token", annas)
+	out := cli(t, s, "ticket", "amend", "T1", "--operator-token", berts, "--json",
+		"--priority", "3", "--price", "0.98", "--expires", "2100-01-02T03:04:05Z", "--tranche", "T1-2=5000", "--add-tranche", "250")
+	var amended ticketAnswer
+	if err := json.Unmarshal([]byte(out), &amended); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	k := amended.Ticket
+	capacities := ""
+	for _, tr := range k.Tranches {
+		capacities += tr.TrancheID + " " + shortDecimal(tr.AvailableUSD) + ", "
+	}
+	if k.PostedBy != "anna" || k.Priority != 3 || shortDecimal(k.ReferencePriceUSD) != "0.98" ||
+		shortTime(k.ExpiresAt) != "2100-01-02 03:04:05Z" || capacities != "T1-1 1000, T1-2 5000, T1-3 250, " {
+		t.Fatalf("%+v: %s", k, capacities)
+	}
+	out = cli(t, s, "ticket", "amend", "T1", "--operator-token", berts, "--price", "pair", "--expires", "never")
+	if !strings.Contains(out, "pair's") || !strings.Contains(out, "never") || strings.Count(out, " 3 ") != 3 {
+		t.Fatalf("what is not named did not stay, or what is named did:\n%s", out)
+	}
+	locked, err := run(t, "", []string{operatorTokenEnv + "=" + berts}, "lock", "--rail", "SOL", "--reason", "x", "--data", s.DataDir())
+	if err != nil || !strings.Contains(locked, "by bert") {
+		t.Fatalf("%v: %s", err, locked)
+	}
+}
+
+// The service copies itself while it runs; what is restored has all of it.
+func TestBackupOfARunningService(t *testing.T) {
+	t.Parallel()
+	s := startProgram(t, testConfig(t, deskConfig))
+	cli(t, s, "ticket", "post", "--pair", testSymbol, "--label", "Block A", "--tranches", "250000")
+	const ask = `{"order_id":"T1","tranche_id":"T1-1","fill_usd":"250","rail":"USDC"}`
+	quote := post(t, s.Addresses.Base+"/api/v1/rfq/quote", "key-1", ask)
+	a, b := tradeOnce(t, s, 1, 300*time.Millisecond)
+	copied := filepath.Join(t.TempDir(), "copy")
+	if out := cli(t, s, "backup", copied); !strings.Contains(out, "running service") {
+		t.Fatal(out)
+	}
+	cliRefused(t, s, []string{"backup_failed"}, "backup", copied) // it is not empty
+	a.disconnect()
+	b.disconnect()
+	book := bookOf(t, s)
+	if err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(s.DataDir()); err != nil {
+		t.Fatal(err)
+	}
+	if out := cli(t, s, "restore", copied); !strings.Contains(out, "restored") {
+		t.Fatal(out)
+	}
+	if err := s.Restart(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if now := bookOf(t, s); now != book {
+		t.Fatalf("the book is\n%s\nit was\n%s", now, book)
+	}
+	if r := post(t, s.Addresses.Base+"/api/v1/rfq/quote", "key-1", ask); r.body != quote.body {
+		t.Fatalf("the same key: %s, it was %s", r.body, quote.body)
+	}
+	a, b = tradeOnce(t, s, 3, 100*time.Millisecond)
+	a.disconnect()
+	b.disconnect()
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	verifyJournal(t, s)
+	stopped := filepath.Join(t.TempDir(), "stopped")
+	if out := cli(t, s, "backup", stopped); !strings.Contains(out, "backed up to "+stopped) {
+		t.Fatal(out)
+	}
+	for _, part := range []string{"desk", "fix", "journal", appliedFile} {
+		if _, err := os.Stat(filepath.Join(stopped, part)); err != nil {
+			t.Error(err)
+		}
+	}
+	if quote.status != http.StatusOK {
+		t.Error(quote.body)
+	}
+}

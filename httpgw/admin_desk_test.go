@@ -1,0 +1,32 @@
+package httpgw
+
+import (
+	"strings"
+	"testing"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/desk"
+)
+
+// TestDeskMetrics: each figure under its name; none without a desk.
+func TestDeskMetrics(t *testing.T) {
+	a := startAdmin(t, AdminOptions{Desk: DeskSources{
+		Stats: func() desk.Stats {
+			return desk.Stats{Waiting: 1, Keys: 2, Cursor: 3, Busy: 4, Timeouts: 5, Replayed: 6, Conflicts: 7}
+		},
+		View: func() *rfq.View { return fixedView() },
+	}})
+	_, body := ask(t, a.Addr(), "GET", "/metrics", "Connection: close\r\n")
+	for name, value := range map[string]string{
+		"requests_waiting": "1", "answers_kept": "2", "cursor_seq": "3", "busy_total": "4", "timeouts_total": "5",
+		"replayed_total": "6", "conflicts_total": "7", "tickets_open": "4", "reserved_usd": "250", "locks": "1",
+	} {
+		if !strings.Contains(string(body), "\nblockdesk_desk_"+name+" "+value+"\n") {
+			t.Errorf("/metrics lacks blockdesk_desk_%s %s", name, value)
+		}
+	}
+	_, body = ask(t, startAdmin(t, AdminOptions{}).Addr(), "GET", "/metrics", "Connection: close\r\n")
+	if strings.Contains(string(body), "blockdesk_desk_") {
+		t.Error("a metric without a source")
+	}
+}
