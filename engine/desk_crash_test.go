@@ -12,7 +12,7 @@ import (
 // effect although its last piece comes after all.
 func TestCrashInsideARequest(t *testing.T) {
 	f := newDeskFlow(3)
-	commands := make([]Command, 300)
+	commands := make([]Command, 200)
 	for i := range commands {
 		commands[i] = f.next()
 		commands[i].At = int64(i) * second / 10

@@ -80,17 +80,10 @@ func (s *State) Mid(id market.InstrumentID) (mid market.USDPrice, ok bool) {
 func midOf(ticks, tick uint64, decimals int) (market.USDPrice, bool) {
 	twice := market.Mul(ticks, tick) // in 10^-decimals
 	if decimals >= market.USDPriceDecimals {
-		divisor := uint64(2)
-		for range decimals - market.USDPriceDecimals {
-			divisor *= 10
-		}
-		mid, err := twice.DivCeil(divisor)
+		mid, err := twice.DivCeil(2 * market.Pow10(decimals-market.USDPriceDecimals))
 		return market.USDPrice(mid), err == nil
 	}
-	factor := uint64(5) // 10 ÷ 2
-	for range market.USDPriceDecimals - decimals - 1 {
-		factor *= 10
-	}
+	factor := 5 * market.Pow10(market.USDPriceDecimals-1-decimals) // 10 ÷ 2 × …
 	mid := market.Mul(twice.Lo, factor)
 	return market.USDPrice(mid.Lo), twice.Hi == 0 && mid.Hi == 0
 }

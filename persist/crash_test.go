@@ -293,7 +293,7 @@ func (c *crasher) drive(o Options, rng *rand.Rand, appendWith appendFunc) error 
 // of points is a sample; the full run is BLOCKDESK_CRASH_POINTS=20000.
 func TestCrash(t *testing.T) {
 	want := crashPoints(t)
-	ref := newReference(workload(t, 4000, 3))
+	ref := newReference(deskWorkload(t, 4000, 3))
 	seed := uint64(time.Now().UnixNano())
 	if text := os.Getenv("BLOCKDESK_CRASH_SEED"); text != "" {
 		var err error

@@ -12,7 +12,8 @@ import (
 
 // Dump writes the commands with Seq from..to, one JSON object a line, to w. All
 // fields of a command are there that are not zero; "time" is "at" made readable.
-// It stops at the first error, of the journal or of w.
+// A request to the RFQ desk stands with the last of its commands, its fields by
+// name; see appendRequest. It stops at the first error, of the journal or of w.
 func Dump(o ToolOptions, from, to uint64, w io.Writer) (err error) {
 	src, err := openSource(o)
 	if err != nil {
@@ -26,10 +27,12 @@ func Dump(o ToolOptions, from, to uint64, w io.Writer) (err error) {
 	first, last := max(from, begin.next), min(to, end.last())
 	p := &progress{tell: o.Progress, total: last + 1 - min(first, last+1)}
 	var commands []engine.Command
+	var joiner engine.Joiner
 	var line []byte
-	// Keys are first Seqs: the frame that holds from may begin before it.
+	// Keys are first Seqs: the frame that holds from may begin before it. The
+	// pieces of its first request may be in frames before that.
 	err = walk(src.db, 0, func(f *Frame, _ []byte) (err error) {
-		if f.Last() < from {
+		if f.Last()+engine.MaxPieces < from {
 			return nil
 		}
 		if f.First > to {
@@ -39,10 +42,21 @@ func Dump(o ToolOptions, from, to uint64, w io.Writer) (err error) {
 			return err
 		}
 		for i := range commands {
-			if commands[i].Seq < from || commands[i].Seq > to {
+			c := &commands[i]
+			var request []byte
+			torn := false
+			if c.Kind == engine.Attach || c.Kind == engine.Desk {
+				request, torn = joiner.Add(c)
+			}
+			if c.Seq < from || c.Seq > to {
 				continue
 			}
-			line = appendCommandJSON(line[:0], f, &commands[i])
+			line = appendHead(line[:0], f, c)
+			if c.Kind == engine.Attach || c.Kind == engine.Desk {
+				line = appendPieceJSON(line, c, request, torn)
+			} else {
+				line = appendCommandJSON(line, c)
+			}
 			if _, err := w.Write(line); err != nil {
 				return fmt.Errorf("writing: %w", err)
 			}
@@ -76,13 +90,17 @@ func kindName(k engine.Kind) string {
 		return "set_participant"
 	case engine.StartEpoch:
 		return "start_epoch"
+	case engine.Attach:
+		return "attach"
+	case engine.Desk:
+		return "desk"
 	default:
 		return "kind_" + strconv.Itoa(int(k))
 	}
 }
 
-func appendCommandJSON(dst []byte, f *Frame, c *engine.Command) []byte {
-	o := &c.Order
+// appendHead begins the line of a command with what every one has.
+func appendHead(dst []byte, f *Frame, c *engine.Command) []byte {
 	dst = append(dst, `{"seq":`...)
 	dst = strconv.AppendUint(dst, c.Seq, 10)
 	dst = append(dst, `,"frame":`...)
@@ -93,7 +111,12 @@ func appendCommandJSON(dst []byte, f *Frame, c *engine.Command) []byte {
 	dst = time.Unix(0, c.At).UTC().AppendFormat(dst, time.RFC3339Nano)
 	dst = append(dst, `","kind":"`...)
 	dst = append(dst, kindName(c.Kind)...)
-	dst = append(dst, '"')
+	return append(dst, '"')
+}
+
+// appendCommandJSON ends the line of a command.
+func appendCommandJSON(dst []byte, c *engine.Command) []byte {
+	o := &c.Order
 	number := func(name string, v int64) {
 		if v != 0 {
 			dst = append(append(append(dst, `,"`...), name...), `":`...)

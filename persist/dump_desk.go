@@ -1,0 +1,361 @@
+package persist
+
+import (
+	"encoding/hex"
+	"strconv"
+	"time"
+
+	"github.com/mr-tron/base58"
+
+	"blockdesk/engine"
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+)
+
+// appendPieceJSON ends the line of an Attach or Desk command. request is what it
+// makes whole; torn says that a piece was dropped here, or that it lies before
+// what the journal still has.
+func appendPieceJSON(dst []byte, c *engine.Command, request []byte, torn bool) []byte {
+	o := object{dst}
+	o.number("piece", uint64(c.Order.Side))
+	o.number("bytes", uint64(c.Status))
+	if torn {
+		o.boolean("torn", true)
+	}
+	if c.Kind == engine.Desk {
+		o.present("participant", uint64(c.Order.Participant))
+		o.present("origin", uint64(c.Origin))
+	}
+	if request != nil {
+		o.name("request")
+		o.dst = appendRequest(o.dst, request)
+	}
+	return append(o.dst, '}', '\n')
+}
+
+// appendRequest writes a request to the desk as JSON, for people: ids as the
+// surfaces show them, dollars as decimals, addresses and signatures in base58,
+// keys and hashes in hex, times in RFC 3339. What is not set is left out. Bytes
+// that are no request stand as hex.
+func appendRequest(dst, data []byte) []byte {
+	r, err := rfq.DecodeRequest(data)
+	if err != nil {
+		return appendHex(dst, data)
+	}
+	o := object{append(dst, `{"kind":"`...)}
+	o.dst = append(append(o.dst, requestName(r.Kind())...), '"')
+	head := r.Head()
+	o.number("token", head.Token)
+	o.present("operator", uint64(head.Operator))
+	if head.Key != (rfq.Key{}) {
+		o.hex("key", head.Key.ID[:])
+		o.hex("body", head.Key.Body[:])
+	}
+	o.text("ref", head.Ref)
+	o.request(r)
+	return append(o.dst, '}')
+}
+
+// requestName is the word of a kind of request.
+func requestName(k rfq.RequestKind) string {
+	names := [...]string{
+		rfq.KindSetPolicy: "set_policy", rfq.KindSetPair: "set_pair", rfq.KindSetOperator: "set_operator",
+		rfq.KindSetAnchor: "set_anchor", rfq.KindSetRailPrice: "set_rail_price", rfq.KindSetInventory: "set_inventory",
+		rfq.KindSetLock: "set_lock", rfq.KindPostTicket: "post_ticket", rfq.KindAmendTicket: "amend_ticket",
+		rfq.KindSetTranche: "set_tranche", rfq.KindWithdrawTicket: "withdraw_ticket", rfq.KindRequestQuote: "request_quote",
+		rfq.KindTakeClaim: "take_claim", rfq.KindProvePayment: "prove_payment", rfq.KindBeginDelivery: "begin_delivery",
+		rfq.KindLapseDelivery: "lapse_delivery", rfq.KindSettleClaim: "settle_claim", rfq.KindCosignClaim: "cosign_claim",
+		rfq.KindReleaseClaim: "release_claim", rfq.KindRefundPayment: "refund_payment",
+	}
+	return names[k]
+}
+
+// object appends members to a JSON object that has one already.
+type object struct{ dst []byte }
+
+func (o *object) request(r rfq.Request) {
+	switch r := r.(type) {
+	case *rfq.SetPolicy:
+		o.policy(&r.Policy)
+	case *rfq.SetPair:
+		o.pair(&r.Pair)
+	case *rfq.SetOperator:
+		o.number("id", uint64(r.Of.ID))
+		o.text("name", r.Of.Name)
+	case *rfq.SetAnchor:
+		o.number("instrument", uint64(r.Instrument))
+		o.price("price_usd", r.Price)
+	case *rfq.SetRailPrice:
+		o.rail("rail", r.Rail)
+		o.price("price_usd", r.Price)
+		o.duration("max_age", r.MaxAge)
+	case *rfq.SetInventory:
+		o.number("instrument", uint64(r.Instrument))
+		o.atoms("atoms", r.Atoms)
+	case *rfq.SetLock:
+		o.lock(r)
+	case *rfq.PostTicket:
+		o.post(r)
+	case *rfq.AmendTicket:
+		o.ticket(r.Ticket)
+		o.rails("rails", r.Rails)
+		o.number("priority", uint64(r.Priority))
+		o.price("reference_usd", r.Reference)
+		o.time("expires_at", r.ExpiresAt)
+	case *rfq.SetTranche:
+		o.tranche(r.Ticket, r.Tranche)
+		o.usd("capacity_usd", r.Capacity)
+	case *rfq.WithdrawTicket:
+		o.ticket(r.Ticket)
+	case *rfq.RequestQuote:
+		o.tranche(r.Ticket, r.Tranche)
+		o.fill(r.Fill)
+		o.rail("rail", r.Rail)
+	case *rfq.TakeClaim:
+		o.take(r)
+	default:
+		o.claimRequest(r)
+	}
+}
+
+// claimRequest writes the requests about a claim that is there, and its money.
+func (o *object) claimRequest(r rfq.Request) {
+	switch r := r.(type) {
+	case *rfq.ProvePayment:
+		o.claim(r.Claim)
+		o.rail("rail", r.Rail)
+		o.base58("signature", r.Signature[:])
+		o.base58("payer", r.Payer[:])
+		o.atoms("amount_atoms", r.Amount)
+		o.number("slot", r.Slot)
+	case *rfq.BeginDelivery:
+		o.claim(r.Claim)
+		o.hex("proof", r.Proof[:])
+	case *rfq.LapseDelivery:
+		o.claim(r.Claim)
+	case *rfq.SettleClaim:
+		o.claim(r.Claim)
+		o.hex("proof", r.Proof[:])
+	case *rfq.CosignClaim:
+		o.claim(r.Claim)
+		o.hex("proof", r.Proof[:])
+	case *rfq.ReleaseClaim:
+		o.claim(r.Claim)
+	case *rfq.RefundPayment:
+		o.base58("signature", r.Signature[:])
+		o.hex("proof", r.Proof[:])
+	}
+}
+
+func (o *object) policy(p *rfq.Policy) {
+	o.duration("quote_ttl", p.QuoteTTL)
+	o.duration("claim_ttl", p.ClaimTTL)
+	o.duration("late_window", p.LateWindow)
+	o.number("fee_bps", uint64(p.FeeBps))
+	o.name("discounts_bps")
+	for i, bps := range p.Discounts {
+		o.dst = strconv.AppendUint(append(o.dst, "[,"[min(i, 1)]), uint64(bps), 10)
+	}
+	o.dst = append(o.dst, ']')
+	o.number("wallet_claims", uint64(p.WalletClaims))
+	o.address("usdc_mint", p.USDCMint)
+	for r := market.RailUSDC; r < market.RailCount; r++ {
+		o.address("pay_to_"+r.String(), p.PayTo[r])
+	}
+}
+
+func (o *object) pair(p *rfq.Pair) {
+	o.number("instrument", uint64(p.Instrument))
+	o.address("base_mint", p.BaseMint)
+	o.number("base_decimals", uint64(p.BaseDecimals))
+	o.rails("rails", p.Rails)
+	o.word("source", uint64(p.Source), map[uint64]string{uint64(rfq.SourceOperator): "operator", uint64(rfq.SourceBook): "book"})
+	o.number("corridor_bps", uint64(p.CorridorBps))
+	o.duration("max_age", p.MaxAge)
+	if p.Via != rfq.NoInstrument {
+		o.number("via", uint64(p.Via))
+	}
+}
+
+func (o *object) lock(r *rfq.SetLock) {
+	o.word("scope", uint64(r.Scope), map[uint64]string{
+		uint64(rfq.LockAll): "all", uint64(rfq.LockPair): "pair", uint64(rfq.LockRail): "rail",
+	})
+	switch r.Scope {
+	case rfq.LockPair:
+		o.number("instrument", uint64(r.Instrument))
+	case rfq.LockRail:
+		o.rail("rail", r.Rail)
+	}
+	o.boolean("locked", r.Locked)
+	o.text("reason", r.Reason)
+}
+
+func (o *object) post(r *rfq.PostTicket) {
+	o.text("label", r.Label)
+	o.number("instrument", uint64(r.Instrument))
+	o.rails("rails", r.Rails)
+	o.number("priority", uint64(r.Priority))
+	o.price("reference_usd", r.Reference)
+	o.time("expires_at", r.ExpiresAt)
+	o.name("capacities_usd")
+	o.dst = append(o.dst, '[')
+	for i, c := range r.Capacities {
+		if i > 0 {
+			o.dst = append(o.dst, ',')
+		}
+		o.decimal(uint64(c), market.USDDecimals)
+	}
+	o.dst = append(o.dst, ']')
+}
+
+func (o *object) take(r *rfq.TakeClaim) {
+	o.tranche(r.Ticket, r.Tranche)
+	o.fill(r.Fill)
+	o.rail("rail", r.Rail)
+	o.word("way", uint64(r.Way), map[uint64]string{uint64(rfq.Modular): "modular", uint64(rfq.Atomic): "atomic"})
+	if r.Quote != 0 {
+		o.name("quote_id")
+		o.dst = append(market.AppendQuoteID(append(o.dst, '"'), r.Quote), '"')
+	}
+	o.address("wallet", r.Wallet)
+	o.present("participant", uint64(r.Participant))
+}
+
+func (o *object) name(name string) {
+	o.dst = append(append(append(o.dst, `,"`...), name...), `":`...)
+}
+
+func (o *object) number(name string, v uint64) {
+	o.name(name)
+	o.dst = strconv.AppendUint(o.dst, v, 10)
+}
+
+// present is number, left out for zero.
+func (o *object) present(name string, v uint64) {
+	if v != 0 {
+		o.number(name, v)
+	}
+}
+
+func (o *object) boolean(name string, v bool) {
+	o.name(name)
+	o.dst = strconv.AppendBool(o.dst, v)
+}
+
+func (o *object) text(name, v string) {
+	if v != "" {
+		o.name(name)
+		o.dst = appendJSONText(o.dst, []byte(v))
+	}
+}
+
+// word writes the word of a value; the number of one that has none.
+func (o *object) word(name string, v uint64, words map[uint64]string) {
+	if words[v] == "" {
+		o.number(name, v)
+		return
+	}
+	o.text(name, words[v])
+}
+
+func (o *object) rail(name string, r market.Rail) {
+	if r.Valid() {
+		o.text(name, r.String())
+	} else {
+		o.number(name, uint64(r))
+	}
+}
+
+// rails writes a set; the bits of one that has others than there are.
+func (o *object) rails(name string, set market.Rails) {
+	if set&^market.AllRails != 0 {
+		o.number(name, uint64(set))
+		return
+	}
+	o.name(name)
+	o.dst = append(o.dst, '[')
+	for r, more := market.RailUSDC, false; r < market.RailCount; r++ {
+		if set.Has(r) {
+			if more {
+				o.dst = append(o.dst, ',')
+			}
+			o.dst, more = append(append(append(o.dst, '"'), r.String()...), '"'), true
+		}
+	}
+	o.dst = append(o.dst, ']')
+}
+
+func (o *object) fill(f market.FillUSD) {
+	if f.Valid() {
+		o.text("fill_usd", f.String())
+	} else {
+		o.number("fill_usd", uint64(f))
+	}
+}
+
+func (o *object) ticket(id market.TicketID) {
+	o.name("order_id")
+	o.dst = append(market.AppendTicketID(append(o.dst, '"'), id), '"')
+}
+
+func (o *object) tranche(ticket market.TicketID, id market.TrancheID) {
+	o.name("tranche_id")
+	o.dst = append(market.AppendTrancheID(append(o.dst, '"'), ticket, id), '"')
+}
+
+func (o *object) claim(id market.ClaimID) {
+	o.name("claim_id")
+	o.dst = append(market.AppendClaimID(append(o.dst, '"'), id), '"')
+}
+
+func (o *object) decimal(v uint64, decimals int) {
+	o.dst = append(market.AppendDecimal(append(o.dst, '"'), v, decimals), '"')
+}
+
+func (o *object) usd(name string, v market.USD) {
+	o.name(name)
+	o.decimal(uint64(v), market.USDDecimals)
+}
+
+// price leaves out zero, which is no price.
+func (o *object) price(name string, v market.USDPrice) {
+	if v != 0 {
+		o.name(name)
+		o.decimal(uint64(v), market.USDPriceDecimals)
+	}
+}
+
+func (o *object) atoms(name string, v uint64) {
+	o.name(name)
+	o.decimal(v, 0)
+}
+
+func (o *object) duration(name string, ns int64) {
+	if ns != 0 {
+		o.text(name, time.Duration(ns).String())
+	}
+}
+
+func (o *object) time(name string, at int64) {
+	if at != 0 {
+		o.name(name)
+		o.dst = append(time.Unix(0, at).UTC().AppendFormat(append(o.dst, '"'), time.RFC3339Nano), '"')
+	}
+}
+
+func (o *object) hex(name string, v []byte) {
+	o.name(name)
+	o.dst = appendHex(o.dst, v)
+}
+
+func appendHex(dst, v []byte) []byte { return append(hex.AppendEncode(append(dst, '"'), v), '"') }
+
+func (o *object) base58(name string, v []byte) { o.text(name, base58.Encode(v)) }
+
+// address leaves out zero, which is none.
+func (o *object) address(name string, a market.Address) {
+	if a != (market.Address{}) {
+		o.base58(name, a[:])
+	}
+}
