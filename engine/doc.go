@@ -18,8 +18,9 @@
 //     order. The same journal gives the same events and the same Hash under any
 //     batch size and on both books.
 //  3. A consumer never sees an event whose command is not durable.
-//  4. Submit never blocks and never waits for a lock: a full ring is ErrFull.
+//  4. Submit and SubmitAll never block and never wait for a lock: a full ring is
+//     ErrFull. What one SubmitAll submits stays together, whole or not at all.
 //  5. No allocation, lock, clock, float, map iteration or interface call for a
-//     command between Submit and its events (the clock and the journal are
-//     asked once a batch).
+//     command about an order between Submit and its events (the clock and the
+//     journal are asked once a batch).
 package engine
