@@ -41,9 +41,10 @@
 //  8. A body is read by one decoder that is stricter than any other: what it
 //     takes, every JSON parser takes with the same values (json.go). It is read
 //     in linear time and constant memory.
-//  9. An answer from the desk is a function of its result, so the same
-//     Idempotency-Key and body get the same bytes again; a refusal differs in its
-//     request_id. What was refused before the desk was asked is not remembered.
+//  9. An answer from the desk is a function of its result, of the pair's decimals
+//     and of the USDC mint, so the same Idempotency-Key and body get the same
+//     bytes again; a refusal differs in its request_id. What was refused before
+//     the desk was asked is not remembered.
 //  10. Without a settlement, or while it is not ready, nothing is reserved.
 //
 // # Concurrency
