@@ -66,7 +66,7 @@ func TestVerifyPayment(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWriter(t, c.chain)
 			got := w.post(t, pathNativeVerify, paymentBody)
-			if got.status != c.status || got.header["Retry-After"] != c.retry || bytes.Contains(got.body, []byte("10.0.0.7")) {
+			if got.status != c.status || got.header.Get("Retry-After") != c.retry || bytes.Contains(got.body, []byte("10.0.0.7")) {
 				t.Errorf("status %d %v: %s", got.status, got.header, got.body)
 			}
 			if c.code != "" {
@@ -81,7 +81,7 @@ func TestVerifyPayment(t *testing.T) {
 					t.Errorf("no %s in %s", member, got.body)
 				}
 			}
-			if replayed := got.header["Idempotency-Replayed"] == "true"; replayed != c.chain.verdict.Replayed {
+			if replayed := got.header.Get("Idempotency-Replayed") == "true"; replayed != c.chain.verdict.Replayed {
 				t.Errorf("replayed: %v", replayed)
 			}
 		})
@@ -163,7 +163,7 @@ func TestClaimHistory(t *testing.T) {
 		if len(a.Payments) != 1 || a.Payments[0].State != "refund_due" || a.Payments[0].Reason != "late_payment" {
 			t.Errorf("payments %+v", a.Payments)
 		}
-		etag := got.header["ETag"]
+		etag := got.header.Get("ETag")
 		again := do(t, d, "GET "+claimsPath+claimText(c.ID)+" HTTP/1.1\r\nHost: test\r\nIf-None-Match: "+etag+"\r\n\r\n")
 		if etag == "" || again.status != 304 {
 			t.Errorf("with its ETag %q: status %d", etag, again.status)

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -157,7 +159,7 @@ func newGateway(t testing.TB, doors Doors) *Gateway {
 // reply is what a request got.
 type reply struct {
 	status int
-	header map[string]string
+	header http.Header
 	body   []byte
 }
 
@@ -170,11 +172,20 @@ func do(t testing.TB, d *door, raw string) reply {
 		t.Fatalf("request %.200q: %v", raw, err)
 	}
 	d.serve(ctx)
-	out := reply{status: ctx.Response.StatusCode(), header: map[string]string{}, body: bytes.Clone(ctx.Response.Body())}
-	for k, v := range ctx.Response.Header.All() {
-		out.header[string(k)] = string(v)
+	var wire bytes.Buffer
+	if _, err := ctx.Response.WriteTo(&wire); err != nil {
+		t.Fatal(err)
 	}
-	return out
+	resp, err := http.ReadResponse(bufio.NewReader(&wire), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply{resp.StatusCode, resp.Header, body}
 }
 
 // post sends a body to a path of the base address; headers are whole lines.

@@ -33,7 +33,7 @@ func TestQuote(t *testing.T) {
 		if s := fmt.Sprintf(want, text(address(100)), text(address(120))); got.status != 200 || string(got.body) != s {
 			t.Fatalf("status %d: %s\nwant %s", got.status, got.body, s)
 		}
-		if got.header["Cache-Control"] != "no-store" || got.header["Content-Type"] != jsonType || got.header["Idempotency-Replayed"] != "" {
+		if got.header.Get("Cache-Control") != "no-store" || got.header.Get("Content-Type") != jsonType || got.header.Get("Idempotency-Replayed") != "" {
 			t.Errorf("headers %v", got.header)
 		}
 		asked := w.desk.last().(*rfq.RequestQuote)
@@ -131,7 +131,7 @@ func TestNoChain(t *testing.T) {
 		if chain == nil {
 			for _, path := range []string{pathNativeVerify, pathAliasVerify} {
 				got := w.post(t, path, paymentBody)
-				if e := decodeError(t, got.body); got.status != 503 || e.Code != codeChainUnavailable || got.header["Retry-After"] != "10" {
+				if e := decodeError(t, got.body); got.status != 503 || e.Code != codeChainUnavailable || got.header.Get("Retry-After") != "10" {
 					t.Errorf("%s: status %d: %s", path, got.status, got.body)
 				}
 			}
@@ -140,7 +140,7 @@ func TestNoChain(t *testing.T) {
 			for body, code := range bodies {
 				got := w.post(t, path, body)
 				e := decodeError(t, got.body)
-				if e.Code != code || code == codeChainUnavailable && (got.status != 503 || got.header["Retry-After"] != "10") {
+				if e.Code != code || code == codeChainUnavailable && (got.status != 503 || got.header.Get("Retry-After") != "10") {
 					t.Errorf("%s: %s: status %d: %s", name, path, got.status, got.body)
 				}
 			}
@@ -258,7 +258,7 @@ func TestRefusalOnTheWire(t *testing.T) {
 		}
 		got := w.post(t, c.path, c.body)
 		e := decodeError(t, got.body)
-		if got.status != c.status || e.Code != c.code || e.Field != c.field || e.Reason != c.reason.String() || got.header["Idempotency-Replayed"] != c.header {
+		if got.status != c.status || e.Code != c.code || e.Field != c.field || e.Reason != c.reason.String() || got.header.Get("Idempotency-Replayed") != c.header {
 			t.Errorf("%s %s: status %d %v: %s", c.path, c.reason, got.status, got.header, got.body)
 		}
 	}
@@ -284,7 +284,7 @@ func TestDeskErrors(t *testing.T) {
 		w.desk.result = func(rfq.Request) (*desk.Result, error) { return nil, fmt.Errorf("wrapped: %w", c.err) }
 		got := w.post(t, pathRFQ+"quote", quoteBody)
 		e := decodeError(t, got.body)
-		if got.status != c.status || e.Code != c.code || e.Reason != c.reason || got.header["Retry-After"] != c.retry {
+		if got.status != c.status || e.Code != c.code || e.Reason != c.reason || got.header.Get("Retry-After") != c.retry {
 			t.Errorf("%v: status %d %v: %s", c.err, got.status, got.header, got.body)
 		}
 		if strings.Contains(string(got.body), "secret") || strings.Contains(string(got.body), "wrapped") {
@@ -336,7 +336,7 @@ func TestIdempotencyKeys(t *testing.T) {
 	}
 	first := w.post(t, pathModular, claimBody, "Idempotency-Key: k")
 	second := w.post(t, pathNativeModular, spaced, "Idempotency-Key: k")
-	if first.header["Idempotency-Replayed"] != "true" || !reflect.DeepEqual(first.body, second.body) || first.header["X-Request-Id"] == second.header["X-Request-Id"] {
+	if first.header.Get("Idempotency-Replayed") != "true" || !reflect.DeepEqual(first.body, second.body) || first.header.Get("X-Request-Id") == second.header.Get("X-Request-Id") {
 		t.Errorf("replayed: %v %s\n%v %s", first.header, first.body, second.header, second.body)
 	}
 }
