@@ -67,7 +67,14 @@ func TestRestoreDamaged(t *testing.T) {
 func TestRestoreRefuses(t *testing.T) {
 	claim := func(m *Machine, id market.ClaimID) *claimItem { return m.claims.get(id) }
 	ticket := func(m *Machine, id market.TicketID) *Ticket { return m.tickets.get(id) }
+	settle := func(m *Machine) {
+		for _, r := range []Request{&BeginDelivery{Header: token(1), Claim: 107}, &SettleClaim{Header: token(2), Claim: 107}} {
+			m.Apply(AppendRequest(nil, r), m.shown, nil, event.NewGrowing(64))
+		}
+	}
 	for name, change := range map[string]func(m *Machine){
+		"less filled than bought":     func(m *Machine) { settle(m); ticket(m, 1).Tranches[0].Filled-- },
+		"less sold than bought":       func(m *Machine) { settle(m); m.pairs[0].Sold-- },
 		"policy out of range":         func(m *Machine) { m.policy.ClaimTTL = 0 },
 		"too many operators":          func(m *Machine) { m.operators = make([]Operator, MaxOperators+1) },
 		"operators out of order":      func(m *Machine) { m.operators = append(m.operators, Operator{1, "again"}) },
@@ -126,6 +133,9 @@ func TestRestoreRefuses(t *testing.T) {
 	} {
 		m := busyDesk(t).m
 		before := m.AppendSnapshot(nil)
+		if _, err := Restore(before); err != nil {
+			t.Fatal(err)
+		}
 		change(m)
 		data := m.AppendSnapshot(nil)
 		if bytes.Equal(before, data) {
