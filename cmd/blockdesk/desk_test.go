@@ -11,8 +11,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"blockdesk/bench/server"
 )
@@ -167,6 +170,102 @@ func TestDeskOverACrash(t *testing.T) {
 	}
 	verifyJournal(t, s)
 	checkAudit(t, s)
+}
+
+// Clients ask for quotes as fast as they are answered, and the server is killed.
+// Whatever was answered is answered the same after it; the rest is made then, and
+// once. A stop in the middle of it is over in 5 s.
+func TestQuotesOverCrashesAndStops(t *testing.T) {
+	t.Parallel()
+	s := startProgram(t, testConfig(t, "  rfq_writes_per_minute: 0\n"+deskConfig))
+	cli(t, s, "ticket", "post", "--pair", testSymbol, "--label", "Block A", "--tranches", "250000")
+	said := map[string]string{} // by key; empty = never answered
+	var mu sync.Mutex
+	ask := func(key string) error {
+		req, err := http.NewRequest(http.MethodPost, s.Addresses.Base+"/api/v1/rfq/quote",
+			strings.NewReader(`{"order_id":"T1","tranche_id":"T1-1","fill_usd":"250","rail":"USDC"}`))
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Idempotency-Key", key)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return nil // the line broke
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode == http.StatusServiceUnavailable {
+			return nil // not an answer
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if was := said[key]; was != "" && was != string(body) || resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("key %s: status %d: %s, it was %s", key, resp.StatusCode, body, was)
+		}
+		said[key] = string(body)
+		return nil
+	}
+	const clients, each = 8, 400
+	for round := range 4 {
+		var all errgroup.Group
+		for c := range clients {
+			all.Go(func() error {
+				for i := range each {
+					key := fmt.Sprintf("%d-%d-%d", round, c, i)
+					mu.Lock()
+					said[key] = ""
+					mu.Unlock()
+					if err := ask(key); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		time.Sleep(time.Duration(30+20*round) * time.Millisecond)
+		end := s.Kill
+		if round%2 == 1 {
+			end = s.Stop
+		}
+		began := time.Now()
+		if err := end(); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("round %d: over after %v", round, took)
+		}
+		if err := all.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		verifyJournal(t, s)
+		if err := s.Restart(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		answered := 0
+		for key, body := range said {
+			if body != "" {
+				answered++
+			}
+			if err := ask(key); err != nil {
+				t.Fatal(err)
+			}
+			if said[key] == "" {
+				t.Fatalf("key %s is still not answered", key)
+			}
+		}
+		if answered == 0 || round == 0 && answered == clients*each {
+			t.Errorf("round %d: %d of %d were answered: the end came at a bad moment", round, answered, len(said))
+		}
+	}
+	quotes := map[string]bool{}
+	for key, body := range said {
+		if quotes[body] {
+			t.Fatalf("key %s has another key's quote: %s", key, body)
+		}
+		quotes[body] = true
+	}
+	t.Logf("%d quotes", len(quotes))
 }
 
 // checkAudit holds the audit of TestDeskOverACrash's journal to who did what.

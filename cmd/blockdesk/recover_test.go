@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -62,6 +63,7 @@ func rebased(t *testing.T, s *server.Server) {
 // After the FIX store or the journal was lost or restored alone, the service
 // says so and how to go on; then the two agree and orders are answered.
 func TestStoreAndJournalDoNotFit(t *testing.T) {
+	t.Parallel()
 	for name, part := range map[string]struct {
 		folder string
 		early  bool // what is put back is of before the trading, else nothing is
@@ -69,10 +71,13 @@ func TestStoreAndJournalDoNotFit(t *testing.T) {
 	}{
 		"the FIX store is lost":     {folder: "fix", within: "FIX store was lost or is older"},
 		"the FIX store is older":    {folder: "fix", early: true, within: "FIX store was lost or is older"},
+		"the desk's store is lost":  {folder: "desk", within: "desk's store was lost or is older"},
+		"the desk's store is older": {folder: "desk", early: true, within: "desk's store was lost or is older"},
 		"the journal is lost":       {folder: "journal", within: "the journal ends at seq 0"},
 		"the journal is of earlier": {folder: "journal", early: true, within: "the journal ends at seq"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := startProgram(t, testConfig(t, "journal: {snapshot_every: 50, keep_snapshots: 1}\n"))
 			if err := s.Stop(); err != nil {
 				t.Fatal(err)
@@ -114,7 +119,13 @@ func TestStoreAndJournalDoNotFit(t *testing.T) {
 			if err := s.Restart(context.Background()); err != nil {
 				t.Fatal(err)
 			}
-			a, b = tradeOnce(t, s, 5, 300*time.Millisecond)
+			if part.folder == "desk" { // no order was touched
+				if err := errors.Join(a.connect(s.Addresses.FIX), b.connect(s.Addresses.FIX)); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				a, b = tradeOnce(t, s, 5, 300*time.Millisecond)
+			}
 			for _, tr := range []*trader{a, b} {
 				settleRound(t, tr)
 			}
@@ -123,6 +134,37 @@ func TestStoreAndJournalDoNotFit(t *testing.T) {
 			b.disconnect()
 		})
 	}
+}
+
+// A journal of before the desk has nothing that a new desk's store could miss.
+func TestNewDeskOnAnOldJournal(t *testing.T) {
+	t.Parallel()
+	s := startProgram(t, testConfig(t, "journal: {snapshot_every: 50, keep_snapshots: 1}\nrfq: {enabled: false}\n"))
+	if r := do(t, s.Addresses.Base+"/api/v1/rfq/levels", ""); r.StatusCode != 404 {
+		t.Errorf("a desk that is not enabled answers %d", r.StatusCode)
+	}
+	cliRefused(t, s, []string{"desk enabled"}, "ticket", "list", "--operator-token", "x")
+	a, b := tradeOnce(t, s, 1, 1500*time.Millisecond)
+	eventually(t, 10*time.Second, "a pruned journal", func() bool {
+		old, err := filepath.Glob(filepath.Join(s.DataDir(), "journal", "snapshots", "0000000000000000000*.snap"))
+		return err == nil && len(old) == 0
+	})
+	a.disconnect()
+	b.disconnect()
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(s.DataDir(), "desk")); err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(filepath.Dir(s.DataDir()), "config.yaml")
+	if err := os.WriteFile(config, []byte(testConfig(t, deskConfig)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Restart(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	cli(t, s, "ticket", "post", "--pair", testSymbol, "--label", "A", "--tranches", "250")
 }
 
 // In mode interval a crash loses commands that were reported. What comes after
