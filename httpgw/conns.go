@@ -132,6 +132,7 @@ func (c *conns) refuse(conn net.Conn, p *problem) {
 type limitedListener struct {
 	net.Listener
 	conns  *conns
+	slack  time.Duration // of the connections' deadlines; 0 = exact
 	closed chan struct{}
 	close  func() error
 }
@@ -162,6 +163,9 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 			continue
 		}
 		wait = 0
+		if l.slack > 0 {
+			conn = newClientConn(conn, l.slack)
+		}
 		if bad := l.conns.add(conn); bad != nil {
 			l.conns.refuse(conn, bad)
 			continue

@@ -55,10 +55,11 @@ type server struct {
 	http     *fasthttp.Server
 }
 
-// namedLimiter is a limiter with the texts of its headers.
+// namedLimiter is a limiter with the lines of its headers, up to the tokens that
+// are left.
 type namedLimiter struct {
 	*limiter
-	name, policy, perMinute []byte
+	head []byte
 }
 
 // New listens on the three addresses and serves nothing yet; connections wait
@@ -94,8 +95,10 @@ func New(o Options, views Views, doors Doors) (*Gateway, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("httpgw: %s address: %w", surfaceNames[a.on], err), g.Close())
 		}
+		limited := newLimitedListener(listener, g.conns)
+		limited.slack = min(o.ReadTimeout, o.WriteTimeout, o.IdleTimeout) / 16
 		g.servers = append(g.servers, server{
-			on: a.on, listener: newLimitedListener(listener, g.conns),
+			on: a.on, listener: limited,
 			http: g.newServer(a.on, newRouter(table, a.on, g.metrics)),
 		})
 	}
@@ -111,10 +114,11 @@ func newNamedLimiter(name string, r Rate, clients int, clock func() int64) *name
 	perMinute := strconv.Itoa(r.PerMinute)
 	return &namedLimiter{
 		limiter: newLimiter(r, clients, clock),
-		name:    []byte(quoted),
-		// The draft's quota and window; burst is ours.
-		policy:    []byte(quoted + ";q=" + perMinute + ";w=60;burst=" + strconv.Itoa(r.Burst)),
-		perMinute: []byte(perMinute),
+		head: lines(
+			// The draft's quota and window; burst is ours.
+			"RateLimit-Policy: "+quoted+";q="+perMinute+";w=60;burst="+strconv.Itoa(r.Burst),
+			"X-RateLimit-Limit: "+perMinute,
+			"RateLimit: "+quoted+";r="),
 	}
 }
 

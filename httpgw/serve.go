@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -14,22 +15,32 @@ const jsonType = "application/json; charset=utf-8"
 // Header names and constant values in the form that fasthttp takes without
 // allocating.
 var (
-	hContentEnc    = []byte("Content-Encoding")
-	hETag          = []byte("ETag")
-	hCacheControl  = []byte("Cache-Control")
-	hVary          = []byte("Vary")
-	hRequestID     = []byte("X-Request-Id")
-	hNoSniff       = []byte("X-Content-Type-Options")
-	hAllowOrigin   = []byte("Access-Control-Allow-Origin")
-	hExposeHeaders = []byte("Access-Control-Expose-Headers")
-	hPolicy        = []byte("RateLimit-Policy")
-	hRate          = []byte("RateLimit")
-	hXLimit        = []byte("X-RateLimit-Limit")
-	hXRemaining    = []byte("X-RateLimit-Remaining")
-	hXReset        = []byte("X-RateLimit-Reset")
-	hUpgrade       = []byte("Upgrade")
-	hReplayed      = []byte("Idempotency-Replayed")
+	hContentEnc = []byte("Content-Encoding")
+	hETag       = []byte("ETag")
+	hVary       = []byte("Vary")
+	hRequestID  = []byte("X-Request-Id")
+	hUpgrade    = []byte("Upgrade")
+	hReplayed   = []byte("Idempotency-Replayed")
 )
+
+// Lines that always go together are one header to fasthttp: it writes a name as
+// it stands, so all lines but the last are part of the last one's name. Two such
+// headers instead of ten save a fifth of the time outside the kernel.
+
+// commonLines are on every answer; the value is the request's id.
+var commonLines = [cacheClassCount][]byte{
+	neverCached: commonTo(cacheControl[neverCached]),
+	liveData:    commonTo(cacheControl[liveData]),
+	configData:  commonTo(cacheControl[configData]),
+}
+
+func commonTo(cache []byte) []byte {
+	return lines("Cache-Control: "+string(cache), "X-Content-Type-Options: nosniff", "Access-Control-Allow-Origin: *",
+		"Access-Control-Expose-Headers: *", "X-Request-Id")
+}
+
+// lines joins whole lines and the name of the last one.
+func lines(all ...string) []byte { return []byte(strings.Join(all, "\r\n")) }
 
 // door serves one address.
 type door struct {
@@ -124,18 +135,18 @@ func (g *Gateway) admit(ctx *fasthttp.RequestCtx, class limitClass) *problem {
 		return nil
 	}
 	a := l.take(keyOf(g.proxies.client(ctx)))
-	h := &ctx.Response.Header
-	h.SetCanonical(hPolicy, l.policy)
-	var buf [80]byte
-	b := append(buf[:0], l.name...)
-	b = append(b, ";r="...)
+	// The lines that l.head begins, the last one's value apart.
+	var buf [256]byte
+	b := append(buf[:0], l.head...)
 	b = strconv.AppendInt(b, a.remaining, 10)
 	b = append(b, ";t="...)
 	b = strconv.AppendInt(b, a.resetS, 10)
-	h.SetCanonical(hRate, b)
-	h.SetCanonical(hXLimit, l.perMinute)
-	h.SetCanonical(hXRemaining, strconv.AppendInt(buf[:0], a.remaining, 10))
-	h.SetCanonical(hXReset, strconv.AppendInt(buf[:0], a.resetS, 10))
+	b = append(b, "\r\nX-RateLimit-Remaining: "...)
+	b = strconv.AppendInt(b, a.remaining, 10)
+	b = append(b, "\r\nX-RateLimit-Reset"...)
+	name := len(b)
+	b = strconv.AppendInt(b, a.resetS, 10)
+	ctx.Response.Header.SetCanonical(b[:name], b[name:])
 	if !a.ok {
 		return rateLimited(int(a.retryS))
 	}
@@ -200,17 +211,16 @@ func (g *Gateway) send(ctx *fasthttp.RequestCtx, p *page) {
 	if gzipped {
 		h.SetCanonical(hContentEnc, []byte("gzip"))
 	}
+	if conn, ok := ctx.Conn().(*clientConn); ok && len(body) >= uncopiedFrom && !ctx.IsHead() {
+		ctx.Response.SetBodyStream(conn.uncopied(body), len(body))
+		return
+	}
 	ctx.Response.SetBodyRaw(body)
 }
 
 // common writes the headers that every answer has.
 func (g *Gateway) common(ctx *fasthttp.RequestCtx, id *requestID, cache cacheClass) {
-	h := &ctx.Response.Header
-	h.SetCanonical(hRequestID, id[:])
-	h.SetCanonical(hCacheControl, cacheControl[cache])
-	h.SetCanonical(hNoSniff, []byte("nosniff"))
-	h.SetCanonical(hAllowOrigin, []byte("*"))
-	h.SetCanonical(hExposeHeaders, []byte("*"))
+	ctx.Response.Header.SetCanonical(commonLines[cache], id[:])
 }
 
 // fail writes an error.

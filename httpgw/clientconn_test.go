@@ -1,0 +1,192 @@
+package httpgw
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// tellingConn notes what reaches the connection inside.
+type tellingConn struct {
+	net.Conn
+	told []string
+}
+
+func (c *tellingConn) tell(what string, t time.Time) error {
+	c.told = append(c.told, fmt.Sprintf("%s %d", what, t.Unix()))
+	return nil
+}
+
+func (c *tellingConn) SetReadDeadline(t time.Time) error  { return c.tell("read by", t) }
+func (c *tellingConn) SetWriteDeadline(t time.Time) error { return c.tell("write by", t) }
+func (c *tellingConn) SetDeadline(t time.Time) error      { return c.tell("by", t) }
+
+func (c *tellingConn) Read(p []byte) (int, error) { return len(p), c.tell("read", time.Unix(0, 0)) }
+
+func (c *tellingConn) Write(p []byte) (int, error) { return len(p), c.tell("write", time.Unix(0, 0)) }
+
+func TestDeadlinesAreSetWhenTheyMatter(t *testing.T) {
+	at := func(s int64) time.Time { return time.Unix(s, 0) }
+	inner := &tellingConn{}
+	c := newClientConn(inner, 5*time.Second)
+	check := func(what string, want ...string) {
+		t.Helper()
+		if !slices.Equal(inner.told, want) {
+			t.Errorf("%s: %q, want %q", what, inner.told, want)
+		}
+		inner.told = nil
+	}
+	read := func() { _, _ = c.Read(make([]byte, 1)) }
+	write := func() { _, _ = c.Write(make([]byte, 1)) }
+
+	read()
+	write()
+	check("no deadline", "read 0", "write 0")
+	_ = c.SetReadDeadline(at(100))
+	_ = c.SetReadDeadline(at(20))
+	_ = c.SetReadDeadline(at(101))
+	_ = c.SetWriteDeadline(at(40))
+	check("nothing waits yet")
+	read()
+	write()
+	check("the last one is set", "read by 101", "read 0", "write by 40", "write 0")
+	_ = c.SetReadDeadline(at(106))
+	_ = c.SetWriteDeadline(at(45))
+	read()
+	write()
+	check("within the slack", "read 0", "write 0")
+	_ = c.SetReadDeadline(at(107))
+	_ = c.SetWriteDeadline(at(46))
+	read()
+	write()
+	check("beyond it", "read by 107", "read 0", "write by 46", "write 0")
+	_ = c.SetReadDeadline(at(106))
+	_ = c.SetWriteDeadline(at(45))
+	read()
+	write()
+	check("earlier", "read by 106", "read 0", "write by 45", "write 0")
+	_ = c.SetReadDeadline(time.Time{})
+	read()
+	check("none any more", fmt.Sprintf("read by %d", time.Time{}.Unix()), "read 0")
+	_ = c.SetReadDeadline(at(200))
+	_ = c.SetDeadline(at(0))
+	_ = c.SetReadDeadline(at(300))
+	_ = c.SetWriteDeadline(at(301))
+	read()
+	write()
+	check("hijacked", "by 0", "read by 300", "write by 301", "read 0", "write 0")
+	if c.UnsafeConn() != inner {
+		t.Error("another connection inside")
+	}
+}
+
+// TestUncopiedBodies: bodies that go out beside their headers are whole and in
+// their place among others, however the requests come.
+func TestUncopiedBodies(t *testing.T) {
+	books := newBooks(t)
+	g := start(t, testOptions(books), books, testDoors())
+	const large, small = "/api/v1/market/trades?symbol=SLUSD/USDC&limit=100", "/api/v1/market/ticker?symbol=SLUSD/USDC"
+	_, wholeLarge := ask(t, g.BaseAddr(), "GET", large, "")
+	_, wholeSmall := ask(t, g.BaseAddr(), "GET", small, "")
+	if len(wholeLarge) < uncopiedFrom || len(wholeSmall) >= uncopiedFrom {
+		t.Fatalf("bodies of %d and %d bytes show nothing", len(wholeLarge), len(wholeSmall))
+	}
+	requests := []struct {
+		method, target, headers string
+		status                  int
+		body                    []byte
+	}{
+		{"GET", small, "", 200, wholeSmall},
+		{"GET", large, "", 200, wholeLarge},
+		{"GET", large, "", 200, wholeLarge},
+		{"HEAD", large, "", 200, nil},
+		{"GET", small, "", 200, wholeSmall},
+		{"GET", large, "If-None-Match: *\r\n", 304, nil},
+		{"GET", large, "", 200, wholeLarge},
+	}
+	for _, pipelined := range []bool{false, true} {
+		conn, err := net.Dial("tcp", g.BaseAddr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		var text strings.Builder
+		in := bufio.NewReader(conn)
+		for _, r := range requests {
+			fmt.Fprintf(&text, "%s %s HTTP/1.1\r\nHost: test\r\n%s\r\n", r.method, r.target, r.headers)
+		}
+		if pipelined {
+			if _, err := io.WriteString(conn, text.String()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, r := range requests {
+			if !pipelined {
+				if _, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: test\r\n%s\r\n", r.method, r.target, r.headers); err != nil {
+					t.Fatal(err)
+				}
+			}
+			resp, err := http.ReadResponse(in, &http.Request{Method: r.method})
+			if err != nil {
+				t.Fatalf("pipelined %v, request %d: %v", pipelined, i, err)
+			}
+			body, err := io.ReadAll(resp.Body)
+			if err != nil || resp.StatusCode != r.status || !bytes.Equal(body, r.body) {
+				t.Fatalf("pipelined %v, request %d: status %d, %d bytes, %v", pipelined, i, resp.StatusCode, len(body), err)
+			}
+			if r.method == "HEAD" && resp.ContentLength != int64(len(wholeLarge)) {
+				t.Errorf("HEAD says %d bytes, not %d", resp.ContentLength, len(wholeLarge))
+			}
+		}
+	}
+}
+
+// TestReaderThatDoesNotRead: the write timeout ends an answer that nobody takes.
+func TestReaderThatDoesNotRead(t *testing.T) {
+	books := newBooks(t)
+	o := testOptions(books)
+	o.WriteTimeout = 200 * time.Millisecond
+	g := start(t, o, books, testDoors())
+	conn, err := net.Dial("tcp", g.BaseAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	request := "GET /api/v1/market/trades?symbol=SLUSD/USDC&limit=100 HTTP/1.1\r\nHost: test\r\n\r\n"
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		if _, err := io.WriteString(conn, strings.Repeat(request, 100)); err != nil {
+			break // the server has closed it
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the server still takes requests")
+		}
+	}
+	for deadline := time.Now().Add(5 * time.Second); g.conns.count() > 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the connection is still counted")
+		}
+	}
+}
+
+// TestBodyReadOtherwise: a stream that fasthttp would not write by WriteTo.
+func TestBodyReadOtherwise(t *testing.T) {
+	c := newClientConn(&tellingConn{}, time.Second)
+	want := bytes.Repeat([]byte("0123456789"), 1000)
+	got, err := io.ReadAll(struct{ io.Reader }{c.uncopied(want)})
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	var out bytes.Buffer
+	if n, err := c.uncopied(want).(io.WriterTo).WriteTo(&out); err != nil || n != int64(len(want)) || !bytes.Equal(out.Bytes(), want) {
+		t.Errorf("%d bytes written, %v", n, err)
+	}
+}
