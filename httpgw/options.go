@@ -1,6 +1,7 @@
 package httpgw
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -65,6 +66,9 @@ type Options struct {
 	// Instruments are all that readers may name. Required.
 	Instruments *market.Instruments
 	Description Description
+	// Specification is the OpenAPI document, JSON that names the default
+	// addresses; see publish. It must not change. Empty: it is not served.
+	Specification []byte
 
 	// MaxConns bounds the connections of all three addresses together, those
 	// handed to the WebSocket excepted (feed has a limit of its own). A
@@ -145,6 +149,8 @@ func (o Options) Validate() error {
 	switch {
 	case o.Instruments == nil:
 		return errors.New("httpgw: no instruments")
+	case len(o.Specification) > 0 && !json.Valid(o.Specification):
+		return errors.New("httpgw: the specification is not JSON")
 	case o.MaxConns < 1:
 		return fmt.Errorf("httpgw: max_conns %d: at least 1", o.MaxConns)
 	case o.MaxConnsPerIP < 1:

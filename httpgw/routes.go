@@ -118,6 +118,7 @@ func (g *Gateway) routes(doors Doors) []route {
 	}
 	table = append(table, g.rfqRoutes()...)
 	table = append(table, g.writeRoutes()...)
+	table = append(table, g.specificationRoutes()...)
 	if doors.WebSocket != nil {
 		table = append(table, route{
 			path: "/ws/rfq", method: methodGet, surfaces: onBase | onWS,

@@ -17,6 +17,7 @@ import (
 	"blockdesk/httpgw/desk"
 	"blockdesk/market"
 	"blockdesk/persist"
+	"blockdesk/sdk"
 )
 
 func serveCommand(s *settings) *cobra.Command {
@@ -175,13 +176,17 @@ func (s *service) listen() error {
 	if err != nil {
 		return err
 	}
+	specification, err := sdk.Files.ReadFile(sdk.Specification)
+	if err != nil {
+		return err
+	}
 	limits := &s.cfg.HTTP
 	s.http, err = httpgw.New(httpgw.Options{
 		Base: s.cfg.Listen.Base, API: s.cfg.Listen.API, WS: s.cfg.Listen.WS,
 		URLs: httpgw.URLs{
 			Base: s.cfg.URLs.Base, API: s.cfg.URLs.API, WS: s.cfg.URLs.WS, Mirror: s.cfg.URLs.Mirror, Native: s.cfg.URLs.Native,
 		},
-		Instruments: s.set, TrustedProxies: proxies, Logger: s.log,
+		Instruments: s.set, Specification: specification, TrustedProxies: proxies, Logger: s.log,
 		Description: httpgw.Description{Operator: s.cfg.Operator.Name, Contacts: s.cfg.Operator.Contacts, GitHub: s.cfg.Operator.GitHub},
 		Market:      rate(limits.MarketDataPerMinute, limits.MarketDataBurst),
 		RFQWrite:    rate(limits.RFQWritesPerMinute, limits.RFQWritesBurst),
