@@ -27,6 +27,8 @@ const (
 	addressesFile     = "addresses.json"
 
 	operatorTimeout = 30 * time.Second
+	// operatorTries is how often a request is sent whose outcome is not known.
+	operatorTries = 3
 	// maxOperatorAnswer bounds what is read of an answer: 4096 tickets of 32
 	// tranches are about 25 MB.
 	maxOperatorAnswer = 64 << 20
@@ -102,31 +104,51 @@ func readAddresses(dataDir string) (a addresses, err error) {
 
 // refusedError is what the service says to a command that it does not take.
 type refusedError struct {
-	Status int
 	Code   string `json:"code"`
 	Text   string `json:"error"`
 	Reason string `json:"reason"`
-	Field  string `json:"field"`
 	ID     string `json:"request_id"`
 }
 
-// Error tells a person what to do about it.
+// Error tells a person what is wrong, and what the service's log calls it.
 func (e *refusedError) Error() string {
 	text := e.Code
 	if e.Reason != "" {
 		text += " (" + e.Reason + ")"
 	}
-	return text + ": " + e.Text
+	return text + ": " + e.Text + " [request " + e.ID + "]"
 }
 
-// do sends one request and returns the answer's body. in nil is a GET.
+// do sends one request and returns the answer's body. in nil is a GET. A request
+// whose outcome is not known is sent again under the same key, so that it happens
+// once.
 func (c *operatorClient) do(ctx context.Context, path string, in any) ([]byte, error) {
-	method, body := http.MethodGet, []byte(nil)
+	var body []byte
 	if in != nil {
 		var err error
 		if body, err = json.Marshal(in); err != nil {
 			return nil, err
 		}
+	}
+	key := newToken()
+	for try := 1; ; try++ {
+		answer, err := c.once(ctx, path, body, key)
+		var refused *refusedError
+		if !errors.As(err, &refused) || refused.Reason != "outcome_unknown" || try == operatorTries {
+			return answer, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// once sends one request: a POST where there is a body.
+func (c *operatorClient) once(ctx context.Context, path string, body []byte, key string) ([]byte, error) {
+	method := http.MethodGet
+	if body != nil {
 		method = http.MethodPost
 	}
 	req, err := http.NewRequestWithContext(ctx, method, c.admin+path, bytes.NewReader(body))
@@ -134,7 +156,10 @@ func (c *operatorClient) do(ctx context.Context, path string, in any) ([]byte, e
 		return nil, fmt.Errorf("admin address %s: %w", c.admin, err)
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
-	req.Header.Set("Content-Type", "application/json")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Idempotency-Key", key)
+	}
 	resp, err := c.http.Do(req)
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" {
@@ -150,7 +175,7 @@ func (c *operatorClient) do(ctx context.Context, path string, in any) ([]byte, e
 	if resp.StatusCode == http.StatusOK {
 		return answer, nil
 	}
-	refused := &refusedError{Status: resp.StatusCode}
+	refused := &refusedError{}
 	if err := json.Unmarshal(answer, refused); err != nil || refused.Code == "" || refused.Code == "ROUTE_INCONNUE" {
 		return nil, fmt.Errorf("%s%s answers %s: is it the admin address of a service with its desk enabled?", c.admin, path, resp.Status)
 	}
