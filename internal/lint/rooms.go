@@ -97,6 +97,7 @@ var libraries = []library{
 	{"github.com/nats-io", []string{"persist"}},
 	{"github.com/mr-tron/base58", []string{"httpgw", "fixgw", "persist", "settle", "mirror", "internal/solana", "cmd"}},
 	{"github.com/gagliardetto/solana-go", []string{"internal/solana", "mirror", "settle"}},
+	{"github.com/oasisprotocol/curve25519-voi", []string{"internal/solana"}},
 }
 
 // testLibraries may be imported by tests of every room and by nothing else.
