@@ -50,6 +50,8 @@ type Events interface {
 // Book turns events into views; *engine.MarketData is one.
 type Book interface {
 	Apply(*event.Event)
+	// Advance moves the 24 h windows on to a time, Unix ns.
+	Advance(at int64)
 	// Flush makes views of what has changed and calls pub, if it is not nil,
 	// for each.
 	Flush(pub func(prev, next *engine.View, trades []engine.Trade))
@@ -205,10 +207,23 @@ func (f *Feed) Run(ctx context.Context, events Events) error {
 }
 
 // follow applies events and publishes after each batch of the engine, until
-// they end or drain does.
+// they end or drain does. On a quiet market it keeps the 24 h figures true.
 func (f *Feed) follow(drain context.Context, events Events) error {
 	for {
-		slice, err := events.Next(drain)
+		patience, done := context.WithTimeout(drain, f.o.QuietAfter)
+		err := f.followBusy(patience, events)
+		done()
+		if !errors.Is(err, context.DeadlineExceeded) || drain.Err() != nil {
+			return err
+		}
+		f.age()
+	}
+}
+
+// followBusy follows until there is no event and patience has ended.
+func (f *Feed) followBusy(patience context.Context, events Events) error {
+	for {
+		slice, err := events.Next(patience)
 		if err != nil {
 			return err
 		}
@@ -220,6 +235,15 @@ func (f *Feed) follow(drain context.Context, events Events) error {
 		}
 		f.flush()
 	}
+}
+
+// age brings the 24 h figures up to the clock's time: on a quiet market no event
+// does.
+func (f *Feed) age() {
+	f.at = f.o.Clock().UnixNano()
+	f.book.Advance(f.at)
+	f.ripe = true
+	f.flush()
 }
 
 // rest returns what follows the events of the command last, or nothing when its

@@ -89,6 +89,9 @@ type Options struct {
 	// DrainWithin is how long Run follows the events after its context has
 	// ended, waiting for their end; default 3 s.
 	DrainWithin time.Duration
+	// QuietAfter is how long a market may have no event before the 24 h figures
+	// are brought up to date without one; default 10 s (spec, part 8).
+	QuietAfter time.Duration
 	// SendBuffer is the kernel's send buffer of a connection in bytes, which
 	// Linux doubles; default 32 KiB. More of it hides a slow reader for longer.
 	SendBuffer int
@@ -96,8 +99,8 @@ type Options struct {
 	ClientIP func(*fasthttp.RequestCtx) netip.Addr
 	// Logger takes what an operator should see; default slog.Default.
 	Logger *slog.Logger
-	// Clock is the wall clock of messages that no event causes (pong,
-	// heartbeat); default time.Now.
+	// Clock is the wall clock of what no event causes (pong, heartbeat, trades
+	// that grow older than a day); default time.Now.
 	Clock func() time.Time
 }
 
@@ -124,6 +127,7 @@ func (o Options) withDefaults() Options {
 	duration(&o.SlowAfter, 5*time.Second)
 	duration(&o.CloseWithin, time.Second)
 	duration(&o.DrainWithin, 3*time.Second)
+	duration(&o.QuietAfter, 10*time.Second)
 	if o.ClientIP == nil {
 		o.ClientIP = peerIP
 	}
@@ -163,6 +167,7 @@ func (o Options) Validate() error {
 	}{
 		{"heartbeat", o.Heartbeat},
 		{"subscribe_within", o.SubscribeWithin},
+		{"quiet_after", o.QuietAfter},
 		{"slow_after", o.SlowAfter},
 		{"close_within", o.CloseWithin},
 		{"drain_within", o.DrainWithin},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,6 +64,29 @@ func TestPassesOverWhatHasNoTime(t *testing.T) {
 	v := f.View(0)
 	if f.at != 10 || v.At != 10 || v.EngineSeq != 2 || len(v.Bids) != 1 {
 		t.Errorf("at %d, view %+v", f.at, v)
+	}
+}
+
+// Trades leave the 24 h figures on a market where nothing happens any more, and
+// the feed does not pass for late because of it.
+func TestQuietMarketAges(t *testing.T) {
+	var ahead atomic.Int64
+	d := newDesk(t, func(o *Options) {
+		o.QuietAfter = 5 * time.Millisecond
+		o.Clock = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	})
+	d.order(0, market.Buy, 100, 7)
+	d.order(0, market.Sell, 100, 7)
+	d.until("a trade shows", func() bool { v := d.feed.View(0); return v != nil && v.Ticker.Trades24h == 1 })
+	before := d.feed.View(0)
+	ahead.Store(int64(25 * time.Hour))
+	d.until("the trade is older than a day", func() bool { return d.feed.View(0).Ticker.Trades24h == 0 })
+	v := d.feed.View(0)
+	if v.TickerSeq != before.TickerSeq+1 || v.DepthSeq != before.DepthSeq || v.Ticker.Last != 100 || v.EngineSeq != before.EngineSeq {
+		t.Errorf("before %+v, after %+v", before, v)
+	}
+	if lag := d.feed.Stats().Lag; lag > time.Minute {
+		t.Errorf("lag %v", lag)
 	}
 }
 
