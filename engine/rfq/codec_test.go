@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
@@ -178,6 +179,33 @@ func TestRequestRoundTrip(t *testing.T) {
 	}
 	if newRequest(0) != nil || newRequest(KindRefundPayment+1) != nil {
 		t.Error("there is a request of no kind")
+	}
+}
+
+// TestWritingOnlyReads: goroutines may write one value at once. The race detector
+// is what sees it when they do more than read it.
+func TestWritingOnlyReads(t *testing.T) {
+	together := func(v any, write func() []byte) {
+		t.Helper()
+		fillIn(reflect.ValueOf(v).Elem())
+		want := write()
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				if !bytes.Equal(write(), want) {
+					t.Errorf("%T: two writers, two encodings", v)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	for k := RequestKind(1); newRequest(k) != nil; k++ {
+		r := newRequest(k)
+		together(r, func() []byte { return AppendRequest(nil, r) })
+	}
+	for tag := Tag(1); newRecord(tag) != nil; tag++ {
+		rec := newRecord(tag)
+		together(rec, func() []byte { return eventBytes(rec) })
 	}
 }
 

@@ -13,7 +13,8 @@ var ErrRequest = errors.New("not a request to the desk")
 // wire carries fields to bytes or from bytes: a type says once, in its walk, in
 // which order they stand. Little-endian, fixed widths, texts and lists as a
 // one-byte count and what it counts. So there is one encoding of a value, and
-// whatever is read whole would be written the same again.
+// whatever is read whole would be written the same again. Writing changes no
+// value: any number of goroutines may write one at once.
 type wire struct {
 	buf     []byte // writing: all that is written; reading: what is left
 	reading bool
@@ -68,8 +69,9 @@ func u64[T ~uint64](w *wire, v *T) {
 
 func (w *wire) i64(v *int64) {
 	u := uint64(*v)
-	u64(w, &u)
-	*v = int64(u)
+	if u64(w, &u); w.reading {
+		*v = int64(u)
+	}
 }
 
 func (w *wire) flag(v *bool) {
@@ -77,9 +79,10 @@ func (w *wire) flag(v *bool) {
 	if *v {
 		b = 1
 	}
-	u8(w, &b)
-	w.bad = w.bad || b > 1
-	*v = b == 1
+	if u8(w, &b); w.reading {
+		w.bad = w.bad || b > 1
+		*v = b == 1
+	}
 }
 
 // bytes carries len(v) bytes.
