@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,7 +24,6 @@ type Desk struct {
 	view   atomic.Pointer[rfq.View]
 
 	running atomic.Bool
-	failing sync.Once
 	failed  chan struct{} // closed: the engine is read-only for good
 	stopped chan struct{} // closed: Run has returned
 
@@ -122,15 +120,16 @@ var errHeldUp = errors.New("desk: the engine's events did not end in time")
 func (d *Desk) keep(ctx context.Context) error {
 	tick := time.NewTicker(failedEvery)
 	defer tick.Stop()
-	synced := time.Now()
+	synced, failed := time.Now(), false
 	for {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return nil
 		}
-		if err := d.o.Failed(); err != nil {
-			d.fail()
+		if !failed && d.o.Failed() != nil {
+			failed = true
+			close(d.failed)
 		}
 		if time.Since(synced) >= d.o.SyncEvery {
 			synced = time.Now()
@@ -141,9 +140,6 @@ func (d *Desk) keep(ctx context.Context) error {
 	}
 }
 
-// fail tells everybody who waits that the engine shows nothing more.
-func (d *Desk) fail() { d.failing.Do(func() { close(d.failed) }) }
-
 // refused names what a submission was refused for.
 func (d *Desk) refused(err error) error {
 	switch {
@@ -151,9 +147,6 @@ func (d *Desk) refused(err error) error {
 		d.counts.busy.Add(1)
 		return ErrBusy
 	case errors.Is(err, engine.ErrReadOnly):
-		if d.o.Failed() != nil {
-			d.fail()
-		}
 		return ErrReadOnly
 	case errors.Is(err, engine.ErrStopped):
 		return ErrStopped

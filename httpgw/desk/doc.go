@@ -24,8 +24,8 @@
 //  3. The store's content is a function of the events: whatever prefix of its
 //     commits a crash leaves, Replay makes the same content of it.
 //  4. A View is that of whole commands.
-//  5. Do returns within Options.Timeout and some scheduling, whatever the engine,
-//     the journal or the store do; a stop or a failed journal ends it at once.
+//  5. Do waits for its outcome for Options.Timeout at most, whatever the engine and
+//     the journal do; a stop or a failed journal ends it at once.
 //  6. A store that fails ends Run.
 //
 // # Concurrency

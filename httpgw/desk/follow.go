@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"runtime"
+	"sort"
 	"sync/atomic"
 	"time"
 
@@ -27,10 +27,11 @@ type Consumer interface {
 }
 
 const (
-	// flushBytes is how much a commit gathers before it goes.
-	flushBytes = 1 << 20
-	// batchResults is how many results wait for one commit at most.
-	batchResults = 1024
+	// flushBytes is how much a commit gathers before it goes: some hundred claims.
+	flushBytes = 256 << 10
+	// tornWait is how long the end of a command that has no outcome may go
+	// unnoticed.
+	tornWait = time.Millisecond
 	// noAnswer is follower.oldest where there are none.
 	noAnswer = math.MaxInt64
 )
@@ -148,7 +149,7 @@ func (f *follower) start(board *rfq.Board, seq uint64) error {
 // run follows c until it ends.
 func (f *follower) run(ctx context.Context, c Consumer) error {
 	for {
-		events, err := c.Next(ctx)
+		events, err := f.next(ctx, c)
 		switch {
 		case errors.Is(err, io.EOF):
 			f.whole = max(f.whole, c.Whole())
@@ -158,43 +159,58 @@ func (f *follower) run(ctx context.Context, c Consumer) error {
 				err = context.Cause(ctx)
 			}
 			return errors.Join(err, f.settle(false))
-		}
-		for ; len(events) > 0; events = f.rest(c) {
-			if err := f.follow(events); err != nil {
+		case len(events) > 0:
+			if err := f.step(c, events); err != nil {
 				return err
 			}
 			c.Release(len(events))
-			f.whole = max(f.whole, c.Whole())
-			if f.seq <= f.whole {
-				break
-			}
 		}
+		// All that was returned has been followed: not so before.
+		f.whole = max(f.whole, c.Whole())
 		if err := f.settle(false); err != nil {
 			return err
 		}
 	}
 }
 
-// rest returns what follows the records of a command that has not ended, or
-// nothing when it has. While the engine still writes the command's events it
-// waits, so that no view shows half a command; that takes the engine
-// microseconds, and not more than a few milliseconds are given.
-func (f *follower) rest(c Consumer) []event.Event {
-	for try := 0; ; try++ {
-		events := c.Poll()
-		if len(events) > 0 {
-			return events
-		}
-		if f.whole = max(f.whole, c.Whole()); f.whole >= f.seq || try > 100 {
-			return nil
-		}
-		if try < 10 {
-			runtime.Gosched()
-		} else {
-			time.Sleep(20 * time.Microsecond)
+// next waits for events. In the midst of a command it returns none after
+// tornWait: the command may have ended without any.
+func (f *follower) next(ctx context.Context, c Consumer) ([]event.Event, error) {
+	if !f.torn() {
+		return c.Next(ctx)
+	}
+	wait, cancel := context.WithTimeout(ctx, tornWait)
+	defer cancel()
+	events, err := c.Next(wait)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil, nil
+	}
+	return events, err
+}
+
+// step follows what c has returned. Where the last command may have more events,
+// those before it are settled first: nobody waits for it but who asked for it.
+func (f *follower) step(c Consumer, events []event.Event) error {
+	last := &events[len(events)-1]
+	if last.Seq > c.Whole() {
+		n := sort.Search(len(events), func(i int) bool { return events[i].Seq >= last.Seq })
+		if n > 0 {
+			if err := f.follow(events[:n]); err != nil {
+				return err
+			}
+			f.whole = max(f.whole, last.Seq-1)
+			if err := f.settle(false); err != nil {
+				return err
+			}
+			events = events[n:]
 		}
 	}
+	return f.follow(events)
 }
+
+// torn reports whether more records of the command that is being followed may
+// come.
+func (f *follower) torn() bool { return f.seq > f.whole }
 
 // follow takes events that follow each other and the ones before. Those of
 // commands that the store has are passed over.
@@ -216,11 +232,6 @@ func (f *follower) follow(events []event.Event) error {
 			return err
 		}
 		if len(f.batch.data) >= f.flushAt {
-			if err := f.flush(); err != nil {
-				return err
-			}
-		}
-		if len(f.ready) >= batchResults && f.whole == seq {
 			if err := f.settle(false); err != nil {
 				return err
 			}
@@ -307,29 +318,24 @@ func (f *follower) claimOf(id market.ClaimID) *rfq.Claim {
 	return nil
 }
 
-// flush commits what there is, in the midst of a command perhaps.
-func (f *follower) flush() error {
-	if err := f.commit(false); err != nil {
-		return err
-	}
-	return f.prune()
-}
-
 // settle commits what there is, shows it and gives the results that wait for it.
+// In the midst of a command, and before Start, it only commits.
 func (f *follower) settle(sync bool) error {
 	if sync || len(f.batch.ops) > 0 || len(f.touched) > 0 || time.Since(f.saved) > f.desk.o.SyncEvery {
 		if err := f.commit(sync); err != nil {
 			return err
 		}
 	}
-	if v := f.board.View(); v != f.desk.view.Load() {
-		f.desk.view.Store(v)
+	if f.board != nil && !f.torn() {
+		if v := f.board.View(); v != f.desk.view.Load() {
+			f.desk.view.Store(v)
+		}
+		for i := range f.ready {
+			f.desk.table.land(f.ready[i].token, f.ready[i].result)
+		}
+		clear(f.ready)
+		f.ready = f.ready[:0]
 	}
-	for i := range f.ready {
-		f.desk.table.land(f.ready[i].token, f.ready[i].result)
-	}
-	clear(f.ready)
-	f.ready = f.ready[:0]
 	return f.prune()
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 )
@@ -254,5 +255,158 @@ func TestPruneIsBounded(t *testing.T) {
 	f.desk.o.MaxKeys = 1 << 20
 	if err := f.prune(); err != nil || len(store.values) != len(before) {
 		t.Errorf("prune took out what may stay: %v", err)
+	}
+}
+
+// TestAnswerInBetween: who has looked into the store in vain and comes late to
+// the table finds what has landed in between.
+func TestAnswerInBetween(t *testing.T) {
+	t.Parallel()
+	store := &hookStore{memStore: newMemStore()}
+	r := newRig(t)
+	r.store = store
+	r.start()
+	ticket := r.open(1000).ID
+	gets := make(chan chan struct{})
+	next := func() chan struct{} {
+		t.Helper()
+		select {
+		case c := <-gets:
+			return c
+		case <-time.After(patience):
+			t.Fatal("nobody looks into the store")
+			return nil
+		}
+	}
+	store.gets.Store(&gets)
+	late := r.async(keyed(take(ticket, 1), 1, 1))
+	lateLook := next()
+	other := r.async(keyed(take(ticket, 1), 1, 2))
+	otherLook := next()
+	first := r.async(keyed(take(ticket, 1), 1, 1))
+	close(next())         // its own look
+	close(next())         // the follower's
+	want := r.get(first)  // has landed
+	store.gets.Store(nil) // who looks again is not stopped,
+	calls := r.submit.calls.Load()
+	close(lateLook)
+	got := r.get(late)
+	close(otherLook)
+	if got.err != nil || !got.res.Replayed || want.err != nil || want.res.Replayed {
+		t.Fatalf("late: %+v, first: %+v", got, want)
+	}
+	sameAnswer(t, "late", got.res, want.res)
+	wantErr(t, "another body, late", r.get(other).err, ErrConflict)
+	if n := r.submit.calls.Load() - calls; n != 0 {
+		t.Errorf("sent %d times more", n)
+	}
+	r.empty()
+}
+
+// TestAnswerBesideAnotherBody: a body that is not the answer's may hold the key
+// for a moment; who comes with the right one gets the answer all the same.
+func TestAnswerBesideAnotherBody(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	ticket := r.open(1000).ID
+	want := r.must(keyed(take(ticket, 1), 1, 1))
+	// The wrong body has looked before the answer came, and is about to look again.
+	key := rfq.Key{ID: keyID(1), Body: [8]byte{2, 1}}
+	w := r.table.enter()
+	f, _ := r.table.board(&key, w, 0)
+	// So has the right one.
+	v := r.table.enter()
+	req := keyed(take(ticket, 1), 1, 1)
+	store := r.store.(*memStore)
+	value := store.values[string(answerKey(nil, &key.ID))]
+	hidden := &vanishing{memStore: store, times: 1}
+	r.Desk.store = hidden
+	res, kept, err := r.keyed(req, &req.Key, v)
+	if err != nil || kept || res == nil || !res.Replayed || len(value) == 0 {
+		t.Fatalf("%+v, %v, %v", res, kept, err)
+	}
+	sameAnswer(t, "the right body", res, want)
+	r.table.exit(v, false)
+	r.table.close(f, nil, ErrConflict)
+	<-w.done
+	r.table.exit(w, false)
+	r.empty()
+}
+
+// vanishing finds no answer the first times.
+type vanishing struct {
+	*memStore
+	times int
+}
+
+func (s *vanishing) Get(key []byte) ([]byte, bool, error) {
+	if s.times--; s.times >= 0 {
+		return nil, false, nil
+	}
+	return s.memStore.Get(key)
+}
+
+// TestKeyOfAnotherDoor: requests that do not come through Do may bring a key
+// twice, in one batch of events too; the first answer stays.
+func TestKeyOfAnotherDoor(t *testing.T) {
+	t.Parallel()
+	for _, together := range []bool{false, true} {
+		r := newRig(t)
+		r.journal.gate = make(chan struct{}, 1<<20)
+		r.openGate()
+		r.start()
+		ticket := r.open(1000).ID
+		if together {
+			for len(r.journal.gate) > 0 {
+				<-r.journal.gate
+			}
+		}
+		var tokens []uint64
+		for range 2 {
+			req := keyed(quote(ticket), 1, 1)
+			req.Token = uint64(r.submit.NextOrderID())
+			tokens = append(tokens, req.Token)
+			commands, err := engine.DeskCommands(nil, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.submit.SubmitAll(commands); err != nil {
+				t.Fatal(err)
+			}
+			if !together {
+				r.must(quote(ticket)) // another batch
+			}
+		}
+		r.openGate()
+		r.must(quote(ticket))
+		if res := r.must(keyed(quote(ticket), 1, 1)); res.Token != tokens[0] || !res.Replayed {
+			t.Errorf("together %v: the answer of token %d; want %d", together, res.Token, tokens[0])
+		}
+		r.checkKeys(1)
+		r.finish()
+	}
+}
+
+// TestKeyReused: an answer that was taken out is forgotten altogether.
+func TestKeyReused(t *testing.T) {
+	t.Parallel()
+	d, err := New(Options{}, nil, newMemStore())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &d.follow
+	for i := range int64(4) {
+		at := 1 + i*int64(24*time.Hour)
+		f.at, f.key = at, &rfq.KeyUsed{Key: rfq.Key{ID: keyID(uint32(1 + i%2))}}
+		if err := f.remember(&Result{Outcome: rfq.Outcome{At: at}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.settle(false); err != nil {
+			t.Fatal(err)
+		}
+		if f.keys != 1 {
+			t.Fatalf("round %d: %d answers", i, f.keys)
+		}
+		(&rig{t: t, Desk: d, store: d.store}).checkKeys(1)
 	}
 }

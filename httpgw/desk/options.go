@@ -60,8 +60,7 @@ type Options struct {
 	// the end of its context. Default 3 s.
 	DrainTimeout time.Duration
 	// Failed says why the engine is read-only for good; nil while it works.
-	// Asked every 20 ms, and when a submission is refused. Default: it never
-	// fails.
+	// Asked every 20 ms while Run works. Default: it never fails.
 	Failed func() error
 	// Now is the clock by which keys grow old for readers. Default time.Now.
 	Now func() time.Time

@@ -32,7 +32,6 @@ func (d *Desk) Rebase(board *rfq.Board, seq uint64) error {
 		f.touch(t.ID)
 	}
 	f.whole, f.seq = seq, seq
-	f.low = []byte{keyAge}
 	if err := f.commit(true); err != nil {
 		return err
 	}

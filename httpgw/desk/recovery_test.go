@@ -1,8 +1,10 @@
 package desk
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"reflect"
@@ -185,6 +187,9 @@ func TestEveryCrashPoint(t *testing.T) {
 			t.Fatal(err)
 		}
 		store := r.store.(*memStore)
+		if n := len(store.log); midst && n < 2*len(all) {
+			t.Errorf("%d commits for %d requests: none ends in the midst of one", n, len(all))
+		}
 		want := store.content()
 		for n := range len(store.log) + 1 {
 			r.store = store.prefix(n)
@@ -278,8 +283,8 @@ func TestDurableCursor(t *testing.T) {
 	if got, _, err := parseCursor(safe.values[string(keyCursor)]); err != nil || got < seq {
 		t.Errorf("durable up to %d, but synced up to %d, %v", r.DurableCursor(), got, err)
 	}
-	for range 100 { // orders: no records of ours
-		if err := r.eng.Submit(&engine.Command{Kind: engine.MassCancel}); err != nil {
+	for range 100 { // no events
+		if err := r.eng.Submit(&engine.Command{Kind: engine.Tick}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -427,6 +432,250 @@ func TestMissingEvents(t *testing.T) {
 	} {
 		if err := d.follow.apply(c.rec, 1); errors.Is(err, ErrLayout) != c.bad {
 			t.Errorf("record %d: %v", i, err)
+		}
+	}
+}
+
+// TestForgottenTicket: what the desk forgets, the store forgets.
+func TestForgottenTicket(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	kept, gone := r.open(1000).ID, r.post(250).ID
+	r.must(&rfq.WithdrawTicket{Ticket: gone})
+	r.clock.Add(rfq.ForgetTickets + 1e9)
+	r.must(&rfq.SetAnchor{Instrument: pair, Price: 1_000_000_000})
+	for _, id := range []market.TicketID{kept, gone} {
+		_, stored, _ := r.store.Get(ticketKey(nil, id))
+		if want := id == kept; stored != want || (r.View().Ticket(id) != nil) != want || (r.follow.tickets[id] != nil) != want {
+			t.Errorf("ticket %d: stored %v, shown %v", id, stored, r.View().Ticket(id) != nil)
+		}
+	}
+}
+
+// TestReplayPassesOver: events that the store has seen change nothing, though
+// others need them.
+func TestReplayPassesOver(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	ticket := r.open(1000).ID
+	r.must(keyed(take(ticket, 1), 1, 1))
+	if err := r.finish(); err != nil {
+		t.Fatal(err)
+	}
+	d, err := New(r.o, nil, r.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replica := engine.NewReplica(engine.StateOptions{})
+	for _, c := range r.journal.durable() {
+		replica.Apply(&c, func(events []event.Event) {
+			if err := d.Replay(events); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if n := len(d.follow.batch.ops) + len(d.follow.touched); n != 0 || d.Cursor() != replica.State.Seq() {
+		t.Errorf("%d changes; cursor %d of %d", n, d.Cursor(), replica.State.Seq())
+	}
+}
+
+// TestOutcomeEndsCommand: after its outcome a request is whole, whatever the
+// consumer knows yet; and before it, it is not.
+func TestOutcomeEndsCommand(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	r.open(1000)
+	if err := r.finish(); err != nil {
+		t.Fatal(err)
+	}
+	d, err := New(r.o, nil, newMemStore())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Start(&rfq.Board{}, 0); err != nil {
+		t.Fatal(err)
+	}
+	replica := engine.NewReplica(engine.StateOptions{})
+	for _, c := range r.journal.durable() {
+		replica.Apply(&c, func(events []event.Event) {
+			for i := range events {
+				before := d.View()
+				if err := d.Replay(events[i : i+1]); err != nil {
+					t.Fatal(err)
+				}
+				last := i == len(events)-1
+				if whole := d.follow.whole; events[i].Kind == event.Desk && (whole == c.Seq) != last {
+					t.Fatalf("seq %d: event %d of %d: whole up to %d", c.Seq, i, len(events), whole)
+				}
+				if !last && d.View() != before {
+					t.Fatalf("seq %d: a view of event %d of %d", c.Seq, i, len(events))
+				}
+			}
+		})
+	}
+	if len(d.View().Tickets) != 1 {
+		t.Errorf("%+v", d.View())
+	}
+}
+
+// TestSyncIsModest: what is committed while a sync is under way is not durable by
+// it.
+func TestSyncIsModest(t *testing.T) {
+	t.Parallel()
+	store := &hookStore{memStore: newMemStore()}
+	d, err := New(Options{}, nil, store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &d.follow
+	commit := func(whole uint64) {
+		f.whole = whole
+		if err := f.commit(false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit(5)
+	store.onSync = func() { store.onSync = nil; commit(9) }
+	if err := f.sync(); err != nil {
+		t.Fatal(err)
+	}
+	if d.DurableCursor() != 5 || d.Cursor() != 9 {
+		t.Errorf("durable %d, cursor %d; want 5 and 9", d.DurableCursor(), d.Cursor())
+	}
+	if err := f.sync(); err != nil || d.DurableCursor() != 9 {
+		t.Errorf("durable %d, %v; want 9", d.DurableCursor(), err)
+	}
+}
+
+// cutConsumer gives events in slices that end anywhere. Whole lags behind at
+// times, until Next has waited in vain.
+type cutConsumer struct {
+	t      *testing.T
+	rng    *rand.Rand
+	events []event.Event
+	given  int // returned
+	freed  int // released
+	lags   bool
+	check  func()
+}
+
+func (c *cutConsumer) Next(ctx context.Context) ([]event.Event, error) {
+	c.check()
+	if _, limited := ctx.Deadline(); c.lags && limited {
+		c.lags = false
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	if c.given == len(c.events) {
+		if c.lags {
+			c.t.Error("the last command's end would go unnoticed")
+		}
+		return nil, io.EOF
+	}
+	c.given = min(len(c.events), c.given+1+c.rng.IntN(12))
+	c.lags = c.given == len(c.events) || c.rng.IntN(2) == 0
+	return c.events[c.freed:c.given], nil
+}
+
+func (c *cutConsumer) Poll() []event.Event { return nil }
+func (c *cutConsumer) Release(n int)       { c.freed += n }
+
+func (c *cutConsumer) Whole() uint64 {
+	last := c.events[c.given-1].Seq
+	if c.lags || c.given < len(c.events) && c.events[c.given].Seq == last {
+		return last - 1
+	}
+	return last
+}
+
+// endsRequest reports whether e is the last event of an outcome.
+func endsRequest(e *event.Event) bool {
+	c, ok := e.Desk()
+	return ok && rfq.Tag(c.Tag) == rfq.TagOutcome && c.Index == c.Count-1
+}
+
+// deskEvents returns the journal's events up to the last that the desk writes
+// by itself, which have no outcome.
+func (r *rig) deskEvents() []event.Event {
+	var events []event.Event
+	end := 0
+	replica := engine.NewReplica(engine.StateOptions{})
+	for _, c := range r.journal.durable() {
+		replica.Apply(&c, func(es []event.Event) {
+			events = append(events, es...)
+			if last := &es[len(es)-1]; last.Kind == event.Desk && !endsRequest(last) {
+				end = len(events)
+			}
+		})
+	}
+	if end == 0 {
+		r.t.Fatal("nothing has expired by itself")
+	}
+	return events[:end]
+}
+
+// TestCutSlices: however the events are cut, a view is that of all commands that
+// have ended, as far as the consumer knows, and of no half one; and the store is
+// the same.
+func TestCutSlices(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	rng := rand.New(rand.NewPCG(4, 4))
+	ticket := r.open(1_000_000, 250).ID
+	r.work(rng, ticket, 60, 1)
+	for range 4 {
+		r.must(take(ticket, 1))
+		before := r.View()
+		r.clock.Add(61e9) // the engine's own tick ends the claims
+		await(t, "claims expire", func() bool { return r.View() != before })
+	}
+	if err := r.finish(); err != nil {
+		t.Fatal(err)
+	}
+	events := r.deskEvents()
+	var want map[string]string
+	for seed := range uint64(8) {
+		store := newMemStore()
+		d, err := New(Options{}, nil, store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Start(&rfq.Board{}, 0); err != nil {
+			t.Fatal(err)
+		}
+		var board rfq.Board
+		var reader rfq.Reader
+		seen, expect := 0, board.View()
+		c := &cutConsumer{t: t, rng: rand.New(rand.NewPCG(seed, 5)), events: events}
+		c.check = func() {
+			for ; seen < c.given; seen++ {
+				e := &events[seen]
+				if seen > 0 && e.Seq != events[seen-1].Seq {
+					expect = board.View()
+				}
+				if rec, seq, ok := reader.Add(e); ok {
+					board.Apply(rec, seq)
+				}
+				if endsRequest(e) || seen == c.given-1 && c.Whole() == e.Seq {
+					expect = board.View()
+				}
+			}
+			if c.given > 0 && c.Whole() == events[c.given-1].Seq {
+				expect = board.View()
+			}
+			if !reflect.DeepEqual(d.View(), expect) {
+				t.Fatalf("event %d of %d: a view of seq %d; want that of %d", c.given, len(events), d.View().Seq, expect.Seq)
+			}
+			checkView(t, d.View())
+		}
+		if err := d.Run(context.Background(), c); err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = store.content()
+		}
+		if !reflect.DeepEqual(store.content(), want) {
+			t.Errorf("seed %d: another store at the end", seed)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sort"
 	"sync"
+	"sync/atomic"
 )
 
 // memStore is a Store in memory that can lose what was not synced.
@@ -136,4 +137,31 @@ func (s *memStore) content() map[string]string {
 		}
 	}
 	return all
+}
+
+// hookStore lets a test stop who reads or syncs.
+type hookStore struct {
+	*memStore
+	// gets, while it is not nil, gets a channel from each Get that found nothing
+	// yet; it returns when the channel is closed.
+	gets   atomic.Pointer[chan chan struct{}]
+	onSync func()
+}
+
+func (s *hookStore) Get(key []byte) ([]byte, bool, error) {
+	v, ok, err := s.memStore.Get(key)
+	if hook := s.gets.Load(); hook != nil && !ok && key[0] == keyAnswer {
+		c := make(chan struct{})
+		*hook <- c
+		<-c
+	}
+	return v, ok, err
+}
+
+func (s *hookStore) Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error {
+	err := s.memStore.Commit(fill, sync)
+	if sync && s.onSync != nil {
+		s.onSync()
+	}
+	return err
 }

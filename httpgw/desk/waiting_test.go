@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -382,6 +383,12 @@ func TestStress(t *testing.T) {
 	ticket := r.open(1_000_000).ID
 	var all sync.WaitGroup
 	var claims, distinct sync.Map
+	done := make(chan struct{})
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		watchViews(t, r.Desk, done)
+	}()
 	for g := range 50 {
 		all.Go(func() {
 			for i := range 40 {
@@ -412,6 +419,8 @@ func TestStress(t *testing.T) {
 		})
 	}
 	all.Wait()
+	close(done)
+	<-watched
 	n := 0
 	claims.Range(func(id, _ any) bool {
 		n++
@@ -424,4 +433,42 @@ func TestStress(t *testing.T) {
 		t.Errorf("%s reserved for %d claims", got, n)
 	}
 	r.empty()
+}
+
+// watchViews checks every view that it sees.
+func watchViews(t *testing.T, d *Desk, done <-chan struct{}) {
+	var last *rfq.View
+	for {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		v := d.View()
+		if v == last {
+			runtime.Gosched()
+			continue
+		}
+		if last != nil && v.Seq < last.Seq {
+			t.Errorf("a view of seq %d after one of %d", v.Seq, last.Seq)
+		}
+		last = v
+		checkView(t, v)
+	}
+}
+
+// checkView fails unless v is that of whole commands: the pair has reserved and
+// sold what the tickets have, at a dollar a unit.
+func checkView(t *testing.T, v *rfq.View) {
+	t.Helper()
+	var reserved, filled market.USD
+	for _, k := range v.Tickets {
+		for i := range k.Tranches {
+			reserved += k.Tranches[i].Reserved
+			filled += k.Tranches[i].Filled
+		}
+	}
+	if p := v.Pair(pair); p != nil && (p.Reserved != uint64(reserved) || p.Sold != uint64(filled)) {
+		t.Errorf("the view of seq %d: the pair has reserved %d and sold %d, its tickets %d and %d", v.Seq, p.Reserved, p.Sold, reserved, filled)
+	}
 }
