@@ -133,6 +133,7 @@ func (o *object) claimRequest(r rfq.Request) {
 		o.hex("proof", r.Proof[:])
 	case *rfq.LapseDelivery:
 		o.claim(r.Claim)
+		o.hex("proof", r.Proof[:])
 	case *rfq.SettleClaim:
 		o.claim(r.Claim)
 		o.hex("proof", r.Proof[:])

@@ -58,7 +58,7 @@ func sampleRequests() []struct {
 		{&rfq.TakeClaim{Ticket: 7, Tranche: 1, Fill: 1, Rail: market.RailSOL, Way: rfq.Atomic, Quote: 33, Wallet: address(4), Participant: 6}, `{"kind":"take_claim","token":0,"tranche_id":"T7-1","fill_usd":"250","rail":"SOL","way":"atomic","quote_id":"Q0000000000011","wallet":"11111111111111111111111111111115","participant":6}`},
 		{&rfq.ProvePayment{Claim: 32, Rail: market.RailUSDC, Signature: [64]byte{63: 1}, Payer: address(5), Amount: 250e6, Slot: 77}, `{"kind":"prove_payment","token":0,"claim_id":"C0000000000010","rail":"USDC","signature":"` + strings.Repeat("1", 63) + `2","payer":"11111111111111111111111111111116","amount_atoms":"250000000","slot":77}`},
 		{&rfq.BeginDelivery{Claim: 32, Proof: proof}, `{"kind":"begin_delivery","token":0,"claim_id":"C0000000000010","proof":"01` + strings.Repeat("0", 60) + `02"}`},
-		{&rfq.LapseDelivery{Claim: 32}, `{"kind":"lapse_delivery","token":0,"claim_id":"C0000000000010"}`},
+		{&rfq.LapseDelivery{Claim: 32, Proof: proof}, `{"kind":"lapse_delivery","token":0,"claim_id":"C0000000000010","proof":"01` + strings.Repeat("0", 60) + `02"}`},
 		{&rfq.SettleClaim{Claim: 32, Proof: proof}, `{"kind":"settle_claim","token":0,"claim_id":"C0000000000010","proof":"01` + strings.Repeat("0", 60) + `02"}`},
 		{&rfq.CosignClaim{Claim: 32, Proof: proof}, `{"kind":"cosign_claim","token":0,"claim_id":"C0000000000010","proof":"01` + strings.Repeat("0", 60) + `02"}`},
 		{&rfq.ReleaseClaim{Claim: 32}, `{"kind":"release_claim","token":0,"claim_id":"C0000000000010"}`},

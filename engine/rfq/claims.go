@@ -227,7 +227,7 @@ func (m *Machine) lapseDelivery(r *LapseDelivery) refusal {
 		return no
 	}
 	c := m.claims.at(slot)
-	if c.State != ClaimDelivering {
+	if c.State != ClaimDelivering || c.Proof != r.Proof {
 		return refuseState(c)
 	}
 	c.Proof = [32]byte{}

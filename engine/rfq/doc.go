@@ -61,7 +61,7 @@
 //	Modular      ProvePayment       BeginDelivery  LapseDelivery  SettleClaim  CosignClaim  ReleaseClaim  Deadline
 //	reserved     paid³              refused        refused        refused      refused      refused       expired
 //	paid         paid⁴              delivering     refused        refused      refused      refused       paid
-//	delivering   delivering⁴        again⁶         paid           settled      refused      refused       delivering
+//	delivering   delivering⁴        again⁶         paid⁸          settled      refused      refused       delivering
 //	settled      settled⁴           refused        refused        again⁶       refused      refused       settled
 //	expired      paid or            refused        refused        refused      refused      refused       expired
 //	             refund_due⁵
@@ -86,7 +86,8 @@
 // another proof: refused. ⁷ CosignClaim is the last look: Locked, the anchor's
 // PriceUnavailable or PriceStale, PriceCorridor where the reference of the terms
 // has left the corridor, and Inventory where it was lowered below what is
-// promised, refuse it.
+// promised, refuse it. ⁸ With the proof of the delivery that is out; with another
+// one: refused.
 //
 // # Payments
 //

@@ -279,7 +279,7 @@ func (g *game) drawStep(t *rapid.T) Request {
 	case 0, 1:
 		return &BeginDelivery{Claim: c.ID, Proof: p}
 	case 2:
-		return &LapseDelivery{Claim: c.ID}
+		return &LapseDelivery{Claim: c.ID, Proof: p}
 	case 3, 4:
 		return &SettleClaim{Claim: c.ID, Proof: p}
 	case 5:

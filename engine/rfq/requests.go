@@ -171,10 +171,13 @@ type (
 		Claim market.ClaimID
 		Proof [32]byte
 	}
-	// LapseDelivery notes that a delivery can never land any more.
+	// LapseDelivery notes that a delivery can never land any more: Proof says
+	// which, as its BeginDelivery did. So one that is told late, or twice, does
+	// not open the way for a second delivery while another is still out.
 	LapseDelivery struct {
 		Header
 		Claim market.ClaimID
+		Proof [32]byte
 	}
 	// SettleClaim notes that a delivery, or an atomic transaction, is final:
 	// Proof says which.

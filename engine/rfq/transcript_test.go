@@ -318,7 +318,7 @@ func (l *words) step() Request {
 	case "deliver":
 		return &BeginDelivery{Claim: l.claim(), Proof: proof(l.text("proof"))}
 	case "lapse":
-		return &LapseDelivery{Claim: l.claim()}
+		return &LapseDelivery{Claim: l.claim(), Proof: proof(l.text("proof"))}
 	case "settle":
 		return &SettleClaim{Claim: l.claim(), Proof: proof(l.text("proof"))}
 	case "cosign":

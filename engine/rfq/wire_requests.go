@@ -298,7 +298,10 @@ func (r *BeginDelivery) walk(w *wire) {
 	w.bytes(r.Proof[:])
 }
 
-func (r *LapseDelivery) walk(w *wire) { u64(w, &r.Claim) }
+func (r *LapseDelivery) walk(w *wire) {
+	u64(w, &r.Claim)
+	w.bytes(r.Proof[:])
+}
 
 func (r *SettleClaim) walk(w *wire) {
 	u64(w, &r.Claim)
