@@ -85,6 +85,7 @@ type rig struct {
 func newRig(t testing.TB) *rig {
 	r := &rig{t: t, journal: &journal{}, store: newMemStore()}
 	r.eo.Clock = func() int64 { return time.Now().UnixNano() + r.clock.Load() }
+	r.o.Timeout = patience // the machine may be busy
 	r.o.Now = func() time.Time { return time.Now().Add(time.Duration(r.clock.Load())) }
 	t.Cleanup(func() {
 		if r.stop != nil {

@@ -74,8 +74,11 @@ func gated(t *testing.T, adjust func(*Options)) (*rig, market.TicketID) {
 	for range 100 {
 		r.journal.gate <- struct{}{}
 	}
+	timeout := r.o.Timeout
+	r.o.Timeout = patience
 	r.start()
 	ticket := r.open(1_000_000)
+	r.Desk.o.Timeout = timeout
 	// Let what the gate still holds run out: a command a frame at most.
 	for len(r.journal.gate) > 0 {
 		<-r.journal.gate
@@ -141,6 +144,7 @@ func TestTimeout(t *testing.T) {
 	r.openGate()
 	got := r.get(again)
 	if errors.Is(got.err, ErrTimeout) { // the gate came too late for this one
+		r.Desk.o.Timeout = patience
 		got.res, got.err = r.Do(keyed(take(ticket, 1), 1, 1))
 	}
 	if got.err != nil || got.res.Claim == nil || !got.res.Replayed {
@@ -184,6 +188,7 @@ func TestMaxWaiting(t *testing.T) {
 	r.openGate()
 	await(t, "all places come back", func() bool { return r.Stats().Waiting == 0 })
 	r.empty()
+	r.Desk.o.Timeout = patience
 	r.must(quote(ticket))
 }
 
@@ -192,7 +197,6 @@ func TestFullRing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.eo.IngressSize = 8
-	r.o.Timeout = 200 * time.Millisecond
 	r.journal.gate = make(chan struct{}, 1<<20)
 	r.openGate()
 	r.start()
@@ -201,6 +205,7 @@ func TestFullRing(t *testing.T) {
 		<-r.journal.gate
 	}
 	t.Cleanup(r.openGate)
+	r.Desk.o.Timeout = 200 * time.Millisecond
 	var busy, late atomic.Int64
 	var all sync.WaitGroup
 	for i := range 64 {
