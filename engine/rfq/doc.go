@@ -136,8 +136,8 @@
 // A request costs a few map lookups and a few heap moves; only SetPair (all
 // tickets) and Restore walk more. Expire costs what is due. A quote and a claim
 // allocate nothing but the growth of tables and maps, which never shrink. Limits
-// are named in entities.go. A refund that is due is never forgotten, so payments
-// stop with DeskFull where MaxPayments of them have piled up: the operator must
-// refund. Nothing here is for concurrent use, but a View may
-// be read by all.
+// are named in entities.go. A refund that is due is never forgotten, so where
+// MaxRefunds of them have piled up a payment that would be due too is refused
+// with DeskFull: the operator must refund. What pays its claim goes on. Nothing
+// here is for concurrent use, but a View may be read by all.
 package rfq

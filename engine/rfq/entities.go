@@ -19,7 +19,11 @@ const (
 	// MaxPayments bounds the payments that the machine remembers. Where it is
 	// reached, the claim that ended first among those with payments is forgotten
 	// as above. So a payment is known as long as its claim is.
-	MaxPayments  = 1 << 18
+	MaxPayments = 1 << 18
+	// MaxRefunds bounds the payments that are due for refund, which are never
+	// forgotten: money that cannot be served costs a stranger next to nothing to
+	// send. The other half is left for what pays its claim.
+	MaxRefunds   = MaxPayments / 2
 	MaxOperators = 256
 	MaxText      = 40 // bytes of a label, a reason, an operator's name
 

@@ -51,7 +51,7 @@ func newGame(t *rapid.T) *game {
 	g := &game{desk: newDesk(), out2: event.NewGrowing(64)}
 	g.at = testAt
 	if rapid.Bool().Draw(t, "small") {
-		g.m.bounds = bounds{tickets: 3, quotes: 3, claims: 5, payments: 3}
+		g.m.bounds = bounds{tickets: 3, quotes: 3, claims: 5, payments: 3, refunds: 2}
 	}
 	g.twin = New()
 	g.twin.bounds = g.m.bounds

@@ -10,7 +10,7 @@ import (
 )
 
 func TestBoundsAreTheLimits(t *testing.T) {
-	if want := (bounds{MaxTickets, MaxQuotes, MaxClaims, MaxPayments}); New().bounds != want {
+	if want := (bounds{MaxTickets, MaxQuotes, MaxClaims, MaxPayments, MaxRefunds}); New().bounds != want {
 		t.Errorf("%+v", New().bounds)
 	}
 }
@@ -181,6 +181,44 @@ func TestMaxPayments(t *testing.T) {
 	}
 	if p := d.pay(t, lapsed, "late"); p.State != PaymentApplied {
 		t.Errorf("%+v", p)
+	}
+	d.check(t)
+	d.restart(t)
+}
+
+// TestMaxRefunds, at lower limits: dust that is owed back keeps no other dust out
+// for ever, and never what pays its claim.
+func TestMaxRefunds(t *testing.T) {
+	d := &taker{desk: openDesk(t, 1_000_000)}
+	d.m.bounds.payments, d.m.bounds.refunds = 4, 2
+	dusty, old, honest := d.take(t, "a"), d.take(t, "b"), d.take(t, "c")
+	d.settle(t, old)
+	dust := &ProvePayment{Header: token(99), Claim: dusty, Rail: market.RailUSDC, Amount: 1}
+	for _, sig := range []string{"d1", "d2"} {
+		dust.Signature = signature(sig)
+		d.must(t, dust)
+	}
+	d.restart(t)
+	dust.Signature = signature("d3")
+	d.refuse(t, dust, event.ReasonDeskFull, 2)
+	for _, id := range []market.ClaimID{honest, d.take(t, "d")} {
+		if p := d.pay(t, id, fmt.Sprint("for ", id)); p.State != PaymentApplied {
+			t.Errorf("%+v", p)
+		}
+	}
+	if d.knows(old) {
+		t.Error("nothing made room")
+	}
+	d.must(t, &RefundPayment{Header: token(0), Signature: signature("d1")})
+	d.check(t)
+	d.restart(t)
+	d.at += 300 * second // dusty is over, and still owes
+	d.refuse(t, dust, event.ReasonDeskFull, 4)
+	d.must(t, &RefundPayment{Header: token(0), Signature: signature("d2")})
+	dust.Claim = honest
+	d.must(t, dust)
+	if d.knows(dusty) {
+		t.Error("a claim that owes nothing any more was kept")
 	}
 	d.check(t)
 	d.restart(t)

@@ -28,6 +28,7 @@ type Machine struct {
 	claims     table[market.ClaimID, claimItem]
 	payments   table[[64]byte, paymentItem]
 	wallets    map[market.Address]uint32 // claims reserved
+	dues       int                       // payments due for refund
 	lastTicket market.TicketID
 
 	quoteEnds, claimEnds, ticketEnds timers
@@ -45,7 +46,7 @@ type Machine struct {
 }
 
 // bounds are the limits of memory: lower in tests alone.
-type bounds struct{ tickets, quotes, claims, payments int }
+type bounds struct{ tickets, quotes, claims, payments, refunds int }
 
 // call is what handlers know of the command at hand, and their scratch memory.
 type call struct {
@@ -66,7 +67,9 @@ func New() *Machine {
 		claims:   newTable[market.ClaimID, claimItem](),
 		payments: newTable[[64]byte, paymentItem](),
 		wallets:  map[market.Address]uint32{},
-		bounds:   bounds{tickets: MaxTickets, quotes: MaxQuotes, claims: MaxClaims, payments: MaxPayments},
+		bounds: bounds{
+			tickets: MaxTickets, quotes: MaxQuotes, claims: MaxClaims, payments: MaxPayments, refunds: MaxRefunds,
+		},
 	}
 }
 

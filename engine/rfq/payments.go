@@ -23,16 +23,19 @@ func (m *Machine) provePayment(r *ProvePayment) refusal {
 	if no.reason != 0 {
 		return no
 	}
+	c := m.claims.at(slot)
+	why := m.whyRefund(&c.Claim, r)
+	if why != 0 && m.dues >= m.bounds.refunds {
+		return refusal{event.ReasonDeskFull, int64(m.bounds.refunds)}
+	}
 	if no := m.roomForPayment(slot); no.reason != 0 {
 		return no
 	}
 	p := m.addPayment(slot, r)
-	c := m.claims.at(slot)
 	late := c.State == ClaimExpired
-	p.Why = m.whyRefund(&c.Claim, r)
-	if p.Why != 0 {
-		p.State = PaymentRefundDue
-		c.dues++
+	if why != 0 {
+		p.State, p.Why = PaymentRefundDue, why
+		m.owe(c, +1)
 		m.tell(&p.Payment)
 		if late {
 			m.become(slot, ClaimRefundDue)
@@ -88,6 +91,12 @@ func (m *Machine) addPayment(slot uint32, r *ProvePayment) *paymentItem {
 	}
 	m.link(m.claims.at(slot), at)
 	return p
+}
+
+// owe counts what is due for refund.
+func (m *Machine) owe(c *claimItem, by int) {
+	c.dues += uint32(by)
+	m.dues += by
 }
 
 // link makes the payment in slot at the last of c's.
@@ -153,7 +162,7 @@ func (m *Machine) refundPayment(r *RefundPayment) refusal {
 		return refusal{reason: event.ReasonPaymentUsed}
 	}
 	p.State, p.Proof = PaymentRefunded, r.Proof
-	m.claims.at(slot).dues--
+	m.owe(m.claims.at(slot), -1)
 	m.armEnded(slot)
 	m.tell(&p.Payment)
 	return refusal{}

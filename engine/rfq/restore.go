@@ -293,8 +293,11 @@ func (r *restorer) payments(slot uint32) error {
 		case PaymentApplied:
 			applied++
 		case PaymentRefundDue:
-			c.dues++
+			r.m.owe(c, +1)
 		}
+	}
+	if r.m.dues > MaxRefunds {
+		return fmt.Errorf("%d refunds due: %w", r.m.dues, ErrSnapshot)
 	}
 	wanted := 0
 	if c.paidFor() {

@@ -171,6 +171,31 @@ func TestRestoreSumsOverflow(t *testing.T) {
 	}
 }
 
+// TestRestoreMaxRefunds: a desk that owes more than the limit cannot have been.
+func TestRestoreMaxRefunds(t *testing.T) {
+	d := busyDesk(t) // owes one
+	d.m.bounds.refunds = MaxRefunds + 1
+	r := &ProvePayment{Header: token(0), Claim: 107, Rail: market.RailUSDC, Amount: 1}
+	var data []byte
+	for i := range MaxRefunds {
+		r.Signature = signature(fmt.Sprint("dust ", i))
+		data = AppendRequest(data[:0], r)
+		d.out.Reset()
+		d.seq++
+		d.m.Apply(data, Stamp{d.seq, d.at}, nil, d.out)
+	}
+	if _, err := Restore(d.m.AppendSnapshot(nil)); d.m.dues != MaxRefunds+1 || !errors.Is(err, ErrSnapshot) {
+		t.Fatalf("%d refunds due: %v", d.m.dues, err)
+	}
+	d.out.Reset()
+	d.seq++
+	d.m.Apply(AppendRequest(nil, &RefundPayment{Header: token(0), Signature: r.Signature}), Stamp{d.seq, d.at}, nil, d.out)
+	m, err := Restore(d.m.AppendSnapshot(nil))
+	if err != nil || m.dues != MaxRefunds {
+		t.Fatalf("%d refunds due: %v", d.m.dues, err)
+	}
+}
+
 func ExampleMachine() {
 	m := New()
 	out := event.NewGrowing(16)
