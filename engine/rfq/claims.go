@@ -278,7 +278,7 @@ func (m *Machine) cosignClaim(r *CosignClaim) refusal {
 		return no
 	}
 	if p.Reserved+p.Sold > p.Inventory {
-		return refusal{event.ReasonInventory, int64(p.Inventory)}
+		return refusal{event.ReasonInventory, limitOf(p.Inventory)}
 	}
 	c.Proof = r.Proof
 	m.become(slot, ClaimCosigned)

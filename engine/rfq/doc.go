@@ -110,7 +110,7 @@
 // Outcome.Limit:
 //
 //	CapacityExhausted  what the tranche has available, USD
-//	Inventory          free atoms; of CosignClaim the inventory
+//	Inventory          free atoms; of CosignClaim the inventory; 2^63-1 at most
 //	PriceCorridor      the edge of the corridor that was passed
 //	PriceStale         the age allowed, ns
 //	InvalidQty         the least or the most that is allowed

@@ -241,6 +241,41 @@ func TestWalletLimit(t *testing.T) {
 	d.check(t)
 }
 
+// TestAtomsPastAnInt64: with twelve decimals and a price near nothing, atoms need
+// all bits of a word; the limit that is told is never below zero.
+func TestAtomsPastAnInt64(t *testing.T) {
+	d := &taker{desk: openDesk(t, 1_000_000)}
+	p := testPair(1)
+	p.BaseDecimals = maxBaseDecimals
+	inventory := &SetInventory{Header: token(0), Instrument: 1, Atoms: 1 << 63}
+	for _, r := range []Request{
+		&SetPair{Header: token(0), Pair: p}, &SetAnchor{Header: token(0), Instrument: 1, Price: 14_000}, inventory,
+		&PostTicket{Header: token(0), Label: "dust", Instrument: 1, Capacities: []market.USD{1_000_000_000}},
+	} {
+		d.must(t, r)
+	}
+	take := &TakeClaim{Header: token(7), Ticket: 2, Tranche: 1, Fill: 1, Rail: 1, Way: Atomic, Wallet: address("a")}
+	d.refuse(t, take, event.ReasonInventory, 1<<63-1)
+	inventory.Atoms = ^uint64(0)
+	d.must(t, inventory)
+	// Without the ledger, which knows six decimals.
+	d.seq++
+	d.m.Apply(AppendRequest(nil, take), Stamp{d.seq, d.at}, nil, event.NewGrowing(64))
+	c := d.m.claims.get(market.ClaimID(take.Token))
+	if c == nil || c.Terms.Base != 17857142857142857142 {
+		t.Fatalf("%+v", c)
+	}
+	take.Token++
+	d.refuse(t, take, event.ReasonInventory, 589601216566694473)
+	inventory.Atoms = c.Terms.Base - 1
+	d.must(t, inventory)
+	d.refuse(t, &CosignClaim{Header: token(0), Claim: c.ID}, event.ReasonInventory, 1<<63-1)
+	if err := checkSums(d.m); err != nil {
+		t.Error(err)
+	}
+	d.restart(t)
+}
+
 // TestTimeEnds: at the end of time nothing wraps.
 func TestTimeEnds(t *testing.T) {
 	d := &taker{desk: openDesk(t, 1_000_000)}

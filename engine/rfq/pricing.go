@@ -2,6 +2,7 @@ package rfq
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"blockdesk/engine/event"
@@ -49,6 +50,9 @@ type refusal struct {
 	reason event.Reason
 	limit  int64
 }
+
+// limitOf is a number of atoms as a limit: what passes an int64 is its largest.
+func limitOf(atoms uint64) int64 { return int64(min(atoms, math.MaxInt64)) }
 
 // outlook is what pricing looks at: the pairs in order of their instruments, the
 // books, and the time.

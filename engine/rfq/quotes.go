@@ -82,7 +82,7 @@ func (m *Machine) room(t *Terms, tr *Tranche) refusal {
 		return refusal{event.ReasonCapacityExhausted, int64(available)}
 	}
 	if free := findPair(m.pairs, t.Instrument).Free(); t.Base > free {
-		return refusal{event.ReasonInventory, int64(free)}
+		return refusal{event.ReasonInventory, limitOf(free)}
 	}
 	return refusal{}
 }

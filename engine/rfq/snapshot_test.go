@@ -91,6 +91,7 @@ func TestRestoreRefuses(t *testing.T) {
 		"lock of an unknown pair":     func(m *Machine) { m.locks[0] = Lock{Scope: LockPair, Instrument: 8} },
 		"price of USDC":               func(m *Machine) { m.rails[0].Rail = market.RailUSDC },
 		"time before time":            func(m *Machine) { m.shown.At = -1 },
+		"more tickets than commands":  func(m *Machine) { m.lastTicket = market.TicketID(m.shown.Seq) + 1 },
 		"ticket after the last":       func(m *Machine) { m.lastTicket = 2 },
 		"ticket without a label":      func(m *Machine) { ticket(m, 1).Label = "" },
 		"ticket of an unknown pair":   func(m *Machine) { ticket(m, 2).Instrument = 9 },
