@@ -62,13 +62,17 @@ func (s *State) expireDesk(out *event.Sink) {
 
 // Mid returns the middle between the best displayed bid and ask of an
 // instrument, in 10^-9 of the quote asset for a whole unit of the base asset,
-// rounded up. ok is false without both sides, and for a price that does not fit.
-// The State is the desk's rfq.Prices.
+// rounded up. ok is false without both sides, for a price that does not fit, and
+// while the instrument is halted: a book that takes cancels alone moves to
+// whoever has orders to take away. The State is the desk's rfq.Prices.
 func (s *State) Mid(id market.InstrumentID) (mid market.USDPrice, ok bool) {
 	if int(id) >= len(s.instruments) {
 		return 0, false
 	}
 	in := &s.instruments[id]
+	if !in.open {
+		return 0, false
+	}
 	bid, ask := in.book.best(market.Buy), in.book.best(market.Sell)
 	if bid == 0 || ask == 0 {
 		return 0, false

@@ -58,6 +58,10 @@ func TestMidNeedsBothSides(t *testing.T) {
 	ask.Order.Side, ask.Order.Price = market.Sell, 103
 	mustApply(t, s, ask, nil)
 	want(1_015_000_000, true)
+	mustApply(t, s, Command{Kind: SetInstrument, Status: StatusHalted}, nil)
+	want(0, false)
+	mustApply(t, s, Command{Kind: SetInstrument, Status: StatusTrading}, nil)
+	want(1_015_000_000, true)
 	if _, ok := s.Mid(1); ok {
 		t.Error("a middle of an instrument that is not there")
 	}

@@ -12,7 +12,7 @@ import (
 // Prices is where the desk sees the order books.
 type Prices interface {
 	// Mid returns the middle of our book in 10^-9 quote units per base unit,
-	// rounded up; false where it has no two sides.
+	// rounded up; false where it has no two sides, or is halted.
 	Mid(in market.InstrumentID) (market.USDPrice, bool)
 }
 
