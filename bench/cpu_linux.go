@@ -92,3 +92,10 @@ func twoCores() (server, load int, err error) {
 	}
 	return cores[0], cores[1], nil
 }
+
+// bindThread binds the calling goroutine's thread to a core.
+func bindThread(core int) error {
+	var set unix.CPUSet
+	set.Set(core)
+	return unix.SchedSetaffinity(0, &set)
+}

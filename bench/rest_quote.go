@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+	"golang.org/x/sys/unix"
 )
 
 // Round trips of each kind, and how many of one kind follow each other.
@@ -22,8 +25,24 @@ const (
 )
 
 // quotes compares the time of a quote with that of a depth read: one connection,
-// one request in flight, in bursts of one kind and of the other.
+// one request in flight, in bursts of one kind and of the other. The client has
+// a core of its own: on the server's, the kernel would hand it each answer as a
+// coroutine's, which no real client gets.
 func (b *restBench) quotes(ctx context.Context, depth string) error {
+	done := make(chan error)
+	go func() {
+		// Never unlocked: the thread ends with this goroutine, and its core with it.
+		runtime.LockOSThread()
+		err := bindThread(b.loadCore)
+		if err == nil {
+			err = b.quotesHere(ctx, depth)
+		}
+		done <- err
+	}()
+	return <-done
+}
+
+func (b *restBench) quotesHere(ctx context.Context, depth string) error {
 	base := b.ours.Addresses.Base
 	order, tranche, err := firstOffer(base)
 	if err != nil {
@@ -37,7 +56,7 @@ func (b *restBench) quotes(ctx context.Context, depth string) error {
 	if err != nil {
 		return err
 	}
-	defer line.conn.Close()
+	defer line.socket.Close()
 	kinds := []struct {
 		request []byte
 		series  *Series
@@ -84,10 +103,11 @@ func (b *restBench) quotes(ctx context.Context, depth string) error {
 }
 
 // line is one kept-alive connection of a client that does nothing but wait for
-// the end of the answer, so that the time is the server's.
+// the end of the answer, so that the time is the server's. Its socket blocks:
+// a goroutine bound to its thread would need another one to be woken.
 type line struct {
-	conn net.Conn
-	r    *bufio.Reader
+	socket *os.File
+	r      *bufio.Reader
 }
 
 func dialLine(host string) (*line, error) {
@@ -95,17 +115,27 @@ func dialLine(host string) (*line, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &line{conn, bufio.NewReaderSize(conn, 64<<10)}, nil
+	defer conn.Close()
+	socket, err := conn.(*net.TCPConn).File()
+	if err != nil {
+		return nil, err
+	}
+	// Fd makes it block. What never comes is an error after 10 s.
+	patience := unix.Timeval{Sec: 10}
+	if err := unix.SetsockoptTimeval(int(socket.Fd()), unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience); err != nil {
+		return nil, errors.Join(err, socket.Close())
+	}
+	return &line{socket, bufio.NewReaderSize(socket, 64<<10)}, nil
 }
 
 // trips makes n round trips and records each.
 func (l *line) trips(ctx context.Context, request []byte, n int, hist *hdrhistogram.Histogram) error {
-	if err := errors.Join(ctx.Err(), l.conn.SetDeadline(time.Now().Add(30*time.Second))); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	for range n {
 		start := time.Now()
-		if _, err := l.conn.Write(request); err != nil {
+		if _, err := l.socket.Write(request); err != nil {
 			return err
 		}
 		if err := l.answer(); err != nil {

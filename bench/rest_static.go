@@ -19,8 +19,8 @@ import (
 type staticServer struct {
 	cmd    *exec.Cmd
 	exited chan error
-	url    string // with open_file_cache: a file is opened once
-	asIs   string // as Debian sets it up: a file is opened for each request
+	url    string // as Debian sets it up: a file is opened for each request
+	cached string // with open_file_cache: a file is opened once
 	root   string
 }
 
@@ -84,7 +84,7 @@ func startStatic(ctx context.Context, dir string, core int, files map[string][]b
 		return nil, err
 	}
 	s := &staticServer{root: root, exited: make(chan error, 1)}
-	s.url, s.asIs = fmt.Sprintf("http://127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[1])
+	s.cached, s.url = fmt.Sprintf("http://127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[1])
 	var log strings.Builder
 	s.cmd = exec.Command("taskset", "-c", strconv.Itoa(core), nginx, "-c", conf, "-p", dir)
 	s.cmd.Stderr = &log
