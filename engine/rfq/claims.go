@@ -75,7 +75,11 @@ func (m *Machine) roomForClaim(id market.ClaimID, wallet market.Address) refusal
 		return refusal{event.ReasonWalletClaims, int64(most)}
 	}
 	if m.claims.len() >= m.bounds.claims {
-		oldest, ok := m.ended.first()
+		from := &m.endedFree
+		if len(m.endedPaid.heap) > m.bounds.claims/2 {
+			from = &m.endedPaid
+		}
+		oldest, ok := from.first()
 		if !ok {
 			return refusal{event.ReasonDeskFull, int64(m.bounds.claims)}
 		}
@@ -153,14 +157,14 @@ func (m *Machine) countWallet(wallet market.Address, by int) {
 // is due.
 func (m *Machine) armEnded(slot uint32) {
 	c := m.claims.at(slot)
-	if c.State.Live() || c.dues != 0 {
-		m.ended.remove(slot)
-		m.endedPaid.remove(slot)
-		return
-	}
-	m.ended.set(slot, c.ChangedAt, uint64(c.ID))
-	if c.first != 0 {
+	m.endedFree.remove(slot)
+	m.endedPaid.remove(slot)
+	switch {
+	case c.State.Live() || c.dues != 0:
+	case c.first != 0:
 		m.endedPaid.set(slot, c.ChangedAt, uint64(c.ID))
+	default:
+		m.endedFree.set(slot, c.ChangedAt, uint64(c.ID))
 	}
 }
 
@@ -178,7 +182,7 @@ func (m *Machine) forgetClaim(slot uint32) {
 		at = p.next
 		m.payments.drop(p.Signature)
 	}
-	m.ended.remove(slot)
+	m.endedFree.remove(slot)
 	m.endedPaid.remove(slot)
 	m.claims.drop(id)
 	m.tellGone(TagClaim, uint64(id))

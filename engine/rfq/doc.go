@@ -12,7 +12,8 @@
 //  3. What a claim holds it gives back or sells exactly once: settled, released
 //     and refund_due are for ever; expired is left by a late payment alone.
 //  4. A signature is one payment for one claim for as long as the claim is
-//     remembered. Every atom that arrived is applied, due for refund or refunded.
+//     remembered, and no claim without a payment pushes one with a payment out.
+//     Every atom that arrived is applied, due for refund or refunded.
 //  5. Nothing is sold below reference × (1 - discount), and base × price never
 //     exceeds the fill: the price is rounded up, the base down, the payment up.
 //  6. Every request ends with one Outcome; before it stand the records of all
@@ -127,8 +128,7 @@
 // it has no ticket, inventory or sale; amending a ticket replaces all that can
 // be amended; what ends at T has ended in a command of time T; a wallet's limit
 // counts claims that are reserved, not paid ones; an expired claim is remembered
-// until the room is needed, so that its money is never without a home; late
-// payments are judged by the time of their proof; a policy that changes leaves
+// until the room is needed, so that its money has a home for long; late payments are judged by the time of their proof; a policy that changes leaves
 // quotes and claims as they were made.
 //
 // # Cost

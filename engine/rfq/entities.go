@@ -12,13 +12,16 @@ const (
 	MaxTranches = 32      // a ticket
 	MaxQuotes   = 1 << 16 // live
 	// MaxClaims bounds the claims that the machine remembers, live or ended.
-	// Where it is reached, the one that ended first is forgotten with its
-	// payments, unless one of them is to be refunded; where there is none such,
-	// a new claim is refused.
+	// Where it is reached, one that has ended makes room for a new one: of those
+	// without a payment the one that ended first; or, where those with payments
+	// are more than half of MaxClaims, the first of them, but none that owes a
+	// refund. Where there is none such, a new claim is refused. So claims that
+	// nobody pays for, which cost nothing to make, push out no payment.
 	MaxClaims = 1 << 18
 	// MaxPayments bounds the payments that the machine remembers. Where it is
-	// reached, the claim that ended first among those with payments is forgotten
-	// as above. So a payment is known as long as its claim is.
+	// reached, the claim that ended first among those with payments is forgotten,
+	// again none that owes a refund. So a payment is known as long as its claim
+	// is.
 	MaxPayments = 1 << 18
 	// MaxRefunds bounds the payments that are due for refund, which are never
 	// forgotten: money that cannot be served costs a stranger next to nothing to

@@ -121,15 +121,19 @@ func (d *taker) knows(id market.ClaimID) bool { return d.m.claims.get(id) != nil
 // lives, or owes a refund, does not.
 func TestMaxClaims(t *testing.T) {
 	d := &taker{desk: openDesk(t, 1_000_000)}
-	d.m.bounds.claims = 3
+	d.m.bounds.claims = 5
 	a := d.take(t, "a")
 	b := d.take(t, "b")
 	c := d.take(t, "c")
+	others := []market.ClaimID{d.take(t, "o"), d.take(t, "o")}
 	full := &TakeClaim{Header: token(99), Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailUSDC, Way: Modular, Wallet: address("d")}
-	d.refuse(t, full, event.ReasonDeskFull, 3)
+	d.refuse(t, full, event.ReasonDeskFull, 5)
 	d.settle(t, b)
 	d.at += second
 	d.settle(t, a)
+	d.refuse(t, full, event.ReasonDeskFull, 5) // not more than half
+	d.settle(t, others[0])
+	d.settle(t, others[1])
 	d.pay(t, b, "surplus") // b ended first, and owes
 	e := d.take(t, "e")    // in the place of a
 	if d.knows(a) || !d.knows(b) || !d.knows(c) || !d.knows(e) {
@@ -138,7 +142,7 @@ func TestMaxClaims(t *testing.T) {
 	if d.m.payments.get(signature(fmt.Sprint("for ", a))) != nil {
 		t.Error("a claim is forgotten and its payment is not")
 	}
-	d.refuse(t, full, event.ReasonDeskFull, 3)
+	d.refuse(t, full, event.ReasonDeskFull, 5)
 	d.check(t)
 	d.restart(t)
 	d.must(t, &RefundPayment{Header: token(0), Signature: signature("surplus")})
@@ -149,6 +153,46 @@ func TestMaxClaims(t *testing.T) {
 	d.refuse(t, &ProvePayment{Header: token(0), Claim: b, Rail: 1, Signature: signature("surplus"), Amount: 1}, event.ReasonUnknownClaim, 0)
 	d.check(t)
 	d.restart(t)
+}
+
+// TestFreeClaimsForgetNoPayment: who takes claims and never pays must not make the
+// desk forget a payment, or its signature would be good for another claim. Paid
+// ones forget each other first where they are more than half.
+func TestFreeClaimsForgetNoPayment(t *testing.T) {
+	d := &taker{desk: openDesk(t, 1_000_000)}
+	d.m.bounds.claims = 4
+	flood := func() {
+		t.Helper()
+		for i := range 3 * d.m.bounds.claims {
+			d.take(t, fmt.Sprint("nobody ", i))
+			d.at += 300 * second
+		}
+		d.expire(t)
+	}
+	one, two := d.take(t, "a"), d.take(t, "a")
+	d.settle(t, one)
+	d.settle(t, two)
+	flood()
+	other := d.take(t, "a")
+	again := &ProvePayment{
+		Header: token(0), Claim: other, Rail: market.RailUSDC, Signature: signature(fmt.Sprint("for ", one)), Amount: 250_000_000,
+	}
+	d.refuse(t, again, event.ReasonPaymentUsed, 0)
+	d.settle(t, other)
+	free := d.take(t, "b")
+	d.at += 300 * second
+	d.expire(t)
+	d.take(t, "c") // for it the first of three with a payment goes, not the free one
+	if d.knows(one) || !d.knows(two) || !d.knows(other) || !d.knows(free) {
+		t.Error("not the first was forgotten")
+	}
+	d.check(t)
+	d.restart(t)
+	flood()
+	if !d.knows(two) || !d.knows(other) || d.knows(free) {
+		t.Error("not the free one was forgotten")
+	}
+	d.check(t)
 }
 
 // TestMaxPayments, at a lower limit: the claim that ended first among those with

@@ -32,10 +32,10 @@ type Machine struct {
 	lastTicket market.TicketID
 
 	quoteEnds, claimEnds, ticketEnds timers
-	// forgets has the tickets that have ended and reserve nothing; ended the
-	// claims that may be forgotten, by ChangedAt; endedPaid those of them with
-	// payments.
-	forgets, ended, endedPaid timers
+	// forgets has the tickets that have ended and reserve nothing; endedPaid and
+	// endedFree the claims that may be forgotten, with payments and without, by
+	// ChangedAt.
+	forgets, endedPaid, endedFree timers
 
 	shown Stamp // of the last change that a View shows
 
