@@ -424,9 +424,10 @@ func cachedRead(tb testing.TB, etag string) (*door, *fasthttp.RequestCtx) {
 	}
 	tb.Cleanup(func() { _ = g.Close() })
 	ctx := requestFrom("192.0.2.1")
-	ctx.Request.Header.SetMethod(fasthttp.MethodGet)
-	ctx.Request.SetRequestURI("/api/v1/market/depth?symbol=SLUSD/USDC&limit=50")
-	ctx.Request.Header.Set("If-None-Match", etag)
+	text := "GET /api/v1/market/depth?symbol=SLUSD/USDC&limit=50 HTTP/1.1\r\nHost: test\r\nIf-None-Match: " + etag + "\r\n\r\n"
+	if err := ctx.Request.Read(bufio.NewReader(strings.NewReader(text))); err != nil {
+		tb.Fatal(err)
+	}
 	return &door{g: g, router: newRouter(g.routes(Doors{}), onBase, newMetrics())}, ctx
 }
 

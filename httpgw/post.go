@@ -134,7 +134,7 @@ func (d *door) expect(ctx *fasthttp.RequestCtx) int {
 // takes no token: a request that is refused here has cost nothing.
 func (d *door) forebode(ctx *fasthttp.RequestCtx) (*problem, *routeStats) {
 	stats := d.router.unknown
-	if twiceFramed(ctx) {
+	if readAsked(&ctx.Request.Header).twiceFramed {
 		return malformedFraming(), stats
 	}
 	path, _ := target(ctx)

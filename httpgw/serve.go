@@ -50,13 +50,13 @@ type door struct {
 
 // serve answers one request. It is fasthttp's handler.
 func (d *door) serve(ctx *fasthttp.RequestCtx) {
-	started := time.Now()
 	id := d.g.ids.next()
 	stats := d.router.unknown
-	defer func() { stats.observe(ctx.Response.StatusCode(), time.Since(started)) }()
+	defer func() { stats.observe(ctx.Response.StatusCode(), time.Since(ctx.Time())) }()
 	defer d.g.catch(ctx, &id)
 
-	if twiceFramed(ctx) {
+	asked := readAsked(&ctx.Request.Header)
+	if asked.twiceFramed {
 		ctx.SetConnectionClose()
 		d.g.fail(ctx, &id, malformedFraming())
 		return
@@ -82,7 +82,7 @@ func (d *door) serve(ctx *fasthttp.RequestCtx) {
 		d.g.fail(ctx, &id, bad)
 		return
 	}
-	d.g.answer(ctx, &id, e.route, query, segment)
+	d.g.answer(ctx, &id, e.route, query, segment, &asked)
 }
 
 // catch, deferred, answers a request whose handler has panicked.
@@ -99,21 +99,47 @@ func (g *Gateway) catch(ctx *fasthttp.RequestCtx, id *requestID) {
 	})
 }
 
-// twiceFramed reports a request whose end the two of us and a proxy may see in
-// different places (RFC 9112, section 6.1): what follows it on the connection is
-// then perhaps not a request at all. fasthttp takes such a request as chunked.
-func twiceFramed(ctx *fasthttp.RequestCtx) bool {
-	h := &ctx.Request.Header
+// asked is what the lines of a request's header say that answers depend on, all
+// in one pass. The values alias fasthttp's buffer.
+type asked struct {
+	// twiceFramed is a request whose end the two of us and a proxy may see in
+	// different places (RFC 9112, section 6.1): what follows it on the connection
+	// is then perhaps not a request at all. fasthttp takes such a request as
+	// chunked, and once the body is read, its parsed headers tell no more how it
+	// was framed.
+	twiceFramed bool
+	accepts     []byte // the first Accept-Encoding
+	known       []byte // the first If-None-Match
+}
+
+func readAsked(h *fasthttp.RequestHeader) (a asked) {
 	chunked, measured := false, !h.IsHTTP11()
-	// Once the body is read, the parsed headers tell no more how it was framed.
 	for raw := h.RawHeaders(); len(raw) > 0; {
-		var line []byte
-		line, raw, _ = bytes.Cut(raw, []byte{'\n'})
-		name, _, _ := bytes.Cut(line, []byte{':'})
-		chunked = chunked || bytes.EqualFold(name, []byte("Transfer-Encoding"))
-		measured = measured || bytes.EqualFold(name, []byte("Content-Length"))
+		line := raw
+		if end := bytes.IndexByte(raw, '\n'); end >= 0 {
+			line, raw = raw[:end], raw[end+1:]
+		} else {
+			raw = nil
+		}
+		colon := max(bytes.IndexByte(line, ':'), 0)
+		is := func(name string) bool { return bytes.EqualFold(line[:colon], []byte(name)) }
+		switch colon {
+		case len(fasthttp.HeaderTransferEncoding):
+			chunked = chunked || is(fasthttp.HeaderTransferEncoding)
+		case len(fasthttp.HeaderContentLength):
+			measured = measured || is(fasthttp.HeaderContentLength)
+		case len(fasthttp.HeaderAcceptEncoding):
+			if a.accepts == nil && is(fasthttp.HeaderAcceptEncoding) {
+				a.accepts = bytes.TrimSpace(line[colon+1:])
+			}
+		case len(fasthttp.HeaderIfNoneMatch):
+			if a.known == nil && is(fasthttp.HeaderIfNoneMatch) {
+				a.known = bytes.TrimSpace(line[colon+1:])
+			}
+		}
 	}
-	return chunked && measured
+	a.twiceFramed = chunked && measured
+	return a
 }
 
 // target splits the request target as it was sent. fasthttp's own path has been
@@ -154,7 +180,7 @@ func (g *Gateway) admit(ctx *fasthttp.RequestCtx, class limitClass) *problem {
 }
 
 // answer runs the route's handler and writes what it returns.
-func (g *Gateway) answer(ctx *fasthttp.RequestCtx, id *requestID, r *route, query, segment []byte) {
+func (g *Gateway) answer(ctx *fasthttp.RequestCtx, id *requestID, r *route, query, segment []byte, asked *asked) {
 	if r.post != nil {
 		g.write(ctx, id, r)
 		return
@@ -177,7 +203,7 @@ func (g *Gateway) answer(ctx *fasthttp.RequestCtx, id *requestID, r *route, quer
 		return
 	}
 	g.common(ctx, id, r.cache)
-	g.send(ctx, p)
+	g.send(ctx, p, asked)
 }
 
 // page runs the handler of a read.
@@ -190,19 +216,19 @@ func (r *route) page(query, segment []byte) (*page, *problem) {
 
 // send writes a page in the form that the client accepts, or 304 where it has
 // that form already.
-func (g *Gateway) send(ctx *fasthttp.RequestCtx, p *page) {
+func (g *Gateway) send(ctx *fasthttp.RequestCtx, p *page, asked *asked) {
 	h := &ctx.Response.Header
 	body, etag, gzipped := p.body, p.etag, false
 	if len(body) >= gzipFrom {
 		h.SetCanonical(hVary, []byte("Accept-Encoding"))
-		if acceptsGzip(ctx.Request.Header.PeekBytes([]byte("Accept-Encoding"))) {
+		if acceptsGzip(asked.accepts) {
 			z := p.gzipped(&g.gzip)
 			body, etag, gzipped = z.body, z.etag, true
 		}
 	}
 	if len(etag) > 0 {
 		h.SetCanonical(hETag, etag)
-		if etagMatches(ctx.Request.Header.PeekBytes([]byte("If-None-Match")), etag) {
+		if etagMatches(asked.known, etag) {
 			ctx.SetStatusCode(fasthttp.StatusNotModified)
 			return
 		}
