@@ -76,7 +76,7 @@ func (m *Machine) roomForClaim(id market.ClaimID, wallet market.Address) refusal
 	}
 	if m.claims.len() >= m.bounds.claims {
 		from := &m.endedFree
-		if len(m.endedPaid.heap) > m.bounds.claims/2 {
+		if len(m.endedPaid.heap) > m.bounds.claims/4 {
 			from = &m.endedPaid
 		}
 		oldest, ok := from.first()

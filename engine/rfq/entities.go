@@ -14,9 +14,10 @@ const (
 	// MaxClaims bounds the claims that the machine remembers, live or ended.
 	// Where it is reached, one that has ended makes room for a new one: of those
 	// without a payment the one that ended first; or, where those with payments
-	// are more than half of MaxClaims, the first of them, but none that owes a
-	// refund. Where there is none such, a new claim is refused. So claims that
-	// nobody pays for, which cost nothing to make, push out no payment.
+	// are more than a quarter of MaxClaims, the first of them, but none that owes
+	// a refund. Where there is none such, a new claim is refused. So claims that
+	// nobody pays for, which cost nothing to make, push out no payment; and since
+	// MaxRefunds is half, there is a quarter that new claims can count on.
 	MaxClaims = 1 << 18
 	// MaxPayments bounds the payments that the machine remembers. Where it is
 	// reached, the claim that ended first among those with payments is forgotten,

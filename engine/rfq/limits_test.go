@@ -125,15 +125,15 @@ func TestMaxClaims(t *testing.T) {
 	a := d.take(t, "a")
 	b := d.take(t, "b")
 	c := d.take(t, "c")
-	others := []market.ClaimID{d.take(t, "o"), d.take(t, "o")}
+	o := d.take(t, "o")
+	d.take(t, "o")
 	full := &TakeClaim{Header: token(99), Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailUSDC, Way: Modular, Wallet: address("d")}
 	d.refuse(t, full, event.ReasonDeskFull, 5)
 	d.settle(t, b)
+	d.refuse(t, full, event.ReasonDeskFull, 5) // not more than a quarter
 	d.at += second
 	d.settle(t, a)
-	d.refuse(t, full, event.ReasonDeskFull, 5) // not more than half
-	d.settle(t, others[0])
-	d.settle(t, others[1])
+	d.settle(t, o)
 	d.pay(t, b, "surplus") // b ended first, and owes
 	e := d.take(t, "e")    // in the place of a
 	if d.knows(a) || !d.knows(b) || !d.knows(c) || !d.knows(e) {
@@ -157,13 +157,13 @@ func TestMaxClaims(t *testing.T) {
 
 // TestFreeClaimsForgetNoPayment: who takes claims and never pays must not make the
 // desk forget a payment, or its signature would be good for another claim. Paid
-// ones forget each other first where they are more than half.
+// ones go first where they are more than a quarter.
 func TestFreeClaimsForgetNoPayment(t *testing.T) {
 	d := &taker{desk: openDesk(t, 1_000_000)}
-	d.m.bounds.claims = 4
+	d.m.bounds.claims = 8
 	flood := func() {
 		t.Helper()
-		for i := range 3 * d.m.bounds.claims {
+		for i := range 2 * d.m.bounds.claims {
 			d.take(t, fmt.Sprint("nobody ", i))
 			d.at += 300 * second
 		}
