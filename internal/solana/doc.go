@@ -1,0 +1,21 @@
+// Package solana is the vocabulary of the chain: addresses, signatures, hashes
+// and their base58 texts, the programs that we speak with, and derived
+// addresses. Its subpackages are the codecs and the client:
+//
+//	eddsa    strict verification of ed25519 signatures
+//	tx       transactions of every version, to and from exact bytes
+//	build    our unsigned transactions, from plain values
+//	ledger   a confirmed transaction, as getTransaction answers it
+//	payment  what a confirmed transaction paid, and whether that is enough
+//	rpc      the JSON-RPC client over several nodes
+//
+// Invariants:
+//  1. All but rpc are pure: bytes in, values out. They hold no key and cannot
+//     sign.
+//  2. Amounts are integers: lamports and atoms. No float is parsed anywhere.
+//  3. What comes from outside is bounded before it is copied, and what is
+//     ambiguous is an error.
+//
+// Concurrency: values are safe to copy and to read from several goroutines;
+// [Accounts] and rpc.Client are safe for concurrent use.
+package solana

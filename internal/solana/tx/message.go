@@ -1,0 +1,186 @@
+package tx
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+
+	"blockdesk/internal/solana"
+)
+
+// Version of a message.
+type Version uint8
+
+const (
+	Legacy Version = 1
+	V0     Version = 2
+	V1     Version = 3
+)
+
+// String returns the word of the JSON-RPC interface: "legacy", "0" or "1".
+func (v Version) String() string {
+	switch v {
+	case Legacy:
+		return "legacy"
+	case V0:
+		return "0"
+	case V1:
+		return "1"
+	default:
+		return "version?"
+	}
+}
+
+// The first byte of a versioned message: the high bit, and the number.
+const (
+	prefixMask = 0x80
+	prefixV0   = prefixMask
+	prefixV1   = prefixMask | 1
+)
+
+// Limits, by the runtime's rules.
+const (
+	// MaxSize bounds a legacy or version 0 transaction, signatures included.
+	MaxSize = 1232
+	// MaxSizeV1 bounds a version 1 transaction.
+	MaxSizeV1 = 4096
+	// MaxKeys bounds static and looked-up keys together.
+	MaxKeys = 256
+	// The bounds of version 1.
+	MaxKeysV1         = 64
+	MaxInstructionsV1 = 64
+	MaxSignaturesV1   = 12
+)
+
+// Errors of decoding and encoding. All are wrapped with the detail.
+var (
+	ErrTooLong   = errors.New("tx: longer than a transaction may be")
+	ErrTruncated = errors.New("tx: truncated")
+	ErrTrailing  = errors.New("tx: trailing bytes")
+	ErrCount     = errors.New("tx: count not in its shortest form")
+	ErrVersion   = errors.New("tx: unknown version")
+	ErrMalformed = errors.New("tx: malformed")
+)
+
+// Header says which of a message's keys sign and which are written. The keys
+// come in four runs: signers that are written, signers that are read, others
+// that are written, others that are read.
+type Header struct {
+	// Required is how many keys sign; the first of them pays the fee.
+	Required uint8
+	// ReadonlySigned and ReadonlyUnsigned are the lengths of the read runs.
+	ReadonlySigned, ReadonlyUnsigned uint8
+}
+
+// Instruction calls a program. Its numbers index the message's keys, the
+// looked-up ones after the static ones.
+type Instruction struct {
+	Program  uint8
+	Accounts []uint8
+	Data     []byte
+}
+
+// Lookup loads keys from an address table on the chain, so what they are is not
+// told by the message's bytes.
+type Lookup struct {
+	Table              solana.Address
+	Writable, Readonly []uint8
+}
+
+// Config is a version 1 message's budget. A field counts only if its mask bit is
+// set.
+type Config struct {
+	Mask ConfigMask
+	// PriorityFee is in lamports, in all.
+	PriorityFee uint64
+	// Units bounds compute units, LoadedBytes the loaded accounts' data,
+	// HeapBytes the heap.
+	Units, LoadedBytes, HeapBytes uint32
+}
+
+// ConfigMask says which fields of a [Config] are present.
+type ConfigMask uint32
+
+const (
+	HasPriorityFee ConfigMask = 0b11
+	HasUnits       ConfigMask = 0b100
+	HasLoadedBytes ConfigMask = 0b1000
+	HasHeapBytes   ConfigMask = 0b10000
+	knownMask                 = HasPriorityFee | HasUnits | HasLoadedBytes | HasHeapBytes
+)
+
+// The bounds of a requested heap.
+const (
+	minHeap = 32 << 10
+	maxHeap = 256 << 10
+)
+
+// Message is what signers sign.
+type Message struct {
+	Version      Version
+	Header       Header
+	Keys         []solana.Address
+	Blockhash    solana.Hash
+	Instructions []Instruction
+	Lookups      []Lookup // version 0 only
+	Config       Config   // version 1 only
+}
+
+// MessageHash is the SHA-256 of a message's bytes. One is authorized for each
+// claim, for ever.
+func MessageHash(message []byte) solana.Hash { return sha256.Sum256(message) }
+
+// Signers returns the keys that must sign, the fee payer first. It aliases m.
+func (m *Message) Signers() []solana.Address { return m.Keys[:m.Header.Required] }
+
+// FeePayer returns the key that pays the fee.
+func (m *Message) FeePayer() solana.Address { return m.Keys[0] }
+
+// Slot returns which signature is a key's, if it must sign.
+func (m *Message) Slot(key solana.Address) (slot int, ok bool) {
+	for i, k := range m.Signers() {
+		if k == key {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// Writable reports whether the message asks to write key i, which must be
+// static. The runtime may still refuse to.
+func (m *Message) Writable(i int) bool {
+	signers, static := int(m.Header.Required), len(m.Keys)
+	if i < signers {
+		return i < signers-int(m.Header.ReadonlySigned)
+	}
+	return i < static-int(m.Header.ReadonlyUnsigned)
+}
+
+// UsesLookups reports whether any key comes from an address table.
+func (m *Message) UsesLookups() bool { return len(m.Lookups) > 0 }
+
+// LookupKeys returns how many keys come from tables, written and read.
+func (m *Message) LookupKeys() (writable, readonly int) {
+	for _, l := range m.Lookups {
+		writable += len(l.Writable)
+		readonly += len(l.Readonly)
+	}
+	return writable, readonly
+}
+
+// advanceNonce is the system program's instruction number.
+const advanceNonce = 4
+
+// UsesNonce reports whether the message lives by a durable nonce instead of a
+// blockhash: its first instruction advances one. Such a message does not expire.
+func (m *Message) UsesNonce() bool {
+	if len(m.Instructions) == 0 {
+		return false
+	}
+	first := &m.Instructions[0]
+	return int(first.Program) < len(m.Keys) && m.Keys[first.Program] == solana.SystemProgram &&
+		len(first.Data) >= 4 && binary.LittleEndian.Uint32(first.Data) == advanceNonce
+}
+
+// ProgramOf returns the program that an instruction of m calls.
+func (m *Message) ProgramOf(i *Instruction) solana.Address { return m.Keys[i.Program] }
