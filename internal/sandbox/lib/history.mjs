@@ -1,0 +1,88 @@
+// Transactions that landed: by signature, by message and by address, the newest
+// of them up to a named limit.
+
+import { MAX_BLOCKHASH_AGE } from './slots.mjs';
+
+/** A transaction's outcome stays in the status cache for this many slots. */
+export const STATUS_SLOTS = MAX_BLOCKHASH_AGE;
+/** Transactions that a state file keeps: saving must stay short. */
+export const MAX_SAVED = 5000;
+
+/**
+ * @typedef {object} Landed
+ * @property {number} sequence order of landing, from 1
+ * @property {string} signature
+ * @property {number} slot
+ * @property {number} blockTime Unix seconds
+ * @property {Buffer} wire
+ * @property {string} hash messageHash
+ * @property {string[]} addresses all keys, loaded ones last
+ * @property {string | null} memo
+ * @property {Record<string, any>} meta as getTransaction answers it in its raw encodings
+ */
+
+export class History {
+  /** @param {number} limit transactions kept, at least 1 */
+  constructor(limit) {
+    this.limit = limit;
+    this.sequence = 0;
+    /** @type {Map<string, Landed>} oldest first */
+    this.bySignature = new Map();
+    /** @type {Map<string, number>} message to the slot it ran in */
+    this.messages = new Map();
+    /** @type {Map<string, Landed[]>} oldest first */
+    this.byAddress = new Map();
+  }
+
+  /** @param {Landed} landed its sequence is given here */
+  add(landed) {
+    landed.sequence = ++this.sequence;
+    this.bySignature.set(landed.signature, landed);
+    this.messages.set(landed.hash, landed.slot);
+    for (const address of landed.addresses) {
+      const list = this.byAddress.get(address);
+      if (list === undefined) this.byAddress.set(address, [landed]);
+      else list.push(landed);
+    }
+    if (this.bySignature.size > this.limit) this.drop(this.bySignature.values().next().value);
+  }
+
+  /** Forgets the oldest; its message is remembered by expire's rule. */
+  drop(landed) {
+    this.bySignature.delete(landed.signature);
+    for (const address of landed.addresses) {
+      const list = this.byAddress.get(address);
+      if (list === undefined) continue;
+      list.shift();
+      if (list.length === 0) this.byAddress.delete(address);
+    }
+  }
+
+  /**
+   * Forgets messages whose blockhash cannot be valid any more.
+   * @param {number} slot the newest
+   */
+  expire(slot) {
+    for (const [hash, ran] of this.messages) {
+      if (slot - ran <= 2 * STATUS_SLOTS) return;
+      this.messages.delete(hash);
+    }
+  }
+
+  /** @param {string} hash */
+  hasRun(hash) {
+    return this.messages.has(hash);
+  }
+
+  save() {
+    const landed = [...this.bySignature.values()].slice(-MAX_SAVED).map((l) => ({ ...l, wire: l.wire.toString('base64') }));
+    return { sequence: this.sequence, landed, messages: [...this.messages] };
+  }
+
+  /** @param {ReturnType<History['save']>} saved */
+  load(saved) {
+    this.sequence = saved.sequence - saved.landed.length; // add gives each its old place
+    for (const l of saved.landed) this.add({ ...l, wire: Buffer.from(l.wire, 'base64') });
+    this.messages = new Map(saved.messages);
+  }
+}

@@ -1,0 +1,136 @@
+// Slots, block times, commitment levels and the window of recent blockhashes.
+// Every slot has a block, so heights and slots move together, a fixed distance
+// apart: who mixes the two up is found out here and not on mainnet.
+
+import { createHash } from 'node:crypto';
+import * as base58 from './base58.mjs';
+
+/** The first slot of a new chain. */
+export const FIRST_SLOT = 500;
+/** Slot minus block height. */
+export const HEIGHT_OFFSET = 250;
+/** A blockhash is good for a block at most this many above its own. */
+export const MAX_BLOCKHASH_AGE = 150;
+export const SLOTS_PER_EPOCH = 432000;
+
+const MAX_BLOCKHASHES = 2048; // what is older than any commitment level needs
+const MAX_BLOCK_TIMES = 200000; // about a day of slots
+const MAX_SAVED_TIMES = 5000;
+
+/** @typedef {'processed' | 'confirmed' | 'finalized'} Commitment */
+
+export class Slots {
+  /**
+   * @param {{confirmSlots: number, finalizeSlots: number, slotMs: number, genesis: Buffer, nowMs: number}} options
+   *   confirmSlots and finalizeSlots: after how many slots a block reaches the level
+   */
+  constructor(options) {
+    this.confirmSlots = options.confirmSlots;
+    this.finalizeSlots = options.finalizeSlots;
+    this.slotMs = options.slotMs;
+    this.genesis = options.genesis;
+    this.slot = FIRST_SLOT - 1;
+    this.confirmed = FIRST_SLOT;
+    this.finalized = FIRST_SLOT;
+    this.finalityHeld = false;
+    this.lag = 0;
+    this.timeMs = options.nowMs;
+    /** @type {Map<string, number>} blockhash to its slot, oldest first */
+    this.hashes = new Map();
+    /** @type {Map<number, string>} */
+    this.hashOf = new Map();
+    /** @type {Map<number, number>} slot to Unix seconds, oldest first */
+    this.times = new Map();
+    this.advance(options.nowMs);
+  }
+
+  /**
+   * Opens the next slot.
+   * @param {number} [nowMs] the wall clock, where time runs by it
+   */
+  advance(nowMs) {
+    this.slot++;
+    this.timeMs = nowMs === undefined ? this.timeMs + this.slotMs : Math.max(this.timeMs, nowMs);
+    this.times.set(this.slot, Math.floor(this.timeMs / 1000));
+    trim(this.times, MAX_BLOCK_TIMES);
+    const hash = base58.encode(createHash('sha256').update(this.genesis).update(String(this.slot)).digest());
+    this.hashes.set(hash, this.slot);
+    this.hashOf.set(this.slot, hash);
+    trim(this.hashes, MAX_BLOCKHASHES);
+    trim(this.hashOf, MAX_BLOCKHASHES);
+    this.confirmed = Math.max(this.confirmed, this.slot - this.confirmSlots);
+    if (!this.finalityHeld) this.finalized = Math.max(this.finalized, this.slot - this.finalizeSlots);
+  }
+
+  /**
+   * The newest slot at a commitment level, as the node tells it: a node made to
+   * lag tells an older one.
+   * @param {Commitment} commitment
+   */
+  at(commitment) {
+    return Math.max(FIRST_SLOT, this.true(commitment) - this.lag);
+  }
+
+  true(commitment) {
+    if (commitment === 'processed') return this.slot;
+    return commitment === 'confirmed' ? this.confirmed : this.finalized;
+  }
+
+  /**
+   * The level that a slot has reached, or null where the node has not seen it.
+   * @param {number} slot
+   * @returns {Commitment | null}
+   */
+  levelOf(slot) {
+    if (slot <= this.at('finalized')) return 'finalized';
+    if (slot <= this.at('confirmed')) return 'confirmed';
+    return slot <= this.at('processed') ? 'processed' : null;
+  }
+
+  /** @param {number} slot */
+  height(slot) {
+    return slot - HEIGHT_OFFSET;
+  }
+
+  /** @param {Commitment} commitment */
+  latestBlockhash(commitment) {
+    const slot = this.at(commitment);
+    const hash = this.hashOf.get(slot) ?? this.hashOf.get(this.slot);
+    return { blockhash: hash, lastValidBlockHeight: this.height(slot) + MAX_BLOCKHASH_AGE };
+  }
+
+  /**
+   * Whether a block on top of the bank at slot takes a transaction with hash.
+   * @param {string} hash
+   * @param {number} slot
+   */
+  isValid(hash, slot) {
+    const born = this.hashes.get(hash);
+    return born !== undefined && born <= slot && slot - born <= MAX_BLOCKHASH_AGE;
+  }
+
+  /** What a restart needs. */
+  save() {
+    return {
+      genesis: this.genesis.toString('base64'), slot: this.slot, confirmed: this.confirmed, finalized: this.finalized,
+      timeMs: this.timeMs, hashes: [...this.hashes], times: [...this.times].slice(-MAX_SAVED_TIMES),
+    };
+  }
+
+  /** @param {ReturnType<Slots['save']>} saved */
+  load(saved) {
+    this.genesis = Buffer.from(saved.genesis, 'base64');
+    this.slot = saved.slot;
+    this.confirmed = saved.confirmed;
+    this.finalized = saved.finalized;
+    this.timeMs = saved.timeMs;
+    this.hashes = new Map(saved.hashes);
+    this.hashOf = new Map(saved.hashes.map(([hash, slot]) => [slot, hash]));
+    this.times = new Map(saved.times);
+  }
+}
+
+/** Drops a map's oldest entry where it has more than limit. */
+function trim(map, limit) {
+  if (map.size > limit) map.delete(map.keys().next().value);
+}
