@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -127,5 +126,5 @@ func findProgram(name string) (string, error) {
 	if path, err := exec.LookPath(filepath.Join("/usr/sbin", name)); err == nil {
 		return path, nil
 	}
-	return "", errors.Join(fmt.Errorf("%s is missing: apt-get install nginx wrk util-linux", name), err)
+	return "", fmt.Errorf("%s is missing: apt-get install nginx wrk util-linux (%w)", name, err)
 }

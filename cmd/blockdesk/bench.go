@@ -49,7 +49,7 @@ func benchCommand(s *settings) *cobra.Command {
 		{"recovery", "Replaying a journal; what a snapshot costs the engine", benchRecovery},
 		{"fix", "Order to execution report over FIX", benchDoor(bench.FIX)},
 		{"ws", "Order over FIX to update at every WebSocket client", benchDoor(bench.WS)},
-		{"rest", "REST reads against nginx, quotes, and full speed against the limits", benchREST},
+		{"rest", "REST reads against nginx, quotes, and full speed against the limits (needs nginx and wrk)", benchREST},
 	} {
 		cmd.AddCommand(&cobra.Command{
 			Use: b.name, Short: b.short, Args: cobra.NoArgs,
@@ -73,6 +73,7 @@ func benchAllCommand(parent *cobra.Command, s *settings, f *benchFlags) *cobra.C
 		Use: "all", Short: "Every benchmark, one after the other", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			html := f.html
+			var failed []error // one may lack what it needs on this machine
 			for _, sub := range parent.Commands() {
 				if sub.Name() == "all" || sub.Name() == "play" {
 					continue
@@ -82,10 +83,13 @@ func benchAllCommand(parent *cobra.Command, s *settings, f *benchFlags) *cobra.C
 				}
 				sub.SetContext(cmd.Context())
 				if err := sub.RunE(sub, nil); err != nil {
-					return fmt.Errorf("%s: %w", sub.Name(), err)
+					failed = append(failed, fmt.Errorf("%s: %w", sub.Name(), err))
+				}
+				if cmd.Context().Err() != nil {
+					break
 				}
 			}
-			return nil
+			return errors.Join(failed...)
 		},
 	}
 }
