@@ -72,7 +72,7 @@ func TokenAccount(wallet, mint, program Address) (Address, error) {
 }
 
 // MaxCachedAccounts bounds each half of the cache of derived accounts.
-const MaxCachedAccounts = 1 << 15
+const MaxCachedAccounts = 1 << 13
 
 // accountKey is what an associated token account is derived from.
 type accountKey struct{ wallet, mint, program Address }

@@ -4,6 +4,7 @@
 //
 //	eddsa    strict verification of ed25519 signatures
 //	tx       transactions of every version, to and from exact bytes
+//	token    mints and token accounts, and which mints may be traded
 //	build    our unsigned transactions, from plain values
 //	ledger   a confirmed transaction, as getTransaction answers it
 //	payment  what a confirmed transaction paid, and whether that is enough

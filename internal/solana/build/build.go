@@ -1,0 +1,276 @@
+// Package build makes our two transactions from plain values: a claim's payment,
+// and delivery versus payment in one. Both are unsigned version 0 transactions
+// without address tables and without a durable nonce, so that their bytes tell
+// all they do and a block height ends their life.
+//
+// Invariants:
+//  1. Nothing here can sign: no type has a place for a key. Every signature slot
+//     of the result is empty.
+//  2. The same values give the same bytes.
+//  3. Only a mint that token.Mint.Check passed can be transferred, with its own
+//     token program and decimals in the instruction.
+//  4. The desk appears in the atomic transaction as signer of its own leg, as fee
+//     payer and as payer of rent only when told, and its tokens move once.
+//  5. Limits of computing and its price are always set, and capped.
+//
+// Concurrency: pure functions beside the cache of derived accounts, which is
+// safe for concurrent use. Cost: a benchmark tells it.
+package build
+
+import (
+	"errors"
+	"fmt"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/token"
+	"blockdesk/market"
+)
+
+// Errors, wrapped with the detail.
+var (
+	ErrBudget  = errors.New("build: compute budget out of bounds")
+	ErrTerms   = errors.New("build: terms that cannot be built")
+	ErrMemo    = errors.New("build: memo is not printable ASCII of at most 64 bytes")
+	ErrUnknown = errors.New("build: unknown rail or party")
+)
+
+// Unsigned is a transaction that nobody has signed.
+type Unsigned struct {
+	raw, message []byte
+	hash         solana.Hash
+	signers      []solana.Address
+}
+
+// Bytes returns the whole transaction, its signature slots zero. Not to be
+// written to.
+func (u *Unsigned) Bytes() []byte { return u.raw }
+
+// Message returns what is to be signed. Not to be written to.
+func (u *Unsigned) Message() []byte { return u.message }
+
+// Hash returns the SHA-256 of Message.
+func (u *Unsigned) Hash() solana.Hash { return u.hash }
+
+// Signers returns who must sign, in the order of the slots; the first pays the
+// fee. Not to be written to.
+func (u *Unsigned) Signers() []solana.Address { return u.signers }
+
+// The caps of a [Budget].
+const (
+	// MaxUnits is far above what either transaction takes, and far below a
+	// block's share.
+	MaxUnits = 400_000
+	// MaxPriorityLamports bounds what the price costs in all: 0.001 SOL.
+	MaxPriorityLamports = 1_000_000
+)
+
+// Budget is a transaction's compute limit and price. The zero value is refused.
+type Budget struct {
+	// Units is the limit, 1 to MaxUnits.
+	Units uint32
+	// MicroLamports is the price of a unit, in 10^-6 lamports.
+	MicroLamports uint64
+}
+
+// PriorityLamports returns what the price costs when the limit is used up,
+// rounded up as the chain does. Errors: [ErrBudget].
+func (b Budget) PriorityLamports() (market.Amount, error) {
+	fee, err := market.MulDivCeil(uint64(b.Units), b.MicroLamports, 1_000_000)
+	if err != nil || b.Units < 1 || b.Units > MaxUnits || fee > MaxPriorityLamports {
+		return 0, fmt.Errorf("%w: %d units at %d micro-lamports", ErrBudget, b.Units, b.MicroLamports)
+	}
+	return market.Amount(fee), nil
+}
+
+// MaxMemo bounds a memo's bytes.
+const MaxMemo = 64
+
+// checkMemo: printable ASCII, so that every explorer and decoder shows the same.
+func checkMemo(text string) error {
+	if text == "" || len(text) > MaxMemo {
+		return fmt.Errorf("%w: %d bytes", ErrMemo, len(text))
+	}
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return fmt.Errorf("%w: byte %#x", ErrMemo, text[i])
+		}
+	}
+	return nil
+}
+
+// Common is what both transactions need.
+type Common struct {
+	// Blockhash is the recent one that the transaction lives by.
+	Blockhash solana.Hash
+	Budget    Budget
+	// Memo binds the transaction to a claim, in a text.
+	Memo string
+	// Reference binds it too: a key that is only there to be found by. Zero for
+	// none.
+	Reference solana.Address
+}
+
+func (c *Common) check() error {
+	if c.Blockhash == (solana.Hash{}) {
+		return fmt.Errorf("%w: no blockhash", ErrTerms)
+	}
+	if _, err := c.Budget.PriorityLamports(); err != nil {
+		return err
+	}
+	return checkMemo(c.Memo)
+}
+
+func (c *Common) references() []solana.Address {
+	if c.Reference == (solana.Address{}) {
+		return nil
+	}
+	return []solana.Address{c.Reference}
+}
+
+// Leg is a sum to pay on a rail.
+type Leg struct {
+	Rail market.Rail
+	// Mint is the rail's mint; none for SOL.
+	Mint token.Checked
+	// Amount is in atoms of the rail, at least 1.
+	Amount market.Amount
+	// To is the wallet that is paid; tokens go to its associated account.
+	To solana.Address
+	// CreateAccount creates that account at the payer's expense where it is
+	// missing. Not for SOL.
+	CreateAccount bool
+}
+
+// calls pays the leg from a wallet.
+func (l *Leg) calls(from solana.Address, references []solana.Address, accounts *solana.Accounts) ([]call, error) {
+	if l.Amount == 0 || l.To == from || l.To == (solana.Address{}) {
+		return nil, fmt.Errorf("%w: %d atoms from %s to %s", ErrTerms, l.Amount, solana.Text(from), solana.Text(l.To))
+	}
+	switch l.Rail {
+	case market.RailSOL:
+		if !l.Mint.IsZero() || l.CreateAccount {
+			return nil, fmt.Errorf("%w: a token account on the SOL rail", ErrTerms)
+		}
+		return []call{transferLamports(from, l.To, l.Amount, references)}, nil
+	case market.RailUSDC:
+		return move(l.Mint, from, l.To, l.Amount, creator{l.CreateAccount, from}, references, accounts)
+	default:
+		return nil, fmt.Errorf("%w: rail %d", ErrUnknown, l.Rail)
+	}
+}
+
+// creator says whether and by whom the receiving account is created.
+type creator struct {
+	create bool
+	payer  solana.Address
+}
+
+// move transfers tokens between the associated accounts of two wallets.
+func move(mint token.Checked, from, to solana.Address, amount market.Amount, by creator, references []solana.Address, accounts *solana.Accounts) ([]call, error) {
+	if mint.IsZero() {
+		return nil, fmt.Errorf("%w: no mint", ErrTerms)
+	}
+	source, err := accounts.Of(from, mint.Address(), mint.Program())
+	if err != nil {
+		return nil, err
+	}
+	target, err := accounts.Of(to, mint.Address(), mint.Program())
+	if err != nil {
+		return nil, err
+	}
+	transfer := transferTokens(mint, source, target, from, amount, references)
+	if !by.create {
+		return []call{transfer}, nil
+	}
+	return []call{createTokenAccount(mint, by.payer, to, target), transfer}, nil
+}
+
+// Payment is a claim's payment alone, to be signed and sent by who pays.
+type Payment struct {
+	Common
+	// Wallet pays the leg and the fee, and alone signs.
+	Wallet solana.Address
+	Leg    Leg
+}
+
+// Build makes the transaction. Errors: [ErrTerms], [ErrBudget], [ErrMemo],
+// [ErrUnknown].
+func (p *Payment) Build(accounts *solana.Accounts) (*Unsigned, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	if p.Reference == (solana.Address{}) || p.Wallet == (solana.Address{}) || p.Reference == p.Wallet || p.Reference == p.Leg.To {
+		return nil, fmt.Errorf("%w: reference %s of wallet %s", ErrTerms, solana.Text(p.Reference), solana.Text(p.Wallet))
+	}
+	pay, err := p.Leg.calls(p.Wallet, p.references(), accounts)
+	if err != nil {
+		return nil, err
+	}
+	calls := append(p.Budget.calls(), pay...)
+	return compile(p.Wallet, p.Blockhash, append(calls, memo(p.Memo)))
+}
+
+// Party is a side of the atomic transaction.
+type Party uint8
+
+const (
+	Desk  Party = 1
+	Taker Party = 2
+)
+
+// Atomic is delivery versus payment in one transaction: both legs happen or
+// neither. The desk and the taker sign.
+type Atomic struct {
+	Common
+	Taker, Desk solana.Address
+	// Payment is paid by the taker.
+	Payment Leg
+	// Base is delivered by the desk from its associated account to the taker's,
+	// which is created where it is missing.
+	Base       token.Checked
+	BaseAmount market.Amount
+	// FeePayer pays the fee; RentPayer the taker's token account, if it is
+	// missing: whoever pays, the taker can take that rent back later.
+	FeePayer, RentPayer Party
+}
+
+// Build makes the transaction. Errors: as [Payment.Build].
+func (a *Atomic) Build(accounts *solana.Accounts) (*Unsigned, error) {
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	feePayer, rentPayer := a.wallet(a.FeePayer), a.wallet(a.RentPayer)
+	zero := solana.Address{}
+	switch {
+	case feePayer == zero || rentPayer == zero:
+		return nil, fmt.Errorf("%w: fee payer %d, rent payer %d", ErrUnknown, a.FeePayer, a.RentPayer)
+	case a.Desk == a.Taker || a.Desk == zero || a.Taker == zero:
+		return nil, fmt.Errorf("%w: desk %s, taker %s", ErrTerms, solana.Text(a.Desk), solana.Text(a.Taker))
+	case a.BaseAmount == 0 || a.Base.Address() == a.Payment.Mint.Address():
+		return nil, fmt.Errorf("%w: %d atoms of %s", ErrTerms, a.BaseAmount, solana.Text(a.Base.Address()))
+	case a.Reference != zero && (a.Reference == a.Desk || a.Reference == a.Taker || a.Reference == a.Payment.To):
+		return nil, fmt.Errorf("%w: reference %s is a party", ErrTerms, solana.Text(a.Reference))
+	}
+	pay, err := a.Payment.calls(a.Taker, a.references(), accounts)
+	if err != nil {
+		return nil, err
+	}
+	deliver, err := move(a.Base, a.Desk, a.Taker, a.BaseAmount, creator{true, rentPayer}, nil, accounts)
+	if err != nil {
+		return nil, err
+	}
+	calls := append(a.Budget.calls(), pay...)
+	calls = append(calls, deliver...)
+	return compile(feePayer, a.Blockhash, append(calls, memo(a.Memo)))
+}
+
+func (a *Atomic) wallet(p Party) solana.Address {
+	switch p {
+	case Desk:
+		return a.Desk
+	case Taker:
+		return a.Taker
+	default:
+		return solana.Address{}
+	}
+}
