@@ -66,7 +66,9 @@ async function main() {
     stopping = true;
     node.stop().then(() => process.exit(0), (error) => fail(error));
   };
-  process.on('SIGINT', stop);
+  // Ctrl-C in a terminal reaches this process too; who holds its standard input
+  // decides when it ends.
+  process.on('SIGINT', withStdin ? () => {} : stop);
   process.on('SIGTERM', stop);
   if (withStdin) process.stdin.on('end', stop).on('error', stop).resume();
   process.stdout.write(`sandbox ready ${await node.start()}\n`);

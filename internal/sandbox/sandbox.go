@@ -1,0 +1,306 @@
+// Package sandbox runs the local Solana chain of the demo and of the tests: a
+// Node server in this folder that puts Solana's JSON-RPC before LiteSVM, which
+// executes transactions for real. README.md says what the server answers, how
+// it is made to fail, and where it differs from a validator.
+//
+// The binary does not carry the server: Options.Dir names the folder with
+// server.mjs and node_modules (make sandbox installs the latter). Check says in
+// one line what is missing.
+//
+// Concurrency: a Node's methods may be called from any goroutine.
+package sandbox
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// MinNodeVersion is the oldest major version of Node that runs the server.
+	MinNodeVersion = 20
+
+	readyWithin = 30 * time.Second
+	stopWithin  = 5 * time.Second // then it is killed
+	callWithin  = 30 * time.Second
+	maxAnswer   = 64 << 20
+	readyPrefix = "sandbox ready "
+)
+
+// ErrUnavailable: the chain cannot run on this machine; the text says why.
+var ErrUnavailable = errors.New("local chain unavailable")
+
+// Options say how the chain runs. The zero value of a field is its default.
+type Options struct {
+	Dir  string // folder of server.mjs; required
+	Node string // the node command; default "node"
+	Addr string // host:port to listen on; default 127.0.0.1 and any free port
+
+	SlotTime      time.Duration // whole milliseconds; default 400 ms
+	ManualSlots   bool          // no slot passes but by sandbox_advance
+	ConfirmSlots  int           // slots until a block is confirmed; default 1
+	FinalizeSlots int           // slots until a block is finalized; default 31
+	History       int           // transactions kept; default 50,000
+
+	Seed      string // same genesis, blockhashes and new keys each time; default random
+	StateFile string // keeps the chain over restarts; default: in memory only
+	SetupDir  string // makes mints, desk, treasury and wallets, and writes them here
+	Wallets   int    // demo wallets of the setup; default 3
+
+	Stderr io.Writer // what the server has to say; default discarded
+}
+
+// Find returns the first of the folders, or of the folders above them, that
+// has the sandbox of a source tree below it, or "".
+func Find(from ...string) string {
+	for _, start := range from {
+		for dir := filepath.Clean(start); ; dir = filepath.Dir(dir) {
+			found := filepath.Join(dir, "internal", "sandbox")
+			if _, err := os.Stat(filepath.Join(found, "server.mjs")); err == nil {
+				return found
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+	return ""
+}
+
+// Check reports whether the chain can run here. Its error is ErrUnavailable
+// with the reason.
+func (o Options) Check(ctx context.Context) error {
+	path, err := exec.LookPath(o.node())
+	if err != nil {
+		return fmt.Errorf("%w: no Node here (at least %d)", ErrUnavailable, MinNodeVersion)
+	}
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		return fmt.Errorf("%w: %s --version: %w", ErrUnavailable, path, err)
+	}
+	major, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(string(out)), "v"), ".")
+	if n, err := strconv.Atoi(major); err != nil || n < MinNodeVersion {
+		return fmt.Errorf("%w: Node %s is older than %d", ErrUnavailable, strings.TrimSpace(string(out)), MinNodeVersion)
+	}
+	if _, err := os.Stat(filepath.Join(o.Dir, "server.mjs")); err != nil {
+		return fmt.Errorf("%w: no server.mjs in %q", ErrUnavailable, o.Dir)
+	}
+	if _, err := os.Stat(filepath.Join(o.Dir, "node_modules", "litesvm-linux-x64-gnu")); err != nil {
+		return fmt.Errorf("%w: LiteSVM is not installed: npm ci in %s", ErrUnavailable, o.Dir)
+	}
+	return nil
+}
+
+func (o Options) node() string {
+	if o.Node == "" {
+		return "node"
+	}
+	return o.Node
+}
+
+func (o Options) args() ([]string, error) {
+	args := []string{filepath.Join(o.Dir, "server.mjs"), "--exit-with-stdin"}
+	set := func(name, value string) { args = append(args, "--"+name, value) }
+	addr := o.Addr
+	if addr == "" {
+		addr = "127.0.0.1:0"
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: address %q: %w", addr, err)
+	}
+	set("host", host)
+	set("port", port)
+	if o.SlotTime%time.Millisecond != 0 || o.SlotTime < 0 {
+		return nil, fmt.Errorf("sandbox: slot time %s is no whole number of milliseconds", o.SlotTime)
+	}
+	if o.ManualSlots {
+		set("slot-ms", "0")
+	} else if o.SlotTime > 0 {
+		set("slot-ms", strconv.FormatInt(o.SlotTime.Milliseconds(), 10))
+	}
+	for name, n := range map[string]int{
+		"confirm-slots": o.ConfirmSlots, "finalize-slots": o.FinalizeSlots, "history": o.History, "wallets": o.Wallets,
+	} {
+		if n != 0 {
+			set(name, strconv.Itoa(n))
+		}
+	}
+	for name, text := range map[string]string{"seed": o.Seed, "state": o.StateFile, "setup": o.SetupDir} {
+		if text != "" {
+			set(name, text)
+		}
+	}
+	return args, nil
+}
+
+// Node is a running chain.
+type Node struct {
+	url    string
+	cmd    *exec.Cmd
+	cancel context.CancelFunc
+	client *http.Client
+	wait   func() error
+}
+
+// Start starts the chain and returns when it answers. It ends with ctx, with
+// Stop, and with this process, however that ends.
+func Start(ctx context.Context, o Options) (*Node, error) {
+	if err := o.Check(ctx); err != nil {
+		return nil, err
+	}
+	args, err := o.args()
+	if err != nil {
+		return nil, err
+	}
+	stdin, hold, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	out, stdout, err := os.Pipe()
+	if err != nil {
+		stdin.Close()
+		hold.Close()
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	cmd := exec.CommandContext(ctx, o.node(), args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, o.Stderr
+	cmd.Cancel = hold.Close // the server saves its state and exits
+	cmd.WaitDelay = stopWithin
+	n := &Node{cmd: cmd, cancel: cancel, client: &http.Client{Timeout: callWithin, Transport: &http.Transport{}}}
+	n.wait = sync.OnceValue(func() error {
+		err := cmd.Wait()
+		hold.Close()
+		out.Close()
+		n.client.CloseIdleConnections()
+		if errors.Is(err, context.Canceled) {
+			return nil
+		}
+		return err
+	})
+	err = cmd.Start()
+	stdin.Close()
+	stdout.Close()
+	if err != nil {
+		cancel()
+		hold.Close()
+		out.Close()
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	if err := n.awaitReady(out); err != nil {
+		return nil, errors.Join(err, n.Stop())
+	}
+	return n, nil
+}
+
+func (n *Node) awaitReady(out *os.File) error {
+	if err := out.SetReadDeadline(time.Now().Add(readyWithin)); err != nil {
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	url, ok := strings.CutPrefix(strings.TrimSpace(line), readyPrefix)
+	if !ok {
+		return fmt.Errorf("sandbox: not ready: %q: %w", line, err)
+	}
+	n.url = url
+	return nil
+}
+
+// URL is where the chain serves JSON-RPC.
+func (n *Node) URL() string { return n.url }
+
+// Run waits for the chain's end: nil where ctx or Stop ended it, else why it
+// ended by itself. It stops the chain when ctx ends.
+func (n *Node) Run(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, n.cancel)
+	defer stop()
+	if err := n.wait(); err != nil {
+		return fmt.Errorf("sandbox: the chain ended: %w", err)
+	}
+	return nil
+}
+
+// Stop ends the chain and waits for it; it saves its state before. A chain that
+// does not end within five seconds is killed.
+func (n *Node) Stop() error {
+	n.cancel()
+	if err := n.wait(); err != nil {
+		return fmt.Errorf("sandbox: stop: %w", err)
+	}
+	return nil
+}
+
+// Kill ends the chain as a crash does: nothing is saved.
+func (n *Node) Kill() error {
+	err := n.cmd.Process.Kill()
+	n.cancel()
+	var exit *exec.ExitError
+	if ended := n.wait(); ended != nil && !errors.As(ended, &exit) {
+		err = errors.Join(err, ended)
+	}
+	return err
+}
+
+// Error is what the chain answers to a call that it refuses.
+type Error struct {
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data"`
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
+
+// Call calls a method, one of the sandbox_ controls as a rule, and decodes its
+// result into result, where that is not nil. It returns an *Error where the
+// chain refuses.
+func (n *Node) Call(ctx context.Context, method string, params, result any) error {
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+	if err != nil {
+		return fmt.Errorf("sandbox: %s: %w", method, err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, n.url, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("sandbox: %s: %w", method, err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := n.client.Do(request)
+	if err != nil {
+		return fmt.Errorf("sandbox: %s: %w", method, err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("sandbox: %s: %w", method, err)
+	}
+	var answer struct {
+		Result json.RawMessage `json:"result"`
+		Error  *Error          `json:"error"`
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return fmt.Errorf("sandbox: %s: status %d: %w", method, response.StatusCode, err)
+	}
+	if answer.Error != nil {
+		return fmt.Errorf("sandbox: %s: %w", method, answer.Error)
+	}
+	if result == nil {
+		return nil
+	}
+	if err := json.Unmarshal(answer.Result, result); err != nil {
+		return fmt.Errorf("sandbox: %s: %w", method, err)
+	}
+	return nil
+}
