@@ -18,6 +18,10 @@ const (
 	writesPerMinute, writesBurst = 30, 10
 )
 
+// steadyAfter is how many seconds it takes until memory says something: before,
+// the heap finds its size.
+const steadyAfter = 8
+
 // floodScript sends in turn: a depth read, one that has the newest already, the
 // RFQ book, and a quote.
 const floodScript = wrkCount + `
@@ -112,7 +116,7 @@ func (b *restBench) judge(w *wrkResult, before, after map[string]answers, most t
 			Ratio{Name: fmt.Sprintf("full speed: %s let through, %d / the least that the limit allows, %.0f", class.name, let[class.name], least), Value: float64(let[class.name]) / least, Goal: 1},
 			Ratio{Name: fmt.Sprintf("full speed: %s let through, %d / the most that the limit allows, %.0f", class.name, let[class.name], highest), Value: float64(let[class.name]) / highest, Goal: 1, AtMost: true})
 	}
-	if n := len(memory); n > 1 {
+	if n := len(memory); n >= steadyAfter {
 		early, late := memory[n/4], memory[n-1]
 		b.r.Ratios = append(b.r.Ratios, Ratio{
 			Name:  fmt.Sprintf("full speed: memory at the end, %.1f MB / after a quarter of the time, %.1f MB", float64(late)/1e6, float64(early)/1e6),

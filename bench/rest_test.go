@@ -52,7 +52,7 @@ func TestFullSpeedIsJudged(t *testing.T) {
 	sound := func() (w *wrkResult, after map[string]answers, memory []int64) {
 		w = &wrkResult{Requests: 1000, Micros: ran.Microseconds(), Statuses: map[string]int64{"200": 25, "304": 20, "429": 955}}
 		return w, map[string]answers{depthTarget: {let: 130}, ticketsTarget: {let: 1}, quoteTarget: {let: 115}},
-			[]int64{50e6, 100e6, 100e6, 101e6, 102e6, 101e6}
+			[]int64{50e6, 80e6, 100e6, 100e6, 101e6, 102e6, 101e6, 101e6}
 	}
 	before := map[string]answers{depthTarget: {let: 101}, quoteTarget: {let: 100}}
 	for name, spoil := range map[string]func(*wrkResult, map[string]answers, []int64){
@@ -90,5 +90,16 @@ func TestOwnCPUAndMemory(t *testing.T) {
 	}
 	if busy, err := machineCPU(); err != nil || busy < cpu-time.Second {
 		t.Errorf("machine %v, this process %v, %v", busy, cpu, err)
+	}
+}
+
+func TestQuieterHalfCounts(t *testing.T) {
+	s := &restSide{rounds: []restFigure{{90, 0.9}, {10, 0.1}, {30, 0.3}, {80, 0.8}, {20, 0.2}}}
+	if perOp, others := s.perOp(); perOp != 20 || others != 0.3 {
+		t.Errorf("%v ns with %v cores busy", perOp, others)
+	}
+	s = &restSide{rounds: []restFigure{{7, 0.5}}}
+	if perOp, others := s.perOp(); perOp != 7 || others != 0.5 {
+		t.Errorf("one round: %v ns with %v cores busy", perOp, others)
 	}
 }
