@@ -190,3 +190,45 @@ func TestBodyReadOtherwise(t *testing.T) {
 		t.Errorf("%d bytes written, %v", n, err)
 	}
 }
+
+// endlessConn asks the same as long as its benchmark runs, and takes any answer.
+type endlessConn struct {
+	tellingConn
+	b       *testing.B
+	request string
+	peer    *net.TCPAddr
+}
+
+func (c *endlessConn) Read(p []byte) (int, error) {
+	if !c.b.Loop() {
+		return 0, io.EOF
+	}
+	return copy(p, c.request), nil
+}
+
+func (c *endlessConn) Write(p []byte) (int, error)      { return len(p), nil }
+func (c *endlessConn) SetReadDeadline(time.Time) error  { return nil }
+func (c *endlessConn) SetWriteDeadline(time.Time) error { return nil }
+func (c *endlessConn) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+func (c *endlessConn) RemoteAddr() net.Addr             { return c.peer }
+func (c *endlessConn) Close() error                     { return nil }
+
+// BenchmarkRequest is a whole cached read, fasthttp's part included and the
+// kernel's left out.
+func BenchmarkRequest(b *testing.B) {
+	for name, header := range map[string]string{"200": "", "304": "If-None-Match: *\r\n"} {
+		b.Run(name, func(b *testing.B) {
+			books := newBooks(b)
+			o := testOptions(books)
+			o.NoLimits, o.Market = false, Rate{60_000_000, 1_000_000}
+			g := start(b, o, books, testDoors())
+			c := newClientConn(&endlessConn{
+				b: b, peer: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, request: "GET /api/v1/market/depth?symbol=SLUSD/USDC&limit=78 HTTP/1.1\r\nHost: test\r\n" + header + "\r\n",
+			}, time.Second)
+			b.ReportAllocs()
+			if err := g.servers[0].http.ServeConn(c); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}

@@ -96,6 +96,7 @@ func New(o Options, views Views, doors Doors) (*Gateway, error) {
 			return nil, errors.Join(fmt.Errorf("httpgw: %s address: %w", surfaceNames[a.on], err), g.Close())
 		}
 		limited := newLimitedListener(listener, g.conns)
+		// Of the shortest timeout: 10 s may end after 9.4.
 		limited.slack = min(o.ReadTimeout, o.WriteTimeout, o.IdleTimeout) / 16
 		g.servers = append(g.servers, server{
 			on: a.on, listener: limited,
