@@ -22,7 +22,7 @@ type RFQConfig struct {
 	Enabled      bool               `yaml:"enabled"`
 	QuoteTTLS    int                `yaml:"quote_ttl_s"`
 	ClaimTTLS    int                `yaml:"claim_ttl_s"`
-	LateWindowH  int                `yaml:"late_window_h"`
+	LateWindowS  int                `yaml:"late_window_s"`
 	FeeBps       int                `yaml:"fee_bps"`       // of the payment, included in it
 	WalletClaims int                `yaml:"wallet_claims"` // reserved at once, a wallet
 	Ladder       []LadderStepConfig `yaml:"ladder"`
@@ -70,7 +70,7 @@ type OperatorTokenConfig struct {
 const (
 	maxTTLS      = 3600
 	maxClaimTTLS = 24 * 3600
-	maxLateH     = 30 * 24
+	maxLateS     = 30 * 24 * 3600
 	maxAgeS      = 7 * 24 * 3600
 	maxBaseDec   = 12
 )
@@ -87,7 +87,7 @@ const (
 
 func defaultRFQ() RFQConfig {
 	return RFQConfig{
-		Enabled: true, QuoteTTLS: 15, ClaimTTLS: 120, LateWindowH: 24, FeeBps: 500, WalletClaims: 8,
+		Enabled: true, QuoteTTLS: 15, ClaimTTLS: 120, LateWindowS: 3600, FeeBps: 500, WalletClaims: 8,
 		Ladder:   []LadderStepConfig{{250, 0}, {1000, 25}, {25_000, 75}, {250_000, 150}, {1_000_000, 250}, {2_500_000, 400}},
 		USDCMint: placeholderUSDC, SOLMaxAgeS: 3600, Pairs: defaultPairs(),
 	}
@@ -145,7 +145,7 @@ func (c *RFQConfig) policy() (rfq.Policy, error) {
 	for _, err := range []error{
 		between("rfq.quote_ttl_s", c.QuoteTTLS, 1, maxTTLS),
 		between("rfq.claim_ttl_s", c.ClaimTTLS, 1, maxClaimTTLS),
-		between("rfq.late_window_h", c.LateWindowH, 0, maxLateH),
+		between("rfq.late_window_s", c.LateWindowS, 0, maxLateS),
 		between("rfq.fee_bps", c.FeeBps, 0, market.MaxBps-1),
 		between("rfq.wallet_claims", c.WalletClaims, 1, 65_535),
 		between("rfq.sol_max_age_s", c.SOLMaxAgeS, 0, maxAgeS),
@@ -155,7 +155,7 @@ func (c *RFQConfig) policy() (rfq.Policy, error) {
 		}
 	}
 	p := rfq.Policy{
-		QuoteTTL: nanos(c.QuoteTTLS), ClaimTTL: nanos(c.ClaimTTLS), LateWindow: nanos(c.LateWindowH * 3600),
+		QuoteTTL: nanos(c.QuoteTTLS), ClaimTTL: nanos(c.ClaimTTLS), LateWindow: nanos(c.LateWindowS),
 		FeeBps: uint16(c.FeeBps), WalletClaims: uint16(c.WalletClaims),
 	}
 	var err error

@@ -44,7 +44,7 @@ func TestRFQConfigurationRefused(t *testing.T) {
 	}{
 		"quote ttl":            {"rfq: {quote_ttl_s: 0}", []string{"rfq.quote_ttl_s", "1 to 3600"}},
 		"claim ttl":            {"rfq: {claim_ttl_s: 86401}", []string{"rfq.claim_ttl_s"}},
-		"late window":          {"rfq: {late_window_h: 721}", []string{"rfq.late_window_h"}},
+		"late window":          {"rfq: {late_window_s: 2592001}", []string{"rfq.late_window_s", "0 to 2592000"}},
 		"fee":                  {"rfq: {fee_bps: 10000}", []string{"rfq.fee_bps"}},
 		"wallet claims":        {"rfq: {wallet_claims: 65536}", []string{"rfq.wallet_claims"}},
 		"unknown key":          {"rfq: {quote_ttl: 1}", []string{"quote_ttl"}},
@@ -107,7 +107,7 @@ func TestRFQConfigurationRefused(t *testing.T) {
 func TestRFQConfigurationResolved(t *testing.T) {
 	cfg, err := loadText(t, `rfq:
   quote_ttl_s: 30
-  late_window_h: 1
+  late_window_s: 60
   pay_to: {SOL: PLaceho1derPaytoSoLxxxxxxxxxxxxxxxxxxxxxxxx}
   sol_price_usd: "151.25"
   sol_max_age_s: 60
@@ -132,7 +132,7 @@ func TestRFQConfigurationResolved(t *testing.T) {
 		return a
 	}
 	policy := rfq.Policy{
-		QuoteTTL: 30e9, ClaimTTL: 120e9, LateWindow: 3600e9, FeeBps: 500, WalletClaims: 8,
+		QuoteTTL: 30e9, ClaimTTL: 120e9, LateWindow: 60e9, FeeBps: 500, WalletClaims: 8,
 		Discounts: [market.FillCount]uint16{0, 25, 75, 150, 250, 400}, USDCMint: mint(placeholderUSDC),
 	}
 	policy.PayTo[market.RailSOL] = mint(placeholderPaySOL)

@@ -80,9 +80,13 @@
 // another rail: it stays reserved, and the payment is due for refund. ⁴ The
 // payment is due for refund. ⁵ Paid if the amount and rail are right, at most
 // LateWindow after Deadline, and a new claim of that size could be had: the
-// ticket has not ended, no lock, capacity and inventory are there (our choice:
-// a lock and an ended ticket stop a late payment, because it takes capacity that
-// nobody reserves). ⁶ With the same proof (ReleaseClaim has none): done, nothing
+// ticket has not ended, no lock, capacity and inventory are there; and the last
+// look⁷ passes the anchor and the terms' reference; and the payment of the terms
+// is not below what their fill costs at the rail's price of now, which must be
+// young enough, less the pair's corridor. Contract D asks for capacity alone; the
+// rest is our choice: a late payment takes what nobody reserves, so a lock and an
+// ended ticket stop it, and without a look at the prices it would be a free
+// option on them. ⁶ With the same proof (ReleaseClaim has none): done, nothing
 // changes, the claim's record is written as it is, with its old ChangedAt. With
 // another proof: refused. ⁷ CosignClaim is the last look: Locked, the anchor's
 // PriceUnavailable or PriceStale, PriceCorridor where the reference of the terms

@@ -112,6 +112,7 @@ func (g *game) step(t *rapid.T, seen map[string]int) {
 	}
 	records = g.both(t, AppendRequest(nil, r))
 	g.witness(records, seen)
+	g.lateIsNoOption(t, records)
 	if o := outcomeOf(records); o.Reason != 0 {
 		if !bytes.Equal(before, g.m.AppendSnapshot(nil)) {
 			t.Fatalf("%T refused with %v changed something", r, o.Reason)
@@ -162,6 +163,26 @@ func (g *game) witness(records []Record, seen map[string]int) {
 			seen[fmt.Sprint("gone ", r.What)]++
 		case *Outcome:
 			seen["refused "+r.Reason.String()]++
+		}
+	}
+}
+
+// lateIsNoOption holds a late payment that is taken to the prices of now: the
+// terms' reference in the corridor, the anchor young. A payment changes neither.
+func (g *game) lateIsNoOption(t *rapid.T, records []Record) {
+	for i, rec := range records {
+		p, ok := rec.(*Payment)
+		if !ok || p.State != PaymentApplied || i == len(records)-2 { // told again
+			continue
+		}
+		c := g.ledger.claims[p.Claim]
+		if p.At < c.Deadline {
+			continue
+		}
+		pair := g.board.View().Pair(c.Terms.Instrument)
+		lowest, highest := Corridor(pair)
+		if ref := c.Terms.Reference; ref < lowest || ref > highest || pair.MaxAge != 0 && g.at-pair.AnchorAt > pair.MaxAge {
+			t.Fatalf("late for %+v: anchor %d", c.Terms, pair.Anchor)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package rfq
 
 import (
 	"blockdesk/engine/event"
+	"blockdesk/market"
 )
 
 // paymentItem is a payment and the next one of its claim.
@@ -135,13 +136,36 @@ func refundable(why event.Reason) bool {
 }
 
 // canHonour reports whether an expired claim can still be served on its terms:
-// as a new claim would be, prices and rails aside.
+// what a new claim and the last look of CosignClaim ask for, and money that is
+// still worth the fill. Else it would be an option on the price, free until the
+// window ends: paid where the market has moved the client's way, left where not.
 func (m *Machine) canHonour(c *Claim) bool {
 	t := m.tickets.get(c.Terms.Ticket)
-	return m.call.At-c.Deadline <= m.policy.LateWindow &&
-		t != nil && !t.Ended() &&
-		lockOn(m.locks, c.Terms.Instrument, c.Terms.Rail) == nil &&
-		m.room(&c.Terms, t.Tranche(c.Terms.Tranche)).reason == 0
+	if m.call.At-c.Deadline > m.policy.LateWindow || t == nil || t.Ended() ||
+		lockOn(m.locks, c.Terms.Instrument, c.Terms.Rail) != nil ||
+		m.room(&c.Terms, t.Tranche(c.Terms.Tranche)).reason != 0 {
+		return false
+	}
+	p := findPair(m.pairs, c.Terms.Instrument)
+	return m.call.outlook.anchored(p).reason == 0 && within(p, c.Terms.Reference).reason == 0 &&
+		m.stillWorth(p, &c.Terms)
+}
+
+// stillWorth reports whether the payment of terms is worth their fill at the
+// rail's price of now, less the corridor of their pair: the least that is taken
+// is payment now × (1 - corridor), both steps rounded up, for the desk. False
+// where the rail has no price that is young enough.
+func (m *Machine) stillWorth(p *Pair, t *Terms) bool {
+	price, no := m.priceOfRail(t.Rail)
+	if no.reason != 0 {
+		return false
+	}
+	now, fits := paymentFor(t.Fill, t.Rail, price)
+	if !fits {
+		return false
+	}
+	least, err := market.MulDivCeil(now, market.MaxBps-uint64(p.CorridorBps), market.MaxBps)
+	return err == nil && least <= t.Payment
 }
 
 // refundPayment notes that the operator has paid back what was due.

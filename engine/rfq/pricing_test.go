@@ -80,3 +80,41 @@ func TestPriceOfNoPolicy(t *testing.T) {
 		t.Errorf("a discount above the whole: %d", got)
 	}
 }
+
+// TestLateSOL: SOL that comes late is taken while it is worth the fill less the
+// corridor, in whole numbers, and refused below; between the two lie at most the
+// two atoms that the roundings give the desk.
+func TestLateSOL(t *testing.T) {
+	taken := map[bool]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		m := New()
+		pair := testPair(0)
+		pair.CorridorBps = rapid.Uint16Range(1, market.MaxBps-1).Draw(t, "corridor")
+		terms := Terms{Fill: market.FillUSD(rapid.IntRange(1, 6).Draw(t, "fill")), Rail: market.RailSOL}
+		then := rapid.Uint64Range(1_000_000, 1_000_000_000_000).Draw(t, "then")
+		edge := then * (market.MaxBps - uint64(pair.CorridorBps)) / market.MaxBps
+		now := max(1, rapid.OneOf(
+			rapid.Uint64Range(1, 2*then), rapid.Uint64Range(edge-min(edge, 2), edge+2),
+		).Draw(t, "now"))
+		terms.Payment, _ = paymentFor(terms.Fill, terms.Rail, market.USDPrice(then))
+		m.rails = []RailPrice{{Rail: market.RailSOL, Price: market.USDPrice(now)}}
+		ok := m.stillWorth(&pair, &terms)
+		taken[ok]++
+		// Both sides in 10^-18 dollars and 10^-4.
+		worth := func(atoms uint64) *big.Int {
+			n := new(big.Int).Mul(new(big.Int).SetUint64(atoms), new(big.Int).SetUint64(now))
+			return n.Mul(n, big.NewInt(market.MaxBps))
+		}
+		least := new(big.Int).Mul(big.NewInt(int64(terms.Fill.USD())), big.NewInt(1_000_000_000_000))
+		least.Mul(least, big.NewInt(market.MaxBps-int64(pair.CorridorBps)))
+		if ok && worth(terms.Payment).Cmp(least) < 0 {
+			t.Fatalf("%d atoms were taken", terms.Payment)
+		}
+		if _, fits := paymentFor(terms.Fill, terms.Rail, market.USDPrice(now)); fits && !ok && worth(terms.Payment-2).Cmp(least) >= 0 {
+			t.Fatalf("%d atoms were refused", terms.Payment)
+		}
+	})
+	if taken[true] == 0 || taken[false] == 0 {
+		t.Error(taken)
+	}
+}
