@@ -1,0 +1,312 @@
+package httpgw
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/desk"
+	"blockdesk/market"
+	"blockdesk/sdk/openapitest"
+)
+
+// What the service answers today is held to the specification by cmd, on the
+// whole program. Here are the answers that it cannot be brought to give: those
+// behind a settlement, and those of a desk in trouble.
+
+func described(t testing.TB) *openapitest.Document {
+	t.Helper()
+	d, err := openapitest.Parse(specification(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// TestTableIsDescribed: what the table has on each address is what the
+// specification has there, neither more nor less.
+func TestTableIsDescribed(t *testing.T) {
+	w := newWriter(t, nil)
+	w.g.opts.Specification = specification(t)
+	doors := testDoors()
+	doors.Desk = w.desk
+	served := map[string]bool{}
+	for _, row := range w.g.routes(doors) {
+		for on, name := range surfaceNames {
+			if row.surfaces&on != 0 {
+				served[name+" "+methodNames[row.method]+" "+row.path] = true
+			}
+		}
+	}
+	for _, o := range described(t).Operations() {
+		for server := range o.Servers {
+			line := strings.TrimSuffix(server, " address") + " " + o.Method + " " + o.Path
+			if !served[line] {
+				t.Errorf("described, and not in the table: %s", line)
+			}
+			delete(served, line)
+		}
+	}
+	for line := range served {
+		t.Errorf("in the table, and not described: %s", line)
+	}
+}
+
+// TestCodesAreDescribed: the codes of this package are those of the
+// specification, and it tells the reasons of bodies and of the desk. What status
+// has what code the answers themselves show.
+func TestCodesAreDescribed(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "problem.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ours []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || !strings.HasPrefix(spec.Names[0].Name, "code") {
+			return true
+		}
+		text, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours = append(ours, text)
+		return true
+	})
+	codes, reasons := described(t).Codes()
+	slices.Sort(ours)
+	if slices.Sort(codes); len(ours) < 20 || !slices.Equal(ours, codes) {
+		t.Errorf("codes of the package %v\nof the specification %v", ours, codes)
+	}
+	words := []string{jsonEmpty, jsonBOM, jsonNoObject, jsonSyntax, jsonTooDeep, jsonUTF8, jsonSurrogate, jsonTrailing}
+	for reason := range refusals {
+		words = append(words, reason.String())
+	}
+	for _, word := range words {
+		if !strings.Contains(reasons, "`"+word+"`") {
+			t.Errorf("the reason %s is not told", word)
+		}
+	}
+}
+
+// TestPagesMatch: every page of every state of the desk and of the market.
+func TestPagesMatch(t *testing.T) {
+	d := described(t)
+	schemas := [documentCount]string{
+		"RFQStatus", "CurrentSellableTicket", "MarketTickets", "CompactBook", "Levels", "Pairs", "Tokens", "RailList",
+		"RobotManifest", "Discovery", "Board", "DeskStatus",
+	}
+	shut := fixedView()
+	shut.Policy.PayTo, shut.Sellable, shut.Tickets = [market.RailCount]market.Address{}, nil, nil
+	alone := fixedView() // its quote asset is known by its symbol only
+	alone.Pairs, alone.Tickets, alone.Sellable = alone.Pairs[1:], nil, nil
+	for name, v := range map[string]*rfq.View{"none": nil, "empty": {}, "fixed": fixedView(), "shut": shut, "alone": alone} {
+		p := pagesOf(t, showing(v), newDeskClock())
+		for doc := range documentCount {
+			if err := d.ValidateAs(schemas[doc], p.get(doc).body); err != nil {
+				t.Errorf("%s: %v: %v in %s", name, doc, err, p.get(doc).body)
+			}
+		}
+	}
+	b := newBooks(t)
+	m := newMarketPages(b.set, b)
+	for _, symbol := range []string{"SLUSD/USDC", "92C/SLUSD", "EMPTY/USDC"} {
+		for schema, serve := range map[string]func([]byte) (*page, *problem){
+			"Depth": m.serveDepth, "Trades": m.serveTrades, "Ticker": m.serveTicker, "Symbols": m.serveSymbols,
+		} {
+			p, bad := serve([]byte("symbol=" + symbol))
+			if bad != nil {
+				t.Fatalf("%s of %s: %+v", schema, symbol, bad)
+			}
+			if err := d.ValidateAs(schema, p.body); err != nil {
+				t.Errorf("%s of %s: %v in %s", schema, symbol, err, p.body)
+			}
+		}
+	}
+}
+
+// conforming is a gateway whose every answer is held to the specification.
+type conforming struct {
+	g     *Gateway
+	d     *openapitest.Document
+	desk  *scriptedDesk
+	codes map[string]bool // seen
+}
+
+func newConforming(t *testing.T, chain Settlement, mend func(*Options)) *conforming {
+	t.Helper()
+	c := &conforming{
+		d: described(t), codes: map[string]bool{},
+		desk: &scriptedDesk{view: fixedView(), history: map[market.ClaimID]*desk.History{}},
+	}
+	b := newBooks(t)
+	o := testOptions(b)
+	o.NoLimits, o.Market, o.RFQWrite = false, Rate{60_000_000, 1_000_000}, Rate{60_000_000, 1_000_000}
+	o.Specification = specification(t)
+	if mend != nil {
+		mend(&o)
+	}
+	doors := testDoors()
+	doors.Desk, doors.Settlement = c.desk, chain
+	c.g = start(t, o, b, doors)
+	return c
+}
+
+// send sends a raw request to the base address; path is as the specification
+// has it.
+func (c *conforming) send(t *testing.T, path, raw string, status int) *openapitest.Answer {
+	t.Helper()
+	method, _, _ := strings.Cut(raw, " ")
+	resp, body := exchange(t, c.g.BaseAddr(), raw)
+	a := &openapitest.Answer{Method: method, Path: path, Status: resp.StatusCode, Header: resp.Header, Body: body}
+	if err := c.d.CheckAnswer(a); err != nil || a.Status != status {
+		t.Errorf("want status %d: %v: %s", status, err, body)
+	}
+	c.codes[a.Code()] = true
+	return a
+}
+
+func (c *conforming) post(t *testing.T, path, body string, status int) *openapitest.Answer {
+	t.Helper()
+	return c.send(t, path, postText(path, body), status)
+}
+
+// TestDeskAnswersAreDescribed: quotes and each refusal and failure of the desk.
+func TestDeskAnswersAreDescribed(t *testing.T) {
+	c := newConforming(t, nil, nil)
+	quote := pathRFQ + "quote"
+	c.post(t, quote, quoteBody, 200)
+	c.post(t, quote, strings.Replace(quoteBody, "USDC", "SOL", 1), 200)
+	for reason, is := range refusals {
+		if reason == event.ReasonUnknownOperator { // of the admin address alone
+			continue
+		}
+		c.desk.result = func(rfq.Request) (*desk.Result, error) {
+			return &desk.Result{Outcome: rfq.Outcome{Reason: reason}, Replayed: true}, nil
+		}
+		if is.status == 422 { // of a payment alone
+			continue
+		}
+		if a := c.post(t, quote, quoteBody, is.status); a.Header.Get("Idempotency-Replayed") != "true" {
+			t.Errorf("%s: not replayed", reason)
+		}
+	}
+	for _, failure := range []error{desk.ErrBusy, desk.ErrReadOnly, desk.ErrStopped, desk.ErrTimeout, desk.ErrUnknown} {
+		c.desk.result = func(rfq.Request) (*desk.Result, error) { return nil, failure }
+		c.post(t, quote, quoteBody, 503)
+	}
+	c.desk.result = func(rfq.Request) (*desk.Result, error) { return nil, desk.ErrConflict }
+	c.post(t, quote, quoteBody, 409)
+	c.desk.result = func(rfq.Request) (*desk.Result, error) { return nil, errors.New("a broken store") }
+	c.post(t, quote, quoteBody, 500)
+}
+
+// TestSettledAnswersAreDescribed: claims, proofs of payment and the history of a
+// claim, behind a settlement.
+func TestSettledAnswersAreDescribed(t *testing.T) {
+	chain := &fakeChain{}
+	c := newConforming(t, chain, nil)
+	full := strings.Replace(claimBody, "}", `,"payment_rail":"SOL","quote_id":"Q000000000002d"}`, 1)
+	for _, path := range []string{pathModular, pathNativeModular, pathAtomic, pathNativeAtomic} {
+		for _, body := range []string{claimBody, full} {
+			c.post(t, path, body, 200)
+		}
+	}
+	claim := sell(c.desk.view, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Way: rfq.Modular, Wallet: address(9)}).Claim
+	payment := &rfq.Payment{
+		Signature: [64]byte{1, 2}, Claim: claim.ID, Rail: market.RailUSDC, State: rfq.PaymentApplied, Amount: 250_000_001,
+		Payer: address(9), Slot: 4242, At: deskDay,
+	}
+	surplus := *payment
+	surplus.State, surplus.Why = rfq.PaymentRefundDue, event.ReasonLatePayment
+	for _, verdict := range []struct {
+		Verification
+		status int
+	}{
+		{Verification{Pending: 1500 * time.Millisecond}, 202},
+		{Verification{Claim: claim, Payment: payment}, 200},
+		{Verification{Claim: claim, Payment: payment, Delivery: [64]byte{1}, Replayed: true}, 200},
+		{Verification{Claim: claim, Payment: &surplus}, 200},
+		{Verification{Refused: event.ReasonPaymentMismatch, Mismatch: "amount_short"}, 422},
+		{Verification{Refused: event.ReasonPaymentMismatch, Replayed: true}, 422},
+		{Verification{Refused: event.ReasonPaymentUsed}, 409},
+		{Verification{Refused: event.ReasonLatePayment}, 409},
+	} {
+		chain.verdict = verdict.Verification
+		for _, path := range []string{pathNativeVerify, pathAliasVerify} {
+			c.post(t, path, paymentBody, verdict.status)
+		}
+	}
+	chain.failing = errors.New("no node answers")
+	c.post(t, pathNativeVerify, paymentBody, 503)
+	c.post(t, pathModular, claimBody, 503)
+
+	for state := range claimStates {
+		later := *claim
+		later.State, later.ChangedAt, later.Paid = state, deskDay+5e9, 250_000_001
+		c.desk.history[claim.ID] = &desk.History{
+			Claim: later, States: []rfq.Claim{*claim, later}, Payments: []rfq.Payment{*payment, surplus},
+		}
+		target := claimsPath + claimText(claim.ID)
+		a := c.send(t, claimsPath+"{claim_id}", "GET "+target+" HTTP/1.1\r\nHost: test\r\n\r\n", 200)
+		c.send(t, claimsPath+"{claim_id}", "GET "+target+" HTTP/1.1\r\nHost: test\r\nIf-None-Match: "+a.Header.Get("ETag")+"\r\n\r\n", 304)
+	}
+	for _, code := range []string{codePaymentUsed, codePaymentMismatch, codeClaimExpired, codeChainUnavailable} {
+		if !c.codes[code] {
+			t.Errorf("%s was not seen", code)
+		}
+	}
+}
+
+// TestRefusalsOfAllRoutesAreDescribed: limits, and requests that no route sees.
+func TestRefusalsOfAllRoutesAreDescribed(t *testing.T) {
+	c := newConforming(t, nil, func(o *Options) {
+		o.Market, o.RFQWrite = Rate{1, 1}, Rate{1, 1}
+		o.ReadTimeout = 100 * time.Millisecond
+	})
+	symbols, quote := "/api/v1/market/symbols", pathRFQ+"quote"
+	get := func(path, more string) string {
+		return fmt.Sprintf("GET %s HTTP/1.1\r\nHost: test\r\n%s\r\n", path, more)
+	}
+	c.send(t, symbols, get(symbols, ""), 200)
+	c.send(t, symbols, get(symbols, ""), 429)
+	c.send(t, specificationAlias, get(specificationAlias, ""), 429)
+	c.send(t, specificationPath, get(specificationPath, ""), 200)
+	c.send(t, specificationPath, get(specificationPath, ""), 200)
+	c.post(t, quote, quoteBody, 200)
+	c.post(t, quote, quoteBody, 429)
+	c.post(t, quote, strings.Repeat(" ", DefaultMaxBodyBytes+1), 413)
+	c.send(t, quote, "POST "+quote+" HTTP/1.1\r\nHost: test\r\nContent-Length: 9\r\n\r\n{", 408)
+	c.send(t, symbols, get(symbols, "X: "+strings.Repeat("x", 64<<10)+"\r\n"), 431)
+	c.send(t, symbols, "GET "+symbols+" HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400)
+	c.send(t, symbols, "GET "+symbols+" HTTP/1.1\r\nbroken\r\n\r\n", 400)
+	for _, code := range []string{codeRateLimited, codeBodyTooLarge, codeRequestTimeout, codeHeadersTooLarge, codeMalformed} {
+		if !c.codes[code] {
+			t.Errorf("%s was not seen", code)
+		}
+	}
+	for status, mend := range map[int]func(*Options){
+		429: func(o *Options) { o.MaxConnsPerIP = 1 }, 503: func(o *Options) { o.MaxConns = 1 },
+	} {
+		full := newConforming(t, nil, mend)
+		conn, err := net.Dial("tcp", full.g.APIAddr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		waitFor(t, func() bool { return full.g.conns.count() == 1 })
+		if a := full.send(t, symbols, get(symbols, ""), status); a.Header.Get("Retry-After") == "" {
+			t.Errorf("%d: headers %v", status, a.Header)
+		}
+	}
+}
