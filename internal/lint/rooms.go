@@ -104,6 +104,7 @@ var libraries = []library{
 var testLibraries = []string{
 	"testing",
 	"pgregory.net/rapid",
+	"github.com/santhosh-tekuri/jsonschema",
 	"github.com/cockroachdb/datadriven",
 	"go.uber.org/goleak",
 }
