@@ -64,8 +64,8 @@
 //	paid         paid⁴              delivering     refused        refused      refused      refused       paid
 //	delivering   delivering⁴        again⁶         paid⁸          settled      refused      refused       delivering
 //	settled      settled⁴           refused        refused        again⁶       refused      refused       settled
-//	expired      paid or            refused        refused        refused      refused      refused       expired
-//	             refund_due⁵
+//	expired      paid, refund_due   refused        refused        refused      refused      refused       expired
+//	             or expired³ ⁵
 //	refund_due   refund_due⁴        refused        refused        refused      refused      refused       refund_due
 //
 //	Atomic       ProvePayment       BeginDelivery  LapseDelivery  SettleClaim  CosignClaim  ReleaseClaim  Deadline
@@ -73,12 +73,12 @@
 //	cosigned     cosigned⁴          refused        refused        settled      again⁶       released      cosigned
 //	settled      settled⁴           refused        refused        again⁶       refused      refused       settled
 //	released     released⁴          refused        refused        refused      refused      again⁶        released
-//	expired      refund_due         refused        refused        refused      refused      refused       expired
-//	refund_due   refund_due⁴        refused        refused        refused      refused      refused       refund_due
+//	expired      expired⁴           refused        refused        refused      refused      refused       expired
 //
 // Refused is ClaimState, with the state's number as limit. ³ Short, or over
-// another rail: it stays reserved, and the payment is due for refund. ⁴ The
-// payment is due for refund. ⁵ Paid if the amount and rail are right, at most
+// another rail: it stays as it is, and the payment is due for refund; so dust
+// bars nobody's real payment. ⁴ The
+// payment is due for refund. ⁵ The amount and rail are right: paid if at most
 // LateWindow after Deadline, and a new claim of that size could be had: the
 // ticket has not ended, no lock, capacity and inventory are there; and the last
 // look⁷ passes the anchor and the terms' reference; and the payment of the terms
@@ -86,7 +86,7 @@
 // young enough, less the pair's corridor. Contract D asks for capacity alone; the
 // rest is our choice: a late payment takes what nobody reserves, so a lock and an
 // ended ticket stop it, and without a look at the prices it would be a free
-// option on them. ⁶ With the same proof (ReleaseClaim has none): done, nothing
+// option on them. Else refund_due. ⁶ With the same proof (ReleaseClaim has none): done, nothing
 // changes, the claim's record is written as it is, with its old ChangedAt. With
 // another proof: refused. ⁷ CosignClaim is the last look: Locked, the anchor's
 // PriceUnavailable or PriceStale, PriceCorridor where the reference of the terms

@@ -223,7 +223,6 @@ var claimEdges = map[Way]map[ClaimState][]ClaimState{
 		0:             {ClaimReserved},
 		ClaimReserved: {ClaimCosigned, ClaimExpired},
 		ClaimCosigned: {ClaimSettled, ClaimReleased},
-		ClaimExpired:  {ClaimRefundDue},
 	},
 }
 
@@ -314,7 +313,7 @@ func (l *ledger) agrees(m *Machine) error {
 			return fmt.Errorf("quote %+v; told of %+v", has, q)
 		}
 	}
-	applied := map[market.ClaimID]uint64{}
+	applied, missed := map[market.ClaimID]uint64{}, map[market.ClaimID]bool{}
 	for s, p := range l.payments {
 		if has := m.payments.get(s); has == nil || has.Payment != p {
 			return fmt.Errorf("payment %+v; told of %+v", has, p)
@@ -325,10 +324,16 @@ func (l *ledger) agrees(m *Machine) error {
 			}
 			applied[p.Claim] = p.Amount
 		}
+		if p.Why == event.ReasonLatePayment {
+			missed[p.Claim] = true
+		}
 	}
 	for id, c := range l.claims {
 		if has := m.claims.get(id); has == nil || has.Claim != c {
 			return fmt.Errorf("claim %+v; told of %+v", has, c)
+		}
+		if missed[id] != (c.State == ClaimRefundDue) {
+			return fmt.Errorf("claim %d in state %d: money that it missed: %v", id, c.State, missed[id])
 		}
 		if c.Paid != applied[id] || c.Paid != 0 && c.Paid < c.Terms.Payment {
 			return fmt.Errorf("claim %d: %d is paid, %d was applied", id, c.Paid, applied[id])

@@ -38,7 +38,7 @@ func (m *Machine) provePayment(r *ProvePayment) refusal {
 		p.State, p.Why = PaymentRefundDue, why
 		m.owe(c, +1)
 		m.tell(&p.Payment)
-		if late {
+		if late && why == event.ReasonLatePayment { // not by what does not fit: dust would bar the real payment
 			m.become(slot, ClaimRefundDue)
 		} else {
 			m.armEnded(slot)

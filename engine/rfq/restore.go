@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"blockdesk/engine/event"
 	"blockdesk/market"
 )
 
@@ -249,8 +250,8 @@ func (r *restorer) claims() error {
 
 func (r *restorer) claimOK(c *Claim) bool {
 	switch c.State {
-	case ClaimReserved, ClaimExpired, ClaimRefundDue, ClaimSettled:
-	case ClaimPaid, ClaimDelivering:
+	case ClaimReserved, ClaimExpired, ClaimSettled:
+	case ClaimPaid, ClaimDelivering, ClaimRefundDue:
 		if c.Way != Modular {
 			return false
 		}
@@ -272,14 +273,14 @@ func (r *restorer) claimOK(c *Claim) bool {
 }
 
 // payments reads those of the claim in slot. One pays it where its state says
-// so, and none where not.
+// so, and none where not; one came too late for it where it is refund_due.
 func (r *restorer) payments(slot uint32) error {
 	n, err := r.count(MaxPayments - r.m.payments.len())
 	if err != nil {
 		return err
 	}
 	c := r.m.claims.at(slot)
-	var applied int
+	applied, missed := 0, false
 	for range n {
 		var p Payment
 		p.walk(r.w)
@@ -289,6 +290,7 @@ func (r *restorer) payments(slot uint32) error {
 		at := r.m.payments.add(p.Signature)
 		r.m.payments.at(at).Payment = p
 		r.m.link(c, at)
+		missed = missed || p.Why == event.ReasonLatePayment
 		switch p.State {
 		case PaymentApplied:
 			applied++
@@ -303,7 +305,7 @@ func (r *restorer) payments(slot uint32) error {
 	if c.paidFor() {
 		wanted = 1
 	}
-	if applied != wanted || c.Paid != 0 && wanted == 0 || c.State == ClaimRefundDue && n == 0 {
+	if applied != wanted || c.Paid != 0 && wanted == 0 || missed != (c.State == ClaimRefundDue) {
 		return fmt.Errorf("paid: %w", ErrSnapshot)
 	}
 	return nil

@@ -72,6 +72,11 @@ func TestRestoreRefuses(t *testing.T) {
 			m.Apply(AppendRequest(nil, r), m.shown, nil, event.NewGrowing(64))
 		}
 	}
+	giveBack := func(m *Machine, id market.ClaimID) {
+		m.begin(m.shown, event.NewGrowing(64))
+		m.release(&claim(m, id).Terms)
+		m.end()
+	}
 	for name, change := range map[string]func(m *Machine){
 		"less filled than bought":     func(m *Machine) { settle(m); ticket(m, 1).Tranches[0].Filled-- },
 		"less sold than bought":       func(m *Machine) { settle(m); m.pairs[0].Sold-- },
@@ -121,16 +126,27 @@ func TestRestoreRefuses(t *testing.T) {
 		"claim paid otherwise":        func(m *Machine) { claim(m, 107).Paid++ },
 		"claim paid and not":          func(m *Machine) { claim(m, 107).State = ClaimReserved },
 		"refund due of nothing":       func(m *Machine) { claim(m, 112).State = ClaimRefundDue },
-		"claim before its ticket":     func(m *Machine) { claim(m, 112).Terms.Ticket = 9 },
-		"claim of a ticket gone":      func(m *Machine) { m.tickets.drop(1) },
-		"payment of another claim":    func(m *Machine) { m.payments.get(signature("s1")).Claim = 110 },
-		"payment of nothing":          func(m *Machine) { m.payments.get(signature("s2")).Amount = 0 },
-		"payment without a reason":    func(m *Machine) { m.payments.get(signature("s2")).Why = 0 },
-		"payment with a reason":       func(m *Machine) { m.payments.get(signature("s1")).Why = event.ReasonLatePayment },
-		"payment without a signature": func(m *Machine) { m.payments.get(signature("s2")).Signature = [64]byte{} },
-		"payment of no state":         func(m *Machine) { m.payments.get(signature("s2")).State = 0 },
-		"the same payment twice":      func(m *Machine) { m.payments.get(signature("s2")).Signature = signature("s1") },
-		"refund before it":            func(m *Machine) { m.payments.get(signature("s2")).Proof[0] = 1 },
+		"refund due of dust": func(m *Machine) {
+			claim(m, 107).State, claim(m, 107).Paid = ClaimRefundDue, 0
+			p := m.payments.get(signature("s1"))
+			p.State, p.Why = PaymentRefundDue, event.ReasonPaymentMismatch
+			giveBack(m, 107)
+		},
+		"atomic refund due": func(m *Machine) {
+			claim(m, 110).State, claim(m, 110).Proof = ClaimRefundDue, [32]byte{}
+			giveBack(m, 110)
+		},
+		"late payment of a live claim": func(m *Machine) { m.payments.get(signature("s2")).Why = event.ReasonLatePayment },
+		"claim before its ticket":      func(m *Machine) { claim(m, 112).Terms.Ticket = 9 },
+		"claim of a ticket gone":       func(m *Machine) { m.tickets.drop(1) },
+		"payment of another claim":     func(m *Machine) { m.payments.get(signature("s1")).Claim = 110 },
+		"payment of nothing":           func(m *Machine) { m.payments.get(signature("s2")).Amount = 0 },
+		"payment without a reason":     func(m *Machine) { m.payments.get(signature("s2")).Why = 0 },
+		"payment with a reason":        func(m *Machine) { m.payments.get(signature("s1")).Why = event.ReasonLatePayment },
+		"payment without a signature":  func(m *Machine) { m.payments.get(signature("s2")).Signature = [64]byte{} },
+		"payment of no state":          func(m *Machine) { m.payments.get(signature("s2")).State = 0 },
+		"the same payment twice":       func(m *Machine) { m.payments.get(signature("s2")).Signature = signature("s1") },
+		"refund before it":             func(m *Machine) { m.payments.get(signature("s2")).Proof[0] = 1 },
 	} {
 		m := busyDesk(t).m
 		before := m.AppendSnapshot(nil)
