@@ -245,6 +245,11 @@ func (g *Gateway) unreadable(ctx *fasthttp.RequestCtx, err error) {
 		p = &problem{status: 408, code: codeRequestTimeout, text: "The request did not arrive in time."}
 	}
 	g.metrics.broken.WithLabelValues(strconv.Itoa(p.status)).Inc()
+	// fasthttp sets the deadline anew for what a handler has answered, and not
+	// for this: it would still be that of the answer before.
+	if err := ctx.Conn().SetWriteDeadline(time.Now().Add(g.opts.WriteTimeout)); err != nil {
+		g.log.Debug("http connection", "remark", "no write deadline", "error", err)
+	}
 	g.fail(ctx, &id, p)
 }
 

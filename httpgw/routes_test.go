@@ -1,11 +1,15 @@
 package httpgw
 
 import (
+	"bufio"
 	"encoding/json"
+	"io"
 	"net"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/valyala/fasthttp"
 )
@@ -271,6 +275,47 @@ func TestHeaderLimitExact(t *testing.T) {
 		}
 		if resp, _ := exchange(t, c.addr, request(c.limit+1)); resp.StatusCode != fasthttp.StatusRequestHeaderFieldsTooLarge {
 			t.Errorf("%d bytes: status %d, want 431", c.limit+1, resp.StatusCode)
+		}
+	}
+}
+
+// TestUnreadableLate: a request that cannot be read is answered, however long
+// ago the connection's last answer was.
+func TestUnreadableLate(t *testing.T) {
+	b := newBooks(t)
+	o := testOptions(b)
+	o.WriteTimeout = 20 * time.Millisecond
+	g := start(t, o, b, testDoors())
+	conn, err := net.Dial("tcp", g.BaseAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReader(conn)
+	for i, step := range []struct {
+		send string
+		want int
+	}{
+		{"GET / HTTP/1.1\r\nHost: a\r\n\r\n", 200},
+		{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 65537\r\n\r\n" + strings.Repeat("x", 65537), 413},
+	} {
+		if i > 0 {
+			time.Sleep(2 * o.WriteTimeout) // what is tested is that this much time has passed
+		}
+		if _, err := io.WriteString(conn, step.send); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(r, nil)
+		if err != nil {
+			t.Fatalf("request %d: %v", i+1, err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+		if resp.StatusCode != step.want {
+			t.Errorf("request %d: status %d, want %d", i+1, resp.StatusCode, step.want)
 		}
 	}
 }
