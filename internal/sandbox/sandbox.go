@@ -40,7 +40,7 @@ const (
 	readyPrefix = "sandbox ready "
 )
 
-// ErrUnavailable: the chain cannot run on this machine; the text says why.
+// ErrUnavailable says that the chain cannot run on this machine; its text, why.
 var ErrUnavailable = errors.New("local chain unavailable")
 
 // Options say how the chain runs. The zero value of a field is its default.

@@ -23,7 +23,7 @@ func TestAirdropAndTransfer(t *testing.T) {
 	}
 	tx := c.sign(c.blockhash().Blockhash, []solana.Instruction{transferSOL(solana.LAMPORTS_PER_SOL, from.PublicKey(), to)}, from)
 	signature := c.mustSend(tx)
-	if got, want := c.lamports(from.PublicKey()), uint64(2*solana.LAMPORTS_PER_SOL-5000); got != want {
+	if got, want := c.lamports(from.PublicKey()), 2*solana.LAMPORTS_PER_SOL-5000; got != want {
 		t.Errorf("payer has %d, want %d", got, want)
 	}
 	if got := c.lamports(to); got != solana.LAMPORTS_PER_SOL {

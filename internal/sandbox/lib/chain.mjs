@@ -145,7 +145,7 @@ export class Chain {
     const payer = this.accounts.get(tx.keys[0]);
     const outcome = this.run(tx, (bytes) => this.svm.sendVersionedTransaction(bytes));
     const after = outcome.err === null ? this.look(tx, keys.all) : null;
-    outcome.landed = outcome.err === null || this.accounts.balance(tx.keys[0]) !== payer?.lamports;
+    outcome.landed = outcome.err === null || (payer !== null && this.accounts.balance(tx.keys[0]) !== payer.lamports);
     if (!outcome.landed) return outcome;
     if (outcome.err !== null && options.undoFailure) {
       this.accounts.set(tx.keys[0], payer);
@@ -325,7 +325,11 @@ export function privateKey(seed) {
   return createPrivateKey({ key: Buffer.concat([PKCS8_HEAD, seed]), format: 'der', type: 'pkcs8' });
 }
 
-function compile(payer, instructions, blockhash) {
+/**
+ * A version 0 message; instruction data of at most 127 bytes.
+ * @returns {{bytes: Buffer, signers: Uint8Array[]}}
+ */
+export function compile(payer, instructions, blockhash) {
   /** @type {Map<string, {key: Uint8Array, signer: boolean, writable: boolean}>} */
   const metas = new Map();
   const note = (key, signer, writable) => {

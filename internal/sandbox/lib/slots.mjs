@@ -34,14 +34,15 @@ export class Slots {
     this.finalized = FIRST_SLOT;
     this.finalityHeld = false;
     this.lag = 0;
-    this.timeMs = options.nowMs;
+    this.timeMs = options.nowMs - options.finalizeSlots * options.slotMs;
     /** @type {Map<string, number>} blockhash to its slot, oldest first */
     this.hashes = new Map();
     /** @type {Map<number, string>} */
     this.hashOf = new Map();
     /** @type {Map<number, number>} slot to Unix seconds, oldest first */
     this.times = new Map();
-    this.advance(options.nowMs);
+    // A new chain is as old as its finality, so that the levels are apart.
+    while (this.slot < FIRST_SLOT + this.finalizeSlots) this.advance();
   }
 
   /**

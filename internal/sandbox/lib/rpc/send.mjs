@@ -22,7 +22,7 @@ function transactionOf(value, config) {
   if (encoding !== 'base58' && encoding !== 'base64') {
     throw invalidParams(`unsupported encoding: ${String(encoding).slice(0, 50)}. Supported encodings: base58, base64`);
   }
-  const version1 = encoding === 'base64' ? text.startsWith('gQ') || text.startsWith('gR') : false;
+  const version1 = encoding === 'base64' ? text.startsWith('gQ') : false;
   const most = version1 ? MAX_V1 : MAX_PACKET;
   const encoded = encoding === 'base64' ? 4 * Math.ceil(most / 3) : Math.ceil(most * 1.37);
   if (text.length > encoded) {
