@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -60,23 +62,37 @@ func StartOn(ctx context.Context, core int, exe, dir, config string) (*Server, e
 		return nil, err
 	}
 	for _, name := range []string{"base", "api", "ws", "fix", "admin"} {
-		s.sets = append(s.sets, "listen."+name+"=127.0.0.1:0")
+		port, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		s.sets = append(s.sets, fmt.Sprintf("listen.%s=127.0.0.1:%d", name, port))
 	}
 	if err := s.run(ctx); err != nil {
 		return nil, err
 	}
-	// A restart takes the same ports, as an operator's would.
-	s.sets = nil
-	for name, url := range map[string]string{
-		"base": s.Addresses.Base, "api": s.Addresses.API, "ws": s.Addresses.WS, "fix": s.Addresses.FIX, "admin": s.Addresses.Admin,
-	} {
-		_, hostPort, found := strings.Cut(url, "://")
-		if !found {
-			hostPort = url
-		}
-		s.sets = append(s.sets, "listen."+name+"="+hostPort)
-	}
 	return s, nil
+}
+
+// Ports are taken from below the range that kernels give to connections and to
+// port 0: a restart takes the same ports, as an operator's would, and nothing
+// else may have taken one in between.
+const (
+	firstPort = 20_000
+	lastPort  = 32_000
+	portTries = 100
+)
+
+func freePort() (int, error) {
+	var err error
+	for range portTries {
+		port := firstPort + rand.IntN(lastPort-firstPort)
+		var l net.Listener
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			return port, l.Close()
+		}
+	}
+	return 0, fmt.Errorf("no free port in %d tries: %w", portTries, err)
 }
 
 // WriteParticipants makes dir and writes a participants file into it: one
