@@ -93,7 +93,11 @@ function respond(backend, body, response) {
   } catch {
     return finish(response, json.encode(errorAnswer(null, PARSE_ERROR, 'Parse error')));
   }
-  if (isControl(request)) return finish(response, json.encode(answer(backend, request)));
+  if (isControl(request)) {
+    const reply = encoded(answer(backend, request));
+    response.on('finish', () => backend.node.afterControl());
+    return finish(response, reply);
+  }
   if (faults.node !== 'up') return fail(backend, response);
   const text = answerAll(backend, request);
   if (faults.takeLostAnswer()) return response.destroy();

@@ -46,6 +46,8 @@ export class Node {
     this.timer = new Timer(this.chain, options.slotMs);
     this.server = createServer({ methods, controls, node: this, faults: this.faults });
     this.refusal = null;
+    /** @type {(() => void) | null} */
+    this.deferred = null;
     this.saver = null;
     this.saved = '';
   }
@@ -89,15 +91,25 @@ export class Node {
   setMode(mode) {
     const hung = this.faults.node === 'hang';
     this.faults.node = mode;
-    if (hung && mode !== 'hang') this.server.closeAllConnections(); // nobody will answer those that wait
+    // Nobody will answer those that wait.
+    if (hung && mode !== 'hang') this.deferred = () => this.server.closeAllConnections();
   }
 
   /** Closes the port, as a dead node would, and opens it again after forMs. */
   refuse(forMs) {
-    clearTimeout(this.refusal);
-    this.server.close();
-    setImmediate(() => this.server.closeAllConnections());
-    this.refusal = setTimeout(() => this.server.listen(this.port, this.options.host), forMs);
+    this.deferred = () => {
+      clearTimeout(this.refusal);
+      this.server.close();
+      this.server.closeAllConnections();
+      this.refusal = setTimeout(() => this.server.listen(this.port, this.options.host), forMs);
+    };
+  }
+
+  /** Does what must wait until the caller who asked for it has its answer. */
+  afterControl() {
+    const { deferred } = this;
+    this.deferred = null;
+    deferred?.();
   }
 
   /** Saves and closes. Requests at work are cut off. */
