@@ -71,7 +71,8 @@ func bringsRelief(r rfq.Request) bool {
 	switch r := r.(type) {
 	case *rfq.SetLock:
 		return r.Locked
-	case *rfq.WithdrawTicket, *rfq.ProvePayment, *rfq.LapseDelivery, *rfq.SettleClaim, *rfq.ReleaseClaim, *rfq.RefundPayment:
+	case *rfq.WithdrawTicket, *rfq.ProvePayment, *rfq.LapseDelivery, *rfq.SettleClaim, *rfq.ReleaseClaim, *rfq.RefundPayment,
+		*rfq.AbandonDelivery:
 		return true
 	}
 	return false

@@ -35,7 +35,7 @@ func everyRequest() []rfq.Request {
 		&rfq.SetPolicy{}, &rfq.SetPair{}, &rfq.SetOperator{}, &rfq.SetAnchor{}, &rfq.SetRailPrice{}, &rfq.SetInventory{},
 		&rfq.SetLock{}, &rfq.PostTicket{}, &rfq.AmendTicket{}, &rfq.SetTranche{}, &rfq.WithdrawTicket{}, &rfq.RequestQuote{},
 		&rfq.TakeClaim{}, &rfq.ProvePayment{}, &rfq.BeginDelivery{}, &rfq.LapseDelivery{}, &rfq.SettleClaim{},
-		&rfq.CosignClaim{}, &rfq.ReleaseClaim{}, &rfq.RefundPayment{}, longRequest(1),
+		&rfq.CosignClaim{}, &rfq.ReleaseClaim{}, &rfq.RefundPayment{}, &rfq.AbandonDelivery{}, longRequest(1),
 	}
 }
 
@@ -91,6 +91,7 @@ func TestWhatBringsRelief(t *testing.T) {
 	want := map[rfq.RequestKind]bool{
 		rfq.KindWithdrawTicket: true, rfq.KindProvePayment: true, rfq.KindLapseDelivery: true,
 		rfq.KindSettleClaim: true, rfq.KindReleaseClaim: true, rfq.KindRefundPayment: true,
+		rfq.KindAbandonDelivery: true,
 	}
 	e := newEngine(t, Options{})
 	e.SetIntake(IntakeCancels)

@@ -58,6 +58,7 @@ var refusals = map[event.Reason]refused{
 	event.ReasonPaymentMismatch:  {status: 422, code: codePaymentMismatch, field: "l1_signature", text: "The payment does not fit the claim's terms."},
 	event.ReasonLatePayment:      {status: 409, code: codeClaimExpired, field: "l1_signature", text: "The payment arrived when the claim could not be served any more. The desk owes it back."},
 	event.ReasonUnknownPayment:   {status: 404, code: codeUnknownClaim, field: "l1_signature", text: "No such payment."},
+	event.ReasonUndeliverable:    {status: 409, code: codeClaimExpired, field: "claim_id", text: "What was paid for can never be delivered. The desk owes the payment back."},
 	event.ReasonUnknownPair:      {status: 409, code: codeRefused, text: "The desk does not sell this pair."},
 	event.ReasonUnknownOperator:  {status: 403, code: codeRefused, text: "The desk does not know this operator."},
 	event.ReasonInvalidCommand:   {status: 400, code: codeInvalidField, text: "The request has a value that the desk does not take."},

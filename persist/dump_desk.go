@@ -66,6 +66,7 @@ func requestName(k rfq.RequestKind) string {
 		rfq.KindTakeClaim: "take_claim", rfq.KindProvePayment: "prove_payment", rfq.KindBeginDelivery: "begin_delivery",
 		rfq.KindLapseDelivery: "lapse_delivery", rfq.KindSettleClaim: "settle_claim", rfq.KindCosignClaim: "cosign_claim",
 		rfq.KindReleaseClaim: "release_claim", rfq.KindRefundPayment: "refund_payment",
+		rfq.KindAbandonDelivery: "abandon_delivery",
 	}
 	return names[k]
 }
@@ -141,6 +142,8 @@ func (o *object) claimRequest(r rfq.Request) {
 		o.claim(r.Claim)
 		o.hex("proof", r.Proof[:])
 	case *rfq.ReleaseClaim:
+		o.claim(r.Claim)
+	case *rfq.AbandonDelivery:
 		o.claim(r.Claim)
 	case *rfq.RefundPayment:
 		o.base58("signature", r.Signature[:])

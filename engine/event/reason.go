@@ -71,6 +71,7 @@ const (
 	ReasonPaymentMismatch   Reason = 80 // short, or over another rail
 	ReasonLatePayment       Reason = 81 // arrived when the claim could not be served any more
 	ReasonUnknownPayment    Reason = 82
+	ReasonUndeliverable     Reason = 83 // paid for, and can never be delivered
 )
 
 var reasonWords = map[Reason]string{
@@ -101,6 +102,7 @@ var reasonWords = map[Reason]string{
 	ReasonClaimState: "claim_state", ReasonPaymentUsed: "payment_used", ReasonUnknownPair: "unknown_pair",
 	ReasonUnknownOperator: "unknown_operator", ReasonPaymentMismatch: "payment_mismatch",
 	ReasonLatePayment: "late_payment", ReasonUnknownPayment: "unknown_payment",
+	ReasonUndeliverable: "undeliverable",
 }
 
 // String returns the machine word of r.

@@ -145,6 +145,13 @@ func busyDesk(t testing.TB) *desk {
 	return d
 }
 
+// abandonedDesk is a busyDesk that has given up its paid claim.
+func abandonedDesk(t testing.TB) *desk {
+	d := busyDesk(t)
+	d.must(t, &AbandonDelivery{Header: token(1), Claim: 107})
+	return d
+}
+
 // TestRequestRoundTrip: what was written is read, whole and nothing else.
 func TestRequestRoundTrip(t *testing.T) {
 	for k := RequestKind(1); newRequest(k) != nil; k++ {
@@ -177,7 +184,7 @@ func TestRequestRoundTrip(t *testing.T) {
 			t.Errorf("%T: peek %+v", r, peek)
 		}
 	}
-	if newRequest(0) != nil || newRequest(KindRefundPayment+1) != nil {
+	if newRequest(0) != nil || newRequest(KindAbandonDelivery+1) != nil {
 		t.Error("there is a request of no kind")
 	}
 }
@@ -393,6 +400,7 @@ func FuzzApply(f *testing.F) {
 func FuzzRestore(f *testing.F) {
 	f.Add(New().AppendSnapshot(nil))
 	f.Add(busyDesk(f).m.AppendSnapshot(nil))
+	f.Add(abandonedDesk(f).m.AppendSnapshot(nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := Restore(data)
 		if err != nil {
@@ -408,7 +416,11 @@ func FuzzRestore(f *testing.F) {
 				m.Apply(AppendRequest(nil, &ProvePayment{
 					Header: Header{Token: 1}, Claim: c.ID, Rail: c.Terms.Rail, Amount: c.Terms.Payment, Signature: signature(fmt.Sprint(i)),
 				}), Stamp{m.shown.Seq + 1, at}, books{}, out)
-				m.Apply(AppendRequest(nil, &SettleClaim{Header: Header{Token: 1}, Claim: c.ID}), Stamp{m.shown.Seq + 1, at}, books{}, out)
+				for _, r := range []Request{
+					&SettleClaim{Header: Header{Token: 1}, Claim: c.ID}, &AbandonDelivery{Header: Header{Token: 1}, Claim: c.ID},
+				} {
+					m.Apply(AppendRequest(nil, r), Stamp{m.shown.Seq + 1, at}, books{}, out)
+				}
 				break
 			}
 			m.Expire(Stamp{m.shown.Seq + 1, at}, out)

@@ -38,8 +38,8 @@
 //
 // # Tranches
 //
-//	             claim taken or     settled            expired, released    SetTranche
-//	             honoured late
+//	             claim taken or     settled            expired, released,   SetTranche
+//	             honoured late                         given up
 //	available    - fill                                + fill               capacity - reserved - filled
 //	reserved     + fill             - fill             - fill
 //	filled                          + fill
@@ -59,53 +59,58 @@
 //
 // # Claims
 //
-//	Modular      ProvePayment       BeginDelivery  LapseDelivery  SettleClaim  CosignClaim  ReleaseClaim  Deadline
-//	reserved     paid³              refused        refused        refused      refused      refused       expired
-//	paid         paid⁴              delivering     refused        refused      refused      refused       paid
-//	delivering   delivering⁴        again⁶         paid⁸          settled      refused      refused       delivering
-//	settled      settled⁴           refused        refused        again⁶       refused      refused       settled
-//	expired      paid, refund_due   refused        refused        refused      refused      refused       expired
+//	Modular      ProvePayment       BeginDelivery  LapseDelivery  SettleClaim  AbandonDelivery  Deadline
+//	reserved     paid³              refused        refused        refused      refused          expired
+//	paid         paid⁴              delivering     refused        refused      refund_due⁹      paid
+//	delivering   delivering⁴        again⁶         paid⁸          settled      refused          delivering
+//	settled      settled⁴           refused        refused        again⁶       refused          settled
+//	expired      paid, refund_due   refused        refused        refused      refused          expired
 //	             or expired³ ⁵
-//	refund_due   refund_due⁴        refused        refused        refused      refused      refused       refund_due
+//	refund_due   refund_due⁴        refused        refused        refused      again⁹           refund_due
 //
-//	Atomic       ProvePayment       BeginDelivery  LapseDelivery  SettleClaim  CosignClaim  ReleaseClaim  Deadline
-//	reserved     reserved⁴          refused        refused        refused      cosigned⁷    refused       expired
-//	cosigned     cosigned⁴          refused        refused        settled      again⁶       released      cosigned
-//	settled      settled⁴           refused        refused        again⁶       refused      refused       settled
-//	released     released⁴          refused        refused        refused      refused      again⁶        released
-//	expired      expired⁴           refused        refused        refused      refused      refused       expired
+//	Atomic       ProvePayment       CosignClaim    ReleaseClaim   SettleClaim  Deadline
+//	reserved     reserved⁴          cosigned⁷      refused        refused      expired
+//	cosigned     cosigned⁴          again⁶         released       settled      cosigned
+//	settled      settled⁴           refused        refused        again⁶       settled
+//	released     released⁴          refused        again⁶         refused      released
+//	expired      expired⁴           refused        refused        refused      expired
 //
-// Refused is ClaimState, with the state's number as limit. ³ Short, or over
-// another rail: it stays as it is, and the payment is due for refund; so dust
-// bars nobody's real payment. ⁴ The
-// payment is due for refund. ⁵ The amount and rail are right: paid if at most
-// LateWindow after Deadline, and a new claim of that size could be had: the
-// ticket has not ended, no lock, capacity and inventory are there; and the last
-// look⁷ passes the anchor and the terms' reference; and the payment of the terms
-// is not below what their fill costs at the rail's price of now, which must be
-// young enough, less the pair's corridor. Contract D asks for capacity alone; the
-// rest is our choice: a late payment takes what nobody reserves, so a lock and an
-// ended ticket stop it, and without a look at the prices it would be a free
-// option on them. Else refund_due. ⁶ With the same proof (ReleaseClaim has none): done, nothing
-// changes, the claim's record is written as it is, with its old ChangedAt. With
-// another proof: refused. ⁷ CosignClaim is the last look: Locked, the anchor's
-// PriceUnavailable or PriceStale, PriceCorridor where the reference of the terms
-// has left the corridor, and Inventory where it was lowered below what is
-// promised, refuse it. ⁸ With the proof of the delivery that is out; with another
-// one: refused.
+// What is not there is refused, the other way's requests too. Refused is
+// ClaimState, with the state's number as limit. ³ Short, or over another rail: it
+// stays as it is, and the payment is due for refund; so dust bars nobody's real
+// payment. ⁴ The payment is due for refund. ⁵ The amount and rail are right: paid
+// if at most LateWindow after Deadline, and a new claim of that size could be
+// had: the ticket has not ended, no lock, capacity and inventory are there; and
+// the last look⁷ passes the anchor and the terms' reference; and the payment of
+// the terms is not below what their fill costs at the rail's price of now, which
+// must be young enough, less the pair's corridor. Contract D asks for capacity
+// alone; the rest is our choice: a late payment takes what nobody reserves, so a
+// lock and an ended ticket stop it, and without a look at the prices it would be
+// a free option on them. Else refund_due. ⁶ With the same proof (ReleaseClaim has
+// none): done, nothing changes, the claim's record is written as it is, with its
+// old ChangedAt. With another proof: refused. ⁷ CosignClaim is the last look:
+// Locked, the anchor's PriceUnavailable or PriceStale, PriceCorridor where the
+// reference of the terms has left the corridor, and Inventory where it was
+// lowered below what is promised, refuse it. ⁸ With the proof of the delivery
+// that is out; with another one: refused. ⁹ For what can never be delivered: the
+// payment that was applied is due for refund, what the claim holds is given back.
+// DeskFull where MaxRefunds are due. Again: as in ⁶; refused where it is
+// refund_due for another reason.
 //
 // # Payments
 //
-//	             ProvePayment of the signature   ProvePayment, another claim  RefundPayment
-//	none         applied, or refund_due + why    -                            UnknownPayment
-//	applied      again                           PaymentUsed                  PaymentUsed
-//	refund_due   again                           PaymentUsed                  refunded
-//	refunded     again                           PaymentUsed                  again with the same proof, else PaymentUsed
+//	             ProvePayment of the signature   ProvePayment, another claim  RefundPayment     AbandonDelivery
+//	none         applied, or refund_due + why    -                            UnknownPayment    -
+//	applied      again                           PaymentUsed                  PaymentUsed       refund_due
+//	refund_due   again                           PaymentUsed                  refunded          refund_due
+//	refunded     again                           PaymentUsed                  again with the    refunded
+//	                                                                          same proof, else
+//	                                                                          PaymentUsed
 //
 // Again: done, nothing changes, the payment's record is written as it is. Why is
 // PaymentMismatch (short, or over another rail), LatePayment (the claim expired
-// and cannot be served), or ClaimState (surplus: the claim is paid for, or is
-// settled the atomic way). A payment above the price is applied whole; what is
+// and cannot be served), ClaimState (surplus: the claim is paid for, or is
+// settled the atomic way), or Undeliverable (it paid a claim that was given up). A payment above the price is applied whole; what is
 // above it is seen in Amount. A payment for a claim that is not known is refused
 // with UnknownClaim and leaves no trace here.
 //

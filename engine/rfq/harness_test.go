@@ -215,7 +215,7 @@ var claimEdges = map[Way]map[ClaimState][]ClaimState{
 	Modular: {
 		0:               {ClaimReserved},
 		ClaimReserved:   {ClaimPaid, ClaimExpired},
-		ClaimPaid:       {ClaimDelivering},
+		ClaimPaid:       {ClaimDelivering, ClaimRefundDue},
 		ClaimDelivering: {ClaimPaid, ClaimSettled},
 		ClaimExpired:    {ClaimPaid, ClaimRefundDue},
 	},
@@ -266,6 +266,11 @@ func (l *ledger) pay(p *Payment) error {
 		l.in[p.Rail] += p.Amount
 		l.due[p.Rail] += p.Amount
 		return nil
+	case known && old.State == PaymentApplied && p.State == PaymentRefundDue && p.Why == event.ReasonUndeliverable &&
+		p.Amount == old.Amount && p.Rail == old.Rail:
+		l.applied[p.Rail] -= p.Amount
+		l.due[p.Rail] += p.Amount
+		return nil
 	case known && old.State == PaymentRefundDue && p.State == PaymentRefunded && p.Amount == old.Amount && p.Rail == old.Rail:
 		l.due[p.Rail] -= p.Amount
 		l.refunded[p.Rail] += p.Amount
@@ -313,7 +318,7 @@ func (l *ledger) agrees(m *Machine) error {
 			return fmt.Errorf("quote %+v; told of %+v", has, q)
 		}
 	}
-	applied, missed := map[market.ClaimID]uint64{}, map[market.ClaimID]bool{}
+	applied, lost := map[market.ClaimID]uint64{}, map[market.ClaimID]bool{}
 	for s, p := range l.payments {
 		if has := m.payments.get(s); has == nil || has.Payment != p {
 			return fmt.Errorf("payment %+v; told of %+v", has, p)
@@ -324,16 +329,16 @@ func (l *ledger) agrees(m *Machine) error {
 			}
 			applied[p.Claim] = p.Amount
 		}
-		if p.Why == event.ReasonLatePayment {
-			missed[p.Claim] = true
+		if losesClaim(p.Why) {
+			lost[p.Claim] = true
 		}
 	}
 	for id, c := range l.claims {
 		if has := m.claims.get(id); has == nil || has.Claim != c {
 			return fmt.Errorf("claim %+v; told of %+v", has, c)
 		}
-		if missed[id] != (c.State == ClaimRefundDue) {
-			return fmt.Errorf("claim %d in state %d: money that it missed: %v", id, c.State, missed[id])
+		if lost[id] != (c.State == ClaimRefundDue) {
+			return fmt.Errorf("claim %d in state %d: money that lost it: %v", id, c.State, lost[id])
 		}
 		if c.Paid != applied[id] || c.Paid != 0 && c.Paid < c.Terms.Payment {
 			return fmt.Errorf("claim %d: %d is paid, %d was applied", id, c.Paid, applied[id])

@@ -28,7 +28,7 @@ func TestLaws(t *testing.T) {
 	})
 	for _, what := range []string{
 		"claim reserved", "claim paid", "claim delivering", "claim settled", "claim expired", "claim cosigned", "claim released",
-		"claim refund_due", "payment applied", "payment refund_due", "payment refunded", "honoured late", "ticket open",
+		"claim refund_due", "payment applied", "payment refund_due", "payment refunded", "honoured late", "abandoned", "ticket open",
 		"ticket exhausted", "ticket withdrawn", "ticket expired", "gone 5", "gone 7", "gone 8", "quoted claim",
 		"refused desk_full", "refused inventory", "refused locked", "refused capacity_exhausted", "refused wallet_claims",
 		"refused price_corridor", "refused price_stale", "refused payment_used",
@@ -157,6 +157,9 @@ func (g *game) witness(records []Record, seen map[string]int) {
 		case *Payment:
 			late = r
 			seen["payment "+paymentStates[r.State]]++
+			if r.State == PaymentRefundDue && r.Why == event.ReasonUndeliverable {
+				seen["abandoned"]++
+			}
 		case *Ticket:
 			seen["ticket "+ticketStates[r.State]]++
 		case *Gone:
@@ -292,7 +295,7 @@ func (g *game) drawStep(t *rapid.T) Request {
 	}
 	c := g.ledger.claims[rapid.SampledFrom(ids).Draw(t, "claim")]
 	p := proof(rapid.SampledFrom([]string{"p", "p", "q"}).Draw(t, "proof"))
-	step := drawOf(t, 12, "step")
+	step := drawOf(t, 13, "step")
 	if drawOf(t, 4, "sensible") != 0 {
 		step = sensible(t, &c)
 	}
@@ -307,6 +310,8 @@ func (g *game) drawStep(t *rapid.T) Request {
 		return &CosignClaim{Claim: c.ID, Proof: p}
 	case 6:
 		return &ReleaseClaim{Claim: c.ID}
+	case 9:
+		return &AbandonDelivery{Claim: c.ID}
 	case 7:
 		var known [][64]byte
 		for s := range g.ledger.payments {
@@ -346,7 +351,7 @@ func sensible(t *rapid.T, c *Claim) int {
 	case ClaimExpired:
 		return 8
 	case ClaimPaid:
-		return 0
+		return rapid.SampledFrom([]int{0, 0, 0, 9}).Draw(t, "of paid")
 	case ClaimDelivering:
 		return rapid.SampledFrom([]int{2, 3}).Draw(t, "of delivering")
 	case ClaimCosigned:

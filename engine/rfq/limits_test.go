@@ -268,6 +268,26 @@ func TestMaxRefunds(t *testing.T) {
 	d.restart(t)
 }
 
+// TestMaxRefundsAbandon: a claim is given up only where what is owed for it can be
+// noted.
+func TestMaxRefundsAbandon(t *testing.T) {
+	d := &taker{desk: openDesk(t, 1_000_000)}
+	d.m.bounds.refunds = 1
+	dusty, paid := d.take(t, "a"), d.take(t, "b")
+	d.pay(t, paid, "whole")
+	d.must(t, &ProvePayment{Header: token(0), Claim: dusty, Rail: market.RailUSDC, Amount: 1, Signature: signature("dust")})
+	abandon := &AbandonDelivery{Header: token(0), Claim: paid}
+	d.refuse(t, abandon, event.ReasonDeskFull, 1)
+	d.must(t, &RefundPayment{Header: token(0), Signature: signature("dust")})
+	d.must(t, abandon)
+	d.must(t, abandon) // again, though it is full
+	d.check(t)
+	d.restart(t)
+	if p := d.m.payments.get(signature("whole")); p.State != PaymentRefundDue || p.Why != event.ReasonUndeliverable || d.m.dues != 1 {
+		t.Errorf("%+v, %d refunds due", p, d.m.dues)
+	}
+}
+
 func TestWalletLimit(t *testing.T) {
 	d := &taker{desk: openDesk(t, 1_000_000)}
 	policy := testPolicy()

@@ -41,8 +41,8 @@ type Machine struct {
 
 	bounds bounds
 	call   call
-	inbox  [KindRefundPayment + 1]Request // read into, one a kind
-	in, w  wire                           // scratch memory to read and to write with
+	inbox  [KindAbandonDelivery + 1]Request // read into, one a kind
+	in, w  wire                             // scratch memory to read and to write with
 }
 
 // bounds are the limits of memory: lower in tests alone.
@@ -180,6 +180,8 @@ func (m *Machine) do(r Request) refusal {
 		return m.releaseClaim(r)
 	case *RefundPayment:
 		return m.refundPayment(r)
+	case *AbandonDelivery:
+		return m.abandonDelivery(r)
 	}
 	return refusal{reason: event.ReasonInvalidCommand}
 }

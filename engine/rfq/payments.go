@@ -130,9 +130,14 @@ func (m *Machine) whyRefund(c *Claim, r *ProvePayment) event.Reason {
 	return 0
 }
 
-// refundable reports whether why is what whyRefund says of money not taken.
+// refundable reports whether why is what a payment that is owed back may say.
 func refundable(why event.Reason) bool {
-	return why == event.ReasonClaimState || why == event.ReasonPaymentMismatch || why == event.ReasonLatePayment
+	return why == event.ReasonClaimState || why == event.ReasonPaymentMismatch || losesClaim(why)
+}
+
+// losesClaim reports whether why says of a payment that its claim is refund_due.
+func losesClaim(why event.Reason) bool {
+	return why == event.ReasonLatePayment || why == event.ReasonUndeliverable
 }
 
 // canHonour reports whether an expired claim can still be served on its terms:
@@ -167,6 +172,47 @@ func (m *Machine) stillWorth(p *Pair, t *Terms) bool {
 	least, err := market.MulDivCeil(now, market.MaxBps-uint64(p.CorridorBps), market.MaxBps)
 	return err == nil && least <= t.Payment
 }
+
+// abandonDelivery ends a paid claim that cannot be delivered: what it holds is
+// free again, and its money is owed back.
+func (m *Machine) abandonDelivery(r *AbandonDelivery) refusal {
+	slot, no := m.named(r.Claim)
+	if no.reason != 0 {
+		return no
+	}
+	c := m.claims.at(slot)
+	switch {
+	case c.State == ClaimRefundDue && m.paymentOf(c, undeliverable) != nil:
+		return m.again(c)
+	case c.State != ClaimPaid:
+		return refuseState(c)
+	case m.dues >= m.bounds.refunds:
+		return refusal{event.ReasonDeskFull, int64(m.bounds.refunds)}
+	}
+	p := m.paymentOf(c, applied)
+	p.State, p.Why = PaymentRefundDue, event.ReasonUndeliverable
+	m.owe(c, +1)
+	m.tell(&p.Payment)
+	m.release(&c.Terms)
+	c.Paid = 0
+	m.become(slot, ClaimRefundDue)
+	return refusal{}
+}
+
+// paymentOf returns the first payment of c that is such a one, or nil.
+func (m *Machine) paymentOf(c *claimItem, such func(*Payment) bool) *paymentItem {
+	for at := c.first; at != 0; {
+		p := m.payments.at(at - 1)
+		if such(&p.Payment) {
+			return p
+		}
+		at = p.next
+	}
+	return nil
+}
+
+func applied(p *Payment) bool       { return p.State == PaymentApplied }
+func undeliverable(p *Payment) bool { return p.Why == event.ReasonUndeliverable }
 
 // refundPayment notes that the operator has paid back what was due.
 func (m *Machine) refundPayment(r *RefundPayment) refusal {

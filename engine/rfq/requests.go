@@ -6,26 +6,27 @@ import "blockdesk/market"
 type RequestKind uint8
 
 const (
-	KindSetPolicy      RequestKind = 1
-	KindSetPair        RequestKind = 2
-	KindSetOperator    RequestKind = 3
-	KindSetAnchor      RequestKind = 4
-	KindSetRailPrice   RequestKind = 5
-	KindSetInventory   RequestKind = 6
-	KindSetLock        RequestKind = 7
-	KindPostTicket     RequestKind = 8
-	KindAmendTicket    RequestKind = 9
-	KindSetTranche     RequestKind = 10
-	KindWithdrawTicket RequestKind = 11
-	KindRequestQuote   RequestKind = 12
-	KindTakeClaim      RequestKind = 13
-	KindProvePayment   RequestKind = 14
-	KindBeginDelivery  RequestKind = 15
-	KindLapseDelivery  RequestKind = 16
-	KindSettleClaim    RequestKind = 17
-	KindCosignClaim    RequestKind = 18
-	KindReleaseClaim   RequestKind = 19
-	KindRefundPayment  RequestKind = 20
+	KindSetPolicy       RequestKind = 1
+	KindSetPair         RequestKind = 2
+	KindSetOperator     RequestKind = 3
+	KindSetAnchor       RequestKind = 4
+	KindSetRailPrice    RequestKind = 5
+	KindSetInventory    RequestKind = 6
+	KindSetLock         RequestKind = 7
+	KindPostTicket      RequestKind = 8
+	KindAmendTicket     RequestKind = 9
+	KindSetTranche      RequestKind = 10
+	KindWithdrawTicket  RequestKind = 11
+	KindRequestQuote    RequestKind = 12
+	KindTakeClaim       RequestKind = 13
+	KindProvePayment    RequestKind = 14
+	KindBeginDelivery   RequestKind = 15
+	KindLapseDelivery   RequestKind = 16
+	KindSettleClaim     RequestKind = 17
+	KindCosignClaim     RequestKind = 18
+	KindReleaseClaim    RequestKind = 19
+	KindRefundPayment   RequestKind = 20
+	KindAbandonDelivery RequestKind = 21
 )
 
 // Header is what every request has.
@@ -203,5 +204,12 @@ type (
 		Header
 		Signature [64]byte
 		Proof     [32]byte
+	}
+	// AbandonDelivery gives up a claim that is paid and can never be delivered: a
+	// wallet that takes no transfer, a mint that is frozen. Its payment is due for
+	// refund. One whose delivery may still land must lapse first.
+	AbandonDelivery struct {
+		Header
+		Claim market.ClaimID
 	}
 )

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"blockdesk/engine/event"
 	"blockdesk/market"
 )
 
@@ -273,14 +272,14 @@ func (r *restorer) claimOK(c *Claim) bool {
 }
 
 // payments reads those of the claim in slot. One pays it where its state says
-// so, and none where not; one came too late for it where it is refund_due.
+// so, and none where not; one says why where it is refund_due.
 func (r *restorer) payments(slot uint32) error {
 	n, err := r.count(MaxPayments - r.m.payments.len())
 	if err != nil {
 		return err
 	}
 	c := r.m.claims.at(slot)
-	applied, missed := 0, false
+	paying, given, lost := 0, 0, false // payments that pay it, that paid it once
 	for range n {
 		var p Payment
 		p.walk(r.w)
@@ -290,10 +289,13 @@ func (r *restorer) payments(slot uint32) error {
 		at := r.m.payments.add(p.Signature)
 		r.m.payments.at(at).Payment = p
 		r.m.link(c, at)
-		missed = missed || p.Why == event.ReasonLatePayment
+		lost = lost || losesClaim(p.Why)
+		if undeliverable(&p) {
+			given++
+		}
 		switch p.State {
 		case PaymentApplied:
-			applied++
+			paying++
 		case PaymentRefundDue:
 			r.m.owe(c, +1)
 		}
@@ -305,7 +307,7 @@ func (r *restorer) payments(slot uint32) error {
 	if c.paidFor() {
 		wanted = 1
 	}
-	if applied != wanted || c.Paid != 0 && wanted == 0 || missed != (c.State == ClaimRefundDue) {
+	if paying != wanted || given > 1 || c.Paid != 0 && wanted == 0 || lost != (c.State == ClaimRefundDue) {
 		return fmt.Errorf("paid: %w", ErrSnapshot)
 	}
 	return nil
@@ -316,17 +318,22 @@ func (c *Claim) paidFor() bool {
 	return c.Way == Modular && (c.State == ClaimPaid || c.State == ClaimDelivering || c.State == ClaimSettled)
 }
 
+// fits reports whether p pays the claim's terms.
+func (p *Payment) fits(c *Claim) bool {
+	return p.Rail == c.Terms.Rail && p.Amount >= c.Terms.Payment
+}
+
 func paymentOK(p *Payment, c *Claim) bool {
 	if p.Claim != c.ID || !p.Rail.Valid() || p.Amount == 0 || p.At < 0 || p.Signature == [64]byte{} {
 		return false
 	}
 	switch p.State {
 	case PaymentApplied:
-		return p.Why == 0 && p.Proof == [32]byte{} && p.Rail == c.Terms.Rail && p.Amount == c.Paid && p.Amount >= c.Terms.Payment
+		return p.Why == 0 && p.Proof == [32]byte{} && p.Amount == c.Paid && p.fits(c)
 	case PaymentRefundDue:
-		return refundable(p.Why) && p.Proof == [32]byte{}
+		return refundable(p.Why) && p.Proof == [32]byte{} && (!undeliverable(p) || p.fits(c))
 	case PaymentRefunded:
-		return refundable(p.Why)
+		return refundable(p.Why) && (!undeliverable(p) || p.fits(c))
 	}
 	return false
 }

@@ -24,7 +24,13 @@ func TestRestoreNew(t *testing.T) {
 // TestRestoreDamaged flips every bit of a snapshot, and cuts it everywhere. What
 // is still taken is canonical and stays within the invariants.
 func TestRestoreDamaged(t *testing.T) {
-	data := busyDesk(t).m.AppendSnapshot(nil)
+	for _, d := range []*desk{busyDesk(t), abandonedDesk(t)} {
+		damage(t, d.m.AppendSnapshot(nil))
+	}
+}
+
+func damage(t *testing.T, data []byte) {
+	t.Helper()
 	for n := range data {
 		if _, err := Restore(data[:n]); !errors.Is(err, ErrSnapshot) {
 			t.Fatalf("%d of %d bytes: %v", n, len(data), err)
@@ -136,6 +142,10 @@ func TestRestoreRefuses(t *testing.T) {
 			claim(m, 110).State, claim(m, 110).Proof = ClaimRefundDue, [32]byte{}
 			giveBack(m, 110)
 		},
+		"given up, and still delivered": func(m *Machine) {
+			p := m.payments.get(signature("s2"))
+			p.Why, p.Rail, p.Amount = event.ReasonUndeliverable, market.RailUSDC, 1_000_000_000
+		},
 		"late payment of a live claim": func(m *Machine) { m.payments.get(signature("s2")).Why = event.ReasonLatePayment },
 		"claim before its ticket":      func(m *Machine) { claim(m, 112).Terms.Ticket = 9 },
 		"claim of a ticket gone":       func(m *Machine) { m.tickets.drop(1) },
@@ -159,6 +169,32 @@ func TestRestoreRefuses(t *testing.T) {
 			t.Errorf("%s: nothing changed", name)
 		}
 		if _, err := Restore(data); !errors.Is(err, ErrSnapshot) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestRestoreRefusesAbandoned: what a claim that was given up cannot have become.
+func TestRestoreRefusesAbandoned(t *testing.T) {
+	payment := func(m *Machine, sig string) *paymentItem { return m.payments.get(signature(sig)) }
+	for name, change := range map[string]func(m *Machine){
+		"short":       func(m *Machine) { payment(m, "s1").Amount = 999_999_999 },
+		"wrong rail":  func(m *Machine) { payment(m, "s1").Rail = market.RailSOL },
+		"short, back": func(m *Machine) { payment(m, "s1").State, payment(m, "s1").Amount = PaymentRefunded, 999_999_999 },
+		"twice": func(m *Machine) {
+			p := payment(m, "s2")
+			p.Why, p.Rail, p.Amount = event.ReasonUndeliverable, market.RailUSDC, 1_000_000_000
+		},
+		"expired":       func(m *Machine) { m.claims.get(107).State = ClaimExpired },
+		"still paid":    func(m *Machine) { m.claims.get(107).Paid = 1_000_000_000 },
+		"still applied": func(m *Machine) { payment(m, "s1").State = PaymentApplied },
+	} {
+		m := abandonedDesk(t).m
+		if _, err := Restore(m.AppendSnapshot(nil)); err != nil {
+			t.Fatal(err)
+		}
+		change(m)
+		if _, err := Restore(m.AppendSnapshot(nil)); !errors.Is(err, ErrSnapshot) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

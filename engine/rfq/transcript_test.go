@@ -325,6 +325,8 @@ func (l *words) step() Request {
 		return &CosignClaim{Claim: l.claim(), Proof: proof(l.text("proof"))}
 	case "release":
 		return &ReleaseClaim{Claim: l.claim()}
+	case "abandon":
+		return &AbandonDelivery{Claim: l.claim()}
 	case "refund":
 		return &RefundPayment{Signature: signature(l.text("sig")), Proof: proof(l.text("proof"))}
 	}

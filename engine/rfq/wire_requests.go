@@ -133,6 +133,8 @@ func newRequest(k RequestKind) Request {
 		return new(ReleaseClaim)
 	case KindRefundPayment:
 		return new(RefundPayment)
+	case KindAbandonDelivery:
+		return new(AbandonDelivery)
 	}
 	return nil
 }
@@ -211,6 +213,9 @@ func (*ReleaseClaim) Kind() RequestKind { return KindReleaseClaim }
 
 // Kind returns KindRefundPayment.
 func (*RefundPayment) Kind() RequestKind { return KindRefundPayment }
+
+// Kind returns KindAbandonDelivery.
+func (*AbandonDelivery) Kind() RequestKind { return KindAbandonDelivery }
 
 func (r *SetPolicy) walk(w *wire)   { r.Policy.walk(w) }
 func (r *SetPair) walk(w *wire)     { r.Pair.walkRules(w) }
@@ -319,3 +324,5 @@ func (r *RefundPayment) walk(w *wire) {
 	w.bytes(r.Signature[:])
 	w.bytes(r.Proof[:])
 }
+
+func (r *AbandonDelivery) walk(w *wire) { u64(w, &r.Claim) }
