@@ -4,17 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"blockdesk/bench/server"
 	"blockdesk/engine"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/persist"
 )
 
 // tradeOnce lets the two firms trade for a moment on fresh sessions.
@@ -318,4 +321,60 @@ func TestStopUnderLoad(t *testing.T) {
 		a.disconnect()
 		b.disconnect()
 	}
+}
+
+// A desk's store that was damaged, or put there from another service, is not
+// served from: its answers would be missing or another's.
+func TestDeskStoreOfAnother(t *testing.T) {
+	t.Parallel()
+	var services [2]*server.Server
+	for i := range services {
+		s := startProgram(t, testConfig(t, deskConfig))
+		cli(t, s, "ticket", "post", "--pair", testSymbol, "--label", "A", "--tranches", "250")
+		if err := s.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		services[i] = s
+	}
+	mine, other := filepath.Join(services[0].DataDir(), "desk"), filepath.Join(services[1].DataDir(), "desk")
+	if err := os.RemoveAll(mine); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(other, mine); err != nil {
+		t.Fatal(err)
+	}
+	out, err := run(t, "", nil, serveArgs(services[0])...)
+	if err == nil || !strings.Contains(out, "damaged") || !strings.Contains(out, "--rebase") {
+		t.Fatalf("it starts, or does not say why: %v\n%s", err, out)
+	}
+	if err := os.RemoveAll(mine); err != nil {
+		t.Fatal(err)
+	}
+	if err := services[0].Restart(context.Background()); err != nil {
+		t.Errorf("the journal makes the store again: %v", err)
+	}
+}
+
+// A part whose store has failed waits for the end, so that readers are served on.
+func TestFailedStoreStopsNobody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{log: slog.New(slog.DiscardHandler)}
+		ctx, stop := context.WithCancel(t.Context())
+		other, failed := errors.New("other"), fmt.Errorf("fix: %w", persist.ErrFailed)
+		if err := s.sitOut(ctx, "fix", other); !errors.Is(err, other) {
+			t.Errorf("another error: %v", err)
+		}
+		var ended error
+		go func() { ended = s.sitOut(ctx, "fix", failed) }()
+		synctest.Wait()
+		if ended != nil {
+			t.Errorf("it ends at once: %v", ended)
+		}
+		stop()
+		synctest.Wait()
+		if !errors.Is(ended, failed) {
+			t.Errorf("at the end: %v", ended)
+		}
+	})
 }

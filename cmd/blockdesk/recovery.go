@@ -157,7 +157,7 @@ func (s *service) replay() (replica *engine.Replica, lost lostStores, err error)
 				missed = errors.Join(missed, s.fix.Replay(events))
 			}
 			if !lost.desk {
-				missed = errors.Join(missed, s.desk.Replay(events))
+				lost.desk = s.unreadable(s.desk.Replay(events), &missed)
 			}
 		})
 		if !errors.Is(err, persist.ErrFloor) || lost.fix && lost.desk {
@@ -167,6 +167,17 @@ func (s *service) replay() (replica *engine.Replica, lost lostStores, err error)
 		lost.fix = lost.fix || s.fix.Cursor() == floor
 		lost.desk = lost.desk || s.desk.Cursor() == floor
 	}
+}
+
+// unreadable reports whether the desk's store does not follow from what it says
+// it has seen; another error of a replay goes to missed.
+func (s *service) unreadable(err error, missed *error) bool {
+	if errors.Is(err, desk.ErrLayout) {
+		s.log.Warn("the desk's store does not fit the journal", "error", err)
+		return true
+	}
+	*missed = errors.Join(*missed, err)
+	return false
 }
 
 // joinFIX holds the FIX store against the recovered state.
@@ -198,13 +209,19 @@ func (s *service) joinFIX(state *engine.State, lost bool) ([]engine.Command, err
 // nothing was ever asked of has nothing to lose.
 func (s *service) joinDesk(state *engine.State, lost bool) error {
 	board, cursor, seq := state.Desk().Board(), s.desk.Cursor(), state.Seq()
+	if !lost && cursor <= seq {
+		err := s.desk.Start(board, seq)
+		if !errors.Is(err, desk.ErrParted) {
+			return err
+		}
+		s.log.Warn("the desk's store does not fit the journal", "error", err)
+		lost = true
+	}
 	switch v := board.View(); {
-	case !lost && cursor <= seq:
-		return s.desk.Start(board, seq)
 	case lost && len(v.Tickets)+len(v.Pairs)+len(v.Operators) == 0:
 		return s.desk.Rebase(board, seq)
 	case lost && !s.rebase:
-		return fmt.Errorf("the desk's store was lost or is older than the journal: %s", rebaseHint)
+		return fmt.Errorf("the desk's store was lost or is older than the journal, or is damaged: %s; or %s", rebaseHint, deskHint)
 	case !lost && !s.mayRebase(seq):
 		return fmt.Errorf("the desk's store has answers up to seq %d, the journal ends at seq %d: %s", cursor, seq, rebaseHint)
 	}
@@ -218,6 +235,10 @@ func (s *service) joinDesk(state *engine.State, lost bool) error {
 func (s *service) mayRebase(seq uint64) bool {
 	return s.rebase || seq > 0 && s.cfg.Durability.Mode == "interval"
 }
+
+// deskHint is for a desk's store that cannot be used: all that is in it comes
+// from the journal.
+const deskHint = "delete its folder: what the journal still has of it is made again"
 
 const rebaseHint = "restore all of the data folder from one backup, or start once with --rebase"
 

@@ -112,8 +112,9 @@ func serve(ctx context.Context, cfg *Config, rebase, asJSON bool, cmd *cobra.Com
 		group.Go(func() error { return named("setup", err) })
 	}
 	group.Go(func() error {
-		defer s.events.fix.Close()
-		return named("fix", s.fix.Run(ctx, s.events.fix))
+		err := s.fix.Run(ctx, s.events.fix)
+		s.events.fix.Close()
+		return named("fix", s.sitOut(ctx, "fix", err))
 	})
 	group.Go(func() error { return named("http", s.http.Run(ctx)) })
 	group.Go(func() error { return named("admin", s.admin.Run(ctx)) })
@@ -141,15 +142,26 @@ func (s *service) runDemo(ctx context.Context, group *errgroup.Group) {
 	}
 }
 
+// sitOut waits for the end of ctx where a part has ended because its store has
+// failed, as on a full disk: readers are served on, and the part's readiness
+// check says what is wrong. It returns err.
+func (s *service) sitOut(ctx context.Context, part string, err error) error {
+	if errors.Is(err, persist.ErrFailed) && ctx.Err() == nil {
+		s.log.Error("its store has failed: out of service until a restart", "part", part, "error", err)
+		<-ctx.Done()
+	}
+	return err
+}
+
 // runStores keeps the journal and the stores of its followers until the function that it
-// returns is called: they must outlive whoever writes to them. A store that ends
-// before stops the service.
+// returns is called: they must outlive whoever writes to them. One that has failed
+// stays, so that readers are served on; one that ends otherwise stops the service.
 func (s *service) runStores(ctx context.Context, stop context.CancelCauseFunc) (end func() error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var stores errgroup.Group
 	run := func(name string, work func(context.Context) error) {
 		stores.Go(func() error {
-			err := named(name, work(ctx))
+			err := named(name, s.sitOut(ctx, name, work(ctx)))
 			stop(err)
 			return err
 		})

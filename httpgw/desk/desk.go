@@ -24,7 +24,7 @@ type Desk struct {
 	view   atomic.Pointer[rfq.View]
 
 	running atomic.Bool
-	failed  chan struct{} // closed: the engine is read-only for good
+	failed  chan struct{} // closed: the engine is read-only for good, or the store has failed
 	stopped chan struct{} // closed: Run has returned
 
 	counts struct{ busy, timeouts, replayed, conflicts atomic.Uint64 }
@@ -74,10 +74,14 @@ func (d *Desk) Replay(events []event.Event) error {
 
 // Start ends the recovery: board is Machine.Board of the recovered state, seq its
 // State.Seq. The store must have seen the events of every command up to seq.
-// ErrAhead: it has seen later ones, see Rebase.
+// ErrAhead: it has seen later ones, see Rebase. ErrParted: it has not kept what
+// they said, or was another journal's. After either, nothing has happened.
 func (d *Desk) Start(board *rfq.Board, seq uint64) error {
 	if d.follow.whole > seq {
 		return fmt.Errorf("%w: it has seen seq %d, the journal ends at %d", ErrAhead, d.follow.whole, seq)
+	}
+	if err := d.follow.agrees(board.View()); err != nil {
+		return err
 	}
 	return d.follow.start(board, seq)
 }
@@ -86,8 +90,9 @@ func (d *Desk) Start(board *rfq.Board, seq uint64) error {
 func (d *Desk) View() *rfq.View { return d.view.Load() }
 
 // Run follows c until it ends, also past the end of ctx, but no longer than
-// DrainTimeout then. It returns nil when the engine has stopped, else the store's
-// error or that of c. Whoever waits in Do gets ErrStopped.
+// DrainTimeout then. It returns nil when the engine has stopped, else the error of
+// c. Whoever waits in Do gets ErrStopped. When the store fails Run stays, so that
+// readers can be served on; it returns the failure at its end.
 func (d *Desk) Run(ctx context.Context, c Consumer) error {
 	if d.running.Swap(true) || d.follow.board == nil {
 		return errors.New("desk: Run was called twice, or before Start")
@@ -103,21 +108,20 @@ func (d *Desk) Run(ctx context.Context, c Consumer) error {
 	kept := make(chan struct{})
 	go func() {
 		defer close(kept)
-		if err := d.keep(keeping); err != nil {
-			cut(err)
-		}
+		d.keep(keeping)
 	}()
 	err := d.follow.run(following, c)
 	stopKeeping()
 	<-kept
-	return err
+	return errors.Join(err, d.follow.failure())
 }
 
 // errHeldUp ends Run when the engine's events do not.
 var errHeldUp = errors.New("desk: the engine's events did not end in time")
 
-// keep looks whether the engine has failed, and makes the cursor durable.
-func (d *Desk) keep(ctx context.Context) error {
+// keep looks whether the engine or the store has failed, and makes the cursor
+// durable.
+func (d *Desk) keep(ctx context.Context) {
 	tick := time.NewTicker(failedEvery)
 	defer tick.Stop()
 	synced, failed := time.Now(), false
@@ -125,17 +129,15 @@ func (d *Desk) keep(ctx context.Context) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return nil
-		}
-		if !failed && d.o.Failed() != nil {
-			failed = true
-			close(d.failed)
+			return
 		}
 		if time.Since(synced) >= d.o.SyncEvery {
 			synced = time.Now()
-			if err := d.follow.sync(); err != nil {
-				return err
-			}
+			_ = d.follow.fail(d.follow.sync()) // it keeps the error
+		}
+		if !failed && (d.o.Failed() != nil || d.follow.failure() != nil) {
+			failed = true
+			close(d.failed)
 		}
 	}
 }

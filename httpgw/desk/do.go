@@ -142,6 +142,9 @@ func (d *Desk) conflict() error {
 
 // send gives f its token and r to the engine. After an error f is where it was.
 func (d *Desk) send(f *flight, r rfq.Request, w *waiter) error {
+	if d.follow.failure() != nil {
+		return ErrReadOnly
+	}
 	f.token = uint64(d.submit.NextOrderID())
 	if f.token == 0 { // the epoch has no ids left; a restart begins another
 		return ErrReadOnly

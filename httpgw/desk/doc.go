@@ -26,7 +26,10 @@
 //  4. A View is that of whole commands.
 //  5. Do waits for its outcome for Options.Timeout at most, whatever the engine and
 //     the journal do; a stop or a failed journal ends it at once.
-//  6. A store that fails ends Run.
+//  6. A store that fails makes the desk read-only: Views go on, and so do answers
+//     that can still be read. What the store has missed comes back by Replay.
+//  7. A store that has lost what it had seen, or is another journal's, is noticed
+//     at Start, where its tickets or the number of its answers show it.
 //
 // # Concurrency
 //

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 	"sort"
 	"sync/atomic"
 	"time"
@@ -72,6 +73,7 @@ type follower struct {
 	ready []landing
 
 	keys   uint64 // answers in the store
+	parted error  // what the store lacks by its own account; nil = nothing
 	added  int    // of them since prune looked
 	oldest int64  // no answer is older
 	low    []byte // no age key is lower
@@ -80,6 +82,9 @@ type follower struct {
 	keyScratch []byte
 
 	committed, durable, kept atomic.Uint64
+
+	// broken is why the store is left alone; nil while it works.
+	broken atomic.Pointer[error]
 }
 
 // shadow is a ticket as of the cursor.
@@ -103,7 +108,7 @@ func (f *follower) init(d *Desk) {
 	f.flushAt = flushBytes
 }
 
-// load reads the cursor and the tickets.
+// load reads the cursor and the tickets, and counts the answers.
 func (f *follower) load() error {
 	store := f.desk.store
 	value, ok, err := store.Get([]byte{keyCursor})
@@ -131,10 +136,47 @@ func (f *follower) load() error {
 	if err != nil {
 		return fmt.Errorf("desk store: %w", err)
 	}
+	if bad == nil {
+		err = f.count()
+	}
 	f.committed.Store(f.whole)
 	f.durable.Store(f.whole)
 	f.kept.Store(f.keys)
-	return bad
+	return errors.Join(bad, err)
+}
+
+// count holds the answers against the number of them that the cursor has, so
+// that a damaged store does not take for new what has been answered.
+func (f *follower) count() error {
+	n := uint64(0)
+	err := f.desk.store.Scan([]byte{keyAge}, []byte{keyAge + 1}, func(_, _ []byte) bool {
+		n++
+		return true
+	})
+	if err != nil {
+		return fmt.Errorf("desk store: %w", err)
+	}
+	if n != f.keys {
+		f.parted = fmt.Errorf("%w: it has %d answers and should have %d", ErrParted, n, f.keys)
+		f.keys = n
+	}
+	return nil
+}
+
+// agrees holds the tickets against those of the recovered machine.
+func (f *follower) agrees(v *rfq.View) error {
+	if f.parted != nil {
+		return f.parted
+	}
+	if len(f.tickets) != len(v.Tickets) {
+		return fmt.Errorf("%w: it has %d tickets, the journal %d", ErrParted, len(f.tickets), len(v.Tickets))
+	}
+	for _, t := range v.Tickets {
+		if s := f.tickets[t.ID]; s == nil || !reflect.DeepEqual(s.Ticket, t) {
+			return fmt.Errorf("%w: ticket %d is not the journal's", ErrParted, t.ID)
+		}
+	}
+	return nil
 }
 
 // start begins the desk's life after the recovery.
@@ -296,12 +338,14 @@ func (f *follower) outcome(o *rfq.Outcome) error {
 	r := &Result{Outcome: *o, Quote: f.quote, Claim: f.claimOf(claim), Payment: f.payment}
 	if s := f.tickets[o.Ticket]; s != nil {
 		r.Ticket, s.shared = s.Ticket, true
+	} else if o.Ticket != 0 && o.Reason == event.ReasonNone {
+		return fmt.Errorf("%w: seq %d: ticket %d is unknown: events are missing", ErrLayout, f.seq, o.Ticket)
 	}
 	if wanted {
 		f.ready = append(f.ready, landing{o.Token, r})
 	}
-	if keyed {
-		return f.remember(r)
+	if keyed && f.failure() == nil {
+		return f.fail(f.remember(r))
 	}
 	return nil
 }
@@ -322,7 +366,7 @@ func (f *follower) claimOf(id market.ClaimID) *rfq.Claim {
 // In the midst of a command, and before Start, it only commits.
 func (f *follower) settle(sync bool) error {
 	if sync || len(f.batch.ops) > 0 || len(f.touched) > 0 || time.Since(f.saved) > f.desk.o.SyncEvery {
-		if err := f.commit(sync); err != nil {
+		if err := f.fail(f.commit(sync)); err != nil {
 			return err
 		}
 	}
@@ -330,18 +374,46 @@ func (f *follower) settle(sync bool) error {
 		if v := f.board.View(); v != f.desk.view.Load() {
 			f.desk.view.Store(v)
 		}
-		for i := range f.ready {
-			f.desk.table.land(f.ready[i].token, f.ready[i].result)
+		if f.failure() == nil {
+			for i := range f.ready {
+				f.desk.table.land(f.ready[i].token, f.ready[i].result)
+			}
 		}
 		clear(f.ready)
 		f.ready = f.ready[:0]
 	}
-	return f.prune()
+	if f.failure() != nil {
+		return nil
+	}
+	return f.fail(f.prune())
+}
+
+// fail keeps an error of the store: readers are served on without it. Before
+// Start it is the caller's.
+func (f *follower) fail(err error) error {
+	if err == nil || f.board == nil {
+		return err
+	}
+	f.broken.CompareAndSwap(nil, &err)
+	return nil
+}
+
+// failure is the first error of the store since Start; nil = none.
+func (f *follower) failure() error {
+	if err := f.broken.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // commit writes the batch, the tickets that have changed and the cursor in one
-// step.
+// step. A store that has failed is left as it is: Replay makes up for it.
 func (f *follower) commit(sync bool) error {
+	if f.failure() != nil {
+		f.batch.reset()
+		f.touched = f.touched[:0]
+		return nil
+	}
 	for _, id := range f.touched {
 		f.keyScratch = ticketKey(f.keyScratch[:0], id)
 		s := f.tickets[id]
@@ -380,7 +452,7 @@ func (f *follower) setCursor() {
 // nobody who waits for a result waits for it.
 func (f *follower) sync() error {
 	committed := f.committed.Load()
-	if committed == f.durable.Load() {
+	if committed == f.durable.Load() || f.failure() != nil {
 		return nil
 	}
 	f.marks++

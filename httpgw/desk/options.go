@@ -12,8 +12,8 @@ var (
 	// ErrBusy: the engine's ring is full, or MaxWaiting requests are under way.
 	// Nothing has happened.
 	ErrBusy = errors.New("desk: too many requests under way")
-	// ErrReadOnly: the engine takes no such requests now. Nothing has happened,
-	// unless ErrUnknown is wrapped too.
+	// ErrReadOnly: the engine takes no such requests now, or the store has failed.
+	// Nothing has happened, unless ErrUnknown is wrapped too.
 	ErrReadOnly = errors.New("desk: read-only")
 	// ErrStopped: the desk follows the engine no more. Nothing has happened,
 	// unless ErrUnknown is wrapped too.
@@ -38,6 +38,9 @@ var (
 	ErrLayout = errors.New("desk store: record cannot be read")
 	// ErrAhead: the store has seen commands that the journal does not have.
 	ErrAhead = errors.New("desk store: ahead of the journal")
+	// ErrParted: the store has not what the journal says that it has seen: it was
+	// damaged, or belongs to another journal.
+	ErrParted = errors.New("desk store: not the journal's")
 )
 
 // Options of a Desk. The zero value of a field is its default.

@@ -10,9 +10,10 @@ import (
 // Rebase takes the journal's word where store and journal have parted, in place
 // of Start: the journal has lost commands that the store has seen (a crash in
 // mode interval, an older backup), or the store has lost what the journal no
-// longer has. Answers and history of commands after seq are taken out; what the
-// store has not seen before seq stays unknown to it: the answers to those keys,
-// and the states of those claims. board and seq are as for Start.
+// longer has, or what it had seen. Answers and history of commands after seq are
+// taken out; what the store has not of those before stays unknown to it: the
+// answers to those keys, and the states of those claims. board and seq are as for
+// Start.
 //
 // A crash in its midst leaves a store that must be rebased again.
 func (d *Desk) Rebase(board *rfq.Board, seq uint64) error {
@@ -31,7 +32,7 @@ func (d *Desk) Rebase(board *rfq.Board, seq uint64) error {
 		f.tickets[t.ID] = &shadow{Ticket: t, shared: true}
 		f.touch(t.ID)
 	}
-	f.whole, f.seq = seq, seq
+	f.whole, f.seq, f.parted = seq, seq, nil
 	if err := f.commit(true); err != nil {
 		return err
 	}

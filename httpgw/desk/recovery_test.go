@@ -429,6 +429,9 @@ func TestMissingEvents(t *testing.T) {
 		{&rfq.TicketTranche{Ticket: 1, Tranche: rfq.Tranche{ID: 0}}, true},
 		{&rfq.TicketTranche{Ticket: 1, Tranche: rfq.Tranche{ID: 1}}, false},
 		{&rfq.TicketTranche{Ticket: 1, Tranche: rfq.Tranche{ID: 2}}, false},
+		{&rfq.KeyUsed{Token: 9, Key: rfq.Key{ID: keyID(1)}}, false},
+		{&rfq.Outcome{Token: 9, Ticket: 2}, true},
+		{&rfq.Outcome{Token: 9, Ticket: 2, Reason: event.ReasonUnknownTicket}, false},
 	} {
 		if err := d.follow.apply(c.rec, 1); errors.Is(err, ErrLayout) != c.bad {
 			t.Errorf("record %d: %v", i, err)
