@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"blockdesk/engine"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
@@ -105,6 +106,42 @@ func TestChangeShows(t *testing.T) {
 		changes := slices.Contains([]document{docStatus, docSellable, docTickets, docCompact, docBoard, docDesk}, d)
 		if again := p.get(d); (again != first[d]) != changes || bytes.Equal(again.etag, first[d].etag) == changes {
 			t.Errorf("%v: another page %t, want %t", d, again != first[d], changes)
+		}
+	}
+}
+
+// TestHaltedBookPricesNothing: a pair that is priced by a halted book has no
+// price, as the machine has none, from the next cycle until it trades again.
+func TestHaltedBookPricesNothing(t *testing.T) {
+	clock := newDeskClock()
+	p := pagesOf(t, showing(fixedView()), clock)
+	for _, c := range []struct {
+		status uint8
+		want   string
+	}{
+		{engine.StatusTrading, "active"}, {engine.StatusHalted, "price_unavailable"}, {engine.StatusTrading, "active"},
+	} {
+		book := fullView(0, 1042)
+		book.Status = c.status
+		p.books.(*books).views[0].Store(book)
+		clock.move(time.Duration(refresh))
+		var d struct {
+			Pairs []struct {
+				Reference *string `json:"reference_price_usd"`
+				Status    string
+				Reason    *string
+			}
+		}
+		if err := json.Unmarshal(p.get(docPairs).body, &d); err != nil {
+			t.Fatal(err)
+		}
+		got := d.Pairs[0]
+		said := got.Status
+		if got.Reason != nil {
+			said = *got.Reason
+		}
+		if said != c.want || (got.Reference != nil) != (c.want == "active") {
+			t.Errorf("book in status %d: %s %s", c.status, got.Status, said)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package httpgw
 
 import (
+	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
@@ -89,13 +90,14 @@ func (price ticketPrice) bestPrice(v *rfq.View, t *rfq.Tranche) market.USDPrice 
 }
 
 // newCycle begins the cycle that now lies in. The machine prices by the book as
-// it is at a command; readers see where it was when the cycle began for them.
+// it is at a command, and not at all by a halted one; readers see where it was
+// when the cycle began for them.
 func (p *rfqPages) newCycle(now int64) *cycle {
 	c := &cycle{from: now - now%refresh, mids: make([]market.USDPrice, p.set.Len())}
 	c.until = c.from + refresh
 	for i := range c.mids {
 		id := market.InstrumentID(i)
-		if v := p.books.View(id); v != nil && len(v.Bids) > 0 && len(v.Asks) > 0 {
+		if v := p.books.View(id); v != nil && v.Status == engine.StatusTrading && len(v.Bids) > 0 && len(v.Asks) > 0 {
 			c.mids[i] = midPrice(p.set.Get(id), v.Bids[0].Price, v.Asks[0].Price)
 		}
 	}
