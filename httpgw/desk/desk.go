@@ -135,7 +135,7 @@ func (d *Desk) keep(ctx context.Context) {
 			synced = time.Now()
 			_ = d.follow.fail(d.follow.sync()) // it keeps the error
 		}
-		if !failed && (d.o.Failed() != nil || d.follow.failure() != nil) {
+		if !failed && (d.o.Failed() != nil || d.follow.storeless()) {
 			failed = true
 			close(d.failed)
 		}

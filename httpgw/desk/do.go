@@ -142,7 +142,7 @@ func (d *Desk) conflict() error {
 
 // send gives f its token and r to the engine. After an error f is where it was.
 func (d *Desk) send(f *flight, r rfq.Request, w *waiter) error {
-	if d.follow.failure() != nil {
+	if d.follow.storeless() {
 		return ErrReadOnly
 	}
 	f.token = uint64(d.submit.NextOrderID())

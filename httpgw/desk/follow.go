@@ -344,7 +344,7 @@ func (f *follower) outcome(o *rfq.Outcome) error {
 	if wanted {
 		f.ready = append(f.ready, landing{o.Token, r})
 	}
-	if keyed && f.failure() == nil {
+	if keyed && !f.storeless() {
 		return f.fail(f.remember(r))
 	}
 	return nil
@@ -374,7 +374,7 @@ func (f *follower) settle(sync bool) error {
 		if v := f.board.View(); v != f.desk.view.Load() {
 			f.desk.view.Store(v)
 		}
-		if f.failure() == nil {
+		if !f.storeless() {
 			for i := range f.ready {
 				f.desk.table.land(f.ready[i].token, f.ready[i].result)
 			}
@@ -382,7 +382,7 @@ func (f *follower) settle(sync bool) error {
 		clear(f.ready)
 		f.ready = f.ready[:0]
 	}
-	if f.failure() != nil {
+	if f.storeless() {
 		return nil
 	}
 	return f.fail(f.prune())
@@ -398,6 +398,9 @@ func (f *follower) fail(err error) error {
 	return nil
 }
 
+// storeless reports whether the store has failed since Start.
+func (f *follower) storeless() bool { return f.broken.Load() != nil }
+
 // failure is the first error of the store since Start; nil = none.
 func (f *follower) failure() error {
 	if err := f.broken.Load(); err != nil {
@@ -409,7 +412,7 @@ func (f *follower) failure() error {
 // commit writes the batch, the tickets that have changed and the cursor in one
 // step. A store that has failed is left as it is: Replay makes up for it.
 func (f *follower) commit(sync bool) error {
-	if f.failure() != nil {
+	if f.storeless() {
 		f.batch.reset()
 		f.touched = f.touched[:0]
 		return nil
@@ -452,7 +455,7 @@ func (f *follower) setCursor() {
 // nobody who waits for a result waits for it.
 func (f *follower) sync() error {
 	committed := f.committed.Load()
-	if committed == f.durable.Load() || f.failure() != nil {
+	if committed == f.durable.Load() || f.storeless() {
 		return nil
 	}
 	f.marks++
