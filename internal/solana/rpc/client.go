@@ -1,0 +1,281 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Commitment is how settled a block must be.
+type Commitment uint8
+
+const (
+	Processed Commitment = 1
+	Confirmed Commitment = 2
+	Finalized Commitment = 3
+)
+
+// String returns the interface's word.
+func (c Commitment) String() string {
+	switch c {
+	case Processed:
+		return "processed"
+	case Confirmed:
+		return "confirmed"
+	case Finalized:
+		return "finalized"
+	default:
+		return "commitment?"
+	}
+}
+
+// MarshalText writes the interface's word.
+func (c Commitment) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// Client calls the nodes.
+type Client struct {
+	options   Options
+	upstreams []*upstream
+	ids       atomic.Uint64
+	active    atomic.Pointer[upstream]
+
+	// fetching is held by who fetches a blockhash for all; hash by whoever
+	// looks at it.
+	fetching sync.Mutex
+	hashMu   sync.Mutex
+	hash     Blockhash
+}
+
+// New makes a client. It calls no node. Errors: [ErrOptions].
+func New(o Options) (*Client, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	c := &Client{options: o}
+	dial := net.Dialer{Timeout: o.DialTimeout, KeepAlive: 15 * time.Second}
+	for i := range o.Upstreams {
+		u := &o.Upstreams[i]
+		c.upstreams = append(c.upstreams, &upstream{
+			name: u.name(), url: u.URL, maxAnswer: o.MaxAnswer,
+			http: &http.Client{Transport: o.transport(dial.DialContext), CheckRedirect: noRedirect},
+		})
+	}
+	c.active.Store(c.upstreams[0])
+	return c, nil
+}
+
+// noRedirect: a node does not send us elsewhere.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// Close drops the idle connections.
+func (c *Client) Close() {
+	for _, u := range c.upstreams {
+		u.http.CloseIdleConnections()
+	}
+}
+
+// Active returns the name of the node that answered last.
+func (c *Client) Active() string { return c.active.Load().name }
+
+// Health tells of all nodes, in the order of the options.
+func (c *Client) Health() []UpstreamHealth {
+	now, best := time.Now(), c.bestSlot()
+	list := make([]UpstreamHealth, len(c.upstreams))
+	for i, u := range c.upstreams {
+		h := u.snapshot()
+		list[i] = UpstreamHealth{
+			Name: u.name, Available: c.available(&h, best, now), Slot: h.slot, Lag: best - min(h.slot, best), Latency: h.latency,
+			LastOK: h.lastOK, LastErrorAt: h.errorAt, LastError: h.lastError, FailuresInARow: h.failures, Calls: h.calls, Errors: h.errors,
+		}
+	}
+	return list
+}
+
+func (c *Client) bestSlot() (best uint64) {
+	for _, u := range c.upstreams {
+		best = max(best, u.snapshot().slot)
+	}
+	return best
+}
+
+// available: not failing, not rate limiting us, not behind. A node of which no
+// slot is known is not behind.
+func (c *Client) available(h *health, best uint64, now time.Time) bool {
+	return h.failures < unavailableAfter && !now.Before(h.quietTill) && (h.slot == 0 || best-min(h.slot, best) <= c.options.MaxLag)
+}
+
+// plan returns which node each try of a call asks: the available ones in the
+// order of the options, then the others, then again from the first.
+func (c *Client) plan() []*upstream {
+	now, best := time.Now(), c.bestSlot()
+	order, last := make([]*upstream, 0, len(c.upstreams)), []*upstream(nil)
+	for _, u := range c.upstreams {
+		if h := u.snapshot(); c.available(&h, best, now) {
+			order = append(order, u)
+		} else {
+			last = append(last, u)
+		}
+	}
+	order = append(order, last...)
+	tries := make([]*upstream, c.options.Attempts)
+	for i := range tries {
+		tries[i] = order[i%len(order)]
+	}
+	return tries
+}
+
+// race asks nodes for one thing until one answers well.
+type race[T any] struct {
+	client *Client
+	question[T]
+	// hedge allows two nodes at a time.
+	hedge bool
+	tries []*upstream
+	// answer is set when Run returns nil.
+	answer T
+}
+
+type try[T any] struct {
+	answer T
+	err    error
+}
+
+// Run makes the tries and returns when all that were begun have ended. The error
+// is the last try's, or the context's.
+func (r *race[T]) Run(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, r.client.options.Timeout)
+	results := make(chan try[T], len(r.tries))
+	begun, ended := 0, 0
+	begin := func() {
+		u := r.tries[begun]
+		begun++
+		go func() { results <- r.ask(ctx, u) }()
+	}
+	defer func() {
+		cancel()
+		for ; ended < begun; ended++ {
+			<-results
+		}
+	}()
+	// The timer begins the next try: a hedge, or one after a pause.
+	timer := time.NewTimer(2 * r.client.options.Timeout)
+	defer timer.Stop()
+	begin()
+	r.arm(timer, begun)
+	for {
+		select {
+		case got := <-results:
+			ended++
+			if got.err == nil {
+				r.answer = got.answer
+				return nil
+			}
+			if r.over(KindOf(got.err), begun, ended) {
+				return got.err
+			}
+			switch {
+			case begun == len(r.tries): // another try is still under way
+			case begun < r.nodes():
+				timer.Stop() // of the hedge that this try is instead of
+				begin()
+				r.arm(timer, begun)
+			default:
+				timer.Reset(r.client.options.Backoff << (begun - r.nodes()))
+			}
+		case <-timer.C:
+			if begun < len(r.tries) {
+				begin()
+			}
+		case <-ctx.Done():
+			return &Error{Kind: Down, Upstream: r.tries[begun-1].name, Method: r.method, Err: ctx.Err()}
+		}
+	}
+}
+
+// over reports whether a failure ends the race: no node would do better, or none
+// is left to ask. One that limits us is not asked again in the same call.
+func (r *race[T]) over(kind Kind, begun, ended int) bool {
+	if !kind.elsewhere() {
+		return true
+	}
+	return ended == begun && (begun == len(r.tries) || kind == RateLimited && begun >= r.nodes())
+}
+
+// nodes is how many tries ask a node for the first time.
+func (r *race[T]) nodes() int { return min(len(r.client.upstreams), len(r.tries)) }
+
+// arm sets the timer for a hedge: one at a time, on a node not asked yet.
+func (r *race[T]) arm(timer *time.Timer, begun int) {
+	if r.hedge && r.client.options.HedgeAfter >= 0 && begun < r.nodes() {
+		timer.Reset(r.client.options.HedgeAfter)
+	}
+}
+
+func (r *race[T]) ask(ctx context.Context, u *upstream) (t try[T]) {
+	t.answer, t.err = attempt(ctx, r.client, u, &r.question)
+	if t.err == nil {
+		r.client.active.Store(u)
+	}
+	return t
+}
+
+// question is one request, and how its result is read. What parse refuses is a
+// wrong answer.
+type question[T any] struct {
+	method string
+	id     uint64
+	body   []byte
+	parse  func(json.RawMessage) (T, error)
+}
+
+func newQuestion[T any](c *Client, method string, parse func(json.RawMessage) (T, error), params []any) (question[T], error) {
+	q := question[T]{method: method, id: c.ids.Add(1), parse: parse}
+	if params == nil {
+		params = []any{}
+	}
+	var err error
+	if q.body, err = json.Marshal(request{"2.0", q.id, method, params}); err != nil {
+		return q, fmt.Errorf("rpc: %s: %w", method, err)
+	}
+	return q, nil
+}
+
+// attempt asks one node once, and enters how it went.
+func attempt[T any](ctx context.Context, c *Client, u *upstream, q *question[T]) (answer T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.options.AttemptTimeout)
+	defer cancel()
+	start := time.Now()
+	result, err := u.call(ctx, q.id, q.method, q.body)
+	if err == nil {
+		if answer, err = q.parse(result); err != nil {
+			err = &Error{Kind: WrongAnswer, Upstream: u.name, Method: q.method, Err: err}
+		}
+	}
+	now := time.Now()
+	u.ended(err, now, now.Sub(start))
+	return answer, err
+}
+
+// call asks the nodes. hedge is for reads.
+func call[T any](ctx context.Context, c *Client, hedge bool, method string, parse func(json.RawMessage) (T, error), params ...any) (answer T, err error) {
+	q, err := newQuestion(c, method, parse, params)
+	if err != nil {
+		return answer, err
+	}
+	r := race[T]{client: c, question: q, hedge: hedge, tries: c.plan()}
+	if err := r.Run(ctx); err != nil {
+		return answer, err
+	}
+	return r.answer, nil
+}
+
+// into reads a result of type T.
+func into[T any](result json.RawMessage) (v T, err error) {
+	return v, json.Unmarshal(result, &v)
+}

@@ -1,0 +1,161 @@
+package rpc
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Kind says what went wrong, by what the caller can do about it.
+type Kind uint8
+
+const (
+	// Down: no answer, or the node could not serve. Another node may.
+	Down Kind = 1
+	// Behind: the node lags, or does not have what is asked for. Another may.
+	Behind Kind = 2
+	// RateLimited: the node wants us to wait for Error.RetryAfter.
+	RateLimited Kind = 3
+	// Preflight: the simulated transaction fails; Error.Logs tells why. It has
+	// not been broadcast by this node.
+	Preflight Kind = 4
+	// WrongAnswer: an answer that cannot be right.
+	WrongAnswer Kind = 5
+	// Rejected: the node refuses the request itself, as any would.
+	Rejected Kind = 6
+)
+
+// String returns the word that logs and metrics use.
+func (k Kind) String() string {
+	switch k {
+	case Down:
+		return "down"
+	case Behind:
+		return "behind"
+	case RateLimited:
+		return "rate_limited"
+	case Preflight:
+		return "preflight"
+	case WrongAnswer:
+		return "wrong_answer"
+	case Rejected:
+		return "rejected"
+	default:
+		return "kind?"
+	}
+}
+
+// elsewhere reports whether another node may do better.
+func (k Kind) elsewhere() bool { return k != Preflight && k != Rejected }
+
+// Error is what a call failed with on one node.
+type Error struct {
+	Kind Kind
+	// Upstream is the node's name, Method the call.
+	Upstream, Method string
+	// Code and Message are the node's, where it answered one.
+	Code    int
+	Message string
+	// Logs are the program logs of a Preflight failure; TxError is the
+	// runtime's error as JSON.
+	Logs    []string
+	TxError string
+	// RetryAfter is how long a RateLimited node wants us to wait.
+	RetryAfter time.Duration
+	// Err is the cause, where there is one.
+	Err error
+}
+
+// Error names the node and the method, never a URL.
+func (e *Error) Error() string {
+	text := fmt.Sprintf("rpc: %s of %s: %v", e.Method, e.Upstream, e.Kind)
+	if e.Code != 0 || e.Message != "" {
+		text += fmt.Sprintf(": %d %q", e.Code, e.Message)
+	}
+	if e.TxError != "" {
+		text += ": " + e.TxError
+	}
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// KindOf returns the kind of a call's error, 0 for any other error.
+func KindOf(err error) Kind {
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return e.Kind
+	}
+	return 0
+}
+
+// Codes of Agave's errors.
+const (
+	codeBlockCleanedUp     = -32001
+	codePreflight          = -32002
+	codeBlockNotAvailable  = -32004
+	codeUnhealthy          = -32005
+	codeNoHistory          = -32011
+	codeStatusNotAvailable = -32014
+	codeMinContextSlot     = -32016
+	codeInternal           = -32603
+	codeTooManyRequests    = 429
+	codeRateLimited        = -32429
+)
+
+// wireError is the error member of an answer.
+type wireError struct {
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data"`
+}
+
+// The most that is kept of a node's words.
+const (
+	maxMessage = 500
+	maxLogs    = 256
+	maxLogLine = 1000
+)
+
+func cut(text string, most int) string { return text[:min(len(text), most)] }
+
+// classify makes an Error of a node's own.
+func classify(w *wireError) *Error {
+	e := &Error{Kind: Rejected, Code: w.Code, Message: cut(w.Message, maxMessage)}
+	switch w.Code {
+	case codePreflight:
+		e.Kind = Preflight
+		e.readPreflight(w.Data)
+	case codeUnhealthy, codeMinContextSlot, codeBlockCleanedUp, codeBlockNotAvailable, codeNoHistory, codeStatusNotAvailable:
+		e.Kind = Behind
+	case codeTooManyRequests, codeRateLimited:
+		e.Kind, e.RetryAfter = RateLimited, defaultRateLimitedIn
+	case codeInternal:
+		e.Kind = Down
+	}
+	return e
+}
+
+func (e *Error) readPreflight(data json.RawMessage) {
+	var d struct {
+		Err  json.RawMessage `json:"err"`
+		Logs []string        `json:"logs"`
+	}
+	// Data that is not of this shape leaves the logs empty.
+	if json.Unmarshal(data, &d) != nil {
+		return
+	}
+	e.TxError, e.Logs = cut(string(d.Err), maxMessage), trimLogs(d.Logs)
+}
+
+func trimLogs(logs []string) []string {
+	logs = logs[:min(len(logs), maxLogs)]
+	for i := range logs {
+		logs[i] = cut(logs[i], maxLogLine)
+	}
+	return logs
+}

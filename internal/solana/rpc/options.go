@@ -1,0 +1,175 @@
+// Package rpc is a JSON-RPC client over several Solana nodes.
+//
+// A node may be slow, behind, rate limited, down, or wrong. Each call is tried
+// on one node after another, in the order of the configuration, those that were
+// lately unavailable or behind last; a read that takes longer than usual is
+// asked of a second node as well, and the first good answer counts. What a node
+// answers is checked while it can still be asked of another.
+//
+// Invariants:
+//  1. Every call ends: within Options.Timeout, after Options.Attempts tries.
+//  2. An answer longer than Options.MaxAnswer is refused, not read.
+//  3. A send is tried one node at a time, with the same bytes, and counts only
+//     if the node names the transaction by its own first signature.
+//  4. A node's URL may hold a key: errors and health name it by its Name only.
+//
+// Concurrency: safe for concurrent use. Goroutines run only while [Client.Run]
+// or a call does.
+package rpc
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Limits of the interface, by Agave.
+const (
+	MaxUpstreams         = 16
+	MaxAccountsACall     = 100
+	MaxStatusesACall     = 256
+	MaxSignaturesACall   = 1000
+	maxAttempts          = 16
+	unavailableAfter     = 3 // failures in a row
+	maxRateLimitedFor    = 30 * time.Second
+	defaultRateLimitedIn = 2 * time.Second
+)
+
+// ErrOptions means options that cannot work.
+var ErrOptions = errors.New("rpc: invalid options")
+
+// Upstream is a node.
+type Upstream struct {
+	// Name is what errors and health call it; empty takes the URL's host.
+	Name string
+	// URL is http or https. It may hold a key, and is never shown.
+	URL string
+}
+
+// Options are the client's. Zero values take the defaults of [DefaultOptions].
+type Options struct {
+	// Upstreams in the order of preference, 1 to MaxUpstreams.
+	Upstreams []Upstream
+	// Timeout bounds a call with all its tries, AttemptTimeout one try.
+	Timeout, AttemptTimeout time.Duration
+	// DialTimeout bounds connecting, with TLS.
+	DialTimeout time.Duration
+	// Attempts is how often a call is tried, 1 to 16, over all nodes.
+	Attempts int
+	// HedgeAfter is how long a read waits before a second node is asked too.
+	// Negative: never.
+	HedgeAfter time.Duration
+	// Backoff is the first pause before a node is asked again in one call; it
+	// doubles.
+	Backoff time.Duration
+	// MaxAnswer bounds an answer's bytes.
+	MaxAnswer int64
+	// MaxConnections bounds connections to one node.
+	MaxConnections int
+	// MaxLag is how many slots a node may be behind the best before it is asked
+	// last.
+	MaxLag uint64
+	// ProbeEvery and BlockhashEvery pace Run. A blockhash older than
+	// MaxBlockhashAge is not used.
+	ProbeEvery, BlockhashEvery, MaxBlockhashAge time.Duration
+	// BlockhashCommitment is how settled the block of a blockhash is.
+	BlockhashCommitment Commitment
+}
+
+// DefaultOptions returns the defaults, without upstreams.
+func DefaultOptions() Options {
+	return Options{
+		Timeout: 8 * time.Second, AttemptTimeout: 4 * time.Second, DialTimeout: 2 * time.Second,
+		Attempts: 3, HedgeAfter: 300 * time.Millisecond, Backoff: 50 * time.Millisecond,
+		MaxAnswer: 8 << 20, MaxConnections: 64, MaxLag: 40,
+		ProbeEvery: 2 * time.Second, BlockhashEvery: time.Second, MaxBlockhashAge: 15 * time.Second,
+		BlockhashCommitment: Confirmed,
+	}
+}
+
+// withDefaults fills what is zero.
+func (o Options) withDefaults() Options {
+	d := DefaultOptions()
+	for _, p := range []struct{ at, to *time.Duration }{
+		{&o.Timeout, &d.Timeout},
+		{&o.AttemptTimeout, &d.AttemptTimeout},
+		{&o.DialTimeout, &d.DialTimeout},
+		{&o.HedgeAfter, &d.HedgeAfter},
+		{&o.Backoff, &d.Backoff},
+		{&o.ProbeEvery, &d.ProbeEvery},
+		{&o.BlockhashEvery, &d.BlockhashEvery},
+		{&o.MaxBlockhashAge, &d.MaxBlockhashAge},
+	} {
+		if *p.at == 0 {
+			*p.at = *p.to
+		}
+	}
+	if o.Attempts == 0 {
+		o.Attempts = d.Attempts
+	}
+	if o.MaxAnswer == 0 {
+		o.MaxAnswer = d.MaxAnswer
+	}
+	if o.MaxConnections == 0 {
+		o.MaxConnections = d.MaxConnections
+	}
+	if o.MaxLag == 0 {
+		o.MaxLag = d.MaxLag
+	}
+	if o.BlockhashCommitment == 0 {
+		o.BlockhashCommitment = d.BlockhashCommitment
+	}
+	return o
+}
+
+// Validate checks the options. Errors: [ErrOptions], which shows no URL.
+func (o *Options) Validate() error {
+	if len(o.Upstreams) < 1 || len(o.Upstreams) > MaxUpstreams {
+		return fmt.Errorf("%w: %d upstreams", ErrOptions, len(o.Upstreams))
+	}
+	names := map[string]bool{}
+	for i := range o.Upstreams {
+		u, err := url.Parse(o.Upstreams[i].URL)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return fmt.Errorf("%w: upstream %d has no http or https URL", ErrOptions, i+1)
+		}
+		name := o.Upstreams[i].name()
+		if names[name] {
+			return fmt.Errorf("%w: two upstreams are named %s", ErrOptions, name)
+		}
+		names[name] = true
+	}
+	for _, d := range []time.Duration{o.Timeout, o.AttemptTimeout, o.DialTimeout, o.Backoff, o.ProbeEvery, o.BlockhashEvery, o.MaxBlockhashAge} {
+		if d < 0 {
+			return fmt.Errorf("%w: a negative duration", ErrOptions)
+		}
+	}
+	if o.Attempts < 0 || o.Attempts > maxAttempts || o.MaxAnswer < 0 || o.MaxConnections < 0 || o.BlockhashCommitment > Finalized {
+		return fmt.Errorf("%w: %d attempts, %d bytes, %d connections, commitment %d", ErrOptions, o.Attempts, o.MaxAnswer, o.MaxConnections, o.BlockhashCommitment)
+	}
+	return nil
+}
+
+func (u *Upstream) name() string {
+	if u.Name != "" {
+		return u.Name
+	}
+	parsed, err := url.Parse(u.URL)
+	if err != nil {
+		return "upstream"
+	}
+	return parsed.Host
+}
+
+// transport is the client's own: the standard one waits without bound and keeps
+// two idle connections. It asks for no compression, so that an answer's bound
+// holds for the bytes that are read.
+func (o *Options) transport(dial dialer) *http.Transport {
+	return &http.Transport{
+		DialContext: dial, TLSHandshakeTimeout: o.DialTimeout, ForceAttemptHTTP2: true, DisableCompression: true,
+		MaxConnsPerHost: o.MaxConnections, MaxIdleConnsPerHost: o.MaxConnections, IdleConnTimeout: 90 * time.Second,
+		ResponseHeaderTimeout: o.AttemptTimeout, MaxResponseHeaderBytes: 64 << 10,
+	}
+}

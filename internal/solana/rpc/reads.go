@@ -1,0 +1,296 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/ledger"
+	"blockdesk/market"
+)
+
+// Errors of answers that cannot be right, wrapped in an [Error] of kind
+// [WrongAnswer], and of calls that cannot be made.
+var (
+	errMissing = errors.New("a member is missing")
+	errCount   = errors.New("not as many values as were asked for")
+	errOther   = errors.New("it tells of something else")
+	// ErrTooMany: more in one call than the interface takes.
+	ErrTooMany = errors.New("rpc: too many in one call")
+)
+
+// object is a parameter with members.
+type object map[string]any
+
+// context is the slot that an answer is as of.
+type contextual[T any] struct {
+	Context *struct {
+		Slot uint64 `json:"slot"`
+	} `json:"context"`
+	Value T `json:"value"`
+}
+
+// withContext reads a result that has a context.
+func withContext[T any](result json.RawMessage) (v contextual[T], err error) {
+	if err := json.Unmarshal(result, &v); err != nil {
+		return v, err
+	}
+	if v.Context == nil {
+		return v, fmt.Errorf("context: %w", errMissing)
+	}
+	return v, nil
+}
+
+// number reads a result that is a whole number.
+func number(result json.RawMessage) (uint64, error) {
+	if bytes.Equal(result, []byte("null")) {
+		return 0, errMissing
+	}
+	return into[uint64](result)
+}
+
+// Slot returns the node's slot.
+func (c *Client) Slot(ctx context.Context, level Commitment) (uint64, error) {
+	return call(ctx, c, true, "getSlot", number, object{"commitment": level})
+}
+
+// BlockHeight returns how many blocks are below the node's, which a
+// transaction's end is counted in.
+func (c *Client) BlockHeight(ctx context.Context, level Commitment) (uint64, error) {
+	return call(ctx, c, true, "getBlockHeight", number, object{"commitment": level})
+}
+
+// Rent returns the lamports that an account of size bytes must hold.
+func (c *Client) Rent(ctx context.Context, size int) (market.Amount, error) {
+	n, err := call(ctx, c, true, "getMinimumBalanceForRentExemption", number, size)
+	return market.Amount(n), err
+}
+
+// Balance returns an account's lamports, 0 where there is none, and the slot
+// that they are as of.
+func (c *Client) Balance(ctx context.Context, a solana.Address, level Commitment) (market.Amount, uint64, error) {
+	v, err := call(ctx, c, true, "getBalance", withContext[*uint64], solana.Text(a), object{"commitment": level})
+	if err != nil {
+		return 0, 0, err
+	}
+	if v.Value == nil {
+		return 0, 0, &Error{Kind: WrongAnswer, Upstream: c.Active(), Method: "getBalance", Err: errMissing}
+	}
+	return market.Amount(*v.Value), v.Context.Slot, nil
+}
+
+// Account is what an account holds.
+type Account struct {
+	Address, Owner solana.Address
+	Lamports       market.Amount
+	Data           []byte
+	Executable     bool
+}
+
+// wireAccount is the interface's, in base64.
+type wireAccount struct {
+	Lamports   *uint64  `json:"lamports"`
+	Owner      string   `json:"owner"`
+	Data       []string `json:"data"`
+	Executable bool     `json:"executable"`
+}
+
+func (w *wireAccount) read(address solana.Address) (*Account, error) {
+	if w.Lamports == nil || len(w.Data) != 2 || w.Data[1] != "base64" {
+		return nil, fmt.Errorf("account %s: %w", solana.Text(address), errMissing)
+	}
+	owner, err := solana.ParseAddress(w.Owner)
+	if err != nil {
+		return nil, err
+	}
+	data, err := base64.StdEncoding.DecodeString(w.Data[0])
+	if err != nil {
+		return nil, fmt.Errorf("account %s: %w", solana.Text(address), err)
+	}
+	return &Account{address, owner, market.Amount(*w.Lamports), data, w.Executable}, nil
+}
+
+// Accounts reads up to MaxAccountsACall accounts as of one slot; one that does
+// not exist is nil. minSlot, if not 0, refuses a node that is behind it. Errors:
+// [Error], [ErrTooMany].
+func (c *Client) Accounts(ctx context.Context, list []solana.Address, level Commitment, minSlot uint64) ([]*Account, uint64, error) {
+	if len(list) > MaxAccountsACall {
+		return nil, 0, fmt.Errorf("%w: %d accounts", ErrTooMany, len(list))
+	}
+	texts := make([]string, len(list))
+	for i := range list {
+		texts[i] = solana.Text(list[i])
+	}
+	options := object{"commitment": level, "encoding": "base64"}
+	if minSlot > 0 {
+		options["minContextSlot"] = minSlot
+	}
+	type answer struct {
+		accounts []*Account
+		slot     uint64
+	}
+	a, err := call(ctx, c, true, "getMultipleAccounts", func(result json.RawMessage) (a answer, err error) {
+		v, err := withContext[[]*wireAccount](result)
+		if err != nil {
+			return a, err
+		}
+		if len(v.Value) != len(list) || v.Context.Slot < minSlot {
+			return a, fmt.Errorf("%d accounts as of slot %d: %w", len(v.Value), v.Context.Slot, errCount)
+		}
+		a = answer{make([]*Account, len(list)), v.Context.Slot}
+		for i, w := range v.Value {
+			if w == nil {
+				continue
+			}
+			if a.accounts[i], err = w.read(list[i]); err != nil {
+				return a, err
+			}
+		}
+		return a, nil
+	}, texts, options)
+	return a.accounts, a.slot, err
+}
+
+// TokenAccounts reads the token accounts of an owner, of one mint, or, if mint
+// is zero, of one token program.
+func (c *Client) TokenAccounts(ctx context.Context, owner, mint, program solana.Address, level Commitment) ([]*Account, uint64, error) {
+	filter := object{"mint": solana.Text(mint)}
+	if mint == (solana.Address{}) {
+		filter = object{"programId": solana.Text(program)}
+	}
+	type answer struct {
+		accounts []*Account
+		slot     uint64
+	}
+	a, err := call(ctx, c, true, "getTokenAccountsByOwner", func(result json.RawMessage) (a answer, err error) {
+		v, err := withContext[[]struct {
+			Pubkey  string       `json:"pubkey"`
+			Account *wireAccount `json:"account"`
+		}](result)
+		if err != nil {
+			return a, err
+		}
+		a.slot = v.Context.Slot
+		for _, entry := range v.Value {
+			address, err := solana.ParseAddress(entry.Pubkey)
+			if err != nil {
+				return a, err
+			}
+			if entry.Account == nil {
+				return a, errMissing
+			}
+			account, err := entry.Account.read(address)
+			if err != nil {
+				return a, err
+			}
+			a.accounts = append(a.accounts, account)
+		}
+		return a, nil
+	}, solana.Text(owner), filter, object{"commitment": level, "encoding": "base64"})
+	return a.accounts, a.slot, err
+}
+
+// Transaction reads a confirmed or finalized transaction. found is false where
+// the node does not know it, or not at this level yet, which is normal right
+// after sending.
+func (c *Client) Transaction(ctx context.Context, s solana.Signature, level Commitment) (t *ledger.Confirmed, found bool, err error) {
+	t, err = call(ctx, c, true, "getTransaction", func(result json.RawMessage) (*ledger.Confirmed, error) {
+		if bytes.Equal(result, []byte("null")) {
+			return nil, nil
+		}
+		t, err := ledger.Parse(result)
+		if err != nil {
+			return nil, err
+		}
+		if t.Signature() != s {
+			return nil, fmt.Errorf("transaction %s: %w", t.Signature(), errOther)
+		}
+		return t, nil
+	}, s.String(), object{"commitment": level, "encoding": "base64", "maxSupportedTransactionVersion": 1})
+	return t, t != nil, err
+}
+
+// Page bounds a list of signatures, which go from new to old: older than Before,
+// newer than Until; zero is no bound.
+type Page struct {
+	Before, Until solana.Signature
+	// Limit is 1 to MaxSignaturesACall; 0 is the largest.
+	Limit int
+}
+
+// SignatureInfo is an entry of an account's history.
+type SignatureInfo struct {
+	Signature solana.Signature
+	Slot      uint64
+	// BlockTime is in seconds of Unix time, 0 if unknown.
+	BlockTime int64
+	Failed    bool
+	// Memo is what the node shows of the memos: a lead, never a proof.
+	Memo string
+}
+
+// Signatures lists the transactions that name an account, the newest first.
+// Errors: [Error], [ErrTooMany].
+func (c *Client) Signatures(ctx context.Context, a solana.Address, page Page, level Commitment) ([]SignatureInfo, error) {
+	if page.Limit == 0 {
+		page.Limit = MaxSignaturesACall
+	}
+	if page.Limit < 0 || page.Limit > MaxSignaturesACall {
+		return nil, fmt.Errorf("%w: %d signatures", ErrTooMany, page.Limit)
+	}
+	options := object{"commitment": level, "limit": page.Limit}
+	if page.Before != (solana.Signature{}) {
+		options["before"] = page.Before.String()
+	}
+	if page.Until != (solana.Signature{}) {
+		options["until"] = page.Until.String()
+	}
+	return call(ctx, c, true, "getSignaturesForAddress", func(result json.RawMessage) ([]SignatureInfo, error) {
+		list, err := into[*[]wireSignature](result)
+		switch {
+		case err != nil:
+			return nil, err
+		case list == nil:
+			return nil, errMissing
+		case len(*list) > page.Limit:
+			return nil, errCount
+		}
+		out := make([]SignatureInfo, len(*list))
+		for i := range *list {
+			if out[i], err = (*list)[i].read(); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}, solana.Text(a), options)
+}
+
+type wireSignature struct {
+	Signature string          `json:"signature"`
+	Slot      *uint64         `json:"slot"`
+	BlockTime *int64          `json:"blockTime"`
+	Err       json.RawMessage `json:"err"`
+	Memo      *string         `json:"memo"`
+}
+
+func (w *wireSignature) read() (s SignatureInfo, err error) {
+	if w.Slot == nil {
+		return s, fmt.Errorf("slot: %w", errMissing)
+	}
+	s = SignatureInfo{Slot: *w.Slot, Failed: failed(w.Err)}
+	if w.BlockTime != nil {
+		s.BlockTime = *w.BlockTime
+	}
+	if w.Memo != nil {
+		s.Memo = *w.Memo
+	}
+	s.Signature, err = solana.ParseSignature(w.Signature)
+	return s, err
+}
+
+// failed reads an err member: null and absent mean success.
+func failed(err json.RawMessage) bool { return len(err) > 0 && !bytes.Equal(err, []byte("null")) }

@@ -1,0 +1,180 @@
+package rpc
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/tx"
+)
+
+// ErrUnsigned: a transaction whose first slot is empty cannot be sent.
+var ErrUnsigned = errors.New("rpc: the transaction is not signed")
+
+// SendOptions say how a node takes a transaction.
+type SendOptions struct {
+	// SkipPreflight broadcasts without simulating first: for sending again what
+	// has passed once.
+	SkipPreflight bool
+	// Level is what the simulation builds on; 0 is Confirmed.
+	Level Commitment
+	// MinSlot, if not 0, refuses a node that is behind it.
+	MinSlot uint64
+}
+
+// Send gives a signed transaction's exact bytes to one node, and to the next one
+// if that fails; the same bytes may land once only, so this is safe. The node
+// does not send again by itself: the caller does, until the transaction is
+// finalized or has expired. An error of kind [Down] or [WrongAnswer] does not
+// say that the transaction will not land. Errors: [Error], [ErrUnsigned], those
+// of tx.Decode.
+func (c *Client) Send(ctx context.Context, raw []byte, o SendOptions) (solana.Signature, error) {
+	t, err := tx.Decode(raw)
+	if err != nil {
+		return solana.Signature{}, fmt.Errorf("rpc: send: %w", err)
+	}
+	want := t.Signatures[0]
+	if want == (solana.Signature{}) {
+		return want, ErrUnsigned
+	}
+	if o.Level == 0 {
+		o.Level = Confirmed
+	}
+	options := object{"encoding": "base64", "skipPreflight": o.SkipPreflight, "preflightCommitment": o.Level, "maxRetries": 0}
+	if o.MinSlot > 0 {
+		options["minContextSlot"] = o.MinSlot
+	}
+	return call(ctx, c, false, "sendTransaction", func(result json.RawMessage) (solana.Signature, error) {
+		text, err := into[string](result)
+		if err != nil {
+			return want, err
+		}
+		if text != want.String() {
+			return want, fmt.Errorf("signature %q: %w", cut(text, maxMessage), errOther)
+		}
+		return want, nil
+	}, base64.StdEncoding.EncodeToString(raw), options)
+}
+
+// SimulateOptions say how a transaction is simulated.
+type SimulateOptions struct {
+	// Verify checks the signatures too; a node does not by itself.
+	Verify bool
+	// ReplaceBlockhash simulates as if the blockhash were recent. Not with
+	// Verify.
+	ReplaceBlockhash bool
+	// Level is what it builds on; 0 is Confirmed.
+	Level Commitment
+}
+
+// Simulation is what a transaction would do.
+type Simulation struct {
+	// Failed, and Error, the runtime's as JSON.
+	Failed bool
+	Error  string
+	Logs   []string
+	Units  uint64
+	Slot   uint64
+}
+
+// Simulate runs a transaction without effect. That it would succeed proves
+// nothing about its signatures, unless they are verified.
+func (c *Client) Simulate(ctx context.Context, raw []byte, o SimulateOptions) (Simulation, error) {
+	if o.Level == 0 {
+		o.Level = Confirmed
+	}
+	options := object{"encoding": "base64", "commitment": o.Level, "sigVerify": o.Verify, "replaceRecentBlockhash": o.ReplaceBlockhash}
+	return call(ctx, c, true, "simulateTransaction", func(result json.RawMessage) (s Simulation, err error) {
+		v, err := withContext[*struct {
+			Err   json.RawMessage `json:"err"`
+			Logs  []string        `json:"logs"`
+			Units uint64          `json:"unitsConsumed"`
+		}](result)
+		if err != nil {
+			return s, err
+		}
+		if v.Value == nil || v.Value.Err == nil {
+			return s, errMissing
+		}
+		s = Simulation{Failed: failed(v.Value.Err), Logs: trimLogs(v.Value.Logs), Units: v.Value.Units, Slot: v.Context.Slot}
+		if s.Failed {
+			s.Error = cut(string(v.Value.Err), maxMessage)
+		}
+		return s, nil
+	}, base64.StdEncoding.EncodeToString(raw), options)
+}
+
+// Status is how far a transaction is.
+type Status struct {
+	// Known is false where the node has not seen it in a block.
+	Known bool
+	Slot  uint64
+	// Level is how settled its block is.
+	Level Commitment
+	// Failed, and Error, the runtime's as JSON.
+	Failed bool
+	Error  string
+}
+
+// Statuses asks after up to MaxStatusesACall transactions at once, and returns
+// as many, in the same order. search looks beyond the recent ones, which is
+// slow. Errors: [Error], [ErrTooMany].
+func (c *Client) Statuses(ctx context.Context, list []solana.Signature, search bool) ([]Status, uint64, error) {
+	if len(list) > MaxStatusesACall {
+		return nil, 0, fmt.Errorf("%w: %d signatures", ErrTooMany, len(list))
+	}
+	texts := make([]string, len(list))
+	for i := range list {
+		texts[i] = list[i].String()
+	}
+	type answer struct {
+		statuses []Status
+		slot     uint64
+	}
+	a, err := call(ctx, c, true, "getSignatureStatuses", func(result json.RawMessage) (a answer, err error) {
+		v, err := withContext[[]*wireStatus](result)
+		if err != nil {
+			return a, err
+		}
+		if len(v.Value) != len(list) {
+			return a, fmt.Errorf("%d statuses: %w", len(v.Value), errCount)
+		}
+		a = answer{make([]Status, len(list)), v.Context.Slot}
+		for i, w := range v.Value {
+			if w == nil {
+				continue
+			}
+			if a.statuses[i], err = w.read(); err != nil {
+				return a, err
+			}
+		}
+		return a, nil
+	}, texts, object{"searchTransactionHistory": search})
+	return a.statuses, a.slot, err
+}
+
+type wireStatus struct {
+	Slot  *uint64         `json:"slot"`
+	Err   json.RawMessage `json:"err"`
+	Level string          `json:"confirmationStatus"`
+}
+
+func (w *wireStatus) read() (Status, error) {
+	s := Status{Known: true, Failed: failed(w.Err)}
+	for s.Level = Processed; s.Level.String() != w.Level; s.Level++ {
+		if s.Level == Finalized {
+			return s, fmt.Errorf("confirmation %q: %w", cut(w.Level, maxMessage), errOther)
+		}
+	}
+	if w.Slot == nil {
+		return s, fmt.Errorf("slot: %w", errMissing)
+	}
+	s.Slot = *w.Slot
+	if s.Failed {
+		s.Error = cut(string(w.Err), maxMessage)
+	}
+	return s, nil
+}

@@ -1,0 +1,183 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+)
+
+type dialer func(ctx context.Context, network, address string) (net.Conn, error)
+
+// upstream is one node and what is known of it.
+type upstream struct {
+	name, url string
+	http      *http.Client
+	maxAnswer int64
+
+	mu     sync.Mutex
+	health health
+}
+
+// health is guarded by upstream.mu.
+type health struct {
+	slot      uint64
+	latency   time.Duration
+	lastOK    time.Time
+	lastError string
+	errorAt   time.Time
+	failures  int
+	quietTill time.Time
+	calls     uint64
+	errors    uint64
+}
+
+// UpstreamHealth tells of one node.
+type UpstreamHealth struct {
+	Name string
+	// Available: it is asked before those that are not.
+	Available bool
+	// Slot is the highest seen of it; Lag how far that is behind the highest of
+	// all.
+	Slot, Lag uint64
+	// Latency is a moving average over some eight calls.
+	Latency time.Duration
+	// LastOK and LastErrorAt are zero if there was none.
+	LastOK, LastErrorAt time.Time
+	LastError           string
+	// FailuresInARow, and calls and errors since the start.
+	FailuresInARow int
+	Calls, Errors  uint64
+}
+
+// request and response are JSON-RPC 2.0's.
+type request struct {
+	Version string `json:"jsonrpc"`
+	ID      uint64 `json:"id"`
+	Method  string `json:"method"`
+	Params  []any  `json:"params"`
+}
+
+type response struct {
+	ID     *uint64         `json:"id"`
+	Result json.RawMessage `json:"result"`
+	Error  *wireError      `json:"error"`
+}
+
+// call makes one try. The error is an *Error.
+func (u *upstream) call(ctx context.Context, id uint64, method string, body []byte) (json.RawMessage, error) {
+	result, err := u.post(ctx, id, body)
+	if e := (*Error)(nil); errors.As(err, &e) {
+		e.Upstream, e.Method = u.name, method
+	}
+	return result, err
+}
+
+func (u *upstream) post(ctx context.Context, id uint64, body []byte) (json.RawMessage, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, &Error{Kind: Rejected, Err: withoutURL(err)}
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := u.http.Do(req)
+	if err != nil {
+		return nil, &Error{Kind: Down, Err: withoutURL(err)}
+	}
+	defer res.Body.Close() //nolint:errcheck // nothing can be done about it
+	text, err := io.ReadAll(io.LimitReader(res.Body, u.maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, &Error{Kind: Down, Err: withoutURL(err)}
+	case int64(len(text)) > u.maxAnswer:
+		return nil, &Error{Kind: WrongAnswer, Message: fmt.Sprintf("longer than %d bytes", u.maxAnswer)}
+	case res.StatusCode == http.StatusTooManyRequests:
+		return nil, &Error{Kind: RateLimited, Code: res.StatusCode, RetryAfter: retryAfter(res.Header.Get("Retry-After"))}
+	case res.StatusCode >= http.StatusInternalServerError, res.StatusCode == http.StatusUnauthorized, res.StatusCode == http.StatusForbidden:
+		return nil, &Error{Kind: Down, Code: res.StatusCode, Message: http.StatusText(res.StatusCode)}
+	}
+	return open(text, id, res.StatusCode)
+}
+
+// open takes the result out of an answer.
+func open(text []byte, id uint64, status int) (json.RawMessage, error) {
+	var r response
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, &Error{Kind: WrongAnswer, Code: status, Err: err}
+	}
+	switch {
+	// A request that a node could not read has no id to answer with.
+	case r.ID != nil && *r.ID != id, r.ID == nil && r.Error == nil:
+		return nil, &Error{Kind: WrongAnswer, Message: "it answers another request"}
+	case r.Error != nil:
+		return nil, classify(r.Error)
+	case r.Result == nil || status != http.StatusOK:
+		return nil, &Error{Kind: WrongAnswer, Code: status, Message: "no result"}
+	}
+	return r.Result, nil
+}
+
+// withoutURL drops the URL that net/http puts into its errors: it may hold a key.
+func withoutURL(err error) error {
+	if e := (*url.Error)(nil); errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
+// retryAfter reads a header's seconds, bounded.
+func retryAfter(text string) time.Duration {
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || n == 0 {
+		return defaultRateLimitedIn
+	}
+	return min(time.Duration(n)*time.Second, maxRateLimitedFor)
+}
+
+// ended enters a call that ended at now, after took. A call that we gave up says
+// nothing about the node, and a request that any node refuses nothing bad.
+func (u *upstream) ended(err error, now time.Time, took time.Duration) {
+	if errors.Is(err, context.Canceled) {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	h := &u.health
+	h.calls++
+	if e := (*Error)(nil); errors.As(err, &e) {
+		h.lastError, h.errorAt = cut(e.Error(), maxMessage), now
+		h.errors++
+		if e.Kind == RateLimited {
+			h.quietTill = now.Add(e.RetryAfter)
+		}
+		if e.Kind.elsewhere() {
+			h.failures++
+			return
+		}
+	}
+	h.failures, h.quietTill, h.lastOK = 0, time.Time{}, now
+	if h.latency == 0 {
+		h.latency = took
+	}
+	h.latency += (took - h.latency) / 8
+}
+
+// saw enters a slot that the node told of.
+func (u *upstream) saw(slot uint64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.health.slot = slot
+}
+
+func (u *upstream) snapshot() health {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.health
+}
