@@ -17,16 +17,21 @@ RACE_ROOMS := $(addprefix ./,$(addsuffix /...,$(wildcard engine persist feed fix
 RACE_SKIP := '^(TestCrash|TestPlantedBugs|TestDamage)$$'
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test race crash check fmt fuzz bench tools clean
+.PHONY: help run build sandbox test race crash check fmt fuzz bench tools clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 run: build ## build, then serve the demo from ./data until Ctrl-C (more flags: ARGS=…)
 	bin/blockdesk serve --demo --data ./data $(ARGS)
 
 build: ## build bin/blockdesk
 	$(GO) build -ldflags '-X blockdesk/bench.commit=$(COMMIT)' -o bin/blockdesk ./cmd/blockdesk
+
+sandbox: internal/sandbox/node_modules/.package-lock.json ## install the local chain's runtime (needs Node 20 and npm)
+
+internal/sandbox/node_modules/.package-lock.json: internal/sandbox/package-lock.json
+	npm --prefix internal/sandbox ci --no-audit --no-fund --loglevel=error
 
 test: ## vet and run every test: the inner rooms first, since they are fast
 	$(GO) vet ./...

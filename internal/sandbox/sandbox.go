@@ -37,6 +37,7 @@ const (
 	stopWithin  = 5 * time.Second // then it is killed
 	callWithin  = 30 * time.Second
 	maxAnswer   = 64 << 20
+	maxSaid     = 4 << 10
 	readyPrefix = "sandbox ready "
 )
 
@@ -178,7 +179,8 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, o.node(), args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, o.Stderr
+	said := &tail{also: o.Stderr}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, said
 	cmd.Cancel = hold.Close // the server saves its state and exits
 	cmd.WaitDelay = stopWithin
 	n := &Node{cmd: cmd, cancel: cancel, client: &http.Client{Timeout: callWithin, Transport: &http.Transport{}}}
@@ -202,9 +204,33 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	if err := n.awaitReady(out); err != nil {
-		return nil, errors.Join(err, n.Stop())
+		return nil, errors.Join(err, n.Stop(), errors.New(said.String()))
 	}
 	return n, nil
+}
+
+// tail keeps the end of what is written, and writes it on.
+type tail struct {
+	mu   sync.Mutex
+	kept []byte
+	also io.Writer
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, p...)
+	t.kept = t.kept[max(0, len(t.kept)-maxSaid):]
+	if t.also == nil {
+		return len(p), nil
+	}
+	return t.also.Write(p)
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(string(t.kept))
 }
 
 func (n *Node) awaitReady(out *os.File) error {

@@ -1,7 +1,9 @@
 package sandbox
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -288,6 +290,105 @@ func TestRestart(t *testing.T) {
 	_, err := again.send(tx)
 	if got := refused(t, err); !strings.Contains(got.Message, "already been processed") {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestKill: what was saved survives a crash, and the keys always do.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	keep := func(o *Options) { o.SetupDir, o.StateFile = dir, filepath.Join(dir, "chain.state") }
+	c := start(t, keep)
+	saved, lost := newKey(t).PublicKey(), newKey(t).PublicKey()
+	taker := c.key(c.setup.Wallets[0])
+	pay := func(to solana.PublicKey) {
+		c.mustSend(c.sign(c.blockhash().Blockhash, []solana.Instruction{transferSOL(solana.LAMPORTS_PER_SOL, taker.PublicKey(), to)}, taker))
+	}
+	pay(saved)
+	c.control("sandbox_saveState", nil)
+	pay(lost)
+	if err := c.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	again := start(t, keep)
+	if got := again.lamports(saved); got != solana.LAMPORTS_PER_SOL {
+		t.Errorf("saved: %d", got)
+	}
+	if got := again.lamports(lost); got != 0 {
+		t.Errorf("lost: %d", got)
+	}
+}
+
+// TestRun: a chain ends with the context of its Run, and says so when it ends
+// by itself.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	c := start(t, nil)
+	cancel()
+	if err := c.Run(ctx); err != nil {
+		t.Error(err)
+	}
+	crashed, err := Start(t.Context(), Options{Dir: ".", ManualSlots: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := crashed.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := crashed.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "the chain ended") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestStartFails: the server's own words are in the error.
+func TestStartFails(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "damaged.state")
+	if err := os.WriteFile(file, []byte("no chain"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Start(t.Context(), Options{Dir: ".", StateFile: file})
+	if errors.Is(err, ErrUnavailable) {
+		t.Skip(err)
+	}
+	if err == nil || !strings.Contains(err.Error(), "is not a whole state file") {
+		t.Errorf("got %v", err)
+	}
+	for _, o := range []Options{{Dir: ".", Addr: "nonsense"}, {Dir: ".", SlotTime: time.Microsecond}} {
+		if _, err := Start(t.Context(), o); err == nil {
+			t.Errorf("%+v started", o)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := Find(t.TempDir(), filepath.Join(here, "lib")); got != here {
+		t.Errorf("got %q, want %q", got, here)
+	}
+	if got := Find(t.TempDir()); got != "" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestRefusals: the chain's errors reach the caller of a control.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	c := start(t, nil)
+	var refused *Error
+	if err := c.Call(c.ctx(), "sandbox_advance", map[string]int{"slots": -1}, nil); !errors.As(err, &refused) || refused.Code != -32602 {
+		t.Errorf("got %v", err)
+	}
+	var status struct {
+		Slot int `json:"slot"`
+	}
+	if err := c.Call(c.ctx(), "sandbox_status", nil, &status); err != nil || status.Slot < 500 {
+		t.Errorf("%+v, %v", status, err)
 	}
 }
 

@@ -185,7 +185,7 @@ function checkRequest(request) {
 function call(backend, method, params) {
   if (method.startsWith(PREFIX) && Object.hasOwn(backend.controls, method)) {
     const given = Array.isArray(params) ? params[0] : params;
-    if (given !== undefined && (typeof given !== 'object' || given === null)) {
+    if (given !== undefined && typeof given !== 'object') {
       throw new RpcError(INVALID_PARAMS, 'Invalid params: expected one object');
     }
     return backend.controls[method](backend.node, given ?? {});

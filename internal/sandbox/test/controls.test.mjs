@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import { MAX_WAITING } from '../lib/chain.mjs';
 import { DEFAULTS, Node } from '../lib/node.mjs';
 import { Client, newKey, signatureOf, SOL, startNode, transfer } from './helpers.mjs';
 
@@ -84,6 +85,16 @@ test('delayed landing: not found at first', async (t) => {
   await c.send(late);
   await c.call('sandbox_advance', { slots: 200 });
   assert.equal(await c.status(signatureOf(late)), null);
+});
+
+test('what waits to land has a limit', async (t) => {
+  const { c, pay } = await pair(t);
+  await c.call('sandbox_delayLanding', { slots: 1 });
+  const bytes = pay();
+  for (let i = c.chain.waiting.length; i < MAX_WAITING; i++) c.chain.waiting.push({ tx: null, slot: Infinity });
+  await assert.rejects(c.send(bytes), code(-32602));
+  c.chain.waiting.pop();
+  await c.send(bytes);
 });
 
 test('held finality, and one that catches up', async (t) => {

@@ -43,15 +43,13 @@ test('every method bears every kind of argument', async (t) => {
   let calls = 0;
   for (const name of names) {
     for (const first of nonsense) {
-      for (const second of [undefined, nonsense[calls % nonsense.length], { encoding: 'base64' }]) {
-        const answer = await (await c.post(JSON.stringify(request(name, [first, second])))).json();
-        assert.ok('result' in answer || answer.error.code !== -32603, `${name} ${JSON.stringify([first, second])}: ${JSON.stringify(answer)}`);
-        await c.call('sandbox_heal');
-        calls++;
-      }
+      const params = [first, nonsense[calls++ % nonsense.length]];
+      const answer = await (await c.post(JSON.stringify(request(name, params)))).json();
+      assert.ok('result' in answer || answer.error.code !== -32603, `${name} ${JSON.stringify(params)}: ${JSON.stringify(answer)}`);
+      c.node.faults.reset();
     }
   }
-  assert.ok(calls > 1500);
+  assert.ok(calls > 500);
 });
 
 test('batches', async (t) => {
