@@ -208,6 +208,8 @@ func claimOf(r rfq.Request) market.ClaimID {
 		return r.Claim
 	case *rfq.ReleaseClaim:
 		return r.Claim
+	case *rfq.AbandonDelivery:
+		return r.Claim
 	}
 	return 0
 }
