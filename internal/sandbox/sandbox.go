@@ -26,6 +26,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -155,6 +156,7 @@ type Node struct {
 	cancel context.CancelFunc
 	client *http.Client
 	wait   func() error
+	killed atomic.Bool
 }
 
 // Start starts the chain and returns when it answers. It ends with ctx, with
@@ -189,7 +191,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 		hold.Close()
 		out.Close()
 		n.client.CloseIdleConnections()
-		if errors.Is(err, context.Canceled) {
+		if errors.Is(err, context.Canceled) || n.killed.Load() {
 			return nil
 		}
 		return err
@@ -272,13 +274,12 @@ func (n *Node) Stop() error {
 
 // Kill ends the chain as a crash does: nothing is saved.
 func (n *Node) Kill() error {
+	n.killed.Store(true)
 	err := n.cmd.Process.Kill()
-	n.cancel()
-	var exit *exec.ExitError
-	if ended := n.wait(); ended != nil && !errors.As(ended, &exit) {
-		err = errors.Join(err, ended)
+	if errors.Is(err, os.ErrProcessDone) {
+		err = nil
 	}
-	return err
+	return errors.Join(err, n.Stop())
 }
 
 // Error is what the chain answers to a call that it refuses.
