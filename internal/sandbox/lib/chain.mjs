@@ -83,7 +83,7 @@ export class Chain {
     this.slots.advance(nowMs);
     this.svm.expireBlockhash(); // durable nonces move with it
     this.syncClock();
-    this.history.expire(this.slots.slot);
+    this.history.expire(this.slots.newestHeight);
     if (this.waiting.length === 0) return;
     const due = this.waiting.filter((w) => w.slot <= this.slots.slot);
     this.waiting = this.waiting.filter((w) => w.slot > this.slots.slot);
@@ -268,7 +268,7 @@ export class Chain {
       addresses: [...new Set(keys.all.map(base58.encodeKey))],
       memo: memoOf(tx),
       meta,
-    });
+    }, this.slots.newestHeight);
   }
 
   /**

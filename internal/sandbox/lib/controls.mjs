@@ -34,6 +34,11 @@ function advance(node, { slots = 1 }) {
   return { slot: chain.slots.slot };
 }
 
+function skipSlots(node, { slots = 1 }) {
+  node.chain.slots.skip(p.whole(slots, MAX_ADVANCE));
+  return advance(node, {}); // the newest slot has a block
+}
+
 function setTime(node, { unixTimestamp }) {
   node.timer.setTime(1000 * p.whole(unixTimestamp, 253402300799));
   return { unixTimestamp };
@@ -88,6 +93,7 @@ const number = (name, field, most) => (node, params) => {
 
 export const controls = {
   sandbox_advance: advance,
+  sandbox_skipSlots: skipSlots,
   sandbox_pause: (node) => node.timer.pause(),
   sandbox_resume: (node) => node.timer.resume(),
   sandbox_setSlotMs: (node, { slotMs }) => node.timer.setSlotMs(p.whole(slotMs, MAX_SLOT_MS)),

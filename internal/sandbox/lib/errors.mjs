@@ -26,7 +26,6 @@ export const SIGNATURE_VERIFICATION = -32003;
 export const BLOCK_NOT_AVAILABLE = -32004;
 export const NODE_UNHEALTHY = -32005;
 export const SLOT_SKIPPED = -32007;
-export const LONG_TERM_SLOT_SKIPPED = -32009;
 export const UNSUPPORTED_VERSION = -32015;
 export const MIN_CONTEXT_SLOT = -32016;
 

@@ -28,17 +28,20 @@ export class History {
     this.sequence = 0;
     /** @type {Map<string, Landed>} oldest first */
     this.bySignature = new Map();
-    /** @type {Map<string, number>} message to the slot it ran in */
+    /** @type {Map<string, number>} message to the block height it ran at */
     this.messages = new Map();
     /** @type {Map<string, Landed[]>} oldest first */
     this.byAddress = new Map();
   }
 
-  /** @param {Landed} landed its sequence is given here */
-  add(landed) {
+  /**
+   * @param {Landed} landed its sequence is given here
+   * @param {number} height of its block
+   */
+  add(landed, height) {
     landed.sequence = ++this.sequence;
     this.bySignature.set(landed.signature, landed);
-    this.messages.set(landed.hash, landed.slot);
+    this.messages.set(landed.hash, height);
     for (const address of landed.addresses) {
       const list = this.byAddress.get(address);
       if (list === undefined) this.byAddress.set(address, [landed]);
@@ -60,11 +63,11 @@ export class History {
 
   /**
    * Forgets messages whose blockhash cannot be valid any more.
-   * @param {number} slot the newest
+   * @param {number} height the newest
    */
-  expire(slot) {
+  expire(height) {
     for (const [hash, ran] of this.messages) {
-      if (slot - ran <= 2 * STATUS_SLOTS) return;
+      if (height - ran <= MAX_BLOCKHASH_AGE) return;
       this.messages.delete(hash);
     }
   }
@@ -82,7 +85,7 @@ export class History {
   /** @param {ReturnType<History['save']>} saved */
   load(saved) {
     this.sequence = saved.sequence - saved.landed.length; // add gives each its old place
-    for (const l of saved.landed) this.add({ ...l, wire: Buffer.from(l.wire, 'base64') });
+    for (const l of saved.landed) this.add({ ...l, wire: Buffer.from(l.wire, 'base64') }, 0);
     this.messages = new Map(saved.messages);
   }
 }

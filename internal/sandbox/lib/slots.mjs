@@ -1,14 +1,14 @@
 // Slots, block times, commitment levels and the window of recent blockhashes.
-// Every slot has a block, so heights and slots move together, a fixed distance
-// apart: who mixes the two up is found out here and not on mainnet.
+// Block heights lie below slots, further with each slot that is skipped: who
+// mixes the two up is found out here and not on mainnet.
 
 import { createHash } from 'node:crypto';
 import * as base58 from './base58.mjs';
 
 /** The first slot of a new chain. */
 export const FIRST_SLOT = 500;
-/** Slot minus block height. */
-export const HEIGHT_OFFSET = 250;
+/** The block height of the first slot. */
+export const FIRST_HEIGHT = 250;
 /** A blockhash is good for a block at most this many above its own. */
 export const MAX_BLOCKHASH_AGE = 150;
 export const SLOTS_PER_EPOCH = 432000;
@@ -29,7 +29,9 @@ export class Slots {
     this.finalizeSlots = options.finalizeSlots;
     this.slotMs = options.slotMs;
     this.genesis = options.genesis;
+    /** The newest slot; it has a block. */
     this.slot = FIRST_SLOT - 1;
+    this.newestHeight = FIRST_HEIGHT - 1;
     this.confirmed = FIRST_SLOT;
     this.finalized = FIRST_SLOT;
     this.finalityHeld = false;
@@ -39,8 +41,10 @@ export class Slots {
     this.hashes = new Map();
     /** @type {Map<number, string>} */
     this.hashOf = new Map();
-    /** @type {Map<number, number>} slot to Unix seconds, oldest first */
+    /** @type {Map<number, number>} slot to Unix seconds, oldest first; skipped slots are not in it */
     this.times = new Map();
+    /** @type {Map<number, number>} slot to block height, as times */
+    this.heights = new Map();
     // A new chain is as old as its finality, so that the levels are apart.
     while (this.slot < FIRST_SLOT + this.finalizeSlots) this.advance();
   }
@@ -51,6 +55,9 @@ export class Slots {
    */
   advance(nowMs) {
     this.slot++;
+    this.newestHeight++;
+    this.heights.set(this.slot, this.newestHeight);
+    trim(this.heights, MAX_BLOCK_TIMES);
     this.timeMs = nowMs === undefined ? this.timeMs + this.slotMs : Math.max(this.timeMs, nowMs);
     this.times.set(this.slot, Math.floor(this.timeMs / 1000));
     trim(this.times, MAX_BLOCK_TIMES);
@@ -64,12 +71,24 @@ export class Slots {
   }
 
   /**
-   * The newest slot at a commitment level, as the node tells it: a node made to
-   * lag tells an older one.
+   * Passes slots without a block.
+   * @param {number} count
+   */
+  skip(count) {
+    this.slot += count;
+    this.timeMs += count * this.slotMs;
+  }
+
+  /**
+   * The newest slot with a block at a commitment level, as the node tells it: a
+   * node made to lag tells an older one.
    * @param {Commitment} commitment
    */
   at(commitment) {
-    return Math.max(FIRST_SLOT, this.true(commitment) - this.lag);
+    const oldest = this.times.keys().next().value;
+    let slot = Math.max(oldest, this.true(commitment) - this.lag);
+    while (!this.times.has(slot)) slot--;
+    return slot;
   }
 
   true(commitment) {
@@ -88,9 +107,9 @@ export class Slots {
     return slot <= this.at('processed') ? 'processed' : null;
   }
 
-  /** @param {number} slot */
+  /** @param {number} slot one with a block */
   height(slot) {
-    return slot - HEIGHT_OFFSET;
+    return this.heights.get(slot);
   }
 
   /** @param {Commitment} commitment */
@@ -107,7 +126,7 @@ export class Slots {
    */
   isValid(hash, slot) {
     const born = this.hashes.get(hash);
-    return born !== undefined && born <= slot && slot - born <= MAX_BLOCKHASH_AGE;
+    return born !== undefined && born <= slot && this.height(slot) - this.height(born) <= MAX_BLOCKHASH_AGE;
   }
 
   /** What a restart needs. */
@@ -115,6 +134,7 @@ export class Slots {
     return {
       genesis: this.genesis.toString('base64'), slot: this.slot, confirmed: this.confirmed, finalized: this.finalized,
       timeMs: this.timeMs, hashes: [...this.hashes], times: [...this.times].slice(-MAX_SAVED_TIMES),
+      newestHeight: this.newestHeight, heights: [...this.heights].slice(-MAX_SAVED_TIMES),
     };
   }
 
@@ -128,6 +148,8 @@ export class Slots {
     this.hashes = new Map(saved.hashes);
     this.hashOf = new Map(saved.hashes.map(([hash, slot]) => [slot, hash]));
     this.times = new Map(saved.times);
+    this.newestHeight = saved.newestHeight;
+    this.heights = new Map(saved.heights);
   }
 }
 

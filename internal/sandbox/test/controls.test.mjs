@@ -39,6 +39,25 @@ test('time: advance, pause, resume, set', async (t) => {
   await assert.rejects(c.call('sandbox_advance', 5), code(-32602));
 });
 
+test('skipped slots: heights fall behind, blockhashes live longer', async (t) => {
+  const { c, pay, to } = await pair(t);
+  const { lastValidBlockHeight, blockhash } = (await c.call('getLatestBlockhash')).value;
+  const bytes = pay();
+  await c.send(bytes);
+  const slot = await c.call('getSlot', { commitment: 'processed' });
+  const height = await c.call('getBlockHeight', { commitment: 'processed' });
+  assert.deepEqual(await c.call('sandbox_skipSlots', { slots: 1000 }), { slot: slot + 1001 });
+  assert.equal(await c.call('getBlockHeight', { commitment: 'processed' }), height + 1);
+  assert.equal(await c.call('getSlot', { commitment: 'confirmed' }), slot); // the last with a block
+  assert.equal((await c.call('isBlockhashValid', blockhash, { commitment: 'processed' })).value, true);
+  await assert.rejects(c.send(bytes, { preflightCommitment: 'processed' }), /already been processed/);
+  assert.equal(c.chain.accounts.balance(to.pub), SOL);
+  await c.call('sandbox_advance', { slots: lastValidBlockHeight - height });
+  assert.equal((await c.call('isBlockhashValid', blockhash, { commitment: 'processed' })).value, false);
+  await assert.rejects(c.call('getBlockTime', slot + 5), (e) => e.code === -32007 &&
+    e.message === `Slot ${slot + 5} was skipped, or missing due to ledger jump to recent snapshot`);
+});
+
 test('failed sends: an error, and nothing lands', async (t) => {
   const { c, pay } = await pair(t);
   await c.call('sandbox_failSends', { count: 2, code: -32005, message: 'Node is behind by 200 slots', data: { numSlotsBehind: 200 } });

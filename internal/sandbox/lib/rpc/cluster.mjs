@@ -1,7 +1,7 @@
 // Methods about the chain as a whole: slots, times, blockhashes, fees, health.
 
 import * as base58 from '../base58.mjs';
-import { BLOCK_CLEANED_UP, BLOCK_NOT_AVAILABLE, invalidParams, NODE_UNHEALTHY, RpcError } from '../errors.mjs';
+import { BLOCK_CLEANED_UP, BLOCK_NOT_AVAILABLE, invalidParams, NODE_UNHEALTHY, RpcError, SLOT_SKIPPED } from '../errors.mjs';
 import { feeOf } from '../fees.mjs';
 import { FIRST_SLOT, SLOTS_PER_EPOCH } from '../slots.mjs';
 import { decodeMessage } from '../wire.mjs';
@@ -46,6 +46,9 @@ function getBlockTime(node, params) {
   const time = slots.times.get(slot);
   if (time === undefined) {
     const first = slots.times.keys().next().value;
+    if (slot > first) {
+      throw new RpcError(SLOT_SKIPPED, `Slot ${slot} was skipped, or missing due to ledger jump to recent snapshot`);
+    }
     throw new RpcError(BLOCK_CLEANED_UP,
       `Block ${slot} cleaned up, does not exist on node. First available block: ${first}`);
   }
