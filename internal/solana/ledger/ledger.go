@@ -146,7 +146,7 @@ type inner struct {
 func Parse(result []byte) (*Confirmed, error) {
 	var a answer
 	if err := json.Unmarshal(result, &a); err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrMalformed, err)
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	switch {
 	case a.Slot == nil || a.Transaction == nil:
@@ -180,7 +180,7 @@ func decode(text json.RawMessage) (*tx.Transaction, error) {
 	}
 	raw, err := base64.StdEncoding.DecodeString(pair[0])
 	if err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrMalformed, err)
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	t, err := tx.Decode(raw)
 	if err != nil {
@@ -356,7 +356,7 @@ func (c *Confirmed) readData(in *InnerInstruction, text string) error {
 	}
 	b, err := base58.FastBase58Decoding(text)
 	if err != nil {
-		return fmt.Errorf("%w: %v", ErrMalformed, err)
+		return fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	in.Data = b
 	return nil

@@ -11,7 +11,7 @@ import (
 	"blockdesk/internal/solana/tx"
 )
 
-// ErrUnsigned: a transaction whose first slot is empty cannot be sent.
+// ErrUnsigned means a transaction whose first slot is empty.
 var ErrUnsigned = errors.New("rpc: the transaction is not signed")
 
 // SendOptions say how a node takes a transaction.

@@ -91,7 +91,7 @@ func (u *upstream) post(ctx context.Context, id uint64, body []byte) (json.RawMe
 	if err != nil {
 		return nil, &Error{Kind: Down, Err: withoutURL(err)}
 	}
-	defer res.Body.Close() //nolint:errcheck // nothing can be done about it
+	defer res.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(res.Body, u.maxAnswer+1))
 	switch {
 	case err != nil:

@@ -117,8 +117,11 @@ func ParseMint(address, owner solana.Address, data []byte) (Mint, error) {
 	}
 	authority, err1 := option(data[0:36])
 	freeze, err2 := option(data[46:82])
-	if err := errors.Join(err1, err2); err != nil || data[45] != 1 {
-		return Mint{}, fmt.Errorf("%w: mint %s: initialized %d, %v", ErrMalformed, solana.Text(address), data[45], err)
+	if err := errors.Join(err1, err2); err != nil {
+		return Mint{}, fmt.Errorf("mint %s: %w", solana.Text(address), err)
+	}
+	if data[45] != 1 {
+		return Mint{}, fmt.Errorf("%w: mint %s: initialized %d", ErrMalformed, solana.Text(address), data[45])
 	}
 	m.MintAuthority, m.FreezeAuthority, m.Extensions = authority, freeze, extensions
 	m.Supply, m.Decimals = market.Amount(binary.LittleEndian.Uint64(data[36:])), data[44]
@@ -239,8 +242,11 @@ func ParseAccount(owner solana.Address, data []byte) (Account, error) {
 	var err1, err2 error
 	a.Delegate, err1 = option(data[72:108])
 	a.CloseAuthority, err2 = option(data[129:165])
-	if err := errors.Join(err1, err2); err != nil || a.State < Initialized || a.State > Frozen {
-		return Account{}, fmt.Errorf("%w: state %d, %v", ErrMalformed, a.State, err)
+	if err := errors.Join(err1, err2); err != nil {
+		return Account{}, err
+	}
+	if a.State < Initialized || a.State > Frozen {
+		return Account{}, fmt.Errorf("%w: state %d", ErrMalformed, a.State)
 	}
 	return a, nil
 }

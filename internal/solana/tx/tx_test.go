@@ -29,7 +29,7 @@ func drawTransaction(t *rapid.T) *tx.Transaction {
 	keys := int(m.Header.Required) + rapid.IntRange(1, 8).Draw(t, "others")
 	m.Header.ReadonlyUnsigned = uint8(rapid.IntRange(0, keys-int(m.Header.Required)).Draw(t, "readonly"))
 	for i := range keys {
-		m.Keys = append(m.Keys, solana.Address{0: uint8(i), 31: uint8(rapid.Byte().Draw(t, "key"))})
+		m.Keys = append(m.Keys, solana.Address{0: uint8(i), 31: rapid.Byte().Draw(t, "key")})
 	}
 	copy(m.Blockhash[:], drawBytes(t, "blockhash", 32, 32))
 	all := keys
