@@ -226,6 +226,24 @@ func TestExtractRefuses(t *testing.T) {
 	}
 }
 
+// TestUntold: an answer that leaves out what our account held before does not
+// make a payment of it.
+func TestUntold(t *testing.T) {
+	for name, s := range map[string]*scene{
+		"the account to be paid": change(func(s *scene) { s.tokens[1].before = "-1" })(),
+		"another one of ours":    change(func(s *scene) { s.holds(vault, usdc, desk, "-1", "900").lamport(vault, 2_039_280, 2_039_280) })(),
+		"in a mint of no matter": change(func(s *scene) { s.holds(vault, fake, desk, "-1", "900").lamport(vault, 1, 1) })(),
+	} {
+		c, err := ledger.Parse(s.answer(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, err := payment.Extract(c, target(market.RailUSDC)); !errors.Is(err, payment.ErrUntold) || f != nil {
+			t.Errorf("%s: %v, %v", name, f, err)
+		}
+	}
+}
+
 // FuzzAnswer: whatever a node answers, what is accepted is credited in full and
 // bound to the claim.
 func FuzzAnswer(f *testing.F) {

@@ -35,6 +35,9 @@ import (
 var (
 	// ErrOverflow: balances that no mint's supply allows.
 	ErrOverflow = errors.New("payment: balances overflow")
+	// ErrUntold: a token account of ours was there before, and the answer does
+	// not tell what it held. To take that for nothing would invent a payment.
+	ErrUntold = errors.New("payment: a balance before is not told")
 	// ErrTarget: the target to look at is not complete.
 	ErrTarget = errors.New("payment: incomplete target")
 )
@@ -131,7 +134,7 @@ func (f *Facts) Lost(owner solana.Address) market.Amount {
 // found so.
 func (f *Facts) Has(account solana.Address) bool { return slices.Contains(f.Keys, account) }
 
-// Extract reads the facts. Errors: [ErrTarget], [ErrOverflow].
+// Extract reads the facts. Errors: [ErrTarget], [ErrOverflow], [ErrUntold].
 func Extract(c *ledger.Confirmed, t *Target) (*Facts, error) {
 	if err := t.check(); err != nil {
 		return nil, err
@@ -149,6 +152,9 @@ func Extract(c *ledger.Confirmed, t *Target) (*Facts, error) {
 	if t.Rail == market.RailSOL {
 		paid = b.addLamports(c, t)
 	} else {
+		if err := told(c, t); err != nil {
+			return nil, fmt.Errorf("transaction %s: %w", f.Signature, err)
+		}
 		paid = b.addTokens(c, t)
 	}
 	f.GainedOther = gainedOther(c, t)
@@ -216,6 +222,21 @@ func (b *book) merge(into *sums, s sums) {
 	into.before, c1 = bits.Add64(into.before, s.before, 0)
 	into.after, c2 = bits.Add64(into.after, s.after, 0)
 	b.overflow = b.overflow || c1|c2 != 0
+}
+
+// told checks that of our token accounts after, those that existed before have a
+// balance before. One that did not exist held no lamports.
+func told(c *ledger.Confirmed, t *Target) error {
+	for i := range c.TokensAfter {
+		after := &c.TokensAfter[i]
+		if !t.owns(after.Owner) || c.Before[after.Account] == 0 {
+			continue
+		}
+		if !slices.ContainsFunc(c.TokensBefore, func(b ledger.TokenBalance) bool { return b.Account == after.Account }) {
+			return fmt.Errorf("%w: of %s", ErrUntold, solana.Text(c.Keys[after.Account]))
+		}
+	}
+	return nil
 }
 
 // addTokens sums the target's mint by owner, each side by the owner of its time,

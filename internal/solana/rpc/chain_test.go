@@ -338,8 +338,11 @@ func TestChainChanged(t *testing.T) {
 		change func(m *tx.Message)
 		want   payment.Reason
 	}{
-		"nothing":      {func(*tx.Message) {}, ""},
-		"legacy":       {func(m *tx.Message) { m.Version = tx.Legacy }, ""},
+		"nothing": {func(*tx.Message) {}, ""},
+		"legacy":  {func(m *tx.Message) { m.Version = tx.Legacy }, ""},
+		"version 1": {func(m *tx.Message) {
+			m.Version, m.Config = tx.V1, tx.Config{Mask: tx.HasUnits | tx.HasLoadedBytes, Units: 200_000, LoadedBytes: 1 << 20}
+		}, ""},
 		"memo":         {func(m *tx.Message) { m.Instructions[3].Data[13] = 'z' }, payment.AmbiguousReference},
 		"no memo":      {func(m *tx.Message) { m.Instructions = m.Instructions[:3] }, ""},
 		"amount short": {func(m *tx.Message) { binary.LittleEndian.PutUint64(m.Instructions[2].Data[1:], amount-1) }, payment.AmountShort},

@@ -12,7 +12,8 @@ import (
 type Transaction struct {
 	Signatures []solana.Signature
 	Message    Message
-	// Signed are the message's exact bytes, which the signatures are over.
+	// Signed are the message's exact bytes, which the signatures are over. The
+	// instructions' accounts and data are parts of them: not to be written to.
 	Signed []byte
 }
 
