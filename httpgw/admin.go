@@ -118,11 +118,14 @@ func NewAdmin(o AdminOptions) (*Admin, error) {
 	}
 	ids := newRequestIDs()
 	open := newConns(adminConns, adminConns, &proxies{}, ids, refused)
-	a := &Admin{opts: o, listener: newLimitedListener(listener, open)}
+	a := &Admin{opts: o, listener: newLimitedListener(impatientListener{listener}, open)}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
-	mux.HandleFunc("GET /healthz", a.healthz)
-	mux.HandleFunc("GET /readyz", a.readyz)
+	door := &adminDoor{next: mux, ids: ids, bodyTime: DefaultReadTimeout}
+	mux.HandleFunc("/", door.unknown)
+	mux.Handle("/metrics", door.readOnly(promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})))
+	mux.Handle("/healthz", door.readOnly(http.HandlerFunc(a.healthz)))
+	mux.Handle("/readyz", door.readOnly(http.HandlerFunc(a.readyz)))
+	mux.HandleFunc("/debug/pprof", door.unknown) // which the mux would redirect
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
@@ -132,7 +135,7 @@ func NewAdmin(o AdminOptions) (*Admin, error) {
 		newOperate(*o.Operate, ids, o.Logger).register(mux)
 	}
 	a.server = &http.Server{
-		Handler:           http.MaxBytesHandler(mux, DefaultMaxBodyBytes),
+		Handler:           http.MaxBytesHandler(door, DefaultMaxBodyBytes),
 		ReadHeaderTimeout: DefaultReadTimeout,
 		IdleTimeout:       DefaultIdleTimeout,
 		MaxHeaderBytes:    DefaultMaxHeaderBytes,

@@ -91,6 +91,18 @@ func (l *limiter) take(key clientKey) allowance {
 	return allowance{ok: true, remaining: (l.depth - (full - now)) / l.interval, resetS: seconds(full - now)}
 }
 
+// charge takes n tokens more of a client who has just taken one. Those that he
+// has not got he owes: until they have come back he is refused.
+func (l *limiter) charge(key clientKey, n int64) {
+	now := l.clock()
+	at := int(maphash.Comparable(l.seed, key) & uint64(len(l.sets)-1))
+	lock := &l.locks[at%limitShards]
+	lock.Lock()
+	defer lock.Unlock()
+	b := l.sets[at].find(key, now)
+	b.full = max(b.full, now) + n*l.interval
+}
+
 // find returns the client's bucket, or the place that it may take, with full
 // already at now.
 func (s *limitSet) find(key clientKey, now int64) *bucket {

@@ -10,13 +10,17 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"mime"
 	"net/http"
 	"net/netip"
+	"os"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+	"unicode/utf8"
 
+	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/httpgw/desk"
 	"blockdesk/market"
@@ -89,6 +93,9 @@ type operate struct {
 	limit  *limiter
 	log    *slog.Logger
 	backup chan struct{} // full while a backup is under way
+	// edit is held from a look at the view to the outcome of what was made of
+	// it, so that of two operators neither undoes what the other has just done.
+	edit sync.Mutex
 }
 
 // call is one request of an operator.
@@ -129,6 +136,7 @@ func (o *operate) register(mux *http.ServeMux) {
 	} {
 		mux.HandleFunc(path, o.handler(methods))
 	}
+	mux.HandleFunc("/desk", o.handler(nil))
 	mux.HandleFunc("/desk/", o.handler(nil))
 }
 
@@ -137,55 +145,51 @@ func (o *operate) handler(methods map[string]endpointFunc) http.HandlerFunc {
 	var allow []string
 	for m := range methods {
 		allow = append(allow, m)
+		if m == http.MethodGet {
+			allow = append(allow, http.MethodHead)
+		}
 	}
 	slices.Sort(allow)
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := &call{Request: r, id: o.ids.next()}
-		answer, bad := o.serve(c, methods, strings.Join(allow, ", "))
+		answer, bad := o.serve(w, c, methods, strings.Join(allow, ", "))
 		h := w.Header()
-		h.Set("Content-Type", jsonType)
-		h.Set("Cache-Control", string(cacheControl[neverCached]))
-		h.Set("X-Request-Id", string(c.id[:]))
-		h.Set("X-Content-Type-Options", "nosniff")
 		if c.replayed {
 			h.Set(string(hReplayed), "true")
 		}
-		if bad == nil {
-			if err := json.NewEncoder(w).Encode(answer); err != nil {
-				o.log.Debug("operator's answer not delivered", "error", err)
+		if bad != nil {
+			if c.body == nil && c.ContentLength != 0 {
+				// Else the answer would wait for the body that nobody wants.
+				h.Set("Connection", "close")
 			}
+			refuseAdmin(w, &c.id, bad)
 			return
 		}
-		if bad.allow != "" {
-			h.Set("Allow", bad.allow)
-		}
-		if bad.retryS > 0 {
-			h.Set("Retry-After", fmt.Sprint(bad.retryS))
-		}
-		if bad.status == http.StatusUnauthorized {
-			h.Set("WWW-Authenticate", "Bearer")
-		}
-		w.WriteHeader(bad.status)
-		if _, err := w.Write(append(bad.append(nil, &c.id), '\n')); err != nil {
+		adminHeaders(h, &c.id)
+		if err := json.NewEncoder(w).Encode(answer); err != nil {
 			o.log.Debug("operator's answer not delivered", "error", err)
 		}
 	}
 }
 
 // serve checks who calls before anything else is told.
-func (o *operate) serve(c *call, methods map[string]endpointFunc, allow string) (any, *problem) {
+func (o *operate) serve(w http.ResponseWriter, c *call, methods map[string]endpointFunc, allow string) (any, *problem) {
 	if bad := o.authorize(c); bad != nil {
 		return nil, bad
 	}
 	if methods == nil {
-		return nil, unknownRoute([]byte(c.URL.Path))
+		return nil, unknownRoute(rawPath(c.Request))
 	}
-	serve := methods[c.Method]
+	method := c.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	serve := methods[method]
 	if serve == nil {
 		return nil, methodNotAllowed(allow)
 	}
 	if c.Method == http.MethodPost {
-		if bad := c.read(); bad != nil {
+		if bad := c.read(w); bad != nil {
 			return nil, bad
 		}
 	}
@@ -204,8 +208,8 @@ func (o *operate) authorize(c *call) *problem {
 	if a := o.limit.take(key); !a.ok {
 		return rateLimited(int(a.retryS))
 	}
-	token, found := strings.CutPrefix(c.Header.Get("Authorization"), "Bearer ")
-	if !found || len(token) < minTokenBytes {
+	scheme, token, _ := strings.Cut(c.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") || len(token) < minTokenBytes {
 		return &problem{
 			status: http.StatusUnauthorized, code: codeOperatorToken, reason: "missing",
 			text: "This needs an operator's token: Authorization: Bearer, a space, the token.",
@@ -220,9 +224,7 @@ func (o *operate) authorize(c *call) *problem {
 	if c.who != nil {
 		return nil
 	}
-	for range wrongTokenCost - 1 {
-		o.limit.take(key)
-	}
+	o.limit.charge(key, wrongTokenCost-1)
 	o.log.Warn("operator's token refused", "request_id", string(c.id[:]), "peer", peer.Addr().String())
 	return &problem{
 		status: http.StatusUnauthorized, code: codeOperatorToken, reason: "unknown",
@@ -230,16 +232,16 @@ func (o *operate) authorize(c *call) *problem {
 	}
 }
 
-// read takes the body, which must be JSON.
-func (c *call) read() *problem {
-	kind, _, err := mime.ParseMediaType(c.Header.Get("Content-Type"))
-	if err != nil || kind != "application/json" {
-		return &problem{
-			status: http.StatusUnsupportedMediaType, code: codeUnsupportedMedia,
-			text: "The body must be JSON: Content-Type: application/json.",
-		}
+// read takes the body, which must be JSON. Admin bounds its length and the time
+// that it may take.
+func (c *call) read(w http.ResponseWriter) *problem {
+	if coding := c.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return unsupportedMedia("content_encoding")
 	}
-	c.body, err = io.ReadAll(c.Body) // Admin bounds it
+	if !isJSON([]byte(c.Header.Get("Content-Type"))) {
+		return unsupportedMedia("content_type")
+	}
+	body, err := io.ReadAll(c.Body)
 	var long *http.MaxBytesError
 	switch {
 	case errors.As(err, &long):
@@ -247,30 +249,77 @@ func (c *call) read() *problem {
 			status: http.StatusRequestEntityTooLarge, code: codeBodyTooLarge,
 			text: fmt.Sprintf("The body is longer than %d bytes.", long.Limit),
 		}
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &problem{status: http.StatusRequestTimeout, code: codeRequestTimeout, text: "The body did not arrive in time."}
 	case err != nil:
 		return &problem{status: http.StatusBadRequest, code: codeMalformed, text: "The body did not arrive whole."}
 	}
+	c.body = body
+	// What follows may take longer than a body may. A writer without deadlines,
+	// as tests have, had none.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	return nil
 }
 
-// decode reads the body into v: one JSON value, with no member that v has not.
+// decode reads the body into v, a pointer to a struct with tags: one JSON object
+// in UTF-8 with members that v has, by their exact names, each at most once.
 func (c *call) decode(v any) *problem {
-	d := json.NewDecoder(bytes.NewReader(c.body))
-	d.DisallowUnknownFields()
-	err := d.Decode(v)
+	if bad := checkMembers(c.body, memberNames(v)); bad != nil {
+		return bad
+	}
+	err := json.Unmarshal(c.body, v)
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &wrong) && wrong.Field != "":
 		return invalidOperatorField(wrong.Field, "must be a JSON "+jsonWord(wrong))
-	case err != nil && strings.HasPrefix(err.Error(), "json: unknown field"):
-		return unknownMember()
 	case err != nil:
+		return invalidOperatorJSON()
+	}
+	return nil
+}
+
+// memberNames returns the names of the members that v has.
+func memberNames(v any) []string {
+	var names []string
+	for t, i := reflect.TypeOf(v).Elem(), 0; i < t.NumField(); i++ {
+		names = append(names, t.Field(i).Tag.Get("json"))
+	}
+	return names
+}
+
+// checkMembers refuses what encoding/json takes without a word: a name twice, of
+// which the last value counts, a name in other letters, and bytes that are no
+// UTF-8. What is no JSON comes before what is wrong with a member.
+func checkMembers(body []byte, names []string) (wrong *problem) {
+	d := json.NewDecoder(bytes.NewReader(body))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') || !utf8.Valid(body) {
+		return invalidOperatorJSON()
+	}
+	var seen []string
+	for d.More() {
+		name, err := d.Token()
+		var value json.RawMessage
+		if err != nil || d.Decode(&value) != nil {
+			return invalidOperatorJSON()
+		}
+		text, _ := name.(string)
+		switch {
+		case wrong != nil:
+		case !slices.Contains(names, text):
+			wrong = unknownMember()
+		case slices.Contains(seen, text):
+			wrong = invalidMember(text, "repeated")
+		default:
+			seen = append(seen, text)
+		}
+	}
+	if _, err := d.Token(); err != nil {
 		return invalidOperatorJSON()
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return invalidOperatorJSON()
 	}
-	return nil
+	return wrong
 }
 
 func jsonWord(e *json.UnmarshalTypeError) string {
@@ -312,9 +361,25 @@ func (o *operate) do(c *call, r rfq.Request) (*desk.Result, *problem) {
 	o.log.Info("operator's command", "request_id", string(c.id[:]), "operator", c.who.Name,
 		"path", c.Pattern, "replayed", c.replayed, "reason", result.Reason.String())
 	if result.Reason != 0 {
-		return nil, refusal(&result.Outcome)
+		return nil, operatorRefusal(&result.Outcome)
 	}
 	return result, nil
+}
+
+// operatorRefusals are for reasons that no client meets: an operator has named
+// the value.
+var operatorRefusals = map[event.Reason]string{
+	event.ReasonInvalidQty:         "The capacity is less than what the tranche has reserved and filled, or more than one may have.",
+	event.ReasonInvalidPrice:       "The price is not one that the desk takes.",
+	event.ReasonInvalidExpiry:      "The expiry is not in the future.",
+	event.ReasonInvalidCombination: "The values do not go together.",
+}
+
+func operatorRefusal(o *rfq.Outcome) *problem {
+	if text := operatorRefusals[o.Reason]; text != "" {
+		return &problem{status: http.StatusBadRequest, code: codeInvalidField, reason: o.Reason.String(), text: text}
+	}
+	return refusal(o)
 }
 
 // key hashes the Idempotency-Key, if there is one: each operator has keys of his

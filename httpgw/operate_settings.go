@@ -184,6 +184,8 @@ func (o *operate) setPrice(c *call) (any, *problem) {
 	case in.MaxAgeS != nil && (*in.MaxAgeS < 0 || *in.MaxAgeS > maxOperatorAgeS):
 		return nil, invalidOperatorField("max_age_s", "must be 0 (any age) to 604800")
 	}
+	o.edit.Lock()
+	defer o.edit.Unlock()
 	r := &rfq.SetRailPrice{Rail: rail, Price: price}
 	for _, now := range o.Desk.View().RailPrices {
 		if now.Rail == rail {

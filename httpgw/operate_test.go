@@ -226,7 +226,7 @@ func TestOperatorRefusals(t *testing.T) {
 		}
 	}
 	rig := newOperatorRig(t)
-	if w := rig.send("PUT", "/desk/locks", "{}", annToken); w.Code != 405 || w.Header().Get("Allow") != "GET, POST" {
+	if w := rig.send("PUT", "/desk/locks", "{}", annToken); w.Code != 405 || w.Header().Get("Allow") != "GET, HEAD, POST" {
 		t.Errorf("PUT: %d %v %s", w.Code, w.Header(), w.Body)
 	}
 	if w := rig.send("POST", "/desk/locks", `{"locked":false}`, annToken, "Content-Type", "text/plain"); w.Code != 200 {
@@ -497,7 +497,7 @@ func FuzzOperate(f *testing.F) {
 		}
 		rig.op.limit.sets = make([]limitSet, len(rig.op.limit.sets))
 		w := rig.send("POST", path, body, annToken)
-		if w.Code == 301 || w.Code == 307 { // the mux cleans dots out of paths
+		if w.Code == 301 || w.Code == 307 { // the mux cleans dots out of paths; adminDoor comes before it
 			return
 		}
 		if !json.Valid(w.Body.Bytes()) {

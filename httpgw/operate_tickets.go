@@ -103,8 +103,7 @@ func (o *operate) postTicket(c *call) (any, *problem) {
 	return o.ticketCommand(c, r)
 }
 
-// amendTicket changes what the body names and leaves the rest as it is now: of
-// two amends at once the later one may put back what the other has changed. An
+// amendTicket changes what the body names and leaves the rest as it is now. An
 // empty reference_price_usd is the pair's, an empty expires_at is never.
 func (o *operate) amendTicket(c *call) (any, *problem) {
 	var in struct {
@@ -116,6 +115,8 @@ func (o *operate) amendTicket(c *call) (any, *problem) {
 	if bad := c.decode(&in); bad != nil {
 		return nil, bad
 	}
+	o.edit.Lock()
+	defer o.edit.Unlock()
 	t, bad := o.named(c)
 	if bad != nil {
 		return nil, bad
@@ -154,6 +155,8 @@ func (o *operate) setTranche(c *call) (any, *problem) {
 	if bad := c.decode(&in); bad != nil {
 		return nil, bad
 	}
+	o.edit.Lock()
+	defer o.edit.Unlock()
 	t, bad := o.named(c)
 	if bad != nil {
 		return nil, bad
@@ -265,7 +268,7 @@ func (o *operate) parseExpiry(text string) (int64, *problem) {
 func parseCapacity(field, text string) (market.USD, *problem) {
 	v, err := market.ParseDecimal([]byte(text), market.USDDecimals)
 	least := market.FillUSD(1)
-	if err != nil || market.USD(v) < least.USD() {
+	if err != nil || market.USD(v) < least.USD() || market.USD(v) > rfq.MaxCapacity {
 		return 0, invalidOperatorField(field, "must be a decimal of at least "+least.String()+" USD, as text")
 	}
 	return market.USD(v), nil
