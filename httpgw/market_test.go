@@ -206,6 +206,7 @@ func TestConditionalGet(t *testing.T) {
 		{"If-None-Match: " + gzTag + "\r\n", 200},
 		{"If-None-Match: " + etag + "\r\nAccept-Encoding: gzip\r\n", 200},
 		{"If-None-Match: \"\"\r\n", 200},
+		{"If-None-Match: \"x,*,y\"\r\n", 200}, // one tag
 		{"If-None-Match: \r\n", 200},
 		{"If-None-Match: " + strings.Trim(etag, `"`) + "\r\n", 200},
 		{"If-None-Match: " + etag[:len(etag)-2] + "\r\n", 200},
@@ -228,6 +229,7 @@ func TestAcceptsGzip(t *testing.T) {
 	for header, want := range map[string]bool{
 		"": false, "gzip": true, "br, gzip": true, "gzip;q=0": false, "gzip; q=0.000": false, "gzip;q=0.1": true,
 		"x-gzip": false, "deflate, gzip;q=1.0, *;q=0.5": true, "identity": false, ",,;,": false,
+		"GZIP": true, "gzip;Q=0": false, "gzip;q": true,
 	} {
 		if acceptsGzip([]byte(header)) != want {
 			t.Errorf("%q: want %t", header, want)

@@ -72,18 +72,19 @@ func (g *gzipPool) compress(body []byte) []byte {
 	return out.Bytes()
 }
 
-// acceptsGzip reads an Accept-Encoding header: gzip is named, and not with a
-// quality of zero.
+// acceptsGzip reads an Accept-Encoding header: gzip is named, in letters of either
+// case, and not with a quality of zero.
 func acceptsGzip(header []byte) bool {
 	for len(header) > 0 {
 		var item []byte
 		item, header, _ = bytes.Cut(header, []byte{','})
 		coding, params, _ := bytes.Cut(item, []byte{';'})
-		if string(bytes.TrimSpace(coding)) != "gzip" {
+		if !bytes.EqualFold(bytes.TrimSpace(coding), []byte("gzip")) {
 			continue
 		}
-		quality, ok := bytes.CutPrefix(bytes.TrimSpace(params), []byte("q="))
-		return !ok || len(bytes.Trim(quality, "0.")) > 0
+		params = bytes.TrimSpace(params)
+		weighed := len(params) > 1 && params[0]|0x20 == 'q' && params[1] == '='
+		return !weighed || len(bytes.Trim(params[2:], "0.")) > 0
 	}
 	return false
 }
@@ -91,11 +92,14 @@ func acceptsGzip(header []byte) bool {
 // etagMatches reads an If-None-Match header, by weak comparison as RFC 9110
 // asks.
 func etagMatches(header, etag []byte) bool {
+	if string(bytes.TrimSpace(header)) == "*" {
+		return len(etag) > 0
+	}
 	for len(header) > 0 && len(etag) > 0 {
 		var item []byte
 		item, header, _ = bytes.Cut(header, []byte{','})
 		item = bytes.TrimPrefix(bytes.TrimSpace(item), []byte("W/"))
-		if bytes.Equal(item, etag) || len(item) == 1 && item[0] == '*' {
+		if bytes.Equal(item, etag) {
 			return true
 		}
 	}
