@@ -55,7 +55,7 @@ type Options struct {
 	ManualSlots   bool          // no slot passes but by sandbox_advance
 	ConfirmSlots  int           // slots until a block is confirmed; default 1
 	FinalizeSlots int           // slots until a block is finalized; default 31
-	History       int           // transactions kept; default 50,000
+	History       int           // transactions kept, about 11 KB each; default 20,000
 
 	Seed      string // same genesis, blockhashes and new keys each time; default random
 	StateFile string // keeps the chain over restarts; default: in memory only

@@ -9,6 +9,8 @@ export class Accounts {
   /** @param {any} svm */
   constructor(svm) {
     this.svm = svm;
+    /** @type {Map<string, number>} of mints asked for in this slot */
+    this.decimals = new Map();
   }
 
   /**
@@ -31,6 +33,7 @@ export class Accounts {
    * @param {Account} account no lamports: the account is gone
    */
   set(key, account) {
+    this.decimals.clear();
     this.svm.setAccount(key, new native.Account(
       account.lamports, account.data, base58.decode(account.owner), account.executable, account.rentEpoch));
   }

@@ -12,7 +12,7 @@ import { History } from './history.mjs';
 import { COMPUTE_BUDGET, isToken, LOOKUP_TABLE, MEMO, MEMO_V1, SYSTEM } from './programs.mjs';
 import { Slots } from './slots.mjs';
 import { decimalsOf, readAccount, uiBalance } from './tokens.mjs';
-import { decodeTransaction, isSane, messageHash } from './wire.mjs';
+import { decodeTransaction, isSane, isWritable, messageHash } from './wire.mjs';
 
 /** Slots that one request may advance. */
 export const MAX_ADVANCE = 100000;
@@ -83,6 +83,7 @@ export class Chain {
     this.slots.advance(nowMs);
     this.svm.expireBlockhash(); // durable nonces move with it
     this.syncClock();
+    this.accounts.decimals.clear();
     this.history.expire(this.slots.newestHeight);
     if (this.waiting.length === 0) return;
     const due = this.waiting.filter((w) => w.slot <= this.slots.slot);
@@ -141,10 +142,9 @@ export class Chain {
     const early = this.ageError(tx, this.slots.slot);
     if (early !== null) return failure(early);
     const keys = this.resolve(tx);
-    const before = this.look(tx, keys.all);
+    const before = this.look(tx, keys);
     const payer = this.accounts.get(tx.keys[0]);
     const outcome = this.run(tx, (bytes) => this.svm.sendVersionedTransaction(bytes));
-    const after = outcome.err === null ? this.look(tx, keys.all) : null;
     outcome.landed = outcome.err === null || (payer !== null && this.accounts.balance(tx.keys[0]) !== payer.lamports);
     if (!outcome.landed) return outcome;
     if (outcome.err !== null && options.undoFailure) {
@@ -152,7 +152,7 @@ export class Chain {
       return outcome;
     }
     this.executed++;
-    this.keep(tx, outcome, keys, before, after ?? this.look(tx, keys.all));
+    this.keep(tx, outcome, keys, before, this.look(tx, keys, before));
     return outcome;
   }
 
@@ -221,14 +221,28 @@ export class Chain {
     return { all: [...tx.keys, ...writable, ...readonly], writable, readonly };
   }
 
-  /** Balances and token balances of the keys, in getTransaction's form. */
-  look(tx, keys) {
-    const withTokens = keys.some((key) => isToken(base58.encodeKey(key)));
+  /**
+   * Balances and token balances of the keys, in getTransaction's form.
+   * @param {{balances: any[], tokens: any[]}} [before] of the same keys: what
+   *   the transaction could not write is taken from it
+   */
+  look(tx, keys, before) {
+    const names = keys.all.map(base58.encodeKey);
+    const withTokens = names.some(isToken);
+    const firstReadonly = keys.all.length - keys.readonly.length;
     const balances = [];
     const tokens = [];
-    keys.forEach((key, accountIndex) => {
-      const account = withTokens ? this.accounts.get(key) : null;
-      balances.push(toNumber(withTokens ? account?.lamports ?? 0n : this.accounts.balance(key)));
+    names.forEach((name, accountIndex) => {
+      const writable = accountIndex < tx.keys.length ? isWritable(tx, accountIndex) : accountIndex < firstReadonly;
+      if (before !== undefined && !writable) {
+        balances.push(before.balances[accountIndex]);
+        tokens.push(...before.tokens.filter((token) => token.accountIndex === accountIndex));
+        return;
+      }
+      // A program's account is large, and no token account.
+      const isRead = withTokens && !isToken(name) && !tx.instructions.some((i) => i.program === accountIndex);
+      const account = isRead ? this.accounts.get(keys.all[accountIndex]) : null;
+      balances.push(toNumber(isRead ? account?.lamports ?? 0n : this.accounts.balance(keys.all[accountIndex])));
       const token = account === null ? null : readAccount(account.owner, account.data);
       if (token === null) return;
       const decimals = decimalsOf(this.accounts, token.mint);

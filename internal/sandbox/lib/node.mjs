@@ -32,7 +32,7 @@ export const methods = { ...cluster, ...accounts, ...send, ...transactions };
  */
 
 export const DEFAULTS = {
-  host: '127.0.0.1', port: 8899, slotMs: 400, confirmSlots: 1, finalizeSlots: 31, history: 50000, saveSeconds: 10, wallets: 3,
+  host: '127.0.0.1', port: 8899, slotMs: 400, confirmSlots: 1, finalizeSlots: 31, history: 20000, saveSeconds: 10, wallets: 3,
 };
 
 export class Node {

@@ -77,13 +77,18 @@ export function uiBalance(amount, decimals) {
 }
 
 /**
- * A mint's decimals.
+ * A mint's decimals, remembered until the slot ends.
  * @param {import('./accounts.mjs').Accounts} accounts
  * @param {string} mint
  * @returns {number | null} null: no such mint
  */
 export function decimalsOf(accounts, mint) {
   if (mint === NATIVE_MINT) return 9;
+  const known = accounts.decimals.get(mint);
+  if (known !== undefined) return known;
   const account = accounts.get(base58.decode(mint));
-  return account === null ? null : readMint(account.owner, account.data)?.decimals ?? null;
+  const found = account === null ? null : readMint(account.owner, account.data);
+  if (found === null) return null;
+  accounts.decimals.set(mint, found.decimals);
+  return found.decimals;
 }
