@@ -325,6 +325,29 @@ func TestValidKey(t *testing.T) {
 	}
 }
 
+// TestNonCanonicalKeys: the 19 heights that have a second encoding, with either
+// sign. Some of them decode.
+func TestNonCanonicalKeys(t *testing.T) {
+	points := 0
+	for y := range byte(19) {
+		for _, sign := range []byte{0, 0x80} {
+			key := solana.Address(fill(0xff)[:32])
+			key[0], key[31] = 0xed+y, 0x7f|sign
+			compressed := curve.CompressedEdwardsY(key)
+			var p curve.EdwardsPoint
+			if _, err := p.SetCompressedY(&compressed); err == nil {
+				points++
+			}
+			if ValidKey(key) {
+				t.Errorf("key %x is valid", key)
+			}
+		}
+	}
+	if points < 10 {
+		t.Errorf("only %d decode: the test proves nothing", points)
+	}
+}
+
 // FuzzVerify: what Verify accepts, the standard library accepts.
 func FuzzVerify(f *testing.F) {
 	g := &forger{rng: rand.New(rand.NewPCG(7, 8))}

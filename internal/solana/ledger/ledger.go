@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/mr-tron/base58"
@@ -240,7 +241,7 @@ func (c *Confirmed) readLoaded(m *meta) error {
 		return fmt.Errorf("%w: %d and %d loaded addresses, the message looks up %d and %d",
 			ErrInconsistent, len(m.Loaded.Writable), len(m.Loaded.Readonly), writable, readonly)
 	}
-	c.Keys = c.Keys[:len(c.Keys):len(c.Keys)]
+	c.Keys = slices.Clip(c.Keys) // what is appended is not the message's
 	for _, list := range [][]string{m.Loaded.Writable, m.Loaded.Readonly} {
 		for _, text := range list {
 			key, err := solana.ParseAddress(text)

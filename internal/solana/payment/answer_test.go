@@ -105,6 +105,9 @@ func TestHostileAnswers(t *testing.T) {
 			m["postTokenBalances"] = list
 		}, ledger.ErrInconsistent},
 		{"token account out of range", paidUSDC(), balance("accountIndex", 200), ledger.ErrInconsistent},
+		{"token account just out of range", paidUSDC(), func(_, m object) {
+			first(m, "postTokenBalances")["accountIndex"] = len(m["preBalances"].([]int64))
+		}, ledger.ErrInconsistent},
 		{"token account negative", paidUSDC(), balance("accountIndex", -1), ledger.ErrInconsistent},
 		{"token account a fraction", paidUSDC(), balance("accountIndex", 0.5), ledger.ErrMalformed},
 		{"token account missing", paidUSDC(), drop("accountIndex"), ledger.ErrIncomplete},
@@ -260,7 +263,7 @@ func FuzzAnswer(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			v := payment.Decide(facts, terms(), target(rail))
+			v := payment.Decide(facts, terms())
 			if facts.Credited > facts.Gained {
 				t.Fatalf("credited %d of %d", facts.Credited, facts.Gained)
 			}
@@ -284,7 +287,7 @@ func BenchmarkJudge(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if v := payment.Decide(f, want, to); !v.Accepted() {
+		if v := payment.Decide(f, want); !v.Accepted() {
 			b.Fatal(v)
 		}
 	}

@@ -64,14 +64,14 @@ func (v Verdict) Accepted() bool { return v.Reason == "" }
 // Decide holds the facts of a payment against a claim's terms. Whether the
 // signature has served already, and whether the claim still lives, is not known
 // here.
-func Decide(f *Facts, t *Terms, target *Target) Verdict {
-	if reason := refuse(f, t, target); reason != "" {
+func Decide(f *Facts, t *Terms) Verdict {
+	if reason := refuse(f, t); reason != "" {
 		return Verdict{Reason: reason}
 	}
 	return Verdict{Surplus: f.Credited - t.Amount}
 }
 
-func refuse(f *Facts, t *Terms, target *Target) Reason {
+func refuse(f *Facts, t *Terms) Reason {
 	switch {
 	case f.Failed:
 		return FailedOnChain
@@ -89,7 +89,7 @@ func refuse(f *Facts, t *Terms, target *Target) Reason {
 		return WrongDestination
 	case f.Credited < t.Amount:
 		return AmountShort
-	case t.Amount == 0 || target.owns(t.Payer) || f.Lost(t.Payer) < t.Amount:
+	case t.Amount == 0 || f.Lost(t.Payer) < t.Amount:
 		return WrongPayer
 	}
 	return ""

@@ -45,7 +45,7 @@ func judge(t testing.TB, s *scene, to *payment.Target, want *payment.Terms) (*pa
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f, payment.Decide(f, want, to)
+	return f, payment.Decide(f, want)
 }
 
 func run(t *testing.T, rail market.Rail, deals []deal) {
@@ -140,6 +140,15 @@ func TestUSDCRefused(t *testing.T) {
 
 		{name: "to a look-alike account", make: change(func(s *scene) { s.tokens[1].account, s.tokens[1].owner = thiefTokens, thief; s.touch(thiefTokens) }), want: payment.WrongDestination},
 		{name: "account of ours in name only", make: change(func(s *scene) { s.tokens[1].owner = thief }), want: payment.WrongDestination},
+		{name: "account lost to a thief, another of ours paid", make: change(func(s *scene) {
+			s.tokens[1].owner = thief
+			s.tokens[0].after = "500000000"
+			s.holds(vault, usdc, treasury, "0", "250000000")
+		}), want: payment.WrongDestination},
+		{name: "to another account of ours, with a gift", make: change(func(s *scene) {
+			s.tokens[1].account = vault
+			s.touch(vault).lamport(treasury, 0, 5)
+		}), want: payment.WrongDestination},
 		{name: "to another account of ours", make: change(func(s *scene) { s.tokens[1].account = vault; s.touch(vault) }), want: payment.WrongDestination},
 		{name: "account handed over with its tokens", make: change(func(s *scene) {
 			s.tokens = []held{
@@ -227,6 +236,9 @@ func TestUSDCRefused(t *testing.T) {
 		}, want: payment.MissingReference},
 		{name: "inner call of a look-alike memo program", make: func() *scene {
 			return unreferenced(called{program, nil, nil})().innerCall(1, called{fakeMemo, nil, []byte(claim)})
+		}, want: payment.MissingReference},
+		{name: "inner call of the token program with the text", make: func() *scene {
+			return unreferenced(called{program, nil, nil})().innerCall(1, called{solana.TokenProgram, nil, []byte(claim)})
 		}, want: payment.MissingReference},
 		{name: "reference in a memo only", make: unreferenced(memoCall(solana.Text(reference))), want: payment.MissingReference},
 		{name: "claim without reference and memo", make: paidUSDC, terms: func(w *payment.Terms) { w.Reference, w.Memo = solana.Address{}, "" }, want: payment.MissingReference},

@@ -102,7 +102,7 @@ type Facts struct {
 	// rail.
 	GainedOther bool
 	// Losses are who paid, the largest first, in atoms of the rail. The fee is
-	// no part of it.
+	// no part of it, and we are never among them.
 	Losses []Loss
 	Memos  []Memo
 	// Keys are all accounts of the transaction, looked-up ones too.

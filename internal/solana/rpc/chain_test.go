@@ -198,7 +198,7 @@ func (c *chain) judge(got *ledger.Confirmed, rail market.Rail, t *payment.Terms)
 	c.t.Helper()
 	f, err := payment.Extract(got, c.target(rail))
 	c.must(err)
-	return f, payment.Decide(f, t, c.target(rail))
+	return f, payment.Decide(f, t)
 }
 
 // TestChainPayments: what we build is paid on a real runtime, to the atom, and

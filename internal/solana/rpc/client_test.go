@@ -61,7 +61,14 @@ func TestKinds(t *testing.T) {
 			w.Header().Set("Content-Length", "100")
 			_, _ = w.Write([]byte(`{"json`))
 		}, rpc.Down, 3},
-		{"longer than allowed", raw(`{"pad":"` + strings.Repeat("x", 1<<16) + `"}`), rpc.WrongAnswer, 3},
+		{"longer than allowed", func(w http.ResponseWriter, c asked) {
+			result("77")(w, c)
+			_, _ = w.Write([]byte(strings.Repeat(" ", 1<<16)))
+		}, rpc.WrongAnswer, 3},
+		{"with spaces", func(w http.ResponseWriter, c asked) {
+			result("77")(w, c)
+			_, _ = w.Write([]byte(strings.Repeat(" ", 1<<15)))
+		}, 0, 1},
 		{"deep", raw(strings.Repeat("[", 60_000)), rpc.WrongAnswer, 3},
 		{"hangs up", func(http.ResponseWriter, asked) { panic(http.ErrAbortHandler) }, rpc.Down, 3},
 	} {

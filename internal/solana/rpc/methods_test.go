@@ -183,6 +183,18 @@ func TestIncompleteTransaction(t *testing.T) {
 	}
 }
 
+// TestOtherTransaction: a node that answers with another transaction is wrong.
+func TestOtherTransaction(t *testing.T) {
+	n := newNode(t, result(`{"slot":4,"blockTime":5,"transaction":["`+base64Of(signed(t))+`","base64"],"meta":{"err":null,"fee":5000,"preBalances":[9,1],"postBalances":[4,1],"preTokenBalances":[],"postTokenBalances":[],"innerInstructions":[]}}`))
+	c := newClient(t, options(n))
+	if got, found, err := c.Transaction(t.Context(), signature, rpc.Finalized); err != nil || !found || got.Slot != 4 || got.Fee != 5000 {
+		t.Errorf("%+v, %t, %v", got, found, err)
+	}
+	if got, found, err := c.Transaction(t.Context(), solana.Signature{9}, rpc.Finalized); rpc.KindOf(err) != rpc.WrongAnswer || found || got != nil {
+		t.Errorf("%+v, %t, %v", got, found, err)
+	}
+}
+
 func TestSendRefuses(t *testing.T) {
 	n := newNode(t, result(`"x"`))
 	c := newClient(t, options(n))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -126,7 +127,10 @@ const minimal = "01 " + // one signature
 	"01 00 01 " + // header
 	"03 KEY1 KEY2 KEY0 " +
 	"HASH " +
-	"01 02 02 00 01 0c 020000000100000000000000"
+	lastCall
+
+// lastCall is its only instruction, with their count.
+const lastCall = "01 02 02 00 01 0c 020000000100000000000000"
 
 func unhex(t *testing.T, text string) []byte {
 	t.Helper()
@@ -182,6 +186,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"version 1 in the frame of 0", replace("SIG 01 00 01", "SIG 81 01 00 01"), tx.ErrVersion},
 		{"version 0 without lookups' count", replace("SIG 01 00 01", "SIG 80 01 00 01"), tx.ErrTruncated},
 		{"lookup of nothing", replace("SIG 01 00 01", "SIG 80 01 00 01") + " 01 KEY0 00 00", tx.ErrMalformed},
+		{"program looked up", replace("SIG 01 00 01", "SIG 80 01 00 01")[:len(replace("SIG 01 00 01", "SIG 80 01 00 01"))-len(lastCall)] + "01 03" + lastCall[len("01 02"):] + " 01 KEY0 01 05 00", tx.ErrMalformed},
 		{"many lookups claimed", replace("SIG 01 00 01", "SIG 80 01 00 01") + " ffff03", tx.ErrTruncated},
 		{"trailing byte", minimal + " 00", tx.ErrTrailing},
 		{"too long", minimal + strings.Repeat("00", tx.MaxSize), tx.ErrTooLong},
@@ -206,6 +211,27 @@ func TestDecodeRefuses(t *testing.T) {
 		if (got == nil) != (c.want != nil) {
 			t.Errorf("%s: a value of %v", c.name, got)
 		}
+	}
+}
+
+// TestClaimsCostNothing: a count for which there are no bytes allocates nothing.
+func TestClaimsCostNothing(t *testing.T) {
+	var before, after runtime.MemStats
+	hostile := [][]byte{
+		unhex(t, strings.Replace(minimal, "HASH 01", "HASH ffff03", 1)), unhex(t, strings.Replace(minimal, "03 KEY1", "ffff03 KEY1", 1)),
+		unhex(t, strings.Replace(minimal, "SIG 01 00 01", "SIG 80 01 00 01", 1)+" ffff03"),
+	}
+	runtime.ReadMemStats(&before)
+	for range 100 {
+		for _, raw := range hostile {
+			if _, err := tx.Decode(raw); !errors.Is(err, tx.ErrTruncated) {
+				t.Fatal(err)
+			}
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if n := (after.TotalAlloc - before.TotalAlloc) / 300; n > 8<<10 {
+		t.Errorf("%d bytes for each", n)
 	}
 }
 
