@@ -5,8 +5,6 @@ import { MAX_BLOCKHASH_AGE } from './slots.mjs';
 
 /** A transaction's outcome stays in the status cache for this many slots. */
 export const STATUS_SLOTS = MAX_BLOCKHASH_AGE;
-/** Transactions that a state file keeps: saving must stay short. */
-export const MAX_SAVED = 5000;
 
 /**
  * @typedef {object} Landed
@@ -77,15 +75,30 @@ export class History {
     return this.messages.has(hash);
   }
 
-  save() {
-    const landed = [...this.bySignature.values()].slice(-MAX_SAVED).map((l) => ({ ...l, wire: l.wire.toString('base64') }));
-    return { sequence: this.sequence, landed, messages: [...this.messages] };
+  /**
+   * The transactions that landed after a place in the order, oldest first.
+   * @param {number} sequence
+   * @returns {Landed[]}
+   */
+  since(sequence) {
+    return [...this.bySignature.values()].filter((landed) => landed.sequence > sequence);
   }
 
-  /** @param {ReturnType<History['save']>} saved */
-  load(saved) {
-    this.sequence = saved.sequence - saved.landed.length; // add gives each its old place
-    for (const l of saved.landed) this.add({ ...l, wire: Buffer.from(l.wire, 'base64') }, 0);
+  /** All but the transactions themselves. */
+  save() {
+    return { sequence: this.sequence, messages: [...this.messages] };
+  }
+
+  /**
+   * @param {ReturnType<History['save']>} saved
+   * @param {Landed[]} landed oldest first, the last of them saved.sequence
+   */
+  load(saved, landed) {
+    for (const one of landed) {
+      this.sequence = one.sequence - 1; // add gives it its old place
+      this.add(one, 0);
+    }
+    this.sequence = saved.sequence;
     this.messages = new Map(saved.messages);
   }
 }

@@ -11,6 +11,7 @@ export const MAX_BATCH = 256;
 export const MAX_CONNECTIONS = 1024;
 
 const REQUEST_TIMEOUT_MS = 30000;
+const IDLE_TIMEOUT_MS = 120000; // above that of Go's client, which would meet a closed connection
 const PREFIX = 'sandbox_';
 const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8', 'access-control-allow-origin': '*' };
 const CORS = {
@@ -44,7 +45,7 @@ export function createServer(backend) {
   const server = http.createServer({ requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS, noDelay: true },
     (request, response) => receive(backend, request, response));
   server.maxConnections = MAX_CONNECTIONS;
-  server.keepAliveTimeout = REQUEST_TIMEOUT_MS;
+  server.keepAliveTimeout = IDLE_TIMEOUT_MS;
   return server;
 }
 

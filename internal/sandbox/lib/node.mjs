@@ -10,7 +10,7 @@ import { methods as cluster } from './rpc/cluster.mjs';
 import { methods as send } from './rpc/send.mjs';
 import { methods as transactions } from './rpc/transactions.mjs';
 import { setup } from './setup.mjs';
-import * as state from './state.mjs';
+import { State } from './state.mjs';
 import { Timer } from './timer.mjs';
 
 export const methods = { ...cluster, ...accounts, ...send, ...transactions };
@@ -41,7 +41,8 @@ export class Node {
     this.options = options;
     this.log = options.log;
     this.chain = new Chain({ ...options, slotMs: options.slotMs || 400 });
-    this.restored = options.state !== undefined && state.load(this.chain, options.state);
+    this.state = options.state === undefined ? null : new State(options.state);
+    this.restored = this.state?.load(this.chain) ?? false;
     this.faults = new Faults(this.chain);
     this.timer = new Timer(this.chain, options.slotMs);
     this.server = createServer({ methods, controls, node: this, faults: this.faults });
@@ -64,7 +65,7 @@ export class Node {
       this.setup = setup(this.chain, { dir: options.setup, wallets: options.wallets, seed: options.seed, url: this.url });
       for (let i = options.finalizeSlots; i >= 0 && !this.restored; i--) this.chain.advance(); // what is set up is final
     }
-    if (options.state !== undefined && options.saveSeconds > 0) {
+    if (this.state !== null && options.saveSeconds > 0) {
       this.saver = setInterval(() => this.saveIfChanged(), 1000 * options.saveSeconds);
     }
     return this.url;
@@ -73,13 +74,13 @@ export class Node {
   /** Saves where the chain has moved since. */
   saveIfChanged() {
     const now = `${this.chain.executed} ${this.chain.slots.slot}`;
-    if (now !== this.saved) state.save(this.chain, this.options.state);
+    if (now !== this.saved) this.state.save(this.chain);
     this.saved = now;
   }
 
   save() {
-    if (this.options.state === undefined) throw invalidParams('Invalid params: the sandbox runs without --state');
-    return state.save(this.chain, this.options.state);
+    if (this.state === null) throw invalidParams('Invalid params: the sandbox runs without --state');
+    return this.state.save(this.chain);
   }
 
   fund(wallet, symbol, amount) {
@@ -117,7 +118,7 @@ export class Node {
     this.timer.stop();
     clearInterval(this.saver);
     clearTimeout(this.refusal);
-    if (this.options.state !== undefined) state.save(this.chain, this.options.state);
+    this.state?.save(this.chain);
     if (!this.server.listening) return;
     await new Promise((resolve) => {
       this.server.close(resolve);

@@ -3,8 +3,9 @@ import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { MAX_WAITING } from '../lib/chain.mjs';
+import { Chain, MAX_WAITING } from '../lib/chain.mjs';
 import { DEFAULTS, Node } from '../lib/node.mjs';
+import { State } from '../lib/state.mjs';
 import { Client, newKey, signatureOf, SOL, startNode, transfer } from './helpers.mjs';
 
 async function pair(t, options) {
@@ -240,6 +241,41 @@ test('a state file: the chain goes on, a damaged one is refused', async (t) => {
     const file = path.join(dir, 'damaged.state');
     writeFileSync(file, damaged);
     assert.throws(() => new Node({ ...DEFAULTS, port: 0, log: () => {}, state: file }), /is not a whole state file/);
+  }
+});
+
+test('saved history: appended, cut back, rewritten at twice its limit', () => {
+  const dir = mkdtempSync(path.join(tmpdir(), 'sandbox-'));
+  const file = path.join(dir, 'chain.state');
+  const chain = () => new Chain({ confirmSlots: 1, finalizeSlots: 31, slotMs: 400, history: 10 });
+  const lines = () => readFileSync(`${file}.history`, 'utf8').split('\n').length - 1;
+  const [first, state] = [chain(), new State(file)];
+  assert.equal(state.load(first), false);
+  const to = newKey();
+  const counts = [];
+  for (let i = 0; i < 7; i++) {
+    for (let k = 0; k < 3; k++) first.airdrop(to.pub, 1000000n);
+    state.save(first);
+    counts.push(lines());
+  }
+  assert.deepEqual(counts, [3, 6, 9, 12, 15, 18, 10]);
+
+  // A save that appended its lines and then died: they are dropped.
+  const before = readFileSync(file);
+  first.airdrop(to.pub, 1000000n);
+  state.save(first);
+  assert.equal(lines(), 11);
+  writeFileSync(file, before);
+  const again = chain();
+  assert.equal(new State(file).load(again), true);
+  assert.equal(again.history.sequence, 21);
+  assert.deepEqual([...again.history.bySignature.values()].map((l) => l.sequence), [12, 13, 14, 15, 16, 17, 18, 19, 20, 21]);
+  assert.equal(lines(), 10);
+
+  const whole = readFileSync(`${file}.history`);
+  for (const damaged of [whole.subarray(0, whole.length - 5), Buffer.concat([Buffer.from('x'), whole]), Buffer.alloc(0)]) {
+    writeFileSync(`${file}.history`, damaged);
+    assert.throws(() => new State(file).load(chain()), /is not a whole state file/);
   }
 });
 
