@@ -441,3 +441,36 @@ func TestChainFaults(t *testing.T) {
 		t.Errorf("%t, %v", found, err)
 	}
 }
+
+// BenchmarkVerifyPayment reads and judges payments against the local chain, 16
+// in flight on two cores. The chain runs on the same cores.
+func BenchmarkVerifyPayment(b *testing.B) {
+	c := startChain(b)
+	p := c.pay(market.RailUSDC, 1000)
+	u, err := p.Build(&c.accounts)
+	c.must(err)
+	got := c.land(c.sign(u.Bytes(), c.takerKey), rpc.SendOptions{})
+	to, terms := c.target(market.RailUSDC), payment.Terms{Payer: c.taker, Amount: 1000, Reference: p.Reference, Memo: p.Memo}
+	b.ReportAllocs()
+	b.SetParallelism(8)
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			t, found, err := c.Transaction(b.Context(), got.Signature(), rpc.Finalized)
+			if err != nil || !found {
+				b.Errorf("%t, %v", found, err)
+				return
+			}
+			f, err := payment.Extract(t, to)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			if v := payment.Decide(f, &terms); !v.Accepted() {
+				b.Error(v)
+				return
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "payments/s")
+}
