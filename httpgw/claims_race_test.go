@@ -38,11 +38,6 @@ func claimAttempts(t *testing.T) int {
 	return n
 }
 
-// submitter is an engine as the desk knows it.
-type submitter struct{ *engine.Engine }
-
-func (s submitter) NextOrderID() market.OrderID { return s.OrderIDs().Next() }
-
 // sellingDesk runs an engine in memory and a desk over it until the test ends.
 func sellingDesk(t *testing.T) *desk.Desk {
 	t.Helper()
@@ -55,7 +50,7 @@ func sellingDesk(t *testing.T) *desk.Desk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := desk.New(desk.Options{}, submitter{eng}, store)
+	d, err := desk.New(desk.Options{}, eng, store)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -121,11 +121,10 @@ type TicketID uint64
 // TrancheID numbers the tranches of one ticket from 1. 0 is none.
 type TrancheID uint16
 
-// QuoteID comes from the same source as order ids (see engine.OrderIDs). 0 is
-// none.
+// QuoteID is a random number, so that nobody can guess another's. 0 is none.
 type QuoteID uint64
 
-// ClaimID comes from the same source as order ids. 0 is none.
+// ClaimID is a random number too. 0 is none.
 type ClaimID uint64
 
 // OperatorID numbers the operators that the configuration names, from 1; 0 is

@@ -31,8 +31,8 @@ const (
 
 // Header is what every request has.
 type Header struct {
-	// Token names the request's outcome: from engine.OrderIDs, so unique. The
-	// id of the quote or claim that it makes.
+	// Token names the request's outcome, and is the id of the quote or claim
+	// that it makes. Random, so that no client can guess one.
 	Token    uint64
 	Operator market.OperatorID // who commands; 0 = the service or a client
 	Key      Key               // zero = none

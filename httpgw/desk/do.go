@@ -1,6 +1,8 @@
 package desk
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"fmt"
 
 	"blockdesk/engine"
@@ -13,8 +15,6 @@ type Submitter interface {
 	// SubmitAll hands neighbouring commands over without waiting, and keeps none
 	// of them: engine.Engine.SubmitAll.
 	SubmitAll([]engine.Command) error
-	// NextOrderID returns an id that nothing has had: engine.OrderIDs.Next.
-	NextOrderID() market.OrderID
 }
 
 // Result is what came of a request, with the records of what it made or changed
@@ -145,10 +145,7 @@ func (d *Desk) send(f *flight, r rfq.Request, w *waiter) error {
 	if d.follow.storeless() {
 		return ErrReadOnly
 	}
-	f.token = uint64(d.submit.NextOrderID())
-	if f.token == 0 { // the epoch has no ids left; a restart begins another
-		return ErrReadOnly
-	}
+	f.token = newToken()
 	r.Head().Token = f.token
 	f.claim = claimOf(r)
 	commands, err := engine.DeskCommands(w.commands[:0], r)
@@ -188,6 +185,20 @@ func (d *Desk) await(f *flight, w *waiter) (result *Result, placeKept bool, err 
 		d.counts.timeouts.Add(1)
 	}
 	return nil, placeKept, err
+}
+
+// newToken returns a random number, not 0. The ids of quotes and claims are
+// tokens, and who knows a quote's id can use it up, so nobody may guess one. Two
+// alike among all that the machine remembers are not to be expected; it refuses
+// the second.
+func newToken() uint64 {
+	for {
+		var b [8]byte
+		_, _ = rand.Read(b[:]) // never fails: it ends the program instead
+		if token := binary.LittleEndian.Uint64(b[:]); token != 0 {
+			return token
+		}
+	}
 }
 
 // claimOf returns the claim that r, which has its token, makes or is about; 0 =

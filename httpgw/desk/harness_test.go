@@ -63,8 +63,6 @@ func (s *submitter) SubmitAll(cs []engine.Command) error {
 	return s.eng.SubmitAll(cs)
 }
 
-func (s *submitter) NextOrderID() market.OrderID { return s.eng.OrderIDs().Next() }
-
 // rig is a desk over an engine, a journal and a store.
 type rig struct {
 	t       testing.TB
