@@ -10,7 +10,7 @@ TOOLS    := bin/.tools
 COMMIT   := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 # The rooms where goroutines meet; the pure ones have nothing to race.
-RACE_ROOMS := $(addprefix ./,$(addsuffix /...,$(wildcard engine persist feed fixgw httpgw cmd)))
+RACE_ROOMS := $(addprefix ./,$(addsuffix /...,$(wildcard engine persist feed fixgw httpgw cmd internal/solana)))
 
 # Thousands of reopened stores, one goroutine each: minutes under the detector,
 # which has nothing to find in them. make test runs them.
@@ -43,6 +43,9 @@ race: ## run the concurrent rooms' tests under the race detector (needs a C comp
 
 crash: ## crash the journal at 20,000 writes and syncs (make test tries 2,000)
 	BLOCKDESK_CRASH_POINTS=20000 $(GO) test -count 1 -timeout $(TIMEOUT) -run '^TestCrash$$' -v ./persist
+
+claims: ## race 1,000,000 claims for a few tranches, in the engine and over REST (make test: fewer)
+	BLOCKDESK_CLAIMS=1000000 $(GO) test -count 1 -timeout 20m -run '^(TestClaimsRush|TestClaimsRace)$$' -v ./engine ./httpgw
 
 check: $(TOOLS) ## formatting, golangci-lint (.golangci.yml) and unreachable code
 	bin/golangci-lint run ./...
