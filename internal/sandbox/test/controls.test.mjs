@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { Chain, MAX_WAITING } from '../lib/chain.mjs';
 import { DEFAULTS, Node } from '../lib/node.mjs';
 import { State } from '../lib/state.mjs';
-import { Client, newKey, signatureOf, SOL, startNode, transfer } from './helpers.mjs';
+import { Client, newKey, signatureOf, SOL, startNode, tempDir, transfer } from './helpers.mjs';
 
 async function pair(t, options) {
   const c = await startNode(t, options);
@@ -213,7 +212,7 @@ test('wrong answers', async (t) => {
 });
 
 test('a state file: the chain goes on, a damaged one is refused', async (t) => {
-  const dir = mkdtempSync(path.join(tmpdir(), 'sandbox-'));
+  const dir = tempDir();
   const options = { state: path.join(dir, 'chain.state'), setup: dir, wallets: 1, seed: undefined };
   const first = new Node({ ...DEFAULTS, port: 0, slotMs: 0, log: () => {}, ...options });
   await first.start();
@@ -245,7 +244,7 @@ test('a state file: the chain goes on, a damaged one is refused', async (t) => {
 });
 
 test('saved history: appended, cut back, rewritten at twice its limit', () => {
-  const dir = mkdtempSync(path.join(tmpdir(), 'sandbox-'));
+  const dir = tempDir();
   const file = path.join(dir, 'chain.state');
   const chain = () => new Chain({ confirmSlots: 1, finalizeSlots: 31, slotMs: 400, history: 10 });
   const lines = () => readFileSync(`${file}.history`, 'utf8').split('\n').length - 1;
@@ -286,8 +285,7 @@ function flip(bytes, at) {
 }
 
 test('one seed, one chain; none, another each time', async (t) => {
-  const dir = () => mkdtempSync(path.join(tmpdir(), 'sandbox-'));
-  const [a, b, other] = await Promise.all(['s', 's', undefined].map((seed) => startNode(t, { seed, setup: dir() })));
+    const [a, b, other] = await Promise.all(['s', 's', undefined].map((seed) => startNode(t, { seed, setup: tempDir() })));
   assert.equal(await a.call('getGenesisHash'), await b.call('getGenesisHash'));
   assert.equal(await a.blockhash(), await b.blockhash());
   assert.deepEqual(a.node.setup.plan.wallets, b.node.setup.plan.wallets);

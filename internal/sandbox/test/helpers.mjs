@@ -2,6 +2,7 @@
 
 import { generateKeyPairSync, sign } from 'node:crypto';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as base58 from '../lib/base58.mjs';
@@ -86,6 +87,13 @@ export function transfer(from, to, lamports) {
   data.writeUInt32LE(2);
   data.writeBigUInt64LE(BigInt(lamports), 4);
   return { program: SYSTEM, accounts: [account(from, true, true), account(to, false, true)], data };
+}
+
+/** A folder that goes with the process: a node of the test may still save. */
+export function tempDir() {
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'sandbox-'));
+  process.on('exit', () => fs.rmSync(dir, { recursive: true, force: true }));
+  return dir;
 }
 
 /** A file of the shared test data, or null where that is absent. */

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import * as base58 from '../lib/base58.mjs';
 import { MEMO, SYSTEM, TOKEN, TOKEN_2022 } from '../lib/programs.mjs';
-import { account, newKey, signatureOf, signedTransaction, SOL, startNode, transfer } from './helpers.mjs';
+import { account, newKey, signatureOf, signedTransaction, SOL, startNode, tempDir, transfer } from './helpers.mjs';
 
 /** A call must be refused with this code. */
 async function refused(promise, code, message) {
@@ -273,9 +273,7 @@ test('statuses leave the cache after 150 slots', async (t) => {
 });
 
 test('token accounts, mints and their parsed forms', async (t) => {
-  const { mkdtempSync } = await import('node:fs');
-  const dir = mkdtempSync(`${(await import('node:os')).tmpdir()}/sandbox-`);
-  const c = await startNode(t, { setup: dir, wallets: 1 });
+  const c = await startNode(t, { setup: tempDir(), wallets: 1 });
   const { plan } = c.node.setup;
   const usdc = plan.wallets[0].accounts.USDC;
   assert.deepEqual((await c.call('getTokenAccountBalance', usdc)).value,

@@ -3,14 +3,11 @@
 
 import assert from 'node:assert/strict';
 import { createHash, sign } from 'node:crypto';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { test } from 'node:test';
 import * as base58 from '../lib/base58.mjs';
 import { LOOKUP_TABLE, MEMO, SYSTEM } from '../lib/programs.mjs';
 import { isOnCurve } from '../lib/setup.mjs';
-import { account, newKey, SOL, startNode, testData, transfer } from './helpers.mjs';
+import { account, newKey, SOL, startNode, tempDir, testData, transfer } from './helpers.mjs';
 
 const RECENT_BLOCKHASHES = 'SysvarRecentB1ockHashes11111111111111111111';
 const RENT = 'SysvarRent111111111111111111111111111111111';
@@ -116,7 +113,7 @@ function shape(value) {
 test('getTransaction has the shape of a mainnet answer', async (t) => {
   const real = testData('solana/transactions/mainnet_1_5bvyp1nob5.json')?.result;
   if (real === undefined) return t.skip('no test data: set BLOCKDESK_TESTDATA');
-  const c = await startNode(t, { setup: mkdtempSync(path.join(tmpdir(), 'sandbox-')), wallets: 1 });
+  const c = await startNode(t, { setup: tempDir(), wallets: 1 });
   const { signature } = await c.call('sandbox_fund', { wallet: newKey().address, symbol: '92C', amount: 1000 });
   for (let i = 0; i < 31; i++) c.chain.advance();
   const ours = await c.call('getTransaction', signature, { maxSupportedTransactionVersion: 0 });
