@@ -56,6 +56,7 @@ type follower struct {
 	place position // of the next event
 	done  position // events before it are in the store: Replay skips them
 	epoch uint64   // of the events being followed
+	ended uint64   // epoch of the events before done
 	// parted: a Rebase is not through; partedStored: the store says so.
 	parted, partedStored bool
 	ref                  reference
@@ -112,7 +113,8 @@ func (f *follower) load() error {
 		return fmt.Errorf("%w: cursor of %d bytes", errLayout, len(value))
 	case ok:
 		f.done = position{binary.BigEndian.Uint64(value), binary.BigEndian.Uint32(value[8:])}
-		f.epoch = uint64(binary.BigEndian.Uint32(value[12:]))
+		f.ended = uint64(binary.BigEndian.Uint32(value[12:]))
+		f.epoch = f.ended
 	}
 	if _, f.partedStored, err = store.Get([]byte{keyParted}); err != nil {
 		return fmt.Errorf("FIX store: %w", err)
@@ -206,8 +208,12 @@ func (f *follower) apply(e *event.Event) error {
 		return nil // it has no At; the desk's own reader tells what came of it
 	case event.EpochStarted:
 		f.epoch = e.Other
-		// A new epoch is never in the store already: see Rebase.
-		f.done = position{}
+		// An epoch after the store's last is never in the store already, whatever
+		// its Seqs: see Rebase. One that is comes again where another follower of
+		// the journal is further behind.
+		if f.epoch > f.ended {
+			f.done = position{}
+		}
 	}
 	if f.place.before(f.done) {
 		f.ref.answered = true
@@ -237,7 +243,7 @@ func (f *follower) refer(e *event.Event) {
 	r, _ := e.Reference()
 	f.ref = reference{session: f.gateway.sessionOf(r.Origin), id: r.OrderID}
 	f.ref.size = copy(f.ref.text[:], r.Text)
-	if r.Origin == 0 && string(r.Text) == rebasedRef {
+	if r.Origin == 0 && string(r.Text) == rebasedRef && !f.place.before(f.done) {
 		f.parted = false
 	}
 	// A store that was lost may number the sessions in another way than the
@@ -537,9 +543,10 @@ func (f *follower) commit() error {
 		} else if f.partedStored {
 			deleteRange(key, after(key))
 		}
-		f.value = binary.BigEndian.AppendUint64(f.value[:0], max(f.place.seq, f.done.seq))
-		f.value = binary.BigEndian.AppendUint32(f.value, f.committedIndex())
-		f.value = binary.BigEndian.AppendUint32(f.value, uint32(f.epoch))
+		place, epoch := f.reached()
+		f.value = binary.BigEndian.AppendUint64(f.value[:0], place.seq)
+		f.value = binary.BigEndian.AppendUint32(f.value, place.index)
+		f.value = binary.BigEndian.AppendUint32(f.value, uint32(epoch))
 		set([]byte{keyCursor}, f.value)
 	}, false)
 	if err != nil {
@@ -549,12 +556,12 @@ func (f *follower) commit() error {
 	return nil
 }
 
-// committedIndex is the index that belongs to the larger of place and done.
-func (f *follower) committedIndex() uint32 {
+// reached returns the larger of place and done, and its epoch.
+func (f *follower) reached() (position, uint64) {
 	if f.place.before(f.done) {
-		return f.done.index
+		return f.done, f.ended
 	}
-	return f.place.index
+	return f.place, f.epoch
 }
 
 // settle lets go of what a commit has made safe.
@@ -575,7 +582,7 @@ func (f *follower) settle() {
 	}
 	f.changed, f.answers, f.owners, f.retired = f.changed[:0], f.answers[:0], f.owners[:0], f.retired[:0]
 	f.reports, f.saved = 0, time.Now()
-	if seq := max(f.place.seq, f.done.seq); seq > 0 {
-		f.committed.Store(seq - 1)
+	if place, _ := f.reached(); place.seq > 0 {
+		f.committed.Store(place.seq - 1)
 	}
 }

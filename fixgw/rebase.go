@@ -30,7 +30,8 @@ func (g *Gateway) Rebase(seq, epoch uint64, live func(func(market.InstrumentID, 
 	f.replaying = true
 	defer func() { f.replaying = false }()
 	f.at = g.options.Now().UnixNano()
-	f.place, f.done, f.epoch, f.parted = position{seq: seq + 1}, position{}, epoch, true
+	f.place, f.done, f.parted = position{seq: seq + 1}, position{}, true
+	f.epoch, f.ended = epoch, epoch
 
 	var cancels []engine.Command
 	found := make(map[market.OrderID]bool, len(f.orders))

@@ -12,6 +12,7 @@ import (
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/market"
 )
 
 // keep continues a session's numbers, and its orders when it goes.
@@ -382,6 +383,35 @@ func TestFollowerPassesOverTheDesk(t *testing.T) {
 	e.SetDesk(3, event.DeskChunk{Count: 1, Data: []byte(strings.Repeat("~", event.MaxDeskChunk))})
 	if err := f.follow([]event.Event{e, e}); err != nil || f.at != 5 || f.place != (position{seq: 3, index: 2}) {
 		t.Errorf("at %d, at place %+v: %v", f.at, f.place, err)
+	}
+}
+
+// The journal is replayed from further back than the store where another
+// follower of it is behind: what the store has is passed over, also when an epoch
+// began in it. An epoch that the store has not seen is all new, whatever its
+// Seqs.
+func TestReplayFromBeforeTheStore(t *testing.T) {
+	begins := func(seq, epoch uint64) event.Event {
+		return event.Event{Seq: seq, At: int64(seq), Kind: event.EpochStarted, Other: epoch}
+	}
+	rebased := event.Event{}
+	rebased.SetReference(7, event.Ref{Text: []byte(rebasedRef)})
+	cancelled := event.Event{Seq: 8, At: 8, Kind: event.Cancelled, OrderID: 1}
+	f := &follower{
+		gateway: &Gateway{}, done: position{seq: 10}, epoch: 2, ended: 2, parted: true,
+		orders: map[market.OrderID]*order{1: {id: 1, status: statusNew, session: &session{}}},
+	}
+	if err := f.follow([]event.Event{begins(4, 1), begins(6, 2), rebased, cancelled}); err != nil {
+		t.Fatal(err)
+	}
+	if place, epoch := f.reached(); f.at != 0 || !f.parted || !f.orders[1].live() || place != f.done || epoch != 2 {
+		t.Errorf("what the store has was followed again: %+v, order %+v", f, f.orders[1])
+	}
+	if err := f.follow([]event.Event{begins(9, 3)}); err != nil {
+		t.Fatal(err)
+	}
+	if place, epoch := f.reached(); f.at != 9 || place != (position{seq: 9, index: 1}) || epoch != 3 {
+		t.Errorf("a new epoch was passed over: %+v", f)
 	}
 }
 
