@@ -11,7 +11,8 @@ import (
 // codec carries fields to bytes or from bytes: a type says once, in its walk, in
 // which order they stand. Whole numbers are varints of the shortest form, signed
 // ones zigzag first; texts and lists are a count and what it counts. So whatever
-// is read whole would be written the same again.
+// is read whole would be written the same again. Writing changes no value: one that
+// is being written may be in many hands.
 type codec struct {
 	buf     []byte // writing: all that is written; reading: what is left
 	reading bool
@@ -60,8 +61,9 @@ func number[T ~uint8 | ~uint16 | ~uint32 | ~uint64](c *codec, v *T) {
 // signed carries a number that may be negative: a time, a limit.
 func (c *codec) signed(v *int64) {
 	u := uint64(*v<<1) ^ uint64(*v>>63)
-	number(c, &u)
-	*v = int64(u>>1) ^ -int64(u&1)
+	if number(c, &u); c.reading {
+		*v = int64(u>>1) ^ -int64(u&1)
+	}
 }
 
 // bytes carries len(v) bytes.

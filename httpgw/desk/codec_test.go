@@ -8,6 +8,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 
 	"blockdesk/engine/rfq"
@@ -103,6 +104,28 @@ func TestCodec(t *testing.T) {
 	if seq, keys, err := parseCursor(appendCursor(nil, 1<<63, 5)); seq != 1<<63 || keys != 5 || err != nil {
 		t.Errorf("cursor: %d, %d, %v", seq, keys, err)
 	}
+}
+
+// TestWritingChangesNothing: what is written may be in many hands, so that under
+// the race detector two may write it at once.
+func TestWritingChangesNothing(t *testing.T) {
+	answers, entries, tickets := samples()
+	var writers sync.WaitGroup
+	for range 2 {
+		writers.Go(func() {
+			var c codec
+			for _, a := range answers {
+				c.answer(a)
+			}
+			for _, e := range entries {
+				c.entry(e)
+			}
+			for _, k := range tickets {
+				c.ticket(k)
+			}
+		})
+	}
+	writers.Wait()
 }
 
 // TestGoldenBytes: the layout on disk is frozen. Another layout is another
