@@ -11,6 +11,7 @@ import (
 //	tranche  "T7-1"           its ticket's, and its number there
 //	quote    "Q" + 13 digits  Crockford's base 32 in lower case, most significant first
 //	claim    "C" + 13 digits  the same
+//	build    "B" + 13 digits  its claim's number: a claim has one build, for ever
 //
 // The Parse functions take exactly what the Append functions write, and no id 0.
 
@@ -36,6 +37,9 @@ func AppendQuoteID(dst []byte, id QuoteID) []byte { return appendWord(append(dst
 
 // AppendClaimID appends "C" and 13 digits.
 func AppendClaimID(dst []byte, id ClaimID) []byte { return appendWord(append(dst, 'C'), uint64(id)) }
+
+// AppendBuildID appends "B" and 13 digits: the build of claim id.
+func AppendBuildID(dst []byte, id ClaimID) []byte { return appendWord(append(dst, 'B'), uint64(id)) }
 
 // ParseTicketID reads what AppendTicketID writes.
 func ParseTicketID(text []byte) (TicketID, bool) {
@@ -69,6 +73,12 @@ func ParseQuoteID(text []byte) (QuoteID, bool) {
 // ParseClaimID reads what AppendClaimID writes.
 func ParseClaimID(text []byte) (ClaimID, bool) {
 	id, ok := parseWord('C', text)
+	return ClaimID(id), ok
+}
+
+// ParseBuildID reads what AppendBuildID writes, and returns the build's claim.
+func ParseBuildID(text []byte) (ClaimID, bool) {
+	id, ok := parseWord('B', text)
 	return ClaimID(id), ok
 }
 

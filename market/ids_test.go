@@ -66,6 +66,9 @@ func TestIDTextsAreCanonical(t *testing.T) {
 		if id, ok := ParseClaimID(AppendClaimID(nil, ClaimID(n))); !ok || id != ClaimID(n) {
 			t.Fatalf("claim %d %v", id, ok)
 		}
+		if id, ok := ParseBuildID(AppendBuildID(nil, ClaimID(n))); !ok || id != ClaimID(n) {
+			t.Fatalf("build %d %v", id, ok)
+		}
 	})
 }
 
