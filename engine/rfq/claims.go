@@ -145,6 +145,24 @@ func (m *Machine) become(slot uint32, next ClaimState) {
 	m.tell(&c.Claim)
 }
 
+// EachClaim calls f with every claim that is remembered and the payments that
+// named it, oldest first, until f returns false. Both are valid during the call
+// and not to be written to. The order of the claims is not told.
+func (m *Machine) EachClaim(f func(c *Claim, payments []Payment) bool) {
+	var payments []Payment
+	for _, slot := range m.claims.slots {
+		c := m.claims.at(slot)
+		payments = payments[:0]
+		for at := c.first; at != 0; {
+			p := m.payments.at(at - 1)
+			payments, at = append(payments, p.Payment), p.next
+		}
+		if !f(&c.Claim, payments) {
+			return
+		}
+	}
+}
+
 func (m *Machine) countWallet(wallet market.Address, by int) {
 	if n := m.wallets[wallet] + uint32(by); n != 0 {
 		m.wallets[wallet] = n
@@ -258,8 +276,9 @@ func (m *Machine) settleClaim(r *SettleClaim) refusal {
 }
 
 // cosignClaim is the desk's last look: after it a signature exists. It passes no
-// lock, no price that the corridor has left behind, and no inventory that was
-// lowered below what is promised.
+// lock, no price that the corridor has left behind, no payment that has lost more
+// than that of its worth, and no inventory that was lowered below what is
+// promised.
 func (m *Machine) cosignClaim(r *CosignClaim) refusal {
 	slot, no := m.named(r.Claim)
 	if no.reason != 0 {
@@ -279,6 +298,9 @@ func (m *Machine) cosignClaim(r *CosignClaim) refusal {
 		return no
 	}
 	if no := within(p, c.Terms.Reference); no.reason != 0 {
+		return no
+	}
+	if no := m.stillWorth(p, &c.Terms); no.reason != 0 {
 		return no
 	}
 	if p.Reserved+p.Sold > p.Inventory {

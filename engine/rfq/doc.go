@@ -81,16 +81,16 @@
 // payment. ⁴ The payment is due for refund. ⁵ The amount and rail are right: paid
 // if at most LateWindow after Deadline, and a new claim of that size could be
 // had: the ticket has not ended, no lock, capacity and inventory are there; and
-// the last look⁷ passes the anchor and the terms' reference; and the payment of
-// the terms is not below what their fill costs at the rail's price of now, which
-// must be young enough, less the pair's corridor. Contract D asks for capacity
-// alone; the rest is our choice: a late payment takes what nobody reserves, so a
-// lock and an ended ticket stop it, and without a look at the prices it would be
-// a free option on them. Else refund_due. ⁶ With the same proof (ReleaseClaim has
-// none): done, nothing changes, the claim's record is written as it is, with its
-// old ChangedAt. With another proof: refused. ⁷ CosignClaim is the last look:
-// Locked, the anchor's PriceUnavailable or PriceStale, PriceCorridor where the
-// reference of the terms has left the corridor, and Inventory where it was
+// the last look⁷ passes the prices. Contract D asks for capacity alone; the rest
+// is our choice: a late payment takes what nobody reserves, so a lock and an
+// ended ticket stop it, and without a look at the prices it would be a free
+// option on them. Else refund_due. ⁶ With the same proof (ReleaseClaim has none):
+// done, nothing changes, the claim's record is written as it is, with its old
+// ChangedAt. With another proof: refused. ⁷ CosignClaim is the last look: Locked,
+// the anchor's PriceUnavailable or PriceStale, PriceCorridor where the reference
+// of the terms has left the corridor, the rail's PriceUnavailable or PriceStale,
+// PriceCorridor where the payment of the terms is below what their fill costs at
+// the rail's price of now, less the pair's corridor, and Inventory where it was
 // lowered below what is promised, refuse it. ⁸ With the proof of the delivery
 // that is out; with another one: refused. ⁹ For what can never be delivered: the
 // payment that was applied is due for refund, what the claim holds is given back.
@@ -121,7 +121,8 @@
 //
 //	CapacityExhausted  what the tranche has available, USD
 //	Inventory          free atoms; of CosignClaim the inventory; 2^63-1 at most
-//	PriceCorridor      the edge of the corridor that was passed
+//	PriceCorridor      the edge of the corridor that was passed; of a payment, the
+//	                   least that is taken, atoms
 //	PriceStale         the age allowed, ns
 //	InvalidQty         the least or the most that is allowed
 //	WalletClaims, DeskFull  the limit

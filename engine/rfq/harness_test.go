@@ -344,12 +344,37 @@ func (l *ledger) agrees(m *Machine) error {
 			return fmt.Errorf("claim %d: %d is paid, %d was applied", id, c.Paid, applied[id])
 		}
 	}
+	if err := l.agreesEach(m); err != nil {
+		return err
+	}
 	for r := range l.in {
 		if l.in[r] != l.applied[r]+l.due[r]+l.refunded[r] {
 			return fmt.Errorf("rail %d: in %d, applied %d, due %d, refunded %d", r, l.in[r], l.applied[r], l.due[r], l.refunded[r])
 		}
 	}
 	return nil
+}
+
+// agreesEach compares what was told with what EachClaim shows.
+func (l *ledger) agreesEach(m *Machine) (bad error) {
+	claims, payments := 0, 0
+	m.EachClaim(func(c *Claim, of []Payment) bool {
+		claims++
+		if l.claims[c.ID] != *c {
+			bad = fmt.Errorf("claim %+v; told of %+v", *c, l.claims[c.ID])
+		}
+		for i := range of {
+			payments++
+			if p := &of[i]; p.Claim != c.ID || l.payments[p.Signature] != *p || i > 0 && p.At < of[i-1].At {
+				bad = fmt.Errorf("claim %d has payment %+v; told of %+v", c.ID, *p, l.payments[p.Signature])
+			}
+		}
+		return bad == nil
+	})
+	if bad == nil && (claims != len(l.claims) || payments != len(l.payments)) {
+		bad = fmt.Errorf("shown %d claims, %d payments; told of %d, %d", claims, payments, len(l.claims), len(l.payments))
+	}
+	return bad
 }
 
 // checkTerms holds terms to invariant 5 in whole numbers: price × whole is not

@@ -153,24 +153,28 @@ func (m *Machine) canHonour(c *Claim) bool {
 	}
 	p := findPair(m.pairs, c.Terms.Instrument)
 	return m.call.outlook.anchored(p).reason == 0 && within(p, c.Terms.Reference).reason == 0 &&
-		m.stillWorth(p, &c.Terms)
+		m.stillWorth(p, &c.Terms).reason == 0
 }
 
-// stillWorth reports whether the payment of terms is worth their fill at the
-// rail's price of now, less the corridor of their pair: the least that is taken
-// is payment now × (1 - corridor), both steps rounded up, for the desk. False
-// where the rail has no price that is young enough.
-func (m *Machine) stillWorth(p *Pair, t *Terms) bool {
+// stillWorth checks that the payment of terms is worth their fill at the rail's
+// price of now, less the corridor of their pair: the least that is taken is
+// payment now × (1 - corridor), both steps rounded up, for the desk. Refused where
+// the rail has no price that is young enough, and as PriceCorridor, with that
+// least in atoms as limit, where the payment is below it.
+func (m *Machine) stillWorth(p *Pair, t *Terms) refusal {
 	price, no := m.priceOfRail(t.Rail)
 	if no.reason != 0 {
-		return false
+		return no
 	}
 	now, fits := paymentFor(t.Fill, t.Rail, price)
 	if !fits {
-		return false
+		return refusal{reason: event.ReasonPriceUnavailable}
 	}
 	least, err := market.MulDivCeil(now, market.MaxBps-uint64(p.CorridorBps), market.MaxBps)
-	return err == nil && least <= t.Payment
+	if err != nil || least > t.Payment {
+		return refusal{event.ReasonPriceCorridor, limitOf(least)}
+	}
+	return refusal{}
 }
 
 // abandonDelivery ends a paid claim that cannot be delivered: what it holds is
