@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
@@ -87,15 +88,54 @@ func (f *follower) archive(id market.ClaimID, e entry) {
 	f.batch.set(f.keyScratch, f.scratch)
 }
 
+// PaymentClaim returns the claim that a signature has been booked for, whatever
+// became of the money; false where it never was. It is told for as long as the
+// claim's history, and may be called from any goroutine. The errors are the
+// store's and ErrLayout.
+func (d *Desk) PaymentClaim(signature [64]byte) (id market.ClaimID, ok bool, err error) {
+	var bad error
+	lo := paymentKey(make([]byte, 0, paymentKeySize), &signature, 0)
+	hi := paymentKey(make([]byte, 0, paymentKeySize), &signature, math.MaxUint64)
+	err = d.store.Scan(lo, hi, func(_, value []byte) bool {
+		id, bad = parsePaymentClaim(value)
+		ok = bad == nil
+		return false
+	})
+	if err != nil {
+		return 0, false, fmt.Errorf("desk store: payment: %w", err)
+	}
+	return id, ok, bad
+}
+
+// index writes the claim of a payment. Every change of the payment writes it
+// again, under the Seq of its command, so that unwriteAfter leaves the older one.
+func (f *follower) index(p *rfq.Payment) {
+	f.keyScratch = paymentKey(f.keyScratch[:0], &p.Signature, f.seq)
+	f.scratch = appendPaymentClaim(f.scratch[:0], p.Claim)
+	f.batch.set(f.keyScratch, f.scratch)
+}
+
 // unwriteAfter takes out every line that a command after seq has written.
 func (f *follower) unwriteAfter(seq uint64) error {
-	return f.sweep(keyHistory, func(key, _ []byte) error {
-		if len(key) != historyKeySize {
-			return fmt.Errorf("%w: history key %x", ErrLayout, key)
+	for _, lines := range []struct {
+		kind        byte
+		size, seqAt int
+	}{
+		{keyHistory, historyKeySize, 1 + 8},
+		{keyPayment, paymentKeySize, 1 + 64},
+	} {
+		err := f.sweep(lines.kind, func(key, _ []byte) error {
+			if len(key) != lines.size {
+				return fmt.Errorf("%w: key %x", ErrLayout, key)
+			}
+			if binary.BigEndian.Uint64(key[lines.seqAt:]) > seq {
+				f.batch.del(bytes.Clone(key))
+			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
-		if binary.BigEndian.Uint64(key[9:]) > seq {
-			f.batch.del(bytes.Clone(key))
-		}
-		return nil
-	})
+	}
+	return nil
 }

@@ -304,6 +304,7 @@ func (f *follower) apply(rec rfq.Record, seq uint64) error {
 	case *rfq.Payment:
 		f.payment = r
 		f.archive(r.Claim, entry{payment: r})
+		f.index(r)
 	case *rfq.Ticket:
 		f.putTicket(r)
 	case *rfq.TicketTranche:

@@ -44,7 +44,9 @@ type Store interface {
 //	│ t │ ticket u64 │                          │ 1 │ rfq.Ticket        │ every ticket as of the cursor
 //	├───┼────────────┘                          ├───┴───────────────────┤
 //	│ m │                                       │ count u64             │ written to make what came before durable
-//	└───┘                                       └───────────────────────┘
+//	├───┼────────────────┬─────────┐            ├───┬───────────┬───────┘
+//	│ p │ signature [64] │ Seq u64 │            │ 1 │ claim u64 │ the claim that a payment is for
+//	└───┴────────────────┴─────────┘            └───┴───────────┘
 //
 // record is the number of the record among those of the command Seq: a command
 // may change a claim twice, when it expires it first. An answer needs its ticket
@@ -58,6 +60,7 @@ const (
 	keyHistory byte = 'h'
 	keyTicket  byte = 't'
 	keyMark    byte = 'm'
+	keyPayment byte = 'p'
 
 	layoutVersion = 1
 	valueVersion  = 1
@@ -67,6 +70,8 @@ const (
 	ageKeySize     = 1 + 8 + 16
 	historyKeySize = 1 + 8 + 8 + 4
 	ticketKeySize  = 1 + 8
+	paymentKeySize = 1 + 64 + 8
+	paymentSize    = 1 + 8
 	cursorSize     = 1 + 8 + 8
 
 	// What an entry of the history holds.
@@ -89,6 +94,21 @@ func historyKey(dst []byte, claim market.ClaimID, seq uint64, record uint32) []b
 
 func ticketKey(dst []byte, id market.TicketID) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, keyTicket), uint64(id))
+}
+
+func paymentKey(dst []byte, signature *[64]byte, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(append(dst, keyPayment), signature[:]...), seq)
+}
+
+func appendPaymentClaim(dst []byte, id market.ClaimID) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, valueVersion), uint64(id))
+}
+
+func parsePaymentClaim(value []byte) (market.ClaimID, error) {
+	if len(value) != paymentSize || value[0] != valueVersion {
+		return 0, fmt.Errorf("%w: claim of a payment %x", ErrLayout, value)
+	}
+	return market.ClaimID(binary.BigEndian.Uint64(value[1:])), nil
 }
 
 // after returns the first key that is greater than key: [key, after(key)) is

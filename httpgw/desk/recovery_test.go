@@ -346,6 +346,12 @@ func TestRebase(t *testing.T) {
 	cut := len(r.journal.durable())
 	lost := r.must(keyed(take(ticket, 2), 2, 1))
 	r.must(&rfq.ProvePayment{Claim: kept.Claim.ID, Signature: [64]byte{1}, Rail: market.RailUSDC, Amount: 250_000_000})
+	if id, ok, err := r.PaymentClaim([64]byte{1}); !ok || id != kept.Claim.ID || err != nil {
+		t.Errorf("the payment is for %d, %v: %v; want %d", id, ok, err, kept.Claim.ID)
+	}
+	if id, ok, err := r.PaymentClaim([64]byte{1, 1}); ok || err != nil {
+		t.Errorf("a payment that never came is for %d: %v", id, err)
+	}
 	r.post(250)
 	if err := r.finish(); err != nil {
 		t.Fatal(err)
@@ -376,6 +382,9 @@ func TestRebase(t *testing.T) {
 		sameAnswer(t, "what the journal has", r.must(keyed(take(ticket, 1), 1, 1)), kept)
 		if h, ok, err := r.Claim(kept.Claim.ID); err != nil || !ok || len(h.States) != 1 || len(h.Payments) != 0 {
 			t.Errorf("the claim that is left: %+v, %v, %v", h, ok, err)
+		}
+		if id, ok, err := r.PaymentClaim([64]byte{1}); ok || err != nil {
+			t.Errorf("the payment that is lost is for %d: %v", id, err)
 		}
 		if _, ok, err := r.Claim(lost.Claim.ID); ok || err != nil {
 			t.Errorf("the claim that is lost: %v, %v", ok, err)
