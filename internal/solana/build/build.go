@@ -1,7 +1,7 @@
-// Package build makes our two transactions from plain values: a claim's payment,
-// and delivery versus payment in one. Both are unsigned version 0 transactions
-// without address tables and without a durable nonce, so that their bytes tell
-// all they do and a block height ends their life.
+// Package build makes our three transactions from plain values: a claim's
+// payment, its delivery, and delivery versus payment in one. All are unsigned
+// version 0 transactions without address tables and without a durable nonce, so
+// that their bytes tell all they do and a block height ends their life.
 //
 // Invariants:
 //  1. Nothing here can sign: no type has a place for a key. Every signature slot
@@ -10,7 +10,8 @@
 //  3. Only a mint that token.Mint.Check passed can be transferred, with its own
 //     token program and decimals in the instruction.
 //  4. The desk appears in the atomic transaction as signer of its own leg, as fee
-//     payer and as payer of rent only when told, and its tokens move once.
+//     payer and as payer of rent only when told, and its tokens move once. In a
+//     delivery it signs alone and pays all, and its tokens move once.
 //  5. Limits of computing and its price are always set, and capped.
 //
 // Concurrency: pure functions beside the cache of derived accounts, which is
@@ -57,8 +58,8 @@ func (u *Unsigned) Signers() []solana.Address { return u.signers }
 
 // The caps of a [Budget].
 const (
-	// MaxUnits is far above what either transaction takes, and far below a
-	// block's share.
+	// MaxUnits is far above what any of the transactions takes, and far below
+	// a block's share.
 	MaxUnits = 400_000
 	// MaxPriorityLamports bounds what the price costs in all: 0.001 SOL.
 	MaxPriorityLamports = 1_000_000
@@ -98,7 +99,7 @@ func checkMemo(text string) error {
 	return nil
 }
 
-// Common is what both transactions need.
+// Common is what all transactions need.
 type Common struct {
 	// Blockhash is the recent one that the transaction lives by.
 	Blockhash solana.Hash
@@ -273,4 +274,39 @@ func (a *Atomic) wallet(p Party) solana.Address {
 	default:
 		return solana.Address{}
 	}
+}
+
+// Delivery is what a claim that is paid for is owed: the base asset, to the
+// associated account of its wallet, which the desk creates where it is missing.
+// The desk alone signs.
+type Delivery struct {
+	Common
+	// Desk delivers, and pays the fee and the rent; Wallet, the claim's, is
+	// delivered to and signs nothing.
+	Desk, Wallet solana.Address
+	Base         token.Checked
+	// Amount is in atoms of the base asset, at least 1.
+	Amount market.Amount
+}
+
+// Build makes the transaction. Errors: as [Payment.Build].
+func (d *Delivery) Build(accounts *solana.Accounts) (*Unsigned, error) {
+	if err := d.check(); err != nil {
+		return nil, err
+	}
+	zero := solana.Address{}
+	switch {
+	case d.Desk == d.Wallet || d.Desk == zero || d.Wallet == zero:
+		return nil, fmt.Errorf("%w: desk %s, wallet %s", ErrTerms, solana.Text(d.Desk), solana.Text(d.Wallet))
+	case d.Amount == 0:
+		return nil, fmt.Errorf("%w: nothing for %s", ErrTerms, solana.Text(d.Wallet))
+	case d.Reference == zero || d.Reference == d.Desk || d.Reference == d.Wallet:
+		return nil, fmt.Errorf("%w: reference %s of wallet %s", ErrTerms, solana.Text(d.Reference), solana.Text(d.Wallet))
+	}
+	deliver, err := move(d.Base, d.Desk, d.Wallet, d.Amount, creator{true, d.Desk}, d.references(), accounts)
+	if err != nil {
+		return nil, err
+	}
+	calls := append(d.Budget.calls(), deliver...)
+	return compile(d.Desk, d.Blockhash, append(calls, memo(d.Memo)))
 }

@@ -68,7 +68,11 @@ func atomic(t testing.TB) build.Atomic {
 	return a
 }
 
-// builder is either of the two.
+func delivery(t testing.TB) build.Delivery {
+	return build.Delivery{Common: common(), Desk: desk, Wallet: taker, Base: mint(t, 7, solana.TokenProgram, 9), Amount: 251_256_281_407}
+}
+
+// builder is one of the three.
 type builder interface {
 	Build(*solana.Accounts) (*build.Unsigned, error)
 }
@@ -85,9 +89,12 @@ func golden(t testing.TB) map[string]builder {
 	dvp2022.Base = mint(t, 8, solana.Token2022Program, 9)
 	dvp2022.RentPayer = build.Desk
 	dvpReference.Reference = reference
+	owed, owed2022 := delivery(t), delivery(t)
+	owed2022.Base = mint(t, 8, solana.Token2022Program, 6)
 	return map[string]builder{
 		"payment_usdc": &usdc, "payment_usdc_create": &create, "payment_sol": &sol,
 		"atomic_usdc": &dvp, "atomic_usdc_taker_pays_fee": &dvpTaker, "atomic_sol": &dvpSOL, "atomic_token2022": &dvp2022, "atomic_reference": &dvpReference,
+		"delivery": &owed, "delivery_token2022": &owed2022,
 	}
 }
 
@@ -196,7 +203,7 @@ func tell(t testing.TB, program sdk.PublicKey, metas []*sdk.AccountMeta, data []
 }
 
 func TestSizes(t *testing.T) {
-	for name, most := range map[string]int{"payment_usdc": 480, "payment_sol": 400, "atomic_usdc": 670, "atomic_sol": 610} {
+	for name, most := range map[string]int{"payment_usdc": 480, "payment_sol": 400, "atomic_usdc": 670, "atomic_sol": 610, "delivery": 530} {
 		u, err := golden(t)[name].Build(&solana.Accounts{})
 		if err != nil || len(u.Bytes()) > most {
 			t.Errorf("%s: %d bytes, %v; want at most %d", name, len(u.Bytes()), err, most)
@@ -276,6 +283,77 @@ func TestAtomicRefuses(t *testing.T) {
 	}
 }
 
+func TestDeliveryRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(d *build.Delivery)
+		want  error
+	}{
+		"no blockhash":            {func(d *build.Delivery) { d.Blockhash = solana.Hash{} }, build.ErrTerms},
+		"no memo":                 {func(d *build.Delivery) { d.Memo = "" }, build.ErrMemo},
+		"dear":                    {func(d *build.Delivery) { d.Budget.MicroLamports = 1 << 60 }, build.ErrBudget},
+		"no desk":                 {func(d *build.Delivery) { d.Desk = solana.Address{} }, build.ErrTerms},
+		"no wallet":               {func(d *build.Delivery) { d.Wallet = solana.Address{} }, build.ErrTerms},
+		"desk is wallet":          {func(d *build.Delivery) { d.Wallet = d.Desk }, build.ErrTerms},
+		"nothing":                 {func(d *build.Delivery) { d.Amount = 0 }, build.ErrTerms},
+		"no base":                 {func(d *build.Delivery) { d.Base = token.Checked{} }, build.ErrTerms},
+		"no reference":            {func(d *build.Delivery) { d.Reference = solana.Address{} }, build.ErrTerms},
+		"reference is the desk":   {func(d *build.Delivery) { d.Reference = d.Desk }, build.ErrTerms},
+		"reference is the wallet": {func(d *build.Delivery) { d.Reference = d.Wallet }, build.ErrTerms},
+	} {
+		d := delivery(t)
+		c.spoil(&d)
+		if u, err := d.Build(&solana.Accounts{}); !errors.Is(err, c.want) || u != nil {
+			t.Errorf("%s: %v, %v", name, u, err)
+		}
+	}
+}
+
+// TestAnyDelivery: the desk signs alone, pays all, and its tokens move once, to
+// the wallet's own account.
+func TestAnyDelivery(t *testing.T) {
+	var accounts solana.Accounts
+	rapid.Check(t, func(rt *rapid.T) {
+		d := delivery(t)
+		d.Wallet = solana.Address(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(rt, "wallet"))
+		d.Amount = market.Amount(rapid.Uint64Min(1).Draw(rt, "amount"))
+		if rapid.Bool().Draw(rt, "Token-2022") {
+			d.Base = mint(t, 8, solana.Token2022Program, 6)
+		}
+		u, err := d.Build(&accounts)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		unsigned(t, "any", u)
+		if len(u.Signers()) != 1 || u.Signers()[0] != desk {
+			rt.Fatalf("signers %v", u.Signers())
+		}
+		target, err := solana.TokenAccount(d.Wallet, d.Base.Address(), d.Base.Program())
+		if err != nil {
+			rt.Fatal(err)
+		}
+		m, moves := decodeMessage(rt, u), 0
+		for _, in := range m.Instructions {
+			if m.ProgramOf(&in) == d.Base.Program() {
+				moves++
+				if m.Keys[in.Accounts[2]] != target || m.Keys[in.Accounts[3]] != desk {
+					rt.Fatalf("moved to %s by %s", solana.Text(m.Keys[in.Accounts[2]]), solana.Text(m.Keys[in.Accounts[3]]))
+				}
+			}
+		}
+		if moves != 1 {
+			rt.Fatalf("tokens move %d times", moves)
+		}
+	})
+}
+
+func decodeMessage(t *rapid.T, u *build.Unsigned) *tx.Message {
+	m, err := tx.DecodeMessage(u.Message())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 // TestAnyTerms: whatever the values, what is built keeps the promises and is the
 // same again.
 func TestAnyTerms(t *testing.T) {
@@ -326,7 +404,7 @@ func TestAnyTerms(t *testing.T) {
 }
 
 func BenchmarkBuild(b *testing.B) {
-	for _, name := range []string{"payment_usdc", "atomic_usdc", "atomic_sol"} {
+	for _, name := range []string{"payment_usdc", "atomic_usdc", "atomic_sol", "delivery"} {
 		b.Run(name, func(b *testing.B) {
 			what, accounts := golden(b)[name], &solana.Accounts{}
 			b.ReportAllocs()
