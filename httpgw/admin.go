@@ -47,6 +47,7 @@ type AdminOptions struct {
 
 	Sources    Sources
 	Desk       DeskSources
+	Settlement SettlementSources
 	Collectors []prometheus.Collector // e.g. Gateway.Collectors
 	Logger     *slog.Logger           // default: none
 

@@ -70,6 +70,10 @@ func (g *Gateway) postModularClaim(p *post) (*answer, *problem) { return g.takeC
 
 func (g *Gateway) postAtomicClaim(p *post) (*answer, *problem) { return g.takeClaim(p, rfq.Atomic) }
 
+// payerOf are the payers of claims' transactions: the wallet pays for what it
+// sends itself, the desk sponsors what it signs too (contract, section D).
+var payerOf = map[rfq.Way]FeePayer{rfq.Modular: TakerPays, rfq.Atomic: DeskPays}
+
 // takeClaim reserves a piece of a tranche and tells how to pay for it. What is
 // wrong with the request is told even while the chain is unavailable; then
 // nothing is reserved.
@@ -90,7 +94,7 @@ func (g *Gateway) takeClaim(p *post, way rfq.Way) (*answer, *problem) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 	defer cancel()
-	pack, err := g.settle.Package(ctx, result.Claim, result.Ticket)
+	pack, err := g.settle.Package(ctx, result.Claim, result.Ticket, payerOf[way])
 	if err != nil {
 		bad := chainUnavailable("The claim is reserved. Ask for its transaction with the same " + idempotencyHeader + ".")
 		bad.cause = err

@@ -31,8 +31,14 @@ type Doors struct {
 	// Desk is behind every RFQ route.
 	Desk Desk
 	// Settlement is behind claims and proofs of payment. Where it is nil, they
-	// stand in the table, and what is right is answered CHAIN_UNAVAILABLE.
+	// stand in the table, and what is right is answered CHAIN_UNAVAILABLE. The
+	// same holds for Handshake and DvP; without a Handshake no token is good.
 	Settlement Settlement
+	Handshake  Handshake
+	DvP        DvP
+	// ChainHealth is what /api/v1/dvp/status says of the chain, asked at most
+	// once for a rendering of it. It must not block. Nil: nothing is known.
+	ChainHealth func() ChainHealth
 }
 
 // Desk is the RFQ desk as the routes need it; see package desk. Any goroutine
@@ -44,24 +50,40 @@ type Desk interface {
 }
 
 // Settlement is the room that talks to the chain. Any goroutine may call it.
-// Whatever it returns goes out: no error of it does.
+// Whatever it returns goes out: no error of it does, but a *Refusal.
 type Settlement interface {
 	// Ready returns nil where a package can be built now. It must not block.
 	Ready() error
 	// Package returns what the client needs to pay for a claim that has just been
-	// reserved on the ticket, and for the same claim the same package for ever.
-	Package(ctx context.Context, c *rfq.Claim, t *rfq.Ticket) (Package, error)
+	// reserved on the ticket, and for the same claim the same package for ever:
+	// the payer of the first one stands. A *Refusal says why there is none.
+	Package(ctx context.Context, c *rfq.Claim, t *rfq.Ticket, payer FeePayer) (Package, error)
 	// Verify looks for a payment on the chain and, where it is final, has the desk
 	// take it. An error means that the chain or the desk could not be asked; those
 	// of package desk say which.
 	Verify(ctx context.Context, p *PaymentProof) (Verification, error)
+	// Delivery returns the first signature of the newest transaction of ours that
+	// delivers what a claim bought; ok is false where the desk has signed none.
+	Delivery(id market.ClaimID) (signature [64]byte, ok bool, err error)
 }
+
+// FeePayer says who pays the fee of a transaction.
+type FeePayer uint8
+
+const (
+	DeskPays  FeePayer = 1 // and signs for it: a sponsored transaction
+	TakerPays FeePayer = 2
+)
 
 // Package is an unsigned transaction and what binds it to its claim.
 type Package struct {
-	Transaction []byte         // v0, every signature zero
-	Reference   market.Address // read-only account by which the payment is found
-	Memo        string         // printable ASCII
+	Transaction []byte           // v0, every signature zero
+	Hash        [32]byte         // SHA-256 of the transaction's message
+	Blockhash   [32]byte         // recent blockhash in it
+	LastValid   uint64           // block height that it can land at, at the latest
+	Signers     []market.Address // in the order of their signatures
+	Reference   market.Address   // read-only account by which the payment is found
+	Memo        string           // printable ASCII
 }
 
 // PaymentProof is a request to verify a payment. What the client did not send is

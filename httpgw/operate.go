@@ -67,6 +67,8 @@ type Operate struct {
 	// Backup copies everything that the service has into an empty or missing
 	// folder, while it runs. It may take minutes; it is called once at a time.
 	Backup func(ctx context.Context, to string) error
+	// Money is behind /desk/money; nil leaves it out.
+	Money OperatorMoney
 	// Now returns Unix nanoseconds. Default: the system's clock.
 	Now func() int64
 }

@@ -13,9 +13,9 @@ import (
 	"blockdesk/market"
 )
 
-// Defaults of Options. Those of the market data's rate limit are the
-// description's (part 8), those of RFQ writes the contract's (section C); the
-// others are our choice.
+// Defaults of Options. The rate limits of market data and of DvP are the
+// description's (part 8), those of RFQ writes and handshakes the contract's
+// (section C); the others are our choice.
 const (
 	DefaultBase = "127.0.0.1:8080"
 	DefaultAPI  = "127.0.0.1:8000"
@@ -42,6 +42,11 @@ const (
 
 	DefaultWritePerMinute = 30
 	DefaultWriteBurst     = 10
+
+	DefaultHandshakePerMinute = 10
+	DefaultHandshakeBurst     = 10
+
+	DefaultDvPPerMinute = 3
 )
 
 // Rate is a token bucket of Burst tokens, refilled PerMinute a minute, one for
@@ -50,6 +55,15 @@ type Rate struct {
 	PerMinute int // 1..60,000,000
 	Burst     int // 1..1,000,000
 }
+
+// Window is a limit of PerMinute requests in any 60 s, for each client. The zero
+// value means the default; see Options.NoLimits.
+type Window struct {
+	PerMinute int // 1..MaxWindow
+}
+
+// MaxWindow is the largest Window: the moment of each request is remembered.
+const MaxWindow = 1_000_000
 
 // URLs are the addresses that documents print, without a slash at the end. An
 // empty one is made from its listener. Mirror and Native are those of the public
@@ -89,8 +103,10 @@ type Options struct {
 	IdleTimeout     time.Duration // between two requests
 	ShutdownTimeout time.Duration // for requests under way when Run ends
 
-	Market   Rate // market data and RFQ reads
-	RFQWrite Rate // quotes, claims and proofs of payment
+	Market    Rate   // market data and RFQ reads
+	RFQWrite  Rate   // quotes, claims and proofs of payment
+	Handshake Rate   // nonces and tokens
+	DvP       Window // builds and submissions, together
 	// NoLimits switches every rate limit off.
 	NoLimits bool
 
@@ -130,6 +146,8 @@ func (o *Options) applyDefaults() {
 	setDefault(&o.ShutdownTimeout, DefaultShutdownTimeout)
 	setDefault(&o.Market, Rate{DefaultPerMinute, DefaultBurst})
 	setDefault(&o.RFQWrite, Rate{DefaultWritePerMinute, DefaultWriteBurst})
+	setDefault(&o.Handshake, Rate{DefaultHandshakePerMinute, DefaultHandshakeBurst})
+	setDefault(&o.DvP, Window{DefaultDvPPerMinute})
 	setDefault(&o.ForwardedHeader, fasthttp.HeaderXForwardedFor)
 	setDefault(&o.Logger, slog.New(slog.DiscardHandler))
 	if o.Clock == nil {
@@ -164,7 +182,10 @@ func (o Options) Validate() error {
 	case o.ReadTimeout < 0 || o.WriteTimeout < 0 || o.IdleTimeout < 0 || o.ShutdownTimeout < 0:
 		return errors.New("httpgw: a timeout is negative")
 	}
-	return errors.Join(o.Market.validate("market"), o.RFQWrite.validate("rfq_write"))
+	if n := o.DvP.PerMinute; n < 1 || n > MaxWindow {
+		return fmt.Errorf("httpgw: rate dvp: per_minute %d: 1 to %d", n, MaxWindow)
+	}
+	return errors.Join(o.Market.validate("market"), o.RFQWrite.validate("rfq_write"), o.Handshake.validate("handshake"))
 }
 
 func (r Rate) validate(name string) error {

@@ -104,12 +104,16 @@ type fakeChain struct {
 
 func (c *fakeChain) Ready() error { return c.down }
 
-func (c *fakeChain) Package(ctx context.Context, claim *rfq.Claim, _ *rfq.Ticket) (Package, error) {
+func (c *fakeChain) Package(ctx context.Context, claim *rfq.Claim, _ *rfq.Ticket, _ FeePayer) (Package, error) {
 	if _, bounded := ctx.Deadline(); !bounded {
 		return Package{}, errors.New("no deadline")
 	}
 	tx := fmt.Appendf(nil, "transaction of %d", claim.ID)
 	return Package{Transaction: tx, Reference: address(200), Memo: fmt.Sprintf(`claim "%d" \`, claim.ID)}, c.failing
+}
+
+func (c *fakeChain) Delivery(market.ClaimID) ([64]byte, bool, error) {
+	return [64]byte{}, false, c.failing
 }
 
 func (c *fakeChain) Verify(ctx context.Context, p *PaymentProof) (Verification, error) {

@@ -1,0 +1,149 @@
+package httpgw
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+)
+
+// What the handshake promises (contract, section E). Whoever is behind
+// [Handshake] keeps it; cmd sees to that.
+const (
+	NonceLifetime = time.Minute
+	TokenLifetime = 7 * 24 * time.Hour
+	TokenWindow   = time.Hour // a client IP gets one token in it (spec, 5.3)
+)
+
+// Handshake gives DvP tokens to those who prove that they have the key of an
+// address (spec, part 5). Any goroutine may call it.
+type Handshake interface {
+	// Challenge returns a nonce for the key to sign. ErrBadKey: no signature of
+	// this key is ever taken.
+	Challenge(key market.Address) (Challenge, error)
+	// Issue returns a token for the key whose signature over the UTF-8 bytes of
+	// nonce this is. client is who asks, as the rate limits count him. Errors:
+	// ErrBadKey, ErrBadNonce, ErrBadProof, *TooSoon, ErrTokensFull; any other is
+	// our fault.
+	Issue(key market.Address, nonce string, signature [64]byte, client [16]byte) (Grant, error)
+	// Admit returns the key that a token was issued to; ok is false where it is
+	// unknown, expired or revoked. It does not keep secret, and must not block.
+	Admit(secret []byte) (key market.Address, ok bool)
+}
+
+// Challenge is a nonce that somebody may sign.
+type Challenge struct {
+	Nonce     string // base64
+	ExpiresAt int64  // Unix nanoseconds
+}
+
+// Grant is a token that was issued.
+type Grant struct {
+	Secret    string // what goes after "Bearer "; told once
+	ExpiresAt int64  // Unix nanoseconds
+}
+
+// Errors that a Handshake returns, wrapped or not.
+var (
+	ErrBadKey     = errors.New("httpgw: not a key that can sign")
+	ErrBadNonce   = errors.New("httpgw: not a nonce that can be used")
+	ErrBadProof   = errors.New("httpgw: the signature is not one of the key over the nonce")
+	ErrTokensFull = errors.New("httpgw: as many tokens are issued as there may be")
+)
+
+// TooSoon says that the client has had its token of this window.
+type TooSoon struct{ RetryAfter time.Duration }
+
+// Error names the time to wait.
+func (e *TooSoon) Error() string { return "httpgw: the next token in " + e.RetryAfter.String() }
+
+// DvP co-signs the atomic transactions that Settlement.Package builds. Any
+// goroutine may call it.
+type DvP interface {
+	// Submit signs and sends a build that its taker has signed, once for ever; for
+	// one that was submitted before it tells what has become of it. A *Refusal
+	// says why the desk does not sign: then no signature of it exists. Other
+	// errors: ErrUnknownBuild, those of package desk, or that it could not be done
+	// now; then it may come to be done all the same, and the same submission
+	// says so.
+	Submit(ctx context.Context, s *Submission) (Submitted, error)
+	// Build tells where a build stands; ok is false where there is none.
+	Build(ctx context.Context, id market.ClaimID) (b BuildState, ok bool, err error)
+}
+
+// Submission is the taker's half of a build: the whole transaction with its
+// signature in it, or the signature alone. Exactly one is there.
+type Submission struct {
+	Claim       market.ClaimID // a build has the number of its claim
+	By          market.Address // that the token was issued to
+	Transaction []byte         // 1..MaxTransaction bytes, not looked at; nil with Signature
+	Signature   [64]byte       // not zero; zero with Transaction
+	Key         rfq.Key        // for the request that has the desk authorize its signature
+}
+
+// Submitted is a build that the desk has signed.
+type Submitted struct {
+	Claim       market.ClaimID
+	Transaction []byte   // signed by all
+	Signature   [64]byte // the transaction's first, by which the chain knows it
+	Final       bool     // it has landed and is finalized; else it is on its way
+	Slot        uint64   // that it landed in; 0 = none yet
+	Replayed    bool     // Submission.Key has brought this back
+}
+
+// BuildStage says where a build stands. A client sees buildStages.
+type BuildStage uint8
+
+const (
+	BuildOpen      BuildStage = 1 // waits for its taker's signature
+	BuildBroadcast BuildStage = 2 // signed by the desk and on its way
+	BuildFinalized BuildStage = 3
+	BuildFailed    BuildStage = 4 // landed and failed: nothing has changed hands
+	BuildExpired   BuildStage = 5 // can never land
+)
+
+// BuildState is where a build stands.
+type BuildState struct {
+	Claim     *rfq.Claim // as it is now
+	Stage     BuildStage
+	Hash      [32]byte // SHA-256 of the message
+	Blockhash [32]byte
+	LastValid uint64   // block height that it can land at, at the latest
+	Signature [64]byte // zero = the desk has not signed
+	Slot      uint64   // that it landed in; 0 = none
+	BuiltAt   int64    // Unix nanoseconds
+}
+
+// ErrUnknownBuild: no such build was ever made.
+var ErrUnknownBuild = errors.New("httpgw: unknown build")
+
+// Refusal is a guard of the settlement that has tripped. Reason is its machine
+// word (contract, section E): letters, digits and "_" in lower case.
+type Refusal struct{ Reason string }
+
+// Error names the guard.
+func (e *Refusal) Error() string { return "httpgw: refused: " + e.Reason }
+
+// ChainHealth is what the settlement knows of the chain and of the desk on it.
+type ChainHealth struct {
+	Desk  market.Address // that delivers, co-signs and sponsors; zero = not told
+	Nodes []ChainNode    // in the order of preference
+	Slot  uint64         // the newest that a node has shown; 0 = none yet
+	// BlockhashAge is that of the blockhash that the next package gets; 0 = there
+	// is none.
+	BlockhashAge time.Duration
+	Tracked      int // signed transactions whose end is not known yet
+}
+
+// ChainNode is one upstream.
+type ChainNode struct {
+	Name      string // without credentials: it is published
+	Available bool
+	Slot      uint64 // the newest that it has shown; 0 = none yet
+	Lag       uint64 // slots behind ChainHealth.Slot
+}
+
+// MaxTransaction is the longest transaction that a Solana node takes, in bytes.
+const MaxTransaction = 1232
