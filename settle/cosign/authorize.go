@@ -1,0 +1,87 @@
+package cosign
+
+import (
+	"bytes"
+	"fmt"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/build"
+	"blockdesk/market"
+	"blockdesk/settle/binding"
+)
+
+// Authorizer asks the desk.
+type Authorizer interface {
+	// Authorize commits r and returns its outcome once that is durable. An error
+	// says that the outcome is not known here, or that nothing was asked; it is
+	// never a refusal by the rules. r's Token is the Authorizer's to set.
+	Authorize(r rfq.Request) (rfq.Outcome, error)
+}
+
+// Refused is the desk's no, by its rules. Nothing is signed after it.
+type Refused struct {
+	Claim   market.ClaimID
+	Outcome rfq.Outcome
+}
+
+// Error tells the reason's machine word.
+func (r *Refused) Error() string {
+	return fmt.Sprintf("cosign: claim %s: refused: %s", binding.Memo(r.Claim), r.Outcome.Reason)
+}
+
+// Authorized is a transaction that the desk may sign: that is durable for its
+// message's hash. [Countersigned.Authorize] and [AuthorizeDelivery] alone make one.
+// The zero value is none, and nothing can be done with it.
+type Authorized struct{ authorized *draft }
+
+// Claim returns the claim, 0 of the zero value.
+func (a Authorized) Claim() market.ClaimID { return a.authorized.claim() }
+
+// Hash returns the hash of the message, zero of the zero value.
+func (a Authorized) Hash() solana.Hash { return a.authorized.messageHash() }
+
+// Authorize asks the desk for its signature: CosignClaim with the message's hash as
+// proof. Asking again for the same is granted again. It blocks as long as a does.
+//
+// Errors: *[Refused] by the rules; [ErrZero]; [ErrOutcome]; a's own, wrapped, after
+// which the desk may have agreed: ask again.
+func (c Countersigned) Authorize(a Authorizer) (Authorized, error) {
+	d := c.countersigned
+	if d == nil {
+		return Authorized{}, fmt.Errorf("%w: nothing is countersigned", ErrZero)
+	}
+	return authorize(a, &rfq.CosignClaim{Claim: d.Claim, Proof: d.hash}, d)
+}
+
+// AuthorizeDelivery asks the desk to deliver what a claim has paid for:
+// BeginDelivery with the message's hash as proof. u's bytes are copied. Errors: as
+// [Countersigned.Authorize], and [ErrShape] where u is no delivery of this claim.
+func AuthorizeDelivery(a Authorizer, claim market.ClaimID, u *build.Unsigned) (Authorized, error) {
+	if u == nil || len(u.Signers()) == 0 {
+		return Authorized{}, fmt.Errorf("%w: nothing is built for claim %s", ErrZero, binding.Memo(claim))
+	}
+	shape, err := CheckDelivery(u.Message(), u.Signers()[0])
+	if err == nil && shape.Claim != claim {
+		err = fmt.Errorf("%w: it is of claim %s", ErrShape, binding.Memo(shape.Claim))
+	}
+	if err != nil {
+		return Authorized{}, fmt.Errorf("claim %s: %w", binding.Memo(claim), err)
+	}
+	d := &draft{Shape: shape, raw: bytes.Clone(u.Bytes()), hash: u.Hash()}
+	return authorize(a, &rfq.BeginDelivery{Claim: claim, Proof: d.hash}, d)
+}
+
+func authorize(a Authorizer, r rfq.Request, d *draft) (Authorized, error) {
+	outcome, err := a.Authorize(r)
+	switch {
+	case err != nil:
+		return Authorized{}, fmt.Errorf("claim %s: message %s: %w", binding.Memo(d.Claim), d.hash, err)
+	case outcome.Kind != r.Kind():
+		// The zero Outcome would read as a yes.
+		return Authorized{}, fmt.Errorf("claim %s: %w: of request kind %d, not %d", binding.Memo(d.Claim), ErrOutcome, outcome.Kind, r.Kind())
+	case outcome.Reason != 0:
+		return Authorized{}, &Refused{d.Claim, outcome}
+	}
+	return Authorized{d}, nil
+}

@@ -1,0 +1,203 @@
+package cosign
+
+import (
+	"bytes"
+	"fmt"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/eddsa"
+	"blockdesk/internal/solana/tx"
+	"blockdesk/market"
+	"blockdesk/settle/binding"
+)
+
+// Kind says which of the two transactions the desk signs. The numbers are on the
+// wire and on disk: frozen.
+type Kind uint8
+
+const (
+	// Cosign is the atomic transaction, which its taker has signed.
+	Cosign Kind = 1
+	// Deliver is the delivery of a claim that is paid for.
+	Deliver Kind = 2
+)
+
+// String returns the machine word of k.
+func (k Kind) String() string {
+	switch k {
+	case Cosign:
+		return "cosign"
+	case Deliver:
+		return "deliver"
+	default:
+		return "kind?"
+	}
+}
+
+// draft is a transaction on its way to the desk's key. Its shape has been checked.
+// Nobody writes to it or to its bytes once it is made, so that drafts are shared.
+type draft struct {
+	Shape
+	slot int    // of the desk's signature, which is still empty
+	raw  []byte // the whole transaction, with the taker's signature if there is one
+	hash solana.Hash
+}
+
+// signatureSize is what one slot of a transaction takes. The count of slots before
+// them is one byte: there are two at most.
+const signatureSize = len(solana.Signature{})
+
+// place returns where a slot is in a transaction's bytes.
+func place(raw []byte, slot int) []byte {
+	at := 1 + slot*signatureSize
+	return raw[at : at+signatureSize : at+signatureSize]
+}
+
+// The methods of a nil draft are those of the zero values.
+
+func (d *draft) kind() Kind {
+	if d == nil {
+		return 0
+	}
+	return d.Kind
+}
+
+func (d *draft) claim() market.ClaimID {
+	if d == nil {
+		return 0
+	}
+	return d.Claim
+}
+
+func (d *draft) messageHash() solana.Hash {
+	if d == nil {
+		return solana.Hash{}
+	}
+	return d.hash
+}
+
+func (d *draft) transaction() []byte {
+	if d == nil {
+		return nil
+	}
+	return d.raw
+}
+
+// message returns what is signed: what follows the slots.
+func (d *draft) message() []byte {
+	if d == nil {
+		return nil
+	}
+	return d.raw[1+int(d.raw[0])*signatureSize:]
+}
+
+// Submission is what a taker brings: exactly one of the two.
+type Submission struct {
+	// Transaction is the whole transaction as it was built, with the taker's
+	// signature in its slot and nothing else changed.
+	Transaction []byte
+	// Signature is the taker's alone.
+	Signature solana.Signature
+}
+
+// Countersigned is an atomic transaction that its taker has signed: [Countersign]
+// alone makes one. The zero value is none, and nothing can be done with it.
+type Countersigned struct {
+	// The fields of these types have different names, or Go would let any package
+	// convert one type into the next.
+	countersigned *draft
+}
+
+// Claim returns the claim, 0 of the zero value.
+func (c Countersigned) Claim() market.ClaimID { return c.countersigned.claim() }
+
+// Hash returns the hash of the message, zero of the zero value.
+func (c Countersigned) Hash() solana.Hash { return c.countersigned.messageHash() }
+
+// Countersign verifies that the taker signed the atomic transaction of a claim: raw
+// are its exact unsigned bytes as they were built and kept, which are copied. Of a
+// submitted transaction every byte but the taker's signature must be raw's, so the
+// desk's slot is empty in it; the signature is verified strictly (package eddsa).
+//
+// Errors: [ErrEmptyCounterparty] where nobody has signed, or the taker is the zero
+// address; [ErrMismatch] where another transaction came, or the taker is not raw's;
+// [ErrBadSignature]; [ErrShape] where raw itself is nothing that the desk signs for
+// this claim.
+func Countersign(claim market.ClaimID, raw []byte, taker solana.Address, s Submission) (Countersigned, error) {
+	d, err := countersign(claim, raw, taker, s)
+	if err != nil {
+		return Countersigned{}, fmt.Errorf("claim %s: %w", binding.Memo(claim), err)
+	}
+	return Countersigned{d}, nil
+}
+
+func countersign(claim market.ClaimID, raw []byte, taker solana.Address, s Submission) (*draft, error) {
+	if taker == (solana.Address{}) {
+		return nil, fmt.Errorf("%w: the taker is the zero address", ErrEmptyCounterparty)
+	}
+	d, slot, err := unsigned(claim, raw, taker)
+	if err != nil {
+		return nil, err
+	}
+	signature, err := s.of(d.raw, slot)
+	switch {
+	case err != nil:
+		return nil, err
+	case signature == (solana.Signature{}):
+		return nil, fmt.Errorf("%w: %s has not signed", ErrEmptyCounterparty, solana.Text(taker))
+	case !eddsa.Verify(taker, d.message(), signature):
+		return nil, fmt.Errorf("%w: not %s's over message %s", ErrBadSignature, solana.Text(taker), d.hash)
+	}
+	copy(place(d.raw, slot), signature[:])
+	return d, nil
+}
+
+// unsigned reads the kept bytes of an atomic transaction, and finds the taker's
+// slot in them.
+func unsigned(claim market.ClaimID, raw []byte, taker solana.Address) (*draft, int, error) {
+	t, err := tx.Decode(raw)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", ErrShape, err)
+	}
+	slot, ok := t.Message.Slot(taker)
+	switch {
+	case len(t.Signatures) != atomicSigners:
+		return nil, 0, fmt.Errorf("%w: %d signers", ErrShape, len(t.Signatures))
+	case !ok:
+		return nil, 0, fmt.Errorf("%w: %s is no signer of it", ErrMismatch, solana.Text(taker))
+	}
+	for i, signature := range t.Signatures {
+		if signature != (solana.Signature{}) {
+			return nil, 0, fmt.Errorf("%w: slot %d of the kept bytes is filled", ErrShape, i)
+		}
+	}
+	desk := atomicSigners - 1 - slot
+	shape, err := CheckAtomic(t.Signed, t.Message.Keys[desk])
+	if err != nil {
+		return nil, 0, err
+	}
+	if shape.Claim != claim {
+		return nil, 0, fmt.Errorf("%w: it is of claim %s", ErrShape, binding.Memo(shape.Claim))
+	}
+	return &draft{Shape: shape, slot: desk, raw: bytes.Clone(raw), hash: tx.MessageHash(t.Signed)}, slot, nil
+}
+
+// of returns the signature that came, which may be none. A submitted transaction
+// differs from the kept bytes in the taker's slot at most.
+func (s *Submission) of(raw []byte, slot int) (solana.Signature, error) {
+	switch {
+	case len(s.Transaction) == 0:
+		return s.Signature, nil
+	case s.Signature != (solana.Signature{}):
+		return solana.Signature{}, fmt.Errorf("%w: a transaction and a signature", ErrMismatch)
+	case len(s.Transaction) != len(raw):
+		return solana.Signature{}, fmt.Errorf("%w: %d bytes instead of %d", ErrMismatch, len(s.Transaction), len(raw))
+	}
+	start := 1 + slot*signatureSize
+	for i := range raw {
+		if raw[i] != s.Transaction[i] && (i < start || i >= start+signatureSize) {
+			return solana.Signature{}, fmt.Errorf("%w: byte %d", ErrMismatch, i)
+		}
+	}
+	return solana.Signature(place(s.Transaction, slot)), nil
+}

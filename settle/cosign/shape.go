@@ -1,0 +1,337 @@
+package cosign
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/build"
+	"blockdesk/internal/solana/tx"
+	"blockdesk/market"
+	"blockdesk/settle/binding"
+)
+
+// Shape is what a message of ours does: all that it does.
+type Shape struct {
+	Kind Kind
+	// Claim is the one that the memo and the reference name.
+	Claim market.ClaimID
+	// Desk delivers. Wallet is delivered to; of an atomic transaction it is the
+	// taker, who pays.
+	Desk, Wallet solana.Address
+	// Base is the mint that is delivered, and BaseAmount how many atoms of it.
+	Base       solana.Address
+	BaseAmount market.Amount
+	// PayMint, zero for SOL, PayTo, the account that is paid, and PayAmount are
+	// the payment in an atomic transaction, and zero in a delivery.
+	PayMint, PayTo solana.Address
+	PayAmount      market.Amount
+}
+
+// Signers of the two messages.
+const (
+	atomicSigners   = 2
+	deliverySigners = 1
+)
+
+// CheckAtomic reads the message of an atomic transaction, and refuses every other
+// one. It has these instructions, in this order, and nothing else:
+//
+//	compute limit, compute price
+//	[create the paid token account, at the taker's expense]
+//	the taker pays: lamports, or tokens from its associated account
+//	create the taker's associated account of the base asset
+//	the desk delivers from its associated account to that one
+//	memo: the claim
+//
+// The desk and the taker sign, one of them pays the fee, one the rent of the
+// taker's account. The payment names the claim's reference. No account has a
+// privilege that no instruction needs. Errors: [ErrShape].
+func CheckAtomic(message []byte, desk solana.Address) (Shape, error) {
+	m, err := decode(message, desk, atomicSigners)
+	if err != nil {
+		return Shape{}, err
+	}
+	s := Shape{Kind: Cosign, Desk: desk, Wallet: m.Keys[0]}
+	if s.Wallet == desk {
+		s.Wallet = m.Keys[1]
+	}
+	r := reader{m: m, shape: &s}
+	r.budget()
+	r.pay()
+	r.deliver()
+	r.memo()
+	return r.finish()
+}
+
+// CheckDelivery reads the message of a delivery, and refuses every other one. It
+// has these instructions, in this order, and nothing else:
+//
+//	compute limit, compute price
+//	create the wallet's associated account of the base asset, at the desk's expense
+//	the desk delivers from its associated account to that one
+//	memo: the claim
+//
+// The desk alone signs. The delivery names the claim's reference. No account has a
+// privilege that no instruction needs. Errors: [ErrShape].
+func CheckDelivery(message []byte, desk solana.Address) (Shape, error) {
+	m, err := decode(message, desk, deliverySigners)
+	if err != nil {
+		return Shape{}, err
+	}
+	s := Shape{Kind: Deliver, Desk: desk}
+	r := reader{m: m, shape: &s}
+	r.budget()
+	r.deliver()
+	r.memo()
+	return r.finish()
+}
+
+// decode reads a message whose bytes tell all that it does.
+func decode(message []byte, desk solana.Address, signers int) (*tx.Message, error) {
+	m, err := tx.DecodeMessage(message)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrShape, err)
+	}
+	_, signs := m.Slot(desk)
+	switch {
+	case m.Version != tx.V0:
+		return nil, fmt.Errorf("%w: version %s", ErrShape, m.Version)
+	case m.UsesLookups():
+		return nil, fmt.Errorf("%w: address tables", ErrShape)
+	case m.UsesNonce():
+		return nil, fmt.Errorf("%w: a durable nonce", ErrShape)
+	case m.Blockhash == (solana.Hash{}):
+		return nil, fmt.Errorf("%w: no blockhash", ErrShape)
+	case int(m.Header.Required) != signers:
+		return nil, fmt.Errorf("%w: %d signers", ErrShape, m.Header.Required)
+	case !signs || desk == (solana.Address{}):
+		return nil, fmt.Errorf("%w: %s does not sign it", ErrShape, solana.Text(desk))
+	}
+	return m, nil
+}
+
+// The forms of our instructions, written here again so that package build is held
+// to them too: their numbers, and the sizes of their data.
+const (
+	setUnitLimit, setUnitLimitSize     = 2, 5
+	setUnitPrice, setUnitPriceSize     = 3, 9
+	systemTransfer, systemTransferSize = 2, 12
+	createIdempotent, createSize       = 1, 1
+	transferChecked, transferSize      = 12, 10
+	// memoSize is that of a claim's text.
+	memoSize = 14
+	// maxData and maxAccounts are the most that one of them has.
+	maxData, maxAccounts = memoSize, 6
+)
+
+// access says what an instruction needs of an account.
+type access uint8
+
+const (
+	named access = 1
+	write access = 2 | named
+	sign  access = 4 | named
+	both         = write | sign
+)
+
+// reader takes the instructions of a message one by one, and notes what they need
+// of each account. After an error it gives zeros.
+type reader struct {
+	m     *tx.Message
+	shape *Shape
+	next  int
+	needs [tx.MaxKeys]access
+	// reference is what the one transfer that has to name it has named.
+	reference solana.Address
+	err       error
+}
+
+func (r *reader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf("%w: at instruction %d: %s", ErrShape, r.next, fmt.Sprintf(format, args...))
+	}
+}
+
+// require fails unless ok.
+func (r *reader) require(ok bool, what string) {
+	if !ok {
+		r.fail("%s", what)
+	}
+}
+
+// program returns what the next instruction calls, if there is one.
+func (r *reader) program() (a solana.Address, ok bool) {
+	if r.err != nil || r.next >= len(r.m.Instructions) {
+		return a, false
+	}
+	return r.m.ProgramOf(&r.m.Instructions[r.next]), true
+}
+
+// call is an instruction of a known form.
+type call struct {
+	data [maxData]byte
+	keys [maxAccounts]solana.Address
+}
+
+// take takes the next instruction, which must call program with so many bytes of
+// data and exactly the accounts that are needed.
+func (r *reader) take(program solana.Address, size int, needs ...access) (c call) {
+	called, ok := r.program()
+	if !ok || called != program {
+		r.fail("%s should be called", solana.Text(program))
+		return call{}
+	}
+	in := &r.m.Instructions[r.next]
+	if len(in.Data) != size || len(in.Accounts) != len(needs) {
+		r.fail("%d bytes of data and %d accounts", len(in.Data), len(in.Accounts))
+		return call{}
+	}
+	r.needs[in.Program] |= named
+	for i, account := range in.Accounts {
+		r.needs[account] |= needs[i]
+		c.keys[i] = r.m.Keys[account]
+	}
+	copy(c.data[:], in.Data)
+	r.next++
+	return c
+}
+
+func (r *reader) budget() {
+	limit := r.take(solana.ComputeBudgetProgram, setUnitLimitSize)
+	r.require(limit.data[0] == setUnitLimit, "no compute limit")
+	price := r.take(solana.ComputeBudgetProgram, setUnitPriceSize)
+	r.require(price.data[0] == setUnitPrice, "no compute price")
+	b := build.Budget{Units: binary.LittleEndian.Uint32(limit.data[1:]), MicroLamports: binary.LittleEndian.Uint64(price.data[1:])}
+	if _, err := b.PriorityLamports(); err != nil {
+		r.fail("%v", err)
+	}
+}
+
+// account is an associated token account that is created, or found there.
+type account struct{ payer, at, owner, mint, program solana.Address }
+
+func (r *reader) create() account {
+	c := r.take(solana.AssociatedTokenProgram, createSize, both, write, named, named, named, named)
+	r.require(c.data[0] == createIdempotent, "no idempotent creation")
+	r.require(c.keys[4] == solana.SystemProgram, "an account created by no system program")
+	return account{c.keys[0], c.keys[1], c.keys[2], c.keys[3], c.keys[5]}
+}
+
+// transfer is one of tokens, or of lamports, which have no program and no mint.
+type transfer struct {
+	program, from, mint, to, owner solana.Address
+	amount                         market.Amount
+}
+
+// tokens takes a transfer of tokens; referenced says whether it is the one that
+// names the reference.
+func (r *reader) tokens(referenced bool) transfer {
+	program, ok := r.program()
+	if !ok || !solana.IsTokenProgram(program) {
+		r.fail("a token program should be called")
+		return transfer{}
+	}
+	needs := []access{write, named, write, sign, named}
+	if !referenced {
+		needs = needs[:4]
+	}
+	c := r.take(program, transferSize, needs...)
+	r.require(c.data[0] == transferChecked, "no checked transfer")
+	if referenced {
+		r.reference = c.keys[4]
+	}
+	return transfer{program, c.keys[0], c.keys[1], c.keys[2], c.keys[3], market.Amount(binary.LittleEndian.Uint64(c.data[1:]))}
+}
+
+func (r *reader) lamports() transfer {
+	c := r.take(solana.SystemProgram, systemTransferSize, both, write, named)
+	r.require(binary.LittleEndian.Uint32(c.data[:]) == systemTransfer, "no transfer of lamports")
+	r.reference = c.keys[2]
+	return transfer{from: c.keys[0], to: c.keys[1], owner: c.keys[0], amount: market.Amount(binary.LittleEndian.Uint64(c.data[4:]))}
+}
+
+// pay takes the taker's leg.
+func (r *reader) pay() {
+	s := r.shape
+	program, _ := r.program()
+	var t transfer
+	switch program {
+	case solana.SystemProgram:
+		t = r.lamports()
+	case solana.AssociatedTokenProgram:
+		made := r.create()
+		t = r.tokens(true)
+		r.require(made.payer == s.Wallet && made.owner != s.Wallet, "the paid account is created by or for another")
+		r.require(made.at == t.to && made.mint == t.mint && made.program == t.program, "another account is paid than is created")
+	default:
+		t = r.tokens(true)
+	}
+	if t.program != solana.SystemProgram {
+		r.associated(t.from, s.Wallet, &t)
+	}
+	r.require(t.owner == s.Wallet && t.to != t.from, "the taker does not pay")
+	r.require(t.amount > 0, "nothing is paid")
+	s.PayMint, s.PayTo, s.PayAmount = t.mint, t.to, t.amount
+}
+
+// deliver takes the desk's leg. A delivery alone names the reference, and says by
+// the account that is created who is delivered to.
+func (r *reader) deliver() {
+	s := r.shape
+	made := r.create()
+	t := r.tokens(s.Kind == Deliver)
+	if s.Kind == Deliver {
+		s.Wallet = made.owner
+	}
+	r.require(made.owner == s.Wallet && s.Wallet != s.Desk && s.Wallet != (solana.Address{}), "another wallet is delivered to")
+	r.require(made.payer == s.Desk || s.Kind == Cosign && made.payer == s.Wallet, "another pays the rent")
+	r.require(made.at == t.to && made.mint == t.mint && made.program == t.program, "another account is delivered to than is created")
+	r.require(t.owner == s.Desk, "the desk does not deliver")
+	r.require(t.mint != s.PayMint, "what is delivered is what is paid")
+	r.require(t.amount > 0, "nothing is delivered")
+	r.associated(t.from, s.Desk, &t)
+	r.associated(t.to, s.Wallet, &t)
+	s.Base, s.BaseAmount = t.mint, t.amount
+}
+
+// associated requires an account to be a wallet's associated one of the mint.
+func (r *reader) associated(a, wallet solana.Address, t *transfer) {
+	if r.err != nil {
+		return
+	}
+	want, err := solana.TokenAccount(wallet, t.mint, t.program)
+	r.require(err == nil && a == want, "not the associated account of its wallet")
+}
+
+func (r *reader) memo() {
+	c := r.take(solana.MemoProgram, memoSize)
+	claim, ok := binding.ClaimOfMemo(string(c.data[:memoSize]))
+	r.require(ok, "the memo names no claim")
+	r.require(r.reference == binding.Reference(claim), "the reference is not the claim's")
+	r.shape.Claim = claim
+}
+
+// finish is the verdict: nothing follows, and every account has the privileges that
+// the instructions need, and no other.
+func (r *reader) finish() (Shape, error) {
+	r.require(r.next == len(r.m.Instructions), "more instructions")
+	r.needs[0] |= both // pays the fee
+	signers := int(r.m.Header.Required)
+	for i, key := range r.m.Keys {
+		has := named
+		if i < signers {
+			has |= sign
+		}
+		if r.m.Writable(i) {
+			has |= write
+		}
+		if has != r.needs[i] {
+			r.fail("account %s has other privileges than it needs", solana.Text(key))
+		}
+	}
+	if r.err != nil {
+		return Shape{}, r.err
+	}
+	return *r.shape, nil
+}

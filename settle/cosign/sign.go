@@ -1,0 +1,89 @@
+package cosign
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/eddsa"
+	"blockdesk/market"
+	"blockdesk/settle/binding"
+)
+
+// Job is a transaction for the desk's key: made from an [Authorized], or by a
+// [Server] of a frame that passed all its checks. The zero value is none, and no
+// signer signs it.
+type Job struct{ job *draft }
+
+// Kind returns what is signed, 0 of the zero value.
+func (j Job) Kind() Kind { return j.job.kind() }
+
+// Transaction returns the whole transaction, with the desk's slot empty and every
+// other one filled. Not to be written to.
+func (j Job) Transaction() []byte { return j.job.transaction() }
+
+// Message returns what is to be signed, a part of Transaction.
+func (j Job) Message() []byte { return j.job.message() }
+
+// Signer has the desk's key, or knows who has it. Any goroutine may call it.
+type Signer interface {
+	// Address returns the key's address. It never changes.
+	Address() solana.Address
+	// Sign signs a job's message. The same job gives the same signature.
+	Sign(ctx context.Context, j Job) (solana.Signature, error)
+}
+
+// Signed is a transaction with all its signatures: [Authorized.Sign] alone makes
+// one. The zero value is none.
+type Signed struct {
+	signed    *draft
+	raw       []byte
+	signature solana.Signature
+}
+
+// IsZero reports whether nothing is signed.
+func (s Signed) IsZero() bool { return s.signed == nil }
+
+// Claim returns the claim, 0 of the zero value.
+func (s Signed) Claim() market.ClaimID { return s.signed.claim() }
+
+// Kind returns what was signed, 0 of the zero value.
+func (s Signed) Kind() Kind { return s.signed.kind() }
+
+// Hash returns the hash of the message, zero of the zero value.
+func (s Signed) Hash() solana.Hash { return s.signed.messageHash() }
+
+// Signature returns the first one, which names the transaction on the chain. Where
+// the taker pays the fee it is the taker's: he can sign the same message again with
+// another one, under which the chain takes it as well, once over all.
+func (s Signed) Signature() solana.Signature { return s.signature }
+
+// Bytes returns the whole transaction as it is sent. Not to be written to.
+func (s Signed) Bytes() []byte { return s.raw }
+
+// Sign has the desk sign. It can be asked again with the same result: a signature
+// of a message is always the same bytes. It blocks as long as s does.
+//
+// Errors: [ErrZero]; [ErrSigner] where the open slot is not s's, or what came back
+// does not verify; s's own, wrapped.
+func (a Authorized) Sign(ctx context.Context, s Signer) (Signed, error) {
+	d := a.authorized
+	if d == nil {
+		return Signed{}, fmt.Errorf("%w: nothing is authorized", ErrZero)
+	}
+	claim := binding.Memo(d.Claim)
+	if address := s.Address(); address != d.Desk {
+		return Signed{}, fmt.Errorf("claim %s: %w: the open slot is %s's, not %s's", claim, ErrSigner, solana.Text(d.Desk), solana.Text(address))
+	}
+	signature, err := s.Sign(ctx, Job{d})
+	if err != nil {
+		return Signed{}, fmt.Errorf("claim %s: %w", claim, err)
+	}
+	if !eddsa.Verify(d.Desk, d.message(), signature) {
+		return Signed{}, fmt.Errorf("claim %s: %w: its signature does not verify", claim, ErrSigner)
+	}
+	raw := bytes.Clone(d.raw)
+	copy(place(raw, d.slot), signature[:])
+	return Signed{d, raw, solana.Signature(place(raw, 0))}, nil
+}
