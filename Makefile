@@ -1,4 +1,5 @@
-# blockdesk. Go 1.26 and make are all it takes to run and to test it.
+# blockdesk. Go 1.26 and make are all it takes to run and to test it; the local
+# chain that claims are settled on wants Node 20 and npm too.
 
 GO       ?= go
 ARGS     ?=
@@ -6,6 +7,7 @@ FUZZTIME ?= 10s
 COUNT    ?= 1
 BENCH    ?= .
 TIMEOUT  ?= 10m
+NPM_RETRIES ?= 2
 TOOLS    := bin/.tools
 COMMIT   := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
@@ -17,12 +19,15 @@ RACE_ROOMS := $(addprefix ./,$(addsuffix /...,$(wildcard engine persist feed fix
 RACE_SKIP := '^(TestCrash|TestPlantedBugs|TestDamage)$$'
 
 .DEFAULT_GOAL := help
-.PHONY: help run build sandbox test race crash check fmt fuzz bench tools clean
+.PHONY: help run build sandbox test race crash claims check fmt fuzz bench tools clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
+# What the chain lacks here is said by the demo, which runs without it.
 run: build ## build, then serve the demo from ./data until Ctrl-C (more flags: ARGS=…)
+	@if command -v npm >/dev/null; then \
+	  $(MAKE) --no-print-directory sandbox NPM_RETRIES=0 || echo "npm has not installed the local chain"; fi
 	bin/blockdesk serve --demo --data ./data $(ARGS)
 
 build: ## build bin/blockdesk
@@ -31,7 +36,7 @@ build: ## build bin/blockdesk
 sandbox: internal/sandbox/node_modules/.package-lock.json ## install the local chain's runtime (needs Node 20 and npm)
 
 internal/sandbox/node_modules/.package-lock.json: internal/sandbox/package-lock.json
-	npm --prefix internal/sandbox ci --no-audit --no-fund --loglevel=error
+	npm --prefix internal/sandbox ci --no-audit --no-fund --loglevel=error --fetch-retries=$(NPM_RETRIES)
 
 test: ## vet and run every test: the inner rooms first, since they are fast
 	$(GO) vet ./...

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -81,6 +82,7 @@ type addresses struct {
 	WS    string `json:"ws_url"`
 	FIX   string `json:"fix"`
 	Admin string `json:"admin_url"`
+	Chain string `json:"chain_url,omitempty"` // of the demo's local chain
 	PID   int    `json:"pid"`
 }
 
@@ -91,6 +93,9 @@ func (s *service) announce(w io.Writer, asJSON bool) error {
 	a := addresses{
 		Base: urls.Base, API: urls.API, WS: urls.WS, FIX: s.fix.Addr().String(),
 		Admin: s.adminURL(), PID: os.Getpid(),
+	}
+	if s.chain != nil {
+		a.Chain = s.chain.URL()
 	}
 	text, err := json.MarshalIndent(a, "", "  ")
 	if err != nil {
@@ -108,6 +113,9 @@ func (s *service) announce(w io.Writer, asJSON bool) error {
 	fmt.Fprintf(t, "WebSocket\t%s/ws/rfq\n", a.WS)
 	fmt.Fprintf(t, "FIX 4.4\t%s (TargetCompID %s)\n", a.FIX, s.cfg.FIX.CompID)
 	fmt.Fprintf(t, "admin\t%s/metrics, /healthz, /readyz\n", a.Admin)
+	if line := s.chainLine(); line != "" {
+		fmt.Fprintf(t, "chain\t%s\n", line)
+	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
@@ -119,6 +127,19 @@ func (s *service) announce(w io.Writer, asJSON bool) error {
 		_, err = fmt.Fprintf(w, "demo: log on to FIX as %s, user %s, password %s\n", demoGuest, demoGuest, demoPassword)
 	}
 	return err
+}
+
+// chainLine says what claims are settled on; empty where nothing is said.
+func (s *service) chainLine() string {
+	switch {
+	case s.chain != nil:
+		return s.chain.URL() + ", local; wallets in " + s.cfg.chainDir()
+	case s.chainNote != "":
+		return "unavailable: " + s.chainNote + "; all but claims works"
+	case !s.cfg.settles():
+		return ""
+	}
+	return strings.Join(s.cfg.chainHosts(), ", ")
 }
 
 // tryCommands are the first commands for a person, to run as they are printed.

@@ -40,6 +40,8 @@ type Config struct {
 	TrustedProxies []string           `yaml:"trusted_proxies"`
 	Instruments    []InstrumentConfig `yaml:"instruments"`
 	RFQ            RFQConfig          `yaml:"rfq"`
+	Chain          ChainConfig        `yaml:"chain"`
+	Settle         SettleConfig       `yaml:"settle"`
 	// Operators command the desk over the admin address. Where there are none,
 	// serve makes one.
 	Operators []OperatorTokenConfig `yaml:"operators"`
@@ -52,6 +54,7 @@ type ListenConfig struct {
 	WS    string `yaml:"ws"`
 	FIX   string `yaml:"fix"`
 	Admin string `yaml:"admin"`
+	Chain string `yaml:"chain"` // of the local chain that --demo starts
 }
 
 // URLConfig holds the public URLs that documents print; empty means the
@@ -106,6 +109,8 @@ type HTTPConfig struct {
 	MarketDataBurst     int `yaml:"market_data_burst"`
 	RFQWritesPerMinute  int `yaml:"rfq_writes_per_minute"` // a client IP
 	RFQWritesBurst      int `yaml:"rfq_writes_burst"`
+	DvPPerMinute        int `yaml:"dvp_per_minute"`       // build and submit, in any 60 s; a client IP
+	HandshakePerMinute  int `yaml:"handshake_per_minute"` // nonces; a client IP
 }
 
 // OperatorConfig is what GET / says of who runs the service.
@@ -150,18 +155,20 @@ func defaultConfig() Config {
 		LogLevel: "info",
 		Listen: ListenConfig{
 			Base: "127.0.0.1:8080", API: "127.0.0.1:8000", WS: "127.0.0.1:8081",
-			FIX: "127.0.0.1:9878", Admin: "127.0.0.1:8090",
+			FIX: "127.0.0.1:9878", Admin: "127.0.0.1:8090", Chain: "127.0.0.1:8899",
 		},
 		Durability:  DurabilityConfig{Mode: "sync", IntervalMS: 5},
 		Engine:      EngineConfig{Book: "ladder", MaxOrders: 1 << 20, IngressSize: 1 << 14, EgressSize: 1 << 17, MaxBatch: 1024, Wait: "park"},
 		Journal:     JournalConfig{SnapshotEvery: 1_000_000, KeepSnapshots: 3},
 		FIX:         FIXConfig{CompID: "BLOCKDESK", MaxSessions: 256, MessagesPerSecond: 500},
 		Feed:        FeedConfig{ConnectionsPerIP: 10, MaxConnections: 10_000},
-		HTTP:        HTTPConfig{MarketDataPerMinute: 60, MarketDataBurst: 20, RFQWritesPerMinute: 30, RFQWritesBurst: 10},
+		HTTP:        HTTPConfig{MarketDataPerMinute: 60, MarketDataBurst: 20, RFQWritesPerMinute: 30, RFQWritesBurst: 10, DvPPerMinute: 3, HandshakePerMinute: 10},
 		Operator:    OperatorConfig{Name: "blockdesk", Contacts: map[string]string{}},
 		Risk:        RiskConfig{MaxQty: "10000000", MaxNotional: "10000000", MaxOpenOrders: 10_000, BandBps: 5000},
 		Instruments: []InstrumentConfig{pair("SLUSD/USDC"), pair("92C/SLUSD")},
 		RFQ:         defaultRFQ(),
+		Chain:       defaultChain(),
+		Settle:      defaultSettle(),
 		Operators:   []OperatorTokenConfig{},
 	}
 }
@@ -315,6 +322,8 @@ func (c *Config) validate() error {
 		between("http.market_data_burst", c.HTTP.MarketDataBurst, 1, maxBurst),
 		between("http.rfq_writes_per_minute", c.HTTP.RFQWritesPerMinute, 0, maxPerMinute),
 		between("http.rfq_writes_burst", c.HTTP.RFQWritesBurst, 1, maxBurst),
+		between("http.dvp_per_minute", c.HTTP.DvPPerMinute, 0, maxWindow),
+		between("http.handshake_per_minute", c.HTTP.HandshakePerMinute, 0, maxPerMinute),
 		between("risk.band_bps", c.Risk.BandBps, 0, 10_000),
 		between("risk.max_open_orders", c.Risk.MaxOpenOrders, 0, 1<<24),
 		between("instruments", len(c.Instruments), 1, 1000),
@@ -330,7 +339,10 @@ func (c *Config) validate() error {
 	if _, err := c.instruments(); err != nil {
 		return err
 	}
-	return c.validateRFQ()
+	if err := c.validateRFQ(); err != nil {
+		return err
+	}
+	return c.validateSettle()
 }
 
 // rate is a limit of so many a minute; 0 is the largest that there is, which
@@ -345,6 +357,8 @@ func rate(perMinute, burst int) httpgw.Rate {
 const (
 	maxPerMinute = 60_000_000
 	maxBurst     = 1_000_000
+	// maxWindow bounds a limit that remembers the moment of each request.
+	maxWindow = 1000
 )
 
 func (c *Config) interval() time.Duration {

@@ -21,6 +21,9 @@ func loadText(t *testing.T, text string) (Config, error) {
 	return loadConfig(path, nil, nil)
 }
 
+// placeholderPaySOL is an address that nobody has the key of.
+const placeholderPaySOL = "PLaceho1derPaytoSoLxxxxxxxxxxxxxxxxxxxxxxxx"
+
 const onePair = `rfq:
   pairs:
     - {symbol: SLUSD/USDC, base_mint: PLaceho1derSLUSDmintxxxxxxxxxxxxxxxxxxxxxxx, base_decimals: 6, rails: [USDC],
@@ -194,8 +197,11 @@ func TestDemoFillsWhatIsOpen(t *testing.T) {
 	if err := cfg.validate(); err != nil {
 		t.Fatal(err)
 	}
-	if cfg.RFQ.SOLPriceUSD != "99" || cfg.RFQ.PayTo.USDC != placeholder92C || cfg.RFQ.PayTo.SOL != placeholderPaySOL {
+	if cfg.RFQ.SOLPriceUSD != "99" || cfg.RFQ.PayTo.USDC != placeholder92C || cfg.RFQ.PayTo.SOL != demoAddress(demoTreasury) {
 		t.Errorf("%+v", cfg.RFQ)
+	}
+	if keys := cfg.placeholders(); len(keys) != 1 || keys[0] != "rfq.pay_to.USDC" {
+		t.Errorf("placeholders are left: %v", keys)
 	}
 	for _, p := range cfg.RFQ.Pairs {
 		if p.ReferencePriceUSD != demoPrices[p.Symbol] || p.Inventory != demoInventory {

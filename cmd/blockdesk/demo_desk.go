@@ -17,18 +17,12 @@ const (
 	demoSOLPrice  = "150"
 )
 
-// Addresses to pay to that nobody has the key of: the demo has no chain.
-const (
-	placeholderPayUSDC = "PLaceho1derPaytoUSDCxxxxxxxxxxxxxxxxxxxxxxx"
-	placeholderPaySOL  = "PLaceho1derPaytoSoLxxxxxxxxxxxxxxxxxxxxxxxx"
-)
-
 // demoPrices are the anchors of the demo's pairs in USD: where its books' prices
 // begin.
 var demoPrices = map[string]string{"SLUSD/USDC": "0.999", "92C/SLUSD": "0.34965"}
 
 // fillDemo gives a demo what its configuration leaves open, so that quotes work
-// at once. It never replaces anything.
+// at once, and claims where its chain runs. It replaces nothing but placeholders.
 func (c *Config) fillDemo() {
 	if !c.Demo {
 		return
@@ -38,11 +32,20 @@ func (c *Config) fillDemo() {
 			*field = value
 		}
 	}
-	fill(&c.RFQ.PayTo.USDC, placeholderPayUSDC)
-	fill(&c.RFQ.PayTo.SOL, placeholderPaySOL)
+	fill(&c.RFQ.PayTo.USDC, demoAddress(demoTreasury))
+	fill(&c.RFQ.PayTo.SOL, demoAddress(demoTreasury))
 	fill(&c.RFQ.SOLPriceUSD, demoSOLPrice)
+	if c.Settle.SignerSocket == "" {
+		fill(&c.Settle.KeyFile, demoKeyFile(c.chainDir(), demoDesk))
+	}
+	if c.RFQ.USDCMint == placeholderUSDC {
+		c.RFQ.USDCMint = demoAddress(demoMintUSDC)
+	}
 	for i := range c.RFQ.Pairs {
 		p := &c.RFQ.Pairs[i]
+		if name := demoPairMints[p.BaseMint]; name != "" {
+			p.BaseMint = demoAddress(name)
+		}
 		if price, ok := demoPrices[p.Symbol]; ok {
 			fill(&p.ReferencePriceUSD, price)
 			fill(&p.Inventory, demoInventory)

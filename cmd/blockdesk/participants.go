@@ -45,10 +45,8 @@ func (c *Config) participants() ([]fixgw.Participant, error) {
 		}
 		return list, nil
 	}
-	for _, address := range []string{c.Listen.FIX, c.Listen.Base, c.Listen.API, c.Listen.WS} {
-		host, _, err := net.SplitHostPort(address)
-		ip, ipErr := netip.ParseAddr(host)
-		if err != nil || host != "localhost" && (ipErr != nil || !ip.IsLoopback()) {
+	for _, address := range []string{c.Listen.FIX, c.Listen.Base, c.Listen.API, c.Listen.WS, c.Listen.Chain} {
+		if _, _, err := net.SplitHostPort(address); err != nil || !isLoopback(address) {
 			return nil, fmt.Errorf("--demo serves loopback addresses only, %s is none: its passwords are known", address)
 		}
 	}

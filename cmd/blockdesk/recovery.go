@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -20,11 +21,14 @@ import (
 )
 
 // open recovers the state and joins the rooms. Nothing listens yet.
-func (s *service) open() error {
+func (s *service) open(ctx context.Context) error {
 	if err := s.resolve(); err != nil {
 		return err
 	}
 	if err := s.openStores(); err != nil {
+		return err
+	}
+	if err := s.startDemoChain(ctx); err != nil {
 		return err
 	}
 	door, views := &engineDoor{}, &viewDoor{}

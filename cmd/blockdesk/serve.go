@@ -15,6 +15,7 @@ import (
 	"blockdesk/fixgw"
 	"blockdesk/httpgw"
 	"blockdesk/httpgw/desk"
+	"blockdesk/internal/sandbox"
 	"blockdesk/market"
 	"blockdesk/persist"
 	"blockdesk/sdk"
@@ -34,6 +35,9 @@ func serveCommand(s *settings) *cobra.Command {
 			}
 			cfg.Demo = cfg.Demo || demo
 			cfg.fillDemo()
+			if err := cfg.checkSettlement(); err != nil {
+				return err
+			}
 			if check {
 				if _, err := cfg.participants(); err != nil {
 					return err
@@ -73,6 +77,8 @@ type service struct {
 	admin     *httpgw.Admin
 	setup     []engine.Command // brings the state up to the configuration
 	deskPlan  *deskPlan        // nil: the desk is not enabled
+	chain     *sandbox.Node    // the demo's own; nil: none runs
+	chainNote string           // why the demo's does not
 	intake    intake
 	backup    backupState
 	events    struct{ feed, fix, desk *engine.Consumer }
@@ -82,7 +88,7 @@ func serve(ctx context.Context, cfg *Config, rebase, asJSON bool, cmd *cobra.Com
 	logger := cfg.logger(cmd.ErrOrStderr())
 	s := &service{cfg: cfg, log: logger, rebase: rebase}
 	defer func() { err = errors.Join(err, s.close()) }()
-	if err := s.open(); err != nil {
+	if err := s.open(ctx); err != nil {
 		return err
 	}
 	if err := s.listen(); err != nil {
@@ -93,6 +99,7 @@ func serve(ctx context.Context, cfg *Config, rebase, asJSON bool, cmd *cobra.Com
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	stopChain := s.runChain()
 	stopStores := s.runStores(ctx, stop)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return named("engine", s.eng.Run(ctx)) })
@@ -125,7 +132,7 @@ func serve(ctx context.Context, cfg *Config, rebase, asJSON bool, cmd *cobra.Com
 	if errors.Is(err, context.Canceled) {
 		err = nil
 	}
-	err = errors.Join(err, stopStores())
+	err = errors.Join(err, stopStores(), stopChain())
 	logger.Info("stopped", "clean", err == nil)
 	return err
 }
@@ -240,6 +247,9 @@ func (s *service) close() error {
 		if kv != nil {
 			errs = append(errs, kv.Close())
 		}
+	}
+	if s.chain != nil {
+		errs = append(errs, s.chain.Stop())
 	}
 	return errors.Join(errs...)
 }

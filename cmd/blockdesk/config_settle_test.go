@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"blockdesk/internal/solana/rpc"
+)
+
+// Each of these is refused with the key that is wrong, and no key of a node is
+// shown.
+func TestSettlementConfigurationRefused(t *testing.T) {
+	const secret = "s3cr3t"
+	urls := make([]string, rpc.MaxUpstreams+1)
+	wallets := make([]string, maxTreasury+1)
+	for i := range urls {
+		urls[i] = fmt.Sprintf("http://127.0.0.1:%d/%s", 1000+i, secret)
+		wallets[i] = demoAddress(fmt.Sprintf(demoWallet, i))
+	}
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"no URL":           {"chain: {rpc_urls: 'https://a.example, " + secret + "'}", []string{"chain.rpc_urls", "number 2"}},
+		"another scheme":   {"chain: {rpc_urls: 'wss://a.example/" + secret + "'}", []string{"chain.rpc_urls", "number 1", "https"}},
+		"no host":          {"chain: {rpc_urls: 'https:///" + secret + "'}", []string{"chain.rpc_urls"}},
+		"bad escape":       {"chain: {rpc_urls: 'https://a.example/%zz" + secret + "'}", []string{"chain.rpc_urls"}},
+		"too many nodes":   {"chain: {rpc_urls: '" + strings.Join(urls, ",") + "'}", []string{"chain.rpc_urls", "0 to 16"}},
+		"timeout":          {"chain: {timeout_ms: 99}", []string{"chain.timeout_ms", "100 to 60000"}},
+		"a try's timeout":  {"chain: {timeout_ms: 500, attempt_timeout_ms: 501}", []string{"chain.attempt_timeout_ms", "100 to 500"}},
+		"both keys":        {"settle: {key_file: a, signer_socket: b}", []string{"settle.key_file", "settle.signer_socket"}},
+		"treasury":         {"settle: {treasury: 'abc'}", []string{"settle.treasury", "abc"}},
+		"treasury twice":   {"settle: {treasury: '" + wallets[0] + "," + wallets[0] + "'}", []string{"settle.treasury", "twice"}},
+		"treasury of many": {"settle: {treasury: '" + strings.Join(wallets, ",") + "'}", []string{"settle.treasury", "0 to 16"}},
+		"units":            {"settle: {units: 400001}", []string{"settle.units", "1 to 400000"}},
+		"no units":         {"settle: {units: 0}", []string{"settle.units"}},
+		"dear units":       {"settle: {units: 200000, micro_lamports: 5000001}", []string{"settle.micro_lamports", "1000000 lamports"}},
+		"price":            {"settle: {units: 1, micro_lamports: 1000000001}", []string{"settle.micro_lamports"}},
+		"resend":           {"settle: {resend_ms: 99}", []string{"settle.resend_ms"}},
+		"poll":             {"settle: {poll_ms: 49}", []string{"settle.poll_ms"}},
+		"watch":            {"settle: {watch_ms: 600001}", []string{"settle.watch_ms"}},
+		"clock":            {"settle: {clock_tolerance_s: 3601}", []string{"settle.clock_tolerance_s"}},
+		"dvp rate":         {"http: {dvp_per_minute: 1001}", []string{"http.dvp_per_minute"}},
+		"handshake rate":   {"http: {handshake_per_minute: -1}", []string{"http.handshake_per_minute"}},
+	} {
+		_, err := loadText(t, c.text)
+		if err == nil {
+			t.Errorf("%s: accepted", name)
+			continue
+		}
+		for _, word := range c.want {
+			if !strings.Contains(err.Error(), word) {
+				t.Errorf("%s: %q does not say %q", name, err, word)
+			}
+		}
+		if strings.Contains(err.Error(), secret) {
+			t.Errorf("%s: %q shows a node's key", name, err)
+		}
+	}
+}
+
+// A configuration that settles is whole: real addresses, and a key of the desk's.
+func TestSettlementNeedsItsParts(t *testing.T) {
+	const chain = "chain: {rpc_urls: 'https://a.example'}\n"
+	addresses := "rfq:\n  usdc_mint: " + demoAddress(demoMintUSDC) + "\n  pay_to: {USDC: " + demoAddress(demoTreasury) + "}\n  pairs: []\n"
+	for name, c := range map[string]struct {
+		text string
+		want string // empty: it is taken
+	}{
+		"no chain":                  {"", ""},
+		"placeholders":              {chain + "settle: {key_file: k}\n", "rfq.usdc_mint"},
+		"no key":                    {chain + addresses, "settle.key_file"},
+		"key file":                  {chain + addresses + "settle: {key_file: k}\n", ""},
+		"signer":                    {chain + addresses + "settle: {signer_socket: s}\n", ""},
+		"no desk":                   {chain + "rfq: {enabled: false}\n", ""},
+		"demo without a chain":      {"demo: true\n", ""},
+		"demo, chain of this host":  {"demo: true\nchain: {rpc_urls: 'http://localhost:8899, http://127.0.0.2:1, http://[::1]:2'}\n", ""},
+		"demo, chain of the world":  {"demo: true\nchain: {rpc_urls: 'http://127.0.0.1:8899,https://a.example/key'}\n", "a.example"},
+		"demo, chain by an address": {"demo: true\nchain: {rpc_urls: 'http://192.0.2.1:8899'}\n", "loopback|this machine"},
+	} {
+		cfg, err := loadText(t, c.text)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		cfg.fillDemo()
+		err = cfg.checkSettlement()
+		said := err != nil && slices.ContainsFunc(strings.Split(c.want, "|"), func(word string) bool { return strings.Contains(err.Error(), word) })
+		if (c.want == "") != (err == nil) || err != nil && !said {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "/key") {
+			t.Errorf("%s: %v shows a node's key", name, err)
+		}
+	}
+}
+
+// Nodes are named by their hosts, each by a name of its own.
+func TestChainOptions(t *testing.T) {
+	cfg, err := loadText(t, "chain: {rpc_urls: ' https://a.example/one , https://b.example:8899,https://a.example/two,', timeout_ms: 900, attempt_timeout_ms: 300}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := cfg.Chain.options()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []rpc.Upstream{
+		{Name: "a.example", URL: "https://a.example/one"},
+		{Name: "b.example:8899", URL: "https://b.example:8899"},
+		{Name: "a.example#2", URL: "https://a.example/two"},
+	}
+	if !slices.Equal(o.Upstreams, want) || o.Timeout != 900*time.Millisecond || o.AttemptTimeout != 300*time.Millisecond {
+		t.Errorf("%+v", o)
+	}
+	if _, err := rpc.New(o); err != nil {
+		t.Error(err)
+	}
+	if got := strings.Join(cfg.chainHosts(), " "); got != "a.example b.example:8899 a.example" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"blockdesk/internal/sandbox"
+)
+
+func sandboxCommand(s *settings) *cobra.Command {
+	var listen, folder string
+	var memory, byHand bool
+	o := sandbox.Options{}
+	cmd := &cobra.Command{
+		Use: "sandbox", Short: "Run the demo's local Solana chain alone, to test an integration on", Args: cobra.NoArgs,
+		Long: "Run the demo's local Solana chain alone, until Ctrl-C: real programs behind Solana's\n" +
+			"JSON-RPC, with the demo's mints, desk, treasury and wallets. It fails when it is told\n" +
+			"to. Nothing on it has value. internal/sandbox/README.md says what it answers, and by\n" +
+			"which calls slots pass, sends get lost and the node goes down. Needs Node 20.",
+		Example: "  blockdesk sandbox --finalize-slots 4\n" +
+			"  blockdesk serve --demo --set chain.rpc_urls=http://127.0.0.1:8899   # in another terminal",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := s.load()
+			if err != nil {
+				return err
+			}
+			if folder == "" {
+				folder = cfg.chainDir()
+			}
+			if listen != "" {
+				cfg.Listen.Chain = listen
+			}
+			base := cfg.sandboxOptions(folder)
+			o.Dir, o.Addr, o.SetupDir, o.StateFile = base.Dir, base.Addr, base.SetupDir, base.StateFile
+			if memory {
+				o.StateFile = ""
+			}
+			if o.ManualSlots = byHand; byHand {
+				o.SlotTime = 0
+			}
+			o.Stderr = cmd.ErrOrStderr()
+			return runSandbox(cmd, o, s.json)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&listen, "listen", "", "host:port (default: listen.chain of the configuration)")
+	flags.StringVar(&folder, "folder", "", "where its keys and its state are (default: "+chainFolder+" in the data folder)")
+	flags.BoolVar(&memory, "memory", false, "begin anew and keep nothing but the keys")
+	flags.DurationVar(&o.SlotTime, "slot-time", 400*time.Millisecond, "a slot every so often")
+	flags.BoolVar(&byHand, "by-hand", false, "no slot passes but by sandbox_advance")
+	flags.IntVar(&o.ConfirmSlots, "confirm-slots", 1, "slots until a block is confirmed")
+	flags.IntVar(&o.FinalizeSlots, "finalize-slots", 31, "slots until a block is finalized")
+	flags.IntVar(&o.History, "history", 20_000, "transactions kept")
+	flags.IntVar(&o.Wallets, "wallets", demoWallets, "wallets with SOL and USDC, at most 100")
+	return cmd
+}
+
+// runSandbox runs the chain until the command's context ends.
+func runSandbox(cmd *cobra.Command, o sandbox.Options, asJSON bool) error {
+	node, err := startSandbox(cmd.Context(), o)
+	if err != nil {
+		return err
+	}
+	setup, err := sandbox.ReadSetup(o.SetupDir)
+	if err == nil {
+		err = showSandbox(cmd.OutOrStdout(), setup, o, asJSON)
+	}
+	if err != nil {
+		if stopErr := node.Stop(); stopErr != nil {
+			return fmt.Errorf("%w; %w", err, stopErr)
+		}
+		return err
+	}
+	return node.Run(cmd.Context())
+}
+
+// showSandbox prints where the chain is and what is on it.
+func showSandbox(w io.Writer, setup *sandbox.Setup, o sandbox.Options, asJSON bool) error {
+	if asJSON {
+		return printJSON(w, setup)
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "chain\t%s\tkeys in %s\n", setup.RPCURL, o.SetupDir)
+	var symbols []string
+	for symbol := range setup.Mints {
+		symbols = append(symbols, symbol)
+	}
+	slices.Sort(symbols)
+	for _, symbol := range symbols {
+		fmt.Fprintf(t, "mint\t%s\t%s\n", setup.Mints[symbol].Address, symbol)
+	}
+	fmt.Fprintf(t, "desk\t%s\t%s\n", setup.Desk.Address, setup.Desk.Keypair)
+	fmt.Fprintf(t, "treasury\t%s\t%s\n", setup.Treasury.Address, setup.Treasury.Keypair)
+	for _, wallet := range setup.Wallets {
+		fmt.Fprintf(t, "wallet\t%s\t%s\n", wallet.Address, wallet.Keypair)
+	}
+	return t.Flush()
+}
