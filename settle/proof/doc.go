@@ -1,0 +1,2 @@
+// Package proof proves payments on the chain to the desk.
+package proof

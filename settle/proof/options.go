@@ -1,0 +1,204 @@
+package proof
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/payment"
+	"blockdesk/internal/solana/token"
+	"blockdesk/market"
+)
+
+// Limits (our choice).
+const (
+	// MaxWallets bounds a rail's treasury wallets, and our other wallets.
+	MaxWallets = 8
+	// MaxReaders bounds how many transactions the watch reads at once.
+	MaxReaders = 64
+	// MaxAhead bounds the signatures of one account that the watch remembers
+	// beyond its cursor: 64 bytes and an entry of a map each. It also bounds what
+	// is read of a long history at once.
+	MaxAhead = 1 << 16
+)
+
+// ErrOptions means options that cannot work.
+var ErrOptions = errors.New("proof: invalid options")
+
+// Rail is how one rail is paid.
+type Rail struct {
+	// Mint is the rail's mint; the zero value for SOL.
+	Mint token.Checked
+	// Treasury are the wallets that claims name to be paid: the policy's of today,
+	// and those of every claim whose payment may still come. Tokens are paid to
+	// their associated accounts. None: the rail is not served, and what comes over
+	// it is not noticed.
+	Treasury []solana.Address
+	// Dust is the amount below which money is not booked and not kept as stray,
+	// only counted, so that a flood of it cannot fill the desk's lists: a stranger
+	// pays it to us, beside the fee. In atoms; 0 (the default) books every atom.
+	Dust market.Amount
+}
+
+// Options are a Prover's. The zero value of a field is its default, but Rails has
+// none.
+type Options struct {
+	// Rails by [market.Rail]; at least one is served.
+	Rails [market.RailCount]Rail
+	// Wallets are our other wallets: the desk's. What moves between ours is no
+	// payment, and what one of ours has signed neither.
+	Wallets []solana.Address
+	// ClockTolerance is how far the chain's clock may be behind ours: a payment
+	// in a block so much older than its claim is still taken. Default 5 min, at
+	// most 1 h. A claim's id is random and told when it is made, so nothing that
+	// names a claim is older; this is the second lock on that door.
+	ClockTolerance time.Duration
+	// Retry is when to ask again for a payment that is not final. Default 2 s.
+	Retry time.Duration
+	// MaxReading bounds the transactions that Verify and the watch look at at
+	// once; past it: [ErrBusy]. Default 256.
+	MaxReading int
+	// WatchEvery paces the watch. Default 2 s.
+	WatchEvery time.Duration
+	// Readers is how many transactions the watch reads at once, 1 to MaxReaders.
+	// Default 8.
+	Readers int
+	// Linger is how long the watch's cursor stays behind what has been looked at:
+	// a node may list a transaction late, behind newer ones. Default 15 s.
+	Linger time.Duration
+	// Patience is how long the watch tries what no node answers sensibly, before
+	// it leaves that to a person. Default 10 min.
+	Patience time.Duration
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+	// Logger takes what an operator should see. Default slog.Default.
+	Logger *slog.Logger
+}
+
+// withDefaults fills what is zero.
+func (o Options) withDefaults() Options {
+	for _, d := range []struct {
+		at *time.Duration
+		to time.Duration
+	}{
+		{&o.ClockTolerance, 5 * time.Minute},
+		{&o.Retry, 2 * time.Second},
+		{&o.WatchEvery, 2 * time.Second},
+		{&o.Linger, 15 * time.Second},
+		{&o.Patience, 10 * time.Minute},
+	} {
+		if *d.at == 0 {
+			*d.at = d.to
+		}
+	}
+	if o.MaxReading == 0 {
+		o.MaxReading = 256
+	}
+	if o.Readers == 0 {
+		o.Readers = 8
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o
+}
+
+// Validate checks the options, defaults filled in. Errors: [ErrOptions].
+func (o Options) Validate() error {
+	o = o.withDefaults()
+	served := 0
+	for rail := range o.Rails {
+		r := &o.Rails[rail]
+		if len(r.Treasury) == 0 {
+			continue
+		}
+		served++
+		switch rail := market.Rail(rail); {
+		case !rail.Valid():
+			return fmt.Errorf("%w: rail %d has wallets", ErrOptions, rail)
+		case (rail == market.RailSOL) != r.Mint.IsZero():
+			return fmt.Errorf("%w: the mint of %s", ErrOptions, rail)
+		}
+		if err := checkWallets(r.Treasury); err != nil {
+			return err
+		}
+	}
+	if err := checkWallets(o.Wallets); err != nil {
+		return err
+	}
+	for _, d := range []time.Duration{o.ClockTolerance, o.Retry, o.WatchEvery, o.Linger, o.Patience} {
+		if d < 0 {
+			return fmt.Errorf("%w: a negative duration", ErrOptions)
+		}
+	}
+	switch {
+	case served == 0:
+		return fmt.Errorf("%w: no rail is served", ErrOptions)
+	case o.ClockTolerance > time.Hour:
+		return fmt.Errorf("%w: a clock tolerance of %v", ErrOptions, o.ClockTolerance)
+	case o.MaxReading < 0 || o.Readers < 0 || o.Readers > MaxReaders:
+		return fmt.Errorf("%w: %d readings, %d readers", ErrOptions, o.MaxReading, o.Readers)
+	}
+	return nil
+}
+
+func checkWallets(list []solana.Address) error {
+	if len(list) > MaxWallets {
+		return fmt.Errorf("%w: %d wallets, at most %d", ErrOptions, len(list), MaxWallets)
+	}
+	for i, w := range list {
+		if w == (solana.Address{}) || slices.Contains(list[:i], w) {
+			return fmt.Errorf("%w: wallet %d is zero, or there twice", ErrOptions, i+1)
+		}
+	}
+	return nil
+}
+
+// ours returns all our wallets, each once.
+func (o *Options) ours() (list []solana.Address) {
+	add := func(wallets []solana.Address) {
+		for _, w := range wallets {
+			if !slices.Contains(list, w) {
+				list = append(list, w)
+			}
+		}
+	}
+	for rail := range o.Rails {
+		add(o.Rails[rail].Treasury)
+	}
+	add(o.Wallets)
+	return list
+}
+
+// place is an account to be paid.
+type place struct {
+	rail   market.Rail
+	wallet solana.Address
+	target payment.Target
+}
+
+// places derives every account to be paid, those of one rail together, in the
+// order of the options.
+func (o *Options) places() (list []place, err error) {
+	ours := o.ours()
+	for rail := range o.Rails {
+		r := &o.Rails[rail]
+		for _, w := range r.Treasury {
+			p := place{market.Rail(rail), w, payment.Target{Rail: market.Rail(rail), PayTo: w, Treasury: ours}}
+			if p.rail == market.RailUSDC {
+				p.target.Mint, p.target.Program = r.Mint.Address(), r.Mint.Program()
+				if p.target.PayTo, err = solana.TokenAccount(w, r.Mint.Address(), r.Mint.Program()); err != nil {
+					return nil, fmt.Errorf("%w: the token account of %s: %w", ErrOptions, solana.Text(w), err)
+				}
+			}
+			list = append(list, p)
+		}
+	}
+	return list, nil
+}
