@@ -249,14 +249,19 @@ func (c *Client) Signatures(ctx context.Context, a solana.Address, page Page, le
 	if page.Until != (solana.Signature{}) {
 		options["until"] = page.Until.String()
 	}
-	return call(ctx, c, true, "getSignaturesForAddress", func(result json.RawMessage) ([]SignatureInfo, error) {
+	return call(ctx, c, true, "getSignaturesForAddress", signaturesOf(page.Limit), solana.Text(a), options)
+}
+
+// signaturesOf reads a list of at most limit.
+func signaturesOf(limit int) func(json.RawMessage) ([]SignatureInfo, error) {
+	return func(result json.RawMessage) ([]SignatureInfo, error) {
 		list, err := into[*[]wireSignature](result)
 		switch {
 		case err != nil:
 			return nil, err
 		case list == nil:
 			return nil, errMissing
-		case len(*list) > page.Limit:
+		case len(*list) > limit:
 			return nil, errCount
 		}
 		out := make([]SignatureInfo, len(*list))
@@ -266,7 +271,7 @@ func (c *Client) Signatures(ctx context.Context, a solana.Address, page Page, le
 			}
 		}
 		return out, nil
-	}, solana.Text(a), options)
+	}
 }
 
 type wireSignature struct {

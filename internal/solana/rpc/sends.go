@@ -126,23 +126,35 @@ func (c *Client) Statuses(ctx context.Context, list []solana.Signature, search b
 	if len(list) > MaxStatusesACall {
 		return nil, 0, fmt.Errorf("%w: %d signatures", ErrTooMany, len(list))
 	}
+	a, err := call(ctx, c, true, "getSignatureStatuses", statusesOf(len(list)), texts(list), object{"searchTransactionHistory": search})
+	return a.statuses, a.slot, err
+}
+
+func texts(list []solana.Signature) []string {
 	texts := make([]string, len(list))
 	for i := range list {
 		texts[i] = list[i].String()
 	}
-	type answer struct {
-		statuses []Status
-		slot     uint64
-	}
-	a, err := call(ctx, c, true, "getSignatureStatuses", func(result json.RawMessage) (a answer, err error) {
+	return texts
+}
+
+// statuses is a result of getSignatureStatuses, and the slot that it is as of.
+type statuses struct {
+	statuses []Status
+	slot     uint64
+}
+
+// statusesOf reads the result for n transactions.
+func statusesOf(n int) func(json.RawMessage) (statuses, error) {
+	return func(result json.RawMessage) (a statuses, err error) {
 		v, err := withContext[[]*wireStatus](result)
 		if err != nil {
 			return a, err
 		}
-		if len(v.Value) != len(list) {
+		if len(v.Value) != n {
 			return a, fmt.Errorf("%d statuses: %w", len(v.Value), errCount)
 		}
-		a = answer{make([]Status, len(list)), v.Context.Slot}
+		a = statuses{make([]Status, n), v.Context.Slot}
 		for i, w := range v.Value {
 			if w == nil {
 				continue
@@ -152,8 +164,7 @@ func (c *Client) Statuses(ctx context.Context, list []solana.Signature, search b
 			}
 		}
 		return a, nil
-	}, texts, object{"searchTransactionHistory": search})
-	return a.statuses, a.slot, err
+	}
 }
 
 type wireStatus struct {

@@ -1,0 +1,193 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"blockdesk/internal/solana"
+)
+
+// Position is how far a chain is at some level.
+type Position struct {
+	Slot uint64
+	// Height is how many blocks are below: at most Slot, since slots are skipped.
+	Height uint64
+}
+
+// position reads getEpochInfo's result.
+func position(result json.RawMessage) (p Position, err error) {
+	v, err := into[struct {
+		Slot   *uint64 `json:"absoluteSlot"`
+		Height *uint64 `json:"blockHeight"`
+	}](result)
+	if err != nil {
+		return p, err
+	}
+	if v.Slot == nil || v.Height == nil {
+		return p, errMissing
+	}
+	if *v.Height > *v.Slot {
+		return p, fmt.Errorf("height %d at slot %d: %w", *v.Height, *v.Slot, errOther)
+	}
+	return Position{*v.Slot, *v.Height}, nil
+}
+
+// Position returns how far the chain is, both numbers as of one moment.
+func (c *Client) Position(ctx context.Context, level Commitment) (Position, error) {
+	return call(ctx, c, true, "getEpochInfo", position, object{"commitment": level})
+}
+
+// View is what one node alone tells of the chain and of some transactions.
+type View struct {
+	// Upstream is the node's name.
+	Upstream string
+	// Err is why it told nothing: all that follows is zero then.
+	Err error
+	// Finalized is how far it was before it was asked for the statuses, Tip the
+	// height of its newest block then, First the first slot that it still has.
+	Finalized Position
+	Tip       uint64
+	First     uint64
+	// Slot is what Statuses are as of; they are in the order of the question.
+	Slot     uint64
+	Statuses []Status
+}
+
+// StatusesEverywhere asks every node, at the same time and once, after up to
+// MaxStatusesACall transactions, old ones too. The views are in the order of the
+// options. A list that is empty asks how far the nodes are. The error is
+// [ErrTooMany]; a node's own is in its view.
+func (c *Client) StatusesEverywhere(ctx context.Context, list []solana.Signature) ([]View, error) {
+	if len(list) > MaxStatusesACall {
+		return nil, fmt.Errorf("%w: %d signatures", ErrTooMany, len(list))
+	}
+	e := everywhere[View]{client: c, ask: func(ctx context.Context, u *upstream, _ int) View { return c.view(ctx, u, list) }}
+	e.Run(ctx)
+	return e.answers, nil
+}
+
+// view asks one node. How far it is comes first: the statuses are at least as new
+// if their slot is.
+func (c *Client) view(ctx context.Context, u *upstream, list []solana.Signature) View {
+	v := View{Upstream: u.name}
+	v.Err = firstError(
+		func() (err error) {
+			v.Finalized, err = askOne(ctx, c, u, "getEpochInfo", position, object{"commitment": Finalized})
+			return err
+		},
+		func() (err error) {
+			v.Tip, err = askOne(ctx, c, u, "getBlockHeight", number, object{"commitment": Processed})
+			return err
+		},
+		func() (err error) {
+			v.First, err = askOne(ctx, c, u, "getFirstAvailableBlock", number)
+			return err
+		},
+		func() error {
+			if len(list) == 0 {
+				return nil
+			}
+			a, err := askOne(ctx, c, u, "getSignatureStatuses", statusesOf(len(list)), texts(list), object{"searchTransactionHistory": true})
+			v.Slot, v.Statuses = a.slot, a.statuses
+			return err
+		},
+	)
+	if v.Err != nil {
+		return View{Upstream: u.name, Err: v.Err}
+	}
+	return v
+}
+
+// firstError does one after another, until one fails.
+func firstError(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// History is what one node alone tells of an account's transactions.
+type History struct {
+	Upstream string
+	// Err is why List is nil. One that is behind what it was asked to be as of,
+	// or that has more than were asked for ([ErrTooMany]), tells nothing.
+	Err error
+	// List is all finalized transactions that name the account, the newest first.
+	List []SignatureInfo
+}
+
+// SignaturesEverywhere asks the nodes of some views, at the same time, for all
+// finalized transactions that name an account, each as of its own finalized slot
+// at least. A view with an error gives a history with the same. A node that has
+// more than most tells nothing.
+func (c *Client) SignaturesEverywhere(ctx context.Context, a solana.Address, views []View, most int) []History {
+	e := everywhere[History]{client: c, ask: func(ctx context.Context, u *upstream, i int) History {
+		h := History{Upstream: u.name}
+		switch {
+		case i >= len(views) || views[i].Upstream != u.name:
+			h.Err = &Error{Kind: Down, Upstream: u.name, Method: "getSignaturesForAddress", Err: errMissing}
+		case views[i].Err != nil:
+			h.Err = views[i].Err
+		default:
+			h.List, h.Err = c.history(ctx, u, a, views[i].Finalized.Slot, most)
+		}
+		return h
+	}}
+	e.Run(ctx)
+	return e.answers
+}
+
+// history pages to the end.
+func (c *Client) history(ctx context.Context, u *upstream, a solana.Address, slot uint64, most int) ([]SignatureInfo, error) {
+	var list []SignatureInfo
+	for {
+		options := object{"commitment": Finalized, "limit": MaxSignaturesACall, "minContextSlot": slot}
+		if len(list) > 0 {
+			options["before"] = list[len(list)-1].Signature.String()
+		}
+		page, err := askOne(ctx, c, u, "getSignaturesForAddress", signaturesOf(MaxSignaturesACall), solana.Text(a), options)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, page...)
+		switch {
+		case len(list) > most:
+			return nil, fmt.Errorf("%w: %s is named more than %d times", ErrTooMany, solana.Text(a), most)
+		case len(page) < MaxSignaturesACall:
+			return list, nil
+		}
+	}
+}
+
+// everywhere asks all nodes at once.
+type everywhere[T any] struct {
+	client  *Client
+	ask     func(ctx context.Context, u *upstream, i int) T
+	answers []T
+}
+
+// Run returns when all have answered or Options.Timeout has passed.
+func (e *everywhere[T]) Run(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, e.client.options.Timeout)
+	defer cancel()
+	e.answers = make([]T, len(e.client.upstreams))
+	var wg sync.WaitGroup
+	for i, u := range e.client.upstreams {
+		wg.Go(func() { e.answers[i] = e.ask(ctx, u, i) })
+	}
+	wg.Wait()
+}
+
+// askOne asks one node once.
+func askOne[T any](ctx context.Context, c *Client, u *upstream, method string, parse func(json.RawMessage) (T, error), params ...any) (T, error) {
+	q, err := newQuestion(c, method, parse, params)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return attempt(ctx, c, u, &q)
+}
