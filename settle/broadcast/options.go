@@ -1,0 +1,85 @@
+package broadcast
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Limits.
+const (
+	// MaxTracked bounds the transactions under way.
+	MaxTracked = 1 << 16
+	// MaxHistory bounds how often a reference may be named on the chain for a
+	// search by it to be made.
+	MaxHistory = 16_000
+	maxWorkers = 1024
+)
+
+// Errors.
+var (
+	// ErrFull means that MaxTracked are under way.
+	ErrFull = errors.New("broadcast: full")
+	// ErrOptions means options that cannot work.
+	ErrOptions = errors.New("broadcast: invalid options")
+	// ErrInvalid means a zero value, which is no transaction.
+	ErrInvalid = errors.New("broadcast: not a transaction")
+)
+
+// Options are the tracker's. Zero values take the defaults of [DefaultOptions].
+type Options struct {
+	// ResendEvery is how long after a send that has not landed the same bytes are
+	// sent again.
+	ResendEvery time.Duration
+	// PollEvery paces the rounds of looking.
+	PollEvery time.Duration
+	// MaxSending bounds the sends under way, MaxTelling the calls of ended.
+	MaxSending, MaxTelling int
+	// Preflight has nodes simulate before they pass on; without it they do not:
+	// a transaction is simulated before the desk signs it.
+	Preflight bool
+	// Quorum is how many nodes must have answered, and agree, before a
+	// transaction counts as failed or expired; all that answer must agree in any
+	// case. 0 is the majority of those configured. See the package doc.
+	Quorum int
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// DefaultOptions returns the defaults.
+func DefaultOptions() Options {
+	return Options{ResendEvery: 2 * time.Second, PollEvery: 400 * time.Millisecond, MaxSending: 16, MaxTelling: 16, Now: time.Now}
+}
+
+func (o Options) withDefaults() Options {
+	d := DefaultOptions()
+	if o.ResendEvery == 0 {
+		o.ResendEvery = d.ResendEvery
+	}
+	if o.PollEvery == 0 {
+		o.PollEvery = d.PollEvery
+	}
+	if o.MaxSending == 0 {
+		o.MaxSending = d.MaxSending
+	}
+	if o.MaxTelling == 0 {
+		o.MaxTelling = d.MaxTelling
+	}
+	if o.Now == nil {
+		o.Now = d.Now
+	}
+	return o
+}
+
+// Validate checks the options. Errors: [ErrOptions].
+func (o *Options) Validate() error {
+	switch {
+	case o.ResendEvery < 0 || o.PollEvery < 0:
+		return fmt.Errorf("%w: a negative duration", ErrOptions)
+	case o.MaxSending < 0 || o.MaxSending > maxWorkers || o.MaxTelling < 0 || o.MaxTelling > maxWorkers:
+		return fmt.Errorf("%w: %d sending, %d telling: at most %d", ErrOptions, o.MaxSending, o.MaxTelling, maxWorkers)
+	case o.Quorum < 0:
+		return fmt.Errorf("%w: quorum %d", ErrOptions, o.Quorum)
+	}
+	return nil
+}

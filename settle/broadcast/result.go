@@ -1,0 +1,91 @@
+package broadcast
+
+import (
+	"time"
+
+	"blockdesk/internal/solana"
+	"blockdesk/market"
+	"blockdesk/settle/cosign"
+)
+
+// End is how a transaction ended. All three are for ever.
+type End uint8
+
+const (
+	// Finalized: it is in a finalized block and did what it says.
+	Finalized End = 1
+	// Failed: it is in a finalized block and did nothing but pay its fee.
+	Failed End = 2
+	// Expired: it is in no block, and never will be.
+	Expired End = 3
+)
+
+// String returns the word that logs and metrics use.
+func (e End) String() string {
+	switch e {
+	case Finalized:
+		return "finalized"
+	case Failed:
+		return "failed"
+	case Expired:
+		return "expired"
+	default:
+		return "end?"
+	}
+}
+
+// Result is the end of a transaction.
+type Result struct {
+	Claim market.ClaimID
+	Kind  cosign.Kind
+	// Hash is the SHA-256 of the message.
+	Hash solana.Hash
+	// Signature is the one under which it landed. Where the taker pays the fee
+	// that may be another than the one that was sent: he can sign the same
+	// message again. Zero for a [Missing] that expired.
+	Signature solana.Signature
+	End       End
+	// Slot is that of its block, 0 where it expired.
+	Slot uint64
+	// Error is the runtime's, as JSON, where it failed.
+	Error string
+}
+
+// Missing is a transaction that the desk has allowed and whose signed bytes are
+// not there: a crash came before they were kept, or a backup is older than they
+// are. Nobody can send it from here; it may have been sent.
+type Missing struct {
+	Claim market.ClaimID
+	Kind  cosign.Kind
+	Hash  solana.Hash
+	// Reference is an account that the message names.
+	Reference solana.Address
+	// LastValid is the height of the last block that it can be in. 0 means that
+	// this is not known: then it is taken to have been made now, of the newest
+	// blockhash that there is.
+	LastValid uint64
+}
+
+// State is how far a transaction is.
+type State struct {
+	Claim     market.ClaimID
+	Kind      cosign.Kind
+	Hash      solana.Hash
+	Signature solana.Signature
+	LastValid uint64
+	// Since is when it was given to the tracker.
+	Since time.Time
+	// Sent counts sends, Word is what the last one, or the last look, met: a
+	// machine's word, empty if nothing was wrong.
+	Sent int
+	Word string
+	// Level is how settled its block is, as was seen last; 0 is not at all.
+	// Slot is the block's.
+	Level uint8
+	Slot  uint64
+	// Past: some node told that its last block is finalized, and it was not
+	// found; now all must agree.
+	Past bool
+	// End is set when it has ended and that is still to be told.
+	End End
+}
