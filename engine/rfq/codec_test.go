@@ -3,6 +3,7 @@ package rfq
 import (
 	"bytes"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -268,6 +269,7 @@ func TestRecordRoundTrip(t *testing.T) {
 			t.Errorf("%T has tag %d, is made for %d", rec, rec.Tag(), k)
 		}
 		want = append(want, rec)
+		storedRecord(t, rec)
 		writeRecord(rec, uint64(k), &wire{}, out)
 		*out.Next() = event.Event{Seq: uint64(k), Kind: event.Accepted}
 	}
@@ -284,6 +286,28 @@ func TestRecordRoundTrip(t *testing.T) {
 	}
 	if len(want) != 0 {
 		t.Errorf("%d records did not come", len(want))
+	}
+}
+
+// storedRecord writes rec for a store and reads it again, whole and damaged.
+func storedRecord(t *testing.T, rec Record) {
+	t.Helper()
+	data := AppendRecord([]byte("before"), rec)[len("before"):]
+	got, rest, err := DecodeRecord(append(bytes.Clone(data), "after"...))
+	if err != nil || string(rest) != "after" || !reflect.DeepEqual(got, rec) {
+		t.Errorf("%T: %+v, %d bytes left, %v", rec, got, len(rest), err)
+	}
+	if !bytes.Equal(data[recordHead:], eventBytes(rec)) {
+		t.Errorf("%T: the store has other bytes than the events", rec)
+	}
+	damaged := [][]byte{append([]byte{99}, data[1:]...), append([]byte{data[0], data[1] + 1, data[2]}, append(bytes.Clone(data[3:]), 0)...)}
+	for n := range data {
+		damaged = append(damaged, data[:n])
+	}
+	for _, data := range damaged {
+		if got, rest, err := DecodeRecord(data); !errors.Is(err, ErrRecord) || got != nil || rest != nil {
+			t.Errorf("%T: %d bytes were taken: %+v, %v", rec, len(data), got, err)
+		}
 	}
 }
 

@@ -29,15 +29,15 @@ func (d *Desk) Claim(id market.ClaimID) (*History, bool, error) {
 	var bad error
 	lo := binary.BigEndian.AppendUint64([]byte{keyHistory}, uint64(id))
 	err := d.store.Scan(lo, historyEnd(id), func(key, value []byte) bool {
-		e, err := parseEntry(value)
+		claim, payment, err := parseEntry(value)
 		switch {
 		case err != nil:
 			bad = fmt.Errorf("claim %d: %w", id, err)
 			return false
-		case e.payment != nil:
-			h.pay(e.payment)
-		case len(h.States) == 0 || h.States[len(h.States)-1] != *e.claim: // a step taken again tells the claim again
-			h.States = appendBounded(h.States, *e.claim)
+		case payment != nil:
+			h.pay(payment)
+		case len(h.States) == 0 || h.States[len(h.States)-1] != *claim: // a step taken again tells the claim again
+			h.States = appendBounded(h.States, *claim)
 		}
 		return true
 	})
@@ -79,11 +79,9 @@ func appendBounded[T any](list []T, v T) []T {
 	return append(list, v)
 }
 
-// archive writes one line of a claim's history.
-func (f *follower) archive(id market.ClaimID, e entry) {
-	c := codec{buf: f.scratch[:0]}
-	c.entry(&e)
-	f.scratch = c.buf
+// archive writes one line of a claim's history: rec is the claim or a payment.
+func (f *follower) archive(id market.ClaimID, rec rfq.Record) {
+	f.scratch = appendEntry(f.scratch[:0], rec)
 	f.keyScratch = historyKey(f.keyScratch[:0], id, f.seq, f.record)
 	f.batch.set(f.keyScratch, f.scratch)
 }

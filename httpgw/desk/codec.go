@@ -2,234 +2,187 @@ package desk
 
 import (
 	"encoding/binary"
-	"math/bits"
+	"fmt"
 
 	"blockdesk/engine/rfq"
-	"blockdesk/market"
 )
 
-// codec carries fields to bytes or from bytes: a type says once, in its walk, in
-// which order they stand. Whole numbers are varints of the shortest form, signed
-// ones zigzag first; texts and lists are a count and what it counts. So whatever
-// is read whole would be written the same again. Writing changes no value: one that
-// is being written may be in many hands.
-type codec struct {
-	buf     []byte // writing: all that is written; reading: what is left
-	reading bool
-	bad     bool // reading: no walk wrote these bytes
+// A value of the store is a version byte and records of the desk, in the bytes
+// that the engine itself writes them in: rfq.AppendRecord. So whatever is read
+// whole would be written the same again. Writing changes nothing of what is
+// written: it may be in many hands.
+
+// records reads the records of a value one by one. After a failure there are
+// none.
+type records struct {
+	rest []byte
+	next rfq.Record // nil at the end
+	err  error
 }
 
-// whole reports whether all was read and nothing is left.
-func (c *codec) whole() bool { return !c.bad && len(c.buf) == 0 }
+// openRecords reads the first of them.
+func openRecords(value []byte) *records {
+	r := &records{rest: value}
+	if len(value) == 0 || value[0] != valueVersion {
+		r.err = fmt.Errorf("%w: value of %d bytes", ErrLayout, len(value))
+		return r
+	}
+	r.rest = value[1:]
+	r.step()
+	return r
+}
 
-func (c *codec) fail() { c.bad, c.buf = true, nil }
+func (r *records) step() {
+	if r.next = nil; len(r.rest) == 0 || r.err != nil {
+		return
+	}
+	var err error
+	if r.next, r.rest, err = rfq.DecodeRecord(r.rest); err != nil {
+		r.next, r.err = nil, fmt.Errorf("%w: %w", ErrLayout, err)
+	}
+}
 
-// take returns the next n bytes, or nil when they are not there.
-func (c *codec) take(n int) []byte {
-	if n > len(c.buf) {
-		c.fail()
+// close returns the failure; something that nobody has taken is one.
+func (r *records) close() error {
+	if r.err == nil && r.next != nil {
+		r.err = fmt.Errorf("%w: a record with tag %d too many", ErrLayout, r.next.Tag())
+	}
+	return r.err
+}
+
+// taken returns the next record if it is of type T, else T's zero value.
+func taken[T rfq.Record](r *records) T {
+	rec, ok := r.next.(T)
+	if ok {
+		r.step()
+	}
+	return rec
+}
+
+// wanted is taken, where there must be one.
+func wanted[T rfq.Record](r *records) T {
+	rec, ok := r.next.(T)
+	if !ok && r.err == nil {
+		r.err = fmt.Errorf("%w: no %T where one belongs", ErrLayout, rec)
+	}
+	return taken[T](r)
+}
+
+// ticket takes a ticket with its tranches; nil where none follows.
+func (r *records) ticket() *rfq.Ticket {
+	t := taken[*rfq.Ticket](r)
+	if t == nil {
 		return nil
 	}
-	taken := c.buf[:n]
-	c.buf = c.buf[n:]
-	return taken
-}
-
-// version carries the byte that every value begins with.
-func (c *codec) version(v uint8) {
-	if !c.reading {
-		c.buf = append(c.buf, v)
-	} else if b := c.take(1); b == nil || b[0] != v {
-		c.fail()
-	}
-}
-
-// number carries an unsigned number.
-func number[T ~uint8 | ~uint16 | ~uint32 | ~uint64](c *codec, v *T) {
-	if !c.reading {
-		c.buf = binary.AppendUvarint(c.buf, uint64(*v))
-		return
-	}
-	u, n := binary.Uvarint(c.buf)
-	if n <= 0 || n != max(1, (bits.Len64(u)+6)/7) || uint64(T(u)) != u {
-		c.fail()
-		return
-	}
-	*v, c.buf = T(u), c.buf[n:]
-}
-
-// signed carries a number that may be negative: a time, a limit.
-func (c *codec) signed(v *int64) {
-	u := uint64(*v<<1) ^ uint64(*v>>63)
-	if number(c, &u); c.reading {
-		*v = int64(u>>1) ^ -int64(u&1)
-	}
-}
-
-// bytes carries len(v) bytes.
-func (c *codec) bytes(v []byte) {
-	if !c.reading {
-		c.buf = append(c.buf, v...)
-	} else if b := c.take(len(v)); b != nil {
-		copy(v, b)
-	}
-}
-
-// hash carries bytes that are often all zero: then one byte says so.
-func (c *codec) hash(v *[32]byte) {
-	there := uint8(0)
-	if *v != ([32]byte{}) {
-		there = 1
-	}
-	number(c, &there)
-	switch there {
-	case 0:
-	case 1:
-		c.bytes(v[:])
-		c.bad = c.bad || *v == [32]byte{}
-	default:
-		c.fail()
-	}
-}
-
-func (c *codec) address(v *market.Address) { c.hash((*[32]byte)(v)) }
-
-// text carries 0..rfq.MaxText bytes.
-func (c *codec) text(v *string) {
-	n := uint8(len(*v))
-	number(c, &n)
-	switch {
-	case !c.reading:
-		c.buf = append(c.buf, *v...)
-	case n > rfq.MaxText:
-		c.fail()
-	default:
-		*v = string(c.take(int(n)))
-	}
-}
-
-func (c *codec) terms(t *rfq.Terms) {
-	number(c, &t.Ticket)
-	number(c, &t.Tranche)
-	number(c, &t.Instrument)
-	number(c, &t.Fill)
-	number(c, &t.Rail)
-	number(c, &t.DiscountBps)
-	number(c, &t.FeeBps)
-	number(c, &t.Reference)
-	number(c, &t.Price)
-	number(c, &t.Base)
-	number(c, &t.Payment)
-	c.address(&t.PayTo)
-}
-
-func (c *codec) quote(q *rfq.Quote) {
-	number(c, &q.ID)
-	c.terms(&q.Terms)
-	c.signed(&q.IssuedAt)
-	c.signed(&q.ValidUntil)
-}
-
-func (c *codec) claim(l *rfq.Claim) {
-	number(c, &l.ID)
-	number(c, &l.Quote)
-	number(c, &l.Way)
-	number(c, &l.State)
-	c.terms(&l.Terms)
-	c.address(&l.Wallet)
-	number(c, &l.Participant)
-	c.signed(&l.ReservedAt)
-	c.signed(&l.Deadline)
-	c.signed(&l.ChangedAt)
-	number(c, &l.Paid)
-	c.hash(&l.Proof)
-}
-
-func (c *codec) payment(p *rfq.Payment) {
-	c.bytes(p.Signature[:])
-	number(c, &p.Claim)
-	number(c, &p.Rail)
-	number(c, &p.State)
-	number(c, &p.Why)
-	number(c, &p.Amount)
-	c.address(&p.Payer)
-	number(c, &p.Slot)
-	c.signed(&p.At)
-	c.hash(&p.Proof)
-}
-
-func (c *codec) ticket(t *rfq.Ticket) {
-	number(c, &t.ID)
-	c.text(&t.Label)
-	number(c, &t.Instrument)
-	number(c, &t.Rails)
-	number(c, &t.State)
-	number(c, &t.Priority)
-	number(c, &t.Reference)
-	c.signed(&t.CreatedAt)
-	c.signed(&t.UpdatedAt)
-	c.signed(&t.ExpiresAt)
-	number(c, &t.Seq)
-	number(c, &t.By)
-	n := uint8(len(t.Tranches))
-	if number(c, &n); n > rfq.MaxTranches {
-		c.fail()
-		return
-	}
-	if c.reading {
-		t.Tranches = make([]rfq.Tranche, n)
-	}
-	for i := range t.Tranches {
-		number(c, &t.Tranches[i].ID)
-		number(c, &t.Tranches[i].Capacity)
-		number(c, &t.Tranches[i].Reserved)
-		number(c, &t.Tranches[i].Filled)
-	}
-}
-
-func (c *codec) outcome(o *rfq.Outcome) {
-	number(c, &o.Token)
-	number(c, &o.Kind)
-	number(c, &o.Reason)
-	c.signed(&o.Limit)
-	c.signed(&o.At)
-	number(c, &o.Ticket)
-}
-
-// part carries a value that may be missing; there says whether it is.
-func part[T any](c *codec, there bool, v **T, walk func(*T)) {
-	if !there {
-		return
-	}
-	if c.reading {
-		*v = new(T)
-	}
-	walk(*v)
-}
-
-// Which parts an answer has.
-const (
-	hasQuote   = 1 << 0
-	hasClaim   = 1 << 1
-	hasTicket  = 1 << 2
-	hasPayment = 1 << 3
-)
-
-// result carries a Result without its Replayed.
-func (c *codec) result(r *Result) {
-	var parts uint8
-	for i, there := range [...]bool{r.Quote != nil, r.Claim != nil, r.Ticket != nil, r.Payment != nil} {
-		if there {
-			parts |= 1 << i
+	t.Tranches = []rfq.Tranche{}
+	for tranche := taken[*rfq.TicketTranche](r); tranche != nil; tranche = taken[*rfq.TicketTranche](r) {
+		if t.Tranches = append(t.Tranches, tranche.Tranche); tranche.Ticket != t.ID || len(t.Tranches) > rfq.MaxTranches {
+			r.next, r.err = nil, fmt.Errorf("%w: tranche %d of ticket %d with ticket %d", ErrLayout, len(t.Tranches), tranche.Ticket, t.ID)
 		}
 	}
-	if number(c, &parts); parts >= 1<<4 {
-		c.fail()
-		return
+	return t
+}
+
+func appendTicketRecords(dst []byte, t *rfq.Ticket) []byte {
+	dst = rfq.AppendRecord(dst, t)
+	tranche := rfq.TicketTranche{Ticket: t.ID}
+	for i := range t.Tranches {
+		tranche.Tranche = t.Tranches[i]
+		dst = rfq.AppendRecord(dst, &tranche)
 	}
-	c.outcome(&r.Outcome)
-	part(c, parts&hasQuote != 0, &r.Quote, c.quote)
-	part(c, parts&hasClaim != 0, &r.Claim, c.claim)
-	part(c, parts&hasTicket != 0, &r.Ticket, c.ticket)
-	part(c, parts&hasPayment != 0, &r.Payment, c.payment)
+	return dst
+}
+
+// appendTicket appends the value of a ticket.
+func appendTicket(dst []byte, t *rfq.Ticket) []byte {
+	return appendTicketRecords(append(dst, valueVersion), t)
+}
+
+func parseTicket(value []byte) (*rfq.Ticket, error) {
+	r := openRecords(value)
+	t := r.ticket()
+	if err := r.close(); err != nil || t == nil {
+		return nil, fmt.Errorf("ticket: %w", orLayout(err))
+	}
+	return t, nil
+}
+
+// orLayout is err, or ErrLayout where there is none.
+func orLayout(err error) error {
+	if err == nil {
+		return ErrLayout
+	}
+	return err
+}
+
+// appendEntry appends one line of a claim's history: *rfq.Claim or *rfq.Payment.
+func appendEntry(dst []byte, rec rfq.Record) []byte {
+	return rfq.AppendRecord(append(dst, valueVersion), rec)
+}
+
+// parseEntry reads one line: one of the two is set.
+func parseEntry(value []byte) (*rfq.Claim, *rfq.Payment, error) {
+	r := openRecords(value)
+	claim, payment := taken[*rfq.Claim](r), (*rfq.Payment)(nil)
+	if claim == nil {
+		payment = wanted[*rfq.Payment](r)
+	}
+	if err := r.close(); err != nil {
+		return nil, nil, fmt.Errorf("history: %w", err)
+	}
+	return claim, payment, nil
+}
+
+// answer is what a key keeps.
+type answer struct {
+	body   [8]byte
+	seq    uint64
+	result Result
+}
+
+// answerHead is what an answer has before its records.
+const answerHead = 8 + 8
+
+// appendAnswer appends the value of an answer, without the result's Replayed.
+func appendAnswer(dst []byte, a *answer) []byte {
+	dst = append(append(dst, valueVersion), a.body[:]...)
+	dst = binary.BigEndian.AppendUint64(dst, a.seq)
+	res := &a.result
+	dst = rfq.AppendRecord(dst, &res.Outcome)
+	if res.Quote != nil {
+		dst = rfq.AppendRecord(dst, res.Quote)
+	}
+	if res.Claim != nil {
+		dst = rfq.AppendRecord(dst, res.Claim)
+	}
+	if res.Ticket != nil {
+		dst = appendTicketRecords(dst, res.Ticket)
+	}
+	if res.Payment != nil {
+		dst = rfq.AppendRecord(dst, res.Payment)
+	}
+	return dst
+}
+
+func parseAnswer(value []byte) (*answer, error) {
+	if len(value) < 1+answerHead {
+		return nil, fmt.Errorf("%w: answer of %d bytes", ErrLayout, len(value))
+	}
+	a := &answer{body: [8]byte(value[1:]), seq: binary.BigEndian.Uint64(value[9:])}
+	r := &records{rest: value[1+answerHead:]}
+	if value[0] != valueVersion {
+		r.err = fmt.Errorf("%w: version %d", ErrLayout, value[0])
+	}
+	r.step()
+	if outcome := wanted[*rfq.Outcome](r); outcome != nil {
+		a.result.Outcome = *outcome
+	}
+	a.result.Quote = taken[*rfq.Quote](r)
+	a.result.Claim = taken[*rfq.Claim](r)
+	a.result.Ticket = r.ticket()
+	a.result.Payment = taken[*rfq.Payment](r)
+	if err := r.close(); err != nil {
+		return nil, fmt.Errorf("answer: %w", err)
+	}
+	return a, nil
 }

@@ -300,10 +300,10 @@ func (f *follower) apply(rec rfq.Record, seq uint64) error {
 		f.quote = r
 	case *rfq.Claim:
 		f.claims = append(f.claims, r)
-		f.archive(r.ID, entry{claim: r})
+		f.archive(r.ID, r)
 	case *rfq.Payment:
 		f.payment = r
-		f.archive(r.Claim, entry{payment: r})
+		f.archive(r.Claim, r)
 		f.index(r)
 	case *rfq.Ticket:
 		f.putTicket(r)
@@ -425,9 +425,7 @@ func (f *follower) commit(sync bool) error {
 			f.batch.del(f.keyScratch)
 		} else if s.dirty {
 			s.dirty = false
-			c := codec{buf: f.scratch[:0]}
-			c.ticketValue(s.Ticket)
-			f.scratch = c.buf
+			f.scratch = appendTicket(f.scratch[:0], s.Ticket)
 			f.batch.set(f.keyScratch, f.scratch)
 		}
 	}

@@ -30,9 +30,7 @@ func (f *follower) remember(r *Result) error {
 		f.keys++
 		f.added++
 	}
-	c := codec{buf: f.scratch[:0]}
-	c.answer(&answer{body: f.key.Key.Body, seq: f.seq, result: *r})
-	f.scratch = c.buf
+	f.scratch = appendAnswer(f.scratch[:0], &answer{body: f.key.Key.Body, seq: f.seq, result: *r})
 	f.keyScratch = answerKey(f.keyScratch[:0], id)
 	f.batch.set(f.keyScratch, f.scratch)
 	f.keyScratch = ageKey(f.keyScratch[:0], r.At, id)

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
 
@@ -24,29 +23,31 @@ type Store interface {
 	Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error
 }
 
-// The store's layout, version 1. Numbers in keys are big-endian, so that a scan
-// sees them in their order; values begin with their own version byte and go on
-// as the codec writes them.
+// The store's layout, version 2. Numbers in keys are big-endian, so that a scan
+// sees them in their order; values begin with their own version byte. A record is
+// what rfq.AppendRecord writes.
 //
 //	key                                         value
-//	┌───┐                                       ┌───┬───────────────────┐
-//	│ v │                                       │ 1 │                   │ layout version
-//	├───┤                                       ├───┼─────────┬─────────┤
-//	│ c │                                       │ 1 │ Seq u64 │ keys u64│ cursor: all commands up to Seq are in
-//	├───┼────────┐                              ├───┼─────────┴┬────────┤ the store; it has that many answers
-//	│ k │ id [16]│                              │ 1 │ body [8] │ Seq, parts, Result │ answer to a key
-//	├───┼────────┼─────────┐                    ├───┴──────────┴────────┤
-//	│ i │ At u64 │ id [16] │                    │ (empty)               │ the answers by age
-//	├───┼────────┴──┬──────┴──┬────────────┐    ├───┬───┬───────────────┤
-//	│ h │ claim u64 │ Seq u64 │ record u32 │    │ 1 │ 1 │ rfq.Claim     │ a claim after a change
-//	│   │           │         │            │    │ 1 │ 2 │ rfq.Payment   │ a payment for it after a change
-//	├───┼───────────┴┬────────┴────────────┘    ├───┼───┴───────────────┤
-//	│ t │ ticket u64 │                          │ 1 │ rfq.Ticket        │ every ticket as of the cursor
-//	├───┼────────────┘                          ├───┴───────────────────┤
-//	│ m │                                       │ count u64             │ written to make what came before durable
-//	├───┼────────────────┬─────────┐            ├───┬───────────┬───────┘
-//	│ p │ signature [64] │ Seq u64 │            │ 1 │ claim u64 │ the claim that a payment is for
+//	┌───┐                                       ┌───┐
+//	│ v │                                       │ 2 │                              layout version
+//	├───┤                                       ├───┼─────────┬──────────┐
+//	│ c │                                       │ 2 │ Seq u64 │ keys u64 │         cursor: all commands up to Seq
+//	├───┼────────┐                              ├───┼─────────┴┬─────────┤         are in the store; it has that
+//	│ k │ id [16]│                              │ 2 │ body [8] │ Seq u64 │ records many answers. Answer to a key
+//	├───┼────────┼─────────┐                    ├───┴──────────┴─────────┘
+//	│ i │ At u64 │ id [16] │                    │ (empty)                          the answers by age
+//	├───┼────────┴──┬──────┴──┬────────────┐    ├───┬────────┐
+//	│ h │ claim u64 │ Seq u64 │ record u32 │    │ 2 │ record │                     Claim or Payment after a change
+//	├───┼───────────┴┬────────┴────────────┘    ├───┼────────┴┐
+//	│ t │ ticket u64 │                          │ 2 │ records │                    every ticket as of the cursor
+//	├───┼────────────┘                          ├───┴───────┬─┘
+//	│ m │                                       │ count u64 │                      makes what came before durable
+//	├───┼────────────────┬─────────┐            ├───┬───────┴───┐
+//	│ p │ signature [64] │ Seq u64 │            │ 2 │ claim u64 │                  the claim that a payment is for
 //	└───┴────────────────┴─────────┘            └───┴───────────┘
+//
+// The records of an answer: Outcome, then what there is of Quote, Claim, Ticket
+// with its TicketTranches, Payment. Those of a ticket: Ticket, TicketTranches.
 //
 // record is the number of the record among those of the command Seq: a command
 // may change a claim twice, when it expires it first. An answer needs its ticket
@@ -62,8 +63,8 @@ const (
 	keyMark    byte = 'm'
 	keyPayment byte = 'p'
 
-	layoutVersion = 1
-	valueVersion  = 1
+	layoutVersion = 2
+	valueVersion  = 2
 
 	// Sizes of keys and of the cursor's value.
 	answerKeySize  = 1 + 16
@@ -73,10 +74,6 @@ const (
 	paymentKeySize = 1 + 64 + 8
 	paymentSize    = 1 + 8
 	cursorSize     = 1 + 8 + 8
-
-	// What an entry of the history holds.
-	entryClaim   = 1
-	entryPayment = 2
 )
 
 func answerKey(dst []byte, id *[16]byte) []byte { return append(append(dst, keyAnswer), id[:]...) }
@@ -114,77 +111,6 @@ func parsePaymentClaim(value []byte) (market.ClaimID, error) {
 // after returns the first key that is greater than key: [key, after(key)) is
 // key alone.
 func after(key []byte) []byte { return append(append(make([]byte, 0, len(key)+1), key...), 0) }
-
-// answer is what a key keeps.
-type answer struct {
-	body   [8]byte
-	seq    uint64
-	result Result
-}
-
-func (c *codec) answer(a *answer) {
-	c.version(valueVersion)
-	c.bytes(a.body[:])
-	number(c, &a.seq)
-	c.result(&a.result)
-}
-
-func parseAnswer(value []byte) (*answer, error) {
-	a := new(answer)
-	c := codec{buf: value, reading: true}
-	if c.answer(a); !c.whole() {
-		return nil, fmt.Errorf("%w: answer of %d bytes", ErrLayout, len(value))
-	}
-	return a, nil
-}
-
-// entry is one line of a claim's history: one of the two is set.
-type entry struct {
-	claim   *rfq.Claim
-	payment *rfq.Payment
-}
-
-func (c *codec) entry(e *entry) {
-	c.version(valueVersion)
-	var what uint8
-	switch {
-	case e.claim != nil:
-		what = entryClaim
-	case e.payment != nil:
-		what = entryPayment
-	}
-	number(c, &what)
-	switch what {
-	case entryClaim:
-		part(c, true, &e.claim, c.claim)
-	case entryPayment:
-		part(c, true, &e.payment, c.payment)
-	default:
-		c.fail()
-	}
-}
-
-func parseEntry(value []byte) (e entry, err error) {
-	c := codec{buf: value, reading: true}
-	if c.entry(&e); !c.whole() {
-		return entry{}, fmt.Errorf("%w: claim's history entry of %d bytes", ErrLayout, len(value))
-	}
-	return e, nil
-}
-
-func (c *codec) ticketValue(t *rfq.Ticket) {
-	c.version(valueVersion)
-	c.ticket(t)
-}
-
-func parseTicket(value []byte) (*rfq.Ticket, error) {
-	t := new(rfq.Ticket)
-	c := codec{buf: value, reading: true}
-	if c.ticketValue(t); !c.whole() {
-		return nil, fmt.Errorf("%w: ticket of %d bytes", ErrLayout, len(value))
-	}
-	return t, nil
-}
 
 func appendCursor(dst []byte, seq, keys uint64) []byte {
 	dst = binary.BigEndian.AppendUint64(append(dst, valueVersion), seq)

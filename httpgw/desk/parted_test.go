@@ -60,7 +60,5 @@ func (s *memStore) edit(change func(*rfq.Ticket)) {
 		panic(err)
 	}
 	change(t)
-	c := codec{}
-	c.ticketValue(t)
-	s.values[key] = c.buf
+	s.values[key] = appendTicket(nil, t)
 }

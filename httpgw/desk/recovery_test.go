@@ -146,8 +146,8 @@ func TestCrash(t *testing.T) {
 		// What was said is all that was done.
 		want := map[market.ClaimID]bool{}
 		r.store.Scan([]byte{keyHistory}, []byte{keyHistory + 1}, func(_, value []byte) bool {
-			if e, err := parseEntry(value); err == nil && e.claim != nil {
-				want[e.claim.ID] = true
+			if claim, _, err := parseEntry(value); err == nil && claim != nil {
+				want[claim.ID] = true
 			}
 			return true
 		})
