@@ -1,95 +1,369 @@
-// Package access hands out the bearer tokens of the DvP surface.
 package access
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"log/slog"
+	"sync"
 	"time"
 
 	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/eddsa"
 )
 
-// Errors of an Access; the store's come wrapped.
+// What the description fixes (spec, part 8).
+const (
+	// TokenLifetime is how long a token is admitted.
+	TokenLifetime = 7 * 24 * time.Hour
+	// IssueWindow is how long a client waits for its next token.
+	IssueWindow = time.Hour
+)
+
+// Limits, our choice.
+const (
+	// MaxTokens bounds the tokens of the last seven days, revoked ones included.
+	MaxTokens = 262_144
+	// MaxUsedNonces bounds the nonces that were presented in the last two minutes.
+	MaxUsedNonces = 131_072
+	// Retention is how long the log keeps an issue and its revocation.
+	Retention = 90 * 24 * time.Hour
+	// MaxName is the longest name of who revokes, bytes.
+	MaxName = 64
+	// MaxPage is the most that List returns.
+	MaxPage = 1000
+)
+
+const (
+	// tendEvery is how often Run writes down what time it is, pruneEvery how much
+	// the log must have to lose.
+	tendEvery  = time.Minute
+	pruneEvery = 24 * time.Hour
+
+	// A secret's text is a prefix, so that who finds one knows what it is, and
+	// random bytes in the URL alphabet without padding.
+	secretPrefix = "dvp_"
+	secretBytes  = 32
+	secretText   = len(secretPrefix) + (secretBytes*8+5)/6
+)
+
+// Errors of an Access. Those of the store come wrapped.
 var (
-	ErrKey          = errors.New("access: not a key that signatures prove something about")
-	ErrNonce        = errors.New("access: nonce refused")
+	// ErrKey: the public key is not one that signatures prove something about.
+	ErrKey = errors.New("access: not a key that signatures prove something about")
+	// ErrNonce: the nonce is malformed, not ours, or another key's.
+	ErrNonce = errors.New("access: nonce refused")
+	// ErrNonceExpired and ErrNonceUsed are kinds of ErrNonce.
 	ErrNonceExpired = fmt.Errorf("%w: expired", ErrNonce)
 	ErrNonceUsed    = fmt.Errorf("%w: presented before", ErrNonce)
-	ErrProof        = errors.New("access: the signature is not the key's over the nonce")
-	ErrFull         = errors.New("access: full")
+	// ErrProof: the signature is not the key's over the nonce's text.
+	ErrProof = errors.New("access: signature refused")
+	// ErrFull: there is no place for one more token, or one more used nonce.
+	ErrFull = errors.New("access: full")
+	// ErrUnknownToken: the log has no token of this id.
 	ErrUnknownToken = errors.New("access: no such token")
-	ErrName         = errors.New("access: not a name")
-	ErrLayout       = errors.New("access: record cannot be read")
+	// ErrName: who revokes has no name, or one of more than MaxName bytes.
+	ErrName = errors.New("access: no name, or too long")
+	// ErrLayout: the store holds what this version cannot read.
+	ErrLayout = errors.New("access: record cannot be read")
+	// ErrOptions: an option is out of its range.
+	ErrOptions = errors.New("access: option out of range")
 )
 
-// TooSoon refuses a client's second token within an hour.
+// TooSoon refuses a client that was issued a token less than IssueWindow ago.
 type TooSoon struct{ RetryAfter time.Duration }
 
-// Error says how long the client must wait.
+// Error tells how long to wait.
 func (t *TooSoon) Error() string {
-	return fmt.Sprintf("access: one token an hour: the next in %s", t.RetryAfter)
+	return "access: one token an hour and client: the next in " + t.RetryAfter.String()
 }
 
-// Options of an Access.
+// Options of an Access. The zero value of a field is its default.
 type Options struct {
-	Now           func() int64         // Unix nanoseconds; default: the system's clock
-	Elapsed       func() time.Duration // of a clock that is never set
+	// Now returns Unix nanoseconds. Default: the system's clock.
+	Now func() int64
+	// Elapsed returns the time since some moment, by a clock that nobody sets and
+	// that never goes back. Default: the system's, since Open.
+	Elapsed func() time.Duration
+	// MaxTokens and MaxUsedNonces are limits, from 1. Default: those of their names.
 	MaxTokens     int
 	MaxUsedNonces int
 }
 
-// KV is the durable map that settlement's parts share.
-type KV interface {
-	Get(key []byte) ([]byte, bool, error)
-	Scan(lo, hi []byte, f func(key, value []byte) bool) error
-	Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error
+func (o Options) withDefaults() Options {
+	if o.Now == nil {
+		o.Now = func() int64 { return time.Now().UnixNano() }
+	}
+	if o.Elapsed == nil {
+		start := time.Now()
+		o.Elapsed = func() time.Duration { return time.Since(start) }
+	}
+	if o.MaxTokens == 0 {
+		o.MaxTokens = MaxTokens
+	}
+	if o.MaxUsedNonces == 0 {
+		o.MaxUsedNonces = MaxUsedNonces
+	}
+	return o
 }
 
-// Access issues, admits and revokes.
-type Access struct{}
+// Validate reports the first field that is out of its range. Errors: [ErrOptions].
+func (o Options) Validate() error {
+	o = o.withDefaults()
+	if o.MaxTokens < 1 || o.MaxUsedNonces < 1 {
+		return fmt.Errorf("%w: %d tokens, %d used nonces: must be 1 or more", ErrOptions, o.MaxTokens, o.MaxUsedNonces)
+	}
+	return nil
+}
 
-// Challenge is what a client signs.
+// Access issues, admits and revokes tokens.
+type Access struct {
+	kv      KV
+	clock   clock
+	process [32]byte // key of the nonces' tags
+	burnt   burnt
+	most    int // tokens
+
+	// writer is held by whoever changes the log, and what follows it in memory,
+	// until the disk has it.
+	writer sync.Mutex
+	last   int64 // the newest token's number
+	pruned int64 // issues before this number have gone
+	// queue is every token whose seven days are not over, oldest first, those
+	// before past being beyond their hour.
+	queue []issue
+	past  int
+
+	// mu is held for one look at a map, or one change.
+	mu    sync.RWMutex
+	live  map[[32]byte]token // by hash: neither revoked nor, but for a while, over
+	hours map[[16]byte]int64 // when clients were issued a token, in the last hour
+}
+
+// token is what it takes to admit one.
+type token struct {
+	key  solana.Address
+	ends int64
+}
+
+// Open reads the tokens that are not over. Nobody else may write to this package's
+// part of kv. Errors: [ErrOptions], [ErrLayout], the store's.
+func Open(o Options, kv KV) (*Access, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	a := &Access{
+		kv: kv, clock: clock{wall: o.Now, elapsed: o.Elapsed}, most: o.MaxTokens,
+		live: map[[32]byte]token{}, hours: map[[16]byte]int64{},
+	}
+	a.burnt = burnt{clock: &a.clock, most: o.MaxUsedNonces}
+	rand.Read(a.process[:]) // it ends the process where it fails
+	if err := checkLayout(kv); err != nil {
+		return nil, err
+	}
+	if err := a.load(); err != nil {
+		return nil, fmt.Errorf("access: open: %w", err)
+	}
+	return a, nil
+}
+
+// load fills the maps from the store.
+func (a *Access) load() error {
+	latest, err := readTime(a.kv)
+	if err != nil {
+		return err
+	}
+	a.clock.since(latest)
+	now := a.clock.now()
+	var bad error
+	err = scanIssues(a.kv, now-int64(TokenLifetime), func(i *issue) bool {
+		_, revoked, err := readRevocation(a.kv, i.at)
+		bad = err
+		a.keep(i, revoked)
+		return err == nil
+	})
+	if err = errors.Join(err, bad); err == nil {
+		a.sweep(now)
+	}
+	return err
+}
+
+// Challenge is what a client signs to show that it has a key.
 type Challenge struct {
-	Nonce     string // base64
+	Nonce     string // base64; the signature is over these characters
 	ExpiresAt int64  // Unix nanoseconds
 }
 
-// Grant is a token.
+// Challenge returns a new nonce for a key. Nothing is kept of it. Errors: [ErrKey].
+func (a *Access) Challenge(key solana.Address) (Challenge, error) {
+	if !eddsa.ValidKey(key) {
+		return Challenge{}, ErrKey
+	}
+	n := newNonce(key, a.clock.now())
+	n.seal(a.process)
+	return Challenge{Nonce: n.text(), ExpiresAt: n.expires()}, nil
+}
+
+// Grant is a token that was just issued. Printed or logged, it does not tell its
+// secret.
 type Grant struct {
-	Secret    string
-	ID        string
-	ExpiresAt int64
+	Secret    string // what the client sends; nobody has it but he
+	ID        string // what an operator calls it
+	ExpiresAt int64  // Unix nanoseconds
 	Key       solana.Address
 }
 
-// Entry is one token of the log.
-type Entry struct {
-	ID                             string
-	Key                            solana.Address
-	IssuedAt, ExpiresAt, RevokedAt int64
-	RevokedBy                      string
+// String names the token.
+func (g Grant) String() string { return "token " + g.ID }
+
+// GoString names the token.
+func (g Grant) GoString() string { return g.String() }
+
+// LogValue names the token.
+func (g Grant) LogValue() slog.Value { return slog.StringValue(g.ID) }
+
+// Issue takes the proof that a client has a key, the signature over the nonce's
+// text, and returns a token that is bound to the key and on disk. client is an IPv4
+// address in its IPv6 form, or the first eight bytes of an IPv6 one. It waits for
+// the disk. Errors, in the order of what is looked at: [ErrNonce], [ErrFull],
+// [*TooSoon], [ErrProof], the store's; the nonce is burnt where it was one.
+func (a *Access) Issue(key solana.Address, nonce string, signature solana.Signature, client [16]byte) (Grant, error) {
+	n, ok := parseNonce(nonce)
+	if !ok || !n.sealed(a.process) {
+		return Grant{}, ErrNonce
+	}
+	if err := a.burnt.burn(&n); err != nil {
+		return Grant{}, err
+	}
+	if n.key() != key {
+		return Grant{}, ErrNonce
+	}
+	if err := a.wait(client, a.clock.now()); err != nil {
+		return Grant{}, err
+	}
+	if !eddsa.Verify(key, []byte(nonce), signature) {
+		return Grant{}, ErrProof
+	}
+	return a.grant(key, client)
 }
 
-// Open reads the log.
-func Open(Options, KV) (*Access, error) { return &Access{}, nil }
-
-// Challenge returns a nonce for key.
-func (a *Access) Challenge(solana.Address) (Challenge, error) { return Challenge{}, ErrKey }
-
-// Issue returns a token for a proof.
-func (a *Access) Issue(_ solana.Address, _ string, _ solana.Signature, _ [16]byte) (Grant, error) {
-	return Grant{}, ErrNonce
+// wait returns a *TooSoon while a client's hour is not over.
+func (a *Access) wait(client [16]byte, now int64) error {
+	a.mu.RLock()
+	at, there := a.hours[client]
+	a.mu.RUnlock()
+	if rest := at + int64(IssueWindow) - now; there && rest > 0 {
+		return &TooSoon{RetryAfter: time.Duration(rest)}
+	}
+	return nil
 }
 
-// Admit returns the key of a token that is valid.
-func (a *Access) Admit([]byte) (solana.Address, bool) { return solana.Address{}, false }
+// grant issues a token to who has proved a key. Of two at once for one client the
+// second finds the hour used, or, where the store has failed the first, not.
+func (a *Access) grant(key solana.Address, client [16]byte) (Grant, error) {
+	a.writer.Lock()
+	defer a.writer.Unlock()
+	now := a.clock.now()
+	a.sweep(now)
+	if err := a.wait(client, now); err != nil {
+		return Grant{}, err
+	}
+	if len(a.queue) >= a.most {
+		return Grant{}, ErrFull
+	}
+	secret := newSecret()
+	// A number is used once, also one that the store has failed to take.
+	a.last = max(now, a.last+1)
+	i := issue{at: a.last, ends: a.last + int64(TokenLifetime), hash: sha256.Sum256([]byte(secret)), key: key, client: client}
+	err := a.kv.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
+		set(tokenKey(keyIssue, i.at), i.value())
+		set([]byte{keyTime}, timeValue(i.at))
+	}, true)
+	if err != nil {
+		return Grant{}, fmt.Errorf("access: issue: %w", err)
+	}
+	a.keep(&i, false)
+	return Grant{Secret: secret, ID: idOf(i.at), ExpiresAt: i.ends, Key: key}, nil
+}
 
-// Revoke ends a token.
-func (a *Access) Revoke(string, string) (Entry, error) { return Entry{}, ErrUnknownToken }
+func newSecret() string {
+	var b [secretBytes]byte
+	rand.Read(b[:]) // it ends the process where it fails
+	return secretPrefix + base64.RawURLEncoding.EncodeToString(b[:])
+}
 
-// List returns tokens in the order of their issue, from the one after the named.
-func (a *Access) List(string, int, bool) ([]Entry, error) { return nil, nil }
+// keep takes a token of the log into memory. They come in the order of the log;
+// writer is held, or nobody else has a.
+func (a *Access) keep(i *issue, revoked bool) {
+	a.last = i.at
+	a.queue = append(a.queue, *i)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.hours[i.client] = i.at
+	if !revoked {
+		a.live[i.hash] = token{key: i.key, ends: i.ends}
+	}
+}
 
-// Run keeps the log and the memory short.
-func (a *Access) Run(ctx context.Context) error { <-ctx.Done(); return nil }
+// sweep forgets hours and tokens that are over. It lets readers in between any
+// two. writer is held, or nobody else has a.
+func (a *Access) sweep(now int64) {
+	for a.past < len(a.queue) && a.queue[a.past].at+int64(IssueWindow) <= now {
+		i := &a.queue[a.past]
+		a.past++
+		a.mu.Lock()
+		if a.hours[i.client] == i.at { // load has kept older ones too
+			delete(a.hours, i.client)
+		}
+		a.mu.Unlock()
+	}
+	for a.past > 0 && a.queue[0].ends <= now {
+		a.forget(a.queue[0].hash)
+		a.queue, a.past = a.queue[1:], a.past-1
+	}
+}
+
+func (a *Access) forget(hash [32]byte) {
+	a.mu.Lock()
+	delete(a.live, hash)
+	a.mu.Unlock()
+}
+
+// Admit returns the key that a token is bound to: what is built and signed with it
+// is for that key alone. ok is false where the token is none, over, or revoked.
+// What is compared are hashes, so that the time it takes tells nothing of the
+// secrets that there are. It allocates nothing and does not keep secret.
+func (a *Access) Admit(secret []byte) (key solana.Address, ok bool) {
+	if len(secret) != secretText {
+		return key, false
+	}
+	hash := sha256.Sum256(secret)
+	a.mu.RLock()
+	t, ok := a.live[hash]
+	a.mu.RUnlock()
+	if !ok || a.clock.now() >= t.ends {
+		return key, false
+	}
+	return t.key, true
+}
+
+// Run keeps memory and log short, and what time it is in the store, until ctx ends.
+// It returns the store's error where there is one: tokens are admitted on.
+func (a *Access) Run(ctx context.Context) error {
+	t := time.NewTicker(tendEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return a.tend()
+		case <-t.C:
+			if err := a.tend(); err != nil {
+				return err
+			}
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package access
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/binary"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"blockdesk/internal/solana"
+)
+
+const (
+	second = int64(time.Second)
+	hour   = int64(IssueWindow)
+	week   = int64(TokenLifetime)
+	// day0 is when the tests' clocks begin: 2026-11-20, not on a millisecond.
+	day0 = 1_795_132_800_123_456_789
+)
+
+// watch is a clock that a test sets.
+type watch struct{ wall, gone atomic.Int64 }
+
+func newWatch() *watch {
+	w := new(watch)
+	w.wall.Store(day0)
+	return w
+}
+
+// pass lets d nanoseconds pass.
+func (w *watch) pass(d int64) {
+	w.wall.Add(d)
+	w.gone.Add(d)
+}
+
+// set moves the system's clock by d, while no time passes.
+func (w *watch) set(d int64) { w.wall.Add(d) }
+
+// rebooted is the same clock after a restart.
+func (w *watch) rebooted() *watch {
+	n := new(watch)
+	n.wall.Store(w.wall.Load())
+	return n
+}
+
+func (w *watch) options() Options {
+	return Options{Now: w.wall.Load, Elapsed: func() time.Duration { return time.Duration(w.gone.Load()) }}
+}
+
+// memKV is a map in memory that fails when it is told to.
+type memKV struct {
+	mu      sync.Mutex
+	m       map[string][]byte
+	commits []map[string][]byte // what was there after each
+	failing error               // of the next calls
+	half    bool                // a Commit that fails is done all the same
+}
+
+func newMemKV() *memKV { return &memKV{m: map[string][]byte{}} }
+
+func (k *memKV) fail(err error, half bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.failing, k.half = err, half
+}
+
+func (k *memKV) Get(key []byte) ([]byte, bool, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	v, ok := k.m[string(key)]
+	return bytes.Clone(v), ok, k.failing
+}
+
+func (k *memKV) Scan(lo, hi []byte, f func(key, value []byte) bool) error {
+	k.mu.Lock()
+	m, err := maps.Clone(k.m), k.failing
+	k.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		if err == nil && key >= string(lo) && (hi == nil || key < string(hi)) && !f([]byte(key), m[key]) {
+			break
+		}
+	}
+	return err
+}
+
+func (k *memKV) Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), _ bool) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.failing != nil && !k.half {
+		return k.failing
+	}
+	fill(func(key, value []byte) { k.m[string(key)] = bytes.Clone(value) }, func(lo, hi []byte) {
+		maps.DeleteFunc(k.m, func(key string, _ []byte) bool { return key >= string(lo) && key < string(hi) })
+	})
+	k.commits = append(k.commits, maps.Clone(k.m))
+	return k.failing
+}
+
+var errDisk = errors.New("disk")
+
+// person is a key that can sign.
+type person struct {
+	private ed25519.PrivateKey
+	key     solana.Address
+}
+
+func newPerson(n uint64) person {
+	var seed [32]byte
+	binary.BigEndian.PutUint64(seed[:], n)
+	private := ed25519.NewKeyFromSeed(seed[:])
+	return person{private, solana.Address(private.Public().(ed25519.PublicKey))}
+}
+
+func (p person) sign(text string) solana.Signature {
+	return solana.Signature(ed25519.Sign(p.private, []byte(text)))
+}
+
+func client(n byte) (c [16]byte) {
+	copy(c[:], []byte{10: 0xff, 11: 0xff, 12: 192, 13: 0, 14: 2, 15: n})
+	return c
+}
+
+func mustOpen(t testing.TB, o Options, kv KV) *Access {
+	t.Helper()
+	a, err := Open(o, kv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func (a *Access) mustChallenge(t testing.TB, key solana.Address) string {
+	t.Helper()
+	c, err := a.Challenge(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Nonce
+}
+
+// prove runs the whole handshake.
+func (a *Access) prove(t testing.TB, p person, from [16]byte) (Grant, error) {
+	t.Helper()
+	nonce := a.mustChallenge(t, p.key)
+	return a.Issue(p.key, nonce, p.sign(nonce), from)
+}
+
+func (a *Access) mustProve(t testing.TB, p person, from [16]byte) Grant {
+	t.Helper()
+	g, err := a.prove(t, p, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// admits fails the test unless what Admit says of a grant is ok.
+func (a *Access) admits(t testing.TB, g Grant, ok bool) {
+	t.Helper()
+	key, admitted := a.Admit([]byte(g.Secret))
+	if admitted != ok || ok && key != g.Key || !ok && key != (solana.Address{}) {
+		t.Errorf("token %s of %s: admitted %v as %s, want %v", g.ID, solana.Text(g.Key), admitted, solana.Text(key), ok)
+	}
+}
+
+// tooSoon returns how long err says to wait, and fails the test where it does not.
+func tooSoon(t testing.TB, err error) int64 {
+	t.Helper()
+	var soon *TooSoon
+	if !errors.As(err, &soon) {
+		t.Fatalf("not too soon: %v", err)
+	}
+	return int64(soon.RetryAfter)
+}

@@ -1,0 +1,217 @@
+package access
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+
+	"blockdesk/internal/solana"
+)
+
+// KV is the durable map that settlement's parts share; persist.KV is one. All
+// methods may be called from any goroutine. Commits are kept in their order: a
+// crash loses a suffix of them, and none before one with sync true.
+type KV interface {
+	// Get returns a copy of the value.
+	Get(key []byte) (value []byte, ok bool, err error)
+	// Scan calls f for each key in [lo, hi), ascending, until f returns false.
+	// key and value are valid during f, which may call Get.
+	Scan(lo, hi []byte, f func(key, value []byte) bool) error
+	// Commit applies what fill asks for as one atomic step. set and deleteRange
+	// copy what they are given.
+	Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error
+}
+
+// The layout, version 1, in the part of the map that is this package's: keys from
+// 0x20 to 0x2f. Numbers have their most significant byte first, so that a scan sees
+// them in their order; times are Unix nanoseconds. Values begin with their version.
+//
+//	key                     value
+//	┌──────┐                ┌───┐
+//	│ 0x20 │                │ 1 │                                                   layout version
+//	├──────┤                ├───┼──────────┐
+//	│ 0x21 │                │ 1 │ time u64 │                                        the latest that has been seen
+//	├──────┼───────────┐    ├───┼──────────┼──────────────┬──────────┬─────────────┐
+//	│ 0x22 │ token u64 │    │ 1 │ ends u64 │ SHA-256 [32] │ key [32] │ client [16] │ issue
+//	├──────┼───────────┤    ├───┼──────────┼──────────────┴──┬───────┴─────────────┘
+//	│ 0x23 │ token u64 │    │ 1 │ time u64 │ by, 1..64 bytes │                       revocation
+//	└──────┴───────────┘    └───┴──────────┴─────────────────┘
+//
+// A token's number is the time of its issue: no two are the same. The client is in
+// the issue for the hour's sake. An issue and a revocation are written once.
+const (
+	keyVersion    = 0x20
+	keyTime       = 0x21
+	keyIssue      = 0x22
+	keyRevocation = 0x23
+
+	layoutVersion = 1
+	valueVersion  = 1
+
+	tokenKeySize = 1 + 8
+	timeSize     = 1 + 8
+	issueSize    = 1 + 8 + 32 + 32 + 16
+)
+
+// issue is a token as the log has it.
+type issue struct {
+	at     int64 // its number; in the key
+	ends   int64
+	hash   [32]byte // of the secret's text
+	key    solana.Address
+	client [16]byte
+}
+
+// revocation is the end of a token before its time.
+type revocation struct {
+	at int64
+	by string
+}
+
+func tokenKey(kind byte, at int64) []byte {
+	return binary.BigEndian.AppendUint64([]byte{kind}, uint64(max(at, 0)))
+}
+
+func parseTokenKey(key []byte) (at int64, ok bool) {
+	if len(key) != tokenKeySize {
+		return 0, false
+	}
+	return parseTime(key[1:])
+}
+
+// parseTime reads what no clock of ours goes beyond: a number that is positive in
+// 63 bits.
+func parseTime(b []byte) (int64, bool) {
+	t := int64(binary.BigEndian.Uint64(b))
+	return t, t > 0
+}
+
+func timeValue(t int64) []byte {
+	return binary.BigEndian.AppendUint64([]byte{valueVersion}, uint64(t))
+}
+
+func parseTimeValue(value []byte) (int64, bool) {
+	if len(value) != timeSize || value[0] != valueVersion {
+		return 0, false
+	}
+	return parseTime(value[1:])
+}
+
+func (i *issue) value() []byte {
+	b := timeValue(i.ends)
+	b = append(b, i.hash[:]...)
+	b = append(b, i.key[:]...)
+	return append(b, i.client[:]...)
+}
+
+func parseIssue(at int64, value []byte) (i issue, ok bool) {
+	if len(value) != issueSize {
+		return issue{}, false
+	}
+	i.at = at
+	i.ends, ok = parseTimeValue(value[:timeSize])
+	rest := value[timeSize:]
+	rest = rest[copy(i.hash[:], rest):]
+	rest = rest[copy(i.key[:], rest):]
+	copy(i.client[:], rest)
+	return i, ok
+}
+
+func (r *revocation) value() []byte { return append(timeValue(r.at), r.by...) }
+
+func parseRevocation(value []byte) (r revocation, ok bool) {
+	if len(value) <= timeSize || len(value) > timeSize+MaxName {
+		return revocation{}, false
+	}
+	r.at, ok = parseTimeValue(value[:timeSize])
+	r.by = string(value[timeSize:])
+	return r, ok
+}
+
+// A token's id is "K" and its number in 16 hexadecimal digits. It is no secret.
+const idDigits = 16
+
+func idOf(at int64) string { return fmt.Sprintf("K%0*x", idDigits, at) }
+
+func parseID(id string) (at int64, ok bool) {
+	if len(id) != 1+idDigits {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(id[1:], 16, 64)
+	return n, err == nil && n > 0 && idOf(n) == id
+}
+
+// checkLayout writes the layout's version where there is none and refuses another.
+func checkLayout(kv KV) error {
+	value, ok, err := kv.Get([]byte{keyVersion})
+	switch {
+	case err != nil:
+		return fmt.Errorf("access: store: %w", err)
+	case ok && (len(value) != 1 || value[0] != layoutVersion):
+		return fmt.Errorf("%w: layout version %x, this program knows %d", ErrLayout, value, layoutVersion)
+	case ok:
+		return nil
+	}
+	err = kv.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
+		set([]byte{keyVersion}, []byte{layoutVersion})
+	}, true)
+	if err != nil {
+		return fmt.Errorf("access: store: %w", err)
+	}
+	return nil
+}
+
+// readTime returns the latest time that the store has, 0 where it has none.
+func readTime(kv KV) (int64, error) {
+	value, ok, err := kv.Get([]byte{keyTime})
+	if err != nil || !ok {
+		return 0, err
+	}
+	t, whole := parseTimeValue(value)
+	if !whole {
+		return 0, fmt.Errorf("%w: time %x", ErrLayout, value)
+	}
+	return t, nil
+}
+
+// scanIssues calls f with the tokens from number lo on, until f returns false.
+func scanIssues(kv KV, lo int64, f func(*issue) bool) error {
+	var bad error
+	err := kv.Scan(tokenKey(keyIssue, lo), []byte{keyIssue + 1}, func(key, value []byte) bool {
+		at, ok := parseTokenKey(key)
+		i, whole := parseIssue(at, value)
+		if !ok || !whole {
+			bad = fmt.Errorf("%w: issue %x of %d bytes", ErrLayout, key, len(value))
+			return false
+		}
+		return f(&i)
+	})
+	if err != nil {
+		return err
+	}
+	return bad
+}
+
+// readIssue returns the token of a number, if the log has it.
+func readIssue(kv KV, at int64) (i issue, ok bool, err error) {
+	value, ok, err := kv.Get(tokenKey(keyIssue, at))
+	if err != nil || !ok {
+		return issue{}, false, err
+	}
+	if i, ok = parseIssue(at, value); !ok {
+		return issue{}, false, fmt.Errorf("%w: issue of %d bytes", ErrLayout, len(value))
+	}
+	return i, true, nil
+}
+
+// readRevocation returns a token's revocation, if there is one.
+func readRevocation(kv KV, at int64) (r revocation, ok bool, err error) {
+	value, ok, err := kv.Get(tokenKey(keyRevocation, at))
+	if err != nil || !ok {
+		return revocation{}, false, err
+	}
+	if r, ok = parseRevocation(value); !ok {
+		return revocation{}, false, fmt.Errorf("%w: revocation of %d bytes", ErrLayout, len(value))
+	}
+	return r, true, nil
+}

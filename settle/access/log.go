@@ -1,0 +1,129 @@
+package access
+
+import (
+	"fmt"
+
+	"blockdesk/internal/solana"
+)
+
+// Entry is what the log has of a token. Times are Unix nanoseconds.
+type Entry struct {
+	ID        string
+	Key       solana.Address
+	IssuedAt  int64
+	ExpiresAt int64
+	RevokedAt int64  // 0 = not revoked
+	RevokedBy string // "" = not revoked
+}
+
+func entryOf(i *issue, r *revocation) Entry {
+	return Entry{
+		ID: idOf(i.at), Key: i.key, IssuedAt: i.at, ExpiresAt: i.ends,
+		RevokedAt: r.at, RevokedBy: r.by,
+	}
+}
+
+// Revoke ends a token in the name of by, 1 to MaxName bytes, and returns what the
+// log has of it then. A token is revoked once: again changes nothing. When it
+// returns nil no request is admitted any more, after a restart neither. Errors:
+// [ErrName], [ErrUnknownToken], [ErrLayout], the store's; after one of the store
+// this process admits the token no more, and the next one does, so do it again.
+func (a *Access) Revoke(id, by string) (Entry, error) {
+	if by == "" || len(by) > MaxName {
+		return Entry{}, fmt.Errorf("%w: %d bytes", ErrName, len(by))
+	}
+	at, ok := parseID(id)
+	if !ok {
+		return Entry{}, ErrUnknownToken
+	}
+	a.writer.Lock()
+	defer a.writer.Unlock()
+	i, ok, err := readIssue(a.kv, at)
+	if err != nil {
+		return Entry{}, fmt.Errorf("access: token %s: %w", id, err)
+	}
+	if !ok {
+		return Entry{}, fmt.Errorf("%w: %s", ErrUnknownToken, id)
+	}
+	a.forget(i.hash)
+	r, revoked, err := readRevocation(a.kv, at)
+	if err != nil {
+		return Entry{}, fmt.Errorf("access: token %s: %w", id, err)
+	}
+	if revoked {
+		return entryOf(&i, &r), nil
+	}
+	r = revocation{at: max(a.clock.now(), at), by: by}
+	err = a.kv.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
+		set(tokenKey(keyRevocation, at), r.value())
+	}, true)
+	if err != nil {
+		return Entry{}, fmt.Errorf("access: revoke %s: %w", id, err)
+	}
+	return entryOf(&i, &r), nil
+}
+
+// List returns tokens in the order of their issue, revoked ones included: those
+// that come after the id after, which need not be there and may be empty, and of
+// them the first limit, 1 to MaxPage. Those that are over come with ended. It reads
+// the store. Errors: [ErrUnknownToken] where after is no id, [ErrLayout], the
+// store's.
+func (a *Access) List(after string, limit int, ended bool) ([]Entry, error) {
+	var from int64
+	if after != "" {
+		at, ok := parseID(after)
+		if !ok {
+			return nil, fmt.Errorf("%w: %q", ErrUnknownToken, after)
+		}
+		from = at + 1
+	}
+	now := a.clock.now()
+	if !ended {
+		from = max(from, now-int64(TokenLifetime))
+	}
+	limit = min(max(limit, 1), MaxPage)
+	var list []Entry
+	var bad error
+	err := scanIssues(a.kv, from, func(i *issue) bool {
+		if !ended && i.ends <= now {
+			return true
+		}
+		r, _, err := readRevocation(a.kv, i.at)
+		if bad = err; err == nil {
+			list = append(list, entryOf(i, &r))
+		}
+		return err == nil && len(list) < limit
+	})
+	if err == nil {
+		err = bad
+	}
+	if err != nil {
+		return nil, fmt.Errorf("access: list: %w", err)
+	}
+	return list, nil
+}
+
+// tend sweeps, writes down what time it is, and lets go what the log need not keep
+// any more.
+func (a *Access) tend() error {
+	a.writer.Lock()
+	defer a.writer.Unlock()
+	now := a.clock.now()
+	a.sweep(now)
+	cut := now - int64(Retention)
+	prune := cut-a.pruned >= int64(pruneEvery)
+	err := a.kv.Commit(func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
+		set([]byte{keyTime}, timeValue(max(now, a.last)))
+		if prune {
+			deleteRange([]byte{keyIssue}, tokenKey(keyIssue, cut))
+			deleteRange([]byte{keyRevocation}, tokenKey(keyRevocation, cut))
+		}
+	}, true)
+	if err != nil {
+		return fmt.Errorf("access: keep the time: %w", err)
+	}
+	if prune {
+		a.pruned = cut
+	}
+	return nil
+}
