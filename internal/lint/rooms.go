@@ -91,7 +91,7 @@ var libraries = []library{
 	{"github.com/spf13/cobra", []string{"cmd"}},
 	{"github.com/goccy/go-yaml", []string{"cmd", "fixgw"}}, // fixgw: the participants, given as bytes
 	{"golang.org/x/crypto", []string{"fixgw", "httpgw", "settle", "cmd"}},
-	{"golang.org/x/sys", []string{"persist", "bench"}},
+	{"golang.org/x/sys", []string{"persist", "bench", "settle"}},
 	{"golang.org/x/sync", []string{"persist", "feed", "fixgw", "httpgw", "mirror", "settle", "cmd", "bench"}},
 	{"github.com/hashicorp", []string{"persist"}},
 	{"github.com/nats-io", []string{"persist"}},
