@@ -1,0 +1,119 @@
+package cosign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// privateMode is that of every file that is made here.
+	privateMode = 0o600
+	// sharedMode is that of a socket for several users.
+	sharedMode = 0o660
+	// othersMode is what no file here may have.
+	othersMode = 0o077
+)
+
+// HardenProcess keeps the process's memory to itself: no core dump, and no other
+// process of the same user can trace it or read its memory. It is for a process
+// that is about to read a key, and cannot be undone. Errors: the kernel's.
+func HardenProcess() error {
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+		return fmt.Errorf("no core dumps: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("no tracing: %w", err)
+	}
+	return nil
+}
+
+// openPrivate opens a regular file of ours that nobody else can read or write. It
+// follows no symbolic link in the last place, and does not wait for a pipe. What is
+// looked at is the opened file, so nobody can change it in between. Errors:
+// [ErrKeyFile], or the file system's.
+func openPrivate(path string, flag int) (*os.File, error) {
+	f, err := os.OpenFile(path, flag|unix.O_NOFOLLOW|unix.O_NONBLOCK, privateMode)
+	switch {
+	case errors.Is(err, unix.ELOOP):
+		return nil, fmt.Errorf("%w: %s is a symbolic link", ErrKeyFile, path)
+	case err != nil:
+		return nil, err
+	}
+	if err := checkPrivate(f); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%w: %s %w", ErrKeyFile, path, err)
+	}
+	return f, nil
+}
+
+func checkPrivate(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !ok || !info.Mode().IsRegular():
+		return errors.New("is no regular file")
+	case stat.Uid != uint32(os.Geteuid()):
+		return fmt.Errorf("belongs to user %d", stat.Uid)
+	case info.Mode().Perm()&othersMode != 0:
+		return fmt.Errorf("is open to others: its mode is %#o", info.Mode().Perm())
+	}
+	return nil
+}
+
+// lockFile takes a file for this process, until it is closed.
+func lockFile(f *os.File) error {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return ErrRecordInUse
+	}
+	return err
+}
+
+// maxSocketPath is the longest path that the kernel takes for a socket.
+const maxSocketPath = 107
+
+// listenPrivate listens on a socket of this mode. It has no more than the mode
+// before it has a name, so nobody gets in early.
+func listenPrivate(path string, mode os.FileMode) (*net.UnixListener, error) {
+	if len(path) > maxSocketPath {
+		return nil, fmt.Errorf("%s: a socket's path has %d bytes at most", path, maxSocketPath)
+	}
+	var failed error
+	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		err := c.Control(func(fd uintptr) { failed = unix.Fchmod(int(fd), uint32(mode)) })
+		return errors.Join(err, failed)
+	}}
+	l, err := lc.Listen(context.Background(), "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	// The process's umask may have taken away from it.
+	if err := os.Chmod(path, mode); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l.(*net.UnixListener), nil
+}
+
+// peerUser returns the user that the other end runs as, by the kernel's word.
+func peerUser(c *net.UnixConn) (uint32, error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var cred *unix.Ucred
+	var failed error
+	err = raw.Control(func(fd uintptr) { cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	if err = errors.Join(err, failed); err != nil {
+		return 0, err
+	}
+	return cred.Uid, nil
+}

@@ -1,0 +1,181 @@
+package cosign
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"blockdesk/internal/solana"
+)
+
+// MaxKeyFile bounds a key file in bytes: 64 numbers of three digits, with room for
+// one of them a line.
+const MaxKeyFile = 1024
+
+// Errors of key files, wrapped with the path. Nothing of a file's content is in an
+// error.
+var (
+	// ErrKeyFile: a file that holds no key, or one that others can get at.
+	ErrKeyFile = errors.New("cosign: not a usable key file")
+	// ErrKeyExists: a new key would replace a file.
+	ErrKeyExists = errors.New("cosign: the file exists")
+)
+
+// FileSigner is a key from a file, in this process. It is printed, encoded and
+// logged as its address, and never as anything else. Its copies are the same
+// signer.
+type FileSigner struct {
+	address solana.Address
+	// key is behind a pointer, which no printing follows.
+	key *[ed25519.PrivateKeySize]byte
+}
+
+// OpenKeyFile reads a key in the form of Solana's tools: a JSON array of 64
+// numbers, the seed and the public key. The file must be a regular one, not a
+// symbolic link, ours, and closed to everybody else (mode 0600 or less). Errors:
+// [ErrKeyFile], or the file system's.
+func OpenKeyFile(path string) (*FileSigner, error) {
+	text, err := readPrivate(path, MaxKeyFile)
+	if err != nil {
+		return nil, err
+	}
+	defer clear(text)
+	key, ok := parseKey(text)
+	if !ok {
+		return nil, fmt.Errorf("%w: %s is no array of 64 numbers, or its public key is another's", ErrKeyFile, path)
+	}
+	return newFileSigner(key), nil
+}
+
+func newFileSigner(key *[ed25519.PrivateKeySize]byte) *FileSigner {
+	return &FileSigner{solana.Address(key[ed25519.SeedSize:]), key}
+}
+
+// readPrivate reads a small file of ours that nobody else can read or write.
+func readPrivate(path string, most int) ([]byte, error) {
+	f, err := openPrivate(path, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	switch {
+	case err != nil:
+		clear(text)
+		return nil, fmt.Errorf("key file: %w", err)
+	case len(text) > most:
+		clear(text)
+		return nil, fmt.Errorf("%w: %s has more than %d bytes", ErrKeyFile, path, most)
+	}
+	return text, nil
+}
+
+// parseKey reads the array. The JSON package's errors quote what they read, so none
+// is passed on.
+func parseKey(text []byte) (*[ed25519.PrivateKeySize]byte, bool) {
+	var numbers []uint16 // not of bytes, which would be read from a string too
+	defer func() { clear(numbers) }()
+	if err := json.Unmarshal(text, &numbers); err != nil || len(numbers) != ed25519.PrivateKeySize {
+		return nil, false
+	}
+	var key [ed25519.PrivateKeySize]byte
+	for i, n := range numbers {
+		if n > 0xff {
+			return nil, false
+		}
+		key[i] = byte(n)
+	}
+	whole := ed25519.NewKeyFromSeed(key[:ed25519.SeedSize])
+	defer clear(whole)
+	return &key, subtle.ConstantTimeCompare(whole, key[:]) == 1
+}
+
+// NewKeyFile makes a key, writes it to a new file of mode 0600 and syncs it. It
+// replaces no file. Errors: [ErrKeyExists], or the file system's.
+func NewKeyFile(path string) (solana.Address, error) {
+	public, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		return solana.Address{}, fmt.Errorf("a new key: %w", err)
+	}
+	defer clear(key)
+	text := appendKey(make([]byte, 0, MaxKeyFile), key)
+	defer clear(text)
+	if err := createPrivate(path, text); err != nil {
+		return solana.Address{}, err
+	}
+	return solana.Address(public), nil
+}
+
+func appendKey(dst []byte, key ed25519.PrivateKey) []byte {
+	for i, b := range key {
+		dst = append(dst, "[,"[min(i, 1)])
+		dst = strconv.AppendUint(dst, uint64(b), 10)
+	}
+	return append(dst, ']')
+}
+
+// createPrivate makes a file with this content, or none. What it has made is on the
+// disk.
+func createPrivate(path string, content []byte) error {
+	f, err := openPrivate(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+	if errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("%w: %s", ErrKeyExists, path)
+	} else if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, bytes.NewReader(content))
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = syncFolder(path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", path, err), os.Remove(path))
+	}
+	return nil
+}
+
+// syncFolder makes a file's name durable.
+func syncFolder(path string) error {
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	return folder.Sync()
+}
+
+// Address returns the public key.
+func (s FileSigner) Address() solana.Address { return s.address }
+
+// Sign signs a job's message. It does not block. Errors: [ErrZero]; [ErrSigner]
+// where the job's open slot is another's.
+func (s FileSigner) Sign(_ context.Context, j Job) (solana.Signature, error) {
+	switch {
+	case s.key == nil || j.job == nil:
+		return solana.Signature{}, fmt.Errorf("%w: no key, or nothing to sign", ErrZero)
+	case j.job.Desk != s.address:
+		return solana.Signature{}, fmt.Errorf("%w: the open slot is %s's, not %s's", ErrSigner, solana.Text(j.job.Desk), solana.Text(s.address))
+	}
+	return solana.Signature(ed25519.Sign(s.key[:], j.Message())), nil
+}
+
+// String returns the address, and says what it is.
+func (s FileSigner) String() string { return "key of " + solana.Text(s.address) }
+
+// Format prints String, whatever the verb: %d would print the fields.
+func (s FileSigner) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }
+
+// MarshalText returns String, for every encoder that asks.
+func (s FileSigner) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// LogValue returns String.
+func (s FileSigner) LogValue() slog.Value { return slog.StringValue(s.String()) }

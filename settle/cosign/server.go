@@ -1,0 +1,313 @@
+package cosign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/eddsa"
+	"blockdesk/internal/solana/tx"
+	"blockdesk/settle/binding"
+)
+
+const (
+	// MaxSignerConnections bounds the connections that are served at a time. One
+	// more is told that the signer is busy.
+	MaxSignerConnections = 16
+	// MaxAllowedUsers bounds ServerOptions.AllowUIDs.
+	MaxAllowedUsers = 16
+
+	defaultSignerTimeout = 5 * time.Second
+	// acceptPause is waited after a connection could not be accepted, which is
+	// for want of a file descriptor.
+	acceptPause = 100 * time.Millisecond
+)
+
+// Errors of a server, wrapped with the detail.
+var (
+	// ErrOptions: options that make no server or no client.
+	ErrOptions = errors.New("cosign: options out of range")
+	// ErrSocketInUse: the socket's path is taken by a server that answers, or by
+	// something that is no socket.
+	ErrSocketInUse = errors.New("cosign: the socket's path is in use")
+)
+
+// ServerOptions are the settings of a [Server].
+type ServerOptions struct {
+	// Path is that of the socket: absolute or not, 107 bytes at most.
+	Path string
+	// Record is the file of what was signed. It belongs to the key: who moves the
+	// key moves the record.
+	Record string
+	// Signer has the key.
+	Signer Signer
+	// AllowUIDs are the users whose processes may ask. None: the user of this
+	// process alone, and the socket's mode is 0600. Else it is 0660, and the
+	// operator gives the socket's folder a group that they share.
+	AllowUIDs []uint32
+	// Timeout is the longest that a connection may take. Default 5 s.
+	Timeout time.Duration
+	// Logger gets a line for each signature and each refusal. Default: none.
+	Logger *slog.Logger
+	// Now tells the time that entries are marked with. Default: the system's.
+	Now func() time.Time
+}
+
+func (o *ServerOptions) fill() error {
+	if o.Timeout == 0 {
+		o.Timeout = defaultSignerTimeout
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	switch {
+	case o.Path == "" || o.Record == "":
+		return fmt.Errorf("%w: a signer needs the paths of its socket and its record", ErrOptions)
+	case o.Signer == nil || o.Signer.Address() == (solana.Address{}):
+		return fmt.Errorf("%w: a signer needs a key", ErrOptions)
+	case o.Timeout < 0:
+		return fmt.Errorf("%w: a timeout of %v", ErrOptions, o.Timeout)
+	case len(o.AllowUIDs) > MaxAllowedUsers:
+		return fmt.Errorf("%w: %d users", ErrOptions, len(o.AllowUIDs))
+	}
+	return nil
+}
+
+// Server signs for a gateway in another process, which it does not trust: it looks
+// at every message itself, and remembers what it has signed.
+type Server struct {
+	o       ServerOptions
+	address solana.Address
+	door    *net.UnixListener
+	record  *record
+	places  chan struct{}
+
+	closing  sync.Once
+	closeErr error
+}
+
+// NewServer opens the record and the socket. Who does not Run it closes it. Errors:
+// [ErrOptions], [ErrSocketInUse], those of the record ([ErrRecord],
+// [ErrRecordInUse], [ErrKeyFile]), or the file system's.
+func NewServer(o ServerOptions) (*Server, error) {
+	if err := o.fill(); err != nil {
+		return nil, err
+	}
+	mode := fs.FileMode(privateMode)
+	if len(o.AllowUIDs) == 0 {
+		o.AllowUIDs = []uint32{uint32(os.Geteuid())}
+	} else {
+		mode = sharedMode
+	}
+	s := &Server{o: o, address: o.Signer.Address(), places: make(chan struct{}, MaxSignerConnections)}
+	var err error
+	if s.record, err = openRecord(o.Record, s.address); err != nil {
+		return nil, err
+	}
+	if err = vacate(o.Path); err == nil {
+		s.door, err = listenPrivate(o.Path, mode)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.record.close())
+	}
+	return s, nil
+}
+
+// vacate removes the socket of a server that is gone. Errors: [ErrSocketInUse], or
+// the file system's.
+func vacate(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode().Type() != fs.ModeSocket:
+		return fmt.Errorf("%w: %s is no socket", ErrSocketInUse, path)
+	}
+	c, err := net.Dial("unix", path)
+	switch {
+	case err == nil:
+		c.Close()
+		return fmt.Errorf("%w: a signer answers at %s", ErrSocketInUse, path)
+	case !errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("%w: %w", ErrSocketInUse, err)
+	}
+	return os.Remove(path)
+}
+
+// Address returns the key's address.
+func (s *Server) Address() solana.Address { return s.address }
+
+// Remembered returns how many messages were signed, ever.
+func (s *Server) Remembered() int { return s.record.len() }
+
+// Close gives up the socket and the record. Run does it at its end; a second call
+// does nothing.
+func (s *Server) Close() error {
+	s.closing.Do(func() {
+		// The listener is closed first: where Run ended it already, it says so.
+		if err := s.door.Close(); !errors.Is(err, net.ErrClosed) {
+			s.closeErr = err
+		}
+		s.closeErr = errors.Join(s.closeErr, s.record.close())
+	})
+	return s.closeErr
+}
+
+// Run serves until ctx is done. What is being signed then is still answered; who
+// has not sent his request yet is cut off.
+func (s *Server) Run(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() { s.door.Close() })
+	defer stop()
+	var conns sync.WaitGroup
+	for {
+		c, err := s.door.AcceptUnix()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			conns.Wait()
+			return s.Close()
+		case err != nil:
+			s.o.Logger.Warn("signer_accept_failed", "error", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(acceptPause):
+			}
+			continue
+		}
+		select {
+		case s.places <- struct{}{}:
+		default:
+			s.say(c, refusalFrame(RefusalBusy))
+			c.Close()
+			continue
+		}
+		conns.Go(func() {
+			defer func() { <-s.places }()
+			defer c.Close()
+			s.serve(ctx, c)
+		})
+	}
+}
+
+// serve answers the one request of a connection.
+func (s *Server) serve(ctx context.Context, c *net.UnixConn) {
+	c.SetDeadline(time.Now().Add(s.o.Timeout))
+	user, err := peerUser(c)
+	if err != nil || !slices.Contains(s.o.AllowUIDs, user) {
+		s.o.Logger.Warn("signer_peer_refused", "uid", user)
+		return
+	}
+	stop := context.AfterFunc(ctx, func() { c.SetReadDeadline(time.Unix(1, 0)) })
+	request, err := readFrame(c)
+	stop()
+	switch {
+	case errors.Is(err, errFrame):
+		s.o.Logger.Warn("signer_frame_refused", "uid", user)
+		s.say(c, refusalFrame(RefusalFrame))
+	case err == nil:
+		s.say(c, s.answer(context.WithoutCancel(ctx), request))
+	case !errors.Is(err, io.EOF):
+		s.o.Logger.Warn("signer_request_cut", "uid", user, "error", err)
+	}
+}
+
+// say writes an answer, and does not mind whether somebody reads it: what was
+// signed can be asked for again.
+func (s *Server) say(c *net.UnixConn, f frame) {
+	if _, err := c.Write(f.append(nil)); err != nil {
+		s.o.Logger.Debug("signer_answer_not_taken", "error", err)
+	}
+}
+
+// answer does what a request asks for.
+func (s *Server) answer(ctx context.Context, request frame) frame {
+	switch {
+	case request.kind == askAddress && len(request.body) == 0:
+		return addressFrame(s.address)
+	case request.kind == askSign && len(request.body) > 0:
+		signature, refusal := s.sign(ctx, Kind(request.body[0]), request.body[1:])
+		if refusal != 0 {
+			return refusalFrame(refusal)
+		}
+		return signatureFrame(signature)
+	default:
+		return refusalFrame(RefusalFrame)
+	}
+}
+
+// sign signs a transaction of a kind, once the record has it.
+func (s *Server) sign(ctx context.Context, kind Kind, raw []byte) (solana.Signature, Refusal) {
+	d, err := received(kind, raw, s.address)
+	if err != nil {
+		refusal := RefusalShape
+		if errors.Is(err, errSlots) {
+			refusal = RefusalSlots
+		}
+		s.o.Logger.Warn("signer_refused", "kind", kind.String(), "refusal", refusal.String(), "error", err)
+		return solana.Signature{}, refusal
+	}
+	log := s.o.Logger.With("claim", binding.Memo(d.Claim), "kind", kind.String(), "message", d.hash.String())
+	e := entry{claim: d.Claim, kind: d.Kind, at: s.o.Now().UnixNano(), hash: d.hash}
+	if refusal := s.record.admit(&e); refusal != 0 {
+		log.Warn("signer_refused", "refusal", refusal.String())
+		return solana.Signature{}, refusal
+	}
+	signature, err := s.o.Signer.Sign(ctx, Job{d})
+	if err != nil {
+		log.Error("signer_key_failed", "error", err)
+		return solana.Signature{}, RefusalKey
+	}
+	log.Info("signer_signed")
+	return signature, 0
+}
+
+// errSlots: the desk's slot is not open, or another one is not rightly filled.
+var errSlots = errors.New("cosign: signature slots")
+
+// received reads a job that another process sent: of the right shape, the desk's
+// slot empty, and every other signature verified. The result shares raw. Errors:
+// [ErrShape], errSlots.
+func received(kind Kind, raw []byte, desk solana.Address) (*draft, error) {
+	t, err := tx.Decode(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrShape, err)
+	}
+	var shape Shape
+	switch kind {
+	case Cosign:
+		shape, err = CheckAtomic(t.Signed, desk)
+	case Deliver:
+		shape, err = CheckDelivery(t.Signed, desk)
+	default:
+		err = fmt.Errorf("%w: kind %d", ErrShape, kind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d := &draft{Shape: shape, raw: raw, hash: tx.MessageHash(t.Signed)}
+	for i, signer := range t.Message.Signers() {
+		switch {
+		case signer == desk && t.Signatures[i] == (solana.Signature{}):
+			d.slot = i
+		case signer == desk:
+			return nil, fmt.Errorf("%w: the desk's is filled", errSlots)
+		case !eddsa.Verify(signer, t.Signed, t.Signatures[i]):
+			return nil, fmt.Errorf("%w: %s has not signed", errSlots, solana.Text(signer))
+		}
+	}
+	return d, nil
+}

@@ -1,0 +1,134 @@
+package cosign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"blockdesk/internal/solana"
+)
+
+const (
+	// DefaultSignerCalls is half of what a server takes at a time, so that one
+	// gateway leaves room for an operator's tool.
+	DefaultSignerCalls = MaxSignerConnections / 2
+
+	defaultCallTimeout = 5 * time.Second
+)
+
+// ErrUnavailable: the signer did not answer, or not in time. It may have signed:
+// ask again, the same gives the same.
+var ErrUnavailable = errors.New("cosign: the signer does not answer")
+
+// SocketOptions are the settings of a [SocketSigner]. The zero value of a field is
+// its default.
+type SocketOptions struct {
+	// Address is the key that has to be there. Default: what the signer says when
+	// it is first asked, in Dial.
+	Address solana.Address
+	// Timeout is the longest that a call takes in all. Default 5 s.
+	Timeout time.Duration
+	// MaxCalls bounds the calls under way; others wait. 1 to
+	// MaxSignerConnections, default DefaultSignerCalls.
+	MaxCalls int
+}
+
+// SocketSigner is a key in another process, behind a socket that a [Server] listens
+// on. Each call is a connection of its own, so a signer that was restarted is found
+// again at the next one. Any goroutine may call it.
+type SocketSigner struct {
+	path    string
+	timeout time.Duration
+	places  chan struct{}
+	address solana.Address
+}
+
+// Dial finds the signer at a socket and asks for its address, which stays the same
+// for good: another key behind the same socket signs nothing that is taken. With
+// SocketOptions.Address nothing is asked yet, and the signer may start later.
+// Errors: [ErrOptions], [ErrUnavailable], [ErrSigner].
+func Dial(path string, o SocketOptions) (*SocketSigner, error) {
+	if o.Timeout == 0 {
+		o.Timeout = defaultCallTimeout
+	}
+	if o.MaxCalls == 0 {
+		o.MaxCalls = DefaultSignerCalls
+	}
+	if path == "" || o.Timeout < 0 || o.MaxCalls < 1 || o.MaxCalls > MaxSignerConnections {
+		return nil, fmt.Errorf("%w: socket %q, timeout %v, %d calls", ErrOptions, path, o.Timeout, o.MaxCalls)
+	}
+	s := &SocketSigner{path: path, timeout: o.Timeout, places: make(chan struct{}, o.MaxCalls), address: o.Address}
+	if s.address != (solana.Address{}) {
+		return s, nil
+	}
+	err := s.call(context.Background(), frame{askAddress, nil}, answerAddress, s.address[:])
+	if err == nil && s.address == (solana.Address{}) {
+		err = fmt.Errorf("%w: %s: it has no address", ErrSigner, path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Address returns the key's address.
+func (s *SocketSigner) Address() solana.Address { return s.address }
+
+// Sign has the job signed in the other process. It blocks for SocketOptions.Timeout
+// at most. Errors: [ErrZero]; [ErrUnavailable]; a [Refusal], the signer's own no.
+func (s *SocketSigner) Sign(ctx context.Context, j Job) (signature solana.Signature, err error) {
+	if j.Kind() == 0 {
+		return signature, fmt.Errorf("%w: nothing to sign", ErrZero)
+	}
+	err = s.call(ctx, signFrame(j), answerSignature, signature[:])
+	return signature, err
+}
+
+// call sends one request and reads its answer, of this type, into into.
+func (s *SocketSigner) call(ctx context.Context, request frame, want byte, into []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	select {
+	case s.places <- struct{}{}:
+		defer func() { <-s.places }()
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %s: %d calls are under way: %w", ErrUnavailable, s.path, cap(s.places), ctx.Err())
+	}
+	answer, err := s.exchange(ctx, request)
+	if err == nil {
+		err = answer.parse(want, into)
+	}
+	var refusal Refusal
+	if errors.As(err, &refusal) && refusal != RefusalBusy {
+		return refusal
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrUnavailable, s.path, err)
+	}
+	return nil
+}
+
+func (s *SocketSigner) exchange(ctx context.Context, request frame) (frame, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "unix", s.path)
+	if err != nil {
+		return frame{}, err
+	}
+	defer c.Close()
+	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if _, err := c.Write(request.append(nil)); err != nil {
+		// A signer that is busy says so without reading.
+		if answer, answered := readFrame(c); answered == nil {
+			return answer, nil
+		}
+		return frame{}, err
+	}
+	answer, err := readFrame(c)
+	if ctx.Err() != nil && err != nil {
+		err = ctx.Err()
+	}
+	return answer, err
+}
