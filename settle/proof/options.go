@@ -23,6 +23,9 @@ const (
 	// beyond its cursor: 64 bytes and an entry of a map each. It also bounds what
 	// is read of a long history at once.
 	MaxAhead = 1 << 16
+	// MaxPages bounds the pages of one list of signatures: a node that lists in
+	// circles is found out.
+	MaxPages = 1 << 12
 )
 
 // ErrOptions means options that cannot work.

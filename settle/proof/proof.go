@@ -3,6 +3,9 @@ package proof
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"blockdesk/engine/event"
@@ -86,30 +89,146 @@ type Verdict struct {
 var (
 	// ErrBusy: as many transactions as are allowed are being looked at.
 	ErrBusy = errors.New("proof: too many payments are being looked at")
-	// ErrAnswer: a node's answer that nothing can be concluded from.
-	ErrAnswer = errors.New("proof: the chain's answer proves nothing")
-	// ErrWallet: a claim that names a wallet to be paid which the options lack.
-	ErrWallet = errors.New("proof: the claim's wallet to be paid is not one of ours")
+	// ErrAnswer: a node's answer, or the desk's, that nothing can be concluded
+	// from.
+	ErrAnswer = errors.New("proof: an answer that proves nothing")
+	// ErrWallet: a claim is to be paid to a wallet that the options lack.
+	ErrWallet = errors.New("proof: the claim is to be paid to a wallet that is not configured")
 )
 
 // Prover proves payments: see the package. Make one with [New].
 type Prover struct {
 	options Options
+	node    Node
+	desk    Desk
+	strays  Strays
+	ours    []solana.Address
+	places  []place
+	looks   *flights[look, finding]
+
+	counts counts
+	mu     sync.Mutex
+	// watches are of the places, guarded by mu.
+	watches []Watch
+}
+
+// look is what one flight is about. A request with a key has one of its own: the
+// desk's answer to a key is nobody else's.
+type look struct {
+	signature solana.Signature
+	key       rfq.Key
 }
 
 // New makes a prover. It asks nobody. Errors: [ErrOptions].
 func New(o Options, node Node, desk Desk, strays Strays) (*Prover, error) {
-	return &Prover{options: o.withDefaults()}, o.Validate()
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	places, err := o.places()
+	if err != nil {
+		return nil, err
+	}
+	watches := make([]Watch, len(places))
+	for i := range places {
+		watches[i].Account = places[i].target.PayTo
+	}
+	return &Prover{
+		options: o, node: node, desk: desk, strays: strays, ours: o.ours(), places: places,
+		looks: newFlights[look, finding](o.MaxReading), watches: watches,
+	}, nil
 }
 
 // Verify finds out what a signature paid, has the desk book it, and says what
-// that is worth for the request.
+// that is worth for the request. An error means that the chain, the desk or the
+// strays could not be asked, or that an answer was no use: nothing is decided,
+// and the same request can be sent again. Errors: [ErrBusy], [ErrAnswer],
+// [ErrWallet], rpc.Error, those of packages ledger and payment, of the desk and
+// of the store, and the context's.
 func (p *Prover) Verify(ctx context.Context, r *Request) (Verdict, error) {
-	return Verdict{Pending: p.options.Retry}, ctx.Err()
+	f, err := p.find(ctx, look{r.Signature, r.Key})
+	if err != nil {
+		return Verdict{}, err
+	}
+	return p.judge(r, &f), nil
 }
 
-// Run watches the accounts that are paid, until the context ends.
-func (p *Prover) Run(ctx context.Context) error {
-	<-ctx.Done()
-	return nil
+// find returns what there is to know of a signature: from the record where it is
+// known, else from the chain.
+func (p *Prover) find(ctx context.Context, l look) (finding, error) {
+	if f, ok, err := p.recorded(l.signature); ok || err != nil {
+		return f, err
+	}
+	return p.looks.do(ctx, l, func() (finding, error) {
+		// Between the look above and this one another's may have ended.
+		if f, ok, err := p.recorded(l.signature); ok || err != nil {
+			return f, err
+		}
+		return p.examine(ctx, l)
+	})
+}
+
+// judge holds what is known of a signature against what a client says of it. It
+// asks nobody: the same finding and request have the same verdict.
+func (p *Prover) judge(r *Request, f *finding) Verdict {
+	v := Verdict{Claim: f.claim, Payment: f.payment, Replayed: f.replayed}
+	if f.claim != nil {
+		v.Refused, v.Mismatch = r.disagrees(f.claim)
+	}
+	switch {
+	case v.Refused != event.ReasonNone:
+	case f.pending:
+		v.Pending = p.options.Retry
+	default:
+		v.Refused, v.Mismatch = f.refused, f.mismatch
+	}
+	return v
+}
+
+// disagrees says what is wrong with a request about a payment that names c. Who
+// does not name the claim, or names another one, asks with the payment of another
+// claim; who names it has told something else wrong.
+func (r *Request) disagrees(c *rfq.Claim) (event.Reason, string) {
+	t := &c.Terms
+	same := (r.Ticket == 0 || r.Ticket == t.Ticket) && (r.Tranche == 0 || r.Tranche == t.Tranche) &&
+		(r.Fill == 0 || r.Fill == t.Fill) && (r.Rail == 0 || r.Rail == t.Rail)
+	switch {
+	case r.Claim == 0 && !same, r.Claim != 0 && r.Claim != c.ID:
+		return event.ReasonPaymentUsed, ""
+	case !same:
+		return event.ReasonPaymentMismatch, TermsMismatch
+	}
+	return event.ReasonNone, ""
+}
+
+// counts are figures since the start.
+type counts struct{ reads, booked, refused, strays, dust atomic.Uint64 }
+
+// Stats are figures since the start, each read by itself.
+type Stats struct {
+	Reads   uint64 // transactions asked of the chain
+	Booked  uint64 // payments that the desk took, applied or due for refund
+	Refused uint64 // final transactions that it did not
+	Strays  uint64 // given to Strays, some perhaps again
+	Dust    uint64 // credits below a rail's Dust, and worthless tokens past store.ErrFull
+	Watches []Watch
+}
+
+// Watch tells how the watch of one account does.
+type Watch struct {
+	Account solana.Address
+	// RoundAt is the end of its last round without an error, Unix ns; 0: none yet.
+	RoundAt int64
+	// Waiting is how many listed transactions are tried again and again.
+	Waiting int
+	// Error is of the last round, "" where it met none.
+	Error string
+}
+
+// Stats returns the figures.
+func (p *Prover) Stats() Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := &p.counts
+	return Stats{c.reads.Load(), c.booked.Load(), c.refused.Load(), c.strays.Load(), c.dust.Load(), slices.Clone(p.watches)}
 }

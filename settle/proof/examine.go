@@ -1,0 +1,218 @@
+package proof
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/eddsa"
+	"blockdesk/internal/solana/ledger"
+	"blockdesk/internal/solana/payment"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/market"
+	"blockdesk/settle/binding"
+	"blockdesk/settle/store"
+)
+
+// unknownClaim is the word of a stray that names a claim that nobody knows.
+var unknownClaim = payment.Reason(event.ReasonUnknownClaim.String())
+
+// sight is what a final transaction did to all that is ours.
+type sight struct {
+	*ledger.Confirmed
+	// facts by the places of the options.
+	facts []*payment.Facts
+	// foreign: we gained something, and nothing of a rail that is served.
+	foreign bool
+}
+
+// examine reads a transaction from the chain and deals with what it is.
+func (p *Prover) examine(ctx context.Context, l look) (finding, error) {
+	p.counts.reads.Add(1)
+	c, found, err := p.node.Transaction(ctx, l.signature, rpc.Finalized)
+	switch {
+	case err != nil:
+		return finding{}, fmt.Errorf("payment %s: %w", l.signature, err)
+	case !found:
+		return finding{pending: true}, nil
+	}
+	if err := authentic(c, l.signature); err != nil {
+		return finding{}, fmt.Errorf("payment %s: %w", l.signature, err)
+	}
+	f := refusal(nil, payment.FailedOnChain)
+	if !c.Failed {
+		s, err := p.survey(c)
+		if err == nil {
+			f, err = p.deal(s, l.key)
+		}
+		if err != nil {
+			return finding{}, fmt.Errorf("payment %s: %w", l.signature, err)
+		}
+	}
+	if f.refused != event.ReasonNone && f.payment == nil {
+		p.counts.refused.Add(1)
+	}
+	return f, nil
+}
+
+// authentic checks that the answer is of that transaction, and that everybody who
+// had to sign its bytes did: a node can hide a payment, or lie about balances, but
+// cannot put words into a wallet's mouth.
+func authentic(c *ledger.Confirmed, s solana.Signature) error {
+	if c.Signature() != s {
+		return fmt.Errorf("%w: it is of transaction %s", ErrAnswer, c.Signature())
+	}
+	for i, signer := range c.Tx.Message.Signers() {
+		if !eddsa.Verify(signer, c.Tx.Signed, c.Tx.Signatures[i]) {
+			return fmt.Errorf("%w: %s has not signed it", ErrAnswer, solana.Text(signer))
+		}
+	}
+	return nil
+}
+
+// survey takes the facts of every place to be paid.
+func (p *Prover) survey(c *ledger.Confirmed) (*sight, error) {
+	s := &sight{Confirmed: c, facts: make([]*payment.Facts, len(p.places))}
+	for i := range p.places {
+		f, err := payment.Extract(c, &p.places[i].target)
+		if err != nil {
+			return nil, err
+		}
+		s.facts[i] = f
+		s.foreign = s.foreign || f.GainedOther
+	}
+	for _, f := range s.facts {
+		s.foreign = s.foreign && f.Gained == 0
+	}
+	return s, nil
+}
+
+// named returns the claims that a transaction names, each once: by a memo that is
+// nothing else, or by an account that is a reference. Two are as good as many.
+func (s *sight) named() (list []market.ClaimID) {
+	add := func(id market.ClaimID, ok bool) {
+		if ok && len(list) < 2 && !slices.Contains(list, id) {
+			list = append(list, id)
+		}
+	}
+	for _, m := range s.facts[0].Memos {
+		add(binding.ClaimOfMemo(m.Text))
+	}
+	for _, key := range s.Keys {
+		add(binding.ClaimOfReference(key))
+	}
+	return list
+}
+
+// deal finds the claim, and books or keeps what came for it.
+func (p *Prover) deal(s *sight, key rfq.Key) (finding, error) {
+	list := s.named()
+	var claim *rfq.Claim
+	if len(list) == 1 {
+		c, _, ok, err := p.desk.Claim(list[0])
+		if err != nil {
+			return finding{}, err
+		}
+		if ok {
+			claim = c
+		}
+	}
+	signed := slices.ContainsFunc(s.Tx.Message.Signers(), func(a solana.Address) bool { return slices.Contains(p.ours, a) })
+	switch {
+	case signed && claim != nil:
+		return own(s.Signature(), claim), nil
+	case signed: // what we move ourselves is the operator's matter
+		return refusal(nil, payment.MissingReference), nil
+	case len(list) == 0:
+		return p.stray(s, 0, nil, payment.MissingReference)
+	case len(list) > 1:
+		return p.stray(s, 0, nil, payment.AmbiguousReference)
+	case claim == nil:
+		return p.stray(s, list[0], nil, unknownClaim)
+	}
+	return p.decide(s, claim, key)
+}
+
+// decide holds the transaction against the terms of the claim that it names.
+func (p *Prover) decide(s *sight, c *rfq.Claim, key rfq.Key) (finding, error) {
+	at := slices.IndexFunc(p.places, func(x place) bool { return x.rail == c.Terms.Rail && x.wallet == c.Terms.PayTo })
+	switch {
+	case at < 0:
+		return finding{}, fmt.Errorf("%w: claim %s, %s", ErrWallet, binding.Memo(c.ID), solana.Text(c.Terms.PayTo))
+	case s.BlockTime <= 0:
+		// A block has a time. This node does not know it; another one may.
+		return finding{}, fmt.Errorf("%w: no block time", ErrAnswer)
+	}
+	facts := s.facts[at]
+	verdict := payment.Decide(facts, &payment.Terms{
+		Payer: c.Wallet, Amount: market.Amount(c.Terms.Payment), Reference: binding.Reference(c.ID), Memo: binding.Memo(c.ID),
+		NotBefore: max(1, (c.ReservedAt-int64(p.options.ClockTolerance))/1e9),
+	})
+	book := credit{claim: c, rail: c.Terms.Rail, amount: facts.Credited, payer: facts.Payer()}
+	switch verdict.Reason {
+	case "":
+		book.payer = c.Wallet
+	case payment.AmountShort:
+	case payment.WrongMint, payment.WrongDestination:
+		other := slices.IndexFunc(s.facts, func(f *payment.Facts) bool { return f.Gained > 0 && f != facts })
+		if other < 0 || p.places[other].rail == c.Terms.Rail {
+			return p.stray(s, c.ID, c, verdict.Reason)
+		}
+		book.rail, book.amount, book.payer = p.places[other].rail, s.facts[other].Gained, s.facts[other].Payer()
+	default:
+		return p.stray(s, c.ID, c, verdict.Reason)
+	}
+	if verdict.Reason != "" && book.amount < p.options.Rails[book.rail].Dust {
+		return p.stray(s, c.ID, c, verdict.Reason)
+	}
+	return p.book(s, &book, key)
+}
+
+// stray refuses a transaction, and keeps what it brought us, if anything, for a
+// person to look at.
+func (p *Prover) stray(s *sight, id market.ClaimID, c *rfq.Claim, why payment.Reason) (finding, error) {
+	f := refusal(c, why)
+	return f, p.keep(s, id, nil, why)
+}
+
+// keep gives to the strays what came beside a credit, or all where there is none.
+// One signature is one stray: of several rails the first one is told.
+func (p *Prover) keep(s *sight, id market.ClaimID, booked *credit, why payment.Reason) error {
+	x := store.Stray{Signature: s.Signature(), Reason: string(why), Slot: s.Slot, SeenAt: p.options.Now().UnixNano(), Claim: id}
+	dust := false
+	for i, f := range s.facts {
+		rail, amount := p.places[i].rail, f.Gained
+		if booked != nil && rail == booked.rail {
+			amount -= booked.amount
+		}
+		if amount == 0 {
+			continue
+		}
+		if amount >= p.options.Rails[rail].Dust {
+			x.Rail, x.Amount, x.Payer = rail, uint64(amount), f.Payer()
+			return p.add(&x)
+		}
+		dust = true
+	}
+	switch {
+	case dust:
+		p.counts.dust.Add(1)
+	case s.foreign && id != 0 && booked == nil:
+		x.Payer = s.Tx.Message.FeePayer()
+		if err := p.add(&x); !errors.Is(err, store.ErrFull) {
+			return err
+		}
+		// Tokens that are worth what somebody says must not stop the watch.
+		p.counts.dust.Add(1)
+	}
+	return nil
+}
+
+func (p *Prover) add(x *store.Stray) error {
+	p.counts.strays.Add(1)
+	return p.strays.AddStray(x)
+}

@@ -1,0 +1,145 @@
+package proof
+
+import (
+	"fmt"
+	"slices"
+
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/payment"
+	"blockdesk/market"
+)
+
+// finding is what is known of a signature, whoever asks.
+type finding struct {
+	pending  bool
+	refused  event.Reason
+	mismatch string
+	// claim is what the transaction names, nil where it names none, several, or
+	// one that the desk does not know.
+	claim *rfq.Claim
+	// payment is as the desk has booked it. Of our own atomic transaction, which
+	// it has not booked, it is made of the claim.
+	payment  *rfq.Payment
+	replayed bool
+}
+
+// refusal is the finding of a transaction that the desk books for nothing.
+func refusal(c *rfq.Claim, why payment.Reason) finding {
+	if why == unknownClaim {
+		return finding{refused: event.ReasonUnknownClaim}
+	}
+	return finding{claim: c, refused: event.ReasonPaymentMismatch, mismatch: string(why)}
+}
+
+// recorded answers without the chain: for what the desk has booked, and for what
+// is our own.
+func (p *Prover) recorded(s solana.Signature) (f finding, ok bool, err error) {
+	id, ok, err := p.desk.PaymentClaim(s)
+	if err != nil {
+		return f, false, fmt.Errorf("payment %s: %w", s, err)
+	}
+	if ok {
+		c, payments, known, err := p.desk.Claim(id)
+		if err != nil {
+			return f, false, fmt.Errorf("payment %s: %w", s, err)
+		}
+		at := slices.IndexFunc(payments, func(x rfq.Payment) bool { return x.Signature == s })
+		if known && at >= 0 {
+			return settled(c, &payments[at]), true, nil
+		}
+		// So many payments came after it that it is not told any more. What the
+		// chain says leads to the same record.
+		return f, false, nil
+	}
+	id, ok, err = p.strays.IsOurs(s)
+	if err != nil || !ok {
+		return f, false, err
+	}
+	c, _, known, err := p.desk.Claim(id)
+	switch {
+	case err != nil:
+		return f, false, fmt.Errorf("payment %s: %w", s, err)
+	case !known:
+		return refusal(nil, unknownClaim), true, nil
+	}
+	return own(s, c), true, nil
+}
+
+// settled makes the finding of a payment that the desk has booked, as it is now.
+func settled(c *rfq.Claim, x *rfq.Payment) finding {
+	f := finding{claim: c, payment: x}
+	if x.State == rfq.PaymentApplied {
+		return f
+	}
+	f.refused = x.Why
+	if x.Why == event.ReasonPaymentMismatch {
+		f.mismatch = string(payment.AmountShort)
+		if x.Rail != c.Terms.Rail {
+			f.mismatch = string(payment.WrongMint)
+		}
+	}
+	return f
+}
+
+// own makes the finding of a transaction that the desk itself has signed. The
+// claim's state tells what became of it; it is never booked as a payment.
+func own(s solana.Signature, c *rfq.Claim) finding {
+	if c.Way != rfq.Atomic { // a delivery pays us nothing
+		return refusal(c, payment.WrongDestination)
+	}
+	switch c.State {
+	case rfq.ClaimSettled:
+		return finding{claim: c, payment: &rfq.Payment{
+			Signature: s, Claim: c.ID, Rail: c.Terms.Rail, State: rfq.PaymentApplied, Amount: c.Terms.Payment, Payer: c.Wallet, At: c.ChangedAt,
+		}}
+	case rfq.ClaimReserved, rfq.ClaimCosigned:
+		return finding{claim: c, pending: true}
+	default:
+		return finding{claim: c, refused: event.ReasonClaimState}
+	}
+}
+
+// credit is what a transaction brought a claim.
+type credit struct {
+	claim  *rfq.Claim
+	rail   market.Rail
+	amount market.Amount
+	payer  solana.Address
+}
+
+// book has the desk take a credit, and keeps what came beside it.
+func (p *Prover) book(s *sight, x *credit, key rfq.Key) (finding, error) {
+	id := x.claim.ID
+	// First: once the desk has booked the signature nobody looks at it again.
+	if err := p.keep(s, id, x, payment.WrongDestination); err != nil {
+		return finding{}, err
+	}
+	o, err := p.desk.Prove(&rfq.ProvePayment{
+		Header: rfq.Header{Key: key}, Claim: id, Rail: x.rail, Signature: s.Signature(), Payer: x.payer, Amount: uint64(x.amount), Slot: s.Slot,
+	})
+	if err != nil {
+		return finding{}, err
+	}
+	switch {
+	case o.Reason == event.ReasonUnknownClaim: // it is so old that only its history is left
+		f, err := p.stray(s, id, nil, unknownClaim)
+		f.replayed = o.Replayed
+		return f, err
+	case o.Reason != event.ReasonNone:
+		return finding{claim: x.claim, refused: o.Reason, replayed: o.Replayed}, nil
+	case o.Payment == nil || o.Payment.Claim != id || o.Payment.Signature != s.Signature():
+		return finding{}, fmt.Errorf("%w: the desk told of another payment", ErrAnswer)
+	}
+	p.counts.booked.Add(1)
+	c := o.Claim
+	if c == nil || c.ID != id { // nothing of the claim has changed by it
+		if c, _, _, err = p.desk.Claim(id); err != nil {
+			return finding{}, err
+		}
+	}
+	f := settled(c, o.Payment)
+	f.replayed = o.Replayed
+	return f, nil
+}

@@ -1,0 +1,344 @@
+package proof
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"blockdesk/engine/event"
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/ledger"
+	"blockdesk/internal/solana/payment"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/settle/store"
+)
+
+// Unreadable is the reason of a stray of which no node has given an answer that
+// can be read: nothing of its amount is known.
+const Unreadable = "unreadable"
+
+// Reasons for which the watch tries a transaction again.
+var (
+	errNotFinal = errors.New("listed as final, and not found")
+	errDeskFull = errors.New("the desk has no room for it")
+	errCursor   = errors.New("no node knows the transaction at the cursor")
+)
+
+// account is one that the watch follows. Its history is a list from old to new:
+//
+//	… looked at | cursor | looked at, some not to an end | not listed yet
+//
+// The cursor is durable. What is after it is looked at again after a restart,
+// which changes nothing: a signature is booked once.
+type account struct {
+	address solana.Address
+	// begun is when the watch began: what is surely older is not looked at where
+	// no cursor is stored.
+	begun  time.Time
+	placed bool
+	cursor solana.Signature
+	// floor is the cursor's slot, 0 if not known. What is listed below it is from
+	// a node that does not know the cursor.
+	floor uint64
+	// done are the signatures after the cursor that are through; failed those that
+	// are not, with the time of their first failure.
+	done   map[solana.Signature]passed
+	failed map[solana.Signature]time.Time
+	// lost is since when the cursor cannot be found.
+	lost time.Time
+}
+
+// passed is when a transaction was through, and its slot.
+type passed struct {
+	at   time.Time
+	slot uint64
+}
+
+// Run watches every account that is paid until the context ends, and looks at
+// each finalized transaction that names one as Verify does: so money that nobody
+// reports is booked, or kept as stray. A node that fails delays it; see
+// [Prover.Stats]. It must run once only at a time.
+func (p *Prover) Run(ctx context.Context) error {
+	begun := p.options.Now()
+	var group errgroup.Group
+	for i := range p.places {
+		a := &account{
+			address: p.places[i].target.PayTo, begun: begun,
+			done: map[solana.Signature]passed{}, failed: map[solana.Signature]time.Time{},
+		}
+		group.Go(func() error {
+			ticker := time.NewTicker(p.options.WatchEvery)
+			defer ticker.Stop()
+			for {
+				p.told(ctx, i, a, p.follow(ctx, a))
+				select {
+				case <-ctx.Done():
+					return nil
+				case <-ticker.C:
+				}
+			}
+		})
+	}
+	return group.Wait()
+}
+
+// told enters how a round of account i ended.
+func (p *Prover) told(ctx context.Context, i int, a *account, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w, text := &p.watches[i], ""
+	if err != nil {
+		text = err.Error()
+	} else {
+		w.RoundAt = p.options.Now().UnixNano()
+	}
+	if text != w.Error {
+		p.options.Logger.Warn("treasury_watch", "account", solana.Text(a.address), "error", text, "waiting", len(a.failed))
+	}
+	w.Error, w.Waiting = text, len(a.failed)
+}
+
+// follow brings one account up to date, as far as the node and the desk let it.
+func (p *Prover) follow(ctx context.Context, a *account) error {
+	if !a.placed {
+		if err := p.place(ctx, a); err != nil {
+			return err
+		}
+	}
+	list, err := p.list(ctx, a)
+	if err != nil {
+		return err
+	}
+	err = p.lookAt(ctx, a, list)
+	return errors.Join(err, p.advance(a, list))
+}
+
+// place finds where to begin: at the stored cursor; the first time, after what is
+// older than this process, so that no old history is taken for money that came.
+func (p *Prover) place(ctx context.Context, a *account) error {
+	cursor, ok, err := p.strays.Cursor(a.address)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		if cursor, a.floor, err = p.first(ctx, a); err != nil {
+			return err
+		}
+		if err := p.strays.SetCursor(a.address, cursor); err != nil {
+			return err
+		}
+	case cursor != solana.Signature{}:
+		if a.floor, err = p.slotOf(ctx, a, cursor); err != nil {
+			return err
+		}
+	}
+	a.cursor, a.placed = cursor, true
+	return nil
+}
+
+// slotOf returns the slot of the stored cursor. A node that does not know the
+// cursor lists everything before it too, so one is waited for that does; 0 after
+// Options.Patience.
+func (p *Prover) slotOf(ctx context.Context, a *account, cursor solana.Signature) (uint64, error) {
+	c, found, err := p.node.Transaction(ctx, cursor, rpc.Finalized)
+	switch {
+	case found && err == nil:
+		return c.Slot, nil
+	case err != nil && !ofItself(err):
+		return 0, err
+	}
+	now := p.options.Now()
+	if a.lost.IsZero() {
+		a.lost = now
+	}
+	if now.Sub(a.lost) < p.options.Patience {
+		return 0, fmt.Errorf("cursor %s: %w", cursor, errors.Join(errCursor, err))
+	}
+	return 0, nil
+}
+
+// first returns the newest transaction that is surely older than the watch, zero
+// where there is none, and its slot.
+func (p *Prover) first(ctx context.Context, a *account) (s solana.Signature, slot uint64, err error) {
+	before := a.begun.Add(-p.options.ClockTolerance).Unix()
+	err = p.pages(ctx, a, func(got []rpc.SignatureInfo) bool {
+		at := slices.IndexFunc(got, func(x rpc.SignatureInfo) bool { return x.BlockTime != 0 && x.BlockTime < before })
+		if at >= 0 {
+			s, slot = got[at].Signature, got[at].Slot
+		}
+		return at < 0
+	})
+	return s, slot, err
+}
+
+// list returns what is after the cursor, the oldest first; where that is more
+// than MaxAhead, the oldest of it.
+func (p *Prover) list(ctx context.Context, a *account) (list []rpc.SignatureInfo, err error) {
+	err = p.pages(ctx, a, func(got []rpc.SignatureInfo) bool {
+		end := slices.IndexFunc(got, func(x rpc.SignatureInfo) bool { return x.Slot < a.floor || x.Signature == a.cursor })
+		if end >= 0 {
+			got = got[:end]
+		}
+		list = append(list, got...)
+		if over := len(list) - MaxAhead; over > 0 {
+			list = slices.Delete(list, 0, over)
+		}
+		return end < 0
+	})
+	slices.Reverse(list)
+	return list, err
+}
+
+// pages lists what is after the cursor from new to old, until a page is empty:
+// that one is short proves nothing. It stops where f returns false. Errors:
+// [ErrAnswer] after MaxPages.
+func (p *Prover) pages(ctx context.Context, a *account, f func([]rpc.SignatureInfo) bool) error {
+	page := rpc.Page{Until: a.cursor}
+	for range MaxPages {
+		got, err := p.node.Signatures(ctx, a.address, page, rpc.Finalized)
+		if err != nil || len(got) == 0 || !f(got) {
+			return err
+		}
+		page.Before = got[len(got)-1].Signature
+	}
+	return fmt.Errorf("%w: over %d pages of signatures", ErrAnswer, MaxPages)
+}
+
+// lookAt looks at what is new, the oldest first, some at a time. It stops where
+// the node or the desk cannot serve; what only one transaction suffers from waits
+// for the next round.
+func (p *Prover) lookAt(ctx context.Context, a *account, list []rpc.SignatureInfo) error {
+	results := make([]error, len(list))
+	tried := make([]bool, len(list))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(p.options.Readers)
+	for i := range list {
+		s := &list[i]
+		if _, ok := a.done[s.Signature]; ok {
+			continue
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		if s.Failed { // it moved nothing but its fee
+			tried[i] = true
+			continue
+		}
+		group.Go(func() error {
+			err := p.witness(ctx, s.Signature)
+			if ctx.Err() == nil {
+				results[i], tried[i] = err, true
+			}
+			if err != nil && !ofItself(err) {
+				return err
+			}
+			return nil
+		})
+	}
+	failure := group.Wait()
+	now := p.options.Now()
+	failed := map[solana.Signature]time.Time{}
+	for i := range list {
+		s := &list[i]
+		since, known := a.failed[s.Signature]
+		switch {
+		case !tried[i]:
+		case p.through(s, results[i], since, now):
+			a.done[s.Signature], known = passed{now, s.Slot}, false
+		default:
+			if failure == nil {
+				failure = results[i]
+			}
+			if !known && ofItself(results[i]) {
+				since, known = now, true
+			}
+		}
+		if known {
+			failed[s.Signature] = since
+		}
+	}
+	a.failed = failed
+	return failure
+}
+
+// through reports whether a transaction need not be looked at again. One that no
+// node has given a readable answer about since so long is left to a person.
+func (p *Prover) through(s *rpc.SignatureInfo, err error, since, now time.Time) bool {
+	switch {
+	case err == nil:
+		return true
+	case since.IsZero() || now.Sub(since) < p.options.Patience || !ofItself(err):
+		return false
+	case errors.Is(err, errDeskFull) || errors.Is(err, store.ErrFull):
+		return false
+	}
+	return p.add(&store.Stray{Signature: s.Signature, Reason: Unreadable, Slot: s.Slot, SeenAt: now.UnixNano()}) == nil
+}
+
+// witness has one transaction looked at; nil means that it is through, whatever
+// came of it.
+func (p *Prover) witness(ctx context.Context, s solana.Signature) error {
+	f, err := p.find(ctx, look{signature: s})
+	switch {
+	case err != nil:
+		return err
+	case f.pending && f.claim == nil:
+		return fmt.Errorf("payment %s: %w", s, errNotFinal)
+	case f.refused == event.ReasonDeskFull && f.payment == nil:
+		return fmt.Errorf("payment %s: %w", s, errDeskFull)
+	}
+	return nil
+}
+
+// ofItself reports whether an error is a matter of the one transaction: others
+// may still be looked at.
+func ofItself(err error) bool {
+	switch rpc.KindOf(err) {
+	case rpc.WrongAnswer, rpc.Rejected, rpc.Preflight:
+		return true
+	case rpc.Down, rpc.Behind, rpc.RateLimited:
+		return false
+	}
+	return slices.ContainsFunc([]error{
+		errNotFinal, errDeskFull, ErrAnswer, ErrWallet, payment.ErrOverflow, payment.ErrUntold,
+		ledger.ErrMalformed, ledger.ErrIncomplete, ledger.ErrInconsistent, store.ErrFull,
+	}, func(e error) bool { return errors.Is(err, e) })
+}
+
+// advance moves the cursor over what is through and has been so for a while.
+func (p *Prover) advance(a *account, list []rpc.SignatureInfo) error {
+	now := p.options.Now()
+	n := 0
+	for n < len(list) {
+		x, ok := a.done[list[n].Signature]
+		if !ok || now.Sub(x.at) < p.options.Linger {
+			break
+		}
+		n++
+	}
+	if n == 0 {
+		return nil
+	}
+	last := &list[n-1]
+	if err := p.strays.SetCursor(a.address, last.Signature); err != nil {
+		return err
+	}
+	a.cursor, a.floor = last.Signature, max(a.floor, last.Slot)
+	for i := range n {
+		delete(a.done, list[i].Signature)
+	}
+	// What a node listed once and never again is forgotten with its slot.
+	for s, x := range a.done {
+		if x.slot < a.floor {
+			delete(a.done, s)
+		}
+	}
+	return nil
+}
