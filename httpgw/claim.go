@@ -87,23 +87,27 @@ func (g *Gateway) takeClaim(p *post, way rfq.Way) (*answer, *problem) {
 	}
 	result, bad := g.ask(r)
 	if bad != nil {
-		if bad.field == "rail" {
-			bad.field = claimMembers[claimRail].name
-		}
+		return nil, bad.rename("rail", claimMembers[claimRail].name)
+	}
+	pack, bad := g.pack(result, payerOf[way])
+	if bad != nil {
 		return nil, bad
 	}
+	w, urls := g.terms(), g.URLs()
+	return &answer{
+		status: 200, body: w.claimPackage(result.Claim, result.Ticket.Label, pack, &urls), replayed: result.Replayed,
+	}, nil
+}
+
+// pack gets the transaction of a claim that has just been reserved.
+func (g *Gateway) pack(result *desk.Result, payer FeePayer) (*Package, *problem) {
 	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 	defer cancel()
-	pack, err := g.settle.Package(ctx, result.Claim, result.Ticket, payerOf[way])
+	pack, err := g.settle.Package(ctx, result.Claim, result.Ticket, payer)
 	if err != nil {
-		bad := chainUnavailable("The claim is reserved. Ask for its transaction with the same " + idempotencyHeader + ".")
-		bad.cause = err
-		return nil, bad
+		return nil, settlementProblem(err, "The claim is reserved. Ask for its transaction with the same "+idempotencyHeader+".")
 	}
-	w := g.terms()
-	return &answer{
-		status: 200, body: w.claimPackage(result.Claim, result.Ticket.Label, &pack, g.URLs().Native), replayed: result.Replayed,
-	}, nil
+	return &pack, nil
 }
 
 // ask sends a request to the desk and waits for what comes of it.
@@ -144,36 +148,56 @@ func (w *termsWriter) claim(dst []byte, c *rfq.Claim, label string) []byte {
 	dst = append(dst, ways[c.Way]...)
 	dst = append(dst, `","bot_wallet":`...)
 	dst = appendAccount(dst, c.Wallet)
-	dst = append(dst, `,"quote_id":`...)
-	if c.Quote != 0 {
-		dst = append(market.AppendQuoteID(append(dst, '"'), c.Quote), '"')
-	} else {
-		dst = append(dst, "null"...)
-	}
+	dst = appendQuoteID(append(dst, `,"quote_id":`...), c.Quote)
 	dst = w.offer(append(dst, ','), &c.Terms, label)
 	dst = w.fee(append(dst, ','), &c.Terms)
 	return append(appendMillis(append(dst, `,"reserved_at":`...), c.ReservedAt), '}')
 }
 
-// claimPackage renders the answer to a claim. native is the URL of the native
-// backend, where the payment is best verified (spec, 1.9).
-func (w *termsWriter) claimPackage(c *rfq.Claim, label string, pack *Package, native string) []byte {
+// appendQuoteID appends the quote that gave a claim its price, or null.
+func appendQuoteID(dst []byte, id market.QuoteID) []byte {
+	if id == 0 {
+		return append(dst, "null"...)
+	}
+	return append(market.AppendQuoteID(append(dst, '"'), id), '"')
+}
+
+// claimPackage renders the answer to a claim. A payment is best verified on the
+// native backend (spec, 1.9); an atomic transaction goes to DvP submit.
+func (w *termsWriter) claimPackage(c *rfq.Claim, label string, pack *Package, urls *URLs) []byte {
 	dst := make([]byte, 0, 2048+2*len(pack.Transaction))
 	dst = append(claimHead(dst, c), `,"claim":`...)
 	dst = w.claim(dst, c, label)
-	dst = append(dst, `,"payment":`...)
-	dst = append(w.payment(dst, &c.Terms), `,"reference":`...)
-	dst = append(appendAccount(dst, pack.Reference), `,"memo":`...)
-	dst = append(appendText(dst, pack.Memo), `},"transaction":"`...)
+	dst = w.boundPayment(append(dst, `,"payment":`...), &c.Terms, pack)
+	dst = append(dst, `,"transaction":"`...)
 	dst = append(base64.StdEncoding.AppendEncode(dst, pack.Transaction), '"')
 	dst = appendMillis(append(dst, `,"expires_at":`...), c.Deadline)
-	dst = append(append(dst, `,"verify":{"url":"`...), native...)
-	dst = append(dst, pathNativeVerify+`","fields":["`...)
-	for i, at := range []int{paymentOrder, paymentTranche, paymentSignature} {
-		if i > 0 {
-			dst = append(dst, `","`...)
-		}
-		dst = append(dst, paymentMembers[at].name...)
+	dst = append(append(dst, `,"verify":{"url":"`...), urls.Native...)
+	dst = appendFields(append(dst, pathNativeVerify+`",`...), paymentMembers, paymentOrder, paymentTranche, paymentSignature)
+	if c.Way == rfq.Atomic {
+		dst = append(append(dst, `},"submit":{"url":"`...), urls.Base...)
+		dst = market.AppendBuildID(append(dst, pathSubmit+`","build_id":"`...), c.ID)
+		dst = appendFields(append(dst, `",`...), submitMembers, submitBuild, submitTransaction)
 	}
-	return append(dst, `"]}}`...)
+	return append(dst, "}}"...)
+}
+
+// appendFields appends the names of members of a body.
+func appendFields(dst []byte, table []member, places ...int) []byte {
+	dst = append(dst, `"fields":[`...)
+	for i, at := range places {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, '"'), table[at].name...), '"')
+	}
+	return append(dst, ']')
+}
+
+// boundPayment appends the object of what is to be paid, with what binds it to
+// its claim.
+func (w *termsWriter) boundPayment(dst []byte, t *rfq.Terms, pack *Package) []byte {
+	dst = append(w.payment(dst, t), `,"reference":`...)
+	dst = append(appendAccount(dst, pack.Reference), `,"memo":`...)
+	return append(appendText(dst, pack.Memo), '}')
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
 
@@ -80,17 +79,15 @@ type Submission struct {
 	By          market.Address // that the token was issued to
 	Transaction []byte         // 1..MaxTransaction bytes, not looked at; nil with Signature
 	Signature   [64]byte       // not zero; zero with Transaction
-	Key         rfq.Key        // for the request that has the desk authorize its signature
 }
 
 // Submitted is a build that the desk has signed.
 type Submitted struct {
 	Claim       market.ClaimID
-	Transaction []byte   // signed by all
-	Signature   [64]byte // the transaction's first, by which the chain knows it
-	Final       bool     // it has landed and is finalized; else it is on its way
-	Slot        uint64   // that it landed in; 0 = none yet
-	Replayed    bool     // Submission.Key has brought this back
+	Transaction []byte     // signed by all
+	Signature   [64]byte   // the transaction's first, by which the chain knows it
+	Stage       BuildStage // BuildBroadcast at first, and later what has become of it
+	Slot        uint64     // that it landed in; 0 = none yet
 }
 
 // BuildStage says where a build stands. A client sees buildStages.
@@ -106,7 +103,8 @@ const (
 
 // BuildState is where a build stands.
 type BuildState struct {
-	Claim     *rfq.Claim // as it is now
+	Claim     market.ClaimID
+	Taker     market.Address
 	Stage     BuildStage
 	Hash      [32]byte // SHA-256 of the message
 	Blockhash [32]byte
@@ -116,7 +114,7 @@ type BuildState struct {
 	BuiltAt   int64    // Unix nanoseconds
 }
 
-// ErrUnknownBuild: no such build was ever made.
+// ErrUnknownBuild: there is no such build, or it is not for submitting.
 var ErrUnknownBuild = errors.New("httpgw: unknown build")
 
 // Refusal is a guard of the settlement that has tripped. Reason is its machine

@@ -36,9 +36,12 @@ type Gateway struct {
 	market  *marketPages
 	desk    Desk       // nil = no RFQ routes
 	settle  Settlement // nil = the chain is unavailable
-	rfq     *rfqPages  // nil without a desk
+	keys    Handshake  // nil = no token is good
+	dvp     DvP        // nil = the chain is unavailable
+	submits *submitKeys
+	rfq     *rfqPages // nil without a desk
 	about   *page
-	limits  [limitClassCount]*namedLimiter
+	limits  [limitClassCount]*namedLimit
 	proxies proxies
 	conns   *conns
 	ids     *requestIDs
@@ -55,10 +58,14 @@ type server struct {
 	http     *fasthttp.Server
 }
 
-// namedLimiter is a limiter with the lines of its headers, up to the tokens that
+// rateLimit takes one request of a client, if he may have it; a refusal changes
+// nothing.
+type rateLimit interface{ take(key clientKey) allowance }
+
+// namedLimit is a limit with the lines of its headers, up to the requests that
 // are left.
-type namedLimiter struct {
-	*limiter
+type namedLimit struct {
+	rateLimit
 	head []byte
 }
 
@@ -74,17 +81,23 @@ func New(o Options, views Views, doors Doors) (*Gateway, error) {
 		market:  newMarketPages(o.Instruments, views),
 		desk:    doors.Desk,
 		settle:  doors.Settlement,
+		keys:    doors.Handshake,
+		dvp:     doors.DvP,
+		submits: newSubmitKeys(o.Now),
 		proxies: proxies{trusted: o.TrustedProxies, header: o.ForwardedHeader},
 		ids:     newRequestIDs(),
 		metrics: newMetrics(),
 	}
 	g.conns = newConns(o.MaxConns, o.MaxConnsPerIP, &g.proxies, g.ids, g.metrics.refused)
 	if !o.NoLimits {
-		g.limits[marketLimit] = newNamedLimiter("market", o.Market, o.MaxClients, o.Clock)
-		g.limits[rfqWriteLimit] = newNamedLimiter("rfq-write", o.RFQWrite, o.MaxClients, o.Clock)
+		g.limits[marketLimit] = bucketLimit("market", o.Market, &o)
+		g.limits[rfqWriteLimit] = bucketLimit("rfq-write", o.RFQWrite, &o)
+		g.limits[handshakeLimit] = bucketLimit("dvp-handshake", o.Handshake, &o)
+		g.limits[dvpLimit] = windowLimit("dvp", o.DvP, &o)
 	}
 	if doors.Desk != nil {
 		g.rfq = newRFQPages(g, doors.Desk, views, doors.Settlement)
+		g.rfq.health = doors.ChainHealth
 	}
 	table := g.routes(doors)
 	for _, a := range []struct {
@@ -110,17 +123,21 @@ func New(o Options, views Views, doors Doors) (*Gateway, error) {
 	return g, nil
 }
 
-func newNamedLimiter(name string, r Rate, clients int, clock func() int64) *namedLimiter {
-	quoted := strconv.Quote(name)
-	perMinute := strconv.Itoa(r.PerMinute)
-	return &namedLimiter{
-		limiter: newLimiter(r, clients, clock),
-		head: lines(
-			// The draft's quota and window; burst is ours.
-			"RateLimit-Policy: "+quoted+";q="+perMinute+";w=60;burst="+strconv.Itoa(r.Burst),
-			"X-RateLimit-Limit: "+perMinute,
-			"RateLimit: "+quoted+";r="),
+func bucketLimit(name string, r Rate, o *Options) *namedLimit {
+	return &namedLimit{
+		newLimiter(r, o.MaxClients, o.Clock),
+		// Beside the draft's quota and window, burst is ours.
+		limitHead(name, r.PerMinute, ";burst="+strconv.Itoa(r.Burst)),
 	}
+}
+
+func windowLimit(name string, w Window, o *Options) *namedLimit {
+	return &namedLimit{newWindows(w, o.MaxClients, o.Clock), limitHead(name, w.PerMinute, "")}
+}
+
+func limitHead(name string, perMinute int, more string) []byte {
+	quoted, quota := strconv.Quote(name), strconv.Itoa(perMinute)
+	return lines("RateLimit-Policy: "+quoted+";q="+quota+";w=60"+more, "X-RateLimit-Limit: "+quota, "RateLimit: "+quoted+";r=")
 }
 
 func (g *Gateway) newServer(on surface, r *router) *fasthttp.Server {

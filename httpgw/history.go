@@ -19,17 +19,23 @@ func (g *Gateway) serveClaim(segment []byte) (*page, *problem) {
 	case !ok:
 		return nil, refuse(event.ReasonUnknownClaim)
 	}
+	var delivery [64]byte
+	if g.settle != nil {
+		if delivery, _, err = g.settle.Delivery(id); err != nil {
+			return nil, settlementProblem(err, "Ask again later.")
+		}
+	}
 	w := g.terms()
 	label := ""
 	if t := w.view.Ticket(h.Claim.Terms.Ticket); t != nil {
 		label = t.Label
 	}
-	return hashPage(w.history(h, label)), nil
+	return hashPage(w.history(h, label, &delivery)), nil
 }
 
-// history renders a claim: as it is now, each state with its time, oldest first,
-// and each payment that named it.
-func (w *termsWriter) history(h *desk.History, label string) []byte {
+// history renders a claim: as it is now, the transaction that delivers, each
+// state with its time, oldest first, and each payment that named it.
+func (w *termsWriter) history(h *desk.History, label string, delivery *[64]byte) []byte {
 	c := &h.Claim
 	dst := make([]byte, 0, 2048)
 	dst = append(claimHead(dst, c), `,"claim":`...)
@@ -39,6 +45,7 @@ func (w *termsWriter) history(h *desk.History, label string) []byte {
 	dst = market.AppendDecimal(dst, c.Paid, 0)
 	dst = appendMillis(append(dst, `","expires_at":`...), c.Deadline)
 	dst = appendMillis(append(dst, `,"changed_at":`...), c.ChangedAt)
+	dst = w.delivery(append(dst, `,"delivery":`...), c, delivery)
 	dst = append(dst, `,"history":[`...)
 	for i := range h.States {
 		if i > 0 {

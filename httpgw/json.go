@@ -6,8 +6,9 @@ import (
 )
 
 const (
-	maxMembers = 8  // that a body's object may have
-	maxValue   = 96 // bytes of a member's value: a base58 signature has 88
+	maxMembers = 8                            // that a body's object may have
+	maxValue   = 96                           // bytes of a member's value: a base58 signature has 88
+	maxLong    = (MaxTransaction + 2) / 3 * 4 // of a long one: a transaction in base64
 	// maxNesting is how deep a body is followed before it is refused. The
 	// object itself is the first level; no body that is right has a second.
 	maxNesting = 16
@@ -19,30 +20,51 @@ type memberKind uint8
 const (
 	textMember  memberKind = iota + 1 // a string
 	wholeMember                       // a string, or a whole number without sign
+	// longMember is a string that may be longer than maxValue. A table has one at
+	// most.
+	longMember
 )
 
 // member is one field of a body.
 type member struct {
 	name     string
 	kind     memberKind
-	most     int // bytes of the value once decoded, at most maxValue
+	most     int // bytes of the value once decoded, at most maxValue; of a longMember, at most maxLong
 	optional bool
+	// blank: "" is a member that was not sent.
+	blank bool
 }
 
 // members are the values of one body's object, in the order of its member
-// table. They stand in here, so decoding allocates nothing.
+// table. They stand in here, so decoding allocates nothing but room for a long
+// one.
 type members struct {
 	text [maxMembers][maxValue]byte
+	long []byte          // the value of the table's longMember
 	size [maxMembers]int // 0 = not sent
 	seen [maxMembers]bool
+	kind [maxMembers]memberKind // of those that were seen
 }
 
 // get returns a value, nil where it was not sent. It aliases m.
 func (m *members) get(i int) []byte {
-	if m.size[i] == 0 {
+	switch {
+	case m.size[i] == 0:
 		return nil
+	case m.kind[i] == longMember:
+		return m.long[:m.size[i]]
+	default:
+		return m.text[i][:m.size[i]]
 	}
-	return m.text[i][:m.size[i]]
+}
+
+// room returns where the value of a member goes.
+func (m *members) room(i int, of *member) []byte {
+	if m.kind[i] = of.kind; of.kind != longMember {
+		return m.text[i][:]
+	}
+	m.long = make([]byte, of.most)
+	return m.long
 }
 
 // decodeObject reads a body that must be one flat JSON object with members of
@@ -174,7 +196,7 @@ func (s *scanner) member(table []member, m *members) string {
 		return s.skip(2)
 	}
 	m.seen[at] = true
-	return s.value(&table[at], m.text[at][:], &m.size[at])
+	return s.value(&table[at], m.room(at, &table[at]), &m.size[at])
 }
 
 // value reads the value of a known member.
@@ -185,6 +207,7 @@ func (s *scanner) value(of *member, dst []byte, size *int) string {
 		switch {
 		case reason != "":
 			return reason
+		case n == 0 && of.blank:
 		case n == 0:
 			s.flag(of.name, "empty")
 		case n > of.most:

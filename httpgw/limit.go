@@ -63,14 +63,19 @@ type allowance struct {
 
 func newLimiter(r Rate, clients int, clock func() int64) *limiter {
 	interval := (int64(time.Minute) + int64(r.PerMinute) - 1) / int64(r.PerMinute)
+	return &limiter{
+		clock: clock, interval: interval, depth: interval * int64(r.Burst),
+		seed: maphash.MakeSeed(), sets: make([]limitSet, setsFor(clients)),
+	}
+}
+
+// setsFor returns how many sets a table for so many clients has: a power of two.
+func setsFor(clients int) int {
 	sets := limitShards
 	for sets*limitWays < clients {
 		sets *= 2
 	}
-	return &limiter{
-		clock: clock, interval: interval, depth: interval * int64(r.Burst),
-		seed: maphash.MakeSeed(), sets: make([]limitSet, sets),
-	}
+	return sets
 }
 
 // take takes a token of the client's bucket if there is one; a refusal changes

@@ -9,7 +9,7 @@ import (
 
 // statuses are those that this room answers with; others count under "other".
 var statuses = [...]int{
-	101, 200, 202, 204, 304, 400, 404, 405, 408, 409, 413, 415, 422, 426, 429, 431, 500, 503,
+	101, 200, 201, 202, 204, 304, 400, 403, 404, 405, 408, 409, 413, 415, 422, 426, 429, 431, 500, 503,
 }
 
 // metrics are what /metrics shows of this room. Counters are resolved when the

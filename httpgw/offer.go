@@ -72,6 +72,8 @@ const (
 	opModularClaim  operation = "modular-claim-take"
 	opAtomicClaim   operation = "atomic-claim-ticket"
 	opVerifyPayment operation = "verify-payment"
+	opBuild         operation = "dvp-build"
+	opSubmit        operation = "dvp-submit"
 )
 
 // idempotency makes the desk's key of a client's (our choice): the operation and

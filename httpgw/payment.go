@@ -2,6 +2,7 @@ package httpgw
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -85,18 +86,23 @@ func (g *Gateway) postPayment(p *post) (*answer, *problem) {
 	defer cancel()
 	v, err := g.settle.Verify(ctx, proof)
 	if err != nil {
-		return nil, settlementProblem(err)
+		return nil, settlementProblem(err, "The payment has not been verified; send it again later.")
 	}
 	return g.verified(&v)
 }
 
-// settlementProblem says what an error of Verify is on the wire: the desk's own,
-// or that the chain could not be asked.
-func settlementProblem(err error) *problem {
+// settlementProblem says what an error of the settlement is on the wire: a guard
+// that has tripped, the desk's own, or that the chain could not be asked; more
+// is a sentence for the last.
+func settlementProblem(err error, more string) *problem {
+	var guard *Refusal
+	if errors.As(err, &guard) {
+		return guarded(guard.Reason)
+	}
 	if bad := deskProblem(err); bad.cause == nil {
 		return bad
 	}
-	bad := chainUnavailable("The payment has not been verified; send it again later.")
+	bad := chainUnavailable(more)
 	bad.cause = err
 	return bad
 }
@@ -125,11 +131,21 @@ func (w *termsWriter) verification(v *Verification) []byte {
 	dst := make([]byte, 0, 1024)
 	dst = append(claimHead(dst, v.Claim), `,"verified":true,"payment":`...)
 	dst = appendPayment(dst, v.Payment)
-	dst = append(dst, `,"delivery":{"to":`...)
-	dst = append(appendAccount(dst, v.Claim.Wallet), ',')
-	dst = appendAmount(dst, "amount", v.Claim.Terms.Base, w.baseDecimals(v.Claim.Terms.Instrument))
-	dst = appendSignature(append(dst, `,"l1_signature":`...), &v.Delivery)
-	return append(dst, "}}"...)
+	return append(w.delivery(append(dst, `,"delivery":`...), v.Claim, &v.Delivery), '}')
+}
+
+// delivery appends the object of what a claim brings its wallet, and by which
+// transaction.
+func (w *termsWriter) delivery(dst []byte, c *rfq.Claim, signature *[64]byte) []byte {
+	return append(appendSignature(append(w.delivered(dst, c), `,"l1_signature":`...), signature), '}')
+}
+
+// delivered appends what a claim brings its wallet, with the brace that opens
+// it and not the one that closes it.
+func (w *termsWriter) delivered(dst []byte, c *rfq.Claim) []byte {
+	dst = append(appendAccount(append(dst, `{"to":`...), c.Wallet), `,"mint":`...)
+	dst = append(appendAccount(dst, w.baseMint(c.Terms.Instrument)), ',')
+	return appendAmount(dst, "amount", c.Terms.Base, w.baseDecimals(c.Terms.Instrument))
 }
 
 // paymentStates are the wire words (our choice).

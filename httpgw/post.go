@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"blockdesk/market"
 )
 
 // MaxIdempotencyKey is the longest Idempotency-Key, in bytes of visible ASCII.
@@ -17,8 +19,10 @@ const idempotencyHeader = "Idempotency-Key"
 // post is a request with a JSON body, as far as all routes agree on it. It
 // aliases fasthttp's buffers: a handler keeps nothing of it.
 type post struct {
-	body []byte
-	key  []byte // Idempotency-Key; nil = none
+	body   []byte
+	key    []byte         // Idempotency-Key; nil = none
+	client clientKey      // as the limits count him
+	taker  market.Address // that the Bearer token belongs to, on routes that ask for one
 }
 
 // answer is what a POST gets when it is not refused.
@@ -90,11 +94,20 @@ func idempotencyKey(h *fasthttp.RequestHeader) ([]byte, *problem) {
 
 // write runs a route's handler for a POST and writes what it returns.
 func (g *Gateway) write(ctx *fasthttp.RequestCtx, id *requestID, r *route) {
+	var taker market.Address
+	var bad *problem
+	if r.bearer {
+		if taker, bad = g.taker(&ctx.Request.Header); bad != nil {
+			g.fail(ctx, id, bad)
+			return
+		}
+	}
 	p, bad := readPost(ctx)
 	if bad != nil {
 		g.fail(ctx, id, bad)
 		return
 	}
+	p.taker, p.client = taker, keyOf(g.proxies.client(ctx))
 	a, bad := r.post(p)
 	if bad != nil {
 		if bad.replayed {
@@ -152,7 +165,7 @@ func (d *door) forebode(ctx *fasthttp.RequestCtx) (*problem, *routeStats) {
 	if ctx.Request.Header.ContentLength() > d.g.opts.MaxBodyBytes {
 		return bodyTooLarge(d.g.opts.MaxBodyBytes), e.stats
 	}
-	if e.post == nil {
+	if e.post == nil || e.bearer { // who has no token is told that first, and in serve: a guess has its price
 		return nil, e.stats
 	}
 	return checkMedia(&ctx.Request.Header), e.stats

@@ -26,6 +26,8 @@ const (
 	codeRateLimited         = "RATE_LIMITED"
 	codeOverloaded          = "OVERLOADED"
 	codeReadOnly            = "READ_ONLY"
+	codeToken               = "TAKER_NON_ADMIS_JETON"
+	codeTokenTooSoon        = "EMISSION_PAR_IP_TROP_RECENTE"
 	codeChainUnavailable    = "CHAIN_UNAVAILABLE"
 
 	// Our choice.
@@ -55,7 +57,9 @@ type problem struct {
 	field  string // "" = none
 	path   string // of ROUTE_INCONNUE
 	allow  string // of METHOD_NOT_ALLOWED
-	retryS int    // Retry-After, 0 = none
+	// challenge is the value of WWW-Authenticate, "" = none.
+	challenge string
+	retryS    int // Retry-After, 0 = none
 
 	replayed bool  // an Idempotency-Key has brought back a refusal
 	cause    error // for the log only; nil = nothing that it should know

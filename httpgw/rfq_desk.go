@@ -15,7 +15,25 @@ type deskDocument struct {
 	Policy    policyJSON      `json:"price_policy"`
 	Corridor  []corridorJSON  `json:"discount_corridor"`
 	Inventory inventoryTotals `json:"inventory"`
-	Chain     chainJSON       `json:"chain"`
+	Chain     deskChainJSON   `json:"chain"`
+}
+
+// deskChainJSON is the chain as the settlement saw it when the document was
+// rendered; of a node, null is what it has not shown.
+type deskChainJSON struct {
+	chainJSON
+	Desk         jsonAddress `json:"desk_address"` // delivers, co-signs and sponsors
+	Slot         *uint64     `json:"slot"`
+	BlockhashAge *int64      `json:"blockhash_age_ms"` // of the one that the next package gets
+	Tracked      int         `json:"tracked"`          // signed transactions whose end is not known
+	Nodes        []nodeJSON  `json:"nodes"`            // in the order of preference
+}
+
+type nodeJSON struct {
+	Name      string  `json:"name"`
+	Available bool    `json:"available"`
+	Slot      *uint64 `json:"slot"`
+	Lag       *uint64 `json:"lag_slots"`
 }
 
 type lockJSON struct {
@@ -84,7 +102,7 @@ func (p *rfqPages) deskStatus(e *edition) deskDocument {
 		},
 		Corridor:  []corridorJSON{},
 		Inventory: inventoryTotals{Pairs: []inventoryJSON{}},
-		Chain:     p.chainState(),
+		Chain:     p.chainHealth(),
 	}
 	for i := range e.pairs {
 		n := &e.pairs[i]
@@ -103,6 +121,36 @@ func (p *rfqPages) deskStatus(e *edition) deskDocument {
 		})
 	}
 	return d
+}
+
+// chainHealth tells what is known of the chain, its nodes included.
+func (p *rfqPages) chainHealth() deskChainJSON {
+	d := deskChainJSON{chainJSON: p.chainState(), Nodes: []nodeJSON{}}
+	if p.health == nil {
+		return d
+	}
+	h := p.health()
+	d.Desk, d.Tracked, d.Slot = jsonAddress(h.Desk), h.Tracked, known(h.Slot)
+	if h.BlockhashAge > 0 {
+		ms := h.BlockhashAge.Milliseconds()
+		d.BlockhashAge = &ms
+	}
+	for _, n := range h.Nodes {
+		one := nodeJSON{Name: n.Name, Available: n.Available, Slot: known(n.Slot)}
+		if one.Slot != nil {
+			one.Lag = &n.Lag
+		}
+		d.Nodes = append(d.Nodes, one)
+	}
+	return d
+}
+
+// known returns a number that may be null in JSON: null for 0.
+func known(n uint64) *uint64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
 }
 
 func (p *rfqPages) pricePolicy(n *pairNow) pricePolicyJSON {

@@ -67,6 +67,13 @@ type submissionURLs struct {
 	Fallback string `json:"fallback_8000"`
 }
 
+type dvpURLs struct {
+	Handshake string `json:"handshake"`
+	Build     string `json:"build"`
+	Submit    string `json:"submit"`
+	Builds    string `json:"build_state"`
+}
+
 // exampleCommands run in a POSIX shell as they are printed.
 type exampleCommands struct {
 	ReadBook        string `json:"read_book"`
@@ -187,6 +194,7 @@ type discoveryDocument struct {
 		Priority []string `json:"priority"`
 		submissionURLs
 	} `json:"signature_submission"`
+	DvP       dvpURLs   `json:"dvp"`
 	Priority  jsonRails `json:"rail_priority"`
 	Fills     []string  `json:"partial_fill_sizes_usd"`
 	Network   string    `json:"execution_network"`
@@ -204,6 +212,9 @@ func (p *rfqPages) discovery() discoveryDocument {
 		Manifest: urls.Mirror + pathManifest, Status: urls.Mirror + pathStatus,
 		Board: urls.Base + pathBoard, DeskStatus: urls.Base + pathDeskStatus,
 		TruthRule: truthRule, Surfaces: surfacesOf(&urls), Read: readURLs(&urls), Claim: claimURLs(&urls),
+		DvP: dvpURLs{
+			urls.Base + pathHandshake, urls.Base + pathBuild, urls.Base + pathSubmit, urls.Base + pathBuilds + buildSegment,
+		},
 		Priority: jsonRails(market.AllRails), Fills: fillSizes(),
 		Network: ExecutionNetwork, ChainID: ControlChainID, ChainRole: controlChainRole,
 	}

@@ -55,7 +55,9 @@ type rfqPages struct {
 	urls  func() URLs
 	now   func() int64 // Unix nanoseconds
 	chain Settlement   // nil = the chain is unavailable
-	begun int64        // when the service started
+	// health tells more of it; nil = nothing is known
+	health func() ChainHealth
+	begun  int64 // when the service started
 
 	edition atomic.Pointer[edition]
 	texts   atomic.Pointer[ticketTexts]

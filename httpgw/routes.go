@@ -59,6 +59,10 @@ const (
 	marketLimit
 	// rfqWriteLimit is that of quotes, claims and proofs of payment.
 	rfqWriteLimit
+	// handshakeLimit is that of nonces and tokens (contract, section C).
+	handshakeLimit
+	// dvpLimit is the description's limit of builds and submissions.
+	dvpLimit
 	limitClassCount
 )
 
@@ -81,6 +85,8 @@ type route struct {
 	cache    cacheClass
 	limit    limitClass
 	group    group
+	// bearer: only who has a DvP token is answered (spec, 5.1). For a post.
+	bearer bool
 
 	// Exactly one of the four. read is a pure read: raw query string in, page
 	// out. readOne is one of what the last segment names. post takes a JSON body.
@@ -118,6 +124,7 @@ func (g *Gateway) routes(doors Doors) []route {
 	}
 	table = append(table, g.rfqRoutes()...)
 	table = append(table, g.writeRoutes()...)
+	table = append(table, g.dvpRoutes()...)
 	table = append(table, g.specificationRoutes()...)
 	if doors.WebSocket != nil {
 		table = append(table, route{

@@ -21,6 +21,8 @@ var (
 	hRequestID  = []byte("X-Request-Id")
 	hUpgrade    = []byte("Upgrade")
 	hReplayed   = []byte("Idempotency-Replayed")
+
+	hAuthenticate = []byte("WWW-Authenticate")
 )
 
 // Lines that always go together are one header to fasthttp: it writes a name as
@@ -260,6 +262,9 @@ func (g *Gateway) fail(ctx *fasthttp.RequestCtx, id *requestID, p *problem) {
 		h.Set("Allow", p.allow)
 	}
 	setRetryAfter(h, p.retryS)
+	if p.challenge != "" {
+		h.SetCanonical(hAuthenticate, []byte(p.challenge))
+	}
 	if p.status == fasthttp.StatusUpgradeRequired {
 		h.SetCanonical(hUpgrade, []byte("websocket"))
 	}

@@ -54,6 +54,14 @@ func (w *termsWriter) baseDecimals(in market.InstrumentID) int {
 	return 0
 }
 
+// baseMint returns the mint of what a pair sells.
+func (w *termsWriter) baseMint(in market.InstrumentID) market.Address {
+	if p := w.view.Pair(in); p != nil {
+		return p.BaseMint
+	}
+	return market.Address{}
+}
+
 // payment appends what is to be paid, with the brace that opens it and not the
 // one that closes it.
 func (w *termsWriter) payment(dst []byte, t *rfq.Terms) []byte {

@@ -1,0 +1,89 @@
+package httpgw
+
+import (
+	"bytes"
+
+	"github.com/valyala/fasthttp"
+
+	"blockdesk/market"
+)
+
+// MaxToken is the longest Bearer token that is looked at, in bytes.
+const MaxToken = 256
+
+// Machine words of TAKER_NON_ADMIS_JETON. One that is unknown, one that has
+// expired and one that was revoked are not told apart.
+const (
+	tokenMissing   = "token_missing"
+	tokenMalformed = "token_malformed"
+	tokenUnknown   = "token_unknown"
+	tokenOfAnother = "taker_mismatch"
+)
+
+// taker returns the key whose token a request carries.
+func (g *Gateway) taker(h *fasthttp.RequestHeader) (market.Address, *problem) {
+	secret, reason := bearerToken(h)
+	if reason != "" {
+		return market.Address{}, refuseToken(reason)
+	}
+	if g.keys == nil {
+		return market.Address{}, refuseToken(tokenUnknown)
+	}
+	key, ok := g.keys.Admit(secret)
+	if !ok {
+		return market.Address{}, refuseToken(tokenUnknown)
+	}
+	return key, nil
+}
+
+// bearerToken returns the token of the one Authorization header (RFC 6750,
+// section 2.1), or why there is none. It aliases h.
+func bearerToken(h *fasthttp.RequestHeader) (token []byte, reason string) {
+	lines := h.PeekAll(fasthttp.HeaderAuthorization)
+	switch {
+	case len(lines) == 0 || len(lines) == 1 && len(lines[0]) == 0:
+		return nil, tokenMissing
+	case len(lines) > 1:
+		return nil, tokenMalformed
+	}
+	scheme, token, _ := bytes.Cut(lines[0], []byte{' '})
+	token = bytes.TrimLeft(token, " ")
+	if !bytes.EqualFold(scheme, []byte("Bearer")) || !isToken(token) {
+		return nil, tokenMalformed
+	}
+	return token, ""
+}
+
+// isToken reports whether text is 1..MaxToken bytes of a b64token: letters,
+// digits and "- . _ ~ + /", then any number of "=".
+func isToken(text []byte) bool {
+	if len(text) > MaxToken {
+		return false
+	}
+	text = bytes.TrimRight(text, "=")
+	for _, c := range text {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (c < '0' || c > '9') && bytes.IndexByte([]byte("-._~+/"), c) < 0 {
+			return false
+		}
+	}
+	return len(text) > 0
+}
+
+// refuseToken says why a token admits nobody, and what would (RFC 6750, section
+// 3).
+func refuseToken(reason string) *problem {
+	const challenge = `Bearer realm="dvp"`
+	bad := &problem{
+		status: 403, code: codeToken, reason: reason, challenge: challenge + `, error="invalid_token"`,
+		text: "This takes a DvP token: Authorization: Bearer, a space, the token. " + pathHandshake + " gives one.",
+	}
+	switch reason {
+	case tokenMissing:
+		bad.challenge = challenge
+	case tokenOfAnother:
+		bad.challenge = challenge + `, error="insufficient_scope"`
+		bad.text = "The token belongs to another key than this taker's."
+	}
+	return bad
+}

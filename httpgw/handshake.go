@@ -1,0 +1,230 @@
+package httpgw
+
+import (
+	"encoding/base64"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"blockdesk/market"
+)
+
+// handshakeProtocol names the handshake (contract, section E).
+const handshakeProtocol = "svc_dvp_handshake_v1"
+
+// retryTokensS is Retry-After, in seconds, where no more tokens may be issued.
+const retryTokensS = 600
+
+// Members of the body of a handshake, by their place in handshakeMembers: the
+// key alone asks for a nonce, all three for a token.
+const (
+	handshakeKey = iota
+	handshakeNonce
+	handshakeProof
+)
+
+var handshakeMembers = []member{
+	handshakeKey:   {name: "pubkey", kind: textMember, most: maxAddressText},
+	handshakeNonce: {name: "nonce", kind: longMember, most: 512, optional: true},
+	handshakeProof: {name: "signature", kind: textMember, most: maxSignatureText, optional: true},
+}
+
+// postHandshake gives a nonce, or a token for a signed one. It remembers no
+// Idempotency-Key: what it would have to keep is the token itself, and a nonce
+// is good for one token.
+func (g *Gateway) postHandshake(p *post) (*answer, *problem) {
+	var m members
+	if bad := decodeObject(p.body, handshakeMembers, &m); bad != nil {
+		return nil, bad
+	}
+	name := func(i int) string { return handshakeMembers[i].name }
+	key, ok := parseAddress(m.get(handshakeKey))
+	if !ok {
+		return nil, invalidMember(name(handshakeKey), "not_a_key")
+	}
+	nonce, text := m.get(handshakeNonce), m.get(handshakeProof)
+	var proof [64]byte
+	switch {
+	case nonce == nil && text != nil:
+		return nil, missingMember(name(handshakeNonce))
+	case nonce != nil && text == nil:
+		return nil, missingMember(name(handshakeProof))
+	case text != nil:
+		if proof, ok = parseAnySignature(text); !ok {
+			return nil, invalidMember(name(handshakeProof), "not_a_signature")
+		}
+	}
+	if g.keys == nil {
+		return nil, chainUnavailable("No token is given now.")
+	}
+	if nonce == nil {
+		return g.challenge(key)
+	}
+	return g.issue(key, string(nonce), proof, p.client)
+}
+
+// challenge renders a nonce.
+func (g *Gateway) challenge(key market.Address) (*answer, *problem) {
+	c, err := g.keys.Challenge(key)
+	if err != nil {
+		return nil, handshakeProblem(err)
+	}
+	dst := append(make([]byte, 0, 512), `{"ok":true,"pubkey":`...)
+	dst = append(appendAccount(dst, key), `,"nonce":`...)
+	dst = append(appendText(dst, c.Nonce), `,"expires_at":`...)
+	return &answer{status: 200, body: append(appendMillis(dst, c.ExpiresAt), '}')}, nil
+}
+
+// issue renders a token. Nobody else gets to see these bytes.
+func (g *Gateway) issue(key market.Address, nonce string, proof [64]byte, client clientKey) (*answer, *problem) {
+	grant, err := g.keys.Issue(key, nonce, proof, client)
+	if err != nil {
+		return nil, handshakeProblem(err)
+	}
+	dst := append(make([]byte, 0, 512), `{"ok":true,"access_token":`...)
+	dst = append(appendText(dst, grant.Secret), `,"token_type":"Bearer","expires_in":`...)
+	dst = strconv.AppendInt(dst, int64(TokenLifetime/time.Second), 10)
+	dst = appendMillis(append(dst, `,"expires_at":`...), grant.ExpiresAt)
+	dst = appendAccount(append(dst, `,"pubkey":`...), key)
+	return &answer{status: 201, body: append(dst, '}')}, nil
+}
+
+// handshakeProblem says what an error of the handshake is on the wire.
+func handshakeProblem(err error) *problem {
+	var soon *TooSoon
+	switch {
+	case errors.As(err, &soon):
+		return &problem{
+			status: 429, code: codeTokenTooSoon, reason: "issuance", retryS: int(max(1, seconds(int64(soon.RetryAfter)))),
+			text: "This address has been given a token less than an hour ago. Use that one, or wait as long as Retry-After says.",
+		}
+	case errors.Is(err, ErrBadKey):
+		return invalidMember(handshakeMembers[handshakeKey].name, "not_a_key")
+	case errors.Is(err, ErrBadNonce):
+		bad := invalidMember(handshakeMembers[handshakeNonce].name, "bad_nonce")
+		bad.text = "The nonce was not given for this key, has expired, or was used. Ask for a new one."
+		return bad
+	case errors.Is(err, ErrBadProof):
+		bad := invalidMember(handshakeMembers[handshakeProof].name, "bad_signature")
+		bad.text = "The signature is not one of the key over the nonce's text. Ask for a new nonce."
+		return bad
+	case errors.Is(err, ErrTokensFull):
+		return &problem{
+			status: 503, code: codeOverloaded, reason: "tokens_full", retryS: retryTokensS,
+			text: "As many tokens are out as there may be. Try again later.",
+		}
+	default:
+		return &problem{
+			status: 500, code: codeInternal, text: "The handshake failed. The request_id names the log's entry.", cause: err,
+		}
+	}
+}
+
+// parseAnySignature reads a signature in base58 or in base64, canonical in
+// either: the two never meet, since 64 bytes in base64 end with "==".
+func parseAnySignature(text []byte) (s [64]byte, ok bool) {
+	if raw, isBase64 := parseBase64(text, len(s)); isBase64 && len(raw) == len(s) {
+		s = [64]byte(raw)
+		return s, s != [64]byte{}
+	}
+	return parseSignature(text)
+}
+
+// parseBase64 reads at most that many bytes in base64 with its padding, exactly
+// as it is written: no line breaks, no other spelling of the same bytes.
+func parseBase64(text []byte, most int) ([]byte, bool) {
+	if len(text) == 0 || len(text) > base64.StdEncoding.EncodedLen(most) {
+		return nil, false
+	}
+	raw := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
+	n, err := base64.StdEncoding.Strict().Decode(raw, text)
+	// The decoder passes over line breaks.
+	if err != nil || n > most || base64.StdEncoding.EncodedLen(n) != len(text) {
+		return nil, false
+	}
+	return raw[:n], true
+}
+
+// handshakeTerms is GET /api/v1/dvp/handshake (contract, section E). The shapes
+// of a step and of limits are our choice.
+type handshakeTerms struct {
+	OK        bool            `json:"ok"`
+	Protocol  string          `json:"protocol"`
+	Steps     []handshakeStep `json:"steps"`
+	Algorithm string          `json:"algorithm"`
+	Encodings struct {
+		Key       string `json:"pubkey"`
+		Nonce     string `json:"nonce"`
+		Signature string `json:"signature"`
+	} `json:"encodings"`
+	Signs    string `json:"signs"`
+	NonceTTL int64  `json:"nonce_ttl_s"`
+	Token    struct {
+		Type     string `json:"type"`
+		Lifetime int64  `json:"lifetime_s"`
+		Issuance struct {
+			PerIP  int   `json:"per_ip"`
+			Window int64 `json:"window_s"`
+		} `json:"issuance"`
+	} `json:"token"`
+	Limits struct {
+		Handshake *limitTerms `json:"handshake"` // null: none
+		DvP       *limitTerms `json:"build_submit"`
+	} `json:"limits"`
+}
+
+// handshakeStep is one of the four (spec, 5.2); the client signs without us.
+type handshakeStep struct {
+	Step    int      `json:"step"`
+	Action  string   `json:"action"`
+	Method  *string  `json:"method"`
+	URL     *string  `json:"url"`
+	Sends   []string `json:"sends"`
+	Status  *int     `json:"status"`
+	Returns []string `json:"returns"`
+}
+
+// limitTerms is a limit of so many requests in any window, or of a bucket that
+// is filled with so many in one.
+type limitTerms struct {
+	PerIP  int   `json:"per_ip"`
+	Window int64 `json:"window_s"`
+	Burst  *int  `json:"burst"` // null: no bucket, but any window
+}
+
+// handshakeTermsPage returns the handler of the terms. They are rendered for the
+// first who asks, as the specification is.
+func (g *Gateway) handshakeTermsPage() func([]byte) (*page, *problem) {
+	rendered := sync.OnceValue(func() *page { return hashPage(encodeDocument(g.handshakeTerms())) })
+	return func([]byte) (*page, *problem) { return rendered(), nil }
+}
+
+func (g *Gateway) handshakeTerms() *handshakeTerms {
+	url := g.URLs().Base + pathHandshake
+	request := func(step int, action, method string, status int, sends, returns []string) handshakeStep {
+		return handshakeStep{step, action, &method, &url, sends, &status, returns}
+	}
+	none, key := []string{}, handshakeMembers[handshakeKey].name
+	nonce, proof := handshakeMembers[handshakeNonce].name, handshakeMembers[handshakeProof].name
+	t := &handshakeTerms{
+		OK: true, Protocol: handshakeProtocol, Algorithm: "ed25519",
+		Signs:    "the UTF-8 bytes of the nonce's base64 text, as it was sent",
+		NonceTTL: int64(NonceLifetime / time.Second),
+		Steps: []handshakeStep{
+			request(1, "read the terms", "GET", 200, none, none),
+			request(2, "ask for a nonce", "POST", 200, []string{key}, []string{key, nonce, "expires_at"}),
+			{Step: 3, Action: "sign the nonce", Sends: none, Returns: []string{proof}},
+			request(4, "ask for the token", "POST", 201, []string{key, nonce, proof},
+				[]string{"access_token", "token_type", "expires_in", "expires_at", key}),
+		},
+	}
+	t.Encodings.Key, t.Encodings.Nonce, t.Encodings.Signature = "base58", "base64", "base58 or base64"
+	t.Token.Type, t.Token.Lifetime = "Bearer", int64(TokenLifetime/time.Second)
+	t.Token.Issuance.PerIP, t.Token.Issuance.Window = 1, int64(TokenWindow/time.Second)
+	if o := &g.opts; !o.NoLimits {
+		t.Limits.Handshake = &limitTerms{o.Handshake.PerMinute, windowSpan / int64(time.Second), &o.Handshake.Burst}
+		t.Limits.DvP = &limitTerms{o.DvP.PerMinute, windowSpan / int64(time.Second), nil}
+	}
+	return t
+}
