@@ -6,15 +6,44 @@ import (
 	"time"
 )
 
-// Limits.
+// Limits (our choice).
 const (
 	// MaxTracked bounds the transactions under way.
 	MaxTracked = 1 << 16
 	// MaxHistory bounds how often a reference may be named on the chain for a
 	// search by it to be made.
-	MaxHistory = 16_000
+	MaxHistory = 1000
+	// HistoryFor is how long any node is taken to have a transaction: those of
+	// the network keep some two days.
+	HistoryFor = 12 * time.Hour
+	// maxWorkers bounds MaxSending and MaxTelling.
 	maxWorkers = 1024
 )
+
+// The pace of what no option sets (our choice).
+const (
+	// freshFor is how long a transaction is looked for every PollEvery.
+	freshFor = 5 * time.Second
+	// settlingEvery is how often a confirmed one is looked at whose slot is not
+	// finalized: a fork may have dropped it.
+	settlingEvery = 5 * time.Second
+	// The pause after ended has failed doubles from the first to the last.
+	firstPause, lastPause = 100 * time.Millisecond, 10 * time.Second
+)
+
+// How many calls are made at a time.
+const (
+	maxLooking   = 4 // batches of statuses
+	maxSearching = 8 // histories by reference
+)
+
+// blockhashLife is how many blocks a transaction can land after that of its
+// blockhash, by Agave.
+const blockhashLife = 150
+
+// tipMargin is added to the height that nodes tell of their newest block, for one
+// whose blockhash may be newer than they know (our choice).
+const tipMargin = 151
 
 // Errors.
 var (
@@ -40,7 +69,8 @@ type Options struct {
 	Preflight bool
 	// Quorum is how many nodes must have answered, and agree, before a
 	// transaction counts as failed or expired; all that answer must agree in any
-	// case. 0 is the majority of those configured. See the package doc.
+	// case. 0 is the majority of those configured; with more than there are,
+	// nothing ever fails or expires. See the package doc.
 	Quorum int
 	// Now is the clock.
 	Now func() time.Time
@@ -82,4 +112,12 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("%w: quorum %d", ErrOptions, o.Quorum)
 	}
 	return nil
+}
+
+// quorum returns how many of n nodes must agree.
+func (o *Options) quorum(n int) int {
+	if o.Quorum > 0 {
+		return o.Quorum
+	}
+	return n/2 + 1
 }

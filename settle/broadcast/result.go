@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/settle/cosign"
 )
@@ -61,9 +62,13 @@ type Missing struct {
 	// Reference is an account that the message names.
 	Reference solana.Address
 	// LastValid is the height of the last block that it can be in. 0 means that
-	// this is not known: then it is taken to have been made now, of the newest
-	// blockhash that there is.
+	// this is not known: then it is taken to have been made just now, of the
+	// newest blockhash that any node has.
 	LastValid uint64
+	// AllowedAt is when the desk allowed it, in nanoseconds of Unix time: it may
+	// be on the chain since. 0 means that this is not known; then it expires only
+	// by nodes that have all blocks.
+	AllowedAt int64
 }
 
 // State is how far a transaction is.
@@ -75,17 +80,40 @@ type State struct {
 	LastValid uint64
 	// Since is when it was given to the tracker.
 	Since time.Time
-	// Sent counts sends, Word is what the last one, or the last look, met: a
-	// machine's word, empty if nothing was wrong.
+	// Sent counts sends. Word says what is in the way, empty if nothing is: the
+	// kind of an rpc.Error, or one of the words of this package.
 	Sent int
 	Word string
-	// Level is how settled its block is, as was seen last; 0 is not at all.
-	// Slot is the block's.
-	Level uint8
+	// Level is how settled its block is, as was seen last; 0 is not at all. Slot
+	// is the block's.
+	Level rpc.Commitment
 	Slot  uint64
-	// Past: some node told that its last block is finalized, and it was not
-	// found; now all must agree.
+	// Past: some node has told that a block above LastValid is finalized.
 	Past bool
 	// End is set when it has ended and that is still to be told.
 	End End
+}
+
+// The words of [State] beside those of rpc.Kind.
+const (
+	WordNodesDown     = "nodes_down"       // too few answer
+	WordNodesBehind   = "nodes_behind"     // one that answers is not far enough
+	WordNodesDisagree = "nodes_disagree"   // about whether it failed
+	WordLanding       = "landing"          // a node has it in a block that is not final
+	WordTooOld        = "too_old"          // a node may have forgotten it
+	WordHistoryLong   = "history_too_long" // MaxHistory
+	WordUnread        = "history_unread"   // a transaction of the history could not be read
+	WordError         = "error"            // a call failed without a kind
+)
+
+// Stats counts.
+type Stats struct {
+	// Tracked are under way, Landed of them in a block that is confirmed, Past of
+	// them past their last block by some node's word, Telling of them ended and
+	// not taken yet.
+	Tracked, Landed, Past, Telling int
+	// Since the start.
+	Sends, SendErrors, Finalized, Failed, Expired uint64
+	// Position is what was told last as finalized.
+	Position rpc.Position
 }

@@ -1,21 +1,27 @@
-// Package broadcast gives signed transactions to the chain until their end.
 package broadcast
 
 import (
 	"context"
+	"fmt"
+	"sync"
+	"time"
 
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/ledger"
 	"blockdesk/internal/solana/rpc"
+	"blockdesk/settle/binding"
 	"blockdesk/settle/store"
 )
 
-// Node is the chain. *rpc.Client is one. Any goroutine may call it.
+// Node is the chain. *rpc.Client is one, and says what each call does. Any
+// goroutine may call it. Every call must end.
 type Node interface {
 	Send(ctx context.Context, raw []byte, o rpc.SendOptions) (solana.Signature, error)
 	Statuses(ctx context.Context, list []solana.Signature, search bool) ([]rpc.Status, uint64, error)
 	Position(ctx context.Context, level rpc.Commitment) (rpc.Position, error)
 	Transaction(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error)
+	// StatusesEverywhere and SignaturesEverywhere ask each node that is
+	// configured; their answers have one element for each, in the same order.
 	StatusesEverywhere(ctx context.Context, list []solana.Signature) ([]rpc.View, error)
 	SignaturesEverywhere(ctx context.Context, a solana.Address, views []rpc.View, most int) []rpc.History
 }
@@ -25,27 +31,203 @@ type Tracker struct {
 	options Options
 	node    Node
 	ended   func(context.Context, Result) error
+
+	mu          sync.Mutex
+	byKey       map[key]*entry
+	bySignature map[solana.Signature]*entry
+	// queues are by the numbers of bySend and the others.
+	queues [queues]queue
+	// doubtful wait for the examiner, in order.
+	doubtful []*entry
+	stats    Stats
+
+	// fresh and again have what is to be sent now, the first of them for the
+	// first time, tells what has ended. Each has room for all; where those that
+	// ended long ago still fill it, bySend takes the rest.
+	fresh, again, tells chan *entry
+	// paced and examined wake Run's goroutines: something may be due earlier
+	// than they think.
+	paced, examined chan struct{}
 }
 
 // New makes a tracker. It calls no node; what it is given before Run waits.
-// ended is told of each end, again with a growing pause until it returns nil.
-// Errors: [ErrOptions].
+//
+// ended is told of each end, from several goroutines, and again with a growing
+// pause until it returns nil. Its context ends with Run's. After a restart, or
+// when a transaction is given again after its end, it is told again. Errors:
+// [ErrOptions].
 func New(o Options, node Node, ended func(context.Context, Result) error) (*Tracker, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	return &Tracker{options: o.withDefaults(), node: node, ended: ended}, nil
+	t := &Tracker{
+		options: o.withDefaults(), node: node, ended: ended,
+		byKey: map[key]*entry{}, bySignature: map[solana.Signature]*entry{},
+		fresh: make(chan *entry, MaxTracked), again: make(chan *entry, MaxTracked), tells: make(chan *entry, MaxTracked),
+		paced: make(chan struct{}, 1), examined: make(chan struct{}, 1),
+	}
+	for i := range t.queues {
+		t.queues[i].which = i
+	}
+	return t, nil
 }
 
-// Track takes a kept transaction. The same one again changes nothing. It does not
-// block. Errors: [ErrFull], [ErrInvalid].
-func (t *Tracker) Track(k store.Kept) error { return nil }
+// Track takes a kept transaction. The same one again changes nothing; one that
+// was awaited gets its bytes. Errors: [ErrFull], [ErrInvalid].
+func (t *Tracker) Track(k store.Kept) error {
+	if k.Claim() == 0 || len(k.Bytes()) == 0 {
+		return fmt.Errorf("%w: claim %s", ErrInvalid, binding.Memo(k.Claim()))
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e, known := t.byKey[key{k.Claim(), k.Hash()}]
+	if known && (e.raw != nil || e.result.End != 0) {
+		return nil
+	}
+	if !known {
+		e = &entry{key: key{k.Claim(), k.Hash()}, kind: k.Kind(), reference: binding.Reference(k.Claim())}
+		if err := t.add(e); err != nil {
+			return err
+		}
+	}
+	e.raw, e.lastValid, e.madeAt = k.Bytes(), k.LastValid(), k.SignedAt()
+	t.queues[byHeight].set(e, int64(min(k.LastValid(), maxHeight)))
+	e.own, e.guessed = k.Signature(), false
+	t.bySignature[e.own] = e
+	if e.signature == (solana.Signature{}) {
+		e.signature = e.own
+	}
+	t.queues[byLook].set(e, t.now().Add(t.options.PollEvery).UnixNano())
+	t.handOver(e, t.fresh)
+	return nil
+}
 
-// Await takes a transaction whose bytes are not there. Errors: as Track.
-func (t *Tracker) Await(m Missing) error { return nil }
+// Await takes a transaction whose bytes are not there. The same one again, or one
+// that is tracked, changes nothing. Errors: [ErrFull], [ErrInvalid].
+func (t *Tracker) Await(m Missing) error {
+	if m.Claim == 0 || m.Hash == (solana.Hash{}) || m.Reference == (solana.Address{}) {
+		return fmt.Errorf("%w: claim %s", ErrInvalid, binding.Memo(m.Claim))
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, known := t.byKey[key{m.Claim, m.Hash}]; known {
+		return nil
+	}
+	e := &entry{key: key{m.Claim, m.Hash}, kind: m.Kind, reference: m.Reference, lastValid: m.LastValid, madeAt: m.AllowedAt}
+	if err := t.add(e); err != nil {
+		return err
+	}
+	if e.guessed = m.LastValid == 0; e.guessed {
+		t.doubt(e) // the nodes are asked how far they are
+		return nil
+	}
+	t.queues[byHeight].set(e, int64(min(m.LastValid, maxHeight)))
+	return nil
+}
 
-// State returns how far a transaction is that is under way.
-func (t *Tracker) State(sig solana.Signature) (State, bool) { return State{}, false }
+// maxHeight is where heights stop being compared exactly: no chain gets there.
+const maxHeight = 1<<63 - 1
 
-// Run works until the context ends. It returns nil.
-func (t *Tracker) Run(ctx context.Context) error { return nil }
+// add enters a new entry. The caller holds mu.
+func (t *Tracker) add(e *entry) error {
+	if len(t.byKey) >= MaxTracked {
+		return fmt.Errorf("%w: claim %s: %d are under way", ErrFull, binding.Memo(e.claim), len(t.byKey))
+	}
+	e.since = t.now()
+	t.byKey[e.key] = e
+	return nil
+}
+
+func (t *Tracker) now() time.Time { return t.options.Now() }
+
+// end enters how a transaction ended, and has it told. The caller holds mu.
+func (t *Tracker) end(e *entry, end End, slot uint64, failure string) {
+	if e.result.End != 0 {
+		return
+	}
+	for i := range t.queues {
+		t.queues[i].remove(e)
+	}
+	e.result = Result{Claim: e.claim, Kind: e.kind, Hash: e.hash, Signature: e.signature, End: end, Slot: slot, Error: failure}
+	switch end {
+	case Finalized:
+		t.stats.Finalized++
+	case Failed:
+		t.stats.Failed++
+	case Expired:
+		t.stats.Expired++
+	}
+	if e.past {
+		t.stats.Past--
+	}
+	t.stats.Telling++
+	t.handOver(e, t.tells)
+}
+
+// handOver gives an entry to a worker. The caller holds mu.
+func (t *Tracker) handOver(e *entry, to chan *entry) {
+	select {
+	case to <- e:
+		e.sending = true
+	default:
+		t.later(e, t.options.ResendEvery)
+	}
+}
+
+// later has an entry sent or told after a pause. The caller holds mu.
+func (t *Tracker) later(e *entry, pause time.Duration) {
+	t.queues[bySend].set(e, t.now().Add(pause).UnixNano())
+	wake(t.paced)
+}
+
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // it is awake, or will be
+	}
+}
+
+// State returns how far a transaction is. ok is false where it is not under way.
+func (t *Tracker) State(sig solana.Signature) (s State, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e, ok := t.bySignature[sig]
+	if !ok {
+		return s, false
+	}
+	return e.state(), true
+}
+
+// Doubtful lists transactions that wait for all nodes to agree: past their last
+// block by some node's word, or of no known height. In no order, at most limit. It
+// looks at all.
+func (t *Tracker) Doubtful(limit int) []State {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var list []State
+	for _, e := range t.byKey {
+		if len(list) >= limit {
+			break
+		}
+		if (e.past || e.guessed) && e.result.End == 0 {
+			list = append(list, e.state())
+		}
+	}
+	return list
+}
+
+func (e *entry) state() State {
+	return State{
+		Claim: e.claim, Kind: e.kind, Hash: e.hash, Signature: e.signature, LastValid: e.lastValid, Since: e.since, Sent: e.sent, Word: e.word,
+		Level: e.level, Slot: e.slot, Past: e.past, End: e.result.End,
+	}
+}
+
+// Stats counts.
+func (t *Tracker) Stats() Stats {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.stats
+	s.Tracked, s.Landed = len(t.byKey), t.queues[bySlot].Len()
+	return s
+}

@@ -1,0 +1,158 @@
+package broadcast
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/internal/solana/tx"
+)
+
+// doubt has every node asked about an entry. The caller holds mu.
+func (t *Tracker) doubt(e *entry) {
+	if e.examining || e.result.End != 0 {
+		return
+	}
+	e.examining = true
+	t.queues[byLook].remove(e)
+	t.queues[bySlot].remove(e)
+	t.doubtful = append(t.doubtful, e)
+	wake(t.examined)
+}
+
+// examineAll examines who is doubtful, until the context ends.
+func (t *Tracker) examineAll(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.examined:
+		}
+		for batch := t.takeDoubtful(); len(batch) > 0 && ctx.Err() == nil; batch = t.takeDoubtful() {
+			t.examine(ctx, batch)
+		}
+	}
+}
+
+// takeDoubtful takes a batch out.
+func (t *Tracker) takeDoubtful() []exam {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var batch []exam
+	for len(t.doubtful) > 0 && len(batch) < rpc.MaxStatusesACall {
+		e := t.doubtful[0]
+		t.doubtful[0], t.doubtful = nil, t.doubtful[1:]
+		if e.result.End != 0 {
+			continue // another look has found it
+		}
+		old := t.now().Sub(time.Unix(0, e.madeAt)) > HistoryFor
+		batch = append(batch, exam{entry: e, signature: e.signature, lastValid: e.lastValid, guessed: e.guessed, at: -1, old: old})
+	}
+	return batch
+}
+
+// examine asks every node about a batch, and then about the references of those
+// that none knows.
+func (t *Tracker) examine(ctx context.Context, batch []exam) {
+	var signatures []solana.Signature
+	for i := range batch {
+		if x := &batch[i]; x.signature != (solana.Signature{}) {
+			x.at = len(signatures)
+			signatures = append(signatures, x.signature)
+		}
+	}
+	views, err := t.node.StatusesEverywhere(ctx, signatures)
+	quorum := t.options.quorum(len(views))
+	var absent []*exam
+	for i := range batch {
+		x := &batch[i]
+		if err != nil {
+			t.conclude(x, verdict{is: verdictWait, word: wordOf(err)})
+			continue
+		}
+		if x.guessed {
+			x.guess(views, quorum)
+		}
+		if v := x.judge(views, quorum); v.is == verdictAbsent {
+			absent = append(absent, x)
+		} else {
+			t.conclude(x, v)
+		}
+	}
+	e := each[*exam]{list: absent, most: maxSearching, do: func(ctx context.Context, x *exam) {
+		t.conclude(x, t.search(ctx, x, views, quorum))
+	}}
+	e.Run(ctx)
+}
+
+// conclude enters a verdict, unless the entry has changed since the question.
+func (t *Tracker) conclude(x *exam, v verdict) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := x.entry
+	e.examining = false
+	switch {
+	case e.result.End != 0:
+	case e.signature != x.signature || e.guessed != x.guessed:
+		t.doubt(e)
+	case v.is == verdictFinalized:
+		t.end(e, Finalized, v.status.Slot, "")
+	case v.is == verdictFailed:
+		t.end(e, Failed, v.status.Slot, v.status.Error)
+	case v.is == verdictAbsent:
+		t.end(e, Expired, 0, "")
+	default:
+		e.word, e.lastValid = v.word, x.lastValid
+		t.lookIn(e, max(t.options.PollEvery, t.options.ResendEvery))
+	}
+}
+
+// search looks for the message among the transactions that name its reference:
+// verdictAbsent means that no node has it there either. One that is found is
+// looked for by its signature from now on.
+func (t *Tracker) search(ctx context.Context, x *exam, views []rpc.View, quorum int) verdict {
+	answered, asked := 0, map[solana.Signature]bool{}
+	for _, h := range t.node.SignaturesEverywhere(ctx, x.reference, views, MaxHistory) {
+		if errors.Is(h.Err, rpc.ErrTooMany) {
+			return verdict{is: verdictWait, word: WordHistoryLong}
+		}
+		if h.Err != nil {
+			continue
+		}
+		answered++
+		for i := range h.List {
+			sig := h.List[i].Signature
+			if asked[sig] {
+				continue
+			}
+			asked[sig] = true
+			if sig == x.signature {
+				return verdict{is: verdictWait, word: WordLanding}
+			}
+			c, found, err := t.node.Transaction(ctx, sig, rpc.Finalized)
+			switch {
+			case err != nil || !found:
+				return verdict{is: verdictWait, word: WordUnread}
+			case tx.MessageHash(c.Tx.Signed) == x.hash:
+				t.found(x, sig)
+				return verdict{is: verdictWait, word: WordLanding}
+			}
+		}
+	}
+	if answered < quorum {
+		return verdict{is: verdictWait, word: WordNodesDown}
+	}
+	return verdict{is: verdictAbsent}
+}
+
+// found enters the signature under which the message is on the chain.
+func (t *Tracker) found(x *exam, sig solana.Signature) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if x.result.End == 0 {
+		x.entry.signature = sig
+		t.bySignature[sig] = x.entry
+	}
+}

@@ -1,0 +1,152 @@
+package broadcast
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
+)
+
+// round looks once at all that is due, in batches. How far the chain is comes
+// first: it tells for whom it is time.
+func (t *Tracker) round(ctx context.Context) {
+	if t.idle() {
+		return
+	}
+	if p, err := t.node.Position(ctx, rpc.Finalized); err == nil {
+		t.reached(p)
+	}
+	list := t.due()
+	e := each[[]*entry]{list: slices.Collect(slices.Chunk(list, rpc.MaxStatusesACall)), most: maxLooking, do: t.look}
+	e.Run(ctx)
+}
+
+func (t *Tracker) idle() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.byKey) == 0
+}
+
+// reached makes due whom a finalized position is for. It is one node's word: all
+// it does is to have somebody looked at.
+func (t *Tracker) reached(p rpc.Position) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stats.Position = p
+	now := t.now().UnixNano()
+	soon := func(e *entry) {
+		if !e.examining {
+			t.queues[byLook].set(e, now)
+		}
+	}
+	slots, heights := &t.queues[bySlot], &t.queues[byHeight]
+	slot, height := int64(min(p.Slot, maxHeight)), int64(min(p.Height, maxHeight))
+	for e := slots.pop(slot); e != nil; e = slots.pop(slot) {
+		soon(e)
+	}
+	// Those whose last block is below the height.
+	for e := heights.pop(height - 1); e != nil; e = heights.pop(height - 1) {
+		e.past = true
+		t.stats.Past++
+		soon(e)
+	}
+}
+
+// due takes out whose time has come. Those without a signature go to the
+// examiner.
+func (t *Tracker) due() []*entry {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var list []*entry
+	now, looks := t.now().UnixNano(), &t.queues[byLook]
+	for e := looks.pop(now); e != nil; e = looks.pop(now) {
+		if e.signature == (solana.Signature{}) {
+			t.doubt(e)
+		} else {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// look asks after a batch, which nobody else looks at meanwhile.
+func (t *Tracker) look(ctx context.Context, batch []*entry) {
+	signatures := make([]solana.Signature, len(batch))
+	t.mu.Lock()
+	for i, e := range batch {
+		signatures[i] = e.signature
+	}
+	t.mu.Unlock()
+	statuses, _, err := t.node.Statuses(ctx, signatures, false)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, e := range batch {
+		switch {
+		case e.result.End != 0:
+		case err != nil:
+			e.word = wordOf(err)
+			t.lookIn(e, t.options.PollEvery)
+		default:
+			t.saw(e, &statuses[i])
+		}
+	}
+}
+
+// saw enters what a look has shown. The caller holds mu.
+func (t *Tracker) saw(e *entry, s *rpc.Status) {
+	slots := &t.queues[bySlot]
+	switch {
+	case !s.Known && e.level != 0:
+		// A fork has dropped it, or the node is behind the one asked before.
+		e.level, e.slot = 0, 0
+		slots.remove(e)
+		if e.sends() && !e.sending {
+			t.later(e, 0)
+		}
+		t.lookIn(e, t.options.PollEvery)
+	case !s.Known && e.past:
+		t.doubt(e)
+	case !s.Known && t.now().Sub(e.since) < freshFor:
+		t.lookIn(e, t.options.PollEvery)
+	case !s.Known:
+		t.lookIn(e, max(t.options.PollEvery, t.options.ResendEvery))
+	case s.Level == rpc.Finalized && s.Failed:
+		e.level, e.slot = s.Level, s.Slot
+		t.doubt(e)
+	case s.Level == rpc.Finalized:
+		t.end(e, Finalized, s.Slot, "")
+	case s.Level == rpc.Confirmed:
+		e.level, e.slot, e.word = s.Level, s.Slot, ""
+		t.queues[bySend].remove(e)
+		slots.set(e, int64(min(s.Slot, math.MaxInt64)))
+		t.lookIn(e, settlingEvery)
+	default:
+		e.level, e.slot = s.Level, s.Slot
+		t.lookIn(e, t.options.PollEvery)
+	}
+}
+
+// lookIn has an entry looked at after a pause. The caller holds mu.
+func (t *Tracker) lookIn(e *entry, pause time.Duration) {
+	t.queues[byLook].set(e, t.now().Add(pause).UnixNano())
+}
+
+// wordOf returns the word of a failed call.
+func wordOf(err error) string {
+	if kind := rpc.KindOf(err); kind != 0 {
+		return kind.String()
+	}
+	return WordError
+}
+
+// retryAfter returns how long a node wants us to wait, 0 if it does not.
+func retryAfter(err error) time.Duration {
+	if e := (*rpc.Error)(nil); errors.As(err, &e) {
+		return e.RetryAfter
+	}
+	return 0
+}

@@ -1,0 +1,172 @@
+package broadcast
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"blockdesk/internal/solana/rpc"
+)
+
+// Run works until the context ends, and returns nil when no call is under way any
+// more. It is to be called once.
+func (t *Tracker) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	for range t.options.MaxSending {
+		wg.Go(func() { t.sendAll(ctx) })
+	}
+	for range t.options.MaxTelling {
+		wg.Go(func() { t.tellAll(ctx) })
+	}
+	wg.Go(func() { t.pace(ctx) })
+	wg.Go(func() { t.examineAll(ctx) })
+	ticker := time.NewTicker(t.options.PollEvery)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+			t.round(ctx)
+		}
+	}
+	wg.Wait()
+	return nil
+}
+
+// each does something with all of a list, most at a time.
+type each[T any] struct {
+	list []T
+	most int
+	do   func(context.Context, T)
+}
+
+// Run returns when all is done.
+func (e *each[T]) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	next := make(chan T)
+	for range min(e.most, len(e.list)) {
+		wg.Go(func() {
+			for x := range next {
+				e.do(ctx, x)
+			}
+		})
+	}
+	for _, x := range e.list {
+		next <- x
+	}
+	close(next)
+	wg.Wait()
+}
+
+// pace hands over what is to be sent or told again when its time has come.
+func (t *Tracker) pace(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-t.paced:
+		}
+		timer.Reset(t.handOverDue())
+	}
+}
+
+// handOverDue returns how long it is until the next is due.
+func (t *Tracker) handOverDue() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now, q := t.now().UnixNano(), &t.queues[bySend]
+	for e := q.pop(now); e != nil; e = q.pop(now) {
+		if e.result.End != 0 {
+			t.handOver(e, t.tells)
+		} else {
+			t.handOver(e, t.again)
+		}
+	}
+	if len(q.list) == 0 {
+		return time.Hour // paced wakes it earlier
+	}
+	return time.Duration(q.list[0].due[bySend] - now)
+}
+
+// sendAll sends what is handed over, the new ones first.
+func (t *Tracker) sendAll(ctx context.Context) {
+	for ctx.Err() == nil {
+		var e *entry
+		select {
+		case e = <-t.fresh:
+		default:
+			select {
+			case <-ctx.Done():
+				return
+			case e = <-t.fresh:
+			case e = <-t.again:
+			}
+		}
+		t.send(ctx, e)
+	}
+}
+
+// send gives an entry's bytes to a node, unless it has been seen meanwhile.
+func (t *Tracker) send(ctx context.Context, e *entry) {
+	t.mu.Lock()
+	needed := e.sends()
+	if !needed {
+		e.sending = false
+	}
+	t.mu.Unlock()
+	if !needed {
+		return
+	}
+	_, err := t.node.Send(ctx, e.raw, rpc.SendOptions{SkipPreflight: !t.options.Preflight})
+	pause := t.options.ResendEvery
+	if err != nil {
+		pause = max(pause, retryAfter(err))
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e.sending = false
+	e.sent++
+	t.stats.Sends++
+	if e.word = ""; err != nil {
+		e.word = wordOf(err)
+		t.stats.SendErrors++
+	}
+	if e.sends() {
+		t.later(e, pause)
+	}
+}
+
+// sends reports whether an entry is to be sent. The caller holds the tracker's mu.
+func (e *entry) sends() bool { return e.raw != nil && e.result.End == 0 && e.level < rpc.Confirmed }
+
+// tellAll tells of what has ended.
+func (t *Tracker) tellAll(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e := <-t.tells:
+			t.tell(ctx, e)
+		}
+	}
+}
+
+// tell calls ended, and forgets the entry when that has been taken.
+func (t *Tracker) tell(ctx context.Context, e *entry) {
+	// The result does not change any more.
+	err := t.ended(ctx, e.result)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err != nil {
+		e.pause = min(max(2*e.pause, firstPause), lastPause)
+		t.later(e, e.pause)
+		return
+	}
+	t.stats.Telling--
+	delete(t.byKey, e.key)
+	delete(t.bySignature, e.signature)
+	delete(t.bySignature, e.own)
+}
