@@ -105,6 +105,7 @@ func NewAdmin(o AdminOptions) (*Admin, error) {
 		Help: "Connections to the admin address refused because too many were open.",
 	})
 	all := append(o.Sources.collectors(), o.Desk.collectors()...)
+	all = append(all, o.Settlement.collectors()...)
 	all = append(all, o.Collectors...)
 	all = append(all, refused, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

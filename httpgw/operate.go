@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/netip"
 	"os"
@@ -126,7 +127,7 @@ func newOperate(o Operate, ids *requestIDs, log *slog.Logger) *operate {
 
 // register adds the endpoints to the admin's routes.
 func (o *operate) register(mux *http.ServeMux) {
-	for path, methods := range map[string]map[string]endpointFunc{
+	routes := map[string]map[string]endpointFunc{
 		"/desk/tickets":                     {"GET": o.listTickets, "POST": o.postTicket},
 		"/desk/tickets/{order_id}/amend":    {"POST": o.amendTicket},
 		"/desk/tickets/{order_id}/tranches": {"POST": o.setTranche},
@@ -135,7 +136,11 @@ func (o *operate) register(mux *http.ServeMux) {
 		"/desk/prices":                      {"GET": o.listPrices, "POST": o.setPrice},
 		"/desk/inventory":                   {"GET": o.listInventory, "POST": o.setInventory},
 		"/desk/backup":                      {"POST": o.makeBackup},
-	} {
+	}
+	if o.Money != nil {
+		maps.Copy(routes, o.moneyRoutes())
+	}
+	for path, methods := range routes {
 		mux.HandleFunc(path, o.handler(methods))
 	}
 	mux.HandleFunc("/desk", o.handler(nil))
@@ -356,8 +361,18 @@ func (o *operate) do(c *call, r rfq.Request) (*desk.Result, *problem) {
 		return nil, bad
 	}
 	result, err := o.Desk.Do(r)
+	return o.outcome(c, result, err)
+}
+
+// outcome logs what came of an operator's command, and says what it is on the
+// wire.
+func (o *operate) outcome(c *call, result *desk.Result, err error) (*desk.Result, *problem) {
 	if err != nil {
-		return nil, deskProblem(err)
+		bad := deskProblem(err)
+		if bad.cause != nil {
+			o.log.Error("operator's command failed", "request_id", string(c.id[:]), "path", c.Pattern, "error", bad.cause)
+		}
+		return nil, bad
 	}
 	c.replayed = result.Replayed
 	o.log.Info("operator's command", "request_id", string(c.id[:]), "operator", c.who.Name,

@@ -309,13 +309,16 @@ func plainTextRule() string {
 	return fmt.Sprintf("must be 1 to %d characters of printable ASCII", rfq.MaxText)
 }
 
-func isPlainText(text string) bool {
+func isPlainText(text string) bool { return isPlain(text, rfq.MaxText) }
+
+// isPlain reports whether text is 1 to most characters of printable ASCII.
+func isPlain(text string, most int) bool {
 	for i := range len(text) {
 		if text[i] < ' ' || text[i] > '~' {
 			return false
 		}
 	}
-	return text != "" && len(text) <= rfq.MaxText
+	return text != "" && len(text) <= most
 }
 
 // operatorName is empty for the service itself.

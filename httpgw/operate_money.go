@@ -1,0 +1,298 @@
+package httpgw
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/mr-tron/base58"
+
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/desk"
+	"blockdesk/market"
+)
+
+// Limits of /desk/money (our choice).
+const (
+	moneyLimit    = 100 // items of a list, where the query does not say
+	MaxMoneyLimit = 500 // items of a list, at most
+	MaxNote       = 500 // bytes of a note
+)
+
+// moneyKinds are the lists, in the order of their haste.
+var moneyKinds = []struct {
+	kind MoneyKind
+	name string
+}{{MoneyStuck, "stuck_deliveries"}, {MoneyRefund, "refunds_due"}, {MoneyStray, "strays"}}
+
+// moneyAnswer is GET /desk/money: all lists from their beginning, or the one
+// that the query names.
+type moneyAnswer struct {
+	OK     bool                  `json:"ok"`
+	Counts moneyCountsJSON       `json:"counts"`
+	Lists  map[string]*moneyList `json:"lists"`
+}
+
+type moneyCountsJSON struct {
+	Stuck   int `json:"stuck_deliveries"`
+	Refunds int `json:"refunds_due"`
+	Strays  int `json:"strays"`
+}
+
+type moneyList struct {
+	Items []moneyJSON `json:"items"`
+	Next  *string     `json:"next"` // what after takes for the rest; null = that was all
+}
+
+// moneyJSON is one sum; null is what it does not have.
+type moneyJSON struct {
+	Signature *string     `json:"l1_signature"`
+	Claim     *string     `json:"claim_id"`
+	Reason    *string     `json:"reason"`
+	Rail      *string     `json:"rail"`
+	Amount    *jsonUnits  `json:"amount"` // null: not an asset of a rail
+	Atoms     string      `json:"amount_atoms"`
+	Payer     jsonAddress `json:"payer"`
+	Slot      *uint64     `json:"slot"`
+	At        jsonTime    `json:"at"`
+	Attempts  int         `json:"attempts"`
+	Delivery  *string     `json:"delivery_signature"`
+}
+
+func (o *operate) moneyRoutes() map[string]map[string]endpointFunc {
+	return map[string]map[string]endpointFunc{
+		"/desk/money":          {"GET": o.listMoney},
+		"/desk/money/refunded": {"POST": o.markRefunded},
+		"/desk/money/abandon":  {"POST": o.abandonClaim},
+		"/desk/money/resolve":  {"POST": o.resolveStray},
+	}
+}
+
+// moneyQuery is what a list was asked for.
+type moneyQuery struct {
+	kind  MoneyKind // 0 = all
+	after MoneyCursor
+	limit int
+}
+
+// parseMoneyQuery reads kind, after and limit, each at most once.
+func parseMoneyQuery(r *http.Request) (q moneyQuery, bad *problem) {
+	values := r.URL.Query()
+	for _, name := range []string{"kind", "after", "limit"} {
+		if len(values[name]) > 1 {
+			return q, repeatedField(codeInvalidField, name)
+		}
+	}
+	if text := values.Get("kind"); text != "" {
+		for _, k := range moneyKinds {
+			if k.name == text {
+				q.kind = k.kind
+			}
+		}
+		if q.kind == 0 {
+			return q, invalidOperatorField("kind", "must be stuck_deliveries, refunds_due or strays")
+		}
+	}
+	if text := values.Get("after"); text != "" {
+		ok := false
+		switch q.kind {
+		case MoneyStuck:
+			q.after.Claim, ok = market.ParseClaimID([]byte(text))
+		case MoneyRefund, MoneyStray:
+			q.after.Signature, ok = parseSignature([]byte(text))
+		}
+		if !ok {
+			return q, invalidOperatorField("after", "must be the next of an answer about the same kind")
+		}
+	}
+	q.limit = moneyLimit
+	if text := values.Get("limit"); text != "" {
+		n, err := strconv.ParseUint(text, 10, 32)
+		if err != nil || n < 1 || n > MaxMoneyLimit {
+			return q, invalidLimit(MaxMoneyLimit)
+		}
+		q.limit = int(n)
+	}
+	return q, nil
+}
+
+// listMoney lists the money that needs a person.
+func (o *operate) listMoney(c *call) (any, *problem) {
+	q, bad := parseMoneyQuery(c.Request)
+	if bad != nil {
+		return nil, bad
+	}
+	n := o.Money.Counts()
+	answer := moneyAnswer{
+		OK: true, Counts: moneyCountsJSON{Stuck: n.Stuck, Refunds: n.Refunds, Strays: n.Strays}, Lists: map[string]*moneyList{},
+	}
+	for _, k := range moneyKinds {
+		if q.kind != 0 && q.kind != k.kind {
+			continue
+		}
+		// One more than is shown tells whether there is a rest.
+		items, err := o.Money.Money(c.Context(), k.kind, q.after, q.limit+1)
+		if err != nil {
+			_, bad := o.outcome(c, nil, err)
+			return nil, bad
+		}
+		answer.Lists[k.name] = listOf(k.kind, items, q.limit)
+	}
+	return answer, nil
+}
+
+// listOf renders the first of some items.
+func listOf(kind MoneyKind, items []MoneyItem, limit int) *moneyList {
+	list := &moneyList{Items: []moneyJSON{}}
+	for i := range items[:min(limit, len(items))] {
+		list.Items = append(list.Items, moneyOf(&items[i]))
+	}
+	if len(items) > limit {
+		last := &list.Items[limit-1]
+		if list.Next = last.Signature; kind == MoneyStuck {
+			list.Next = last.Claim
+		}
+	}
+	return list
+}
+
+func moneyOf(m *MoneyItem) moneyJSON {
+	out := moneyJSON{
+		Signature: signatureWord(&m.Signature), Reason: word(m.Reason), Atoms: strconv.FormatUint(m.Amount, 10),
+		Payer: jsonAddress(m.Payer), Slot: known(m.Slot), At: jsonTime(m.At), Attempts: m.Attempts, Delivery: signatureWord(&m.Delivery),
+	}
+	if m.Claim != 0 {
+		out.Claim = word(string(market.AppendClaimID(nil, m.Claim)))
+	}
+	if m.Rail != 0 {
+		out.Rail = word(m.Rail.String())
+		out.Amount = &jsonUnits{m.Amount, uint8(m.Rail.Decimals())}
+	}
+	return out
+}
+
+// signatureWord returns a signature in base58, nil for one of zeros.
+func signatureWord(s *[64]byte) *string {
+	if *s == ([64]byte{}) {
+		return nil
+	}
+	return word(base58.Encode(s[:]))
+}
+
+// parseOperatorSignature reads a signature that a body must have.
+func parseOperatorSignature(field, text string) ([64]byte, *problem) {
+	if text == "" {
+		return [64]byte{}, missingMember(field)
+	}
+	s, ok := parseSignature([]byte(text))
+	if !ok {
+		return s, invalidMember(field, "not_a_signature")
+	}
+	return s, nil
+}
+
+// act has the settlement do something in the name of the operator.
+func (o *operate) act(c *call, do func(by OperatorAct) (*desk.Result, error)) (*desk.Result, *problem) {
+	key, bad := c.key()
+	if bad != nil {
+		return nil, bad
+	}
+	result, err := do(OperatorAct{Operator: c.who.ID, Name: c.who.Name, Key: key})
+	return o.outcome(c, result, err)
+}
+
+// markRefunded notes that a payment which was due for refund has been paid back.
+func (o *operate) markRefunded(c *call) (any, *problem) {
+	var in struct {
+		Payment string `json:"l1_signature"`
+		Refund  string `json:"refund_signature"`
+	}
+	if bad := c.decode(&in); bad != nil {
+		return nil, bad
+	}
+	payment, bad := parseOperatorSignature("l1_signature", in.Payment)
+	if bad != nil {
+		return nil, bad
+	}
+	refund, bad := parseOperatorSignature("refund_signature", in.Refund)
+	if bad != nil {
+		return nil, bad
+	}
+	if refund == payment {
+		return nil, invalidMember("refund_signature", "mismatch")
+	}
+	result, bad := o.act(c, func(by OperatorAct) (*desk.Result, error) {
+		return o.Money.Refunded(c.Context(), by, payment, refund)
+	})
+	if bad != nil {
+		return nil, bad
+	}
+	return struct {
+		OK      bool            `json:"ok"`
+		Payment json.RawMessage `json:"payment"`
+	}{true, appendPayment(nil, result.Payment)}, nil
+}
+
+// abandonClaim gives up a claim that can never be delivered.
+func (o *operate) abandonClaim(c *call) (any, *problem) {
+	var in struct {
+		Claim string `json:"claim_id"`
+	}
+	if bad := c.decode(&in); bad != nil {
+		return nil, bad
+	}
+	if in.Claim == "" {
+		return nil, missingMember("claim_id")
+	}
+	id, ok := market.ParseClaimID([]byte(in.Claim))
+	if !ok {
+		return nil, refuse(event.ReasonUnknownClaim)
+	}
+	result, bad := o.act(c, func(by OperatorAct) (*desk.Result, error) { return o.Money.Abandon(c.Context(), by, id) })
+	if bad != nil {
+		return nil, bad
+	}
+	return struct {
+		OK    bool   `json:"ok"`
+		Claim string `json:"claim_id"`
+		State string `json:"state"`
+	}{true, in.Claim, claimStates[result.Claim.State]}, nil
+}
+
+// resolveStray notes what a person has done about money that the desk could not
+// book.
+func (o *operate) resolveStray(c *call) (any, *problem) {
+	var in struct {
+		Payment string `json:"l1_signature"`
+		Note    string `json:"note"`
+	}
+	if bad := c.decode(&in); bad != nil {
+		return nil, bad
+	}
+	payment, bad := parseOperatorSignature("l1_signature", in.Payment)
+	if bad != nil {
+		return nil, bad
+	}
+	if in.Note == "" {
+		return nil, missingMember("note")
+	}
+	if !isPlain(in.Note, MaxNote) {
+		return nil, invalidOperatorField("note", fmt.Sprintf("must be 1 to %d characters of printable ASCII", MaxNote))
+	}
+	if _, bad := o.act(c, func(by OperatorAct) (*desk.Result, error) {
+		err := o.Money.Resolve(c.Context(), by, payment, in.Note)
+		if errors.Is(err, ErrUnknownStray) {
+			return &desk.Result{Outcome: rfq.Outcome{Reason: event.ReasonUnknownPayment}}, nil
+		}
+		return &desk.Result{}, err
+	}); bad != nil {
+		return nil, bad
+	}
+	return struct {
+		OK      bool   `json:"ok"`
+		Payment string `json:"l1_signature"`
+	}{true, in.Payment}, nil
+}
