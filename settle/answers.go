@@ -1,6 +1,7 @@
 package settle
 
 import (
+	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 )
@@ -26,17 +27,17 @@ type Package struct {
 type Stage uint8
 
 const (
-	// Open: nobody has signed it that we know of; it may be submitted.
+	// Open: nobody has submitted it with its taker's signature; that may still be
+	// done.
 	Open Stage = 1
 	// Broadcast: the desk has promised or given its signature; the transaction
 	// is on its way, or soon will be.
 	Broadcast Stage = 2
 	// Finalized: it is in a finalized block, and succeeded.
 	Finalized Stage = 3
-	// Released: it failed on the chain, or can never be in a block any more. The
-	// claim's tokens are for sale again.
-	Released Stage = 4
-	// Expired: its claim ended before anybody submitted it, or is not remembered.
+	// Failed: it is in a finalized block, and failed. Nothing has changed hands.
+	Failed Stage = 4
+	// Expired: it was not submitted in time, or can never land any more.
 	Expired Stage = 5
 )
 
@@ -50,8 +51,8 @@ func (s Stage) String() string {
 		return "broadcast"
 	case Finalized:
 		return "finalized"
-	case Released:
-		return "released"
+	case Failed:
+		return "failed"
 	case Expired:
 		return "expired"
 	default:
@@ -66,7 +67,8 @@ type Submitted struct {
 	// signed by both. Not to be written to.
 	Signature solana.Signature
 	Raw       []byte
-	Stage     Stage // Broadcast, Finalized or Released
+	// Stage is Broadcast at first, and later what has become of it; never Open.
+	Stage Stage
 	// Slot of its block, 0 where it is not known here.
 	Slot uint64
 }
@@ -74,7 +76,9 @@ type Submitted struct {
 // BuildState tells of one build.
 type BuildState struct {
 	Package
-	Claim   market.ClaimID
+	ClaimID market.ClaimID
+	// Claim is as it is now; nil where it is not remembered. Not to be written to.
+	Claim   *rfq.Claim
 	Taker   solana.Address
 	BuiltAt int64 // Unix ns
 	Stage   Stage

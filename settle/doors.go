@@ -5,7 +5,11 @@ import (
 
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
+	"blockdesk/settle/broadcast"
+	"blockdesk/settle/proof"
 )
 
 // Desk is the engine's desk as settlement needs it. Any goroutine may call it.
@@ -15,7 +19,7 @@ type Desk interface {
 	// or that what has happened is not known.
 	Do(r rfq.Request) (Result, error)
 	// Claim returns a claim as it is in what is durable, with the payments that
-	// named it.
+	// named it. It may be a moment behind Consumer.
 	Claim(id market.ClaimID) (*rfq.Claim, []rfq.Payment, bool, error)
 	// PaymentClaim returns the claim that a payment's signature was booked for.
 	PaymentClaim(signature [64]byte) (market.ClaimID, bool, error)
@@ -36,8 +40,30 @@ type Result struct {
 // Consumer is what Run follows: engine.Consumer.
 type Consumer interface {
 	Next(ctx context.Context) ([]event.Event, error)
-	Poll() []event.Event
 	Release(n int)
-	// Whole is the highest Seq whose events have all been returned.
-	Whole() uint64
+}
+
+// Node is the chain: *rpc.Client. Any goroutine may call it.
+type Node interface {
+	broadcast.Node
+	proof.Node
+	Blockhash(ctx context.Context) (rpc.Blockhash, error)
+	Simulate(ctx context.Context, raw []byte, o rpc.SimulateOptions) (rpc.Simulation, error)
+	Accounts(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]*rpc.Account, uint64, error)
+	Health() []rpc.UpstreamHealth
+}
+
+// deskDoor is the desk as the packages below know it.
+type deskDoor struct{ Desk }
+
+// Authorize is cosign.Authorizer's.
+func (d deskDoor) Authorize(r rfq.Request) (rfq.Outcome, error) {
+	result, err := d.Do(r)
+	return result.Outcome, err
+}
+
+// Prove is proof.Desk's.
+func (d deskDoor) Prove(r *rfq.ProvePayment) (proof.Outcome, error) {
+	result, err := d.Do(r)
+	return proof.Outcome{Outcome: result.Outcome, Claim: result.Claim, Payment: result.Payment, Replayed: result.Replayed}, err
 }

@@ -47,6 +47,9 @@ const (
 	Inventory        Reason = "inventory"
 	TakerFunds       Reason = "taker_funds"
 	AlreadySettled   Reason = "already_settled"
+	// Unbuildable: no transaction can settle this claim: its wallet is one of
+	// ours, say. Our choice.
+	Unbuildable Reason = "unbuildable"
 	// SimulationFailed: it would fail on the chain for another cause.
 	SimulationFailed Reason = "simulation_failed"
 )

@@ -1,0 +1,135 @@
+package settle
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"sync/atomic"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/market"
+	"blockdesk/settle/store"
+)
+
+// Stuck is a claim whose tokens or whose transaction's end do not come.
+type Stuck struct {
+	Claim rfq.Claim
+	Since int64 // Unix ns: since when, as far as is known since the start
+	// Problem is the last failure's machine word; empty if there was none.
+	Problem string
+	// Tries counts the deliveries that were signed, and Signature names the
+	// newest of them.
+	Tries     int
+	Signature solana.Signature
+}
+
+// Act says who does something at the admin address, and under which idempotency
+// key.
+type Act struct {
+	Operator market.OperatorID
+	Name     string // 1 to store.MaxWord bytes of printable ASCII
+	Key      rfq.Key
+}
+
+// RefundsDue lists payments that cannot be served and are owed back, by their
+// signature, from the first one after that one; at most limit. It sorts all that
+// are due: for people.
+func (s *Settle) RefundsDue(from solana.Signature, limit int) []rfq.Payment {
+	return s.refund.list(from, limit)
+}
+
+// Stuck lists claims whose work does not get through: MaxDeliveryTries have been
+// signed, or Options.StuckAfter has passed since the payment or the promise. By
+// their number, from the first one after that one; at most limit.
+func (s *Settle) Stuck(from market.ClaimID, limit int) []Stuck {
+	return s.work.stuck(s.now(), s.options.StuckAfter, from, max(limit, 0))
+}
+
+// Strays lists money that the desk cannot book: store.Store.Strays.
+func (s *Settle) Strays(from solana.Signature, limit int) ([]store.Stray, error) {
+	return s.store.Strays(from, limit)
+}
+
+// Attention counts what waits for a person. It does not block.
+func (s *Settle) Attention() (refunds, stuck, strays int) {
+	return s.refund.count(), s.work.countStuck(s.now(), s.options.StuckAfter), s.store.StrayCount()
+}
+
+// Refunded notes that a payment was paid back by a transaction. A refusal by the
+// rules is a Result with a Reason. Errors: those of the desk.
+func (s *Settle) Refunded(by Act, payment, refund solana.Signature) (Result, error) {
+	return s.act(by, &rfq.RefundPayment{Signature: payment, Proof: sha256.Sum256(refund[:])})
+}
+
+// Abandon gives up a claim that is paid for and can never be delivered: its
+// payment is due for refund. It is refused while a delivery is out. A refusal by
+// the rules is a Result with a Reason. Errors: those of the desk.
+func (s *Settle) Abandon(by Act, id market.ClaimID) (Result, error) {
+	return s.act(by, &rfq.AbandonDelivery{Claim: id})
+}
+
+func (s *Settle) act(by Act, r rfq.Request) (Result, error) {
+	head := r.Head()
+	head.Operator, head.Key = by.Operator, by.Key
+	result, err := s.desk.Do(r)
+	if err != nil {
+		return Result{}, fmt.Errorf("settle: operator %d: %w", by.Operator, err)
+	}
+	return result, nil
+}
+
+// ResolveStray notes what a person has done about a stray. Errors: those of
+// store.Store.ResolveStray.
+func (s *Settle) ResolveStray(by Act, stray solana.Signature, note string) error {
+	return s.store.ResolveStray(stray, by.Name, note, s.now())
+}
+
+// counter is a number that only grows.
+type counter = atomic.Uint64
+
+type counters struct{ built, refused, cosigned, delivered, settled, released, lapsed counter }
+
+// Counts are what has happened since the start.
+type Counts struct {
+	Built     uint64 // packages made
+	Refused   uint64 // submissions and packages refused by a guard
+	Cosigned  uint64 // atomic transactions that the desk has signed
+	Delivered uint64 // deliveries that the desk has signed
+	Settled   uint64 // claims that were settled
+	Released  uint64 // atomic claims that were given back
+	Lapsed    uint64 // deliveries that ended without delivering
+}
+
+// Counts returns them, each read by itself.
+func (s *Settle) Counts() Counts {
+	c := &s.counts
+	return Counts{
+		Built: c.built.Load(), Refused: c.refused.Load(), Cosigned: c.cosigned.Load(), Delivered: c.delivered.Load(),
+		Settled: c.settled.Load(), Released: c.released.Load(), Lapsed: c.lapsed.Load(),
+	}
+}
+
+// Health is how settlement and its nodes are.
+type Health struct {
+	// Desk is the wallet that delivers, co-signs and sponsors; zero if the
+	// signer has not told it.
+	Desk  solana.Address
+	Nodes []rpc.UpstreamHealth
+	// Blockhash is the newest; the zero value if there is none.
+	Blockhash rpc.Blockhash
+	// Working counts the claims whose transaction is out, or to be made.
+	Working                int
+	Refunds, Stuck, Strays int
+	NotReady               error // Ready's
+}
+
+// Health returns a moment's figures. It does not block.
+func (s *Settle) Health() Health {
+	h := Health{Desk: s.signer.Address(), Nodes: s.node.Health(), Working: s.work.count(), NotReady: s.Ready()}
+	if b := s.newest.Load(); b != nil {
+		h.Blockhash = *b
+	}
+	h.Refunds, h.Stuck, h.Strays = s.Attention()
+	return h
+}

@@ -1,0 +1,55 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+)
+
+// follow enters what the engine tells into the tables in memory, until the
+// engine or ctx ends. It waits for nothing but the engine, so the ring never
+// waits for settlement. What is in the tables comes from durable events alone;
+// they are made anew by Start, so no cursor is kept.
+func (s *Settle) follow(ctx context.Context, c Consumer) error {
+	var reader rfq.Reader
+	for {
+		events, err := c.Next(ctx)
+		switch {
+		case errors.Is(err, io.EOF):
+			return errEnded
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return fmt.Errorf("settle: following the engine: %w", err)
+		}
+		for i := range events {
+			if record, _, ok := reader.Add(&events[i]); ok {
+				s.tell(record)
+			}
+		}
+		c.Release(len(events))
+	}
+}
+
+// tell enters one record.
+func (s *Settle) tell(record rfq.Record) {
+	switch r := record.(type) {
+	case *rfq.Claim:
+		s.tellClaim(r)
+	case *rfq.Payment:
+		s.refund.tell(r)
+	case *rfq.Gone:
+		if r.What == rfq.TagClaim {
+			s.work.forget(market.ClaimID(r.ID))
+		}
+	}
+}
+
+func (s *Settle) tellClaim(c *rfq.Claim) {
+	s.payees.add(c.Terms.Rail, c.Terms.PayTo)
+	s.work.tell(c, s.now())
+}

@@ -1,0 +1,129 @@
+package settle
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/build"
+	"blockdesk/internal/solana/token"
+	"blockdesk/settle/broadcast"
+	"blockdesk/settle/proof"
+)
+
+// Limits (our choice).
+const (
+	// MaxDeliverers bounds the claims that are delivered at once.
+	MaxDeliverers = 64
+	// MaxDeliveryTries bounds the deliveries that are ever signed for one claim.
+	// After as many, none of which has landed well, a person must look.
+	MaxDeliveryTries = 5
+	// MaxTreasury bounds Options.Treasury: the desk is one more.
+	MaxTreasury = proof.MaxWallets - 1
+	// MinLife is how many blocks the blockhash of a submitted transaction must
+	// have left: with fewer the desk would give a signature for nothing.
+	MinLife = 10
+)
+
+// Options of a Settle. The zero value of a field is its default, but Budget has
+// none.
+type Options struct {
+	// Treasury are our further wallets: what moves between ours is no payment. The
+	// desk's own, and those that the policy and the claims name to be paid, are
+	// known without.
+	Treasury []solana.Address
+	// Budget is the compute limit and price of our transactions.
+	Budget build.Budget
+	// Extensions are those that a mint may have. Default token.Harmless.
+	Extensions token.Extensions
+	// SyncBuilds: a package is on disk before it is handed out, not only soon
+	// after. For the mode where acknowledged means on disk.
+	SyncBuilds bool
+	// Deliverers is how many claims are delivered at once, 1 to MaxDeliverers.
+	// Default 8.
+	Deliverers int
+	// StuckAfter is how long after its payment a claim without delivery counts as
+	// stuck. Default 10 min.
+	StuckAfter time.Duration
+	// RetryFirst is the pause after a first failure; it doubles up to RetryMost.
+	// Defaults 1 s and 1 min.
+	RetryFirst, RetryMost time.Duration
+	// RefreshEvery paces reading the mints and our accounts again. Default 30 s.
+	RefreshEvery time.Duration
+	// SignTimeout bounds one use of the signer. Default 5 s.
+	SignTimeout time.Duration
+
+	// Broadcast are those of the tracker; its Now is this one.
+	Broadcast broadcast.Options
+	// Payments paces the proof of payments; zero values take the defaults of
+	// package proof.
+	Payments Payments
+
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+	// Logger takes what an operator should see. Default slog.Default.
+	Logger *slog.Logger
+}
+
+// Payments are the options of package proof that are not known from the desk.
+type Payments struct {
+	ClockTolerance, Retry, WatchEvery time.Duration
+}
+
+// withDefaults fills what is zero.
+func (o Options) withDefaults() Options {
+	for _, d := range []struct {
+		at *time.Duration
+		to time.Duration
+	}{
+		{&o.StuckAfter, 10 * time.Minute},
+		{&o.RetryFirst, time.Second},
+		{&o.RetryMost, time.Minute},
+		{&o.RefreshEvery, 30 * time.Second},
+		{&o.SignTimeout, 5 * time.Second},
+	} {
+		if *d.at == 0 {
+			*d.at = d.to
+		}
+	}
+	if o.Extensions == 0 {
+		o.Extensions = token.Harmless()
+	}
+	if o.Deliverers == 0 {
+		o.Deliverers = 8
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	o.Broadcast.Now = o.Now
+	return o
+}
+
+// Validate checks the options, defaults filled in. Errors: [ErrOptions].
+func (o Options) Validate() error {
+	o = o.withDefaults()
+	if _, err := o.Budget.PriorityLamports(); err != nil {
+		return fmt.Errorf("%w: %w", ErrOptions, err)
+	}
+	for _, d := range []time.Duration{o.StuckAfter, o.RetryFirst, o.RetryMost, o.RefreshEvery, o.SignTimeout} {
+		if d < 0 {
+			return fmt.Errorf("%w: a negative duration", ErrOptions)
+		}
+	}
+	if err := o.Broadcast.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrOptions, err)
+	}
+	switch {
+	case len(o.Treasury) > MaxTreasury:
+		return fmt.Errorf("%w: %d wallets in the treasury, at most %d", ErrOptions, len(o.Treasury), MaxTreasury)
+	case o.Deliverers < 1 || o.Deliverers > MaxDeliverers:
+		return fmt.Errorf("%w: %d deliverers, 1 to %d", ErrOptions, o.Deliverers, MaxDeliverers)
+	case o.RetryFirst > o.RetryMost:
+		return fmt.Errorf("%w: a first pause of %s, the longest of %s", ErrOptions, o.RetryFirst, o.RetryMost)
+	}
+	return nil
+}

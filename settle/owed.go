@@ -1,0 +1,52 @@
+package settle
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
+)
+
+// owed are the payments that the operator owes back, as the engine told them. The
+// engine bounds them: rfq.MaxRefunds. Safe for concurrent use.
+type owed struct {
+	mu       sync.Mutex
+	payments map[solana.Signature]rfq.Payment
+}
+
+func newOwed() *owed { return &owed{payments: map[solana.Signature]rfq.Payment{}} }
+
+// tell enters what the engine told of a payment. One that it forgets is not owed
+// any more, and was told so.
+func (o *owed) tell(p *rfq.Payment) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if p.State == rfq.PaymentRefundDue {
+		o.payments[p.Signature] = *p
+	} else {
+		delete(o.payments, p.Signature)
+	}
+}
+
+func (o *owed) count() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.payments)
+}
+
+// list returns payments by their signature, from the first one after that one;
+// at most limit.
+func (o *owed) list(from solana.Signature, limit int) []rfq.Payment {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var list []rfq.Payment
+	for signature, p := range o.payments {
+		if bytes.Compare(signature[:], from[:]) > 0 {
+			list = append(list, p)
+		}
+	}
+	slices.SortFunc(list, func(a, b rfq.Payment) int { return bytes.Compare(a.Signature[:], b.Signature[:]) })
+	return list[:min(len(list), max(limit, 0))]
+}

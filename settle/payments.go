@@ -1,0 +1,167 @@
+package settle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"blockdesk/internal/solana"
+	"blockdesk/market"
+	"blockdesk/settle/proof"
+)
+
+// payees are the wallets that claims name to be paid, by rail: those of claims
+// that are remembered, whose money may still come, and of today's policy. Safe
+// for concurrent use.
+type payees struct {
+	mu   sync.Mutex
+	list [market.RailCount][]solana.Address
+}
+
+// add enters a wallet, and reports whether it is there. It is not where
+// proof.MaxWallets of the rail are: then money for it is not noticed, and Verify
+// says so.
+func (p *payees) add(rail market.Rail, wallet solana.Address) bool {
+	if !rail.Valid() || wallet == (solana.Address{}) {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch list := p.list[rail]; {
+	case slices.Contains(list, wallet):
+		return true
+	case len(list) >= proof.MaxWallets:
+		return false
+	default:
+		p.list[rail] = append(list[:len(list):len(list)], wallet)
+		return true
+	}
+}
+
+func (p *payees) of(rail market.Rail) []solana.Address {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.list[rail]
+}
+
+// Verify finds out what a signature paid, has the desk book it, and says what
+// that is worth for the request: proof.Prover.Verify. Errors: [ErrNotReady] too.
+func (s *Settle) Verify(ctx context.Context, r *proof.Request) (proof.Verdict, error) {
+	p := s.prover.Load()
+	if p == nil {
+		return proof.Verdict{}, fmt.Errorf("%w: nobody looks at payments yet", ErrNotReady)
+	}
+	return p.Verify(ctx, r)
+}
+
+// watch looks for payments that nobody reports. What is watched follows the
+// desk's policy: where that changes, the watch begins anew, from its cursors.
+func (s *Settle) watch(ctx context.Context) error {
+	for {
+		rails, ok := s.rails()
+		if !ok {
+			if !sleep(ctx, surveyEvery) {
+				return nil
+			}
+			continue
+		}
+		p, err := proof.New(s.proofOptions(&rails), s.node, s.desk, s.store)
+		if err != nil {
+			return fmt.Errorf("settle: %w", err)
+		}
+		s.prover.Store(p)
+		if err := s.watchUntilOther(ctx, p, &rails); err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// watchUntilOther runs a prover until its rails are no longer the desk's.
+func (s *Settle) watchUntilOther(ctx context.Context, p *proof.Prover, with *rails) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return p.Run(ctx) })
+	group.Go(func() error {
+		defer stop()
+		for sleep(ctx, surveyEvery) {
+			if now, ok := s.rails(); ok && !now.equal(with) {
+				return nil
+			}
+		}
+		return nil
+	})
+	return group.Wait()
+}
+
+// rails are how the desk is paid, and who it is.
+type rails struct {
+	by   [market.RailCount]proof.Rail
+	desk solana.Address
+}
+
+func (r *rails) equal(o *rails) bool {
+	for i := range r.by {
+		if r.by[i].Mint != o.by[i].Mint || !slices.Equal(r.by[i].Treasury, o.by[i].Treasury) {
+			return false
+		}
+	}
+	return r.desk == o.desk
+}
+
+// rails returns how the desk is paid now; ok is false where that is not known
+// yet, or it is not paid at all. The desk must be known: what it has signed
+// itself is no payment.
+func (s *Settle) rails() (r rails, ok bool) {
+	v := s.desk.View()
+	r.desk = s.signer.Address()
+	if v == nil || r.desk == (solana.Address{}) {
+		return r, false
+	}
+	for rail := range r.by {
+		if !s.payees.add(market.Rail(rail), v.Policy.PayTo[rail]) {
+			s.log.Error("too many wallets to be paid: payments to the policy's are not noticed", "rail", market.Rail(rail).String())
+		}
+		list := s.payees.of(market.Rail(rail))
+		if len(list) == 0 {
+			continue
+		}
+		if market.Rail(rail) == market.RailUSDC {
+			var err error
+			if r.by[rail].Mint, err = s.ground.Load().mint(v.Policy.USDCMint); err != nil {
+				return r, false
+			}
+		}
+		r.by[rail].Treasury, ok = list, true
+	}
+	return r, ok
+}
+
+func (s *Settle) proofOptions(r *rails) proof.Options {
+	o := proof.Options{
+		Rails: r.by, Wallets: []solana.Address{r.desk}, ClockTolerance: s.options.Payments.ClockTolerance,
+		Retry: s.options.Payments.Retry, WatchEvery: s.options.Payments.WatchEvery, Now: s.options.Now, Logger: s.log,
+	}
+	for _, w := range s.options.Treasury {
+		if w != r.desk {
+			o.Wallets = append(o.Wallets, w)
+		}
+	}
+	return o
+}
+
+// sleep waits, and reports false where the context has ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,175 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/settle/broadcast"
+	"blockdesk/settle/cosign"
+	"blockdesk/settle/proof"
+	"blockdesk/settle/store"
+)
+
+// pruneEvery is how often old builds are looked for.
+const pruneEvery = time.Hour
+
+// Settle joins the desk and the chain: see the package. New, Start, then Run;
+// every other method from any goroutine once Start has returned.
+type Settle struct {
+	options Options
+	desk    deskDoor
+	node    Node
+	store   *store.Store
+	signer  cosign.Signer
+	tracker *broadcast.Tracker
+	log     *slog.Logger
+
+	tokens solana.Accounts
+	locks  *locks
+	work   *work
+	refund *owed
+	payees payees
+	ground atomic.Pointer[ground]
+	newest atomic.Pointer[rpc.Blockhash]
+	prover atomic.Pointer[proof.Prover]
+	counts counters
+}
+
+// New makes a settlement. It asks nobody but the signer for its address. Errors:
+// [ErrOptions].
+func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*Settle, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	s := &Settle{
+		options: o, desk: deskDoor{d}, node: node, store: st, signer: signer, log: o.Logger,
+		locks: newLocks(), work: newWork(o.RetryFirst, o.RetryMost), refund: newOwed(),
+	}
+	var err error
+	if s.tracker, err = broadcast.New(o.Broadcast, node, s.ended); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
+	}
+	return s, nil
+}
+
+// now is the clock in nanoseconds of Unix time.
+func (s *Settle) now() int64 { return s.options.Now().UnixNano() }
+
+// Start takes up the claims that the recovered machine remembers:
+// rfq.Machine.EachClaim is what claims is. Once, before Run, and before the
+// engine runs.
+func (s *Settle) Start(claims func(yield func(c *rfq.Claim, payments []rfq.Payment) bool)) {
+	claims(func(c *rfq.Claim, payments []rfq.Payment) bool {
+		s.tellClaim(c)
+		for i := range payments {
+			s.refund.tell(&payments[i])
+		}
+		return true
+	})
+}
+
+// errEnded ends Run when the engine's events do.
+var errEnded = errors.New("settle: the engine has stopped")
+
+// Run does what claims need until ctx ends or the engine has stopped, and
+// returns nil then. What it leaves undone, the next Start takes up. It follows c
+// without ever waiting for the chain, the desk or the disk.
+func (s *Settle) Run(ctx context.Context, c Consumer) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.follow(ctx, c) })
+	group.Go(func() error { return s.surveyor(ctx) })
+	group.Go(func() error { return s.tracker.Run(ctx) })
+	group.Go(func() error { return s.watch(ctx) })
+	group.Go(func() error { return s.pruner(ctx) })
+	due := make(chan rfq.Claim)
+	group.Go(func() error { return s.dispatch(ctx, due) })
+	for range s.options.Deliverers {
+		group.Go(func() error { return s.worker(ctx, due) })
+	}
+	if err := group.Wait(); err != nil && !errors.Is(err, errEnded) && ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// dispatch hands out what is due.
+func (s *Settle) dispatch(ctx context.Context, due chan<- rfq.Claim) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		c, wait, ok := s.work.take(s.now())
+		if ok {
+			select {
+			case due <- c:
+				continue
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		timer.Reset(wait)
+		select {
+		case <-timer.C:
+		case <-s.work.wake:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// worker does what is handed out.
+func (s *Settle) worker(ctx context.Context, due <-chan rfq.Claim) error {
+	for {
+		select {
+		case c := <-due:
+			err := s.step(ctx, &c)
+			if err != nil && !errors.Is(err, errLater) && ctx.Err() == nil {
+				s.log.Debug("a claim's work failed", "claim", claimText(c.ID), "state", int(c.State), "error", err)
+			}
+			s.work.done(c.ID, s.now(), err)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// step does the next thing that a claim needs.
+func (s *Settle) step(ctx context.Context, c *rfq.Claim) error {
+	switch c.State {
+	case rfq.ClaimPaid:
+		return s.deliver(ctx, c)
+	case rfq.ClaimDelivering:
+		return s.resume(c, cosign.Deliver, 0)
+	case rfq.ClaimCosigned:
+		return s.resumeAtomic(c)
+	}
+	return nil
+}
+
+// pruner drops builds that nobody signed.
+func (s *Settle) pruner(ctx context.Context) error {
+	tick := time.NewTicker(pruneEvery)
+	defer tick.Stop()
+	for {
+		for n := store.MaxPruned; n == store.MaxPruned && ctx.Err() == nil; {
+			var err error
+			if n, err = s.store.Prune(s.now()); err != nil {
+				s.log.Warn("old builds were not dropped", "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/market"
+	"blockdesk/settle/cosign"
+	"blockdesk/settle/store"
+)
+
+// blockhashLife is how many blocks above its own a blockhash is good for, by the
+// runtime's rules.
+const blockhashLife = 150
+
+// Submit signs and sends a claim's atomic transaction that its taker has signed,
+// once for ever: a submission after it gives the same signature and tells what
+// has become of it. by is whom the access token was issued to. Submissions of one
+// claim wait for each other.
+//
+// The desk's promise comes after every check and is durable before its key is
+// used. An error after the promise leaves it standing: the same submission again
+// goes on from there, and if none comes the claim is released when its
+// transaction can never land any more.
+//
+// Errors: *[Refusal], after which no signature of the desk exists by this
+// submission; [ErrUnknownBuild]; [ErrChain]; [ErrSigner]; ctx's; those of the
+// desk and of package store.
+func (s *Settle) Submit(ctx context.Context, id market.ClaimID, by solana.Address, sub cosign.Submission) (Submitted, error) {
+	b, ok, err := s.store.Build(id)
+	switch {
+	case err != nil:
+		return Submitted{}, err
+	case !ok || b.Way != rfq.Atomic:
+		return Submitted{}, fmt.Errorf("%w: claim %s", ErrUnknownBuild, claimText(id))
+	case b.Taker != by:
+		return Submitted{}, s.refuse(id, TakerMismatch)
+	}
+	signed, err := cosign.Countersign(id, b.Raw, b.Taker, sub)
+	if err != nil {
+		return Submitted{}, s.refusedSubmission(id, err)
+	}
+	unlock, err := s.locks.lock(ctx, id)
+	if err != nil {
+		return Submitted{}, fmt.Errorf("claim %s: %w", claimText(id), err)
+	}
+	defer unlock()
+	kept, ok, err := s.store.Kept(id, signed.Hash())
+	switch {
+	case err != nil:
+		return Submitted{}, err
+	case ok:
+		return s.submittedBefore(ctx, &kept)
+	}
+	if err := s.guard(ctx, b, signed.Hash()); err != nil {
+		return Submitted{}, err
+	}
+	return s.cosign(ctx, b, signed)
+}
+
+// refuse makes a refusal and counts it.
+func (s *Settle) refuse(id market.ClaimID, r Reason) error {
+	s.counts.refused.Add(1)
+	return &Refusal{Claim: id, Reason: r}
+}
+
+// refusedSubmission says why a submission is not its taker's signature under the
+// kept bytes.
+func (s *Settle) refusedSubmission(id market.ClaimID, err error) error {
+	switch {
+	case errors.Is(err, cosign.ErrEmptyCounterparty):
+		return s.refuse(id, EmptyCounterparty)
+	case errors.Is(err, cosign.ErrMismatch):
+		return s.refuse(id, MessageMismatch)
+	case errors.Is(err, cosign.ErrBadSignature):
+		return s.refuse(id, BadSignature)
+	}
+	return err // the kept bytes themselves are bad
+}
+
+// submittedBefore answers a submission of what the desk has signed. It sees to
+// it that the transaction is under way: the first submission may have ended
+// between keeping and tracking it.
+func (s *Settle) submittedBefore(ctx context.Context, k *store.Kept) (Submitted, error) {
+	claim, _, ok, err := s.desk.Claim(k.Claim())
+	if err != nil {
+		return Submitted{}, fmt.Errorf("claim %s: %w", claimText(k.Claim()), err)
+	}
+	if ok && claim.State == rfq.ClaimCosigned {
+		s.track(k)
+	}
+	stage, slot := s.fate(ctx, claim, k)
+	return Submitted{Claim: k.Claim(), Signature: k.Signature(), Raw: k.Bytes(), Stage: stage, Slot: slot}, nil
+}
+
+// guard is what must hold before the desk promises its signature; the promise
+// itself checks the desk's own rules again.
+func (s *Settle) guard(ctx context.Context, b *store.Build, hash solana.Hash) error {
+	claim, _, ok, err := s.desk.Claim(b.Claim)
+	switch {
+	case err != nil:
+		return fmt.Errorf("claim %s: %w", claimText(b.Claim), err)
+	case !ok:
+		return s.refuse(b.Claim, ClaimExpired)
+	case claim.State == rfq.ClaimCosigned && claim.Proof == hash: // promised, but not signed
+	case claim.State != rfq.ClaimReserved:
+		return s.refuse(b.Claim, reasonOfState(claim.State))
+	}
+	newest, err := s.blockhash(ctx)
+	if err != nil {
+		return fmt.Errorf("claim %s: %w", claimText(b.Claim), err)
+	}
+	if b.LastValid+blockhashLife < newest.LastValidBlockHeight+MinLife {
+		return s.refuse(b.Claim, ClaimExpired)
+	}
+	// Not what the taker sent but what he signed is run: the runtime looks at no
+	// signature here.
+	run, err := s.node.Simulate(ctx, b.Raw, rpc.SimulateOptions{})
+	if err != nil {
+		return fmt.Errorf("claim %s: %w: %w", claimText(b.Claim), ErrChain, err)
+	}
+	if run.Failed {
+		s.log.Debug("a submission would fail on the chain", "claim", claimText(b.Claim), "error", run.Error)
+		return s.refuse(b.Claim, reasonOfAtomic(run.Error, takerPays(b)))
+	}
+	return nil
+}
+
+// cosign has the desk promise, sign, keep and send. From the promise on the
+// caller's patience no longer counts.
+func (s *Settle) cosign(ctx context.Context, b *store.Build, signed cosign.Countersigned) (Submitted, error) {
+	promised, err := signed.Authorize(s.desk)
+	if refused := (*cosign.Refused)(nil); errors.As(err, &refused) {
+		return Submitted{}, s.refuse(b.Claim, reasonOfOutcome(&refused.Outcome))
+	}
+	if err != nil {
+		return Submitted{}, err
+	}
+	kept, err := s.sign(context.WithoutCancel(ctx), promised, b.LastValid)
+	if err != nil {
+		return Submitted{}, err
+	}
+	s.counts.cosigned.Add(1)
+	s.track(&kept)
+	return Submitted{Claim: b.Claim, Signature: kept.Signature(), Raw: kept.Bytes(), Stage: Broadcast}, nil
+}
+
+// sign uses the desk's key on what was promised, and keeps the result before
+// anybody has it. Errors: [ErrSigner], those of package store.
+func (s *Settle) sign(ctx context.Context, promised cosign.Authorized, lastValid uint64) (store.Kept, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.SignTimeout)
+	defer cancel()
+	signed, err := promised.Sign(ctx, s.signer)
+	if err != nil {
+		return store.Kept{}, fmt.Errorf("%w: %w", ErrSigner, err)
+	}
+	return s.store.Keep(signed, lastValid, s.now())
+}
+
+// track gives a kept transaction to the tracker. Where that is full the claim's
+// job does so later.
+func (s *Settle) track(k *store.Kept) {
+	if err := s.tracker.Track(*k); err != nil {
+		s.log.Warn("a signed transaction waits to be sent", "claim", claimText(k.Claim()), "error", err)
+	}
+}
+
+// reasonOfState says why a claim in another state than reserved is not signed.
+func reasonOfState(state rfq.ClaimState) Reason {
+	if state == rfq.ClaimSettled || state == rfq.ClaimCosigned {
+		return AlreadySettled
+	}
+	return ClaimExpired
+}
+
+// reasonOfOutcome is the word for the desk's own no.
+func reasonOfOutcome(o *rfq.Outcome) Reason {
+	switch o.Reason {
+	case event.ReasonLocked:
+		return Locked
+	case event.ReasonPriceCorridor:
+		return PriceCorridor
+	case event.ReasonPriceStale:
+		return PriceStale
+	case event.ReasonPriceUnavailable:
+		return PriceUnavailable
+	case event.ReasonInventory:
+		return Inventory
+	case event.ReasonClaimState:
+		return reasonOfState(rfq.ClaimState(o.Limit))
+	default: // the claim is forgotten
+		return ClaimExpired
+	}
+}
