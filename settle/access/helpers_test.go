@@ -9,8 +9,9 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"blockdesk/internal/solana"
 )
@@ -125,7 +126,7 @@ func client(n byte) (c [16]byte) {
 	return c
 }
 
-func mustOpen(t testing.TB, o Options, kv KV) *Access {
+func mustOpen(t rapid.TB, o Options, kv KV) *Access {
 	t.Helper()
 	a, err := Open(o, kv)
 	if err != nil {
@@ -134,7 +135,7 @@ func mustOpen(t testing.TB, o Options, kv KV) *Access {
 	return a
 }
 
-func (a *Access) mustChallenge(t testing.TB, key solana.Address) string {
+func (a *Access) mustChallenge(t rapid.TB, key solana.Address) string {
 	t.Helper()
 	c, err := a.Challenge(key)
 	if err != nil {
@@ -144,13 +145,13 @@ func (a *Access) mustChallenge(t testing.TB, key solana.Address) string {
 }
 
 // prove runs the whole handshake.
-func (a *Access) prove(t testing.TB, p person, from [16]byte) (Grant, error) {
+func (a *Access) prove(t rapid.TB, p person, from [16]byte) (Grant, error) {
 	t.Helper()
 	nonce := a.mustChallenge(t, p.key)
 	return a.Issue(p.key, nonce, p.sign(nonce), from)
 }
 
-func (a *Access) mustProve(t testing.TB, p person, from [16]byte) Grant {
+func (a *Access) mustProve(t rapid.TB, p person, from [16]byte) Grant {
 	t.Helper()
 	g, err := a.prove(t, p, from)
 	if err != nil {
@@ -160,7 +161,7 @@ func (a *Access) mustProve(t testing.TB, p person, from [16]byte) Grant {
 }
 
 // admits fails the test unless what Admit says of a grant is ok.
-func (a *Access) admits(t testing.TB, g Grant, ok bool) {
+func (a *Access) admits(t rapid.TB, g Grant, ok bool) {
 	t.Helper()
 	key, admitted := a.Admit([]byte(g.Secret))
 	if admitted != ok || ok && key != g.Key || !ok && key != (solana.Address{}) {
@@ -168,8 +169,17 @@ func (a *Access) admits(t testing.TB, g Grant, ok bool) {
 	}
 }
 
+// remembers counts what is in memory.
+func (a *Access) remembers() (tokens, live, hours int) {
+	a.writer.Lock()
+	defer a.writer.Unlock()
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	return len(a.queue), len(a.live), len(a.hours)
+}
+
 // tooSoon returns how long err says to wait, and fails the test where it does not.
-func tooSoon(t testing.TB, err error) int64 {
+func tooSoon(t rapid.TB, err error) int64 {
 	t.Helper()
 	var soon *TooSoon
 	if !errors.As(err, &soon) {
