@@ -24,13 +24,14 @@ func (s *service) adminOptions() httpgw.AdminOptions {
 		}
 		return nil
 	}
-	return httpgw.AdminOptions{
+	o := httpgw.AdminOptions{
 		Addr: s.cfg.Listen.Admin, Operate: s.operate(),
 		Ready: []httpgw.Check{
 			{Name: "engine", Err: readOnly},
 			{Name: "journal", Err: func() error { return s.store.Health().Failed }},
 			{Name: "fix_store", Err: s.fixStore.Failed},
 			{Name: "desk_store", Err: s.deskStore.Failed},
+			{Name: "settlement_store", Err: s.settleStore.Failed},
 			{Name: "feed", Err: func() error {
 				if lag := s.feed.Stats().Lag; lag > maxFeedLag {
 					return fmt.Errorf("readers are %v behind", lag.Round(time.Millisecond))
@@ -61,6 +62,11 @@ func (s *service) adminOptions() httpgw.AdminOptions {
 		Desk:       httpgw.DeskSources{Stats: s.desk.Stats, View: s.desk.View},
 		Collectors: s.http.Collectors(), Logger: s.log,
 	}
+	if door := s.settleDoor(); door != nil {
+		o.Ready = append(o.Ready, httpgw.Check{Name: "chain", Err: door.Ready})
+		o.Settlement = door.sources()
+	}
+	return o
 }
 
 // operate is what operators command; nil where there is no desk.
@@ -68,9 +74,13 @@ func (s *service) operate() *httpgw.Operate {
 	if !s.cfg.RFQ.Enabled {
 		return nil
 	}
-	return &httpgw.Operate{
+	o := &httpgw.Operate{
 		Desk: s.desk, Instruments: s.set, Operators: s.deskPlan.operators, Backup: s.backUp,
 	}
+	if door := s.settleDoor(); door != nil {
+		o.Money = door
+	}
+	return o
 }
 
 func (s *service) adminURL() string { return "http://" + s.admin.Addr().String() }

@@ -46,8 +46,14 @@ func (b *backupState) pin(seq uint64) {
 func (b *backupState) wait() { b.running.Lock() }
 
 // backUp copies the running service's data into an empty or missing folder. The
-// stores are copied before the journal, so that the journal has all that they
-// have seen; what it has more, a restored service gives them again.
+// stores that follow the journal are copied before it, so that it has all that
+// they have seen; what it has more, a restored service gives them again.
+//
+// Settlement's store comes after the journal. The journal has the promise of
+// every signature, the store the signed bytes: so a promise in the copy finds its
+// bytes there, and is not taken for one that was broken off, which costs waiting
+// and a search of the chain. Bytes whose promise the copied journal has not are
+// harmless: whoever has to settle that claim finds them.
 func (s *service) backUp(ctx context.Context, target string) (err error) {
 	if !s.backup.running.TryLock() {
 		return errors.New("another backup is under way, or the service stops")
@@ -66,7 +72,13 @@ func (s *service) backUp(ctx context.Context, target string) (err error) {
 	if err := copyFiles(s.cfg.DataDir, target); err != nil {
 		return err
 	}
-	return s.store.Backup(filepath.Join(target, journalFolder), nil)
+	if err := s.store.Backup(filepath.Join(target, journalFolder), nil); err != nil {
+		return err
+	}
+	if err := s.copyStore(ctx, s.settleStore, filepath.Join(target, settleFolder)); err != nil {
+		return fmt.Errorf("%s store: %w", settleFolder, err)
+	}
+	return nil
 }
 
 // copyStore copies a store as of one moment.
@@ -219,7 +231,7 @@ func copyData(cmd *cobra.Command, s *settings, target string, copyJournal func(p
 		return err
 	}
 	from := filepath.Dir(o.Dir)
-	for _, folder := range []string{fixFolder, deskFolder} {
+	for _, folder := range []string{fixFolder, deskFolder, settleFolder} {
 		if _, err := os.Stat(filepath.Join(from, folder)); err != nil {
 			continue // an older service has not made it
 		}

@@ -354,6 +354,14 @@ func rate(perMinute, burst int) httpgw.Rate {
 	return httpgw.Rate{PerMinute: perMinute, Burst: burst}
 }
 
+// window is a limit of so many in any minute; 0 is the largest that there is.
+func window(perMinute int) httpgw.Window {
+	if perMinute == 0 {
+		return httpgw.Window{PerMinute: httpgw.MaxWindow}
+	}
+	return httpgw.Window{PerMinute: perMinute}
+}
+
 const (
 	maxPerMinute = 60_000_000
 	maxBurst     = 1_000_000

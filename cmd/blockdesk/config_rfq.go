@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/mr-tron/base58"
 
@@ -176,7 +175,7 @@ func (c *RFQConfig) policy() (rfq.Policy, error) {
 	return p, nil
 }
 
-func nanos(seconds int) int64 { return int64(time.Duration(seconds) * time.Second) }
+func nanos(n int) int64 { return int64(seconds(n)) }
 
 // discounts reads the ladder: every fill size once, and a larger one never with
 // a smaller discount (our choice: splitting a block must not pay).

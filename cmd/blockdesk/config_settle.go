@@ -13,6 +13,7 @@ import (
 	"blockdesk/internal/solana/build"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
+	"blockdesk/settle"
 )
 
 // ChainConfig says which Solana nodes settlement talks to. Without any there is
@@ -33,6 +34,7 @@ type ChainConfig struct {
 type SettleConfig struct {
 	KeyFile         string `yaml:"key_file"`          // the desk's key, in this process
 	SignerSocket    string `yaml:"signer_socket"`     // or of a signer process that has it
+	Desk            string `yaml:"desk"`              // the key's address; empty: whatever the key's is
 	Treasury        string `yaml:"treasury"`          // further wallets of ours, separated by commas
 	Units           int    `yaml:"units"`             // compute limit of our transactions
 	MicroLamports   int    `yaml:"micro_lamports"`    // price of a compute unit, in 10^-6 lamports
@@ -42,10 +44,6 @@ type SettleConfig struct {
 	ClockToleranceS int    `yaml:"clock_tolerance_s"` // how far the chain's clock may be behind ours
 }
 
-// maxTreasury bounds the further wallets of ours: each is asked after at every
-// watch.
-const maxTreasury = 16
-
 func defaultChain() ChainConfig {
 	o := rpc.DefaultOptions()
 	return ChainConfig{TimeoutMS: int(o.Timeout.Milliseconds()), AttemptTimeoutMS: int(o.AttemptTimeout.Milliseconds())}
@@ -53,7 +51,7 @@ func defaultChain() ChainConfig {
 
 func defaultSettle() SettleConfig {
 	return SettleConfig{
-		Units: 200_000, MicroLamports: 5_000, ResendMS: 2_000, PollMS: 400, WatchMS: 5_000, ClockToleranceS: 60,
+		Units: 200_000, MicroLamports: 5_000, ResendMS: 2_000, PollMS: 400, WatchMS: 5_000, ClockToleranceS: 300,
 	}
 }
 
@@ -83,6 +81,11 @@ func (c *Config) validateSettle() error {
 	}
 	if c.Settle.KeyFile != "" && c.Settle.SignerSocket != "" {
 		return errors.New("settle.key_file, settle.signer_socket: the desk's key is in one of them, not in both")
+	}
+	if c.Settle.Desk != "" {
+		if _, err := parseAddress(c.Settle.Desk); err != nil {
+			return fmt.Errorf("settle.desk: %w", err)
+		}
 	}
 	if _, err := c.Settle.treasury(); err != nil {
 		return err
@@ -131,7 +134,7 @@ func (s *SettleConfig) treasury() ([]market.Address, error) {
 		}
 		out = append(out, a)
 	}
-	return out, between("settle.treasury", len(out), 0, maxTreasury)
+	return out, between("settle.treasury", len(out), 0, settle.MaxTreasury)
 }
 
 // upstreams returns the nodes, each named by its host: a URL may hold a key in
@@ -173,6 +176,8 @@ func (c *ChainConfig) options() (rpc.Options, error) {
 		Upstreams: list, Timeout: millis(c.TimeoutMS), AttemptTimeout: millis(c.AttemptTimeoutMS),
 	}, err
 }
+
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
 func millis(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 

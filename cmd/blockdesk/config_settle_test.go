@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"blockdesk/internal/solana/rpc"
+	"blockdesk/settle"
 )
 
 // Each of these is refused with the key that is wrong, and no key of a node is
@@ -15,7 +16,7 @@ import (
 func TestSettlementConfigurationRefused(t *testing.T) {
 	const secret = "s3cr3t"
 	urls := make([]string, rpc.MaxUpstreams+1)
-	wallets := make([]string, maxTreasury+1)
+	wallets := make([]string, settle.MaxTreasury+1)
 	for i := range urls {
 		urls[i] = fmt.Sprintf("http://127.0.0.1:%d/%s", 1000+i, secret)
 		wallets[i] = demoAddress(fmt.Sprintf(demoWallet, i))
@@ -32,9 +33,10 @@ func TestSettlementConfigurationRefused(t *testing.T) {
 		"timeout":          {"chain: {timeout_ms: 99}", []string{"chain.timeout_ms", "100 to 60000"}},
 		"a try's timeout":  {"chain: {timeout_ms: 500, attempt_timeout_ms: 501}", []string{"chain.attempt_timeout_ms", "100 to 500"}},
 		"both keys":        {"settle: {key_file: a, signer_socket: b}", []string{"settle.key_file", "settle.signer_socket"}},
+		"desk":             {"settle: {desk: 'abc'}", []string{"settle.desk", "abc"}},
 		"treasury":         {"settle: {treasury: 'abc'}", []string{"settle.treasury", "abc"}},
 		"treasury twice":   {"settle: {treasury: '" + wallets[0] + "," + wallets[0] + "'}", []string{"settle.treasury", "twice"}},
-		"treasury of many": {"settle: {treasury: '" + strings.Join(wallets, ",") + "'}", []string{"settle.treasury", "0 to 16"}},
+		"treasury of many": {"settle: {treasury: '" + strings.Join(wallets, ",") + "'}", []string{"settle.treasury", "0 to 8"}},
 		"units":            {"settle: {units: 400001}", []string{"settle.units", "1 to 400000"}},
 		"no units":         {"settle: {units: 0}", []string{"settle.units"}},
 		"dear units":       {"settle: {units: 200000, micro_lamports: 5000001}", []string{"settle.micro_lamports", "1000000 lamports"}},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,27 +15,36 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"blockdesk/bench/server"
 )
 
 // demoService is a running demo.
 type demoService struct {
-	at   server.Addresses
+	at   addresses
+	pid  int
 	data string
 	out  *bytes.Buffer // what it prints; read it once it has stopped
 	stop func() error  // by SIGTERM, within 5 s
 }
 
-// startDemo runs the demo on free ports until the test ends or stop is called.
-func startDemo(t *testing.T) *demoService {
+// startDemo runs the demo on free ports until the test ends or stop is called,
+// without a chain unless more says where its server is.
+func startDemo(t *testing.T, more ...string) *demoService {
+	t.Helper()
+	return startDemoOn(t, t.TempDir(), more...)
+}
+
+func startDemoOn(t *testing.T, data string, more ...string) *demoService {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &demoService{data: t.TempDir(), out: new(bytes.Buffer)}
-	cmd := exec.Command(exe, append([]string{"serve", "--demo", "--data", d.data}, allFree...)...)
+	if err := os.Remove(filepath.Join(data, addressesFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	d := &demoService{data: data, out: new(bytes.Buffer)}
+	args := append([]string{"serve", "--demo", "--data", data}, allFree...)
+	cmd := exec.Command(exe, append(args, more...)...)
 	cmd.Dir = t.TempDir() // no blockdesk.yaml of this checkout
 	cmd.Stdout, cmd.Stderr = d.out, d.out
 	if err := cmd.Start(); err != nil {
@@ -67,6 +77,7 @@ func startDemo(t *testing.T) *demoService {
 		text, err := os.ReadFile(filepath.Join(d.data, addressesFile))
 		return err == nil && json.Unmarshal(text, &d.at) == nil
 	})
+	d.pid = cmd.Process.Pid
 	return d
 }
 

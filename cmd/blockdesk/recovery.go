@@ -61,6 +61,9 @@ func (s *service) open(ctx context.Context) error {
 	}
 	door.eng.Store(s.eng)
 	s.events.feed, s.events.fix, s.events.desk = s.eng.Consumer("feed"), s.eng.Consumer("fix"), s.eng.Consumer("desk")
+	if err := s.openSettlement(replica.State.Desk()); err != nil {
+		return err
+	}
 	proxies, err := s.cfg.trustedProxies()
 	if err != nil {
 		return err
@@ -102,6 +105,9 @@ func (s *service) openStores() error {
 	if s.deskStore, err = persist.OpenKV(filepath.Join(s.cfg.DataDir, deskFolder), nil, s.log); err != nil {
 		return fmt.Errorf("desk store: %w", err)
 	}
+	if s.settleStore, err = persist.OpenKV(filepath.Join(s.cfg.DataDir, settleFolder), nil, s.log); err != nil {
+		return fmt.Errorf("settlement store: %w", err)
+	}
 	s.store, err = persist.Open(s.storeOptions())
 	return err
 }
@@ -111,6 +117,7 @@ const (
 	journalFolder = "journal"
 	fixFolder     = "fix"
 	deskFolder    = "desk"
+	settleFolder  = "settle"
 )
 
 // floor is the Seq from which on the journal is still needed: by the FIX gateway

@@ -66,22 +66,24 @@ type service struct {
 	set          *market.Instruments
 	participants []fixgw.Participant
 
-	store     *persist.Store
-	fixStore  *persist.KV
-	deskStore *persist.KV
-	eng       *engine.Engine
-	feed      *feed.Feed
-	fix       *fixgw.Gateway
-	desk      *desk.Desk
-	http      *httpgw.Gateway
-	admin     *httpgw.Admin
-	setup     []engine.Command // brings the state up to the configuration
-	deskPlan  *deskPlan        // nil: the desk is not enabled
-	chain     *sandbox.Node    // the demo's own; nil: none runs
-	chainNote string           // why the demo's does not
-	intake    intake
-	backup    backupState
-	events    struct{ feed, fix, desk *engine.Consumer }
+	store       *persist.Store
+	fixStore    *persist.KV
+	deskStore   *persist.KV
+	settleStore *persist.KV
+	eng         *engine.Engine
+	feed        *feed.Feed
+	fix         *fixgw.Gateway
+	desk        *desk.Desk
+	settlement  settlement
+	http        *httpgw.Gateway
+	admin       *httpgw.Admin
+	setup       []engine.Command // brings the state up to the configuration
+	deskPlan    *deskPlan        // nil: the desk is not enabled
+	chain       *sandbox.Node    // the demo's own; nil: none runs
+	chainNote   string           // why the demo's does not
+	intake      intake
+	backup      backupState
+	events      struct{ feed, fix, desk *engine.Consumer }
 }
 
 func serve(ctx context.Context, cfg *Config, rebase, asJSON bool, cmd *cobra.Command) (err error) {
@@ -113,6 +115,7 @@ func serve(ctx context.Context, cfg *Config, rebase, asJSON bool, cmd *cobra.Com
 		defer s.events.desk.Close()
 		return named("desk", s.desk.Run(ctx, s.events.desk))
 	})
+	s.runSettlement(ctx, group)
 	// Told to stop while setting up is a clean stop: the next start sets up anew.
 	if err := s.submitSetup(ctx); err != nil && ctx.Err() == nil {
 		s.log.Error("setup failed", "error", err)
@@ -176,6 +179,7 @@ func (s *service) runStores(ctx context.Context, stop context.CancelCauseFunc) (
 	run("journal", s.store.Run)
 	run("fix store", s.fixStore.Run)
 	run("desk store", s.deskStore.Run)
+	run("settlement store", s.settleStore.Run)
 	return func() error {
 		cancel()
 		return stores.Wait()
@@ -209,7 +213,10 @@ func (s *service) listen() error {
 		Description: httpgw.Description{Operator: s.cfg.Operator.Name, Contacts: s.cfg.Operator.Contacts, GitHub: s.cfg.Operator.GitHub},
 		Market:      rate(limits.MarketDataPerMinute, limits.MarketDataBurst),
 		RFQWrite:    rate(limits.RFQWritesPerMinute, limits.RFQWritesBurst),
-		NoLimits:    limits.MarketDataPerMinute == 0 && limits.RFQWritesPerMinute == 0,
+		Handshake:   rate(limits.HandshakePerMinute, max(1, limits.HandshakePerMinute)),
+		DvP:         window(limits.DvPPerMinute),
+		NoLimits: limits.MarketDataPerMinute == 0 && limits.RFQWritesPerMinute == 0 &&
+			limits.HandshakePerMinute == 0 && limits.DvPPerMinute == 0,
 	}, s.feed, s.doors())
 	if err != nil {
 		return err
@@ -218,14 +225,25 @@ func (s *service) listen() error {
 	return err
 }
 
-// doors are what the REST gateway finds behind its routes. There is no
-// settlement yet: claims answer that the chain is not reached.
+// doors are what the REST gateway finds behind its routes. Where no chain is
+// configured there is no settlement: claims answer that the chain is not reached.
 func (s *service) doors() httpgw.Doors {
 	d := httpgw.Doors{WebSocket: s.feed.Handler, WebSocketHealth: func() any { return s.feed.Health() }}
 	if s.cfg.RFQ.Enabled {
-		d.Desk = s.desk
+		d.Desk, d.Handshake = s.desk, handshakeDoor{s.settlement.access}
+	}
+	if door := s.settleDoor(); door != nil {
+		d.Settlement, d.DvP, d.ChainHealth = door, door, door.health
 	}
 	return d
+}
+
+// settleDoor is the way to settlement; nil where there is none.
+func (s *service) settleDoor() *settleDoor {
+	if s.settlement.core == nil {
+		return nil
+	}
+	return &settleDoor{&s.settlement, s.desk}
 }
 
 func (s *service) close() error {
@@ -243,7 +261,10 @@ func (s *service) close() error {
 	if s.store != nil {
 		errs = append(errs, s.store.Close())
 	}
-	for _, kv := range []*persist.KV{s.fixStore, s.deskStore} {
+	if s.settlement.chain != nil {
+		s.settlement.chain.Close()
+	}
+	for _, kv := range []*persist.KV{s.fixStore, s.deskStore, s.settleStore} {
 		if kv != nil {
 			errs = append(errs, kv.Close())
 		}

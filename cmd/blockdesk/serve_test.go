@@ -41,6 +41,7 @@ func run(t *testing.T, dir string, env []string, args ...string) (string, error)
 var allFree = []string{
 	"--set", "listen.base=127.0.0.1:0", "--set", "listen.api=127.0.0.1:0", "--set", "listen.ws=127.0.0.1:0",
 	"--set", "listen.fix=127.0.0.1:0", "--set", "listen.admin=127.0.0.1:0",
+	"--set", "listen.chain=127.0.0.1:0",
 }
 
 // The demo trades the moment it runs, and stops at once when it is told to.

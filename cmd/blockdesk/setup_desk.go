@@ -12,6 +12,7 @@ import (
 
 	"blockdesk/engine/rfq"
 	"blockdesk/httpgw"
+	"blockdesk/internal/solana"
 	"blockdesk/market"
 )
 
@@ -244,6 +245,10 @@ func (d *deskSetup) addPairs(v *rfq.View, add func(string, rfq.Request)) error {
 			}
 			if p := v.Pair(s.pair.Instrument); p != nil {
 				current := *p
+				if current.BaseMint != s.pair.BaseMint && (current.Inventory != 0 || current.Sold != 0) {
+					return fmt.Errorf("rfq.pairs: base_mint of %s: the desk sells %s already, and a pair keeps its mint: "+
+						"configure that one, or take another data folder", s.symbol, solana.Text(current.BaseMint))
+				}
 				current.Anchor, current.AnchorAt, current.Inventory, current.Reserved, current.Sold = 0, 0, 0, 0, 0
 				if current == s.pair {
 					continue

@@ -95,6 +95,14 @@ func TestDeskRequests(t *testing.T) {
 	if _, _, _, err := wanted.requests(extra, full); err == nil || !strings.Contains(err.Error(), "E/F") {
 		t.Errorf("a pair is taken away: %v", err)
 	}
+	other := view(func(v *rfq.View) { v.Pairs[0].BaseMint[0] = 1 })
+	if _, _, _, err := wanted.requests(other, full); err == nil || !strings.Contains(err.Error(), "base_mint of A/B") {
+		t.Errorf("another mint: %v", err)
+	}
+	other.Pairs[0].Inventory, other.Pairs[0].Sold = 0, 0
+	if _, _, _, err := wanted.requests(other, full); err != nil {
+		t.Errorf("another mint where nothing is sold: %v", err)
+	}
 	var crowd rfq.View
 	for i := range rfq.MaxOperators {
 		crowd.Operators = append(crowd.Operators, rfq.Operator{ID: market.OperatorID(i + 1), Name: fmt.Sprint("o", i)})

@@ -1,0 +1,292 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw"
+	"blockdesk/httpgw/desk"
+	"blockdesk/internal/solana/build"
+	"blockdesk/market"
+	"blockdesk/settle"
+	"blockdesk/settle/access"
+	"blockdesk/settle/cosign"
+	"blockdesk/settle/proof"
+	"blockdesk/settle/store"
+)
+
+// The adapters between package settle and the doors, which do not know each
+// other. They translate; they decide nothing.
+
+// settleDesk is the desk as settlement needs it.
+type settleDesk struct{ *desk.Desk }
+
+// Do submits a request.
+func (d settleDesk) Do(r rfq.Request) (settle.Result, error) {
+	result, err := d.Desk.Do(r)
+	if err != nil {
+		return settle.Result{}, err
+	}
+	return settle.Result{
+		Outcome: result.Outcome, Claim: result.Claim, Payment: result.Payment, Ticket: result.Ticket, Replayed: result.Replayed,
+	}, nil
+}
+
+// Claim returns a claim with its payments.
+func (d settleDesk) Claim(id market.ClaimID) (*rfq.Claim, []rfq.Payment, bool, error) {
+	h, ok, err := d.Desk.Claim(id)
+	if err != nil || !ok {
+		return nil, nil, false, err
+	}
+	return &h.Claim, h.Payments, true, nil
+}
+
+// settleDoor is settlement as the REST gateway and the operators need it:
+// httpgw.Settlement, httpgw.DvP and httpgw.OperatorMoney.
+type settleDoor struct {
+	*settlement
+	desk *desk.Desk
+}
+
+// feePayers are who pays a fee, in settlement's words.
+var feePayers = map[httpgw.FeePayer]build.Party{httpgw.DeskPays: build.Desk, httpgw.TakerPays: build.Taker}
+
+// Ready returns nil where a claim can be settled now.
+func (d *settleDoor) Ready() error { return d.ready() }
+
+// Package returns what a client signs.
+func (d *settleDoor) Package(ctx context.Context, c *rfq.Claim, _ *rfq.Ticket, payer httpgw.FeePayer) (httpgw.Package, error) {
+	p, err := d.core.Package(ctx, c, feePayers[payer])
+	if err != nil {
+		return httpgw.Package{}, doorError(err)
+	}
+	return httpgw.Package{
+		Transaction: p.Raw, Hash: p.Hash, Blockhash: p.Blockhash, LastValid: p.LastValid,
+		Signers: p.Signers, Reference: p.Reference, Memo: p.Memo,
+	}, nil
+}
+
+// Verify looks for a payment.
+func (d *settleDoor) Verify(ctx context.Context, p *httpgw.PaymentProof) (httpgw.Verification, error) {
+	v, err := d.core.Verify(ctx, &proof.Request{
+		Ticket: p.Ticket, Tranche: p.Tranche, Signature: p.Signature, Claim: p.Claim, Fill: p.Fill, Rail: p.Rail, Key: p.Key,
+	})
+	if err != nil {
+		return httpgw.Verification{}, doorError(err)
+	}
+	out := httpgw.Verification{
+		Pending: v.Pending, Refused: v.Refused, Mismatch: v.Mismatch, Claim: v.Claim, Payment: v.Payment, Replayed: v.Replayed,
+	}
+	if v.Claim != nil {
+		signature, _, err := d.core.Delivery(v.Claim.ID)
+		if err != nil {
+			return httpgw.Verification{}, err
+		}
+		out.Delivery = signature
+	}
+	return out, nil
+}
+
+// Delivery names the transaction that delivers.
+func (d *settleDoor) Delivery(id market.ClaimID) (signature [64]byte, ok bool, err error) {
+	return d.core.Delivery(id)
+}
+
+// stages are how far a build is, in the gateway's words.
+var stages = map[settle.Stage]httpgw.BuildStage{
+	settle.Open: httpgw.BuildOpen, settle.Broadcast: httpgw.BuildBroadcast, settle.Finalized: httpgw.BuildFinalized,
+	settle.Failed: httpgw.BuildFailed, settle.Expired: httpgw.BuildExpired,
+}
+
+// Submit has a build signed that its taker has signed.
+func (d *settleDoor) Submit(ctx context.Context, s *httpgw.Submission) (httpgw.Submitted, error) {
+	done, err := d.core.Submit(ctx, s.Claim, s.By, cosign.Submission{Transaction: s.Transaction, Signature: s.Signature})
+	if err != nil {
+		return httpgw.Submitted{}, doorError(err)
+	}
+	return httpgw.Submitted{
+		Claim: done.Claim, Transaction: done.Raw, Signature: done.Signature, Stage: stages[done.Stage], Slot: done.Slot,
+	}, nil
+}
+
+// Build tells where a build stands.
+func (d *settleDoor) Build(ctx context.Context, id market.ClaimID) (httpgw.BuildState, bool, error) {
+	b, ok, err := d.core.Build(ctx, id)
+	if err != nil || !ok {
+		return httpgw.BuildState{}, false, doorError(err)
+	}
+	return httpgw.BuildState{
+		Claim: b.ClaimID, Taker: b.Taker, Stage: stages[b.Stage], Hash: b.Hash, Blockhash: b.Blockhash, LastValid: b.LastValid,
+		Signature: b.Signature, Slot: b.Slot, BuiltAt: b.BuiltAt,
+	}, true, nil
+}
+
+// doorError puts settlement's errors into the gateway's words; the desk's stay as
+// they are, and every other one means that the chain could not be asked.
+func doorError(err error) error {
+	var guard *settle.Refusal
+	switch {
+	case errors.As(err, &guard):
+		return &httpgw.Refusal{Reason: string(guard.Reason)}
+	case errors.Is(err, settle.ErrUnknownBuild):
+		return fmt.Errorf("%w: %w", httpgw.ErrUnknownBuild, err)
+	case errors.Is(err, proof.ErrBusy):
+		return fmt.Errorf("%w: %w", desk.ErrBusy, err)
+	}
+	return err
+}
+
+// Money lists one kind of the money that needs a person.
+func (d *settleDoor) Money(_ context.Context, kind httpgw.MoneyKind, after httpgw.MoneyCursor, limit int) (out []httpgw.MoneyItem, err error) {
+	switch kind {
+	case httpgw.MoneyRefund:
+		for _, p := range d.core.RefundsDue(after.Signature, limit) {
+			out = append(out, httpgw.MoneyItem{
+				Signature: p.Signature, Claim: p.Claim, Rail: p.Rail, Amount: p.Amount, Payer: p.Payer, Slot: p.Slot, At: p.At, Reason: p.Why.String(),
+			})
+		}
+	case httpgw.MoneyStuck:
+		for _, s := range d.core.Stuck(after.Claim, limit) {
+			item := httpgw.MoneyItem{
+				Claim: s.Claim.ID, Rail: s.Claim.Terms.Rail, Amount: s.Claim.Paid, Payer: s.Claim.Wallet,
+				At: s.Since, Reason: s.Problem, Attempts: s.Tries, Delivery: s.Signature,
+			}
+			if err := d.paidBy(&item); err != nil {
+				return nil, err
+			}
+			out = append(out, item)
+		}
+	case httpgw.MoneyStray:
+		list, err := d.core.Strays(after.Signature, limit)
+		if err != nil {
+			return nil, err
+		}
+		for i := range list {
+			s := &list[i]
+			out = append(out, httpgw.MoneyItem{
+				Signature: s.Signature, Claim: s.Claim, Rail: s.Rail, Amount: s.Amount, Payer: s.Payer, Slot: s.Slot, At: s.SeenAt, Reason: s.Reason,
+			})
+		}
+	}
+	return out, nil
+}
+
+// paidBy fills in the payment that a stuck claim was paid by.
+func (d *settleDoor) paidBy(item *httpgw.MoneyItem) error {
+	h, ok, err := d.desk.Claim(item.Claim)
+	if err != nil || !ok {
+		return err
+	}
+	for i := range h.Payments {
+		if p := &h.Payments[i]; p.State == rfq.PaymentApplied {
+			item.Signature, item.Payer, item.Slot = p.Signature, p.Payer, p.Slot
+		}
+	}
+	return nil
+}
+
+// Counts tells how much money needs a person.
+func (d *settleDoor) Counts() httpgw.MoneyCounts {
+	refunds, stuck, strays := d.core.Attention()
+	return httpgw.MoneyCounts{Refunds: refunds, Stuck: stuck, Strays: strays}
+}
+
+// Refunded notes a refund.
+func (d *settleDoor) Refunded(_ context.Context, by httpgw.OperatorAct, payment, refund [64]byte) (*desk.Result, error) {
+	return deskResult(d.core.Refunded(settle.Act(by), payment, refund))
+}
+
+// Abandon gives up a claim.
+func (d *settleDoor) Abandon(_ context.Context, by httpgw.OperatorAct, claim market.ClaimID) (*desk.Result, error) {
+	return deskResult(d.core.Abandon(settle.Act(by), claim))
+}
+
+// Resolve notes what was done about a stray. The first note stands.
+func (d *settleDoor) Resolve(_ context.Context, by httpgw.OperatorAct, payment [64]byte, note string) error {
+	err := d.core.ResolveStray(settle.Act(by), payment, note)
+	switch {
+	case errors.Is(err, store.ErrUnknown):
+		return fmt.Errorf("%w: %w", httpgw.ErrUnknownStray, err)
+	case errors.Is(err, store.ErrResolved):
+		return nil
+	}
+	return err
+}
+
+func deskResult(r settle.Result, err error) (*desk.Result, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &desk.Result{Outcome: r.Outcome, Claim: r.Claim, Payment: r.Payment, Ticket: r.Ticket, Replayed: r.Replayed}, nil
+}
+
+// health is what the gateway tells of the chain.
+func (p *settlement) health() httpgw.ChainHealth {
+	h := p.core.Health()
+	out := httpgw.ChainHealth{Desk: h.Desk, Tracked: h.Working}
+	if !h.Blockhash.FetchedAt.IsZero() {
+		out.BlockhashAge = max(time.Since(h.Blockhash.FetchedAt), 1)
+	}
+	for i := range h.Nodes {
+		n := &h.Nodes[i]
+		out.Nodes = append(out.Nodes, httpgw.ChainNode{Name: n.Name, Available: n.Available, Slot: n.Slot, Lag: n.Lag})
+		out.Slot = max(out.Slot, n.Slot)
+	}
+	return out
+}
+
+// sources are what /metrics asks of settlement.
+func (d *settleDoor) sources() httpgw.SettlementSources {
+	count := func(name, help string, of func(settle.Counts) uint64) httpgw.Counter {
+		return httpgw.Counter{Name: name, Help: help, Value: func() uint64 { return of(d.core.Counts()) }}
+	}
+	return httpgw.SettlementSources{
+		Chain: d.health, Money: d.Counts,
+		Counters: []httpgw.Counter{
+			count("packages_total", "Packages made.", func(c settle.Counts) uint64 { return c.Built }),
+			count("refused_total", "Submissions and packages that a guard has refused.", func(c settle.Counts) uint64 { return c.Refused }),
+			count("cosigned_total", "Atomic transactions that the desk has signed.", func(c settle.Counts) uint64 { return c.Cosigned }),
+			count("deliveries_total", "Deliveries that the desk has signed.", func(c settle.Counts) uint64 { return c.Delivered }),
+			count("settled_total", "Claims that were settled.", func(c settle.Counts) uint64 { return c.Settled }),
+			count("released_total", "Atomic claims that were given back.", func(c settle.Counts) uint64 { return c.Released }),
+			count("lapsed_total", "Deliveries that ended without delivering.", func(c settle.Counts) uint64 { return c.Lapsed }),
+		},
+	}
+}
+
+// handshakeDoor is httpgw.Handshake.
+type handshakeDoor struct{ *access.Access }
+
+// Challenge returns a nonce.
+func (d handshakeDoor) Challenge(key market.Address) (httpgw.Challenge, error) {
+	c, err := d.Access.Challenge(key)
+	return httpgw.Challenge(c), handshakeError(err)
+}
+
+// Issue returns a token for a proof.
+func (d handshakeDoor) Issue(key market.Address, nonce string, signature [64]byte, client [16]byte) (httpgw.Grant, error) {
+	g, err := d.Access.Issue(key, nonce, signature, client)
+	return httpgw.Grant{Secret: g.Secret, ExpiresAt: g.ExpiresAt}, handshakeError(err)
+}
+
+// handshakeError puts the errors of package access into the gateway's words.
+func handshakeError(err error) error {
+	var soon *access.TooSoon
+	if errors.As(err, &soon) {
+		return &httpgw.TooSoon{RetryAfter: soon.RetryAfter}
+	}
+	for _, to := range []struct{ from, to error }{
+		{access.ErrKey, httpgw.ErrBadKey},
+		{access.ErrNonce, httpgw.ErrBadNonce},
+		{access.ErrProof, httpgw.ErrBadProof},
+		{access.ErrFull, httpgw.ErrTokensFull},
+	} {
+		if errors.Is(err, to.from) {
+			return fmt.Errorf("%w: %w", to.to, err)
+		}
+	}
+	return err
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"blockdesk/engine"
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/market"
+	"blockdesk/settle"
+	"blockdesk/settle/access"
+	"blockdesk/settle/broadcast"
+	"blockdesk/settle/cosign"
+	"blockdesk/settle/store"
+)
+
+// settlement is the room that claims are settled in. Tokens are given without a
+// chain too: whoever has one is told that there is none.
+type settlement struct {
+	access *access.Access // nil: the desk is not enabled
+	// The rest is nil where no chain is configured.
+	chain  *rpc.Client
+	core   *settle.Settle
+	events *engine.Consumer
+}
+
+// openSettlement joins the room to the recovered desk. It asks no node.
+func (s *service) openSettlement(recovered *rfq.Machine) error {
+	if !s.cfg.RFQ.Enabled {
+		return nil
+	}
+	var err error
+	if s.settlement.access, err = access.Open(access.Options{}, s.settleStore); err != nil {
+		return fmt.Errorf("settlement store: %w", err)
+	}
+	if !s.cfg.settles() {
+		if n := unsettled(recovered); n > 0 {
+			s.log.Warn("claims wait for a chain: none is configured", "claims", n)
+		}
+		return nil
+	}
+	kept, err := store.Open(s.settleStore)
+	if err != nil {
+		return fmt.Errorf("settlement store: %w", err)
+	}
+	signer, err := s.openSigner()
+	if err != nil {
+		return err
+	}
+	nodes, err := s.cfg.Chain.options()
+	if err != nil {
+		return err
+	}
+	if s.settlement.chain, err = rpc.New(nodes); err != nil {
+		return fmt.Errorf("chain: %w", err)
+	}
+	options, err := s.settleOptions()
+	if err != nil {
+		return err
+	}
+	core, err := settle.New(options, settleDesk{s.desk}, s.settlement.chain, kept, signer)
+	if err != nil {
+		return err
+	}
+	core.Start(recovered.EachClaim)
+	s.settlement.core, s.settlement.events = core, s.eng.Consumer("settle")
+	s.log.Info("settlement is on", "nodes", s.cfg.chainHosts(), "desk", solana.Text(signer.Address()))
+	return nil
+}
+
+// unsettled counts the claims that somebody has paid or signed for.
+func unsettled(m *rfq.Machine) (n int) {
+	m.EachClaim(func(c *rfq.Claim, _ []rfq.Payment) bool {
+		if c.State.Live() && c.State != rfq.ClaimReserved {
+			n++
+		}
+		return true
+	})
+	return n
+}
+
+// openSigner finds the desk's key, in its file or behind its socket.
+func (s *service) openSigner() (cosign.Signer, error) {
+	var address market.Address
+	if s.cfg.Settle.Desk != "" {
+		var err error
+		if address, err = parseAddress(s.cfg.Settle.Desk); err != nil {
+			return nil, fmt.Errorf("settle.desk: %w", err)
+		}
+	}
+	if path := s.cfg.Settle.SignerSocket; path != "" {
+		signer, err := cosign.Dial(path, cosign.SocketOptions{Address: address})
+		if err != nil {
+			return nil, fmt.Errorf("settle.signer_socket: %w", err)
+		}
+		return signer, nil
+	}
+	if err := cosign.HardenProcess(); err != nil {
+		return nil, fmt.Errorf("settle.key_file: %w", err)
+	}
+	signer, err := cosign.OpenKeyFile(s.cfg.Settle.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("settle.key_file: %w", err)
+	}
+	if address != (market.Address{}) && address != signer.Address() {
+		return nil, fmt.Errorf("settle.key_file: the key is that of %s, and settle.desk is %s", solana.Text(signer.Address()), s.cfg.Settle.Desk)
+	}
+	return signer, nil
+}
+
+func (s *service) settleOptions() (settle.Options, error) {
+	c := &s.cfg.Settle
+	treasury, err := c.treasury()
+	return settle.Options{
+		Treasury: treasury, Budget: c.budget(), SyncBuilds: s.cfg.Durability.Mode == "sync",
+		Broadcast: broadcast.Options{ResendEvery: millis(c.ResendMS), PollEvery: millis(c.PollMS)},
+		Payments: settle.Payments{
+			ClockTolerance: seconds(c.ClockToleranceS), WatchEvery: millis(c.WatchMS),
+		},
+		Logger: s.log,
+	}, err
+}
+
+// runSettlement runs what there is of the room.
+func (s *service) runSettlement(ctx context.Context, group *errgroup.Group) {
+	part := &s.settlement
+	if part.access != nil {
+		group.Go(func() error { return named("tokens", s.sitOut(ctx, "tokens", part.access.Run(ctx))) })
+	}
+	if part.core == nil {
+		return
+	}
+	group.Go(func() error { return named("chain", part.chain.Run(ctx)) })
+	group.Go(func() error {
+		defer part.events.Close()
+		return named("settlement", s.sitOut(ctx, "settlement", part.core.Run(ctx, part.events)))
+	})
+}
+
+// errNoNode means that no node has answered for a while.
+var errNoNode = errors.New("no node of the chain answers")
+
+// ready returns nil where a claim can be settled now.
+func (p *settlement) ready() error {
+	for _, node := range p.chain.Health() {
+		if node.Available {
+			return p.core.Ready()
+		}
+	}
+	return errNoNode
+}
