@@ -1,0 +1,163 @@
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/tx"
+	"blockdesk/market"
+)
+
+// Limits of builds.
+const (
+	// MaxRaw bounds a transaction's bytes: ours are version 0.
+	MaxRaw = tx.MaxSize
+	// BuildRetention is how long a build that nobody signed is kept.
+	BuildRetention = 30 * 24 * time.Hour
+	// MaxPruned is how many builds one Prune drops.
+	MaxPruned = 1024
+)
+
+// Build is the unsigned transaction of a claim, as it was handed out.
+type Build struct {
+	// Claim is not 0.
+	Claim market.ClaimID
+	Way   rfq.Way
+	// Taker is the wallet that is to sign; not zero.
+	Taker solana.Address
+	// Raw is the whole transaction, its signature slots zero. 1 to MaxRaw bytes.
+	Raw []byte
+	// LastValid is the height of the last block that it can be in.
+	LastValid uint64
+	// BuiltAt is in nanoseconds of Unix time, above 0.
+	BuiltAt int64
+}
+
+func (b *Build) check() error {
+	switch {
+	case b.Claim == 0, b.Way != rfq.Modular && b.Way != rfq.Atomic, b.Taker == (solana.Address{}), b.BuiltAt <= 0:
+		return fmt.Errorf("%w: build of claim %s", ErrInvalid, claimText(b.Claim))
+	case len(b.Raw) == 0 || len(b.Raw) > MaxRaw:
+		return fmt.Errorf("%w: build of claim %s: %d bytes", ErrInvalid, claimText(b.Claim), len(b.Raw))
+	}
+	return nil
+}
+
+// appendBuild writes a value.
+func appendBuild(dst []byte, b *Build) []byte {
+	dst = append(dst, valueVersion, uint8(b.Way))
+	dst = append(dst, b.Taker[:]...)
+	dst = le.AppendUint64(dst, b.LastValid)
+	dst = le.AppendUint64(dst, uint64(b.BuiltAt))
+	return append(dst, b.Raw...)
+}
+
+// decodeBuild reads a claim's value. Raw aliases it. Errors: [ErrDamaged].
+func decodeBuild(id market.ClaimID, value []byte) (*Build, error) {
+	r := reader{buf: value}
+	r.version()
+	b := &Build{Claim: id, Way: rfq.Way(r.u8()), Taker: solana.Address(r.take(32)), LastValid: r.u64(), BuiltAt: r.i64(), Raw: r.rest()}
+	if !r.whole() || b.check() != nil {
+		return nil, fmt.Errorf("%w: build of claim %s", ErrDamaged, claimText(id))
+	}
+	return b, nil
+}
+
+// PutBuild keeps the first build of a claim, and returns the one that is kept:
+// all callers get the same. With sync it is on disk then; without, a crash may
+// lose it, and everything put after it. The result is not to be written to.
+// Errors: [ErrInvalid], [ErrDamaged], those of the map.
+func (s *Store) PutBuild(b *Build, sync bool) (*Build, error) {
+	if err := b.check(); err != nil {
+		return nil, err
+	}
+	defer s.lock(b.Claim)()
+	kept, ok, err := s.Build(b.Claim)
+	switch {
+	case err != nil:
+		return nil, err
+	case ok && !sync:
+		return kept, nil
+	case !ok:
+		copied := *b
+		copied.Raw = slices.Clone(b.Raw)
+		kept = &copied
+	}
+	// One that is there may not be on disk yet: written again, it is.
+	err = s.write(func(set func(key, value []byte)) {
+		set(claimKey(keyBuild, kept.Claim), appendBuild(nil, kept))
+		if !ok {
+			set(ageKey(kept), nil)
+		}
+	}, sync)
+	if err != nil {
+		return nil, fmt.Errorf("build of claim %s: %w", claimText(b.Claim), err)
+	}
+	return kept, nil
+}
+
+// Build returns a claim's build. ok is false where there is none, or no longer.
+// Errors: [ErrDamaged], those of the map.
+func (s *Store) Build(id market.ClaimID) (b *Build, ok bool, err error) {
+	value, ok, err := s.get(claimKey(keyBuild, id))
+	if err != nil || !ok {
+		return nil, false, err
+	}
+	b, err = decodeBuild(id, value)
+	return b, err == nil, err
+}
+
+// ageKey is where a build that nobody signed stands in the order of age.
+func ageKey(b *Build) []byte {
+	key := binary.BigEndian.AppendUint64([]byte{keyBuildByAge}, uint64(b.BuiltAt))
+	return binary.BigEndian.AppendUint64(key, uint64(b.Claim))
+}
+
+// Prune drops builds that nobody signed and that are older than BuildRetention at
+// now, in nanoseconds of Unix time: the oldest first, MaxPruned at most. It
+// returns how many; call it again while that is MaxPruned.
+func (s *Store) Prune(now int64) (int, error) {
+	if now <= int64(BuildRetention) {
+		return 0, nil
+	}
+	var old [][]byte
+	hi := binary.BigEndian.AppendUint64([]byte{keyBuildByAge}, uint64(now-int64(BuildRetention)))
+	err := s.kv.Scan([]byte{keyBuildByAge}, hi, func(key, _ []byte) bool {
+		old = append(old, slices.Clone(key))
+		return len(old) < MaxPruned
+	})
+	if err != nil {
+		return 0, fmt.Errorf("settle store: %w", err)
+	}
+	for i, key := range old {
+		if err := s.drop(key); err != nil {
+			return i, err
+		}
+	}
+	return len(old), nil
+}
+
+// drop takes one build away, unless it has been signed meanwhile.
+func (s *Store) drop(age []byte) error {
+	if len(age) != 17 {
+		return fmt.Errorf("%w: age of %d bytes", ErrDamaged, len(age))
+	}
+	id := market.ClaimID(binary.BigEndian.Uint64(age[9:]))
+	defer s.lock(id)()
+	if _, ok, err := s.get(age); err != nil || !ok {
+		return err
+	}
+	build := claimKey(keyBuild, id)
+	err := s.kv.Commit(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
+		deleteRange(build, after(build))
+		deleteRange(age, after(age))
+	}, false)
+	if err != nil {
+		return fmt.Errorf("settle store: build of claim %s: %w", claimText(id), err)
+	}
+	return nil
+}

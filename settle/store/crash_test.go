@@ -1,0 +1,167 @@
+package store_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"blockdesk/internal/solana"
+	"blockdesk/market"
+	"blockdesk/persist"
+	"blockdesk/settle/cosign"
+	"blockdesk/settle/store"
+	"blockdesk/settle/store/storetest"
+)
+
+func openKV(t testing.TB, fs vfs.FS) *persist.KV {
+	t.Helper()
+	kv, err := persist.OpenKV("/settle", fs, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kv
+}
+
+// promised is what a store has said before a crash.
+type promised struct {
+	kept     []store.Kept
+	builds   []*store.Build
+	strays   []solana.Signature
+	resolved []solana.Signature
+	cursor   solana.Signature
+}
+
+// TestCrash: what was acknowledged as on disk is there after a crash, and nothing
+// that stays has lost what came before it.
+func TestCrash(t *testing.T) {
+	var signed []cosign.Signed
+	for c := 1; c <= 6; c++ {
+		for mark := 1; mark <= 3; mark++ {
+			signed = append(signed, storetest.Delivery(t, market.ClaimID(c), byte(mark)))
+		}
+	}
+	for seed := range uint64(40) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		mem := vfs.NewCrashableMem()
+		kv := openKV(t, mem)
+		p := work(t, rng, open(t, kv), signed)
+		crashed := mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
+		if err := kv.Close(); err != nil {
+			t.Fatal(err)
+		}
+		kv = openKV(t, crashed)
+		p.check(t, seed, open(t, kv))
+		if err := kv.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// work does some of everything, and returns what it was promised.
+func work(t *testing.T, rng *rand.Rand, s *store.Store, signed []cosign.Signed) (p promised) {
+	t.Helper()
+	for n := range rng.IntN(60) {
+		var err error
+		switch rng.IntN(5) {
+		case 0:
+			var k store.Kept
+			k, err = s.Keep(signed[rng.IntN(len(signed))], uint64(n), now)
+			p.kept = append(p.kept, k)
+		case 1:
+			sync := rng.IntN(2) == 0
+			var b *store.Build
+			b, err = s.PutBuild(buildOf(market.ClaimID(1+rng.IntN(20)), byte(n)), sync)
+			if sync {
+				p.builds = append(p.builds, b)
+			}
+		case 2:
+			err = s.AddStray(strayOf(n))
+			p.strays = append(p.strays, signature(n))
+		case 3:
+			if sig := signature(rng.IntN(n + 1)); len(p.strays) > 0 && s.ResolveStray(sig, "ops", "", now) == nil {
+				p.resolved = append(p.resolved, sig)
+			}
+		default:
+			// The cursor follows the strays: it may not outlive them.
+			p.cursor = signature(n)
+			err = s.SetCursor(solana.Address{1}, p.cursor)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+func (p *promised) check(t *testing.T, seed uint64, s *store.Store) {
+	t.Helper()
+	for _, want := range p.kept {
+		k, ok, err := s.Kept(want.Claim(), want.Hash())
+		if err != nil || !ok || !bytes.Equal(k.Bytes(), want.Bytes()) || k.LastValid() != want.LastValid() {
+			t.Fatalf("seed %d: kept %v, %v: %+v, want %+v", seed, ok, err, k, want)
+		}
+		if id, ok, err := s.IsOurs(want.Signature()); err != nil || !ok || id != want.Claim() {
+			t.Fatalf("seed %d: whose is %s: %d %v %v", seed, want.Signature(), id, ok, err)
+		}
+	}
+	for _, want := range p.builds {
+		if b, ok, err := s.Build(want.Claim); err != nil || !ok || !sameBuild(b, want) {
+			t.Fatalf("seed %d: build %v, %v: %+v, want %+v", seed, ok, err, b, want)
+		}
+	}
+	for _, sig := range p.strays {
+		if _, ok, err := s.Stray(sig); err != nil || !ok {
+			t.Fatalf("seed %d: stray %v, %v", seed, ok, err)
+		}
+	}
+	for _, sig := range p.resolved {
+		if x, ok, err := s.Stray(sig); err != nil || !ok || x.Resolved == 0 {
+			t.Fatalf("seed %d: resolved %v, %v", seed, ok, err)
+		}
+	}
+	if want := len(p.strays) - len(p.resolved); s.StrayCount() != want {
+		t.Fatalf("seed %d: %d strays, want %d", seed, s.StrayCount(), want)
+	}
+}
+
+// TestCursorFollows: a cursor that survives a crash has not lost what was put
+// before it, though nobody waited for the disk.
+func TestCursorFollows(t *testing.T) {
+	for seed := range uint64(40) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		mem := vfs.NewCrashableMem()
+		kv := openKV(t, mem)
+		s := open(t, kv)
+		const last = 30
+		for n := 1; n <= last; n++ {
+			_, putErr := s.PutBuild(buildOf(market.ClaimID(n), byte(n)), false)
+			if err := errors.Join(putErr, s.SetCursor(solana.Address{1}, signature(n))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		crashed := mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
+		if err := kv.Close(); err != nil {
+			t.Fatal(err)
+		}
+		kv = openKV(t, crashed)
+		s = open(t, kv)
+		cursor, _, err := s.Cursor(solana.Address{1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := 1; n <= last && string(cursor[:]) >= fmt.Sprintf("signature %08d", n); n++ {
+			if _, ok, err := s.Build(market.ClaimID(n)); !ok || err != nil {
+				t.Fatalf("seed %d: the cursor is at %s and build %d is lost, %v", seed, cursor[:18], n, err)
+			}
+		}
+		if err := kv.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

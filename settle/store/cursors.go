@@ -1,0 +1,59 @@
+package store
+
+import (
+	"fmt"
+
+	"blockdesk/internal/solana"
+)
+
+// MaxCursors bounds the accounts of which a cursor is kept.
+const MaxCursors = 256
+
+func cursorKey(account solana.Address) []byte { return append([]byte{keyCursor}, account[:]...) }
+
+// Cursor returns the newest signature up to which an account's history has been
+// read. Errors: [ErrDamaged], those of the map.
+func (s *Store) Cursor(account solana.Address) (sig solana.Signature, ok bool, err error) {
+	value, ok, err := s.get(cursorKey(account))
+	if err != nil || !ok {
+		return sig, false, err
+	}
+	if len(value) != len(sig) {
+		return sig, false, fmt.Errorf("%w: cursor of %s", ErrDamaged, solana.Text(account))
+	}
+	return solana.Signature(value), true, nil
+}
+
+// SetCursor notes that an account's history has been read up to a signature. It
+// does not wait for the disk: a cursor that a crash takes back has work done
+// again, and none that stays has lost what was put before it. Errors:
+// [ErrFull], those of the map.
+func (s *Store) SetCursor(account solana.Address, sig solana.Signature) error {
+	s.cursorMu.Lock()
+	defer s.cursorMu.Unlock()
+	_, ok, err := s.get(cursorKey(account))
+	if err != nil {
+		return err
+	}
+	if !ok {
+		if err := s.roomForCursor(); err != nil {
+			return fmt.Errorf("cursor of %s: %w", solana.Text(account), err)
+		}
+	}
+	return s.write(func(set func(key, value []byte)) { set(cursorKey(account), sig[:]) }, false)
+}
+
+func (s *Store) roomForCursor() error {
+	n := 0
+	err := s.kv.Scan([]byte{keyCursor}, []byte{keyCursor + 1}, func(_, _ []byte) bool {
+		n++
+		return true
+	})
+	if err != nil {
+		return fmt.Errorf("settle store: %w", err)
+	}
+	if n >= MaxCursors {
+		return fmt.Errorf("%w: %d cursors", ErrFull, n)
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"blockdesk/internal/solana"
+	"blockdesk/market"
+)
+
+// KV is an ordered durable map. persist.KV is one. All methods may be called from
+// any goroutine.
+//
+// Commits are kept in their order: whatever a crash loses is a suffix of them. A
+// commit with sync true returns when itself and everything before it is safe.
+type KV interface {
+	// Get returns a copy of the value.
+	Get(key []byte) ([]byte, bool, error)
+	// Scan calls f for each key in [lo, hi), ascending, until f returns false.
+	// key and value are valid during f.
+	Scan(lo, hi []byte, f func(key, value []byte) bool) error
+	// Commit applies what fill asks for as one atomic step. set and deleteRange
+	// copy what they are given.
+	Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error
+}
+
+// Errors, wrapped with the claim or the signature that they concern.
+var (
+	// ErrLayout means a folder of another layout, or of something else.
+	ErrLayout = errors.New("settle store: unknown layout")
+	// ErrDamaged means an entry that this package cannot have written.
+	ErrDamaged = errors.New("settle store: damaged entry")
+	// ErrInvalid means a value that is never kept: its fields or texts are out of
+	// their bounds.
+	ErrInvalid = errors.New("settle store: invalid value")
+	// ErrConflict means that another one is kept already.
+	ErrConflict = errors.New("settle store: another one is kept")
+	// ErrFull means a named limit.
+	ErrFull = errors.New("settle store: full")
+	// ErrUnknown means that there is no such stray.
+	ErrUnknown = errors.New("settle store: unknown")
+	// ErrResolved means a stray that was resolved before.
+	ErrResolved = errors.New("settle store: resolved already")
+)
+
+// The first byte of every key. Frozen.
+const (
+	keyLayout     byte = 0x01
+	keyBuild      byte = 0x02
+	keyKept       byte = 0x03
+	keySignature  byte = 0x04
+	keyStray      byte = 0x05
+	keyResolved   byte = 0x06
+	keyCursor     byte = 0x07
+	keyBuildByAge byte = 0x08
+	keyEnd        byte = 0x20 // above all of this package
+
+	layoutVersion = 1
+	valueVersion  = 1
+)
+
+// stripes is how many claims can be put at once. A power of two.
+const stripes = 64
+
+// Store is the map as settlement sees it.
+type Store struct {
+	kv KV
+	// claims are held while a claim's entry is looked for and written.
+	claims [stripes]sync.Mutex
+
+	// strayMu is held while a stray is added or resolved; strays counts the
+	// unresolved.
+	strayMu sync.Mutex
+	strays  int
+
+	cursorMu sync.Mutex
+}
+
+// Open checks the layout, and writes it into a map that has nothing of ours.
+// Errors: [ErrLayout], those of the map.
+func Open(kv KV) (*Store, error) {
+	s := &Store{kv: kv}
+	found, ok, err := kv.Get([]byte{keyLayout})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("settle store: %w", err)
+	case !ok:
+		err = s.create()
+	case !bytes.Equal(found, []byte{layoutVersion}):
+		err = fmt.Errorf("%w: %x, this program knows %d", ErrLayout, found[:min(len(found), 8)], layoutVersion)
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = kv.Scan([]byte{keyStray}, []byte{keyStray + 1}, func(_, _ []byte) bool {
+		s.strays++
+		return true
+	})
+	if err != nil {
+		return nil, fmt.Errorf("settle store: %w", err)
+	}
+	return s, nil
+}
+
+// create makes a new layout, but not around entries that have none.
+func (s *Store) create() error {
+	used := false
+	err := s.kv.Scan([]byte{keyLayout}, []byte{keyEnd}, func(_, _ []byte) bool {
+		used = true
+		return false
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("settle store: %w", err)
+	case used:
+		return fmt.Errorf("%w: entries without a version", ErrLayout)
+	}
+	return s.write(func(set func(key, value []byte)) { set([]byte{keyLayout}, []byte{layoutVersion}) }, true)
+}
+
+// write commits what only sets.
+func (s *Store) write(fill func(set func(key, value []byte)), sync bool) error {
+	err := s.kv.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { fill(set) }, sync)
+	if err != nil {
+		return fmt.Errorf("settle store: %w", err)
+	}
+	return nil
+}
+
+// get reads one entry.
+func (s *Store) get(key []byte) ([]byte, bool, error) {
+	value, ok, err := s.kv.Get(key)
+	if err != nil {
+		return nil, false, fmt.Errorf("settle store: %w", err)
+	}
+	return value, ok, nil
+}
+
+// lock keeps other puts of a claim out until the function that it returns is
+// called. Claims have random numbers.
+func (s *Store) lock(id market.ClaimID) func() {
+	m := &s.claims[id%stripes]
+	m.Lock()
+	return m.Unlock
+}
+
+func claimKey(prefix byte, id market.ClaimID) []byte {
+	return binary.BigEndian.AppendUint64([]byte{prefix}, uint64(id))
+}
+
+func signatureKey(prefix byte, sig solana.Signature) []byte {
+	return append([]byte{prefix}, sig[:]...)
+}
+
+// after is the smallest key above one.
+func after(key []byte) []byte { return append(bytes.Clone(key), 0) }
+
+// claimText names a claim in errors.
+func claimText(id market.ClaimID) string { return string(market.AppendClaimID(nil, id)) }
