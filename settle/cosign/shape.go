@@ -105,7 +105,7 @@ func decode(message []byte, desk solana.Address, signers int) (*tx.Message, erro
 		return nil, fmt.Errorf("%w: no blockhash", ErrShape)
 	case int(m.Header.Required) != signers:
 		return nil, fmt.Errorf("%w: %d signers", ErrShape, m.Header.Required)
-	case !signs || desk == (solana.Address{}):
+	case !signs:
 		return nil, fmt.Errorf("%w: %s does not sign it", ErrShape, solana.Text(desk))
 	}
 	return m, nil
