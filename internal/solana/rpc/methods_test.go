@@ -47,6 +47,7 @@ func methods(ctx context.Context, t testing.TB, c *rpc.Client) map[string]func()
 	return map[string]func() (any, error){
 		"getSlot":                           func() (any, error) { return c.Slot(ctx, rpc.Processed) },
 		"getBlockHeight":                    func() (any, error) { return c.BlockHeight(ctx, rpc.Finalized) },
+		"getEpochInfo":                      func() (any, error) { return c.Position(ctx, rpc.Confirmed) },
 		"getMinimumBalanceForRentExemption": func() (any, error) { return c.Rent(ctx, 165) },
 		"getBalance":                        func() (any, error) { v, s, err := c.Balance(ctx, a[0], rpc.Finalized); return pair{v, s}, err },
 		"getMultipleAccounts":               func() (any, error) { v, s, err := c.Accounts(ctx, a, rpc.Confirmed, 7); return pair{v, s}, err },
@@ -77,6 +78,7 @@ func TestMethods(t *testing.T) {
 	for method, c := range map[string]struct{ params, result, want string }{
 		"getSlot":                           {`[{"commitment":"processed"}]`, "5", "5"},
 		"getBlockHeight":                    {`[{"commitment":"finalized"}]`, "6", "6"},
+		"getEpochInfo":                      {`[{"commitment":"confirmed"}]`, `{"absoluteSlot":9,"blockHeight":8,"epoch":0}`, "{Slot:9 Height:8}"},
 		"getMinimumBalanceForRentExemption": {`[165]`, "2039280", "2039280"},
 		"getBalance":                        {`["` + one + `",{"commitment":"finalized"}]`, `{"context":{"slot":9},"value":18446744073709551615}`, "{V:18446744073709551615 S:9}"},
 		"getTransaction":                    {`["` + signature.String() + `",{"commitment":"finalized","encoding":"base64","maxSupportedTransactionVersion":1}]`, "null", "false"},

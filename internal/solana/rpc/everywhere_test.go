@@ -1,0 +1,270 @@
+package rpc_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/build"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/market"
+)
+
+// told answers by method; a method that is missing gets an error.
+func told(results map[string]string) func(http.ResponseWriter, asked) {
+	return func(w http.ResponseWriter, c asked) {
+		text, ok := results[c.Method]
+		if !ok {
+			text = `{"code":-32601,"message":"Method not found"}`
+			failure(text)(w, c)
+			return
+		}
+		result(text)(w, c)
+	}
+}
+
+// position is what a node tells that is well.
+func position(slot, height int) map[string]string {
+	return map[string]string{
+		"getEpochInfo":           fmt.Sprintf(`{"absoluteSlot":%d,"blockHeight":%d,"epoch":1}`, slot, height),
+		"getBlockHeight":         fmt.Sprint(height + 32),
+		"getFirstAvailableBlock": "7",
+		"getSignatureStatuses":   fmt.Sprintf(`{"context":{"slot":%d},"value":[null,{"slot":%d,"err":null,"confirmationStatus":"finalized"}]}`, slot+32, slot-1),
+	}
+}
+
+func with(results map[string]string, method, text string) map[string]string {
+	results[method] = text
+	return results
+}
+
+func methodsOf(n *node) string {
+	var list []string
+	for _, c := range n.calls() {
+		list = append(list, c.Method)
+	}
+	return strings.Join(list, " ")
+}
+
+func TestPosition(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer string
+		want   rpc.Position
+		kind   rpc.Kind
+	}{
+		"well":              {`{"absoluteSlot":500,"blockHeight":300}`, rpc.Position{Slot: 500, Height: 300}, 0},
+		"no slot":           {`{"blockHeight":300}`, rpc.Position{}, rpc.WrongAnswer},
+		"no height":         {`{"absoluteSlot":500}`, rpc.Position{}, rpc.WrongAnswer},
+		"null":              {`null`, rpc.Position{}, rpc.WrongAnswer},
+		"more than slots":   {`{"absoluteSlot":500,"blockHeight":501}`, rpc.Position{}, rpc.WrongAnswer},
+		"as many as slots":  {`{"absoluteSlot":500,"blockHeight":500}`, rpc.Position{Slot: 500, Height: 500}, 0},
+		"a negative height": {`{"absoluteSlot":500,"blockHeight":-1}`, rpc.Position{}, rpc.WrongAnswer},
+	} {
+		n := newNode(t, result(c.answer))
+		got, err := newClient(t, options(n)).Position(t.Context(), rpc.Finalized)
+		if got != c.want || rpc.KindOf(err) != c.kind {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+		if params := string(n.calls()[0].Params[0]); params != `{"commitment":"finalized"}` {
+			t.Errorf("%s: asked with %s", name, params)
+		}
+	}
+}
+
+func TestStatusesEverywhere(t *testing.T) {
+	well, behind := newNode(t, told(position(1000, 600))), newNode(t, told(position(900, 500)))
+	down := newNode(t, status(http.StatusServiceUnavailable, "no"))
+	liar := newNode(t, told(with(position(1000, 600), "getEpochInfo", `{"absoluteSlot":1000,"blockHeight":900000}`)))
+	short := newNode(t, told(with(position(1000, 600), "getSignatureStatuses", `{"context":{"slot":1000},"value":[null]}`)))
+	pruned := newNode(t, told(with(position(1000, 600), "getFirstAvailableBlock", "null")))
+	c := newClient(t, options(well, behind, down, liar, short, pruned))
+	views, err := c.StatusesEverywhere(t.Context(), []solana.Signature{{1}, {2}})
+	if err != nil || len(views) != 6 {
+		t.Fatalf("%d views, %v", len(views), err)
+	}
+	for i, want := range []rpc.View{
+		{
+			Upstream: "a", Finalized: rpc.Position{Slot: 1000, Height: 600}, Tip: 632, First: 7, Slot: 1032,
+			Statuses: []rpc.Status{{}, {Known: true, Slot: 999, Level: rpc.Finalized}},
+		},
+		{
+			Upstream: "b", Finalized: rpc.Position{Slot: 900, Height: 500}, Tip: 532, First: 7, Slot: 932,
+			Statuses: []rpc.Status{{}, {Known: true, Slot: 899, Level: rpc.Finalized}},
+		},
+	} {
+		got := views[i]
+		if got.Err != nil || got.Upstream != want.Upstream || got.Finalized != want.Finalized || got.Tip != want.Tip || got.First != want.First ||
+			got.Slot != want.Slot || !slices.Equal(got.Statuses, want.Statuses) {
+			t.Errorf("view %d: %+v", i, got)
+		}
+	}
+	for i, kind := range []rpc.Kind{2: rpc.Down, 3: rpc.WrongAnswer, 4: rpc.WrongAnswer, 5: rpc.WrongAnswer} {
+		if v := views[i]; kind != 0 && (rpc.KindOf(v.Err) != kind || v.Statuses != nil || v.Slot != 0 || v.Finalized.Slot != 0) {
+			t.Errorf("view %d: %+v", i, v)
+		}
+		noSecret(t, views[i].Err)
+	}
+	// How far it is comes before what it knows: the statuses are as of then or
+	// later.
+	if got := methodsOf(well); got != "getEpochInfo getBlockHeight getFirstAvailableBlock getSignatureStatuses" {
+		t.Errorf("asked: %s", got)
+	}
+	calls := well.calls()
+	for i, want := range []string{
+		`[{"commitment":"finalized"}]`, `[{"commitment":"processed"}]`, `[]`,
+		fmt.Sprintf(`[["%s","%s"],{"searchTransactionHistory":true}]`, solana.Signature{1}, solana.Signature{2}),
+	} {
+		if got, _ := json.Marshal(calls[i].Params); string(got) != want {
+			t.Errorf("%s: %s", calls[i].Method, got)
+		}
+	}
+	if got := methodsOf(down); got != "getEpochInfo" {
+		t.Errorf("one that is down was asked on: %s", got)
+	}
+}
+
+func TestStatusesEverywhereLimits(t *testing.T) {
+	n := newNode(t, told(position(1000, 600)))
+	c := newClient(t, options(n))
+	if _, err := c.StatusesEverywhere(t.Context(), make([]solana.Signature, rpc.MaxStatusesACall+1)); !errors.Is(err, rpc.ErrTooMany) {
+		t.Errorf("one too many: %v", err)
+	}
+	views, err := c.StatusesEverywhere(t.Context(), nil)
+	if err != nil || views[0].Err != nil || views[0].Finalized.Height != 600 || strings.Contains(methodsOf(n), "Statuses") {
+		t.Errorf("none asked for: %+v, %v, %s", views, err, methodsOf(n))
+	}
+}
+
+// A node that does not answer keeps nobody waiting for longer than a call may
+// take, and the others are heard.
+func TestEverywhereHanging(t *testing.T) {
+	release := make(chan struct{})
+	hanging := newNode(t, func(http.ResponseWriter, asked) { <-release })
+	defer close(release)
+	o := options(newNode(t, told(position(1000, 600))), hanging)
+	o.Timeout, o.AttemptTimeout = 200*time.Millisecond, 100*time.Millisecond
+	start := time.Now()
+	views, err := newClient(t, o).StatusesEverywhere(t.Context(), []solana.Signature{{1}, {2}})
+	if err != nil || views[0].Err != nil || rpc.KindOf(views[1].Err) != rpc.Down {
+		t.Errorf("%+v, %v", views, err)
+	}
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// paged answers an account's history of n, as of some slot.
+func paged(n, slot int) func(http.ResponseWriter, asked) {
+	name := func(i int) string { return solana.Signature{1, byte(i >> 8), byte(i)}.String() }
+	return func(w http.ResponseWriter, c asked) {
+		var o struct {
+			Commitment string
+			Limit      int
+			Before     string
+			Least      int `json:"minContextSlot"`
+		}
+		if err := json.Unmarshal(c.Params[1], &o); err != nil || o.Commitment != "finalized" {
+			failure(`{"code":-32602,"message":"Invalid params"}`)(w, c)
+			return
+		}
+		if o.Least > slot {
+			failure(`{"code":-32016,"message":"Minimum context slot has not been reached"}`)(w, c)
+			return
+		}
+		from := 0
+		for o.Before != "" && from < n && name(from) != o.Before {
+			from++
+		}
+		if o.Before != "" {
+			from++
+		}
+		list := []string{}
+		for i := from; i < min(n, from+o.Limit); i++ {
+			list = append(list, fmt.Sprintf(`{"signature":"%s","slot":%d,"err":null,"memo":null}`, name(i), slot-i))
+		}
+		result("["+strings.Join(list, ",")+"]")(w, c)
+	}
+}
+
+func TestSignaturesEverywhere(t *testing.T) {
+	nodes := []*node{
+		newNode(t, paged(3, 5000)), newNode(t, paged(2345, 5000)), newNode(t, paged(2346, 5000)), newNode(t, paged(3, 4999)),
+		newNode(t, paged(1000, 5000)), newNode(t, paged(0, 5000)), newNode(t, paged(3, 5000)),
+	}
+	o := options(nodes...)
+	o.MaxAnswer = 1 << 20
+	c := newClient(t, o)
+	views := make([]rpc.View, len(nodes))
+	for i := range views {
+		views[i] = rpc.View{Upstream: string(rune('a' + i)), Finalized: rpc.Position{Slot: 5000}}
+	}
+	broken := errors.New("broken")
+	views[6].Err = broken
+	list := c.SignaturesEverywhere(t.Context(), solana.Address{9}, views, 2345)
+	for i, want := range []struct {
+		n   int
+		err error
+	}{{3, nil}, {2345, nil}, {0, rpc.ErrTooMany}, {0, nil}, {1000, nil}, {0, nil}, {0, broken}} {
+		h := list[i]
+		if len(h.List) != want.n || want.err != nil && !errors.Is(h.Err, want.err) || h.Upstream != views[i].Upstream {
+			t.Errorf("history %d: %d, %v", i, len(h.List), h.Err)
+		}
+		for j := 1; j < len(h.List); j++ {
+			if h.List[j].Slot >= h.List[j-1].Slot {
+				t.Fatalf("history %d: entry %d is not older", i, j)
+			}
+		}
+	}
+	if kind := rpc.KindOf(list[3].Err); kind != rpc.Behind {
+		t.Errorf("one that is behind its own view: %v", list[3].Err)
+	}
+	if n := len(nodes[6].calls()); n != 0 {
+		t.Errorf("one without a view was asked %d times", n)
+	}
+	// Views of other nodes tell nothing.
+	for _, h := range c.SignaturesEverywhere(t.Context(), solana.Address{9}, views[1:2], 10) {
+		if h.Err == nil {
+			t.Errorf("%s answered as of another's view", h.Upstream)
+		}
+	}
+}
+
+// TestEverywhereOnChain asks a real runtime, under two names.
+func TestEverywhereOnChain(t *testing.T) {
+	c := startChain(t)
+	two := newClient(t, rpc.Options{
+		Upstreams: []rpc.Upstream{{Name: "one", URL: c.node.URL()}, {Name: "two", URL: c.node.URL()}}, HedgeAfter: -1,
+	})
+	common := c.common()
+	p := build.Payment{Common: common, Wallet: c.taker, Leg: c.leg(market.RailSOL, 5)}
+	u, err := p.Build(&c.accounts)
+	c.must(err)
+	landed := c.land(c.sign(u.Bytes(), c.takerKey), rpc.SendOptions{})
+	position, err := two.Position(t.Context(), rpc.Finalized)
+	c.must(err)
+	views, err := two.StatusesEverywhere(t.Context(), []solana.Signature{landed.Signature(), {1}})
+	c.must(err)
+	for _, v := range views {
+		if v.Err != nil || v.Finalized != position || v.Slot < v.Finalized.Slot || v.Tip < v.Finalized.Height || v.First == 0 || v.First > landed.Slot {
+			t.Errorf("%+v; the chain is at %+v", v, position)
+		}
+		if s := v.Statuses; len(s) != 2 || !s[0].Known || s[0].Level != rpc.Finalized || s[0].Slot != landed.Slot || s[1].Known {
+			t.Errorf("%s: %+v", v.Upstream, s)
+		}
+	}
+	for _, h := range two.SignaturesEverywhere(t.Context(), common.Reference, views, 10) {
+		if h.Err != nil || len(h.List) != 1 || h.List[0].Signature != landed.Signature() {
+			t.Errorf("%+v", h)
+		}
+	}
+	views[1].Finalized.Slot += 100
+	if h := two.SignaturesEverywhere(t.Context(), common.Reference, views, 10)[1]; rpc.KindOf(h.Err) != rpc.Behind {
+		t.Errorf("as of a slot to come: %+v", h)
+	}
+}
