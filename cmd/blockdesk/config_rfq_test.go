@@ -197,7 +197,7 @@ func TestDemoFillsWhatIsOpen(t *testing.T) {
 	if err := cfg.validate(); err != nil {
 		t.Fatal(err)
 	}
-	if cfg.RFQ.SOLPriceUSD != "99" || cfg.RFQ.PayTo.USDC != placeholder92C || cfg.RFQ.PayTo.SOL != demoAddress(demoTreasury) {
+	if cfg.RFQ.SOLPriceUSD != "99" || cfg.RFQ.PayTo.USDC != placeholder92C || cfg.RFQ.PayTo.SOL != demoAddress(demoTill) {
 		t.Errorf("%+v", cfg.RFQ)
 	}
 	if keys := cfg.placeholders(); len(keys) != 1 || keys[0] != "rfq.pay_to.USDC" {

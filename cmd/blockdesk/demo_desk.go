@@ -33,7 +33,7 @@ func (c *Config) fillDemo() {
 		}
 	}
 	fill(&c.RFQ.PayTo.USDC, demoAddress(demoTreasury))
-	fill(&c.RFQ.PayTo.SOL, demoAddress(demoTreasury))
+	fill(&c.RFQ.PayTo.SOL, demoAddress(demoTill))
 	fill(&c.RFQ.SOLPriceUSD, demoSOLPrice)
 	if c.Settle.SignerSocket == "" {
 		fill(&c.Settle.KeyFile, demoKeyFile(c.chainDir(), demoDesk))

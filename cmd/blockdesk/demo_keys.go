@@ -20,7 +20,8 @@ import (
 // chain of this machine alone.
 const demoKeyDomain = "blockdesk demo key, no secret: "
 
-// Names of the demo's keys: those of the sandbox's setup.
+// Names of the demo's keys: those of the sandbox's setup, which names the mints
+// and parties that it makes by them.
 const (
 	demoAuthority = "mint-authority"
 	demoMintUSDC  = "mint-usdc"
@@ -29,6 +30,10 @@ const (
 	demoDesk      = "desk"
 	demoTreasury  = "treasury"
 	demoWallet    = "wallet-%d" // from 1
+
+	// demoTill is ours alone: SOL is paid to it. The setup gives the treasury SOL,
+	// which would be money that the desk cannot book.
+	demoTill = "treasury-sol"
 )
 
 func demoKey(name string) ed25519.PrivateKey {
@@ -45,7 +50,7 @@ var demoPairMints = map[string]string{placeholderSLUSD: demoMintSLUSD, placehold
 
 // demoKeyNames are all of them, with so many wallets.
 func demoKeyNames(wallets int) []string {
-	names := []string{demoAuthority, demoMintUSDC, demoMintSLUSD, demoMint92C, demoDesk, demoTreasury}
+	names := []string{demoAuthority, demoMintUSDC, demoMintSLUSD, demoMint92C, demoDesk, demoTreasury, demoTill}
 	for i := range wallets {
 		names = append(names, fmt.Sprintf(demoWallet, i+1))
 	}

@@ -99,7 +99,12 @@ func (d *demoService) awaitTickets(t *testing.T) {
 // shell runs a line as a person would, in dir, and returns what it prints.
 func shell(t *testing.T, dir, line string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	return shellFor(t, 20*time.Second, dir, line)
+}
+
+func shellFor(t *testing.T, within time.Duration, dir, line string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
 	cmd.Dir = dir
@@ -153,28 +158,83 @@ func TestPrintedCommandsWork(t *testing.T) {
 	}
 }
 
-// runReadme runs the shell lines of README.md against d: those of a stopped
-// service come after it has been stopped.
-func runReadme(t *testing.T, d *demoService) {
+// readmeBlocks returns the shell lines of README.md, block by block.
+func readmeBlocks(t *testing.T) (out []string) {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		out = append(out, block[1])
+	}
+	return out
+}
+
+// needsChain reports whether a block of README.md settles something.
+func needsChain(block string) bool {
+	return strings.Contains(block, "bin/blockdesk wallet") || strings.Contains(block, "bin/blockdesk money")
+}
+
+// readersFolder is where somebody who reads README.md would be, and what his
+// addresses and his program are here.
+func (d *demoService) readersFolder(t *testing.T) (dir string, places *strings.Replacer) {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	places := strings.NewReplacer(
-		"http://127.0.0.1:8080", d.at.Base, "http://127.0.0.1:8000", d.at.API, "http://127.0.0.1:8090", d.at.Admin,
-		"bin/blockdesk", exe,
-	)
+	dir = t.TempDir()
 	if err := os.Symlink(d.data, filepath.Join(dir, "data")); err != nil {
 		t.Fatal(err)
 	}
+	return dir, strings.NewReplacer(
+		"http://127.0.0.1:8080", d.at.Base, "http://127.0.0.1:8000", d.at.API, "http://127.0.0.1:8090", d.at.Admin,
+		"bin/blockdesk", exe,
+	)
+}
+
+// The claims of the README are paid for and settled as they are printed, one by
+// one and in a row in one shell.
+func TestReadmeSettles(t *testing.T) {
+	t.Parallel()
+	tool(t, "curl")
+	d := startDemo(t, "--set", withChain(localChain(t)))
+	d.awaitTickets(t)
+	eventually(t, 10*time.Second, "a ready service", func() bool { return status(t, d.at.Admin+"/readyz") == http.StatusOK })
+	dir, places := d.readersFolder(t)
+	last := []string{`"state":"settled"`, `"state":"finalized"`, "nothing needs a person"}
+	for _, block := range readmeBlocks(t) {
+		if !needsChain(block) {
+			continue
+		}
+		out := shellFor(t, time.Minute, dir, places.Replace(block))
+		if len(last) == 0 || !strings.Contains(out, last[0]) {
+			t.Fatalf("%s\nends without %v:\n%s", block, last, out)
+		}
+		last = last[1:]
+	}
+	if len(last) > 0 {
+		t.Errorf("no block ends with %v", last)
+	}
+	if err := d.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(d.out.String(), "level=WARN") || strings.Contains(d.out.String(), "level=ERROR") {
+		t.Errorf("the demo warns:\n%s", d.out)
+	}
+}
+
+// runReadme runs the shell lines of README.md against d: those of a stopped
+// service come after it has been stopped.
+func runReadme(t *testing.T, d *demoService) {
+	dir, places := d.readersFolder(t)
 	curls, ours := 0, 0
-	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
-		for line := range strings.Lines(block[1]) {
+	for _, block := range readmeBlocks(t) {
+		if needsChain(block) {
+			continue
+		}
+		for line := range strings.Lines(block) {
 			line = strings.TrimSpace(line)
 			switch {
 			case strings.HasPrefix(line, "curl "):

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"encoding/base64"
@@ -112,10 +113,20 @@ func (f *walletFlags) open(s *settings) (*wallet, error) {
 
 func (w *wallet) address() solana.Address { return solana.Address(w.key[ed25519.SeedSize:]) }
 
-// signable is what we look at of an answer that has a transaction in it.
+// signable is what we look at of an answer that has a transaction in it. A build
+// names itself, an atomic claim tells what its build is called.
 type signable struct {
-	BuildID     string `json:"build_id,omitempty"`
+	BuildID string `json:"build_id"`
+	Submit  struct {
+		BuildID string `json:"build_id"`
+	} `json:"submit"`
 	Transaction []byte `json:"transaction"` // base64
+}
+
+// submitBody is the body of POST /api/v1/dvp/submit.
+type submitBody struct {
+	BuildID     string `json:"build_id,omitempty"`
+	Transaction []byte `json:"transaction"`
 }
 
 // signed reads an answer of the service and puts the wallet's signature into its
@@ -146,13 +157,12 @@ func (w *wallet) signed(in io.Reader) (*signable, error) {
 	return a, err
 }
 
-// sign prints the body of POST /api/v1/dvp/submit.
 func (w *wallet) sign(in io.Reader, out io.Writer) error {
 	a, err := w.signed(in)
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(out).Encode(a)
+	return json.NewEncoder(out).Encode(submitBody{cmp.Or(a.BuildID, a.Submit.BuildID), a.Transaction})
 }
 
 // pay sends a claim's payment, which the wallet alone signs, and waits until no
