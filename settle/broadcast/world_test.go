@@ -1,0 +1,398 @@
+package broadcast_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/ledger"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/internal/solana/tx"
+)
+
+// world is a chain that is known to the end of time, and nodes that tell of it,
+// truly or not. Time is that of the process, which a bubble of testing/synctest
+// makes up.
+type world struct {
+	start time.Time
+	// skips says which slots have no block.
+	skips func(slot uint64) bool
+	nodes []*upstream
+
+	mu  sync.Mutex
+	rng *rand.Rand
+	// made is every transaction there is, by signature.
+	made map[solana.Signature]*made
+	// named are the landed transactions that name a reference.
+	named map[solana.Address][]*made
+	// heights counts blocks up to each slot, as far as was asked.
+	heights []uint64
+	// held is the slot at which finality is held from heldFrom to heldTill.
+	heldFrom, heldTill time.Duration
+
+	// fate says what becomes of a send: whether it lands, how many slots later,
+	// whether in a fork that is dropped, and the error of the answer. nil lands at
+	// once.
+	fate func(m *made) fate
+
+	sends []sent
+}
+
+type fate struct {
+	lost, forked bool
+	slots        uint64
+	err          error
+}
+
+type sent struct {
+	at        time.Duration
+	signature solana.Signature
+}
+
+// made is a transaction, and what becomes of it.
+type made struct {
+	raw       []byte
+	signature solana.Signature
+	lastValid uint64
+	fails     bool
+	reference solana.Address
+	decoded   *tx.Transaction
+
+	// slot is that of its block, 0 if there is none. One in a fork is seen till
+	// droppedAt.
+	slot, droppedAt uint64
+}
+
+const (
+	slotTime      = 400 * time.Millisecond
+	firstSlot     = 10_000
+	firstHeight   = 9_000
+	finalizeSlots = 31
+	// recent is how many slots old a status is known without searching.
+	recent = 150
+)
+
+func newWorld(seed uint64, nodes int) *world {
+	w := &world{
+		start: time.Now(), rng: rand.New(rand.NewPCG(seed, 7)), made: map[solana.Signature]*made{}, named: map[solana.Address][]*made{},
+		skips: func(slot uint64) bool { return (slot*2654435761+seed)%17 < 2 },
+	}
+	for i := range nodes {
+		w.nodes = append(w.nodes, &upstream{world: w, name: string(rune('a' + i))})
+	}
+	return w
+}
+
+func (w *world) age() time.Duration { return time.Since(w.start) }
+
+// tip is the newest slot.
+func (w *world) tip() uint64 { return firstSlot + uint64(w.age()/slotTime) }
+
+// height is how many blocks there are up to a slot. The caller holds mu.
+func (w *world) height(slot uint64) uint64 {
+	for uint64(len(w.heights)) <= slot-firstSlot {
+		h := uint64(firstHeight)
+		if n := len(w.heights); n > 0 {
+			h = w.heights[n-1]
+		}
+		if !w.skips(firstSlot + uint64(len(w.heights))) {
+			h++
+		}
+		w.heights = append(w.heights, h)
+	}
+	return w.heights[slot-firstSlot]
+}
+
+// finalized is the newest finalized slot as of a tip.
+func (w *world) finalized(tip uint64) uint64 {
+	slot := tip - min(finalizeSlots, tip-firstSlot)
+	if age := w.age(); age >= w.heldFrom && age < w.heldTill {
+		slot = min(slot, firstSlot+uint64(w.heldFrom/slotTime))
+	}
+	for slot > firstSlot && w.skips(slot) {
+		slot--
+	}
+	return slot
+}
+
+// add enters a transaction.
+func (w *world) add(m *made) {
+	var err error
+	if m.decoded, err = tx.Decode(m.raw); err != nil {
+		panic(err) // the test made it
+	}
+	m.signature = m.decoded.Signatures[0]
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.made[m.signature] = m
+}
+
+// land puts a transaction into the first block from a slot on, if it may be there.
+func (w *world) land(m *made, slot uint64, forked bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.landLocked(m, slot, forked)
+}
+
+func (w *world) landLocked(m *made, slot uint64, forked bool) {
+	if m.slot != 0 && (m.droppedAt == 0 || m.droppedAt > slot) {
+		return // once only
+	}
+	for w.skips(slot) {
+		slot++
+	}
+	if w.height(slot) > m.lastValid {
+		return
+	}
+	m.slot, m.droppedAt = slot, 0
+	if forked {
+		m.droppedAt = slot + 1
+		return
+	}
+	w.named[m.reference] = append([]*made{m}, w.named[m.reference]...)
+}
+
+// landed reports whether a transaction is in the chain for good.
+func (w *world) landed(m *made) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return m.slot != 0 && m.droppedAt == 0
+}
+
+// send is what happens to bytes that reach the network.
+func (w *world) send(raw []byte) error {
+	decoded, err := tx.Decode(raw)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := w.made[decoded.Signatures[0]]
+	if m == nil || !bytes.Equal(m.raw, raw) {
+		return errors.New("these bytes were never made")
+	}
+	w.sends = append(w.sends, sent{w.age(), m.signature})
+	var f fate
+	if w.fate != nil {
+		f = w.fate(m)
+	}
+	if !f.lost {
+		w.landLocked(m, w.tip()+f.slots, f.forked)
+	}
+	return f.err
+}
+
+// sendsOf are the times at which a transaction was sent.
+func (w *world) sendsOf(s solana.Signature) (list []time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, x := range w.sends {
+		if x.signature == s {
+			list = append(list, x.at)
+		}
+	}
+	return list
+}
+
+// upstream is one node: what it tells is what the world is, but for its faults,
+// each of which a test may set at any time.
+type upstream struct {
+	*world
+	name string
+	// faults says how it is now.
+	faults func(age time.Duration) faults
+	calls  int
+}
+
+type faults struct {
+	down bool
+	// delay comes before each answer.
+	delay time.Duration
+	// lag is how many slots old what it tells is; flaky takes another lag up to it
+	// for each call.
+	lag   uint64
+	flaky bool
+	// lie is added to every height. blind knows no transaction.
+	lie   uint64
+	blind bool
+	first uint64
+}
+
+var errDown = &rpc.Error{Kind: rpc.Down, Message: "made up"}
+
+// call is the node's state for one call: its faults and the slot that it tells of.
+func (u *upstream) call(ctx context.Context) (f faults, tip uint64, err error) {
+	if u.faults != nil {
+		f = u.faults(u.age())
+	}
+	if f.delay > 0 {
+		select {
+		case <-time.After(f.delay):
+		case <-ctx.Done():
+			return f, 0, ctx.Err()
+		}
+	}
+	if f.down {
+		return f, 0, errDown
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.calls++
+	lag := f.lag
+	if f.flaky {
+		lag = u.rng.Uint64N(lag + 1)
+	}
+	tip = u.tip()
+	return f, tip - min(lag, tip-firstSlot), nil
+}
+
+func (u *upstream) position(ctx context.Context) (p rpc.Position, tip uint64, err error) {
+	f, slot, err := u.call(ctx)
+	if err != nil {
+		return p, 0, err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	p.Slot = u.finalized(slot)
+	p.Height = u.height(p.Slot) + f.lie
+	return p, u.height(slot) + f.lie, nil
+}
+
+func (u *upstream) statuses(ctx context.Context, list []solana.Signature, search bool) ([]rpc.Status, uint64, error) {
+	f, tip, err := u.call(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(list) > rpc.MaxStatusesACall {
+		return nil, 0, rpc.ErrTooMany
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	out := make([]rpc.Status, len(list))
+	final := u.finalized(tip)
+	for i := range list {
+		m := u.made[list[i]]
+		if m == nil || f.blind || m.slot == 0 || m.slot > tip || m.droppedAt != 0 && tip >= m.droppedAt || !search && tip-m.slot > recent {
+			continue
+		}
+		s := rpc.Status{Known: true, Slot: m.slot, Level: rpc.Processed, Failed: m.fails}
+		switch {
+		case m.droppedAt != 0:
+		case m.slot <= final:
+			s.Level = rpc.Finalized
+		case m.slot < tip:
+			s.Level = rpc.Confirmed
+		}
+		if m.fails {
+			s.Error = `{"InstructionError":[2,"Custom"]}`
+		}
+		out[i] = s
+	}
+	return out, tip, nil
+}
+
+func (u *upstream) view(ctx context.Context, list []solana.Signature) rpc.View {
+	v := rpc.View{Upstream: u.name, First: firstSlot}
+	if v.Finalized, v.Tip, v.Err = u.position(ctx); v.Err == nil {
+		v.Statuses, v.Slot, v.Err = u.statuses(ctx, list, true)
+	}
+	if u.faults != nil && u.faults(u.age()).first != 0 {
+		v.First = u.faults(u.age()).first
+	}
+	if v.Err != nil {
+		return rpc.View{Upstream: u.name, Err: v.Err}
+	}
+	return v
+}
+
+func (u *upstream) history(ctx context.Context, a solana.Address, least uint64, most int) (h rpc.History) {
+	h.Upstream = u.name
+	f, tip, err := u.call(ctx)
+	if h.Err = err; err != nil {
+		return h
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	final := u.finalized(tip)
+	if final < least {
+		h.Err = &rpc.Error{Kind: rpc.Behind}
+		return h
+	}
+	for _, m := range u.named[a] {
+		if m.slot <= final && !f.blind {
+			h.List = append(h.List, rpc.SignatureInfo{Signature: m.signature, Slot: m.slot, Failed: m.fails})
+		}
+	}
+	if len(h.List) > most {
+		h.List, h.Err = nil, rpc.ErrTooMany
+	}
+	return h
+}
+
+// any is a node of those that answer, as a client's order of preference gives.
+func (w *world) any() *upstream {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.nodes[w.rng.IntN(len(w.nodes))]
+}
+
+// The world is a broadcast.Node.
+
+func (w *world) Send(ctx context.Context, raw []byte, _ rpc.SendOptions) (s solana.Signature, err error) {
+	if _, _, err := w.any().call(ctx); err != nil {
+		return s, err
+	}
+	return s, w.send(raw)
+}
+
+func (w *world) Statuses(ctx context.Context, list []solana.Signature, search bool) ([]rpc.Status, uint64, error) {
+	return w.any().statuses(ctx, list, search)
+}
+
+func (w *world) Position(ctx context.Context, level rpc.Commitment) (rpc.Position, error) {
+	if level != rpc.Finalized {
+		return rpc.Position{}, fmt.Errorf("asked for %v", level)
+	}
+	p, _, err := w.any().position(ctx)
+	return p, err
+}
+
+func (w *world) Transaction(ctx context.Context, s solana.Signature, _ rpc.Commitment) (*ledger.Confirmed, bool, error) {
+	f, tip, err := w.any().call(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := w.made[s]
+	if m == nil || f.blind || m.slot == 0 || m.droppedAt != 0 || m.slot > w.finalized(tip) {
+		return nil, false, nil
+	}
+	return &ledger.Confirmed{Slot: m.slot, Tx: m.decoded, Failed: m.fails}, true, nil
+}
+
+func (w *world) StatusesEverywhere(ctx context.Context, list []solana.Signature) ([]rpc.View, error) {
+	if len(list) > rpc.MaxStatusesACall {
+		return nil, rpc.ErrTooMany
+	}
+	views := make([]rpc.View, len(w.nodes))
+	for i, u := range w.nodes {
+		views[i] = u.view(ctx, list)
+	}
+	return views, nil
+}
+
+func (w *world) SignaturesEverywhere(ctx context.Context, a solana.Address, views []rpc.View, most int) []rpc.History {
+	list := make([]rpc.History, len(w.nodes))
+	for i, u := range w.nodes {
+		if list[i] = (rpc.History{Upstream: u.name, Err: views[i].Err}); views[i].Err == nil {
+			list[i] = u.history(ctx, a, views[i].Finalized.Slot, most)
+		}
+	}
+	return list
+}
