@@ -72,7 +72,7 @@ func (s *Settle) deliver(ctx context.Context, c *rfq.Claim) error {
 		return err
 	}
 	if found {
-		missing := broadcast.Missing{Claim: c.ID, Kind: cosign.Deliver, Hash: hash, Reference: binding.Reference(c.ID)}
+		missing := broadcast.Missing{Claim: c.ID, Kind: cosign.Deliver, Hash: hash, Reference: binding.Reference(c.ID), AllowedAt: s.now()}
 		return s.adopt(c.ID, hash, func() error { return s.tracker.Await(missing) })
 	}
 	return s.deliverNew(ctx, c)

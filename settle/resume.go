@@ -38,6 +38,6 @@ func (s *Settle) resume(c *rfq.Claim, kind cosign.Kind, lastValid uint64) error 
 		return s.tracker.Track(kept)
 	}
 	return s.tracker.Await(broadcast.Missing{
-		Claim: c.ID, Kind: kind, Hash: c.Proof, Reference: binding.Reference(c.ID), LastValid: lastValid,
+		Claim: c.ID, Kind: kind, Hash: c.Proof, Reference: binding.Reference(c.ID), LastValid: lastValid, AllowedAt: c.ChangedAt,
 	})
 }

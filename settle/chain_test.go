@@ -1,0 +1,221 @@
+package settle_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"blockdesk/internal/sandbox"
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/internal/solana/tx"
+	"blockdesk/market"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = 60 * time.Second
+
+// chain is a real Solana runtime. It finalizes after two slots.
+type chain struct {
+	t      testing.TB
+	node   *sandbox.Node
+	setup  *sandbox.Setup
+	dir    string
+	client *rpc.Client // the test's own, not the service's
+	desk   solana.Address
+	// treasury is paid on both rails.
+	treasury solana.Address
+	began    uint64 // slot: what came before is the chain's own setup
+	mints    map[string]solana.Address
+	programs map[string]solana.Address
+}
+
+// wallet is somebody who buys.
+type wallet struct {
+	address solana.Address
+	key     ed25519.PrivateKey
+}
+
+// startChain starts one whose slots pass by themselves, or skips the test with
+// the reason.
+func startChain(t testing.TB, slot time.Duration) *chain {
+	t.Helper()
+	o := sandbox.Options{
+		Dir: filepath.Join("..", "internal", "sandbox"), SlotTime: slot, ConfirmSlots: 1, FinalizeSlots: 2,
+		Seed: t.Name(), SetupDir: t.TempDir(), Wallets: 12,
+	}
+	if err := o.Check(t.Context()); err != nil {
+		t.Skip(err)
+	}
+	node, err := sandbox.Start(context.WithoutCancel(t.Context()), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := node.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	c := &chain{t: t, node: node, dir: o.SetupDir, mints: map[string]solana.Address{}, programs: map[string]solana.Address{}}
+	c.setup, err = sandbox.ReadSetup(o.SetupDir)
+	c.must(err)
+	c.client, err = rpc.New(rpc.Options{Upstreams: []rpc.Upstream{{Name: "test", URL: node.URL()}}, HedgeAfter: -1})
+	c.must(err)
+	t.Cleanup(c.client.Close)
+	c.began, err = c.client.Slot(t.Context(), rpc.Processed)
+	c.must(err)
+	c.desk, c.treasury = c.address(c.setup.Desk.Address), c.address(c.setup.Treasury.Address)
+	for symbol, m := range c.setup.Mints {
+		c.mints[symbol], c.programs[symbol] = c.address(m.Address), c.address(m.Program)
+	}
+	return c
+}
+
+func (c *chain) must(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *chain) address(text string) solana.Address {
+	c.t.Helper()
+	a, err := solana.ParseAddress(text)
+	c.must(err)
+	return a
+}
+
+func (c *chain) wallet(i int) wallet {
+	c.t.Helper()
+	p := c.setup.Wallets[i]
+	key, err := c.setup.Key(p)
+	c.must(err)
+	return wallet{c.address(p.Address), key}
+}
+
+// control tells the chain to do something: sandbox_method.
+func (c *chain) control(method string, params map[string]any) {
+	c.t.Helper()
+	c.must(c.node.Call(context.WithoutCancel(c.t.Context()), "sandbox_"+method, params, nil))
+}
+
+// advance lets slots pass at once.
+func (c *chain) advance(slots int) { c.t.Helper(); c.control("advance", map[string]any{"slots": slots}) }
+
+// fill returns the transaction with the wallet's signature in its slot.
+func (w wallet) fill(t testing.TB, raw []byte) []byte {
+	t.Helper()
+	d, err := tx.Decode(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slot, ok := d.Message.Slot(w.address)
+	if !ok {
+		t.Fatalf("%s does not sign it", solana.Text(w.address))
+	}
+	d.Signatures[slot] = w.sign(d.Signed)
+	out, err := d.Append(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func (w wallet) sign(message []byte) solana.Signature {
+	return solana.Signature(ed25519.Sign(w.key, message))
+}
+
+// send gives a whole transaction to the chain.
+func (c *chain) send(raw []byte) solana.Signature {
+	c.t.Helper()
+	s, err := c.client.Send(c.t.Context(), raw, rpc.SendOptions{})
+	c.must(err)
+	return s
+}
+
+// holdings are token atoms and lamports by wallet and symbol.
+type holdings map[string]uint64
+
+// holdings reads what some wallets have.
+func (c *chain) holdings(wallets map[string]solana.Address) holdings {
+	c.t.Helper()
+	h := holdings{}
+	for name, w := range wallets {
+		lamports, _, err := c.client.Balance(c.t.Context(), w, rpc.Confirmed)
+		c.must(err)
+		h[name+" SOL"] = uint64(lamports)
+		for symbol := range c.mints {
+			h[name+" "+symbol] = c.tokens(w, symbol)
+		}
+	}
+	return h
+}
+
+// tokens are the atoms that a wallet has of a token.
+func (c *chain) tokens(w solana.Address, symbol string) (sum uint64) {
+	c.t.Helper()
+	list, _, err := c.client.TokenAccounts(c.t.Context(), w, c.mints[symbol], solana.Address{}, rpc.Confirmed)
+	c.must(err)
+	for _, a := range list {
+		sum += amountOf(c.t, a)
+	}
+	return sum
+}
+
+// minus is what has changed since.
+func (h holdings) minus(before holdings) map[string]int64 {
+	out := map[string]int64{}
+	for key := range h {
+		if d := int64(h[key] - before[key]); d != 0 {
+			out[key] = d
+		}
+	}
+	return out
+}
+
+// fee is what a transaction cost its payer.
+func (c *chain) fee(s solana.Signature) int64 {
+	c.t.Helper()
+	t, ok, err := c.client.Transaction(c.t.Context(), s, rpc.Finalized)
+	c.must(err)
+	if !ok {
+		c.t.Fatalf("%s is not finalized", s)
+	}
+	return int64(t.Fee)
+}
+
+// rent is what a token account of the size must hold.
+func (c *chain) rent(size int) int64 {
+	c.t.Helper()
+	n, err := c.client.Rent(c.t.Context(), size)
+	c.must(err)
+	return int64(n)
+}
+
+// symbols of the pairs that tests sell, by instrument.
+var symbols = map[market.InstrumentID]string{1: "SLUSD", 2: "92C"}
+
+// messageOf is what is signed of a transaction.
+func messageOf(t testing.TB, raw []byte) []byte {
+	t.Helper()
+	d, err := tx.Decode(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Signed
+}
+
+// sendPlainly leaves out the preflight: what has landed before is no error.
+var sendPlainly = rpc.SendOptions{SkipPreflight: true}
+
+// signatureOf names a signed transaction.
+func signatureOf(t testing.TB, raw []byte) solana.Signature {
+	t.Helper()
+	d, err := tx.Decode(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Signatures[0]
+}

@@ -1,0 +1,157 @@
+package settle_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/build"
+	"blockdesk/market"
+	"blockdesk/settle"
+	"blockdesk/settle/cosign"
+	"blockdesk/settle/proof"
+)
+
+// Sizes of the token accounts that a delivery creates.
+const (
+	tokenAccount     = 165
+	token2022Account = 170 // with its immutable owner
+)
+
+var accountSizes = map[string]int{"SLUSD": tokenAccount, "92C": token2022Account}
+
+// TestAtomic: both rails, both token programs, both fee payers. What has moved is
+// what the claim says, to the atom.
+func TestAtomic(t *testing.T) {
+	c := startChain(t, 50*time.Millisecond)
+	l := begin(t, c, lifeOptions{}).open()
+	i := 0
+	for _, rail := range []market.Rail{market.RailUSDC, market.RailSOL} {
+		for ticket, symbol := range symbols {
+			for _, payer := range []build.Party{build.Desk, build.Taker} {
+				w := c.wallet(i)
+				i++
+				t.Run(fmt.Sprintf("%s %s payer %d", rail, symbol, payer), func(t *testing.T) {
+					atomicFlow(t, l, w, market.TicketID(ticket), rail, payer)
+				})
+			}
+		}
+	}
+}
+
+func atomicFlow(t *testing.T, l *life, w wallet, ticket market.TicketID, rail market.Rail, payer build.Party) {
+	c := l.chain
+	who := map[string]solana.Address{"wallet": w.address, "desk": c.desk, "treasury": c.treasury}
+	before := c.holdings(who)
+	claim := l.take(rfq.Atomic, ticket, rail, w)
+	p := l.pack(claim, payer)
+	if again := l.pack(claim, build.Taker); !bytes.Equal(again.Raw, p.Raw) {
+		t.Fatal("another package the second time")
+	}
+	b, ok, err := l.settle.Build(t.Context(), claim.ID)
+	if err != nil || !ok || b.Stage != settle.Open || b.Hash != p.Hash {
+		t.Fatalf("the build is %v, %v, %v", b.Stage, ok, err)
+	}
+	sub := cosign.Submission{Transaction: w.fill(t, p.Raw)}
+	got, err := l.settle.Submit(t.Context(), claim.ID, w.address, sub)
+	if err != nil || got.Stage != settle.Broadcast {
+		t.Fatalf("%v, %v", got.Stage, err)
+	}
+	settled := l.becomes(claim.ID, rfq.ClaimSettled)
+	if settled.Proof != p.Hash {
+		t.Errorf("settled by %x, not by message %s", settled.Proof, p.Hash)
+	}
+	again, err := l.settle.Submit(t.Context(), claim.ID, w.address, cosign.Submission{Signature: w.sign(messageOf(t, p.Raw))})
+	if err != nil || again.Stage != settle.Finalized || again.Slot == 0 || !bytes.Equal(again.Raw, got.Raw) || again.Signature != got.Signature {
+		t.Errorf("submitted again: %v in slot %d, %v", again.Stage, again.Slot, err)
+	}
+	symbol, terms := symbols[market.InstrumentID(ticket)], &claim.Terms
+	want := map[string]int64{
+		"wallet " + symbol: int64(terms.Base), "desk " + symbol: -int64(terms.Base),
+		"wallet " + rail.String(): -int64(terms.Payment), "treasury " + rail.String(): int64(terms.Payment),
+	}
+	want[map[build.Party]string{build.Desk: "desk SOL", build.Taker: "wallet SOL"}[payer]] -= c.fee(got.Signature)
+	want["wallet SOL"] -= c.rent(accountSizes[symbol])
+	reconcile(t, c.holdings(who).minus(before), want)
+}
+
+// reconcile holds what has changed against what should have.
+func reconcile(t testing.TB, got, want map[string]int64) {
+	t.Helper()
+	for key, d := range got {
+		if want[key] != d {
+			t.Errorf("%s changed by %d, want %d", key, d, want[key])
+		}
+	}
+	for key, d := range want {
+		if got[key] != d {
+			t.Errorf("%s changed by %d, want %d", key, got[key], d)
+		}
+	}
+}
+
+// TestModular: paid by the wallet alone, proved, delivered; told by nobody, too.
+func TestModular(t *testing.T) {
+	c := startChain(t, 50*time.Millisecond)
+	l := begin(t, c, lifeOptions{}).open()
+	i := 0
+	for _, rail := range []market.Rail{market.RailUSDC, market.RailSOL} {
+		for ticket, symbol := range symbols {
+			w, told := c.wallet(i), i%2 == 0
+			i++
+			t.Run(fmt.Sprintf("%s %s told %v", rail, symbol, told), func(t *testing.T) {
+				modularFlow(t, l, w, market.TicketID(ticket), rail, told)
+			})
+		}
+	}
+}
+
+func modularFlow(t *testing.T, l *life, w wallet, ticket market.TicketID, rail market.Rail, told bool) {
+	c := l.chain
+	who := map[string]solana.Address{"wallet": w.address, "desk": c.desk, "treasury": c.treasury}
+	before := c.holdings(who)
+	claim := l.take(rfq.Modular, ticket, rail, w)
+	p := l.pack(claim, 0)
+	if len(p.Signers) != 1 || p.Signers[0] != w.address {
+		t.Fatalf("signers %v", p.Signers)
+	}
+	paid := c.send(w.fill(t, p.Raw))
+	if told {
+		l.verified(claim, paid)
+	}
+	settled := l.becomes(claim.ID, rfq.ClaimSettled)
+	delivery, ok, err := l.settle.Delivery(claim.ID)
+	if err != nil || !ok {
+		t.Fatalf("no delivery: %v", err)
+	}
+	kept, ok, err := l.store.Kept(claim.ID, settled.Proof)
+	if err != nil || !ok || kept.Signature() != delivery {
+		t.Fatalf("settled by another transaction than the delivery: %v, %v", ok, err)
+	}
+	symbol, terms := symbols[market.InstrumentID(ticket)], &claim.Terms
+	want := map[string]int64{
+		"wallet " + symbol: int64(terms.Base), "desk " + symbol: -int64(terms.Base),
+		"wallet " + rail.String(): -int64(terms.Payment), "treasury " + rail.String(): int64(terms.Payment),
+	}
+	want["wallet SOL"] -= c.fee(paid)
+	want["desk SOL"] -= c.fee(delivery) + c.rent(accountSizes[symbol])
+	reconcile(t, c.holdings(who).minus(before), want)
+}
+
+// verified has a payment proved.
+func (l *life) verified(claim *rfq.Claim, paid solana.Signature) {
+	l.t.Helper()
+	l.await("a verdict", func() bool {
+		v, err := l.settle.Verify(l.t.Context(), &proof.Request{Ticket: claim.Terms.Ticket, Tranche: 1, Signature: paid})
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		if v.Refused != 0 {
+			l.t.Fatalf("refused: %s %s", v.Refused, v.Mismatch)
+		}
+		return v.Pending == 0
+	})
+}
