@@ -58,6 +58,7 @@ type memKV struct {
 	mu      sync.Mutex
 	m       map[string][]byte
 	commits []map[string][]byte // what was there after each
+	cuts    int                 // ranges that were deleted
 	failing error               // of the next calls
 	half    bool                // a Commit that fails is done all the same
 }
@@ -96,6 +97,7 @@ func (k *memKV) Commit(fill func(set func(key, value []byte), deleteRange func(l
 		return k.failing
 	}
 	fill(func(key, value []byte) { k.m[string(key)] = bytes.Clone(value) }, func(lo, hi []byte) {
+		k.cuts++
 		maps.DeleteFunc(k.m, func(key string, _ []byte) bool { return key >= string(lo) && key < string(hi) })
 	})
 	k.commits = append(k.commits, maps.Clone(k.m))

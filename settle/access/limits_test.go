@@ -78,10 +78,13 @@ func TestMaxUsedNonces(t *testing.T) {
 		t.Errorf("refused for want of a place, at its end: %v", err)
 	}
 	w.pass(3 * second)
-	for range 4 {
-		spend(ErrProof)
+	for range 2 {
+		for range 4 {
+			spend(ErrProof)
+		}
+		spend(ErrFull)
+		w.pass(120 * second) // both halves expire
 	}
-	spend(ErrFull)
 }
 
 // TestUsedNonces: no nonce is forgotten before it has expired, whenever in a turn

@@ -53,7 +53,7 @@ func (a *Access) Revoke(id, by string) (Entry, error) {
 	if revoked {
 		return entryOf(&i, &r), nil
 	}
-	r = revocation{at: max(a.clock.now(), at), by: by}
+	r = revocation{at: a.clock.now(), by: by}
 	err = a.kv.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
 		set(tokenKey(keyRevocation, at), r.value())
 	}, true)
@@ -81,7 +81,7 @@ func (a *Access) List(after string, limit int, ended bool) ([]Entry, error) {
 	if !ended {
 		from = max(from, now-int64(TokenLifetime))
 	}
-	limit = min(max(limit, 1), MaxPage)
+	limit = min(limit, MaxPage)
 	var list []Entry
 	var bad error
 	err := scanIssues(a.kv, from, func(i *issue) bool {
@@ -113,7 +113,7 @@ func (a *Access) tend() error {
 	cut := now - int64(Retention)
 	prune := cut-a.pruned >= int64(pruneEvery)
 	err := a.kv.Commit(func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
-		set([]byte{keyTime}, timeValue(max(now, a.last)))
+		set([]byte{keyTime}, timeValue(now))
 		if prune {
 			deleteRange([]byte{keyIssue}, tokenKey(keyIssue, cut))
 			deleteRange([]byte{keyRevocation}, tokenKey(keyRevocation, cut))

@@ -5,10 +5,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // TestManyProofsOfOneClient: of those that come at once one wins, and where the
-// store fails it, the next.
+// store fails it, the next. The store is slow: all are proved before the first one
+// is written.
 func TestManyProofsOfOneClient(t *testing.T) {
 	kv := newMemKV()
 	a := mustOpen(t, newWatch().options(), kv)
@@ -46,13 +48,14 @@ func TestManyProofsOfOneClient(t *testing.T) {
 	}
 }
 
-// failsOnce fails one Commit while done is not set.
+// failsOnce is slow, and fails one Commit while done is not set.
 type failsOnce struct {
 	*memKV
 	done atomic.Bool
 }
 
 func (k *failsOnce) Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error {
+	time.Sleep(5 * time.Millisecond)
 	if !k.done.Swap(true) {
 		return errDisk
 	}

@@ -32,7 +32,10 @@ func TestRestart(t *testing.T) {
 			t.Errorf("client %d: wait %d", 1+i, rest)
 		}
 	}
-	w.pass(week - 30*second)
+	w.pass(week - 30*second - 1)
+	a = mustOpen(t, w.options(), kv)
+	a.admits(t, kept, true)
+	w.pass(1)
 	a = mustOpen(t, w.options(), kv)
 	a.admits(t, kept, false)
 	if tokens, live, hours := a.remembers(); tokens > 1 || live+hours > 0 { // the second came a nanosecond later
@@ -275,6 +278,9 @@ func TestRun(t *testing.T) {
 		synctest.Wait()
 		if n, r := count(), len(kv.m); n != 0 || r != 2 { // version and time
 			t.Errorf("the log keeps %d tokens, the store %d entries", n, r)
+		}
+		if days := int(time.Since(start) / pruneEvery); kv.cuts < 2 || kv.cuts > 2*(days+1) {
+			t.Errorf("cut the log %d times in %d days", kv.cuts, days)
 		}
 		time.Sleep(time.Second)
 		cancel()
