@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"blockdesk/engine/event"
@@ -26,8 +27,11 @@ type sight struct {
 	*ledger.Confirmed
 	// facts by the places of the options.
 	facts []*payment.Facts
-	// foreign: we gained something, and nothing of a rail that is served.
+	// foreign: we gained of a mint that is no rail's.
 	foreign bool
+	// spilled are lamports that were sent to the token accounts to be paid. They
+	// pay nothing, and the operator can get them back.
+	spilled market.Amount
 }
 
 // examine reads a transaction from the chain and deals with what it is.
@@ -78,17 +82,47 @@ func authentic(c *ledger.Confirmed, s solana.Signature) error {
 func (p *Prover) survey(c *ledger.Confirmed) (*sight, error) {
 	s := &sight{Confirmed: c, facts: make([]*payment.Facts, len(p.places))}
 	for i := range p.places {
-		f, err := payment.Extract(c, &p.places[i].target)
+		t := &p.places[i].target
+		f, err := payment.Extract(c, t)
 		if err != nil {
 			return nil, err
 		}
 		s.facts[i] = f
-		s.foreign = s.foreign || f.GainedOther
+		if at := slices.Index(c.Keys, t.PayTo); at >= 0 && t.Rail != market.RailSOL && c.Before[at] > 0 && c.After[at] > c.Before[at] {
+			s.spilled += c.After[at] - c.Before[at]
+		}
 	}
-	for _, f := range s.facts {
-		s.foreign = s.foreign && f.Gained == 0
-	}
+	s.foreign = p.gainedForeign(c)
 	return s, nil
+}
+
+// gainedForeign reports whether our wallets together gained of any mint that is
+// no rail's.
+func (p *Prover) gainedForeign(c *ledger.Confirmed) bool {
+	ours := func(b *ledger.TokenBalance) bool {
+		return slices.Contains(p.ours, b.Owner) && !slices.ContainsFunc(p.places, func(x place) bool {
+			return x.target.Mint == b.Mint && x.target.Program == b.Program
+		})
+	}
+	// Such mints have what supply they like: the sums may need 128 bits.
+	sum := func(list []ledger.TokenBalance, mint solana.Address) (hi, lo uint64) {
+		for i := range list {
+			if b := &list[i]; b.Mint == mint && ours(b) {
+				var carry uint64
+				lo, carry = bits.Add64(lo, uint64(b.Amount), 0)
+				hi += carry
+			}
+		}
+		return hi, lo
+	}
+	return slices.ContainsFunc(c.TokensAfter, func(b ledger.TokenBalance) bool {
+		if !ours(&b) {
+			return false
+		}
+		hi, lo := sum(c.TokensAfter, b.Mint)
+		hi0, lo0 := sum(c.TokensBefore, b.Mint)
+		return hi > hi0 || hi == hi0 && lo > lo0
+	})
 }
 
 // named returns the claims that a transaction names, each once: by a memo that is
@@ -194,6 +228,13 @@ func (p *Prover) keep(s *sight, id market.ClaimID, booked *credit, why payment.R
 		}
 		if amount >= p.options.Rails[rail].Dust {
 			x.Rail, x.Amount, x.Payer = rail, uint64(amount), f.Payer()
+			return p.add(&x)
+		}
+		dust = true
+	}
+	if served := p.options.Rails[market.RailSOL]; s.spilled > 0 && len(served.Treasury) > 0 {
+		if s.spilled >= served.Dust {
+			x.Rail, x.Amount, x.Payer = market.RailSOL, uint64(s.spilled), s.Tx.Message.FeePayer()
 			return p.add(&x)
 		}
 		dust = true

@@ -1,0 +1,120 @@
+package proof
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+
+	"blockdesk/internal/solana"
+	"blockdesk/market"
+	"blockdesk/settle/store"
+)
+
+// memKV is an ordered map in memory.
+type memKV struct {
+	mu sync.Mutex
+	m  map[string][]byte
+}
+
+func (kv *memKV) Get(key []byte) ([]byte, bool, error) {
+	kv.mu.Lock()
+	defer kv.mu.Unlock()
+	v, ok := kv.m[string(key)]
+	return bytes.Clone(v), ok, nil
+}
+
+func (kv *memKV) Scan(lo, hi []byte, f func(key, value []byte) bool) error {
+	kv.mu.Lock()
+	defer kv.mu.Unlock()
+	for _, k := range slices.Sorted(maps.Keys(kv.m)) {
+		if k >= string(lo) && k < string(hi) && !f([]byte(k), kv.m[k]) {
+			break
+		}
+	}
+	return nil
+}
+
+func (kv *memKV) Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), _ bool) error {
+	kv.mu.Lock()
+	defer kv.mu.Unlock()
+	fill(func(key, value []byte) { kv.m[string(key)] = bytes.Clone(value) }, func(lo, hi []byte) {
+		maps.DeleteFunc(kv.m, func(k string, _ []byte) bool { return k >= string(lo) && k < string(hi) })
+	})
+	return nil
+}
+
+func newStore(t testing.TB) *store.Store {
+	t.Helper()
+	s, err := store.Open(&memKV{m: map[string][]byte{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// memStrays are strays in memory, for what the store does not let a test do.
+type memStrays struct {
+	mu      sync.Mutex
+	list    map[solana.Signature]store.Stray
+	ours    map[solana.Signature]market.ClaimID
+	cursors map[solana.Address]solana.Signature
+	failing error
+}
+
+func newStrays() *memStrays {
+	return &memStrays{
+		list: map[solana.Signature]store.Stray{}, ours: map[solana.Signature]market.ClaimID{}, cursors: map[solana.Address]solana.Signature{},
+	}
+}
+
+func (m *memStrays) AddStray(x *store.Stray) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := m.list[x.Signature]; !ok && m.failing == nil {
+		m.list[x.Signature] = *x
+	}
+	return m.failing
+}
+
+func (m *memStrays) IsOurs(s solana.Signature) (market.ClaimID, bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id, ok := m.ours[s]
+	return id, ok, nil
+}
+
+func (m *memStrays) Cursor(a solana.Address) (solana.Signature, bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, ok := m.cursors[a]
+	return s, ok, nil
+}
+
+func (m *memStrays) SetCursor(a solana.Address, s solana.Signature) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.cursors[a] = s
+	return nil
+}
+
+// own notes a transaction that the desk has signed.
+func (m *memStrays) own(s solana.Signature, id market.ClaimID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ours[s] = id
+}
+
+func (m *memStrays) fail(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.failing = err
+}
+
+func (m *memStrays) stray(s solana.Signature) (store.Stray, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	x, ok := m.list[s]
+	return x, ok
+}
