@@ -22,7 +22,7 @@ func (g *Gateway) serveClaim(segment []byte) (*page, *problem) {
 	var delivery [64]byte
 	if g.settle != nil {
 		if delivery, _, err = g.settle.Delivery(id); err != nil {
-			return nil, settlementProblem(err, "Ask again later.")
+			return nil, deskProblem(err)
 		}
 	}
 	w := g.terms()

@@ -16,6 +16,50 @@ var sample = []member{
 	{name: "rail", kind: textMember, most: 4, optional: true},
 }
 
+// TestLongMembers: a long value up to its own limit and not past it, a blank one
+// that counts as none, and the short ones beside them.
+func TestLongMembers(t *testing.T) {
+	table := []member{
+		{name: "a", kind: textMember, most: 8, blank: true, optional: true},
+		{name: "tx", kind: longMember, most: 1000, blank: true},
+		{name: "b", kind: textMember, most: 8, optional: true},
+	}
+	for _, c := range []struct {
+		size   int
+		reason string
+	}{{1, ""}, {maxValue + 1, ""}, {1000, ""}, {1001, "too_long"}, {5000, "too_long"}} {
+		var m members
+		text := strings.Repeat("x", c.size)
+		bad := decodeObject([]byte(`{"b":"beta","tx":"`+text+`","a":""}`), table, &m)
+		switch {
+		case c.reason == "" && (bad != nil || string(m.get(1)) != text || string(m.get(2)) != "beta" || m.get(0) != nil):
+			t.Errorf("%d bytes: %+v, %q %q", c.size, bad, m.get(1), m.get(2))
+		case c.reason != "" && (bad == nil || bad.reason != c.reason || bad.field != "tx"):
+			t.Errorf("%d bytes: %+v", c.size, bad)
+		}
+	}
+	for _, body := range []string{`{"tx":""}`, `{"tx":null,"a":"x"}`, `{}`} {
+		var m members
+		if bad := decodeObject([]byte(body), table, &m); bad == nil || bad.code != codeMissingField || bad.field != "tx" {
+			t.Errorf("%s: %+v", body, bad)
+		}
+	}
+	for _, table := range [][]member{quoteMembers, claimMembers, paymentMembers, handshakeMembers, buildMembers, submitMembers} {
+		long := 0
+		for i := range table {
+			switch of := &table[i]; {
+			case of.kind == longMember && of.most <= maxLong:
+				long++
+			case of.kind == longMember, of.most > maxValue, of.most < 1:
+				t.Errorf("%s: %d bytes", of.name, of.most)
+			}
+		}
+		if long > 1 || len(table) > maxMembers {
+			t.Errorf("%s and so on: %d members, %d long ones", table[0].name, len(table), long)
+		}
+	}
+}
+
 // TestDecodeObject: what each body gives, by code, field and reason.
 func TestDecodeObject(t *testing.T) {
 	const head = `{"order_id":"T1","fill_usd":"250"`

@@ -70,6 +70,8 @@ type Operate struct {
 	Backup func(ctx context.Context, to string) error
 	// Money is behind /desk/money; nil leaves it out.
 	Money OperatorMoney
+	// Tokens is behind /desk/tokens; nil leaves it out.
+	Tokens OperatorTokens
 	// Now returns Unix nanoseconds. Default: the system's clock.
 	Now func() int64
 }
@@ -139,6 +141,9 @@ func (o *operate) register(mux *http.ServeMux) {
 	}
 	if o.Money != nil {
 		maps.Copy(routes, o.moneyRoutes())
+	}
+	if o.Tokens != nil {
+		maps.Copy(routes, o.tokenRoutes())
 	}
 	for path, methods := range routes {
 		mux.HandleFunc(path, o.handler(methods))

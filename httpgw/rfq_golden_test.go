@@ -7,7 +7,9 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"blockdesk/engine/rfq"
 )
@@ -51,6 +53,35 @@ func checkGolden(t *testing.T, name string, body []byte) {
 	}
 	if !bytes.Equal(got.Bytes(), want) {
 		t.Errorf("%s differs from its file; got\n%s", name, got.Bytes())
+	}
+}
+
+// TestChainHealthShown: what the settlement knows of its nodes; what it does not
+// know is null.
+func TestChainHealthShown(t *testing.T) {
+	for _, c := range []struct {
+		health ChainHealth
+		want   string
+	}{
+		{ChainHealth{}, `"desk_address":null,"slot":null,"blockhash_age_ms":null,"tracked":0,"nodes":[]}}`},
+		{
+			ChainHealth{
+				Desk: address(60), Slot: 4711, BlockhashAge: 1500 * time.Millisecond, Tracked: 3,
+				Nodes: []ChainNode{{Name: "main", Available: true, Slot: 4711}, {Name: "spare", Slot: 4700, Lag: 11}, {Name: "new"}},
+			},
+			`"desk_address":"` + addressText(address(60)) + `","slot":4711,"blockhash_age_ms":1500,"tracked":3,"nodes":[` +
+				`{"name":"main","available":true,"slot":4711,"lag_slots":0},{"name":"spare","available":false,"slot":4700,"lag_slots":11},` +
+				`{"name":"new","available":false,"slot":null,"lag_slots":null}]}}`,
+		},
+	} {
+		p := pagesOf(t, showing(fixedView()), newDeskClock())
+		p.chain, p.health = chain{}, func() ChainHealth { return c.health }
+		if body := string(p.get(docDesk).body); !strings.HasSuffix(body, `"chain":{"available":true,"reason":null,"execution_network":"solana-mainnet-beta",`+c.want) {
+			t.Errorf("want %s in %s", c.want, body)
+		}
+		if body := string(p.get(docStatus).body); strings.Contains(body, "nodes") {
+			t.Errorf("the RFQ status tells of nodes: %s", body)
+		}
 	}
 }
 

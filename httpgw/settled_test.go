@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mr-tron/base58"
+
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/httpgw/desk"
@@ -132,7 +134,8 @@ func TestPaymentProof(t *testing.T) {
 
 // TestClaimHistory: a claim on the wire, and what is no claim.
 func TestClaimHistory(t *testing.T) {
-	w := newWriter(t, nil)
+	chain := &fakeChain{}
+	w := newWriter(t, chain)
 	c := sell(w.desk.view, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Way: rfq.Modular, Wallet: address(9)}).Claim
 	later := *c
 	later.State, later.ChangedAt, later.Paid = rfq.ClaimRefundDue, deskDay+5e9, 250_000_001
@@ -168,6 +171,20 @@ func TestClaimHistory(t *testing.T) {
 		if etag == "" || again.status != 304 {
 			t.Errorf("with its ETag %q: status %d", etag, again.status)
 		}
+	}
+	for delivery, want := range map[[64]byte]string{{}: "null", {1}: `"` + base58.Encode(append([]byte{1}, make([]byte, 63)...)) + `"`} {
+		chain.delivery = delivery
+		got := do(t, w.doors[0], "GET "+claimsPath+claimText(c.ID)+" HTTP/1.1\r\nHost: test\r\n\r\n")
+		want = `"delivery":{"to":"` + addressText(address(9)) + `","mint":"` + addressText(address(1)) +
+			`","amount":"250.626566","amount_atoms":"250626566","l1_signature":` + want + `},"history":[`
+		if !strings.Contains(string(got.body), want) {
+			t.Errorf("no %s in %s", want, got.body)
+		}
+	}
+	chain.lost = errors.New("the settlement's store is on fire")
+	lost := do(t, w.doors[0], "GET "+claimsPath+claimText(c.ID)+" HTTP/1.1\r\nHost: test\r\n\r\n")
+	if e := decodeError(t, lost.body); lost.status != 500 || e.Code != codeInternal || strings.Contains(string(lost.body), "fire") {
+		t.Errorf("a lost delivery: status %d: %s", lost.status, lost.body)
 	}
 	for segment, code := range map[string]string{
 		claimText(79): codeUnknownClaim, "nope": codeUnknownClaim, strings.Repeat("x", MaxSegment): codeUnknownClaim,

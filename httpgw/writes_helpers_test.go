@@ -94,26 +94,34 @@ func sell(v *rfq.View, r rfq.Request) *desk.Result {
 
 // fakeChain is a settlement that needs no chain.
 type fakeChain struct {
-	down    error // of Ready
-	failing error // of Package and Verify
-	verdict Verification
+	down     error // of Ready
+	failing  error // of Package and Verify
+	verdict  Verification
+	delivery [64]byte
+	lost     error // of Delivery
 
 	mu     sync.Mutex
 	proofs []PaymentProof
+	payers []FeePayer // of Package
 }
 
 func (c *fakeChain) Ready() error { return c.down }
 
-func (c *fakeChain) Package(ctx context.Context, claim *rfq.Claim, _ *rfq.Ticket, _ FeePayer) (Package, error) {
+func (c *fakeChain) Package(ctx context.Context, claim *rfq.Claim, _ *rfq.Ticket, payer FeePayer) (Package, error) {
 	if _, bounded := ctx.Deadline(); !bounded {
 		return Package{}, errors.New("no deadline")
 	}
-	tx := fmt.Appendf(nil, "transaction of %d", claim.ID)
-	return Package{Transaction: tx, Reference: address(200), Memo: fmt.Sprintf(`claim "%d" \`, claim.ID)}, c.failing
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.payers = append(c.payers, payer)
+	return Package{
+		Transaction: fmt.Appendf(nil, "transaction of %d", claim.ID), Reference: address(200), Memo: fmt.Sprintf(`claim "%d" \`, claim.ID),
+		Hash: [32]byte{0xab, 31: 0xcd}, Blockhash: address(90), LastValid: 398_214_907, Signers: []market.Address{address(60), claim.Wallet},
+	}, c.failing
 }
 
 func (c *fakeChain) Delivery(market.ClaimID) ([64]byte, bool, error) {
-	return [64]byte{}, false, c.failing
+	return c.delivery, c.delivery != [64]byte{}, c.lost
 }
 
 func (c *fakeChain) Verify(ctx context.Context, p *PaymentProof) (Verification, error) {
@@ -135,9 +143,16 @@ type writer struct {
 
 func newWriter(t testing.TB, chain Settlement) *writer {
 	t.Helper()
-	w := &writer{desk: &scriptedDesk{view: fixedView(), history: map[market.ClaimID]*desk.History{}}}
 	doors := testDoors()
-	doors.Desk, doors.Settlement = w.desk, chain
+	doors.Desk, doors.Settlement = &scriptedDesk{view: fixedView()}, chain
+	return newWriterOf(t, doors)
+}
+
+// newWriterOf opens other doors, that of a scripted desk among them.
+func newWriterOf(t testing.TB, doors Doors) *writer {
+	t.Helper()
+	w := &writer{desk: doors.Desk.(*scriptedDesk)}
+	w.desk.history = map[market.ClaimID]*desk.History{}
 	w.g = newGateway(t, doors)
 	table := w.g.routes(doors)
 	for i, on := range []surface{onBase, onAPI, onWS} {

@@ -82,11 +82,17 @@ type claimAnswer struct {
 		URL    string   `json:"url"`
 		Fields []string `json:"fields"`
 	} `json:"verify"`
+	Submit struct { // of an atomic claim
+		URL     string   `json:"url"`
+		BuildID string   `json:"build_id"`
+		Fields  []string `json:"fields"`
+	} `json:"submit"`
 }
 
 // TestClaim: both ways and their aliases, behind a settlement.
 func TestClaim(t *testing.T) {
-	w := newWriter(t, &fakeChain{})
+	chain := &fakeChain{}
+	w := newWriter(t, chain)
 	for path, way := range map[string]rfq.Way{
 		pathModular: rfq.Modular, pathNativeModular: rfq.Modular, pathAtomic: rfq.Atomic, pathNativeAtomic: rfq.Atomic,
 	} {
@@ -115,7 +121,19 @@ func TestClaim(t *testing.T) {
 			t.Errorf("%s: verify %+v", path, a.Verify)
 		}
 	}
-	w.post(t, pathModular, claimBody)
+	got := w.post(t, pathAtomic, claimBody)
+	var a claimAnswer
+	if err := json.Unmarshal(got.body, &a); err != nil || a.Submit.URL != w.g.URLs().Base+pathSubmit ||
+		a.Submit.BuildID != "B000000000002e" || !slices.Equal(a.Submit.Fields, []string{"build_id", "transaction"}) {
+		t.Errorf("submit: %v %+v", err, a.Submit)
+	}
+	if payer := chain.payers[len(chain.payers)-1]; payer != DeskPays {
+		t.Errorf("the fee of an atomic claim is paid by %d", payer)
+	}
+	got = w.post(t, pathModular, claimBody)
+	if payer := chain.payers[len(chain.payers)-1]; payer != TakerPays || strings.Contains(string(got.body), "submit") {
+		t.Errorf("a modular claim: payer %d: %s", payer, got.body)
+	}
 	if asked := w.desk.last().(*rfq.TakeClaim); asked.Rail != market.RailUSDC || asked.Quote != 0 {
 		t.Errorf("defaults: asked %+v", asked)
 	}

@@ -1,0 +1,122 @@
+package httpgw
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+)
+
+// TestBearer: each form of the header, and what is told of those that do not
+// admit.
+func TestBearer(t *testing.T) {
+	rig := newDvPRig(t)
+	for _, c := range []struct{ lines, reason string }{
+		{bearer, ""},
+		{"authorization: bearer " + secret, ""},
+		{"AUTHORIZATION: BEARER   " + secret, ""},
+		{"Authorization:\t Bearer " + secret + " \t", ""},
+		{"X: y", "token_missing"},
+		{"Authorization:", "token_missing"},
+		{"Authorization:   ", "token_missing"},
+		{"Proxy-Authorization: Bearer " + secret, "token_missing"},
+		{"Cookie: access_token=" + secret, "token_missing"},
+		{"Authorization: Bearer", "token_malformed"},
+		{"Authorization: " + secret, "token_malformed"},
+		{"Authorization: Bearer" + secret, "token_malformed"},
+		{"Authorization: Basic " + secret, "token_malformed"},
+		{"Authorization: Bearer\t" + secret, "token_malformed"},
+		{"Authorization: Bearer " + secret + " " + secret, "token_malformed"},
+		{"Authorization: Bearer " + secret + ", Bearer " + secret, "token_malformed"},
+		{"Authorization: Bearer =" + secret, "token_malformed"},
+		{"Authorization: Bearer ==", "token_malformed"},
+		{"Authorization: Bearer \"" + secret + "\"", "token_malformed"},
+		{"Authorization: Bearer caf\xc3\xa9", "token_malformed"},
+		{"Authorization: Bearer " + strings.Repeat("x", MaxToken+1), "token_malformed"},
+		{"Authorization: Bearer " + strings.Repeat("x", 8000), "token_malformed"},
+		{bearer + "\r\n" + bearer, "token_malformed"},
+		{bearer + "\r\nauthorization:", "token_malformed"},
+		{"Authorization: Bearer " + strings.Repeat("x", MaxToken), "token_unknown"},
+		{"Authorization: Bearer " + secret + "=", "token_unknown"},
+		{"Authorization: Bearer " + strings.ToUpper(secret), "token_unknown"},
+		{"Authorization: Bearer " + secret[:len(secret)-1], "token_unknown"},
+		{"Authorization: Bearer -._~+/x==", "token_unknown"},
+	} {
+		for path, body := range map[string]string{pathBuild: buildBody, pathSubmit: submitBody} {
+			got := rig.post(t, path, body, c.lines)
+			if c.reason == "" {
+				if got.status != 200 || got.header.Get("WWW-Authenticate") != "" {
+					t.Errorf("%.80q: status %d: %s", c.lines, got.status, got.body)
+				}
+				continue
+			}
+			e := decodeError(t, got.body)
+			challenge := `Bearer realm="dvp"`
+			if c.reason != "token_missing" {
+				challenge += `, error="invalid_token"`
+			}
+			if got.status != 403 || e.Code != codeToken || e.Reason != c.reason || e.Field != "" ||
+				got.header.Get("WWW-Authenticate") != challenge || got.header.Get("Cache-Control") != "no-store" {
+				t.Errorf("%.80q: status %d %v: %s, want %s", c.lines, got.status, got.header, got.body, c.reason)
+			}
+		}
+	}
+	rig.g.keys = nil
+	if got := rig.post(t, pathBuild, buildBody, bearer); got.status != 403 || decodeError(t, got.body).Reason != "token_unknown" {
+		t.Errorf("without a handshake: status %d: %s", got.status, got.body)
+	}
+}
+
+// TestBearerComesBeforeTheBody: who has no token is told nothing about it, nor
+// about its headers; and a trailer is no header.
+func TestBearerComesBeforeTheBody(t *testing.T) {
+	rig := newDvPRig(t)
+	for _, raw := range []string{
+		postText(pathBuild, "{"), postText(pathBuild, strings.Repeat("x", DefaultMaxBodyBytes)),
+		strings.Replace(postText(pathSubmit, submitBody), "application/json", "text/plain", 1),
+		postText(pathSubmit, submitBody, "Content-Encoding: gzip"), postText(pathBuild, buildBody, "Idempotency-Key:"),
+	} {
+		got := do(t, rig.doors[0], raw)
+		if e := decodeError(t, got.body); got.status != 403 || e.Code != codeToken {
+			t.Errorf("%.120q: status %d: %s", raw, got.status, got.body)
+		}
+	}
+	b := newBooks(t)
+	doors, _ := dvpDoors()
+	g := start(t, testOptions(b), b, doors)
+	chunked := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n%s\r\n\r\n",
+		pathBuild, len(buildBody), buildBody, bearer)
+	if codes := statusesOf(talk(t, g.BaseAddr(), chunked, true)); codes != "400" {
+		t.Errorf("a token in a trailer: %s", codes)
+	}
+	expect := strings.Replace(postText(pathBuild, buildBody, "Expect: 100-continue"), "application/json", "text/plain", 1)
+	if codes := statusesOf(talk(t, g.BaseAddr(), expect, true)); codes != "100 403" {
+		t.Errorf("with Expect: %s", codes)
+	}
+}
+
+// FuzzBearer: whatever the header, what is taken is a token by RFC 6750's
+// grammar, and all of what follows the scheme.
+func FuzzBearer(f *testing.F) {
+	for _, seed := range []string{
+		"Bearer " + secret, "bearer x", "Bearer  x==", "Bearer", "Bearer =", "Basic x", "Bearer x y", "Bearer \x00", "Bearer \xff", "Bearer a=b",
+	} {
+		f.Add(seed)
+	}
+	grammar := regexp.MustCompile(`^(?i:bearer) +([A-Za-z0-9._~+/-]+=*)$`)
+	f.Fuzz(func(t *testing.T, value string) {
+		h := &fasthttp.RequestHeader{}
+		h.Set("Authorization", value)
+		seen := string(h.Peek("Authorization")) // without line breaks
+		token, reason := bearerToken(h)
+		want := grammar.FindStringSubmatch(seen)
+		if legal := want != nil && len(want[1]) <= MaxToken; legal != (reason == "") {
+			t.Fatalf("%q: %q %q", seen, token, reason)
+		}
+		if reason == "" && string(token) != want[1] {
+			t.Fatalf("%q gives %q", seen, token)
+		}
+	})
+}

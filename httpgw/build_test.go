@@ -1,0 +1,349 @@
+package httpgw
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/desk"
+	"blockdesk/market"
+)
+
+func addressText(a market.Address) string { return strings.Trim(string(appendAccount(nil, a)), `"`) }
+
+// TestBuild: the answer to a build, byte for byte, what the desk was asked, and
+// who was to pay the fee.
+func TestBuild(t *testing.T) {
+	rig := newDvPRig(t)
+	want := `{"ok":true,"build_id":"B000000000002e","claim_id":"C000000000002e","transaction":"` +
+		base64.StdEncoding.EncodeToString([]byte("transaction of 78")) + `","message_sha256":"ab` + strings.Repeat("0", 60) + `cd",` +
+		`"required_signers":["` + addressText(address(60)) + `","` + taker + `"],` +
+		`"payment":{"rail":"USDC","mint":"` + addressText(address(100)) + `","amount":"250.000001","amount_atoms":"250000001",` +
+		`"pay_to":"` + addressText(address(120)) + `","reference":"` + addressText(address(200)) + `","memo":"claim \"78\" \\"},` +
+		`"delivery":{"to":"` + taker + `","mint":"` + addressText(address(1)) + `","amount":"250.626566","amount_atoms":"250626566"},` +
+		`"recent_blockhash":"` + addressText(address(90)) + `","last_valid_block_height":398214907,"expires_at":"2026-11-20T12:02:04.123Z",` +
+		`"quote":{"quote_id":null,"order_id":"T7","tranche_id":"T7-2","ticket_label":"spring block","pair":"SLUSD/USDC","fill_usd":"250",` +
+		`"rail":"USDC","reference_price_usd":"1.000000000","discount_bps":25,"price_usd":"0.997500000","base_amount":"250.626566",` +
+		`"base_amount_atoms":"250626566","fee_bps":500,"fee":{"included":true,"amount":"12.500000","amount_atoms":"12500000"}}}`
+	got := rig.post(t, pathBuild, buildBody, bearer)
+	if got.status != 200 || string(got.body) != want {
+		t.Fatalf("status %d: %s\nwant %s", got.status, got.body, want)
+	}
+	if got.header.Get("Cache-Control") != "no-store" || got.header.Get("ETag") != "" || got.header.Get("Idempotency-Replayed") != "" {
+		t.Errorf("headers %v", got.header)
+	}
+	for member, c := range map[string]struct {
+		request rfq.TakeClaim
+		payer   FeePayer
+	}{
+		"":                     {rfq.TakeClaim{Rail: market.RailUSDC}, DeskPays},
+		`,"fee_payer":"desk"`:  {rfq.TakeClaim{Rail: market.RailUSDC}, DeskPays},
+		`,"fee_payer":null`:    {rfq.TakeClaim{Rail: market.RailUSDC}, DeskPays},
+		`,"fee_payer":"taker"`: {rfq.TakeClaim{Rail: market.RailUSDC}, TakerPays},
+		`,"quote_id":"Q000000000002d","rail":"SOL"`: {rfq.TakeClaim{Rail: market.RailSOL, Quote: 77}, DeskPays},
+	} {
+		body := strings.Replace(buildBody, `,"rail":"USDC"`, "", 1)
+		if !strings.Contains(member, "rail") {
+			member += `,"rail":"USDC"`
+		}
+		if got := rig.post(t, pathBuild, strings.Replace(body, "}", member+"}", 1), bearer); got.status != 200 {
+			t.Errorf("%s: status %d: %s", member, got.status, got.body)
+			continue
+		}
+		asked := c.request
+		asked.Ticket, asked.Tranche, asked.Fill, asked.Way, asked.Wallet = 7, 2, 1, rfq.Atomic, takerKey()
+		if got := rig.desk.last().(*rfq.TakeClaim); *got != asked {
+			t.Errorf("%s: asked %+v, want %+v", member, got, asked)
+		}
+		if payer := rig.chain.payers[len(rig.chain.payers)-1]; payer != c.payer {
+			t.Errorf("%s: payer %d", member, payer)
+		}
+	}
+}
+
+// TestWrongBuilds: each member in each wrong form; the desk is never asked.
+func TestWrongBuilds(t *testing.T) {
+	zero := strings.Repeat("1", 32)
+	takerIs := `,"taker":"` + taker + `"`
+	for _, c := range []struct {
+		from, to            string
+		status              int
+		code, reason, field string
+	}{
+		{buildBody, "", 400, codeInvalidJSON, "empty_body", ""},
+		{buildBody, "[]", 400, codeInvalidJSON, "not_an_object", ""},
+		{buildBody, "{}", 400, codeMissingField, "", "order_id"},
+		{"}", ",}", 400, codeInvalidJSON, "syntax", ""},
+		{"}", `,"x":1}`, 400, codeInvalidField, "unknown_field", ""},
+		{"}", `,"bot_wallet":"` + taker + `"}`, 400, codeInvalidField, "unknown_field", ""},
+		{"}", takerIs + "}", 400, codeInvalidField, "repeated", "taker"},
+		{`,"rail":"USDC"`, "", 400, codeMissingField, "", "rail"},
+		{`"USDC"`, `"usdc"`, 400, codeInvalidField, "unknown_rail", "rail"},
+		{`"250"`, `"251"`, 400, codeInvalidField, "not_on_ladder", "fill_usd"},
+		{`"250"`, `250.0`, 400, codeInvalidField, "not_whole", "fill_usd"},
+		{`"T7"`, `"T6"`, 404, codeUnknownTicket, "unknown_ticket", "order_id"},
+		{`"T7-2"`, `"T7-3"`, 404, codeUnknownTicket, "unknown_tranche", "tranche_id"},
+		{`"T7-2"`, `"T8-1"`, 404, codeUnknownTicket, "unknown_tranche", "tranche_id"},
+		{"}", `,"quote_id":"Q1"}`, 400, codeInvalidField, "not_an_id", "quote_id"},
+		{"}", `,"fee_payer":"client"}`, 400, codeInvalidField, "unknown_fee_payer", "fee_payer"},
+		{"}", `,"fee_payer":"Desk"}`, 400, codeInvalidField, "unknown_fee_payer", "fee_payer"},
+		{"}", `,"fee_payer":""}`, 400, codeInvalidField, "empty", "fee_payer"},
+		{"}", `,"fee_payer":1}`, 400, codeInvalidField, "wrong_type", "fee_payer"},
+		// No counterparty.
+		{takerIs, "", 409, codeRefused, guardEmpty, "taker"},
+		{`"` + taker + `"`, `""`, 409, codeRefused, guardEmpty, "taker"},
+		{`"` + taker + `"`, "null", 409, codeRefused, guardEmpty, "taker"},
+		{taker, zero, 409, codeRefused, guardEmpty, "taker"},
+		// A counterparty that is none.
+		{taker, taker[3:], 400, codeInvalidField, "not_an_address", "taker"},
+		{taker, zero + "1", 400, codeInvalidField, "not_an_address", "taker"},
+		{taker, strings.Replace(taker, taker[:1], "0", 1), 400, codeInvalidField, "not_an_address", "taker"},
+		{taker, strings.Repeat("z", 45), 400, codeInvalidField, "too_long", "taker"},
+		{`"` + taker + `"`, `{}`, 400, codeInvalidField, "wrong_type", "taker"},
+		// Another one.
+		{taker, otherKey, 403, codeToken, tokenOfAnother, "taker"},
+		// What is wrong with the form comes before who it is for.
+		{`"250","rail":"USDC","taker":"` + taker, `"251","rail":"USDC","taker":"`, 400, codeInvalidField, "not_on_ladder", "fill_usd"},
+	} {
+		rig := newDvPRig(t)
+		got := rig.refusedAs(t, pathBuild, strings.Replace(buildBody, c.from, c.to, 1), c.status, c.code, c.reason, c.field)
+		want := ""
+		if c.status == 403 {
+			want = `Bearer realm="dvp", error="insufficient_scope"`
+		}
+		if got.header.Get("WWW-Authenticate") != want {
+			t.Errorf("%s: WWW-Authenticate %q", c.to, got.header.Get("WWW-Authenticate"))
+		}
+		if rig.desk.last() != nil || len(rig.chain.payers) != 0 {
+			t.Errorf("%s: the desk or the settlement was asked", c.to)
+		}
+	}
+}
+
+// TestBuildRefusals: what the desk and the settlement refuse, by this route's
+// names; no text of theirs goes out.
+func TestBuildRefusals(t *testing.T) {
+	rig := newDvPRig(t)
+	for _, c := range []struct {
+		reason event.Reason
+		status int
+		code   string
+		field  string
+	}{
+		{event.ReasonLocked, 409, codeRefused, ""},
+		{event.ReasonPriceCorridor, 409, codeRefused, ""},
+		{event.ReasonInventory, 409, codeRefused, ""},
+		{event.ReasonWalletClaims, 409, codeRefused, "taker"},
+		{event.ReasonCapacityExhausted, 409, codeCapacityExhausted, ""},
+		{event.ReasonQuoteExpired, 409, codeClaimExpired, "quote_id"},
+		{event.ReasonQuoteMismatch, 400, codeInvalidField, "quote_id"},
+		{event.ReasonRailNotAccepted, 400, codeInvalidField, "rail"},
+		{event.ReasonDeskFull, 503, codeOverloaded, ""},
+	} {
+		rig.desk.result = func(rfq.Request) (*desk.Result, error) {
+			return &desk.Result{Outcome: rfq.Outcome{Reason: c.reason}, Replayed: true}, nil
+		}
+		if got := rig.refusedAs(t, pathBuild, buildBody, c.status, c.code, c.reason.String(), c.field); got.header.Get("Idempotency-Replayed") != "true" {
+			t.Errorf("%s: not replayed", c.reason)
+		}
+	}
+	rig.desk.result = func(rfq.Request) (*desk.Result, error) { return nil, desk.ErrBusy }
+	rig.refusedAs(t, pathBuild, buildBody, 503, codeOverloaded, "busy", "")
+	rig.desk.result = nil
+	for _, c := range []struct {
+		err          error
+		status       int
+		code, reason string
+	}{
+		{&Refusal{Reason: "taker_funds"}, 409, codeRefused, "taker_funds"},
+		{fmt.Errorf("wrapped: %w", &Refusal{Reason: "simulation_failed"}), 409, codeRefused, "simulation_failed"},
+		{&Refusal{Reason: "expired"}, 409, codeRefused, "expired"},
+		{&Refusal{Reason: "of_tomorrow_7"}, 409, codeRefused, "of_tomorrow_7"},
+		{&Refusal{Reason: `no "word"`}, 409, codeRefused, guardOther},
+		{&Refusal{}, 409, codeRefused, guardOther},
+		{&Refusal{Reason: strings.Repeat("x", MaxSegment+1)}, 409, codeRefused, guardOther},
+		{&Refusal{Reason: "capacity_exhausted"}, 409, codeCapacityExhausted, "capacity_exhausted"},
+		{errors.New("10.0.0.7 refuses"), 503, codeChainUnavailable, ""},
+	} {
+		rig.chain.failing = c.err
+		for _, path := range []string{pathBuild, pathAtomic} {
+			body := map[string]string{pathBuild: buildBody, pathAtomic: claimBody}[path]
+			got := rig.refusedAs(t, path, body, c.status, c.code, c.reason, "")
+			if strings.Contains(string(got.body), "10.0.0.7") || strings.Contains(string(got.body), "wrapped") {
+				t.Errorf("%v: %s", c.err, got.body)
+			}
+		}
+	}
+	rig.chain.failing, rig.chain.down = nil, errors.New("no node answers")
+	asked := len(rig.desk.asked)
+	if got := rig.refusedAs(t, pathBuild, buildBody, 503, codeChainUnavailable, "", ""); got.header.Get("Retry-After") != "10" {
+		t.Errorf("not ready: %v", got.header)
+	}
+	rig.g.settle = nil
+	rig.refusedAs(t, pathBuild, buildBody, 503, codeChainUnavailable, "", "")
+	rig.refusedAs(t, pathBuild, strings.Replace(buildBody, taker, "", 1), 409, codeRefused, guardEmpty, "taker")
+	if len(rig.desk.asked) != asked {
+		t.Error("something was reserved without a chain")
+	}
+}
+
+// TestBuildKeys: which builds are the same to the desk.
+func TestBuildKeys(t *testing.T) {
+	rig := newDvPRig(t)
+	keyOf := func(body, key string) rfq.Key {
+		t.Helper()
+		if got := rig.post(t, pathBuild, body, bearer, "Idempotency-Key: "+key); got.status != 200 {
+			t.Fatalf("status %d: %s", got.status, got.body)
+		}
+		return rig.desk.last().Head().Key
+	}
+	with := func(member string) string { return strings.Replace(buildBody, "}", member+"}", 1) }
+	one := keyOf(buildBody, "k")
+	if one == (rfq.Key{}) {
+		t.Fatal("no key")
+	}
+	spaced := ` {"taker":"` + taker + `", "rail":"USDC","fill_usd":250,"tranche_id":"T7-2","order_id":"\u00547","quote_id":null} `
+	for _, same := range []string{spaced, with(`,"fee_payer":"desk"`)} {
+		if got := keyOf(same, "k"); got != one {
+			t.Errorf("%s: %x, want %x", same, got, one)
+		}
+	}
+	bodies := map[[8]byte]string{one.Body: buildBody}
+	for _, other := range []string{
+		strings.Replace(buildBody, `"T7-2"`, `"T7-1"`, 1), strings.Replace(buildBody, `"T7","tranche_id":"T7-2"`, `"T12","tranche_id":"T12-1"`, 1),
+		strings.Replace(buildBody, "250", "1000", 1), strings.Replace(buildBody, "USDC", "SOL", 1),
+		with(`,"quote_id":"Q000000000002d"`), with(`,"fee_payer":"taker"`),
+	} {
+		got := keyOf(other, "k")
+		if got.ID != one.ID || bodies[got.Body] != "" {
+			t.Errorf("%s: %x, as %s", other, got, bodies[got.Body])
+		}
+		bodies[got.Body] = other
+	}
+	if other := keyOf(buildBody, "K"); other.ID == one.ID {
+		t.Error("another key has the same id")
+	}
+	rig.post(t, pathBuild, buildBody, bearer)
+	if none := rig.desk.last().Head().Key; none != (rfq.Key{}) {
+		t.Errorf("without the header: %x", none)
+	}
+	// Another taker has other keys.
+	p := &post{key: []byte("k"), taker: takerKey()}
+	if mine, his := takersKey(opBuild, p, nil), takersKey(opBuild, &post{key: p.key, taker: address(7)}, nil); mine.ID == his.ID || mine.ID != one.ID {
+		t.Errorf("two takers: %x %x", mine, his)
+	}
+	if mine, submit := takersKey(opBuild, p, nil), takersKey(opSubmit, p, nil); mine.ID == submit.ID {
+		t.Error("build and submit share a key")
+	}
+	rig.desk.result = func(r rfq.Request) (*desk.Result, error) {
+		result := sell(rig.desk.view, r)
+		result.Replayed = true
+		return result, nil
+	}
+	first := rig.post(t, pathBuild, buildBody, bearer, "Idempotency-Key: k")
+	second := rig.post(t, pathBuild, spaced, bearer, "Idempotency-Key: k")
+	if first.header.Get("Idempotency-Replayed") != "true" || !slices.Equal(first.body, second.body) {
+		t.Errorf("replayed: %s\n%s", first.body, second.body)
+	}
+	rig.desk.result = func(rfq.Request) (*desk.Result, error) { return nil, desk.ErrConflict }
+	rig.refusedAs(t, pathBuild, buildBody, 409, codeIdempotencyConflict, "", idempotencyHeader)
+}
+
+// TestBuildState: each stage on the wire, and what is no build.
+func TestBuildState(t *testing.T) {
+	rig := newDvPRig(t)
+	claim := sell(rig.desk.view, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Way: rfq.Atomic, Wallet: takerKey()}).Claim
+	b := BuildState{
+		Claim: claim.ID, Taker: takerKey(), Stage: BuildOpen, Hash: [32]byte{0xab}, Blockhash: address(90), LastValid: 4711, BuiltAt: deskDay + 1e6,
+	}
+	get := func(segment, more string) reply {
+		t.Helper()
+		return do(t, rig.doors[0], "GET "+pathBuilds+segment+" HTTP/1.1\r\nHost: test\r\n"+more+"\r\n")
+	}
+	head := `{"ok":true,"build_id":"B000000000002e","claim_id":"C000000000002e","state":"%s","claim_state":"%s","taker":"` + taker +
+		`","message_sha256":"ab` + strings.Repeat("0", 62) + `","recent_blockhash":"` + addressText(address(90)) +
+		`","last_valid_block_height":4711,"signature":%s,"slot":%s,"built_at":"2026-11-20T12:00:04.124Z",` +
+		`"expires_at":"2026-11-20T12:02:04.123Z","changed_at":"2026-11-20T12:00:04.123Z"}`
+	signed := string(appendSignature(nil, &[64]byte{1, 2}))
+	for _, c := range []struct {
+		stage           BuildStage
+		state           rfq.ClaimState
+		slot            uint64
+		word, claimWord string
+	}{
+		{BuildOpen, rfq.ClaimReserved, 0, "open", "reserved"}, {BuildBroadcast, rfq.ClaimCosigned, 0, "broadcast", "cosigned"},
+		{BuildFinalized, rfq.ClaimSettled, 7, "finalized", "settled"}, {BuildFailed, rfq.ClaimReleased, 8, "failed", "released"},
+		{BuildExpired, rfq.ClaimExpired, 0, "expired", "expired"},
+	} {
+		later, state := *claim, b
+		later.State, state.Stage, state.Slot = c.state, c.stage, c.slot
+		signature, slot := "null", "null"
+		if c.state == rfq.ClaimCosigned || c.slot != 0 {
+			state.Signature, signature = [64]byte{1, 2}, signed
+		}
+		if c.slot != 0 {
+			slot = fmt.Sprint(c.slot)
+		}
+		rig.dvp.builds[claim.ID], rig.desk.history[claim.ID] = state, &desk.History{Claim: later}
+		got := get("B000000000002e", "")
+		if want := fmt.Sprintf(head, c.word, c.claimWord, signature, slot); got.status != 200 || string(got.body) != want {
+			t.Errorf("%s: status %d: %s\nwant %s", c.word, got.status, got.body, want)
+		}
+		if again := get("B000000000002e", "If-None-Match: "+got.header.Get("ETag")+"\r\n"); again.status != 304 {
+			t.Errorf("%s: with its ETag %q: status %d", c.word, got.header.Get("ETag"), again.status)
+		}
+	}
+	rig.dvp.builds[brokenClaim] = b
+	for segment, code := range map[string]string{
+		"B0000000000001": codeUnknownClaim, "C000000000002e": codeUnknownClaim, "b000000000002e": codeUnknownClaim, "B2e": codeUnknownClaim,
+		strings.Repeat("x", MaxSegment): codeUnknownClaim, strings.Repeat("x", MaxSegment+1): codeUnknownRoute, "": codeUnknownRoute, "..": codeUnknownRoute,
+		string(market.AppendBuildID(nil, brokenClaim)): codeInternal,
+	} {
+		got := get(segment, "")
+		e := decodeError(t, got.body)
+		status := map[string]int{codeUnknownClaim: 404, codeUnknownRoute: 404, codeInternal: 500}[code]
+		if got.status != status || e.Code != code || code == codeUnknownClaim && (e.Reason != "unknown_build" || e.Field != "build_id") {
+			t.Errorf("%q: status %d: %s", segment, got.status, got.body)
+		}
+	}
+	rig.dvp.builds[79] = b // the desk does not know its claim
+	if got := get(string(market.AppendBuildID(nil, 79)), ""); got.status != 404 {
+		t.Errorf("without a claim: status %d: %s", got.status, got.body)
+	}
+	rig.dvp.failing = errors.New("store of host-7")
+	if got := get("B000000000002e", ""); got.status != 503 || decodeError(t, got.body).Code != codeChainUnavailable || strings.Contains(string(got.body), "host-7") {
+		t.Errorf("failing: status %d: %s", got.status, got.body)
+	}
+	rig.g.dvp = nil
+	if got := get("B000000000002e", ""); got.status != 503 || got.header.Get("Retry-After") != "10" {
+		t.Errorf("without a door: status %d: %s", got.status, got.body)
+	}
+	if got := get("B2e", ""); got.status != 404 {
+		t.Errorf("no build, without a door: status %d: %s", got.status, got.body)
+	}
+}
+
+// TestGuardsAreTotal: each word has a sentence and goes out as it is; those of
+// the desk have their own code.
+func TestGuardsAreTotal(t *testing.T) {
+	id := requestID([]byte("01234567-0123456789"))
+	for word := range guards {
+		p := guarded(word)
+		if e := decodeError(t, p.append(nil, &id)); e.Reason != word || e.Code != codeRefused || p.status != 409 || !strings.HasSuffix(p.text, ".") {
+			t.Errorf("%s: %+v", word, p)
+		}
+	}
+	for reason, is := range refusals {
+		if p := guarded(reason.String()); p.status != is.status || p.code != is.code || p.reason != reason.String() {
+			t.Errorf("%s: %+v", reason, p)
+		}
+	}
+	if p := guarded(tokenOfAnother); p.status != 403 || p.code != codeToken {
+		t.Errorf("%+v", p)
+	}
+}

@@ -1,0 +1,145 @@
+package httpgw
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mr-tron/base58"
+
+	"blockdesk/market"
+)
+
+// Bodies and a token that are right for fixedView and dvpDoors.
+var (
+	secret = "dvp_9qTGGRF9uBCzqxsvlxWuT0e6ChK82p5Uduhkz15bzYI"
+	bearer = "Authorization: Bearer " + secret
+
+	taker     = base58.Encode([]byte("the taker of a DvP, 32 bytes of!"))
+	otherKey  = base58.Encode(bytes.Repeat([]byte{7}, 32))
+	nonceText = base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("nonce"), 22))
+	proofText = base58.Encode(bytes.Repeat([]byte{9}, 64))
+	signedTx  = base64.StdEncoding.EncodeToString([]byte("a transaction with one signature"))
+
+	challengeBody = `{"pubkey":"` + taker + `"}`
+	issueBody     = `{"pubkey":"` + taker + `","nonce":"` + nonceText + `","signature":"` + proofText + `"}`
+	buildBody     = `{"order_id":"T7","tranche_id":"T7-2","fill_usd":"250","rail":"USDC","taker":"` + taker + `"}`
+	submitBody    = `{"build_id":"B000000000002e","transaction":"` + signedTx + `"}`
+)
+
+func takerKey() (a market.Address) {
+	a, _ = parseAddress([]byte(taker))
+	return a
+}
+
+// fakeHandshake admits one token, and answers as a test tells it to.
+type fakeHandshake struct {
+	failing error
+
+	mu     sync.Mutex
+	issues []issueCall
+}
+
+type issueCall struct {
+	key    market.Address
+	nonce  string
+	proof  [64]byte
+	client [16]byte
+}
+
+func (h *fakeHandshake) Challenge(market.Address) (Challenge, error) {
+	return Challenge{Nonce: nonceText, ExpiresAt: deskDay + 60e9}, h.failing
+}
+
+func (h *fakeHandshake) Issue(key market.Address, nonce string, proof [64]byte, client [16]byte) (Grant, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.issues = append(h.issues, issueCall{key, nonce, proof, client})
+	return Grant{Secret: secret, ExpiresAt: deskDay + 7*86400e9}, h.failing
+}
+
+func (h *fakeHandshake) Admit(text []byte) (market.Address, bool) {
+	return takerKey(), string(text) == secret
+}
+
+// fakeDvP signs everything, or answers as a test tells it to.
+type fakeDvP struct {
+	failing error
+	result  Submitted
+	builds  map[market.ClaimID]BuildState
+
+	mu   sync.Mutex
+	sent []Submission
+}
+
+func (d *fakeDvP) Submit(ctx context.Context, s *Submission) (Submitted, error) {
+	if _, bounded := ctx.Deadline(); !bounded {
+		return Submitted{}, errors.New("no deadline")
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sent = append(d.sent, *s)
+	if d.failing != nil {
+		return Submitted{}, d.failing
+	}
+	done := d.result
+	done.Claim = s.Claim
+	return done, nil
+}
+
+func (d *fakeDvP) Build(ctx context.Context, id market.ClaimID) (BuildState, bool, error) {
+	if _, bounded := ctx.Deadline(); !bounded {
+		return BuildState{}, false, errors.New("no deadline")
+	}
+	b, ok := d.builds[id]
+	return b, ok, d.failing
+}
+
+// dvpRig is what is behind the doors of a test.
+type dvpRig struct {
+	*writer
+	keys  *fakeHandshake
+	dvp   *fakeDvP
+	chain *fakeChain
+}
+
+// dvpDoors opens every door of this room.
+func dvpDoors() (Doors, *dvpRig) {
+	rig := &dvpRig{
+		keys: &fakeHandshake{}, chain: &fakeChain{},
+		dvp: &fakeDvP{
+			result: Submitted{Transaction: []byte("signed by all"), Signature: [64]byte{3, 1, 4}, Stage: BuildBroadcast},
+			builds: map[market.ClaimID]BuildState{},
+		},
+	}
+	doors := testDoors()
+	doors.Desk = &scriptedDesk{view: fixedView()}
+	doors.Settlement, doors.Handshake, doors.DvP = rig.chain, rig.keys, rig.dvp
+	return doors, rig
+}
+
+func newDvPRig(t testing.TB) *dvpRig {
+	t.Helper()
+	doors, rig := dvpDoors()
+	rig.writer = newWriterOf(t, doors)
+	return rig
+}
+
+// refusedAs sends a body with the token and holds the answer to what it must
+// be.
+func (rig *dvpRig) refusedAs(t *testing.T, path, body string, status int, code, reason, field string) reply {
+	t.Helper()
+	got := rig.post(t, path, body, bearer)
+	e := decodeError(t, got.body)
+	if got.status != status || e.Code != code || e.Reason != reason || e.Field != field {
+		t.Errorf("%s %.300s: status %d: %s\nwant %d %s %s %s", path, body, got.status, got.body, status, code, reason, field)
+	}
+	if got.header.Get("Cache-Control") != "no-store" || strings.Contains(string(got.body), secret) {
+		t.Errorf("%s: %v: %s", path, got.header, got.body)
+	}
+	return got
+}

@@ -1,0 +1,271 @@
+package httpgw
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mr-tron/base58"
+
+	"blockdesk/internal/solana"
+	"blockdesk/market"
+	"blockdesk/settle/access"
+)
+
+// TestHandshake: both answers, byte for byte, and what reaches the other room.
+func TestHandshake(t *testing.T) {
+	rig := newDvPRig(t)
+	for body, want := range map[string]string{
+		challengeBody: `{"ok":true,"pubkey":"` + taker + `","nonce":"` + nonceText + `","expires_at":"2026-11-20T12:01:04.123Z"}`,
+		issueBody: `{"ok":true,"access_token":"` + secret + `","token_type":"Bearer","expires_in":604800,` +
+			`"expires_at":"2026-11-27T12:00:04.123Z","pubkey":"` + taker + `"}`,
+		strings.Replace(challengeBody, "}", `,"nonce":null,"signature":null}`, 1): `{"ok":true,"pubkey":"` + taker +
+			`","nonce":"` + nonceText + `","expires_at":"2026-11-20T12:01:04.123Z"}`,
+	} {
+		got := rig.post(t, pathHandshake, body)
+		status := 200
+		if body == issueBody {
+			status = 201
+		}
+		if got.status != status || string(got.body) != want {
+			t.Errorf("%s: status %d: %s\nwant %s", body, got.status, got.body, want)
+		}
+		if got.header.Get("Cache-Control") != "no-store" || got.header.Get("ETag") != "" || got.header.Get("Content-Type") != jsonType {
+			t.Errorf("headers %v", got.header)
+		}
+	}
+	proof := [64]byte(bytes.Repeat([]byte{9}, 64))
+	inBase64 := strings.Replace(issueBody, proofText, base64.StdEncoding.EncodeToString(proof[:]), 1)
+	rig.post(t, pathHandshake, inBase64)
+	want := issueCall{takerKey(), nonceText, proof, [16]byte{10: 0xff, 0xff, 192, 0, 2, 1}}
+	for i, call := range rig.keys.issues {
+		if call != want {
+			t.Errorf("call %d: %+v, want %+v", i, call, want)
+		}
+	}
+	if len(rig.keys.issues) != 2 {
+		t.Errorf("%d calls", len(rig.keys.issues))
+	}
+}
+
+// TestWrongHandshakes: each member in each wrong form, and each error of the
+// other room; none of its text goes out.
+func TestWrongHandshakes(t *testing.T) {
+	zeros, wide := strings.Repeat("1", 64), strings.Repeat("A", 512)
+	for _, c := range []struct {
+		body, from, to string
+		status         int
+		code           string
+		reason, field  string
+	}{
+		{"", "", "", 400, codeInvalidJSON, "empty_body", ""},
+		{"{}", "", "", 400, codeMissingField, "", "pubkey"},
+		{challengeBody, taker, "", 400, codeInvalidField, "empty", "pubkey"},
+		{challengeBody, taker, taker[3:], 400, codeInvalidField, "not_a_key", "pubkey"},
+		{challengeBody, taker, strings.Repeat("1", 32), 400, codeInvalidField, "not_a_key", "pubkey"},
+		{challengeBody, taker, "1" + taker[1:], 400, codeInvalidField, "not_a_key", "pubkey"},
+		{challengeBody, taker, strings.Repeat("z", 44), 400, codeInvalidField, "not_a_key", "pubkey"},
+		{challengeBody, taker, strings.Repeat("z", 45), 400, codeInvalidField, "too_long", "pubkey"},
+		{challengeBody, `"` + taker + `"`, "7", 400, codeInvalidField, "wrong_type", "pubkey"},
+		{challengeBody, "}", `,"nonce":"` + nonceText + `"}`, 400, codeMissingField, "", "signature"},
+		{challengeBody, "}", `,"signature":"` + proofText + `"}`, 400, codeMissingField, "", "nonce"},
+		{challengeBody, "}", `,"nonce":""}`, 400, codeInvalidField, "empty", "nonce"},
+		{challengeBody, "}", `,"x":1}`, 400, codeInvalidField, "unknown_field", ""},
+		{issueBody, nonceText, wide + "A", 400, codeInvalidField, "too_long", "nonce"},
+		{issueBody, proofText, zeros, 400, codeInvalidField, "not_a_signature", "signature"},
+		{issueBody, proofText, proofText[1:], 400, codeInvalidField, "not_a_signature", "signature"},
+		{issueBody, proofText, base64.StdEncoding.EncodeToString(make([]byte, 64)), 400, codeInvalidField, "not_a_signature", "signature"},
+		{issueBody, proofText, strings.Repeat("_", 86) + "==", 400, codeInvalidField, "not_a_signature", "signature"},
+		{issueBody, proofText, strings.Repeat("/", 86), 400, codeInvalidField, "not_a_signature", "signature"},
+		{issueBody, proofText, strings.Repeat("A", 85) + "B==", 400, codeInvalidField, "not_a_signature", "signature"},
+		{issueBody, proofText, strings.Repeat("A", 84) + `\n\nAA`, 400, codeInvalidField, "not_a_signature", "signature"},
+		{issueBody, proofText, strings.Repeat("z", 89), 400, codeInvalidField, "too_long", "signature"},
+	} {
+		rig := newDvPRig(t)
+		rig.refusedAs(t, pathHandshake, strings.Replace(c.body, c.from, c.to, 1), c.status, c.code, c.reason, c.field)
+		if len(rig.keys.issues) != 0 {
+			t.Errorf("%s: the handshake was asked", c.body)
+		}
+	}
+	rig := newDvPRig(t)
+	if got := rig.post(t, pathHandshake, strings.Replace(issueBody, nonceText, wide, 1)); got.status != 201 || rig.keys.issues[0].nonce != wide {
+		t.Errorf("the longest nonce: status %d: %s", got.status, got.body)
+	}
+	for _, c := range []struct {
+		err           error
+		status        int
+		code          string
+		reason, field string
+		retry         string
+	}{
+		{ErrBadKey, 400, codeInvalidField, "not_a_key", "pubkey", ""},
+		{ErrBadNonce, 400, codeInvalidField, "bad_nonce", "nonce", ""},
+		{ErrBadProof, 400, codeInvalidField, "bad_signature", "signature", ""},
+		{&TooSoon{RetryAfter: 59*time.Minute + 1}, 429, codeTokenTooSoon, "issuance", "", "3541"},
+		{&TooSoon{}, 429, codeTokenTooSoon, "issuance", "", "1"},
+		{ErrTokensFull, 503, codeOverloaded, "tokens_full", "", "600"},
+		{errors.New("disk of host-7"), 500, codeInternal, "", "", ""},
+	} {
+		rig.keys.failing = fmt.Errorf("wrapped: %w", c.err)
+		got := rig.refusedAs(t, pathHandshake, issueBody, c.status, c.code, c.reason, c.field)
+		if got.header.Get("Retry-After") != c.retry || bytes.Contains(got.body, []byte("wrapped")) || bytes.Contains(got.body, []byte("host-7")) {
+			t.Errorf("%v: %v: %s", c.err, got.header, got.body)
+		}
+	}
+	rig.keys.failing = ErrBadKey
+	rig.refusedAs(t, pathHandshake, challengeBody, 400, codeInvalidField, "not_a_key", "pubkey")
+	rig.g.keys = nil
+	for _, body := range []string{challengeBody, issueBody} {
+		if got := rig.refusedAs(t, pathHandshake, body, 503, codeChainUnavailable, "", ""); got.header.Get("Retry-After") != "10" {
+			t.Errorf("without a handshake: %v", got.header)
+		}
+	}
+	rig.refusedAs(t, pathHandshake, "{}", 400, codeMissingField, "", "pubkey")
+}
+
+// TestHandshakeTerms: what a client goes by; limits that there are not are null.
+func TestHandshakeTerms(t *testing.T) {
+	b := newBooks(t)
+	doors, _ := dvpDoors()
+	for _, none := range []bool{false, true} {
+		o := testOptions(b)
+		o.NoLimits, o.DvP, o.Handshake, o.URLs.Base = none, Window{7}, Rate{20, 5}, "https://desk.example/"
+		g := start(t, o, b, doors)
+		resp, body := ask(t, g.BaseAddr(), "GET", pathHandshake, "")
+		limits := `{"handshake":{"per_ip":20,"window_s":60,"burst":5},"build_submit":{"per_ip":7,"window_s":60,"burst":null}}`
+		if none {
+			limits = `{"handshake":null,"build_submit":null}`
+		}
+		for _, member := range []string{
+			`{"ok":true,"protocol":"svc_dvp_handshake_v1","steps":[{"step":1,`, `"algorithm":"ed25519"`,
+			`{"step":4,"action":"ask for the token","method":"POST","url":"https://desk.example` + pathHandshake + `","sends":["pubkey","nonce","signature"],"status":201,`,
+			`"encodings":{"pubkey":"base58","nonce":"base64","signature":"base58 or base64"}`, `"nonce_ttl_s":60`,
+			`"token":{"type":"Bearer","lifetime_s":604800,"issuance":{"per_ip":1,"window_s":3600}}`, `"limits":` + limits + `}`,
+		} {
+			if !bytes.Contains(body, []byte(member)) {
+				t.Errorf("no %s in %s", member, body)
+			}
+		}
+		etag := resp.Header.Get("ETag")
+		if again, _ := ask(t, g.BaseAddr(), "GET", pathHandshake, "If-None-Match: "+etag+"\r\n"); resp.StatusCode != 200 || again.StatusCode != 304 {
+			t.Errorf("status %d, again %d", resp.StatusCode, again.StatusCode)
+		}
+		if resp, _ := ask(t, g.APIAddr(), "GET", pathHandshake, ""); resp.StatusCode != 404 {
+			t.Errorf("on the api address: status %d", resp.StatusCode)
+		}
+	}
+}
+
+// memory is a durable map that is none.
+type memory map[string][]byte
+
+func (m memory) Get(key []byte) ([]byte, bool, error) {
+	v, ok := m[string(key)]
+	return bytes.Clone(v), ok, nil
+}
+
+func (m memory) Scan([]byte, []byte, func(key, value []byte) bool) error { return nil }
+
+func (m memory) Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), _ bool) error {
+	fill(func(key, value []byte) { m[string(key)] = bytes.Clone(value) }, func(lo, hi []byte) {})
+	return nil
+}
+
+// tokens are the settlement's own, as cmd joins them to a Handshake.
+type tokens struct{ *access.Access }
+
+func (k tokens) Challenge(key market.Address) (Challenge, error) {
+	c, err := k.Access.Challenge(solana.Address(key))
+	return Challenge{c.Nonce, c.ExpiresAt}, err
+}
+
+func (k tokens) Issue(key market.Address, nonce string, proof [64]byte, client [16]byte) (Grant, error) {
+	g, err := k.Access.Issue(solana.Address(key), nonce, solana.Signature(proof), client)
+	var soon *access.TooSoon
+	switch {
+	case errors.As(err, &soon):
+		err = &TooSoon{soon.RetryAfter}
+	case errors.Is(err, access.ErrNonce):
+		err = ErrBadNonce
+	case errors.Is(err, access.ErrProof):
+		err = ErrBadProof
+	}
+	return Grant{g.Secret, g.ExpiresAt}, err
+}
+
+func (k tokens) Admit(text []byte) (market.Address, bool) {
+	key, ok := k.Access.Admit(text)
+	return market.Address(key), ok
+}
+
+// TestHandshakeForReal: a client with a key gets a token from the settlement's
+// own keeper of them, builds with it, and gets no second one within the hour,
+// whichever key it proves.
+func TestHandshakeForReal(t *testing.T) {
+	keeper, err := access.Open(access.Options{}, memory{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	doors, rig := dvpDoors()
+	doors.Handshake = tokens{keeper}
+	rig.writer = newWriterOf(t, doors)
+	sign := func(name string, mend func(string) string) reply {
+		t.Helper()
+		seed := sha256.Sum256([]byte(name))
+		private := ed25519.NewKeyFromSeed(seed[:])
+		pubkey := base58.Encode(private.Public().(ed25519.PublicKey))
+		var c struct{ Nonce string }
+		asked := rig.post(t, pathHandshake, `{"pubkey":"`+pubkey+`"}`)
+		if err := json.Unmarshal(asked.body, &c); err != nil || asked.status != 200 {
+			t.Fatalf("status %d %v: %s", asked.status, err, asked.body)
+		}
+		proof := base58.Encode(ed25519.Sign(private, []byte(mend(c.Nonce))))
+		return rig.post(t, pathHandshake, fmt.Sprintf(`{"pubkey":%q,"nonce":%q,"signature":%q}`, pubkey, c.Nonce, proof))
+	}
+	same := func(nonce string) string { return nonce }
+	// The nonce's bytes are not what is to be signed, its text is.
+	bad := sign("ann", func(nonce string) string {
+		raw, err := base64.StdEncoding.DecodeString(nonce)
+		if err != nil {
+			t.Error(err)
+		}
+		return string(raw)
+	})
+	if e := decodeError(t, bad.body); bad.status != 400 || e.Reason != "bad_signature" {
+		t.Fatalf("status %d: %s", bad.status, bad.body)
+	}
+	var token struct {
+		Secret    string    `json:"access_token"`
+		Seconds   int       `json:"expires_in"`
+		ExpiresAt time.Time `json:"expires_at"`
+		Pubkey    string
+	}
+	got := sign("ann", same)
+	if err := json.Unmarshal(got.body, &token); err != nil || got.status != 201 {
+		t.Fatalf("a failed proof has used up the hour: status %d %v: %s", got.status, err, got.body)
+	}
+	if left := time.Until(token.ExpiresAt).Seconds() - float64(token.Seconds); left < -60 || left > 1 {
+		t.Errorf("expires_in and expires_at are %f s apart", left)
+	}
+	for _, name := range []string{"ann", "bob"} {
+		again := sign(name, same)
+		e := decodeError(t, again.body)
+		if again.status != 429 || e.Code != codeTokenTooSoon || len(again.header.Get("Retry-After")) != 4 {
+			t.Errorf("a second token for %s: status %d %v: %s", name, again.status, again.header, again.body)
+		}
+	}
+	body := strings.Replace(buildBody, taker, token.Pubkey, 1)
+	if got := rig.post(t, pathBuild, body, "Authorization: Bearer "+token.Secret); got.status != 200 {
+		t.Errorf("with the token: status %d: %s", got.status, got.body)
+	}
+	if got := rig.post(t, pathBuild, buildBody, "Authorization: Bearer "+token.Secret); got.status != 403 {
+		t.Errorf("for another taker: status %d: %s", got.status, got.body)
+	}
+}

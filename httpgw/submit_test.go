@@ -1,0 +1,302 @@
+package httpgw
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mr-tron/base58"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/desk"
+)
+
+// TestSubmit: what reaches the settlement, and the answer, byte for byte.
+func TestSubmit(t *testing.T) {
+	rig := newDvPRig(t)
+	proof := [64]byte{9, 8, 63: 7}
+	for _, c := range []struct {
+		body string
+		want Submission
+	}{
+		{submitBody, Submission{Transaction: []byte("a transaction with one signature")}},
+		{strings.Replace(submitBody, "}", `,"signature":null}`, 1), Submission{Transaction: []byte("a transaction with one signature")}},
+		{strings.Replace(submitBody, "}", `,"signature":""}`, 1), Submission{Transaction: []byte("a transaction with one signature")}},
+		{`{"build_id":"B000000000002e","signature":"` + base58.Encode(proof[:]) + `"}`, Submission{Signature: proof}},
+		{`{"build_id":"B000000000002e","signature":"` + base64.StdEncoding.EncodeToString(proof[:]) + `","transaction":""}`, Submission{Signature: proof}},
+		{
+			`{"build_id":"B000000000002e","transaction":"` + base64.StdEncoding.EncodeToString(make([]byte, MaxTransaction)) + `"}`,
+			Submission{Transaction: make([]byte, MaxTransaction)},
+		},
+	} {
+		got := rig.post(t, pathSubmit, c.body, bearer)
+		want := `{"ok":true,"claim_id":"C000000000002e","signature":"` + base58.Encode(rig.dvp.result.Signature[:]) +
+			`","state":"broadcast","slot":null,"transaction":"` + base64.StdEncoding.EncodeToString([]byte("signed by all")) + `"}`
+		if got.status != 200 || string(got.body) != want || got.header.Get("Cache-Control") != "no-store" || got.header.Get("ETag") != "" {
+			t.Errorf("%.200s: status %d %v: %s\nwant %s", c.body, got.status, got.header, got.body, want)
+			continue
+		}
+		c.want.Claim, c.want.By = 78, takerKey()
+		if sent := rig.dvp.sent[len(rig.dvp.sent)-1]; !reflect.DeepEqual(sent, c.want) {
+			t.Errorf("%.200s: sent %+v", c.body, sent)
+		}
+	}
+	for stage, word := range map[BuildStage]string{BuildFinalized: "finalized", BuildFailed: "failed", BuildExpired: "expired"} {
+		rig.dvp.result.Stage, rig.dvp.result.Slot = stage, 4242
+		got := rig.post(t, pathSubmit, submitBody, bearer)
+		if want := `"state":"` + word + `","slot":4242,`; got.status != 200 || !strings.Contains(string(got.body), want) {
+			t.Errorf("%s: status %d: %s", word, got.status, got.body)
+		}
+	}
+}
+
+// TestWrongSubmissions: each member in each wrong form; the settlement is never
+// asked.
+func TestWrongSubmissions(t *testing.T) {
+	none := base58.Encode(make([]byte, 64))
+	long := base64.StdEncoding.EncodeToString(make([]byte, MaxTransaction+1))
+	tx := `"` + signedTx + `"`
+	signature := func(text string) string { return `{"build_id":"B000000000002e","signature":"` + text + `"}` }
+	for _, c := range []struct {
+		body                string
+		status              int
+		code, reason, field string
+	}{
+		{"", 400, codeInvalidJSON, "empty_body", ""},
+		{"{}", 400, codeMissingField, "", "build_id"},
+		{submitBody + "x", 400, codeInvalidJSON, "trailing_data", ""},
+		{strings.Replace(submitBody, "}", `,"claim_id":"C000000000002e"}`, 1), 400, codeInvalidField, "unknown_field", ""},
+		{strings.Replace(submitBody, "}", `,"transaction":`+tx+`}`, 1), 400, codeInvalidField, "repeated", "transaction"},
+		{strings.Replace(submitBody, "}", `,"signature":"`+proofText+`"}`, 1), 400, codeInvalidField, "one_of_two", "signature"},
+		{strings.Replace(submitBody, `"B000000000002e"`, `""`, 1), 400, codeInvalidField, "empty", "build_id"},
+		{strings.Replace(submitBody, "B0", "C0", 1), 404, codeUnknownClaim, "unknown_build", "build_id"},
+		{strings.Replace(submitBody, "B0", "b0", 1), 404, codeUnknownClaim, "unknown_build", "build_id"},
+		{strings.Replace(submitBody, "B0", "B00", 1), 404, codeUnknownClaim, "unknown_build", "build_id"},
+		// Not a transaction.
+		{strings.Replace(submitBody, tx, "7", 1), 400, codeInvalidField, "wrong_type", "transaction"},
+		{strings.Replace(submitBody, signedTx, "x", 1), 400, codeInvalidField, "not_base64", "transaction"},
+		{strings.Replace(submitBody, signedTx, "====", 1), 400, codeInvalidField, "not_base64", "transaction"},
+		{strings.Replace(submitBody, signedTx, signedTx+"AAAA", 1), 400, codeInvalidField, "not_base64", "transaction"},
+		{strings.Replace(submitBody, signedTx, strings.TrimRight(signedTx, "="), 1), 400, codeInvalidField, "not_base64", "transaction"},
+		{strings.Replace(submitBody, signedTx, signedTx[:4]+`\n\n\n\n`+signedTx[4:], 1), 400, codeInvalidField, "not_base64", "transaction"},
+		{strings.Replace(submitBody, signedTx, "AB==", 1), 400, codeInvalidField, "not_base64", "transaction"},
+		{strings.Replace(submitBody, signedTx, "_-__", 1), 400, codeInvalidField, "not_base64", "transaction"},
+		{strings.Replace(submitBody, signedTx, long, 1), 400, codeInvalidField, "not_base64", "transaction"},
+		{strings.Replace(submitBody, signedTx, long+"AAAA", 1), 400, codeInvalidField, "too_long", "transaction"},
+		// Not a signature.
+		{signature(proofText[2:]), 400, codeInvalidField, "not_a_signature", "signature"},
+		{signature(none + "1"), 400, codeInvalidField, "not_a_signature", "signature"},
+		{signature(none[1:]), 400, codeInvalidField, "not_a_signature", "signature"},
+		{signature(strings.Repeat("A", 86) + "=="), 409, codeRefused, guardEmpty, ""},
+		{signature(none), 409, codeRefused, guardEmpty, ""},
+		{signature(""), 409, codeRefused, guardEmpty, ""},
+		{`{"build_id":"B000000000002e"}`, 409, codeRefused, guardEmpty, ""},
+		{`{"build_id":"B000000000002e","transaction":"","signature":""}`, 409, codeRefused, guardEmpty, ""},
+		{`{"build_id":"B000000000002e","transaction":null,"signature":null}`, 409, codeRefused, guardEmpty, ""},
+	} {
+		rig := newDvPRig(t)
+		rig.refusedAs(t, pathSubmit, c.body, c.status, c.code, c.reason, c.field)
+		if len(rig.dvp.sent) != 0 {
+			t.Errorf("%.200s: the settlement was asked", c.body)
+		}
+	}
+}
+
+// TestSubmitRefusals: each guard and each failure of the settlement; no text of
+// theirs goes out.
+func TestSubmitRefusals(t *testing.T) {
+	rig := newDvPRig(t)
+	for word := range guards {
+		rig.dvp.failing = fmt.Errorf("wrapped: %w", &Refusal{Reason: word})
+		rig.refusedAs(t, pathSubmit, submitBody, 409, codeRefused, word, "")
+	}
+	for _, c := range []struct {
+		err                 error
+		status              int
+		code, reason, field string
+		retry               string
+	}{
+		{&Refusal{Reason: "locked"}, 409, codeRefused, "locked", "", ""},
+		{&Refusal{Reason: "price_corridor"}, 409, codeRefused, "price_corridor", "", ""},
+		{&Refusal{Reason: "claim_state"}, 409, codeClaimExpired, "claim_state", "build_id", ""},
+		{&Refusal{Reason: tokenOfAnother}, 403, codeToken, tokenOfAnother, "", ""},
+		{fmt.Errorf("wrapped: %w", ErrUnknownBuild), 404, codeUnknownClaim, "unknown_build", "build_id", ""},
+		{desk.ErrBusy, 503, codeOverloaded, "busy", "", "1"},
+		{desk.ErrReadOnly, 503, codeReadOnly, "", "", "10"},
+		{desk.ErrUnknown, 503, codeOverloaded, "outcome_unknown", "", "1"},
+		{errors.New("wrapped: no signer at /run/host-7"), 503, codeChainUnavailable, "", "", "10"},
+	} {
+		rig.dvp.failing = c.err
+		got := rig.refusedAs(t, pathSubmit, submitBody, c.status, c.code, c.reason, c.field)
+		if got.header.Get("Retry-After") != c.retry || strings.Contains(string(got.body), "wrapped") || strings.Contains(string(got.body), "host-7") {
+			t.Errorf("%v: %v: %s", c.err, got.header, got.body)
+		}
+		if challenged := got.header.Get("WWW-Authenticate") != ""; challenged != (c.status == 403) {
+			t.Errorf("%v: %v", c.err, got.header)
+		}
+	}
+	rig.g.dvp = nil
+	if got := rig.refusedAs(t, pathSubmit, submitBody, 503, codeChainUnavailable, "", ""); got.header.Get("Retry-After") != "10" {
+		t.Errorf("without a door: %v", got.header)
+	}
+}
+
+// TestSubmitWithKeys: a key stands for one body, from when the settlement is
+// asked until it has refused, or for a day.
+func TestSubmitWithKeys(t *testing.T) {
+	rig := newDvPRig(t)
+	now := deskDay
+	rig.g.submits = newSubmitKeys(func() int64 { return now })
+	other := strings.Replace(submitBody, "2e", "2f", 1)
+	send := func(body, key string, status int) {
+		t.Helper()
+		got := rig.post(t, pathSubmit, body, bearer, "Idempotency-Key: "+key)
+		if got.status != status || status == 409 && decodeError(t, got.body).Code != codeIdempotencyConflict {
+			t.Errorf("status %d: %s", got.status, got.body)
+		}
+	}
+	send(submitBody, "k", 200)
+	send(submitBody, "k", 200)
+	send(strings.Replace(submitBody, "}", " ,\"signature\":null}", 1), "k", 200)
+	send(other, "k", 409)
+	send(strings.Replace(submitBody, signedTx, signedTx[4:], 1), "k", 409)
+	send(`{"build_id":"B000000000002e","signature":"`+proofText+`"}`, "k", 409)
+	send(other, "K", 200)
+	if n := len(rig.dvp.sent); n != 4 {
+		t.Errorf("the settlement was asked %d times", n)
+	}
+	rig.dvp.failing = errors.New("no node")
+	send(submitBody, "k2", 503)
+	send(submitBody, "k", 503) // has been answered before, so it stays
+	rig.dvp.failing = nil
+	send(other, "k2", 200)
+	send(other, "k", 409)
+	now += submitKeyLife - 1
+	send(other, "k", 409)
+	now++
+	send(other, "k", 200)
+}
+
+// TestSubmitKeysAreBounded: past MaxSubmitKeys the oldest goes, and nothing
+// stays of what has ended.
+func TestSubmitKeysAreBounded(t *testing.T) {
+	now := int64(0)
+	k := newSubmitKeys(func() int64 { return now })
+	key := func(i int, body byte) rfq.Key {
+		return rfq.Key{ID: [16]byte{1, byte(i >> 16), byte(i >> 8), byte(i)}, Body: [8]byte{body}}
+	}
+	for i := range MaxSubmitKeys {
+		if now++; !k.hold(key(i, 1)) {
+			t.Fatalf("key %d is refused", i)
+		}
+	}
+	if k.hold(key(0, 2)) || len(k.byID) != MaxSubmitKeys {
+		t.Fatalf("the first of %d keys has gone", len(k.byID))
+	}
+	if !k.hold(key(MaxSubmitKeys, 1)) || k.hold(key(1, 2)) || len(k.byID) != MaxSubmitKeys || k.age.Len() != MaxSubmitKeys {
+		t.Fatalf("one more: %d keys, %d in their order", len(k.byID), k.age.Len())
+	}
+	if !k.hold(key(0, 2)) {
+		t.Error("the oldest has not made room")
+	}
+	for i := range MaxSubmitKeys + 1 {
+		k.end(key(i, 1), i%2 == 0)
+		k.end(key(i, 2), false)
+	}
+	if n := len(k.byID); n != k.age.Len() || n < MaxSubmitKeys/2-2 || n > MaxSubmitKeys/2+2 {
+		t.Errorf("half have been answered, and %d of %d are kept", n, MaxSubmitKeys)
+	}
+	now += submitKeyLife
+	if !k.hold(key(0, 3)) || len(k.byID) != 1 || k.age.Len() != 1 {
+		t.Errorf("a day later: %d keys", len(k.byID))
+	}
+	if k.end(rfq.Key{}, false); !k.hold(rfq.Key{}) || len(k.byID) != 1 {
+		t.Error("no key is kept as one")
+	}
+}
+
+// TestSubmitAtOnce: of two bodies with one key that come at the same time, one
+// alone reaches the settlement, however often each is sent.
+func TestSubmitAtOnce(t *testing.T) {
+	rig := newDvPRig(t)
+	bodies := []string{submitBody, strings.Replace(submitBody, "2e", "2f", 1)}
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	seen := map[int]int{}
+	for i := range 32 {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			got := rig.post(t, pathSubmit, bodies[i%2], bearer, "Idempotency-Key: k")
+			mu.Lock()
+			defer mu.Unlock()
+			seen[got.status]++
+		}()
+	}
+	group.Wait()
+	if seen[200] != 16 || seen[409] != 16 {
+		t.Errorf("answers %v", seen)
+	}
+	for _, s := range rig.dvp.sent {
+		if s.Claim != rig.dvp.sent[0].Claim {
+			t.Fatal("both bodies have reached the settlement")
+		}
+	}
+}
+
+// TestNothingSecretIsLogged: whatever fails, the log has no token, no nonce, no
+// signature and no transaction.
+func TestNothingSecretIsLogged(t *testing.T) {
+	doors, rig := dvpDoors()
+	b := newBooks(t)
+	o := testOptions(b)
+	var text syncText
+	o.Logger = slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	g := start(t, o, b, doors)
+	send := func() {
+		for path, bodies := range map[string][]string{
+			pathHandshake: {challengeBody, issueBody}, pathBuild: {buildBody, "{"}, pathSubmit: {submitBody, "{"},
+		} {
+			for _, body := range bodies {
+				exchange(t, g.BaseAddr(), postText(path, body, bearer))
+				exchange(t, g.BaseAddr(), postText(path, body, bearer+"x"))
+			}
+		}
+	}
+	send()
+	rig.keys.failing, rig.dvp.failing, rig.chain.failing = errors.New("a"), errors.New("b"), errors.New("c")
+	send()
+	exchange(t, g.BaseAddr(), "POST "+pathSubmit+" HTTP/1.1\r\n"+bearer+"\r\nContent-Length: x\r\n\r\n")
+	logged := text.String()
+	if !strings.Contains(logged, "http request failed") {
+		t.Fatalf("nothing is logged at all: %q", logged)
+	}
+	for _, word := range []string{secret, nonceText, proofText, signedTx, taker} {
+		if strings.Contains(logged, word) {
+			t.Errorf("%s is logged: %s", word, logged)
+		}
+	}
+}
+
+// syncText is a log's text.
+type syncText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *syncText) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *syncText) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
