@@ -54,7 +54,8 @@ func (f frame) append(dst []byte) []byte {
 }
 
 // readFrame reads one frame. It reads nothing after it, and holds MaxSignerFrame
-// bytes at most, whatever the size says. Errors: errFrame, or r's.
+// bytes at most, whatever the size says. Errors: errFrame; io.EOF where there is
+// nothing to read; or r's.
 func readFrame(r io.Reader) (frame, error) {
 	var head [sizeSize + headSize]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -69,6 +70,9 @@ func readFrame(r io.Reader) (frame, error) {
 	}
 	f := frame{head[3], make([]byte, size-headSize)}
 	_, err := io.ReadFull(r, f.body)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF // the body is missing altogether
+	}
 	return f, err
 }
 

@@ -111,11 +111,12 @@ type signed struct {
 
 func (s *signed) has(hash solana.Hash) bool { return s.first == hash || slices.Contains(s.more, hash) }
 
-// disk is what a record writes to.
+// disk is the file that a record is in.
 type disk interface {
+	io.ReadCloser // from its beginning
 	io.WriterAt
+	Truncate(size int64) error
 	Sync() error
-	Close() error
 }
 
 // record remembers the messages that a key has signed. Any goroutine may call it.
@@ -141,7 +142,7 @@ func openRecord(path string, address solana.Address) (*record, error) {
 	}
 	r := newRecord(file, MaxSignedMessages)
 	if err = lockFile(file); err == nil {
-		err = r.load(file, headerOf(address))
+		err = r.load(headerOf(address))
 	}
 	if err == nil {
 		err = syncFolder(path)
@@ -158,9 +159,9 @@ func newRecord(file disk, most int) *record {
 }
 
 // load reads the file, and leaves it whole and synced.
-func (r *record) load(file *os.File, header block) error {
+func (r *record) load(header block) error {
 	most := int64(1+r.most) * blockSize
-	text, err := io.ReadAll(io.LimitReader(file, most+blockSize))
+	text, err := io.ReadAll(io.LimitReader(r.file, most+blockSize))
 	if err != nil {
 		return err
 	}
@@ -169,12 +170,12 @@ func (r *record) load(file *os.File, header block) error {
 		return err
 	}
 	if end == 0 {
-		if _, err := file.WriteAt(header[:], 0); err != nil {
+		if _, err := r.file.WriteAt(header[:], 0); err != nil {
 			return err
 		}
 		end, r.crc = blockSize, header.sum()
 	}
-	return errors.Join(file.Truncate(int64(end)), file.Sync())
+	return errors.Join(r.file.Truncate(int64(end)), r.file.Sync())
 }
 
 // replay takes in a record's bytes, and returns where the last whole block ends: 0

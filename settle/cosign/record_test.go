@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -155,9 +156,11 @@ func TestTornRecord(t *testing.T) {
 	_, text := filled(t, entries)
 	torn := func(left []byte, whole int) {
 		t.Helper()
-		path := recordPath(t)
-		writeFile(t, path, left, 0o600)
-		r := opened(t, path)
+		file := &memory{bytes: bytes.Clone(left)}
+		r := newRecord(file, MaxSignedMessages)
+		if err := r.load(headerOf(deskAddress)); err != nil || file.synced != len(file.bytes) {
+			t.Fatalf("%d bytes: %v", len(left), err)
+		}
 		if r.len() != whole {
 			t.Fatalf("%d bytes: %d entries, want %d", len(left), r.len(), whole)
 		}
@@ -166,9 +169,8 @@ func TestTornRecord(t *testing.T) {
 				t.Fatal(no)
 			}
 		}
-		closed(t, r)
-		if again, err := os.ReadFile(path); err != nil || !bytes.Equal(again, text) {
-			t.Fatalf("%d bytes: other bytes after going on: %v", len(left), err)
+		if !bytes.Equal(file.bytes, text) {
+			t.Fatalf("%d bytes: other bytes after going on", len(left))
 		}
 	}
 	for size := range len(text) + 1 {
@@ -189,13 +191,12 @@ func TestDamagedRecord(t *testing.T) {
 	_, text := filled(t, 3)
 	refused := func(what string, damaged []byte) {
 		t.Helper()
-		path := recordPath(t)
-		writeFile(t, path, damaged, 0o600)
-		if r, err := openRecord(path, deskAddress); !errors.Is(err, ErrRecord) || r != nil {
+		file := &memory{bytes: bytes.Clone(damaged)}
+		if err := newRecord(file, MaxSignedMessages).load(headerOf(deskAddress)); !errors.Is(err, ErrRecord) {
 			t.Fatalf("%s: %v", what, err)
 		}
-		if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, damaged) {
-			t.Fatalf("%s: the file was written to: %v", what, err)
+		if !bytes.Equal(file.bytes, damaged) {
+			t.Fatalf("%s: the file was written to", what)
 		}
 	}
 	for bit := range len(text) * 8 {
@@ -269,6 +270,7 @@ func TestRecordLimit(t *testing.T) {
 
 // memory is a disk that can fail.
 type memory struct {
+	read                int
 	bytes               []byte
 	synced              int
 	failWrite, failSync bool
@@ -291,6 +293,20 @@ func (m *memory) Sync() error {
 		return errDisk
 	}
 	m.synced = len(m.bytes)
+	return nil
+}
+
+func (m *memory) Read(b []byte) (int, error) {
+	if m.read == len(m.bytes) {
+		return 0, io.EOF
+	}
+	n := copy(b, m.bytes[m.read:])
+	m.read += n
+	return n, nil
+}
+
+func (m *memory) Truncate(size int64) error {
+	m.bytes = m.bytes[:size]
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"testing"
+	"time"
 
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
@@ -176,4 +177,10 @@ func signedBy(t testing.TB, a Authorized, s Signer) Signed {
 		t.Fatal(err)
 	}
 	return x
+}
+
+func testContext(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	t.Cleanup(cancel)
+	return ctx
 }
