@@ -21,7 +21,8 @@ import (
 
 // scenario is one run against nodes that do what they can to be misunderstood.
 type scenario struct {
-	t     *testing.T
+	t *testing.T
+	// rng belongs to the test's goroutine.
 	rng   *rand.Rand
 	world *world
 	// healAt is when all faults end.
@@ -30,6 +31,7 @@ type scenario struct {
 	list []*transaction
 
 	mu      sync.Mutex
+	refuses *rand.Rand
 	wrong   []string
 	refused int
 }
@@ -47,7 +49,9 @@ type transaction struct {
 // newScenario draws a world from a seed.
 func newScenario(t *testing.T, seed uint64) *scenario {
 	rng := rand.New(rand.NewPCG(seed, 11))
-	s := &scenario{t: t, rng: rng, world: newWorld(seed, 3), healAt: time.Duration(2+rng.IntN(4)) * time.Minute}
+	s := &scenario{
+		t: t, rng: rng, refuses: rand.New(rand.NewPCG(seed, 13)), world: newWorld(seed, 3), healAt: time.Duration(2+rng.IntN(4)) * time.Minute,
+	}
 	if rng.IntN(2) == 0 {
 		s.world.heldFrom = time.Duration(rng.IntN(120)) * time.Second
 		s.world.heldTill = s.world.heldFrom + time.Duration(rng.IntN(90))*time.Second
@@ -57,13 +61,12 @@ func newScenario(t *testing.T, seed uint64) *scenario {
 	}
 	lossy := rng.IntN(3)
 	s.world.fate = func(m *made) (f fate) { // the world's lock is held
-		if s.world.age() >= s.healAt {
-			return f
-		}
-		f.lost = rng.IntN(3) < lossy || m.lastValid%5 == 0
-		f.slots, f.forked = uint64(rng.IntN(60)), rng.IntN(4) == 0
-		if rng.IntN(3) == 0 {
-			f.err = errDown // it may have landed all the same
+		if rng := s.world.rng; s.world.age() < s.healAt {
+			f.lost = rng.IntN(6) < lossy || m.lastValid%5 == 0
+			f.slots, f.forked = uint64(rng.IntN(60)), rng.IntN(4) == 0
+			if rng.IntN(3) == 0 {
+				f.err = errDown // it may have landed all the same
+			}
 		}
 		return f
 	}
@@ -154,7 +157,7 @@ func (s *scenario) ended(_ context.Context, r broadcast.Result) error {
 		fail("told again after it was taken, without a restart")
 	}
 	x.told = append(x.told, r)
-	if s.rng.IntN(3) == 0 {
+	if s.refuses.IntN(3) == 0 {
 		s.refused++
 		return errors.New("refused")
 	}
@@ -165,7 +168,8 @@ func (s *scenario) ended(_ context.Context, r broadcast.Result) error {
 // run tracks all until the end of time, with restarts between, and returns what
 // was wrong.
 func (s *scenario) run(o broadcast.Options) []string {
-	end := s.healAt + 4*time.Minute
+	// A restart after the nodes are well has a height guessed anew.
+	end := s.healAt + 6*time.Minute
 	next := 0
 	for s.world.age() < end {
 		tracker, err := broadcast.New(o, s.world, s.ended)

@@ -32,7 +32,7 @@ type world struct {
 	named map[solana.Address][]*made
 	// heights counts blocks up to each slot, as far as was asked.
 	heights []uint64
-	// held is the slot at which finality is held from heldFrom to heldTill.
+	// Nothing more is finalized from heldFrom to heldTill.
 	heldFrom, heldTill time.Duration
 
 	// fate says what becomes of a send: whether it lands, how many slots later,
@@ -70,7 +70,8 @@ type made struct {
 
 const (
 	slotTime      = 400 * time.Millisecond
-	firstSlot     = 10_000
+	firstSlot     = 10_000 // the first one that there is
+	startSlot     = 10_100 // when the world is made
 	firstHeight   = 9_000
 	finalizeSlots = 31
 	// recent is how many slots old a status is known without searching.
@@ -91,7 +92,7 @@ func newWorld(seed uint64, nodes int) *world {
 func (w *world) age() time.Duration { return time.Since(w.start) }
 
 // tip is the newest slot.
-func (w *world) tip() uint64 { return firstSlot + uint64(w.age()/slotTime) }
+func (w *world) tip() uint64 { return startSlot + uint64(w.age()/slotTime) }
 
 // height is how many blocks there are up to a slot. The caller holds mu.
 func (w *world) height(slot uint64) uint64 {
@@ -112,7 +113,7 @@ func (w *world) height(slot uint64) uint64 {
 func (w *world) finalized(tip uint64) uint64 {
 	slot := tip - min(finalizeSlots, tip-firstSlot)
 	if age := w.age(); age >= w.heldFrom && age < w.heldTill {
-		slot = min(slot, firstSlot+uint64(w.heldFrom/slotTime))
+		slot = min(slot, startSlot+uint64(w.heldFrom/slotTime)-finalizeSlots)
 	}
 	for slot > firstSlot && w.skips(slot) {
 		slot--

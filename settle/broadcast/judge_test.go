@@ -1,0 +1,234 @@
+package broadcast
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"blockdesk/internal/solana/rpc"
+)
+
+// Views of one transaction whose last valid height is 1000, by a letter.
+const lastValid = 1000
+
+func viewOf(letter rune) rpc.View {
+	v := rpc.View{Finalized: rpc.Position{Slot: 5000, Height: lastValid + 1}, Tip: lastValid + 33, First: 1, Slot: 5033, Statuses: make([]rpc.Status, 1)}
+	switch letter {
+	case 'D': // down
+		return rpc.View{Err: errors.New("down")}
+	case 'A': // absent
+	case 'a': // absent, but its last block may still come
+		v.Finalized.Height = lastValid
+	case 's': // absent, as of a slot before the one it told of
+		v.Slot = v.Finalized.Slot - 1
+	case 'e': // absent, as of just that slot
+		v.Slot = v.Finalized.Slot
+	case 'o': // absent, with a history that begins where it could have been
+		v.First = lastValid - blockhashLife
+	case 'O': // absent, with all of its history
+		v.First = lastValid - blockhashLife - 1
+	case 'n': // no status at all
+		v.Statuses = nil
+	case 'P', 'C', 'F', 'X', 'x': // known
+		v.Statuses[0] = rpc.Status{Known: true, Slot: 4900, Level: rpc.Finalized, Failed: letter == 'X' || letter == 'x'}
+		switch letter {
+		case 'P':
+			v.Statuses[0].Level = rpc.Processed
+		case 'C', 'x':
+			v.Statuses[0].Level = rpc.Confirmed
+		}
+	}
+	return v
+}
+
+func TestJudge(t *testing.T) {
+	words := map[verdictKind]string{verdictFinalized: "finalized", verdictFailed: "failed", verdictAbsent: "absent"}
+	for _, c := range []struct {
+		views  string
+		quorum int
+		old    bool
+		want   string
+	}{
+		// All that answer, and enough of them.
+		{"A", 1, false, "absent"},
+		{"AA", 2, false, "absent"},
+		{"AAA", 2, false, "absent"},
+		{"AAD", 2, false, "absent"},
+		{"AD", 2, false, WordNodesDown},
+		{"ADD", 2, false, WordNodesDown},
+		{"DDD", 2, false, WordNodesDown},
+		{"", 1, false, WordNodesDown},
+		{"nA", 2, false, WordNodesDown},
+		{"AAa", 2, false, WordNodesBehind},
+		{"a", 1, false, WordNodesBehind},
+		{"As", 1, false, WordNodesBehind},
+		{"Ae", 2, false, "absent"},
+		// One that has it outweighs all that do not.
+		{"AAP", 2, false, WordLanding},
+		{"AAC", 2, false, WordLanding},
+		{"AAx", 2, false, WordLanding},
+		{"AAF", 2, false, "finalized"},
+		{"FDD", 2, false, "finalized"},
+		{"FPs", 2, false, "finalized"},
+		{"FX", 1, false, WordNodesDisagree},
+		{"XXF", 1, false, WordNodesDisagree},
+		// A failure takes as many as an absence.
+		{"X", 1, false, "failed"},
+		{"XX", 2, false, "failed"},
+		{"XXD", 2, false, "failed"},
+		{"XD", 2, false, WordNodesDown},
+		{"XA", 1, false, WordNodesBehind},
+		{"XXA", 2, false, WordNodesBehind},
+		{"XXP", 2, false, WordLanding},
+		// Who may have forgotten says nothing by not knowing.
+		{"O", 1, true, "absent"},
+		{"o", 1, true, WordTooOld},
+		{"o", 1, false, "absent"},
+		{"Oo", 1, true, WordTooOld},
+		{"oF", 2, true, "finalized"},
+	} {
+		var views []rpc.View
+		for _, letter := range c.views {
+			views = append(views, viewOf(letter))
+		}
+		x := exam{entry: &entry{}, lastValid: lastValid, at: 0, old: c.old}
+		v := x.judge(views, c.quorum)
+		got := v.word
+		if v.is != verdictWait {
+			got += words[v.is]
+		}
+		if got != c.want {
+			t.Errorf("%q, quorum %d, old %v: %s, want %s", c.views, c.quorum, c.old, got, c.want)
+		}
+		if (v.is == verdictFinalized || v.is == verdictFailed) && v.status.Slot != 4900 {
+			t.Errorf("%q: status %+v", c.views, v.status)
+		}
+		// The order of the nodes does not matter.
+		slices.Reverse(views)
+		if back := x.judge(views, c.quorum); back != v {
+			t.Errorf("%q: %+v, and backwards %+v", c.views, v, back)
+		}
+	}
+}
+
+// TestJudgeMissing: without a signature the heights alone count.
+func TestJudgeMissing(t *testing.T) {
+	for views, want := range map[string]verdictKind{"AA": verdictAbsent, "nn": verdictAbsent, "ss": verdictAbsent, "Aa": verdictWait, "AD": verdictWait} {
+		var list []rpc.View
+		for _, letter := range views {
+			list = append(list, viewOf(letter))
+		}
+		x := exam{entry: &entry{}, lastValid: lastValid, at: -1}
+		if v := x.judge(list, 2); v.is != want {
+			t.Errorf("%q: %+v", views, v)
+		}
+		x.lastValid = 0 // not known
+		if v := x.judge(list, 2); v.is != verdictWait {
+			t.Errorf("%q, of no height: %+v", views, v)
+		}
+	}
+	// One whose height is a guess may have been made at any time: only nodes with
+	// all blocks tell that it is not there.
+	x := exam{entry: &entry{}, lastValid: lastValid, at: -1, guessed: true, old: true}
+	all, most := viewOf('A'), viewOf('A')
+	most.First = 2
+	if v := x.judge([]rpc.View{all}, 1); v.is != verdictAbsent {
+		t.Errorf("all blocks: %+v", v)
+	}
+	if v := x.judge([]rpc.View{all, most}, 1); v.word != WordTooOld {
+		t.Errorf("all but the first: %+v", v)
+	}
+}
+
+func TestGuess(t *testing.T) {
+	x := exam{entry: &entry{}, at: -1, guessed: true}
+	step := func(want uint64, views string, tips ...uint64) {
+		t.Helper()
+		var list []rpc.View
+		for i, letter := range views {
+			list = append(list, viewOf(letter))
+			list[i].Tip = tips[i]
+		}
+		if x.guess(list, 2); x.lastValid != want {
+			t.Errorf("%q %v: %d, want %d", views, tips, x.lastValid, want)
+		}
+	}
+	step(0, "AD", 100, 0)                                   // too few
+	step(0, "AA", 100, 1<<64-1)                             // no height is past this
+	step(90_000+blockhashLife+tipMargin, "AA", 100, 90_000) // a lie
+	step(90_000+blockhashLife+tipMargin, "AD", 101, 0)
+	step(102+blockhashLife+tipMargin, "AA", 102, 101) // made good
+	step(102+blockhashLife+tipMargin, "AA", 103, 103) // the first true one counts
+}
+
+// TestQueue holds the queues to a sorted list.
+func TestQueue(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	q, other := queue{which: byLook}, queue{which: byHeight}
+	due := map[*entry]int64{}
+	list := make([]*entry, 50)
+	for i := range list {
+		list[i] = &entry{}
+		other.set(list[i], int64(i)) // an entry is in several queues at once
+	}
+	for range 20_000 {
+		e := list[rng.IntN(len(list))]
+		switch rng.IntN(4) {
+		case 0:
+			q.remove(e)
+			delete(due, e)
+		case 1:
+			limit := int64(rng.IntN(1000))
+			first := q.pop(limit)
+			for _, d := range due {
+				if first == nil && d <= limit || first != nil && d < due[first] {
+					t.Fatalf("popped %v of limit %d, left is %d", first, limit, d)
+				}
+			}
+			if _, ok := due[first]; first != nil && (!ok || due[first] > limit) {
+				t.Fatal("popped what was not due")
+			}
+			delete(due, first)
+		default:
+			due[e] = int64(rng.IntN(1000))
+			q.set(e, due[e])
+		}
+		if q.Len() != len(due) {
+			t.Fatalf("%d in the queue, %d should be", q.Len(), len(due))
+		}
+	}
+	for i := range list {
+		if e := other.pop(1000); e != list[i] {
+			t.Fatalf("the other queue lost its order at %d", i)
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for name, o := range map[string]Options{
+		"resend":           {ResendEvery: -1},
+		"poll":             {PollEvery: -1},
+		"sending":          {MaxSending: maxWorkers + 1},
+		"sending, below 0": {MaxSending: -1},
+		"telling":          {MaxTelling: maxWorkers + 1},
+		"telling, below 0": {MaxTelling: -1},
+		"quorum":           {Quorum: -1},
+	} {
+		if _, err := New(o, nil, nil); !errors.Is(err, ErrOptions) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := New(Options{MaxSending: maxWorkers, MaxTelling: maxWorkers, Quorum: 99}, nil, nil); err != nil {
+		t.Errorf("at the limits: %v", err)
+	}
+	o := Options{}.withDefaults()
+	var quorums []string
+	for n := range 6 {
+		quorums = append(quorums, string(rune('0'+o.quorum(n))))
+	}
+	if got := strings.Join(quorums, " "); got != "1 1 2 2 3 3" {
+		t.Errorf("quorums of 0 to 5 nodes: %s", got)
+	}
+}
