@@ -9,6 +9,7 @@ import (
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
+	"blockdesk/settle/broadcast"
 	"blockdesk/settle/store"
 )
 
@@ -119,14 +120,16 @@ type Health struct {
 	// Blockhash is the newest; the zero value if there is none.
 	Blockhash rpc.Blockhash
 	// Working counts the claims whose transaction is out, or to be made.
-	Working                int
+	Working int
+	Tracker broadcast.Stats
+	// Refunds, Stuck and Strays count what waits for a person.
 	Refunds, Stuck, Strays int
 	NotReady               error // Ready's
 }
 
 // Health returns a moment's figures. It does not block.
 func (s *Settle) Health() Health {
-	h := Health{Desk: s.signer.Address(), Nodes: s.node.Health(), Working: s.work.count(), NotReady: s.Ready()}
+	h := Health{Desk: s.signer.Address(), Nodes: s.node.Health(), Working: s.work.count(), Tracker: s.tracker.Stats(), NotReady: s.Ready()}
 	if b := s.newest.Load(); b != nil {
 		h.Blockhash = *b
 	}

@@ -102,7 +102,10 @@ func (c *chain) control(method string, params map[string]any) {
 }
 
 // advance lets slots pass at once.
-func (c *chain) advance(slots int) { c.t.Helper(); c.control("advance", map[string]any{"slots": slots}) }
+func (c *chain) advance(slots int) {
+	c.t.Helper()
+	c.control("advance", map[string]any{"slots": slots})
+}
 
 // fill returns the transaction with the wallet's signature in its slot.
 func (w wallet) fill(t testing.TB, raw []byte) []byte {

@@ -22,31 +22,6 @@ import (
 // remembers.
 const maxLooked = 32
 
-// obstacle is what keeps a delivery back, by its word.
-type obstacle struct {
-	word string
-	err  error
-}
-
-func (o *obstacle) Error() string { return fmt.Sprintf("settle: %s: %v", o.word, o.err) }
-func (o *obstacle) Unwrap() error { return o.err }
-
-// wordOf names what kept a claim's work back.
-func wordOf(err error) string {
-	if o := (*obstacle)(nil); errors.As(err, &o) {
-		return o.word
-	}
-	switch {
-	case errors.Is(err, ErrChain):
-		return wordChain
-	case errors.Is(err, ErrSigner):
-		return wordSigner
-	case errors.Is(err, ErrNotReady):
-		return wordNotReady
-	}
-	return wordDesk
-}
-
 // deliver sends the tokens of a claim that is paid for. Nothing new is signed
 // while anything old could deliver: each transaction that was ever signed for the
 // claim is seen to its end first, and the chain is searched for one that no store

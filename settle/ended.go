@@ -6,6 +6,7 @@ import (
 
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
 	"blockdesk/settle/broadcast"
 	"blockdesk/settle/cosign"
 	"blockdesk/settle/store"
@@ -25,7 +26,7 @@ func (s *Settle) ended(_ context.Context, r broadcast.Result) error {
 		word = wordFailed
 	}
 	// Before the desk knows, so that the pause is there when it tells of it.
-	s.work.lapsed(r.Claim, r.Hash, word)
+	s.work.lapsed(r.Claim, r.Hash, r.Signature != (solana.Signature{}), word)
 	return s.book(&r, &rfq.LapseDelivery{Claim: r.Claim, Proof: r.Hash}, &s.counts.lapsed)
 }
 

@@ -124,7 +124,9 @@ func (s *Settle) rails() (r rails, ok bool) {
 	}
 	for rail := range r.by {
 		if !s.payees.add(market.Rail(rail), v.Policy.PayTo[rail]) {
-			s.log.Error("too many wallets to be paid: payments to the policy's are not noticed", "rail", market.Rail(rail).String())
+			s.tooMany.Do(func() {
+				s.log.Error("too many wallets to be paid: payments to the policy's are not noticed", "rail", market.Rail(rail).String())
+			})
 		}
 		list := s.payees.of(market.Rail(rail))
 		if len(list) == 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
+	"blockdesk/market"
 	"blockdesk/settle/broadcast"
 	"blockdesk/settle/cosign"
 	"blockdesk/settle/proof"
@@ -33,15 +35,18 @@ type Settle struct {
 	tracker *broadcast.Tracker
 	log     *slog.Logger
 
-	tokens solana.Accounts
-	locks  *locks
-	work   *work
-	refund *owed
-	payees payees
-	ground atomic.Pointer[ground]
-	newest atomic.Pointer[rpc.Blockhash]
-	prover atomic.Pointer[proof.Prover]
-	counts counters
+	tokens  solana.Accounts
+	locks   *locks
+	work    *work
+	refund  *owed
+	payees  payees
+	tooMany sync.Once
+	ground  atomic.Pointer[ground]
+	newest  atomic.Pointer[rpc.Blockhash]
+	prover  atomic.Pointer[proof.Prover]
+	counts  counters
+	// unpromised are claims that recall looks at: Start\'s, then Run\'s.
+	unpromised []market.ClaimID
 }
 
 // New makes a settlement. It asks nobody but the signer for its address. Errors:
@@ -71,6 +76,9 @@ func (s *Settle) now() int64 { return s.options.Now().UnixNano() }
 func (s *Settle) Start(claims func(yield func(c *rfq.Claim, payments []rfq.Payment) bool)) {
 	claims(func(c *rfq.Claim, payments []rfq.Payment) bool {
 		s.tellClaim(c)
+		if mayBeUnpromised(c) {
+			s.unpromised = append(s.unpromised, c.ID)
+		}
 		for i := range payments {
 			s.refund.tell(&payments[i])
 		}
@@ -90,6 +98,7 @@ func (s *Settle) Run(ctx context.Context, c Consumer) error {
 	group.Go(func() error { return s.surveyor(ctx) })
 	group.Go(func() error { return s.tracker.Run(ctx) })
 	group.Go(func() error { return s.watch(ctx) })
+	group.Go(func() error { return s.recall(ctx) })
 	group.Go(func() error { return s.pruner(ctx) })
 	due := make(chan rfq.Claim)
 	group.Go(func() error { return s.dispatch(ctx, due) })

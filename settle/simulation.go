@@ -113,22 +113,6 @@ func takerPays(b *store.Build) bool {
 	return err == nil && t.Message.FeePayer() == b.Taker
 }
 
-// Words for what keeps a delivery back.
-const (
-	wordInventory  = "inventory"         // the desk has too few of the tokens
-	wordFunds      = "desk_funds"        // the desk cannot pay the fee or the rent
-	wordAccount    = "wallet_account"    // the wallet's token account cannot be made
-	wordFrozen     = "account_frozen"    // of the desk or the wallet
-	wordSimulation = "simulation_failed" // another cause
-	wordFailed     = "failed_on_chain"
-	wordExpired    = "expired" // it did not land in time
-	wordTries      = "tries_used_up"
-	wordChain      = "chain_unavailable"
-	wordSigner     = "signer_unavailable"
-	wordDesk       = "desk_unavailable" // or the store: not the chain
-	wordNotReady   = "not_ready"
-)
-
 // wordOfDelivery says why a delivery would fail.
 func wordOfDelivery(text string) string {
 	f := parseFault(text)

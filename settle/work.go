@@ -18,7 +18,7 @@ import (
 const parked = math.MaxInt64
 
 // laterIn is when a job that could not be begun is tried again.
-const laterIn = 250 * time.Millisecond
+const laterIn = 25 * time.Millisecond
 
 // errLater ends a step that has to wait for somebody else. It is no failure.
 var errLater = errors.New("settle: later")
@@ -35,8 +35,8 @@ type job struct {
 	problem  string // the last one's word
 	signed   int    // deliveries that were ever signed, as far as it is known
 	newest   solana.Signature
-	// ended are the deliveries that were seen to end without delivering since the
-	// start: at most MaxDeliveryTries.
+	// ended are those of them that were seen to end without delivering since the
+	// start.
 	ended map[solana.Hash]bool
 }
 
@@ -181,18 +181,21 @@ func (w *work) signed(id market.ClaimID, count int, first int64, newest solana.S
 	}
 }
 
-// lapsed notes that a delivery has ended without delivering.
-func (w *work) lapsed(id market.ClaimID, hash solana.Hash, problem string) {
+// lapsed notes that a delivery has ended without delivering; kept says whether
+// it was ever signed, as far as is known. Once for one that was.
+func (w *work) lapsed(id market.ClaimID, hash solana.Hash, kept bool, problem string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	j := w.jobs[id]
 	if j == nil || j.ended[hash] {
 		return
 	}
-	if j.ended == nil {
-		j.ended = map[solana.Hash]bool{}
+	if kept {
+		if j.ended == nil {
+			j.ended = map[solana.Hash]bool{}
+		}
+		j.ended[hash] = true
 	}
-	j.ended[hash] = true
 	j.failures++
 	j.problem = problem
 }
@@ -245,7 +248,7 @@ func (w *work) countStuck(now int64, after time.Duration) (n int) {
 }
 
 func (j *job) isStuck(now int64, after time.Duration) bool {
-	return len(j.ended) >= MaxDeliveryTries || j.problem == wordTries || now-j.since >= int64(after)
+	return j.problem == wordTries || now-j.since >= int64(after)
 }
 
 // dueHeap orders jobs by their time, then by their claim.

@@ -1,0 +1,54 @@
+package settle
+
+import (
+	"context"
+	"fmt"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+	"blockdesk/settle/cosign"
+)
+
+// recall takes up atomic transactions that the desk has signed and does not know
+// to have promised: the journal's tail was lost, as a crash of the machine in
+// mode interval loses it, or it is an old one. The promise is made again where
+// that is still possible; in any case the transaction's end is waited for. It
+// looks once, at the claims that Start was told.
+func (s *Settle) recall(ctx context.Context) error {
+	for _, id := range s.unpromised {
+		for err := s.recallOne(id); err != nil; err = s.recallOne(id) {
+			s.log.Warn("a signed transaction was not taken up", "claim", claimText(id), "error", err)
+			if !sleep(ctx, s.options.RetryMost) {
+				return nil
+			}
+		}
+	}
+	s.unpromised = nil
+	return nil
+}
+
+// mayBeUnpromised reports whether a claim is one that recall looks at.
+func mayBeUnpromised(c *rfq.Claim) bool {
+	return c.Way == rfq.Atomic && (c.State == rfq.ClaimReserved || c.State == rfq.ClaimExpired)
+}
+
+func (s *Settle) recallOne(id market.ClaimID) error {
+	list, err := s.store.KeptOf(id)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		if list[i].Kind() != cosign.Cosign {
+			continue
+		}
+		result, err := s.desk.Do(&rfq.CosignClaim{Claim: id, Proof: list[i].Hash()})
+		if err != nil {
+			return fmt.Errorf("claim %s: %w", claimText(id), err)
+		}
+		s.log.Warn("a signed transaction was found whose promise the desk has lost", "claim", claimText(id), "reason", result.Reason.String())
+		if err := s.tracker.Track(list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
