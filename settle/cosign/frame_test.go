@@ -38,7 +38,7 @@ func zeros(n int) string { return hex.EncodeToString(make([]byte, n)) }
 // TestWords: every number has a word of its own.
 func TestWords(t *testing.T) {
 	words := map[string]bool{}
-	for r := range Refusal(RefusalKey + 2) {
+	for r := range RefusalKey + 2 {
 		if r == 0 || r > RefusalKey {
 			if r.String() != "refusal?" {
 				t.Errorf("refusal %d is %s", r, r)
@@ -100,8 +100,15 @@ func TestParse(t *testing.T) {
 		t.Errorf("%s, %v", solana.Text(address), err)
 	}
 	for _, f := range []frame{
-		{}, {askAddress, nil}, {answerAddress, nil}, {answerAddress, make([]byte, 31)}, {answerAddress, make([]byte, 33)},
-		signatureFrame(solana.Signature{}), {answerSignature, deskAddress[:]}, {answerRefusal, nil}, {answerRefusal, []byte{4, 4}},
+		{},
+		{askAddress, nil},
+		{answerAddress, nil},
+		{answerAddress, make([]byte, 31)},
+		{answerAddress, make([]byte, 33)},
+		signatureFrame(solana.Signature{}),
+		{answerSignature, deskAddress[:]},
+		{answerRefusal, nil},
+		{answerRefusal, []byte{4, 4}},
 	} {
 		var into solana.Address
 		if err := f.parse(answerAddress, into[:]); !errors.Is(err, errFrame) || into != (solana.Address{}) {

@@ -83,7 +83,7 @@ const maxSocketPath = 107
 
 // listenPrivate listens on a socket of this mode. It has no more than the mode
 // before it has a name, so nobody gets in early.
-func listenPrivate(path string, mode os.FileMode) (*net.UnixListener, error) {
+func listenPrivate(path string, mode os.FileMode) (net.Listener, error) {
 	if len(path) > maxSocketPath {
 		return nil, fmt.Errorf("%s: a socket's path has %d bytes at most", path, maxSocketPath)
 	}
@@ -100,12 +100,16 @@ func listenPrivate(path string, mode os.FileMode) (*net.UnixListener, error) {
 	if err := os.Chmod(path, mode); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	return l.(*net.UnixListener), nil
+	return l, nil
 }
 
 // peerUser returns the user that the other end runs as, by the kernel's word.
-func peerUser(c *net.UnixConn) (uint32, error) {
-	raw, err := c.SyscallConn()
+func peerUser(c net.Conn) (uint32, error) {
+	socket, ok := c.(syscall.Conn)
+	if !ok {
+		return 0, errors.ErrUnsupported
+	}
+	raw, err := socket.SyscallConn()
 	if err != nil {
 		return 0, err
 	}

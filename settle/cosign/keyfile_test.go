@@ -248,7 +248,7 @@ func FuzzKey(f *testing.F) {
 
 // tellings are the ways in which a secret could be seen.
 func tellings(secret []byte) map[string]string {
-	decimal, commas := fmt.Sprint(secret[:6]), make([]string, 6)
+	decimal, commas := fmt.Sprintf("%d", secret[:6]), make([]string, 6)
 	for i := range commas {
 		commas[i] = fmt.Sprint(secret[i])
 	}

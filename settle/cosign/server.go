@@ -91,7 +91,7 @@ func (o *ServerOptions) fill() error {
 type Server struct {
 	o       ServerOptions
 	address solana.Address
-	door    *net.UnixListener
+	door    net.Listener
 	record  *record
 	places  chan struct{}
 
@@ -175,7 +175,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer stop()
 	var conns sync.WaitGroup
 	for {
-		c, err := s.door.AcceptUnix()
+		c, err := s.door.Accept()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			conns.Wait()
@@ -204,7 +204,7 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // serve answers the one request of a connection.
-func (s *Server) serve(ctx context.Context, c *net.UnixConn) {
+func (s *Server) serve(ctx context.Context, c net.Conn) {
 	c.SetDeadline(time.Now().Add(s.o.Timeout))
 	user, err := peerUser(c)
 	if err != nil || !slices.Contains(s.o.AllowUIDs, user) {
@@ -227,7 +227,7 @@ func (s *Server) serve(ctx context.Context, c *net.UnixConn) {
 
 // say writes an answer, and does not mind whether somebody reads it: what was
 // signed can be asked for again.
-func (s *Server) say(c *net.UnixConn, f frame) {
+func (s *Server) say(c net.Conn, f frame) {
 	if _, err := c.Write(f.append(nil)); err != nil {
 		s.o.Logger.Debug("signer_answer_not_taken", "error", err)
 	}

@@ -85,12 +85,12 @@ func (e *edit) drop(a solana.Address) {
 }
 
 // replace puts another key in a key's place.
-func (e *edit) replace(old, new solana.Address) {
+func (e *edit) replace(old, by solana.Address) {
 	i := slices.Index(e.Keys, old)
 	if i < 0 {
 		e.t.Fatalf("no key %s", solana.Text(old))
 	}
-	e.Keys[i] = new
+	e.Keys[i] = by
 }
 
 // call appends an instruction.

@@ -18,8 +18,8 @@ const (
 	defaultCallTimeout = 5 * time.Second
 )
 
-// ErrUnavailable: the signer did not answer, or not in time. It may have signed:
-// ask again, the same gives the same.
+// ErrUnavailable says that the signer did not answer, or not in time. It may have
+// signed: ask again, the same gives the same.
 var ErrUnavailable = errors.New("cosign: the signer does not answer")
 
 // SocketOptions are the settings of a [SocketSigner]. The zero value of a field is
