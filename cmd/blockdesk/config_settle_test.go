@@ -19,6 +19,8 @@ func TestSettlementConfigurationRefused(t *testing.T) {
 	wallets := make([]string, settle.MaxTreasury+1)
 	for i := range urls {
 		urls[i] = fmt.Sprintf("http://127.0.0.1:%d/%s", 1000+i, secret)
+	}
+	for i := range wallets {
 		wallets[i] = demoAddress(fmt.Sprintf(demoWallet, i))
 	}
 	for name, c := range map[string]struct {
@@ -36,7 +38,7 @@ func TestSettlementConfigurationRefused(t *testing.T) {
 		"desk":             {"settle: {desk: 'abc'}", []string{"settle.desk", "abc"}},
 		"treasury":         {"settle: {treasury: 'abc'}", []string{"settle.treasury", "abc"}},
 		"treasury twice":   {"settle: {treasury: '" + wallets[0] + "," + wallets[0] + "'}", []string{"settle.treasury", "twice"}},
-		"treasury of many": {"settle: {treasury: '" + strings.Join(wallets, ",") + "'}", []string{"settle.treasury", "0 to 8"}},
+		"treasury of many": {"settle: {treasury: '" + strings.Join(wallets, ",") + "'}", []string{"settle.treasury", fmt.Sprint("0 to ", settle.MaxTreasury)}},
 		"units":            {"settle: {units: 400001}", []string{"settle.units", "1 to 400000"}},
 		"no units":         {"settle: {units: 0}", []string{"settle.units"}},
 		"dear units":       {"settle: {units: 200000, micro_lamports: 5000001}", []string{"settle.micro_lamports", "1000000 lamports"}},

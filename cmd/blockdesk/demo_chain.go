@@ -2,12 +2,17 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -109,10 +114,60 @@ func startSandbox(ctx context.Context, o sandbox.Options) (*sandbox.Node, error)
 	if err := o.Check(ctx); err != nil {
 		return nil, err
 	}
+	if err := awaitLastChain(ctx, o.SetupDir); err != nil {
+		return nil, err
+	}
 	if err := writeDemoKeys(o.SetupDir, o.Wallets); err != nil {
 		return nil, err
 	}
 	return sandbox.Start(context.WithoutCancel(ctx), o)
+}
+
+// lastChainWithin is how long a chain may take to save its state after the
+// service that started it was killed.
+const lastChainWithin = 3 * time.Second
+
+// awaitLastChain waits until the chain that was last kept in a folder has ended,
+// which it does when it has saved its state: a new one would begin from an older
+// one, and both would write it.
+func awaitLastChain(ctx context.Context, dir string) error {
+	setup, err := sandbox.ReadSetup(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	client := &http.Client{Timeout: time.Second}
+	defer client.CloseIdleConnections()
+	for deadline := time.Now().Add(lastChainWithin); isChain(ctx, client, setup.RPCURL, setup.GenesisHash); {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("the chain of %s still runs, at %s", dir, setup.RPCURL)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// isChain reports whether this chain, and no other, answers at a URL.
+func isChain(ctx context.Context, client *http.Client, url, genesis string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"getGenesisHash"}`))
+	if err != nil {
+		return false
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := client.Do(req)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		Result string `json:"result"`
+	}
+	return json.NewDecoder(io.LimitReader(resp.Body, maxClientAnswer)).Decode(&answer) == nil && answer.Result == genesis
 }
 
 // checkDemoSetup refuses a folder that has other keys than the demo's: the desk

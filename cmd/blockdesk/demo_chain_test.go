@@ -231,3 +231,38 @@ func status(t *testing.T, url string) int {
 	defer resp.Body.Close()
 	return resp.StatusCode
 }
+
+// A folder has one chain at a time, and whoever comes too early waits until the
+// one before has saved its state.
+func TestChainFolderHasOneChain(t *testing.T) {
+	t.Parallel()
+	dir := localChain(t)
+	folder := t.TempDir()
+	o := sandbox.Options{Dir: dir, SetupDir: folder, StateFile: filepath.Join(folder, chainStateFile), ManualSlots: true}
+	first, err := startSandbox(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second, err := startSandbox(t.Context(), o); err == nil || !strings.Contains(err.Error(), "still runs") {
+		t.Errorf("a second chain over the first: %v, %v", second, err)
+	}
+	if err := first.Call(t.Context(), "sandbox_advance", map[string]int{"slots": 100}, nil); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		time.Sleep(100 * time.Millisecond)
+		ended <- first.Stop()
+	}()
+	third, err := startSandbox(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var slot uint64
+	if err := errors.Join(third.Call(t.Context(), "getSlot", nil, &slot), third.Stop(), <-ended); err != nil {
+		t.Error(err)
+	}
+	if slot < 600-31 { // the default commitment is finalized
+		t.Errorf("it goes on from slot %d", slot)
+	}
+}

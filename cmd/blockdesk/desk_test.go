@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -479,6 +480,40 @@ func TestAmendByNamedOperators(t *testing.T) {
 	}
 }
 
+// logIn returns a DvP token of the demo's first wallet.
+func logIn(t *testing.T, base string) string {
+	t.Helper()
+	var out bytes.Buffer
+	w := demoWalletNumber("1")
+	w.base = base
+	if err := w.login(t.Context(), &out); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(out.String())
+}
+
+// admitted reports whether a service without a chain takes a token: it says then
+// that there is no chain, and else that the token is none.
+func admitted(t *testing.T, base, token string) bool {
+	t.Helper()
+	const build = `{"order_id":"T1","tranche_id":"T1-1","fill_usd":"250","rail":"USDC","taker":"%s"}`
+	req, err := http.NewRequest(http.MethodPost, base+"/api/v1/dvp/build", strings.NewReader(fmt.Sprintf(build, demoAddress("wallet-1"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+token)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusServiceUnavailable && resp.StatusCode != http.StatusForbidden {
+		t.Errorf("a build without a chain: %s", resp.Status)
+	}
+	return resp.StatusCode == http.StatusServiceUnavailable
+}
+
 // The service copies itself while it runs; what is restored has all of it.
 func TestBackupOfARunningService(t *testing.T) {
 	t.Parallel()
@@ -486,6 +521,7 @@ func TestBackupOfARunningService(t *testing.T) {
 	cli(t, s, "ticket", "post", "--pair", testSymbol, "--label", "Block A", "--tranches", "250000")
 	const ask = `{"order_id":"T1","tranche_id":"T1-1","fill_usd":"250","rail":"USDC"}`
 	quote := post(t, s.Addresses.Base+"/api/v1/rfq/quote", "key-1", ask)
+	token := logIn(t, s.Addresses.Base)
 	a, b := tradeOnce(t, s, 1, 300*time.Millisecond)
 	copied := filepath.Join(t.TempDir(), "copy")
 	if out := cli(t, s, "backup", copied); !strings.Contains(out, "running service") {
@@ -513,6 +549,9 @@ func TestBackupOfARunningService(t *testing.T) {
 	if r := post(t, s.Addresses.Base+"/api/v1/rfq/quote", "key-1", ask); r.body != quote.body {
 		t.Fatalf("the same key: %s, it was %s", r.body, quote.body)
 	}
+	if !admitted(t, s.Addresses.Base, token) {
+		t.Error("a token is gone")
+	}
 	a, b = tradeOnce(t, s, 3, 100*time.Millisecond)
 	a.disconnect()
 	b.disconnect()
@@ -524,7 +563,7 @@ func TestBackupOfARunningService(t *testing.T) {
 	if out := cli(t, s, "backup", stopped); !strings.Contains(out, "backed up to "+stopped) {
 		t.Fatal(out)
 	}
-	for _, part := range []string{"desk", "fix", "journal", appliedFile} {
+	for _, part := range []string{"desk", "fix", "settle", "journal", appliedFile} {
 		if _, err := os.Stat(filepath.Join(stopped, part)); err != nil {
 			t.Error(err)
 		}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The desk's key is taken from its file, where that is kept as it must be and the
+// key is the one that is configured. No error has anything of the key.
+func TestOpenSigner(t *testing.T) {
+	dir := t.TempDir()
+	if err := writeDemoKeys(dir, 1); err != nil {
+		t.Fatal(err)
+	}
+	open := filepath.Join(dir, "open.json")
+	text, err := os.ReadFile(demoKeyFile(dir, demoDesk))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(open, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(open, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	secret, _, _ := strings.Cut(strings.TrimPrefix(string(text), "["), "]")
+	for name, c := range map[string]struct {
+		settle SettleConfig
+		want   string // empty: it is opened
+	}{
+		"the key":          {SettleConfig{KeyFile: demoKeyFile(dir, demoDesk)}, ""},
+		"the key by name":  {SettleConfig{KeyFile: demoKeyFile(dir, demoDesk), Desk: demoAddress(demoDesk)}, ""},
+		"another key":      {SettleConfig{KeyFile: demoKeyFile(dir, demoTreasury), Desk: demoAddress(demoDesk)}, "settle.desk"},
+		"no file":          {SettleConfig{KeyFile: filepath.Join(dir, "none.json")}, "settle.key_file"},
+		"others may read":  {SettleConfig{KeyFile: open}, "settle.key_file"},
+		"no signer there":  {SettleConfig{SignerSocket: filepath.Join(dir, "s")}, "settle.signer_socket"},
+		"a signer by name": {SettleConfig{SignerSocket: filepath.Join(dir, "s"), Desk: demoAddress(demoDesk)}, ""},
+	} {
+		var out bytes.Buffer
+		s := service{cfg: &Config{Settle: c.settle}, log: slog.New(slog.NewTextHandler(&out, nil))}
+		signer, err := s.openSigner()
+		switch {
+		case c.want == "" && (err != nil || signer.Address() == [32]byte{}):
+			t.Errorf("%s: %v", name, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+		if said := out.String(); strings.Contains(said, secret) || err != nil && strings.Contains(err.Error(), secret) {
+			t.Errorf("%s: the key is told", name)
+		}
+	}
+}
+
+// A service that settles comes up while no node answers: claims are unavailable,
+// it is not ready, and all else works. Nothing tells the key in a node's URL.
+func TestServiceWithoutANodeThatAnswers(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	if err := writeDemoKeys(filepath.Join(data, chainFolder), 1); err != nil {
+		t.Fatal(err)
+	}
+	const secret = "s3cr3t"
+	d := startDemoOn(t, data, "--set", "chain.rpc_urls=http://127.0.0.1:1/"+secret, "--set", "chain.timeout_ms=500", "--set", "chain.attempt_timeout_ms=200")
+	d.awaitTickets(t)
+	r := post(t, d.at.Base+"/rfq-native/modular-claim-take", "", `{"bot_wallet":"`+demoAddress("wallet-1")+`","order_id":"T1","tranche_id":"T1-1","fill_usd":"250"}`)
+	if r.status != http.StatusServiceUnavailable || !strings.Contains(r.body, "CHAIN_UNAVAILABLE") {
+		t.Errorf("a claim without a node: %d %s", r.status, r.body)
+	}
+	if code := status(t, d.at.Admin+"/readyz"); code != http.StatusServiceUnavailable {
+		t.Errorf("readyz: %d", code)
+	}
+	metrics := get(t, d.at.Admin+"/metrics")
+	if !strings.Contains(metrics, `blockdesk_settlement_node_slot`) && !strings.Contains(metrics, `blockdesk_settlement_node_available{node="127.0.0.1:1"}`) {
+		t.Error("the metrics do not tell of the node")
+	}
+	told := metrics + get(t, d.at.Base+"/api/v1/dvp/status")
+	for _, args := range [][]string{{"money", "list"}, {"money", "abandon", "C0000000000001"}, {"money", "list", "--json"}} {
+		out, err := run(t, "", nil, append(args, "--data", data)...)
+		if refused := strings.Contains(out, "UNKNOWN_CLAIM"); refused != (err != nil) || refused != (args[1] == "abandon") {
+			t.Errorf("%v: %v\n%s", args, err, out)
+		}
+		told += out
+	}
+	if err := d.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(told+d.out.String(), secret) {
+		t.Errorf("a node's key is told:\n%s", d.out)
+	}
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/mr-tron/base58"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/build"
+	"blockdesk/internal/solana/eddsa"
+	"blockdesk/internal/solana/tx"
+	"blockdesk/market"
+)
+
+func demoWalletNumber(n string) *wallet {
+	return &wallet{key: demoKey("wallet-" + n), http: http.DefaultClient}
+}
+
+// payment is an unsigned one of a wallet.
+func payment(t *testing.T, from *wallet) []byte {
+	t.Helper()
+	p := build.Payment{
+		Common: build.Common{Blockhash: solana.Hash{1}, Budget: build.Budget{Units: 1000}, Memo: "C", Reference: solana.Address{2}},
+		Wallet: from.address(), Leg: build.Leg{Rail: market.RailSOL, Amount: 5, To: solana.Address(demoKey(demoTill)[ed25519.SeedSize:])},
+	}
+	u, err := p.Build(&solana.Accounts{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Bytes()
+}
+
+// The wallet signs its slot of the transaction and changes nothing else, whether
+// a build or an atomic claim brought it.
+func TestWalletSigns(t *testing.T) {
+	w := demoWalletNumber("1")
+	raw := payment(t, w)
+	for name, answer := range map[string]any{
+		"build":        map[string]any{"ok": true, "build_id": "B7", "transaction": raw},
+		"atomic claim": map[string]any{"ok": true, "claim_id": "C7", "transaction": raw, "submit": map[string]string{"build_id": "B7"}},
+	} {
+		in, err := json.Marshal(answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := w.sign(bytes.NewReader(in), &out); err != nil {
+			t.Fatal(err)
+		}
+		var got struct {
+			BuildID     string `json:"build_id"`
+			Transaction []byte `json:"transaction"`
+		}
+		if err := json.Unmarshal(out.Bytes(), &got); err != nil || got.BuildID != "B7" {
+			t.Fatalf("%s: %s: %v", name, &out, err)
+		}
+		signed, err := tx.Decode(got.Transaction)
+		if err != nil || !eddsa.Verify(w.address(), signed.Signed, signed.Signatures[0]) {
+			t.Errorf("%s: not signed: %v", name, err)
+		}
+		if len(got.Transaction) != len(raw) || !bytes.Equal(got.Transaction[1+64:], raw[1+64:]) {
+			t.Errorf("%s: the message has changed", name)
+		}
+	}
+}
+
+// What is no transaction of the wallet's is refused, and what the service has
+// refused is told.
+func TestWalletRefuses(t *testing.T) {
+	w := demoWalletNumber("1")
+	other := base64.StdEncoding.EncodeToString(payment(t, demoWalletNumber("2")))
+	for in, want := range map[string]string{
+		"": "no answer", "{}": "no answer", `{"transaction":"AAAA"}`: "tx:", `{"transaction":"` + other + `"}`: "not to sign",
+		`{"ok":false,"code":"CHAIN_UNAVAILABLE","error":"No chain.","request_id":"9"}`: "CHAIN_UNAVAILABLE: No chain. [request 9]",
+	} {
+		if _, err := w.signed(strings.NewReader(in)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", in, err, want)
+		}
+	}
+	in := `{"transaction":"` + base64.StdEncoding.EncodeToString(payment(t, w)) + `"}`
+	if err := w.pay(t.Context(), strings.NewReader(in), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "--chain") {
+		t.Errorf("paid without a chain: %v", err)
+	}
+}
+
+// The handshake signs the nonce's text, and nothing that is no nonce.
+func TestWalletLogsIn(t *testing.T) {
+	w := demoWalletNumber("1")
+	nonce := base64.StdEncoding.EncodeToString([]byte("svc_dvp_handshake_v1"))
+	for given, want := range map[string]string{nonce: "", "pay 5 SOL": "base64"} {
+		proofs := 0
+		server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+			var in map[string]string
+			if err := json.NewDecoder(r.Body).Decode(&in); err != nil || r.URL.Path != "/api/v1/dvp/handshake" || in["pubkey"] != demoAddress("wallet-1") {
+				t.Errorf("%s %v: %v", r.URL.Path, in, err)
+			}
+			if in["signature"] == "" {
+				json.NewEncoder(out).Encode(map[string]string{"nonce": given})
+				return
+			}
+			proofs++
+			signature, err := base58.Decode(in["signature"])
+			if err != nil || !ed25519.Verify(w.key.Public().(ed25519.PublicKey), []byte(nonce), signature) || in["nonce"] != nonce {
+				t.Errorf("proof %v: %v", in, err)
+			}
+			out.WriteHeader(http.StatusCreated)
+			json.NewEncoder(out).Encode(map[string]string{"access_token": "secret"})
+		}))
+		w.base = server.URL
+		var out bytes.Buffer
+		err := w.login(t.Context(), &out)
+		if want == "" && (err != nil || out.String() != "secret\n") || want != "" && (err == nil || !strings.Contains(err.Error(), want) || proofs > 0) {
+			t.Errorf("nonce %q: %q, %v, %d proofs", given, out.String(), err, proofs)
+		}
+		server.Close()
+	}
+}
