@@ -162,7 +162,7 @@ func answersOf(admin string) (map[string]answers, error) {
 	}
 	defer resp.Body.Close()
 	routes := map[string]answers{}
-	lines := bufio.NewScanner(io.LimitReader(resp.Body, 64<<20))
+	lines := newLines(resp.Body)
 	for lines.Scan() {
 		labels, ok := strings.CutPrefix(lines.Text(), "blockdesk_http_requests_total{")
 		if !ok {
@@ -183,6 +183,9 @@ func answersOf(admin string) (map[string]answers, error) {
 	}
 	return routes, lines.Err()
 }
+
+// newLines reads an answer of /metrics.
+func newLines(body io.Reader) *bufio.Scanner { return bufio.NewScanner(io.LimitReader(body, 64<<20)) }
 
 func labelOf(labels, name string) string {
 	_, rest, _ := strings.Cut(labels, name+`="`)

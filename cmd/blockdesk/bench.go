@@ -23,12 +23,13 @@ type benchFlags struct {
 	html, dir, testdata string
 	clients, orders     int
 	seconds, flood      int
+	trades              int
 }
 
 func benchCommand(s *settings) *cobra.Command {
 	var f benchFlags
 	cmd := &cobra.Command{
-		Use: "bench", Short: "Measure: engine, durable, fix, ws, rest, recovery, all, play",
+		Use: "bench", Short: "Measure: engine, durable, fix, ws, rest, settle, recovery, all, play",
 		Long: "Each benchmark prints percentiles, CPU time and allocations an operation, and the ratios to its\n" +
 			"yardstick from the same run. The doors are measured on a server of their own, started as a child.",
 	}
@@ -40,6 +41,7 @@ func benchCommand(s *settings) *cobra.Command {
 	flags.IntVar(&f.orders, "orders", 20_000, "orders of bench fix")
 	flags.IntVar(&f.seconds, "seconds", 5, "seconds of load on each server for each kind of read of bench rest")
 	flags.IntVar(&f.flood, "flood", 60, "seconds at full speed against the default limits of bench rest")
+	flags.IntVar(&f.trades, "trades", 6_000, "whole settlements of bench settle")
 	for _, b := range []struct {
 		name, short string
 		run         func(context.Context, *benchFlags, string) (*bench.Report, error)
@@ -50,6 +52,7 @@ func benchCommand(s *settings) *cobra.Command {
 		{"fix", "Order to execution report over FIX", benchDoor(bench.FIX)},
 		{"ws", "Order over FIX to update at every WebSocket client", benchDoor(bench.WS)},
 		{"rest", "REST reads against nginx, quotes, and full speed against the limits (needs nginx and wrk)", benchREST},
+		{"settle", "Builds, submissions, proofs of payment and whole settlements on a local chain (needs Node)", benchSettle},
 	} {
 		cmd.AddCommand(&cobra.Command{
 			Use: b.name, Short: b.short, Args: cobra.NoArgs,
@@ -159,6 +162,14 @@ func benchREST(ctx context.Context, f *benchFlags, dir string) (*bench.Report, e
 		return nil, err
 	}
 	return bench.REST(ctx, bench.RESTOptions{Exe: exe, Dir: dir, Seconds: f.seconds, Flood: f.flood})
+}
+
+func benchSettle(ctx context.Context, f *benchFlags, dir string) (*bench.Report, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return bench.Settle(ctx, bench.SettleOptions{Exe: exe, Dir: dir, Sandbox: findSandbox(), Trades: f.trades})
 }
 
 // playFlags choose the recorded day and what happens during it.
