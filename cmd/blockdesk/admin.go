@@ -80,6 +80,9 @@ func (s *service) operate() *httpgw.Operate {
 	if door := s.settleDoor(); door != nil {
 		o.Money = door
 	}
+	if tokens := s.settlement.access; tokens != nil {
+		o.Tokens = tokenDoor{tokens}
+	}
 	return o
 }
 

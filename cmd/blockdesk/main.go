@@ -57,7 +57,7 @@ func root() *cobra.Command {
 	flags.StringArrayVar(&s.sets, "set", nil, "one setting, e.g. --set listen.fix=127.0.0.1:0 (repeat)")
 	flags.BoolVar(&s.json, "json", false, "print JSON")
 	cmd.AddCommand(serveCommand(&s), journalCommand(&s), backupCommand(&s), restoreCommand(&s), benchCommand(&s),
-		ticketCommand(&s), lockCommand(&s), unlockCommand(&s), priceCommand(&s), inventoryCommand(&s), moneyCommand(&s),
+		ticketCommand(&s), lockCommand(&s), unlockCommand(&s), priceCommand(&s), inventoryCommand(&s), moneyCommand(&s), tokenCommand(&s),
 		sandboxCommand(&s), walletCommand(&s), passwordCommand(), versionCommand(&s))
 	return cmd
 }
