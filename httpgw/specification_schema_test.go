@@ -145,19 +145,24 @@ type conforming struct {
 
 func newConforming(t *testing.T, chain Settlement, mend func(*Options)) *conforming {
 	t.Helper()
-	c := &conforming{
-		d: described(t), codes: map[string]bool{},
-		desk: &scriptedDesk{view: fixedView(), history: map[market.ClaimID]*desk.History{}},
-	}
+	doors := testDoors()
+	doors.Desk, doors.Settlement = &scriptedDesk{view: fixedView()}, chain
+	return newConformingOf(t, doors, mend)
+}
+
+// newConformingOf opens other doors, that of a scripted desk among them.
+func newConformingOf(t *testing.T, doors Doors, mend func(*Options)) *conforming {
+	t.Helper()
+	c := &conforming{d: described(t), codes: map[string]bool{}, desk: doors.Desk.(*scriptedDesk)}
+	c.desk.history = map[market.ClaimID]*desk.History{}
 	b := newBooks(t)
 	o := testOptions(b)
-	o.NoLimits, o.Market, o.RFQWrite = false, Rate{60_000_000, 1_000_000}, Rate{60_000_000, 1_000_000}
+	plenty := Rate{60_000_000, 1_000_000}
+	o.NoLimits, o.Market, o.RFQWrite, o.Handshake, o.DvP = false, plenty, plenty, plenty, Window{MaxWindow}
 	o.Specification = specification(t)
 	if mend != nil {
 		mend(&o)
 	}
-	doors := testDoors()
-	doors.Desk, doors.Settlement = c.desk, chain
 	c.g = start(t, o, b, doors)
 	return c
 }

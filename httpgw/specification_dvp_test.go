@@ -1,0 +1,240 @@
+package httpgw
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/desk"
+	"blockdesk/market"
+	"blockdesk/sdk/openapitest"
+)
+
+// TestDvPAnswersAreDescribed: whatever the routes of DvP answer is in the
+// specification, with its status, code, reason and headers, and no member of it
+// could be missing, too many or of another type.
+func TestDvPAnswersAreDescribed(t *testing.T) {
+	doors, rig := dvpDoors()
+	c := newConformingOf(t, doors, nil)
+	const key = "Idempotency-Key: k"
+	ask := func(path, body string, status int, headers ...string) *openapitest.Answer {
+		t.Helper()
+		a := c.send(t, path, postText(path, body, headers...), status)
+		if status >= 300 {
+			return a
+		}
+		if err := openapitest.Mutants(a.Body, func(what string, mutant []byte) bool {
+			other := *a
+			if other.Body = mutant; c.d.CheckAnswer(&other) == nil {
+				t.Errorf("%s: %s is not noticed", path, what)
+			}
+			return true
+		}); err != nil {
+			t.Error(err)
+		}
+		return a
+	}
+	get := func(path, target, more string, status int) *openapitest.Answer {
+		t.Helper()
+		return c.send(t, path, "GET "+target+" HTTP/1.1\r\nHost: test\r\n"+more+"\r\n", status)
+	}
+
+	terms := get(pathHandshake, pathHandshake, "", 200)
+	get(pathHandshake, pathHandshake, "If-None-Match: "+terms.Header.Get("ETag")+"\r\n", 304)
+	ask(pathHandshake, challengeBody, 200)
+	ask(pathHandshake, issueBody, 201)
+	ask(pathHandshake, "{}", 400)
+	ask(pathHandshake, strings.Replace(issueBody, proofText, "x", 1), 400)
+	for _, failure := range []struct {
+		err    error
+		status int
+	}{{ErrBadKey, 400}, {ErrBadNonce, 400}, {ErrBadProof, 400}, {&TooSoon{time.Hour}, 429}, {ErrTokensFull, 503}, {errors.New("x"), 500}} {
+		rig.keys.failing = failure.err
+		ask(pathHandshake, issueBody, failure.status)
+	}
+	rig.keys.failing = nil
+
+	full := strings.Replace(buildBody, "}", `,"quote_id":"Q000000000002d","fee_payer":"taker"}`, 1)
+	for _, body := range []string{buildBody, full, strings.Replace(buildBody, "USDC", "SOL", 1)} {
+		ask(pathBuild, body, 200, bearer, key)
+	}
+	ask(pathBuild, strings.Replace(buildBody, taker, "", 1), 409, bearer)
+	ask(pathBuild, strings.Replace(buildBody, taker, otherKey, 1), 403, bearer)
+	ask(pathBuild, strings.Replace(full, `er"}`, `es"}`, 1), 400, bearer)
+	ask(pathBuild, strings.Replace(buildBody, "T7", "T6", 1), 404, bearer)
+	for stage := range buildStages {
+		rig.dvp.result.Stage, rig.dvp.result.Slot = stage, uint64(stage-1)
+		ask(pathSubmit, submitBody, 200, bearer, key)
+	}
+	ask(pathSubmit, strings.Replace(submitBody, "B0", "C0", 1), 404, bearer)
+	ask(pathSubmit, `{"build_id":"B000000000002e"}`, 409, bearer)
+	ask(pathSubmit, strings.Replace(submitBody, "2e", "2f", 1), 409, bearer, key)
+	for _, path := range []string{pathBuild, pathSubmit} {
+		ask(path, "{}", 403)
+		ask(path, "{}", 403, "Authorization: Basic x")
+		ask(path, "{}", 403, bearer+"x")
+		ask(path, "{}", 400, bearer)
+		ask(path, "{", 400, bearer)
+		ask(path, `{"x":1}`, 400, bearer)
+		ask(path, "{}", 400, bearer, "Idempotency-Key: "+strings.Repeat("k", MaxIdempotencyKey+1))
+		c.send(t, path, strings.Replace(postText(path, "{}", bearer), "application/json", "text/plain", 1), 415)
+		ask(path, strings.Repeat(" ", DefaultMaxBodyBytes+1), 413, bearer)
+		get(path, path, "", 405)
+	}
+	settlementFails(t, c, rig, ask)
+	buildStates(t, c, rig, get)
+	for _, code := range []string{codeToken, codeTokenTooSoon, codeRefused, codeUnknownClaim, codeClaimExpired, codeIdempotencyConflict, codeChainUnavailable} {
+		if !c.codes[code] {
+			t.Errorf("%s was not seen", code)
+		}
+	}
+}
+
+// settlementFails brings each guard and each failure of desk and settlement.
+func settlementFails(t *testing.T, c *conforming, rig *dvpRig, ask func(path, body string, status int, headers ...string) *openapitest.Answer) {
+	t.Helper()
+	refuse := func(word string, status int) {
+		rig.chain.failing, rig.dvp.failing = &Refusal{Reason: word}, &Refusal{Reason: word}
+		ask(pathBuild, buildBody, status, bearer)
+		ask(pathSubmit, submitBody, status, bearer)
+	}
+	for word := range guards {
+		refuse(word, 409)
+	}
+	refuse(tokenOfAnother, 403)
+	refuse(`no "word"`, 409)
+	rig.chain.failing, rig.dvp.failing = errors.New("no node"), errors.New("no node")
+	ask(pathBuild, buildBody, 503, bearer)
+	ask(pathSubmit, submitBody, 503, bearer)
+	rig.chain.failing = nil
+	for reason, is := range refusals {
+		if is.field == "l1_signature" || reason == event.ReasonUnknownOperator { // of a payment, or of the admin address alone
+			continue
+		}
+		c.desk.result = func(rfq.Request) (*desk.Result, error) {
+			return &desk.Result{Outcome: rfq.Outcome{Reason: reason}, Replayed: true}, nil
+		}
+		ask(pathBuild, buildBody, is.status, bearer)
+		rig.dvp.failing = &Refusal{Reason: reason.String()}
+		ask(pathSubmit, submitBody, is.status, bearer)
+	}
+	for _, failure := range []error{desk.ErrBusy, desk.ErrReadOnly, desk.ErrUnknown} {
+		c.desk.result = func(rfq.Request) (*desk.Result, error) { return nil, failure }
+		rig.dvp.failing = failure
+		ask(pathBuild, buildBody, 503, bearer)
+		ask(pathSubmit, submitBody, 503, bearer)
+	}
+}
+
+// buildStates asks for a build in each stage, and for one that is not there.
+func buildStates(t *testing.T, c *conforming, rig *dvpRig, get func(path, target, more string, status int) *openapitest.Answer) {
+	t.Helper()
+	const path = pathBuilds + buildSegment
+	claim := sell(c.desk.view, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Way: rfq.Atomic, Wallet: takerKey()}).Claim
+	c.desk.history[claim.ID] = &desk.History{Claim: *claim}
+	rig.dvp.failing = nil
+	target := pathBuilds + string(market.AppendBuildID(nil, claim.ID))
+	for stage := range buildStages {
+		rig.dvp.builds[claim.ID] = BuildState{
+			Claim: claim.ID, Taker: takerKey(), Stage: stage, Blockhash: address(90), LastValid: 7, BuiltAt: deskDay,
+			Signature: [64]byte{byte(stage) - 1}, Slot: uint64(stage) - 1,
+		}
+		a := get(path, target, "", 200)
+		get(path, target, "If-None-Match: "+a.Header.Get("ETag")+"\r\n", 304)
+		if err := openapitest.Mutants(a.Body, func(what string, mutant []byte) bool {
+			other := *a
+			if other.Body = mutant; c.d.CheckAnswer(&other) == nil {
+				t.Errorf("%s: %s is not noticed", path, what)
+			}
+			return true
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+	get(path, pathBuilds+"B1", "", 404)
+	rig.dvp.failing = errors.New("no store")
+	get(path, target, "", 503)
+}
+
+// TestDvPLimitsAreDescribed: what the limits of DvP answer, and an address that
+// may not be there.
+func TestDvPLimitsAreDescribed(t *testing.T) {
+	doors, _ := dvpDoors()
+	c := newConformingOf(t, doors, func(o *Options) { o.DvP, o.Handshake = Window{1}, Rate{1, 1} })
+	c.post(t, pathHandshake, challengeBody, 200)
+	c.post(t, pathHandshake, challengeBody, 429)
+	c.post(t, pathBuild, buildBody, 403)
+	c.post(t, pathBuild, buildBody, 429)
+	c.post(t, pathSubmit, submitBody, 429)
+	closed := newConforming(t, nil, nil)
+	for _, row := range []struct {
+		path, body, code string
+		status           int
+	}{
+		{pathHandshake, challengeBody, codeChainUnavailable, 503}, {pathBuild, buildBody, codeToken, 403}, {pathSubmit, submitBody, codeToken, 403},
+	} {
+		if a := closed.send(t, row.path, postText(row.path, row.body, bearer), row.status); a.Code() != row.code {
+			t.Errorf("%s without a settlement: %s", row.path, a.Body)
+		}
+	}
+}
+
+// TestDvPRequestsAreDescribed: the specification takes the bodies that the
+// service takes, and no other.
+func TestDvPRequestsAreDescribed(t *testing.T) {
+	rig := newDvPRig(t)
+	d := described(t)
+	operations := map[string]openapitest.Operation{}
+	for _, o := range d.Operations() {
+		operations[o.Method+" "+o.Path] = o
+	}
+	signatureOnly := `{"build_id":"B000000000002e","signature":"` + proofText + `"}`
+	cases := map[string][]string{
+		pathHandshake: {challengeBody, issueBody, "{}", strings.Replace(challengeBody, "}", `,"nonce":"`+nonceText+`"}`, 1), strings.Replace(issueBody, nonceText, "", 1)},
+		pathBuild: {
+			buildBody, strings.Replace(buildBody, `"250"`, "250", 1), strings.Replace(buildBody, "}", `,"fee_payer":"taker"}`, 1),
+			strings.Replace(buildBody, "}", `,"fee_payer":"x"}`, 1), strings.Replace(buildBody, "USDC", "BTC", 1), strings.Replace(buildBody, taker, "", 1),
+			strings.Replace(buildBody, "}", `,"x":1}`, 1), strings.Replace(buildBody, `,"rail":"USDC"`, "", 1),
+		},
+		pathSubmit: {
+			submitBody, signatureOnly, strings.Replace(signatureOnly, "}", `,"transaction":"`+signedTx+`"}`, 1), `{"build_id":"B000000000002e"}`,
+			strings.Replace(submitBody, signedTx, "x", 1), strings.Replace(submitBody, "B0", "C0", 1), strings.Replace(signatureOnly, proofText, "x", 1),
+		},
+	}
+	for path, bodies := range cases {
+		o := operations["POST "+path]
+		for _, body := range bodies {
+			taken := rig.post(t, path, body, bearer).status < 300
+			if err := d.CheckRequest(&o, []byte(body)); (err == nil) != taken {
+				t.Errorf("%s %s: taken: %v, described: %v", path, body, taken, err)
+			}
+		}
+	}
+}
+
+// TestChainHealthIsDescribed: the desk's status with all that there is to know
+// of the chain.
+func TestChainHealthIsDescribed(t *testing.T) {
+	d := described(t)
+	p := pagesOf(t, showing(fixedView()), newDeskClock())
+	p.chain, p.health = chain{}, func() ChainHealth {
+		return ChainHealth{
+			Desk: address(60), Slot: 4711, BlockhashAge: time.Second, Tracked: 3, Nodes: []ChainNode{{Name: "main", Available: true, Slot: 4711}, {Name: "new"}},
+		}
+	}
+	body := p.get(docDesk).body
+	if err := d.ValidateAs("DeskStatus", body); err != nil {
+		t.Errorf("%v in %s", err, body)
+	}
+	if err := openapitest.Mutants(body, func(what string, mutant []byte) bool {
+		if strings.Contains(what, "/chain") && d.ValidateAs("DeskStatus", mutant) == nil {
+			t.Errorf("%s is not noticed", what)
+		}
+		return true
+	}); err != nil {
+		t.Error(err)
+	}
+}
