@@ -36,8 +36,10 @@ type entry struct {
 	lastValid uint64
 	guessed   bool
 
-	sent  int
-	word  string
+	sent int
+	// word is what looking meets, sendWord what sending does.
+	word, sendWord string
+
 	level rpc.Commitment
 	slot  uint64
 	past  bool

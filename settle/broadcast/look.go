@@ -99,6 +99,9 @@ func (t *Tracker) look(ctx context.Context, batch []*entry) {
 // saw enters what a look has shown. The caller holds mu.
 func (t *Tracker) saw(e *entry, s *rpc.Status) {
 	slots := &t.queues[bySlot]
+	if !e.past || s.Known {
+		e.word = "" // else it is the examiner's
+	}
 	switch {
 	case !s.Known && e.level != 0:
 		// A fork has dropped it, or the node is behind the one asked before.
@@ -120,7 +123,7 @@ func (t *Tracker) saw(e *entry, s *rpc.Status) {
 	case s.Level == rpc.Finalized:
 		t.end(e, Finalized, s.Slot, "")
 	case s.Level == rpc.Confirmed:
-		e.level, e.slot, e.word = s.Level, s.Slot, ""
+		e.level, e.slot, e.sendWord = s.Level, s.Slot, ""
 		t.queues[bySend].remove(e)
 		slots.set(e, int64(min(s.Slot, math.MaxInt64)))
 		t.lookIn(e, settlingEvery)

@@ -130,8 +130,8 @@ func (t *Tracker) send(ctx context.Context, e *entry) {
 	e.sending = false
 	e.sent++
 	t.stats.Sends++
-	if e.word = ""; err != nil {
-		e.word = wordOf(err)
+	if e.sendWord = ""; err != nil {
+		e.sendWord = wordOf(err)
 		t.stats.SendErrors++
 	}
 	if e.sends() {

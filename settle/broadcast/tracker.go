@@ -1,6 +1,7 @@
 package broadcast
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -218,7 +219,7 @@ func (t *Tracker) Doubtful(limit int) []State {
 
 func (e *entry) state() State {
 	return State{
-		Claim: e.claim, Kind: e.kind, Hash: e.hash, Signature: e.signature, LastValid: e.lastValid, Since: e.since, Sent: e.sent, Word: e.word,
+		Claim: e.claim, Kind: e.kind, Hash: e.hash, Signature: e.signature, LastValid: e.lastValid, Since: e.since, Sent: e.sent, Word: cmp.Or(e.word, e.sendWord),
 		Level: e.level, Slot: e.slot, Past: e.past, End: e.result.End,
 	}
 }

@@ -1,0 +1,229 @@
+package broadcast_test
+
+import (
+	"testing"
+	"time"
+
+	"blockdesk/internal/solana"
+	"blockdesk/market"
+	"blockdesk/settle/broadcast"
+	"blockdesk/settle/store"
+	"blockdesk/settle/store/storetest"
+)
+
+// await loses the bytes of a forged transaction.
+func (b *bench) await(k store.Kept, m *made, lastValid uint64, allowedAt int64) {
+	b.t.Helper()
+	missing := broadcast.Missing{
+		Claim: k.Claim(), Kind: k.Kind(), Hash: k.Hash(), Reference: m.reference, LastValid: lastValid, AllowedAt: allowedAt,
+	}
+	if err := b.Await(missing); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// crowd lands strangers' transactions that name a reference.
+func (b *bench) crowd(reference solana.Address, n int) []*made {
+	b.t.Helper()
+	var list []*made
+	for range n {
+		b.world.mu.Lock()
+		number := uint64(1_000_000 + len(b.world.made))
+		b.world.mu.Unlock()
+		m := &made{raw: storetest.ForgedBytes(b.t, number), lastValid: 1 << 60, reference: reference}
+		b.world.add(m)
+		b.world.land(m, startSlot, false)
+		list = append(list, m)
+	}
+	return list
+}
+
+// TestMissing: without its bytes, a transaction is found by its message among
+// those that name its reference, or is nowhere and can be nowhere.
+func TestMissing(t *testing.T) {
+	for name, c := range map[string]struct {
+		known, landed, fails bool
+		want                 broadcast.End
+		after                time.Duration // not before, in fake time
+	}{
+		"known, nowhere":     {known: true, want: broadcast.Expired, after: 50 * time.Second},
+		"known, landed":      {known: true, landed: true, want: broadcast.Finalized, after: 50 * time.Second},
+		"known, failed":      {known: true, landed: true, fails: true, want: broadcast.Failed, after: 50 * time.Second},
+		"not known, nowhere": {want: broadcast.Expired, after: 120 * time.Second},
+		"not known, landed":  {landed: true, want: broadcast.Finalized, after: 120 * time.Second},
+	} {
+		inBubble(t, 3, broadcast.Options{}, func(t *testing.T, b *bench) {
+			k, m := b.forge(1, 100)
+			m.fails = c.fails
+			b.crowd(m.reference, 3)
+			if c.landed {
+				b.world.land(m, startSlot+50, false)
+			}
+			var height uint64
+			if c.known {
+				height = k.LastValid()
+			}
+			b.await(k, m, height, time.Now().UnixNano())
+			time.Sleep(c.after)
+			if list := b.results(); len(list) != 0 {
+				t.Errorf("%s: too early: %+v", name, list)
+			}
+			if !c.known {
+				if list := b.Doubtful(10); len(list) != 1 || list[0].Claim != 1 || list[0].LastValid < k.LastValid() {
+					t.Errorf("%s: doubtful: %+v", name, list)
+				}
+			}
+			time.Sleep(90 * time.Second)
+			r := b.one()
+			want := broadcast.Result{Claim: 1, Kind: k.Kind(), Hash: k.Hash(), End: c.want, Error: r.Error}
+			if c.landed {
+				want.Signature, want.Slot = k.Signature(), m.slot
+			}
+			if r != want || (r.Error != "") != c.fails {
+				t.Errorf("%s: %+v, want %+v", name, r, want)
+			}
+			if len(b.world.sends) != 0 {
+				t.Errorf("%s: sent %+v", name, b.world.sends)
+			}
+		})
+	}
+}
+
+// TestMissingTooOld: what may have been forgotten does not expire, but is found.
+func TestMissingTooOld(t *testing.T) {
+	inBubble(t, 2, broadcast.Options{}, func(t *testing.T, b *bench) {
+		long := time.Now().Add(-broadcast.HistoryFor - time.Second).UnixNano()
+		nowhere, m := b.forge(1, 100)
+		b.await(nowhere, m, 0, long)
+		unknown, m := b.forge(2, 100)
+		b.await(unknown, m, 0, 0)
+		found, m := b.forge(3, 100)
+		b.world.land(m, startSlot, false)
+		b.await(found, m, 0, long)
+		time.Sleep(10 * time.Minute)
+		if list := b.results(); len(list) != 0 {
+			t.Errorf("told %+v", list)
+		}
+		for _, s := range b.Doubtful(10) {
+			if s.Word != broadcast.WordTooOld {
+				t.Errorf("%+v", s)
+			}
+		}
+		if n, all := len(b.Doubtful(2)), len(b.Doubtful(10)); n != 2 || all != 3 {
+			t.Errorf("%d and %d are doubtful", n, all)
+		}
+		// Nodes with all blocks know.
+		for _, u := range b.world.nodes {
+			u.faults = func(time.Duration) faults { return faults{first: 1} }
+		}
+		time.Sleep(time.Minute)
+		ends := map[market.ClaimID]broadcast.End{}
+		for _, r := range b.results() {
+			ends[r.Claim] = r.End
+		}
+		if len(ends) != 3 || ends[1] != broadcast.Expired || ends[2] != broadcast.Expired || ends[3] != broadcast.Finalized {
+			t.Errorf("%v", ends)
+		}
+	})
+}
+
+// TestKeptTooOld: the same of one whose bytes and height are known, as after a long
+// time out of service.
+func TestKeptTooOld(t *testing.T) {
+	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
+		k, _ := b.forge(1, 10)
+		b.world.fate = func(*made) fate { return fate{lost: true} }
+		time.Sleep(broadcast.HistoryFor + time.Second)
+		b.track(k)
+		time.Sleep(time.Minute)
+		if list := b.Doubtful(1); len(list) != 1 || list[0].Word != broadcast.WordTooOld || !list[0].Past || len(b.results()) != 0 {
+			t.Errorf("%+v, told %+v", list, b.results())
+		}
+		b.world.nodes[0].faults = func(time.Duration) faults { return faults{first: k.LastValid() - 151} }
+		time.Sleep(time.Minute)
+		if r := b.one(); r.End != broadcast.Expired {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// TestHistory: strangers who name the reference are read, up to a limit; and while
+// one of them cannot be read nothing is said.
+func TestHistory(t *testing.T) {
+	for name, c := range map[string]struct {
+		crowd int
+		word  string
+	}{"at the limit": {broadcast.MaxHistory, ""}, "one more": {broadcast.MaxHistory + 1, broadcast.WordHistoryLong}} {
+		inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
+			b.world.fate = func(*made) fate { return fate{lost: true} }
+			k, m := b.forge(1, 100)
+			b.crowd(m.reference, c.crowd)
+			b.track(k)
+			time.Sleep(2 * time.Minute)
+			s, waits := b.State(k.Signature())
+			if waits != (c.word != "") || s.Word != c.word {
+				t.Errorf("%s: waits %v, %+v", name, waits, s)
+			}
+		})
+	}
+	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
+		b.world.fate = func(*made) fate { return fate{lost: true} }
+		k, m := b.forge(1, 100)
+		stranger := b.crowd(m.reference, 2)[1]
+		b.world.mu.Lock()
+		delete(b.world.made, stranger.signature) // listed, and not to be had
+		b.world.mu.Unlock()
+		b.track(k)
+		time.Sleep(2 * time.Minute)
+		if s, _ := b.State(k.Signature()); s.Word != broadcast.WordUnread {
+			t.Errorf("%+v", s)
+		}
+		b.world.add(stranger)
+		time.Sleep(10 * time.Second)
+		if r := b.one(); r.End != broadcast.Expired {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// TestListed: a node that lists a transaction, and denies its status, keeps it
+// from expiring.
+func TestListed(t *testing.T) {
+	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
+		k, m := b.forge(1, 100)
+		b.world.fate = func(*made) fate { return fate{lost: true} }
+		listed := *m
+		b.world.land(&listed, startSlot+5, false) // in the history alone
+		b.track(k)
+		time.Sleep(3 * time.Minute)
+		if s, ok := b.State(k.Signature()); !ok || s.Word != broadcast.WordLanding {
+			t.Errorf("%v %+v", ok, s)
+		}
+	})
+}
+
+// TestUpgrade: bytes that come while the nodes are being asked are used, and what
+// was asked before them decides nothing.
+func TestUpgrade(t *testing.T) {
+	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
+		b.world.nodes[0].faults = func(age time.Duration) faults {
+			return faults{delay: 300 * time.Millisecond}
+		}
+		for n := range 50 {
+			k, m := b.forge(market.ClaimID(n+1), 150)
+			b.await(k, m, 0, time.Now().UnixNano())
+			time.Sleep(time.Duration(n) * 37 * time.Millisecond)
+			b.track(k)
+		}
+		time.Sleep(time.Minute)
+		list := b.results()
+		for _, r := range list {
+			if r.End != broadcast.Finalized {
+				t.Errorf("%+v", r)
+			}
+		}
+		if len(list) != 50 {
+			t.Errorf("told %d", len(list))
+		}
+	})
+}
