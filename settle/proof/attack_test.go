@@ -8,6 +8,7 @@ import (
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/payment"
+	"blockdesk/internal/solana/token"
 	"blockdesk/market"
 )
 
@@ -135,6 +136,10 @@ func TestAttacks(t *testing.T) {
 	run(s, formAttacks())
 	run(s, lifeAttacks())
 
+	taxed := c.stage(nil, c.options(c.check(s.props.taxed, token.Of(token.TransferFee))))
+	taxed.props = s.props
+	run(taxed, taxedAttacks())
+	taxed.machine.check(t)
 	if len(names) < minAttacks {
 		t.Errorf("%d cases, want %d at least", len(names), minAttacks)
 	}

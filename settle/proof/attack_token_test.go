@@ -304,3 +304,19 @@ func tokenPayers() []attack {
 		{name: "a claim of the desk's own", wallet: func(s *stage) solana.Address { return s.desk.addr }, play: pay(whole), want: wrong},
 	}
 }
+
+// taxedAttacks pay on a rail whose mint keeps a hundredth of what is sent.
+func taxedAttacks() []attack {
+	return []attack{
+		{name: "taxed: as much as is due", rail: market.RailUSDC, play: pay(whole), want: short(market.RailUSDC, dueUSDC/100*99)},
+		{name: "taxed: as much as arrives in full", rail: market.RailUSDC, play: pay(func(due uint64) uint64 {
+			return (due*100 + 98) / 99
+		}), want: paid(dueUSDC)},
+		{name: "taxed: an atom less", rail: market.RailUSDC, play: pay(func(due uint64) uint64 {
+			return (due*100+98)/99 - 1
+		}), want: short(market.RailUSDC, dueUSDC-1)},
+		{name: "taxed: the rail of the others", rail: market.RailUSDC, play: func(s *stage, c claim) signature {
+			return s.does(s.chain.usdc.give(s.payer.addr, s.treasury.addr, due(c)), memo(binding.Memo(c.ID)))
+		}, want: astray(payment.WrongMint, 0, 0)},
+	}
+}

@@ -84,6 +84,9 @@ func (p *Prover) survey(c *ledger.Confirmed) (*sight, error) {
 	for i := range p.places {
 		t := &p.places[i].target
 		f, err := payment.Extract(c, t)
+		if err == nil {
+			err = told(c, t)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -94,6 +97,22 @@ func (p *Prover) survey(c *ledger.Confirmed) (*sight, error) {
 	}
 	s.foreign = p.gainedForeign(c)
 	return s, nil
+}
+
+// told checks that an answer tells the balance of a token account to be paid, on
+// each side on which the account is there: a node that left it out would have us
+// refuse what was paid. Balances are recorded where a token program is part of the
+// transaction, and only there.
+func told(c *ledger.Confirmed, t *payment.Target) error {
+	at := slices.Index(c.Keys, t.PayTo)
+	if at < 0 || t.Rail == market.RailSOL || !slices.ContainsFunc(c.Keys, solana.IsTokenProgram) {
+		return nil
+	}
+	is := func(b ledger.TokenBalance) bool { return b.Account == at }
+	if c.Before[at] > 0 && !slices.ContainsFunc(c.TokensBefore, is) || c.After[at] > 0 && !slices.ContainsFunc(c.TokensAfter, is) {
+		return fmt.Errorf("%w: no balance of %s", ErrAnswer, solana.Text(t.PayTo))
+	}
+	return nil
 }
 
 // gainedForeign reports whether our wallets together gained of any mint that is

@@ -36,8 +36,8 @@ var (
 // which changes nothing: a signature is booked once.
 type account struct {
 	address solana.Address
-	// begun is when the watch began: what is surely older is not looked at where
-	// no cursor is stored.
+	// begun is when the watch began: where no cursor is stored, what was there then
+	// is not looked at.
 	begun  time.Time
 	placed bool
 	cursor solana.Signature
@@ -164,12 +164,13 @@ func (p *Prover) slotOf(ctx context.Context, a *account, cursor solana.Signature
 	return 0, nil
 }
 
-// first returns the newest transaction that is surely older than the watch, zero
-// where there is none, and its slot.
+// first returns the newest transaction of a block not after the second in which
+// the watch began, zero where there is none, and its slot. No claim that this desk
+// made is paid in it.
 func (p *Prover) first(ctx context.Context, a *account) (s solana.Signature, slot uint64, err error) {
-	before := a.begun.Add(-p.options.ClockTolerance).Unix()
+	begun := a.begun.Unix()
 	err = p.pages(ctx, a, func(got []rpc.SignatureInfo) bool {
-		at := slices.IndexFunc(got, func(x rpc.SignatureInfo) bool { return x.BlockTime != 0 && x.BlockTime < before })
+		at := slices.IndexFunc(got, func(x rpc.SignatureInfo) bool { return x.BlockTime != 0 && x.BlockTime <= begun })
 		if at >= 0 {
 			s, slot = got[at].Signature, got[at].Slot
 		}
@@ -217,14 +218,14 @@ func (p *Prover) pages(ctx context.Context, a *account, f func([]rpc.SignatureIn
 func (p *Prover) lookAt(ctx context.Context, a *account, list []rpc.SignatureInfo) error {
 	results := make([]error, len(list))
 	tried := make([]bool, len(list))
-	group, ctx := errgroup.WithContext(ctx)
+	group, looking := errgroup.WithContext(ctx)
 	group.SetLimit(p.options.Readers)
 	for i := range list {
 		s := &list[i]
 		if _, ok := a.done[s.Signature]; ok {
 			continue
 		}
-		if ctx.Err() != nil {
+		if looking.Err() != nil {
 			break
 		}
 		if s.Failed { // it moved nothing but its fee
@@ -232,8 +233,8 @@ func (p *Prover) lookAt(ctx context.Context, a *account, list []rpc.SignatureInf
 			continue
 		}
 		group.Go(func() error {
-			err := p.witness(ctx, s.Signature)
-			if ctx.Err() == nil {
+			err := p.witness(looking, s.Signature)
+			if looking.Err() == nil {
 				results[i], tried[i] = err, true
 			}
 			if err != nil && !ofItself(err) {
@@ -243,6 +244,9 @@ func (p *Prover) lookAt(ctx context.Context, a *account, list []rpc.SignatureInf
 		})
 	}
 	failure := group.Wait()
+	if failure == nil {
+		failure = ctx.Err()
+	}
 	now := p.options.Now()
 	failed := map[solana.Signature]time.Time{}
 	for i := range list {
