@@ -95,6 +95,19 @@ func (c *chain) wallet(i int) wallet {
 	return wallet{c.address(p.Address), key}
 }
 
+// freshWallet is one that nobody has ever paid.
+func freshWallet(t testing.TB) wallet {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wallet{addressOf(key), key}
+}
+
+// keyFile is the desk's.
+func (c *chain) keyFile() string { return filepath.Join(c.dir, c.setup.Desk.Keypair) }
+
 // control tells the chain to do something: sandbox_method.
 func (c *chain) control(method string, params map[string]any) {
 	c.t.Helper()

@@ -16,7 +16,8 @@ import (
 const (
 	// maxBlockhashAge is when Ready no longer counts on the newest blockhash.
 	maxBlockhashAge = 30 * time.Second
-	// surveyEvery is how often it is looked whether something is missing.
+	// surveyEvery is how often it is looked whether something is missing, where
+	// Options.RefreshEvery is not shorter.
 	surveyEvery = time.Second
 )
 
@@ -118,7 +119,7 @@ func (s *Settle) Ready() error {
 
 // surveyor keeps the newest blockhash and the ground.
 func (s *Settle) surveyor(ctx context.Context) error {
-	tick := time.NewTicker(surveyEvery)
+	tick := time.NewTicker(s.surveyEvery())
 	defer tick.Stop()
 	var last error
 	for {
@@ -134,6 +135,8 @@ func (s *Settle) surveyor(ctx context.Context) error {
 		}
 	}
 }
+
+func (s *Settle) surveyEvery() time.Duration { return min(surveyEvery, s.options.RefreshEvery) }
 
 // survey looks at what is due.
 func (s *Settle) survey(ctx context.Context) error {

@@ -64,7 +64,7 @@ func (s *Settle) watch(ctx context.Context) error {
 	for {
 		rails, ok := s.rails()
 		if !ok {
-			if !sleep(ctx, surveyEvery) {
+			if !sleep(ctx, s.surveyEvery()) {
 				return nil
 			}
 			continue
@@ -88,7 +88,7 @@ func (s *Settle) watchUntilOther(ctx context.Context, p *proof.Prover, with *rai
 	group.Go(func() error { return p.Run(ctx) })
 	group.Go(func() error {
 		defer stop()
-		for sleep(ctx, surveyEvery) {
+		for sleep(ctx, s.surveyEvery()) {
 			if now, ok := s.rails(); ok && !now.equal(with) {
 				return nil
 			}

@@ -61,6 +61,7 @@ type lifeOptions struct {
 	dir    string // "": a new folder
 	doom   *doom
 	signer cosign.Signer // nil: the desk's key
+	desk   func(settle.Desk) settle.Desk
 	change func(o *settle.Options)
 	clock  *atomic.Int64 // added to the time of the engine and of settlement
 }
@@ -107,19 +108,23 @@ func begin(t testing.TB, c *chain, o lifeOptions) *life {
 	c.must(err)
 	signer := o.signer
 	if signer == nil {
-		signer, err = cosign.OpenKeyFile(filepath.Join(c.dir, c.setup.Desk.Keypair))
+		signer, err = cosign.OpenKeyFile(c.keyFile())
 		c.must(err)
 	}
 	so := settle.Options{
 		Budget: build.Budget{Units: 200_000, MicroLamports: 1000}, SyncBuilds: true, RetryFirst: 50 * time.Millisecond,
-		RetryMost: 200 * time.Millisecond, Now: now, Logger: quiet,
+		RetryMost: 200 * time.Millisecond, RefreshEvery: 30 * time.Millisecond, Now: now, Logger: quiet,
 		Broadcast: broadcast.Options{ResendEvery: 50 * time.Millisecond, PollEvery: 10 * time.Millisecond},
 		Payments:  settle.Payments{WatchEvery: 50 * time.Millisecond, Retry: 10 * time.Millisecond},
 	}
 	if o.change != nil {
 		o.change(&so)
 	}
-	l.settle, err = settle.New(so, o.doom.desk(deskDoor{l.desk}), o.doom.node(l.client), l.store, o.doom.signer(signer))
+	asked := o.doom.desk(deskDoor{l.desk})
+	if o.desk != nil {
+		asked = o.desk(asked)
+	}
+	l.settle, err = settle.New(so, asked, o.doom.node(l.client), l.store, o.doom.signer(signer))
 	c.must(err)
 	l.settle.Start(replica.State.Desk().EachClaim)
 	l.eng, err = engine.New(engine.Options{Journal: l.journal, Clock: func() int64 { return now().UnixNano() }}, replica)
@@ -315,4 +320,17 @@ func amountOf(t testing.TB, a *rpc.Account) uint64 {
 
 func addressOf(key ed25519.PrivateKey) solana.Address {
 	return solana.Address(key.Public().(ed25519.PublicKey))
+}
+
+// advancing waits until cond holds, while blockhashes die quickly.
+func (l *life) advancing(what string, cond func() bool) {
+	l.t.Helper()
+	jumped := time.Now()
+	l.await(what, func() bool {
+		if time.Since(jumped) > 300*time.Millisecond {
+			l.chain.advance(200)
+			jumped = time.Now()
+		}
+		return cond()
+	})
 }

@@ -124,11 +124,15 @@ func (s *Settle) guard(ctx context.Context, b *store.Build, hash solana.Hash) er
 	if err != nil {
 		return fmt.Errorf("claim %s: %w: %w", claimText(b.Claim), ErrChain, err)
 	}
-	if run.Failed {
-		s.log.Debug("a submission would fail on the chain", "claim", claimText(b.Claim), "error", run.Error)
-		return s.refuse(b.Claim, reasonOfAtomic(run.Error, takerPays(b)))
+	if !run.Failed {
+		return nil
 	}
-	return nil
+	s.log.Debug("a submission would fail on the chain", "claim", claimText(b.Claim), "error", run.Error)
+	reason := reasonOfAtomic(run.Error, takerPays(b))
+	if reason == ClaimExpired && run.Slot < newest.Slot { // a node that is behind does not know the blockhash yet
+		return fmt.Errorf("claim %s: %w: simulated as of slot %d, behind slot %d", claimText(b.Claim), ErrChain, run.Slot, newest.Slot)
+	}
+	return s.refuse(b.Claim, reason)
 }
 
 // cosign has the desk promise, sign, keep and send. From the promise on the

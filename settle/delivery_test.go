@@ -1,0 +1,172 @@
+package settle_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
+	"blockdesk/market"
+	"blockdesk/settle"
+	"blockdesk/settle/cosign"
+)
+
+// payFor has a wallet take a modular claim and pay it.
+func (l *life) payFor(ticket market.TicketID, w wallet) *rfq.Claim {
+	l.t.Helper()
+	claim := l.take(rfq.Modular, ticket, market.RailUSDC, w)
+	p := l.pack(claim, 0)
+	l.chain.send(w.fill(l.t, p.Raw))
+	return claim
+}
+
+// stuck waits until the claim is listed, and returns it.
+func (l *life) stuck(id market.ClaimID, problem string) (found settle.Stuck) {
+	l.t.Helper()
+	l.await("stuck: "+problem, func() bool {
+		list := l.settle.Stuck(id-1, 1)
+		if len(list) != 1 || list[0].Claim.ID != id || list[0].Problem != problem {
+			return false
+		}
+		found = list[0]
+		return true
+	})
+	return found
+}
+
+// delivered waits until a claim is settled, and checks that its wallet got its
+// tokens once.
+func (l *life) delivered(claim *rfq.Claim, had uint64) {
+	l.t.Helper()
+	l.becomes(claim.ID, rfq.ClaimSettled)
+	if got := l.chain.tokens(claim.Wallet, symbols[claim.Terms.Instrument]) - had; got != claim.Terms.Base {
+		l.t.Errorf("%d atoms were delivered, %d bought", got, claim.Terms.Base)
+	}
+	if list := l.settle.Stuck(claim.ID-1, 1); len(list) == 1 && list[0].Claim.ID == claim.ID {
+		l.t.Errorf("still stuck: %+v", list[0])
+	}
+}
+
+func impatient(o *settle.Options) { o.StuckAfter = 300 * time.Millisecond }
+
+// TestDeliveryWaits: what a simulation shows to fail is not signed; the claim is
+// listed with the cause, and delivered when that is gone.
+func TestDeliveryWaits(t *testing.T) {
+	c := startChain(t, 50*time.Millisecond)
+	signer := newHookedSigner(t, c)
+	l := begin(t, c, lifeOptions{signer: signer, change: impatient}).open()
+	for problem, spoil := range map[string]func(w wallet) (undo func()){
+		"inventory": func(wallet) func() {
+			was := c.setTokens(c.desk, "SLUSD", 1)
+			return func() { c.setTokens(c.desk, "SLUSD", was) }
+		},
+		"chain_unavailable": func(wallet) func() {
+			c.control("setNode", map[string]any{"mode": "503"})
+			return func() { c.control("heal", nil) }
+		},
+	} {
+		t.Run(problem, func(t *testing.T) {
+			w, before := c.wallet(0), signer.calls.Load()
+			had := c.tokens(w.address, "SLUSD")
+			claim := l.take(rfq.Modular, 1, market.RailUSDC, w)
+			undo := spoil(w)
+			l.must(&rfq.ProvePayment{
+				Claim: claim.ID, Rail: market.RailUSDC, Signature: [64]byte{byte(len(problem))}, Payer: w.address, Amount: claim.Terms.Payment, Slot: 1,
+			})
+			s := l.stuck(claim.ID, problem)
+			if s.Tries != 0 || signer.calls.Load() != before {
+				t.Errorf("%d tries, %d signatures", s.Tries, signer.calls.Load()-before)
+			}
+			undo()
+			l.delivered(claim, had)
+		})
+	}
+}
+
+// TestDeliveryFailsOnChain: one that landed and failed is made again, with
+// another message; only one delivers.
+func TestDeliveryFailsOnChain(t *testing.T) {
+	c := startChain(t, 50*time.Millisecond)
+	signer := newHookedSigner(t, c)
+	l := begin(t, c, lifeOptions{signer: signer}).open()
+	w := c.wallet(0)
+	c.control("delayLanding", map[string]any{"slots": 3})
+	var was atomic.Uint64
+	signer.on(func(cosign.Job) error { // it passed its simulation
+		if was.Load() == 0 {
+			was.Store(c.setTokens(c.desk, "92C", 1))
+		}
+		return nil
+	})
+	claim := l.payFor(2, w)
+	l.await("a failure", func() bool { return l.settle.Counts().Lapsed == 1 })
+	c.control("heal", nil)
+	c.setTokens(c.desk, "92C", was.Load())
+	l.delivered(claim, 0)
+	list, err := l.store.KeptOf(claim.ID)
+	if err != nil || len(list) != 2 || list[0].Hash() == list[1].Hash() || l.claim(claim.ID).Proof != list[1].Hash() {
+		t.Errorf("%d deliveries were signed, %v", len(list), err)
+	}
+}
+
+// TestDeliveryTries: after MaxDeliveryTries signatures nothing more is signed; a
+// person gives the claim up, and its money is due.
+func TestDeliveryTries(t *testing.T) {
+	c := startChain(t, 20*time.Millisecond)
+	signer, desk := newHookedSigner(t, c), &hookedDesk{}
+	l := begin(t, c, lifeOptions{signer: signer, desk: func(d settle.Desk) settle.Desk { desk.Desk = d; return desk }}).open()
+	w := c.wallet(0)
+	var was atomic.Uint64
+	signer.on(func(cosign.Job) error {
+		was.Store(c.setTokens(c.desk, "SLUSD", 1))
+		return nil
+	})
+	desk.on(func(r rfq.Request) error {
+		if r.Kind() == rfq.KindLapseDelivery {
+			c.setTokens(c.desk, "SLUSD", was.Load())
+		}
+		return nil
+	})
+	claim := l.payFor(1, w)
+	s := l.stuck(claim.ID, "tries_used_up")
+	if s.Tries != settle.MaxDeliveryTries || signer.calls.Load() != settle.MaxDeliveryTries || s.Signature == (solana.Signature{}) {
+		t.Errorf("%d tries, %d signatures", s.Tries, signer.calls.Load())
+	}
+	time.Sleep(500 * time.Millisecond)
+	if n := signer.calls.Load(); n != settle.MaxDeliveryTries {
+		t.Errorf("%d signatures after the last try", n)
+	}
+	result, err := l.settle.Abandon(settle.Act{Name: "ann"}, claim.ID)
+	if err != nil || result.Reason != 0 || result.Claim.State != rfq.ClaimRefundDue {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	l.await("its refund", func() bool {
+		due := l.settle.RefundsDue([64]byte{}, 2)
+		_, stuck, _ := l.settle.Attention()
+		return len(due) == 1 && due[0].Claim == claim.ID && due[0].Why == event.ReasonUndeliverable && stuck == 0
+	})
+	if got := c.tokens(w.address, "SLUSD"); got != 0 {
+		t.Errorf("%d atoms were delivered", got)
+	}
+}
+
+// TestDeliverySignerAway: a delivery that was promised and not signed lapses when
+// it could not land any more, and another one is made.
+func TestDeliverySignerAway(t *testing.T) {
+	c := startChain(t, 50*time.Millisecond)
+	signer := newHookedSigner(t, c)
+	l := begin(t, c, lifeOptions{signer: signer, change: impatient}).open()
+	signer.on(func(cosign.Job) error { return errAway })
+	w := c.wallet(0)
+	claim := l.payFor(1, w)
+	l.stuck(claim.ID, "signer_unavailable")
+	result, err := l.settle.Abandon(settle.Act{Name: "ann"}, claim.ID)
+	if err != nil || result.Reason != event.ReasonClaimState {
+		t.Errorf("given up while a delivery may be out: %+v, %v", result, err)
+	}
+	signer.on(func(cosign.Job) error { return nil })
+	l.advancing("the lapse", func() bool { return l.settle.Counts().Lapsed >= 1 })
+	l.delivered(claim, 0)
+}

@@ -1,0 +1,137 @@
+package settle_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/market"
+	"blockdesk/settle"
+)
+
+// chainFault is something that a node does to us.
+type chainFault struct {
+	name   string
+	method string
+	params map[string]any
+	// end is how long it lasts; 0 = it ends by itself.
+	end time.Duration
+}
+
+var chainFaults = []chainFault{
+	{"sends are lost", "dropSends", map[string]any{"count": 3}, 0},
+	{"sends fail", "failSends", map[string]any{"count": 3}, 0},
+	{"answers to sends are lost", "loseAnswers", map[string]any{"count": 3}, 0},
+	{"landing late", "delayLanding", map[string]any{"slots": 5}, 0},
+	{"slow", "delayAnswers", map[string]any{"ms": 150}, time.Second},
+	{"down", "setNode", map[string]any{"mode": "503"}, 500 * time.Millisecond},
+	{"connections closed", "setNode", map[string]any{"mode": "reset"}, 500 * time.Millisecond},
+	{"no answers", "setNode", map[string]any{"mode": "hang"}, 500 * time.Millisecond},
+	{"behind", "lag", map[string]any{"slots": 20}, 500 * time.Millisecond},
+	{"garbage", "answerGarbage", map[string]any{"count": 30, "kind": "text"}, 0},
+	{"truncated", "answerGarbage", map[string]any{"count": 30, "kind": "truncated"}, 0},
+	{"wrong types", "answerGarbage", map[string]any{"count": 30, "kind": "wrong_type"}, 0},
+	{"nothing is final", "holdFinality", map[string]any{"hold": true}, 500 * time.Millisecond},
+	{"slots without blocks", "skipSlots", map[string]any{"slots": 40}, 0},
+}
+
+// TestChainFaults: whatever the node does for a while, both ways come to their
+// end, once, and each atom is where it belongs.
+func TestChainFaults(t *testing.T) {
+	c := startChain(t, 50*time.Millisecond)
+	l := begin(t, c, lifeOptions{}).open()
+	for i, f := range chainFaults {
+		t.Run(f.name, func(t *testing.T) { f.run(t, l, i) })
+	}
+}
+
+func (f *chainFault) run(t *testing.T, l *life, i int) {
+	c, w := l.chain, l.chain.wallet(i%10)
+	defer c.control("heal", nil)
+	who := map[string]solana.Address{"wallet": w.address, "desk": c.desk, "treasury": c.treasury}
+	before := c.holdings(who)
+	atomic, modular := l.take(rfq.Atomic, 1, market.RailUSDC, w), l.take(rfq.Modular, 2, market.RailUSDC, w)
+	p, pay := l.pack(atomic, 0), l.pack(modular, 0)
+	c.send(w.fill(t, pay.Raw))
+	c.control(f.method, f.params)
+	if f.end > 0 {
+		heal := time.AfterFunc(f.end, func() {
+			if err := c.node.Call(context.WithoutCancel(t.Context()), "sandbox_heal", nil, nil); err != nil {
+				t.Error(err)
+			}
+		})
+		defer heal.Stop()
+	}
+	l.await("a submission", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		_, err := l.settle.Submit(ctx, atomic.ID, w.address, submission(w.fill(t, p.Raw)))
+		if err != nil && !errors.Is(err, settle.ErrChain) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+	l.becomes(atomic.ID, rfq.ClaimSettled)
+	l.becomes(modular.ID, rfq.ClaimSettled)
+	c.control("heal", nil)
+	got := c.holdings(who).minus(before)
+	for _, name := range []string{"wallet SOL", "desk SOL"} { // fees and rents are another test's
+		delete(got, name)
+	}
+	paid := int64(atomic.Terms.Payment + modular.Terms.Payment)
+	reconcile(t, got, map[string]int64{
+		"wallet USDC": -paid, "treasury USDC": paid,
+		"wallet SLUSD": int64(atomic.Terms.Base), "desk SLUSD": -int64(atomic.Terms.Base),
+		"wallet 92C": int64(modular.Terms.Base), "desk 92C": -int64(modular.Terms.Base),
+	})
+}
+
+// TestChainDown: nothing is signed and nothing promised while the chain cannot be
+// asked.
+func TestChainDown(t *testing.T) {
+	c := startChain(t, 50*time.Millisecond)
+	signer := newHookedSigner(t, c)
+	l := begin(t, c, lifeOptions{signer: signer}).open()
+	w := c.wallet(0)
+	claim, unpacked := l.take(rfq.Atomic, 1, market.RailUSDC, w), l.take(rfq.Atomic, 1, market.RailUSDC, w)
+	p := l.pack(claim, 0)
+	c.control("setNode", map[string]any{"mode": "503"})
+	for range 2 {
+		if _, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw))); !errors.Is(err, settle.ErrChain) {
+			t.Errorf("submitted: %v", err)
+		}
+	}
+	if n, state := signer.calls.Load(), l.claim(claim.ID).State; n != 0 || state != rfq.ClaimReserved {
+		t.Errorf("%d signatures, the claim is %d", n, state)
+	}
+	if again := l.pack(claim, 0); again.Hash != p.Hash { // it is kept
+		t.Error("another package")
+	}
+	l.pack(unpacked, 0) // its blockhash is kept, too
+	c.control("heal", nil)
+	l.await("the chain's return", func() bool {
+		_, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw)))
+		return err == nil
+	})
+	l.becomes(claim.ID, rfq.ClaimSettled)
+}
+
+// TestHealth: what the gateway and the operator see.
+func TestHealth(t *testing.T) {
+	c := startChain(t, 50*time.Millisecond)
+	l := begin(t, c, lifeOptions{}).open()
+	claim := l.payFor(1, c.wallet(0))
+	l.becomes(claim.ID, rfq.ClaimSettled)
+	l.await("no work", func() bool { return l.settle.Health().Working == 0 })
+	h := l.settle.Health()
+	if h.Desk != c.desk || len(h.Nodes) != 1 || !h.Nodes[0].Available || h.NotReady != nil || h.Blockhash == (rpc.Blockhash{}) || h.Tracker.Finalized != 1 {
+		t.Errorf("%+v", h)
+	}
+	if n := l.settle.Counts(); n.Built != 1 || n.Delivered != 1 || n.Settled != 1 || n.Refused+n.Cosigned+n.Released+n.Lapsed != 0 {
+		t.Errorf("%+v", n)
+	}
+}

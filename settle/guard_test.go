@@ -1,0 +1,287 @@
+package settle_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/build"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/market"
+	"blockdesk/settle"
+	"blockdesk/settle/cosign"
+)
+
+// hookedSigner counts the signatures that it is asked for, and does what a test
+// wants before it gives one.
+type hookedSigner struct {
+	cosign.Signer
+	calls atomic.Int64
+	hook  atomic.Pointer[func(j cosign.Job) error]
+}
+
+func newHookedSigner(t testing.TB, c *chain) *hookedSigner {
+	t.Helper()
+	key, err := cosign.OpenKeyFile(c.keyFile())
+	c.must(err)
+	return &hookedSigner{Signer: key}
+}
+
+func (s *hookedSigner) on(hook func(j cosign.Job) error) { s.hook.Store(&hook) }
+
+func (s *hookedSigner) Sign(ctx context.Context, j cosign.Job) (solana.Signature, error) {
+	s.calls.Add(1)
+	if hook := s.hook.Load(); hook != nil {
+		if err := (*hook)(j); err != nil {
+			return solana.Signature{}, err
+		}
+	}
+	return s.Signer.Sign(ctx, j)
+}
+
+// setTokens makes a wallet's account of a token hold so many atoms, and returns
+// how many it held.
+func (c *chain) setTokens(w solana.Address, symbol string, atoms uint64) (was uint64) {
+	c.t.Helper()
+	list, _, err := c.client.TokenAccounts(context.WithoutCancel(c.t.Context()), w, c.mints[symbol], solana.Address{}, rpc.Confirmed)
+	c.must(err)
+	a := list[0]
+	was = amountOf(c.t, a)
+	for i := range 8 {
+		a.Data[64+i] = byte(atoms >> (8 * i))
+	}
+	c.control("setAccount", map[string]any{
+		"pubkey": solana.Text(a.Address), "lamports": uint64(a.Lamports), "owner": solana.Text(a.Owner),
+		"data": base64.StdEncoding.EncodeToString(a.Data),
+	})
+	return was
+}
+
+// guarded is a submission that some guard must refuse.
+type guarded struct {
+	name   string
+	rail   market.Rail // 0 = USDC
+	payer  build.Party // 0 = the desk
+	wallet func(l *life) wallet
+	// spoil makes the guard trip, and returns what undoes it.
+	spoil func(l *life, w wallet) (undo func())
+	// submit is what is submitted; nil = what the taker signed, by the taker.
+	submit func(l *life, w wallet, p *settle.Package) (by solana.Address, s cosign.Submission)
+	want   settle.Reason
+	// lost: the claim cannot be saved by undoing.
+	lost bool
+}
+
+func submission(raw []byte) cosign.Submission { return cosign.Submission{Transaction: raw} }
+
+// spoiled returns the taker's transaction after a change.
+func spoiled(change func(raw []byte) []byte) func(*life, wallet, *settle.Package) (solana.Address, cosign.Submission) {
+	return func(l *life, w wallet, p *settle.Package) (solana.Address, cosign.Submission) {
+		return w.address, submission(change(w.fill(l.t, p.Raw)))
+	}
+}
+
+// newWallet has a key and nothing else.
+func newWallet(l *life) wallet {
+	l.t.Helper()
+	return freshWallet(l.t)
+}
+
+func reason(r rfq.Request, undo rfq.Request) func(l *life, _ wallet) func() {
+	return func(l *life, _ wallet) func() {
+		l.must(r)
+		return func() { l.must(undo) }
+	}
+}
+
+func pairOf(l *life, in market.InstrumentID) rfq.Pair { return *l.desk.View().Pair(in) }
+
+var guards = []guarded{
+	{name: "nothing", want: settle.EmptyCounterparty, submit: func(_ *life, w wallet, _ *settle.Package) (solana.Address, cosign.Submission) {
+		return w.address, cosign.Submission{}
+	}},
+	{name: "nobody has signed", want: settle.EmptyCounterparty, submit: func(_ *life, w wallet, p *settle.Package) (solana.Address, cosign.Submission) {
+		return w.address, submission(p.Raw)
+	}},
+	{name: "another taker", want: settle.TakerMismatch, submit: func(l *life, w wallet, p *settle.Package) (solana.Address, cosign.Submission) {
+		return l.chain.wallet(11).address, submission(w.fill(l.t, p.Raw))
+	}},
+	{name: "a byte more", want: settle.MessageMismatch, submit: spoiled(func(raw []byte) []byte { return append(raw, 0) })},
+	{name: "a byte less", want: settle.MessageMismatch, submit: spoiled(func(raw []byte) []byte { return raw[:len(raw)-1] })},
+	{name: "another amount", want: settle.MessageMismatch, submit: spoiled(func(raw []byte) []byte { raw[len(raw)-40]++; return raw })},
+	{name: "another's signature", want: settle.BadSignature, submit: func(l *life, w wallet, p *settle.Package) (solana.Address, cosign.Submission) {
+		return w.address, cosign.Submission{Signature: l.chain.wallet(11).sign(messageOf(l.t, p.Raw))}
+	}},
+	{name: "a lock", want: settle.Locked, spoil: reason(
+		&rfq.SetLock{Scope: rfq.LockAll, Locked: true, Reason: "drill"}, &rfq.SetLock{Scope: rfq.LockAll})},
+	{name: "a price far off", want: settle.PriceCorridor, spoil: reason(
+		&rfq.SetAnchor{Instrument: 1, Price: 2_000_000_000}, &rfq.SetAnchor{Instrument: 1, Price: 1_000_000_000})},
+	{name: "SOL fell", rail: market.RailSOL, want: settle.PriceCorridor, spoil: reason(
+		&rfq.SetRailPrice{Rail: market.RailSOL, Price: 75_000_000_000}, &rfq.SetRailPrice{Rail: market.RailSOL, Price: 150_000_000_000})},
+	{name: "an old price", want: settle.PriceStale, spoil: func(l *life, _ wallet) func() {
+		old := pairOf(l, 1)
+		stale := old
+		stale.MaxAge = 1
+		l.must(&rfq.SetPair{Pair: stale})
+		return func() { l.must(&rfq.SetPair{Pair: old}) }
+	}},
+	{name: "inventory lowered", want: settle.Inventory, spoil: reason(
+		&rfq.SetInventory{Instrument: 1, Atoms: 1}, &rfq.SetInventory{Instrument: 1, Atoms: 50_000_000_000_000})},
+	{name: "the desk has no tokens", want: settle.Inventory, spoil: func(l *life, _ wallet) func() {
+		was := l.chain.setTokens(l.chain.desk, "SLUSD", 0)
+		return func() { l.chain.setTokens(l.chain.desk, "SLUSD", was) }
+	}},
+	{name: "too little USDC", want: settle.TakerFunds, spoil: func(l *life, w wallet) func() {
+		was := l.chain.setTokens(w.address, "USDC", 249_999_999)
+		return func() { l.chain.setTokens(w.address, "USDC", was) }
+	}},
+	{name: "no USDC at all", want: settle.TakerFunds, wallet: newWallet, lost: true},
+	{name: "no SOL to pay", rail: market.RailSOL, want: settle.TakerFunds, wallet: newWallet, lost: true},
+	{name: "no SOL for the fee", payer: build.Taker, want: settle.TakerFunds, wallet: newWallet, lost: true},
+	{name: "no SOL for the rent", want: settle.TakerFunds, lost: true, wallet: func(l *life) wallet {
+		w := newWallet(l)
+		l.chain.control("fund", map[string]any{"wallet": solana.Text(w.address), "symbol": "USDC", "amount": "300000000"})
+		return w
+	}},
+	{name: "a blockhash near its end", want: settle.ClaimExpired, lost: true, spoil: func(l *life, _ wallet) func() {
+		before, err := l.client.Blockhash(l.t.Context())
+		l.chain.must(err)
+		l.chain.advance(145)
+		l.await("a newer blockhash", func() bool {
+			b, err := l.client.Blockhash(l.t.Context())
+			return err == nil && b.LastValidBlockHeight >= before.LastValidBlockHeight+145
+		})
+		return func() {}
+	}},
+}
+
+// TestGuards: each guard refuses by its word; no signature is made, and the claim
+// can still be settled when the cause is gone.
+func TestGuards(t *testing.T) {
+	c := startChain(t, 50*time.Millisecond)
+	signer := newHookedSigner(t, c)
+	l := begin(t, c, lifeOptions{signer: signer}).open()
+	for _, g := range guards {
+		t.Run(g.name, func(t *testing.T) { g.run(t, l, signer) })
+	}
+}
+
+func (g *guarded) run(t *testing.T, l *life, signer *hookedSigner) {
+	w := l.chain.wallet(0)
+	if g.wallet != nil {
+		w = g.wallet(l)
+	}
+	rail := g.rail
+	if rail == 0 {
+		rail = market.RailUSDC
+	}
+	claim := l.take(rfq.Atomic, 1, rail, w)
+	p := l.pack(claim, g.payer)
+	undo, before := func() {}, signer.calls.Load()
+	if g.spoil != nil {
+		undo = g.spoil(l, w)
+	}
+	by, sub := w.address, submission(w.fill(t, p.Raw))
+	if g.submit != nil {
+		by, sub = g.submit(l, w, &p)
+	}
+	got, err := l.settle.Submit(t.Context(), claim.ID, by, sub)
+	refusal := (*settle.Refusal)(nil)
+	if !errors.As(err, &refusal) || refusal.Reason != g.want || refusal.Claim != claim.ID {
+		t.Errorf("%+v, %v; want %s", got, err, g.want)
+	}
+	undo()
+	if _, ok, err := l.settle.Delivery(claim.ID); ok || err != nil || signer.calls.Load() != before {
+		t.Fatalf("a signature exists: %v, %v", ok, err)
+	}
+	if state := l.claim(claim.ID).State; state != rfq.ClaimReserved {
+		t.Errorf("the claim is %d", state)
+	}
+	if g.lost {
+		return
+	}
+	if _, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw))); err != nil {
+		t.Fatalf("when the cause is gone: %v", err)
+	}
+	l.becomes(claim.ID, rfq.ClaimSettled)
+}
+
+// TestUnknownBuild: what has no atomic build cannot be submitted.
+func TestUnknownBuild(t *testing.T) {
+	c := startChain(t, 50*time.Millisecond)
+	l := begin(t, c, lifeOptions{}).open()
+	w := c.wallet(0)
+	modular := l.take(rfq.Modular, 1, market.RailUSDC, w)
+	p := l.pack(modular, 0)
+	unpacked := l.take(rfq.Atomic, 1, market.RailUSDC, w)
+	for name, id := range map[string]market.ClaimID{"no claim": 77, "the other way": modular.ID, "no package": unpacked.ID} {
+		if _, err := l.settle.Submit(t.Context(), id, w.address, submission(w.fill(t, p.Raw))); !errors.Is(err, settle.ErrUnknownBuild) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, ok, err := l.settle.Build(t.Context(), id); ok || err != nil {
+			t.Errorf("%s: a build: %v", name, err)
+		}
+	}
+}
+
+// TestClaimExpired: a claim whose time is up gets no package and no signature.
+func TestClaimExpired(t *testing.T) {
+	c := startChain(t, 50*time.Millisecond)
+	clock := new(atomic.Int64)
+	l := begin(t, c, lifeOptions{clock: clock}).open()
+	w := c.wallet(0)
+	packed, late := l.take(rfq.Atomic, 1, market.RailUSDC, w), l.take(rfq.Atomic, 1, market.RailUSDC, w)
+	p := l.pack(packed, 0)
+	clock.Store(int64(700 * time.Second))
+	l.must(&rfq.SetAnchor{Instrument: 1, Price: 1_000_000_000}) // the time of a command is what ends it
+	l.becomes(packed.ID, rfq.ClaimExpired)
+	_, err := l.settle.Submit(t.Context(), packed.ID, w.address, submission(w.fill(t, p.Raw)))
+	refusal := (*settle.Refusal)(nil)
+	if !errors.As(err, &refusal) || refusal.Reason != settle.ClaimExpired {
+		t.Errorf("submitted: %v", err)
+	}
+	if _, err := l.settle.Package(t.Context(), late, 0); !errors.As(err, &refusal) || refusal.Reason != settle.ClaimExpired {
+		t.Errorf("packed: %v", err)
+	}
+	if b, ok, err := l.settle.Build(t.Context(), packed.ID); !ok || err != nil || b.Stage != settle.Expired {
+		t.Errorf("the build is %v, %v, %v", b.Stage, ok, err)
+	}
+}
+
+// TestSubmitAtOnce: many submit one build at the same time, in both forms: the
+// desk signs once, and all get the same answer.
+func TestSubmitAtOnce(t *testing.T) {
+	c := startChain(t, 50*time.Millisecond)
+	signer := newHookedSigner(t, c)
+	l := begin(t, c, lifeOptions{signer: signer}).open()
+	w := c.wallet(0)
+	claim := l.take(rfq.Atomic, 2, market.RailUSDC, w)
+	p := l.pack(claim, build.Taker)
+	forms := []cosign.Submission{submission(w.fill(t, p.Raw)), {Signature: w.sign(messageOf(t, p.Raw))}}
+	answers := make([]settle.Submitted, 64)
+	var group sync.WaitGroup
+	for i := range answers {
+		group.Go(func() {
+			var err error
+			if answers[i], err = l.settle.Submit(t.Context(), claim.ID, w.address, forms[i%2]); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	for _, a := range answers {
+		if a.Signature != answers[0].Signature || string(a.Raw) != string(answers[0].Raw) || a.Stage == settle.Open {
+			t.Fatalf("other answers: %+v, %+v", a, answers[0])
+		}
+	}
+	if n := signer.calls.Load(); n != 1 {
+		t.Errorf("%d signatures", n)
+	}
+	l.becomes(claim.ID, rfq.ClaimSettled)
+}

@@ -1,0 +1,190 @@
+package settle_test
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+	"blockdesk/settle"
+	"blockdesk/settle/cosign"
+)
+
+var errAway = errors.New("away")
+
+// hookedDesk lets a test lose the desk's answers.
+type hookedDesk struct {
+	settle.Desk
+	after atomic.Pointer[func(r rfq.Request) error]
+}
+
+func (d *hookedDesk) on(after func(r rfq.Request) error) { d.after.Store(&after) }
+
+func (d *hookedDesk) Do(r rfq.Request) (settle.Result, error) {
+	result, err := d.Desk.Do(r)
+	if after := d.after.Load(); after != nil && err == nil {
+		if err := (*after)(r); err != nil {
+			return settle.Result{}, err
+		}
+	}
+	return result, err
+}
+
+// failing returns a hook that fails as often as left says.
+func failing(left *atomic.Int64) error {
+	if left.Add(-1) >= 0 {
+		return errAway
+	}
+	return nil
+}
+
+// TestResumePromise: a submission that ended after the desk's promise goes on
+// when it comes again, whatever cut it off, even where a guard would trip now.
+func TestResumePromise(t *testing.T) {
+	c := startChain(t, 50*time.Millisecond)
+	signer, desk := newHookedSigner(t, c), &hookedDesk{}
+	l := begin(t, c, lifeOptions{signer: signer, desk: func(d settle.Desk) settle.Desk { desk.Desk = d; return desk }}).open()
+	var lost, away atomic.Int64
+	desk.on(func(r rfq.Request) error {
+		if r.Kind() == rfq.KindCosignClaim {
+			return failing(&lost)
+		}
+		return nil
+	})
+	signer.on(func(cosign.Job) error { return failing(&away) })
+	for name, cut := range map[string]struct {
+		counter *atomic.Int64
+		want    error
+	}{
+		"the desk's answer is lost": {&lost, errAway}, "the signer is away": {&away, settle.ErrSigner},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := c.wallet(0)
+			claim := l.take(rfq.Atomic, 1, market.RailUSDC, w)
+			p := l.pack(claim, 0)
+			cut.counter.Store(2)
+			for range 2 {
+				if _, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw))); !errors.Is(err, cut.want) {
+					t.Fatalf("%v", err)
+				}
+				if b, _, err := l.settle.Build(t.Context(), claim.ID); err != nil || b.Stage != settle.Broadcast || b.Claim.State != rfq.ClaimCosigned {
+					t.Fatalf("the build is %v, the claim %+v, %v", b.Stage, b.Claim, err)
+				}
+			}
+			l.must(&rfq.SetLock{Scope: rfq.LockAll, Locked: true, Reason: "after the promise"})
+			defer l.must(&rfq.SetLock{Scope: rfq.LockAll})
+			if _, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw))); err != nil {
+				t.Fatal(err)
+			}
+			l.becomes(claim.ID, rfq.ClaimSettled)
+		})
+	}
+}
+
+// TestPromiseLapses: a promise that nobody comes back for is given back once its
+// transaction can never land, and no signature exists.
+func TestPromiseLapses(t *testing.T) {
+	c := startChain(t, 50*time.Millisecond)
+	signer := newHookedSigner(t, c)
+	l := begin(t, c, lifeOptions{signer: signer}).open()
+	signer.on(func(cosign.Job) error { return errAway })
+	w := c.wallet(0)
+	claim := l.take(rfq.Atomic, 1, market.RailUSDC, w)
+	p := l.pack(claim, 0)
+	if _, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw))); !errors.Is(err, settle.ErrSigner) {
+		t.Fatal(err)
+	}
+	time.Sleep(100 * time.Millisecond)
+	if state := l.claim(claim.ID).State; state != rfq.ClaimCosigned {
+		t.Fatalf("the claim is %d while its blockhash lives", state)
+	}
+	c.advance(200)
+	l.becomes(claim.ID, rfq.ClaimReleased)
+	signer.on(func(cosign.Job) error { return nil })
+	_, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw)))
+	refusal := (*settle.Refusal)(nil)
+	if !errors.As(err, &refusal) || refusal.Reason != settle.ClaimExpired {
+		t.Errorf("submitted after its release: %v", err)
+	}
+	if _, ok, err := l.settle.Delivery(claim.ID); ok || err != nil {
+		t.Errorf("a signature exists: %v", err)
+	}
+	if b, _, err := l.settle.Build(t.Context(), claim.ID); err != nil || b.Stage != settle.Expired {
+		t.Errorf("the build is %v, %v", b.Stage, err)
+	}
+}
+
+// TestReleased: a signed transaction that never landed is given back, and the
+// submission's answer stays, with what has become of it.
+func TestReleased(t *testing.T) {
+	c := startChain(t, 50*time.Millisecond)
+	l := begin(t, c, lifeOptions{}).open()
+	w := c.wallet(0)
+	for _, end := range []settle.Stage{settle.Expired, settle.Failed} {
+		t.Run(end.String(), func(t *testing.T) {
+			claim := l.take(rfq.Atomic, 1, market.RailUSDC, w)
+			p := l.pack(claim, 0)
+			has := c.tokens(w.address, "USDC")
+			if end == settle.Expired {
+				c.control("dropSends", map[string]any{"count": 1_000_000})
+			} else {
+				c.control("delayLanding", map[string]any{"slots": 4})
+			}
+			got, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if end == settle.Expired {
+				c.advance(200)
+			} else {
+				c.setTokens(w.address, "USDC", 1) // before it lands
+			}
+			l.becomes(claim.ID, rfq.ClaimReleased)
+			c.control("heal", nil)
+			c.setTokens(w.address, "USDC", has)
+			again, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw)))
+			if err != nil || again.Signature != got.Signature || again.Stage != end || (again.Slot != 0) != (end == settle.Failed) {
+				t.Errorf("submitted again: %+v, %v", again, err)
+			}
+			if v := l.desk.View().Pair(1); v.Reserved != 0 {
+				t.Errorf("%d atoms are held", v.Reserved)
+			}
+		})
+	}
+}
+
+// TestStartTakesUp: what the recovered machine remembers is taken up, and refunds
+// that are due are listed, without any event.
+func TestStartTakesUp(t *testing.T) {
+	c := startChain(t, 50*time.Millisecond)
+	dir := t.TempDir()
+	signer := newHookedSigner(t, c)
+	signer.on(func(cosign.Job) error { return errAway })
+	l := begin(t, c, lifeOptions{dir: dir, signer: signer}).open()
+	w := c.wallet(0)
+	claim := l.take(rfq.Modular, 1, market.RailUSDC, w)
+	for n := range byte(2) { // the second one is a surplus
+		l.must(&rfq.ProvePayment{Claim: claim.ID, Rail: market.RailUSDC, Signature: [64]byte{7, n}, Payer: w.address, Amount: claim.Terms.Payment, Slot: 1})
+	}
+	l.becomes(claim.ID, rfq.ClaimDelivering)
+	l.end()
+	l = begin(t, c, lifeOptions{dir: dir}).ready()
+	due := l.settle.RefundsDue([64]byte{}, 10)
+	if len(due) != 1 || due[0].Signature != [64]byte{7, 1} || due[0].Why != event.ReasonClaimState {
+		t.Fatalf("due: %+v", due)
+	}
+	l.advancing("its end", func() bool { return l.claim(claim.ID).State == rfq.ClaimSettled })
+	if got := c.tokens(w.address, "SLUSD"); got != claim.Terms.Base {
+		t.Errorf("%d atoms were delivered, %d bought", got, claim.Terms.Base)
+	}
+	operator := &rfq.SetOperator{Of: rfq.Operator{ID: 3, Name: "ann"}}
+	l.must(operator)
+	result, err := l.settle.Refunded(settle.Act{Operator: 3, Name: "ann"}, due[0].Signature, [64]byte{9})
+	if err != nil || result.Reason != 0 {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	l.await("nothing due", func() bool { return len(l.settle.RefundsDue([64]byte{}, 10)) == 0 })
+}
