@@ -30,7 +30,7 @@ type OperatorTokens interface {
 	Revoke(id, by string) (AccessToken, error)
 }
 
-// ErrUnknownToken: no token has this id.
+// ErrUnknownToken means that no token has this id.
 var ErrUnknownToken = errors.New("httpgw: unknown token")
 
 // AccessToken is what the log has of a DvP token; nobody has its secret. Times are

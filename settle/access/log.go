@@ -73,7 +73,7 @@ func (a *Access) List(after string, limit int, ended bool) ([]Entry, error) {
 	if after != "" {
 		at, ok := parseID(after)
 		if !ok {
-			return nil, fmt.Errorf("%w: %q", ErrUnknownToken, after)
+			return nil, ErrUnknownToken // without the text: who errs may give a secret
 		}
 		from = at + 1
 	}
