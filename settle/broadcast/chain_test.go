@@ -306,11 +306,17 @@ func (c *chain) restarts(t *testing.T) {
 		r.stop()
 		r = c.run(t)
 	}
-	c.control("advance", map[string]any{"slots": 170}) // long after: only a search finds them
 	for _, k := range list {
 		must(t, r.Track(k))
 	}
-	for _, x := range r.wait(len(list)) {
+	first := r.wait(len(list))
+	r.stop()
+	r = c.run(t)
+	c.control("advance", map[string]any{"slots": 170}) // long after, only a search finds them
+	for _, k := range list {
+		must(t, r.Track(k))
+	}
+	for _, x := range append(first, r.wait(len(list))...) {
 		if x.End != broadcast.Finalized {
 			t.Errorf("%+v", x)
 		}

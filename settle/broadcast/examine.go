@@ -54,7 +54,7 @@ func (t *Tracker) takeDoubtful() []exam {
 }
 
 // examine asks every node about a batch, and then about the references of those
-// that none knows.
+// that none knows by a signature.
 func (t *Tracker) examine(ctx context.Context, batch []exam) {
 	var signatures []solana.Signature
 	for i := range batch {
@@ -65,7 +65,7 @@ func (t *Tracker) examine(ctx context.Context, batch []exam) {
 	}
 	views, err := t.node.StatusesEverywhere(ctx, signatures)
 	quorum := t.options.quorum(len(views))
-	var absent []*exam
+	var searches []search
 	for i := range batch {
 		x := &batch[i]
 		if err != nil {
@@ -75,16 +75,27 @@ func (t *Tracker) examine(ctx context.Context, batch []exam) {
 		if x.guessed {
 			x.guess(views, quorum)
 		}
-		if v := x.judge(views, quorum); v.is == verdictAbsent {
-			absent = append(absent, x)
+		v := x.judge(views, quorum)
+		if v.is == verdictAbsent || x.at < 0 {
+			searches = append(searches, search{x, v})
 		} else {
 			t.conclude(x, v)
 		}
 	}
-	e := each[*exam]{list: absent, most: maxSearching, do: func(ctx context.Context, x *exam) {
-		t.conclude(x, t.search(ctx, x, views, quorum))
+	e := each[search]{list: searches, most: maxSearching, do: func(ctx context.Context, s search) {
+		// What is not absent yet may be found, and that is all.
+		if v := t.search(ctx, s.exam, views, quorum); s.so.is == verdictAbsent {
+			s.so = v
+		}
+		t.conclude(s.exam, s.so)
 	}}
 	e.Run(ctx)
+}
+
+// search is an exam whose reference is to be asked for, and its verdict so far.
+type search struct {
+	*exam
+	so verdict
 }
 
 // conclude enters a verdict, unless the entry has changed since the question.
@@ -96,7 +107,7 @@ func (t *Tracker) conclude(x *exam, v verdict) {
 	switch {
 	case e.result.End != 0:
 	case e.signature != x.signature || e.guessed != x.guessed:
-		t.doubt(e)
+		t.lookIn(e, 0) // it was found, or came with its bytes
 	case v.is == verdictFinalized:
 		t.end(e, Finalized, v.status.Slot, "")
 	case v.is == verdictFailed:
@@ -154,5 +165,6 @@ func (t *Tracker) found(x *exam, sig solana.Signature) {
 	if x.result.End == 0 {
 		x.entry.signature = sig
 		t.bySignature[sig] = x.entry
+		t.passed(x.entry) // old ones are found by a search only
 	}
 }

@@ -50,9 +50,17 @@ func (t *Tracker) reached(p rpc.Position) {
 	}
 	// Those whose last block is below the height.
 	for e := heights.pop(height - 1); e != nil; e = heights.pop(height - 1) {
+		t.passed(e)
+		soon(e)
+	}
+}
+
+// passed has the nodes asked about an entry when a look does not find it. The
+// caller holds mu.
+func (t *Tracker) passed(e *entry) {
+	if !e.past {
 		e.past = true
 		t.stats.Past++
-		soon(e)
 	}
 }
 

@@ -181,7 +181,7 @@ func TestConfirmedDropped(t *testing.T) {
 
 func TestFailedAndExpired(t *testing.T) {
 	inBubble(t, 3, broadcast.Options{}, func(t *testing.T, b *bench) {
-		b.world.nodes[1].faults = func(time.Duration) faults { return faults{down: true} }
+		b.world.nodes[1].set(faults{down: true})
 		failing, m := b.forge(1, 100)
 		m.fails = true
 		lost, _ := b.forge(2, 100)
@@ -383,7 +383,7 @@ func TestLooks(t *testing.T) {
 // TestStop: a node that does not answer does not keep Run.
 func TestStop(t *testing.T) {
 	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
-		b.world.nodes[0].faults = func(time.Duration) faults { return faults{delay: time.Hour} }
+		b.world.nodes[0].set(faults{delay: time.Hour})
 		for n := range 40 {
 			k, _ := b.forge(market.ClaimID(n+1), 150)
 			b.track(k)

@@ -205,7 +205,7 @@ func (w *world) sendsOf(s solana.Signature) (list []time.Duration) {
 type upstream struct {
 	*world
 	name string
-	// faults says how it is now.
+	// faults says how it is, if it is not well; mu guards it.
 	faults func(age time.Duration) faults
 	calls  int
 }
@@ -226,11 +226,25 @@ type faults struct {
 
 var errDown = &rpc.Error{Kind: rpc.Down, Message: "made up"}
 
-// call is the node's state for one call: its faults and the slot that it tells of.
-func (u *upstream) call(ctx context.Context) (f faults, tip uint64, err error) {
+// set has the node be so from now on.
+func (u *upstream) set(f faults) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.faults = func(time.Duration) faults { return f }
+}
+
+func (u *upstream) now() (f faults) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	if u.faults != nil {
 		f = u.faults(u.age())
 	}
+	return f
+}
+
+// call is the node's state for one call: its faults and the slot that it tells of.
+func (u *upstream) call(ctx context.Context) (f faults, tip uint64, err error) {
+	f = u.now()
 	if f.delay > 0 {
 		select {
 		case <-time.After(f.delay):
@@ -302,8 +316,8 @@ func (u *upstream) view(ctx context.Context, list []solana.Signature) rpc.View {
 	if v.Finalized, v.Tip, v.Err = u.position(ctx); v.Err == nil {
 		v.Statuses, v.Slot, v.Err = u.statuses(ctx, list, true)
 	}
-	if u.faults != nil && u.faults(u.age()).first != 0 {
-		v.First = u.faults(u.age()).first
+	if first := u.now().first; first != 0 {
+		v.First = first
 	}
 	if v.Err != nil {
 		return rpc.View{Upstream: u.name, Err: v.Err}

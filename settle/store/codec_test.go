@@ -159,9 +159,9 @@ func FuzzStray(f *testing.F) {
 }
 
 func FuzzKept(f *testing.F) {
-	for number, x := range []cosign.Signed{storetest.Delivery(f, goldenClaim, 1), storetest.Atomic(f, goldenClaim, 1, build.Taker)} {
+	for i, x := range []cosign.Signed{storetest.Delivery(f, goldenClaim, 1), storetest.Atomic(f, goldenClaim, 1, build.Taker)} {
 		var kv storetest.KV
-		k, err := open(f, &kv).Keep(x, uint64(number), now)
+		k, err := open(f, &kv).Keep(x, uint64(i+1), now)
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"testing"
@@ -21,7 +20,7 @@ import (
 
 func openKV(t testing.TB, fs vfs.FS) *persist.KV {
 	t.Helper()
-	kv, err := persist.OpenKV("/settle", fs, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	kv, err := persist.OpenKV("/settle", fs, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +70,7 @@ func work(t *testing.T, rng *rand.Rand, s *store.Store, signed []cosign.Signed) 
 		switch rng.IntN(5) {
 		case 0:
 			var k store.Kept
-			k, err = s.Keep(signed[rng.IntN(len(signed))], uint64(n), now)
+			k, err = s.Keep(signed[rng.IntN(len(signed))], uint64(n+1), now)
 			p.kept = append(p.kept, k)
 		case 1:
 			sync := rng.IntN(2) == 0

@@ -81,8 +81,8 @@ func (k *Kept) read() error {
 	switch {
 	case err != nil:
 		return err
-	case k.claim == 0, k.kind != cosign.Cosign && k.kind != cosign.Deliver, k.ordinal == 0 || k.ordinal > MaxKept, k.signedAt <= 0,
-		len(k.raw) > MaxRaw, t.Signatures[0] == (solana.Signature{}), tx.MessageHash(t.Signed) != k.hash:
+	case k.claim == 0, k.kind != cosign.Cosign && k.kind != cosign.Deliver, k.ordinal == 0 || k.ordinal > MaxKept, k.lastValid == 0,
+		k.signedAt <= 0, len(k.raw) > MaxRaw, t.Signatures[0] == (solana.Signature{}), tx.MessageHash(t.Signed) != k.hash:
 		return ErrInvalid
 	}
 	k.signature = t.Signatures[0]
@@ -91,10 +91,10 @@ func (k *Kept) read() error {
 
 // Keep keeps a signed transaction, and returns when it is on disk. lastValid is
 // the height of the last block that it can be in, at is now in nanoseconds of
-// Unix time, above 0. The same bytes again give the [Kept] of the first time.
+// Unix time; both are above 0. The same bytes again give the [Kept] of the first time.
 // Errors: [ErrConflict] where the message is kept under other signatures, or
 // another cosigned message of the claim is kept; [ErrFull] beyond MaxKept;
-// [ErrInvalid] of a zero x; [ErrDamaged]; those of the map.
+// [ErrInvalid] of a zero value; [ErrDamaged]; those of the map.
 func (s *Store) Keep(x cosign.Signed, lastValid uint64, at int64) (Kept, error) {
 	k := Kept{
 		claim: x.Claim(), kind: x.Kind(), hash: x.Hash(), raw: bytes.Clone(x.Bytes()), lastValid: lastValid, signedAt: at,

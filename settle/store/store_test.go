@@ -267,6 +267,9 @@ func TestKeep(t *testing.T) {
 	if _, err := s.Keep(storetest.Atomic(t, 9, 1, build.Desk), 1, 0); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("no time: %v", err)
 	}
+	if _, err := s.Keep(storetest.Atomic(t, 9, 1, build.Desk), 0, now); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("no height: %v", err)
+	}
 }
 
 // TestKeepConflict: one set of signatures a message, one cosigned message a claim.
@@ -311,7 +314,7 @@ func TestKeptOf(t *testing.T) {
 	}
 	// The clock goes backwards; the order is that of keeping.
 	for i := range store.MaxKept {
-		if _, err := s.Keep(storetest.Delivery(t, 1<<32, byte(i+1)), uint64(i), now-int64(i)); err != nil {
+		if _, err := s.Keep(storetest.Delivery(t, 1<<32, byte(i+1)), uint64(i+1), now-int64(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -320,7 +323,7 @@ func TestKeptOf(t *testing.T) {
 		t.Fatalf("%d, %v", len(list), err)
 	}
 	for i, k := range list {
-		if k.LastValid() != uint64(i) {
+		if k.LastValid() != uint64(i+1) {
 			t.Errorf("place %d has number %d", i, k.LastValid())
 		}
 	}

@@ -162,6 +162,10 @@ func TestEverywhereHanging(t *testing.T) {
 // paged answers an account's history of n, as of some slot.
 func paged(n, slot int) func(http.ResponseWriter, asked) {
 	name := func(i int) string { return solana.Signature{1, byte(i >> 8), byte(i)}.String() }
+	place := map[string]int{}
+	for i := range n {
+		place[name(i)] = i
+	}
 	return func(w http.ResponseWriter, c asked) {
 		var o struct {
 			Commitment string
@@ -178,11 +182,8 @@ func paged(n, slot int) func(http.ResponseWriter, asked) {
 			return
 		}
 		from := 0
-		for o.Before != "" && from < n && name(from) != o.Before {
-			from++
-		}
-		if o.Before != "" {
-			from++
+		if at, ok := place[o.Before]; ok {
+			from = at + 1
 		}
 		list := []string{}
 		for i := from; i < min(n, from+o.Limit); i++ {
@@ -198,7 +199,7 @@ func TestSignaturesEverywhere(t *testing.T) {
 		newNode(t, paged(1000, 5000)), newNode(t, paged(0, 5000)), newNode(t, paged(3, 5000)),
 	}
 	o := options(nodes...)
-	o.MaxAnswer = 1 << 20
+	o.MaxAnswer, o.Timeout, o.AttemptTimeout = 1<<20, time.Minute, time.Minute
 	c := newClient(t, o)
 	views := make([]rpc.View, len(nodes))
 	for i := range views {
