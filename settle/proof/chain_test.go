@@ -86,11 +86,11 @@ func startChain(t testing.TB) *chain {
 	return c
 }
 
-// client is ours, of one try a call.
+// client is ours, against one node.
 func (c *chain) client(url string) *rpc.Client {
 	c.t.Helper()
 	client, err := rpc.New(rpc.Options{
-		Upstreams: []rpc.Upstream{{Name: "sandbox", URL: url}}, HedgeAfter: -1, Attempts: 1, MaxBlockhashAge: time.Nanosecond,
+		Upstreams: []rpc.Upstream{{Name: "sandbox", URL: url}}, HedgeAfter: -1, Attempts: 3, MaxBlockhashAge: time.Nanosecond,
 		Timeout: 20 * time.Second, AttemptTimeout: 20 * time.Second,
 	})
 	c.must(err)

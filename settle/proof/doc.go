@@ -58,9 +58,7 @@
 //
 // Options.MaxReading, MaxWallets, MaxReaders, MaxAhead, MaxPages. One node is
 // believed about balances: it cannot forge a wallet's signature, but it could tell
-// of money that did not come. A signer whose key has a small-order part, which no
-// wallet makes, cannot be checked as the chain does, so his payments end with the
-// watch as unreadable. A stranger can fill the list of strays for the price of
+// of money that did not come. A stranger can fill the list of strays for the price of
 // transactions and dust; set Rail.Dust to make it his money. While the list, or
 // the desk's of refunds, is full, the watch waits at what it cannot put there and
 // goes on with MaxAhead others.

@@ -368,7 +368,7 @@ func (s *stage) lie(t *testing.T, l *liar, x *lie) {
 	watch := s.prover.witness(t.Context(), sig)
 	l.tell(nil)
 	switch {
-	case x.err != nil && (err == nil || x.err != errAny && !errors.Is(err, x.err)):
+	case x.err != nil && (err == nil || !errors.Is(x.err, errAny) && !errors.Is(err, x.err)):
 		t.Errorf("%+v, %v; want %v", v, err, x.err)
 	case x.err == nil && (err != nil || wordOf(&v) != x.verdict || v.Mismatch != x.word):
 		t.Errorf("%+v, %v", v, err)

@@ -36,11 +36,13 @@ var (
 // which changes nothing: a signature is booked once.
 type account struct {
 	address solana.Address
-	// begun is when the watch began: where no cursor is stored, what was there then
-	// is not looked at.
-	begun  time.Time
-	placed bool
-	cursor solana.Signature
+	// begun is when this watch began, in seconds of Unix time. Where no cursor is
+	// stored, what is in blocks up to then is not looked at: it is history, and no
+	// claim is paid in it. history says so.
+	begun   int64
+	history bool
+	placed  bool
+	cursor  solana.Signature
 	// floor is the cursor's slot, 0 if not known. What is listed below it is from
 	// a node that does not know the cursor.
 	floor uint64
@@ -63,7 +65,7 @@ type passed struct {
 // reports is booked, or kept as stray. A node that fails delays it; see
 // [Prover.Stats]. It must run once only at a time.
 func (p *Prover) Run(ctx context.Context) error {
-	begun := p.options.Now()
+	begun := p.options.Now().Unix()
 	var group errgroup.Group
 	for i := range p.places {
 		a := &account{
@@ -131,6 +133,7 @@ func (p *Prover) place(ctx context.Context, a *account) error {
 		if cursor, a.floor, err = p.first(ctx, a); err != nil {
 			return err
 		}
+		a.history = true
 		if err := p.strays.SetCursor(a.address, cursor); err != nil {
 			return err
 		}
@@ -164,13 +167,14 @@ func (p *Prover) slotOf(ctx context.Context, a *account, cursor solana.Signature
 	return 0, nil
 }
 
-// first returns the newest transaction of a block not after the second in which
-// the watch began, zero where there is none, and its slot. No claim that this desk
-// made is paid in it.
+// old reports whether a transaction is of a block up to the watch's beginning.
+func (a *account) old(s rpc.SignatureInfo) bool { return s.BlockTime != 0 && s.BlockTime <= a.begun }
+
+// first returns the newest transaction that is old, zero where there is none, and
+// its slot.
 func (p *Prover) first(ctx context.Context, a *account) (s solana.Signature, slot uint64, err error) {
-	begun := a.begun.Unix()
 	err = p.pages(ctx, a, func(got []rpc.SignatureInfo) bool {
-		at := slices.IndexFunc(got, func(x rpc.SignatureInfo) bool { return x.BlockTime != 0 && x.BlockTime <= begun })
+		at := slices.IndexFunc(got, a.old)
 		if at >= 0 {
 			s, slot = got[at].Signature, got[at].Slot
 		}
@@ -228,7 +232,7 @@ func (p *Prover) lookAt(ctx context.Context, a *account, list []rpc.SignatureInf
 		if looking.Err() != nil {
 			break
 		}
-		if s.Failed { // it moved nothing but its fee
+		if s.Failed || a.history && a.old(*s) { // it moved nothing but its fee; or is final only now
 			tried[i] = true
 			continue
 		}

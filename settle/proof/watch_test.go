@@ -20,7 +20,7 @@ import (
 // account is what the watch has of the treasury's USDC account.
 func (x *table) account() *account {
 	return &account{
-		address: fakeCoin.of(fakeTreasury.addr), begun: x.options.Now(),
+		address: fakeCoin.of(fakeTreasury.addr), begun: x.options.Now().Unix() - 10,
 		done: map[solana.Signature]passed{}, failed: map[solana.Signature]time.Time{},
 	}
 }
@@ -96,6 +96,21 @@ func TestWatch(t *testing.T) {
 		t.Errorf("%d reads more", x.node.count()-reads)
 	}
 	x.desk.check(t)
+}
+
+// TestWatchHistory: what was sent before the watch began, and is final only after
+// its first round, is history too.
+func TestWatchHistory(t *testing.T) {
+	x := newTable(t, nil)
+	a := x.account()
+	x.goes(a)
+	old := x.old()
+	c := x.take()
+	x.node.pays(t, c)
+	x.goes(a)
+	if _, kept := x.strays.stray(old); kept || x.node.readsOf(old) != 0 || x.state(c) != rfq.ClaimPaid {
+		t.Errorf("%d reads, state %d", x.node.readsOf(old), x.state(c))
+	}
 }
 
 // TestWatchFirst: on an account without a history the watch begins with the first
@@ -441,6 +456,7 @@ func TestWatchCircles(t *testing.T) {
 // both rails, and strays are in the store that settlement has.
 func TestRun(t *testing.T) {
 	c := startChain(t)
+	c.advance(4) // what made the cast is final
 	o := c.options(c.checked)
 	o.WatchEvery, o.Linger = 5*time.Millisecond, time.Millisecond
 	s := c.stage(nil, o)

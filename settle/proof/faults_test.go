@@ -1,0 +1,142 @@
+package proof
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/market"
+)
+
+// TestFaults takes the node through what nodes suffer, while payments are final:
+// each answer is an error, "pending" or the truth, and in the end every payment is
+// booked once. Two nodes of which one works are as good as one.
+func TestFaults(t *testing.T) {
+	c := startChain(t)
+	client, err := rpc.New(rpc.Options{
+		Upstreams: []rpc.Upstream{{Name: "sandbox", URL: c.node.URL()}}, HedgeAfter: -1, Attempts: 1, Timeout: 150 * time.Millisecond,
+	})
+	c.must(err)
+	t.Cleanup(client.Close)
+	s := c.stage(client, c.options(c.checked))
+	steps := []struct {
+		name, method string
+		params       map[string]any
+		pending      bool // in place of an error
+		good         bool // the truth, in spite of it
+	}{
+		{name: "503", method: "sandbox_setNode", params: map[string]any{"mode": "503"}},
+		{name: "reset", method: "sandbox_setNode", params: map[string]any{"mode": "reset"}},
+		{name: "hang", method: "sandbox_setNode", params: map[string]any{"mode": "hang"}},
+		{name: "slow", method: "sandbox_delayAnswers", params: map[string]any{"ms": 400}},
+		{name: "a little slow", method: "sandbox_delayAnswers", params: map[string]any{"ms": 20}, good: true},
+		{name: "HTML", method: "sandbox_answerGarbage", params: map[string]any{"count": 1, "kind": "text"}},
+		{name: "empty", method: "sandbox_answerGarbage", params: map[string]any{"count": 1, "kind": "empty"}},
+		{name: "truncated", method: "sandbox_answerGarbage", params: map[string]any{"count": 1, "kind": "truncated"}},
+		{name: "wrong type", method: "sandbox_answerGarbage", params: map[string]any{"count": 1, "kind": "wrong_type"}},
+		{name: "lagging", method: "sandbox_lag", params: map[string]any{"slots": 100}, pending: true},
+		{name: "lagging far", method: "sandbox_lag", params: map[string]any{"slots": 200}, pending: true},
+		{name: "unhealthy", method: "sandbox_setHealth", params: map[string]any{"healthy": false}, good: true},
+	}
+	for _, step := range steps {
+		t.Run(step.name, func(t *testing.T) {
+			s.in(t)
+			x := s.take(market.RailUSDC)
+			sig := s.as(x, letter{})
+			c.control(step.method, step.params)
+			v, err := s.verify(sig, x)
+			c.control("sandbox_heal", nil)
+			switch {
+			case step.good && (err != nil || wordOf(&v) != verified), step.pending && (err != nil || wordOf(&v) != pending),
+				!step.good && !step.pending && (rpc.KindOf(err) == 0 || v != (Verdict{})):
+				t.Errorf("%+v, %v", v, err)
+			}
+			if _, payments, _, _ := s.machine.Claim(x.ID); step.good != (len(payments) == 1) {
+				t.Errorf("booked %+v", payments)
+			}
+			if _, kept := s.stray(sig); kept {
+				t.Error("kept as a stray")
+			}
+			if v, err := s.verify(sig, x); err != nil || wordOf(&v) != verified {
+				t.Errorf("healed: %+v, %v", v, err)
+			}
+		})
+	}
+	s.machine.check(t)
+}
+
+// TestAnswerLost: the payer's own send loses its answer, and is sent again; the
+// payment is one.
+func TestAnswerLost(t *testing.T) {
+	c := startChain(t)
+	s := c.stage(nil, c.options(c.checked))
+	x := s.take(market.RailUSDC)
+	raw := s.sealed(&letter{calls: s.bound(x, due(x))})
+	c.control("sandbox_loseAnswers", map[string]any{"count": 1})
+	once, err := rpc.New(rpc.Options{Upstreams: []rpc.Upstream{{Name: "sandbox", URL: c.node.URL()}}, HedgeAfter: -1, Attempts: 1})
+	c.must(err)
+	t.Cleanup(once.Close)
+	if _, err := once.Send(t.Context(), raw, rpc.SendOptions{SkipPreflight: true}); err == nil {
+		t.Error("the answer came")
+	}
+	sig := s.sends(raw)
+	if v, err := s.verify(sig, x); err != nil || wordOf(&v) != verified || v.Payment.Amount != due(x) {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// TestRaceOnChain: three surfaces are asked by many at once for the same real
+// signatures, with every claim, while the node comes and goes.
+func TestRaceOnChain(t *testing.T) {
+	const claims, surfaces, times = 6, 3, 8
+	c := startChain(t)
+	s := c.stage(nil, c.options(c.checked))
+	var list []*rfq.Claim
+	var sigs []solana.Signature
+	for i := range claims {
+		x := s.take([]market.Rail{market.RailUSDC, market.RailSOL}[i%2])
+		list, sigs = append(list, x), append(sigs, s.as(x, letter{}))
+	}
+	var wg sync.WaitGroup
+	for range surfaces {
+		for at := range claims {
+			for with := range claims {
+				wg.Go(func() {
+					for range times {
+						r := request(sigs[at], list[with])
+						r.Claim = list[with].ID
+						v, err := s.prover.Verify(t.Context(), r)
+						want := used
+						if at == with {
+							want = verified
+						}
+						if err == nil && wordOf(&v) != want {
+							t.Errorf("%d for %d: %+v", at, with, v)
+						}
+					}
+				})
+			}
+		}
+	}
+	for range 5 {
+		c.control("sandbox_answerGarbage", map[string]any{"count": 1, "kind": "truncated"})
+		time.Sleep(time.Millisecond)
+	}
+	wg.Wait()
+	c.control("sandbox_heal", nil)
+	for i, x := range list {
+		if v, err := s.verify(sigs[i], x); err != nil || wordOf(&v) != verified {
+			t.Errorf("%+v, %v", v, err)
+		}
+		if _, payments, _, _ := s.machine.Claim(x.ID); len(payments) != 1 || payments[0].Signature != sigs[i] {
+			t.Errorf("%+v", payments)
+		}
+	}
+	if s.machine.proves != claims {
+		t.Errorf("%d commands", s.machine.proves)
+	}
+	s.machine.check(t)
+}
