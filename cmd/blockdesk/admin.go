@@ -167,6 +167,10 @@ func (s *service) tryCommands(a addresses) []string {
 	if s.deskPlan != nil && s.cfg.Demo {
 		out = append(out, "curl -s -H 'Content-Type: application/json' -d '"+demoQuote+"' "+a.Base+"/api/v1/rfq/quote")
 	}
+	if s.deskPlan != nil && a.Chain != "" {
+		out = append(out, "curl -s -H 'Content-Type: application/json' -d '"+demoClaim()+"' "+a.Base+"/rfq-native/modular-claim-take | "+
+			os.Args[0]+" wallet pay --data "+s.cfg.DataDir)
+	}
 	out = append(out, "curl -s "+a.Admin+"/readyz")
 	if s.deskPlan != nil {
 		out = append(out, os.Args[0]+" ticket list --data "+s.cfg.DataDir)

@@ -67,6 +67,11 @@ var demoTickets = []struct {
 // demoQuote asks for a piece of the first of them.
 const demoQuote = `{"order_id":"T1","tranche_id":"T1-1","fill_usd":"1000","rail":"USDC"}`
 
+// demoClaim claims one for the demo's first wallet.
+func demoClaim() string {
+	return fmt.Sprintf(`{"bot_wallet":"%s","order_id":"T1","tranche_id":"T1-1","fill_usd":"1000"}`, demoAddress(fmt.Sprintf(demoWallet, 1)))
+}
+
 func ptr[T any](v T) *T { return &v }
 
 // runDemoDesk is the demo's operator: it posts tickets where there are none, and

@@ -203,6 +203,11 @@ func TestReadmeSettles(t *testing.T) {
 	d.awaitTickets(t)
 	eventually(t, 10*time.Second, "a ready service", func() bool { return status(t, d.at.Admin+"/readyz") == http.StatusOK })
 	dir, places := d.readersFolder(t)
+	printed := d.tryCommands(t)
+	pays := printed[len(printed)-3]
+	if out := strings.TrimSpace(shell(t, dir, pays)); !regexp.MustCompile(`^[1-9A-HJ-NP-Za-km-z]{80,88}$`).MatchString(out) {
+		t.Errorf("%s: %s", pays, out)
+	}
 	last := []string{`"state":"settled"`, `"state":"finalized"`, "nothing needs a person"}
 	for _, block := range readmeBlocks(t) {
 		if !needsChain(block) {
@@ -261,12 +266,9 @@ func runReadme(t *testing.T, d *demoService) {
 	}
 }
 
-// What the service prints to try at its start works as it is printed.
-func TestFirstCommandsWork(t *testing.T) {
-	t.Parallel()
-	tool(t, "curl")
-	d := startDemo(t)
-	d.awaitTickets(t)
+// tryCommands are the lines that the service prints at its start.
+func (d *demoService) tryCommands(t *testing.T) []string {
+	t.Helper()
 	cfg := defaultConfig()
 	cfg.DataDir, cfg.Demo = d.data, true
 	instruments, err := cfg.instruments()
@@ -274,7 +276,16 @@ func TestFirstCommandsWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := service{cfg: &cfg, instruments: instruments, deskPlan: &deskPlan{}}
-	lines := s.tryCommands(addresses{Base: d.at.Base, Admin: d.at.Admin})
+	return s.tryCommands(d.at)
+}
+
+// What the service prints to try at its start works as it is printed.
+func TestFirstCommandsWork(t *testing.T) {
+	t.Parallel()
+	tool(t, "curl")
+	d := startDemo(t)
+	d.awaitTickets(t)
+	lines := d.tryCommands(t)
 	quoted := false
 	for _, line := range lines {
 		out := shell(t, t.TempDir(), line)
