@@ -184,6 +184,14 @@ func TestWrongCall(t *testing.T) {
 	good := Submission{Signature: o.signature}
 	owed := deliveryOf(t, testClaim)
 	pay := build.Payment{Common: commonOf(testClaim), Wallet: takerAddress, Leg: atomicOf(t, testClaim).Payment}
+	three := edit{t, messageOf(t, &build.Atomic{
+		Common: commonOf(testClaim), Taker: takerAddress, Desk: deskAddress, Payment: atomicOf(t, testClaim).Payment,
+		Base: atomicOf(t, testClaim).Base, BaseAmount: 1, FeePayer: build.Desk, RentPayer: build.Taker,
+	})}
+	three.insert(1, otherAddress)
+	three.Header.Required++
+	ofThree := takerSigned(t, three.Message)
+	clear(place(ofThree, 2))
 	noReference := atomicOf(t, testClaim)
 	noReference.Reference = solana.Address{}
 	for name, c := range map[string]struct {

@@ -163,8 +163,8 @@ func (s FileSigner) Address() solana.Address { return s.address }
 // where the job's open slot is another's.
 func (s FileSigner) Sign(_ context.Context, j Job) (solana.Signature, error) {
 	switch {
-	case s.sign == nil || j.job == nil:
-		return solana.Signature{}, fmt.Errorf("%w: no key, or nothing to sign", ErrZero)
+	case j.job == nil:
+		return solana.Signature{}, fmt.Errorf("%w: nothing to sign", ErrZero)
 	case j.job.Desk != s.address:
 		return solana.Signature{}, fmt.Errorf("%w: the open slot is %s's, not %s's", ErrSigner, solana.Text(j.job.Desk), solana.Text(s.address))
 	}

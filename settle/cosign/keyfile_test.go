@@ -194,7 +194,7 @@ func TestKeyFileContent(t *testing.T) {
 		"a nested array":   "[" + string(good) + "]",
 		"more behind":      string(good) + string(good),
 		"cut":              string(good[:len(good)-1]),
-		"number over 255":  with(0, "256"),
+		"number over 255":  with(0, "257"), // the key's own, and 256
 		"number over 2^16": with(0, "65537"),
 		"negative number":  with(0, "-1"),
 		"a fraction":       with(0, "1.5"),

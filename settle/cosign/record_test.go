@@ -270,10 +270,10 @@ func TestRecordLimit(t *testing.T) {
 
 // memory is a disk that can fail.
 type memory struct {
-	read                int
-	bytes               []byte
-	synced              int
-	failWrite, failSync bool
+	read                          int
+	bytes                         []byte
+	synced                        int
+	failRead, failWrite, failSync bool
 }
 
 var errDisk = errors.New("disk")
@@ -297,7 +297,10 @@ func (m *memory) Sync() error {
 }
 
 func (m *memory) Read(b []byte) (int, error) {
-	if m.read == len(m.bytes) {
+	switch {
+	case m.failRead && m.read > 0:
+		return 0, errDisk
+	case m.read == len(m.bytes):
 		return 0, io.EOF
 	}
 	n := copy(b, m.bytes[m.read:])
@@ -336,6 +339,21 @@ func TestFailingDisk(t *testing.T) {
 		}
 		if no := r.admit(entryOf(1, Cosign, 1)); no != 0 {
 			t.Errorf("%s: what was durable before: %s", name, no)
+		}
+	}
+}
+
+// TestUnreadableDisk: a record that cannot be read to its end, or not be made whole,
+// is not used.
+func TestUnreadableDisk(t *testing.T) {
+	_, text := filled(t, 2)
+	for name, file := range map[string]*memory{
+		"read":   {bytes: text, failRead: true},
+		"header": {failWrite: true},
+		"sync":   {bytes: text, failSync: true},
+	} {
+		if err := newRecord(file, 10).load(headerOf(deskAddress)); !errors.Is(err, errDisk) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

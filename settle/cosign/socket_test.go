@@ -208,6 +208,7 @@ func TestNoServer(t *testing.T) {
 		"negative timeout":    {func(_ *testing.T, o *ServerOptions) { o.Timeout = -1 }, ErrOptions},
 		"too many users":      {func(_ *testing.T, o *ServerOptions) { o.AllowUIDs = make([]uint32, MaxAllowedUsers+1) }, ErrOptions},
 		"no folder":           {func(_ *testing.T, o *ServerOptions) { o.Path = o.Path + "/x/s" }, unix.ENOENT},
+		"below a file":        {func(t *testing.T, o *ServerOptions) { writeFile(t, o.Path, nil, 0o600); o.Path += "/s" }, unix.ENOTDIR},
 		"no record's folder":  {func(_ *testing.T, o *ServerOptions) { o.Record += "/x/r" }, fs.ErrNotExist},
 		"a file":              {func(t *testing.T, o *ServerOptions) { writeFile(t, o.Path, nil, 0o600) }, ErrSocketInUse},
 		"a link to a socket":  {func(t *testing.T, o *ServerOptions) { symlink(t, start(t, options(t)).path, o.Path) }, ErrSocketInUse},
@@ -241,6 +242,40 @@ func symlink(t testing.TB, from, to string) {
 	t.Helper()
 	if err := os.Symlink(from, to); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestDefaults: a server and a client need no more than their paths and the key.
+func TestDefaults(t *testing.T) {
+	o := options(t)
+	server, err := NewServer(ServerOptions{Path: o.Path, Record: o.Record, Signer: o.Signer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- server.Run(ctx) }()
+	signer, err := Dial(o.Path, SocketOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	owed := deliveryOf(t, testClaim)
+	before := time.Now()
+	signedBy(t, authorized(t, &owed), signer)
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	text, err := os.ReadFile(o.Record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := headerOf(deskAddress)
+	if e, _, ok := decodeEntry(block(text[blockSize:2*blockSize]), header.sum()); !ok || e.at < before.UnixNano() || e.at > time.Now().UnixNano() {
+		t.Errorf("signed at %v", time.Unix(0, e.at))
+	}
+	if n := cap(signer.places); n != DefaultSignerCalls {
+		t.Errorf("%d calls at a time", n)
 	}
 }
 
@@ -340,7 +375,7 @@ func TestImposter(t *testing.T) {
 			}
 			began := time.Now()
 			x, err := a.Sign(context.Background(), signer)
-			if !errors.Is(err, c.want) || !x.IsZero() {
+			if !errors.Is(err, c.want) || errors.Is(err, ErrUnavailable) != errors.Is(c.want, ErrUnavailable) || !x.IsZero() {
 				t.Errorf("%v, want %v", err, c.want)
 			}
 			if took := time.Since(began); took > 5*time.Second {

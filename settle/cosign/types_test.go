@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/build"
 )
 
 // proofs are the types whose values prove something.
@@ -133,8 +134,10 @@ func TestZeroValues(t *testing.T) {
 	if a, err := (Countersigned{}).Authorize(asked); !errors.Is(err, ErrZero) || a != (Authorized{}) {
 		t.Errorf("Countersigned: %v", err)
 	}
-	if a, err := AuthorizeDelivery(asked, testClaim, nil); !errors.Is(err, ErrZero) || a != (Authorized{}) {
-		t.Errorf("no delivery: %v", err)
+	for _, u := range []*build.Unsigned{nil, {}} {
+		if a, err := AuthorizeDelivery(asked, testClaim, u); !errors.Is(err, ErrZero) || a != (Authorized{}) {
+			t.Errorf("no delivery: %v", err)
+		}
 	}
 	if len(asked.asked) != 0 {
 		t.Error("the desk was asked")

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"blockdesk/internal/solana"
+	"blockdesk/settle/cosign"
+)
+
+// keyCommand makes and shows keys. No command prints one.
+func keyCommand(s *settings) *cobra.Command {
+	cmd := groupCommand(cobra.Command{Use: "key", Short: "Make the desk's key, or show its address"})
+	cmd.AddCommand(
+		&cobra.Command{
+			Use: "new FILE", Short: "Make a key in a new file that only you can read, and print its address", Args: cobra.ExactArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				if err := cosign.HardenProcess(); err != nil {
+					return err
+				}
+				address, err := cosign.NewKeyFile(args[0])
+				if err != nil {
+					return err
+				}
+				return s.showAddress(cmd.OutOrStdout(), address, args[0])
+			},
+		},
+		&cobra.Command{
+			Use: "show FILE", Short: "Print a key's address", Args: cobra.ExactArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				key, err := openKey(args[0])
+				if err != nil {
+					return err
+				}
+				return s.showAddress(cmd.OutOrStdout(), key.Address(), args[0])
+			},
+		})
+	return cmd
+}
+
+// openKey reads a key into a process that is hardened before.
+func openKey(path string) (*cosign.FileSigner, error) {
+	if err := cosign.HardenProcess(); err != nil {
+		return nil, err
+	}
+	return cosign.OpenKeyFile(path)
+}
+
+func (s *settings) showAddress(w io.Writer, a solana.Address, file string) error {
+	if s.json {
+		return printJSON(w, map[string]any{"ok": true, "address": solana.Text(a), "file": file})
+	}
+	_, err := fmt.Fprintln(w, solana.Text(a))
+	return err
+}
