@@ -42,6 +42,11 @@
 // five seconds old. What is confirmed rests until its slot is finalized, or five
 // seconds have passed.
 //
+// A [Missing] transaction is not looked for but by examinations: at its height, or,
+// where that is not known, every ResendEvery from the start, each of which bounds
+// the height by what the nodes tell of their newest blocks. It is found by its
+// message as soon as that is final.
+//
 // # Concurrency
 //
 // All methods may be called from any goroutine; none blocks but Run. One lock,

@@ -1,6 +1,7 @@
 package broadcast_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -186,6 +187,40 @@ func TestHistory(t *testing.T) {
 	})
 }
 
+// TestHistoryQuorum: as many as must have answered must have told their histories.
+func TestHistoryQuorum(t *testing.T) {
+	inBubble(t, 3, broadcast.Options{}, func(t *testing.T, b *bench) {
+		b.world.fate = func(*made) fate { return fate{lost: true} }
+		k, _ := b.forge(1, 100)
+		b.world.nodes[0].set(faults{mute: true})
+		b.world.nodes[2].set(faults{mute: true})
+		b.track(k)
+		time.Sleep(2 * time.Minute)
+		if s, _ := b.State(k.Signature()); s.Word != broadcast.WordNodesDown {
+			t.Errorf("%+v", s)
+		}
+		b.world.nodes[2].set(faults{})
+		time.Sleep(10 * time.Second)
+		if r := b.one(); r.End != broadcast.Expired {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// TestFoundOld: what landed so long ago that only a search knows its status.
+func TestFoundOld(t *testing.T) {
+	inBubble(t, 2, broadcast.Options{}, func(t *testing.T, b *bench) {
+		k, m := b.forge(1, 100)
+		b.world.land(m, startSlot, false)
+		time.Sleep((recent + 50) * slotTime)
+		b.await(k, m, 0, time.Now().UnixNano())
+		time.Sleep(10 * time.Second)
+		if r := b.one(); r.End != broadcast.Finalized || r.Slot != m.slot {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
 // TestListed: a node that lists a transaction, and denies its status, keeps it
 // from expiring.
 func TestListed(t *testing.T) {
@@ -212,6 +247,10 @@ func TestUpgrade(t *testing.T) {
 			b.await(k, m, 0, time.Now().UnixNano())
 			time.Sleep(time.Duration(n) * 37 * time.Millisecond)
 			b.track(k)
+			time.Sleep(time.Second)
+			if s, ok := b.State(k.Signature()); !ok || s.LastValid != k.LastValid() {
+				t.Errorf("%v %+v, and it lives to %d", ok, s, k.LastValid())
+			}
 		}
 		time.Sleep(time.Minute)
 		list := b.results()
@@ -222,6 +261,48 @@ func TestUpgrade(t *testing.T) {
 		}
 		if len(list) != 50 {
 			t.Errorf("told %d", len(list))
+		}
+	})
+}
+
+// until waits for something that the counts show.
+func (b *bench) until(shown func(broadcast.Stats) bool) {
+	b.t.Helper()
+	for range 10_000 {
+		if shown(b.Stats()) {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	b.t.Fatalf("%+v", b.Stats())
+}
+
+// TestBytesLate: bytes that come when all is over, or nearly so.
+func TestBytesLate(t *testing.T) {
+	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
+		b.world.nodes[0].set(faults{blind: true, delay: 300 * time.Millisecond})
+		k, m := b.forge(1, 30)
+		b.await(k, m, k.LastValid(), time.Now().UnixNano())
+		refused := errors.New("refused")
+		b.refuse = func(broadcast.Result) error { return refused }
+		b.until(func(s broadcast.Stats) bool { return s.Past == 1 }) // it is being examined
+		b.track(k)
+		time.Sleep(time.Second)
+		if s := b.Stats(); s.Past > 1 || s.Tracked != 1 {
+			t.Errorf("%+v", s)
+		}
+		time.Sleep(time.Minute)
+		sends := len(b.world.sendsOf(k.Signature()))
+		if list := b.results(); len(list) == 0 || list[0].End != broadcast.Expired || b.Stats().Past != 0 {
+			t.Errorf("%+v, %+v", list, b.Stats())
+		}
+		lost, m := b.forge(2, 30)
+		b.await(lost, m, lost.LastValid(), time.Now().UnixNano())
+		b.until(func(s broadcast.Stats) bool { return s.Telling == 2 })
+		b.track(lost) // it has ended, and that is not taken yet
+		time.Sleep(20 * time.Second)
+		if n := len(b.world.sends); n != sends {
+			t.Errorf("sent %d times, then %d", sends, n)
 		}
 	})
 }

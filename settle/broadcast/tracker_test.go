@@ -157,6 +157,16 @@ func TestForked(t *testing.T) {
 			t.Errorf("%+v after %d sends", r, forks)
 		}
 	})
+	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
+		k, _ := b.forge(1, 150)
+		b.world.fate = func(*made) fate { return fate{forked: b.world.age() == 0, lost: b.world.age() > 0} }
+		b.track(k)
+		time.Sleep(20 * time.Second)
+		// Once more when it is seen to be dropped, and then at the usual pace.
+		if n := len(b.world.sendsOf(k.Signature())); n < 10 || n > 12 {
+			t.Errorf("sent %d times", n)
+		}
+	})
 }
 
 // TestConfirmedDropped: even one that was confirmed is sent again when no node
@@ -422,6 +432,11 @@ func TestResigned(t *testing.T) {
 		want := broadcast.Result{Claim: 1, Kind: cosign.Cosign, Hash: k.Hash(), Signature: again.Signature(), End: broadcast.Finalized, Slot: other.slot}
 		if r := b.one(); r != want {
 			t.Errorf("%+v, want %+v", r, want)
+		}
+		for _, sig := range []solana.Signature{k.Signature(), again.Signature()} {
+			if _, ok := b.State(sig); ok {
+				t.Errorf("%s is still known", sig)
+			}
 		}
 	})
 }

@@ -152,7 +152,7 @@ func (w *world) landLocked(m *made, slot uint64, forked bool) {
 	}
 	m.slot, m.droppedAt = slot, 0
 	if forked {
-		m.droppedAt = slot + 1
+		m.droppedAt = slot + 4
 		return
 	}
 	w.named[m.reference] = append([]*made{m}, w.named[m.reference]...)
@@ -221,6 +221,8 @@ type faults struct {
 	// lie is added to every height. blind knows no transaction.
 	lie   uint64
 	blind bool
+	// mute tells no histories. first is the first slot that it still has.
+	mute  bool
 	first uint64
 }
 
@@ -328,6 +330,9 @@ func (u *upstream) view(ctx context.Context, list []solana.Signature) rpc.View {
 func (u *upstream) history(ctx context.Context, a solana.Address, least uint64, most int) (h rpc.History) {
 	h.Upstream = u.name
 	f, tip, err := u.call(ctx)
+	if f.mute {
+		err = errDown
+	}
 	if h.Err = err; err != nil {
 		return h
 	}
