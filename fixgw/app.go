@@ -65,7 +65,7 @@ func (a app) FromAdmin(m *quickfix.Message, id quickfix.SessionID) quickfix.Mess
 	}
 	switch string(msgType) {
 	case "A":
-		if _, err := parseLogon(m.Bytes(), a.gateway.options.CompID); err != nil {
+		if _, err := parseLogon(m.Bytes(), a.gateway.options.CompID, a.gateway.layer.minHeartBt); err != nil {
 			return quickfix.RejectLogon{Text: err.Error()}
 		}
 	case "4":

@@ -32,7 +32,9 @@ const (
 // BodyLength is above most is errTooLarge before its bytes are read.
 //
 // FIX 4.4 volume 2: a garbled message is ignored; the next one begins at the
-// next BeginString.
+// next BeginString. All that its BodyLength claims is dropped with it, so that
+// bytes inside a field are never taken for a message; a whole message that is
+// lost so is missed by its number and asked for again.
 func scanFrame(buf []byte, most int) (skip, n int, err error) {
 	start := bytes.Index(buf, beginMark)
 	switch {
@@ -77,7 +79,7 @@ func scanFrame(buf []byte, most int) (skip, n int, err error) {
 		return 0, 0, nil
 	}
 	if !rightTrailer(buf[:body+length], buf[body+length:]) {
-		return len(beginMark), 0, nil
+		return body + length, 0, nil
 	}
 	return 0, body + length + trailerSize, nil
 }
@@ -103,17 +105,20 @@ func rightTrailer(message, trailer []byte) bool {
 
 // checkFrame refuses what quickfix would stumble over: it panics on an empty
 // MsgSeqNum and on the lengths of XmlData, in a goroutine of its own, which
-// would end the process. It returns MsgSeqNum. Everything else that is wrong with a field is left to
-// the session, which answers it.
+// would end the process. It returns MsgSeqNum, which is 0 where a SequenceReset
+// has set it so, since it counts for nothing there. Everything else that is wrong
+// with a field is left to the session, which answers it.
 func checkFrame(frame []byte) (seq uint64, err error) {
-	typed := false
+	typed, numbered := false, false
 	for at, first := 0, true; at < len(frame); first = false {
 		end := at + bytes.IndexByte(frame[at:], soh)
 		tag, value := splitField(frame[at:end])
 		at = end + 1
 		switch tag {
 		case 34:
-			if seq, err = parseSeq(value); err != nil {
+			if numbered = true; string(value) == "0" {
+				seq = 0
+			} else if seq, err = parseSeq(value); err != nil {
 				return seq, err
 			}
 		case 35:
@@ -135,7 +140,7 @@ func checkFrame(frame []byte) (seq uint64, err error) {
 		}
 	}
 	switch {
-	case seq == 0:
+	case !numbered:
 		return seq, fmt.Errorf("%w: MsgSeqNum (34) is missing", errField)
 	case !typed:
 		return seq, fmt.Errorf("%w: MsgType (35) is missing", errField)
@@ -160,10 +165,17 @@ func parseSeq(value []byte) (uint64, error) {
 }
 
 // splitField returns tag and value of "tag=value", or tag -1. A tag has at most
-// 9 digits.
+// 9 digits. A negative one is returned as 0, which is no field's either: the
+// session rejects both.
 func splitField(field []byte) (tag int, value []byte) {
+	negative := len(field) > 0 && field[0] == '-'
+	if negative {
+		field = field[1:]
+	}
 	for i, c := range field {
 		switch {
+		case c == '=' && i > 0 && negative:
+			return 0, field[i+1:]
 		case c == '=' && i > 0:
 			return tag, field[i+1:]
 		case c < '0' || c > '9' || i > 8:

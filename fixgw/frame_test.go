@@ -51,8 +51,9 @@ func TestScanFrame(t *testing.T) {
 		{"at the limit", "8=FIX.4.4\x019=100\x01", 0, 0, nil},
 		{"one above the limit", "8=FIX.4.4\x019=101\x01", 0, 0, errTooLarge},
 		{"two thousand million", "8=FIX.4.4\x019=2000000000\x01", 0, 0, errTooLarge},
-		{"wrong checksum", whole[:len(whole)-2] + "x\x01", 5, 0, nil},
-		{"wrong length", strings.Replace(whole, "9=10", "9=11", 1) + "abcd", 5, 0, nil},
+		{"wrong checksum", whole[:len(whole)-2] + "x\x01", len(whole) - len("10=000|"), 0, nil},
+		{"wrong length", strings.Replace(whole, "9=10", "9=11", 1) + "abcd", len(whole) - len("10=000|") + 1, 0, nil},
+		{"a message inside a garbled one", "8=FIX.4.4\x019=37\x0195=25\x0196=" + whole + "\x0110=000\x01", len("8=FIX.4.4|9=37|") + 37, 0, nil},
 	} {
 		skip, n, err := scanFrame([]byte(c.in), 100)
 		if skip != c.skip || n != c.n || !errorIs(err, c.err) {
@@ -86,11 +87,14 @@ func TestCheckFrame(t *testing.T) {
 		{"34=1|58|", "INVALID_FIELD: a field is not tag=value"},
 		{"34=1|=x|", "INVALID_FIELD: a field is not tag=value"},
 		{"34=1|5a=x|", "INVALID_FIELD: a field is not tag=value"},
-		{"34=1|-5=x|", "INVALID_FIELD: a field is not tag=value"},
+		{"35=D|34=1|-5=x|0=x|", ""},
+		{"34=1|--5=x|", "INVALID_FIELD: a field is not tag=value"},
+		{"34=1|-=x|", "INVALID_FIELD: a field is not tag=value"},
 		{"34=1|1234567890=x|", "INVALID_FIELD: a field is not tag=value"},
 		{"34=1||", "INVALID_FIELD: a field is not tag=value"},
 		{"34=|", `INVALID_FIELD: MsgSeqNum (34) "" is not a number from 1 to below 10^9`},
-		{"34=0|", `INVALID_FIELD: MsgSeqNum (34) "0" is not a number from 1 to below 10^9`},
+		{"35=4|34=0|36=5|", ""}, // a SequenceReset's counts for nothing
+		{"34=00|", `INVALID_FIELD: MsgSeqNum (34) "00" is not a number from 1 to below 10^9`},
 		{"34=-1|", `INVALID_FIELD: MsgSeqNum (34) "-1" is not a number below 10^9`},
 		{"34=1000000000|", `INVALID_FIELD: MsgSeqNum (34) "1000000000" is not a number from 1 to below 10^9`},
 		{"34=99999999999999999999|", `INVALID_FIELD: MsgSeqNum (34) "99999999999999999999" is not a number below 10^9`},
@@ -178,7 +182,7 @@ func FuzzScanFrame(f *testing.F) {
 			t.Fatalf("%q passed", data[:n])
 		}
 		if _, err := checkFrame(data[:n]); err == nil {
-			parseLogon(data[:n], "BLOCKDESK")
+			parseLogon(data[:n], "BLOCKDESK", MinHeartBtInt)
 		}
 	})
 }

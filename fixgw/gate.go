@@ -34,8 +34,9 @@ const (
 	codeMissingField = "MISSING_FIELD"
 )
 
-// parseLogon reads a Logon. The error's text is for the client.
-func parseLogon(frame []byte, ourCompID string) (l logon, err error) {
+// parseLogon reads a Logon; minHeartBt is the least HeartBtInt, in seconds. The
+// error's text is for the client.
+func parseLogon(frame []byte, ourCompID string, minHeartBt int) (l logon, err error) {
 	l.cancelOnDisconnect = true
 	beginString, msgType, heartBtInt, encrypt, reset, cancel := "", "", []byte(nil), []byte(nil), []byte(nil), []byte(nil)
 	eachField(frame, func(tag int, value []byte) {
@@ -72,7 +73,7 @@ func parseLogon(frame []byte, ourCompID string) (l logon, err error) {
 	case string(encrypt) != "0":
 		return l, fmt.Errorf("%s: EncryptMethod (98) %.20q: must be 0", codeInvalidField, encrypt)
 	}
-	if l.heartBtInt, err = parseHeartBtInt(heartBtInt); err != nil {
+	if l.heartBtInt, err = parseHeartBtInt(heartBtInt, minHeartBt); err != nil {
 		return l, err
 	}
 	if l.reset, err = parseYesNo(141, reset, false); err != nil {
@@ -82,7 +83,7 @@ func parseLogon(frame []byte, ourCompID string) (l logon, err error) {
 	return l, err
 }
 
-func parseHeartBtInt(value []byte) (int, error) {
+func parseHeartBtInt(value []byte, least int) (int, error) {
 	n := 0
 	for _, c := range value {
 		if c < '0' || c > '9' || n > MaxHeartBtInt {
@@ -91,8 +92,8 @@ func parseHeartBtInt(value []byte) (int, error) {
 		}
 		n = 10*n + int(c-'0')
 	}
-	if n < MinHeartBtInt || n > MaxHeartBtInt {
-		return 0, fmt.Errorf("%s: HeartBtInt (108) %.20q: must be %d to %d", codeInvalidField, value, MinHeartBtInt, MaxHeartBtInt)
+	if n < least || n > MaxHeartBtInt {
+		return 0, fmt.Errorf("%s: HeartBtInt (108) %.20q: must be %d to %d", codeInvalidField, value, least, MaxHeartBtInt)
 	}
 	return n, nil
 }
@@ -132,6 +133,9 @@ func (c *conn) admit() error {
 		g.refusedLogons.Add(1)
 		g.options.Logger.Info("logon_refused", "remote", c.RemoteAddr().String(), "reason", err.Error())
 		time.Sleep(time.Until(came.Add(g.options.RefuseDelay)))
+		if g.layer.silentRefuse {
+			return err
+		}
 		if _, sent := c.Write(refuseLogon(frame, g.options.CompID, err.Error())); sent != nil {
 			return sent
 		}
@@ -147,10 +151,15 @@ func (c *conn) admit() error {
 
 // prove returns the session of a Logon whose password is right.
 func (g *Gateway) prove(frame []byte) (*session, logon, error) {
-	if _, err := checkFrame(frame); err != nil {
+	seq, err := checkFrame(frame)
+	if err == nil && seq == 0 {
+		// Let through, it would cost the session a number of ours.
+		err = fmt.Errorf("%w: MsgSeqNum (34) of a Logon must not be 0", errField)
+	}
+	if err != nil {
 		return nil, logon{}, err
 	}
-	l, err := parseLogon(frame, g.options.CompID)
+	l, err := parseLogon(frame, g.options.CompID, g.layer.minHeartBt)
 	if err != nil {
 		return nil, l, err
 	}

@@ -49,6 +49,7 @@ type Gateway struct {
 	follower    *follower
 	market      *marketData
 	sweeper     *sweeper
+	layer       layer
 	stopping    atomic.Bool
 	failed      chan error // capacity 1: the store's first error
 
@@ -58,6 +59,29 @@ type Gateway struct {
 	in, out, rejects, duplicates   atomic.Uint64
 	rateLimited, overloaded, kicks atomic.Uint64
 	refusedLogons                  atomic.Uint64
+}
+
+// layer is what stands on a session and what it asks of a Logon. It is always
+// as productLayer has it, but in the test of the session alone: the acceptance
+// scripts want an echo, heartbeats of two seconds and no word to a bad Logon.
+type layer struct {
+	application  quickfix.Application
+	settings     map[string]string // quickfix's, of every session
+	minHeartBt   int               // seconds
+	silentRefuse bool              // a refused Logon is answered by closing
+}
+
+func productLayer(g *Gateway) layer {
+	return layer{
+		application: app{g},
+		// Our validator looks at the same things and words its rejects.
+		settings: map[string]string{
+			config.ValidateFieldsHaveValues: "N",
+			config.ValidateFieldsOutOfOrder: "N",
+			config.RejectInvalidMessage:     "N",
+		},
+		minHeartBt: MinHeartBtInt,
+	}
 }
 
 // Stats is a moment's figures.
@@ -95,6 +119,7 @@ func New(o Options, e Engine, store Store, md MarketData, instruments *market.In
 	g.follower = &follower{gateway: g, orders: make(map[market.OrderID]*order)}
 	g.market = newMarketData(g, md)
 	g.sweeper = newSweeper(g)
+	g.layer = productLayer(g)
 	var err error
 	if g.validator, err = newValidator(); err != nil {
 		return nil, err
@@ -251,10 +276,9 @@ func (g *Gateway) settings() (*quickfix.Settings, error) {
 	global.Set(config.BeginString, quickfix.BeginStringFIX44)
 	global.Set(config.SenderCompID, g.options.CompID)
 	global.Set(config.InChanCapacity, strconv.Itoa(inChanCapacity))
-	// Our validator looks at the same things and words its rejects.
-	global.Set(config.ValidateFieldsHaveValues, "N")
-	global.Set(config.ValidateFieldsOutOfOrder, "N")
-	global.Set(config.RejectInvalidMessage, "N")
+	for name, value := range g.layer.settings {
+		global.Set(name, value)
+	}
 	for compID := range g.byCompID {
 		one := quickfix.NewSessionSettings()
 		one.Set(config.TargetCompID, compID)
@@ -272,7 +296,7 @@ func (g *Gateway) Run(ctx context.Context, c Consumer) error {
 	if err != nil {
 		return errors.Join(err, g.Close())
 	}
-	acceptor, err := quickfix.NewAcceptor(app{g}, storeFactory{g}, settings, logs{g})
+	acceptor, err := quickfix.NewAcceptor(g.layer.application, storeFactory{g}, settings, logs{g})
 	if err != nil {
 		return errors.Join(fmt.Errorf("fix: %w", err), g.Close())
 	}
