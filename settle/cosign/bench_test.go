@@ -44,3 +44,31 @@ func BenchmarkSettle(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkSocket: what the signer's own process adds: a connection, and for a new
+// message a sync of the disk.
+func BenchmarkSocket(b *testing.B) {
+	s := start(b, options(b))
+	signer := dialled(b, s.path)
+	owed := deliveryOf(b, testClaim)
+	again := authorized(b, &owed)
+	b.Run("again", func(b *testing.B) {
+		for b.Loop() {
+			signedBy(b, again, signer)
+		}
+	})
+	claim := testClaim
+	b.Run("new", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			claim++
+			d := deliveryOf(b, claim)
+			a, err := AuthorizeDelivery(&agreeing{}, claim, built(b, &d))
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.StartTimer()
+			signedBy(b, a, signer)
+		}
+	})
+}
