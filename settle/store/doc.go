@@ -19,27 +19,27 @@
 //
 // A folder's map is shared: keys of this package begin with a byte from 0x01 to
 // 0x1f. Layout version 1, frozen by golden bytes. Numbers in keys are big-endian,
-// so that a scan sees them in order; in values they are little-endian. Every
-// value but the last three begins with its own version, 1.
+// so that a scan sees them in order; in values they are little-endian. The values
+// of builds, transactions and strays begin with their own version, 1.
 //
-//	key                                   value
-//	┌────┐                                ┌─────────┐
-//	│ 01 │                                │ layout 1│
-//	├────┼───────────┐                    ├───┬─────┴─┬────────────┬────────────────┬──────────────┬───────┐
-//	│ 02 │ claim u64 │                    │ 1 │ way u8│ taker [32] │ last valid u64 │ built at i64 │ raw … │ build
-//	├────┼───────────┼───────────┐        ├───┼───────┴─┬──────────┴─┬──────────────┴─┬────────────┴─┬─────┴─┐
-//	│ 03 │ claim u64 │ hash [32] │        │ 1 │ kind u8 │ ordinal u8 │ last valid u64 │ signed at i64│ raw … │ kept
-//	├────┼───────────┴────┬──────┘        ├───┼─────────┼────────────┼──────┬─────────┴─┬────────────┴───────┤
-//	│ 05 │ signature [64] │               │ 1 │ rail u8 │ amount u64 │ payer│ slot u64  │ seen at i64, claim │ stray
-//	│    │                │               │   │         │            │ [32] │           │ u64, reason        │
-//	│ 06 │ signature [64] │               │   │ the same, then resolved i64, by, note                         │ resolved
-//	├────┼────────────────┤               ├───┴──────────┬───────────┬───────────────────────────────────────┘
-//	│ 04 │ signature [64] │               │ claim u64    │ hash [32] │ whose transaction it names
-//	├────┼──────────────┬─┘               ├──────────────┴─┬─────────┘
-//	│ 07 │ account [32] │                 │ signature [64] │ read up to here
-//	├────┼──────────────┴┬───────────┐    ├────────────────┘
-//	│ 08 │ built at u64  │ claim u64 │    │ (empty): builds that nobody signed, by age
-//	└────┴───────────────┴───────────┘    └
+//	key                                  value
+//	┌────┐                               ┌───┐
+//	│ 01 │                               │ 1 │ layout version
+//	├────┼───────────┐                   ├───┼─────────┬────────────┬────────────────┬───────────────┬───────┐
+//	│ 02 │ claim u64 │                   │ 1 │ way u8  │ taker [32] │ last valid u64 │ built at i64  │ raw … │ build
+//	├────┼───────────┼───────────┐       ├───┼─────────┼────────────┼────────────────┼───────────────┼───────┤
+//	│ 03 │ claim u64 │ hash [32] │       │ 1 │ kind u8 │ ordinal u8 │ last valid u64 │ signed at i64 │ raw … │ kept
+//	├────┼───────────┴────┬──────┘       ├───┴───────┬─┴─────────┬──┴────────────────┴───────────────┴───────┘
+//	│ 04 │ signature [64] │              │ claim u64 │ hash [32] │ the kept transaction of that name
+//	├────┼────────────────┤              ├───┬───────┴─┬─────────┴──┬────────────┬──────────┬─────────────┬───────────┬────────┐
+//	│ 05 │ signature [64] │              │ 1 │ rail u8 │ amount u64 │ payer [32] │ slot u64 │ seen at i64 │ claim u64 │ reason │ stray
+//	├────┼────────────────┤              ├───┴─────────┴────────────┴────┬───────┴─────────┬┴────┬──────┬─┴───────────┴────────┘
+//	│ 06 │ signature [64] │              │ all of a stray, then          │ resolved at i64 │ by  │ note │ resolved stray
+//	├────┼──────────────┬─┘              ├────────────────┬──────────────┴─────────────────┴─────┴──────┘
+//	│ 07 │ account [32] │                │ signature [64] │ an account's history was read up to here
+//	├────┼──────────────┴┬───────────┐   └────────────────┘
+//	│ 08 │ built at u64  │ claim u64 │   (empty) builds that nobody signed, by age
+//	└────┴───────────────┴───────────┘
 //
 // reason and by are a byte of length and the text, note two bytes of length and
 // the text. ordinal counts a claim's kept transactions from 1.
