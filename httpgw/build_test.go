@@ -276,8 +276,10 @@ func TestBuildState(t *testing.T) {
 		slot            uint64
 		word, claimWord string
 	}{
-		{BuildOpen, rfq.ClaimReserved, 0, "open", "reserved"}, {BuildBroadcast, rfq.ClaimCosigned, 0, "broadcast", "cosigned"},
-		{BuildFinalized, rfq.ClaimSettled, 7, "finalized", "settled"}, {BuildFailed, rfq.ClaimReleased, 8, "failed", "released"},
+		{BuildOpen, rfq.ClaimReserved, 0, "open", "reserved"},
+		{BuildBroadcast, rfq.ClaimCosigned, 0, "broadcast", "cosigned"},
+		{BuildFinalized, rfq.ClaimSettled, 7, "finalized", "settled"},
+		{BuildFailed, rfq.ClaimReleased, 8, "failed", "released"},
 		{BuildExpired, rfq.ClaimExpired, 0, "expired", "expired"},
 	} {
 		later, state := *claim, b

@@ -11,12 +11,13 @@
 //
 // and of one with a body:
 //
-//	─▶ rate limit ─▶ media type ─▶ Idempotency-Key ─▶ flat JSON object
+//	─▶ rate limit ─▶ Bearer token ─▶ media type ─▶ Idempotency-Key ─▶ flat JSON object
 //	─▶ members ─▶ rfq.Request ─▶ [Desk].Do ─▶ [Settlement].Package ─▶ bytes
+//	           └▶ [Submission] ─▶ [DvP].Submit ──────────────────────▶ bytes
 //
 // Every endpoint is one row of the route table (routes.go, rfq_routes.go,
-// writes.go): path, method, surfaces, handler, cache class, limit class. The
-// service description that GET / returns is made from the same rows, so it
+// writes.go, dvp.go): path, method, surfaces, handler, cache class, limit class.
+// The service description that GET / returns is made from the same rows, so it
 // cannot promise what is not served.
 //
 // # Invariants
@@ -25,8 +26,9 @@
 //     appending exact decimals, and the same bytes are served until the view
 //     changes; so its strong ETag is the view's numbers.
 //     A document of the desk is a function of (desk's view, ten-second cycle,
-//     middles of our books at the cycle's first read): its ts and its prices
-//     move between cycles only, and its strong ETag is made from its bytes.
+//     middles of our books at the cycle's first read), and of how the settlement
+//     was when it was rendered: its ts and its prices move between cycles only,
+//     and its strong ETag is made from its bytes.
 //  2. The raw path is compared, byte for byte: no decoding, no "..", no
 //     trailing slash is forgiven. What is not in the table is 404.
 //  3. Nothing a client sent comes back in an error, but a path of letters, digits
@@ -41,19 +43,26 @@
 //  8. A body is read by one decoder that is stricter than any other: what it
 //     takes, every JSON parser takes with the same values (json.go). It is read
 //     in linear time and constant memory.
-//  9. An answer from the desk is a function of its result, of the pair's decimals
-//     and of the USDC mint, so the same Idempotency-Key and body get the same
-//     bytes again; a refusal differs in its request_id. What was refused before
-//     the desk was asked is not remembered.
+//  9. An answer from the desk is a function of its result, of the pair's mint and
+//     decimals, of the USDC mint and of the claim's package, so the same
+//     Idempotency-Key and body get the same bytes again; a refusal differs in its
+//     request_id. What was refused before the desk was asked is not remembered. Of
+//     a submission, which needs no key, a key keeps the body that it stands for.
 //  10. Without a settlement, or while it is not ready, nothing is reserved.
+//  11. Whoever has no good DvP token learns nothing of what a build or a
+//     submission would get, and pays for each guess with one of his three
+//     requests in 60 s. Nothing is built or submitted for another key than the
+//     token's: the settlement holds the submission to its build's taker.
+//  12. Tokens, nonces, signatures and transactions are in no log, no error and no
+//     cache: their answers are no-store.
 //
 // # Concurrency
 //
 // fasthttp serves each connection on a goroutine of its own. Pages sit behind
 // atomic pointers: two readers that miss at the same time both render the same
-// bytes, and none waits. The limiter takes one of 64 locks for some 20 ns. A
-// POST waits for the desk's durable outcome, as long as the desk allows, and for
-// the settlement at most settleTime.
+// bytes, and none waits. A limit takes one of 64 locks for some 20 ns. A POST
+// waits for the desk's durable outcome, as long as the desk allows, for the
+// settlement at most settleTime, and for the desk's signature at most submitTime.
 //
 // # Cost
 //
@@ -63,7 +72,9 @@
 //
 // [Options]: MaxConns, MaxConnsPerIP, MaxHeaderBytes, MaxBodyBytes, MaxClients,
 // and the four timeouts. Constants: [MaxDepth], [MaxTrades], [MaxEcho],
-// [MaxSegment], [MaxIdempotencyKey], limitSlots, maxForwarded, maxQueryValue,
-// maxMembers, maxValue, maxNesting, settleTime. MaxConns bounds the requests that
+// [MaxSegment], [MaxIdempotencyKey], [MaxToken], [MaxTransaction],
+// [MaxSubmitKeys], [MaxWindow], [MaxMoneyLimit], [MaxNote], limitShards,
+// limitWays, maxForwarded, maxQueryValue, maxMembers, maxValue, maxLong,
+// maxNesting, settleTime, submitTime. MaxConns bounds the requests that
 // wait for the desk as well; the desk has a limit of its own.
 package httpgw

@@ -114,7 +114,8 @@ type BuildState struct {
 	BuiltAt   int64    // Unix nanoseconds
 }
 
-// ErrUnknownBuild: there is no such build, or it is not for submitting.
+// ErrUnknownBuild means that there is no such build, or that it is not for
+// submitting.
 var ErrUnknownBuild = errors.New("httpgw: unknown build")
 
 // Refusal is a guard of the settlement that has tripped. Reason is its machine

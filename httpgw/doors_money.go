@@ -28,7 +28,7 @@ type OperatorMoney interface {
 	Resolve(ctx context.Context, by OperatorAct, payment [64]byte, note string) error
 }
 
-// ErrUnknownStray: no stray has this signature.
+// ErrUnknownStray means that no stray has this signature.
 var ErrUnknownStray = errors.New("httpgw: unknown stray")
 
 // OperatorAct says who does something, and under which Idempotency-Key.

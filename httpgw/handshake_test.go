@@ -182,12 +182,12 @@ func (m memory) Commit(fill func(set func(key, value []byte), deleteRange func(l
 type tokens struct{ *access.Access }
 
 func (k tokens) Challenge(key market.Address) (Challenge, error) {
-	c, err := k.Access.Challenge(solana.Address(key))
+	c, err := k.Access.Challenge(key)
 	return Challenge{c.Nonce, c.ExpiresAt}, err
 }
 
 func (k tokens) Issue(key market.Address, nonce string, proof [64]byte, client [16]byte) (Grant, error) {
-	g, err := k.Access.Issue(solana.Address(key), nonce, solana.Signature(proof), client)
+	g, err := k.Access.Issue(key, nonce, solana.Signature(proof), client)
 	var soon *access.TooSoon
 	switch {
 	case errors.As(err, &soon):
@@ -202,7 +202,7 @@ func (k tokens) Issue(key market.Address, nonce string, proof [64]byte, client [
 
 func (k tokens) Admit(text []byte) (market.Address, bool) {
 	key, ok := k.Access.Admit(text)
-	return market.Address(key), ok
+	return key, ok
 }
 
 // TestHandshakeForReal: a client with a key gets a token from the settlement's
