@@ -95,6 +95,9 @@ type FIXConfig struct {
 	ParticipantsFile  string `yaml:"participants_file"`
 	MaxSessions       int    `yaml:"max_sessions"`
 	MessagesPerSecond int    `yaml:"messages_per_second"` // a session
+	TLSCertFile       string `yaml:"tls_cert_file"`       // PEM, with the chain; empty = plain TCP
+	TLSKeyFile        string `yaml:"tls_key_file"`        // PEM
+	TLSClientCAFile   string `yaml:"tls_client_ca_file"`  // PEM; empty = clients need no certificate
 }
 
 // FeedConfig configures the WebSocket feed.
@@ -176,7 +179,7 @@ func defaultConfig() Config {
 // envReserved are BLOCKDESK_ variables that are not configuration.
 var envReserved = []string{
 	"BLOCKDESK_TESTDATA", "BLOCKDESK_CRASH_POINTS", "BLOCKDESK_BENCH_DIR", "BLOCKDESK_KILL_ROUNDS", "BLOCKDESK_SEED",
-	"BLOCKDESK_CLAIMS",
+	"BLOCKDESK_CLAIMS", "BLOCKDESK_SETTLE_ROUNDS",
 	operatorTokenEnv,
 }
 
@@ -316,6 +319,7 @@ func (c *Config) validate() error {
 		between("journal.keep_snapshots", c.Journal.KeepSnapshots, 1, 100),
 		between("fix.max_sessions", c.FIX.MaxSessions, 1, 10_000),
 		between("fix.messages_per_second", c.FIX.MessagesPerSecond, 1, 1_000_000),
+		c.FIX.checkTLS(),
 		between("feed.connections_per_ip", c.Feed.ConnectionsPerIP, 1, 100_000),
 		between("feed.max_connections", c.Feed.MaxConnections, 1, 1_000_000),
 		between("http.market_data_per_minute", c.HTTP.MarketDataPerMinute, 0, maxPerMinute),

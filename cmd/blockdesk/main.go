@@ -58,7 +58,7 @@ func root() *cobra.Command {
 	flags.BoolVar(&s.json, "json", false, "print JSON")
 	cmd.AddCommand(serveCommand(&s), journalCommand(&s), backupCommand(&s), restoreCommand(&s), benchCommand(&s),
 		ticketCommand(&s), lockCommand(&s), unlockCommand(&s), priceCommand(&s), inventoryCommand(&s), moneyCommand(&s), tokenCommand(&s),
-		sandboxCommand(&s), walletCommand(&s), passwordCommand(), versionCommand(&s),
+		sandboxCommand(&s), walletCommand(&s), passwordCommand(), fixCommand(&s), versionCommand(&s),
 		keyCommand(&s), signerCommand(&s))
 	return cmd
 }

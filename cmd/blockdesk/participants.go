@@ -50,6 +50,9 @@ func (c *Config) participants() ([]fixgw.Participant, error) {
 			return nil, fmt.Errorf("--demo serves loopback addresses only, %s is none: its passwords are known", address)
 		}
 	}
+	if c.FIX.TLSCertFile != "" {
+		return nil, errors.New("fix.tls_cert_file: the traders of --demo speak plain FIX")
+	}
 	hash, err := fixgw.HashPassword(demoPassword)
 	if err != nil {
 		return nil, err

@@ -32,9 +32,12 @@ func (s *service) open(ctx context.Context) error {
 		return err
 	}
 	door, views := &engineDoor{}, &viewDoor{}
-	var err error
+	secure, err := s.cfg.FIX.tls()
+	if err != nil {
+		return err
+	}
 	s.fix, err = fixgw.New(fixgw.Options{
-		Address: s.cfg.Listen.FIX, CompID: s.cfg.FIX.CompID, Participants: s.participants,
+		Address: s.cfg.Listen.FIX, TLS: secure, CompID: s.cfg.FIX.CompID, Participants: s.participants,
 		MaxSessions: s.cfg.FIX.MaxSessions, Rate: s.cfg.FIX.MessagesPerSecond, Logger: s.log,
 	}, door, s.fixStore, views, s.set)
 	if err != nil {

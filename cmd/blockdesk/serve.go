@@ -42,6 +42,9 @@ func serveCommand(s *settings) *cobra.Command {
 				if _, err := cfg.participants(); err != nil {
 					return err
 				}
+				if _, err := cfg.FIX.tls(); err != nil {
+					return err
+				}
 				_, err = fmt.Fprintln(cmd.OutOrStdout(), "configuration is valid")
 				return err
 			}

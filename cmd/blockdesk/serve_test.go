@@ -131,6 +131,8 @@ func TestServeRefusesBadConfiguration(t *testing.T) {
 		"participants not there":  {file: "fix: {participants_file: nobody.yaml}\n", want: []string{"nobody.yaml"}},
 		"demo on all addresses":   {args: []string{"--demo", "--set", "listen.fix=0.0.0.0:0"}, want: []string{"loopback", "0.0.0.0:0"}},
 		"demo on a public base":   {args: []string{"--demo", "--set", "listen.base=192.0.2.1:80"}, want: []string{"loopback", "192.0.2.1:80"}},
+		"demo over TLS":           {args: []string{"--demo", "--set", "fix.tls_cert_file=a", "--set", "fix.tls_key_file=b"}, want: []string{"fix.tls_cert_file", "plain FIX"}},
+		"half a TLS":              {args: []string{"--demo", "--set", "fix.tls_cert_file=a"}, want: []string{"fix.tls_key_file", "set both"}},
 		"demo on no host":         {args: []string{"--demo", "--set", "listen.ws=:0"}, want: []string{"loopback"}},
 		"instrument twice":        {file: instruments("A/B", "A/B"), want: []string{"instruments[1]", "A/B"}},
 		"tick of nothing":         {file: strings.Replace(instruments("A/B"), `tick: "0.01"`, `tick: "0"`, 1), want: []string{"instruments[0]", "tick"}},

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"blockdesk/fixgw/fixclient"
+)
+
+// The certificates of one command carry a session; without the client's there
+// is none, and none in plain text.
+func TestFIXOverTLS(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "certs")
+	if out, err := run(t, "", nil, "fix", "cert", dir); err != nil || !strings.Contains(out, "server.pem") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	config := testConfig(t, "")
+	config = strings.Replace(config, "fix:\n", fmt.Sprintf("fix:\n  tls_cert_file: %q\n  tls_key_file: %q\n  tls_client_ca_file: %q\n",
+		filepath.Join(dir, certServer), filepath.Join(dir, keyServer), filepath.Join(dir, certAuthority)), 1)
+	s := startProgram(t, config)
+	ca, err := os.ReadFile(filepath.Join(dir, certAuthority))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, certClient), filepath.Join(dir, keyClient))
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(ca) {
+		t.Fatal("no authority")
+	}
+	dial := func(c *tls.Config) error {
+		client, err := fixclient.Dial(context.Background(), fixclient.Options{
+			Addr: s.Addresses.FIX, SenderCompID: traderA, TargetCompID: "BLOCKDESK", Username: traderA, Password: testPassword,
+			TLS: c, Timeout: 10 * time.Second,
+		})
+		if err == nil {
+			client.Close()
+		}
+		return err
+	}
+	if err := dial(nil); err == nil {
+		t.Error("plain text was let in")
+	}
+	if err := dial(&tls.Config{RootCAs: roots, ServerName: "localhost"}); err == nil {
+		t.Error("a client without a certificate was let in")
+	}
+	if err := dial(&tls.Config{RootCAs: roots, ServerName: "example.org", Certificates: []tls.Certificate{pair}}); err == nil {
+		t.Error("the certificate holds for any name")
+	}
+	if err := dial(&tls.Config{RootCAs: roots, ServerName: "127.0.0.1", Certificates: []tls.Certificate{pair}}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFIXCertRefuses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, keyServer), []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var hosts strings.Builder
+	for i := range maxCertHosts + 1 {
+		fmt.Fprintf(&hosts, ",h%d", i)
+	}
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"a file is there": {[]string{dir}, "server.key is there already"},
+		"no day":          {[]string{t.TempDir(), "--days", "0"}, "--days: 0"},
+		"too many days":   {[]string{t.TempDir(), "--days", "826"}, "--days: 826"},
+		"too many hosts":  {[]string{t.TempDir(), "--host", hosts.String()[1:]}, "--host: 101"},
+		"no folder":       {nil, "arg"},
+	} {
+		if out, err := run(t, "", nil, append([]string{"fix", "cert"}, c.args...)...); err == nil || !strings.Contains(out, c.want) {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("%d files, %v", len(left), err)
+	}
+}
+
+// What TLS is told must be whole, and be found when the configuration is checked.
+func TestFIXTLSConfiguration(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	files, err := makeCerts([]string{"localhost"}, time.Now(), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeCerts(dir, files); err != nil {
+		t.Fatal(err)
+	}
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for name, c := range map[string]struct {
+		config FIXConfig
+		want   string
+	}{
+		"none":               {FIXConfig{}, ""},
+		"both":               {FIXConfig{TLSCertFile: at(certServer), TLSKeyFile: at(keyServer)}, ""},
+		"and clients'":       {FIXConfig{TLSCertFile: at(certServer), TLSKeyFile: at(keyServer), TLSClientCAFile: at(certAuthority)}, ""},
+		"no key":             {FIXConfig{TLSCertFile: at(certServer)}, "set both or none"},
+		"no certificate":     {FIXConfig{TLSKeyFile: at(keyServer)}, "set both or none"},
+		"clients' alone":     {FIXConfig{TLSClientCAFile: at(certAuthority)}, "needs fix.tls_cert_file"},
+		"another's key":      {FIXConfig{TLSCertFile: at(certServer), TLSKeyFile: at(keyClient)}, "fix.tls_cert_file, fix.tls_key_file"},
+		"no such file":       {FIXConfig{TLSCertFile: at("x"), TLSKeyFile: at(keyServer)}, "no such file"},
+		"authority is a key": {FIXConfig{TLSCertFile: at(certServer), TLSKeyFile: at(keyServer), TLSClientCAFile: at(keyServer)}, "holds no certificate"},
+		"no authority":       {FIXConfig{TLSCertFile: at(certServer), TLSKeyFile: at(keyServer), TLSClientCAFile: at("x")}, "fix.tls_client_ca_file"},
+	} {
+		err := c.config.checkTLS()
+		if err == nil {
+			_, err = c.config.tls()
+		}
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
