@@ -83,7 +83,7 @@ type clientTerms struct {
 // inspection is one transaction for the client to look at.
 type inspection struct {
 	name        string
-	want        bool        // it accepts it
+	fee         string      // that it sees, in lamports; empty: it refuses
 	Transaction string      `json:"transaction"`
 	Terms       clientTerms `json:"terms"`
 }

@@ -34,7 +34,7 @@ async function offer({ service, chain, order }) {
 
 // held: what a claim or build repeats of the quote must be the quote's.
 function held(answer, quote, where) {
-  for (const key of ['order_id', 'tranche_id', 'fill_usd', 'rail', 'price_usd', 'reference_price_usd', 'discount_bps', 'base_amount_atoms']) {
+  for (const key of ['quote_id', 'order_id', 'tranche_id', 'fill_usd', 'rail', 'price_usd', 'reference_price_usd', 'discount_bps', 'base_amount_atoms']) {
     same(`${where}: ${key}`, answer[key], quote[key]);
   }
 }
@@ -61,37 +61,41 @@ async function settled(service, id) {
   });
 }
 
-// build asks for both legs in one transaction, by the way's own door.
-async function build({ service, order, wallet, way }, quote) {
+// build asks for both legs in one transaction, by the way's own door. DvP's tells
+// more of it than the atomic claim does.
+async function build({ service, order, wallet, way, desk }, quote) {
   const { order_id, tranche_id, fill_usd, rail } = order;
   if (way === 'dvp') {
     const built = await service.ask(200, 'POST', '/api/v1/dvp/build', {
       order_id, tranche_id, fill_usd, rail, taker: wallet.address, quote_id: quote.quote_id, fee_payer: order.feePayer,
     }, { bearer: true });
     held(built.quote, quote, 'build');
-    return built;
+    const signers = [desk, wallet.address];
+    same('required signers', built.required_signers, order.feePayer === 'taker' ? signers.reverse() : signers);
+    return { ...built, submit: { url: new URL('/api/v1/dvp/submit', service.base).href } };
   }
   const claim = await service.ask(200, 'POST', '/rfq-native/atomic-claim-ticket', {
-    bot_wallet: wallet.address, order_id, tranche_id, fill_usd, payment_rail: rail, quote_id: quote.quote_id, fee_payer: order.feePayer,
+    bot_wallet: wallet.address, order_id, tranche_id, fill_usd, payment_rail: rail, quote_id: quote.quote_id,
   });
   same('state', claim.state, 'reserved');
   held(claim.claim, quote, 'claim');
-  return claim;
+  return { ...claim, build_id: claim.submit.build_id };
 }
 
 // atomicTerms are what the transaction must be, by the quote; of the build's own
 // words only what no quote can tell.
-function atomicTerms({ wallet, order }, { pay, base, baseAtoms }, built, signed) {
-  const desks = built.required_signers.filter((s) => s !== wallet.address);
-  same('required signers', [built.required_signers.length, desks.length], [2, 1]);
-  const [desk] = desks;
-  const feePayer = order.feePayer === 'desk' ? desk : wallet.address;
-  same('the first signer', built.required_signers[0], feePayer);
+function atomicTerms({ wallet, order, desk }, { pay, base, baseAtoms }, built, signed) {
   return {
-    wallet: wallet.address, desk, feePayer, pay, deliver: { ...base, atoms: baseAtoms, to: wallet.address },
-    rentPayers: [desk, wallet.address], memo: built.payment.memo, reference: built.payment.reference,
-    blockhash: built.recent_blockhash, signed,
+    wallet: wallet.address, desk, feePayer: order.feePayer === 'taker' ? wallet.address : desk, pay,
+    deliver: { ...base, atoms: baseAtoms, to: wallet.address }, rentPayers: [desk, wallet.address],
+    memo: built.payment.memo, reference: built.payment.reference, blockhash: built.recent_blockhash ?? null, signed,
   };
+}
+
+// deskAddress is who delivers, as the desk says: all that it signs must be his.
+async function deskAddress(service) {
+  const { chain } = await service.ask(200, 'GET', '/api/v1/dvp/status');
+  return chain.desk_address;
 }
 
 const mintsOf = ({ pay, base }) => (pay.mint === null ? [base] : [base, pay]);
@@ -103,8 +107,9 @@ function flows(ledger, wallet, desk, { pay, base, baseAtoms }) {
 }
 
 /** buyAtomic buys by delivery versus payment. */
-export async function buyAtomic(ctx) {
-  const { service, chain, wallet, order } = ctx;
+export async function buyAtomic(options) {
+  const ctx = { ...options, desk: await deskAddress(options.service) };
+  const { service, chain, wallet, order, desk } = ctx;
   if (!service.token) await service.handshake(wallet, base58);
   const deal = await offer(ctx);
   const built = await build(ctx, deal.quote);
@@ -113,14 +118,12 @@ export async function buyAtomic(ctx) {
   const raw = Buffer.from(built.transaction, 'base64');
   const seen = await inspect(raw, atomicTerms(ctx, deal, built, false));
   const digest = Buffer.from(await crypto.subtle.digest('SHA-256', seen.transaction.messageBytes)).toString('hex');
-  same('message_sha256', built.message_sha256, digest);
-  const desk = seen.signers.find((s) => s !== wallet.address);
   const wallets = [wallet.address, desk, deal.pay.to];
   const before = await chain.balances(wallets, mintsOf(deal));
 
   const signed = await wallet.sign(seen.transaction);
   const body = { build_id: built.build_id, transaction: getBase64EncodedWireTransaction(signed) };
-  const submitted = await service.ask(200, 'POST', '/api/v1/dvp/submit', body, { bearer: true });
+  const submitted = await service.ask(200, 'POST', built.submit.url, body, { bearer: true });
   same('claim', submitted.claim_id, built.claim_id);
   const final = Buffer.from(submitted.transaction, 'base64');
   const done = await inspect(final, atomicTerms(ctx, deal, built, true));
@@ -141,9 +144,11 @@ export async function buyAtomic(ctx) {
   ledger.add(seen.rentPayer, 'SOL', -rent);
   const moved = ledger.hold(before, after);
 
-  const again = await service.ask(200, 'POST', '/api/v1/dvp/submit', body, { bearer: true });
+  const again = await service.ask(200, 'POST', built.submit.url, body, { bearer: true });
   same('the same submit again', [again.claim_id, again.signature, again.transaction, again.state], [submitted.claim_id, submitted.signature, submitted.transaction, 'finalized']);
   const state = await service.ask(200, 'GET', `/api/v1/dvp/builds/${built.build_id}`);
+  same('message_sha256', [state.message_sha256, built.message_sha256 ?? digest], [digest, digest]);
+  same('signature that the build shows', state.signature, submitted.signature);
   return {
     claim_id: built.claim_id, build_id: built.build_id, state: claim.state, build_state: state.state, signature: submitted.signature,
     slot: landed.slot, order, shown: seen.shown, fee: landed.fee, fee_payer: seen.signers[0], rent, rent_payer: seen.rentPayer,
@@ -165,8 +170,9 @@ async function verifyEverywhere(service, want, body) {
 }
 
 /** buyModular pays first; the desk delivers. */
-export async function buyModular(ctx) {
-  const { service, chain, wallet, order } = ctx;
+export async function buyModular(options) {
+  const ctx = { ...options, desk: await deskAddress(options.service) };
+  const { service, chain, wallet, order, desk } = ctx;
   const deal = await offer(ctx);
   const { order_id, tranche_id, fill_usd, rail } = order;
   const claim = await service.ask(200, 'POST', '/rfq-native/modular-claim-take', {
@@ -186,8 +192,6 @@ export async function buyModular(ctx) {
   const proof = { order_id, tranche_id, l1_signature: signature };
   for (const early of await verifyEverywhere(service, 202, proof)) same('before it is sent', early.state, 'pending');
 
-  // The desk shows itself when it delivers; before, its wallet is known from DvP.
-  const desk = (await service.ask(200, 'GET', '/api/v1/dvp/status')).chain.desk;
   const wallets = [wallet.address, desk, deal.pay.to];
   const before = await chain.balances(wallets, mintsOf(deal));
   same('the signature that was sent', await chain.send(signed), signature);

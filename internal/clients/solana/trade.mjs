@@ -6,8 +6,8 @@
 //   node trade.mjs handshake --base URL --wallet KEYFILE [--from IP]
 //   node trade.mjs dvp     --base URL --api URL --rpc URL --wallet KEYFILE --order T1 --tranche T1-1 --fill 1000
 //                          --rail USDC|SOL --fee-payer desk|taker [--token TOKEN] [--from IP]
-//   node trade.mjs atomic  the same by atomic-claim-ticket
-//   node trade.mjs modular the same, paid first, without a token and --fee-payer
+//   node trade.mjs atomic  the same by atomic-claim-ticket; the desk pays the fee
+//   node trade.mjs modular the same, paid first, without a token
 //   node trade.mjs inspect < [{"transaction": base64, "terms": {…}}, …]
 //
 // The last line is JSON; the exit code is 0 only when all was as it should be.

@@ -1,0 +1,506 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"blockdesk/market"
+)
+
+// How long a round trades before the kill, at most, and how long everything may
+// take to come to its end after the last one.
+const (
+	killAfter   = 1500 * time.Millisecond
+	endsWithin  = 60 * time.Second
+	killClaimS  = 5 // life of a reservation, in seconds
+	killBuyers  = 4
+	killSlot    = 40 * time.Millisecond
+	faultsEvery = 150 * time.Millisecond
+)
+
+// tumult is a desk that is killed while people buy from it and the chain fails.
+type tumult struct {
+	*rig
+	mu       sync.Mutex
+	claims   map[string]bool         // every claim that an answer has named
+	payments map[string]bool         // signatures of what was sent to the chain
+	tries    map[string]int          // by what was tried
+	unpaid   map[*buyer][]ownPayment // what some claims ask for, to be paid some time later
+}
+
+// TestSettleKill kills the service at moments that it does not expect, between a
+// claim and the end of its transaction, while the chain drops sends, loses
+// answers, lags and goes away. After the last restart every claim must have ended
+// rightly, and what the chain says must be what the desk's records say, to the
+// atom. BLOCKDESK_SETTLE_ROUNDS asks for more rounds, BLOCKDESK_SEED for the same
+// choices again; the moments are new each time.
+func TestSettleKill(t *testing.T) {
+	t.Parallel()
+	rounds := int(fromEnv(t, "BLOCKDESK_SETTLE_ROUNDS", 6))
+	seed := fromEnv(t, "BLOCKDESK_SEED", uint64(time.Now().UnixNano()))
+	t.Logf("seed %d: BLOCKDESK_SEED=%[1]d BLOCKDESK_SETTLE_ROUNDS=%d", seed, rounds)
+	k := &tumult{
+		rig:    newRig(t, rigOptions{slot: killSlot, wallets: killBuyers, claimTTL: killClaimS}),
+		claims: map[string]bool{}, payments: map[string]bool{}, tries: map[string]int{}, unpaid: map[*buyer][]ownPayment{},
+	}
+	var buyers []*buyer
+	for i := range killBuyers {
+		b := k.wallet(i + 1).handshake()
+		for _, symbol := range []string{"SLUSD", "92C"} { // so that nobody pays rent
+			k.control("fund", map[string]any{"wallet": k.setup.Wallets[i].Address, "symbol": symbol, "amount": "1"})
+		}
+		buyers = append(buyers, b)
+	}
+	k.finalize()
+	was, before := k.holdings(), k.allTransactions()
+	rng := rand.New(rand.NewPCG(seed, 3))
+	for round := range rounds {
+		k.round(rng, buyers)
+		verifyJournal(t, k.s)
+		var node sync.WaitGroup
+		if rng.IntN(3) == 0 { // the service comes back before the chain does
+			k.control("setNode", map[string]any{"mode": "503"})
+			node.Go(func() { k.up(2 * time.Second) })
+		}
+		if err := k.s.Restart(context.Background()); err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		node.Wait()
+	}
+	k.control("heal", map[string]any{})
+	records := k.settleAll()
+	k.reconcile(was, before, records)
+	k.summary(records)
+	if err := k.s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	verifyJournal(t, k.s)
+}
+
+// round trades and fails for a while, then kills the service.
+func (k *tumult) round(rng *rand.Rand, buyers []*buyer) {
+	k.t.Helper()
+	ctx, cancel := context.WithCancel(k.t.Context())
+	defer cancel()
+	var all sync.WaitGroup
+	for _, b := range buyers {
+		seed := rng.Uint64()
+		all.Go(func() { k.trade(ctx, rand.New(rand.NewPCG(seed, 4)), b) })
+	}
+	faults := rand.New(rand.NewPCG(rng.Uint64(), 5))
+	all.Go(func() { k.fail(ctx, faults) })
+	time.Sleep(100*time.Millisecond + time.Duration(rng.Int64N(int64(killAfter))))
+	if err := k.s.Kill(); err != nil {
+		k.t.Fatal(err)
+	}
+	cancel()
+	all.Wait()
+	if rng.IntN(2) == 0 {
+		k.control("heal", map[string]any{})
+	}
+}
+
+// fail has the chain fail in one way after another.
+func (k *tumult) fail(ctx context.Context, rng *rand.Rand) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(faultsEvery):
+		}
+		n := 1 + rng.IntN(3)
+		faults := []struct {
+			method string
+			params map[string]any
+		}{
+			{"dropSends", map[string]any{"count": n}},
+			{"loseAnswers", map[string]any{"count": n}},
+			{"failSends", map[string]any{"count": n}},
+			{"delayLanding", map[string]any{"slots": n}},
+			{"lag", map[string]any{"slots": 10 * n}},
+			{"setNode", map[string]any{"mode": []string{"503", "reset", "hang"}[n-1]}},
+			{"setNode", map[string]any{"mode": []string{"503", "reset", "hang"}[n-1]}},
+			{"answerGarbage", map[string]any{"count": n, "kind": []string{"text", "empty", "truncated"}[n-1]}},
+			{"heal", map[string]any{}},
+			{"heal", map[string]any{}},
+		}
+		f := &faults[rng.IntN(len(faults))]
+		if err := k.tell(f.method, f.params); err != nil {
+			k.t.Error(err)
+			return
+		}
+		if f.method == "setNode" {
+			k.up(time.Duration(50+rng.IntN(700)) * time.Millisecond)
+		}
+	}
+}
+
+// up brings the node back after a while.
+func (k *tumult) up(after time.Duration) {
+	time.Sleep(after)
+	if err := k.tell("setNode", map[string]any{"mode": "up"}); err != nil {
+		k.t.Error(err)
+	}
+}
+
+// trade buys in one way after another until ctx ends.
+func (k *tumult) trade(ctx context.Context, rng *rand.Rand, b *buyer) {
+	for ctx.Err() == nil {
+		d := deal{
+			ticket: []string{"T1", "T2"}[rng.IntN(2)], fill: []string{"250", "1000"}[rng.IntN(2)],
+			rail: []string{"USDC", "SOL"}[rng.IntN(2)], payer: []string{"desk", "taker"}[rng.IntN(2)],
+		}
+		switch rng.IntN(5) {
+		case 0, 1:
+			d.payer = ""
+			k.payFirst(ctx, rng, b, d)
+		case 4:
+			k.payLater(ctx, rng, b)
+		case 2:
+			k.together(ctx, rng, b, d, pathBuild)
+		case 3:
+			k.together(ctx, rng, b, d, pathAtomic)
+		}
+		time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)
+	}
+}
+
+// take asks for a claim's transaction; nil where there is none.
+func (k *tumult) take(ctx context.Context, b *buyer, d deal, way string) *built {
+	got, err := b.post(ctx, way, b.order(d, way))
+	if err != nil {
+		return nil
+	}
+	x := &built{}
+	if json.Unmarshal(got.body, x) != nil || x.ClaimID == "" {
+		k.count(fmt.Sprintf("%s: %d %s %s", way, got.status, got.Code, got.Reason))
+		return nil
+	}
+	k.mu.Lock()
+	k.claims[x.ClaimID] = true
+	k.mu.Unlock()
+	return x.open(k.t)
+}
+
+func (k *tumult) count(what string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.tries[what]++
+}
+
+// payFirst takes a modular claim and pays for it: rightly, short, twice, later, or
+// not; and reports it, or leaves that to the desk.
+func (k *tumult) payFirst(ctx context.Context, rng *rand.Rand, b *buyer, d deal) {
+	x := k.take(ctx, b, d, pathModular)
+	if x == nil {
+		return
+	}
+	asked := ownPayment{memo: x.ClaimID, reference: x.Payment.Reference, rail: market.RailUSDC, atoms: parseAtoms(x.Payment.AmountAtoms)}
+	if d.rail == "SOL" {
+		asked.rail = market.RailSOL
+	}
+	var signature string
+	switch rng.IntN(8) {
+	case 0:
+		k.count("not paid, or later")
+		k.mu.Lock()
+		k.unpaid[b] = append(k.unpaid[b], asked)
+		k.mu.Unlock()
+		return
+	case 1:
+		k.count("paid short")
+		asked.atoms--
+		signature = k.payOwn(ctx, b, asked)
+	case 2:
+		k.count("paid twice")
+		k.payOwn(ctx, b, asked)
+		signature = k.pay(ctx, b, x.raw)
+	default:
+		k.count("paid")
+		signature = k.pay(ctx, b, x.raw)
+	}
+	if rng.IntN(2) == 0 || signature == "" {
+		k.count("left to the watch")
+		return
+	}
+	for range 1 + rng.IntN(30) {
+		got, err := b.verify(ctx, rng.IntN(len(verifyPaths)), d.ticket, signature)
+		if err != nil || got.status != 202 {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// payLater pays for a claim of some time ago, which may have expired since.
+func (k *tumult) payLater(ctx context.Context, rng *rand.Rand, b *buyer) {
+	k.mu.Lock()
+	list := k.unpaid[b]
+	if len(list) == 0 {
+		k.mu.Unlock()
+		return
+	}
+	i := rng.IntN(len(list))
+	asked := list[i]
+	k.unpaid[b] = slices.Delete(list, i, i+1)
+	k.mu.Unlock()
+	k.count("paid later")
+	k.payOwn(ctx, b, asked)
+}
+
+// payOwn pays in a transaction of the buyer's own.
+func (k *tumult) payOwn(ctx context.Context, b *buyer, p ownPayment) string {
+	for ctx.Err() == nil {
+		if hash, err := b.r.tryBlockhash(ctx); err == nil {
+			return k.send(ctx, b.payment(p, hash))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return ""
+}
+
+// pay pays in the transaction that the desk has made.
+func (k *tumult) pay(ctx context.Context, b *buyer, unsigned []byte) string {
+	return k.send(ctx, b.sign(unsigned))
+}
+
+// send sends a signed transaction to the chain, which may lose it.
+func (k *tumult) send(ctx context.Context, p signedPayment) string {
+	k.mu.Lock()
+	k.payments[p.signature] = true
+	k.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if k.broadcast(ctx, p.raw) != nil {
+		k.count("payment not sent")
+	}
+	return p.signature
+}
+
+// together takes an atomic claim and submits it: once, several times, late, or
+// not.
+func (k *tumult) together(ctx context.Context, rng *rand.Rand, b *buyer, d deal, way string) {
+	x := k.take(ctx, b, d, way)
+	if x == nil {
+		return
+	}
+	if rng.IntN(6) == 0 {
+		k.count("not submitted")
+		return
+	}
+	if rng.IntN(6) == 0 {
+		time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
+	}
+	said := ""
+	for range 1 + rng.IntN(3) {
+		got, err := b.post(ctx, pathSubmit, submission(x, b.signed(x)))
+		if err != nil {
+			k.count("submit without an answer")
+			continue
+		}
+		k.count(fmt.Sprintf("submit: %d %s %s %s", got.status, got.Code, got.Reason, got.State))
+		var s struct {
+			Signature string `json:"signature"`
+		}
+		if got.status != 200 || json.Unmarshal(got.body, &s) != nil {
+			continue
+		}
+		if said != "" && said != s.Signature {
+			k.t.Errorf("%s: submitted twice, signature %s and %s", x.ClaimID, said, s.Signature)
+		}
+		said = s.Signature
+	}
+}
+
+// ended are the states that a claim ends in.
+var ended = []string{"settled", "expired", "released", "refund_due"}
+
+// settleAll waits until every claim has ended and every payment that has landed is
+// booked, and stays so, and returns the records.
+func (k *tumult) settleAll() map[string]claimRecord {
+	k.t.Helper()
+	ids := slices.Sorted(maps.Keys(k.claims))
+	var records map[string]claimRecord
+	look := func() (missing []string) {
+		records = map[string]claimRecord{}
+		booked := map[string]bool{}
+		for _, id := range ids {
+			c := k.record(id)
+			records[id] = c
+			if !slices.Contains(ended, c.State) {
+				missing = append(missing, id+" "+c.State)
+			}
+			for _, p := range c.Payments {
+				booked[p.Signature] = true
+			}
+		}
+		for signature := range k.payments {
+			if k.succeeded(signature) && !booked[signature] {
+				missing = append(missing, "payment "+signature)
+			}
+		}
+		return missing
+	}
+	deadline := time.Now().Add(endsWithin)
+	for quiet := 0; quiet < 3; time.Sleep(500 * time.Millisecond) {
+		missing := look()
+		if quiet++; len(missing) > 0 {
+			quiet = 0
+		}
+		if time.Now().After(deadline) {
+			k.t.Fatalf("not ended in %v: %v\n%v", endsWithin, missing, k.tries)
+		}
+	}
+	return records
+}
+
+// succeeded reports whether a transaction has landed and done what it says.
+func (r *rig) succeeded(signature string) bool {
+	r.t.Helper()
+	var got struct {
+		Value []*struct {
+			Err json.RawMessage `json:"err"`
+		} `json:"value"`
+	}
+	r.ask("getSignatureStatuses", &got, []string{signature}, map[string]any{"searchTransactionHistory": true})
+	return got.Value[0] != nil && string(got.Value[0].Err) == "null"
+}
+
+// onChain is a transaction as the chain has it.
+type onChain struct {
+	landed
+	fee   uint64
+	payer string
+}
+
+func (o *onChain) failed() bool { return string(o.Err) != "null" }
+
+// claim is the claim that its memo names.
+func (o *onChain) claim() string {
+	if o.Memo == nil {
+		return ""
+	}
+	_, text, _ := strings.Cut(*o.Memo, "] ") // "[14] C0000000000001"
+	return text
+}
+
+// allTransactions are those with the desk, the treasury or a wallet in them, by
+// signature.
+func (r *rig) allTransactions() map[string]*onChain {
+	r.t.Helper()
+	out := map[string]*onChain{}
+	for _, address := range r.parties() {
+		for _, l := range r.transactionsOf(address) {
+			if out[l.Signature] == nil {
+				out[l.Signature] = &onChain{landed: l}
+			}
+		}
+	}
+	return out
+}
+
+// readFee asks what a transaction cost, and whom.
+func (r *rig) readFee(o *onChain) {
+	r.t.Helper()
+	var got struct {
+		Meta struct {
+			Fee uint64 `json:"fee"`
+		} `json:"meta"`
+		Transaction struct {
+			Message struct {
+				AccountKeys []string `json:"accountKeys"`
+			} `json:"message"`
+		} `json:"transaction"`
+	}
+	r.ask("getTransaction", &got, o.Signature, map[string]any{"encoding": "json", "commitment": "confirmed", "maxSupportedTransactionVersion": 0})
+	o.fee, o.payer = got.Meta.Fee, got.Transaction.Message.AccountKeys[0]
+}
+
+// reconcile holds the chain to the desk's records: who has what, and each claim's
+// transactions.
+func (k *tumult) reconcile(was holdings, before map[string]*onChain, records map[string]claimRecord) {
+	k.t.Helper()
+	want := map[string]int64{}
+	names := map[string]string{}
+	for name, address := range k.parties() {
+		names[text(address)] = name
+	}
+	deliveries := map[string]int{}
+	for signature, o := range k.allTransactions() {
+		if before[signature] != nil {
+			continue
+		}
+		k.readFee(o)
+		want[names[o.payer]+" SOL"] -= int64(o.fee)
+		if claim := o.claim(); !o.failed() && k.delivers(o) {
+			if _, known := records[claim]; !known {
+				k.t.Errorf("%s delivers for %q, which nobody has taken", signature, claim)
+			}
+			deliveries[claim]++
+		}
+	}
+	symbols := map[string]string{"T1": "SLUSD", "T2": "92C"}
+	for id, c := range records {
+		wallet := names[c.Claim.Wallet]
+		if c.State == "settled" {
+			base := int64(parseAtoms(c.Claim.Base))
+			want["desk "+symbols[c.Claim.Order]] -= base
+			want[wallet+" "+symbols[c.Claim.Order]] += base
+			if c.Claim.Way == "atomic" {
+				paid := int64(parseAtoms(c.Payment.Atoms))
+				want[wallet+" "+c.Claim.Rail] -= paid
+				want["treasury "+c.Claim.Rail] += paid
+			}
+		}
+		if n, wanted := deliveries[id], map[bool]int{true: 1}[c.State == "settled"]; n != wanted {
+			k.t.Errorf("claim %s is %s and was delivered %d times", id, c.State, n)
+		}
+		for _, p := range c.Payments {
+			paid := int64(parseAtoms(p.Atoms))
+			want[names[p.Payer]+" "+p.Rail] -= paid
+			want["treasury "+p.Rail] += paid
+		}
+	}
+	maps.DeleteFunc(want, func(_ string, d int64) bool { return d == 0 })
+	k.moved(was, k.holdings(), want)
+}
+
+// delivers reports whether a transaction moves the desk's tokens: whether the desk
+// has signed it.
+func (k *tumult) delivers(o *onChain) bool {
+	k.t.Helper()
+	var got struct {
+		Transaction struct {
+			Message struct {
+				Header struct {
+					Required int `json:"numRequiredSignatures"`
+				} `json:"header"`
+				AccountKeys []string `json:"accountKeys"`
+			} `json:"message"`
+		} `json:"transaction"`
+	}
+	k.ask("getTransaction", &got, o.Signature, map[string]any{"encoding": "json", "commitment": "confirmed", "maxSupportedTransactionVersion": 0})
+	m := &got.Transaction.Message
+	return slices.Contains(m.AccountKeys[:m.Header.Required], text(k.desk))
+}
+
+// summary tells what the test has seen. One that has seen nothing proves nothing.
+func (k *tumult) summary(records map[string]claimRecord) {
+	k.t.Helper()
+	states := map[string]int{}
+	for _, c := range records {
+		states[c.Claim.Way+" "+c.State]++
+	}
+	k.t.Logf("%d claims: %v; %v", len(records), states, k.tries)
+	if states["modular settled"] == 0 || states["atomic settled"] == 0 {
+		k.t.Error("too little was bought")
+	}
+}
