@@ -44,34 +44,46 @@ type tumult struct {
 // choices again; the moments are new each time.
 func TestSettleKill(t *testing.T) {
 	t.Parallel()
-	rounds := int(fromEnv(t, "BLOCKDESK_SETTLE_ROUNDS", 6))
+	rounds := int(fromEnv(t, "BLOCKDESK_SETTLE_ROUNDS", 5))
 	seed := fromEnv(t, "BLOCKDESK_SEED", uint64(time.Now().UnixNano()))
 	t.Logf("seed %d: BLOCKDESK_SEED=%[1]d BLOCKDESK_SETTLE_ROUNDS=%d", seed, rounds)
-	k := &tumult{
-		rig:    newRig(t, rigOptions{slot: killSlot, wallets: killBuyers, claimTTL: killClaimS}),
+	for i, name := range []string{"key in the service", "key in a signer"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			newTumult(t, i == 1).run(rounds, rand.New(rand.NewPCG(seed, uint64(i))))
+		})
+	}
+}
+
+func newTumult(t *testing.T, signer bool) *tumult {
+	t.Helper()
+	return &tumult{
+		rig:    newRig(t, rigOptions{slot: killSlot, wallets: killBuyers, claimTTL: killClaimS, signer: signer}),
 		claims: map[string]bool{}, payments: map[string]bool{}, tries: map[string]int{}, unpaid: map[*buyer][]ownPayment{},
 	}
+}
+
+func (k *tumult) run(rounds int, rng *rand.Rand) {
+	k.t.Helper()
 	var buyers []*buyer
 	for i := range killBuyers {
-		b := k.wallet(i + 1).handshake()
+		buyers = append(buyers, k.wallet(i+1).handshake())
 		for _, symbol := range []string{"SLUSD", "92C"} { // so that nobody pays rent
 			k.control("fund", map[string]any{"wallet": k.setup.Wallets[i].Address, "symbol": symbol, "amount": "1"})
 		}
-		buyers = append(buyers, b)
 	}
 	k.finalize()
 	was, before := k.holdings(), k.allTransactions()
-	rng := rand.New(rand.NewPCG(seed, 3))
 	for round := range rounds {
 		k.round(rng, buyers)
-		verifyJournal(t, k.s)
+		verifyJournal(k.t, k.s)
 		var node sync.WaitGroup
 		if rng.IntN(3) == 0 { // the service comes back before the chain does
 			k.control("setNode", map[string]any{"mode": "503"})
 			node.Go(func() { k.up(2 * time.Second) })
 		}
 		if err := k.s.Restart(context.Background()); err != nil {
-			t.Fatalf("round %d: %v", round, err)
+			k.t.Fatalf("round %d: %v", round, err)
 		}
 		node.Wait()
 	}
@@ -80,9 +92,9 @@ func TestSettleKill(t *testing.T) {
 	k.reconcile(was, before, records)
 	k.summary(records)
 	if err := k.s.Stop(); err != nil {
-		t.Fatal(err)
+		k.t.Fatal(err)
 	}
-	verifyJournal(t, k.s)
+	verifyJournal(k.t, k.s)
 }
 
 // round trades and fails for a while, then kills the service.
@@ -98,6 +110,12 @@ func (k *tumult) round(rng *rand.Rand, buyers []*buyer) {
 	faults := rand.New(rand.NewPCG(rng.Uint64(), 5))
 	all.Go(func() { k.fail(ctx, faults) })
 	time.Sleep(100*time.Millisecond + time.Duration(rng.Int64N(int64(killAfter))))
+	if k.signer != nil && rng.IntN(2) == 0 { // the signer first, and not only with it
+		k.killSigner()
+		time.Sleep(time.Duration(rng.IntN(200)) * time.Millisecond)
+		k.startSigner()
+		time.Sleep(time.Duration(rng.IntN(200)) * time.Millisecond)
+	}
 	if err := k.s.Kill(); err != nil {
 		k.t.Fatal(err)
 	}

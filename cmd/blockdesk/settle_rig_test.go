@@ -16,6 +16,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -36,7 +37,7 @@ const settleDeskConfig = `  rfq_writes_per_minute: 0
   dvp_per_minute: 0
   handshake_per_minute: 0
 chain: {rpc_urls: %q, timeout_ms: 2000, attempt_timeout_ms: 1000}
-settle: {key_file: %q, resend_ms: 200, poll_ms: 50, watch_ms: 300}
+settle: {%s, resend_ms: 200, poll_ms: 50, watch_ms: 300}
 rfq:
   usdc_mint: %s
   pay_to: {USDC: %[4]s, SOL: %[4]s}
@@ -59,14 +60,18 @@ type rig struct {
 	keys  string // folder of the keypairs
 	s     *server.Server
 	desk  solana.Address
+
+	signer *signerProcess // nil: the service has the key
+	socket string         // of the signer
 }
 
 // rigOptions are what the tests have differently.
 type rigOptions struct {
 	slot     time.Duration // of the chain
 	wallets  int
-	claimTTL int // seconds
-	maxAge   int // seconds, of prices; 0 = an hour
+	claimTTL int  // seconds
+	maxAge   int  // seconds, of prices; 0 = an hour
+	signer   bool // the desk's key is in a process of its own
 }
 
 // newRig starts both, and posts a ticket of each pair: T1 sells SLUSD, T2 92C.
@@ -77,13 +82,39 @@ func newRig(t *testing.T, o rigOptions) *rig {
 	}
 	r := &rig{t: t, keys: t.TempDir()}
 	r.startChain(o.slot, o.wallets)
-	config := fmt.Sprintf(settleDeskConfig, r.chain.URL(), r.keyFile("desk"), r.setup.Mints["USDC"].Address,
+	key := fmt.Sprintf("key_file: %q", r.keyFile("desk"))
+	if o.signer {
+		dir, err := os.MkdirTemp("", "signer") // short: a socket's path has to be
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		r.socket = dir + "/socket"
+		r.startSigner()
+		key = fmt.Sprintf("signer_socket: %q, desk: %s", r.socket, r.setup.Desk.Address)
+	}
+	config := fmt.Sprintf(settleDeskConfig, r.chain.URL(), key, r.setup.Mints["USDC"].Address,
 		r.setup.Treasury.Address, r.setup.Mints["SLUSD"].Address, r.setup.Mints["92C"].Address, o.claimTTL, o.maxAge)
 	r.s = startProgram(t, testConfig(t, config))
 	for _, pair := range []string{testSymbol, otherSymbol} {
 		cli(t, r.s, "ticket", "post", "--pair", pair, "--label", "Block "+pair[:3], "--tranches", "10000000")
 	}
 	return r
+}
+
+// startSigner starts a process that holds the desk's key, again after it was
+// killed.
+func (r *rig) startSigner() {
+	r.t.Helper()
+	r.signer, _ = startSigner(r.t, r.keyFile("desk"), r.socket)
+}
+
+// killSigner ends it at once.
+func (r *rig) killSigner() {
+	r.t.Helper()
+	if err := r.signer.end(r.t, os.Kill); err == nil {
+		r.t.Error("the signer ended cleanly: it was not killed")
+	}
 }
 
 func (r *rig) keyFile(name string) string { return r.keys + "/" + name + ".json" }
