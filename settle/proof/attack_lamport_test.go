@@ -142,6 +142,9 @@ func lamportRefusals() []attack {
 		{name: "the desk pays the treasury", play: func(s *stage, c claim) signature {
 			return s.does(giveSOL(s.desk.addr, s.treasury.addr, due(c)), memo(binding.Memo(c.ID)))
 		}, want: want{verdict: mismatch, word: string(payment.WrongDestination)}},
+		{name: "the operator's own business", play: func(s *stage, _ claim) signature {
+			return s.does(s.usdc.give(s.friend.addr, s.treasury.addr, 1000), memo("invoice 7", s.desk.addr))
+		}, want: want{verdict: mismatch, word: string(payment.MissingReference), unbooked: true}},
 		{name: "the treasury has signed beside the payer", play: beside(func(s *stage, _ claim) []call {
 			return []call{memo("seen", s.treasury.addr)}
 		}), want: want{verdict: mismatch, word: string(payment.WrongDestination), unbooked: true}},

@@ -203,6 +203,9 @@ func (s *stage) audit(t *testing.T, a *attack, sig solana.Signature, c *rfq.Clai
 	case w.state != 0 && (got == nil || got.State != w.state || got.Why != w.why || got.Rail != w.rail || got.Amount != w.amount):
 		t.Errorf("booked: %+v", got)
 	}
+	if got != nil && got.State == rfq.PaymentApplied && got.Payer != c.Wallet {
+		t.Errorf("paid by %s", solana.Text(got.Payer))
+	}
 	x, ok := s.stray(sig)
 	switch {
 	case ok != (w.stray != ""):

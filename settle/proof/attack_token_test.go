@@ -235,6 +235,9 @@ func tokenOtherMints() []attack {
 		{name: "a worthless token and no claim", play: func(s *stage, c claim) signature {
 			return s.does(s.props.fake.give(s.payer.addr, s.treasury.addr, due(c)))
 		}, want: refused(payment.MissingReference)},
+		{name: "a worthless token and a claim that is not", play: func(s *stage, c claim) signature {
+			return s.does(s.props.fake.give(s.payer.addr, s.treasury.addr, due(c)), memo(binding.Memo(12345)))
+		}, want: want{verdict: unknown}},
 		{name: "SOL on the USDC rail", play: instead(func(s *stage, _ claim) []call {
 			return []call{giveSOL(s.payer.addr, s.treasury.addr, dueSOL)}
 		}), want: otherRail(market.RailSOL, dueSOL)},

@@ -101,17 +101,16 @@ func (p *Prover) survey(c *ledger.Confirmed) (*sight, error) {
 	return s, nil
 }
 
-// told checks that an answer tells the balance of a token account to be paid, on
-// each side on which the account is there: a node that left it out would have us
-// refuse what was paid. Balances are recorded where a token program is part of the
-// transaction, and only there.
+// told checks that an answer tells what a token account to be paid holds in the
+// end, if it is there: a node that left it out would have us refuse what was paid.
+// What it held before is for package payment to miss. Balances are recorded where a
+// token program is part of the transaction, and only there.
 func told(c *ledger.Confirmed, t *payment.Target) error {
 	at := slices.Index(c.Keys, t.PayTo)
 	if at < 0 || t.Rail == market.RailSOL || !slices.ContainsFunc(c.Keys, solana.IsTokenProgram) {
 		return nil
 	}
-	is := func(b ledger.TokenBalance) bool { return b.Account == at }
-	if c.Before[at] > 0 && !slices.ContainsFunc(c.TokensBefore, is) || c.After[at] > 0 && !slices.ContainsFunc(c.TokensAfter, is) {
+	if c.After[at] > 0 && !slices.ContainsFunc(c.TokensAfter, func(b ledger.TokenBalance) bool { return b.Account == at }) {
 		return fmt.Errorf("%w: no balance of %s", ErrAnswer, solana.Text(t.PayTo))
 	}
 	return nil
@@ -147,10 +146,10 @@ func (p *Prover) gainedForeign(c *ledger.Confirmed) bool {
 }
 
 // named returns the claims that a transaction names, each once: by a memo that is
-// nothing else, or by an account that is a reference. Two are as good as many.
+// nothing else, or by an account that is a reference.
 func (s *sight) named() (list []market.ClaimID) {
 	add := func(id market.ClaimID, ok bool) {
-		if ok && len(list) < 2 && !slices.Contains(list, id) {
+		if ok && !slices.Contains(list, id) {
 			list = append(list, id)
 		}
 	}
@@ -213,7 +212,7 @@ func (p *Prover) decide(s *sight, c *rfq.Claim, key rfq.Key) (finding, error) {
 		book.payer = c.Wallet
 	case payment.AmountShort:
 	case payment.WrongMint, payment.WrongDestination:
-		other := slices.IndexFunc(s.facts, func(f *payment.Facts) bool { return f.Gained > 0 && f != facts })
+		other := slices.IndexFunc(s.facts, func(f *payment.Facts) bool { return f.Gained > 0 })
 		if other < 0 || p.places[other].rail == c.Terms.Rail {
 			return p.stray(s, c.ID, c, verdict.Reason)
 		}
@@ -231,12 +230,13 @@ func (p *Prover) decide(s *sight, c *rfq.Claim, key rfq.Key) (finding, error) {
 // person to look at.
 func (p *Prover) stray(s *sight, id market.ClaimID, c *rfq.Claim, why payment.Reason) (finding, error) {
 	f := refusal(c, why)
-	return f, p.keep(s, id, nil, why)
+	return f, p.keep(s, id, nil, why, c != nil)
 }
 
-// keep gives to the strays what came beside a credit, or all where there is none.
-// One signature is one stray: of several rails the first one is told.
-func (p *Prover) keep(s *sight, id market.ClaimID, booked *credit, why payment.Reason) error {
+// keep gives to the strays what came beside a credit, or all where there is none;
+// tokens of no rail only if foreign says so. One signature is one stray: of several
+// rails the first one is told.
+func (p *Prover) keep(s *sight, id market.ClaimID, booked *credit, why payment.Reason, foreign bool) error {
 	x := store.Stray{Signature: s.Signature(), Reason: string(why), Slot: s.Slot, SeenAt: p.options.Now().UnixNano(), Claim: id}
 	dust := false
 	for i, f := range s.facts {
@@ -263,7 +263,7 @@ func (p *Prover) keep(s *sight, id market.ClaimID, booked *credit, why payment.R
 	switch {
 	case dust:
 		p.counts.dust.Add(1)
-	case s.foreign && id != 0 && booked == nil:
+	case s.foreign && foreign:
 		x.Payer = s.Tx.Message.FeePayer()
 		if err := p.add(&x); !errors.Is(err, store.ErrFull) {
 			return err

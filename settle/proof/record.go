@@ -113,7 +113,7 @@ type credit struct {
 func (p *Prover) book(s *sight, x *credit, key rfq.Key) (finding, error) {
 	id := x.claim.ID
 	// First: once the desk has booked the signature nobody looks at it again.
-	if err := p.keep(s, id, x, payment.WrongDestination); err != nil {
+	if err := p.keep(s, id, x, payment.WrongDestination, false); err != nil {
 		return finding{}, err
 	}
 	o, err := p.desk.Prove(&rfq.ProvePayment{
@@ -127,8 +127,10 @@ func (p *Prover) book(s *sight, x *credit, key rfq.Key) (finding, error) {
 		f, err := p.stray(s, id, nil, unknownClaim)
 		f.replayed = o.Replayed
 		return f, err
-	case o.Reason != event.ReasonNone:
+	case o.Reason == event.ReasonPaymentUsed || o.Reason == event.ReasonDeskFull:
 		return finding{claim: x.claim, refused: o.Reason, replayed: o.Replayed}, nil
+	case o.Reason != event.ReasonNone:
+		return finding{}, fmt.Errorf("%w: the desk refuses it: %s", ErrAnswer, o.Reason)
 	case o.Payment == nil || o.Payment.Claim != id || o.Payment.Signature != s.Signature():
 		return finding{}, fmt.Errorf("%w: the desk told of another payment", ErrAnswer)
 	}

@@ -11,6 +11,7 @@ import (
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/ledger"
 	"blockdesk/internal/solana/payment"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
@@ -219,6 +220,9 @@ func TestDeskAnswers(t *testing.T) {
 	if v, err := say(Outcome{Payment: &rfq.Payment{Claim: c.ID + 1, Signature: sig}}, nil); !errors.Is(err, ErrAnswer) {
 		t.Errorf("another claim's payment: %+v, %v", v, err)
 	}
+	if v, err := say(refuse(event.ReasonInvalidCommand), nil); !errors.Is(err, ErrAnswer) {
+		t.Errorf("invalid: %+v, %v", v, err)
+	}
 	if v, err := say(refuse(event.ReasonDeskFull), nil); err != nil || wordOf(&v) != full {
 		t.Errorf("full: %+v, %v", v, err)
 	}
@@ -424,6 +428,73 @@ func TestPanic(t *testing.T) {
 	if v, err := f.do(t.Context(), 1, func() (int, error) { return 5, nil }); v != 5 || err != nil {
 		t.Errorf("%d, %v", v, err)
 	}
+}
+
+// TestOpened: the rent of an account to be paid that is opened on the way is no
+// money that came, and lamports into one that was there are.
+func TestOpened(t *testing.T) {
+	x := newTable(t, func(o *Options) { o.Rails[market.RailSOL] = Rail{Treasury: []solana.Address{fakeTreasury.addr}} })
+	for _, before := range []market.Amount{0, 1e9} {
+		c := x.take()
+		pays := x.node.transfer(t, fakePayer, due(c), binding.Memo(c.ID))
+		at := pays.TokensAfter[1].Account
+		pays.Before[at], pays.After[at] = before, before+5
+		if before == 0 {
+			pays.TokensBefore, pays.TokensAfter[1].Amount = pays.TokensBefore[:1], market.Amount(due(c))
+		}
+		sig := x.node.lands(pays)
+		x.wants(request(sig, c), verified, "")
+		if kept, ok := x.strays.stray(sig); ok != (before != 0) || ok && (kept.Amount != 5 || kept.Rail != market.RailSOL) {
+			t.Errorf("%d lamports before: stray %+v", before, kept)
+		}
+	}
+}
+
+// TestHugeForeign: tokens whose sums pass 64 bits are told from none.
+func TestHugeForeign(t *testing.T) {
+	x := newTable(t, nil)
+	for _, row := range []struct {
+		before, after []market.Amount
+		gained        bool
+	}{
+		{[]market.Amount{1 << 63, 1 << 63}, []market.Amount{1<<64 - 1, 1<<64 - 1}, true},
+		{[]market.Amount{1<<64 - 1, 1<<64 - 1}, []market.Amount{1 << 63, 1 << 63}, false},
+		{[]market.Amount{5, 1<<64 - 1}, []market.Amount{1<<64 - 1, 5}, false},
+		{[]market.Amount{5, 1<<64 - 1}, []market.Amount{1<<64 - 1, 6}, true},
+		{nil, []market.Amount{1}, true},
+		{nil, nil, false},
+	} {
+		c := x.take()
+		strange := x.node.transfer(t, fakePayer, 0, binding.Memo(c.ID))
+		tokens := func(amounts []market.Amount) (list []ledger.TokenBalance) {
+			for i, n := range amounts {
+				list = append(list, ledger.TokenBalance{Account: i, Mint: solana.Address{0xee}, Owner: fakeTreasury.addr, Program: solana.TokenProgram, Amount: n})
+			}
+			return list
+		}
+		strange.Before[0], strange.Before[1] = 0, 0 // opened on the way, where there was nothing
+		if len(row.before) != 0 {
+			strange.Before[0], strange.Before[1] = 1, 1
+		}
+		// The first two accounts stand for the treasury's of a strange mint.
+		strange.TokensBefore = append(strange.TokensBefore[1:], tokens(row.before)...)
+		strange.TokensAfter = append(strange.TokensAfter[1:], tokens(row.after)...)
+		sig := x.node.lands(strange)
+		x.wants(request(sig, c), mismatch, wrongOf(row.after, row.before))
+		if _, ok := x.strays.stray(sig); ok != row.gained {
+			t.Errorf("%v to %v: stray %t", row.before, row.after, ok)
+		}
+	}
+}
+
+// wrongOf is the reason that package payment has: it looks at accounts one by one.
+func wrongOf(after, before []market.Amount) payment.Reason {
+	for i := range after {
+		if i >= len(before) || after[i] > before[i] {
+			return payment.WrongMint
+		}
+	}
+	return payment.WrongDestination
 }
 
 // TestOtherAnswer: a node whose answers our client has not looked through.

@@ -21,6 +21,10 @@ import (
 // can be read: nothing of its amount is known.
 const Unreadable = "unreadable"
 
+// clockAhead is how many seconds the chain's clock may be ahead of ours for the
+// watch to know history as such. Within them nobody takes a claim and pays it.
+const clockAhead = 2
+
 // Reasons for which the watch tries a transaction again.
 var (
 	errNotFinal = errors.New("listed as final, and not found")
@@ -36,9 +40,9 @@ var (
 // which changes nothing: a signature is booked once.
 type account struct {
 	address solana.Address
-	// begun is when this watch began, in seconds of Unix time. Where no cursor is
-	// stored, what is in blocks up to then is not looked at: it is history, and no
-	// claim is paid in it. history says so.
+	// begun is when this watch began, in seconds of the chain's Unix time. Where no
+	// cursor is stored, what is in blocks up to then is not looked at: it is history,
+	// and no claim is paid in it. history says so.
 	begun   int64
 	history bool
 	placed  bool
@@ -65,7 +69,7 @@ type passed struct {
 // reports is booked, or kept as stray. A node that fails delays it; see
 // [Prover.Stats]. It must run once only at a time.
 func (p *Prover) Run(ctx context.Context) error {
-	begun := p.options.Now().Unix()
+	begun := p.options.Now().Unix() + clockAhead
 	var group errgroup.Group
 	for i := range p.places {
 		a := &account{
@@ -76,7 +80,7 @@ func (p *Prover) Run(ctx context.Context) error {
 			ticker := time.NewTicker(p.options.WatchEvery)
 			defer ticker.Stop()
 			for {
-				p.told(ctx, i, a, p.follow(ctx, a))
+				p.report(ctx, i, a, p.follow(ctx, a))
 				select {
 				case <-ctx.Done():
 					return nil
@@ -88,8 +92,8 @@ func (p *Prover) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// told enters how a round of account i ended.
-func (p *Prover) told(ctx context.Context, i int, a *account, err error) {
+// report enters how a round of account i ended.
+func (p *Prover) report(ctx context.Context, i int, a *account, err error) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -232,7 +236,9 @@ func (p *Prover) lookAt(ctx context.Context, a *account, list []rpc.SignatureInf
 		if looking.Err() != nil {
 			break
 		}
-		if s.Failed || a.history && a.old(*s) { // it moved nothing but its fee; or is final only now
+		// Failed ones moved nothing but their fee: a node that lies there could as
+		// well leave the transaction out. Old ones are final only now.
+		if s.Failed || a.history && a.old(*s) {
 			tried[i] = true
 			continue
 		}

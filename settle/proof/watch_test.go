@@ -259,6 +259,17 @@ func TestWatchLost(t *testing.T) {
 	if n := x.node.count(); n != 2 { // the cursor's
 		t.Errorf("%d reads", n)
 	}
+	// A node so far behind that it has not seen the cursor's block.
+	x.restart(nil)
+	a, whole := x.account(), x.node.list
+	x.goes(a)
+	x.node.list = whole[:10]
+	reads := x.node.count()
+	x.goes(a)
+	x.node.list = whole
+	if x.node.count() != reads {
+		t.Errorf("%d reads of what is before the cursor", x.node.count()-reads)
+	}
 	known := x.node.known[cursor]
 	delete(x.node.known, cursor)
 	x.restart(nil)
@@ -341,6 +352,24 @@ func TestWatchFaults(t *testing.T) {
 	}
 	x.goes(a)
 	x.desk.check(t)
+}
+
+// TestWatchForgets: what a node has listed once and never again is not remembered
+// for ever.
+func TestWatchForgets(t *testing.T) {
+	x := newTable(t, nil)
+	a := x.account()
+	x.goes(a)
+	for range 5 {
+		x.node.lands(x.node.transfer(t, fakeFriend, 5))
+	}
+	x.goes(a)
+	x.node.list = slices.Delete(x.node.list, 1, 3)
+	x.clock = x.options.Linger
+	x.goes(a)
+	if len(a.done) != 0 || x.cursor() != x.node.list[2].Signature {
+		t.Errorf("%d done, cursor %s", len(a.done), x.cursor())
+	}
 }
 
 // TestWatchUnreadable: one transaction that no node answers sensibly holds up no
