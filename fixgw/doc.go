@@ -33,6 +33,8 @@
 //  6. Before a Logon is proven the client has no session, no number moves, and a
 //     connection costs at most LogonBytes and LogonTimeout.
 //  7. Market data is conflated, reports are not.
+//  8. A signed Logon opens a session once: its SendingTime is synced before the
+//     session is anybody's.
 //
 // # Stores
 //

@@ -16,15 +16,18 @@ import (
 // Every refusal is a Logout with MsgSeqNum 1, sent RefuseDelay after the message
 // came, whatever the reason was; a password is always checked, against a hash
 // that nobody has where the user is unknown. A connection that never says a
-// whole message is closed without a word.
+// whole message is closed without a word. Logons by signature: signature.go.
 
 // logon is what a Logon (35=A) asks for. Texts alias the message.
 type logon struct {
 	sender, target     []byte
 	username, password []byte
-	heartBtInt         int
-	reset              bool
-	cancelOnDisconnect bool
+	// signature is RawData (96); nil = the logon is by password.
+	signature           []byte
+	seqNum, sendingTime []byte
+	heartBtInt          int
+	reset               bool
+	cancelOnDisconnect  bool
 }
 
 // refusal texts of a Logon begin with these codes.
@@ -38,17 +41,26 @@ const (
 // error's text is for the client.
 func parseLogon(frame []byte, ourCompID string, minHeartBt int) (l logon, err error) {
 	l.cancelOnDisconnect = true
-	beginString, msgType, heartBtInt, encrypt, reset, cancel := "", "", []byte(nil), []byte(nil), []byte(nil), []byte(nil)
+	beginString, msgType := "", ""
+	var heartBtInt, encrypt, reset, cancel, rawLength []byte
 	eachField(frame, func(tag int, value []byte) {
 		switch tag {
 		case 8:
 			beginString = string(value)
+		case 34:
+			l.seqNum = value
 		case 35:
 			msgType = string(value)
 		case 49:
 			l.sender = value
+		case 52:
+			l.sendingTime = value
 		case 56:
 			l.target = value
+		case 95:
+			rawLength = value
+		case 96:
+			l.signature = value
 		case 98:
 			encrypt = value
 		case 108:
@@ -78,6 +90,11 @@ func parseLogon(frame []byte, ourCompID string, minHeartBt int) (l logon, err er
 	}
 	if l.reset, err = parseYesNo(141, reset, false); err != nil {
 		return l, err
+	}
+	if l.signature != nil {
+		if err := checkRawData(rawLength, l.signature); err != nil {
+			return l, err
+		}
 	}
 	l.cancelOnDisconnect, err = parseYesNo(8013, cancel, true)
 	return l, err
@@ -149,7 +166,8 @@ func (c *conn) admit() error {
 	return nil
 }
 
-// prove returns the session of a Logon whose password is right.
+// prove returns the session of a Logon whose signature is right, or, where it has
+// none, its password.
 func (g *Gateway) prove(frame []byte) (*session, logon, error) {
 	seq, err := checkFrame(frame)
 	if err == nil && seq == 0 {
@@ -164,8 +182,11 @@ func (g *Gateway) prove(frame []byte) (*session, logon, error) {
 		return nil, l, err
 	}
 	s := g.byCompID[string(l.sender)]
+	if l.signature != nil {
+		return s, l, g.proveSignature(s, &l)
+	}
 	hash := g.noHash
-	if s != nil {
+	if s != nil && s.hash != nil {
 		hash = s.hash
 	}
 	g.verifying <- struct{}{}

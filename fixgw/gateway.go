@@ -155,7 +155,7 @@ func (g *Gateway) openSessions() error {
 	}
 	for i := range g.options.Participants {
 		p := &g.options.Participants[i]
-		hash, err := parseHash(p.PasswordHash)
+		hash, key, err := p.credentials()
 		if err != nil {
 			return fmt.Errorf("participant %q: %w", p.Name, err)
 		}
@@ -165,7 +165,8 @@ func (g *Gateway) openSessions() error {
 			if err != nil {
 				return err
 			}
-			s := newSession(g, p, hash, compID, number, messages)
+			s := newSession(g, p, compID, number, messages)
+			s.hash, s.key = hash, key
 			g.byCompID[compID] = s
 			for len(g.byNumber) <= int(number) {
 				g.byNumber = append(g.byNumber, nil)

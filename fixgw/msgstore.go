@@ -47,6 +47,7 @@ type messageStore struct {
 	reserved uint64 // highest value that sender may take
 	pruned   uint64 // messages below are deleted
 	created  int64  // Unix nanoseconds
+	signed   int64  // SendingTime of the last signed Logon, Unix nanoseconds
 	// cancel is the session's cancel on disconnect: after a restart too.
 	cancel bool
 	record []byte
@@ -97,6 +98,15 @@ func openMessageStore(store Store, session uint16, o *Options) (*messageStore, e
 		s.reserved = binary.BigEndian.Uint64(value)
 		s.sender = max(s.sender, s.reserved)
 	}
+	value, ok, err = store.Get(signedKey(session))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("FIX store: session %d: %w", session, err)
+	case ok && len(value) != 8:
+		return nil, fmt.Errorf("%w: session %d: signed logon of %d bytes", errLayout, session, len(value))
+	case ok:
+		s.signed = int64(binary.BigEndian.Uint64(value))
+	}
 	return s, nil
 }
 
@@ -117,6 +127,20 @@ func (s *messageStore) setCancel(cancel bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cancel = cancel
+}
+
+// signedLogon takes the SendingTime of a signed Logon, in Unix nanoseconds,
+// synced, and reports whether it is later than the one before.
+func (s *messageStore) signedLogon(at int64) (later bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at <= s.signed {
+		return false, nil
+	}
+	s.signed = at
+	return true, s.commit(true, func(set func(key, value []byte), _ func(lo, hi []byte)) {
+		set(signedKey(s.session), binary.BigEndian.AppendUint64(nil, uint64(at)))
+	})
 }
 
 // commit writes the record and what more adds. It needs mu. The first error is

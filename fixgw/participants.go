@@ -18,8 +18,10 @@ type Participant struct {
 	Number market.ParticipantID // in commands and events; from 1, never reused
 	// CompIDs are its sessions' SenderCompIDs.
 	CompIDs []string
-	// PasswordHash is HashPassword's form.
+	// PasswordHash is HashPassword's form, Ed25519 a public key in base58 or
+	// base64. Either opens a session; empty = not that way. One must be there.
 	PasswordHash string
+	Ed25519      string
 	// STP is the self-trade prevention of its orders.
 	STP book.STP
 	// Limits are its risk limits, most special last: the last entry whose Symbol
@@ -56,6 +58,7 @@ type participantEntry struct {
 	Number       int      `yaml:"number"`
 	CompIDs      []string `yaml:"comp_ids"`
 	PasswordHash string   `yaml:"password_hash"`
+	Ed25519      string   `yaml:"ed25519"`
 	STP          string   `yaml:"stp"`
 	Limits       []Limit  `yaml:"limits"`
 }
@@ -67,6 +70,7 @@ type participantEntry struct {
 //	    number: 1
 //	    comp_ids: [MM1, MM1-BACKUP]
 //	    password_hash: "$argon2id$v=19$m=19456,t=2,p=1$…$…"
+//	    ed25519: "9xQe…"          # instead of the password, or beside it
 //	    stp: cancel_newest        # default; cancel_oldest, cancel_both, decrement
 //	    limits:
 //	      - {symbol: "*", max_qty: "1000000", max_open_orders: 10000, band_bps: 500}
@@ -93,7 +97,7 @@ func ParseParticipants(data []byte) ([]Participant, error) {
 		}
 		list = append(list, Participant{
 			Name: entry.Name, Number: market.ParticipantID(entry.Number), CompIDs: entry.CompIDs,
-			PasswordHash: entry.PasswordHash, STP: stp, Limits: entry.Limits,
+			PasswordHash: entry.PasswordHash, Ed25519: entry.Ed25519, STP: stp, Limits: entry.Limits,
 		})
 	}
 	return list, validateParticipants(list, MaxParticipants)
@@ -162,8 +166,8 @@ func (p *Participant) validate() error {
 			return fmt.Errorf("comp_id %q: %s", id, compIDRule)
 		}
 	}
-	if _, err := parseHash(p.PasswordHash); err != nil {
-		return fmt.Errorf("password_hash: %w", err)
+	if _, _, err := p.credentials(); err != nil {
+		return err
 	}
 	for _, l := range p.Limits {
 		if l.MaxOpenOrders < 0 || l.BandBps < 0 || l.BandBps > 10_000 {
@@ -171,6 +175,26 @@ func (p *Participant) validate() error {
 		}
 	}
 	return nil
+}
+
+// credentials returns what a Logon is proven by; nil = not that way.
+func (p *Participant) credentials() (hash *argonHash, key *[32]byte, err error) {
+	if p.PasswordHash == "" && p.Ed25519 == "" {
+		return nil, nil, errors.New("password_hash and ed25519 are empty")
+	}
+	if p.PasswordHash != "" {
+		if hash, err = parseHash(p.PasswordHash); err != nil {
+			return nil, nil, fmt.Errorf("password_hash: %w", err)
+		}
+	}
+	if p.Ed25519 != "" {
+		parsed, err := parseKey(p.Ed25519)
+		if err != nil {
+			return nil, nil, fmt.Errorf("ed25519: %w", err)
+		}
+		key = &parsed
+	}
+	return hash, key, nil
 }
 
 func isCompID(text string) bool {

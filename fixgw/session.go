@@ -19,7 +19,8 @@ type session struct {
 	id          quickfix.SessionID
 	number      uint16 // Origin of its commands
 	participant *Participant
-	hash        *argonHash
+	hash        *argonHash // nil = no logon by password
+	key         *[32]byte  // nil = no logon by signature
 	messages    *messageStore
 
 	// conn is the connection that holds the session; nil = none.
@@ -63,9 +64,9 @@ type ref struct {
 	typ        book.Type
 }
 
-func newSession(g *Gateway, p *Participant, hash *argonHash, compID string, number uint16, messages *messageStore) *session {
+func newSession(g *Gateway, p *Participant, compID string, number uint16, messages *messageStore) *session {
 	s := &session{
-		gateway: g, number: number, participant: p, hash: hash, messages: messages,
+		gateway: g, number: number, participant: p, messages: messages,
 		id:   quickfix.SessionID{BeginString: quickfix.BeginStringFIX44, SenderCompID: g.options.CompID, TargetCompID: compID},
 		rate: newBucket(g.options.Rate, g.options.Rate), resends: newBucket(1, MaxResends),
 		refs: make(map[string]*ref), orders: make(map[market.OrderID]*order),

@@ -31,6 +31,7 @@ type Store interface {
 //	a CompID                            session number, u16
 //	s session                           session record: see msgstore.go
 //	r session                           reserved outgoing numbers, u64
+//	l session                           SendingTime of the last signed Logon, Unix nanoseconds, u64
 //	m session MsgSeqNum                 one sent application message
 //	o OrderID                           one live order: see record.go
 //	y day OrderID                       one closed order
@@ -43,6 +44,7 @@ const (
 	keyAssign  byte = 'a'
 	keySession byte = 's'
 	keyReserve byte = 'r'
+	keySigned  byte = 'l'
 	keyMessage byte = 'm'
 	keyLive    byte = 'o'
 	keyClosed  byte = 'y'
@@ -65,6 +67,10 @@ func sessionKey(dst []byte, session uint16) []byte {
 
 func reservedKey(session uint16) []byte {
 	return binary.BigEndian.AppendUint16([]byte{keyReserve}, session)
+}
+
+func signedKey(session uint16) []byte {
+	return binary.BigEndian.AppendUint16([]byte{keySigned}, session)
 }
 
 func messageKey(dst []byte, session uint16, seq uint64) []byte {

@@ -20,7 +20,9 @@ package fixclient
 import (
 	"bufio"
 	"context"
+	"crypto/ed25519"
 	"crypto/tls"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
@@ -46,6 +48,8 @@ type Options struct {
 	TargetCompID string
 	Username     string
 	Password     string
+	// Key signs the Logon (95, 96), in the place of a password; nil = it does not.
+	Key ed25519.PrivateKey
 	// HeartBtInt in seconds, 10 to 60; default 30.
 	HeartBtInt int
 	// KeepSequence continues with NextSender and NextTarget instead of asking
@@ -123,7 +127,10 @@ func (c *Client) logon() error {
 		body += "141=Y\x01"
 	}
 	if c.opts.Username != "" {
-		body += "553=" + c.opts.Username + "\x01554=" + c.opts.Password + "\x01"
+		body += "553=" + c.opts.Username + "\x01"
+	}
+	if c.opts.Password != "" {
+		body += "554=" + c.opts.Password + "\x01"
 	}
 	if err := c.Send("A", []byte(body+c.opts.LogonFields)); err != nil {
 		return err
@@ -200,6 +207,9 @@ func (c *Client) append(dst []byte, msgType string, seq int, body []byte) []byte
 	dst = strconv.AppendInt(append(dst, "\x0134="...), int64(seq), 10)
 	dst = append(append(dst, "\x0152="...), c.stamp...)
 	dst = append(append(dst, soh), body...)
+	if msgType == "A" && c.opts.Key != nil {
+		dst = c.sign(dst, seq)
+	}
 	for n, i := len(dst)-head, head-2; n > 0; n, i = n/10, i-1 {
 		dst[i] = byte('0' + n%10)
 	}
@@ -208,6 +218,14 @@ func (c *Client) append(dst []byte, msgType string, seq int, body []byte) []byte
 		sum += b
 	}
 	return append(dst, '1', '0', '=', '0'+sum/100, '0'+sum/10%10, '0'+sum%10, soh)
+}
+
+// sign appends the signature over MsgType, SenderCompID, TargetCompID, MsgSeqNum
+// and SendingTime, joined by SOH.
+func (c *Client) sign(dst []byte, seq int) []byte {
+	text := strings.Join([]string{"A", c.opts.SenderCompID, c.opts.TargetCompID, strconv.Itoa(seq), string(c.stamp)}, "\x01")
+	signature := base64.StdEncoding.EncodeToString(ed25519.Sign(c.opts.Key, []byte(text)))
+	return fmt.Appendf(dst, "95=%d\x0196=%s\x01", len(signature), signature)
 }
 
 // NextSequence returns the numbers to continue with after a reconnect. Call it

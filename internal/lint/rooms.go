@@ -20,7 +20,7 @@ var (
 	outer      = append([]string{"engine"}, vocabulary...)
 	everything = append([]string{
 		"engine/book/ladder", "engine/book/naive", "persist", "feed", "fixgw", "fixgw/fixclient",
-		"httpgw", "mirror", "settle", "sdk", "internal", "internal/solana",
+		"httpgw", "mirror", "settle", "sdk", "internal", "internal/solana", "internal/solana/eddsa",
 	}, outer...)
 )
 
@@ -36,17 +36,19 @@ var rooms = []room{
 
 	{path: "persist", may: outer},
 	{path: "feed", may: outer},
-	{path: "fixgw", may: outer},
+	{path: "fixgw", may: append([]string{"internal/solana/eddsa"}, outer...)}, // logons by signature
 	{path: "fixgw/fixclient", may: []string{"market"}},
 	{path: "httpgw", may: append([]string{"feed"}, outer...)},
 	{path: "mirror", may: append([]string{"internal", "internal/solana"}, outer...)},
-	{path: "settle", may: append([]string{"internal", "internal/solana"}, outer...)},
+	{path: "settle", may: append([]string{"internal", "internal/solana", "internal/solana/eddsa"}, outer...)},
 	{path: "sdk"},
 
 	{path: "bench", may: everything},
 	{path: "cmd", may: append([]string{"bench"}, everything...)},
 	{path: "internal", may: []string{"market"}},
 	{path: "internal/solana", may: []string{"market"}},
+	// Alone, so that the FIX door can verify strictly and sees nothing else of Solana.
+	{path: "internal/solana/eddsa", may: []string{"internal/solana"}},
 }
 
 func roomOf(dir string) *room {

@@ -1,0 +1,109 @@
+package fixgw
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mr-tron/base58"
+
+	"blockdesk/internal/solana/eddsa"
+)
+
+// A participant that has a key may log on by a signature instead of a password.
+// RawData (96) is the base64 of its Ed25519 signature over the values of
+// MsgType (35), SenderCompID (49), TargetCompID (56), MsgSeqNum (34) and
+// SendingTime (52) as they stand in the Logon, joined by SOH; RawDataLength (95)
+// is the length of that text.
+//
+// Who overhears a signed Logon cannot use it: SendingTime must be close to our
+// clock and later than that of the session's last signed Logon, which is kept
+// over restarts. It counts from the moment that the signature was right, whatever
+// became of the Logon.
+
+// MaxLogonSkew is how far SendingTime (52) of a signed Logon may be from our
+// clock.
+const MaxLogonSkew = 30 * time.Second
+
+// signatureText is the length of a signature in base64.
+const signatureText = 88
+
+// errBadSignature is the one answer to a wrong name, CompID or signature, and
+// where there is no key to check it with.
+var errBadSignature = errors.New(codeLogonRefused + ": username, signature or CompID is wrong")
+
+var errKeySyntax = errors.New("must be an Ed25519 public key, 32 bytes in base58 or base64")
+
+// parseKey reads a public key: base64 with its padding, or base58. A key that
+// everybody can sign for is refused.
+func parseKey(text string) (key [32]byte, err error) {
+	var raw []byte
+	if len(text) > len(key)*2 {
+		return key, errKeySyntax
+	}
+	if len(text) > 0 && text[len(text)-1] == '=' {
+		raw, err = base64.StdEncoding.Strict().DecodeString(text)
+	} else {
+		raw, err = base58.Decode(text)
+	}
+	if err != nil || len(raw) != len(key) {
+		return key, errKeySyntax
+	}
+	if copy(key[:], raw); !eddsa.ValidKey(key) {
+		return key, errors.New("is no key that a signature proves anything about")
+	}
+	return key, nil
+}
+
+// checkRawData holds RawData (96) of a Logon to its form; length is that of
+// RawDataLength (95), nil = missing.
+func checkRawData(length, data []byte) error {
+	if string(length) != fmt.Sprint(len(data)) {
+		return fmt.Errorf("%w: RawDataLength (95) %.20q: must be the length of RawData (96), %d", errField, length, len(data))
+	}
+	if len(data) != signatureText {
+		return fmt.Errorf("%w: RawData (96): must be a signature, %d bytes of base64", errField, signatureText)
+	}
+	return nil
+}
+
+// signedText is what the signature of a Logon is over.
+func (l *logon) signedText() []byte {
+	text := append([]byte("A"), soh)
+	text = append(append(text, l.sender...), soh)
+	text = append(append(text, l.target...), soh)
+	text = append(append(text, l.seqNum...), soh)
+	return append(text, l.sendingTime...)
+}
+
+// proveSignature reports what is wrong with a signed Logon; s is nil where its
+// CompID is nobody's. Only who has the key learns more than that it is wrong.
+func (g *Gateway) proveSignature(s *session, l *logon) error {
+	raw, err := base64.StdEncoding.Strict().DecodeString(string(l.signature))
+	switch {
+	case err != nil || len(raw) != 64 || s == nil || s.key == nil:
+		return errBadSignature
+	case l.username != nil && string(l.username) != s.participant.Name:
+		return errBadSignature
+	case !eddsa.Verify(*s.key, l.signedText(), [64]byte(raw)):
+		return errBadSignature
+	}
+	at, err := time.Parse("20060102-15:04:05", string(l.sendingTime))
+	if err != nil {
+		return fmt.Errorf("%w: SendingTime (52) %.30q is no UTCTimestamp", errField, l.sendingTime)
+	}
+	if now := g.options.Now(); at.Sub(now).Abs() > MaxLogonSkew {
+		return fmt.Errorf("%s: SendingTime (52) is more than %s from our clock, which says %s",
+			codeLogonRefused, MaxLogonSkew, appendTime(nil, now.UnixNano()))
+	}
+	later, err := s.messages.signedLogon(at.UnixNano())
+	if err != nil {
+		g.fail(err)
+		return errors.New(codeLogonRefused + ": out of service")
+	}
+	if !later {
+		return fmt.Errorf("%s: SendingTime (52) is not later than that of the last signed Logon", codeLogonRefused)
+	}
+	return nil
+}
