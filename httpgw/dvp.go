@@ -56,6 +56,7 @@ var guards = map[string]string{
 	"expired":           "The build can land no more, or its reservation has ended. Ask for a new one.",
 	"already_settled":   "The claim has been settled.",
 	"taker_funds":       "The taker does not hold what it is to pay.",
+	"unbuildable":       "No transaction can settle this claim, for its wallet or its terms.",
 	"simulation_failed": "The transaction would fail on the chain.",
 }
 

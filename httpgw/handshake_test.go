@@ -209,6 +209,9 @@ func (k tokens) Admit(text []byte) (market.Address, bool) {
 // own keeper of them, builds with it, and gets no second one within the hour,
 // whichever key it proves.
 func TestHandshakeForReal(t *testing.T) {
+	if NonceLifetime != access.NonceTTL || TokenLifetime != access.TokenLifetime || TokenWindow != access.IssueWindow || handshakeProtocol != access.Protocol {
+		t.Error("the terms are not what the settlement keeps to")
+	}
 	keeper, err := access.Open(access.Options{}, memory{})
 	if err != nil {
 		t.Fatal(err)
