@@ -100,10 +100,7 @@ func (s *service) openSigner() (cosign.Signer, error) {
 		}
 		return signer, nil
 	}
-	if err := cosign.HardenProcess(); err != nil {
-		return nil, fmt.Errorf("settle.key_file: %w", err)
-	}
-	signer, err := cosign.OpenKeyFile(s.cfg.Settle.KeyFile)
+	signer, err := openKey(s.cfg.Settle.KeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("settle.key_file: %w", err)
 	}

@@ -2,12 +2,16 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The desk's key is taken from its file, where that is kept as it must be and the
@@ -91,5 +95,42 @@ func TestServiceWithoutANodeThatAnswers(t *testing.T) {
 	}
 	if strings.Contains(told+d.out.String(), secret) {
 		t.Errorf("a node's key is told:\n%s", d.out)
+	}
+}
+
+// A claim is settled by a key that the service has not: it is behind a socket, in
+// a process of its own, which may start after the service.
+func TestSignerSettles(t *testing.T) {
+	t.Parallel()
+	dir := localChain(t)
+	folder := t.TempDir()
+	if err := writeDemoKeys(folder, 1); err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(folder, "s")
+	d := startDemo(t, "--set", withChain(dir), "--set", "settle.signer_socket="+socket, "--set", "settle.desk="+demoAddress(demoDesk),
+		"--set", "http.market_data_per_minute=0")
+	d.awaitTickets(t)
+	eventually(t, 10*time.Second, "a ready service", func() bool { return status(t, d.at.Admin+"/readyz") == http.StatusOK })
+	r := post(t, d.at.Base+"/rfq-native/modular-claim-take", "", demoClaim())
+	var claim struct {
+		ID string `json:"claim_id"`
+	}
+	if err := json.Unmarshal([]byte(r.body), &claim); err != nil || claim.ID == "" {
+		t.Fatalf("%v: %d %s", err, r.status, r.body)
+	}
+	signer, _ := startSigner(t, demoKeyFile(folder, demoDesk), socket)
+	w := demoWalletNumber("1")
+	w.chain = d.at.Chain
+	if err := w.pay(t.Context(), strings.NewReader(r.body), io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	state := func() string { return get(t, d.at.Base+"/api/v1/rfq/claims/"+claim.ID) }
+	eventually(t, 60*time.Second, "a claim that is settled", func() bool { return strings.Contains(state(), `"state":"settled"`) })
+	if err := errors.Join(d.stop(), signer.end(t, os.Interrupt)); err != nil {
+		t.Fatal(err)
+	}
+	if told := signer.out.String(); !strings.Contains(told, claim.ID) {
+		t.Errorf("the signer has not signed it:\n%s", told)
 	}
 }
