@@ -461,6 +461,7 @@ func TestHugeForeign(t *testing.T) {
 		{[]market.Amount{1<<64 - 1, 1<<64 - 1}, []market.Amount{1 << 63, 1 << 63}, false},
 		{[]market.Amount{5, 1<<64 - 1}, []market.Amount{1<<64 - 1, 5}, false},
 		{[]market.Amount{5, 1<<64 - 1}, []market.Amount{1<<64 - 1, 6}, true},
+		{[]market.Amount{1<<64 - 1}, []market.Amount{1<<64 - 1, 5}, true},
 		{nil, []market.Amount{1}, true},
 		{nil, nil, false},
 	} {
@@ -473,13 +474,20 @@ func TestHugeForeign(t *testing.T) {
 			return list
 		}
 		strange.Before[0], strange.Before[1] = 0, 0 // opened on the way, where there was nothing
-		if len(row.before) != 0 {
-			strange.Before[0], strange.Before[1] = 1, 1
+		for i := range row.before {
+			strange.Before[i] = 1
 		}
 		// The first two accounts stand for the treasury's of a strange mint.
 		strange.TokensBefore = append(strange.TokensBefore[1:], tokens(row.before)...)
 		strange.TokensAfter = append(strange.TokensAfter[1:], tokens(row.after)...)
 		sig := x.node.lands(strange)
+		x.strays.fail(store.ErrFull) // which is no matter where tokens are worthless
+		x.wants(request(sig, c), mismatch, wrongOf(row.after, row.before))
+		x.strays.fail(errDesk)
+		if v, err := x.Verify(t.Context(), request(sig, c)); row.gained != errors.Is(err, errDesk) {
+			t.Errorf("%+v, %v", v, err)
+		}
+		x.strays.fail(nil)
 		x.wants(request(sig, c), mismatch, wrongOf(row.after, row.before))
 		if _, ok := x.strays.stray(sig); ok != row.gained {
 			t.Errorf("%v to %v: stray %t", row.before, row.after, ok)
