@@ -66,6 +66,7 @@ func startChain(t testing.TB, slot time.Duration) *chain {
 	t.Cleanup(c.client.Close)
 	c.began, err = c.client.Slot(t.Context(), rpc.Processed)
 	c.must(err)
+	c.advance(1)
 	c.desk, c.treasury = c.address(c.setup.Desk.Address), c.address(c.setup.Treasury.Address)
 	for symbol, m := range c.setup.Mints {
 		c.mints[symbol], c.programs[symbol] = c.address(m.Address), c.address(m.Program)

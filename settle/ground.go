@@ -53,7 +53,7 @@ func paysUSDC(v *rfq.View) (wallet solana.Address, ok bool) {
 	return wallet, wallet != solana.Address{}
 }
 
-// wanted lists the mints that a view needs.
+// wanted lists the mints that a view knows.
 func wanted(v *rfq.View) []solana.Address {
 	var list []solana.Address
 	seen := map[solana.Address]bool{}
@@ -63,7 +63,7 @@ func wanted(v *rfq.View) []solana.Address {
 			list = append(list, a)
 		}
 	}
-	if _, ok := paysUSDC(v); ok {
+	if v.Policy.USDCMint != (solana.Address{}) { // claims of old may be paid in it, if no new ones
 		add(v.Policy.USDCMint)
 	}
 	for i := range v.Pairs {

@@ -14,38 +14,39 @@ import (
 	"blockdesk/settle/proof"
 )
 
-// payees are the wallets that claims name to be paid, by rail: those of claims
-// that are remembered, whose money may still come, and of today's policy. Safe
-// for concurrent use.
+// payees are the wallets that claims name to be paid, by rail, in the order in
+// which they were told: those of claims that are remembered, whose money may still
+// come, and of the policy. Safe for concurrent use.
 type payees struct {
 	mu   sync.Mutex
 	list [market.RailCount][]solana.Address
 }
 
-// add enters a wallet, and reports whether it is there. It is not where
-// proof.MaxWallets of the rail are: then money for it is not noticed, and Verify
-// says so.
-func (p *payees) add(rail market.Rail, wallet solana.Address) bool {
+// add enters a wallet. As many as can be watched are enough.
+func (p *payees) add(rail market.Rail, wallet solana.Address) {
 	if !rail.Valid() || wallet == (solana.Address{}) {
-		return true
+		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch list := p.list[rail]; {
-	case slices.Contains(list, wallet):
-		return true
-	case len(list) >= proof.MaxWallets:
-		return false
-	default:
+	if list := p.list[rail]; len(list) < proof.MaxWallets && !slices.Contains(list, wallet) {
 		p.list[rail] = append(list[:len(list):len(list)], wallet)
-		return true
 	}
 }
 
-func (p *payees) of(rail market.Rail) []solana.Address {
+// of returns the wallets to be watched, proof.MaxWallets at most: today's, if it
+// is one, and those told first. full reports whether there is room for no more:
+// money for others is perhaps not noticed, and Verify says so.
+func (p *payees) of(rail market.Rail, today solana.Address) (list []solana.Address, full bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.list[rail]
+	list = p.list[rail]
+	full = len(list) == proof.MaxWallets
+	if today == (solana.Address{}) || slices.Contains(list, today) {
+		return list, full
+	}
+	list = append([]solana.Address{today}, list...)
+	return list[:min(len(list), proof.MaxWallets)], full
 }
 
 // Verify finds out what a signature paid, has the desk book it, and says what
@@ -123,20 +124,21 @@ func (s *Settle) rails() (r rails, ok bool) {
 		return r, false
 	}
 	for rail := range r.by {
-		if !s.payees.add(market.Rail(rail), v.Policy.PayTo[rail]) {
+		list, full := s.payees.of(market.Rail(rail), v.Policy.PayTo[rail])
+		if full {
 			s.tooMany.Do(func() {
-				s.log.Error("too many wallets to be paid: payments to the policy's are not noticed", "rail", market.Rail(rail).String())
+				s.log.Warn("as many wallets to be paid as can be watched: those of some old claims may be left out", "rail", market.Rail(rail).String())
 			})
 		}
-		list := s.payees.of(market.Rail(rail))
 		if len(list) == 0 {
 			continue
 		}
 		if market.Rail(rail) == market.RailUSDC {
-			var err error
-			if r.by[rail].Mint, err = s.ground.Load().mint(v.Policy.USDCMint); err != nil {
-				return r, false
+			mint, err := s.ground.Load().mint(v.Policy.USDCMint)
+			if err != nil {
+				continue // the other rail goes on without
 			}
+			r.by[rail].Mint = mint
 		}
 		r.by[rail].Treasury, ok = list, true
 	}

@@ -15,15 +15,21 @@ import (
 
 var errAway = errors.New("away")
 
-// hookedDesk lets a test lose the desk's answers.
+// hookedDesk lets a test lose the desk's requests and answers.
 type hookedDesk struct {
 	settle.Desk
-	after atomic.Pointer[func(r rfq.Request) error]
+	before func(r rfq.Request) error // nil: none
+	after  atomic.Pointer[func(r rfq.Request) error]
 }
 
 func (d *hookedDesk) on(after func(r rfq.Request) error) { d.after.Store(&after) }
 
 func (d *hookedDesk) Do(r rfq.Request) (settle.Result, error) {
+	if d.before != nil {
+		if err := d.before(r); err != nil {
+			return settle.Result{}, err
+		}
+	}
 	result, err := d.Desk.Do(r)
 	if after := d.after.Load(); after != nil && err == nil {
 		if err := (*after)(r); err != nil {

@@ -106,6 +106,7 @@ func begin(t testing.TB, c *chain, o lifeOptions) *life {
 	c.must(err)
 	l.store, err = store.Open(o.doom.kv(l.kv))
 	c.must(err)
+	l.watchAll()
 	signer := o.signer
 	if signer == nil {
 		signer, err = cosign.OpenKeyFile(c.keyFile())
@@ -133,6 +134,23 @@ func begin(t testing.TB, c *chain, o lifeOptions) *life {
 	l.run()
 	t.Cleanup(l.end)
 	return l
+}
+
+// watchAll has the watch look at everything since the chain's beginning. A new
+// desk takes what is there for history, up to some seconds after its own start.
+func (l *life) watchAll() {
+	l.t.Helper()
+	account, err := solana.TokenAccount(l.chain.treasury, l.chain.mints["USDC"], l.chain.programs["USDC"])
+	l.chain.must(err)
+	for _, a := range []solana.Address{account, l.chain.treasury} {
+		_, ok, err := l.store.Cursor(a)
+		l.chain.must(err)
+		if !ok {
+			if err := l.store.SetCursor(a, solana.Signature{}); err != nil && !errors.Is(err, errDead) {
+				l.t.Fatal(err)
+			}
+		}
+	}
 }
 
 func (l *life) run() {

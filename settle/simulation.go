@@ -117,6 +117,8 @@ func takerPays(b *store.Build) bool {
 func wordOfDelivery(text string) string {
 	f := parseFault(text)
 	switch {
+	case f.at == noInstruction && f.name == faultBlockhash: // it is new: the node is behind
+		return wordChain
 	case f.at == noInstruction && (f.name == faultFee || f.name == faultNoPayer || f.name == faultRent):
 		return wordFunds
 	case f.at == deliveryCreates && f.name == faultCustom && f.custom == tooLittle:

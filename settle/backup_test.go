@@ -1,0 +1,116 @@
+package settle_test
+
+import (
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+	"blockdesk/settle"
+)
+
+// copyOf is a disk that has some folders of others.
+func copyOf(t testing.TB, folders map[string]vfs.FS) vfs.FS {
+	t.Helper()
+	disk := vfs.NewMem()
+	for name, from := range folders {
+		path := filepath.Join("data", name)
+		if ok, err := vfs.Clone(from, disk, path, path); err != nil || !ok {
+			t.Fatalf("%s: %v, %v", name, ok, err)
+		}
+	}
+	return disk
+}
+
+func whole(disk vfs.FS) map[string]vfs.FS {
+	return map[string]vfs.FS{"journal": disk, "desk": disk, "settle": disk}
+}
+
+// apart has the journal of one time and the store of another.
+func apart(journal, store vfs.FS) map[string]vfs.FS {
+	return map[string]vfs.FS{"journal": journal, "desk": journal, "settle": store}
+}
+
+// TestOldBackupDelivers: a claim was delivered after the backup was made. With
+// the old journal, with or without the old store, nothing is delivered twice, and
+// the claim ends as it did.
+func TestOldBackupDelivers(t *testing.T) {
+	c := startChain(t, 50*time.Millisecond)
+	disk, desk := vfs.FS(vfs.NewMem()), &hookedDesk{}
+	desk.before = func(r rfq.Request) error {
+		if r.Kind() == rfq.KindBeginDelivery {
+			return errAway
+		}
+		return nil
+	}
+	l := begin(t, c, lifeOptions{fs: disk, dir: "data", desk: func(d settle.Desk) settle.Desk { desk.Desk = d; return desk }}).open()
+	w := c.wallet(0)
+	claim := l.payFor(1, w)
+	l.becomes(claim.ID, rfq.ClaimPaid)
+	l.end()
+	backup := copyOf(t, whole(disk))
+	l = begin(t, c, lifeOptions{fs: disk, dir: "data"}).ready()
+	l.delivered(claim, 0)
+	proof := l.claim(claim.ID).Proof
+	l.end()
+	for name, folders := range map[string]map[string]vfs.FS{"all old": whole(backup), "the journal old": apart(backup, disk)} {
+		t.Run(name, func(t *testing.T) {
+			signer := newHookedSigner(t, c)
+			l := begin(t, c, lifeOptions{fs: copyOf(t, folders), dir: "data", signer: signer}).ready()
+			l.advancing("its end", func() bool { return l.claim(claim.ID).State == rfq.ClaimSettled })
+			l.delivered(claim, 0)
+			if n, now := signer.calls.Load(), l.claim(claim.ID); n != 0 || now.Proof != proof {
+				t.Errorf("%d signatures; settled by %x, not %x", n, now.Proof, proof)
+			}
+			if strays := l.strays(); len(strays) != 0 {
+				t.Errorf("strays %+v", strays)
+			}
+			l.end()
+		})
+	}
+}
+
+// TestLostPromise: an atomic claim was settled, and the journal has lost that the
+// desk had promised it. What was signed is found; where the claim has ended
+// meanwhile, a person is told.
+func TestLostPromise(t *testing.T) {
+	c := startChain(t, 50*time.Millisecond)
+	disk := vfs.FS(vfs.NewMem())
+	l := begin(t, c, lifeOptions{fs: disk, dir: "data"}).open()
+	w := c.wallet(0)
+	claim := l.take(rfq.Atomic, 1, market.RailUSDC, w)
+	p := l.pack(claim, 0)
+	l.end()
+	backup := copyOf(t, whole(disk))
+	l = begin(t, c, lifeOptions{fs: disk, dir: "data"}).ready()
+	got, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.delivered(claim, 0)
+	l.end()
+	t.Run("in time", func(t *testing.T) {
+		l := begin(t, c, lifeOptions{fs: copyOf(t, apart(backup, disk)), dir: "data"}).ready()
+		l.delivered(claim, 0)
+		l.end()
+	})
+	t.Run("too late", func(t *testing.T) {
+		clock := new(atomic.Int64)
+		clock.Store(int64(700 * time.Second))
+		l := begin(t, c, lifeOptions{fs: copyOf(t, apart(backup, disk)), dir: "data", clock: clock})
+		l.becomes(claim.ID, rfq.ClaimExpired)
+		l.await("a stray", func() bool { return len(l.strays()) == 1 })
+		x := l.strays()[0]
+		if x.Claim != claim.ID || x.Reason != "settled_unbooked" || x.Signature != got.Signature {
+			t.Errorf("%+v", x)
+		}
+		if err := l.settle.ResolveStray(settle.Act{Name: "ann"}, x.Signature, "booked by hand"); err != nil || len(l.strays()) != 0 {
+			t.Errorf("%v", err)
+		}
+		l.end()
+	})
+}
