@@ -13,7 +13,7 @@ import (
 )
 
 // minAttacks is how many named cases the suite must have.
-const minAttacks = 100
+const minAttacks = 200
 
 // want is what must come of a case: the verdict, what the desk has booked, and
 // what is kept as a stray. Nothing else may have come.
