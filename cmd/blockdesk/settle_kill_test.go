@@ -142,7 +142,7 @@ func (k *tumult) fail(ctx context.Context, rng *rand.Rand) {
 			{"dropSends", map[string]any{"count": n}},
 			{"loseAnswers", map[string]any{"count": n}},
 			{"failSends", map[string]any{"count": n}},
-			{"delayLanding", map[string]any{"slots": n}},
+			{"delayLanding", map[string]any{"slots": 1 << rng.IntN(8)}}, // a blockhash lives for 150
 			{"lag", map[string]any{"slots": 10 * n}},
 			{"setNode", map[string]any{"mode": []string{"503", "reset", "hang"}[n-1]}},
 			{"setNode", map[string]any{"mode": []string{"503", "reset", "hang"}[n-1]}},
