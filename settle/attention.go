@@ -80,10 +80,18 @@ func (s *Settle) act(by Act, r rfq.Request) (Result, error) {
 	return result, nil
 }
 
-// ResolveStray notes what a person has done about a stray. Errors: those of
-// store.Store.ResolveStray.
+// ResolveStray notes what a person has done about a stray. Where that was a
+// delivery whose money is due for refund, the refund is listed from now on.
+// Errors: those of store.Store.ResolveStray.
 func (s *Settle) ResolveStray(by Act, stray solana.Signature, note string) error {
-	return s.store.ResolveStray(stray, by.Name, note, s.now())
+	if err := s.store.ResolveStray(stray, by.Name, note, s.now()); err != nil {
+		return err
+	}
+	x, ok, err := s.store.Stray(stray)
+	if err == nil && ok && x.Reason == strayDelivered {
+		s.refund.unhold(x.Claim)
+	}
+	return err
 }
 
 // counter is a number that only grows.

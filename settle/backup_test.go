@@ -9,8 +9,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
 	"blockdesk/market"
 	"blockdesk/settle"
+	"blockdesk/settle/proof"
 )
 
 // copyOf is a disk that has some folders of others.
@@ -113,4 +115,53 @@ func TestLostPromise(t *testing.T) {
 		}
 		l.end()
 	})
+}
+
+// TestDeliveredRefundDue: a claim was paid and delivered, and the old journal
+// proves its payment again when it is too late for it. The money is owed by the
+// books, and was paid in tokens: a person decides.
+func TestDeliveredRefundDue(t *testing.T) {
+	c := startChain(t, 50*time.Millisecond)
+	disk := vfs.FS(vfs.NewMem())
+	l := begin(t, c, lifeOptions{fs: disk, dir: "data"}).open()
+	w := c.wallet(0)
+	claim := l.take(rfq.Modular, 1, market.RailUSDC, w)
+	p := l.pack(claim, 0)
+	l.end()
+	backup := copyOf(t, whole(disk))
+	l = begin(t, c, lifeOptions{fs: disk, dir: "data"}).ready()
+	c.send(w.fill(t, p.Raw))
+	l.delivered(claim, 0)
+	delivery, _, err := l.settle.Delivery(claim.ID)
+	c.must(err)
+	l.end()
+	clock := new(atomic.Int64)
+	clock.Store(int64(3 * time.Hour))
+	for name, folders := range map[string]map[string]vfs.FS{"all old": whole(backup), "the journal old": apart(backup, disk)} {
+		t.Run(name, func(t *testing.T) {
+			disk := copyOf(t, folders)
+			l := begin(t, c, lifeOptions{fs: disk, dir: "data", clock: clock})
+			if name == "the journal old" { // the watch has passed it
+				r := &proof.Request{Ticket: 1, Tranche: 1, Signature: signatureOf(t, w.fill(t, p.Raw))}
+				l.await("a verdict", func() bool {
+					_, err := l.settle.Verify(t.Context(), r)
+					return err == nil
+				})
+			}
+			l.becomes(claim.ID, rfq.ClaimRefundDue)
+			for range 2 { // and after a restart
+				l.await("a stray and no refund", func() bool { return len(l.strays()) == 1 && len(l.settle.RefundsDue(solana.Signature{}, 10)) == 0 })
+				if x := l.strays()[0]; x.Signature != delivery || x.Reason != "delivered_refund_due" || x.Claim != claim.ID {
+					t.Errorf("%+v", x)
+				}
+				l.end()
+				l = begin(t, c, lifeOptions{fs: disk, dir: "data", clock: clock})
+			}
+			c.must(l.settle.ResolveStray(settle.Act{Name: "ann"}, delivery, "refunded all the same"))
+			if due := l.settle.RefundsDue(solana.Signature{}, 10); len(due) != 1 || due[0].Claim != claim.ID {
+				t.Errorf("due %+v", due)
+			}
+			l.end()
+		})
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
+	"blockdesk/internal/solana/ledger"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/internal/solana/tx"
 	"blockdesk/market"
@@ -42,11 +43,12 @@ func (s *Settle) deliver(ctx context.Context, c *rfq.Claim) error {
 	if len(list) >= MaxDeliveryTries {
 		return &obstacle{wordTries, fmt.Errorf("claim %s: %d deliveries were signed", claimText(c.ID), len(list))}
 	}
-	hash, found, err := s.forgotten(ctx, c, list)
+	t, err := s.forgotten(ctx, c, list)
 	if err != nil {
 		return err
 	}
-	if found {
+	if t != nil {
+		hash := tx.MessageHash(t.Tx.Signed)
 		missing := broadcast.Missing{Claim: c.ID, Kind: cosign.Deliver, Hash: hash, Reference: binding.Reference(c.ID), AllowedAt: s.now()}
 		return s.adopt(c.ID, hash, func() error { return s.tracker.Await(missing) })
 	}
@@ -70,20 +72,21 @@ func (s *Settle) adopt(id market.ClaimID, hash solana.Hash, track func() error) 
 }
 
 // forgotten searches the chain for a delivery of the claim that is not in the
-// store. A stranger may name the claim's reference as often as he likes, so only
-// the newest transactions are read: this is for backups, not against him.
-func (s *Settle) forgotten(ctx context.Context, c *rfq.Claim, known []store.Kept) (hash solana.Hash, found bool, err error) {
+// store; nil where there is none. A stranger may name the claim's reference as
+// often as he likes, so only the newest transactions are read: this is for
+// backups, not against him.
+func (s *Settle) forgotten(ctx context.Context, c *rfq.Claim, known []store.Kept) (*ledger.Confirmed, error) {
 	_, payments, ok, err := s.desk.Claim(c.ID)
 	switch {
 	case err != nil:
-		return hash, false, fmt.Errorf("claim %s: %w", claimText(c.ID), err)
+		return nil, fmt.Errorf("claim %s: %w", claimText(c.ID), err)
 	case !ok || len(payments) == 0:
-		return hash, false, errLater // the desk's store is behind the follower
+		return nil, errLater // the desk's store is behind the follower
 	}
 	page := rpc.Page{Limit: maxLooked + len(payments) + len(known)}
 	infos, err := s.node.Signatures(ctx, binding.Reference(c.ID), page, rpc.Confirmed)
 	if err != nil {
-		return hash, false, fmt.Errorf("claim %s: %w: %w", claimText(c.ID), ErrChain, err)
+		return nil, fmt.Errorf("claim %s: %w: %w", claimText(c.ID), ErrChain, err)
 	}
 	skip := map[solana.Signature]bool{}
 	for i := range payments {
@@ -99,15 +102,15 @@ func (s *Settle) forgotten(ctx context.Context, c *rfq.Claim, known []store.Kept
 		t, ok, err := s.node.Transaction(ctx, infos[i].Signature, rpc.Confirmed)
 		switch {
 		case err != nil:
-			return hash, false, fmt.Errorf("claim %s: %w: %w", claimText(c.ID), ErrChain, err)
+			return nil, fmt.Errorf("claim %s: %w: %w", claimText(c.ID), ErrChain, err)
 		case !ok: // the node that lists it is not the one that was asked
-			return hash, false, errLater
+			return nil, errLater
 		}
 		if shape, err := cosign.CheckDelivery(t.Tx.Signed, s.signer.Address()); err == nil && shape.Claim == c.ID && !t.Failed {
-			return tx.MessageHash(t.Tx.Signed), true, nil
+			return t, nil
 		}
 	}
-	return hash, false, nil
+	return nil, nil
 }
 
 // deliverNew makes, promises, signs, keeps and sends a delivery.

@@ -40,6 +40,9 @@ func (s *Settle) tell(record rfq.Record) {
 	switch r := record.(type) {
 	case *rfq.Claim:
 		s.tellClaim(r)
+		if r.Way == rfq.Modular && r.State == rfq.ClaimRefundDue {
+			s.work.audit(r, s.now())
+		}
 	case *rfq.Payment:
 		s.refund.tell(r)
 	case *rfq.Gone:

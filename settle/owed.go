@@ -7,6 +7,7 @@ import (
 
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
+	"blockdesk/market"
 )
 
 // owed are the payments that the operator owes back, as the engine told them. The
@@ -14,9 +15,26 @@ import (
 type owed struct {
 	mu       sync.Mutex
 	payments map[solana.Signature]rfq.Payment
+	// held are claims whose payments are not listed, since a person must decide:
+	// see Settle.audit. Not more than there are strays.
+	held map[market.ClaimID]bool
 }
 
-func newOwed() *owed { return &owed{payments: map[solana.Signature]rfq.Payment{}} }
+func newOwed() *owed {
+	return &owed{payments: map[solana.Signature]rfq.Payment{}, held: map[market.ClaimID]bool{}}
+}
+
+func (o *owed) hold(id market.ClaimID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.held[id] = true
+}
+
+func (o *owed) unhold(id market.ClaimID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.held, id)
+}
 
 // tell enters what the engine told of a payment. One that it forgets is not owed
 // any more, and was told so.
@@ -30,10 +48,19 @@ func (o *owed) tell(p *rfq.Payment) {
 	}
 }
 
-func (o *owed) count() int {
+// count is how many list lists in all.
+func (o *owed) count() (n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return len(o.payments)
+	if len(o.held) == 0 {
+		return len(o.payments)
+	}
+	for _, p := range o.payments {
+		if !o.held[p.Claim] {
+			n++
+		}
+	}
+	return n
 }
 
 // list returns payments by their signature, from the first one after that one;
@@ -43,7 +70,7 @@ func (o *owed) list(from solana.Signature, limit int) []rfq.Payment {
 	defer o.mu.Unlock()
 	var list []rfq.Payment
 	for signature, p := range o.payments {
-		if bytes.Compare(signature[:], from[:]) > 0 {
+		if bytes.Compare(signature[:], from[:]) > 0 && !o.held[p.Claim] {
 			list = append(list, p)
 		}
 	}

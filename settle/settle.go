@@ -49,8 +49,8 @@ type Settle struct {
 	unpromised []market.ClaimID
 }
 
-// New makes a settlement. It asks nobody but the signer for its address. Errors:
-// [ErrOptions].
+// New makes a settlement. It asks nobody but the store. Errors: [ErrOptions], those
+// of package store.
 func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*Settle, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*
 	if s.tracker, err = broadcast.New(o.Broadcast, node, s.ended); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
 	}
-	return s, nil
+	return s, s.holdDelivered()
 }
 
 // now is the clock in nanoseconds of Unix time.
@@ -160,6 +160,8 @@ func (s *Settle) step(ctx context.Context, c *rfq.Claim) error {
 		return s.resume(c, cosign.Deliver, 0)
 	case rfq.ClaimCosigned:
 		return s.resumeAtomic(c)
+	case rfq.ClaimRefundDue:
+		return s.audit(ctx, c)
 	}
 	return nil
 }

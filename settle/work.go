@@ -30,6 +30,7 @@ type job struct {
 	at    int64     // Unix ns: when to look at it; parked = not before it is told again
 	place int       // in the heap; -1 = not there, since somebody works on it
 	told  bool      // again while somebody worked on it
+	once  bool      // it is not told again: done is done
 
 	failures int    // in a row, of whatever kind
 	problem  string // the last one's word
@@ -71,9 +72,7 @@ func (w *work) tell(c *rfq.Claim, now int64) {
 		return
 	}
 	if j == nil {
-		j = &job{claim: *c, since: c.ChangedAt, at: parked}
-		w.jobs[c.ID] = j
-		heap.Push(&w.due, j)
+		j = w.add(c)
 	}
 	j.claim = *c
 	if j.place < 0 {
@@ -81,6 +80,25 @@ func (w *work) tell(c *rfq.Claim, now int64) {
 		return
 	}
 	w.arm(j, now+int64(w.pause(j)))
+}
+
+// audit enters a claim that is to be looked at once.
+func (w *work) audit(c *rfq.Claim, now int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.jobs[c.ID] != nil {
+		return
+	}
+	j := w.add(c)
+	j.once = true
+	w.arm(j, now)
+}
+
+func (w *work) add(c *rfq.Claim) *job {
+	j := &job{claim: *c, since: c.ChangedAt, at: parked}
+	w.jobs[c.ID] = j
+	heap.Push(&w.due, j)
+	return j
 }
 
 // forget drops a claim that the engine has forgotten.
@@ -154,6 +172,10 @@ func (w *work) done(id market.ClaimID, now int64, err error) {
 	defer w.mu.Unlock()
 	j := w.jobs[id]
 	if j == nil || j.place >= 0 { // it needs no work any more, or is another one of the name
+		return
+	}
+	if err == nil && j.once {
+		delete(w.jobs, id)
 		return
 	}
 	j.at = parked

@@ -1,0 +1,86 @@
+package settle
+
+import (
+	"context"
+	"fmt"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/settle/cosign"
+	"blockdesk/settle/store"
+)
+
+// strayDelivered is the word of a stray that is a delivery of ours: the desk owes
+// the money back that bought it.
+const strayDelivered = "delivered_refund_due"
+
+// audit looks whether the tokens of a claim whose money is owed back were
+// delivered all the same: the journal is older than the delivery, and its payment
+// came too late for it when it was proved again. Then a person decides, and the
+// money is not listed as due before.
+func (s *Settle) audit(ctx context.Context, c *rfq.Claim) error {
+	list, err := s.store.KeptOf(c.ID)
+	if err != nil {
+		return err
+	}
+	signature, slot, found, err := s.landed(ctx, list)
+	if err != nil {
+		return err
+	}
+	if !found {
+		t, err := s.forgotten(ctx, c, list)
+		if err != nil || t == nil {
+			return err
+		}
+		signature, slot = t.Signature(), t.Slot
+	}
+	s.log.Error("tokens were delivered for money that is due for refund", "claim", claimText(c.ID), "signature", signature.String())
+	err = s.store.AddStray(&store.Stray{Signature: signature, Reason: strayDelivered, Slot: slot, SeenAt: s.now(), Claim: c.ID})
+	if err != nil {
+		return err
+	}
+	s.refund.hold(c.ID)
+	return nil
+}
+
+// landed looks for a delivery among those that are kept which is in a block and
+// has not failed.
+func (s *Settle) landed(ctx context.Context, list []store.Kept) (signature solana.Signature, slot uint64, found bool, err error) {
+	var asked []solana.Signature
+	for i := range list {
+		if list[i].Kind() == cosign.Deliver {
+			asked = append(asked, list[i].Signature())
+		}
+	}
+	if len(asked) == 0 {
+		return signature, 0, false, nil
+	}
+	statuses, _, err := s.node.Statuses(ctx, asked, true)
+	if err != nil {
+		return signature, 0, false, fmt.Errorf("claim %s: %w: %w", claimText(list[0].Claim()), ErrChain, err)
+	}
+	for i := range statuses {
+		if statuses[i].Known && !statuses[i].Failed && statuses[i].Level != rpc.Processed {
+			return asked[i], statuses[i].Slot, true, nil
+		}
+	}
+	return signature, 0, false, nil
+}
+
+// holdDelivered takes out of the refunds those that an audit before the start has
+// found.
+func (s *Settle) holdDelivered() error {
+	for from := (solana.Signature{}); ; {
+		list, err := s.store.Strays(from, store.MaxStraysAPage)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		for i := range list {
+			if list[i].Reason == strayDelivered {
+				s.refund.hold(list[i].Claim)
+			}
+		}
+		from = list[len(list)-1].Signature
+	}
+}
