@@ -69,6 +69,10 @@ type Options struct {
 	// Readers is how many transactions the watch reads at once, 1 to MaxReaders.
 	// Default 8.
 	Readers int
+	// Since is when the desk began to name the accounts to be paid: of one that was
+	// never watched before, what is in older blocks is history and not looked at.
+	// Default: now. Whoever makes a new Prover in mid-life says when the first began.
+	Since time.Time
 	// Linger is how long the watch's cursor stays behind what has been looked at:
 	// a node may list a transaction late, behind newer ones. Default 15 s.
 	Linger time.Duration
@@ -105,6 +109,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Since.IsZero() {
+		o.Since = o.Now()
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

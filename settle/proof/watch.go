@@ -40,10 +40,10 @@ var (
 // which changes nothing: a signature is booked once.
 type account struct {
 	address solana.Address
-	// begun is when this watch began, in seconds of the chain's Unix time. Where no
-	// cursor is stored, what is in blocks up to then is not looked at: it is history,
-	// and no claim is paid in it. history says so.
-	begun   int64
+	// since is Options.Since in seconds of the chain's Unix time. Where no cursor is
+	// stored, what is in blocks up to then is not looked at: it is history, and no
+	// claim is paid in it. history says so.
+	since   int64
 	history bool
 	placed  bool
 	cursor  solana.Signature
@@ -69,11 +69,11 @@ type passed struct {
 // reports is booked, or kept as stray. A node that fails delays it; see
 // [Prover.Stats]. It must run once only at a time.
 func (p *Prover) Run(ctx context.Context) error {
-	begun := p.options.Now().Unix() + clockAhead
+	since := p.options.Since.Unix() + clockAhead
 	var group errgroup.Group
 	for i := range p.places {
 		a := &account{
-			address: p.places[i].target.PayTo, begun: begun,
+			address: p.places[i].target.PayTo, since: since,
 			done: map[solana.Signature]passed{}, failed: map[solana.Signature]time.Time{},
 		}
 		group.Go(func() error {
@@ -127,7 +127,7 @@ func (p *Prover) follow(ctx context.Context, a *account) error {
 }
 
 // place finds where to begin: at the stored cursor; the first time, after what is
-// older than this process, so that no old history is taken for money that came.
+// old, so that no history is taken for money that came.
 func (p *Prover) place(ctx context.Context, a *account) error {
 	cursor, ok, err := p.strays.Cursor(a.address)
 	switch {
@@ -171,8 +171,8 @@ func (p *Prover) slotOf(ctx context.Context, a *account, cursor solana.Signature
 	return 0, nil
 }
 
-// old reports whether a transaction is of a block up to the watch's beginning.
-func (a *account) old(s rpc.SignatureInfo) bool { return s.BlockTime != 0 && s.BlockTime <= a.begun }
+// old reports whether a transaction is of a block up to the desk's beginning.
+func (a *account) old(s rpc.SignatureInfo) bool { return s.BlockTime != 0 && s.BlockTime <= a.since }
 
 // first returns the newest transaction that is old, zero where there is none, and
 // its slot.
