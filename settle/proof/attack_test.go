@@ -113,8 +113,12 @@ func nameless(why payment.Reason, rail market.Rail, amount uint64) want {
 	return w
 }
 
-// TestAttacks executes every case on a real runtime, or lets a node tell it, and
-// holds desk and strays to what the case says, and to what our accounts hold.
+// TestAttacks executes every case on a real runtime, foreign programs and transfer
+// hooks included, and holds desk and strays to what the case says, and to what our
+// accounts hold. What the runtime cannot be made to do (an answer that is wrong,
+// incomplete, late or of something else) is in TestLies; what needs a history, a
+// clock or a desk of its own (pages, restarts, a desk without room) is told by a
+// fake node elsewhere.
 func TestAttacks(t *testing.T) {
 	c := startChain(t)
 	s := c.stage(nil, c.options(c.checked))
