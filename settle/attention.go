@@ -88,7 +88,7 @@ func (s *Settle) ResolveStray(by Act, stray solana.Signature, note string) error
 		return err
 	}
 	x, ok, err := s.store.Stray(stray)
-	if err == nil && ok && x.Reason == strayDelivered {
+	if err == nil && ok && (x.Reason == strayDelivered || x.Reason == strayUnbooked) {
 		s.refund.unhold(x.Claim)
 	}
 	return err

@@ -15,10 +15,20 @@ import (
 // the money back that bought it.
 const strayDelivered = "delivered_refund_due"
 
+// doubt has a claim audited whose money is owed back. What is owed is not listed
+// before that has ended.
+func (s *Settle) doubt(c *rfq.Claim) {
+	if c.Way == rfq.Modular && c.State == rfq.ClaimRefundDue {
+		s.refund.hold(c.ID)
+		s.work.audit(c, s.now())
+	}
+}
+
 // audit looks whether the tokens of a claim whose money is owed back were
 // delivered all the same: the journal is older than the delivery, and its payment
 // came too late for it when it was proved again. Then a person decides, and the
-// money is not listed as due before.
+// money is not listed as due before. It does not end while a delivery that was
+// signed may still land.
 func (s *Settle) audit(ctx context.Context, c *rfq.Claim) error {
 	list, err := s.store.KeptOf(c.ID)
 	if err != nil {
@@ -30,8 +40,12 @@ func (s *Settle) audit(ctx context.Context, c *rfq.Claim) error {
 	}
 	if !found {
 		t, err := s.forgotten(ctx, c, list)
-		if err != nil || t == nil {
+		if err != nil {
 			return err
+		}
+		if t == nil {
+			s.refund.unhold(c.ID)
+			return nil
 		}
 		signature, slot = t.Signature(), t.Slot
 	}
@@ -40,30 +54,45 @@ func (s *Settle) audit(ctx context.Context, c *rfq.Claim) error {
 	if err != nil {
 		return err
 	}
-	s.refund.hold(c.ID)
-	return nil
+	x, ok, err := s.store.Stray(signature)
+	if err == nil && ok && x.Resolved != 0 { // before a restart
+		s.refund.unhold(c.ID)
+	}
+	return err
 }
 
 // landed looks for a delivery among those that are kept which is in a block and
-// has not failed.
+// has not failed. Errors: [ErrChain], also while one is in no block and may still
+// land.
 func (s *Settle) landed(ctx context.Context, list []store.Kept) (signature solana.Signature, slot uint64, found bool, err error) {
 	var asked []solana.Signature
+	lastValid := uint64(0)
 	for i := range list {
 		if list[i].Kind() == cosign.Deliver {
 			asked = append(asked, list[i].Signature())
+			lastValid = max(lastValid, list[i].LastValid())
 		}
 	}
 	if len(asked) == 0 {
 		return signature, 0, false, nil
 	}
+	claim := claimText(list[0].Claim())
+	// First: what is unknown after it will not land.
+	reached, err := s.node.Position(ctx, rpc.Finalized)
+	if err != nil {
+		return signature, 0, false, fmt.Errorf("claim %s: %w: %w", claim, ErrChain, err)
+	}
 	statuses, _, err := s.node.Statuses(ctx, asked, true)
 	if err != nil {
-		return signature, 0, false, fmt.Errorf("claim %s: %w: %w", claimText(list[0].Claim()), ErrChain, err)
+		return signature, 0, false, fmt.Errorf("claim %s: %w: %w", claim, ErrChain, err)
 	}
 	for i := range statuses {
 		if statuses[i].Known && !statuses[i].Failed && statuses[i].Level != rpc.Processed {
 			return asked[i], statuses[i].Slot, true, nil
 		}
+	}
+	if reached.Height <= lastValid {
+		return signature, 0, false, fmt.Errorf("claim %s: %w: a delivery may still land", claim, ErrChain)
 	}
 	return signature, 0, false, nil
 }

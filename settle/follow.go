@@ -40,14 +40,13 @@ func (s *Settle) tell(record rfq.Record) {
 	switch r := record.(type) {
 	case *rfq.Claim:
 		s.tellClaim(r)
-		if r.Way == rfq.Modular && r.State == rfq.ClaimRefundDue {
-			s.work.audit(r, s.now())
-		}
+		s.doubt(r)
 	case *rfq.Payment:
 		s.refund.tell(r)
 	case *rfq.Gone:
 		if r.What == rfq.TagClaim {
 			s.work.forget(market.ClaimID(r.ID))
+			s.refund.unhold(market.ClaimID(r.ID))
 		}
 	}
 }

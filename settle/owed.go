@@ -15,8 +15,8 @@ import (
 type owed struct {
 	mu       sync.Mutex
 	payments map[solana.Signature]rfq.Payment
-	// held are claims whose payments are not listed, since a person must decide:
-	// see Settle.audit. Not more than there are strays.
+	// held are claims whose payments are not listed: an audit has not ended yet, or
+	// a person must decide (see Settle.audit).
 	held map[market.ClaimID]bool
 }
 

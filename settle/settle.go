@@ -81,6 +81,9 @@ func (s *Settle) Start(claims func(yield func(c *rfq.Claim, payments []rfq.Payme
 		}
 		for i := range payments {
 			s.refund.tell(&payments[i])
+			if payments[i].State == rfq.PaymentRefundDue {
+				s.doubt(c)
+			}
 		}
 		return true
 	})
