@@ -65,7 +65,7 @@ func parseFault(text string) fault {
 		f.name, f.account = faultRent, e.Rent.Account
 		return f
 	}
-	if len(e.Instruction) != 2 || json.Unmarshal(e.Instruction[0], &f.at) != nil {
+	if len(e.Instruction) != 2 || json.Unmarshal(e.Instruction[0], &f.at) != nil || f.at < 0 {
 		return fault{at: noInstruction}
 	}
 	if json.Unmarshal(e.Instruction[1], &f.name) == nil {

@@ -1,0 +1,120 @@
+package settle
+
+import (
+	"testing"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/build"
+	"blockdesk/internal/solana/token"
+	"blockdesk/internal/solana/tx"
+	"blockdesk/market"
+)
+
+// TestReasons: what the runtime says, and what a taker and an operator are told.
+func TestReasons(t *testing.T) {
+	for text, want := range map[string]struct {
+		desk, taker Reason // of an atomic transaction, by who pays its fee
+		word        string // of a delivery
+	}{
+		`"BlockhashNotFound"`:                                    {ClaimExpired, ClaimExpired, wordChain},
+		`"AlreadyProcessed"`:                                     {AlreadySettled, AlreadySettled, wordSimulation},
+		`"InsufficientFundsForFee"`:                              {SimulationFailed, TakerFunds, wordFunds},
+		`"AccountNotFound"`:                                      {SimulationFailed, TakerFunds, wordFunds},
+		`{"InsufficientFundsForRent":{"account_index":0}}`:       {SimulationFailed, TakerFunds, wordFunds},
+		`{"InsufficientFundsForRent":{"account_index":4}}`:       {SimulationFailed, SimulationFailed, wordFunds},
+		`{"InstructionError":[2,{"Custom":1}]}`:                  {TakerFunds, TakerFunds, wordFunds},
+		`{"InstructionError":[2,"InvalidAccountData"]}`:          {TakerFunds, TakerFunds, wordAccount},
+		`{"InstructionError":[3,{"Custom":1}]}`:                  {TakerFunds, TakerFunds, wordInventory},
+		`{"InstructionError":[3,{"Custom":17}]}`:                 {SimulationFailed, SimulationFailed, wordFrozen},
+		`{"InstructionError":[3,"InvalidAccountData"]}`:          {TakerFunds, TakerFunds, wordInventory},
+		`{"InstructionError":[4,{"Custom":1}]}`:                  {Inventory, Inventory, wordSimulation},
+		`{"InstructionError":[4,"InvalidAccountData"]}`:          {Inventory, Inventory, wordSimulation},
+		`{"InstructionError":[5,{"Custom":1}]}`:                  {SimulationFailed, SimulationFailed, wordSimulation},
+		`{"InstructionError":[2,"ComputationalBudgetExceeded"]}`: {SimulationFailed, SimulationFailed, wordAccount},
+		`{"InstructionError":[2,{"BorshIoError":"x"}]}`:          {SimulationFailed, SimulationFailed, wordAccount},
+		`{"InstructionError":[-1,"BlockhashNotFound"]}`:          {SimulationFailed, SimulationFailed, wordSimulation},
+		`{"InstructionError":[2]}`:                               {SimulationFailed, SimulationFailed, wordSimulation},
+		`{"InstructionError":["2",{"Custom":1}]}`:                {SimulationFailed, SimulationFailed, wordSimulation},
+		`{"InstructionError":[4,{"Cust`:                          {SimulationFailed, SimulationFailed, wordSimulation},
+		`null`:                                                   {SimulationFailed, SimulationFailed, wordSimulation},
+		``:                                                       {SimulationFailed, SimulationFailed, wordSimulation},
+	} {
+		if got := reasonOfAtomic(text, false); got != want.desk {
+			t.Errorf("%s, the desk pays: %s, want %s", text, got, want.desk)
+		}
+		if got := reasonOfAtomic(text, true); got != want.taker {
+			t.Errorf("%s, the taker pays: %s, want %s", text, got, want.taker)
+		}
+		if got := wordOfDelivery(text); got != want.word {
+			t.Errorf("%s, a delivery: %s, want %s", text, got, want.word)
+		}
+	}
+}
+
+// TestPlaces: the instructions stand where the reasons take them to be.
+func TestPlaces(t *testing.T) {
+	mint := func(n byte, program solana.Address) token.Checked {
+		m := token.Mint{Address: solana.Address{n, n}, Program: program, Decimals: 6}
+		c, err := m.Check(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	desk, taker, base := solana.Address{1, 1}, solana.Address{2, 2}, mint(3, solana.TokenProgram)
+	common := build.Common{Blockhash: solana.Hash{1}, Budget: build.Budget{Units: 1}, Memo: "m", Reference: solana.Address{9, 9}}
+	usdc := build.Leg{Rail: market.RailUSDC, Mint: mint(4, solana.Token2022Program), Amount: 1, To: solana.Address{5, 5}}
+	for name, leg := range map[string]build.Leg{"USDC": usdc, "SOL": {Rail: market.RailSOL, Amount: 1, To: usdc.To}} {
+		a := build.Atomic{
+			Common: common, Taker: taker, Desk: desk, Payment: leg, Base: base, BaseAmount: 1, FeePayer: build.Desk, RentPayer: build.Taker,
+		}
+		u, err := a.Build(&solana.Accounts{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pays := solana.SystemProgram
+		if leg.Rail == market.RailUSDC {
+			pays = solana.Token2022Program
+		}
+		calls(t, name, u, map[int]solana.Address{atomicPays: pays, atomicCreates: solana.AssociatedTokenProgram, atomicDelivers: solana.TokenProgram})
+	}
+	d := build.Delivery{Common: common, Desk: desk, Wallet: taker, Base: base, Amount: 1}
+	u, err := d.Build(&solana.Accounts{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls(t, "delivery", u, map[int]solana.Address{deliveryCreates: solana.AssociatedTokenProgram, deliveryMoves: solana.TokenProgram})
+}
+
+func calls(t *testing.T, name string, u *build.Unsigned, want map[int]solana.Address) {
+	t.Helper()
+	m, err := tx.DecodeMessage(u.Message())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, program := range want {
+		if got := m.ProgramOf(&m.Instructions[at]); got != program {
+			t.Errorf("%s: instruction %d calls %s", name, at, solana.Text(got))
+		}
+	}
+}
+
+// FuzzFault: whatever a node says, there is a reason and a word, and both are
+// among those that are told.
+func FuzzFault(f *testing.F) {
+	for _, text := range []string{`"BlockhashNotFound"`, `{"InstructionError":[2,{"Custom":1}]}`, `{"InsufficientFundsForRent":{"account_index":0}}`, `[`, `{"InstructionError":[-1,{"Custom":4294967296}]}`} {
+		f.Add(text)
+	}
+	reasons := map[Reason]bool{ClaimExpired: true, AlreadySettled: true, TakerFunds: true, Inventory: true, SimulationFailed: true}
+	words := map[string]bool{wordFunds: true, wordAccount: true, wordFrozen: true, wordInventory: true, wordSimulation: true, wordChain: true}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, takerPays := range []bool{true, false} {
+			if r := reasonOfAtomic(text, takerPays); !reasons[r] {
+				t.Errorf("%q: %s", text, r)
+			}
+		}
+		if w := wordOfDelivery(text); !words[w] {
+			t.Errorf("%q: %s", text, w)
+		}
+	})
+}
