@@ -12,7 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"blockdesk/internal/solana"
+	"blockdesk/market"
 	"blockdesk/persist"
+	"blockdesk/settle/store"
 )
 
 // copiedFiles are what a backup has beside the journal and the stores. The
@@ -53,7 +56,8 @@ func (b *backupState) wait() { b.running.Lock() }
 // every signature, the store the signed bytes: so a promise in the copy finds its
 // bytes there, and is not taken for one that was broken off, which costs waiting
 // and a search of the chain. Bytes whose promise the copied journal has not are
-// harmless: whoever has to settle that claim finds them.
+// harmless: whoever has to settle that claim finds them. How far the treasury has
+// been read is that of before: what was paid meanwhile is in no copied journal.
 func (s *service) backUp(ctx context.Context, target string) (err error) {
 	if !s.backup.running.TryLock() {
 		return errors.New("another backup is under way, or the service stops")
@@ -72,13 +76,54 @@ func (s *service) backUp(ctx context.Context, target string) (err error) {
 	if err := copyFiles(s.cfg.DataDir, target); err != nil {
 		return err
 	}
+	cursors, err := s.cursors()
+	if err != nil {
+		return fmt.Errorf("%s store: %w", settleFolder, err)
+	}
 	if err := s.store.Backup(filepath.Join(target, journalFolder), nil); err != nil {
 		return err
 	}
 	if err := s.copyStore(ctx, s.settleStore, filepath.Join(target, settleFolder)); err != nil {
 		return fmt.Errorf("%s store: %w", settleFolder, err)
 	}
+	if err := s.setCursors(filepath.Join(target, settleFolder), cursors); err != nil {
+		return fmt.Errorf("%s store: %w", settleFolder, err)
+	}
 	return nil
+}
+
+// cursors returns how far the treasury has been read: nil where nobody reads it.
+func (s *service) cursors() (map[market.Address]solana.Signature, error) {
+	if s.settlement.core == nil {
+		return nil, nil
+	}
+	st, err := store.Open(s.settleStore)
+	if err != nil {
+		return nil, err
+	}
+	return st.Cursors()
+}
+
+// setCursors has the copied store of a folder begin to read where cursors say.
+func (s *service) setCursors(dir string, cursors map[market.Address]solana.Signature) (err error) {
+	if len(cursors) == 0 {
+		return nil
+	}
+	kv, err := persist.OpenKV(dir, nil, s.log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, kv.Close()) }()
+	st, err := store.Open(kv)
+	if err != nil {
+		return err
+	}
+	for account, sig := range cursors {
+		if err := st.SetCursor(account, sig); err != nil {
+			return err
+		}
+	}
+	return kv.Sync()
 }
 
 // copyStore copies a store as of one moment.

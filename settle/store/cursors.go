@@ -24,6 +24,29 @@ func (s *Store) Cursor(account solana.Address) (sig solana.Signature, ok bool, e
 	return solana.Signature(value), true, nil
 }
 
+// Cursors returns those of all accounts, MaxCursors at most. Errors: [ErrDamaged],
+// those of the map.
+func (s *Store) Cursors() (map[solana.Address]solana.Signature, error) {
+	cursors := map[solana.Address]solana.Signature{}
+	var damaged error
+	err := s.kv.Scan([]byte{keyCursor}, []byte{keyCursor + 1}, func(key, value []byte) bool {
+		k, v := reader{buf: key[1:]}, reader{buf: value}
+		account, sig := solana.Address(k.take(32)), solana.Signature(v.take(64))
+		if !k.whole() || !v.whole() {
+			damaged = fmt.Errorf("%w: cursor of %d and %d bytes", ErrDamaged, len(key), len(value))
+		}
+		cursors[account] = sig
+		return damaged == nil
+	})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("settle store: %w", err)
+	case damaged != nil:
+		return nil, damaged
+	}
+	return cursors, nil
+}
+
 // SetCursor notes that an account's history has been read up to a signature. It
 // does not wait for the disk: a cursor that a crash takes back has work done
 // again, and none that stays has lost what was put before it. Errors:

@@ -390,6 +390,25 @@ func TestCursor(t *testing.T) {
 			t.Errorf("cursor %d: %v %v %v", i, sig, ok, err)
 		}
 	}
+	all, err := s.Cursors()
+	if err != nil || len(all) != store.MaxCursors || all[solana.Address{1, 7}] != signature(70) || all[solana.Address{1, 6}] != signature(6) {
+		t.Errorf("%d cursors, %v", len(all), err)
+	}
+}
+
+// TestCursorsDamaged: an entry that cannot have been written here is an error.
+func TestCursorsDamaged(t *testing.T) {
+	for _, key := range [][]byte{append([]byte{7}, make([]byte, 31)...), append([]byte{7}, make([]byte, 32)...)} {
+		var kv storetest.KV
+		s := open(t, &kv)
+		err := kv.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set(key, make([]byte, 95-len(key))) }, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Cursors(); !errors.Is(err, store.ErrDamaged) {
+			t.Errorf("%d bytes of key: %v", len(key), err)
+		}
+	}
 }
 
 // TestConcurrent: everything at once, for the race detector.
