@@ -103,8 +103,8 @@ func (s *Settle) forgotten(ctx context.Context, c *rfq.Claim, known []store.Kept
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("claim %s: %w: %w", claimText(c.ID), ErrChain, err)
-		case !ok: // the node that lists it is not the one that was asked
-			return nil, errLater
+		case !ok: // the node that lists it is not the one that was asked, or lies
+			return nil, fmt.Errorf("claim %s: %w: %s is listed and not found", claimText(c.ID), ErrChain, infos[i].Signature)
 		}
 		if shape, err := cosign.CheckDelivery(t.Tx.Signed, s.signer.Address()); err == nil && shape.Claim == c.ID && !t.Failed {
 			return t, nil
