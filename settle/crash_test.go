@@ -30,7 +30,10 @@ type saga struct {
 	l    *life
 
 	// stubborn buyers ask again after a crash; others leave what they began.
-	stubborn        bool
+	stubborn bool
+	// lossy: once the payment is on the chain, all sends are lost until blockhashes
+	// have died for the first time.
+	lossy           bool
 	before          holdings
 	modular, atomic *rfq.Claim
 	paid            solana.Signature
@@ -87,8 +90,9 @@ func (s *saga) live(d *doom) (ended bool) {
 		case time.Since(start) > patience:
 			s.t.Fatalf("seed's saga does not end: modular is %d, atomic %d; died %v, steps %v", s.l.claim(s.modular.ID).State,
 				s.l.claim(s.atomic.ID).State, s.died, s.steps)
-		case time.Since(jumped) > time.Second: // what is lost is lost
+		case time.Since(jumped) > pace: // what is lost is lost
 			s.c.advance(200)
+			s.c.control("heal", nil)
 			jumped = time.Now()
 		}
 	}
@@ -109,6 +113,9 @@ func (s *saga) act(gone func() bool) {
 				s.t.Fatalf("the payment: %v", err)
 			}
 			s.paid = signatureOf(s.t, raw)
+			if s.lossy {
+				s.c.control("dropSends", map[string]any{"count": 1_000_000})
+			}
 		}
 	}
 	if s.paid != (solana.Signature{}) && s.stubborn && !gone() {
@@ -192,11 +199,14 @@ func (s *saga) settledRight() {
 	}
 }
 
+// pace is how often blockhashes die in a saga: what is well has ended before.
+const pace = 600 * time.Millisecond
+
 // dryRun tells the steps of an undisturbed saga.
-func dryRun(t testing.TB) []string {
+func dryRun(t testing.TB, lossy bool) []string {
 	t.Helper()
 	s := newSaga(t, 1)
-	s.stubborn = true
+	s.stubborn, s.lossy = true, lossy
 	d := newDoom(func(string, int) bool { return false })
 	if !s.live(d) {
 		t.Fatal("it died by itself")
@@ -207,16 +217,18 @@ func dryRun(t testing.TB) []string {
 // TestCrashAtEveryStep: the process is killed before and after each thing that it
 // does to the world; a second one finishes what is left.
 func TestCrashAtEveryStep(t *testing.T) {
-	names := map[string]bool{}
-	for _, step := range dryRun(t) {
-		names[step] = true
+	names := map[string]bool{} // of a step; whether only sends that are lost lead to it
+	for _, lossy := range []bool{true, false} {
+		for _, step := range dryRun(t, lossy) {
+			names[step] = lossy
+		}
 	}
 	for i, name := range slices.Sorted(maps.Keys(names)) {
 		for _, stubborn := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, stubborn %v", name, stubborn), func(t *testing.T) {
 				t.Parallel()
 				s := newSaga(t, uint64(i))
-				s.stubborn = stubborn
+				s.stubborn, s.lossy = stubborn, names[name]
 				seen := false
 				d := newDoom(func(step string, _ int) bool {
 					first := step == name && !seen
@@ -238,6 +250,7 @@ func TestCrashes(t *testing.T) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			s := newSaga(t, 1000+seed)
+			s.lossy = s.rng.IntN(2) == 0
 			for range 1 + s.rng.IntN(5) {
 				at := 1 + s.rng.IntN(30)
 				if s.live(newDoom(func(_ string, n int) bool { return n == at })) {

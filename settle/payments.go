@@ -118,9 +118,9 @@ func (r *rails) equal(o *rails) bool {
 // yet, or it is not paid at all. The desk must be known: what it has signed
 // itself is no payment.
 func (s *Settle) rails() (r rails, ok bool) {
-	v := s.desk.View()
+	v, g := s.desk.View(), s.ground.Load()
 	r.desk = s.signer.Address()
-	if v == nil || r.desk == (solana.Address{}) {
+	if v == nil || g == nil || r.desk == (solana.Address{}) {
 		return r, false
 	}
 	for rail := range r.by {
@@ -134,7 +134,7 @@ func (s *Settle) rails() (r rails, ok bool) {
 			continue
 		}
 		if market.Rail(rail) == market.RailUSDC {
-			mint, err := s.ground.Load().mint(v.Policy.USDCMint)
+			mint, err := g.mint(v.Policy.USDCMint)
 			if err != nil {
 				continue // the other rail goes on without
 			}
