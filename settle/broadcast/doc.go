@@ -12,6 +12,7 @@
 //     transaction can be in is finalized; then, as of that slot or later, with
 //     their whole history searched, did not know its signature; and have no
 //     transaction with its message among those that name the claim's reference.
+//     Where the desk pays the fee its signature is looked for there, and no other.
 //  3. [Failed] is said only when as many, and all that answer, have it failed in
 //     a finalized block. [Finalized] is one node's word: nothing is signed after.
 //  4. What one node tells of heights moves only the moment at which all are asked.
@@ -64,7 +65,7 @@
 //
 // MaxTracked, MaxHistory, MaxSending, MaxTelling. A transaction older than
 // HistoryFor expires only where the nodes have all blocks since: they forget, and
-// then know it as little as one that never landed. One whose reference is named
-// more often than MaxHistory does not expire by itself. [Tracker.Doubtful] lists
-// who waits.
+// then know it as little as one that never landed. One whose fee the taker pays, or
+// whose bytes are lost, and whose reference is named more often than MaxHistory does
+// not expire by itself. [Tracker.Doubtful] lists who waits.
 package broadcast

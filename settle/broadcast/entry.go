@@ -31,6 +31,9 @@ type entry struct {
 	// under which a search has found the message.
 	raw            []byte
 	own, signature solana.Signature
+	// named: own is the desk's, which never signs a message otherwise, so that it
+	// can land under no other name.
+	named bool
 	// lastValid is a bound by the nodes' words where it is guessed, 0 before the
 	// first.
 	lastValid uint64

@@ -48,7 +48,9 @@ func (t *Tracker) takeDoubtful() []exam {
 			continue // another look has found it
 		}
 		old := t.now().Sub(time.Unix(0, e.madeAt)) > HistoryFor
-		batch = append(batch, exam{entry: e, signature: e.signature, lastValid: e.lastValid, guessed: e.guessed, at: -1, old: old})
+		batch = append(batch, exam{
+			entry: e, signature: e.signature, lastValid: e.lastValid, guessed: e.guessed, named: e.named, at: -1, old: old,
+		})
 	}
 	return batch
 }
@@ -122,14 +124,16 @@ func (t *Tracker) conclude(x *exam, v verdict) {
 
 // search looks for the message among the transactions that name its reference:
 // verdictAbsent means that no node has it there either. One that is found is
-// looked for by its signature from now on.
+// looked for by its signature from now on. Of one that can have no other signature
+// nothing is read: strangers, who may name the reference as often as they pay for,
+// do not keep it from its end.
 func (t *Tracker) search(ctx context.Context, x *exam, views []rpc.View, quorum int) verdict {
 	answered, asked := 0, map[solana.Signature]bool{}
 	for _, h := range t.node.SignaturesEverywhere(ctx, x.reference, views, MaxHistory) {
-		if errors.Is(h.Err, rpc.ErrTooMany) {
+		switch {
+		case errors.Is(h.Err, rpc.ErrTooMany) && !x.named:
 			return verdict{is: verdictWait, word: WordHistoryLong}
-		}
-		if h.Err != nil {
+		case h.Err != nil && !errors.Is(h.Err, rpc.ErrTooMany):
 			continue
 		}
 		answered++
@@ -141,6 +145,9 @@ func (t *Tracker) search(ctx context.Context, x *exam, views []rpc.View, quorum 
 			asked[sig] = true
 			if sig == x.signature {
 				return verdict{is: verdictWait, word: WordLanding}
+			}
+			if x.named {
+				continue
 			}
 			c, found, err := t.node.Transaction(ctx, sig, rpc.Finalized)
 			switch {

@@ -12,6 +12,7 @@ type exam struct {
 	signature solana.Signature
 	lastValid uint64
 	guessed   bool
+	named     bool
 	// at is the signature's place in the question, -1 without one.
 	at int
 	// old: a node may have had it and forgotten it.

@@ -6,8 +6,11 @@ import (
 	"time"
 
 	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/build"
 	"blockdesk/market"
+	"blockdesk/settle/binding"
 	"blockdesk/settle/broadcast"
+	"blockdesk/settle/cosign"
 	"blockdesk/settle/store"
 	"blockdesk/settle/store/storetest"
 )
@@ -152,12 +155,16 @@ func TestKeptTooOld(t *testing.T) {
 // one of them cannot be read nothing is said.
 func TestHistory(t *testing.T) {
 	for name, c := range map[string]struct {
+		kind  cosign.Kind
 		crowd int
 		word  string
-	}{"at the limit": {broadcast.MaxHistory, ""}, "one more": {broadcast.MaxHistory + 1, broadcast.WordHistoryLong}} {
+	}{
+		"at the limit": {cosign.Cosign, broadcast.MaxHistory, ""}, "one more": {cosign.Cosign, broadcast.MaxHistory + 1, broadcast.WordHistoryLong},
+		"one more, and it has one name": {cosign.Deliver, broadcast.MaxHistory + 1, ""},
+	} {
 		inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
 			b.world.fate = func(*made) fate { return fate{lost: true} }
-			k, m := b.forge(1, 100)
+			k, m := b.forgeKind(c.kind, 1, 100)
 			b.crowd(m.reference, c.crowd)
 			b.track(k)
 			time.Sleep(2 * time.Minute)
@@ -169,7 +176,7 @@ func TestHistory(t *testing.T) {
 	}
 	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
 		b.world.fate = func(*made) fate { return fate{lost: true} }
-		k, m := b.forge(1, 100)
+		k, m := b.forgeKind(cosign.Cosign, 1, 100)
 		stranger := b.crowd(m.reference, 2)[1]
 		b.world.mu.Lock()
 		delete(b.world.made, stranger.signature) // listed, and not to be had
@@ -185,6 +192,31 @@ func TestHistory(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	})
+}
+
+// TestHistoryByFeePayer: whoever names the reference too often holds up only what
+// may have landed under another name: where the taker pays the fee.
+func TestHistoryByFeePayer(t *testing.T) {
+	for payer, waits := range map[build.Party]bool{build.Desk: false, build.Taker: true} {
+		inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
+			b.world.fate = func(*made) fate { return fate{lost: true} }
+			s, err := store.Open(&storetest.KV{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			k, err := s.Keep(storetest.Atomic(t, 1, 1, payer), b.world.height(startSlot)+100, time.Now().UnixNano())
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.world.add(&made{raw: k.Bytes(), lastValid: k.LastValid(), reference: binding.Reference(1)})
+			b.crowd(binding.Reference(1), broadcast.MaxHistory+1)
+			b.track(k)
+			time.Sleep(2 * time.Minute)
+			if _, still := b.State(k.Signature()); still != waits {
+				t.Errorf("fee payer %d: waits %v", payer, still)
+			}
+		})
+	}
 }
 
 // TestHistoryQuorum: as many as must have answered must have told their histories.

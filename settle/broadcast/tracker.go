@@ -10,7 +10,9 @@ import (
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/ledger"
 	"blockdesk/internal/solana/rpc"
+	"blockdesk/internal/solana/tx"
 	"blockdesk/settle/binding"
+	"blockdesk/settle/cosign"
 	"blockdesk/settle/store"
 )
 
@@ -79,6 +81,7 @@ func (t *Tracker) Track(k store.Kept) error {
 	if k.Claim() == 0 || len(k.Bytes()) == 0 {
 		return fmt.Errorf("%w: claim %s", ErrInvalid, binding.Memo(k.Claim()))
 	}
+	named := deskNames(&k)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e, known := t.byKey[key{k.Claim(), k.Hash()}]
@@ -93,7 +96,7 @@ func (t *Tracker) Track(k store.Kept) error {
 	}
 	e.raw, e.lastValid, e.madeAt = k.Bytes(), k.LastValid(), k.SignedAt()
 	t.queues[byHeight].set(e, int64(min(k.LastValid(), maxHeight)))
-	e.own, e.guessed = k.Signature(), false
+	e.own, e.named, e.guessed = k.Signature(), named, false
 	t.bySignature[e.own] = e
 	if e.signature == (solana.Signature{}) {
 		e.signature = e.own
@@ -101,6 +104,19 @@ func (t *Tracker) Track(k store.Kept) error {
 	t.queues[byLook].set(e, t.now().Add(t.options.PollEvery).UnixNano())
 	t.handOver(e, t.fresh)
 	return nil
+}
+
+// deskNames reports whether the desk pays the fee, so that the first signature is
+// its own.
+func deskNames(k *store.Kept) bool {
+	if k.Kind() == cosign.Deliver {
+		return true
+	}
+	d, err := tx.Decode(k.Bytes())
+	if err == nil {
+		_, err = cosign.CheckAtomic(d.Signed, d.Message.FeePayer()) // of no other is it the shape
+	}
+	return err == nil
 }
 
 // Await takes a transaction whose bytes are not there. The same one again, or one

@@ -72,11 +72,16 @@ func inBubble(t *testing.T, nodes int, o broadcast.Options, test func(t *testing
 // forge makes a transaction that lives for some blocks.
 func (b *bench) forge(claim market.ClaimID, blocks uint64) (store.Kept, *made) {
 	b.t.Helper()
+	return b.forgeKind(cosign.Deliver, claim, blocks)
+}
+
+func (b *bench) forgeKind(kind cosign.Kind, claim market.ClaimID, blocks uint64) (store.Kept, *made) {
+	b.t.Helper()
 	w := b.world
 	w.mu.Lock()
 	lastValid := w.height(w.tip()) + blocks
 	w.mu.Unlock()
-	k := storetest.Forge(b.t, claim, cosign.Deliver, uint64(claim), lastValid, time.Now().UnixNano())
+	k := storetest.Forge(b.t, claim, kind, uint64(claim), lastValid, time.Now().UnixNano())
 	m := &made{raw: k.Bytes(), lastValid: lastValid, reference: binding.Reference(claim)}
 	w.add(m)
 	return k, m
