@@ -135,3 +135,31 @@ func TestHealth(t *testing.T) {
 		t.Errorf("%+v", n)
 	}
 }
+
+// TestFollowerNeverWaits: with a node that answers nothing and more paid claims
+// than workers, the engine's ring is read on; all is delivered when it is back.
+func TestFollowerNeverWaits(t *testing.T) {
+	c := startChain(t, 50*time.Millisecond)
+	l := begin(t, c, lifeOptions{change: func(o *settle.Options) { o.Deliverers = 2 }}).open()
+	w := c.wallet(0)
+	c.control("setNode", map[string]any{"mode": "hang"})
+	const claims = 20
+	var last *rfq.Claim
+	for n := range byte(claims) {
+		last = l.take(rfq.Modular, 1, market.RailUSDC, w)
+		l.must(&rfq.ProvePayment{
+			Claim: last.ID, Rail: market.RailUSDC, Signature: [64]byte{7, n}, Payer: w.address, Amount: last.Terms.Payment, Slot: 1,
+		})
+	}
+	l.await("all claims in the table", func() bool { return l.settle.Health().Working == claims })
+	for _, lag := range l.eng.Stats().Consumers {
+		if lag.Name == "settle" && lag.Events != 0 {
+			t.Errorf("%d events wait", lag.Events)
+		}
+	}
+	c.control("heal", nil)
+	l.await("all deliveries", func() bool { return l.settle.Counts().Settled == claims })
+	if got := c.tokens(w.address, "SLUSD"); got != claims*last.Terms.Base {
+		t.Errorf("%d atoms were delivered, want %d", got, claims*last.Terms.Base)
+	}
+}

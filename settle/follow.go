@@ -22,7 +22,7 @@ func (s *Settle) follow(ctx context.Context, c Consumer) error {
 		case errors.Is(err, io.EOF):
 			return errEnded
 		case ctx.Err() != nil:
-			return nil
+			return ctx.Err()
 		case err != nil:
 			return fmt.Errorf("settle: following the engine: %w", err)
 		}

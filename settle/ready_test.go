@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
 
+	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
@@ -284,5 +286,36 @@ func TestLocks(t *testing.T) {
 		t.Error("not given back")
 	} else {
 		again()
+	}
+}
+
+// endingConsumer has no events, and ends as it is told to.
+type endingConsumer struct{ end error }
+
+func (c endingConsumer) Next(ctx context.Context) ([]event.Event, error) {
+	if c.end != nil {
+		return nil, c.end
+	}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (endingConsumer) Release(int) {}
+
+// TestRunEnds: with the engine, with the context, and with an error that is told.
+func TestRunEnds(t *testing.T) {
+	for name, c := range map[string]struct{ end, want error }{
+		"the engine stops": {io.EOF, nil}, "the engine fails": {errAny, errAny}, "told to stop": {nil, nil},
+	} {
+		s, _, d, _ := grounded(t)
+		d.view = nil
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		if c.end == nil {
+			time.AfterFunc(20*time.Millisecond, cancel)
+		}
+		if err := s.Run(ctx, endingConsumer{c.end}); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+			t.Errorf("%s: %v", name, err)
+		}
+		cancel()
 	}
 }

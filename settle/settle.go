@@ -96,19 +96,19 @@ var errEnded = errors.New("settle: the engine has stopped")
 // returns nil then. What it leaves undone, the next Start takes up. It follows c
 // without ever waiting for the chain, the desk or the disk.
 func (s *Settle) Run(ctx context.Context, c Consumer) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return s.follow(ctx, c) })
-	group.Go(func() error { return s.surveyor(ctx) })
-	group.Go(func() error { return s.tracker.Run(ctx) })
-	group.Go(func() error { return s.watch(ctx) })
-	group.Go(func() error { return s.recall(ctx) })
-	group.Go(func() error { return s.pruner(ctx) })
+	group, within := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.follow(within, c) })
+	group.Go(func() error { return s.surveyor(within) })
+	group.Go(func() error { return s.tracker.Run(within) })
+	group.Go(func() error { return s.watch(within) })
+	group.Go(func() error { return s.recall(within) })
+	group.Go(func() error { return s.pruner(within) })
 	due := make(chan rfq.Claim)
-	group.Go(func() error { return s.dispatch(ctx, due) })
+	group.Go(func() error { return s.dispatch(within, due) })
 	for range s.options.Deliverers {
-		group.Go(func() error { return s.worker(ctx, due) })
+		group.Go(func() error { return s.worker(within, due) })
 	}
-	if err := group.Wait(); err != nil && !errors.Is(err, errEnded) && ctx.Err() == nil {
+	if err := group.Wait(); !errors.Is(err, errEnded) && ctx.Err() == nil {
 		return err
 	}
 	return nil

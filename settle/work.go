@@ -30,7 +30,7 @@ type job struct {
 	at    int64     // Unix ns: when to look at it; parked = not before it is told again
 	place int       // in the heap; -1 = not there, since somebody works on it
 	told  bool      // again while somebody worked on it
-	once  bool      // it is not told again: done is done
+	once  bool      // an audit: it is not told again, done is done
 
 	failures int    // in a row, of whatever kind
 	problem  string // the last one's word
@@ -50,7 +50,9 @@ type work struct {
 
 	mu   sync.Mutex
 	jobs map[market.ClaimID]*job
-	due  dueHeap
+	// due has what is to be done, audits what comes after all that: there may be as
+	// many as refunds are due.
+	due, audits dueHeap
 }
 
 func newWork(first, most time.Duration) *work {
@@ -72,7 +74,7 @@ func (w *work) tell(c *rfq.Claim, now int64) {
 		return
 	}
 	if j == nil {
-		j = w.add(c)
+		j = w.add(c, false)
 	}
 	j.claim = *c
 	if j.place < 0 {
@@ -89,15 +91,13 @@ func (w *work) audit(c *rfq.Claim, now int64) {
 	if w.jobs[c.ID] != nil {
 		return
 	}
-	j := w.add(c)
-	j.once = true
-	w.arm(j, now)
+	w.arm(w.add(c, true), now)
 }
 
-func (w *work) add(c *rfq.Claim) *job {
-	j := &job{claim: *c, since: c.ChangedAt, at: parked}
+func (w *work) add(c *rfq.Claim, once bool) *job {
+	j := &job{claim: *c, since: c.ChangedAt, at: parked, once: once}
 	w.jobs[c.ID] = j
-	heap.Push(&w.due, j)
+	heap.Push(w.heapOf(j), j)
 	return j
 }
 
@@ -114,14 +114,21 @@ func (w *work) drop(j *job) {
 	}
 	delete(w.jobs, j.claim.ID)
 	if j.place >= 0 {
-		heap.Remove(&w.due, j.place)
+		heap.Remove(w.heapOf(j), j.place)
 	}
+}
+
+func (w *work) heapOf(j *job) *dueHeap {
+	if j.once {
+		return &w.audits
+	}
+	return &w.due
 }
 
 // arm says when a job that nobody works on is due.
 func (w *work) arm(j *job, at int64) {
 	j.at = at
-	heap.Fix(&w.due, j.place)
+	heap.Fix(w.heapOf(j), j.place)
 	select {
 	case w.wake <- struct{}{}:
 	default:
@@ -153,16 +160,20 @@ func (w *work) backoff(failures int) time.Duration {
 func (w *work) take(now int64) (c rfq.Claim, wait time.Duration, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.due) == 0 || w.due[0].at == parked {
-		return c, time.Hour, false
+	wait = time.Hour
+	for _, h := range []*dueHeap{&w.due, &w.audits} {
+		if len(*h) == 0 || (*h)[0].at == parked {
+			continue
+		}
+		if j := (*h)[0]; j.at > now {
+			wait = min(wait, time.Duration(j.at-now))
+		} else {
+			heap.Pop(h)
+			j.told = false
+			return j.claim, 0, true
+		}
 	}
-	j := w.due[0]
-	if j.at > now {
-		return c, time.Duration(j.at - now), false
-	}
-	heap.Pop(&w.due)
-	j.told = false
-	return j.claim, 0, true
+	return c, wait, false
 }
 
 // done gives a claim back: err is nil where there is nothing more to do before
@@ -179,7 +190,7 @@ func (w *work) done(id market.ClaimID, now int64, err error) {
 		return
 	}
 	j.at = parked
-	heap.Push(&w.due, j)
+	heap.Push(w.heapOf(j), j)
 	switch {
 	case errors.Is(err, errLater):
 		w.arm(j, now+int64(laterIn))

@@ -101,8 +101,15 @@ func TestWorkOnce(t *testing.T) {
 		}
 		w.done(1, 0, err)
 	}
-	if w.count() != 0 || len(w.due) != 0 {
+	if w.count() != 0 || len(w.audits) != 0 {
 		t.Errorf("%d are left", w.count())
+	}
+	w.audit(told(1, rfq.ClaimRefundDue, 0), 0)
+	w.tell(told(2, rfq.ClaimPaid, 0), 5)
+	for _, want := range []market.ClaimID{2, 1} {
+		if c, _, ok := w.take(9); !ok || c.ID != want {
+			t.Errorf("took %d, want %d: tokens before audits", c.ID, want)
+		}
 	}
 }
 
