@@ -3,6 +3,7 @@ package settle
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
@@ -13,18 +14,24 @@ import (
 // to have promised: the journal's tail was lost, as a crash of the machine in
 // mode interval loses it, or it is an old one. The promise is made again where
 // that is still possible; in any case the transaction's end is waited for. It
-// looks once, at the claims that Start was told.
+// looks once, at the claims that Start was told, and again at those that it could
+// not look at, which hold up no others.
 func (s *Settle) recall(ctx context.Context) error {
-	for _, id := range s.unpromised {
-		for err := s.recallOne(id); err != nil; err = s.recallOne(id) {
-			s.log.Warn("a signed transaction was not taken up", "claim", claimText(id), "error", err)
-			if !sleep(ctx, s.options.RetryMost) {
-				return nil
+	for {
+		s.unpromised = slices.DeleteFunc(s.unpromised, func(id market.ClaimID) bool {
+			if ctx.Err() != nil {
+				return false
 			}
+			err := s.recallOne(id)
+			if err != nil {
+				s.log.Warn("a signed transaction was not taken up", "claim", claimText(id), "error", err)
+			}
+			return err == nil
+		})
+		if len(s.unpromised) == 0 || !sleep(ctx, s.options.RetryMost) {
+			return nil
 		}
 	}
-	s.unpromised = nil
-	return nil
 }
 
 // mayBeUnpromised reports whether a claim is one that recall looks at.

@@ -1,0 +1,56 @@
+package settle
+
+import (
+	"context"
+	"encoding/binary"
+	"log/slog"
+	"testing"
+	"time"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana/build"
+	"blockdesk/market"
+	"blockdesk/settle/broadcast"
+	"blockdesk/settle/store"
+	"blockdesk/settle/store/storetest"
+)
+
+// agreeable is a desk that agrees to everything.
+type agreeable struct{ Desk }
+
+func (agreeable) Do(r rfq.Request) (Result, error) {
+	return Result{Outcome: rfq.Outcome{Kind: r.Kind()}}, nil
+}
+
+// TestRecallGoesOn: a claim whose kept transaction cannot be read holds up no
+// other one.
+func TestRecallGoesOn(t *testing.T) {
+	var kv storetest.KV
+	st, err := store.Open(&kv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.Keep(storetest.Atomic(t, 2, 1, build.Desk), 1000, 1); err != nil {
+		t.Fatal(err)
+	}
+	damaged := append(binary.BigEndian.AppendUint64([]byte{3}, 1), make([]byte, 32)...)
+	err = kv.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set(damaged, []byte{9}) }, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Settle{
+		options: Options{RetryMost: time.Millisecond}, store: st, desk: deskDoor{agreeable{}}, log: slog.New(slog.DiscardHandler),
+		unpromised: []market.ClaimID{1, 2, 3},
+	}
+	if s.tracker, err = broadcast.New(broadcast.Options{}, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := s.recall(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.tracker.Stats().Tracked; n != 1 || len(s.unpromised) != 1 || s.unpromised[0] != 1 {
+		t.Errorf("%d are tracked, left is %v", n, s.unpromised)
+	}
+}
