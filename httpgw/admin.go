@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,6 +30,10 @@ type Check struct {
 	Name string
 	// Err returns nil while the condition holds. It must not block.
 	Err func() error
+	// Wait, if not 0, is of what the service can do without. A start waits for
+	// it, so long at most; once it has held, or that time is over, a failure is
+	// told and the service stays ready, so that nobody takes the rest away.
+	Wait time.Duration
 }
 
 // AdminOptions configures an Admin. The zero value of a field means its default
@@ -88,6 +93,8 @@ func (o AdminOptions) Validate() error {
 // token: keep it off public addresses.
 type Admin struct {
 	opts     AdminOptions
+	started  time.Time
+	held     []atomic.Bool // of each of opts.Ready: it has held once
 	listener *limitedListener
 	server   *http.Server
 }
@@ -120,7 +127,10 @@ func NewAdmin(o AdminOptions) (*Admin, error) {
 	}
 	ids := newRequestIDs()
 	open := newConns(adminConns, adminConns, &proxies{}, ids, refused)
-	a := &Admin{opts: o, listener: newLimitedListener(impatientListener{listener}, open)}
+	a := &Admin{
+		opts: o, started: time.Now(), held: make([]atomic.Bool, len(o.Ready)),
+		listener: newLimitedListener(impatientListener{listener}, open),
+	}
 	mux := http.NewServeMux()
 	door := &adminDoor{next: mux, ids: ids, bodyTime: DefaultReadTimeout}
 	mux.HandleFunc("/", door.unknown)
@@ -205,11 +215,13 @@ func (a *Admin) healthz(w http.ResponseWriter, _ *http.Request) {
 
 func (a *Admin) readyz(w http.ResponseWriter, _ *http.Request) {
 	h := health{OK: true}
-	for _, c := range a.opts.Ready {
+	for i, c := range a.opts.Ready {
 		result := checkResult{Name: c.Name, OK: true}
-		if err := c.Err(); err != nil {
+		if err := c.Err(); err == nil {
+			a.held[i].Store(true)
+		} else {
 			result = checkResult{Name: c.Name, Error: err.Error()}
-			h.OK = false
+			h.OK = h.OK && c.Wait > 0 && (a.held[i].Load() || time.Since(a.started) > c.Wait)
 		}
 		h.Checks = append(h.Checks, result)
 	}

@@ -39,8 +39,8 @@ func TestHealthAndReadiness(t *testing.T) {
 	a := startAdmin(t, AdminOptions{
 		Live: func() error { return live },
 		Ready: []Check{
-			{"recovered", func() error { return nil }},
-			{"journal_writable", func() error { return journal }},
+			{Name: "recovered", Err: func() error { return nil }},
+			{Name: "journal_writable", Err: func() error { return journal }},
 		},
 	})
 	const recovered = `{"name":"recovered","ok":true}`
@@ -68,6 +68,31 @@ func TestHealthAndReadiness(t *testing.T) {
 		if resp.StatusCode != step.readyz || strings.TrimSpace(string(body)) != step.ready {
 			t.Errorf("readyz: %d %s, want %d %s", resp.StatusCode, body, step.readyz, step.ready)
 		}
+	}
+}
+
+// TestReadyWithout: what the service can do without is waited for at the start,
+// and takes nothing away once it has held or the wait is over.
+func TestReadyWithout(t *testing.T) {
+	for _, c := range []struct {
+		wait        time.Duration
+		first, last int
+	}{{time.Hour, 503, 200}, {time.Nanosecond, 200, 200}, {0, 503, 503}} {
+		down := errors.New("no node")
+		a := startAdmin(t, AdminOptions{Ready: []Check{{Name: "chain", Err: func() error { return down }, Wait: c.wait}}})
+		look := func(want int, told string) {
+			t.Helper()
+			resp, body := ask(t, a.Addr(), "GET", "/readyz", "Connection: close\r\n")
+			if resp.StatusCode != want || !strings.Contains(string(body), told) {
+				t.Errorf("wait %s: %d %s, want %d and %s", c.wait, resp.StatusCode, body, want, told)
+			}
+		}
+		const bad = `{"name":"chain","ok":false,"error":"no node"}`
+		look(c.first, bad)
+		down = nil
+		look(200, `{"name":"chain","ok":true}`)
+		down = errors.New("no node")
+		look(c.last, bad)
 	}
 }
 
@@ -167,9 +192,9 @@ func TestAdminConnectionLimit(t *testing.T) {
 func TestAdminOptions(t *testing.T) {
 	fine := func() error { return nil }
 	for name, o := range map[string]AdminOptions{
-		"has no name": {Ready: []Check{{"", fine}}},
-		"no function": {Ready: []Check{{"x", nil}}},
-		"named twice": {Ready: []Check{{"x", fine}, {"x", fine}}},
+		"has no name": {Ready: []Check{{Err: fine}}},
+		"no function": {Ready: []Check{{Name: "x"}}},
+		"named twice": {Ready: []Check{{Name: "x", Err: fine}, {Name: "x", Err: fine}}},
 		"negative":    {ShutdownTimeout: -1},
 		"metrics": {Addr: "127.0.0.1:0", Sources: Sources{Version: "v"}, Collectors: []prometheus.Collector{
 			prometheus.NewGauge(prometheus.GaugeOpts{Name: "twice"}), prometheus.NewGauge(prometheus.GaugeOpts{Name: "twice"}),

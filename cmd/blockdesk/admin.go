@@ -17,6 +17,10 @@ import (
 // is not ready: our choice.
 const maxFeedLag = 5 * time.Second
 
+// chainWait is how long a start waits for the chain before it is ready without
+// it: orders, market data and quotes need none.
+const chainWait = 30 * time.Second
+
 func (s *service) adminOptions() httpgw.AdminOptions {
 	readOnly := func() error {
 		if st := s.eng.Stats(); st.Failed != nil {
@@ -63,7 +67,7 @@ func (s *service) adminOptions() httpgw.AdminOptions {
 		Collectors: s.http.Collectors(), Logger: s.log,
 	}
 	if door := s.settleDoor(); door != nil {
-		o.Ready = append(o.Ready, httpgw.Check{Name: "chain", Err: door.Ready})
+		o.Ready = append(o.Ready, httpgw.Check{Name: "chain", Err: door.Ready, Wait: chainWait})
 		o.Settlement = door.sources()
 	}
 	return o

@@ -183,7 +183,12 @@ func TestDemoOutlivesItsChain(t *testing.T) {
 	if err := syscall.Kill(childOf(t, d.pid), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 20*time.Second, "a service that is not ready", func() bool { return status(t, d.at.Admin+"/readyz") != http.StatusOK })
+	eventually(t, 20*time.Second, "a service that says so", func() bool {
+		return strings.Contains(get(t, d.at.Admin+"/readyz"), `{"name":"chain","ok":false`)
+	})
+	if code := status(t, d.at.Admin+"/readyz"); code != http.StatusOK {
+		t.Errorf("without its chain the service is not ready: %d", code)
+	}
 	r := post(t, d.at.Base+"/rfq-native/modular-claim-take", "", `{"bot_wallet":"`+demoAddress("wallet-1")+`","order_id":"T1","tranche_id":"T1-1","fill_usd":"250"}`)
 	if r.status != http.StatusServiceUnavailable || !strings.Contains(r.body, "CHAIN_UNAVAILABLE") {
 		t.Errorf("a claim on a killed chain: %d %s", r.status, r.body)
