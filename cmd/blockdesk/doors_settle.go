@@ -244,7 +244,7 @@ func (d *settleDoor) sources() httpgw.SettlementSources {
 		return httpgw.Counter{Name: name, Help: help, Value: func() uint64 { return of(d.core.Counts()) }}
 	}
 	return httpgw.SettlementSources{
-		Chain: d.health, Money: d.Counts,
+		Chain: d.health, Money: d.Counts, Tokens: d.access.Live,
 		Counters: []httpgw.Counter{
 			count("packages_total", "Packages made.", func(c settle.Counts) uint64 { return c.Built }),
 			count("refused_total", "Submissions and packages that a guard has refused.", func(c settle.Counts) uint64 { return c.Refused }),

@@ -351,6 +351,14 @@ func (a *Access) Admit(secret []byte) (key solana.Address, ok bool) {
 	return t.key, true
 }
 
+// Live returns how many tokens are good now. One that has ended counts for a
+// minute more.
+func (a *Access) Live() int {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	return len(a.live)
+}
+
 // Run keeps memory and log short, and what time it is in the store, until ctx ends.
 // It returns the store's error where there is one: tokens are admitted on.
 func (a *Access) Run(ctx context.Context) error {

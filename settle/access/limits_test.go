@@ -42,7 +42,7 @@ func TestMaxTokens(t *testing.T) {
 	for i := range byte(3) {
 		a.mustProve(t, p, client(i))
 	}
-	if tokens, live, hours := a.remembers(); tokens != 3 || live != 3 || hours != 3 {
+	if tokens, live, hours := a.remembers(); tokens != 3 || live != 3 || a.Live() != 3 || hours != 3 {
 		t.Errorf("%d tokens, %d live, %d hours", tokens, live, hours)
 	}
 }
