@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
@@ -42,6 +43,10 @@ func (s *Settle) tell(record rfq.Record) {
 		s.tellClaim(r)
 		s.doubt(r)
 	case *rfq.Payment:
+		if r.State == rfq.PaymentRefundDue && (r.Why == event.ReasonLatePayment || r.Why == event.ReasonUndeliverable) {
+			// Its claim is told after it, or was before.
+			s.doubt(&rfq.Claim{ID: r.Claim, Way: rfq.Modular, State: rfq.ClaimRefundDue, ChangedAt: r.At})
+		}
 		s.refund.tell(r)
 	case *rfq.Gone:
 		if r.What == rfq.TagClaim {

@@ -21,8 +21,12 @@ import (
 	"blockdesk/settle/store"
 )
 
-// pruneEvery is how often old builds are looked for.
-const pruneEvery = time.Hour
+const (
+	// pruneEvery is how often old builds are looked for.
+	pruneEvery = time.Hour
+	// lookBack bounds how far the watch of an account goes back that has no cursor.
+	lookBack = 24 * time.Hour
+)
 
 // Settle joins the desk and the chain: see the package. New, Start, then Run;
 // every other method from any goroutine once Start has returned.
@@ -45,6 +49,9 @@ type Settle struct {
 	newest  atomic.Pointer[rpc.Blockhash]
 	prover  atomic.Pointer[proof.Prover]
 	counts  counters
+	// since is when the oldest claim was taken, Unix ns, whose payment a watch that
+	// has no cursor must not take for history.
+	since int64
 	// unpromised are claims that recall looks at: Start\'s, then Run\'s.
 	unpromised []market.ClaimID
 }
@@ -74,8 +81,13 @@ func (s *Settle) now() int64 { return s.options.Now().UnixNano() }
 // rfq.Machine.EachClaim is what claims is. Once, before Run, and before the
 // engine runs.
 func (s *Settle) Start(claims func(yield func(c *rfq.Claim, payments []rfq.Payment) bool)) {
+	now := s.now()
+	s.since = now
 	claims(func(c *rfq.Claim, payments []rfq.Payment) bool {
 		s.tellClaim(c)
+		if mayBePaid(c, payments) {
+			s.since = max(min(s.since, c.ReservedAt-int64(s.options.Payments.ClockTolerance)), now-int64(lookBack))
+		}
 		if mayBeUnpromised(c) {
 			s.unpromised = append(s.unpromised, c.ID)
 		}
@@ -87,6 +99,12 @@ func (s *Settle) Start(claims func(yield func(c *rfq.Claim, payments []rfq.Payme
 		}
 		return true
 	})
+}
+
+// mayBePaid reports whether a payment of a claim may be on the chain that the desk
+// has not seen.
+func mayBePaid(c *rfq.Claim, payments []rfq.Payment) bool {
+	return c.Way == rfq.Modular && len(payments) == 0 && (c.State == rfq.ClaimReserved || c.State == rfq.ClaimExpired)
 }
 
 // errEnded ends Run when the engine's events do.
