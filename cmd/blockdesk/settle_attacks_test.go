@@ -765,6 +765,7 @@ func (a *attackRig) bits() {
 	}
 	a.moved(was, a.holdings(), map[string]int64{})
 	a.t.Logf("%d bits turned", count)
+	a.build = nil // a slow machine has outlived its blockhash
 	a.settles(a.target())
 }
 

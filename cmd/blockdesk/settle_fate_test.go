@@ -81,6 +81,9 @@ func TestNothingBeforeFinality(t *testing.T) {
 	}
 	submitted.into(t, &s)
 	eventually(t, 10*time.Second, "both to land", func() bool { return r.succeeded(payment.signature) && r.succeeded(s.Signature) })
+	eventually(t, 10*time.Second, "proofs to be taken", func() bool {
+		return must(b.verify(t.Context(), 0, "T1", payment.signature)).status != 503
+	})
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		for surface := range verifyPaths {
 			got, err := b.verify(t.Context(), surface, "T1", payment.signature)

@@ -41,14 +41,17 @@ func TestChainOutage(t *testing.T) {
 	}
 	verifyJournal(t, r.s)
 	restarted := make(chan error, 1)
-	go func() { restarted <- r.s.Restart(context.Background()) }()
+	revived := *r.s // it comes up at the same addresses
+	go func() { restarted <- revived.Restart(context.Background()) }()
 	eventually(t, 20*time.Second, "the service to serve", func() bool {
 		_, err := b.send(t.Context(), "GET", r.s.Addresses.Base+pathClaims+onWay.ClaimID, nil)
 		return err == nil
 	})
 	check()
 	r.control("heal", map[string]any{})
-	if err := <-restarted; err != nil {
+	err := <-restarted
+	*r.s = revived
+	if err != nil {
 		t.Fatal(err)
 	}
 	if got := b.verified(0, "T1", payment.signature); got.status != 200 {

@@ -367,12 +367,5 @@ func (r *rig) servedBy(i int, signature string, taken []*built, verdicts []verdi
 	return claim
 }
 
-// money is what the operator is told.
-type money struct {
-	Refunds int `json:"refunds"`
-	Stuck   int `json:"stuck"`
-	Strays  int `json:"strays"`
-}
-
 // jsonOf is a value's JSON, for messages.
 func jsonOf(v any) string { return string(must(json.Marshal(v))) }

@@ -110,7 +110,7 @@ function flows(ledger, wallet, desk, { pay, base, baseAtoms }) {
 export async function buyAtomic(options) {
   const ctx = { ...options, desk: await deskAddress(options.service) };
   const { service, chain, wallet, order, desk } = ctx;
-  if (!service.token) await service.handshake(wallet, base58);
+  if (!service.token) await service.handshake(wallet);
   const deal = await offer(ctx);
   const built = await build(ctx, deal.quote);
   heldPayment(built.payment, deal.quote);

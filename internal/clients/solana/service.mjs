@@ -1,6 +1,7 @@
 // The desk's HTTP surfaces, with node:http alone: the address that we come from
 // can be chosen, since the desk counts clients by it.
 import http from 'node:http';
+import { base58 } from './wallet.mjs';
 
 const patience = 30_000;
 
@@ -50,7 +51,7 @@ export class Service {
   }
 
   /** handshake gets a token for a wallet that proves its key. */
-  async handshake(wallet, base58) {
+  async handshake(wallet) {
     const path = '/api/v1/dvp/handshake';
     const terms = await this.ask(200, 'GET', path);
     if (terms.protocol !== 'svc_dvp_handshake_v1' || terms.algorithm !== 'ed25519') throw new Error(`terms: ${JSON.stringify(terms)}`);

@@ -17,7 +17,7 @@ import { Chain } from './chain.mjs';
 import { inspect } from './inspect.mjs';
 import { buyAtomic, buyModular } from './buy.mjs';
 import { Service } from './service.mjs';
-import { Wallet, base58 } from './wallet.mjs';
+import { Wallet } from './wallet.mjs';
 
 const option = { type: 'string' };
 const { values: args, positionals: [mode] } = parseArgs({
@@ -30,7 +30,7 @@ const { values: args, positionals: [mode] } = parseArgs({
 
 async function handshake() {
   const wallet = await Wallet.open(args.wallet);
-  const granted = await new Service(args).handshake(wallet, base58);
+  const granted = await new Service(args).handshake(wallet);
   return { wallet: wallet.address, token: granted.access_token, expires_at: granted.expires_at };
 }
 
