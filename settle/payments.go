@@ -149,6 +149,7 @@ func (s *Settle) proofOptions(r *rails) proof.Options {
 	o := proof.Options{
 		Rails: r.by, Wallets: []solana.Address{r.desk}, ClockTolerance: s.options.Payments.ClockTolerance,
 		Retry: s.options.Payments.Retry, WatchEvery: s.options.Payments.WatchEvery, Now: s.options.Now, Logger: s.log,
+		Since: time.Unix(0, s.since),
 	}
 	for _, w := range s.options.Treasury {
 		if w != r.desk {

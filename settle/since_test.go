@@ -1,37 +1,39 @@
-package settle_test
+package settle
 
 import (
-	"sync/atomic"
+	"log/slog"
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"blockdesk/engine/rfq"
-	"blockdesk/internal/solana/rpc"
-	"blockdesk/market"
 )
 
-// TestStoreLost: a claim is paid while the service is down, and settlement's store
-// is lost with its cursors. What was paid is no history.
-func TestStoreLost(t *testing.T) {
-	c := startChain(t, 50*time.Millisecond)
-	disk := vfs.FS(vfs.NewMem())
-	l := begin(t, c, lifeOptions{fs: disk, dir: "data"}).open()
-	w := c.wallet(0)
-	claim := l.take(rfq.Modular, 1, market.RailUSDC, w)
-	p := l.pack(claim, 0)
-	l.end()
-	paid := c.send(w.fill(t, p.Raw))
-	l.await("the payment", func() bool {
-		_, known, err := c.client.Transaction(t.Context(), paid, rpc.Finalized)
-		return known && err == nil
-	})
-	x, _, _ := c.client.Transaction(t.Context(), paid, rpc.Finalized)
-	t.Log("lag", x.BlockTime-time.Now().Unix())
-	clock := new(atomic.Int64)
-	clock.Store(int64(5 * time.Minute))
-	l = begin(t, c, lifeOptions{fs: copyOf(t, map[string]vfs.FS{"journal": disk, "desk": disk}), dir: "data", clock: clock})
-	l.delivered(claim, 0)
-	l.end()
+// TestSince: a watch that has no cursor goes back to the oldest claim that is not
+// paid and may be, but not further than a day; without one it begins at the start.
+func TestSince(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	claim := func(state rfq.ClaimState, way rfq.Way, age time.Duration) rfq.Claim {
+		return rfq.Claim{ID: 1, Way: way, State: state, ReservedAt: now.Add(-age).UnixNano()}
+	}
+	for name, c := range map[string]struct {
+		claim rfq.Claim
+		paid  []rfq.Payment
+		want  time.Duration
+	}{
+		"reserved":            {claim(rfq.ClaimReserved, rfq.Modular, time.Hour), nil, time.Hour + time.Minute},
+		"expired":             {claim(rfq.ClaimExpired, rfq.Modular, time.Hour), nil, time.Hour + time.Minute},
+		"too long ago":        {claim(rfq.ClaimExpired, rfq.Modular, 100*time.Hour), nil, lookBack},
+		"atomic":              {claim(rfq.ClaimReserved, rfq.Atomic, time.Hour), nil, 0},
+		"paid":                {claim(rfq.ClaimPaid, rfq.Modular, time.Hour), nil, 0},
+		"its payment is seen": {claim(rfq.ClaimExpired, rfq.Modular, time.Hour), []rfq.Payment{{Claim: 1}}, 0},
+	} {
+		s := &Settle{
+			options: Options{Now: func() time.Time { return now }, Payments: Payments{ClockTolerance: time.Minute}},
+			log:     slog.New(slog.DiscardHandler), work: newWork(time.Second, time.Second), refund: newOwed(),
+		}
+		s.Start(func(yield func(*rfq.Claim, []rfq.Payment) bool) { yield(&c.claim, c.paid) })
+		if o := s.proofOptions(&rails{}); !o.Since.Equal(now.Add(-c.want)) {
+			t.Errorf("%s: %v before the start, not %v", name, now.Sub(o.Since), c.want)
+		}
+	}
 }
