@@ -42,6 +42,9 @@ func (s *hookedSigner) Sign(ctx context.Context, j cosign.Job) (solana.Signature
 			return solana.Signature{}, err
 		}
 	}
+	if err := ctx.Err(); err != nil { // as one in another process
+		return solana.Signature{}, err
+	}
 	return s.Signer.Sign(ctx, j)
 }
 

@@ -1,6 +1,7 @@
 package settle_test
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"testing"
@@ -193,4 +194,29 @@ func TestStartTakesUp(t *testing.T) {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	l.await("nothing due", func() bool { return len(l.settle.RefundsDue([64]byte{}, 10)) == 0 })
+}
+
+// TestImpatientCaller: who goes away after the promise does not keep the desk from
+// signing; who goes away before it has not asked.
+func TestImpatientCaller(t *testing.T) {
+	c := startChain(t, 50*time.Millisecond)
+	signer := newHookedSigner(t, c)
+	l := begin(t, c, lifeOptions{signer: signer}).open()
+	w := c.wallet(0)
+	claim := l.take(rfq.Atomic, 1, market.RailUSDC, w)
+	p := l.pack(claim, 0)
+	ctx, leave := context.WithCancel(t.Context())
+	signer.on(func(cosign.Job) error {
+		leave()
+		return nil
+	})
+	if _, err := l.settle.Submit(ctx, claim.ID, w.address, submission(w.fill(t, p.Raw))); err != nil {
+		t.Errorf("gone after the promise: %v", err)
+	}
+	l.becomes(claim.ID, rfq.ClaimSettled)
+	other := l.take(rfq.Atomic, 1, market.RailUSDC, w)
+	p = l.pack(other, 0)
+	if _, err := l.settle.Submit(ctx, other.ID, w.address, submission(w.fill(t, p.Raw))); err == nil || l.claim(other.ID).State != rfq.ClaimReserved {
+		t.Errorf("gone before it: %v", err)
+	}
 }

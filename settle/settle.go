@@ -52,7 +52,7 @@ type Settle struct {
 	// since is when the oldest claim was taken, Unix ns, whose payment a watch that
 	// has no cursor must not take for history.
 	since int64
-	// unpromised are claims that recall looks at: Start\'s, then Run\'s.
+	// unpromised are claims that recall looks at: Start's, then Run's.
 	unpromised []market.ClaimID
 }
 

@@ -1,0 +1,115 @@
+package settle
+
+import (
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
+	"blockdesk/persist"
+	"blockdesk/settle/broadcast"
+	"blockdesk/settle/cosign"
+	"blockdesk/settle/store"
+)
+
+// answeringDesk gives prepared answers, in turn, and keeps what it was asked.
+type answeringDesk struct {
+	Desk
+	answers []any // an error, or an Outcome
+	asked   []rfq.RequestKind
+	proofs  [][32]byte
+}
+
+func (d *answeringDesk) Do(r rfq.Request) (Result, error) {
+	d.asked = append(d.asked, r.Kind())
+	switch r := r.(type) {
+	case *rfq.SettleClaim:
+		d.proofs = append(d.proofs, r.Proof)
+	case *rfq.BeginDelivery:
+		d.proofs = append(d.proofs, r.Proof)
+	case *rfq.LapseDelivery:
+		d.proofs = append(d.proofs, r.Proof)
+	}
+	answer := d.answers[0]
+	d.answers = d.answers[1:]
+	if err, ok := answer.(error); ok {
+		return Result{}, err
+	}
+	return Result{Outcome: answer.(rfq.Outcome)}, nil
+}
+
+// TestEnded: each end is booked by its request with the message's hash, again
+// after an error; what the desk cannot book of what the chain has is for a person.
+func TestEnded(t *testing.T) {
+	done, away := rfq.Outcome{}, errAny
+	in := func(state rfq.ClaimState) rfq.Outcome {
+		return rfq.Outcome{Reason: event.ReasonClaimState, Limit: int64(state)}
+	}
+	settle, begin, lapse, release := rfq.KindSettleClaim, rfq.KindBeginDelivery, rfq.KindLapseDelivery, rfq.KindReleaseClaim
+	for name, c := range map[string]struct {
+		kind    cosign.Kind
+		end     broadcast.End
+		answers []any
+		asked   []rfq.RequestKind
+		err     error
+		stray   bool
+	}{
+		"delivered":             {cosign.Deliver, broadcast.Finalized, []any{done}, []rfq.RequestKind{settle}, nil, false},
+		"exchanged":             {cosign.Cosign, broadcast.Finalized, []any{done}, []rfq.RequestKind{settle}, nil, false},
+		"delivery expired":      {cosign.Deliver, broadcast.Expired, []any{done}, []rfq.RequestKind{lapse}, nil, false},
+		"delivery failed":       {cosign.Deliver, broadcast.Failed, []any{done}, []rfq.RequestKind{lapse}, nil, false},
+		"exchange expired":      {cosign.Cosign, broadcast.Expired, []any{done}, []rfq.RequestKind{release}, nil, false},
+		"exchange failed":       {cosign.Cosign, broadcast.Failed, []any{done}, []rfq.RequestKind{release}, nil, false},
+		"the desk is away":      {cosign.Deliver, broadcast.Finalized, []any{away}, []rfq.RequestKind{settle}, errAny, false},
+		"away for a lapse":      {cosign.Deliver, broadcast.Expired, []any{away}, []rfq.RequestKind{lapse}, errAny, false},
+		"lapsed before":         {cosign.Deliver, broadcast.Expired, []any{in(rfq.ClaimPaid)}, []rfq.RequestKind{lapse}, nil, false},
+		"the beginning is lost": {cosign.Deliver, broadcast.Finalized, []any{in(rfq.ClaimPaid), done, done}, []rfq.RequestKind{settle, begin, settle}, nil, false},
+		"lost, away in between": {cosign.Deliver, broadcast.Finalized, []any{in(rfq.ClaimPaid), away}, []rfq.RequestKind{settle, begin}, errAny, false},
+		"lost, away at the end": {cosign.Deliver, broadcast.Finalized, []any{in(rfq.ClaimPaid), done, away}, []rfq.RequestKind{settle, begin, settle}, errAny, false},
+		"delivered by another":  {cosign.Deliver, broadcast.Finalized, []any{in(rfq.ClaimSettled)}, []rfq.RequestKind{settle}, nil, true},
+		"released before":       {cosign.Cosign, broadcast.Finalized, []any{in(rfq.ClaimReleased)}, []rfq.RequestKind{settle}, nil, true},
+		"forgotten":             {cosign.Cosign, broadcast.Finalized, []any{rfq.Outcome{Reason: event.ReasonUnknownClaim}}, []rfq.RequestKind{settle}, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kv, err := persist.OpenKV("kv", vfs.NewMem(), slog.New(slog.DiscardHandler))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer kv.Close()
+			s, _, _, _ := grounded(t)
+			if s.store, err = store.Open(kv); err != nil {
+				t.Fatal(err)
+			}
+			d := &answeringDesk{answers: c.answers}
+			s.desk, s.log = deskDoor{d}, slog.New(slog.DiscardHandler)
+			s.work.tell(told(7, rfq.ClaimDelivering, 1), 1)
+			r := broadcast.Result{Claim: 7, Kind: c.kind, Hash: solana.Hash{1, 2}, Signature: solana.Signature{3}, End: c.end, Slot: 5}
+			if err := s.ended(t.Context(), r); !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
+				t.Errorf("%v, want %v", err, c.err)
+			}
+			if !slices.Equal(d.asked, c.asked) {
+				t.Errorf("asked %v, want %v", d.asked, c.asked)
+			}
+			for _, proof := range d.proofs {
+				if proof != r.Hash {
+					t.Errorf("proof %x", proof)
+				}
+			}
+			if lapsed := slices.Contains(c.asked, lapse); s.work.hasEnded(7, r.Hash) != lapsed {
+				t.Errorf("seen to end: %v", !lapsed)
+			}
+			strays, err := s.Strays(solana.Signature{}, 2)
+			if err != nil || (len(strays) == 1) != c.stray {
+				t.Fatalf("strays %+v, %v", strays, err)
+			}
+			if c.stray && (strays[0].Signature != r.Signature || strays[0].Reason != strayUnbooked || strays[0].Claim != 7) {
+				t.Errorf("%+v", strays[0])
+			}
+		})
+	}
+}
