@@ -8,6 +8,7 @@ import (
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
 	"blockdesk/internal/solana/token"
+	"blockdesk/market"
 	"blockdesk/settle/broadcast"
 	"blockdesk/settle/proof"
 )
@@ -69,6 +70,8 @@ type Options struct {
 // Payments are the options of package proof that are not known from the desk.
 type Payments struct {
 	ClockTolerance, Retry, WatchEvery time.Duration
+	// Dust is by rail that of proof.Rail.
+	Dust [market.RailCount]market.Amount
 }
 
 // withDefaults fills what is zero.

@@ -151,6 +151,9 @@ func (s *Settle) proofOptions(r *rails) proof.Options {
 		Retry: s.options.Payments.Retry, WatchEvery: s.options.Payments.WatchEvery, Now: s.options.Now, Logger: s.log,
 		Since: time.Unix(0, s.since),
 	}
+	for rail, atoms := range s.options.Payments.Dust {
+		o.Rails[rail].Dust = atoms
+	}
 	for _, w := range s.options.Treasury {
 		if w != r.desk {
 			o.Wallets = append(o.Wallets, w)

@@ -38,3 +38,15 @@ func TestPayees(t *testing.T) {
 		t.Errorf("the other rail has %v", list)
 	}
 }
+
+// TestDustTold: the proof of payments is told what is dust on each rail.
+func TestDustTold(t *testing.T) {
+	var s Settle
+	s.options.Payments.Dust = [market.RailCount]market.Amount{market.RailUSDC: 10_000, market.RailSOL: 100_000}
+	o := s.proofOptions(&rails{})
+	for rail, want := range s.options.Payments.Dust {
+		if got := o.Rails[rail].Dust; got != want {
+			t.Errorf("rail %d: %d, not %d", rail, got, want)
+		}
+	}
+}

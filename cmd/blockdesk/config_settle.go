@@ -42,6 +42,16 @@ type SettleConfig struct {
 	PollMS          int    `yaml:"poll_ms"`           // between two looks at what was sent
 	WatchMS         int    `yaml:"watch_ms"`          // between two looks for payments that nobody reports
 	ClockToleranceS int    `yaml:"clock_tolerance_s"` // how far the chain's clock may be behind ours
+	DustUSDC        string `yaml:"dust_usdc"`         // less is not booked and not kept, unless it is a whole payment
+	DustSOL         string `yaml:"dust_sol"`
+}
+
+// maxDust is one dollar, and a hundredth of a SOL, in atoms: more is no dust.
+func maxDust(rail market.Rail) uint64 {
+	if rail == market.RailUSDC {
+		return 1_000_000
+	}
+	return 10_000_000
 }
 
 func defaultChain() ChainConfig {
@@ -52,6 +62,7 @@ func defaultChain() ChainConfig {
 func defaultSettle() SettleConfig {
 	return SettleConfig{
 		Units: 200_000, MicroLamports: 5_000, ResendMS: 2_000, PollMS: 400, WatchMS: 5_000, ClockToleranceS: 300,
+		DustUSDC: "0.01", DustSOL: "0.0001",
 	}
 }
 
@@ -88,6 +99,9 @@ func (c *Config) validateSettle() error {
 		}
 	}
 	if _, err := c.Settle.treasury(); err != nil {
+		return err
+	}
+	if _, err := c.Settle.dust(); err != nil {
 		return err
 	}
 	_, err := c.Chain.upstreams()
@@ -135,6 +149,30 @@ func (s *SettleConfig) treasury() ([]market.Address, error) {
 		out = append(out, a)
 	}
 	return out, between("settle.treasury", len(out), 0, settle.MaxTreasury)
+}
+
+// dust returns what is too little to be looked at, in atoms by rail. Errors name
+// the key.
+func (s *SettleConfig) dust() (out [market.RailCount]market.Amount, err error) {
+	for _, x := range []struct {
+		rail      market.Rail
+		key, text string
+	}{
+		{market.RailUSDC, "settle.dust_usdc", s.DustUSDC},
+		{market.RailSOL, "settle.dust_sol", s.DustSOL},
+	} {
+		most, places := maxDust(x.rail), x.rail.Decimals()
+		atoms, err := market.ParseDecimal([]byte(x.text), places)
+		if err == nil && atoms > most {
+			err = market.ErrOverflow
+		}
+		if err != nil {
+			return out, fmt.Errorf("%s: %q: a decimal from 0 to %s, of %d places at most: %w",
+				x.key, x.text, market.AppendDecimal(nil, most, places), places, err)
+		}
+		out[x.rail] = market.Amount(atoms)
+	}
+	return out, nil
 }
 
 // upstreams returns the nodes, each named by its host: a URL may hold a key in

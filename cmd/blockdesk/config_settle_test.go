@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"blockdesk/internal/solana/rpc"
+	"blockdesk/market"
 	"blockdesk/settle"
 )
 
@@ -47,6 +48,10 @@ func TestSettlementConfigurationRefused(t *testing.T) {
 		"poll":             {"settle: {poll_ms: 49}", []string{"settle.poll_ms"}},
 		"watch":            {"settle: {watch_ms: 600001}", []string{"settle.watch_ms"}},
 		"clock":            {"settle: {clock_tolerance_s: 3601}", []string{"settle.clock_tolerance_s"}},
+		"dust":             {"settle: {dust_usdc: '1e-2'}", []string{"settle.dust_usdc", "1e-2"}},
+		"no dust":          {"settle: {dust_sol: ''}", []string{"settle.dust_sol"}},
+		"fine dust":        {"settle: {dust_usdc: '0.0000001'}", []string{"settle.dust_usdc", "6 places"}},
+		"much dust":        {"settle: {dust_sol: '0.010000001'}", []string{"settle.dust_sol", "0 to 0.01"}},
 		"dvp rate":         {"http: {dvp_per_minute: 1001}", []string{"http.dvp_per_minute"}},
 		"handshake rate":   {"http: {handshake_per_minute: -1}", []string{"http.handshake_per_minute"}},
 	} {
@@ -125,5 +130,23 @@ func TestChainOptions(t *testing.T) {
 	}
 	if got := strings.Join(cfg.chainHosts(), " "); got != "a.example b.example:8899 a.example" {
 		t.Error(got)
+	}
+}
+
+// Dust is counted in the atoms of its rail.
+func TestDustOptions(t *testing.T) {
+	for text, want := range map[string][2]market.Amount{
+		"": {10_000, 100_000},
+		"settle: {dust_usdc: '0', dust_sol: '0'}":       {0, 0},
+		"settle: {dust_usdc: '1.0', dust_sol: '0.010'}": {1_000_000, 10_000_000},
+	} {
+		cfg, err := loadText(t, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := (&service{cfg: &cfg}).settleOptions()
+		if got := o.Payments.Dust; err != nil || got[market.RailUSDC] != want[0] || got[market.RailSOL] != want[1] {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
 	}
 }

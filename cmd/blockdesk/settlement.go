@@ -113,11 +113,15 @@ func (s *service) openSigner() (cosign.Signer, error) {
 func (s *service) settleOptions() (settle.Options, error) {
 	c := &s.cfg.Settle
 	treasury, err := c.treasury()
+	if err != nil {
+		return settle.Options{}, err
+	}
+	dust, err := c.dust()
 	return settle.Options{
 		Treasury: treasury, Budget: c.budget(), SyncBuilds: s.cfg.Durability.Mode == "sync",
 		Broadcast: broadcast.Options{ResendEvery: millis(c.ResendMS), PollEvery: millis(c.PollMS)},
 		Payments: settle.Payments{
-			ClockTolerance: seconds(c.ClockToleranceS), WatchEvery: millis(c.WatchMS),
+			ClockTolerance: seconds(c.ClockToleranceS), WatchEvery: millis(c.WatchMS), Dust: dust,
 		},
 		Logger: s.log,
 	}, err
