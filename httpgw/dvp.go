@@ -53,7 +53,7 @@ var guards = map[string]string{
 	guardEmpty:          "There is no counterparty: its address or its signature is empty.",
 	"message_mismatch":  "This is not, byte for byte, the transaction that was built.",
 	"bad_signature":     "The signature is not one of the taker over the transaction that was built.",
-	"expired":           "The build can land no more, or its reservation has ended. Ask for a new one.",
+	"expired":           "The build can land no more, its reservation has ended, or the desk has changed since. Ask for a new one.",
 	"already_settled":   "The claim has been settled.",
 	"taker_funds":       "The taker does not hold what it is to pay.",
 	"unbuildable":       "No transaction can settle this claim, for its wallet or its terms.",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,6 +25,7 @@ type hookedSigner struct {
 	cosign.Signer
 	calls atomic.Int64
 	hook  atomic.Pointer[func(j cosign.Job) error]
+	other atomic.Pointer[solana.Address] // whose key it says that it has
 }
 
 func newHookedSigner(t testing.TB, c *chain) *hookedSigner {
@@ -31,6 +33,13 @@ func newHookedSigner(t testing.TB, c *chain) *hookedSigner {
 	key, err := cosign.OpenKeyFile(c.keyFile())
 	c.must(err)
 	return &hookedSigner{Signer: key}
+}
+
+func (s *hookedSigner) Address() solana.Address {
+	if other := s.other.Load(); other != nil {
+		return *other
+	}
+	return s.Signer.Address()
 }
 
 func (s *hookedSigner) on(hook func(j cosign.Job) error) { s.hook.Store(&hook) }
@@ -74,6 +83,8 @@ type guarded struct {
 	wallet func(l *life) wallet
 	// spoil makes the guard trip, and returns what undoes it.
 	spoil func(l *life, w wallet) (undo func())
+	// key is what the desk's has become meanwhile; zero = the same.
+	key solana.Address
 	// submit is what is submitted; nil = what the taker signed, by the taker.
 	submit func(l *life, w wallet, p *settle.Package) (by solana.Address, s cosign.Submission)
 	want   settle.Reason
@@ -121,6 +132,18 @@ var guards = []guarded{
 	{name: "another's signature", want: settle.BadSignature, submit: func(l *life, w wallet, p *settle.Package) (solana.Address, cosign.Submission) {
 		return w.address, cosign.Submission{Signature: l.chain.wallet(11).sign(messageOf(l.t, p.Raw))}
 	}},
+	{name: "another USDC", want: settle.ClaimExpired, spoil: func(l *life, _ wallet) func() {
+		old := l.desk.View().Policy
+		other := old
+		other.USDCMint = l.chain.mints[symbols[2]]
+		l.must(&rfq.SetPolicy{Policy: other})
+		return func() {
+			l.must(&rfq.SetPolicy{Policy: old})
+			l.ready()
+		}
+	}},
+	{name: "another key", want: settle.ClaimExpired, key: solana.Address{7}},
+	{name: "another key, and SOL", rail: market.RailSOL, want: settle.ClaimExpired, key: solana.Address{7}},
 	{name: "a lock", want: settle.Locked, spoil: reason(
 		&rfq.SetLock{Scope: rfq.LockAll, Locked: true, Reason: "drill"}, &rfq.SetLock{Scope: rfq.LockAll})},
 	{name: "a price far off", want: settle.PriceCorridor, spoil: reason(
@@ -190,6 +213,9 @@ func (g *guarded) run(t *testing.T, l *life, signer *hookedSigner) {
 	if g.spoil != nil {
 		undo = g.spoil(l, w)
 	}
+	if g.key != (solana.Address{}) {
+		signer.other.Store(&g.key)
+	}
 	by, sub := w.address, submission(w.fill(t, p.Raw))
 	if g.submit != nil {
 		by, sub = g.submit(l, w, &p)
@@ -200,6 +226,7 @@ func (g *guarded) run(t *testing.T, l *life, signer *hookedSigner) {
 		t.Errorf("%+v, %v; want %s", got, err, g.want)
 	}
 	undo()
+	signer.other.Store(nil)
 	if _, ok, err := l.settle.Delivery(claim.ID); ok || err != nil || signer.calls.Load() != before {
 		t.Fatalf("a signature exists: %v, %v", ok, err)
 	}
@@ -211,6 +238,62 @@ func (g *guarded) run(t *testing.T, l *life, signer *hookedSigner) {
 	}
 	if _, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw))); err != nil {
 		t.Fatalf("when the cause is gone: %v", err)
+	}
+	l.becomes(claim.ID, rfq.ClaimSettled)
+}
+
+// shownDesk shows another view than the desk's where a test wants that.
+type shownDesk struct {
+	settle.Desk
+	view atomic.Pointer[rfq.View]
+}
+
+func (d *shownDesk) View() *rfq.View {
+	if v := d.view.Load(); v != nil {
+		return v
+	}
+	return d.Desk.View()
+}
+
+// TestOtherBase: a build that delivers another mint than the pair's of today is
+// refused, and so is one whose pair is not shown; no signature is made. The engine
+// lets no pair change its mint while anything of it is promised.
+func TestOtherBase(t *testing.T) {
+	c := startChain(t, 50*time.Millisecond)
+	shown := new(shownDesk)
+	signer := newHookedSigner(t, c)
+	l := begin(t, c, lifeOptions{signer: signer, desk: func(d settle.Desk) settle.Desk {
+		shown.Desk = d
+		return shown
+	}}).open()
+	w := c.wallet(0)
+	claim := l.take(rfq.Atomic, 1, market.RailUSDC, w)
+	p := l.pack(claim, 0)
+	submit := func() error {
+		_, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw)))
+		return err
+	}
+	other := *l.desk.View()
+	other.Pairs = slices.Clone(other.Pairs)
+	other.Pair(1).BaseMint = c.mints[symbols[2]]
+	shown.view.Store(&other)
+	refusal := (*settle.Refusal)(nil)
+	if err := submit(); !errors.As(err, &refusal) || refusal.Reason != settle.ClaimExpired {
+		t.Errorf("another mint: %v", err)
+	}
+	none := other
+	none.Pairs = nil
+	shown.view.Store(&none)
+	if err := submit(); !errors.Is(err, settle.ErrNotReady) {
+		t.Errorf("no pair: %v", err)
+	}
+	if state := l.claim(claim.ID).State; state != rfq.ClaimReserved || signer.calls.Load() != 0 {
+		t.Fatalf("promised: %d", state)
+	}
+	shown.view.Store(nil)
+	l.ready()
+	if err := submit(); err != nil {
+		t.Fatalf("as it was: %v", err)
 	}
 	l.becomes(claim.ID, rfq.ClaimSettled)
 }

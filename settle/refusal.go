@@ -37,8 +37,8 @@ const (
 	BadSignature      Reason = "bad_signature"
 	// TakerMismatch: who submits is not the build's taker (our choice).
 	TakerMismatch Reason = "taker_mismatch"
-	// ClaimExpired: the claim has ended, or its blockhash has too little life
-	// left to land.
+	// ClaimExpired: the claim has ended, its blockhash has too little life left to
+	// land, or the desk would not build the same today: another build is needed.
 	ClaimExpired     Reason = "expired"
 	Locked           Reason = "locked"
 	PriceCorridor    Reason = "price_corridor"

@@ -29,7 +29,7 @@ const blockhashLife = 150
 // transaction can never land any more.
 //
 // Errors: *[Refusal], after which no signature of the desk exists by this
-// submission; [ErrUnknownBuild]; [ErrChain]; [ErrSigner]; ctx's; those of the
+// submission; [ErrUnknownBuild]; [ErrChain]; [ErrSigner]; [ErrNotReady]; ctx's; those of the
 // desk and of package store.
 func (s *Settle) Submit(ctx context.Context, id market.ClaimID, by solana.Address, sub cosign.Submission) (Submitted, error) {
 	b, ok, err := s.store.Build(id)
@@ -83,16 +83,15 @@ func (s *Settle) refusedSubmission(id market.ClaimID, err error) error {
 	return err // the kept bytes themselves are bad
 }
 
-// submittedBefore answers a submission of what the desk has signed. It sees to
-// it that the transaction is under way: the first submission may have ended
-// between keeping and tracking it.
+// submittedBefore answers a submission of what the desk has signed. That it is
+// under way is the matter of the claim's job.
 func (s *Settle) submittedBefore(ctx context.Context, k *store.Kept) (Submitted, error) {
 	claim, _, ok, err := s.desk.Claim(k.Claim())
 	if err != nil {
 		return Submitted{}, fmt.Errorf("claim %s: %w", claimText(k.Claim()), err)
 	}
-	if ok && claim.State == rfq.ClaimCosigned {
-		s.track(k)
+	if !ok {
+		claim = nil
 	}
 	stage, slot := s.fate(ctx, claim, k)
 	return Submitted{Claim: k.Claim(), Signature: k.Signature(), Raw: k.Bytes(), Stage: stage, Slot: slot}, nil
@@ -110,6 +109,14 @@ func (s *Settle) guard(ctx context.Context, b *store.Build, hash solana.Hash) er
 	case claim.State == rfq.ClaimCosigned && claim.Proof == hash: // promised, but not signed
 	case claim.State != rfq.ClaimReserved:
 		return s.refuse(b.Claim, reasonOfState(claim.State))
+	}
+	err = s.today(claim, b)
+	if errors.Is(err, errOtherDesk) {
+		s.log.Warn("a submission of what the desk would not build today", "claim", claimText(b.Claim), "error", err)
+		return s.refuse(b.Claim, ClaimExpired)
+	}
+	if err != nil {
+		return fmt.Errorf("claim %s: %w", claimText(b.Claim), err)
 	}
 	newest, err := s.blockhash(ctx)
 	if err != nil {
@@ -150,7 +157,9 @@ func (s *Settle) cosign(ctx context.Context, b *store.Build, signed cosign.Count
 		return Submitted{}, err
 	}
 	s.counts.cosigned.Add(1)
-	s.track(&kept)
+	if err := s.tracker.Track(kept); err != nil { // it is full: the claim's job tries again
+		s.log.Warn("a signed transaction waits to be sent", "claim", claimText(b.Claim), "error", err)
+	}
 	return Submitted{Claim: b.Claim, Signature: kept.Signature(), Raw: kept.Bytes(), Stage: Broadcast}, nil
 }
 
@@ -164,14 +173,6 @@ func (s *Settle) sign(ctx context.Context, promised cosign.Authorized, lastValid
 		return store.Kept{}, fmt.Errorf("%w: %w", ErrSigner, err)
 	}
 	return s.store.Keep(signed, lastValid, s.now())
-}
-
-// track gives a kept transaction to the tracker. Where that is full the claim's
-// job does so later.
-func (s *Settle) track(k *store.Kept) {
-	if err := s.tracker.Track(*k); err != nil {
-		s.log.Warn("a signed transaction waits to be sent", "claim", claimText(k.Claim()), "error", err)
-	}
 }
 
 // reasonOfState says why a claim in another state than reserved is not signed.
