@@ -114,7 +114,13 @@ func (s *Settle) Ready() error {
 	if b := s.newest.Load(); b == nil || s.options.Now().Sub(b.FetchedAt) > maxBlockhashAge {
 		return fmt.Errorf("%w: there is no recent blockhash", ErrNotReady)
 	}
-	return s.ground.Load().lacks(v)
+	if err := s.ground.Load().lacks(v); err != nil {
+		return err
+	}
+	if s.prover.Load() == nil {
+		return fmt.Errorf("%w: nobody looks at payments yet", ErrNotReady)
+	}
+	return nil
 }
 
 // surveyor keeps the newest blockhash and the ground.

@@ -16,6 +16,7 @@ import (
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/settle/cosign"
+	"blockdesk/settle/proof"
 	"blockdesk/settle/store"
 )
 
@@ -95,7 +96,7 @@ func (emptyKV) Get(key []byte) ([]byte, bool, error) {
 }
 func (emptyKV) Scan(_, _ []byte, _ func(_, _ []byte) bool) error { return nil }
 
-// grounded is a settlement that has all it needs.
+// grounded is a settlement that has all it needs; it looks at no payment.
 func grounded(t testing.TB) (*Settle, *groundNode, *groundDesk, *groundSigner) {
 	t.Helper()
 	n := &groundNode{accounts: map[solana.Address]*rpc.Account{}, at: time.Unix(1000, 0)}
@@ -117,6 +118,7 @@ func grounded(t testing.TB) (*Settle, *groundNode, *groundDesk, *groundSigner) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.prover.Store(&proof.Prover{})
 	return s, n, d, signer
 }
 
@@ -167,6 +169,18 @@ func TestReady(t *testing.T) {
 		if ready := s.Ready(); c.want == "" && ready != nil || c.want != "" && (!errors.Is(ready, ErrNotReady) || !strings.Contains(ready.Error(), c.want)) {
 			t.Errorf("%s: %v; the survey: %v", name, ready, err)
 		}
+	}
+}
+
+// TestReadyToVerify: who takes a claim can have its payment verified.
+func TestReadyToVerify(t *testing.T) {
+	s, _, _, _ := grounded(t)
+	s.prover.Store(nil)
+	if err := s.survey(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Ready(); !errors.Is(err, ErrNotReady) || !strings.Contains(err.Error(), "looks at payments") {
+		t.Error(err)
 	}
 }
 
