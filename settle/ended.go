@@ -9,6 +9,7 @@ import (
 	"blockdesk/internal/solana"
 	"blockdesk/settle/broadcast"
 	"blockdesk/settle/cosign"
+	"blockdesk/settle/proof"
 	"blockdesk/settle/store"
 )
 
@@ -66,7 +67,7 @@ func (s *Settle) disagree(r *broadcast.Result, result *Result) error {
 }
 
 // strayUnbooked is the word of a stray that is a settlement of ours.
-const strayUnbooked = "settled_unbooked"
+const strayUnbooked = proof.SettledUnbooked
 
 // book tells the desk of an end that gives something back. A claim that has gone
 // on since, or is forgotten, was told before.

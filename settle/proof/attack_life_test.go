@@ -199,6 +199,18 @@ func ownAttacks() []attack {
 			return sig
 		}
 	}
+	// lost plays the atomic transaction of a claim that the desk never heard of.
+	lost := func(ours bool) player {
+		return func(s *stage, c claim) signature {
+			older := *c
+			older.ID += 1 << 40
+			sig, _ := s.atomic(&older)
+			if ours {
+				s.strays.own(sig, older.ID)
+			}
+			return sig
+		}
+	}
 	delivers := func(ours bool) player {
 		return func(s *stage, c claim) signature {
 			s.settles(c)
@@ -212,7 +224,10 @@ func ownAttacks() []attack {
 	return []attack{
 		{name: "our atomic transaction, settled", play: atomically(true, rfq.ClaimSettled), want: want{verdict: verified, unbooked: true, claim: rfq.ClaimSettled}},
 		{name: "our atomic transaction, on its way", play: atomically(true, rfq.ClaimCosigned), want: want{verdict: pending, unbooked: true, claim: rfq.ClaimCosigned}},
-		{name: "our atomic transaction, released", play: atomically(true, rfq.ClaimReleased), want: want{verdict: state, unbooked: true, claim: rfq.ClaimReleased}},
+		{name: "our atomic transaction, released", play: atomically(true, rfq.ClaimReleased), want: want{verdict: state, unbooked: true, claim: rfq.ClaimReleased, stray: SettledUnbooked}},
+		{name: "our atomic transaction, released and forgotten by us", play: atomically(false, rfq.ClaimReleased), want: want{verdict: state, unbooked: true, claim: rfq.ClaimReleased, stray: SettledUnbooked}},
+		{name: "our atomic transaction, of a claim that was lost", play: lost(true), want: want{verdict: unknown, unbooked: true, stray: SettledUnbooked, unnamed: true}},
+		{name: "our atomic transaction, lost and forgotten by us", play: lost(false), want: want{verdict: unknown, unbooked: true, stray: SettledUnbooked, unnamed: true}},
 		{name: "our atomic transaction, forgotten by us", play: atomically(false, rfq.ClaimSettled), want: want{verdict: verified, unbooked: true, claim: rfq.ClaimSettled}},
 		{name: "our atomic transaction, forgotten on its way", play: atomically(false, rfq.ClaimCosigned), want: want{verdict: pending, unbooked: true, claim: rfq.ClaimCosigned}},
 		{name: "our delivery", play: delivers(true), want: want{verdict: mismatch, word: string(payment.WrongDestination), claim: rfq.ClaimPaid, unbooked: true}},

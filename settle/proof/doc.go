@@ -23,7 +23,9 @@
 //	tokens of a mint that is no rail's, for a known claim     stray, without amount
 //	tokens of a mint that is no rail's, else                  nothing
 //	beside a payment that was booked, on whatever rail        stray, with the amount
-//	by our own signature                                      nothing
+//	by our own signature, for a claim that has ended          stray, without amount
+//	otherwise or is not known: an atomic settlement
+//	by our own signature, else                                nothing
 //	less than Rail.Dust, and not a whole payment              counted
 //
 // # Invariants

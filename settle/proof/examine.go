@@ -16,11 +16,16 @@ import (
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/settle/binding"
+	"blockdesk/settle/cosign"
 	"blockdesk/settle/store"
 )
 
 // unknownClaim is the word of a stray that names a claim that nobody knows.
 var unknownClaim = payment.Reason(event.ReasonUnknownClaim.String())
+
+// SettledUnbooked is the reason of a stray that is a settlement of ours which the
+// desk does not count: its claim has ended otherwise, or is not known.
+const SettledUnbooked = "settled_unbooked"
 
 // sight is what a final transaction did to all that is ours.
 type sight struct {
@@ -177,10 +182,8 @@ func (p *Prover) deal(s *sight, key rfq.Key) (finding, error) {
 	}
 	signed := slices.ContainsFunc(s.Tx.Message.Signers(), func(a solana.Address) bool { return slices.Contains(p.ours, a) })
 	switch {
-	case signed && claim != nil:
-		return own(s.Signature(), claim), nil
-	case signed: // what we move ourselves is the operator's matter
-		return refusal(nil, payment.MissingReference), nil
+	case signed:
+		return p.signed(s, list, claim)
 	case len(list) == 0:
 		return p.stray(s, 0, nil, payment.MissingReference)
 	case len(list) > 1:
@@ -189,6 +192,34 @@ func (p *Prover) deal(s *sight, key rfq.Key) (finding, error) {
 		return p.stray(s, list[0], nil, unknownClaim)
 	}
 	return p.decide(s, claim, key)
+}
+
+// signed deals with what one of ours has signed. An atomic settlement that the desk
+// does not count is kept for a person, as it is after a restore of an old backup;
+// what else we move is the operator's matter.
+func (p *Prover) signed(s *sight, list []market.ClaimID, claim *rfq.Claim) (finding, error) {
+	f := refusal(nil, payment.MissingReference)
+	if claim != nil {
+		f = own(s.Signature(), claim)
+	}
+	if len(list) != 1 || claim != nil && !f.over || !p.isAtomic(s, list[0]) {
+		return f, nil
+	}
+	if claim == nil {
+		f = refusal(nil, unknownClaim)
+		f.over = true
+	}
+	return f, p.add(&store.Stray{
+		Signature: s.Signature(), Reason: SettledUnbooked, Slot: s.Slot, SeenAt: p.options.Now().UnixNano(), Claim: list[0],
+	})
+}
+
+// isAtomic reports whether a transaction is a claim's atomic one by one of ours.
+func (p *Prover) isAtomic(s *sight, id market.ClaimID) bool {
+	return slices.ContainsFunc(p.ours, func(a solana.Address) bool {
+		shape, err := cosign.CheckAtomic(s.Tx.Signed, a)
+		return err == nil && shape.Claim == id
+	})
 }
 
 // decide holds the transaction against the terms of the claim that it names.

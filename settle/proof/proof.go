@@ -156,15 +156,21 @@ func (p *Prover) Verify(ctx context.Context, r *Request) (Verdict, error) {
 // find returns what there is to know of a signature: from the record where it is
 // known, else from the chain.
 func (p *Prover) find(ctx context.Context, l look) (finding, error) {
-	if f, ok, err := p.recorded(l.signature); ok || err != nil {
+	if f, ok, err := p.recorded(l.signature); ok && !f.over || err != nil {
 		return f, err
 	}
 	return p.looks.do(ctx, l, func() (finding, error) {
 		// Between the look above and this one another's may have ended.
-		if f, ok, err := p.recorded(l.signature); ok || err != nil {
+		known, ok, err := p.recorded(l.signature)
+		if ok && !known.over || err != nil {
+			return known, err
+		}
+		f, err := p.examine(ctx, l)
+		if err != nil || !ok || f.over || f.claim != nil {
 			return f, err
 		}
-		return p.examine(ctx, l)
+		known.unseen = f.pending
+		return known, nil
 	})
 }
 

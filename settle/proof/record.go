@@ -23,6 +23,9 @@ type finding struct {
 	// it has not booked, it is made of the claim.
 	payment  *rfq.Payment
 	replayed bool
+	// over: our own atomic transaction, of a claim that has ended otherwise or that
+	// the desk does not know. unseen: and no node has it as final.
+	over, unseen bool
 }
 
 // refusal is the finding of a transaction that the desk books for nothing.
@@ -62,7 +65,9 @@ func (p *Prover) recorded(s solana.Signature) (f finding, ok bool, err error) {
 	case err != nil:
 		return f, false, fmt.Errorf("payment %s: %w", s, err)
 	case !known:
-		return refusal(nil, unknownClaim), true, nil
+		f = refusal(nil, unknownClaim)
+		f.over = true
+		return f, true, nil
 	}
 	return own(s, c), true, nil
 }
@@ -97,7 +102,7 @@ func own(s solana.Signature, c *rfq.Claim) finding {
 	case rfq.ClaimReserved, rfq.ClaimCosigned:
 		return finding{claim: c, pending: true}
 	default:
-		return finding{claim: c, refused: event.ReasonClaimState}
+		return finding{claim: c, refused: event.ReasonClaimState, over: true}
 	}
 }
 

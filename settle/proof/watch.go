@@ -303,7 +303,7 @@ func (p *Prover) witness(ctx context.Context, s solana.Signature) error {
 	switch {
 	case err != nil:
 		return err
-	case f.pending && f.claim == nil:
+	case f.pending && f.claim == nil || f.unseen:
 		return fmt.Errorf("payment %s: %w", s, errNotFinal)
 	case f.refused == event.ReasonDeskFull && f.payment == nil:
 		return fmt.Errorf("payment %s: %w", s, errDeskFull)
