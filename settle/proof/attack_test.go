@@ -139,6 +139,7 @@ func TestAttacks(t *testing.T) {
 	run(s, bindingAttacks())
 	run(s, formAttacks())
 	run(s, lifeAttacks())
+	run(s, restoredAttacks())
 
 	taxed := c.stage(nil, c.options(c.check(s.props.taxed, token.Of(token.TransferFee))))
 	taxed.props = s.props

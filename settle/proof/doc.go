@@ -20,6 +20,7 @@
 //	another rail than the claim's                             the desk: refund
 //	by another wallet; older than the claim; to another       stray, with the reason
 //	wallet of ours; no claim named, two, or an unknown one
+//	for an unknown claim that we have delivered               stray, not to be sent back
 //	tokens of a mint that is no rail's, for a known claim     stray, without amount
 //	tokens of a mint that is no rail's, else                  nothing
 //	beside a payment that was booked, on whatever rail        stray, with the amount

@@ -16,16 +16,11 @@ import (
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/settle/binding"
-	"blockdesk/settle/cosign"
 	"blockdesk/settle/store"
 )
 
 // unknownClaim is the word of a stray that names a claim that nobody knows.
 var unknownClaim = payment.Reason(event.ReasonUnknownClaim.String())
-
-// SettledUnbooked is the reason of a stray that is a settlement of ours which the
-// desk does not count: its claim has ended otherwise, or is not known.
-const SettledUnbooked = "settled_unbooked"
 
 // sight is what a final transaction did to all that is ours.
 type sight struct {
@@ -56,7 +51,7 @@ func (p *Prover) examine(ctx context.Context, l look) (finding, error) {
 	if !c.Failed {
 		s, err := p.survey(c)
 		if err == nil {
-			f, err = p.deal(s, l.key)
+			f, err = p.deal(ctx, s, l.key)
 		}
 		if err != nil {
 			return finding{}, fmt.Errorf("payment %s: %w", l.signature, err)
@@ -168,7 +163,7 @@ func (s *sight) named() (list []market.ClaimID) {
 }
 
 // deal finds the claim, and books or keeps what came for it.
-func (p *Prover) deal(s *sight, key rfq.Key) (finding, error) {
+func (p *Prover) deal(ctx context.Context, s *sight, key rfq.Key) (finding, error) {
 	list := s.named()
 	var claim *rfq.Claim
 	if len(list) == 1 {
@@ -189,7 +184,7 @@ func (p *Prover) deal(s *sight, key rfq.Key) (finding, error) {
 	case len(list) > 1:
 		return p.stray(s, 0, nil, payment.AmbiguousReference)
 	case claim == nil:
-		return p.stray(s, list[0], nil, unknownClaim)
+		return p.lost(ctx, s, list[0])
 	}
 	return p.decide(s, claim, key)
 }
@@ -202,7 +197,7 @@ func (p *Prover) signed(s *sight, list []market.ClaimID, claim *rfq.Claim) (find
 	if claim != nil {
 		f = own(s.Signature(), claim)
 	}
-	if len(list) != 1 || claim != nil && !f.over || !p.isAtomic(s, list[0]) {
+	if len(list) != 1 || claim != nil && !f.over || !p.isAtomic(s.Tx.Signed, list[0]) {
 		return f, nil
 	}
 	if claim == nil {
@@ -211,14 +206,6 @@ func (p *Prover) signed(s *sight, list []market.ClaimID, claim *rfq.Claim) (find
 	}
 	return f, p.add(&store.Stray{
 		Signature: s.Signature(), Reason: SettledUnbooked, Slot: s.Slot, SeenAt: p.options.Now().UnixNano(), Claim: list[0],
-	})
-}
-
-// isAtomic reports whether a transaction is a claim's atomic one by one of ours.
-func (p *Prover) isAtomic(s *sight, id market.ClaimID) bool {
-	return slices.ContainsFunc(p.ours, func(a solana.Address) bool {
-		shape, err := cosign.CheckAtomic(s.Tx.Signed, a)
-		return err == nil && shape.Claim == id
 	})
 }
 

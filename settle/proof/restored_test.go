@@ -1,0 +1,131 @@
+package proof
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/build"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/internal/solana/token"
+	"blockdesk/internal/solana/tx"
+	"blockdesk/market"
+	"blockdesk/settle/binding"
+)
+
+// restoredAttacks pay claims that the desk has lost with its journal.
+func restoredAttacks() []attack {
+	older := func(c claim) claim {
+		lost := *c
+		lost.ID += 1 << 41
+		return &lost
+	}
+	// unbooked: what the desk pays for its own transactions is in no book.
+	astray := func(why string) want {
+		return want{unbooked: true, verdict: unknown, stray: why, strayOn: market.RailUSDC, strayed: dueUSDC, unnamed: true}
+	}
+	return []attack{
+		{rail: market.RailUSDC, name: "a lost claim, delivered", play: func(s *stage, c claim) signature {
+			c = older(c)
+			sig := s.does(s.bound(c, due(c))...)
+			s.delivers(c)
+			return sig
+		}, want: astray(DeliveredUnbooked)},
+		{rail: market.RailUSDC, name: "a lost claim, paid by memo, delivered before", play: func(s *stage, c claim) signature {
+			c = older(c)
+			s.delivers(c)
+			return s.does(s.pays(c, due(c)), memo(binding.Memo(c.ID)))
+		}, want: astray(DeliveredUnbooked)},
+		{rail: market.RailUSDC, name: "a lost claim, settled in one transaction", play: func(s *stage, c claim) signature {
+			c = older(c)
+			s.atomic(c)
+			return s.does(s.bound(c, due(c))...)
+		}, want: astray(DeliveredUnbooked)},
+		{rail: market.RailUSDC, name: "a lost claim, not delivered", play: func(s *stage, c claim) signature {
+			c = older(c)
+			return s.does(s.bound(c, due(c))...)
+		}, want: astray("unknown_claim")},
+		{rail: market.RailUSDC, name: "a lost claim, a transfer in the guise of its delivery", play: func(s *stage, c claim) signature {
+			c = older(c)
+			sig := s.does(s.bound(c, due(c))...)
+			s.does(s.usdc.give(s.payer.addr, s.friend.addr, 1).with(binding.Reference(c.ID)), memo(binding.Memo(c.ID)))
+			return sig
+		}, want: astray("unknown_claim")},
+	}
+}
+
+// delivers lands a claim's delivery, signed by the desk.
+func (s *stage) delivers(c *rfq.Claim) {
+	s.t.Helper()
+	b, err := s.Blockhash(s.t.Context())
+	s.must(err)
+	d := build.Delivery{
+		Common: build.Common{
+			Blockhash: b.Hash, Budget: build.Budget{Units: 200_000, MicroLamports: 1}, Memo: binding.Memo(c.ID), Reference: binding.Reference(c.ID),
+		},
+		Desk: s.desk.addr, Wallet: c.Wallet, Base: s.check(s.slusd, token.Harmless()), Amount: 1000,
+	}
+	u, err := d.Build(&solana.Accounts{})
+	s.must(err)
+	m, err := tx.DecodeMessage(u.Message())
+	s.must(err)
+	raw, err := seal(m, s.people)
+	s.must(err)
+	s.sends(raw)
+}
+
+// namedNode lists transactions by a claim's reference.
+type namedNode struct {
+	*fakeNode
+	reference solana.Address
+	list      []rpc.SignatureInfo
+}
+
+func (n *namedNode) Signatures(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.SignatureInfo, error) {
+	if a == n.reference {
+		return n.list[:min(len(n.list), page.Limit)], nil
+	}
+	return n.fakeNode.Signatures(ctx, a, page, level)
+}
+
+// TestSearchIsBounded: of a lost claim that too many transactions name nobody says
+// that nothing was delivered for it, and no more are read than the limit tells.
+func TestSearchIsBounded(t *testing.T) {
+	for more, want := range map[int]string{0: "unknown_claim", 1: DeliveredUnbooked} {
+		x := newTable(t, nil)
+		const id market.ClaimID = 1<<63 + 7
+		paid := x.node.lands(x.node.transfer(t, fakePayer, 1_000_000, binding.Memo(id)))
+		n := &namedNode{fakeNode: x.node, reference: binding.Reference(id), list: []rpc.SignatureInfo{{Signature: paid}}}
+		for range MaxSearched + more {
+			n.list = append(n.list, rpc.SignatureInfo{Signature: x.node.lands(x.node.transfer(t, fakeFriend, 1))})
+		}
+		x.Prover.node = n
+		x.wants(&Request{Signature: paid}, unknown, "")
+		if s, ok := x.strays.stray(paid); !ok || s.Reason != want || s.Claim != id || s.Amount != 1_000_000 {
+			t.Errorf("%d more: %+v", more, s)
+		}
+		if reads := x.node.count(); reads != 1+MaxSearched {
+			t.Errorf("%d reads", reads)
+		}
+	}
+}
+
+// TestSearchUntold: while a listed transaction is told by no node, nothing is
+// concluded, and nothing kept.
+func TestSearchUntold(t *testing.T) {
+	x := newTable(t, nil)
+	const id market.ClaimID = 1<<63 + 7
+	paid := x.node.lands(x.node.transfer(t, fakePayer, 1_000_000, binding.Memo(id)))
+	n := &namedNode{fakeNode: x.node, reference: binding.Reference(id), list: []rpc.SignatureInfo{{Signature: solana.Signature{9}}}}
+	x.Prover.node = n
+	if v, err := x.Verify(t.Context(), &Request{Signature: paid}); !errors.Is(err, ErrAnswer) {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if s, ok := x.strays.stray(paid); ok {
+		t.Errorf("%+v", s)
+	}
+	n.list[0].Failed = true
+	x.wants(&Request{Signature: paid}, unknown, "")
+}
