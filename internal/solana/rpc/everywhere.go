@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/ledger"
 )
 
 // Position is how far a chain is at some level.
@@ -108,6 +109,70 @@ func firstError(steps ...func() error) error {
 		}
 	}
 	return nil
+}
+
+// Upstreams returns how many nodes there are.
+func (c *Client) Upstreams() int { return len(c.upstreams) }
+
+// sighting is what one node alone tells of a transaction; nil is that it does not
+// know it.
+type sighting struct {
+	*ledger.Confirmed
+	err error
+}
+
+// TransactionEverywhere is [Client.Transaction] where nobody is to be believed
+// alone. It asks every node, at the same time and once; all that answer must have
+// the transaction, and tell the same of it. One that fails to answer, for whatever
+// reason, does not count; one that answers and does not know it makes found false.
+// A block time is the one that is told. It takes as long as the slowest node does,
+// Options.AttemptTimeout at most. Of one node it is the same as Transaction, with
+// its tries. Errors: [ErrDisagree]; the first node's [Error] where none answers.
+func (c *Client) TransactionEverywhere(ctx context.Context, s solana.Signature, level Commitment) (t *ledger.Confirmed, found bool, err error) {
+	if len(c.upstreams) == 1 {
+		return c.Transaction(ctx, s, level)
+	}
+	name, options, parse := s.String(), transactionAt(level), transactionOf(s)
+	e := everywhere[sighting]{client: c, ask: func(ctx context.Context, u *upstream, _ int) sighting {
+		t, err := askOne(ctx, c, u, "getTransaction", parse, name, options)
+		return sighting{t, err}
+	}}
+	e.Run(ctx)
+	return c.agreed(e.answers)
+}
+
+// agreed joins what the nodes tell. That one does not know it comes before all
+// differences: it may not be final yet.
+func (c *Client) agreed(list []sighting) (t *ledger.Confirmed, found bool, err error) {
+	first, unknown := -1, false
+	for i := range list {
+		switch {
+		case list[i].err != nil:
+		case list[i].Confirmed == nil:
+			unknown = true
+		case first < 0:
+			first = i
+		}
+	}
+	switch {
+	case unknown:
+		return nil, false, nil
+	case first < 0:
+		return nil, false, list[0].err
+	}
+	t = list[first].Confirmed
+	for i, o := range list {
+		if i <= first || o.err != nil {
+			continue
+		}
+		if what := t.Difference(o.Confirmed); what != "" {
+			return nil, false, fmt.Errorf("%w: %s and %s about the %s of %s", ErrDisagree, c.upstreams[first].name, c.upstreams[i].name, what, t.Signature())
+		}
+		if t.BlockTime == 0 {
+			t.BlockTime = o.BlockTime
+		}
+	}
+	return t, true, nil
 }
 
 // History is what one node alone tells of an account's transactions.

@@ -236,6 +236,81 @@ func TestSignaturesEverywhere(t *testing.T) {
 	}
 }
 
+// landed is what a node tells of signed(t), in this slot, at this time of its block.
+func landed(t *testing.T, slot int, blockTime string) func(http.ResponseWriter, asked) {
+	return result(fmt.Sprintf(`{"slot":%d,"blockTime":%s,"transaction":["%s","base64"],"meta":{"err":null,"fee":5000,"preBalances":[9,1],`+
+		`"postBalances":[4,1],"preTokenBalances":[],"postTokenBalances":[],"innerInstructions":[]}}`, slot, blockTime, base64Of(signed(t))))
+}
+
+// TestTransactionEverywhere: every node that answers must have it and tell the same.
+func TestTransactionEverywhere(t *testing.T) {
+	has, timeless, other, hides := landed(t, 4, "50"), landed(t, 4, "null"), landed(t, 5, "50"), result("null")
+	down, behind, wrong := status(http.StatusServiceUnavailable, "no"), failure(`{"code":-32004,"message":"no"}`), result(`{}`)
+	type replies = []func(http.ResponseWriter, asked)
+	for name, c := range map[string]struct {
+		nodes replies
+		found bool
+		err   error
+		kind  rpc.Kind
+		time  int64
+	}{
+		"one":                         {nodes: replies{has}, found: true, time: 50},
+		"one, unknown":                {nodes: replies{hides}},
+		"one, down":                   {nodes: replies{down}, kind: rpc.Down},
+		"all":                         {nodes: replies{has, has, has}, found: true, time: 50},
+		"no time by the first":        {nodes: replies{timeless, timeless, has}, found: true, time: 50},
+		"no time by the last":         {nodes: replies{has, timeless}, found: true, time: 50},
+		"no time":                     {nodes: replies{timeless, timeless}, found: true},
+		"two times, the first silent": {nodes: replies{timeless, has, landed(t, 4, "51")}, err: rpc.ErrDisagree},
+		"unknown to the first":        {nodes: replies{hides, has, has}},
+		"unknown to the last":         {nodes: replies{has, has, hides}},
+		"unknown to all":              {nodes: replies{hides, hides}},
+		"unknown, and they differ":    {nodes: replies{has, other, hides}},
+		"the first differs":           {nodes: replies{other, has, has}, err: rpc.ErrDisagree},
+		"the last differs":            {nodes: replies{has, has, other}, err: rpc.ErrDisagree},
+		"differs, one down":           {nodes: replies{down, has, other}, err: rpc.ErrDisagree},
+		"those that fail are left":    {nodes: replies{down, has, behind, wrong}, found: true, time: 50},
+		"unknown, one down":           {nodes: replies{down, hides}},
+		"none answers":                {nodes: replies{behind, down, wrong}, kind: rpc.Behind},
+	} {
+		var nodes []*node
+		for _, reply := range c.nodes {
+			nodes = append(nodes, newNode(t, reply))
+		}
+		got, found, err := newClient(t, options(nodes...)).TransactionEverywhere(t.Context(), signature, rpc.Finalized)
+		if found != c.found || found != (got != nil) || rpc.KindOf(err) != c.kind || c.err != nil && !errors.Is(err, c.err) || (err != nil) != (c.err != nil || c.kind != 0) {
+			t.Errorf("%s: %+v, %t, %v", name, got, found, err)
+		}
+		if found && (got.Slot != 4 || got.BlockTime != c.time) {
+			t.Errorf("%s: %+v", name, got)
+		}
+		noSecret(t, err)
+		for i, n := range nodes {
+			calls := n.calls()
+			if len(nodes) > 1 && len(calls) != 1 { // once each
+				t.Errorf("%s: node %d was asked %d times", name, i, len(calls))
+			}
+			want := fmt.Sprintf(`["%s",{"commitment":"finalized","encoding":"base64","maxSupportedTransactionVersion":1}]`, signature)
+			if params, _ := json.Marshal(calls[0].Params); calls[0].Method != "getTransaction" || string(params) != want {
+				t.Errorf("%s: node %d was asked %s %s", name, i, calls[0].Method, params)
+			}
+		}
+	}
+}
+
+// TestTransactionOfOneNode: one node is tried again, as by any call.
+func TestTransactionOfOneNode(t *testing.T) {
+	n := newNode(t, nil)
+	n.says(func(w http.ResponseWriter, c asked) {
+		n.says(landed(t, 4, "50"))
+		status(http.StatusServiceUnavailable, "no")(w, c)
+	})
+	c := newClient(t, options(n))
+	if got, found, err := c.TransactionEverywhere(t.Context(), signature, rpc.Finalized); err != nil || !found || got.Slot != 4 || c.Upstreams() != 1 {
+		t.Errorf("%+v, %t, %v", got, found, err)
+	}
+}
+
 // TestEverywhereOnChain asks a real runtime, under two names.
 func TestEverywhereOnChain(t *testing.T) {
 	c := startChain(t)

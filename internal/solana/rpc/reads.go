@@ -14,13 +14,16 @@ import (
 )
 
 // Errors of answers that cannot be right, wrapped in an [Error] of kind
-// [WrongAnswer], and of calls that cannot be made.
+// [WrongAnswer], of calls that cannot be made, and of answers that contradict each
+// other.
 var (
 	errMissing = errors.New("a member is missing")
 	errCount   = errors.New("not as many values as were asked for")
 	errOther   = errors.New("it tells of something else")
 	// ErrTooMany: more in one call than the interface takes.
 	ErrTooMany = errors.New("rpc: too many in one call")
+	// ErrDisagree: nodes tell different things of what is final.
+	ErrDisagree = errors.New("rpc: the nodes disagree")
 )
 
 // object is a parameter with members.
@@ -198,7 +201,18 @@ func (c *Client) TokenAccounts(ctx context.Context, owner, mint, program solana.
 // the node does not know it, or not at this level yet, which is normal right
 // after sending.
 func (c *Client) Transaction(ctx context.Context, s solana.Signature, level Commitment) (t *ledger.Confirmed, found bool, err error) {
-	t, err = call(ctx, c, true, "getTransaction", func(result json.RawMessage) (*ledger.Confirmed, error) {
+	t, err = call(ctx, c, true, "getTransaction", transactionOf(s), s.String(), transactionAt(level))
+	return t, t != nil, err
+}
+
+// transactionAt are the options of getTransaction.
+func transactionAt(level Commitment) object {
+	return object{"commitment": level, "encoding": "base64", "maxSupportedTransactionVersion": 1}
+}
+
+// transactionOf reads getTransaction's result: nil where the node does not know it.
+func transactionOf(s solana.Signature) func(json.RawMessage) (*ledger.Confirmed, error) {
+	return func(result json.RawMessage) (*ledger.Confirmed, error) {
 		if bytes.Equal(result, []byte("null")) {
 			return nil, nil
 		}
@@ -210,8 +224,7 @@ func (c *Client) Transaction(ctx context.Context, s solana.Signature, level Comm
 			return nil, fmt.Errorf("transaction %s: %w", t.Signature(), errOther)
 		}
 		return t, nil
-	}, s.String(), object{"commitment": level, "encoding": "base64", "maxSupportedTransactionVersion": 1})
-	return t, t != nil, err
+	}
 }
 
 // Page bounds a list of signatures, which go from new to old: older than Before,
