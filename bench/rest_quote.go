@@ -108,6 +108,8 @@ func (b *restBench) quotesHere(ctx context.Context, depth string) error {
 type line struct {
 	socket *os.File
 	r      *bufio.Reader
+	// refusals: an answer of status 4xx counts too.
+	refusals bool
 }
 
 func dialLine(host string) (*line, error) {
@@ -125,7 +127,7 @@ func dialLine(host string) (*line, error) {
 	if err := unix.SetsockoptTimeval(int(socket.Fd()), unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience); err != nil {
 		return nil, errors.Join(err, socket.Close())
 	}
-	return &line{socket, bufio.NewReaderSize(socket, 64<<10)}, nil
+	return &line{socket: socket, r: bufio.NewReaderSize(socket, 64<<10)}, nil
 }
 
 // trips makes n round trips and records each.
@@ -146,7 +148,7 @@ func (l *line) trips(ctx context.Context, request []byte, n int, hist *hdrhistog
 	return nil
 }
 
-// answer reads one answer of status 200.
+// answer reads one answer.
 func (l *line) answer() error {
 	length := 0
 	for first := true; ; first = false {
@@ -154,7 +156,7 @@ func (l *line) answer() error {
 		if err != nil {
 			return err
 		}
-		if first && !bytes.HasPrefix(text, []byte("HTTP/1.1 200 ")) {
+		if first && !bytes.HasPrefix(text, []byte("HTTP/1.1 200 ")) && (!l.refusals || !bytes.HasPrefix(text, []byte("HTTP/1.1 4"))) {
 			return fmt.Errorf("answer: %s", bytes.TrimSpace(text))
 		}
 		if len(text) <= 2 {

@@ -34,7 +34,9 @@ const (
 	settleBuilds = 2_000
 	settleLone   = 1_000 // submissions one by one
 	settleProofs = 6_000 // payments to be verified
+	settleEach   = 60    // of them for one claim
 	settleFlight = 16    // requests in flight
+	settleBurst  = 100   // requests that follow each other
 )
 
 // settleBench is one run of the settlement benchmark.
@@ -170,44 +172,51 @@ func (b *settleBench) post(target, bearer string, body any) ([]byte, error) {
 		target, host, bearer, len(text), text), nil
 }
 
-// lone measures requests one after the other on one connection; next makes the
-// next of them, which takes no part in the time.
+// lone measures requests one after the other on one connection, in bursts; next
+// makes one of them, which takes no part in the time. The first burst is warm-up.
 func (b *settleBench) lone(ctx context.Context, name string, n int, next func() ([]byte, error)) (*Series, error) {
 	l, err := dialLine(strings.TrimPrefix(b.srv.Addresses.Base, "http://"))
 	if err != nil {
 		return nil, err
 	}
 	defer l.socket.Close()
-	s, warm := &Series{Name: name, Hist: NewHistogram()}, NewHistogram()
-	for i := -n / 10; i < n; i++ {
-		request, err := next()
-		if err != nil {
-			return nil, err
-		}
-		if i < 0 {
-			if err := l.trips(ctx, request, 1, warm); err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
+	s := &Series{Name: name, Hist: NewHistogram()}
+	burst := make([][]byte, settleBurst)
+	for done := -settleBurst; done < n; done += settleBurst {
+		for i := range burst {
+			if burst[i], err = next(); err != nil {
+				return nil, err
 			}
-			continue
 		}
-		before, err := cpuOf(b.srv.PID())
-		if err != nil {
-			return nil, err
+		if done == 0 {
+			*s = Series{Name: name, Hist: NewHistogram()}
 		}
-		start := time.Now()
-		if err := l.trips(ctx, request, 1, s.Hist); err != nil {
+		if err := b.burst(ctx, l, burst, s); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		s.Elapsed += time.Since(start)
-		after, err := cpuOf(b.srv.PID())
-		if err != nil {
-			return nil, err
-		}
-		s.Ops, s.CPU = s.Ops+1, s.CPU+after-before
 	}
 	s.Summary = summarize(s.Hist)
 	b.r.Series = append(b.r.Series, s)
 	return s, nil
+}
+
+// burst sends requests one after the other, and adds the time and the service's
+// CPU time to s.
+func (b *settleBench) burst(ctx context.Context, l *line, requests [][]byte, s *Series) error {
+	before, err := cpuOf(b.srv.PID())
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	for _, request := range requests {
+		if err := l.trips(ctx, request, 1, s.Hist); err != nil {
+			return err
+		}
+	}
+	s.Elapsed += time.Since(start)
+	after, err := cpuOf(b.srv.PID())
+	s.Ops, s.CPU = s.Ops+int64(len(requests)), s.CPU+after-before
+	return err
 }
 
 // builds measures a build over HTTP, one at a time.
@@ -251,7 +260,7 @@ func (b *settleBench) submissions(ctx context.Context) error {
 	b.r.Ratios = append(b.r.Ratios, Ratio{
 		Name: "submit p50, ms, less one fdatasync's", Value: float64(s.Summary.P50-sync.Summary.P50) / 1e6, Goal: 1, AtMost: true,
 	})
-	return b.settled(ctx, settleLone+settleLone/10)
+	return b.settled(ctx, settleLone+settleBurst)
 }
 
 // each runs work n times, settleFlight at once, each on one of the takers.
@@ -292,8 +301,10 @@ func (b *settleBench) trades(ctx context.Context) error {
 	return nil
 }
 
-// proofs pays for claims on the chain, then verifies the payments: first as they
-// are new to the desk, then again.
+// proofs pays for claims on the chain, many times each, then verifies the
+// payments: first as they are new to the desk, then again. One payment of each
+// claim is followed by its delivery, the others are booked as owed back: so it is
+// the proofs that are measured, and not deliveries.
 func (b *settleBench) proofs(ctx context.Context) error {
 	requests, err := b.payments(ctx)
 	if err != nil {
@@ -312,55 +323,85 @@ func (b *settleBench) proofs(ctx context.Context) error {
 		s.Summary = summarize(s.Hist)
 		b.r.Series = append(b.r.Series, s)
 		b.r.Ratios = append(b.r.Ratios, Ratio{Name: pass.name, Value: float64(s.Ops) / s.Elapsed.Seconds(), Goal: pass.goal})
+		due, err := b.metric("refunds_due")
+		if want := len(requests) - len(requests)/settleEach; err == nil && due != want {
+			err = fmt.Errorf("%s: %d payments are owed back, not %d", pass.name, due, want)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// payments makes claims, pays for them on the chain and returns the requests that
-// verify the payments, once those are finalized.
+// payments makes claims, pays settleEach times for each on the chain and returns
+// the requests that verify the payments, once those are finalized.
 func (b *settleBench) payments(ctx context.Context) ([][]byte, error) {
 	requests := make([][]byte, settleProofs)
 	signatures := make([]string, settleProofs)
-	err := b.each(ctx, settleProofs, func(i int, t *taker) error {
+	err := b.each(ctx, settleProofs/settleEach, func(i int, t *taker) error {
 		body := map[string]string{"bot_wallet": t.address, "order_id": t.order, "tranche_id": t.tranche, "fill_usd": settleFill}
 		var o offered
 		if err := t.post(modularTarget, body, fasthttp.StatusOK, &o); err != nil {
 			return err
 		}
-		raw, err := t.sign(o.Transaction)
-		if err != nil {
-			return err
+		for k := range settleEach {
+			raw, err := t.signVariant(o.Transaction, uint64(k))
+			if err != nil {
+				return err
+			}
+			at := i*settleEach + k
+			options := map[string]any{"encoding": "base64", "skipPreflight": true}
+			if err := b.chain.Call(ctx, "sendTransaction", []any{base64.StdEncoding.EncodeToString(raw), options}, &signatures[at]); err != nil {
+				return err
+			}
+			requests[at], err = b.post(verifyTarget, "", map[string]string{
+				"order_id": t.order, "tranche_id": t.tranche, "l1_signature": signatures[at],
+			})
+			if err != nil {
+				return err
+			}
 		}
-		options := map[string]any{"encoding": "base64", "skipPreflight": true}
-		if err := b.chain.Call(ctx, "sendTransaction", []any{base64.StdEncoding.EncodeToString(raw), options}, &signatures[i]); err != nil {
-			return err
-		}
-		requests[i], err = b.post(verifyTarget, "", map[string]string{
-			"order_id": t.order, "tranche_id": t.tranche, "l1_signature": signatures[i],
-		})
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
+	for at := 0; at < len(signatures); at += maxStatuses {
+		if err := b.finalized(ctx, signatures[at:min(at+maxStatuses, len(signatures))]); err != nil {
+			return nil, err
+		}
+	}
+	return requests, nil
+}
+
+// maxStatuses is how many the chain tells at once.
+const maxStatuses = 256
+
+// finalized waits until all of the transactions are.
+func (b *settleBench) finalized(ctx context.Context, signatures []string) error {
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		var statuses struct {
-			Value []*struct{ ConfirmationStatus string }
+			Value []*struct {
+				Err                any
+				ConfirmationStatus string
+			}
 		}
-		if err := b.chain.Call(ctx, "getSignatureStatuses", []any{signatures[len(signatures)-settleFlight:]}, &statuses); err != nil {
-			return nil, err
+		options := map[string]any{"searchTransactionHistory": true}
+		if err := b.chain.Call(ctx, "getSignatureStatuses", []any{signatures, options}, &statuses); err != nil {
+			return err
 		}
 		final := 0
 		for _, s := range statuses.Value {
-			if s != nil && s.ConfirmationStatus == "finalized" {
+			if s != nil && s.Err == nil && s.ConfirmationStatus == "finalized" {
 				final++
 			}
 		}
-		if final == settleFlight {
-			return requests, nil
+		if final == len(signatures) {
+			return nil
 		}
 		if time.Now().After(deadline) {
-			return nil, errors.New("the payments are not finalized after 30 s")
+			return fmt.Errorf("%d of %d payments are finalized after 30 s", final, len(signatures))
 		}
 	}
 }
@@ -377,6 +418,7 @@ func (b *settleBench) volley(ctx context.Context, requests [][]byte, s *Series) 
 				return err
 			}
 			defer l.socket.Close()
+			l.refusals = true // what is owed back
 			for i := lane; i < len(requests); i += settleFlight {
 				if err := l.trips(ctx, requests[i], 1, lanes[lane].Hist); err != nil {
 					return err
@@ -405,19 +447,20 @@ func (b *settleBench) settled(ctx context.Context, n int) error {
 	}
 }
 
-// settledSoFar asks /metrics.
-func (b *settleBench) settledSoFar() (int, error) {
+func (b *settleBench) settledSoFar() (int, error) { return b.metric("settled_total") }
+
+// metric asks /metrics for one of settlement's figures.
+func (b *settleBench) metric(name string) (int, error) {
 	resp, err := http.Get(b.srv.Addresses.Admin + "/metrics")
 	if err != nil {
 		return 0, err
 	}
 	defer resp.Body.Close()
-	const name = "blockdesk_settlement_settled_total "
 	for lines := newLines(resp.Body); lines.Scan(); {
-		if text, ok := strings.CutPrefix(lines.Text(), name); ok {
+		if text, ok := strings.CutPrefix(lines.Text(), "blockdesk_settlement_"+name+" "); ok {
 			n, err := strconv.ParseFloat(text, 64)
 			return int(n), err
 		}
 	}
-	return 0, errors.New("metrics: no " + name)
+	return 0, fmt.Errorf("metrics: no settlement_%s", name)
 }

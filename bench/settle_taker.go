@@ -3,6 +3,7 @@ package bench
 import (
 	"crypto/ed25519"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -114,14 +115,43 @@ func (t *taker) submission(o *offered) (map[string]string, error) {
 
 // sign puts the taker's signature into its slot of a transaction.
 func (t *taker) sign(text string) ([]byte, error) {
+	decoded, err := decodeTransaction(text)
+	if err != nil {
+		return nil, err
+	}
+	return t.signed(decoded)
+}
+
+// signVariant is sign of another transaction that does the same: at a price of
+// so many micro-lamports more for a unit of computing.
+func (t *taker) signVariant(text string, more uint64) ([]byte, error) {
+	decoded, err := decodeTransaction(text)
+	if err != nil {
+		return nil, err
+	}
+	const setPrice = 3
+	for i := range decoded.Message.Instructions {
+		in := &decoded.Message.Instructions[i]
+		if decoded.Message.ProgramOf(in) == solana.ComputeBudgetProgram && len(in.Data) == 9 && in.Data[0] == setPrice {
+			price := binary.LittleEndian.Uint64(in.Data[1:])
+			in.Data = binary.LittleEndian.AppendUint64([]byte{setPrice}, price+more)
+		}
+	}
+	if decoded.Signed, err = decoded.Message.Append(nil); err != nil {
+		return nil, err
+	}
+	return t.signed(decoded)
+}
+
+func decodeTransaction(text string) (*tx.Transaction, error) {
 	raw, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		return nil, err
 	}
-	decoded, err := tx.Decode(raw)
-	if err != nil {
-		return nil, err
-	}
+	return tx.Decode(raw)
+}
+
+func (t *taker) signed(decoded *tx.Transaction) ([]byte, error) {
 	slot, ok := decoded.Message.Slot(solana.Address(t.key.Public().(ed25519.PublicKey)))
 	if !ok {
 		return nil, errors.New("the transaction has no slot for the taker")
