@@ -39,6 +39,7 @@ func (s *SettlementSources) collectors() []prometheus.Collector {
 			value      func(MoneyCounts) int
 		}{
 			{"stuck_deliveries", "Paid claims whose delivery does not get through.", func(n MoneyCounts) int { return n.Stuck }},
+			{"doubtful", "Claims whose transaction can land no more, and of which the nodes cannot tell whether it has.", func(n MoneyCounts) int { return n.Doubtful }},
 			{"refunds_due", "Payments that are owed back.", func(n MoneyCounts) int { return n.Refunds }},
 			{"strays", "Payments that the desk cannot book and nobody has resolved.", func(n MoneyCounts) int { return n.Strays }},
 		} {

@@ -15,13 +15,13 @@ func TestSettlementMetrics(t *testing.T) {
 				{Name: "main", Available: true, Slot: 10}, {Name: "spare", Slot: 3, Lag: 7}, {Name: "new"}, {Name: "main", Slot: 99},
 			}}
 		},
-		Money:    func() MoneyCounts { return MoneyCounts{Refunds: 1, Stuck: 2, Strays: 3} },
+		Money:    func() MoneyCounts { return MoneyCounts{Refunds: 1, Stuck: 2, Strays: 3, Doubtful: 7} },
 		Tokens:   func() int { return 5 },
 		Counters: []Counter{{Name: "cosigned_total", Help: "Signatures.", Value: func() uint64 { return 6 }}},
 	}})
 	_, body := ask(t, a.Addr(), "GET", "/metrics", "Connection: close\r\n")
 	for _, line := range []string{
-		"tracked 4", "blockhash_age_seconds 1.5", "refunds_due 1", "stuck_deliveries 2", "strays 3", "tokens 5", "cosigned_total 6",
+		"tracked 4", "blockhash_age_seconds 1.5", "refunds_due 1", "stuck_deliveries 2", "strays 3", "doubtful 7", "tokens 5", "cosigned_total 6",
 		`node_available{node="main"} 1`, `node_available{node="spare"} 0`, `node_available{node="new"} 0`,
 		`node_slot{node="main"} 10`, `node_slot{node="spare"} 3`, `node_lag_slots{node="main"} 0`, `node_lag_slots{node="spare"} 7`,
 	} {

@@ -1,6 +1,7 @@
 package httpgw
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ const (
 var moneyKinds = []struct {
 	kind MoneyKind
 	name string
-}{{MoneyStuck, "stuck_deliveries"}, {MoneyRefund, "refunds_due"}, {MoneyStray, "strays"}}
+}{{MoneyStuck, "stuck_deliveries"}, {MoneyDoubtful, "doubtful"}, {MoneyRefund, "refunds_due"}, {MoneyStray, "strays"}}
 
 // moneyAnswer is GET /desk/money: all lists from their beginning, or the one
 // that the query names.
@@ -37,9 +38,10 @@ type moneyAnswer struct {
 }
 
 type moneyCountsJSON struct {
-	Stuck   int `json:"stuck_deliveries"`
-	Refunds int `json:"refunds_due"`
-	Strays  int `json:"strays"`
+	Stuck    int `json:"stuck_deliveries"`
+	Doubtful int `json:"doubtful"`
+	Refunds  int `json:"refunds_due"`
+	Strays   int `json:"strays"`
 }
 
 type moneyList struct {
@@ -67,6 +69,7 @@ func (o *operate) moneyRoutes() map[string]map[string]endpointFunc {
 		"/desk/money":          {"GET": o.listMoney},
 		"/desk/money/refunded": {"POST": o.markRefunded},
 		"/desk/money/abandon":  {"POST": o.abandonClaim},
+		"/desk/money/release":  {"POST": o.releaseClaim},
 		"/desk/money/resolve":  {"POST": o.resolveStray},
 	}
 }
@@ -93,13 +96,13 @@ func parseMoneyQuery(r *http.Request) (q moneyQuery, bad *problem) {
 			}
 		}
 		if q.kind == 0 {
-			return q, invalidOperatorField("kind", "must be stuck_deliveries, refunds_due or strays")
+			return q, invalidOperatorField("kind", "must be stuck_deliveries, doubtful, refunds_due or strays")
 		}
 	}
 	if text := values.Get("after"); text != "" {
 		ok := false
 		switch q.kind {
-		case MoneyStuck:
+		case MoneyStuck, MoneyDoubtful:
 			q.after.Claim, ok = market.ParseClaimID([]byte(text))
 		case MoneyRefund, MoneyStray:
 			q.after.Signature, ok = parseSignature([]byte(text))
@@ -127,7 +130,7 @@ func (o *operate) listMoney(c *call) (any, *problem) {
 	}
 	n := o.Money.Counts()
 	answer := moneyAnswer{
-		OK: true, Counts: moneyCountsJSON{Stuck: n.Stuck, Refunds: n.Refunds, Strays: n.Strays}, Lists: map[string]*moneyList{},
+		OK: true, Counts: moneyCountsJSON{Stuck: n.Stuck, Refunds: n.Refunds, Strays: n.Strays, Doubtful: n.Doubtful}, Lists: map[string]*moneyList{},
 	}
 	for _, k := range moneyKinds {
 		if q.kind != 0 && q.kind != k.kind {
@@ -152,7 +155,7 @@ func listOf(kind MoneyKind, items []MoneyItem, limit int) *moneyList {
 	}
 	if len(items) > limit {
 		last := &list.Items[limit-1]
-		if list.Next = last.Signature; kind == MoneyStuck {
+		if list.Next = last.Signature; kind == MoneyStuck || kind == MoneyDoubtful {
 			list.Next = last.Claim
 		}
 	}
@@ -244,14 +247,42 @@ func (o *operate) abandonClaim(c *call) (any, *problem) {
 	if bad := c.decode(&in); bad != nil {
 		return nil, bad
 	}
-	if in.Claim == "" {
+	return o.actOnClaim(c, in.Claim, o.Money.Abandon)
+}
+
+// releaseClaim ends what waits on the chain for ever.
+func (o *operate) releaseClaim(c *call) (any, *problem) {
+	var in struct {
+		Claim   string `json:"claim_id"`
+		Confirm bool   `json:"confirm"`
+	}
+	if bad := c.decode(&in); bad != nil {
+		return nil, bad
+	}
+	if !in.Confirm {
+		return nil, invalidOperatorField("confirm", "must be true, once two explorers have shown that the transaction is not on the chain")
+	}
+	return o.actOnClaim(c, in.Claim, o.Money.Release)
+}
+
+// actOnClaim has the settlement do something with the claim that a body names.
+func (o *operate) actOnClaim(
+	c *call, text string, do func(context.Context, OperatorAct, market.ClaimID) (*desk.Result, error),
+) (any, *problem) {
+	if text == "" {
 		return nil, missingMember("claim_id")
 	}
-	id, ok := market.ParseClaimID([]byte(in.Claim))
+	id, ok := market.ParseClaimID([]byte(text))
 	if !ok {
 		return nil, refuse(event.ReasonUnknownClaim)
 	}
-	result, bad := o.act(c, func(by OperatorAct) (*desk.Result, error) { return o.Money.Abandon(c.Context(), by, id) })
+	result, bad := o.act(c, func(by OperatorAct) (*desk.Result, error) {
+		result, err := do(c.Context(), by, id)
+		if errors.Is(err, ErrNotDoubtful) {
+			return &desk.Result{Outcome: rfq.Outcome{Reason: event.ReasonClaimState}}, nil
+		}
+		return result, err
+	})
 	if bad != nil {
 		return nil, bad
 	}
@@ -259,7 +290,7 @@ func (o *operate) abandonClaim(c *call) (any, *problem) {
 		OK    bool   `json:"ok"`
 		Claim string `json:"claim_id"`
 		State string `json:"state"`
-	}{true, in.Claim, claimStates[result.Claim.State]}, nil
+	}{true, text, claimStates[result.Claim.State]}, nil
 }
 
 // resolveStray notes what a person has done about money that the desk could not

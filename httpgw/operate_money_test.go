@@ -30,7 +30,7 @@ type ledger struct {
 
 func (l *ledger) Money(_ context.Context, kind MoneyKind, after MoneyCursor, limit int) ([]MoneyItem, error) {
 	from := slices.IndexFunc(l.items[kind], func(m MoneyItem) bool {
-		if kind == MoneyStuck {
+		if kind == MoneyStuck || kind == MoneyDoubtful {
 			return m.Claim > after.Claim
 		}
 		return string(m.Signature[:]) > string(after.Signature[:])
@@ -43,7 +43,7 @@ func (l *ledger) Money(_ context.Context, kind MoneyKind, after MoneyCursor, lim
 }
 
 func (l *ledger) Counts() MoneyCounts {
-	return MoneyCounts{Refunds: len(l.items[MoneyRefund]), Stuck: len(l.items[MoneyStuck]), Strays: len(l.items[MoneyStray])}
+	return MoneyCounts{Refunds: len(l.items[MoneyRefund]), Stuck: len(l.items[MoneyStuck]), Strays: len(l.items[MoneyStray]), Doubtful: len(l.items[MoneyDoubtful])}
 }
 
 func (l *ledger) act(by OperatorAct, what string) (*desk.Result, error) {
@@ -58,6 +58,10 @@ func (l *ledger) Refunded(_ context.Context, by OperatorAct, payment, refund [64
 
 func (l *ledger) Abandon(_ context.Context, by OperatorAct, claim market.ClaimID) (*desk.Result, error) {
 	return l.act(by, "abandon "+claimText(claim))
+}
+
+func (l *ledger) Release(_ context.Context, by OperatorAct, claim market.ClaimID) (*desk.Result, error) {
+	return l.act(by, "release "+claimText(claim))
 }
 
 func (l *ledger) Resolve(_ context.Context, by OperatorAct, payment [64]byte, note string) error {
@@ -94,6 +98,10 @@ func TestMoneyList(t *testing.T) {
 			Signature: signed(n), Claim: market.ClaimID(77 + n), Rail: market.RailSOL, Amount: 1, Payer: address(9), Slot: 7, At: deskDay,
 			Reason: "no_such_account", Attempts: 3, Delivery: signed(9),
 		})
+		l.items[MoneyDoubtful] = append(l.items[MoneyDoubtful], MoneyItem{
+			Claim: market.ClaimID(77 + n), Rail: market.RailUSDC, Amount: 250_000_001, Payer: address(9), At: deskDay,
+			Reason: "history_too_long", Delivery: signed(9),
+		})
 	}
 	l.items[MoneyStray] = []MoneyItem{{Signature: signed(1), Amount: 18_446_744_073_709_551_615, At: deskDay, Reason: "wrong_mint"}}
 	var all struct {
@@ -114,7 +122,7 @@ func TestMoneyList(t *testing.T) {
 		return w.Body.String()
 	}
 	get("")
-	if all.Counts["refunds_due"] != 5 || all.Counts["stuck_deliveries"] != 5 || all.Counts["strays"] != 1 || len(all.Lists) != 3 {
+	if all.Counts["refunds_due"] != 5 || all.Counts["stuck_deliveries"] != 5 || all.Counts["strays"] != 1 || all.Counts["doubtful"] != 5 || len(all.Lists) != 4 {
 		t.Errorf("counts %v, %d lists", all.Counts, len(all.Lists))
 	}
 	for kind, want := range map[string]string{
@@ -124,6 +132,9 @@ func TestMoneyList(t *testing.T) {
 		"stuck_deliveries": `{"l1_signature":"` + signedText(1) + `","claim_id":"C000000000002e","reason":"no_such_account","rail":"SOL",` +
 			`"amount":"0.000000001","amount_atoms":"1","payer":"` + addressText(address(9)) + `","slot":7,` +
 			`"at":"2026-11-20T12:00:04.123Z","attempts":3,"delivery_signature":"` + signedText(9) + `"}`,
+		"doubtful": `{"l1_signature":null,"claim_id":"C000000000002e","reason":"history_too_long","rail":"USDC",` +
+			`"amount":"250.000001","amount_atoms":"250000001","payer":"` + addressText(address(9)) + `","slot":null,` +
+			`"at":"2026-11-20T12:00:04.123Z","attempts":0,"delivery_signature":"` + signedText(9) + `"}`,
 		"strays": `{"l1_signature":"` + signedText(1) + `","claim_id":null,"reason":"wrong_mint","rail":null,"amount":null,` +
 			`"amount_atoms":"18446744073709551615","payer":null,"slot":null,"at":"2026-11-20T12:00:04.123Z","attempts":0,"delivery_signature":null}`,
 	} {
@@ -131,7 +142,7 @@ func TestMoneyList(t *testing.T) {
 			t.Errorf("%s: %s, next %v\nwant %s", kind, list.Items, list.Next, want)
 		}
 	}
-	for _, kind := range []string{"refunds_due", "stuck_deliveries"} {
+	for _, kind := range []string{"refunds_due", "stuck_deliveries", "doubtful"} {
 		var seen []string
 		query := "?kind=" + kind + "&limit=2"
 		for after := ""; ; {
@@ -162,7 +173,7 @@ func TestMoneyList(t *testing.T) {
 		t.Errorf("all that there are: %+v", list)
 	}
 	l.items = nil
-	if body := get(""); strings.Count(body, `{"items":[],"next":null}`) != 3 {
+	if body := get(""); strings.Count(body, `{"items":[],"next":null}`) != 4 {
 		t.Errorf("nothing: %s", body)
 	}
 }
@@ -171,17 +182,18 @@ func TestMoneyList(t *testing.T) {
 func TestWrongMoneyQueries(t *testing.T) {
 	rig, l := newMoneyRig(t)
 	for query, want := range map[string][2]string{
-		"?kind=refunds":                        {codeInvalidField, "kind"},
-		"?kind=strays&kind=strays":             {codeInvalidField, "kind"},
-		"?after=" + signedText(1):              {codeInvalidField, "after"},
-		"?kind=strays&after=C000000000002e":    {codeInvalidField, "after"},
-		"?kind=stuck_deliveries&after=C1":      {codeInvalidField, "after"},
-		"?kind=refunds_due&after=%22%3Cscript": {codeInvalidField, "after"},
-		"?limit=0":                             {codeInvalidLimit, "limit"},
-		"?limit=501":                           {codeInvalidLimit, "limit"},
-		"?limit=-1":                            {codeInvalidLimit, "limit"},
-		"?limit=1&limit=1":                     {codeInvalidField, "limit"},
-		"?limit=99999999999999999999":          {codeInvalidLimit, "limit"},
+		"?kind=refunds":                         {codeInvalidField, "kind"},
+		"?kind=strays&kind=strays":              {codeInvalidField, "kind"},
+		"?after=" + signedText(1):               {codeInvalidField, "after"},
+		"?kind=strays&after=C000000000002e":     {codeInvalidField, "after"},
+		"?kind=stuck_deliveries&after=C1":       {codeInvalidField, "after"},
+		"?kind=doubtful&after=" + signedText(1): {codeInvalidField, "after"},
+		"?kind=refunds_due&after=%22%3Cscript":  {codeInvalidField, "after"},
+		"?limit=0":                              {codeInvalidLimit, "limit"},
+		"?limit=501":                            {codeInvalidLimit, "limit"},
+		"?limit=-1":                             {codeInvalidLimit, "limit"},
+		"?limit=1&limit=1":                      {codeInvalidField, "limit"},
+		"?limit=99999999999999999999":           {codeInvalidLimit, "limit"},
 	} {
 		w := rig.send("GET", "/desk/money"+query, "", annToken)
 		if e := decodeError(t, w.Body.Bytes()); w.Code != 400 || e.Code != want[0] || e.Field != want[1] {
@@ -219,6 +231,10 @@ func TestMoneyActs(t *testing.T) {
 			`{"ok":true,"claim_id":"C000000000002e","state":"refund_due"}`,
 		},
 		{
+			"/desk/money/release", `{"claim_id":"C000000000002e","confirm":true}`, "2 bob release C000000000002e",
+			`{"ok":true,"claim_id":"C000000000002e","state":"refund_due"}`,
+		},
+		{
 			"/desk/money/resolve", `{"note":"sent back by hand, <b>","l1_signature":"` + signedText(3) + `"}`, "2 bob resolve 0300 sent back by hand, <b>",
 			`{"ok":true,"l1_signature":"` + signedText(3) + `"}`,
 		},
@@ -244,6 +260,7 @@ func TestWrongMoneyActs(t *testing.T) {
 	right := map[string]string{
 		"/desk/money/refunded": `{"l1_signature":"` + signedText(1) + `","refund_signature":"` + signedText(2) + `"}`,
 		"/desk/money/abandon":  `{"claim_id":"C000000000002e"}`,
+		"/desk/money/release":  `{"claim_id":"C000000000002e","confirm":true}`,
 		"/desk/money/resolve":  `{"l1_signature":"` + signedText(1) + `","note":"n"}`,
 	}
 	for _, c := range []struct{ path, from, to, code, field string }{
@@ -256,6 +273,10 @@ func TestWrongMoneyActs(t *testing.T) {
 		{"/desk/money/abandon", "C000000000002e", "", codeMissingField, "claim_id"},
 		{"/desk/money/abandon", "C000000000002e", "B000000000002e", codeUnknownClaim, "claim_id"},
 		{"/desk/money/abandon", `"C000000000002e"`, "78", codeInvalidField, "claim_id"},
+		{"/desk/money/release", "true", "false", codeInvalidField, "confirm"},
+		{"/desk/money/release", `,"confirm":true`, "", codeInvalidField, "confirm"},
+		{"/desk/money/release", "C000000000002e", "", codeMissingField, "claim_id"},
+		{"/desk/money/release", "C000000000002e", "B000000000002e", codeUnknownClaim, "claim_id"},
 		{"/desk/money/resolve", `"n"`, `""`, codeMissingField, "note"},
 		{"/desk/money/resolve", `"n"`, `"` + strings.Repeat("n", MaxNote+1) + `"`, codeInvalidField, "note"},
 		{"/desk/money/resolve", `"n"`, `"caf\u00e9"`, codeInvalidField, "note"},
@@ -301,6 +322,11 @@ func TestWrongMoneyActs(t *testing.T) {
 	w := rig.send("POST", "/desk/money/resolve", right["/desk/money/resolve"], annToken)
 	if e := decodeError(t, w.Body.Bytes()); w.Code != 404 || e.Code != codeUnknownClaim || e.Reason != "unknown_payment" {
 		t.Errorf("no such stray: %d %s", w.Code, w.Body)
+	}
+	l.failing = ErrNotDoubtful
+	w = rig.send("POST", "/desk/money/release", right["/desk/money/release"], annToken)
+	if e := decodeError(t, w.Body.Bytes()); w.Code != 409 || e.Reason != "claim_state" {
+		t.Errorf("not in doubt: %d %s", w.Code, w.Body)
 	}
 	l.failing, l.result.Reason = nil, event.ReasonPaymentUsed
 	w = rig.send("POST", "/desk/money/refunded", right["/desk/money/refunded"], annToken)

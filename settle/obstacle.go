@@ -16,6 +16,7 @@ const (
 	wordSimulation = "simulation_failed" // another cause
 	wordFailed     = "failed_on_chain"
 	wordExpired    = "expired"       // it did not land in time
+	wordGivenUp    = "given_up"      // an operator has said that it did not land
 	wordTries      = "tries_used_up" // MaxDeliveryTries
 	wordChain      = "chain_unavailable"
 	wordSigner     = "signer_unavailable"

@@ -15,6 +15,11 @@ func (s *Settle) resumeAtomic(c *rfq.Claim) error {
 		return errLater
 	}
 	defer unlock()
+	return s.resumeLocked(c)
+}
+
+// resumeLocked is resumeAtomic for the holder of the claim's lock.
+func (s *Settle) resumeLocked(c *rfq.Claim) error {
 	b, ok, err := s.store.Build(c.ID)
 	if err != nil {
 		return err

@@ -62,6 +62,7 @@ type lifeOptions struct {
 	doom   *doom
 	signer cosign.Signer // nil: the desk's key
 	desk   func(settle.Desk) settle.Desk
+	node   func(settle.Node) settle.Node
 	change func(o *settle.Options)
 	clock  *atomic.Int64 // added to the time of the engine and of settlement
 }
@@ -125,7 +126,11 @@ func begin(t testing.TB, c *chain, o lifeOptions) *life {
 	if o.desk != nil {
 		asked = o.desk(asked)
 	}
-	l.settle, err = settle.New(so, asked, o.doom.node(l.client), l.store, o.doom.signer(signer))
+	node := o.doom.node(l.client)
+	if o.node != nil {
+		node = o.node(node)
+	}
+	l.settle, err = settle.New(so, asked, node, l.store, o.doom.signer(signer))
 	c.must(err)
 	l.settle.Start(replica.State.Desk().EachClaim)
 	l.eng, err = engine.New(engine.Options{Journal: l.journal, Clock: func() int64 { return now().UnixNano() }}, replica)

@@ -159,6 +159,18 @@ func (d *settleDoor) Money(_ context.Context, kind httpgw.MoneyKind, after httpg
 			}
 			out = append(out, item)
 		}
+	case httpgw.MoneyDoubtful:
+		list, err := d.core.Doubtful(after.Claim, limit)
+		if err != nil {
+			return nil, err
+		}
+		for i := range list {
+			x := &list[i]
+			out = append(out, httpgw.MoneyItem{
+				Claim: x.Claim.ID, Rail: x.Claim.Terms.Rail, Amount: x.Claim.Terms.Payment, Payer: x.Claim.Wallet,
+				At: x.Since, Reason: x.Word, Delivery: x.Signature,
+			})
+		}
 	case httpgw.MoneyStray:
 		list, err := d.core.Strays(after.Signature, limit)
 		if err != nil {
@@ -191,7 +203,7 @@ func (d *settleDoor) paidBy(item *httpgw.MoneyItem) error {
 // Counts tells how much money needs a person.
 func (d *settleDoor) Counts() httpgw.MoneyCounts {
 	refunds, stuck, strays := d.core.Attention()
-	return httpgw.MoneyCounts{Refunds: refunds, Stuck: stuck, Strays: strays}
+	return httpgw.MoneyCounts{Refunds: refunds, Stuck: stuck, Strays: strays, Doubtful: d.core.DoubtfulCount()}
 }
 
 // Refunded notes a refund.
@@ -202,6 +214,15 @@ func (d *settleDoor) Refunded(_ context.Context, by httpgw.OperatorAct, payment,
 // Abandon gives up a claim.
 func (d *settleDoor) Abandon(_ context.Context, by httpgw.OperatorAct, claim market.ClaimID) (*desk.Result, error) {
 	return deskResult(d.core.Abandon(settle.Act(by), claim))
+}
+
+// Release ends what waits on the chain for ever.
+func (d *settleDoor) Release(ctx context.Context, by httpgw.OperatorAct, claim market.ClaimID) (*desk.Result, error) {
+	result, err := d.core.Release(ctx, settle.Act(by), claim)
+	if errors.Is(err, settle.ErrNotDoubtful) {
+		return nil, fmt.Errorf("%w: %w", httpgw.ErrNotDoubtful, err)
+	}
+	return deskResult(result, err)
 }
 
 // Resolve notes what was done about a stray. The first note stands.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -13,9 +14,10 @@ import (
 
 // The kinds of money that need a person, as the admin address names them.
 const (
-	moneyStuck   = "stuck_deliveries"
-	moneyRefunds = "refunds_due"
-	moneyStrays  = "strays"
+	moneyStuck    = "stuck_deliveries"
+	moneyDoubtful = "doubtful"
+	moneyRefunds  = "refunds_due"
+	moneyStrays   = "strays"
 )
 
 type (
@@ -50,7 +52,9 @@ func moneyCommand(s *settings) *cobra.Command {
 	})
 	var f operatorFlags
 	f.add(cmd)
-	cmd.AddCommand(moneyListCommand(s, &f), moneyRefundedCommand(s, &f), moneyAbandonCommand(s, &f), moneyResolveCommand(s, &f))
+	cmd.AddCommand(
+		moneyListCommand(s, &f), moneyRefundedCommand(s, &f), moneyAbandonCommand(s, &f), moneyReleaseCommand(s, &f), moneyResolveCommand(s, &f),
+	)
 	return cmd
 }
 
@@ -59,7 +63,7 @@ func moneyListCommand(s *settings, f *operatorFlags) *cobra.Command {
 	var kind, after string
 	var limit int
 	cmd := &cobra.Command{
-		Use: "list", Short: "List stuck deliveries, refunds that are due, and strays", Args: cobra.NoArgs,
+		Use: "list", Short: "List stuck and doubtful deliveries, refunds that are due, and strays", Args: cobra.NoArgs,
 		RunE: operatorCommand(s, f, func([]string) (string, any, error) {
 			for name, value := range map[string]string{"kind": kind, "after": after} {
 				if value != "" {
@@ -73,7 +77,7 @@ func moneyListCommand(s *settings, f *operatorFlags) *cobra.Command {
 		}, showMoney),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&kind, "kind", "", "one list: "+strings.Join([]string{moneyStuck, moneyRefunds, moneyStrays}, ", "))
+	flags.StringVar(&kind, "kind", "", "one list: "+strings.Join([]string{moneyStuck, moneyDoubtful, moneyRefunds, moneyStrays}, ", "))
 	flags.StringVar(&after, "after", "", "go on from where a list of this kind ended")
 	flags.IntVar(&limit, "limit", 0, "items of a list, at most (default: the service's)")
 	return cmd
@@ -109,16 +113,45 @@ func moneyAbandonCommand(s *settings, f *operatorFlags) *cobra.Command {
 		Use: "abandon CLAIM_ID", Short: "Give up a paid claim that can never be delivered: its payment is owed back", Args: cobra.ExactArgs(1),
 		RunE: operatorCommand(s, f, func(args []string) (string, any, error) {
 			return "/desk/money/abandon", map[string]string{"claim_id": args[0]}, nil
-		}, func(w io.Writer, a *struct {
-			Claim string `json:"claim_id"`
-			State string `json:"state"`
-		},
-		) error {
-			_, err := fmt.Fprintf(w, "claim %s is %s\n", a.Claim, a.State)
-			return err
-		}),
+		}, showClaimState),
 	}
 }
+
+// claimState is the answer about a claim that something was done with.
+type claimState struct {
+	Claim string `json:"claim_id"`
+	State string `json:"state"`
+}
+
+func showClaimState(w io.Writer, a *claimState) error {
+	_, err := fmt.Fprintf(w, "claim %s is %s\n", a.Claim, a.State)
+	return err
+}
+
+func moneyReleaseCommand(s *settings, f *operatorFlags) *cobra.Command {
+	var looked bool
+	cmd := &cobra.Command{
+		Use: "release CLAIM_ID", Short: "End a doubtful claim, whose transaction you have seen not to be on the chain", Args: cobra.ExactArgs(1),
+		Long: "End a claim that `money list` has as doubtful: its transaction can land no more, and the\n" +
+			"nodes cannot tell whether it has landed. Look first, in two explorers of different operators:\n" +
+			"under the transaction's signature, and in the history of the claim's wallet for a transaction\n" +
+			"with the claim's memo. Only where it is in neither: an atomic claim is released, and the next\n" +
+			"delivery of a paid one is signed at once. Where it is on the chain after all, that\n" +
+			"delivers twice.",
+		Example: "  blockdesk money release C000000000002e --i-have-looked",
+		RunE: operatorCommand(s, f, func(args []string) (string, any, error) {
+			if !looked {
+				return "", nil, errNotLooked
+			}
+			return "/desk/money/release", map[string]any{"claim_id": args[0], "confirm": true}, nil
+		}, showClaimState),
+	}
+	cmd.Flags().BoolVar(&looked, "i-have-looked", false, "two explorers show that the transaction is not on the chain")
+	return requireFlags(cmd, "i-have-looked")
+}
+
+// errNotLooked ends a release of what nobody has looked for.
+var errNotLooked = errors.New("look first, in two explorers: the transaction must not be on the chain")
 
 func moneyResolveCommand(s *settings, f *operatorFlags) *cobra.Command {
 	var in struct {
@@ -143,22 +176,22 @@ func moneyResolveCommand(s *settings, f *operatorFlags) *cobra.Command {
 // showMoney prints the lists in the order of their haste.
 func showMoney(w io.Writer, a *moneyAnswer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "KIND\tSINCE\tCLAIM\tAMOUNT\tREASON\tPAYER\tPAYMENT\tDELIVERIES")
-	for _, kind := range []string{moneyStuck, moneyRefunds, moneyStrays} {
+	fmt.Fprintln(t, "KIND\tSINCE\tCLAIM\tAMOUNT\tREASON\tPAYER\tPAYMENT\tDELIVERIES\tTRANSACTION")
+	for _, kind := range []string{moneyStuck, moneyDoubtful, moneyRefunds, moneyStrays} {
 		list := a.Lists[kind]
 		for _, m := range list.Items {
 			amount := m.Atoms + " atoms"
 			if m.Amount != "" {
 				amount = shortDecimal(m.Amount) + " " + m.Rail
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n",
-				kind, shortTime(m.At), dash(m.Claim), amount, dash(m.Reason), dash(m.Payer), dash(m.Signature), m.Attempts)
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n",
+				kind, shortTime(m.At), dash(m.Claim), amount, dash(m.Reason), dash(m.Payer), dash(m.Signature), m.Attempts, dash(m.Delivery))
 		}
 		if list.Next != "" {
 			fmt.Fprintf(t, "%s\tmore of %d: --kind %s --after %s\n", kind, a.Counts[kind], kind, list.Next)
 		}
 	}
-	if a.Counts[moneyStuck]+a.Counts[moneyRefunds]+a.Counts[moneyStrays] == 0 {
+	if a.Counts[moneyStuck]+a.Counts[moneyDoubtful]+a.Counts[moneyRefunds]+a.Counts[moneyStrays] == 0 {
 		fmt.Fprintln(t, "nothing needs a person")
 	}
 	return t.Flush()

@@ -67,5 +67,6 @@
 // HistoryFor expires only where the nodes have all blocks since: they forget, and
 // then know it as little as one that never landed. One whose fee the taker pays, or
 // whose bytes are lost, and whose reference is named more often than MaxHistory does
-// not expire by itself. [Tracker.Doubtful] lists who waits.
+// not expire by itself. [Tracker.Doubtful] lists who waits, and [Tracker.GiveUp]
+// forgets one on a person's word.
 package broadcast

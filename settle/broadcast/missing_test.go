@@ -338,3 +338,53 @@ func TestBytesLate(t *testing.T) {
 		}
 	})
 }
+
+// TestGiveUp: a person ends only what the nodes never will: nothing of it is told,
+// sent or looked for any more, and it may come again.
+func TestGiveUp(t *testing.T) {
+	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
+		b.world.fate = func(*made) fate { return fate{lost: true} }
+		k, m := b.forgeKind(cosign.Cosign, 1, 100)
+		b.crowd(m.reference, broadcast.MaxHistory+1)
+		refused := func(when string, hash solana.Hash) {
+			t.Helper()
+			if _, err := b.GiveUp(1, hash); !errors.Is(err, broadcast.ErrNotDoubtful) {
+				t.Errorf("%s: %v", when, err)
+			}
+		}
+		refused("not under way", k.Hash())
+		b.track(k)
+		refused("its blockhash lives", k.Hash())
+		b.world.nodes[0].set(faults{mute: true})
+		time.Sleep(2 * time.Minute)
+		if s, _ := b.State(k.Signature()); s.Word != broadcast.WordNodesDown || !s.Past || s.Stands {
+			t.Errorf("%+v", s)
+		}
+		refused("a node is down", k.Hash())
+		b.world.nodes[0].set(faults{})
+		time.Sleep(time.Minute)
+		refused("another message", solana.Hash{1})
+		if list := b.Doubtful(9); len(list) != 1 || !list[0].Stands || b.Standing() != 1 {
+			t.Errorf("%+v", list)
+		}
+		s, err := b.GiveUp(1, k.Hash())
+		if err != nil || s.Signature != k.Signature() || s.Word != broadcast.WordHistoryLong {
+			t.Errorf("%+v, %v", s, err)
+		}
+		sends := len(b.world.sendsOf(k.Signature()))
+		refused("given up", k.Hash())
+		time.Sleep(time.Minute)
+		stats := b.Stats()
+		if len(b.results()) != 0 || stats.Tracked != 0 || stats.Past != 0 || stats.GivenUp != 1 || b.Standing() != 0 || len(b.world.sendsOf(k.Signature())) != sends {
+			t.Errorf("told %+v, %+v", b.results(), stats)
+		}
+		b.world.mu.Lock()
+		b.world.named[m.reference] = nil
+		b.world.mu.Unlock()
+		b.track(k)
+		time.Sleep(time.Minute)
+		if r := b.one(); r.End != broadcast.Expired {
+			t.Errorf("%+v", r)
+		}
+	})
+}

@@ -51,6 +51,9 @@ var (
 	ErrFull = errors.New("broadcast: full")
 	// ErrOptions means options that cannot work.
 	ErrOptions = errors.New("broadcast: invalid options")
+	// ErrNotDoubtful means a transaction that no person may end: it is not under
+	// way, or ends by itself.
+	ErrNotDoubtful = errors.New("broadcast: not in doubt")
 	// ErrInvalid means a zero value, which is no transaction.
 	ErrInvalid = errors.New("broadcast: not a transaction")
 )

@@ -90,6 +90,8 @@ type State struct {
 	Slot  uint64
 	// Past: some node has told that a block above LastValid is finalized.
 	Past bool
+	// Stands: the nodes cannot end it, and [Tracker.GiveUp] may.
+	Stands bool
 	// End is set when it has ended and that is still to be told.
 	End End
 }
@@ -113,7 +115,7 @@ type Stats struct {
 	// not taken yet.
 	Tracked, Landed, Past, Telling int
 	// Since the start.
-	Sends, SendErrors, Finalized, Failed, Expired uint64
+	Sends, SendErrors, Finalized, Failed, Expired, GivenUp uint64
 	// Position is what was told last as finalized.
 	Position rpc.Position
 }

@@ -212,7 +212,7 @@ func (t *Tracker) State(sig solana.Signature) (s State, ok bool) {
 	if !ok {
 		return s, false
 	}
-	return e.state(), true
+	return t.stateOf(e), true
 }
 
 // Doubtful lists transactions that wait for all nodes to agree: past their last
@@ -227,16 +227,17 @@ func (t *Tracker) Doubtful(limit int) []State {
 			break
 		}
 		if (e.past || e.guessed) && e.result.End == 0 {
-			list = append(list, e.state())
+			list = append(list, t.stateOf(e))
 		}
 	}
 	return list
 }
 
-func (e *entry) state() State {
+// stateOf is an entry's state. The caller holds mu.
+func (t *Tracker) stateOf(e *entry) State {
 	return State{
 		Claim: e.claim, Kind: e.kind, Hash: e.hash, Signature: e.signature, LastValid: e.lastValid, Since: e.since, Sent: e.sent, Word: cmp.Or(e.word, e.sendWord),
-		Level: e.level, Slot: e.slot, Past: e.past, End: e.result.End,
+		Level: e.level, Slot: e.slot, Past: e.past, Stands: t.stands(e), End: e.result.End,
 	}
 }
 

@@ -1,0 +1,60 @@
+package broadcast
+
+import (
+	"fmt"
+
+	"blockdesk/internal/solana"
+	"blockdesk/market"
+	"blockdesk/settle/binding"
+)
+
+// stands reports whether an entry waits for a person: it is past its last block,
+// no node has it in a block, and what is in the way of saying so is not that nodes
+// are down or behind, but what they cannot tell. The caller holds mu.
+func (t *Tracker) stands(e *entry) bool {
+	past := e.past || e.lastValid != 0 && t.stats.Position.Height > e.lastValid
+	if !past || e.level != 0 || e.result.End != 0 {
+		return false
+	}
+	return e.word == WordTooOld || e.word == WordHistoryLong || e.word == WordUnread
+}
+
+// Standing counts what stands. It looks at all.
+func (t *Tracker) Standing() (n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range t.byKey {
+		if t.stands(e) {
+			n++
+		}
+	}
+	return n
+}
+
+// GiveUp forgets a transaction that stands (State.Stands), on the word of a person
+// who has seen that it is not on the chain. Nothing is told of it; it is not sent
+// and not looked for any more. The caller answers for what comes of it: where the
+// word was wrong, the claim may be served twice. Errors: [ErrNotDoubtful], and
+// nothing has changed then.
+func (t *Tracker) GiveUp(claim market.ClaimID, hash solana.Hash) (State, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e, known := t.byKey[key{claim, hash}]
+	if !known || !t.stands(e) {
+		return State{}, fmt.Errorf("%w: claim %s", ErrNotDoubtful, binding.Memo(claim))
+	}
+	s := t.stateOf(e)
+	for i := range t.queues {
+		t.queues[i].remove(e)
+	}
+	if e.past {
+		t.stats.Past--
+	}
+	t.stats.GivenUp++
+	// Whoever has the entry in hand, or finds it in a channel, drops it by this.
+	e.result.End = Expired
+	delete(t.byKey, e.key)
+	delete(t.bySignature, e.signature)
+	delete(t.bySignature, e.own)
+	return s, nil
+}

@@ -1,0 +1,116 @@
+package settle
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
+	"blockdesk/market"
+	"blockdesk/settle/broadcast"
+	"blockdesk/settle/cosign"
+)
+
+// Doubtful is a claim whose signed transaction can land no more, and of which the
+// nodes will never tell by themselves whether it has landed.
+type Doubtful struct {
+	Claim rfq.Claim
+	Since int64 // Unix ns: when it was tracked first, as far as is known since the start
+	Word  string
+	// Signature is the one that the desk has sent; zero where its bytes are lost.
+	Signature solana.Signature
+}
+
+// Doubtful lists such claims by their number, from the first one after that one; at
+// most limit. It looks at all that is under way: for people. Errors: those of the
+// desk.
+func (s *Settle) Doubtful(from market.ClaimID, limit int) ([]Doubtful, error) {
+	states := slices.DeleteFunc(s.tracker.Doubtful(broadcast.MaxTracked), func(x broadcast.State) bool {
+		return !x.Stands || x.Claim <= from
+	})
+	slices.SortFunc(states, func(a, b broadcast.State) int { return cmp.Compare(a.Claim, b.Claim) })
+	var list []Doubtful
+	for i := range states {
+		x := &states[i]
+		if len(list) >= limit {
+			break
+		}
+		claim, _, ok, err := s.desk.Claim(x.Claim)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("claim %s: %w", claimText(x.Claim), err)
+		case ok && outOf(claim) && claim.Proof == x.Hash:
+			list = append(list, Doubtful{Claim: *claim, Since: x.Since.UnixNano(), Word: x.Word, Signature: x.Signature})
+		}
+	}
+	return list, nil
+}
+
+// DoubtfulCount is how many Doubtful lists in all, but for what the desk does not
+// know as out. It asks nobody.
+func (s *Settle) DoubtfulCount() int { return s.tracker.Standing() }
+
+// outOf reports whether a transaction of the claim is out.
+func outOf(c *rfq.Claim) bool { return c.State == rfq.ClaimCosigned || c.State == rfq.ClaimDelivering }
+
+// Release ends what waits for ever, on the word of an operator who has looked: the
+// transaction of a claim that [Settle.Doubtful] lists is not on the chain. An
+// atomic claim is released; the delivery of a paid one lapses, and the next one is
+// signed at once. Where the word was wrong, the desk delivers twice. A refusal by
+// the rules is a Result with a Reason. Errors: [ErrNotDoubtful]; ctx's; those of the
+// desk, after which the claim waits as before.
+func (s *Settle) Release(ctx context.Context, by Act, id market.ClaimID) (Result, error) {
+	// No submission, and nobody who would track it again.
+	unlock, err := s.locks.lock(ctx, id)
+	if err != nil {
+		return Result{}, fmt.Errorf("claim %s: %w", claimText(id), err)
+	}
+	defer unlock()
+	c, _, ok, err := s.desk.Claim(id)
+	switch {
+	case err != nil:
+		return Result{}, fmt.Errorf("claim %s: %w", claimText(id), err)
+	case !ok || !outOf(c):
+		return Result{}, fmt.Errorf("%w: claim %s", ErrNotDoubtful, claimText(id))
+	}
+	was, err := s.tracker.GiveUp(id, c.Proof)
+	if err != nil {
+		return Result{}, fmt.Errorf("%w: %w", ErrNotDoubtful, err)
+	}
+	s.log.Warn("an operator gives up a transaction in doubt", "claim", claimText(id), "operator", by.Name,
+		"signature", was.Signature.String(), "last_valid", was.LastValid, "word", was.Word)
+	result, err := s.giveBack(by, c, was.Signature)
+	if err != nil {
+		return Result{}, errors.Join(err, s.takeUpAgain(c))
+	}
+	return result, nil
+}
+
+// giveBack tells the desk that a claim's transaction never landed.
+func (s *Settle) giveBack(by Act, c *rfq.Claim, signature solana.Signature) (Result, error) {
+	if c.State == rfq.ClaimCosigned {
+		return s.counted(by, &rfq.ReleaseClaim{Claim: c.ID}, &s.counts.released)
+	}
+	// Before the desk knows: else its job would take up the same one again.
+	s.work.lapsed(c.ID, c.Proof, signature != (solana.Signature{}), wordGivenUp)
+	return s.counted(by, &rfq.LapseDelivery{Claim: c.ID, Proof: c.Proof}, &s.counts.lapsed)
+}
+
+func (s *Settle) counted(by Act, r rfq.Request, count *counter) (Result, error) {
+	result, err := s.act(by, r)
+	if err == nil && result.Reason == 0 {
+		count.Add(1)
+	}
+	return result, err
+}
+
+// takeUpAgain has the tracker wait on for what the desk did not give back.
+func (s *Settle) takeUpAgain(c *rfq.Claim) error {
+	if c.State == rfq.ClaimCosigned {
+		return s.resumeLocked(c)
+	}
+	return s.resume(c, cosign.Deliver, 0)
+}

@@ -1,0 +1,151 @@
+package settle_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/build"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/market"
+	"blockdesk/settle"
+	"blockdesk/settle/broadcast"
+)
+
+// doubtfulNode is nodes that cannot tell of the past: histories are too long, or
+// old blocks are forgotten.
+type doubtfulNode struct {
+	settle.Node
+	crowded, forgets atomic.Bool
+}
+
+func (n *doubtfulNode) SignaturesEverywhere(ctx context.Context, a solana.Address, views []rpc.View, most int) []rpc.History {
+	list := n.Node.SignaturesEverywhere(ctx, a, views, most)
+	for i := range list {
+		if n.crowded.Load() {
+			list[i].List, list[i].Err = nil, rpc.ErrTooMany
+		}
+	}
+	return list
+}
+
+func (n *doubtfulNode) StatusesEverywhere(ctx context.Context, list []solana.Signature) ([]rpc.View, error) {
+	views, err := n.Node.StatusesEverywhere(ctx, list)
+	for i := range views {
+		if n.forgets.Load() {
+			views[i].First = 1 << 40
+		}
+	}
+	return views, err
+}
+
+// doubtful lists who waits for a word.
+func (l *life) doubtful() []settle.Doubtful {
+	l.t.Helper()
+	list, err := l.settle.Doubtful(0, 10)
+	l.chain.must(err)
+	return list
+}
+
+// beginDoubtful is a desk whose sends are lost, with an operator.
+func beginDoubtful(t *testing.T, clock *atomic.Int64, desk func(settle.Desk) settle.Desk) (*life, *doubtfulNode, settle.Act) {
+	t.Helper()
+	node := new(doubtfulNode)
+	l := begin(t, startChain(t, 50*time.Millisecond), lifeOptions{clock: clock, desk: desk, node: func(n settle.Node) settle.Node {
+		node.Node = n
+		return node
+	}}).open()
+	l.must(&rfq.SetOperator{Of: rfq.Operator{ID: 3, Name: "ann"}})
+	return l, node, settle.Act{Operator: 3, Name: "ann"}
+}
+
+// TestReleaseAtomic: a claim whose reference strangers have crowded waits for ever,
+// is listed, and is released by an operator's word; not before its last block, and
+// not twice. Where the desk fails, it waits on.
+func TestReleaseAtomic(t *testing.T) {
+	var away atomic.Int64
+	desk := &hookedDesk{before: func(r rfq.Request) error {
+		if r.Kind() == rfq.KindReleaseClaim {
+			return failing(&away)
+		}
+		return nil
+	}}
+	l, node, ann := beginDoubtful(t, nil, func(d settle.Desk) settle.Desk { desk.Desk = d; return desk })
+	c, w := l.chain, l.chain.wallet(0)
+	refused := func(when string, id market.ClaimID) {
+		t.Helper()
+		if _, err := l.settle.Release(t.Context(), ann, id); !errors.Is(err, settle.ErrNotDoubtful) {
+			t.Fatalf("%s: %v", when, err)
+		}
+	}
+	claim := l.take(rfq.Atomic, 1, market.RailUSDC, w)
+	p := l.pack(claim, build.Taker)
+	refused("no such claim", 77)
+	refused("reserved", claim.ID)
+	node.crowded.Store(true)
+	c.control("dropSends", map[string]any{"count": 1_000_000})
+	got, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw)))
+	c.must(err)
+	refused("it may land", claim.ID)
+	c.advance(200)
+	l.await("doubt", func() bool { return len(l.doubtful()) == 1 })
+	d := l.doubtful()[0]
+	if d.Claim.ID != claim.ID || d.Word != broadcast.WordHistoryLong || d.Signature != got.Signature || d.Since == 0 {
+		t.Errorf("%+v", d)
+	}
+	if list, err := l.settle.Doubtful(claim.ID, 10); err != nil || len(list) != 0 {
+		t.Errorf("after it: %+v, %v", list, err)
+	}
+	if list, err := l.settle.Doubtful(0, 0); err != nil || len(list) != 0 {
+		t.Errorf("none: %+v, %v", list, err)
+	}
+	if n := l.settle.DoubtfulCount(); n != 1 {
+		t.Errorf("%d in doubt", n)
+	}
+	away.Store(1)
+	if _, err := l.settle.Release(t.Context(), ann, claim.ID); !errors.Is(err, errAway) {
+		t.Fatalf("the desk is away: %v", err)
+	}
+	l.await("doubt again", func() bool { return len(l.doubtful()) == 1 })
+	result, err := l.settle.Release(t.Context(), ann, claim.ID)
+	if err != nil || result.Reason != 0 || result.Claim.State != rfq.ClaimReleased {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	refused("released", claim.ID)
+	if h := l.settle.Health(); len(l.doubtful()) != 0 || h.Tracker.Tracked != 0 || l.desk.View().Pair(1).Reserved != 0 || l.settle.Counts().Released != 1 {
+		t.Errorf("%+v, counts %+v", h.Tracker, l.settle.Counts())
+	}
+}
+
+// TestReleaseDelivery: a delivery that the nodes have forgotten lapses by an
+// operator's word, and the next one settles the claim.
+func TestReleaseDelivery(t *testing.T) {
+	clock := new(atomic.Int64)
+	l, node, ann := beginDoubtful(t, clock, nil)
+	c, w := l.chain, l.chain.wallet(0)
+	claim := l.take(rfq.Modular, 1, market.RailUSDC, w)
+	node.forgets.Store(true)
+	c.control("dropSends", map[string]any{"count": 1_000_000})
+	l.must(&rfq.ProvePayment{Claim: claim.ID, Rail: market.RailUSDC, Signature: [64]byte{7}, Payer: w.address, Amount: claim.Terms.Payment, Slot: 1})
+	l.becomes(claim.ID, rfq.ClaimDelivering)
+	l.await("its signature", func() bool { _, ok, err := l.settle.Delivery(claim.ID); return ok && err == nil })
+	clock.Store(int64(broadcast.HistoryFor + time.Hour))
+	c.advance(200)
+	l.await("doubt", func() bool { return len(l.doubtful()) == 1 })
+	if d := l.doubtful()[0]; d.Claim.ID != claim.ID || d.Word != broadcast.WordTooOld {
+		t.Errorf("%+v", d)
+	}
+	c.control("heal", nil)
+	result, err := l.settle.Release(t.Context(), ann, claim.ID)
+	if err != nil || result.Reason != 0 || result.Claim.State != rfq.ClaimPaid {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	l.becomes(claim.ID, rfq.ClaimSettled)
+	if got := c.tokens(w.address, "SLUSD"); got != claim.Terms.Base {
+		t.Errorf("%d atoms were delivered, %d bought", got, claim.Terms.Base)
+	}
+}
