@@ -99,6 +99,9 @@ func (s *Settle) Start(claims func(yield func(c *rfq.Claim, payments []rfq.Payme
 		}
 		return true
 	})
+	if lost := s.options.LostSince; !lost.IsZero() {
+		s.since = min(s.since, lost.Add(-s.options.Payments.ClockTolerance).UnixNano())
+	}
 }
 
 // mayBePaid reports whether a payment of a claim may be on the chain that the desk

@@ -37,3 +37,21 @@ func TestSince(t *testing.T) {
 		}
 	}
 }
+
+// TestSinceLost: where the journal has lost its end, the watch goes back to before
+// that, however long ago.
+func TestSinceLost(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	s := &Settle{options: Options{
+		Now: func() time.Time { return now }, LostSince: now.Add(-100 * time.Hour), Payments: Payments{ClockTolerance: time.Minute},
+	}}
+	s.Start(func(func(*rfq.Claim, []rfq.Payment) bool) {})
+	if o := s.proofOptions(&rails{}); !o.Rewind || !o.Since.Equal(now.Add(-100*time.Hour-time.Minute)) {
+		t.Errorf("rewinds: %v, to %v", o.Rewind, o.Since)
+	}
+	s.options.LostSince = time.Time{}
+	s.Start(func(func(*rfq.Claim, []rfq.Payment) bool) {})
+	if o := s.proofOptions(&rails{}); o.Rewind || !o.Since.Equal(now) {
+		t.Errorf("nothing is lost; rewinds: %v, to %v", o.Rewind, o.Since)
+	}
+}

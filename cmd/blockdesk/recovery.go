@@ -64,7 +64,7 @@ func (s *service) open(ctx context.Context) error {
 	}
 	door.eng.Store(s.eng)
 	s.events.feed, s.events.fix, s.events.desk = s.eng.Consumer("feed"), s.eng.Consumer("fix"), s.eng.Consumer("desk")
-	if err := s.openSettlement(replica.State.Desk()); err != nil {
+	if err := s.openSettlement(replica.State); err != nil {
 		return err
 	}
 	proxies, err := s.cfg.trustedProxies()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -30,10 +31,11 @@ type settlement struct {
 }
 
 // openSettlement joins the room to the recovered desk. It asks no node.
-func (s *service) openSettlement(recovered *rfq.Machine) error {
+func (s *service) openSettlement(state *engine.State) error {
 	if !s.cfg.RFQ.Enabled {
 		return nil
 	}
+	recovered := state.Desk()
 	var err error
 	if s.settlement.access, err = access.Open(access.Options{}, s.settleStore); err != nil {
 		return fmt.Errorf("settlement store: %w", err)
@@ -63,6 +65,7 @@ func (s *service) openSettlement(recovered *rfq.Machine) error {
 	if err != nil {
 		return err
 	}
+	options.LostSince = s.lostSince(state)
 	core, err := settle.New(options, settleDesk{s.desk}, s.settlement.chain, kept, signer)
 	if err != nil {
 		return err
@@ -71,6 +74,15 @@ func (s *service) openSettlement(recovered *rfq.Machine) error {
 	s.settlement.core, s.settlement.events = core, s.eng.Consumer("settle")
 	s.log.Info("settlement is on", "nodes", s.cfg.chainHosts(), "desk", solana.Text(signer.Address()))
 	return nil
+}
+
+// lostSince is when the journal ends, where it counts more than the stores: what
+// was booked later is to be found again. Zero: it is whole, or empty.
+func (s *service) lostSince(state *engine.State) (at time.Time) {
+	if s.rebase && state.Seq() > 0 {
+		at = time.Unix(0, state.At())
+	}
+	return at
 }
 
 // unsettled counts the claims that somebody has paid or signed for.

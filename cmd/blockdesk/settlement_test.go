@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"blockdesk/engine"
+	"blockdesk/engine/event"
 )
 
 // The desk's key is taken from its file, where that is kept as it must be and the
@@ -132,5 +135,23 @@ func TestSignerSettles(t *testing.T) {
 	}
 	if told := signer.out.String(); !strings.Contains(told, claim.ID) {
 		t.Errorf("the signer has not signed it:\n%s", told)
+	}
+}
+
+// What the journal has lost is looked for from its end on, where it is told to
+// count more than the stores, and where there is a journal.
+func TestLostSince(t *testing.T) {
+	state := engine.NewState(engine.StateOptions{})
+	for _, c := range []struct {
+		rebase bool
+		seq    uint64
+		want   time.Time
+	}{{rebase: true}, {rebase: true, seq: 1, want: time.Unix(0, 7)}, {seq: 2}} {
+		if c.seq > 0 {
+			state.Apply(&engine.Command{Kind: engine.Tick, Seq: c.seq, At: 7}, event.NewGrowing(4))
+		}
+		if got := (&service{rebase: c.rebase}).lostSince(state); !got.Equal(c.want) {
+			t.Errorf("%+v: %v", c, got)
+		}
 	}
 }

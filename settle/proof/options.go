@@ -73,6 +73,9 @@ type Options struct {
 	// never watched before, what is in older blocks is history and not looked at.
 	// Default: now. Whoever makes a new Prover in mid-life says when the first began.
 	Since time.Time
+	// Rewind has the watch begin at Since in any case, over a stored cursor too: the
+	// desk has lost what it was told since.
+	Rewind bool
 	// Linger is how long the watch's cursor stays behind what has been looked at:
 	// a node may list a transaction late, behind newer ones. Default 15 s.
 	Linger time.Duration

@@ -129,3 +129,31 @@ func TestSearchUntold(t *testing.T) {
 	n.list[0].Failed = true
 	x.wants(&Request{Signature: paid}, unknown, "")
 }
+
+// TestRewind: money that the desk has lost with its journal is behind the cursor.
+// It is booked where the watch is told to begin before it, and history is not.
+func TestRewind(t *testing.T) {
+	x := newTable(t, nil)
+	before := x.old()
+	c := x.take()
+	sig := x.node.pays(t, c)
+	account := fakeCoin.of(fakeTreasury.addr)
+	if err := x.strays.SetCursor(account, sig); err != nil {
+		t.Fatal(err)
+	}
+	x.goes(x.account())
+	if x.state(c) != rfq.ClaimReserved {
+		t.Fatalf("state %d without a rewind", x.state(c))
+	}
+	x.restart(func(o *Options) { o.Rewind = true })
+	down := &rpc.Error{Kind: rpc.Down, Err: errors.New("away")}
+	x.node.set(func(f *fakeNode) { f.fail = func(solana.Signature) error { return down } })
+	if err := x.follow(t.Context(), x.account()); !errors.Is(err, down) || x.cursor() != sig {
+		t.Errorf("%v, cursor %s", err, x.cursor())
+	}
+	x.node.set(func(f *fakeNode) { f.fail = nil })
+	x.goes(x.account())
+	if x.state(c) != rfq.ClaimPaid || x.cursor() != before || x.node.readsOf(before) != 0 {
+		t.Errorf("state %d, cursor %s", x.state(c), x.cursor())
+	}
+}

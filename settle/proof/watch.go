@@ -127,13 +127,14 @@ func (p *Prover) follow(ctx context.Context, a *account) error {
 }
 
 // place finds where to begin: at the stored cursor; the first time, after what is
-// old, so that no history is taken for money that came.
+// old, so that no history is taken for money that came. So it does where it is to
+// rewind; the cursor that is stored then stays until the chain has answered.
 func (p *Prover) place(ctx context.Context, a *account) error {
 	cursor, ok, err := p.strays.Cursor(a.address)
 	switch {
 	case err != nil:
 		return err
-	case !ok:
+	case !ok || p.options.Rewind:
 		if cursor, a.floor, err = p.first(ctx, a); err != nil {
 			return err
 		}
