@@ -20,8 +20,6 @@ var (
 	ErrSigner = errors.New("settle: the signer gave no signature")
 	// ErrUnknownBuild: no such build, or one that is not for submitting.
 	ErrUnknownBuild = errors.New("settle: no such build")
-	// ErrClaimEnded: the claim has ended before its package was made.
-	ErrClaimEnded = errors.New("settle: the claim has ended")
 	// ErrNotDoubtful: no transaction of the claim waits for an operator's word.
 	ErrNotDoubtful = errors.New("settle: nothing of the claim is in doubt")
 	// ErrRefused: an operator's request that the desk's rules refuse; the text
