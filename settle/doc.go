@@ -61,12 +61,14 @@
 // tracked once more; and the chain is searched by the claim's reference for one
 // that is in no store. So a journal or a store from an old backup costs time, not
 // tokens. An atomic transaction whose promise the journal has lost is found by
-// recall. What the chain has and the desk can no longer book becomes a stray.
+// recall. What the chain has and the desk can no longer book becomes a stray. Money
+// that is owed back is listed only after an audit: a delivery that it has bought
+// after all is searched for in the same way.
 //
 // # Who resumes
 //
 //	Start, and the events after it ─▶ work: paid, delivering, cosigned ─▶ workers
-//	                               └▶ owed: refunds that are due
+//	                               └▶ owed: refunds that are due; work: their audits
 //	worker: paid ─▶ deliver;  delivering, cosigned ─▶ tracker (Track, or Await)
 //	tracker ─▶ ended ─▶ desk ─▶ events ─▶ work
 //
