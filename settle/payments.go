@@ -1,6 +1,7 @@
 package settle
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -14,39 +15,45 @@ import (
 	"blockdesk/settle/proof"
 )
 
-// payees are the wallets that claims name to be paid, by rail, in the order in
-// which they were told: those of claims that are remembered, whose money may still
-// come, and of the policy. Safe for concurrent use.
+// payees are the wallets that claims name to be paid, by rail, those told last at
+// the end: those of claims that are remembered, whose money may still come, and of
+// the policy. Safe for concurrent use.
 type payees struct {
 	mu   sync.Mutex
 	list [market.RailCount][]solana.Address
 }
 
-// add enters a wallet. As many as can be watched are enough.
+// add enters a wallet, or moves it to the end. Of more than can be watched the one
+// that was told longest ago gives way: its claims are the oldest.
 func (p *payees) add(rail market.Rail, wallet solana.Address) {
 	if !rail.Valid() || wallet == (solana.Address{}) {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if list := p.list[rail]; len(list) < proof.MaxWallets && !slices.Contains(list, wallet) {
-		p.list[rail] = append(list[:len(list):len(list)], wallet)
+	list := p.list[rail]
+	if n := len(list); n > 0 && list[n-1] == wallet {
+		return
 	}
+	list = append(slices.DeleteFunc(list, func(a solana.Address) bool { return a == wallet }), wallet)
+	p.list[rail] = list[max(0, len(list)-proof.MaxWallets):]
 }
 
 // of returns the wallets to be watched, proof.MaxWallets at most: today's, if it
-// is one, and those told first. full reports whether there is room for no more:
+// is one, and those told last. They are in the order of their bytes: which claim
+// came last is no reason to watch anew. full reports whether there is room for no more:
 // money for others is perhaps not noticed, and Verify says so.
 func (p *payees) of(rail market.Rail, today solana.Address) (list []solana.Address, full bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	list = p.list[rail]
+	list = slices.Clone(p.list[rail])
 	full = len(list) == proof.MaxWallets
-	if today == (solana.Address{}) || slices.Contains(list, today) {
-		return list, full
+	if today != (solana.Address{}) && !slices.Contains(list, today) {
+		list = append(list, today)
+		list = list[max(0, len(list)-proof.MaxWallets):]
 	}
-	list = append([]solana.Address{today}, list...)
-	return list[:min(len(list), proof.MaxWallets)], full
+	slices.SortFunc(list, func(a, b solana.Address) int { return bytes.Compare(a[:], b[:]) })
+	return list, full
 }
 
 // Verify finds out what a signature paid, has the desk book it, and says what

@@ -9,8 +9,8 @@ import (
 	"blockdesk/settle/proof"
 )
 
-// TestPayees: today's wallet is always watched; of the others, as many as fit, and
-// the same ones each time.
+// TestPayees: today's wallet is always watched; of the others those that claims
+// named last, as many as fit, and the same list whichever claim was last.
 func TestPayees(t *testing.T) {
 	var p payees
 	const rail = market.RailSOL
@@ -19,18 +19,25 @@ func TestPayees(t *testing.T) {
 		t.Fatalf("%v, %v", list, full)
 	}
 	for i := range byte(proof.MaxWallets + 3) {
-		p.add(rail, solana.Address{i + 1})
-		p.add(rail, solana.Address{i + 1})
+		newest := solana.Address{i + 1}
+		p.add(rail, newest)
+		p.add(rail, newest)
 		list, full := p.of(rail, today)
-		if len(list) != min(int(i)+2, proof.MaxWallets) || list[0] != today || full != (i+1 >= proof.MaxWallets) {
-			t.Fatalf("after %d: %d wallets, full %v", i+1, len(list), full)
-		}
-		if again, _ := p.of(rail, today); !slices.Equal(again, list) {
-			t.Fatal("other wallets the second time")
+		if len(list) != min(int(i)+2, proof.MaxWallets) || !slices.Contains(list, today) || !slices.Contains(list, newest) || full != (i+1 >= proof.MaxWallets) {
+			t.Fatalf("after %d: %v, full %v", i+1, list, full)
 		}
 	}
-	if list, _ := p.of(rail, solana.Address{3}); len(list) != proof.MaxWallets || list[0] != (solana.Address{1}) {
-		t.Errorf("today's is among them: %v", list)
+	list, _ := p.of(rail, solana.Address{})
+	if len(list) != proof.MaxWallets || list[0] != (solana.Address{4}) {
+		t.Errorf("the oldest have not given way: %v", list)
+	}
+	p.add(rail, solana.Address{4}) // an old one is named again
+	if again, _ := p.of(rail, solana.Address{6}); !slices.Equal(again, list) {
+		t.Errorf("%v after %v: only the order differs", again, list)
+	}
+	p.add(rail, today)
+	if list, _ := p.of(rail, today); slices.Contains(list, solana.Address{5}) || !slices.Contains(list, solana.Address{4}) {
+		t.Errorf("the one that was named last is dropped first: %v", list)
 	}
 	p.add(0, today)
 	p.add(rail, solana.Address{})
