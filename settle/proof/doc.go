@@ -5,7 +5,7 @@
 //
 //	            known to the desk ──────────────────────────┐
 //	signature ─▶ one of our own ────▶ the claim's state ────┤
-//	            else: the node, at finalized                ├─▶ judged against
+//	            else: every node, at finalized              ├─▶ judged against
 //	                not found ──────▶ pending               │   the request
 //	                failed ─────────▶ refused               │
 //	                facts ─▶ claim ─▶ decision ─▶ the desk ─┘
@@ -42,6 +42,9 @@
 //     that it is refused, and before the watch passes it.
 //  5. A node that is down, behind, or wrong makes an error or "pending", never a
 //     refusal.
+//  6. No node is believed alone while another one answers: all that answer must
+//     have the transaction as final and tell the same of it. One that does not have
+//     it makes "pending", a difference [ErrAnswer].
 //
 // # Concurrency
 //
@@ -53,16 +56,18 @@
 // # Cost
 //
 // A known signature costs two reads of the desk's store. An unknown one costs one
-// getTransaction, some ten microseconds of looking at it, a check of each
-// signature, and one command where it is booked; benchmarks tell. The watch costs
-// one call an account a round, two while something is new.
+// getTransaction of each node, all at the same time, some ten microseconds of
+// looking at it, a check of each signature, and one command where it is booked;
+// benchmarks tell. The watch costs one call an account a round, two while something
+// is new.
 //
 // # Limits
 //
-// Options.MaxReading, MaxWallets, MaxReaders, MaxAhead, MaxPages. One node is
-// believed about balances: it cannot forge a wallet's signature, but it could tell
-// of money that did not come. A stranger can fill the list of strays for the price of
-// transactions and dust; set Rail.Dust to make it his money. While the list, or
-// the desk's of refunds, is full, the watch waits at what it cannot put there and
-// goes on with MaxAhead others.
+// Options.MaxReading, MaxWallets, MaxReaders, MaxAhead, MaxPages, MaxSearched. Where
+// one node alone answers it is believed about balances: it cannot forge a wallet's
+// signature, but it could tell of money that did not come. So could nodes that lie
+// together. One that answers and hides a payment keeps it pending. A stranger can
+// fill the list of strays for the price of transactions and dust; set Rail.Dust to
+// make it his money. While the list, or the desk's of refunds, is full, the watch
+// waits at what it cannot put there and goes on with MaxAhead others.
 package proof

@@ -34,11 +34,14 @@ type sight struct {
 	spilled market.Amount
 }
 
-// examine reads a transaction from the chain and deals with what it is.
+// examine reads a transaction from the chain, by all nodes that answer, and deals
+// with what it is.
 func (p *Prover) examine(ctx context.Context, l look) (finding, error) {
 	p.counts.reads.Add(1)
-	c, found, err := p.node.Transaction(ctx, l.signature, rpc.Finalized)
+	c, found, err := p.node.TransactionEverywhere(ctx, l.signature, rpc.Finalized)
 	switch {
+	case errors.Is(err, rpc.ErrDisagree):
+		return finding{}, fmt.Errorf("payment %s: %w: %w", l.signature, ErrAnswer, err)
 	case err != nil:
 		return finding{}, fmt.Errorf("payment %s: %w", l.signature, err)
 	case !found:

@@ -64,6 +64,10 @@ func (f *fakeNode) Transaction(ctx context.Context, s solana.Signature, _ rpc.Co
 	return c, c != nil, nil
 }
 
+func (f *fakeNode) TransactionEverywhere(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
+	return f.Transaction(ctx, s, level)
+}
+
 func (f *fakeNode) Signatures(_ context.Context, a solana.Address, page rpc.Page, _ rpc.Commitment) ([]rpc.SignatureInfo, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -19,6 +19,8 @@ import (
 
 // Node is the chain: [rpc.Client].
 type Node interface {
+	// TransactionEverywhere is for what is booked, and asks all nodes.
+	TransactionEverywhere(ctx context.Context, s solana.Signature, level rpc.Commitment) (t *ledger.Confirmed, found bool, err error)
 	Transaction(ctx context.Context, s solana.Signature, level rpc.Commitment) (t *ledger.Confirmed, found bool, err error)
 	Signatures(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.SignatureInfo, error)
 }
@@ -71,7 +73,7 @@ const TermsMismatch = "terms_mismatch"
 
 // Verdict is what came of a request: the first of these that is set.
 type Verdict struct {
-	// Pending: no node has it as final; ask again after this.
+	// Pending: not all nodes that answer have it as final; ask again after this.
 	Pending time.Duration
 	// Refused says why the payment does not settle its claim; Mismatch has the
 	// word where that is PaymentMismatch: one of payment.Reason, or TermsMismatch.
@@ -90,7 +92,7 @@ var (
 	// ErrBusy: as many transactions as are allowed are being looked at.
 	ErrBusy = errors.New("proof: too many payments are being looked at")
 	// ErrAnswer: a node's answer, or the desk's, that nothing can be concluded
-	// from.
+	// from; or answers of nodes that contradict each other.
 	ErrAnswer = errors.New("proof: an answer that proves nothing")
 	// ErrWallet: a claim is to be paid to a wallet that the options lack.
 	ErrWallet = errors.New("proof: the claim is to be paid to a wallet that is not configured")

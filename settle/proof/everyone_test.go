@@ -1,0 +1,96 @@
+package proof
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/market"
+)
+
+// tells is what a node says of getTransaction; nil is the truth.
+type tells = func(w http.ResponseWriter, result object) any
+
+// hides is a node that does not have the transaction: of an invented payment all
+// that are honest, and of a real one those that lag.
+func hides(http.ResponseWriter, object) any { return nil }
+
+// TestEveryNode: what several nodes tell of one payment. Nothing is booked while
+// one that answers does not have it, or tells something else; and once all are
+// well it is verified.
+func TestEveryNode(t *testing.T) {
+	c := startChain(t)
+	more, failed := amount("999000000"), set("err", object{"InstructionError": []any{0, "Custom"}})
+	timeless := top(func(r object) { r["blockTime"] = nil })
+	for _, x := range []struct {
+		name    string
+		nodes   []tells
+		err     error
+		verdict verdictWord
+	}{
+		{name: "one node", nodes: []tells{nil}, verdict: verified},
+		{name: "one node, unknown", nodes: []tells{hides}, verdict: pending},
+		{name: "invented by one of two", nodes: []tells{nil, hides}, verdict: pending},
+		{name: "invented by one of three", nodes: []tells{nil, hides, hides}, verdict: pending},
+		{name: "invented, and one is down", nodes: []tells{nil, raw(503, ""), hides}, verdict: pending},
+		{name: "unknown to the last of three", nodes: []tells{nil, nil, hides}, verdict: pending},
+		{name: "unknown before all differences", nodes: []tells{nil, more, hides}, verdict: pending},
+		{name: "one is down", nodes: []tells{raw(503, ""), nil, nil}, verdict: verified},
+		{name: "all but one are down", nodes: []tells{raw(503, ""), nil, fault(-32005)}, verdict: verified},
+		{name: "one makes no sense", nodes: []tells{nil, raw(200, "<html>")}, verdict: verified},
+		{name: "all are down", nodes: []tells{raw(503, ""), raw(503, "")}, err: errAny},
+		{name: "more, by the first of two", nodes: []tells{more, nil}, err: ErrAnswer},
+		{name: "more, by the last of three", nodes: []tells{nil, nil, more}, err: ErrAnswer},
+		{name: "more, and one is down", nodes: []tells{raw(503, ""), nil, more}, err: ErrAnswer},
+		{name: "failed", nodes: []tells{failed, nil, nil}, err: ErrAnswer},
+		{name: "another slot", nodes: []tells{nil, top(func(r object) { r["slot"] = 1 })}, err: ErrAnswer},
+		{name: "another fee", nodes: []tells{nil, set("fee", 1)}, err: ErrAnswer},
+		{name: "another time", nodes: []tells{nil, top(func(r object) { r["blockTime"] = 1 })}, err: ErrAnswer},
+		{name: "no time by the first", nodes: []tells{timeless, nil, nil}, verdict: verified},
+		{name: "no time by the last", nodes: []tells{nil, nil, timeless}, verdict: verified},
+		{name: "no time by any", nodes: []tells{timeless, timeless}, err: ErrAnswer},
+		{name: "no logs", nodes: []tells{nil, set("logMessages", nil)}, verdict: verified},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			liars := make([]*liar, len(x.nodes))
+			o := rpc.Options{HedgeAfter: -1, Attempts: 1, Timeout: 5 * time.Second}
+			for i := range liars {
+				liars[i] = newLiar(t, c.node.URL())
+				o.Upstreams = append(o.Upstreams, rpc.Upstream{Name: fmt.Sprint("node ", i), URL: liars[i].URL})
+			}
+			client, err := rpc.New(o)
+			c.must(err)
+			t.Cleanup(client.Close)
+			s := c.stage(client, c.options(c.checked))
+			s.in(t)
+			claim := s.take(market.RailUSDC)
+			sig := s.as(claim, letter{})
+			for i := range liars {
+				liars[i].tell(x.nodes[i])
+			}
+			v, err := s.verify(sig, claim)
+			switch {
+			case x.err != nil && (err == nil || !errors.Is(x.err, errAny) && !errors.Is(err, x.err)):
+				t.Errorf("%+v, %v; want %v", v, err, x.err)
+			case x.err == nil && (err != nil || wordOf(&v) != x.verdict):
+				t.Errorf("%+v, %v", v, err)
+			}
+			now, payments, _, err := s.machine.Claim(claim.ID)
+			s.must(err)
+			if _, kept := s.stray(sig); kept || x.verdict != verified && (now.State != rfq.ClaimReserved || len(payments) != 0) {
+				t.Errorf("claim in state %d, payments %+v, stray %t", now.State, payments, kept)
+			}
+			for _, l := range liars {
+				l.tell(nil)
+			}
+			if v, err := s.verify(sig, claim); err != nil || wordOf(&v) != verified {
+				t.Errorf("the truth: %+v, %v", v, err)
+			}
+			s.machine.check(t)
+		})
+	}
+}
