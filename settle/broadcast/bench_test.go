@@ -63,6 +63,8 @@ func (e *express) Transaction(context.Context, solana.Signature, rpc.Commitment)
 	return nil, false, errUnasked
 }
 
+func (e *express) Upstreams() int { return 1 }
+
 func (e *express) StatusesEverywhere(context.Context, []solana.Signature) ([]rpc.View, error) {
 	return nil, errUnasked
 }

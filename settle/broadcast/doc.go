@@ -14,7 +14,9 @@
 //     transaction with its message among those that name the claim's reference.
 //     Where the desk pays the fee its signature is looked for there, and no other.
 //  3. [Failed] is said only when as many, and all that answer, have it failed in
-//     a finalized block. [Finalized] is one node's word: nothing is signed after.
+//     a finalized block. [Finalized] is said only when all that answer, one at
+//     least, have it in the same finalized block and not failed: the claim is
+//     settled by it. One that may have forgotten it does not count.
 //  4. What one node tells of heights moves only the moment at which all are asked.
 //  5. Each transaction has one end, which is told until that was taken. Whoever
 //     gives it to the tracker again, before or after, does no harm.
@@ -35,8 +37,8 @@
 //
 //	Track ─▶ fresh ─▶ senders ─▶ again after ResendEvery, until confirmed
 //	  │                                │
-//	  └──▶ looks, in batches of 256 every PollEvery ──▶ finalized ─────────▶ tellers ─▶ ended
-//	            │ failed, or unknown and past its height              ▲
+//	  └──▶ looks, in batches of 256 every PollEvery ──▶ finalized, one node ▶ tellers ─▶ ended
+//	            │ finalized, failed, or unknown and past its height   ▲
 //	            └──────────▶ examination: every node ─────────────────┘
 //
 // What is not seen yet is looked for every PollEvery, and every ResendEvery once
@@ -57,9 +59,10 @@
 //
 // Four queues by time, slot and height: a change costs the logarithm of their
 // length, a tick nothing for what is not due. Some five looks and one send a
-// transaction where the chain is well. BenchmarkTracked tells the CPU time. A
-// tracker holds 1.5 MB, and about 2 kB a transaction under way. With none under
-// way it calls no node.
+// transaction where the chain is well; with several nodes configured, one
+// examination before its end, of up to 256 at once. BenchmarkTracked tells the CPU
+// time. A tracker holds 1.5 MB, and about 2 kB a transaction under way. With none
+// under way it calls no node.
 //
 // # Limits
 //

@@ -70,9 +70,11 @@ const (
 
 // judge compares what all nodes say: invariants 2 and 3 of the package.
 func (x *exam) judge(views []rpc.View, quorum int) verdict {
-	answered, failed, absent, forgotten := 0, 0, 0, 0
+	answered, finals, failed, absent, forgotten := 0, 0, 0, 0, 0
 	var final, failure rpc.Status
-	landing := false
+	landing, apart := false, false
+	// denied is the newest slot as of which one does not know it.
+	denied := uint64(0)
 	for i := range views {
 		v := &views[i]
 		if !x.answered(v) {
@@ -88,22 +90,29 @@ func (x *exam) judge(views []rpc.View, quorum int) verdict {
 			failed++
 			failure = s
 		case s.Known && s.Level == rpc.Finalized:
+			apart = apart || finals > 0 && s.Slot != final.Slot
+			finals++
 			final = s
 		case s.Known:
 			landing = true
 		case x.forgotten(v):
 			forgotten++
-		case x.lastValid > 0 && v.Finalized.Height > x.lastValid && (x.at < 0 || v.Slot >= v.Finalized.Slot):
-			absent++
+		default:
+			denied = max(denied, v.Finalized.Slot)
+			if x.lastValid > 0 && v.Finalized.Height > x.lastValid && (x.at < 0 || v.Slot >= v.Finalized.Slot) {
+				absent++
+			}
 		}
 	}
 	switch {
-	case final.Known && failed > 0:
+	case finals > 0 && (failed > 0 || apart || denied >= final.Slot):
 		return verdict{is: verdictWait, word: WordNodesDisagree}
-	case final.Known:
-		return verdict{is: verdictFinalized, status: final}
 	case landing:
 		return verdict{is: verdictWait, word: WordLanding}
+	case finals > 0 && finals+forgotten == answered:
+		return verdict{is: verdictFinalized, status: final}
+	case finals > 0:
+		return verdict{is: verdictWait, word: WordNodesBehind}
 	case answered < quorum:
 		return verdict{is: verdictWait, word: WordNodesDown}
 	case failed == answered:

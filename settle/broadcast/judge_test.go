@@ -21,6 +21,8 @@ func viewOf(letter rune) rpc.View {
 	case 'A': // absent
 	case 'a': // absent, but its last block may still come
 		v.Finalized.Height = lastValid
+	case 'b': // absent, and behind
+		v.Finalized = rpc.Position{Slot: 4899, Height: lastValid - 1}
 	case 's': // absent, as of a slot before the one it told of
 		v.Slot = v.Finalized.Slot - 1
 	case 'e': // absent, as of just that slot
@@ -31,13 +33,15 @@ func viewOf(letter rune) rpc.View {
 		v.First = lastValid - blockhashLife - 1
 	case 'n': // no status at all
 		v.Statuses = nil
-	case 'P', 'C', 'F', 'X', 'x': // known
+	case 'P', 'C', 'F', 'f', 'X', 'x': // known
 		v.Statuses[0] = rpc.Status{Known: true, Slot: 4900, Level: rpc.Finalized, Failed: letter == 'X' || letter == 'x'}
 		switch letter {
 		case 'P':
 			v.Statuses[0].Level = rpc.Processed
 		case 'C', 'x':
 			v.Statuses[0].Level = rpc.Confirmed
+		case 'f': // in another block
+			v.Statuses[0].Slot = 4800
 		}
 	}
 	return v
@@ -69,9 +73,21 @@ func TestJudge(t *testing.T) {
 		{"AAP", 2, false, WordLanding},
 		{"AAC", 2, false, WordLanding},
 		{"AAx", 2, false, WordLanding},
-		{"AAF", 2, false, "finalized"},
+		// All that answer must have it as final, in one block.
+		{"F", 1, false, "finalized"},
+		{"FFF", 2, false, "finalized"},
 		{"FDD", 2, false, "finalized"},
-		{"FPs", 2, false, "finalized"},
+		{"nFF", 2, false, "finalized"},
+		{"AF", 1, false, WordNodesDisagree},
+		{"AAF", 2, false, WordNodesDisagree},
+		{"FFa", 2, false, WordNodesDisagree},
+		{"FPs", 2, false, WordNodesDisagree},
+		{"Ff", 1, false, WordNodesDisagree},
+		{"FDf", 1, false, WordNodesDisagree},
+		{"FFP", 2, false, WordLanding},
+		{"FFC", 2, false, WordLanding},
+		{"FPb", 2, false, WordLanding},
+		{"FFb", 2, false, WordNodesBehind},
 		{"FX", 1, false, WordNodesDisagree},
 		{"XXF", 1, false, WordNodesDisagree},
 		// A failure takes as many as an absence.
@@ -88,6 +104,8 @@ func TestJudge(t *testing.T) {
 		{"o", 1, false, "absent"},
 		{"Oo", 1, true, WordTooOld},
 		{"oF", 2, true, "finalized"},
+		{"OF", 1, true, WordNodesDisagree},
+		{"oF", 1, false, WordNodesDisagree},
 	} {
 		var views []rpc.View
 		for _, letter := range c.views {

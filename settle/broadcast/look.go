@@ -107,7 +107,7 @@ func (t *Tracker) look(ctx context.Context, batch []*entry) {
 // saw enters what a look has shown. The caller holds mu.
 func (t *Tracker) saw(e *entry, s *rpc.Status) {
 	slots := &t.queues[bySlot]
-	if !e.past || s.Known {
+	if s.Level != rpc.Finalized && (!e.past || s.Known) {
 		e.word = "" // else it is the examiner's
 	}
 	switch {
@@ -125,11 +125,11 @@ func (t *Tracker) saw(e *entry, s *rpc.Status) {
 		t.lookIn(e, t.options.PollEvery)
 	case !s.Known:
 		t.lookIn(e, max(t.options.PollEvery, t.options.ResendEvery))
-	case s.Level == rpc.Finalized && s.Failed:
+	case s.Level == rpc.Finalized && !s.Failed && t.node.Upstreams() == 1:
+		t.end(e, Finalized, s.Slot, "") // nobody else could tell otherwise
+	case s.Level == rpc.Finalized:
 		e.level, e.slot = s.Level, s.Slot
 		t.doubt(e)
-	case s.Level == rpc.Finalized:
-		t.end(e, Finalized, s.Slot, "")
 	case s.Level == rpc.Confirmed:
 		e.level, e.slot, e.sendWord = s.Level, s.Slot, ""
 		t.queues[bySend].remove(e)

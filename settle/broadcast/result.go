@@ -100,7 +100,7 @@ type State struct {
 const (
 	WordNodesDown     = "nodes_down"       // too few answer
 	WordNodesBehind   = "nodes_behind"     // one that answers is not far enough
-	WordNodesDisagree = "nodes_disagree"   // about whether it failed
+	WordNodesDisagree = "nodes_disagree"   // about whether it is final, where, or whether it failed
 	WordLanding       = "landing"          // a node has it in a block that is not final
 	WordTooOld        = "too_old"          // a node may have forgotten it
 	WordHistoryLong   = "history_too_long" // MaxHistory

@@ -23,6 +23,8 @@ type Node interface {
 	Statuses(ctx context.Context, list []solana.Signature, search bool) ([]rpc.Status, uint64, error)
 	Position(ctx context.Context, level rpc.Commitment) (rpc.Position, error)
 	Transaction(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error)
+	// Upstreams is how many nodes are configured.
+	Upstreams() int
 	// StatusesEverywhere and SignaturesEverywhere ask each node that is
 	// configured; their answers have one element for each, in the same order.
 	StatusesEverywhere(ctx context.Context, list []solana.Signature) ([]rpc.View, error)
@@ -165,6 +167,7 @@ func (t *Tracker) end(e *entry, end End, slot uint64, failure string) {
 	for i := range t.queues {
 		t.queues[i].remove(e)
 	}
+	e.word = ""
 	e.result = Result{Claim: e.claim, Kind: e.kind, Hash: e.hash, Signature: e.signature, End: end, Slot: slot, Error: failure}
 	switch end {
 	case Finalized:
@@ -215,9 +218,9 @@ func (t *Tracker) State(sig solana.Signature) (s State, ok bool) {
 	return t.stateOf(e), true
 }
 
-// Doubtful lists transactions that wait for all nodes to agree: past their last
-// block by some node's word, or of no known height. In no order, at most limit. It
-// looks at all.
+// Doubtful lists transactions that wait for all nodes to agree: finalized, or past
+// their last block, by some node's word, or of no known height. In no order, at most
+// limit. It looks at all.
 func (t *Tracker) Doubtful(limit int) []State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -226,7 +229,7 @@ func (t *Tracker) Doubtful(limit int) []State {
 		if len(list) >= limit {
 			break
 		}
-		if (e.past || e.guessed) && e.result.End == 0 {
+		if (e.past || e.guessed || e.level == rpc.Finalized) && e.result.End == 0 {
 			list = append(list, t.stateOf(e))
 		}
 	}

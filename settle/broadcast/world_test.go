@@ -41,6 +41,8 @@ type world struct {
 	fate func(m *made) fate
 
 	sends []sent
+	// examined counts questions to all nodes.
+	examined int
 }
 
 type fate struct {
@@ -74,6 +76,7 @@ const (
 	startSlot     = 10_100 // when the world is made
 	firstHeight   = 9_000
 	finalizeSlots = 31
+	invented      = firstSlot + 7 // the block that a liar tells of
 	// recent is how many slots old a status is known without searching.
 	recent = 150
 )
@@ -221,6 +224,8 @@ type faults struct {
 	// lie is added to every height. blind knows no transaction.
 	lie   uint64
 	blind bool
+	// invents has every transaction that there is in some final block.
+	invents bool
 	// mute tells no histories. first is the first slot that it still has.
 	mute  bool
 	first uint64
@@ -294,6 +299,10 @@ func (u *upstream) statuses(ctx context.Context, list []solana.Signature, search
 	final := u.finalized(tip)
 	for i := range list {
 		m := u.made[list[i]]
+		if m != nil && f.invents {
+			out[i] = rpc.Status{Known: true, Slot: invented, Level: rpc.Finalized}
+			continue
+		}
 		if m == nil || f.blind || m.slot == 0 || m.slot > tip || m.droppedAt != 0 && tip >= m.droppedAt || !search && tip-m.slot > recent {
 			continue
 		}
@@ -396,10 +405,15 @@ func (w *world) Transaction(ctx context.Context, s solana.Signature, _ rpc.Commi
 	return &ledger.Confirmed{Slot: m.slot, Tx: m.decoded, Failed: m.fails}, true, nil
 }
 
+func (w *world) Upstreams() int { return len(w.nodes) }
+
 func (w *world) StatusesEverywhere(ctx context.Context, list []solana.Signature) ([]rpc.View, error) {
 	if len(list) > rpc.MaxStatusesACall {
 		return nil, rpc.ErrTooMany
 	}
+	w.mu.Lock()
+	w.examined++
+	w.mu.Unlock()
 	views := make([]rpc.View, len(w.nodes))
 	for i, u := range w.nodes {
 		views[i] = u.view(ctx, list)

@@ -1,0 +1,101 @@
+package broadcast_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"blockdesk/settle/broadcast"
+)
+
+// TestInvented: a node that has a transaction in a final block that is not there is
+// not believed while another one answers. It goes on being sent, its wait shows,
+// and it ends as the chain has it once the node is well.
+func TestInvented(t *testing.T) {
+	for _, nodes := range []int{2, 3} {
+		for _, lands := range []bool{false, true} {
+			name := fmt.Sprintf("one of %d, lands %v", nodes, lands)
+			inBubble(t, nodes, broadcast.Options{}, func(t *testing.T, b *bench) {
+				b.world.nodes[0].set(faults{invents: true})
+				k, m := b.forge(1, 100)
+				b.world.fate = func(*made) fate { return fate{lost: !lands || b.world.age() < 10*time.Second} }
+				b.track(k)
+				shown := false
+				for range 60 {
+					time.Sleep(time.Second)
+					for _, s := range b.Doubtful(10) {
+						shown = shown || s.Claim == 1 && s.Word == broadcast.WordNodesDisagree
+					}
+				}
+				if list := b.results(); len(list) != 0 || !shown {
+					t.Errorf("%s: told %+v, shown %v", name, list, shown)
+				}
+				if n := len(b.world.sendsOf(k.Signature())); n < 5 {
+					t.Errorf("%s: sent %d times", name, n)
+				}
+				b.world.nodes[0].set(faults{})
+				time.Sleep(time.Minute)
+				end, slot := broadcast.Expired, uint64(0)
+				if lands {
+					end, slot = broadcast.Finalized, m.slot
+				}
+				if r := b.one(); r.End != end || r.Slot != slot {
+					t.Errorf("%s: %+v, want %v in %d", name, r, end, slot)
+				}
+			})
+		}
+	}
+}
+
+// TestInventedAlone: where nobody else answers its word is all there is. So the
+// test before this one can fail.
+func TestInventedAlone(t *testing.T) {
+	for _, nodes := range []int{1, 2} {
+		inBubble(t, nodes, broadcast.Options{}, func(t *testing.T, b *bench) {
+			b.world.fate = func(*made) fate { return fate{lost: true} }
+			b.world.nodes[0].set(faults{invents: true})
+			for _, u := range b.world.nodes[1:] {
+				u.set(faults{down: true})
+			}
+			k, _ := b.forge(1, 100)
+			b.track(k)
+			time.Sleep(10 * time.Second)
+			if r := b.one(); r.End != broadcast.Finalized || r.Slot != invented {
+				t.Errorf("of %d: %+v", nodes, r)
+			}
+		})
+	}
+}
+
+// TestFinalizedByAll: one that is down does not count, one that lags is waited for.
+func TestFinalizedByAll(t *testing.T) {
+	inBubble(t, 3, broadcast.Options{}, func(t *testing.T, b *bench) {
+		b.world.nodes[0].set(faults{down: true})
+		b.world.nodes[1].set(faults{lag: 50}) // 20 s
+		k, m := b.forge(1, 150)
+		b.track(k)
+		time.Sleep(30 * time.Second)
+		if list := b.results(); len(list) != 0 {
+			t.Errorf("too early: %+v", list)
+		}
+		time.Sleep(15 * time.Second)
+		if r := b.one(); r.End != broadcast.Finalized || r.Slot != m.slot {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// TestOneNode: with one node configured its word ends a transaction without an
+// examination; with several there is one.
+func TestOneNode(t *testing.T) {
+	for nodes, want := range map[int]int{1: 0, 2: 1, 3: 1} {
+		inBubble(t, nodes, broadcast.Options{}, func(t *testing.T, b *bench) {
+			k, _ := b.forge(1, 150)
+			b.track(k)
+			time.Sleep(30 * time.Second)
+			if r := b.one(); r.End != broadcast.Finalized || b.world.examined != want {
+				t.Errorf("%d nodes: %+v after %d examinations", nodes, r, b.world.examined)
+			}
+		})
+	}
+}
