@@ -14,9 +14,10 @@ COMMIT   := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 # The rooms where goroutines meet; the pure ones have nothing to race.
 RACE_ROOMS := $(addprefix ./,$(addsuffix /...,$(wildcard engine persist feed fixgw httpgw settle cmd internal/solana)))
 
-# Thousands of reopened stores, one goroutine each: minutes under the detector,
-# which has nothing to find in them. make test runs them.
-RACE_SKIP := '^(TestCrash|TestPlantedBugs|TestDamage)$$'
+# Thousands of reopened stores, one goroutine each, and long days of one request
+# after the other through a child process: minutes under the detector, which has
+# nothing to find in them that other tests do not show it. make test runs them.
+RACE_SKIP := '^(TestCrash|TestPlantedBugs|TestDamage|TestSubmitAttacks|TestSettleKill|TestRecordedDayThroughEveryDoor)$$'
 
 .DEFAULT_GOAL := help
 .PHONY: help run build sandbox try-sandbox test race crash claims check fmt fuzz bench tools clean
