@@ -57,7 +57,7 @@ func (s *Settle) Submit(ctx context.Context, id market.ClaimID, by solana.Addres
 	case ok:
 		return s.submittedBefore(ctx, &kept)
 	}
-	if err := s.guard(ctx, b, signed.Hash()); err != nil {
+	if err := s.guard(ctx, b, &signed); err != nil {
 		return Submitted{}, err
 	}
 	return s.cosign(ctx, b, signed)
@@ -99,18 +99,18 @@ func (s *Settle) submittedBefore(ctx context.Context, k *store.Kept) (Submitted,
 
 // guard is what must hold before the desk promises its signature; the promise
 // itself checks the desk's own rules again.
-func (s *Settle) guard(ctx context.Context, b *store.Build, hash solana.Hash) error {
+func (s *Settle) guard(ctx context.Context, b *store.Build, signed *cosign.Countersigned) error {
 	claim, _, ok, err := s.desk.Claim(b.Claim)
 	switch {
 	case err != nil:
 		return fmt.Errorf("claim %s: %w", claimText(b.Claim), err)
 	case !ok:
 		return s.refuse(b.Claim, ClaimExpired)
-	case claim.State == rfq.ClaimCosigned && claim.Proof == hash: // promised, but not signed
+	case claim.State == rfq.ClaimCosigned && claim.Proof == signed.Hash(): // promised, but not signed
 	case claim.State != rfq.ClaimReserved:
 		return s.refuse(b.Claim, reasonOfState(claim.State))
 	}
-	err = s.today(claim, b)
+	err = s.today(claim, signed.Shape())
 	if errors.Is(err, errOtherDesk) {
 		s.log.Warn("a submission of what the desk would not build today", "claim", claimText(b.Claim), "error", err)
 		return s.refuse(b.Claim, ClaimExpired)

@@ -6,31 +6,24 @@ import (
 
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
-	"blockdesk/internal/solana/tx"
 	"blockdesk/market"
 	"blockdesk/settle/cosign"
-	"blockdesk/settle/store"
 )
 
 // errOtherDesk means that the desk would build another transaction for the claim
 // today: a mint or its key has been changed since the build.
 var errOtherDesk = errors.New("settle: the build is not of today's desk")
 
-// today holds a build against what the desk would build for the claim now. A build
-// stands for ever, and the desk's key and mints may change under it. Errors: one
-// that wraps errOtherDesk where they differ; [ErrSigner]; [ErrNotReady].
-func (s *Settle) today(c *rfq.Claim, b *store.Build) error {
-	t, err := tx.Decode(b.Raw)
-	if err != nil {
-		return fmt.Errorf("%w: build of claim %s: %w", store.ErrDamaged, claimText(b.Claim), err)
-	}
+// today holds what a build does against what the desk would build for the claim
+// now. A build stands for ever, and the desk's key and mints may change under it.
+// Errors: one that wraps errOtherDesk where they differ; [ErrSigner]; [ErrNotReady].
+func (s *Settle) today(c *rfq.Claim, is cosign.Shape) error {
 	desk := s.signer.Address()
-	if desk == (solana.Address{}) {
+	switch {
+	case desk == (solana.Address{}):
 		return fmt.Errorf("%w: it has not told its address", ErrSigner)
-	}
-	is, err := cosign.CheckAtomic(t.Signed, desk)
-	if err != nil { // as of a build for another key
-		return fmt.Errorf("%w: %w", errOtherDesk, err)
+	case is.Desk != desk:
+		return fmt.Errorf("%w: %s delivers", errOtherDesk, solana.Text(is.Desk))
 	}
 	v := s.desk.View()
 	if v == nil || v.Pair(c.Terms.Instrument) == nil {

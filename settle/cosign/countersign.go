@@ -114,6 +114,14 @@ func (c Countersigned) Claim() market.ClaimID { return c.countersigned.claim() }
 // Hash returns the hash of the message, zero of the zero value.
 func (c Countersigned) Hash() solana.Hash { return c.countersigned.messageHash() }
 
+// Shape returns what the message does, the zero Shape of the zero value.
+func (c Countersigned) Shape() Shape {
+	if c.countersigned == nil {
+		return Shape{}
+	}
+	return c.countersigned.Shape
+}
+
 // Countersign verifies that the taker signed the atomic transaction of a claim: raw
 // are its exact unsigned bytes as they were built and kept, which are copied. Of a
 // submitted transaction every byte but the taker's signature must be raw's, so the

@@ -153,6 +153,9 @@ func TestZeroValues(t *testing.T) {
 	if c, a := (Countersigned{}), (Authorized{}); c.Claim() != 0 || a.Claim() != 0 || c.Hash() != (solana.Hash{}) || a.Hash() != (solana.Hash{}) {
 		t.Error("a zero value has a claim")
 	}
+	if shape := (Countersigned{}).Shape(); shape != (Shape{}) {
+		t.Errorf("a zero value does %+v", shape)
+	}
 	if x := (Signed{}); !x.IsZero() || x.Claim() != 0 || x.Kind() != 0 || x.Hash() != (solana.Hash{}) || x.Signature() != (solana.Signature{}) || x.Bytes() != nil {
 		t.Error("Signed has something")
 	}
