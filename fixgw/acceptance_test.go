@@ -182,7 +182,7 @@ func echoGateway(t *testing.T, compID string, settings map[string]string) *Gatew
 	g, err := New(Options{
 		Address: "127.0.0.1:0", CompID: compID, Participants: testParticipants("TW"),
 		RefuseDelay: time.Millisecond, LogonTimeout: time.Second,
-	}, nil, newMemStore(), &views{}, testInstruments(t))
+	}, nil, newMemStore(), Doors{MarketData: &views{}}, testInstruments(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,9 @@ import (
 type Engine interface {
 	// Submit hands a command over without waiting: engine.Engine.Submit.
 	Submit(*engine.Command) error
+	// SubmitAll does the same for the commands of one request, as neighbours and
+	// whole or not at all: engine.Engine.SubmitAll.
+	SubmitAll([]engine.Command) error
 	// NextOrderID returns an id that no order has had: engine.OrderIDs.Next.
 	NextOrderID() market.OrderID
 }
@@ -39,6 +42,7 @@ type Gateway struct {
 	options     Options
 	engine      Engine
 	store       Store
+	doors       Doors
 	instruments *market.Instruments
 	validator   quickfix.Validator
 	door        *door
@@ -106,18 +110,18 @@ type Stats struct {
 }
 
 // New opens the socket and reads the store. Close it, or Run it.
-func New(o Options, e Engine, store Store, md MarketData, instruments *market.Instruments) (*Gateway, error) {
+func New(o Options, e Engine, store Store, doors Doors, instruments *market.Instruments) (*Gateway, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	o = o.withDefaults()
 	g := &Gateway{
-		options: o, engine: e, store: store, instruments: instruments,
+		options: o, engine: e, store: store, doors: doors, instruments: instruments,
 		byCompID: make(map[string]*session), verifying: make(chan struct{}, MaxVerifies),
 		failed: make(chan error, 1), idPrefix: "G" + strconv.FormatInt(o.Now().UnixNano(), 36) + "-",
 	}
 	g.follower = &follower{gateway: g, orders: make(map[market.OrderID]*order)}
-	g.market = newMarketData(g, md)
+	g.market = newMarketData(g, doors.MarketData)
 	g.sweeper = newSweeper(g)
 	g.layer = productLayer(g)
 	var err error

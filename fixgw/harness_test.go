@@ -129,7 +129,7 @@ func (d *desk) start() {
 	replica := engine.NewReplica(engine.StateOptions{MaxOrders: 100_000})
 	d.md, d.views = engine.NewMarketData(), &views{}
 	var err error
-	d.gateway, err = New(d.options, nil, d.store, d.views, d.set)
+	d.gateway, err = New(d.options, nil, d.store, Doors{MarketData: d.views}, d.set)
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -268,7 +268,7 @@ func TestBadRecordsAreRefused(t *testing.T) {
 	} {
 		disk := newMemStore()
 		disk.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set(key, []byte{7, 7}) }, true)
-		g, err := New(Options{Address: "127.0.0.1:0", Participants: testParticipants("A")}, nil, disk, nil, testInstruments(t))
+		g, err := New(Options{Address: "127.0.0.1:0", Participants: testParticipants("A")}, nil, disk, Doors{}, testInstruments(t))
 		if !errors.Is(err, errLayout) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/goccy/go-yaml"
+	"github.com/mr-tron/base58"
 
 	"blockdesk/engine"
 	"blockdesk/engine/book"
@@ -22,6 +23,9 @@ type Participant struct {
 	// base64. Either opens a session; empty = not that way. One must be there.
 	PasswordHash string
 	Ed25519      string
+	// Wallet, base58, is the account that its claims are delivered to and that
+	// pays for them; empty = it takes no claims.
+	Wallet string
 	// STP is the self-trade prevention of its orders.
 	STP book.STP
 	// Limits are its risk limits, most special last: the last entry whose Symbol
@@ -59,6 +63,7 @@ type participantEntry struct {
 	CompIDs      []string `yaml:"comp_ids"`
 	PasswordHash string   `yaml:"password_hash"`
 	Ed25519      string   `yaml:"ed25519"`
+	Wallet       string   `yaml:"wallet"`
 	STP          string   `yaml:"stp"`
 	Limits       []Limit  `yaml:"limits"`
 }
@@ -71,6 +76,7 @@ type participantEntry struct {
 //	    comp_ids: [MM1, MM1-BACKUP]
 //	    password_hash: "$argon2id$v=19$m=19456,t=2,p=1$…$…"
 //	    ed25519: "9xQe…"          # instead of the password, or beside it
+//	    wallet: "4Nd1m…"          # of its RFQ claims; without it, it takes none
 //	    stp: cancel_newest        # default; cancel_oldest, cancel_both, decrement
 //	    limits:
 //	      - {symbol: "*", max_qty: "1000000", max_open_orders: 10000, band_bps: 500}
@@ -97,7 +103,7 @@ func ParseParticipants(data []byte) ([]Participant, error) {
 		}
 		list = append(list, Participant{
 			Name: entry.Name, Number: market.ParticipantID(entry.Number), CompIDs: entry.CompIDs,
-			PasswordHash: entry.PasswordHash, Ed25519: entry.Ed25519, STP: stp, Limits: entry.Limits,
+			PasswordHash: entry.PasswordHash, Ed25519: entry.Ed25519, Wallet: entry.Wallet, STP: stp, Limits: entry.Limits,
 		})
 	}
 	return list, validateParticipants(list, MaxParticipants)
@@ -169,6 +175,9 @@ func (p *Participant) validate() error {
 	if _, _, err := p.credentials(); err != nil {
 		return err
 	}
+	if _, err := p.wallet(); err != nil {
+		return err
+	}
 	for _, l := range p.Limits {
 		if l.MaxOpenOrders < 0 || l.BandBps < 0 || l.BandBps > 10_000 {
 			return fmt.Errorf("limits %q: max_open_orders must not be negative, band_bps 0 to 10000", l.Symbol)
@@ -195,6 +204,33 @@ func (p *Participant) credentials() (hash *argonHash, key *[32]byte, err error) 
 		key = &parsed
 	}
 	return hash, key, nil
+}
+
+// wallet returns the account of the participant's claims; zero = it has none.
+func (p *Participant) wallet() (a market.Address, err error) {
+	if p.Wallet == "" {
+		return a, nil
+	}
+	// The zero address is the system program, and nobody's wallet.
+	if !parseBase58(a[:], p.Wallet) || a == (market.Address{}) {
+		return market.Address{}, errors.New("wallet: must be a Solana account, 32 bytes in base58")
+	}
+	return a, nil
+}
+
+// parseBase58 fills dst with what text means, and reports whether text is how
+// base58 writes exactly that.
+func parseBase58(dst []byte, text string) bool {
+	const most = 2 // base58 takes fewer characters than this for a byte
+	if len(text) > most*len(dst) {
+		return false
+	}
+	raw, err := base58.Decode(text)
+	if err != nil || len(raw) != len(dst) || base58.Encode(raw) != text {
+		return false
+	}
+	copy(dst, raw)
+	return true
 }
 
 func isCompID(text string) bool {

@@ -12,6 +12,7 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/book"
 	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
 	"blockdesk/feed"
 	"blockdesk/fixgw"
 	"blockdesk/httpgw"
@@ -31,21 +32,26 @@ func (s *service) open(ctx context.Context) error {
 	if err := s.startDemoChain(ctx); err != nil {
 		return err
 	}
-	door, views := &engineDoor{}, &viewDoor{}
+	door, views, offers := &engineDoor{}, &viewDoor{}, &offerDoor{}
 	secure, err := s.cfg.FIX.tls()
 	if err != nil {
 		return err
 	}
+	doors := fixgw.Doors{MarketData: views}
+	if s.cfg.RFQ.Enabled {
+		doors.Desk = offers
+	}
 	s.fix, err = fixgw.New(fixgw.Options{
 		Address: s.cfg.Listen.FIX, TLS: secure, CompID: s.cfg.FIX.CompID, Participants: s.participants,
 		MaxSessions: s.cfg.FIX.MaxSessions, Rate: s.cfg.FIX.MessagesPerSecond, Logger: s.log,
-	}, door, s.fixStore, views, s.set)
+	}, door, s.fixStore, doors, s.set)
 	if err != nil {
 		return err
 	}
 	if s.desk, err = desk.New(desk.Options{Failed: door.failed}, door, s.deskStore); err != nil {
 		return err
 	}
+	offers.desk = s.desk
 	replica, cancels, err := s.recover()
 	if err != nil {
 		return err
@@ -289,8 +295,8 @@ func (s *service) engineOptions() engine.Options {
 	}
 }
 
-// engineDoor and viewDoor stand in for what is built after the FIX gateway and
-// the desk, which have to exist before the journal is replayed.
+// engineDoor, viewDoor and offerDoor stand in for what is built after the FIX
+// gateway and the desk, which have to exist before the journal is replayed.
 type engineDoor struct{ eng atomic.Pointer[engine.Engine] }
 
 func (d *engineDoor) Submit(c *engine.Command) error      { return d.eng.Load().Submit(c) }
@@ -303,3 +309,7 @@ func (d *engineDoor) failed() error { return d.eng.Load().Stats().Failed }
 type viewDoor struct{ feed *feed.Feed }
 
 func (d *viewDoor) View(in market.InstrumentID) *engine.View { return d.feed.View(in) }
+
+type offerDoor struct{ desk *desk.Desk }
+
+func (d *offerDoor) View() *rfq.View { return d.desk.View() }
