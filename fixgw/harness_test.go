@@ -86,7 +86,9 @@ type desk struct {
 	set     *market.Instruments
 	journal *memJournal
 	store   *memStore
+	disk    Store // in the place of store, where a test has one
 
+	replica *engine.Replica // the engine's own: to be read when it has stopped
 	engine  *engine.Engine
 	gateway *Gateway
 	md      *engine.MarketData
@@ -127,9 +129,13 @@ func newDesk(t testing.TB, compIDs []string, change func(*Options)) *desk {
 func (d *desk) start() {
 	d.t.Helper()
 	replica := engine.NewReplica(engine.StateOptions{MaxOrders: 100_000})
-	d.md, d.views = engine.NewMarketData(), &views{}
+	d.replica, d.md, d.views = replica, engine.NewMarketData(), &views{}
+	store := Store(d.store)
+	if d.disk != nil {
+		store = d.disk
+	}
 	var err error
-	d.gateway, err = New(d.options, nil, d.store, Doors{MarketData: d.views}, d.set)
+	d.gateway, err = New(d.options, nil, store, Doors{MarketData: d.views}, d.set)
 	if err != nil {
 		d.t.Fatal(err)
 	}
