@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quickfixgo/quickfix"
+
 	"blockdesk/engine/book"
 	"blockdesk/engine/event"
 	"blockdesk/market"
@@ -500,14 +502,20 @@ func (f *follower) answer(e *event.Event, s *session, msgType byte, body []byte,
 	return f.emit(s, msgType, body)
 }
 
-// emit stores the message and lets quickfix write it.
+// emit stores the message, whose first field is OrderID (37), and lets quickfix
+// write it.
 func (f *follower) emit(s *session, msgType byte, body []byte) error {
+	return f.emitType(s, string(msgType), tagOrderID, body)
+}
+
+// emitType is emit for messages that begin with another field.
+func (f *follower) emitType(s *session, msgType string, firstTag quickfix.Tag, body []byte) error {
 	f.reports++
 	s.gateway.out.Add(1)
 	if f.replaying {
-		return s.append(string(msgType), body, f.gateway.options.Now())
+		return s.append(msgType, firstTag, body, f.gateway.options.Now())
 	}
-	return f.out.send(s, string(msgType), tagOrderID, body, false)
+	return f.out.send(s, msgType, firstTag, body, false)
 }
 
 // touch marks o for the next commit.

@@ -27,7 +27,7 @@ type logon struct {
 	seqNum, sendingTime []byte
 	heartBtInt          int
 	reset               bool
-	cancelOnDisconnect  bool
+	wishes              sessionFlags
 }
 
 // refusal texts of a Logon begin with these codes.
@@ -40,9 +40,8 @@ const (
 // parseLogon reads a Logon; minHeartBt is the least HeartBtInt, in seconds. The
 // error's text is for the client.
 func parseLogon(frame []byte, ourCompID string, minHeartBt int) (l logon, err error) {
-	l.cancelOnDisconnect = true
 	beginString, msgType := "", ""
-	var heartBtInt, encrypt, reset, cancel, rawLength []byte
+	var heartBtInt, encrypt, reset, rawLength, custom, cancel, dropCopy []byte
 	eachField(frame, func(tag int, value []byte) {
 		switch tag {
 		case 8:
@@ -71,8 +70,12 @@ func parseLogon(frame []byte, ourCompID string, minHeartBt int) (l logon, err er
 			l.username = value
 		case 554:
 			l.password = value
-		case 8013:
+		case tagCustomFields:
+			custom = value
+		case tagCancelOnDisconnect:
 			cancel = value
+		case tagDropCopy:
+			dropCopy = value
 		}
 	})
 	switch {
@@ -96,8 +99,25 @@ func parseLogon(frame []byte, ourCompID string, minHeartBt int) (l logon, err er
 			return l, err
 		}
 	}
-	l.cancelOnDisconnect, err = parseYesNo(8013, cancel, true)
-	return l, err
+	for _, w := range [...]struct {
+		tag    int
+		value  []byte
+		absent bool
+		flag   sessionFlags
+	}{
+		{tagCustomFields, custom, false, flagCustom},
+		{tagCancelOnDisconnect, cancel, true, flagCancel},
+		{tagDropCopy, dropCopy, false, flagDropCopy},
+	} {
+		yes, err := parseYesNo(w.tag, w.value, w.absent)
+		if err != nil {
+			return l, err
+		}
+		if yes {
+			l.wishes |= w.flag
+		}
+	}
+	return l, nil
 }
 
 func parseHeartBtInt(value []byte, least int) (int, error) {

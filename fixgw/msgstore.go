@@ -48,11 +48,10 @@ type messageStore struct {
 	pruned   uint64 // messages below are deleted
 	created  int64  // Unix nanoseconds
 	signed   int64  // SendingTime of the last signed Logon, Unix nanoseconds
-	// cancel is the session's cancel on disconnect: after a restart too.
-	cancel bool
-	record []byte
-	key    []byte
-	failed error // first error of the store: final
+	flags    sessionFlags
+	record   []byte
+	key      []byte
+	failed   error // first error of the store: final
 
 	extending bool       // extend's sync is on its way
 	extended  *sync.Cond // on mu: it has ended
@@ -64,8 +63,19 @@ const pruneStep = 4096
 // sessionRecordSize is the size of a session record:
 //
 //	0 sender u64 · 8 target u64 · 16 pruned u64 · 24 created i64 ·
-//	32 cancel on disconnect, 0 or 1
+//	32 sessionFlags u8
 const sessionRecordSize = 33
+
+// sessionFlags is what a session's last Logon has asked for. It is durable, so
+// that reports that are made while the client is away, and after a restart, are
+// made for it. Bits: frozen.
+type sessionFlags uint8
+
+const (
+	flagCancel   sessionFlags = 1 << 0 // cancel on disconnect (8013)
+	flagDropCopy sessionFlags = 1 << 1 // copies of the participant's fills (9406)
+	flagCustom   sessionFlags = 1 << 2 // custom fields in our messages (5600)
+)
 
 func openMessageStore(store Store, session uint16, o *Options) (*messageStore, error) {
 	s := &messageStore{
@@ -86,7 +96,7 @@ func openMessageStore(store Store, session uint16, o *Options) (*messageStore, e
 		s.target = binary.BigEndian.Uint64(value[8:])
 		s.pruned = binary.BigEndian.Uint64(value[16:])
 		s.created = int64(binary.BigEndian.Uint64(value[24:]))
-		s.cancel = value[32] == 1
+		s.flags = sessionFlags(value[32])
 	}
 	value, ok, err = store.Get(reservedKey(session))
 	switch {
@@ -116,17 +126,14 @@ func (s *messageStore) appendRecord(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, s.target)
 	dst = binary.BigEndian.AppendUint64(dst, s.pruned)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(s.created))
-	if s.cancel {
-		return append(dst, 1)
-	}
-	return append(dst, 0)
+	return append(dst, byte(s.flags))
 }
 
-// setCancel notes what the Logon asked for; the next commit writes it.
-func (s *messageStore) setCancel(cancel bool) {
+// setFlags notes what the Logon asked for; the next commit writes it.
+func (s *messageStore) setFlags(flags sessionFlags) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cancel = cancel
+	s.flags = flags
 }
 
 // signedLogon takes the SendingTime of a signed Logon, in Unix nanoseconds,

@@ -136,10 +136,16 @@ func (s *session) storedOrder(id market.OrderID) (*order, error) {
 	return nil, nil
 }
 
-// send sends an application message of the session's own goroutine.
+// send sends an application message of the session's own goroutine; its first
+// field is OrderID (37).
 func (s *session) send(msgType byte, body []byte, possResend bool) {
+	s.sendType(string(msgType), tagOrderID, body, possResend)
+}
+
+// sendType is send for messages that begin with another field.
+func (s *session) sendType(msgType string, firstTag quickfix.Tag, body []byte, possResend bool) {
 	s.gateway.out.Add(1)
-	if err := s.out.send(s, string(msgType), tagOrderID, body, possResend); err != nil {
+	if err := s.out.send(s, msgType, firstTag, body, possResend); err != nil {
 		s.gateway.fail(err)
 	}
 }

@@ -2,6 +2,7 @@ package fixgw
 
 import (
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,8 +28,10 @@ type session struct {
 	conn     atomic.Pointer[conn]
 	loggedOn atomic.Bool // between quickfix's OnLogon and OnLogout
 	kicked   atomic.Bool // its Logout is on its way; what still comes is dropped
-	// cancelOnDisconnect is what the last Logon asked for.
-	cancelOnDisconnect atomic.Bool
+	// What the last Logon asked for; after a restart too.
+	cancelOnDisconnect atomic.Bool // 8013
+	dropCopy           atomic.Bool // 9406
+	custom             atomic.Bool // 5600: see custom.go
 
 	// Only quickfix's session goroutine:
 	rate    bucket
@@ -71,7 +74,7 @@ func newSession(g *Gateway, p *Participant, compID string, number uint16, messag
 		rate: newBucket(g.options.Rate, g.options.Rate), resends: newBucket(1, MaxResends),
 		refs: make(map[string]*ref), orders: make(map[market.OrderID]*order),
 	}
-	s.cancelOnDisconnect.Store(messages.cancel)
+	s.wish(messages.flags)
 	return s
 }
 
@@ -160,9 +163,11 @@ func (s *session) forget(o *order) {
 }
 
 // append stores an application message without quickfix: while it does not run.
-func (s *session) append(msgType string, body []byte, at time.Time) error {
+// body is in the form of outbox.send.
+func (s *session) append(msgType string, firstTag quickfix.Tag, body []byte, at time.Time) error {
 	seq := s.messages.NextSenderMsgSeqNum()
-	fields := append(append(append([]byte(nil), "37="...), body...), soh)
+	fields := append(strconv.AppendInt(nil, int64(firstTag), 10), '=')
+	fields = append(append(fields, body...), soh)
 	msg := appendMessage(nil, header{
 		msgType: msgType, sender: s.id.SenderCompID, target: s.id.TargetCompID,
 		seq: uint64(seq), at: at, possResend: true,
@@ -176,9 +181,16 @@ func (s *session) claim(c *conn, l *logon) error {
 		return fmt.Errorf("%s: session %s is already connected", codeLogonRefused, s.id.TargetCompID)
 	}
 	s.kicked.Store(false)
-	s.cancelOnDisconnect.Store(l.cancelOnDisconnect)
-	s.messages.setCancel(l.cancelOnDisconnect)
+	s.wish(l.wishes)
+	s.messages.setFlags(l.wishes)
 	return nil
+}
+
+// wish takes what a Logon has asked for.
+func (s *session) wish(f sessionFlags) {
+	s.cancelOnDisconnect.Store(f&flagCancel != 0)
+	s.dropCopy.Store(f&flagDropCopy != 0)
+	s.custom.Store(f&flagCustom != 0)
 }
 
 // kick ends the session: a Logout with text, then the connection is cut. Any

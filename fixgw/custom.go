@@ -1,0 +1,62 @@
+package fixgw
+
+import (
+	"strconv"
+
+	"github.com/quickfixgo/quickfix"
+)
+
+// Fields of a Logon that FIX 4.4 does not have. Every session may send them: the
+// stock dictionary lets user-defined fields in.
+const (
+	tagCustomFields       = 5600 // Y = our custom fields may come; absent = N
+	tagCancelOnDisconnect = 8013 // N = orders outlive the connection; absent = Y
+	tagDropCopy           = 9406 // Y = copies of all fills of the participant; absent = N
+)
+
+// The custom fields: what standard fields have no place for. A message of ours
+// carries them only to a session that has logged on with 5600=Y, since default
+// clients reject what their dictionary does not know. sdk/fix/FIX44-blockdesk.xml
+// has them by type and message; customFields below is the same list, held
+// together by a test. What a client sends under these tags is not read.
+const (
+	tagFillUSD           quickfix.Tag = 5601
+	tagRail              quickfix.Tag = 5602
+	tagDiscountBps       quickfix.Tag = 5603
+	tagReferencePriceUSD quickfix.Tag = 5604
+	tagPaymentAmount     quickfix.Tag = 5605
+	tagPaymentAtoms      quickfix.Tag = 5606
+	tagPayTo             quickfix.Tag = 5607
+	tagPaymentMint       quickfix.Tag = 5608
+	tagPaymentReference  quickfix.Tag = 5609
+	tagPaymentMemo       quickfix.Tag = 5610
+	tagBaseAtoms         quickfix.Tag = 5611
+	tagClaimState        quickfix.Tag = 5612
+	tagL1Signature       quickfix.Tag = 5613
+	tagFeeBps            quickfix.Tag = 5614
+	tagEpoch             quickfix.Tag = 5615
+	tagFeedSeq           quickfix.Tag = 5616
+)
+
+// appendTag appends what stands before a further field's value: SOH, the tag and
+// '='.
+func appendTag(dst []byte, tag quickfix.Tag) []byte {
+	return append(strconv.AppendInt(append(dst, soh), int64(tag), 10), '=')
+}
+
+// appendCustomText appends a custom field with a text that is printable ASCII by
+// its kind: a decimal, a base58 address or signature, a state's word.
+func appendCustomText(dst []byte, tag quickfix.Tag, value string) []byte {
+	return append(appendTag(dst, tag), value...)
+}
+
+// appendCustomInt appends a custom field with a whole number.
+func appendCustomInt(dst []byte, tag quickfix.Tag, n int64) []byte {
+	return strconv.AppendInt(appendTag(dst, tag), n, 10)
+}
+
+// appendCustomCount appends a custom field with a number of 64 bits without
+// sign, such as atoms.
+func appendCustomCount(dst []byte, tag quickfix.Tag, n uint64) []byte {
+	return strconv.AppendUint(appendTag(dst, tag), n, 10)
+}
