@@ -41,6 +41,9 @@ func (s *service) open(ctx context.Context) error {
 	if s.cfg.RFQ.Enabled {
 		doors.Desk = offers
 	}
+	if s.cfg.settles() {
+		doors.Settlement = fixSettlement{&s.settlement}
+	}
 	s.fix, err = fixgw.New(fixgw.Options{
 		Address: s.cfg.Listen.FIX, TLS: secure, CompID: s.cfg.FIX.CompID, Participants: s.participants,
 		MaxSessions: s.cfg.FIX.MaxSessions, Rate: s.cfg.FIX.MessagesPerSecond, Logger: s.log,

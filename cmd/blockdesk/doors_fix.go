@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/fixgw"
+	"blockdesk/internal/solana/build"
+	"blockdesk/settle/proof"
+)
+
+// fixSettlement is settlement as the FIX gateway needs it: fixgw.Settlement. It
+// translates and decides nothing. The gateway is made before the room that it
+// leads to, and asks nothing of it before both run.
+type fixSettlement struct{ part *settlement }
+
+// Ready returns nil where a claim can be settled now.
+func (d fixSettlement) Ready() error { return d.part.ready() }
+
+// Package returns the payment that a claim's wallet signs, which pays its fee.
+func (d fixSettlement) Package(ctx context.Context, c *rfq.Claim) (fixgw.Package, error) {
+	p, err := d.part.core.Package(ctx, c, build.Taker)
+	if err != nil {
+		return fixgw.Package{}, err
+	}
+	return fixgw.Package{Transaction: p.Raw, Reference: p.Reference, Memo: p.Memo}, nil
+}
+
+// Verify looks for a payment. The request has no key: the desk books a signature
+// once, whoever asks and however often.
+func (d fixSettlement) Verify(ctx context.Context, p *fixgw.PaymentProof) (fixgw.Verdict, error) {
+	v, err := d.part.core.Verify(ctx, &proof.Request{
+		Claim: p.Claim, Ticket: p.Ticket, Tranche: p.Tranche, Signature: p.Signature,
+	})
+	if err != nil {
+		return fixgw.Verdict{}, err
+	}
+	out := fixgw.Verdict{Pending: v.Pending, Refused: v.Refused, Mismatch: v.Mismatch, Claim: v.Claim, Payment: v.Payment}
+	if v.Claim != nil {
+		if out.Delivery, _, err = d.part.core.Delivery(v.Claim.ID); err != nil {
+			return fixgw.Verdict{}, err
+		}
+	}
+	return out, nil
+}
