@@ -96,6 +96,7 @@ func (c *conn) next() error {
 		if err != nil {
 			return c.end(err)
 		}
+		c.note(received, frame)
 		seq, err := checkFrame(frame)
 		if err != nil {
 			return c.end(err)
@@ -223,6 +224,7 @@ func (c *conn) Write(p []byte) (int, error) {
 		return 0, c.cut
 	}
 	c.out = append(c.out, p...)
+	c.note(sent, p)
 	c.signal()
 	return len(p), nil
 }

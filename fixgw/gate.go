@@ -179,6 +179,7 @@ func (c *conn) admit() error {
 		return err
 	}
 	g.door.loggedOn(c, s)
+	c.note(received, frame)
 	c.frame = frame
 	c.mu.Lock()
 	c.patience = 2 * time.Duration(l.heartBtInt) * time.Second

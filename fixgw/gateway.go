@@ -106,6 +106,7 @@ type Stats struct {
 	Subscriptions    int    // of market data
 	ConflatedUpdates uint64 // market data replaced by a fresh snapshot
 	DroppedTrades    uint64 // of market data, when it is far behind
+	UnloggedMessages uint64 // that the message log has lost
 	Cursor           uint64
 }
 
@@ -249,6 +250,9 @@ func (g *Gateway) Stats() Stats {
 		Kicked: g.kicks.Load(), RefusedLogons: g.refusedLogons.Load(), LostEvents: g.follower.lost.Load(),
 		Cursor: g.Cursor(),
 	}
+	if log := g.options.MessageLog; log != nil {
+		s.UnloggedMessages = log.Lost()
+	}
 	s.Connections, _, s.RefusedConns = g.door.figures()
 	for _, session := range g.byCompID {
 		if session.loggedOn.Load() {
@@ -331,6 +335,7 @@ func (g *Gateway) Run(ctx context.Context, c Consumer) error {
 	start((&keeper{gateway: g}).Run)
 	start(g.openDoor)
 	conns.Go(func() { g.runConns(serving, &conns) })
+	endLog := g.options.MessageLog.run(base)
 
 	var result error
 	select {
@@ -355,7 +360,7 @@ func (g *Gateway) Run(ctx context.Context, c Consumer) error {
 	conns.Wait()
 	flushed.Stop()
 	cutConns()
-	return errors.Join(result, g.closeStores())
+	return errors.Join(result, endLog(), g.closeStores())
 }
 
 // runConns runs each connection that the door lets in, until the door is shut.

@@ -48,6 +48,9 @@ type Options struct {
 	// DrainTimeout bounds how long Run waits for the engine's last events.
 	DrainTimeout time.Duration
 
+	// MessageLog keeps the sessions' messages; nil = nothing does. Run runs it.
+	MessageLog *MessageLog
+
 	Now    func() time.Time
 	Logger *slog.Logger
 }

@@ -1,0 +1,206 @@
+package fixgw
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// hidden stands in the place of a value that is not for the eyes.
+const hidden = "<hidden>"
+
+// AppendLogText appends a message as a person reads it: '|' for SOH, and no
+// secret in it. A byte of a value that is '|', '\' or not printable ASCII becomes
+// \xHH, so that one message is one line and nothing is lost but the secrets:
+//
+//   - of a Logon (A) and a UserRequest (BE), and of what does not say its type,
+//     only fields are shown that carry no secret, by name;
+//   - of every other message, passwords and signatures of any kind are hidden;
+//   - what is no field is never shown: it may be the rest of one.
+func AppendLogText(dst, message []byte) []byte {
+	careful := carriesSecrets(message)
+	for len(message) > 0 {
+		end := bytes.IndexByte(message, soh)
+		if end < 0 {
+			end = len(message)
+		}
+		tag, value := splitField(message[:end])
+		switch {
+		case tag <= 0:
+			dst = append(dst, hidden...)
+		case careful && !shownOfLogon(tag), secretTag(tag):
+			dst = append(append(strconv.AppendInt(dst, int64(tag), 10), '='), hidden...)
+		default:
+			dst = appendEscaped(append(strconv.AppendInt(dst, int64(tag), 10), '='), value)
+		}
+		dst = append(dst, '|')
+		message = message[min(end+1, len(message)):]
+	}
+	return dst
+}
+
+// carriesSecrets reports whether a message is of a type that logs somebody on,
+// or of none. One that names several types is what the worst of them is.
+func carriesSecrets(message []byte) bool {
+	typed, careful := false, false
+	eachField(message, func(tag int, value []byte) {
+		if tag == 35 {
+			typed = true
+			careful = careful || string(value) == "A" || string(value) == "BE" || len(value) == 0
+		}
+	})
+	return careful || !typed
+}
+
+// shownOfLogon reports whether a field of a Logon is known to carry no secret.
+func shownOfLogon(tag int) bool {
+	switch tag {
+	case 8, 9, 35, 49, 56, 34, 52, 43, 97, 122, 369, 10, // header and trailer
+		98, 108, 141, 553, 789, 383, 464, 58, // body
+		8013, 9406, 5600: // ours
+		return true
+	}
+	return false
+}
+
+// secretTag reports whether a field is a secret in any message: Signature (89),
+// SecureData (91), Password (554), NewPassword (925), and the encrypted ones
+// (1400 to 1404) of later versions.
+func secretTag(tag int) bool {
+	switch tag {
+	case 89, 91, 554, 925, 1400, 1401, 1402, 1403, 1404:
+		return true
+	}
+	return false
+}
+
+const hexDigits = "0123456789abcdef"
+
+func appendEscaped(dst, value []byte) []byte {
+	for _, c := range value {
+		if c >= ' ' && c <= '~' && c != '|' && c != '\\' {
+			dst = append(dst, c)
+		} else {
+			dst = append(dst, '\\', 'x', hexDigits[c>>4], hexDigits[c&15])
+		}
+	}
+	return dst
+}
+
+// LogField is one field of a message in a log.
+type LogField struct {
+	Tag   int    // 0 = was no field
+	Value string // unescaped; Hidden's text where it was a secret
+}
+
+// LogEntry is one line of a message log.
+type LogEntry struct {
+	At     time.Time // UTC, nanoseconds
+	Lost   uint64    // messages missing here; 0 = the entry is a message
+	Out    bool      // sent by us
+	CompID string    // the client's
+	// Fields are in the message's order. BodyLength and CheckSum are those of the
+	// message with its secrets.
+	Fields []LogField
+}
+
+// Get returns the first value of a tag, or "".
+func (e *LogEntry) Get(tag int) string {
+	for i := range e.Fields {
+		if e.Fields[i].Tag == tag {
+			return e.Fields[i].Value
+		}
+	}
+	return ""
+}
+
+// ErrLogLine is wrapped in the error of ParseLogLine.
+var ErrLogLine = errors.New("no line of a FIX message log")
+
+// MaxLogFields bounds the fields of a line that is read.
+const MaxLogFields = 1 << 16
+
+// ParseLogLine reads a line that a MessageLog has written, without its newline.
+func ParseLogLine(line string) (LogEntry, error) {
+	stamp, rest, _ := strings.Cut(line, " ")
+	at, err := time.Parse(logTime, stamp)
+	if err != nil || len(stamp) != len(logTime) {
+		return LogEntry{}, fmt.Errorf("%w: begins with %.40q", ErrLogLine, stamp)
+	}
+	e := LogEntry{At: at}
+	way, rest, _ := strings.Cut(rest, " ")
+	switch way {
+	case "lost":
+		if e.Lost, err = strconv.ParseUint(rest, 10, 64); err != nil || e.Lost == 0 {
+			return LogEntry{}, fmt.Errorf("%w: lost %.40q", ErrLogLine, rest)
+		}
+		return e, nil
+	case "in":
+	case "out":
+		e.Out = true
+	default:
+		return LogEntry{}, fmt.Errorf("%w: direction %.40q", ErrLogLine, way)
+	}
+	compID, text, _ := strings.Cut(rest, " ")
+	if !isCompID(compID) {
+		return LogEntry{}, fmt.Errorf("%w: CompID %.40q", ErrLogLine, compID)
+	}
+	e.CompID = compID
+	e.Fields, err = ParseLogText(text)
+	return e, err
+}
+
+// ParseLogText reads what AppendLogText has written.
+func ParseLogText(text string) ([]LogField, error) {
+	parts := strings.Split(text, "|")
+	if len(parts) > MaxLogFields {
+		return nil, fmt.Errorf("%w: more than %d fields", ErrLogLine, MaxLogFields)
+	}
+	if last := len(parts) - 1; last == 0 || parts[last] != "" {
+		return nil, fmt.Errorf("%w: the message has no end", ErrLogLine)
+	}
+	fields := make([]LogField, 0, len(parts)-1)
+	for _, part := range parts[:len(parts)-1] {
+		if part == hidden {
+			fields = append(fields, LogField{Value: hidden})
+			continue
+		}
+		tag, value := splitField([]byte(part))
+		if tag <= 0 {
+			return nil, fmt.Errorf("%w: field %.40q", ErrLogLine, part)
+		}
+		plain, err := unescape(value)
+		if err != nil {
+			return nil, err
+		}
+		fields = append(fields, LogField{Tag: tag, Value: plain})
+	}
+	return fields, nil
+}
+
+func unescape(value []byte) (string, error) {
+	if bytes.IndexByte(value, '\\') < 0 {
+		return string(value), nil
+	}
+	out := make([]byte, 0, len(value))
+	for i := 0; i < len(value); i++ {
+		if value[i] != '\\' {
+			out = append(out, value[i])
+			continue
+		}
+		if i+4 > len(value) || value[i+1] != 'x' {
+			return "", fmt.Errorf("%w: escape in %.40q", ErrLogLine, value)
+		}
+		high := strings.IndexByte(hexDigits, value[i+2])
+		low := strings.IndexByte(hexDigits, value[i+3])
+		if high < 0 || low < 0 {
+			return "", fmt.Errorf("%w: escape in %.40q", ErrLogLine, value)
+		}
+		out = append(out, byte(high<<4|low))
+		i += 3
+	}
+	return string(out), nil
+}
