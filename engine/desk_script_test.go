@@ -80,7 +80,7 @@ func (a arguments) deskRequest(kind string) rfq.Request {
 	case "take-claim":
 		return &rfq.TakeClaim{
 			Ticket: ticket, Tranche: tranche, Fill: fill, Rail: rail, Way: rfq.Modular,
-			Quote: market.QuoteID(a.number("quote", 0)), Wallet: testAddress(byte(a.number("wallet", 1))),
+			Quote: market.QuoteID(a.number("quote", 0)), Wallet: testAddress(byte(a.number("wallet", 1))), Participant: market.ParticipantID(a.number("as", 0)),
 		}
 	case "prove-payment":
 		r := &rfq.ProvePayment{Claim: claim, Rail: rail, Payer: testAddress(1), Amount: uint64(a.number("amount", 0)), Slot: 5}

@@ -42,7 +42,7 @@ func (o StateOptions) Validate() error {
 //  2. Every command but Tick and Attach has an effect or a refusal that names
 //     the reason, the limit and the value.
 //  3. A halted instrument and a killed participant take cancels and nothing
-//     else. A mirrored instrument takes no orders at all.
+//     else; the desk gives a killed one no quote and no claim. A mirrored instrument takes no orders at all.
 //  4. A participant exists once SetRisk has named it; participant 0 is the
 //     service: it may cancel anybody's orders and place none.
 //  5. Apply ends well for every content of a Command.

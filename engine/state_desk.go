@@ -27,8 +27,27 @@ func (s *State) piece(c *Command, out *event.Sink) {
 	if request == nil {
 		return
 	}
-	s.desk.Apply(request, rfq.Stamp{Seq: s.seq, At: s.at}, s, out)
+	by := c.Order.Participant
+	s.desk.Apply(request, rfq.Stamp{Seq: s.seq, At: s.at, By: by, Barred: s.barredFromDesk(by)}, s, out)
 	s.expiresAt(s.desk.NextExpiry())
+}
+
+// barredFromDesk says why a participant may have no quote and no claim; 0 = it
+// may, as whoever comes by another way than FIX.
+func (s *State) barredFromDesk(who market.ParticipantID) event.Reason {
+	switch {
+	case who == 0:
+		return event.ReasonNone
+	case int(who) >= len(s.participants):
+		return event.ReasonUnknownParticipant
+	}
+	switch s.participants[who].status {
+	case StatusLive:
+		return event.ReasonNone
+	case StatusKilled:
+		return event.ReasonKilled
+	}
+	return event.ReasonUnknownParticipant
 }
 
 // referenceDesk writes the Reference of a request that has a client's own id.

@@ -26,7 +26,7 @@ func (r *runner) apply(q Request) {
 	r.seq++
 	r.w.buf = r.w.buf[:0]
 	writeRequest(q, &r.w)
-	r.m.Apply(r.w.buf, Stamp{r.seq, r.at}, r.mid, r.out)
+	r.m.Apply(r.w.buf, Stamp{Seq: r.seq, At: r.at}, r.mid, r.out)
 }
 
 // play is a quote, the claim of it, its payment, delivery and settlement.

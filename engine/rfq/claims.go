@@ -27,8 +27,11 @@ func (s ClaimState) Live() bool {
 
 func (m *Machine) takeClaim(r *TakeClaim) refusal {
 	a := ask{r.Ticket, r.Tranche, r.Fill, r.Rail}
-	if r.Way != Modular && r.Way != Atomic || r.Wallet == (market.Address{}) {
+	if r.Way != Modular && r.Way != Atomic || r.Wallet == (market.Address{}) || r.Participant != 0 && r.Participant != m.call.By {
 		return refusal{reason: event.ReasonInvalidCommand}
+	}
+	if m.call.Barred != 0 {
+		return refusal{reason: m.call.Barred}
 	}
 	on, no := m.offered(a)
 	if no.reason != 0 {

@@ -439,15 +439,15 @@ func FuzzRestore(f *testing.F) {
 				c := &m.claims.at(slot).Claim
 				m.Apply(AppendRequest(nil, &ProvePayment{
 					Header: Header{Token: 1}, Claim: c.ID, Rail: c.Terms.Rail, Amount: c.Terms.Payment, Signature: signature(fmt.Sprint(i)),
-				}), Stamp{m.shown.Seq + 1, at}, books{}, out)
+				}), Stamp{Seq: m.shown.Seq + 1, At: at}, books{}, out)
 				for _, r := range []Request{
 					&SettleClaim{Header: Header{Token: 1}, Claim: c.ID}, &AbandonDelivery{Header: Header{Token: 1}, Claim: c.ID},
 				} {
-					m.Apply(AppendRequest(nil, r), Stamp{m.shown.Seq + 1, at}, books{}, out)
+					m.Apply(AppendRequest(nil, r), Stamp{Seq: m.shown.Seq + 1, At: at}, books{}, out)
 				}
 				break
 			}
-			m.Expire(Stamp{m.shown.Seq + 1, at}, out)
+			m.Expire(Stamp{Seq: m.shown.Seq + 1, At: at}, out)
 			if err := checkSums(m); err != nil {
 				t.Fatal(err)
 			}

@@ -128,6 +128,9 @@
 //	WalletClaims, DeskFull  the limit
 //	ClaimState         the claim's state
 //
+// A participant of FIX whom the engine does not know, or has killed, gets no quote
+// and no claim: UnknownParticipant, Killed. What it has claimed already goes on.
+//
 // InvalidCommand is a request that cannot be read, has no token, a token that is
 // the id of a live quote or a known claim, or a field out of its range.
 //

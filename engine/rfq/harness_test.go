@@ -49,7 +49,7 @@ func (d *desk) applyBytes(t fatal, data []byte) []Record {
 	t.Helper()
 	d.seq++
 	d.out.Reset()
-	d.m.Apply(data, Stamp{d.seq, d.at}, d.mids, d.out)
+	d.m.Apply(data, Stamp{Seq: d.seq, At: d.at}, d.mids, d.out)
 	records := d.read(t)
 	if n := len(records); n == 0 || records[n-1].Tag() != TagOutcome {
 		t.Fatalf("no outcome at the end of %v", records)
@@ -66,7 +66,7 @@ func (d *desk) expire(t fatal) []Record {
 	t.Helper()
 	d.seq++
 	d.out.Reset()
-	d.m.Expire(Stamp{d.seq, d.at}, d.out)
+	d.m.Expire(Stamp{Seq: d.seq, At: d.at}, d.out)
 	return d.read(t)
 }
 

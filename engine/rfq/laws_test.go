@@ -74,7 +74,7 @@ func newGame(t *rapid.T) *game {
 func (g *game) both(t *rapid.T, data []byte) []Record {
 	records := g.applyBytes(t, data)
 	g.out2.Reset()
-	g.twin.Apply(data, Stamp{g.seq, g.at}, g.mids, g.out2)
+	g.twin.Apply(data, Stamp{Seq: g.seq, At: g.at}, g.mids, g.out2)
 	g.compare(t)
 	return records
 }
@@ -99,7 +99,7 @@ func (g *game) step(t *rapid.T, seen map[string]int) {
 	wanted := due != 0 && due <= g.at
 	records := g.expire(t)
 	g.out2.Reset()
-	g.twin.Expire(Stamp{g.seq, g.at}, g.out2)
+	g.twin.Expire(Stamp{Seq: g.seq, At: g.at}, g.out2)
 	g.compare(t)
 	if (len(records) != 0) != wanted {
 		t.Fatalf("expiry at %d, due at %d: %v", g.at, due, records)

@@ -324,7 +324,7 @@ func TestAtomsPastAnInt64(t *testing.T) {
 	d.must(t, inventory)
 	// Without the ledger, which knows six decimals.
 	d.seq++
-	d.m.Apply(AppendRequest(nil, take), Stamp{d.seq, d.at}, nil, event.NewGrowing(64))
+	d.m.Apply(AppendRequest(nil, take), Stamp{Seq: d.seq, At: d.at}, nil, event.NewGrowing(64))
 	c := d.m.claims.get(market.ClaimID(take.Token))
 	if c == nil || c.Terms.Base != 17857142857142857142 {
 		t.Fatalf("%+v", c)

@@ -12,6 +12,10 @@ import (
 type Stamp struct {
 	Seq uint64
 	At  int64 // Unix ns, 0 or more; never falls
+	// By is the participant that commands over FIX; 0 = nobody does. Barred says
+	// why it may have no quote and no claim; 0 = it may.
+	By     market.ParticipantID
+	Barred event.Reason
 }
 
 // Machine is the desk: see the package doc for what it does. It is one
@@ -191,7 +195,7 @@ func (m *Machine) tell(rec Record) {
 	writeRecord(rec, m.call.Seq, &m.w, m.call.out)
 	switch rec.Tag() {
 	case TagPolicy, TagPair, TagRailPrice, TagLock, TagOperator, TagTicket, TagTranche:
-		m.shown = m.call.Stamp
+		m.shown = Stamp{Seq: m.call.Seq, At: m.call.At}
 	}
 }
 
@@ -199,7 +203,7 @@ func (m *Machine) tellGone(what Tag, id uint64) {
 	m.call.gone = Gone{what, id, m.call.At}
 	m.tell(&m.call.gone)
 	if what == TagTicket {
-		m.shown = m.call.Stamp
+		m.shown = Stamp{Seq: m.call.Seq, At: m.call.At}
 	}
 }
 

@@ -152,7 +152,7 @@ type (
 		Way         Way
 		Quote       market.QuoteID // 0 = price it now
 		Wallet      market.Address
-		Participant market.ParticipantID
+		Participant market.ParticipantID // Stamp.By or 0, else InvalidCommand
 	}
 	// ProvePayment tells of a finalized transfer to the desk that names the
 	// claim. It is never sent for the desk's own atomic transaction: SettleClaim

@@ -58,7 +58,7 @@ func damage(t *testing.T, data []byte) {
 			t.Fatalf("bit %d: %v", i, err)
 		}
 		at := later(m.shown.At, 40*day)
-		m.Expire(Stamp{m.shown.Seq + 1, at}, event.NewGrowing(64))
+		m.Expire(Stamp{Seq: m.shown.Seq + 1, At: at}, event.NewGrowing(64))
 		if err := checkSums(m); err != nil {
 			t.Fatalf("bit %d: after expiry: %v", i, err)
 		}
@@ -235,14 +235,14 @@ func TestRestoreMaxRefunds(t *testing.T) {
 		data = AppendRequest(data[:0], r)
 		d.out.Reset()
 		d.seq++
-		d.m.Apply(data, Stamp{d.seq, d.at}, nil, d.out)
+		d.m.Apply(data, Stamp{Seq: d.seq, At: d.at}, nil, d.out)
 	}
 	if _, err := Restore(d.m.AppendSnapshot(nil)); d.m.dues != MaxRefunds+1 || !errors.Is(err, ErrSnapshot) {
 		t.Fatalf("%d refunds due: %v", d.m.dues, err)
 	}
 	d.out.Reset()
 	d.seq++
-	d.m.Apply(AppendRequest(nil, &RefundPayment{Header: token(0), Signature: r.Signature}), Stamp{d.seq, d.at}, nil, d.out)
+	d.m.Apply(AppendRequest(nil, &RefundPayment{Header: token(0), Signature: r.Signature}), Stamp{Seq: d.seq, At: d.at}, nil, d.out)
 	m, err := Restore(d.m.AppendSnapshot(nil))
 	if err != nil || m.dues != MaxRefunds {
 		t.Fatalf("%d refunds due: %v", d.m.dues, err)
