@@ -76,6 +76,7 @@ type follower struct {
 	value   []byte
 	text    []byte
 	execID  []byte
+	capture []byte // body of a TradeCaptureReport
 
 	committed atomic.Uint64 // Seq up to which the store, unsynced, has everything
 	durable   atomic.Uint64 // the same, synced
@@ -310,6 +311,9 @@ func (f *follower) traded(e *event.Event) error {
 		f.touch(o)
 		r := report{order: o, execType: execTrade, lastQty: e.Qty, lastPx: e.Price}
 		if err := f.send(e, r, i == 1, false); err != nil {
+			return err
+		}
+		if err := f.copyFill(e, &r); err != nil {
 			return err
 		}
 	}

@@ -53,6 +53,7 @@ type Gateway struct {
 	follower    *follower
 	market      *marketData
 	sweeper     *sweeper
+	copies      dropCopies
 	layer       layer
 	stopping    atomic.Bool
 	failed      chan error // capacity 1: the store's first error

@@ -189,7 +189,9 @@ func (s *session) claim(c *conn, l *logon) error {
 // wish takes what a Logon has asked for.
 func (s *session) wish(f sessionFlags) {
 	s.cancelOnDisconnect.Store(f&flagCancel != 0)
-	s.dropCopy.Store(f&flagDropCopy != 0)
+	if on := f&flagDropCopy != 0; s.dropCopy.Swap(on) != on {
+		s.gateway.copies.set(s, on)
+	}
 	s.custom.Store(f&flagCustom != 0)
 }
 
