@@ -159,8 +159,8 @@ func scriptResults(out []byte) map[string]string {
 // setNumbers does what the module's server does for SET_SESSION lines.
 func setNumbers(t *testing.T, g *Gateway, r *http.Request) {
 	for name, set := range map[string]func(int) error{
-		"NEXTTARGETSEQNUM": g.byCompID["TW"].messages.SetNextTargetMsgSeqNum,
-		"NEXTSENDERSEQNUM": g.byCompID["TW"].messages.SetNextSenderMsgSeqNum,
+		"NEXTTARGETSEQNUM": g.sessionNamed("TW").messages.SetNextTargetMsgSeqNum,
+		"NEXTSENDERSEQNUM": g.sessionNamed("TW").messages.SetNextSenderMsgSeqNum,
 	} {
 		if text := r.URL.Query().Get(name); text != "" {
 			n, err := strconv.Atoi(text)
@@ -187,8 +187,9 @@ func echoGateway(t *testing.T, compID string, settings map[string]string) *Gatew
 		t.Fatal(err)
 	}
 	// The scripts' Logons have neither user nor password.
-	tw := g.byCompID["TW"]
-	tw.participant.Name, tw.hash = "", &nothing
+	tw := g.sessionNamed("TW")
+	tw.participant.Name = ""
+	tw.terms.Store(&terms{Participant: tw.terms.Load().Participant, hash: &nothing})
 	g.layer = layer{
 		application: &echo{app: app{g}}, settings: map[string]string{config.DataDictionary: "FIX44.xml"},
 		minHeartBt: 1, silentRefuse: true,

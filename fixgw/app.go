@@ -18,8 +18,9 @@ func (app) OnCreate(quickfix.SessionID) {}
 
 // OnLogon notes that the session may trade.
 func (a app) OnLogon(id quickfix.SessionID) {
-	if s := a.gateway.byCompID[id.TargetCompID]; s != nil {
+	if s := a.gateway.sessionNamed(id.TargetCompID); s != nil {
 		s.strikes = 0
+		s.noteLogon(a.gateway.options.Now())
 		s.loggedOn.Store(true)
 		a.gateway.options.Logger.Info("session_logged_on", "comp_id", id.TargetCompID)
 	}
@@ -28,7 +29,7 @@ func (a app) OnLogon(id quickfix.SessionID) {
 // OnLogout takes the session's market data away and, if it wants that, its
 // orders.
 func (a app) OnLogout(id quickfix.SessionID) {
-	s := a.gateway.byCompID[id.TargetCompID]
+	s := a.gateway.sessionNamed(id.TargetCompID)
 	if s == nil || !s.loggedOn.CompareAndSwap(true, false) {
 		return
 	}
@@ -39,8 +40,16 @@ func (a app) OnLogout(id quickfix.SessionID) {
 	}
 }
 
-// ToAdmin lets every session message out as quickfix has made it.
-func (app) ToAdmin(*quickfix.Message, quickfix.SessionID) {}
+// ToAdmin lets every session message out as quickfix has made it, but that the
+// Logout by which we stop says why.
+func (a app) ToAdmin(m *quickfix.Message, _ quickfix.SessionID) {
+	if !a.gateway.stopping.Load() || m.Body.Has(tagText) {
+		return
+	}
+	if msgType, err := m.Header.GetBytes(35); err == nil && string(msgType) == "5" {
+		m.Body.SetString(tagText, stoppingText)
+	}
+}
 
 // ToApp lets every application message out; what must not be sent again is not
 // kept (see messageStore).
@@ -48,7 +57,7 @@ func (app) ToApp(*quickfix.Message, quickfix.SessionID) error { return nil }
 
 // FromAdmin holds session messages to the dictionary and to our limits.
 func (a app) FromAdmin(m *quickfix.Message, id quickfix.SessionID) quickfix.MessageRejectError {
-	s := a.gateway.byCompID[id.TargetCompID]
+	s := a.gateway.sessionNamed(id.TargetCompID)
 	a.gateway.in.Add(1)
 	s.messages.activity.Add(1)
 	if err := word(a.gateway.validator.Validate(m)); err != nil {
@@ -67,6 +76,9 @@ func (a app) FromAdmin(m *quickfix.Message, id quickfix.SessionID) quickfix.Mess
 	case "A":
 		if _, err := parseLogon(m.Bytes(), a.gateway.options.CompID, a.gateway.layer.minHeartBt); err != nil {
 			return quickfix.RejectLogon{Text: err.Error()}
+		}
+		if s.removed.Load() { // since the gate has proven it
+			return quickfix.RejectLogon{Text: removedText}
 		}
 	case "4":
 		// quickfix lets the number overflow, and what no message can have would
@@ -95,12 +107,15 @@ const (
 	sessionRejectOther = 99
 )
 
-const tagNewSeqNo = 36
+const (
+	tagNewSeqNo = 36
+	tagText     = 58
+)
 
 // FromApp takes an application message.
 func (a app) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.MessageRejectError {
 	g := a.gateway
-	s := g.byCompID[id.TargetCompID]
+	s := g.sessionNamed(id.TargetCompID)
 	g.in.Add(1)
 	s.messages.activity.Add(1)
 	if s.over(m.ReceiveTime) {
@@ -111,7 +126,7 @@ func (a app) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.Messag
 		g.rejects.Add(1)
 		return err
 	}
-	if !s.loggedOn.Load() { // what quickfix still had when the session ended
+	if !s.loggedOn.Load() || s.removed.Load() { // what quickfix still had when the session ended
 		return businessReject(rejNotAvailable, clOrdIDOf(m), codeReadOnly+": the session has ended")
 	}
 	msgType, err := m.Header.GetBytes(35)
@@ -156,6 +171,7 @@ func (s *session) over(now time.Time) bool {
 		}
 		return false
 	}
+	s.limited.Add(1)
 	s.struck = now
 	if s.strikes++; s.strikes > s.gateway.options.Rate {
 		s.kick(fmt.Sprintf("%s: more than %d messages a second, for too long", codeRateLimited, s.gateway.options.Rate))

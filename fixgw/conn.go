@@ -13,8 +13,8 @@ import (
 // conn is one client's connection as quickfix sees it. Between it and the socket
 // stand the rules that quickfix does not have.
 //
-// Reading: until the logon has been proven (see gate.go) quickfix sees nothing;
-// afterwards it gets whole messages, one a Read, each measured and its checksum
+// Reading: until the logon has been proven (see gate.go) quickfix has no part in
+// it; afterwards it gets whole messages, one a Read, each measured and its checksum
 // checked. One a Read also means that quickfix holds no further message when the
 // session ends, so that its reading goroutine ends too.
 //
@@ -28,7 +28,7 @@ type conn struct {
 	accepted time.Time
 	session  atomic.Pointer[session] // nil before the logon
 
-	// Reading; the acceptor's goroutine only.
+	// Reading; the gate's goroutine until the logon, then quickfix's.
 	in      []byte // received, not yet looked at
 	frame   []byte // rest of the message that Read hands over; aliases in
 	used    int    // bytes of in that frame takes, dropped at the next message
@@ -70,13 +70,9 @@ func newConn(g *Gateway, inner net.Conn) *conn {
 	}
 }
 
-// Read gives quickfix the next whole message, or what is left of it.
+// Read gives quickfix the next whole message, or what is left of it; the first is
+// the Logon.
 func (c *conn) Read(p []byte) (int, error) {
-	if c.session.Load() == nil {
-		if err := c.admit(); err != nil {
-			return 0, err
-		}
-	}
 	if len(c.frame) == 0 {
 		if err := c.next(); err != nil {
 			return 0, err

@@ -7,13 +7,11 @@ import (
 	"time"
 )
 
-// door is the listener that quickfix accepts from. It holds the number of
-// connections down and gives each its rules.
+// door is where connections come in. It holds their number down and gives each
+// its rules.
 type door struct {
 	net.Listener
 	gateway *Gateway
-	ready   chan struct{} // closed when the sessions are awake
-	fresh   chan *conn    // to Gateway.Run, which runs them
 	done    chan struct{} // closed when Run takes no more
 
 	mu      sync.Mutex
@@ -26,7 +24,7 @@ type door struct {
 
 func newDoor(g *Gateway, inner net.Listener) *door {
 	return &door{
-		Listener: inner, gateway: g, ready: make(chan struct{}), fresh: make(chan *conn),
+		Listener: inner, gateway: g,
 		done: make(chan struct{}), conns: make(map[*conn]bool), from: make(map[netip.Addr]int),
 	}
 }
@@ -45,16 +43,9 @@ func addressOf(c net.Conn) netip.Addr {
 // larger one would hide it from us.
 const sendBuffer = 64 << 10
 
-// Accept waits for a connection that there is room for. The first waits until
-// quickfix's session goroutines are awake: they sleep to the next full second
-// when they start, and a connection handed to one that never wakes is never let
-// go.
-func (d *door) Accept() (net.Conn, error) {
-	select {
-	case <-d.ready:
-	case <-d.done:
-		return nil, net.ErrClosed
-	}
+// accept waits for a connection that there is room for. net.ErrClosed: the door
+// is shut.
+func (d *door) accept() (*conn, error) {
 	for {
 		inner, err := d.Listener.Accept()
 		if err != nil {
@@ -64,19 +55,11 @@ func (d *door) Accept() (net.Conn, error) {
 			}
 			return nil, err
 		}
-		c := d.admit(inner)
-		if c == nil {
-			inner.Close()
-			continue
-		}
-		select {
-		case d.fresh <- c:
+		if c := d.admit(inner); c != nil {
 			return c, nil
-		case <-d.done:
-			d.gone(c)
-			inner.Close()
-			return nil, net.ErrClosed
 		}
+		// Nothing was said on it.
+		_ = inner.Close()
 	}
 }
 
@@ -148,6 +131,8 @@ func (d *door) shut() {
 	if !d.closed {
 		d.closed = true
 		close(d.done)
+		// accept ends; Close tells what is wrong with it.
+		_ = d.Listener.Close()
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A logon is proven here, on the connection's own goroutine, before quickfix
+// A logon is proven here, on a goroutine of the connection's own, before quickfix
 // sees a byte. Were it proven in the session, anybody who knows a CompID could
 // hold its session, and each refusal would move the session's sequence numbers,
 // so that the rightful owner could no longer log on.
@@ -168,8 +168,12 @@ func (c *conn) admit() error {
 	}
 	if err != nil {
 		g.refusedLogons.Add(1)
+		g.noteRefusal(&l, err, came)
 		g.options.Logger.Info("logon_refused", "remote", c.RemoteAddr().String(), "reason", err.Error())
-		time.Sleep(time.Until(came.Add(g.options.RefuseDelay)))
+		select {
+		case <-time.After(time.Until(came.Add(g.options.RefuseDelay))):
+		case <-g.door.done:
+		}
 		if g.layer.silentRefuse {
 			return err
 		}
@@ -202,13 +206,18 @@ func (g *Gateway) prove(frame []byte) (*session, logon, error) {
 	if err != nil {
 		return nil, l, err
 	}
-	s := g.byCompID[string(l.sender)]
+	s := g.sessionNamed(string(l.sender))
+	if s != nil && s.removed.Load() {
+		s = nil
+	}
 	if l.signature != nil {
 		return s, l, g.proveSignature(s, &l)
 	}
 	hash := g.noHash
-	if s != nil && s.hash != nil {
-		hash = s.hash
+	if s != nil {
+		if own := s.terms.Load().hash; own != nil {
+			hash = own
+		}
 	}
 	g.verifying <- struct{}{}
 	right := hash.verify(l.password)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -46,8 +47,7 @@ type Gateway struct {
 	instruments *market.Instruments
 	validator   quickfix.Validator
 	door        *door
-	byCompID    map[string]*session
-	byNumber    []*session // index = session number
+	roster      atomic.Pointer[roster]
 	noHash      *argonHash
 	verifying   chan struct{} // a slot for each password being checked
 	follower    *follower
@@ -56,6 +56,8 @@ type Gateway struct {
 	copies      dropCopies
 	layer       layer
 	stopping    atomic.Bool
+	acceptors   acceptors
+	news        announcer
 	failed      chan error // capacity 1: the store's first error
 
 	idPrefix string
@@ -119,8 +121,8 @@ func New(o Options, e Engine, store Store, doors Doors, instruments *market.Inst
 	o = o.withDefaults()
 	g := &Gateway{
 		options: o, engine: e, store: store, doors: doors, instruments: instruments,
-		byCompID: make(map[string]*session), verifying: make(chan struct{}, MaxVerifies),
-		failed: make(chan error, 1), idPrefix: "G" + strconv.FormatInt(o.Now().UnixNano(), 36) + "-",
+		verifying: make(chan struct{}, MaxVerifies),
+		failed:    make(chan error, 1), idPrefix: "G" + strconv.FormatInt(o.Now().UnixNano(), 36) + "-",
 	}
 	g.follower = &follower{gateway: g, orders: make(map[market.OrderID]*order)}
 	g.market = newMarketData(g, doors.MarketData)
@@ -150,45 +152,21 @@ func New(o Options, e Engine, store Store, doors Doors, instruments *market.Inst
 	return g, nil
 }
 
+// openSessions makes the first roster. Run makes their acceptor.
 func (g *Gateway) openSessions() error {
-	var compIDs []string
-	for i := range g.options.Participants {
-		compIDs = append(compIDs, g.options.Participants[i].CompIDs...)
+	empty := &roster{
+		byCompID: make(map[string]*session),
+		numbers:  make(map[string]market.ParticipantID), names: make(map[market.ParticipantID]string),
 	}
-	numbers, err := sessionNumbers(g.store, compIDs)
+	e, err := g.enlist(empty, slices.Clone(g.options.Participants))
 	if err != nil {
 		return err
 	}
-	for i := range g.options.Participants {
-		p := &g.options.Participants[i]
-		hash, key, err := p.credentials()
-		if err != nil {
-			return fmt.Errorf("participant %q: %w", p.Name, err)
-		}
-		for _, compID := range p.CompIDs {
-			number := numbers[compID]
-			messages, err := openMessageStore(g.store, number, &g.options)
-			if err != nil {
-				return err
-			}
-			s := newSession(g, p, compID, number, messages)
-			s.hash, s.key = hash, key
-			g.byCompID[compID] = s
-			for len(g.byNumber) <= int(number) {
-				g.byNumber = append(g.byNumber, nil)
-			}
-			g.byNumber[number] = s
-		}
+	for s, terms := range e.terms {
+		s.terms.Store(terms)
 	}
+	g.roster.Store(e.next)
 	return nil
-}
-
-// sessionOf returns the session of a number, or nil.
-func (g *Gateway) sessionOf(number uint16) *session {
-	if int(number) >= len(g.byNumber) {
-		return nil
-	}
-	return g.byNumber[number]
 }
 
 // secure puts TLS around an accepted connection, where it is configured.
@@ -255,7 +233,7 @@ func (g *Gateway) Stats() Stats {
 		s.UnloggedMessages = log.Lost()
 	}
 	s.Connections, _, s.RefusedConns = g.door.figures()
-	for _, session := range g.byCompID {
+	for _, session := range g.sessions() {
 		if session.loggedOn.Load() {
 			s.Sessions++
 		}
@@ -267,52 +245,11 @@ func (g *Gateway) Stats() Stats {
 	return s
 }
 
-// storeFactory gives quickfix the stores that New has opened.
-type storeFactory struct{ gateway *Gateway }
-
-func (f storeFactory) Create(id quickfix.SessionID) (quickfix.MessageStore, error) {
-	s := f.gateway.byCompID[id.TargetCompID]
-	if s == nil {
-		return nil, fmt.Errorf("session %s is not configured", id.TargetCompID)
-	}
-	return s.messages, nil
-}
-
-func (g *Gateway) settings() (*quickfix.Settings, error) {
-	port := g.Addr().(*net.TCPAddr).Port
-	settings := quickfix.NewSettings()
-	global := settings.GlobalSettings()
-	global.Set(config.SocketAcceptPort, strconv.Itoa(port))
-	global.Set(config.BeginString, quickfix.BeginStringFIX44)
-	global.Set(config.SenderCompID, g.options.CompID)
-	global.Set(config.InChanCapacity, strconv.Itoa(inChanCapacity))
-	for name, value := range g.layer.settings {
-		global.Set(name, value)
-	}
-	for compID := range g.byCompID {
-		one := quickfix.NewSessionSettings()
-		one.Set(config.TargetCompID, compID)
-		if _, err := settings.AddSession(one); err != nil {
-			return nil, fmt.Errorf("fix: session %s: %w", compID, err)
-		}
-	}
-	return settings, nil
-}
-
 // Run serves until ctx ends or a store fails. c is followed to its end: stop the
 // engine by the same ctx. Then the sessions are logged out and the stores closed.
 func (g *Gateway) Run(ctx context.Context, c Consumer) error {
-	settings, err := g.settings()
-	if err != nil {
+	if err := g.acceptors.start(g); err != nil {
 		return errors.Join(err, g.Close())
-	}
-	acceptor, err := quickfix.NewAcceptor(g.layer.application, storeFactory{g}, settings, logs{g})
-	if err != nil {
-		return errors.Join(fmt.Errorf("fix: %w", err), g.Close())
-	}
-	acceptor.SetNewListenerCallback(func(string, *tls.Config) (net.Listener, error) { return g.door, nil })
-	if err := acceptor.Start(); err != nil {
-		return errors.Join(fmt.Errorf("fix: %w", err), g.Close())
 	}
 	base := context.WithoutCancel(ctx)
 	working, stopWork := context.WithCancel(base)
@@ -334,7 +271,6 @@ func (g *Gateway) Run(ctx context.Context, c Consumer) error {
 	start(g.market.Run)
 	start(g.sweeper.Run)
 	start((&keeper{gateway: g}).Run)
-	start(g.openDoor)
 	conns.Go(func() { g.runConns(serving, &conns) })
 	endLog := g.options.MessageLog.run(base)
 
@@ -356,7 +292,7 @@ func (g *Gateway) Run(ctx context.Context, c Consumer) error {
 	}
 	stopWork()
 	work.Wait()
-	acceptor.Stop()
+	g.acceptors.stop()
 	flushed := time.AfterFunc(2*flushTimeout, cutConns)
 	conns.Wait()
 	flushed.Stop()
@@ -364,29 +300,26 @@ func (g *Gateway) Run(ctx context.Context, c Consumer) error {
 	return errors.Join(result, endLog(), g.closeStores())
 }
 
-// runConns runs each connection that the door lets in, until the door is shut.
+// runConns runs each connection that the door lets in, until the door is shut:
+// one goroutine writes, another reads the Logon and, once it is proven, gives the
+// connection to quickfix, which reads on.
 func (g *Gateway) runConns(ctx context.Context, conns *sync.WaitGroup) {
 	for {
-		select {
-		case fresh := <-g.door.fresh:
-			conns.Go(func() { g.ran(fresh, fresh.Run(ctx)) })
-		case <-g.door.done:
+		c, err := g.door.accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		} else if err != nil {
+			g.fail(fmt.Errorf("fix: %w", err))
 			return
 		}
+		conns.Go(func() { g.ran(c, c.Run(ctx)) })
+		conns.Go(func() {
+			if c.admit() != nil || c.session.Load().acceptor.hand(c) != nil {
+				// Who reads no more has gone, whatever Close says.
+				_ = c.Close()
+			}
+		})
 	}
-}
-
-// openDoor lets connections in once quickfix's sessions are awake: each sleeps
-// to the next full second when it starts.
-func (g *Gateway) openDoor(ctx context.Context) error {
-	const margin = 20 * time.Millisecond
-	now := time.Now()
-	select {
-	case <-time.After(time.Until(now.Truncate(time.Second).Add(time.Second + margin))):
-	case <-ctx.Done():
-	}
-	close(g.door.ready)
-	return nil
 }
 
 // ran logs why a connection has ended, where it is of interest.
@@ -399,10 +332,8 @@ func (g *Gateway) ran(c *conn, err error) {
 // closeStores gives the reserved numbers back and makes everything safe.
 func (g *Gateway) closeStores() error {
 	var all error
-	for _, s := range g.byNumber {
-		if s != nil {
-			all = errors.Join(all, s.messages.Close())
-		}
+	for _, s := range g.sessions() {
+		all = errors.Join(all, s.messages.Close())
 	}
 	return all
 }

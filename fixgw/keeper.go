@@ -37,8 +37,8 @@ func (k *keeper) Run(ctx context.Context) error {
 
 func (k *keeper) keep() error {
 	g := k.gateway
-	for _, s := range g.byNumber {
-		if s != nil && s.messages.low() {
+	for _, s := range g.sessions() {
+		if s.messages.low() {
 			if err := s.messages.extend(); err != nil {
 				return err
 			}

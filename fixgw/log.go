@@ -12,14 +12,17 @@ import (
 
 // logs is quickfix's LogFactory. Messages are never logged: they carry
 // passwords. Events are, at Debug.
-type logs struct{ gateway *Gateway }
+type logs struct {
+	gateway  *Gateway
+	sessions map[string]*session // by CompID
+}
 
 func (l logs) Create() (quickfix.Log, error) {
 	return &sessionLog{logger: l.gateway.options.Logger}, nil
 }
 
 func (l logs) CreateSessionLog(id quickfix.SessionID) (quickfix.Log, error) {
-	s := l.gateway.byCompID[id.TargetCompID]
+	s := l.sessions[id.TargetCompID]
 	if s == nil {
 		return nil, fmt.Errorf("session %s is not configured", id.TargetCompID)
 	}

@@ -103,7 +103,7 @@ func TestStoreOfAnotherNumbering(t *testing.T) {
 		t.Errorf("%d orders went to another participant", n)
 	}
 	d.dial("TK", keep(1, 1)).order("b", "1", "1", "1", "59=3|")
-	for _, s := range d.gateway.byCompID {
+	for _, s := range d.gateway.roster.Load().byCompID {
 		s.mu.Lock()
 		for id := range s.orders {
 			t.Errorf("%s has order %d of another", s.id.TargetCompID, id)

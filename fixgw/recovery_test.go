@@ -518,7 +518,7 @@ func (d *desk) expected(t testing.TB) map[string]map[string]string {
 		replica.Apply(&commands[i], func(events []event.Event) { g.Replay(events) })
 	}
 	all := map[string]map[string]string{}
-	for id, s := range g.byCompID {
+	for id, s := range g.roster.Load().byCompID {
 		all[id] = map[string]string{}
 		s.messages.replay = 1 << 20
 		s.messages.IterateMessages(1, s.messages.NextSenderMsgSeqNum(), func(m []byte) error {

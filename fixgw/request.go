@@ -41,7 +41,7 @@ func (s *session) newOrder(r *request) quickfix.MessageRejectError {
 		return s.rejectNew(r, order, in, no)
 	}
 	order.ID = s.gateway.engine.NextOrderID()
-	order.Participant, order.STP = s.participant.Number, s.participant.STP
+	order.Participant, order.STP = s.participant.Number, s.terms.Load().STP
 	return s.submit(engine.NewOrder, in.ID, order, r, &ref{
 		clOrdID: string(r.clOrdID), msgType: 'D', id: order.ID,
 		instrument: in.ID, side: order.Side, typ: order.Type,

@@ -14,24 +14,35 @@ import (
 )
 
 // session is one CompID's FIX session. It exists as long as the gateway, logged
-// on or not.
+// on or not, configured still or not.
 type session struct {
 	gateway     *Gateway
 	id          quickfix.SessionID
 	number      uint16 // Origin of its commands
-	participant *Participant
-	hash        *argonHash // nil = no logon by password
-	key         *[32]byte  // nil = no logon by signature
+	participant identity
 	messages    *messageStore
+	acceptor    *acceptor // of quickfix's session; set before anybody can log on
+
+	terms   atomic.Pointer[terms] // never nil once the session is in a roster
+	removed atomic.Bool           // no more in the participants file: no logon, no request
 
 	// conn is the connection that holds the session; nil = none.
 	conn     atomic.Pointer[conn]
-	loggedOn atomic.Bool // between quickfix's OnLogon and OnLogout
-	kicked   atomic.Bool // its Logout is on its way; what still comes is dropped
+	loggedOn atomic.Bool   // between quickfix's OnLogon and OnLogout
+	kicked   atomic.Bool   // its Logout is on its way; what still comes is dropped
+	limited  atomic.Uint64 // messages over the rate
 	// What the last Logon asked for; after a restart too.
 	cancelOnDisconnect atomic.Bool // 8013
 	dropCopy           atomic.Bool // 9406
 	custom             atomic.Bool // 5600: see custom.go
+
+	// entry is held while a connection takes the session, and by whoever must
+	// know that none does meanwhile.
+	entry sync.Mutex
+	// numbering is read-held while a message takes its number, from whatever
+	// goroutine, and held while the numbers are reset: quickfix asks for a number
+	// and stores the message under it in two steps.
+	numbering sync.RWMutex
 
 	// Only quickfix's session goroutine:
 	rate    bucket
@@ -46,6 +57,7 @@ type session struct {
 	pending int                       // refs without an answer
 	closed  []*ref                    // ring of the answered refs that live orders do not need
 	oldest  int                       // next place in closed
+	history history
 }
 
 // ref is what a session has said under one ClOrdID. Guarded by session.mu.
@@ -69,7 +81,7 @@ type ref struct {
 
 func newSession(g *Gateway, p *Participant, compID string, number uint16, messages *messageStore) *session {
 	s := &session{
-		gateway: g, number: number, participant: p, messages: messages,
+		gateway: g, number: number, participant: identity{p.Name, p.Number}, messages: messages,
 		id:   quickfix.SessionID{BeginString: quickfix.BeginStringFIX44, SenderCompID: g.options.CompID, TargetCompID: compID},
 		rate: newBucket(g.options.Rate, g.options.Rate), resends: newBucket(1, MaxResends),
 		refs: make(map[string]*ref), orders: make(map[market.OrderID]*order),
@@ -177,6 +189,11 @@ func (s *session) append(msgType string, firstTag quickfix.Tag, body []byte, at 
 
 // claim reserves the session for c.
 func (s *session) claim(c *conn, l *logon) error {
+	s.entry.Lock()
+	defer s.entry.Unlock()
+	if s.removed.Load() {
+		return errBadLogon
+	}
 	if !s.conn.CompareAndSwap(nil, c) {
 		return fmt.Errorf("%s: session %s is already connected", codeLogonRefused, s.id.TargetCompID)
 	}
@@ -239,5 +256,7 @@ func (o *outbox) send(s *session, msgType string, firstTag quickfix.Tag, body []
 	(*m).Body.Clear()
 	(*m).Header.SetString(35, msgType)
 	(*m).Body.SetBytes(firstTag, body)
+	s.numbering.RLock()
+	defer s.numbering.RUnlock()
 	return quickfix.SendToTarget(*m, s.id)
 }

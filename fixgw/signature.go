@@ -80,13 +80,17 @@ func (l *logon) signedText() []byte {
 // proveSignature reports what is wrong with a signed Logon; s is nil where its
 // CompID is nobody's. Only who has the key learns more than that it is wrong.
 func (g *Gateway) proveSignature(s *session, l *logon) error {
+	var key *[32]byte
+	if s != nil {
+		key = s.terms.Load().key
+	}
 	raw, err := base64.StdEncoding.Strict().DecodeString(string(l.signature))
 	switch {
-	case err != nil || len(raw) != 64 || s == nil || s.key == nil:
+	case err != nil || len(raw) != 64 || key == nil:
 		return errBadSignature
 	case l.username != nil && string(l.username) != s.participant.Name:
 		return errBadSignature
-	case !eddsa.Verify(*s.key, l.signedText(), [64]byte(raw)):
+	case !eddsa.Verify(*key, l.signedText(), [64]byte(raw)):
 		return errBadSignature
 	}
 	at, err := time.Parse("20060102-15:04:05", string(l.sendingTime))

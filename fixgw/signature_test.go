@@ -61,7 +61,7 @@ func (d *desk) answer(fields string) string {
 // awaitFree waits until a session is nobody's again.
 func (d *desk) awaitFree(compID string) {
 	d.t.Helper()
-	for limit := time.Now().Add(wait); d.gateway.byCompID[compID].conn.Load() != nil; time.Sleep(time.Millisecond) {
+	for limit := time.Now().Add(wait); d.gateway.sessionNamed(compID).conn.Load() != nil; time.Sleep(time.Millisecond) {
 		if time.Now().After(limit) {
 			d.t.Fatalf("%s is not let go", compID)
 		}

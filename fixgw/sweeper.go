@@ -74,8 +74,8 @@ func (w *sweeper) Run(ctx context.Context) error {
 		select {
 		case <-w.wake:
 		case <-grace.C:
-			for _, s := range w.gateway.byNumber {
-				if s != nil && s.conn.Load() == nil && s.cancelOnDisconnect.Load() {
+			for _, s := range w.gateway.sessions() {
+				if s.conn.Load() == nil && s.cancelOnDisconnect.Load() {
 					w.add(s)
 				}
 			}

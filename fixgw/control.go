@@ -1,0 +1,225 @@
+package fixgw
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// What operators do to sessions. Any goroutine may call the methods of this file,
+// while Run works.
+
+// Texts that we end sessions with begin with these codes.
+const (
+	codeRemoved     = "SESSION_REMOVED"
+	codeLoggedOut   = "LOGGED_OUT"
+	codeMaintenance = "MAINTENANCE"
+
+	stoppingText = codeMaintenance + ": the service is stopping"
+	resetText    = codeLoggedOut + ": the sequence numbers are being reset"
+)
+
+// MaxOperatorText is the longest text of an operator to clients, in bytes of
+// printable ASCII.
+const MaxOperatorText = 256
+
+var (
+	// ErrUnknownSession means that no session has this CompID.
+	ErrUnknownSession = errors.New("fix: unknown session")
+	// ErrLoggedOn means that a session must not be logged on for this, and is.
+	ErrLoggedOn = errors.New("fix: session is logged on")
+	// ErrNotLoggedOn means that a session must be logged on for this, and is not.
+	ErrNotLoggedOn = errors.New("fix: session is not logged on")
+	// ErrText means that a text is empty, too long, or not printable ASCII.
+	ErrText = errors.New("fix: text must be 1 to " + strconv.Itoa(MaxOperatorText) + " printable ASCII characters")
+)
+
+// SessionStatus is what there is to say of a session.
+type SessionStatus struct {
+	CompID      string
+	Participant string
+	Number      uint16 // of the session, in journaled commands
+	Removed     bool   // no more configured; kept for its orders
+	LoggedOn    bool
+	Since       time.Time // of the Logon; zero = not logged on
+	Remote      string    // host:port; "" = not connected
+
+	NextIn, NextOut uint64 // sequence numbers: expected next, sent next
+	LiveOrders      int
+	PendingRequests int    // without an answer of the engine yet
+	WaitingBytes    int    // that the client has not taken
+	RateRefusals    uint64 // messages over the rate, since the start
+
+	CancelOnDisconnect bool
+	DropCopy           bool
+	CustomFields       bool
+	LastLogon          time.Time // since the start; zero = none
+	LastRefusal        time.Time // of a Logon in its name, since the start; zero = none
+	Refusal            string    // its reason
+}
+
+// history is what a session remembers for SessionStatus. Guarded by session.mu.
+type history struct {
+	logon, refusal time.Time
+	reason         string
+}
+
+// noteLogon remembers when the session has logged on.
+func (s *session) noteLogon(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.history.logon = at
+}
+
+// noteRefusal remembers that a Logon in the name of a session was refused.
+func (g *Gateway) noteRefusal(l *logon, why error, at time.Time) {
+	if s := g.sessionNamed(string(l.sender)); s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.history.refusal, s.history.reason = at, string(appendText(nil, why.Error()))
+	}
+}
+
+// Sessions returns every session, by its number: also those that were removed
+// while this process runs.
+func (g *Gateway) Sessions() []SessionStatus {
+	sessions := g.sessions()
+	list := make([]SessionStatus, 0, len(sessions))
+	for _, s := range sessions {
+		list = append(list, s.describe())
+	}
+	return list
+}
+
+func (s *session) describe() SessionStatus {
+	st := SessionStatus{
+		CompID: s.id.TargetCompID, Participant: s.participant.Name, Number: s.number,
+		Removed: s.removed.Load(), LoggedOn: s.loggedOn.Load(),
+		NextIn: uint64(s.messages.NextTargetMsgSeqNum()), NextOut: uint64(s.messages.NextSenderMsgSeqNum()),
+		RateRefusals: s.limited.Load(), CancelOnDisconnect: s.cancelOnDisconnect.Load(),
+		DropCopy: s.dropCopy.Load(), CustomFields: s.custom.Load(),
+	}
+	if c := s.conn.Load(); c != nil {
+		st.Remote, st.WaitingBytes = c.RemoteAddr().String(), c.waiting()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st.LiveOrders, st.PendingRequests = len(s.orders), s.pending
+	st.LastLogon, st.LastRefusal, st.Refusal = s.history.logon, s.history.refusal, s.history.reason
+	if st.LoggedOn {
+		st.Since = st.LastLogon
+	}
+	return st
+}
+
+// resetWait is how long a forced reset waits for the client to be gone, and
+// resetPause in which steps.
+const (
+	resetWait  = kickGrace + 2*flushTimeout
+	resetPause = 10 * time.Millisecond
+)
+
+// ResetSequence starts both numbers of a session at 1 and deletes the messages
+// that it has been sent, synced: a client asks for the state of its orders then.
+// The session must not be logged on; with force it is logged out first. A Logon
+// that comes meanwhile waits.
+func (g *Gateway) ResetSequence(compID string, force bool) error {
+	s := g.sessionNamed(compID)
+	if s == nil {
+		return fmt.Errorf("%w: %s", ErrUnknownSession, compID)
+	}
+	s.entry.Lock()
+	defer s.entry.Unlock()
+	if force && s.loggedOn.Load() {
+		s.kick(resetText)
+	}
+	for end := time.Now().Add(resetWait); force && s.conn.Load() != nil && time.Now().Before(end); {
+		time.Sleep(resetPause)
+	}
+	if s.conn.Load() != nil {
+		return fmt.Errorf("%w: %s", ErrLoggedOn, compID)
+	}
+	s.numbering.Lock()
+	defer s.numbering.Unlock()
+	if err := s.messages.Reset(); err != nil {
+		g.fail(err)
+		return err
+	}
+	g.options.Logger.Info("sequence_reset", "comp_id", compID)
+	return nil
+}
+
+// Kick logs a session out with a text. The client may log on again at once.
+func (g *Gateway) Kick(compID, text string) error {
+	if !isOperatorText(text) {
+		return ErrText
+	}
+	s := g.sessionNamed(compID)
+	if s == nil {
+		return fmt.Errorf("%w: %s", ErrUnknownSession, compID)
+	}
+	if !s.loggedOn.Load() {
+		return fmt.Errorf("%w: %s", ErrNotLoggedOn, compID)
+	}
+	s.kick(codeLoggedOut + ": " + text)
+	return nil
+}
+
+// announcer sends News (35=B).
+type announcer struct {
+	mu  sync.Mutex
+	out outbox
+}
+
+// tagHeadline is the first field of News.
+const tagHeadline = 148
+
+// Announce sends maintenance news to one session, or with an empty CompID to all
+// that are logged on, and returns to how many.
+func (g *Gateway) Announce(compID, text string) (int, error) {
+	if !isOperatorText(text) {
+		return 0, ErrText
+	}
+	list := g.sessions()
+	if compID != "" {
+		s := g.sessionNamed(compID)
+		if s == nil {
+			return 0, fmt.Errorf("%w: %s", ErrUnknownSession, compID)
+		}
+		if !s.loggedOn.Load() {
+			return 0, fmt.Errorf("%w: %s", ErrNotLoggedOn, compID)
+		}
+		list = []*session{s}
+	}
+	return g.announce(list, codeMaintenance+": "+text, text)
+}
+
+// announce sends news to those of list that are logged on.
+func (g *Gateway) announce(list []*session, headline, text string) (sent int, err error) {
+	g.news.mu.Lock()
+	defer g.news.mu.Unlock()
+	body := fmt.Appendf(nil, "%s\x0133=1\x0158=%s", headline, text)
+	for _, s := range list {
+		if !s.loggedOn.Load() || s.kicked.Load() {
+			continue
+		}
+		if err := g.news.out.send(s, "B", tagHeadline, body, false); err != nil {
+			g.fail(err)
+			return sent, err
+		}
+		g.out.Add(1)
+		sent++
+	}
+	return sent, nil
+}
+
+func isOperatorText(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return text != "" && len(text) <= MaxOperatorText
+}
