@@ -13,8 +13,15 @@
 //  3. A message is at most MaxMessage bytes; a larger one ends the session.
 //
 //  4. With KeepSequence, the last MaxKept application messages sent since Dial
-//     are kept, and sent again as possible duplicates when the other side asks;
-//     older ones and session messages are answered by a gap fill.
+//     are kept, over a Redial too, and sent again as possible duplicates when the
+//     other side asks; older ones and session messages are answered by a gap fill.
+//
+//  5. A number that has been used for a message is not used for another, also
+//     when the message may not have arrived: the gap is filled when asked for.
+//     Numbers hears of it before the message is written.
+//
+//  6. Who says nothing for a HeartBtInt is sent a TestRequest; after another one
+//     the session ends with ErrSilent.
 package fixclient
 
 import (
@@ -30,6 +37,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -56,6 +64,15 @@ type Options struct {
 	// for a reset to 1 (141=Y).
 	KeepSequence           bool
 	NextSender, NextTarget int
+	// Reset begins at 1 on both sides and asks for the same (141=Y) at the first
+	// logon; with KeepSequence the numbers go on from there.
+	Reset bool
+	// Numbers hears of each change of the numbers to continue with; nil = nobody.
+	Numbers Numbers
+	// Trace sees each message that is written or has been read, session messages
+	// and Logons with their secrets among them; nil = nobody. The bytes are valid
+	// during the call. It may be called by two goroutines at once.
+	Trace func(sent bool, message []byte)
 	// LogonFields are further fields of the Logon, encoded ("8013=N\x01").
 	LogonFields string
 	TLS         *tls.Config // nil = plain TCP
@@ -63,9 +80,29 @@ type Options struct {
 	Timeout time.Duration
 }
 
-// ErrLogout is wrapped in the error of Dial and Run when the other side logs
-// out; the error's text carries its reason.
-var ErrLogout = errors.New("logged out by the other side")
+// Numbers keeps a session's next sequence numbers over a restart of the program.
+// The methods may be called by two goroutines at once; an error ends the session.
+type Numbers interface {
+	// SetSender is told the next number before the message with the one below it
+	// is written.
+	SetSender(next int) error
+	// SetTarget is told the next number to expect once what came before it has
+	// been handled: what a crash keeps from being told comes again.
+	SetTarget(next int) error
+}
+
+// Errors of Dial, Redial and Run.
+var (
+	// ErrLogout is wrapped when the other side logs out; the error's text carries
+	// its reason.
+	ErrLogout = errors.New("logged out by the other side")
+	// ErrSilent says that the other side has answered neither heartbeat nor
+	// TestRequest.
+	ErrSilent = errors.New("the other side is silent")
+	// ErrSequence is wrapped when the other side's Logon has a number that was
+	// used before: it has lost messages of the session.
+	ErrSequence = errors.New("the other side's sequence number is too low")
+)
 
 // Client is one session, logged on.
 type Client struct {
@@ -80,9 +117,13 @@ type Client struct {
 	kept    []sent // oldest first
 
 	nextIn int
+	told   int // what Numbers has been told of nextIn
 	asked  int // last sequence number a resend was asked for
 	buf    []byte
 	msg    Message
+
+	heard  atomic.Uint64 // messages read
+	silent atomic.Bool   // closed by the heartbeat's goroutine
 }
 
 // sent is an application message that may be asked for again.
@@ -101,29 +142,58 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 	if o.Timeout == 0 {
 		o.Timeout = 5 * time.Second
 	}
-	d := net.Dialer{Timeout: o.Timeout}
-	conn, err := d.DialContext(ctx, "tcp", o.Addr)
-	if err != nil {
-		return nil, err
-	}
-	if o.TLS != nil {
-		conn = tls.Client(conn, o.TLS)
-	}
-	c := &Client{opts: o, conn: conn, in: bufio.NewReaderSize(conn, 64<<10), nextOut: 1, nextIn: 1}
-	if o.KeepSequence {
+	c := &Client{opts: o, nextOut: 1, nextIn: 1}
+	if o.KeepSequence && !o.Reset {
 		c.nextOut, c.nextIn = max(o.NextSender, 1), max(o.NextTarget, 1)
 	}
-	if err := c.logon(); err != nil {
-		conn.Close()
+	if err := c.open(ctx, !o.KeepSequence || o.Reset); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-func (c *Client) logon() error {
+// Redial connects and logs on again once Run has returned: the numbers go on and
+// what was kept is kept. After an error it may be called again. Needs
+// KeepSequence; Send nothing during it.
+func (c *Client) Redial(ctx context.Context) error {
+	c.asked = 0
+	c.silent.Store(false)
+	return c.open(ctx, false)
+}
+
+// open connects and logs on, with the numbers set to 1 where reset says so.
+func (c *Client) open(ctx context.Context, reset bool) error {
+	d := net.Dialer{Timeout: c.opts.Timeout}
+	conn, err := d.DialContext(ctx, "tcp", c.opts.Addr)
+	if err != nil {
+		return err
+	}
+	if c.opts.TLS != nil {
+		conn = tls.Client(conn, c.opts.TLS)
+	}
+	c.mu.Lock()
+	c.conn, c.in = conn, bufio.NewReaderSize(conn, 64<<10)
+	c.mu.Unlock()
+	if err := c.logon(reset); err != nil {
+		conn.Close()
+		return err
+	}
+	return c.tell()
+}
+
+// tell lets Numbers know what is expected next.
+func (c *Client) tell() error {
+	if c.opts.Numbers == nil || c.told == c.nextIn {
+		return nil
+	}
+	c.told = c.nextIn
+	return c.opts.Numbers.SetTarget(c.nextIn)
+}
+
+func (c *Client) logon(reset bool) error {
 	c.conn.SetDeadline(time.Now().Add(c.opts.Timeout))
 	body := "98=0\x01108=" + strconv.Itoa(c.opts.HeartBtInt) + "\x01"
-	if !c.opts.KeepSequence {
+	if reset {
 		body += "141=Y\x01"
 	}
 	if c.opts.Username != "" {
@@ -136,7 +206,7 @@ func (c *Client) logon() error {
 		return err
 	}
 	for {
-		m, err := c.read()
+		m, err := c.next()
 		if err != nil {
 			return fmt.Errorf("fix logon: %w", err)
 		}
@@ -144,8 +214,11 @@ func (c *Client) logon() error {
 		case "A":
 			c.conn.SetDeadline(time.Time{})
 			n := m.Int(34)
-			if n > c.nextIn {
+			switch {
+			case n > c.nextIn:
 				return c.askResend(n)
+			case n < c.nextIn && c.opts.KeepSequence && string(m.Get(141)) != "Y":
+				return fmt.Errorf("fix logon: %w: %d, expected %d", ErrSequence, n, c.nextIn)
 			}
 			c.nextIn = n + 1
 			return nil
@@ -161,11 +234,32 @@ func (c *Client) logon() error {
 // (fields as "tag=value" with SOH after each) and writes it. Further header
 // fields, such as 97=Y, come first in body. It blocks while the socket is full.
 func (c *Client) Send(msgType string, body []byte) error {
+	_, err := c.SendNumbered(msgType, body)
+	return err
+}
+
+// SendNumbered is Send; it returns the message's MsgSeqNum, by which a Reject
+// (35=3) names it.
+func (c *Client) SendNumbered(msgType string, body []byte) (seq int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.out = c.append(c.out[:0], msgType, c.nextOut, body)
+	seq = c.nextOut
+	c.out = c.append(c.out[:0], msgType, seq, body)
 	c.keep(msgType, body)
 	c.nextOut++
+	return seq, c.write()
+}
+
+// write writes what is in out. The caller holds mu.
+func (c *Client) write() error {
+	if c.opts.Numbers != nil {
+		if err := c.opts.Numbers.SetSender(c.nextOut); err != nil {
+			return err
+		}
+	}
+	if c.opts.Trace != nil {
+		c.opts.Trace(true, c.out)
+	}
 	_, err := c.conn.Write(c.out)
 	return err
 }
@@ -191,8 +285,7 @@ func (c *Client) SendAll(msgType string, bodies [][]byte) error {
 		c.keep(msgType, body)
 		c.nextOut++
 	}
-	_, err := c.conn.Write(c.out)
-	return err
+	return c.write()
 }
 
 func (c *Client) append(dst []byte, msgType string, seq int, body []byte) []byte {
@@ -246,36 +339,73 @@ func (c *Client) Logout() error { return c.Send("5", nil) }
 // application message and for Reject (35=3). The message is valid during the
 // call. It returns nil after a Logout of ours and when ctx ends.
 func (c *Client) Run(ctx context.Context, handle func(*Message) error) error {
+	var beat sync.WaitGroup
+	defer beat.Wait() // last: its writing ends when the connection is closed
+	beating, endBeat := context.WithCancel(ctx)
+	defer endBeat()
 	stop := context.AfterFunc(ctx, func() { c.conn.Close() })
 	defer stop()
 	defer c.conn.Close()
-	beat := time.NewTicker(time.Duration(c.opts.HeartBtInt) * time.Second)
-	defer beat.Stop()
-	done := make(chan struct{})
-	defer close(done)
-	go func() {
-		for {
-			select {
-			case <-beat.C:
-				if c.Send("0", nil) != nil {
-					return
-				}
-			case <-done:
-				return
-			}
-		}
-	}()
+	beat.Go(func() { c.beat(beating) })
 	for {
-		m, err := c.read()
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
+		m, err := c.next()
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil
+		case err != nil && c.silent.Load():
+			return ErrSilent
+		case err != nil:
 			return err
 		}
 		ended, err := c.dispatch(m, handle)
-		if err != nil || ended {
+		if err := errors.Join(err, c.tell()); err != nil || ended {
 			return err
+		}
+	}
+}
+
+// next returns the next message, and lets it be seen.
+func (c *Client) next() (*Message, error) {
+	m, err := c.read()
+	if err != nil {
+		return nil, err
+	}
+	c.heard.Add(1)
+	if c.opts.Trace != nil {
+		c.opts.Trace(false, m.Raw())
+	}
+	return m, nil
+}
+
+// beat sends heartbeats, and ends the session of who sends none.
+func (c *Client) beat(ctx context.Context) {
+	ticker := time.NewTicker(time.Duration(c.opts.HeartBtInt) * time.Second)
+	defer ticker.Stop()
+	last, quiet := c.heard.Load(), 0
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		if now := c.heard.Load(); now != last {
+			last, quiet = now, 0
+		} else {
+			quiet++
+		}
+		var err error
+		switch quiet {
+		case 0:
+			err = c.Send("0", nil)
+		case 1:
+			err = c.Send("1", []byte("112=still there\x01"))
+		default:
+			c.silent.Store(true)
+			c.conn.Close()
+			return
+		}
+		if err != nil {
+			return // reading fails too
 		}
 	}
 }
@@ -292,7 +422,7 @@ func (c *Client) dispatch(m *Message, handle func(*Message) error) (ended bool, 
 	case seq > c.nextIn && typ == "2":
 		// Answered ahead of its turn: the gap fill that closes our gap will pass
 		// over it, and the other side does not ask twice.
-		return false, errors.Join(c.resend(m.Int(7)), c.askResend(seq))
+		return false, errors.Join(c.resend(m.Int(7), m.Int(16)), c.askResend(seq))
 	case seq > c.nextIn && typ != "5":
 		return false, c.askResend(seq)
 	case seq < c.nextIn:
@@ -304,7 +434,7 @@ func (c *Client) dispatch(m *Message, handle func(*Message) error) (ended bool, 
 	case "1":
 		return false, c.Send("0", append(append([]byte("112="), m.Get(112)...), soh))
 	case "2":
-		return false, c.resend(m.Int(7))
+		return false, c.resend(m.Int(7), m.Int(16))
 	case "5":
 		if text := m.Get(58); len(text) > 0 {
 			return true, fmt.Errorf("%w: %s", ErrLogout, text)
@@ -324,11 +454,22 @@ func (c *Client) askResend(seen int) error {
 	return c.Send("2", []byte("7="+strconv.Itoa(c.nextIn)+"\x0116=0\x01"))
 }
 
-// resend answers a ResendRequest from sequence number from to the newest.
-func (c *Client) resend(from int) error {
+// Resend asks for messages from one sequence number to another again; to = 0 is
+// the newest. They come as possible duplicates, which Trace sees and which are
+// not handed over a second time.
+func (c *Client) Resend(from, to int) error {
+	return c.Send("2", []byte("7="+strconv.Itoa(from)+"\x0116="+strconv.Itoa(to)+"\x01"))
+}
+
+// resend answers a ResendRequest for the sequence numbers from to to, 0 = to the
+// newest.
+func (c *Client) resend(from, to int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	end := c.nextOut
+	if to > 0 && to < end-1 {
+		end = to + 1
+	}
 	c.out = c.out[:0]
 	fill := func(from, to int) {
 		if from < to {
@@ -336,7 +477,7 @@ func (c *Client) resend(from int) error {
 		}
 	}
 	for _, m := range c.kept {
-		if m.seq < from {
+		if m.seq < from || m.seq >= end {
 			continue
 		}
 		fill(from, m.seq)
@@ -345,6 +486,5 @@ func (c *Client) resend(from int) error {
 		from = m.seq + 1
 	}
 	fill(from, end)
-	_, err := c.conn.Write(c.out)
-	return err
+	return c.write()
 }
