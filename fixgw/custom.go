@@ -17,8 +17,8 @@ const (
 // The custom fields: what standard fields have no place for. A message of ours
 // carries them only to a session that has logged on with 5600=Y, since default
 // clients reject what their dictionary does not know. sdk/fix/FIX44-blockdesk.xml
-// has them by type and message; customFields below is the same list, held
-// together by a test. What a client sends under these tags is not read.
+// has them by type and message, and TestDictionary holds the two together. What
+// a client sends under these tags is not read.
 const (
 	tagFillUSD           quickfix.Tag = 5601
 	tagRail              quickfix.Tag = 5602

@@ -31,22 +31,23 @@ const (
 // Gateway serves the three public addresses. Its methods may be called from any
 // goroutine.
 type Gateway struct {
-	opts    Options
-	log     *slog.Logger
-	market  *marketPages
-	desk    Desk       // nil = no RFQ routes
-	settle  Settlement // nil = the chain is unavailable
-	keys    Handshake  // nil = no token is good
-	dvp     DvP        // nil = the chain is unavailable
-	submits *submitKeys
-	rfq     *rfqPages // nil without a desk
-	about   *page
-	limits  [limitClassCount]*namedLimit
-	proxies proxies
-	conns   *conns
-	ids     *requestIDs
-	gzip    gzipPool
-	metrics *metrics
+	opts      Options
+	log       *slog.Logger
+	market    *marketPages
+	desk      Desk       // nil = no RFQ routes
+	settle    Settlement // nil = the chain is unavailable
+	keys      Handshake  // nil = no token is good
+	dvp       DvP        // nil = the chain is unavailable
+	submits   *submitKeys
+	rfq       *rfqPages // nil without a desk
+	about     *page
+	downloads []download
+	limits    [limitClassCount]*namedLimit
+	proxies   proxies
+	conns     *conns
+	ids       *requestIDs
+	gzip      gzipPool
+	metrics   *metrics
 
 	servers []server
 }
@@ -99,6 +100,10 @@ func New(o Options, views Views, doors Doors) (*Gateway, error) {
 		g.rfq = newRFQPages(g, doors.Desk, views, doors.Settlement)
 		g.rfq.health = doors.ChainHealth
 	}
+	var err error
+	if g.downloads, err = readDownloads(o.Downloads); err != nil {
+		return nil, err
+	}
 	table := g.routes(doors)
 	for _, a := range []struct {
 		on   surface
@@ -116,7 +121,6 @@ func New(o Options, views Views, doors Doors) (*Gateway, error) {
 			http: g.newServer(a.on, newRouter(table, a.on, g.metrics)),
 		})
 	}
-	var err error
 	if g.about, err = g.describe(table); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}

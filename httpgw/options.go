@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/netip"
 	"time"
@@ -83,6 +84,10 @@ type Options struct {
 	// Specification is the OpenAPI document, JSON that names the default
 	// addresses; see publish. It must not change. Empty: it is not served.
 	Specification []byte
+	// Downloads are the files below /public-sdk/, by their path there; at most
+	// MaxDownloads, read once. The Specification is not among those it serves.
+	// nil: there are none.
+	Downloads fs.FS
 
 	// MaxConns bounds the connections of all three addresses together, those
 	// handed to the WebSocket excepted (feed has a limit of its own). A

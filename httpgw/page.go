@@ -23,6 +23,8 @@ type page struct {
 	key  int          // limit that it was rendered with
 	body []byte
 	etag []byte // strong, with quotes; nil = none
+	// media is the body's Content-Type; "" = JSON.
+	media string
 
 	packed atomic.Pointer[packed]
 }

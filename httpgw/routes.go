@@ -126,6 +126,7 @@ func (g *Gateway) routes(doors Doors) []route {
 	table = append(table, g.writeRoutes()...)
 	table = append(table, g.dvpRoutes()...)
 	table = append(table, g.specificationRoutes()...)
+	table = append(table, g.downloadRoutes()...)
 	if doors.WebSocket != nil {
 		table = append(table, route{
 			path: "/ws/rfq", method: methodGet, surfaces: onBase | onWS,

@@ -235,7 +235,11 @@ func (g *Gateway) send(ctx *fasthttp.RequestCtx, p *page, asked *asked) {
 			return
 		}
 	}
-	h.SetContentType(jsonType)
+	media := jsonType
+	if p.media != "" {
+		media = p.media
+	}
+	h.SetContentType(media)
 	if gzipped {
 		h.SetCanonical(hContentEnc, []byte("gzip"))
 	}

@@ -8,7 +8,8 @@ import "embed"
 // error body points to (spec, 4.2).
 const Specification = "openapi/svc_public_api_v1.json"
 
-// Files are the documents, by their path below /public-sdk/.
+// Files are the documents, by their path below /public-sdk/: the OpenAPI
+// document, and what a FIX client needs.
 //
-//go:embed openapi
+//go:embed openapi fix
 var Files embed.FS

@@ -212,7 +212,7 @@ func (s *service) listen() error {
 		URLs: httpgw.URLs{
 			Base: s.cfg.URLs.Base, API: s.cfg.URLs.API, WS: s.cfg.URLs.WS, Mirror: s.cfg.URLs.Mirror, Native: s.cfg.URLs.Native,
 		},
-		Instruments: s.set, Specification: specification, TrustedProxies: proxies, Logger: s.log,
+		Instruments: s.set, Specification: specification, Downloads: sdk.Files, TrustedProxies: proxies, Logger: s.log,
 		Description: httpgw.Description{Operator: s.cfg.Operator.Name, Contacts: s.cfg.Operator.Contacts, GitHub: s.cfg.Operator.GitHub},
 		Market:      rate(limits.MarketDataPerMinute, limits.MarketDataBurst),
 		RFQWrite:    rate(limits.RFQWritesPerMinute, limits.RFQWritesBurst),

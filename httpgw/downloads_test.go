@@ -1,0 +1,85 @@
+package httpgw
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"net"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"blockdesk/sdk"
+)
+
+// TestDownloads: every file for integrators is served as it is, the OpenAPI
+// document as publish makes it.
+func TestDownloads(t *testing.T) {
+	t.Parallel()
+	g := withSpecification(t, func(o *Options) { o.Downloads = sdk.Files })
+	files := 0
+	if err := fs.WalkDir(sdk.Files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		files++
+		want, err := fs.ReadFile(sdk.Files, name)
+		if err != nil {
+			return err
+		}
+		if name == sdk.Specification {
+			want = publish(specification(t), g.URLs())
+		}
+		for _, addr := range []net.Addr{g.BaseAddr(), g.APIAddr()} {
+			resp, body := ask(t, addr, "GET", "/public-sdk/"+name, "")
+			if resp.StatusCode != 200 || !bytes.Equal(body, want) {
+				t.Errorf("%s: status %d, %d bytes", name, resp.StatusCode, len(body))
+			}
+			if again, _ := ask(t, addr, "GET", "/public-sdk/"+name, "If-None-Match: "+resp.Header.Get("ETag")+"\r\n"); again.StatusCode != 304 {
+				t.Errorf("%s: again: status %d", name, again.StatusCode)
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if files < 2 {
+		t.Errorf("%d files", files)
+	}
+	for path, media := range map[string]string{
+		"fix/FIX44-blockdesk.xml": "application/xml; charset=utf-8",
+		"fix/FIX44.LICENSE":       "text/plain; charset=utf-8",
+		sdk.Specification:         jsonType,
+	} {
+		if resp, _ := ask(t, g.BaseAddr(), "HEAD", "/public-sdk/"+path, ""); resp.Header.Get("Content-Type") != media {
+			t.Errorf("%s: %q, want %q", path, resp.Header.Get("Content-Type"), media)
+		}
+	}
+	for _, path := range []string{"/public-sdk/", "/public-sdk/fix/", "/public-sdk/fix/NO.xml", "/public-sdk/../sdk.go", "/public-sdk/fix"} {
+		if resp, _ := ask(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
+			t.Errorf("%s: status %d", path, resp.StatusCode)
+		}
+	}
+}
+
+// TestDownloadsRefused: files that cannot be routes are an error at the start.
+func TestDownloadsRefused(t *testing.T) {
+	t.Parallel()
+	full := fstest.MapFS{}
+	for i := range MaxDownloads {
+		full[fmt.Sprint("f", i)] = &fstest.MapFile{}
+	}
+	if all, err := readDownloads(full); err != nil || len(all) != MaxDownloads {
+		t.Errorf("at the limit: %d files, %v", len(all), err)
+	}
+	full["one/more"] = &fstest.MapFile{}
+	if _, err := readDownloads(full); err == nil || !strings.Contains(err.Error(), "more than 256 files") {
+		t.Errorf("one above the limit: %v", err)
+	}
+	if _, err := readDownloads(fstest.MapFS{"{x}": &fstest.MapFile{}}); err == nil {
+		t.Error("a name in braces passed")
+	}
+	if all, err := readDownloads(fstest.MapFS{"a.bin": &fstest.MapFile{Data: []byte{0}}}); err != nil || all[0].page.media != "application/octet-stream" {
+		t.Errorf("a binary: %v, %v", all, err)
+	}
+}
