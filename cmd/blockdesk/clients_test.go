@@ -79,6 +79,30 @@ func TestIndependentFIXClient(t *testing.T) {
 	}
 }
 
+// Another one, npm's jspurefix, also with its stock dictionary and its checks on.
+func TestIndependentFIXClientJS(t *testing.T) {
+	t.Parallel()
+	node := tool(t, "node")
+	dir := clientDir(t, "jspurefix")
+	if _, err := os.Stat(filepath.Join(dir, "node_modules", "jspurefix")); err != nil {
+		t.Skip("skipped: npm's jspurefix is not installed (npm --prefix internal/clients/jspurefix ci)")
+	}
+	s := startProgram(t, testConfig(t, ""))
+	host, port, err := net.SplitHostPort(s.Addresses.FIX)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := runClient(t, time.Minute, node, filepath.Join(dir, "trader.mjs"), host, port, t.TempDir(), "BLOCKDESK",
+		traderA, traderB, testPassword, testSymbol)
+	t.Log(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out, " steps held") {
+		t.Fatal("the client ended without its last line")
+	}
+}
+
 // Another one, npm's ws, rebuilds both books while two firms trade as fast as
 // they are answered, and over a crash of the server in between.
 func TestIndependentWebSocketClient(t *testing.T) {
