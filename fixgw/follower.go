@@ -78,6 +78,8 @@ type follower struct {
 	execID  []byte
 	capture []byte // body of a TradeCaptureReport
 
+	desk deskFollower
+
 	committed atomic.Uint64 // Seq up to which the store, unsynced, has everything
 	durable   atomic.Uint64 // the same, synced
 	lost      atomic.Uint64 // events of sessions that are no more
@@ -147,11 +149,14 @@ func (f *follower) load() error {
 	}
 	f.committed.Store(f.done.seq - min(f.done.seq, 1))
 	f.durable.Store(f.committed.Load())
-	return bad
+	return errors.Join(bad, f.loadDesk())
 }
 
 // Run follows c until it ends or a store fails.
 func (f *follower) Run(ctx context.Context, c Consumer) error {
+	if err := f.startDesk(); err != nil {
+		return err
+	}
 	for {
 		events, err := c.Next(ctx)
 		switch {
@@ -171,7 +176,7 @@ func (f *follower) Run(ctx context.Context, c Consumer) error {
 			}
 			c.Release(len(events))
 		}
-		if f.reports > 0 || len(f.changed) > 0 || time.Since(f.saved) > f.gateway.options.SyncEvery {
+		if f.reports > 0 || len(f.changed) > 0 || f.desk.waits() || time.Since(f.saved) > f.gateway.options.SyncEvery {
 			if err := f.commit(); err != nil {
 				return err
 			}
@@ -208,7 +213,7 @@ func (f *follower) apply(e *event.Event) error {
 		f.refer(e)
 		return nil
 	case event.Desk:
-		return nil // it has no At; the desk's own reader tells what came of it
+		return f.followDesk(e)
 	case event.EpochStarted:
 		f.epoch = e.Other
 		// An epoch after the store's last is never in the store already, whatever
@@ -219,7 +224,7 @@ func (f *follower) apply(e *event.Event) error {
 		}
 	}
 	if f.place.before(f.done) {
-		f.ref.answered = true
+		f.ref.answered = f.ref.answered || f.answersRequest(e)
 		return nil
 	}
 	f.at = e.At
@@ -240,6 +245,23 @@ func (f *follower) apply(e *event.Event) error {
 		return f.massCancelled(e)
 	}
 	return nil
+}
+
+// answersRequest reports whether an event is the first answer to the command's
+// own request, and not what the command's time has brought about before it.
+func (f *follower) answersRequest(e *event.Event) bool {
+	switch e.Kind {
+	case event.MassCancelled:
+		return true
+	case event.Accepted, event.Rejected, event.AmendRejected, event.CancelRejected:
+		return f.asked(e.OrderID)
+	case event.Reduced, event.Amended:
+		return f.asked(e.OrderID) && event.Reason(e.Code) != event.ReasonSelfTrade
+	case event.Cancelled:
+		reason := event.Reason(e.Code)
+		return f.asked(e.OrderID) && (reason == event.ReasonUser || reason == event.ReasonAmendedAway)
+	}
+	return false
 }
 
 func (f *follower) refer(e *event.Event) {
@@ -428,7 +450,7 @@ func (f *follower) refused(e *event.Event) error {
 	}
 	r.text = f.text
 	f.out.scratch = r.appendBody(f.out.scratch[:0])
-	return f.answer(e, s, '9', f.out.scratch, nil)
+	return f.answer(s, '9', f.out.scratch, nil)
 }
 
 func (f *follower) massCancelled(e *event.Event) error {
@@ -442,7 +464,7 @@ func (f *follower) massCancelled(e *event.Event) error {
 		r.symbol = in.Symbol
 	}
 	f.out.scratch = r.appendBody(f.out.scratch[:0])
-	return f.answer(e, s, 'r', f.out.scratch, nil)
+	return f.answer(s, 'r', f.out.scratch, nil)
 }
 
 // report sends an execution report to its order's session; answers says that it
@@ -470,7 +492,7 @@ func (f *follower) send(e *event.Event, r report, maker, answers bool) error {
 	}
 	f.out.scratch = r.appendBody(f.out.scratch[:0])
 	if answers {
-		return f.answer(e, r.order.session, '8', f.out.scratch, r.order)
+		return f.answer(r.order.session, '8', f.out.scratch, r.order)
 	}
 	return f.emit(r.order.session, '8', f.out.scratch)
 }
@@ -484,26 +506,36 @@ func (f *follower) setExecID(e *event.Event) {
 
 // answer sends the first answer to the command's ClOrdID and keeps it for its
 // repetitions.
-func (f *follower) answer(e *event.Event, s *session, msgType byte, body []byte, o *order) error {
-	if !f.ref.answered {
-		f.ref.answered = true
-		s.mu.Lock()
-		r := s.refs[string(f.ref.clOrdID())]
-		switch {
-		case r == nil:
-			r = &ref{clOrdID: string(f.ref.clOrdID())}
-			s.refs[r.clOrdID] = r
-		case r.answer == 0:
-			s.pending--
-		}
-		r.id, r.order, r.answer, r.body = f.ref.id, o, msgType, bytes.Clone(body)
-		if o != nil && o.live() {
-			s.orders[o.id] = o
-		}
-		s.mu.Unlock()
-		f.answers, f.owners = append(f.answers, r), append(f.owners, s)
-	}
+func (f *follower) answer(s *session, msgType byte, body []byte, o *order) error {
+	f.keepAnswer(s, msgType, body, o, nil)
 	return f.emit(s, msgType, body)
+}
+
+// keepAnswer keeps the first answer to the command's ClOrdID, with the order or
+// the claim that it has made.
+func (f *follower) keepAnswer(s *session, code byte, body []byte, o *order, c *claim) {
+	if f.ref.answered {
+		return
+	}
+	f.ref.answered = true
+	s.mu.Lock()
+	r := s.refs[string(f.ref.clOrdID())]
+	switch {
+	case r == nil:
+		r = &ref{clOrdID: string(f.ref.clOrdID())}
+		s.refs[r.clOrdID] = r
+	case r.answer == 0:
+		s.pending--
+		if r.msgType == 'R' {
+			s.asking--
+		}
+	}
+	r.id, r.order, r.claim, r.answer, r.body = f.ref.id, o, c, code, bytes.Clone(body)
+	if o != nil && o.live() {
+		s.orders[o.id] = o
+	}
+	s.mu.Unlock()
+	f.answers, f.owners = append(f.answers, r), append(f.owners, s)
 }
 
 // emit stores the message, whose first field is OrderID (37), and lets quickfix
@@ -531,7 +563,10 @@ func (f *follower) touch(o *order) {
 }
 
 // commit writes everything that has changed, and the position, in one step.
-func (f *follower) commit() error {
+func (f *follower) commit() error { return f.commitSynced(false) }
+
+// commitSynced is commit, on disk when it returns where sync is true.
+func (f *follower) commitSynced(sync bool) error {
 	day := dayOf(f.at)
 	err := f.gateway.store.Commit(func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
 		for _, o := range f.changed {
@@ -555,12 +590,13 @@ func (f *follower) commit() error {
 		} else if f.partedStored {
 			deleteRange(key, after(key))
 		}
+		f.desk.commit(set, deleteRange)
 		place, epoch := f.reached()
 		f.value = binary.BigEndian.AppendUint64(f.value[:0], place.seq)
 		f.value = binary.BigEndian.AppendUint32(f.value, place.index)
 		f.value = binary.BigEndian.AppendUint32(f.value, uint32(epoch))
 		set([]byte{keyCursor}, f.value)
-	}, false)
+	}, sync)
 	if err != nil {
 		return fmt.Errorf("FIX store: %w", err)
 	}
@@ -579,6 +615,7 @@ func (f *follower) reached() (position, uint64) {
 // settle lets go of what a commit has made safe.
 func (f *follower) settle() {
 	f.partedStored = f.parted
+	f.desk.settle()
 	for i, r := range f.answers {
 		f.owners[i].settled(r)
 	}

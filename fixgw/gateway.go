@@ -44,6 +44,7 @@ type Gateway struct {
 	engine      Engine
 	store       Store
 	doors       Doors
+	hooks       claimHooks // set before Replay and Run
 	instruments *market.Instruments
 	validator   quickfix.Validator
 	door        *door

@@ -397,8 +397,10 @@ func TestReplayFromBeforeTheStore(t *testing.T) {
 	rebased := event.Event{}
 	rebased.SetReference(7, event.Ref{Text: []byte(rebasedRef)})
 	cancelled := event.Event{Seq: 8, At: 8, Kind: event.Cancelled, OrderID: 1}
+	g := &Gateway{}
+	g.roster.Store(&roster{})
 	f := &follower{
-		gateway: &Gateway{}, done: position{seq: 10}, epoch: 2, ended: 2, parted: true,
+		gateway: g, done: position{seq: 10}, epoch: 2, ended: 2, parted: true,
 		orders: map[market.OrderID]*order{1: {id: 1, status: statusNew, session: &session{}}},
 	}
 	if err := f.follow([]event.Event{begins(4, 1), begins(6, 2), rebased, cancelled}); err != nil {

@@ -76,11 +76,17 @@ func (s *session) submit(kind engine.Kind, in market.InstrumentID, o book.Order,
 // repeated answers a ClOrdID that the session has used before with its first
 // answer again. While that is on its way, nothing more is sent.
 func (s *session) repeated(r *request) (done bool, reject quickfix.MessageRejectError) {
-	if len(r.clOrdID) == 0 || len(r.clOrdID) > MaxClOrdID {
+	return s.repeatedAs(r.clOrdID)
+}
+
+// repeatedAs is repeated for a name in s.refs: a ClOrdID, or a mark and another
+// id.
+func (s *session) repeatedAs(key []byte) (done bool, reject quickfix.MessageRejectError) {
+	if len(key) == 0 || len(key) > MaxClOrdID {
 		return false, nil
 	}
 	s.mu.Lock()
-	known := s.refs[string(r.clOrdID)]
+	known := s.refs[string(key)]
 	waits := known != nil && known.answer == 0
 	var first answer
 	if known != nil && known.body != nil {
@@ -88,10 +94,10 @@ func (s *session) repeated(r *request) (done bool, reject quickfix.MessageReject
 	}
 	s.mu.Unlock()
 	if known == nil || !waits && first.body == nil {
-		stored, ok, err := s.stored(r.clOrdID)
+		stored, ok, err := s.stored(key)
 		if err != nil {
 			s.gateway.fail(err)
-			return true, businessReject(rejNotAvailable, r.clOrdID, codeReadOnly+": the store has failed")
+			return true, businessReject(rejNotAvailable, unmarked(key), codeReadOnly+": the store has failed")
 		}
 		if known == nil && !ok {
 			return false, nil
@@ -100,7 +106,8 @@ func (s *session) repeated(r *request) (done bool, reject quickfix.MessageReject
 	}
 	s.gateway.duplicates.Add(1)
 	if len(first.body) > 0 {
-		s.send(first.msgType, first.body, true)
+		msgType, tag := answerForm(first.msgType)
+		s.sendType(msgType, tag, first.body, true)
 	}
 	return true, nil
 }

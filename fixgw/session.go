@@ -58,15 +58,19 @@ type session struct {
 	closed  []*ref                    // ring of the answered refs that live orders do not need
 	oldest  int                       // next place in closed
 	history history
+	quotes  map[market.QuoteID]*quote // that the desk has not forgotten
+	claims  map[market.ClaimID]*claim // live ones
+	asking  int                       // refs of QuoteRequests without an answer
 }
 
 // ref is what a session has said under one ClOrdID. Guarded by session.mu.
 type ref struct {
 	clOrdID string
-	msgType byte // D F G q; 0 after a restart
+	msgType byte // D F G q, R, J for AJ; 0 after a restart
 	id      market.OrderID
 	target  string // OrigClOrdID of an F or G; never changes
 	order   *order // nil until accepted
+	claim   *claim // nil until reserved
 	// body is the first answer, kept until the store has it. answer is its
 	// MsgType, 0 while there is none.
 	answer  byte
@@ -85,6 +89,7 @@ func newSession(g *Gateway, p *Participant, compID string, number uint16, messag
 		id:   quickfix.SessionID{BeginString: quickfix.BeginStringFIX44, SenderCompID: g.options.CompID, TargetCompID: compID},
 		rate: newBucket(g.options.Rate, g.options.Rate), resends: newBucket(1, MaxResends),
 		refs: make(map[string]*ref), orders: make(map[market.OrderID]*order),
+		quotes: make(map[market.QuoteID]*quote), claims: make(map[market.ClaimID]*claim),
 	}
 	s.wish(messages.flags)
 	return s
@@ -136,7 +141,8 @@ func (s *session) settled(r *ref) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.body = nil
-	if r.order == nil || !r.order.live() || r.order.clOrdID != r.clOrdID {
+	inUse := r.order != nil && r.order.live() && r.order.clOrdID == r.clOrdID || r.claim != nil && !r.claim.over()
+	if !inUse {
 		s.retireLocked(r)
 	}
 }

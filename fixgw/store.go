@@ -36,6 +36,10 @@ type Store interface {
 //	o OrderID                           one live order: see record.go
 //	y day OrderID                       one closed order
 //	x day session ClOrdID               what a ClOrdID was answered with
+//	q QuoteID                           one live quote: see quote.go
+//	d ClaimID                           one live claim: see claim.go
+//	e ClaimID                           one claim that is over, until the desk forgets it
+//	f                                   facts of the desk: see desk.go
 //	c                                   cursor: Seq u64, event index u32, epoch u32
 //	p                                   there while a Rebase is not through
 //	k                                   written to make what came before it durable
@@ -52,6 +56,11 @@ const (
 	keyCursor  byte = 'c'
 	keyParted  byte = 'p'
 	keyMark    byte = 'k'
+
+	keyQuote     byte = 'q'
+	keyClaim     byte = 'd'
+	keyClaimOver byte = 'e'
+	keyFacts     byte = 'f'
 )
 
 const layoutVersion = 2
@@ -91,6 +100,15 @@ func answerKey(dst []byte, day uint32, session uint16, clOrdID []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(append(dst, keyAnswer), day)
 	dst = binary.BigEndian.AppendUint16(dst, session)
 	return append(dst, clOrdID...)
+}
+
+func quoteKey(dst []byte, id market.QuoteID) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, keyQuote), uint64(id))
+}
+
+// claimKey: kind is keyClaim or keyClaimOver.
+func claimKey(dst []byte, kind byte, id market.ClaimID) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, kind), uint64(id))
 }
 
 // after returns the first key that is greater than key: [key, after(key)) is

@@ -1,0 +1,605 @@
+package fixgw
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/quickfixgo/quickfix"
+
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+)
+
+// deskFollower is the follower's part that tells sessions what the RFQ desk has
+// done for them. It has a place in every event, as the rest of the follower:
+//
+//   - A record is taken at its last piece. The pieces before it are read again
+//     wherever the events are followed again, whether the store has them or not,
+//     since a position may lie between two pieces of a record.
+//   - What a record changes is committed with the position after it. So a record
+//     is told once, or, where a crash has come between the message and the commit,
+//     again by the same ExecID.
+//   - What is told depends on the record and on what is committed, on nothing
+//     else.
+type deskFollower struct {
+	reader rfq.Reader
+	quotes map[market.QuoteID]*quote // that the desk has not forgotten
+	claims map[market.ClaimID]*claim // live, or changed since the last commit
+	facts  deskFacts
+
+	// Since the last commit:
+	changedQuotes []*quote
+	changedClaims []*claim
+	forgotten     []market.ClaimID
+	changedFacts  bool
+}
+
+// deskFacts is what reports say of the desk's pairs and policy that is in no
+// quote and no claim.
+type deskFacts struct {
+	digits map[market.InstrumentID]uint8 // decimals of the base asset
+	mint   market.Address                // of USDC
+}
+
+// claimHooks are told what becomes of sessions' claims, on the follower's
+// goroutine: they must not block. Either may be nil.
+type claimHooks struct {
+	// reserved is called with a copy of each claim that is reserved, once its first
+	// report is made; and at the start of Run of each that still is, whether it was
+	// called before or not.
+	reserved func(s *session, c *claim)
+	// settled is called once the report of the fill is made, with execID its ExecID:
+	// what it sends by the follower comes again after a crash as that report does.
+	settled func(f *follower, c *claim, execID []byte) error
+}
+
+// loadDesk reads the live quotes and claims, and the facts.
+func (f *follower) loadDesk() error {
+	d := &f.desk
+	d.quotes, d.claims = make(map[market.QuoteID]*quote), make(map[market.ClaimID]*claim)
+	d.facts.digits = make(map[market.InstrumentID]uint8)
+	g := f.gateway
+	value, ok, err := g.store.Get([]byte{keyFacts})
+	switch {
+	case err != nil:
+		return fmt.Errorf("FIX store: %w", err)
+	case ok && !d.facts.parse(value):
+		return fmt.Errorf("%w: desk's facts of %d bytes", errLayout, len(value))
+	}
+	var bad error
+	scan := func(kind byte, take func(id uint64, value []byte) error) {
+		if bad != nil {
+			return
+		}
+		err := g.store.Scan([]byte{kind}, []byte{kind + 1}, func(key, value []byte) bool {
+			if len(value) > 0 {
+				bad = take(binary.BigEndian.Uint64(key[1:]), value)
+			}
+			return bad == nil
+		})
+		if err != nil {
+			bad = fmt.Errorf("FIX store: %w", err)
+		}
+	}
+	scan(keyQuote, func(id uint64, value []byte) error {
+		q, err := parseQuoteRecord(market.QuoteID(id), value, g.sessionOf)
+		if q == nil {
+			f.lost.Add(1)
+			return err
+		}
+		d.quotes[q.ID], q.session.quotes[q.ID] = q, q
+		return nil
+	})
+	scan(keyClaim, func(id uint64, value []byte) error {
+		c, err := parseClaimRecord(market.ClaimID(id), value, g.sessionOf)
+		if c == nil {
+			f.lost.Add(1)
+			return err
+		}
+		d.claims[c.ID] = c
+		c.session.adoptClaim(c)
+		return nil
+	})
+	return bad
+}
+
+// startDesk learns the facts from the desk's own view, where no record has told
+// them since the store was made, and calls the hook of claims that wait for their
+// payment. They are safe before a request can need them.
+func (f *follower) startDesk() error {
+	g := f.gateway
+	if g.doors.Desk == nil {
+		return nil
+	}
+	if v := g.doors.Desk.View(); v != nil {
+		for i := range v.Pairs {
+			f.desk.learnPair(&v.Pairs[i])
+		}
+		f.desk.learnPolicy(&v.Policy)
+	}
+	if f.desk.changedFacts {
+		if err := f.commitSynced(true); err != nil {
+			return err
+		}
+	}
+	if g.hooks.reserved == nil {
+		return nil
+	}
+	for _, id := range sortedKeys(f.desk.claims) {
+		if c := f.desk.claims[id]; c.State == rfq.ClaimReserved {
+			shown := c.shown()
+			g.hooks.reserved(c.session, &shown)
+		}
+	}
+	return nil
+}
+
+func (d *deskFollower) learnPair(p *rfq.Pair) {
+	if digits, ok := d.facts.digits[p.Instrument]; !ok || digits != p.BaseDecimals {
+		d.facts.digits[p.Instrument], d.changedFacts = p.BaseDecimals, true
+	}
+}
+
+func (d *deskFollower) learnPolicy(p *rfq.Policy) {
+	if d.facts.mint != p.USDCMint {
+		d.facts.mint, d.changedFacts = p.USDCMint, true
+	}
+}
+
+// wants reports whether records of a tag can matter to a session. A Quote and an
+// Outcome do in a session's own command alone.
+func (f *follower) wants(t rfq.Tag) bool {
+	switch t {
+	case rfq.TagQuote, rfq.TagOutcome:
+		return f.ref.session != nil
+	case rfq.TagPolicy, rfq.TagPair, rfq.TagTicket, rfq.TagLock, rfq.TagClaim, rfq.TagPayment, rfq.TagGone:
+		return true
+	}
+	return false
+}
+
+// followDesk takes one piece of a record of the desk's.
+func (f *follower) followDesk(e *event.Event) error {
+	piece, _ := e.Desk()
+	if !f.wants(rfq.Tag(piece.Tag)) {
+		return nil
+	}
+	record, _, whole := f.desk.reader.Add(e)
+	if !whole {
+		return nil
+	}
+	if f.place.before(f.done) {
+		if f.answeredBy(record) {
+			f.ref.answered = true
+		}
+		return nil
+	}
+	switch r := record.(type) {
+	case *rfq.Policy:
+		f.desk.learnPolicy(r)
+	case *rfq.Pair:
+		f.desk.learnPair(r)
+	case *rfq.Quote:
+		return f.quoted(r)
+	case *rfq.Claim:
+		return f.claimed(e, r)
+	case *rfq.Payment:
+		return f.paymentKnown(e, r)
+	case *rfq.Ticket:
+		if r.Ended() {
+			reason := event.ReasonTicketWithdrawn
+			if r.State == rfq.TicketExpired {
+				reason = event.ReasonTicketExpired
+			}
+			return f.removeQuotes(r.UpdatedAt, reason, func(t *rfq.Terms) bool { return t.Ticket == r.ID })
+		}
+	case *rfq.Lock:
+		if r.Locked {
+			return f.removeQuotes(r.Since, event.ReasonLocked, func(t *rfq.Terms) bool {
+				return r.Scope == rfq.LockAll || r.Scope == rfq.LockPair && r.Instrument == t.Instrument ||
+					r.Scope == rfq.LockRail && r.Rail == t.Rail
+			})
+		}
+	case *rfq.Gone:
+		return f.gone(r)
+	case *rfq.Outcome:
+		return f.outcome(e, r)
+	}
+	return nil
+}
+
+// answeredBy reports whether a record is the first answer to the command's own
+// request.
+func (f *follower) answeredBy(record rfq.Record) bool {
+	switch r := record.(type) {
+	case *rfq.Quote:
+		return market.OrderID(r.ID) == f.ref.id
+	case *rfq.Claim:
+		return market.OrderID(r.ID) == f.ref.id
+	case *rfq.Outcome:
+		return r.Reason != event.ReasonNone
+	}
+	return false
+}
+
+// quoted answers an R.
+func (f *follower) quoted(r *rfq.Quote) error {
+	s := f.ref.session
+	in := f.gateway.instruments.Get(r.Terms.Instrument)
+	digits, known := f.desk.facts.digits[r.Terms.Instrument]
+	if market.OrderID(r.ID) != f.ref.id {
+		return nil
+	}
+	if in == nil || !known {
+		f.lost.Add(1)
+		return nil
+	}
+	f.at = r.IssuedAt
+	q := &quote{Quote: *r, session: s, ref: string(f.ref.clOrdID()), digits: digits}
+	f.desk.quotes[q.ID] = q
+	s.mu.Lock()
+	s.quotes[q.ID] = q
+	s.mu.Unlock()
+	f.touchQuote(q)
+	body := q.appendBody(f.out.scratch[:0], in.Symbol)
+	if s.custom.Load() {
+		body = appendCustomTerms(body, &q.Terms, f.desk.facts.mint)
+	}
+	f.out.scratch = body
+	return f.answerDesk(s, answerQuote, body, nil)
+}
+
+// claimed follows a claim of a session's.
+func (f *follower) claimed(e *event.Event, r *rfq.Claim) error {
+	if r.Participant == 0 {
+		return nil
+	}
+	c, err := f.claim(r.ID)
+	if err != nil {
+		return err
+	}
+	if c == nil {
+		return f.reserved(e, r)
+	}
+	status, was := claimStatus(r.State), c.State
+	c.session.mu.Lock()
+	before := c.status
+	c.Claim, c.status = *r, status
+	if c.State.Live() {
+		c.session.claims[c.ID] = c
+	}
+	c.session.mu.Unlock()
+	f.touchClaim(c)
+	if status == before {
+		return nil
+	}
+	f.at = r.ChangedAt
+	f.text = claimText(f.text[:0], c, was == rfq.ClaimExpired, f.whyRefund(c, was))
+	if err := f.reportClaim(e, c, claimExec(status), r.ChangedAt, f.text, false); err != nil {
+		return err
+	}
+	if status == statusFilled && f.gateway.hooks.settled != nil {
+		return f.gateway.hooks.settled(f, c, f.execID)
+	}
+	return nil
+}
+
+// whyRefund says why c, which was in the state was, is refund_due.
+func (f *follower) whyRefund(c *claim, was rfq.ClaimState) event.Reason {
+	switch {
+	case c.State != rfq.ClaimRefundDue:
+		return event.ReasonNone
+	case was == rfq.ClaimExpired:
+		return event.ReasonLatePayment
+	}
+	return event.ReasonUndeliverable
+}
+
+// reserved follows a claim that the session's command has just taken.
+func (f *follower) reserved(e *event.Event, r *rfq.Claim) error {
+	s := f.ref.session
+	in := f.gateway.instruments.Get(r.Terms.Instrument)
+	digits, known := f.desk.facts.digits[r.Terms.Instrument]
+	if s == nil || market.OrderID(r.ID) != f.ref.id || in == nil || !known {
+		f.lost.Add(1)
+		return nil
+	}
+	f.at = r.ChangedAt
+	c := &claim{Claim: *r, session: s, ref: string(f.ref.clOrdID()), digits: digits, status: claimStatus(r.State)}
+	f.desk.claims[c.ID] = c
+	s.mu.Lock()
+	s.claims[c.ID] = c
+	s.mu.Unlock()
+	f.touchClaim(c)
+	f.text = claimText(f.text[:0], c, false, event.ReasonNone)
+	if err := f.reportClaim(e, c, execPendingNew, r.ReservedAt, f.text, true); err != nil {
+		return err
+	}
+	if f.gateway.hooks.reserved != nil && !f.replaying {
+		shown := c.shown()
+		f.gateway.hooks.reserved(s, &shown)
+	}
+	return nil
+}
+
+// paymentKnown tells of money that is owed back, where the claim's own record,
+// which comes after it, does not.
+func (f *follower) paymentKnown(e *event.Event, r *rfq.Payment) error {
+	if r.State != rfq.PaymentRefundDue {
+		return nil
+	}
+	c, err := f.claim(r.Claim)
+	if err != nil || c == nil {
+		return err
+	}
+	told := refundTold{Signature: r.Signature, At: r.At}
+	if r.At < c.refund.At || told == c.refund { // said again: not new
+		return nil
+	}
+	c.session.mu.Lock()
+	c.refund = told
+	c.session.mu.Unlock()
+	f.touchClaim(c)
+	if c.status != statusCancelled && (r.Why == event.ReasonLatePayment || r.Why == event.ReasonUndeliverable) {
+		return nil
+	}
+	f.text = appendRefundText(f.text[:0], r.Why)
+	return f.reportClaim(e, c, execStatus, r.At, f.text, false)
+}
+
+// reportClaim sends an execution report of c; answers says that it is the first
+// answer to its request.
+func (f *follower) reportClaim(e *event.Event, c *claim, execType byte, at int64, text []byte, answers bool) error {
+	in := f.gateway.instruments.Get(c.Terms.Instrument)
+	if in == nil { // configured no more
+		f.lost.Add(1)
+		return nil
+	}
+	f.setExecID(e)
+	r := claimReport{claim: c, symbol: in.Symbol, execID: f.execID, execType: execType, at: at, text: text}
+	body := r.appendBody(f.out.scratch[:0])
+	if c.session.custom.Load() {
+		body = f.appendCustomClaim(body, c)
+	}
+	f.out.scratch = body
+	if answers {
+		return f.answerDesk(c.session, '8', body, c)
+	}
+	return f.emit(c.session, '8', body)
+}
+
+// appendCustomClaim appends what standard fields have no place for.
+func (f *follower) appendCustomClaim(dst []byte, c *claim) []byte {
+	dst = appendCustomTerms(dst, &c.Terms, f.desk.facts.mint)
+	return appendCustomText(dst, tagClaimState, claimStateWord(c.State))
+}
+
+// removeQuotes tells that the quotes whose terms match cannot be taken any more:
+// Z, then AI.
+func (f *follower) removeQuotes(at int64, why event.Reason, match func(*rfq.Terms) bool) error {
+	for _, id := range sortedKeys(f.desk.quotes) {
+		q := f.desk.quotes[id]
+		if !match(&q.Terms) {
+			continue
+		}
+		in := f.gateway.instruments.Get(q.Terms.Instrument)
+		if !f.endQuote(q) || in == nil {
+			continue
+		}
+		f.out.scratch = q.appendCancel(f.out.scratch[:0], in.Symbol)
+		if err := f.moment(q.session, "Z", tagQuoteID, f.out.scratch); err != nil {
+			return err
+		}
+		if err := f.quoteStatus(q, quoteRemoved, at, deskText(why, 0)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endQuote marks a quote as over, and reports whether it was not before.
+func (f *follower) endQuote(q *quote) bool {
+	q.session.mu.Lock()
+	was := q.over
+	q.over = true
+	q.session.mu.Unlock()
+	if !was {
+		f.touchQuote(q)
+	}
+	return !was
+}
+
+// quoteStatus sends an AI.
+func (f *follower) quoteStatus(q *quote, status string, at int64, text string) error {
+	in := f.gateway.instruments.Get(q.Terms.Instrument)
+	if in == nil { // configured no more
+		return nil
+	}
+	f.out.scratch = q.appendStatus(f.out.scratch[:0], in.Symbol, status, at, text)
+	return f.moment(q.session, "AI", tagQuoteID, f.out.scratch)
+}
+
+// moment sends what is worth nothing later: quotes and what becomes of them. It
+// is not kept for a resend, so what a crash has swallowed stays unsaid.
+func (f *follower) moment(s *session, msgType string, firstTag quickfix.Tag, body []byte) error {
+	if f.replaying {
+		return nil
+	}
+	return f.emitType(s, msgType, firstTag, body)
+}
+
+// gone follows what the desk has forgotten: a quote that was used or has
+// expired, and a claim that ended long ago.
+func (f *follower) gone(r *rfq.Gone) error {
+	switch r.What {
+	case rfq.TagQuote:
+		q := f.desk.quotes[market.QuoteID(r.ID)]
+		if q == nil {
+			return nil
+		}
+		f.touchQuote(q)
+		q.gone = true
+		delete(f.desk.quotes, q.ID)
+		q.session.mu.Lock()
+		delete(q.session.quotes, q.ID)
+		over := q.over
+		q.session.mu.Unlock()
+		if over || r.At < q.ValidUntil { // told before, or used: the claim tells
+			return nil
+		}
+		return f.quoteStatus(q, quoteExpired, r.At, "")
+	case rfq.TagClaim:
+		c, err := f.claim(market.ClaimID(r.ID))
+		if err != nil || c == nil {
+			return err
+		}
+		f.desk.forgotten = append(f.desk.forgotten, c.ID)
+	}
+	return nil
+}
+
+// outcome answers a request that the desk has refused.
+func (f *follower) outcome(e *event.Event, r *rfq.Outcome) error {
+	s := f.ref.session
+	if r.Reason == event.ReasonNone || market.OrderID(r.Token) != f.ref.id {
+		return nil
+	}
+	f.at = r.At
+	key := string(f.ref.clOrdID())
+	symbol := f.gateway.symbolAsked(s, key)
+	f.text = append(f.text[:0], deskText(r.Reason, r.Limit)...)
+	body := f.out.scratch[:0]
+	switch r.Kind {
+	case rfq.KindRequestQuote:
+		body = appendQuoteReject(body, strings.TrimPrefix(key, quoteReqMark), symbol, refusalOf(r.Reason).quoteReason, f.text)
+		f.out.scratch = body
+		return f.answerDesk(s, answerQuoteReject, body, nil)
+	case rfq.KindTakeClaim:
+		f.setExecID(e)
+		body = appendClaimReject(body, key, f.execID, symbol, refusalOf(r.Reason).orderReason, r.At, f.text)
+		f.out.scratch = body
+		return f.answerDesk(s, '8', body, nil)
+	}
+	return nil
+}
+
+// answerDesk is answer for requests to the desk: c is the claim that one has
+// made, or nil.
+func (f *follower) answerDesk(s *session, code byte, body []byte, c *claim) error {
+	f.keepAnswer(s, code, body, nil, c)
+	msgType, first := answerForm(code)
+	if code == '8' {
+		return f.emitType(s, msgType, first, body)
+	}
+	return f.moment(s, msgType, first, body)
+}
+
+// claim returns what is known of a session's claim, or nil. One that is over may
+// come from the store.
+func (f *follower) claim(id market.ClaimID) (*claim, error) {
+	if c := f.desk.claims[id]; c != nil {
+		return c, nil
+	}
+	return f.gateway.storedClaim(id)
+}
+
+// touchClaim marks c for the next commit.
+func (f *follower) touchClaim(c *claim) {
+	f.desk.claims[c.ID] = c
+	if !c.dirty {
+		c.dirty = true
+		f.desk.changedClaims = append(f.desk.changedClaims, c)
+	}
+}
+
+// touchQuote marks q for the next commit.
+func (f *follower) touchQuote(q *quote) {
+	if !q.dirty {
+		q.dirty = true
+		f.desk.changedQuotes = append(f.desk.changedQuotes, q)
+	}
+}
+
+// waits reports whether something of the desk's has changed since the last
+// commit.
+func (d *deskFollower) waits() bool {
+	return len(d.changedQuotes) > 0 || len(d.changedClaims) > 0 || len(d.forgotten) > 0 || d.changedFacts
+}
+
+// commit writes what has changed.
+func (d *deskFollower) commit(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
+	drop := func(key []byte) { deleteRange(key, after(key)) }
+	for _, q := range d.changedQuotes {
+		if key := quoteKey(nil, q.ID); q.gone {
+			drop(key)
+		} else {
+			set(key, q.appendRecord(nil))
+		}
+	}
+	for _, c := range d.changedClaims {
+		live, over := claimKey(nil, keyClaim, c.ID), claimKey(nil, keyClaimOver, c.ID)
+		if c.State.Live() {
+			set(live, c.appendRecord(nil))
+			drop(over)
+		} else {
+			set(over, c.appendRecord(nil))
+			drop(live)
+		}
+	}
+	for _, id := range d.forgotten {
+		drop(claimKey(nil, keyClaimOver, id))
+	}
+	if d.changedFacts {
+		set([]byte{keyFacts}, d.facts.append(nil))
+	}
+}
+
+// settle lets go of what a commit has made safe.
+func (d *deskFollower) settle() {
+	for _, q := range d.changedQuotes {
+		q.dirty = false
+	}
+	for _, c := range d.changedClaims {
+		c.dirty = false
+		if !c.State.Live() {
+			delete(d.claims, c.ID)
+			c.session.forgetClaim(c)
+		}
+	}
+	d.changedQuotes, d.changedClaims, d.forgotten, d.changedFacts = d.changedQuotes[:0], d.changedClaims[:0], d.forgotten[:0], false
+}
+
+// The facts' record:
+//
+//	0 version · 1 mint of USDC · 33 of each pair, by instrument: instrument u16, decimals
+const (
+	factsRecordVersion = 1
+	factsRecordHead    = 33
+)
+
+func (f *deskFacts) append(dst []byte) []byte {
+	dst = append(append(dst, factsRecordVersion), f.mint[:]...)
+	for _, in := range sortedKeys(f.digits) {
+		dst = append(binary.BigEndian.AppendUint16(dst, uint16(in)), f.digits[in])
+	}
+	return dst
+}
+
+// parse reads what append wrote, and reports whether it was that.
+func (f *deskFacts) parse(value []byte) bool {
+	if len(value) < factsRecordHead || value[0] != factsRecordVersion || (len(value)-factsRecordHead)%3 != 0 {
+		return false
+	}
+	copy(f.mint[:], value[1:])
+	for pairs := value[factsRecordHead:]; len(pairs) > 0; pairs = pairs[3:] {
+		f.digits[market.InstrumentID(binary.BigEndian.Uint16(pairs))] = pairs[2]
+	}
+	return true
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
