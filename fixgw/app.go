@@ -35,6 +35,7 @@ func (a app) OnLogout(id quickfix.SessionID) {
 	}
 	a.gateway.options.Logger.Info("session_logged_out", "comp_id", id.TargetCompID)
 	a.gateway.market.drop(s)
+	a.gateway.statuses.drop(s)
 	if s.cancelOnDisconnect.Load() && !a.gateway.stopping.Load() {
 		a.gateway.sweeper.add(s)
 	}
@@ -148,6 +149,12 @@ func (a app) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.Messag
 			return s.massCancel(&r)
 		case 'V':
 			return g.market.request(s, m.Bytes())
+		case 'x':
+			return s.securityList(m.Bytes())
+		case 'c':
+			return s.securityDefinition(m.Bytes())
+		case 'e':
+			return g.statuses.request(s, m.Bytes())
 		}
 	}
 	g.rejects.Add(1)

@@ -18,11 +18,13 @@ const MaxClOrdID = engine.MaxRef
 const (
 	codeUnknownSymbol = "UNKNOWN_SYMBOL"
 	codeUnknownOrder  = "UNKNOWN_ORDER"
-	codeTooLate       = "TOO_LATE"
-	codeRateLimited   = "RATE_LIMITED"
-	codeOverloaded    = "OVERLOADED"
-	codeReadOnly      = "READ_ONLY"
-	codeUnsupported   = "UNSUPPORTED"
+	// No market data or status is subscribed to under that id.
+	codeUnknownSubscription = "UNKNOWN_SUBSCRIPTION"
+	codeTooLate             = "TOO_LATE"
+	codeRateLimited         = "RATE_LIMITED"
+	codeOverloaded          = "OVERLOADED"
+	codeReadOnly            = "READ_ONLY"
+	codeUnsupported         = "UNSUPPORTED"
 )
 
 // Values of OrdRejReason (103) and CxlRejReason (102) that we use.

@@ -243,6 +243,8 @@ func (f *follower) apply(e *event.Event) error {
 		return f.refused(e)
 	case event.MassCancelled:
 		return f.massCancelled(e)
+	case event.InstrumentSet:
+		return f.gateway.statuses.changed(f, e)
 	}
 	return nil
 }

@@ -53,6 +53,7 @@ type Gateway struct {
 	verifying   chan struct{} // a slot for each password being checked
 	follower    *follower
 	market      *marketData
+	statuses    *statuses
 	sweeper     *sweeper
 	copies      dropCopies
 	layer       layer
@@ -127,6 +128,7 @@ func New(o Options, e Engine, store Store, doors Doors, instruments *market.Inst
 	}
 	g.follower = &follower{gateway: g, orders: make(map[market.OrderID]*order)}
 	g.market = newMarketData(g, doors.MarketData)
+	g.statuses = newStatuses(g)
 	g.sweeper = newSweeper(g)
 	g.layer = productLayer(g)
 	var err error
@@ -293,6 +295,9 @@ func (g *Gateway) Run(ctx context.Context, c Consumer) error {
 	}
 	stopWork()
 	work.Wait()
+	// Who is logged on hears why before the Logout, whose text says it again. An
+	// error is the store's, which closing it tells.
+	_, _ = g.announce(g.sessions(), stoppingText, "Log on again when the service is back.")
 	g.acceptors.stop()
 	flushed := time.AfterFunc(2*flushTimeout, cutConns)
 	conns.Wait()

@@ -219,8 +219,10 @@ func (m *marketData) send(to *member, msgType string, body []byte) error {
 
 // view returns the present view of an instrument, an empty one before the first.
 func (m *marketData) view(in *market.Instrument) *engine.View {
-	if v := m.source.View(in.ID); v != nil {
-		return v
+	if m.source != nil {
+		if v := m.source.View(in.ID); v != nil {
+			return v
+		}
 	}
 	return &engine.View{Instrument: in.ID}
 }

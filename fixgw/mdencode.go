@@ -252,7 +252,7 @@ func (m *marketData) request(s *session, frame []byte) quickfix.MessageRejectErr
 	}
 	if r.action == '2' {
 		if !m.unsubscribe(s, r.reqID) {
-			return m.refuse(s, &r, refuseMD(0, "UNKNOWN_SUBSCRIPTION", "MDReqID (262) %.64q", r.reqID))
+			return m.refuse(s, &r, refuseMD(0, codeUnknownSubscription, "MDReqID (262) %.64q", r.reqID))
 		}
 		return nil
 	}

@@ -24,6 +24,9 @@ const (
 const (
 	tagOrderID = 37
 	tagMDReqID = 262
+
+	tagSecurityReqID = 320
+	tagStatusReqID   = 324
 )
 
 // avgPxDigits is how many digits an average price has beyond the instrument's,

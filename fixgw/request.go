@@ -19,8 +19,10 @@ import (
 // Values of BusinessRejectReason (380).
 const (
 	rejOther         = 0
+	rejUnknownID     = 1
 	rejUnknownType   = 3
 	rejNotAvailable  = 4
+	rejConditional   = 5 // a field is missing that this request needs
 	rejNotAuthorized = 6
 )
 
