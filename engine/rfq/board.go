@@ -168,6 +168,30 @@ func sellable(tickets []*Ticket) *Ticket {
 	return first
 }
 
+// Offer returns what a fill of a pair over a rail is bought from where the buyer
+// names nothing: of the open tickets that take the rail and have a tranche with
+// room for the fill the one that is sold first, and the first of such tranches;
+// nil where there is none. open reports whether the pair has an open ticket at
+// all. fill must be Valid.
+func (v *View) Offer(in market.InstrumentID, fill market.FillUSD, rail market.Rail) (first *Ticket, tranche market.TrancheID, open bool) {
+	for _, t := range v.Tickets {
+		if t.Instrument != in || t.State != TicketOpen {
+			continue
+		}
+		open = true
+		if !t.Rails.Has(rail) || first != nil && !soldBefore(t, first) {
+			continue
+		}
+		for i := range t.Tranches {
+			if t.Tranches[i].Available() >= fill.USD() {
+				first, tranche = t, t.Tranches[i].ID
+				break
+			}
+		}
+	}
+	return first, tranche, open
+}
+
 func soldBefore(a, b *Ticket) bool {
 	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID)) < 0
 }

@@ -167,3 +167,51 @@ func TestViewOfThousand(t *testing.T) {
 		t.Errorf("%+v", v.Sellable)
 	}
 }
+
+// TestOffer: what a buyer gets who names no ticket.
+func TestOffer(t *testing.T) {
+	ticket := func(id market.TicketID, in market.InstrumentID, priority uint16, state TicketState, rails market.Rails, capacities ...market.USD) *Ticket {
+		o := &Ticket{ID: id, Instrument: in, Priority: priority, State: state, Rails: rails}
+		for i, c := range capacities {
+			o.Tranches = append(o.Tranches, Tranche{ID: market.TrancheID(i + 1), Capacity: c * 1_000_000})
+		}
+		return o
+	}
+	usdc := market.Rails(0).With(market.RailUSDC)
+	v := &View{Tickets: []*Ticket{
+		ticket(1, 0, 1, TicketWithdrawn, market.AllRails, 9_000_000),
+		ticket(2, 0, 2, TicketOpen, usdc, 250, 25_000),
+		ticket(3, 0, 1, TicketOpen, usdc, 250),
+		ticket(4, 0, 3, TicketOpen, market.AllRails, 1000),
+		ticket(5, 1, 0, TicketExhausted, market.AllRails, 0),
+	}}
+	for _, c := range []struct {
+		in      market.InstrumentID
+		fill    string
+		rail    market.Rail
+		ticket  market.TicketID
+		tranche market.TrancheID
+		open    bool
+	}{
+		{0, "250", market.RailUSDC, 3, 1, true},
+		{0, "1000", market.RailUSDC, 2, 2, true},
+		{0, "250", market.RailSOL, 4, 1, true},
+		{0, "25000", market.RailSOL, 0, 0, true},
+		{0, "250000", market.RailUSDC, 0, 0, true},
+		{1, "250", market.RailUSDC, 0, 0, false},
+		{2, "250", market.RailUSDC, 0, 0, false},
+	} {
+		fill, ok := market.ParseFill([]byte(c.fill))
+		if !ok {
+			t.Fatal(c.fill)
+		}
+		got, tranche, open := v.Offer(c.in, fill, c.rail)
+		id := market.TicketID(0)
+		if got != nil {
+			id = got.ID
+		}
+		if id != c.ticket || tranche != c.tranche || open != c.open {
+			t.Errorf("%+v: ticket %d, tranche %d, open %v", c, id, tranche, open)
+		}
+	}
+}
