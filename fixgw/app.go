@@ -43,18 +43,26 @@ func (a app) OnLogout(id quickfix.SessionID) {
 
 // ToAdmin lets every session message out as quickfix has made it, but that the
 // Logout by which we stop says why.
-func (a app) ToAdmin(m *quickfix.Message, _ quickfix.SessionID) {
-	if !a.gateway.stopping.Load() || m.Body.Has(tagText) {
+func (a app) ToAdmin(m *quickfix.Message, id quickfix.SessionID) {
+	msgType, err := m.Header.GetBytes(35)
+	if err != nil {
 		return
 	}
-	if msgType, err := m.Header.GetBytes(35); err == nil && string(msgType) == "5" {
+	a.gateway.sessionNamed(id.TargetCompID).line.admin(msgType)
+	if a.gateway.stopping.Load() && !m.Body.Has(tagText) && string(msgType) == "5" {
 		m.Body.SetString(tagText, stoppingText)
 	}
 }
 
 // ToApp lets every application message out; what must not be sent again is not
-// kept (see messageStore).
-func (app) ToApp(*quickfix.Message, quickfix.SessionID) error { return nil }
+// kept (see messageStore). The carrier stands for messages that go another way.
+func (a app) ToApp(m *quickfix.Message, id quickfix.SessionID) error {
+	if l := &a.gateway.sessionNamed(id.TargetCompID).line; m == l.carrier {
+		l.carried()
+		return quickfix.ErrDoNotSend
+	}
+	return nil
+}
 
 // FromAdmin holds session messages to the dictionary and to our limits.
 func (a app) FromAdmin(m *quickfix.Message, id quickfix.SessionID) quickfix.MessageRejectError {

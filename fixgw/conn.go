@@ -18,10 +18,11 @@ import (
 // checked. One a Read also means that quickfix holds no further message when the
 // session ends, so that its reading goroutine ends too.
 //
-// Writing: Write copies into a buffer and returns at once, so that quickfix's
-// session loop never waits for a socket. Run writes what has gathered in one
-// call. A client that leaves the buffer full, or a call unfinished for two
-// heartbeats, is cut off.
+// Writing: Write and push copy into a buffer and return at once, so that neither
+// quickfix's session loop nor the follower ever waits for a socket. What the
+// socket takes without waiting is written there and then, the rest by Run, all
+// that has gathered in one call. A client that leaves the buffer full, or a call
+// unfinished for two heartbeats, is cut off.
 type conn struct {
 	net.Conn
 	gateway  *Gateway
@@ -36,8 +37,8 @@ type conn struct {
 	ahead   int // bytes of messages with numbers too high, in this gap
 	bucket  bucket
 
-	mu       sync.Mutex
-	out      []byte        // waiting to be written
+	mu sync.Mutex
+	outlet
 	closing  bool          // write what is there, then close
 	ended    bool          // Run has returned
 	cut      error         // no more reading or writing: why
@@ -63,11 +64,13 @@ var (
 )
 
 func newConn(g *Gateway, inner net.Conn) *conn {
-	return &conn{
+	c := &conn{
 		Conn: inner, gateway: g, accepted: g.options.Now(), wake: make(chan struct{}, 1),
 		patience: flushTimeout, in: make([]byte, 0, g.options.LogonBytes),
 		bucket: newBucket(hardRate*g.options.Rate, hardRate*g.options.Rate),
 	}
+	c.outlet.init(inner)
+	return c
 }
 
 // Read gives quickfix the next whole message, or what is left of it; the first is
@@ -206,30 +209,11 @@ const (
 	maxHeader = 64
 )
 
-// Write takes a message for the client. It never waits.
-func (c *conn) Write(p []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.cut != nil:
-		return 0, c.cut
-	case c.closing:
-		return 0, errClosed
-	case len(c.out)+len(p) > c.gateway.options.MaxOutbox:
-		c.cutLocked(fmt.Errorf("%w: %d bytes wait", errSlowReader, len(c.out)))
-		return 0, c.cut
-	}
-	c.out = append(c.out, p...)
-	c.note(sent, p)
-	c.signal()
-	return len(p), nil
-}
-
 // waiting returns the bytes that the client has not taken from us.
 func (c *conn) waiting() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.out)
+	return len(c.out) + len(c.held)
 }
 
 // Close writes what waits, for at most flushTimeout, and closes the socket. It
@@ -290,6 +274,7 @@ func (c *conn) Run(ctx context.Context) error {
 	for {
 		c.mu.Lock()
 		batch, c.out = c.out, batch[:0]
+		c.writing = len(batch) > 0
 		closing, cut, patience := c.closing, c.cut, c.patience
 		c.mu.Unlock()
 		switch {

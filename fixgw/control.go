@@ -141,8 +141,6 @@ func (g *Gateway) ResetSequence(compID string, force bool) error {
 	if s.conn.Load() != nil {
 		return fmt.Errorf("%w: %s", ErrLoggedOn, compID)
 	}
-	s.numbering.Lock()
-	defer s.numbering.Unlock()
 	if err := s.messages.Reset(); err != nil {
 		g.fail(err)
 		return err

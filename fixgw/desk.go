@@ -321,6 +321,9 @@ func (f *follower) reserved(e *event.Event, r *rfq.Claim) error {
 		return err
 	}
 	if f.gateway.hooks.reserved != nil && !f.replaying {
+		if err := f.deliver(); err != nil { // what the hook sends comes after
+			return err
+		}
 		shown := c.shown()
 		f.gateway.hooks.reserved(s, &shown)
 	}

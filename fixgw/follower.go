@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,18 +42,21 @@ func (p position) before(q position) bool {
 // follower turns durable events into reports. One goroutine at a time: Replay's
 // caller before Run, then Run's.
 //
-// A report is stored in its session's message store when it is sent; the orders'
-// state, the answers and the position are committed together afterwards. After a
-// crash, events past the position are followed again: they give the same reports
-// with the same ExecIDs, marked PossResend, since a client may have seen them.
+// The reports of a batch of events are sent when the batch has been followed.
+// They, the orders' state, the answers and the position are committed together,
+// soon afterwards: see commit. After a crash, events past the position are
+// followed again: they give the same reports with the same ExecIDs, marked
+// PossResend, since a client may have seen them.
 //
 // An ExecID is Seq-index-epoch. The epoch is in it because a Seq may come twice:
 // where the journal has lost commands that were seen (mode interval, a backup),
 // the next life gives their Seqs to others, in another epoch.
 type follower struct {
 	gateway *Gateway
-	out     outbox
-	orders  map[market.OrderID]*order // live, or closed since the last commit
+	// mu is held while events are followed, and by the saver while it commits.
+	mu     sync.Mutex
+	out    outbox                    // its scratch alone
+	orders map[market.OrderID]*order // live, or closed since the last commit
 
 	at    int64    // of the last event, Unix nanoseconds
 	place position // of the next event
@@ -65,6 +69,10 @@ type follower struct {
 	// replaying: quickfix's sessions do not run yet; reports go straight into
 	// the message stores.
 	replaying bool
+
+	senders []*session    // with reports that are not sent
+	owing   []*session    // whose sent reports wait for the commit
+	wake    chan struct{} // to the saver; capacity 1
 
 	changed []*order // since the last commit
 	answers []*ref
@@ -161,27 +169,45 @@ func (f *follower) Run(ctx context.Context, c Consumer) error {
 		events, err := c.Next(ctx)
 		switch {
 		case errors.Is(err, io.EOF):
-			// Commands without events count too, so that a restart begins with
-			// the snapshot that a clean stop takes.
-			if whole := c.Whole(); whole >= f.place.seq {
-				f.place = position{seq: whole + 1}
-			}
-			return f.commit()
+			return f.end(c.Whole())
 		case err != nil:
-			return errors.Join(err, f.commit())
+			return errors.Join(err, f.end(0))
 		}
-		for ; len(events) > 0; events = c.Poll() {
-			if err := f.follow(events); err != nil {
-				return err
-			}
-			c.Release(len(events))
-		}
-		if f.reports > 0 || len(f.changed) > 0 || f.desk.waits() || time.Since(f.saved) > f.gateway.options.SyncEvery {
-			if err := f.commit(); err != nil {
-				return err
-			}
+		if err := f.take(events, c); err != nil {
+			return err
 		}
 	}
+}
+
+// end commits what is left. Commands up to whole have been followed, also those
+// without events, so that a restart begins with the snapshot that a clean stop
+// takes.
+func (f *follower) end(whole uint64) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if whole > 0 && whole >= f.place.seq {
+		f.place = position{seq: whole + 1}
+	}
+	return f.commit()
+}
+
+// take follows events and what has come meanwhile, and sends what they cause.
+func (f *follower) take(events []event.Event, c Consumer) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for ; len(events) > 0; events = c.Poll() {
+		if err := errors.Join(f.follow(events), f.deliver()); err != nil {
+			return err
+		}
+		c.Release(len(events))
+	}
+	if f.owes() {
+		select {
+		case f.wake <- struct{}{}:
+		default:
+		}
+	}
+	return nil
 }
 
 // follow applies events that follow each other and the ones before.
@@ -540,8 +566,8 @@ func (f *follower) keepAnswer(s *session, code byte, body []byte, o *order, c *c
 	f.answers, f.owners = append(f.answers, r), append(f.owners, s)
 }
 
-// emit stores the message, whose first field is OrderID (37), and lets quickfix
-// write it.
+// emit sends a message, whose first field is OrderID (37), with the next deliver.
+// body is in the form of draft; it is copied.
 func (f *follower) emit(s *session, msgType byte, body []byte) error {
 	return f.emitType(s, string(msgType), tagOrderID, body)
 }
@@ -550,90 +576,9 @@ func (f *follower) emit(s *session, msgType byte, body []byte) error {
 func (f *follower) emitType(s *session, msgType string, firstTag quickfix.Tag, body []byte) error {
 	f.reports++
 	s.gateway.out.Add(1)
-	if f.replaying {
-		return s.append(msgType, firstTag, body, f.gateway.options.Now())
+	if len(s.reports.drafts) == 0 {
+		f.senders = append(f.senders, s)
 	}
-	return f.out.send(s, msgType, firstTag, body, false)
-}
-
-// touch marks o for the next commit.
-func (f *follower) touch(o *order) {
-	if !o.dirty {
-		o.dirty = true
-		f.changed = append(f.changed, o)
-	}
-}
-
-// commit writes everything that has changed, and the position, in one step.
-func (f *follower) commit() error { return f.commitSynced(false) }
-
-// commitSynced is commit, on disk when it returns where sync is true.
-func (f *follower) commitSynced(sync bool) error {
-	day := dayOf(f.at)
-	err := f.gateway.store.Commit(func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
-		for _, o := range f.changed {
-			f.value = o.appendRecord(f.value[:0])
-			f.key = liveKey(f.key[:0], o.id)
-			if o.live() {
-				set(f.key, f.value)
-				continue
-			}
-			deleteRange(f.key, after(f.key))
-			f.key = closedKey(f.key[:0], day, o.id)
-			set(f.key, f.value)
-		}
-		for i, r := range f.answers {
-			f.key = answerKey(f.key[:0], day, f.owners[i].number, []byte(r.clOrdID))
-			f.value = appendAnswer(f.value[:0], answer{request: r.msgType, id: r.id, msgType: r.answer, body: r.body})
-			set(f.key, f.value)
-		}
-		if key := []byte{keyParted}; f.parted {
-			set(key, nil)
-		} else if f.partedStored {
-			deleteRange(key, after(key))
-		}
-		f.desk.commit(set, deleteRange)
-		place, epoch := f.reached()
-		f.value = binary.BigEndian.AppendUint64(f.value[:0], place.seq)
-		f.value = binary.BigEndian.AppendUint32(f.value, place.index)
-		f.value = binary.BigEndian.AppendUint32(f.value, uint32(epoch))
-		set([]byte{keyCursor}, f.value)
-	}, sync)
-	if err != nil {
-		return fmt.Errorf("FIX store: %w", err)
-	}
-	f.settle()
+	s.reports.add(msgType, firstTag, body, f.replaying)
 	return nil
-}
-
-// reached returns the larger of place and done, and its epoch.
-func (f *follower) reached() (position, uint64) {
-	if f.place.before(f.done) {
-		return f.done, f.ended
-	}
-	return f.place, f.epoch
-}
-
-// settle lets go of what a commit has made safe.
-func (f *follower) settle() {
-	f.partedStored = f.parted
-	f.desk.settle()
-	for i, r := range f.answers {
-		f.owners[i].settled(r)
-	}
-	for _, r := range f.retired {
-		r.order.session.retire(r)
-	}
-	for _, o := range f.changed {
-		o.dirty = false
-		if !o.live() {
-			delete(f.orders, o.id)
-			o.session.forget(o)
-		}
-	}
-	f.changed, f.answers, f.owners, f.retired = f.changed[:0], f.answers[:0], f.owners[:0], f.retired[:0]
-	f.reports, f.saved = 0, time.Now()
-	if place, _ := f.reached(); place.seq > 0 {
-		f.committed.Store(place.seq - 1)
-	}
 }

@@ -126,7 +126,7 @@ func New(o Options, e Engine, store Store, doors Doors, instruments *market.Inst
 		verifying: make(chan struct{}, MaxVerifies),
 		failed:    make(chan error, 1), idPrefix: "G" + strconv.FormatInt(o.Now().UnixNano(), 36) + "-",
 	}
-	g.follower = &follower{gateway: g, orders: make(map[market.OrderID]*order)}
+	g.follower = &follower{gateway: g, orders: make(map[market.OrderID]*order), wake: make(chan struct{}, 1)}
 	g.market = newMarketData(g, doors.MarketData)
 	g.statuses = newStatuses(g)
 	g.sweeper = newSweeper(g)
@@ -216,7 +216,10 @@ func (g *Gateway) DurableCursor() uint64 { return g.follower.durable.Load() }
 func (g *Gateway) Replay(events []event.Event) error {
 	g.follower.replaying = true
 	defer func() { g.follower.replaying = false }()
-	return g.follower.follow(events)
+	if err := g.follower.follow(events); err != nil {
+		return err
+	}
+	return g.follower.deliver()
 }
 
 // MarketUpdate takes an instrument's new view: engine.MarketSink.
@@ -273,6 +276,7 @@ func (g *Gateway) Run(ctx context.Context, c Consumer) error {
 	}
 	start(g.market.Run)
 	start(g.sweeper.Run)
+	start(saver{g.follower}.Run)
 	start((&keeper{gateway: g}).Run)
 	conns.Go(func() { g.runConns(serving, &conns) })
 	endLog := g.options.MessageLog.run(base)

@@ -11,7 +11,7 @@ import (
 const keeperTick = 100 * time.Millisecond
 
 // keeper looks after the store: it reserves sequence numbers ahead of their use,
-// makes the cursor durable, and deletes what is older than yesterday.
+// commits what no report takes along, makes the cursor durable, and deletes what is older than yesterday.
 type keeper struct {
 	gateway *Gateway
 	synced  time.Time
@@ -42,6 +42,9 @@ func (k *keeper) keep() error {
 			if err := s.messages.extend(); err != nil {
 				return err
 			}
+		}
+		if err := s.messages.save(); err != nil {
+			return err
 		}
 	}
 	if time.Since(k.synced) >= g.options.SyncEvery {

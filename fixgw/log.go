@@ -41,10 +41,11 @@ func (l *sessionLog) OnIncoming([]byte) {
 	}
 }
 
-// OnOutgoing lets the writer that has just been handed a message run, so that it
+// OnOutgoing counts the message, and lets the writer that has just been handed a message run, so that it
 // is ready for the next: otherwise the session's loop spins until it is.
 func (l *sessionLog) OnOutgoing([]byte) {
 	if l.store != nil {
+		l.store.handed.Add(1)
 		l.store.activity.Add(1)
 	}
 	runtime.Gosched()

@@ -31,6 +31,14 @@ import (
 //
 // The incoming number may fall back: then we ask for messages again, and their
 // orders are answered as duplicates.
+//
+// # What waits
+//
+// Messages of ours that quickfix has not built (see batch) get their numbers and
+// go out before they are committed: they wait in memory for the next commit,
+// which is the follower's with its position, or any other of the session. A
+// crash before it loses a suffix, as above: the numbers are reserved, and the
+// reports behind the position are made again. A resend commits what waits first.
 type messageStore struct {
 	store   Store
 	session uint16
@@ -40,10 +48,22 @@ type messageStore struct {
 
 	activity atomic.Uint64 // grows when the session does something
 	idle     uint64        // activity at the last CreationTime; session loop only
+	// handed and taken count the messages that quickfix has given to its writer,
+	// and that the writer has given to the connection.
+	handed, taken atomic.Uint64
+
+	// target is the next incoming number. quickfix sets it, or the connection's
+	// reader while quickfix has nothing of the session's in hand.
+	target atomic.Uint64
+	// turned, of capacity 1, is told when quickfix has set target.
+	turned chan struct{}
+	// behind: target has moved on since the last commit.
+	behind atomic.Bool
+	// restarted is called when the numbers begin anew; nil = nobody.
+	restarted func()
 
 	mu       sync.Mutex
 	sender   uint64 // next outgoing number
-	target   uint64 // next incoming number
 	reserved uint64 // highest value that sender may take
 	pruned   uint64 // messages below are deleted
 	created  int64  // Unix nanoseconds
@@ -52,13 +72,26 @@ type messageStore struct {
 	record   []byte
 	key      []byte
 	failed   error // first error of the store: final
+	unsaved  []unsaved
+	bytes    []byte // of the messages that wait
 
 	extending bool       // extend's sync is on its way
 	extended  *sync.Cond // on mu: it has ended
 }
 
-// pruneStep is how many numbers are deleted by one range.
-const pruneStep = 4096
+// unsaved is a numbered message that waits for a commit: bytes[from:to].
+type unsaved struct {
+	seq      uint64
+	from, to int
+}
+
+const (
+	// pruneStep is how many numbers are deleted by one range.
+	pruneStep = 4096
+	// maxUnsaved is how many bytes of messages wait for a commit at most, one
+	// batch aside.
+	maxUnsaved = 256 << 10
+)
 
 // sessionRecordSize is the size of a session record:
 //
@@ -79,11 +112,12 @@ const (
 
 func openMessageStore(store Store, session uint16, o *Options) (*messageStore, error) {
 	s := &messageStore{
-		store: store, session: session, sender: 1, target: 1, pruned: 1,
+		store: store, session: session, sender: 1, pruned: 1, turned: make(chan struct{}, 1),
 		keep: uint64(o.KeepMessages), reserve: uint64(o.ReserveSeqs), replay: o.MaxReplay,
 		created: o.Now().UnixNano(),
 	}
 	s.extended = sync.NewCond(&s.mu)
+	s.target.Store(1)
 	value, ok, err := store.Get(sessionKey(nil, session))
 	if err != nil {
 		return nil, fmt.Errorf("FIX store: session %d: %w", session, err)
@@ -93,7 +127,7 @@ func openMessageStore(store Store, session uint16, o *Options) (*messageStore, e
 			return nil, fmt.Errorf("%w: session %d: %d bytes", errLayout, session, len(value))
 		}
 		s.sender = binary.BigEndian.Uint64(value)
-		s.target = binary.BigEndian.Uint64(value[8:])
+		s.target.Store(binary.BigEndian.Uint64(value[8:]))
 		s.pruned = binary.BigEndian.Uint64(value[16:])
 		s.created = int64(binary.BigEndian.Uint64(value[24:]))
 		s.flags = sessionFlags(value[32])
@@ -123,7 +157,7 @@ func openMessageStore(store Store, session uint16, o *Options) (*messageStore, e
 // appendRecord needs mu.
 func (s *messageStore) appendRecord(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, s.sender)
-	dst = binary.BigEndian.AppendUint64(dst, s.target)
+	dst = binary.BigEndian.AppendUint64(dst, s.target.Load())
 	dst = binary.BigEndian.AppendUint64(dst, s.pruned)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(s.created))
 	return append(dst, byte(s.flags))
@@ -150,24 +184,114 @@ func (s *messageStore) signedLogon(at int64) (later bool, err error) {
 	})
 }
 
-// commit writes the record and what more adds. It needs mu. The first error is
-// final: a store that has failed once is not asked again.
+// commit writes the record, the messages that wait, and what more adds. It needs
+// mu. The first error is final: a store that has failed once is not asked again.
 func (s *messageStore) commit(sync bool, more func(set func(key, value []byte), deleteRange func(lo, hi []byte))) error {
 	if s.failed != nil {
 		return s.failed
 	}
 	err := s.store.Commit(func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
+		s.fill(set, deleteRange)
 		if more != nil {
 			more(set, deleteRange)
 		}
-		s.key = sessionKey(s.key[:0], s.session)
-		s.record = s.appendRecord(s.record[:0])
-		set(s.key, s.record)
 	}, sync)
+	return s.filled(err)
+}
+
+// fill adds the record and the messages that wait to a commit; filled then takes
+// what came of it. Both need mu, held over the commit.
+func (s *messageStore) fill(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
+	s.behind.Store(false)
+	if s.sender > s.keep && s.sender-s.keep >= s.pruned+pruneStep {
+		pruneTo := s.sender - s.keep
+		deleteRange(messageKey(nil, s.session, s.pruned), messageKey(nil, s.session, pruneTo))
+		s.pruned = pruneTo
+	}
+	for _, m := range s.unsaved {
+		s.key = messageKey(s.key[:0], s.session, m.seq)
+		set(s.key, s.bytes[m.from:m.to])
+	}
+	s.key = sessionKey(s.key[:0], s.session)
+	s.record = s.appendRecord(s.record[:0])
+	set(s.key, s.record)
+}
+
+func (s *messageStore) filled(err error) error {
 	if err != nil {
 		s.failed = fmt.Errorf("FIX store: session %d: %w", s.session, err)
+		return s.failed
 	}
-	return s.failed
+	s.unsaved, s.bytes = s.unsaved[:0], s.bytes[:0]
+	return nil
+}
+
+// save commits what waits, if anything does.
+func (s *messageStore) save() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.behind.Load() && len(s.unsaved) == 0 {
+		return s.failed
+	}
+	return s.commit(false, nil)
+}
+
+// waiting returns how many bytes of messages wait for a commit.
+func (s *messageStore) waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.bytes)
+}
+
+// number gives the messages of b the next numbers. encode appends each, under
+// its number, to what it is given; those that are kept wait for the next commit.
+// show gets all of them, in one piece, and the first number; it must not hold on
+// to them. The caller holds quickfix's lock of what is sent.
+func (s *messageStore) number(b *batch, encode func(dst []byte, m *draft, seq uint64) []byte, show func(first, next, handed uint64, messages []byte)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed != nil {
+		return s.failed
+	}
+	if next := s.sender + uint64(len(b.drafts)); next > s.reserved {
+		if err := s.outrun(next); err != nil {
+			return err
+		}
+	}
+	first, from := s.sender, len(s.bytes)
+	for i := range b.drafts {
+		m := &b.drafts[i]
+		at := len(s.bytes)
+		s.bytes = encode(s.bytes, m, s.sender)
+		if keptType(m.msgType) {
+			s.unsaved = append(s.unsaved, unsaved{s.sender, at, len(s.bytes)})
+		}
+		s.sender++
+	}
+	s.behind.Store(true)
+	s.activity.Add(1)
+	if show != nil {
+		show(first, s.sender, s.handed.Load(), s.bytes[from:])
+	}
+	if len(s.bytes) > maxUnsaved {
+		return s.commit(false, nil)
+	}
+	return nil
+}
+
+// outrun reserves numbers up to next and some more, synced, before any of them
+// is used. It needs mu.
+func (s *messageStore) outrun(next uint64) error {
+	for next > s.reserved && s.extending {
+		s.extended.Wait()
+	}
+	if s.failed != nil || next <= s.reserved {
+		return s.failed
+	}
+	s.reserved = next + s.reserve
+	return s.commit(true, func(set func(key, value []byte), _ func(lo, hi []byte)) {
+		set(reservedKey(s.session), binary.BigEndian.AppendUint64(nil, s.reserved))
+	})
 }
 
 func (s *messageStore) NextSenderMsgSeqNum() int {
@@ -176,11 +300,7 @@ func (s *messageStore) NextSenderMsgSeqNum() int {
 	return int(s.sender)
 }
 
-func (s *messageStore) NextTargetMsgSeqNum() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return int(s.target)
-}
+func (s *messageStore) NextTargetMsgSeqNum() int { return int(s.target.Load()) }
 
 func (s *messageStore) IncrNextSenderMsgSeqNum() error {
 	s.mu.Lock()
@@ -188,12 +308,7 @@ func (s *messageStore) IncrNextSenderMsgSeqNum() error {
 	return s.advance(s.sender+1, nil)
 }
 
-func (s *messageStore) IncrNextTargetMsgSeqNum() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.target++
-	return s.commit(false, nil)
-}
+func (s *messageStore) IncrNextTargetMsgSeqNum() error { return s.turn(s.target.Load() + 1) }
 
 func (s *messageStore) SetNextSenderMsgSeqNum(next int) error {
 	s.mu.Lock()
@@ -201,11 +316,28 @@ func (s *messageStore) SetNextSenderMsgSeqNum(next int) error {
 	return s.advance(uint64(max(next, 1)), nil)
 }
 
-func (s *messageStore) SetNextTargetMsgSeqNum(next int) error {
+func (s *messageStore) SetNextTargetMsgSeqNum(next int) error { return s.turn(uint64(max(next, 1))) }
+
+// turn sets the next incoming number for quickfix, which is through with the one
+// before.
+func (s *messageStore) turn(next uint64) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.target = uint64(max(next, 1))
-	return s.commit(false, nil)
+	s.target.Store(next)
+	err := s.commit(false, nil)
+	s.mu.Unlock()
+	select {
+	case s.turned <- struct{}{}:
+	default:
+	}
+	return err
+}
+
+// passed moves the next incoming number on from seq, which quickfix has not
+// seen. The next commit writes it.
+func (s *messageStore) passed(seq uint64) {
+	if s.target.CompareAndSwap(seq, seq+1) {
+		s.behind.Store(true)
+	}
 }
 
 // CreationTime is asked on every pass of quickfix's session loop, which spins
@@ -258,20 +390,12 @@ func (s *messageStore) advance(next uint64, msg []byte) error {
 		s.reserved = next + s.reserve
 	}
 	s.sender = next
-	var pruneTo uint64
-	if next > s.keep && next-s.keep >= s.pruned+pruneStep {
-		pruneTo = next - s.keep
-	}
-	if !reserve && pruneTo == 0 && msg == nil {
+	if !reserve && msg == nil {
 		return s.commit(false, nil)
 	}
-	return s.commit(reserve, func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
+	return s.commit(reserve, func(set func(key, value []byte), _ func(lo, hi []byte)) {
 		if reserve {
 			set(reservedKey(s.session), binary.BigEndian.AppendUint64(nil, s.reserved))
-		}
-		if pruneTo > 0 {
-			deleteRange(messageKey(nil, s.session, s.pruned), messageKey(nil, s.session, pruneTo))
-			s.pruned = pruneTo
 		}
 		if msg != nil {
 			s.key = messageKey(s.key[:0], s.session, next-1)
@@ -328,6 +452,9 @@ func (s *messageStore) GetMessages(beginSeqNum, endSeqNum int) ([][]byte, error)
 // not kept, f gets a Heartbeat with that number, since quickfix fills a gap only
 // in front of a message. It holds no lock.
 func (s *messageStore) IterateMessages(beginSeqNum, endSeqNum int, f func([]byte) error) error {
+	if err := s.save(); err != nil {
+		return err
+	}
 	begin, end := uint64(max(beginSeqNum, 1)), uint64(max(endSeqNum, 0))
 	if begin > end {
 		return nil
@@ -384,8 +511,13 @@ func (s *messageStore) Reset() error {
 	for s.extending {
 		s.extended.Wait()
 	}
-	s.sender, s.target, s.pruned, s.reserved = 1, 1, 1, 1+s.reserve
+	s.sender, s.pruned, s.reserved = 1, 1, 1+s.reserve
+	s.target.Store(1)
+	s.unsaved, s.bytes = s.unsaved[:0], s.bytes[:0]
 	s.created = time.Now().UnixNano()
+	if s.restarted != nil {
+		s.restarted()
+	}
 	return s.commit(true, func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
 		deleteRange(messageKey(nil, s.session, 0), messageKey(nil, s.session, ^uint64(0)))
 		set(reservedKey(s.session), binary.BigEndian.AppendUint64(nil, s.reserved))
@@ -396,7 +528,7 @@ func (s *messageStore) Reset() error {
 func (s *messageStore) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sender == 1 && s.target == 1 {
+	if s.sender == 1 && s.target.Load() == 1 {
 		return s.failed // nothing has happened
 	}
 	s.reserved = s.sender
@@ -406,18 +538,18 @@ func (s *messageStore) Close() error {
 }
 
 // keptForResend reports whether a sent message is one that a client must not
-// miss: neither a session message nor market data. Every message begins with
-// BeginString, BodyLength and MsgType.
+// miss. Every message begins with BeginString, BodyLength and MsgType.
 func keptForResend(msg []byte) bool {
-	i := bytes.Index(msg, []byte("\x0135="))
-	if i < 0 || i+5 >= len(msg) {
-		return false
-	}
-	if msg[i+5] != 1 {
-		return true // a type of two characters
-	}
-	switch msg[i+4] {
-	case '0', '1', '2', '3', '4', '5', 'A', 'W', 'X', 'Y':
+	_, rest, found := bytes.Cut(msg, []byte("\x0135="))
+	end := bytes.IndexByte(rest, soh)
+	return found && end > 0 && keptType(string(rest[:end]))
+}
+
+// keptType reports whether messages of a type are kept: neither session messages
+// nor market data.
+func keptType(msgType string) bool {
+	switch msgType {
+	case "0", "1", "2", "3", "4", "5", "A", "W", "X", "Y":
 		return false
 	}
 	return true

@@ -102,12 +102,9 @@ func TestStoreOfAnotherNumbering(t *testing.T) {
 	if n := d.gateway.Stats().LiveOrders; n != 0 {
 		t.Errorf("%d orders went to another participant", n)
 	}
-	d.dial("TK", keep(1, 1)).order("b", "1", "1", "1", "59=3|")
-	for _, s := range d.gateway.roster.Load().byCompID {
-		s.mu.Lock()
-		for id := range s.orders {
-			t.Errorf("%s has order %d of another", s.id.TargetCompID, id)
-		}
-		s.mu.Unlock()
-	}
+	tk := d.dial("TK", keep(1, 1))
+	tk.order("b", "1", "1", "1", "59=3|")
+	tk.want("11=b 150=0")
+	tk.want("11=b 150=4")
+	waitFor(t, func() bool { return d.gateway.Stats().LiveOrders == 0 })
 }

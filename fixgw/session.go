@@ -2,7 +2,6 @@ package fixgw
 
 import (
 	"fmt"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,17 +38,21 @@ type session struct {
 	// entry is held while a connection takes the session, and by whoever must
 	// know that none does meanwhile.
 	entry sync.Mutex
-	// numbering is read-held while a message takes its number, from whatever
-	// goroutine, and held while the numbers are reset: quickfix asks for a number
-	// and stores the message under it in two steps.
-	numbering sync.RWMutex
-
-	// Only quickfix's session goroutine:
+	// turn is held by whoever handles a message of the client's: quickfix's
+	// session goroutine, or the connection's reader (see express.go). It guards
+	// the fields below.
+	turn    sync.Mutex
 	rate    bucket
 	resends bucket
 	strikes int       // messages over the rate
 	struck  time.Time // last of them
 	out     outbox
+
+	line line
+
+	// Only the follower:
+	reports batch // not sent
+	owed    bool  // its sent reports wait for the commit
 
 	mu      sync.Mutex
 	orders  map[market.OrderID]*order // live ones
@@ -92,6 +95,7 @@ func newSession(g *Gateway, p *Participant, compID string, number uint16, messag
 		quotes: make(map[market.QuoteID]*quote), claims: make(map[market.ClaimID]*claim),
 	}
 	s.wish(messages.flags)
+	s.line.init(s)
 	return s
 }
 
@@ -180,19 +184,6 @@ func (s *session) forget(o *order) {
 	}
 }
 
-// append stores an application message without quickfix: while it does not run.
-// body is in the form of outbox.send.
-func (s *session) append(msgType string, firstTag quickfix.Tag, body []byte, at time.Time) error {
-	seq := s.messages.NextSenderMsgSeqNum()
-	fields := append(strconv.AppendInt(nil, int64(firstTag), 10), '=')
-	fields = append(append(fields, body...), soh)
-	msg := appendMessage(nil, header{
-		msgType: msgType, sender: s.id.SenderCompID, target: s.id.TargetCompID,
-		seq: uint64(seq), at: at, possResend: true,
-	}, fields)
-	return s.messages.SaveMessageAndIncrNextSenderMsgSeqNum(seq, msg)
-}
-
 // claim reserves the session for c.
 func (s *session) claim(c *conn, l *logon) error {
 	s.entry.Lock()
@@ -236,33 +227,4 @@ func (s *session) kick(text string) {
 	if c := s.conn.Load(); c != nil {
 		time.AfterFunc(kickGrace, func() { c.cutOff(fmt.Errorf("session ended: %s", text)) })
 	}
-}
-
-// outbox builds application messages for quickfix. One goroutine at a time.
-type outbox struct {
-	first, again *quickfix.Message // again carries PossResend (97)
-	scratch      []byte
-}
-
-// send hands one message to the session: it is stored, and written when the
-// session is logged on. body is fields as "tag=value" with SOH between them but
-// without firstTag's name and the last SOH; it is copied. An error is the
-// store's, and final.
-func (o *outbox) send(s *session, msgType string, firstTag quickfix.Tag, body []byte, possResend bool) error {
-	m := &o.first
-	if possResend {
-		m = &o.again
-	}
-	if *m == nil {
-		*m = quickfix.NewMessage()
-		if possResend {
-			(*m).Header.SetString(97, "Y")
-		}
-	}
-	(*m).Body.Clear()
-	(*m).Header.SetString(35, msgType)
-	(*m).Body.SetBytes(firstTag, body)
-	s.numbering.RLock()
-	defer s.numbering.RUnlock()
-	return quickfix.SendToTarget(*m, s.id)
 }

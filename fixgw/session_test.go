@@ -439,7 +439,8 @@ func TestTwentySessions(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if s := d.gateway.Stats(); s.Sessions != 20 || s.LiveOrders != 0 {
+	waitFor(t, func() bool { return d.gateway.Stats().LiveOrders == 0 })
+	if s := d.gateway.Stats(); s.Sessions != 20 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -1,0 +1,200 @@
+package fixgw
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"time"
+)
+
+// How the follower's work gets into the store. A commit takes reports, orders,
+// answers and position of some milliseconds together, since it costs as much for
+// one as for ten.
+
+const (
+	// saveDelay is how long the reports that have been sent wait for more before
+	// they are committed.
+	saveDelay = 2 * time.Millisecond
+	// maxCommitBytes is how many bytes of messages one commit takes in.
+	maxCommitBytes = 4 << 20
+)
+
+// saver commits what the follower has done.
+type saver struct{ follower *follower }
+
+// Run commits until ctx ends or the store fails.
+func (v saver) Run(ctx context.Context) error {
+	f := v.follower
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for {
+		select {
+		case <-f.wake:
+		case <-ctx.Done():
+			return nil
+		}
+		pause.Reset(saveDelay)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return nil
+		}
+		f.mu.Lock()
+		err := f.commit()
+		f.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// owes reports whether a commit is due.
+func (f *follower) owes() bool {
+	return f.reports > 0 || len(f.changed) > 0 || f.desk.waits() || time.Since(f.saved) > f.gateway.options.SyncEvery
+}
+
+// touch marks o for the next commit.
+func (f *follower) touch(o *order) {
+	if !o.dirty {
+		o.dirty = true
+		f.changed = append(f.changed, o)
+	}
+}
+
+// deliver sends the reports of one batch of events, a session's in one go. While
+// replaying it only stores them.
+func (f *follower) deliver() error {
+	for _, s := range f.senders {
+		deliver := s.deliver
+		if f.replaying {
+			deliver = s.store
+		}
+		if err := deliver(&s.reports); err != nil {
+			return err
+		}
+		s.reports.clear()
+		if !s.owed {
+			s.owed = true
+			f.owing = append(f.owing, s)
+		}
+	}
+	f.senders = f.senders[:0]
+	return nil
+}
+
+// commit writes everything that has changed, the messages that say so, and the
+// position, in one step. The stores of the messages stay locked meanwhile, so
+// that a resend finds a message either waiting or stored.
+func (f *follower) commit() error { return f.commitSynced(false) }
+
+// commitSynced is commit, on disk when it returns where sync is true.
+func (f *follower) commitSynced(sync bool) error {
+	if err := f.deliver(); err != nil {
+		return err
+	}
+	if err := f.spread(); err != nil {
+		return err
+	}
+	for _, s := range f.owing {
+		s.messages.mu.Lock()
+	}
+	err := f.gateway.store.Commit(f.fill, sync)
+	for _, s := range f.owing {
+		if failed := s.messages.filled(err); err == nil {
+			err = failed
+		}
+		s.owed = false
+		s.messages.mu.Unlock()
+	}
+	f.owing = f.owing[:0]
+	if err != nil {
+		return fmt.Errorf("FIX store: %w", err)
+	}
+	f.settle()
+	return nil
+}
+
+// spread commits the messages alone, a session's at a time, where they are too
+// many for one commit. Messages may be stored ahead of the position.
+func (f *follower) spread() error {
+	waiting := 0
+	for _, s := range f.owing {
+		waiting += s.messages.waiting()
+	}
+	if waiting <= maxCommitBytes {
+		return nil
+	}
+	for _, s := range f.owing {
+		if err := s.messages.save(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill adds what commit writes. It has the locks of owing.
+func (f *follower) fill(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
+	for _, s := range f.owing {
+		s.messages.fill(set, deleteRange)
+	}
+	day := dayOf(f.at)
+	for _, o := range f.changed {
+		f.value = o.appendRecord(f.value[:0])
+		f.key = liveKey(f.key[:0], o.id)
+		if o.live() {
+			set(f.key, f.value)
+			continue
+		}
+		deleteRange(f.key, after(f.key))
+		f.key = closedKey(f.key[:0], day, o.id)
+		set(f.key, f.value)
+	}
+	for i, r := range f.answers {
+		f.key = answerKey(f.key[:0], day, f.owners[i].number, []byte(r.clOrdID))
+		f.value = appendAnswer(f.value[:0], answer{request: r.msgType, id: r.id, msgType: r.answer, body: r.body})
+		set(f.key, f.value)
+	}
+	if key := []byte{keyParted}; f.parted {
+		set(key, nil)
+	} else if f.partedStored {
+		deleteRange(key, after(key))
+	}
+	f.desk.commit(set, deleteRange)
+	place, epoch := f.reached()
+	f.value = binary.BigEndian.AppendUint64(f.value[:0], place.seq)
+	f.value = binary.BigEndian.AppendUint32(f.value, place.index)
+	f.value = binary.BigEndian.AppendUint32(f.value, uint32(epoch))
+	set([]byte{keyCursor}, f.value)
+}
+
+// reached returns the larger of place and done, and its epoch.
+func (f *follower) reached() (position, uint64) {
+	if f.place.before(f.done) {
+		return f.done, f.ended
+	}
+	return f.place, f.epoch
+}
+
+// settle lets go of what a commit has made safe.
+func (f *follower) settle() {
+	f.partedStored = f.parted
+	f.desk.settle()
+	for i, r := range f.answers {
+		f.owners[i].settled(r)
+	}
+	for _, r := range f.retired {
+		r.order.session.retire(r)
+	}
+	for _, o := range f.changed {
+		o.dirty = false
+		if !o.live() {
+			delete(f.orders, o.id)
+			o.session.forget(o)
+		}
+	}
+	f.changed, f.answers, f.owners, f.retired = f.changed[:0], f.answers[:0], f.owners[:0], f.retired[:0]
+	f.reports, f.saved = 0, time.Now()
+	if place, _ := f.reached(); place.seq > 0 {
+		f.committed.Store(place.seq - 1)
+	}
+}
