@@ -269,7 +269,7 @@ func (d *desk) dial(compID string, change func(*fixclient.Options)) *client {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	k := &client{t: d.t, c: c, in: make(chan []byte, 100_000), done: make(chan error, 1), checker: stockChecker()}
+	k := &client{t: d.t, c: c, in: make(chan []byte, 100_000), done: make(chan error, 1), checker: checkerFor(o.LogonFields)}
 	go func() {
 		k.done <- c.Run(context.Background(), func(m *fixclient.Message) error {
 			k.in <- bytes.Clone(m.Raw())
@@ -380,15 +380,29 @@ type checker struct {
 	dd        *datadictionary.DataDictionary
 }
 
-var stockChecker = sync.OnceValue(func() *checker {
-	dd, err := datadictionary.Parse("FIX44.xml")
+var (
+	stockChecker = sync.OnceValue(func() *checker { return newChecker("FIX44.xml") })
+	// customChecker's dictionary is that of a session with 5600=Y.
+	customChecker = sync.OnceValue(func() *checker { return newChecker(dictionaryFile) })
+)
+
+// checkerFor returns the one for a session with these fields in its Logon.
+func checkerFor(logonFields string) *checker {
+	if strings.Contains(logonFields, "5600=Y") {
+		return customChecker()
+	}
+	return stockChecker()
+}
+
+func newChecker(path string) *checker {
+	dd, err := datadictionary.Parse(path)
 	if err != nil {
 		panic(err)
 	}
 	return &checker{dd: dd, validator: quickfix.NewValidator(quickfix.ValidatorSettings{
 		CheckFieldsOutOfOrder: true, CheckFieldsHaveValues: true, RejectInvalidMessage: true, CheckUserDefinedFields: true,
 	}, dd, nil)}
-})
+}
 
 func (c *checker) check(raw []byte) error {
 	c.mu.Lock()

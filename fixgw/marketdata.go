@@ -30,7 +30,8 @@ const (
 // marketData serves W and X. The feed's goroutine leaves views in the mailbox
 // and goes on; Run turns what it finds there into messages, so that many updates
 // become one increment when Run is behind. An increment is encoded once for all
-// subscribers of the same instrument, depth and entry types.
+// subscribers of the same instrument, depth and entry types, those with custom
+// fields apart.
 //
 // A subscriber that does not keep up gets no increments: a snapshot replaces
 // them. All subscribers of a channel share its last view, so an increment fits
@@ -72,6 +73,7 @@ type channel struct {
 	in      *market.Instrument
 	depth   int
 	kinds   entryKinds
+	custom  bool         // carries Epoch (5615) and FeedSeq (5616)
 	last    *engine.View // what every member that is not stale has
 	members []*member
 }
@@ -251,11 +253,11 @@ func (m *marketData) subscribe(s *session, r *mdRequest) error {
 // channel returns the channel of a request on one instrument. It needs mu.
 func (m *marketData) channel(in *market.Instrument, r *mdRequest) *channel {
 	for _, c := range m.channels[in.ID] {
-		if c.depth == r.depth && c.kinds == r.kinds {
+		if c.depth == r.depth && c.kinds == r.kinds && c.custom == r.custom {
 			return c
 		}
 	}
-	c := &channel{in: in, depth: r.depth, kinds: r.kinds, last: m.view(in)}
+	c := &channel{in: in, depth: r.depth, kinds: r.kinds, custom: r.custom, last: m.view(in)}
 	m.channels[in.ID] = append(m.channels[in.ID], c)
 	return c
 }

@@ -118,6 +118,13 @@ func TestMarketDataRefused(t *testing.T) {
 		{"262=r|263=1|264=1|265=1|267=1|269=3|146=1|55=SLUSD/USDC|", "8", `UNSUPPORTED: MDEntryType (269) "3": only 0, 1 and 2`},
 		{"262=r|263=1|264=1|265=1|267=1|269=0|146=3|55=SLUSD/USDC|55=92C/SLUSD|55=MIR/USDC|", "2", "OVERLOADED: more than 2 subscriptions of a session"},
 		{"262=" + strings.Repeat("r", MaxMDReqID+1) + "|263=1|264=1|265=1|" + rest, "", "INVALID_FIELD: MDReqID (262): at most 64 bytes"},
+		{"262=r|263=1|264=1|265=1|286=1|" + rest, "B", `UNSUPPORTED: OpenCloseSettlFlag (286) "1": trading never opens or closes`},
+		{"262=r|263=1|264=1|265=1|546=2|" + rest, "A", `UNSUPPORTED: Scope (546) "2": only 1 (local)`},
+		{"262=r|263=1|264=1|265=1|547=Y|" + rest, "C", `UNSUPPORTED: MDImplicitDelete (547) "Y": only N`},
+		{"262=r|263=1|264=1|265=1|" + rest + "386=1|336=X|", "9", `UNSUPPORTED: TradingSessionID (336) "X": there is one session`},
+		{"262=r|263=1|264=1|265=1|" + rest + "815=1|", "", `UNSUPPORTED: ApplQueueAction (815) "1": only 0`},
+		{"262=r|263=1|264=1|265=1|" + rest + "812=9|", "", `UNSUPPORTED: ApplQueueMax (812) "9"`},
+		{"262=r|263=0|264=1|267=0|146=1|55=SLUSD/USDC|", "", "MISSING_FIELD: Symbol (55) and MDEntryType (269)"},
 		{"262=r|263=2|264=1|" + rest, "", `UNKNOWN_SUBSCRIPTION: MDReqID (262) "r"`},
 	} {
 		mm.send("V", c.body)
@@ -129,10 +136,17 @@ func TestMarketDataRefused(t *testing.T) {
 	mm.want("35=W 262=r")
 	mm.send("V", "262=r|263=1|264=1|265=1|"+rest)
 	mm.want("35=Y 262=r 281=1")
+	mm.send("V", "262=r|263=0|264=1|"+rest)
+	mm.want("35=Y 262=r 281=1")
 	mm.send("V", "262=r2|263=1|264=1|265=1|"+rest)
 	mm.want("35=W 262=r2")
 	mm.send("V", "262=r3|263=1|264=1|265=1|"+rest)
 	mm.want("35=Y 262=r3 281=2")
+	// An end needs its MDReqID alone, and what is neither missing nor unusual
+	// passes.
+	mm.send("V", "262=r2|263=2|264=101|265=0|267=1|269=3|146=1|55=X/Y|")
+	mm.send("V", "262=r3|263=1|264=1|265=1|266=Y|546=1|547=N|"+rest+"815=0|")
+	mm.want("35=W 262=r3")
 }
 
 // TestIncrementsFit: whatever two views follow each other, and at whatever

@@ -39,6 +39,7 @@ func appendSnapshot(dst []byte, c *channel, v *engine.View) []byte {
 		trades = nil
 	}
 	trades = trades[:min(len(trades), 1)]
+	dst = c.appendFeedPosition(dst, v)
 	dst = append(append(dst, "\x0155="...), c.in.Symbol...)
 	dst = strconv.AppendInt(append(dst, "\x01268="...), int64(n+len(trades)), 10)
 	for _, l := range bids {
@@ -51,6 +52,21 @@ func appendSnapshot(dst []byte, c *channel, v *engine.View) []byte {
 		dst = appendTrade(append(dst, "\x01269=2"...), c.in, &trades[i])
 	}
 	return dst
+}
+
+// appendFeedPosition appends where v is in the WebSocket's stream of the same
+// instrument: its epoch, and the seq of channel l2, of trades where the request
+// is for trades alone.
+func (c *channel) appendFeedPosition(dst []byte, v *engine.View) []byte {
+	if !c.custom {
+		return dst
+	}
+	seq := v.DepthSeq
+	if c.kinds == kindTrade {
+		seq = v.TradesSeq
+	}
+	dst = appendCustomCount(dst, tagEpoch, v.Epoch)
+	return appendCustomCount(dst, tagFeedSeq, seq)
 }
 
 func topLevels(levels []market.Level, depth int) []market.Level {
@@ -74,7 +90,7 @@ func appendTrade(dst []byte, in *market.Instrument, t *engine.Trade) []byte {
 // returns how many entries there are; with none nothing is to be sent.
 func appendIncrement(dst []byte, c *channel, prev, next *engine.View, trades []engine.Trade) ([]byte, int) {
 	e := entries{in: c.in}
-	e.dst = append(dst, "\x01268="...)
+	e.dst = append(c.appendFeedPosition(dst, next), "\x01268="...)
 	// The number of entries comes first: room for three digits is kept, and
 	// what is not needed closed up.
 	at := len(e.dst)
@@ -152,6 +168,7 @@ type mdRequest struct {
 	action      byte   // SubscriptionRequestType (263)
 	depth       int    // levels a side, 1..engine.MaxDepth
 	kinds       entryKinds
+	custom      bool // the session's
 	instruments []*market.Instrument
 }
 
@@ -166,18 +183,21 @@ func refuseMD(reason byte, code, format string, args ...any) *mdRefusal {
 }
 
 // decodeMD reads a V that the dictionary has let through. Instruments named
-// twice count once; at most `most` may be named.
+// twice count once; at most `most` may be named. What ends a subscription is
+// known by its MDReqID alone: the dictionary wants the rest, and it means
+// nothing.
 func decodeMD(frame []byte, set *market.Instruments, most int) (r mdRequest, no *mdRefusal) {
+	var asked *mdRefusal // of what is asked for
 	note := func(n *mdRefusal) {
-		if no == nil {
-			no = n
+		if asked == nil {
+			asked = n
 		}
 	}
 	eachField(frame, func(tag int, value []byte) {
 		switch tag {
 		case 262:
 			if r.reqID = value; len(value) > MaxMDReqID {
-				note(refuseMD(0, codeInvalidField, "MDReqID (262): at most %d bytes", MaxMDReqID))
+				no = refuseMD(0, codeInvalidField, "MDReqID (262): at most %d bytes", MaxMDReqID)
 			}
 		case 263:
 			if r.action = firstByte(value); len(value) != 1 || r.action < '0' || r.action > '2' {
@@ -212,12 +232,38 @@ func decodeMD(frame []byte, set *market.Instruments, most int) (r mdRequest, no 
 			}
 		case 55:
 			note(r.addSymbol(value, set, most))
+		default:
+			note(refuseExtra(tag, value))
 		}
 	})
-	if no == nil && r.action != '2' && (len(r.instruments) == 0 || r.kinds == 0) {
-		no = refuseMD(0, codeMissingField, "Symbol (55) and MDEntryType (269)")
+	switch {
+	case no != nil || r.action == '2':
+		return r, no
+	case asked == nil && (len(r.instruments) == 0 || r.kinds == 0):
+		asked = refuseMD(0, codeMissingField, "Symbol (55) and MDEntryType (269)")
 	}
-	return r, no
+	return r, asked
+}
+
+// refuseExtra refuses what a V may ask for beyond what we have: there is one
+// session that never closes, one local book whose levels are deleted one by one,
+// and what waits for a slow client is always replaced by a snapshot.
+func refuseExtra(tag int, value []byte) *mdRefusal {
+	switch {
+	case tag == 336:
+		return refuseMD('9', codeUnsupported, "TradingSessionID (336) %.20q: there is one session", value)
+	case tag == 546 && string(value) != "1":
+		return refuseMD('A', codeUnsupported, "Scope (546) %.20q: only 1 (local)", value)
+	case tag == 286:
+		return refuseMD('B', codeUnsupported, "OpenCloseSettlFlag (286) %.20q: trading never opens or closes", value)
+	case tag == 547 && string(value) != "N":
+		return refuseMD('C', codeUnsupported, "MDImplicitDelete (547) %.20q: only N", value)
+	case tag == 812:
+		return refuseMD(0, codeUnsupported, "ApplQueueMax (812) %.20q", value)
+	case tag == 815 && string(value) != "0":
+		return refuseMD(0, codeUnsupported, "ApplQueueAction (815) %.20q: only 0", value)
+	}
+	return nil
 }
 
 func firstByte(value []byte) byte {
@@ -247,29 +293,33 @@ func (r *mdRequest) addSymbol(symbol []byte, set *market.Instruments, most int) 
 // request handles a V, on the session's goroutine.
 func (m *marketData) request(s *session, frame []byte) quickfix.MessageRejectError {
 	r, no := decodeMD(frame, m.gateway.instruments, m.gateway.options.MaxSubscriptions)
-	if no != nil {
+	switch {
+	case no != nil:
 		return m.refuse(s, &r, no)
+	case m.source == nil:
+		return businessReject(rejNotAvailable, r.reqID, codeUnsupported+": there is no market data here")
 	}
+	r.custom = s.custom.Load()
 	if r.action == '2' {
 		if !m.unsubscribe(s, r.reqID) {
 			return m.refuse(s, &r, refuseMD(0, codeUnknownSubscription, "MDReqID (262) %.64q", r.reqID))
 		}
 		return nil
 	}
+	n, used := m.count(s, r.reqID)
+	if used {
+		return m.refuse(s, &r, refuseMD('1', codeInvalidField, "MDReqID (262) %.64q is in use", r.reqID))
+	}
 	if r.action == '0' {
 		for _, in := range r.instruments {
-			c := channel{in: in, depth: r.depth, kinds: r.kinds}
+			c := channel{in: in, depth: r.depth, kinds: r.kinds, custom: r.custom}
 			s.out.scratch = append(s.out.scratch[:0], r.reqID...)
 			s.out.scratch = appendSnapshot(s.out.scratch, &c, m.view(in))
 			m.sendOwn(s, "W")
 		}
 		return nil
 	}
-	n, used := m.count(s, r.reqID)
-	switch {
-	case used:
-		return m.refuse(s, &r, refuseMD('1', codeInvalidField, "MDReqID (262) %.64q is in use", r.reqID))
-	case n+len(r.instruments) > m.gateway.options.MaxSubscriptions:
+	if n+len(r.instruments) > m.gateway.options.MaxSubscriptions {
 		return m.refuse(s, &r, refuseMD('2', codeOverloaded, "more than %d subscriptions of a session", m.gateway.options.MaxSubscriptions))
 	}
 	if err := m.subscribe(s, &r); err != nil {

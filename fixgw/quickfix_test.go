@@ -18,10 +18,11 @@ import (
 	"blockdesk/fixgw/fixclient"
 )
 
-// initiator is a stock quickfix client with the stock dictionary.
+// initiator is a stock quickfix client.
 type initiator struct {
 	id       quickfix.SessionID
 	password string
+	logon    map[quickfix.Tag]string // further fields of its Logon
 	in       chan msg
 	on       chan bool
 }
@@ -33,6 +34,9 @@ func (i *initiator) ToAdmin(m *quickfix.Message, id quickfix.SessionID) {
 	if t, _ := m.MsgType(); t == "A" {
 		m.Body.SetString(553, strings.ToLower(id.SenderCompID))
 		m.Body.SetString(554, i.password)
+		for tag, value := range i.logon {
+			m.Body.SetString(tag, value)
+		}
 	}
 }
 func (i *initiator) ToApp(*quickfix.Message, quickfix.SessionID) error { return nil }
@@ -77,19 +81,18 @@ func (i *initiator) send(t testing.TB, msgType string, fields ...string) {
 	}
 }
 
-// TestStockClient: an unchanged quickfix initiator with the stock dictionary
-// trades, watches the market, and finds its messages again.
-func TestStockClient(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t, []string{"QF", "TK"}, nil)
+// initiate logs on as compID with a dictionary and further fields of the Logon.
+func (d *desk) initiate(compID, dictionary string, logon map[quickfix.Tag]string) *initiator {
+	t := d.t
+	t.Helper()
 	host, port, _ := strings.Cut(d.addr(), ":")
-	i := &initiator{password: testPassword, in: make(chan msg, 1000), on: make(chan bool, 10)}
+	i := &initiator{password: testPassword, logon: logon, in: make(chan msg, 1000), on: make(chan bool, 10)}
 	settings := quickfix.NewSettings()
 	s := quickfix.NewSessionSettings()
 	for k, v := range map[string]string{
-		config.BeginString: "FIX.4.4", config.SenderCompID: "QF", config.TargetCompID: d.options.CompID,
+		config.BeginString: "FIX.4.4", config.SenderCompID: compID, config.TargetCompID: d.options.CompID,
 		config.SocketConnectHost: host, config.SocketConnectPort: port, config.HeartBtInt: "30",
-		config.DataDictionary: "FIX44.xml", config.ReconnectInterval: "1",
+		config.DataDictionary: dictionary, config.ReconnectInterval: "1",
 	} {
 		s.Set(k, v)
 	}
@@ -104,12 +107,21 @@ func TestStockClient(t *testing.T) {
 	if err := q.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer q.Stop()
+	t.Cleanup(q.Stop)
 	select {
 	case <-i.on:
 	case <-time.After(wait):
 		t.Fatal("not logged on")
 	}
+	return i
+}
+
+// TestStockClient: an unchanged quickfix initiator with the stock dictionary
+// trades, watches the market, and finds its messages again.
+func TestStockClient(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"QF", "TK"}, nil)
+	i := d.initiate("QF", "FIX44.xml", nil)
 	tk := d.dial("TK", nil)
 	const at = "60=20260101-00:00:00.000"
 	i.send(t, "D", "11=a", "55=SLUSD/USDC", "54=1", "38=10", "40=2", "44=1", "59=1", at)
