@@ -1,0 +1,339 @@
+package fixgw
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/quickfixgo/quickfix"
+	"github.com/quickfixgo/quickfix/config"
+
+	"blockdesk/engine"
+	"blockdesk/fixgw/fixclient"
+)
+
+// reload tells the engine about the participants of list and makes it the
+// gateway's.
+func (d *desk) reload(list []Participant) Reloaded {
+	d.t.Helper()
+	for i := range list {
+		c, err := engine.SetRiskCommand(list[i].Number, engine.AllInstruments, engine.Limits{})
+		d.submit(c, err)
+	}
+	done, err := d.gateway.Reload(list)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return done
+}
+
+// without leaves the CompIDs out.
+func without(list []Participant, compIDs ...string) []Participant {
+	return slices.DeleteFunc(slices.Clone(list), func(p Participant) bool { return slices.Contains(compIDs, p.CompIDs[0]) })
+}
+
+// refused logs on and returns why that is refused.
+func (d *desk) refused(compID string, change func(*fixclient.Options)) string {
+	d.t.Helper()
+	o := fixclient.Options{
+		Addr: d.addr(), SenderCompID: compID, TargetCompID: d.options.CompID,
+		Username: strings.ToLower(compID), Password: testPassword, Timeout: wait,
+	}
+	if change != nil {
+		change(&o)
+	}
+	c, err := fixclient.Dial(d.t.Context(), o)
+	if err == nil {
+		c.Close()
+		d.t.Fatalf("%s is logged on", compID)
+	}
+	if !errors.Is(err, fixclient.ErrLogout) {
+		d.t.Fatalf("%s: %v, want a Logout", compID, err)
+	}
+	return err.Error()
+}
+
+// loggedOut waits for the Logout that ends k's session and returns its text.
+func (k *client) loggedOut() string {
+	k.t.Helper()
+	select {
+	case err := <-k.done:
+		if !errors.Is(err, fixclient.ErrLogout) {
+			k.t.Fatalf("ended with %v, want a Logout", err)
+		}
+		return err.Error()
+	case <-time.After(wait):
+		k.t.Fatal("not logged out")
+	}
+	return ""
+}
+
+// TestReload is the life of CompIDs that come, go and come back, with what
+// becomes of their orders.
+func TestReload(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM", "TK"}, nil)
+	list := testParticipants("MM", "TK", "NEW")
+	mm := d.dial("MM", keep(1, 1)) // 8013=N
+	tk := d.dial("TK", nil)
+	mm.order("m", "1", "10", "1", "59=1|")
+	mm.want("35=8 11=m 150=0")
+	tk.order("t", "1", "10", "0.9", "59=1|")
+	tk.want("35=8 11=t 150=0")
+	if answer := d.refused("NEW", nil); !strings.Contains(answer, "LOGON_REFUSED: username, password or CompID is wrong") {
+		t.Errorf("before it is there: %s", answer)
+	}
+
+	if done := d.reload(list); !slices.Equal(done.Added, []string{"NEW"}) || done.Removed != nil || done.Returned != nil {
+		t.Errorf("%+v", done)
+	}
+	fresh := d.dial("NEW", func(o *fixclient.Options) { o.Timeout = wait })
+	fresh.order("n", "2", "1", "1", "59=3|")
+	fresh.want("35=8 11=n 150=0")
+	fresh.want("35=8 11=n 150=F 39=2")
+	mm.want("35=8 11=m 150=F 39=1")
+
+	if done := d.reload(without(list, "MM", "TK")); !slices.Equal(done.Removed, []string{"MM", "TK"}) || done.Added != nil {
+		t.Errorf("%+v", done)
+	}
+	for _, k := range []*client{mm, tk} {
+		if text := k.loggedOut(); !strings.Contains(text, "SESSION_REMOVED: this CompID is no more configured") {
+			t.Errorf("removed with %s", text)
+		}
+	}
+	if answer := d.refused("TK", nil); !strings.Contains(answer, "LOGON_REFUSED: username, password or CompID is wrong") {
+		t.Errorf("after it was removed: %s", answer)
+	}
+	// TK's order went with it. MM's stays, trades, and is reported to nobody yet.
+	waitFor(t, func() bool { return d.gateway.Stats().LiveOrders == 1 })
+	fresh.order("o", "2", "9", "0.9", "59=3|")
+	fresh.want("35=8 11=o 150=0")
+	fresh.want("35=8 11=o 150=F 32=9.00 31=1.0000")
+
+	sender, target := mm.c.NextSequence()
+	if done := d.reload(list); !slices.Equal(done.Returned, []string{"MM", "TK"}) || done.Added != nil {
+		t.Errorf("%+v", done)
+	}
+	back := d.dial("MM", keep(sender, target))
+	back.want("35=8 11=m 150=F 39=2 32=9.00 43=Y")
+	d.dial("TK", nil)
+	if n := len(d.gateway.acceptors.list); n != 2 {
+		t.Errorf("%d acceptors of quickfix, want the first and NEW's", n)
+	}
+}
+
+// TestReloadCredentials: a new password holds from the next logon on, and ends
+// nothing that runs.
+func TestReloadCredentials(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, nil)
+	mm := d.dial("MM", keep(1, 1))
+	list := testParticipants("MM")
+	h := argonHash{memory: 8, passes: 1, lanes: 1, salt: []byte("saltsalt")}
+	h.derived = h.derive([]byte("another"), 16)
+	list[0].PasswordHash = h.String()
+	d.reload(list)
+	mm.order("a", "1", "1", "1", "")
+	mm.want("35=8 11=a 150=0")
+	sender, target := mm.leave()
+	d.awaitFree("MM")
+	if answer := d.refused("MM", keep(sender, target)); !strings.Contains(answer, "LOGON_REFUSED") {
+		t.Errorf("the old password: %s", answer)
+	}
+	d.dial("MM", func(o *fixclient.Options) { keep(sender, target)(o); o.Password = "another" })
+	if st := d.gateway.Sessions()[0]; !strings.HasPrefix(st.Refusal, "LOGON_REFUSED") || st.LastRefusal.IsZero() {
+		t.Errorf("the refusal is not remembered: %+v", st)
+	}
+}
+
+// TestReloadRefused: what a file may not say leaves everything as it was.
+func TestReloadRefused(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM", "TK"}, func(o *Options) { o.MaxSessions = 3 })
+	change := func(f func([]Participant)) []Participant {
+		list := testParticipants("MM", "TK")
+		f(list)
+		return list
+	}
+	for _, c := range []struct {
+		name     string
+		list     []Participant
+		identity bool
+		want     string
+	}{
+		{"another number", change(func(l []Participant) { l[1].Number = 7 }), true, `"tk" has the number 2, not 7`},
+		{"number of another", change(func(l []Participant) { l[1].Name = "zz" }), true, `the number 2 is that of "tk", not of "zz"`},
+		{"CompID of another", change(func(l []Participant) { l[0].CompIDs, l[1].CompIDs = []string{"MM", "TK"}, []string{"T2"} }), true, `comp_id "TK" is of "tk", not of "mm"`},
+		{"nobody", nil, false, "the list is empty"},
+		{"too many", testParticipants("MM", "TK", "A", "B"), false, "4 comp_ids: at most 3 sessions"},
+		{"no password", change(func(l []Participant) { l[0].PasswordHash = "" }), false, "password_hash and ed25519 are empty"},
+	} {
+		_, err := d.gateway.Reload(c.list)
+		if err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, ErrIdentity) != c.identity {
+			t.Errorf("%s: %v, want %s", c.name, err, c.want)
+		}
+	}
+	d.reload(testParticipants("MM", "TK", "A")) // as many as there may be
+	for _, compID := range []string{"MM", "TK", "A"} {
+		d.dial(compID, func(o *fixclient.Options) { o.Timeout = wait })
+	}
+	// A removed participant's number stays its own.
+	d.reload(testParticipants("MM", "TK"))
+	list := testParticipants("MM", "TK", "A")
+	list[2].Name = "other"
+	if _, err := d.gateway.Reload(list); !errors.Is(err, ErrIdentity) {
+		t.Errorf("a removed participant's number to another: %v", err)
+	}
+}
+
+// TestForgottenCompIDsAreBounded: at the limit and one past it.
+func TestForgottenCompIDsAreBounded(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, nil)
+	r := d.gateway.roster.Load()
+	for i := range maxForgotten - 1 {
+		s := newSession(d.gateway, &Participant{Name: fmt.Sprint(i), Number: 9}, fmt.Sprint("X", i), uint16(i+10), r.byCompID["MM"].messages)
+		s.removed.Store(true)
+		r.byCompID[s.id.TargetCompID] = s // nobody else is here
+	}
+	if _, err := d.gateway.enlist(r, testParticipants("TK")); err != nil {
+		t.Errorf("%d CompIDs: %v", maxForgotten, err)
+	}
+	s := newSession(d.gateway, &Participant{Name: "y", Number: 9}, "Y", 5000, r.byCompID["MM"].messages)
+	s.removed.Store(true)
+	r.byCompID["Y"] = s
+	if _, err := d.gateway.enlist(r, testParticipants("TK")); err == nil {
+		t.Error("one more was taken")
+	}
+	for id := range r.byCompID {
+		if id != "MM" {
+			delete(r.byCompID, id)
+		}
+	}
+}
+
+// TestReloadsUnderTraffic: a hundred reloads while one session trades and others
+// log on and off. Nothing is lost, and no goroutine stays but quickfix's one for
+// each CompID that was ever there and one for each reload that brought one. It
+// runs alone, since it counts the process's goroutines.
+func TestReloadsUnderTraffic(t *testing.T) {
+	const reloads, guests = 100, 4
+	d := newDesk(t, []string{"MM"}, func(o *Options) { o.RefuseDelay = time.Millisecond })
+	all := []string{"MM"}
+	for i := range guests {
+		all = append(all, fmt.Sprintf("G%d", i))
+	}
+	list := testParticipants(all...)
+	mm := d.dial("MM", func(o *fixclient.Options) { o.LogonFields = "8013=N\x01" })
+	for i := range guests {
+		d.reload(list[:2+i]) // each brings one CompID
+	}
+	var wrong atomic.Pointer[error]
+	visit := func(compID string) bool {
+		c, err := fixclient.Dial(t.Context(), fixclient.Options{
+			Addr: d.addr(), SenderCompID: compID, TargetCompID: d.options.CompID,
+			Username: strings.ToLower(compID), Password: testPassword, Timeout: wait,
+		})
+		if err == nil {
+			_ = c.Close()
+		} else if !errors.Is(err, fixclient.ErrLogout) && !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+			wrong.Store(&err) // not one who is not in the list just now
+		}
+		return err == nil
+	}
+	settled := func() int {
+		for _, compID := range all[1:] {
+			waitFor(t, func() bool { return visit(compID) })
+			d.awaitFree(compID)
+		}
+		last := 0
+		waitFor(t, func() bool { // gone with their connections
+			now := runtime.NumGoroutine()
+			same := now == last && d.gateway.Stats().Connections == 1
+			last = now
+			time.Sleep(20 * time.Millisecond)
+			return same
+		})
+		return last
+	}
+	before := settled()
+
+	var stop atomic.Bool
+	var work sync.WaitGroup
+	var visits atomic.Int64
+	for _, compID := range all[1:] {
+		work.Go(func() {
+			for !stop.Load() {
+				if visit(compID) {
+					visits.Add(1)
+				}
+			}
+		})
+	}
+	for i := range reloads {
+		there := i % (guests + 1)
+		seen := visits.Load()
+		d.reload(list[:1+there])
+		waitFor(t, func() bool { return there == 0 || visits.Load() > seen })
+		mm.order(fmt.Sprint("o", i), "1", "1", "1", "59=3|")
+		mm.want("35=8 150=0")
+		mm.want("35=8 150=4")
+	}
+	d.reload(list)
+	stop.Store(true)
+	work.Wait()
+	if err := wrong.Load(); err != nil {
+		t.Errorf("a visitor: %v", *err)
+	}
+	if n := len(d.gateway.acceptors.list); n != 1+guests {
+		t.Errorf("%d acceptors, want one for each reload that brought a CompID", n)
+	}
+	if after := settled(); after > before {
+		t.Errorf("%d goroutines, %d before %d reloads and %d visits", after, before, reloads, visits.Load())
+	}
+}
+
+// TestStockClientOfAReload: an unchanged quickfix initiator logs on as a CompID
+// that came at run time, and trades.
+func TestStockClientOfAReload(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, nil)
+	d.reload(testParticipants("MM", "QF"))
+	host, port, _ := strings.Cut(d.addr(), ":")
+	i := &initiator{password: testPassword, in: make(chan msg, 1000), on: make(chan bool, 10)}
+	settings, s := quickfix.NewSettings(), quickfix.NewSessionSettings()
+	for k, v := range map[string]string{
+		config.BeginString: "FIX.4.4", config.SenderCompID: "QF", config.TargetCompID: d.options.CompID,
+		config.SocketConnectHost: host, config.SocketConnectPort: port, config.HeartBtInt: "30",
+		config.DataDictionary: "FIX44.xml", config.ReconnectInterval: "1",
+	} {
+		s.Set(k, v)
+	}
+	var err error
+	if i.id, err = settings.AddSession(s); err != nil {
+		t.Fatal(err)
+	}
+	q, err := quickfix.NewInitiator(i, quickfix.NewMemoryStoreFactory(), settings, quickfix.NewNullLogFactory())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer q.Stop()
+	select {
+	case <-i.on:
+	case <-time.After(wait):
+		t.Fatal("not logged on")
+	}
+	i.send(t, "D", "11=a", "55=SLUSD/USDC", "54=1", "38=10", "40=2", "44=1", "59=1", "60=20260101-00:00:00.000")
+	i.want(t, "35=8 11=a 150=0 39=0")
+}
