@@ -142,6 +142,9 @@ func (a app) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.Messag
 	if err != nil {
 		return err
 	}
+	if string(msgType) == "AE" {
+		return s.tradeReport(m.Bytes())
+	}
 	if len(msgType) == 1 {
 		r := scanRequest(m.Bytes())
 		switch msgType[0] {

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"blockdesk/engine/event"
+	"blockdesk/market"
 )
 
 // A TradeCaptureReport (35=AE) of ours tells the owner of one side of a trade that
@@ -43,11 +45,12 @@ func appendCaptureHead(dst, execID []byte, status byte, symbol string) []byte {
 
 // captureSide is the rest of a TradeCaptureReport: when, and whose.
 type captureSide struct {
-	at      int64  // TransactTime (60), Unix nanoseconds
-	side    byte   // Side (54)
-	orderID []byte // OrderID (37)
-	clOrdID string // ClOrdID (11) of the order by now
-	compID  string // of the session that entered it
+	at      int64          // TransactTime (60), Unix nanoseconds
+	side    byte           // Side (54)
+	orderID []byte         // OrderID (37)
+	quoteID market.QuoteID // SecondaryOrderID (198); 0 = none
+	clOrdID string         // ClOrdID (11) of the order by now; "" = none
+	compID  string         // of the session that entered it
 }
 
 // append appends what follows LastPx. The fields of the group have the dictionary's
@@ -57,7 +60,12 @@ func (c *captureSide) append(dst []byte) []byte {
 	dst = appendTime(append(dst, "\x0160="...), c.at)
 	dst = append(append(dst, "\x01552=1\x0154="...), c.side)
 	dst = append(append(dst, "\x0137="...), c.orderID...)
-	dst = append(append(dst, "\x0111="...), c.clOrdID...)
+	if c.quoteID != 0 {
+		dst = market.AppendQuoteID(append(dst, "\x01198="...), c.quoteID)
+	}
+	if c.clOrdID != "" {
+		dst = append(append(dst, "\x0111="...), c.clOrdID...)
+	}
 	dst = append(append(dst, "\x01453=1\x01448="...), c.compID...)
 	return append(dst, "\x01447="+partySourceOurs+"\x01452="+partyEnteringTrade...)
 }
@@ -104,19 +112,57 @@ func (f *follower) copyFill(e *event.Event, r *report) error {
 	f.capture = (&captureSide{
 		at: e.At, side: '0' + byte(o.side), orderID: f.text, clOrdID: o.clOrdID, compID: o.session.id.TargetCompID,
 	}).append(body)
-	return f.copyTo(o.session)
+	return f.copyTo(o.session, nil)
 }
 
 // copyTo sends the TradeCaptureReport in f.capture to the drop copies of the
-// owner's participant.
-func (f *follower) copyTo(owner *session) error {
+// owner's participant; custom: see emitCapture.
+func (f *follower) copyTo(owner *session, custom []byte) error {
 	for _, s := range f.gateway.copies.all() {
 		if s.participant.Number != owner.participant.Number {
 			continue
 		}
-		if err := f.emitType(s, "AE", tagTradeReportID, f.capture); err != nil {
+		if err := f.emitCapture(s, custom); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// emitCapture sends the TradeCaptureReport in f.capture to s, with the custom
+// fields behind it where the session takes them.
+func (f *follower) emitCapture(s *session, custom []byte) error {
+	body := f.capture
+	if s.custom.Load() {
+		body = append(body, custom...)
+	}
+	return f.emitType(s, "AE", tagTradeReportID, body)
+}
+
+// captureClaim reports a claim that is settled, under the ExecID of the report that
+// said so: to the session that took it, and to the drop copies of its participant.
+func (f *follower) captureClaim(c *claim, execID []byte) error {
+	in := f.gateway.instruments.Get(c.Terms.Instrument)
+	if in == nil { // the report was not sent either
+		return nil
+	}
+	body := appendCaptureHead(f.capture[:0], execID, c.status, in.Symbol)
+	body = appendOffered(body, &c.Terms)
+	body = market.AppendDecimal(append(body, "\x0132="...), c.Terms.Base, int(c.digits))
+	body = appendUSDPrice(append(body, "\x0131="...), c.Terms.Price)
+	f.text = market.AppendClaimID(f.text[:0], c.ID)
+	side := captureSide{
+		at: c.ChangedAt, side: '1', orderID: f.text, quoteID: c.Quote, clOrdID: c.ref, compID: c.session.id.TargetCompID,
+	}
+	if strings.HasPrefix(c.ref, quoteRespMark) {
+		side.clOrdID = ""
+	}
+	f.capture = side.append(body)
+	custom := appendCustomText(nil, tagClaimState, claimStateWord(c.State))
+	if !c.session.dropCopy.Load() {
+		if err := f.emitCapture(c.session, custom); err != nil {
+			return err
+		}
+	}
+	return f.copyTo(c.session, custom)
 }

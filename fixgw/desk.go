@@ -50,9 +50,9 @@ type deskFacts struct {
 // goroutine: they must not block. Either may be nil.
 type claimHooks struct {
 	// reserved is called with a copy of each claim that is reserved, once its first
-	// report is made; and at the start of Run of each that still is, whether it was
-	// called before or not.
-	reserved func(s *session, c *claim)
+	// report is made; and, with again true, at the start of Run of each that still is,
+	// whether it was called before or not.
+	reserved func(s *session, c *claim, again bool)
 	// settled is called once the report of the fill is made, with execID its ExecID:
 	// what it sends by the follower comes again after a crash as that report does.
 	settled func(f *follower, c *claim, execID []byte) error
@@ -133,7 +133,7 @@ func (f *follower) startDesk() error {
 	for _, id := range sortedKeys(f.desk.claims) {
 		if c := f.desk.claims[id]; c.State == rfq.ClaimReserved {
 			shown := c.shown()
-			g.hooks.reserved(c.session, &shown)
+			g.hooks.reserved(c.session, &shown, true)
 		}
 	}
 	return nil
@@ -325,7 +325,7 @@ func (f *follower) reserved(e *event.Event, r *rfq.Claim) error {
 			return err
 		}
 		shown := c.shown()
-		f.gateway.hooks.reserved(s, &shown)
+		f.gateway.hooks.reserved(s, &shown, false)
 	}
 	return nil
 }

@@ -56,6 +56,8 @@ type Gateway struct {
 	statuses    *statuses
 	sweeper     *sweeper
 	copies      dropCopies
+	packer      *packer
+	prover      *prover
 	layer       layer
 	stopping    atomic.Bool
 	acceptors   acceptors
@@ -130,6 +132,8 @@ func New(o Options, e Engine, store Store, doors Doors, instruments *market.Inst
 	g.market = newMarketData(g, doors.MarketData)
 	g.statuses = newStatuses(g)
 	g.sweeper = newSweeper(g)
+	g.packer, g.prover = newPacker(g), newProver(g)
+	g.hooks = claimHooks{reserved: g.packer.reserved, settled: (*follower).captureClaim}
 	g.layer = productLayer(g)
 	var err error
 	if g.validator, err = newValidator(); err != nil {
@@ -145,6 +149,9 @@ func New(o Options, e Engine, store Store, doors Doors, instruments *market.Inst
 		return nil, err
 	}
 	if err := g.follower.load(); err != nil {
+		return nil, err
+	}
+	if err := g.prover.load(); err != nil {
 		return nil, err
 	}
 	listener, err := net.Listen("tcp", o.Address)
@@ -277,6 +284,8 @@ func (g *Gateway) Run(ctx context.Context, c Consumer) error {
 	start(g.market.Run)
 	start(g.sweeper.Run)
 	start(saver{g.follower}.Run)
+	start(g.packer.agenda.Run)
+	start(g.prover.agenda.Run)
 	start((&keeper{gateway: g}).Run)
 	conns.Go(func() { g.runConns(serving, &conns) })
 	endLog := g.options.MessageLog.run(base)

@@ -81,7 +81,7 @@ func (k *keeper) sync() error {
 // prune deletes the days before pruned.
 func (k *keeper) prune() error {
 	err := k.gateway.store.Commit(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
-		for _, kind := range [...]byte{keyAnswer, keyClosed} {
+		for _, kind := range [...]byte{keyAnswer, keyClosed, keyPacked} {
 			deleteRange([]byte{kind}, binary.BigEndian.AppendUint32([]byte{kind}, k.pruned))
 		}
 	}, false)

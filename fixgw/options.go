@@ -40,6 +40,12 @@ type Options struct {
 	ClosedRefs       int // answered ClOrdIDs a session kept in memory
 	MaxSubscriptions int // market-data subscriptions of a session
 
+	MaxPackages      int // packages being made; further claims get theirs later
+	MaxProofs        int // reports of payments that wait for their answer
+	MaxSessionProofs int // of them, those of one session
+	// ProofTimeout is how long the payment of a report may take to be final.
+	ProofTimeout time.Duration
+
 	// SyncEvery bounds how long the reports' cursor may be unsynced.
 	SyncEvery time.Duration
 	// RestartGrace is how long after a start a session with cancel on
@@ -110,6 +116,10 @@ func (o Options) withDefaults() Options {
 	count(&o.MaxPendingOrders, 10_000)
 	count(&o.ClosedRefs, 256)
 	count(&o.MaxSubscriptions, 64)
+	count(&o.MaxPackages, 4096)
+	count(&o.MaxProofs, 1024)
+	count(&o.MaxSessionProofs, 32)
+	span(&o.ProofTimeout, time.Minute)
 	span(&o.SyncEvery, time.Second)
 	span(&o.RestartGrace, 30*time.Second)
 	span(&o.DrainTimeout, 3*time.Second)
@@ -149,6 +159,9 @@ func (o Options) Validate() error {
 		{"max_pending_orders", o.MaxPendingOrders, 1, 1_000_000},
 		{"closed_refs", o.ClosedRefs, 1, 1_000_000},
 		{"max_subscriptions", o.MaxSubscriptions, 1, 10_000},
+		{"max_packages", o.MaxPackages, 1, 1_000_000},
+		{"max_proofs", o.MaxProofs, 1, 1_000_000},
+		{"max_session_proofs", o.MaxSessionProofs, 1, 1_000_000},
 	} {
 		if c.v < c.lo || c.v > c.hi {
 			return fmt.Errorf("fix: %s %d: must be %d to %d", c.name, c.v, c.lo, c.hi)
@@ -163,6 +176,7 @@ func (o Options) Validate() error {
 		{"sync_every", o.SyncEvery},
 		{"restart_grace", o.RestartGrace},
 		{"drain_timeout", o.DrainTimeout},
+		{"proof_timeout", o.ProofTimeout},
 	} {
 		if c.v < 0 || c.v > time.Hour {
 			return fmt.Errorf("fix: %s %s: must be 0 to 1h", c.name, c.v)

@@ -40,6 +40,8 @@ type Store interface {
 //	d ClaimID                           one live claim: see claim.go
 //	e ClaimID                           one claim that is over, until the desk forgets it
 //	f                                   facts of the desk: see desk.go
+//	b day ClaimID                       a claim whose package was sent
+//	t session TradeReportID             a report of a payment without its answer: see pay_proof.go
 //	c                                   cursor: Seq u64, event index u32, epoch u32
 //	p                                   there while a Rebase is not through
 //	k                                   written to make what came before it durable
@@ -61,6 +63,8 @@ const (
 	keyClaim     byte = 'd'
 	keyClaimOver byte = 'e'
 	keyFacts     byte = 'f'
+	keyPacked    byte = 'b'
+	keyProof     byte = 't'
 )
 
 const layoutVersion = 2

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"blockdesk/engine/rfq"
 	"blockdesk/fixgw"
 	"blockdesk/internal/solana/build"
+	"blockdesk/settle"
 	"blockdesk/settle/proof"
 )
 
@@ -20,7 +23,11 @@ func (d fixSettlement) Ready() error { return d.part.ready() }
 // Package returns the payment that a claim's wallet signs, which pays its fee.
 func (d fixSettlement) Package(ctx context.Context, c *rfq.Claim) (fixgw.Package, error) {
 	p, err := d.part.core.Package(ctx, c, build.Taker)
-	if err != nil {
+	var guard *settle.Refusal
+	switch {
+	case errors.As(err, &guard):
+		return fixgw.Package{}, fmt.Errorf("%w: %w", fixgw.ErrNoPackage, err)
+	case err != nil:
 		return fixgw.Package{}, err
 	}
 	return fixgw.Package{Transaction: p.Raw, Reference: p.Reference, Memo: p.Memo}, nil

@@ -1,0 +1,288 @@
+package fixgw
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+)
+
+// Who has claimed something is sent a News (35=B) with what there is to sign: see
+// appendPackage. Making it asks the settlement room, and that the chain, so that it
+// is the packer's work and not the follower's.
+//
+// A claim needs one as long as it is reserved and the store has no mark that it was
+// sent. The claim is committed with the follower's position; the mark is written
+// after the News is in the session's message store. A crash that loses the mark has
+// the News sent again, with PossResend; one that loses the claim's commit as well
+// makes the claim again first.
+
+// Limits of packages.
+const (
+	packageWorkers = 4
+	// packageTimeout bounds one attempt.
+	packageTimeout = 5 * time.Second
+	// packagePause is how long the packer waits before it tries again; it doubles
+	// up to packageMaxPause.
+	packagePause    = 250 * time.Millisecond
+	packageMaxPause = 5 * time.Second
+	// packageMargin is how long before the claim's deadline the packer gives up:
+	// nobody could pay any more.
+	packageMargin = time.Second
+)
+
+// ErrNoPackage is wrapped by Settlement.Package where there will never be one.
+var ErrNoPackage = errors.New("fix: a claim that cannot be paid")
+
+// errNoChain means that no settlement is configured.
+var errNoChain = errors.New("no chain is configured")
+
+// packer sends packages. Its agenda's goroutines work.
+type packer struct {
+	gateway *Gateway
+	agenda  *agenda
+
+	mu    sync.Mutex // guards tasks and behind; never taken with a session's held
+	tasks map[market.ClaimID]*packageTask
+	// behind: there are claims that the agenda had no room for.
+	behind bool
+
+	sending sync.Mutex // guards out and body
+	out     outbox
+	body    []byte
+}
+
+// packageTask is the package of one claim.
+type packageTask struct {
+	packer     *packer
+	session    *session
+	claim      rfq.Claim     // as it was reserved
+	possResend bool          // a News may have been sent before a crash
+	pause      time.Duration // before the next attempt
+}
+
+func newPacker(g *Gateway) *packer {
+	return &packer{
+		gateway: g, agenda: newAgenda(packageWorkers),
+		tasks: make(map[market.ClaimID]*packageTask),
+	}
+}
+
+// reserved takes a claim of s that waits for its payment; again says that it may
+// have been taken before the process's start. It does not wait. Any goroutine.
+func (p *packer) reserved(s *session, c *claim, again bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.tasks[c.ID] != nil {
+		return
+	}
+	if len(p.tasks) >= p.gateway.options.MaxPackages {
+		p.behind = true
+		return
+	}
+	t := &packageTask{packer: p, session: s, claim: c.Claim, possResend: again}
+	p.tasks[c.ID] = t
+	p.agenda.add(t, 0)
+}
+
+// refill takes the claims that there was no room for.
+func (p *packer) refill() {
+	for _, s := range p.gateway.sessions() {
+		for _, c := range s.reservedClaims() {
+			p.reserved(s, &c, true)
+		}
+	}
+}
+
+// reservedClaims returns copies of the session's claims that wait for a payment.
+func (s *session) reservedClaims() (list []claim) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.claims {
+		if c.State == rfq.ClaimReserved {
+			list = append(list, c.shown())
+		}
+	}
+	return list
+}
+
+// packedKey is the mark that a claim's News was sent. It goes with the day of the
+// reservation, which it outlives for no reason.
+func packedKey(dst []byte, c *rfq.Claim) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, keyPacked), dayOf(c.ReservedAt))
+	return binary.BigEndian.AppendUint64(dst, uint64(c.ID))
+}
+
+// attempt asks for the package and sends it, or says that there will be none.
+func (t *packageTask) attempt(ctx context.Context) time.Duration {
+	again, err := t.pack(ctx)
+	if err != nil {
+		t.packer.gateway.fail(err)
+	}
+	if again == 0 {
+		t.packer.done(t)
+	}
+	return again
+}
+
+func (t *packageTask) pack(ctx context.Context) (again time.Duration, err error) {
+	p := t.packer
+	if needed, err := t.needed(); err != nil || !needed {
+		return 0, err
+	}
+	made, failed := p.ask(ctx, &t.claim)
+	switch {
+	case failed == nil:
+		return 0, p.send(t, func(dst []byte) []byte { return p.appendPackage(dst, t, &made) })
+	case ctx.Err() != nil: // we stop; the next start sees that there is no mark
+		return packagePause, nil
+	case errors.Is(failed, ErrNoPackage):
+		return 0, p.send(t, func(dst []byte) []byte {
+			return appendNoPackage(dst, t.claim.ID, codeRefused+": there is no payment that this claim's wallet could sign")
+		})
+	}
+	if again = t.again(); again > 0 {
+		return again, nil
+	}
+	p.gateway.options.Logger.Warn("package_given_up", "claim", string(market.AppendClaimID(nil, t.claim.ID)), "error", failed)
+	return 0, p.send(t, func(dst []byte) []byte {
+		return appendNoPackage(dst, t.claim.ID, codeChainUnavailable+": the payment could not be made before the claim's time was up")
+	})
+}
+
+// needed reports whether the claim still waits for a payment and its News was not
+// sent.
+func (t *packageTask) needed() (bool, error) {
+	c, ok, err := t.session.claimOf(t.claim.ID)
+	if err != nil || !ok || c.State != rfq.ClaimReserved {
+		return false, err
+	}
+	_, sent, err := t.packer.gateway.store.Get(packedKey(nil, &t.claim))
+	if err != nil {
+		return false, fmt.Errorf("FIX store: claim %s: %w", market.AppendClaimID(nil, t.claim.ID), err)
+	}
+	return !sent, nil
+}
+
+// again returns the pause before the next attempt; 0 = there is no time for one.
+func (t *packageTask) again() time.Duration {
+	t.pause = min(max(packagePause, 2*t.pause), packageMaxPause)
+	left := time.Duration(t.claim.Deadline-t.packer.gateway.options.Now().UnixNano()) - packageMargin
+	return max(0, min(t.pause, left))
+}
+
+func (p *packer) ask(ctx context.Context, c *rfq.Claim) (Package, error) {
+	door := p.gateway.doors.Settlement
+	if door == nil {
+		return Package{}, errNoChain
+	}
+	ctx, cancel := context.WithTimeout(ctx, packageTimeout)
+	defer cancel()
+	return door.Package(ctx, c)
+}
+
+// send sends the News that appendBody writes and marks the claim.
+func (p *packer) send(t *packageTask, appendBody func([]byte) []byte) error {
+	p.sending.Lock()
+	defer p.sending.Unlock()
+	p.body = appendBody(p.body[:0])
+	p.gateway.out.Add(1)
+	if err := p.out.send(t.session, "B", tagHeadline, p.body, t.possResend); err != nil {
+		return err
+	}
+	err := p.gateway.store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
+		set(packedKey(nil, &t.claim), nil)
+	}, false)
+	if err != nil {
+		return fmt.Errorf("FIX store: claim %s: %w", market.AppendClaimID(nil, t.claim.ID), err)
+	}
+	return nil
+}
+
+// done lets go of a task, and takes in what had no room.
+func (p *packer) done(t *packageTask) {
+	p.mu.Lock()
+	delete(p.tasks, t.claim.ID)
+	more := p.behind && len(p.tasks) <= p.gateway.options.MaxPackages/2
+	if more {
+		p.behind = false
+	}
+	p.mu.Unlock()
+	if more {
+		p.refill()
+	}
+}
+
+// appendPackage appends the News of a package without "148=". Headline (148) is
+// "CLAIM" and the claim's id; LinesOfText (33) are eight Texts (58), each a word, a
+// blank and a value:
+//
+//	PAY 249.750000 USDC      what is paid, and on which rail
+//	TO ...                   the account's owner that is paid, base58
+//	MINT ...                 the token's mint, base58; "native" = SOL itself
+//	FROM ...                 the wallet that pays and signs, base58
+//	REFERENCE ...            the read-only account in it, base58
+//	MEMO ...                 the memo in it
+//	UNTIL 20260101-00:00:00.000  when the claim ends unless it is paid, UTC
+//	TRANSACTION 312          bytes of the unsigned version 0 transaction
+//
+// The transaction itself is in RawData (96), in base64. Who signs it and sends it to
+// the chain has paid; who makes a payment of his own needs the other lines.
+func (p *packer) appendPackage(dst []byte, t *packageTask, made *Package) []byte {
+	terms := &t.claim.Terms
+	amount := market.AppendDecimal(nil, terms.Payment, terms.Rail.Decimals())
+	mint := p.gateway.mintOf(terms.Rail)
+	dst = market.AppendClaimID(append(dst, "CLAIM "...), t.claim.ID)
+	dst = appendTime(append(dst, "\x0142="...), t.claim.ReservedAt)
+	if in := p.gateway.instruments.Get(terms.Instrument); in != nil {
+		dst = append(append(dst, "\x01146=1\x0155="...), in.Symbol...)
+	}
+	dst = append(append(dst, "\x0133=8\x0158=PAY "...), amount...)
+	dst = append(append(dst, ' '), terms.Rail.String()...)
+	dst = append(append(dst, "\x0158=TO "...), base58Text(terms.PayTo[:])...)
+	dst = append(append(dst, "\x0158=MINT "...), mint...)
+	dst = append(append(dst, "\x0158=FROM "...), base58Text(t.claim.Wallet[:])...)
+	dst = append(append(dst, "\x0158=REFERENCE "...), base58Text(made.Reference[:])...)
+	dst = appendText(append(dst, "\x0158=MEMO "...), made.Memo)
+	dst = appendTime(append(dst, "\x0158=UNTIL "...), t.claim.Deadline)
+	dst = strconv.AppendInt(append(dst, "\x0158=TRANSACTION "...), int64(len(made.Transaction)), 10)
+	dst = strconv.AppendInt(append(dst, "\x0195="...), int64(base64.StdEncoding.EncodedLen(len(made.Transaction))), 10)
+	dst = base64.StdEncoding.AppendEncode(append(dst, "\x0196="...), made.Transaction)
+	if !t.session.custom.Load() {
+		return dst
+	}
+	dst = appendCustomText(dst, tagPaymentAmount, string(amount))
+	dst = appendCustomCount(dst, tagPaymentAtoms, terms.Payment)
+	dst = appendCustomText(dst, tagPayTo, base58Text(terms.PayTo[:]))
+	if terms.Rail != market.RailSOL {
+		dst = appendCustomText(dst, tagPaymentMint, mint)
+	}
+	dst = appendCustomText(dst, tagPaymentReference, base58Text(made.Reference[:]))
+	return appendText(appendTag(dst, tagPaymentMemo), made.Memo)
+}
+
+// nativeMint stands for the mint of a rail that has none.
+const nativeMint = "native"
+
+// mintOf returns the text of the mint that is paid on a rail.
+func (g *Gateway) mintOf(rail market.Rail) string {
+	if rail == market.RailUSDC && g.doors.Desk != nil {
+		if v := g.doors.Desk.View(); v != nil {
+			return base58Text(v.Policy.USDCMint[:])
+		}
+	}
+	return nativeMint
+}
+
+// appendNoPackage appends the News that a claim gets no package, without "148=".
+func appendNoPackage(dst []byte, id market.ClaimID, text string) []byte {
+	dst = market.AppendClaimID(append(dst, "CLAIM "...), id)
+	return append(append(dst, "\x0133=1\x0158="...), text...)
+}

@@ -1,0 +1,339 @@
+package fixgw
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/quickfixgo/quickfix"
+
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// A TradeCaptureReport (35=AE) of a client's says that it has paid for a claim, and
+// by which transaction; a TradeCaptureReportAck (35=AR) answers it once there is an
+// answer. Looking for the payment asks the chain until it is final, so that it is
+// the prover's work and not the session's. What becomes of the claim is told by the
+// ExecutionReports that the desk's events make, whether or not anybody reported the
+// payment: the desk watches for payments by itself.
+//
+// A report that waits for its answer is in the store until the answer is in the
+// session's message store. A crash between has the answer given again, with
+// PossResend. A report that is sent again after its answer is looked into again, and
+// the desk says of one payment and claim the same for ever.
+
+// Limits of proofs.
+const (
+	proofWorkers = 4
+	// proofAttempt bounds one look at the chain.
+	proofAttempt = 5 * time.Second
+	// proofMinPause and proofMaxPause bound the time between two looks.
+	proofMinPause = 100 * time.Millisecond
+	proofMaxPause = 5 * time.Second
+	// MaxTradeReportID is the longest TradeReportID (571), in bytes.
+	MaxTradeReportID = 64
+)
+
+// Codes of the answers to reports of payments.
+const (
+	codePaymentMismatch = "PAYMENT_MISMATCH"
+	codePaymentUsed     = "PAYMENT_ALREADY_USED"
+	codePendingTimeout  = "PENDING_TIMEOUT" // our choice
+)
+
+// Values of TradeReportRejectReason (751).
+const (
+	tradeRejUnknownInstrument = 2
+	tradeRejNotAuthorized     = 3
+	tradeRejOther             = 99
+)
+
+// prover answers reports of payments. Its agenda's goroutines work.
+type prover struct {
+	gateway *Gateway
+	agenda  *agenda
+
+	mu   sync.Mutex // guards open and held; never taken with a session's held
+	open map[proofKey]*proofTask
+	held map[uint16]int // of open, by session
+
+	sending sync.Mutex // guards out and body
+	out     outbox
+	body    []byte
+}
+
+// proofKey names a report: the session that made it, and its TradeReportID.
+type proofKey struct {
+	session uint16
+	id      string
+}
+
+// proofTask is one report that is not answered yet.
+type proofTask struct {
+	prover     *prover
+	session    *session
+	id         string // TradeReportID
+	proof      PaymentProof
+	instrument market.InstrumentID
+	possResend bool      // an answer may have been sent before a crash
+	until      time.Time // when it is answered whatever is known
+}
+
+func newProver(g *Gateway) *prover {
+	return &prover{
+		gateway: g, agenda: newAgenda(proofWorkers),
+		open: make(map[proofKey]*proofTask), held: make(map[uint16]int),
+	}
+}
+
+// A report's record is under its session and TradeReportID:
+//
+//	0 version · 1 claim u64 · 9 ticket u64 · 17 tranche u16 · 19 instrument u16 ·
+//	21 the payment's signature
+const (
+	proofRecordVersion = 1
+	proofRecordSize    = 85
+)
+
+func (t *proofTask) key() []byte {
+	return append(binary.BigEndian.AppendUint16([]byte{keyProof}, t.session.number), t.id...)
+}
+
+func (t *proofTask) record() []byte {
+	dst := binary.BigEndian.AppendUint64([]byte{proofRecordVersion}, uint64(t.proof.Claim))
+	dst = binary.BigEndian.AppendUint64(dst, uint64(t.proof.Ticket))
+	dst = binary.BigEndian.AppendUint16(dst, uint16(t.proof.Tranche))
+	dst = binary.BigEndian.AppendUint16(dst, uint16(t.instrument))
+	return append(dst, t.proof.Signature[:]...)
+}
+
+// parse reads what key and record wrote; nil where there is no such session any
+// more.
+func (p *prover) parse(key, value []byte) (*proofTask, error) {
+	const head = 3
+	if len(key) <= head || len(value) != proofRecordSize || value[0] != proofRecordVersion {
+		return nil, fmt.Errorf("%w: report of a payment %x: %d bytes", errLayout, key, len(value))
+	}
+	s := p.gateway.sessionOf(binary.BigEndian.Uint16(key[1:]))
+	if s == nil {
+		return nil, nil
+	}
+	t := &proofTask{
+		prover: p, session: s, id: string(key[head:]), possResend: true,
+		instrument: market.InstrumentID(binary.BigEndian.Uint16(value[19:])),
+		proof: PaymentProof{
+			Claim:   market.ClaimID(binary.BigEndian.Uint64(value[1:])),
+			Ticket:  market.TicketID(binary.BigEndian.Uint64(value[9:])),
+			Tranche: market.TrancheID(binary.BigEndian.Uint16(value[17:])),
+		},
+	}
+	copy(t.proof.Signature[:], value[21:])
+	return t, nil
+}
+
+// load takes the reports that the last run has left without an answer. Before Run.
+func (p *prover) load() error {
+	var bad error
+	err := p.gateway.store.Scan([]byte{keyProof}, []byte{keyProof + 1}, func(key, value []byte) bool {
+		var t *proofTask
+		if t, bad = p.parse(key, value); t != nil {
+			p.add(t)
+		}
+		return bad == nil
+	})
+	if err != nil {
+		return fmt.Errorf("FIX store: %w", err)
+	}
+	return bad
+}
+
+// add needs mu, or to be alone.
+func (p *prover) add(t *proofTask) {
+	t.until = time.Now().Add(p.gateway.options.ProofTimeout)
+	p.open[proofKey{t.session.number, t.id}] = t
+	p.held[t.session.number]++
+	p.agenda.add(t, 0)
+}
+
+// take takes a report, or says why not. One that is on its way already is taken by
+// that. The error is the store's.
+func (p *prover) take(t *proofTask) (*tradeRefusal, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	o := &p.gateway.options
+	switch known := p.open[proofKey{t.session.number, t.id}]; {
+	case known != nil && known.proof != t.proof:
+		return refuseTrade(codeInvalidField, "TradeReportID (571) %.64q: another report of this id waits for its answer", t.id), nil
+	case known != nil:
+		p.gateway.duplicates.Add(1)
+		return nil, nil
+	case p.gateway.doors.Settlement == nil:
+		return refuseTrade(codeChainUnavailable, "no chain is configured"), nil
+	case p.held[t.session.number] >= o.MaxSessionProofs:
+		return refuseTrade(codeOverloaded, "%d reports of this session wait for an answer", o.MaxSessionProofs), nil
+	case len(p.open) >= o.MaxProofs:
+		return refuseTrade(codeOverloaded, "%d reports wait for an answer, try again", o.MaxProofs), nil
+	}
+	err := p.gateway.store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set(t.key(), t.record()) }, false)
+	if err != nil {
+		return nil, fmt.Errorf("FIX store: report %q: %w", t.id, err)
+	}
+	p.add(t)
+	return nil, nil
+}
+
+// attempt looks for the payment once, and answers where that settles it.
+func (t *proofTask) attempt(ctx context.Context) time.Duration {
+	no, again := t.look(ctx)
+	if again > 0 {
+		return again
+	}
+	if err := t.prover.answer(t, no); err != nil {
+		t.prover.gateway.fail(err)
+	}
+	return 0
+}
+
+// look returns what the answer is, nil where the payment serves its claim, or when
+// to look again.
+func (t *proofTask) look(ctx context.Context) (no *tradeRefusal, again time.Duration) {
+	g := t.prover.gateway
+	bounded, cancel := context.WithTimeout(ctx, proofAttempt)
+	defer cancel()
+	v, err := Verdict{}, errNoChain
+	if g.doors.Settlement != nil {
+		v, err = g.doors.Settlement.Verify(bounded, &t.proof)
+	}
+	pause := min(max(v.Pending, proofMinPause), proofMaxPause)
+	switch {
+	case ctx.Err() != nil: // we stop; the next start looks again
+		return nil, pause
+	case err == nil && v.Pending == 0 && v.Refused != event.ReasonDeskFull:
+		return refusedPayment(&v), 0
+	case time.Now().Before(t.until):
+		return nil, pause
+	case err != nil:
+		g.options.Logger.Warn("payment_not_looked_at", "claim", string(market.AppendClaimID(nil, t.proof.Claim)), "error", err)
+		return refuseTrade(codeChainUnavailable, "the payment has not been looked at; it is booked when it is seen"), 0
+	case v.Pending == 0:
+		return refusedPayment(&v), 0
+	}
+	return refuseTrade(codePendingTimeout, "not final on the chain after %s; it is booked when it is", g.options.ProofTimeout), 0
+}
+
+// refusedPayment says why a payment does not serve its claim; nil where it does.
+func refusedPayment(v *Verdict) *tradeRefusal {
+	word := v.Refused.String()
+	switch v.Refused {
+	case event.ReasonNone:
+		return nil
+	case event.ReasonPaymentMismatch:
+		if v.Mismatch != "" {
+			word = v.Mismatch
+		}
+		return refuseTrade(codePaymentMismatch, "%s", word)
+	case event.ReasonPaymentUsed:
+		return refuseTrade(codePaymentUsed, "%s", word)
+	case event.ReasonUnknownClaim, event.ReasonUnknownPayment:
+		return unknownClaim()
+	case event.ReasonLatePayment, event.ReasonClaimState, event.ReasonUndeliverable:
+		return refuseTrade(codeClaimExpired, "%s", word)
+	}
+	return &tradeRefusal{tradeRejOther, deskText(v.Refused, 0)}
+}
+
+// answer sends the AR and forgets the report.
+func (p *prover) answer(t *proofTask, no *tradeRefusal) error {
+	a := tradeAck{
+		id: t.id, claim: string(market.AppendClaimID(nil, t.proof.Claim)), signature: base58Text(t.proof.Signature[:]),
+		symbol: noSymbol, no: no, at: p.gateway.options.Now().UnixNano(),
+	}
+	if in := p.gateway.instruments.Get(t.instrument); in != nil {
+		a.symbol = in.Symbol
+	}
+	if err := p.send(t, &a); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.open, proofKey{t.session.number, t.id})
+	if p.held[t.session.number]--; p.held[t.session.number] == 0 {
+		delete(p.held, t.session.number)
+	}
+	err := p.gateway.store.Commit(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
+		key := t.key()
+		deleteRange(key, after(key))
+	}, false)
+	if err != nil {
+		return fmt.Errorf("FIX store: report %q: %w", t.id, err)
+	}
+	return nil
+}
+
+func (p *prover) send(t *proofTask, a *tradeAck) error {
+	p.sending.Lock()
+	defer p.sending.Unlock()
+	p.body = a.appendBody(p.body[:0])
+	p.gateway.out.Add(1)
+	if a.no != nil {
+		p.gateway.rejects.Add(1)
+	}
+	return p.out.send(t.session, "AR", tagTradeReportID, p.body, t.possResend)
+}
+
+// tradeReport handles an AE of the client's.
+func (s *session) tradeReport(frame []byte) quickfix.MessageRejectError {
+	r := scanTradeReport(frame)
+	t, no, err := s.checkTradeReport(&r)
+	if err == nil && no == nil {
+		no, err = s.gateway.prover.take(t)
+	}
+	if err != nil {
+		s.gateway.fail(err)
+		return businessReject(rejNotAvailable, r.id, codeReadOnly+": the store has failed")
+	}
+	if no == nil {
+		return nil
+	}
+	s.gateway.rejects.Add(1)
+	a := tradeAck{
+		id: string(r.id), claim: string(r.claim), signature: string(r.signature), symbol: string(r.symbol),
+		no: no, at: s.gateway.options.Now().UnixNano(),
+	}
+	s.out.scratch = a.appendBody(s.out.scratch[:0])
+	s.sendType("AR", tagTradeReportID, s.out.scratch, false)
+	return nil
+}
+
+// tradeAck is one TradeCaptureReportAck (35=AR).
+type tradeAck struct {
+	id, claim, signature, symbol string        // as the client has written them
+	no                           *tradeRefusal // nil = accepted
+	at                           int64         // Unix nanoseconds
+}
+
+// maxEcho is how much of a value of the client's an answer repeats, in bytes.
+const maxEcho = 100
+
+// appendBody appends the answer without "571=" and without the last SOH.
+func (a *tradeAck) appendBody(dst []byte) []byte {
+	echo := func(head, value string) {
+		if value != "" {
+			dst = appendText(append(dst, head...), value[:min(len(value), maxEcho)])
+		}
+	}
+	echo("", a.id)
+	echo("\x01572=", a.claim)
+	echo("\x01818=", a.signature)
+	echo("\x0155=", a.symbol)
+	dst = appendTime(append(dst, "\x01150=F\x0160="...), a.at)
+	if a.no == nil {
+		return append(dst, "\x01939=0"...)
+	}
+	dst = strconv.AppendInt(append(dst, "\x01939=1\x01751="...), int64(a.no.reason), 10)
+	return appendText(append(dst, "\x0158="...), a.no.text)
+}
