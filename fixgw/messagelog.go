@@ -196,11 +196,13 @@ func (l *MessageLog) run(ctx context.Context) (end func() error) {
 		return func() error { return nil }
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- l.Run(ctx) }()
+	var running sync.WaitGroup
+	var err error
+	running.Go(func() { err = l.Run(ctx) })
 	return func() error {
 		cancel()
-		return <-ended
+		running.Wait()
+		return err
 	}
 }
 

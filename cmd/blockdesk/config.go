@@ -180,7 +180,7 @@ func defaultConfig() Config {
 var envReserved = []string{
 	"BLOCKDESK_TESTDATA", "BLOCKDESK_CRASH_POINTS", "BLOCKDESK_BENCH_DIR", "BLOCKDESK_KILL_ROUNDS", "BLOCKDESK_SEED",
 	"BLOCKDESK_CLAIMS", "BLOCKDESK_SETTLE_ROUNDS",
-	operatorTokenEnv,
+	operatorTokenEnv, fixPasswordEnv,
 }
 
 // loadConfig reads the file (an empty path means blockdesk.yaml where it

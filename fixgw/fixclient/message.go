@@ -16,6 +16,10 @@ type Message struct {
 	raw []byte // from "8=" to the last SOH
 }
 
+// AsMessage looks at the bytes of a whole message, such as Trace sees, as they
+// are: nothing is checked or copied.
+func AsMessage(raw []byte) *Message { return &Message{raw: raw} }
+
 // Raw returns the whole message. It aliases the read buffer.
 func (m *Message) Raw() []byte { return m.raw }
 

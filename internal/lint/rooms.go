@@ -19,7 +19,7 @@ var (
 	vocabulary = []string{"market", "engine/event", "engine/book", "engine/rfq"}
 	outer      = append([]string{"engine"}, vocabulary...)
 	everything = append([]string{
-		"engine/book/ladder", "engine/book/naive", "persist", "feed", "fixgw", "fixgw/fixclient",
+		"engine/book/ladder", "engine/book/naive", "persist", "feed", "fixgw", "fixgw/fixclient", "fixgw/fixterm",
 		"httpgw", "mirror", "settle", "sdk", "internal", "internal/solana", "internal/solana/eddsa",
 	}, outer...)
 )
@@ -38,6 +38,7 @@ var rooms = []room{
 	{path: "feed", may: outer},
 	{path: "fixgw", may: append([]string{"internal/solana/eddsa"}, outer...)}, // logons by signature
 	{path: "fixgw/fixclient", may: []string{"market"}},
+	{path: "fixgw/fixterm", may: []string{"fixgw/fixclient"}},
 	{path: "httpgw", may: append([]string{"feed"}, outer...)},
 	{path: "mirror", may: append([]string{"internal", "internal/solana"}, outer...)},
 	{path: "settle", may: append([]string{"internal", "internal/solana", "internal/solana/eddsa"}, outer...)},
@@ -94,6 +95,7 @@ var libraries = []library{
 	{"github.com/goccy/go-yaml", []string{"cmd", "fixgw"}}, // fixgw: the participants, given as bytes
 	{"golang.org/x/crypto", []string{"fixgw", "httpgw", "settle", "cmd"}},
 	{"golang.org/x/sys", []string{"persist", "bench", "settle"}},
+	{"golang.org/x/term", []string{"cmd"}},
 	{"golang.org/x/sync", []string{"persist", "feed", "fixgw", "httpgw", "mirror", "settle", "cmd", "bench"}},
 	{"github.com/hashicorp", []string{"persist"}},
 	{"github.com/nats-io", []string{"persist"}},

@@ -1,0 +1,284 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"crypto/ed25519"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/sandbox"
+)
+
+// fixPasswordEnv holds the password of `fix client`.
+const fixPasswordEnv = "BLOCKDESK_FIX_PASSWORD"
+
+// fixClientFlags say who logs on, where, and how it is shown.
+type fixClientFlags struct {
+	address, compID, target, username string
+	passwordFile, key, sequence       string
+	ca, serverName, cert, certKey     string
+	heartBt                           int
+	wait                              time.Duration
+	tls, dropCopy, keepOrders, reset  bool
+	custom, raw, strict               bool
+}
+
+func fixClientCommand(s *settings) *cobra.Command {
+	var f fixClientFlags
+	cmd := &cobra.Command{
+		Use: "client", Short: "Log on and trade from the terminal, or from a script", Args: cobra.NoArgs,
+		Long: "Log on to a FIX 4.4 gateway and send what is typed: `help` lists the commands. Where standard\n" +
+			"input is no terminal, each of its lines is a command, and the next one waits for the answer to\n" +
+			"the one before.\n\n" +
+			"The password comes from --password-file, from " + fixPasswordEnv + ", or is asked for. Sequence\n" +
+			"numbers are kept in a file, so that a later start goes on with the session.",
+		Example: "  " + fixPasswordEnv + "=demo blockdesk fix client --comp-id GUEST\n" +
+			"  printf 'buy SLUSD/USDC 5 at 1.01 ioc\\n' | blockdesk fix client --comp-id GUEST --strict",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			interactive := term.IsTerminal(int(os.Stdin.Fd()))
+			options, err := f.options(s, interactive, cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			c := &fixTerminal{
+				options: options, wait: f.wait, strict: f.strict,
+				screen: &screen{out: cmd.OutOrStdout(), json: s.json, raw: f.raw, live: interactive && !s.json},
+			}
+			return c.Run(cmd.Context(), cmd.InOrStdin(), interactive)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.address, "address", "", "host:port (default: what addresses.json in the data folder says)")
+	flags.StringVar(&f.compID, "comp-id", "", "SenderCompID")
+	flags.StringVar(&f.target, "target", "", "TargetCompID (default: fix.comp_id)")
+	flags.StringVar(&f.username, "username", "", "participant (default: --comp-id)")
+	flags.StringVar(&f.passwordFile, "password-file", "", "file whose first line is the password")
+	flags.StringVar(&f.key, "key", "", "Ed25519 key to log on with instead: PEM (PKCS #8) or a Solana keypair file")
+	flags.BoolVar(&f.tls, "tls", false, "speak TLS")
+	flags.StringVar(&f.ca, "ca", "", "PEM file of the authority that the service's certificate is from")
+	flags.StringVar(&f.serverName, "server-name", "", "name in the service's certificate (default: the host of --address)")
+	flags.StringVar(&f.cert, "cert", "", "PEM file of our certificate, where the service wants one")
+	flags.StringVar(&f.certKey, "cert-key", "", "PEM file of its key")
+	flags.BoolVar(&f.dropCopy, "drop-copy", false, "be told all fills of the participant (9406=Y)")
+	flags.BoolVar(&f.keepOrders, "no-cancel-on-disconnect", false, "let orders outlive the connection (8013=N)")
+	flags.BoolVar(&f.custom, "custom-fields", false, "take the fields 5601 to 5616 (5600=Y)")
+	flags.StringVar(&f.sequence, "sequence-file", "", "where the sequence numbers are kept (default: a file in the user's configuration folder)")
+	flags.BoolVar(&f.reset, "reset", false, "begin with sequence number 1 on both sides (141=Y)")
+	flags.IntVar(&f.heartBt, "heartbeat", 30, "seconds between heartbeats, 10 to 60")
+	flags.DurationVar(&f.wait, "wait", 10*time.Second, "how long an answer is waited for")
+	flags.BoolVar(&f.raw, "raw", false, "show every message too, with | for SOH and without secrets")
+	flags.BoolVar(&f.strict, "strict", false, "fail at the end where a command was refused or not answered")
+	return cmd
+}
+
+// options reads the files that the flags name.
+func (f *fixClientFlags) options(s *settings, interactive bool, prompt io.Writer) (fixclient.Options, error) {
+	o := fixclient.Options{
+		Addr: f.address, SenderCompID: f.compID, TargetCompID: f.target, Username: cmp.Or(f.username, f.compID),
+		HeartBtInt: f.heartBt, KeepSequence: true, Reset: f.reset,
+	}
+	if f.compID == "" {
+		return o, errors.New("--comp-id is needed")
+	}
+	if err := between("--heartbeat", f.heartBt, 10, 60); err != nil {
+		return o, err
+	}
+	if f.wait <= 0 || f.wait > time.Hour {
+		return o, fmt.Errorf("--wait: %s is outside 0 to 1h", f.wait)
+	}
+	cfg, err := s.load()
+	if err != nil {
+		return o, err
+	}
+	o.TargetCompID = cmp.Or(o.TargetCompID, cfg.FIX.CompID)
+	if o.Addr == "" {
+		if at, err := readAddresses(cfg.DataDir); err == nil {
+			o.Addr = at.FIX
+		}
+		o.Addr = cmp.Or(o.Addr, cfg.Listen.FIX)
+	}
+	for _, v := range []struct {
+		wanted bool
+		field  string
+	}{{f.keepOrders, "8013=N\x01"}, {f.dropCopy, "9406=Y\x01"}, {f.custom, "5600=Y\x01"}} {
+		if v.wanted {
+			o.LogonFields += v.field
+		}
+	}
+	if o.TLS, err = f.tlsConfig(o.Addr); err != nil {
+		return o, err
+	}
+	numbers, err := openSequenceFile(f.sequence, o.SenderCompID, o.TargetCompID, o.Addr)
+	if err != nil {
+		return o, err
+	}
+	o.Numbers, o.NextSender, o.NextTarget = numbers, numbers.sender, numbers.target
+	if f.key != "" {
+		o.Key, err = readLogonKey(f.key)
+		return o, err
+	}
+	o.Password, err = f.password(interactive, prompt)
+	return o, err
+}
+
+// maxPasswordFile bounds a password file, in bytes.
+const maxPasswordFile = 4 << 10
+
+func (f *fixClientFlags) password(interactive bool, prompt io.Writer) (string, error) {
+	if f.passwordFile != "" {
+		file, err := os.Open(f.passwordFile)
+		if err != nil {
+			return "", fmt.Errorf("--password-file: %w", err)
+		}
+		defer file.Close()
+		line, err := bufio.NewReader(io.LimitReader(file, maxPasswordFile)).ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return "", fmt.Errorf("--password-file: %w", err)
+		}
+		return strings.TrimRight(line, "\r\n"), nil
+	}
+	if password, ok := os.LookupEnv(fixPasswordEnv); ok {
+		return password, nil
+	}
+	if !interactive {
+		return "", errors.New("no password: name --password-file or --key, or set " + fixPasswordEnv)
+	}
+	fmt.Fprint(prompt, "Password: ")
+	password, err := term.ReadPassword(int(os.Stdin.Fd()))
+	fmt.Fprintln(prompt)
+	return string(password), err
+}
+
+// readLogonKey reads the private half of a participant's ed25519. Errors do not
+// quote the file.
+func readLogonKey(path string) (ed25519.PrivateKey, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--key: %w", err)
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		key, err := sandbox.ReadKey(path)
+		if err != nil {
+			return nil, fmt.Errorf("--key: %s is neither PEM nor a keypair file", path)
+		}
+		return key, nil
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	key, ok := parsed.(ed25519.PrivateKey)
+	if err != nil || !ok {
+		return nil, fmt.Errorf("--key: %s holds no Ed25519 key in PKCS #8", path)
+	}
+	return key, nil
+}
+
+func (f *fixClientFlags) tlsConfig(address string) (*tls.Config, error) {
+	if !f.tls {
+		if f.ca != "" || f.cert != "" || f.certKey != "" || f.serverName != "" {
+			return nil, errors.New("--ca, --cert, --cert-key and --server-name need --tls")
+		}
+		return nil, nil
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: f.serverName}
+	if config.ServerName == "" {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, fmt.Errorf("--address: %w", err)
+		}
+		config.ServerName = host
+	}
+	if f.ca != "" {
+		text, err := os.ReadFile(f.ca)
+		if err != nil {
+			return nil, fmt.Errorf("--ca: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("--ca: %s holds no certificate", f.ca)
+		}
+	}
+	if f.cert != "" || f.certKey != "" {
+		pair, err := tls.LoadX509KeyPair(f.cert, f.certKey)
+		if err != nil {
+			return nil, fmt.Errorf("--cert, --cert-key: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
+}
+
+// sequenceFile keeps a session's next sequence numbers: a line each, of fixed
+// width, written in place. It is not synced: after a crash of the machine the
+// session goes on with numbers that are too low, which the service refuses, and
+// --reset helps.
+type sequenceFile struct {
+	file           *os.File
+	sender, target int // as they were when it was opened; 1 = new
+}
+
+// Lines of a sequence file: "sender 0000000001".
+const (
+	sequenceLine  = "%s %010d\n"
+	sequenceWidth = len("sender 0000000001\n")
+)
+
+// openSequenceFile opens path, or, where it is empty, a file by the session's
+// names in the user's configuration folder. Close it by the end of the program.
+func openSequenceFile(path, sender, target, address string) (*sequenceFile, error) {
+	if path == "" {
+		dir, err := os.UserConfigDir()
+		if err != nil {
+			return nil, fmt.Errorf("no place for the sequence numbers: name --sequence-file: %w", err)
+		}
+		dir = filepath.Join(dir, "blockdesk")
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("sequence numbers: %w", err)
+		}
+		name := strings.NewReplacer(":", "_", "/", "_", "[", "", "]", "").Replace(fmt.Sprintf("fix-%s-%s-%s.seq", sender, target, address))
+		path = filepath.Join(dir, name)
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("sequence numbers: %w", err)
+	}
+	s := &sequenceFile{file: file, sender: 1, target: 1}
+	text, err := io.ReadAll(io.LimitReader(file, int64(2*sequenceWidth)+1))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("sequence numbers: %w", err), file.Close())
+	}
+	if len(text) == 0 {
+		return s, errors.Join(s.SetSender(1), s.SetTarget(1))
+	}
+	n, err := fmt.Sscanf(string(text), "sender %d\ntarget %d\n", &s.sender, &s.target)
+	if err != nil || n != 2 || s.sender < 1 || s.target < 1 || !bytes.HasSuffix(text, []byte("\n")) {
+		return nil, errors.Join(fmt.Errorf("sequence numbers: %s does not hold any; remove it and begin with --reset", path), file.Close())
+	}
+	return s, nil
+}
+
+// SetSender implements fixclient.Numbers.
+func (s *sequenceFile) SetSender(next int) error {
+	_, err := s.file.WriteAt(fmt.Appendf(nil, sequenceLine, "sender", next), 0)
+	return err
+}
+
+// SetTarget implements fixclient.Numbers.
+func (s *sequenceFile) SetTarget(next int) error {
+	_, err := s.file.WriteAt(fmt.Appendf(nil, sequenceLine, "target", next), int64(sequenceWidth))
+	return err
+}

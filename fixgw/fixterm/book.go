@@ -1,0 +1,175 @@
+package fixterm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// defaultDepth is how many levels a side are followed where nobody says.
+const defaultDepth = 5
+
+// book is an order book that is followed; prices and quantities as FIX writes
+// them.
+type book struct {
+	symbol, id string
+	depth      int
+	bids, asks []level // best first
+	whole      bool    // a snapshot has come
+}
+
+type level struct{ price, qty string }
+
+// request makes a V that begins (1) or ends (2) the subscription.
+func (k *book) request(action string) []byte {
+	var b body
+	b.add(262, k.id)
+	b.add(263, action)
+	b.add(264, strconv.Itoa(k.depth))
+	b.add(265, "1")
+	b.add(267, "3")
+	b.add(269, "0")
+	b.add(269, "1")
+	b.add(269, "2")
+	b.add(146, "1")
+	b.add(55, k.symbol)
+	return b
+}
+
+// marketData tells a W or an X: what has traded, and the book as it is now.
+func (t *Terminal) marketData(m message) []Report {
+	id := m.get(262)
+	if t.ended[id] {
+		return nil
+	}
+	i := slices.IndexFunc(t.books, func(b *book) bool { return b.id == id })
+	if i < 0 {
+		r := begin(m, "book")
+		r.sentence = "of a subscription that is not known here (" + id + ")"
+		return one(r)
+	}
+	k := t.books[i]
+	first := 279
+	if m.typ() == "W" {
+		first = 269
+		k.bids, k.asks, k.whole = nil, nil, true
+	}
+	var out []Report
+	for _, e := range m.groups(first) {
+		switch e.get(269) {
+		case "0":
+			k.bids = change(k.bids, e, func(a, b string) int { return compare(b, a) })
+		case "1":
+			k.asks = change(k.asks, e, compare)
+		case "2":
+			if m.typ() == "W" {
+				continue // what has traded before
+			}
+			r := Report{Event: "traded", Time: m.get(52)}
+			r.sentence = fmt.Sprintf("%s %s at %s", short(e.get(271)), k.symbol, short(e.get(270)))
+			r.add("msg_type", m.typ())
+			r.add("symbol", k.symbol)
+			r.add("qty", e.get(271))
+			r.add("price", e.get(270))
+			out = append(out, r)
+		}
+	}
+	return append(out, k.report(m))
+}
+
+// change applies one entry to a side of the book.
+func change(side []level, e message, order func(a, b string) int) []level {
+	price := e.get(270)
+	i, there := slices.BinarySearchFunc(side, price, func(l level, p string) int { return order(l.price, p) })
+	switch {
+	case e.get(279) == "2":
+		if there {
+			side = slices.Delete(side, i, i+1)
+		}
+	case there:
+		side[i].qty = e.get(271)
+	case len(side) < maxLevels:
+		side = slices.Insert(side, i, level{price, e.get(271)})
+	}
+	return side
+}
+
+// compare orders two plain decimals that are not negative.
+func compare(a, b string) int {
+	wholeA, fracA, _ := strings.Cut(a, ".")
+	wholeB, fracB, _ := strings.Cut(b, ".")
+	wholeA, wholeB = strings.TrimLeft(wholeA, "0"), strings.TrimLeft(wholeB, "0")
+	return cmp.Or(
+		cmp.Compare(len(wholeA), len(wholeB)),
+		cmp.Compare(wholeA, wholeB),
+		cmp.Compare(strings.TrimRight(fracA, "0"), strings.TrimRight(fracB, "0")),
+	)
+}
+
+// report is the book as it is: the best of each side in words, the ladder below.
+func (k *book) report(m message) Report {
+	r := Report{Event: "book", Time: m.get(52), Ladder: true}
+	r.sentence = fmt.Sprintf("%s bid %s, ask %s", k.symbol, best(k.bids), best(k.asks))
+	r.add("msg_type", m.typ())
+	r.add("symbol", k.symbol)
+	side := func(name string, levels []level) {
+		if len(levels) > 0 {
+			r.add(name, levels[0].price)
+			r.add(name+"_qty", levels[0].qty)
+		}
+	}
+	side("bid", k.bids)
+	side("ask", k.asks)
+	for i := k.depth - 1; i >= 0; i-- {
+		r.Lines = append(r.Lines, rung("ask", k.asks, i))
+	}
+	for i := range k.depth {
+		r.Lines = append(r.Lines, rung("bid", k.bids, i))
+	}
+	return r
+}
+
+func best(side []level) string {
+	if len(side) == 0 {
+		return "none"
+	}
+	return short(side[0].price) + " x " + short(side[0].qty)
+}
+
+// rung is one line of a ladder, which always has as many.
+func rung(name string, side []level, i int) string {
+	if i >= len(side) {
+		return "  " + name
+	}
+	return fmt.Sprintf("  %s %16s %20s", name, side[i].price, side[i].qty)
+}
+
+// marketRefused tells a MarketDataRequestReject (Y).
+func (t *Terminal) marketRefused(m message) Report {
+	r := begin(m, "refused")
+	r.Refused = true
+	r.sentence = "book (" + m.get(262) + ")"
+	for _, b := range t.books {
+		if b.id == m.get(262) && !b.whole {
+			r.sentence = "book of " + b.symbol
+			r.add("symbol", b.symbol)
+		}
+	}
+	t.books = slices.DeleteFunc(t.books, func(b *book) bool { return b.id == m.get(262) && !b.whole })
+	r.add("md_req_id", m.get(262))
+	r.add("reason", m.get(281))
+	return r
+}
+
+// Disconnected forgets what ends with a connection: the subscriptions. It returns
+// the commands that begin them anew.
+func (t *Terminal) Disconnected() []string {
+	var again []string
+	for _, b := range t.books {
+		again = append(again, fmt.Sprintf("book %s %d", b.symbol, b.depth))
+	}
+	t.books = nil
+	return again
+}

@@ -1,0 +1,353 @@
+package fixterm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"blockdesk/fixgw/fixclient"
+)
+
+// Message takes a message of the session and returns what to tell of it: nothing
+// for one that was not asked for any more. The message is not kept.
+func (t *Terminal) Message(in *fixclient.Message) []Report {
+	m := parse(in)
+	if s := m.get(55); s != "" && len(t.symbols) < MaxOrders && m.typ() != "3" && m.typ() != "j" {
+		if !(m.typ() == "8" && m.get(150) == "8") && s != unknownSymbol {
+			t.symbols[s] = true
+		}
+	}
+	reports := t.tell(m)
+	t.answered(m)
+	return reports
+}
+
+// Again returns what to tell of a message that was shown before and has been
+// asked for again. Nothing is learnt from it.
+func Again(in *fixclient.Message) []Report {
+	scratch := New("", nil)
+	return scratch.tell(parse(in))
+}
+
+func (t *Terminal) tell(m message) []Report {
+	switch m.typ() {
+	case "8":
+		return t.execution(m)
+	case "9":
+		return one(t.cancelReject(m))
+	case "r":
+		return one(t.massReport(m))
+	case "3", "j":
+		return one(reject(m))
+	case "S":
+		return one(t.offered(m))
+	case "AG":
+		r := begin(m, "refused")
+		r.Refused = true
+		r.sentence = "no quote (" + m.get(131) + ")"
+		r.add("quote_req_id", m.get(131))
+		r.add("reason", m.get(658))
+		return one(r)
+	case "AI", "Z":
+		return one(quoteEnd(m))
+	case "B":
+		return one(t.news(m))
+	case "AE":
+		return one(tradeCapture(m))
+	case "AR":
+		return one(captureAnswer(m))
+	case "W", "X":
+		return t.marketData(m)
+	case "Y":
+		return one(t.marketRefused(m))
+	case "y", "d":
+		return securities(m)
+	case "f":
+		return one(tradingStatus(m))
+	}
+	r := begin(m, "message")
+	r.sentence = "of type " + m.typ()
+	return one(r)
+}
+
+func one(r Report) []Report { return []Report{r} }
+
+// execEvent is ExecType (150) in words.
+func execEvent(m message) string {
+	switch m.get(150) {
+	case "0":
+		return "accepted"
+	case "4":
+		return "cancelled"
+	case "5":
+		return "amended"
+	case "8":
+		return "refused"
+	case "A":
+		return "pending"
+	case "C":
+		return "expired"
+	case "D":
+		return "restated"
+	case "F":
+		if m.get(39) == "2" {
+			return "filled"
+		}
+		return "partly"
+	case "I":
+		return "status"
+	}
+	return "report " + m.get(150)
+}
+
+// claimStates are the texts of reports that are about a claim.
+func claimState(code string) bool {
+	switch code {
+	case "AWAIT_PAYMENT", "PAID", "REFUND_DUE", "SETTLED":
+		return true
+	}
+	return false
+}
+
+// execution tells an ExecutionReport (8), of an order or of a claim.
+func (t *Terminal) execution(m message) []Report {
+	if m.get(40) == "D" && m.get(150) != "8" || m.get(150) == "A" || claimState(codeOf(m.get(58))) {
+		return one(t.claimReport(m))
+	}
+	r := begin(m, execEvent(m))
+	r.Refused = m.get(150) == "8" || m.get(150) == "I" && m.get(39) == "8" && m.get(37) == "NONE"
+	o := t.learn(m)
+	r.sentence = executionSentence(m, o, &r)
+	for _, v := range []struct {
+		name string
+		tag  int
+	}{
+		{"order_id", 37},
+		{"cl_ord_id", 11},
+		{"orig_cl_ord_id", 41},
+		{"exec_id", 17},
+		{"symbol", 55},
+		{"qty", 38},
+		{"price", 44},
+		{"last_qty", 32},
+		{"last_price", 31},
+		{"left", 151},
+		{"filled", 14},
+		{"avg_price", 6},
+		{"reason", 103},
+	} {
+		r.add(v.name, m.get(v.tag))
+	}
+	r.add("side", sideWord(m.get(54)))
+	r.add("status", statusWord(m.get(39)))
+	return one(r)
+}
+
+// executionSentence says what a report of an order is about.
+func executionSentence(m message, o *order, r *Report) string {
+	ids := fmt.Sprintf("(order %s, %s)", m.get(37), m.get(11))
+	if m.get(37) == "NONE" {
+		ids = "(" + m.get(11) + ")"
+	}
+	what := fmt.Sprintf("%s %s %s%s", sideWord(m.get(54)), short(m.get(38)), m.get(55), atPrice(m.get(44)))
+	switch exec := m.get(150); {
+	case exec == "F":
+		what = fmt.Sprintf("%s %s of %s %s at %s, %s left", sideWord(m.get(54)), short(m.get(32)), short(o.qty), m.get(55), short(m.get(31)), short(m.get(151)))
+	case exec == "I" && r.Refused:
+		return "order " + m.get(11)
+	case exec == "I":
+		what += fmt.Sprintf(", %s: %s filled, %s left", statusWord(m.get(39)), short(m.get(14)), short(m.get(151)))
+	case exec == "4" || exec == "C":
+		what += fmt.Sprintf(", %s filled", short(m.get(14)))
+	case exec != "8" && tifWord(m.get(59)) != "":
+		what += " " + tifWord(m.get(59))
+	}
+	return strings.Join(strings.Fields(what+" "+ids), " ")
+}
+
+func atPrice(price string) string {
+	if price == "" {
+		return ""
+	}
+	return " at " + short(price)
+}
+
+// short is a decimal without the zeros at its end: for reading; Values have it as
+// it came.
+func short(number string) string {
+	if !strings.Contains(number, ".") {
+		return number
+	}
+	return strings.TrimSuffix(strings.TrimRight(number, "0"), ".")
+}
+
+// learn notes what a report says of its order.
+func (t *Terminal) learn(m message) *order {
+	id, clOrdID := m.get(37), m.get(11)
+	o := t.orders[id]
+	if o == nil {
+		o = t.orders[clOrdID]
+	}
+	if o == nil {
+		o = &order{clOrdID: clOrdID}
+		if id == "NONE" {
+			o.qty = m.get(38)
+			return o // a refusal of what is not known here
+		}
+		t.remember(o)
+	}
+	t.name(o, clOrdID)
+	if id != "NONE" {
+		o.id, o.clOrdID = id, clOrdID
+		t.name(o, id)
+	}
+	set := func(to *string, tag int) {
+		if v := m.get(tag); v != "" {
+			*to = v
+		}
+	}
+	set(&o.symbol, 55)
+	set(&o.side, 54)
+	set(&o.qty, 38)
+	set(&o.price, 44)
+	set(&o.ordType, 40)
+	set(&o.tif, 59)
+	set(&o.left, 151)
+	set(&o.filled, 14)
+	set(&o.status, 39)
+	o.known = true
+	return o
+}
+
+func (t *Terminal) cancelReject(m message) Report {
+	r := begin(m, "refused")
+	r.Refused = true
+	what := "cancel"
+	if m.get(434) == "2" {
+		what = "amend"
+	}
+	r.sentence = fmt.Sprintf("%s of %s (%s)", what, m.get(41), m.get(11))
+	r.add("order_id", m.get(37))
+	r.add("cl_ord_id", m.get(11))
+	r.add("orig_cl_ord_id", m.get(41))
+	r.add("status", statusWord(m.get(39)))
+	r.add("reason", m.get(102))
+	return r
+}
+
+func (t *Terminal) massReport(m message) Report {
+	r := begin(m, "cancelled")
+	r.sentence = fmt.Sprintf("%s orders (%s)", m.get(533), m.get(11))
+	if m.get(531) == "0" {
+		r.Event, r.Refused = "refused", true
+		r.sentence = fmt.Sprintf("cancel-all (%s)", m.get(11))
+	}
+	r.add("cl_ord_id", m.get(11))
+	r.add("orders", m.get(533))
+	r.add("symbol", m.get(55))
+	return r
+}
+
+// reject tells a session Reject (3) or a BusinessMessageReject (j).
+func reject(m message) Report {
+	r := begin(m, "refused")
+	r.Refused = true
+	r.sentence = fmt.Sprintf("message %s of type %s", m.get(45), m.get(372))
+	if tag := m.get(371); tag != "" {
+		r.sentence += ", tag " + tag
+	}
+	r.add("ref_msg_type", m.get(372))
+	r.add("ref_seq_num", m.get(45))
+	r.add("ref_tag", m.get(371))
+	r.add("ref_id", m.get(379))
+	r.add("reason", m.get(373)+m.get(380))
+	return r
+}
+
+func (t *Terminal) listOrders(words []string) (Action, error) {
+	if len(words) > 0 {
+		return Action{}, usage("nothing follows")
+	}
+	r := Report{Event: "orders"}
+	for _, o := range t.listed {
+		if o.known && o.live() {
+			r.Lines = append(r.Lines, fmt.Sprintf("order %s  %s %s %s%s  %s, %s filled, %s left  (%s)",
+				o.id, sideWord(o.side), short(o.qty), o.symbol, atPrice(o.price), statusWord(o.status), short(o.filled), short(o.left), o.clOrdID))
+		}
+	}
+	r.sentence = fmt.Sprintf("%d live", len(r.Lines))
+	return Action{Reports: one(r)}, nil
+}
+
+func (t *Terminal) listClaims(words []string) (Action, error) {
+	if len(words) > 0 {
+		return Action{}, usage("nothing follows")
+	}
+	r := Report{Event: "claims"}
+	for _, c := range t.claims {
+		r.Lines = append(r.Lines, fmt.Sprintf("claim %s  %s %s at %s  %s, pay until %s", c.id, c.qty, c.symbol, c.price, c.state, c.deadline))
+	}
+	r.sentence = fmt.Sprintf("%d", len(r.Lines))
+	return Action{Reports: one(r)}, nil
+}
+
+// securities tells the instruments of a SecurityList (y) or a SecurityDefinition
+// (d).
+func securities(m message) []Report {
+	r := begin(m, "instrument")
+	r.add("security_req_id", m.get(320))
+	if result := m.get(560); m.typ() == "y" && result != "" && result != "0" || m.typ() == "d" && m.get(323) == "5" {
+		r.Event, r.Refused = "refused", true
+		r.sentence = "instruments (" + m.get(320) + ")"
+		return one(r)
+	}
+	r.Text, r.Code = "", ""
+	var symbols []string
+	for _, e := range m.groups(55) {
+		if !slices.Contains(symbols, e.get(55)) {
+			symbols = append(symbols, e.get(55))
+			r.Lines = append(r.Lines, strings.TrimRight(fmt.Sprintf("%-16s %s", e.get(55), instrumentFacts(e)), " "))
+		}
+	}
+	r.sentence = fmt.Sprintf("%d", len(symbols))
+	r.add("symbols", strings.Join(symbols, " "))
+	return one(r)
+}
+
+// instrumentFacts names what a security's fields say that a trader looks for.
+func instrumentFacts(e message) string {
+	var out []string
+	for _, f := range []struct {
+		name string
+		tag  int
+	}{{"", 107}, {"currency ", 15}, {"", 58}} {
+		if v := e.get(f.tag); v != "" {
+			out = append(out, f.name+v)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// tradingStatus tells a SecurityStatus (f).
+func tradingStatus(m message) Report {
+	r := begin(m, "status")
+	word := ""
+	switch m.get(326) {
+	case "2":
+		word = "is halted"
+	case "3":
+		word = "resumes"
+	case "17":
+		word = "trades"
+	case "18":
+		word = "is not available"
+	case "20":
+		word, r.Refused = "is not known", true
+	default:
+		word = "has trading status " + m.get(326)
+	}
+	r.sentence = m.get(55) + " " + word
+	r.add("symbol", m.get(55))
+	r.add("trading_status", m.get(326))
+	return r
+}

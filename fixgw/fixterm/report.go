@@ -1,0 +1,178 @@
+package fixterm
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Report is one thing that a person is told.
+type Report struct {
+	// Event is what has happened, in a word or two: accepted, filled, refused.
+	Event string
+	// Time is a UTCTimestamp as FIX writes it; "" = not of a moment.
+	Time string
+	// Refused says that a request of this side was refused.
+	Refused bool
+	// Again says that the message is a repetition (43=Y or 97=Y).
+	Again bool
+	// Code is the machine word that the text begins with; "" = none.
+	Code string
+	Text string // the message's own words, with the code
+	// Values are the facts, by name, in a fixed order.
+	Values []Value
+	// Lines follow the report's own line.
+	Lines []string
+	// Ladder says that Lines is a book, which takes the place of the one before.
+	Ladder bool
+
+	sentence string // for a person; without Text
+}
+
+// Value is one fact of a report.
+type Value struct{ Name, Text string }
+
+// add notes a fact, where there is one.
+func (r *Report) add(name, text string) {
+	if text != "" {
+		r.Values = append(r.Values, Value{name, text})
+	}
+}
+
+// String is the report's one line, without Lines.
+func (r *Report) String() string {
+	var b strings.Builder
+	if r.Time != "" {
+		_, clock, _ := strings.Cut(r.Time, "-")
+		fmt.Fprintf(&b, "%-12s ", clock)
+	}
+	fmt.Fprintf(&b, "%-10s", r.Event)
+	if r.sentence != "" {
+		b.WriteString(" " + r.sentence)
+	}
+	if r.Text != "" {
+		b.WriteString(" " + r.Text)
+	}
+	if r.Again {
+		b.WriteString(" [again]")
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// AppendJSON appends the report as one object, without a newline: event, time,
+// refused, again, code and text where they are, the facts, lines.
+func (r *Report) AppendJSON(dst []byte) []byte {
+	dst = appendString(append(dst, `{"event":`...), r.Event)
+	member := func(name, value string) {
+		if value != "" {
+			dst = appendString(append(appendString(append(dst, ','), name), ':'), value)
+		}
+	}
+	member("time", r.Time)
+	if r.Refused {
+		dst = append(dst, `,"refused":true`...)
+	}
+	if r.Again {
+		dst = append(dst, `,"again":true`...)
+	}
+	member("code", r.Code)
+	member("text", r.Text)
+	for _, v := range r.Values {
+		member(v.Name, v.Text)
+	}
+	if len(r.Lines) > 0 {
+		dst = append(dst, `,"lines":[`...)
+		for i, line := range r.Lines {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendString(dst, line)
+		}
+		dst = append(dst, ']')
+	}
+	return append(dst, '}')
+}
+
+func appendString(dst []byte, s string) []byte {
+	text, err := json.Marshal(s)
+	if err != nil { // a string always has a form
+		return append(dst, `""`...)
+	}
+	return append(dst, text...)
+}
+
+// codeOf returns the machine word that a text begins with: it stands alone or
+// before a colon.
+func codeOf(text string) string {
+	word, _, _ := strings.Cut(text, ":")
+	if strings.ContainsAny(word, " ,.()'") {
+		return ""
+	}
+	return word
+}
+
+// begin makes the report of a message, with its text.
+func begin(m message, event string) Report {
+	text := m.get(58)
+	at := m.get(60)
+	if at == "" {
+		at = m.get(52)
+	}
+	r := Report{
+		Event: event, Time: at, Text: text, Code: codeOf(text),
+		Again: m.get(43) == "Y" || m.get(97) == "Y",
+	}
+	r.add("msg_type", m.typ())
+	return r
+}
+
+func sideWord(side string) string {
+	switch side {
+	case "1":
+		return "buy"
+	case "2":
+		return "sell"
+	}
+	return "side " + side
+}
+
+func tifWord(tif string) string {
+	switch tif {
+	case "0":
+		return "day"
+	case "1":
+		return "gtc"
+	case "3":
+		return "ioc"
+	case "4":
+		return "fok"
+	case "6":
+		return "gtd"
+	}
+	return ""
+}
+
+// statusWord is OrdStatus (39) in a word.
+func statusWord(status string) string {
+	switch status {
+	case "0":
+		return "open"
+	case "1":
+		return "partly filled"
+	case "2":
+		return "filled"
+	case "4":
+		return "cancelled"
+	case "6":
+		return "being cancelled"
+	case "8":
+		return "refused"
+	case "A":
+		return "pending"
+	case "C":
+		return "expired"
+	case "E":
+		return "being amended"
+	}
+	return "status " + status
+}

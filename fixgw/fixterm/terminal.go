@@ -1,0 +1,328 @@
+// Package fixterm is a person's side of a FIX session: a line becomes a message,
+// a message becomes a line. What is sent and shown, and where to, is left to its
+// caller; the package reads no clock, file or socket.
+//
+// Invariants:
+//
+//  1. A Terminal remembers orders, quotes, claims and books as the messages of
+//     its session tell them, and nothing else: it never assumes that a request was
+//     taken.
+//  2. What it remembers is bounded: MaxOrders, MaxQuotes, MaxClaims,
+//     MaxSubscriptions. The oldest that has ended goes first.
+//  3. What it shows is printable ASCII, whatever a message holds.
+//
+// It knows the messages of the gateway's contract in the stock dictionary, and
+// the custom fields 5605 to 5610 where they come. Other messages are shown by
+// their type and text.
+package fixterm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"blockdesk/fixgw/fixclient"
+)
+
+// Limits of what a Terminal remembers.
+const (
+	MaxOrders        = 1000
+	MaxQuotes        = 100
+	MaxClaims        = 100
+	MaxSubscriptions = 32
+	// MaxLine is the longest command, in bytes.
+	MaxLine = 8 << 10
+	// maxLevels bounds the levels a side of a remembered book.
+	maxLevels = 1000
+)
+
+// Terminal is the memory of one session. Not safe for concurrent use.
+type Terminal struct {
+	prefix string // of the ids that it makes
+	count  int
+	now    func() time.Time
+
+	orders  map[string]*order // by every ClOrdID and by OrderID
+	listed  []*order          // oldest first
+	quotes  []*quote          // oldest first
+	claims  []*claim          // oldest first
+	books   []*book
+	fills   map[string]string // fill_usd of what was asked for, by QuoteReqID
+	symbols map[string]bool   // seen in messages
+	waits   []*wait
+	ended   map[string]bool // subscriptions that were ended: what still comes is not shown
+}
+
+// order as the newest report of it says; texts are FIX values.
+type order struct {
+	id, clOrdID    string // newest; id is empty until the order is accepted
+	names          []string
+	symbol, side   string
+	qty, price     string
+	left, filled   string
+	ordType, tif   string
+	status         string // OrdStatus (39)
+	known          bool   // a report of it has come
+	market, atOnce bool   // cannot rest: its answer is its end
+}
+
+func (o *order) live() bool {
+	switch o.status {
+	case "0", "1", "5", "6", "A", "E":
+		return true
+	}
+	return false
+}
+
+type quote struct {
+	id, reqID, symbol, security string
+	price, size, fill, rail     string
+	until                       string
+}
+
+type claim struct {
+	id, clOrdID, symbol string
+	price, qty          string
+	deadline, state     string
+}
+
+// wait is a request without its answer.
+type wait struct {
+	seq    int      // MsgSeqNum
+	values []string // ids, one of which the answer carries
+	exec   string   // ExecType (150) that the answer has; empty = any
+	final  bool     // the answer is an order's last report
+	pack   bool     // a claim: its package is the answer
+}
+
+// New returns an empty memory. prefix begins every id that the Terminal makes,
+// and must be another for each start of the program; now gives TransactTime.
+func New(prefix string, now func() time.Time) *Terminal {
+	return &Terminal{
+		prefix: prefix, now: now, orders: map[string]*order{}, fills: map[string]string{},
+		symbols: map[string]bool{}, ended: map[string]bool{},
+	}
+}
+
+// newID makes an id for ClOrdID, QuoteReqID and the like.
+func (t *Terminal) newID() string {
+	t.count++
+	return t.prefix + strconv.Itoa(t.count)
+}
+
+// Sent says under which MsgSeqNum the message of an Action has gone out.
+func (t *Terminal) Sent(a *Action, seq int) {
+	if a.wait != nil {
+		a.wait.seq = seq
+		t.waits = append(t.waits, a.wait)
+	}
+}
+
+// Waiting returns how many requests have no answer yet.
+func (t *Terminal) Waiting() int { return len(t.waits) }
+
+// GiveUp forgets the requests without an answer and returns how many they were:
+// after a timeout, or when the connection is gone.
+func (t *Terminal) GiveUp() int {
+	n := len(t.waits)
+	t.waits = nil
+	return n
+}
+
+// answered takes away the request that m answers.
+func (t *Terminal) answered(m message) {
+	t.waits = slices.DeleteFunc(t.waits, func(w *wait) bool { return t.answers(m, w) })
+}
+
+func (t *Terminal) answers(m message, w *wait) bool {
+	switch m.typ() {
+	case "3":
+		return m.num(45) == w.seq
+	case "j":
+		return m.num(45) == w.seq && w.seq != 0 || slices.Contains(w.values, m.get(379))
+	}
+	if !m.names(w.values) || w.exec != "" && m.typ() == "8" && m.get(150) != w.exec {
+		return false
+	}
+	if m.typ() != "8" {
+		return true
+	}
+	switch {
+	case w.pack && m.get(150) != "8":
+		// The package follows; it is known by the claim's id.
+		w.values = []string{packagePrefix + m.get(37)}
+		return slices.ContainsFunc(t.claims, func(c *claim) bool { return c.id == m.get(37) && c.state == statePackage })
+	case w.final:
+		return !(&order{status: m.get(39)}).live()
+	}
+	return true
+}
+
+const packagePrefix = "CLAIM "
+
+// order returns the order that id names: a ClOrdID that it had, its OrderID, or
+// "last".
+func (t *Terminal) order(id string) (*order, error) {
+	if id == "last" && len(t.listed) > 0 {
+		return t.listed[len(t.listed)-1], nil
+	}
+	if o := t.orders[id]; o != nil {
+		return o, nil
+	}
+	return nil, fmt.Errorf("order %s is not known here: `status %s SYMBOL` asks for it", id, id)
+}
+
+// name makes o known under id too.
+func (t *Terminal) name(o *order, id string) {
+	if id != "" && id != "NONE" && t.orders[id] == nil {
+		t.orders[id] = o
+		o.names = append(o.names, id)
+	}
+}
+
+// remember lists a new order, and forgets the oldest that has ended, or the
+// oldest of all, where there are too many.
+func (t *Terminal) remember(o *order) {
+	if len(t.listed) >= MaxOrders {
+		i := max(0, slices.IndexFunc(t.listed, func(o *order) bool { return !o.live() }))
+		for _, name := range t.listed[i].names {
+			delete(t.orders, name)
+		}
+		t.listed = slices.Delete(t.listed, i, i+1)
+	}
+	t.listed = append(t.listed, o)
+}
+
+func (t *Terminal) quote(id string) (*quote, error) {
+	if id == "last" && len(t.quotes) > 0 {
+		return t.quotes[len(t.quotes)-1], nil
+	}
+	for _, q := range t.quotes {
+		if q.id == id {
+			return q, nil
+		}
+	}
+	return nil, fmt.Errorf("quote %s is not known here", id)
+}
+
+func (t *Terminal) claim(id string) (*claim, error) {
+	if id == "last" && len(t.claims) > 0 {
+		return t.claims[len(t.claims)-1], nil
+	}
+	for _, c := range t.claims {
+		if c.id == id {
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("claim %s is not known here", id)
+}
+
+// bounded appends v, and takes the oldest away where there are most already.
+func bounded[T any](list []T, v T, most int) []T {
+	if len(list) >= most {
+		list = slices.Delete(list, 0, len(list)-most+1)
+	}
+	return append(list, v)
+}
+
+// symbol returns the symbol that a person means: as it is, or the only one seen
+// that begins so, whatever the letters' case.
+func (t *Terminal) symbol(word string) string {
+	if t.symbols[word] {
+		return word
+	}
+	found := ""
+	for s := range t.symbols {
+		if len(s) >= len(word) && strings.EqualFold(s[:len(word)], word) {
+			if found != "" {
+				return word
+			}
+			found = s
+		}
+	}
+	return cmp.Or(found, word)
+}
+
+// message is what came, its fields in order.
+type message []field
+
+type field struct {
+	tag   int
+	value string
+}
+
+func parse(m *fixclient.Message) message {
+	var out message
+	m.Fields(func(tag int, value []byte) bool {
+		out = append(out, field{tag, printable(value)})
+		return true
+	})
+	return out
+}
+
+// printable replaces what could change the terminal's state.
+func printable(value []byte) string {
+	clean := slices.Clone(value)
+	for i, c := range clean {
+		if c < ' ' || c > '~' {
+			clean[i] = '?'
+		}
+	}
+	return string(clean)
+}
+
+// get returns the first value of a tag, or "".
+func (m message) get(tag int) string {
+	for i := range m {
+		if m[i].tag == tag {
+			return m[i].value
+		}
+	}
+	return ""
+}
+
+func (m message) typ() string { return m.get(35) }
+
+// num returns the first value of a tag as a number, 0 where it is none.
+func (m message) num(tag int) int {
+	n, err := strconv.Atoi(m.get(tag))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// names reports whether the message carries one of the ids where ids are.
+func (m message) names(ids []string) bool {
+	for i := range m {
+		switch m[i].tag {
+		case 11, 37, 117, 131, 148, 262, 320, 324, 571, 572, 693:
+			if slices.Contains(ids, m[i].value) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// groups returns the entries of a repeating group that each begin with first.
+func (m message) groups(first int) []message {
+	var out []message
+	start := -1
+	for i := range m {
+		if m[i].tag != first {
+			continue
+		}
+		if start >= 0 {
+			out = append(out, m[start:i])
+		}
+		start = i
+	}
+	if start >= 0 {
+		out = append(out, m[start:])
+	}
+	return out
+}
