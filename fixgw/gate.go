@@ -147,6 +147,10 @@ func parseYesNo(tag int, value []byte, absent bool) (bool, error) {
 	return false, fmt.Errorf("%s: tag %d %.20q: must be Y or N", codeInvalidField, tag, value)
 }
 
+// errConnected is wrapped by the refusal of a Logon to a session that another
+// connection has.
+var errConnected = errors.New(codeLogonRefused)
+
 // errBadLogon is the one answer to a wrong name, CompID or password.
 var errBadLogon = errors.New(codeLogonRefused + ": username, password or CompID is wrong")
 
@@ -165,6 +169,12 @@ func (c *conn) admit() error {
 	s, l, err := g.prove(frame)
 	if err == nil {
 		err = s.claim(c, &l)
+		// Who logs out and on again at once may be faster than we let go. A refusal
+		// takes RefuseDelay in any case.
+		for errors.Is(err, errConnected) && time.Since(came) < g.options.RefuseDelay && !g.stopping.Load() {
+			time.Sleep(logonPause)
+			err = s.claim(c, &l)
+		}
 	}
 	if err != nil {
 		g.refusedLogons.Add(1)

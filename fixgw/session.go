@@ -192,7 +192,7 @@ func (s *session) claim(c *conn, l *logon) error {
 		return errBadLogon
 	}
 	if !s.conn.CompareAndSwap(nil, c) {
-		return fmt.Errorf("%s: session %s is already connected", codeLogonRefused, s.id.TargetCompID)
+		return fmt.Errorf("%w: session %s is already connected", errConnected, s.id.TargetCompID)
 	}
 	s.kicked.Store(false)
 	s.wish(l.wishes)
