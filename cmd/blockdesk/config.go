@@ -98,6 +98,10 @@ type FIXConfig struct {
 	TLSCertFile       string `yaml:"tls_cert_file"`       // PEM, with the chain; empty = plain TCP
 	TLSKeyFile        string `yaml:"tls_key_file"`        // PEM
 	TLSClientCAFile   string `yaml:"tls_client_ca_file"`  // PEM; empty = clients need no certificate
+	// MessageLogDir is where messages are kept, without secrets; empty = nowhere.
+	MessageLogDir     string `yaml:"message_log_dir"`
+	MessageLogFileMiB int    `yaml:"message_log_file_mib"` // where a file ends
+	MessageLogFiles   int    `yaml:"message_log_files"`    // how many stay
 }
 
 // FeedConfig configures the WebSocket feed.
@@ -163,7 +167,7 @@ func defaultConfig() Config {
 		Durability:  DurabilityConfig{Mode: "sync", IntervalMS: 5},
 		Engine:      EngineConfig{Book: "ladder", MaxOrders: 1 << 20, IngressSize: 1 << 14, EgressSize: 1 << 17, MaxBatch: 1024, Wait: "park"},
 		Journal:     JournalConfig{SnapshotEvery: 1_000_000, KeepSnapshots: 3},
-		FIX:         FIXConfig{CompID: "BLOCKDESK", MaxSessions: 256, MessagesPerSecond: 500},
+		FIX:         FIXConfig{CompID: "BLOCKDESK", MaxSessions: 256, MessagesPerSecond: 500, MessageLogFileMiB: 64, MessageLogFiles: 16},
 		Feed:        FeedConfig{ConnectionsPerIP: 10, MaxConnections: 10_000},
 		HTTP:        HTTPConfig{MarketDataPerMinute: 60, MarketDataBurst: 20, RFQWritesPerMinute: 30, RFQWritesBurst: 10, DvPPerMinute: 3, HandshakePerMinute: 10},
 		Operator:    OperatorConfig{Name: "blockdesk", Contacts: map[string]string{}},
@@ -319,6 +323,8 @@ func (c *Config) validate() error {
 		between("journal.keep_snapshots", c.Journal.KeepSnapshots, 1, 100),
 		between("fix.max_sessions", c.FIX.MaxSessions, 1, 10_000),
 		between("fix.messages_per_second", c.FIX.MessagesPerSecond, 1, 1_000_000),
+		between("fix.message_log_file_mib", c.FIX.MessageLogFileMiB, 1, 4096),
+		between("fix.message_log_files", c.FIX.MessageLogFiles, 1, 10_000),
 		c.FIX.checkTLS(),
 		between("feed.connections_per_ip", c.Feed.ConnectionsPerIP, 1, 100_000),
 		between("feed.max_connections", c.Feed.MaxConnections, 1, 1_000_000),

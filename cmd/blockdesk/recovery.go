@@ -44,9 +44,13 @@ func (s *service) open(ctx context.Context) error {
 	if s.cfg.settles() {
 		doors.Settlement = fixSettlement{&s.settlement}
 	}
+	messages, err := s.cfg.FIX.messageLog(s.log)
+	if err != nil {
+		return err
+	}
 	s.fix, err = fixgw.New(fixgw.Options{
 		Address: s.cfg.Listen.FIX, TLS: secure, CompID: s.cfg.FIX.CompID, Participants: s.participants,
-		MaxSessions: s.cfg.FIX.MaxSessions, Rate: s.cfg.FIX.MessagesPerSecond, Logger: s.log,
+		MaxSessions: s.cfg.FIX.MaxSessions, Rate: s.cfg.FIX.MessagesPerSecond, MessageLog: messages, Logger: s.log,
 	}, door, s.fixStore, doors, s.set)
 	if err != nil {
 		return err
