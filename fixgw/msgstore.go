@@ -236,6 +236,14 @@ func (s *messageStore) save() error {
 	return s.commit(false, nil)
 }
 
+// saveWith commits what waits and what more adds, in one step: messages that were
+// sent, and that somebody need not send them again.
+func (s *messageStore) saveWith(more func(set func(key, value []byte), deleteRange func(lo, hi []byte))) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.commit(false, more)
+}
+
 // waiting returns how many bytes of messages wait for a commit.
 func (s *messageStore) waiting() int {
 	s.mu.Lock()

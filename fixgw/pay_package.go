@@ -19,10 +19,9 @@ import (
 // is the packer's work and not the follower's.
 //
 // A claim needs one as long as it is reserved and the store has no mark that it was
-// sent. The claim is committed with the follower's position; the mark is written
-// after the News is in the session's message store. A crash that loses the mark has
-// the News sent again, with PossResend; one that loses the claim's commit as well
-// makes the claim again first.
+// sent. The claim is committed with the follower's position, the mark with the News.
+// A crash that loses the mark loses the News, and it is sent again, with PossResend;
+// one that loses the claim's commit as well makes the claim again first.
 
 // Limits of packages.
 const (
@@ -197,13 +196,9 @@ func (p *packer) send(t *packageTask, appendBody func([]byte) []byte) error {
 	if err := p.out.send(t.session, "B", tagHeadline, p.body, t.possResend); err != nil {
 		return err
 	}
-	err := p.gateway.store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
+	return t.session.messages.saveWith(func(set func(key, value []byte), _ func(lo, hi []byte)) {
 		set(packedKey(nil, &t.claim), nil)
-	}, false)
-	if err != nil {
-		return fmt.Errorf("FIX store: claim %s: %w", market.AppendClaimID(nil, t.claim.ID), err)
-	}
-	return nil
+	})
 }
 
 // done lets go of a task, and takes in what had no room.

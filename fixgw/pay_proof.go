@@ -21,9 +21,8 @@ import (
 // ExecutionReports that the desk's events make, whether or not anybody reported the
 // payment: the desk watches for payments by itself.
 //
-// A report that waits for its answer is in the store until the answer is in the
-// session's message store. A crash between has the answer given again, with
-// PossResend. A report that is sent again after its answer is looked into again, and
+// A report that waits for its answer is in the store until the commit that has the
+// answer. A crash before it has the answer given again, with PossResend. A report that is sent again after its answer is looked into again, and
 // the desk says of one payment and claim the same for ever.
 
 // Limits of proofs.
@@ -264,14 +263,10 @@ func (p *prover) answer(t *proofTask, no *tradeRefusal) error {
 	if p.held[t.session.number]--; p.held[t.session.number] == 0 {
 		delete(p.held, t.session.number)
 	}
-	err := p.gateway.store.Commit(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
+	return t.session.messages.saveWith(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
 		key := t.key()
 		deleteRange(key, after(key))
-	}, false)
-	if err != nil {
-		return fmt.Errorf("FIX store: report %q: %w", t.id, err)
-	}
-	return nil
+	})
 }
 
 func (p *prover) send(t *proofTask, a *tradeAck) error {
