@@ -149,6 +149,9 @@ func (a app) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.Messag
 		r := scanRequest(m.Bytes())
 		switch msgType[0] {
 		case 'D':
+			if string(r.ordType) == ordTypeQuoted {
+				return s.orderQuoted(m.Bytes())
+			}
 			return s.newOrder(&r)
 		case 'F':
 			return s.change(&r, false)
@@ -158,6 +161,8 @@ func (a app) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.Messag
 			return s.status(&r)
 		case 'q':
 			return s.massCancel(&r)
+		case 'R':
+			return s.quoteRequest(m.Bytes())
 		case 'V':
 			return g.market.request(s, m.Bytes())
 		case 'x':
@@ -167,6 +172,9 @@ func (a app) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.Messag
 		case 'e':
 			return g.statuses.request(s, m.Bytes())
 		}
+	}
+	if string(msgType) == "AJ" {
+		return s.quoteResponse(m.Bytes())
 	}
 	g.rejects.Add(1)
 	return businessReject(rejUnknownType, nil, fmt.Sprintf("%s: MsgType (35) %.4q", codeUnsupported, msgType))

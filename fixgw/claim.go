@@ -71,7 +71,7 @@ func claimExec(status byte) byte {
 
 // claimReport is one ExecutionReport (35=8) of a claim.
 type claimReport struct {
-	claim    *claim
+	claim    *claim // Deadline 0: not reserved yet
 	symbol   string
 	execID   []byte
 	execType byte
@@ -99,7 +99,9 @@ func (r *claimReport) appendBody(dst []byte) []byte {
 	dst = append(append(dst, "\x01152="...), t.Fill.String()...)
 	dst = appendUSDPrice(append(dst, "\x0144="...), t.Price)
 	dst = append(append(dst, "\x0115="...), t.Rail.String()...)
-	dst = appendTime(append(dst, "\x01126="...), c.Deadline)
+	if c.Deadline != 0 {
+		dst = appendTime(append(dst, "\x01126="...), c.Deadline)
+	}
 	if r.execType == execTrade {
 		dst = market.AppendDecimal(append(dst, "\x0132="...), t.Base, int(c.digits))
 		dst = appendUSDPrice(append(dst, "\x0131="...), t.Price)

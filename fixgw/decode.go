@@ -153,7 +153,7 @@ func (r *request) decodeNew(set *market.Instruments, now time.Time) (o book.Orde
 		return o, in, no
 	}
 	if r.quoteID != nil {
-		return o, in, refuse(ordRejUnsupported, codeUnsupported, "QuoteID (117): quotes are not traded here")
+		return o, in, refuse(ordRejUnsupported, codeUnsupported, "QuoteID (117): only with OrdType (40) D, previously quoted")
 	}
 	if no = r.decodeType(&o, in); no != nil {
 		return o, in, no

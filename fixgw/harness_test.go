@@ -93,6 +93,9 @@ type desk struct {
 	gateway *Gateway
 	md      *engine.MarketData
 	views   *views
+	offers  *offers
+	bank    *bank
+	ahead   atomic.Int64 // of the engine's clock before the system's, nanoseconds
 	cancel  context.CancelFunc
 	done    chan error
 	stopped bool
@@ -102,7 +105,7 @@ type desk struct {
 // a registry of the process.
 func newDesk(t testing.TB, compIDs []string, change func(*Options)) *desk {
 	d := &desk{
-		t: t, set: testInstruments(t), journal: &memJournal{}, store: newMemStore(),
+		t: t, set: testInstruments(t), journal: &memJournal{}, store: newMemStore(), bank: &bank{},
 		options: Options{
 			Address: "127.0.0.1:0", CompID: strings.Map(func(r rune) rune {
 				if r == '/' || r == '#' {
@@ -129,13 +132,13 @@ func newDesk(t testing.TB, compIDs []string, change func(*Options)) *desk {
 func (d *desk) start() {
 	d.t.Helper()
 	replica := engine.NewReplica(engine.StateOptions{MaxOrders: 100_000})
-	d.replica, d.md, d.views = replica, engine.NewMarketData(), &views{}
+	d.replica, d.md, d.views, d.offers = replica, engine.NewMarketData(), &views{}, &offers{}
 	store := Store(d.store)
 	if d.disk != nil {
 		store = d.disk
 	}
 	var err error
-	d.gateway, err = New(d.options, nil, store, Doors{MarketData: d.views}, d.set)
+	d.gateway, err = New(d.options, nil, store, Doors{MarketData: d.views, Desk: d.offers, Settlement: d.bank}, d.set)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -165,7 +168,8 @@ func (d *desk) start() {
 		}
 	}
 	fresh := len(d.journal.commands) == 0
-	d.engine, err = engine.New(engine.Options{Journal: d.journal}, replica)
+	d.offers.follow(replica.State.Desk().Board())
+	d.engine, err = engine.New(engine.Options{Journal: d.journal, Clock: d.now}, replica)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -212,7 +216,9 @@ func (d *desk) runViews(c *engine.Consumer) error {
 		}
 		for i := range events {
 			d.md.Apply(&events[i])
+			d.offers.apply(&events[i])
 		}
+		d.offers.publish()
 		c.Release(len(events))
 		d.md.Flush(func(prev, next *engine.View, trades []engine.Trade) {
 			d.views.last[next.Instrument].Store(next)

@@ -38,6 +38,7 @@ type Options struct {
 
 	MaxPendingOrders int // requests of a session that the engine has not answered
 	ClosedRefs       int // answered ClOrdIDs a session kept in memory
+	MaxQuotes        int // quotes of a session that are live or asked for
 	MaxSubscriptions int // market-data subscriptions of a session
 
 	MaxPackages      int // packages being made; further claims get theirs later
@@ -115,6 +116,7 @@ func (o Options) withDefaults() Options {
 	count(&o.ReserveSeqs, 10_000)
 	count(&o.MaxPendingOrders, 10_000)
 	count(&o.ClosedRefs, 256)
+	count(&o.MaxQuotes, 64)
 	count(&o.MaxSubscriptions, 64)
 	count(&o.MaxPackages, 4096)
 	count(&o.MaxProofs, 1024)
@@ -158,6 +160,7 @@ func (o Options) Validate() error {
 		{"reserve_seqs", o.ReserveSeqs, 2, 1_000_000},
 		{"max_pending_orders", o.MaxPendingOrders, 1, 1_000_000},
 		{"closed_refs", o.ClosedRefs, 1, 1_000_000},
+		{"max_quotes", o.MaxQuotes, 1, 10_000},
 		{"max_subscriptions", o.MaxSubscriptions, 1, 10_000},
 		{"max_packages", o.MaxPackages, 1, 1_000_000},
 		{"max_proofs", o.MaxProofs, 1, 1_000_000},

@@ -89,9 +89,13 @@ func appendRef(dst []byte, ref string) []byte {
 
 // appendOffered appends SecurityID (48): the ticket and the tranche of terms.
 func appendOffered(dst []byte, t *rfq.Terms) []byte {
-	dst = market.AppendTicketID(append(dst, "\x0148="...), t.Ticket)
-	dst = market.AppendTrancheID(append(dst, '/'), t.Ticket, t.Tranche)
-	return append(dst, "\x0122=8"...)
+	return append(appendOfferID(append(dst, "\x0148="...), t), "\x0122=8"...)
+}
+
+// appendOfferID appends the ids of the ticket and the tranche of terms, as
+// T7/T7-1.
+func appendOfferID(dst []byte, t *rfq.Terms) []byte {
+	return market.AppendTrancheID(append(market.AppendTicketID(dst, t.Ticket), '/'), t.Ticket, t.Tranche)
 }
 
 // appendUSDPrice appends dollars for a whole unit.

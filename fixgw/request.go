@@ -293,6 +293,11 @@ func (s *session) change(r *request, amend bool) quickfix.MessageRejectError {
 		s.gateway.fail(err)
 		return businessReject(rejNotAvailable, r.clOrdID, codeReadOnly+": the store has failed")
 	}
+	if !found {
+		if c, ok, err := s.claimNamed(r.orderID, r.origClOrdID); ok || err != nil {
+			return s.keepClaim(r, &c, amend, err)
+		}
+	}
 	no := r.checkClOrdID()
 	switch {
 	case no != nil:
@@ -418,6 +423,9 @@ func (s *session) status(r *request) quickfix.MessageRejectError {
 	}
 	now := s.gateway.options.Now()
 	if !found {
+		if c, ok, err := s.claimNamed(r.orderID, r.clOrdID); ok || err != nil {
+			return s.claimShown(r, &c, now, err)
+		}
 		no := refuse(ordRejUnknownOrder, codeUnknownOrder, "ClOrdID (11) %.40q", r.clOrdID)
 		s.statusUnknown(r, no, now)
 		return nil

@@ -133,7 +133,10 @@ func appendQuoteReject(dst []byte, id, symbol string, reason int, text []byte) [
 func appendClaimReject(dst []byte, key string, execID []byte, symbol string, reason int, at int64, text []byte) []byte {
 	dst = appendRef(append(dst, "NONE"...), key)
 	dst = append(append(dst, "\x0117="...), execID...)
-	dst = append(append(dst, "\x01150=8\x0139=8\x0155="...), symbol...)
+	dst = append(dst, "\x01150=8\x0139=8"...)
+	if symbol != "" { // FIX has no empty fields
+		dst = append(append(dst, "\x0155="...), symbol...)
+	}
 	dst = appendTime(append(dst, "\x0154=1\x0140=D\x01151=0\x0114=0\x016=0\x0160="...), at)
 	dst = append(append(dst, "\x0158="...), text...)
 	return strconv.AppendInt(append(dst, "\x01103="...), int64(reason), 10)

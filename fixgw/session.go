@@ -73,7 +73,8 @@ type ref struct {
 	id      market.OrderID
 	target  string // OrigClOrdID of an F or G; never changes
 	order   *order // nil until accepted
-	claim   *claim // nil until reserved
+	// claim is nil where there is none; before the answer, what was asked for.
+	claim *claim
 	// body is the first answer, kept until the store has it. answer is its
 	// MsgType, 0 while there is none.
 	answer  byte
@@ -116,6 +117,9 @@ func (s *session) enter(r *ref) bool {
 		return false
 	}
 	s.pending++
+	if r.msgType == 'R' {
+		s.asking++
+	}
 	s.refs[r.clOrdID] = r
 	return true
 }
@@ -128,6 +132,9 @@ func (s *session) withdraw(r *ref) {
 	if s.refs[r.clOrdID] == r && r.answer == 0 {
 		delete(s.refs, r.clOrdID)
 		s.pending--
+		if r.msgType == 'R' {
+			s.asking--
+		}
 	}
 }
 
