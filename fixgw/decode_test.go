@@ -97,7 +97,7 @@ func TestDecodeNewRefuses(t *testing.T) {
 		{"59=6|432=2026112", 99, `INVALID_FIELD: ExpireDate (432) "2026112": must be YYYYMMDD`},
 		{"18=1", 11, `UNSUPPORTED: ExecInst (18) "1": only 6 (post-only)`},
 		{"18=6 G", 11, `UNSUPPORTED: ExecInst (18) "6 G": only 6 (post-only)`},
-		{"117=q1", 11, `UNSUPPORTED: QuoteID (117): quotes are not traded here`},
+		{"117=q1", 11, `UNSUPPORTED: QuoteID (117): only with OrdType (40) D, previously quoted`},
 	} {
 		fields := []string{"35=D", "34=1", "11=a", "55=SLUSD/USDC", "54=1", "38=10", "40=2", "44=1.5"}
 		for _, change := range strings.Split(c.change, "|") {
