@@ -1,0 +1,360 @@
+package fixgw
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"blockdesk/fixgw/fixclient"
+)
+
+// openLog opens a log in dir.
+func openLog(t *testing.T, o MessageLogOptions) *MessageLog {
+	t.Helper()
+	l, err := OpenMessageLog(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// drain writes what waits, as Run does at its end.
+func drain(t *testing.T, l *MessageLog) {
+	t.Helper()
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := l.Run(ended); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// logLines returns all lines of a folder's files, and how many files there are.
+func logLines(t *testing.T, dir string) (lines []string, files []string) {
+	t.Helper()
+	files, err := MessageLogFiles(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")...)
+	}
+	return lines, files
+}
+
+// framed makes a whole message of fields written with '|'.
+func framed(msgType, fields string) []byte {
+	return appendMessage(nil, header{msgType: msgType, sender: "MM", target: "DESK", seq: 7, at: time.Unix(0, 0)},
+		[]byte(strings.ReplaceAll(fields, "|", "\x01")))
+}
+
+var logDay = time.Date(2026, 3, 4, 23, 59, 59, 999_999_999, time.UTC)
+
+// A session is in the log from its Logon to its Logout, both ways, without what
+// it has proven itself by; a Logon that is refused is not.
+func TestMessageLogOfASession(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	d := newDesk(t, []string{"MM", "KEY"}, func(o *Options) {
+		o.MessageLog = openLog(t, MessageLogOptions{Dir: dir})
+		o.Participants[1].Ed25519 = publicText(testKey("KEY"))
+	})
+	if _, err := fixclient.Dial(t.Context(), fixclient.Options{
+		Addr: d.addr(), SenderCompID: "MM", TargetCompID: d.options.CompID, Username: "mm", Password: "mistyped secret",
+	}); !errors.Is(err, fixclient.ErrLogout) {
+		t.Fatalf("a wrong password: %v", err)
+	}
+	mm := d.dial("MM", nil)
+	mm.order("a", "1", "1", "1.0", "")
+	mm.next()
+	key := d.dial("KEY", func(o *fixclient.Options) { o.Password, o.Key = "", testKey("KEY") })
+	for _, k := range []*client{mm, key} {
+		if err := k.c.Logout(); err != nil {
+			t.Fatal(err)
+		}
+		<-k.done
+	}
+	d.stop()
+
+	lines, files := logLines(t, dir)
+	text := strings.Join(lines, "\n")
+	for _, secret := range []string{testPassword, "mistyped", "secret", "96=", "554=c"} {
+		if i := strings.Index(text, secret); i >= 0 && !strings.HasPrefix(text[i:], "96="+hidden) {
+			t.Errorf("%q is in the log:\n%s", secret, text)
+		}
+	}
+	var seen []string
+	for _, line := range lines {
+		e, err := ParseLogLine(line)
+		if err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		way := "<"
+		if e.Out {
+			way = ">"
+		}
+		if e.Lost > 0 || e.At.IsZero() {
+			t.Errorf("%+v", e)
+		}
+		if e.CompID == "MM" {
+			seen = append(seen, way+e.Get(35))
+			if id := e.Get(11); id != "" && id != "a" {
+				t.Errorf("ClOrdID %q", id)
+			}
+		}
+	}
+	if got := strings.Join(seen, " "); got != "<A >A <D >8 <5 >5" {
+		t.Errorf("MM's messages: %s", got)
+	}
+	if !strings.Contains(text, "554="+hidden) || !strings.Contains(text, "96="+hidden) {
+		t.Errorf("nothing was hidden:\n%s", text)
+	}
+	for path, mode := range map[string]os.FileMode{dir: 0o700, files[0]: 0o600} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
+			t.Errorf("%s: %v, %v", path, info.Mode(), err)
+		}
+	}
+	if n := d.gateway.Stats().UnloggedMessages; n != 0 {
+		t.Errorf("%d messages were lost", n)
+	}
+}
+
+// Whatever a message looks like, what a Logon proves and every password stay out.
+func TestMessageLogHidesSecrets(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		secret := rapid.StringMatching(`[a-z][!-<>-~]{2,39}`).Draw(t, "secret") + "=S3CRET"
+		field := rapid.SampledFrom([]string{
+			"554=%s", "0554=%s", "925=%s", "96=%s", "95=3\x0196=a\x01%s", "-554=%s", "554 =%s", "%s",
+			"96=\x01%s", "91=%s", "89=%s", "1402=%s", "999999999999=%s", "x=%s",
+		}).Draw(t, "field")
+		plain := rapid.SampledFrom([]string{"11=id", "55=A/B", "98=0", "8013=N", "35=D", "95=40"})
+		var body strings.Builder
+		body.WriteString("35=" + rapid.SampledFrom([]string{"A", "BE", "A", ""}).Draw(t, "type") + "\x01")
+		for range rapid.IntRange(0, 3).Draw(t, "before") {
+			body.WriteString(plain.Draw(t, "field") + "\x01")
+		}
+		fmt.Fprintf(&body, field+"\x01", secret)
+		for range rapid.IntRange(0, 3).Draw(t, "after") {
+			body.WriteString(plain.Draw(t, "field") + "\x01")
+		}
+		if got := string(AppendLogText(nil, []byte(body.String()))); strings.Contains(got, "S3CRET") {
+			t.Fatalf("%q is shown as %s", body.String(), got)
+		}
+	})
+	for _, tag := range []string{"554", "925", "91", "89", "1400", "1404"} {
+		if got := string(AppendLogText(nil, framed("D", "11=a|"+tag+"=S3CRET|"))); strings.Contains(got, "S3CRET") {
+			t.Errorf("tag %s of an order: %s", tag, got)
+		}
+	}
+}
+
+// What is no secret comes back byte for byte.
+func TestMessageLogLosesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.SliceOfN(rapid.Byte(), 0, 30).Filter(func(b []byte) bool { return bytes.IndexByte(b, soh) < 0 })
+		var message []byte
+		var want []LogField
+		for range rapid.IntRange(1, 5).Draw(t, "fields") {
+			v := value.Draw(t, "value")
+			message = append(append(append(message, "58="...), v...), soh)
+			want = append(want, LogField{58, string(v)})
+		}
+		message = append([]byte("35=D\x01"), message...)
+		line := string(appendLogLine(nil, logDay, sent, []byte("MM"), message))
+		if strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {
+			t.Fatalf("no one line: %q", line)
+		}
+		e, err := ParseLogLine(strings.TrimSuffix(line, "\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !e.At.Equal(logDay) || !e.Out || e.CompID != "MM" || len(e.Fields) != len(want)+1 {
+			t.Fatalf("%+v", e)
+		}
+		for i, f := range want {
+			if e.Fields[i+1] != f {
+				t.Fatalf("%+v became %+v", f, e.Fields[i+1])
+			}
+		}
+	})
+}
+
+// A file ends by size and by day, the oldest go, and a later start goes on.
+func TestMessageLogRotates(t *testing.T) {
+	dir := t.TempDir()
+	other := filepath.Join(dir, "fix-notes.log") // not the log's, and stays
+	if err := os.WriteFile(other, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := MessageLogOptions{Dir: dir, FileBytes: 64 << 10, KeepFiles: 3}
+	l := openLog(t, o)
+	big := framed("D", "58="+strings.Repeat("x", 40<<10)+"|")
+	small := framed("0", "")
+	for range 6 { // two fill a file
+		l.record(received, "MM", logDay, big)
+	}
+	l.record(received, "MM", logDay.Add(time.Nanosecond), small)   // the next day
+	l.record(received, "MM", logDay.Add(-2*time.Nanosecond), small) // who is late does not turn it back
+	drain(t, l)
+	l = openLog(t, o)
+	l.record(sent, "MM", logDay.Add(time.Hour), small)
+	drain(t, l)
+
+	_, files := logLines(t, dir)
+	var names []string
+	for _, f := range files {
+		names = append(names, filepath.Base(f))
+	}
+	want := "fix-20260304-00000003.log fix-20260305-00000004.log fix-20260305-00000005.log"
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("files %s, want %s", got, want)
+	}
+	if text, err := os.ReadFile(files[1]); err != nil || bytes.Count(text, []byte("\n")) != 2 {
+		t.Errorf("the new day's file: %q, %v", text, err)
+	}
+	if info, err := os.Stat(files[0]); err != nil || info.Size() < 80<<10 || info.Size() > 90<<10 {
+		t.Errorf("a full file: %v, %v", info.Size(), err)
+	}
+	if _, err := os.Stat(other); err != nil {
+		t.Error(err)
+	}
+}
+
+// What the queue has no room for is lost, and the file says how much.
+func TestMessageLogQueueIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	l := openLog(t, MessageLogOptions{Dir: dir, QueueBytes: 4 << 10})
+	m := framed("0", "")
+	room := (4 << 10) / (entryHead + len("MM") + len(m))
+	for range room {
+		l.record(received, "MM", logDay, m)
+	}
+	if n := l.Lost(); n != 0 {
+		t.Fatalf("%d lost below the limit", n)
+	}
+	for range 3 {
+		l.record(received, "MM", logDay, m)
+	}
+	drain(t, l)
+	l.record(received, "MM", logDay, m) // there is room again
+	drain(t, l)
+	lines, _ := logLines(t, dir)
+	if len(lines) != room+2 || l.Lost() != 3 {
+		t.Fatalf("%d lines for %d messages, %d lost", len(lines), room+1, l.Lost())
+	}
+	if e, err := ParseLogLine(lines[room]); err != nil || e.Lost != 3 || !e.At.Equal(logDay) {
+		t.Errorf("%+v, %v: %s", e, err, lines[room])
+	}
+}
+
+// A disk that fails costs messages, is said once, and is tried again.
+func TestMessageLogSurvivesItsDisk(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	var said bytes.Buffer
+	l := openLog(t, MessageLogOptions{Dir: dir, Logger: slog.New(slog.NewTextHandler(&said, nil))})
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	m := framed("0", "")
+	for range 3 {
+		l.record(received, "MM", logDay, m)
+		drain(t, l)
+	}
+	if l.Lost() != 3 || strings.Count(said.String(), "ERROR") != 1 {
+		t.Errorf("%d lost, said: %s", l.Lost(), &said)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l.retryAt = time.Time{}
+	l.record(received, "MM", logDay, m)
+	drain(t, l)
+	if lines, _ := logLines(t, dir); len(lines) != 1 || l.Lost() != 3 {
+		t.Errorf("%d lines, %d lost", len(lines), l.Lost())
+	}
+}
+
+func TestMessageLogOptions(t *testing.T) {
+	for name, o := range map[string]MessageLogOptions{
+		"no folder":      {},
+		"small file":     {Dir: "x", FileBytes: 64<<10 - 1},
+		"large file":     {Dir: "x", FileBytes: 4<<30 + 1},
+		"no file":        {Dir: "x", KeepFiles: -1},
+		"too many files": {Dir: "x", KeepFiles: 10_001},
+		"small queue":    {Dir: "x", QueueBytes: 4<<10 - 1},
+		"large queue":    {Dir: "x", QueueBytes: 1<<30 + 1},
+	} {
+		if _, err := OpenMessageLog(o); err == nil {
+			t.Errorf("%s: taken", name)
+		}
+	}
+	if err := (MessageLogOptions{Dir: "x"}).Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestParseLogLineRefuses(t *testing.T) {
+	good := string(bytes.TrimSuffix(appendLogLine(nil, logDay, received, []byte("MM"), framed("D", "58=a\x7fb|")), []byte("\n")))
+	if _, err := ParseLogLine(good); err != nil {
+		t.Fatal(err)
+	}
+	for name, line := range map[string]string{
+		"empty":           "",
+		"no time":         strings.Replace(good, "2026-", "2026:", 1),
+		"no direction":    strings.Replace(good, " in ", " by ", 1),
+		"CompID":          strings.Replace(good, " MM ", " M/M ", 1),
+		"torn":            good[:len(good)-1],
+		"escape":          strings.Replace(good, `\x7f`, `\y7f`, 1),
+		"short escape":    strings.Replace(good, `\x7fb|`, `\x7`+"|", 1),
+		"no field":        strings.Replace(good, "|58=", "|x58=", 1),
+		"too many fields": good[:strings.Index(good, "8=FIX")] + strings.Repeat("1=2|", MaxLogFields+1),
+		"lost nothing":    logDay.Format(logTime) + " lost 0",
+		"lost some":       logDay.Format(logTime) + " lost some",
+	} {
+		if _, err := ParseLogLine(line); !errors.Is(err, ErrLogLine) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func FuzzParseLogLine(f *testing.F) {
+	f.Add(string(appendLogLine(nil, logDay, sent, []byte("MM"), framed("8", "58=a|b|"))))
+	f.Add(logDay.Format(logTime) + " lost 7")
+	f.Fuzz(func(t *testing.T, line string) {
+		e, err := ParseLogLine(line)
+		if err != nil && !errors.Is(err, ErrLogLine) {
+			t.Fatal(err)
+		}
+		if err == nil && e.Lost == 0 && (!isCompID(e.CompID) || len(e.Fields) == 0) {
+			t.Fatalf("%q was read as %+v", line, e)
+		}
+	})
+}
+
+// Any bytes become text that can be read again.
+func FuzzLogText(f *testing.F) {
+	f.Add(framed("A", "554=secret|"))
+	f.Add([]byte("35=A\x01554=a\nb\x01=\x01"))
+	f.Fuzz(func(t *testing.T, message []byte) {
+		text := string(AppendLogText(nil, message))
+		if strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' }) {
+			t.Fatalf("%q is no printable line", text)
+		}
+		if fields := strings.Count(text, "|"); len(message) > 0 && fields <= MaxLogFields-1 {
+			if _, err := ParseLogText(text); err != nil {
+				t.Fatalf("%q: %v", text, err)
+			}
+		}
+	})
+}
