@@ -129,14 +129,14 @@ func (a app) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.Messag
 	s.messages.activity.Add(1)
 	if s.over(m.ReceiveTime) {
 		g.rateLimited.Add(1)
-		return businessReject(rejNotAvailable, clOrdIDOf(m), fmt.Sprintf("%s: more than %d messages a second", codeRateLimited, g.options.Rate))
+		return businessReject(rejNotAvailable, businessIDOf(m), fmt.Sprintf("%s: more than %d messages a second", codeRateLimited, g.options.Rate))
 	}
 	if err := word(g.validator.Validate(m)); err != nil {
 		g.rejects.Add(1)
 		return err
 	}
 	if !s.loggedOn.Load() || s.removed.Load() { // what quickfix still had when the session ended
-		return businessReject(rejNotAvailable, clOrdIDOf(m), codeReadOnly+": the session has ended")
+		return businessReject(rejNotAvailable, businessIDOf(m), codeReadOnly+": the session has ended")
 	}
 	msgType, err := m.Header.GetBytes(35)
 	if err != nil {
@@ -177,15 +177,7 @@ func (a app) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.Messag
 		return s.quoteResponse(m.Bytes())
 	}
 	g.rejects.Add(1)
-	return businessReject(rejUnknownType, nil, fmt.Sprintf("%s: MsgType (35) %.4q", codeUnsupported, msgType))
-}
-
-func clOrdIDOf(m *quickfix.Message) []byte {
-	value, err := m.Body.GetBytes(11)
-	if err != nil {
-		return nil
-	}
-	return value[:min(len(value), MaxClOrdID)]
+	return businessReject(rejUnknownType, businessIDOf(m), fmt.Sprintf("%s: MsgType (35) %.4q", codeUnsupported, msgType))
 }
 
 // over counts a message and reports whether it is above the session's rate. Who

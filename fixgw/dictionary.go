@@ -14,18 +14,75 @@ import (
 //go:embed FIX44.xml
 var fix44 []byte
 
-// newValidator returns what holds incoming messages to the stock dictionary.
-// User-defined fields (5000 and above) are let through: 8013 and 9406 are ours.
-// It is used by all sessions at once; a dictionary given to quickfix would be
-// parsed from a file for each.
+// Values of SessionRejectReason (373) that the validator gives.
+const (
+	sessionRejectMissing   = 1 // required tag
+	sessionRejectUndefined = 2 // tag, for this message type
+	sessionRejectGroup     = 15
+)
+
+// validator holds incoming messages to the stock dictionary. User-defined fields
+// (5000 and above) are let through: those of a Logon are ours, and what a session
+// sends under other custom tags is not read. It is used by all sessions at once;
+// a dictionary given to quickfix would be parsed from a file for each.
+type validator struct {
+	dictionary *datadictionary.DataDictionary
+	inner      quickfix.Validator
+}
+
 func newValidator() (quickfix.Validator, error) {
 	dictionary, err := datadictionary.ParseSrc(bytes.NewReader(fix44))
 	if err != nil {
 		return nil, fmt.Errorf("FIX44.xml: %w", err)
 	}
-	return quickfix.NewValidator(quickfix.ValidatorSettings{
+	return &validator{dictionary, quickfix.NewValidator(quickfix.ValidatorSettings{
 		CheckFieldsOutOfOrder: true, CheckFieldsHaveValues: true, RejectInvalidMessage: true,
-	}, dictionary, nil), nil
+	}, dictionary, nil)}, nil
+}
+
+// Validate returns the reject that a message earns, nil where it is right. It
+// mends two answers of quickfix's: of several required tags that are missing it
+// names any, and a field that stands in its repeating group out of order is one
+// that is not defined.
+func (v *validator) Validate(m *quickfix.Message) quickfix.MessageRejectError {
+	err := v.inner.Validate(m)
+	if err == nil || err.RefTagID() == nil {
+		return err
+	}
+	msgType, headless := m.Header.GetString(35)
+	if headless != nil {
+		return err
+	}
+	tag, message := *err.RefTagID(), v.dictionary.Messages[msgType]
+	switch err.RejectReason() {
+	case sessionRejectMissing:
+		if _, ours := message.RequiredTags[int(tag)]; !ours || m.Body.Has(tag) {
+			return err // in the header or in a group
+		}
+		for required := range message.RequiredTags {
+			if required := quickfix.Tag(required); required < tag && !m.Body.Has(required) {
+				tag = required
+			}
+		}
+		return quickfix.RequiredTagMissing(tag)
+	case sessionRejectUndefined:
+		for _, f := range message.Fields {
+			if f.IsGroup() && m.Body.Has(quickfix.Tag(f.Tag())) && inGroup(f, int(tag)) {
+				return quickfix.NewMessageRejectError("Repeating group fields out of order", sessionRejectGroup, &tag)
+			}
+		}
+	}
+	return err
+}
+
+// inGroup reports whether a repeating group, or one inside it, has the field.
+func inGroup(group *datadictionary.FieldDef, tag int) bool {
+	for _, f := range group.Fields {
+		if f.Tag() == tag || f.IsGroup() && inGroup(f, tag) {
+			return true
+		}
+	}
+	return false
 }
 
 // worded is a session reject whose text begins with a code and names the field.
@@ -41,9 +98,8 @@ func word(err quickfix.MessageRejectError) quickfix.MessageRejectError {
 	if err == nil {
 		return nil
 	}
-	const requiredTagMissing = 1
 	code := codeInvalidField
-	if err.RejectReason() == requiredTagMissing {
+	if err.RejectReason() == sessionRejectMissing {
 		code = codeMissingField
 	}
 	text := code + ": " + err.Error()
@@ -51,4 +107,56 @@ func word(err quickfix.MessageRejectError) quickfix.MessageRejectError {
 		text = fmt.Sprintf("%s: tag %d: %s", code, *tag, err.Error())
 	}
 	return worded{err, text}
+}
+
+// businessID returns the field of a message that a BusinessMessageReject names
+// it by (379); 0 = it has none.
+func businessID(msgType string) quickfix.Tag {
+	switch msgType {
+	case "D", "F", "G", "H", "q", "s", "t", "u", "AB", "AC":
+		return 11 // ClOrdID
+	case "E", "K", "L", "M":
+		return 66 // ListID
+	case "S", "Z", "i":
+		return 117 // QuoteID
+	case "R":
+		return 131 // QuoteReqID
+	case "V":
+		return tagMDReqID
+	case "c", "v", "x", "z":
+		return tagSecurityReqID
+	case "e":
+		return tagStatusReqID
+	case "g":
+		return 335 // TradSesReqID
+	case "AD":
+		return 568 // TradeRequestID
+	case "AE":
+		return 571 // TradeReportID
+	case "AF":
+		return 584 // MassStatusReqID
+	case "a":
+		return 649 // QuoteStatusReqID
+	case "AJ":
+		return 693 // QuoteRespID
+	}
+	return 0
+}
+
+// businessIDOf returns what a BusinessMessageReject names the message by, cut to
+// MaxRequestID; nil where there is nothing.
+func businessIDOf(m *quickfix.Message) []byte {
+	msgType, err := m.Header.GetString(35)
+	if err != nil {
+		return nil
+	}
+	tag := businessID(msgType)
+	if tag == 0 || !m.Body.Has(tag) {
+		return nil
+	}
+	value, err := m.Body.GetBytes(tag)
+	if err != nil {
+		return nil
+	}
+	return value[:min(len(value), MaxRequestID)]
 }

@@ -553,11 +553,14 @@ func keptForResend(msg []byte) bool {
 	return found && end > 0 && keptType(string(rest[:end]))
 }
 
-// keptType reports whether messages of a type are kept: neither session messages
-// nor market data.
+// keptType reports whether messages of a type are kept: neither session messages,
+// nor what only tells how things stood at a moment: market data, instruments and
+// their status, quotes.
 func keptType(msgType string) bool {
 	switch msgType {
-	case "0", "1", "2", "3", "4", "5", "A", "W", "X", "Y":
+	case "0", "1", "2", "3", "4", "5", "A",
+		"W", "X", "Y", "y", "d", "f",
+		"S", "Z", "AG", "AI":
 		return false
 	}
 	return true

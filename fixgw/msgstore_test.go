@@ -306,3 +306,24 @@ func TestBucket(t *testing.T) {
 		t.Errorf("a day gives %d", got)
 	}
 }
+
+// TestKeptTypes: a resend brings what a client must not miss, and fills the gap
+// of what told how things stood at a moment.
+func TestKeptTypes(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, newMemStore(), storeOptions(nil))
+	kept := []string{"8", "9", "r", "j", "B", "AE", "AR"}
+	passed := []string{"0", "1", "2", "3", "4", "5", "A", "W", "X", "Y", "y", "d", "f", "S", "Z", "AG", "AI"}
+	var want []string
+	for i, msgType := range passed { // each kept one among others
+		sendOne(t, s, msgType)
+		if i < len(kept) {
+			want = append(want, fmt.Sprint(kept[i], sendOne(t, s, kept[i])))
+		}
+	}
+	last := s.NextSenderMsgSeqNum() - 1
+	want = append(want, fmt.Sprint("0", last)) // where the last gap ends
+	if got := numbersOf(t, s, 1, last); got != strings.Join(want, " ") {
+		t.Errorf("a resend brings %q, want %q", got, want)
+	}
+}
