@@ -74,6 +74,7 @@ type follower struct {
 	owing   []*session    // whose sent reports wait for the commit
 	wake    chan struct{} // to the saver; capacity 1
 
+	untold  []untold // answers that go out with the next deliver
 	changed []*order // since the last commit
 	answers []*ref
 	owners  []*session // of answers
@@ -539,6 +540,15 @@ func (f *follower) answer(s *session, msgType byte, body []byte, o *order) error
 	return f.emit(s, msgType, body)
 }
 
+// untold is an answer whose message waits for deliver. Until then its request is
+// unanswered: said again, it must not be answered ahead of earlier reports.
+type untold struct {
+	session *session
+	ref     *ref
+	code    byte
+	body    []byte
+}
+
 // keepAnswer keeps the first answer to the command's ClOrdID, with the order or
 // the claim that it has made.
 func (f *follower) keepAnswer(s *session, code byte, body []byte, o *order, c *claim) {
@@ -558,7 +568,8 @@ func (f *follower) keepAnswer(s *session, code byte, body []byte, o *order, c *c
 			s.asking--
 		}
 	}
-	r.id, r.order, r.claim, r.answer, r.body = f.ref.id, o, c, code, bytes.Clone(body)
+	r.id, r.order, r.claim = f.ref.id, o, c
+	f.untold = append(f.untold, untold{s, r, code, bytes.Clone(body)})
 	if o != nil && o.live() {
 		s.orders[o.id] = o
 	}
