@@ -90,7 +90,8 @@ func ParseParticipants(data []byte) ([]Participant, error) {
 		Participants []participantEntry `yaml:"participants"`
 	}
 	if err := yaml.UnmarshalWithOptions(data, &file, yaml.Strict()); err != nil {
-		return nil, fmt.Errorf("participants: %w", err)
+		// With the line, and without its text: that may hold a hash.
+		return nil, errors.New("participants: " + yaml.FormatError(err, false, false))
 	}
 	list := make([]Participant, 0, min(len(file.Participants), MaxParticipants))
 	for i, entry := range file.Participants {

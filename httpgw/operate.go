@@ -62,6 +62,7 @@ type OperatorDesk interface {
 // Operate is what is behind the operator's endpoints, /desk/ on the admin
 // address.
 type Operate struct {
+	// Desk is behind tickets, locks, prices and inventory; nil leaves them out.
 	Desk        OperatorDesk
 	Instruments *market.Instruments
 	Operators   []Operator
@@ -72,14 +73,18 @@ type Operate struct {
 	Money OperatorMoney
 	// Tokens is behind /desk/tokens; nil leaves it out.
 	Tokens OperatorTokens
+	// FIX is behind /desk/fix; nil leaves it out.
+	FIX OperatorFIX
 	// Now returns Unix nanoseconds. Default: the system's clock.
 	Now func() int64
 }
 
 func (o *Operate) validate() error {
 	switch {
-	case o.Desk == nil || o.Instruments == nil || o.Backup == nil:
-		return errors.New("httpgw: operate: desk, instruments and backup are required")
+	case o.Instruments == nil || o.Backup == nil:
+		return errors.New("httpgw: operate: instruments and backup are required")
+	case o.Money != nil && o.Desk == nil:
+		return errors.New("httpgw: operate: money needs a desk")
 	case len(o.Operators) == 0:
 		return errors.New("httpgw: operate: no operator")
 	}
@@ -100,7 +105,8 @@ type operate struct {
 	backup chan struct{} // full while a backup is under way
 	// edit is held from a look at the view to the outcome of what was made of
 	// it, so that of two operators neither undoes what the other has just done.
-	edit sync.Mutex
+	edit    sync.Mutex
+	fixKeys fixKeys
 }
 
 // call is one request of an operator.
@@ -122,6 +128,7 @@ func newOperate(o Operate, ids *requestIDs, log *slog.Logger) *operate {
 	start := time.Now()
 	return &operate{
 		Operate: o, ids: ids, log: log, backup: make(chan struct{}, 1),
+		fixKeys: fixKeys{byID: make(map[[16]byte]*fixKey)},
 		limit: newLimiter(Rate{PerMinute: operatorsPerMinute, Burst: operatorBurst}, operatorClients,
 			func() int64 { return int64(time.Since(start)) }),
 	}
@@ -129,15 +136,9 @@ func newOperate(o Operate, ids *requestIDs, log *slog.Logger) *operate {
 
 // register adds the endpoints to the admin's routes.
 func (o *operate) register(mux *http.ServeMux) {
-	routes := map[string]map[string]endpointFunc{
-		"/desk/tickets":                     {"GET": o.listTickets, "POST": o.postTicket},
-		"/desk/tickets/{order_id}/amend":    {"POST": o.amendTicket},
-		"/desk/tickets/{order_id}/tranches": {"POST": o.setTranche},
-		"/desk/tickets/{order_id}/withdraw": {"POST": o.withdrawTicket},
-		"/desk/locks":                       {"GET": o.listLocks, "POST": o.setLock},
-		"/desk/prices":                      {"GET": o.listPrices, "POST": o.setPrice},
-		"/desk/inventory":                   {"GET": o.listInventory, "POST": o.setInventory},
-		"/desk/backup":                      {"POST": o.makeBackup},
+	routes := map[string]map[string]endpointFunc{"/desk/backup": {"POST": o.makeBackup}}
+	if o.Desk != nil {
+		maps.Copy(routes, o.deskRoutes())
 	}
 	if o.Money != nil {
 		maps.Copy(routes, o.moneyRoutes())
@@ -145,11 +146,26 @@ func (o *operate) register(mux *http.ServeMux) {
 	if o.Tokens != nil {
 		maps.Copy(routes, o.tokenRoutes())
 	}
+	if o.FIX != nil {
+		maps.Copy(routes, o.fixRoutes())
+	}
 	for path, methods := range routes {
 		mux.HandleFunc(path, o.handler(methods))
 	}
 	mux.HandleFunc("/desk", o.handler(nil))
 	mux.HandleFunc("/desk/", o.handler(nil))
+}
+
+func (o *operate) deskRoutes() map[string]map[string]endpointFunc {
+	return map[string]map[string]endpointFunc{
+		"/desk/tickets":                     {"GET": o.listTickets, "POST": o.postTicket},
+		"/desk/tickets/{order_id}/amend":    {"POST": o.amendTicket},
+		"/desk/tickets/{order_id}/tranches": {"POST": o.setTranche},
+		"/desk/tickets/{order_id}/withdraw": {"POST": o.withdrawTicket},
+		"/desk/locks":                       {"GET": o.listLocks, "POST": o.setLock},
+		"/desk/prices":                      {"GET": o.listPrices, "POST": o.setPrice},
+		"/desk/inventory":                   {"GET": o.listInventory, "POST": o.setInventory},
+	}
 }
 
 // handler serves one path; one without methods is unknown.

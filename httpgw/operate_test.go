@@ -432,7 +432,7 @@ func TestOperatorBackup(t *testing.T) {
 // TestOperateOptions: an admin without its operators does not start.
 func TestOperateOptions(t *testing.T) {
 	for name, spoil := range map[string]func(*Operate){
-		"desk":        func(o *Operate) { o.Desk = nil },
+		"desk":        func(o *Operate) { o.Desk, o.Money = nil, struct{ OperatorMoney }{} },
 		"instruments": func(o *Operate) { o.Instruments = nil },
 		"backup":      func(o *Operate) { o.Backup = nil },
 		"no operator": func(o *Operate) { o.Operators = nil },

@@ -22,6 +22,8 @@ type Sources struct {
 	SnapshotAge   func() time.Duration // since the newest snapshot
 	ReadOnly      func() bool          // no order is taken
 	FIXSessions   func() int           // logged on
+	FIXReloads    func() uint64        // of the participants file, that are in force
+	FIXRefused    func() bool          // the participants file as it is now is not in force
 	WSConnections func() int           // open
 	WSSlow        func() uint64        // consumers cut off as too slow
 	MarketDataSeq func() uint64        // last command whose events readers see
@@ -83,6 +85,15 @@ func (s *Sources) collectors() []prometheus.Collector {
 		})
 	}
 	number("blockdesk_fix_sessions", "FIX sessions logged on.", s.FIXSessions)
+	counter("blockdesk_fix_participants_reloads_total", "Times that a changed participants file came in force.", s.FIXReloads)
+	if s.FIXRefused != nil {
+		gauge("blockdesk_fix_participants_refused", "1 while the participants file as it is now is refused, and an older state is in force.", func() float64 {
+			if s.FIXRefused() {
+				return 1
+			}
+			return 0
+		})
+	}
 	number("blockdesk_ws_connections", "Open WebSocket connections.", s.WSConnections)
 	counter("blockdesk_ws_slow_consumers_total", "WebSocket connections closed because they did not keep up.", s.WSSlow)
 	return all

@@ -59,6 +59,8 @@ func (s *service) adminOptions() httpgw.AdminOptions {
 			Refused:       func() uint64 { return s.eng.Stats().Refused },
 			ReadOnly:      func() bool { return s.eng.Stats().Failed != nil },
 			FIXSessions:   func() int { return s.fix.Stats().Sessions },
+			FIXReloads:    s.watch.Reloads,
+			FIXRefused:    func() bool { return s.watch.Status().Refused != "" },
 			WSConnections: func() int { return s.feed.Stats().Connections },
 			WSSlow:        func() uint64 { return s.feed.Stats().SlowConsumers },
 			MarketDataSeq: func() uint64 { return s.feed.Stats().EngineSeq },
@@ -73,13 +75,13 @@ func (s *service) adminOptions() httpgw.AdminOptions {
 	return o
 }
 
-// operate is what operators command; nil where there is no desk.
+// operate is what operators command.
 func (s *service) operate() *httpgw.Operate {
-	if !s.cfg.RFQ.Enabled {
-		return nil
-	}
 	o := &httpgw.Operate{
-		Desk: s.desk, Instruments: s.set, Operators: s.deskPlan.operators, Backup: s.backUp,
+		Instruments: s.set, Operators: s.operators, Backup: s.backUp, FIX: fixSessions{s.fix, s.watch},
+	}
+	if s.cfg.RFQ.Enabled {
+		o.Desk = s.desk
 	}
 	if door := s.settleDoor(); door != nil {
 		o.Money = door

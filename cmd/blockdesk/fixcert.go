@@ -41,6 +41,7 @@ const (
 func fixCommand(s *settings) *cobra.Command {
 	cmd := groupCommand(cobra.Command{Use: "fix", Short: "Tools for the FIX gateway"})
 	cmd.AddCommand(fixCertCommand(s), fixClientCommand(s), fixLogCommand(s))
+	cmd.AddCommand(fixSessionCommands(s)...)
 	return cmd
 }
 

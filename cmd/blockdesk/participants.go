@@ -27,16 +27,28 @@ const (
 	demoPassword                    = "demo"
 )
 
-// participants reads the participants file, or makes the demo's.
+var demoParticipants = [...]string{demoMaker, demoTaker, demoGuest}
+
+// readParticipants reads the participants file.
+func (c *FIXConfig) readParticipants() ([]fixgw.Participant, error) {
+	text, err := os.ReadFile(c.ParticipantsFile)
+	if err != nil {
+		return nil, fmt.Errorf("fix.participants_file: %w", err)
+	}
+	list, err := fixgw.ParseParticipants(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.ParticipantsFile, err)
+	}
+	return list, nil
+}
+
+// participants reads the participants file, and adds the demo's at the end.
 func (c *Config) participants() ([]fixgw.Participant, error) {
 	var list []fixgw.Participant
 	if c.FIX.ParticipantsFile != "" {
-		text, err := os.ReadFile(c.FIX.ParticipantsFile)
-		if err != nil {
-			return nil, fmt.Errorf("fix.participants_file: %w", err)
-		}
-		if list, err = fixgw.ParseParticipants(text); err != nil {
-			return nil, fmt.Errorf("%s: %w", c.FIX.ParticipantsFile, err)
+		var err error
+		if list, err = c.FIX.readParticipants(); err != nil {
+			return nil, err
 		}
 	}
 	if !c.Demo {
@@ -61,7 +73,7 @@ func (c *Config) participants() ([]fixgw.Participant, error) {
 	for _, p := range list {
 		next = max(next, p.Number+1)
 	}
-	for i, name := range []string{demoMaker, demoTaker, demoGuest} {
+	for i, name := range demoParticipants {
 		list = append(list, fixgw.Participant{
 			Name: name, Number: next + market.ParticipantID(i), CompIDs: []string{name},
 			PasswordHash: hash, STP: book.STPCancelNewest,

@@ -71,6 +71,12 @@ func (s *service) open(ctx context.Context) error {
 		if s.deskPlan, err = s.planDesk(); err != nil {
 			return err
 		}
+		s.operators = s.deskPlan.operators
+	} else if s.operators, err = s.cfg.plainOperators(); err != nil {
+		return err
+	}
+	if s.watch, err = s.newParticipantsWatch(); err != nil {
+		return err
 	}
 	if s.eng, err = engine.New(s.engineOptions(), replica); err != nil {
 		return err
@@ -106,6 +112,7 @@ func (s *service) resolve() error {
 	if s.set, err = market.NewInstruments(s.instruments); err != nil {
 		return err
 	}
+	s.participantsState = s.cfg.FIX.participantsState() // before: a change while it is read is one
 	s.participants, err = s.cfg.participants()
 	return err
 }

@@ -67,7 +67,8 @@ type service struct {
 	rebase       bool // where a store and the journal do not fit, the journal counts
 	instruments  []market.Instrument
 	set          *market.Instruments
-	participants []fixgw.Participant
+	participants []fixgw.Participant // of the start
+	operators    []httpgw.Operator
 
 	store       *persist.Store
 	fixStore    *persist.KV
@@ -81,12 +82,16 @@ type service struct {
 	http        *httpgw.Gateway
 	admin       *httpgw.Admin
 	setup       []engine.Command // brings the state up to the configuration
-	deskPlan    *deskPlan        // nil: the desk is not enabled
-	chain       *sandbox.Node    // the demo's own; nil: none runs
-	chainNote   string           // why the demo's does not
-	intake      intake
-	backup      backupState
-	events      struct{ feed, fix, desk *engine.Consumer }
+	// participantsState is of the file that participants are from; watch looks for
+	// others.
+	participantsState fileState
+	watch             *participantsWatch
+	deskPlan          *deskPlan     // nil: the desk is not enabled
+	chain             *sandbox.Node // the demo's own; nil: none runs
+	chainNote         string        // why the demo's does not
+	intake            intake
+	backup            backupState
+	events            struct{ feed, fix, desk *engine.Consumer }
 }
 
 func serve(ctx context.Context, cfg *Config, rebase, asJSON bool, cmd *cobra.Command) (err error) {
@@ -129,6 +134,7 @@ func serve(ctx context.Context, cfg *Config, rebase, asJSON bool, cmd *cobra.Com
 		s.events.fix.Close()
 		return named("fix", s.sitOut(ctx, "fix", err))
 	})
+	group.Go(func() error { return named("participants", s.watch.Run(ctx)) })
 	group.Go(func() error { return named("http", s.http.Run(ctx)) })
 	group.Go(func() error { return named("admin", s.admin.Run(ctx)) })
 	if cfg.Demo {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"blockdesk/httpgw"
+	"blockdesk/market"
 )
 
 // newToken returns 256 random bits as text.
@@ -37,6 +38,16 @@ func localToken(dataDir string) (string, error) {
 		return "", fmt.Errorf("%s holds no token of ours: delete it, and the next start makes one", path)
 	}
 	return token, nil
+}
+
+// plainOperators returns the operators of a service without a desk. Their numbers
+// are in no journal.
+func (c *Config) plainOperators() ([]httpgw.Operator, error) {
+	list, _, err := c.makeOperators()
+	for i := range list {
+		list[i].ID = market.OperatorID(i + 1)
+	}
+	return list, err
 }
 
 // makeOperators returns the configured operators, or the local one where none is

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+)
+
+type (
+	// fixSessionItem is a session as the admin address tells it.
+	fixSessionItem struct {
+		CompID             string `json:"comp_id"`
+		Participant        string `json:"participant"`
+		State              string `json:"state"`
+		Since              string `json:"logged_on_since"`
+		Remote             string `json:"remote"`
+		NextIn             uint64 `json:"next_in"`
+		NextOut            uint64 `json:"next_out"`
+		LiveOrders         int    `json:"live_orders"`
+		WaitingBytes       int    `json:"bytes_waiting"`
+		RateRefusals       uint64 `json:"rate_refusals"`
+		CancelOnDisconnect bool   `json:"cancel_on_disconnect"`
+		DropCopy           bool   `json:"drop_copy"`
+		CustomFields       bool   `json:"custom_fields"`
+		LastLogon          string `json:"last_logon"`
+		LastRefusal        string `json:"last_refusal"`
+		Refusal            string `json:"refusal"`
+	}
+	fixSessionsAnswer struct {
+		Participants struct {
+			File     string `json:"file"`
+			LoadedAt string `json:"loaded_at"`
+			Refused  string `json:"refused"`
+		} `json:"participants"`
+		Sessions []fixSessionItem `json:"sessions"`
+	}
+	fixDoneAnswer struct {
+		CompID string `json:"comp_id"`
+		Sent   int    `json:"sessions"`
+	}
+)
+
+// fixSessionCommands are what operators do to the FIX sessions of a running
+// service.
+func fixSessionCommands(s *settings) []*cobra.Command {
+	commands := []struct {
+		cmd cobra.Command
+		add func(*cobra.Command, *operatorFlags)
+	}{
+		{cobra.Command{
+			Use: "sessions", Short: "List the sessions: who is logged on, numbers, orders, the last refused logon", Args: cobra.NoArgs,
+		}, func(c *cobra.Command, f *operatorFlags) {
+			c.RunE = operatorCommand(s, f, func([]string) (string, any, error) { return "/desk/fix/sessions", nil, nil }, showFIXSessions)
+		}},
+		{cobra.Command{
+			Use: "reset-seq COMPID", Short: "Start both sequence numbers of a session at 1", Args: cobra.ExactArgs(1),
+			Long: "Start both sequence numbers of a session at 1. The messages that it has been sent are deleted: its\n" +
+				"client asks for the state of its orders then. A session that is logged on is left alone, or with\n" +
+				"--force logged out first.",
+		}, addFIXReset(s)},
+		{cobra.Command{
+			Use: "kick COMPID", Short: "Log a session out; its client may log on again at once", Args: cobra.ExactArgs(1),
+		}, addFIXKick(s)},
+		{cobra.Command{
+			Use: "announce TEXT", Short: "Send maintenance news (35=B) to the sessions that are logged on", Args: cobra.ExactArgs(1),
+			Example: "  blockdesk fix announce 'restart at 18:00 UTC, two minutes'",
+		}, addFIXAnnounce(s)},
+	}
+	var out []*cobra.Command
+	for i := range commands {
+		cmd := &commands[i].cmd
+		f := &operatorFlags{}
+		f.add(cmd)
+		commands[i].add(cmd, f)
+		out = append(out, cmd)
+	}
+	return out
+}
+
+func addFIXReset(s *settings) func(*cobra.Command, *operatorFlags) {
+	return func(c *cobra.Command, f *operatorFlags) {
+		var force bool
+		c.Flags().BoolVar(&force, "force", false, "log the session out first")
+		c.RunE = operatorCommand(s, f, func(args []string) (string, any, error) {
+			body := struct {
+				Force bool `json:"force"`
+			}{force}
+			return "/desk/fix/sessions/" + args[0] + "/reset", body, checkCompID(args[0])
+		}, func(w io.Writer, a *fixDoneAnswer) error {
+			_, err := fmt.Fprintf(w, "%s starts at 1\n", a.CompID)
+			return err
+		})
+	}
+}
+
+func addFIXKick(s *settings) func(*cobra.Command, *operatorFlags) {
+	return func(c *cobra.Command, f *operatorFlags) {
+		var text string
+		c.Flags().StringVar(&text, "text", "by the operator", "what the Logout says")
+		c.RunE = operatorCommand(s, f, func(args []string) (string, any, error) {
+			body := struct {
+				Text string `json:"text"`
+			}{text}
+			return "/desk/fix/sessions/" + args[0] + "/kick", body, checkCompID(args[0])
+		}, func(w io.Writer, a *fixDoneAnswer) error {
+			_, err := fmt.Fprintf(w, "%s is logged out\n", a.CompID)
+			return err
+		})
+	}
+}
+
+func addFIXAnnounce(s *settings) func(*cobra.Command, *operatorFlags) {
+	return func(c *cobra.Command, f *operatorFlags) {
+		var compID string
+		c.Flags().StringVar(&compID, "to", "", "one session's CompID (default: all that are logged on)")
+		c.RunE = operatorCommand(s, f, func(args []string) (string, any, error) {
+			body := struct {
+				Text   string `json:"text"`
+				CompID string `json:"comp_id,omitempty"`
+			}{args[0], compID}
+			return "/desk/fix/announce", body, nil
+		}, func(w io.Writer, a *fixDoneAnswer) error {
+			_, err := fmt.Fprintf(w, "sent to %d sessions\n", a.Sent)
+			return err
+		})
+	}
+}
+
+// checkCompID keeps what cannot be a CompID out of a URL.
+func checkCompID(text string) error {
+	for _, c := range text {
+		letter := c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
+		if !letter && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-' {
+			return errors.New("this is no CompID: letters, digits, '.', '_' and '-', see blockdesk fix sessions")
+		}
+	}
+	return nil
+}
+
+// showFIXSessions prints one line a session.
+func showFIXSessions(w io.Writer, a *fixSessionsAnswer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "COMP ID\tPARTICIPANT\tSTATE\tSINCE\tREMOTE\tIN\tOUT\tORDERS\tWAITING\tOVER RATE\tOPTIONS\tLAST LOGON\tLAST REFUSAL")
+	for i := range a.Sessions {
+		s := &a.Sessions[i]
+		var options []string
+		for _, o := range []struct {
+			on   bool
+			word string
+		}{{s.CancelOnDisconnect, "cancel"}, {s.DropCopy, "copy"}, {s.CustomFields, "custom"}} {
+			if o.on {
+				options = append(options, o.word)
+			}
+		}
+		refusal := dash(shortTime(s.LastRefusal))
+		if s.Refusal != "" {
+			refusal += " " + s.Refusal
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n",
+			s.CompID, s.Participant, s.State, dash(shortTime(s.Since)), dash(s.Remote), s.NextIn, s.NextOut,
+			s.LiveOrders, s.WaitingBytes, s.RateRefusals, dash(strings.Join(options, ",")), dash(shortTime(s.LastLogon)), refusal)
+	}
+	if err := t.Flush(); err != nil || a.Participants.Refused == "" {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\n%s is refused, what was loaded %s is in force: %s\n",
+		a.Participants.File, shortTime(a.Participants.LoadedAt), a.Participants.Refused)
+	return err
+}

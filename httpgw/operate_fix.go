@@ -1,0 +1,308 @@
+package httpgw
+
+import (
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/desk"
+)
+
+const (
+	// MaxFIXKeys bounds the Idempotency-Keys of /desk/fix that are remembered; past
+	// it the oldest goes.
+	MaxFIXKeys = 1024
+	// fixKeyLife is how long one is, in nanoseconds, as of the desk's.
+	fixKeyLife = int64(24 * time.Hour)
+)
+
+// Codes of /desk/fix are our choice: the contract has no words for them.
+const (
+	codeUnknownSession = "UNKNOWN_SESSION"
+	codeSessionState   = "SESSION_STATE"
+)
+
+// OperatorFIX is the FIX gateway's sessions: what is behind /desk/fix on the admin
+// address. Any goroutine may call it.
+type OperatorFIX interface {
+	// Sessions returns all sessions in the order of their numbers.
+	Sessions() []FIXSession
+	// Participants tells which state of the participants file is in force.
+	Participants() FIXParticipants
+	// ResetSequence starts both sequence numbers of a session at 1. With force a
+	// session that is logged on is logged out for it; that takes some seconds at
+	// most. ErrFIXSession, ErrFIXLoggedOn.
+	ResetSequence(compID string, force bool) error
+	// Kick logs a session out with a text. ErrFIXSession, ErrFIXNotLoggedOn,
+	// ErrFIXText.
+	Kick(compID, text string) error
+	// Announce sends maintenance news to a session, or to all that are logged on
+	// where the CompID is empty, and returns to how many. Errors as of Kick.
+	Announce(compID, text string) (int, error)
+}
+
+// What OperatorFIX refuses.
+var (
+	ErrFIXSession     = errors.New("httpgw: unknown FIX session")
+	ErrFIXLoggedOn    = errors.New("httpgw: FIX session is logged on")
+	ErrFIXNotLoggedOn = errors.New("httpgw: FIX session is not logged on")
+	ErrFIXText        = errors.New("httpgw: FIX text")
+)
+
+// FIXSession is what there is to say of a session. Times are Unix nanoseconds, 0 =
+// never.
+type FIXSession struct {
+	CompID      string
+	Participant string
+	Number      uint16
+	Removed     bool // no more configured
+	LoggedOn    bool
+	Since       int64  // of the Logon; 0 = not logged on
+	Remote      string // host:port; "" = not connected
+
+	NextIn, NextOut uint64 // sequence numbers
+	LiveOrders      int
+	PendingRequests int // without an answer of the engine
+	WaitingBytes    int // that the client has not taken
+	RateRefusals    uint64
+
+	CancelOnDisconnect, DropCopy, CustomFields bool
+
+	LastLogon   int64
+	LastRefusal int64  // of a Logon
+	Refusal     string // its reason
+}
+
+// FIXParticipants says what of the participants file is in force.
+type FIXParticipants struct {
+	File     string // "" = none
+	LoadedAt int64  // Unix nanoseconds
+	Refused  string // why the file as it is now is not in force; "" = it is
+}
+
+// fixSessionJSON is a session as the operator sees it; null is what it does not have.
+type fixSessionJSON struct {
+	CompID             string    `json:"comp_id"`
+	Participant        string    `json:"participant"`
+	Number             uint16    `json:"session"`
+	State              string    `json:"state"` // logged_on, logged_off or removed
+	Since              *jsonTime `json:"logged_on_since"`
+	Remote             *string   `json:"remote"`
+	NextIn             uint64    `json:"next_in"`
+	NextOut            uint64    `json:"next_out"`
+	LiveOrders         int       `json:"live_orders"`
+	PendingRequests    int       `json:"pending_requests"`
+	WaitingBytes       int       `json:"bytes_waiting"`
+	RateRefusals       uint64    `json:"rate_refusals"`
+	CancelOnDisconnect bool      `json:"cancel_on_disconnect"`
+	DropCopy           bool      `json:"drop_copy"`
+	CustomFields       bool      `json:"custom_fields"`
+	LastLogon          *jsonTime `json:"last_logon"`
+	LastRefusal        *jsonTime `json:"last_refusal"`
+	Refusal            *string   `json:"refusal"`
+}
+
+type (
+	fixParticipantsJSON struct {
+		File     *string   `json:"file"`
+		LoadedAt *jsonTime `json:"loaded_at"`
+		Refused  *string   `json:"refused"`
+	}
+	fixSessionsAnswer struct {
+		OK           bool                `json:"ok"`
+		Participants fixParticipantsJSON `json:"participants"`
+		Sessions     []fixSessionJSON    `json:"sessions"`
+	}
+	fixSessionAnswer struct {
+		OK     bool   `json:"ok"`
+		CompID string `json:"comp_id"`
+	}
+	fixAnnounceAnswer struct {
+		OK   bool `json:"ok"`
+		Sent int  `json:"sessions"` // that it was sent to
+	}
+)
+
+func (o *operate) fixRoutes() map[string]map[string]endpointFunc {
+	return map[string]map[string]endpointFunc{
+		"/desk/fix/sessions":                 {"GET": o.listFIXSessions},
+		"/desk/fix/sessions/{comp_id}/reset": {"POST": o.resetFIXSession},
+		"/desk/fix/sessions/{comp_id}/kick":  {"POST": o.kickFIXSession},
+		"/desk/fix/announce":                 {"POST": o.announceFIX},
+	}
+}
+
+// listFIXSessions lists them all: there are at most as many as are configured, and
+// those that were taken out since the start.
+func (o *operate) listFIXSessions(*call) (any, *problem) {
+	p := o.FIX.Participants()
+	answer := fixSessionsAnswer{
+		OK: true, Sessions: []fixSessionJSON{},
+		Participants: fixParticipantsJSON{File: textOrNull(p.File), LoadedAt: timeOrNull(p.LoadedAt), Refused: textOrNull(p.Refused)},
+	}
+	for _, s := range o.FIX.Sessions() {
+		state := "logged_off"
+		switch {
+		case s.Removed:
+			state = "removed"
+		case s.LoggedOn:
+			state = "logged_on"
+		}
+		answer.Sessions = append(answer.Sessions, fixSessionJSON{
+			CompID: s.CompID, Participant: s.Participant, Number: s.Number, State: state,
+			Since: timeOrNull(s.Since), Remote: textOrNull(s.Remote), NextIn: s.NextIn, NextOut: s.NextOut,
+			LiveOrders: s.LiveOrders, PendingRequests: s.PendingRequests, WaitingBytes: s.WaitingBytes, RateRefusals: s.RateRefusals,
+			CancelOnDisconnect: s.CancelOnDisconnect, DropCopy: s.DropCopy, CustomFields: s.CustomFields,
+			LastLogon: timeOrNull(s.LastLogon), LastRefusal: timeOrNull(s.LastRefusal), Refusal: textOrNull(s.Refusal),
+		})
+	}
+	return answer, nil
+}
+
+func textOrNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+func timeOrNull(at int64) *jsonTime {
+	if at == 0 {
+		return nil
+	}
+	t := jsonTime(at)
+	return &t
+}
+
+func (o *operate) resetFIXSession(c *call) (any, *problem) {
+	var in struct {
+		Force bool `json:"force"`
+	}
+	if bad := c.decode(&in); bad != nil {
+		return nil, bad
+	}
+	compID := c.PathValue("comp_id")
+	return o.actFIX(c, func() (any, error) {
+		return fixSessionAnswer{true, compID}, o.FIX.ResetSequence(compID, in.Force)
+	})
+}
+
+func (o *operate) kickFIXSession(c *call) (any, *problem) {
+	var in struct {
+		Text string `json:"text"`
+	}
+	if bad := c.decode(&in); bad != nil {
+		return nil, bad
+	}
+	compID := c.PathValue("comp_id")
+	return o.actFIX(c, func() (any, error) {
+		return fixSessionAnswer{true, compID}, o.FIX.Kick(compID, in.Text)
+	})
+}
+
+func (o *operate) announceFIX(c *call) (any, *problem) {
+	var in struct {
+		Text   string `json:"text"`
+		CompID string `json:"comp_id"`
+	}
+	if bad := c.decode(&in); bad != nil {
+		return nil, bad
+	}
+	return o.actFIX(c, func() (any, error) {
+		sent, err := o.FIX.Announce(in.CompID, in.Text)
+		return fixAnnounceAnswer{true, sent}, err
+	})
+}
+
+// actFIX has the FIX gateway do something, one command at a time, and once under
+// an Idempotency-Key. It is logged, not journaled: no order and no money moves by
+// it.
+func (o *operate) actFIX(c *call, do func() (any, error)) (any, *problem) {
+	key, bad := c.key()
+	if bad != nil {
+		return nil, bad
+	}
+	o.fixKeys.Lock()
+	defer o.fixKeys.Unlock()
+	answer, err := o.fixKeys.find(key, o.Now())
+	if err != nil {
+		return nil, deskProblem(err)
+	}
+	if c.replayed = answer != nil; !c.replayed {
+		if answer, err = do(); err != nil {
+			return nil, o.fixProblem(c, err)
+		}
+		o.fixKeys.keep(key, answer, o.Now())
+	}
+	o.log.Info("operator's command", "request_id", string(c.id[:]), "operator", c.who.Name,
+		"path", c.Pattern, "comp_id", c.PathValue("comp_id"), "replayed", c.replayed)
+	return answer, nil
+}
+
+func (o *operate) fixProblem(c *call, err error) *problem {
+	state := func(reason, text string) *problem {
+		return &problem{status: http.StatusConflict, code: codeSessionState, reason: reason, text: text}
+	}
+	switch {
+	case errors.Is(err, ErrFIXSession):
+		return &problem{
+			status: http.StatusNotFound, code: codeUnknownSession, field: "comp_id",
+			text: "No session has this comp_id. GET /desk/fix/sessions lists those there are.",
+		}
+	case errors.Is(err, ErrFIXLoggedOn):
+		return state("logged_on", "The session is logged on. With force it is logged out first.")
+	case errors.Is(err, ErrFIXNotLoggedOn):
+		return state("not_logged_on", "The session is not logged on.")
+	case errors.Is(err, ErrFIXText):
+		return invalidOperatorField("text", "must be 1 to 256 printable ASCII characters")
+	}
+	o.log.Error("operator's command failed", "request_id", string(c.id[:]), "path", c.Pattern, "error", err)
+	return &problem{status: http.StatusInternalServerError, code: codeInternal, text: "The FIX gateway could not do it. The request_id names the log's entry."}
+}
+
+// fixKeys remembers what was answered under which Idempotency-Key. A restart
+// forgets it: the sessions that a text went to are gone then too.
+type fixKeys struct {
+	sync.Mutex // held during a command
+	byID       map[[16]byte]*fixKey
+	ring       []*fixKey // oldest at next
+	next       int
+}
+
+type fixKey struct {
+	rfq.Key
+	at     int64
+	answer any
+}
+
+// find returns the answer that key has had, or nil. desk.ErrConflict: another body
+// had it.
+func (k *fixKeys) find(key rfq.Key, now int64) (any, error) {
+	held := k.byID[key.ID]
+	switch {
+	case key == rfq.Key{} || held == nil || now-held.at >= fixKeyLife:
+		return nil, nil
+	case held.Key != key:
+		return nil, desk.ErrConflict
+	}
+	return held.answer, nil
+}
+
+func (k *fixKeys) keep(key rfq.Key, answer any, now int64) {
+	if (key == rfq.Key{}) {
+		return
+	}
+	fresh := &fixKey{Key: key, at: now, answer: answer}
+	if len(k.ring) < MaxFIXKeys {
+		k.ring = append(k.ring, fresh)
+	} else {
+		if old := k.ring[k.next]; k.byID[old.ID] == old {
+			delete(k.byID, old.ID)
+		}
+		k.ring[k.next] = fresh
+		k.next = (k.next + 1) % MaxFIXKeys
+	}
+	k.byID[key.ID] = fresh
+}
