@@ -144,8 +144,13 @@ func FuzzDecodeOrder(f *testing.F) {
 	} {
 		f.Add(fixMessage("35=D|34=1|" + seed))
 	}
+	f.Add(fixMessage("35=V|34=1|262=m|263=1|264=0|265=1|286=1|546=1 2|547=N|267=1|269=2|146=1|55=SLUSD/USDC|812=1|815=0|"))
+	f.Add(fixMessage("35=e|34=1|320=a|324=b|321=0|559=4|263=2|55=SLUSD/USDC|"))
 	set := testInstruments(f)
 	f.Fuzz(func(t *testing.T, frame []byte) {
+		if r := scanSecurity(frame); len(r.id)+len(r.symbol) > len(frame) || (r.checkID("x") == nil) != (len(r.id) <= MaxRequestID) {
+			t.Fatalf("%q is read as %+v", frame, r)
+		}
 		r := scanRequest(frame)
 		o, in, no := r.decodeNew(set, testNow)
 		if no != nil {

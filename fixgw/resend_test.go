@@ -1,0 +1,98 @@
+package fixgw
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"blockdesk/engine"
+)
+
+// frame returns the next message; rest is what has come behind it.
+func (r *rawConn) frame(rest *[]byte) msg {
+	r.t.Helper()
+	for {
+		skip, n, err := scanFrame(*rest, 1<<20)
+		switch {
+		case err != nil || skip > 0:
+			r.t.Fatalf("%d bytes of no message, %v: %s", skip, err, show(*rest))
+		case n > 0:
+			m := msg((*rest)[:n:n])
+			*rest = (*rest)[n:]
+			return m
+		}
+		b := make([]byte, 4096)
+		r.conn.SetReadDeadline(time.Now().Add(wait))
+		n, err = r.conn.Read(b)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		*rest = append(*rest, b[:n]...)
+	}
+}
+
+// TestResendOfAConversation: who asks for everything again gets the reports,
+// rejects of orders and answers that were theirs, with PossDup, and no market
+// data, instrument or status of the past.
+func TestResendOfAConversation(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, nil)
+	mm := d.dial("MM", keep(1, 1))
+	kept := ""
+	say := func(msgType, body string, answers ...string) {
+		t.Helper()
+		mm.send(msgType, body)
+		for range answers {
+			m := mm.next()
+			if answer := m.get(35); answer == "8" || answer == "9" || answer == "r" || answer == "j" {
+				kept += answer + "=" + m.get(34) + " "
+			}
+		}
+	}
+	say("x", "320=l|559=4|", "y")
+	say("c", "320=l|321=0|55=SLUSD/USDC|", "d")
+	say("e", "324=s|55=SLUSD/USDC|263=1|", "f")
+	say("D", "11=a|55=SLUSD/USDC|54=1|38=10|40=2|44=1|59=1|"+now60, "8")
+	waitFor(t, func() bool { return len(d.views.View(0).Bids) == 1 })
+	say("V", "262=m|263=1|264=0|265=1|267=1|269=0|146=1|55=SLUSD/USDC|", "W")
+	say("F", "11=b|41=none|55=SLUSD/USDC|54=1|"+now60, "9")
+	say("G", "11=c|41=a|55=SLUSD/USDC|54=1|38=5|40=2|44=1|"+now60, "8", "X")
+	say("V", "262=m|263=0|264=0|267=1|269=0|146=1|55=SLUSD/USDC|", "Y")
+	d.setStatus(0, engine.StatusHalted)
+	mm.want("35=f 325=Y 326=2")
+	say("g", "335=t|263=0|", "j")
+	say("q", "11=d|530=7|"+now60, "8", "r", "X")
+	say("e", "324=s|55=SLUSD/USDC|263=2|")
+	_, target := mm.leave()
+	r := d.raw()
+	next := 2 // the first number is the Logon's
+	write := func(msgType, fields string) {
+		sender := d.gateway.sessionNamed("MM").messages.NextTargetMsgSeqNum()
+		r.write(fixMessage(fmt.Sprintf("35=%s|34=%d|49=MM|52=%s|56=%s|%s", msgType, sender,
+			time.Now().UTC().Format("20060102-15:04:05.000"), d.options.CompID, fields)))
+	}
+	write("A", "98=0|108=30|8013=N|553=mm|554="+testPassword+"|")
+	waitFor(t, func() bool { return d.gateway.Stats().Sessions == 1 })
+	write("2", fmt.Sprintf("7=%d|16=%d|", next, target-1))
+	replayed := ""
+	for rest := []byte(nil); next < target; {
+		m := r.frame(&rest)
+		switch m.get(35) {
+		case "4":
+			m.want(t, fmt.Sprintf("34=%d 43=Y 123=Y", next))
+			_, err := fmt.Sscan(m.get(36), &next)
+			if err != nil {
+				t.Fatal(err)
+			}
+		case "A", "0", "1":
+		default:
+			m.want(t, fmt.Sprintf("34=%d 43=Y", next))
+			replayed += m.get(35) + "=" + m.get(34) + " "
+			next++
+		}
+	}
+	if replayed != kept || strings.Count(kept, "=") != 6 {
+		t.Errorf("%q was replayed, want %q", replayed, kept)
+	}
+}
