@@ -120,7 +120,7 @@ func (g *Gateway) settings(sessions []*session) (*quickfix.Settings, error) {
 	global.Set(config.SocketAcceptPort, strconv.Itoa(port))
 	global.Set(config.BeginString, quickfix.BeginStringFIX44)
 	global.Set(config.SenderCompID, g.options.CompID)
-	global.Set(config.InChanCapacity, strconv.Itoa(inChanCapacity))
+	global.Set(config.InChanCapacity, strconv.Itoa(2*inChanCapacity))
 	for name, value := range g.layer.settings {
 		global.Set(name, value)
 	}

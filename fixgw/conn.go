@@ -15,8 +15,9 @@ import (
 //
 // Reading: until the logon has been proven (see gate.go) quickfix has no part in
 // it; afterwards it gets whole messages, one a Read, each measured and its checksum
-// checked. One a Read also means that quickfix holds no further message when the
-// session ends, so that its reading goroutine ends too.
+// checked. Never more of them than its channel takes wait for the session: when
+// that ends, quickfix's reading goroutine waits here, not at a channel that nobody
+// empties any more, and ends too.
 //
 // Writing: Write and push copy into a buffer and return at once, so that neither
 // quickfix's session loop nor the follower ever waits for a socket. What the
@@ -36,6 +37,7 @@ type conn struct {
 	garbage int
 	ahead   int // bytes of messages with numbers too high, in this gap
 	bucket  bucket
+	given   uint64 // messages handed to quickfix, beside those that the session had begun with before
 
 	mu sync.Mutex
 	outlet
@@ -54,8 +56,12 @@ const flushTimeout = time.Second
 const kickGrace = 500 * time.Millisecond
 
 // inChanCapacity is how many messages may lie between a connection and its
-// session.
+// session. quickfix's channel takes twice as many: what its last connection has
+// left may be counted for this one.
 const inChanCapacity = 64
+
+// roomPause is how long to wait for a session that has enough to do.
+const roomPause = 200 * time.Microsecond
 
 var (
 	errSlowReader = errors.New("client reads too slowly")
@@ -78,6 +84,9 @@ func newConn(g *Gateway, inner net.Conn) *conn {
 func (c *conn) Read(p []byte) (int, error) {
 	if len(c.frame) == 0 {
 		if err := c.next(); err != nil {
+			return 0, err
+		}
+		if err := c.giveWay(); err != nil {
 			return 0, err
 		}
 	}
@@ -112,6 +121,19 @@ func (c *conn) next() error {
 		c.frame = frame
 		return nil
 	}
+}
+
+// giveWay waits until the session has room for one message more, or has ended.
+func (c *conn) giveWay() error {
+	begun := &c.session.Load().messages.begun
+	for int64(c.given-begun.Load()) >= inChanCapacity {
+		if c.leaving() {
+			return errClosed
+		}
+		time.Sleep(roomPause)
+	}
+	c.given++
+	return nil
 }
 
 // end logs the session out with the reason, when it is one for the client. A

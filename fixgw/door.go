@@ -97,6 +97,7 @@ func (d *door) admit(inner net.Conn) *conn {
 func (d *door) loggedOn(c *conn, s *session) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	c.given = s.messages.begun.Load()
 	c.session.Store(s)
 	if d.conns[c] {
 		d.settled(c)

@@ -37,6 +37,7 @@ type sessionLog struct {
 // OnIncoming tells the session's store that the loop has had work.
 func (l *sessionLog) OnIncoming([]byte) {
 	if l.store != nil {
+		l.store.begun.Add(1)
 		l.store.activity.Add(1)
 	}
 }

@@ -48,6 +48,8 @@ type messageStore struct {
 
 	activity atomic.Uint64 // grows when the session does something
 	idle     uint64        // activity at the last CreationTime; session loop only
+	// begun counts the messages that quickfix's session has taken up.
+	begun atomic.Uint64
 	// handed and taken count the messages that quickfix has given to its writer,
 	// and that the writer has given to the connection.
 	handed, taken atomic.Uint64
