@@ -7,6 +7,7 @@
 //	engine's durable events ─▶ follower ─▶ message store ─▶ quickfix session ─▶ conn's buffer ─▶ socket
 //	                              └─ order state, answers, position: one commit a batch
 //	feed's views ─▶ mailbox ─▶ marketData: one X for all subscribers ─▶ sessions
+//	InstrumentSet ─▶ statuses: one f a subscriber ─▶ sessions
 //
 // It owns the participants, the sessions with their sequence numbers and sent
 // messages, the (session, ClOrdID) index and the state of orders as clients see
@@ -55,7 +56,20 @@
 // MaxReplay messages of what is asked for and gap fills the rest: who wants
 // everything asks in pieces. AvgPx is rounded down, six digits after the
 // instrument's own where it is not exact. A level of the book is identified by
-// its side and price.
+// its side and price. What a Logon asks for (8013, 9406, 5600) holds until the
+// next Logon, also for reports that are made while the client is away; our custom
+// fields come only after 5600=Y (custom.go). A resend gap fills what told how
+// things stood at a moment: market data, instruments, statuses, quotes.
+//
+// MarketDataRequest: MarketDepth 0 is the 100 levels that a view has; without
+// MDUpdateType a subscription is incremental; what ends one is known by its
+// MDReqID alone. Beyond section H of the contract, an OpenCloseSettlFlag, a
+// TradingSessionID, a Scope other than local and an MDImplicitDelete are refused
+// by the MDReqRejReason that FIX 4.4 has for each.
+//
+// Of a message that breaks several rules one is named: the MsgType, then what is
+// required, values, order in the header, tags, repeating groups. A tag of no
+// field is 373=0, as QuickFIX's acceptance scripts want it.
 //
 // # Concurrency
 //

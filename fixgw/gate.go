@@ -41,7 +41,8 @@ const (
 // error's text is for the client.
 func parseLogon(frame []byte, ourCompID string, minHeartBt int) (l logon, err error) {
 	beginString, msgType := "", ""
-	var heartBtInt, encrypt, reset, rawLength, custom, cancel, dropCopy []byte
+	var heartBtInt, encrypt, reset, rawLength []byte
+	var asked wishes
 	eachField(frame, func(tag int, value []byte) {
 		switch tag {
 		case 8:
@@ -71,11 +72,11 @@ func parseLogon(frame []byte, ourCompID string, minHeartBt int) (l logon, err er
 		case 554:
 			l.password = value
 		case tagCustomFields:
-			custom = value
+			asked.custom = value
 		case tagCancelOnDisconnect:
-			cancel = value
+			asked.cancel = value
 		case tagDropCopy:
-			dropCopy = value
+			asked.dropCopy = value
 		}
 	})
 	switch {
@@ -99,25 +100,33 @@ func parseLogon(frame []byte, ourCompID string, minHeartBt int) (l logon, err er
 			return l, err
 		}
 	}
-	for _, w := range [...]struct {
+	l.wishes, err = asked.parse()
+	return l, err
+}
+
+// wishes are the values of what a Logon asks for by fields of ours; nil = absent.
+type wishes struct{ custom, cancel, dropCopy []byte }
+
+func (w *wishes) parse() (flags sessionFlags, err error) {
+	for _, f := range [...]struct {
 		tag    int
 		value  []byte
 		absent bool
 		flag   sessionFlags
 	}{
-		{tagCustomFields, custom, false, flagCustom},
-		{tagCancelOnDisconnect, cancel, true, flagCancel},
-		{tagDropCopy, dropCopy, false, flagDropCopy},
+		{tagCustomFields, w.custom, false, flagCustom},
+		{tagCancelOnDisconnect, w.cancel, true, flagCancel},
+		{tagDropCopy, w.dropCopy, false, flagDropCopy},
 	} {
-		yes, err := parseYesNo(w.tag, w.value, w.absent)
+		yes, err := parseYesNo(f.tag, f.value, f.absent)
 		if err != nil {
-			return l, err
+			return 0, err
 		}
 		if yes {
-			l.wishes |= w.flag
+			flags |= f.flag
 		}
 	}
-	return l, nil
+	return flags, nil
 }
 
 func parseHeartBtInt(value []byte, least int) (int, error) {
