@@ -204,7 +204,7 @@ func TestMessageLogRotates(t *testing.T) {
 	for range 6 { // two fill a file
 		l.record(received, "MM", logDay, big)
 	}
-	l.record(received, "MM", logDay.Add(time.Nanosecond), small)   // the next day
+	l.record(received, "MM", logDay.Add(time.Nanosecond), small)    // the next day
 	l.record(received, "MM", logDay.Add(-2*time.Nanosecond), small) // who is late does not turn it back
 	drain(t, l)
 	l = openLog(t, o)
