@@ -70,6 +70,9 @@ http:
 %s`, file, more)
 }
 
+// participantsFile returns the path of the participants in a testConfig.
+func participantsFile(config string) string { return strings.Split(config, `"`)[1] }
+
 // startProgram runs the program as a child with this configuration. With the
 // test it is told to stop, unless it is gone by then, and has to end cleanly.
 func startProgram(t *testing.T, config string) *server.Server {

@@ -72,6 +72,8 @@ type rigOptions struct {
 	claimTTL int  // seconds
 	maxAge   int  // seconds, of prices; 0 = an hour
 	signer   bool // the desk's key is in a process of its own
+	// firmWallet: the first wallet is the firm AA's, which takes claims over FIX.
+	firmWallet bool
 }
 
 // newRig starts both, and posts a ticket of each pair: T1 sells SLUSD, T2 92C.
@@ -95,11 +97,30 @@ func newRig(t *testing.T, o rigOptions) *rig {
 	}
 	config := fmt.Sprintf(settleDeskConfig, r.chain.URL(), key, r.setup.Mints["USDC"].Address,
 		r.setup.Treasury.Address, r.setup.Mints["SLUSD"].Address, r.setup.Mints["92C"].Address, o.claimTTL, o.maxAge)
-	r.s = startProgram(t, testConfig(t, config))
+	config = testConfig(t, config)
+	if o.firmWallet {
+		giveWallet(t, config, traderA, r.setup.Wallets[0].Address)
+	}
+	r.s = startProgram(t, config)
 	for _, pair := range []string{testSymbol, otherSymbol} {
 		cli(t, r.s, "ticket", "post", "--pair", pair, "--label", "Block "+pair[:3], "--tranches", "10000000")
 	}
 	return r
+}
+
+// giveWallet gives a firm of testConfig's the wallet of its claims.
+func giveWallet(t *testing.T, config, firm, wallet string) {
+	t.Helper()
+	file := participantsFile(config)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "{name: " + firm + ","
+	text = bytes.Replace(text, []byte(name), []byte(name+" wallet: "+wallet+","), 1)
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // startSigner starts a process that holds the desk's key, again after it was

@@ -26,9 +26,15 @@ type fixSession struct {
 // logOn logs a firm on.
 func logOn(t *testing.T, address, name string) *fixSession {
 	t.Helper()
-	client, err := fixclient.Dial(context.Background(), fixclient.Options{
+	return logOnAs(t, fixclient.Options{
 		Addr: address, SenderCompID: name, TargetCompID: "BLOCKDESK", Username: name, Password: testPassword,
 	})
+}
+
+// logOnAs logs on by o.
+func logOnAs(t *testing.T, o fixclient.Options) *fixSession {
+	t.Helper()
+	client, err := fixclient.Dial(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,227 @@
+package fixgw
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/mr-tron/base58"
+	"github.com/quickfixgo/quickfix/datadictionary"
+
+	"blockdesk/engine/event"
+	"blockdesk/internal/solana/eddsa"
+)
+
+// docsFolder has the documents for FIX clients.
+var docsFolder = filepath.Join("..", "sdk", "fix")
+
+// The reference documents these messages, by MsgType.
+const documentedTypes = "A 0 1 2 3 4 5 8 9 j r q D F G H V W X Y R S AG AI Z AJ B AE AR x y c d e f"
+
+var (
+	docHeading = regexp.MustCompile(`(?m)^## (.*)$`)
+	docTypes   = regexp.MustCompile(`\(([0-9A-Za-z]{1,2})\)`)
+	docRow     = regexp.MustCompile(`(?m)^\| ([0-9]+) \| ([A-Za-z0-9]+) \| ([YNC]) \| .* \|$`)
+	docExample = regexp.MustCompile("<!-- example ([a-z0-9-]+) -->\n```fix\n([^`]*)```\n")
+	docCode    = regexp.MustCompile(`\bcode[A-Z]\w* *= "([A-Z_]+)"`)
+	docKeyText = regexp.MustCompile("(?m)^public key: `([1-9A-Za-z]+)`$")
+)
+
+// docSection is one heading of the reference.
+type docSection struct {
+	title    string
+	types    []string
+	names    map[int]string
+	required map[int]bool
+	examples map[string]msg
+}
+
+func readDocument(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(docsFolder, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func readReference(t *testing.T) []docSection {
+	t.Helper()
+	text := readDocument(t, "messages.md")
+	places := append(docHeading.FindAllStringSubmatchIndex(text, -1), []int{len(text)})
+	var sections []docSection
+	for i, place := range places[:len(places)-1] {
+		s := docSection{title: text[place[2]:place[3]], names: map[int]string{}, required: map[int]bool{}, examples: map[string]msg{}}
+		for _, m := range docTypes.FindAllStringSubmatch(s.title, -1) {
+			s.types = append(s.types, m[1])
+		}
+		body := text[place[1]:places[i+1][0]]
+		for _, m := range docRow.FindAllStringSubmatch(body, -1) {
+			tag, err := strconv.Atoi(m[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.names[tag] != "" {
+				t.Errorf("%s: tag %d is there twice", s.title, tag)
+			}
+			s.names[tag], s.required[tag] = m[2], m[3] == "Y"
+		}
+		for _, m := range docExample.FindAllStringSubmatch(body, -1) {
+			s.examples[m[1]] = msg(strings.ReplaceAll(strings.TrimSpace(m[2]), "|", "\x01"))
+		}
+		sections = append(sections, s)
+	}
+	return sections
+}
+
+// The tables of the reference fit the dictionary, the examples fit the tables and
+// the dictionary. That the examples are what the service says is
+// cmd/blockdesk's TestFIXDocuments.
+func TestMessageReference(t *testing.T) {
+	t.Parallel()
+	custom := customChecker()
+	sections := readReference(t)
+	if len(sections) == 0 || len(sections[0].types) > 0 {
+		t.Fatal("the first table is not that of header and trailer")
+	}
+	around := sections[0].names
+	missing := map[string]bool{}
+	for _, msgType := range strings.Fields(documentedTypes) {
+		missing[msgType] = true
+	}
+	for _, s := range sections {
+		for tag, name := range s.names {
+			if f := custom.dd.FieldTypeByTag[tag]; f == nil || f.Name() != name {
+				t.Errorf("%s: tag %d is not %s in the dictionary", s.title, tag, name)
+			}
+		}
+		for _, msgType := range s.types {
+			delete(missing, msgType)
+			def := custom.dd.Messages[msgType]
+			if def == nil {
+				t.Errorf("%s: no message %s in the dictionary", s.title, msgType)
+				continue
+			}
+			checkTable(t, &s, def)
+		}
+		if len(s.types) > 0 && len(s.examples) == 0 {
+			t.Errorf("%s: no example", s.title)
+		}
+		for name, example := range s.examples {
+			checkExample(t, custom, &s, around, name, example)
+		}
+	}
+	for msgType := range missing {
+		t.Errorf("no section for %s", msgType)
+	}
+}
+
+// checkTable: what the dictionary requires is Y, and no field is of another
+// message. A section of several messages may say C.
+func checkTable(t *testing.T, s *docSection, def *datadictionary.MessageDef) {
+	t.Helper()
+	for tag := range def.RequiredTags {
+		if s.names[int(tag)] == "" || !s.required[int(tag)] && len(s.types) == 1 {
+			t.Errorf("%s: the dictionary requires tag %d, the table does not", s.title, tag)
+		}
+	}
+	for tag := range s.names {
+		if _, ok := def.Tags[tag]; !ok {
+			t.Errorf("%s: tag %d is no field of %s", s.title, tag, def.MsgType)
+		}
+	}
+}
+
+// checkExample: a valid message that has the table's fields and no others.
+func checkExample(t *testing.T, custom *checker, s *docSection, around map[int]string, name string, example msg) {
+	t.Helper()
+	if len(example) == 0 {
+		t.Errorf("example %s is empty", name)
+		return
+	}
+	valid, fields := stockChecker(), map[int]bool{}
+	eachField(example, func(tag int, _ []byte) {
+		fields[tag] = true
+		if tag >= 5000 {
+			valid = custom
+		}
+		if s.names[tag] == "" && around[tag] == "" {
+			t.Errorf("example %s: tag %d is in no table", name, tag)
+		}
+	})
+	if err := valid.check(example); err != nil {
+		t.Errorf("example %s breaks the dictionary: %v", name, err)
+	}
+	for tag, required := range s.required {
+		if required && !fields[tag] && len(s.types) == 1 {
+			t.Errorf("example %s: tag %d is required and not there", name, tag)
+		}
+	}
+}
+
+// The signed Logon of the reference is right for the key that the rules of
+// engagement print beside it.
+func TestDocumentedSignature(t *testing.T) {
+	t.Parallel()
+	found := docKeyText.FindStringSubmatch(readDocument(t, "rules-of-engagement.md"))
+	if found == nil {
+		t.Fatal("the rules have no key")
+	}
+	key, err := base58.Decode(found[1])
+	if err != nil || len(key) != ed25519.PublicKeySize {
+		t.Fatalf("no key: %q", found[1])
+	}
+	var signed msg
+	for _, s := range readReference(t) {
+		if example := s.examples["logon-signed"]; example != nil {
+			signed = example
+		}
+	}
+	l, err := parseLogon(signed, "BLOCKDESK", MinHeartBtInt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature, err := base64.StdEncoding.DecodeString(string(l.signature))
+	if err != nil || len(signature) != ed25519.SignatureSize {
+		t.Fatalf("no signature: %q", l.signature)
+	}
+	if !eddsa.Verify([32]byte(key), l.signedText(), [64]byte(signature)) {
+		t.Error("the example's signature is not right for the key")
+	}
+}
+
+// Every code and word that Text (58) may begin with is in the rules.
+func TestDocumentedCodes(t *testing.T) {
+	t.Parallel()
+	rules := readDocument(t, "rules-of-engagement.md")
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := 0
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range docCode.FindAllSubmatch(source, -1) {
+			codes++
+			if !strings.Contains(rules, "`"+string(m[1])+"`") {
+				t.Errorf("%s has the code %s, the rules have not", file, m[1])
+			}
+		}
+	}
+	if codes < 10 {
+		t.Errorf("only %d codes found in the source", codes)
+	}
+	for reason := event.ReasonUser; reason.String() != "reason?"; reason++ {
+		if !strings.Contains(rules, "`"+reason.String()+"`") {
+			t.Errorf("the rules do not have the word %s", reason)
+		}
+	}
+}
