@@ -358,12 +358,17 @@ func (f *follower) paymentKnown(e *event.Event, r *rfq.Payment) error {
 // reportClaim sends an execution report of c; answers says that it is the first
 // answer to its request.
 func (f *follower) reportClaim(e *event.Event, c *claim, execType byte, at int64, text []byte, answers bool) error {
+	f.setExecID(e)
+	return f.sendClaim(c, execType, at, text, answers)
+}
+
+// sendClaim is reportClaim by the ExecID that f.execID is.
+func (f *follower) sendClaim(c *claim, execType byte, at int64, text []byte, answers bool) error {
 	in := f.gateway.instruments.Get(c.Terms.Instrument)
 	if in == nil { // configured no more
 		f.lost.Add(1)
 		return nil
 	}
-	f.setExecID(e)
 	r := claimReport{claim: c, symbol: in.Symbol, execID: f.execID, execType: execType, at: at, text: text}
 	body := r.appendBody(f.out.scratch[:0])
 	if c.session.custom.Load() {

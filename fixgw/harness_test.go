@@ -162,7 +162,7 @@ func (d *desk) start() {
 			for _, in := range state.Instruments() {
 				state.Orders(in.ID, func(r book.Resting) { give(in.ID, r) })
 			}
-		})
+		}, state.Desk().EachClaim)
 		if err != nil {
 			d.t.Fatal(err)
 		}

@@ -1,10 +1,12 @@
 package fixgw
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"blockdesk/engine"
 	"blockdesk/engine/book"
+	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
 
@@ -25,7 +27,11 @@ const lostReason = "lost_by_restart"
 // with another open quantity; they must be the engine's first. Until the last of
 // them has been followed the store is Parted, also over a crash. Fills that were
 // reported and are lost stay reported: nobody can tell them any more.
-func (g *Gateway) Rebase(seq, epoch uint64, live func(func(market.InstrumentID, book.Resting))) ([]engine.Command, error) {
+//
+// claims gives every claim of the desk (rfq.Machine.EachClaim). One that only the
+// store has is reported as cancelled, one that the two know differently as
+// restated; quotes end without a word.
+func (g *Gateway) Rebase(seq, epoch uint64, live func(func(market.InstrumentID, book.Resting)), claims func(func(*rfq.Claim, []rfq.Payment) bool)) ([]engine.Command, error) {
 	f := g.follower
 	f.replaying = true
 	defer func() { f.replaying = false }()
@@ -57,6 +63,9 @@ func (g *Gateway) Rebase(seq, epoch uint64, live func(func(market.InstrumentID, 
 			}
 		}
 	}
+	if err := f.rebaseDesk(claims); err != nil {
+		return nil, err
+	}
 	last := engine.Command{Kind: engine.Tick}
 	last.SetRef([]byte(rebasedRef))
 	return append(cancels, last), f.commit()
@@ -81,4 +90,90 @@ func (f *follower) loseOrder(o *order) error {
 	r := report{in: in, order: o, execType: execCancelled, execID: f.execID, at: f.at, text: []byte(lostReason)}
 	f.out.scratch = r.appendBody(f.out.scratch[:0])
 	return f.emit(o.session, '8', f.out.scratch)
+}
+
+// rebaseDesk takes the desk's word for the claims of sessions.
+func (f *follower) rebaseDesk(each func(func(*rfq.Claim, []rfq.Payment) bool)) error {
+	for _, id := range sortedKeys(f.desk.quotes) {
+		if err := f.gone(&rfq.Gone{What: rfq.TagQuote, ID: uint64(id)}); err != nil {
+			return err
+		}
+	}
+	now := make(map[market.ClaimID]rfq.Claim)
+	each(func(c *rfq.Claim, _ []rfq.Payment) bool {
+		if c.Participant != 0 {
+			now[c.ID] = *c
+		}
+		return true
+	})
+	known := sortedKeys(f.desk.claims)
+	err := f.gateway.store.Scan([]byte{keyClaimOver}, []byte{keyClaimOver + 1}, func(key, _ []byte) bool {
+		known = append(known, market.ClaimID(binary.BigEndian.Uint64(key[1:])))
+		return true
+	})
+	if err != nil {
+		return fmt.Errorf("FIX store: %w", err)
+	}
+	for _, id := range known {
+		c, err := f.claim(id)
+		if err != nil {
+			return err
+		}
+		is, there := now[id]
+		delete(now, id)
+		switch {
+		case c == nil: // of a session that is configured no more
+			continue
+		case there:
+			err = f.restateClaim(c, &is)
+		default:
+			err = f.loseClaim(c)
+		}
+		if err != nil {
+			return fmt.Errorf("claim %s: %w", market.AppendClaimID(nil, id), err)
+		}
+		if f.reports >= batchReports {
+			if err := f.commit(); err != nil {
+				return err
+			}
+		}
+	}
+	f.lost.Add(uint64(len(now))) // nobody knows whose they are
+	return nil
+}
+
+// restateClaim reports a claim that the desk knows in another state.
+func (f *follower) restateClaim(c *claim, is *rfq.Claim) error {
+	if c.Claim == *is {
+		return nil
+	}
+	before := c.status
+	c.session.mu.Lock()
+	c.Claim, c.status = *is, claimStatus(is.State)
+	if is.State.Live() {
+		c.session.claims[c.ID] = c
+	}
+	c.session.mu.Unlock()
+	f.touchClaim(c)
+	if c.status == before {
+		return nil
+	}
+	f.execID = f.gateway.localID(f.execID[:0])
+	return f.sendClaim(c, execRestated, f.at, []byte(lostReason), false)
+}
+
+// loseClaim reports the end of a claim that the desk does not have, and forgets
+// it.
+func (f *follower) loseClaim(c *claim) error {
+	live := !c.over()
+	c.session.mu.Lock()
+	c.State, c.status = rfq.ClaimReleased, statusCancelled
+	c.session.mu.Unlock()
+	f.touchClaim(c)
+	f.desk.forgotten = append(f.desk.forgotten, c.ID)
+	if !live {
+		return nil
+	}
+	f.execID = f.gateway.localID(f.execID[:0])
+	return f.sendClaim(c, execCancelled, f.at, []byte(lostReason), false)
 }

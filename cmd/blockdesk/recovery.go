@@ -230,7 +230,7 @@ func (s *service) joinFIX(state *engine.State, lost bool) ([]engine.Command, err
 		for _, in := range state.Instruments() {
 			state.Orders(in.ID, func(r book.Resting) { give(in.ID, r) })
 		}
-	})
+	}, state.Desk().EachClaim)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,275 @@
+package fixgw
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"blockdesk/engine"
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+)
+
+// converse has two sessions go through everything that a claim can be told, and
+// stops the desk.
+func converse(t *testing.T) *desk {
+	d := newShop(t, []string{"MM", "TK"}, nil)
+	mm, tk := d.dial("MM", keep(1, 1)), d.dial("TK", keep(1, 1))
+	quote := mm.quoted("r2", "48=T1/T1-1|22=8|54=1|152=1000|")
+	settled, lost := tk.claimed("settled").get(37), tk.claimed("lost").get(37)
+	end := time.Now().Add(testClaimTTL / 2).UTC().Format("20060102-15:04:05.000")
+	mm.order("gtd", "1", "1", "1", "59=6|126="+end+"|") // ends in a command of the desk's
+	mm.hear("11=gtd 150=0")
+	mm.take("full", quote) // 500 dollars are left
+	mm.hear("35=8 11=full 150=8 103=3").text(t, "CAPACITY_EXHAUSTED: capacity_exhausted: ")
+	quote = mm.quoted("r3", "152=250|15=SOL|")
+	mm.send("AJ", "693=aj|117="+quote.get(117)+"|694=1|55=SLUSD/USDC|")
+	late := mm.hear("35=8 693=aj 150=A").get(37)
+	d.pay(settled, 1, 250_000_000)
+	tk.hear("11=settled 150=0")
+	d.pay(settled, 2, 7)
+	tk.hear("11=settled 150=I")
+	d.deliver(settled)
+	tk.hear("11=settled 150=F")
+	d.pay(lost, 3, 250_000_000)
+	tk.hear("11=lost 150=0")
+	d.ahead.Add(int64(testClaimTTL))
+	d.ask(&rfq.AbandonDelivery{Claim: claimID(t, lost)})
+	mm.hear("11=gtd 150=C")
+	if m := mm.hear("35=AI 297=7"); m.get(131) != "r2" { // r3 was used
+		t.Errorf("%s", m)
+	}
+	mm.hear("693=aj 150=C 39=C")
+	tk.hear("11=lost 150=4 39=4")
+	d.ask(&rfq.WithdrawTicket{Ticket: 1})
+	d.ask(&rfq.ProvePayment{Claim: claimID(t, late), Rail: 2, Signature: [64]byte{9}, Payer: testAccount(1), Amount: 1e12, Slot: 5})
+	mm.hear("693=aj 150=4 39=4").text(t, "REFUND_DUE: late_payment")
+	mm.leave()
+	tk.leave()
+	d.stop()
+	return d
+}
+
+// deskRecords returns what the store has of quotes and claims.
+func deskRecords(s *memStore) map[string]string {
+	records := map[string]string{}
+	for _, kind := range [...]byte{keyQuote, keyClaim, keyClaimOver, keyFacts} {
+		s.Scan([]byte{kind}, []byte{kind + 1}, func(key, value []byte) bool {
+			records[string(key)] = string(value)
+			return true
+		})
+	}
+	return records
+}
+
+// reports returns every execution report in the message stores, by session and
+// ExecID. One that is there twice must say the same.
+func reports(t *testing.T, g *Gateway) map[string]map[string]string {
+	t.Helper()
+	all := map[string]map[string]string{}
+	for _, s := range g.sessions() {
+		seen := map[string]string{}
+		all[s.id.TargetCompID] = seen
+		s.messages.replay = 1 << 20
+		err := s.messages.IterateMessages(1, s.messages.NextSenderMsgSeqNum(), func(raw []byte) error {
+			m := msg(raw)
+			if m.get(35) != "8" || m.get(17)[0] == 'G' {
+				return nil
+			}
+			text := m.pick(11, 693, 37, 150, 39, 48, 38, 44, 32, 31, 151, 14, 6, 60, 58, 103)
+			if was, ok := seen[m.get(17)]; ok && was != text {
+				t.Errorf("ExecID %s was %q, now %q", m.get(17), was, text)
+			}
+			seen[m.get(17)] = text
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// reopened is a gateway on what a crash has left, brought up to the journal.
+func (d *desk) reopened(store *memStore, commands []engine.Command) *Gateway {
+	d.t.Helper()
+	o := d.options
+	o.KeepMessages = 1 << 20
+	g, err := New(o, nil, store, Doors{Desk: d.offers, Settlement: d.bank}, d.set)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() { g.Close() })
+	cursor := g.Cursor()
+	replica := engine.NewReplica(engine.StateOptions{MaxOrders: 100_000})
+	for i := range commands {
+		replica.Apply(&commands[i], func(events []event.Event) {
+			if commands[i].Seq > cursor {
+				if err := g.Replay(events); err != nil {
+					d.t.Fatal(err)
+				}
+			}
+		})
+	}
+	if err := g.follower.commit(); err != nil {
+		d.t.Fatal(err)
+	}
+	return g
+}
+
+// TestDeskCrashAtEveryCommit: whatever prefix of its commits the store has kept,
+// the reports of claims are all there under their ExecIDs, and quotes and claims
+// are as if nothing had happened.
+func TestDeskCrashAtEveryCommit(t *testing.T) {
+	t.Parallel()
+	d := converse(t)
+	commands := d.journal.commands
+	whole := d.store
+	wantReports := reports(t, d.reopened(whole.prefix(len(whole.log)), commands))
+	wantRecords := deskRecords(whole)
+	if n := len(wantReports["TK"]) + len(wantReports["MM"]); n != 13 {
+		t.Fatalf("%d reports: %v", n, wantReports)
+	}
+	first := slices.IndexFunc(whole.log, func(c commit) bool { // the facts are synced
+		return slices.ContainsFunc(c.sets, func(s [2][]byte) bool { return s[0][0] == keyFacts })
+	})
+	for n := first + 1; n <= len(whole.log); n++ {
+		store := whole.prefix(n)
+		g := d.reopened(store, commands)
+		if got := reports(t, g); !maps.EqualFunc(got, wantReports, maps.Equal[map[string]string]) {
+			t.Fatalf("after %d of %d commits:\n%v\nwant\n%v", n, len(whole.log), got, wantReports)
+		}
+		if got := deskRecords(store); !maps.Equal(got, wantRecords) {
+			t.Fatalf("after %d of %d commits: %d records, want %d", n, len(whole.log), len(got), len(wantRecords))
+		}
+		g.Close()
+	}
+}
+
+// TestDeskCrashInsideRecords: the same where a commit comes after every single
+// event, so that positions lie between the pieces of a record.
+func TestDeskCrashInsideRecords(t *testing.T) {
+	t.Parallel()
+	d := converse(t)
+	commands := d.journal.commands
+	store := newMemStore()
+	for i, id := range []string{"MM", "TK"} {
+		store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set(assignKey(id), []byte{0, byte(i + 1)}) }, true)
+	}
+	g := d.reopened(store, nil)
+	var ends []int // commits of the store after each event
+	replica := engine.NewReplica(engine.StateOptions{MaxOrders: 100_000})
+	for i := range commands {
+		replica.Apply(&commands[i], func(events []event.Event) {
+			for j := range events {
+				if err := g.Replay(events[j : j+1]); err != nil {
+					t.Fatal(err)
+				}
+				if err := g.follower.commit(); err != nil {
+					t.Fatal(err)
+				}
+				ends = append(ends, len(store.log))
+			}
+		})
+	}
+	wantReports, wantRecords := reports(t, g), deskRecords(store)
+	if online := reports(t, d.reopened(d.store, nil)); !maps.EqualFunc(online, wantReports, maps.Equal[map[string]string]) {
+		t.Errorf("replayed:\n%v\nas it happened:\n%v", wantReports, online)
+	}
+	const step = 5 // every gateway parses the dictionary; records have 1 to 6 pieces
+	for i := 0; i < len(ends); i += step {
+		n := ends[i]
+		left := store.prefix(n)
+		again := d.reopened(left, commands)
+		if got := reports(t, again); !maps.EqualFunc(got, wantReports, maps.Equal[map[string]string]) {
+			t.Fatalf("after %d commits:\n%v\nwant\n%v", n, got, wantReports)
+		}
+		if got := deskRecords(left); !maps.Equal(got, wantRecords) {
+			t.Fatalf("after %d commits: the records differ", n)
+		}
+		// What was answered is answered again.
+		for _, key := range []string{"settled", quoteReqMark + "r2", quoteRespMark + "aj", "full"} {
+			s := again.sessionNamed("MM")
+			if key == "settled" {
+				s = again.sessionNamed("TK")
+			}
+			if r := s.refs[key]; r == nil || r.answer == 0 {
+				if _, ok, err := s.stored([]byte(key)); !ok || err != nil {
+					t.Fatalf("after %d commits: %q has no answer: %v", n, key, err)
+				}
+			}
+		}
+		again.Close()
+	}
+}
+
+// TestQuoteOutlivesARestart: a quote may be taken after it, and ends by its time
+// there.
+func TestQuoteOutlivesARestart(t *testing.T) {
+	t.Parallel()
+	d := newShop(t, []string{"TK"}, nil)
+	tk := d.dial("TK", keep(1, 1))
+	first, second := tk.quoted("r1", ""), tk.quoted("r2", "")
+	claim := tk.claimed("before").get(37)
+	sender, target := tk.leave()
+	d.stop()
+	d.start()
+	tk = d.dial("TK", keep(sender, target))
+	tk.rfq("r1", "")
+	tk.hear("35=S 97=Y 131=r1 117=" + first.get(117))
+	tk.take("c1", first)
+	tk.hear("35=8 11=c1 150=A 198=" + first.get(117))
+	tk.take("before", second)
+	tk.hear("35=8 97=Y 11=before 150=A 37=" + claim)
+	d.later(testQuoteTTL)
+	tk.hear("35=AI 297=7 117=" + second.get(117))
+	tk.send("H", "11=before|55=SLUSD/USDC|54=1|")
+	tk.hear("35=8 11=before 150=I 39=A 37=" + claim)
+	tk.quiet()
+}
+
+// TestClaimsAfterALostJournal: the store knows of claims what the journal has
+// lost.
+func TestClaimsAfterALostJournal(t *testing.T) {
+	t.Parallel()
+	d := newShop(t, []string{"TK"}, nil)
+	tk := d.dial("TK", keep(1, 1))
+	kept := tk.claimed("kept").get(37)
+	d.journal.mu.Lock()
+	n := len(d.journal.commands)
+	d.journal.mu.Unlock()
+	d.pay(kept, 1, 250_000_000)
+	tk.hear("11=kept 150=0")
+	tk.claimed("gone")
+	over := tk.claimed("over").get(37)
+	d.pay(over, 2, 250_000_000)
+	tk.hear("11=over 150=0")
+	d.deliver(over)
+	tk.hear("11=over 150=F")
+	quote := tk.quoted("r", "")
+	sender, target := tk.leave()
+	d.stop()
+	d.journal.commands = d.journal.commands[:n]
+	d.start()
+	tk = d.dial("TK", keep(sender, target))
+	for range 2 {
+		if m := tk.hear("35=8"); m.get(58) != lostReason {
+			t.Errorf("%s", m)
+		} else if m.get(11) == "kept" {
+			m.want(t, "150=D 39=A 37="+kept)
+		} else {
+			m.want(t, "11=gone 150=4 39=4 151=0.000000")
+		}
+	}
+	tk.take("c1", quote)
+	tk.hear("35=8 11=c1 150=8 103=4")
+	tk.send("H", fmt.Sprintf("11=x|37=%s|55=SLUSD/USDC|54=1|", over))
+	tk.hear("35=8 11=x 150=I 39=8 103=5")
+	d.pay(kept, 1, 250_000_000)
+	tk.hear("11=kept 150=0 39=0")
+	if n := len(deskRecords(d.store)); n != 2 { // kept, and the facts
+		t.Errorf("%d records", n)
+	}
+}
