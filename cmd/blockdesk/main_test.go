@@ -48,7 +48,7 @@ var testHash = sync.OnceValues(func() (string, error) { return fixgw.HashPasswor
 
 // testConfig returns a configuration with two firms and without limits that
 // would slow the tests down; more is YAML for its end.
-func testConfig(t *testing.T, more string) string {
+func testConfig(t testing.TB, more string) string {
 	t.Helper()
 	hash, err := testHash()
 	if err != nil {
@@ -75,7 +75,7 @@ func participantsFile(config string) string { return strings.Split(config, `"`)[
 
 // startProgram runs the program as a child with this configuration. With the
 // test it is told to stop, unless it is gone by then, and has to end cleanly.
-func startProgram(t *testing.T, config string) *server.Server {
+func startProgram(t testing.TB, config string) *server.Server {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
