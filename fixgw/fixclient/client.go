@@ -258,10 +258,25 @@ func (c *Client) write() error {
 		}
 	}
 	if c.opts.Trace != nil {
-		c.opts.Trace(true, c.out)
+		for rest := c.out; len(rest) > 0; {
+			n := encodedSize(rest)
+			c.opts.Trace(true, rest[:n])
+			rest = rest[n:]
+		}
 	}
 	_, err := c.conn.Write(c.out)
 	return err
+}
+
+// encodedSize returns the size of the first message of several that append has
+// made.
+func encodedSize(messages []byte) int {
+	const head, trailer = len("8=FIX.4.4\x019=00000\x01"), len("10=000\x01")
+	length := 0
+	for _, digit := range messages[head-len("00000\x01") : head-1] {
+		length = length*10 + int(digit-'0')
+	}
+	return head + length + trailer
 }
 
 // keep remembers the message that is about to get nextOut. The caller holds mu.
