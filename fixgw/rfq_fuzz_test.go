@@ -1,0 +1,106 @@
+package fixgw
+
+import (
+	"bytes"
+	"testing"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+)
+
+// FuzzQuoteRequest: whatever stands in an R, it is refused with a text of ours or
+// asks for what the view has.
+func FuzzQuoteRequest(f *testing.F) {
+	for _, seed := range []string{
+		"131=r|146=1|55=SLUSD/USDC|152=250|", "131=r|146=1|55=SLUSD/USDC|48=T1/T1-1|22=8|54=1|152=1000.00|15=SOL|",
+		"131=|146=2|55=|55=|152=250|", "131=r|146=1|55=SLUSD/USDC|48=/|152=99999999999999999999|", "146=1\x01\x01==|",
+	} {
+		f.Add([]byte(seed))
+	}
+	d := newShop(f, []string{"TK"}, nil)
+	s, view := d.gateway.sessionNamed("TK"), d.offers.View()
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r := scanQuoteRequest(bytes.ReplaceAll(body, []byte("|"), []byte("\x01")))
+		entry := &ref{}
+		ask, no := s.decodeQuoteRequest(&r, entry)
+		if (ask == nil) == (no == nil) {
+			t.Fatalf("%+v and %+v", ask, no)
+		}
+		if no != nil {
+			if no.text == "" || no.reason == 0 {
+				t.Fatalf("refused by %+v", no)
+			}
+			return
+		}
+		ticket := view.Ticket(ask.Ticket)
+		if ticket == nil || ticket.Tranche(ask.Tranche) == nil || ticket.Instrument != entry.instrument || !ask.Fill.Valid() || !ask.Rail.Valid() {
+			t.Fatalf("asks for %+v", ask)
+		}
+	})
+}
+
+// FuzzAcceptance: a D or an AJ takes the session's own quote, as it was given, or
+// nothing.
+func FuzzAcceptance(f *testing.F) {
+	d := newShop(f, []string{"TK"}, nil)
+	s := d.gateway.sessionNamed("TK")
+	q := &quote{session: s, ref: quoteReqMark + "r", digits: 6}
+	q.ID, q.Terms = 7, rfq.Terms{Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailUSDC, Price: 990_000_000, Base: 252_525_252}
+	s.mu.Lock()
+	s.quotes[q.ID] = q
+	s.mu.Unlock()
+	id := string(market.AppendQuoteID(nil, q.ID))
+	for _, seed := range []string{
+		"11=c|117=" + id + "|55=SLUSD/USDC|54=1|152=250|44=0.99|", "693=c|117=" + id + "|55=SLUSD/USDC|133=0.990|38=252.525252|",
+		"11=c|117=" + id + "|55=SLUSD/USDC|54=1|38=|", "11=|117=Q|18=6|", "=|==|",
+	} {
+		f.Add([]byte(seed), true)
+		f.Add([]byte(seed), false)
+	}
+	f.Fuzz(func(t *testing.T, body []byte, response bool) {
+		a := scanAcceptance(bytes.ReplaceAll(body, []byte("|"), []byte("\x01")), response)
+		take, no := s.decodeAcceptance(&a, &ref{clOrdID: a.key()})
+		if (take == nil) == (no == nil) {
+			t.Fatalf("%+v and %+v", take, no)
+		}
+		if no != nil && no.text == "" {
+			t.Fatalf("refused by %+v", no)
+		}
+		if take != nil && (take.Quote != q.ID || take.Ticket != 1 || take.Tranche != 1 || take.Fill != 1 || take.Participant != 1 || take.Wallet != testAccount(1)) {
+			t.Fatalf("takes %+v", take)
+		}
+	})
+}
+
+// FuzzDeskRecords: the store's records are refused, or are what would be written
+// again.
+func FuzzDeskRecords(f *testing.F) {
+	s := &session{number: 3}
+	c := &claim{session: s, ref: "c", digits: 6, status: statusPendingNew, refund: refundTold{Signature: [64]byte{1}, At: 9}}
+	c.ID, c.State = 5, rfq.ClaimReserved
+	q := &quote{session: s, ref: quoteReqMark + "r", digits: 6, over: true}
+	q.ID = 5
+	facts := deskFacts{digits: map[market.InstrumentID]uint8{0: 6, 700: 9}, mint: testAccount(1)}
+	f.Add(c.appendRecord(nil))
+	f.Add(q.appendRecord(nil))
+	f.Add(facts.append(nil))
+	f.Add([]byte{1})
+	sessionOf := func(n uint16) *session {
+		if n == s.number {
+			return s
+		}
+		return nil
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if c, err := parseClaimRecord(5, data, sessionOf); err == nil && c != nil && !bytes.Equal(c.appendRecord(nil), data) {
+			t.Fatalf("claim %+v", c)
+		}
+		if q, err := parseQuoteRecord(5, data, sessionOf); err == nil && q != nil && !bytes.Equal(q.appendRecord(nil), data) {
+			t.Fatalf("quote %+v", q)
+		}
+		read := deskFacts{digits: map[market.InstrumentID]uint8{}}
+		if read.parse(data) && len(read.digits)*3+factsRecordHead != len(data) && len(read.append(nil)) > len(data) {
+			t.Fatalf("facts %+v", read)
+		}
+	})
+}
