@@ -1,6 +1,7 @@
 package fixgw
 
 import (
+	"bytes"
 	"strconv"
 
 	"github.com/quickfixgo/quickfix"
@@ -59,4 +60,48 @@ func appendCustomInt(dst []byte, tag quickfix.Tag, n int64) []byte {
 // sign, such as atoms.
 func appendCustomCount(dst []byte, tag quickfix.Tag, n uint64) []byte {
 	return strconv.AppendUint(appendTag(dst, tag), n, 10)
+}
+
+// withoutCustom returns fields, joined by SOH, without the custom ones, for a
+// session that has not asked for them now but had when they were made. It returns
+// fields itself where there are none; it does not change them. The first is kept
+// whatever it is: a body begins with a value alone.
+func withoutCustom(fields []byte) []byte {
+	var kept []byte
+	for at := 0; at < len(fields); {
+		end := len(fields)
+		if i := bytes.IndexByte(fields[at:], soh); i >= 0 {
+			end = at + i + 1
+		}
+		switch tag, _ := splitField(fields[at:end]); {
+		case at > 0 && tag >= tagCustomFields && tag <= int(tagFeedSeq):
+			if kept == nil {
+				kept = append(make([]byte, 0, len(fields)), fields[:at]...)
+			}
+		case kept != nil:
+			kept = append(kept, fields[at:end]...)
+		}
+		at = end
+	}
+	if kept == nil {
+		return fields
+	}
+	if fields[len(fields)-1] != soh { // a body ends without one
+		kept = bytes.TrimSuffix(kept, []byte{soh})
+	}
+	return kept
+}
+
+// messageWithoutCustom is withoutCustom for a whole message. The CheckSum is left
+// to who sends it.
+func messageWithoutCustom(msg []byte) []byte {
+	stripped := withoutCustom(msg)
+	if len(stripped) == len(msg) {
+		return msg
+	}
+	head := bytes.Index(stripped, []byte("\x0135=")) + 1
+	first := bytes.IndexByte(stripped, soh) + 1
+	out := append(make([]byte, 0, len(msg)), stripped[:first]...)
+	out = strconv.AppendInt(append(out, "9="...), int64(len(stripped)-head-trailerSize), 10)
+	return append(append(out, soh), stripped[head:]...)
 }

@@ -267,3 +267,67 @@ func TestSessionRecordOfOld(t *testing.T) {
 		}
 	}
 }
+
+// TestWithoutCustom: what was made for a session with custom fields is plain FIX
+// 4.4 when it comes again to one without.
+func TestWithoutCustom(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"":                              "",
+		"7":                             "7",
+		"7|11=a|58=x":                   "7|11=a|58=x",
+		"7|5600=Y|11=a|5601=100|58=x":   "7|11=a|58=x",
+		"7|11=a|5616=1":                 "7|11=a",
+		"7|5601=1":                      "7",
+		"7|5601=1|5612=":                "7",
+		"5601=1|11=a|5599=1|5617=2|5=5": "5601=1|11=a|5599=1|5617=2|5=5", // a client's id comes first
+	} {
+		fields := []byte(strings.ReplaceAll(in, "|", "\x01"))
+		before := bytes.Clone(fields)
+		if got := show(withoutCustom(fields)); got != want {
+			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
+		if !bytes.Equal(fields, before) {
+			t.Errorf("%q was changed to %q", before, fields)
+		}
+	}
+	s := openStore(t, newMemStore(), storeOptions(nil))
+	s.setFlags(flagCustom)
+	const head, tail = "35=8|34=1|49=A|52=20260101-00:00:00.000|56=B|37=7|", "11=a|58=x|"
+	rich := fixMessage(head + "5601=100|5612=paid|" + tail)
+	if err := s.SaveMessageAndIncrNextSenderMsgSeqNum(1, rich); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		flags sessionFlags
+		want  []byte
+	}{{flagCustom, rich}, {flagCancel, fixMessage(head + tail)}, {flagCustom | flagDropCopy, rich}} {
+		s.setFlags(c.flags)
+		messages, err := s.GetMessages(1, 1)
+		if err != nil || len(messages) != 1 {
+			t.Fatalf("%d messages, %v", len(messages), err)
+		}
+		const checkSum = len("nnn\x01")
+		if got := messages[0]; !bytes.Equal(got[:len(got)-checkSum], c.want[:len(c.want)-checkSum]) {
+			t.Errorf("flags %b: %s, want %s", c.flags, show(got), show(c.want))
+		}
+		if err := quickfix.ParseMessage(quickfix.NewMessage(), bytes.NewBuffer(messages[0])); err != nil {
+			t.Errorf("quickfix cannot send it again: %v", err)
+		}
+	}
+}
+
+// FuzzWithoutCustom: whatever the fields, none of ours is left, and nothing is
+// added.
+func FuzzWithoutCustom(f *testing.F) {
+	f.Add([]byte("7\x015601=1\x0111=a\x015616=\x01"))
+	f.Fuzz(func(t *testing.T, fields []byte) {
+		stripped := withoutCustom(fields)
+		if again := withoutCustom(stripped); !bytes.Equal(again, stripped) {
+			t.Fatalf("%q becomes %q and then %q", fields, stripped, again)
+		}
+		if len(stripped) > len(fields) {
+			t.Fatalf("%q grows to %q", fields, stripped)
+		}
+	})
+}

@@ -460,7 +460,8 @@ func (s *messageStore) GetMessages(beginSeqNum, endSeqNum int) ([][]byte, error)
 // IterateMessages calls f for the kept messages of these numbers, ascending: the
 // newest Options.MaxReplay of them. When the last number is of a message that is
 // not kept, f gets a Heartbeat with that number, since quickfix fills a gap only
-// in front of a message. It holds no lock.
+// in front of a message. Custom fields are left out where the last Logon has not
+// asked for them. It holds no lock while f runs.
 func (s *messageStore) IterateMessages(beginSeqNum, endSeqNum int, f func([]byte) error) error {
 	if err := s.save(); err != nil {
 		return err
@@ -483,10 +484,16 @@ func (s *messageStore) IterateMessages(beginSeqNum, endSeqNum int, f func([]byte
 	if count > s.replay {
 		begin = newest[count%s.replay]
 	}
+	s.mu.Lock()
+	plain := s.flags&flagCustom == 0
+	s.mu.Unlock()
 	last, failed := uint64(0), error(nil)
 	err = s.store.Scan(messageKey(nil, s.session, begin), hi, func(key, value []byte) bool {
 		last = messageNumber(key)
-		failed = f(bytes.Clone(value)) // quickfix keeps it
+		if value = bytes.Clone(value); plain { // quickfix keeps it
+			value = messageWithoutCustom(value)
+		}
+		failed = f(value)
 		return failed == nil
 	})
 	switch {

@@ -109,6 +109,9 @@ func (s *session) repeatedAs(key []byte) (done bool, reject quickfix.MessageReje
 	s.gateway.duplicates.Add(1)
 	if len(first.body) > 0 {
 		msgType, tag := answerForm(first.msgType)
+		if !s.custom.Load() { // which it may have been at the first answer
+			first.body = withoutCustom(first.body)
+		}
 		s.sendType(msgType, tag, first.body, true)
 	}
 	return true, nil
