@@ -36,6 +36,9 @@
 //  7. Market data is conflated, reports are not.
 //  8. A signed Logon opens a session once: its SendingTime is synced before the
 //     session is anybody's.
+//  9. A CompID keeps its session number, its numbers and messages, and its
+//     participant, as long as the process lives: taken out of the participants and
+//     put back, it finds what its orders have done meanwhile.
 //
 // # Stores
 //
@@ -71,10 +74,25 @@
 // required, values, order in the header, tags, repeating groups. A tag of no
 // field is 373=0, as QuickFIX's acceptance scripts want it.
 //
+// # Participants
+//
+// Reload replaces all participants or, where something is wrong with them, none.
+// Who may log on is an immutable roster behind an atomic pointer. quickfix's
+// Acceptor takes no new session while it runs, so each reload that brings CompIDs
+// starts one more, and the gate hands every proven connection to the one that owns
+// its session. A session that was taken out is logged out and stays, for its
+// orders; quickfix keeps one goroutine for it, and one for each such reload, until
+// we stop: maxForgotten bounds them. A reload kills nobody: orders of a session
+// without cancel on disconnect live on, as when its client goes, and claims go on.
+//
+// A fresh session of quickfix sleeps to the next full second. Its first Logon
+// waits for that; later ones do not.
+//
 // # Concurrency
 //
-// One goroutine a session (quickfix's), two a connection and one that writes,
-// one follower, one for market data, one keeper, one sweeper. A session's mutex
+// One goroutine a session and one an acceptor (quickfix's), two a connection and
+// one that writes (before the logon one that reads and one that writes, both
+// ours), one follower, one for market data, one keeper, one sweeper. A session's mutex
 // guards its orders and ClOrdIDs; only the follower changes an order. The market
 // data's mutex is held while messages are handed to quickfix, which may wait for
 // a replay of one session, so replays are bounded in length and rate.
