@@ -33,28 +33,10 @@ func (s *service) open(ctx context.Context) error {
 		return err
 	}
 	door, views, offers := &engineDoor{}, &viewDoor{}, &offerDoor{}
-	secure, err := s.cfg.FIX.tls()
-	if err != nil {
+	if err := s.openFIX(door, views, offers); err != nil {
 		return err
 	}
-	doors := fixgw.Doors{MarketData: views}
-	if s.cfg.RFQ.Enabled {
-		doors.Desk = offers
-	}
-	if s.cfg.settles() {
-		doors.Settlement = fixSettlement{&s.settlement}
-	}
-	messages, err := s.cfg.FIX.messageLog(s.log)
-	if err != nil {
-		return err
-	}
-	s.fix, err = fixgw.New(fixgw.Options{
-		Address: s.cfg.Listen.FIX, TLS: secure, CompID: s.cfg.FIX.CompID, Participants: s.participants,
-		MaxSessions: s.cfg.FIX.MaxSessions, Rate: s.cfg.FIX.MessagesPerSecond, MessageLog: messages, Logger: s.log,
-	}, door, s.fixStore, doors, s.set)
-	if err != nil {
-		return err
-	}
+	var err error
 	if s.desk, err = desk.New(desk.Options{Failed: door.failed}, door, s.deskStore); err != nil {
 		return err
 	}
@@ -101,6 +83,30 @@ func (s *service) open(ctx context.Context) error {
 	s.feed.Attach(s.fix)
 	s.store.SetFloor(s.floor)
 	return nil
+}
+
+// openFIX binds the FIX address. What is behind the doors is joined later.
+func (s *service) openFIX(door *engineDoor, views *viewDoor, offers *offerDoor) error {
+	secure, err := s.cfg.FIX.tls()
+	if err != nil {
+		return err
+	}
+	doors := fixgw.Doors{MarketData: views}
+	if s.cfg.RFQ.Enabled {
+		doors.Desk = offers
+	}
+	if s.cfg.settles() {
+		doors.Settlement = fixSettlement{&s.settlement}
+	}
+	messages, err := s.cfg.FIX.messageLog(s.log)
+	if err != nil {
+		return err
+	}
+	s.fix, err = fixgw.New(fixgw.Options{
+		Address: s.cfg.Listen.FIX, TLS: secure, CompID: s.cfg.FIX.CompID, Participants: s.participants,
+		MaxSessions: s.cfg.FIX.MaxSessions, Rate: s.cfg.FIX.MessagesPerSecond, MessageLog: messages, Logger: s.log,
+	}, door, s.fixStore, doors, s.set)
+	return err
 }
 
 // resolve turns the configuration into what the rooms take.

@@ -331,7 +331,7 @@ func instrumentFacts(e message) string {
 // tradingStatus tells a SecurityStatus (f).
 func tradingStatus(m message) Report {
 	r := begin(m, "status")
-	word := ""
+	var word string
 	switch m.get(326) {
 	case "2":
 		word = "is halted"
