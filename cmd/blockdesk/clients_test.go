@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -13,6 +16,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"blockdesk/bench/server"
+	"blockdesk/internal/sandbox"
 )
 
 // clientDir is where the clients that are not ours live.
@@ -45,9 +51,22 @@ func runClient(t *testing.T, within time.Duration, command string, args ...strin
 }
 
 // A client that shares no line with us, QuickFIX C++ with its own dictionary
-// and validation on, trades through two sessions.
+// and validation on, trades through three sessions.
 func TestIndependentFIXClient(t *testing.T) {
 	t.Parallel()
+	trader := buildTrader(t)
+	dictionary, err := filepath.Abs(filepath.Join("..", "..", "fixgw", "FIX44.xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFIXService(t)
+	f.trade(trader, f.host, f.port, dictionary, t.TempDir(), "BLOCKDESK",
+		traderA, traderA2, traderB, testPassword, testSymbol, f.life())
+}
+
+// buildTrader compiles the QuickFIX client, or skips the test.
+func buildTrader(t *testing.T) string {
+	t.Helper()
 	compiler := tool(t, "g++")
 	if _, err := os.Stat("/usr/include/quickfix/Application.h"); err != nil {
 		t.Skip("skipped: no QuickFIX C++ here (Debian: libquickfix-dev)")
@@ -59,24 +78,7 @@ func TestIndependentFIXClient(t *testing.T) {
 		filepath.Join(dir, "line.cpp"), filepath.Join(dir, "trader.cpp"), "-lquickfix", "-lpthread"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	s := startProgram(t, testConfig(t, ""))
-	host, port, err := net.SplitHostPort(s.Addresses.FIX)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dictionary, err := filepath.Abs(filepath.Join("..", "..", "fixgw", "FIX44.xml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := runClient(t, 2*time.Minute, trader, host, port, dictionary, t.TempDir(), "BLOCKDESK",
-		traderA, traderB, testPassword, testSymbol)
-	t.Log(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(out, " steps held") {
-		t.Fatal("the client ended without its last line")
-	}
+	return trader
 }
 
 // Another one, npm's jspurefix, also with its stock dictionary and its checks on.
@@ -87,19 +89,80 @@ func TestIndependentFIXClientJS(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", "jspurefix")); err != nil {
 		t.Skip("skipped: npm's jspurefix is not installed (npm --prefix internal/clients/jspurefix ci)")
 	}
-	s := startProgram(t, testConfig(t, ""))
-	host, port, err := net.SplitHostPort(s.Addresses.FIX)
-	if err != nil {
+	f := newFIXService(t)
+	f.trade(node, filepath.Join(dir, "trader.mjs"), f.host, f.port, t.TempDir(), "BLOCKDESK",
+		traderA, traderA2, traderB, testPassword, testSymbol, f.life())
+}
+
+// fixService is a service that a FIX client lives its whole life with.
+type fixService struct {
+	t          *testing.T
+	rig        *rig // nil: without a chain
+	host, port string
+}
+
+// newFIXService starts one with a desk, and with a chain where that can run here.
+func newFIXService(t *testing.T) *fixService {
+	t.Helper()
+	f := &fixService{t: t}
+	var s *server.Server
+	check := sandbox.Options{Dir: findSandbox()}
+	if err := check.Check(t.Context()); err == nil {
+		f.rig = newRig(t, rigOptions{slot: 50 * time.Millisecond, wallets: 1, claimTTL: 120, firmWallet: true})
+		s = f.rig.s
+	} else {
+		t.Logf("no claim is settled: %v", err)
+		config := testConfig(t, deskConfig)
+		giveWallet(t, config, traderA, strings.Repeat("2", 43))
+		s = startProgram(t, config)
+		cli(t, s, "ticket", "post", "--pair", testSymbol, "--label", "Block", "--tranches", "10000000")
+	}
+	var err error
+	if f.host, f.port, err = net.SplitHostPort(s.Addresses.FIX); err != nil {
 		t.Fatal(err)
 	}
-	out, err := runClient(t, time.Minute, node, filepath.Join(dir, "trader.mjs"), host, port, t.TempDir(), "BLOCKDESK",
-		traderA, traderB, testPassword, testSymbol)
-	t.Log(out)
-	if err != nil {
-		t.Fatal(err)
+	return f
+}
+
+// life is what becomes of a claim.
+func (f *fixService) life() string {
+	if f.rig == nil {
+		return "unavailable"
 	}
-	if !strings.Contains(out, " steps held") {
-		t.Fatal("the client ended without its last line")
+	return "settled"
+}
+
+// trade runs a client to its end and pays the claims that it asks to be paid: it
+// prints "pay " and the transaction, and reads the payment's signature.
+func (f *fixService) trade(command string, args ...string) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
+	defer cancel()
+	client := exec.CommandContext(ctx, command, args...)
+	client.Stderr = os.Stderr
+	in := must(client.StdinPipe())
+	out := must(client.StdoutPipe())
+	if err := client.Start(); err != nil {
+		f.t.Fatal(err)
+	}
+	held := false
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		line := lines.Text()
+		if transaction, ok := strings.CutPrefix(line, "pay "); ok && f.rig != nil {
+			payment := f.rig.wallet(1).sign(must(base64.StdEncoding.DecodeString(transaction)))
+			f.rig.mustBroadcast(payment.raw)
+			fmt.Fprintln(in, payment.signature)
+			continue
+		}
+		held = held || strings.Contains(line, " steps held")
+		f.t.Log(line)
+	}
+	if err := errors.Join(lines.Err(), client.Wait(), ctx.Err()); err != nil {
+		f.t.Fatal(err)
+	}
+	if !held {
+		f.t.Fatal("the client ended without its last line")
 	}
 }
 

@@ -28,16 +28,27 @@ std::string field(const FIX::FieldMap& from, int tag) {
   return from.isSetField(tag) ? from.getField(tag) : "";
 }
 
+namespace {
+
+void expectField(const FIX::FieldMap& part, const std::pair<int, std::string>& want, const std::string& of) {
+  const std::string got = field(part, want.first);
+  if (want.second == "*" ? got.empty() : got != want.second) {
+    throw Failure("tag " + std::to_string(want.first) + " is '" + got + "', want '" + want.second + "': " + of);
+  }
+}
+
+}  // namespace
+
 void expect(const FIX::Message& message, const Fields& fields) {
+  const std::string text = readable(message.toString());
   for (const auto& want : fields) {
     const bool header = FIX::Message::isHeaderField(want.first);
-    const FIX::FieldMap& part = header ? static_cast<const FIX::FieldMap&>(message.getHeader()) : message;
-    const std::string got = field(part, want.first);
-    if (want.second == "*" ? got.empty() : got != want.second) {
-      throw Failure("tag " + std::to_string(want.first) + " is '" + got + "', want '" + want.second + "': " +
-                    readable(message.toString()));
-    }
+    expectField(header ? static_cast<const FIX::FieldMap&>(message.getHeader()) : message, want, text);
   }
+}
+
+void expect(const FIX::Group& entry, const Fields& fields) {
+  for (const auto& want : fields) expectField(entry, want, "an entry of group " + std::to_string(entry.field()));
 }
 
 // Tape writes QuickFIX's log into the line.
@@ -54,9 +65,9 @@ class Line::Tape : public FIX::Log {
   Line& line_;
 };
 
-Line::Line(Settings settings, bool cancelOnDisconnect)
+Line::Line(Settings settings, Fields logon)
     : settings_(std::move(settings)),
-      cancelOnDisconnect_(cancelOnDisconnect),
+      logon_(std::move(logon)),
       id_("FIX.4.4", settings_.name, settings_.target),
       password_(settings_.password) {}
 
@@ -167,9 +178,9 @@ void Line::toAdmin(FIX::Message& message, const FIX::SessionID&) {
   std::lock_guard<std::mutex> lock(mutex_);
   const std::string type = field(message.getHeader(), 35);
   if (type == "A") {
-    message.setField(553, settings_.name);
+    message.setField(553, settings_.username);
     message.setField(554, password_);
-    if (!cancelOnDisconnect_) message.setField(8013, "N");
+    for (const auto& f : logon_) message.setField(f.first, f.second);
   } else if (type == "3") {
     // QuickFIX rejects by itself what its dictionary does not allow.
     broken_ = "the client had to reject: " + readable(message.toString());
@@ -248,6 +259,8 @@ FIX::Message Line::report(const std::string& msgType, const Fields& fields) {
   expect(message, fields);
   return message;
 }
+
+FIX::Message Line::next() { return take(reports_, "message"); }
 
 FIX::Message Line::market() { return take(market_, "market data"); }
 

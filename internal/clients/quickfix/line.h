@@ -25,10 +25,10 @@ struct Failure : std::runtime_error {
 
 // Settings of a line: where the gateway is and who we are.
 struct Settings {
-  std::string host, port, dictionary, folder, target, name, password;
+  std::string host, port, dictionary, folder, target, name, username, password;
 };
 
-// Fields are tags with the values that they must have.
+// Fields are tags with the values that they have, or must have.
 using Fields = std::vector<std::pair<int, std::string>>;
 
 // tapeLines is how many lines of a session's log a failure shows.
@@ -36,8 +36,8 @@ constexpr size_t tapeLines = 60;
 
 class Line : public FIX::Application, public FIX::LogFactory {
  public:
-  // With cancelOnDisconnect false the Logon carries 8013=N.
-  Line(Settings settings, bool cancelOnDisconnect);
+  // logon are further fields of its Logon, such as 8013=N.
+  Line(Settings settings, Fields logon);
   ~Line() override;
 
   // connect starts an initiator on the line's store and waits for the logon.
@@ -56,6 +56,8 @@ class Line : public FIX::Application, public FIX::LogFactory {
   // report waits for the next message that is not market data and holds it to
   // its type and fields. Nothing else may come before it.
   FIX::Message report(const std::string& msgType, const Fields& fields);
+  // next waits for the next message that is not market data, whatever it is.
+  FIX::Message next();
   // quiet fails if a report has come, or comes within a moment.
   void quiet(const char* why);
   // market waits for the next message of market data.
@@ -102,7 +104,7 @@ class Line : public FIX::Application, public FIX::LogFactory {
   FIX::Message take(std::deque<FIX::Message>& from, const std::string& what);
 
   const Settings settings_;
-  const bool cancelOnDisconnect_;
+  const Fields logon_;
   FIX::SessionID id_;
   std::unique_ptr<FIX::FileStoreFactory> store_;
   std::unique_ptr<FIX::SessionSettings> config_;
@@ -121,5 +123,7 @@ class Line : public FIX::Application, public FIX::LogFactory {
 // field returns a field's value, or "" where it is absent.
 std::string field(const FIX::FieldMap& from, int tag);
 
-// expect holds a message to fields; a value of "*" only has to be there.
+// expect holds a message, or an entry of a group, to fields; a value of "*" only
+// has to be there.
 void expect(const FIX::Message& message, const Fields& fields);
+void expect(const FIX::Group& entry, const Fields& fields);

@@ -1,18 +1,23 @@
 // An independent FIX 4.4 client: QuickFIX C++ with its stock dictionary and
-// validation on. It trades through two sessions of a gateway, breaks them, and
-// exits 0 only when every expectation held. It prints each step.
+// validation on. It trades through sessions of a gateway, breaks them, and exits
+// 0 only when every expectation held. It prints each step.
 //
-//   trader HOST PORT DICTIONARY FOLDER TARGET MAKER TAKER PASSWORD SYMBOL
+//   trader HOST PORT DICTIONARY FOLDER TARGET MAKER COPY TAKER PASSWORD SYMBOL LIFE
 //
-// MAKER and TAKER are SenderCompIDs and Usernames of two participants; FOLDER
-// is where QuickFIX keeps its stores. The gateway must be fresh: the book of
-// SYMBOL, which has six decimals of price and of quantity, is empty.
+// MAKER and TAKER are SenderCompIDs and Usernames of two participants, COPY is
+// another session of the maker's; FOLDER is where QuickFIX keeps its stores. The
+// gateway must be fresh: the book of SYMBOL, which has six decimals of price and
+// of quantity, is empty. LIFE is what becomes of a claim: "settled" has the caller
+// pay it, who reads the line "pay " and the transaction, and answers with the
+// payment's signature in a line; with "unavailable" there is no chain.
 
 #include <unistd.h>
 
 #include <chrono>
 #include <iostream>
 #include <thread>
+
+#include <quickfix/fix44/QuoteRequest.h>
 
 #include "line.h"
 
@@ -79,14 +84,22 @@ void Book::increment(const FIX::Message& message) {
 // Trader is the story; its steps follow each other.
 class Trader {
  public:
-  Trader(const Settings& maker, const Settings& taker, std::string symbol)
-      : maker_(maker, false), taker_(taker, true), symbol_(std::move(symbol)) {}
+  Trader(const Settings& maker, const Settings& copy, const Settings& taker, std::string symbol, std::string life)
+      : maker_(maker, {{8013, "N"}}),
+        copy_(copy, {{9406, "Y"}}),
+        taker_(taker, {}),
+        symbol_(std::move(symbol)),
+        life_(std::move(life)) {}
 
   void run();
-  std::string tape() { return maker_.tape() + taker_.tape(); }
+  std::string tape() { return maker_.tape() + copy_.tape() + taker_.tape(); }
 
  private:
   void logOn();
+  void instruments();
+  void quote();
+  void claim();
+  void pay(const FIX::Message& claim, const FIX::Message& package);
   void refuse();
   void trade();
   void change();
@@ -97,6 +110,7 @@ class Trader {
   void gapFromGateway();
   void gapFromUs();
   void missedFill();
+  void dropCopy();
   void cancelOnDisconnect();
   void logOut();
 
@@ -104,9 +118,10 @@ class Trader {
   std::string rest(Line& line, const char* side, const char* qty, const char* price);
   void cancel(Line& line, const std::string& id, const char* side);
   FIX::Message request(const char* type, const std::string& id);
+  FIX::Message ask(const std::string& id, const char* dollars);
 
-  Line maker_, taker_;
-  const std::string symbol_;
+  Line maker_, copy_, taker_;
+  const std::string symbol_, life_;
   Book book_;
 };
 
@@ -138,6 +153,108 @@ void Trader::logOn() {
   step("two participants log on with 553 and 554, also after a refusal");
   maker_.connect();
   taker_.connect();
+}
+
+void Trader::instruments() {
+  step("the instruments (x) have the symbol, and it trades (e)");
+  FIX::Message x;
+  x.getHeader().setField(35, "x");
+  x.setField(320, "list");
+  x.setField(559, "4");
+  maker_.send(x);
+  const FIX::Message y = maker_.report("y", {{320, "list"}, {560, "0"}, {146, "*"}});
+  bool there = false;
+  for (int i = 1; i <= std::stoi(field(y, 146)); ++i) {
+    FIX::Group entry(146, 55);
+    y.getGroup(i, entry);
+    there = there || (field(entry, 55) == symbol_ && field(entry, 561) == "0.000001");
+  }
+  if (!there) throw Failure("the list has no " + symbol_ + ": " + y.toString());
+  FIX::Message e;
+  e.getHeader().setField(35, "e");
+  e.setField(324, "status");
+  e.setField(263, "0");
+  e.setField(55, symbol_);
+  maker_.send(e);
+  maker_.report("f", {{324, "status"}, {55, symbol_}, {325, "N"}, {326, "17"}});
+}
+
+// ask makes an R for a fill of so many dollars, paid in USDC.
+FIX::Message Trader::ask(const std::string& id, const char* dollars) {
+  FIX::Message r;
+  r.getHeader().setField(35, "R");
+  r.setField(131, id);
+  FIX44::QuoteRequest::NoRelatedSym g;  // it has the dictionary's order
+  g.setField(55, symbol_);
+  g.setField(54, "1");
+  g.setField(152, dollars);
+  g.setField(15, "USDC");
+  r.addGroup(g);
+  return r;
+}
+
+void Trader::quote() {
+  step("the desk quotes (R, S), refuses a size off its ladder (AG), and is told that we pass (AJ, AI)");
+  FIX::Message r = ask("off-ladder", "1001");
+  maker_.send(r);
+  const FIX::Message no = maker_.report("AG", {{131, "off-ladder"}, {658, "99"}, {58, "*"}});
+  if (field(no, 58).find("INVALID_FIELD") != 0) throw Failure("text is " + field(no, 58));
+  r = ask("passed", "1000");
+  maker_.send(r);
+  const FIX::Message s = maker_.report("S", {{131, "passed"}, {117, "*"}, {537, "1"}, {133, "*"}, {135, "*"}, {62, "*"}});
+  maker_.send("AJ", {{693, "pass"}, {117, field(s, 117)}, {694, "6"}, {55, symbol_}});
+  maker_.report("AI", {{117, field(s, 117)}, {297, "11"}});
+}
+
+void Trader::claim() {
+  step("a quote is taken (D with 40=D): " + life_);
+  FIX::Message r = ask("taken", "1000");
+  maker_.send(r);
+  const std::string quoted = field(maker_.report("S", {{131, "taken"}, {117, "*"}}), 117);
+  const std::string id = newID();
+  const Fields d = {{11, id}, {40, "D"}, {117, quoted}, {55, symbol_}, {54, "1"}, {152, "1000"}};
+  maker_.send("D", d);
+  if (life_ != "settled") {
+    const FIX::Message no = maker_.report("8", {{11, id}, {37, "NONE"}, {150, "8"}, {39, "8"}, {103, "*"}});
+    if (field(no, 58).find("CHAIN_UNAVAILABLE") != 0) throw Failure("text is " + field(no, 58));
+    return;
+  }
+  const FIX::Message claim =
+      maker_.report("8", {{11, id}, {37, "*"}, {150, "A"}, {39, "A"}, {126, "*"}, {58, "AWAIT_PAYMENT"}});
+  pay(claim, maker_.report("B", {{148, "CLAIM " + field(claim, 37)}, {95, "*"}, {96, "*"}}));
+}
+
+// pay has the caller pay, reports it, and sees the claim settled. The answer to
+// the report may come before or after what the desk says of the claim.
+void Trader::pay(const FIX::Message& claim, const FIX::Message& package) {
+  std::cout << "pay " << field(package, 96) << std::endl;
+  std::string signature;
+  if (!std::getline(std::cin, signature)) throw Failure("nobody pays");
+  FIX::Message paid;
+  paid.getHeader().setField(35, "AE");
+  const Fields fields = {{571, "paid"}, {572, field(claim, 37)}, {818, signature},        {570, "N"},
+                         {55, symbol_}, {32, field(claim, 38)},  {31, field(claim, 44)}, {75, "20260101"}};
+  for (const auto& f : fields) paid.setField(f.first, f.second);
+  paid.setField(FIX::TransactTime());
+  FIX::Group side(552, 54);
+  side.setField(54, "1");
+  side.setField(37, field(claim, 37));
+  paid.addGroup(side);
+  maker_.send(paid);
+  std::string came;
+  for (int i = 0; i < 4; ++i) {
+    const FIX::Message m = maker_.next();
+    const std::string type = field(m.getHeader(), 35);
+    came += type + field(m, 150) + " ";
+    if (type == "AR") expect(m, {{571, "paid"}, {939, "0"}});
+    if (type == "8" && field(m, 150) == "0") expect(m, {{37, field(claim, 37)}, {39, "0"}, {58, "PAID"}});
+    if (type == "8" && field(m, 150) == "F") {
+      expect(m, {{37, field(claim, 37)}, {39, "2"}, {32, field(claim, 38)}, {31, field(claim, 44)}, {151, "0.000000"}});
+    }
+  }
+  for (const char* want : {"AR", "80 ", "8F ", "AEF "}) {
+    if (came.find(want) == std::string::npos) throw Failure("of the payment came " + came);
+  }
 }
 
 void Trader::refuse() {
@@ -332,6 +449,29 @@ void Trader::missedFill() {
   cancel(maker_, id, "2");
 }
 
+void Trader::dropCopy() {
+  step("another session of the maker gets a copy (AE) of each fill, also of one that it has missed");
+  copy_.connect();
+  const Fields fill = {{571, "*"}, {570, "N"}, {150, "F"}, {17, "*"}, {55, symbol_}, {32, "2.000000"}, {31, "1.040000"}, {552, "1"}};
+  const std::string id = rest(maker_, "2", "6.000000", "1.040000");
+  for (bool away : {false, true}) {
+    if (away) copy_.cut();
+    const std::string buy = order(taker_, "1", "2", "1.04", "3");
+    taker_.report("8", {{11, buy}, {150, "0"}});
+    taker_.report("8", {{11, buy}, {150, "F"}, {39, "2"}});
+    const FIX::Message report = maker_.report("8", {{11, id}, {150, "F"}, {39, "1"}});
+    if (away) copy_.connect();
+    const FIX::Message copy = copy_.report("AE", fill);
+    expect(copy, {{17, field(report, 17)}});
+    if (away) expect(copy, {{43, "Y"}});
+    FIX::Group side(552, 54);
+    copy.getGroup(1, side);
+    expect(side, {{54, "2"}, {37, field(report, 37)}, {11, id}});
+  }
+  copy_.leave();
+  cancel(maker_, id, "2");
+}
+
 void Trader::cancelOnDisconnect() {
   step("the taker's line breaks (no 8013): its order is cancelled, and it hears so when it is back");
   const std::string id = rest(taker_, "1", "9.000000", "0.910000");
@@ -364,6 +504,9 @@ void Trader::logOut() {
 
 void Trader::run() {
   logOn();
+  instruments();
+  quote();
+  claim();
   refuse();
   trade();
   change();
@@ -374,6 +517,7 @@ void Trader::run() {
   gapFromGateway();
   gapFromUs();
   missedFill();
+  dropCopy();
   cancelOnDisconnect();
   logOut();
   std::cout << "all " << steps << " steps held; " << maker_.executions() + taker_.executions() << " execution reports"
@@ -383,14 +527,15 @@ void Trader::run() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 10) {
-    std::cerr << "usage: trader HOST PORT DICTIONARY FOLDER TARGET MAKER TAKER PASSWORD SYMBOL" << std::endl;
+  if (argc != 12) {
+    std::cerr << "usage: trader HOST PORT DICTIONARY FOLDER TARGET MAKER COPY TAKER PASSWORD SYMBOL LIFE" << std::endl;
     return 2;
   }
-  const Settings maker{argv[1], argv[2], argv[3], argv[4], argv[5], argv[6], argv[8]};
-  Settings taker = maker;
-  taker.name = argv[7];
-  Trader trader(maker, taker, argv[9]);
+  const Settings maker{argv[1], argv[2], argv[3], argv[4], argv[5], argv[6], argv[6], argv[9]};
+  Settings copy = maker, taker = maker;
+  copy.name = argv[7];
+  taker.name = taker.username = argv[8];
+  Trader trader(maker, copy, taker, argv[10], argv[11]);
   try {
     trader.run();
     return 0;
