@@ -95,6 +95,7 @@ type desk struct {
 	views   *views
 	offers  *offers
 	bank    *bank
+	till    *till        // in the bank's place; nil = the bank
 	ahead   atomic.Int64 // of the engine's clock before the system's, nanoseconds
 	cancel  context.CancelFunc
 	done    chan error
@@ -138,7 +139,11 @@ func (d *desk) start() {
 		store = d.disk
 	}
 	var err error
-	d.gateway, err = New(d.options, nil, store, Doors{MarketData: d.views, Desk: d.offers, Settlement: d.bank}, d.set)
+	doors := Doors{MarketData: d.views, Desk: d.offers, Settlement: d.bank}
+	if d.till != nil {
+		doors.Settlement = d.till
+	}
+	d.gateway, err = New(d.options, nil, store, doors, d.set)
 	if err != nil {
 		d.t.Fatal(err)
 	}

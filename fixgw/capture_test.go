@@ -1,0 +1,280 @@
+package fixgw
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"blockdesk/engine"
+	"blockdesk/engine/event"
+	"blockdesk/fixgw/fixclient"
+)
+
+// withCopies gives each participant a second session: X has XC.
+func withCopies(o *Options) {
+	for i := range o.Participants {
+		p := &o.Participants[i]
+		p.CompIDs = append(p.CompIDs, p.CompIDs[0]+"C")
+	}
+}
+
+// copying logs on for a drop copy, beside what change asks for.
+func copying(change func(*fixclient.Options)) func(*fixclient.Options) {
+	return func(o *fixclient.Options) {
+		if change != nil {
+			change(o)
+		}
+		o.LogonFields += "9406=Y\x01"
+		o.Username = strings.ToLower(strings.TrimSuffix(o.SenderCompID, "C"))
+	}
+}
+
+// TestDropCopy: a session that asks for it is told of every fill of its
+// participant, whichever session the order came from, and of nobody else's.
+func TestDropCopy(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM", "TK"}, withCopies)
+	mm, tk := d.dial("MM", nil), d.dial("TK", copying(nil))
+	mmc, tkc := d.dial("MMC", copying(nil)), d.dial("TKC", copying(nil))
+	mm.order("a", "1", "10", "1.5", "59=1|")
+	resting := mm.want("35=8 11=a 150=0")
+	tk.order("x", "2", "4", "1.5", "59=3|")
+	tk.want("35=8 11=x 150=0")
+
+	// The taker has asked for copies on the session that trades, too: they follow
+	// their reports.
+	fill := tk.want("35=8 11=x 150=F 39=2")
+	copied := tk.want("35=AE 487=0 856=0 570=N 150=F 39=2 55=SLUSD/USDC 32=4.00 31=1.5000 552=1 54=2 11=x 453=1 448=TK 447=D 452=36")
+	for _, tag := range []int{17, 37, 60} {
+		if copied.get(tag) != fill.get(tag) {
+			t.Errorf("tag %d is %q, of the report %q", tag, copied.get(tag), fill.get(tag))
+		}
+	}
+	if copied.get(571) != fill.get(17) || copied.get(75) != fill.get(60)[:8] || copied.get(880) == "" {
+		t.Errorf("571, 75 or 880 of %s", copied)
+	}
+	if again := tkc.want("35=AE 448=TK 11=x"); again.pick(571, 17, 880) != copied.pick(571, 17, 880) {
+		t.Errorf("two sessions are told of one fill: %s and %s", copied, again)
+	}
+	other := mmc.want("35=AE 39=1 32=4.00 31=1.5000 54=1 11=a 448=MM 37=" + resting.get(37))
+	if other.get(880) != copied.get(880) || other.get(571) == copied.get(571) {
+		t.Errorf("sides of one trade: %s and %s", copied, other)
+	}
+	mm.want("35=8 11=a 150=F 39=1")
+
+	// An amended order goes by its new name.
+	mm.send("G", "11=b|41=a|55=SLUSD/USDC|54=1|38=8|40=2|44=1.5|"+now60)
+	mm.want("35=8 11=b 150=5")
+	tkc.order("y", "2", "1", "1.5", "59=3|")
+	tkc.want("35=8 11=y 150=0")
+	tkc.want("35=8 11=y 150=F")
+	tkc.want("35=AE 11=y 448=TKC")
+	tk.want("35=AE 11=y 448=TKC")
+	mmc.want("35=AE 11=b 448=MM 32=1.00")
+	mm.want("35=8 11=b 150=F")
+	for _, k := range []*client{mm, mmc, tk, tkc} {
+		k.none(20 * time.Millisecond)
+	}
+}
+
+// TestDropCopyWhileAway: copies wait for their session, over a restart too, until
+// it logs on without asking for them.
+func TestDropCopyWhileAway(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM", "TK"}, withCopies)
+	mmc := d.dial("MMC", copying(keep(1, 1)))
+	sender, target := mmc.leave()
+	trade := func(id string) {
+		t.Helper()
+		mm, tk := d.dial("MM", nil), d.dial("TK", nil)
+		mm.order(id, "1", "1", "1", "59=1|")
+		mm.want("35=8 150=0 11=" + id)
+		tk.order(id, "2", "1", "1", "59=3|")
+		mm.want("35=8 150=F 11=" + id)
+		mm.leave()
+		tk.leave()
+	}
+	trade("a")
+	d.stop()
+	d.start()
+	trade("b")
+	mmc = d.dial("MMC", copying(keep(sender, target)))
+	mmc.want("35=AE 43=Y 11=a")
+	mmc.want("35=AE 43=Y 11=b")
+	mmc.leave()
+	plain := d.dial("MMC", func(o *fixclient.Options) { o.Username = "mm" })
+	trade("c")
+	plain.none(20 * time.Millisecond)
+}
+
+// TestDropCopyCrash: whatever of the store a crash leaves, every fill is copied, a
+// copy that comes twice says the same, and nothing is copied that did not happen.
+func TestDropCopyCrash(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM", "TK"}, withCopies)
+	r := rand.New(rand.NewPCG(11, 11))
+	fills, copies := map[string]string{}, map[string]string{}
+	sender, target := 1, 1
+	for life := range 5 {
+		mmc := d.dial("MMC", copying(keep(sender, target)))
+		mm, tk := d.dial("MM", nil), d.dial("TK", nil)
+		const trades = 30
+		for i := range trades {
+			mm.order(fmt.Sprintf("m%d-%d", life, i), "1", "5", "1", "59=1|")
+			tk.order(fmt.Sprintf("t%d-%d", life, i), "2", fmt.Sprint(1+r.IntN(9)), "1", "59=1|")
+		}
+		time.Sleep(time.Duration(r.IntN(20)) * time.Millisecond)
+		crashed := d.crash(r)
+		mmc.c.Close()
+		<-mmc.done
+		recordCopies(t, mmc, copies)
+		sender, target = mmc.c.NextSequence()
+		d.store = crashed
+		d.start()
+	}
+	mmc := d.dial("MMC", copying(keep(sender, target)))
+	collectFills(t, d, fills)
+	waitFor(t, func() bool {
+		recordCopies(t, mmc, copies)
+		return len(copies) >= len(fills)
+	})
+	for id, text := range fills {
+		if copies[id] != text {
+			t.Errorf("copy %s is %q, the fill %q", id, copies[id], text)
+		}
+	}
+	for id := range copies {
+		if fills[id] == "" {
+			t.Errorf("copy %s is of no durable fill", id)
+		}
+	}
+}
+
+// recordCopies notes the copies that have come by their TradeReportID.
+func recordCopies(t *testing.T, k *client, copies map[string]string) {
+	t.Helper()
+	for {
+		select {
+		case raw := <-k.in:
+			if err := k.checker.check(raw); err != nil {
+				t.Fatalf("%v\n%s", err, show(raw))
+			}
+			m := msg(raw)
+			if m.get(35) == "B" { // the service says that it stops
+				continue
+			}
+			text := m.pick(11, 32, 31, 37, 60)
+			if was, ok := copies[m.get(571)]; m.get(35) != "AE" || ok && was != text {
+				t.Errorf("%s, before it was %q", m, was)
+			}
+			copies[m.get(571)] = text
+		default:
+			return
+		}
+	}
+}
+
+// collectFills notes every fill of MM's that the journal makes, by its ExecID.
+func collectFills(t *testing.T, d *desk, fills map[string]string) {
+	t.Helper()
+	g, err := New(d.options, nil, newMemStore(), Doors{MarketData: d.views}, d.set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	replica := engine.NewReplica(engine.StateOptions{MaxOrders: 100_000})
+	d.journal.mu.Lock()
+	commands := slices.Clone(d.journal.commands)
+	d.journal.mu.Unlock()
+	for i := range commands {
+		replica.Apply(&commands[i], func(events []event.Event) {
+			if err := g.Replay(events); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	s := g.sessionNamed("MM")
+	s.messages.replay = 1 << 20
+	err = s.messages.IterateMessages(1, s.messages.NextSenderMsgSeqNum(), func(m []byte) error {
+		if msg(m).get(150) == "F" {
+			fills[msg(m).get(17)] = msg(m).pick(11, 32, 31, 37, 60)
+		}
+		return nil
+	})
+	if err != nil || len(fills) == 0 {
+		t.Fatalf("%d fills: %v", len(fills), err)
+	}
+}
+
+// TestClaimCapture: a settled claim is captured for the session that took it, and
+// for the drop copies of its participant, once each.
+func TestClaimCapture(t *testing.T) {
+	t.Parallel()
+	d := newShop(t, []string{"TK", "MM"}, withCopies)
+	tk, tkc := d.dial("TK", nil), d.dial("TKC", copying(func(o *fixclient.Options) { o.LogonFields = "5600=Y\x01" }))
+	mmc := d.dial("MMC", copying(nil))
+	report := tk.claimed("c1")
+	settle := func(claim string, signature byte) msg {
+		t.Helper()
+		d.pay(claim, signature, 250_000_000)
+		tk.hear("35=8 150=0 37=" + claim)
+		d.deliver(claim)
+		return tk.hear("35=8 150=F 37=" + claim)
+	}
+	claim := report.get(37)
+	fill := settle(claim, 1)
+	const same = "487=0 570=N 150=F 39=2 55=SLUSD/USDC 48=T1/T1-1 32=252.525252 31=0.990000000 552=1 54=1 448=TK "
+	captured := tk.await("35=AE 37=" + claim)
+	captured.want(t, same+"11=c1 571="+fill.get(17)+" 17="+fill.get(17)+" 60="+fill.get(60)+" 198="+report.get(198))
+	tkc.await("35=AE 37="+claim).want(t, same+"11=c1 5612=settled 571="+fill.get(17))
+
+	// One that was taken by AJ has no ClOrdID; a session that has asked for copies
+	// gets one of its own.
+	quote := tkc.quoted("r2", "")
+	tkc.send("AJ", "693=a1|117="+quote.get(117)+"|694=1|55=SLUSD/USDC|")
+	claim = tkc.hear("35=8 693=a1 150=A").get(37)
+	d.pay(claim, 2, 250_000_000)
+	tkc.hear("35=8 150=0")
+	d.deliver(claim)
+	tkc.hear("35=8 150=F")
+	tkc.await("35=AE 448=TKC 11= 37=" + claim)
+	tkc.quiet()
+	tkc.none(20 * time.Millisecond)
+	tk.none(20 * time.Millisecond)
+	mmc.none(20 * time.Millisecond)
+}
+
+// await takes messages up to the first of the type that fields begin with.
+func (k *client) await(fields string) msg {
+	k.t.Helper()
+	kind, _, _ := strings.Cut(fields, " ")
+	for {
+		if m := k.next(); "35="+m.get(35) == kind {
+			m.want(k.t, fields)
+			return m
+		}
+	}
+}
+
+// The list of drop copies is in the order of the sessions' numbers, and each is in
+// it once.
+func TestDropCopiesList(t *testing.T) {
+	var d dropCopies
+	list := []*session{{number: 3}, {number: 1}, {number: 2}}
+	for _, s := range list {
+		d.set(s, true)
+		d.set(s, true)
+	}
+	d.set(list[2], false)
+	got := d.all()
+	if want := []*session{list[1], list[0]}; !slices.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+	d.set(list[0], false)
+	if len(got) != 2 || len(d.all()) != 1 {
+		t.Errorf("a list that was handed out has changed: %v", got)
+	}
+}

@@ -1,0 +1,105 @@
+package fixgw
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/mr-tron/base58"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+)
+
+// till is a Settlement whose chain the test holds in its hands.
+type till struct {
+	mu      sync.Mutex
+	away    error                  // what every call returns; nil = the chain is there
+	refused error                  // of Package alone
+	known   map[[64]byte]Verdict   // by signature; the others are pending
+	packed  map[market.ClaimID]int // calls of Package
+	proved  map[PaymentProof]int   // calls of Verify
+	held    chan struct{}          // calls wait for its end; nil = they do not
+}
+
+var errAway = errors.New("no node answers, says 10.0.0.1")
+
+func newTill() *till {
+	return &till{known: map[[64]byte]Verdict{}, packed: map[market.ClaimID]int{}, proved: map[PaymentProof]int{}}
+}
+
+func (b *till) Ready() error { return nil }
+
+func (b *till) Package(ctx context.Context, c *rfq.Claim) (Package, error) {
+	if err := b.enter(ctx, func() { b.packed[c.ID]++ }); err != nil {
+		return Package{}, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return Package{
+		Transaction: bytes.Repeat([]byte{byte(c.ID)}, 300), Reference: testAccount(byte(c.ID)), Memo: string(market.AppendClaimID(nil, c.ID)),
+	}, b.refused
+}
+
+func (b *till) Verify(ctx context.Context, p *PaymentProof) (Verdict, error) {
+	if err := b.enter(ctx, func() { b.proved[*p]++ }); err != nil {
+		return Verdict{}, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if v, ok := b.known[p.Signature]; ok {
+		return v, nil
+	}
+	return Verdict{Pending: proofMinPause / 10}, nil
+}
+
+func (b *till) enter(ctx context.Context, note func()) error {
+	b.mu.Lock()
+	note()
+	held, away := b.held, b.away
+	b.mu.Unlock()
+	if held != nil {
+		select {
+		case <-held:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return away
+}
+
+// set changes the till.
+func (b *till) set(change func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	change()
+}
+
+// calls is how often the till was asked, for packages and for payments.
+func (b *till) calls() (packages, proofs int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, n := range b.packed {
+		packages += n
+	}
+	for _, n := range b.proved {
+		proofs += n
+	}
+	return packages, proofs
+}
+
+// newTillShop is newShop with a till.
+func newTillShop(t testing.TB, compIDs []string, change func(*Options)) (*desk, *till) {
+	d, b := newShop(t, compIDs, change), newTill()
+	d.till = b
+	d.gateway.doors.Settlement = b
+	return d, b
+}
+
+// paidBy is a signature and its text.
+func paidBy(n byte) (signature [64]byte, text string) {
+	signature = [64]byte{0: n, 63: 1}
+	return signature, base58.Encode(signature[:])
+}
