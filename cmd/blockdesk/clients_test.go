@@ -81,7 +81,8 @@ func buildTrader(t *testing.T) string {
 	return trader
 }
 
-// Another one, npm's jspurefix, also with its stock dictionary and its checks on.
+// Another one, npm's jspurefix, with its stock dictionary and with ours, and its
+// checks on.
 func TestIndependentFIXClientJS(t *testing.T) {
 	t.Parallel()
 	node := tool(t, "node")
@@ -89,8 +90,12 @@ func TestIndependentFIXClientJS(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", "jspurefix")); err != nil {
 		t.Skip("skipped: npm's jspurefix is not installed (npm --prefix internal/clients/jspurefix ci)")
 	}
+	dictionary, err := filepath.Abs(filepath.Join("..", "..", "sdk", "fix", "FIX44-blockdesk.xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	f := newFIXService(t)
-	f.trade(node, filepath.Join(dir, "trader.mjs"), f.host, f.port, t.TempDir(), "BLOCKDESK",
+	f.trade(node, filepath.Join(dir, "trader.mjs"), f.host, f.port, dictionary, t.TempDir(), "BLOCKDESK",
 		traderA, traderA2, traderB, testPassword, testSymbol, f.life())
 }
 

@@ -1,5 +1,5 @@
 // A line is one FIX session of the trader: jspurefix's own initiator with its own
-// file store, its stock dictionary and its checks of what comes turned on.
+// file store, a dictionary and its checks of what comes turned on.
 
 import 'reflect-metadata'
 import jspurefix from 'jspurefix'
@@ -65,7 +65,8 @@ class Wire extends AsciiSession {
 }
 
 export class Line {
-  // settings: {host, port, folder, target, name, password}
+  // settings: {host, port, dictionary, folder, target, name, username, password};
+  // logon has further fields of the Logon by name, or is absent.
   constructor (settings) {
     this.settings = settings
     this.loggedOn = false
@@ -82,16 +83,17 @@ export class Line {
 
   // open connects a new session object on a store.
   async open (password, store) {
-    const { host, port, target, name } = this.settings
+    const { host, port, dictionary, target, name, username, logon } = this.settings
     const description = {
-      application: { type: 'initiator', name, protocol: 'ascii', dictionary: 'qf44', reconnectSeconds: 1, tcp: { host, port } },
-      Username: name,
+      application: { type: 'initiator', name, protocol: 'ascii', dictionary, reconnectSeconds: 1, tcp: { host, port } },
+      Username: username,
       Password: password,
       ResetSeqNumFlag: false,
       HeartBtInt: 10,
       SenderCompId: name,
       TargetCompID: target,
       BeginString: 'FIX.4.4',
+      Logon: logon,
       store
     }
     const container = new SessionContainer()
@@ -151,6 +153,9 @@ export class Line {
     expect(view, { 35: type, ...fields })
     return view
   }
+
+  // next waits for the next message that is not market data, whatever it is.
+  next () { return this.take(this.reports, 'message') }
 
   market () { return this.take(this.markets, 'market data') }
 

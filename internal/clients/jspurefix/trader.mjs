@@ -1,23 +1,30 @@
 // An independent FIX 4.4 client: npm's jspurefix with its stock dictionary and
-// validation on. It trades through two sessions of a gateway, breaks them, and
-// exits 0 only when every expectation held. It prints each step.
+// validation on. It trades through sessions of a gateway, breaks them, and exits
+// 0 only when every expectation held. It prints each step.
 //
-//   node trader.mjs HOST PORT FOLDER TARGET MAKER TAKER PASSWORD SYMBOL
+//   node trader.mjs HOST PORT DICTIONARY FOLDER TARGET MAKER COPY TAKER PASSWORD SYMBOL LIFE
 //
-// MAKER and TAKER are SenderCompIDs and Usernames of two participants; FOLDER is
-// where jspurefix keeps its stores. The gateway must be fresh: the book of
-// SYMBOL, which has six decimals of price and of quantity, is empty.
+// MAKER and TAKER are SenderCompIDs and Usernames of two participants, COPY is
+// another session of the maker's, whose DICTIONARY has our fields; FOLDER is where
+// jspurefix keeps its stores. The gateway must be fresh: the book of SYMBOL, which
+// has six decimals of price and of quantity, is empty. LIFE is what becomes of a
+// claim: "settled" has the caller pay it, who reads the line "pay " and the
+// transaction, and answers with the payment's signature in a line; with
+// "unavailable" there is no chain.
+
+import { createInterface } from 'node:readline'
 
 import { Failure, Line, entries, expect, field } from './line.mjs'
 
-const [host, port, folder, target, makerName, takerName, password, symbol] = process.argv.slice(2)
-if (symbol === undefined) {
-  console.error('usage: node trader.mjs HOST PORT FOLDER TARGET MAKER TAKER PASSWORD SYMBOL')
+const [host, port, dictionary, folder, target, makerName, copyName, takerName, password, symbol, life] = process.argv.slice(2)
+if (life === undefined) {
+  console.error('usage: node trader.mjs HOST PORT DICTIONARY FOLDER TARGET MAKER COPY TAKER PASSWORD SYMBOL LIFE')
   process.exit(2)
 }
-const settings = { host, port: Number(port), folder, target, password }
-const maker = new Line({ ...settings, name: makerName })
-const taker = new Line({ ...settings, name: takerName })
+const settings = { host, port: Number(port), folder, target, password, dictionary: 'qf44' }
+const maker = new Line({ ...settings, name: makerName, username: makerName })
+const taker = new Line({ ...settings, name: takerName, username: takerName })
+const copy = new Line({ ...settings, name: copyName, username: makerName, dictionary, logon: { DropCopy: true, CustomFields: true } })
 
 let steps = 0
 const step = (text) => console.log(`step ${++steps}: ${text}`)
@@ -57,6 +64,86 @@ async function logOn () {
   if (!text.startsWith('LOGON_REFUSED')) throw new Failure(`the Logout's text is '${text}'`)
   await maker.connect()
   await taker.connect()
+}
+
+async function instruments () {
+  step('the instruments (x) have the symbol, and it trades (e)')
+  maker.send('x', { SecurityReqID: 'list', SecurityListRequestType: 4 })
+  const list = await maker.report('y', { 320: 'list', 560: '0', 146: '*' })
+  const found = entries(list, 'SecListGrp.NoRelatedSym').find((entry) => field(entry, 55) === symbol)
+  if (!found) throw new Failure(`the list has no ${symbol}: ${list.toString()}`)
+  expect(found, { 561: '0.000001', 15: '*', 58: '*' })
+  maker.send('e', { SecurityStatusReqID: 'status', Instrument, SubscriptionRequestType: '0' })
+  await maker.report('f', { 324: 'status', 55: symbol, 325: 'N', 326: '17' })
+}
+
+// ask sends an R for a fill of so many dollars, paid in USDC.
+function ask (line, id, dollars) {
+  const NoRelatedSym = [{ Instrument, Side: '1', OrderQtyData: { CashOrderQty: dollars }, Currency: 'USDC' }]
+  // jspurefix's dictionary has the group in a component, QuickFIX's and ours not.
+  line.send('R', { QuoteReqID: id, ...(line === copy ? { NoRelatedSym } : { QuotReqGrp: { NoRelatedSym } }) })
+}
+
+async function quote () {
+  step('the desk quotes (R, S), refuses a size off its ladder (AG), and is told that we pass (AJ, AI)')
+  ask(maker, 'off-ladder', '1001')
+  const no = await maker.report('AG', { 131: 'off-ladder', 658: '99' })
+  if (!field(no, 58).startsWith('INVALID_FIELD')) throw new Failure(`text is ${field(no, 58)}`)
+  ask(maker, 'passed', '1000')
+  const offer = await maker.report('S', { 131: 'passed', 117: '*', 537: '1', 133: '*', 135: '*', 62: '*' })
+  maker.send('AJ', { QuoteRespID: 'pass', QuoteID: field(offer, 117), QuoteRespType: 6, Instrument })
+  await maker.report('AI', { 117: field(offer, 117), 297: '11' })
+}
+
+async function claim () {
+  step(`a quote is taken (AJ, 694=1): ${life}`)
+  ask(maker, 'taken', '1000')
+  const offer = await maker.report('S', { 131: 'taken', 117: '*' })
+  maker.send('AJ', { QuoteRespID: 'hit', QuoteID: field(offer, 117), QuoteRespType: 1, Instrument, ...now() })
+  if (life !== 'settled') {
+    const no = await maker.report('8', { 693: 'hit', 37: 'NONE', 150: '8', 39: '8', 103: '*' })
+    if (!field(no, 58).startsWith('CHAIN_UNAVAILABLE')) throw new Failure(`text is ${field(no, 58)}`)
+    return
+  }
+  const taken = await maker.report('8', { 693: 'hit', 37: '*', 150: 'A', 39: 'A', 126: '*', 58: 'AWAIT_PAYMENT' })
+  await pay(taken, await maker.report('B', { 148: `CLAIM ${field(taken, 37)}`, 95: '*', 96: '*' }))
+}
+
+// paymentOf has the caller pay, and returns the payment's signature.
+async function paymentOf (transaction) {
+  const lines = createInterface({ input: process.stdin })
+  console.log(`pay ${transaction}`)
+  for await (const line of lines) {
+    lines.close()
+    return line
+  }
+  throw new Failure('nobody pays')
+}
+
+// pay reports the payment of a claim and sees it settled. The answer to the report
+// may come before or after what the desk says of the claim.
+async function pay (taken, offer) {
+  const id = field(taken, 37)
+  maker.send('AE', {
+    TradeReportID: 'paid',
+    TradeReportRefID: id,
+    SecondaryTradeReportID: await paymentOf(field(offer, 96)),
+    PreviouslyReported: false,
+    Instrument,
+    LastQty: field(taken, 38),
+    LastPx: field(taken, 44),
+    TradeDate: '20260101',
+    ...now(),
+    TrdCapRptSideGrp: { NoSides: [{ Side: '1', OrderID: id }] }
+  })
+  const wants = { AR: { 571: 'paid', 939: '0' }, 80: { 37: id, 39: '0', 58: 'PAID' }, '8F': { 37: id, 39: '2', 151: '0.000000', 32: field(taken, 38) }, AEF: { 37: id, 39: '2' } }
+  for (const _ of Object.keys(wants)) {
+    const view = await maker.next()
+    const kind = field(view, 35) === 'AR' ? 'AR' : field(view, 35) + field(view, 150)
+    if (!wants[kind]) throw new Failure(`of the payment came ${view.toString()}`)
+    expect(view, wants[kind])
+    delete wants[kind]
+  }
 }
 
 async function refuse () {
@@ -204,6 +291,31 @@ async function cancelOnDisconnect () {
   if (maker.nextSender <= sender) throw new Failure('our numbers began anew')
 }
 
+async function dropCopy () {
+  step('another session of the maker, with our dictionary, gets a copy (AE) of each fill, also of one that it has missed')
+  await copy.connect()
+  const id = await rest(maker, '2', '6.000000', '1.040000')
+  for (const away of [false, true]) {
+    if (away) await copy.cut()
+    const buy = order(taker, '1', '2', '1.04', { TimeInForce: '3' })
+    await taker.report('8', { 11: buy, 150: '0' })
+    await taker.report('8', { 11: buy, 150: 'F', 39: '2' })
+    const fill = await maker.report('8', { 11: id, 150: 'F', 39: '1' })
+    if (away) await copy.connect()
+    const told = await copy.report('AE', { 571: '*', 570: 'N', 150: 'F', 17: field(fill, 17), 55: symbol, 32: '2.000000', 31: '1.040000', 11: id })
+    if (away) expect(told, { 43: 'Y' })
+  }
+  await quoteWithOurFields()
+  await copy.leave()
+  await cancel(maker, id, '2')
+}
+
+// quoteWithOurFields: 5600=Y adds what standard fields have no place for.
+async function quoteWithOurFields () {
+  ask(copy, 'custom', '1000')
+  await copy.report('S', { 131: 'custom', 5601: '1000', 5602: 'USDC', 5605: '1000.000000', 5607: '*', 5611: '*' })
+}
+
 async function logOut () {
   step('both log out and come back with continued numbers')
   const sender = maker.nextSender
@@ -222,10 +334,10 @@ async function logOut () {
 }
 
 try {
-  for (const act of [logOn, refuse, trade, change, massCancel, followMarket, repeat, gapFromGateway, gapFromUs, cancelOnDisconnect, logOut]) await act()
+  for (const act of [logOn, instruments, quote, claim, refuse, trade, change, massCancel, followMarket, repeat, gapFromGateway, gapFromUs, dropCopy, cancelOnDisconnect, logOut]) await act()
   console.log(`all ${steps} steps held; ${maker.executions.size + taker.executions.size} execution reports`)
   process.exit(0)
 } catch (failure) {
-  console.log(`${[...maker.tape, ...taker.tape].join('\n')}\nFAILED in step ${steps}: ${failure.stack}`)
+  console.log(`${[...maker.tape, ...copy.tape, ...taker.tape].join('\n')}\nFAILED in step ${steps}: ${failure.stack}`)
   process.exit(1)
 }
