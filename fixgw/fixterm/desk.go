@@ -8,7 +8,11 @@ import (
 
 // What the desk tells: quotes, claims and their settlement.
 
-const statePackage = "awaits payment"
+// What a claim is called while it can be paid.
+const (
+	stateReserved = "reserved"
+	statePackage  = "awaits payment"
+)
 
 // offered tells a Quote (S).
 func (t *Terminal) offered(m message) Report {
@@ -100,7 +104,7 @@ func (t *Terminal) claimReport(m message) Report {
 	r := begin(m, "claim")
 	switch m.get(150) {
 	case "A":
-		r.Event, c.state = "claimed", "reserved"
+		r.Event, c.state = "claimed", stateReserved
 	case "0":
 		r.Event, c.state = "paid", "paid"
 	case "F":

@@ -285,7 +285,11 @@ func (t *Terminal) listClaims(words []string) (Action, error) {
 	}
 	r := Report{Event: "claims"}
 	for _, c := range t.claims {
-		r.Lines = append(r.Lines, fmt.Sprintf("claim %s  %s %s at %s  %s, pay until %s", c.id, c.qty, c.symbol, c.price, c.state, c.deadline))
+		line := fmt.Sprintf("claim %s  %s %s at %s  %s", c.id, short(c.qty), c.symbol, short(c.price), c.state)
+		if c.state == stateReserved || c.state == statePackage {
+			line += ", pay until " + clock(c.deadline)
+		}
+		r.Lines = append(r.Lines, line)
 	}
 	r.sentence = fmt.Sprintf("%d", len(r.Lines))
 	return Action{Reports: one(r)}, nil
