@@ -118,7 +118,7 @@ func newFIXService(t *testing.T) *fixService {
 	} else {
 		t.Logf("no claim is settled: %v", err)
 		config := testConfig(t, deskConfig)
-		giveWallet(t, config, traderA, strings.Repeat("2", 43))
+		giveWallet(t, config, traderA, "PLaceho1derPaytoUSDCxxxxxxxxxxxxxxxxxxxxxxx")
 		s = startProgram(t, config)
 		cli(t, s, "ticket", "post", "--pair", testSymbol, "--label", "Block", "--tranches", "10000000")
 	}
