@@ -1,6 +1,7 @@
 package fixgw
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -249,7 +250,7 @@ func refusedPayment(v *Verdict) *tradeRefusal {
 func (p *prover) answer(t *proofTask, no *tradeRefusal) error {
 	a := tradeAck{
 		id: t.id, claim: string(market.AppendClaimID(nil, t.proof.Claim)), signature: base58Text(t.proof.Signature[:]),
-		symbol: noSymbol, no: no, at: p.gateway.options.Now().UnixNano(),
+		no: no, at: p.gateway.options.Now().UnixNano(),
 	}
 	if in := p.gateway.instruments.Get(t.instrument); in != nil {
 		a.symbol = in.Symbol
@@ -324,7 +325,7 @@ func (a *tradeAck) appendBody(dst []byte) []byte {
 	echo("", a.id)
 	echo("\x01572=", a.claim)
 	echo("\x01818=", a.signature)
-	echo("\x0155=", a.symbol)
+	echo("\x0155=", cmp.Or(a.symbol, noSymbol))
 	dst = appendTime(append(dst, "\x01150=F\x0160="...), a.at)
 	if a.no == nil {
 		return append(dst, "\x01939=0"...)

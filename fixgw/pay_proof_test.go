@@ -117,6 +117,7 @@ func TestProofForm(t *testing.T) {
 	}{
 		{572, "", "99", "MISSING_FIELD: TradeReportRefID (572)"},
 		{818, "", "99", "MISSING_FIELD: SecondaryTradeReportID (818)"},
+		{55, "", "99", "MISSING_FIELD: Symbol (55)"},
 		{818, "abc", "99", `INVALID_FIELD: SecondaryTradeReportID (818) "abc": must be`},
 		{818, text[:len(text)-1] + "0", "99", "INVALID_FIELD: SecondaryTradeReportID (818)"},
 		{818, strings.Repeat("1", 64), "99", "INVALID_FIELD: SecondaryTradeReportID (818)"},
@@ -150,7 +151,7 @@ func TestProofForm(t *testing.T) {
 	tk.send("AE", strings.Replace(reportBody(reportFields(claim, "p1", text)), "552=1|", "552=2|54=1|37=x|", 1))
 	tk.acked("939=1 571=p1").text(t, `INVALID_FIELD: NoSides (552) "2": must be 1`)
 	// What the dictionary demands is a session reject.
-	for tag, want := range map[int]string{55: "371=55", 570: "371=570", 60: "371=60", 37: "371=37"} {
+	for tag, want := range map[int]string{570: "371=570", 60: "371=60", 37: "371=37"} {
 		fields := reportFields(claim, "p1", text)
 		delete(fields, tag)
 		tk.send("AE", reportBody(fields))

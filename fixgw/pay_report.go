@@ -111,6 +111,8 @@ func (r *tradeReport) checkForm() *tradeRefusal {
 		return refuseTrade(codeMissingField, "TradeReportRefID (572): the claim's id")
 	case r.signature == nil:
 		return refuseTrade(codeMissingField, "SecondaryTradeReportID (818): the payment's signature")
+	case r.symbol == nil:
+		return refuseTrade(codeMissingField, "Symbol (55)")
 	case r.transType != nil && string(r.transType) != "0":
 		return refuseTrade(codeUnsupported, "TradeReportTransType (487) %.20q: only 0 (new)", r.transType)
 	case r.reportType != nil && string(r.reportType) != "0":
