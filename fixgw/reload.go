@@ -116,11 +116,10 @@ func (g *Gateway) Reload(list []Participant) (Reloaded, error) {
 // remove ends the session for as long as its CompID is not in the file.
 func (s *session) remove() {
 	s.entry.Lock()
+	defer s.entry.Unlock()
 	s.removed.Store(true)
-	connected := s.conn.Load() != nil
-	s.entry.Unlock()
 	switch {
-	case connected:
+	case s.conn.Load() != nil:
 		s.kick(removedText) // OnLogout sees to its orders
 	case s.cancelOnDisconnect.Load():
 		s.gateway.sweeper.add(s) // it went while we were down, and has not come back
