@@ -2,8 +2,6 @@ package fixgw
 
 import (
 	"cmp"
-	"encoding/binary"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -56,56 +54,6 @@ type claimHooks struct {
 	// settled is called once the report of the fill is made, with execID its ExecID:
 	// what it sends by the follower comes again after a crash as that report does.
 	settled func(f *follower, c *claim, execID []byte) error
-}
-
-// loadDesk reads the live quotes and claims, and the facts.
-func (f *follower) loadDesk() error {
-	d := &f.desk
-	d.quotes, d.claims = make(map[market.QuoteID]*quote), make(map[market.ClaimID]*claim)
-	d.facts.digits = make(map[market.InstrumentID]uint8)
-	g := f.gateway
-	value, ok, err := g.store.Get([]byte{keyFacts})
-	switch {
-	case err != nil:
-		return fmt.Errorf("FIX store: %w", err)
-	case ok && !d.facts.parse(value):
-		return fmt.Errorf("%w: desk's facts of %d bytes", errLayout, len(value))
-	}
-	var bad error
-	scan := func(kind byte, take func(id uint64, value []byte) error) {
-		if bad != nil {
-			return
-		}
-		err := g.store.Scan([]byte{kind}, []byte{kind + 1}, func(key, value []byte) bool {
-			if len(value) > 0 {
-				bad = take(binary.BigEndian.Uint64(key[1:]), value)
-			}
-			return bad == nil
-		})
-		if err != nil {
-			bad = fmt.Errorf("FIX store: %w", err)
-		}
-	}
-	scan(keyQuote, func(id uint64, value []byte) error {
-		q, err := parseQuoteRecord(market.QuoteID(id), value, g.sessionOf)
-		if q == nil {
-			f.lost.Add(1)
-			return err
-		}
-		d.quotes[q.ID], q.session.quotes[q.ID] = q, q
-		return nil
-	})
-	scan(keyClaim, func(id uint64, value []byte) error {
-		c, err := parseClaimRecord(market.ClaimID(id), value, g.sessionOf)
-		if c == nil {
-			f.lost.Add(1)
-			return err
-		}
-		d.claims[c.ID] = c
-		c.session.adoptClaim(c)
-		return nil
-	})
-	return bad
 }
 
 // startDesk learns the facts from the desk's own view, where no record has told
@@ -531,83 +479,6 @@ func (f *follower) touchQuote(q *quote) {
 		q.dirty = true
 		f.desk.changedQuotes = append(f.desk.changedQuotes, q)
 	}
-}
-
-// waits reports whether something of the desk's has changed since the last
-// commit.
-func (d *deskFollower) waits() bool {
-	return len(d.changedQuotes) > 0 || len(d.changedClaims) > 0 || len(d.forgotten) > 0 || d.changedFacts
-}
-
-// commit writes what has changed.
-func (d *deskFollower) commit(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
-	drop := func(key []byte) { deleteRange(key, after(key)) }
-	for _, q := range d.changedQuotes {
-		if key := quoteKey(nil, q.ID); q.gone {
-			drop(key)
-		} else {
-			set(key, q.appendRecord(nil))
-		}
-	}
-	for _, c := range d.changedClaims {
-		live, over := claimKey(nil, keyClaim, c.ID), claimKey(nil, keyClaimOver, c.ID)
-		if c.State.Live() {
-			set(live, c.appendRecord(nil))
-			drop(over)
-		} else {
-			set(over, c.appendRecord(nil))
-			drop(live)
-		}
-	}
-	for _, id := range d.forgotten {
-		drop(claimKey(nil, keyClaimOver, id))
-	}
-	if d.changedFacts {
-		set([]byte{keyFacts}, d.facts.append(nil))
-	}
-}
-
-// settle lets go of what a commit has made safe.
-func (d *deskFollower) settle() {
-	for _, q := range d.changedQuotes {
-		q.dirty = false
-	}
-	for _, c := range d.changedClaims {
-		c.dirty = false
-		if !c.State.Live() {
-			delete(d.claims, c.ID)
-			c.session.forgetClaim(c)
-		}
-	}
-	d.changedQuotes, d.changedClaims, d.forgotten, d.changedFacts = d.changedQuotes[:0], d.changedClaims[:0], d.forgotten[:0], false
-}
-
-// The facts' record:
-//
-//	0 version · 1 mint of USDC · 33 of each pair, by instrument: instrument u16, decimals
-const (
-	factsRecordVersion = 1
-	factsRecordHead    = 33
-)
-
-func (f *deskFacts) append(dst []byte) []byte {
-	dst = append(append(dst, factsRecordVersion), f.mint[:]...)
-	for _, in := range sortedKeys(f.digits) {
-		dst = append(binary.BigEndian.AppendUint16(dst, uint16(in)), f.digits[in])
-	}
-	return dst
-}
-
-// parse reads what append wrote, and reports whether it was that.
-func (f *deskFacts) parse(value []byte) bool {
-	if len(value) < factsRecordHead || value[0] != factsRecordVersion || (len(value)-factsRecordHead)%3 != 0 {
-		return false
-	}
-	copy(f.mint[:], value[1:])
-	for pairs := value[factsRecordHead:]; len(pairs) > 0; pairs = pairs[3:] {
-		f.digits[market.InstrumentID(binary.BigEndian.Uint16(pairs))] = pairs[2]
-	}
-	return true
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -7,11 +7,12 @@
 //	engine's durable events ─▶ follower ─▶ message store ─▶ quickfix session ─▶ conn's buffer ─▶ socket
 //	                              └─ order state, answers, position: one commit a batch
 //	feed's views ─▶ mailbox ─▶ marketData: one X for all subscribers ─▶ sessions
+//	desk's records ─▶ follower: quotes and claims of sessions (desk.go)
 //	InstrumentSet ─▶ statuses: one f a subscriber ─▶ sessions
 //
 // It owns the participants, the sessions with their sequence numbers and sent
-// messages, the (session, ClOrdID) index and the state of orders as clients see
-// it. It is the only room that knows quickfix.
+// messages, the (session, ClOrdID) index and the state of orders, quotes and
+// claims as clients see it. It is the only room that knows quickfix.
 //
 // Invariants:
 //  1. No report is sent before its command is durable: the follower sees durable
@@ -39,6 +40,10 @@
 //  9. A CompID keeps its session number, its numbers and messages, and its
 //     participant, as long as the process lives: taken out of the participants and
 //     put back, it finds what its orders have done meanwhile.
+//  10. A claim's report is made at the last piece of the desk's record that tells
+//     of it, from that record and from what is committed, so invariant 2 holds for
+//     claims; a position may lie between two pieces. Nothing is reserved while the
+//     chain is not reached, or for a participant without a wallet.
 //
 // # Stores
 //
@@ -63,6 +68,20 @@
 // next Logon, also for reports that are made while the client is away; our custom
 // fields come only after 5600=Y (custom.go). A resend gap fills what told how
 // things stood at a moment: market data, instruments, statuses, quotes.
+//
+// Quotes (R, S, AG, AI, Z, AJ) and claims (8). A QuoteRequest is for one
+// instrument and one step of the ladder in dollars (152), and is bought over the
+// rail in Currency (15); SecurityID (48) names ticket and tranche as T7/T7-1, and
+// without it the first open offer with room is taken. QuoteReqID and QuoteRespID
+// are names apart from ClOrdIDs and from each other, at most MaxQuoteReqID bytes.
+// A quote is its session's; it counts towards MaxQuotes until the desk forgets it,
+// passed on or not. What a D (40=D) or an AJ says of the quote beside its id must
+// be so. A claim that AJ has made is reported with QuoteRespID (693) in the place
+// of ClOrdID. It ends by its payment or its deadline: F and G are refused, a mass
+// cancel and a lost connection leave it alone. Prices are dollars for a whole unit,
+// sizes whole units with the mint's decimals. A lock or the end of a ticket ends
+// its quotes for good, though the lock be lifted: Z, then AI. An AI that a crash
+// has swallowed is not made up for: ValidUntilTime (62) has said when.
 //
 // MarketDataRequest: MarketDepth 0 is the 100 levels that a view has; without
 // MDUpdateType a subscription is incremental; what ends one is known by its
@@ -93,7 +112,8 @@
 // One goroutine a session and one an acceptor (quickfix's), two a connection and
 // one that writes (before the logon one that reads and one that writes, both
 // ours), one follower, one for market data, one keeper, one sweeper. A session's mutex
-// guards its orders and ClOrdIDs; only the follower changes an order. The market
+// guards its orders, quotes, claims and ClOrdIDs; only the follower changes what
+// they say. The market
 // data's mutex is held while messages are handed to quickfix, which may wait for
 // a replay of one session, so replays are bounded in length and rate.
 //

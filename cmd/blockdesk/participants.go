@@ -77,6 +77,7 @@ func (c *Config) participants() ([]fixgw.Participant, error) {
 		list = append(list, fixgw.Participant{
 			Name: name, Number: next + market.ParticipantID(i), CompIDs: []string{name},
 			PasswordHash: hash, STP: book.STPCancelNewest,
+			Wallet: demoAddress(fmt.Sprintf(demoWallet, demoWallets-i)), // the guest's is the first
 		})
 	}
 	return list, nil
