@@ -274,6 +274,8 @@ func TestReloadsUnderTraffic(t *testing.T) {
 			for !stop.Load() {
 				if visit(compID) {
 					visits.Add(1)
+				} else {
+					time.Sleep(5 * time.Millisecond) // and leaves the processor to those who are let in
 				}
 			}
 		})
