@@ -19,6 +19,8 @@ func (app) OnCreate(quickfix.SessionID) {}
 // OnLogon notes that the session may trade.
 func (a app) OnLogon(id quickfix.SessionID) {
 	if s := a.gateway.sessionNamed(id.TargetCompID); s != nil {
+		s.turn.Lock()
+		defer s.turn.Unlock()
 		s.strikes = 0
 		s.noteLogon(a.gateway.options.Now())
 		s.loggedOn.Store(true)
@@ -30,7 +32,7 @@ func (a app) OnLogon(id quickfix.SessionID) {
 // orders.
 func (a app) OnLogout(id quickfix.SessionID) {
 	s := a.gateway.sessionNamed(id.TargetCompID)
-	if s == nil || !s.loggedOn.CompareAndSwap(true, false) {
+	if s == nil || !s.end() {
 		return
 	}
 	a.gateway.options.Logger.Info("session_logged_out", "comp_id", id.TargetCompID)
@@ -39,6 +41,15 @@ func (a app) OnLogout(id quickfix.SessionID) {
 	if s.cancelOnDisconnect.Load() && !a.gateway.stopping.Load() {
 		a.gateway.sweeper.add(s)
 	}
+}
+
+// end takes the session's right to trade, and reports whether it had it. A
+// request that is being handled is through when it returns, and none begins.
+func (s *session) end() bool {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	s.line.online.Store(nil)
+	return s.loggedOn.CompareAndSwap(true, false)
 }
 
 // ToAdmin lets every session message out as quickfix has made it, but that the
@@ -67,6 +78,8 @@ func (a app) ToApp(m *quickfix.Message, id quickfix.SessionID) error {
 // FromAdmin holds session messages to the dictionary and to our limits.
 func (a app) FromAdmin(m *quickfix.Message, id quickfix.SessionID) quickfix.MessageRejectError {
 	s := a.gateway.sessionNamed(id.TargetCompID)
+	s.turn.Lock()
+	defer s.turn.Unlock()
 	a.gateway.in.Add(1)
 	s.messages.activity.Add(1)
 	if err := word(a.gateway.validator.Validate(m)); err != nil {
@@ -125,6 +138,8 @@ const (
 func (a app) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.MessageRejectError {
 	g := a.gateway
 	s := g.sessionNamed(id.TargetCompID)
+	s.turn.Lock()
+	defer s.turn.Unlock()
 	g.in.Add(1)
 	s.messages.activity.Add(1)
 	if s.over(m.ReceiveTime) {

@@ -31,9 +31,12 @@ type conn struct {
 	session  atomic.Pointer[session] // nil before the logon
 
 	// Reading; the gate's goroutine until the logon, then quickfix's.
-	in      []byte // received, not yet looked at
+	in      []byte // received
+	from    int    // of in: what is not looked at begins there
+	used    int    // bytes that the last message takes, from there
 	frame   []byte // rest of the message that Read hands over; aliases in
-	used    int    // bytes of in that frame takes, dropped at the next message
+	share   share
+	request express
 	garbage int
 	ahead   int // bytes of messages with numbers too high, in this gap
 	bucket  bucket
@@ -95,8 +98,9 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next makes frame the next message of the session. A message that breaks a rule
-// of the connection ends the session with a Logout that says so.
+// next makes frame the next message for quickfix; ordinary requests it handles
+// itself (see express.go). A message that breaks a rule of the connection ends the
+// session with a Logout that says so.
 func (c *conn) next() error {
 	s := c.session.Load()
 	for {
@@ -105,19 +109,25 @@ func (c *conn) next() error {
 			return c.end(err)
 		}
 		c.note(received, frame)
+		if s.kicked.Load() {
+			continue
+		}
+		now := c.gateway.options.Now()
+		if !c.bucket.take(now) {
+			return c.end(fmt.Errorf("%w: more than %d messages a second", errRate, hardRate*c.gateway.options.Rate))
+		}
+		x := &c.request
+		if x.scan(frame, s.id.TargetCompID, s.id.SenderCompID) && c.atRest(s, x.seq, now) && s.express(c, x, now) {
+			continue
+		}
 		seq, err := checkFrame(frame)
 		if err != nil {
 			return c.end(err)
 		}
-		if s.kicked.Load() {
-			continue
-		}
-		if !c.bucket.take(c.gateway.options.Now()) {
-			return c.end(fmt.Errorf("%w: more than %d messages a second", errRate, hardRate*c.gateway.options.Rate))
-		}
 		if err := c.countAhead(s, seq, len(frame)); err != nil {
 			return c.end(err)
 		}
+		c.share.take(frame, seq, now)
 		c.frame = frame
 		return nil
 	}
@@ -183,21 +193,21 @@ func (c *conn) countAhead(s *session, seq uint64, size int) error {
 // receive returns the next message whose length and checksum are right. It
 // aliases in until the next call.
 func (c *conn) receive(most int) ([]byte, error) {
-	c.in = c.in[:copy(c.in, c.in[c.used:])]
+	c.from += c.used
 	c.used = 0
 	for {
-		skip, n, err := scanFrame(c.in, most)
+		skip, n, err := scanFrame(c.in[c.from:], most)
 		switch {
 		case err != nil:
 			return nil, err
 		case n > 0:
 			c.used = n
-			return c.in[:n], nil
+			return c.in[c.from : c.from+n], nil
 		case skip > 0:
 			if c.garbage += skip; c.garbage > MaxGarbage {
 				return nil, fmt.Errorf("%w: more than %d bytes", errNoFIX, MaxGarbage)
 			}
-			c.in = c.in[:copy(c.in, c.in[skip:])]
+			c.from += skip
 			continue
 		}
 		if err := c.fill(most); err != nil {
@@ -208,6 +218,8 @@ func (c *conn) receive(most int) ([]byte, error) {
 
 // fill reads what the socket has, at least one byte.
 func (c *conn) fill(most int) error {
+	c.in = c.in[:copy(c.in, c.in[c.from:])]
+	c.from = 0
 	if len(c.in) == cap(c.in) {
 		if most += maxHeader; cap(c.in) >= most {
 			return errTooLarge

@@ -203,6 +203,9 @@ func (c *conn) admit() error {
 	}
 	g.door.loggedOn(c, s)
 	c.note(received, frame)
+	c.share = share{every: time.Duration(l.heartBtInt) * time.Second / 2}
+	seq, _ := parseSeq(l.seqNum) // prove has checked it
+	c.share.take(frame, seq, g.options.Now())
 	c.frame = frame
 	c.mu.Lock()
 	c.patience = 2 * time.Duration(l.heartBtInt) * time.Second

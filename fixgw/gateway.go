@@ -80,6 +80,7 @@ type layer struct {
 	settings     map[string]string // quickfix's, of every session
 	minHeartBt   int               // seconds
 	silentRefuse bool              // a refused Logon is answered by closing
+	express      bool              // ordinary requests go past quickfix: see express.go
 }
 
 func productLayer(g *Gateway) layer {
@@ -91,7 +92,7 @@ func productLayer(g *Gateway) layer {
 			config.ValidateFieldsOutOfOrder: "N",
 			config.RejectInvalidMessage:     "N",
 		},
-		minHeartBt: MinHeartBtInt,
+		minHeartBt: MinHeartBtInt, express: true,
 	}
 }
 

@@ -100,6 +100,8 @@ type desk struct {
 	cancel  context.CancelFunc
 	done    chan error
 	stopped bool
+	// quickfixOnly: no request goes past quickfix.
+	quickfixOnly bool
 }
 
 // newDesk starts one. Its CompID is unique, since quickfix keeps its sessions in
@@ -147,6 +149,7 @@ func (d *desk) start() {
 	if err != nil {
 		d.t.Fatal(err)
 	}
+	d.gateway.layer.express = !d.quickfixOnly
 	cursor := d.gateway.Cursor()
 	for i := range d.journal.commands {
 		c := &d.journal.commands[i]

@@ -13,11 +13,22 @@ type bucket struct {
 // newBucket returns a full one.
 func newBucket(rate, burst int) bucket { return bucket{rate: int64(rate), burst: int64(burst)} }
 
+// oneToken is a token in the unit of bucket.tokens.
+const oneToken = int64(time.Second)
+
 // take uses one token and reports whether there was one. A clock that goes back
 // refills nothing.
 func (b *bucket) take(now time.Time) bool {
-	const one = int64(time.Second)
-	at, most := now.UnixNano(), b.burst*one
+	if !b.has(now) {
+		return false
+	}
+	b.tokens -= oneToken
+	return true
+}
+
+// has reports whether there is a token.
+func (b *bucket) has(now time.Time) bool {
+	at, most := now.UnixNano(), b.burst*oneToken
 	switch elapsed := at - b.at; {
 	case b.at == 0 || elapsed >= most/b.rate:
 		b.tokens = most
@@ -25,9 +36,5 @@ func (b *bucket) take(now time.Time) bool {
 		b.tokens = min(most, b.tokens+elapsed*b.rate)
 	}
 	b.at = at
-	if b.tokens < one {
-		return false
-	}
-	b.tokens -= one
-	return true
+	return b.tokens >= oneToken
 }
