@@ -152,7 +152,7 @@ func (p *logPrinter) run(ctx context.Context, path string, follow bool) error {
 		}
 		done = append(done, files...)
 		done = done[max(0, len(done)-maxFollowed):]
-		if err := pauseLog(ctx); err != nil {
+		if !pauseLog(ctx) {
 			return nil
 		}
 	}
@@ -162,12 +162,13 @@ func (p *logPrinter) run(ctx context.Context, path string, follow bool) error {
 // may have.
 const maxFollowed = 20_000
 
-func pauseLog(ctx context.Context) error {
+// pauseLog waits for the next look; false = ctx has ended.
+func pauseLog(ctx context.Context) bool {
 	select {
 	case <-time.After(logPoll):
-		return nil
+		return true
 	case <-ctx.Done():
-		return ctx.Err()
+		return false
 	}
 }
 
@@ -204,7 +205,7 @@ func (p *logPrinter) file(ctx context.Context, path string, grows func() (bool, 
 			if err != nil {
 				return err
 			}
-			if last = !more; more && pauseLog(ctx) != nil {
+			if last = !more; more && !pauseLog(ctx) {
 				return nil
 			}
 		}

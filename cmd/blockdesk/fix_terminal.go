@@ -53,8 +53,11 @@ func (c *fixTerminal) Run(ctx context.Context, in io.Reader, interactive bool) e
 	c.client, c.connected = client, true
 	c.sayLogon()
 	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- c.serve(ctx) }()
+	ended, stopped := make(chan error, 1), make(chan struct{})
+	go func() {
+		ended <- c.serve(ctx)
+		close(stopped)
+	}()
 	lines := make(chan string)
 	// Nothing ends a read from a terminal: this goroutine may outlive Run, and
 	// ends with the program.
@@ -62,6 +65,7 @@ func (c *fixTerminal) Run(ctx context.Context, in io.Reader, interactive bool) e
 	c.screen.prompt()
 	err = c.take(ctx, lines, ended, interactive)
 	cancel()
+	<-stopped
 	if err == nil && c.strict && c.refused > 0 {
 		return fmt.Errorf("%d commands were refused or not answered", c.refused)
 	}
@@ -129,21 +133,19 @@ func endOf(err error) error {
 func (c *fixTerminal) logout(ended <-chan error) error {
 	c.mu.Lock()
 	c.leaving = true
-	err := errNotConnected
-	if c.connected {
-		err = c.client.Logout()
-	}
+	asked := c.connected && c.client.Logout() == nil
 	c.mu.Unlock()
-	if err != nil {
+	if !asked {
 		return nil // there is nothing to log out of
 	}
+	var err error
 	select {
-	case <-ended:
+	case err = <-ended:
 	case <-time.After(c.wait):
 		c.client.Close()
 	}
 	c.screen.say("logged out", "")
-	return nil
+	return err
 }
 
 // settle waits until what was asked is answered, and then for pause.
@@ -222,10 +224,10 @@ func (c *fixTerminal) serve(ctx context.Context) error {
 		err := c.client.Run(ctx, c.handle)
 		c.mu.Lock()
 		c.connected = false
-		leaving := c.leaving
+		over := c.leaving || ctx.Err() != nil
 		c.mu.Unlock()
 		switch {
-		case leaving || ctx.Err() != nil:
+		case over:
 			return nil
 		case err == nil || errors.Is(err, fixclient.ErrLogout):
 			return err
@@ -239,7 +241,9 @@ func (c *fixTerminal) serve(ctx context.Context) error {
 			return err
 		}
 		for _, line := range again {
-			c.command(line)
+			if ctx.Err() == nil {
+				c.command(line)
+			}
 		}
 	}
 }

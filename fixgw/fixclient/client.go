@@ -174,6 +174,8 @@ func (c *Client) open(ctx context.Context, reset bool) error {
 	c.mu.Lock()
 	c.conn, c.in = conn, bufio.NewReaderSize(conn, 64<<10)
 	c.mu.Unlock()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
 	if err := c.logon(reset); err != nil {
 		conn.Close()
 		return err
