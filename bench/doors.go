@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -72,74 +71,6 @@ func cancelBody(id, orig string, side byte) []byte {
 	return append(b, "\x0138=10\x01"...)
 }
 
-// FIX measures order to execution report through the gateway of a running
-// server, in modes interval and sync, beside a TCP echo of the same bytes.
-func FIX(ctx context.Context, o DoorOptions) (*Report, error) {
-	if o.Orders == 0 {
-		o.Orders = 20_000
-	}
-	r := NewReport("fix")
-	floor, err := echoRoundTrips(ctx, r, o.Orders)
-	if err != nil {
-		return nil, err
-	}
-	for _, mode := range []string{"interval", "sync"} {
-		s, err := fixMode(ctx, r, o, mode)
-		if err != nil {
-			return nil, fmt.Errorf("mode %s: %w", mode, err)
-		}
-		if mode == "interval" {
-			r.Ratios = append(r.Ratios, Ratio{Name: "order round trip p50 / TCP echo p50, interval", Value: float64(s.Summary.P50) / float64(floor.Summary.P50)})
-		}
-	}
-	r.Notes = append(r.Notes, "one order in flight: limit order, then its cancel, in turn; client and server share the machine's cores; the client has its own codec",
-		"throughput: one session, 256 orders in flight; CPU is the server's")
-	return r, nil
-}
-
-func fixMode(ctx context.Context, r *Report, o DoorOptions, mode string) (_ *Series, err error) {
-	srv, stop, err := startBenchServer(ctx, o, "fix-"+mode, mode)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, stop()) }()
-	d, err := dialDriver(ctx, srv.Addresses.FIX)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, d.close()) }()
-	for range 2000 { // warm up
-		if err := errors.Join(d.next(), d.await()); err != nil {
-			return nil, err
-		}
-	}
-	hist := NewHistogram()
-	cpu := srv.CPU()
-	s, err := r.Measure("order to report, one in flight, "+mode, int64(o.Orders), hist, func() error {
-		for range o.Orders {
-			start := time.Now()
-			if err := errors.Join(d.next(), d.await()); err != nil {
-				return err
-			}
-			_ = hist.RecordValue(int64(time.Since(start)))
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.Summary, s.CPU = summarize(hist), srv.CPU()-cpu
-	cpu = srv.CPU()
-	t, err := r.Measure(fmt.Sprintf("order to report, %d in flight, %s", fixWindow, mode), int64(o.Orders), nil, func() error {
-		return d.pipeline(o.Orders)
-	})
-	t.CPU = srv.CPU() - cpu
-	return s, err
-}
-
-// fixWindow is the number of orders in flight of the throughput measurement.
-const fixWindow = 256
-
 // startBenchServer runs a server in a scratch folder; stop ends it and removes
 // the folder.
 func startBenchServer(ctx context.Context, o DoorOptions, name, mode string) (_ *server.Server, stop func() error, err error) {
@@ -159,7 +90,6 @@ func startBenchServer(ctx context.Context, o DoorOptions, name, mode string) (_ 
 type driver struct {
 	client  *fixclient.Client
 	stop    context.CancelFunc
-	answers chan struct{}
 	ended   chan error
 	refused atomic.Int64
 	sent    int
@@ -171,13 +101,12 @@ func dialDriver(ctx context.Context, addr string) (*driver, error) {
 		return nil, err
 	}
 	run, stop := context.WithCancel(ctx)
-	d := &driver{client: client, stop: stop, answers: make(chan struct{}, 1<<16), ended: make(chan error, 1)}
+	d := &driver{client: client, stop: stop, ended: make(chan error, 1)}
 	go func() {
 		d.ended <- client.Run(run, func(m *fixclient.Message) error {
 			if m.Type() != "8" || string(m.Get(150)) == "8" {
 				d.refused.Add(1)
 			}
-			d.answers <- struct{}{}
 			return nil
 		})
 	}()
@@ -193,35 +122,6 @@ func (d *driver) next() error {
 	return d.client.Send("F", cancelBody(id, "R"+strconv.Itoa(d.sent-2), '1'))
 }
 
-func (d *driver) await() error {
-	select {
-	case <-d.answers:
-		return nil
-	case err := <-d.ended:
-		d.ended <- err
-		return fmt.Errorf("session ended: %w", err)
-	case <-time.After(10 * time.Second):
-		return errors.New("no report in 10 s")
-	}
-}
-
-// pipeline sends n messages with fixWindow of them in flight.
-func (d *driver) pipeline(n int) error {
-	for i := range n + fixWindow {
-		if i >= fixWindow {
-			if err := d.await(); err != nil {
-				return err
-			}
-		}
-		if i < n {
-			if err := d.next(); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 func (d *driver) close() error {
 	d.stop()
 	err := <-d.ended
@@ -229,63 +129,6 @@ func (d *driver) close() error {
 		err = errors.Join(err, fmt.Errorf("%d messages were refused", n))
 	}
 	return err
-}
-
-// echoRoundTrips is the floor: the bytes of an order to a TCP echo and back.
-func echoRoundTrips(ctx context.Context, r *Report, n int) (*Series, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	defer l.Close()
-	go func() {
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		buf := make([]byte, 4096)
-		for {
-			k, err := conn.Read(buf)
-			if err != nil {
-				return
-			}
-			if _, err := conn.Write(buf[:k]); err != nil {
-				return
-			}
-		}
-	}()
-	conn, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	hist := NewHistogram()
-	message, back := orderBody("R100000", '1', "0.500000"), make([]byte, 4096)
-	s, err := r.Measure("TCP echo, one in flight", int64(n), hist, func() error {
-		for range n {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			start := time.Now()
-			if _, err := conn.Write(message); err != nil {
-				return err
-			}
-			for got := 0; got < len(message); {
-				k, err := conn.Read(back)
-				if err != nil {
-					return err
-				}
-				got += k
-			}
-			_ = hist.RecordValue(int64(time.Since(start)))
-		}
-		return nil
-	})
-	if s != nil {
-		s.Summary = summarize(hist)
-	}
-	return s, err
 }
 
 // Updates of the WebSocket benchmark and how many are sent a second.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"blockdesk/bench"
+	"blockdesk/bench/echo"
 	"blockdesk/bench/flow"
 	"blockdesk/bench/play"
 	"blockdesk/bench/server"
@@ -67,8 +68,18 @@ func benchCommand(s *settings) *cobra.Command {
 			},
 		})
 	}
-	cmd.AddCommand(benchAllCommand(cmd, s, &f), playCommand(s, &f))
+	cmd.AddCommand(benchAllCommand(cmd, s, &f), playCommand(s, &f), echoCommand())
 	return cmd
+}
+
+// echoCommand is a child of bench fix.
+func echoCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "echo KIND", Short: "What bench fix compares with", Args: cobra.ExactArgs(1), Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return echo.Serve(cmd.Context(), args[0], cmd.OutOrStdout())
+		},
+	}
 }
 
 func benchAllCommand(parent *cobra.Command, s *settings, f *benchFlags) *cobra.Command {
@@ -78,7 +89,7 @@ func benchAllCommand(parent *cobra.Command, s *settings, f *benchFlags) *cobra.C
 			html := f.html
 			var failed []error // one may lack what it needs on this machine
 			for _, sub := range parent.Commands() {
-				if sub.Name() == "all" || sub.Name() == "play" {
+				if sub.Hidden || sub.Name() == "all" || sub.Name() == "play" {
 					continue
 				}
 				if html != "" {

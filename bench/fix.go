@@ -1,0 +1,323 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"blockdesk/bench/echo"
+	"blockdesk/bench/server"
+	"blockdesk/fixgw/fixclient"
+)
+
+// Goals of the FIX benchmark.
+const (
+	goalRoundTrip  = 1.7 // × raw TCP, interval
+	goalSync       = 1.3 // × (round trip in interval + one fdatasync)
+	goalDefault    = 10  // × the throughput of quickfix as it comes
+	goalGuarded    = 1   // × that of a guarded one
+	goalOrderCPU   = 25 * time.Microsecond
+	goalLogon      = 50 * time.Millisecond
+	fixWindow      = 256 // requests in flight of the throughput measurement
+	fixWarm        = 4_000
+	fixLogons      = 200
+	fixSyncs       = 500
+	fixSyncPayload = 4 << 10 // bytes
+)
+
+// FIX measures order to execution report through the gateway of a running server,
+// in modes interval and sync, beside a TCP echo of the same bytes and bare
+// quickfix acceptors that echo them; and the logon. One client for all.
+func FIX(ctx context.Context, o DoorOptions) (*Report, error) {
+	if o.Orders == 0 {
+		o.Orders = 20_000
+	}
+	r := NewReport("fix")
+	f := fixBench{report: r, options: o}
+	if err := errors.Join(f.run(ctx), f.close()); err != nil {
+		return nil, err
+	}
+	r.Notes = append(r.Notes,
+		"one in flight: limit order, then its cancel, in turn; each server is a process of its own and shares the machine's cores with the client",
+		fmt.Sprintf("throughput: one session, %d requests in flight, as many as were answered in one write; CPU is the server's", fixWindow),
+		"the quickfix echoes check nothing, keep nothing on disk and answer with the message itself; ours validates, checks risk, matches, journals, reports and stores")
+	return r, nil
+}
+
+// fixBench is the servers side by side.
+type fixBench struct {
+	report  *Report
+	options DoorOptions
+	lanes   []*fixLane
+	closers []func() error
+}
+
+// fixLane is one server and what was measured of it.
+type fixLane struct {
+	name      string
+	wire      *wire
+	pid       int
+	trip, run *Series
+}
+
+func (f *fixBench) run(ctx context.Context) error {
+	for _, kind := range []string{echo.TCP, echo.Default, echo.Guarded} {
+		if err := f.startEcho(ctx, kind); err != nil {
+			return fmt.Errorf("%s: %w", kind, err)
+		}
+	}
+	for _, mode := range []string{"interval", "sync"} {
+		if err := f.startOurs(ctx, mode); err != nil {
+			return fmt.Errorf("mode %s: %w", mode, err)
+		}
+	}
+	for _, l := range f.lanes {
+		if err := f.measureLane(l); err != nil {
+			return fmt.Errorf("%s: %w", l.name, err)
+		}
+	}
+	sync, err := f.syncs()
+	if err != nil {
+		return err
+	}
+	f.judge(sync)
+	return f.logons(ctx)
+}
+
+func (f *fixBench) close() error {
+	var all error
+	for i := len(f.closers) - 1; i >= 0; i-- {
+		all = errors.Join(all, f.closers[i]())
+	}
+	return all
+}
+
+// startEcho runs an echo as a child of its own.
+func (f *fixBench) startEcho(ctx context.Context, kind string) error {
+	cmd := exec.CommandContext(ctx, f.options.Exe, "bench", "echo", kind)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	f.closers = append(f.closers, func() error {
+		killed := cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+		return killed
+	})
+	addr, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		return err
+	}
+	logon, target := "98=0\x01108=30\x01141=Y\x01", echo.CompID
+	if kind == echo.TCP {
+		logon = ""
+	}
+	return f.add(kind+" echo", strings.TrimSpace(addr), cmd.Process.Pid, target, logon)
+}
+
+func (f *fixBench) startOurs(ctx context.Context, mode string) error {
+	srv, stop, err := startBenchServer(ctx, f.options, "fix-"+mode, mode)
+	if err != nil {
+		return err
+	}
+	f.closers = append(f.closers, stop)
+	logon := "98=0\x01108=30\x01141=Y\x01553=" + echo.Client + "\x01554=" + benchPassword + "\x01"
+	return f.add("ours, "+mode, srv.Addresses.FIX, srv.PID(), "BLOCKDESK", logon)
+}
+
+func (f *fixBench) add(name, addr string, pid int, target, logon string) error {
+	w, err := dialWire(addr, echo.Client, target, logon)
+	if err != nil {
+		return err
+	}
+	f.closers = append(f.closers, w.close)
+	f.lanes = append(f.lanes, &fixLane{name: name, wire: w, pid: pid})
+	return nil
+}
+
+// measureLane takes the round trips and the throughput of one server.
+func (f *fixBench) measureLane(l *fixLane) (err error) {
+	l.wire.tick()
+	for range fixWarm {
+		if err := l.wire.one(); err != nil {
+			return err
+		}
+	}
+	n := f.options.Orders
+	hist := NewHistogram()
+	began, err := cpuOf(l.pid)
+	if err != nil {
+		return err
+	}
+	l.trip, err = f.report.Measure("one in flight, "+l.name, int64(n), hist, func() error {
+		for i := range n {
+			if i%1000 == 0 {
+				l.wire.tick()
+			}
+			start := time.Now()
+			if err := l.wire.one(); err != nil {
+				return err
+			}
+			_ = hist.RecordValue(int64(time.Since(start)))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	between, err := cpuOf(l.pid)
+	if err != nil {
+		return err
+	}
+	l.trip.CPU = between - began
+	if err := l.wire.pipeline(fixWarm, fixWindow); err != nil {
+		return err
+	}
+	if between, err = cpuOf(l.pid); err != nil {
+		return err
+	}
+	l.run, err = f.report.Measure(fmt.Sprintf("%d in flight, %s", fixWindow, l.name), int64(n), nil, func() error {
+		return l.wire.pipeline(n, fixWindow)
+	})
+	if err != nil {
+		return err
+	}
+	ended, err := cpuOf(l.pid)
+	l.run.CPU = ended - between
+	return err
+}
+
+// syncs measures one fdatasync of what a frame and its record take, in the
+// scratch folder.
+func (f *fixBench) syncs() (*Series, error) {
+	file, err := os.Create(filepath.Join(f.options.Dir, "fdatasync"))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	page := make([]byte, fixSyncPayload)
+	for range fixSyncs {
+		if _, err := file.Write(page); err != nil {
+			return nil, err
+		}
+	}
+	if err := file.Sync(); err != nil {
+		return nil, err
+	}
+	hist := NewHistogram()
+	return f.report.Measure("fdatasync of 4 KiB, prewritten", fixSyncs, hist, func() error {
+		for i := range int64(fixSyncs) {
+			start := time.Now()
+			if _, err := file.WriteAt(page, i*fixSyncPayload); err != nil {
+				return err
+			}
+			if err := syscall.Fdatasync(int(file.Fd())); err != nil {
+				return err
+			}
+			_ = hist.RecordValue(int64(time.Since(start)))
+		}
+		return nil
+	})
+}
+
+// judge compares.
+func (f *fixBench) judge(sync *Series) {
+	tcp, plain, guarded, interval, synced := f.lanes[0], f.lanes[1], f.lanes[2], f.lanes[3], f.lanes[4]
+	p50 := func(s *Series) float64 { return float64(s.Summary.P50) }
+	f.report.Ratios = append(f.report.Ratios,
+		Ratio{Name: "round trip p50, interval / raw TCP", Value: p50(interval.trip) / p50(tcp.trip), Goal: goalRoundTrip, AtMost: true},
+		Ratio{Name: "round trip p50, guarded quickfix / raw TCP", Value: p50(guarded.trip) / p50(tcp.trip)},
+		Ratio{Name: "round trip p50, sync / (interval + fdatasync)", Value: p50(synced.trip) / (p50(interval.trip) + p50(sync)), Goal: goalSync, AtMost: true},
+		Ratio{Name: "throughput, interval / quickfix as it comes", Value: interval.run.Rate() / plain.run.Rate(), Goal: goalDefault},
+		Ratio{Name: "throughput, interval / guarded quickfix", Value: interval.run.Rate() / guarded.run.Rate(), Goal: goalGuarded},
+		Ratio{Name: "CPU a request, interval, in flight: µs / 25", Value: float64(interval.run.CPU) / float64(interval.run.Ops) / float64(goalOrderCPU), Goal: 1, AtMost: true},
+	)
+}
+
+// logons measures the whole of a new connection and its logon, by password and by
+// signature.
+func (f *fixBench) logons(ctx context.Context) (err error) {
+	dir := filepath.Join(f.options.Dir, "fix-logons")
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		return err
+	}
+	config, err := serverConfig(dir, "interval", "PASS")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, "participants.yaml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	text = fmt.Appendf(text, "  - {name: SIGN, number: 2, comp_ids: [SIGN], ed25519: %q}\n", base64.StdEncoding.EncodeToString(public))
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return err
+	}
+	srv, err := server.Start(ctx, f.options.Exe, dir, config)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, srv.Stop(), os.RemoveAll(dir)) }()
+	for _, l := range []struct {
+		name, compID string
+		key          ed25519.PrivateKey
+	}{{"password (argon2id)", "PASS", nil}, {"Ed25519", "SIGN", private}} {
+		o := session(srv.Addresses.FIX, l.compID)
+		if l.key != nil {
+			o.Password, o.Key = "", l.key
+		}
+		hist := NewHistogram()
+		s, err := f.report.Measure("connection and logon, "+l.name, fixLogons, hist, func() error { return logonTimes(ctx, o, hist.RecordValue) })
+		if err != nil {
+			return err
+		}
+		f.report.Ratios = append(f.report.Ratios, Ratio{
+			Name: "logon p99, " + l.name + ": ms / 50", Value: float64(s.Summary.P99) / float64(goalLogon), Goal: 1, AtMost: true,
+		})
+	}
+	return nil
+}
+
+// logonTimes logs on and out again. A session is free again when the server has
+// closed its connection, so a refusal is waited out and not counted.
+func logonTimes(ctx context.Context, o fixclient.Options, record func(int64) error) error {
+	for range fixLogons {
+		start := time.Now()
+		c, err := fixclient.Dial(ctx, o)
+		if err != nil {
+			return err
+		}
+		_ = record(int64(time.Since(start)))
+		if err := c.Send("5", nil); err != nil {
+			return err
+		}
+		// Run ends when the server has answered and closed.
+		if err := c.Run(ctx, func(*fixclient.Message) error { return nil }); err != nil && !errors.Is(err, fixclient.ErrLogout) && !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		if err := c.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		time.Sleep(logonPause)
+	}
+	return nil
+}
+
+// logonPause is how long a session needs to be free again, with room to spare.
+const logonPause = 20 * time.Millisecond
