@@ -1,0 +1,398 @@
+package fixgw
+
+import (
+	"bytes"
+	"crypto/tls"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// trader is a client of the soak that keeps one promise only: it takes what it
+// is owed in the order of the numbers, and asks for what is missing. What it
+// sends is what its dice say. One goroutine.
+type trader struct {
+	soak         *soak
+	compID, user string
+	r            *rand.Rand
+	book         *ledger
+
+	conn   net.Conn
+	in     []byte
+	logged bool // the gateway's Logon has come
+	over   bool // the connection has ended, or is about to
+
+	nextOut, nextIn int
+	high            int       // largest number seen
+	askAt           time.Time // of the next ResendRequest, if one is needed
+	beat            string    // TestReqID (112) of the last Heartbeat
+
+	sent  map[int]said    // application messages, by number
+	asked map[string]*ask // requests, by ClOrdID
+	ids   []string        // of asked, oldest first
+	steps int
+	trace []string // the newest messages and ends, for a law that is broken
+}
+
+// maxTrace is how much of its past a trader keeps, toldTrace how much it tells.
+const (
+	maxTrace  = 200
+	toldTrace = 50
+)
+
+// note keeps what has happened.
+func (k *trader) note(what string, m msg) {
+	if len(k.trace) >= maxTrace {
+		k.trace = append(k.trace[:0], k.trace[maxTrace/2:]...)
+	}
+	k.trace = append(k.trace, what+" "+m.pick(34, 35, 43, 97, 7, 16, 36, 11, 17, 150, 58))
+}
+
+// said is an application message as it can be sent again.
+type said struct{ msgType, body string }
+
+// ask is a request that must be answered in the end.
+type ask struct{ msgType, body, symbol, side string }
+
+func newTrader(s *soak, compID, user string, seed uint64) *trader {
+	return &trader{
+		soak: s, compID: compID, user: user, r: rand.New(rand.NewPCG(s.seed, seed)), book: newLedger(s.desk.set),
+		nextOut: 1, nextIn: 1, sent: map[int]said{}, asked: map[string]*ask{},
+	}
+}
+
+// run is the trader's life: connections that end somehow, and a last one in which
+// it gets everything it is owed.
+func (k *trader) run() error {
+	defer k.drop()
+	err := k.lead()
+	if err != nil {
+		return fmt.Errorf("%w\n%s: the newest messages:\n%s", err, k.compID, strings.Join(k.trace[max(0, len(k.trace)-toldTrace):], "\n"))
+	}
+	return nil
+}
+
+// lead is run without its last words.
+func (k *trader) lead() error {
+	for !k.soak.finishing() {
+		if err := k.connect(k.r.IntN(3) > 0); err != nil {
+			return err
+		}
+		for n := 20 + k.r.IntN(200); n > 0 && !k.over && !k.soak.finishing(); n-- {
+			if err := k.step(); err != nil {
+				return err
+			}
+		}
+		if err := k.part(); err != nil {
+			return err
+		}
+	}
+	return k.finish()
+}
+
+// connect logs on, or leaves over set: the gateway may be down, or still have the
+// last connection.
+func (k *trader) connect(keepOrders bool) error {
+	k.in, k.logged, k.over, k.askAt = k.in[:0], false, false, time.Time{}
+	if !k.dial() {
+		k.over = true
+		k.soak.pause(50 * time.Millisecond)
+		return nil
+	}
+	more := "8013=Y|"
+	if keepOrders {
+		more = "8013=N|"
+	}
+	k.send("A", "", "98=0|108=30|553="+k.user+"|554="+testPassword+"|"+more)
+	for end := time.Now().Add(10 * time.Second); !k.logged && !k.over && time.Now().Before(end); {
+		if err := k.receive(50 * time.Millisecond); err != nil {
+			return err
+		}
+	}
+	if !k.logged {
+		k.drop()
+		k.soak.pause(time.Duration(k.r.IntN(50)) * time.Millisecond)
+	}
+	return nil
+}
+
+func (k *trader) dial() bool {
+	addr, secure := k.soak.where()
+	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return false
+	}
+	conn.(*net.TCPConn).SetReadBuffer(8 << 10) // a small one: slow reading shows
+	if secure != nil {
+		conn.SetDeadline(time.Now().Add(10 * time.Second))
+		t := tls.Client(conn, secure)
+		if t.Handshake() != nil {
+			conn.Close()
+			return false
+		}
+		conn.SetDeadline(time.Time{})
+		conn = t
+	}
+	k.conn = conn
+	return true
+}
+
+// drop closes the connection without a word.
+func (k *trader) drop() {
+	if k.conn != nil {
+		k.conn.Close()
+		k.conn = nil
+		k.note("end", nil)
+	}
+	k.over, k.logged = true, false
+}
+
+// frame builds a message; body is fields with | after each, head the further
+// fields of the header.
+func (k *trader) frame(msgType string, seq int, head, body string) []byte {
+	return fixMessage(fmt.Sprintf("35=%s|34=%d|49=%s|52=%s|56=%s|%s%s", msgType, seq, k.compID,
+		time.Now().UTC().Format("20060102-15:04:05.000"), k.soak.desk.options.CompID, head, body))
+}
+
+// send sends the next message.
+func (k *trader) send(msgType, head, body string) {
+	k.write(k.take(msgType, head, body))
+}
+
+// take gives a message the next number.
+func (k *trader) take(msgType, head, body string) []byte {
+	if !strings.Contains("A012345HV", msgType) { // what is asked for now is not worth a replay
+		k.sent[k.nextOut] = said{msgType, body}
+	}
+	k.nextOut++
+	b := k.frame(msgType, k.nextOut-1, head, body)
+	k.note(">", b)
+	return b
+}
+
+func (k *trader) write(b []byte) {
+	if k.over {
+		return
+	}
+	k.conn.SetWriteDeadline(time.Now().Add(5 * time.Second))
+	if _, err := k.conn.Write(b); err != nil {
+		k.drop()
+	}
+}
+
+// receive reads for at most d and handles what has come whole.
+func (k *trader) receive(d time.Duration) error {
+	if k.over {
+		return nil
+	}
+	k.conn.SetReadDeadline(time.Now().Add(d))
+	var buf [16 << 10]byte
+	n, err := k.conn.Read(buf[:])
+	k.in = append(k.in, buf[:n]...)
+	for {
+		skip, n, bad := scanFrame(k.in, 1<<20)
+		if bad != nil || skip > 0 {
+			return fmt.Errorf("%s: the gateway sent %q", k.compID, k.in)
+		}
+		if n == 0 {
+			break
+		}
+		m := msg(bytes.Clone(k.in[:n]))
+		k.in = k.in[:copy(k.in, k.in[n:])]
+		k.note("<", m)
+		if bad := k.handle(m); bad != nil {
+			return fmt.Errorf("%s: %w: %s", k.compID, bad, m)
+		}
+	}
+	if ne, ok := err.(net.Error); err != nil && (!ok || !ne.Timeout()) {
+		k.drop()
+	}
+	if k.logged && k.nextIn <= k.high {
+		k.askResend()
+	}
+	return nil
+}
+
+// handle takes one message, in its turn or not.
+func (k *trader) handle(m msg) error {
+	if err := stockChecker().check(m); err != nil {
+		return fmt.Errorf("breaks the stock dictionary: %w", err)
+	}
+	typ, seqText := m.get(35), m.get(34)
+	seq, err := strconv.Atoi(seqText)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !k.logged && typ == "5" && seq == 1:
+		k.over = true // refused before the session: counts for nothing
+		return nil
+	case typ == "4":
+		return k.gapFilled(m, seq)
+	}
+	if err := k.book.number(seq, m); err != nil {
+		return err
+	}
+	k.high = max(k.high, seq)
+	switch typ {
+	case "A":
+		k.logged = true
+	case "5":
+		if strings.Contains(m.get(58), "too low") {
+			return fmt.Errorf("the gateway has numbers that were never sent")
+		}
+		k.over = true
+	case "2":
+		if m.get(43) != "Y" {
+			k.resend(m)
+		}
+	}
+	switch {
+	case seq > k.nextIn:
+		return nil // comes again
+	case seq < k.nextIn && m.get(43) != "Y":
+		return fmt.Errorf("number %d after %d", seq, k.nextIn-1)
+	case seq < k.nextIn:
+		return nil
+	}
+	k.nextIn++
+	switch typ {
+	case "0":
+		k.beat = m.get(112)
+	case "1":
+		k.send("0", "", "112="+m.get(112)+"|")
+	case "3":
+		if m.get(372) != "" && strings.Contains("DFGHqV", m.get(372)) {
+			return fmt.Errorf("a good message is rejected")
+		}
+	}
+	return k.book.take(m)
+}
+
+func (k *trader) gapFilled(m msg, seq int) error {
+	next, err := strconv.Atoi(m.get(36))
+	switch {
+	case err != nil:
+		return err
+	case m.get(123) != "Y" || m.get(43) != "Y":
+		return fmt.Errorf("a reset that nobody asked for")
+	case next <= seq:
+		return fmt.Errorf("a gap fill that goes back")
+	}
+	k.high = max(k.high, next-1)
+	if seq <= k.nextIn {
+		k.nextIn = max(k.nextIn, next)
+	}
+	return nil
+}
+
+// askResend asks for what is missing, in pieces that a resend replays whole, and
+// not more often than the gateway answers.
+func (k *trader) askResend() {
+	if now := time.Now(); now.After(k.askAt) {
+		k.askAt = now.Add(1200 * time.Millisecond)
+		k.send("2", "", fmt.Sprintf("7=%d|16=%d|", k.nextIn, k.nextIn+499))
+	}
+}
+
+// resend answers a ResendRequest: with the messages, or by saying that there are
+// none worth having.
+func (k *trader) resend(m msg) {
+	from, err := strconv.Atoi(m.get(7))
+	if err != nil {
+		return
+	}
+	var out []byte
+	fill := func(to int) {
+		if from < to {
+			out = append(out, k.frame("4", from, "43=Y|122="+stampNow()+"|", fmt.Sprintf("123=Y|36=%d|", to))...)
+		}
+	}
+	end := k.nextOut
+	if !k.soak.finishing() && k.r.IntN(3) > 0 {
+		for seq := from; seq < end; seq++ {
+			if s, ok := k.sent[seq]; ok {
+				fill(seq)
+				out = append(out, k.frame(s.msgType, seq, "43=Y|122="+stampNow()+"|", s.body)...)
+				from = seq + 1
+			}
+		}
+	}
+	fill(end)
+	k.write(out)
+}
+
+func stampNow() string { return time.Now().UTC().Format("20060102-15:04:05.000") }
+
+// waiting returns the requests without an answer, oldest first.
+func (k *trader) waiting() []string {
+	var ids []string
+	for _, id := range k.ids {
+		if _, ok := k.book.answers[id]; !ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// finish stays until every request has its answer and every number has come,
+// and everybody else is as far; then until the gateway has nothing more to say.
+func (k *trader) finish() error {
+	ready := false
+	for tries := 1; !k.soak.stopped(); tries++ {
+		if tries%50 == 0 && !ready { // some seconds: as a client does that hears nothing
+			k.soak.stalls.Add(1)
+			k.drop()
+		}
+		if k.conn == nil || k.over {
+			k.drop()
+			if err := k.connect(true); err != nil {
+				return err
+			}
+			continue
+		}
+		waiting := k.waiting()
+		if tries%10 == 0 {
+			for _, id := range waiting[:min(len(waiting), k.soak.desk.options.Rate/4)] {
+				k.send(k.asked[id].msgType, "97=Y|", k.asked[id].body)
+			}
+		}
+		if err := k.receive(100 * time.Millisecond); err != nil {
+			return err
+		}
+		if len(waiting) == 0 && k.nextIn > k.high && !ready {
+			ready = true
+			k.soak.ready.Done()
+		}
+	}
+	if !ready {
+		waiting := k.waiting()
+		return fmt.Errorf("%s: %d requests without an answer, such as %q; next number %d, largest seen %d", k.compID, len(waiting), waiting[:min(1, len(waiting))], k.nextIn, k.high)
+	}
+	// Nobody asks for anything any more, and all reports are in the store.
+	mark := "end"
+	end, again, silent := time.Now().Add(wait), time.Now(), time.Now().Add(5*time.Second)
+	for k.beat != mark || k.nextIn <= k.high {
+		if k.over || time.Now().After(end) {
+			return fmt.Errorf("%s: the session ends before all was told: next %d, seen %d", k.compID, k.nextIn, k.high)
+		}
+		if now := time.Now(); k.beat != mark && now.After(again) {
+			if again = now.Add(time.Second); now.After(silent) {
+				silent = now.Add(5 * time.Second)
+				k.soak.stalls.Add(1)
+				k.drop()
+				if err := k.connect(true); err != nil {
+					return err
+				}
+			}
+			k.send("1", "", "112="+mark+"|")
+		}
+		if err := k.receive(200 * time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return k.part()
+}
