@@ -306,7 +306,10 @@ func (s *session) forgetClaim(c *claim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.claims, c.ID)
-	if r := s.refs[c.ref]; r != nil && r.body == nil {
-		s.retireLocked(r)
+	if r := s.refs[c.ref]; r != nil && r.claim == c {
+		r.claim = nil // a late payment may bring it back, out of the store
+		if r.body == nil {
+			s.retireLocked(r)
+		}
 	}
 }

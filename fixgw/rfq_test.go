@@ -4,7 +4,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/mr-tron/base58"
+
 	"blockdesk/engine/rfq"
+	"blockdesk/fixgw/fixclient"
 	"blockdesk/market"
 )
 
@@ -152,8 +155,16 @@ func TestClaimEnds(t *testing.T) {
 	}
 	tk.send("F", "11=f|41=c1|55=SLUSD/USDC|54=1|"+now60)
 	tk.hear("35=9 11=f 41=c1 39=C 102=0")
+	waitFor(t, func() bool { // they are in the store alone
+		s := d.gateway.sessionNamed("TK")
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.claims) == 0
+	})
 	d.pay(honoured, 2, 250_000_000)
 	tk.hear("35=8 11=c1 150=0 39=0 151=252.525252").text(t, "PAID: late")
+	tk.send("H", "11=c1|55=SLUSD/USDC|54=1|")
+	tk.hear("35=8 11=c1 150=I 39=0 151=252.525252 37=" + honoured)
 	d.pay(honoured, 3, 250_000_000) // surplus
 	tk.hear("35=8 11=c1 150=I 39=0").text(t, "REFUND_DUE: claim_state")
 	d.ask(&rfq.AbandonDelivery{Claim: claimID(t, honoured)})
@@ -165,4 +176,26 @@ func TestClaimEnds(t *testing.T) {
 	tk.hear("35=8 11=c2 150=I 39=4").text(t, "REFUND_DUE: late_payment")
 	d.pay(late, 4, 250_000_000) // told before
 	tk.quiet()
+}
+
+// TestCustomFieldsOfQuotes: who has asked for them gets what standard fields have
+// no place for; the checker holds both to their dictionaries.
+func TestCustomFieldsOfQuotes(t *testing.T) {
+	t.Parallel()
+	d := newShop(t, []string{"CF"}, nil)
+	k := d.dial("CF", func(o *fixclient.Options) { o.LogonFields = "5600=Y\x01" })
+	k.checker = customChecker()
+	payTo, mint := testAccount(201), testAccount(200)
+	terms := "5601=250 5602=USDC 5603=100 5604=1.000000000 5605=250.000000 5606=250000000 5611=252525252 5614=50 5607=" +
+		base58.Encode(payTo[:]) + " 5608=" + base58.Encode(mint[:])
+	quote := k.quoted("r", "")
+	quote.want(t, terms)
+	k.take("c", quote)
+	m := k.hear("35=8 11=c 150=A 5612=reserved " + terms)
+	k.send("H", "11=c|55=SLUSD/USDC|54=1|")
+	k.hear("35=8 11=c 150=I 5612=reserved " + terms)
+	d.pay(m.get(37), 1, 250_000_000)
+	k.hear("35=8 11=c 150=0 5612=paid")
+	sol := k.quoted("sol", "152=250|15=SOL|")
+	sol.want(t, "5602=SOL 5605=2.500000000 5606=2500000000 5608=")
 }
