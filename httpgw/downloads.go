@@ -23,6 +23,9 @@ var mediaTypes = map[string]string{
 	".xml":  "application/xml; charset=utf-8",
 	".py":   "text/x-python; charset=utf-8",
 	".ts":   "text/typescript; charset=utf-8",
+	".cfg":  "text/plain; charset=utf-8",
+	".cpp":  "text/plain; charset=utf-8",
+	".mjs":  "text/javascript; charset=utf-8",
 	".txt":  "text/plain; charset=utf-8", "": "text/plain; charset=utf-8", ".LICENSE": "text/plain; charset=utf-8",
 }
 

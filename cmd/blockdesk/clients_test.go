@@ -44,9 +44,17 @@ func tool(t *testing.T, name string) string {
 // runClient runs a client to its end, at most within, and returns what it said.
 func runClient(t *testing.T, within time.Duration, command string, args ...string) (string, error) {
 	t.Helper()
+	return runClientIn(t, "", within, command, args...)
+}
+
+// runClientIn is runClient in a folder.
+func runClientIn(t *testing.T, dir string, within time.Duration, command string, args ...string) (string, error) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, command, args...).CombinedOutput()
+	cmd := exec.CommandContext(ctx, command, args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
 	return string(out), errors.Join(err, ctx.Err())
 }
 
