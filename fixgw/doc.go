@@ -117,6 +117,12 @@
 // data's mutex is held while messages are handed to quickfix, which may wait for
 // a replay of one session, so replays are bounded in length and rate.
 //
+// # Message log
+//
+// MessageLog, where Options has one, copies each message of a session into a
+// bounded queue, about 100 ns, and writes it without its secrets on a goroutine
+// of its own. Nobody waits for it: what does not fit is lost and counted.
+//
 // # Cost
 //
 // A request is decoded from the message's bytes without allocation; quickfix
