@@ -70,7 +70,10 @@ func (d *deskFollower) commit(set func(key, value []byte), deleteRange func(lo, 
 		if key := quoteKey(nil, q.ID); q.gone {
 			drop(key)
 		} else {
-			set(key, q.appendRecord(nil))
+			q.session.mu.Lock() // its client may pass on it now
+			record := q.appendRecord(nil)
+			q.session.mu.Unlock()
+			set(key, record)
 		}
 	}
 	for _, c := range d.changedClaims {
