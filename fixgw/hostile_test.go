@@ -44,4 +44,3 @@ func stuckReaders() int {
 	}
 	return n
 }
-
