@@ -110,6 +110,29 @@ func TestDropCopyWhileAway(t *testing.T) {
 	plain.none(20 * time.Millisecond)
 }
 
+// TestDropCopyIsRemembered: a crash that takes everything that was not synced does
+// not take the wish for copies.
+func TestDropCopyIsRemembered(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM", "TK"}, withCopies)
+	mmc := d.dial("MMC", copying(keep(1, 1)))
+	mm, tk := d.dial("MM", nil), d.dial("TK", nil)
+	mm.order("a", "1", "1", "1", "59=1|")
+	mm.want("35=8 150=0")
+	tk.order("x", "2", "1", "1", "59=3|")
+	first := mmc.want("35=AE 11=a")
+	d.store.mu.Lock()
+	left := d.store.prefix(d.store.synced)
+	d.store.mu.Unlock()
+	d.crash(rand.New(rand.NewPCG(1, 1)))
+	<-mmc.done
+	sender, target := mmc.c.NextSequence()
+	d.store = left
+	d.start()
+	mmc = d.dial("MMC", copying(keep(sender, target-1))) // as one who has lost it
+	mmc.want("35=AE 11=a 97=Y 571=" + first.get(571))
+}
+
 // TestDropCopyCrash: whatever of the store a crash leaves, every fill is copied, a
 // copy that comes twice says the same, and nothing is copied that did not happen.
 func TestDropCopyCrash(t *testing.T) {

@@ -256,7 +256,9 @@ func TestSessionRecordOfOld(t *testing.T) {
 	for old, want := range map[byte]sessionFlags{0: 0, 1: flagCancel} {
 		store, o := newMemStore(), storeOptions(nil)
 		s := openStore(t, store, o)
-		s.setFlags(sessionFlags(old))
+		if err := s.setFlags(sessionFlags(old)); err != nil {
+			t.Fatal(err)
+		}
 		sendOne(t, s, "8")
 		value, _, err := store.Get(sessionKey(nil, 1))
 		if err != nil || len(value) != sessionRecordSize || value[32] != old {
@@ -292,7 +294,9 @@ func TestWithoutCustom(t *testing.T) {
 		}
 	}
 	s := openStore(t, newMemStore(), storeOptions(nil))
-	s.setFlags(flagCustom)
+	if err := s.setFlags(flagCustom); err != nil {
+		t.Fatal(err)
+	}
 	const head, tail = "35=8|34=1|49=A|52=20260101-00:00:00.000|56=B|37=7|", "11=a|58=x|"
 	rich := fixMessage(head + "5601=100|5612=paid|" + tail)
 	if err := s.SaveMessageAndIncrNextSenderMsgSeqNum(1, rich); err != nil {
@@ -302,7 +306,9 @@ func TestWithoutCustom(t *testing.T) {
 		flags sessionFlags
 		want  []byte
 	}{{flagCustom, rich}, {flagCancel, fixMessage(head + tail)}, {flagCustom | flagDropCopy, rich}} {
-		s.setFlags(c.flags)
+		if err := s.setFlags(c.flags); err != nil {
+			t.Fatal(err)
+		}
 		messages, err := s.GetMessages(1, 1)
 		if err != nil || len(messages) != 1 {
 			t.Fatalf("%d messages, %v", len(messages), err)

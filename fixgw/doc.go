@@ -44,6 +44,13 @@
 //     of it, from that record and from what is committed, so invariant 2 holds for
 //     claims; a position may lie between two pieces. Nothing is reserved while the
 //     chain is not reached, or for a participant without a wallet.
+//  11. A claim that is reserved has its package (B) in its session's message store,
+//     or is in the packer's agenda, or, after a crash, is taken into it: the mark that
+//     it was sent is in the commit that has the message. So is the end of a report of
+//     a payment (AE) in the commit that has its answer (AR).
+//  12. A fill of a participant whose session has asked for copies has a capture (AE)
+//     in that session's store by invariant 2: what a Logon asks for is synced before
+//     the Logon is answered.
 //
 // # Stores
 //
@@ -83,6 +90,17 @@
 // its quotes for good, though the lock be lifted: Z, then AI. An AI that a crash
 // has swallowed is not made up for: ValidUntilTime (62) has said when.
 //
+// Packages, proofs and captures (pay_*.go, capture.go). A package is a News of fixed
+// lines with the transaction in RawData, sent by workers after the claim's first
+// report; where the chain is away it is tried until a second before the claim's
+// deadline, then the News says CHAIN_UNAVAILABLE. A report of a payment has to agree
+// with the claim in symbol, side, size and price; it is looked into for ProofTimeout
+// and then answered PENDING_TIMEOUT, though the payment is booked when it is final.
+// Its AR and the 8s of the claim come by different ways, in any order. A claim that
+// is another participant's is as unknown as one that there is not. A capture has
+// the ExecID as its TradeReportID, TrdMatchID (880) is the public trade's number,
+// and the one party is the CompID that entered the order.
+//
 // MarketDataRequest: MarketDepth 0 is the 100 levels that a view has; without
 // MDUpdateType a subscription is incremental; what ends one is known by its
 // MDReqID alone. Beyond section H of the contract, an OpenCloseSettlFlag, a
@@ -111,7 +129,8 @@
 //
 // One goroutine a session and one an acceptor (quickfix's), two a connection and
 // one that writes (before the logon one that reads and one that writes, both
-// ours), one follower, one for market data, one keeper, one sweeper. A session's mutex
+// ours), one follower, one for market data, one keeper, one sweeper, and four each
+// that make packages and look for payments. A session's mutex
 // guards its orders, quotes, claims and ClOrdIDs; only the follower changes what
 // they say. The market
 // data's mutex is held while messages are handed to quickfix, which may wait for

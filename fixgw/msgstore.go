@@ -165,11 +165,16 @@ func (s *messageStore) appendRecord(dst []byte) []byte {
 	return append(dst, byte(s.flags))
 }
 
-// setFlags notes what the Logon asked for; the next commit writes it.
-func (s *messageStore) setFlags(flags sessionFlags) {
+// setFlags notes what the Logon asks for. Where that is something else than before
+// it is synced: what is reported after a crash depends on it.
+func (s *messageStore) setFlags(flags sessionFlags) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.flags == flags {
+		return s.failed
+	}
 	s.flags = flags
+	return s.commit(true, nil)
 }
 
 // signedLogon takes the SendingTime of a signed Logon, in Unix nanoseconds,

@@ -201,9 +201,13 @@ func (s *session) claim(c *conn, l *logon) error {
 	if !s.conn.CompareAndSwap(nil, c) {
 		return fmt.Errorf("%w: session %s is already connected", errConnected, s.id.TargetCompID)
 	}
+	if err := s.messages.setFlags(l.wishes); err != nil {
+		s.conn.CompareAndSwap(c, nil)
+		s.gateway.fail(err)
+		return fmt.Errorf("%s: the store has failed", codeReadOnly)
+	}
 	s.kicked.Store(false)
 	s.wish(l.wishes)
-	s.messages.setFlags(l.wishes)
 	return nil
 }
 
