@@ -137,11 +137,12 @@ func (t *packageTask) pack(ctx context.Context) (again time.Duration, err error)
 		return 0, err
 	}
 	made, failed := p.ask(ctx, &t.claim)
+	if ctx.Err() != nil { // we stop; the next start sees that there is no mark
+		return packagePause, nil
+	}
 	switch {
 	case failed == nil:
 		return 0, p.send(t, func(dst []byte) []byte { return p.appendPackage(dst, t, &made) })
-	case ctx.Err() != nil: // we stop; the next start sees that there is no mark
-		return packagePause, nil
 	case errors.Is(failed, ErrNoPackage):
 		return 0, p.send(t, func(dst []byte) []byte {
 			return appendNoPackage(dst, t.claim.ID, codeRefused+": there is no payment that this claim's wallet could sign")

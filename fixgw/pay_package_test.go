@@ -187,8 +187,7 @@ func TestPackageCrash(t *testing.T) {
 		t.Fatal("no claim is reserved")
 	}
 	for i := range reserved {
-		claim := string(market.AppendClaimID(nil, reserved[i].ID))
-		for seen.packages[claim] == 0 {
+		for seen.packages[string(market.AppendClaimID(nil, reserved[i].ID))] == 0 {
 			seen.note(tk.next())
 		}
 	}

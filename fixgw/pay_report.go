@@ -157,7 +157,7 @@ func (r *tradeReport) checkTerms(c *claim, set *market.Instruments) *tradeRefusa
 	qty, badQty := market.ParseDecimal(r.qty, int(c.digits))
 	price, badPrice := market.ParseDecimal(r.price, market.USDPriceDecimals)
 	in := set.Get(c.Terms.Instrument)
-	field := ""
+	var field string
 	switch {
 	case in == nil || string(r.symbol) != in.Symbol:
 		field = "Symbol (55)"
