@@ -137,9 +137,6 @@ func (t *packageTask) pack(ctx context.Context) (again time.Duration, err error)
 		return 0, err
 	}
 	made, failed := p.ask(ctx, &t.claim)
-	if ctx.Err() != nil { // we stop; the next start sees that there is no mark
-		return packagePause, nil
-	}
 	switch {
 	case failed == nil:
 		return 0, p.send(t, func(dst []byte) []byte { return p.appendPackage(dst, t, &made) })
@@ -148,7 +145,7 @@ func (t *packageTask) pack(ctx context.Context) (again time.Duration, err error)
 			return appendNoPackage(dst, t.claim.ID, codeRefused+": there is no payment that this claim's wallet could sign")
 		})
 	}
-	if again = t.again(); again > 0 {
+	if again = t.again(); again > 0 { // also when we stop: the next start sees that there is no mark
 		return again, nil
 	}
 	p.gateway.options.Logger.Warn("package_given_up", "claim", string(market.AppendClaimID(nil, t.claim.ID)), "error", failed)
