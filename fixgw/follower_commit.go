@@ -157,6 +157,7 @@ func (f *follower) fill(set func(key, value []byte), deleteRange func(lo, hi []b
 		set(f.key, f.value)
 	}
 	for i, r := range f.answers {
+		f.gateway.answered.add(day, f.owners[i].number, []byte(r.clOrdID))
 		f.key = answerKey(f.key[:0], day, f.owners[i].number, []byte(r.clOrdID))
 		f.value = appendAnswer(f.value[:0], answer{request: r.msgType, id: r.id, msgType: r.answer, body: r.body})
 		set(f.key, f.value)

@@ -52,6 +52,7 @@ type Gateway struct {
 	noHash      *argonHash
 	verifying   chan struct{} // a slot for each password being checked
 	follower    *follower
+	answered    *answered
 	market      *marketData
 	statuses    *statuses
 	sweeper     *sweeper
@@ -130,6 +131,7 @@ func New(o Options, e Engine, store Store, doors Doors, instruments *market.Inst
 		failed:    make(chan error, 1), idPrefix: "G" + strconv.FormatInt(o.Now().UnixNano(), 36) + "-",
 	}
 	g.follower = &follower{gateway: g, orders: make(map[market.OrderID]*order), wake: make(chan struct{}, 1)}
+	g.answered = newAnswered(g)
 	g.market = newMarketData(g, doors.MarketData)
 	g.statuses = newStatuses(g)
 	g.sweeper = newSweeper(g)
@@ -285,6 +287,7 @@ func (g *Gateway) Run(ctx context.Context, c Consumer) error {
 	start(g.market.Run)
 	start(g.sweeper.Run)
 	start(saver{g.follower}.Run)
+	start(g.answered.Run)
 	start(g.packer.agenda.Run)
 	start(g.prover.agenda.Run)
 	start((&keeper{gateway: g}).Run)

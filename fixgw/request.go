@@ -121,6 +121,9 @@ func (s *session) repeatedAs(key []byte) (done bool, reject quickfix.MessageReje
 func (s *session) stored(clOrdID []byte) (answer, bool, error) {
 	today := dayOf(s.gateway.options.Now().UnixNano())
 	for _, day := range [...]uint32{today, today - 1, today + 1} {
+		if !s.gateway.answered.perhaps(day, s.number, clOrdID) {
+			continue
+		}
 		value, ok, err := s.gateway.store.Get(answerKey(nil, day, s.number, clOrdID))
 		if err != nil {
 			return answer{}, false, fmt.Errorf("FIX store: %w", err)

@@ -1,0 +1,65 @@
+package fixgw
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestAnswered: what was answered is never denied, also by a life before, and
+// what was not nearly always is.
+func TestAnswered(t *testing.T) {
+	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	today := dayOf(now.UnixNano())
+	store := newMemStore()
+	err := store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
+		for day := today - 3; day <= today+1; day++ {
+			set(answerKey(nil, day, 7, []byte("old")), []byte("x"))
+		}
+	}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := newAnswered(&Gateway{store: store, options: Options{Now: func() time.Time { return now }}})
+	if !a.perhaps(today, 7, []byte("new")) {
+		t.Error("denied before the store was read")
+	}
+	if err := a.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for day := today - 1; day <= today+1; day++ {
+		if !a.perhaps(day, 7, []byte("old")) {
+			t.Errorf("day %d: an answer of a life before is denied", day)
+		}
+	}
+	if a.perhaps(today-3, 7, []byte("old")) || a.perhaps(today, 8, []byte("old")) {
+		t.Error("an old day, or another session's")
+	}
+	const n = 100_000
+	for i := range n {
+		a.add(today, 7, fmt.Appendf(nil, "o%d", i))
+	}
+	wrong := 0
+	for i := range n {
+		if !a.perhaps(today, 7, fmt.Appendf(nil, "o%d", i)) {
+			t.Fatalf("o%d is denied", i)
+		}
+		if a.perhaps(today, 7, fmt.Appendf(nil, "p%d", i)) {
+			wrong++
+		}
+	}
+	if wrong > n/1000 {
+		t.Errorf("%d of %d were taken for answered", wrong, n)
+	}
+	// Four days on the slot is another day's; an answer of the day before it is
+	// not looked for any more.
+	a.add(today+4, 7, []byte("z"))
+	a.add(today, 7, []byte("y"))
+	if a.perhaps(today, 7, []byte("o1")) || a.perhaps(today+4, 7, []byte("y")) || !a.perhaps(today+4, 7, []byte("z")) {
+		t.Error("days mix")
+	}
+	if got := testing.AllocsPerRun(100, func() { a.perhaps(today+4, 7, []byte("q")) }); got != 0 {
+		t.Errorf("a look allocates %v times", got)
+	}
+}
