@@ -367,6 +367,7 @@ var docExamples = []example{
 	{"mass-cancel", true, "35=q"},
 	{"mass-cancel-report", false, "35=r"},
 	{"drop-copy", false, "35=AE"},
+	{"announcement", false, "35=B 56=AA"},
 	{"security-list-request", true, "35=x"},
 	{"security-list", false, "35=y"},
 	{"security-definition-request", true, "35=c"},
@@ -421,10 +422,12 @@ func docConfig(t *testing.T) string {
 // The messages that a session sends and gets, but for quotes and claims.
 func TestFIXDocuments(t *testing.T) {
 	t.Parallel()
-	at := startProgram(t, docConfig(t)).Addresses.FIX
+	service := startProgram(t, docConfig(t))
+	at := service.Addresses.FIX
 	c := &conversation{t: t}
 	talkSession(c, at)
 	talkOrders(c, at)
+	cli(t, service, "fix", "announce", "restart at 18:00 UTC, two minutes")
 	c.compare(docExamples)
 }
 
