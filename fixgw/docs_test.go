@@ -3,12 +3,14 @@ package fixgw
 import (
 	"crypto/ed25519"
 	"encoding/base64"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mr-tron/base58"
 	"github.com/quickfixgo/quickfix/datadictionary"
@@ -126,7 +128,7 @@ func TestMessageReference(t *testing.T) {
 func checkTable(t *testing.T, s *docSection, def *datadictionary.MessageDef) {
 	t.Helper()
 	for tag := range def.RequiredTags {
-		if s.names[int(tag)] == "" || !s.required[int(tag)] && len(s.types) == 1 {
+		if s.names[tag] == "" || !s.required[tag] && len(s.types) == 1 {
 			t.Errorf("%s: the dictionary requires tag %d, the table does not", s.title, tag)
 		}
 	}
@@ -224,4 +226,45 @@ func TestDocumentedCodes(t *testing.T) {
 			t.Errorf("the rules do not have the word %s", reason)
 		}
 	}
+}
+
+// The limits that the rules name are those of the code.
+func TestDocumentedLimits(t *testing.T) {
+	t.Parallel()
+	rules := readDocument(t, "rules-of-engagement.md")
+	o := Options{}.withDefaults()
+	for _, want := range []string{
+		fmt.Sprintf("a connection has %d KiB and %d s", o.LogonBytes>>10, o.LogonTimeout/time.Second),
+		fmt.Sprintf("%d connections may be in that state, %d of one address", o.MaxPending, o.MaxPendingPerIP),
+		fmt.Sprintf("%d sessions may be configured", o.MaxSessions),
+		fmt.Sprintf("A message is at most %d KiB", o.MaxMessage>>10),
+		fmt.Sprintf("%d KiB of bytes that are no FIX message", MaxGarbage>>10),
+		fmt.Sprintf("cut off when %d MiB waits", o.MaxOutbox>>20),
+		fmt.Sprintf("HeartBtInt (108) from %d to %d", MinHeartBtInt, MaxHeartBtInt),
+		fmt.Sprintf("within %d s of the service's clock", MaxLogonSkew/time.Second),
+		fmt.Sprintf("%d s after it came whatever the reason", o.RefuseDelay/time.Second),
+		fmt.Sprintf("newest %s kept messages", thousands(o.MaxReplay)),
+		fmt.Sprintf("%s numbers are kept", thousands(o.KeepMessages)),
+		fmt.Sprintf("by at most %s: ask for the gap", thousands(o.ReserveSeqs)),
+		fmt.Sprintf("%d ResendRequests at once", MaxResends),
+		fmt.Sprintf("up to %d KiB. Fill", MaxAhead>>10),
+		fmt.Sprintf("%d messages a second and session", o.Rate),
+		fmt.Sprintf("%s requests of a session may wait", thousands(o.MaxPendingOrders)),
+		fmt.Sprintf("waits %d s for a session", o.RestartGrace/time.Second),
+		fmt.Sprintf("%d subscriptions a session", o.MaxSubscriptions),
+		fmt.Sprintf("When you are %d KiB behind", staleBytes>>10),
+		fmt.Sprintf("%d reports of a session may wait", o.MaxSessionProofs),
+	} {
+		if !strings.Contains(rules, want) {
+			t.Errorf("the rules do not say %q", want)
+		}
+	}
+}
+
+// thousands writes a number below a million with a comma.
+func thousands(n int) string {
+	if n < 1000 {
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
 }
