@@ -72,15 +72,21 @@ func (c *captureSide) append(dst []byte) []byte {
 
 // dropCopies are the sessions that have asked for a drop copy, by their number. The
 // follower reads the list at every fill; sessions join and leave as they log on.
+// One that is made joins when it is in the roster, and quickfix has it: until then
+// a copy could not be delivered.
 type dropCopies struct {
 	mu   sync.Mutex
 	list atomic.Pointer[[]*session] // never changes; nil = none
 }
 
-// set puts s in, or takes it out.
-func (d *dropCopies) set(s *session, in bool) {
+// follow puts s in, or takes it out, as it wishes now.
+func (d *dropCopies) follow(s *session) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	in := s.dropCopy.Load()
+	if in == slices.Contains(d.all(), s) {
+		return
+	}
 	list := slices.DeleteFunc(slices.Clone(d.all()), func(other *session) bool { return other == s })
 	if in {
 		list = append(list, s)

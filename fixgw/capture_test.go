@@ -287,16 +287,20 @@ func (k *client) await(fields string) msg {
 func TestDropCopiesList(t *testing.T) {
 	var d dropCopies
 	list := []*session{{number: 3}, {number: 1}, {number: 2}}
-	for _, s := range list {
-		d.set(s, true)
-		d.set(s, true)
+	wish := func(s *session, copies bool) {
+		s.dropCopy.Store(copies)
+		d.follow(s)
+		d.follow(s)
 	}
-	d.set(list[2], false)
+	for _, s := range list {
+		wish(s, true)
+	}
+	wish(list[2], false)
 	got := d.all()
 	if want := []*session{list[1], list[0]}; !slices.Equal(got, want) {
 		t.Errorf("%v", got)
 	}
-	d.set(list[0], false)
+	wish(list[0], false)
 	if len(got) != 2 || len(d.all()) != 1 {
 		t.Errorf("a list that was handed out has changed: %v", got)
 	}

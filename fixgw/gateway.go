@@ -179,6 +179,9 @@ func (g *Gateway) openSessions() error {
 		s.terms.Store(terms)
 	}
 	g.roster.Store(e.next)
+	for _, s := range e.fresh {
+		g.copies.follow(s)
+	}
 	return nil
 }
 

@@ -101,6 +101,7 @@ func (g *Gateway) Reload(list []Participant) (Reloaded, error) {
 	}
 	g.roster.Store(e.next)
 	for _, s := range e.fresh {
+		g.copies.follow(s)
 		done.Added = append(done.Added, s.id.TargetCompID)
 	}
 	for _, s := range e.gone {

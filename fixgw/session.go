@@ -208,15 +208,14 @@ func (s *session) claim(c *conn, l *logon) error {
 	}
 	s.kicked.Store(false)
 	s.wish(l.wishes)
+	s.gateway.copies.follow(s)
 	return nil
 }
 
-// wish takes what a Logon has asked for.
+// wish takes what a Logon has asked for. Drop copies follow.
 func (s *session) wish(f sessionFlags) {
 	s.cancelOnDisconnect.Store(f&flagCancel != 0)
-	if on := f&flagDropCopy != 0; s.dropCopy.Swap(on) != on {
-		s.gateway.copies.set(s, on)
-	}
+	s.dropCopy.Store(f&flagDropCopy != 0)
 	s.custom.Store(f&flagCustom != 0)
 }
 
