@@ -29,7 +29,8 @@ const (
 	goalOrderCPU   = 25 * time.Microsecond
 	goalLogon      = 50 * time.Millisecond
 	fixWindow      = 256 // requests in flight of the throughput measurement
-	fixWarm        = 4_000
+	fixWarm        = 1_000
+	fixRounds      = 5
 	fixLogons      = 200
 	fixSyncs       = 500
 	fixSyncPayload = 4 << 10 // bytes
@@ -81,10 +82,8 @@ func (f *fixBench) run(ctx context.Context) error {
 			return fmt.Errorf("mode %s: %w", mode, err)
 		}
 	}
-	for _, l := range f.lanes {
-		if err := f.measureLane(l); err != nil {
-			return fmt.Errorf("%s: %w", l.name, err)
-		}
+	if err := f.measure(ctx); err != nil {
+		return err
 	}
 	sync, err := f.syncs()
 	if err != nil {
@@ -149,55 +148,68 @@ func (f *fixBench) add(name, addr string, pid int, target, logon string) error {
 	return nil
 }
 
-// measureLane takes the round trips and the throughput of one server.
-func (f *fixBench) measureLane(l *fixLane) (err error) {
-	l.wire.tick()
+// measure lets the servers take turns, so that none has the machine's quiet
+// moments to itself.
+func (f *fixBench) measure(ctx context.Context) error {
+	for _, l := range f.lanes {
+		l.trip = &Series{Name: "one in flight, " + l.name, Hist: NewHistogram()}
+		l.run = &Series{Name: fmt.Sprintf("%d in flight, %s", fixWindow, l.name)}
+		f.report.Series = append(f.report.Series, l.trip, l.run)
+	}
+	for range fixRounds {
+		for _, l := range f.lanes {
+			if err := errors.Join(ctx.Err(), l.turn(max(f.options.Orders/fixRounds, 1))); err != nil {
+				return fmt.Errorf("%s: %w", l.name, err)
+			}
+		}
+	}
+	for _, l := range f.lanes {
+		l.trip.Summary = summarize(l.trip.Hist)
+	}
+	return nil
+}
+
+// turn adds n round trips and n pipelined requests to what was measured.
+func (l *fixLane) turn(n int) error {
 	for range fixWarm {
 		if err := l.wire.one(); err != nil {
 			return err
 		}
 	}
-	n := f.options.Orders
-	hist := NewHistogram()
-	began, err := cpuOf(l.pid)
-	if err != nil {
-		return err
-	}
-	l.trip, err = f.report.Measure("one in flight, "+l.name, int64(n), hist, func() error {
-		for i := range n {
-			if i%1000 == 0 {
-				l.wire.tick()
-			}
+	err := l.time(l.trip, n, func() error {
+		for range n {
 			start := time.Now()
 			if err := l.wire.one(); err != nil {
 				return err
 			}
-			_ = hist.RecordValue(int64(time.Since(start)))
+			_ = l.trip.Hist.RecordValue(int64(time.Since(start)))
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	between, err := cpuOf(l.pid)
-	if err != nil {
-		return err
-	}
-	l.trip.CPU = between - began
 	if err := l.wire.pipeline(fixWarm, fixWindow); err != nil {
 		return err
 	}
-	if between, err = cpuOf(l.pid); err != nil {
-		return err
-	}
-	l.run, err = f.report.Measure(fmt.Sprintf("%d in flight, %s", fixWindow, l.name), int64(n), nil, func() error {
-		return l.wire.pipeline(n, fixWindow)
-	})
+	return l.time(l.run, n, func() error { return l.wire.pipeline(n, fixWindow) })
+}
+
+// time adds n requests, their time and the server's CPU to s.
+func (l *fixLane) time(s *Series, n int, run func() error) error {
+	l.wire.tick()
+	before, err := cpuOf(l.pid)
 	if err != nil {
 		return err
 	}
-	ended, err := cpuOf(l.pid)
-	l.run.CPU = ended - between
+	start := time.Now()
+	if err := run(); err != nil {
+		return err
+	}
+	s.Elapsed += time.Since(start)
+	after, err := cpuOf(l.pid)
+	s.CPU += after - before
+	s.Ops += int64(n)
 	return err
 }
 
