@@ -50,6 +50,7 @@ type marketData struct {
 	out           outbox
 	body          []byte
 
+	listening          atomic.Int64 // channels
 	conflated, dropped atomic.Uint64
 }
 
@@ -95,8 +96,13 @@ func newMarketData(g *Gateway, source MarketData) *marketData {
 	}
 }
 
-// update puts a view into the mailbox. It never blocks for long.
+// update puts a view into the mailbox. It never blocks for long. While there is
+// no channel nothing is woken: one that begins counts itself in before it reads
+// its first view, which the feed has stored before it calls.
 func (m *marketData) update(next *engine.View, trades []engine.Trade) {
+	if m.listening.Load() == 0 {
+		return
+	}
 	m.mailbox.Lock()
 	b := m.boxes[next.Instrument]
 	if b == nil {
@@ -257,6 +263,7 @@ func (m *marketData) channel(in *market.Instrument, r *mdRequest) *channel {
 			return c
 		}
 	}
+	m.listening.Add(1)
 	c := &channel{in: in, depth: r.depth, kinds: r.kinds, custom: r.custom, last: m.view(in)}
 	m.channels[in.ID] = append(m.channels[in.ID], c)
 	return c
@@ -303,6 +310,7 @@ func (m *marketData) remove(members []*member) {
 		c.members = slices.DeleteFunc(c.members, func(x *member) bool { return x == gone })
 		if len(c.members) == 0 {
 			id := c.in.ID
+			m.listening.Add(-1)
 			m.channels[id] = slices.DeleteFunc(m.channels[id], func(x *channel) bool { return x == c })
 			if len(m.channels[id]) == 0 {
 				delete(m.channels, id)
