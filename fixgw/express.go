@@ -113,7 +113,8 @@ func (x *express) scan(frame []byte, sender, target string) bool {
 			return false
 		}
 		rest = rest[end+1:]
-		bit, ok := uint32(0), false
+		var bit uint32
+		var ok bool
 		if seen&seenHeader != seenHeader {
 			bit, ok = x.header(tag, value, sender, target)
 		} else {

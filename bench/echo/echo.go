@@ -90,7 +90,7 @@ func serveFIX(ctx context.Context, guarded bool, listener net.Listener, out io.W
 	if _, err := settings.AddSession(one); err != nil {
 		return err
 	}
-	var stores quickfix.MessageStoreFactory = quickfix.NewMemoryStoreFactory()
+	stores := quickfix.NewMemoryStoreFactory()
 	logs := quickfix.NewNullLogFactory()
 	if guarded {
 		var moved atomic.Uint64
