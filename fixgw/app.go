@@ -75,11 +75,19 @@ func (a app) ToApp(m *quickfix.Message, id quickfix.SessionID) error {
 	return nil
 }
 
-// FromAdmin holds session messages to the dictionary and to our limits.
+// FromAdmin takes a session message.
 func (a app) FromAdmin(m *quickfix.Message, id quickfix.SessionID) quickfix.MessageRejectError {
 	s := a.gateway.sessionNamed(id.TargetCompID)
 	s.turn.Lock()
 	defer s.turn.Unlock()
+	no := a.admin(s, m)
+	seq, err := m.Header.GetInt(tagMsgSeqNum)
+	s.messages.stay = no != nil && err == nil && seq != s.messages.NextTargetMsgSeqNum()
+	return no
+}
+
+// admin holds session messages to the dictionary and to our limits.
+func (a app) admin(s *session, m *quickfix.Message) quickfix.MessageRejectError {
 	a.gateway.in.Add(1)
 	s.messages.activity.Add(1)
 	if err := word(a.gateway.validator.Validate(m)); err != nil {
@@ -130,8 +138,9 @@ const (
 )
 
 const (
-	tagNewSeqNo = 36
-	tagText     = 58
+	tagMsgSeqNum = 34
+	tagNewSeqNo  = 36
+	tagText      = 58
 )
 
 // FromApp takes an application message.

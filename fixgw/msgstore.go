@@ -61,6 +61,9 @@ type messageStore struct {
 	turned chan struct{}
 	// behind: target has moved on since the last commit.
 	behind atomic.Bool
+	// stay: the message in hand is refused, and has not the number that is
+	// expected. Session loop only.
+	stay bool
 	// restarted is called when the numbers begin anew; nil = nobody.
 	restarted func()
 
@@ -323,7 +326,16 @@ func (s *messageStore) IncrNextSenderMsgSeqNum() error {
 	return s.advance(s.sender+1, nil)
 }
 
-func (s *messageStore) IncrNextTargetMsgSeqNum() error { return s.turn(s.target.Load() + 1) }
+// IncrNextTargetMsgSeqNum moves on from the message in hand. quickfix v0.9.11 asks
+// for it also where it has refused a ResendRequest, Logout or SequenceReset out of
+// turn: then the number stays, for the message that has it is still to come.
+func (s *messageStore) IncrNextTargetMsgSeqNum() error {
+	if s.stay {
+		s.stay = false
+		return nil
+	}
+	return s.turn(s.target.Load() + 1)
+}
 
 func (s *messageStore) SetNextSenderMsgSeqNum(next int) error {
 	s.mu.Lock()
