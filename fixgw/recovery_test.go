@@ -285,6 +285,7 @@ func TestOfflineReportsAreDelivered(t *testing.T) {
 		tk.want("150=0")
 		tk.want("150=F")
 	}
+	waitFor(t, func() bool { return d.gateway.sessionNamed("MM").messages.NextSenderMsgSeqNum() >= target+3 })
 	mm = d.dial("MM", keep(sender, target))
 	for _, cum := range []string{"1.00", "2.00", "3.00"} {
 		mm.want("35=8 11=a 150=F 43=Y 14=" + cum)
