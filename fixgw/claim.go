@@ -198,7 +198,8 @@ func (c *claim) appendRecord(dst []byte) []byte {
 }
 
 // parseClaimRecord reads what appendRecord wrote. session returns the session of
-// a number, or nil where there is none any more; such a claim is nil.
+// a number, or nil where there is none any more; such a claim is nil, and so is
+// one whose session is another participant's by now.
 func parseClaimRecord(id market.ClaimID, value []byte, session func(uint16) *session) (*claim, error) {
 	bad := func() (*claim, error) {
 		return nil, fmt.Errorf("%w: claim %s: %d bytes", errLayout, market.AppendClaimID(nil, id), len(value))
@@ -213,7 +214,7 @@ func parseClaimRecord(id market.ClaimID, value []byte, session func(uint16) *ses
 		return bad()
 	}
 	s := session(binary.BigEndian.Uint16(value[1:]))
-	if s == nil {
+	if s == nil || s.participant.Number != told.Participant {
 		return nil, nil
 	}
 	c := &claim{

@@ -7,7 +7,8 @@ import (
 	"blockdesk/market"
 )
 
-// loadDesk reads the live quotes and claims, and the facts.
+// loadDesk reads the live quotes and claims, and the facts. Quotes of sessions that
+// are no more are forgotten: nobody would follow their end. Claims stay.
 func (f *follower) loadDesk() error {
 	d := &f.desk
 	d.quotes, d.claims = make(map[market.QuoteID]*quote), make(map[market.ClaimID]*claim)
@@ -35,10 +36,12 @@ func (f *follower) loadDesk() error {
 			bad = fmt.Errorf("FIX store: %w", err)
 		}
 	}
+	var strays []market.QuoteID
 	scan(keyQuote, func(id uint64, value []byte) error {
 		q, err := parseQuoteRecord(market.QuoteID(id), value, g.sessionOf)
 		if q == nil {
 			f.lost.Add(1)
+			strays = append(strays, market.QuoteID(id))
 			return err
 		}
 		d.quotes[q.ID], q.session.quotes[q.ID] = q, q
@@ -54,7 +57,19 @@ func (f *follower) loadDesk() error {
 		c.session.adoptClaim(c)
 		return nil
 	})
-	return bad
+	if bad != nil || len(strays) == 0 {
+		return bad
+	}
+	err = g.store.Commit(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
+		for _, id := range strays {
+			key := quoteKey(nil, id)
+			deleteRange(key, after(key))
+		}
+	}, false)
+	if err != nil {
+		return fmt.Errorf("FIX store: %w", err)
+	}
+	return nil
 }
 
 // waits reports whether something of the desk's has changed since the last

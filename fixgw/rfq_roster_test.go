@@ -1,0 +1,55 @@
+package fixgw
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"blockdesk/fixgw/fixclient"
+)
+
+// TestQuotesOfWhoHasGone: the quotes of a CompID that was not configured at their
+// end take no room when it is back.
+func TestQuotesOfWhoHasGone(t *testing.T) {
+	t.Parallel()
+	d := newShop(t, []string{"MM", "TK"}, func(o *Options) { o.MaxQuotes = 1 })
+	tk := d.dial("TK", nil)
+	tk.quoted("r1", "")
+	tk.leave()
+	d.stop()
+	all := d.options.Participants
+	d.options.Participants = without(all, "TK")
+	d.start()
+	d.later(testQuoteTTL + time.Second)
+	d.stop()
+	d.options.Participants = all
+	d.start()
+	d.dial("TK", nil).quoted("r2", "")
+}
+
+// TestClaimKeepsItsParticipant: a CompID that was given to another participant
+// does not bring a claim along.
+func TestClaimKeepsItsParticipant(t *testing.T) {
+	t.Parallel()
+	d := newShop(t, []string{"MM", "TK"}, nil)
+	tk := d.dial("TK", nil)
+	claim := tk.claimed("c1").get(37)
+	over := tk.claimed("c2").get(37)
+	d.pay(over, 1, 250_000_000)
+	d.deliver(over)
+	tk.hear("35=8 11=c2 150=0")
+	tk.hear("35=8 11=c2 150=F")
+	tk.leave()
+	d.stop()
+	list := d.options.Participants[:1:1]
+	list[0].CompIDs = []string{"MM", "TK"}
+	d.options.Participants = list
+	d.start()
+	mm := d.dial("TK", func(o *fixclient.Options) { o.Username = "mm" })
+	for i, id := range []string{claim, over} {
+		mm.send("H", fmt.Sprintf("11=h%d|37=%s|55=SLUSD/USDC|54=1|", i, id))
+		mm.hear("35=8 150=I 39=8 103=5")
+	}
+	d.pay(claim, 2, 250_000_000)
+	mm.quiet()
+}
