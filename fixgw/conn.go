@@ -178,6 +178,9 @@ const (
 // session may be as many messages behind as lie between it and this goroutine.
 func (c *conn) countAhead(s *session, seq uint64, size int) error {
 	expected := uint64(s.messages.NextTargetMsgSeqNum())
+	if expected > c.share.highest {
+		c.ahead = 0 // the gap is closed: nothing is kept
+	}
 	if seq <= expected+inChanCapacity+2 {
 		if seq == expected {
 			c.ahead = max(0, c.ahead-size)

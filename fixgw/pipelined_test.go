@@ -1,0 +1,68 @@
+package fixgw
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// What a client says without waiting for answers.
+
+// TestNothingAfterLogout: what comes behind a client's own Logout, even another
+// Logon, opens no session and enters no order: cancel on disconnect has been.
+func TestNothingAfterLogout(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, nil)
+	s := d.gateway.sessionNamed("MM")
+	for round := range 10 {
+		w := d.wire("MM", "8013=Y|")
+		var out [][]byte
+		for n := range 10 { // quickfix has something to do meanwhile
+			out = append(out, w.frame("MM", "1", fmt.Sprintf("112=T%d|", n)))
+		}
+		out = append(out, w.frame("MM", "5", ""), w.frame("MM", "A", "98=0|108=30|8013=Y|"))
+		for n := range 5 {
+			out = append(out, w.frame("MM", "D", fmt.Sprintf("11=o%d-%d|55=SLUSD/USDC|54=1|38=1|40=2|44=0.1|59=1|%s", round, n, now60)))
+		}
+		w.say(out...)
+		w.until(func(m msg) bool { return m.get(35) == "5" })
+		waitFor(t, func() bool { return s.conn.Load() == nil })
+		// The next session begins when quickfix is through with this one, and what it
+		// enters comes after what this one has.
+		w = d.wire("MM", "8013=Y|")
+		w.say(w.frame("MM", "D", fmt.Sprintf("11=last%d|55=SLUSD/USDC|54=1|38=1|40=2|44=0.1|59=3|%s", round, now60)))
+		w.until(func(m msg) bool { return m.get(150) == "4" })
+		waitFor(t, func() bool { return d.gateway.Stats().LiveOrders == 0 })
+		w.say(w.frame("MM", "5", ""))
+		w.until(func(m msg) bool { return m.get(35) == "5" })
+		waitFor(t, func() bool { return s.conn.Load() == nil })
+		if s.loggedOn.Load() {
+			t.Fatalf("round %d: logged on without a connection", round)
+		}
+	}
+}
+
+// TestEachGapHasItsMeasure: what waited for a gap that was filled does not count
+// for the next.
+func TestEachGapHasItsMeasure(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, nil)
+	w := d.wire("MM", "")
+	const size = 12 << 10
+	text := "58=" + strings.Repeat("x", size) + "|"
+	behind := inChanCapacity + 2 + MaxAhead/size*2/3
+	for round := range 3 {
+		missing := w.seq
+		w.seq++
+		var out [][]byte
+		for n := range behind {
+			out = append(out, w.frame("MM", "D", fmt.Sprintf("11=o%d-%d|55=SLUSD/USDC|54=1|38=1|40=2|44=0.1|59=3|%s%s", round, n, now60, text)))
+		}
+		w.say(bytes.Join(out, nil))
+		w.until(func(m msg) bool { return m.get(35) == "2" })
+		w.say(w.numbered("MM", "4", missing, "43=Y|122=20260101-00:00:00|", fmt.Sprintf("36=%d|123=Y|", missing+1)))
+		last := fmt.Sprintf("o%d-%d", round, behind-1)
+		w.until(func(m msg) bool { return m.get(11) == last && m.get(150) == "4" })
+	}
+}
