@@ -90,12 +90,16 @@ func (a app) FromAdmin(m *quickfix.Message, id quickfix.SessionID) quickfix.Mess
 func (a app) admin(s *session, m *quickfix.Message) quickfix.MessageRejectError {
 	a.gateway.in.Add(1)
 	s.messages.activity.Add(1)
-	if err := word(a.gateway.validator.Validate(m)); err != nil {
-		a.gateway.rejects.Add(1)
-		return err
-	}
 	msgType, err := m.Header.GetBytes(35)
 	if err != nil {
+		return err
+	}
+	if string(msgType) == "A" && !s.opening.Swap(false) && !s.loggedOn.Load() {
+		// quickfix still reads what came behind the end of the session.
+		return quickfix.RejectLogon{Text: codeLogonRefused + ": the session has ended"}
+	}
+	if err := word(a.gateway.validator.Validate(m)); err != nil {
+		a.gateway.rejects.Add(1)
 		return err
 	}
 	if s.over(m.ReceiveTime) {

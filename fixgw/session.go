@@ -27,6 +27,7 @@ type session struct {
 
 	// conn is the connection that holds the session; nil = none.
 	conn     atomic.Pointer[conn]
+	opening  atomic.Bool   // a proven Logon is on its way to quickfix
 	loggedOn atomic.Bool   // between quickfix's OnLogon and OnLogout
 	kicked   atomic.Bool   // its Logout is on its way; what still comes is dropped
 	limited  atomic.Uint64 // messages over the rate
@@ -207,6 +208,7 @@ func (s *session) claim(c *conn, l *logon) error {
 		return fmt.Errorf("%s: the store has failed", codeReadOnly)
 	}
 	s.kicked.Store(false)
+	s.opening.Store(true)
 	s.wish(l.wishes)
 	s.gateway.copies.follow(s)
 	return nil
