@@ -37,6 +37,7 @@ type conn struct {
 	frame   []byte // rest of the message that Read hands over; aliases in
 	share   share
 	request express
+	gap     gap
 	garbage int
 	ahead   int // bytes of messages with numbers too high, in this gap
 	bucket  bucket
@@ -127,6 +128,9 @@ func (c *conn) next() error {
 		if err := c.countAhead(s, seq, len(frame)); err != nil {
 			return c.end(err)
 		}
+		if err := c.gap.follow(s.messages.target.Load(), seq, msgType(frame), now, c.gateway.options.GapTimeout); err != nil {
+			return c.end(err)
+		}
 		c.share.take(frame, seq, now)
 		c.frame = frame
 		return nil
@@ -149,7 +153,7 @@ func (c *conn) giveWay() error {
 // end logs the session out with the reason, when it is one for the client. A
 // Logout sent before quickfix has answered the Logon would be thrown away.
 func (c *conn) end(err error) error {
-	if errors.Is(err, errTooLarge) || errors.Is(err, errField) || errors.Is(err, errNoFIX) || errors.Is(err, errRate) {
+	if errors.Is(err, errTooLarge) || errors.Is(err, errField) || errors.Is(err, errNoFIX) || errors.Is(err, errRate) || errors.Is(err, errMissing) {
 		s := c.session.Load()
 		for limit := time.Now().Add(logonGrace); !s.loggedOn.Load() && !c.leaving() && time.Now().Before(limit); {
 			time.Sleep(logonPause)

@@ -133,6 +133,10 @@
 // required, values, order in the header, tags, repeating groups. A tag of no
 // field is 373=0, as QuickFIX's acceptance scripts want it.
 //
+// quickfix asks for a missing message once, and until it has it answers nothing but
+// ResendRequests. Where it does not come for GapTimeout the session is logged out
+// with MESSAGE_MISSING, and the next logon asks again (gap.go).
+//
 // # Participants
 //
 // Reload replaces all participants or, where something is wrong with them, none.

@@ -1,6 +1,7 @@
 package fixgw
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -78,4 +79,77 @@ func (d *desk) rawOf(t *testing.T, compID string) *rawConn {
 	r.write(fixMessage(d.logonText(compID, "108=10|553="+strings.ToLower(compID)+"|554="+testPassword+"|")))
 	r.until("|35=A|")
 	return r
+}
+
+// TestGapTimeout: a session whose gap is not filled is ended with the reason, and
+// the next one asks for the same message. One that gets on stays.
+func TestGapTimeout(t *testing.T) {
+	t.Parallel()
+	const patience = 300 * time.Millisecond
+	d := newDesk(t, []string{"LATE", "SLOW"}, func(o *Options) { o.GapTimeout = patience })
+	t.Run("LATE", func(t *testing.T) {
+		t.Parallel()
+		r := d.rawOf(t, "LATE")
+		next := 3
+		for end := time.Now().Add(wait); d.gateway.Stats().Kicked == 0 && time.Now().Before(end); next++ {
+			r.write(d.numbered("LATE", "0", next, ""))
+			time.Sleep(patience / 10)
+		}
+		if said := r.rest(); strings.Count(said, "|35=2|") != 1 || !strings.Contains(said, "|58=MESSAGE_MISSING: message 2 has not come for 300ms|") {
+			t.Errorf("it said %s", said)
+		}
+		r = d.raw()
+		r.t = t
+		r.write(d.numbered("LATE", "A", next, "98=0|108=30|553=late|554="+testPassword+"|"))
+		r.until("|7=2|16=0|")
+		r.write(d.numbered("LATE", "4", 2, filler+fmt.Sprintf("123=Y|36=%d|", next+1)))
+		r.write(d.numbered("LATE", "1", next+1, "112=alive|"))
+		r.until("|112=alive|")
+	})
+	t.Run("SLOW", func(t *testing.T) {
+		t.Parallel()
+		r := d.rawOf(t, "SLOW")
+		const behind = 10
+		for i := range behind { // each message that fills comes in time, all of them together do not
+			r.write(d.numbered("SLOW", "0", 20+i, ""))
+			time.Sleep(patience / 5)
+			r.write(d.numbered("SLOW", "0", 2+i, filler))
+		}
+		r.write(d.numbered("SLOW", "4", 2+behind, filler+fmt.Sprintf("123=Y|36=%d|", 20+behind)))
+		r.write(d.numbered("SLOW", "1", 20+behind, "112=alive|"))
+		r.until("|112=alive|")
+	})
+}
+
+func TestGapFollow(t *testing.T) {
+	t.Parallel()
+	const most = time.Second
+	began := time.Unix(1_800_000_000, 0)
+	for name, c := range map[string]struct {
+		expected, seq uint64
+		msgType       string
+		after         time.Duration
+		ends          bool
+	}{
+		"in time":         {5, 8, "0", most - 1, false},
+		"late":            {5, 8, "0", most, true},
+		"got on":          {6, 8, "0", most, false},
+		"in turn":         {5, 5, "0", most, false},
+		"below":           {5, 4, "0", most, false},
+		"ResendRequest":   {5, 8, "2", most, false},
+		"SequenceReset":   {5, 8, "4", most, false},
+		"Logout":          {5, 8, "5", most, false},
+		"Logon":           {5, 8, "A", most, false},
+		"begun anew by 1": {1, 2, "0", most, false},
+	} {
+		g := gap{}
+		for _, seq := range []uint64{5, 6, 7} { // 5 is missed when 6 has come
+			if err := g.follow(5, seq, "0", began, most); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := g.follow(c.expected, c.seq, c.msgType, began.Add(c.after), most); errors.Is(err, errMissing) != c.ends {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

@@ -32,6 +32,10 @@ type Options struct {
 	MaxOutbox  int // bytes waiting for a client that reads slowly
 	Rate       int // incoming messages a second and session
 
+	// GapTimeout is how long a session may wait for a message of the client's that
+	// is missing before it is ended. It is looked at when a later one comes.
+	GapTimeout time.Duration
+
 	MaxReplay    int // messages replayed for one ResendRequest
 	KeepMessages int // outgoing numbers whose messages are kept
 	ReserveSeqs  int // outgoing numbers reserved ahead: see messageStore
@@ -111,6 +115,7 @@ func (o Options) withDefaults() Options {
 	count(&o.MaxMessage, 16<<10)
 	count(&o.MaxOutbox, 1<<20)
 	count(&o.Rate, 500)
+	span(&o.GapTimeout, 10*time.Second)
 	count(&o.MaxReplay, 1000)
 	count(&o.KeepMessages, 100_000)
 	count(&o.ReserveSeqs, 10_000)
@@ -176,6 +181,7 @@ func (o Options) Validate() error {
 	}{
 		{"logon_timeout", o.LogonTimeout},
 		{"refuse_delay", o.RefuseDelay},
+		{"gap_timeout", o.GapTimeout},
 		{"sync_every", o.SyncEvery},
 		{"restart_grace", o.RestartGrace},
 		{"drain_timeout", o.DrainTimeout},
