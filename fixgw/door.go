@@ -29,14 +29,19 @@ func newDoor(g *Gateway, inner net.Listener) *door {
 	}
 }
 
-// addressOf returns the peer's address; the zero one stands for all that have
-// none.
+// addressOf returns the peer's address, of IPv6 its /64: one subscriber commands
+// all of that. The zero one stands for all that have none.
 func addressOf(c net.Conn) netip.Addr {
 	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	if err != nil {
 		return netip.Addr{}
 	}
-	return at.Addr().Unmap()
+	address := at.Addr().Unmap()
+	if address.Is6() {
+		const subscriber = 64
+		return netip.PrefixFrom(address.WithZone(""), subscriber).Masked().Addr()
+	}
+	return address
 }
 
 // sendBuffer is what the kernel may hold for a client that does not read: a

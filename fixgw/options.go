@@ -18,7 +18,7 @@ type Options struct {
 
 	MaxSessions int // configured CompIDs, and so connections logged on
 	MaxPending  int // connections that have not logged on yet
-	// MaxPendingPerIP is how many of them one address may have, so that one
+	// MaxPendingPerIP is how many of them one address (IPv6: one /64) may have, so that one
 	// alone does not shut the others out.
 	MaxPendingPerIP int
 
