@@ -39,7 +39,9 @@
 //     session is anybody's.
 //  9. A CompID keeps its session number, its numbers and messages, and its
 //     participant, as long as the process lives: taken out of the participants and
-//     put back, it finds what its orders have done meanwhile.
+//     put back, it finds what its orders have done meanwhile. A session number is
+//     one participant's for ever: given to another over a restart, a CompID begins
+//     there with nothing of the first one's.
 //  10. A claim's report is made at the last piece of the desk's record that tells
 //     of it, from that record and from what is committed, so invariant 2 holds for
 //     claims; a position may lie between two pieces. Nothing is reserved while the

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"blockdesk/market"
 )
 
 func storeOptions(change func(*Options)) *Options {
@@ -228,14 +230,46 @@ func TestReset(t *testing.T) {
 func TestSessionNumbersAreForEver(t *testing.T) {
 	t.Parallel()
 	disk := newMemStore()
-	first, err := sessionNumbers(disk, []string{"B", "A"})
-	if err != nil || first["B"] != 1 || first["A"] != 2 {
-		t.Fatalf("%v, %v", first, err)
+	for _, c := range []struct {
+		name string
+		list []owned
+		want []uint16
+	}{
+		{"new", []owned{{"B", 7}, {"A", 1}}, []uint16{1, 2}},
+		{"again", []owned{{"A", 1}, {"C", 7}, {"B", 7}}, []uint16{2, 3, 1}},
+		{"given away", []owned{{"A", 1}, {"B", 1}}, []uint16{2, 4}},
+		{"given on", []owned{{"B", 9}, {"B2", 9}}, []uint16{5, 6}},
+		{"back with the second", []owned{{"B", 1}}, []uint16{4}},
+		{"back with the first", []owned{{"B", 7}, {"C", 7}}, []uint16{1, 3}},
+	} {
+		disk = disk.prefix(disk.synced)
+		got, err := sessionNumbers(disk, c.list)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		for i, o := range c.list {
+			if got[o] != c.want[i] {
+				t.Errorf("%s: %v is %d, want %d", c.name, o, got[o], c.want[i])
+			}
+		}
 	}
-	disk = disk.prefix(disk.synced)
-	again, err := sessionNumbers(disk, []string{"A", "C"})
-	if err != nil || again["A"] != 2 || again["C"] != 3 || again["B"] != 1 {
-		t.Errorf("%v, %v", again, err)
+}
+
+// TestOldSessionNumber: an assignment that does not say whose it is belongs to
+// who has the CompID now, and to nobody after him.
+func TestOldSessionNumber(t *testing.T) {
+	t.Parallel()
+	disk := newMemStore()
+	if err := disk.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
+		set(assignKey("A"), []byte{0, 5})
+	}, true); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []uint16{5, 6} {
+		o := owned{"A", market.ParticipantID(i + 1)}
+		if got, err := sessionNumbers(disk, []owned{o}); err != nil || got[o] != want {
+			t.Errorf("%v is %v, %v, want %d", o, got, err, want)
+		}
 	}
 }
 

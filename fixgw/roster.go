@@ -99,11 +99,13 @@ func (g *Gateway) enlist(r *roster, list []Participant) (*enlisting, error) {
 		},
 		terms: make(map[*session]*terms),
 	}
-	var compIDs []string
+	var sessions []owned
 	for i := range list {
-		compIDs = append(compIDs, list[i].CompIDs...)
+		for _, compID := range list[i].CompIDs {
+			sessions = append(sessions, owned{compID, list[i].Number})
+		}
 	}
-	numbers, err := sessionNumbers(g.store, compIDs)
+	numbers, err := sessionNumbers(g.store, sessions)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +119,7 @@ func (g *Gateway) enlist(r *roster, list []Participant) (*enlisting, error) {
 		for _, compID := range p.CompIDs {
 			s := r.byCompID[compID]
 			if s == nil {
-				if s, err = g.openSession(p, compID, numbers[compID]); err != nil {
+				if s, err = g.openSession(p, compID, numbers[owned{compID, p.Number}]); err != nil {
 					return nil, err
 				}
 				e.fresh = append(e.fresh, s)
