@@ -49,7 +49,7 @@ test: try-sandbox ## vet and run every test: the inner rooms first, since they a
 	$(GO) test -timeout $(TIMEOUT) ./...
 
 race: ## run the concurrent rooms' tests under the race detector (needs a C compiler)
-	$(GO) test -race -timeout $(TIMEOUT) -skip $(RACE_SKIP) $(RACE_ROOMS)
+	BLOCKDESK_FIX_SOAK='6s 50' $(GO) test -race -timeout $(TIMEOUT) -skip $(RACE_SKIP) $(RACE_ROOMS)
 
 crash: ## crash the journal at 20,000 writes and syncs (make test tries 2,000)
 	BLOCKDESK_CRASH_POINTS=20000 $(GO) test -count 1 -timeout $(TIMEOUT) -run '^TestCrash$$' -v ./persist

@@ -28,6 +28,7 @@ type trader struct {
 	nextOut, nextIn int
 	high            int       // largest number seen
 	askAt           time.Time // of the next ResendRequest, if one is needed
+	moved           time.Time // when nextIn did, or the session was logged on
 	beat            string    // TestReqID (112) of the last Heartbeat
 
 	sent  map[int]said    // application messages, by number
@@ -239,7 +240,7 @@ func (k *trader) handle(m msg) error {
 	k.high = max(k.high, seq)
 	switch typ {
 	case "A":
-		k.logged = true
+		k.logged, k.moved = true, time.Now()
 	case "5":
 		if strings.Contains(m.get(58), "too low") {
 			return fmt.Errorf("the gateway has numbers that were never sent")
@@ -259,6 +260,7 @@ func (k *trader) handle(m msg) error {
 		return nil
 	}
 	k.nextIn++
+	k.moved = time.Now()
 	switch typ {
 	case "0":
 		k.beat = m.get(112)
@@ -284,7 +286,7 @@ func (k *trader) gapFilled(m msg, seq int) error {
 	}
 	k.high = max(k.high, next-1)
 	if seq <= k.nextIn {
-		k.nextIn = max(k.nextIn, next)
+		k.nextIn, k.moved = max(k.nextIn, next), time.Now()
 	}
 	return nil
 }
@@ -338,15 +340,25 @@ func (k *trader) waiting() []string {
 	return ids
 }
 
+// maxSilence is how long the gateway may leave a session that asks without an
+// answer.
+const maxSilence = 10 * time.Second
+
+// silent says that the gateway does not answer the session, if so.
+func (k *trader) silent() error {
+	if !k.logged || k.over || time.Since(k.moved) < maxSilence {
+		return nil
+	}
+	return fmt.Errorf("%s: no answer for %v; next number %d, largest seen %d; ours is %d, expected is %d",
+		k.compID, maxSilence, k.nextIn, k.high, k.nextOut, k.soak.desk.gateway.sessionNamed(k.compID).messages.NextTargetMsgSeqNum())
+}
+
 // finish stays until every request has its answer and every number has come,
 // and everybody else is as far; then until the gateway has nothing more to say.
 func (k *trader) finish() error {
 	ready := false
-	for tries := 1; !k.soak.stopped(); tries++ {
-		if tries%50 == 0 && !ready { // some seconds: as a client does that hears nothing
-			k.soak.stalls.Add(1)
-			k.drop()
-		}
+	var again time.Time
+	for !k.soak.stopped() {
 		if k.conn == nil || k.over {
 			k.drop()
 			if err := k.connect(true); err != nil {
@@ -355,15 +367,22 @@ func (k *trader) finish() error {
 			continue
 		}
 		waiting := k.waiting()
-		if tries%10 == 0 {
-			for _, id := range waiting[:min(len(waiting), k.soak.desk.options.Rate/4)] {
+		if now := time.Now(); now.After(again) { // less than the rate
+			again = now.Add(time.Second)
+			for _, id := range waiting[:min(len(waiting), k.soak.desk.options.Rate/2)] {
 				k.send(k.asked[id].msgType, "97=Y|", k.asked[id].body)
 			}
 		}
 		if err := k.receive(100 * time.Millisecond); err != nil {
 			return err
 		}
-		if len(waiting) == 0 && k.nextIn > k.high && !ready {
+		if ready {
+			continue
+		}
+		if err := k.silent(); err != nil {
+			return err
+		}
+		if len(waiting) == 0 && k.nextIn > k.high {
 			ready = true
 			k.soak.ready.Done()
 		}
@@ -372,25 +391,27 @@ func (k *trader) finish() error {
 		waiting := k.waiting()
 		return fmt.Errorf("%s: %d requests without an answer, such as %q; next number %d, largest seen %d", k.compID, len(waiting), waiting[:min(1, len(waiting))], k.nextIn, k.high)
 	}
-	// Nobody asks for anything any more, and all reports are in the store.
-	mark := "end"
-	end, again, silent := time.Now().Add(wait), time.Now(), time.Now().Add(5*time.Second)
+	return k.hearOut()
+}
+
+// hearOut takes what the gateway has still to say: nobody asks for anything any
+// more, and all reports are in the store.
+func (k *trader) hearOut() error {
+	const mark = "end"
+	var again time.Time
+	k.moved = time.Now()
 	for k.beat != mark || k.nextIn <= k.high {
-		if k.over || time.Now().After(end) {
+		if k.over {
 			return fmt.Errorf("%s: the session ends before all was told: next %d, seen %d", k.compID, k.nextIn, k.high)
 		}
 		if now := time.Now(); k.beat != mark && now.After(again) {
-			if again = now.Add(time.Second); now.After(silent) {
-				silent = now.Add(5 * time.Second)
-				k.soak.stalls.Add(1)
-				k.drop()
-				if err := k.connect(true); err != nil {
-					return err
-				}
-			}
+			again = now.Add(time.Second)
 			k.send("1", "", "112="+mark+"|")
 		}
 		if err := k.receive(200 * time.Millisecond); err != nil {
+			return err
+		}
+		if err := k.silent(); err != nil {
 			return err
 		}
 	}
