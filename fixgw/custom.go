@@ -33,7 +33,7 @@ const (
 	tagPaymentMemo       quickfix.Tag = 5610
 	tagBaseAtoms         quickfix.Tag = 5611
 	tagClaimState        quickfix.Tag = 5612
-	tagL1Signature       quickfix.Tag = 5613
+	tagL1Signature       quickfix.Tag = 5613 // reserved: in the dictionary, in no message yet
 	tagFeeBps            quickfix.Tag = 5614
 	tagEpoch             quickfix.Tag = 5615
 	tagFeedSeq           quickfix.Tag = 5616
