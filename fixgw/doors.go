@@ -58,7 +58,8 @@ type PaymentProof struct {
 	Signature [64]byte // of the transaction that pays
 }
 
-// Verdict is what came of a PaymentProof: the first of these that is set.
+// Verdict is what came of a PaymentProof: the first of these that is set. Where
+// none is, the payment serves its claim.
 type Verdict struct {
 	// Pending: the payment was not found, or is not final; ask again after this.
 	Pending time.Duration
@@ -66,8 +67,4 @@ type Verdict struct {
 	// word where that is ReasonPaymentMismatch (contract, section C).
 	Refused  event.Reason
 	Mismatch string
-
-	Claim    *rfq.Claim
-	Payment  *rfq.Payment
-	Delivery [64]byte // signature of the transaction that delivers; zero = none yet
 }

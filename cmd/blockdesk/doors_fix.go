@@ -20,12 +20,13 @@ type fixSettlement struct{ part *settlement }
 // Ready returns nil where a claim can be settled now.
 func (d fixSettlement) Ready() error { return d.part.ready() }
 
-// Package returns the payment that a claim's wallet signs, which pays its fee.
+// Package returns the payment that a claim's wallet signs, which pays its fee. A
+// claim whose time is up is not one that cannot be paid.
 func (d fixSettlement) Package(ctx context.Context, c *rfq.Claim) (fixgw.Package, error) {
 	p, err := d.part.core.Package(ctx, c, build.Taker)
 	var guard *settle.Refusal
 	switch {
-	case errors.As(err, &guard):
+	case errors.As(err, &guard) && guard.Reason == settle.Unbuildable:
 		return fixgw.Package{}, fmt.Errorf("%w: %w", fixgw.ErrNoPackage, err)
 	case err != nil:
 		return fixgw.Package{}, err
@@ -42,11 +43,5 @@ func (d fixSettlement) Verify(ctx context.Context, p *fixgw.PaymentProof) (fixgw
 	if err != nil {
 		return fixgw.Verdict{}, err
 	}
-	out := fixgw.Verdict{Pending: v.Pending, Refused: v.Refused, Mismatch: v.Mismatch, Claim: v.Claim, Payment: v.Payment}
-	if v.Claim != nil {
-		if out.Delivery, _, err = d.part.core.Delivery(v.Claim.ID); err != nil {
-			return fixgw.Verdict{}, err
-		}
-	}
-	return out, nil
+	return fixgw.Verdict{Pending: v.Pending, Refused: v.Refused, Mismatch: v.Mismatch}, nil
 }
