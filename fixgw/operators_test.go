@@ -1,0 +1,165 @@
+package fixgw
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// life is one connection of a client that speaks in bursts until the gateway ends
+// it or it goes itself. What it is told must come in the order of its numbers.
+func (d *desk) life(compID string, r *rand.Rand) error {
+	conn, err := net.Dial("tcp", d.addr())
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	said := make(chan error, 1)
+	go func() { said <- inOrder(conn) }()
+	seq := 0
+	frame := func(msgType, body string) []byte {
+		seq++
+		return fixMessage(fmt.Sprintf("35=%s|34=%d|49=%s|52=%s|56=%s|%s", msgType, seq, compID, stampNow(), d.options.CompID, body))
+	}
+	out := frame("A", fmt.Sprintf("98=0|108=30|141=Y|8013=%c|553=%s|554=%s|", "YN"[r.IntN(2)], strings.ToLower(compID), testPassword))
+	out = append(out, frame("V", "262=r|263=1|264=0|265=1|267=3|269=0|269=1|269=2|146=1|55=SLUSD/USDC|")...)
+	for range 1 + r.IntN(8) {
+		for range r.IntN(30) {
+			switch r.IntN(8) {
+			case 0:
+				out = append(out, frame("1", "112=x|")...)
+			case 1:
+				out = append(out, frame("2", "7=1|16=0|")...)
+			case 2:
+				out = append(out, frame("q", fmt.Sprintf("11=q%d|530=7|%s", r.Uint64(), now60))...)
+			default:
+				out = append(out, frame("D", fmt.Sprintf("11=o%d|55=SLUSD/USDC|54=%d|38=1|40=2|44=0.%d|59=1|%s", r.Uint64(), 1+r.IntN(2), 1000+r.IntN(4), now60))...)
+			}
+		}
+		if _, err := conn.Write(out); err != nil {
+			break // it was ended
+		}
+		out = out[:0]
+		time.Sleep(time.Duration(r.IntN(20)) * time.Millisecond)
+	}
+	if r.IntN(2) == 0 {
+		if _, err := conn.Write(frame("5", "")); err != nil {
+			return <-said
+		}
+	}
+	conn.(*net.TCPConn).CloseWrite()
+	return <-said
+}
+
+// inOrder reads a connection to its end: a Logon or a Logout first, and up to a
+// Logout every number once and in its turn.
+func inOrder(conn net.Conn) error {
+	conn.SetReadDeadline(time.Now().Add(wait))
+	var in []byte
+	buf := make([]byte, 4096)
+	next := 0
+	for {
+		n, err := conn.Read(buf)
+		in = append(in, buf[:n]...)
+		for {
+			skip, n, bad := scanFrame(in, 1<<20)
+			if bad != nil || skip > 0 {
+				return fmt.Errorf("not FIX: %w: %s", bad, show(in))
+			}
+			if n == 0 {
+				break
+			}
+			m := msg(bytes.Clone(in[:n]))
+			in = in[n:]
+			seq := 0
+			fmt.Sscan(m.get(34), &seq)
+			switch {
+			case m.get(43) == "Y":
+			case next == 0 && m.get(35) != "A" && m.get(35) != "5":
+				return fmt.Errorf("the first is %s", m)
+			case next > 0 && seq != next && m.get(35) != "A":
+				return fmt.Errorf("number %d is due: %s", next, m)
+			default:
+				next = seq + 1
+			}
+			if m.get(35) == "5" {
+				io.Copy(io.Discard, conn)
+				return nil
+			}
+		}
+		if err == io.EOF {
+			return nil
+		} else if ne, ok := err.(net.Error); ok && ne.Timeout() {
+			return fmt.Errorf("the connection was not ended, after number %d", next-1)
+		} else if err != nil {
+			return nil
+		}
+	}
+}
+
+// TestOperatorsUnderTraffic: sessions are kicked, reset, removed, put back and told
+// news while they log on, trade, ask again, and go. Each hears all in order, nobody
+// is left behind, and everybody can log on in the end.
+func TestOperatorsUnderTraffic(t *testing.T) {
+	t.Parallel()
+	ids := []string{"A1", "B1", "C1"}
+	d := newDesk(t, ids, func(o *Options) { o.RefuseDelay = time.Millisecond })
+	d.dial("A1", nil).leave() // they are awake
+	end := time.Now().Add(2 * time.Second)
+	var all sync.WaitGroup
+	for i, id := range ids {
+		all.Go(func() {
+			r := rand.New(rand.NewPCG(1, uint64(i)))
+			for time.Now().Before(end) {
+				if err := d.life(id, r); err != nil {
+					t.Errorf("%s: %v", id, err)
+					return
+				}
+			}
+		})
+	}
+	list := d.options.Participants
+	for i := range 2 {
+		all.Go(func() {
+			r := rand.New(rand.NewPCG(2, uint64(i)))
+			for time.Now().Before(end) {
+				id := ids[r.IntN(len(ids))]
+				switch r.IntN(6) { // whether it has somebody to do it to does not matter
+				case 0:
+					_ = d.gateway.Kick(id, "go")
+				case 1:
+					_ = d.gateway.ResetSequence(id, r.IntN(2) == 0)
+				case 2:
+					d.gateway.Reload(without(list, id))
+				case 3:
+					d.gateway.Reload(list)
+				case 4:
+					d.gateway.Announce("", "news")
+				case 5:
+					d.gateway.Sessions()
+					d.gateway.Stats()
+				}
+				time.Sleep(time.Duration(r.IntN(30)) * time.Millisecond)
+			}
+		})
+	}
+	all.Wait()
+	if stats := d.gateway.Stats(); stats.MessagesOut < 500 || stats.Kicked < 5 {
+		t.Errorf("too little has happened: %+v", stats)
+	}
+	d.reload(list)
+	for _, id := range ids {
+		s := d.gateway.sessionNamed(id)
+		waitFor(t, func() bool { return s.conn.Load() == nil && !s.loggedOn.Load() })
+		k := d.dial(id, nil)
+		k.order("last", "1", "1", "0.0001", "59=3|")
+		k.want("35=8 11=last 150=0")
+		k.leave()
+	}
+}
