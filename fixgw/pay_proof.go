@@ -81,6 +81,8 @@ type proofTask struct {
 	instrument market.InstrumentID
 	possResend bool      // an answer may have been sent before a crash
 	until      time.Time // when it is answered whatever is known
+	// unproven is what the last look has left to say at until; nil = there was none.
+	unproven *tradeRefusal
 }
 
 func newProver(g *Gateway) *prover {
@@ -199,8 +201,12 @@ func (t *proofTask) attempt(ctx context.Context) time.Duration {
 }
 
 // look returns what the answer is, nil where the payment serves its claim, or when
-// to look again.
+// to look again. Where the chain hangs, the next turn comes late: what is out of
+// time then is answered without one more look, or the others would wait for it.
 func (t *proofTask) look(ctx context.Context) (no *tradeRefusal, again time.Duration) {
+	if t.unproven != nil && !time.Now().Before(t.until) {
+		return t.unproven, 0
+	}
 	g := t.prover.gateway
 	bounded, cancel := context.WithTimeout(ctx, proofAttempt)
 	defer cancel()
@@ -214,15 +220,20 @@ func (t *proofTask) look(ctx context.Context) (no *tradeRefusal, again time.Dura
 		return nil, pause
 	case err == nil && v.Pending == 0 && v.Refused != event.ReasonDeskFull:
 		return refusedPayment(&v), 0
-	case time.Now().Before(t.until):
-		return nil, pause
 	case err != nil:
-		g.options.Logger.Warn("payment_not_looked_at", "claim", string(market.AppendClaimID(nil, t.proof.Claim)), "error", err)
-		return refuseTrade(codeChainUnavailable, "the payment has not been looked at; it is booked when it is seen"), 0
+		t.unproven = refuseTrade(codeChainUnavailable, "the payment has not been looked at; it is booked when it is seen")
 	case v.Pending == 0:
-		return refusedPayment(&v), 0
+		t.unproven = refusedPayment(&v)
+	default:
+		t.unproven = refuseTrade(codePendingTimeout, "not final on the chain after %s; it is booked when it is", g.options.ProofTimeout)
 	}
-	return refuseTrade(codePendingTimeout, "not final on the chain after %s; it is booked when it is", g.options.ProofTimeout), 0
+	if time.Now().Before(t.until) {
+		return nil, pause
+	}
+	if err != nil {
+		g.options.Logger.Warn("payment_not_looked_at", "claim", string(market.AppendClaimID(nil, t.proof.Claim)), "error", err)
+	}
+	return t.unproven, 0
 }
 
 // refusedPayment says why a payment does not serve its claim; nil where it does.

@@ -215,6 +215,29 @@ func TestProofWaits(t *testing.T) {
 	tk.acked("939=1 571=p5")
 }
 
+// TestProofOutOfTime: what has been looked at and has no time left is answered
+// without another look, which may take long.
+func TestProofOutOfTime(t *testing.T) {
+	t.Parallel()
+	bank := newTill()
+	g := &Gateway{options: Options{}.withDefaults(), doors: Doors{Settlement: bank}}
+	task := &proofTask{prover: newProver(g), until: time.Now().Add(time.Hour)}
+	if no, again := task.look(t.Context()); no != nil || again == 0 {
+		t.Errorf("at first: %+v, again after %s", no, again)
+	}
+	task.until = time.Now()
+	if no, again := task.look(t.Context()); no == nil || again != 0 || !strings.HasPrefix(no.text, codePendingTimeout) {
+		t.Errorf("out of time: %+v, again after %s", no, again)
+	}
+	if _, proofs := bank.calls(); proofs != 1 {
+		t.Errorf("%d looks, want 1", proofs)
+	}
+	late := &proofTask{prover: task.prover, until: task.until}
+	if late.look(t.Context()); bank.proved[late.proof] != 2 {
+		t.Error("answered without any look")
+	}
+}
+
 // TestProofWithoutChain: where none is configured the answer is at once.
 func TestProofWithoutChain(t *testing.T) {
 	t.Parallel()
