@@ -2,10 +2,12 @@ package fixgw
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -93,11 +95,10 @@ func inOrder(conn net.Conn) error {
 				return nil
 			}
 		}
-		if err == io.EOF {
-			return nil
-		} else if ne, ok := err.(net.Error); ok && ne.Timeout() {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return fmt.Errorf("the connection was not ended, after number %d", next-1)
-		} else if err != nil {
+		}
+		if n == 0 { // closed, or cut off
 			return nil
 		}
 	}
