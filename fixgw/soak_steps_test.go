@@ -170,9 +170,10 @@ func (k *trader) flood() {
 	k.write(b)
 }
 
-// glut asks for much and reads nothing: more than is kept for anybody.
+// glut asks for much, more often than it may, and reads nothing: more than is kept
+// for anybody.
 func (k *trader) glut() {
-	for range MaxResends {
+	for range MaxResends + 3 {
 		k.send("2", "", fmt.Sprintf("7=%d|16=%d|", max(1, k.nextIn-500), k.nextIn-1))
 	}
 	k.soak.pause(500 * time.Millisecond)

@@ -356,13 +356,19 @@ func (k *trader) silent() error {
 // finish stays until every request has its answer and every number has come,
 // and everybody else is as far; then until the gateway has nothing more to say.
 func (k *trader) finish() error {
-	ready := false
+	ready, tried := false, false
 	var again time.Time
 	for !k.soak.stopped() {
 		if k.conn == nil || k.over {
 			k.drop()
 			if err := k.connect(true); err != nil {
 				return err
+			}
+			if k.logged && !tried { // a gap: the session has to come out of it by itself
+				tried = true
+				k.nextOut++
+				k.newOrder()
+				k.glut()
 			}
 			continue
 		}
