@@ -147,7 +147,9 @@
 // starts one more, and the gate hands every proven connection to the one that owns
 // its session. A session that was taken out is logged out and stays, for its
 // orders; quickfix keeps one goroutine for it, and one for each such reload, until
-// we stop: maxForgotten bounds them. A reload kills nobody: orders of a session
+// we stop: maxForgotten bounds them. quickfix arms a timer (2 s) at a Logout of its
+// own, and where the session has stopped before it fires its goroutine waits for
+// ever: sessions stop only when we do, so there is one a session and stop. A reload kills nobody: orders of a session
 // without cancel on disconnect live on, as when its client goes, and claims go on.
 //
 // A fresh session of quickfix sleeps to the next full second. Its first Logon
@@ -180,6 +182,10 @@
 // is known as such without the store (answered.go).
 //
 // # Tests of the session
+//
+// TestSoak lets clients that keep no rule, a disk that crashes, and reloads work on
+// the real store, and holds every report to the journal. What the clients do comes
+// from a seed; BLOCKDESK_FIX_SOAK has it run longer.
 //
 // The acceptance scripts of the quickfix module for FIX 4.4 (59 of a server, 7 of
 // last-processed and next-expected numbers and resends in chunks) run against the

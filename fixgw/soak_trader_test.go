@@ -28,7 +28,7 @@ type trader struct {
 	nextOut, nextIn int
 	high            int       // largest number seen
 	askAt           time.Time // of the next ResendRequest, if one is needed
-	moved           time.Time // when nextIn did, or the session was logged on
+	heard           time.Time // when the last message came
 	beat            string    // TestReqID (112) of the last Heartbeat
 
 	sent  map[int]said    // application messages, by number
@@ -204,6 +204,7 @@ func (k *trader) receive(d time.Duration) error {
 		m := msg(bytes.Clone(k.in[:n]))
 		k.in = k.in[:copy(k.in, k.in[n:])]
 		k.note("<", m)
+		k.heard = time.Now()
 		if bad := k.handle(m); bad != nil {
 			return fmt.Errorf("%s: %w: %s", k.compID, bad, m)
 		}
@@ -240,7 +241,7 @@ func (k *trader) handle(m msg) error {
 	k.high = max(k.high, seq)
 	switch typ {
 	case "A":
-		k.logged, k.moved = true, time.Now()
+		k.logged = true
 	case "5":
 		if strings.Contains(m.get(58), "too low") {
 			return fmt.Errorf("the gateway has numbers that were never sent")
@@ -260,7 +261,6 @@ func (k *trader) handle(m msg) error {
 		return nil
 	}
 	k.nextIn++
-	k.moved = time.Now()
 	switch typ {
 	case "0":
 		k.beat = m.get(112)
@@ -286,7 +286,7 @@ func (k *trader) gapFilled(m msg, seq int) error {
 	}
 	k.high = max(k.high, next-1)
 	if seq <= k.nextIn {
-		k.nextIn, k.moved = max(k.nextIn, next), time.Now()
+		k.nextIn = max(k.nextIn, next)
 	}
 	return nil
 }
@@ -346,7 +346,7 @@ const maxSilence = 10 * time.Second
 
 // silent says that the gateway does not answer the session, if so.
 func (k *trader) silent() error {
-	if !k.logged || k.over || time.Since(k.moved) < maxSilence {
+	if !k.logged || k.over || time.Since(k.heard) < maxSilence {
 		return nil
 	}
 	return fmt.Errorf("%s: no answer for %v; next number %d, largest seen %d; ours is %d, expected is %d",
@@ -368,7 +368,9 @@ func (k *trader) finish() error {
 				tried = true
 				k.nextOut++
 				k.newOrder()
-				k.glut()
+				for range MaxResends + 3 {
+					k.send("2", "", "7=1|16=1|")
+				}
 			}
 			continue
 		}
@@ -405,7 +407,7 @@ func (k *trader) finish() error {
 func (k *trader) hearOut() error {
 	const mark = "end"
 	var again time.Time
-	k.moved = time.Now()
+	k.heard = time.Now()
 	for k.beat != mark || k.nextIn <= k.high {
 		if k.over {
 			return fmt.Errorf("%s: the session ends before all was told: next %d, seen %d", k.compID, k.nextIn, k.high)
