@@ -2,6 +2,7 @@ package fixgw
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -58,7 +59,7 @@ func FuzzSession(f *testing.F) {
 			}
 		}()
 		if _, err := io.Copy(io.Discard, c); err != nil {
-			if ne, ok := err.(net.Error); ok && ne.Timeout() {
+			if ne := net.Error(nil); errors.As(err, &ne) && ne.Timeout() {
 				t.Fatal("the session does not end")
 			}
 		}

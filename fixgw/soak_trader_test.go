@@ -3,6 +3,7 @@ package fixgw
 import (
 	"bytes"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -209,7 +210,7 @@ func (k *trader) receive(d time.Duration) error {
 			return fmt.Errorf("%s: %w: %s", k.compID, bad, m)
 		}
 	}
-	if ne, ok := err.(net.Error); err != nil && (!ok || !ne.Timeout()) {
+	if ne := net.Error(nil); err != nil && (!errors.As(err, &ne) || !ne.Timeout()) {
 		k.drop()
 	}
 	if k.logged && k.nextIn <= k.high {
