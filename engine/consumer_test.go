@@ -78,7 +78,7 @@ func TestFailsWhileRingIsFull(t *testing.T) {
 	}
 	want := slices.Clone(held)
 	e.mustSubmit(t, head()...)
-	await(t, "a full ring", func() bool { return e.Stats().Egress == 4 && e.egress.room.armed.Load() })
+	await(t, "a full ring", func() bool { return e.Stats().Egress == 4 && e.egress.room.state.Load() != waiterAwake })
 	close(j.gate)
 	await(t, "the failure", func() bool { return e.Stats().Failed != nil })
 	if err := e.finish(t); !errors.Is(err, errDisk) {

@@ -69,6 +69,8 @@ type Options struct {
 	MaxBatch int
 	// Wait says how the goroutines wait. Default Park.
 	Wait WaitMode
+	// ReadyJournal: Append waits for no disk, so that a Turn may do it.
+	ReadyJournal bool
 	// DrainTimeout bounds how long Run waits, after the end of its context, for
 	// consumers to make room. Default 10 s.
 	DrainTimeout time.Duration

@@ -24,15 +24,28 @@ func TestStress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			j := &slowJournal{delay: 200 * time.Microsecond}
 			o.Journal = j
-			stress(t, newEngine(t, o), j)
+			stress(t, newEngine(t, o), j, false)
 		})
 	}
 	t.Run("no journal", func(t *testing.T) {
-		stress(t, newEngine(t, Options{IngressSize: 64, EgressSize: 128}), nil)
+		stress(t, newEngine(t, Options{IngressSize: 64, EgressSize: 128}), nil, false)
 	})
+	for name, o := range map[string]Options{
+		"turns":                {ReadyJournal: true},
+		"turns, small rings":   {ReadyJournal: true, IngressSize: 16, EgressSize: 512},
+		"turns, journal waits": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := &slowJournal{delay: 20 * time.Microsecond}
+			o.Journal = j
+			stress(t, newEngine(t, o), j, true)
+		})
+	}
 }
 
-func stress(t *testing.T, e *running, j *slowJournal) {
+// stress submits from many producers; with turns every other command is placed,
+// and done by its producer where the engine sleeps.
+func stress(t *testing.T, e *running, j *slowJournal, turns bool) {
 	const producers = 4
 	const each = 3_000
 	var consumers []*Consumer
@@ -42,6 +55,60 @@ func stress(t *testing.T, e *running, j *slowJournal) {
 	e.mustSubmit(t, head()...)
 	e.start(t)
 
+	type seen struct {
+		refs   [producers]int
+		digest uint64
+		last   uint64
+		err    error
+	}
+	results := make([]seen, len(consumers))
+	look := func(i int, ev *event.Event) error {
+		s, c := &results[i], consumers[i]
+		s.digest = event.Digest(s.digest, ev)
+		switch {
+		case ev.Seq < s.last:
+			return errors.New("Seq falls")
+		case j != nil && ev.Seq > j.durable.Load():
+			return errors.New("an event is seen before it is durable")
+		case c.Whole() < s.last && c.Whole()+1 < ev.Seq:
+			return errors.New("Whole is behind what has been seen")
+		}
+		s.last = ev.Seq
+		if ref, ok := ev.Reference(); ok {
+			p := int(ref.Origin) - 1
+			if n := int(ref.Text[0])<<8 | int(ref.Text[1]); n != s.refs[p] {
+				return errors.New("a command is lost, doubled or out of order")
+			}
+			s.refs[p]++
+		}
+		return nil
+	}
+	var stepped atomic.Int64
+	step := func() {
+		c := consumers[0]
+		for events := c.Poll(); len(events) > 0; events = c.Poll() {
+			for i := range events {
+				if err := look(0, &events[i]); err != nil {
+					t.Errorf("in a turn: %v", err)
+				}
+			}
+			c.Release(len(events))
+			stepped.Add(1)
+		}
+	}
+	submit := e.Submit
+	if turns {
+		submit = func(c *Command) error {
+			if c.Ref[1]%2 == 0 {
+				return e.Submit(c)
+			}
+			err := e.Place(c)
+			if err == nil {
+				e.Turn(consumers[0], step)
+			}
+			return err
+		}
+	}
 	var accepted [producers]int
 	var sent atomic.Int64
 	var wg sync.WaitGroup
@@ -57,10 +124,13 @@ func stress(t *testing.T, e *running, j *slowJournal) {
 				c.Origin = uint16(p + 1)
 				c.Ref, c.RefLen = [MaxRef]byte{}, 0
 				c.SetRef([]byte{byte(n >> 8), byte(n)})
-				err := e.Submit(&c)
+				err := submit(&c)
 				for errors.Is(err, ErrFull) {
 					time.Sleep(time.Microsecond)
-					err = e.Submit(&c)
+					err = submit(&c)
+				}
+				if turns && n%64 == 0 {
+					time.Sleep(100 * time.Microsecond) // lets the engine fall asleep
 				}
 				if errors.Is(err, ErrStopped) {
 					return
@@ -74,39 +144,12 @@ func stress(t *testing.T, e *running, j *slowJournal) {
 			}
 		}()
 	}
-	type seen struct {
-		refs   [producers]int
-		digest uint64
-		err    error
-	}
-	results := make([]seen, len(consumers))
 	var reading sync.WaitGroup
 	for i, c := range consumers {
 		reading.Add(1)
 		go func() {
 			defer reading.Done()
-			s := &results[i]
-			var last uint64
-			_, s.err = drain(c, []int{0, 1, 7}[i], func(ev *event.Event) error {
-				s.digest = event.Digest(s.digest, ev)
-				switch {
-				case ev.Seq < last:
-					return errors.New("Seq falls")
-				case j != nil && ev.Seq > j.durable.Load():
-					return errors.New("an event is seen before it is durable")
-				case c.Whole() < last && c.Whole()+1 < ev.Seq:
-					return errors.New("Whole is behind what has been seen")
-				}
-				last = ev.Seq
-				if ref, ok := ev.Reference(); ok {
-					p := int(ref.Origin) - 1
-					if n := int(ref.Text[0])<<8 | int(ref.Text[1]); n != s.refs[p] {
-						return errors.New("a command is lost, doubled or out of order")
-					}
-					s.refs[p]++
-				}
-				return nil
-			})
+			_, results[i].err = drain(c, []int{0, 1, 7}[i], func(ev *event.Event) error { return look(i, ev) })
 		}()
 	}
 	await(t, "half of the commands", func() bool { return sent.Load() > producers*each/2 })
@@ -131,6 +174,9 @@ func stress(t *testing.T, e *running, j *slowJournal) {
 	}
 	if j == nil {
 		return
+	}
+	if turns && e.options.ReadyJournal && stepped.Load() == 0 {
+		t.Error("no turn was taken to its end")
 	}
 	r, err := j.replay(StateOptions{})
 	if err != nil {

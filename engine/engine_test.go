@@ -289,7 +289,7 @@ func TestClaimExpires(t *testing.T) {
 	if now := time.Now().UnixNano(); deadline == 0 || now < deadline {
 		t.Fatalf("at %d, deadline %d", now, deadline)
 	}
-	await(t, "the ticker's sleep", e.expiryWait.armed.Load)
+	await(t, "the ticker's sleep", e.expiryWait.sleeps)
 	if err := e.finish(t); err != nil {
 		t.Fatal(err)
 	}
@@ -407,7 +407,7 @@ func TestIdleSleeps(t *testing.T) {
 	events := collect(c)
 	await(t, "sleep", func() bool {
 		for _, w := range []*waiter{e.matcherWait, e.journalWait, e.expiryWait, c.waiting} {
-			if !w.armed.Load() {
+			if !w.sleeps() {
 				return false
 			}
 		}

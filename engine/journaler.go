@@ -9,30 +9,43 @@ func (e *Engine) journal() {
 	if e.options.Journal == nil {
 		return
 	}
-	r := &e.ingress
-	var from uint64
-	ready := func() bool { return r.stamped.Load() != from || e.matched.Load() }
 	for {
-		e.journalWait.wait(ready, nil)
+		e.journalWait.wait(e.journalReady, nil)
 		matched := e.matched.Load() // before stamped: then stamped is final
-		to := r.stamped.Load()
-		if to == from {
-			if matched {
-				return
-			}
-			continue
-		}
-		to = r.cut(from, to, MaxFrame)
-		a, b := r.segments(from, to)
-		if err := e.options.Journal.Append(r.prior[from&r.mask], a, b); err != nil {
-			e.fail(fmt.Errorf("%w at seq %d: %w", ErrJournal, e.ingress.firstSeq+from, err))
+		if e.failure.Load() != nil || matched && e.ingress.stamped.Load() == e.ingress.journaled.Load() {
 			return
 		}
-		from = to
-		e.durable.Store(e.ingress.firstSeq + to - 1)
-		r.journaled.Store(to)
-		e.egress.wake()
+		if e.frame() {
+			e.egress.wake()
+		}
 	}
+}
+
+// journalReady reports whether the journaler has something to do, or nothing for
+// ever.
+func (e *Engine) journalReady() bool {
+	return e.ingress.stamped.Load() != e.ingress.journaled.Load() || e.matched.Load() || e.failure.Load() != nil
+}
+
+// frame appends one frame, if there are commands for it, and moves the watermark.
+// Who may call it has the journaler's turn. The consumers are to be woken where
+// it returns true.
+func (e *Engine) frame() bool {
+	r := &e.ingress
+	from := r.journaled.Load()
+	to := r.stamped.Load()
+	if to == from {
+		return false
+	}
+	to = r.cut(from, to, MaxFrame)
+	a, b := r.segments(from, to)
+	if err := e.options.Journal.Append(r.prior[from&r.mask], a, b); err != nil {
+		e.fail(fmt.Errorf("%w at seq %d: %w", ErrJournal, e.ingress.firstSeq+from, err))
+		return false
+	}
+	e.durable.Store(e.ingress.firstSeq + to - 1)
+	r.journaled.Store(to)
+	return true
 }
 
 // fail makes the engine read-only for good. What is durable stays visible.

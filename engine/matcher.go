@@ -9,14 +9,14 @@ import (
 const blindBuffer = 1 << 10
 
 // matcher is the one writer: it turns filled commands into published events.
-// Its goroutine alone touches it while Run works.
+// Its goroutine alone touches it while Run works, or who has its turn: Turn.
 type matcher struct {
 	engine *Engine
 	sink   event.Sink
 	ready  func() bool // idle's opposite, bound once
 	room   func() bool
 
-	next   uint64 // first position not yet stamped
+	next   uint64 // first position not yet stamped; between batches the ring's applied
 	folded uint64 // egress position up to which digest has gone
 	digest uint64
 	lastAt int64
@@ -31,7 +31,7 @@ func (m *matcher) init(e *Engine) {
 	m.digest = e.replica.Digest
 	m.lastAt = e.replica.State.At()
 	m.sink = event.Sink{Buf: e.egress.events, Limit: uint64(len(e.egress.events)), Room: m.makeRoom}
-	m.ready = func() bool { return e.ingress.filled(m.next) || e.stopping.Load() }
+	m.ready = func() bool { return e.ingress.filled(e.ingress.applied.Load()) || e.stopping.Load() }
 	m.room = func() bool {
 		return m.sink.Pos < e.egress.limit(m.sink.Pos) || m.hopeless()
 	}
@@ -45,7 +45,7 @@ func (m *matcher) run() {
 	for e.failure.Load() == nil {
 		n := e.ingress.run(m.next, e.options.MaxBatch)
 		if n > 0 {
-			m.batch(uint64(n))
+			m.batch(uint64(n), true)
 			continue
 		}
 		if !e.stopping.Load() {
@@ -61,8 +61,8 @@ func (m *matcher) run() {
 }
 
 // batch stamps n commands, hands them to the journaler, and applies them while
-// it works.
-func (m *matcher) batch(n uint64) {
+// it works; without wake the journaler is the caller's to wake.
+func (m *matcher) batch(n uint64, wake bool) {
 	e := m.engine
 	r := &e.ingress
 	at := max(e.options.Clock(), m.lastAt+1)
@@ -75,7 +75,9 @@ func (m *matcher) batch(n uint64) {
 	}
 	if e.options.Journal != nil {
 		r.stamped.Store(end)
-		e.journalWait.wake()
+		if wake {
+			e.journalWait.wake()
+		}
 	}
 
 	state := e.replica.State

@@ -35,11 +35,20 @@ type cacheLine [128]byte
 // never blocks on the channel.
 type waiter struct {
 	_     cacheLine
-	armed atomic.Bool
+	state atomic.Uint32 // waiterAwake, waiterArmed or waiterAsleep
 	_     cacheLine
 	token chan struct{} // capacity 1
 	mode  WaitMode
 }
+
+// States of a waiter. Armed: its goroutine looks at its condition once more.
+// Asleep: it looks at nothing until it has a token, so another goroutine may
+// take its turn.
+const (
+	waiterAwake  uint32 = 0
+	waiterArmed  uint32 = 1
+	waiterAsleep uint32 = 2
+)
 
 func newWaiter(mode WaitMode) *waiter {
 	return &waiter{token: make(chan struct{}, 1), mode: mode}
@@ -47,16 +56,52 @@ func newWaiter(mode WaitMode) *waiter {
 
 // wake ends a wait, if there is one. Any goroutine; never blocks.
 func (w *waiter) wake() {
-	if w.armed.Load() && w.armed.CompareAndSwap(true, false) {
-		w.token <- struct{}{}
+	for {
+		s := w.state.Load()
+		if s == waiterAwake {
+			return
+		}
+		if w.state.CompareAndSwap(s, waiterAwake) {
+			w.token <- struct{}{}
+			return
+		}
 	}
 }
 
-// disarm takes an arming back: the token of a wake that came first is eaten.
+// disarm takes an arming back: the token of a wake that came first is eaten, the
+// end of a turn that was taken is awaited.
 func (w *waiter) disarm() {
-	if !w.armed.CompareAndSwap(true, false) {
-		<-w.token
+	for {
+		if s := w.state.Load(); s != waiterAwake && w.state.CompareAndSwap(s, waiterAwake) {
+			return
+		}
+		select {
+		case <-w.token:
+			return
+		default:
+			runtime.Gosched()
+		}
 	}
+}
+
+// take begins a turn in place of the waiting goroutine, which sleeps on: what is
+// its alone is the caller's until give. False where it is awake, about to be, or
+// another has its turn. Any goroutine; never blocks.
+func (w *waiter) take() bool {
+	return w.state.Load() == waiterAsleep && w.state.CompareAndSwap(waiterAsleep, waiterAwake)
+}
+
+// give ends a turn. more says whether there is something to do that came while
+// nobody could be woken for it; it must read nothing that is the turn's alone,
+// since the goroutine may be woken at any time now.
+func (w *waiter) give(more func() bool) {
+	w.state.Store(waiterArmed)
+	if more() {
+		w.wake()
+		return
+	}
+	// Where this fails somebody has woken it.
+	w.state.CompareAndSwap(waiterArmed, waiterAsleep)
 }
 
 // wait returns true once ready does, false once stop (which may be nil) is
@@ -71,11 +116,13 @@ func (w *waiter) wait(ready func() bool, stop <-chan struct{}) bool {
 		return spin(ready, stop)
 	}
 	for !ready() {
-		w.armed.Store(true)
+		w.state.Store(waiterArmed)
 		if ready() {
 			w.disarm()
 			break
 		}
+		// Where this fails the token is there, or about to be.
+		w.state.CompareAndSwap(waiterArmed, waiterAsleep)
 		select {
 		case <-w.token:
 		case <-stop:

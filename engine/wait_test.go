@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -64,7 +66,7 @@ func TestWaiterStops(t *testing.T) {
 			if w.wait(func() bool { return false }, stop) {
 				t.Fatal("ready without being ready")
 			}
-			if w.armed.Load() || len(w.token) != 0 {
+			if w.state.Load() != waiterAwake || len(w.token) != 0 {
 				t.Fatal("a wake-up is left over")
 			}
 			if !w.wait(func() bool { return true }, stop) {
@@ -89,7 +91,88 @@ func TestWaiterLeavesNoToken(t *testing.T) {
 	if !w.wait(ready, nil) || looks != 2 {
 		t.Fatalf("%d looks", looks)
 	}
-	if w.armed.Load() || len(w.token) != 0 {
+	if w.state.Load() != waiterAwake || len(w.token) != 0 {
 		t.Fatal("a wake-up is left over")
+	}
+}
+
+// sleeps reports whether the waiter's goroutine sleeps, or is about to.
+func (w *waiter) sleeps() bool { return w.state.Load() == waiterAsleep }
+
+// TestTurnsExclude: many take turns, wake and wait at once; the turn is one
+// goroutine's at a time, no work is left lying, and nobody hangs.
+func TestTurnsExclude(t *testing.T) {
+	w := newWaiter(Park)
+	const workers, each = 4, 5000
+	var work, done atomic.Int64 // handed over; finished
+	var stop atomic.Bool
+	var plain int64 // the turn's alone: -race watches it
+	more := func() bool { return work.Load() != done.Load() || stop.Load() }
+	do := func() {
+		for done.Load() != work.Load() {
+			plain++
+			done.Add(1)
+		}
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for !stop.Load() {
+			w.wait(more, nil)
+			do()
+		}
+	}()
+	var all sync.WaitGroup
+	for n := range workers {
+		all.Go(func() {
+			for i := range each {
+				work.Add(1)
+				if (i+n)%3 == 0 || !w.take() {
+					w.wake()
+					continue
+				}
+				do()
+				w.give(more)
+			}
+		})
+	}
+	all.Wait()
+	for limit := time.Now().Add(10 * time.Second); done.Load() != workers*each; time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("%d of %d done", done.Load(), workers*each)
+		}
+	}
+	stop.Store(true)
+	w.wake()
+	<-ended
+	if plain != workers*each {
+		t.Fatalf("%d pieces of work were done, %d counted", done.Load(), plain)
+	}
+}
+
+// TestStopDuringTurn: who is told to stop while another has its turn waits for
+// the end of the turn and leaves nothing behind.
+func TestStopDuringTurn(t *testing.T) {
+	for range 200 {
+		w := newWaiter(Park)
+		stop := make(chan struct{})
+		left := make(chan bool)
+		go func() { left <- w.wait(func() bool { return false }, stop) }()
+		for !w.take() {
+			runtime.Gosched()
+		}
+		close(stop)
+		select {
+		case <-left:
+			t.Fatal("left while its turn was taken")
+		default:
+		}
+		w.give(func() bool { return false })
+		if <-left {
+			t.Fatal("ready without being ready")
+		}
+		if w.state.Load() != waiterAwake || len(w.token) != 0 {
+			t.Fatal("a wake-up is left over")
+		}
 	}
 }
