@@ -37,6 +37,7 @@ type conn struct {
 	frame   []byte // rest of the message that Read hands over; aliases in
 	share   share
 	request express
+	placed  bool // the request was: Engine.Turn is to be called
 	gap     gap
 	garbage int
 	ahead   int // bytes of messages with numbers too high, in this gap
@@ -119,6 +120,9 @@ func (c *conn) next() error {
 		}
 		x := &c.request
 		if x.scan(frame, s.id.TargetCompID, s.id.SenderCompID) && c.atRest(s, x.seq, now) && s.express(c, x, now) {
+			if c.placed {
+				c.gateway.engine.Turn(c.gateway.follower.step)
+			}
 			continue
 		}
 		seq, err := checkFrame(frame)

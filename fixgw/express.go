@@ -330,10 +330,12 @@ func (s *session) express(c *conn, x *express, now time.Time) bool {
 	}
 	s.gateway.in.Add(1)
 	s.over(now)
+	s.alone = len(c.in) == c.used
 	if no := s.handle(x); no != nil {
 		s.reject(x, no)
 	}
 	s.messages.passed(x.seq)
+	c.placed, s.alone, s.placed = s.placed, false, false
 	return true
 }
 

@@ -66,6 +66,8 @@ type follower struct {
 	// parted: a Rebase is not through; partedStored: the store says so.
 	parted, partedStored bool
 	ref                  reference
+	consumer             Consumer // Run's
+	step                 func()   // lent, bound once
 	// replaying: quickfix's sessions do not run yet; reports go straight into
 	// the message stores.
 	replaying bool
@@ -166,6 +168,7 @@ func (f *follower) Run(ctx context.Context, c Consumer) error {
 	if err := f.startDesk(); err != nil {
 		return err
 	}
+	f.consumer = c
 	for {
 		events, err := c.Next(ctx)
 		switch {
@@ -190,6 +193,14 @@ func (f *follower) end(whole uint64) error {
 		f.place = position{seq: whole + 1}
 	}
 	return f.commit()
+}
+
+// lent does what Run would, in its place, while it waits: engine.Engine.Turn
+// calls it.
+func (f *follower) lent() {
+	if err := f.take(f.consumer.Poll(), f.consumer); err != nil {
+		f.gateway.fail(err)
+	}
 }
 
 // take follows events and what has come meanwhile, and sends what they cause.

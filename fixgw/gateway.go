@@ -27,6 +27,12 @@ type Engine interface {
 	// SubmitAll does the same for the commands of one request, as neighbours and
 	// whole or not at all: engine.Engine.SubmitAll.
 	SubmitAll([]engine.Command) error
+	// Place is Submit that wakes nobody. Turn must be called right after it: it
+	// has the engine work, by the caller where it is idle, and then, where Run's
+	// consumer waits, calls step in the place of who waits: engine.Engine.Place
+	// and Turn.
+	Place(*engine.Command) error
+	Turn(step func())
 	// NextOrderID returns an id that no order has had: engine.OrderIDs.Next.
 	NextOrderID() market.OrderID
 }
@@ -131,6 +137,7 @@ func New(o Options, e Engine, store Store, doors Doors, instruments *market.Inst
 		failed:    make(chan error, 1), idPrefix: "G" + strconv.FormatInt(o.Now().UnixNano(), 36) + "-",
 	}
 	g.follower = &follower{gateway: g, orders: make(map[market.OrderID]*order), wake: make(chan struct{}, 1)}
+	g.follower.step = g.follower.lent
 	g.answered = newAnswered(g)
 	g.market = newMarketData(g, doors.MarketData)
 	g.statuses = newStatuses(g)

@@ -74,7 +74,12 @@ func (j *memJournal) Append(_ uint64, a, b []engine.Command) error {
 	return nil
 }
 
-type engineDoor struct{ *engine.Engine }
+type engineDoor struct {
+	*engine.Engine
+	orders *engine.Consumer
+}
+
+func (e engineDoor) Turn(step func()) { e.Engine.Turn(e.orders, step) }
 
 func (e engineDoor) NextOrderID() market.OrderID { return e.OrderIDs().Next() }
 
@@ -177,12 +182,12 @@ func (d *desk) start() {
 	}
 	fresh := len(d.journal.commands) == 0
 	d.offers.follow(replica.State.Desk().Board())
-	d.engine, err = engine.New(engine.Options{Journal: d.journal, Clock: d.now}, replica)
+	d.engine, err = engine.New(engine.Options{Journal: d.journal, Clock: d.now, ReadyJournal: true}, replica)
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	d.gateway.engine = engineDoor{d.engine}
 	orders, views := d.engine.Consumer("fix"), d.engine.Consumer("md")
+	d.gateway.engine = engineDoor{d.engine, orders}
 	ctx, cancel := context.WithCancel(context.Background())
 	d.cancel, d.done, d.stopped = cancel, make(chan error, 3), false
 	go func() { d.done <- d.engine.Run(ctx) }()

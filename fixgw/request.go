@@ -60,7 +60,11 @@ func (s *session) submit(kind engine.Kind, in market.InstrumentID, o book.Order,
 		s.gateway.overloaded.Add(1)
 		return businessReject(rejNotAvailable, r.clOrdID, fmt.Sprintf("%s: %d requests of this session wait for an answer", codeOverloaded, s.gateway.options.MaxPendingOrders))
 	}
-	err := s.gateway.engine.Submit(&c)
+	hand := s.gateway.engine.Submit
+	if s.alone {
+		hand, s.placed = s.gateway.engine.Place, true
+	}
+	err := hand(&c)
 	if err == nil {
 		return nil
 	}

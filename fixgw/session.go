@@ -42,7 +42,11 @@ type session struct {
 	// turn is held by whoever handles a message of the client's: quickfix's
 	// session goroutine, or the connection's reader (see express.go). It guards
 	// the fields below.
-	turn    sync.Mutex
+	turn sync.Mutex
+	// alone: nothing else has been read of the connection, so a command may be
+	// placed and done at once. placed: one was, and wants Engine.Turn.
+	alone, placed bool
+
 	rate    bucket
 	resends bucket
 	strikes int       // messages over the rate

@@ -300,6 +300,7 @@ type busy struct {
 }
 
 func (b busy) Submit(*engine.Command) error { return b.err }
+func (b busy) Place(*engine.Command) error  { return b.err }
 
 // TestSequenceResetIsBounded: no NewSeqNo moves the session to where no message
 // can follow it.

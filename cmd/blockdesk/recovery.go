@@ -65,6 +65,7 @@ func (s *service) open(ctx context.Context) error {
 	}
 	door.eng.Store(s.eng)
 	s.events.feed, s.events.fix, s.events.desk = s.eng.Consumer("feed"), s.eng.Consumer("fix"), s.eng.Consumer("desk")
+	door.fix = s.events.fix
 	if err := s.openSettlement(replica.State); err != nil {
 		return err
 	}
@@ -311,15 +312,20 @@ func (s *service) engineOptions() engine.Options {
 	return engine.Options{
 		Journal: s.store, IngressSize: s.cfg.Engine.IngressSize, EgressSize: s.cfg.Engine.EgressSize,
 		MaxOrders: s.cfg.Engine.MaxOrders, MaxBatch: s.cfg.Engine.MaxBatch, Wait: wait,
-		DrainTimeout: drainTimeout,
+		DrainTimeout: drainTimeout, ReadyJournal: s.cfg.Durability.Mode == "interval",
 	}
 }
 
 // engineDoor, viewDoor and offerDoor stand in for what is built after the FIX
 // gateway and the desk, which have to exist before the journal is replayed.
-type engineDoor struct{ eng atomic.Pointer[engine.Engine] }
+type engineDoor struct {
+	eng atomic.Pointer[engine.Engine]
+	fix *engine.Consumer // the gateway's
+}
 
 func (d *engineDoor) Submit(c *engine.Command) error      { return d.eng.Load().Submit(c) }
+func (d *engineDoor) Place(c *engine.Command) error       { return d.eng.Load().Place(c) }
+func (d *engineDoor) Turn(step func())                    { d.eng.Load().Turn(d.fix, step) }
 func (d *engineDoor) SubmitAll(cs []engine.Command) error { return d.eng.Load().SubmitAll(cs) }
 func (d *engineDoor) NextOrderID() market.OrderID         { return d.eng.Load().OrderIDs().Next() }
 
