@@ -320,16 +320,13 @@ func (c *conn) Run(ctx context.Context) error {
 		c.mu.Lock()
 		batch, c.out = c.out, batch[:0]
 		c.writing = len(batch) > 0
-		closing, cut, patience := c.closing, c.cut, c.patience
+		closing, cut := c.closing, c.cut
 		c.mu.Unlock()
 		switch {
 		case cut != nil:
 			return cut
 		case len(batch) > 0:
-			if closing {
-				patience = flushTimeout
-			}
-			if err := c.write(batch, patience); err != nil {
+			if err := c.write(batch); err != nil {
 				return err
 			}
 			if cap(batch) > maxKeptBatch {
@@ -346,8 +343,19 @@ func (c *conn) Run(ctx context.Context) error {
 // maxKeptBatch is the largest buffer that a quiet connection holds on to.
 const maxKeptBatch = 64 << 10
 
-func (c *conn) write(batch []byte, patience time.Duration) error {
-	if err := c.Conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+// write takes its deadline together with the look at what may end it: set later,
+// it would undo the one by which cutOff wakes a write.
+func (c *conn) write(batch []byte) error {
+	c.mu.Lock()
+	patience, err := c.patience, c.cut
+	if c.closing {
+		patience = flushTimeout
+	}
+	if err == nil {
+		err = c.Conn.SetWriteDeadline(time.Now().Add(patience))
+	}
+	c.mu.Unlock()
+	if err != nil {
 		return err
 	}
 	if _, err := c.Conn.Write(batch); err != nil {
