@@ -1,0 +1,257 @@
+package archive
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"blockdesk/engine"
+	"blockdesk/market"
+)
+
+// Limits of one call.
+const (
+	MaxTrades  = 1000
+	MaxCandles = 1440 // spec, 4.2
+	// maxBatch is how many trades one commit takes.
+	maxBatch = 4096
+)
+
+// Errors.
+var (
+	// ErrAhead: the store has seen commands that the journal does not have.
+	ErrAhead = errors.New("archive: ahead of the journal")
+	// ErrLimit: more was asked for than one call gives, or less than one.
+	ErrLimit = errors.New("archive: limit out of range")
+)
+
+// Store is the archive's own durable map, which nobody else writes. persist.KV
+// is one. All methods may be called from any goroutine.
+//
+// Commits are kept in their order: whatever a crash loses is a suffix of them. A
+// commit with sync true makes itself and everything before it safe.
+type Store interface {
+	// Get returns a copy of the value.
+	Get(key []byte) (value []byte, ok bool, err error)
+	// Scan calls f for each key in [lo, hi), ascending, until f returns false.
+	// key and value are valid during f.
+	Scan(lo, hi []byte, f func(key, value []byte) bool) error
+	// Commit applies what fill asks for as one atomic step. set and deleteRange
+	// copy what they are given; later calls win over earlier ones.
+	Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error
+}
+
+// Archive keeps trades and candles: see the package. New, then Replay, Skip or
+// Rebase as the recovery finds, then Run.
+type Archive struct {
+	o        Options
+	store    Store
+	follower follower
+
+	trades, commits atomic.Uint64
+	pruned          atomic.Int64 // Unix nanoseconds; nothing older is left of what is pruned
+}
+
+// Stats is a moment's figures.
+type Stats struct {
+	Trades  uint64 // archived since the start
+	Commits uint64
+	Cursor  uint64
+}
+
+// New reads where the store ends. Errors: those of the store, ErrLayout.
+func New(o Options, store Store) (*Archive, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	a := &Archive{o: o.withDefaults(), store: store}
+	if err := a.checkLayout(); err != nil {
+		return nil, err
+	}
+	a.follower = follower{archive: a, open: make(map[slot]*openCandle)}
+	return a, a.follower.load()
+}
+
+func (a *Archive) checkLayout() error {
+	value, ok, err := a.store.Get([]byte{keyVersion})
+	switch {
+	case err != nil:
+		return fmt.Errorf("archive: %w", err)
+	case ok && (len(value) != 1 || value[0] != layoutVersion):
+		return fmt.Errorf("%w: layout version %x, this program knows %d", ErrLayout, value, layoutVersion)
+	case ok:
+		return nil
+	}
+	err = a.store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
+		set([]byte{keyVersion}, []byte{layoutVersion})
+	}, true)
+	if err != nil {
+		return fmt.Errorf("archive: %w", err)
+	}
+	return nil
+}
+
+// Cursor returns the Seq up to which everything is in the store, though perhaps
+// not synced. Replay wants the events of every later command.
+func (a *Archive) Cursor() uint64 { return a.follower.committed.Load() }
+
+// DurableCursor is Cursor as a crash of the machine leaves it: the journal must
+// keep what comes after.
+func (a *Archive) DurableCursor() uint64 { return a.follower.durable.Load() }
+
+// Stats returns the figures.
+func (a *Archive) Stats() Stats {
+	return Stats{Trades: a.trades.Load(), Commits: a.commits.Load(), Cursor: a.Cursor()}
+}
+
+// Trades returns the trades of an instrument before the one with the id before,
+// newest first, at most limit; before 0 means from the newest. limit is
+// 1..MaxTrades. Errors: ErrLimit, ErrLayout, the store's.
+func (a *Archive) Trades(in market.InstrumentID, before market.TradeID, limit int) ([]engine.Trade, error) {
+	if limit < 1 || limit > MaxTrades {
+		return nil, ErrLimit
+	}
+	lo := tradeKey(nil, in, ^market.TradeID(0))
+	if before > 0 {
+		lo = tradeKey(nil, in, before-1)
+	}
+	var out []engine.Trade
+	var bad error
+	err := a.store.Scan(lo, tradesEnd(in), func(key, value []byte) bool {
+		var t engine.Trade
+		if t, bad = parseTrade(key, value); bad != nil {
+			return false
+		}
+		out = append(out, t)
+		return len(out) < limit
+	})
+	return out, a.wrap(err, bad)
+}
+
+// Candles returns the candles of an instrument that begin before a time, Unix
+// nanoseconds, oldest first: the newest of them, at most limit. before 0 means
+// all there are. limit is 1..MaxCandles. Errors: ErrLimit, ErrLayout, the
+// store's.
+func (a *Archive) Candles(in market.InstrumentID, i Interval, before int64, limit int) ([]Candle, error) {
+	if limit < 1 || limit > MaxCandles {
+		return nil, ErrLimit
+	}
+	lo := candleKey(nil, in, i, -1) // ^-1 = 0: before the newest there can be
+	if before > 0 {
+		lo = candleKey(nil, in, i, before-1)
+	}
+	var out []Candle
+	var bad error
+	err := a.store.Scan(lo, candlesEnd(in, i), func(key, value []byte) bool {
+		var c Candle
+		if c, bad = parseCandle(key, value); bad != nil {
+			return false
+		}
+		out = append(out, c)
+		return len(out) < limit
+	})
+	for l, r := 0, len(out)-1; l < r; l, r = l+1, r-1 {
+		out[l], out[r] = out[r], out[l]
+	}
+	return out, a.wrap(err, bad)
+}
+
+func (a *Archive) wrap(err, bad error) error {
+	if err != nil {
+		return fmt.Errorf("archive: %w", err)
+	}
+	return bad
+}
+
+// prune takes out what is older than the options allow, once every PruneEvery.
+func (a *Archive) prune(now time.Time) error {
+	if now.Sub(time.Unix(0, a.pruned.Load())) < a.o.PruneEvery {
+		return nil
+	}
+	a.pruned.Store(now.UnixNano())
+	list, err := a.instruments()
+	if err != nil {
+		return err
+	}
+	var cuts []cut
+	for _, in := range list {
+		oldest, err := a.firstSince(in, now.Add(-a.o.KeepTrades).UnixNano())
+		if err != nil {
+			return err
+		}
+		if oldest > 1 {
+			cuts = append(cuts, cut{tradeKey(nil, in, oldest-1), tradesEnd(in)})
+		}
+		for i := Minute1; i < Hour1; i++ {
+			edge := i.opens(now.Add(-a.o.KeepMinutes).UnixNano())
+			if edge > 0 {
+				cuts = append(cuts, cut{candleKey(nil, in, i, edge-1), candlesEnd(in, i)})
+			}
+		}
+	}
+	if len(cuts) == 0 {
+		return nil
+	}
+	return a.commit(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
+		for _, c := range cuts {
+			deleteRange(c.lo, c.hi)
+		}
+	}, false)
+}
+
+// instruments returns those that have trades, in their order.
+func (a *Archive) instruments() (out []market.InstrumentID, err error) {
+	next, end := tradeKey(nil, 0, ^market.TradeID(0)), []byte{keyTrade + 1}
+	for next != nil {
+		from := next
+		next = nil
+		var bad error
+		err := a.store.Scan(from, end, func(key, _ []byte) bool {
+			if len(key) != tradeKeySize {
+				bad = fmt.Errorf("%w: trade under a key of %d bytes", ErrLayout, len(key))
+				return false
+			}
+			in := market.InstrumentID(binary.BigEndian.Uint16(key[1:]))
+			out = append(out, in)
+			next = tradesEnd(in)
+			return false
+		})
+		if err != nil || bad != nil {
+			return nil, a.wrap(err, bad)
+		}
+	}
+	return out, nil
+}
+
+// cut is a range of keys to delete.
+type cut struct{ lo, hi []byte }
+
+// firstSince returns the id of the first trade of an instrument at or after a
+// time, or the one after its last. TradeIDs and times grow together, so it looks
+// at some sixty trades and reads nothing else.
+func (a *Archive) firstSince(in market.InstrumentID, at int64) (market.TradeID, error) {
+	lo, hi := market.TradeID(1), a.follower.place.trade+1 // the answer lies in [lo, hi]
+	for lo < hi {
+		mid := lo + (hi-lo)/2
+		newest, err := a.Trades(in, mid+1, 1)
+		switch {
+		case err != nil:
+			return 0, err
+		case len(newest) == 0 || newest[0].At < at:
+			lo = mid + 1
+		default:
+			hi = newest[0].ID
+		}
+	}
+	return lo, nil
+}
+
+func (a *Archive) commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error {
+	if err := a.store.Commit(fill, sync); err != nil {
+		return fmt.Errorf("archive: %w", err)
+	}
+	a.commits.Add(1)
+	return nil
+}

@@ -1,0 +1,460 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"io"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"blockdesk/engine"
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const begin = int64(1_790_000_000) * int64(time.Second)
+
+// fixed is a clock at which nothing of the tests is old.
+func fixed() time.Time { return time.Unix(0, begin) }
+
+func open(t testing.TB, s Store, o Options) *Archive {
+	t.Helper()
+	if o.Now == nil {
+		o.Now = fixed
+	}
+	a, err := New(o, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// day is a list of events: trades among others, a command to each Seq from 1.
+func trade(seq uint64, id market.TradeID, in market.InstrumentID, at int64, price market.Price, qty market.Qty) event.Event {
+	return event.Event{
+		Seq: seq, At: at, Kind: event.Traded, Instrument: in, Aux: int64(id), Price: price, Qty: qty, Side: market.Sell,
+	}
+}
+
+// drawEvents draws commands with 0 to 3 trades each on two instruments, some of
+// them hours apart.
+func drawEvents(t *rapid.T) []event.Event {
+	var out []event.Event
+	at, id := begin, market.TradeID(0)
+	for seq := uint64(1); seq <= uint64(rapid.IntRange(1, 40).Draw(t, "commands")); seq++ {
+		at += rapid.SampledFrom([]int64{0, 1, int64(time.Second), int64(time.Minute), int64(7 * time.Minute), int64(5 * time.Hour), int64(30 * time.Hour)}).Draw(t, "gap")
+		out = append(out, event.Event{Seq: seq, At: at, Kind: event.Accepted})
+		for range rapid.IntRange(0, 3).Draw(t, "trades") {
+			id++
+			out = append(out, trade(seq, id, market.InstrumentID(rapid.IntRange(0, 1).Draw(t, "in")), at,
+				market.Price(rapid.IntRange(1, 9).Draw(t, "price")), market.Qty(rapid.IntRange(1, 9).Draw(t, "qty"))))
+		}
+	}
+	return out
+}
+
+// upTo returns the events of the commands up to seq.
+func upTo(events []event.Event, seq uint64) []event.Event {
+	n := slices.IndexFunc(events, func(e event.Event) bool { return e.Seq > seq })
+	if n < 0 {
+		return events
+	}
+	return events[:n]
+}
+
+// model makes the candles the slow way.
+func model(events []event.Event, in market.InstrumentID, i Interval) []Candle {
+	var out []Candle
+	for _, e := range events {
+		if e.Kind != event.Traded || e.Instrument != in {
+			continue
+		}
+		open := e.At / int64(i.Length()) * int64(i.Length())
+		if n := len(out); n == 0 || out[n-1].OpenAt != open {
+			out = append(out, Candle{OpenAt: open, Open: e.Price, High: e.Price, Low: e.Price})
+		}
+		c := &out[len(out)-1]
+		c.High, c.Low, c.Close = max(c.High, e.Price), min(c.Low, e.Price), e.Price
+		c.Volume += e.Qty
+		c.Quote.Lo += uint64(e.Price) * uint64(e.Qty)
+		c.Trades++
+	}
+	return out
+}
+
+// holds compares all that the archive tells with what the events say.
+func holds(t interface{ Fatalf(string, ...any) }, a *Archive, events []event.Event) {
+	for in := market.InstrumentID(0); in < 2; in++ {
+		for i := Minute1; i <= Day1; i++ {
+			got, err := a.Candles(in, i, 0, MaxCandles)
+			if want := model(events, in, i); err != nil || !reflect.DeepEqual(got, want) {
+				t.Fatalf("instrument %d, %s: %v\n got %+v\nwant %+v", in, i, err, got, want)
+			}
+		}
+		var want []engine.Trade
+		for _, e := range slices.Backward(events) {
+			if e.Kind == event.Traded && e.Instrument == in {
+				want = append(want, engine.Trade{ID: market.TradeID(e.Aux), Seq: e.Seq, At: e.At, Price: e.Price, Qty: e.Qty, Side: e.Side})
+			}
+		}
+		if got, err := a.Trades(in, 0, MaxTrades); err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("instrument %d: %v\n got %+v\nwant %+v", in, err, got, want)
+		}
+	}
+}
+
+// TestCrashes: whatever a crash takes from the end of the store, the journal's
+// events bring it back, also where they are told again from long before.
+func TestCrashes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		events := drawEvents(t)
+		last := events[len(events)-1].Seq
+		store := newMemStore()
+		a := must(t, store)
+		for from := 0; from < len(events); {
+			n := rapid.IntRange(1, len(events)-from).Draw(t, "piece")
+			if err := a.Replay(events[from : from+n]); err != nil {
+				t.Fatal(err)
+			}
+			from += n
+			if err := a.follower.commit(nil, rapid.Bool().Draw(t, "sync")); err != nil {
+				t.Fatal(err)
+			}
+			if rapid.Bool().Draw(t, "crash") {
+				store, _ = store.crash(rapid.IntRange(0, 5).Draw(t, "lost"))
+				a = must(t, store)
+				early := uint64(rapid.IntRange(0, int(a.Cursor())).Draw(t, "from"))
+				from = len(upTo(events, early))
+			}
+		}
+		if err := a.Start(last); err != nil {
+			t.Fatal(err)
+		}
+		holds(t, a, events)
+		if a.Cursor() != last || a.DurableCursor() != last {
+			t.Fatalf("cursor %d, durable %d, want %d", a.Cursor(), a.DurableCursor(), last)
+		}
+	})
+}
+
+func must(t *rapid.T, s Store) *Archive {
+	a, err := New(Options{Now: fixed}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// TestRebase: what the journal has lost is taken out, and nothing else, also when
+// a crash comes right after and it must be done again.
+func TestRebase(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		events := drawEvents(t)
+		last := events[len(events)-1].Seq
+		store := newMemStore()
+		a := must(t, store)
+		if err := errors.Join(a.Replay(events), a.Start(last)); err != nil {
+			t.Fatal(err)
+		}
+		seq := uint64(rapid.IntRange(0, int(last)).Draw(t, "journal's end"))
+		a = must(t, store)
+		if err := a.Start(seq); (err != nil) != (seq < last) || err != nil && !errors.Is(err, ErrAhead) {
+			t.Fatalf("start at %d of %d: %v", seq, last, err)
+		}
+		for range 2 {
+			if err := a.Rebase(seq); err != nil {
+				t.Fatal(err)
+			}
+			holds(t, a, upTo(events, seq))
+			a = must(t, store)
+		}
+		// The next life gives the numbers to other trades.
+		var other []event.Event
+		id := market.TradeID(0)
+		for _, e := range upTo(events, seq) {
+			if e.Kind == event.Traded {
+				id++
+			}
+		}
+		for n := range uint64(3) {
+			other = append(other, trade(seq+1+n, id+1+market.TradeID(n), 1, begin+int64(2000*time.Hour), 5, 7))
+		}
+		if err := errors.Join(a.Replay(other), a.Start(seq+3)); err != nil {
+			t.Fatal(err)
+		}
+		holds(t, a, append(slices.Clone(upTo(events, seq)), other...))
+	})
+}
+
+// TestSkip: no candle is told that misses trades of its interval.
+func TestSkip(t *testing.T) {
+	hour := int64(time.Hour)
+	noon := (begin/int64(day) + 1) * int64(day)
+	store := newMemStore()
+	a := open(t, store, Options{})
+	before := []event.Event{
+		trade(1, 1, 0, noon, 5, 1), trade(2, 2, 0, noon+hour, 6, 1),
+		{Seq: 3, At: noon + hour + 30*int64(time.Minute), Kind: event.Accepted},
+	}
+	if err := errors.Join(a.Replay(before), a.Start(3)); err != nil {
+		t.Fatal(err)
+	}
+	a = open(t, store, Options{})
+	if err := a.Skip(100, noon+2*hour+int64(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	after := []event.Event{
+		trade(101, 50, 0, noon+2*hour+2*int64(time.Minute), 7, 1), trade(102, 51, 0, noon+5*hour, 8, 1), trade(103, 52, 0, noon+int64(day), 9, 1),
+	}
+	if err := errors.Join(a.Replay(after), a.Start(103)); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range map[Interval][]int64{
+		Minute1: {noon, noon + hour, noon + 2*hour + 2*int64(time.Minute), noon + 5*hour, noon + int64(day)},
+		Hour1:   {noon, noon + 5*hour, noon + int64(day)},
+		Hour4:   {noon + 4*hour, noon + int64(day)},
+		Day1:    {noon + int64(day)},
+	} {
+		got, err := a.Candles(0, i, 0, 10)
+		var opens []int64
+		for _, c := range got {
+			opens = append(opens, c.OpenAt)
+		}
+		if err != nil || !slices.Equal(opens, want) {
+			t.Errorf("%s: %v, got %v, want %v", i, err, opens, want)
+		}
+	}
+	if trades, err := a.Trades(0, 0, 10); err != nil || len(trades) != 5 {
+		t.Errorf("%v, %d trades, want 5", err, len(trades))
+	}
+}
+
+// TestPages: cursors give every trade and candle once, newest first and in
+// pages.
+func TestPages(t *testing.T) {
+	a := open(t, newMemStore(), Options{})
+	var events []event.Event
+	for n := range 25 {
+		events = append(events, trade(uint64(n+1), market.TradeID(n+1), market.InstrumentID(n%2), begin+int64(n)*int64(time.Minute), 3, 1))
+	}
+	if err := errors.Join(a.Replay(events), a.Start(25)); err != nil {
+		t.Fatal(err)
+	}
+	var ids []market.TradeID
+	for before := market.TradeID(0); ; {
+		page, err := a.Trades(0, before, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page) == 0 {
+			break
+		}
+		for _, x := range page {
+			ids = append(ids, x.ID)
+		}
+		before = page[len(page)-1].ID
+	}
+	if want := []market.TradeID{25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1}; !slices.Equal(ids, want) {
+		t.Errorf("got %v", ids)
+	}
+	var opens []int64
+	for before := int64(0); ; {
+		page, err := a.Candles(1, Minute1, before, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page) == 0 {
+			break
+		}
+		before = page[0].OpenAt
+		for _, c := range slices.Backward(page) {
+			opens = append(opens, c.OpenAt)
+		}
+	}
+	if len(opens) != 12 || !slices.IsSortedFunc(opens, func(x, y int64) int { return int(y - x) }) {
+		t.Errorf("got %v", opens)
+	}
+	for _, limit := range []int{0, -1, MaxTrades + 1} {
+		if _, err := a.Trades(0, 0, limit); !errors.Is(err, ErrLimit) {
+			t.Errorf("limit %d of trades: %v", limit, err)
+		}
+	}
+	for _, limit := range []int{0, MaxCandles + 1} {
+		if _, err := a.Candles(0, Day1, 0, limit); !errors.Is(err, ErrLimit) {
+			t.Errorf("limit %d of candles: %v", limit, err)
+		}
+	}
+}
+
+// TestRetention: what is too old goes, what is not stays.
+func TestRetention(t *testing.T) {
+	now := begin
+	o := Options{KeepTrades: 2 * day, KeepMinutes: 3 * day, Now: func() time.Time { return time.Unix(0, now) }}
+	a := open(t, newMemStore(), o)
+	var events []event.Event
+	for n := range 10 * 24 {
+		events = append(events, trade(uint64(n+1), market.TradeID(n+1), 0, begin+int64(n)*int64(time.Hour), 3, 1))
+	}
+	now = events[len(events)-1].At
+	if err := errors.Join(a.Replay(events), a.Start(240), a.prune(a.o.Now())); err != nil {
+		t.Fatal(err)
+	}
+	trades, err := a.Trades(0, 0, MaxTrades)
+	if err != nil || len(trades) != 49 { // the one of 48 h ago is not older
+		t.Errorf("%v: %d trades", err, len(trades))
+	}
+	for i, want := range map[Interval]int{Minute1: 73, Minute15: 73, Hour1: 240, Day1: 11} {
+		if got, err := a.Candles(0, i, 0, MaxCandles); err != nil || len(got) != want {
+			t.Errorf("%s: %v: %d candles, want %d", i, err, len(got), want)
+		}
+	}
+	before := a.Stats().Commits
+	if err := a.prune(a.o.Now().Add(time.Minute)); err != nil || a.Stats().Commits != before {
+		t.Errorf("pruned again within PruneEvery: %v", err)
+	}
+}
+
+// tape is a Consumer of what is sent to it.
+type tape struct {
+	events chan []event.Event
+	whole  uint64
+}
+
+func (c *tape) Next(ctx context.Context) ([]event.Event, error) {
+	select {
+	case events, ok := <-c.events:
+		if !ok {
+			return nil, io.EOF
+		}
+		c.whole = events[len(events)-1].Seq
+		return events, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (c *tape) Poll() []event.Event { return nil }
+func (c *tape) Release(int)         {}
+func (c *tape) Whole() uint64       { return c.whole }
+
+// TestRun: what is followed can be read at once, is synced within SyncEvery, and
+// at the end.
+func TestRun(t *testing.T) {
+	store := newMemStore()
+	a := open(t, store, Options{SyncEvery: 10 * time.Millisecond})
+	c := &tape{events: make(chan []event.Event)}
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(t.Context(), c) }()
+	c.events <- []event.Event{trade(1, 1, 0, begin, 5, 1), trade(2, 2, 1, begin, 5, 1)}
+	await(t, "cursor", func() bool { return a.Cursor() == 2 })
+	if trades, err := a.Trades(1, 0, 10); err != nil || len(trades) != 1 {
+		t.Errorf("%v, %d trades", err, len(trades))
+	}
+	await(t, "sync", func() bool { return a.DurableCursor() == 2 })
+	c.events <- []event.Event{{Seq: 3, At: begin, Kind: event.Accepted}}
+	close(c.events)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if a.DurableCursor() != 3 {
+		t.Errorf("durable cursor %d after the end", a.DurableCursor())
+	}
+}
+
+// TestRunEnds: with its context where the engine does not, and with the store.
+func TestRunEnds(t *testing.T) {
+	a := open(t, newMemStore(), Options{DrainTimeout: 10 * time.Millisecond})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := a.Run(ctx, &tape{events: make(chan []event.Event)}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	store := newMemStore()
+	a = open(t, store, Options{})
+	store.fail = errBroken
+	c := &tape{events: make(chan []event.Event, 1)}
+	c.events <- []event.Event{trade(1, 1, 0, begin, 5, 1)}
+	if err := a.Run(t.Context(), c); !errors.Is(err, errBroken) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func await(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for limit := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("%s: did not come", what)
+		}
+	}
+}
+
+// TestDamage: records that this version cannot have written are refused, not
+// guessed.
+func TestDamage(t *testing.T) {
+	store := newMemStore()
+	a := open(t, store, Options{})
+	if err := errors.Join(a.Replay([]event.Event{trade(1, 1, 0, begin, 5, 1)}), a.Start(1)); err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range store.values() {
+		for _, damaged := range [][]byte{nil, value[:len(value)-1], append(slices.Clone(value), 0), make([]byte, len(value))} {
+			if key[0] == keyCursor && len(damaged) == len(value) {
+				continue // an empty cursor is that of a new archive
+			}
+			copied, _ := store.crash(0)
+			copied.values()[key] = damaged
+			a, err := New(Options{Now: fixed}, copied)
+			if err == nil {
+				_, bad1 := a.Trades(0, 0, 1)
+				_, bad2 := a.Candles(0, Minute1, 0, 1)
+				_, bad3 := a.Candles(0, Interval(key[3]), 0, 1)
+				err = errors.Join(bad1, bad2, bad3)
+			}
+			if !errors.Is(err, ErrLayout) {
+				t.Errorf("%x = %x: %v", key, damaged, err)
+			}
+		}
+	}
+}
+
+func TestIntervals(t *testing.T) {
+	for i := Minute1; i <= Day1; i++ {
+		if got, ok := ParseInterval([]byte(i.String())); !ok || got != i {
+			t.Errorf("%s: %v, %v", i, got, ok)
+		}
+	}
+	for _, text := range []string{"", "1M", "2m", "1m ", "60m"} {
+		if _, ok := ParseInterval([]byte(text)); ok {
+			t.Errorf("%q was read", text)
+		}
+	}
+}
+
+// TestVolumeStays: a volume past what fits is shown as at least that.
+func TestVolumeStays(t *testing.T) {
+	c := Candle{}
+	x := engine.Trade{Price: 1 << 62, Qty: 1 << 62}
+	for range 40 {
+		c.add(&x)
+	}
+	if c.Volume != 1<<63-1 || c.Quote.Hi != ^uint64(0) || c.Trades != 40 {
+		t.Errorf("got %+v", c)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for _, o := range []Options{
+		{KeepTrades: time.Hour}, {KeepMinutes: -1}, {SyncEvery: -1}, {PruneEvery: 48 * time.Hour}, {DrainTimeout: 2 * time.Hour},
+	} {
+		if o.Validate() == nil {
+			t.Errorf("%+v was taken", o)
+		}
+	}
+}

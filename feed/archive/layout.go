@@ -1,0 +1,139 @@
+package archive
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"blockdesk/engine"
+	"blockdesk/market"
+)
+
+// The keys of the store. Numbers are big-endian; times and TradeIDs are inverted
+// (^n), so that a scan begins with the newest.
+//
+//	v                                  layout version, 1 byte
+//	c                                  cursor: see appendCursor
+//	t instrument ^TradeID              at i64 · Seq u64 · price i64 · qty i64 · side u8
+//	k instrument interval ^open        open, high, low, close i64 · volume i64 ·
+//	                                   quote u128 · trades u64
+const (
+	keyVersion byte = 'v'
+	keyCursor  byte = 'c'
+	keyTrade   byte = 't'
+	keyCandle  byte = 'k'
+
+	layoutVersion = 1
+
+	cursorSize    = 32
+	tradeKeySize  = 11
+	tradeSize     = 33
+	candleKeySize = 12
+	candleSize    = 64
+)
+
+// ErrLayout is wrapped when the store holds what this version cannot read.
+var ErrLayout = errors.New("archive: record cannot be read")
+
+func tradeKey(dst []byte, in market.InstrumentID, id market.TradeID) []byte {
+	dst = binary.BigEndian.AppendUint16(append(dst, keyTrade), uint16(in))
+	return binary.BigEndian.AppendUint64(dst, ^uint64(id))
+}
+
+// tradesEnd is the key after an instrument's oldest trade.
+func tradesEnd(in market.InstrumentID) []byte {
+	return append(tradeKey(nil, in, 0), 0)
+}
+
+func candleKey(dst []byte, in market.InstrumentID, i Interval, open int64) []byte {
+	dst = binary.BigEndian.AppendUint16(append(dst, keyCandle), uint16(in))
+	return binary.BigEndian.AppendUint64(append(dst, byte(i)), ^uint64(open))
+}
+
+// candlesEnd is the key after the oldest candle of an instrument and interval.
+func candlesEnd(in market.InstrumentID, i Interval) []byte {
+	return append(candleKey(nil, in, i, 0), 0)
+}
+
+func appendTrade(dst []byte, t *engine.Trade) []byte {
+	be := binary.BigEndian
+	dst = be.AppendUint64(dst, uint64(t.At))
+	dst = be.AppendUint64(dst, t.Seq)
+	dst = be.AppendUint64(dst, uint64(t.Price))
+	dst = be.AppendUint64(dst, uint64(t.Qty))
+	return append(dst, byte(t.Side))
+}
+
+func parseTrade(key, value []byte) (t engine.Trade, err error) {
+	be := binary.BigEndian
+	if len(key) != tradeKeySize || len(value) != tradeSize {
+		return t, fmt.Errorf("%w: trade of %d and %d bytes", ErrLayout, len(key), len(value))
+	}
+	t = engine.Trade{
+		ID: market.TradeID(^be.Uint64(key[3:])), At: int64(be.Uint64(value)), Seq: be.Uint64(value[8:]),
+		Price: market.Price(be.Uint64(value[16:])), Qty: market.Qty(be.Uint64(value[24:])), Side: market.Side(value[32]),
+	}
+	if t.ID == 0 || t.At < 0 || t.Price <= 0 || t.Qty <= 0 || !t.Side.Valid() {
+		return t, fmt.Errorf("%w: trade %d", ErrLayout, t.ID)
+	}
+	return t, nil
+}
+
+func appendCandle(dst []byte, c *Candle) []byte {
+	be := binary.BigEndian
+	for _, n := range [...]uint64{
+		uint64(c.Open), uint64(c.High), uint64(c.Low), uint64(c.Close), uint64(c.Volume), c.Quote.Hi, c.Quote.Lo, c.Trades,
+	} {
+		dst = be.AppendUint64(dst, n)
+	}
+	return dst
+}
+
+func parseCandle(key, value []byte) (c Candle, err error) {
+	be := binary.BigEndian
+	if len(key) != candleKeySize || len(value) != candleSize {
+		return c, fmt.Errorf("%w: candle of %d and %d bytes", ErrLayout, len(key), len(value))
+	}
+	c = Candle{
+		OpenAt: int64(^be.Uint64(key[4:])),
+		Open:   market.Price(be.Uint64(value)), High: market.Price(be.Uint64(value[8:])),
+		Low: market.Price(be.Uint64(value[16:])), Close: market.Price(be.Uint64(value[24:])),
+		Volume: market.Qty(be.Uint64(value[32:])), Quote: market.Uint128{Hi: be.Uint64(value[40:]), Lo: be.Uint64(value[48:])},
+		Trades: be.Uint64(value[56:]),
+	}
+	sound := c.OpenAt >= 0 && c.Low > 0 && c.Low <= min(c.Open, c.Close) && max(c.Open, c.Close) <= c.High &&
+		c.Volume > 0 && c.Trades > 0
+	if !sound {
+		return c, fmt.Errorf("%w: candle of %d", ErrLayout, c.OpenAt)
+	}
+	return c, nil
+}
+
+// cursor says how far the store has come.
+type cursor struct {
+	whole uint64         // commands up to it have been followed
+	trade market.TradeID // the last one
+	at    int64          // of the last trade or hole, Unix nanoseconds
+	// floor is where the last hole ends: no candle that opens before it, and was
+	// not whole before the hole, is made any more.
+	floor int64
+}
+
+func appendCursor(dst []byte, c cursor) []byte {
+	be := binary.BigEndian
+	dst = be.AppendUint64(dst, c.whole)
+	dst = be.AppendUint64(dst, uint64(c.trade))
+	dst = be.AppendUint64(dst, uint64(c.at))
+	return be.AppendUint64(dst, uint64(c.floor))
+}
+
+func parseCursor(value []byte) (c cursor, err error) {
+	be := binary.BigEndian
+	if len(value) != cursorSize {
+		return c, fmt.Errorf("%w: cursor of %d bytes", ErrLayout, len(value))
+	}
+	return cursor{
+		whole: be.Uint64(value), trade: market.TradeID(be.Uint64(value[8:])),
+		at: int64(be.Uint64(value[16:])), floor: int64(be.Uint64(value[24:])),
+	}, nil
+}

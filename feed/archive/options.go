@@ -1,0 +1,65 @@
+package archive
+
+import (
+	"fmt"
+	"time"
+)
+
+// Options of an Archive. The zero value of a field is its default.
+type Options struct {
+	// KeepTrades is how long trades are kept, 48 h at least. Default 90 days.
+	KeepTrades time.Duration
+	// KeepMinutes is how long candles below an hour are kept, 48 h at least.
+	// Default 90 days. The longer ones are kept for ever: 9,000 a year and
+	// instrument.
+	KeepMinutes time.Duration
+	// SyncEvery bounds how long what was committed stays unsynced. Default 1 s.
+	SyncEvery time.Duration
+	// PruneEvery is how often what is too old is taken out. Default 1 h.
+	PruneEvery time.Duration
+	// DrainTimeout bounds how long Run waits for the engine's last events after
+	// the end of its context. Default 3 s.
+	DrainTimeout time.Duration
+	// Now is the clock of retention. Default time.Now.
+	Now func() time.Time
+}
+
+const day = 24 * time.Hour
+
+func (o Options) withDefaults() Options {
+	span := func(v *time.Duration, d time.Duration) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	span(&o.KeepTrades, 90*day)
+	span(&o.KeepMinutes, 90*day)
+	span(&o.SyncEvery, time.Second)
+	span(&o.PruneEvery, time.Hour)
+	span(&o.DrainTimeout, 3*time.Second)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Validate reports the first field that is out of its range, defaults filled in.
+func (o Options) Validate() error {
+	o = o.withDefaults()
+	for _, c := range []struct {
+		name      string
+		v, lo, hi time.Duration
+	}{
+		// A Rebase makes the open candles anew from the trades: a day of them.
+		{"KeepTrades", o.KeepTrades, 2 * day, 100 * 366 * day},
+		{"KeepMinutes", o.KeepMinutes, 2 * day, 100 * 366 * day},
+		{"SyncEvery", o.SyncEvery, time.Millisecond, time.Hour},
+		{"PruneEvery", o.PruneEvery, time.Millisecond, day},
+		{"DrainTimeout", o.DrainTimeout, time.Millisecond, time.Hour},
+	} {
+		if c.v < c.lo || c.v > c.hi {
+			return fmt.Errorf("archive: %s %s: must be %s to %s", c.name, c.v, c.lo, c.hi)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package archive
+
+import (
+	"blockdesk/engine"
+	"blockdesk/market"
+)
+
+// Skip goes on at the end of a journal that does not reach back to Cursor: in
+// place of Start. The events between are missing for ever; at is the time of the
+// last of them, Unix nanoseconds. The candles over the hole are taken out, and no
+// other is made there.
+func (a *Archive) Skip(seq uint64, at int64) error {
+	f := &a.follower
+	list, err := a.instruments()
+	if err != nil {
+		return err
+	}
+	var cuts []cut
+	for _, in := range list {
+		for i := Minute1; i <= Day1; i++ {
+			// Those that end after the last event before the hole.
+			cuts = append(cuts, cut{candleKey(nil, in, i, -1), candleKey(nil, in, i, i.opens(f.place.at)-1)})
+		}
+	}
+	f.place.whole, f.place.at, f.place.floor = seq, max(f.place.at, at), max(f.place.at, at)+1
+	clear(f.open)
+	return f.commit(cuts, true)
+}
+
+// Rebase takes the journal's word where the store has seen commands after seq
+// that the journal has lost (a crash in mode interval, an older backup): in place
+// of Start. Their trades are taken out, and the candles that had them are made
+// anew of what is left.
+func (a *Archive) Rebase(seq uint64) error {
+	f := &a.follower
+	list, err := a.instruments()
+	if err != nil {
+		return err
+	}
+	var cuts []cut
+	var made []closedCandle
+	last := market.TradeID(0)
+	for _, in := range list {
+		kept, since, err := a.lastBefore(in, seq)
+		if err != nil {
+			return err
+		}
+		last = max(last, kept)
+		if since < 0 {
+			continue // nothing of it was lost
+		}
+		cuts = append(cuts, cut{tradeKey(nil, in, ^market.TradeID(0)), tradeKey(nil, in, kept)})
+		for i := Minute1; i <= Day1; i++ {
+			open := i.opens(since)
+			cuts = append(cuts, cut{candleKey(nil, in, i, -1), candleKey(nil, in, i, open-1)})
+			c, err := a.make(in, open, kept)
+			if err != nil {
+				return err
+			}
+			if c.Trades > 0 && open >= f.place.floor {
+				made = append(made, closedCandle{slot{in, i}, c})
+			}
+		}
+	}
+	f.place.whole, f.place.trade = seq, last
+	f.closed = made
+	clear(f.open)
+	return f.commit(cuts, true)
+}
+
+// lastBefore returns the id of an instrument's last trade up to seq, 0 where it
+// has none, and the time of the first one after it, -1 where there is none.
+func (a *Archive) lastBefore(in market.InstrumentID, seq uint64) (id market.TradeID, since int64, err error) {
+	since = -1
+	var bad error
+	err = a.store.Scan(tradeKey(nil, in, ^market.TradeID(0)), tradesEnd(in), func(key, value []byte) bool {
+		var t engine.Trade
+		if t, bad = parseTrade(key, value); bad != nil {
+			return false
+		}
+		if t.Seq <= seq {
+			id = t.ID
+			return false
+		}
+		since = t.At
+		return true
+	})
+	return id, since, a.wrap(err, bad)
+}
+
+// make sums up the trades of an instrument at or after open, up to the one with
+// the id last.
+func (a *Archive) make(in market.InstrumentID, open int64, last market.TradeID) (Candle, error) {
+	c := Candle{OpenAt: open}
+	var bad error
+	err := a.store.Scan(tradeKey(nil, in, last), tradesEnd(in), func(key, value []byte) bool {
+		var t engine.Trade
+		if t, bad = parseTrade(key, value); bad != nil || t.At < open {
+			return false
+		}
+		c.addEarlier(&t)
+		return true
+	})
+	return c, a.wrap(err, bad)
+}
