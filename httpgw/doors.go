@@ -28,6 +28,9 @@ type Doors struct {
 	// WebSocketHealth returns the body of /ws/rfq/health, any value that
 	// encoding/json encodes. It is called once a request.
 	WebSocketHealth func() any
+	// History is behind klines, candles and trades older than a view's. Nil:
+	// there is none.
+	History History
 	// Desk is behind every RFQ route.
 	Desk Desk
 	// Settlement is behind claims and proofs of payment. Where it is nil, they

@@ -106,7 +106,7 @@ func FuzzDepthQuery(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	b := newBooks(f)
-	m := newMarketPages(b.set, b)
+	m := newMarketPages(b.set, b, nil)
 	f.Fuzz(func(t *testing.T, query []byte) {
 		p, bad := m.serveDepth(query)
 		if bad != nil {

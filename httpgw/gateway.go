@@ -79,7 +79,7 @@ func New(o Options, views Views, doors Doors) (*Gateway, error) {
 	o.applyDefaults()
 	g := &Gateway{
 		opts: o, log: o.Logger,
-		market:  newMarketPages(o.Instruments, views),
+		market:  newMarketPages(o.Instruments, views, doors.History),
 		desk:    doors.Desk,
 		settle:  doors.Settlement,
 		keys:    doors.Handshake,

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"blockdesk/engine"
+	"blockdesk/feed/archive"
 	"blockdesk/market"
 )
 
@@ -22,6 +23,7 @@ type marketPages struct {
 	views Views
 
 	depth, trades, ticker []shelf // by InstrumentID
+	candles               candlePages
 	symbols               atomic.Pointer[symbolsPage]
 	none                  []engine.View // by InstrumentID: before the first view
 }
@@ -31,12 +33,13 @@ type symbolsPage struct {
 	page   *page
 }
 
-func newMarketPages(set *market.Instruments, views Views) *marketPages {
+func newMarketPages(set *market.Instruments, views Views, history History) *marketPages {
 	n := set.Len()
 	m := &marketPages{
 		set: set, views: views,
 		depth: make([]shelf, n), trades: make([]shelf, n), ticker: make([]shelf, n),
-		none: make([]engine.View, n),
+		none:    make([]engine.View, n),
+		candles: candlePages{history: history, shelves: make([][archive.Day1]candleShelf, n)},
 	}
 	for i := range m.none {
 		m.none[i].Instrument = market.InstrumentID(i)
@@ -93,6 +96,13 @@ func (m *marketPages) serveTrades(query []byte) (*page, *problem) {
 	limit, bad := limitParam(query, defaultTrades, MaxTrades)
 	if bad != nil {
 		return nil, bad
+	}
+	before, bad := cursorParam(query, "before", 1<<63-1)
+	if bad != nil {
+		return nil, bad
+	}
+	if before > 0 {
+		return m.serveTradesBefore(in, market.TradeID(before), limit)
 	}
 	v := m.view(in.ID)
 	return m.trades[in.ID].get(in, v, v.TradesSeq, limit, appendTrades), nil

@@ -75,7 +75,7 @@ func TestQueries(t *testing.T) {
 // TestDepthLimits: each limit shows so many levels, and 50 is the default.
 func TestDepthLimits(t *testing.T) {
 	b := newBooks(t)
-	m := newMarketPages(b.set, b)
+	m := newMarketPages(b.set, b, nil)
 	for limit := 0; limit <= MaxDepth; limit++ {
 		query, want := fmt.Sprintf("symbol=SLUSD/USDC&limit=%d", limit), limit
 		if limit == 0 {
@@ -99,7 +99,7 @@ func TestDepthLimits(t *testing.T) {
 // bytes and another ETag; no two (endpoint's view, limit) share an ETag.
 func TestPagesAreRenderedOnce(t *testing.T) {
 	b := newBooks(t)
-	m := newMarketPages(b.set, b)
+	m := newMarketPages(b.set, b, nil)
 	query := []byte("symbol=SLUSD/USDC&limit=20")
 	get := func() *page {
 		p, bad := m.serveDepth(query)
@@ -152,7 +152,7 @@ func TestSlotsOfUsualLimits(t *testing.T) {
 // TestSymbolsFollowStatus: a halt shows at once.
 func TestSymbolsFollowStatus(t *testing.T) {
 	b := newBooks(t)
-	m := newMarketPages(b.set, b)
+	m := newMarketPages(b.set, b, nil)
 	before, _ := m.serveSymbols(nil)
 	if again, _ := m.serveSymbols(nil); again != before {
 		t.Error("rendered again without a change")
@@ -241,7 +241,7 @@ func TestAcceptsGzip(t *testing.T) {
 // whose ETag and seq belong together, and seq never falls.
 func TestReadersDuringChanges(t *testing.T) {
 	b := newBooks(t)
-	m := newMarketPages(b.set, b)
+	m := newMarketPages(b.set, b, nil)
 	const versions = 300
 	var readers sync.WaitGroup
 	stop := make(chan struct{})
@@ -309,6 +309,7 @@ func TestDescription(t *testing.T) {
 		groupMarket: {
 			"GET https://desk.example/api/v1/market/symbols", "GET https://desk.example/api/v1/market/ticker",
 			"GET https://desk.example/api/v1/market/depth", "GET https://desk.example/api/v1/market/trades",
+			"GET https://desk.example/api/v1/market/klines", "GET https://desk.example/api/v1/market/candles",
 		},
 		groupWebSocket: {"GET ws://" + g.WSAddr().String() + "/ws/rfq", "GET http://" + g.APIAddr().String() + "/ws/rfq/health"},
 	}
@@ -325,7 +326,7 @@ func TestDescription(t *testing.T) {
 // TestCachedReadAllocatesNothing: of ours, from the raw query to the page.
 func TestCachedReadAllocatesNothing(t *testing.T) {
 	b := newBooks(t)
-	m := newMarketPages(b.set, b)
+	m := newMarketPages(b.set, b, nil)
 	l := newLimiter(Rate{DefaultPerMinute, DefaultBurst}, DefaultMaxClients, func() int64 { return 1 })
 	for _, c := range []struct {
 		query string
@@ -358,7 +359,7 @@ func TestCachedReadAllocatesNothing(t *testing.T) {
 // TestViewsBeforeTheFirst: an instrument without a view is an empty book.
 func TestViewsBeforeTheFirst(t *testing.T) {
 	b := newBooks(t)
-	m := newMarketPages(b.set, b)
+	m := newMarketPages(b.set, b, nil)
 	p, bad := m.serveDepth([]byte("symbol=EMPTY/USDC"))
 	if bad != nil {
 		t.Fatal(bad)

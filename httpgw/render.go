@@ -73,10 +73,15 @@ func appendLevels(dst []byte, in *market.Instrument, levels []market.Level, limi
 }
 
 func appendTrades(dst []byte, in *market.Instrument, v *engine.View, limit int) []byte {
-	dst = appendHead(dst, in, v, v.TradesSeq)
+	return appendTradeList(appendHead(dst, in, v, v.TradesSeq), in, v.Trades, limit)
+}
+
+// appendTradeList appends what follows the head of an answer with trades, the
+// first limit of them.
+func appendTradeList(dst []byte, in *market.Instrument, trades []engine.Trade, limit int) []byte {
 	dst = append(dst, `,"trades":[`...)
-	for i := range v.Trades[:min(limit, len(v.Trades))] {
-		t := &v.Trades[i]
+	for i := range trades[:min(limit, len(trades))] {
+		t := &trades[i]
 		if i > 0 {
 			dst = append(dst, ',')
 		}

@@ -121,6 +121,14 @@ func (g *Gateway) routes(doors Doors) []route {
 			path: "/api/v1/market/trades", method: methodGet, surfaces: onBase | onAPI,
 			cache: liveData, limit: marketLimit, group: groupMarket, read: m.serveTrades,
 		},
+		{
+			path: "/api/v1/market/klines", method: methodGet, surfaces: onBase | onAPI,
+			cache: liveData, limit: marketLimit, group: groupMarket, read: m.serveKlines,
+		},
+		{
+			path: "/api/v1/market/candles", method: methodGet, surfaces: onBase | onAPI,
+			cache: liveData, limit: marketLimit, group: groupMarket, read: m.serveCandles,
+		},
 	}
 	table = append(table, g.rfqRoutes()...)
 	table = append(table, g.writeRoutes()...)

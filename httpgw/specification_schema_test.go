@@ -119,7 +119,7 @@ func TestPagesMatch(t *testing.T) {
 		}
 	}
 	b := newBooks(t)
-	m := newMarketPages(b.set, b)
+	m := newMarketPages(b.set, b, nil)
 	for _, symbol := range []string{"SLUSD/USDC", "92C/SLUSD", "EMPTY/USDC"} {
 		for schema, serve := range map[string]func([]byte) (*page, *problem){
 			"Depth": m.serveDepth, "Trades": m.serveTrades, "Ticker": m.serveTicker, "Symbols": m.serveSymbols,

@@ -101,6 +101,9 @@ func (a *Archive) Cursor() uint64 { return a.follower.committed.Load() }
 // keep what comes after.
 func (a *Archive) DurableCursor() uint64 { return a.follower.durable.Load() }
 
+// Version changes with whatever Trades and Candles tell.
+func (a *Archive) Version() uint64 { return a.commits.Load() }
+
 // Stats returns the figures.
 func (a *Archive) Stats() Stats {
 	return Stats{Trades: a.trades.Load(), Commits: a.commits.Load(), Cursor: a.Cursor()}

@@ -1,0 +1,209 @@
+package httpgw
+
+import (
+	"strconv"
+	"sync/atomic"
+
+	"blockdesk/engine"
+	"blockdesk/feed/archive"
+	"blockdesk/market"
+)
+
+// History is what outlives the views: *archive.Archive. Any goroutine may call
+// it; it may read a disk.
+type History interface {
+	// Trades returns an instrument's trades before one (0: the newest), newest
+	// first.
+	Trades(in market.InstrumentID, before market.TradeID, limit int) ([]engine.Trade, error)
+	// Candles returns those that begin before a time in Unix nanoseconds (0: the
+	// newest), oldest first.
+	Candles(in market.InstrumentID, i archive.Interval, before int64, limit int) ([]archive.Candle, error)
+	// Version changes with whatever either tells.
+	Version() uint64
+}
+
+const (
+	// MaxCandles is the largest limit of klines and candles (spec, 4.2).
+	MaxCandles = archive.MaxCandles
+	// defaultKlines and defaultCandles are the limits of a request without one;
+	// the description shows 120 with candles.
+	defaultKlines, defaultCandles = 500, 120
+	// defaultInterval is that of a request without one (our choice).
+	defaultInterval = archive.Minute1
+
+	nanosPerMilli = 1_000_000
+)
+
+// candleSlots is the number of pages that are kept an instrument and interval:
+// the limits people ask for.
+const candleSlots = 5
+
+// candlePages keeps pages of newest candles by instrument and interval; pages
+// with a cursor are not kept, there is no end to them.
+type candlePages struct {
+	history History // nil: nothing is kept
+	shelves [][archive.Day1]candleShelf
+}
+
+type candleShelf [candleSlots]atomic.Pointer[candlePage]
+
+type candlePage struct {
+	version uint64
+	limit   int
+	list    string // the member that holds the candles
+	page    *page
+}
+
+// serveKlines answers with the candles of one symbol: `interval` as on other
+// exchanges, one minute where it is absent.
+func (m *marketPages) serveKlines(query []byte) (*page, *problem) {
+	in, bad := m.instrument(query)
+	if bad != nil {
+		return nil, bad
+	}
+	return m.serveIntervals(query, in, "klines", "interval", defaultKlines)
+}
+
+// serveCandles is serveKlines in the description's other words: `timeframe`, and
+// a symbol that may be absent: the first instrument then (our choice).
+func (m *marketPages) serveCandles(query []byte) (*page, *problem) {
+	in := m.set.Get(0)
+	if _, count := param(query, "symbol"); count > 0 {
+		var bad *problem
+		if in, bad = m.instrument(query); bad != nil {
+			return nil, bad
+		}
+	}
+	return m.serveIntervals(query, in, "candles", "timeframe", defaultCandles)
+}
+
+func (m *marketPages) serveIntervals(query []byte, in *market.Instrument, list, word string, byDefault int) (*page, *problem) {
+	interval, bad := intervalParam(query, word)
+	if bad != nil {
+		return nil, bad
+	}
+	limit, bad := limitParam(query, byDefault, MaxCandles)
+	if bad != nil {
+		return nil, bad
+	}
+	before, bad := cursorParam(query, "before", maxCursorMillis)
+	if bad != nil {
+		return nil, bad
+	}
+	h := m.candles.history
+	if h == nil {
+		return hashPage(appendCandles(nil, in, interval, list, nil, limit)), nil
+	}
+	if before > 0 {
+		return candlesOf(h, in, interval, list, int64(before)*nanosPerMilli, limit)
+	}
+	slot := &m.candles.shelves[in.ID][interval-1][limit%candleSlots]
+	version := h.Version()
+	if old := slot.Load(); old != nil && old.version == version && old.limit == limit && old.list == list {
+		return old.page, nil
+	}
+	p, bad := candlesOf(h, in, interval, list, 0, limit)
+	if bad == nil {
+		slot.Store(&candlePage{version: version, limit: limit, list: list, page: p})
+	}
+	return p, bad
+}
+
+func candlesOf(h History, in *market.Instrument, i archive.Interval, list string, before int64, limit int) (*page, *problem) {
+	candles, err := h.Candles(in.ID, i, before, limit)
+	if err != nil {
+		return nil, historyFailed(err)
+	}
+	return hashPage(appendCandles(make([]byte, 0, 256+120*len(candles)), in, i, list, candles, limit)), nil
+}
+
+// serveTradesBefore answers from the archive: trades older than those a view
+// holds.
+func (m *marketPages) serveTradesBefore(in *market.Instrument, before market.TradeID, limit int) (*page, *problem) {
+	v := m.view(in.ID)
+	var trades []engine.Trade
+	if h := m.candles.history; h != nil {
+		var err error
+		if trades, err = h.Trades(in.ID, before, limit); err != nil {
+			return nil, historyFailed(err)
+		}
+	}
+	dst := appendHead(make([]byte, 0, 256+180*len(trades)), in, v, v.TradesSeq)
+	return hashPage(appendTradeList(dst, in, trades, limit)), nil
+}
+
+func historyFailed(err error) *problem {
+	return &problem{
+		status: 500, code: codeInternal, text: "The history could not be read. The request_id names the log's entry.", cause: err,
+	}
+}
+
+// intervalParam reads the parameter called name.
+func intervalParam(query []byte, name string) (archive.Interval, *problem) {
+	text, count := param(query, name)
+	switch {
+	case count == 0:
+		return defaultInterval, nil
+	case count > 1:
+		return 0, repeatedField(codeInvalidField, name)
+	}
+	if i, ok := archive.ParseInterval(text); ok {
+		return i, nil
+	}
+	return 0, &problem{
+		status: 400, code: codeInvalidField, field: name, reason: "unknown_interval",
+		text: name + " must be one of 1m, 5m, 15m, 1h, 4h and 1d.",
+	}
+}
+
+// maxCursorMillis keeps a time in milliseconds within Unix nanoseconds.
+const maxCursorMillis = 1<<63/nanosPerMilli - 1
+
+// cursorParam reads a whole number from 1 to most; absent means 0.
+func cursorParam(query []byte, name string, most uint64) (uint64, *problem) {
+	text, count := param(query, name)
+	switch {
+	case count == 0:
+		return 0, nil
+	case count > 1:
+		return 0, repeatedField(codeInvalidField, name)
+	}
+	n, err := strconv.ParseUint(string(text), 10, 63)
+	if err != nil || n < 1 || n > most || text[0] == '+' {
+		return 0, &problem{
+			status: 400, code: codeInvalidField, field: name, reason: "not_a_cursor",
+			text: name + " must be a whole number, as an answer before has given it.",
+		}
+	}
+	return n, nil
+}
+
+// appendCandles renders candles, oldest first. next_before leads to the ones
+// before them; null where there are none.
+func appendCandles(dst []byte, in *market.Instrument, i archive.Interval, list string, candles []archive.Candle, limit int) []byte {
+	dst = append(append(dst, `{"ok":true,"symbol":"`...), in.Symbol...)
+	dst = append(append(dst, `","interval":"`...), i.String()...)
+	dst = append(append(append(dst, `","source":"`...), in.Source.String()...), `","next_before":`...)
+	if len(candles) == limit {
+		dst = strconv.AppendInt(dst, candles[0].OpenAt/nanosPerMilli, 10)
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = append(append(append(dst, `,"`...), list...), `":[`...)
+	for n := range candles {
+		c := &candles[n]
+		if n > 0 {
+			dst = append(dst, ',')
+		}
+		dst = strconv.AppendInt(append(dst, '['), c.OpenAt/nanosPerMilli, 10)
+		for _, p := range [...]market.Price{c.Open, c.High, c.Low, c.Close} {
+			dst = in.AppendPrice(append(dst, `,"`...), p)
+			dst = append(dst, '"')
+		}
+		dst = in.AppendQty(append(dst, `,"`...), c.Volume)
+		dst = in.AppendTickLots(append(dst, `","`...), c.Quote)
+		dst = strconv.AppendUint(append(dst, `",`...), c.Trades, 10)
+		dst = append(dst, ']')
+	}
+	return append(dst, "]}"...)
+}

@@ -1,0 +1,201 @@
+package httpgw
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"blockdesk/engine"
+	"blockdesk/feed/archive"
+	"blockdesk/market"
+)
+
+// shortHistory is a History of so many trades, one a minute, the last one at
+// historyEnd; instrument 0 has them alone.
+type shortHistory struct {
+	trades  int
+	version uint64
+	asked   int
+	fail    error
+}
+
+var historyEnd = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC).UnixNano()
+
+func (h *shortHistory) Version() uint64 { return h.version }
+
+func (h *shortHistory) Trades(in market.InstrumentID, before market.TradeID, limit int) (out []engine.Trade, err error) {
+	h.asked++
+	if before == 0 || before > market.TradeID(h.trades)+1 {
+		before = market.TradeID(h.trades) + 1
+	}
+	for id := before - 1; in == 0 && id > 0 && len(out) < limit; id-- {
+		out = append(out, engine.Trade{ID: id, Seq: uint64(id), At: historyEnd, Price: 1_000_000, Qty: 2_000_000, Side: market.Sell})
+	}
+	return out, h.fail
+}
+
+func (h *shortHistory) Candles(in market.InstrumentID, i archive.Interval, before int64, limit int) (out []archive.Candle, err error) {
+	h.asked++
+	if before == 0 {
+		before = historyEnd + 1
+	}
+	length := int64(i.Length())
+	newest := (before - 1) / length * length
+	n := min(limit, h.trades)
+	for k := n - 1; in == 0 && k >= 0; k-- {
+		out = append(out, archive.Candle{
+			OpenAt: newest - int64(k)*length, Open: 1_000_000, High: 3_000_000, Low: 500_000, Close: 2_000_000,
+			Volume: 7_000_000, Quote: market.Mul(7_000_000, 1_500_000), Trades: 3,
+		})
+	}
+	return out, h.fail
+}
+
+type candlesAnswer struct {
+	OK         bool    `json:"ok"`
+	Symbol     string  `json:"symbol"`
+	Interval   string  `json:"interval"`
+	NextBefore *int64  `json:"next_before"`
+	Klines     [][]any `json:"klines"`
+	Candles    [][]any `json:"candles"`
+}
+
+func candlesOfPage(t *testing.T, p *page, bad *problem) (a candlesAnswer) {
+	t.Helper()
+	if bad != nil {
+		t.Fatalf("%+v", bad)
+	}
+	if err := json.Unmarshal(p.body, &a); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// TestCandlePages: what a candle looks like, the defaults, and the way back.
+func TestCandlePages(t *testing.T) {
+	b := newBooks(t)
+	h := &shortHistory{trades: 2000}
+	m := newMarketPages(b.set, b, h)
+	d := described(t)
+
+	p, bad := m.serveKlines([]byte("symbol=SLUSD/USDC&interval=1h&limit=2"))
+	a := candlesOfPage(t, p, bad)
+	const first = `[1795172400000,"100.000000","300.000000","50.000000","200.000000","3500000.000000","525000000.000000000000",3]`
+	if !strings.Contains(string(p.body), `"klines":[`+first) || len(a.Klines) != 2 || !a.OK || a.Interval != "1h" || *a.NextBefore != 1795172400000 {
+		t.Errorf("got %s", p.body)
+	}
+	if err := d.ValidateAs("Klines", p.body); err != nil {
+		t.Error(err)
+	}
+	p, bad = m.serveKlines(fmt.Appendf(nil, "symbol=SLUSD/USDC&interval=1h&limit=2&before=%d", *a.NextBefore))
+	if a := candlesOfPage(t, p, bad); a.Klines[1][0] != float64(1795172400000-3600000) {
+		t.Errorf("before the first page: %s", p.body)
+	}
+	p, bad = m.serveKlines([]byte("symbol=SLUSD/USDC"))
+	if a := candlesOfPage(t, p, bad); len(a.Klines) != defaultKlines || a.Interval != "1m" {
+		t.Errorf("%d candles of %s by default", len(a.Klines), a.Interval)
+	}
+	p, bad = m.serveCandles([]byte("timeframe=1d"))
+	if a := candlesOfPage(t, p, bad); len(a.Candles) != defaultCandles || a.Symbol != "SLUSD/USDC" || a.Interval != "1d" {
+		t.Errorf("%d candles of %s, %s by default", len(a.Candles), a.Symbol, a.Interval)
+	}
+	if err := d.ValidateAs("Candles", p.body); err != nil {
+		t.Error(err)
+	}
+	p, bad = m.serveKlines([]byte("symbol=92C/SLUSD"))
+	if a := candlesOfPage(t, p, bad); a.Klines == nil || len(a.Klines) != 0 || a.NextBefore != nil {
+		t.Errorf("an instrument without trades: %s", p.body)
+	}
+}
+
+// TestCandlePagesAreKept: the archive is asked again when it has changed.
+func TestCandlePagesAreKept(t *testing.T) {
+	b := newBooks(t)
+	h := &shortHistory{trades: 10}
+	m := newMarketPages(b.set, b, h)
+	ask := func(query string) *page {
+		p, bad := m.serveKlines([]byte(query))
+		if bad != nil {
+			t.Fatal(bad)
+		}
+		return p
+	}
+	first := ask("symbol=SLUSD/USDC&limit=5")
+	if ask("symbol=SLUSD/USDC&limit=5") != first || h.asked != 1 {
+		t.Errorf("asked %d times", h.asked)
+	}
+	if ask("symbol=SLUSD/USDC&limit=5&interval=5m") == first {
+		t.Error("another interval got the same page")
+	}
+	h.version++
+	if ask("symbol=SLUSD/USDC&limit=5") == first {
+		t.Error("an old page was told")
+	}
+	if p, bad := m.serveCandles([]byte("timeframe=1m&limit=5")); bad != nil || !strings.Contains(string(p.body), `"candles":[`) {
+		t.Errorf("klines were told as candles: %+v %s", bad, p.body)
+	}
+}
+
+// TestTradesBefore: trades older than a view's come by their cursor.
+func TestTradesBefore(t *testing.T) {
+	b := newBooks(t)
+	m := newMarketPages(b.set, b, &shortHistory{trades: 2000})
+	p, bad := m.serveTrades([]byte("symbol=SLUSD/USDC&limit=100&before=1500"))
+	if bad != nil {
+		t.Fatal(bad)
+	}
+	var a struct {
+		Trades []struct {
+			ID uint64 `json:"trade_id"`
+		} `json:"trades"`
+	}
+	if err := json.Unmarshal(p.body, &a); err != nil || len(a.Trades) != 100 || a.Trades[0].ID != 1499 || a.Trades[99].ID != 1400 {
+		t.Errorf("%v: %s", err, p.body)
+	}
+	if err := described(t).ValidateAs("Trades", p.body); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestHistoryRefusals: bad parameters have the contract's codes, and a broken
+// archive is told without its words.
+func TestHistoryRefusals(t *testing.T) {
+	b := newBooks(t)
+	h := &shortHistory{trades: 10}
+	m := newMarketPages(b.set, b, h)
+	for _, c := range []struct{ query, code, field string }{
+		{"", codeMissingField, "symbol"},
+		{"symbol=X/Y", codeUnknownSymbol, "symbol"},
+		{"symbol=SLUSD/USDC&limit=0", codeInvalidLimit, "limit"},
+		{"symbol=SLUSD/USDC&limit=1441", codeInvalidLimit, "limit"},
+		{"symbol=SLUSD/USDC&limit=-1", codeInvalidLimit, "limit"},
+		{"symbol=SLUSD/USDC&limit=x", codeInvalidLimit, "limit"},
+		{"symbol=SLUSD/USDC&interval=2m", codeInvalidField, "interval"},
+		{"symbol=SLUSD/USDC&interval=", codeInvalidField, "interval"},
+		{"symbol=SLUSD/USDC&interval=1m&interval=1m", codeInvalidField, "interval"},
+		{"symbol=SLUSD/USDC&before=0", codeInvalidField, "before"},
+		{"symbol=SLUSD/USDC&before=%2B5", codeInvalidField, "before"},
+		{"symbol=SLUSD/USDC&before=+5", codeInvalidField, "before"},
+		{"symbol=SLUSD/USDC&before=9223372036854", codeInvalidField, "before"},
+		{"symbol=SLUSD/USDC&before=5&before=6", codeInvalidField, "before"},
+	} {
+		if _, bad := m.serveKlines([]byte(c.query)); bad == nil || bad.status != 400 || bad.code != c.code || bad.field != c.field {
+			t.Errorf("%s: %+v, want %s %s", c.query, bad, c.code, c.field)
+		}
+	}
+	if _, bad := m.serveTrades([]byte("symbol=SLUSD/USDC&before=9223372036854775808")); bad == nil || bad.field != "before" {
+		t.Errorf("%+v", bad)
+	}
+	if _, bad := m.serveCandles([]byte("timeframe=1w")); bad == nil || bad.field != "timeframe" {
+		t.Errorf("%+v", bad)
+	}
+	h.fail = errors.New("disk /secret is gone")
+	for _, query := range []string{"symbol=SLUSD/USDC", "symbol=SLUSD/USDC&before=5"} {
+		if _, bad := m.serveKlines([]byte(query)); bad == nil || bad.status != 500 || strings.Contains(bad.text, "secret") {
+			t.Errorf("%s: %+v", query, bad)
+		}
+	}
+}
