@@ -35,6 +35,7 @@ func (s *service) adminOptions() httpgw.AdminOptions {
 			{Name: "journal", Err: func() error { return s.store.Health().Failed }},
 			{Name: "fix_store", Err: s.fixStore.Failed},
 			{Name: "desk_store", Err: s.deskStore.Failed},
+			{Name: "history_store", Err: s.historyStore.Failed},
 			{Name: "settlement_store", Err: s.settleStore.Failed},
 			{Name: "feed", Err: func() error {
 				if lag := s.feed.Stats().Lag; lag > maxFeedLag {

@@ -68,7 +68,7 @@ func (s *service) backUp(ctx context.Context, target string) (err error) {
 	if err := makeEmpty(target); err != nil {
 		return err
 	}
-	for folder, kv := range map[string]*persist.KV{fixFolder: s.fixStore, deskFolder: s.deskStore} {
+	for folder, kv := range map[string]*persist.KV{fixFolder: s.fixStore, deskFolder: s.deskStore, historyFolder: s.historyStore} {
 		if err := s.copyStore(ctx, kv, filepath.Join(target, folder)); err != nil {
 			return fmt.Errorf("%s store: %w", folder, err)
 		}
@@ -276,7 +276,7 @@ func copyData(cmd *cobra.Command, s *settings, target string, copyJournal func(p
 		return err
 	}
 	from := filepath.Dir(o.Dir)
-	for _, folder := range []string{fixFolder, deskFolder, settleFolder} {
+	for _, folder := range []string{fixFolder, deskFolder, settleFolder, historyFolder} {
 		if _, err := os.Stat(filepath.Join(from, folder)); err != nil {
 			continue // an older service has not made it
 		}

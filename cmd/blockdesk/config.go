@@ -15,6 +15,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"blockdesk/engine"
+	"blockdesk/feed/archive"
 	"blockdesk/httpgw"
 	"blockdesk/market"
 )
@@ -34,6 +35,7 @@ type Config struct {
 	Journal        JournalConfig      `yaml:"journal"`
 	FIX            FIXConfig          `yaml:"fix"`
 	Feed           FeedConfig         `yaml:"feed"`
+	History        HistoryConfig      `yaml:"history"`
 	HTTP           HTTPConfig         `yaml:"http"`
 	Operator       OperatorConfig     `yaml:"operator"`
 	Risk           RiskConfig         `yaml:"risk"`
@@ -110,6 +112,17 @@ type FeedConfig struct {
 	MaxConnections   int `yaml:"max_connections"`
 }
 
+// HistoryConfig says how long the past of the market is kept.
+type HistoryConfig struct {
+	TradesDays  int `yaml:"trades_days"`  // trades
+	MinutesDays int `yaml:"minutes_days"` // candles below an hour; longer ones are kept for ever
+}
+
+func (c HistoryConfig) options() archive.Options {
+	const day = 24 * time.Hour
+	return archive.Options{KeepTrades: time.Duration(c.TradesDays) * day, KeepMinutes: time.Duration(c.MinutesDays) * day}
+}
+
 // HTTPConfig configures the REST gateway. A rate of 0 means no limit.
 type HTTPConfig struct {
 	MarketDataPerMinute int `yaml:"market_data_per_minute"` // a client IP
@@ -169,6 +182,7 @@ func defaultConfig() Config {
 		Journal:     JournalConfig{SnapshotEvery: 1_000_000, KeepSnapshots: 3},
 		FIX:         FIXConfig{CompID: "BLOCKDESK", MaxSessions: 256, MessagesPerSecond: 500, MessageLogFileMiB: 64, MessageLogFiles: 16},
 		Feed:        FeedConfig{ConnectionsPerIP: 10, MaxConnections: 10_000},
+		History:     HistoryConfig{TradesDays: 90, MinutesDays: 90},
 		HTTP:        HTTPConfig{MarketDataPerMinute: 60, MarketDataBurst: 20, RFQWritesPerMinute: 30, RFQWritesBurst: 10, DvPPerMinute: 3, HandshakePerMinute: 10},
 		Operator:    OperatorConfig{Name: "blockdesk", Contacts: map[string]string{}},
 		Risk:        RiskConfig{MaxQty: "10000000", MaxNotional: "10000000", MaxOpenOrders: 10_000, BandBps: 5000},
@@ -328,6 +342,8 @@ func (c *Config) validate() error {
 		c.FIX.checkTLS(),
 		between("feed.connections_per_ip", c.Feed.ConnectionsPerIP, 1, 100_000),
 		between("feed.max_connections", c.Feed.MaxConnections, 1, 1_000_000),
+		between("history.trades_days", c.History.TradesDays, 2, 36_500),
+		between("history.minutes_days", c.History.MinutesDays, 2, 36_500),
 		between("http.market_data_per_minute", c.HTTP.MarketDataPerMinute, 0, maxPerMinute),
 		between("http.market_data_burst", c.HTTP.MarketDataBurst, 1, maxBurst),
 		between("http.rfq_writes_per_minute", c.HTTP.RFQWritesPerMinute, 0, maxPerMinute),

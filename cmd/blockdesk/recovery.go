@@ -14,6 +14,7 @@ import (
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/feed"
+	"blockdesk/feed/archive"
 	"blockdesk/fixgw"
 	"blockdesk/httpgw"
 	"blockdesk/httpgw/desk"
@@ -41,6 +42,9 @@ func (s *service) open(ctx context.Context) error {
 		return err
 	}
 	offers.desk = s.desk
+	if s.history, err = archive.New(s.cfg.History.options(), s.historyStore); err != nil {
+		return fmt.Errorf("history store: %w", err)
+	}
 	replica, cancels, err := s.recover()
 	if err != nil {
 		return err
@@ -66,6 +70,7 @@ func (s *service) open(ctx context.Context) error {
 	door.eng.Store(s.eng)
 	s.events.feed, s.events.fix, s.events.desk = s.eng.Consumer("feed"), s.eng.Consumer("fix"), s.eng.Consumer("desk")
 	door.fix = s.events.fix
+	s.events.history = s.eng.Consumer("history")
 	if err := s.openSettlement(replica.State); err != nil {
 		return err
 	}
@@ -135,6 +140,9 @@ func (s *service) openStores() error {
 	if s.deskStore, err = persist.OpenKV(filepath.Join(s.cfg.DataDir, deskFolder), nil, s.log); err != nil {
 		return fmt.Errorf("desk store: %w", err)
 	}
+	if s.historyStore, err = persist.OpenKV(filepath.Join(s.cfg.DataDir, historyFolder), nil, s.log); err != nil {
+		return fmt.Errorf("history store: %w", err)
+	}
 	if s.settleStore, err = persist.OpenKV(filepath.Join(s.cfg.DataDir, settleFolder), nil, s.log); err != nil {
 		return fmt.Errorf("settlement store: %w", err)
 	}
@@ -147,13 +155,14 @@ const (
 	journalFolder = "journal"
 	fixFolder     = "fix"
 	deskFolder    = "desk"
+	historyFolder = "history"
 	settleFolder  = "settle"
 )
 
 // floor is the Seq from which on the journal is still needed: by the FIX gateway
 // and the desk after a crash, or by a backup of their stores under way.
 func (s *service) floor() uint64 {
-	return min(s.fix.DurableCursor(), s.desk.DurableCursor(), s.backup.floor())
+	return min(s.fix.DurableCursor(), s.desk.DurableCursor(), s.history.DurableCursor(), s.backup.floor())
 }
 
 // recover replays the journal; the FIX gateway and the desk see again what they
@@ -172,6 +181,9 @@ func (s *service) recover() (*engine.Replica, []engine.Command, error) {
 	if err := s.joinDesk(replica.State, lost.desk); err != nil {
 		return nil, nil, err
 	}
+	if err := s.joinHistory(replica.State, lost.history); err != nil {
+		return nil, nil, err
+	}
 	s.log.Info("recovered", "seq", replica.State.Seq(), "epoch", replica.State.Epoch(),
 		"fix_cursor", s.fix.Cursor(), "desk_cursor", s.desk.Cursor(), "elapsed_ms", time.Since(start).Milliseconds())
 	return replica, cancels, nil
@@ -179,7 +191,7 @@ func (s *service) recover() (*engine.Replica, []engine.Command, error) {
 
 // lostStores names the stores that are further behind than the journal reaches
 // back.
-type lostStores struct{ fix, desk bool }
+type lostStores struct{ fix, desk, history bool }
 
 // replay recovers the state from as far back as the stores need it. A store that
 // the journal does not reach back to is left out, and said to be lost.
@@ -192,6 +204,9 @@ func (s *service) replay() (replica *engine.Replica, lost lostStores, err error)
 		if !lost.desk {
 			floor = min(floor, s.desk.Cursor())
 		}
+		if !lost.history {
+			floor = min(floor, s.history.Cursor())
+		}
 		var missed error
 		replica, err = s.store.Recover(floor, func(events []event.Event) {
 			if !lost.fix {
@@ -200,13 +215,17 @@ func (s *service) replay() (replica *engine.Replica, lost lostStores, err error)
 			if !lost.desk {
 				lost.desk = s.unreadable(s.desk.Replay(events), &missed)
 			}
+			if !lost.history {
+				missed = errors.Join(missed, s.history.Replay(events))
+			}
 		})
-		if !errors.Is(err, persist.ErrFloor) || lost.fix && lost.desk {
+		if !errors.Is(err, persist.ErrFloor) || lost.fix && lost.desk && lost.history {
 			return replica, lost, errors.Join(err, missed)
 		}
 		s.log.Warn("the journal does not reach back to where a store ends", "error", err)
 		lost.fix = lost.fix || s.fix.Cursor() == floor
 		lost.desk = lost.desk || s.desk.Cursor() == floor
+		lost.history = lost.history || s.history.Cursor() == floor
 	}
 }
 
@@ -269,6 +288,23 @@ func (s *service) joinDesk(state *engine.State, lost bool) error {
 	s.log.Warn("desk's store and journal did not fit: answers to idempotency keys and claim histories may be gone",
 		"desk_cursor", cursor, "seq", seq)
 	return s.desk.Rebase(board, seq)
+}
+
+// joinHistory holds the archive against the recovered state. What it has lost
+// nobody can bring back, and nobody's money hangs on it: it goes on with a hole.
+func (s *service) joinHistory(state *engine.State, lost bool) error {
+	cursor, seq := s.history.Cursor(), state.Seq()
+	switch {
+	case lost:
+		s.log.Warn("the journal does not reach back to where the history ends: trades between are missing", "history_cursor", cursor, "seq", seq)
+		return s.history.Skip(seq, state.At())
+	case cursor <= seq:
+		return s.history.Start(seq)
+	case !s.mayRebase(seq):
+		return fmt.Errorf("the history has trades up to seq %d, the journal ends at seq %d: %s", cursor, seq, rebaseHint)
+	}
+	s.log.Warn("history and journal did not fit: trades that only the history has are taken out", "history_cursor", cursor, "seq", seq)
+	return s.history.Rebase(seq)
 }
 
 // mayRebase reports whether a store that is ahead of the journal may give way: in

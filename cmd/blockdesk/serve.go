@@ -12,6 +12,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/feed"
+	"blockdesk/feed/archive"
 	"blockdesk/fixgw"
 	"blockdesk/httpgw"
 	"blockdesk/httpgw/desk"
@@ -70,18 +71,20 @@ type service struct {
 	participants []fixgw.Participant // of the start
 	operators    []httpgw.Operator
 
-	store       *persist.Store
-	fixStore    *persist.KV
-	deskStore   *persist.KV
-	settleStore *persist.KV
-	eng         *engine.Engine
-	feed        *feed.Feed
-	fix         *fixgw.Gateway
-	desk        *desk.Desk
-	settlement  settlement
-	http        *httpgw.Gateway
-	admin       *httpgw.Admin
-	setup       []engine.Command // brings the state up to the configuration
+	store        *persist.Store
+	fixStore     *persist.KV
+	deskStore    *persist.KV
+	settleStore  *persist.KV
+	historyStore *persist.KV
+	eng          *engine.Engine
+	feed         *feed.Feed
+	fix          *fixgw.Gateway
+	desk         *desk.Desk
+	history      *archive.Archive
+	settlement   settlement
+	http         *httpgw.Gateway
+	admin        *httpgw.Admin
+	setup        []engine.Command // brings the state up to the configuration
 	// participantsState is of the file that participants are from; watch looks for
 	// others.
 	participantsState fileState
@@ -91,7 +94,7 @@ type service struct {
 	chainNote         string        // why the demo's does not
 	intake            intake
 	backup            backupState
-	events            struct{ feed, fix, desk *engine.Consumer }
+	events            struct{ feed, fix, desk, history *engine.Consumer }
 }
 
 func serve(ctx context.Context, cfg *Config, rebase, asJSON bool, cmd *cobra.Command) (err error) {
@@ -122,6 +125,10 @@ func serve(ctx context.Context, cfg *Config, rebase, asJSON bool, cmd *cobra.Com
 	group.Go(func() error {
 		defer s.events.desk.Close()
 		return named("desk", s.desk.Run(ctx, s.events.desk))
+	})
+	group.Go(func() error {
+		defer s.events.history.Close()
+		return named("history", s.sitOut(ctx, "history", s.history.Run(ctx, s.events.history)))
 	})
 	s.runSettlement(ctx, group)
 	// Told to stop while setting up is a clean stop: the next start sets up anew.
@@ -189,6 +196,7 @@ func (s *service) runStores(ctx context.Context, stop context.CancelCauseFunc) (
 	run("fix store", s.fixStore.Run)
 	run("desk store", s.deskStore.Run)
 	run("settlement store", s.settleStore.Run)
+	run("history store", s.historyStore.Run)
 	return func() error {
 		cancel()
 		return stores.Wait()
@@ -237,7 +245,9 @@ func (s *service) listen() error {
 // doors are what the REST gateway finds behind its routes. Where no chain is
 // configured there is no settlement: claims answer that the chain is not reached.
 func (s *service) doors() httpgw.Doors {
-	d := httpgw.Doors{WebSocket: s.feed.Handler, WebSocketHealth: func() any { return s.feed.Health() }}
+	d := httpgw.Doors{
+		WebSocket: s.feed.Handler, WebSocketHealth: func() any { return s.feed.Health() }, History: s.history,
+	}
 	if s.cfg.RFQ.Enabled {
 		d.Desk, d.Handshake = s.desk, handshakeDoor{s.settlement.access}
 	}
@@ -273,7 +283,7 @@ func (s *service) close() error {
 	if s.settlement.chain != nil {
 		s.settlement.chain.Close()
 	}
-	for _, kv := range []*persist.KV{s.fixStore, s.deskStore, s.settleStore} {
+	for _, kv := range []*persist.KV{s.fixStore, s.deskStore, s.settleStore, s.historyStore} {
 		if kv != nil {
 			errs = append(errs, kv.Close())
 		}
