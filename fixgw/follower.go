@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -161,65 +160,6 @@ func (f *follower) load() error {
 	f.committed.Store(f.done.seq - min(f.done.seq, 1))
 	f.durable.Store(f.committed.Load())
 	return errors.Join(bad, f.loadDesk())
-}
-
-// Run follows c until it ends or a store fails.
-func (f *follower) Run(ctx context.Context, c Consumer) error {
-	if err := f.startDesk(); err != nil {
-		return err
-	}
-	f.consumer = c
-	for {
-		events, err := c.Next(ctx)
-		switch {
-		case errors.Is(err, io.EOF):
-			return f.end(c.Whole())
-		case err != nil:
-			return errors.Join(err, f.end(0))
-		}
-		if err := f.take(events, c); err != nil {
-			return err
-		}
-	}
-}
-
-// end commits what is left. Commands up to whole have been followed, also those
-// without events, so that a restart begins with the snapshot that a clean stop
-// takes.
-func (f *follower) end(whole uint64) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if whole > 0 && whole >= f.place.seq {
-		f.place = position{seq: whole + 1}
-	}
-	return f.commit()
-}
-
-// lent does what Run would, in its place, while it waits: engine.Engine.Turn
-// calls it.
-func (f *follower) lent() {
-	if err := f.take(f.consumer.Poll(), f.consumer); err != nil {
-		f.gateway.fail(err)
-	}
-}
-
-// take follows events and what has come meanwhile, and sends what they cause.
-func (f *follower) take(events []event.Event, c Consumer) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for ; len(events) > 0; events = c.Poll() {
-		if err := errors.Join(f.follow(events), f.deliver()); err != nil {
-			return err
-		}
-		c.Release(len(events))
-	}
-	if f.owes() {
-		select {
-		case f.wake <- struct{}{}:
-		default:
-		}
-	}
-	return nil
 }
 
 // follow applies events that follow each other and the ones before.
