@@ -53,8 +53,7 @@ type follower struct {
 
 	fresh    []newTrade // since the last commit
 	closed   []closedCandle
-	moved    bool      // the cursor has, since the last commit
-	saved    time.Time // the last commit
+	moved    bool // the cursor has, since the last commit
 	synced   time.Time
 	unsynced bool
 	key      []byte
