@@ -1,7 +1,7 @@
 // Package engine turns commands into events: one goroutine, one sequence.
 //
 // Everything that happens is a Command; everything that is seen is an
-// event.Event; exactly one goroutine turns one into the other; nothing leaves
+// event.Event; one goroutine at a time turns one into the other; nothing leaves
 // before it is durable.
 //
 //	producers ──Submit──▶ ingress ring ──▶ matcher ──events──▶ egress ring ──▶ consumers
@@ -11,6 +11,12 @@
 // The ingress ring holds commands until they are both applied and durable, so
 // the journaler encodes straight out of it while the matcher works: group
 // commit overlaps with matching and costs the matcher nothing.
+//
+// Where matcher, journaler and a consumer sleep, who has placed a command may do
+// their work himself (Turn): waking three goroutines one after the other takes
+// longer than all of it. A turn is taken from a goroutine that sleeps and looks at
+// nothing, by one compare-and-swap, and given back by a store; so there is one
+// writer as before, and no lock.
 //
 // Invariants:
 //  1. Seq has no gaps and no reuse; At never falls.
