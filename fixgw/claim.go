@@ -228,18 +228,24 @@ func parseClaimRecord(id market.ClaimID, value []byte, session func(uint16) *ses
 // claimOf returns a copy of a claim of the session's, live or over; ok is false
 // where it has none of that id. Any goroutine but one that holds session.mu.
 func (s *session) claimOf(id market.ClaimID) (c claim, ok bool, err error) {
-	s.mu.Lock()
-	if known := s.claims[id]; known != nil {
-		c = known.shown()
-		s.mu.Unlock()
+	if c, ok = s.liveClaim(id); ok {
 		return c, true, nil
 	}
-	s.mu.Unlock()
 	stored, err := s.gateway.storedClaim(id)
 	if err != nil || stored == nil || stored.session != s {
 		return claim{}, false, err
 	}
 	return *stored, true, nil
+}
+
+// liveClaim returns a copy of a claim of the session's that is not over.
+func (s *session) liveClaim(id market.ClaimID) (c claim, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.claims[id]; known != nil {
+		return known.shown(), true
+	}
+	return claim{}, false
 }
 
 // claimUnder returns a copy of the claim that was taken under a ClOrdID, or

@@ -137,9 +137,13 @@ func printable(text []byte) bool {
 // participantClaim returns a copy of a claim that a session of the participant's
 // has taken.
 func (s *session) participantClaim(id market.ClaimID) (claim, bool, error) {
-	c, ok, err := s.claimOf(id)
-	if ok || err != nil {
-		return c, ok, err
+	// Those of today first: the store has a new claim a moment later.
+	for _, other := range s.gateway.roster.Load().byNumber {
+		if other != nil && other.participant.Number == s.participant.Number {
+			if c, ok := other.liveClaim(id); ok {
+				return c, true, nil
+			}
+		}
 	}
 	stored, err := s.gateway.storedClaim(id)
 	if err != nil || stored == nil || stored.session.participant.Number != s.participant.Number {

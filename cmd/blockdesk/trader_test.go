@@ -147,6 +147,7 @@ func (t *trader) handle(m *fixclient.Message) error {
 		if !bytes.HasPrefix(m.Get(58), []byte("READ_ONLY: ")) {
 			t.fail("refused: %q", m.Get(58))
 		}
+	case "B": // the service stops
 	default:
 		t.fail("unexpected message %q", bytes.ReplaceAll(m.Raw(), []byte{1}, []byte{'|'}))
 	}
