@@ -373,6 +373,10 @@ func goodQueries(path string) []string {
 	switch path {
 	case "/api/v1/market/ticker":
 		return []string{symbol, "?symbol=92C%2FSLUSD"}
+	case "/api/v1/market/klines":
+		return []string{symbol, symbol + "&limit=1", "?limit=1440&interval=1d&symbol=92C%2fSLUSD", symbol + "&before=1", symbol + "&other=1"}
+	case "/api/v1/market/candles":
+		return []string{"", symbol, "?timeframe=1h&limit=120", "?before=1795312800000", "?other=1"}
 	case "/api/v1/market/depth", "/api/v1/market/trades":
 		return []string{symbol, symbol + "&limit=1", "?limit=100&symbol=92C%2fSLUSD", symbol + "&other=1"}
 	default:

@@ -245,6 +245,14 @@ func runReadme(t *testing.T, d *demoService) {
 			case strings.HasPrefix(line, "curl "):
 				curls++
 				checkAnswer(t, line, shell(t, dir, places.Replace(line)))
+			case strings.HasPrefix(line, "printf "): // a FIX session, whose numbers are kept with the user
+				ours++
+				out := shell(t, dir, `export XDG_CONFIG_HOME="$PWD"; `+places.Replace(line))
+				for _, word := range []string{"logged on", "accepted", "cancelled", "quoted"} {
+					if !strings.Contains(out, word) {
+						t.Errorf("%s: nothing is %s:\n%s", line, word, out)
+					}
+				}
 			case strings.HasPrefix(line, "bin/blockdesk bench"), strings.HasPrefix(line, "make "):
 			case strings.HasPrefix(line, "bin/blockdesk journal"):
 				if err := d.stop(); err != nil {

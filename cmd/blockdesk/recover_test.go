@@ -146,7 +146,7 @@ func TestNewDeskOnAnOldJournal(t *testing.T) {
 	if r := do(t, s.Addresses.Base+"/api/v1/rfq/levels", ""); r.StatusCode != 404 {
 		t.Errorf("a desk that is not enabled answers %d", r.StatusCode)
 	}
-	cliRefused(t, s, []string{"desk enabled"}, "ticket", "list", "--operator-token", "x")
+	cliRefused(t, s, []string{"desk enabled"}, "ticket", "list")
 	a, b := tradeOnce(t, s, 1, 1500*time.Millisecond)
 	eventually(t, 10*time.Second, "a pruned journal", func() bool {
 		old, err := filepath.Glob(filepath.Join(s.DataDir(), "journal", "snapshots", "0000000000000000000*.snap"))
