@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -293,14 +294,32 @@ func TestResendLimit(t *testing.T) {
 	mm.want("35=3 372=2 373=99 ")
 }
 
-// busy is an engine that refuses.
+// busy is an engine that refuses, or swallows, commands for as long as it is told.
 type busy struct {
 	engineDoor
-	err error
+	why atomic.Pointer[error] // nil = it works; nil in it = it swallows
 }
 
-func (b busy) Submit(*engine.Command) error { return b.err }
-func (b busy) Place(*engine.Command) error  { return b.err }
+// makeBusy puts one before the engine, while nobody is connected.
+func (d *desk) makeBusy() *busy {
+	b := &busy{engineDoor: d.gateway.engine.(engineDoor)}
+	d.gateway.engine = b
+	return b
+}
+
+func (b *busy) Submit(c *engine.Command) error {
+	if why := b.why.Load(); why != nil {
+		return *why
+	}
+	return b.engineDoor.Submit(c)
+}
+
+func (b *busy) Place(c *engine.Command) error {
+	if why := b.why.Load(); why != nil {
+		return *why
+	}
+	return b.engineDoor.Place(c)
+}
 
 // TestSequenceResetIsBounded: no NewSeqNo moves the session to where no message
 // can follow it.
@@ -318,10 +337,10 @@ func TestSequenceResetIsBounded(t *testing.T) {
 func TestEngineRefuses(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, nil)
+	b := d.makeBusy()
 	mm := d.dial("MM", nil)
 	mm.order("a", "1", "1", "1", "")
 	mm.want("35=8 11=a 150=0")
-	inner := d.gateway.engine
 	for _, c := range []struct {
 		err  error
 		text string
@@ -330,8 +349,7 @@ func TestEngineRefuses(t *testing.T) {
 		{engine.ErrReadOnly, "READ_ONLY: engine: read-only"},
 		{engine.ErrStopped, "READ_ONLY: engine: stopped"},
 	} {
-		// The session's goroutine reads it after the next message has come.
-		d.gateway.engine = busy{err: c.err, engineDoor: inner.(engineDoor)}
+		b.why.Store(&c.err)
 		mm.order("b", "1", "1", "1", "")
 		if m := mm.want("35=j 372=D 379=b 380=4"); m.get(58) != c.text {
 			t.Errorf("%v: %s", c.err, m)
@@ -341,7 +359,7 @@ func TestEngineRefuses(t *testing.T) {
 		mm.send("q", "11=d|530=7|"+now60)
 		mm.want("35=j 372=q 379=d 380=4")
 	}
-	d.gateway.engine = inner
+	b.why.Store(nil)
 	mm.order("b", "1", "1", "1", "")
 	mm.want("35=8 11=b 150=0")
 }
@@ -349,9 +367,8 @@ func TestEngineRefuses(t *testing.T) {
 func TestPendingOrderLimit(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, func(o *Options) { o.MaxPendingOrders = 2 })
+	d.makeBusy().why.Store(new(error)) // swallows
 	mm := d.dial("MM", nil)
-	inner := d.gateway.engine
-	d.gateway.engine = busy{engineDoor: inner.(engineDoor)} // swallows
 	mm.order("a", "1", "1", "1", "")
 	mm.order("b", "1", "1", "1", "")
 	mm.order("c", "1", "1", "1", "")
