@@ -111,7 +111,7 @@ func newSoak(t *testing.T) *soak {
 	if text := os.Getenv(soakEnv); text != "" {
 		var length string
 		n, err := fmt.Sscan(text, &length, &s.sessions, &s.seed)
-		if errors.Is(err, io.ErrUnexpectedEOF) && n > 0 {
+		if (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)) && n > 0 { // without a seed
 			err = nil
 		}
 		if s.length, err = parsed(length, err); err != nil || s.sessions < 2 {

@@ -143,7 +143,7 @@ func TestFollowerNeverWaits(t *testing.T) {
 	l := begin(t, c, lifeOptions{change: func(o *settle.Options) { o.Deliverers = 2 }}).open()
 	w := c.wallet(0)
 	c.control("setNode", map[string]any{"mode": "hang"})
-	const claims = 20
+	const claims = 6
 	var last *rfq.Claim
 	for n := range byte(claims) {
 		last = l.take(rfq.Modular, 1, market.RailUSDC, w)
