@@ -16,9 +16,8 @@ RACE_ROOMS := $(addprefix ./,$(addsuffix /...,$(wildcard engine persist feed fix
 
 # Thousands of reopened stores, one goroutine each, and long days of one request
 # after the other through a child process: minutes under the detector, which has
-# nothing to find in them that other tests do not show it. TestParticipantsReload keeps
-# messages that its client reuses. make test runs them.
-RACE_SKIP := '^(TestCrash|TestPlantedBugs|TestDamage|TestSubmitAttacks|TestSettleKill|TestRecordedDayThroughEveryDoor|TestParticipantsReload)$$'
+# nothing to find in them that other tests do not show it. make test runs them.
+RACE_SKIP := '^(TestCrash|TestPlantedBugs|TestDamage|TestSubmitAttacks|TestSettleKill|TestRecordedDayThroughEveryDoor)$$'
 
 .DEFAULT_GOAL := help
 .PHONY: help run build sandbox try-sandbox test race crash claims check fmt fuzz bench tools clean

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,8 +34,7 @@ func newFirm(t *testing.T, address, name string) (*firm, error) {
 	f := &firm{t: t, client: client, in: make(chan *fixclient.Message, 100), ended: make(chan error, 1)}
 	go func() {
 		f.ended <- client.Run(context.Background(), func(m *fixclient.Message) error {
-			kept := *m
-			f.in <- &kept
+			f.in <- fixclient.AsMessage(bytes.Clone(m.Raw())) // the client reuses its buffer
 			return nil
 		})
 	}()
