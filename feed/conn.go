@@ -26,6 +26,16 @@ type frame struct {
 	sub  *subscription
 }
 
+// dialect is how a connection takes messages.
+type dialect uint8
+
+const (
+	plain    dialect = iota // WebSocket frames as they are encoded
+	deflated                // WebSocket frames, snapshots compressed (RFC 7692)
+	events                  // server-sent events
+	dialects                // their number
+)
+
 // phase is where a connection stands between welcome and close.
 type phase uint8
 
@@ -46,6 +56,7 @@ type conn struct {
 	raw      syscall.RawConn
 	ip       netip.Addr
 	session  string
+	dialect  dialect
 	inflight atomic.Int32 // requests that the shard has not served
 
 	// ——— the shard's ———

@@ -169,7 +169,7 @@ func (f *Feed) Run(ctx context.Context, events Events) error {
 		for {
 			select {
 			case c := <-f.accepted:
-				c.shard.inbox.send(message{note: noteJoin, conn: c})
+				c.shard.inbox.send(letter{note: noteJoin, conn: c})
 				readers.Go(c.read)
 			case <-f.halted:
 				return

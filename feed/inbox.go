@@ -24,7 +24,7 @@ const (
 	noteGone                  // the reader has ended
 )
 
-type message struct {
+type letter struct {
 	note note
 	code uint16
 	conn *conn
@@ -37,15 +37,15 @@ type message struct {
 //
 // The queue of publications holds at most maxInbox. A push beyond that empties
 // it and sets overrun, whereupon the shard takes the current views and gives
-// snapshots. The queue of messages is bounded by the connections: each has at
+// snapshots. The queue of letters is bounded by the connections: each has at
 // most maxInflight requests and pings, one join, one leave and one gone in it.
 type inbox struct {
-	mu       sync.Mutex
-	pubs     []publication
-	messages []message
-	overrun  bool
-	stop     bool
-	wake     chan struct{} // holds one: there is something to take
+	mu      sync.Mutex
+	pubs    []publication
+	letters []letter
+	overrun bool
+	stop    bool
+	wake    chan struct{} // holds one: there is something to take
 }
 
 func newInbox() inbox { return inbox{wake: make(chan struct{}, 1)} }
@@ -71,9 +71,9 @@ func (b *inbox) publish(pubs []publication) {
 	b.ring()
 }
 
-func (b *inbox) send(m message) {
+func (b *inbox) send(m letter) {
 	b.mu.Lock()
-	b.messages = append(b.messages, m)
+	b.letters = append(b.letters, m)
 	b.mu.Unlock()
 	b.ring()
 }
@@ -87,19 +87,19 @@ func (b *inbox) halt() {
 
 // taken is what one take found.
 type taken struct {
-	pubs     []publication
-	messages []message
-	overrun  bool
-	stop     bool
+	pubs    []publication
+	letters []letter
+	overrun bool
+	stop    bool
 }
 
 // take swaps the queues for the empty ones in t.
 func (b *inbox) take(t *taken) {
 	clear(t.pubs)
-	clear(t.messages)
+	clear(t.letters)
 	b.mu.Lock()
 	t.pubs, b.pubs = b.pubs, t.pubs[:0]
-	t.messages, b.messages = b.messages, t.messages[:0]
+	t.letters, b.letters = b.letters, t.letters[:0]
 	t.overrun, b.overrun = b.overrun, false
 	t.stop = b.stop
 	b.mu.Unlock()

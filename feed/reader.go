@@ -12,12 +12,12 @@ import (
 // read reads c until its end, hands each message to the shard, and tells it of
 // the end. It runs on a goroutine of its own, since the library's read blocks.
 func (c *conn) read() {
-	defer c.shard.inbox.send(message{note: noteGone, conn: c})
+	defer c.shard.inbox.send(letter{note: noteGone, conn: c})
 	rate := limiter{interval: time.Second / time.Duration(c.feed.o.MessagesPerSecond)}
 	c.ws.SetReadLimit(MaxFrame)
 	c.ws.SetCloseHandler(func(int, string) error { return nil })
 	c.ws.SetPingHandler(func(data string) error {
-		return c.hand(&rate, message{note: notePing, conn: c, text: data})
+		return c.hand(&rate, letter{note: notePing, conn: c, text: data})
 	})
 	c.ws.SetPongHandler(func(string) error {
 		if !rate.allow(time.Now()) {
@@ -43,7 +43,7 @@ func (c *conn) read() {
 		if form == websocket.TextMessage {
 			ask = parseRequest(data, c.feed.set)
 		}
-		if err := c.hand(&rate, message{note: noteAsk, conn: c, ask: ask}); err != nil {
+		if err := c.hand(&rate, letter{note: noteAsk, conn: c, ask: ask}); err != nil {
 			c.leave(err)
 			return
 		}
@@ -57,7 +57,7 @@ var errTooMany = errors.New("too many messages")
 
 // hand gives m to the shard, if the connection's rate allows. ErrTooMany also
 // says that the shard has not kept up with what was sent.
-func (c *conn) hand(rate *limiter, m message) error {
+func (c *conn) hand(rate *limiter, m letter) error {
 	if !rate.allow(time.Now()) || c.inflight.Add(1) > maxInflight {
 		return errTooMany
 	}
@@ -68,7 +68,7 @@ func (c *conn) hand(rate *limiter, m message) error {
 // leave asks the shard to close the connection for the reason that err gives,
 // and throws away what the peer still sends, for at most CloseWithin.
 func (c *conn) leave(err error) {
-	m := message{note: noteLeave, conn: c, code: CloseProtocol, text: "protocol error"}
+	m := letter{note: noteLeave, conn: c, code: CloseProtocol, text: "protocol error"}
 	var closed *websocket.CloseError
 	switch {
 	case errors.Is(err, errTooMany):

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// receive takes one message of a connection's reader.
-func (s *shard) receive(m *message) {
+// receive takes one letter of a connection's reader.
+func (s *shard) receive(m *letter) {
 	c := m.conn
 	switch m.note {
 	case noteJoin:

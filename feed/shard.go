@@ -19,7 +19,7 @@ type topic struct {
 	kind   kind
 	subs   []*subscription
 	shared *sharedTopic
-	snap   []byte       // the snapshot frame of snapOf
+	snap   message      // the snapshot of snapOf
 	snapOf *engine.View // nil = none
 }
 
@@ -114,8 +114,8 @@ func (s *shard) pass(t *taken) {
 	for i := range t.pubs {
 		s.publish(&t.pubs[i])
 	}
-	for i := range t.messages {
-		s.receive(&t.messages[i])
+	for i := range t.letters {
+		s.receive(&t.letters[i])
 	}
 	if t.stop && !s.stop {
 		s.stop = true
@@ -177,15 +177,15 @@ func (s *shard) publish(p *publication) {
 		if len(t.subs) == 0 {
 			continue
 		}
-		data := p.frames[k]
+		m := message{frame: p.frames[k]}
 		switch step := k.seq(p.next) - k.seq(cur); {
 		case p.next.Epoch != cur.Epoch || step > 1:
-			data = nil
+			m = message{}
 		case step == 0:
 			continue
 		}
 		for _, sub := range t.subs {
-			s.deliver(sub, data)
+			s.deliver(sub, &m)
 		}
 	}
 }
@@ -202,8 +202,9 @@ func older(a, b *engine.View) bool {
 // deliver queues one update, or makes the subscriber wait for a snapshot when
 // there is none, when it is a ticker behind a full socket (which conflates to
 // the latest), or when too much is pending (which collapses).
-func (s *shard) deliver(sub *subscription, data []byte) {
+func (s *shard) deliver(sub *subscription, m *message) {
 	c := sub.conn
+	data := m.in(c.dialect)
 	switch {
 	case sub.stale:
 	case data == nil:
@@ -221,13 +222,13 @@ func (s *shard) deliver(sub *subscription, data []byte) {
 	s.touch(c)
 }
 
-// snapshot returns the frame of t at the shard's view, made once a view.
-func (s *shard) snapshot(t *topic) []byte {
+// snapshot returns t at the shard's view, made once a view and dialect.
+func (s *shard) snapshot(t *topic, d dialect) []byte {
 	view := s.views[t.in.ID]
 	if t.snapOf != view {
-		t.snap, t.snapOf = bytes.Clone(s.enc.snapshot(t.in, view, t.kind)), view
+		t.snap, t.snapOf = message{frame: bytes.Clone(s.enc.snapshot(t.in, view, t.kind)), large: true}, view
 	}
-	return t.snap
+	return t.snap.in(d)
 }
 
 // refresh queues the snapshots that c waits for, as far as there is room.
@@ -244,7 +245,7 @@ func (s *shard) refresh(c *conn) {
 		}
 		sub.stale = false
 		c.stale--
-		c.push(s.snapshot(sub.topic), sub)
+		c.push(s.snapshot(sub.topic, c.dialect), sub)
 	}
 }
 
