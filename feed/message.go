@@ -7,7 +7,17 @@ type message struct {
 	frame []byte // as the encoder made it: a WebSocket frame
 	// large: worth compressing. Deflate pays for snapshots and costs for updates.
 	large bool
+	small []byte // frame compressed, or frame itself where that does not pay; nil = not asked for yet
 }
 
-// in returns what a connection of that dialect is sent; nil = nothing.
-func (m *message) in(dialect) []byte { return m.frame }
+// in returns what a connection of that dialect is sent; nil = nothing. The
+// deflater is the caller's.
+func (m *message) in(d dialect, z *deflater) []byte {
+	if d != deflated || !m.large {
+		return m.frame
+	}
+	if m.small == nil {
+		m.small = z.frame(m.frame)
+	}
+	return m.small
+}

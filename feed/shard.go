@@ -31,6 +31,7 @@ type shard struct {
 	feed  *Feed
 	inbox inbox
 	enc   encoder
+	zip   deflater
 
 	views  []*engine.View
 	topics []topic // of instrument i and kind k at i*kinds+k
@@ -204,7 +205,7 @@ func older(a, b *engine.View) bool {
 // the latest), or when too much is pending (which collapses).
 func (s *shard) deliver(sub *subscription, m *message) {
 	c := sub.conn
-	data := m.in(c.dialect)
+	data := m.in(c.dialect, &s.zip)
 	switch {
 	case sub.stale:
 	case data == nil:
@@ -228,7 +229,7 @@ func (s *shard) snapshot(t *topic, d dialect) []byte {
 	if t.snapOf != view {
 		t.snap, t.snapOf = message{frame: bytes.Clone(s.enc.snapshot(t.in, view, t.kind)), large: true}, view
 	}
-	return t.snap.in(d)
+	return t.snap.in(d, &s.zip)
 }
 
 // refresh queues the snapshots that c waits for, as far as there is room.

@@ -90,7 +90,7 @@ var libraries = []library{
 	{"github.com/fasthttp/websocket", []string{"httpgw", "feed", "bench", "cmd"}},
 	{"github.com/prometheus", []string{"httpgw", "cmd"}},
 	{"github.com/HdrHistogram/hdrhistogram-go", []string{"bench"}},
-	{"github.com/klauspost/compress", []string{"httpgw", "bench"}},
+	{"github.com/klauspost/compress", []string{"httpgw", "feed", "bench"}},
 	{"github.com/spf13/cobra", []string{"cmd"}},
 	{"github.com/goccy/go-yaml", []string{"cmd", "fixgw"}}, // fixgw: the participants, given as bytes
 	{"golang.org/x/crypto", []string{"fixgw", "httpgw", "settle", "cmd"}},
