@@ -48,6 +48,7 @@ const (
 const (
 	CloseNormal         = 1000
 	CloseProtocol       = 1002
+	CloseBadData        = 1007
 	CloseRestart        = 1012
 	CloseTryAgain       = 1013
 	CloseNoSubscription = 4001
