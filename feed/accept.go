@@ -68,23 +68,34 @@ func (l *limits) count() int {
 // when the client's address has its share, 400, 403 or 405 for what is no
 // upgrade. The server that calls it must have KeepHijackedConns set.
 func (f *Feed) Handler(ctx *fasthttp.RequestCtx) {
-	if !f.running.Load() {
-		refuse(ctx, fasthttp.StatusServiceUnavailable, "OVERLOADED", "the feed is not running; try again shortly", "not_running")
+	ip, ok := f.admit(ctx)
+	if !ok {
 		return
+	}
+	// On failure the upgrader has answered by refuseUpgrade.
+	_ = f.upgrader.Upgrade(ctx, func(ws *websocket.Conn) { f.accept(ws, ip) })
+}
+
+// admit reports whether one more connection of the client may come now, or
+// answers that it may not. It does not count it yet.
+func (f *Feed) admit(ctx *fasthttp.RequestCtx) (netip.Addr, bool) {
+	if !f.running.Load() {
+		refuse(ctx, fasthttp.StatusServiceUnavailable, "OVERLOADED", "the feed is not running; try again shortly", "not_running", "")
+		return netip.Addr{}, false
 	}
 	ip := limitKey(f.o.ClientIP(ctx))
 	switch f.limits.check(ip, false) {
 	case fullAll:
 		f.stats.refused.Add(1)
-		refuse(ctx, fasthttp.StatusServiceUnavailable, "OVERLOADED", "the feed has all the connections that it can take", "connections")
-		return
+		refuse(ctx, fasthttp.StatusServiceUnavailable, "OVERLOADED", "the feed has all the connections that it can take", "connections", "")
+		return ip, false
 	case fullIP:
 		f.stats.refused.Add(1)
-		refuse(ctx, fasthttp.StatusTooManyRequests, "RATE_LIMITED", "this address has all the connections that one may have", "connections_per_ip")
-		return
+		refuse(ctx, fasthttp.StatusTooManyRequests, "RATE_LIMITED", "this address has all the connections that one may have", "connections_per_ip", "")
+		return ip, false
+	default:
+		return ip, true
 	}
-	// On failure the upgrader has answered by refuseUpgrade.
-	_ = f.upgrader.Upgrade(ctx, func(ws *websocket.Conn) { f.accept(ws, ip) })
 }
 
 // limitKey is what one client is for the limits: an IPv4 address or an IPv6 /64,
@@ -110,20 +121,23 @@ func newUpgrader() websocket.FastHTTPUpgrader {
 		CheckOrigin: func(*fasthttp.RequestCtx) bool { return true },
 		Error: func(ctx *fasthttp.RequestCtx, status int, reason error) {
 			ctx.Response.Header.Set("Sec-WebSocket-Version", "13")
-			refuse(ctx, status, "INVALID_FIELD", reason.Error(), "websocket_upgrade")
+			refuse(ctx, status, "INVALID_FIELD", reason.Error(), "websocket_upgrade", "")
 		},
 	}
 }
 
 // refuse answers with the error shape of contract section C. The texts need no
-// escape in JSON.
-func refuse(ctx *fasthttp.RequestCtx, status int, code, text, reason string) {
+// escape in JSON; field is empty where no one field is to blame.
+func refuse(ctx *fasthttp.RequestCtx, status int, code, text, reason, field string) {
 	ctx.SetStatusCode(status)
 	ctx.SetContentType("application/json; charset=utf-8")
 	if status == fasthttp.StatusServiceUnavailable || status == fasthttp.StatusTooManyRequests {
 		ctx.Response.Header.Set("Retry-After", "5")
 	}
-	body := `{"ok":false,"code":"` + code + `","error":"` + text + `","reason":"` + reason +
+	if field != "" {
+		field = `","field":"` + field
+	}
+	body := `{"ok":false,"code":"` + code + `","error":"` + text + `","reason":"` + reason + field +
 		`","request_id":"` + requestID(ctx) +
 		`","service":"/","specification":"/public-sdk/openapi/svc_public_api_v1.json"}`
 	ctx.SetBodyString(body)
