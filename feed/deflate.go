@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// minDeflate is the smallest payload that is compressed, in bytes; below it
-	// there is little to win.
+	// minDeflate is the smallest frame that is compressed, in bytes; below it there
+	// is little to win.
 	minDeflate = 512
 	// deflateWindow is how far back a compressed message refers, in bytes. It is
 	// the smallest window that a client can ask us to keep to (RFC 7692), so that
@@ -46,9 +46,6 @@ type deflater struct {
 // own, or frame itself where that is not shorter.
 func (z *deflater) frame(frame []byte) []byte {
 	text := framePayload(frame)
-	if len(text) < minDeflate {
-		return frame
-	}
 	z.compress(text)
 	n := z.out.Len()
 	if n >= len(text) {

@@ -13,7 +13,7 @@ type message struct {
 // in returns what a connection of that dialect is sent; nil = nothing. The
 // deflater is the caller's.
 func (m *message) in(d dialect, z *deflater) []byte {
-	if d != deflated || !m.large {
+	if d != deflated || !m.large || len(m.frame) < minDeflate {
 		return m.frame
 	}
 	if m.small == nil {

@@ -1,0 +1,271 @@
+package feed
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"blockdesk/engine"
+	"blockdesk/market"
+)
+
+// bookView is a view of an instrument with that many levels a side, whose
+// prices and quantities are drawn.
+func bookView(levels int) *engine.View {
+	random := rand.New(rand.NewPCG(1, 2))
+	v := &engine.View{Status: engine.StatusTrading, Epoch: 7, EngineSeq: 123_456, DepthSeq: 4_444, At: time.Unix(1_700_000_000, 0).UnixNano()}
+	bid, ask := market.Price(999_000), market.Price(999_010)
+	for range levels {
+		v.Bids = append(v.Bids, market.Level{Price: bid, Qty: market.Qty(1 + random.Int64N(20_000_000_000))})
+		v.Asks = append(v.Asks, market.Level{Price: ask, Qty: market.Qty(1 + random.Int64N(20_000_000_000))})
+		bid -= market.Price(1 + random.IntN(20))
+		ask += market.Price(1 + random.IntN(20))
+	}
+	return v
+}
+
+// unzip is the standard library's reading of a compressed message: an
+// implementation that is not ours.
+func unzip(message []byte) ([]byte, error) {
+	return io.ReadAll(flate.NewReader(io.MultiReader(bytes.NewReader(message), strings.NewReader(streamTail))))
+}
+
+// zip compresses text as a client would, by the standard library.
+func zip(t testing.TB, text []byte, level int) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := flate.NewWriter(&out, level)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = w.Write(text)
+	_ = w.Flush()
+	return out.Bytes()[:out.Len()-len(flushTail)]
+}
+
+func TestDeflatedSnapshot(t *testing.T) {
+	var e encoder
+	var z deflater
+	in := instruments()[0]
+	for k := range kinds {
+		frame := bytes.Clone(e.snapshot(&in, bookView(100), k))
+		m := message{frame: frame, large: true}
+		if got := m.in(plain, &z); !bytes.Equal(got, frame) {
+			t.Errorf("kind %d: plain is not the frame", k)
+		}
+		got := m.in(deflated, &z)
+		if len(frame) < minDeflate {
+			if !bytes.Equal(got, frame) {
+				t.Errorf("kind %d: %d bytes were compressed", k, len(frame))
+			}
+			continue
+		}
+		if got[0] != finText|rsv1 {
+			t.Errorf("kind %d: first byte %#x", k, got[0])
+		}
+		text, err := unzip(framePayload(got))
+		if err != nil || !bytes.Equal(text, framePayload(frame)) || !json.Valid(text) {
+			t.Errorf("kind %d: %q, %v", k, text, err)
+		}
+		if depth := k < trades; depth && depths[k] >= 25 && 2*len(got) > len(frame) {
+			t.Errorf("depth %d: %d bytes became %d", depths[k], len(frame), len(got))
+		}
+		if again := m.in(deflated, &z); &again[0] != &got[0] {
+			t.Errorf("kind %d: compressed twice", k)
+		}
+	}
+}
+
+// What is no snapshot, what is short and what does not shrink goes as it is.
+func TestNotDeflated(t *testing.T) {
+	var z deflater
+	frame := func(payload []byte) []byte {
+		return append([]byte{finText, 126, byte(len(payload) >> 8), byte(len(payload))}, payload...)
+	}
+	noise := make([]byte, 4000)
+	random := rand.NewChaCha8([32]byte{1})
+	_, _ = random.Read(noise)
+	for _, m := range []message{
+		{frame: frame(bytes.Repeat([]byte("a"), minDeflate-4))},
+		{frame: frame(bytes.Repeat([]byte("a"), minDeflate-5)), large: true},
+		{frame: frame(noise), large: true},
+		{large: true},
+	} {
+		if got := m.in(deflated, &z); !bytes.Equal(got, m.frame) {
+			t.Errorf("%d bytes became %d", len(m.frame), len(got))
+		}
+	}
+	m := message{frame: frame(bytes.Repeat([]byte("a"), minDeflate-4)), large: true}
+	if got := m.in(deflated, &z); len(got) >= len(m.frame) {
+		t.Error("the smallest that is compressed was not")
+	}
+}
+
+// Nothing refers further back than the smallest window that we agree to.
+func TestDeflateWindow(t *testing.T) {
+	noise := make([]byte, 2*deflateWindow)
+	_, _ = rand.NewChaCha8([32]byte{2}).Read(noise)
+	size := func(apart int) int {
+		var z deflater
+		z.compress(append(append(bytes.Clone(noise[:64]), noise[64:apart]...), noise[:64]...))
+		return z.out.Len() - apart
+	}
+	if n := size(deflateWindow / 2); n > 32 {
+		t.Errorf("a repetition inside the window took %d bytes", n)
+	}
+	if n := size(deflateWindow + 1); n < 64 {
+		t.Errorf("a repetition beyond the window took %d bytes", n)
+	}
+}
+
+func TestDeflateReads(t *testing.T) {
+	var z deflater
+	var u inflater
+	rapid.Check(t, func(t *rapid.T) {
+		word := rapid.SliceOfN(rapid.Byte(), 1, 40).Draw(t, "word")
+		text := bytes.Repeat(word, rapid.IntRange(0, 400).Draw(t, "times"))
+		text = append(text, rapid.SliceOf(rapid.Byte()).Draw(t, "rest")...)
+		z.compress(text)
+		theirs, err := unzip(z.out.Bytes())
+		if err != nil || !bytes.Equal(theirs, text) {
+			t.Fatalf("the standard library reads %d bytes of %d: %v", len(theirs), len(text), err)
+		}
+		ours, err := u.inflate(nil, z.out.Bytes(), len(text))
+		if err != nil || !bytes.Equal(ours, text) {
+			t.Fatalf("we read %d bytes of %d: %v", len(ours), len(text), err)
+		}
+	})
+}
+
+func TestInflate(t *testing.T) {
+	hello := []byte("Hello")
+	tests := []struct {
+		name    string
+		message string
+		want    string
+		err     error
+	}{
+		// The examples of RFC 7692, section 7.2.3.
+		{"one block", "\xf2\x48\xcd\xc9\xc9\x07\x00", "Hello", nil},
+		{"stored block", "\x00\x05\x00\xfa\xffHello\x00", "Hello", nil},
+		{"marked as last", "\xf3\x48\xcd\xc9\xc9\x07\x00\x00", "Hello", nil},
+		{"two blocks", "\xf2\x48\x05\x00\x00\x00\xff\xff\xca\xc9\xc9\x07\x00", "Hello", nil},
+		{"nothing", "\x00", "", nil},
+		{"last block without its padding", "\xf3\x48\xcd\xc9\xc9\x07\x00", "Hello", nil},
+		{"something behind the last block", "\xf3\x48\xcd\xc9\xc9\x07\x00\x00\x00", "", errDeflate},
+		{"not padding behind the last block", "\xf3\x48\xcd\xc9\xc9\x07\x00\x01", "", errDeflate},
+		{"not even an empty block", "", "", errDeflate},
+		{"no such block", "\x07", "", errDeflate},
+		{"stored length that does not agree", "\x00\x05\x00\xfa\xfeHello", "", errDeflate},
+		{"stored block cut short", "\x00\xff\x00\x00\xffHel", "", errDeflate},
+		{"reference before the beginning", "\x1a\x03\x00", "", errDeflate},
+		{"text", `{"action":"PING"}`, "", errDeflate},
+	}
+	var z inflater
+	for _, test := range tests {
+		got, err := z.inflate(nil, []byte(test.message), MaxFrame)
+		if !errors.Is(err, test.err) || err == nil && string(got) != test.want {
+			t.Errorf("%s: %q, %v", test.name, got, err)
+		}
+		// What comes after it is not touched by it.
+		if got, err := z.inflate(nil, zip(t, hello, 6), MaxFrame); err != nil || string(got) != "Hello" {
+			t.Errorf("after %s: %q, %v", test.name, got, err)
+		}
+	}
+}
+
+func TestInflateLimit(t *testing.T) {
+	var z inflater
+	for _, n := range []int{MaxFrame - 1, MaxFrame, MaxFrame + 1, 100 << 20} {
+		bomb := zip(t, make([]byte, n), 9)
+		got, err := z.inflate(nil, bomb, MaxFrame)
+		if n <= MaxFrame && (err != nil || len(got) != n) {
+			t.Errorf("%d bytes: %d, %v", n, len(got), err)
+		}
+		if n > MaxFrame && (!errors.Is(err, errInflated) || len(got) > MaxFrame || cap(got) > 8*MaxFrame) {
+			t.Errorf("%d bytes in %d: %d of %d, %v", n, len(bomb), len(got), cap(got), err)
+		}
+	}
+	// The limit is on what is appended.
+	if got, err := z.inflate([]byte("ab"), zip(t, []byte("cde"), 6), 3); err != nil || string(got) != "abcde" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// A reader that has grown to its size allocates nothing more, whatever comes.
+func TestInflateMemory(t *testing.T) {
+	var z inflater
+	bomb, small := zip(t, make([]byte, 10<<20), 9)[:MaxFrame/2], zip(t, []byte(`{"action":"PING"}`), 6)
+	buf, _ := z.inflate(nil, bomb, MaxFrame)
+	if n := testing.AllocsPerRun(100, func() { buf, _ = z.inflate(buf[:0], bomb, MaxFrame) }); n > 0 {
+		t.Errorf("a bomb allocates %v times", n)
+	}
+	if n := testing.AllocsPerRun(100, func() { buf, _ = z.inflate(buf[:0], small, MaxFrame) }); n > 0 {
+		t.Errorf("a request allocates %v times", n)
+	}
+}
+
+// What is kept of a compressed message is its bytes alone.
+func TestDeflateMemory(t *testing.T) {
+	var e encoder
+	var z deflater
+	in := instruments()[0]
+	frame := bytes.Clone(e.snapshot(&in, bookView(100), l2Depth100))
+	z.frame(frame)
+	if n := testing.AllocsPerRun(100, func() { z.frame(frame) }); n > 1 {
+		t.Errorf("%v allocations", n)
+	}
+	if got := z.frame(frame); cap(got) > len(got)+len(got)/4 {
+		t.Errorf("%d bytes are kept in %d", len(got), cap(got))
+	}
+}
+
+// Our reader and the standard library's agree on what a message says, and never
+// more than the limit comes out.
+func FuzzInflate(f *testing.F) {
+	f.Add([]byte("\xf2\x48\xcd\xc9\xc9\x07\x00"))
+	f.Add([]byte("\xf3\x48\xcd\xc9\xc9\x07\x00\x00"))
+	f.Add(zip(f, bytes.Repeat([]byte("0.999"), 5000), 9))
+	f.Add(zip(f, []byte(`{"action":"PING"}`), 1))
+	f.Fuzz(func(t *testing.T, message []byte) {
+		if len(message) > MaxFrame {
+			return
+		}
+		var z inflater
+		got, err := z.inflate(nil, message, MaxFrame)
+		if len(got) > MaxFrame {
+			t.Fatalf("%d bytes", len(got))
+		}
+		theirs, theirErr := unzip(message)
+		switch {
+		case err == nil && (theirErr != nil || !bytes.Equal(got, theirs)):
+			t.Fatalf("%q, theirs %q, %v", got, theirs, theirErr)
+		case errors.Is(err, errInflated) && len(theirs) <= MaxFrame && theirErr == nil:
+			t.Fatalf("too big: %d bytes", len(theirs))
+		case err != nil && !errors.Is(err, errInflated) && !errors.Is(err, errDeflate):
+			t.Fatal(err)
+		}
+	})
+}
+
+func BenchmarkDeflateSnapshot(b *testing.B) {
+	var e encoder
+	var z deflater
+	in := instruments()[0]
+	frame := bytes.Clone(e.snapshot(&in, bookView(100), l2Depth100))
+	z.frame(frame)
+	b.ReportAllocs()
+	b.SetBytes(int64(len(frame)))
+	for b.Loop() {
+		z.frame(frame)
+	}
+	b.ReportMetric(float64(len(frame))/float64(len(z.frame(frame))), "ratio")
+}
