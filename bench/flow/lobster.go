@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"blockdesk/market"
 )
@@ -22,7 +23,8 @@ type LobsterLevel struct {
 
 // LobsterMessage is one recorded event. Side is that of the resting order.
 type LobsterMessage struct {
-	Type  uint8 // 1 submission, 2 partial cancel, 3 deletion, 4 visible execution, 5 hidden execution, 7 halt
+	At    time.Duration // since midnight
+	Type  uint8         // 1 submission, 2 partial cancel, 3 deletion, 4 visible execution, 5 hidden execution, 7 halt
 	Side  market.Side
 	ID    int64
 	Size  int64
@@ -135,15 +137,16 @@ func ReadLobster(messages, books io.Reader, levels int) ([]LobsterRow, error) {
 }
 
 func parseLobsterMessage(line []byte) (LobsterMessage, error) {
-	_, rest, ok := bytes.Cut(line, []byte{','}) // the time is not used
-	var f [5]int64
-	if !ok {
+	seconds, rest, ok := bytes.Cut(line, []byte{','})
+	at, err := market.ParseDecimal(seconds, 9) // in nanoseconds
+	if !ok || err != nil || at > uint64(24*time.Hour) {
 		return LobsterMessage{}, errLobster
 	}
+	var f [5]int64
 	if err := parseInts(rest, f[:]); err != nil {
 		return LobsterMessage{}, err
 	}
-	m := LobsterMessage{Type: uint8(f[0]), ID: f[1], Size: f[2], Price: f[3], Side: market.Buy}
+	m := LobsterMessage{At: time.Duration(at), Type: uint8(f[0]), ID: f[1], Size: f[2], Price: f[3], Side: market.Buy}
 	if f[0] < 1 || f[0] > 7 || m.Type != LobsterSubmit && f[4] == 0 {
 		return m, errLobster
 	}

@@ -3,6 +3,7 @@ package flow
 import (
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"blockdesk/engine/book"
 	"blockdesk/engine/book/naive"
@@ -28,6 +29,13 @@ type recordedOrder struct {
 	open  int64
 }
 
+// A recording of our own begins with the trading day and has a row at regular
+// times: 36,000 of them are an hour.
+const (
+	opening = 9*time.Hour + 30*time.Minute
+	between = 100 * time.Millisecond
+)
+
 // NewLobster makes rows of a flow in LOBSTER's terms, the same for the same
 // seed: for tests where no recorded file is at hand.
 func NewLobster(seed uint64, rows, levels int) []LobsterRow {
@@ -43,6 +51,7 @@ func NewLobster(seed uint64, rows, levels int) []LobsterRow {
 		newBids, newAsks := r.top(market.Buy), r.top(market.Sell)
 		// A venue's file tells only of what changes its window.
 		if !slices.Equal(bids, newBids) || !slices.Equal(asks, newAsks) {
+			m.At = opening + time.Duration(len(result))*between
 			result = append(result, LobsterRow{Message: m, Bids: newBids, Asks: newAsks})
 		}
 		bids, asks = newBids, newAsks
