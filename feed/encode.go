@@ -11,7 +11,7 @@ import (
 )
 
 // kind is one of the messages that exist of an instrument: an order book of one
-// depth, the trades or the ticker.
+// depth, the trades, the ticker or the desk's tickets.
 type kind uint8
 
 const (
@@ -21,7 +21,11 @@ const (
 	l2Depth100
 	trades
 	ticker
+	tickets
 	kinds // their number
+
+	// marketKinds are the first ones, those that an engine.View shows.
+	marketKinds = tickets
 )
 
 // depths are the levels a side of the four l2 kinds.
@@ -47,6 +51,8 @@ func (k kind) channel() string {
 		return "trades"
 	case ticker:
 		return "ticker"
+	case tickets:
+		return "tickets"
 	default:
 		return "l2"
 	}
@@ -55,7 +61,8 @@ func (k kind) channel() string {
 // shares reports whether k and other are one channel: the depths of l2 are.
 func (k kind) shares(other kind) bool { return k == other || k < trades && other < trades }
 
-// seq returns the sequence number of k's channel in v. All depths share one.
+// seq returns the sequence number of k's channel in v, k being a market kind. All
+// depths share one.
 func (k kind) seq(v *engine.View) uint64 {
 	switch k {
 	case trades:
@@ -65,6 +72,18 @@ func (k kind) seq(v *engine.View) uint64 {
 	default:
 		return v.DepthSeq
 	}
+}
+
+// position is where a stream stands, as its messages say.
+type position struct {
+	epoch, seq uint64
+	engineSeq  uint64 // last command that what is shown may come from
+	at         int64  // of that command, Unix ns
+}
+
+// position returns where k's channel stands in v, k being a market kind.
+func (k kind) position(v *engine.View) position {
+	return position{epoch: v.Epoch, seq: k.seq(v), engineSeq: v.EngineSeq, at: v.At}
 }
 
 const (
@@ -165,7 +184,7 @@ func (e *encoder) ts(at int64) {
 }
 
 // open begins a market-data message up to and with its engine_seq and ts.
-func (e *encoder) open(in *market.Instrument, v *engine.View, k kind, form string, prevSeq uint64) {
+func (e *encoder) open(in *market.Instrument, k kind, form string, p position, prevSeq uint64) {
 	e.begin()
 	e.text(`{"channel":"`)
 	e.text(k.channel())
@@ -174,17 +193,17 @@ func (e *encoder) open(in *market.Instrument, v *engine.View, k kind, form strin
 	e.text(`","symbol":"`)
 	e.text(in.Symbol)
 	e.text(`","epoch":"e`)
-	e.number(v.Epoch)
+	e.number(p.epoch)
 	e.text(`","seq":`)
-	e.number(k.seq(v))
+	e.number(p.seq)
 	if k != ticker {
 		e.text(`,"prev_seq":`)
 		e.number(prevSeq)
 	}
 	e.text(`,"engine_seq":`)
-	e.number(v.EngineSeq)
+	e.number(p.engineSeq)
 	e.text(`,"ts":`)
-	e.ts(v.At)
+	e.ts(p.at)
 }
 
 // snapshot returns the frame that says all of v that kind k shows.
@@ -198,7 +217,7 @@ func (e *encoder) snapshot(in *market.Instrument, v *engine.View, k kind) []byte
 	book := e.strips(in)
 	book.bids.set(in, v.Bids, -1, asPair)
 	book.asks.set(in, v.Asks, +1, asPair)
-	e.open(in, v, k, "snapshot", 0)
+	e.open(in, k, "snapshot", k.position(v), 0)
 	e.text(`,"bids":[`)
 	e.pairs(book.bids.head(depths[k]))
 	e.text(`],"asks":[`)
@@ -220,7 +239,7 @@ func (e *encoder) pairs(text []byte) {
 // shows, into those of next. sum is next's checksum.
 func (e *encoder) l2Update(in *market.Instrument, prev, next *engine.View, k kind, sum uint32) []byte {
 	depth := depths[k]
-	e.open(in, next, k, "update", k.seq(prev))
+	e.open(in, k, "update", k.position(next), k.seq(prev))
 	e.text(`,"bids":`)
 	e.deltas = engine.AppendDepthDelta(e.deltas[:0], prev.Bids, next.Bids, depth)
 	e.changes(in)
@@ -265,7 +284,7 @@ func (e *encoder) checksum(in *market.Instrument, v *engine.View) uint32 {
 
 // tradesUpdate returns the frame of new trades, oldest first.
 func (e *encoder) tradesUpdate(in *market.Instrument, prev, next *engine.View, fresh []engine.Trade) []byte {
-	e.open(in, next, trades, "update", prev.TradesSeq)
+	e.open(in, trades, "update", trades.position(next), prev.TradesSeq)
 	e.text(`,"trades":[`)
 	for i := range fresh {
 		e.trade(in, &fresh[i], i > 0)
@@ -276,7 +295,7 @@ func (e *encoder) tradesUpdate(in *market.Instrument, prev, next *engine.View, f
 
 // tradesSnapshot returns the frame of the view's last trades, oldest first.
 func (e *encoder) tradesSnapshot(in *market.Instrument, v *engine.View) []byte {
-	e.open(in, v, trades, "snapshot", 0)
+	e.open(in, trades, "snapshot", trades.position(v), 0)
 	e.text(`,"trades":[`)
 	for i := len(v.Trades) - 1; i >= 0; i-- {
 		e.trade(in, &v.Trades[i], i < len(v.Trades)-1)
@@ -305,7 +324,7 @@ func (e *encoder) trade(in *market.Instrument, t *engine.Trade, more bool) {
 // ticker returns the frame of v's ticker. A price that does not exist is null.
 func (e *encoder) ticker(in *market.Instrument, v *engine.View, form string) []byte {
 	t := &v.Ticker
-	e.open(in, v, ticker, form, 0)
+	e.open(in, ticker, form, ticker.position(v), 0)
 	e.price(in, `,"last":`, t.Last)
 	e.qty(in, `,"last_qty":`, t.LastQty, t.Last != 0)
 	e.text(`,"last_ts":`)

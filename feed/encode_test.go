@@ -131,7 +131,7 @@ func TestEncodingAllocatesNothing(t *testing.T) {
 	prev, next := deepView(rand.New(rand.NewPCG(1, 1)))
 	next.Trades = make([]engine.Trade, engine.MaxTape)
 	var e encoder
-	for k := range kinds {
+	for k := range marketKinds {
 		e.snapshot(in, next, k)
 	}
 	for name, f := range map[string]func(){

@@ -75,8 +75,10 @@ type Feed struct {
 	book     Book
 	sinks    []engine.MarketSink
 	views    []atomic.Pointer[engine.View]
+	books    []atomic.Pointer[ticketBook]
 	topics   []sharedTopic
 	shards   []*shard
+	desk     ticketDesk
 	upgrader websocket.FastHTTPUpgrader
 	limits   limits
 	stats    counters
@@ -114,6 +116,7 @@ func New(o Options, instruments []market.Instrument, book Book, epoch uint64) (*
 	f := &Feed{
 		o: o, set: set, book: book,
 		views:    make([]atomic.Pointer[engine.View], set.Len()),
+		books:    make([]atomic.Pointer[ticketBook], set.Len()),
 		topics:   make([]sharedTopic, set.Len()*int(kinds)),
 		upgrader: newUpgrader(),
 		accepted: make(chan *conn),
@@ -128,7 +131,9 @@ func New(o Options, instruments []market.Instrument, book Book, epoch uint64) (*
 			view = &engine.View{Instrument: market.InstrumentID(i), Status: engine.StatusTrading, Epoch: epoch}
 		}
 		f.views[i].Store(view)
+		f.books[i].Store(&ticketBook{instrument: view.Instrument})
 	}
+	f.desk = ticketDesk{feed: f, wake: make(chan struct{}, 1), found: make([][]ticketRecord, set.Len())}
 	for range o.Shards {
 		f.shards = append(f.shards, newShard(f))
 	}
@@ -161,7 +166,8 @@ func (f *Feed) Run(ctx context.Context, events Events) error {
 	if f.started.Swap(true) {
 		return errRunTwice
 	}
-	var shards, readers, door sync.WaitGroup
+	var shards, readers, door, desk sync.WaitGroup
+	f.desk.follow(&desk, f.halted)
 	for _, s := range f.shards {
 		shards.Go(s.run)
 	}
@@ -195,6 +201,7 @@ func (f *Feed) Run(ctx context.Context, events Events) error {
 	f.running.Store(false)
 	close(f.halted)
 	door.Wait()
+	desk.Wait()
 	for _, s := range f.shards {
 		s.inbox.halt()
 	}
@@ -325,7 +332,7 @@ func (f *Feed) publish(_, next *engine.View, fresh []engine.Trade) {
 	pub := publication{next: next}
 	in := f.set.Get(next.Instrument)
 	sum, summed := uint32(0), false
-	for k := range kinds {
+	for k := range marketKinds {
 		t := &f.topics[i*int(kinds)+int(k)]
 		if k.seq(next) != k.seq(prev)+1 || next.Epoch != prev.Epoch || !t.wanted() {
 			continue

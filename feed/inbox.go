@@ -6,10 +6,12 @@ import (
 	"blockdesk/engine"
 )
 
-// publication is what one flush says of one instrument. frames has the update
-// of each kind that has changed and that somebody may be waiting for.
+// publication is what one flush says of one instrument: of its market, next, or
+// of its tickets, book; the other is nil. frames has the update of each kind that
+// has changed and that somebody may be waiting for.
 type publication struct {
 	next   *engine.View
+	book   *ticketBook
 	frames [kinds][]byte
 }
 
@@ -32,8 +34,8 @@ type letter struct {
 	text string
 }
 
-// inbox is how Run and the readers reach a shard: two queues behind one lock
-// that is held for appends and a swap only.
+// inbox is how Run, the tickets' goroutine and the readers reach a shard: two
+// queues behind one lock that is held for appends and a swap only.
 //
 // The queue of publications holds at most maxInbox. A push beyond that empties
 // it and sets overrun, whereupon the shard takes the current views and gives

@@ -96,6 +96,9 @@ type Options struct {
 	// SendBuffer is the kernel's send buffer of a connection in bytes, which
 	// Linux doubles; default 32 KiB. More of it hides a slow reader for longer.
 	SendBuffer int
+	// Tickets tells the desk's tickets; nil = there is no desk, and no channel
+	// tickets. See also Feed.TicketsChanged.
+	Tickets Tickets
 	// ClientIP tells whose connection it is; default: the socket's peer.
 	ClientIP func(*fasthttp.RequestCtx) netip.Addr
 	// Logger takes what an operator should see; default slog.Default.

@@ -41,7 +41,7 @@ func (c *conn) read() {
 		_ = c.tcp.SetReadDeadline(time.Time{})
 		ask := &request{fault: &faultBinary}
 		if form == websocket.TextMessage {
-			ask = parseRequest(data, c.feed.set)
+			ask = parseRequest(data, c.feed.set, c.feed.o.Tickets != nil)
 		}
 		if err := c.hand(&rate, letter{note: noteAsk, conn: c, ask: ask}); err != nil {
 			c.leave(err)

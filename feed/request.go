@@ -61,7 +61,7 @@ var (
 	faultSymbols    = fault{code: "BAD_REQUEST", message: "symbols must be a list of 1 to 100 strings of at most 64 bytes"}
 	faultDepth      = fault{code: "INVALID_DEPTH", message: "depth must be 10, 25, 50 or 100"}
 	faultHeartbeat  = fault{code: "BAD_REQUEST", message: "heartbeat must be true or false"}
-	faultResume     = fault{code: "BAD_REQUEST", message: "resume must be an object of epoch and at most 200 sequence numbers by channel:symbol"}
+	faultResume     = fault{code: "BAD_REQUEST", message: "resume must be an object of epoch and at most 300 sequence numbers by channel:symbol"}
 	faultNoChannels = fault{code: "BAD_REQUEST", message: "channels and symbols are needed"}
 	faultSlow       = fault{code: "SLOW_CONSUMER", message: "nothing was read for too long; connect again and resume", retryable: true}
 )
@@ -100,8 +100,8 @@ type request struct {
 // parseRequest reads one message and resolves its channels and symbols. The
 // request's fault, if any, is the answer to give; its id is set even then,
 // where it can be read. Unknown members are ignored; of a repeated member the
-// last counts; null is as good as absent.
-func parseRequest(data []byte, set *market.Instruments) *request {
+// last counts; null is as good as absent. desk says that there are tickets.
+func parseRequest(data []byte, set *market.Instruments, desk bool) *request {
 	r := &request{}
 	s := &scanner{data: data}
 	ok := s.object(func(name []byte) bool { return r.member(s, name) })
@@ -110,7 +110,7 @@ func parseRequest(data []byte, set *market.Instruments) *request {
 		return r
 	}
 	if r.fault == nil {
-		r.resolve(set)
+		r.resolve(set, desk)
 	}
 	return r
 }
@@ -248,9 +248,9 @@ func (r *request) readHeartbeat(s *scanner) *fault {
 	return nil
 }
 
-// maxResumePoints bounds the sequence numbers of a resume: l2 and trades of
-// each symbol that a request may name.
-const maxResumePoints = 2 * maxSymbols
+// maxResumePoints bounds the sequence numbers of a resume: l2, trades and tickets
+// of each symbol that a request may name.
+const maxResumePoints = 3 * maxSymbols
 
 func (r *request) readResume(s *scanner) *fault {
 	points := make(map[string]uint64)
@@ -285,7 +285,7 @@ func (r *request) readResume(s *scanner) *fault {
 // resolve turns channels and symbols into topics and rejections. A channel or
 // symbol that is named twice counts once; a depth that is not named is the
 // default.
-func (r *request) resolve(set *market.Instruments) {
+func (r *request) resolve(set *market.Instruments, desk bool) {
 	switch {
 	case r.action == 0:
 		r.fault = &faultNoAction
@@ -304,15 +304,8 @@ func (r *request) resolve(set *market.Instruments) {
 	var named [kinds]bool
 	var found []kind
 	for _, text := range r.channels {
-		var k kind
-		switch string(unquote(buf[:0], text)) {
-		case "l2":
-			k = book
-		case "trades":
-			k = trades
-		case "ticker":
-			k = ticker
-		default:
+		k, known := parseChannel(unquote(buf[:0], text), book)
+		if !known || k == tickets && !desk {
 			r.rejected = append(r.rejected, rejection{channel: text, code: "UNKNOWN_CHANNEL"})
 			continue
 		}
@@ -337,6 +330,23 @@ func (r *request) resolve(set *market.Instruments) {
 		if in != nil {
 			seen[in] = true
 		}
+	}
+}
+
+// parseChannel returns the kind that a channel's word means; book is the one that
+// l2 does.
+func parseChannel(word []byte, book kind) (k kind, known bool) {
+	switch string(word) {
+	case "l2":
+		return book, true
+	case "trades":
+		return trades, true
+	case "ticker":
+		return ticker, true
+	case "tickets":
+		return tickets, true
+	default:
+		return 0, false
 	}
 }
 

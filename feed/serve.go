@@ -34,7 +34,7 @@ func (s *shard) receive(m *letter) {
 func (s *shard) answer(c *conn, data []byte) {
 	c.push(bytes.Clone(data), nil)
 	s.touch(c)
-	if c.bytes > maxPendingAll && c.phase == phaseOpen {
+	if c.bytes-c.live > maxPendingAll && c.phase == phaseOpen {
 		s.slow(c)
 	}
 }
@@ -68,7 +68,7 @@ type joined struct {
 }
 
 // subscribe adds topics, or begins them anew, acknowledges, and then sends what
-// brings each up to the view that the acknowledgement names.
+// brings each up to the seq that the acknowledgement names.
 func (s *shard) subscribe(c *conn, r *request) {
 	var added []joined
 	room := maxPendingAll/2 - c.bytes
@@ -90,7 +90,7 @@ func (s *shard) subscribe(c *conn, r *request) {
 	s.enc.openAck(r.action, r.id, len(added) > 0)
 	for i, j := range added {
 		t := j.sub.topic
-		s.enc.subscribed(t.in, t.kind, t.kind.seq(s.views[t.in.ID]), j.resumed, i > 0)
+		s.enc.subscribed(t.in, t.kind, s.position(t).seq, j.resumed, i > 0)
 	}
 	s.answer(c, s.enc.closeAck(r.rejected))
 	for _, j := range added {
@@ -108,26 +108,25 @@ func (s *shard) subscribe(c *conn, r *request) {
 }
 
 // missed returns the updates between where the client says it is and the
-// shard's view, and whether they are all at hand. A ticker has no history: its
+// shard's position, and whether they are all at hand. A ticker has no history: its
 // snapshot says all.
 func (s *shard) missed(ref topicRef, r *request, room int) ([]byte, bool) {
 	if r.resume == nil || ref.kind == ticker {
 		return nil, false
 	}
-	view := s.views[ref.in.ID]
+	at := s.position(s.topic(ref))
 	from, known := r.resume[ref.kind.channel()+":"+ref.in.Symbol]
-	if !known || string(r.resumeEpoch) != "e"+strconv.FormatUint(view.Epoch, 10) {
+	if !known || string(r.resumeEpoch) != "e"+strconv.FormatUint(at.epoch, 10) {
 		return nil, false
 	}
-	to := ref.kind.seq(view)
-	if from == to {
+	if from == at.seq {
 		return nil, true
 	}
 	h := s.feed.topic(ref).history.Load()
 	if h == nil {
 		return nil, false
 	}
-	missed, ok := h.since(nil, view.Epoch, from, to, room)
+	missed, ok := h.since(nil, at.epoch, from, at.seq, room)
 	if !ok {
 		return nil, false
 	}
@@ -142,9 +141,13 @@ func reject(ref topicRef, code string) rejection {
 	}
 }
 
+func (s *shard) topic(ref topicRef) *topic {
+	return &s.topics[int(ref.in.ID)*int(kinds)+int(ref.kind)]
+}
+
 // add makes c a subscriber; nothing is sent yet.
 func (s *shard) add(c *conn, ref topicRef) *subscription {
-	t := &s.topics[int(ref.in.ID)*int(kinds)+int(ref.kind)]
+	t := s.topic(ref)
 	sub := &subscription{conn: c, topic: t, place: len(t.subs)}
 	t.subs = append(t.subs, sub)
 	c.subs = append(c.subs, sub)
@@ -234,7 +237,7 @@ func (s *shard) acknowledge(c *conn, r *request, subs []*subscription) {
 	s.enc.openAck(r.action, r.id, len(subs) > 0 || r.action == list)
 	for i, sub := range subs {
 		t := sub.topic
-		s.enc.subscribed(t.in, t.kind, t.kind.seq(s.views[t.in.ID]), false, i > 0)
+		s.enc.subscribed(t.in, t.kind, s.position(t).seq, false, i > 0)
 	}
 	s.answer(c, s.enc.closeAck(r.rejected))
 }

@@ -19,14 +19,14 @@ type topic struct {
 	kind   kind
 	subs   []*subscription
 	shared *sharedTopic
-	snap   message      // the snapshot of snapOf
-	snapOf *engine.View // nil = none
+	snap   message  // the last snapshot; zero = none
+	snapOf position // where the stream stood then
 }
 
 // shard owns connections: it alone changes their state and writes to their
-// sockets, on the goroutine of its Run. It stands at one view of each
-// instrument; that view is what a new subscriber's snapshot shows, and the
-// publications that the shard takes afterwards follow it.
+// sockets, on the goroutine of its Run. It stands at one view and one book of
+// tickets of each instrument; those are what a new subscriber's snapshots show,
+// and the publications that the shard takes afterwards follow them.
 type shard struct {
 	feed  *Feed
 	inbox inbox
@@ -34,6 +34,7 @@ type shard struct {
 	zip   deflater
 
 	views  []*engine.View
+	books  []*ticketBook
 	topics []topic // of instrument i and kind k at i*kinds+k
 
 	wheel   [wheelSlots][]*conn
@@ -57,6 +58,7 @@ func newShard(f *Feed) *shard {
 		feed:   f,
 		inbox:  newInbox(),
 		views:  make([]*engine.View, f.set.Len()),
+		books:  make([]*ticketBook, f.set.Len()),
 		topics: make([]topic, f.set.Len()*int(kinds)),
 	}
 	for i := range s.topics {
@@ -113,7 +115,11 @@ func (s *shard) pass(t *taken) {
 		s.adopt()
 	}
 	for i := range t.pubs {
-		s.publish(&t.pubs[i])
+		if p := &t.pubs[i]; p.book != nil {
+			s.publishTickets(p)
+		} else {
+			s.publish(p)
+		}
 	}
 	for i := range t.letters {
 		s.receive(&t.letters[i])
@@ -146,22 +152,38 @@ func (s *shard) nextDue() time.Time {
 	return next
 }
 
-// adopt moves to the feed's current views and makes every subscriber of a view
-// that moved wait for a snapshot.
+// adopt moves to the feed's current views and books and makes every subscriber of
+// one that moved wait for a snapshot.
 func (s *shard) adopt() {
 	for i := range s.views {
-		view := s.feed.views[i].Load()
-		if s.views[i] == view {
-			continue
-		}
-		s.views[i] = view
-		for k := range kinds {
-			for _, sub := range s.topics[i*int(kinds)+int(k)].subs {
-				sub.conn.markStale(sub)
-				s.touch(sub.conn)
+		of := s.topics[i*int(kinds) : (i+1)*int(kinds)]
+		if view := s.feed.views[i].Load(); s.views[i] != view {
+			s.views[i] = view
+			for k := range marketKinds {
+				s.outdate(&of[k])
 			}
 		}
+		if book := s.feed.books[i].Load(); s.books[i] != book {
+			s.books[i] = book
+			s.outdate(&of[tickets])
+		}
 	}
+}
+
+// outdate makes t's subscribers wait for a snapshot.
+func (s *shard) outdate(t *topic) {
+	for _, sub := range t.subs {
+		sub.conn.markStale(sub)
+		s.touch(sub.conn)
+	}
+}
+
+// position returns where t stands.
+func (s *shard) position(t *topic) position {
+	if t.kind == tickets {
+		return s.books[t.in.ID].position
+	}
+	return t.kind.position(s.views[t.in.ID])
 }
 
 // publish moves one instrument to its next view and queues its updates. A
@@ -173,7 +195,7 @@ func (s *shard) publish(p *publication) {
 		return
 	}
 	s.views[i] = p.next
-	for k := range kinds {
+	for k := range marketKinds {
 		t := &s.topics[i*int(kinds)+int(k)]
 		if len(t.subs) == 0 {
 			continue
@@ -223,13 +245,20 @@ func (s *shard) deliver(sub *subscription, m *message) {
 	s.touch(c)
 }
 
-// snapshot returns t at the shard's view, made once a view and dialect.
+// snapshot returns t as the shard stands, made once a position and dialect.
 func (s *shard) snapshot(t *topic, d dialect) []byte {
-	view := s.views[t.in.ID]
-	if t.snapOf != view {
-		t.snap, t.snapOf = message{frame: bytes.Clone(s.enc.snapshot(t.in, view, t.kind)), large: true}, view
+	if p := s.position(t); t.snapOf != p || t.snap.frame == nil {
+		t.snap, t.snapOf = message{frame: bytes.Clone(s.full(t)), large: true}, p
 	}
 	return t.snap.in(d, &s.zip)
+}
+
+// full encodes all that t shows. The bytes are the encoder's.
+func (s *shard) full(t *topic) []byte {
+	if t.kind == tickets {
+		return s.enc.ticketsSnapshot(t.in, s.books[t.in.ID])
+	}
+	return s.enc.snapshot(t.in, s.views[t.in.ID], t.kind)
 }
 
 // refresh queues the snapshots that c waits for, as far as there is room.
@@ -291,7 +320,7 @@ func (s *shard) beat(c *conn) {
 	more := false
 	for _, sub := range c.subs {
 		if !sub.stale {
-			s.enc.heartbeatSeq(sub.topic.in, sub.topic.kind, sub.topic.kind.seq(s.views[sub.topic.in.ID]), more)
+			s.enc.heartbeatSeq(sub.topic.in, sub.topic.kind, s.position(sub.topic).seq, more)
 			more = true
 		}
 	}

@@ -1,0 +1,201 @@
+package feed
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+	"time"
+
+	"blockdesk/market"
+)
+
+const (
+	// ticketsEvery is the shortest time between two looks at the desk's tickets:
+	// what changes in between is one update. A look costs as much as the desk has
+	// tickets.
+	ticketsEvery = 10 * time.Millisecond
+	// maxTicketsUpdate bounds an update of tickets in bytes: where more has
+	// changed, as when a price of many tickets has, subscribers get a snapshot.
+	maxTicketsUpdate = 64 << 10
+)
+
+// Tickets tells the desk's tickets as they are now: it calls each for every one
+// that market-tickets shows, by ID, with its record, a JSON object whose bytes
+// never change. It returns the Seq of the last command that changed one of them
+// and that command's time, Unix ns. Two calls may not tell an older state after a
+// newer one. The feed calls it on one goroutine at a time, within Run.
+type Tickets func(each func(in market.InstrumentID, id market.TicketID, record []byte)) (seq uint64, at int64)
+
+// ticketRecord is one ticket as its record says it.
+type ticketRecord struct {
+	id   market.TicketID
+	text []byte
+}
+
+// ticketBook is all tickets of one instrument. It never changes. Its engineSeq is
+// the Seq of the desk's last change when the book was made, so that a book has
+// all up to there, whichever pair it was of.
+type ticketBook struct {
+	position
+	instrument market.InstrumentID
+	records    []ticketRecord // by id
+}
+
+// ticketDesk follows the desk's tickets. It looks when it is told that there is
+// something new, on a goroutine of its own, since Run's waits for the engine's
+// events: the tickets become visible when the desk has stored them.
+type ticketDesk struct {
+	feed *Feed
+	wake chan struct{} // holds one: there is something to see
+
+	// The goroutine's own.
+	enc     encoder
+	found   [][]ticketRecord // of this look, by instrument
+	changed []ticketRecord
+	gone    []market.TicketID
+	pubs    []publication
+}
+
+// TicketsChanged says that Options.Tickets may tell something new. It never
+// blocks; any goroutine may call it at any time.
+func (f *Feed) TicketsChanged() {
+	select {
+	case f.desk.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run looks until halted is closed.
+func (d *ticketDesk) run(halted <-chan struct{}) {
+	pause := time.NewTimer(ticketsEvery)
+	defer pause.Stop()
+	for {
+		select {
+		case <-pause.C:
+		case <-halted:
+			return
+		}
+		select {
+		case <-d.wake:
+		case <-halted:
+			return
+		}
+		d.look()
+		pause.Reset(ticketsEvery)
+	}
+}
+
+// look makes new books of the instruments whose tickets have changed and
+// publishes them.
+func (d *ticketDesk) look() {
+	f := d.feed
+	for i := range d.found {
+		d.found[i] = d.found[i][:0]
+	}
+	seq, at := f.o.Tickets(func(in market.InstrumentID, id market.TicketID, record []byte) {
+		if int(in) < len(d.found) {
+			d.found[in] = append(d.found[in], ticketRecord{id, record})
+		}
+	})
+	for i := range d.found {
+		now := position{epoch: f.epoch.Load(), engineSeq: seq, at: at}
+		d.compare(market.InstrumentID(i), now)
+		clear(d.found[i])
+	}
+	if len(d.pubs) == 0 {
+		return
+	}
+	for _, s := range f.shards {
+		s.inbox.publish(d.pubs)
+	}
+	clear(d.pubs)
+	d.pubs = d.pubs[:0]
+}
+
+// compare holds what was found of one instrument against its book and makes the
+// next book where they differ.
+func (d *ticketDesk) compare(in market.InstrumentID, now position) {
+	f := d.feed
+	cur, found := f.books[in].Load(), d.found[in]
+	d.difference(cur.records, found)
+	follows := now.epoch == cur.epoch
+	if follows && len(d.changed) == 0 && len(d.gone) == 0 {
+		return
+	}
+	now.seq = 1
+	if follows {
+		now.seq = cur.seq + 1
+	}
+	next := &ticketBook{position: now, instrument: in, records: slices.Clone(found)}
+	f.books[in].Store(next)
+	pub := publication{book: next}
+	ref := topicRef{in: f.set.Get(in), kind: tickets}
+	if t := f.topic(ref); follows && t.wanted() {
+		frame := d.enc.ticketsUpdate(ref.in, now, d.changed, d.gone)
+		if len(frame) <= maxTicketsUpdate {
+			frame = bytes.Clone(frame)
+			pub.frames[tickets] = frame
+			f.stats.encoded.Add(1)
+			t.remember(now.epoch, now.seq, frame)
+		}
+	}
+	d.pubs = append(d.pubs, pub)
+}
+
+// difference sets changed to the records of next that are not in prev, and gone
+// to the tickets of prev that next has no more. Both are sorted by id.
+func (d *ticketDesk) difference(prev, next []ticketRecord) {
+	d.changed, d.gone = d.changed[:0], d.gone[:0]
+	for _, r := range next {
+		for len(prev) > 0 && prev[0].id < r.id {
+			d.gone = append(d.gone, prev[0].id)
+			prev = prev[1:]
+		}
+		if len(prev) > 0 && prev[0].id == r.id {
+			old := prev[0].text
+			prev = prev[1:]
+			if sameText(old, r.text) {
+				continue
+			}
+		}
+		d.changed = append(d.changed, r)
+	}
+	for _, r := range prev {
+		d.gone = append(d.gone, r.id)
+	}
+}
+
+// sameText reports whether two records read the same. Most are the same bytes in
+// the same place.
+func sameText(a, b []byte) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || bytes.Equal(a, b))
+}
+
+// publishTickets moves one instrument to its next book and queues its update. A
+// publication that adopt has overtaken is dropped.
+func (s *shard) publishTickets(p *publication) {
+	i := p.book.instrument
+	cur := s.books[i]
+	if p.book.epoch < cur.epoch || p.book.epoch == cur.epoch && p.book.seq <= cur.seq {
+		return
+	}
+	s.books[i] = p.book
+	m := message{frame: p.frames[tickets]}
+	if p.book.epoch != cur.epoch || p.book.seq != cur.seq+1 {
+		m = message{}
+	}
+	t := s.topic(topicRef{in: s.feed.set.Get(i), kind: tickets})
+	for _, sub := range t.subs {
+		s.deliver(sub, &m)
+	}
+}
+
+// follow starts run, which ends with halted, and returns at once. Where the
+// service has no desk it does nothing.
+func (d *ticketDesk) follow(group *sync.WaitGroup, halted <-chan struct{}) {
+	if d.feed.o.Tickets == nil {
+		return
+	}
+	d.look() // so that the first reader finds the books of this epoch
+	group.Go(func() { d.run(halted) })
+}

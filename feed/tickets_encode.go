@@ -1,0 +1,40 @@
+package feed
+
+import "blockdesk/market"
+
+// ticketsSnapshot returns the frame of all tickets of a book.
+func (e *encoder) ticketsSnapshot(in *market.Instrument, b *ticketBook) []byte {
+	e.open(in, tickets, "snapshot", b.position, 0)
+	e.records(b.records)
+	e.text(`}`)
+	return e.end(finText)
+}
+
+// ticketsUpdate returns the frame that leads to p: the tickets that have changed
+// or are new, whole, and those that market-tickets shows no more.
+func (e *encoder) ticketsUpdate(in *market.Instrument, p position, changed []ticketRecord, gone []market.TicketID) []byte {
+	e.open(in, tickets, "update", p, p.seq-1)
+	e.records(changed)
+	e.text(`,"gone":[`)
+	for i, id := range gone {
+		if i > 0 {
+			e.text(`,`)
+		}
+		e.text(`"`)
+		e.buf = market.AppendTicketID(e.buf, id)
+		e.text(`"`)
+	}
+	e.text(`]}`)
+	return e.end(finText)
+}
+
+func (e *encoder) records(list []ticketRecord) {
+	e.text(`,"tickets":[`)
+	for i := range list {
+		if i > 0 {
+			e.text(`,`)
+		}
+		e.buf = append(e.buf, list[i].text...)
+	}
+	e.text(`]`)
+}
