@@ -7,9 +7,9 @@ import (
 )
 
 // Difference says in what two nodes' answers about a transaction differ, "" where
-// they tell the same. A block time is compared where both know it. Logs and the
-// text of an error are not: nodes cut and write them as they like. Token balances
-// have no order.
+// they tell the same. A block time and an inner call's depth are compared where
+// both know them. Logs and the text of an error are not: nodes cut and write them
+// as they like. Token balances have no order.
 func (c *Confirmed) Difference(o *Confirmed) string {
 	switch {
 	case c.Slot != o.Slot:
@@ -45,5 +45,6 @@ func byAccount(list []TokenBalance) []TokenBalance {
 
 func sameInner(a, b InnerInstruction) bool {
 	return a.Outer == b.Outer && a.Program == b.Program && a.Skipped == b.Skipped &&
+		(a.Depth == b.Depth || a.Depth == 0 || b.Depth == 0) &&
 		bytes.Equal(a.Accounts, b.Accounts) && bytes.Equal(a.Data, b.Data)
 }

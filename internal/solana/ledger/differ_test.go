@@ -18,7 +18,7 @@ func told() *ledger.Confirmed {
 		Before: []market.Amount{10, 20, 30}, After: []market.Amount{5, 25, 30},
 		TokensBefore: []ledger.TokenBalance{{Account: 1, Mint: solana.Address{9}, Amount: 3}, {Account: 2, Mint: solana.Address{9}, Amount: 4}},
 		TokensAfter:  []ledger.TokenBalance{{Account: 1, Mint: solana.Address{9}, Amount: 2}, {Account: 2, Mint: solana.Address{9}, Amount: 5}},
-		Inner:        []ledger.InnerInstruction{{Outer: 1, Instruction: tx.Instruction{Program: 2, Accounts: []uint8{0, 1}, Data: []byte("memo")}}},
+		Inner:        []ledger.InnerInstruction{{Outer: 1, Depth: 2, Instruction: tx.Instruction{Program: 2, Accounts: []uint8{0, 1}, Data: []byte("memo")}}},
 		Logs:         []string{"Program log: 1"},
 	}
 }
@@ -53,6 +53,8 @@ func TestDifference(t *testing.T) {
 		"inner, an account":    {func(c *ledger.Confirmed) { c.Inner[0].Accounts[0] = 2 }, "inner instructions"},
 		"inner, the data":      {func(c *ledger.Confirmed) { c.Inner[0].Data = []byte("Memo") }, "inner instructions"},
 		"inner, not decoded":   {func(c *ledger.Confirmed) { c.Inner[0].Skipped = true }, "inner instructions"},
+		"inner, the depth":     {func(c *ledger.Confirmed) { c.Inner[0].Depth = 3 }, "inner instructions"},
+		"inner, no depth":      {func(c *ledger.Confirmed) { c.Inner[0].Depth = 0 }, ""},
 		"the logs":             {func(c *ledger.Confirmed) { c.Logs = nil }, ""},
 		"no tokens, both ways": {func(c *ledger.Confirmed) { c.TokensBefore = nil }, "token balances"},
 	} {

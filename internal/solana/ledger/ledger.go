@@ -44,6 +44,8 @@ const (
 	MaxLogs              = 1024
 	MaxInnerText         = 1024
 	maxErrorText         = 256
+	// An instruction of the message is at 1. The runtime stops far below.
+	minInnerDepth, maxInnerDepth = 2, 64
 )
 
 // TokenBalance is a token account's amount before or after.
@@ -64,6 +66,9 @@ type InnerInstruction struct {
 	tx.Instruction
 	// Skipped: there is data that was not decoded.
 	Skipped bool
+	// Depth is how deep the call is: 2 for what the message's instruction
+	// called, one more for each call within; 0 where the node does not tell.
+	Depth uint8
 }
 
 // Confirmed is a transaction that is in a block.
@@ -139,6 +144,7 @@ type inner struct {
 		Program  *int   `json:"programIdIndex"`
 		Accounts []int  `json:"accounts"`
 		Data     string `json:"data"`
+		Height   *int   `json:"stackHeight"`
 	} `json:"instructions"`
 }
 
@@ -334,6 +340,12 @@ func (c *Confirmed) readInner(list *[]inner) error {
 					return fmt.Errorf("%w: an inner instruction names account %d of %d", ErrInconsistent, a, len(c.Keys))
 				}
 				read.Accounts = append(read.Accounts, uint8(a))
+			}
+			if h := in.Height; h != nil {
+				if *h < minInnerDepth || *h > maxInnerDepth {
+					return fmt.Errorf("%w: an inner instruction at stack height %d", ErrInconsistent, *h)
+				}
+				read.Depth = uint8(*h)
 			}
 			if err := c.readData(&read, in.Data); err != nil {
 				return err

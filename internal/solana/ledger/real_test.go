@@ -1,7 +1,9 @@
 package ledger_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,6 +61,33 @@ func TestRealAnswers(t *testing.T) {
 			if in := &c.Inner[i]; solana.IsTokenProgram(c.Program(&in.Instruction)) && len(in.Data) == 0 {
 				t.Errorf("%s: a token instruction without data", file)
 			}
+			if c.Inner[i].Depth < 2 || c.Inner[i].Depth > 3 {
+				t.Errorf("%s: an inner instruction at depth %d", file, c.Inner[i].Depth)
+			}
+		}
+	}
+}
+
+// TestDepth: an answer may leave the stack height out, and may not invent one.
+func TestDepth(t *testing.T) {
+	for height, want := range map[string]int{"": 0, `,"stackHeight":null`: 0, `,"stackHeight":2`: 2, `,"stackHeight":64`: 64, `,"stackHeight":1`: -1, `,"stackHeight":65`: -1} {
+		raw, err := (&tx.Transaction{Signatures: []solana.Signature{{1}}, Message: tx.Message{
+			Version: tx.Legacy, Header: tx.Header{Required: 1, ReadonlyUnsigned: 1},
+			Keys: []solana.Address{{1}, {2}}, Instructions: []tx.Instruction{{Program: 1}},
+		}}).Append(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := ledger.Parse([]byte(`{"slot":1,"transaction":["` + base64.StdEncoding.EncodeToString(raw) + `","base64"],"meta":{"err":null,"fee":0,` +
+			`"preBalances":[0,0],"postBalances":[0,0],"preTokenBalances":[],"postTokenBalances":[],` +
+			`"innerInstructions":[{"index":0,"instructions":[{"programIdIndex":1,"accounts":[],"data":""` + height + `}]}]}}`))
+		switch {
+		case want < 0:
+			if !errors.Is(err, ledger.ErrInconsistent) {
+				t.Errorf("%s: %v", height, err)
+			}
+		case err != nil || int(c.Inner[0].Depth) != want:
+			t.Errorf("%s: %v", height, err)
 		}
 	}
 }
