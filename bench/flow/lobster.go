@@ -138,7 +138,10 @@ func ReadLobster(messages, books io.Reader, levels int) ([]LobsterRow, error) {
 
 func parseLobsterMessage(line []byte) (LobsterMessage, error) {
 	seconds, rest, ok := bytes.Cut(line, []byte{','})
-	at, err := market.ParseDecimal(seconds, 9) // in nanoseconds
+	if point := bytes.IndexByte(seconds, '.'); point >= 0 { // a few have digits below the nanosecond
+		seconds = seconds[:min(len(seconds), point+1+9)]
+	}
+	at, err := market.ParseDecimal(seconds, 9)
 	if !ok || err != nil || at > uint64(24*time.Hour) {
 		return LobsterMessage{}, errLobster
 	}
