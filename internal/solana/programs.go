@@ -19,6 +19,18 @@ var (
 	ComputeBudgetProgram = known("ComputeBudget111111111111111111111111111111")
 	// NativeMint is the mint of wrapped SOL in the classic token program.
 	NativeMint = known("So11111111111111111111111111111111111111112")
+	// ManifestProgram, SerumProgram (v3), OpenBookProgram (its fork, of the same
+	// layout) and OpenBookV2Program keep order books.
+	ManifestProgram   = known("MNFSTqtC93rEfYHB6hF82sKdZpUDFWkViLByLd1k1Ms")
+	SerumProgram      = known("9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin")
+	OpenBookProgram   = known("srmqPvymJeFKQ4zGQed1GFppgkRHL9kaELCbyksJtPX")
+	OpenBookV2Program = known("opnb2LAfJYbRMAHHvqjCwQxanZn7ReEHp1k81EohpZb")
+	// RaydiumCPMMProgram keeps constant-product pools.
+	RaydiumCPMMProgram = known("CPMMoo8L3F4NbTegBCKVNunggL7H1ZpdTHKxQB5qKP1C")
+	// ClockSysvar tells the slot and the time of the bank that is read;
+	// SysvarOwner owns it.
+	ClockSysvar = known("SysvarC1ock11111111111111111111111111111111")
+	SysvarOwner = known("Sysvar1111111111111111111111111111111111111")
 )
 
 // known reads an address that is written in this package.

@@ -1,0 +1,41 @@
+package mirror
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
+)
+
+// Clock is a bank's: the slot that accounts are read as of and the time that its
+// programs see there, by which they judge what has expired.
+type Clock struct {
+	Slot uint64
+	// Unix is in seconds, above 0.
+	Unix int64
+}
+
+// clockSize is the account's, little-endian: u64 slot, i64 start of the epoch,
+// u64 epoch, u64 epoch of the leader schedule, i64 Unix time.
+const clockSize = 40
+
+// ParseClock reads the clock's account out of an answer that says it is as of
+// slot. A node whose clock disagrees with its answer tells two truths. Errors:
+// [ErrAccount], [ErrMalformed].
+func ParseClock(a *rpc.Account, slot uint64) (Clock, error) {
+	if err := check(a, solana.ClockSysvar, solana.SysvarOwner); err != nil {
+		return Clock{}, err
+	}
+	if len(a.Data) != clockSize {
+		return Clock{}, malformed(a.Address, "%d bytes", len(a.Data))
+	}
+	c := Clock{binary.LittleEndian.Uint64(a.Data), int64(binary.LittleEndian.Uint64(a.Data[32:]))}
+	switch {
+	case c.Slot != slot:
+		return Clock{}, fmt.Errorf("%w: a clock at slot %d in an answer as of slot %d", ErrAccount, c.Slot, slot)
+	case c.Unix <= 0:
+		return Clock{}, malformed(a.Address, "time %d", c.Unix)
+	}
+	return c, nil
+}

@@ -1,0 +1,31 @@
+// Package mirror reads a decentralized exchange on Solana: order books, pool
+// states and swaps, from accounts and transactions as a node tells them.
+//
+//	accounts of one slot ─▶ Book.Decode ─▶ Depth: ticks and atoms
+//	                     └▶ Pool.Decode ─▶ PoolState
+//
+// Books of Manifest, of Serum v3 (and OpenBook v1, its fork) and of OpenBook v2
+// stand behind the one interface [Book]; pools of Raydium's CPMM program and any
+// two vaults behind [Pool]. Mints and token accounts are internal/solana/token's.
+//
+// Invariants:
+//  1. Decoders are pure: bytes and the chain's own clock in, values out.
+//  2. A node may be wrong or lie. The owner, the kind, the mints and the
+//     decimals of every account are held against the listing; every index is in
+//     range, every walk is bounded by the account's size, and a book that is out
+//     of order is refused as a whole. What fails is an error, never a guess.
+//  3. Prices and sizes are exact integers. A bid's price is rounded down to the
+//     tick and an ask's up, so that the mirror never shows a better price than
+//     the chain has.
+//  4. What a stranger can place for next to nothing, such as a price below the
+//     tick, cannot stop a mirror: orders that the instrument cannot express are
+//     left out and counted.
+//
+// Concurrency: a Book and a Pool are immutable once opened and safe for
+// concurrent use; a Depth belongs to its caller.
+//
+// Cost: a book is walked from its best order and only as deep as the listing
+// asks. Decoding into a Depth that has been used before allocates nothing.
+//
+// Limits: [MaxLevels], [MaxBookAccount].
+package mirror
