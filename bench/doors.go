@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,12 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
-	"github.com/fasthttp/websocket"
 
 	"blockdesk/bench/server"
 	"blockdesk/fixgw/fixclient"
@@ -22,10 +17,9 @@ import (
 
 // DoorOptions of the benchmarks that talk to a running server.
 type DoorOptions struct {
-	Exe     string // the program; required
-	Dir     string // scratch folder; required
-	Orders  int    // round trips of the FIX benchmark; default 20,000
-	Clients int    // of the WebSocket benchmark; default 100
+	Exe    string // the program; required
+	Dir    string // scratch folder; required
+	Orders int    // round trips of the FIX benchmark; default 20,000
 }
 
 const (
@@ -129,106 +123,6 @@ func (d *driver) close() error {
 		err = errors.Join(err, fmt.Errorf("%d messages were refused", n))
 	}
 	return err
-}
-
-// Updates of the WebSocket benchmark and how many are sent a second.
-const (
-	wsUpdates   = 1000
-	wsPerSecond = 200
-)
-
-// WS measures the time from sending an order over FIX to the l2 update at each
-// of many WebSocket clients.
-func WS(ctx context.Context, o DoorOptions) (_ *Report, err error) {
-	if o.Clients == 0 {
-		o.Clients = 100
-	}
-	r := NewReport("ws")
-	srv, stop, err := startBenchServer(ctx, o, "ws", "interval")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, stop()) }()
-	d, err := dialDriver(ctx, srv.Addresses.FIX)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, d.close()) }()
-	conns := make([]*websocket.Conn, o.Clients)
-	for i := range conns {
-		if conns[i], err = subscribe(ctx, srv.Addresses.WS); err != nil {
-			return nil, err
-		}
-		defer conns[i].Close()
-	}
-	hist, mu := NewHistogram(), sync.Mutex{}
-	start := time.Now().Add(50 * time.Millisecond)
-	var all sync.WaitGroup
-	failed := make(chan error, len(conns))
-	for _, conn := range conns {
-		all.Go(func() {
-			local, err := followUpdates(conn, start)
-			if err != nil {
-				failed <- err
-				return
-			}
-			mu.Lock()
-			hist.Merge(local)
-			mu.Unlock()
-		})
-	}
-	cpu := srv.CPU()
-	s, err := r.Measure(fmt.Sprintf("order sent to l2 update at each of %d clients", o.Clients), int64(wsUpdates*o.Clients), hist, func() error {
-		err := OpenLoop(ctx, start, wsUpdates, wsPerSecond, func(int) error { return d.next() })
-		all.Wait()
-		close(failed)
-		return errors.Join(err, <-failed)
-	})
-	s.Summary, s.CPU = summarize(hist), srv.CPU()-cpu
-	r.Notes = append(r.Notes, fmt.Sprintf("%d messages a second, an order and its cancel in turn; CPU is the server's, FIX and engine included; clients share the cores", wsPerSecond))
-	return r, err
-}
-
-// followUpdates takes the time from each message's due time to its update; at
-// this rate every message is a batch, and so an update, of its own.
-func followUpdates(conn *websocket.Conn, start time.Time) (*hdrhistogram.Histogram, error) {
-	hist := NewHistogram()
-	for seen := 0; seen < wsUpdates; {
-		if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
-			return nil, err
-		}
-		_, data, err := conn.ReadMessage()
-		if err != nil {
-			return nil, fmt.Errorf("after %d updates: %w", seen, err)
-		}
-		if !bytes.HasPrefix(data, []byte(`{"channel":"l2","type":"update"`)) {
-			continue
-		}
-		due := time.Duration(int64(seen) * int64(time.Second) / wsPerSecond)
-		_ = hist.RecordValue(max(int64(time.Since(start)-due), 1))
-		seen++
-	}
-	return hist, nil
-}
-
-func subscribe(ctx context.Context, url string) (*websocket.Conn, error) {
-	conn, _, err := websocket.DefaultDialer.DialContext(ctx, strings.TrimSuffix(url, "/ws/rfq")+"/ws/rfq", nil)
-	if err != nil {
-		return nil, err
-	}
-	message := `{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["` + benchSymbol + `"],"depth":25}`
-	if err := conn.WriteMessage(websocket.TextMessage, []byte(message)); err != nil {
-		return nil, errors.Join(err, conn.Close())
-	}
-	for {
-		_, data, err := conn.ReadMessage()
-		if err != nil {
-			return nil, errors.Join(err, conn.Close())
-		}
-		if strings.Contains(string(data), `"snapshot"`) {
-			return conn, nil
-		}
-	}
 }
 
 func fillBook(ctx context.Context, addr string, levels int) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"blockdesk/bench"
+	"blockdesk/bench/crowd"
 	"blockdesk/bench/echo"
 	"blockdesk/bench/flow"
 	"blockdesk/bench/play"
@@ -22,7 +23,8 @@ import (
 // benchFlags are what every benchmark takes.
 type benchFlags struct {
 	html, dir, testdata string
-	clients, orders     int
+	clients, many       int
+	rounds, orders      int
 	seconds, flood      int
 	trades              int
 }
@@ -38,7 +40,9 @@ func benchCommand(s *settings) *cobra.Command {
 	flags.StringVar(&f.html, "html", "", "also write a page with the percentile plot to this file")
 	flags.StringVar(&f.dir, "dir", "", "scratch folder on the disk to measure (default a temporary one)")
 	flags.StringVar(&f.testdata, "testdata", os.Getenv("BLOCKDESK_TESTDATA"), "folder of the recorded inputs")
-	flags.IntVar(&f.clients, "clients", 100, "WebSocket clients of bench ws")
+	flags.IntVar(&f.clients, "clients", 1000, "clients of the fan-out of bench ws")
+	flags.IntVar(&f.many, "many", 5000, "clients whose memory bench ws measures, and of its larger run with stalled ones")
+	flags.IntVar(&f.rounds, "rounds", 20, "rounds that the feed and the raw writes of bench ws take in turn")
 	flags.IntVar(&f.orders, "orders", 20_000, "orders of bench fix")
 	flags.IntVar(&f.seconds, "seconds", 5, "seconds of load on each server for each kind of read of bench rest")
 	flags.IntVar(&f.flood, "flood", 60, "seconds at full speed against the default limits of bench rest")
@@ -50,8 +54,8 @@ func benchCommand(s *settings) *cobra.Command {
 		{"engine", "The engine alone against a bare ladder; both rings", benchEngine},
 		{"durable", "The journal against a plain file; command to durable event", benchDurable},
 		{"recovery", "Replaying a journal; what a snapshot costs the engine", benchRecovery},
-		{"fix", "Order to execution report over FIX", benchDoor(bench.FIX)},
-		{"ws", "Order over FIX to update at every WebSocket client", benchDoor(bench.WS)},
+		{"fix", "Order to execution report over FIX", benchFIX},
+		{"ws", "The feed against raw writes; idle and stalled clients; order to update", benchWS},
 		{"rest", "REST reads against nginx, quotes, and full speed against the limits (needs nginx and wrk)", benchREST},
 		{"settle", "Builds, submissions, proofs of payment and whole settlements on a local chain (needs Node)", benchSettle},
 	} {
@@ -68,7 +72,7 @@ func benchCommand(s *settings) *cobra.Command {
 			},
 		})
 	}
-	cmd.AddCommand(benchAllCommand(cmd, s, &f), playCommand(s, &f), echoCommand())
+	cmd.AddCommand(benchAllCommand(cmd, s, &f), playCommand(s, &f), echoCommand(), crowdCommand())
 	return cmd
 }
 
@@ -78,6 +82,16 @@ func echoCommand() *cobra.Command {
 		Use: "echo KIND", Short: "What bench fix compares with", Args: cobra.ExactArgs(1), Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return echo.Serve(cmd.Context(), args[0], cmd.OutOrStdout())
+		},
+	}
+}
+
+// crowdCommand is a child of bench ws.
+func crowdCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "crowd", Short: "The clients of bench ws", Args: cobra.NoArgs, Hidden: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return crowd.Serve(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
 }
@@ -157,14 +171,20 @@ func benchRecovery(ctx context.Context, _ *benchFlags, dir string) (*bench.Repor
 	return bench.Recovery(ctx, bench.RecoveryOptions{Dir: dir})
 }
 
-func benchDoor(run func(context.Context, bench.DoorOptions) (*bench.Report, error)) func(context.Context, *benchFlags, string) (*bench.Report, error) {
-	return func(ctx context.Context, f *benchFlags, dir string) (*bench.Report, error) {
-		exe, err := os.Executable()
-		if err != nil {
-			return nil, err
-		}
-		return run(ctx, bench.DoorOptions{Exe: exe, Dir: dir, Clients: f.clients, Orders: f.orders})
+func benchFIX(ctx context.Context, f *benchFlags, dir string) (*bench.Report, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
 	}
+	return bench.FIX(ctx, bench.DoorOptions{Exe: exe, Dir: dir, Orders: f.orders})
+}
+
+func benchWS(ctx context.Context, f *benchFlags, dir string) (*bench.Report, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return bench.WS(ctx, bench.WSOptions{Exe: exe, Dir: dir, Clients: f.clients, Many: f.many, Rounds: f.rounds})
 }
 
 func benchREST(ctx context.Context, f *benchFlags, dir string) (*bench.Report, error) {

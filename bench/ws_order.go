@@ -1,0 +1,113 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/fasthttp/websocket"
+)
+
+// Clients of the whole program, updates for each, and how many orders are sent
+// a second.
+const (
+	wsOrderClients = 100
+	wsUpdates      = 1000
+	wsPerSecond    = 200
+)
+
+// order measures the time from sending an order over FIX to a running server to
+// the l2 update at each of some WebSocket clients.
+func (b *wsBench) order(ctx context.Context) (err error) {
+	srv, stop, err := startBenchServer(ctx, DoorOptions{Exe: b.o.Exe, Dir: b.o.Dir}, "ws", "interval")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	d, err := dialDriver(ctx, srv.Addresses.FIX)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	conns := make([]*websocket.Conn, wsOrderClients)
+	for i := range conns {
+		if conns[i], err = subscribe(ctx, srv.Addresses.WS); err != nil {
+			return err
+		}
+		defer conns[i].Close()
+	}
+	hist, mu := NewHistogram(), sync.Mutex{}
+	start := time.Now().Add(50 * time.Millisecond)
+	var all sync.WaitGroup
+	failed := make(chan error, len(conns))
+	for _, conn := range conns {
+		all.Go(func() {
+			local, err := followUpdates(conn, start)
+			if err != nil {
+				failed <- err
+				return
+			}
+			mu.Lock()
+			hist.Merge(local)
+			mu.Unlock()
+		})
+	}
+	cpu := srv.CPU()
+	s, err := b.report.Measure(fmt.Sprintf("order sent to l2 update at each of %d clients", wsOrderClients), int64(wsUpdates*wsOrderClients), hist, func() error {
+		err := OpenLoop(ctx, start, wsUpdates, wsPerSecond, func(int) error { return d.next() })
+		all.Wait()
+		close(failed)
+		return errors.Join(err, <-failed)
+	})
+	s.Summary, s.CPU = summarize(hist), srv.CPU()-cpu
+	b.report.Notes = append(b.report.Notes, fmt.Sprintf("order to update: %d messages a second, an order and its cancel in turn; CPU is the server's, FIX and engine included; clients share the cores", wsPerSecond))
+	return err
+}
+
+// followUpdates takes the time from each message's due time to its update; at
+// this rate every message is a batch, and so an update, of its own.
+func followUpdates(conn *websocket.Conn, start time.Time) (*hdrhistogram.Histogram, error) {
+	hist := NewHistogram()
+	for seen := 0; seen < wsUpdates; {
+		if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			return nil, err
+		}
+		_, data, err := conn.ReadMessage()
+		if err != nil {
+			return nil, fmt.Errorf("after %d updates: %w", seen, err)
+		}
+		if !bytes.HasPrefix(data, []byte(`{"channel":"l2","type":"update"`)) {
+			continue
+		}
+		due := time.Duration(int64(seen) * int64(time.Second) / wsPerSecond)
+		_ = hist.RecordValue(max(int64(time.Since(start)-due), 1))
+		seen++
+	}
+	return hist, nil
+}
+
+func subscribe(ctx context.Context, url string) (*websocket.Conn, error) {
+	conn, _, err := websocket.DefaultDialer.DialContext(ctx, strings.TrimSuffix(url, "/ws/rfq")+"/ws/rfq", nil)
+	if err != nil {
+		return nil, err
+	}
+	message := `{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["` + benchSymbol + `"],"depth":25}`
+	if err := conn.WriteMessage(websocket.TextMessage, []byte(message)); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	for {
+		_, data, err := conn.ReadMessage()
+		if err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+		if strings.Contains(string(data), `"snapshot"`) {
+			return conn, nil
+		}
+	}
+}
+
