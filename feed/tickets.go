@@ -21,9 +21,10 @@ const (
 
 // Tickets tells the desk's tickets as they are now: it calls each for every one
 // that market-tickets shows, by ID, with its record, a JSON object whose bytes
-// never change. It returns the Seq of the last command that changed one of them
-// and that command's time, Unix ns. Two calls may not tell an older state after a
-// newer one. The feed calls it on one goroutine at a time, within Run.
+// never change. It returns the Seq of the last command that changed something of
+// the desk, at the least up to which the records are true, and that command's
+// time, Unix ns. A call never tells an older state than the one before. The feed
+// calls it on one goroutine at a time, within Run.
 type Tickets func(each func(in market.InstrumentID, id market.TicketID, record []byte)) (seq uint64, at int64)
 
 // ticketRecord is one ticket as its record says it.

@@ -1,6 +1,10 @@
 package httpgw
 
-import "strconv"
+import (
+	"strconv"
+
+	"blockdesk/market"
+)
 
 // appendSeq appends the beginning of a document about the book.
 func appendSeq(dst []byte, e *edition) []byte {
@@ -28,6 +32,25 @@ func (p *rfqPages) renderSellable(e *edition) []byte {
 // renderTickets renders the book: every ticket that has not been forgotten.
 func (p *rfqPages) renderTickets(e *edition) []byte {
 	return p.renderList(e, `,"tickets":[`, func(t *ticketText) []byte { return t.full })
+}
+
+// Tickets calls each for every ticket of market-tickets, by ID, with its record as
+// that document has it: a JSON object whose bytes never change. It returns the Seq
+// of the last command that changed something the desk shows, which is the seq of
+// that document, and its time, Unix ns; zeros without a desk. Prices are those of
+// the present cycle. Any goroutine may call it; what one has seen, it sees no
+// older state than.
+func (g *Gateway) Tickets(each func(in market.InstrumentID, id market.TicketID, record []byte)) (seq uint64, at int64) {
+	if g.rfq == nil {
+		return 0, 0
+	}
+	e := g.rfq.current()
+	texts := g.rfq.textsOf(e)
+	for i := range texts.list {
+		t := &texts.list[i]
+		each(t.ticket.Instrument, t.ticket.ID, t.full)
+	}
+	return e.view.Seq, e.view.At
 }
 
 // renderBoard renders the offers, those open for sale.

@@ -62,6 +62,38 @@ func TestTextsAgainstFresh(t *testing.T) {
 	})
 }
 
+// TestTicketsAreTheDocuments: Tickets tells what market-tickets shows, record for
+// record, in its order, with its seq, whatever has changed.
+func TestTicketsAreTheDocuments(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		desk, clock := showing(fixedView()), newDeskClock()
+		p := pagesOf(t, desk, clock)
+		g := &Gateway{rfq: p}
+		for range rapid.IntRange(1, 8).Draw(rt, "steps") {
+			desk.view.Store(changeView(rt, desk.View()))
+			clock.ns.Add(rapid.Int64Range(0, 2*refresh).Draw(rt, "time"))
+			var list []string
+			seq, at := g.Tickets(func(in market.InstrumentID, id market.TicketID, record []byte) {
+				list = append(list, string(record))
+				of := desk.View().Ticket(id)
+				if of == nil || of.Instrument != in {
+					rt.Errorf("ticket %d of instrument %d is not the desk's", id, in)
+				}
+			})
+			if v := desk.View(); seq != v.Seq || at != v.At {
+				rt.Errorf("seq %d at %d; the view has %d at %d", seq, at, v.Seq, v.At)
+			}
+			_, shown, _ := strings.Cut(string(p.get(docTickets).body), `,"tickets":[`)
+			if got, want := strings.Join(list, ","), strings.TrimSuffix(shown, "]}"); got != want {
+				rt.Fatalf("\n got %s\nwant %s", got, want)
+			}
+		}
+	})
+	if seq, at := (&Gateway{}).Tickets(nil); seq != 0 || at != 0 {
+		t.Errorf("without a desk: seq %d at %d", seq, at)
+	}
+}
+
 // changeView does one of the things that a board does to a view.
 func changeView(t *rapid.T, v *rfq.View) *rfq.View {
 	next := *v

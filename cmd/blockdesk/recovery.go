@@ -38,7 +38,7 @@ func (s *service) open(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if s.desk, err = desk.New(desk.Options{Failed: door.failed}, door, s.deskStore); err != nil {
+	if s.desk, err = desk.New(desk.Options{Failed: door.failed, Viewed: views.ticketsChanged}, door, s.deskStore); err != nil {
 		return err
 	}
 	offers.desk = s.desk
@@ -80,7 +80,7 @@ func (s *service) open(ctx context.Context) error {
 	}
 	s.feed, err = feed.New(feed.Options{
 		MaxConnections: s.cfg.Feed.MaxConnections, MaxPerIP: s.cfg.Feed.ConnectionsPerIP,
-		ClientIP: httpgw.ClientIP(proxies, ""), Logger: s.log,
+		Tickets: s.tickets(), ClientIP: httpgw.ClientIP(proxies, ""), Logger: s.log,
 	}, s.instruments, replica.Market, s.eng.Epoch())
 	if err != nil {
 		return err
@@ -371,6 +371,25 @@ func (d *engineDoor) failed() error { return d.eng.Load().Stats().Failed }
 type viewDoor struct{ feed *feed.Feed }
 
 func (d *viewDoor) View(in market.InstrumentID) *engine.View { return d.feed.View(in) }
+
+// ticketsChanged tells the feed of the desk's new view. The one that the desk
+// starts with comes before there is a feed, which looks for itself when it runs.
+func (d *viewDoor) ticketsChanged() {
+	if d.feed != nil {
+		d.feed.TicketsChanged()
+	}
+}
+
+// tickets is what the feed's channel tickets says: what the REST gateway does,
+// which listens before the feed runs. Nil where no desk is enabled.
+func (s *service) tickets() feed.Tickets {
+	if !s.cfg.RFQ.Enabled {
+		return nil
+	}
+	return func(each func(market.InstrumentID, market.TicketID, []byte)) (uint64, int64) {
+		return s.http.Tickets(each)
+	}
+}
 
 type offerDoor struct{ desk *desk.Desk }
 

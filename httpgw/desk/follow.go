@@ -374,6 +374,7 @@ func (f *follower) settle(sync bool) error {
 	if f.board != nil && !f.torn() {
 		if v := f.board.View(); v != f.desk.view.Load() {
 			f.desk.view.Store(v)
+			f.desk.o.Viewed()
 		}
 		if !f.storeless() {
 			for i := range f.ready {

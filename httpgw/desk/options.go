@@ -65,6 +65,10 @@ type Options struct {
 	// Failed says why the engine is read-only for good; nil while it works.
 	// Asked every 20 ms while Run works. Default: it never fails.
 	Failed func() error
+	// Viewed is told of every new View, once View returns it: by Start, and by Run
+	// on the goroutine that answers wait for, so it must not block. Default: nobody
+	// is.
+	Viewed func()
 	// Now is the clock by which keys grow old for readers. Default time.Now.
 	Now func() time.Time
 }
@@ -91,6 +95,9 @@ func (o Options) withDefaults() Options {
 	span(&o.DrainTimeout, 3*time.Second)
 	if o.Failed == nil {
 		o.Failed = func() error { return nil }
+	}
+	if o.Viewed == nil {
+		o.Viewed = func() {}
 	}
 	if o.Now == nil {
 		o.Now = time.Now
