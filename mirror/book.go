@@ -118,6 +118,10 @@ func Open(l Listing, account *rpc.Account) (Book, error) {
 	switch l.Layout {
 	case Manifest:
 		return openManifest(l, account)
+	case Serum:
+		return openLots(l, &serumLayout, account)
+	case OpenBook:
+		return openLots(l, &openBookLayout, account)
 	default:
 		return nil, fmt.Errorf("%w: %s: layout %d", ErrListing, l.Instrument.Symbol, l.Layout)
 	}
@@ -157,6 +161,11 @@ func check(a *rpc.Account, address, program solana.Address) error {
 // malformed wraps ErrMalformed with the account and what is wrong with it.
 func malformed(address solana.Address, format string, args ...any) error {
 	return fmt.Errorf("%w: %s: %s", ErrMalformed, solana.Text(address), fmt.Sprintf(format, args...))
+}
+
+// closed wraps ErrClosed with the market.
+func closed(address solana.Address) error {
+	return fmt.Errorf("%w: %s", ErrClosed, solana.Text(address))
 }
 
 // coins holds what a market says of its mints against the listing. Decimals that

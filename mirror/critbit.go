@@ -1,0 +1,187 @@
+package mirror
+
+import (
+	"encoding/binary"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/market"
+)
+
+// A crit-bit tree of orders, as Serum and OpenBook v2 keep it: an array of nodes
+// of one size, little-endian. Of an inner node
+//
+//	0 u8 tag 1 ‖ 3 bytes ‖ u32 prefix ‖ u128 key ‖ 24 u32 left ‖ u32 right
+//
+// and of a leaf
+//
+//	0 u8 tag 2 ‖ 7 bytes ‖ 8 u64 sequence ‖ 16 u64 price ‖ 24 owner ‖ 56 u64 quantity
+//
+// Leaves stand in the order of (price, sequence) from left to right.
+const (
+	critInner = 1
+	critLeaf  = 2
+	// critHeight bounds what waits on a walk: a key has 128 bits.
+	critHeight = 129
+)
+
+// critTree is one side.
+type critTree struct {
+	account solana.Address
+	nodes   []byte
+	stride  int // of one node
+	used    int // nodes that have ever been in use
+	root    uint32
+	leaves  int
+}
+
+// walk visits the leaves in order, from the right if reverse. visit returns
+// false to end it.
+func (t *critTree) walk(reverse bool, visit func(leaf []byte) (more bool, err error)) error {
+	var stack [critHeight]uint32
+	waiting, leaves := 0, 0
+	if t.leaves > 0 {
+		stack[0], waiting = t.root, 1
+	}
+	for seen := 0; waiting > 0; seen++ {
+		waiting--
+		at := int(stack[waiting])
+		if at >= t.used || seen == t.used {
+			return malformed(t.account, "node %d, the %dth, of %d", at, seen+1, t.used)
+		}
+		node := t.nodes[at*t.stride:][:t.stride]
+		switch node[0] {
+		case critInner:
+			if waiting+2 > len(stack) {
+				return malformed(t.account, "more levels than a key has bits")
+			}
+			near, far := binary.LittleEndian.Uint32(node[24:]), binary.LittleEndian.Uint32(node[28:])
+			if reverse {
+				near, far = far, near
+			}
+			stack[waiting], stack[waiting+1] = far, near
+			waiting += 2
+		case critLeaf:
+			leaves++
+			if more, err := visit(node); !more || err != nil {
+				return err
+			}
+		default:
+			return malformed(t.account, "node %d: tag %d", at, node[0])
+		}
+	}
+	if leaves != t.leaves {
+		return malformed(t.account, "%d orders of %d", leaves, t.leaves)
+	}
+	return nil
+}
+
+// lotMarket is what a market of lots says of itself. Nothing of it ever changes.
+type lotMarket struct {
+	bids, asks solana.Address
+	// Atoms a lot, above 0.
+	quoteLot, baseLot uint64
+	// closes is when trading ends, in seconds of Unix time, 0 for never.
+	closes int64
+}
+
+// lotLayout reads the accounts of a program that counts in lots.
+type lotLayout struct {
+	// market checks a market's account, whose owner is checked already.
+	market func(l *Listing, a *rpc.Account) (lotMarket, error)
+	// side checks an account of bids or of asks likewise, and returns its tree
+	// and how many orders beside it are not in it.
+	side func(a *rpc.Account, side market.Side) (t critTree, unshown int, err error)
+	// live reports whether a leaf has not expired.
+	live func(leaf []byte, at Clock) bool
+	// most is the largest price and quantity in lots.
+	most uint64
+}
+
+// lotBook is a Book of a market, its bids and its asks.
+type lotBook struct {
+	listing  Listing
+	layout   *lotLayout
+	market   lotMarket
+	scale    scale
+	accounts []solana.Address
+}
+
+func openLots(l Listing, layout *lotLayout, account *rpc.Account) (Book, error) {
+	b := &lotBook{listing: l, layout: layout}
+	var err error
+	if b.market, err = b.read(account); err != nil {
+		return nil, err
+	}
+	if b.scale, err = l.scale(b.market.quoteLot, b.market.baseLot, 0); err != nil {
+		return nil, err
+	}
+	b.accounts = []solana.Address{l.Market, b.market.bids, b.market.asks}
+	return b, nil
+}
+
+func (b *lotBook) Accounts() []solana.Address { return b.accounts }
+
+func (b *lotBook) read(a *rpc.Account) (lotMarket, error) {
+	if err := check(a, b.listing.Market, b.listing.Program); err != nil {
+		return lotMarket{}, err
+	}
+	m, err := b.layout.market(&b.listing, a)
+	if err == nil && (m.quoteLot == 0 || m.baseLot == 0 || m.bids == m.asks) {
+		err = malformed(a.Address, "lots of %d and %d atoms, bids in %s, asks in %s", m.quoteLot, m.baseLot, solana.Text(m.bids), solana.Text(m.asks))
+	}
+	return m, err
+}
+
+// Decode reads the market again, since it may have been closed, and both trees.
+func (b *lotBook) Decode(into *Depth, at Clock, accounts []*rpc.Account) error {
+	into.reset()
+	if err := count(accounts, b.accounts); err != nil {
+		return err
+	}
+	m, err := b.read(accounts[0])
+	switch {
+	case err != nil:
+		return err
+	case m != b.market:
+		return malformed(b.listing.Market, "its sides or lots are not those that it was opened with")
+	case m.closes != 0 && at.Unix > m.closes:
+		return closed(b.listing.Market)
+	}
+	bids := gather{scale: &b.scale, side: market.Buy, levels: into.Bids}
+	asks := gather{scale: &b.scale, side: market.Sell, levels: into.Asks}
+	if err := b.gather(&bids, at, accounts[1], m.bids); err != nil {
+		return err
+	}
+	if err := b.gather(&asks, at, accounts[2], m.asks); err != nil {
+		return err
+	}
+	into.take(&bids, &asks)
+	return nil
+}
+
+// gather reads one side's account.
+func (b *lotBook) gather(g *gather, at Clock, a *rpc.Account, address solana.Address) error {
+	if err := check(a, address, b.listing.Program); err != nil {
+		return err
+	}
+	tree, unshown, err := b.layout.side(a, g.side)
+	if err != nil {
+		return err
+	}
+	g.unshown += unshown
+	return tree.walk(g.side == market.Buy, func(leaf []byte) (bool, error) {
+		price, quantity := binary.LittleEndian.Uint64(leaf[16:]), binary.LittleEndian.Uint64(leaf[56:])
+		switch {
+		case price > b.layout.most || quantity > b.layout.most:
+			return false, malformed(address, "%d lots at %d", quantity, price)
+		case quantity == 0 || !b.layout.live(leaf, at):
+			return true, nil
+		}
+		more, ok := g.add(market.Uint128{Lo: price}, market.Mul(quantity, b.market.baseLot))
+		if !ok {
+			return false, malformed(address, "price %d is out of order", price)
+		}
+		return more, nil
+	})
+}

@@ -1,0 +1,231 @@
+package mirror
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"strconv"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/internal/solana/token"
+	"blockdesk/market"
+)
+
+// A pool of Raydium's CPMM program, little-endian:
+//
+//	  0 u64 kind ‖ 72 vault 0 ‖ vault 1 ‖ 136 LP mint ‖ 168 mint 0 ‖ mint 1
+//	232 token program 0 ‖ token program 1 ‖ 329 u8 status
+//	330 u8 LP decimals ‖ u8 decimals 0 ‖ u8 decimals 1 ‖ 333 u64 LP supply
+//	341 u64 protocol fees 0 ‖ 1 ‖ u64 fund fees 0 ‖ 1 ‖ 397 u64 creator fees 0 ‖ 1
+const (
+	cpmmKind = 0x46dec3d7f5e3edf7 // sha256("account:PoolState")[:8]
+	cpmmSize = 637
+	// cpmmNoSwaps is the bit of the status that stops swaps.
+	cpmmNoSwaps = 1 << 2
+)
+
+// PoolListing says which on-chain pool an instrument's reserves are in.
+type PoolListing struct {
+	Pool        solana.Address
+	Base, Quote Coin
+	// Program owns the pool: a CPMM program, which tells its vaults itself. Zero
+	// for any other pool, of which the vaults alone are read.
+	Program solana.Address
+	// BaseVault and QuoteVault are given where Program is zero.
+	BaseVault, QuoteVault solana.Address
+}
+
+// PoolState is what a pool holds as of a bank.
+type PoolState struct {
+	Pool                  solana.Address
+	Base, Quote           Coin
+	BaseVault, QuoteVault solana.Address
+	// Balances of the vaults, in atoms.
+	BaseBalance, QuoteBalance market.Amount
+	// Of them what belongs to the protocol, the fund and the creator: fees that
+	// nobody has collected yet. 0 where the pool's layout is not known.
+	BaseFees, QuoteFees market.Amount
+	// Stopped: the program refuses swaps.
+	Stopped bool
+	At      Clock
+}
+
+// vault is one side of a pool. A zero program is either of the token programs.
+type vault struct {
+	address, program solana.Address
+	coin             Coin
+	fees             uint64
+}
+
+// Pool reads one pool's accounts.
+type Pool struct {
+	listing  PoolListing
+	accounts []solana.Address
+}
+
+// OpenPool makes the Pool of a listing. account is the pool's, from which a CPMM
+// pool learns its vaults; it is not looked at where the listing names the vaults.
+// Errors: [ErrListing], [ErrAccount], [ErrMalformed].
+func OpenPool(l PoolListing, account *rpc.Account) (*Pool, error) {
+	switch {
+	case l.Base.Mint == l.Quote.Mint:
+		return nil, fmt.Errorf("%w: pool %s: base and quote are one mint", ErrListing, solana.Text(l.Pool))
+	case l.Base.Decimals > token.MaxDecimals || l.Quote.Decimals > token.MaxDecimals:
+		return nil, fmt.Errorf("%w: pool %s: %d and %d decimals", ErrListing, solana.Text(l.Pool), l.Base.Decimals, l.Quote.Decimals)
+	}
+	if l.Program == (solana.Address{}) {
+		if l.BaseVault == l.QuoteVault {
+			return nil, fmt.Errorf("%w: pool %s: one vault for both mints", ErrListing, solana.Text(l.Pool))
+		}
+		return &Pool{l, []solana.Address{l.BaseVault, l.QuoteVault}}, nil
+	}
+	base, quote, _, err := l.cpmm(account)
+	if err != nil {
+		return nil, err
+	}
+	l.BaseVault, l.QuoteVault = base.address, quote.address
+	return &Pool{l, []solana.Address{l.BaseVault, l.QuoteVault, l.Pool}}, nil
+}
+
+// Accounts are what Decode wants, in its order. The caller may not change the
+// slice.
+func (p *Pool) Accounts() []solana.Address { return p.accounts }
+
+// Decode reads the pool as of a bank. The accounts are of one slot; one that
+// does not exist is nil. Errors: [ErrListing], [ErrAccount], [ErrMalformed].
+func (p *Pool) Decode(at Clock, accounts []*rpc.Account) (PoolState, error) {
+	if err := count(accounts, p.accounts); err != nil {
+		return PoolState{}, err
+	}
+	l := &p.listing
+	s := PoolState{Pool: l.Pool, Base: l.Base, Quote: l.Quote, BaseVault: l.BaseVault, QuoteVault: l.QuoteVault, At: at}
+	base, quote := vault{address: l.BaseVault, coin: l.Base}, vault{address: l.QuoteVault, coin: l.Quote}
+	if l.Program != (solana.Address{}) {
+		var err error
+		if base, quote, s.Stopped, err = l.cpmm(accounts[2]); err != nil {
+			return PoolState{}, err
+		}
+		if base.address != l.BaseVault || quote.address != l.QuoteVault {
+			return PoolState{}, malformed(l.Pool, "its vaults are not those that it was opened with")
+		}
+	}
+	b, err := base.read(accounts[0])
+	if err != nil {
+		return PoolState{}, err
+	}
+	q, err := quote.read(accounts[1])
+	if err != nil {
+		return PoolState{}, err
+	}
+	if b.Owner != q.Owner {
+		return PoolState{}, fmt.Errorf("%w: pool %s: its vaults have two owners, %s and %s", ErrListing, solana.Text(l.Pool), solana.Text(b.Owner), solana.Text(q.Owner))
+	}
+	s.BaseBalance, s.QuoteBalance = b.Amount, q.Amount
+	s.BaseFees, s.QuoteFees = market.Amount(base.fees), market.Amount(quote.fees)
+	return s, nil
+}
+
+// read reads a vault's account.
+func (v *vault) read(a *rpc.Account) (token.Account, error) {
+	if a == nil || a.Address != v.address {
+		return token.Account{}, fmt.Errorf("%w: vault %s is missing", ErrAccount, solana.Text(v.address))
+	}
+	t, err := token.ParseAccount(a.Owner, a.Data)
+	switch {
+	case err != nil:
+		return t, fmt.Errorf("%w: vault %s: %w", ErrAccount, solana.Text(v.address), err)
+	case t.Mint != v.coin.Mint:
+		return t, fmt.Errorf("%w: vault %s is of the mint %s", ErrListing, solana.Text(v.address), solana.Text(t.Mint))
+	case v.program != solana.Address{} && v.program != t.Program:
+		return t, malformed(v.address, "of the token program %s", solana.Text(t.Program))
+	case v.fees > uint64(t.Amount):
+		return t, malformed(v.address, "holds %d and owes %d in fees", t.Amount, v.fees)
+	}
+	return t, nil
+}
+
+// cpmm reads a CPMM pool's account: the two sides in the listing's order, and
+// whether swaps are stopped.
+func (l *PoolListing) cpmm(a *rpc.Account) (base, quote vault, stopped bool, err error) {
+	if err = check(a, l.Pool, l.Program); err != nil {
+		return base, quote, false, err
+	}
+	if err = anchorKind(a, cpmmKind, cpmmSize, "CPMM pool"); err != nil {
+		return base, quote, false, err
+	}
+	if base, err = cpmmVault(a, 0); err == nil {
+		quote, err = cpmmVault(a, 1)
+	}
+	if err != nil {
+		return base, quote, false, err
+	}
+	if base.coin.Mint == l.Quote.Mint {
+		base, quote = quote, base
+	}
+	switch {
+	case base.coin != l.Base || quote.coin != l.Quote:
+		return base, quote, false, fmt.Errorf("%w: pool %s has %s (%d decimals) and %s (%d)", ErrListing, solana.Text(l.Pool),
+			solana.Text(base.coin.Mint), base.coin.Decimals, solana.Text(quote.coin.Mint), quote.coin.Decimals)
+	case base.address == quote.address:
+		return base, quote, false, malformed(l.Pool, "one vault for both mints")
+	}
+	return base, quote, a.Data[329]&cpmmNoSwaps != 0, nil
+}
+
+// cpmmVault reads side 0 or 1 of a CPMM pool.
+func cpmmVault(a *rpc.Account, side int) (vault, error) {
+	d, i := a.Data, 32*side
+	v := vault{solana.Address(d[72+i:]), solana.Address(d[232+i:]), Coin{solana.Address(d[168+i:]), d[331+side]}, 0}
+	for _, at := range [...]int{341, 357, 397} {
+		sum, carry := bits.Add64(v.fees, binary.LittleEndian.Uint64(d[at+8*side:]), 0)
+		if carry != 0 {
+			return v, malformed(a.Address, "fees past 64 bits")
+		}
+		v.fees = sum
+	}
+	return v, nil
+}
+
+// Reserves returns what swaps are priced by: the balances without the fees in
+// them.
+func (s *PoolState) Reserves() (base, quote market.Amount) {
+	return s.BaseBalance - s.BaseFees, s.QuoteBalance - s.QuoteFees
+}
+
+// Spot returns the marginal price, quote units a base unit with so many
+// fractional digits, at most [market.MaxDecimals], as an integer rounded down.
+// ok is false for a pool without reserves on both sides, and for a price past 64
+// bits.
+func (s *PoolState) Spot(decimals int) (price uint64, ok bool) {
+	base, quote := s.Reserves()
+	if base == 0 || quote == 0 || decimals > market.MaxDecimals {
+		return 0, false
+	}
+	r, err := market.NewRatio(nil, []uint64{uint64(base)}, int(s.Base.Decimals)-int(s.Quote.Decimals)+decimals)
+	if err != nil {
+		return 0, false
+	}
+	price, err = r.Floor(market.Uint128{Lo: uint64(quote)})
+	return price, err == nil
+}
+
+// poolProof is the first line of what a state's proof is the hash of.
+const poolProof = "svc_onchain_pool_state_v1"
+
+// Proof returns the SHA-256 of what the state was computed from, so that a
+// reader who asks a node of its own can recompute it (our choice): these lines,
+// each ended by "\n": svc_onchain_pool_state_v1, the pool, the base mint, the
+// quote mint, the base vault, the quote vault, the two balances in atoms, and the
+// slot.
+func (s *PoolState) Proof() [sha256.Size]byte {
+	text := append([]byte(poolProof), '\n')
+	for _, a := range [...]solana.Address{s.Pool, s.Base.Mint, s.Quote.Mint, s.BaseVault, s.QuoteVault} {
+		text = append(append(text, solana.Text(a)...), '\n')
+	}
+	for _, n := range [...]uint64{uint64(s.BaseBalance), uint64(s.QuoteBalance), s.At.Slot} {
+		text = append(strconv.AppendUint(text, n, 10), '\n')
+	}
+	return sha256.Sum256(text)
+}
