@@ -3,8 +3,10 @@ package feed
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"net"
 	"net/netip"
+	"os"
 	"sync"
 	"time"
 
@@ -72,8 +74,13 @@ func (f *Feed) Handler(ctx *fasthttp.RequestCtx) {
 	if !ok {
 		return
 	}
-	// On failure the upgrader has answered by refuseUpgrade.
-	_ = f.upgrader.Upgrade(ctx, func(ws *websocket.Conn) { f.accept(ws, ip) })
+	speaks := plain
+	err := f.upgrader.Upgrade(ctx, func(ws *websocket.Conn) { f.accept(ws.NetConn(), ip, speaks) })
+	if err != nil {
+		return // the upgrader has answered
+	}
+	// The connection is handed over after this handler has returned.
+	speaks = negotiate(ctx)
 }
 
 // admit reports whether one more connection of the client may come now, or
@@ -114,9 +121,9 @@ func limitKey(ip netip.Addr) netip.Addr {
 
 func newUpgrader() websocket.FastHTTPUpgrader {
 	return websocket.FastHTTPUpgrader{
-		ReadBufferSize:  512,
-		WriteBufferSize: 64, // the library writes nothing of ours
-		WriteBufferPool: &sync.Pool{},
+		// The library reads and writes nothing: the handshake is all it does.
+		ReadBufferSize:  16,
+		WriteBufferSize: 16,
 		// Public market data, no cookies: any site may read it.
 		CheckOrigin: func(*fasthttp.RequestCtx) bool { return true },
 		Error: func(ctx *fasthttp.RequestCtx, status int, reason error) {
@@ -131,8 +138,13 @@ func newUpgrader() websocket.FastHTTPUpgrader {
 func refuse(ctx *fasthttp.RequestCtx, status int, code, text, reason, field string) {
 	ctx.SetStatusCode(status)
 	ctx.SetContentType("application/json; charset=utf-8")
+	h := &ctx.Response.Header
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Access-Control-Expose-Headers", "*")
 	if status == fasthttp.StatusServiceUnavailable || status == fasthttp.StatusTooManyRequests {
-		ctx.Response.Header.Set("Retry-After", "5")
+		h.Set("Retry-After", "5")
 	}
 	if field != "" {
 		field = `","field":"` + field
@@ -167,21 +179,24 @@ func randomHex() string {
 	return hex.EncodeToString(b[:])
 }
 
-// accept takes over an upgraded connection and hands it to Run, which starts
-// its reader. fasthttp calls it on a goroutine that ends with it.
-func (f *Feed) accept(ws *websocket.Conn, ip netip.Addr) {
-	c, err := f.prepare(ws, ip)
+// accept takes over a connection whose HTTP is done and hands it to Run. It
+// keeps the socket alone: nothing of the server's or the library's. fasthttp
+// calls it on a goroutine that ends with it.
+func (f *Feed) accept(n net.Conn, ip netip.Addr, speaks dialect) {
+	c, err := f.prepare(n, ip, speaks)
 	if err != nil {
-		f.o.Logger.Warn("websocket connection refused", "reason", err.Error())
-		_ = ws.Close()
+		f.o.Logger.Warn("connection refused", "reason", err.Error())
+		_ = n.Close()
 		return
 	}
 	if f.limits.check(ip, true) != welcomeIn {
 		// Another connection took the place between Handler's check and now.
 		f.stats.refused.Add(1)
-		var enc encoder
-		_ = c.tcp.SetWriteDeadline(time.Now().Add(time.Second))
-		_, _ = c.tcp.Write(enc.closing(CloseTryAgain, "too many connections"))
+		if speaks != events {
+			var enc encoder
+			_ = c.tcp.SetWriteDeadline(time.Now().Add(time.Second))
+			_, _ = c.tcp.Write(enc.closing(CloseTryAgain, "too many connections"))
+		}
 		_ = c.tcp.Close()
 		return
 	}
@@ -193,26 +208,49 @@ func (f *Feed) accept(ws *websocket.Conn, ip netip.Addr) {
 	}
 }
 
-// prepare finds the TCP connection under ws and takes the right to write away
-// from the library.
-func (f *Feed) prepare(ws *websocket.Conn, ip netip.Addr) (*conn, error) {
-	tcp, err := tcpConn(ws.NetConn())
+// prepare makes a connection of the socket under n.
+func (f *Feed) prepare(n net.Conn, ip netip.Addr, speaks dialect) (*conn, error) {
+	tcp, err := tcpConn(n)
 	if err != nil {
 		return nil, err
 	}
-	if err := silence(ws, tcp); err != nil {
+	early, err := buffered(n, tcp)
+	if err != nil {
 		return nil, err
 	}
 	raw, err := tcp.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
-	if err := tcp.SetWriteBuffer(f.o.SendBuffer); err != nil {
+	if err := errors.Join(tcp.SetWriteBuffer(f.o.SendBuffer), tcp.SetReadBuffer(receiveBuffer)); err != nil {
 		return nil, err
 	}
-	c := &conn{feed: f, ws: ws, tcp: tcp, raw: raw, ip: ip, session: randomHex()}
+	c := &conn{tcp: tcp, raw: raw, ip: ip, session: randomHex(), dialect: speaks, early: early, drain: maxDrain}
+	c.in.deflate = speaks == deflated
+	if speaks == events {
+		c.deaf, c.drain = true, maxStreamInput
+	}
 	c.shard = f.shards[f.nextShard.Add(1)%uint64(len(f.shards))]
 	return c, nil
+}
+
+// buffered returns what the server has read from tcp behind the request, or nil,
+// and clears the deadlines that it set. A read whose deadline has passed gives
+// what is in buffers and does not touch the socket.
+func buffered(n net.Conn, tcp *net.TCPConn) (early []byte, err error) {
+	if err := tcp.SetReadDeadline(time.Unix(1, 0)); err != nil {
+		return nil, err
+	}
+	var buf [512]byte
+	for err == nil {
+		var got int
+		got, err = n.Read(buf[:])
+		early = append(early, buf[:got]...)
+	}
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, err
+	}
+	return early, tcp.SetDeadline(time.Time{})
 }
 
 // tcpConn returns the socket under what fasthttp hands over. It does not look
@@ -228,18 +266,4 @@ func tcpConn(n net.Conn) (*net.TCPConn, error) {
 			return nil, errNotTCP
 		}
 	}
-}
-
-// silence makes every later write of the library fail before it reaches the
-// socket: on a protocol error it would write a close frame from the reader's
-// goroutine, beside the shard's writes and waiting for the peer. A write whose
-// deadline has passed writes nothing, and the library remembers its failure.
-func silence(ws *websocket.Conn, tcp *net.TCPConn) error {
-	if err := ws.SetWriteDeadline(time.Unix(1, 0)); err != nil {
-		return err
-	}
-	if err := ws.WriteMessage(websocket.TextMessage, nil); err == nil {
-		return errNotSilent
-	}
-	return tcp.SetWriteDeadline(time.Time{})
 }

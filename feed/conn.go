@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"github.com/fasthttp/websocket"
 )
 
 // subscription is one connection's interest in one topic of its shard.
@@ -46,18 +44,29 @@ const (
 	phaseDead          // the socket is closed; the reader's end is awaited
 )
 
-// conn is one WebSocket connection. Its reader reads; all below the line
-// belongs to its shard.
+// conn is one connection, of a WebSocket or of server-sent events.
 type conn struct {
-	feed     *Feed
 	shard    *shard
-	ws       *websocket.Conn
 	tcp      *net.TCPConn
 	raw      syscall.RawConn
 	ip       netip.Addr
 	session  string
 	dialect  dialect
 	inflight atomic.Int32 // requests that the shard has not served
+	// begun is when the message that the reader is within began, Unix ns; zero
+	// = it is within none.
+	begun atomic.Int64
+
+	// ——— its reader's ———
+	in    decoder
+	rate  limiter
+	early []byte // what came behind the upgrade request and has not been read
+	// deaf: what the client still sends is thrown away, drain bytes at most.
+	deaf  bool
+	drain int
+
+	// seat and turn are where its poll finds it; set before it is read.
+	seat, turn int32
 
 	// ——— the shard's ———
 	phase     phase

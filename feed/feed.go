@@ -20,10 +20,9 @@ import (
 
 // Errors of New, Run and the acceptance of a connection.
 var (
-	errNoBook    = errors.New("feed: no market data to follow")
-	errRunTwice  = errors.New("feed: Run was called twice")
-	errNotTCP    = errors.New("not a plain TCP connection")
-	errNotSilent = errors.New("the library wrote past its deadline")
+	errNoBook   = errors.New("feed: no market data to follow")
+	errRunTwice = errors.New("feed: Run was called twice")
+	errNotTCP   = errors.New("not a plain TCP connection")
 )
 
 const (
@@ -166,17 +165,21 @@ func (f *Feed) Run(ctx context.Context, events Events) error {
 	if f.started.Swap(true) {
 		return errRunTwice
 	}
+	closePolls, err := f.openPolls()
+	if err != nil {
+		return err
+	}
 	var shards, readers, door, desk sync.WaitGroup
 	f.desk.follow(&desk, f.halted)
 	for _, s := range f.shards {
 		shards.Go(s.run)
+		readers.Go(s.poll.run)
 	}
 	door.Go(func() {
 		for {
 			select {
 			case c := <-f.accepted:
 				c.shard.inbox.send(letter{note: noteJoin, conn: c})
-				readers.Go(c.read)
 			case <-f.halted:
 				return
 			}
@@ -192,7 +195,7 @@ func (f *Feed) Run(ctx context.Context, events Events) error {
 		case <-drain.Done():
 		}
 	})
-	err := f.follow(drain, events)
+	err = f.follow(drain, events)
 	stop()
 	cancel()
 
@@ -206,11 +209,30 @@ func (f *Feed) Run(ctx context.Context, events Events) error {
 		s.inbox.halt()
 	}
 	shards.Wait()
+	closePolls()
 	readers.Wait()
 	if errors.Is(err, io.EOF) || ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err
+}
+
+// openPolls makes what each shard reads with, and returns what closes it.
+func (f *Feed) openPolls() (closeAll func(), err error) {
+	var opened []*poll
+	closeAll = func() {
+		for _, p := range opened {
+			p.close()
+		}
+	}
+	for _, s := range f.shards {
+		if s.poll, err = newPoll(f); err != nil {
+			closeAll()
+			return nil, err
+		}
+		opened = append(opened, s.poll)
+	}
+	return closeAll, nil
 }
 
 // follow applies events and publishes after each batch of the engine, until

@@ -201,12 +201,14 @@ func TestBadFrames(t *testing.T) {
 		frame []byte
 		want  string
 	}{
-		{"no mask", []byte{0x81, 2, '{', '}'}, closing(CloseProtocol) + "bad MASK"},
-		{"reserved bit", masked(0xc1, "{}"), closing(CloseProtocol) + "RSV1 set"},
-		{"opcode", masked(0x83, ""), closing(CloseProtocol) + "bad opcode 3"},
-		{"long control", append([]byte{0x89, 0xfe, 0, 126, 0, 0, 0, 0}, make([]byte, 126)...), closing(CloseProtocol) + "len > 125 for control"},
-		{"continuation of nothing", masked(0x80, "{}"), closing(CloseProtocol) + "continuation after FIN"},
+		{"no mask", []byte{0x81, 2, '{', '}'}, closing(CloseProtocol) + "frame without a mask"},
+		{"reserved bit", masked(0xc1, "{}"), closing(CloseProtocol) + "reserved bit"},
+		{"opcode", masked(0x83, ""), closing(CloseProtocol) + "unknown opcode"},
+		{"long control", append([]byte{0x89, 0xfe, 0, 126, 0, 0, 0, 0}, make([]byte, 126)...), closing(CloseProtocol) + "control frame over 125 bytes"},
+		{"continuation of nothing", masked(0x80, "{}"), closing(CloseProtocol) + "continuation of no message"},
 		{"length of 2^62", []byte{0x81, 0xff, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, closing(CloseFrameTooBig)},
+		{"text that is not UTF-8", masked(0x81, "\xff"), closing(CloseBadData)},
+		{"close with a code that is none", masked(0x88, closing(1005)), closing(CloseProtocol)},
 		{"normal close", masked(0x88, closing(CloseNormal)), closing(CloseNormal)},
 		{"close without a code", masked(0x88, ""), closing(CloseNormal)},
 	}

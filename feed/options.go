@@ -40,8 +40,13 @@ const (
 	// and resumed updates, in bytes; beyond it the connection is slow and closed.
 	maxPendingAll = 2 << 20
 	// maxDrain bounds what is read and thrown away from a connection that is
-	// being closed, in bytes.
-	maxDrain = 1 << 20
+	// being closed, in bytes; maxStreamInput, from a stream of server-sent events,
+	// which is then closed.
+	maxDrain       = 1 << 20
+	maxStreamInput = 16 << 10
+	// receiveBuffer is the kernel's receive buffer of a connection in bytes, which
+	// Linux doubles: it holds the largest request. All of it is read at once.
+	receiveBuffer = 2 * MaxFrame
 )
 
 // Close codes (contract, section G; 1000 to 1012 are RFC 6455's).
@@ -49,6 +54,7 @@ const (
 	CloseNormal         = 1000
 	CloseProtocol       = 1002
 	CloseBadData        = 1007
+	ClosePolicy         = 1008
 	CloseRestart        = 1012
 	CloseTryAgain       = 1013
 	CloseNoSubscription = 4001

@@ -2,63 +2,104 @@ package feed
 
 import (
 	"errors"
-	"io"
-	"strings"
 	"time"
-
-	"github.com/fasthttp/websocket"
+	"unicode/utf8"
 )
 
-// read reads c until its end, hands each message to the shard, and tells it of
-// the end. It runs on a goroutine of its own, since the library's read blocks.
-func (c *conn) read() {
-	defer c.shard.inbox.send(letter{note: noteGone, conn: c})
-	rate := limiter{interval: time.Second / time.Duration(c.feed.o.MessagesPerSecond)}
-	c.ws.SetReadLimit(MaxFrame)
-	c.ws.SetCloseHandler(func(int, string) error { return nil })
-	c.ws.SetPingHandler(func(data string) error {
-		return c.hand(&rate, letter{note: notePing, conn: c, text: data})
-	})
-	c.ws.SetPongHandler(func(string) error {
-		if !rate.allow(time.Now()) {
-			return errTooMany
-		}
-		return nil
-	})
-	for {
-		form, r, err := c.ws.NextReader()
-		if err != nil {
-			c.leave(err)
-			return
-		}
-		// A message of empty fragments without end is below every other limit.
-		_ = c.tcp.SetReadDeadline(time.Now().Add(messageWithin))
-		data, err := io.ReadAll(r)
-		if err != nil {
-			c.leave(err)
-			return
-		}
-		_ = c.tcp.SetReadDeadline(time.Time{})
-		ask := &request{fault: &faultBinary}
-		if form == websocket.TextMessage {
-			ask = parseRequest(data, c.feed.set, c.feed.o.Tickets != nil)
-		}
-		if err := c.hand(&rate, letter{note: noteAsk, conn: c, ask: ask}); err != nil {
-			c.leave(err)
-			return
-		}
-	}
+const (
+	// messageWithin is how long a message may take from its first byte to its
+	// last. The wheel looks, so it may be one heartbeat interval more.
+	messageWithin = 5 * time.Second
+	// readSize is the most that one connection says before the others have their
+	// turn, in bytes.
+	readSize = 16 << 10
+	// maxCloseText is the longest reason in a close frame, in bytes (RFC 6455).
+	maxCloseText = 123
+)
+
+var (
+	errTooMany    = &breach{CloseTooManyMessage, "too many messages"}
+	errNotDeflate = &breach{CloseBadData, "message that is not a deflate stream"}
+)
+
+// reader makes requests of what connections send and hands them to their
+// shard. One reader serves many connections, one at a time: what it holds
+// between two of them is only memory to work in. Not for concurrent use.
+type reader struct {
+	feed *Feed
+	buf  [readSize]byte
+	zip  inflater
+	text []byte    // a message, decompressed
+	now  time.Time // of this pass
 }
 
-// messageWithin is how long the rest of a message may take once it has begun.
-const messageWithin = 5 * time.Second
+// take hears what has come from c, in the reader's buffer or elsewhere, and
+// reports whether more may come: a connection that sends on and on after its
+// end is not worth reading to.
+func (r *reader) take(c *conn, data []byte) bool {
+	for len(data) > 0 && !c.deaf {
+		m, rest, err := c.in.next(data)
+		if err == nil && m.opcode != 0 {
+			err = r.hear(c, &m)
+		}
+		if err != nil {
+			c.leave(err)
+		}
+		if c.in.rest == nil {
+			c.begun.Store(0)
+		}
+		data = rest
+	}
+	if c.in.rest != nil && c.begun.Load() == 0 {
+		c.begun.Store(r.now.UnixNano())
+	}
+	c.drain -= len(data)
+	return c.drain >= 0
+}
 
-var errTooMany = errors.New("too many messages")
+// hear acts on one message. An error is a *breach.
+func (r *reader) hear(c *conn, m *incoming) error {
+	if m.opcode == opClose {
+		code, err := closeCode(m.data)
+		if err != nil {
+			return err
+		}
+		return &breach{code: code}
+	}
+	if !c.rate.allow(r.now, time.Second/time.Duration(r.feed.o.MessagesPerSecond)) {
+		return errTooMany
+	}
+	switch m.opcode {
+	case opPong:
+		return nil
+	case opPing:
+		return c.hand(letter{note: notePing, conn: c, text: string(m.data)})
+	}
+	data := m.data
+	if m.deflated {
+		var err error
+		if data, err = r.zip.inflate(r.text[:0], data, MaxFrame); err != nil {
+			if errors.Is(err, errInflated) {
+				return errTooBig
+			}
+			return errNotDeflate
+		}
+		r.text = data
+	}
+	ask := &request{fault: &faultBinary}
+	if m.opcode == opText {
+		if !utf8.Valid(data) {
+			return errText
+		}
+		// A request aliases its text, and the buffers are for the next.
+		ask = parseRequest(append([]byte(nil), data...), r.feed.set, r.feed.o.Tickets != nil)
+	}
+	return c.hand(letter{note: noteAsk, conn: c, ask: ask})
+}
 
-// hand gives m to the shard, if the connection's rate allows. ErrTooMany also
-// says that the shard has not kept up with what was sent.
-func (c *conn) hand(rate *limiter, m letter) error {
-	if !rate.allow(time.Now()) || c.inflight.Add(1) > maxInflight {
+// hand gives m to the shard. errTooMany: it has not kept up with what was sent.
+func (c *conn) hand(m letter) error {
+	if c.inflight.Add(1) > maxInflight {
 		return errTooMany
 	}
 	c.shard.inbox.send(m)
@@ -66,47 +107,27 @@ func (c *conn) hand(rate *limiter, m letter) error {
 }
 
 // leave asks the shard to close the connection for the reason that err gives,
-// and throws away what the peer still sends, for at most CloseWithin.
+// and makes it deaf: what the peer still sends is thrown away, at most maxDrain.
 func (c *conn) leave(err error) {
 	m := letter{note: noteLeave, conn: c, code: CloseProtocol, text: "protocol error"}
-	var closed *websocket.CloseError
-	switch {
-	case errors.Is(err, errTooMany):
-		m.code, m.text = CloseTooManyMessage, "too many messages"
-	case errors.Is(err, websocket.ErrReadLimit):
-		m.code, m.text = CloseFrameTooBig, "frame too big"
-	case errors.As(err, &closed) && closed.Code != websocket.CloseAbnormalClosure:
-		m.code, m.text = uint16(closed.Code), ""
-		if closed.Code == websocket.CloseNoStatusReceived {
-			m.code = CloseNormal
-		}
-	case strings.HasPrefix(err.Error(), "websocket: "):
-		m.text = err.Error()[len("websocket: "):]
-		m.text = m.text[:min(len(m.text), maxCloseText)]
-	default:
-		return // the peer is gone
+	if b := (*breach)(nil); errors.As(err, &b) {
+		m.code, m.text = b.code, b.text
 	}
+	c.deaf, c.drain = true, maxDrain
+	c.in.rest = nil
 	c.shard.inbox.send(m)
-	_ = c.tcp.SetReadDeadline(time.Now().Add(c.feed.o.CloseWithin))
-	_, _ = io.CopyN(io.Discard, c.tcp, maxDrain)
 }
-
-// maxCloseText is the longest reason in a close frame, in bytes (RFC 6455).
-const maxCloseText = 123
 
 // limiter lets through one second's worth of events at once and then one an
-// interval (a token bucket by time alone).
+// interval (a token bucket by time alone). The zero value is full.
 type limiter struct {
-	interval time.Duration
-	full     time.Time // when the bucket will be full again
+	full int64 // when the bucket will be full again, Unix ns
 }
 
-func (l *limiter) allow(now time.Time) bool {
-	if l.full.Before(now) {
-		l.full = now
-	}
-	next := l.full.Add(l.interval)
-	if next.Sub(now) > time.Second {
+func (l *limiter) allow(now time.Time, interval time.Duration) bool {
+	at := now.UnixNano()
+	next := max(l.full, at) + int64(interval)
+	if next-at > int64(time.Second) {
 		return false
 	}
 	l.full = next

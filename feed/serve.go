@@ -13,7 +13,7 @@ func (s *shard) receive(m *letter) {
 	case noteJoin:
 		s.join(c)
 	case noteGone:
-		s.part(c)
+		s.drop(c)
 	case noteLeave:
 		s.close(c, m.code, m.text)
 	case notePing:

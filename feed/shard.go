@@ -33,6 +33,7 @@ type shard struct {
 	enc   encoder
 	zip   deflater
 
+	poll   *poll // while the feed runs
 	views  []*engine.View
 	books  []*ticketBook
 	topics []topic // of instrument i and kind k at i*kinds+k
@@ -306,6 +307,10 @@ func (s *shard) beat(c *conn) {
 	if c.phase != phaseOpen {
 		return
 	}
+	if begun := c.begun.Load(); begun != 0 && s.now.UnixNano()-begun >= int64(messageWithin) {
+		s.close(c, ClosePolicy, "message took too long")
+		return
+	}
 	if len(c.subs) == 0 {
 		if s.now.Sub(c.bareSince) >= s.feed.o.SubscribeWithin {
 			s.close(c, CloseNoSubscription, "no subscription")
@@ -348,17 +353,7 @@ func (s *shard) join(c *conn) {
 	if s.stop {
 		s.close(c, CloseRestart, "restart")
 	}
-}
-
-// part forgets a connection whose reader has ended.
-func (s *shard) part(c *conn) {
-	s.drop(c)
-	slot := s.wheel[c.slot]
-	last := len(slot) - 1
-	slot[c.place] = slot[last]
-	slot[c.place].place = c.place
-	slot[last] = nil
-	s.wheel[c.slot] = slot[:last]
-	s.conns--
-	s.feed.limits.release(c.ip)
+	if err := s.poll.add(c); err != nil {
+		s.kill(c)
+	}
 }

@@ -191,8 +191,7 @@ func (s *shard) shut(c *conn) {
 	}
 }
 
-// kill ends a connection at once and frees what the kernel holds of it. Its
-// reader then ends and says so.
+// kill ends a connection at once and frees what the kernel holds of it.
 func (s *shard) kill(c *conn) {
 	if c.phase == phaseDead {
 		return
@@ -202,7 +201,8 @@ func (s *shard) kill(c *conn) {
 	s.drop(c)
 }
 
-// drop closes the socket; what the kernel holds still goes out.
+// drop closes the socket and forgets the connection; what the kernel holds
+// still goes out.
 func (s *shard) drop(c *conn) {
 	if c.phase == phaseDead {
 		return
@@ -212,6 +212,15 @@ func (s *shard) drop(c *conn) {
 	c.blocked = false
 	clear(c.pending)
 	c.pending = nil
+	s.poll.remove(c)
 	// Fails only on a socket that is gone already.
 	_ = c.tcp.Close()
+	slot := s.wheel[c.slot]
+	last := len(slot) - 1
+	slot[c.place] = slot[last]
+	slot[c.place].place = c.place
+	slot[last] = nil
+	s.wheel[c.slot] = slot[:last]
+	s.conns--
+	s.feed.limits.release(c.ip)
 }
