@@ -1,0 +1,496 @@
+package feed
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fasthttp/websocket"
+	"pgregory.net/rapid"
+
+	"blockdesk/market"
+)
+
+// shop is a desk's tickets as a test puts them there. It keeps what each pair
+// showed after each change.
+type shop struct {
+	mu    sync.Mutex
+	seq   uint64
+	items map[market.TicketID]item
+	past  map[uint64]map[market.InstrumentID]map[string]string // by seq: record by order_id
+	looks []time.Time
+}
+
+type item struct {
+	in     market.InstrumentID
+	record []byte
+}
+
+// put sets a ticket's record; none takes it away. It does not tell the feed.
+func (s *shop) put(in market.InstrumentID, id market.TicketID, record string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.items == nil {
+		s.items = map[market.TicketID]item{}
+	}
+	s.seq++
+	if record == "" {
+		delete(s.items, id)
+		return
+	}
+	s.items[id] = item{in, []byte(record)}
+}
+
+// tell is for Options.Tickets.
+func (s *shop) tell(each func(market.InstrumentID, market.TicketID, []byte)) (uint64, int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.looks = append(s.looks, time.Now())
+	now := map[market.InstrumentID]map[string]string{}
+	for _, id := range slices.Sorted(maps.Keys(s.items)) {
+		it := s.items[id]
+		each(it.in, id, it.record)
+		if now[it.in] == nil {
+			now[it.in] = map[string]string{}
+		}
+		now[it.in][string(market.AppendTicketID(nil, id))] = string(it.record)
+	}
+	if s.past == nil {
+		s.past = map[uint64]map[market.InstrumentID]map[string]string{}
+	}
+	s.past[s.seq] = now
+	return s.seq, int64(s.seq) * int64(time.Second)
+}
+
+// shown returns what a pair showed at a seq at which the feed has looked.
+func (s *shop) shown(seq uint64, in market.InstrumentID) (map[string]string, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all, looked := s.past[seq]
+	return all[in], looked
+}
+
+// record is a record as a test has it, with a text of that length beside.
+func record(id market.TicketID, state string, length int) string {
+	return fmt.Sprintf(`{"order_id":%q,"state":%q,"x":%q}`, market.AppendTicketID(nil, id), state, strings.Repeat("x", length))
+}
+
+// newShop runs a feed with a shop.
+func newShop(t testing.TB, change ...deskOption) (*desk, *shop) {
+	t.Helper()
+	s := &shop{}
+	return newDesk(t, append([]deskOption{func(o *Options) { o.Tickets = s.tell }}, change...)...), s
+}
+
+// change puts a record and tells the feed.
+func (s *shop) change(d *desk, in market.InstrumentID, id market.TicketID, record string) {
+	s.put(in, id, record)
+	d.feed.TicketsChanged()
+}
+
+// rack is a client's own list of one pair's tickets, from the messages alone.
+type rack struct {
+	seq, engineSeq uint64
+	epoch          string
+	tickets        map[string]string // record by order_id
+}
+
+// apply takes one message of the channel and says what is wrong with it.
+func (r *rack) apply(m *msg) error {
+	var body struct {
+		Tickets []json.RawMessage `json:"tickets"`
+		Gone    []string          `json:"gone"`
+	}
+	if err := json.Unmarshal([]byte(m.raw), &body); err != nil {
+		return err
+	}
+	switch {
+	case m.Type == "snapshot" && m.PrevSeq == 0 && body.Gone == nil:
+		r.tickets = map[string]string{}
+	case m.Type != "update" || m.PrevSeq != r.seq || m.Seq != r.seq+1 || m.Epoch != r.epoch:
+		return fmt.Errorf("a gap: at %s %d, then %s", r.epoch, r.seq, m.raw)
+	case len(body.Tickets)+len(body.Gone) == 0:
+		return fmt.Errorf("nothing is said: %s", m.raw)
+	}
+	r.seq, r.epoch, r.engineSeq = m.Seq, m.Epoch, m.EngineSeq
+	for _, text := range body.Tickets {
+		var head struct {
+			ID string `json:"order_id"`
+		}
+		if err := json.Unmarshal(text, &head); err != nil {
+			return err
+		}
+		r.tickets[head.ID] = string(text)
+	}
+	for _, id := range body.Gone {
+		if _, there := r.tickets[id]; !there {
+			return fmt.Errorf("%s is gone but was not there: %s", id, m.raw)
+		}
+		delete(r.tickets, id)
+	}
+	return nil
+}
+
+const subscribeTickets = `{"action":"SUBSCRIBE_MARKET","channels":["tickets"],"symbols":["SLUSD/USDC"]}`
+
+// The life of tickets, byte for byte: what is there, one posted, one sold out, one
+// that the desk has forgotten.
+func TestTickets(t *testing.T) {
+	d, s := newShop(t)
+	s.change(d, 0, 7, record(7, "open", 0))
+	d.until("the feed has looked", func() bool { return len(d.feed.books[0].Load().records) == 1 })
+	c, other := d.dial(), d.dial()
+	c.send(`{"action":"SUBSCRIBE_MARKET","channels":["tickets"],"symbols":["SLUSD/USDC","92C/SLUSD"],"id":1}`)
+	other.send(`{"action":"SUBSCRIBE_MARKET","channels":["ticker","l2","trades"],"symbols":["SLUSD/USDC"]}`)
+	for range 4 {
+		other.next()
+	}
+	head := func(form, symbol string, seq, prev, engineSeq int) string {
+		return fmt.Sprintf(`{"channel":"tickets","type":%q,"symbol":%q,"epoch":"e1","seq":%d,"prev_seq":%d,"engine_seq":%d,"ts":"1970-01-01T00:00:%02d.000000Z","tickets":[`,
+			form, symbol, seq, prev, engineSeq, engineSeq)
+	}
+	want := func(what, text string) {
+		t.Helper()
+		if m := c.next(); m.raw != text {
+			t.Fatalf("%s:\n got %s\nwant %s", what, m.raw, text)
+		}
+	}
+	want("ack", `{"channel":"control","type":"ack","id":1,"action":"SUBSCRIBE_MARKET","success":true,"subscribed":[`+
+		`{"channel":"tickets","symbol":"SLUSD/USDC","seq":2,"resumed":false},`+
+		`{"channel":"tickets","symbol":"92C/SLUSD","seq":1,"resumed":false}],"rejected":[]}`)
+	want("snapshot", head("snapshot", "SLUSD/USDC", 2, 0, 1)+record(7, "open", 0)+`]}`)
+	want("no ticket", head("snapshot", "92C/SLUSD", 1, 0, 0)+`]}`)
+
+	s.change(d, 1, 9, record(9, "open", 0))
+	want("posted", head("update", "92C/SLUSD", 2, 1, 2)+record(9, "open", 0)+`],"gone":[]}`)
+	s.put(0, 8, record(8, "open", 0))
+	s.change(d, 0, 7, record(7, "exhausted", 0))
+	want("sold out", head("update", "SLUSD/USDC", 3, 2, 4)+record(7, "exhausted", 0)+`,`+record(8, "open", 0)+`],"gone":[]}`)
+	s.put(0, 8, "")
+	s.change(d, 0, 7, "")
+	want("forgotten", head("update", "SLUSD/USDC", 4, 3, 6)+`],"gone":["T7","T8"]}`)
+
+	// Told although nothing is new, and put there anew as it was: no message.
+	s.change(d, 1, 9, record(9, "open", 0))
+	d.until("the feed has looked", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.past[s.seq] != nil })
+	c.send(`{"action":"RESYNC","channels":["tickets"],"symbols":["92C/SLUSD"]}`)
+	want("ack", `{"channel":"control","type":"ack","action":"RESYNC","success":true,"subscribed":[`+
+		`{"channel":"tickets","symbol":"92C/SLUSD","seq":2,"resumed":false}],"rejected":[]}`)
+	want("resync", head("snapshot", "92C/SLUSD", 2, 0, 2)+record(9, "open", 0)+`]}`)
+	c.send(`{"action":"UNSUBSCRIBE_MARKET","channels":["tickets"],"symbols":["92C/SLUSD"]}`)
+	c.wait("control", "ack")
+
+	// Who has not asked has not been told.
+	other.send(`{"action":"PING"}`)
+	if m := other.next(); m.Type != "pong" {
+		t.Errorf("not asked for: %s", m.raw)
+	}
+}
+
+// Without a desk there is no such channel.
+func TestTicketsWithoutDesk(t *testing.T) {
+	d := newDesk(t)
+	d.feed.TicketsChanged() // of no consequence
+	c := d.dial()
+	c.send(`{"action":"SUBSCRIBE_MARKET","channels":["tickets","trades"],"symbols":["SLUSD/USDC"]}`)
+	const rejected = `"rejected":[{"channel":"tickets","code":"UNKNOWN_CHANNEL"}]}`
+	if m := c.next(); len(m.Subscribed) != 1 || !strings.HasSuffix(m.raw, rejected) {
+		t.Error(m.raw)
+	}
+}
+
+// A heartbeat names the sequence number that the last message had.
+func TestTicketsHeartbeat(t *testing.T) {
+	d, s := newShop(t, func(o *Options) { o.Heartbeat = 50 * time.Millisecond })
+	c := d.dial()
+	c.send(`{"action":"SUBSCRIBE_MARKET","channels":["tickets"],"symbols":["SLUSD/USDC"],"heartbeat":true}`)
+	r := &rack{}
+	for n := 0; n < 10; {
+		s.change(d, 0, 1, record(1, "open", n))
+		switch m := c.next(); {
+		case m.Channel == "tickets":
+			if err := r.apply(m); err != nil {
+				t.Fatal(err)
+			}
+		case m.Channel == "heartbeat":
+			n++
+			if m.Seqs["tickets:SLUSD/USDC"] != r.seq || len(m.Seqs) != 1 {
+				t.Fatalf("at %d: %s", r.seq, m.raw)
+			}
+		}
+	}
+}
+
+// A client that was away gets what it missed, or a snapshot where that is not at
+// hand: another epoch, or a seq that never was.
+func TestTicketsResume(t *testing.T) {
+	d, s := newShop(t)
+	c := d.dial()
+	c.send(subscribeTickets)
+	c.wait("tickets", "snapshot")
+	for n := range 5 {
+		s.change(d, 0, 1, record(1, "open", n))
+		c.wait("tickets", "update")
+	}
+	tests := []struct {
+		resume string
+		want   []uint64 // seqs of what comes; first the number of a snapshot or of the first update
+		form   string
+	}{
+		{`"epoch":"e1","tickets:SLUSD/USDC":3`, []uint64{4, 5, 6}, "update"},
+		{`"epoch":"e1","tickets:SLUSD/USDC":6`, nil, "update"},
+		{`"epoch":"e1","tickets:SLUSD/USDC":7`, []uint64{6}, "snapshot"},
+		{`"epoch":"e1","tickets:SLUSD/USDC":0`, []uint64{6}, "snapshot"}, // the first was no update
+		{`"epoch":"e2","tickets:SLUSD/USDC":3`, []uint64{6}, "snapshot"},
+		{`"epoch":"e1","l2:SLUSD/USDC":3`, []uint64{6}, "snapshot"},
+	}
+	for _, test := range tests {
+		back := d.dial()
+		back.send(strings.TrimSuffix(subscribeTickets, "}") + `,"resume":{` + test.resume + `}}`)
+		if ack := back.next(); ack.Subscribed[0].Seq != 6 || ack.Subscribed[0].Resumed != (test.form == "update") {
+			t.Errorf("%s: %s", test.resume, ack.raw)
+		}
+		for _, seq := range test.want {
+			if m := back.next(); m.Type != test.form || m.Seq != seq {
+				t.Errorf("%s: %s", test.resume, m.raw)
+			}
+		}
+		back.send(`{"action":"PING"}`)
+		if m := back.next(); m.Type != "pong" {
+			t.Errorf("%s: more than was missed: %s", test.resume, m.raw)
+		}
+	}
+}
+
+// Another epoch, as a follower of a new leader sees it: a snapshot, from 1.
+func TestTicketsEpoch(t *testing.T) {
+	d, s := newShop(t)
+	s.change(d, 0, 1, record(1, "open", 0))
+	c := d.dial()
+	c.send(subscribeTickets)
+	r := &rack{}
+	for len(r.tickets) == 0 {
+		if m := c.next(); m.Channel == "tickets" {
+			if err := r.apply(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	d.feed.epoch.Store(2)
+	d.feed.TicketsChanged()
+	if m := c.next(); m.Type != "snapshot" || m.Seq != 1 || m.Epoch != "e2" || r.apply(m) != nil || len(r.tickets) != 1 {
+		t.Error(m.raw)
+	}
+	s.change(d, 0, 1, record(1, "withdrawn", 0))
+	if err := r.apply(c.next()); err != nil {
+		t.Error(err)
+	}
+}
+
+// An update of maxTicketsUpdate bytes is one; with a byte more there is a snapshot
+// in its place, and the one after is an update again.
+func TestTicketsUpdateLimit(t *testing.T) {
+	d, s := newShop(t)
+	c := d.dial()
+	c.send(subscribeTickets)
+	c.wait("tickets", "snapshot")
+	s.change(d, 0, 1, record(1, "open", 0))
+	shortest := len(c.wait("tickets", "update").raw)
+	const header = 4 // of a frame of up to 64 KiB
+	most := maxTicketsUpdate - header - shortest
+	for _, test := range []struct {
+		more int
+		form string
+	}{{most, "update"}, {most + 1, "snapshot"}, {0, "update"}} {
+		s.change(d, 0, 1, record(1, "open", test.more))
+		if m := c.next(); m.Type != test.form {
+			t.Errorf("%d bytes: %.120s…", len(m.raw)+header, m.raw)
+		}
+	}
+}
+
+// A shard that lost updates gives a snapshot, and what follows joins it.
+func TestTicketsOverrun(t *testing.T) {
+	d, s := newShop(t, func(o *Options) { o.Shards = 1 })
+	c := d.dial()
+	c.send(subscribeTickets)
+	c.wait("tickets", "snapshot")
+	inbox := &d.feed.shards[0].inbox
+	inbox.mu.Lock()
+	s.change(d, 0, 1, record(1, "open", 0))
+	d.until("the book moves", func() bool { return d.feed.books[0].Load().seq > 1 })
+	inbox.overrun = true
+	inbox.mu.Unlock()
+	r := &rack{}
+	if m := c.next(); m.Type != "snapshot" || r.apply(m) != nil || len(r.tickets) != 1 {
+		t.Fatal(m.raw)
+	}
+	s.change(d, 0, 2, record(2, "open", 0))
+	if err := r.apply(c.next()); err != nil || len(r.tickets) != 2 {
+		t.Fatal(err)
+	}
+}
+
+// However often the feed is told, it looks once every ticketsEvery at most, and
+// sees the last state.
+func TestTicketsPace(t *testing.T) {
+	d, s := newShop(t)
+	c := d.dial()
+	c.send(subscribeTickets)
+	r, last := &rack{}, record(1, "open", 2000)
+	for n := range 2001 {
+		s.change(d, 0, 1, record(1, "open", n))
+	}
+	for r.tickets["T1"] != last {
+		if m := c.next(); m.Channel == "tickets" {
+			if err := r.apply(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := 1; i < len(s.looks); i++ {
+		if gap := s.looks[i].Sub(s.looks[i-1]); gap < ticketsEvery {
+			t.Errorf("look %d came %v after the one before", i, gap)
+		}
+	}
+}
+
+// Whatever changes, every client that follows, the slow ones too, has at each
+// message what the desk showed then, without a gap.
+func TestTicketsFollow(t *testing.T) {
+	d, s := newShop(t, func(o *Options) { o.SendBuffer, o.MaxPending, o.MaxPerIP = 4<<10, 8<<10, 50 })
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	change := func() {
+		id := market.TicketID(1 + rng.IntN(40))
+		in := market.InstrumentID(id % 2)
+		switch rng.IntN(5) {
+		case 0:
+			s.put(in, id, "")
+		default:
+			s.put(in, id, record(id, []string{"open", "exhausted"}[rng.IntN(2)], rng.IntN(900)))
+		}
+		if rng.IntN(3) == 0 {
+			d.feed.TicketsChanged()
+		}
+	}
+	var followers sync.WaitGroup
+	for n := range 8 {
+		in := market.InstrumentID(n % 2)
+		c := d.dialSleepy(seed, uint64(n))
+		c.send(fmt.Sprintf(`{"action":"SUBSCRIBE_MARKET","channels":["tickets","ticker"],"symbols":[%q]}`, instruments()[in].Symbol))
+		followers.Go(func() {
+			if err := c.followTickets(s, in); err != nil {
+				t.Errorf("client %d: %v", n, err)
+			}
+		})
+		for range 20 {
+			change()
+		}
+	}
+	for range 400 {
+		change()
+		time.Sleep(time.Duration(rng.IntN(2000)) * time.Microsecond)
+	}
+	s.put(0, 50, record(50, "last", 0))
+	s.put(1, 51, record(51, "last", 0))
+	d.feed.TicketsChanged()
+	followers.Wait()
+	if d.feed.Stats().Collapsed == 0 {
+		t.Error("nobody fell behind: this run shows nothing")
+	}
+}
+
+// dialSleepy connects a reader that often stops reading for a while.
+func (d *desk) dialSleepy(seed, n uint64) *client {
+	d.t.Helper()
+	dialer := websocket.Dialer{NetDial: func(network, addr string) (net.Conn, error) {
+		conn, err := tight.Dial(network, addr)
+		return &sleepy{conn, rand.New(rand.NewPCG(seed, n))}, err
+	}, ReadBufferSize: 1 << 10}
+	ws, _, err := dialer.Dial("ws://"+d.addr+"/ws/rfq", nil)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() { _ = ws.Close() })
+	return &client{t: d.t, ws: ws}
+}
+
+// followTickets reads until the ticket that comes last, and holds each message
+// against what the shop showed.
+func (c *client) followTickets(s *shop, in market.InstrumentID) error {
+	r := &rack{}
+	for {
+		m, err := c.tryNext()
+		if err != nil {
+			return err
+		}
+		if m.Channel != "tickets" {
+			continue
+		}
+		if err := r.apply(m); err != nil {
+			return err
+		}
+		want, looked := s.shown(m.EngineSeq, in)
+		if !looked {
+			return fmt.Errorf("a state at which the feed has not looked: %s", m.raw)
+		}
+		if !maps.Equal(r.tickets, want) {
+			return fmt.Errorf("at %d: %v; the desk showed %v", m.EngineSeq, r.tickets, want)
+		}
+		if _, over := want[string(market.AppendTicketID(nil, market.TicketID(50+in)))]; over {
+			return nil
+		}
+	}
+}
+
+// What difference finds turns the one list into the other, says nothing twice, and
+// nothing that has not changed.
+func TestTicketsDifference(t *testing.T) {
+	draw := func(rt *rapid.T, name string) (list []ticketRecord) {
+		kept := rapid.MapOf(rapid.Uint64Range(1, 12), rapid.SampledFrom([]string{"a", "b", "bb"})).Draw(rt, name)
+		for _, id := range slices.Sorted(maps.Keys(kept)) {
+			list = append(list, ticketRecord{market.TicketID(id), []byte(kept[id])})
+		}
+		return list
+	}
+	var d ticketDesk
+	rapid.Check(t, func(rt *rapid.T) {
+		prev, next := draw(rt, "prev"), draw(rt, "next")
+		d.difference(prev, next)
+		now := map[market.TicketID]string{}
+		for _, r := range prev {
+			now[r.id] = string(r.text)
+		}
+		for _, r := range d.changed {
+			if old, there := now[r.id]; there && old == string(r.text) {
+				rt.Fatalf("ticket %d has not changed", r.id)
+			}
+			now[r.id] = string(r.text)
+		}
+		for _, id := range d.gone {
+			if _, there := now[id]; !there {
+				rt.Fatalf("ticket %d was not there", id)
+			}
+			delete(now, id)
+		}
+		if len(now) != len(next) || !slices.IsSorted(d.gone) {
+			rt.Fatalf("%v and gone %v of %v; want %v", now, d.gone, prev, next)
+		}
+		for _, r := range next {
+			if now[r.id] != string(r.text) {
+				rt.Fatalf("ticket %d: %q; want %q", r.id, now[r.id], r.text)
+			}
+		}
+	})
+}
