@@ -125,10 +125,7 @@ func New(o Options, instruments []market.Instrument, book Book, epoch uint64) (*
 	f.epoch.Store(epoch)
 	book.Flush(nil) // what was recovered is read before the first event comes
 	for i := range f.views {
-		view := book.View(market.InstrumentID(i))
-		if view == nil {
-			view = &engine.View{Instrument: market.InstrumentID(i), Status: engine.StatusTrading, Epoch: epoch}
-		}
+		view := first(book.View(market.InstrumentID(i)), market.InstrumentID(i), epoch)
 		f.views[i].Store(view)
 		f.books[i].Store(&ticketBook{instrument: view.Instrument})
 	}
@@ -137,6 +134,18 @@ func New(o Options, instruments []market.Instrument, book Book, epoch uint64) (*
 		f.shards = append(f.shards, newShard(f))
 	}
 	return f, nil
+}
+
+// first returns the view that readers see until the epoch's first event: what
+// was recovered, or nothing, at number 0 of the epoch. The numbers of the epoch
+// before have said something else already.
+func first(recovered *engine.View, in market.InstrumentID, epoch uint64) *engine.View {
+	view := engine.View{Instrument: in, Status: engine.StatusTrading}
+	if recovered != nil {
+		view = *recovered
+	}
+	view.Epoch, view.DepthSeq, view.TradesSeq, view.TickerSeq = epoch, 0, 0, 0
+	return &view
 }
 
 // Attach adds a sink, which Run calls for every changed view after the view is
