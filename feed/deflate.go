@@ -87,8 +87,8 @@ func framePayload(frame []byte) []byte {
 }
 
 // inflater decompresses messages, each for itself. The zero value is ready; the
-// memory that it works in, about 100 KiB, comes with its first message and does
-// not grow. Not for concurrent use.
+// memory that it works in, about 100 KiB, comes with its first message and grows
+// no further. Not for concurrent use.
 type inflater struct {
 	in    []byte // a message with what it lacks of a whole stream
 	src   bytes.Reader
@@ -129,13 +129,9 @@ func (z *inflater) inflate(dst, src []byte, limit int) ([]byte, error) {
 // mark its own last block, and is then padded with a zero byte (RFC 7692,
 // 7.2.3.4) or, by senders that know no better, not at all.
 func (z *inflater) ended() error {
-	left := z.src.Len()
-	switch {
-	case left == 0 || left == len(streamTail):
+	left := z.src.Len() - len(streamTail)
+	if left <= 0 || left == 1 && z.in[len(z.in)-len(streamTail)-1] == 0 {
 		return nil
-	case left == len(streamTail)+1 && z.in[len(z.in)-left] == 0:
-		return nil
-	default:
-		return fmt.Errorf("%w: %d bytes behind its last block", errDeflate, left-len(streamTail))
 	}
+	return fmt.Errorf("%w: %d bytes behind its last block", errDeflate, left)
 }
