@@ -1,0 +1,131 @@
+package catalog
+
+import "slices"
+
+// adapterCatalog is the answer of market/adapters (description, 2.8).
+type adapterCatalog struct {
+	OK       bool                     `json:"ok"`
+	Version  string                   `json:"api_version"`
+	Schema   string                   `json:"schema"`
+	At       Time                     `json:"timestamp_exact"`
+	Count    int                      `json:"count"`
+	Families []string                 `json:"families"`
+	Adapters map[string]adapterFamily `json:"adapters"`
+}
+
+type adapterFamily struct {
+	Consumers []string          `json:"consumers"`
+	Input     []string          `json:"expected_input_format"`
+	Provided  []string          `json:"already_provided"`
+	Auto      any               `json:"auto_consumable"` // a boolean, or "partially"
+	External  bool              `json:"needs_external_onboarding"`
+	Files     []string          `json:"public_files"`
+	Endpoints map[string]string `json:"endpoint_mapping"`
+	Example   string            `json:"example_request"`
+	Notes     string            `json:"notes,omitempty"`
+	Blocker   string            `json:"blocker,omitempty"`
+}
+
+// family is a row of the description's table of mappings (4.2, last part): the
+// market reads that a family of consumers uses, and the pages beside them.
+type family struct {
+	name      string
+	consumers []string
+	input     []string
+	auto      any
+	external  bool
+	files     []string
+	reads     []string          // names under /api/v1/market/
+	pages     map[string]string // other names, by path
+	example   string
+	notes     string
+	blocker   string
+}
+
+// families in the order of the description.
+func families() []family {
+	return []family{
+		{
+			name:      "chart_and_dex_discovery",
+			consumers: []string{"chart sites", "DEX screeners", "market-data terminals"},
+			input:     []string{"JSON over HTTPS", "pairs with base and quote mints", "trades with signatures", "OHLCV candles"},
+			auto:      "partially", external: true,
+			files:   []string{"/pair.json", "/market.json", "/candles.json", "/trades.json", "/proof.json"},
+			reads:   []string{"pairs", "pools", "trades", "candles", "proof"},
+			example: "candles",
+			notes:   "adapters in the public formats of CoinGecko, CoinMarketCap and DEX Screener are served under /api/v1/market/adapters/",
+			blocker: "each site lists an exchange by its own form",
+		},
+		{
+			name:      "explorer_and_metadata",
+			consumers: []string{"block explorers", "token directories"},
+			input:     []string{"JSON over HTTPS", "Metaplex token metadata"},
+			auto:      true,
+			files:     []string{"/metadata.json", "/pair-metadata.json", "/.well-known/svc-discovery.json"},
+			reads:     []string{"tokens", "metadata", "pair-metadata"},
+			pages:     map[string]string{"discovery": "/.well-known/svc-discovery.json"},
+			example:   "tokens",
+		},
+		{
+			name:      "wallet_and_user_access",
+			consumers: []string{"wallets", "portfolio trackers"},
+			input:     []string{"JSON over HTTPS", "Uniswap token list", "Wallet Standard"},
+			auto:      true,
+			files:     []string{"/wallet-index.json", "/tokenlist.json", "/wallets.json", "/proof.json"},
+			reads:     []string{"wallet-index", "tokenlist", "proof"},
+			pages:     map[string]string{"wallet_page": "/wallet"},
+			example:   "tokenlist",
+		},
+		{
+			name:      "aggregation_and_routing",
+			consumers: []string{"routers", "aggregators", "solvers"},
+			input:     []string{"JSON over HTTPS", "pool addresses with vaults", "fees in basis points"},
+			auto:      "partially",
+			files:     []string{"/pool-registry.json", "/pair-metadata.json", "/trades.json"},
+			reads:     []string{"pool-registry", "pair-metadata", "trades", "claims", "debt"},
+			example:   "pool-registry",
+			notes:     "blocks are bought over the RFQ endpoints; the pool is read-only here",
+		},
+		{
+			name:      "analytics_and_revenue",
+			consumers: []string{"analytics sites", "revenue dashboards", "auditors"},
+			input:     []string{"JSON over HTTPS", "cumulative totals", "fees with their coherence"},
+			auto:      true,
+			files:     []string{"/fees.json", "/market-summary.json", "/latest-fees.json"},
+			reads:     []string{"status", "fees", "claims", "debt"},
+			example:   "status",
+		},
+	}
+}
+
+// Adapters returns the families of integration adapters.
+func Adapters(f *Facts, schema string) any {
+	c := &adapterCatalog{
+		OK: true, Version: APIVersion, Schema: schema, At: f.At, Adapters: map[string]adapterFamily{},
+	}
+	for _, row := range families() {
+		c.Families = append(c.Families, row.name)
+		c.Adapters[row.name] = row.record(f)
+	}
+	c.Count = len(c.Families)
+	return c
+}
+
+func (row *family) record(f *Facts) adapterFamily {
+	a := adapterFamily{
+		Consumers: row.consumers, Input: row.input, Auto: row.auto, External: row.external, Files: row.files,
+		Endpoints: map[string]string{}, Example: f.URLs.Base + marketPath(row.example), Notes: row.notes, Blocker: row.blocker,
+	}
+	for _, name := range row.reads {
+		a.Endpoints[name] = "GET " + marketPath(name)
+		a.Provided = append(a.Provided, name)
+	}
+	for name, path := range row.pages {
+		a.Endpoints[name] = "GET " + path
+		a.Provided = append(a.Provided, name)
+	}
+	slices.Sort(a.Provided)
+	return a
+}
+
+func marketPath(name string) string { return "/api/v1/market/" + name }

@@ -1,0 +1,115 @@
+package catalog
+
+// statusChain is what the record says of the chain and the nodes that tell it.
+type statusChain struct {
+	Slot        uint64      `json:"slot"`
+	AgeSeconds  int64       `json:"data_freshness_seconds"`
+	Freshness   freshness   `json:"freshness"`
+	Degradation degradation `json:"degradation_state"`
+	ProofHash   string      `json:"proof_hash"`
+	SyncedAt    Time        `json:"last_chain_sync_at"`
+	Active      string      `json:"active_rpc_url"`
+	Policy      rpcPolicy   `json:"rpc_policy"`
+	Health      rpcHealth   `json:"rpc_health"`
+}
+
+type freshness struct {
+	AgeSeconds int64  `json:"data_freshness_seconds"`
+	SyncedAt   Time   `json:"last_chain_sync_at"`
+	LastAt     Time   `json:"last_indexed_trade_ts"`
+	LastAge    *int64 `json:"last_indexed_trade_age_seconds"`
+	Windows    struct {
+		Day  string `json:"h24"`
+		Week string `json:"d7"`
+	} `json:"rolling_window_status"`
+}
+
+type degradation struct {
+	Degraded    bool     `json:"degraded"`
+	Reasons     []string `json:"reasons"`
+	Failover    bool     `json:"rpc_failover_active"`
+	Upstreams   int      `json:"rpc_upstream_count"`
+	PriceSource string   `json:"price_source"`
+}
+
+type rpcPolicy struct {
+	Selection string   `json:"selection_mode"`
+	Count     int      `json:"configured_upstream_count"`
+	Upstreams []string `json:"configured_upstreams"`
+	Primary   string   `json:"preferred_primary"`
+	Fallbacks []string `json:"fallback_upstreams"`
+	Active    string   `json:"active_upstream"`
+}
+
+type rpcHealth struct {
+	Active    string           `json:"activeRpcUrl"`
+	LatencyMS *int64           `json:"rpcLatencyMs"`
+	Slot      uint64           `json:"latestSlotSeen"`
+	Signature string           `json:"lastSignatureSeen"`
+	SyncedAt  Time             `json:"lastChainSyncAt"`
+	Lag       *uint64          `json:"slotLag"`
+	Primary   string           `json:"primary"`
+	Fallback  string           `json:"fallback"`
+	Providers []providerRecord `json:"providers"`
+}
+
+type providerRecord struct {
+	URL       string  `json:"url"`
+	Available bool    `json:"available"`
+	Slot      uint64  `json:"latestSlot"`
+	LatencyMS *int64  `json:"latencyMs"`
+	LastOkAt  Time    `json:"lastOkAt"`
+	LastError *string `json:"lastError"`
+}
+
+func (f *Facts) chainState(p *Pair) statusChain {
+	c := &f.Chain
+	age := int64(0)
+	if c.Configured {
+		age = seconds(c.SyncedAt, f.At)
+	}
+	s := statusChain{
+		Slot: c.Slot, AgeSeconds: age, ProofHash: c.ProofHash, SyncedAt: c.SyncedAt, Active: c.Active,
+		Degradation: degradation{
+			Degraded: len(c.Reasons) > 0, Reasons: listed(c.Reasons), Failover: c.Failover,
+			Upstreams: len(c.Providers), PriceSource: p.PriceSource.String(),
+		},
+		Freshness: freshness{
+			AgeSeconds: age, SyncedAt: c.SyncedAt, LastAt: p.Windows.LastAt, LastAge: f.age(p.Windows.LastAt),
+		},
+		Policy: rpcPolicy{
+			Selection: c.Selection, Count: len(c.Providers), Upstreams: c.urls(), Primary: c.Primary,
+			Fallbacks: listed(c.Fallbacks), Active: c.Active,
+		},
+		Health: rpcHealth{
+			Active: c.Active, LatencyMS: c.LatencyMS, Slot: c.MostSlot, Signature: c.LastSig, SyncedAt: c.SyncedAt,
+			Lag: c.SlotBehind, Primary: c.Primary, Providers: []providerRecord{},
+		},
+	}
+	s.Freshness.Windows.Day, s.Freshness.Windows.Week = p.Windows.Day.brief(), p.Windows.Week.brief()
+	if len(c.Fallbacks) > 0 {
+		s.Health.Fallback = c.Fallbacks[0]
+	}
+	for i := range c.Providers {
+		s.Health.Providers = append(s.Health.Providers, c.Providers[i].record())
+	}
+	return s
+}
+
+func (p *Provider) record() providerRecord {
+	r := providerRecord{
+		URL: p.URL, Available: p.Available, Slot: p.LatestSlot, LatencyMS: p.LatencyMS, LastOkAt: p.LastOkAt,
+	}
+	if p.LastError != "" {
+		r.LastError = &p.LastError
+	}
+	return r
+}
+
+func (c *Chain) urls() []string {
+	all := make([]string, 0, len(c.Providers))
+	for i := range c.Providers {
+		all = append(all, c.Providers[i].URL)
+	}
+	return all
+}

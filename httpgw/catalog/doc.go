@@ -1,0 +1,23 @@
+// Package catalog is what the service says about its markets to those who list,
+// show, route or audit them: the market status record, the token catalog, pairs,
+// pools, fees, proof, and the small files of integrators.
+//
+// All of it is made of one value, Facts: the state of everything at one moment.
+// A document is a pure function of Facts, so no two files can disagree, and a file
+// that is served under several paths is one document.
+//
+//	configuration ─┐
+//	views, history ├─▶ Facts (once a cycle) ─▶ Documents ─▶ pages
+//	mirror, desk  ─┘
+//
+// Invariants:
+//  1. Nothing is invented: what is not known is null, an empty text or zero, with
+//     the status that says so beside it.
+//  2. Money is a decimal text of exact integers; every rounding is named where it
+//     happens.
+//  3. Facts do not change once they are made, so any number of goroutines may
+//     render them.
+//
+// Names and types of the members are the description's where it gives them (parts
+// 2.5 to 2.8); all else is our choice.
+package catalog

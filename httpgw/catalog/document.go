@@ -1,0 +1,60 @@
+package catalog
+
+// Document is one thing that the service says, under one or more paths.
+type Document struct {
+	// Name is the path below /api/v1/market/; "" = there is none.
+	Name string
+	// Schema names the document's JSON Schema.
+	Schema string
+	// Files are its other paths, on the main and the API address alike.
+	Files []string
+	// Render returns a value for encoding/json. It must not change the facts.
+	// schema is Schema, for the document to name.
+	Render func(f *Facts, schema string) any
+}
+
+// Documents returns the table: what is served, and everywhere it is. Paths that
+// depend on a query, such as trades, are not in it.
+func Documents() []Document {
+	return []Document{
+		{Name: "status", Schema: "svc_market_status_v1", Files: []string{"/market.json"}, Render: Status},
+		{Name: "tokens", Schema: "svc_market_tokens_v1", Render: Tokens},
+		{Name: "adapters", Schema: "svc_market_adapters_v1", Files: []string{"/adapters.json"}, Render: Adapters},
+		{Name: "price", Schema: "svc_market_price_v1", Files: []string{"/price.json"}, Render: Prices},
+		{Name: "marketcap", Schema: "svc_market_marketcap_v1", Render: MarketCaps},
+		{Name: "pairs", Schema: "svc_market_pairs_v1", Files: []string{"/pair.json"}, Render: Pairs},
+		{Name: "pools", Schema: "svc_market_pools_v1", Render: Pools},
+		{Name: "fees", Schema: "svc_market_fees_v1", Files: []string{"/fees.json"}, Render: Fees},
+		{Name: "claims", Schema: "svc_market_claims_v1", Render: Claims},
+		{Name: "debt", Schema: "svc_market_debt_v1", Render: Debt},
+		{Name: "metadata", Schema: "svc_market_metadata_v1", Files: []string{"/metadata.json"}, Render: Metadata},
+		{
+			Name: "pair-metadata", Schema: "svc_market_pair_metadata_v1", Files: []string{"/pair-metadata.json"},
+			Render: PairMetadata,
+		},
+		{Name: "tokenlist", Schema: "uniswap_token_list", Files: []string{"/tokenlist.json"}, Render: TokenList},
+		{
+			Name: "wallet-index", Schema: "svc_market_wallet_index_v1", Files: []string{"/wallet-index.json", "/wallets.json"},
+			Render: WalletIndex,
+		},
+		{
+			Name: "pool-registry", Schema: "svc_market_pool_registry_v1", Files: []string{"/pool-registry.json"},
+			Render: PoolRegistry,
+		},
+		{Name: "proof", Schema: "svc_market_proof_v1", Files: []string{"/proof.json"}, Render: Proof},
+		lite("market-summary", "summary", "/market-summary.json", LiteSummary),
+		lite("pair-metadata", "pair_metadata", "/pair-metadata-lite.json", LitePairs),
+		lite("tokenlist", "tokenlist", "/tokenlist-lite.json", LiteTokens),
+		lite("pool-registry", "pool_registry", "/pool-registry-lite.json", LitePools),
+		lite("latest-price", "latest_price", "/latest-price.json", LatestPrice),
+		lite("latest-candle", "latest_candle", "/latest-candle.json", LatestCandle),
+		lite("latest-trade", "latest_trade", "/latest-trade.json", LatestTrade),
+		lite("latest-fees", "latest_fees", "/latest-fees.json", LatestFees),
+	}
+}
+
+func lite(name, schema, file string, render func(f *Facts, schema string) any) Document {
+	return Document{
+		Name: "lite/" + name, Schema: "svc_market_lite_" + schema + "_v1", Files: []string{file}, Render: render,
+	}
+}

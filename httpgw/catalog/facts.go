@@ -1,0 +1,328 @@
+package catalog
+
+import (
+	"blockdesk/market"
+)
+
+// Facts is everything that the documents are made of, at one moment. Slices and
+// what pointers lead to must not change any more.
+type Facts struct {
+	// At is the start of the cycle that the facts are of (description, 1.4).
+	At      Time
+	Service Service
+	URLs    URLs
+	// Tokens are those of the pairs and USDC, each once, in the order of the
+	// configuration.
+	Tokens []Token
+	// Pairs are all instruments, in the order of the configuration. The first one
+	// is canonical.
+	Pairs []Pair
+	Chain Chain
+	// Snapshots are the recorded states of the market, newest first.
+	Snapshots []Snapshot
+	Desk      Desk
+}
+
+// Service is what the configuration says of who runs this.
+type Service struct {
+	Name     string
+	Operator string
+	Market   string // the market's name
+	Website  string // URL; may be empty
+	GitHub   string // URL; may be empty
+	// Qualification is the operator's declared position (description, 1.10).
+	Qualification string
+	// Build identifies the program that runs.
+	Build Build
+	// FeeBps is the fixed fee, 1/10,000 of the payment (description, 1.11).
+	FeeBps uint16
+	// Network is where trades execute, "solana-mainnet-beta"; ProgramID is the
+	// DEX's program there, empty without a chain.
+	Network   string
+	ProgramID string
+	// ConfiguredAt is when the configuration last changed, as far as is known.
+	ConfiguredAt Time
+}
+
+// Build is what a reader can hold a running program to.
+type Build struct {
+	Version        string
+	SourceCommit   string // 40 hexadecimal digits; empty = unknown
+	ExecutableHash string // "sha256:" and 64 hexadecimal digits; empty = unknown
+}
+
+// URLs are the public addresses, without a slash at the end.
+type URLs struct{ Base, API, WS, Mirror, Native string }
+
+// Role is what a token is for.
+type Role uint8
+
+const (
+	RoleBase Role = iota + 1
+	RoleQuote
+	RoleSettlement
+)
+
+// String returns the wire word of the description (2.7); settlement is our
+// choice.
+func (r Role) String() string {
+	switch r {
+	case RoleBase:
+		return "base"
+	case RoleQuote:
+		return "quote"
+	case RoleSettlement:
+		return "settlement"
+	default:
+		return ""
+	}
+}
+
+// Token is one mint.
+type Token struct {
+	Mint          string // base58; empty = not configured
+	Symbol        string // as the pairs name it
+	OnchainSymbol string // where the chain's metadata differ; may be empty
+	Name          string
+	Decimals      uint8
+	Role          Role
+	LogoURI       string // may be empty
+	MetadataURI   string // may be empty
+	ImageURI      string // where the image comes from; may be empty
+	ImageIPFS     string // ipfs:// URI of it; may be empty
+	ImageGateway  string // http URL of the same; may be empty
+	Supply        *market.Amount
+	Accounts      []Account // observed on chain
+}
+
+// AccountRole says what an observed account holds tokens for (description, 2.7).
+type AccountRole uint8
+
+const (
+	GuaranteeReserve AccountRole = iota + 1
+	FeeVaultBase
+	FeeVaultQuote
+	PoolVault
+	DeskInventory
+)
+
+// String returns the wire word; the last two are our choice.
+func (r AccountRole) String() string {
+	switch r {
+	case GuaranteeReserve:
+		return "guarantee_reserve"
+	case FeeVaultBase:
+		return "fee_vault_base"
+	case FeeVaultQuote:
+		return "fee_vault_quote"
+	case PoolVault:
+		return "pool_vault"
+	case DeskInventory:
+		return "desk_inventory"
+	default:
+		return ""
+	}
+}
+
+// Account is a token account whose balance was read from the chain.
+type Account struct {
+	Address   string
+	Amount    market.Amount
+	Role      AccountRole
+	Label     string
+	Pool      string // address of the pool it belongs to; empty = none
+	PoolLabel string
+	Slot      uint64
+}
+
+// Pair is one instrument at the moment of the facts.
+type Pair struct {
+	Symbol, Base, Quote string // Base and Quote are Token.Symbol
+	Source              market.BookSource
+	Halted              bool
+	PriceDecimals       uint8
+	QtyDecimals         uint8
+	Tick, Lot, MinQty   Decimal
+
+	Last, Bid, Ask         *Decimal // in quote units; nil = none
+	Open24h, High24h       *Decimal
+	Low24h                 *Decimal
+	LastAt                 Time
+	LastTrade              string // id, or the signature of a swap; empty = none
+	Side                   market.Side
+	LastQty                *Decimal
+	BaseVolume24h          Decimal
+	QuoteVolume24h         Decimal
+	Trades24h              uint64
+	Epoch, Seq, EngineSeq  uint64
+	Candle                 *Candle // the newest hour with a trade; nil = none
+	BestBidQty, BestAskQty *Decimal
+
+	// PriceUSD is one base unit in dollars, 0 where nothing prices it, and where
+	// it comes from.
+	PriceUSD    market.USDPrice
+	PriceSource PriceSource
+	// Floor is the lowest price that the desk's policy lets it sell at; 0 = there
+	// is no policy. Locked: the operator keeps it shut.
+	Floor  market.USDPrice
+	Locked bool
+	// VisibleUSD is what the displayed book holds on both sides; GuaranteeUSD what
+	// the guarantee accounts hold at PriceUSD. Rounded down.
+	VisibleUSD, GuaranteeUSD market.USD
+
+	Pool    *Pool // on chain; nil = none
+	Windows Windows
+	Totals  Totals
+}
+
+// Candle is one interval of trades.
+type Candle struct {
+	Open                    Time
+	O, H, L, C              Decimal
+	BaseVolume, QuoteVolume Decimal
+	Trades                  uint64
+}
+
+// PriceSource says what a price is from (degradation_state.price_source; our
+// words but for the one that the description shows).
+type PriceSource uint8
+
+const (
+	NoPrice PriceSource = iota + 1
+	FromBook
+	FromOperator
+	FromChainBook
+	FromVaultSnapshot
+)
+
+// String returns the wire word.
+func (s PriceSource) String() string {
+	switch s {
+	case FromBook:
+		return "matched_book"
+	case FromOperator:
+		return "operator_anchor"
+	case FromChainBook:
+		return "onchain_book"
+	case FromVaultSnapshot:
+		return "verified_vault_snapshot"
+	default:
+		return "unavailable"
+	}
+}
+
+// Pool is what the chain says of a pool (description, 2.5: onchain_pool_state).
+type Pool struct {
+	Address, Program      string
+	BaseMint, QuoteMint   string
+	BaseVault, QuoteVault string
+	LPMint                string // may be empty
+	BaseAtoms, QuoteAtoms market.Amount
+	BaseDecimals          uint8
+	QuoteDecimals         uint8
+	FeeBps                *uint16         // the program's own; nil = unknown
+	Spot                  market.USDPrice // 0 = unknown
+	Slot                  uint64
+	At                    Time
+	ProofHash             string
+	// BaseFees and QuoteFees are collected on chain, raw; nil = unknown.
+	BaseFees, QuoteFees *market.Amount
+}
+
+// WindowStatus says what a window's figures rest on (rolling_windows).
+type WindowStatus uint8
+
+const (
+	WindowExact WindowStatus = iota + 1
+	WindowNoTrades
+	WindowUnproven
+)
+
+// Window is a span of time up to the facts' moment.
+type Window struct {
+	Status       WindowStatus
+	VolumeUSD    market.USD // zero unless exact
+	Trades       uint64
+	DeltaPercent *Percent // nil = no reference trade
+	ReferenceAt  Time     // of the trade that the change is counted from
+}
+
+// Windows are the rolling windows of one pair.
+type Windows struct {
+	Day, Week Window
+	LastAt    Time // of the newest trade that is indexed
+}
+
+// Totals count from the beginning of what was recorded.
+type Totals struct {
+	OnchainSwaps, ReconstructedSwaps uint64
+	OnchainUSD, ReconstructedUSD     market.USD
+	// FeesBase, FeesQuote and FeesUnknown are raw, as the chain shows them, and
+	// FeesUSD the same in dollars.
+	FeesBase, FeesQuote, FeesUnknown Decimal
+	FeesUSD                          market.USD
+	Traders                          uint64
+	TradersFrom                      string // how they were counted
+}
+
+// Chain is what is known of the chain and of the nodes that tell it.
+type Chain struct {
+	Configured bool
+	// Synced: something was read within the last two cycles.
+	Synced     bool
+	SyncedAt   Time
+	Slot       uint64
+	LastSig    string
+	Reasons    []string // why data is degraded; empty = it is not
+	Failover   bool     // a fallback is in use
+	Selection  string   // selection_mode
+	Primary    string   // URLs, without secrets
+	Fallbacks  []string
+	Active     string
+	Providers  []Provider
+	ProofHash  string
+	LatencyMS  *int64
+	MostSlot   uint64 // the highest that any node has shown
+	SlotBehind *uint64
+}
+
+// Provider is one upstream node.
+type Provider struct {
+	URL        string // without secrets
+	Available  bool
+	LatestSlot uint64
+	LatencyMS  *int64
+	LastOkAt   Time
+	LastError  string // empty = none
+}
+
+// Snapshot is a recorded state of the market (description, 2.6).
+type Snapshot struct {
+	Key, Label, Heading   string
+	At                    Time
+	Pool, LPMint          string
+	BaseVault, QuoteVault Decimal
+	// UserBase and UserQuote are the fee accounts' balances; the totals are those
+	// and the vaults'.
+	UserBase, UserQuote   Decimal
+	TotalBase, TotalQuote Decimal
+	Swaps, Traders        uint64
+	VolumeUSD, FeesUSD    market.USD
+	VolumeTokens          Decimal // of the base token
+	FeesTokens            Decimal
+	FeeBps                uint16
+	Price                 market.USDPrice // 0 = unknown
+	Source, Reference     string
+}
+
+// Desk sums up what the RFQ desk has promised and delivered.
+type Desk struct {
+	Enabled                          bool
+	ClaimsReserved, ClaimsPaid       uint64
+	ClaimsSettled, ClaimsReleased    uint64
+	ReservedUSD, PaidUSD, SettledUSD market.USD
+	RefundsDue                       uint64
+	RefundsUSD                       market.USD
+	FeesUSD                          market.USD // of settled claims
+	CapacityUSD, AvailableUSD        market.USD // of open tickets
+}

@@ -1,0 +1,129 @@
+package catalog
+
+import (
+	"time"
+
+	"blockdesk/market"
+)
+
+func at(text string) Time {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		panic(err)
+	}
+	return Time(t.UnixNano())
+}
+
+func decimal(text string, decimals int) Decimal {
+	n, err := market.ParseDecimal([]byte(text), decimals)
+	if err != nil {
+		panic(err)
+	}
+	return Decimal{Units: market.Uint128{Lo: n}, Decimals: decimals}
+}
+
+func pointer[T any](v T) *T { return &v }
+
+// bare are the facts of a service without a chain, before its first trade.
+func bare() *Facts {
+	pair := func(symbol, base, quote string) Pair {
+		return Pair{
+			Symbol: symbol, Base: base, Quote: quote, Source: market.Matched, PriceDecimals: 6, QtyDecimals: 6,
+			Tick: decimal("0.000001", 6), Lot: decimal("0.000001", 6), MinQty: decimal("0.01", 6),
+			PriceSource: NoPrice, Epoch: 1,
+			Windows: Windows{Day: Window{Status: WindowNoTrades}, Week: Window{Status: WindowNoTrades}},
+		}
+	}
+	return &Facts{
+		At: at("2026-11-20T12:00:00Z"),
+		Service: Service{
+			Name: "blockdesk", Operator: "Example Desk", Market: "SLUSD market (demo)", Website: "https://desk.example",
+			Qualification: "offers guaranteed by a staking asset", FeeBps: 500, Network: "solana-mainnet-beta",
+			ConfiguredAt: at("2026-11-19T08:00:00Z"),
+			Build:        Build{Version: "1.2.3", SourceCommit: "0123456789abcdef0123456789abcdef01234567"},
+		},
+		URLs: URLs{
+			Base: "https://desk.example", API: "https://api.desk.example", WS: "wss://desk.example",
+			Mirror: "https://desk.example", Native: "https://native.desk.example",
+		},
+		Tokens: []Token{
+			{Mint: "SLUSDmint", Symbol: "SLUSD", OnchainSymbol: "SLUSDc", Name: "Staked Dollar", Decimals: 6, Role: RoleBase},
+			{Mint: "92Cmint", Symbol: "92C", Name: "Ninety-two C", Decimals: 6, Role: RoleBase, LogoURI: "https://desk.example/92c.svg"},
+			{Mint: "USDCmint", Symbol: "USDC", Name: "USD Coin", Decimals: 6, Role: RoleSettlement},
+		},
+		Pairs: []Pair{pair("SLUSD/USDC", "SLUSD", "USDC"), pair("92C/SLUSD", "92C", "SLUSD")},
+	}
+}
+
+// live are the facts of a service that has traded and reads a chain.
+func live() *Facts {
+	f := bare()
+	f.Service.ProgramID = "CPMMprogram"
+	f.Service.Build.ExecutableHash = "sha256:00"
+	p := &f.Pairs[0]
+	p.Last, p.LastQty = pointer(decimal("0.999", 6)), pointer(decimal("12.5", 6))
+	p.Bid, p.Ask = pointer(decimal("0.998", 6)), pointer(decimal("1", 6))
+	p.LastAt, p.LastTrade, p.Side = at("2026-11-20T11:59:30Z"), "4242", market.Sell
+	p.BaseVolume24h, p.QuoteVolume24h, p.Trades24h = decimal("1000", 6), decimal("999", 6), 42
+	p.Seq, p.EngineSeq = 7, 99
+	p.PriceUSD, p.PriceSource, p.Floor = 999_000_001, FromBook, 900_000_000
+	p.VisibleUSD, p.GuaranteeUSD = 5_000_000_000, 1_234_567_890_000
+	p.Candle = &Candle{
+		Open: at("2026-11-20T11:00:00Z"), O: decimal("0.99", 6), H: decimal("1", 6), L: decimal("0.98", 6),
+		C: decimal("0.999", 6), BaseVolume: decimal("10", 6), QuoteVolume: decimal("9.99", 6), Trades: 3,
+	}
+	p.Pool = &Pool{
+		Address: "PoolAddress", Program: "CPMMprogram", BaseMint: "SLUSDmint", QuoteMint: "USDCmint", BaseVault: "BaseVault",
+		QuoteVault: "QuoteVault", LPMint: "LPmint", BaseAtoms: 1_500_000_000_000, QuoteAtoms: 1_498_500_000_000,
+		BaseDecimals: 6, QuoteDecimals: 6, FeeBps: pointer(uint16(25)), Spot: 999_000_000, Slot: 330_442_322,
+		At: at("2026-11-20T11:59:58Z"), ProofHash: "sha256:aa",
+	}
+	p.Windows = Windows{
+		Day: Window{
+			Status: WindowExact, VolumeUSD: 999_000_000, Trades: 42, DeltaPercent: pointer(Percent(-125)),
+			ReferenceAt: at("2026-11-19T12:01:00Z"),
+		},
+		Week: Window{Status: WindowUnproven}, LastAt: at("2026-11-20T11:59:30Z"),
+	}
+	p.Totals = Totals{
+		OnchainSwaps: 100, ReconstructedSwaps: 20, OnchainUSD: 10_000_000_000, ReconstructedUSD: 2_000_000_000,
+		FeesBase: decimal("3.5", 6), FeesQuote: decimal("4.25", 6), FeesUnknown: decimal("0", 6), FeesUSD: 7_750_000,
+		Traders: 9, TradersFrom: "distinct_signers",
+	}
+	f.Tokens[0].Supply = pointer(market.Amount(10_000_000_000_000))
+	f.Tokens[0].Accounts = []Account{
+		{Address: "Reserve", Amount: 1_234_567_890_000, Role: GuaranteeReserve, Label: "guarantee reserve", Slot: 330_442_322},
+		{Address: "FeeVault", Amount: 1_500_000, Role: FeeVaultBase, Label: "fees", Pool: "PoolAddress", PoolLabel: "SLUSD/USDC"},
+	}
+	f.Chain = Chain{
+		Configured: true, Synced: true, SyncedAt: at("2026-11-20T11:59:58Z"), Slot: 330_442_322, LastSig: "Sig",
+		Selection: "preferred_primary_with_failover", Primary: "https://rpc.example", Fallbacks: []string{"https://rpc2.example"},
+		Active: "https://rpc.example", MostSlot: 330_442_325, SlotBehind: pointer(uint64(3)), LatencyMS: pointer(int64(80)),
+		Providers: []Provider{
+			{URL: "https://rpc.example", Available: true, LatestSlot: 330_442_325, LatencyMS: pointer(int64(80)), LastOkAt: at("2026-11-20T11:59:58Z")},
+			{URL: "https://rpc2.example", LastError: "timeout"},
+		},
+		ProofHash: "sha256:aa",
+	}
+	f.Desk = Desk{
+		Enabled: true, ClaimsReserved: 2, ClaimsPaid: 1, ClaimsSettled: 5, ReservedUSD: 1_250_000_000, PaidUSD: 250_000_000,
+		SettledUSD: 3_000_000_000, RefundsDue: 1, RefundsUSD: 250_000_000, FeesUSD: 150_000_000,
+		CapacityUSD: 1_000_000_000_000, AvailableUSD: 900_000_000_000,
+	}
+	f.Snapshots = []Snapshot{
+		snapshot("s1", "2026-11-18T00:00:00Z", 80, 8_000_000_000, 400_000_000),
+		snapshot("s3", "2026-11-20T00:00:00Z", 120, 12_000_000_000, 600_000_000),
+		snapshot("s2", "2026-11-19T00:00:00Z", 100, 10_000_000_000, 1),
+	}
+	return f
+}
+
+func snapshot(key, when string, swaps uint64, volume, fees market.USD) Snapshot {
+	return Snapshot{
+		Key: key, Label: key, Heading: "State of " + when, At: at(when), Pool: "PoolAddress", LPMint: "LPmint",
+		BaseVault: decimal("1500000", 6), QuoteVault: decimal("1498500", 6), TotalBase: decimal("1500001.5", 6),
+		TotalQuote: decimal("1498500", 6), UserBase: decimal("1.5", 6), Swaps: swaps, Traders: 9, VolumeUSD: volume,
+		FeesUSD: fees, VolumeTokens: decimal("12000", 6), FeesTokens: decimal("600", 6), FeeBps: 500, Price: 999_000_000,
+		Source: "recorder", Reference: "slot 330442322",
+	}
+}

@@ -1,0 +1,247 @@
+package catalog
+
+import "strings"
+
+type metadataList struct {
+	header
+	Count  int              `json:"count"`
+	Tokens []metadataRecord `json:"tokens"`
+}
+
+// metadataRecord has the fields of Metaplex's token standard, and the mint's own.
+type metadataRecord struct {
+	Mint        string             `json:"mint"`
+	Name        string             `json:"name"`
+	Symbol      string             `json:"symbol"`
+	Description string             `json:"description"`
+	Image       string             `json:"image"`
+	External    string             `json:"external_url"`
+	Decimals    uint8              `json:"decimals"`
+	URI         string             `json:"metadata_uri"`
+	Attributes  []metadataTrait    `json:"attributes"`
+	Properties  metadataProperties `json:"properties"`
+}
+
+type metadataTrait struct {
+	Trait string `json:"trait_type"`
+	Value string `json:"value"`
+}
+
+type metadataProperties struct {
+	Category string         `json:"category"`
+	Files    []metadataFile `json:"files"`
+}
+
+type metadataFile struct {
+	URI  string `json:"uri"`
+	Type string `json:"type"`
+}
+
+// Metadata lists what wallets and explorers show of each token.
+func Metadata(f *Facts, schema string) any {
+	d := &metadataList{header: f.header(schema), Count: len(f.Tokens), Tokens: []metadataRecord{}}
+	for i := range f.Tokens {
+		d.Tokens = append(d.Tokens, f.metadata(&f.Tokens[i]))
+	}
+	return d
+}
+
+func (f *Facts) metadata(t *Token) metadataRecord {
+	r := metadataRecord{
+		Mint: t.Mint, Name: t.Name, Symbol: t.onchain(), Image: t.LogoURI, External: f.Service.Website,
+		Description: t.Name + ", " + t.Role.String() + " token of " + f.Service.Market,
+		Decimals:    t.Decimals, URI: t.MetadataURI,
+		Attributes: []metadataTrait{{"role", t.Role.String()}, {"network", f.Service.Network}},
+		Properties: metadataProperties{Category: "fungible", Files: []metadataFile{}},
+	}
+	if t.LogoURI != "" {
+		r.Properties.Files = append(r.Properties.Files, metadataFile{URI: t.LogoURI, Type: mediaOf(t.LogoURI)})
+	}
+	return r
+}
+
+// mediaOf guesses an image's media type by the end of its name.
+func mediaOf(uri string) string {
+	switch {
+	case strings.HasSuffix(uri, ".svg"):
+		return "image/svg+xml"
+	case strings.HasSuffix(uri, ".webp"):
+		return "image/webp"
+	case strings.HasSuffix(uri, ".jpg"), strings.HasSuffix(uri, ".jpeg"):
+		return "image/jpeg"
+	default:
+		return "image/png"
+	}
+}
+
+type pairMetadataList struct {
+	header
+	Count int                  `json:"count"`
+	Pairs []pairMetadataRecord `json:"pairs"`
+}
+
+type pairMetadataRecord struct {
+	pairRecord
+	BaseToken  metadataRecord    `json:"base_token"`
+	QuoteToken metadataRecord    `json:"quote_token"`
+	Links      map[string]string `json:"links"`
+}
+
+// PairMetadata lists each pair with both of its tokens.
+func PairMetadata(f *Facts, schema string) any {
+	d := &pairMetadataList{
+		header: f.header(schema), Count: len(f.Pairs), Pairs: []pairMetadataRecord{},
+	}
+	for i := range f.Pairs {
+		p := &f.Pairs[i]
+		query := "?symbol=" + strings.ReplaceAll(p.Symbol, "/", "%2F")
+		d.Pairs = append(d.Pairs, pairMetadataRecord{
+			pairRecord: f.pair(p), BaseToken: f.metadata(f.token(p.Base)), QuoteToken: f.metadata(f.token(p.Quote)),
+			Links: map[string]string{
+				"ticker": f.URLs.Base + marketPath("ticker") + query, "depth": f.URLs.Base + marketPath("depth") + query,
+				"trades": f.URLs.Base + marketPath("trades") + query, "candles": f.URLs.Base + marketPath("candles") + query,
+			},
+		})
+	}
+	return d
+}
+
+// uniswapSolana is the chain id of Solana in Uniswap's token lists.
+const uniswapSolana = 501000101
+
+// tokenList is a list by the public schema of Uniswap's token lists: no member
+// more, or it does not validate.
+type tokenList struct {
+	Name      string        `json:"name"`
+	Timestamp Time          `json:"timestamp"`
+	Version   listVersion   `json:"version"`
+	Keywords  []string      `json:"keywords"`
+	Logo      string        `json:"logoURI,omitempty"`
+	Tokens    []listedToken `json:"tokens"`
+}
+
+type listVersion struct {
+	Major int `json:"major"`
+	Minor int `json:"minor"`
+	Patch int `json:"patch"`
+}
+
+type listedToken struct {
+	Chain      int               `json:"chainId"`
+	Address    string            `json:"address"`
+	Decimals   uint8             `json:"decimals"`
+	Name       string            `json:"name"`
+	Symbol     string            `json:"symbol"`
+	Logo       string            `json:"logoURI,omitempty"`
+	Extensions map[string]string `json:"extensions,omitempty"`
+}
+
+// Limits of the schema, in characters.
+const (
+	maxListName  = 30
+	maxExtension = 42
+)
+
+// TokenList returns the tokens that have a mint. Its time is that of the
+// configuration: a list's content is what its version stands for.
+func TokenList(f *Facts, _ string) any {
+	d := &tokenList{
+		Name: listName(f.Service.Market), Timestamp: f.Service.ConfiguredAt, Version: listVersion{Major: 1},
+		Keywords: []string{"solana", "rfq", "dvp"}, Tokens: []listedToken{},
+	}
+	for i := range f.Tokens {
+		t := &f.Tokens[i]
+		if t.Mint == "" {
+			continue
+		}
+		d.Tokens = append(d.Tokens, listedToken{
+			Chain: uniswapSolana, Address: t.Mint, Decimals: t.Decimals, Name: t.Name, Symbol: t.Symbol, Logo: t.LogoURI,
+			Extensions: map[string]string{"role": t.Role.String(), "network": cut(f.Service.Network, maxExtension)},
+		})
+	}
+	return d
+}
+
+// listName keeps what the schema allows in a name: letters, digits, "_" and
+// spaces.
+func listName(name string) string {
+	var out []byte
+	for _, c := range []byte(name) {
+		word := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
+		if !word {
+			c = ' '
+		}
+		out = append(out, c)
+	}
+	return strings.TrimSpace(cut(strings.Join(strings.Fields(string(out)), " "), maxListName))
+}
+
+func cut(text string, most int) string { return text[:min(len(text), most)] }
+
+type walletIndex struct {
+	header
+	Page    string         `json:"wallet_page"`
+	Scope   string         `json:"note"`
+	Wallets []walletRecord `json:"wallets"`
+}
+
+type walletRecord struct {
+	accountRecord
+	Symbol string `json:"symbol"`
+	Mint   string `json:"mint"`
+	Slot   uint64 `json:"slot"`
+}
+
+// WalletIndex lists every account that the service watches on chain.
+func WalletIndex(f *Facts, schema string) any {
+	d := &walletIndex{
+		header: f.header(schema), Page: f.URLs.Base + "/wallet",
+		Scope: "observed accounts of this service; balances as of their slot", Wallets: []walletRecord{},
+	}
+	for i := range f.Tokens {
+		t := &f.Tokens[i]
+		for j := range t.Accounts {
+			a := &t.Accounts[j]
+			d.Wallets = append(d.Wallets, walletRecord{accountRecord: a.record(t.Decimals), Symbol: t.Symbol, Mint: t.Mint, Slot: a.Slot})
+		}
+	}
+	return d
+}
+
+type poolRegistry struct {
+	header
+	Count int            `json:"count"`
+	Pools []registryPool `json:"pools"`
+}
+
+type registryPool struct {
+	Pool       string  `json:"pool_id"`
+	Program    string  `json:"program_id"`
+	Symbol     string  `json:"symbol"`
+	BaseMint   string  `json:"base_mint"`
+	QuoteMint  string  `json:"quote_mint"`
+	BaseVault  string  `json:"base_vault"`
+	QuoteVault string  `json:"quote_vault"`
+	LPMint     *string `json:"lp_token_mint"`
+	FeeBps     *uint16 `json:"pool_fee_bps"`
+	Kind       string  `json:"kind"`
+}
+
+// PoolRegistry lists where routers find the pools; no balances, so that it changes
+// with the configuration alone.
+func PoolRegistry(f *Facts, schema string) any {
+	d := &poolRegistry{header: f.header(schema), Pools: []registryPool{}}
+	for i := range f.Pairs {
+		p := f.Pairs[i].Pool
+		if p == nil {
+			continue
+		}
+		d.Pools = append(d.Pools, registryPool{
+			Pool: p.Address, Program: p.Program, Symbol: f.Pairs[i].Symbol, BaseMint: p.BaseMint, QuoteMint: p.QuoteMint,
+			BaseVault: p.BaseVault, QuoteVault: p.QuoteVault, LPMint: known(p.LPMint), FeeBps: p.FeeBps,
+			Kind: "constant_product",
+		})
+	}
+	d.Count = len(d.Pools)
+	return d
+}

@@ -1,0 +1,181 @@
+package catalog
+
+import (
+	"math/bits"
+	"strconv"
+	"strings"
+	"time"
+
+	"blockdesk/market"
+)
+
+// Decimal is an exact decimal that is not negative. In JSON it is a text with all
+// its decimals. The zero value is "0".
+type Decimal struct {
+	Units    market.Uint128
+	Decimals int // 0..market.MaxWideDecimals
+}
+
+// dollars has six decimals.
+func dollars(n market.USD) Decimal {
+	return Decimal{Units: market.Uint128{Lo: uint64(n)}, Decimals: market.USDDecimals}
+}
+
+// dollarPrice has nine decimals; nil for 0, which is no price.
+func dollarPrice(n market.USDPrice) *Decimal {
+	if n == 0 {
+		return nil
+	}
+	return &Decimal{Units: market.Uint128{Lo: uint64(n)}, Decimals: market.USDPriceDecimals}
+}
+
+// lessFee returns what is left of a price after a fee, rounded down.
+func lessFee(n market.USDPrice, bps uint16) market.USDPrice {
+	if bps > market.MaxBps {
+		return 0
+	}
+	left, err := market.MulDivFloor(uint64(n), uint64(market.MaxBps-bps), market.MaxBps)
+	if err != nil {
+		return 0 // cannot be: the result is not larger than n
+	}
+	return market.USDPrice(left)
+}
+
+// feeOf returns a fee on an amount, rounded down.
+func feeOf(n market.USD, bps uint16) market.USD {
+	fee, err := market.MulDivFloor(uint64(n), uint64(bps), market.MaxBps)
+	if err != nil {
+		return n // a fee above 100 % of nearly all there is
+	}
+	return market.USD(fee)
+}
+
+// wholeUnits is an amount of a token.
+func wholeUnits(n market.Amount, decimals uint8) Decimal {
+	return Decimal{Units: market.Uint128{Lo: uint64(n)}, Decimals: int(decimals)}
+}
+
+// MarshalJSON writes the text in quotes.
+func (d Decimal) MarshalJSON() ([]byte, error) {
+	return append(d.Units.AppendDecimal([]byte{'"'}, d.Decimals), '"'), nil
+}
+
+// String returns the text.
+func (d Decimal) String() string { return string(d.Units.AppendDecimal(nil, d.Decimals)) }
+
+// Formatted returns the text with a comma after each thousand, without zeros at
+// its end: "1,234,567.5".
+func (d Decimal) Formatted() string {
+	text := d.String()
+	whole, fraction := text, ""
+	for i := range text {
+		if text[i] == '.' {
+			whole, fraction = text[:i], trimZeros(text[i:])
+			break
+		}
+	}
+	out := make([]byte, 0, len(text)+len(whole)/3)
+	for i := range whole {
+		if i > 0 && (len(whole)-i)%3 == 0 {
+			out = append(out, ',')
+		}
+		out = append(out, whole[i])
+	}
+	return string(append(out, fraction...))
+}
+
+// trimZeros takes a fraction with its point and drops what says nothing.
+func trimZeros(fraction string) string {
+	end := len(fraction)
+	for end > 0 && fraction[end-1] == '0' {
+		end--
+	}
+	if end == 1 {
+		end = 0 // the point alone
+	}
+	return fraction[:end]
+}
+
+// Compact returns at most three digits and a letter for the thousands, rounded
+// down: "1.23M".
+func (d Decimal) Compact() string {
+	n := d.whole()
+	letters := [...]string{"", "K", "M", "B", "T", "P", "E"}
+	for i := len(letters) - 1; i > 0; i-- {
+		unit := market.Pow10(3 * i)
+		if n >= unit {
+			hundredths := n / (unit / 100)
+			return strconv.FormatUint(hundredths/100, 10) + trimZeros("."+twoDigits(hundredths%100)) + letters[i]
+		}
+	}
+	return d.small()
+}
+
+// small is Compact below a thousand: the whole and two decimals, rounded down.
+func (d Decimal) small() string {
+	text := d.String()
+	for i := range text {
+		if text[i] == '.' {
+			return text[:i] + trimZeros(text[i:min(i+3, len(text))])
+		}
+	}
+	return text
+}
+
+func twoDigits(n uint64) string { return strconv.FormatUint(100+n, 10)[1:] }
+
+// whole returns the part before the point, or the largest number where it does
+// not fit.
+func (d Decimal) whole() uint64 {
+	hi, lo := d.Units.Hi, d.Units.Lo
+	for left := d.Decimals; left > 0; {
+		step := min(left, 19)
+		unit := market.Pow10(step)
+		rest := hi % unit
+		hi /= unit
+		lo, _ = bits.Div64(rest, lo, unit)
+		left -= step
+	}
+	if hi > 0 {
+		return ^uint64(0)
+	}
+	return lo
+}
+
+// Percent counts hundredths of a percent; it may be negative. In JSON it is a
+// number, as the description types it.
+type Percent int64
+
+// MarshalJSON writes the number.
+func (p Percent) MarshalJSON() ([]byte, error) {
+	dst, n := []byte(nil), uint64(p)
+	if p < 0 {
+		dst, n = append(dst, '-'), -n
+	}
+	return market.AppendDecimal(dst, n, 2), nil
+}
+
+// rate is a share in basis points. In JSON it is a number: 500 is 0.05.
+type rate uint16
+
+// MarshalJSON writes the number without zeros at its end.
+func (r rate) MarshalJSON() ([]byte, error) {
+	text := string(market.AppendDecimal(nil, uint64(r), 4))
+	whole, fraction, _ := strings.Cut(text, ".")
+	return []byte(whole + trimZeros("."+fraction)), nil
+}
+
+// Time is a moment, Unix nanoseconds; 0 = none, which is null in JSON. It is
+// rounded down to milliseconds.
+type Time int64
+
+// MarshalJSON writes RFC 3339 in UTC, or null.
+func (t Time) MarshalJSON() ([]byte, error) {
+	if t == 0 {
+		return []byte("null"), nil
+	}
+	return time.Unix(0, int64(t)).UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000Z"`), nil
+}
+
+// seconds returns the whole seconds from then to now, never negative.
+func seconds(then, now Time) int64 { return max(0, int64(now-then)/int64(time.Second)) }

@@ -1,0 +1,129 @@
+package catalog
+
+import (
+	"strconv"
+
+	"blockdesk/market"
+)
+
+// tokenCatalog is the answer of market/tokens (description, 2.7).
+type tokenCatalog struct {
+	OK        bool          `json:"ok"`
+	DataMode  string        `json:"data_mode"`
+	Fallback  bool          `json:"fallback_active"`
+	Version   string        `json:"api_version"`
+	Source    string        `json:"source"`
+	Network   string        `json:"execution_network"`
+	Canonical string        `json:"canonical_pair_id"`
+	ChainID   int           `json:"control_chain_id"`
+	ChainRole string        `json:"control_chain_role"`
+	ChainRPC  bool          `json:"control_chain_rpc_compatible"`
+	At        Time          `json:"timestamp_exact"`
+	Scope     string        `json:"proof_scope"`
+	Schema    string        `json:"schema"`
+	Count     int           `json:"count"`
+	Tokens    []tokenRecord `json:"tokens"`
+}
+
+type tokenRecord struct {
+	Mint          string          `json:"mint"`
+	Symbol        string          `json:"symbol"`
+	OnchainSymbol string          `json:"onchain_symbol,omitempty"`
+	Name          string          `json:"name"`
+	Decimals      uint8           `json:"decimals"`
+	Role          string          `json:"role"`
+	Logo          string          `json:"logo_uri"`
+	Metadata      string          `json:"metadata_uri"`
+	ImageOrigin   string          `json:"image_origin"`
+	ImageIPFS     string          `json:"image_ipfs_uri"`
+	ImageGateway  string          `json:"image_gateway_url"`
+	LocalLogo     string          `json:"local_fallback_logo_uri"`
+	Accounts      []accountRecord `json:"observed_accounts"`
+	AccountCount  int             `json:"observed_account_count"`
+	Mode          string          `json:"observed_inventory_mode"`
+	Inventory     Decimal         `json:"observed_inventory_ui"`
+	Formatted     string          `json:"observed_inventory_formatted"`
+	Compact       string          `json:"observed_inventory_compact"`
+	Primary       *string         `json:"primary_observed_account"`
+	PrimaryFee    *string         `json:"primary_fee_observed_account"`
+}
+
+type accountRecord struct {
+	Address   string  `json:"address"`
+	Amount    Decimal `json:"amountUi"`
+	Atoms     string  `json:"amountAtoms"`
+	Formatted string  `json:"amountFormatted"`
+	Compact   string  `json:"amountCompact"`
+	Role      string  `json:"role"`
+	Label     string  `json:"label"`
+	Pool      *string `json:"poolAddress"`
+	PoolLabel *string `json:"poolLabel"`
+}
+
+// Tokens returns the token catalog.
+func Tokens(f *Facts, schema string) any {
+	c := &tokenCatalog{
+		OK: true, DataMode: f.dataMode(), Fallback: f.fallback(), Version: APIVersion, Source: f.canonical().source(),
+		Network: f.Service.Network, Canonical: f.canonical().Symbol, ChainID: ControlChainID, ChainRole: controlChainRole,
+		At: f.At, Scope: proofScope, Schema: schema, Count: len(f.Tokens), Tokens: []tokenRecord{},
+	}
+	for i := range f.Tokens {
+		c.Tokens = append(c.Tokens, f.Tokens[i].record(f))
+	}
+	return c
+}
+
+// fallback: the chain's figures are the last known ones.
+func (f *Facts) fallback() bool { return f.Chain.Configured && !f.Chain.Synced }
+
+func (t *Token) record(f *Facts) tokenRecord {
+	r := tokenRecord{
+		Mint: t.Mint, Symbol: t.Symbol, OnchainSymbol: t.OnchainSymbol, Name: t.Name, Decimals: t.Decimals,
+		Role: t.Role.String(), Logo: t.LogoURI, Metadata: t.MetadataURI, ImageOrigin: t.ImageURI,
+		ImageIPFS: t.ImageIPFS, ImageGateway: t.ImageGateway, LocalLogo: f.URLs.Base + "/logo/" + t.Symbol + ".svg",
+		Accounts: []accountRecord{}, AccountCount: len(t.Accounts), Mode: "not_observed",
+	}
+	sum := t.observed()
+	r.Inventory, r.Formatted, r.Compact = sum, sum.Formatted(), sum.Compact()
+	if len(t.Accounts) > 0 {
+		r.Mode = "sum_of_observed_accounts"
+	}
+	for i := range t.Accounts {
+		a := &t.Accounts[i]
+		r.Accounts = append(r.Accounts, a.record(t.Decimals))
+		if r.Primary == nil {
+			r.Primary = &a.Address
+		}
+		if r.PrimaryFee == nil && (a.Role == FeeVaultBase || a.Role == FeeVaultQuote) {
+			r.PrimaryFee = &a.Address
+		}
+	}
+	return r
+}
+
+// observed is what all observed accounts hold. A mint's supply is a 64-bit
+// number of atoms, so the sum is one too.
+func (t *Token) observed() Decimal {
+	var sum market.Amount
+	for i := range t.Accounts {
+		sum += t.Accounts[i].Amount
+	}
+	return wholeUnits(sum, t.Decimals)
+}
+
+func (a *Account) record(decimals uint8) accountRecord {
+	amount := wholeUnits(a.Amount, decimals)
+	return accountRecord{
+		Address: a.Address, Amount: amount, Atoms: strconv.FormatUint(uint64(a.Amount), 10),
+		Formatted: amount.Formatted(), Compact: amount.Compact(), Role: a.Role.String(), Label: a.Label,
+		Pool: known(a.Pool), PoolLabel: known(a.PoolLabel),
+	}
+}
+
+// known returns a text that is null in JSON where it is empty.
+func known(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}

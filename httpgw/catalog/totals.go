@@ -1,0 +1,133 @@
+package catalog
+
+import "blockdesk/market"
+
+// statusTotals are the cumulative figures. The public ones are those of the
+// current snapshot, the latest by its time (description, 2.6, rule 1); without a
+// snapshot they are the sum of what was decoded and what was reconstructed.
+type statusTotals struct {
+	Swaps              uint64  `json:"swaps_total"`
+	SwapsOnchain       uint64  `json:"swaps_total_onchain"`
+	SwapsReconstructed uint64  `json:"swaps_total_reconstructed"`
+	Day                Decimal `json:"volume_24h_usd"`
+	Week               Decimal `json:"volume_7d_usd"`
+	Volume             Decimal `json:"volume_cumulative_usd"`
+	VolumeOnchain      Decimal `json:"volume_cumulative_onchain"`
+	VolumeReconstruct  Decimal `json:"volume_cumulative_reconstructed"`
+	Fees               Decimal `json:"fees_cumulative_usd"`
+	FeesOnchainRaw     Decimal `json:"fees_cumulative_onchain_raw"`
+	FeesReconstructed  Decimal `json:"fees_cumulative_reconstructed"`
+	FeesPaid           Decimal `json:"fees_paid_cumulative_usd"`
+	FeesCollected      Decimal `json:"fees_collected_cumulative_usd"`
+	FeesBase           Decimal `json:"fees_base_cumulative_ui"`
+	FeesQuote          Decimal `json:"fees_quote_cumulative_ui"`
+	FeesUnknown        Decimal `json:"fees_unknown_cumulative_ui"`
+	FeeBps             uint16  `json:"fee_bps"`
+	FeeRate            rate    `json:"fee_rate"`
+	FeeModel           string  `json:"fee_model"`
+	Traders            uint64  `json:"traders_estimated_total"`
+	TradersAlias       uint64  `json:"estimated_traders_total"`
+}
+
+// activityTotals repeats the totals with where they come from.
+type activityTotals struct {
+	statusTotals
+	TradersEstimated uint64        `json:"traders_estimated"`
+	TradersSource    string        `json:"traders_estimated_source"`
+	TradersTotal     uint64        `json:"traders_total_estimated"`
+	Onchain          layer         `json:"onchain_exact"`
+	Reconstructed    layer         `json:"historical_reconstructed"`
+	Coherence        *feeCoherence `json:"fee_coherence"`
+}
+
+// layer is one source of totals by itself: what the chain shows, raw, or what was
+// reconstructed from history.
+type layer struct {
+	Swaps     uint64  `json:"swaps_total"`
+	Volume    Decimal `json:"volume_usd"`
+	Fees      Decimal `json:"fees_usd"`
+	FeesBase  Decimal `json:"fees_base_ui"`
+	FeesQuote Decimal `json:"fees_quote_ui"`
+	Status    string  `json:"onchain_fee_volume_status"`
+}
+
+// separated says that fees are shown apart since they do not fit the volume
+// (description, 2.5).
+const separated = "separated_due_to_fee_volume_mismatch"
+
+func (f *Facts) totals(p *Pair) statusTotals {
+	t := &p.Totals
+	s := statusTotals{
+		Swaps: t.OnchainSwaps + t.ReconstructedSwaps, SwapsOnchain: t.OnchainSwaps, SwapsReconstructed: t.ReconstructedSwaps,
+		Day: dollars(p.Windows.Day.VolumeUSD), Week: dollars(p.Windows.Week.VolumeUSD),
+		Volume:        dollars(t.OnchainUSD + t.ReconstructedUSD),
+		VolumeOnchain: dollars(t.OnchainUSD), VolumeReconstruct: dollars(t.ReconstructedUSD),
+		Fees:           dollars(feeOf(t.OnchainUSD+t.ReconstructedUSD, f.Service.FeeBps)),
+		FeesOnchainRaw: dollars(t.FeesUSD), FeesReconstructed: dollars(feeOf(t.ReconstructedUSD, f.Service.FeeBps)),
+		FeesPaid: dollars(f.Desk.FeesUSD), FeesCollected: dollars(f.Desk.FeesUSD),
+		FeesBase: t.FeesBase, FeesQuote: t.FeesQuote, FeesUnknown: t.FeesUnknown,
+		FeeBps: f.Service.FeeBps, FeeRate: rate(f.Service.FeeBps), FeeModel: feeModel,
+		Traders: t.Traders, TradersAlias: t.Traders,
+	}
+	if len(f.Snapshots) > 0 {
+		current := f.current()
+		s.Swaps, s.Volume, s.Fees = current.Swaps, dollars(current.VolumeUSD), dollars(current.FeesUSD)
+		s.Traders, s.TradersAlias = current.Traders, current.Traders
+	}
+	return s
+}
+
+func (f *Facts) activity(p *Pair, s *statusTotals) activityTotals {
+	t := &p.Totals
+	chain := coherence(t.OnchainSwaps, t.OnchainUSD, t.FeesUSD, f.Service.FeeBps)
+	a := activityTotals{
+		statusTotals: *s, TradersEstimated: s.Traders, TradersSource: t.TradersFrom, TradersTotal: s.Traders,
+		Onchain: layer{
+			Swaps: t.OnchainSwaps, Volume: dollars(t.OnchainUSD), Fees: dollars(t.FeesUSD),
+			FeesBase: t.FeesBase, FeesQuote: t.FeesQuote, Status: coherent,
+		},
+		Reconstructed: layer{
+			Swaps: t.ReconstructedSwaps, Volume: dollars(t.ReconstructedUSD),
+			Fees: dollars(feeOf(t.ReconstructedUSD, f.Service.FeeBps)), Status: coherent,
+		},
+		Coherence: &chain,
+	}
+	if chain.Status != coherent {
+		a.Onchain.Status = separated
+	}
+	return a
+}
+
+func (f *Facts) backing(p *Pair) statusBacking {
+	return statusBacking{
+		Visible: dollars(p.VisibleUSD), Guarantee: dollars(p.GuaranteeUSD), Total: dollars(p.VisibleUSD + p.GuaranteeUSD),
+	}
+}
+
+// feeCoherence holds reported fees to volume × fee rate.
+type feeCoherence struct {
+	Status     string  `json:"status"`
+	Expected   Decimal `json:"expected_fees_usd"`
+	Reported   Decimal `json:"reported_fees_usd"`
+	Difference Decimal `json:"difference_usd"` // without its sign
+}
+
+// Words of fee_coherence.status (description, 2.5).
+const (
+	coherent = "coherent"
+	mismatch = "fee_volume_mismatch"
+)
+
+// coherence compares. Each swap may have been rounded by an atom of a dollar, and
+// no more.
+func coherence(swaps uint64, volume, reported market.USD, bps uint16) feeCoherence {
+	expected := feeOf(volume, bps)
+	difference := max(expected, reported) - min(expected, reported)
+	c := feeCoherence{
+		Status: coherent, Expected: dollars(expected), Reported: dollars(reported), Difference: dollars(difference),
+	}
+	if uint64(difference) > swaps {
+		c.Status = mismatch
+	}
+	return c
+}
