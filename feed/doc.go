@@ -6,10 +6,12 @@
 //	                  │ each update encoded once per (symbol, channel, depth)
 //	                  ├──▶ shard 0: owns its connections, does all their writes
 //	                  └──▶ shard n
+//	desk ─▶ tickets (one goroutine) ─▶ shards
 //	socket ─▶ reader (one a connection) ─▶ its shard
 //
 // Invariants:
-//  1. Every message is built from durable events alone: Run sees nothing else.
+//  1. Every message is built from durable events alone: Run sees nothing else,
+//     and tickets are those that the desk has stored.
 //  2. A message is encoded once per (symbol, channel, depth) for all
 //     subscribers; they share its bytes.
 //  3. Only a connection's shard writes to its socket, and a write never waits: a
@@ -18,11 +20,20 @@
 //     updates whose prev_seq is the seq before, without gap or overlap, until
 //     the next snapshot, which replaces all. A shard takes the snapshot from the
 //     view at which it stands and then hands on what follows that view, so no
-//     lock joins the two.
+//     lock joins the two. So it is with a pair's tickets, which are in a book of
+//     records in place of a view.
 //  5. A client's book of depth d equals the view's first d levels a side after
 //     every message, and the message's checksum is that book's.
 //  6. Run never waits for a shard: a shard whose inbox is full loses the
 //     inbox's updates and gives its subscribers snapshots instead.
+//  7. A client that has applied a message of the channel tickets has the records
+//     of market-tickets as they were at its engine_seq, byte for byte.
+//
+// The channel tickets (our choice) is off unless asked for. Its messages come of
+// the desk's commands alone, so a reference price that moves by itself is told
+// with the next change; its sequence numbers are by pair and epoch, from 1. The
+// desk tells that it has something new, and a goroutine of its own looks, once in
+// ticketsEvery at most.
 //
 // Cost: a delivery is one pointer appended and its share of one write(2);
 // what is pending on a connection goes out in one write. An update allocates
