@@ -1,6 +1,10 @@
 package feed
 
-import "blockdesk/market"
+import (
+	"slices"
+
+	"blockdesk/market"
+)
 
 // form is how a strip writes a level.
 type form uint8
@@ -11,15 +15,17 @@ const (
 )
 
 // strip is the text of one side's first levels. When the side changes, only the
-// levels that are new are formatted; runs that stay are copied. The zero value
-// is an empty side.
+// levels that are new are formatted: what stands before the first of them and
+// behind the last stays where it is, runs that stay in between are copied. The
+// zero value is an empty side.
 type strip struct {
 	levels []market.Level // what text says; part of a view
 	text   []byte
 	ends   []int32 // where each level's text ends
 
-	spareText []byte
-	spareEnds []int32
+	// The part between, as it is made.
+	midText []byte
+	midEnds []int32
 }
 
 // head returns the text of the first n levels, all of them if there are fewer.
@@ -30,54 +36,104 @@ func (s *strip) head(n int) []byte {
 	return s.text[:s.ends[n-1]]
 }
 
+// start returns where the text of level i begins.
+func (s *strip) start(i int) int32 {
+	if i == 0 {
+		return 0
+	}
+	return s.ends[i-1]
+}
+
 // set makes s the text of levels, which are best first and never change. sign
 // is +1 for asks, whose prices rise, and -1 for bids.
 func (s *strip) set(in *market.Instrument, levels []market.Level, sign market.Price, f form) {
-	if len(levels) == len(s.levels) && (len(levels) == 0 || &levels[0] == &s.levels[0]) {
+	old := s.levels
+	first := commonHead(old, levels)
+	tail := commonTail(old[first:], levels[first:])
+	s.levels = levels
+	if first+tail == len(old) && first+tail == len(levels) {
 		return
 	}
-	text, ends := s.spareText[:0], s.spareEnds[:0]
-	i := 0            // the old level that may be the same
-	from, run := 0, 0 // run old levels, from this one on, stay and are not copied yet
-	for _, l := range levels {
-		for i < len(s.levels) && sign*s.levels[i].Price < sign*l.Price {
+	s.between(in, old[:len(old)-tail], levels[:len(levels)-tail], first, sign, f)
+	from, to := s.start(first), s.start(len(old)-tail)
+	moved := from + int32(len(s.midText)) - to
+	s.text = slices.Replace(s.text, int(from), int(to), s.midText...)
+	s.ends = slices.Replace(s.ends, first, len(old)-tail, s.midEnds...)
+	if moved != 0 {
+		for i := len(levels) - tail; i < len(levels); i++ {
+			s.ends[i] += moved
+		}
+	}
+}
+
+// block is how many levels are compared at once: as one piece of memory, which
+// takes a fraction of the time of level by level.
+const block = 16
+
+// commonHead returns how many levels a and b begin with alike.
+func commonHead(a, b []market.Level) int {
+	n, most := 0, min(len(a), len(b))
+	for most-n >= block && *(*[block]market.Level)(a[n:]) == *(*[block]market.Level)(b[n:]) {
+		n += block
+	}
+	for n < most && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// commonTail returns how many levels a and b end with alike.
+func commonTail(a, b []market.Level) int {
+	n, most := 0, min(len(a), len(b))
+	for most-n >= block && *(*[block]market.Level)(a[len(a)-n-block:]) == *(*[block]market.Level)(b[len(b)-n-block:]) {
+		n += block
+	}
+	for n < most && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
+	}
+	return n
+}
+
+// between makes midText and midEnds of levels from first on, with what they have
+// in common with old from there on.
+func (s *strip) between(in *market.Instrument, old, levels []market.Level, first int, sign market.Price, f form) {
+	s.midText, s.midEnds = s.midText[:0], s.midEnds[:0]
+	base := s.start(first)
+	i := first            // the old level that may be the same
+	from, run := first, 0 // run old levels, from this one on, stay and are not copied yet
+	for _, l := range levels[first:] {
+		for i < len(old) && sign*old[i].Price < sign*l.Price {
 			i++
 		}
-		if i < len(s.levels) && s.levels[i] == l {
-			if run > 0 && from+run == i {
-				run++
-			} else {
-				text, ends = s.copyRun(text, ends, from, run)
-				from, run = i, 1
+		if i < len(old) && old[i] == l {
+			if run == 0 || from+run != i {
+				s.copyRun(base, from, run)
+				from, run = i, 0
 			}
+			run++
 			i++
 			continue
 		}
-		text, ends = s.copyRun(text, ends, from, run)
+		s.copyRun(base, from, run)
 		run = 0
-		text = appendLevel(text, in, l, f)
-		ends = append(ends, int32(len(text)))
+		s.midText = appendLevel(s.midText, in, l, f)
+		s.midEnds = append(s.midEnds, base+int32(len(s.midText)))
 	}
-	text, ends = s.copyRun(text, ends, from, run)
-	s.spareText, s.spareEnds = s.text, s.ends
-	s.levels, s.text, s.ends = levels, text, ends
+	s.copyRun(base, from, run)
 }
 
-// copyRun appends the text of run old levels that begin with level from.
-func (s *strip) copyRun(text []byte, ends []int32, from, run int) ([]byte, []int32) {
+// copyRun appends run old levels that begin with level from to the part between,
+// which begins at base.
+func (s *strip) copyRun(base int32, from, run int) {
 	if run == 0 {
-		return text, ends
+		return
 	}
-	start := int32(0)
-	if from > 0 {
-		start = s.ends[from-1]
-	}
-	moved := int32(len(text)) - start
-	text = append(text, s.text[start:s.ends[from+run-1]]...)
+	start := s.start(from)
+	moved := base + int32(len(s.midText)) - start
+	s.midText = append(s.midText, s.text[start:s.ends[from+run-1]]...)
 	for _, end := range s.ends[from : from+run] {
-		ends = append(ends, end+moved)
+		s.midEnds = append(s.midEnds, end+moved)
 	}
-	return text, ends
 }
 
 func appendLevel(dst []byte, in *market.Instrument, l market.Level, f form) []byte {
