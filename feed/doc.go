@@ -7,7 +7,7 @@
 //	                  ├──▶ shard 0: owns its connections, does all their writes
 //	                  └──▶ shard n
 //	desk ─▶ tickets (one goroutine) ─▶ shards
-//	socket ─▶ reader (one a connection) ─▶ its shard
+//	sockets ─▶ reader (one a shard) ─▶ the shard
 //
 // Invariants:
 //  1. Every message is built from durable events alone: Run sees nothing else,
@@ -28,6 +28,9 @@
 //     inbox's updates and gives its subscribers snapshots instead.
 //  7. A client that has applied a message of the channel tickets has the records
 //     of market-tickets as they were at its engine_seq, byte for byte.
+//  8. A connection at rest holds its socket, its subscriptions and what waits for
+//     it, about 1.5 KB; no goroutine, no buffer, nothing of the library's. Where
+//     a client stands within a message is kept only while it is within one.
 //
 // The channel tickets (our choice) is off unless asked for. Its messages come of
 // the desk's commands alone, so a reference price that moves by itself is told
@@ -38,6 +41,14 @@
 // Cost: a delivery is one pointer appended and its share of one write(2);
 // what is pending on a connection goes out in one write. An update allocates
 // nothing but the bytes that its subscribers share.
+//
+// Reading: the reader of a shard waits for all its sockets at once (epoll, on
+// Linux; elsewhere, or with the build tag feed_goroutines, a goroutine a
+// connection does the same work) and reads at most 16 KiB of one before the
+// others have their turn. Frames are held to RFC 6455 to the letter; what breaks
+// it ends the connection with 1002, text that is not UTF-8 or does not
+// decompress with 1007, and a message that is not whole after 5 s with 1008 (our
+// choice), as is the limit of 1,024 frames to a message (4029).
 //
 // Limits: see Options, and the constants beside it. Connections must be plain
 // TCP: TLS ends in front of the service (our choice), because a write that may

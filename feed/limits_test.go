@@ -31,6 +31,13 @@ func TestConnectionLimits(t *testing.T) {
 		if !bytes.Contains(body[:n], []byte(code)) || response.Header.Get("Retry-After") == "" {
 			t.Errorf("answer %s", body[:n])
 		}
+		for name, want := range map[string]string{
+			"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Access-Control-Allow-Origin": "*",
+		} {
+			if got := response.Header.Get(name); got != want {
+				t.Errorf("%s: %q", name, got)
+			}
+		}
 	}
 	refused(d, 429, `"code":"RATE_LIMITED"`)
 	_ = all[0].ws.Close()

@@ -1,0 +1,131 @@
+//go:build linux && !feed_goroutines
+
+package feed
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// An event that was fetched before its connection was closed does not mean
+// whoever has the seat now.
+func TestSeatIsTakenOnce(t *testing.T) {
+	d := newDesk(t, func(o *Options) { o.Shards = 1 })
+	p, err := newPoll(d.feed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	first, second := &conn{raw: aSocket(t)}, &conn{raw: aSocket(t)}
+	if err := p.add(first); err != nil {
+		t.Fatal(err)
+	}
+	p.events[0], p.count = syscall.EpollEvent{Fd: first.seat, Pad: first.turn}, 1
+	if p.seated(); len(p.ready) != 1 || p.ready[0] != first {
+		t.Fatalf("%v", p.ready)
+	}
+	p.remove(first)
+	if p.seated(); len(p.ready) != 0 {
+		t.Fatalf("a connection that is gone: %v", p.ready)
+	}
+	if err := p.add(second); err != nil {
+		t.Fatal(err)
+	}
+	if second.seat != first.seat {
+		t.Fatalf("seats %d and %d: the first was free", first.seat, second.seat)
+	}
+	if p.seated(); len(p.ready) != 0 {
+		t.Fatalf("another's event: %v", p.ready)
+	}
+}
+
+// aSocket returns a socket that nothing comes from.
+func aSocket(t *testing.T) syscall.RawConn {
+	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// bareDial connects a socket that costs this process no memory.
+func bareDial(t *testing.T, to netip.AddrPort) int {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Close(fd) })
+	if err := syscall.Connect(fd, &syscall.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()}); err != nil {
+		t.Fatal(err)
+	}
+	return fd
+}
+
+// settled returns the heap and the stacks that are in use once nothing is
+// garbage, in bytes, and the goroutines.
+func settled() (bytes, goroutines int) {
+	var m runtime.MemStats
+	for range 3 {
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc + m.StackInuse), runtime.NumGoroutine()
+}
+
+// An idle connection with a subscription costs little memory, no goroutine, and
+// nothing of the server or the library that it came through.
+func TestIdleConnectionIsSmall(t *testing.T) {
+	const (
+		crowd = 1000
+		most  = 3 << 10 // bytes; the contract's limit is 10 KB
+	)
+	d := newDesk(t, func(o *Options) { o.MaxPerIP = 2 * crowd })
+	to := netip.MustParseAddrPort(d.addr)
+	join := func() {
+		fd := bareDial(t, to)
+		_, _ = syscall.Write(fd, fmt.Appendf(nil, "GET /ws/rfq HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
+			"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"))
+		_, _ = syscall.Write(fd, masked(0x81, `{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"]}`))
+	}
+	subscribed := func(n int64) func() bool {
+		return func() bool {
+			// The goroutines of the upgrades end a moment later.
+			return d.feed.Stats().Subscriptions == n && d.feed.Stats().MessagesOut == 3*uint64(n)
+		}
+	}
+	for range 10 {
+		join()
+	}
+	d.until("the first are there", subscribed(10))
+	before, few := settled()
+	for i := range crowd {
+		join()
+		if i%50 == 49 {
+			d.until("they are there", subscribed(int64(10+i+1)))
+		}
+	}
+	deadline := time.Now().Add(15 * time.Second)
+	for {
+		after, many := settled()
+		each := (after - before) / crowd
+		if each <= most && many-few < crowd/10 {
+			t.Logf("%d bytes a connection, %d goroutines more", each, many-few)
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d bytes a connection, %d goroutines more for %d", each, many-few, crowd)
+		}
+		// fasthttp's workers rest before they end.
+		time.Sleep(100 * time.Millisecond)
+	}
+}

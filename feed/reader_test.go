@@ -1,0 +1,117 @@
+package feed
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+const upgrade = "GET /ws/rfq HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
+	"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+
+// What comes in one packet with the upgrade request is in the server's buffer
+// by then, whole messages and the beginning of one.
+func TestRequestsBehindTheUpgrade(t *testing.T) {
+	d := newDesk(t)
+	conn, err := tight.Dial("tcp4", d.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	pad := strings.Repeat(" ", 1500)
+	all := []byte(upgrade)
+	all = append(all, sent(0x81, `{"action":"PING","id":"one"}`)...)
+	all = append(all, sent(0x81, `{"action":"PING",`+pad+`"id":"two"}`)...)
+	last := sent(0x81, `{"action":"PING","id":"three"}`)
+	if _, err := conn.Write(append(all, last[:9]...)); err != nil {
+		t.Fatal(err)
+	}
+	r := &raw{t, conn}
+	got := r.until(`"id":"two"`)
+	if !bytes.Contains(got, []byte("welcome")) || !bytes.Contains(got, []byte(`"id":"one"`)) {
+		t.Fatalf("%q", got)
+	}
+	if _, err := conn.Write(last[9:]); err != nil {
+		t.Fatal(err)
+	}
+	r.until(`"id":"three"`)
+}
+
+// A client that sends on and on instead of ending its half is dropped before
+// its time is over.
+func TestTalkingAfterTheEnd(t *testing.T) {
+	d := newDesk(t, func(o *Options) { o.CloseWithin = time.Hour })
+	r := d.dialRaw(t)
+	_, _ = r.conn.Write(sent(0x88, ""))
+	r.until(string([]byte{finClose, 2, CloseNormal >> 8, CloseNormal & 0xff}))
+	if n := d.feed.Stats().Connections; n != 1 {
+		t.Fatalf("%d connections: it has not ended its half", n)
+	}
+	flood := make([]byte, 64<<10)
+	_ = r.conn.SetWriteDeadline(time.Now().Add(5 * time.Second))
+	written := 0
+	for written <= maxDrain {
+		n, err := r.conn.Write(flood)
+		written += n
+		if err != nil {
+			t.Fatalf("after %d bytes: %v", written, err)
+		}
+	}
+	d.until("it is dropped", func() bool { return d.feed.Stats().Connections == 0 })
+}
+
+// The reader gives every connection its turn: one that sends without end, here
+// a message of empty fragments again and again, does not keep it from another.
+func TestReaderTakesTurns(t *testing.T) {
+	d := newDesk(t, func(o *Options) { o.Shards, o.MessagesPerSecond = 1, 10_000 })
+	flooder, other := d.dialRaw(t), d.dial()
+	message := sent(0x01, "")
+	for range maxFragments - 2 {
+		message = append(message, sent(0x00, "")...)
+	}
+	message = append(message, sent(0x80, "")...)
+	done := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				_ = flooder.conn.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
+				_, _ = flooder.conn.Write(message)
+			}
+		}
+	}()
+	for i := range 100 {
+		other.send(fmt.Sprintf(`{"action":"PING","id":%d}`, i))
+		if m := other.next(); m.Type != "pong" {
+			t.Fatal(m.raw)
+		}
+	}
+	close(done)
+	<-ended
+}
+
+func TestLimiter(t *testing.T) {
+	l := limiter{}
+	at := time.Unix(1000, 0)
+	const interval = time.Second / 20
+	for i := range 20 {
+		if !l.allow(at, interval) {
+			t.Fatalf("event %d of a burst of 20", i+1)
+		}
+	}
+	if l.allow(at, interval) {
+		t.Fatal("event 21 at once")
+	}
+	if at = at.Add(interval); !l.allow(at, interval) {
+		t.Fatal("one an interval later")
+	}
+	if l.allow(at, interval) {
+		t.Fatal("two an interval later")
+	}
+}
