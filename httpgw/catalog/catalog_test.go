@@ -28,21 +28,33 @@ func render(t *testing.T, d *Document, f *Facts) []byte {
 func TestGolden(t *testing.T) {
 	for _, d := range Documents() {
 		for name, f := range map[string]*Facts{"bare": bare(), "live": live()} {
-			file := filepath.Join("testdata", strings.ReplaceAll(d.Name, "/", "-")+"."+name+".json")
-			got := render(t, &d, f)
-			if os.Getenv("UPDATE_GOLDEN") != "" {
-				if err := os.WriteFile(file, got, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got, want) {
-				t.Errorf("%s differs from what %s has:\n%s", d.Name, file, got)
-			}
+			golden(t, strings.ReplaceAll(d.Name, "/", "-")+"."+name, render(t, &d, f))
 		}
+	}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".json")
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(file, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs from what %s has:\n%s", name, file, got)
+	}
+}
+
+// TestWellKnowns holds the discovery files likewise.
+func TestWellKnowns(t *testing.T) {
+	for _, w := range WellKnowns() {
+		name := strings.TrimSuffix(w.File, ".json")
+		golden(t, name, render(t, &Document{Name: w.File, Render: func(f *Facts, _ string) any { return w.Render(f) }}, live()))
 	}
 }
 

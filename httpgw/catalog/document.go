@@ -42,6 +42,19 @@ func Documents() []Document {
 			Render: PoolRegistry,
 		},
 		{Name: "proof", Schema: "svc_market_proof_v1", Files: []string{"/proof.json"}, Render: Proof},
+		{
+			Name: "integration-manifest", Schema: "svc_market_integration_manifest_v1",
+			Files: []string{"/integration-manifest.json"}, Render: IntegrationManifest,
+		},
+		{
+			Name: "submission-packs", Schema: "svc_market_submission_packs_v1", Files: []string{"/submission-packs.json"},
+			Render: SubmissionPacks,
+		},
+		{
+			Name: "provider-packs", Schema: "svc_market_provider_packs_v1", Files: []string{"/provider-packs.json"},
+			Render: ProviderPacks,
+		},
+		{Name: "examples", Schema: "svc_market_examples_v1", Files: []string{"/examples.json"}, Render: Examples},
 		lite("market-summary", "summary", "/market-summary.json", LiteSummary),
 		lite("pair-metadata", "pair_metadata", "/pair-metadata-lite.json", LitePairs),
 		lite("tokenlist", "tokenlist", "/tokenlist-lite.json", LiteTokens),

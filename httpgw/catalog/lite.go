@@ -65,11 +65,7 @@ type liteToken struct {
 
 // LiteTokens returns mint and decimals of each token.
 func LiteTokens(f *Facts, schema string) any {
-	d := &liteTokens{header: f.header(schema), Tokens: []liteToken{}}
-	for i := range f.Tokens {
-		d.Tokens = append(d.Tokens, liteToken{f.Tokens[i].Symbol, f.Tokens[i].Mint, f.Tokens[i].Decimals})
-	}
-	return d
+	return &liteTokens{header: f.header(schema), Tokens: f.liteTokens()}
 }
 
 type litePools struct {

@@ -1,0 +1,285 @@
+package catalog
+
+import (
+	"slices"
+	"strings"
+)
+
+type integrationManifest struct {
+	header
+	Name          string                       `json:"name"`
+	Operator      string                       `json:"operateur"`
+	Market        string                       `json:"market_name"`
+	Canonical     string                       `json:"canonical_pair_id"`
+	Specification string                       `json:"specification_openapi"`
+	SDK           string                       `json:"sdk_public"`
+	Endpoints     map[string]map[string]string `json:"endpoint_sets"`
+	Roles         map[string]serviceRole       `json:"service_roles"`
+	Documents     []manifestDocument           `json:"documents"`
+	FIX           string                       `json:"fix_documents"`
+	Limits        map[string]string            `json:"limits"`
+}
+
+type manifestDocument struct {
+	Name   string   `json:"name"`
+	URL    string   `json:"url"`
+	Files  []string `json:"files"`
+	Schema string   `json:"schema"`
+}
+
+// IntegrationManifest says where everything is that an integrator reads.
+func IntegrationManifest(f *Facts, schema string) any {
+	d := &integrationManifest{
+		header: f.header(schema), Name: f.Service.Name, Operator: f.Service.Operator, Market: f.Service.Market,
+		Canonical: f.canonical().Symbol, Specification: f.URLs.Base + specificationFile, SDK: f.URLs.Base + sdkFolder,
+		Endpoints: f.endpoints(), Roles: f.roles(), FIX: f.URLs.Base + sdkFolder + "fix/",
+		Limits: map[string]string{
+			"market_data": "60 requests a minute and IP, burst 20", "data_refresh": "10 s cycle; the streams are live",
+			"depth": "limit 1 to 100", "klines": "limit 1 to 1440",
+		},
+	}
+	for _, row := range Documents() {
+		d.Documents = append(d.Documents, f.listed(&row))
+	}
+	return d
+}
+
+// Where the service's own documents are (description, 2.4 and 4.2).
+const (
+	specificationFile = "/public-sdk/openapi/svc_public_api_v1.json"
+	sdkFolder         = "/public-sdk/"
+)
+
+func (f *Facts) listed(row *Document) manifestDocument {
+	d := manifestDocument{Name: row.Name, URL: f.URLs.Base + marketPath(row.Name), Files: []string{}, Schema: row.Schema}
+	for _, file := range row.Files {
+		d.Files = append(d.Files, f.URLs.Base+file)
+	}
+	return d
+}
+
+// packs are what one kind of consumer needs to list the market, each file by its
+// URL.
+type packs struct {
+	header
+	Count int    `json:"count"`
+	Packs []pack `json:"packs"`
+}
+
+type pack struct {
+	For       string            `json:"for"`
+	Consumers []string          `json:"consumers"`
+	Facts     map[string]string `json:"facts"`
+	Files     []string          `json:"files"`
+	Auto      any               `json:"auto_consumable"`
+	External  bool              `json:"needs_external_onboarding"`
+	Blocker   string            `json:"blocker,omitempty"`
+}
+
+// SubmissionPacks has, for each family of consumers, what a listing form asks for.
+func SubmissionPacks(f *Facts, schema string) any {
+	d := &packs{header: f.header(schema), Packs: []pack{}}
+	for _, row := range families() {
+		d.Packs = append(d.Packs, f.pack(&row, f.submission()))
+	}
+	d.Count = len(d.Packs)
+	return d
+}
+
+// ProviderPacks has, for each family, the endpoints that a provider polls.
+func ProviderPacks(f *Facts, schema string) any {
+	d := &packs{header: f.header(schema), Packs: []pack{}}
+	for _, row := range families() {
+		polled := map[string]string{}
+		for _, name := range row.reads {
+			polled[name] = f.URLs.Base + marketPath(name)
+		}
+		d.Packs = append(d.Packs, f.pack(&row, polled))
+	}
+	d.Count = len(d.Packs)
+	return d
+}
+
+func (f *Facts) pack(row *family, facts map[string]string) pack {
+	p := pack{
+		For: row.name, Consumers: row.consumers, Facts: facts, Auto: row.auto, External: row.external, Blocker: row.blocker,
+	}
+	for _, file := range row.files {
+		p.Files = append(p.Files, f.URLs.Base+file)
+	}
+	return p
+}
+
+// submission is what listing forms ask for; what is not configured is left out.
+func (f *Facts) submission() map[string]string {
+	p := f.canonical()
+	all := map[string]string{
+		"exchange_name": f.Service.Market, "operator": f.Service.Operator, "website": f.Service.Website,
+		"github": f.Service.GitHub, "network": f.Service.Network, "program_id": f.Service.ProgramID,
+		"pair": p.Symbol, "base_mint": f.token(p.Base).Mint, "quote_mint": f.token(p.Quote).Mint,
+		"api": f.URLs.Base + marketPath("status"), "websocket": f.URLs.WS + "/ws/rfq",
+		"documentation": f.URLs.Base + specificationFile,
+	}
+	if p.Pool != nil {
+		all["pool_id"] = p.Pool.Address
+	}
+	for name, value := range all {
+		if value == "" {
+			delete(all, name)
+		}
+	}
+	return all
+}
+
+type examples struct {
+	header
+	Count    int       `json:"count"`
+	Examples []example `json:"examples"`
+}
+
+type example struct {
+	Name    string `json:"name"`
+	Says    string `json:"description"`
+	Command string `json:"command"`
+}
+
+// Examples are command lines that run in a POSIX shell as they are printed.
+func Examples(f *Facts, schema string) any {
+	symbol := strings.ReplaceAll(f.canonical().Symbol, "/", "%2F")
+	read := func(name, says, path string) example {
+		return example{Name: name, Says: says, Command: "curl -sS '" + f.URLs.Base + path + "'"}
+	}
+	d := &examples{header: f.header(schema), Examples: []example{
+		read("status", "the market status record", marketPath("status")),
+		read("symbols", "what is traded, with tick and lot", marketPath("symbols")),
+		read("depth", "the best 20 levels a side", marketPath("depth")+"?symbol="+symbol+"&limit=20"),
+		read("trades", "the last 10 trades", marketPath("trades")+"?symbol="+symbol+"&limit=10"),
+		read("candles", "hours of trades", marketPath("candles")+"?symbol="+symbol+"&timeframe=1h&limit=120"),
+		{
+			Name: "stream", Says: "every change as server-sent events, until interrupted",
+			Command: "curl -sSN '" + f.URLs.Base + marketPath("stream") + "?symbols=" + symbol + "'",
+		},
+		read("tickets", "blocks for sale", "/api/v1/rfq/market-tickets"),
+	}}
+	d.Count = len(d.Examples)
+	return d
+}
+
+// discovery is the shape of the files under /.well-known/ (description, 4.2), but
+// for svc-rfq.json, which the desk has.
+type discovery struct {
+	header
+	Name     string            `json:"name"`
+	Operator string            `json:"operateur"`
+	Subject  string            `json:"subject"`
+	Links    map[string]string `json:"links"`
+	Tokens   []liteToken       `json:"tokens,omitempty"`
+	Program  *programRecord    `json:"program,omitempty"`
+	Families []string          `json:"families,omitempty"`
+}
+
+type programRecord struct {
+	ProgramID string   `json:"program_id"`
+	Network   string   `json:"execution_network"`
+	ChainID   int      `json:"control_chain_id"`
+	ChainRole string   `json:"control_chain_role"`
+	ChainRPC  bool     `json:"control_chain_rpc_compatible"`
+	Pools     []string `json:"pools"`
+}
+
+// WellKnown is a file under /.well-known/.
+type WellKnown struct {
+	File    string
+	Schema  string
+	subject string
+	links   []string // names under /api/v1/market/
+	more    func(*Facts, *discovery)
+}
+
+// WellKnowns returns the discovery files.
+func WellKnowns() []WellKnown {
+	return []WellKnown{
+		{
+			File: "svc-discovery.json", Schema: "svc_discovery_v1", subject: "everything that is served",
+			links: []string{"status", "symbols", "pairs", "tokens", "proof", "integration-manifest", "adapters", "stream"},
+		},
+		{
+			File: "svc-program.json", Schema: "svc_program_v1", subject: "where trades execute",
+			links: []string{"pools", "pool-registry", "proof"},
+			more: func(f *Facts, d *discovery) {
+				d.Program = &programRecord{
+					ProgramID: f.Service.ProgramID, Network: f.Service.Network, ChainID: ControlChainID,
+					ChainRole: controlChainRole, Pools: f.poolAddresses(),
+				}
+			},
+		},
+		{
+			File: "svc-ecosystem.json", Schema: "svc_ecosystem_v1", subject: "tokens and pairs",
+			links: []string{"tokens", "pairs", "pair-metadata", "tokenlist"},
+			more:  func(f *Facts, d *discovery) { d.Tokens = f.liteTokens() },
+		},
+		{
+			File: "svc-wallets.json", Schema: "svc_wallets_v1", subject: "what wallets show",
+			links: []string{"wallet-index", "tokenlist", "metadata", "proof"},
+			more: func(f *Facts, d *discovery) {
+				d.Tokens = f.liteTokens()
+				d.Links["wallet_page"] = f.URLs.Base + "/wallet"
+			},
+		},
+		{
+			File: "svc-integrators.json", Schema: "svc_integrators_v1", subject: "what integrators need",
+			links: []string{"integration-manifest", "submission-packs", "provider-packs", "examples", "schemas", "adapters"},
+			more: func(_ *Facts, d *discovery) {
+				for _, row := range families() {
+					d.Families = append(d.Families, row.name)
+				}
+			},
+		},
+		{
+			File: "svc.json", Schema: "svc_v1", subject: "this service",
+			links: []string{"status", "integration-manifest"},
+			more: func(f *Facts, d *discovery) {
+				for _, file := range []string{
+					"svc-discovery.json", "svc-program.json", "svc-ecosystem.json", "svc-wallets.json", "svc-integrators.json", "svc-rfq.json",
+				} {
+					d.Links[strings.TrimSuffix(file, ".json")] = f.URLs.Base + "/.well-known/" + file
+				}
+			},
+		},
+	}
+}
+
+// Render returns the file's value for encoding/json.
+func (w *WellKnown) Render(f *Facts) any {
+	d := &discovery{
+		header: f.header(w.Schema), Name: f.Service.Name, Operator: f.Service.Operator, Subject: w.subject,
+		Links: map[string]string{
+			"service": f.URLs.Base + "/", "specification": f.URLs.Base + specificationFile, "sdk": f.URLs.Base + sdkFolder,
+		},
+	}
+	for _, name := range w.links {
+		d.Links[name] = f.URLs.Base + marketPath(name)
+	}
+	if w.more != nil {
+		w.more(f, d)
+	}
+	return d
+}
+
+func (f *Facts) poolAddresses() []string {
+	all := []string{}
+	for i := range f.Pairs {
+		if p := f.Pairs[i].Pool; p != nil && !slices.Contains(all, p.Address) {
+			all = append(all, p.Address)
+		}
+	}
+	return all
+}
+
+func (f *Facts) liteTokens() []liteToken {
+	all := []liteToken{}
+	for i := range f.Tokens {
+		all = append(all, liteToken{f.Tokens[i].Symbol, f.Tokens[i].Mint, f.Tokens[i].Decimals})
+	}
+	return all
+}
