@@ -1,0 +1,426 @@
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/ledger"
+	"blockdesk/internal/solana/rpc"
+)
+
+// Limits of a [Backfill].
+const (
+	// MaxPending is how many transactions since the last poll are listed before
+	// they are read, by default, at some 100 bytes each. More than that, and the
+	// history is begun anew.
+	MaxPending = 100_000
+	// maxTries is how many polls a transaction may be unknown or unreadable for
+	// before it is passed over, and maxMisses how many the newest transaction
+	// read may be missing from the list for before the history is begun anew.
+	// Within so long another node should have taken over.
+	maxTries  = 8
+	maxMisses = 30
+	// maxAhead is how far a block's time may be ahead of ours.
+	maxAhead = time.Minute
+)
+
+// Errors of a [Backfill].
+var (
+	// ErrBackfillOptions: options that cannot work.
+	ErrBackfillOptions = errors.New("mirror: invalid backfill options")
+	// ErrHistory: a list that does not go on from where the last one ended, as of
+	// a node that is behind, or has forgotten, or lies.
+	ErrHistory = errors.New("mirror: a history that does not join")
+	// ErrNotFound: a listed transaction that the node does not have.
+	ErrNotFound = errors.New("mirror: a listed transaction is not found")
+	// ErrAnswer: an answer to something that was not asked.
+	ErrAnswer = errors.New("mirror: an answer that was not asked for")
+)
+
+// BackfillOptions are a [Backfill]'s. Zero values take the defaults, where one is
+// named.
+type BackfillOptions struct {
+	// Pair is what the pool trades out of.
+	Pair VaultPair
+	// Account is whose history is followed: the pool's account, which its program
+	// writes in every swap, or, of a bare pair, one of the vaults.
+	Account solana.Address
+	// Horizon is how far back the history is read; 0 is to its beginning.
+	Horizon time.Duration
+	// PageSize is how many transactions one call lists, 2 to
+	// rpc.MaxSignaturesACall, which is the default.
+	PageSize int
+	// MaxPending bounds what is listed and not read. Default [MaxPending].
+	MaxPending int
+}
+
+// Validate checks the options. Errors: [ErrVaults], [ErrBackfillOptions].
+func (o *BackfillOptions) Validate() error {
+	if err := o.Pair.Validate(); err != nil {
+		return err
+	}
+	if o.Account == (solana.Address{}) || o.Horizon < 0 || o.MaxPending < 0 || o.PageSize != 0 && (o.PageSize < 2 || o.PageSize > rpc.MaxSignaturesACall) {
+		return fmt.Errorf("%w: account %s, horizon %v, %d a page, %d pending", ErrBackfillOptions, solana.Text(o.Account), o.Horizon, o.PageSize, o.MaxPending)
+	}
+	return nil
+}
+
+func (o BackfillOptions) withDefaults() BackfillOptions {
+	if o.PageSize == 0 {
+		o.PageSize = rpc.MaxSignaturesACall
+	}
+	if o.MaxPending == 0 {
+		o.MaxPending = MaxPending
+	}
+	return o
+}
+
+// Mark is a transaction's place in the history. The zero value is none.
+type Mark struct {
+	Signature solana.Signature
+	Slot      uint64
+	// Time is in seconds of Unix time, 0 if unknown.
+	Time int64
+}
+
+// Cursor is the gapless run of the history that has been read. It is all that a
+// backfill needs to go on after a restart; the zero value has read nothing.
+type Cursor struct {
+	// Newest and Oldest are the run's ends. Before is the transaction before
+	// Newest, zero if there is none: a list that goes back to it must show
+	// Newest.
+	Newest, Before, Oldest Mark
+	// Whole: the run begins with the vaults' creation.
+	Whole bool
+}
+
+// ProgressKind says what a step came to.
+type ProgressKind uint8
+
+const (
+	// ReadNewer and ReadOlder: the run has grown by a transaction at its end or
+	// at its beginning.
+	ReadNewer ProgressKind = 1
+	ReadOlder ProgressKind = 2
+	// Restarted: the run no longer joins the history, and a new one begins.
+	Restarted ProgressKind = 3
+)
+
+// Progress is what a step came to; of kind 0 the run is as it was.
+type Progress struct {
+	Kind  ProgressKind
+	Trace Trace
+	// Err is why the trace has no movements though there may have been some.
+	Err error
+	// AsOf, if not zero: everything that was final at AsOf, when the newest list
+	// was asked for, has now been read.
+	AsOf time.Time
+}
+
+// AskKind says what a [Backfill] wants to know next.
+type AskKind uint8
+
+const (
+	// AskList: a page of the account's history. Answer with Listed.
+	AskList AskKind = 1
+	// AskTransaction: answer with Read or Unread.
+	AskTransaction AskKind = 2
+	// AskNothing: the next transaction is listed as failed, so it moved nothing.
+	// Answer with Pass.
+	AskNothing AskKind = 3
+)
+
+// Ask is a question to a node; of kind 0 there is none until the next poll.
+type Ask struct {
+	Kind        AskKind
+	Page        rpc.Page
+	Transaction solana.Signature
+}
+
+// listed is a transaction that is in a list.
+type listed struct {
+	Mark
+	failed bool
+}
+
+// Backfill reads an account's finalized transactions, each once: new ones as they
+// come, oldest first, and in between the past, newest first, until its beginning
+// or the horizon. It is a machine without a clock or a node: [Backfill.Next] says
+// what to ask, and the answers move it on.
+//
+// Invariants:
+//  1. What has been read is one gapless run. It grows at its newer end only by a
+//     list that shows the run's newest transaction, which a node that is behind
+//     or has forgotten cannot.
+//  2. The order of a list is believed to be the chain's, newest first.
+//  3. An answer that cannot be right changes nothing but a count of misses.
+//
+// Not safe for concurrent use.
+type Backfill struct {
+	o      BackfillOptions
+	cursor Cursor
+	now    time.Time
+	// page collects what is newer than the run, newest first, until it joins.
+	page []listed
+	// newer and older wait to be read. The next one is newer's last and older's
+	// first.
+	newer, older []listed
+	asOf         time.Time
+	slot         uint64
+	// polling: the list of newer ones has been asked for and does not join yet.
+	// catching: what it listed has not all been read.
+	polling, catching bool
+	// blocked: nothing is to be asked until the next poll. dry: the past has no
+	// more on this node.
+	blocked, dry  bool
+	tries, misses int
+}
+
+// NewBackfill goes on from a cursor. It asks for nothing before the first Poll.
+// Errors: [ErrVaults], [ErrBackfillOptions].
+func NewBackfill(o BackfillOptions, at Cursor) (*Backfill, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	return &Backfill{o: o.withDefaults(), cursor: at}, nil
+}
+
+// Cursor returns where the backfill stands. What it has told before must be kept
+// before the cursor is, or with it; what is told again after a crash counts once.
+func (b *Backfill) Cursor() Cursor { return b.cursor }
+
+// Pending returns how many transactions are listed and not read.
+func (b *Backfill) Pending() int { return len(b.page) + len(b.newer) + len(b.older) }
+
+// Poll lets the backfill ask for what is new. Without it, it rests once it has
+// read all that it knows of. slot is the newest final slot that the caller knows
+// of, 0 for none: lists must be as of it at least.
+func (b *Backfill) Poll(now time.Time, slot uint64) {
+	b.now, b.slot, b.blocked, b.dry = now, max(b.slot, slot), false, false
+	if !b.polling && !b.catching {
+		b.polling, b.asOf, b.page = true, now, nil
+	}
+}
+
+// Next returns what to ask now.
+func (b *Backfill) Next() Ask {
+	switch l, _ := b.next(); {
+	case b.blocked:
+		return Ask{}
+	case b.polling:
+		page := rpc.Page{Until: b.cursor.Before.Signature, Limit: b.o.PageSize, MinSlot: b.slot}
+		if n := len(b.page); n > 0 {
+			page.Before = b.page[n-1].Signature
+		}
+		return Ask{Kind: AskList, Page: page}
+	case l != nil && l.failed:
+		return Ask{Kind: AskNothing}
+	case l != nil:
+		return Ask{Kind: AskTransaction, Transaction: l.Signature}
+	case b.wantsOlder():
+		return Ask{Kind: AskList, Page: rpc.Page{Before: b.cursor.Oldest.Signature, Limit: b.o.PageSize, MinSlot: b.slot}}
+	default:
+		return Ask{}
+	}
+}
+
+// next returns which transaction is to be read next, nil if none is, and to
+// which end of the run it goes.
+func (b *Backfill) next() (l *listed, newer bool) {
+	switch n := len(b.newer); {
+	case n > 0:
+		return &b.newer[n-1], true
+	case len(b.older) > 0:
+		return &b.older[0], false
+	default:
+		return nil, false
+	}
+}
+
+// wantsOlder reports whether the past is to be read further.
+func (b *Backfill) wantsOlder() bool {
+	c := &b.cursor
+	return c.Oldest != (Mark{}) && !c.Whole && !b.dry && !b.past(&c.Oldest)
+}
+
+// past reports whether a transaction is beyond the horizon.
+func (b *Backfill) past(m *Mark) bool {
+	return b.o.Horizon > 0 && m.Time > 0 && m.Time <= b.now.Add(-b.o.Horizon).Unix()
+}
+
+// Listed takes the answer to AskList. Errors: [ErrHistory], [ErrAnswer].
+func (b *Backfill) Listed(list []rpc.SignatureInfo) (Progress, error) {
+	if b.Next().Kind != AskList {
+		return Progress{}, fmt.Errorf("%w: a list", ErrAnswer)
+	}
+	entries := make([]listed, len(list))
+	for i := range list {
+		l := &list[i]
+		entries[i] = listed{Mark{l.Signature, l.Slot, b.plausible(l.BlockTime)}, l.Failed}
+	}
+	if !b.polling {
+		return Progress{}, b.listedOlder(entries)
+	}
+	return b.listedNewer(entries)
+}
+
+// plausible returns a block's time, 0 for one that cannot be.
+func (b *Backfill) plausible(seconds int64) int64 {
+	if seconds < 0 || seconds > b.now.Add(maxAhead).Unix() {
+		return 0
+	}
+	return seconds
+}
+
+// descends reports whether slots go down from after on, and nothing is listed
+// that is newer than after.
+func descends(after *Mark, list []listed) bool {
+	for i := range list {
+		if *after != (Mark{}) && (list[i].Slot > after.Slot || list[i].Signature == after.Signature) {
+			return false
+		}
+		after = &list[i].Mark
+	}
+	return true
+}
+
+func (b *Backfill) listedOlder(list []listed) error {
+	if !descends(&b.cursor.Oldest, list) {
+		b.dry = true
+		return fmt.Errorf("%w: before %s", ErrHistory, b.cursor.Oldest.Signature)
+	}
+	b.older, b.dry = list, len(list) == 0
+	return nil
+}
+
+func (b *Backfill) listedNewer(list []listed) (Progress, error) {
+	var last Mark
+	if n := len(b.page); n > 0 {
+		last = b.page[n-1].Mark
+	}
+	if !descends(&last, list) {
+		return b.miss("its slots go up")
+	}
+	if b.cursor.Newest == (Mark{}) {
+		// Nothing has been read: the newest is read first, and the rest is the
+		// past.
+		b.polling, b.catching, b.older = false, true, list
+		return Progress{AsOf: b.told()}, nil
+	}
+	for i := range list {
+		if list[i].Signature != b.cursor.Newest.Signature {
+			continue
+		}
+		b.newer, b.page = append(b.page, list[:i]...), nil
+		b.polling, b.catching, b.misses = false, true, 0
+		return Progress{AsOf: b.told()}, nil
+	}
+	b.page = append(b.page, list...)
+	switch n := len(b.page); {
+	case n > b.o.MaxPending:
+		return b.restart(), nil
+	case n > 0 && b.page[n-1].Slot < b.cursor.Newest.Slot:
+		return b.miss("it leaves the newest out")
+	case len(list) < b.o.PageSize:
+		return b.miss("it ends before the newest")
+	}
+	return Progress{}, nil
+}
+
+// miss gives a list up until the next poll.
+func (b *Backfill) miss(why string) (Progress, error) {
+	newest := b.cursor.Newest
+	b.page, b.polling, b.blocked = nil, false, true
+	if b.misses++; b.misses >= maxMisses {
+		return b.restart(), nil
+	}
+	return Progress{}, fmt.Errorf("%w: %s, after %s", ErrHistory, why, newest.Signature)
+}
+
+// restart forgets the run. The next list begins another.
+func (b *Backfill) restart() Progress {
+	*b = Backfill{o: b.o, now: b.now, slot: b.slot, blocked: true}
+	return Progress{Kind: Restarted}
+}
+
+// told returns when the list was asked for that has now been read, once.
+func (b *Backfill) told() time.Time {
+	if !b.catching || len(b.newer) > 0 || b.cursor.Newest == (Mark{}) && len(b.older) > 0 {
+		return time.Time{}
+	}
+	b.catching = false
+	return b.asOf
+}
+
+// Read takes a transaction. Errors: [ErrAnswer], and as [Backfill.Unread] for one
+// that is not as it was listed.
+func (b *Backfill) Read(c *ledger.Confirmed) (Progress, error) {
+	l, _ := b.next()
+	if b.Next().Kind != AskTransaction || c.Signature() != l.Signature {
+		return Progress{}, fmt.Errorf("%w: transaction %s", ErrAnswer, c.Signature())
+	}
+	if c.Slot != l.Slot || c.Failed || l.Time != 0 && c.BlockTime != 0 && c.BlockTime != l.Time {
+		return b.Unread(fmt.Errorf("%w: transaction %s is not as it was listed", ErrHistory, c.Signature()))
+	}
+	trace, err := b.o.Pair.Decode(c)
+	if trace.Time = b.plausible(trace.Time); trace.Time == 0 {
+		trace.Time = l.Time
+	}
+	return b.grow(trace, err), nil
+}
+
+// Unread takes that a transaction cannot be had, and why. It is asked for again
+// after the next poll, and passed over with the error after enough of them.
+// Errors: [ErrAnswer], or why.
+func (b *Backfill) Unread(why error) (Progress, error) {
+	if b.Next().Kind != AskTransaction {
+		return Progress{}, fmt.Errorf("%w: %w", ErrAnswer, why)
+	}
+	if b.tries++; b.tries < maxTries {
+		b.blocked = true
+		return Progress{}, why
+	}
+	l, _ := b.next()
+	return b.grow(l.trace(), why), nil
+}
+
+// Pass takes a failed transaction. Errors: [ErrAnswer].
+func (b *Backfill) Pass() (Progress, error) {
+	if b.Next().Kind != AskNothing {
+		return Progress{}, fmt.Errorf("%w: nothing", ErrAnswer)
+	}
+	l, _ := b.next()
+	return b.grow(l.trace(), nil), nil
+}
+
+// trace is all that a list tells.
+func (l *listed) trace() Trace { return Trace{Signature: l.Signature, Slot: l.Slot, Time: l.Time} }
+
+// grow takes the next transaction into the run.
+func (b *Backfill) grow(t Trace, err error) Progress {
+	c, m := &b.cursor, Mark{t.Signature, t.Slot, t.Time}
+	p := Progress{Kind: ReadOlder, Trace: t, Err: err}
+	b.tries = 0
+	if _, newer := b.next(); newer {
+		p.Kind, b.newer = ReadNewer, b.newer[:len(b.newer)-1]
+		c.Before, c.Newest = c.Newest, m
+	} else {
+		b.older = b.older[1:]
+		if c.Newest == (Mark{}) {
+			c.Newest = m
+		} else if c.Before == (Mark{}) {
+			c.Before = m
+		}
+		c.Oldest = m
+	}
+	if t.Base.Created || t.Quote.Created {
+		c.Whole = true
+	}
+	if c.Whole || b.past(&c.Oldest) {
+		b.older = nil
+	}
+	p.AsOf = b.told()
+	return p
+}

@@ -1,0 +1,57 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/ledger"
+	"blockdesk/internal/solana/rpc"
+)
+
+// History is what a [Backfill] asks of the chain. rpc.Client is one; its
+// Transaction may be replaced by TransactionEverywhere, which believes no node
+// alone.
+type History interface {
+	// Signatures lists the transactions that name an account, the newest first.
+	Signatures(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.SignatureInfo, error)
+	// Transaction reads one; found is false where it is not known.
+	Transaction(ctx context.Context, s solana.Signature, level rpc.Commitment) (t *ledger.Confirmed, found bool, err error)
+}
+
+// Step asks what Next says, of what is final only, and takes the answer. It asks
+// once at most; after an error there is nothing better to do than to poll again
+// later. Errors: those of the history, [ErrHistory], [ErrNotFound].
+func (b *Backfill) Step(ctx context.Context, h History) (Progress, error) {
+	switch ask := b.Next(); ask.Kind {
+	case AskList:
+		list, err := h.Signatures(ctx, b.o.Account, ask.Page, rpc.Finalized)
+		if err != nil {
+			return Progress{}, fmt.Errorf("history of %s: %w", solana.Text(b.o.Account), err)
+		}
+		return b.Listed(list)
+	case AskTransaction:
+		c, found, err := h.Transaction(ctx, ask.Transaction, rpc.Finalized)
+		switch {
+		case unreadable(err):
+			return b.Unread(err)
+		case err != nil:
+			return Progress{}, fmt.Errorf("transaction %s: %w", ask.Transaction, err)
+		case !found:
+			return b.Unread(fmt.Errorf("%w: %s", ErrNotFound, ask.Transaction))
+		}
+		return b.Read(c)
+	case AskNothing:
+		return b.Pass()
+	default:
+		return Progress{}, nil
+	}
+}
+
+// unreadable reports whether an error is about the answer, and not about whether
+// there is one: asking for ever would stop the mirror.
+func unreadable(err error) bool {
+	kind := rpc.KindOf(err)
+	return kind == rpc.WrongAnswer || kind == rpc.Rejected || errors.Is(err, rpc.ErrDisagree)
+}

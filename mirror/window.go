@@ -1,0 +1,510 @@
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"math/bits"
+	"time"
+
+	"blockdesk/internal/solana"
+	"blockdesk/market"
+)
+
+// The lengths of the rolling windows.
+const (
+	Day  = 24 * time.Hour
+	Week = 7 * Day
+)
+
+// forEver is the latest time that something may have happened at, where that is
+// not known.
+const forEver = math.MaxInt64
+
+// MaxWindowSwaps is how many swaps [Windows] hold by default, a little over 100
+// bytes each. A pool that trades more in a week has its week not proven.
+const MaxWindowSwaps = 1 << 17
+
+// Errors of [Windows].
+var (
+	// ErrWindowOptions: options that cannot work.
+	ErrWindowOptions = errors.New("mirror: invalid window options")
+	// ErrOrder: a transaction that is neither at an end of what has been read nor
+	// within it.
+	ErrOrder = errors.New("mirror: a transaction out of order")
+)
+
+// WindowOptions are the windows'. Zero values take the defaults.
+type WindowOptions struct {
+	// MaxSwaps bounds the swaps held; the oldest go first. Default
+	// [MaxWindowSwaps].
+	MaxSwaps int
+	// MaxAge is for how long a window is proven after the chain was last read to
+	// its end. Default one minute.
+	MaxAge time.Duration
+	// MaxAhead is how far a block's time may be ahead of our clock. Default one
+	// minute.
+	MaxAhead time.Duration
+}
+
+// Validate checks the options. Errors: [ErrWindowOptions].
+func (o *WindowOptions) Validate() error {
+	if o.MaxSwaps < 0 || o.MaxAge < 0 || o.MaxAhead < 0 {
+		return fmt.Errorf("%w: %+v", ErrWindowOptions, *o)
+	}
+	return nil
+}
+
+func (o WindowOptions) withDefaults() WindowOptions {
+	if o.MaxSwaps == 0 {
+		o.MaxSwaps = MaxWindowSwaps
+	}
+	if o.MaxAge == 0 {
+		o.MaxAge = time.Minute
+	}
+	if o.MaxAhead == 0 {
+		o.MaxAhead = time.Minute
+	}
+	return o
+}
+
+// WindowStatus says what a window's figures are worth.
+type WindowStatus uint8
+
+const (
+	// Exact: all swaps of the window have been decoded.
+	Exact WindowStatus = 1
+	// Empty: it is proven that there was none.
+	Empty WindowStatus = 2
+	// Behind: the chain has not been read to its end lately.
+	Behind WindowStatus = 3
+	// Partial: the history has not been read back to the window's start, or is
+	// more than is held.
+	Partial WindowStatus = 4
+	// Doubtful: something in the window was not decoded, or has no time, or the
+	// vaults' balances show that something is missing.
+	Doubtful WindowStatus = 5
+	// Ahead: the chain's time is ahead of our clock.
+	Ahead WindowStatus = 6
+)
+
+// Proven reports whether a window's figures are exact.
+func (s WindowStatus) Proven() bool { return s == Exact || s == Empty }
+
+// Word returns the word of the status record for a window that is called name
+// there, "24h" or "7d". The description gives the word for an empty window; the
+// others are our choice.
+func (s WindowStatus) Word(name string) string {
+	switch s {
+	case Exact:
+		return "exact_from_decoded_swaps"
+	case Empty:
+		return "no_indexed_swaps_in_" + name + "_window"
+	case Behind:
+		return "not_synced_to_chain"
+	case Partial:
+		return "history_not_indexed_to_" + name + "_start"
+	case Doubtful:
+		return "undecoded_transaction_in_" + name + "_window"
+	case Ahead:
+		return "chain_time_ahead_of_clock"
+	default:
+		return "status?"
+	}
+}
+
+// Fill is a swap as the windows hold it.
+type Fill struct {
+	Key  MovementKey
+	Slot uint64
+	// Time is in seconds of Unix time.
+	Time int64
+	Side market.Side
+	// Base and Quote are what changed hands, in atoms, neither 0. Their quotient
+	// is the price.
+	Base, Quote market.Amount
+}
+
+// Window is what was traded in a time that ends now. What is not proven is zero.
+type Window struct {
+	Status WindowStatus
+	Swaps  int
+	// Base and Quote are what changed hands, in atoms.
+	Base, Quote market.Uint128
+	// First and Last are the oldest and the newest swap; zero if there is none.
+	First, Last Fill
+}
+
+// Rolling is what the windows show at one moment.
+type Rolling struct {
+	Day, Week Window
+	// Last is the newest swap known, however old; its Time is 0 if there is none.
+	Last Fill
+	// AsOf is when the chain was last read to its end; zero if it never was.
+	AsOf   time.Time
+	Totals Totals
+}
+
+// Totals are over all swaps read.
+type Totals struct {
+	Swaps       uint64
+	Base, Quote market.Uint128
+	// Complete: the history has been read from the vaults' creation on.
+	Complete bool
+	// Doubts is how often something was not decoded or missing.
+	Doubts uint64
+}
+
+// Windows count decoded swaps, each once, and know for which time they have seen
+// all of them. What they hold is of one gapless run of the pool's history, that
+// grows at both ends.
+//
+// Not safe for concurrent use. [Windows.At] takes time in proportion to the swaps
+// held.
+type Windows struct {
+	o WindowOptions
+	// older is newest first and newer oldest first, so that both ends grow.
+	older, newer   []Fill
+	begun          bool
+	oldest, newest edge
+	// named: some transaction has told of the vault.
+	named  [sides]bool
+	asOf   time.Time
+	totals Totals
+	// dropped is the newest time that swaps are not held of any more.
+	dropped int64
+	// doubted is the newest time that something is missing at; untimed: something
+	// is missing since newest.time, and it is not known until when.
+	doubted int64
+	untimed bool
+}
+
+// edge is an end of what has been read.
+type edge struct {
+	slot uint64
+	// time is the block's. Nothing of the run is older than the oldest edge's, or
+	// newer than the newest's.
+	time int64
+	// seen are the transactions of the slot.
+	seen map[solana.Signature]struct{}
+	// held is what the vaults held there, towards the outside of the run, as of
+	// heldTime.
+	held  [sides]market.Amount
+	known [sides]bool
+	// heldTime is the time of the transaction that told held.
+	heldTime [sides]int64
+}
+
+// NewWindows makes windows that have read nothing. Errors: [ErrWindowOptions].
+func NewWindows(o WindowOptions) (*Windows, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	return &Windows{o: o.withDefaults()}, nil
+}
+
+// Apply takes what a [Backfill] has read, and reports whether a transaction was
+// new: what is told twice counts once. Errors: [ErrOrder].
+func (w *Windows) Apply(p *Progress) (counted bool, err error) {
+	switch p.Kind {
+	case ReadNewer:
+		counted, err = w.newerTrace(p)
+	case ReadOlder:
+		counted, err = w.olderTrace(p)
+	case Restarted:
+		*w = Windows{o: w.o}
+	}
+	if err == nil && !p.AsOf.IsZero() {
+		w.asOf = p.AsOf
+	}
+	return counted, err
+}
+
+// covers reports whether a transaction is of the run.
+func (w *Windows) covers(t *Trace) bool {
+	if !w.begun {
+		return false
+	}
+	_, atNewest := w.newest.seen[t.Signature]
+	_, atOldest := w.oldest.seen[t.Signature]
+	return atNewest || atOldest || t.Slot > w.oldest.slot && t.Slot < w.newest.slot
+}
+
+// begin starts the run at a transaction. Of one without a time, all that is known
+// is that it lies between zero and for ever.
+func (w *Windows) begin(t *Trace) {
+	w.begun = true
+	w.newest = edge{slot: t.Slot, time: max(t.Time, 0), seen: map[solana.Signature]struct{}{}}
+	w.oldest = edge{slot: t.Slot, time: t.Time, seen: map[solana.Signature]struct{}{}}
+	if t.Time <= 0 {
+		w.oldest.time = forEver
+	}
+}
+
+// reach moves an edge to a transaction.
+func (e *edge) reach(t *Trace) {
+	if t.Slot != e.slot {
+		e.slot = t.Slot
+		clear(e.seen)
+	}
+	e.seen[t.Signature] = struct{}{}
+}
+
+func (w *Windows) newerTrace(p *Progress) (bool, error) {
+	t := &p.Trace
+	if w.covers(t) {
+		return false, nil
+	}
+	if !w.begun {
+		w.begin(t)
+	}
+	e := &w.newest
+	if t.Slot < e.slot {
+		return false, fmt.Errorf("%w: %s of slot %d, after slot %d", ErrOrder, t.Signature, t.Slot, e.slot)
+	}
+	e.reach(t)
+	// A block's time never runs back: what does is no time.
+	timed := t.Time > 0 && t.Time >= e.time
+	if timed {
+		e.time = t.Time
+		if w.untimed {
+			w.untimed, w.doubted = false, max(w.doubted, e.time)
+		}
+	}
+	joins := w.joinNewer(p)
+	if p.Err != nil || !joins || !timed && t.swaps() > 0 {
+		w.totals.Doubts++
+		w.doubted = max(w.doubted, e.time)
+		w.untimed = w.untimed || !timed
+	}
+	for i := range t.Movements {
+		if f, ok := t.fill(i); ok && w.count(&f, timed) {
+			w.newer = append(w.newer, f)
+		}
+	}
+	w.finish(t)
+	return true, nil
+}
+
+func (w *Windows) olderTrace(p *Progress) (bool, error) {
+	t := &p.Trace
+	if w.covers(t) {
+		return false, nil
+	}
+	if !w.begun {
+		w.begin(t)
+	}
+	e := &w.oldest
+	if t.Slot > e.slot {
+		return false, fmt.Errorf("%w: %s of slot %d, before slot %d", ErrOrder, t.Signature, t.Slot, e.slot)
+	}
+	e.reach(t)
+	timed := t.Time > 0 && t.Time <= e.time
+	if doubted, at := w.joinOlder(p); doubted {
+		w.doubtOlder(at)
+	}
+	if timed {
+		e.time = t.Time
+	}
+	if p.Err != nil || !timed && t.swaps() > 0 {
+		w.doubtOlder(e.time) // it is not newer than what follows it
+	}
+	for i := len(t.Movements) - 1; i >= 0; i-- {
+		if f, ok := t.fill(i); ok && w.count(&f, timed) {
+			w.older = append(w.older, f)
+		}
+	}
+	w.finish(t)
+	return true, nil
+}
+
+// finish ends the reading of a transaction of either end. Without both vaults
+// there was no swap.
+func (w *Windows) finish(t *Trace) {
+	w.totals.Complete = w.totals.Complete || t.Base.Created || t.Quote.Created
+	w.trim()
+}
+
+// joinNewer reports whether the vaults hold before p no less than they were last
+// seen to. What a missing swap paid out would be missing; a gift only adds.
+func (w *Windows) joinNewer(p *Progress) bool {
+	e, joins := &w.newest, true
+	if p.Err != nil {
+		e.known = [sides]bool{}
+		return joins
+	}
+	for side, b := range [sides]*Balance{&p.Trace.Base, &p.Trace.Quote} {
+		if !b.Named {
+			continue
+		}
+		joins = joins && (!e.known[side] || b.Before >= e.held[side])
+		e.hold(side, b.After, e.time)
+		if !w.named[side] {
+			w.oldest.hold(side, b.Before, e.time)
+			w.named[side] = true
+		}
+	}
+	return joins
+}
+
+// joinOlder reports whether the vaults held less when they were next seen, and
+// when that was.
+func (w *Windows) joinOlder(p *Progress) (doubted bool, at int64) {
+	e := &w.oldest
+	if p.Err != nil {
+		e.known = [sides]bool{}
+		return false, 0
+	}
+	for side, b := range [sides]*Balance{&p.Trace.Base, &p.Trace.Quote} {
+		if !b.Named {
+			continue
+		}
+		if e.known[side] && b.After > e.held[side] {
+			doubted, at = true, max(at, e.heldTime[side])
+		}
+		e.hold(side, b.Before, e.time)
+		if !w.named[side] {
+			w.newest.hold(side, b.After, e.time)
+			w.named[side] = true
+		}
+	}
+	return doubted, at
+}
+
+// hold notes what a vault held at the edge.
+func (e *edge) hold(side int, atoms market.Amount, at int64) {
+	e.held[side], e.known[side], e.heldTime[side] = atoms, true, at
+}
+
+// doubtOlder notes that something is missing at a time, which may not be known.
+func (w *Windows) doubtOlder(at int64) {
+	w.totals.Doubts++
+	if at == forEver {
+		w.untimed = true
+		return
+	}
+	w.doubted = max(w.doubted, at)
+}
+
+// swaps returns how many of the movements are swaps.
+func (t *Trace) swaps() (n int) {
+	for i := range t.Movements {
+		if t.Movements[i].Kind == Swap {
+			n++
+		}
+	}
+	return n
+}
+
+// fill returns movement i if it is a swap.
+func (t *Trace) fill(i int) (Fill, bool) {
+	m := &t.Movements[i]
+	return Fill{m.Key, t.Slot, t.Time, m.Side(), m.Base.Atoms, m.Quote.Atoms}, m.Kind == Swap
+}
+
+// count adds a swap to the totals, and reports whether it is to be held: without a
+// time it is of no window.
+func (w *Windows) count(f *Fill, timed bool) bool {
+	w.totals.Swaps++
+	sum(&w.totals.Base, f.Base)
+	sum(&w.totals.Quote, f.Quote)
+	return timed
+}
+
+// sum adds atoms. 2^64 swaps of the largest amount would fit.
+func sum(total *market.Uint128, atoms market.Amount) {
+	var carry uint64
+	total.Lo, carry = bits.Add64(total.Lo, uint64(atoms), 0)
+	total.Hi += carry
+}
+
+func (w *Windows) len() int { return len(w.older) + len(w.newer) }
+
+// at returns swap i, the oldest first.
+func (w *Windows) at(i int) *Fill {
+	if i < len(w.older) {
+		return &w.older[len(w.older)-1-i]
+	}
+	return &w.newer[i-len(w.older)]
+}
+
+// trim drops what no window will ask for again, and what is too much, but never
+// the newest swap.
+func (w *Windows) trim() {
+	past := w.newest.time - int64((Week+w.o.MaxAhead)/time.Second)
+	for w.len() > 1 && (w.len() > w.o.MaxSwaps || w.at(0).Time <= past) {
+		w.dropped = max(w.dropped, w.at(0).Time)
+		if n := len(w.older); n > 0 {
+			w.older = w.older[:n-1]
+		} else {
+			w.newer = w.newer[1:]
+		}
+	}
+}
+
+// At returns what the windows show at now. Seconds are whole, as blocks' are: a
+// window of a day holds what is less than a day old.
+func (w *Windows) At(now time.Time) Rolling {
+	r := Rolling{Day: w.window(now, Day), Week: w.window(now, Week), AsOf: w.asOf, Totals: w.totals}
+	if n := w.len(); n > 0 {
+		r.Last = *w.at(n - 1)
+	}
+	return r
+}
+
+func (w *Windows) window(now time.Time, length time.Duration) (out Window) {
+	start := now.Add(-length).Unix()
+	if out.Status = w.status(now, start); out.Status != Exact {
+		return out
+	}
+	for i := w.len() - 1; i >= 0 && w.at(i).Time > start; i-- {
+		f := w.at(i)
+		if out.Swaps == 0 {
+			out.Last = *f
+		}
+		out.Swaps++
+		out.First = *f
+		sum(&out.Base, f.Base)
+		sum(&out.Quote, f.Quote)
+	}
+	if out.Swaps == 0 {
+		out.Status = Empty
+	}
+	return out
+}
+
+// status says what a window from start to now is worth, Exact for an empty one
+// too.
+func (w *Windows) status(now time.Time, start int64) WindowStatus {
+	switch {
+	case w.asOf.IsZero() || now.Sub(w.asOf) > w.o.MaxAge:
+		return Behind
+	case w.newest.time > now.Add(w.o.MaxAhead).Unix():
+		return Ahead
+	case !w.begun, !w.totals.Complete && w.oldest.time > start, w.dropped > start:
+		return Partial
+	case w.untimed || w.doubted > start:
+		return Doubtful
+	default:
+		return Exact
+	}
+}
+
+// Delta returns by how much the price of the window's last swap differs from that
+// of its first, in millionths of the latter, rounded towards zero. ok is false
+// where there is no swap, or the number does not fit.
+func (w *Window) Delta() (millionths int64, ok bool) {
+	if w.Swaps == 0 {
+		return 0, false
+	}
+	product := func(a, b market.Amount) *big.Int {
+		return new(big.Int).Mul(new(big.Int).SetUint64(uint64(a)), new(big.Int).SetUint64(uint64(b)))
+	}
+	// last.Quote/last.Base − first.Quote/first.Base, over first.Quote/first.Base.
+	reference := product(w.First.Quote, w.Last.Base)
+	change := new(big.Int).Sub(product(w.Last.Quote, w.First.Base), reference)
+	change.Mul(change, big.NewInt(1_000_000))
+	change.Quo(change, reference)
+	return change.Int64(), change.IsInt64()
+}
