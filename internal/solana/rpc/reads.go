@@ -233,6 +233,8 @@ type Page struct {
 	Before, Until solana.Signature
 	// Limit is 1 to MaxSignaturesACall; 0 is the largest.
 	Limit int
+	// MinSlot, if not 0, refuses a node that is behind it.
+	MinSlot uint64
 }
 
 // SignatureInfo is an entry of an account's history.
@@ -261,6 +263,9 @@ func (c *Client) Signatures(ctx context.Context, a solana.Address, page Page, le
 	}
 	if page.Until != (solana.Signature{}) {
 		options["until"] = page.Until.String()
+	}
+	if page.MinSlot > 0 {
+		options["minContextSlot"] = page.MinSlot
 	}
 	return call(ctx, c, true, "getSignaturesForAddress", signaturesOf(page.Limit), solana.Text(a), options)
 }
