@@ -31,6 +31,9 @@ const (
 	// farBehind is the number of events in one slice from which on Run stops
 	// publishing at every batch and publishes once a slice.
 	farBehind = 8192
+	// maxGather bounds the publications that wait for the rest of a slice of
+	// events before the shards have them.
+	maxGather = 64
 )
 
 // Events is where the durable events come from; *engine.Consumer is one.
@@ -269,9 +272,12 @@ func (f *Feed) followBusy(patience context.Context, events Events) error {
 			last := slice[len(slice)-1].Seq
 			f.apply(slice)
 			events.Release(len(slice))
-			slice = rest(events, last)
+			if slice = rest(events, last); len(slice) > 0 {
+				f.handOver()
+			}
 		}
 		f.flush()
+		f.handOver()
 	}
 }
 
@@ -282,6 +288,7 @@ func (f *Feed) age() {
 	f.book.Advance(f.at)
 	f.ripe = true
 	f.flush()
+	f.handOver()
 }
 
 // rest returns what follows the events of the command last, or nothing when its
@@ -329,13 +336,28 @@ func (f *Feed) apply(slice []event.Event) {
 	}
 }
 
-// flush publishes what has changed: views first, then sinks, then shards.
+// flush publishes what has changed: views first, then sinks. The shards' part is
+// gathered for handOver, at most about maxGather updates of it.
 func (f *Feed) flush() {
 	if !f.ripe {
 		return
 	}
 	f.ripe = false
+	before := len(f.pubs)
 	f.book.Flush(f.publish)
+	if len(f.pubs) == before {
+		return
+	}
+	f.stats.batches.Add(1)
+	f.stats.lag.Store(f.o.Clock().UnixNano() - f.at)
+	if len(f.pubs) >= maxGather {
+		f.handOver()
+	}
+}
+
+// handOver gives the shards what flush has gathered: batches that came together
+// go to a connection in one write, and a shard is woken once for them all.
+func (f *Feed) handOver() {
 	if len(f.pubs) == 0 {
 		return
 	}
@@ -344,8 +366,6 @@ func (f *Feed) flush() {
 	}
 	clear(f.pubs)
 	f.pubs = f.pubs[:0]
-	f.stats.batches.Add(1)
-	f.stats.lag.Store(f.o.Clock().UnixNano() - f.at)
 }
 
 // publish takes one changed view.

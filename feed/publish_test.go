@@ -90,6 +90,34 @@ func TestQuietMarketAges(t *testing.T) {
 	}
 }
 
+// The batches of one slice reach the shards together, but no more than maxGather
+// of them wait for the rest.
+func TestGathersASlice(t *testing.T) {
+	for _, test := range []struct{ batches, waiting int }{
+		{10, 10}, {maxGather - 1, maxGather - 1}, {maxGather, 0}, {maxGather + 1, 1},
+	} {
+		f, err := New(Options{Shards: 1}, instruments(), engine.NewMarketData(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var slice []event.Event
+		for seq := range uint64(test.batches) {
+			slice = append(slice, event.Event{
+				Seq: seq + 1, At: int64(seq + 1), Kind: event.Accepted, Side: market.Buy, Price: market.Price(seq + 1), Qty: 5, Aux: 5,
+			})
+		}
+		f.apply(slice)
+		f.flush()
+		inbox := &f.shards[0].inbox
+		if held := len(inbox.pubs); len(f.pubs) != test.waiting || held != test.batches-test.waiting {
+			t.Errorf("%d batches: %d wait, %d are handed over", test.batches, len(f.pubs), held)
+		}
+		if f.handOver(); len(f.pubs) != 0 || len(inbox.pubs) != test.batches {
+			t.Errorf("%d batches: %d wait at the end, %d are handed over", test.batches, len(f.pubs), len(inbox.pubs))
+		}
+	}
+}
+
 func TestInboxLimit(t *testing.T) {
 	b := newInbox()
 	pubs := make([]publication, maxInbox)
