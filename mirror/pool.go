@@ -52,8 +52,8 @@ type PoolState struct {
 	At      Clock
 }
 
-// vault is one side of a pool. A zero program is either of the token programs.
-type vault struct {
+// reserve is one side of a pool. A zero program is either of the token programs.
+type reserve struct {
 	address, program solana.Address
 	coin             Coin
 	fees             uint64
@@ -69,29 +69,38 @@ type Pool struct {
 // pool learns its vaults; it is not looked at where the listing names the vaults.
 // Errors: [ErrListing], [ErrAccount], [ErrMalformed].
 func OpenPool(l PoolListing, account *rpc.Account) (*Pool, error) {
-	switch {
-	case l.Base.Mint == l.Quote.Mint:
-		return nil, fmt.Errorf("%w: pool %s: base and quote are one mint", ErrListing, solana.Text(l.Pool))
-	case l.Base.Decimals > token.MaxDecimals || l.Quote.Decimals > token.MaxDecimals:
+	if l.Base.Decimals > token.MaxDecimals || l.Quote.Decimals > token.MaxDecimals {
 		return nil, fmt.Errorf("%w: pool %s: %d and %d decimals", ErrListing, solana.Text(l.Pool), l.Base.Decimals, l.Quote.Decimals)
 	}
 	if l.Program == (solana.Address{}) {
-		if l.BaseVault == l.QuoteVault {
-			return nil, fmt.Errorf("%w: pool %s: one vault for both mints", ErrListing, solana.Text(l.Pool))
-		}
-		return &Pool{l, []solana.Address{l.BaseVault, l.QuoteVault}}, nil
+		return newPool(l, l.BaseVault, l.QuoteVault)
 	}
 	base, quote, _, err := l.cpmm(account)
 	if err != nil {
 		return nil, err
 	}
 	l.BaseVault, l.QuoteVault = base.address, quote.address
-	return &Pool{l, []solana.Address{l.BaseVault, l.QuoteVault, l.Pool}}, nil
+	return newPool(l, l.BaseVault, l.QuoteVault, l.Pool)
+}
+
+func newPool(l PoolListing, accounts ...solana.Address) (*Pool, error) {
+	p := &Pool{l, accounts}
+	vaults := p.Vaults()
+	if err := vaults.Validate(); err != nil {
+		return nil, fmt.Errorf("%w: pool %s: %w", ErrListing, solana.Text(l.Pool), err)
+	}
+	return p, nil
 }
 
 // Accounts are what Decode wants, in its order. The caller may not change the
 // slice.
 func (p *Pool) Accounts() []solana.Address { return p.accounts }
+
+// Vaults are what swaps of the pool are decoded by.
+func (p *Pool) Vaults() VaultPair {
+	l := &p.listing
+	return VaultPair{Base: Vault{l.BaseVault, l.Base.Mint}, Quote: Vault{l.QuoteVault, l.Quote.Mint}}
+}
 
 // Decode reads the pool as of a bank. The accounts are of one slot; one that
 // does not exist is nil. Errors: [ErrListing], [ErrAccount], [ErrMalformed].
@@ -101,7 +110,7 @@ func (p *Pool) Decode(at Clock, accounts []*rpc.Account) (PoolState, error) {
 	}
 	l := &p.listing
 	s := PoolState{Pool: l.Pool, Base: l.Base, Quote: l.Quote, BaseVault: l.BaseVault, QuoteVault: l.QuoteVault, At: at}
-	base, quote := vault{address: l.BaseVault, coin: l.Base}, vault{address: l.QuoteVault, coin: l.Quote}
+	base, quote := reserve{address: l.BaseVault, coin: l.Base}, reserve{address: l.QuoteVault, coin: l.Quote}
 	if l.Program != (solana.Address{}) {
 		var err error
 		if base, quote, s.Stopped, err = l.cpmm(accounts[2]); err != nil {
@@ -127,8 +136,8 @@ func (p *Pool) Decode(at Clock, accounts []*rpc.Account) (PoolState, error) {
 	return s, nil
 }
 
-// read reads a vault's account.
-func (v *vault) read(a *rpc.Account) (token.Account, error) {
+// read reads a side's vault.
+func (v *reserve) read(a *rpc.Account) (token.Account, error) {
 	if a == nil || a.Address != v.address {
 		return token.Account{}, fmt.Errorf("%w: vault %s is missing", ErrAccount, solana.Text(v.address))
 	}
@@ -148,15 +157,15 @@ func (v *vault) read(a *rpc.Account) (token.Account, error) {
 
 // cpmm reads a CPMM pool's account: the two sides in the listing's order, and
 // whether swaps are stopped.
-func (l *PoolListing) cpmm(a *rpc.Account) (base, quote vault, stopped bool, err error) {
+func (l *PoolListing) cpmm(a *rpc.Account) (base, quote reserve, stopped bool, err error) {
 	if err = check(a, l.Pool, l.Program); err != nil {
 		return base, quote, false, err
 	}
 	if err = anchorKind(a, cpmmKind, cpmmSize, "CPMM pool"); err != nil {
 		return base, quote, false, err
 	}
-	if base, err = cpmmVault(a, 0); err == nil {
-		quote, err = cpmmVault(a, 1)
+	if base, err = cpmmReserve(a, 0); err == nil {
+		quote, err = cpmmReserve(a, 1)
 	}
 	if err != nil {
 		return base, quote, false, err
@@ -164,20 +173,17 @@ func (l *PoolListing) cpmm(a *rpc.Account) (base, quote vault, stopped bool, err
 	if base.coin.Mint == l.Quote.Mint {
 		base, quote = quote, base
 	}
-	switch {
-	case base.coin != l.Base || quote.coin != l.Quote:
+	if base.coin != l.Base || quote.coin != l.Quote {
 		return base, quote, false, fmt.Errorf("%w: pool %s has %s (%d decimals) and %s (%d)", ErrListing, solana.Text(l.Pool),
 			solana.Text(base.coin.Mint), base.coin.Decimals, solana.Text(quote.coin.Mint), quote.coin.Decimals)
-	case base.address == quote.address:
-		return base, quote, false, malformed(l.Pool, "one vault for both mints")
 	}
 	return base, quote, a.Data[329]&cpmmNoSwaps != 0, nil
 }
 
-// cpmmVault reads side 0 or 1 of a CPMM pool.
-func cpmmVault(a *rpc.Account, side int) (vault, error) {
+// cpmmReserve reads side 0 or 1 of a CPMM pool.
+func cpmmReserve(a *rpc.Account, side int) (reserve, error) {
 	d, i := a.Data, 32*side
-	v := vault{solana.Address(d[72+i:]), solana.Address(d[232+i:]), Coin{solana.Address(d[168+i:]), d[331+side]}, 0}
+	v := reserve{solana.Address(d[72+i:]), solana.Address(d[232+i:]), Coin{solana.Address(d[168+i:]), d[331+side]}, 0}
 	for _, at := range [...]int{341, 357, 397} {
 		sum, carry := bits.Add64(v.fees, binary.LittleEndian.Uint64(d[at+8*side:]), 0)
 		if carry != 0 {
