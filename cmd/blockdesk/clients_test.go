@@ -2,17 +2,14 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -183,80 +180,30 @@ func (f *fixService) trade(command string, args ...string) {
 // they are answered, and over a crash of the server in between.
 func TestIndependentWebSocketClient(t *testing.T) {
 	t.Parallel()
-	node := tool(t, "node")
-	dir := clientDir(t, "ws")
-	if _, err := os.Stat(filepath.Join(dir, "node_modules", "ws")); err != nil {
-		t.Skip("skipped: npm's ws is not installed (npm --prefix internal/clients/ws ci)")
-	}
-	const seconds = 6
 	s := startProgram(t, testConfig(t, ""))
-	follow := exec.Command(node, filepath.Join(dir, "follow.mjs"), "--ws", s.Addresses.WS, "--rest", s.Addresses.API,
-		"--symbols", testSymbol+","+otherSymbol, "--seconds", strconv.Itoa(seconds))
-	var out bytes.Buffer
-	follow.Stdout, follow.Stderr = &out, &out
-	if err := follow.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() {
-		ended <- follow.Wait()
-		close(ended)
-	}()
-	t.Cleanup(func() {
-		if t.Failed() {
-			err := errors.Join(follow.Process.Kill(), <-ended) // or it is gone
-			t.Logf("the client said: %s (%v)", &out, err)
-		}
-	})
-
+	client := follow(t, s, "follow.mjs", testSymbol+","+otherSymbol, "--disturb", "500")
 	a, b := newTrader(traderA, 1), newTrader(traderB, 2)
-	connectAll(t, s.Addresses.FIX, a, b)
-	tradeFor(seconds*time.Second/2, a, b)
-	a.disconnect()
-	b.disconnect()
-	if err := s.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Restart(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	connectAll(t, s.Addresses.FIX, a, b)
-	for running := true; running; {
-		tradeFor(100*time.Millisecond, a, b)
-		select {
-		case err := <-ended:
-			if err != nil {
-				t.Fatalf("%v\n%s", err, &out)
-			}
-			running = false
-		case <-time.After(time.Millisecond):
+	for range 2 {
+		connectAll(t, s.Addresses.FIX, a, b)
+		tradeFor(2*time.Second, a, b)
+		a.disconnect()
+		b.disconnect()
+		if err := errors.Join(a.broken(), b.broken(), client.broken(), s.Kill()); err != nil {
+			t.Fatal(err)
 		}
-		for _, tr := range []*trader{a, b} {
-			if err := tr.broken(); err != nil {
-				t.Fatal(err)
-			}
+		if err := s.Restart(context.Background()); err != nil {
+			t.Fatal(err)
 		}
 	}
+	connectAll(t, s.Addresses.FIX, a, b)
+	tradeFor(time.Second, a, b)
 	a.disconnect()
 	b.disconnect()
-	t.Logf("%s", bytes.TrimSpace(out.Bytes()))
-	var counts struct {
-		OK            bool `json:"ok"`
-		Updates       int  `json:"updates"`
-		Trades        int  `json:"trades"`
-		Heartbeats    int  `json:"heartbeats"`
-		Epochs        int  `json:"epochs"`
-		Connections   int  `json:"connections"`
-		Resumed       int  `json:"resumed"`
-		DepthCompared int  `json:"depth_compared"`
-	}
-	if err := json.Unmarshal(out.Bytes(), &counts); err != nil {
-		t.Fatal(err)
-	}
+	c := client.finish(t)
 	// A run that has seen nothing proves nothing: it must have traded, come back
 	// by resume and by a new epoch, and met REST.
-	if !counts.OK || counts.Updates < 100 || counts.Trades < 10 || counts.Heartbeats < 2 ||
-		counts.Epochs != 2 || counts.Connections < 3 || counts.Resumed < 4 || counts.DepthCompared < 4 {
-		t.Fatalf("the client has seen too little: %+v", counts)
+	if c.Updates < 100 || c.Trades < 10 || c.Heartbeats < 2 || c.Epochs != 3 || c.Connections < 3 || c.Resumed < 4 ||
+		c.DepthCompared < 4 {
+		t.Fatalf("the client has seen too little: %+v", c)
 	}
 }

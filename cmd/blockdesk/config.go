@@ -197,7 +197,7 @@ func defaultConfig() Config {
 // envReserved are BLOCKDESK_ variables that are not configuration.
 var envReserved = []string{
 	"BLOCKDESK_TESTDATA", "BLOCKDESK_CRASH_POINTS", "BLOCKDESK_BENCH_DIR", "BLOCKDESK_KILL_ROUNDS", "BLOCKDESK_SEED",
-	"BLOCKDESK_CLAIMS", "BLOCKDESK_SETTLE_ROUNDS", "BLOCKDESK_FIX_SOAK",
+	"BLOCKDESK_CLAIMS", "BLOCKDESK_SETTLE_ROUNDS", "BLOCKDESK_FIX_SOAK", "BLOCKDESK_FEED_SECONDS",
 	operatorTokenEnv, fixPasswordEnv,
 }
 

@@ -5,13 +5,22 @@ import { crc32 } from './crc32.mjs';
 /** A Mismatch is a message that does not fit what came before it. */
 export class Mismatch extends Error {}
 
-// units returns a decimal of fixed precision as an integer, for its order.
-const units = (decimal) => BigInt(decimal.replace('.', ''));
+/** A Gap is a Mismatch that a message in between would explain. */
+export class Gap extends Mismatch {}
+
+// compare orders positive decimals of one fixed precision.
+const compare = (a, b) => a.length - b.length || (a < b ? -1 : a > b ? 1 : 0);
 
 // digits returns a decimal as Kraken's checksum takes it.
 const digits = (decimal) => decimal.replace('.', '').replace(/^0+/, '');
 
 const checksumLevels = 10; // a side
+
+// follows holds an update to the place that the copy is at.
+function follows(m, copy) {
+  if (m.epoch === copy.epoch && m.prev_seq === copy.seq && m.seq === copy.seq + 1) return;
+  throw new Gap(`${m.channel} ${m.symbol}: at ${copy.epoch} ${copy.seq}, then ${m.epoch} ${m.prev_seq} -> ${m.seq}`);
+}
 
 /** Book is the order book of one symbol, rebuilt from l2 messages. */
 export class Book {
@@ -29,8 +38,8 @@ export class Book {
     if (m.type === 'snapshot') {
       this.bids.clear();
       this.asks.clear();
-    } else if (m.epoch !== this.epoch || m.prev_seq !== this.seq || m.seq !== this.seq + 1) {
-      throw new Mismatch(`l2 ${this.symbol}: a gap: at ${this.epoch} ${this.seq}, then ${m.epoch} ${m.prev_seq} -> ${m.seq}`);
+    } else {
+      follows(m, this);
     }
     this.epoch = m.epoch;
     this.seq = m.seq;
@@ -65,11 +74,7 @@ export class Book {
   /** levels returns a side's levels, best first. */
   levels(side) {
     const sign = side === 'bids' ? -1 : 1;
-    const compare = (a, b) => (a[0] < b[0] ? -sign : a[0] > b[0] ? sign : 0);
-    return [...this[side]]
-      .map(([price, qty]) => [units(price), price, qty])
-      .sort(compare)
-      .map(([, price, qty]) => [price, qty]);
+    return [...this[side]].sort((a, b) => sign * compare(a[0], b[0]));
   }
 
   /** checksum is Kraken's: asks then bids, the ten best of each. */
@@ -82,7 +87,7 @@ export class Book {
   }
 }
 
-const keptTrades = 50_000;
+const keptTrades = 1_000_000;
 const keptPlaces = 10_000;
 
 /** Tape is the trades of one symbol, in their order. */
@@ -94,13 +99,13 @@ export class Tape {
     this.last = 0; // trade_id
     this.byID = new Map();
     this.lastAt = new Map(); // trade_id of the last trade, by seq of this epoch
+    this.holes = []; // {after, before}: trades that a snapshot may have passed over
   }
 
-  /** apply takes one trades message and returns how many trades are new. */
+  /** apply takes one trades message and returns how many trades are new. It throws Mismatch. */
   apply(m) {
-    if (m.type !== 'snapshot' && (m.epoch !== this.epoch || m.prev_seq !== this.seq || m.seq !== this.seq + 1)) {
-      throw new Mismatch(`trades ${this.symbol}: a gap: at ${this.epoch} ${this.seq}, then ${m.epoch} ${m.prev_seq} -> ${m.seq}`);
-    }
+    if (m.type !== 'snapshot') follows(m, this);
+    const before = this.last;
     if (m.epoch !== this.epoch) this.lastAt.clear();
     this.epoch = m.epoch;
     this.seq = m.seq;
@@ -108,22 +113,31 @@ export class Tape {
     this.lastAt.set(m.seq, this.last);
     if (this.lastAt.size > keptPlaces) this.lastAt.delete(this.lastAt.keys().next().value);
     if (m.type === 'snapshot') this.#holds(m.trades);
+    if (fresh > 0 && m.type === 'snapshot' && m.trades[0].trade_id > before) {
+      this.holes.push({ after: before, before: m.trades[0].trade_id });
+    }
     return fresh;
   }
 
   // take reports whether t is new; one that is not must say what it said.
   #take(m, t) {
-    const text = JSON.stringify(t);
     if (t.trade_id > this.last) {
       this.last = t.trade_id;
-      this.byID.set(t.trade_id, text);
-      if (this.byID.size > keptTrades) this.byID.delete(this.byID.keys().next().value);
+      this.note(t);
       return true;
     }
-    const known = this.byID.get(t.trade_id);
     if (m.type !== 'snapshot') throw new Mismatch(`trades ${this.symbol}: trade ${t.trade_id} came after ${this.last}`);
-    if (known !== undefined && known !== text) throw new Mismatch(`trade ${t.trade_id} was ${known} and is ${text}`);
+    this.note(t);
     return false;
+  }
+
+  /** note keeps a trade, which must be what it was when it was seen before. It throws Mismatch. */
+  note({ trade_id, price, qty, side, ts }) {
+    const text = `${trade_id},${price},${qty},${side},${ts}`;
+    const known = this.byID.get(trade_id);
+    if (known !== undefined && known !== text) throw new Mismatch(`trade ${known} of ${this.symbol} is ${text} now`);
+    this.byID.set(trade_id, text);
+    if (this.byID.size > keptTrades) throw new Mismatch(`more than ${keptTrades} trades`);
   }
 
   // holds checks that a snapshot has every trade that was seen and is not older
@@ -137,5 +151,23 @@ export class Tape {
     for (const id of this.byID.keys()) {
       if (id >= trades[0].trade_id && !there.has(id)) throw new Mismatch(`trade ${id} of ${this.symbol} is gone`);
     }
+  }
+}
+
+/** Quote is the ticker of one symbol, which may skip numbers but never goes back. */
+export class Quote {
+  constructor(symbol) {
+    this.symbol = symbol;
+    this.epoch = null;
+    this.seq = 0;
+  }
+
+  /** apply takes one ticker message. It throws Mismatch. */
+  apply(m) {
+    if (m.type !== 'snapshot' && m.epoch === this.epoch && m.seq <= this.seq) {
+      throw new Mismatch(`ticker ${m.symbol}: seq ${m.seq} after ${this.seq}`);
+    }
+    this.epoch = m.epoch;
+    this.seq = m.seq;
   }
 }

@@ -1,304 +1,192 @@
 // Follows the WebSocket feed with npm's ws, a client that is not ours, and
-// checks every message: the chain of sequence numbers, the checksum of the
-// rebuilt book, the trades, the heartbeats; and the book and the trades against
-// REST at the same epoch and sequence number. It comes back by itself, with
-// resume, after the server has restarted and once on its own account.
+// checks every message, also against REST at the same epoch and number (see
+// market.mjs). It comes back by itself, with resume, after the server has
+// restarted. With --disturb it also throws updates away on purpose, which it
+// must notice and mend by RESYNC, breaks its connection, leaves streams and
+// comes back to them, and stays away for a while.
 //
-//   node follow.mjs --ws ws://HOST:PORT --rest http://HOST:PORT --symbols A/B,C/D --seconds N
+//   node follow.mjs --ws ws://HOST:PORT --rest http://HOST:PORT --symbols A/B,C/D [--depth 100]
+//                   [--disturb MS] [--away MS] [--compress]
 //
-// The last line is JSON with the counts; the exit code is 0 only when nothing
-// was wrong.
+// It ends when its standard input does. The last line is JSON with the counts;
+// the exit code is 0 only when nothing was wrong.
 import { parseArgs } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
 import WebSocket from 'ws';
-import { Book, Mismatch, Tape } from './book.mjs';
+import { Mismatch } from './book.mjs';
+import { Market } from './market.mjs';
 
-const depth = 100;
-const silence = 4_000; // ms without a message, heartbeats included
+const silence = 5_000; // ms without a message, heartbeats included
 const retryPause = 50;
 const restPause = 200; // between two comparisons with REST
-const patience = 10_000; // for the last comparison, and to come back
+const patience = 15_000; // to come back
 
 const { values: args } = parseArgs({
-  options: { ws: { type: 'string' }, rest: { type: 'string' }, symbols: { type: 'string' }, seconds: { type: 'string' } },
+  options: {
+    ws: { type: 'string' }, rest: { type: 'string' }, symbols: { type: 'string' }, depth: { type: 'string', default: '100' },
+    disturb: { type: 'string', default: '0' }, away: { type: 'string', default: '0' }, compress: { type: 'boolean', default: false },
+  },
 });
 const symbols = args.symbols.split(',');
-const endAt = Date.now() + Number(args.seconds) * 1000;
+const channels = ['l2', 'trades', 'ticker'];
+const depth = Number(args.depth);
 
-const counts = {
-  messages: 0, snapshots: 0, updates: 0, trades: 0, tickers: 0, heartbeats: 0,
-  connections: 0, resumed: 0, epochs: 0, depth_compared: 0, trades_compared: 0,
-};
-const books = new Map(symbols.map((s) => [s, new Book(s, depth)]));
-const tapes = new Map(symbols.map((s) => [s, new Tape(s)]));
-const tickers = new Map(); // by symbol: {epoch, seq}
+const market = new Market({ rest: args.rest, symbols, channels, depth, onFault });
+const { counts } = market;
+Object.assign(counts, { connections: 0, restarts: 0, compressed: 0, resumed: 0, resyncs: 0, resubscribed: 0 });
 let socket = null;
-let epoch = null;
 let lastMessage = Date.now();
-let fault = null;
+let awayUntil = 0;
+let victim = null; // the channel whose next update is thrown away
+let nextID = 0;
+const asked = new Map(); // what an ack must answer, by id
 
-function fail(error) {
-  if (fault === null) {
-    fault = error;
-    console.error(`FAILED: ${error.message}`);
-  }
+function onFault(error) {
+  console.error(`FAILED: ${error.message}`);
   socket?.terminate();
 }
 
-function state(channel, symbol) {
-  return { l2: books, trades: tapes, ticker: tickers }[channel].get(symbol);
+function send(request, onAck) {
+  const id = String(++nextID);
+  asked.set(id, { action: request.action, onAck });
+  socket.send(JSON.stringify({ ...request, id }));
 }
 
-// resumePoints is where a client that comes back left off.
-function resumePoints() {
-  const points = { epoch };
-  for (const symbol of symbols) {
-    if (books.get(symbol).epoch === epoch) points[`l2:${symbol}`] = books.get(symbol).seq;
-    if (tapes.get(symbol).epoch === epoch) points[`trades:${symbol}`] = tapes.get(symbol).seq;
-  }
-  return points;
+function subscribe() {
+  const request = { action: 'SUBSCRIBE_MARKET', channels, symbols, depth, heartbeat: true };
+  if (market.epoch !== null) request.resume = market.resumePoints();
+  send(request, (m) => {
+    if (m.subscribed.length !== channels.length * symbols.length) throw new Mismatch(`${m.subscribed.length} subscriptions`);
+    counts.resumed += m.subscribed.filter((s) => s.resumed).length;
+  });
 }
 
-function subscribe(ws) {
-  const request = {
-    action: 'SUBSCRIBE_MARKET', id: String(counts.connections), channels: ['l2', 'trades', 'ticker'],
-    symbols, depth, heartbeat: true,
-  };
-  if (epoch !== null) request.resume = resumePoints();
-  ws.send(JSON.stringify(request));
+// onGap asks for the stream anew.
+market.onGap = (s) => {
+  send({ action: 'RESYNC', channels: [s.channel], symbols: [s.symbol] }, (m) => {
+    if (m.subscribed.length !== 1) throw new Mismatch(`RESYNC: ${JSON.stringify(m)}`);
+    counts.resyncs++;
+  });
+};
+
+// resubscribe leaves a symbol's streams and comes back to them where it left.
+function resubscribe(symbol) {
+  send({ action: 'UNSUBSCRIBE_MARKET', channels, symbols: [symbol] }, (m) => {
+    if (m.unsubscribed.length !== channels.length) throw new Mismatch(`UNSUBSCRIBE_MARKET: ${JSON.stringify(m)}`);
+    // What was on its way has come before the ack, so this is where we are.
+    const request = { action: 'SUBSCRIBE_MARKET', channels, symbols: [symbol], depth, resume: market.resumePoints() };
+    send(request, () => counts.resubscribed++);
+    market.resumed([symbol]);
+  });
 }
 
-function onAck(m) {
-  if (!m.success || m.rejected.length > 0 || m.id !== String(counts.connections)) {
-    throw new Mismatch(`the ack is ${JSON.stringify(m)}`);
+function onControl(m) {
+  const request = asked.get(m.id);
+  if (m.type !== 'ack' || request?.action !== m.action || !m.success || m.rejected.length > 0) {
+    throw new Mismatch(`the server says ${JSON.stringify(m)}`);
   }
-  if (m.subscribed.length !== 3 * symbols.length) throw new Mismatch(`${m.subscribed.length} subscriptions`);
-  for (const s of m.subscribed) {
-    if (s.resumed) counts.resumed++;
-  }
-}
-
-function onWelcome(m) {
-  if (m.epoch !== epoch) {
-    counts.epochs++;
-    if (epoch !== null && !(Number(m.epoch.slice(1)) > Number(epoch.slice(1)))) {
-      throw new Mismatch(`epoch ${m.epoch} after ${epoch}`);
-    }
-    for (const t of tickers.values()) t.seq = 0;
-    epoch = m.epoch;
-  }
-}
-
-function onTicker(m) {
-  const known = tickers.get(m.symbol);
-  if (known?.epoch === m.epoch && m.seq <= known.seq && m.type !== 'snapshot') {
-    throw new Mismatch(`ticker ${m.symbol}: seq ${m.seq} after ${known.seq}`);
-  }
-  tickers.set(m.symbol, { epoch: m.epoch, seq: m.seq });
-  counts.tickers++;
-}
-
-// onHeartbeat holds every stream to the number that the server says it is at.
-function onHeartbeat(m) {
-  counts.heartbeats++;
-  for (const [stream, seq] of Object.entries(m.seqs)) {
-    const [channel, symbol] = [stream.slice(0, stream.indexOf(':')), stream.slice(stream.indexOf(':') + 1)];
-    const ours = state(channel, symbol)?.seq;
-    if (ours !== seq) throw new Mismatch(`heartbeat: ${stream} is at ${seq}, we are at ${ours}`);
-  }
+  asked.delete(m.id);
+  request.onAck(m);
 }
 
 function onMessage(m) {
-  counts.messages++;
   switch (m.channel) {
     case 'status':
-      return onWelcome(m);
+      return market.welcome(m);
     case 'control':
-      if (m.type === 'ack') return onAck(m);
-      throw new Mismatch(`the server says ${JSON.stringify(m)}`);
+      return onControl(m);
     case 'heartbeat':
-      return onHeartbeat(m);
-    case 'ticker':
-      return onTicker(m);
-    case 'l2':
-      counts[m.type === 'snapshot' ? 'snapshots' : 'updates']++;
-      books.get(m.symbol).apply(m);
-      return settle('l2', m);
-    case 'trades':
-      counts.trades += tapes.get(m.symbol).apply(m);
-      return settle('trades', m);
+      return market.heartbeat(m);
     default:
-      throw new Mismatch(`unknown channel: ${JSON.stringify(m)}`);
+      if (m.channel === victim && market.lose(m)) {
+        victim = null;
+        return undefined;
+      }
+      return market.take(m);
   }
 }
 
 function connect() {
-  const ws = new WebSocket(`${args.ws}/ws/rfq`);
+  const ws = new WebSocket(`${args.ws}/ws/rfq`, { perMessageDeflate: args.compress });
   socket = ws;
   ws.on('open', () => {
     counts.connections++;
+    if (ws.extensions.includes('permessage-deflate')) counts.compressed++;
     lastMessage = Date.now();
-    subscribe(ws);
+    asked.clear();
+    subscribe();
+    market.resumed(symbols);
   });
   ws.on('message', (data) => {
-    if (ws !== socket || fault !== null) return;
+    if (ws !== socket || market.fault !== null) return;
     lastMessage = Date.now();
     try {
       onMessage(JSON.parse(data));
     } catch (error) {
-      fail(error);
+      market.fail(error);
     }
   });
   ws.on('error', () => {}); // 'close' follows
-  ws.on('close', async () => {
-    if (ws !== socket || fault !== null || Date.now() > endAt + patience) return;
-    await sleep(retryPause);
-    connect();
+  ws.on('close', async (code) => {
+    if (ws !== socket || market.fault !== null) return;
+    if (code === 1012) counts.restarts++;
+    else if (code !== 1006) return market.fail(new Mismatch(`closed with ${code}`));
+    await sleep(Math.max(retryPause, awayUntil - Date.now()));
+    return connect();
   });
 }
 
-async function rest(path, symbol, limit) {
-  const url = `${args.rest}/api/v1/market/${path}?symbol=${encodeURIComponent(symbol)}&limit=${limit}`;
-  const answer = await fetch(url, { signal: AbortSignal.timeout(patience) });
-  if (!answer.ok) throw new Error(`${url}: status ${answer.status}`);
-  return answer.json();
-}
+// The disturbances, one after the other.
+const disturbances = [
+  () => (victim = 'l2'),
+  () => socket.terminate(),
+  () => (victim = 'trades'),
+  () => resubscribe(symbols[counts.resubscribed % symbols.length]),
+  () => {
+    awayUntil = Date.now() + Number(args.away);
+    socket.terminate();
+  },
+];
 
-// A Comparison holds a REST answer to the feed at the same epoch and number.
-// REST is never behind the feed, so the feed's state from before the question
-// and the messages since lead to the answer's.
-class Comparison {
-  constructor(channel, symbol) {
-    this.channel = channel;
-    this.symbol = symbol;
-    this.from = state(channel, symbol);
-    if (channel === 'l2') this.from = this.from.clone();
-    this.start = { epoch: this.from.epoch, seq: this.from.seq };
-    this.messages = [];
-    this.done = new Promise((resolve) => {
-      this.finish = resolve;
-    });
-  }
+let ended = false;
+process.stdin.on('end', () => (ended = true)).resume();
 
-  /** take notes a message, and compares when the answer is there. */
-  take(m) {
-    if (this.channel === 'l2') this.messages.push(m);
-    if (this.answer) this.compare();
-  }
-
-  compare() {
-    const { answer, start, symbol } = this;
-    if (answer.epoch !== epoch || start.epoch !== epoch) return this.finish(false); // a restart lies between
-    if (answer.seq < start.seq) throw new Mismatch(`${symbol}: REST is at ${answer.seq}, the feed was at ${start.seq} before`);
-    if (state(this.channel, symbol).seq < answer.seq) return undefined; // on its way
-    if (this.channel === 'l2') return this.finish(this.#depth());
-    return this.finish(this.#trades());
-  }
-
-  #depth() {
-    const { answer, from: book } = this;
-    while (book.seq < answer.seq && this.messages.length > 0) book.apply(this.messages.shift());
-    if (book.seq !== answer.seq) return false; // a snapshot has passed over it
-    for (const side of ['bids', 'asks']) {
-      const [theirs, ours] = [JSON.stringify(answer[side]), JSON.stringify(book.levels(side))];
-      if (theirs !== ours) throw new Mismatch(`${this.symbol} at ${answer.epoch} ${answer.seq}: ${side} of REST ${theirs}, of the feed ${ours}`);
-    }
-    counts.depth_compared++;
-    return true;
-  }
-
-  #trades() {
-    const { answer, from: tape } = this;
-    const last = tape.lastAt.get(answer.seq);
-    if (last === undefined) return false;
-    if (answer.trades.length > 0 && answer.trades[0].trade_id !== last) {
-      throw new Mismatch(`${this.symbol} at ${answer.seq}: the last trade is ${answer.trades[0].trade_id} by REST, ${last} by the feed`);
-    }
-    for (const t of answer.trades) {
-      const known = tape.byID.get(t.trade_id);
-      if (known === undefined) continue; // older than our first snapshot
-      for (const [key, value] of Object.entries(JSON.parse(known))) {
-        if (t[key] !== value) throw new Mismatch(`trade ${t.trade_id}: ${key} is ${t[key]} by REST, ${value} by the feed`);
-      }
-    }
-    counts.trades_compared++;
-    return true;
-  }
-}
-
-const comparisons = new Set();
-
-// settle gives a stream's message to the comparisons that wait for it.
-function settle(channel, m) {
-  for (const c of comparisons) {
-    if (c.channel === channel && c.symbol === m.symbol) c.take(m);
-  }
-}
-
-// checkREST compares one stream of a symbol; false = they did not meet.
-async function checkREST(channel, symbol) {
-  const c = new Comparison(channel, symbol);
-  comparisons.add(c);
-  const timer = setTimeout(() => c.finish(false), 2_000);
-  try {
-    c.answer = await rest(...(channel === 'l2' ? ['depth', symbol, depth] : ['trades', symbol, 100]));
-    c.compare();
-    return await c.done;
-  } catch (error) {
-    if (error instanceof Mismatch) fail(error);
-    throw error;
-  } finally {
-    clearTimeout(timer);
-    comparisons.delete(c);
-  }
-}
-
-// follow compares with REST while the feed runs, and drops the connection once
-// to resume it.
+// follow compares with REST while the feed runs, and disturbs.
 async function follow() {
-  const dropAt = Date.now() + (endAt - Date.now()) / 4;
-  let dropped = false;
-  while (fault === null && Date.now() < endAt) {
+  let turn = 0;
+  let disturbAt = Date.now() + Number(args.disturb);
+  while (market.fault === null && !ended) {
     await sleep(restPause);
-    if (!dropped && Date.now() > dropAt && socket.readyState === WebSocket.OPEN) {
-      dropped = true;
-      socket.terminate();
+    const open = socket.readyState === WebSocket.OPEN;
+    if (Date.now() - lastMessage > (open ? silence : Math.max(patience, Number(args.away) + silence))) {
+      return market.fail(new Mismatch(`no message for ${Date.now() - lastMessage} ms, heartbeats included`));
     }
-    if (Date.now() - lastMessage > silence && socket.readyState === WebSocket.OPEN) {
-      return fail(new Mismatch(`no message for ${silence} ms, heartbeats included`));
+    if (open && Number(args.disturb) > 0 && Date.now() > disturbAt && asked.size === 0) {
+      disturbances[turn++ % disturbances.length]();
+      disturbAt = Date.now() + Number(args.disturb);
     }
-    for (const symbol of symbols) {
-      for (const channel of ['l2', 'trades']) {
-        await checkREST(channel, symbol).catch(() => false); // the server may be down now
-      }
-    }
+    await market.checkAll();
   }
+  return undefined;
 }
 
-// finish compares every symbol once more: the feed and REST must meet.
-async function finish() {
-  for (const symbol of symbols) {
-    for (const channel of ['l2', 'trades']) {
-      const until = Date.now() + patience;
-      let problem = 'they never were at the same number';
-      for (let met = false; !met && fault === null; ) {
-        met = await checkREST(channel, symbol).catch((error) => {
-          problem = error.message;
-          return false;
-        });
-        if (!met && Date.now() > until) return fail(new Mismatch(`${channel} ${symbol}: not compared with REST: ${problem}`));
-      }
-    }
+// settle waits until the connection stands and every stream is whole.
+async function settle() {
+  const until = Date.now() + patience;
+  while (market.fault === null && !(socket.readyState === WebSocket.OPEN && market.epoch !== null && asked.size === 0 && market.whole())) {
+    if (Date.now() > until) return market.fail(new Mismatch('the connection or a stream does not come back'));
+    await sleep(20);
   }
+  return undefined;
 }
 
 connect();
 await follow();
-if (fault === null) await finish();
-const open = socket.readyState === WebSocket.OPEN;
-if (fault === null && !open) fail(new Mismatch('the connection is not open at the end'));
+await settle();
+await market.finish();
+if (market.fault === null && socket.readyState !== WebSocket.OPEN) market.fail(new Mismatch('the connection is not open at the end'));
 const last = socket;
 socket = null;
 last.terminate();
-console.log(JSON.stringify({ ok: fault === null, ...counts, seqs: Object.fromEntries([...books].map(([s, b]) => [s, b.seq])) }));
-process.exit(fault === null ? 0 : 1);
+console.log(JSON.stringify({ ok: market.fault === null, ...counts, seqs: market.places(), tapes: market.tapes() }));
+process.exit(market.fault === null ? 0 : 1);
