@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"blockdesk/bench/crowd"
 )
@@ -69,10 +70,16 @@ func WS(ctx context.Context, o WSOptions) (_ *Report, err error) {
 		name string
 		run  func(context.Context) error
 	}{
+		{"encode", b.encode},
 		{"fanout", b.fanout},
+		{"idle", b.idle},
+		{"stalled", b.stalled},
 		{"order", b.order},
 	}
 	for _, p := range parts {
+		if len(o.Parts) > 0 && !slices.Contains(o.Parts, p.name) {
+			continue
+		}
 		if err := p.run(ctx); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
 		}

@@ -31,8 +31,11 @@ func (c *conn) ask(form Form, request []byte) ([]byte, error) {
 	head := make([]byte, headSize)
 	have := 0
 	for have < len(head) {
-		n, err := unix.Read(c.fd, head[have:])
-		if err != nil {
+		n := 0
+		if err := uninterrupted(func() (err error) {
+			n, err = unix.Read(c.fd, head[have:])
+			return err
+		}); err != nil {
 			return nil, err
 		}
 		if n == 0 {
@@ -49,6 +52,16 @@ func (c *conn) ask(form Form, request []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %q", errHead, head)
 	}
 	return head, nil
+}
+
+// uninterrupted does a system call again for as long as signals end it, as those
+// of Go's scheduler do.
+func uninterrupted(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
 }
 
 // take counts the messages that data completes.

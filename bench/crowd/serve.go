@@ -148,10 +148,13 @@ func (g *group) dial(addr netip.AddrPort, spec *Group) (head []byte, err error) 
 		}
 	}
 	wait := unix.NsecToTimeval(int64(patience))
-	if err := errors.Join(
-		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &wait),
-		unix.Connect(fd, &unix.SockaddrInet4{Port: int(addr.Port()), Addr: addr.Addr().As4()}),
-	); err != nil {
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &wait); err != nil {
+		return nil, err
+	}
+	// Linux goes on with a connect that a signal has interrupted.
+	if err := uninterrupted(func() error {
+		return unix.Connect(fd, &unix.SockaddrInet4{Port: int(addr.Port()), Addr: addr.Addr().As4()})
+	}); err != nil {
 		return nil, err
 	}
 	if len(spec.Request) > 0 {

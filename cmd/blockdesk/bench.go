@@ -25,6 +25,7 @@ type benchFlags struct {
 	html, dir, testdata string
 	clients, many       int
 	rounds, orders      int
+	parts               []string
 	seconds, flood      int
 	trades              int
 }
@@ -43,6 +44,7 @@ func benchCommand(s *settings) *cobra.Command {
 	flags.IntVar(&f.clients, "clients", 1000, "clients of the fan-out of bench ws")
 	flags.IntVar(&f.many, "many", 5000, "clients whose memory bench ws measures, and of its larger run with stalled ones")
 	flags.IntVar(&f.rounds, "rounds", 20, "rounds that the feed and the raw writes of bench ws take in turn")
+	flags.StringSliceVar(&f.parts, "part", nil, "parts of bench ws: encode, fanout, idle, stalled, order (default all)")
 	flags.IntVar(&f.orders, "orders", 20_000, "orders of bench fix")
 	flags.IntVar(&f.seconds, "seconds", 5, "seconds of load on each server for each kind of read of bench rest")
 	flags.IntVar(&f.flood, "flood", 60, "seconds at full speed against the default limits of bench rest")
@@ -184,7 +186,7 @@ func benchWS(ctx context.Context, f *benchFlags, dir string) (*bench.Report, err
 	if err != nil {
 		return nil, err
 	}
-	return bench.WS(ctx, bench.WSOptions{Exe: exe, Dir: dir, Clients: f.clients, Many: f.many, Rounds: f.rounds})
+	return bench.WS(ctx, bench.WSOptions{Exe: exe, Dir: dir, Clients: f.clients, Many: f.many, Rounds: f.rounds, Parts: f.parts})
 }
 
 func benchREST(ctx context.Context, f *benchFlags, dir string) (*bench.Report, error) {
