@@ -75,7 +75,7 @@ func (f *Feed) Handler(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	speaks := plain
-	err := f.upgrader.Upgrade(ctx, func(ws *websocket.Conn) { f.accept(ws.NetConn(), ip, speaks) })
+	err := f.upgrader.Upgrade(ctx, func(ws *websocket.Conn) { f.accept(ws.NetConn(), ip, speaks, nil) })
 	if err != nil {
 		return // the upgrader has answered
 	}
@@ -181,9 +181,9 @@ func randomHex() string {
 
 // accept takes over a connection whose HTTP is done and hands it to Run. It
 // keeps the socket alone: nothing of the server's or the library's. fasthttp
-// calls it on a goroutine that ends with it.
-func (f *Feed) accept(n net.Conn, ip netip.Addr, speaks dialect) {
-	c, err := f.prepare(n, ip, speaks)
+// calls it on a goroutine that ends with it. s is set where events are spoken.
+func (f *Feed) accept(n net.Conn, ip netip.Addr, speaks dialect, s *stream) {
+	c, err := f.prepare(n, ip, speaks, s)
 	if err != nil {
 		f.o.Logger.Warn("connection refused", "reason", err.Error())
 		_ = n.Close()
@@ -209,7 +209,7 @@ func (f *Feed) accept(n net.Conn, ip netip.Addr, speaks dialect) {
 }
 
 // prepare makes a connection of the socket under n.
-func (f *Feed) prepare(n net.Conn, ip netip.Addr, speaks dialect) (*conn, error) {
+func (f *Feed) prepare(n net.Conn, ip netip.Addr, speaks dialect, s *stream) (*conn, error) {
 	tcp, err := tcpConn(n)
 	if err != nil {
 		return nil, err
@@ -225,7 +225,7 @@ func (f *Feed) prepare(n net.Conn, ip netip.Addr, speaks dialect) (*conn, error)
 	if err := errors.Join(tcp.SetWriteBuffer(f.o.SendBuffer), tcp.SetReadBuffer(receiveBuffer)); err != nil {
 		return nil, err
 	}
-	c := &conn{tcp: tcp, raw: raw, ip: ip, session: randomHex(), dialect: speaks, early: early, drain: maxDrain}
+	c := &conn{tcp: tcp, raw: raw, ip: ip, session: randomHex(), dialect: speaks, stream: s, early: early, drain: maxDrain}
 	c.in.deflate = speaks == deflated
 	if speaks == events {
 		c.deaf, c.drain = true, maxStreamInput

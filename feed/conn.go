@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"bytes"
 	"net"
 	"net/netip"
 	"sync/atomic"
@@ -52,6 +53,7 @@ type conn struct {
 	ip       netip.Addr
 	session  string
 	dialect  dialect
+	stream   *stream      // nil = a WebSocket
 	inflight atomic.Int32 // requests that the shard has not served
 	// begun is when the message that the reader is within began, Unix ns; zero
 	// = it is within none.
@@ -126,15 +128,21 @@ func (c *conn) written(n int) (done int) {
 }
 
 // collapse drops what is pending for subscriptions, all but a frame that is
-// half written, and marks those subscriptions stale. Answers stay, in order.
+// half written, and marks those subscriptions stale. Answers stay, in order; a
+// stream's marks do not.
 func (c *conn) collapse() {
 	kept := c.pending[:0]
 	for i, f := range c.pending {
-		if f.sub == nil || i == 0 && c.offset > 0 {
+		lasting := f.sub == nil && (c.stream == nil || !isMark(f.data))
+		if lasting || i == 0 && c.offset > 0 {
 			kept = append(kept, f)
 			continue
 		}
 		c.bytes -= len(f.data)
+		if f.sub == nil {
+			c.stream.told = mark{} // it would tell of what is dropped
+			continue
+		}
 		c.live -= len(f.data)
 		c.markStale(f.sub)
 	}
@@ -147,6 +155,14 @@ func (c *conn) markStale(sub *subscription) {
 		sub.stale = true
 		c.stale++
 	}
+}
+
+// own returns a message of the encoder's in c's dialect, in memory of its own.
+func (c *conn) own(frame []byte) []byte {
+	if c.dialect == events {
+		return appendEvent(nil, frame)
+	}
+	return bytes.Clone(frame)
 }
 
 // find returns c's subscription to that instrument and channel, or nil.

@@ -96,8 +96,9 @@ type Feed struct {
 	enc   encoder
 	arena []byte
 	pubs  []publication
-	at    int64 // of the batch that is being applied
-	ripe  bool  // events have been applied and not flushed
+	at    int64  // of the batch that is being applied
+	whole uint64 // last command whose events have all been applied
+	ripe  bool   // events have been applied and not flushed
 }
 
 // New prepares a feed of these instruments. book is the market data at the
@@ -268,13 +269,17 @@ func (f *Feed) followBusy(patience context.Context, events Events) error {
 		if err != nil {
 			return err
 		}
+		last := f.whole
 		for len(slice) > 0 {
-			last := slice[len(slice)-1].Seq
+			last = slice[len(slice)-1].Seq
 			f.apply(slice)
 			events.Release(len(slice))
 			if slice = rest(events, last); len(slice) > 0 {
 				f.handOver()
 			}
+		}
+		if f.whole = last; events.Whole() < last {
+			f.whole-- // rest has given up on it
 		}
 		f.flush()
 		f.handOver()
@@ -321,6 +326,7 @@ func (f *Feed) apply(slice []event.Event) {
 		}
 		if e.At != f.at {
 			if f.ripe && !merge {
+				f.whole = e.Seq - 1
 				f.flush()
 			}
 			f.at = e.At
@@ -332,6 +338,7 @@ func (f *Feed) apply(slice []event.Event) {
 		f.ripe = true
 	}
 	if merge {
+		f.whole = slice[len(slice)-1].Seq - 1 // the command may go on in the next slice
 		f.flush()
 	}
 }
@@ -362,7 +369,7 @@ func (f *Feed) handOver() {
 		return
 	}
 	for _, s := range f.shards {
-		s.inbox.publish(f.pubs)
+		s.inbox.publish(f.pubs, mark{epoch: f.epoch.Load(), engineSeq: f.whole})
 	}
 	clear(f.pubs)
 	f.pubs = f.pubs[:0]
@@ -395,7 +402,7 @@ func (f *Feed) publish(_, next *engine.View, fresh []engine.Trade) {
 		pub.frames[k] = data
 		f.stats.encoded.Add(1)
 		if k != ticker {
-			t.remember(next.Epoch, k.seq(next), data)
+			t.remember(k.position(prev), k.position(next), data)
 		}
 	}
 	f.pubs = append(f.pubs, pub)
@@ -431,11 +438,11 @@ func (t *sharedTopic) wanted() bool {
 	return t.subscribers.Load() > 0 || t.linger.Load() > 0 && t.linger.Add(-1) >= 0
 }
 
-func (t *sharedTopic) remember(epoch, seq uint64, data []byte) {
+func (t *sharedTopic) remember(prev, now position, data []byte) {
 	h := t.history.Load()
 	if h == nil {
 		h = &history{}
 		t.history.Store(h)
 	}
-	h.add(epoch, seq, data)
+	h.add(prev, now, data)
 }

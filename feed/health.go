@@ -20,6 +20,7 @@ type counters struct {
 	overruns      atomic.Uint64
 	engineSeq     atomic.Uint64
 	lag           atomic.Int64
+	dialects      [dialects]atomic.Int64 // connections that a shard has
 }
 
 // Stats is a moment's figures. All but the gauges only grow.

@@ -25,7 +25,7 @@ func TestHistoryAgainstList(t *testing.T) {
 				seq := first + uint64(len(list))
 				frame := zeros[:1+int(seq*2654435761%uint64(biggest))]
 				frame = append([]byte{byte(seq)}, frame...)
-				h.add(epoch, seq, frame)
+				h.add(position{}, position{epoch: epoch, seq: seq}, frame)
 				list = append(list, frame)
 			}
 			last := first + uint64(len(list)) - 1
@@ -61,12 +61,12 @@ func TestHistoryAgainstList(t *testing.T) {
 // A frame that is larger than the ring is not kept, and ends what was.
 func TestHistoryOversize(t *testing.T) {
 	h := &history{}
-	h.add(1, 1, []byte("a"))
-	h.add(1, 2, make([]byte, maxResumeBytes+1))
+	h.add(position{}, position{epoch: 1, seq: 1}, []byte("a"))
+	h.add(position{}, position{epoch: 1, seq: 2}, make([]byte, maxResumeBytes+1))
 	if _, ok := h.since(nil, 1, 0, 2, 1<<30); ok {
 		t.Error("kept")
 	}
-	h.add(1, 3, make([]byte, maxResumeBytes))
+	h.add(position{}, position{epoch: 1, seq: 3}, make([]byte, maxResumeBytes))
 	if got, ok := h.since(nil, 1, 2, 3, 1<<30); !ok || len(got) != maxResumeBytes {
 		t.Error("a frame of exactly the limit was not kept")
 	}

@@ -45,6 +45,7 @@ type inbox struct {
 	mu      sync.Mutex
 	pubs    []publication
 	letters []letter
+	mark    mark // of the last publish that had one
 	overrun bool
 	stop    bool
 	wake    chan struct{} // holds one: there is something to take
@@ -59,9 +60,13 @@ func (b *inbox) ring() {
 	}
 }
 
-// publish hands over copies of pubs. It never waits.
-func (b *inbox) publish(pubs []publication) {
+// publish hands over copies of pubs. A mark that is not zero says where the markets
+// stand after them. It never waits.
+func (b *inbox) publish(pubs []publication, at mark) {
 	b.mu.Lock()
+	if at != (mark{}) {
+		b.mark = at
+	}
 	if len(b.pubs)+len(pubs) > maxInbox {
 		clear(b.pubs)
 		b.pubs = b.pubs[:0]
@@ -91,6 +96,7 @@ func (b *inbox) halt() {
 type taken struct {
 	pubs    []publication
 	letters []letter
+	mark    mark
 	overrun bool
 	stop    bool
 }
@@ -103,6 +109,6 @@ func (b *inbox) take(t *taken) {
 	t.pubs, b.pubs = b.pubs, t.pubs[:0]
 	t.letters, b.letters = b.letters, t.letters[:0]
 	t.overrun, b.overrun = b.overrun, false
-	t.stop = b.stop
+	t.mark, t.stop = b.mark, b.stop
 	b.mu.Unlock()
 }

@@ -8,11 +8,18 @@ type message struct {
 	// large: worth compressing. Deflate pays for snapshots and costs for updates.
 	large bool
 	small []byte // frame compressed, or frame itself where that does not pay; nil = not asked for yet
+	event []byte // as a server-sent event; nil = not asked for yet
 }
 
 // in returns what a connection of that dialect is sent; nil = nothing. The
 // deflater is the caller's.
 func (m *message) in(d dialect, z *deflater) []byte {
+	if d == events && m.frame != nil {
+		if m.event == nil {
+			m.event = appendEvent(nil, m.frame)
+		}
+		return m.event
+	}
 	if d != deflated || !m.large || len(m.frame) < minDeflate {
 		return m.frame
 	}

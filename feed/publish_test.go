@@ -32,7 +32,7 @@ func TestPublishAllocatesNothing(t *testing.T) {
 		prev, next := views[turn%2], views[(turn+1)%2]
 		next.DepthSeq, next.TradesSeq, next.TickerSeq = prev.DepthSeq+1, prev.TradesSeq+1, prev.TickerSeq+1
 		f.publish(prev, next, fresh)
-		f.shards[0].inbox.publish(f.pubs)
+		f.shards[0].inbox.publish(f.pubs, mark{})
 		f.pubs = f.pubs[:0]
 		turn++
 		f.shards[0].inbox.take(&got)
@@ -121,11 +121,11 @@ func TestGathersASlice(t *testing.T) {
 func TestInboxLimit(t *testing.T) {
 	b := newInbox()
 	pubs := make([]publication, maxInbox)
-	b.publish(pubs)
+	b.publish(pubs, mark{})
 	if b.overrun || len(b.pubs) != maxInbox {
 		t.Fatalf("at the limit: overrun %v, %d held", b.overrun, len(b.pubs))
 	}
-	b.publish(pubs[:1])
+	b.publish(pubs[:1], mark{})
 	if !b.overrun || len(b.pubs) != 0 {
 		t.Fatalf("one beyond: overrun %v, %d held", b.overrun, len(b.pubs))
 	}

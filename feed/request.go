@@ -92,6 +92,7 @@ type request struct {
 	// symbol; nil = it does not resume.
 	resumeEpoch []byte
 	resume      map[string]uint64
+	after       mark // where the client of a stream left off; zero = it does not say
 
 	channels, symbols [][]byte // as they stand in JSON
 	fault             *fault   // the first defect

@@ -1,7 +1,6 @@
 package feed
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 )
@@ -29,10 +28,10 @@ func (s *shard) receive(m *letter) {
 	}
 }
 
-// answer queues a frame that is c's alone and is never dropped. A connection
+// answer queues a message that is c's alone and is never dropped. A connection
 // with too much of it pending is slow.
 func (s *shard) answer(c *conn, data []byte) {
-	c.push(bytes.Clone(data), nil)
+	c.push(c.own(data), nil)
 	s.touch(c)
 	if c.bytes-c.live > maxPendingAll && c.phase == phaseOpen {
 		s.slow(c)
@@ -99,6 +98,8 @@ func (s *shard) subscribe(c *conn, r *request) {
 			return
 		case !j.resumed:
 			c.markStale(j.sub)
+		case len(j.missed) > 0 && c.dialect == events:
+			c.push(appendEvents(nil, j.missed), nil)
 		case len(j.missed) > 0:
 			c.push(j.missed, nil)
 		}
@@ -111,12 +112,12 @@ func (s *shard) subscribe(c *conn, r *request) {
 // shard's position, and whether they are all at hand. A ticker has no history: its
 // snapshot says all.
 func (s *shard) missed(ref topicRef, r *request, room int) ([]byte, bool) {
-	if r.resume == nil || ref.kind == ticker {
+	if ref.kind == ticker {
 		return nil, false
 	}
 	at := s.position(s.topic(ref))
-	from, known := r.resume[ref.kind.channel()+":"+ref.in.Symbol]
-	if !known || string(r.resumeEpoch) != "e"+strconv.FormatUint(at.epoch, 10) {
+	from, known := s.leftOff(ref, r)
+	if !known {
 		return nil, false
 	}
 	if from == at.seq {
@@ -131,6 +132,20 @@ func (s *shard) missed(ref topicRef, r *request, room int) ([]byte, bool) {
 		return nil, false
 	}
 	return missed, true
+}
+
+// leftOff returns the seq at which the client says that it left a stream, in the
+// epoch in which that stream is.
+func (s *shard) leftOff(ref topicRef, r *request) (uint64, bool) {
+	if r.after != (mark{}) {
+		return s.seqAt(ref, r.after)
+	}
+	epoch := s.position(s.topic(ref)).epoch
+	if r.resume == nil || string(r.resumeEpoch) != "e"+strconv.FormatUint(epoch, 10) {
+		return 0, false
+	}
+	from, known := r.resume[ref.kind.channel()+":"+ref.in.Symbol]
+	return from, known
 }
 
 func reject(ref topicRef, code string) rejection {

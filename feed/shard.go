@@ -46,6 +46,10 @@ type shard struct {
 	waiting []*conn   // are blocked or closing
 	stop    bool
 
+	mark     mark   // where the markets stand
+	markText []byte // says markOf, for all streams; nil = none yet
+	markOf   mark
+
 	now     time.Time // of this pass
 	scratch []byte
 	out     []byte // what write writes
@@ -122,6 +126,7 @@ func (s *shard) pass(t *taken) {
 			s.publish(p)
 		}
 	}
+	s.mark = t.mark
 	for i := range t.letters {
 		s.receive(&t.letters[i])
 	}
@@ -349,7 +354,12 @@ func (s *shard) join(c *conn) {
 	s.wheel[c.slot] = append(s.wheel[c.slot], c)
 	c.phase = phaseOpen
 	c.bareSince, c.movedAt = s.now, s.now
-	s.answer(c, s.enc.welcome(&s.feed.o, c.session, s.feed.epoch.Load()))
+	s.feed.stats.dialects[c.dialect].Add(1)
+	if c.stream != nil {
+		s.begin(c)
+	} else {
+		s.answer(c, s.enc.welcome(&s.feed.o, c.session, s.feed.epoch.Load()))
+	}
 	if s.stop {
 		s.close(c, CloseRestart, "restart")
 	}

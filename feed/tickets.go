@@ -107,7 +107,7 @@ func (d *ticketDesk) look() {
 		return
 	}
 	for _, s := range f.shards {
-		s.inbox.publish(d.pubs)
+		s.inbox.publish(d.pubs, mark{})
 	}
 	clear(d.pubs)
 	d.pubs = d.pubs[:0]
@@ -137,7 +137,7 @@ func (d *ticketDesk) compare(in market.InstrumentID, now position) {
 			frame = bytes.Clone(frame)
 			pub.frames[tickets] = frame
 			f.stats.encoded.Add(1)
-			t.remember(now.epoch, now.seq, frame)
+			t.remember(cur.position, now, frame)
 		}
 	}
 	d.pubs = append(d.pubs, pub)

@@ -1,7 +1,6 @@
 package feed
 
 import (
-	"bytes"
 	"errors"
 	"syscall"
 	"time"
@@ -63,6 +62,7 @@ func (s *shard) flush(c *conn) (more bool) {
 			c.blocked = false // what the socket refused has been dropped since
 		}
 		s.refresh(c)
+		s.tell(c)
 		if len(c.pending) == 0 {
 			c.movedAt = s.now
 			if c.phase == phaseClosing {
@@ -161,18 +161,20 @@ func (s *shard) attend(c *conn) {
 func (s *shard) slow(c *conn) {
 	s.feed.stats.slow.Add(1)
 	c.collapse()
-	c.push(bytes.Clone(s.enc.fault(nil, faultSlow)), nil)
+	c.push(c.own(s.enc.fault(nil, faultSlow)), nil)
 	s.close(c, CloseSlowConsumer, "SLOW_CONSUMER")
 }
 
 // close begins the end of a connection: its subscriptions are gone, what is
-// pending still goes out, then a close frame.
+// pending still goes out, then a close frame, or what a stream has for one.
 func (s *shard) close(c *conn, code uint16, text string) {
 	if c.phase != phaseOpen {
 		return
 	}
 	s.unsubscribeAll(c)
-	c.push(bytes.Clone(s.enc.closing(code, text)), nil)
+	if last := s.farewell(c, code, text); len(last) > 0 {
+		c.push(last, nil)
+	}
 	c.phase = phaseClosing
 	c.closeBy = s.now.Add(s.feed.o.CloseWithin)
 	s.await(c)
@@ -222,5 +224,6 @@ func (s *shard) drop(c *conn) {
 	slot[last] = nil
 	s.wheel[c.slot] = slot[:last]
 	s.conns--
+	s.feed.stats.dialects[c.dialect].Add(-1)
 	s.feed.limits.release(c.ip)
 }
