@@ -254,17 +254,17 @@ func (s *shard) deliver(sub *subscription, m *message) {
 // snapshot returns t as the shard stands, made once a position and dialect.
 func (s *shard) snapshot(t *topic, d dialect) []byte {
 	if p := s.position(t); t.snapOf != p || t.snap.frame == nil {
-		t.snap, t.snapOf = message{frame: bytes.Clone(s.full(t)), large: true}, p
+		t.snap, t.snapOf = message{frame: s.full(t), large: true}, p
 	}
 	return t.snap.in(d, &s.zip)
 }
 
-// full encodes all that t shows. The bytes are the encoder's.
+// full returns the frame of all that t shows, whose bytes never change.
 func (s *shard) full(t *topic) []byte {
 	if t.kind == tickets {
-		return s.enc.ticketsSnapshot(t.in, s.books[t.in.ID])
+		return s.books[t.in.ID].snapshot(t.in)
 	}
-	return s.enc.snapshot(t.in, s.views[t.in.ID], t.kind)
+	return bytes.Clone(s.enc.snapshot(t.in, s.views[t.in.ID], t.kind))
 }
 
 // refresh queues the snapshots that c waits for, as far as there is room.

@@ -40,6 +40,17 @@ type ticketBook struct {
 	position
 	instrument market.InstrumentID
 	records    []ticketRecord // by id
+
+	once  sync.Once
+	frame []byte // of the snapshot, once it was asked for
+}
+
+// snapshot returns the frame of the whole book. It is made at the first call, for
+// all shards: with the most tickets that a desk can have it is large (see doc.go),
+// which nobody should hold twice.
+func (b *ticketBook) snapshot(in *market.Instrument) []byte {
+	b.once.Do(func() { b.frame = ticketsSnapshot(in, b) })
+	return b.frame
 }
 
 // ticketDesk follows the desk's tickets. It looks when it is told that there is
@@ -98,8 +109,8 @@ func (d *ticketDesk) look() {
 			d.found[in] = append(d.found[in], ticketRecord{id, record})
 		}
 	})
+	now := position{epoch: f.epoch.Load(), engineSeq: seq, at: at}
 	for i := range d.found {
-		now := position{epoch: f.epoch.Load(), engineSeq: seq, at: at}
 		d.compare(market.InstrumentID(i), now)
 		clear(d.found[i])
 	}

@@ -2,13 +2,22 @@ package feed
 
 import "blockdesk/market"
 
-// ticketsSnapshot returns the frame of all tickets of a book.
-func (e *encoder) ticketsSnapshot(in *market.Instrument, b *ticketBook) []byte {
+// ticketsSnapshot returns the frame of all tickets of a book, in memory of its own.
+func ticketsSnapshot(in *market.Instrument, b *ticketBook) []byte {
+	size := ticketsHead
+	for i := range b.records {
+		size += len(b.records[i].text) + 1
+	}
+	e := encoder{buf: make([]byte, 0, size)}
 	e.open(in, tickets, "snapshot", b.position, 0)
 	e.records(b.records)
 	e.text(`}`)
 	return e.end(finText)
 }
+
+// ticketsHead is at least the size of a message of the channel without its
+// records, in bytes.
+const ticketsHead = headRoom + 256
 
 // ticketsUpdate returns the frame that leads to p: the tickets that have changed
 // or are new, whole, and those that market-tickets shows no more.

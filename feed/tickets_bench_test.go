@@ -1,0 +1,81 @@
+package feed
+
+import (
+	"fmt"
+	"testing"
+
+	"blockdesk/engine"
+	"blockdesk/market"
+)
+
+// racks is a feed of n tickets of one pair, not running, whose look a test drives
+// by hand: turn changes one ticket.
+func racks(t testing.TB, n int) (f *Feed, turn func()) {
+	t.Helper()
+	records := [2][][]byte{}
+	for i := range records {
+		for id := range n {
+			records[i] = append(records[i], []byte(record(market.TicketID(1+id), fmt.Sprint("open", i), 900)))
+		}
+	}
+	shown := append([][]byte(nil), records[0]...)
+	round := 0
+	tell := func(each func(market.InstrumentID, market.TicketID, []byte)) (uint64, int64) {
+		for i, text := range shown {
+			each(0, market.TicketID(1+i), text)
+		}
+		return uint64(round), int64(round)
+	}
+	f, err := New(Options{Shards: 1, Tickets: tell}, instruments(), engine.NewMarketData(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.desk.look()
+	f.topic(topicRef{in: f.set.Get(0), kind: tickets}).subscribers.Store(1)
+	var got taken
+	return f, func() {
+		round++
+		shown[round%n] = records[round/n%2][round%n]
+		f.desk.look()
+		f.shards[0].inbox.take(&got)
+	}
+}
+
+// A change of one ticket costs a copy of the book's list, the book, the update's
+// bytes and nothing else, however many tickets there are.
+func TestTicketsAllocate(t *testing.T) {
+	f, turn := racks(t, 50)
+	for range 4000 { // the history grows to its full size
+		turn()
+	}
+	before := f.stats.encoded.Load()
+	allocs := testing.AllocsPerRun(1000, turn)
+	if told := f.stats.encoded.Load() - before; told < 900 {
+		t.Fatalf("%d updates: this run shows little", told)
+	}
+	if allocs > 4 {
+		t.Errorf("%.1f allocations a change; want the list, the book, the update and a closure at most", allocs)
+	}
+}
+
+func BenchmarkTicketsLook(b *testing.B) {
+	for _, n := range []int{10, 100, 4096} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			_, turn := racks(b, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				turn()
+			}
+		})
+	}
+}
+
+func BenchmarkTicketsSnapshot(b *testing.B) {
+	f, _ := racks(b, 4096)
+	book, in := f.books[0].Load(), f.set.Get(0)
+	b.ReportAllocs()
+	b.SetBytes(int64(len(ticketsSnapshot(in, book))))
+	for b.Loop() {
+		ticketsSnapshot(in, book)
+	}
+}
