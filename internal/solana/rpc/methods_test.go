@@ -60,7 +60,7 @@ func methods(ctx context.Context, t testing.TB, c *rpc.Client) map[string]func()
 			return found && v != nil, err
 		},
 		"getSignaturesForAddress": func() (any, error) {
-			return c.Signatures(ctx, a[0], rpc.Page{Before: signature, Until: solana.Signature{9}, Limit: 2}, rpc.Finalized)
+			return c.Signatures(ctx, a[0], rpc.Page{Before: signature, Until: solana.Signature{9}, Limit: 2, MinSlot: 7}, rpc.Finalized)
 		},
 		"sendTransaction":     func() (any, error) { return c.Send(ctx, signed(t), rpc.SendOptions{SkipPreflight: true, MinSlot: 3}) },
 		"simulateTransaction": func() (any, error) { return c.Simulate(ctx, signed(t), rpc.SimulateOptions{Verify: true}) },
@@ -83,7 +83,7 @@ func TestMethods(t *testing.T) {
 		"getBalance":                        {`["` + one + `",{"commitment":"finalized"}]`, `{"context":{"slot":9},"value":18446744073709551615}`, "{V:18446744073709551615 S:9}"},
 		"getTransaction":                    {`["` + signature.String() + `",{"commitment":"finalized","encoding":"base64","maxSupportedTransactionVersion":1}]`, "null", "false"},
 		"getSignaturesForAddress": {
-			`["` + one + `",{"before":"` + signature.String() + `","commitment":"finalized","limit":2,"until":"` + solana.Signature{9}.String() + `"}]`,
+			`["` + one + `",{"before":"` + signature.String() + `","commitment":"finalized","limit":2,"minContextSlot":7,"until":"` + solana.Signature{9}.String() + `"}]`,
 			`[{"signature":"` + signature.String() + `","slot":4,"err":null,"memo":"[3] abc","blockTime":11,"confirmationStatus":"finalized"},{"signature":"` + signature.String() + `","slot":3,"err":"x","memo":null,"blockTime":null}]`,
 			"[{Signature:" + signature.String() + " Slot:4 BlockTime:11 Failed:false Memo:[3] abc} {Signature:" + signature.String() + " Slot:3 BlockTime:0 Failed:true Memo:}]",
 		},
