@@ -1,0 +1,58 @@
+package feed
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// What docs/websocket.md shows is so: its requests are understood, its messages
+// are those of a book with their checksums, and its tables have what there is.
+func TestGuide(t *testing.T) {
+	text, err := os.ReadFile("../docs/websocket.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, said, book := 0, 0, &mirror{}
+	for line := range strings.Lines(string(text)) {
+		if request, ok := strings.CutPrefix(line, "C→ "); ok {
+			asked++
+			if r := parseRequest([]byte(request), testSet(t), true); r.fault != nil || len(r.rejected) > 0 || len(r.topics) == 0 {
+				t.Errorf("%+v: %s", r, request)
+			}
+		}
+		if message, ok := strings.CutPrefix(line, "S→ "); ok {
+			said++
+			var m msg
+			if err := json.Unmarshal([]byte(message), &m); err != nil {
+				t.Errorf("%v: %s", err, message)
+			}
+			if m.Channel == "l2" {
+				if err := book.apply(&m); err != nil {
+					t.Error(err)
+				}
+			}
+			if _, known := parseChannel([]byte(m.Channel), defaultDepth); !known && m.Channel != "control" && m.Channel != "heartbeat" {
+				t.Errorf("no such channel: %s", message)
+			}
+		}
+	}
+	if asked < 3 || said < 5 {
+		t.Errorf("%d requests and %d messages: not the page that this test is for", asked, said)
+	}
+	for _, code := range []int{
+		CloseNormal, CloseProtocol, CloseBadData, ClosePolicy, CloseRestart, CloseTryAgain,
+		CloseNoSubscription, CloseSlowConsumer, CloseFrameTooBig, CloseTooManyMessage,
+	} {
+		if !strings.Contains(string(text), fmt.Sprintf("\n| %d | ", code)) {
+			t.Errorf("close code %d is not told", code)
+		}
+	}
+	for _, a := range []action{subscribe, unsubscribe, resync, list, ping} {
+		if !strings.Contains(string(text), "\n| `"+a.String()+"` | ") {
+			t.Errorf("%v is not told", a)
+		}
+	}
+}
