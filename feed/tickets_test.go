@@ -214,12 +214,12 @@ func TestTicketsHeartbeat(t *testing.T) {
 	r := &rack{}
 	for n := 0; n < 10; {
 		s.change(d, 0, 1, record(1, "open", n))
-		switch m := c.next(); {
-		case m.Channel == "tickets":
+		switch m := c.next(); m.Channel {
+		case "tickets":
 			if err := r.apply(m); err != nil {
 				t.Fatal(err)
 			}
-		case m.Channel == "heartbeat":
+		case "heartbeat":
 			n++
 			if m.Seqs["tickets:SLUSD/USDC"] != r.seq || len(m.Seqs) != 1 {
 				t.Fatalf("at %d: %s", r.seq, m.raw)
