@@ -42,17 +42,43 @@ const (
 	phaseOpen    phase = iota + 1
 	phaseClosing       // the close frame is queued
 	phaseShut          // all is written; the peer's end is awaited
-	phaseDead          // the socket is closed; the reader's end is awaited
+	phaseDead          // the socket is closed; what remains of it is forgotten
 )
 
-// conn is one connection, of a WebSocket or of server-sent events.
+// conn is one connection, of a WebSocket or of server-sent events. What a
+// delivery touches comes first, together: a shard goes through all of its
+// connections at every update, and memory is what that costs.
 type conn struct {
+	raw     syscall.RawConn
+	dialect dialect
+
+	// ——— the shard's ———
+	phase   phase
+	dirty   bool // listed in the shard's dirty
+	waiting bool // listed in the shard's waiting
+	blocked bool // the socket was full
+	pending []frame
+	offset  int // bytes of pending[0] that are written
+	bytes   int // of all pending, less offset
+	live    int // of those with a sub
+	stale   int // subscriptions that wait for a snapshot
+
+	movedAt time.Time     // when the socket last accepted a byte, or had nothing to
+	backoff time.Duration // the wait before retryAt
+	retryAt time.Time     // when to try a full socket again
+	closeBy time.Time     // closing: when to stop being polite
+
+	subs      []*subscription
+	heartbeat bool
+	bareSince time.Time // since when it has had no subscription
+	slot      int       // of the shard's wheel
+	place     int       // its index in the slot
+
+	// ——— everybody's, set once or atomic ———
 	shard    *shard
 	tcp      *net.TCPConn
-	raw      syscall.RawConn
 	ip       netip.Addr
 	session  string
-	dialect  dialect
 	stream   *stream      // nil = a WebSocket
 	inflight atomic.Int32 // requests that the shard has not served
 	// begun is when the message that the reader is within began, Unix ns; zero
@@ -69,28 +95,6 @@ type conn struct {
 
 	// seat and turn are where its poll finds it; set before it is read.
 	seat, turn int32
-
-	// ——— the shard's ———
-	phase     phase
-	subs      []*subscription
-	heartbeat bool
-	bareSince time.Time // since when it has had no subscription
-	slot      int       // of the shard's wheel
-	place     int       // its index in the slot
-
-	pending []frame
-	offset  int // bytes of pending[0] that are written
-	bytes   int // of all pending, less offset
-	live    int // of those with a sub
-	stale   int // subscriptions that wait for a snapshot
-
-	dirty   bool          // listed in the shard's dirty
-	waiting bool          // listed in the shard's waiting
-	blocked bool          // the socket was full
-	backoff time.Duration // the wait before retryAt
-	retryAt time.Time     // when to try a full socket again
-	movedAt time.Time     // when the socket last accepted a byte, or had nothing to
-	closeBy time.Time     // closing: when to stop being polite
 }
 
 // push queues one frame. A frame with a sub counts as live.

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// counters are the feed's figures. Those of a delivery are added once a write.
+// counters are the feed's figures. Those of a delivery are added once a pass of
+// a shard.
 type counters struct {
 	subscriptions atomic.Int64
 	messages      atomic.Uint64

@@ -55,7 +55,9 @@ type shard struct {
 	out     []byte // what write writes
 	sent    int
 	sendErr error
-	write   func(fd uintptr) bool
+	// sentBytes and sentMessages are of this pass.
+	sentBytes, sentMessages uint64
+	write                   func(fd uintptr) bool
 }
 
 func newShard(f *Feed) *shard {
@@ -137,6 +139,7 @@ func (s *shard) pass(t *taken) {
 	s.turn()
 	s.retry()
 	s.flushDirty()
+	s.tally()
 }
 
 // nextDue returns when the shard must work again without being asked; zero =

@@ -51,6 +51,15 @@ func (s *shard) flushDirty() {
 	s.dirty = s.dirty[:again]
 }
 
+// tally adds what this pass has sent to the feed's figures.
+func (s *shard) tally() {
+	if s.sentBytes > 0 {
+		s.feed.stats.bytes.Add(s.sentBytes)
+		s.feed.stats.messages.Add(s.sentMessages)
+		s.sentBytes, s.sentMessages = 0, 0
+	}
+}
+
 // flush writes what is pending on c until nothing is left or the socket is
 // full, and reports whether it stopped only to let others have their turn.
 func (s *shard) flush(c *conn) (more bool) {
@@ -82,8 +91,8 @@ func (s *shard) flush(c *conn) (more bool) {
 		sent := max(s.sent, 0)
 		if sent > 0 {
 			c.movedAt = s.now
-			s.feed.stats.bytes.Add(uint64(sent))
-			s.feed.stats.messages.Add(uint64(c.written(sent)))
+			s.sentBytes += uint64(sent)
+			s.sentMessages += uint64(c.written(sent))
 		}
 		if sent < want {
 			s.block(c, sent > 0)
