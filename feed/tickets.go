@@ -143,15 +143,31 @@ func (d *ticketDesk) compare(in market.InstrumentID, now position) {
 	pub := publication{book: next}
 	ref := topicRef{in: f.set.Get(in), kind: tickets}
 	if t := f.topic(ref); follows && t.wanted() {
-		frame := d.enc.ticketsUpdate(ref.in, now, d.changed, d.gone)
-		if len(frame) <= maxTicketsUpdate {
-			frame = bytes.Clone(frame)
+		if frame := d.update(ref.in, now); frame != nil {
 			pub.frames[tickets] = frame
 			f.stats.encoded.Add(1)
 			t.remember(cur.position, now, frame)
 		}
 	}
 	d.pubs = append(d.pubs, pub)
+}
+
+// update returns the frame that leads to p, or nil where it would be larger than
+// maxTicketsUpdate. One that is much larger is not begun: the encoder would keep
+// its room.
+func (d *ticketDesk) update(in *market.Instrument, p position) []byte {
+	size := 0
+	for i := range d.changed {
+		size += len(d.changed[i].text)
+	}
+	if size > maxTicketsUpdate {
+		return nil
+	}
+	frame := d.enc.ticketsUpdate(in, p, d.changed, d.gone)
+	if len(frame) > maxTicketsUpdate {
+		return nil
+	}
+	return bytes.Clone(frame)
 }
 
 // difference sets changed to the records of next that are not in prev, and gone

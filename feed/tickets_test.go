@@ -308,7 +308,7 @@ func TestTicketsUpdateLimit(t *testing.T) {
 	for _, test := range []struct {
 		more int
 		form string
-	}{{most, "update"}, {most + 1, "snapshot"}, {0, "update"}} {
+	}{{most, "update"}, {most + 1, "snapshot"}, {0, "update"}, {2 * most, "snapshot"}, {1, "update"}} {
 		s.change(d, 0, 1, record(1, "open", test.more))
 		if m := c.next(); m.Type != test.form {
 			t.Errorf("%d bytes: %.120s…", len(m.raw)+header, m.raw)
