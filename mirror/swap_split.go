@@ -53,8 +53,8 @@ type opened struct {
 	depth uint8
 }
 
-// The depths of what a node does not tell the depth of: such a call ends the one
-// before it, and such a transfer belongs to the last call.
+// The depths of what a node does not tell the depth of: a call that names both
+// vaults ends the one before it, and a transfer belongs to the last such call.
 const (
 	outerDepth     = 1
 	untoldCall     = 2
@@ -85,10 +85,14 @@ func (s *split) walk() {
 func (s *split) visit(in *tx.Instruction, outer, inner int, depth uint8) {
 	program := s.confirmed.Program(in)
 	transfers := solana.IsTokenProgram(program)
-	if depth == 0 && transfers {
+	switch {
+	case depth != 0:
+	case transfers:
 		depth = untoldTransfer
-	} else if depth == 0 {
+	case s.names(in):
 		depth = untoldCall
+	default:
+		return // it may be part of the call in hand
 	}
 	for len(s.open) > 0 && s.open[len(s.open)-1].depth >= depth {
 		s.open = s.open[:len(s.open)-1]

@@ -68,7 +68,8 @@ func TestDecodeSwaps(t *testing.T) {
 		"a fee":               {feeOn(newScene()).pool(1).checked(2, keyUserBase, keyBaseVault, 100, 3).transfer(2, keyQuoteVault, keyUserQuote, 70), []string{"0.0 swap 97 -70"}, nil},
 		"a fee, of one of two": {
 			feeOn(newScene()).pool(1).checked(2, keyUserBase, keyBaseVault, 100, 3).transfer(2, keyQuoteVault, keyUserQuote, 70).buy(1, 10, 7),
-			[]string{"0.0 swap 97 -70", "1.0 swap -10 7"}, nil,
+			[]string{"0.0 swap 97 -70", "1.0 swap -10 7"},
+			nil,
 		},
 		"a fee, not told which": {
 			feeOn(newScene()).pool(1).checked(2, keyUserBase, keyBaseVault, 100, 3).transfer(2, keyQuoteVault, keyUserQuote, 70).
@@ -77,12 +78,14 @@ func TestDecodeSwaps(t *testing.T) {
 		"fees told": {
 			feeOn(newScene()).pool(1).feeTold(2, keyUserBase, keyBaseVault, 100, 3).transfer(2, keyQuoteVault, keyUserQuote, 70).
 				pool(1).feeTold(2, keyUserBase, keyBaseVault, 50, 2).transfer(2, keyQuoteVault, keyUserQuote, 30),
-			[]string{"0.0 swap 97 -70", "1.0 swap 48 -30"}, nil,
+			[]string{"0.0 swap 97 -70", "1.0 swap 48 -30"},
+			nil,
 		},
 		"no fee after all": {
 			feeOn(newScene()).pool(1).checked(2, keyUserBase, keyBaseVault, 100, 0).transfer(2, keyQuoteVault, keyUserQuote, 70).
 				pool(1).checked(2, keyUserBase, keyBaseVault, 50, 0).transfer(2, keyQuoteVault, keyUserQuote, 30),
-			[]string{"0.0 swap 100 -70", "1.0 swap 50 -30"}, nil,
+			[]string{"0.0 swap 100 -70", "1.0 swap 50 -30"},
+			nil,
 		},
 		"a batch":   {batched(newScene()), []string{"0.0 swap -10 70"}, nil},
 		"wrapped":   {wrapped(newScene().buy(1, 10, 70).sell(1, 3, 20)), []string{"0.0 swap -10 70", "1.0 swap 3 -20", "2.0 one_sided 0 11"}, nil},
