@@ -1,0 +1,298 @@
+package feed
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"blockdesk/engine"
+	"blockdesk/engine/event"
+)
+
+// A crowd of readers of which every tenth stops reading.
+const (
+	crowdSize    = 5000
+	stalledEvery = 10
+	// crowdFiles are the descriptors that a connection takes here: both its ends.
+	crowdFiles = 2
+)
+
+// crowd is a feed of a script and its readers.
+type crowd struct {
+	t       *testing.T
+	feed    *Feed
+	events  *script
+	addr    string
+	healthy []*lineReader
+	stalled []net.Conn
+	seq     uint64
+}
+
+// newCrowd starts a feed and connects the crowd, as large as the process may have
+// files open.
+func newCrowd(t *testing.T, o Options) *crowd {
+	t.Helper()
+	size := crowdSize
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+		t.Fatal(err)
+	}
+	if room := int(min(files.Cur, 1<<20))/crowdFiles - 200; room < size {
+		t.Logf("%d connections instead of %d: the process may have %d files open", room, size, files.Cur)
+		size = room
+	}
+	o.MaxPerIP, o.Shards, o.Logger = crowdSize, 2, slog.New(slog.DiscardHandler)
+	f, err := New(o, instruments(), engine.NewMarketData(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &fasthttp.Server{Handler: f.Handler, KeepHijackedConns: true, Logger: slog.NewLogLogger(slog.DiscardHandler, 0)}
+	c := &crowd{t: t, feed: f, events: &script{slices: make(chan []event.Event)}, addr: listener.Addr().String(), seq: 1}
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := f.Run(context.Background(), c.events); err != nil {
+			t.Error(err)
+		}
+	})
+	running.Go(func() { _ = server.Serve(listener) })
+	t.Cleanup(func() {
+		close(c.events.slices)
+		_ = server.Shutdown()
+		running.Wait()
+	})
+	c.until("the feed runs", func() bool { return f.running.Load() })
+	c.events.slices <- []event.Event{{Seq: 1, At: 1, Kind: event.EpochStarted, Other: 1}}
+	for i := range size {
+		conn := c.dial(i%stalledEvery == 0)
+		if i%stalledEvery == 0 {
+			c.stalled = append(c.stalled, conn)
+		} else {
+			c.healthy = append(c.healthy, &lineReader{in: bufio.NewReaderSize(conn, 2<<10)})
+		}
+	}
+	c.until("all are subscribed", func() bool { return f.Stats().Subscriptions == int64(size) })
+	return c
+}
+
+// dial connects and subscribes; a stalled reader's kernel takes little.
+func (c *crowd) dial(stalled bool) net.Conn {
+	c.t.Helper()
+	dialer := net.Dialer{}
+	if stalled {
+		dialer = tight
+	}
+	conn, err := dialer.Dial("tcp4", c.addr)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = conn.Close() })
+	_, _ = fmt.Fprintf(conn, "GET /ws/rfq HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+	_, _ = conn.Write(masked(0x81, `{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"]}`))
+	return conn
+}
+
+func (c *crowd) until(what string, done func() bool) {
+	c.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			c.t.Fatalf("not within 30 s: %s: %+v", what, c.feed.Stats())
+		}
+	}
+}
+
+// burst publishes updates, all at once for the shards.
+func (c *crowd) burst(updates int) {
+	var slice []event.Event
+	for range updates {
+		c.seq++
+		slice = append(slice, rested(c.seq))
+	}
+	c.events.slices <- slice
+}
+
+// lineReader follows one connection frame by frame, without decoding JSON.
+type lineReader struct {
+	in        *bufio.Reader
+	at        atomic.Uint64 // the last seq
+	snapshots int
+	err       error
+	frame     []byte
+}
+
+// next returns the next frame.
+func (r *lineReader) next() (opcode byte, payload []byte, err error) {
+	head := make([]byte, 2, 8)
+	if _, err := io.ReadFull(r.in, head); err != nil {
+		return 0, nil, err
+	}
+	size := uint64(head[1])
+	if more := map[uint64]int{126: 2, 127: 8}[size]; more > 0 {
+		length := make([]byte, 8)
+		if _, err := io.ReadFull(r.in, length[8-more:]); err != nil {
+			return 0, nil, err
+		}
+		size = binary.BigEndian.Uint64(length)
+	}
+	if uint64(cap(r.frame)) < size {
+		r.frame = make([]byte, size)
+	}
+	r.frame = r.frame[:size]
+	_, err = io.ReadFull(r.in, r.frame)
+	return head[0], r.frame, err
+}
+
+var errChain = errors.New("the chain of numbers is broken")
+
+// follow reads until the feed has told of seq last, and holds each update to the
+// one before.
+func (r *lineReader) follow(last uint64) error {
+	if _, err := skipHead(r.in); err != nil {
+		return err
+	}
+	for {
+		_, m, err := r.next()
+		switch {
+		case err != nil:
+			return err
+		case !bytes.HasPrefix(m, []byte(`{"channel":"l2"`)):
+			continue
+		case bytes.Contains(m[:40], []byte(`"snapshot"`)):
+			r.snapshots++
+		case number(m, `"prev_seq":`) != r.at.Load():
+			return fmt.Errorf("%w: at %d, then %.120s", errChain, r.at.Load(), m)
+		}
+		r.at.Store(number(m, `"seq":`))
+		if r.at.Load() == last {
+			return nil
+		}
+	}
+}
+
+// skipHead reads the answer to the upgrade.
+func skipHead(in *bufio.Reader) (status string, err error) {
+	for line := ""; line != "\r\n"; {
+		if line, err = in.ReadString('\n'); err != nil {
+			return status, err
+		}
+		if status == "" {
+			status = line
+		}
+	}
+	return status, nil
+}
+
+// number returns the number behind name, 0 where there is none.
+func number(m []byte, name string) uint64 {
+	_, rest, _ := bytes.Cut(m, []byte(name))
+	end := bytes.IndexFunc(rest, func(c rune) bool { return c < '0' || c > '9' })
+	n, _ := strconv.ParseUint(string(rest[:max(end, 0)]), 10, 64)
+	return n
+}
+
+// told reads a stalled connection on and returns the code of its close frame, and
+// whether SLOW_CONSUMER came before it.
+func told(conn net.Conn) (code uint16, slow bool, err error) {
+	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	r := &lineReader{in: bufio.NewReader(conn)}
+	if _, err := skipHead(r.in); err != nil {
+		return 0, false, err
+	}
+	for {
+		opcode, m, err := r.next()
+		if err != nil {
+			return 0, slow, err
+		}
+		slow = slow || bytes.Contains(m, []byte(`"code":"SLOW_CONSUMER"`))
+		if opcode == finClose && len(m) >= 2 {
+			return binary.BigEndian.Uint16(m), slow, nil
+		}
+	}
+}
+
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// One in ten of 5,000 readers stops reading. The others get every update in its
+// order and none of the snapshots that stand for what was dropped; memory does not
+// grow by what the stalled ones have not read; and those are told, where they read
+// on within CloseWithin, and cut off where they do not.
+func TestStalledReadersAmongMany(t *testing.T) {
+	const (
+		bursts, perBurst = 30, 10
+		maxPending       = 16 << 10
+	)
+	c := newCrowd(t, Options{
+		SendBuffer: 4 << 10, MaxPending: maxPending, SlowAfter: time.Second, CloseWithin: 5 * time.Second,
+		SubscribeWithin: time.Minute,
+	})
+	before := heap()
+	last := uint64(bursts * perBurst)
+	var readers sync.WaitGroup
+	for _, r := range c.healthy {
+		readers.Go(func() { r.err = r.follow(last) })
+	}
+	for n := range uint64(bursts) {
+		c.burst(perBurst)
+		c.until("the healthy readers are there", func() bool {
+			for _, r := range c.healthy {
+				if r.at.Load() < (n+1)*perBurst && r.err == nil {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	grown := int64(heap()) - int64(before)
+	readers.Wait()
+	for i, r := range c.healthy {
+		if r.err != nil || r.snapshots != 1 {
+			t.Fatalf("reader %d: %v, %d snapshots", i, r.err, r.snapshots)
+		}
+	}
+	stalled := uint64(len(c.stalled))
+	if most := int64(stalled)*maxPending + int64(len(c.healthy))*8<<10; grown > most {
+		t.Errorf("memory has grown by %d bytes, want %d at most", grown, most)
+	}
+	c.until("the stalled readers are found", func() bool { return c.feed.Stats().SlowConsumers == stalled })
+
+	// Half of them read on.
+	for i, conn := range c.stalled[:stalled/2] {
+		readers.Go(func() {
+			if code, slow, err := told(conn); err != nil || code != CloseSlowConsumer || !slow {
+				t.Errorf("stalled reader %d: code %d, SLOW_CONSUMER told: %v, %v", i, code, slow, err)
+			}
+		})
+	}
+	readers.Wait()
+	c.until("the others are cut off", func() bool { return c.feed.Stats().Connections == len(c.healthy) })
+	s := c.feed.Stats()
+	if s.Subscriptions != int64(len(c.healthy)) || s.Collapsed == 0 || s.Overruns != 0 {
+		t.Errorf("%+v", s)
+	}
+	t.Logf("%d healthy and %d stalled readers, memory grew by %d bytes an open connection", len(c.healthy), stalled,
+		grown/int64(len(c.healthy)+len(c.stalled)))
+}
