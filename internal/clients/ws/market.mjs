@@ -67,9 +67,10 @@ export class Market {
     for (const [name, seq] of Object.entries(m.seqs)) {
       const s = this.streams.get(name);
       if (s === undefined) throw new Mismatch(`heartbeat: ${name} was not asked for`);
-      if (s.broken || s.state.seq === seq) continue;
-      if (!s.lost) throw new Mismatch(`heartbeat: ${name} is at ${seq}, we are at ${s.state.seq}`);
-      this.#notice(s);
+      if (s.broken) continue;
+      if (s.state.seq === seq) this.#mend(s); // also where the server has told again what was lost
+      else if (!s.lost) throw new Mismatch(`heartbeat: ${name} is at ${seq}, we are at ${s.state.seq}`);
+      else this.#notice(s);
     }
   }
 
