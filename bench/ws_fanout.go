@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"blockdesk/bench/crowd"
@@ -21,24 +22,55 @@ const (
 )
 
 // fanout compares the feed with raw writes: CPU time a delivery, alone and in
-// bursts, and the time from a tick to the last client.
+// bursts, and the time from a tick to the last client. One shard is held against
+// one loop of writes, and one a core against as many loops at
+// once: cores that write side by side cost the kernel more, whoever does it.
 func (b *wsBench) fanout(ctx context.Context) (err error) {
-	f := fanout{b: b}
-	if f.feed, err = startFeed(ctx, feed.Options{SendBuffer: wsSendBuffer}); err != nil {
-		return err
+	var pairs []*fanPair
+	defer func() {
+		for _, p := range pairs {
+			err = errors.Join(err, p.close())
+		}
+	}()
+	for _, writers := range []int{1, runtime.GOMAXPROCS(0)} {
+		if len(pairs) > 0 && writers == 1 {
+			break // a machine of one core
+		}
+		p := &fanPair{b: b, writers: writers}
+		pairs = append(pairs, p)
+		if err := p.open(ctx); err != nil {
+			return err
+		}
 	}
-	defer func() { err = errors.Join(err, f.feed.stop()) }()
-	if err := b.join(f.feed.subscribers("feed", b.o.Clients, false)); err != nil {
-		return err
+	var lanes []*lane
+	for _, p := range pairs {
+		lanes = append(lanes, p.lanes()...)
 	}
-	if f.raw, err = joinRaw(b.crowd, "raw", b.o.Clients, wsSendBuffer); err != nil {
-		return err
+	for round := range b.o.Rounds + 1 {
+		for _, l := range lanes {
+			if err := errors.Join(ctx.Err(), b.round(l, round > 0)); err != nil {
+				return fmt.Errorf("%s: %w", l.name, err)
+			}
+		}
 	}
-	defer func() { err = errors.Join(err, f.raw.close()) }()
-	if err := errors.Join(f.cost(ctx), f.last(ctx)); err != nil {
-		return err
+	for _, l := range lanes {
+		b.report.Series = append(b.report.Series, l.s)
 	}
-	return errors.Join(b.leave("feed"), b.leave("raw"))
+	for range 2 * b.o.Rounds {
+		for _, p := range pairs {
+			if err := p.turn(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	for i, p := range pairs {
+		p.judge(lanes[i*fanLanes : (i+1)*fanLanes])
+	}
+	b.report.Notes = append(b.report.Notes,
+		fmt.Sprintf("fan-out: %d clients, updates of %d bytes with their header, rounds of %d; ratios are medians over %d rounds in turn; CPU is this process's, the clients' kernels hold what comes until the round's end",
+			b.o.Clients, pairs[0].size, wsRound, b.o.Rounds),
+		fmt.Sprintf("tick to last: one tick at a time, from its hand-over to the %d-th client's read; the clients wait in one epoll; feed and writes take turns of %d", b.o.Clients, wsTurn))
+	return nil
 }
 
 func (b *wsBench) join(g crowd.Group) error {
@@ -57,95 +89,123 @@ func (b *wsBench) leave(name string) error {
 	return err
 }
 
-// fanout is the two sides of the comparison.
-type fanout struct {
-	b    *wsBench
-	feed *wsFeed
-	raw  *rawWriter
-	size int // bytes of an update
+// fanPair is a feed and its yardstick, with equally many writers.
+type fanPair struct {
+	b          *wsBench
+	writers    int
+	feed       *wsFeed
+	raw        *rawWriter
+	size       int // bytes of an update
+	ours, raws Series
+}
+
+func (p *fanPair) group(side string) string { return fmt.Sprintf("%s %d", side, p.writers) }
+
+func (p *fanPair) open(ctx context.Context) (err error) {
+	p.ours = Series{Name: fmt.Sprintf("tick to last client, feed, %d shards", p.writers), Hist: NewHistogram()}
+	p.raws = Series{Name: fmt.Sprintf("tick to last client, %d loops of writes", p.writers), Hist: NewHistogram()}
+	if p.feed, err = startFeed(ctx, feed.Options{SendBuffer: wsSendBuffer, Shards: p.writers}); err != nil {
+		return err
+	}
+	if err := p.b.join(p.feed.subscribers(p.group("feed"), p.b.o.Clients, false)); err != nil {
+		return err
+	}
+	p.raw, err = joinRaw(p.b.crowd, p.group("raw"), p.b.o.Clients, wsSendBuffer)
+	return err
+}
+
+func (p *fanPair) close() (err error) {
+	if p.feed != nil {
+		err = p.feed.stop()
+	}
+	if p.raw != nil {
+		err = errors.Join(err, p.raw.close())
+	}
+	return err
 }
 
 // lane is one way to send a round of messages.
 type lane struct {
 	name  string
 	group string
+	ops   int64
 	run   func() error
 	s     *Series
 	perOp []float64
 }
 
-// cost takes the CPU time of rounds that the clients read only afterwards.
-func (f *fanout) cost(ctx context.Context) error {
-	lanes := []*lane{
-		{name: "feed, one update a write", group: "feed", run: func() error { return f.updates(1) }},
-		{name: "raw write(2) of as many bytes", group: "raw", run: func() error { return f.writes(1) }},
-		{name: fmt.Sprintf("feed, bursts of %d updates", wsBurst), group: "feed", run: func() error { return f.updates(wsBurst) }},
-		{name: fmt.Sprintf("raw write(2) of %d together", wsBurst), group: "raw", run: func() error { return f.writes(wsBurst) }},
+// fanLanes is the number of a pair's lanes.
+const fanLanes = 4
+
+func (p *fanPair) lanes() []*lane {
+	list := []*lane{
+		{name: fmt.Sprintf("feed, %d shards, one update a write", p.writers), group: "feed", run: func() error { return p.updates(1) }},
+		{name: fmt.Sprintf("%d loops of write(2) of as many bytes", p.writers), group: "raw", run: func() error { return p.writes(1) }},
+		{name: fmt.Sprintf("feed, %d shards, bursts of %d updates", p.writers, wsBurst), group: "feed", run: func() error { return p.updates(wsBurst) }},
+		{name: fmt.Sprintf("%d loops of write(2) of %d together", p.writers, wsBurst), group: "raw", run: func() error { return p.writes(wsBurst) }},
 	}
-	for _, l := range lanes {
+	for _, l := range list {
+		l.group = p.group(l.group)
+		l.ops = int64(wsRound * p.b.o.Clients)
 		l.s = &Series{Name: "CPU a delivery: " + l.name}
-		f.b.report.Series = append(f.b.report.Series, l.s)
 	}
-	for round := range f.b.o.Rounds + 1 {
-		for _, l := range lanes {
-			if err := errors.Join(ctx.Err(), f.round(l, round > 0)); err != nil {
-				return fmt.Errorf("%s: %w", l.name, err)
-			}
-		}
-	}
-	f.b.report.Ratios = append(f.b.report.Ratios,
-		Ratio{Name: "CPU a delivery, feed / raw write(2)", Value: paired(lanes[0], lanes[1]), Goal: goalDelivery, AtMost: true},
-		Ratio{Name: fmt.Sprintf("CPU a delivery in bursts of %d, feed / raw write(2) each", wsBurst), Value: paired(lanes[2], lanes[1]), Goal: goalBurst, AtMost: true},
-		Ratio{Name: fmt.Sprintf("CPU a delivery, raw write(2) of %d together / each", wsBurst), Value: paired(lanes[3], lanes[1])},
-	)
-	f.b.report.Notes = append(f.b.report.Notes, fmt.Sprintf("fan-out: %d clients, updates of %d bytes with their header, rounds of %d; ratios are medians over %d rounds in turn; CPU is this process's, the clients' kernels hold what comes until the round's end",
-		f.b.o.Clients, f.size, wsRound, f.b.o.Rounds))
-	return nil
+	return list
 }
 
 // round sends one round, takes its cost unless it is the warm-up, and has the
 // clients read it.
-func (f *fanout) round(l *lane, counted bool) error {
-	start, before := time.Now(), processCPU()
-	if err := l.run(); err != nil {
+func (b *wsBench) round(l *lane, counted bool) error {
+	if err := l.take(counted); err != nil {
 		return err
 	}
-	if counted {
-		took := processCPU() - before
-		ops := int64(wsRound * f.b.o.Clients)
-		l.s.CPU += took
-		l.s.Elapsed += time.Since(start)
-		l.s.Ops += ops
-		l.perOp = append(l.perOp, float64(took)/float64(ops))
-	}
-	if err := f.b.crowd.Await(l.group, wsRound); err != nil {
+	if err := b.crowd.Await(l.group, wsRound); err != nil {
 		return err
 	}
-	_, err := f.b.crowd.Answer()
+	_, err := b.crowd.Answer()
 	return err
 }
 
+// take runs a lane once and adds what it took, if it counts.
+func (l *lane) take(counted bool) error {
+	var m0, m1 runtime.MemStats
+	runtime.ReadMemStats(&m0)
+	start, before := time.Now(), processCPU()
+	if err := l.run(); err != nil || !counted {
+		return err
+	}
+	cpu := processCPU() - before
+	l.s.Elapsed += time.Since(start)
+	runtime.ReadMemStats(&m1)
+	l.s.CPU += cpu
+	l.s.Ops += l.ops
+	l.s.Allocs += m1.Mallocs - m0.Mallocs
+	l.s.Bytes += m1.TotalAlloc - m0.TotalAlloc
+	l.s.GCs += m1.NumGC - m0.NumGC
+	l.perOp = append(l.perOp, float64(cpu)/float64(l.ops))
+	return nil
+}
+
 // updates sends a round through the feed, burst updates at a time.
-func (f *fanout) updates(burst int) error {
-	before := f.feed.Stats()
+func (p *fanPair) updates(burst int) error {
+	before := p.feed.Stats()
 	sent := before.MessagesOut
 	for range wsRound / burst {
-		f.feed.tick(burst)
-		sent += uint64(burst * f.b.o.Clients)
-		if err := f.feed.sent(sent); err != nil {
+		p.feed.tick(burst)
+		sent += uint64(burst * p.b.o.Clients)
+		if err := p.feed.sent(sent); err != nil {
 			return err
 		}
 	}
-	after := f.feed.Stats()
-	f.size = int((after.BytesOut - before.BytesOut) / (after.MessagesOut - before.MessagesOut))
+	after := p.feed.Stats()
+	p.size = int((after.BytesOut - before.BytesOut) / (after.MessagesOut - before.MessagesOut))
 	return nil
 }
 
 // writes sends as many bytes by raw writes.
-func (f *fanout) writes(burst int) error {
-	f.raw.load(burst, f.size)
+func (p *fanPair) writes(burst int) error {
+	p.raw.load(burst, p.size)
 	for range wsRound / burst {
-		if err := f.raw.tick(); err != nil {
+		if err := p.raw.tick(p.writers); err != nil {
 			return err
 		}
 	}
@@ -161,48 +221,34 @@ func paired(a, b *lane) float64 {
 	return middle(list)
 }
 
-// last times single ticks, one at a time, until the last client has read it.
-func (f *fanout) last(ctx context.Context) error {
-	f.raw.load(1, f.size)
-	sides := []struct {
+// turn times single ticks, one at a time, until the last client has read each:
+// some of the feed, then some of the raw writes.
+func (p *fanPair) turn(ctx context.Context) error {
+	p.raw.load(1, p.size)
+	for _, side := range []struct {
 		group string
 		tick  func() error
 		s     *Series
 	}{
-		{"feed", func() error { f.feed.tick(1); return nil }, &Series{Name: "tick to last client, feed", Hist: NewHistogram()}},
-		{"raw", f.raw.tick, &Series{Name: "tick to last client, raw writes", Hist: NewHistogram()}},
-	}
-	for _, side := range sides {
-		f.b.report.Series = append(f.b.report.Series, side.s)
-	}
-	for range 2 * f.b.o.Rounds {
-		for _, side := range sides {
-			for range wsTurn {
-				took, err := f.one(ctx, side.group, side.tick)
-				if err != nil {
-					return fmt.Errorf("%s: %w", side.group, err)
-				}
-				_ = side.s.Hist.RecordValue(took)
-				side.s.Ops++
-				side.s.Elapsed += time.Duration(took)
+		{p.group("feed"), func() error { p.feed.tick(1); return nil }, &p.ours},
+		{p.group("raw"), func() error { return p.raw.tick(p.writers) }, &p.raws},
+	} {
+		for range wsTurn {
+			took, err := p.b.last(ctx, side.group, side.tick)
+			if err != nil {
+				return fmt.Errorf("%s: %w", side.group, err)
 			}
+			_ = side.s.Hist.RecordValue(took)
+			side.s.Ops++
+			side.s.Elapsed += time.Duration(took)
 		}
 	}
-	for _, side := range sides {
-		side.s.Summary = summarize(side.s.Hist)
-	}
-	ours, theirs := sides[0].s.Summary, sides[1].s.Summary
-	f.b.report.Ratios = append(f.b.report.Ratios,
-		Ratio{Name: "tick to last client p50, feed / raw writes", Value: float64(ours.P50) / float64(theirs.P50), Goal: goalLastP50, AtMost: true},
-		Ratio{Name: "tick to last client p99, feed / raw writes", Value: float64(ours.P99) / float64(theirs.P99), Goal: goalLastP99, AtMost: true},
-	)
-	f.b.report.Notes = append(f.b.report.Notes, fmt.Sprintf("tick to last: one tick at a time, from its hand-over to the %d-th client's read; the clients wait in one epoll", f.b.o.Clients))
 	return nil
 }
 
-// one times one tick. The crowd has had time to fall asleep before it.
-func (f *fanout) one(ctx context.Context, group string, tick func() error) (int64, error) {
-	if err := f.b.crowd.Await(group, 1); err != nil {
+// last times one tick. The crowd has had time to fall asleep before it.
+func (b *wsBench) last(ctx context.Context, group string, tick func() error) (int64, error) {
+	if err := b.crowd.Await(group, 1); err != nil {
 		return 0, err
 	}
 	time.Sleep(wsGap)
@@ -210,9 +256,24 @@ func (f *fanout) one(ctx context.Context, group string, tick func() error) (int6
 	if err := errors.Join(ctx.Err(), tick()); err != nil {
 		return 0, err
 	}
-	a, err := f.b.crowd.Answer()
+	a, err := b.crowd.Answer()
 	if err != nil {
 		return 0, err
 	}
 	return a.Last - start, nil
+}
+
+// judge adds a pair's ratios to the report.
+func (p *fanPair) judge(lanes []*lane) {
+	ours, raws := &p.ours, &p.raws
+	ours.Summary, raws.Summary = summarize(ours.Hist), summarize(raws.Hist)
+	p.b.report.Series = append(p.b.report.Series, ours, raws)
+	with := fmt.Sprintf(", %d shards / %d loops of write(2)", p.writers, p.writers)
+	p.b.report.Ratios = append(p.b.report.Ratios,
+		Ratio{Name: "CPU a delivery" + with, Value: paired(lanes[0], lanes[1]), Goal: goalDelivery, AtMost: true},
+		Ratio{Name: fmt.Sprintf("CPU a delivery in bursts of %d", wsBurst) + with + " one by one", Value: paired(lanes[2], lanes[1]), Goal: goalBurst, AtMost: true},
+		Ratio{Name: fmt.Sprintf("the same, %d together / one by one", wsBurst), Value: paired(lanes[3], lanes[1])},
+		Ratio{Name: "tick to last client p50" + with, Value: float64(ours.Summary.P50) / float64(raws.Summary.P50), Goal: goalLastP50, AtMost: true},
+		Ratio{Name: "tick to last client p99" + with, Value: float64(ours.Summary.P99) / float64(raws.Summary.P99), Goal: goalLastP99, AtMost: true},
+	)
 }

@@ -110,4 +110,3 @@ func subscribe(ctx context.Context, url string) (*websocket.Conn, error) {
 		}
 	}
 }
-

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"syscall"
 
 	"blockdesk/bench/crowd"
@@ -74,9 +75,23 @@ func (w *rawWriter) load(n, size int) {
 	}
 }
 
-// tick writes once to each socket.
-func (w *rawWriter) tick() error {
-	for _, fd := range w.fds {
+// tick writes once to each socket, in that many loops at once.
+func (w *rawWriter) tick(loops int) error {
+	if loops == 1 {
+		return w.write(w.fds)
+	}
+	var all sync.WaitGroup
+	failed := make([]error, loops)
+	for i := range loops {
+		part := w.fds[i*len(w.fds)/loops : (i+1)*len(w.fds)/loops]
+		all.Go(func() { failed[i] = w.write(part) })
+	}
+	all.Wait()
+	return errors.Join(failed...)
+}
+
+func (w *rawWriter) write(fds []int) error {
+	for _, fd := range fds {
 		if n, err := syscall.Write(fd, w.frame); err != nil || n != len(w.frame) {
 			return fmt.Errorf("%d of %d bytes written: %w", n, len(w.frame), err)
 		}
