@@ -159,6 +159,45 @@ func TestDeflateMemory(t *testing.T) {
 	}
 }
 
+// Who has asked for compression gets snapshots compressed and updates as they
+// are; the handshake says what was agreed on.
+func TestCompressedConnection(t *testing.T) {
+	d, w := newHostileDesk(t)
+	for level := range market.Price(60) {
+		d.order(0, market.Sell, 1_000_000+level, 1)
+		if err := w.book.apply(w.c.wait("l2", "update")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct{ offer, answer string }{
+		{"", ""},
+		{"permessage-deflate; mode=1", ""},
+		{"permessage-deflate; client_max_window_bits", deflateAnswer},
+		{"permessage-deflate; server_max_window_bits=10; client_max_window_bits=10", deflateAnswer + "; server_max_window_bits=10"},
+	} {
+		i := d.intrude(t, test.offer)
+		if got := i.head.Get(extensionsHeader); got != test.answer {
+			t.Errorf("%q is answered by %q", test.offer, got)
+		}
+		i.write(sent(0x81, `{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"]}`))
+		i.answer(`"type":"ack"`)
+		head, text, err := i.frame()
+		if compressed := head&rsv1 != 0; compressed != (test.answer != "") {
+			t.Errorf("%q: the snapshot begins with %#x", test.offer, head)
+		} else if compressed {
+			text, err = unzip(text)
+		}
+		if err != nil || !bytes.Contains(text, []byte(`"type":"snapshot"`)) || !json.Valid(text) {
+			t.Errorf("%q: %.80q, %v", test.offer, text, err)
+		}
+		w.served()
+		if head, _ := i.answer(`"type":"update"`); head != finText {
+			t.Errorf("%q: the update begins with %#x", test.offer, head)
+		}
+		_ = i.conn.Close()
+	}
+}
+
 func BenchmarkDeflateSnapshot(b *testing.B) {
 	var e encoder
 	var z deflater

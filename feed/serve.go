@@ -12,6 +12,9 @@ func (s *shard) receive(m *letter) {
 	case noteJoin:
 		s.join(c)
 	case noteGone:
+		if c.phase == phaseClosing {
+			s.flush(c) // told why, should its reader have gone because it sends on and on
+		}
 		s.drop(c)
 	case noteLeave:
 		s.close(c, m.code, m.text)

@@ -1,0 +1,472 @@
+package feed
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"blockdesk/market"
+)
+
+// witness is a client that behaves, on the shard of those that do not: it must
+// go on being served and miss nothing.
+type witness struct {
+	t     *testing.T
+	desk  *desk
+	c     *client
+	book  mirror
+	price market.Price
+}
+
+// newHostileDesk is a desk of one shard, so that the witness shares the reader
+// and the writer with all others.
+func newHostileDesk(t *testing.T, change ...deskOption) (*desk, *witness) {
+	t.Helper()
+	d := newDesk(t, append([]deskOption{func(o *Options) { o.Shards, o.MaxPerIP = 1, 1000 }}, change...)...)
+	w := &witness{t: t, desk: d, c: d.dial()}
+	w.c.send(`{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"],"depth":10}`)
+	if err := w.book.apply(w.c.wait("l2", "snapshot")); err != nil {
+		t.Fatal(err)
+	}
+	return d, w
+}
+
+// served has the book change and the witness see it.
+func (w *witness) served() {
+	w.t.Helper()
+	w.price++
+	w.desk.order(0, market.Buy, w.price, 1)
+	if err := w.book.apply(w.c.wait("l2", "update")); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// patience is how long an intruder waits for the server.
+const patience = 2*messageWithin + 5*time.Second
+
+// intruder speaks to the server byte by byte, as no library would.
+type intruder struct {
+	t    *testing.T
+	conn net.Conn
+	in   *bufio.Reader
+	head http.Header // of the answer to the upgrade
+}
+
+// intrude connects and reads the welcome. extensions is what it offers.
+func (d *desk) intrude(t *testing.T, extensions string) *intruder {
+	t.Helper()
+	conn, err := net.Dial("tcp4", d.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if extensions != "" {
+		extensions = "Sec-WebSocket-Extensions: " + extensions + "\r\n"
+	}
+	i := &intruder{t: t, conn: conn, in: bufio.NewReaderSize(conn, 512)}
+	i.write([]byte("GET /ws/rfq HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" + extensions +
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"))
+	_ = conn.SetReadDeadline(time.Now().Add(patience))
+	answer, err := http.ReadResponse(i.in, nil)
+	if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("%+v, %v", answer, err)
+	}
+	_ = answer.Body.Close()
+	i.head = answer.Header
+	if _, text, err := i.frame(); err != nil || !bytes.Contains(text, []byte("welcome")) {
+		t.Fatalf("no welcome first: %q, %v", text, err)
+	}
+	return i
+}
+
+// write sends bytes; that the server has gone meanwhile is what reading tells.
+func (i *intruder) write(all ...[]byte) {
+	_ = i.conn.SetWriteDeadline(time.Now().Add(patience))
+	_, _ = i.conn.Write(bytes.Join(all, nil))
+}
+
+// frame reads the server's next frame.
+func (i *intruder) frame() (head byte, payload []byte, err error) {
+	_ = i.conn.SetReadDeadline(time.Now().Add(patience))
+	var start [2]byte
+	if _, err := io.ReadFull(i.in, start[:]); err != nil {
+		return 0, nil, err
+	}
+	length := uint64(start[1])
+	switch start[1] {
+	case 126:
+		var more [2]byte
+		_, err = io.ReadFull(i.in, more[:])
+		length = uint64(binary.BigEndian.Uint16(more[:]))
+	case 127:
+		var more [8]byte
+		_, err = io.ReadFull(i.in, more[:])
+		length = binary.BigEndian.Uint64(more[:])
+	}
+	if err != nil || length > 1<<20 {
+		return 0, nil, fmt.Errorf("a frame of %d bytes: %w", length, err)
+	}
+	payload = make([]byte, length)
+	_, err = io.ReadFull(i.in, payload)
+	return start[0], payload, err
+}
+
+// answer reads frames until one of them has that text.
+func (i *intruder) answer(text string) (head byte, payload []byte) {
+	i.t.Helper()
+	for {
+		head, payload, err := i.frame()
+		if err != nil {
+			i.t.Fatalf("no %q: %v", text, err)
+		}
+		if bytes.Contains(payload, []byte(text)) {
+			return head, payload
+		}
+	}
+}
+
+// closed reads to the end, which must be a close frame and the end of the
+// server's half, and returns the code.
+func (i *intruder) closed() (uint16, error) {
+	defer i.conn.Close()
+	for {
+		head, payload, err := i.frame()
+		if err != nil {
+			return 0, fmt.Errorf("no close frame: %w", err)
+		}
+		if head != finClose {
+			continue
+		}
+		if len(payload) < 2 {
+			return 0, fmt.Errorf("a close frame of %d bytes", len(payload))
+		}
+		if n, err := i.in.Read(make([]byte, 1)); err == nil {
+			return 0, fmt.Errorf("%d bytes behind the close frame", n)
+		}
+		return binary.BigEndian.Uint16(payload), nil
+	}
+}
+
+// inUse returns the memory that this process holds for good.
+func inUse() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC() // the first may leave what a pool held
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
+}
+
+// bomb is n zeros compressed about 1,000:1.
+func bomb(t testing.TB, n int) string { return string(zip(t, make([]byte, n), 9)) }
+
+// fragmented returns a message in frames of size bytes.
+func fragmented(head byte, payload string, size int) []byte {
+	if len(payload) <= size {
+		return sent(head, payload)
+	}
+	all := sent(head&^0x80, payload[:size])
+	for payload = payload[size:]; len(payload) > size; payload = payload[size:] {
+		all = append(all, sent(0x00, payload[:size])...)
+	}
+	return append(all, sent(0x80, payload)...)
+}
+
+// hostile is what a client sends and how it must end: the close code, or for
+// zero the text of an answer.
+type hostile struct {
+	name   string
+	data   []byte
+	code   uint16
+	answer string
+}
+
+func closeWith(code uint16, reason string) []byte {
+	return sent(0x88, string(binary.BigEndian.AppendUint16(nil, code))+reason)
+}
+
+func hostilePlain() []hostile {
+	long := strings.Repeat("x", MaxFrame)
+	declared := func(length uint64) []byte {
+		return append(binary.BigEndian.AppendUint64([]byte{0x81, 0xff}, length), "\x00\x00\x00\x00{}"...)
+	}
+	ask := `{"action":"PING","id":"after"}`
+	garbled := sent(0x81, ask)
+	garbled[2] ^= 0x80 // the first byte of the mask
+	all := []hostile{
+		{name: "declared 2^63", data: declared(1 << 63), code: CloseProtocol},
+		{name: "declared 2^64-1", data: declared(1<<64 - 1), code: CloseProtocol},
+		{name: "declared 2^63-1", data: declared(1<<63 - 1), code: CloseFrameTooBig},
+		{name: "16 KiB + 1", data: sent(0x81, long+"x"), code: CloseFrameTooBig},
+		{name: "16 KiB + 1 in fragments of 100", data: fragmented(0x81, long+"x", 100), code: CloseFrameTooBig},
+		{name: "16 KiB in fragments of 16", data: fragmented(0x81, long, 16), answer: `"code":"BAD_REQUEST"`},
+		{name: "more fragments than a message may have", data: fragmented(0x81, long[:maxFragments+1], 1), code: CloseTooManyMessage},
+		{name: "empty fragments without end", data: append(sent(0x01, ""), bytes.Repeat(sent(0x00, ""), 100_000)...), code: CloseTooManyMessage},
+		{name: "unmasked", data: []byte("\x81\x02{}"), code: CloseProtocol},
+		{name: "unmasked close", data: []byte("\x88\x02\x03\xe8"), code: CloseProtocol},
+		{name: "masked wrong", data: garbled, code: CloseBadData},
+		{name: "compressed without agreement", data: sent(0xc1, ask), code: CloseProtocol},
+		{name: "length in more bytes than it needs", data: []byte("\x81\xfe\x00\x02\x00\x00\x00\x00{}"), code: CloseProtocol},
+		{name: "control in fragments", data: sent(0x09, "x"), code: CloseProtocol},
+		{name: "control of 126 bytes", data: sent(0x8a, long[:126]), code: CloseProtocol},
+		{name: "close of one byte", data: sent(0x88, "x"), code: CloseProtocol},
+		{name: "close with a reason that is not UTF-8", data: closeWith(CloseNormal, "\xc3"), code: CloseBadData},
+		{name: "continuation of nothing", data: sent(0x80, ask), code: CloseProtocol},
+		{name: "message in a message", data: frames(sent(0x01, ask), sent(0x81, ask)), code: CloseProtocol},
+		{name: "text that is not UTF-8", data: sent(0x81, `{"action":"`+"\xf0\x28\x8c\x28"+`"}`), code: CloseBadData},
+		{name: "a surrogate in text", data: sent(0x81, "\xed\xa0\x80"), code: CloseBadData},
+		{name: "text that ends in half a rune", data: sent(0x81, "\xe2\x82"), code: CloseBadData},
+		{name: "a rune in two fragments", data: frames(sent(0x01, "\xe2\x82"), sent(0x80, "\xac")), answer: `"code":"BAD_REQUEST"`},
+		{name: "binary that is not UTF-8", data: sent(0x82, "\xff\xfe"), answer: `"code":"BAD_REQUEST"`},
+		{name: "a ping in a message", data: frames(sent(0x01, ask[:9]), sent(0x89, "beep"), sent(0x80, ask[9:])), answer: `"id":"after"`},
+		{name: "HTTP", data: []byte("GET /ws/rfq HTTP/1.1\r\nHost: x\r\n\r\n"), code: CloseProtocol},
+		{name: "a TLS hello", data: []byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"), code: CloseProtocol},
+	}
+	for _, bit := range []byte{0x20, 0x10, 0x70} {
+		all = append(all, hostile{name: fmt.Sprintf("reserved bits %#x", bit), data: sent(0x81|bit, ask), code: CloseProtocol})
+	}
+	for _, opcode := range []byte{3, 4, 5, 6, 7, 0xb, 0xc, 0xd, 0xe, 0xf} {
+		all = append(all, hostile{name: fmt.Sprintf("opcode %#x", opcode), data: sent(0x80|opcode, ""), code: CloseProtocol})
+	}
+	for _, code := range []uint16{0, 999, 1004, 1005, 1006, 1015, 1016, 2000, 2999, 5000, 65535} {
+		all = append(all, hostile{name: fmt.Sprintf("close code %d", code), data: closeWith(code, ""), code: CloseProtocol})
+	}
+	for _, code := range []uint16{1000, 1001, 1011, 3000, 4999} {
+		all = append(all, hostile{name: fmt.Sprintf("close code %d", code), data: closeWith(code, "bye"), code: code})
+	}
+	return all
+}
+
+func hostileDeflated(t testing.TB) []hostile {
+	ask := string(zip(t, []byte(`{"action":"PING","id":"after"}`), 9))
+	noise := make([]byte, MaxFrame)
+	_, _ = rand.NewChaCha8([32]byte{3}).Read(noise)
+	small := bomb(t, 10<<20)
+	return []hostile{
+		{name: "a request", data: sent(0xc1, ask), answer: `"id":"after"`},
+		{name: "a request in fragments", data: fragmented(0xc1, ask, 7), answer: `"id":"after"`},
+		{name: "a request that is not compressed", data: sent(0x81, `{"action":"PING","id":"after"}`), answer: `"id":"after"`},
+		{name: "16 KiB", data: sent(0xc1, bomb(t, MaxFrame)), answer: `"code":"BAD_REQUEST"`},
+		{name: "16 KiB + 1", data: sent(0xc1, bomb(t, MaxFrame+1)), code: CloseFrameTooBig},
+		{name: "10 MiB in 10 KiB", data: sent(0xc1, small), code: CloseFrameTooBig},
+		{name: "10 MiB in fragments", data: fragmented(0xc1, small, 500), code: CloseFrameTooBig},
+		{name: "10 MiB in binary", data: sent(0xc2, small), code: CloseFrameTooBig},
+		{name: "1 GiB in 1 MiB", data: sent(0xc1, strings.Repeat(small, 100)), code: CloseFrameTooBig},
+		// One layer is taken off and no more: what is inside is only text.
+		{name: "10 MiB in a bomb in a bomb", data: sent(0xc1, string(zip(t, []byte(small), 9))), code: CloseBadData},
+		{name: "blocks without end", data: sent(0xc1, string(blocks())), answer: `"code":"BAD_REQUEST"`},
+		{name: "noise", data: sent(0xc1, string(noise[:1000])), code: CloseBadData},
+		{name: "16 KiB + 1 of noise", data: sent(0xc1, string(noise)+"x"), code: CloseFrameTooBig},
+		{name: "text that says it is compressed", data: sent(0xc1, `{"action":"PING"}`), code: CloseBadData},
+		{name: "nothing that says it is compressed", data: sent(0xc1, ""), code: CloseBadData},
+		{name: "cut short", data: sent(0xc1, ask[:len(ask)/2]), code: CloseBadData},
+		{name: "text that is not UTF-8", data: sent(0xc1, string(zip(t, []byte("\xff"), 9))), code: CloseBadData},
+		{name: "compressed only from the second frame on", data: frames(sent(0x01, ask[:3]), sent(0xc0, ask[3:])), code: CloseProtocol},
+		{name: "compressed in both frames", data: frames(sent(0x41, ask[:3]), sent(0xc0, ask[3:])), code: CloseProtocol},
+		{name: "compressed ping", data: sent(0xc9, ask), code: CloseProtocol},
+		{name: "RSV2", data: sent(0xa1, ask), code: CloseProtocol},
+	}
+}
+
+// Whatever a client sends, it is answered by the right code, its memory is given
+// back, and the witness is served meanwhile.
+func TestHostileFrames(t *testing.T) {
+	d, w := newHostileDesk(t)
+	try := func(h *hostile, offer string) {
+		t.Helper()
+		i := d.intrude(t, offer)
+		half := len(h.data) / 2
+		i.write(h.data[:half])
+		w.served()
+		i.write(h.data[half:])
+		if h.code == 0 {
+			i.answer(h.answer)
+		} else if code, err := i.closed(); code != h.code {
+			t.Errorf("%s: close code %d, want %d, %v", h.name, code, h.code, err)
+		}
+		_ = i.conn.Close()
+		w.served()
+	}
+	const offer = "permessage-deflate"
+	all, compressed := hostilePlain(), hostileDeflated(t)
+	round := func() {
+		for i := range all {
+			try(&all[i], "")
+		}
+		for i := range compressed {
+			try(&compressed[i], offer)
+		}
+		d.until("all are gone", func() bool { return d.feed.Stats().Connections == 1 })
+	}
+	round() // what shards and readers work in has its size after it
+	before := inUse()
+	round()
+	if grown := inUse() - before; grown > 1<<20 {
+		t.Errorf("%d bytes are held after the second round", grown)
+	}
+}
+
+// A frame cut at any place is the same frame.
+func TestSplitFrames(t *testing.T) {
+	d, w := newHostileDesk(t, func(o *Options) { o.MessagesPerSecond = 10_000 })
+	ask := `{"action":"PING","id":"split"}`
+	for _, test := range []struct {
+		name, offer string
+		data        []byte
+	}{
+		{"plain", "", frames(sent(0x01, ask[:5]), sent(0x89, "beep"), sent(0x00, ""), sent(0x80, ask[5:]))},
+		{"compressed", "permessage-deflate", fragmented(0xc1, string(zip(t, []byte(ask), 9)), 20)},
+		{"long", "", sent(0x81, `{"pad":"`+strings.Repeat("x", 200)+`",`+ask[1:])},
+	} {
+		i := d.intrude(t, test.offer)
+		for cut := range len(test.data) {
+			i.write(test.data[:cut])
+			// Once the witness has its answer, the reader has had the first part.
+			w.c.send(`{"action":"PING"}`)
+			if m := w.c.next(); m.Type != "pong" {
+				t.Fatal(m.raw)
+			}
+			i.write(test.data[cut:])
+			i.answer(`"id":"split"`)
+		}
+		for _, b := range test.data {
+			i.write([]byte{b})
+		}
+		i.answer(`"id":"split"`)
+		_ = i.conn.Close()
+	}
+	w.served()
+}
+
+// A flood ends with 4029 at the usual rate. It holds no memory and does not keep
+// the witness waiting, even where any rate is allowed.
+func TestFloods(t *testing.T) {
+	subscribe := sent(0x81, `{"action":"SUBSCRIBE_MARKET","channels":["l2","trades","ticker"],"symbols":["SLUSD/USDC","92C/SLUSD","AAA/BBB"]}`)
+	resync := sent(0x81, `{"action":"RESYNC","channels":["l2"],"symbols":["SLUSD/USDC"]}`)
+	floods := []struct {
+		name string
+		data []byte
+	}{
+		{"pings", bytes.Repeat(sent(0x89, strings.Repeat("x", 125)), 10_000)},
+		{"pongs", bytes.Repeat(sent(0x8a, ""), 10_000)},
+		{"subscriptions", bytes.Repeat(subscribe, 10_000)},
+		{"snapshots", append(bytes.Clone(subscribe), bytes.Repeat(resync, 10_000)...)},
+		{"broken requests", bytes.Repeat(sent(0x81, "{"), 10_000)},
+		{"16 KiB, compressed", bytes.Repeat(sent(0xc1, bomb(t, MaxFrame)), 10_000)},
+		{"blocks without end", bytes.Repeat(sent(0xc1, string(blocks())), 100)},
+	}
+	for _, rate := range []int{20, 10_000} {
+		d, w := newHostileDesk(t, func(o *Options) { o.MessagesPerSecond = rate })
+		for level := range market.Price(100) {
+			d.order(0, market.Sell, 1_000_000+level, 1)
+			if err := w.book.apply(w.c.wait("l2", "update")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, flood := range floods {
+			before := inUse()
+			i := d.intrude(t, "permessage-deflate")
+			written, ended := make(chan struct{}), make(chan error, 1)
+			go func() {
+				defer close(written)
+				i.write(flood.data)
+			}()
+			go func() {
+				code, err := i.closed()
+				if code != CloseTooManyMessage {
+					err = fmt.Errorf("close code %d: %w", code, err)
+				}
+				ended <- err
+			}()
+			for range 10 {
+				w.served()
+			}
+			if grown := inUse() - before; grown > 4<<20 {
+				t.Errorf("%s at %d/s: %d bytes are held", flood.name, rate, grown)
+			}
+			if rate > 20 {
+				_ = i.conn.Close()
+			}
+			<-written
+			if err := <-ended; rate == 20 && err != nil {
+				t.Errorf("%s: %v", flood.name, err)
+			}
+			d.until("it is gone", func() bool { return d.feed.Stats().Connections == 1 })
+		}
+	}
+}
+
+// Messages that never become whole hold little memory, and end in time.
+func TestSlowFrames(t *testing.T) {
+	const clients = 100
+	d, w := newHostileDesk(t, func(o *Options) { o.SubscribeWithin = time.Minute })
+	var all []*intruder
+	for range clients {
+		all = append(all, d.intrude(t, ""))
+	}
+	frame := sent(0x81, strings.Repeat("x", MaxFrame))
+	drips := len(frame) - 1000
+	before := inUse()
+	ends := make(chan error, clients)
+	for _, i := range all {
+		i.write(frame[:drips])
+		go func() {
+			code, err := i.closed()
+			if code != ClosePolicy {
+				err = fmt.Errorf("close code %d: %w", code, err)
+			}
+			ends <- err
+		}()
+	}
+	d.until("all are within a message", func() bool { return inUse()-before > clients*MaxFrame*3/4 })
+	if each := (inUse() - before) / clients; each > 3*MaxFrame {
+		t.Errorf("%d bytes are held of a client within a message", each)
+	}
+	pace := time.NewTicker(messageWithin / 100)
+	defer pace.Stop()
+	for ended := 0; ended < clients; {
+		select {
+		case err := <-ends:
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended++
+		case <-pace.C:
+			for _, i := range all {
+				i.write(frame[drips : drips+1])
+			}
+			drips++
+			w.served()
+		}
+	}
+}
+
+// Peers that vanish, in a message or out of one, are forgotten.
+func TestHalfOpen(t *testing.T) {
+	d, w := newHostileDesk(t)
+	for _, data := range [][]byte{nil, {0x81}, sent(0x81, "{}")[:6], sent(0x01, "{}"), sent(0x89, "x")[:4]} {
+		for _, end := range []func(*net.TCPConn) error{
+			func(c *net.TCPConn) error { return c.CloseWrite() },
+			func(c *net.TCPConn) error { return errors.Join(c.SetLinger(0), c.Close()) },
+			func(c *net.TCPConn) error { return c.Close() },
+		} {
+			i := d.intrude(t, "")
+			i.write(data)
+			w.served()
+			if err := end(i.conn.(*net.TCPConn)); err != nil {
+				t.Fatal(err)
+			}
+			d.until("it is gone", func() bool { return d.feed.Stats().Connections == 1 })
+		}
+	}
+	w.served()
+}
