@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -209,6 +210,28 @@ func number(m []byte, name string) uint64 {
 	return n
 }
 
+// readOn has stalled readers read on once all are found, each of which must be
+// told then.
+func (c *crowd) readOn(stalled []net.Conn) {
+	deadline := time.Now().Add(time.Minute)
+	for c.feed.Stats().SlowConsumers < uint64(len(c.stalled)) {
+		if time.Now().After(deadline) {
+			c.t.Errorf("the stalled readers are not found: %+v", c.feed.Stats())
+			return
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	var readers sync.WaitGroup
+	for i, conn := range stalled {
+		readers.Go(func() {
+			if code, slow, err := told(conn); err != nil || code != CloseSlowConsumer || !slow {
+				c.t.Errorf("stalled reader %d: code %d, SLOW_CONSUMER told: %v, %v", i, code, slow, err)
+			}
+		})
+	}
+	readers.Wait()
+}
+
 // told reads a stalled connection on and returns the code of its close frame, and
 // whether SLOW_CONSUMER came before it.
 func told(conn net.Conn) (code uint16, slow bool, err error) {
@@ -251,19 +274,16 @@ func TestStalledReadersAmongMany(t *testing.T) {
 	})
 	before := heap()
 	last := uint64(bursts * perBurst)
-	var readers sync.WaitGroup
+	var readers, half sync.WaitGroup
 	for _, r := range c.healthy {
 		readers.Go(func() { r.err = r.follow(last) })
 	}
+	stalled := uint64(len(c.stalled))
+	half.Go(func() { c.readOn(c.stalled[:stalled/2]) })
 	for n := range uint64(bursts) {
 		c.burst(perBurst)
 		c.until("the healthy readers are there", func() bool {
-			for _, r := range c.healthy {
-				if r.at.Load() < (n+1)*perBurst && r.err == nil {
-					return false
-				}
-			}
-			return true
+			return !slices.ContainsFunc(c.healthy, func(r *lineReader) bool { return r.at.Load() < (n+1)*perBurst })
 		})
 	}
 	grown := int64(heap()) - int64(before)
@@ -273,24 +293,13 @@ func TestStalledReadersAmongMany(t *testing.T) {
 			t.Fatalf("reader %d: %v, %d snapshots", i, r.err, r.snapshots)
 		}
 	}
-	stalled := uint64(len(c.stalled))
 	if most := int64(stalled)*maxPending + int64(len(c.healthy))*8<<10; grown > most {
 		t.Errorf("memory has grown by %d bytes, want %d at most", grown, most)
 	}
-	c.until("the stalled readers are found", func() bool { return c.feed.Stats().SlowConsumers == stalled })
-
-	// Half of them read on.
-	for i, conn := range c.stalled[:stalled/2] {
-		readers.Go(func() {
-			if code, slow, err := told(conn); err != nil || code != CloseSlowConsumer || !slow {
-				t.Errorf("stalled reader %d: code %d, SLOW_CONSUMER told: %v, %v", i, code, slow, err)
-			}
-		})
-	}
-	readers.Wait()
+	half.Wait()
 	c.until("the others are cut off", func() bool { return c.feed.Stats().Connections == len(c.healthy) })
 	s := c.feed.Stats()
-	if s.Subscriptions != int64(len(c.healthy)) || s.Collapsed == 0 || s.Overruns != 0 {
+	if s.Subscriptions != int64(len(c.healthy)) || s.SlowConsumers != stalled || s.Overruns != 0 {
 		t.Errorf("%+v", s)
 	}
 	t.Logf("%d healthy and %d stalled readers, memory grew by %d bytes an open connection", len(c.healthy), stalled,
