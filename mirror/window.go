@@ -242,13 +242,17 @@ func (w *Windows) begin(t *Trace) {
 	}
 }
 
-// reach moves an edge to a transaction.
-func (e *edge) reach(t *Trace) {
+// reach moves an edge to a transaction. It may be of the other edge's slot too.
+func (w *Windows) reach(e *edge, t *Trace) {
 	if t.Slot != e.slot {
 		e.slot = t.Slot
 		clear(e.seen)
 	}
-	e.seen[t.Signature] = struct{}{}
+	for _, e := range []*edge{&w.oldest, &w.newest} {
+		if e.slot == t.Slot {
+			e.seen[t.Signature] = struct{}{}
+		}
+	}
 }
 
 func (w *Windows) newerTrace(p *Progress) (bool, error) {
@@ -263,7 +267,7 @@ func (w *Windows) newerTrace(p *Progress) (bool, error) {
 	if t.Slot < e.slot {
 		return false, fmt.Errorf("%w: %s of slot %d, after slot %d", ErrOrder, t.Signature, t.Slot, e.slot)
 	}
-	e.reach(t)
+	w.reach(e, t)
 	// A block's time never runs back: what does is no time.
 	timed := t.Time > 0 && t.Time >= e.time
 	if timed {
@@ -299,13 +303,13 @@ func (w *Windows) olderTrace(p *Progress) (bool, error) {
 	if t.Slot > e.slot {
 		return false, fmt.Errorf("%w: %s of slot %d, before slot %d", ErrOrder, t.Signature, t.Slot, e.slot)
 	}
-	e.reach(t)
+	w.reach(e, t)
 	timed := t.Time > 0 && t.Time <= e.time
-	if doubted, at := w.joinOlder(p); doubted {
-		w.doubtOlder(at)
-	}
 	if timed {
 		e.time = t.Time
+	}
+	if doubted, at := w.joinOlder(p); doubted {
+		w.doubtOlder(at)
 	}
 	if p.Err != nil || !timed && t.swaps() > 0 {
 		w.doubtOlder(e.time) // it is not newer than what follows it
