@@ -50,6 +50,7 @@ test: try-sandbox ## vet and run every test: the inner rooms first, since they a
 
 race: ## run the concurrent rooms' tests under the race detector (needs a C compiler)
 	BLOCKDESK_FIX_SOAK='6s 50' $(GO) test -race -timeout $(TIMEOUT) -skip $(RACE_SKIP) $(RACE_ROOMS)
+	$(GO) test -race -timeout $(TIMEOUT) -tags feed_goroutines ./feed
 
 crash: ## crash the journal at 20,000 writes and syncs (make test tries 2,000)
 	BLOCKDESK_CRASH_POINTS=20000 $(GO) test -count 1 -timeout $(TIMEOUT) -run '^TestCrash$$' -v ./persist

@@ -97,6 +97,10 @@ type conn struct {
 	seat, turn int32
 }
 
+// keepPending is the most frames whose memory a connection with nothing pending
+// keeps: one that was slow for a while must not hold what it needed then.
+const keepPending = 32
+
 // push queues one frame. A frame with a sub counts as live.
 func (c *conn) push(data []byte, sub *subscription) {
 	c.pending = append(c.pending, frame{data: data, sub: sub})
@@ -121,9 +125,12 @@ func (c *conn) written(n int) (done int) {
 		done++
 	}
 	c.offset = n
-	if done == len(c.pending) {
+	switch {
+	case done == len(c.pending) && cap(c.pending) > keepPending:
+		c.pending = nil
+	case done == len(c.pending):
 		c.pending = c.pending[:0]
-	} else if done > 0 {
+	case done > 0:
 		rest := copy(c.pending, c.pending[done:])
 		clear(c.pending[rest:])
 		c.pending = c.pending[:rest]

@@ -26,7 +26,7 @@ const (
 )
 
 // breach is what a client did that ends its connection: the close code that it
-// earns and the reason in the close frame, of at most maxCloseText bytes.
+// earns and the reason in the close frame, of at most 123 bytes.
 type breach struct {
 	code uint16
 	text string

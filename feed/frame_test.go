@@ -51,7 +51,9 @@ func listen(d *decoder, data []byte, size int) (s said) {
 		for len(buf) > 0 {
 			m, rest, err := d.next(buf)
 			if err != nil {
-				s.code = err.(*breach).code
+				if b := (*breach)(nil); errors.As(err, &b) {
+					s.code = b.code
+				}
 				return s
 			}
 			if m.opcode != 0 {

@@ -13,8 +13,6 @@ const (
 	// readSize is the most that one connection says before the others have their
 	// turn, in bytes.
 	readSize = 16 << 10
-	// maxCloseText is the longest reason in a close frame, in bytes (RFC 6455).
-	maxCloseText = 123
 )
 
 var (

@@ -1,0 +1,92 @@
+package feed
+
+import (
+	"bytes"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Whatever is pushed, written in pieces and collapsed: the socket gets whole
+// messages in order, answers are never dropped, and the counts are true.
+func TestPendingKeepsItsCounts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := &conn{}
+		subs := []*subscription{{conn: c}, {conn: c}}
+		type message struct {
+			data []byte
+			sub  *subscription
+		}
+		var model []message // not wholly written
+		written := 0        // bytes of model[0]
+		label := byte(0)
+		t.Repeat(map[string]func(*rapid.T){
+			"push": func(t *rapid.T) {
+				label++
+				m := message{data: bytes.Repeat([]byte{label}, rapid.IntRange(1, 9).Draw(t, "size"))}
+				if which := rapid.IntRange(0, 2).Draw(t, "sub"); which < 2 {
+					m.sub = subs[which]
+				}
+				c.push(m.data, m.sub)
+				model = append(model, m)
+			},
+			"write": func(t *rapid.T) {
+				n := rapid.IntRange(0, c.bytes).Draw(t, "bytes")
+				done := 0
+				for left := n; left > 0; {
+					step := min(left, len(model[0].data)-written)
+					left -= step
+					if written += step; written == len(model[0].data) {
+						model, written = model[1:], 0
+						done++
+					}
+				}
+				if got := c.written(n); got != done {
+					t.Fatalf("%d messages done, not %d", got, done)
+				}
+			},
+			"collapse": func(*rapid.T) {
+				c.collapse()
+				var kept []message
+				for i, m := range model {
+					if m.sub == nil || i == 0 && written > 0 {
+						kept = append(kept, m)
+					} else if !m.sub.stale {
+						t.Fatal("a subscription that lost a message is not stale")
+					}
+				}
+				model = kept
+			},
+			"": func(t *rapid.T) {
+				all, live := -written, 0
+				for i, m := range model {
+					all += len(m.data)
+					if m.sub != nil {
+						live += len(m.data)
+					}
+					if !bytes.Equal(c.pending[i].data, m.data) || c.pending[i].sub != m.sub {
+						t.Fatalf("message %d: %v", i, c.pending[i].data)
+					}
+				}
+				if len(c.pending) != len(model) || c.bytes != all || c.live != live || c.offset != written {
+					t.Fatalf("%d messages, %d bytes, %d live, offset %d; want %d, %d, %d, %d",
+						len(c.pending), c.bytes, c.live, c.offset, len(model), all, live, written)
+				}
+			},
+		})
+	})
+}
+
+// A connection that was slow for a while does not hold what it needed then.
+func TestPendingLetsItsMemoryGo(t *testing.T) {
+	c := &conn{}
+	for _, most := range []int{keepPending, keepPending + 1} {
+		for range most {
+			c.push([]byte("x"), nil)
+		}
+		c.written(most)
+		if held := cap(c.pending); held > 2*keepPending || most > keepPending && held > 0 {
+			t.Errorf("after %d messages: room for %d", most, held)
+		}
+	}
+}
