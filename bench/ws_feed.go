@@ -77,7 +77,14 @@ func startFeed(ctx context.Context, o feed.Options) (*wsFeed, error) {
 		return nil, err
 	}
 	server := &fasthttp.Server{
-		Handler: f.Handler, KeepHijackedConns: true,
+		Handler: func(ctx *fasthttp.RequestCtx) {
+			if string(ctx.Path()) == streamPath {
+				f.Stream(ctx)
+			} else {
+				f.Handler(ctx)
+			}
+		},
+		KeepHijackedConns:     true,
 		MaxIdleWorkerDuration: 100 * time.Millisecond, // default 10 s; an idle one is not the feed's memory
 	}
 	w := &wsFeed{Feed: f, addr: listener.Addr().String(), events: make(wsScript), seq: wsFirstSeq}
@@ -155,6 +162,17 @@ func (w *wsFeed) subscribers(name string, conns int, heartbeat bool) crowd.Group
 			"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"),
 		Then: clientFrame(fmt.Sprintf(`{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":[%q],"heartbeat":%t}`, benchSymbol, heartbeat)),
 		Skip: 3, // welcome, acknowledgement, snapshot
+	}
+}
+
+const streamPath = "/api/v1/market/stream"
+
+// streamed is subscribers by server-sent events.
+func (w *wsFeed) streamed(name string, conns int) crowd.Group {
+	return crowd.Group{
+		Name: name, Addr: w.addr, Conns: conns, Form: crowd.Events,
+		Request: []byte("GET " + streamPath + "?channels=l2&symbols=" + benchSymbol + " HTTP/1.1\r\nHost: bench\r\n\r\n"),
+		Skip:    2, // welcome, snapshot
 	}
 }
 

@@ -28,6 +28,7 @@ func (b *wsBench) idle(ctx context.Context) error {
 	}{
 		{"WebSocket", func(f *wsFeed) crowd.Group { return f.subscribers("idle", b.o.Many, true) }},
 		{"WebSocket with compression", func(f *wsFeed) crowd.Group { return f.deflated("idle", b.o.Many) }},
+		{"server-sent events", func(f *wsFeed) crowd.Group { return f.streamed("idle", b.o.Many) }},
 	} {
 		perConn, goroutines, err := b.idleOf(ctx, kind.group)
 		if err != nil {
