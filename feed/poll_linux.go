@@ -34,7 +34,7 @@ type poll struct {
 	ready []*conn // of this pass
 	n     int     // what fill has read
 	err   error
-	fill  func(fd uintptr) bool
+	fill  func(fd uintptr)
 }
 
 // seat is where the poll finds a connection.
@@ -57,10 +57,7 @@ func newPoll(f *Feed) (*poll, error) {
 		_ = p.file.Close()
 		return nil, fmt.Errorf("feed: epoll: %w", err)
 	}
-	p.fill = func(fd uintptr) bool {
-		p.n, p.err = syscall.Read(int(fd), p.reader.buf[:])
-		return true
-	}
+	p.fill = func(fd uintptr) { p.n, p.err = syscall.Read(int(fd), p.reader.buf[:]) }
 	return p, nil
 }
 
@@ -150,7 +147,7 @@ func (p *poll) read(c *conn) bool {
 		c.early = nil
 		return p.watch(c, syscall.EPOLL_CTL_MOD, syscall.EPOLLIN) == nil && p.reader.take(c, early)
 	}
-	if err := c.raw.Read(p.fill); err != nil {
+	if err := c.raw.Control(p.fill); err != nil {
 		return true // the shard has closed it
 	}
 	switch {

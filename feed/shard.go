@@ -55,9 +55,9 @@ type shard struct {
 	out     []byte // what write writes
 	sent    int
 	sendErr error
+	write   func(fd uintptr)
 	// sentBytes and sentMessages are of this pass.
 	sentBytes, sentMessages uint64
-	write                   func(fd uintptr) bool
 }
 
 func newShard(f *Feed) *shard {
@@ -75,11 +75,11 @@ func newShard(f *Feed) *shard {
 			shared: &f.topics[i],
 		}
 	}
-	s.write = func(fd uintptr) bool {
+	s.write = func(fd uintptr) {
 		for {
 			s.sent, s.sendErr = syscall.Write(int(fd), s.out)
 			if !errors.Is(s.sendErr, syscall.EINTR) {
-				return true
+				return
 			}
 		}
 	}

@@ -80,7 +80,9 @@ func (s *shard) flush(c *conn) (more bool) {
 			return false
 		}
 		want := s.gather(c)
-		if err := c.raw.Write(s.write); err != nil {
+		// Control holds the descriptor, which is all that a write needs that
+		// does not wait; RawConn.Write also prepares to wait.
+		if err := c.raw.Control(s.write); err != nil {
 			s.sent, s.sendErr = 0, err
 		}
 		s.out = nil
