@@ -20,11 +20,7 @@ import (
 // recordedFile reads a file of the real inputs, or skips.
 func recordedFile(t testing.TB, name string) []byte {
 	t.Helper()
-	root := os.Getenv("BLOCKDESK_TESTDATA")
-	if root == "" {
-		root = filepath.Join("..", "..", "shared", "data")
-	}
-	b, err := os.ReadFile(filepath.Join(root, "solana", filepath.FromSlash(name)))
+	b, err := os.ReadFile(recordedPath(name))
 	if os.IsNotExist(err) {
 		t.Skipf("no real accounts: solana/%s is absent (set BLOCKDESK_TESTDATA)", name)
 	}
@@ -32,6 +28,15 @@ func recordedFile(t testing.TB, name string) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// recordedPath is where a file of the real inputs is, if it is.
+func recordedPath(name string) string {
+	root := os.Getenv("BLOCKDESK_TESTDATA")
+	if root == "" {
+		root = filepath.Join("..", "..", "shared", "data")
+	}
+	return filepath.Join(root, "solana", filepath.FromSlash(name))
 }
 
 // recordedAccount reads a getAccountInfo answer of the account at an address.

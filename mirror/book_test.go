@@ -120,7 +120,7 @@ func refused(l mirror.Layout) map[string]spoiled {
 			"another version":             {byteAt(0, 8, 1), mirror.ErrMalformed},
 			"other decimals":              {byteAt(0, 9, 8), mirror.ErrListing},
 			"nodes cut":                   {cut(0, 1), mirror.ErrMalformed},
-			"part of a node":              {wordAt(0, 152, 6*80-1), mirror.ErrMalformed},
+			"part of a node":              {both(func(m *made) { a := m.accounts[0]; a.Data = append(a.Data, 0) }, wordAt(0, 152, 6*80+1)), mirror.ErrMalformed},
 			"fewer nodes than linked":     {wordAt(0, 152, 80), mirror.ErrMalformed},
 			"a root that is none":         {wordAt(0, 156, 7*80), mirror.ErrMalformed},
 			"a root between nodes":        {wordAt(0, 156, 79), mirror.ErrMalformed},
@@ -179,7 +179,7 @@ func refused(l mirror.Layout) map[string]spoiled {
 			"more nodes than fit":  {wordAt(1, 316, 1025), mirror.ErrMalformed},
 			"more orders than fit": {wordAt(1, 12, 6), mirror.ErrMalformed},
 			"more pegged ones":     {wordAt(1, 20, 6), mirror.ErrMalformed},
-			"a negative price":     {func(m *made) { u64(m.accounts[2].Data, 840+88*1+16, 1<<63) }, mirror.ErrMalformed},
+			"a negative price":     {func(m *made) { u64(m.accounts[2].Data, 840+88*4+16, 1<<63) }, mirror.ErrMalformed},
 			"a negative quantity":  {func(m *made) { u64(m.accounts[2].Data, 840+88*1+56, 1<<63) }, mirror.ErrMalformed},
 			"a ring":               {wordAt(2, 840+28, 0), mirror.ErrMalformed},
 			"out of order":         {func(m *made) { swapWords(m.accounts[2].Data, 840+24) }, mirror.ErrMalformed},
@@ -283,6 +283,17 @@ func someOrders(layout mirror.Layout, n int) (orders []order) {
 	return orders
 }
 
+// TestBookSum: an order that would take a level past 64 bits is left out, and a
+// smaller one behind it is not.
+func TestBookSum(t *testing.T) {
+	price := market.Uint128{Lo: 1_000_000_000_000_000}
+	m := makeBook(mirror.Manifest, []order{{price: price, size: 1 << 63}, {price: price, size: 1 << 63}, {price: price, size: 1<<63 - 1}})
+	var d mirror.Depth
+	if err := m.decode(&d, now); err != nil || d.Orders != 2 || d.Unshown != 1 || !slices.Equal(d.Asks, []mirror.Level{{Price: 10_000, Size: math.MaxUint64}}) {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
 // TestOpenBookPegged: orders whose price is not in the book are counted.
 func TestOpenBookPegged(t *testing.T) {
 	m := makeBook(mirror.OpenBook, someOrders(mirror.OpenBook, 3))
@@ -314,26 +325,27 @@ func TestAppendLots(t *testing.T) {
 	}
 }
 
+func clockAccount(slot, unix uint64) *rpc.Account {
+	d := make([]byte, 40)
+	u64(d, 0, slot)
+	u64(d, 32, unix)
+	return &rpc.Account{Address: solana.ClockSysvar, Owner: solana.SysvarOwner, Data: d}
+}
+
 // TestParseClock: the clock of the bank that the answer says it is as of.
 func TestParseClock(t *testing.T) {
-	account := func(slot, unix uint64) *rpc.Account {
-		d := make([]byte, 40)
-		u64(d, 0, slot)
-		u64(d, 32, unix)
-		return &rpc.Account{Address: solana.ClockSysvar, Owner: solana.SysvarOwner, Data: d}
-	}
-	if c, err := mirror.ParseClock(account(7, 1_700_000_000), 7); err != nil || c != (mirror.Clock{Slot: 7, Unix: 1_700_000_000}) {
+	if c, err := mirror.ParseClock(clockAccount(7, 1_700_000_000), 7); err != nil || c != (mirror.Clock{Slot: 7, Unix: 1_700_000_000}) {
 		t.Errorf("%+v, %v", c, err)
 	}
-	short, other := account(7, 1), account(7, 1)
+	short, other := clockAccount(7, 1), clockAccount(7, 1)
 	short.Data, other.Owner = short.Data[:39], solana.SystemProgram
 	for name, c := range map[string]struct {
 		account *rpc.Account
 		want    error
 	}{
 		"none": {nil, mirror.ErrAccount}, "another owner": {other, mirror.ErrAccount}, "cut": {short, mirror.ErrMalformed},
-		"an older bank": {account(6, 1), mirror.ErrAccount}, "a newer bank": {account(8, 1), mirror.ErrAccount},
-		"no time": {account(7, 0), mirror.ErrMalformed}, "before 1970": {account(7, math.MaxUint64), mirror.ErrMalformed},
+		"an older bank": {clockAccount(6, 1), mirror.ErrAccount}, "a newer bank": {clockAccount(8, 1), mirror.ErrAccount},
+		"no time": {clockAccount(7, 0), mirror.ErrMalformed}, "before 1970": {clockAccount(7, math.MaxUint64), mirror.ErrMalformed},
 	} {
 		if got, err := mirror.ParseClock(c.account, 7); !errors.Is(err, c.want) {
 			t.Errorf("%s: %+v, %v", name, got, err)

@@ -32,14 +32,14 @@ type critTree struct {
 	stride  int // of one node
 	used    int // nodes that have ever been in use
 	root    uint32
-	leaves  int
+	leaves  uint64
 }
 
 // walk visits the leaves in order, from the right if reverse. visit returns
 // false to end it.
 func (t *critTree) walk(reverse bool, visit func(leaf []byte) (more bool, err error)) error {
 	var stack [critHeight]uint32
-	waiting, leaves := 0, 0
+	waiting, leaves := 0, uint64(0)
 	if t.leaves > 0 {
 		stack[0], waiting = t.root, 1
 	}

@@ -84,10 +84,10 @@ func readOpenBookSide(a *rpc.Account, side market.Side) (t critTree, unshown int
 	}
 	root, leaves := binary.LittleEndian.Uint32(d[8:]), binary.LittleEndian.Uint32(d[12:])
 	pegged, used := binary.LittleEndian.Uint32(d[20:]), binary.LittleEndian.Uint32(d[316:])
-	if used > openBookMaxNodes || leaves > used || pegged > used {
-		return t, 0, malformed(a.Address, "%d and %d orders in %d nodes", leaves, pegged, used)
+	if used > openBookMaxNodes || pegged > used {
+		return t, 0, malformed(a.Address, "%d nodes, of which %d pegged orders", used, pegged)
 	}
-	return critTree{a.Address, d[openBookNodes:], openBookNode, int(used), root, int(leaves)}, int(pegged), nil
+	return critTree{a.Address, d[openBookNodes:], openBookNode, int(used), root, uint64(leaves)}, int(pegged), nil
 }
 
 // openBookLive is the program's own rule. An order may be placed after the

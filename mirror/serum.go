@@ -91,8 +91,8 @@ func readSerumSide(a *rpc.Account, side market.Side) (t critTree, unshown int, e
 	}
 	nodes := a.Data[serumNodes : len(a.Data)-len(serumTail)]
 	used, leaves := binary.LittleEndian.Uint64(a.Data[13:]), binary.LittleEndian.Uint64(a.Data[37:])
-	if used > uint64(len(nodes)/serumNode) || leaves > used {
-		return t, 0, malformed(a.Address, "%d orders, %d nodes in %d bytes", leaves, used, len(nodes))
+	if used > uint64(len(nodes)/serumNode) {
+		return t, 0, malformed(a.Address, "%d nodes in %d bytes", used, len(nodes))
 	}
-	return critTree{a.Address, nodes, serumNode, int(used), binary.LittleEndian.Uint32(a.Data[33:]), int(leaves)}, 0, nil
+	return critTree{a.Address, nodes, serumNode, int(used), binary.LittleEndian.Uint32(a.Data[33:]), leaves}, 0, nil
 }

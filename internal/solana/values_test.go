@@ -18,7 +18,7 @@ func TestTexts(t *testing.T) {
 		"system": {solana.SystemProgram, solana.Address(sdk.SystemProgramID)}, "token": {solana.TokenProgram, solana.Address(sdk.TokenProgramID)},
 		"token-2022": {solana.Token2022Program, solana.Address(sdk.Token2022ProgramID)}, "memo": {solana.MemoProgram, solana.Address(sdk.MemoProgramID)},
 		"ata": {solana.AssociatedTokenProgram, solana.Address(sdk.SPLAssociatedTokenAccountProgramID)}, "wrapped SOL": {solana.NativeMint, solana.Address(sdk.WrappedSol)},
-		"compute budget": {solana.ComputeBudgetProgram, solana.Address(sdk.ComputeBudget)},
+		"compute budget": {solana.ComputeBudgetProgram, solana.Address(sdk.ComputeBudget)}, "clock": {solana.ClockSysvar, solana.Address(sdk.SysVarClockPubkey)},
 	} {
 		if c[0] != c[1] {
 			t.Errorf("%s: %s, solana-go has %s", name, solana.Text(c[0]), solana.Text(c[1]))
