@@ -332,9 +332,7 @@ func TestSplitFrames(t *testing.T) {
 			i.write(test.data[:cut])
 			// Once the witness has its answer, the reader has had the first part.
 			w.c.send(`{"action":"PING"}`)
-			if m := w.c.next(); m.Type != "pong" {
-				t.Fatal(m.raw)
-			}
+			w.c.wait("control", "pong")
 			i.write(test.data[cut:])
 			i.answer(`"id":"split"`)
 		}
@@ -403,6 +401,42 @@ func TestFloods(t *testing.T) {
 			d.until("it is gone", func() bool { return d.feed.Stats().Connections == 1 })
 		}
 	}
+}
+
+// A long compressed message counts for many, a short one for one.
+func TestCompressedCost(t *testing.T) {
+	d, w := newHostileDesk(t)
+	ping := sent(0xc1, string(zip(t, []byte(`{"action":"PING","id":"20"}`), 9)))
+	short := d.intrude(t, "permessage-deflate")
+	short.write(bytes.Repeat(ping, 20))
+	for range 20 {
+		short.answer(`"id":"20"`)
+	}
+	noise := make([]byte, 2*deflateUnit)
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range noise {
+		noise[i] = byte(' ' + random.IntN(64))
+	}
+	text := string(zip(t, noise, 9))
+	if len(text) < deflateUnit || len(text) >= 2*deflateUnit {
+		t.Fatalf("%d bytes do not count for two", len(text))
+	}
+	long := d.intrude(t, "permessage-deflate")
+	long.write(bytes.Repeat(sent(0xc1, text), 11))
+	for range 10 {
+		long.answer(`"code":"BAD_REQUEST"`)
+	}
+	if code, err := long.closed(); code != CloseTooManyMessage {
+		t.Errorf("close code %d, %v", code, err)
+	}
+	// The longest is allowed, however low the rate.
+	for _, rate := range []time.Duration{1, 20, 10_000} {
+		m := incoming{deflated: true, data: make([]byte, MaxFrame)}
+		if l := (limiter{}); !l.allow(time.Unix(1, 0), m.cost(time.Second/rate)) {
+			t.Errorf("no message at %d a second", rate)
+		}
+	}
+	w.served()
 }
 
 // Messages that never become whole hold little memory, and end in time.

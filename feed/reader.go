@@ -13,6 +13,9 @@ const (
 	// readSize is the most that one connection says before the others have their
 	// turn, in bytes.
 	readSize = 16 << 10
+	// deflateUnit is how many bytes of a compressed message count as one message
+	// more.
+	deflateUnit = 1 << 10
 )
 
 var (
@@ -64,7 +67,7 @@ func (r *reader) hear(c *conn, m *incoming) error {
 		}
 		return &breach{code: code}
 	}
-	if !c.rate.allow(r.now, time.Second/time.Duration(r.feed.o.MessagesPerSecond)) {
+	if !c.rate.allow(r.now, m.cost(time.Second/time.Duration(r.feed.o.MessagesPerSecond))) {
 		return errTooMany
 	}
 	switch m.opcode {
@@ -76,13 +79,14 @@ func (r *reader) hear(c *conn, m *incoming) error {
 	data := m.data
 	if m.deflated {
 		var err error
-		if data, err = r.zip.inflate(r.text[:0], data, MaxFrame); err != nil {
-			if errors.Is(err, errInflated) {
-				return errTooBig
-			}
+		data, err = r.zip.inflate(r.text[:0], data, MaxFrame)
+		r.text = data
+		switch {
+		case errors.Is(err, errInflated):
+			return errTooBig
+		case err != nil:
 			return errNotDeflate
 		}
-		r.text = data
 	}
 	ask := &request{fault: &faultBinary}
 	if m.opcode == opText {
@@ -93,6 +97,16 @@ func (r *reader) hear(c *conn, m *incoming) error {
 		ask = parseRequest(append([]byte(nil), data...), r.feed.set, r.feed.o.Tickets != nil)
 	}
 	return c.hand(letter{note: noteAsk, conn: c, ask: ask})
+}
+
+// cost returns what m takes of its sender's rate; one is a message's share. A
+// compressed one counts once more for each KiB, since it can be made to need far
+// more work than a text of its length; but never for more than there is.
+func (m *incoming) cost(one time.Duration) time.Duration {
+	if !m.deflated {
+		return one
+	}
+	return min(one*time.Duration(1+len(m.data)/deflateUnit), time.Second)
 }
 
 // hand gives m to the shard. errTooMany: it has not kept up with what was sent.
