@@ -20,6 +20,8 @@ type History interface {
 	Candles(in market.InstrumentID, i archive.Interval, before int64, limit int) ([]archive.Candle, error)
 	// Version changes with whatever either tells.
 	Version() uint64
+	// Cursor is the Seq up to whose end Trades tells everything.
+	Cursor() uint64
 }
 
 const (
@@ -118,18 +120,49 @@ func candlesOf(h History, in *market.Instrument, i archive.Interval, list string
 }
 
 // serveTradesBefore answers from the archive: trades older than those a view
-// holds.
+// holds. The archive follows on its own; where it is behind what the view has shown
+// its answer would have a hole that nobody could see, so it is refused.
 func (m *marketPages) serveTradesBefore(in *market.Instrument, before market.TradeID, limit int) (*page, *problem) {
 	v := m.view(in.ID)
 	var trades []engine.Trade
 	if h := m.candles.history; h != nil {
-		var err error
+		behind, err := historyBehind(h, in.ID, v, before)
+		switch {
+		case err != nil:
+			return nil, historyFailed(err)
+		case behind:
+			return nil, &problem{
+				status: 503, code: codeOverloaded, reason: "history_behind", retryS: 1,
+				text: "The history has not taken in all trades before this one yet.",
+			}
+		}
 		if trades, err = h.Trades(in.ID, before, limit); err != nil {
 			return nil, historyFailed(err)
 		}
 	}
 	dst := appendHead(make([]byte, 0, 256+180*len(trades)), in, v, v.TradesSeq)
 	return hashPage(appendTradeList(dst, in, trades, limit)), nil
+}
+
+// historyBehind reports whether h may lack trades before one that a view has shown.
+// It takes them in their order, so it lacks none where it has that one itself.
+func historyBehind(h History, in market.InstrumentID, v *engine.View, before market.TradeID) (bool, error) {
+	if h.Cursor() >= seqBefore(v.Trades, before) {
+		return false, nil
+	}
+	newest, err := h.Trades(in, 0, 1)
+	return len(newest) == 0 || newest[0].ID < before, err
+}
+
+// seqBefore returns the Seq by whose end every trade before the one with the id
+// before has happened, as far as a view's trades tell, newest first.
+func seqBefore(trades []engine.Trade, before market.TradeID) (seq uint64) {
+	for i := range trades {
+		if seq = trades[i].Seq; trades[i].ID < before {
+			break
+		}
+	}
+	return seq
 }
 
 func historyFailed(err error) *problem {

@@ -18,6 +18,7 @@ import (
 type shortHistory struct {
 	trades  int
 	version uint64
+	cursor  uint64
 	asked   int
 	fail    error
 }
@@ -25,6 +26,7 @@ type shortHistory struct {
 var historyEnd = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC).UnixNano()
 
 func (h *shortHistory) Version() uint64 { return h.version }
+func (h *shortHistory) Cursor() uint64  { return h.cursor }
 
 func (h *shortHistory) Trades(in market.InstrumentID, before market.TradeID, limit int) (out []engine.Trade, err error) {
 	h.asked++
@@ -157,6 +159,41 @@ func TestTradesBefore(t *testing.T) {
 	}
 	if err := described(t).ValidateAs("Trades", p.body); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestHistoryBehind: an archive that has not taken in what a view has shown does
+// not answer as if there were nothing between; what it has whole it tells.
+func TestHistoryBehind(t *testing.T) {
+	b := newBooks(t)
+	h := &shortHistory{trades: 450}
+	m := newMarketPages(b.set, b, h)
+	const shown = 80_000 // the Seq of the view's trades, which are 401 to 500
+	for _, c := range []struct {
+		cursor, before uint64
+		refused        bool
+	}{
+		{shown, 1500, false},
+		{shown - 1, 1500, true},
+		{shown - 1, 500, true},
+		{shown - 1, 451, true},
+		{shown - 1, 450, false},
+		{shown - 1, 2, false},
+		{shown, 2, false},
+	} {
+		h.cursor = c.cursor
+		p, bad := m.serveTrades(fmt.Appendf(nil, "symbol=SLUSD/USDC&before=%d", c.before))
+		switch {
+		case c.refused && (bad == nil || bad.status != 503 || bad.code != codeOverloaded || bad.reason != "history_behind" || bad.retryS == 0):
+			t.Errorf("%+v is answered: %+v", c, bad)
+		case !c.refused && (bad != nil || len(p.body) == 0):
+			t.Errorf("%+v is refused: %+v", c, bad)
+		}
+	}
+	// What has no trades has nothing that could be missing.
+	h.cursor = 0
+	if _, bad := m.serveTrades([]byte("symbol=EMPTY/USDC&before=5")); bad != nil {
+		t.Errorf("%+v", bad)
 	}
 }
 
