@@ -26,15 +26,17 @@ type counters struct {
 
 // Stats is a moment's figures. All but the gauges only grow.
 type Stats struct {
-	Connections   int    // gauge
+	Connections   int    // gauge: of both sorts
+	Streams       int64  // gauge: those with server-sent events
+	Compressed    int64  // gauge: those that have agreed on compression
 	Subscriptions int64  // gauge: (connection, channel, symbol)
-	MessagesOut   uint64 // written to sockets in full
+	MessagesOut   uint64 // written to sockets in full, with the ids of streams
 	BytesOut      uint64
 	Encoded       uint64 // updates encoded
 	Batches       uint64 // publications of at least one view
 	Conflated     uint64 // ticker updates that a blocked connection skipped
 	Collapsed     uint64 // times that pending updates became snapshots
-	SlowConsumers uint64 // connections closed with 4008
+	SlowConsumers uint64 // connections closed because they did not read
 	Refused       uint64 // connections beyond a limit
 	Overruns      uint64 // times that a shard was too far behind
 	EngineSeq     uint64 // gauge: newest command in any view
@@ -48,6 +50,8 @@ type Stats struct {
 func (f *Feed) Stats() Stats {
 	return Stats{
 		Connections:   f.limits.count(),
+		Streams:       f.stats.dialects[events].Load(),
+		Compressed:    f.stats.dialects[deflated].Load(),
 		Subscriptions: f.stats.subscriptions.Load(),
 		MessagesOut:   f.stats.messages.Load(),
 		BytesOut:      f.stats.bytes.Load(),
@@ -64,17 +68,28 @@ func (f *Feed) Stats() Stats {
 	}
 }
 
-// Health is the body of GET /ws/rfq/health.
+// Health is the body of GET /ws/rfq/health: what contract section G names, and
+// what tells an operator why readers fall behind (our choice). See Stats.
 type Health struct {
-	OK            bool   `json:"ok"`
-	Status        string `json:"status"` // "up" or "down"
-	Connections   int    `json:"connections"`
-	Subscriptions int64  `json:"subscriptions"`
-	MessagesOut   uint64 `json:"messages_out"`
-	SlowConsumers uint64 `json:"slow_consumers"`
-	Epoch         string `json:"epoch"`
-	EngineSeq     uint64 `json:"engine_seq"`
-	LagUS         int64  `json:"lag_us"`
+	OK             bool   `json:"ok"`
+	Status         string `json:"status"` // "up" or "down"
+	Connections    int    `json:"connections"`
+	Streams        int64  `json:"streams"`
+	Compressed     int64  `json:"compressed"`
+	MaxConnections int    `json:"max_connections"`
+	MaxPerIP       int    `json:"connections_per_ip"`
+	Subscriptions  int64  `json:"subscriptions"`
+	MessagesOut    uint64 `json:"messages_out"`
+	BytesOut       uint64 `json:"bytes_out"`
+	Conflated      uint64 `json:"conflated"`
+	Collapsed      uint64 `json:"collapsed"`
+	SlowConsumers  uint64 `json:"slow_consumers"`
+	Refused        uint64 `json:"refused"`
+	Shards         int    `json:"shards"`
+	Overruns       uint64 `json:"overruns"`
+	Epoch          string `json:"epoch"`
+	EngineSeq      uint64 `json:"engine_seq"`
+	LagUS          int64  `json:"lag_us"`
 }
 
 // Health returns what GET /ws/rfq/health says. OK is false unless Run runs.
@@ -82,8 +97,11 @@ func (f *Feed) Health() Health {
 	s := f.Stats()
 	h := Health{
 		OK: f.running.Load(), Status: "down",
-		Connections: s.Connections, Subscriptions: s.Subscriptions,
-		MessagesOut: s.MessagesOut, SlowConsumers: s.SlowConsumers,
+		Connections: s.Connections, Streams: s.Streams, Compressed: s.Compressed,
+		MaxConnections: f.o.MaxConnections, MaxPerIP: f.o.MaxPerIP,
+		Subscriptions: s.Subscriptions, MessagesOut: s.MessagesOut, BytesOut: s.BytesOut,
+		Conflated: s.Conflated, Collapsed: s.Collapsed, SlowConsumers: s.SlowConsumers,
+		Refused: s.Refused, Shards: len(f.shards), Overruns: s.Overruns,
 		Epoch: "e" + strconv.FormatUint(s.Epoch, 10), EngineSeq: s.EngineSeq,
 		LagUS: s.Lag.Microseconds(),
 	}

@@ -25,6 +25,9 @@ type Views interface {
 type Doors struct {
 	// WebSocket takes an upgrade request for /ws/rfq. It must not panic.
 	WebSocket fasthttp.RequestHandler
+	// Stream takes a request for /api/v1/market/stream, GET or HEAD, and answers it
+	// itself, X-Request-Id and the headers of the limit apart. It must not panic.
+	Stream fasthttp.RequestHandler
 	// WebSocketHealth returns the body of /ws/rfq/health, any value that
 	// encoding/json encodes. It is called once a request.
 	WebSocketHealth func() any

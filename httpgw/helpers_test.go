@@ -104,6 +104,10 @@ func testDoors() Doors {
 			ctx.Response.Header.Set("Upgrade", "websocket")
 			ctx.Hijack(func(c net.Conn) { _ = c.Close() })
 		},
+		Stream: func(ctx *fasthttp.RequestCtx) {
+			ctx.SetContentType("text/event-stream; charset=utf-8")
+			ctx.SetBodyString("event: status\n\n")
+		},
 		WebSocketHealth: func() any { return map[string]any{"ok": true, "connections": 3} },
 	}
 }

@@ -310,6 +310,7 @@ func TestDescription(t *testing.T) {
 			"GET https://desk.example/api/v1/market/symbols", "GET https://desk.example/api/v1/market/ticker",
 			"GET https://desk.example/api/v1/market/depth", "GET https://desk.example/api/v1/market/trades",
 			"GET https://desk.example/api/v1/market/klines", "GET https://desk.example/api/v1/market/candles",
+			"GET https://desk.example/api/v1/market/oracle/heartbeat", "GET https://desk.example/api/v1/market/stream",
 		},
 		groupWebSocket: {"GET ws://" + g.WSAddr().String() + "/ws/rfq", "GET http://" + g.APIAddr().String() + "/ws/rfq/health"},
 	}

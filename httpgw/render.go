@@ -161,17 +161,22 @@ func appendQty(dst []byte, name string, in *market.Instrument, q market.Qty, abs
 	return append(dst, '"')
 }
 
-// appendMid appends mid and spread. The mid of two prices has one more digit
-// than a price, always, so that it is exact: (bid + ask) × 5 of a tenth.
+// appendMid appends mid and spread.
 func appendMid(dst []byte, in *market.Instrument, bid, ask market.Price) []byte {
 	if bid == 0 || ask == 0 {
 		return append(dst, `,"mid":null,"spread":null`...)
 	}
 	dst = append(dst, `,"mid":"`...)
-	dst = market.Mul(uint64(bid+ask)*5, in.Tick).AppendDecimal(dst, int(in.PriceDecimals)+1)
+	dst = appendMiddle(dst, in, bid, ask)
 	dst = append(dst, `","spread":"`...)
 	dst = in.AppendPrice(dst, ask-bid)
 	return append(dst, '"')
+}
+
+// appendMiddle appends the middle of two prices. It has one more digit than a
+// price, always, so that it is exact: (bid + ask) × 5 of a tenth.
+func appendMiddle(dst []byte, in *market.Instrument, bid, ask market.Price) []byte {
+	return market.Mul(uint64(bid+ask)*5, in.Tick).AppendDecimal(dst, int(in.PriceDecimals)+1)
 }
 
 func appendSymbols(dst []byte, set *market.Instruments, status []uint8) []byte {

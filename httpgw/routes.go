@@ -88,13 +88,15 @@ type route struct {
 	// bearer: only who has a DvP token is answered (spec, 5.1). For a post.
 	bearer bool
 
-	// Exactly one of the four. read is a pure read: raw query string in, page
+	// Exactly one of the five. read is a pure read: raw query string in, page
 	// out. readOne is one of what the last segment names. post takes a JSON body.
-	// raw does all of the answer itself.
+	// raw takes an upgrade and does all of the answer itself; so does stream, which
+	// answers without an end.
 	read    func(query []byte) (*page, *problem)
 	readOne func(segment []byte) (*page, *problem)
 	post    func(*post) (*answer, *problem)
 	raw     fasthttp.RequestHandler
+	stream  fasthttp.RequestHandler
 }
 
 // routes is the table.
@@ -129,7 +131,9 @@ func (g *Gateway) routes(doors Doors) []route {
 			path: "/api/v1/market/candles", method: methodGet, surfaces: onBase | onAPI,
 			cache: liveData, limit: marketLimit, group: groupMarket, read: m.serveCandles,
 		},
+		g.oracleRoute(),
 	}
+	table = append(table, g.streamRoutes(doors)...)
 	table = append(table, g.rfqRoutes()...)
 	table = append(table, g.writeRoutes()...)
 	table = append(table, g.dvpRoutes()...)

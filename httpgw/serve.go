@@ -199,6 +199,11 @@ func (g *Gateway) answer(ctx *fasthttp.RequestCtx, id *requestID, r *route, quer
 		r.raw(ctx)
 		return
 	}
+	if r.stream != nil {
+		ctx.Response.Header.SetCanonical(hRequestID, id[:])
+		r.stream(ctx)
+		return
+	}
 	p, bad := r.page(query, segment)
 	if bad != nil {
 		g.fail(ctx, id, bad)
@@ -290,7 +295,7 @@ func (g *Gateway) preflight(ctx *fasthttp.RequestCtx, id *requestID, allow strin
 	h := &ctx.Response.Header
 	h.Set("Allow", allow)
 	h.Set("Access-Control-Allow-Methods", allow)
-	h.Set("Access-Control-Allow-Headers", "Content-Type, If-None-Match, Authorization, Idempotency-Key")
+	h.Set("Access-Control-Allow-Headers", "Content-Type, If-None-Match, Authorization, Idempotency-Key, Last-Event-ID")
 	h.Set("Access-Control-Max-Age", "86400")
 	ctx.SetStatusCode(fasthttp.StatusNoContent)
 }

@@ -44,6 +44,10 @@ var specified = map[string]string{
 	"GET /api/v1/market/ticker":                         "ab",
 	"GET /api/v1/market/depth":                          "ab",
 	"GET /api/v1/market/trades":                         "ab",
+	"GET /api/v1/market/klines":                         "ab",
+	"GET /api/v1/market/candles":                        "ab",
+	"GET /api/v1/market/oracle/heartbeat":               "ab",
+	"GET /api/v1/market/stream":                         "ab",
 	"GET /api/v1/market/openapi.json":                   "ab",
 	"GET /public-sdk/openapi/svc_public_api_v1.json":    "ab",
 	"GET /api/v1/rfq/status":                            "ab",
@@ -412,6 +416,9 @@ func (c *conformance) reads(o *openapitest.Operation, address string) {
 		return
 	case o.Path == "/ws/rfq":
 		c.upgrade(o, address)
+		return
+	case o.Path == streamPath:
+		c.stream(o, address)
 		return
 	case strings.HasSuffix(o.Path, "{claim_id}"):
 		c.claims(o, address)

@@ -246,7 +246,7 @@ func (s *service) listen() error {
 // configured there is no settlement: claims answer that the chain is not reached.
 func (s *service) doors() httpgw.Doors {
 	d := httpgw.Doors{
-		WebSocket: s.feed.Handler, WebSocketHealth: func() any { return s.feed.Health() }, History: s.history,
+		WebSocket: s.feed.Handler, Stream: s.feed.Stream, WebSocketHealth: func() any { return s.feed.Health() }, History: s.history,
 	}
 	if s.cfg.RFQ.Enabled {
 		d.Desk, d.Handshake = s.desk, handshakeDoor{s.settlement.access}

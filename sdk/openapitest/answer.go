@@ -16,6 +16,8 @@ const (
 	mediaType = "application/json"
 	// contentType is what every body must come as (spec, 1.12).
 	contentType = mediaType + "; charset=utf-8"
+	// eventMedia is what a stream of server-sent events comes as, and nothing else.
+	eventMedia = "text/event-stream"
 )
 
 // everywhere are the headers that the document describes in words, for all
@@ -159,8 +161,8 @@ func (d *Document) checkHeaders(a *Answer, response string) error {
 	return nil
 }
 
-// checkBody: the media type is exact and the body matches; HEAD and an answer
-// without content have none.
+// checkBody: the media type is exact and the body matches, of a stream as much as
+// was read; HEAD and an answer without content have none.
 func (d *Document) checkBody(a *Answer, response string) error {
 	content, _ := d.object(under(response, "content"))
 	if content == nil || a.Method == http.MethodHead {
@@ -168,6 +170,12 @@ func (d *Document) checkBody(a *Answer, response string) error {
 			return errors.New("a body where there should be none")
 		}
 		return nil
+	}
+	if content[eventMedia] != nil {
+		if got := a.Header.Get("Content-Type"); got != eventMedia+"; charset=utf-8" {
+			return fmt.Errorf("Content-Type %q, want %s in UTF-8", got, eventMedia)
+		}
+		return d.validate(under(response, "content", eventMedia, "schema"), string(a.Body))
 	}
 	if got := a.Header.Get("Content-Type"); got != contentType {
 		return fmt.Errorf("Content-Type %q, want %q", got, contentType)

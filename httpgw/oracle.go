@@ -1,0 +1,151 @@
+package httpgw
+
+import (
+	"slices"
+	"strconv"
+	"sync/atomic"
+
+	"blockdesk/engine"
+	"blockdesk/market"
+)
+
+// oraclePage is the oracle's heartbeat of one second and of these views.
+type oraclePage struct {
+	second int64
+	views  []*engine.View // by InstrumentID
+	page   *page
+}
+
+// oraclePages renders the heartbeat for whoever watches our prices: what each
+// pair's price is, where it comes from and how old it is.
+type oraclePages struct {
+	market  *marketPages
+	service string
+	now     func() int64
+	kept    atomic.Pointer[oraclePage]
+}
+
+func (g *Gateway) oracleRoute() route {
+	o := &oraclePages{market: g.market, service: g.opts.Description.Service, now: g.opts.Now}
+	return route{
+		path: "/api/v1/market/oracle/heartbeat", method: methodGet, surfaces: onBase | onAPI,
+		cache: liveData, limit: marketLimit, group: groupMarket, read: o.serve,
+	}
+}
+
+// serve answers with the page of this second, which is rendered again within it
+// only if a view has changed.
+func (o *oraclePages) serve([]byte) (*page, *problem) {
+	now := o.now()
+	second := now / nanosPerSecond
+	views := make([]*engine.View, o.market.set.Len())
+	for i := range views {
+		views[i] = o.market.view(market.InstrumentID(i))
+	}
+	if kept := o.kept.Load(); kept != nil && kept.second == second && slices.Equal(kept.views, views) {
+		return kept.page, nil
+	}
+	fresh := &oraclePage{second: second, views: views, page: hashPage(o.append(nil, now, views))}
+	o.kept.Store(fresh)
+	return fresh.page, nil
+}
+
+const nanosPerSecond = 1_000_000_000
+
+// append renders the heartbeat at a time in Unix nanoseconds.
+func (o *oraclePages) append(dst []byte, now int64, views []*engine.View) []byte {
+	newest := uint64(0)
+	for _, v := range views {
+		newest = max(newest, v.EngineSeq)
+	}
+	dst = append(dst, `{"ok":true,"service":`...)
+	dst = appendText(dst, o.service)
+	dst = append(dst, `,"api_version":"`+APIVersion+`","ts":`...)
+	dst = appendTime(dst, now)
+	dst = append(dst, `,"engine_seq":`...)
+	dst = strconv.AppendUint(dst, newest, 10)
+	dst = append(dst, `,"pairs":[`...)
+	for i, v := range views {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendOraclePair(dst, o.market.set.Get(market.InstrumentID(i)), v, now)
+	}
+	return append(dst, "]}"...)
+}
+
+// appendOraclePair renders one pair. Its price is that of the last trade, else the
+// middle of the book, else there is none: nothing stands in for it.
+func appendOraclePair(dst []byte, in *market.Instrument, v *engine.View, now int64) []byte {
+	dst = append(append(dst, `{"symbol":"`...), in.Symbol...)
+	dst = append(append(dst, `","source":"`...), in.Source.String()...)
+	dst = append(append(dst, `","status":"`...), statusWord(v.Status)...)
+	dst = append(dst, `","epoch":"e`...)
+	dst = strconv.AppendUint(dst, v.Epoch, 10)
+	dst = append(dst, `","seq":`...)
+	dst = strconv.AppendUint(dst, v.TickerSeq, 10)
+	dst = append(dst, `,"engine_seq":`...)
+	dst = strconv.AppendUint(dst, v.EngineSeq, 10)
+	dst = append(dst, `,"ts":`...)
+	dst = appendTime(dst, v.At)
+
+	bid, ask := best(v.Bids).Price, best(v.Asks).Price
+	from := priceSource(v)
+	switch from {
+	case "last_trade":
+		dst = appendPrice(dst, `,"price":`, in, v.Ticker.Last)
+	case "book_mid":
+		dst = append(dst, `,"price":"`...)
+		dst = append(appendMiddle(dst, in, bid, ask), '"')
+	default:
+		dst = append(dst, `,"price":null`...)
+	}
+	dst = append(append(dst, `,"price_source":"`...), from...)
+	dst = appendPrice(dst, `","last":`, in, v.Ticker.Last)
+	dst = appendMid(dst, in, bid, ask)
+	dst = append(dst, `,"last_trade_ts":`...)
+	dst = appendTime(dst, v.Ticker.LastAt)
+	dst = append(dst, `,"data_freshness_seconds":`...)
+	if v.At == 0 {
+		dst = append(dst, "null"...)
+	} else {
+		dst = strconv.AppendInt(dst, max(0, (now-v.At)/nanosPerSecond), 10)
+	}
+	return appendDegradation(dst, v, from)
+}
+
+// priceSource says where a pair's price comes from.
+func priceSource(v *engine.View) string {
+	switch {
+	case v.Ticker.Last != 0:
+		return "last_trade"
+	case len(v.Bids) > 0 && len(v.Asks) > 0:
+		return "book_mid"
+	default:
+		return "none"
+	}
+}
+
+// appendDegradation ends a pair with what is less about it than there should be.
+func appendDegradation(dst []byte, v *engine.View, from string) []byte {
+	var reasons []string
+	if v.Status == engine.StatusHalted {
+		reasons = append(reasons, "trading_halted")
+	}
+	switch from {
+	case "book_mid":
+		reasons = append(reasons, "no_trade_yet")
+	case "none":
+		reasons = append(reasons, "no_price")
+	}
+	dst = append(dst, `,"degradation_state":{"degraded":`...)
+	dst = strconv.AppendBool(dst, len(reasons) > 0)
+	dst = append(dst, `,"reasons":[`...)
+	for i, reason := range reasons {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = strconv.AppendQuote(dst, reason)
+	}
+	return append(dst, "]}}"...)
+}

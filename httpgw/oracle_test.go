@@ -1,0 +1,153 @@
+package httpgw
+
+import (
+	"encoding/json"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"blockdesk/engine"
+)
+
+// heartbeat is what a watcher reads of the oracle's heartbeat.
+type heartbeat struct {
+	TS        string `json:"ts"`
+	EngineSeq uint64 `json:"engine_seq"`
+	Pairs     []struct {
+		Symbol      string  `json:"symbol"`
+		Price       *string `json:"price"`
+		From        string  `json:"price_source"`
+		LastTrade   *string `json:"last_trade_ts"`
+		Freshness   *int64  `json:"data_freshness_seconds"`
+		Degradation struct {
+			Degraded bool     `json:"degraded"`
+			Reasons  []string `json:"reasons"`
+		} `json:"degradation_state"`
+	} `json:"pairs"`
+}
+
+func readHeartbeat(t *testing.T, o *oraclePages) (*page, *heartbeat) {
+	t.Helper()
+	p, bad := o.serve(nil)
+	if bad != nil {
+		t.Fatal(bad)
+	}
+	if err := described(t).ValidateAs("OracleHeartbeat", p.body); err != nil {
+		t.Errorf("%v in %s", err, p.body)
+	}
+	h := &heartbeat{}
+	if err := json.Unmarshal(p.body, h); err != nil {
+		t.Fatal(err)
+	}
+	return p, h
+}
+
+// TestOracleHeartbeat: each pair's price comes from where it says, and nothing
+// stands in for one that there is not.
+func TestOracleHeartbeat(t *testing.T) {
+	b := newBooks(t)
+	quoted, halted := *fullView(1, 7), *fullView(0, 9)
+	quoted.Trades, quoted.Ticker = nil, engine.Ticker{}
+	halted.Status = engine.StatusHalted
+	b.views[1].Store(&quoted)
+	clock := &deskClock{}
+	clock.ns.Store(quoted.At + 2_900_000_000)
+	o := &oraclePages{market: newMarketPages(b.set, b, nil), service: `a "desk"`, now: clock.now}
+
+	first, h := readHeartbeat(t, o)
+	type row struct {
+		price, from string
+		fresh       int64 // -1 = null
+		reasons     []string
+	}
+	check := func(h *heartbeat, want ...row) {
+		t.Helper()
+		for i, w := range want {
+			p := &h.Pairs[i]
+			price, fresh := "", int64(-1)
+			if p.Price != nil {
+				price = *p.Price
+			}
+			if p.Freshness != nil {
+				fresh = *p.Freshness
+			}
+			if price != w.price || p.From != w.from || fresh != w.fresh || !slices.Equal(p.Degradation.Reasons, w.reasons) ||
+				p.Degradation.Degraded != (len(w.reasons) > 0) || (p.LastTrade != nil) != (w.from == "last_trade") {
+				t.Errorf("%s: %s from %s, %d s, %+v; want %+v", p.Symbol, price, p.From, fresh, p.Degradation, w)
+			}
+		}
+	}
+	none := row{from: "none", fresh: -1, reasons: []string{"no_price"}}
+	mid := row{"0.99955", "book_mid", 2, []string{"no_trade_yet"}}
+	check(h, row{"0.999500", "last_trade", 2, nil}, mid, none)
+	if h.EngineSeq != 91_042 || len(h.Pairs) != 3 {
+		t.Errorf("heartbeat %+v", h)
+	}
+	// Within the second it is the same page, and with a new view another.
+	if again, _ := readHeartbeat(t, o); again != first {
+		t.Error("rendered twice in a second")
+	}
+	b.views[0].Store(&halted)
+	_, h = readHeartbeat(t, o)
+	check(h, row{"0.999500", "last_trade", 2, []string{"trading_halted"}}, mid, none)
+	clock.move(time.Minute)
+	later, h := readHeartbeat(t, o)
+	mid.fresh = 62
+	check(h, row{"0.999500", "last_trade", 62, []string{"trading_halted"}}, mid, none)
+	if slices.Equal(later.etag, first.etag) {
+		t.Error("another minute has the same ETag")
+	}
+}
+
+// A view from a clock ahead of ours is not older than now.
+func TestOracleOfTheFuture(t *testing.T) {
+	b := newBooks(t)
+	o := &oraclePages{market: newMarketPages(b.set, b, nil), now: func() int64 { return b.View(0).At - 5e9 }}
+	if _, h := readHeartbeat(t, o); *h.Pairs[0].Freshness != 0 {
+		t.Errorf("freshness %d", *h.Pairs[0].Freshness)
+	}
+}
+
+// TestStreamRoute: the door answers on both addresses, each connection takes one
+// token of the market's limit, and the header of a return may cross origins.
+func TestStreamRoute(t *testing.T) {
+	b, doors := newBooks(t), testDoors()
+	var asked atomic.Int32
+	doors.Stream = func(ctx *fasthttp.RequestCtx) {
+		asked.Add(1)
+		if id := ctx.Response.Header.Peek("X-Request-Id"); len(id) == 0 {
+			t.Error("the door is not told the request's id")
+		}
+		ctx.SetContentType("text/event-stream; charset=utf-8")
+		ctx.SetBodyString("event: status\n\n")
+	}
+	o := testOptions(b)
+	o.NoLimits, o.Market = false, Rate{PerMinute: 1, Burst: 2}
+	g := start(t, o, b, doors)
+	const path = "/api/v1/market/stream"
+	for _, addr := range []net.Addr{g.BaseAddr(), g.APIAddr()} {
+		resp, body := ask(t, addr, "GET", path, "")
+		if resp.StatusCode != 200 || string(body) != "event: status\n\n" || resp.Header.Get("RateLimit") == "" {
+			t.Errorf("status %d %v: %s", resp.StatusCode, resp.Header, body)
+		}
+	}
+	if resp, _ := ask(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != 429 || asked.Load() != 2 {
+		t.Errorf("status %d after %d connections", resp.StatusCode, asked.Load())
+	}
+	if resp, _ := ask(t, g.WSAddr(), "GET", path, ""); resp.StatusCode != 404 {
+		t.Errorf("on the ws address: status %d", resp.StatusCode)
+	}
+	if resp, _ := ask(t, g.BaseAddr(), "OPTIONS", path, ""); !strings.Contains(resp.Header.Get("Access-Control-Allow-Headers"), "Last-Event-ID") {
+		t.Errorf("OPTIONS: %v", resp.Header)
+	}
+	doors.Stream = nil
+	o.Market = Rate{PerMinute: 60, Burst: 20}
+	if resp, _ := ask(t, start(t, o, b, doors).BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
+		t.Errorf("without a door: status %d", resp.StatusCode)
+	}
+}
