@@ -22,8 +22,10 @@ const (
 	// Within so long another node should have taken over.
 	maxTries  = 8
 	maxMisses = 30
-	// maxAhead is how far a block's time may be ahead of ours.
-	maxAhead = time.Minute
+	// maxAhead is how far a block's time may be ahead of ours, and maxSlotsAhead
+	// its slot ahead of the newest that the caller knows of: about an hour.
+	maxAhead      = time.Minute
+	maxSlotsAhead = 10_000
 )
 
 // Errors of a [Backfill].
@@ -104,8 +106,8 @@ const (
 	// at its beginning.
 	ReadNewer ProgressKind = 1
 	ReadOlder ProgressKind = 2
-	// Restarted: the run no longer joins the history, and a new one begins.
-	Restarted ProgressKind = 3
+	// Begun: a new run begins, that need not join what was read before.
+	Begun ProgressKind = 3
 )
 
 // Progress is what a step came to; of kind 0 the run is as it was.
@@ -184,7 +186,7 @@ func NewBackfill(o BackfillOptions, at Cursor) (*Backfill, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	return &Backfill{o: o.withDefaults(), cursor: at}, nil
+	return &Backfill{o: o.withDefaults(), cursor: at, blocked: true}, nil
 }
 
 // Cursor returns where the backfill stands. What it has told before must be kept
@@ -199,8 +201,8 @@ func (b *Backfill) Pending() int { return len(b.page) + len(b.newer) + len(b.old
 // of, 0 for none: lists must be as of it at least.
 func (b *Backfill) Poll(now time.Time, slot uint64) {
 	b.now, b.slot, b.blocked, b.dry = now, max(b.slot, slot), false, false
-	if !b.polling && !b.catching {
-		b.polling, b.asOf, b.page = true, now, nil
+	if !b.polling && !b.catching || b.polling && len(b.page) == 0 {
+		b.polling, b.asOf = true, now
 	}
 }
 
@@ -258,6 +260,9 @@ func (b *Backfill) Listed(list []rpc.SignatureInfo) (Progress, error) {
 	entries := make([]listed, len(list))
 	for i := range list {
 		l := &list[i]
+		if b.slot > 0 && l.Slot > b.slot+maxSlotsAhead {
+			return b.miss("its slots are of the future")
+		}
 		entries[i] = listed{Mark{l.Signature, l.Slot, b.plausible(l.BlockTime)}, l.Failed}
 	}
 	if !b.polling {
@@ -307,11 +312,14 @@ func (b *Backfill) listedNewer(list []listed) (Progress, error) {
 		// Nothing has been read: the newest is read first, and the rest is the
 		// past.
 		b.polling, b.catching, b.older = false, true, list
-		return Progress{AsOf: b.told()}, nil
+		return Progress{Kind: Begun, AsOf: b.told()}, nil
 	}
 	for i := range list {
 		if list[i].Signature != b.cursor.Newest.Signature {
 			continue
+		}
+		if list[i].Slot != b.cursor.Newest.Slot {
+			return b.miss("it has the newest in another slot")
 		}
 		b.newer, b.page = append(b.page, list[:i]...), nil
 		b.polling, b.catching, b.misses = false, true, 0
@@ -342,7 +350,7 @@ func (b *Backfill) miss(why string) (Progress, error) {
 // restart forgets the run. The next list begins another.
 func (b *Backfill) restart() Progress {
 	*b = Backfill{o: b.o, now: b.now, slot: b.slot, blocked: true}
-	return Progress{Kind: Restarted}
+	return Progress{Kind: Begun}
 }
 
 // told returns when the list was asked for that has now been read, once.

@@ -149,7 +149,9 @@ type Trace struct {
 }
 
 // Decode reads a finalized transaction. One that failed, or that does not touch
-// the vaults, has no movements. Errors: [ErrVaults], [ErrOtherMint],
+// the vaults, has no movements. A node that leaves out the calls of swaps that
+// cancel out leaves no trace of them in the balances: only other nodes' answers
+// tell. Errors: [ErrVaults], [ErrOtherMint],
 // [ErrUntold], [ErrUnsplit]; the trace still tells signature, slot, time and
 // payer then.
 func (p *VaultPair) Decode(c *ledger.Confirmed) (Trace, error) {

@@ -1,0 +1,673 @@
+package mirror_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/ledger"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/market"
+	"blockdesk/mirror"
+)
+
+// pastChain is a chain's transactions that name a pool, the oldest first.
+type pastChain struct {
+	list       []*ledger.Confirmed
+	vaults     [2]market.Amount
+	slot       uint64
+	at         int64
+	transacted int
+}
+
+func newPastChain() *pastChain {
+	return &pastChain{vaults: [2]market.Amount{1_000_000, 1_000_000}, slot: 100_000, at: epoch}
+}
+
+// add does one transaction some slots and seconds later.
+func (c *pastChain) add(slots uint64, seconds int64, act func(s *scene)) {
+	c.slot, c.at = c.slot+slots, c.at+seconds
+	c.transacted++
+	s := newScene()
+	s.c.Tx.Signatures[0] = solana.Signature{byte(c.transacted), byte(c.transacted >> 8)}
+	s.c.Slot, s.c.BlockTime = c.slot, c.at
+	if len(c.list) == 0 {
+		// The pool is made: its vaults were not there.
+		s.absent[keyBaseVault], s.absent[keyQuoteVault] = true, true
+		s.before[keyBaseVault], s.before[keyQuoteVault] = 0, 0
+		s.amount = s.before
+		s.programs[keyOther] = keyToken
+		s.pool(1).transfer(2, keyUserBase, keyBaseVault, c.vaults[0]).transfer(2, keyUserQuote, keyQuoteVault, c.vaults[1])
+	} else {
+		s.before[keyBaseVault], s.before[keyQuoteVault] = c.vaults[0], c.vaults[1]
+		s.amount = s.before
+		act(s)
+	}
+	if !s.c.Failed {
+		c.vaults = [2]market.Amount{s.amount[keyBaseVault], s.amount[keyQuoteVault]}
+	}
+	c.list = append(c.list, s.confirmed())
+}
+
+func buys(base, quote market.Amount) func(s *scene) { return func(s *scene) { s.buy(1, base, quote) } }
+
+// index returns which transaction has a signature, -1 if none.
+func (c *pastChain) index(s solana.Signature) int {
+	for i := range c.list {
+		if c.list[i].Signature() == s {
+			return i
+		}
+	}
+	return -1
+}
+
+// naive sums the swaps of the first n transactions that are newer than start.
+func (c *pastChain) naive(n int, start int64) (swaps int, base, quote uint64) {
+	pair := scenePair()
+	for _, confirmed := range c.list[:n] {
+		trace, err := pair.Decode(confirmed)
+		if err != nil {
+			panic(err)
+		}
+		for i := range trace.Movements {
+			if m := &trace.Movements[i]; m.Kind == mirror.Swap && trace.Time > start {
+				swaps, base, quote = swaps+1, base+uint64(m.Base.Atoms), quote+uint64(m.Quote.Atoms)
+			}
+		}
+	}
+	return swaps, base, quote
+}
+
+// pastNode is a node of a pastChain, as well or badly as its fields say.
+type pastNode struct {
+	*pastChain
+	// lag is how many of the newest it does not have, floor how many of the
+	// oldest it has forgotten.
+	lag, floor int
+	// hidden is left out of lists, -1 for none.
+	hidden int
+	// listErr and err are what lists and transactions fail with.
+	listErr, err error
+	missing      bool
+	// change alters a copy of a transaction.
+	change func(c *ledger.Confirmed)
+	lists  []rpc.Page
+	reads  int
+}
+
+func (n *pastNode) Signatures(_ context.Context, account solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.SignatureInfo, error) {
+	n.lists = append(n.lists, page)
+	if account != sceneKey(keyPool) || level != rpc.Finalized {
+		return nil, fmt.Errorf("asked for %s, %v", solana.Text(account), level)
+	}
+	if n.listErr != nil {
+		return nil, n.listErr
+	}
+	have := n.list[:max(len(n.list)-n.lag, 0)]
+	for len(have) > 0 && len(have) < len(n.list) && have[len(have)-1].Slot == n.list[len(have)].Slot {
+		have = have[:len(have)-1] // a slot is final as a whole
+	}
+	if len(have) > 0 && page.MinSlot > have[len(have)-1].Slot || len(have) == 0 && page.MinSlot > 0 {
+		return nil, &rpc.Error{Kind: rpc.Behind}
+	}
+	from := len(have)
+	if page.Before != (solana.Signature{}) {
+		// A node answers nothing to what it does not know.
+		if from = n.index(page.Before); from < 0 || from >= len(have) {
+			return nil, nil
+		}
+	}
+	var list []rpc.SignatureInfo
+	for i := from - 1; i >= n.floor && len(list) < page.Limit; i-- {
+		c := have[i]
+		if c.Signature() == page.Until {
+			break
+		}
+		if i != n.hidden {
+			list = append(list, rpc.SignatureInfo{Signature: c.Signature(), Slot: c.Slot, BlockTime: c.BlockTime, Failed: c.Failed})
+		}
+	}
+	return list, nil
+}
+
+func (n *pastNode) Transaction(_ context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
+	n.reads++
+	i := n.index(s)
+	if n.err != nil || n.missing || i < n.floor || level != rpc.Finalized {
+		return nil, false, n.err
+	}
+	c := *n.list[i]
+	if c.Failed {
+		panic("a failed transaction is asked for")
+	}
+	if n.change != nil {
+		n.change(&c)
+	}
+	return &c, true, nil
+}
+
+// follower is a backfill with its windows.
+type follower struct {
+	t rapid.TB
+	*mirror.Backfill
+	o       mirror.BackfillOptions
+	windows *mirror.Windows
+	node    *pastNode
+	now     int64
+	kinds   map[mirror.ProgressKind]int
+	errs    []error // of passed over transactions
+}
+
+func follow(t rapid.TB, node *pastNode, o mirror.BackfillOptions) *follower {
+	t.Helper()
+	o.Pair, o.Account = scenePair(), sceneKey(keyPool)
+	f := &follower{t: t, o: o, windows: newWindows(t, mirror.WindowOptions{}), node: node, now: node.at, kinds: map[mirror.ProgressKind]int{}}
+	f.from(mirror.Cursor{})
+	return f
+}
+
+// from begins at a cursor, as after a restart.
+func (f *follower) from(at mirror.Cursor) {
+	f.t.Helper()
+	b, err := mirror.NewBackfill(f.o, at)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.Backfill = b
+}
+
+// step makes one.
+func (f *follower) step() error {
+	f.t.Helper()
+	p, err := f.Step(context.Background(), f.node)
+	if err != nil {
+		if p.Kind != 0 || !p.AsOf.IsZero() {
+			f.t.Fatalf("%+v with %v", p, err)
+		}
+		return err
+	}
+	f.kinds[p.Kind]++
+	if p.Err != nil {
+		f.errs = append(f.errs, p.Err)
+	}
+	if _, err := f.windows.Apply(&p); err != nil {
+		f.t.Fatal(err)
+	}
+	return nil
+}
+
+// poll polls, and steps until there is nothing to ask or something fails.
+func (f *follower) poll() error {
+	f.t.Helper()
+	f.now += 10
+	f.Poll(time.Unix(f.now, 0), 0)
+	for steps := 0; f.Next().Kind != 0; steps++ {
+		if steps > 10_000 {
+			f.t.Fatal("it does not come to an end")
+		}
+		if err := f.step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wants checks the day against the first n transactions of the chain.
+func (f *follower) wants(n int) {
+	f.t.Helper()
+	r := f.windows.At(time.Unix(f.now, 0))
+	swaps, base, quote := f.node.naive(n, f.now-day)
+	if !r.Day.Status.Proven() || r.Day.Swaps != swaps || r.Day.Base.Lo != base || r.Day.Quote.Lo != quote {
+		f.t.Fatalf("%+v; want %d swaps of %d and %d", r.Day, swaps, base, quote)
+	}
+}
+
+// chainOf makes a pool and n buys, ten seconds apart.
+func chainOf(n int) *pastChain {
+	c := newPastChain()
+	for i := range n + 1 {
+		c.add(25, 10, buys(market.Amount(i), 10))
+	}
+	return c
+}
+
+func (n *pastNode) well() { *n = pastNode{pastChain: n.pastChain, hidden: -1} }
+
+func nodeOf(c *pastChain) *pastNode { return &pastNode{pastChain: c, hidden: -1} }
+
+// TestBackfill follows a chain from its beginning, through growth and a downtime.
+func TestBackfill(t *testing.T) {
+	node := nodeOf(chainOf(20))
+	f := follow(t, node, mirror.BackfillOptions{PageSize: 4})
+	if f.Next() != (mirror.Ask{}) {
+		t.Error("it asks before it is polled")
+	}
+	if err := f.poll(); err != nil {
+		t.Fatal(err)
+	}
+	f.wants(21)
+	if !f.Cursor().Whole || node.reads != 21 || f.Pending() != 0 {
+		t.Errorf("%+v after %d reads", f.Cursor(), node.reads)
+	}
+	// Nothing new: one list, which shows the newest again, and no read.
+	node.lists = nil
+	if err := f.poll(); err != nil {
+		t.Fatal(err)
+	}
+	if len(node.lists) != 1 || node.lists[0] != (rpc.Page{Until: node.list[19].Signature(), Limit: 4}) || node.reads != 21 {
+		t.Errorf("lists %+v", node.lists)
+	}
+	// Down for 30 transactions: pages back to the newest read, then oldest first.
+	for range 30 {
+		node.add(1, 10, buys(1, 10))
+	}
+	f.from(f.Cursor())
+	f.now = node.at
+	node.lists = nil
+	if err := f.poll(); err != nil {
+		t.Fatal(err)
+	}
+	f.wants(51)
+	if len(node.lists) != 8 || node.reads != 51 || f.kinds[mirror.ReadNewer] != 30 || f.Pending() != 0 {
+		t.Errorf("%d lists, %d reads, %v", len(node.lists), node.reads, f.kinds)
+	}
+}
+
+// TestBackfillEmpty: a pool without a history is followed from its first
+// transaction on.
+func TestBackfillEmpty(t *testing.T) {
+	node := nodeOf(newPastChain())
+	f := follow(t, node, mirror.BackfillOptions{})
+	if err := f.poll(); err != nil || f.windows.At(time.Unix(f.now, 0)).AsOf.IsZero() {
+		t.Fatal(err)
+	}
+	node.add(1, 10, nil)
+	node.add(1, 10, buys(5, 10))
+	f.now = node.at
+	if err := f.poll(); err != nil {
+		t.Fatal(err)
+	}
+	f.wants(2)
+}
+
+// TestBackfillHorizon: the past is read as far as it is wanted, and what is newer
+// comes first.
+func TestBackfillHorizon(t *testing.T) {
+	c := newPastChain()
+	for range 40 {
+		c.add(1000, 6*3600, buys(1, 10))
+	}
+	node := nodeOf(c)
+	f := follow(t, node, mirror.BackfillOptions{PageSize: 7, Horizon: 8 * mirror.Day})
+	if err := f.poll(); err != nil {
+		t.Fatal(err)
+	}
+	if r := f.windows.At(time.Unix(f.now, 0)); r.Week.Status != mirror.Exact || r.Week.Swaps != 28 || r.Totals.Complete || node.reads > 33 {
+		t.Errorf("%+v after %d reads", r, node.reads)
+	}
+	// Polled in the midst of the past, it first asks for what is new.
+	f = follow(t, node, mirror.BackfillOptions{PageSize: 7})
+	f.Poll(time.Unix(f.now, 0), 0)
+	for range 3 {
+		if err := f.step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.add(1, 10, buys(1, 10))
+	f.Poll(time.Unix(f.now+10, 0), c.slot)
+	if ask := f.Next(); ask.Kind != mirror.AskList || ask.Page.MinSlot != c.slot || ask.Page.Until == (solana.Signature{}) {
+		t.Errorf("%+v", ask)
+	}
+	for range 2 {
+		if err := f.step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f.kinds[mirror.ReadNewer] != 1 {
+		t.Errorf("%v", f.kinds)
+	}
+}
+
+// TestBackfillFaults: what a bad node does to a backfill that has read all but
+// three transactions, and how it goes on once the node is well.
+func TestBackfillFaults(t *testing.T) {
+	for name, c := range map[string]struct {
+		harm func(n *pastNode)
+		want error
+		// passed is how often the poll must fail before the transaction is passed
+		// over, 0 for never.
+		passed int
+	}{
+		"down":               {func(n *pastNode) { n.listErr = &rpc.Error{Kind: rpc.Down} }, nil, 0},
+		"down for one":       {func(n *pastNode) { n.err = &rpc.Error{Kind: rpc.Down} }, nil, 0},
+		"behind":             {func(n *pastNode) { n.lag = 4 }, mirror.ErrHistory, 0},
+		"empty":              {func(n *pastNode) { n.lag = 1000 }, mirror.ErrHistory, 0},
+		"forgetful":          {func(n *pastNode) { n.floor = 22 }, mirror.ErrHistory, 0},
+		"not found":          {func(n *pastNode) { n.missing = true }, mirror.ErrNotFound, 8},
+		"a wrong answer":     {func(n *pastNode) { n.err = &rpc.Error{Kind: rpc.WrongAnswer} }, nil, 8},
+		"nodes disagree":     {func(n *pastNode) { n.err = rpc.ErrDisagree }, rpc.ErrDisagree, 8},
+		"another slot":       {func(n *pastNode) { n.change = func(c *ledger.Confirmed) { c.Slot++ } }, mirror.ErrHistory, 8},
+		"another time":       {func(n *pastNode) { n.change = func(c *ledger.Confirmed) { c.BlockTime++ } }, mirror.ErrHistory, 8},
+		"failed after all":   {func(n *pastNode) { n.change = func(c *ledger.Confirmed) { c.Failed = true } }, mirror.ErrHistory, 8},
+		"vaults untold":      {func(n *pastNode) { n.change = func(c *ledger.Confirmed) { c.TokensAfter = nil } }, mirror.ErrUntold, 1},
+		"transfers left out": {func(n *pastNode) { n.change = func(c *ledger.Confirmed) { c.Inner = nil } }, mirror.ErrUnsplit, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := nodeOf(chainOf(20))
+			f := follow(t, node, mirror.BackfillOptions{})
+			if err := f.poll(); err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				node.add(1, 10, buys(1, 10))
+			}
+			f.now = node.at
+			before := f.Cursor()
+			c.harm(node)
+			for i := 1; i <= max(c.passed, 9); i++ {
+				err := f.poll()
+				if c.passed > 0 && i >= c.passed {
+					if len(f.errs) == 0 || c.want != nil && !errors.Is(f.errs[0], c.want) {
+						t.Fatalf("after %d polls: %v, %v", i, err, f.errs)
+					}
+					break
+				}
+				if err == nil || c.want != nil && !errors.Is(err, c.want) || f.Cursor() != before {
+					t.Fatalf("poll %d: %v, %+v", i, err, f.Cursor())
+				}
+			}
+			node.well()
+			for range 2 { // what an old list told may be as of too long ago
+				if err := f.poll(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.passed == 0 {
+				f.wants(len(node.list))
+				return
+			}
+			// What was passed over makes the windows doubtful, not wrong.
+			if r := f.windows.At(time.Unix(f.now, 0)); r.Day.Status != mirror.Doubtful || r.Day.Swaps != 0 {
+				t.Errorf("%+v", r.Day)
+			}
+			f.now += day + 100
+			if err := f.poll(); err != nil {
+				t.Fatal(err)
+			}
+			f.wants(len(node.list))
+		})
+	}
+}
+
+// TestBackfillHidden: a swap that a node leaves out of its list shows by what is
+// missing in a vault.
+func TestBackfillHidden(t *testing.T) {
+	for hidden := 2; hidden < 20; hidden += 3 {
+		node := nodeOf(chainOf(20))
+		node.hidden = hidden
+		f := follow(t, node, mirror.BackfillOptions{PageSize: 6})
+		if err := f.poll(); err != nil {
+			t.Fatal(err)
+		}
+		if r := f.windows.At(time.Unix(f.now, 0)); r.Day.Status != mirror.Doubtful {
+			t.Errorf("%d hidden: %+v", hidden, r.Day)
+		}
+	}
+}
+
+// TestBackfillSlots: slots of the future are refused, and one that was believed
+// wrongly does not join what other nodes tell.
+func TestBackfillSlots(t *testing.T) {
+	const ahead = 10_000
+	node := nodeOf(chainOf(3))
+	f := follow(t, node, mirror.BackfillOptions{})
+	f.Poll(time.Unix(f.now, 0), node.slot-ahead-1)
+	if err := f.step(); !errors.Is(err, mirror.ErrHistory) {
+		t.Error(err)
+	}
+	f.Poll(time.Unix(f.now, 0), node.slot-ahead)
+	if err := f.step(); err != nil {
+		t.Error(err)
+	}
+	if err := f.poll(); err != nil {
+		t.Fatal(err)
+	}
+	node.list[len(node.list)-1].Slot++
+	if err := f.poll(); !errors.Is(err, mirror.ErrHistory) {
+		t.Error(err)
+	}
+}
+
+// TestBackfillTime: a time ahead of ours is none.
+func TestBackfillTime(t *testing.T) {
+	node := nodeOf(chainOf(3))
+	f := follow(t, node, mirror.BackfillOptions{})
+	if err := f.poll(); err != nil {
+		t.Fatal(err)
+	}
+	node.add(1, 1000, buys(1, 10))
+	if err := f.poll(); err != nil {
+		t.Fatal(err)
+	}
+	if r := f.windows.At(time.Unix(f.now, 0)); r.Day.Status != mirror.Doubtful || f.Cursor().Newest.Time != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestBackfillRestarts: a history that does not join for long, or is too long, is
+// begun anew.
+func TestBackfillRestarts(t *testing.T) {
+	const misses = 30
+	node := nodeOf(chainOf(20))
+	f := follow(t, node, mirror.BackfillOptions{})
+	if err := f.poll(); err != nil {
+		t.Fatal(err)
+	}
+	for range 9 {
+		node.add(1, 10, buys(1, 10))
+	}
+	f.now, node.floor = node.at, 25 // nobody remembers where we were
+	for i := range misses - 1 {
+		if err := f.poll(); !errors.Is(err, mirror.ErrHistory) {
+			t.Fatalf("%d: %v", i, err)
+		}
+	}
+	if err := f.poll(); err != nil || f.kinds[mirror.Begun] != 2 || f.Cursor() != (mirror.Cursor{}) || f.windows.At(time.Unix(f.now, 0)).Totals.Swaps != 0 {
+		t.Fatalf("%v, %v", err, f.kinds)
+	}
+	if err := f.poll(); err != nil {
+		t.Fatal(err)
+	}
+	if r := f.windows.At(time.Unix(f.now, 0)); r.Day.Status != mirror.Partial || r.Totals.Swaps != 5 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestBackfillPending: at the limit the history is joined, one more and it is
+// begun anew.
+func TestBackfillPending(t *testing.T) {
+	const most = 12
+	for more, restarts := range []int{0, 1} {
+		node := nodeOf(chainOf(20))
+		f := follow(t, node, mirror.BackfillOptions{PageSize: 4, MaxPending: most})
+		if err := f.poll(); err != nil {
+			t.Fatal(err)
+		}
+		for range most + 4*more {
+			node.add(1, 10, buys(1, 10))
+		}
+		f.now = node.at
+		for range 2 {
+			if err := f.poll(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// The first list begins a run; one that is given up and its successor are two
+		// more.
+		if f.kinds[mirror.Begun] != 1+2*restarts {
+			t.Errorf("%d newer: %v", most+4*more, f.kinds)
+		}
+		f.wants(len(node.list))
+	}
+}
+
+// TestBackfillAnswers: what was not asked for is refused.
+func TestBackfillAnswers(t *testing.T) {
+	node := nodeOf(chainOf(3))
+	f := follow(t, node, mirror.BackfillOptions{})
+	refused := func(what string, err error) {
+		t.Helper()
+		if !errors.Is(err, mirror.ErrAnswer) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for range 2 {
+		_, err := f.Read(node.list[0])
+		refused("a transaction", err)
+		_, err = f.Unread(mirror.ErrNotFound)
+		refused("no transaction", err)
+		_, err = f.Pass()
+		refused("a pass", err)
+		if f.Next().Kind == 0 {
+			_, err = f.Listed(nil)
+			refused("a list", err)
+			f.Poll(time.Unix(f.now, 0), 0)
+		}
+	}
+	if err := f.step(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := f.Read(node.list[0])
+	refused("another transaction", err)
+	_, err = f.Listed(nil)
+	refused("another list", err)
+	for _, o := range []mirror.BackfillOptions{
+		{},
+		{Pair: scenePair()},
+		{Pair: scenePair(), Account: solana.Address{1}, PageSize: 1},
+		{Pair: scenePair(), Account: solana.Address{1}, PageSize: rpc.MaxSignaturesACall + 1},
+		{Pair: scenePair(), Account: solana.Address{1}, MaxPending: -1},
+		{Pair: scenePair(), Account: solana.Address{1}, Horizon: -1},
+	} {
+		if _, err := mirror.NewBackfill(o, mirror.Cursor{}); !errors.Is(err, mirror.ErrBackfillOptions) && !errors.Is(err, mirror.ErrVaults) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+// TestBackfillProperty follows a growing chain through nodes that fail, lag,
+// forget, hide and lie, and through restarts that lose what was told last. What is
+// proven is exact at every moment, and in the end every swap counts once.
+func TestBackfillProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newPastChain()
+		polled := false
+		grow := func() {
+			slots, seconds := rapid.SampledFrom([]uint64{0, 0, 1, 9}).Draw(t, "slots"), rapid.SampledFrom([]int64{0, 1, 3600}).Draw(t, "seconds")
+			if polled {
+				slots, polled = max(slots, 1), false // a final slot is whole
+			}
+			b, q := market.Amount(rapid.IntRange(1, 99).Draw(t, "base")), market.Amount(rapid.IntRange(1, 99).Draw(t, "quote"))
+			c.add(slots, seconds, rapid.SampledFrom([]func(s *scene){
+				buys(b, q), func(s *scene) { s.sell(1, b, q) },
+				func(s *scene) { s.router(bothVaults...).buy(2, b, q).sell(2, q, b) },
+				func(s *scene) { s.buy(1, b, q).c.Failed = true },
+				func(s *scene) { s.transfer(1, keyOther, keyQuoteVault, q) },
+			}).Draw(t, "act"))
+		}
+		for range rapid.IntRange(0, 30).Draw(t, "past") {
+			grow()
+		}
+		f := follow(t, nodeOf(c), mirror.BackfillOptions{PageSize: rapid.IntRange(2, 9).Draw(t, "page")})
+		cursors := []mirror.Cursor{{}}
+		final := map[int64]int{} // how many were final at each poll
+		check := func() {
+			r := f.windows.At(time.Unix(f.now, 0))
+			if !r.Day.Status.Proven() {
+				return
+			}
+			// The cursor may have been set back.
+			newest := max(f.node.index(f.Cursor().Newest.Signature)+1, f.node.index(r.Last.Key.Signature)+1, final[r.AsOf.Unix()])
+			swaps, base, quote := c.naive(newest, f.now-day)
+			if r.Day.Swaps != swaps || r.Day.Base.Lo != base || r.Day.Quote.Lo != quote {
+				t.Fatalf("%+v; want %d swaps of %d and %d", r.Day, swaps, base, quote)
+			}
+		}
+		poll := func() {
+			f.now = max(f.now+10, c.at)
+			final[f.now], polled = len(c.list), true
+			f.Poll(time.Unix(f.now, 0), c.finalSlot())
+		}
+		for range rapid.IntRange(0, 60).Draw(t, "acts") {
+			f.node.well()
+			switch rapid.IntRange(0, 9).Draw(t, "what") {
+			case 0:
+				poll()
+			case 1:
+				grow()
+			case 2: // a crash: the cursor may be older than what was told
+				back := min(rapid.IntRange(0, 3).Draw(t, "lost"), len(cursors)-1)
+				f.from(cursors[len(cursors)-1-back])
+				cursors = cursors[:len(cursors)-back]
+			case 3:
+				harm(t, f.node)
+				fallthrough
+			default:
+				// An error is what a bad node is told by; it is polled again.
+				if f.step() == nil {
+					cursors = append(cursors, f.Cursor())
+				}
+				check()
+			}
+		}
+		f.node.well()
+		for range 20 { // more than a transaction is tried
+			poll()
+			for f.Next().Kind != 0 {
+				if err := f.step(); err != nil {
+					t.Fatal(err)
+				}
+				check()
+			}
+		}
+		swaps, _, _ := c.naive(len(c.list), 0)
+		if r := f.windows.At(time.Unix(f.now, 0)); len(f.errs) == 0 && r.Totals.Doubts == 0 && int(r.Totals.Swaps) != swaps {
+			t.Fatalf("%d swaps counted of %d", r.Totals.Swaps, swaps)
+		}
+	})
+}
+
+// finalSlot is the newest slot with a transaction.
+func (c *pastChain) finalSlot() uint64 {
+	if len(c.list) == 0 {
+		return 0
+	}
+	return c.slot
+}
+
+// harm makes a node a bad one.
+func harm(t *rapid.T, n *pastNode) {
+	switch rapid.IntRange(0, 7).Draw(t, "harm") {
+	case 0:
+		n.listErr = &rpc.Error{Kind: rpc.Down}
+	case 1:
+		n.err = &rpc.Error{Kind: rpc.RateLimited}
+	case 2:
+		n.lag = rapid.IntRange(1, 5).Draw(t, "lag")
+	case 3:
+		n.floor = rapid.IntRange(1, 20).Draw(t, "floor")
+	case 4:
+		n.missing = true
+	case 5:
+		n.change = func(c *ledger.Confirmed) { c.Slot++ }
+	case 6: // to leave out a round trip's calls would leave no trace
+		n.change = func(c *ledger.Confirmed) { c.TokensAfter = nil }
+	default:
+		n.err = &rpc.Error{Kind: rpc.WrongAnswer}
+	}
+}
