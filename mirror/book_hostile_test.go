@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"blockdesk/internal/solana/rpc"
@@ -264,9 +263,9 @@ func FuzzBook(f *testing.F) {
 	})
 }
 
-// FuzzManifest decodes the small recorded market with a part overwritten.
+// FuzzManifest decodes a market of mainnet with a part overwritten.
 func FuzzManifest(f *testing.F) {
-	whole := recordedOrMade(f)
+	whole := keptAccount(f, "manifest_market.hex")
 	f.Add(0, []byte{1}, uint64(1000))
 	f.Add(156, []byte{0, 0, 0, 0, 80}, uint64(1000))
 	f.Add(256, whole[256:336], uint64(330_442_809))
@@ -284,21 +283,11 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// recordedOrMade returns a recorded Manifest market where there is one, else a
-// made one.
-func recordedOrMade(f *testing.F) []byte {
-	const small = "8sjV1AqBFvFuADBCQHhotaRq5DFFYSjjg1jMyVWMqXvZ"
-	if _, err := os.Stat(recordedPath("manifest/" + small + ".json")); err != nil {
-		return manifestData(someOrders(mirror.Manifest, 20))
-	}
-	a, _ := recordedAccount(f, "manifest/"+small+".json", small)
-	return a.Data
-}
-
 // FuzzPool reads a pool and its vaults of any bytes.
 func FuzzPool(f *testing.F) {
 	_, accounts := makePool()
 	f.Add(accounts[0].Data, accounts[1].Data, accounts[2].Data)
+	f.Add(accounts[0].Data, accounts[1].Data, keptAccount(f, "cpmm_pool.hex"))
 	f.Fuzz(func(t *testing.T, base, quote, pool []byte) {
 		l, accounts := makePool()
 		for i, data := range [][]byte{base, quote, pool} {
