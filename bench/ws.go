@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"blockdesk/bench/crowd"
 )
@@ -24,6 +25,7 @@ const (
 	wsDefaultClient = 1000
 	wsDefaultMany   = 5000
 	wsDefaultRounds = 20
+	wsDefaultHold   = 4 * time.Second
 )
 
 // WSOptions of the WebSocket benchmark.
@@ -37,6 +39,9 @@ type WSOptions struct {
 	Many int
 	// Rounds that the feed and the raw writes take in turn; default 20.
 	Rounds int
+	// Hold is how long a run with stalled clients takes; default 4 s. They are
+	// found in half of it; idle clients have a heartbeat each quarter.
+	Hold time.Duration
 	// Parts to run, by name; none = all.
 	Parts []string
 }
@@ -61,11 +66,19 @@ func WS(ctx context.Context, o WSOptions) (_ *Report, err error) {
 			*d.value = d.def
 		}
 	}
+	if o.Hold == 0 {
+		o.Hold = wsDefaultHold
+	}
 	b := &wsBench{o: o, report: NewReport("ws")}
 	if b.crowd, err = crowd.Start(ctx, o.Exe, "bench", "crowd"); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.crowd.Close()) }()
+	return b.report, b.run(ctx)
+}
+
+// run does the parts that are asked for.
+func (b *wsBench) run(ctx context.Context) error {
 	parts := []struct {
 		name string
 		run  func(context.Context) error
@@ -77,12 +90,12 @@ func WS(ctx context.Context, o WSOptions) (_ *Report, err error) {
 		{"order", b.order},
 	}
 	for _, p := range parts {
-		if len(o.Parts) > 0 && !slices.Contains(o.Parts, p.name) {
+		if len(b.o.Parts) > 0 && !slices.Contains(b.o.Parts, p.name) {
 			continue
 		}
 		if err := p.run(ctx); err != nil {
-			return nil, fmt.Errorf("%s: %w", p.name, err)
+			return fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
-	return b.report, nil
+	return nil
 }

@@ -12,10 +12,6 @@ import (
 	"blockdesk/feed"
 )
 
-// wsSettle is how long an idle crowd is left alone before its memory is taken:
-// two heartbeats, with room to spare.
-const wsSettle = 2500 * time.Millisecond
-
 // errNotDeflated says that the server did not agree to compress.
 var errNotDeflated = errors.New("the server does not compress")
 
@@ -43,7 +39,7 @@ func (b *wsBench) idle(ctx context.Context) error {
 // idleOf returns the bytes of one group's heap and stacks, for each connection,
 // and how many goroutines they all take.
 func (b *wsBench) idleOf(ctx context.Context, group func(*wsFeed) crowd.Group) (perConn float64, goroutines int, err error) {
-	f, err := startFeed(ctx, feed.Options{})
+	f, err := startFeed(ctx, feed.Options{Heartbeat: b.o.Hold / 4})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -59,7 +55,7 @@ func (b *wsBench) idleOf(ctx context.Context, group func(*wsFeed) crowd.Group) (
 	if g := group(f); strings.Contains(string(g.Request), deflateOffer) && !strings.Contains(a.Head, "permessage-deflate") {
 		return 0, 0, errNotDeflated
 	}
-	time.Sleep(wsSettle)
+	time.Sleep(b.o.Hold * 5 / 8) // two heartbeats, with room to spare
 	perConn = (inUse() - before) / float64(b.o.Many)
 	goroutines = runtime.NumGoroutine() - running
 	return perConn, goroutines, b.leave("idle")

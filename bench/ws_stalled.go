@@ -15,13 +15,8 @@ const (
 	// wsFill ticks of wsBurst updates are more than the kernel holds for a client
 	// that does not read.
 	wsFill = 20
-	// wsTicks is the updates of one run, and wsDeliveries how many of them all
-	// clients together are sent a second.
-	wsTicks      = 4 * time.Second
+	// wsDeliveries is how many updates all clients together are sent a second.
 	wsDeliveries = 50_000
-	// wsSlowAfter is after how long a client that takes nothing is closed: within
-	// a run, so that it pays for the closing too.
-	wsSlowAfter = 2 * time.Second
 	// wsCloseWithin leaves stalled clients the time to read what they are told.
 	wsCloseWithin = 20 * time.Second
 	// wsStalledRounds is the runs of each kind.
@@ -59,7 +54,7 @@ func (b *wsBench) stalled(ctx context.Context) error {
 		)
 	}
 	b.report.Notes = append(b.report.Notes, fmt.Sprintf("stalled: %d deliveries a second, open loop, for %v; stalled clients do not read from the start, block after %d updates, are closed after %v and have all been told so (SLOW_CONSUMER, 4008); the table has the last of %d runs in turn, the ratio is the runs' median",
-		wsDeliveries, wsTicks, wsFill*wsBurst, wsSlowAfter, min(wsStalledRounds, b.o.Rounds)))
+		wsDeliveries, b.o.Hold, wsFill*wsBurst, b.o.Hold/2, min(wsStalledRounds, b.o.Rounds)))
 	return nil
 }
 
@@ -72,7 +67,8 @@ type wsLoaded struct {
 // loaded is one run: so many clients, of which some never read until they are
 // closed.
 func (b *wsBench) loaded(ctx context.Context, s *Series, conns, stalled int) (_ *wsLoaded, err error) {
-	f, err := startFeed(ctx, feed.Options{SlowAfter: wsSlowAfter, CloseWithin: wsCloseWithin, SendBuffer: 8 << 10, MaxPending: wsPending})
+	// They are found within the run, so that it pays for that too.
+	f, err := startFeed(ctx, feed.Options{SlowAfter: b.o.Hold / 2, CloseWithin: wsCloseWithin, SendBuffer: 8 << 10, MaxPending: wsPending})
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +107,7 @@ func (b *wsBench) loaded(ctx context.Context, s *Series, conns, stalled int) (_ 
 // load sends updates at their times and takes their latencies.
 func (b *wsBench) load(ctx context.Context, f *wsFeed, s *Series, conns int) (*wsLoaded, error) {
 	perSecond := wsDeliveries / conns
-	ticks := int(wsTicks.Seconds()) * perSecond
+	ticks := int(b.o.Hold.Seconds() * float64(perSecond))
 	const ahead = 20 * time.Millisecond // for the crowd to begin
 	start := time.Now().Add(ahead)
 	if err := b.crowd.Follow("healthy", crowd.Schedule{

@@ -96,10 +96,10 @@ type Answer struct {
 
 // Crowd is the parent's end.
 type Crowd struct {
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	ask *json.Encoder
-	out *json.Decoder
+	in   io.WriteCloser
+	ask  *json.Encoder
+	out  *json.Decoder
+	wait func() error
 }
 
 // Start runs a crowd as a child: exe with args must call Serve.
@@ -117,11 +117,17 @@ func Start(ctx context.Context, exe string, args ...string) (*Crowd, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	return &Crowd{cmd: cmd, in: in, ask: json.NewEncoder(in), out: json.NewDecoder(out)}, nil
+	return Over(in, out, cmd.Wait), nil
 }
 
-// Close ends the child and waits for it.
-func (c *Crowd) Close() error { return errors.Join(c.in.Close(), c.cmd.Wait()) }
+// Over is a crowd whose Serve reads what is written to in and writes what out
+// reads. wait returns when it has ended, with its error.
+func Over(in io.WriteCloser, out io.Reader, wait func() error) *Crowd {
+	return &Crowd{in: in, ask: json.NewEncoder(in), out: json.NewDecoder(out), wait: wait}
+}
+
+// Close ends the crowd and waits for it.
+func (c *Crowd) Close() error { return errors.Join(c.in.Close(), c.wait()) }
 
 // Answer waits for the answer to the order before.
 func (c *Crowd) Answer() (*Answer, error) {
