@@ -63,14 +63,16 @@ func (r *Ratio) apply(u Uint128) (q uint64, exact bool, err error) {
 	if r.down[0] == 0 {
 		return 0, false, ErrDivideByZero
 	}
-	w, fits := wide{u.Lo, u.Hi}, true
+	w := wide{u.Lo, u.Hi}
 	for _, by := range r.up {
 		if by == 1 {
 			continue
 		}
-		if w, fits = w.times(by); !fits {
+		product, fits := w.times(by)
+		if !fits {
 			return 0, false, ErrOverflow
 		}
+		w = product
 	}
 	exact = true
 	for _, by := range r.down {

@@ -242,7 +242,7 @@ func FuzzBook(f *testing.F) {
 	for i, layout := range layouts {
 		m := makeBook(layout, someOrders(layout, 5))
 		m.accounts = append(m.accounts, &rpc.Account{}, &rpc.Account{})
-		f.Add(uint8(i), uint64(now.Slot), now.Unix, m.accounts[0].Data, m.accounts[1].Data, m.accounts[2].Data)
+		f.Add(uint8(i), now.Slot, now.Unix, m.accounts[0].Data, m.accounts[1].Data, m.accounts[2].Data)
 	}
 	f.Fuzz(func(t *testing.T, which uint8, slot uint64, unix int64, a, b, c []byte) {
 		l := listing(layouts[int(which)%len(layouts)])
