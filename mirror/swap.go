@@ -90,8 +90,11 @@ type Delta struct {
 
 // Movement is one change of the vaults: what one call did.
 type Movement struct {
-	Key         MovementKey
-	Kind        MovementKind
+	Key  MovementKey
+	Kind MovementKind
+	// Calls is 1, or how many calls of one direction it joins where a transfer
+	// fee hides which of them moved how much. Key is the first one's.
+	Calls       int
 	Base, Quote Delta
 }
 
@@ -183,12 +186,12 @@ func (p *VaultPair) decode(c *ledger.Confirmed, t *Trace) error {
 		return nil
 	}
 	s.walk()
-	s.fold()
 	if err := s.reconcile(); err != nil {
 		return err
 	}
-	t.Movements = s.movements()
-	return nil
+	var err error
+	t.Movements, err = s.movements()
+	return err
 }
 
 // balance reads what a vault held, and which of the transaction's keys it is, -1

@@ -3,7 +3,6 @@ package mirror
 import (
 	"cmp"
 	"fmt"
-	"math/bits"
 	"slices"
 
 	"blockdesk/internal/solana"
@@ -17,7 +16,7 @@ type flows [sides]flow
 
 func (f *flows) merge(o *flows) {
 	for side := range f {
-		f[side].merge(o[side])
+		f[side].merge(&o[side])
 	}
 }
 
@@ -26,8 +25,8 @@ func (f *flows) merge(o *flows) {
 type call struct {
 	flows
 	instruction, inner uint16
-	// parent is the number of the call that this one was made by, -1 if none.
-	parent int
+	// joined is how many calls this one stands for.
+	joined int
 }
 
 // split tells the movements of one transaction apart. Balances say what moved in
@@ -109,12 +108,8 @@ func (s *split) visit(in *tx.Instruction, outer, inner int, depth uint8) {
 	if !s.names(in) {
 		return
 	}
-	parent := -1
-	if len(s.open) > 0 {
-		parent = s.open[len(s.open)-1].call
-	}
 	s.open = append(s.open, opened{len(s.calls), depth})
-	s.calls = append(s.calls, call{instruction: uint16(outer), inner: uint16(inner), parent: parent})
+	s.calls = append(s.calls, call{instruction: uint16(outer), inner: uint16(inner), joined: 1})
 }
 
 // names reports whether an instruction names both vaults.
@@ -135,89 +130,79 @@ func (s *split) at(outer, inner int) *flows {
 	}
 	if s.direct < 0 {
 		s.direct = len(s.calls)
-		s.calls = append(s.calls, call{instruction: uint16(outer), inner: uint16(inner), parent: -1})
+		s.calls = append(s.calls, call{instruction: uint16(outer), inner: uint16(inner), joined: 1})
 	}
 	return &s.calls[s.direct].flows
 }
 
-// fold gives what a call did to one vault alone to the call that made it: a pool
-// that lends out and is paid back by a call of its own makes one swap. What is
-// one-sided still is one movement: some pools are paid before they are called.
-func (s *split) fold() {
-	for i := len(s.calls) - 1; i >= 0; i-- {
-		if c := &s.calls[i]; c.parent >= 0 && c.oneSided() {
-			s.calls[c.parent].merge(&c.flows)
-			c.flows = flows{}
-		}
-	}
-	first := -1
-	for i := range s.calls {
-		switch c := &s.calls[i]; {
-		case !c.oneSided():
-		case first < 0:
-			first = i
-		default:
-			s.calls[first].merge(&c.flows)
-			c.flows = flows{}
-		}
-	}
-}
-
-// oneSided reports whether one vault alone moved.
-func (f *flows) oneSided() bool { return f[baseSide].moved() != f[quoteSide].moved() }
-
-// reconcile makes the calls' flows add up to the balances. A difference is the
-// one inexact call's.
+// reconcile makes the calls' flows add up to the balances. A difference belongs to
+// the one inexact call; of several that all went the same way, nothing tells how
+// much was whose, and they are joined: their sum is exact.
 func (s *split) reconcile() error {
 	for side := range s.balances {
-		in, out, inexact := uint64(s.balances[side].Before), uint64(s.balances[side].After), -1
-		several, overflow := false, false
+		in, out := market.Uint128{Lo: uint64(s.balances[side].Before)}, market.Uint128{Lo: uint64(s.balances[side].After)}
 		for i := range s.calls {
-			f := &s.calls[i].flows[side]
-			overflow = add(&in, f.in) || add(&out, f.out) || f.overflow || overflow
-			if f.inexact {
-				several, inexact = inexact >= 0, i
-			}
+			addWide(&in, s.calls[i].flows[side].in)
+			addWide(&out, s.calls[i].flows[side].out)
 		}
-		switch {
-		case overflow:
-			return fmt.Errorf("%w: more than any mint has", ErrUnsplit)
-		case in == out:
+		if in == out {
 			continue
-		case inexact < 0 || several:
-			return fmt.Errorf("%w: %d in and %d out", ErrUnsplit, in, out)
-		case in < out:
-			s.calls[inexact].flows[side].gain(out - in)
-		default:
-			s.calls[inexact].flows[side].lose(in - out)
 		}
-		if s.calls[inexact].flows[side].overflow {
-			return fmt.Errorf("%w: more than any mint has", ErrUnsplit)
+		c := s.join(side)
+		if c == nil {
+			return fmt.Errorf("%w: %s and %s", ErrUnsplit, in, out)
+		}
+		if in.Cmp(out) < 0 {
+			addWide(&c.flows[side].in, less(out, in))
+		} else {
+			addWide(&c.flows[side].out, less(in, out))
 		}
 	}
 	return nil
 }
 
-// delta returns what came and went on balance.
-func (f *flow) delta() Delta {
-	less, out := bits.Sub64(f.in, f.out, 0)
-	if out == 1 {
-		return Delta{market.Amount(f.out - f.in), true}
+// join makes one call of all that are inexact on a side, and returns it: nil
+// where there is none, or one gained what another lost.
+func (s *split) join(side int) *call {
+	var first *call
+	var gained, lost [sides]bool
+	for i := range s.calls {
+		c := &s.calls[i]
+		if !c.flows[side].inexact {
+			continue
+		}
+		for k := range c.flows {
+			order := c.flows[k].in.Cmp(c.flows[k].out)
+			gained[k], lost[k] = gained[k] || order > 0, lost[k] || order < 0
+		}
+		if first == nil {
+			first = c
+			continue
+		}
+		first.merge(&c.flows)
+		first.joined += c.joined
+		c.flows, c.joined = flows{}, 0
 	}
-	return Delta{market.Amount(less), false}
+	if gained[baseSide] && lost[baseSide] || gained[quoteSide] && lost[quoteSide] {
+		return nil
+	}
+	return first
 }
 
 // movements returns what each call did, without those that did nothing.
-func (s *split) movements() (list []Movement) {
+func (s *split) movements() (list []Movement, err error) {
 	for i := range s.calls {
 		c := &s.calls[i]
-		m := Movement{
-			Key:  MovementKey{s.confirmed.Signature(), c.instruction, c.inner},
-			Base: c.flows[baseSide].delta(), Quote: c.flows[quoteSide].delta(),
+		m := Movement{Key: MovementKey{s.confirmed.Signature(), c.instruction, c.inner}, Calls: c.joined}
+		var ok1, ok2 bool
+		m.Base, ok1 = c.flows[baseSide].delta()
+		m.Quote, ok2 = c.flows[quoteSide].delta()
+		if !ok1 || !ok2 {
+			return nil, fmt.Errorf("%w: more than a vault holds", ErrUnsplit)
 		}
 		if m.Kind = kindOf(m.Base, m.Quote); m.Kind != 0 {
 			list = append(list, m)
 		}
 	}
-	return list
+	return list, nil
 }

@@ -25,7 +25,11 @@ func tell(list []mirror.Movement) (out []string) {
 	}
 	for i := range list {
 		m := &list[i]
-		out = append(out, fmt.Sprintf("%d.%d %v %s %s", m.Key.Instruction, m.Key.Inner, m.Kind, signed(m.Base), signed(m.Quote)))
+		text := fmt.Sprintf("%d.%d %v %s %s", m.Key.Instruction, m.Key.Inner, m.Kind, signed(m.Base), signed(m.Quote))
+		if m.Calls != 1 {
+			text += fmt.Sprint(" of ", m.Calls)
+		}
+		out = append(out, text)
 	}
 	return out
 }
@@ -63,9 +67,12 @@ func TestDecodeSwaps(t *testing.T) {
 		// The gift is the router's, which is called less deep than the pool.
 		"a router's gift":     {gift(newScene().router(bothVaults...).buy(2, 10, 70), 2), []string{"0.0 one_sided 0 5", "0.1 swap -10 70"}, nil},
 		"no program, a pair":  {newScene().transfer(1, keyUserQuote, keyQuoteVault, 70).transfer(1, keyBaseVault, keyUserBase, 10), []string{"0.0 swap -10 70"}, nil},
-		"paid before":         {newScene().transfer(1, keyUserQuote, keyQuoteVault, 70).pool(1).transfer(2, keyBaseVault, keyUserBase, 10), []string{"0.0 swap -10 70"}, nil},
-		"paid by a call back": {newScene().pool(1).transfer(2, keyBaseVault, keyUserBase, 10).do(2, keyRouter, nil, bothVaults...).transfer(3, keyUserQuote, keyQuoteVault, 70).buy(1, 1, 7), []string{"0.0 swap -10 70", "1.0 swap -1 7"}, nil},
-		"a fee":               {feeOn(newScene()).pool(1).checked(2, keyUserBase, keyBaseVault, 100, 3).transfer(2, keyQuoteVault, keyUserQuote, 70), []string{"0.0 swap 97 -70"}, nil},
+		"paid by a call back": {newScene().pool(1).transfer(2, keyBaseVault, keyUserBase, 10).do(2, keyRouter, nil, keyQuoteVault).transfer(3, keyUserQuote, keyQuoteVault, 70).buy(1, 1, 7), []string{"0.0 swap -10 70", "1.0 swap -1 7"}, nil},
+		// Liquidity may be of one asset. What takes one out and what puts the other
+		// in is no swap, and makes no price.
+		"moved liquidity": {newScene().pool(1).transfer(2, keyBaseVault, keyUserBase, 10).pool(1).transfer(2, keyUserQuote, keyQuoteVault, 70), []string{"0.0 one_sided -10 0", "1.0 one_sided 0 70"}, nil},
+		"a gift before":   {gift(newScene(), 1).pool(1).transfer(2, keyBaseVault, keyUserBase, 10), []string{"0.0 one_sided 0 5", "1.0 one_sided -10 0"}, nil},
+		"a fee":           {feeOn(newScene()).pool(1).checked(2, keyUserBase, keyBaseVault, 100, 3).transfer(2, keyQuoteVault, keyUserQuote, 70), []string{"0.0 swap 97 -70"}, nil},
 		"a fee, of one of two": {
 			feeOn(newScene()).pool(1).checked(2, keyUserBase, keyBaseVault, 100, 3).transfer(2, keyQuoteVault, keyUserQuote, 70).buy(1, 10, 7),
 			[]string{"0.0 swap 97 -70", "1.0 swap -10 7"},
@@ -73,7 +80,19 @@ func TestDecodeSwaps(t *testing.T) {
 		},
 		"a fee, not told which": {
 			feeOn(newScene()).pool(1).checked(2, keyUserBase, keyBaseVault, 100, 3).transfer(2, keyQuoteVault, keyUserQuote, 70).
-				pool(1).checked(2, keyUserBase, keyBaseVault, 100, 3).transfer(2, keyQuoteVault, keyUserQuote, 60), nil, mirror.ErrUnsplit,
+				pool(1).checked(2, keyUserBase, keyBaseVault, 100, 3).transfer(2, keyQuoteVault, keyUserQuote, 60).buy(1, 5, 30),
+			[]string{"0.0 swap 194 -130 of 2", "2.0 swap -5 30"},
+			nil,
+		},
+		"a fee, of a gift too": {
+			feeOn(newScene()).pool(1).checked(2, keyUserBase, keyBaseVault, 100, 3).transfer(2, keyQuoteVault, keyUserQuote, 70).
+				pool(1).checked(2, keyUserBase, keyBaseVault, 100, 3).transfer(2, keyUserQuote, keyQuoteVault, 60), nil, mirror.ErrUnsplit,
+		},
+		"wrapped by calls": {
+			// Whoever likes to can call a program of his own with both vaults.
+			wrapped(wrapped(newScene().router(bothVaults...).transfer(2, keyUserBase, keyBaseVault, 1), 2).router(bothVaults...).transfer(2, keyUserBase, keyBaseVault, 1), 2).buy(1, 10, 70),
+			[]string{"0.0 deposit 2 22 of 2", "2.0 swap -10 70"},
+			nil,
 		},
 		"fees told": {
 			feeOn(newScene()).pool(1).feeTold(2, keyUserBase, keyBaseVault, 100, 3).transfer(2, keyQuoteVault, keyUserQuote, 70).
@@ -88,7 +107,7 @@ func TestDecodeSwaps(t *testing.T) {
 			nil,
 		},
 		"a batch":   {batched(newScene()), []string{"0.0 swap -10 70"}, nil},
-		"wrapped":   {wrapped(newScene().buy(1, 10, 70).sell(1, 3, 20)), []string{"0.0 swap -10 70", "1.0 swap 3 -20", "2.0 one_sided 0 11"}, nil},
+		"wrapped":   {wrapped(newScene().buy(1, 10, 70).sell(1, 3, 20), 1), []string{"0.0 swap -10 70", "1.0 swap 3 -20", "2.0 one_sided 0 11"}, nil},
 		"untouched": {newScene().do(1, keyToken, []byte{6, 2}, keyBaseVault).buy(1, 10, 70), []string{"1.0 swap -10 70"}, nil},
 	} {
 		pair := scenePair()
@@ -98,7 +117,7 @@ func TestDecodeSwaps(t *testing.T) {
 			if !errors.Is(err, c.err) || !slices.Equal(tell(trace.Movements), c.want) {
 				t.Errorf("%s, depths %s: %q, %v; want %q, %v", name, depths, tell(trace.Movements), err, c.want, c.err)
 			}
-			if name == "a router's gift" || name == "paid by a call back" {
+			if name == "a router's gift" {
 				break // only depths tell these
 			}
 			for i := range confirmed.Inner {
@@ -119,9 +138,9 @@ func batched(s *scene) *scene {
 
 // wrapped gives lamports to the quote vault, as whoever likes to can if it is of
 // wrapped SOL: the token program tells no amount.
-func wrapped(s *scene) *scene {
+func wrapped(s *scene, depth int) *scene {
 	s.amount[keyQuoteVault] += 11
-	return s.do(1, keyToken, []byte{17}, keyQuoteVault)
+	return s.do(depth, keyToken, []byte{17}, keyQuoteVault)
 }
 
 // TestDecodeRefuses: what contradicts itself is an error, and tells nothing but

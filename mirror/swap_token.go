@@ -2,9 +2,11 @@ package mirror
 
 import (
 	"encoding/binary"
+	"math/bits"
 
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/tx"
+	"blockdesk/market"
 )
 
 // Instructions of the token programs, by their first byte: those that move an
@@ -36,32 +38,48 @@ func keepsAmount(op byte) bool {
 
 // flow is what went into and out of a vault in one call.
 type flow struct {
-	in, out uint64
+	in, out market.Uint128
 	// inexact: more may have come or gone than in and out tell, as a transfer
 	// fee is taken from what arrives, and wrapped lamports come unannounced.
 	inexact bool
-	// overflow: sums that no mint's supply allows.
-	overflow bool
 }
 
-// add counts atoms.
-func add(sum *uint64, atoms uint64) (overflow bool) {
-	*sum += atoms
-	return *sum < atoms
+func (f *flow) merge(o *flow) {
+	addWide(&f.in, o.in)
+	addWide(&f.out, o.out)
+	f.inexact = f.inexact || o.inexact
 }
 
-func (f *flow) gain(atoms uint64) { f.overflow = add(&f.in, atoms) || f.overflow }
-
-func (f *flow) lose(atoms uint64) { f.overflow = add(&f.out, atoms) || f.overflow }
-
-func (f *flow) merge(o flow) {
-	f.gain(o.in)
-	f.lose(o.out)
-	f.inexact, f.overflow = f.inexact || o.inexact, f.overflow || o.overflow
+// addWide adds to a total that cannot overflow: it is of 64-bit amounts, and
+// memory holds fewer than 2^64.
+func addWide(total *market.Uint128, v market.Uint128) {
+	var carry uint64
+	total.Lo, carry = bits.Add64(total.Lo, v.Lo, 0)
+	total.Hi += v.Hi + carry
 }
 
-// moved reports whether anything came or went.
-func (f *flow) moved() bool { return f.in != f.out || f.inexact }
+// add is addWide of one amount.
+func add(total *market.Uint128, atoms market.Amount) {
+	addWide(total, market.Uint128{Lo: uint64(atoms)})
+}
+
+// less returns a − b, which must not be below zero.
+func less(a, b market.Uint128) market.Uint128 {
+	lo, borrow := bits.Sub64(a.Lo, b.Lo, 0)
+	return market.Uint128{Hi: a.Hi - b.Hi - borrow, Lo: lo}
+}
+
+// delta returns what came and went on balance; ok is false for more than a vault
+// can hold.
+func (f *flow) delta() (d Delta, ok bool) {
+	d.Out = f.in.Cmp(f.out) < 0
+	net := less(f.in, f.out)
+	if d.Out {
+		net = less(f.out, f.in)
+	}
+	d.Atoms = market.Amount(net.Lo)
+	return d, net.Hi == 0
+}
 
 // The vaults of a pair, as indexes.
 const (
@@ -111,10 +129,10 @@ func (f *flows) one(program solana.Address, data []byte, accounts []uint8, keys 
 	}
 	for side := range f {
 		if m.from >= 0 && int(accounts[m.from]) == keys[side] {
-			f[side].lose(m.amount)
+			add(&f[side].out, m.amount)
 		}
 		if m.to >= 0 && int(accounts[m.to]) == keys[side] {
-			f[side].gain(m.amount - min(m.fee, m.amount))
+			add(&f[side].in, m.amount-min(m.fee, m.amount))
 			f[side].inexact = f[side].inexact || !m.exact
 		}
 	}
@@ -124,7 +142,7 @@ func (f *flows) one(program solana.Address, data []byte, accounts []uint8, keys 
 type move struct {
 	// from and to are places among the instruction's accounts, -1 for none.
 	from, to    int
-	amount, fee uint64
+	amount, fee market.Amount
 	// exact: what arrives is the amount less the fee.
 	exact bool
 }
@@ -151,14 +169,14 @@ func readMove(program solana.Address, data []byte) (m move, ok bool) {
 		}
 		m.from, m.to, m.exact = 0, 2, true
 		body = body[1:]
-		m.fee = binary.LittleEndian.Uint64(body[9:])
+		m.fee = market.Amount(binary.LittleEndian.Uint64(body[9:]))
 	default:
 		return m, false
 	}
 	if len(body) < 8 {
 		return m, false
 	}
-	m.amount = binary.LittleEndian.Uint64(body)
+	m.amount = market.Amount(binary.LittleEndian.Uint64(body))
 	return m, true
 }
 

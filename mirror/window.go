@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"math/bits"
 	"time"
 
 	"blockdesk/internal/solana"
@@ -121,6 +120,8 @@ type Fill struct {
 	// Time is in seconds of Unix time.
 	Time int64
 	Side market.Side
+	// Calls is how many swaps it joins, mostly 1: see [Movement].
+	Calls int
 	// Base and Quote are what changed hands, in atoms, neither 0. Their quotient
 	// is the price.
 	Base, Quote market.Amount
@@ -404,23 +405,16 @@ func (t *Trace) swaps() (n int) {
 // fill returns movement i if it is a swap.
 func (t *Trace) fill(i int) (Fill, bool) {
 	m := &t.Movements[i]
-	return Fill{m.Key, t.Slot, t.Time, m.Side(), m.Base.Atoms, m.Quote.Atoms}, m.Kind == Swap
+	return Fill{m.Key, t.Slot, t.Time, m.Side(), m.Calls, m.Base.Atoms, m.Quote.Atoms}, m.Kind == Swap
 }
 
 // count adds a swap to the totals, and reports whether it is to be held: without a
 // time it is of no window.
 func (w *Windows) count(f *Fill, timed bool) bool {
-	w.totals.Swaps++
-	sum(&w.totals.Base, f.Base)
-	sum(&w.totals.Quote, f.Quote)
+	w.totals.Swaps += uint64(f.Calls)
+	add(&w.totals.Base, f.Base)
+	add(&w.totals.Quote, f.Quote)
 	return timed
-}
-
-// sum adds atoms. 2^64 swaps of the largest amount would fit.
-func sum(total *market.Uint128, atoms market.Amount) {
-	var carry uint64
-	total.Lo, carry = bits.Add64(total.Lo, uint64(atoms), 0)
-	total.Hi += carry
 }
 
 func (w *Windows) len() int { return len(w.older) + len(w.newer) }
@@ -467,10 +461,10 @@ func (w *Windows) window(now time.Time, length time.Duration) (out Window) {
 		if out.Swaps == 0 {
 			out.Last = *f
 		}
-		out.Swaps++
+		out.Swaps += f.Calls
 		out.First = *f
-		sum(&out.Base, f.Base)
-		sum(&out.Quote, f.Quote)
+		add(&out.Base, f.Base)
+		add(&out.Quote, f.Quote)
 	}
 	if out.Swaps == 0 {
 		out.Status = Empty

@@ -37,7 +37,7 @@ func read(kind mirror.ProgressKind, n byte, slot uint64, at int64, base, quote i
 	s := solana.Signature{n}
 	return &mirror.Progress{Kind: kind, Trace: mirror.Trace{
 		Signature: s, Slot: slot, Time: at,
-		Movements: []mirror.Movement{{Key: mirror.MovementKey{Signature: s}, Kind: mirror.Swap, Base: delta(base), Quote: delta(quote)}},
+		Movements: []mirror.Movement{{Key: mirror.MovementKey{Signature: s}, Kind: mirror.Swap, Calls: 1, Base: delta(base), Quote: delta(quote)}},
 	}}
 }
 
@@ -309,7 +309,7 @@ func TestWindowProperty(t *testing.T) {
 			want := mirror.Window{Status: mirror.Empty}
 			for _, p := range history {
 				if m := &p.Trace.Movements[0]; p.Trace.Time > now-length {
-					f := mirror.Fill{Key: m.Key, Slot: p.Trace.Slot, Time: p.Trace.Time, Side: m.Side(), Base: m.Base.Atoms, Quote: 7}
+					f := mirror.Fill{Key: m.Key, Slot: p.Trace.Slot, Time: p.Trace.Time, Side: m.Side(), Calls: 1, Base: m.Base.Atoms, Quote: 7}
 					if want.Swaps == 0 {
 						want.First = f
 					}
