@@ -44,6 +44,7 @@ type shard struct {
 	turnAt  time.Time // when it is due
 	dirty   []*conn   // have something to write
 	waiting []*conn   // are blocked or closing
+	lookAt  time.Time // when the first of them is due; zero = none is
 	stop    bool
 
 	mark     mark   // where the markets stand
@@ -148,17 +149,10 @@ func (s *shard) nextDue() time.Time {
 	if s.conns == 0 {
 		return time.Time{}
 	}
-	next := s.turnAt
-	for _, c := range s.waiting {
-		due := c.closeBy
-		if c.blocked && (due.IsZero() || c.retryAt.Before(due)) {
-			due = c.retryAt
-		}
-		if !due.IsZero() && due.Before(next) {
-			next = due
-		}
+	if !s.lookAt.IsZero() && s.lookAt.Before(s.turnAt) {
+		return s.lookAt
 	}
-	return next
+	return s.turnAt
 }
 
 // adopt moves to the feed's current views and books and makes every subscriber of

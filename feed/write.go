@@ -28,11 +28,18 @@ func (s *shard) touch(c *conn) {
 }
 
 // await lists c among those that the shard must look after in time: blocked or
-// closing.
+// closing. It is called when that time is set.
 func (s *shard) await(c *conn) {
 	if !c.waiting {
 		c.waiting = true
 		s.waiting = append(s.waiting, c)
+	}
+	due := c.closeBy
+	if c.blocked && (due.IsZero() || c.retryAt.Before(due)) {
+		due = c.retryAt
+	}
+	if s.lookAt.IsZero() || due.Before(s.lookAt) {
+		s.lookAt = due
 	}
 }
 
@@ -136,14 +143,20 @@ func (s *shard) block(c *conn, moved bool) {
 	s.await(c)
 }
 
-// retry looks after the connections that wait.
+// retry looks after the connections that wait, if one of them is due: a shard
+// with many stalled ones must not go through them at every update.
 func (s *shard) retry() {
+	if s.lookAt.IsZero() || s.now.Before(s.lookAt) {
+		return
+	}
+	s.lookAt = time.Time{}
 	kept := s.waiting[:0]
 	for _, c := range s.waiting {
 		s.attend(c)
 		c.waiting = c.phase != phaseDead && (c.blocked || c.phase != phaseOpen)
 		if c.waiting {
 			kept = append(kept, c)
+			s.await(c)
 		}
 	}
 	clear(s.waiting[len(kept):])
