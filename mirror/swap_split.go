@@ -39,6 +39,10 @@ type split struct {
 	keys     [sides]int
 	balances [sides]Balance
 	calls    []call
+	// moved is what all transfers so far moved; wild: more than there was, or more
+	// than there can be, which no token program allows.
+	moved flows
+	wild  bool
 	// open are the calls that the instruction in hand may be part of, the
 	// innermost last.
 	open []opened
@@ -102,6 +106,7 @@ func (s *split) visit(in *tx.Instruction, outer, inner int, depth uint8) {
 		f.tokens(program, in, s.keys)
 		if f != (flows{}) {
 			s.at(outer, inner).merge(&f)
+			s.follow(&f)
 		}
 		return
 	}
@@ -110,6 +115,17 @@ func (s *split) visit(in *tx.Instruction, outer, inner int, depth uint8) {
 	}
 	s.open = append(s.open, opened{len(s.calls), depth})
 	s.calls = append(s.calls, call{instruction: uint16(outer), inner: uint16(inner), joined: 1})
+}
+
+// follow keeps account of what the vaults hold, as long as that is known.
+func (s *split) follow(f *flows) {
+	s.moved.merge(f)
+	for side := range s.moved {
+		m := &s.moved[side]
+		held := market.Uint128{Lo: uint64(s.balances[side].Before)}
+		addWide(&held, m.in)
+		s.wild = s.wild || !m.inexact && (held.Cmp(m.out) < 0 || less(held, m.out).Hi != 0)
+	}
 }
 
 // names reports whether an instruction names both vaults.
@@ -139,6 +155,9 @@ func (s *split) at(outer, inner int) *flows {
 // the one inexact call; of several that all went the same way, nothing tells how
 // much was whose, and they are joined: their sum is exact.
 func (s *split) reconcile() error {
+	if s.wild {
+		return fmt.Errorf("%w: a vault pays more than it has", ErrUnsplit)
+	}
 	for side := range s.balances {
 		in, out := market.Uint128{Lo: uint64(s.balances[side].Before)}, market.Uint128{Lo: uint64(s.balances[side].After)}
 		for i := range s.calls {

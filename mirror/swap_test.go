@@ -176,6 +176,8 @@ func TestDecodeRefuses(t *testing.T) {
 			copy(c.Inner[0].Data[1:], amountBytes(math.MaxUint64))
 			copy(c.Inner[2].Data[1:], amountBytes(math.MaxUint64))
 		}), mirror.ErrUnsplit},
+		"more than there is, and back": {newScene().buy(1, 10, 70).pool(1).transfer(2, keyQuoteVault, keyUserQuote, 1_000_071).transfer(2, keyUserQuote, keyQuoteVault, 1_000_071).confirmed(), mirror.ErrUnsplit},
+		"more than can be, and back":   {newScene().pool(1).transfer(2, keyUserQuote, keyQuoteVault, math.MaxUint64).transfer(2, keyQuoteVault, keyUserQuote, math.MaxUint64).confirmed(), mirror.ErrUnsplit},
 	} {
 		trace, err := pair.Decode(c.confirmed)
 		if !errors.Is(err, c.want) {
