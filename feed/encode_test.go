@@ -88,7 +88,7 @@ func TestGoldenMessages(t *testing.T) {
 		{"error", func() []byte { return e.fault([]byte(`"1"`), faultSlow) }, `{"channel":"control","type":"error","id":"1","code":"SLOW_CONSUMER","message":"` + faultSlow.message + `","retryable":true}`},
 	}
 	for _, test := range tests {
-		if got := payload(test.encode()); string(got) != test.want || !json.Valid(got) {
+		if got := framePayload(test.encode()); string(got) != test.want || !json.Valid(got) {
 			t.Errorf("%s:\n got %s\nwant %s", test.name, got, test.want)
 		}
 	}
@@ -167,7 +167,7 @@ func BenchmarkEncode(b *testing.B) {
 	}
 	plain := func(frame []byte) plainL2 {
 		var m plainL2
-		if err := json.Unmarshal(payload(frame), &m); err != nil {
+		if err := json.Unmarshal(framePayload(frame), &m); err != nil {
 			b.Fatal(err)
 		}
 		return m

@@ -110,20 +110,8 @@ func FuzzClientMessage(f *testing.F) {
 		}
 		var e encoder
 		e.openAck(subscribe, r.id, false)
-		if frame := e.closeAck(r.rejected); !json.Valid(payload(frame)) {
+		if frame := e.closeAck(r.rejected); !json.Valid(framePayload(frame)) {
 			t.Fatalf("echo %q", frame)
 		}
 	})
-}
-
-// payload returns what a frame of ours carries.
-func payload(frame []byte) []byte {
-	switch n := frame[1]; {
-	case n < 126:
-		return frame[2:]
-	case n == 126:
-		return frame[4:]
-	default:
-		return frame[10:]
-	}
 }
