@@ -315,6 +315,39 @@ func TestHostileFrames(t *testing.T) {
 	}
 }
 
+// All of them at once, each in pieces of its own size, leave the witness served
+// and nothing behind.
+func TestHostileCrowd(t *testing.T) {
+	d, w := newHostileDesk(t)
+	all := append(hostilePlain(), hostileDeflated(t)...)
+	ends := make(chan error, len(all))
+	for k := range all {
+		h, i := &all[k], d.intrude(t, "permessage-deflate")
+		piece := 1 + len(h.data)/(2+k%5)
+		go func() {
+			for data := h.data; len(data) > 0; data = data[min(piece, len(data)):] {
+				i.write(data[:min(piece, len(data))])
+			}
+			// Whoever has done no wrong leaves in the end.
+			i.write(closeWith(CloseNormal, ""))
+			_, err := i.closed()
+			ends <- err
+		}()
+	}
+	for ended := 0; ended < len(all); {
+		select {
+		case err := <-ends:
+			if err != nil {
+				t.Error(err)
+			}
+			ended++
+		default:
+			w.served()
+		}
+	}
+	d.until("all are gone", func() bool { return d.feed.Stats().Connections == 1 })
+}
+
 // A frame cut at any place is the same frame.
 func TestSplitFrames(t *testing.T) {
 	d, w := newHostileDesk(t, func(o *Options) { o.MessagesPerSecond = 10_000 })
