@@ -260,7 +260,10 @@ func (b *Backfill) Listed(list []rpc.SignatureInfo) (Progress, error) {
 	entries := make([]listed, len(list))
 	for i := range list {
 		l := &list[i]
-		if b.slot > 0 && l.Slot > b.slot+maxSlotsAhead {
+		switch {
+		case l.Signature == solana.Signature{}:
+			return b.miss("it lists no signature")
+		case b.slot > 0 && l.Slot > b.slot+maxSlotsAhead:
 			return b.miss("its slots are of the future")
 		}
 		entries[i] = listed{Mark{l.Signature, l.Slot, b.plausible(l.BlockTime)}, l.Failed}

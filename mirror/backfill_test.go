@@ -441,6 +441,10 @@ func TestBackfillSlots(t *testing.T) {
 	if err := f.poll(); !errors.Is(err, mirror.ErrHistory) {
 		t.Error(err)
 	}
+	f.Poll(time.Unix(f.now, 0), 0)
+	if _, err := f.Listed([]rpc.SignatureInfo{{Slot: node.slot}}); !errors.Is(err, mirror.ErrHistory) {
+		t.Errorf("no signature: %v", err)
+	}
 }
 
 // TestBackfillTime: a time ahead of ours is none.
