@@ -86,8 +86,8 @@ type Answer struct {
 	Err string `json:",omitempty"`
 	// Head is the response head of the group's first connection.
 	Head string `json:",omitempty"`
-	// Last is when the last connection had its messages.
-	Last int64 `json:",omitempty"`
+	// First is when the first connection had its messages, Last when the last.
+	First, Last int64 `json:",omitempty"`
 	// Latency of each delivery, in nanoseconds from when it was due.
 	P50, P90, P99, P999, Max, Count int64 `json:",omitempty"`
 	// Told is the number of connections that ended with the expected tail.
@@ -146,7 +146,7 @@ func (c *Crowd) Answer() (*Answer, error) {
 func (c *Crowd) Join(g Group) error { return c.ask.Encode(order{Do: doJoin, Name: g.Name, Group: &g}) }
 
 // Await tells the crowd to read until each connection of the group has so many
-// messages more than at the order before. The answer has Last.
+// messages more than at the order before. The answer has First and Last.
 func (c *Crowd) Await(name string, messages int) error {
 	return c.ask.Encode(order{Do: doAwait, Name: name, Messages: messages})
 }

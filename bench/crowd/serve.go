@@ -75,8 +75,8 @@ func (s *server) obey(o *order) (*Answer, error) {
 	}
 	switch o.Do {
 	case doAwait:
-		last, err := g.await(s.buf, o.Messages, nil)
-		return &Answer{Last: last}, err
+		first, last, err := g.await(s.buf, o.Messages, nil)
+		return &Answer{First: first, Last: last}, err
 	case doFollow:
 		return g.follow(s.buf, o.Schedule)
 	case doEnd:
@@ -111,7 +111,7 @@ func (s *server) join(spec *Group) (*Answer, error) {
 			return nil, fmt.Errorf("connection %d: %w", len(g.conns), err)
 		}
 	}
-	if _, err := g.await(s.buf, spec.Skip, nil); err != nil {
+	if _, _, err := g.await(s.buf, spec.Skip, nil); err != nil {
 		return nil, err
 	}
 	return &Answer{Head: string(head)}, nil
@@ -174,9 +174,9 @@ func (g *group) dial(addr netip.AddrPort, spec *Group) (head []byte, err error) 
 }
 
 // await reads until each connection has that many messages more, and returns
-// when the last had them. got, unless nil, is called after a read with the
+// when the first and when the last had them. got, unless nil, is called after a read with the
 // messages beyond the order before that the connection had and has.
-func (g *group) await(buf []byte, messages int, got func(before, now int)) (last int64, err error) {
+func (g *group) await(buf []byte, messages int, got func(before, now int)) (first, last int64, err error) {
 	missing, from := 0, g.mark
 	g.mark += messages
 	for i := range g.conns {
@@ -185,7 +185,7 @@ func (g *group) await(buf []byte, messages int, got func(before, now int)) (last
 		}
 	}
 	if missing == 0 {
-		return Now(), nil
+		return Now(), Now(), nil
 	}
 	err = g.each(buf, func(i int, data []byte) (done bool, err error) {
 		if data == nil {
@@ -198,6 +198,9 @@ func (g *group) await(buf []byte, messages int, got func(before, now int)) (last
 			got(before-from, c.messages-from)
 		}
 		if before < g.mark && c.messages >= g.mark {
+			if first == 0 {
+				first = Now()
+			}
 			missing--
 		}
 		return missing == 0, nil
@@ -205,7 +208,7 @@ func (g *group) await(buf []byte, messages int, got func(before, now int)) (last
 	if err != nil {
 		err = fmt.Errorf("%d of %d connections wait: %w", missing, len(g.conns), err)
 	}
-	return Now(), err
+	return first, Now(), err
 }
 
 // each reads what comes and hands it to step with the connection's number, nil
@@ -256,14 +259,14 @@ func (g *group) follow(buf []byte, s *Schedule) (*Answer, error) {
 		return nil, errOrder
 	}
 	hist := hdrhistogram.New(1, int64(time.Minute), 3)
-	last, err := g.await(buf, s.Ticks*s.Each, func(before, now int) {
+	first, last, err := g.await(buf, s.Ticks*s.Each, func(before, now int) {
 		at := Now()
 		for tick := before / s.Each; tick < min(now/s.Each, s.Ticks); tick++ {
 			_ = hist.RecordValue(max(at-s.Start-int64(tick)*int64(s.Every), 1))
 		}
 	})
 	return &Answer{
-		Last: last, P50: hist.ValueAtQuantile(50), P90: hist.ValueAtQuantile(90), P99: hist.ValueAtQuantile(99),
+		First: first, Last: last, P50: hist.ValueAtQuantile(50), P90: hist.ValueAtQuantile(90), P99: hist.ValueAtQuantile(99),
 		P999: hist.ValueAtQuantile(99.9), Max: hist.Max(), Count: hist.TotalCount(),
 	}, err
 }
