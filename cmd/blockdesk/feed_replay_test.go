@@ -70,9 +70,10 @@ http: {market_data_per_minute: 0}
 journal: {snapshot_every: 20000, keep_snapshots: 100}
 risk: {max_qty: "10000000", max_notional: "1000000000", max_open_orders: 100000, band_bps: 10000}
 instruments:
-  - {symbol: %s, price_decimals: 4, qty_decimals: 0, tick: "0.01", lot: "1", min_qty: "1", max_qty: "100000000", max_price: "100000", book_source: matched}
+  - {symbol: %s, price_decimals: 6, qty_decimals: 6, tick: "0.000001", lot: "0.000001", min_qty: "0.000001", max_qty: "1000000", max_price: "1000", book_source: matched}
   - {symbol: %s, price_decimals: 3, qty_decimals: 0, tick: "0.005", lot: "1", min_qty: "1", max_qty: "100000000", max_price: "100000", book_source: matched}
-%s`, people, stockSymbol, deepSymbol, more)
+  - {symbol: %s, price_decimals: 4, qty_decimals: 0, tick: "0.01", lot: "1", min_qty: "1", max_qty: "100000000", max_price: "100000", book_source: matched}
+%s`, people, testSymbol, deepSymbol, stockSymbol, more)
 }
 
 // replayer plays a day through four FIX sessions and can be cut off at any

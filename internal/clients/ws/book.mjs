@@ -171,3 +171,33 @@ export class Quote {
     this.seq = m.seq;
   }
 }
+
+/** Board is the desk's tickets of one pair. */
+export class Board {
+  constructor(symbol) {
+    this.symbol = symbol;
+    this.epoch = null;
+    this.seq = 0;
+    this.byID = new Map(); // the record's text, by order_id
+  }
+
+  /** apply takes one tickets message. It throws Mismatch. */
+  apply(m) {
+    if (m.type === 'snapshot') this.byID.clear();
+    else follows(m, this);
+    this.epoch = m.epoch;
+    this.seq = m.seq;
+    for (const t of m.tickets) {
+      if (t.pair !== this.symbol) throw new Mismatch(`tickets ${this.symbol}: ${t.order_id} is of ${t.pair}`);
+      this.byID.set(t.order_id, JSON.stringify(t));
+    }
+    for (const id of m.gone ?? []) {
+      if (!this.byID.delete(id)) throw new Mismatch(`tickets ${this.symbol}: ${id} is gone and was not there`);
+    }
+  }
+
+  /** list returns the records, in an order of their own. */
+  list() {
+    return [...this.byID.values()].sort();
+  }
+}

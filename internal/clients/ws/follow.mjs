@@ -6,7 +6,7 @@
 // comes back to them, and stays away for a while.
 //
 //   node follow.mjs --ws ws://HOST:PORT --rest http://HOST:PORT --symbols A/B,C/D [--depth 100]
-//                   [--disturb MS] [--away MS] [--compress]
+//                   [--disturb MS] [--away MS] [--compress] [--tickets]
 //
 // It ends when its standard input does. The last line is JSON with the counts;
 // the exit code is 0 only when nothing was wrong.
@@ -25,10 +25,11 @@ const { values: args } = parseArgs({
   options: {
     ws: { type: 'string' }, rest: { type: 'string' }, symbols: { type: 'string' }, depth: { type: 'string', default: '100' },
     disturb: { type: 'string', default: '0' }, away: { type: 'string', default: '0' }, compress: { type: 'boolean', default: false },
+    tickets: { type: 'boolean', default: false },
   },
 });
 const symbols = args.symbols.split(',');
-const channels = ['l2', 'trades', 'ticker'];
+const channels = ['l2', 'trades', 'ticker', ...(args.tickets ? ['tickets'] : [])];
 const depth = Number(args.depth);
 
 const market = new Market({ rest: args.rest, symbols, channels, depth, onFault });
@@ -37,7 +38,7 @@ Object.assign(counts, { connections: 0, restarts: 0, compressed: 0, resumed: 0, 
 let socket = null;
 let lastMessage = Date.now();
 let awayUntil = 0;
-let victim = null; // the channel whose next update is thrown away
+const victims = new Set(); // the channels whose next update is thrown away
 let nextID = 0;
 const asked = new Map(); // what an ack must answer, by id
 
@@ -98,10 +99,7 @@ function onMessage(m) {
     case 'heartbeat':
       return market.heartbeat(m);
     default:
-      if (m.channel === victim && market.lose(m)) {
-        victim = null;
-        return undefined;
-      }
+      if (victims.has(m.channel) && market.lose(m)) return void victims.delete(m.channel);
       return market.take(m);
   }
 }
@@ -138,9 +136,9 @@ function connect() {
 
 // The disturbances, one after the other.
 const disturbances = [
-  () => (victim = 'l2'),
+  () => victims.add('l2'),
   () => socket.terminate(),
-  () => (victim = 'trades'),
+  () => victims.add('trades').add('tickets'),
   () => resubscribe(symbols[counts.resubscribed % symbols.length]),
   () => {
     awayUntil = Date.now() + Number(args.away);

@@ -3,13 +3,13 @@
 // checksums, to the heartbeats, and to REST at the same epoch and number.
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Book, Gap, Mismatch, Quote, Tape } from './book.mjs';
+import { Board, Book, Gap, Mismatch, Quote, Tape } from './book.mjs';
 
 const patience = 10_000; // ms for one question to REST, and for the last comparison
 const meetWithin = 2_000; // for the feed to come to where REST was
 const restPage = 100; // trades
 
-const makers = { l2: Book, trades: Tape, ticker: Quote };
+const makers = { l2: Book, trades: Tape, ticker: Quote, tickets: Board };
 
 /** Market is the state of all streams of a follower. */
 export class Market {
@@ -30,8 +30,8 @@ export class Market {
     }
     this.comparisons = new Set();
     this.counts = {
-      messages: 0, snapshots: 0, updates: 0, trades: 0, tickers: 0, heartbeats: 0, epochs: 0,
-      lost: 0, noticed: 0, overtaken: 0, repeated: 0, healed: 0, depth_compared: 0, trades_compared: 0,
+      messages: 0, snapshots: 0, updates: 0, trades: 0, tickers: 0, tickets: 0, heartbeats: 0, epochs: 0,
+      lost: 0, noticed: 0, overtaken: 0, repeated: 0, healed: 0, depth_compared: 0, trades_compared: 0, tickets_compared: 0,
     };
   }
 
@@ -96,6 +96,7 @@ export class Market {
       return;
     }
     if (s.channel === 'ticker') this.counts.tickers++;
+    else if (s.channel === 'tickets') this.counts.tickets++;
     else this.counts[m.type === 'snapshot' ? 'snapshots' : 'updates']++;
     for (const c of this.comparisons) {
       if (c.stream === s) c.take(m);
@@ -167,8 +168,11 @@ export class Market {
   }
 
   /** ask asks REST. */
-  async ask(path, symbol, limit, more = '') {
-    const url = `${this.rest}/api/v1/market/${path}?symbol=${encodeURIComponent(symbol)}&limit=${limit}${more}`;
+  ask(path, symbol, limit, more = '') {
+    return this.#get(`${this.rest}/api/v1/market/${path}?symbol=${encodeURIComponent(symbol)}&limit=${limit}${more}`);
+  }
+
+  async #get(url) {
     const answer = await fetch(url, { signal: AbortSignal.timeout(patience) });
     if (!answer.ok) throw new Error(`${url}: status ${answer.status}`);
     return answer.json();
@@ -177,6 +181,7 @@ export class Market {
   /** checkREST compares one stream with REST; false = they did not meet. */
   async checkREST(s) {
     if (s.lost || s.broken) return false;
+    if (s.channel === 'tickets') return this.#checkTickets(s);
     const c = new Comparison(this, s);
     this.comparisons.add(c);
     const timer = setTimeout(() => c.finish(false), meetWithin);
@@ -198,10 +203,22 @@ export class Market {
     return [...this.streams.values()].every((s) => !s.lost && !s.broken && s.state.epoch === this.epoch);
   }
 
+  // checkTickets compares a board with the desk's own list, which has no number of
+  // the stream: the two meet where the board has not moved meanwhile.
+  async #checkTickets(s) {
+    const { epoch, seq } = s.state;
+    const answer = await this.#get(`${this.rest}/api/v1/rfq/market-tickets`);
+    const theirs = answer.tickets.filter((t) => t.pair === s.symbol).map((t) => JSON.stringify(t)).sort();
+    if (epoch !== s.state.epoch || seq !== s.state.seq) return false;
+    if (JSON.stringify(theirs) !== JSON.stringify(s.state.list())) return false; // one is on its way, or finish says so
+    this.counts.tickets_compared++;
+    return true;
+  }
+
   /** compared are the streams that REST has too. */
   *compared() {
     for (const s of this.streams.values()) {
-      if (s.channel === 'l2' || s.channel === 'trades') yield s;
+      if (s.channel !== 'ticker') yield s;
     }
   }
 

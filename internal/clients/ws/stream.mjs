@@ -5,7 +5,7 @@
 // coming back without an id.
 //
 //   node stream.mjs --rest http://HOST:PORT --symbols A/B,C/D [--ws ignored] [--depth 100]
-//                   [--disturb MS] [--away MS]
+//                   [--disturb MS] [--away MS] [--tickets]
 //
 // It ends when its standard input does. The last line is JSON with the counts;
 // the exit code is 0 only when nothing was wrong.
@@ -23,11 +23,11 @@ const patience = 15_000; // to come back
 const { values: args } = parseArgs({
   options: {
     ws: { type: 'string' }, rest: { type: 'string' }, symbols: { type: 'string' }, depth: { type: 'string', default: '100' },
-    disturb: { type: 'string', default: '0' }, away: { type: 'string', default: '0' },
+    disturb: { type: 'string', default: '0' }, away: { type: 'string', default: '0' }, tickets: { type: 'boolean', default: false },
   },
 });
 const symbols = args.symbols.split(',');
-const channels = ['l2', 'trades', 'ticker'];
+const channels = ['l2', 'trades', 'ticker', ...(args.tickets ? ['tickets'] : [])];
 const depth = Number(args.depth);
 const url = `${args.rest}/api/v1/market/stream?symbols=${encodeURIComponent(args.symbols)}&channels=${channels}&depth=${depth}`;
 
@@ -39,7 +39,7 @@ let open = false;
 let lastMessage = Date.now();
 let lastID = '';
 let awayUntil = 0;
-let victim = null; // the channel whose next update is thrown away
+const victims = new Set(); // the channels whose next update is thrown away
 
 function onFault(error) {
   console.error(`FAILED: ${error.message}`);
@@ -62,8 +62,8 @@ function onEvent(connection, event) {
     else market.welcome(m);
   } else if (m.channel === 'heartbeat') {
     market.heartbeat(m);
-  } else if (m.channel === victim && !connection.behind && market.lose(m)) {
-    victim = null;
+  } else if (victims.has(m.channel) && !connection.behind && market.lose(m)) {
+    victims.delete(m.channel);
   } else {
     if (connection.behind && m.type !== 'snapshot') counts.resumed++;
     market.take(m, connection.behind);
@@ -120,9 +120,9 @@ async function run() {
 // The disturbances, one after the other.
 const disturbances = [
   () => abort.abort(),
-  () => (victim = 'l2'),
+  () => victims.add('l2'),
   () => abort.abort(),
-  () => (victim = 'trades'),
+  () => victims.add('trades').add('tickets'),
   () => {
     awayUntil = Date.now() + Number(args.away);
     abort.abort();
