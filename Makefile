@@ -20,7 +20,7 @@ RACE_ROOMS := $(addprefix ./,$(addsuffix /...,$(wildcard engine persist feed fix
 RACE_SKIP := '^(TestCrash|TestPlantedBugs|TestDamage|TestSubmitAttacks|TestSettleKill|TestRecordedDayThroughEveryDoor)$$'
 
 .DEFAULT_GOAL := help
-.PHONY: help run build sandbox try-sandbox test race crash claims check fmt fuzz bench tools clean
+.PHONY: help run build sandbox try-sandbox test race crash claims check fmt fuzz bench bench-ws tools clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -77,6 +77,9 @@ fuzz: ## run each fuzz target for FUZZTIME (10s)
 
 bench: ## run the Go benchmarks matching BENCH, COUNT times; compare two runs with bin/benchstat
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) -timeout 60m ./...
+
+bench-ws: build ## the feed beside raw writes in half a minute; FULL=1: as bench/RESULTS.md has it
+	bin/blockdesk bench ws $(if $(FULL),,--rounds 3 --many 1000 --part encode,fanout,idle)
 
 tools: $(TOOLS) ## build the pinned developer tools into bin/ (about two minutes, once)
 
