@@ -9,8 +9,8 @@ import (
 )
 
 // BookHash is the SHA-256 of every live order as the market sees it: owner,
-// side, prices, quantities, kind and priority, instrument by instrument, and
-// each last trade. Unlike Hash it leaves out ids, times and sequence numbers, so
+// side, prices, quantities, kind and priority, instrument by instrument, each
+// mirrored level, and each last trade. Unlike Hash it leaves out ids, times and sequence numbers, so
 // two runs of one order flow have the same BookHash although their clocks,
 // epochs and restarts differ. It allocates: not for the order path.
 func (s *State) BookHash() [sha256.Size]byte {
@@ -35,6 +35,10 @@ func (s *State) BookHash() [sha256.Size]byte {
 			}
 			h.Write(b)
 		})
+		if m := s.instruments[in.ID].mirror; m != nil {
+			b = binary.LittleEndian.AppendUint16(b[:0], uint16(len(m.bids)))
+			h.Write(appendLevels(appendLevels(b, m.bids), m.asks))
+		}
 	}
 	return [sha256.Size]byte(h.Sum(nil))
 }

@@ -42,7 +42,16 @@ const (
 	// see DeskCommands.
 	Attach Kind = 11
 	Desk   Kind = 12
+	// MirrorRefresh carries the last piece of a refresh of a mirrored instrument,
+	// those before it travel in Attach: see MirrorRefreshCommands.
+	MirrorRefresh Kind = 13
+	// MirrorTrade tells a trade that the chain made: see MirrorTradeCommand.
+	MirrorTrade Kind = 14
 )
+
+// piece reports whether commands of the kind carry pieces, which a Joiner puts
+// together: Attach, Desk and MirrorRefresh.
+func (k Kind) piece() bool { return k-Attach <= MirrorRefresh-Attach }
 
 // Values of Command.Status.
 const (
@@ -83,6 +92,9 @@ type Command struct {
 const CommandSize = 128
 
 var _ [CommandSize]byte = [unsafe.Sizeof(Command{})]byte{}
+
+// IsPiece reports whether c carries a piece of something longer, for a Joiner.
+func (c *Command) IsPiece() bool { return c.Kind.piece() }
 
 // SetRef stores the client's own id and reports whether it fits (1..MaxRef
 // bytes).

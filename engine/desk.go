@@ -12,8 +12,9 @@ import (
 const (
 	// MaxPiece is how many bytes of a request one command carries.
 	MaxPiece = pieceWords + MaxRef
-	// MaxPieces is the most commands of one request.
-	MaxPieces = (rfq.MaxRequestBytes + MaxPiece - 1) / MaxPiece
+	// MaxPieces is the most commands of one request to the desk or one refresh of
+	// a mirrored book.
+	MaxPieces = (max(rfq.MaxRequestBytes, maxMirrorBytes) + MaxPiece - 1) / MaxPiece
 
 	pieceWords = 7 * 8
 	tokenAt    = 2 // where a request has its Token
@@ -48,22 +49,28 @@ func DeskCommands(dst []Command, r rfq.Request) ([]Command, error) {
 	if _, err := rfq.DecodeRequest(data); err != nil {
 		return dst, fmt.Errorf("request %d of kind %d: %w", r.Head().Token, r.Kind(), err)
 	}
+	dst = appendPieces(dst, data, Desk, r.Head().Token)
+	if bringsRelief(r) {
+		dst[len(dst)-1].Order.Flags = flagRelief
+	}
+	return dst, nil
+}
+
+// appendPieces cuts data, which is not empty, into commands, the last one of a
+// kind of its own. token is what data has at tokenAt.
+func appendPieces(dst []Command, data []byte, last Kind, token uint64) []Command {
 	for number := 0; len(data) > 0; number++ {
 		piece := data[:min(len(data), MaxPiece)]
 		data = data[len(piece):]
-		c := Command{Kind: Attach}
+		c := Command{Kind: Attach, Instrument: market.InstrumentID(token)}
 		if len(data) == 0 {
-			c.Kind = Desk
-			if bringsRelief(r) {
-				c.Order.Flags = flagRelief
-			}
+			c.Kind = last
 		}
 		c.Order.Side = market.Side(number)
-		c.Instrument = market.InstrumentID(r.Head().Token)
 		c.setPiece(piece)
 		dst = append(dst, c)
 	}
-	return dst, nil
+	return dst
 }
 
 // bringsRelief reports whether r takes risk away or says what has happened.
@@ -93,7 +100,7 @@ func (c *Command) setPiece(piece []byte) {
 	}
 }
 
-// appendPiece appends the piece of an Attach or Desk command.
+// appendPiece appends the piece that the command carries.
 func (c *Command) appendPiece(dst []byte) []byte {
 	le, o := binary.LittleEndian, &c.Order
 	end := len(dst) + int(c.Status)
@@ -105,25 +112,26 @@ func (c *Command) appendPiece(dst []byte) []byte {
 	return append(dst, c.RefText()...)[:end]
 }
 
-// wellCut reports whether the command holds a piece as DeskCommands makes them.
+// wellCut reports whether the command holds a piece as appendPieces makes them.
 // It looks at nothing that the journal does not keep as it is.
 func (c *Command) wellCut() bool {
 	size := int(c.Status)
 	return size >= 1 && size <= MaxPiece && len(c.RefText()) == max(size, pieceWords)-pieceWords &&
-		(c.Kind == Desk || size == MaxPiece && c.Order.Side < MaxPieces-1)
+		(c.Kind != Attach || size == MaxPiece && c.Order.Side < MaxPieces-1)
 }
 
-// A Joiner puts requests together from their commands, in the order of the
-// journal. The zero value is ready. A request that is not whole is torn: it is
-// dropped, as soon as a piece shows it.
+// A Joiner puts requests to the desk and refreshes of mirrored books together
+// from their commands, in the order of the journal. The zero value is ready. What
+// is not whole is torn: it is dropped, as soon as a piece shows it.
 type Joiner struct {
 	data [MaxPieces * MaxPiece]byte
 	size int    // bytes gathered, of whole pieces
 	next uint64 // Seq at which the next piece must come
 }
 
-// Add takes the next Attach or Desk command. It returns a request once it is
-// whole, which aliases the Joiner until the next Add. torn says that this piece
+// Add takes the next command that IsPiece. It returns a request or a refresh once
+// it is whole, which aliases the Joiner until the next Add; the kind of the last
+// command says which. torn says that this piece
 // or those before it were dropped; pieces that a command of another kind cut off
 // are forgotten without it.
 func (j *Joiner) Add(c *Command) (request []byte, torn bool) {
@@ -140,7 +148,7 @@ func (j *Joiner) Add(c *Command) (request []byte, torn bool) {
 	if binary.LittleEndian.Uint16(j.data[tokenAt:]) != uint16(c.Instrument) {
 		return nil, true
 	}
-	if c.Kind == Desk {
+	if c.Kind != Attach {
 		return whole, torn
 	}
 	j.size = len(whole)

@@ -41,6 +41,7 @@ type MarketData struct {
 	at      int64  // of the last event
 	minute  int64  // the newest minute of all windows
 	flushed bool   // Flush has been called
+	mirrors bool   // something is mirrored
 
 	listings []*listing             // by ID; nil where nothing is known
 	changed  []market.InstrumentID  // by first change since the last Flush
@@ -56,6 +57,7 @@ const (
 	changedTape
 	changedTicker
 	changedStatus
+	changedSlot
 	changedAll change = 1<<iota - 1
 )
 
@@ -70,6 +72,10 @@ type listing struct {
 	window  window
 	ticker  Ticker
 	view    *View // of the last Flush
+
+	slot uint64 // of a mirrored book
+	// torn: more events of the refresh under way come. No view shows half of it.
+	torn bool
 }
 
 // NewMarketData returns one that knows no instrument.
@@ -96,6 +102,14 @@ func (m *MarketData) Apply(e *event.Event) {
 		}
 	case event.Traded:
 		m.display(e, e.Side.Opposite(), -int64(e.Qty))
+		m.trade(e)
+	case event.MirrorLevel:
+		m.display(e, e.Side, e.Aux)
+		m.refresh(e, true)
+	case event.Mirrored:
+		m.refresh(e, false)
+	case event.MirrorTraded:
+		m.mirrors = true
 		m.trade(e)
 	case event.InstrumentSet:
 		l := m.listing(e.Instrument)
@@ -129,14 +143,23 @@ func (m *MarketData) display(e *event.Event, side market.Side, delta int64) {
 
 func (m *MarketData) trade(e *event.Event) {
 	l := m.listing(e.Instrument)
-	t := Trade{
-		ID: market.TradeID(e.Aux), Seq: e.Seq, At: e.At,
-		Price: e.Price, Qty: e.Qty, Side: e.Side,
-	}
+	t, _ := TradeOf(e)
 	l.tape.add(t, m.flushed)
 	l.ticker.Last, l.ticker.LastQty, l.ticker.LastAt = t.Price, t.Qty, t.At
-	l.window.add(&t, &l.ticker)
+	if t.At/nanosPerMinute > m.minute-windowMinutes {
+		l.window.add(&t, &l.ticker)
+	}
 	m.mark(l, changedTape|changedTicker)
+}
+
+// refresh takes what a refresh of a mirrored book has beside its levels.
+func (m *MarketData) refresh(e *event.Event, torn bool) {
+	l := m.listing(e.Instrument)
+	m.mirrors, l.torn = true, torn
+	if !torn {
+		l.slot = e.Other
+	}
+	m.mark(l, changedSlot)
 }
 
 // Advance moves the 24 h windows on to time at, Unix ns, as an event of that
@@ -182,10 +205,17 @@ func (m *MarketData) mark(l *listing, c change) {
 // Flush makes a new view of each instrument that differs from its last one, and
 // gives it to pub (which may be nil) together with the one before and the trades
 // since then. Order: by the first event that changed each. The first Flush of
-// all has no trades to tell: what happened before is in the views.
+// all has no trades to tell: what happened before is in the views. An instrument
+// in the middle of a refresh waits for a later Flush. A view of which only the
+// Slot is new has the Seqs of the one before.
 func (m *MarketData) Flush(pub func(prev, next *View, trades []Trade)) {
+	waiting := m.changed[:0]
 	for _, id := range m.changed {
 		l := m.listings[id]
+		if l.torn {
+			waiting = append(waiting, id)
+			continue
+		}
 		prev := l.view
 		if !m.render(l) {
 			continue
@@ -195,7 +225,7 @@ func (m *MarketData) Flush(pub func(prev, next *View, trades []Trade)) {
 			pub(prev, l.view, trades)
 		}
 	}
-	m.changed = m.changed[:0]
+	m.changed = waiting
 	m.flushed = true
 }
 
@@ -208,7 +238,7 @@ func (m *MarketData) render(l *listing) bool {
 	}
 	next := *prev
 	next.Instrument, next.Status, next.Epoch, next.EngineSeq, next.At = l.id, l.status, m.epoch, m.seq, m.at
-	next.Ticker = l.ticker
+	next.Ticker, next.Slot = l.ticker, l.slot
 	if parts&changedBids != 0 {
 		next.Bids = m.side(&l.bids, +1, prev.Bids)
 	}
@@ -223,7 +253,7 @@ func (m *MarketData) render(l *listing) bool {
 		next.DepthSeq, next.TradesSeq, next.TickerSeq = 0, 0, 0
 		depth, ticker = true, true
 	}
-	if !depth && !trades && !ticker {
+	if !depth && !trades && !ticker && next.Slot == prev.Slot {
 		return false
 	}
 	if trades {

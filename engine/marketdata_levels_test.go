@@ -47,11 +47,11 @@ func TestLevels(t *testing.T) {
 				delete(model, key)
 			}
 		}
-		checkLevels(t, &s, model)
+		checkModel(t, &s, model)
 	})
 }
 
-func checkLevels(t *rapid.T, s *levels, model map[int64]int64) {
+func checkModel(t *rapid.T, s *levels, model map[int64]int64) {
 	keys := make([]int64, 0, len(model))
 	for k := range model {
 		keys = append(keys, k)

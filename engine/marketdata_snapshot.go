@@ -9,7 +9,7 @@ import (
 	"blockdesk/market"
 )
 
-// MarketData's snapshot, version 1: what later events depend on, in one possible
+// MarketData's snapshot, version 1 or 2: what later events depend on, in one possible
 // order; which views were flushed is not part of it. Little-endian; no checksum
 // of its own (persist has one around it).
 //
@@ -24,7 +24,8 @@ import (
 //	┌────┬────────┬───┬──────┬──────┬────────┬─────────┬──────┬──────────┬─────────┐
 //	│ id │ status │ 0 │ bids │ asks │ trades │ buckets │ last │ last qty │ last at │
 //	└────┴────────┴───┴──────┴──────┴────────┴─────────┴──────┴──────────┴─────────┘
-//	  then bids and asks (each worst first), trades and buckets (each oldest first)
+//	  then in version 2 the slot u64, then bids and asks (each worst first), trades
+//	  and buckets (each oldest first)
 //
 //	level             trade
 //	 0       8     16  0    8     16   24      32    40     41
@@ -37,22 +38,33 @@ import (
 //	┌────────┬──────┬──────┬─────┬────────┬─────────────────────────┬────────┐
 //	│ minute │ open │ high │ low │ volume │ quote volume (high, low)│ trades │
 //	└────────┴──────┴──────┴─────┴────────┴─────────────────────────┴────────┘
+//
+// In version 2 a trade has its ordinal u64 behind it. It is written once something
+// is mirrored, and version 1 until then.
 const (
 	marketMagic   = "BDMD"
-	marketVersion = 1
+	marketVersion = 2
+	// plainMarketVersion has no mirrored instruments.
+	plainMarketVersion = 1
 
 	marketHeaderSize  = 32
 	listingHeaderSize = 40
 	levelSize         = 16
 	tradeSize         = 41
 	bucketSize        = 64
+	ordinalSize       = 8 // of a trade, in version 2
+	slotSize          = 8 // of an instrument, in version 2
 )
 
 // AppendSnapshot appends m's encoding and returns the extended slice.
 func (m *MarketData) AppendSnapshot(dst []byte) []byte {
 	le := binary.LittleEndian
+	version := uint16(plainMarketVersion)
+	if m.mirrors {
+		version = marketVersion
+	}
 	dst = append(dst, marketMagic...)
-	dst = le.AppendUint16(dst, marketVersion)
+	dst = le.AppendUint16(dst, version)
 	count := len(dst)
 	dst = le.AppendUint16(dst, 0)
 	dst = le.AppendUint64(dst, m.epoch)
@@ -61,7 +73,7 @@ func (m *MarketData) AppendSnapshot(dst []byte) []byte {
 	var n uint16
 	for _, l := range m.listings {
 		if l != nil {
-			dst = l.append(dst)
+			dst = l.append(dst, m.mirrors)
 			n++
 		}
 	}
@@ -69,7 +81,7 @@ func (m *MarketData) AppendSnapshot(dst []byte) []byte {
 	return dst
 }
 
-func (l *listing) append(dst []byte) []byte {
+func (l *listing) append(dst []byte, mirrors bool) []byte {
 	le := binary.LittleEndian
 	var old []Trade
 	if l.view != nil {
@@ -85,6 +97,9 @@ func (l *listing) append(dst []byte) []byte {
 	dst = le.AppendUint64(dst, uint64(l.ticker.Last))
 	dst = le.AppendUint64(dst, uint64(l.ticker.LastQty))
 	dst = le.AppendUint64(dst, uint64(l.ticker.LastAt))
+	if mirrors {
+		dst = le.AppendUint64(dst, l.slot)
+	}
 	dst = l.bids.append(dst, +1)
 	dst = l.asks.append(dst, -1)
 	for i := range trades {
@@ -95,6 +110,9 @@ func (l *listing) append(dst []byte) []byte {
 		dst = le.AppendUint64(dst, uint64(t.Price))
 		dst = le.AppendUint64(dst, uint64(t.Qty))
 		dst = append(dst, uint8(t.Side))
+		if mirrors {
+			dst = le.AppendUint64(dst, t.Ordinal)
+		}
 	}
 	for i := range l.window {
 		b := &l.window[i]
@@ -130,26 +148,30 @@ func RestoreMarketData(data []byte) (*MarketData, []byte, error) {
 	if string(r.take(4)) != marketMagic {
 		return nil, nil, fmt.Errorf("not market data: %w", ErrSnapshot)
 	}
-	if v := r.u16(); v != marketVersion {
-		return nil, nil, fmt.Errorf("market data snapshot version %d, this program reads %d: %w", v, marketVersion, ErrVersion)
+	version := r.u16()
+	if version < plainMarketVersion || version > marketVersion {
+		return nil, nil, fmt.Errorf("market data snapshot version %d, this program reads %d and %d: %w",
+			version, plainMarketVersion, marketVersion, ErrVersion)
 	}
 	m := NewMarketData()
+	m.mirrors = version == marketVersion
 	count := int(r.u16())
 	m.epoch, m.seq, m.at = r.u64(), r.u64(), int64(r.u64())
 	if count > market.MaxInstruments || m.at < 0 || r.short {
 		return nil, nil, fmt.Errorf("market data header: %w", ErrSnapshot)
 	}
 	m.minute = m.at / nanosPerMinute
-	next := 0
+	next, mirrors := 0, false
 	for range count {
 		l, err := m.restoreListing(r, next)
 		if err != nil {
 			return nil, nil, err
 		}
 		next = int(l.id) + 1
+		mirrors = mirrors || l.slot != 0 || len(l.tape.news) > 0 && l.tape.news[0].Ordinal != 0
 	}
 	used := data[:len(data)-len(r.data)]
-	if r.short || !bytes.Equal(m.AppendSnapshot(make([]byte, 0, len(used))), used) {
+	if r.short || mirrors != m.mirrors || !bytes.Equal(m.AppendSnapshot(make([]byte, 0, len(used))), used) {
 		return nil, nil, fmt.Errorf("market data is not in canonical form: %w", ErrSnapshot)
 	}
 	return m, r.data, nil
@@ -163,14 +185,20 @@ func (m *MarketData) restoreListing(r *snapReader, least int) (*listing, error) 
 	trades, buckets := int(r.u16()), int(r.u16())
 	ticker := Ticker{Last: market.Price(r.u64()), LastQty: market.Qty(r.u64()), LastAt: int64(r.u64())}
 	size := (bids+asks)*levelSize + trades*tradeSize + buckets*bucketSize
+	if m.mirrors {
+		size += slotSize + trades*ordinalSize
+	}
 	if int(id) < least || id >= market.MaxInstruments || trades > MaxTape || buckets > windowMinutes ||
 		size > len(r.data) || r.short {
 		return nil, fmt.Errorf("market data of instrument %d: %w", id, ErrSnapshot)
 	}
 	l := m.listing(id)
 	l.status, l.ticker = status, ticker
+	if m.mirrors {
+		l.slot = r.u64()
+	}
 	ok := l.bids.restore(r, bids, +1) && l.asks.restore(r, asks, -1) &&
-		l.tape.restore(r, trades, m.at) && l.window.restore(r, buckets, m.minute)
+		l.tape.restore(r, trades, m.at, m.mirrors) && l.window.restore(r, buckets, m.minute)
 	if !ok || ticker.Last < 0 || ticker.LastQty < 0 || ticker.LastAt < 0 || ticker.LastAt > m.at {
 		return nil, fmt.Errorf("market data of instrument %d: %w", id, ErrSnapshot)
 	}
@@ -202,11 +230,14 @@ func (s *levels) restore(r *snapReader, n int, sign int64) bool {
 	return true
 }
 
-func (t *tape) restore(r *snapReader, n int, latest int64) bool {
+func (t *tape) restore(r *snapReader, n int, latest int64, ordinals bool) bool {
 	for range n {
 		trade := Trade{
 			ID: market.TradeID(r.u64()), Seq: r.u64(), At: int64(r.u64()),
 			Price: market.Price(r.u64()), Qty: market.Qty(r.u64()), Side: market.Side(r.u8()),
+		}
+		if ordinals {
+			trade.Ordinal = r.u64()
 		}
 		if trade.At < 0 || trade.At > latest || !validTrade(trade.Price, trade.Qty) || !trade.Side.Valid() {
 			return false

@@ -398,7 +398,7 @@ func TestMarketDataFollowsState(t *testing.T) {
 					for i := range events {
 						if e := &events[i]; e.Kind == event.Traded {
 							trades++
-							want = append(want, Trade{market.TradeID(e.Aux), e.Seq, e.At, e.Price, e.Qty, e.Side})
+							want = append(want, Trade{ID: market.TradeID(e.Aux), Seq: e.Seq, At: e.At, Price: e.Price, Qty: e.Qty, Side: e.Side})
 						}
 					}
 				})

@@ -117,6 +117,13 @@ func checkMarket(s *State, m *MarketData) error {
 			return fmt.Errorf("instrument %d: its market data differ: %w", i, ErrSnapshot)
 		}
 		bids, asks := displayed(in.book)
+		slot := uint64(0)
+		if in.mirror != nil {
+			slot, bids, asks = in.mirror.slot, in.mirror.bids, in.mirror.asks
+		}
+		if l.slot != slot {
+			return fmt.Errorf("instrument %d: its slot differs: %w", i, ErrSnapshot)
+		}
 		if !slices.Equal(l.bids.top(nil, l.bids.len(), +1), bids) ||
 			!slices.Equal(l.asks.top(nil, l.asks.len(), -1), asks) {
 			return fmt.Errorf("instrument %d: its levels differ from its orders: %w", i, ErrSnapshot)

@@ -8,7 +8,7 @@ import (
 	"blockdesk/market"
 )
 
-// A State's snapshot, version 2. It has all that later commands depend on and
+// A State's snapshot, version 2 or 3. It has all that later commands depend on and
 // nothing else, in one possible order, so that equal states have equal bytes on
 // both books. Little-endian; zero where nothing is named; no checksum of its own
 // (persist has one around it).
@@ -58,10 +58,25 @@ import (
 //	└────────┴──────┘         └────────┴────────┘
 //	  as package rfq has it
 //
+//	mirrored (version 3)
+//	 0       2
+//	┌───────┬──────────────────────────────────────────────────────────────────┐
+//	│ count │ as many mirrored instruments by ID, those that have been told of │
+//	└───────┴──────────────────────────────────────────────────────────────────┘
+//	 0    2      4      6   8      16        24          32
+//	┌────┬──────┬──────┬───┬──────┬─────────┬───────────┬─────────────────────┐
+//	│ id │ bids │ asks │ 0 │ slot │ ordinal │ traded at │ levels, best first  │
+//	└────┴──────┴──────┴───┴──────┴─────────┴───────────┴─────────────────────┘
+//	  a level: price u64, qty u64
+//
+// A state of which no mirrored instrument has been told is written as version 2,
+// so that it has the bytes and the hash that it had before there were any.
 // Version 1 had no desk.
 const (
 	stateMagic   = "BDST"
-	stateVersion = 2
+	stateVersion = 3
+	// plainVersion has no mirrored instruments.
+	plainVersion = 2
 
 	stateHeaderSize       = 48
 	instrumentHeaderSize  = 60
@@ -70,13 +85,19 @@ const (
 	participantHeaderSize = 8
 	deskHeaderSize        = 8
 	piecesHeaderSize      = 4
+	mirroredHeaderSize    = 32
 )
 
 // AppendSnapshot appends s's encoding and returns the extended slice.
 func (s *State) AppendSnapshot(dst []byte) []byte {
 	le := binary.LittleEndian
+	told := s.told()
+	version := uint16(plainVersion)
+	if told > 0 {
+		version = stateVersion
+	}
 	dst = append(dst, stateMagic...)
-	dst = le.AppendUint16(dst, stateVersion)
+	dst = le.AppendUint16(dst, version)
 	dst = le.AppendUint16(dst, uint16(len(s.instruments)))
 	dst = le.AppendUint16(dst, uint16(s.known))
 	dst = le.AppendUint16(dst, 0)
@@ -93,7 +114,11 @@ func (s *State) AppendSnapshot(dst []byte) []byte {
 			dst = appendParticipant(dst, market.ParticipantID(i), &s.participants[i])
 		}
 	}
-	return s.appendDesk(dst)
+	dst = s.appendDesk(dst)
+	if told > 0 {
+		dst = s.appendMirrored(dst, told)
+	}
+	return dst
 }
 
 func (s *State) appendDesk(dst []byte) []byte {

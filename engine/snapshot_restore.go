@@ -55,24 +55,27 @@ func RestoreState(data []byte, o StateOptions) (*State, error) {
 	// A limit that was lowered may be below what is live.
 	s.maxOrders = book.MaxMaxOrders
 	r := &snapReader{data: data}
-	instruments, participants, maxOrders, err := s.restoreHeader(r)
+	h, err := s.restoreHeader(r)
 	if err != nil {
 		return nil, err
 	}
 	var orders []book.Resting
 	var bounds []int
-	for i := range instruments {
+	for i := range h.instruments {
 		if orders, err = s.restoreInstrument(r, market.InstrumentID(i), orders); err != nil {
 			return nil, fmt.Errorf("instrument %d: %w", i, err)
 		}
 		bounds = append(bounds, len(orders))
 	}
-	for range participants {
+	for range h.participants {
 		if err := s.restoreParticipant(r); err != nil {
 			return nil, err
 		}
 	}
 	if err := s.restoreDesk(r); err != nil {
+		return nil, err
+	}
+	if err := s.restoreMirrored(r, h.version); err != nil {
 		return nil, err
 	}
 	if r.short || len(r.data) != 0 {
@@ -81,32 +84,39 @@ func RestoreState(data []byte, o StateOptions) (*State, error) {
 	if err := s.restoreOrders(orders, bounds); err != nil {
 		return nil, err
 	}
-	s.setMaxOrders(maxOrders)
+	s.setMaxOrders(h.maxOrders)
 	if !bytes.Equal(s.AppendSnapshot(make([]byte, 0, len(data))), data) {
 		return nil, fmt.Errorf("not in canonical form: %w", ErrSnapshot)
 	}
 	return s, nil
 }
 
-func (s *State) restoreHeader(r *snapReader) (instruments, participants, maxOrders int, err error) {
+// stateHeader is what the header says of what follows it.
+type stateHeader struct {
+	version                              uint16
+	instruments, participants, maxOrders int
+}
+
+func (s *State) restoreHeader(r *snapReader) (h stateHeader, err error) {
 	if string(r.take(4)) != stateMagic {
-		return 0, 0, 0, fmt.Errorf("not a state: %w", ErrSnapshot)
+		return h, fmt.Errorf("not a state: %w", ErrSnapshot)
 	}
-	if v := r.u16(); v != stateVersion {
-		return 0, 0, 0, fmt.Errorf("state snapshot version %d, this program reads %d: %w", v, stateVersion, ErrVersion)
+	if h.version = r.u16(); h.version < plainVersion || h.version > stateVersion {
+		return h, fmt.Errorf("state snapshot version %d, this program reads %d and %d: %w",
+			h.version, plainVersion, stateVersion, ErrVersion)
 	}
-	instruments, participants = int(r.u16()), int(r.u16())
+	h.instruments, h.participants = int(r.u16()), int(r.u16())
 	r.u16()
-	maxOrders = int(r.u32())
+	h.maxOrders = int(r.u32())
 	s.seq = r.u64()
 	s.at = int64(r.u64())
 	s.epoch = r.u64()
 	s.trades = market.TradeID(r.u64())
-	if instruments > market.MaxInstruments || participants > MaxParticipants || s.at < 0 || s.epoch > MaxEpoch ||
-		maxOrders < 1 || maxOrders > book.MaxMaxOrders || s.trades > math.MaxInt64 || r.short {
-		return 0, 0, 0, fmt.Errorf("header: %w", ErrSnapshot)
+	if h.instruments > market.MaxInstruments || h.participants > MaxParticipants || s.at < 0 || s.epoch > MaxEpoch ||
+		h.maxOrders < 1 || h.maxOrders > book.MaxMaxOrders || s.trades > math.MaxInt64 || r.short {
+		return h, fmt.Errorf("header: %w", ErrSnapshot)
 	}
-	return instruments, participants, maxOrders, nil
+	return h, nil
 }
 
 // restoreInstrument reads one instrument without its book's content: the orders
@@ -126,7 +136,8 @@ func (s *State) restoreInstrument(r *snapReader, id market.InstrumentID, orders 
 		return nil, fmt.Errorf("%w: %w", err, ErrSnapshot)
 	}
 	if status != StatusTrading && status != StatusHalted || last < 0 || last > market.MaxPrice ||
-		count > s.maxOrders || count > len(r.data)/orderSize || s.hasSymbol(def.Symbol) {
+		count > s.maxOrders || count > len(r.data)/orderSize || s.hasSymbol(def.Symbol) ||
+		count > 0 && def.Source == market.Mirrored {
 		return nil, ErrSnapshot
 	}
 	s.addInstrument(def)

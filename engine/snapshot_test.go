@@ -134,12 +134,17 @@ func TestRestoreRefuses(t *testing.T) {
 	if _, err := RestoreState(whole, StateOptions{MaxOrders: -1}); err == nil {
 		t.Error("invalid options: accepted")
 	}
-	for _, version := range []byte{1, 3} {
+	for _, version := range []byte{1, 4} {
 		other := bytes.Clone(whole)
 		other[4] = version
 		if _, err := RestoreState(other, options); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), fmt.Sprint("version ", version)) {
 			t.Errorf("version %d: %v", version, err)
 		}
+	}
+	newer := bytes.Clone(whole)
+	newer[4] = stateVersion // which says that more follows
+	if _, err := RestoreState(newer, options); !errors.Is(err, ErrSnapshot) {
+		t.Errorf("version %d without what it has: %v", stateVersion, err)
 	}
 	if _, err := RestoreState(whole, options); err != nil {
 		t.Errorf("the snapshot itself: %v", err)

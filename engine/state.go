@@ -42,18 +42,20 @@ func (o StateOptions) Validate() error {
 //  2. Every command but Tick and Attach has an effect or a refusal that names
 //     the reason, the limit and the value.
 //  3. A halted instrument and a killed participant take cancels and nothing
-//     else; the desk gives a killed one no quote and no claim. A mirrored instrument takes no orders at all.
+//     else; the desk gives a killed one no quote and no claim. A mirrored
+//     instrument takes no orders at all: its book and its trades are those that
+//     MirrorRefresh and MirrorTrade tell, also while it is halted.
 //  4. A participant exists once SetRisk has named it; participant 0 is the
 //     service: it may cancel anybody's orders and place none.
 //  5. Apply ends well for every content of a Command.
-//  6. A request to the desk of which a piece is missing, or stands in another
-//     place, is dropped whole. It is told by a Rejected event with
+//  6. A request to the desk, or a refresh of a mirrored book, of which a piece is
+//     missing or stands in another place is dropped whole. It is told by a Rejected event with
 //     ReasonInvalidCommand, the number of the piece in Qty and the one wanted in
 //     Aux: at the piece that does not fit, or at the StartEpoch that cuts it off,
 //     after EpochStarted.
 //
 // Cost: beside the book's work some 5 ns a command. No allocation, except for
-// DefineInstrument, SetRisk, the desk and the growth of a book. One goroutine at
+// DefineInstrument, SetRisk, the desk, a refresh and the growth of a book. One goroutine at
 // a time.
 type State struct {
 	seq        uint64
@@ -70,7 +72,7 @@ type State struct {
 	naive     bool
 
 	desk   *rfq.Machine
-	joiner Joiner // of requests to the desk
+	joiner Joiner // of requests to the desk and refreshes of mirrored books
 }
 
 // instrument is what an order needs of its instrument first, then the rest.
@@ -82,6 +84,7 @@ type instrument struct {
 	open     bool  // matched and trading
 	status   uint8 // StatusTrading or StatusHalted
 	def      market.Instrument
+	mirror   *mirrored // nil = matched
 }
 
 // participant is one line of the cache, limits of single instruments aside.
@@ -168,7 +171,7 @@ func (s *State) Apply(c *Command, out *event.Sink) {
 	}
 	s.seq = c.Seq
 	s.at = max(s.at, c.At)
-	if c.Kind == Attach || c.Kind == Desk {
+	if c.Kind.piece() {
 		s.piece(c, out)
 		return
 	}

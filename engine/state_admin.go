@@ -22,14 +22,21 @@ func (s *State) administer(c *Command, out *event.Sink) {
 		why, limit = s.setParticipant(c, out)
 	case StartEpoch:
 		why, limit = s.startEpoch(c, out)
+	case MirrorTrade:
+		why, limit = s.mirrorTrade(c, out)
 	default:
 		why = event.ReasonInvalidCommand
 	}
 	if why != event.ReasonNone {
-		*out.Next() = event.Event{
-			Seq: s.seq, At: s.at, Aux: limit, Kind: event.Rejected, Instrument: c.Instrument,
-			Participant: c.Order.Participant, Code: uint16(why),
-		}
+		s.refuseService(c, why, limit, out)
+	}
+}
+
+// refuseService refuses a command of the service itself.
+func (s *State) refuseService(c *Command, why event.Reason, limit int64, out *event.Sink) {
+	*out.Next() = event.Event{
+		Seq: s.seq, At: s.at, Aux: limit, Kind: event.Rejected, Instrument: c.Instrument,
+		Participant: c.Order.Participant, Code: uint16(why),
 	}
 }
 
@@ -71,6 +78,9 @@ func (s *State) addInstrument(def market.Instrument) {
 	in := &s.instruments[def.ID]
 	in.setLimits(def)
 	in.setStatus(StatusTrading)
+	if def.Source == market.Mirrored {
+		in.mirror = &mirrored{}
+	}
 }
 
 func (in *instrument) setLimits(def market.Instrument) {

@@ -10,12 +10,12 @@ import (
 // Engine at work on it must not touch it.
 func (s *State) Desk() *rfq.Machine { return s.desk }
 
-// piece takes a piece of a request to the desk, and gives the desk the request
-// that is whole by it.
+// piece takes a piece of a request to the desk or of a refresh, and applies what
+// is whole by it.
 func (s *State) piece(c *Command, out *event.Sink) {
 	wanted := s.joiner.Wants(c.Seq)
 	request, torn := s.joiner.Add(c)
-	if request != nil {
+	if request != nil && c.Kind == Desk {
 		referenceDesk(c, request, out)
 	}
 	if s.at >= s.nextExpiry {
@@ -25,6 +25,10 @@ func (s *State) piece(c *Command, out *event.Sink) {
 		s.tellTorn(int(c.Order.Side), wanted, out)
 	}
 	if request == nil {
+		return
+	}
+	if c.Kind == MirrorRefresh {
+		s.mirrorRefresh(c, request, out)
 		return
 	}
 	by := c.Order.Participant
@@ -60,8 +64,8 @@ func referenceDesk(c *Command, request []byte, out *event.Sink) {
 	}
 }
 
-// tellTorn says that a request to the desk has been dropped, at the piece number
-// where another was wanted.
+// tellTorn says that a request to the desk or a refresh has been dropped, at the
+// piece number where another was wanted.
 func (s *State) tellTorn(number, wanted int, out *event.Sink) {
 	*out.Next() = event.Event{
 		Seq: s.seq, At: s.at, Qty: market.Qty(number), Aux: int64(wanted), Kind: event.Rejected,
@@ -81,9 +85,9 @@ func (s *State) expireDesk(out *event.Sink) {
 
 // Mid returns the middle between the best displayed bid and ask of an
 // instrument, in 10^-9 of the quote asset for a whole unit of the base asset,
-// rounded up. ok is false without both sides, for a price that does not fit, and
-// while the instrument is halted: a book that takes cancels alone moves to
-// whoever has orders to take away. The State is the desk's rfq.Prices.
+// rounded up. ok is false without both sides, for a price that does not fit, for a
+// mirrored instrument, whose book may be old, and while the instrument is halted:
+// a book that takes cancels alone moves to whoever has orders to take away. The State is the desk's rfq.Prices.
 func (s *State) Mid(id market.InstrumentID) (mid market.USDPrice, ok bool) {
 	if int(id) >= len(s.instruments) {
 		return 0, false

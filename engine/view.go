@@ -1,6 +1,9 @@
 package engine
 
-import "blockdesk/market"
+import (
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
 
 const (
 	// MaxDepth is the largest number of levels a side that a view shows.
@@ -17,6 +20,24 @@ type Trade struct {
 	Price market.Price
 	Qty   market.Qty
 	Side  market.Side // of the aggressor
+	// Ordinal is the number of a mirrored instrument's trade, from 1 without
+	// gaps; At is then the chain's time, earlier than Seq's. 0 = a trade of our
+	// own book.
+	Ordinal uint64
+}
+
+// TradeOf returns the trade that an event tells; ok is false where it tells
+// none.
+func TradeOf(e *event.Event) (t Trade, ok bool) {
+	t = Trade{ID: market.TradeID(e.Aux), Seq: e.Seq, At: e.At, Price: e.Price, Qty: e.Qty, Side: e.Side}
+	switch e.Kind {
+	case event.Traded:
+		return t, true
+	case event.MirrorTraded:
+		t.At, t.Ordinal = int64(e.OrderID), e.Other
+		return t, true
+	}
+	return Trade{}, false
 }
 
 // Ticker sums up one instrument. Window figures cover the last 24 h of real
@@ -43,6 +64,9 @@ type View struct {
 	Epoch      uint64 // grows with every start of the engine
 	EngineSeq  uint64 // last command whose events are in this view
 	At         int64  // of that command
+	// Slot is where the chain was when a mirrored book looked like this; it may
+	// grow by itself. 0 = a book of our own, or not read yet.
+	Slot uint64
 
 	// Each grows by one when its part of the view changes; from 1 in an epoch.
 	DepthSeq, TradesSeq, TickerSeq uint64

@@ -32,10 +32,18 @@
 //	InstrumentSet  0        0          0            0                0               –       status
 //	ParticipantSet 0        0          0            0                0               –       1 killed, 2 live
 //	EpochStarted   0        epoch      0            0                0               –       0
+//	MirrorLevel    0        0          level's      displayed now    grown by        +Aux    0
+//	Mirrored       0        slot       0            levels changed   0               –       0
+//	MirrorTraded   time     ordinal    traded       traded           TradeID         –       0
 //	Desk           –        –          a piece of a record of the RFQ desk: see SetDesk and package rfq; it has no At
 //
 // All events of one Seq belong to the command whose Reference, if any, comes
 // first among them.
+//
+// A mirrored instrument changes by its own three kinds alone. The MirrorLevels of
+// a refresh share the Seq of the Mirrored that ends it: what stands between is no
+// book that the chain ever had. A MirrorTraded has in OrderID when the trade
+// happened on chain, Unix nanoseconds: its At is when the engine was told.
 package event
 
 import (
@@ -66,6 +74,9 @@ const (
 	ParticipantSet Kind = 16
 	EpochStarted   Kind = 17
 	Desk           Kind = 18
+	MirrorLevel    Kind = 19
+	Mirrored       Kind = 20
+	MirrorTraded   Kind = 21
 )
 
 // Event is one record. Its fields mean what the package table says for Kind.

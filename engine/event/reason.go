@@ -47,6 +47,11 @@ const (
 	ReasonLevelFull          Reason = 44 // the level's quantity would overflow
 	ReasonInvalidCommand     Reason = 45
 
+	// What the chain is said to have done was refused.
+	ReasonNotMirrored Reason = 46 // a matched instrument is not copied from a chain
+	ReasonStaleSlot   Reason = 47 // of a slot that is not after the last one
+	ReasonOutOfTurn   Reason = 48 // not the trade after the last one
+
 	// A request to the desk was refused (engine/rfq).
 	ReasonUnknownTicket     Reason = 60
 	ReasonUnknownTranche    Reason = 61
@@ -92,6 +97,7 @@ var reasonWords = map[Reason]string{
 	ReasonMaxOpenOrders: "max_open_orders", ReasonPriceBand: "price_band",
 	ReasonMinQty: "min_qty", ReasonMaxPrice: "max_price", ReasonBookFull: "book_full",
 	ReasonLevelFull: "level_full", ReasonInvalidCommand: "invalid_command",
+	ReasonNotMirrored: "not_mirrored", ReasonStaleSlot: "stale_slot", ReasonOutOfTurn: "out_of_turn",
 	ReasonUnknownTicket: "unknown_ticket", ReasonUnknownTranche: "unknown_tranche",
 	ReasonTicketWithdrawn: "ticket_withdrawn", ReasonTicketExpired: "ticket_expired",
 	ReasonCapacityExhausted: "capacity_exhausted", ReasonInventory: "inventory", ReasonLocked: "locked",
