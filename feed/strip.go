@@ -48,6 +48,9 @@ func (s *strip) start(i int) int32 {
 // is +1 for asks, whose prices rise, and -1 for bids.
 func (s *strip) set(in *market.Instrument, levels []market.Level, sign market.Price, f form) {
 	old := s.levels
+	if len(old) == len(levels) && (len(old) == 0 || &old[0] == &levels[0]) {
+		return // views share a side that has not changed
+	}
 	first := commonHead(old, levels)
 	tail := commonTail(old[first:], levels[first:])
 	s.levels = levels
