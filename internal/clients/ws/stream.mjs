@@ -33,7 +33,7 @@ const url = `${args.rest}/api/v1/market/stream?symbols=${encodeURIComponent(args
 
 const market = new Market({ rest: args.rest, symbols, channels, depth, onFault });
 const { counts } = market;
-Object.assign(counts, { connections: 0, restarts: 0, compressed: 0, resumed: 0, marks: 0, anew: 0 });
+Object.assign(counts, { connections: 0, restarts: 0, compressed: 0, resumed: 0, marks: 0, resyncs: 0 });
 let abort = null; // ends the connection that stands
 let open = false;
 let lastMessage = Date.now();
@@ -48,7 +48,7 @@ function onFault(error) {
 
 // onGap comes back without an id: the server begins everything anew.
 market.onGap = () => {
-  counts.anew++;
+  counts.resyncs++;
   lastID = '';
   abort.abort();
 };
@@ -60,12 +60,16 @@ function onEvent(connection, event) {
   if (m.channel === 'status') {
     if (m.type === 'restart') counts.restarts++;
     else market.welcome(m);
+  } else if (m.channel === 'control') {
+    if (m.type !== 'ack' || !m.success || m.rejected.length > 0 || m.subscribed.length !== channels.length * symbols.length) {
+      throw new Mismatch(`the server says ${event.data}`);
+    }
+    counts.resumed += m.subscribed.filter((s) => s.resumed).length;
   } else if (m.channel === 'heartbeat') {
     market.heartbeat(m);
   } else if (victims.has(m.channel) && !connection.behind && market.lose(m)) {
     victims.delete(m.channel);
   } else {
-    if (connection.behind && m.type !== 'snapshot') counts.resumed++;
     market.take(m, connection.behind);
   }
 }
