@@ -1,0 +1,226 @@
+package mirror_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/binary"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"blockdesk/internal/sandbox"
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/internal/solana/tx"
+	"blockdesk/market"
+	"blockdesk/mirror"
+)
+
+// tradedPair is a pair of vaults on a real runtime: the desk's base tokens, and
+// the treasury's quote tokens.
+type tradedPair struct {
+	t      *testing.T
+	node   *sandbox.Node
+	setup  *sandbox.Setup
+	client *rpc.Client
+	pair   mirror.VaultPair
+	base   string
+}
+
+func startPair(t *testing.T, base string) *tradedPair {
+	t.Helper()
+	dir := t.TempDir()
+	o := sandbox.Options{Dir: filepath.Join("..", "internal", "sandbox"), ManualSlots: true, ConfirmSlots: 1, FinalizeSlots: 2, Seed: "mirror", SetupDir: dir}
+	if err := o.Check(t.Context()); err != nil {
+		t.Skip(err)
+	}
+	node, err := sandbox.Start(context.WithoutCancel(t.Context()), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := node.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	setup, err := sandbox.ReadSetup(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := rpc.New(rpc.Options{Upstreams: []rpc.Upstream{{Name: "sandbox", URL: node.URL()}}, HedgeAfter: -1, MaxBlockhashAge: time.Nanosecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	p := &tradedPair{t: t, node: node, setup: setup, client: client, base: base}
+	// The taker has none of the base yet, and no account for it.
+	taker, mint := &setup.Wallets[0], setup.Mints[base]
+	if err := node.Call(t.Context(), "sandbox_fund", map[string]any{"wallet": taker.Address, "symbol": base, "amount": 1000}, nil); err != nil {
+		t.Fatal(err)
+	}
+	account, err := solana.TokenAccount(addressOf(t, taker.Address), addressOf(t, mint.Address), addressOf(t, mint.Program))
+	if err != nil {
+		t.Fatal(err)
+	}
+	taker.Accounts[base] = solana.Text(account)
+	p.pair = mirror.VaultPair{
+		Base:  mirror.Vault{Account: addressOf(t, setup.Desk.Accounts[base]), Mint: addressOf(t, setup.Mints[base].Address)},
+		Quote: mirror.Vault{Account: addressOf(t, setup.Treasury.Accounts["USDC"]), Mint: addressOf(t, setup.Mints["USDC"].Address)},
+	}
+	return p
+}
+
+// leg is a transfer between a taker and a vault.
+type leg struct {
+	symbol   string
+	from, to *sandbox.Party
+	atoms    market.Amount
+}
+
+func (p *tradedPair) buy(base, quote market.Amount) []leg {
+	taker := &p.setup.Wallets[0]
+	return []leg{{"USDC", taker, &p.setup.Treasury, quote}, {p.base, &p.setup.Desk, taker, base}}
+}
+
+func (p *tradedPair) sell(base, quote market.Amount) []leg {
+	taker := &p.setup.Wallets[0]
+	return []leg{{p.base, taker, &p.setup.Desk, base}, {"USDC", &p.setup.Treasury, taker, quote}}
+}
+
+// do sends one transaction of some transfers, and lets slots pass. One that must
+// fail is sent all the same.
+func (p *tradedPair) do(slots int, legs ...leg) {
+	p.t.Helper()
+	signers := []*sandbox.Party{&p.setup.Wallets[0], &p.setup.Desk, &p.setup.Treasury}
+	b, err := p.client.Blockhash(p.t.Context())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	m := tx.Message{Version: tx.V0, Blockhash: b.Hash, Header: tx.Header{Required: uint8(len(signers))}}
+	key := func(text string) uint8 {
+		a := addressOf(p.t, text)
+		for i := range m.Keys {
+			if m.Keys[i] == a {
+				return uint8(i)
+			}
+		}
+		m.Keys = append(m.Keys, a)
+		return uint8(len(m.Keys) - 1)
+	}
+	for _, s := range signers {
+		key(s.Address)
+	}
+	for _, l := range legs {
+		key(l.from.Accounts[l.symbol])
+		key(l.to.Accounts[l.symbol])
+	}
+	written := len(m.Keys)
+	for _, l := range legs {
+		mint := p.setup.Mints[l.symbol]
+		data := append(binary.LittleEndian.AppendUint64([]byte{12}, uint64(l.atoms)), mint.Decimals)
+		m.Instructions = append(m.Instructions, tx.Instruction{
+			Accounts: []uint8{key(l.from.Accounts[l.symbol]), key(mint.Address), key(l.to.Accounts[l.symbol]), key(l.from.Address)},
+			Data:     data, Program: key(mint.Program),
+		})
+	}
+	m.Header.ReadonlyUnsigned = uint8(len(m.Keys) - written)
+	signed, err := m.Append(nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	t := tx.Transaction{Message: m}
+	for _, s := range signers {
+		k, err := p.setup.Key(*s)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		t.Signatures = append(t.Signatures, solana.Signature(ed25519.Sign(k, signed)))
+	}
+	raw, err := t.Append(nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if _, err := p.client.Send(p.t.Context(), raw, rpc.SendOptions{SkipPreflight: true}); err != nil {
+		p.t.Fatal(err)
+	}
+	if slots > 0 {
+		p.advance(slots)
+	}
+}
+
+func (p *tradedPair) advance(slots int) {
+	p.t.Helper()
+	if err := p.node.Call(p.t.Context(), "sandbox_advance", map[string]any{"slots": slots}, nil); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// TestMirrorChain trades on a real runtime while a backfill follows, through a
+// restart and a downtime: what it reports is what was done, to the atom. What is
+// not final, failed, or a gift is not reported.
+func TestMirrorChain(t *testing.T) {
+	for _, base := range []string{"SLUSD", "92C"} {
+		p := startPair(t, base)
+		w := newWindows(t, mirror.WindowOptions{})
+		var cursor mirror.Cursor
+		now := time.Now()
+		var swaps int
+		var volume [2]uint64
+		follow := func() {
+			t.Helper()
+			b, err := mirror.NewBackfill(mirror.BackfillOptions{Pair: p.pair, Account: p.pair.Quote.Account, PageSize: 3}, cursor)
+			if err != nil {
+				t.Fatal(err)
+			}
+			slot, err := p.client.Slot(t.Context(), rpc.Finalized)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Poll(now, slot)
+			for b.Next().Kind != 0 {
+				progress, err := b.Step(t.Context(), p.client)
+				if err != nil || progress.Err != nil {
+					t.Fatal(err, progress.Err)
+				}
+				if _, err := w.Apply(&progress); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cursor = b.Cursor()
+			r := w.At(now)
+			if r.Totals.Doubts != 0 || int(r.Totals.Swaps) != swaps || r.Totals.Base.Lo != volume[0] || r.Totals.Quote.Lo != volume[1] {
+				t.Fatalf("%s: %+v; want %d swaps of %d", base, r, swaps, volume)
+			}
+			if r.Totals.Complete && (!r.Day.Status.Proven() || r.Day.Swaps != swaps) {
+				t.Fatalf("%s: %+v", base, r.Day)
+			}
+		}
+		done := func(base, quote uint64) { swaps, volume = swaps+1, [2]uint64{volume[0] + base, volume[1] + quote} }
+		p.advance(4)
+		follow()
+		p.do(4, p.buy(1_000_001, 2_000_003)...)
+		done(1_000_001, 2_000_003)
+		follow()
+		p.do(0, p.sell(500, 900)...)
+		follow() // it is not final yet
+		p.advance(4)
+		done(500, 900)
+		follow()
+		for i := range market.Amount(7) { // more than a page, some in one slot
+			p.do(int(i%2), p.buy(10+i, 20+i)...)
+			done(uint64(10+i), uint64(20+i))
+		}
+		p.do(1, p.buy(1<<62, 5)...)        // fails: there is not as much
+		p.do(1, p.buy(1, 11)[0])           // a gift
+		p.do(4, p.sell(1<<20, 77)[1])      // a withdrawal of one asset
+		p.do(4, p.sell(333, 1_000_000)...) // down while all this went on
+		done(333, 1_000_000)
+		follow()
+		if r := w.At(now); !r.Totals.Complete || r.Day.Status != mirror.Exact {
+			t.Errorf("%s: %+v", base, r)
+		}
+		if last := w.At(now).Last; last.Side != market.Sell || last.Base != 333 || last.Quote != 1_000_000 || last.Time == 0 {
+			t.Errorf("%s: %+v", base, last)
+		}
+	}
+}
