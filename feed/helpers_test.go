@@ -90,7 +90,14 @@ func newDeskWith(t testing.TB, sink engine.MarketSink, change ...deskOption) *de
 		t.Fatal(err)
 	}
 	d.addr = listener.Addr().String()
-	server := &fasthttp.Server{Handler: f.Handler, KeepHijackedConns: true, Logger: slog.NewLogLogger(slog.DiscardHandler, 0)}
+	handler := func(ctx *fasthttp.RequestCtx) {
+		if string(ctx.Path()) == streamPath {
+			f.Stream(ctx)
+		} else {
+			f.Handler(ctx)
+		}
+	}
+	server := &fasthttp.Server{Handler: handler, KeepHijackedConns: true, Logger: slog.NewLogLogger(slog.DiscardHandler, 0)}
 	consumer := e.Consumer("feed")
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 3)

@@ -1,0 +1,345 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"blockdesk/engine"
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// Who comes back with its last id gets the updates after it; the ticker, and
+// everything of who knows less, comes as a snapshot.
+func TestStreamResume(t *testing.T) {
+	d := newDesk(t, func(o *Options) { o.Heartbeat = 20 * time.Millisecond })
+	d.order(0, market.Buy, 1000, 50)
+	d.until("the order shows", func() bool { return len(d.feed.View(0).Bids) == 1 })
+	first := d.source("?symbol=SLUSD/USDC", "")
+	b := &mirror{}
+	if err := b.apply(first.wait("l2", "snapshot")); err != nil {
+		t.Fatal(err)
+	}
+	id := first.marked()
+	_ = first.conn.Close()
+	d.until("the client is gone", func() bool { return d.feed.Stats().Connections == 0 })
+	unchanged := d.source("?symbol=SLUSD/USDC&channels=l2", id).wait("control", "ack")
+	if !unchanged.Subscribed[0].Resumed || unchanged.Subscribed[0].Seq != b.seq {
+		t.Error(unchanged.raw)
+	}
+
+	const missed = 5
+	for i := range missed {
+		d.order(0, market.Sell, 1000, 1) // prints
+		d.until("the view moves", func() bool { return d.feed.View(0).DepthSeq == b.seq+uint64(i)+1 })
+	}
+	for _, again := range []*source{
+		d.source("?symbol=SLUSD/USDC", id),
+		d.source("?symbol=SLUSD/USDC&last_event_id="+id, ""),
+		d.source("?symbol=SLUSD/USDC&last_event_id=e1-1", id), // the header goes first
+	} {
+		ack := again.wait("control", "ack")
+		for i, want := range []bool{false, true, true} {
+			if ack.Subscribed[i].Resumed != want {
+				t.Errorf("%s resumed: %v", ack.Subscribed[i].Channel, !want)
+			}
+		}
+		book, prints := *b, 0
+		book.bids = map[string]string{"0.001000": "0.000050"}
+		for range missed {
+			m := again.next()
+			if err := book.apply(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range missed {
+			if m := again.next(); m.Channel == "trades" && m.Type == "update" {
+				prints += len(m.Trades)
+			}
+		}
+		if m := again.next(); m.Channel != "ticker" || m.Type != "snapshot" || prints != missed {
+			t.Errorf("%d trades, then %s", prints, m.raw)
+		}
+		if now := again.marked(); now == id {
+			t.Errorf("still at %s", now)
+		}
+	}
+	for name, wrong := range map[string]string{
+		"another epoch": "e2-" + id[3:], "the future": "e1-999999", "before all": "e1-0", "malformed": "e1", "a text": "<null>",
+		"too large": "e1-99999999999999999999",
+	} {
+		again := d.source("?symbol=SLUSD/USDC&channels=l2", wrong)
+		if ack := again.wait("control", "ack"); ack.Subscribed[0].Resumed {
+			t.Errorf("%s: %s", name, ack.raw)
+		}
+		if m := again.next(); m.Type != "snapshot" || m.Seq != b.seq+missed {
+			t.Errorf("%s: %s", name, m.raw)
+		}
+		_ = again.conn.Close()
+	}
+}
+
+// halves are events that a command's other half may be missing of.
+type halves struct {
+	script
+	whole atomic.Uint64
+}
+
+func (h *halves) Whole() uint64 { return h.whole.Load() }
+
+// serveHalves runs a feed of such events behind a server.
+func serveHalves(t *testing.T) (*desk, *halves) {
+	f, err := New(Options{Shards: 1, Heartbeat: 20 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)}, instruments(), engine.NewMarketData(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := &halves{script: script{slices: make(chan []event.Event)}}
+	server := &fasthttp.Server{Handler: f.Stream, KeepHijackedConns: true}
+	ended := make(chan error, 2)
+	go func() { ended <- f.Run(context.Background(), events) }()
+	go func() { ended <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		close(events.slices)
+		_ = server.Shutdown()
+		for range 2 {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	d := &desk{t: t, feed: f, addr: listener.Addr().String()}
+	d.until("the feed runs", func() bool { return f.running.Load() })
+	return d, events
+}
+
+// An id never tells of a command that has been sent by half: who comes back with
+// it gets both halves, of which it may have one.
+func TestStreamHalfCommand(t *testing.T) {
+	d, events := serveHalves(t)
+	send := func(whole uint64, slice ...event.Event) {
+		events.whole.Store(whole)
+		events.slices <- slice
+	}
+	part := func(price market.Price) event.Event {
+		e := rested(10)
+		e.Price, e.OrderID = price, market.OrderID(price)
+		return e
+	}
+	send(1, event.Event{Seq: 1, At: 1, Kind: event.EpochStarted, Other: 1})
+	const query = "?channels=l2&symbol=SLUSD/USDC"
+	s := d.source(query, "")
+	s.wait("l2", "snapshot")
+	send(9, rested(9))
+	if got := s.marked(); got != "e1-9" {
+		t.Fatalf("id %s after command 9", got)
+	}
+	send(9, part(700))
+	half := s.wait("l2", "update")
+	if s.id != "e1-9" || half.EngineSeq != 10 {
+		t.Fatalf("id %s with %s", s.id, half.raw)
+	}
+	late := d.source(query, "") // knows the half as a snapshot
+	if m := late.wait("l2", "snapshot"); len(m.Bids) != 2 {
+		t.Fatal(m.raw)
+	}
+	if got := late.marked(); got != "e1-9" {
+		t.Fatalf("id %s with half of command 10", got)
+	}
+	send(10, part(701))
+	if got := s.marked(); got != "e1-10" {
+		t.Fatalf("id %s after command 10", got)
+	}
+	for id, want := range map[string]uint64{"e1-9": half.Seq, "e1-10": half.Seq + 2} {
+		again := d.source(query, id)
+		ack := again.wait("control", "ack")
+		if !ack.Subscribed[0].Resumed {
+			t.Fatalf("%s: %s", id, ack.raw)
+		}
+		for seq := want; seq <= half.Seq+1; seq++ {
+			if m := again.next(); m.Seq != seq || m.EngineSeq != 10 || m.Type != "update" {
+				t.Errorf("%s: %s", id, m.raw)
+			}
+		}
+		if got := again.marked(); got != "e1-10" {
+			t.Errorf("%s leads to %s", id, got)
+		}
+	}
+}
+
+// stream of one (channel, symbol), by which a follower knows where it is.
+type place struct {
+	epoch     string
+	seq       uint64
+	engineSeq uint64
+}
+
+// follower holds a stream to what it promises, over its connections.
+type follower struct {
+	t      *testing.T
+	books  map[string]*mirror
+	places map[string]place // by channel:symbol
+	trades map[string]uint64
+	// marks are the seqs at which all were when an id was set.
+	marks   []followed
+	resumed int
+	repeats int
+}
+
+type followed struct {
+	engineSeq uint64
+	seqs      map[string]uint64
+}
+
+func newFollower(t *testing.T) *follower {
+	return &follower{t: t, books: map[string]*mirror{}, places: map[string]place{}, trades: map[string]uint64{}}
+}
+
+// mark notes where all are as an id is set.
+func (f *follower) mark(id string) {
+	m := followed{seqs: map[string]uint64{}}
+	if n, err := fmt.Sscanf(id, "e1-%d", &m.engineSeq); n != 1 {
+		f.t.Errorf("id %q: %v", id, err)
+	}
+	for key, p := range f.places {
+		m.seqs[key] = p.seq
+	}
+	f.marks = append(f.marks, m)
+}
+
+// take holds one message to the one before. An update that is there already is
+// left out.
+func (f *follower) take(m *msg) error {
+	if m.Channel == "control" {
+		for _, s := range m.Subscribed {
+			if s.Resumed {
+				f.resumed++
+			}
+		}
+	}
+	if m.Symbol == "" {
+		return nil
+	}
+	key := m.Channel + ":" + m.Symbol
+	at := f.places[key]
+	if m.Type == "update" && m.Epoch == at.epoch && m.Seq <= at.seq {
+		f.repeats++
+		return nil
+	}
+	if m.Type == "update" && m.Channel != "ticker" && (m.PrevSeq != at.seq || m.Epoch != at.epoch) {
+		return fmt.Errorf("a gap: at %+v, then %s", at, m.raw)
+	}
+	f.places[key] = place{m.Epoch, m.Seq, m.EngineSeq}
+	if m.Channel == "l2" {
+		if f.books[key] == nil {
+			f.books[key] = &mirror{}
+		}
+		return f.books[key].apply(m)
+	}
+	for _, trade := range m.Trades {
+		last := f.trades[key]
+		switch {
+		case trade.ID <= last && m.Type == "snapshot":
+			continue
+		case m.Type == "update" && last > 0 && trade.ID <= last:
+			return fmt.Errorf("trade %d after %d: %s", trade.ID, last, m.raw)
+		}
+		f.trades[key] = trade.ID
+	}
+	return nil
+}
+
+// TestStreamFollow: followers that break off at any byte and come back by their
+// last id never miss anything, and what an id tells is what they have.
+func TestStreamFollow(t *testing.T) {
+	seed := uint64(1 + rand.Uint32())
+	random := rand.New(rand.NewPCG(seed, 1))
+	d := newDesk(t, func(o *Options) { o.MaxPending, o.SendBuffer, o.Heartbeat = 2<<10, 4<<10, 10*time.Millisecond })
+	witness := d.dial()
+	witness.send(`{"action":"SUBSCRIBE_MARKET","channels":["l2","trades"],"symbols":["SLUSD/USDC","92C/SLUSD"],"depth":10}`)
+	history := map[string][]place{}
+	note := func(m *msg) {
+		if m.Symbol != "" {
+			key := m.Channel + ":" + m.Symbol
+			history[key] = append(history[key], place{m.Epoch, m.Seq, m.EngineSeq})
+		}
+	}
+	for len(history) < 4 {
+		note(witness.next())
+	}
+	const query = "?symbols=SLUSD/USDC,92C/SLUSD&depth=10"
+	f := newFollower(t)
+	s, _ := d.trySource(&tight, query, "")
+	s.onID = f.mark
+	for round := range 60 {
+		for range 1 + random.IntN(80) {
+			d.order(market.InstrumentID(random.IntN(2)), market.Side(1+random.IntN(2)), market.Price(1000+random.IntN(20)), market.Qty(1+random.IntN(9)))
+		}
+		d.until("all is published", d.idle)
+		for read := random.IntN(20); read > 0; read-- {
+			m, err := s.tryMessage()
+			if err == nil {
+				err = f.take(m)
+			}
+			if err != nil {
+				t.Fatalf("seed %d, round %d: %v", seed, round, err)
+			}
+		}
+		if random.IntN(3) == 0 {
+			id := strings.TrimSpace(s.id)
+			_ = s.conn.Close()
+			if strings.HasPrefix(id, "Last") {
+				id = "" // none has come on this connection
+			}
+			var status int
+			if s, status = d.trySource(&tight, query, id); status != http.StatusOK {
+				t.Fatalf("status %d", status)
+			}
+			s.onID = f.mark
+		}
+	}
+	for _, symbol := range []string{"SLUSD/USDC", "92C/SLUSD"} {
+		in := d.feed.set.Lookup([]byte(symbol))
+		for channel, seq := range map[string]uint64{"l2": d.feed.View(in.ID).DepthSeq, "trades": d.feed.View(in.ID).TradesSeq} {
+			key := channel + ":" + symbol
+			for f.places[key].seq < seq {
+				m, err := s.tryMessage()
+				if err == nil {
+					err = f.take(m)
+				}
+				if err != nil {
+					t.Fatalf("seed %d, at the end: %v", seed, err)
+				}
+			}
+			for h := history[key]; h[len(h)-1].seq < seq; h = history[key] {
+				note(witness.next())
+			}
+		}
+	}
+	if f.resumed == 0 || len(f.marks) < 10 {
+		t.Errorf("seed %d: resumed %d times, %d ids: nothing was tried", seed, f.resumed, len(f.marks))
+	}
+	for _, m := range f.marks {
+		for key, all := range history {
+			for _, p := range all {
+				if p.engineSeq <= m.engineSeq && p.seq > m.seqs[key] && m.seqs[key] > 0 {
+					t.Fatalf("seed %d: an id tells of %d, and %s was at %d, not %d", seed, m.engineSeq, key, m.seqs[key], p.seq)
+				}
+			}
+		}
+	}
+	t.Logf("resumed %d, repeats %d, ids %d, collapsed %d", f.resumed, f.repeats, len(f.marks), d.feed.Stats().Collapsed)
+}

@@ -1,0 +1,308 @@
+package feed
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"blockdesk/market"
+)
+
+const streamPath = "/api/v1/market/stream"
+
+// source reads server-sent events as WHATWG HTML, section 9.2.6, has it, and
+// knows nothing of the feed's code.
+type source struct {
+	t     testing.TB
+	conn  net.Conn
+	head  http.Header
+	lines *bufio.Reader
+	id    string // the last that was set: what a browser comes back with
+	retry string
+	// onID, where it is set, is called for each id.
+	onID func(id string)
+}
+
+// sse is one event.
+type sse struct{ name, data string }
+
+// source opens a stream. id is sent as a browser would; empty = not at all.
+func (d *desk) source(query, id string) *source {
+	d.t.Helper()
+	s, status := d.trySource(&net.Dialer{}, query, id)
+	if status != http.StatusOK {
+		d.t.Fatalf("GET %s: status %d", query, status)
+	}
+	return s
+}
+
+func (d *desk) trySource(dialer *net.Dialer, query, id string) (*source, int) {
+	d.t.Helper()
+	conn, err := dialer.Dial("tcp4", d.addr)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() { _ = conn.Close() })
+	if id != "" {
+		id = "Last-Event-ID: " + id + "\r\n"
+	}
+	_, _ = fmt.Fprintf(conn, "GET %s%s HTTP/1.1\r\nHost: x\r\n%s\r\n", streamPath, query, id)
+	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return &source{t: d.t, conn: conn, head: response.Header, lines: bufio.NewReader(response.Body), id: id}, response.StatusCode
+}
+
+// tryNext returns the next event, at most 5 s later.
+func (s *source) tryNext() (*sse, error) {
+	e := &sse{}
+	var id *string
+	for {
+		_ = s.conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+		line, err := s.lines.ReadString('\n')
+		if err != nil {
+			return nil, err
+		}
+		if line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"); line == "" {
+			if id != nil {
+				if s.id = *id; s.onID != nil {
+					s.onID(s.id)
+				}
+			}
+			if e.data != "" {
+				e.data = strings.TrimSuffix(e.data, "\n")
+				return e, nil
+			}
+			e, id = &sse{}, nil
+			continue
+		}
+		field, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch field {
+		case "event":
+			e.name = value
+		case "data":
+			e.data += value + "\n"
+		case "id":
+			id = &value
+		case "retry":
+			s.retry = value
+		case "": // a comment
+		default:
+			return nil, fmt.Errorf("no field of an event: %q", line)
+		}
+	}
+}
+
+// next returns the next message.
+func (s *source) next() *msg {
+	s.t.Helper()
+	m, err := s.tryMessage()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return m
+}
+
+func (s *source) tryMessage() (*msg, error) {
+	e, err := s.tryNext()
+	if err != nil {
+		return nil, err
+	}
+	m := &msg{raw: e.data}
+	if err := json.Unmarshal([]byte(e.data), m); err != nil {
+		return nil, err
+	}
+	if m.Channel != e.name {
+		return nil, fmt.Errorf("event %q is %s", e.name, e.data)
+	}
+	return m, nil
+}
+
+// wait returns the next message of that channel and type ("" = any).
+func (s *source) wait(channel, form string) *msg {
+	s.t.Helper()
+	for {
+		if m := s.next(); m.Channel == channel && (form == "" || m.Type == form) {
+			return m
+		}
+	}
+}
+
+// marked reads on until an id has been set.
+func (s *source) marked() string {
+	s.t.Helper()
+	for s.id = ""; s.id == ""; {
+		if _, err := s.tryNext(); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return s.id
+}
+
+// The stream says what a WebSocket says, in the same bytes, and its head lets
+// nobody on the way keep or gather it.
+func TestStreamMessages(t *testing.T) {
+	d := newDesk(t)
+	d.order(0, market.Buy, 999_000, 12_000_500_000)
+	d.until("the order shows", func() bool { return len(d.feed.View(0).Bids) == 1 })
+	s, c := d.source("?symbols=SLUSD/USDC&depth=10", ""), d.dial()
+	c.send(`{"action":"SUBSCRIBE_MARKET","channels":["ticker","l2","trades"],"symbols":["SLUSD/USDC"],"depth":10}`)
+	for name, want := range map[string]string{
+		"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
+		"X-Content-Type-Options": "nosniff", "Access-Control-Allow-Origin": "*", "Content-Length": "",
+	} {
+		if got := s.head.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if s.head.Get("X-Request-Id") == "" {
+		t.Error("no X-Request-Id")
+	}
+	if m := s.next(); m.Type != "welcome" || s.retry != "1000" {
+		t.Errorf("retry %q, then %s", s.retry, m.raw)
+	}
+	if m, want := s.next(), c.next(); m.raw != want.raw || len(m.Subscribed) != 3 {
+		t.Errorf("got  %s\nwant %s", m.raw, want.raw)
+	}
+	heartbeats := 0
+	same := func() {
+		t.Helper()
+		for range 3 {
+			m, want := s.next(), c.next()
+			for ; m.Channel == "heartbeat"; m = s.next() {
+				heartbeats++
+			}
+			if m.raw != want.raw {
+				t.Errorf("got  %s\nwant %s", m.raw, want.raw)
+			}
+		}
+	}
+	same()
+	d.order(0, market.Sell, 999_000, 500_000)
+	same()
+	for ; heartbeats == 0; heartbeats++ {
+		if m := s.wait("heartbeat", ""); len(m.Seqs) != 3 || m.Seqs["l2:SLUSD/USDC"] != 3 {
+			t.Error(m.raw)
+		}
+	}
+	if h := d.feed.Health(); h.Streams != 1 || h.Connections != 2 || h.Shards != 2 || h.Subscriptions != 6 {
+		t.Errorf("%+v", h)
+	}
+}
+
+// A stream is one of the connections that an address may have. HEAD opens none.
+func TestStreamLimits(t *testing.T) {
+	d := newDesk(t, func(o *Options) { o.MaxPerIP = 2 })
+	response, err := http.Head("http://" + d.addr + streamPath)
+	if err != nil || response.StatusCode != 200 || !strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
+		t.Fatalf("HEAD: %v %+v", err, response)
+	}
+	_ = response.Body.Close()
+	d.dial()
+	s := d.source("", "")
+	s.wait("l2", "snapshot")
+	if _, status := d.trySource(&net.Dialer{}, "", ""); status != http.StatusTooManyRequests {
+		t.Errorf("one too many: status %d", status)
+	}
+	_ = s.conn.Close()
+	d.until("it is gone", func() bool { h := d.feed.Health(); return h.Connections == 1 && h.Streams == 0 })
+	d.source("", "").wait("l2", "snapshot")
+}
+
+// What a client says behind its request is thrown away up to a limit. Its end is
+// the stream's.
+func TestStreamInput(t *testing.T) {
+	d := newDesk(t)
+	s := d.source("", "")
+	if _, err := s.conn.Write(make([]byte, maxStreamInput)); err != nil {
+		t.Fatal(err)
+	}
+	d.order(0, market.Buy, 1, 1)
+	s.wait("l2", "update")
+	_, _ = s.conn.Write([]byte("x"))
+	d.until("it is cut off", func() bool { return d.feed.Stats().Connections == 0 })
+
+	s = d.source("", "")
+	s.wait("l2", "snapshot")
+	if err := s.conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	d.until("it is gone", func() bool { return d.feed.Stats().Connections == 0 })
+}
+
+// A reader that stops is told and cut off, and holds up nobody.
+func TestStreamSlow(t *testing.T) {
+	d := newDesk(t, func(o *Options) {
+		o.SlowAfter, o.CloseWithin, o.SendBuffer, o.Shards = 300*time.Millisecond, 5*time.Second, 4<<10, 1
+	})
+	slow, status := d.trySource(&tight, "?depth=100", "")
+	if status != http.StatusOK {
+		t.Fatal(status)
+	}
+	healthy := d.source("?symbols=SLUSD/USDC&channels=l2&depth=100", "")
+	b := &mirror{}
+	if err := b.apply(healthy.wait("l2", "snapshot")); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(8 * time.Second)
+	for i := 0; d.feed.Stats().SlowConsumers == 0; i++ {
+		if time.Now().After(deadline) {
+			t.Fatalf("not cut off: %+v", d.feed.Stats())
+		}
+		d.order(0, market.Buy, market.Price(1+i), 1)
+		if err := b.apply(healthy.wait("l2", "update")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var last *msg
+	for {
+		m, err := slow.tryMessage()
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				t.Errorf("ended by %v", err)
+			}
+			break
+		}
+		last = m
+	}
+	if last == nil || last.Code != "SLOW_CONSUMER" || !last.Retryable {
+		t.Errorf("the last message: %+v", last)
+	}
+	_ = slow.conn.Close()
+	d.until("it is gone", func() bool { return d.feed.Stats().Connections == 1 })
+}
+
+// At the end a stream gets what is left, is told, and when to come back.
+func TestStreamRestart(t *testing.T) {
+	d := newDesk(t)
+	s := d.source("?channels=l2&symbol=SLUSD/USDC", "")
+	s.wait("l2", "snapshot")
+	d.order(0, market.Buy, 100, 1)
+	go d.stop()
+	s.wait("l2", "update")
+	if m := s.wait("status", "restart"); m.Epoch != "e1" || len(s.retry) != 4 || s.retry < "2000" {
+		t.Errorf("retry %s, %s", s.retry, m.raw)
+	}
+	if _, err := s.tryNext(); !errors.Is(err, io.EOF) {
+		t.Errorf("then %v", err)
+	}
+}
+
+// A stream of a feed that does not run is refused as a WebSocket is.
+func TestStreamNotRunning(t *testing.T) {
+	d := newDesk(t)
+	d.feed.running.Store(false)
+	if s, status := d.trySource(&net.Dialer{}, "", ""); status != http.StatusServiceUnavailable || s.head.Get("Retry-After") == "" {
+		t.Errorf("status %d, %v", status, s.head)
+	}
+}
