@@ -10,6 +10,10 @@
 // stand behind the one interface [Book]; pools of Raydium's CPMM program and any
 // two vaults behind [Pool]. Mints and token accounts are internal/solana/token's.
 //
+// Swaps of any program's pool are what moves its two vaults, one in and one out.
+// [Backfill] reads the pool's finalized transactions as one gapless run that grows
+// at both ends; [Windows] counts its swaps, and knows what is proven.
+//
 // Invariants:
 //  1. Decoders are pure: bytes and the chain's own clock in, values out.
 //  2. A node may be wrong or lie. The owner, the kind, the mints and what a
@@ -29,6 +33,11 @@
 // them, though their backing is in another account; OpenBook orders pegged to an
 // oracle are counted and not shown; a book that the chain itself has crossed is
 // shown crossed.
+//
+//  5. The movements of a transaction add up to its vaults' balances. A swap is
+//     one call's: what one call takes out and another puts in makes no price.
+//  6. A swap counts once, by its transaction's signature and its call, however
+//     often it is told. A window that is not proven shows nothing but why.
 //
 // Concurrency: a Book and a Pool are immutable once opened and safe for
 // concurrent use; a Depth belongs to its caller, a Backfill and Windows to one

@@ -113,8 +113,8 @@ func (s WindowStatus) Word(name string) string {
 	}
 }
 
-// Fill is a swap as the windows hold it.
-type Fill struct {
+// CountedSwap is a swap as the windows hold it.
+type CountedSwap struct {
 	Key  MovementKey
 	Slot uint64
 	// Time is in seconds of Unix time.
@@ -134,14 +134,14 @@ type Window struct {
 	// Base and Quote are what changed hands, in atoms.
 	Base, Quote market.Uint128
 	// First and Last are the oldest and the newest swap; zero if there is none.
-	First, Last Fill
+	First, Last CountedSwap
 }
 
 // Rolling is what the windows show at one moment.
 type Rolling struct {
 	Day, Week Window
 	// Last is the newest swap known, however old; its Time is 0 if there is none.
-	Last Fill
+	Last CountedSwap
 	// AsOf is when the chain was last read to its end; zero if it never was.
 	AsOf   time.Time
 	Totals Totals
@@ -166,7 +166,7 @@ type Totals struct {
 type Windows struct {
 	o WindowOptions
 	// older is newest first and newer oldest first, so that both ends grow.
-	older, newer   []Fill
+	older, newer   []CountedSwap
 	begun          bool
 	oldest, newest edge
 	// named: some transaction has told of the vault.
@@ -284,7 +284,7 @@ func (w *Windows) newerTrace(p *Progress) (bool, error) {
 		w.untimed = w.untimed || !timed
 	}
 	for i := range t.Movements {
-		if f, ok := t.fill(i); ok && w.count(&f, timed) {
+		if f, ok := t.swap(i); ok && w.count(&f, timed) {
 			w.newer = append(w.newer, f)
 		}
 	}
@@ -316,7 +316,7 @@ func (w *Windows) olderTrace(p *Progress) (bool, error) {
 		w.doubtOlder(e.time) // it is not newer than what follows it
 	}
 	for i := len(t.Movements) - 1; i >= 0; i-- {
-		if f, ok := t.fill(i); ok && w.count(&f, timed) {
+		if f, ok := t.swap(i); ok && w.count(&f, timed) {
 			w.older = append(w.older, f)
 		}
 	}
@@ -402,15 +402,15 @@ func (t *Trace) swaps() (n int) {
 	return n
 }
 
-// fill returns movement i if it is a swap.
-func (t *Trace) fill(i int) (Fill, bool) {
+// swap returns movement i if it is a swap.
+func (t *Trace) swap(i int) (CountedSwap, bool) {
 	m := &t.Movements[i]
-	return Fill{m.Key, t.Slot, t.Time, m.Side(), m.Calls, m.Base.Atoms, m.Quote.Atoms}, m.Kind == Swap
+	return CountedSwap{m.Key, t.Slot, t.Time, m.Side(), m.Calls, m.Base.Atoms, m.Quote.Atoms}, m.Kind == Swap
 }
 
 // count adds a swap to the totals, and reports whether it is to be held: without a
 // time it is of no window.
-func (w *Windows) count(f *Fill, timed bool) bool {
+func (w *Windows) count(f *CountedSwap, timed bool) bool {
 	w.totals.Swaps += uint64(f.Calls)
 	add(&w.totals.Base, f.Base)
 	add(&w.totals.Quote, f.Quote)
@@ -420,7 +420,7 @@ func (w *Windows) count(f *Fill, timed bool) bool {
 func (w *Windows) len() int { return len(w.older) + len(w.newer) }
 
 // at returns swap i, the oldest first.
-func (w *Windows) at(i int) *Fill {
+func (w *Windows) at(i int) *CountedSwap {
 	if i < len(w.older) {
 		return &w.older[len(w.older)-1-i]
 	}

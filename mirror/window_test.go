@@ -197,9 +197,9 @@ func TestWindowOrder(t *testing.T) {
 
 // TestWindowDelta: the last price against the first, in millionths.
 func TestWindowDelta(t *testing.T) {
-	fill := func(base, quote market.Amount) mirror.Fill { return mirror.Fill{Base: base, Quote: quote} }
+	fill := func(base, quote market.Amount) mirror.CountedSwap { return mirror.CountedSwap{Base: base, Quote: quote} }
 	for _, c := range []struct {
-		first, last mirror.Fill
+		first, last mirror.CountedSwap
 		swaps       int
 		want        int64
 		ok          bool
@@ -210,7 +210,7 @@ func TestWindowDelta(t *testing.T) {
 		{fill(1, 3), fill(1, 2), 2, -333_333, true}, // towards zero
 		{fill(1, math.MaxUint64), fill(math.MaxUint64, 1), 2, -999_999, true},
 		{fill(math.MaxUint64, 1), fill(1, math.MaxUint64), 2, 0, false},
-		{mirror.Fill{}, mirror.Fill{}, 0, 0, false},
+		{mirror.CountedSwap{}, mirror.CountedSwap{}, 0, 0, false},
 	} {
 		w := mirror.Window{Swaps: c.swaps, First: c.first, Last: c.last}
 		if got, ok := w.Delta(); ok != c.ok || ok && got != c.want {
@@ -309,7 +309,7 @@ func TestWindowProperty(t *testing.T) {
 			want := mirror.Window{Status: mirror.Empty}
 			for _, p := range history {
 				if m := &p.Trace.Movements[0]; p.Trace.Time > now-length {
-					f := mirror.Fill{Key: m.Key, Slot: p.Trace.Slot, Time: p.Trace.Time, Side: m.Side(), Calls: 1, Base: m.Base.Atoms, Quote: 7}
+					f := mirror.CountedSwap{Key: m.Key, Slot: p.Trace.Slot, Time: p.Trace.Time, Side: m.Side(), Calls: 1, Base: m.Base.Atoms, Quote: 7}
 					if want.Swaps == 0 {
 						want.First = f
 					}
