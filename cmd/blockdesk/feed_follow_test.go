@@ -149,7 +149,7 @@ func TestFeedThroughAnHour(t *testing.T) {
 	followers := []*follower{
 		follow(t, s, "follow.mjs", symbols, "--disturb", "400", "--away", "1200", "--tickets"),
 		follow(t, s, "follow.mjs", symbols, "--disturb", "700", "--away", "500", "--compress", "--tickets"),
-		follow(t, s, "stream.mjs", symbols, "--disturb", "600", "--away", "700", "--tickets"),
+		follow(t, s, "stream.mjs", symbols, "--disturb", "900", "--away", "300", "--tickets"),
 	}
 	r := newReplayer(loadDay(t))
 	r.connect(t, s.Addresses.FIX)
