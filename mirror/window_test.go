@@ -197,7 +197,9 @@ func TestWindowOrder(t *testing.T) {
 
 // TestWindowDelta: the last price against the first, in millionths.
 func TestWindowDelta(t *testing.T) {
-	fill := func(base, quote market.Amount) mirror.CountedSwap { return mirror.CountedSwap{Base: base, Quote: quote} }
+	fill := func(base, quote market.Amount) mirror.CountedSwap {
+		return mirror.CountedSwap{Base: base, Quote: quote}
+	}
 	for _, c := range []struct {
 		first, last mirror.CountedSwap
 		swaps       int
