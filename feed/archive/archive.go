@@ -194,6 +194,7 @@ func (a *Archive) prune(now time.Time) error {
 			}
 		}
 	}
+	a.follower.prunable = a.follower.place.trade
 	if len(cuts) == 0 {
 		return nil
 	}
@@ -232,10 +233,21 @@ func (a *Archive) instruments() (out []market.InstrumentID, err error) {
 type cut struct{ lo, hi []byte }
 
 // firstSince returns the id of the first trade of an instrument at or after a
-// time, or the one after its last. TradeIDs and times grow together, so it looks
-// at some sixty trades and reads nothing else.
+// time, or the one after its last. Of one instrument TradeIDs and times grow
+// together, so it looks at some sixty trades and reads nothing else.
+//
+// A mirrored instrument's trades may be old when they come. Those that a Rebase
+// might need count as after any time: what came since the last prune, and the day
+// of the last trade before that.
 func (a *Archive) firstSince(in market.InstrumentID, at int64) (market.TradeID, error) {
-	lo, hi := market.TradeID(1), a.follower.place.trade+1 // the answer lies in [lo, hi]
+	lo, hi := market.TradeID(1), a.follower.prunable+1 // the answer lies in [lo, hi]
+	last, err := a.Trades(in, hi, 1)
+	if err != nil {
+		return 0, err
+	}
+	if len(last) > 0 && last[0].Ordinal != 0 {
+		at = min(at, Day1.opens(last[0].At))
+	}
 	for lo < hi {
 		mid := lo + (hi-lo)/2
 		newest, err := a.Trades(in, mid+1, 1)

@@ -43,18 +43,36 @@ func trade(seq uint64, id market.TradeID, in market.InstrumentID, at int64, pric
 	}
 }
 
-// drawEvents draws commands with 0 to 3 trades each on two instruments, some of
-// them hours apart.
+// mirror is the instrument of the tests that is mirrored.
+const mirror market.InstrumentID = 2
+
+// mirrored is a trade that happened on chain at a time before at.
+func mirrored(seq uint64, id market.TradeID, ordinal uint64, at, happened int64, price market.Price, qty market.Qty) event.Event {
+	e := trade(seq, id, mirror, at, price, qty)
+	e.Kind, e.OrderID, e.Other = event.MirrorTraded, market.OrderID(happened), ordinal
+	return e
+}
+
+// drawEvents draws commands with 0 to 3 trades each on three instruments, some of
+// them hours apart. The mirrored one's trades are up to days old when they come.
 func drawEvents(t *rapid.T) []event.Event {
 	var out []event.Event
 	at, id := begin, market.TradeID(0)
+	ordinal, happened := uint64(0), begin-int64(50*time.Hour)
 	for seq := uint64(1); seq <= uint64(rapid.IntRange(1, 40).Draw(t, "commands")); seq++ {
 		at += rapid.SampledFrom([]int64{0, 1, int64(time.Second), int64(time.Minute), int64(7 * time.Minute), int64(5 * time.Hour), int64(30 * time.Hour)}).Draw(t, "gap")
 		out = append(out, event.Event{Seq: seq, At: at, Kind: event.Accepted})
 		for range rapid.IntRange(0, 3).Draw(t, "trades") {
 			id++
-			out = append(out, trade(seq, id, market.InstrumentID(rapid.IntRange(0, 1).Draw(t, "in")), at,
-				market.Price(rapid.IntRange(1, 9).Draw(t, "price")), market.Qty(rapid.IntRange(1, 9).Draw(t, "qty"))))
+			in := market.InstrumentID(rapid.IntRange(0, 2).Draw(t, "in"))
+			price, qty := market.Price(rapid.IntRange(1, 9).Draw(t, "price")), market.Qty(rapid.IntRange(1, 9).Draw(t, "qty"))
+			if in != mirror {
+				out = append(out, trade(seq, id, in, at, price, qty))
+				continue
+			}
+			ordinal++
+			happened += rapid.Int64Range(0, at-happened).Draw(t, "later")
+			out = append(out, mirrored(seq, id, ordinal, at, happened, price, qty))
 		}
 	}
 	return out
@@ -70,13 +88,14 @@ func upTo(events []event.Event, seq uint64) []event.Event {
 }
 
 // model makes the candles the slow way.
-func model(events []event.Event, in market.InstrumentID, i Interval) []Candle {
+func model(events []event.Event, in market.InstrumentID, interval Interval) []Candle {
 	var out []Candle
-	for _, e := range events {
-		if e.Kind != event.Traded || e.Instrument != in {
+	for i := range events {
+		e, ok := engine.TradeOf(&events[i])
+		if !ok || events[i].Instrument != in {
 			continue
 		}
-		open := e.At / int64(i.Length()) * int64(i.Length())
+		open := e.At / int64(interval.Length()) * int64(interval.Length())
 		if n := len(out); n == 0 || out[n-1].OpenAt != open {
 			out = append(out, Candle{OpenAt: open, Open: e.Price, High: e.Price, Low: e.Price})
 		}
@@ -91,7 +110,7 @@ func model(events []event.Event, in market.InstrumentID, i Interval) []Candle {
 
 // holds compares all that the archive tells with what the events say.
 func holds(t interface{ Fatalf(string, ...any) }, a *Archive, events []event.Event) {
-	for in := market.InstrumentID(0); in < 2; in++ {
+	for in := market.InstrumentID(0); in <= mirror; in++ {
 		for i := Minute1; i <= Day1; i++ {
 			got, err := a.Candles(in, i, 0, MaxCandles)
 			if want := model(events, in, i); err != nil || !reflect.DeepEqual(got, want) {
@@ -100,8 +119,8 @@ func holds(t interface{ Fatalf(string, ...any) }, a *Archive, events []event.Eve
 		}
 		var want []engine.Trade
 		for _, e := range slices.Backward(events) {
-			if e.Kind == event.Traded && e.Instrument == in {
-				want = append(want, engine.Trade{ID: market.TradeID(e.Aux), Seq: e.Seq, At: e.At, Price: e.Price, Qty: e.Qty, Side: e.Side})
+			if told, ok := engine.TradeOf(&e); ok && e.Instrument == in {
+				want = append(want, told)
 			}
 		}
 		if got, err := a.Trades(in, 0, MaxTrades); err != nil || !reflect.DeepEqual(got, want) {
@@ -179,7 +198,7 @@ func TestRebase(t *testing.T) {
 		var other []event.Event
 		id := market.TradeID(0)
 		for _, e := range upTo(events, seq) {
-			if e.Kind == event.Traded {
+			if _, ok := engine.TradeOf(&e); ok {
 				id++
 			}
 		}

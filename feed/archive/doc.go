@@ -16,6 +16,8 @@
 //  3. No candle is told that misses trades of its interval: where events are
 //     missing (Skip), the candles over the hole are taken out.
 //  4. What a reader sees is committed, though perhaps not synced.
+//  5. A mirrored instrument's trade counts at the time of its block, which may be
+//     long past when it comes, but never before the instrument's last trade.
 //
 // # Concurrency
 //
@@ -24,7 +26,7 @@
 //
 // # Cost
 //
-// A trade is 33 bytes and a key of 11; a candle 64 bytes and 12. A batch of
+// A trade is 33 bytes, a mirrored one 41, and a key of 11; a candle 64 bytes and 12. A batch of
 // trades on one instrument writes each of its six open candles once. Reading
 // goes from the newest backwards, since the keys hold inverted numbers.
 //

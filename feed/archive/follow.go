@@ -59,6 +59,10 @@ type follower struct {
 	key      []byte
 	value    []byte
 
+	// prunable is the last trade that the journal keeps whatever happens: of the
+	// last prune, or the recovery.
+	prunable market.TradeID
+
 	committed, durable atomic.Uint64
 }
 
@@ -101,7 +105,7 @@ func (a *Archive) Start(seq uint64) error {
 	if f.place.whole > seq {
 		return fmt.Errorf("%w: seq %d, the journal ends at %d", ErrAhead, f.place.whole, seq)
 	}
-	f.place.whole, f.moved = seq, true
+	f.place.whole, f.moved, f.prunable = seq, true, f.place.trade
 	return f.commit(nil, true)
 }
 
@@ -175,17 +179,17 @@ func (f *follower) apply(e *event.Event) error {
 		return nil // they have no At
 	}
 	f.place.at = max(f.place.at, e.At)
-	id := market.TradeID(e.Aux)
-	if e.Kind != event.Traded || id <= f.place.trade {
+	told, ok := engine.TradeOf(e)
+	if !ok || told.ID <= f.place.trade {
 		return nil
 	}
-	t := newTrade{e.Instrument, engine.Trade{ID: id, Seq: e.Seq, At: e.At, Price: e.Price, Qty: e.Qty, Side: e.Side}}
+	t := newTrade{e.Instrument, told}
 	for i := Minute1; i <= Day1; i++ {
 		if err := f.sum(&t, i); err != nil {
 			return err
 		}
 	}
-	f.place.trade = id
+	f.place.trade = told.ID
 	f.fresh = append(f.fresh, t)
 	f.archive.trades.Add(1)
 	if len(f.fresh) >= maxBatch {

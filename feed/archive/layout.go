@@ -15,6 +15,7 @@ import (
 //	v                                  layout version, 1 byte
 //	c                                  cursor: see appendCursor
 //	t instrument ^TradeID              at i64 · Seq u64 · price i64 · qty i64 · side u8
+//	                                   and of a mirrored instrument · ordinal u64
 //	k instrument interval ^open        open, high, low, close i64 · volume i64 ·
 //	                                   quote u128 · trades u64
 const (
@@ -28,6 +29,7 @@ const (
 	cursorSize    = 32
 	tradeKeySize  = 11
 	tradeSize     = 33
+	mirroredSize  = tradeSize + 8 // a trade with its ordinal
 	candleKeySize = 12
 	candleSize    = 64
 )
@@ -61,19 +63,27 @@ func appendTrade(dst []byte, t *engine.Trade) []byte {
 	dst = be.AppendUint64(dst, t.Seq)
 	dst = be.AppendUint64(dst, uint64(t.Price))
 	dst = be.AppendUint64(dst, uint64(t.Qty))
-	return append(dst, byte(t.Side))
+	dst = append(dst, byte(t.Side))
+	if t.Ordinal != 0 {
+		dst = be.AppendUint64(dst, t.Ordinal)
+	}
+	return dst
 }
 
 func parseTrade(key, value []byte) (t engine.Trade, err error) {
 	be := binary.BigEndian
-	if len(key) != tradeKeySize || len(value) != tradeSize {
+	if len(key) != tradeKeySize || len(value) != tradeSize && len(value) != mirroredSize {
 		return t, fmt.Errorf("%w: trade of %d and %d bytes", ErrLayout, len(key), len(value))
 	}
 	t = engine.Trade{
 		ID: market.TradeID(^be.Uint64(key[3:])), At: int64(be.Uint64(value)), Seq: be.Uint64(value[8:]),
 		Price: market.Price(be.Uint64(value[16:])), Qty: market.Qty(be.Uint64(value[24:])), Side: market.Side(value[32]),
 	}
-	if t.ID == 0 || t.At < 0 || t.Price <= 0 || t.Qty <= 0 || !t.Side.Valid() {
+	mirrored := len(value) == mirroredSize
+	if mirrored {
+		t.Ordinal = be.Uint64(value[tradeSize:])
+	}
+	if t.ID == 0 || t.At < 0 || t.Price <= 0 || t.Qty <= 0 || !t.Side.Valid() || mirrored != (t.Ordinal != 0) {
 		return t, fmt.Errorf("%w: trade %d", ErrLayout, t.ID)
 	}
 	return t, nil

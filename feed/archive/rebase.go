@@ -17,11 +17,20 @@ func (a *Archive) Skip(seq uint64, at int64) error {
 	}
 	var cuts []cut
 	for _, in := range list {
+		end := f.place.at
+		last, err := a.Trades(in, 0, 1)
+		if err != nil {
+			return err
+		}
+		if len(last) > 0 && last[0].Ordinal != 0 {
+			end = last[0].At // what is missing may be as old as that
+		}
 		for i := Minute1; i <= Day1; i++ {
-			// Those that end after the last event before the hole.
-			cuts = append(cuts, cut{candleKey(nil, in, i, -1), candleKey(nil, in, i, i.opens(f.place.at)-1)})
+			// Those that end after the last trade that can be before the hole.
+			cuts = append(cuts, cut{candleKey(nil, in, i, -1), candleKey(nil, in, i, i.opens(end)-1)})
 		}
 	}
+	f.prunable = f.place.trade
 	f.place.whole, f.place.at, f.place.floor = seq, max(f.place.at, at), max(f.place.at, at)+1
 	clear(f.open)
 	return f.commit(cuts, true)
@@ -62,7 +71,7 @@ func (a *Archive) Rebase(seq uint64) error {
 			}
 		}
 	}
-	f.place.whole, f.place.trade = seq, last
+	f.place.whole, f.place.trade, f.prunable = seq, last, last
 	f.closed = made
 	clear(f.open)
 	return f.commit(cuts, true)
