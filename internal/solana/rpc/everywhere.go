@@ -114,6 +114,47 @@ func firstError(steps ...func() error) error {
 // Upstreams returns how many nodes there are.
 func (c *Client) Upstreams() int { return len(c.upstreams) }
 
+// AccountsView is what one node alone tells of some accounts.
+type AccountsView struct {
+	Upstream string
+	// Err is why it told nothing: all that follows is zero then.
+	Err error
+	// Slot is what Accounts are as of; they are in the order of the question, nil
+	// for one that does not exist.
+	Slot     uint64
+	Accounts []*Account
+}
+
+// AccountsEverywhere is [Client.Accounts] where nobody is to be believed alone: it
+// asks every node, at the same time and once; of one node it is the same as
+// Accounts, with its tries. The views are in the order of the options. It takes as
+// long as the slowest node does, Options.AttemptTimeout at most. The error is
+// [ErrTooMany]; a node's own is in its view.
+func (c *Client) AccountsEverywhere(ctx context.Context, list []solana.Address, level Commitment, minSlot uint64) ([]AccountsView, error) {
+	if len(list) > MaxAccountsACall {
+		return nil, fmt.Errorf("%w: %d accounts", ErrTooMany, len(list))
+	}
+	if len(c.upstreams) == 1 {
+		accounts, slot, err := c.Accounts(ctx, list, level, minSlot)
+		return []AccountsView{viewOf(c.upstreams[0], accountsAnswer{accounts, slot}, err)}, nil
+	}
+	texts, options := accountsAt(list, level, minSlot)
+	parse := accountsOf(list, minSlot)
+	e := everywhere[AccountsView]{client: c, ask: func(ctx context.Context, u *upstream, _ int) AccountsView {
+		a, err := askOne(ctx, c, u, "getMultipleAccounts", parse, texts, options)
+		return viewOf(u, a, err)
+	}}
+	e.Run(ctx)
+	return e.answers, nil
+}
+
+func viewOf(u *upstream, a accountsAnswer, err error) AccountsView {
+	if err != nil {
+		return AccountsView{Upstream: u.name, Err: err}
+	}
+	return AccountsView{Upstream: u.name, Slot: a.slot, Accounts: a.accounts}
+}
+
 // sighting is what one node alone tells of a transaction; nil is that it does not
 // know it.
 type sighting struct {

@@ -124,6 +124,13 @@ func (c *Client) Accounts(ctx context.Context, list []solana.Address, level Comm
 	if len(list) > MaxAccountsACall {
 		return nil, 0, fmt.Errorf("%w: %d accounts", ErrTooMany, len(list))
 	}
+	texts, options := accountsAt(list, level, minSlot)
+	a, err := call(ctx, c, true, "getMultipleAccounts", accountsOf(list, minSlot), texts, options)
+	return a.accounts, a.slot, err
+}
+
+// accountsAt are getMultipleAccounts's parameters.
+func accountsAt(list []solana.Address, level Commitment, minSlot uint64) ([]string, object) {
 	texts := make([]string, len(list))
 	for i := range list {
 		texts[i] = solana.Text(list[i])
@@ -132,11 +139,18 @@ func (c *Client) Accounts(ctx context.Context, list []solana.Address, level Comm
 	if minSlot > 0 {
 		options["minContextSlot"] = minSlot
 	}
-	type answer struct {
-		accounts []*Account
-		slot     uint64
-	}
-	a, err := call(ctx, c, true, "getMultipleAccounts", func(result json.RawMessage) (a answer, err error) {
+	return texts, options
+}
+
+// accountsAnswer is what accounts hold as of a slot.
+type accountsAnswer struct {
+	accounts []*Account
+	slot     uint64
+}
+
+// accountsOf reads getMultipleAccounts's result.
+func accountsOf(list []solana.Address, minSlot uint64) func(json.RawMessage) (accountsAnswer, error) {
+	return func(result json.RawMessage) (a accountsAnswer, err error) {
 		v, err := withContext[[]*wireAccount](result)
 		if err != nil {
 			return a, err
@@ -144,7 +158,7 @@ func (c *Client) Accounts(ctx context.Context, list []solana.Address, level Comm
 		if len(v.Value) != len(list) || v.Context.Slot < minSlot {
 			return a, fmt.Errorf("%d accounts as of slot %d: %w", len(v.Value), v.Context.Slot, errCount)
 		}
-		a = answer{make([]*Account, len(list)), v.Context.Slot}
+		a = accountsAnswer{make([]*Account, len(list)), v.Context.Slot}
 		for i, w := range v.Value {
 			if w == nil {
 				continue
@@ -154,8 +168,7 @@ func (c *Client) Accounts(ctx context.Context, list []solana.Address, level Comm
 			}
 		}
 		return a, nil
-	}, texts, options)
-	return a.accounts, a.slot, err
+	}
 }
 
 // TokenAccounts reads the token accounts of an owner, of one mint, or, if mint
