@@ -20,7 +20,7 @@ RACE_ROOMS := $(addprefix ./,$(addsuffix /...,$(wildcard engine persist feed fix
 RACE_SKIP := '^(TestCrash|TestPlantedBugs|TestDamage|TestSubmitAttacks|TestSettleKill|TestRecordedDayThroughEveryDoor)$$'
 
 .DEFAULT_GOAL := help
-.PHONY: help run build sandbox try-sandbox test race crash claims check fmt fuzz bench bench-ws tools clean
+.PHONY: help run build sandbox try-sandbox test race crash claims follow check fmt fuzz bench bench-ws tools clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -57,6 +57,9 @@ crash: ## crash the journal at 20,000 writes and syncs (make test tries 2,000)
 
 claims: ## race 1,000,000 claims for a few tranches, in the engine and over REST (make test: fewer)
 	BLOCKDESK_CLAIMS=1000000 $(GO) test -count 1 -timeout 20m -run '^(TestClaimsRush|TestClaimsRace)$$' -v ./engine ./httpgw
+
+follow: ## follow an hour of recorded flow by npm's ws and server-sent events, through kills (make test: its beginning)
+	BLOCKDESK_FEED_SECONDS=600 $(GO) test -count 1 -timeout 20m -run '^TestFeedThroughAnHour$$' -v ./cmd/blockdesk
 
 check: $(TOOLS) ## formatting, golangci-lint (.golangci.yml) and unreachable code
 	bin/golangci-lint run ./...
