@@ -1,6 +1,7 @@
 // Package feed turns durable events into market data and carries it to readers:
 // the current view of every instrument behind an atomic pointer, market-data
-// sinks such as the FIX gateway, and the WebSocket /ws/rfq.
+// sinks such as the FIX gateway, the WebSocket /ws/rfq, and server-sent events at
+// /api/v1/market/stream.
 //
 //	events ─▶ Run (one goroutine) ─▶ MarketData ─▶ View pointers, sinks
 //	                  │ each update encoded once per (symbol, channel, depth)
@@ -31,6 +32,18 @@
 //  8. A connection at rest holds its socket, its subscriptions and what waits for
 //     it, about 1.5 KB; no goroutine, no buffer, nothing of the library's. Where
 //     a client stands within a message is kept only while it is within one.
+//  9. An id of a stream is sent when all that the commands up to it have done to
+//     the markets is on its way to that connection, and no snapshot is owed. Who
+//     comes back with it misses nothing; what it may get again has a seq that it
+//     knows.
+//
+// A stream of server-sent events is a connection in another dialect: the shard,
+// the limits, the collapse and the bytes shared by all are the WebSocket's, and
+// the reader throws away what it says. Its id is a mark in the engine's order
+// (epoch and Seq), which each hand-over of publications carries; a command whose
+// events have not all come is behind the mark. Histories keep the engine_seq of
+// each update, so that a mark leads to a seq. The ticker, which also ages by the
+// clock, and the tickets, which come on another way, begin with a snapshot.
 //
 // The channel tickets (our choice) is off unless asked for. Its messages come of
 // the desk's commands alone, so a reference price that moves by itself is told

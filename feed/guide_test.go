@@ -1,8 +1,10 @@
 package feed
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"testing"
@@ -54,5 +56,36 @@ func TestGuide(t *testing.T) {
 		if !strings.Contains(string(text), "\n| `"+a.String()+"` | ") {
 			t.Errorf("%v is not told", a)
 		}
+	}
+}
+
+// What docs/stream.md shows is so: its events are read as a browser reads them,
+// its book has its checksums, its id is one of ours.
+func TestStreamGuide(t *testing.T) {
+	text, err := os.ReadFile("../docs/stream.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, _ := strings.Cut(string(text), "```sse\n")
+	shown, _, _ = strings.Cut(shown, "```\n")
+	near, far := net.Pipe()
+	t.Cleanup(func() { _ = near.Close() })
+	s, book := &source{t: t, conn: near, lines: bufio.NewReader(strings.NewReader(shown))}, &mirror{}
+	_ = far.Close()
+	var channels []string
+	for {
+		m, err := s.tryMessage()
+		if err != nil {
+			break
+		}
+		channels = append(channels, m.Channel)
+		if m.Channel == "l2" {
+			if err := book.apply(m); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if got := strings.Join(channels, " "); got != "status control l2 l2 heartbeat" || s.retry != "1000" || parseMark([]byte(s.id)) != (mark{7, 90214}) {
+		t.Errorf("%s, retry %s, id %s", got, s.retry, s.id)
 	}
 }

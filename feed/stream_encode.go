@@ -77,7 +77,7 @@ func parseMark(id []byte) mark {
 	}
 	e, known := parseDigits(epoch[1:])
 	n, whole := parseDigits(seq)
-	if !known || !whole {
+	if !known || !whole || e == 0 {
 		return mark{}
 	}
 	return mark{epoch: e, engineSeq: n}

@@ -33,7 +33,8 @@
 //     trailing slash is forgiven. What is not in the table is 404.
 //  3. Nothing a client sent comes back in an error, but a path of letters, digits
 //     and "/ . _ -" of at most 160 characters in a 404; a value that is wrong only
-//     as our own name of its field, and an unknown member not at all.
+//     as our own name of its field, and an unknown member not at all. The stream's
+//     door repeats symbols and channels that there are not, of the same characters.
 //  4. A refused request (429) costs no token. A bad request (400) does.
 //  5. One bucket a client over all addresses. The client is the peer of the
 //     socket, unless that peer is a trusted proxy.
