@@ -68,7 +68,8 @@ type View struct {
 	// grow by itself. 0 = a book of our own, or not read yet.
 	Slot uint64
 
-	// Each grows by one when its part of the view changes; from 1 in an epoch.
+	// Each grows by one when its part of the view changes; from 1 in an epoch. 0:
+	// what was recovered, before anything of the epoch.
 	DepthSeq, TradesSeq, TickerSeq uint64
 
 	Bids, Asks []market.Level // best first, at most MaxDepth
