@@ -1,0 +1,249 @@
+package mirror
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"blockdesk/internal/solana"
+	"blockdesk/market"
+)
+
+// forEver is the latest time that something may have happened at, where that is
+// not known.
+const forEver = math.MaxInt64
+
+// edge is an end of what has been read.
+type edge struct {
+	slot uint64
+	// time is the block's. Nothing of the run is older than the oldest edge's, or
+	// newer than the newest's.
+	time int64
+	// seen are the transactions of the slot.
+	seen map[solana.Signature]struct{}
+	// held is what the vaults held there, towards the outside of the run, as of
+	// heldTime.
+	held  [sides]market.Amount
+	known [sides]bool
+	// heldTime is the time of the transaction that told held.
+	heldTime [sides]int64
+}
+
+// covers reports whether a transaction is of the run.
+func (w *Windows) covers(t *Trace) bool {
+	if !w.begun {
+		return false
+	}
+	_, atNewest := w.newest.seen[t.Signature]
+	_, atOldest := w.oldest.seen[t.Signature]
+	return atNewest || atOldest || t.Slot > w.oldest.slot && t.Slot < w.newest.slot
+}
+
+// begin starts the run at a transaction. Of one without a time, all that is known
+// is that it lies between zero and for ever.
+func (w *Windows) begin(t *Trace) {
+	w.begun = true
+	w.newest = edge{slot: t.Slot, time: max(t.Time, 0), seen: map[solana.Signature]struct{}{}}
+	w.oldest = edge{slot: t.Slot, time: t.Time, seen: map[solana.Signature]struct{}{}}
+	if t.Time <= 0 {
+		w.oldest.time = forEver
+	}
+}
+
+// reach moves an edge to a transaction. It may be of the other edge's slot too.
+func (w *Windows) reach(e *edge, t *Trace) {
+	if t.Slot != e.slot {
+		e.slot = t.Slot
+		clear(e.seen)
+	}
+	for _, e := range []*edge{&w.oldest, &w.newest} {
+		if e.slot == t.Slot {
+			e.seen[t.Signature] = struct{}{}
+		}
+	}
+}
+
+func (w *Windows) newerTrace(p *Progress) (bool, error) {
+	t := &p.Trace
+	if w.covers(t) {
+		return false, nil
+	}
+	if !w.begun {
+		w.begin(t)
+	}
+	e := &w.newest
+	if t.Slot < e.slot {
+		return false, fmt.Errorf("%w: %s of slot %d, after slot %d", ErrOrder, t.Signature, t.Slot, e.slot)
+	}
+	w.reach(e, t)
+	// A block's time never runs back: what does is no time.
+	timed := t.Time > 0 && t.Time >= e.time
+	if timed {
+		e.time = t.Time
+		if w.untimed {
+			w.untimed, w.doubted = false, max(w.doubted, e.time)
+		}
+	}
+	joins := w.joinNewer(p)
+	if p.Err != nil || !joins || !timed && t.swaps() > 0 {
+		w.totals.Doubts++
+		w.doubted = max(w.doubted, e.time)
+		w.untimed = w.untimed || !timed
+	}
+	for i := range t.Movements {
+		if f, ok := t.swap(i); ok && w.count(&f, timed) {
+			w.newer = append(w.newer, f)
+		}
+	}
+	w.finish(t)
+	return true, nil
+}
+
+func (w *Windows) olderTrace(p *Progress) (bool, error) {
+	t := &p.Trace
+	if w.covers(t) {
+		return false, nil
+	}
+	if !w.begun {
+		w.begin(t)
+	}
+	e := &w.oldest
+	if t.Slot > e.slot {
+		return false, fmt.Errorf("%w: %s of slot %d, before slot %d", ErrOrder, t.Signature, t.Slot, e.slot)
+	}
+	w.reach(e, t)
+	timed := t.Time > 0 && t.Time <= e.time
+	if timed {
+		e.time = t.Time
+	}
+	if doubted, at := w.joinOlder(p); doubted {
+		w.doubtOlder(at)
+	}
+	if p.Err != nil || !timed && t.swaps() > 0 {
+		w.doubtOlder(e.time) // it is not newer than what follows it
+	}
+	for i := len(t.Movements) - 1; i >= 0; i-- {
+		if f, ok := t.swap(i); ok && w.count(&f, timed) {
+			w.older = append(w.older, f)
+		}
+	}
+	w.finish(t)
+	return true, nil
+}
+
+// finish ends the reading of a transaction of either end. Without both vaults
+// there was no swap.
+func (w *Windows) finish(t *Trace) {
+	w.totals.Complete = w.totals.Complete || t.Base.Created || t.Quote.Created
+	w.trim()
+}
+
+// joinNewer reports whether the vaults hold before p no less than they were last
+// seen to. What a missing swap paid out would be missing; a gift only adds.
+func (w *Windows) joinNewer(p *Progress) bool {
+	e, joins := &w.newest, true
+	if p.Err != nil {
+		e.known = [sides]bool{}
+		return joins
+	}
+	for side, b := range [sides]*Balance{&p.Trace.Base, &p.Trace.Quote} {
+		if !b.Named {
+			continue
+		}
+		joins = joins && (!e.known[side] || b.Before >= e.held[side])
+		e.hold(side, b.After, e.time)
+		if !w.named[side] {
+			w.oldest.hold(side, b.Before, e.time)
+			w.named[side] = true
+		}
+	}
+	return joins
+}
+
+// joinOlder reports whether the vaults held less when they were next seen, and
+// when that was.
+func (w *Windows) joinOlder(p *Progress) (doubted bool, at int64) {
+	e := &w.oldest
+	if p.Err != nil {
+		e.known = [sides]bool{}
+		return false, 0
+	}
+	for side, b := range [sides]*Balance{&p.Trace.Base, &p.Trace.Quote} {
+		if !b.Named {
+			continue
+		}
+		if e.known[side] && b.After > e.held[side] {
+			doubted, at = true, max(at, e.heldTime[side])
+		}
+		e.hold(side, b.Before, e.time)
+		if !w.named[side] {
+			w.newest.hold(side, b.After, e.time)
+			w.named[side] = true
+		}
+	}
+	return doubted, at
+}
+
+// hold notes what a vault held at the edge.
+func (e *edge) hold(side int, atoms market.Amount, at int64) {
+	e.held[side], e.known[side], e.heldTime[side] = atoms, true, at
+}
+
+// doubtOlder notes that something is missing at a time, which may not be known.
+func (w *Windows) doubtOlder(at int64) {
+	w.totals.Doubts++
+	if at == forEver {
+		w.untimed = true
+		return
+	}
+	w.doubted = max(w.doubted, at)
+}
+
+// swaps returns how many of the movements are swaps.
+func (t *Trace) swaps() (n int) {
+	for i := range t.Movements {
+		if t.Movements[i].Kind == Swap {
+			n++
+		}
+	}
+	return n
+}
+
+// swap returns movement i if it is a swap.
+func (t *Trace) swap(i int) (CountedSwap, bool) {
+	m := &t.Movements[i]
+	return CountedSwap{m.Key, t.Slot, t.Time, m.Side(), m.Calls, m.Base.Atoms, m.Quote.Atoms}, m.Kind == Swap
+}
+
+// count adds a swap to the totals, and reports whether it is to be held: without a
+// time it is of no window.
+func (w *Windows) count(f *CountedSwap, timed bool) bool {
+	w.totals.Swaps += uint64(f.Calls)
+	add(&w.totals.Base, f.Base)
+	add(&w.totals.Quote, f.Quote)
+	return timed
+}
+
+func (w *Windows) len() int { return len(w.older) + len(w.newer) }
+
+// at returns swap i, the oldest first.
+func (w *Windows) at(i int) *CountedSwap {
+	if i < len(w.older) {
+		return &w.older[len(w.older)-1-i]
+	}
+	return &w.newer[i-len(w.older)]
+}
+
+// trim drops what no window will ask for again, and what is too much, but never
+// the newest swap.
+func (w *Windows) trim() {
+	past := w.newest.time - int64((Week+w.o.MaxAhead)/time.Second)
+	for w.len() > 1 && (w.len() > w.o.MaxSwaps || w.at(0).Time <= past) {
+		w.dropped = max(w.dropped, w.at(0).Time)
+		if n := len(w.older); n > 0 {
+			w.older = w.older[:n-1]
+		} else {
+			w.newer = w.newer[1:]
+		}
+	}
+}
