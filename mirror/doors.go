@@ -1,0 +1,86 @@
+package mirror
+
+import (
+	"context"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/ledger"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/market"
+)
+
+// Node is the chain: *rpc.Client. Any goroutine may call it.
+type Node interface {
+	// AccountsEverywhere asks every node what some accounts hold.
+	AccountsEverywhere(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.AccountsView, error)
+	// Signatures lists the transactions that name an account, the newest first.
+	Signatures(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.SignatureInfo, error)
+	// TransactionEverywhere reads one that all nodes tell alike.
+	TransactionEverywhere(ctx context.Context, s solana.Signature, level rpc.Commitment) (t *ledger.Confirmed, found bool, err error)
+	// Health tells of the nodes, in the order of the preference.
+	Health() []rpc.UpstreamHealth
+}
+
+// history is a Node as a Backfill asks it.
+type history struct{ Node }
+
+// Transaction believes no node alone.
+func (h history) Transaction(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
+	return h.TransactionEverywhere(ctx, s, level)
+}
+
+// Refresh is the book of an instrument as of a slot, for the engine.
+type Refresh struct {
+	Instrument market.InstrumentID
+	Slot       uint64
+	// Bids and Asks are best first, each price once, at most MaxShownLevels, of 1
+	// to market.MaxPrice ticks and 1 to maxShownQty lots. A bid may be above an ask.
+	Bids, Asks []market.Level
+}
+
+// Trade is a swap, for the engine.
+type Trade struct {
+	Instrument market.InstrumentID
+	// Ordinal is the trade's number in its instrument, from 1 without gaps.
+	Ordinal uint64
+	Price   market.Price // 1 to market.MaxPrice
+	Qty     market.Qty   // 1 to market.MaxQty
+	Side    market.Side  // of the taker
+	// At is the block's time, Unix nanoseconds, above 0.
+	At   int64
+	Slot uint64
+}
+
+// Told is what the engine has of an instrument for good: it is there again after
+// a crash of everything. Zero is nothing.
+type Told struct {
+	Slot    uint64 // of the book
+	Ordinal uint64 // of the last trade
+	// TradedAt is that trade's At.
+	TradedAt int64
+}
+
+// Engine takes what the chain tells. Any goroutine may call it. That it takes a
+// command does not say that the command is durable, or has any effect: an older
+// slot has none, and neither has a trade that is not the next one. Told says so.
+type Engine interface {
+	// Refresh replaces an instrument's book. It keeps nothing of r.
+	Refresh(r Refresh) error
+	// Trade adds a trade.
+	Trade(t Trade) error
+	// Told may be behind what was taken, and is never ahead of what is durable.
+	Told(in market.InstrumentID) Told
+}
+
+// KV is the store: *persist.KV. Any goroutine may call it.
+type KV interface {
+	// Get returns a copy of the value.
+	Get(key []byte) (value []byte, ok bool, err error)
+	// Scan calls f for each key in [lo, hi), ascending, until f returns false.
+	// key and value are valid during f, which may call Get.
+	Scan(lo, hi []byte, f func(key, value []byte) bool) error
+	// Commit applies what fill asks for as one atomic step, which a crash may take
+	// back unless sync, or a later Commit's, says otherwise: from the end only.
+	// set and deleteRange copy what they are given.
+	Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error
+}

@@ -1,0 +1,186 @@
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"blockdesk/engine/book"
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/market"
+)
+
+// Limits of a [Service].
+const (
+	// MaxPairs bounds the instruments that one service mirrors.
+	MaxPairs = 64
+	// MaxShownLevels bounds a side of the book that the engine is told.
+	MaxShownLevels = 100
+	// MaxObserved bounds the accounts that are read beside a pair's own, so that
+	// all of them fit into one call.
+	MaxObserved = 64
+	// MaxRecorded bounds the snapshots that are kept of a pair; the oldest go
+	// first.
+	MaxRecorded = 1000
+	// MaxTraders is how many takers of a pair are told apart. More are not
+	// counted.
+	MaxTraders = 1 << 20
+
+	// maxShownQty is the most lots of a level that the engine takes.
+	maxShownQty = book.MaxLevelQty
+	// minReach is the least history that the windows need.
+	minReach = Week + Day
+)
+
+// ErrOptions means options that cannot work, wrapped with the pair concerned.
+var ErrOptions = errors.New("mirror: invalid options")
+
+// Pair is a mirrored instrument and what it is read from: a book, a pool or both.
+type Pair struct {
+	Instrument *market.Instrument
+	// Base and Quote are what is traded.
+	Base, Quote Coin
+	// Book is the market of whose orders the book is; its zero Layout is none. Its
+	// Instrument, Base and Quote are the pair's own and left empty here. Levels is
+	// at most MaxShownLevels; 0 is that.
+	Book Listing
+	// Pool is where swaps are made; its zero Pool is none. Its Base and Quote are
+	// the pair's own and left empty here.
+	Pool PoolListing
+	// Observed are token accounts that are read along, such as reserves and fee
+	// vaults.
+	Observed []solana.Address
+}
+
+// Options are a service's. Zero values take the defaults.
+type Options struct {
+	Pairs []Pair
+	// Every is how often accounts and the history are read. Default 10 s.
+	Every time.Duration
+	// Commitment is how settled the slot of a book and of balances is; swaps are
+	// final always. Default confirmed.
+	Commitment rpc.Commitment
+	// MaxBehind and MaxAhead bound the chain's time by our clock: an answer of
+	// another time is not believed. Defaults 1 minute.
+	MaxBehind, MaxAhead time.Duration
+	// MaxSpread is how many slots two nodes' answers may be apart, and by how many
+	// more than time has passed for a node may run ahead of what was read last.
+	// Default 150, a minute.
+	MaxSpread uint64
+	// MaxAsks is how often in one cycle the nodes are asked until enough of them
+	// tell the same. Default 5.
+	MaxAsks int
+	// AskPause is how long to wait in between. Default 300 ms, less than a slot.
+	AskPause time.Duration
+	// StaleAfter is how old what was read may be before it counts as degraded.
+	// Default 3 × Every.
+	StaleAfter time.Duration
+	// Reach is how far back swaps are read: 8 days at least, which is the default.
+	// Negative: to the pool's beginning.
+	Reach time.Duration
+	// RecordEvery is how far snapshots are apart. Default 6 h.
+	RecordEvery time.Duration
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+}
+
+// Validate checks the options. Errors: [ErrOptions], [ErrListing].
+func (o *Options) Validate() error {
+	for _, d := range [...]time.Duration{o.Every, o.MaxBehind, o.MaxAhead, o.AskPause, o.StaleAfter, o.RecordEvery} {
+		if d < 0 {
+			return fmt.Errorf("%w: a negative duration", ErrOptions)
+		}
+	}
+	if len(o.Pairs) > MaxPairs || o.Commitment > rpc.Finalized || o.MaxAsks < 0 || o.Reach > 0 && o.Reach < minReach {
+		return fmt.Errorf("%w: %d pairs, commitment %d, %d asks, reach %v", ErrOptions, len(o.Pairs), o.Commitment, o.MaxAsks, o.Reach)
+	}
+	seen := map[market.InstrumentID]bool{}
+	for i := range o.Pairs {
+		p := &o.Pairs[i]
+		if p.Instrument == nil || p.Instrument.Source != market.Mirrored {
+			return fmt.Errorf("%w: pair %d is of no mirrored instrument", ErrOptions, i+1)
+		}
+		if seen[p.Instrument.ID] {
+			return fmt.Errorf("%w: %s twice", ErrOptions, p.Instrument.Symbol)
+		}
+		seen[p.Instrument.ID] = true
+		if err := p.validate(); err != nil {
+			return fmt.Errorf("%s: %w", p.Instrument.Symbol, err)
+		}
+	}
+	return nil
+}
+
+func (p *Pair) validate() error {
+	switch {
+	case p.Book.Layout == 0 && p.Pool.Pool == solana.Address{}:
+		return fmt.Errorf("%w: neither a book nor a pool", ErrOptions)
+	case p.Book.Levels < 0 || p.Book.Levels > MaxShownLevels:
+		return fmt.Errorf("%w: %d levels: at most %d", ErrOptions, p.Book.Levels, MaxShownLevels)
+	case len(p.Observed) > MaxObserved:
+		return fmt.Errorf("%w: %d observed accounts: at most %d", ErrOptions, len(p.Observed), MaxObserved)
+	}
+	l := p.listing()
+	return l.validate()
+}
+
+// listing returns the book's with what is the pair's own.
+func (p *Pair) listing() Listing {
+	l := p.Book
+	l.Instrument, l.Base, l.Quote = p.Instrument, p.Base, p.Quote
+	if l.Levels == 0 {
+		l.Levels = MaxShownLevels
+	}
+	return l
+}
+
+// poolListing returns the pool's with what is the pair's own.
+func (p *Pair) poolListing() PoolListing {
+	l := p.Pool
+	l.Base, l.Quote = p.Base, p.Quote
+	return l
+}
+
+// history returns whose transactions are a pool's: those of the account that its
+// program writes in every swap, or, of a bare pair of vaults, of one of them.
+func (l *PoolListing) history() solana.Address {
+	if l.Program == (solana.Address{}) {
+		return l.BaseVault
+	}
+	return l.Pool
+}
+
+func (o Options) withDefaults() Options {
+	for _, d := range [...]struct {
+		at *time.Duration
+		to time.Duration
+	}{
+		{&o.Every, 10 * time.Second},
+		{&o.MaxBehind, time.Minute},
+		{&o.MaxAhead, time.Minute},
+		{&o.AskPause, 300 * time.Millisecond},
+		{&o.Reach, minReach},
+		{&o.RecordEvery, 6 * time.Hour},
+	} {
+		if *d.at == 0 {
+			*d.at = d.to
+		}
+	}
+	if o.StaleAfter == 0 {
+		o.StaleAfter = 3 * o.Every
+	}
+	if o.Commitment == 0 {
+		o.Commitment = rpc.Confirmed
+	}
+	if o.MaxSpread == 0 {
+		o.MaxSpread = 150
+	}
+	if o.MaxAsks == 0 {
+		o.MaxAsks = 5
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
