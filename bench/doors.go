@@ -56,15 +56,6 @@ func orderBody(id string, side byte, price string) []byte {
 	return append(append(b, price...), '\x01')
 }
 
-func cancelBody(id, orig string, side byte) []byte {
-	b := append([]byte("11="), id...)
-	b = append(append(b, "\x0141="...), orig...)
-	b = append(b, "\x0155="+benchSymbol+"\x0154="...)
-	b = append(b, side)
-	b = time.Now().UTC().AppendFormat(append(b, "\x0160="...), "20060102-15:04:05.000")
-	return append(b, "\x0138=10\x01"...)
-}
-
 // startBenchServer runs a server in a scratch folder; stop ends it and removes
 // the folder.
 func startBenchServer(ctx context.Context, o DoorOptions, name, mode string) (_ *server.Server, stop func() error, err error) {
@@ -80,7 +71,8 @@ func startBenchServer(ctx context.Context, o DoorOptions, name, mode string) (_ 
 	return srv, func() error { return errors.Join(srv.Stop(), os.RemoveAll(dir)) }, nil
 }
 
-// driver is one FIX session that sends an order and its cancel in turn.
+// driver is one FIX session that sends up to 1,000 orders, each better than the
+// one before.
 type driver struct {
 	client  *fixclient.Client
 	stop    context.CancelFunc
@@ -107,14 +99,16 @@ func dialDriver(ctx context.Context, addr string) (*driver, error) {
 	return d, nil
 }
 
+// next sends order number sent, at the price of its number.
 func (d *driver) next() error {
-	id := "R" + strconv.Itoa(d.sent)
+	n := strconv.Itoa(d.sent)
+	price := fmt.Sprintf("%s%03d", driverPrice, d.sent)
 	d.sent++
-	if d.sent%2 == 1 {
-		return d.client.Send("D", orderBody(id, '1', "0.500000"))
-	}
-	return d.client.Send("F", cancelBody(id, "R"+strconv.Itoa(d.sent-2), '1'))
+	return d.client.Send("D", orderBody("R"+n, '1', price))
 }
+
+// driverPrice begins the prices of a driver's orders; three digits follow.
+const driverPrice = "0.500"
 
 func (d *driver) close() error {
 	d.stop()

@@ -12,19 +12,16 @@ import (
 )
 
 const (
-	// wsRound is the messages of one round: as many as the kernel holds for a
-	// client that does not read yet.
-	wsRound = 50
-	// wsTurn is the ticks that one side times before the other has its turn.
+	// wsTurn is the ticks that one side has before the other has its turn.
 	wsTurn = 25
 	// wsGap lets the crowd go back to sleep between two ticks.
 	wsGap = time.Millisecond
 )
 
-// fanout compares the feed with raw writes: CPU time a delivery, alone and in
-// bursts, and the time from a tick to the last client. One shard is held against
-// one loop of writes, and one a core against as many loops at
-// once: cores that write side by side cost the kernel more, whoever does it.
+// fanout compares the feed with raw writes, tick by tick: CPU time a delivery,
+// alone and in bursts, and the time from a tick to the last client. One shard is
+// held against one loop of writes, and one a core against as many loops at once:
+// cores that write side by side cost the kernel more, whoever does it.
 func (b *wsBench) fanout(ctx context.Context) (err error) {
 	var pairs []*fanPair
 	defer func() {
@@ -42,38 +39,23 @@ func (b *wsBench) fanout(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	var lanes []*lane
-	for _, p := range pairs {
-		lanes = append(lanes, p.lanes()...)
-	}
 	for round := range b.o.Rounds + 1 {
-		for _, l := range lanes {
-			if err := errors.Join(ctx.Err(), b.round(l, round > 0)); err != nil {
-				return fmt.Errorf("%s: %w", l.name, err)
-			}
-		}
-	}
-	for _, l := range lanes {
-		b.report.Series = append(b.report.Series, l.s)
-	}
-	for range 2 * b.o.Rounds {
 		for _, p := range pairs {
-			if err := p.turn(ctx); err != nil {
+			if err := p.round(ctx, round > 0); err != nil {
 				return err
 			}
 		}
 	}
-	for i, p := range pairs {
-		p.judge(lanes[i*fanLanes : (i+1)*fanLanes])
+	for _, p := range pairs {
+		p.judge()
 		if err := errors.Join(b.leave(p.group("feed")), b.leave(p.group("raw"))); err != nil {
 			return err
 		}
 	}
 	b.report.Ratios = append(b.report.Ratios, lastRatios(pairs[len(pairs)-1], pairs[0], goalLastP50, goalLastP99)...)
-	b.report.Notes = append(b.report.Notes,
-		fmt.Sprintf("fan-out: %d clients, updates of %d bytes with their header, rounds of %d; ratios are medians over %d rounds in turn; CPU is this process's, the clients' kernels hold what comes until the round's end",
-			b.o.Clients, pairs[0].size, wsRound, b.o.Rounds),
-		fmt.Sprintf("tick to last: one tick at a time, from its hand-over to the %d-th client's read; the clients wait in one epoll; feed and writes take turns of %d, the p50's ratio is the median over the turns; the goal is for the feed as it comes against one loop", b.o.Clients, wsTurn))
+	b.report.Notes = append(b.report.Notes, fmt.Sprintf(
+		"fan-out: %d clients in one epoll, updates of %d bytes with their header, one tick at a time, from its hand-over to the last client's read; %d turns of %d ticks each; a ratio is the median over the turns, a p99's of all; CPU is this process's; the goals of the time to the last client are for the feed as it comes against one loop",
+		b.o.Clients, pairs[0].size, b.o.Rounds, wsTurn))
 	return nil
 }
 
@@ -95,40 +77,61 @@ func (b *wsBench) leave(name string) error {
 
 // fanPair is a feed and its yardstick, with equally many writers.
 type fanPair struct {
-	b          *wsBench
-	writers    int
-	feed       *wsFeed
-	raw        *rawWriter
-	size       int // bytes of an update
-	ours, raws fanTimes
+	b       *wsBench
+	writers int
+	feed    *wsFeed
+	raw     *rawWriter
+	size    int // bytes of an update
+	// One message a tick, and wsBurst of them.
+	ours, raws, oursBurst, rawsBurst fanLane
 }
 
-// fanTimes are those of single ticks. turns has the median of each turn.
-type fanTimes struct {
+// fanLane is one way to send ticks.
+type fanLane struct {
+	group string
+	each  int // messages a tick
+	tick  func() error
+
 	first, last *Series
-	turns       []float64
-}
-
-func newFanTimes(of string) fanTimes {
-	return fanTimes{
-		first: &Series{Name: "tick to first client, " + of, Hist: NewHistogram()},
-		last:  &Series{Name: "tick to last client, " + of, Hist: NewHistogram()},
-	}
+	medians     []float64 // of each turn's times to the last client, in ns
+	perOp       []float64 // CPU ns a delivery, of each turn
 }
 
 func (p *fanPair) group(side string) string { return fmt.Sprintf("%s %d", side, p.writers) }
 
 func (p *fanPair) open(ctx context.Context) (err error) {
-	p.ours = newFanTimes(fmt.Sprintf("feed, %d shards", p.writers))
-	p.raws = newFanTimes(fmt.Sprintf("%d loops of writes", p.writers))
 	if p.feed, err = startFeed(ctx, feed.Options{SendBuffer: wsSendBuffer, Shards: p.writers}); err != nil {
 		return err
 	}
 	if err := p.b.join(p.feed.subscribers(p.group("feed"), p.b.o.Clients, false)); err != nil {
 		return err
 	}
-	p.raw, err = joinRaw(p.b.crowd, p.group("raw"), p.b.o.Clients, wsSendBuffer)
-	return err
+	if p.raw, err = joinRaw(p.b.crowd, p.group("raw"), p.b.o.Clients, wsSendBuffer); err != nil {
+		return err
+	}
+	shards, loops := fmt.Sprintf("feed, %d shards", p.writers), fmt.Sprintf("write(2), %d loops", p.writers)
+	p.ours = newFanLane(p.group("feed"), shards, 1)
+	p.oursBurst = newFanLane(p.group("feed"), shards, wsBurst)
+	p.raws = newFanLane(p.group("raw"), loops, 1)
+	p.rawsBurst = newFanLane(p.group("raw"), loops, wsBurst)
+	for _, l := range []*fanLane{&p.ours, &p.oursBurst} {
+		l.tick = func() error { p.feed.tick(l.each); return nil }
+	}
+	for _, l := range []*fanLane{&p.raws, &p.rawsBurst} {
+		l.tick = func() error { return p.raw.tick(p.writers) }
+	}
+	return nil
+}
+
+func newFanLane(group, of string, each int) fanLane {
+	if each > 1 {
+		of = fmt.Sprintf("%s, %d together", of, each)
+	}
+	return fanLane{
+		group: group, each: each,
+		first: &Series{Name: "tick to first client, " + of, Hist: NewHistogram()},
+		last:  &Series{Name: "tick to last client, " + of, Hist: NewHistogram()},
+	}
 }
 
 func (p *fanPair) close() (err error) {
@@ -141,144 +144,63 @@ func (p *fanPair) close() (err error) {
 	return err
 }
 
-// lane is one way to send a round of messages.
-type lane struct {
-	name  string
-	group string
-	ops   int64
-	run   func() error
-	s     *Series
-	perOp []float64
-}
-
-// fanLanes is the number of a pair's lanes.
-const fanLanes = 4
-
-func (p *fanPair) lanes() []*lane {
-	list := []*lane{
-		{name: fmt.Sprintf("feed, %d shards, one update a write", p.writers), group: "feed", run: func() error { return p.updates(1) }},
-		{name: fmt.Sprintf("%d loops of write(2) of as many bytes", p.writers), group: "raw", run: func() error { return p.writes(1) }},
-		{name: fmt.Sprintf("feed, %d shards, bursts of %d updates", p.writers, wsBurst), group: "feed", run: func() error { return p.updates(wsBurst) }},
-		{name: fmt.Sprintf("%d loops of write(2) of %d together", p.writers, wsBurst), group: "raw", run: func() error { return p.writes(wsBurst) }},
+// round gives each lane a turn.
+func (p *fanPair) round(ctx context.Context, counted bool) error {
+	for _, l := range []*fanLane{&p.ours, &p.raws, &p.oursBurst, &p.rawsBurst} {
+		before := p.feed.Stats()
+		if p.size > 0 {
+			p.raw.load(l.each, p.size)
+		}
+		if err := p.b.turn(ctx, l, counted); err != nil {
+			return fmt.Errorf("%s: %w", l.last.Name, err)
+		}
+		if p.size == 0 { // the first turn is the feed's
+			p.size = p.feed.size(before)
+		}
 	}
-	for _, l := range list {
-		l.group = p.group(l.group)
-		l.ops = int64(wsRound * p.b.o.Clients)
-		l.s = &Series{Name: "CPU a delivery: " + l.name}
-	}
-	return list
-}
-
-// round sends one round, takes its cost unless it is the warm-up, and has the
-// clients read it.
-func (b *wsBench) round(l *lane, counted bool) error {
-	if err := l.take(counted); err != nil {
-		return err
-	}
-	if err := b.crowd.Await(l.group, wsRound); err != nil {
-		return err
-	}
-	_, err := b.crowd.Answer()
-	return err
-}
-
-// take runs a lane once and adds what it took, if it counts.
-func (l *lane) take(counted bool) error {
-	var m0, m1 runtime.MemStats
-	runtime.ReadMemStats(&m0)
-	start, before := time.Now(), processCPU()
-	if err := l.run(); err != nil || !counted {
-		return err
-	}
-	cpu := processCPU() - before
-	l.s.Elapsed += time.Since(start)
-	runtime.ReadMemStats(&m1)
-	l.s.CPU += cpu
-	l.s.Ops += l.ops
-	l.s.Allocs += m1.Mallocs - m0.Mallocs
-	l.s.Bytes += m1.TotalAlloc - m0.TotalAlloc
-	l.s.GCs += m1.NumGC - m0.NumGC
-	l.perOp = append(l.perOp, float64(cpu)/float64(l.ops))
 	return nil
 }
 
-// updates sends a round through the feed, burst updates at a time.
-func (p *fanPair) updates(burst int) error {
-	before := p.feed.Stats()
-	sent := before.MessagesOut
-	for range wsRound / burst {
-		p.feed.tick(burst)
-		sent += uint64(burst * p.b.o.Clients)
-		if err := p.feed.sent(sent); err != nil {
+// turn times ticks, one at a time.
+func (b *wsBench) turn(ctx context.Context, l *fanLane, counted bool) error {
+	times := make([]float64, 0, wsTurn)
+	cpu := processCPU()
+	for range wsTurn {
+		first, last, err := b.tick(ctx, l)
+		if err != nil {
 			return err
 		}
-	}
-	after := p.feed.Stats()
-	p.size = int((after.BytesOut - before.BytesOut) / (after.MessagesOut - before.MessagesOut))
-	return nil
-}
-
-// writes sends as many bytes by raw writes.
-func (p *fanPair) writes(burst int) error {
-	p.raw.load(burst, p.size)
-	for range wsRound / burst {
-		if err := p.raw.tick(p.writers); err != nil {
-			return err
+		times = append(times, float64(last))
+		if counted {
+			l.first.add(first)
+			l.last.add(last)
 		}
 	}
+	if counted {
+		cpu = processCPU() - cpu
+		l.last.CPU += cpu
+		l.perOp = append(l.perOp, float64(cpu)/float64(wsTurn*l.each*b.o.Clients))
+		l.medians = append(l.medians, middle(times))
+	}
 	return nil
 }
 
-// paired is the median of a in units of b, round by round.
-func paired(a, b []float64) float64 {
-	list := make([]float64, min(len(a), len(b)))
-	for i := range list {
-		list[i] = a[i] / b[i]
-	}
-	return middle(list)
-}
-
-// turn times single ticks, one at a time, until the last client has read each:
-// some of the feed, then some of the raw writes.
-func (p *fanPair) turn(ctx context.Context) error {
-	p.raw.load(1, p.size)
-	for _, side := range []struct {
-		group string
-		tick  func() error
-		*fanTimes
-	}{
-		{p.group("feed"), func() error { p.feed.tick(1); return nil }, &p.ours},
-		{p.group("raw"), func() error { return p.raw.tick(p.writers) }, &p.raws},
-	} {
-		cpu, turn := processCPU(), make([]float64, 0, wsTurn)
-		for range wsTurn {
-			first, last, err := p.b.tick(ctx, side.group, side.tick)
-			if err != nil {
-				return fmt.Errorf("%s: %w", side.group, err)
-			}
-			_ = side.first.Hist.RecordValue(first)
-			_ = side.last.Hist.RecordValue(last)
-			side.first.Ops++
-			side.last.Ops++
-			side.last.Elapsed += time.Duration(last)
-			side.first.Elapsed += time.Duration(first)
-			turn = append(turn, float64(last))
-		}
-		side.turns = append(side.turns, middle(turn))
-		side.last.CPU += processCPU() - cpu
-	}
-	return nil
+// add takes one operation's time.
+func (s *Series) add(ns int64) {
+	_ = s.Hist.RecordValue(ns)
+	s.Ops++
+	s.Elapsed += time.Duration(ns)
 }
 
 // tick times one tick to the first and to the last client. The crowd has had time
 // to fall asleep before it.
-func (b *wsBench) tick(ctx context.Context, group string, tick func() error) (first, last int64, err error) {
-	if err := b.crowd.Await(group, 1); err != nil {
+func (b *wsBench) tick(ctx context.Context, l *fanLane) (first, last int64, err error) {
+	if err := b.crowd.Await(l.group, l.each); err != nil {
 		return 0, 0, err
 	}
 	time.Sleep(wsGap)
 	start := crowd.Now()
-	if err := errors.Join(ctx.Err(), tick()); err != nil {
+	if err := errors.Join(ctx.Err(), l.tick()); err != nil {
 		return 0, 0, err
 	}
 	a, err := b.crowd.Answer()
@@ -288,17 +210,28 @@ func (b *wsBench) tick(ctx context.Context, group string, tick func() error) (fi
 	return a.First - start, a.Last - start, nil
 }
 
-// judge adds a pair's ratios to the report.
-func (p *fanPair) judge(lanes []*lane) {
-	for _, s := range []*Series{p.ours.first, p.raws.first, p.ours.last, p.raws.last} {
-		s.Summary = summarize(s.Hist)
-		p.b.report.Series = append(p.b.report.Series, s)
+// paired is the median of a in units of b, turn by turn.
+func paired(a, b []float64) float64 {
+	list := make([]float64, min(len(a), len(b)))
+	for i := range list {
+		list[i] = a[i] / b[i]
+	}
+	return middle(list)
+}
+
+// judge adds what a pair came to to the report.
+func (p *fanPair) judge() {
+	for _, l := range []*fanLane{&p.ours, &p.raws, &p.oursBurst, &p.rawsBurst} {
+		for _, s := range []*Series{l.first, l.last} {
+			s.Summary = summarize(s.Hist)
+			p.b.report.Series = append(p.b.report.Series, s)
+		}
 	}
 	with := fmt.Sprintf(", %d shards / %d loops of write(2)", p.writers, p.writers)
 	p.b.report.Ratios = append(p.b.report.Ratios,
-		Ratio{Name: "CPU a delivery" + with, Value: paired(lanes[0].perOp, lanes[1].perOp), Goal: goalDelivery, AtMost: true},
-		Ratio{Name: fmt.Sprintf("CPU a delivery in bursts of %d", wsBurst) + with + " one by one", Value: paired(lanes[2].perOp, lanes[1].perOp), Goal: goalBurst, AtMost: true},
-		Ratio{Name: fmt.Sprintf("the same, %d together / one by one", wsBurst), Value: paired(lanes[3].perOp, lanes[1].perOp)},
+		Ratio{Name: "CPU a delivery" + with, Value: paired(p.ours.perOp, p.raws.perOp), Goal: goalDelivery, AtMost: true},
+		Ratio{Name: fmt.Sprintf("CPU a delivery in bursts of %d", wsBurst) + with + " one by one", Value: paired(p.oursBurst.perOp, p.raws.perOp), Goal: goalBurst, AtMost: true},
+		Ratio{Name: fmt.Sprintf("the same, write(2) of %d together / one by one", wsBurst), Value: paired(p.rawsBurst.perOp, p.raws.perOp)},
 	)
 	p.b.report.Ratios = append(p.b.report.Ratios, lastRatios(p, p, 0, 0)...)
 }
@@ -307,9 +240,9 @@ func (p *fanPair) judge(lanes []*lane) {
 // of another's raw writes. A goal of 0 is none.
 func lastRatios(ours, raws *fanPair, goal50, goal99 float64) []Ratio {
 	with := fmt.Sprintf(", %d shards / %d loops of write(2)", ours.writers, raws.writers)
-	p99 := func(s *Series) float64 { return float64(s.Summary.P99) }
+	p99 := func(l *fanLane) float64 { return float64(l.last.Summary.P99) }
 	return []Ratio{
-		{Name: "tick to last client p50" + with, Value: paired(ours.ours.turns, raws.raws.turns), Goal: goal50, AtMost: true},
-		{Name: "tick to last client p99" + with, Value: p99(ours.ours.last) / p99(raws.raws.last), Goal: goal99, AtMost: true},
+		{Name: "tick to last client p50" + with, Value: paired(ours.ours.medians, raws.raws.medians), Goal: goal50, AtMost: true},
+		{Name: "tick to last client p99" + with, Value: p99(&ours.ours) / p99(&raws.raws), Goal: goal99, AtMost: true},
 	}
 }

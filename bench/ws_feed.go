@@ -141,16 +141,10 @@ func (w *wsFeed) tick(n int) {
 	w.events <- slice
 }
 
-// sent waits until the feed has written so many messages in all.
-func (w *wsFeed) sent(messages uint64) error {
-	deadline := time.Now().Add(time.Minute)
-	for w.Stats().MessagesOut < messages {
-		if time.Now().After(deadline) {
-			return fmt.Errorf("feed: %d messages awaited: %+v", messages, w.Stats())
-		}
-		time.Sleep(500 * time.Microsecond)
-	}
-	return nil
+// size is the mean number of bytes of what the feed has written since before.
+func (w *wsFeed) size(before feed.Stats) int {
+	after := w.Stats()
+	return int((after.BytesOut - before.BytesOut) / max(after.MessagesOut-before.MessagesOut, 1))
 }
 
 // subscribers is a group of clients of one l2 stream. With the stream's
