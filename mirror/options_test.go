@@ -38,7 +38,7 @@ func TestOptions(t *testing.T) {
 		"as many levels":    {func(o *mirror.Options) { o.Pairs[0].Book.Levels = mirror.MaxShownLevels }, nil},
 		"one more level":    {func(o *mirror.Options) { o.Pairs[0].Book.Levels = mirror.MaxShownLevels + 1 }, mirror.ErrOptions},
 		"no instrument":     {func(o *mirror.Options) { o.Pairs[0].Instrument = nil }, mirror.ErrOptions},
-		"a matched one":     {func(o *mirror.Options) { o.Pairs[0].Instrument = pair("AAA", "BBB", 6, 6) }, mirror.ErrOptions},
+		"a matched one":     {func(o *mirror.Options) { o.Pairs[0].Instrument.Source = market.Matched }, mirror.ErrOptions},
 		"one twice":         {func(o *mirror.Options) { o.Pairs = append(o.Pairs, o.Pairs[0]) }, mirror.ErrOptions},
 		"nothing to read":   {func(o *mirror.Options) { o.Pairs[0].Pool = mirror.PoolListing{} }, mirror.ErrOptions},
 		"one mint":          {func(o *mirror.Options) { o.Pairs[0].Quote = o.Pairs[0].Base }, mirror.ErrListing},
