@@ -242,6 +242,11 @@ func runReadme(t *testing.T, d *demoService) {
 		for line := range strings.Lines(block) {
 			line = strings.TrimSpace(line)
 			switch {
+			case strings.HasPrefix(line, "curl -sN "): // a stream, whose beginning is shown
+				curls++
+				if out := shell(t, dir, places.Replace(line)); !strings.Contains(out, "event: l2\ndata: {") {
+					t.Errorf("%s: no order book:\n%s", line, out)
+				}
 			case strings.HasPrefix(line, "curl "):
 				curls++
 				checkAnswer(t, line, shell(t, dir, places.Replace(line)))
