@@ -13,7 +13,7 @@ import (
 // Dump writes the commands with Seq from..to, one JSON object a line, to w. All
 // fields of a command are there that are not zero; "time" is "at" made readable.
 // A request to the RFQ desk stands with the last of its commands, its fields by
-// name; see appendRequest. It stops at the first error, of the journal or of w.
+// name (see appendRequest), and a refresh of a mirrored book too. It stops at the first error, of the journal or of w.
 func Dump(o ToolOptions, from, to uint64, w io.Writer) (err error) {
 	src, err := openSource(o)
 	if err != nil {
@@ -45,14 +45,14 @@ func Dump(o ToolOptions, from, to uint64, w io.Writer) (err error) {
 			c := &commands[i]
 			var request []byte
 			torn := false
-			if c.Kind == engine.Attach || c.Kind == engine.Desk {
+			if c.IsPiece() {
 				request, torn = joiner.Add(c)
 			}
 			if c.Seq < from || c.Seq > to {
 				continue
 			}
 			line = appendHead(line[:0], f, c)
-			if c.Kind == engine.Attach || c.Kind == engine.Desk {
+			if c.IsPiece() {
 				line = appendPieceJSON(line, c, request, torn)
 			} else {
 				line = appendCommandJSON(line, c)
@@ -94,6 +94,10 @@ func kindName(k engine.Kind) string {
 		return "attach"
 	case engine.Desk:
 		return "desk"
+	case engine.MirrorRefresh:
+		return "mirror_refresh"
+	case engine.MirrorTrade:
+		return "mirror_trade"
 	default:
 		return "kind_" + strconv.Itoa(int(k))
 	}
@@ -117,6 +121,10 @@ func appendHead(dst []byte, f *Frame, c *engine.Command) []byte {
 // appendCommandJSON ends the line of a command.
 func appendCommandJSON(dst []byte, c *engine.Command) []byte {
 	o := &c.Order
+	id, expiry, arg := "order_id", "expire_at", "arg"
+	if c.Kind == engine.MirrorTrade {
+		id, expiry, arg = "ordinal", "block_at", "slot"
+	}
 	number := func(name string, v int64) {
 		if v != 0 {
 			dst = append(append(append(dst, `,"`...), name...), `":`...)
@@ -126,10 +134,13 @@ func appendCommandJSON(dst []byte, c *engine.Command) []byte {
 	// Instrument 0 is an instrument, so it is always written.
 	dst = append(dst, `,"instrument":`...)
 	dst = strconv.AppendUint(dst, uint64(c.Instrument), 10)
-	if o.ID != 0 {
-		dst = append(dst, `,"order_id":`...)
-		dst = strconv.AppendUint(dst, uint64(o.ID), 10)
+	unsigned := func(name string, v uint64) {
+		if v != 0 {
+			dst = append(append(append(dst, `,"`...), name...), `":`...)
+			dst = strconv.AppendUint(dst, v, 10)
+		}
 	}
+	unsigned(id, uint64(o.ID))
 	number("participant", int64(o.Participant))
 	number("side", int64(o.Side))
 	number("type", int64(o.Type))
@@ -140,13 +151,10 @@ func appendCommandJSON(dst []byte, c *engine.Command) []byte {
 	number("stop_ticks", int64(o.Stop))
 	number("qty_lots", int64(o.Qty))
 	number("display_lots", int64(o.Display))
-	number("expire_at", o.ExpireAt)
+	number(expiry, o.ExpireAt)
 	number("status", int64(c.Status))
 	number("origin", int64(c.Origin))
-	if c.Arg != 0 {
-		dst = append(dst, `,"arg":`...)
-		dst = strconv.AppendUint(dst, c.Arg, 10)
-	}
+	unsigned(arg, c.Arg)
 	if c.RefLen > 0 {
 		dst = append(dst, `,"ref":`...)
 		dst = appendJSONText(dst, c.RefText())

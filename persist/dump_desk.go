@@ -12,7 +12,7 @@ import (
 	"blockdesk/market"
 )
 
-// appendPieceJSON ends the line of an Attach or Desk command. request is what it
+// appendPieceJSON ends the line of a command with a piece. request is what it
 // makes whole; torn says that a piece was dropped here, or that it lies before
 // what the journal still has.
 func appendPieceJSON(dst []byte, c *engine.Command, request []byte, torn bool) []byte {
@@ -26,7 +26,12 @@ func appendPieceJSON(dst []byte, c *engine.Command, request []byte, torn bool) [
 		o.present("participant", uint64(c.Order.Participant))
 		o.present("origin", uint64(c.Origin))
 	}
-	if request != nil {
+	switch {
+	case request == nil:
+	case c.Kind == engine.MirrorRefresh:
+		o.name("refresh")
+		o.dst = appendRefresh(o.dst, request)
+	default:
 		o.name("request")
 		o.dst = appendRequest(o.dst, request)
 	}
