@@ -54,7 +54,11 @@ func appendDepth(dst []byte, in *market.Instrument, v *engine.View, limit int) [
 	dst = appendLevels(dst, in, v.Asks, limit)
 	dst = append(dst, `,"source":"`...)
 	dst = append(dst, in.Source.String()...)
-	return append(dst, `","slot":null}`...)
+	dst = append(dst, `","slot":`...)
+	if v.Slot == 0 {
+		return append(dst, `null}`...)
+	}
+	return append(strconv.AppendUint(dst, v.Slot, 10), '}')
 }
 
 func appendLevels(dst []byte, in *market.Instrument, levels []market.Level, limit int) []byte {

@@ -3,6 +3,7 @@ package httpgw
 import (
 	"encoding/json"
 	"math/big"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -157,6 +158,7 @@ func drawView(t *rapid.T) *engine.View {
 		}
 	})
 	return &engine.View{
+		Slot:  rapid.SampledFrom([]uint64{0, 1, 1<<64 - 1}).Draw(t, "slot"),
 		Epoch: rapid.Uint64().Draw(t, "epoch"), EngineSeq: rapid.Uint64().Draw(t, "engine seq"), At: at.Draw(t, "at"),
 		DepthSeq: rapid.Uint64().Draw(t, "depth seq"), TradesSeq: rapid.Uint64().Draw(t, "trades seq"),
 		TickerSeq: rapid.Uint64().Draw(t, "ticker seq"), Status: rapid.Uint8Range(0, 2).Draw(t, "status"),
@@ -196,8 +198,12 @@ func TestRenderAgainstBig(t *testing.T) {
 		checkHead(t, d.head, v, v.DepthSeq)
 		checkLevels(t, in, d.Bids, v.Bids, limit)
 		checkLevels(t, in, d.Asks, v.Asks, limit)
-		if d.Source != in.Source.String() || string(d.Slot) != "null" {
-			t.Fatalf("source %q slot %s", d.Source, d.Slot)
+		slot := "null"
+		if v.Slot != 0 {
+			slot = strconv.FormatUint(v.Slot, 10)
+		}
+		if d.Source != in.Source.String() || string(d.Slot) != slot {
+			t.Fatalf("source %q slot %s, want %s", d.Source, d.Slot, slot)
 		}
 		checkTrades(t, in, v, limit)
 		checkTicker(t, in, v)
