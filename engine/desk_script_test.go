@@ -25,6 +25,11 @@ func (a arguments) deskCommands(kind string) ([]Command, error) {
 	}
 	last := &cs[len(cs)-1]
 	last.Origin, last.Order.Participant = uint16(a.number("session", 0)), market.ParticipantID(a.number("who", 0))
+	return a.pieces(cs)
+}
+
+// pieces returns those of a request's commands that are to be sent.
+func (a arguments) pieces(cs []Command) ([]Command, error) {
 	if a["pieces"] == "" {
 		return cs, nil
 	}

@@ -21,8 +21,8 @@ import (
 //	verb [id] [key=value | word]...
 //
 // at=N sets the clock from that command on. A request to the desk is written
-// "desk" and its kind: see deskRequest. Of its pieces only those named by
-// pieces=I,J are sent.
+// "desk" and its kind: see deskRequest. Of its pieces, and of a refresh's, only
+// those named by pieces=I,J are sent.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/state", func(t *testing.T, path string) {
 		fast, slow := newScript(false), newScript(true)
@@ -110,8 +110,11 @@ func (s *script) parse(line string) ([]Command, error) {
 		}
 		s.at = n
 	}
-	if words[0] == "desk" {
+	switch words[0] {
+	case "desk":
 		return a.deskCommands(words[1])
+	case "refresh":
+		return a.refresh()
 	}
 	c, err := a.command(words[0])
 	return []Command{c}, err
@@ -154,6 +157,11 @@ func (a arguments) command(verb string) (Command, error) {
 		return SetRiskCommand(c.Order.Participant, c.Instrument, Limits{
 			MaxQty: market.Qty(a.number("qty", 0)), MaxNotional: market.Uint128{Lo: uint64(a.number("notional", 0))},
 			MaxOpenOrders: int32(a.number("open", 0)), BandBps: uint16(a.number("band", 0)),
+		})
+	case "trade":
+		return MirrorTradeCommand(&MirrorSwap{
+			Instrument: c.Instrument, Ordinal: uint64(a.number("ordinal", 0)), Price: c.Order.Price, Qty: c.Order.Qty,
+			Side: c.Order.Side, At: a.number("block", 0), Slot: uint64(a.number("slot", 0)),
 		})
 	case "raw":
 		c.Kind, c.Status = Kind(a.number("kind", 0)), uint8(a.number("status", 0))
@@ -218,6 +226,7 @@ var kindWords = map[event.Kind]string{
 	event.AmendRejected: "amend-rejected", event.CancelRejected: "cancel-rejected", event.Replenished: "replenished",
 	event.Triggered: "triggered", event.MassCancelled: "mass-cancelled", event.InstrumentSet: "instrument-set",
 	event.ParticipantSet: "participant-set", event.EpochStarted: "epoch-started",
+	event.MirrorLevel: "mirror-level", event.Mirrored: "mirrored", event.MirrorTraded: "mirror-traded",
 }
 
 // describeAll prints the events of one command, a line each; the desk's by their
