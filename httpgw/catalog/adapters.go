@@ -1,6 +1,9 @@
 package catalog
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+)
 
 // adapterCatalog is the answer of market/adapters (description, 2.8).
 type adapterCatalog struct {
@@ -17,7 +20,7 @@ type adapterFamily struct {
 	Consumers []string          `json:"consumers"`
 	Input     []string          `json:"expected_input_format"`
 	Provided  []string          `json:"already_provided"`
-	Auto      any               `json:"auto_consumable"` // a boolean, or "partially"
+	Auto      consumable        `json:"auto_consumable"`
 	External  bool              `json:"needs_external_onboarding"`
 	Files     []string          `json:"public_files"`
 	Endpoints map[string]string `json:"endpoint_mapping"`
@@ -26,13 +29,29 @@ type adapterFamily struct {
 	Blocker   string            `json:"blocker,omitempty"`
 }
 
+// consumable says whether a family's consumers need nothing but the files.
+type consumable uint8
+
+const (
+	fully consumable = iota + 1
+	partially
+)
+
+// MarshalJSON writes true, or "partially" (description, 2.8).
+func (c consumable) MarshalJSON() ([]byte, error) {
+	if c == partially {
+		return []byte(`"partially"`), nil
+	}
+	return strconv.AppendBool(nil, c == fully), nil
+}
+
 // family is a row of the description's table of mappings (4.2, last part): the
 // market reads that a family of consumers uses, and the pages beside them.
 type family struct {
 	name      string
 	consumers []string
 	input     []string
-	auto      any
+	auto      consumable
 	external  bool
 	files     []string
 	reads     []string          // names under /api/v1/market/
@@ -49,7 +68,7 @@ func families() []family {
 			name:      "chart_and_dex_discovery",
 			consumers: []string{"chart sites", "DEX screeners", "market-data terminals"},
 			input:     []string{"JSON over HTTPS", "pairs with base and quote mints", "trades with signatures", "OHLCV candles"},
-			auto:      "partially", external: true,
+			auto:      partially, external: true,
 			files:   []string{"/pair.json", "/market.json", "/candles.json", "/trades.json", "/proof.json"},
 			reads:   []string{"pairs", "pools", "trades", "candles", "proof"},
 			example: "candles",
@@ -60,7 +79,7 @@ func families() []family {
 			name:      "explorer_and_metadata",
 			consumers: []string{"block explorers", "token directories"},
 			input:     []string{"JSON over HTTPS", "Metaplex token metadata"},
-			auto:      true,
+			auto:      fully,
 			files:     []string{"/metadata.json", "/pair-metadata.json", "/.well-known/svc-discovery.json"},
 			reads:     []string{"tokens", "metadata", "pair-metadata"},
 			pages:     map[string]string{"discovery": "/.well-known/svc-discovery.json"},
@@ -70,7 +89,7 @@ func families() []family {
 			name:      "wallet_and_user_access",
 			consumers: []string{"wallets", "portfolio trackers"},
 			input:     []string{"JSON over HTTPS", "Uniswap token list", "Wallet Standard"},
-			auto:      true,
+			auto:      fully,
 			files:     []string{"/wallet-index.json", "/tokenlist.json", "/wallets.json", "/proof.json"},
 			reads:     []string{"wallet-index", "tokenlist", "proof"},
 			pages:     map[string]string{"wallet_page": "/wallet"},
@@ -80,7 +99,7 @@ func families() []family {
 			name:      "aggregation_and_routing",
 			consumers: []string{"routers", "aggregators", "solvers"},
 			input:     []string{"JSON over HTTPS", "pool addresses with vaults", "fees in basis points"},
-			auto:      "partially",
+			auto:      partially,
 			files:     []string{"/pool-registry.json", "/pair-metadata.json", "/trades.json"},
 			reads:     []string{"pool-registry", "pair-metadata", "trades", "claims", "debt"},
 			example:   "pool-registry",
@@ -90,7 +109,7 @@ func families() []family {
 			name:      "analytics_and_revenue",
 			consumers: []string{"analytics sites", "revenue dashboards", "auditors"},
 			input:     []string{"JSON over HTTPS", "cumulative totals", "fees with their coherence"},
-			auto:      true,
+			auto:      fully,
 			files:     []string{"/fees.json", "/market-summary.json", "/latest-fees.json"},
 			reads:     []string{"status", "fees", "claims", "debt"},
 			example:   "status",
@@ -101,7 +120,7 @@ func families() []family {
 // Adapters returns the families of integration adapters.
 func Adapters(f *Facts, schema string) any {
 	c := &adapterCatalog{
-		OK: true, Version: APIVersion, Schema: schema, At: f.At, Adapters: map[string]adapterFamily{},
+		OK: true, Version: APIVersion, Schema: schema, At: f.Service.ConfiguredAt, Adapters: map[string]adapterFamily{},
 	}
 	for _, row := range families() {
 		c.Families = append(c.Families, row.name)

@@ -1,5 +1,7 @@
 package catalog
 
+import "slices"
+
 // statusChain is what the record says of the chain and the nodes that tell it.
 type statusChain struct {
 	Slot        uint64      `json:"slot"`
@@ -64,14 +66,15 @@ type providerRecord struct {
 
 func (f *Facts) chainState(p *Pair) statusChain {
 	c := &f.Chain
+	reasons := f.reasons(p)
 	age := int64(0)
-	if c.Configured {
+	if c.SyncedAt != 0 {
 		age = seconds(c.SyncedAt, f.At)
 	}
 	s := statusChain{
 		Slot: c.Slot, AgeSeconds: age, ProofHash: c.ProofHash, SyncedAt: c.SyncedAt, Active: c.Active,
 		Degradation: degradation{
-			Degraded: len(c.Reasons) > 0, Reasons: listed(c.Reasons), Failover: c.Failover,
+			Degraded: len(reasons) > 0, Reasons: reasons, Failover: c.Failover,
 			Upstreams: len(c.Providers), PriceSource: p.PriceSource.String(),
 		},
 		Freshness: freshness{
@@ -94,6 +97,39 @@ func (f *Facts) chainState(p *Pair) statusChain {
 		s.Health.Providers = append(s.Health.Providers, c.Providers[i].record())
 	}
 	return s
+}
+
+// Reasons of degradation that follow from the facts; the last is the
+// description's (2.5), the others are our choice.
+const (
+	reasonNoChain   = "chain_not_configured"
+	reasonNotSynced = "chain_not_synced"
+	reasonHalted    = "trading_halted"
+	reasonNoTrade   = "no_trade_yet"
+	reasonNoPrice   = "no_price"
+	reasonVaults    = "live_price_using_verified_vault_snapshot"
+)
+
+// reasons are all why what a pair shows is less than it should be.
+func (f *Facts) reasons(p *Pair) []string {
+	c := &f.Chain
+	all := append([]string{}, c.Reasons...)
+	for _, r := range []struct {
+		holds  bool
+		reason string
+	}{
+		{!c.Configured, reasonNoChain},
+		{c.Configured && !c.Synced, reasonNotSynced},
+		{p.Halted, reasonHalted},
+		{p.LastAt == 0, reasonNoTrade},
+		{p.PriceSource != FromVaultSnapshot && p.PriceUSD == 0, reasonNoPrice},
+		{p.PriceSource == FromVaultSnapshot, reasonVaults},
+	} {
+		if r.holds && !slices.Contains(all, r.reason) {
+			all = append(all, r.reason)
+		}
+	}
+	return all
 }
 
 func (p *Provider) record() providerRecord {

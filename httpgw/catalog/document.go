@@ -1,5 +1,10 @@
 package catalog
 
+import (
+	"bytes"
+	"encoding/json"
+)
+
 // Document is one thing that the service says, under one or more paths.
 type Document struct {
 	// Name is the path below /api/v1/market/; "" = there is none.
@@ -8,62 +13,85 @@ type Document struct {
 	Schema string
 	// Files are its other paths, on the main and the API address alike.
 	Files []string
+	// Legacy is a path on the API address alone; "" = there is none.
+	Legacy string
+	// Fixed: the configuration alone makes it, so it changes with a restart.
+	Fixed bool
+	// Partner: aggregators poll it, so it has their rate limit.
+	Partner bool
 	// Render returns a value for encoding/json. It must not change the facts.
 	// schema is Schema, for the document to name.
 	Render func(f *Facts, schema string) any
+}
+
+// Encode returns the JSON of a document: one line, its texts as they are. It
+// panics where the value is none of this package.
+func Encode(value any) []byte {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
+		panic("catalog: a value that cannot be encoded: " + err.Error())
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte{'\n'})
 }
 
 // Documents returns the table: what is served, and everywhere it is. Paths that
 // depend on a query, such as trades, are not in it.
 func Documents() []Document {
 	return []Document{
-		{Name: "status", Schema: "svc_market_status_v1", Files: []string{"/market.json"}, Render: Status},
+		{Name: "status", Schema: "svc_market_status_v1", Legacy: "/status", Files: []string{"/market.json"}, Render: Status},
 		{Name: "tokens", Schema: "svc_market_tokens_v1", Render: Tokens},
-		{Name: "adapters", Schema: "svc_market_adapters_v1", Files: []string{"/adapters.json"}, Render: Adapters},
+		{Name: "adapters", Schema: "svc_market_adapters_v1", Fixed: true, Files: []string{"/adapters.json"}, Render: Adapters},
 		{Name: "price", Schema: "svc_market_price_v1", Files: []string{"/price.json"}, Render: Prices},
 		{Name: "marketcap", Schema: "svc_market_marketcap_v1", Render: MarketCaps},
-		{Name: "pairs", Schema: "svc_market_pairs_v1", Files: []string{"/pair.json"}, Render: Pairs},
+		{Name: "pairs", Schema: "svc_market_pairs_v1", Legacy: "/pairs", Files: []string{"/pair.json"}, Render: Pairs},
 		{Name: "pools", Schema: "svc_market_pools_v1", Render: Pools},
 		{Name: "fees", Schema: "svc_market_fees_v1", Files: []string{"/fees.json"}, Render: Fees},
 		{Name: "claims", Schema: "svc_market_claims_v1", Render: Claims},
 		{Name: "debt", Schema: "svc_market_debt_v1", Render: Debt},
-		{Name: "metadata", Schema: "svc_market_metadata_v1", Files: []string{"/metadata.json"}, Render: Metadata},
+		{Name: "metadata", Schema: "svc_market_metadata_v1", Fixed: true, Files: []string{"/metadata.json"}, Render: Metadata},
 		{
 			Name: "pair-metadata", Schema: "svc_market_pair_metadata_v1", Files: []string{"/pair-metadata.json"},
 			Render: PairMetadata,
 		},
-		{Name: "tokenlist", Schema: "uniswap_token_list", Files: []string{"/tokenlist.json"}, Render: TokenList},
+		{Name: "tokenlist", Schema: "uniswap_token_list", Fixed: true, Files: []string{"/tokenlist.json"}, Render: TokenList},
 		{
 			Name: "wallet-index", Schema: "svc_market_wallet_index_v1", Files: []string{"/wallet-index.json", "/wallets.json"},
 			Render: WalletIndex,
 		},
 		{
-			Name: "pool-registry", Schema: "svc_market_pool_registry_v1", Files: []string{"/pool-registry.json"},
+			Name: "pool-registry", Schema: "svc_market_pool_registry_v1", Fixed: true, Files: []string{"/pool-registry.json"},
 			Render: PoolRegistry,
 		},
-		{Name: "proof", Schema: "svc_market_proof_v1", Files: []string{"/proof.json"}, Render: Proof},
+		{Name: "proof", Schema: "svc_market_proof_v1", Legacy: "/proof", Files: []string{"/proof.json"}, Render: Proof},
 		{
-			Name: "integration-manifest", Schema: "svc_market_integration_manifest_v1",
+			Name: "integration-manifest", Schema: "svc_market_integration_manifest_v1", Fixed: true,
 			Files: []string{"/integration-manifest.json"}, Render: IntegrationManifest,
 		},
 		{
-			Name: "submission-packs", Schema: "svc_market_submission_packs_v1", Files: []string{"/submission-packs.json"},
+			Name: "submission-packs", Schema: "svc_market_submission_packs_v1", Fixed: true, Files: []string{"/submission-packs.json"},
 			Render: SubmissionPacks,
 		},
 		{
-			Name: "provider-packs", Schema: "svc_market_provider_packs_v1", Files: []string{"/provider-packs.json"},
+			Name: "provider-packs", Schema: "svc_market_provider_packs_v1", Fixed: true, Files: []string{"/provider-packs.json"},
 			Render: ProviderPacks,
 		},
-		{Name: "examples", Schema: "svc_market_examples_v1", Files: []string{"/examples.json"}, Render: Examples},
+		{Name: "examples", Schema: "svc_market_examples_v1", Fixed: true, Files: []string{"/examples.json"}, Render: Examples},
 		lite("market-summary", "summary", "/market-summary.json", LiteSummary),
-		lite("pair-metadata", "pair_metadata", "/pair-metadata-lite.json", LitePairs),
-		lite("tokenlist", "tokenlist", "/tokenlist-lite.json", LiteTokens),
-		lite("pool-registry", "pool_registry", "/pool-registry-lite.json", LitePools),
+		fixed(lite("pair-metadata", "pair_metadata", "/pair-metadata-lite.json", LitePairs)),
+		fixed(lite("tokenlist", "tokenlist", "/tokenlist-lite.json", LiteTokens)),
+		fixed(lite("pool-registry", "pool_registry", "/pool-registry-lite.json", LitePools)),
 		lite("latest-price", "latest_price", "/latest-price.json", LatestPrice),
 		lite("latest-candle", "latest_candle", "/latest-candle.json", LatestCandle),
 		lite("latest-trade", "latest_trade", "/latest-trade.json", LatestTrade),
 		lite("latest-fees", "latest_fees", "/latest-fees.json", LatestFees),
 	}
+}
+
+func fixed(d Document) Document {
+	d.Fixed = true
+	return d
 }
 
 func lite(name, schema, file string, render func(f *Facts, schema string) any) Document {

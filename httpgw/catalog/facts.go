@@ -36,13 +36,19 @@ type Service struct {
 	Build Build
 	// FeeBps is the fixed fee, 1/10,000 of the payment (description, 1.11).
 	FeeBps uint16
+	// Limits are the rate limits of what is read here, a client IP.
+	Limits Limits
 	// Network is where trades execute, "solana-mainnet-beta"; ProgramID is the
 	// DEX's program there, empty without a chain.
 	Network   string
 	ProgramID string
-	// ConfiguredAt is when the configuration last changed, as far as is known.
+	// ConfiguredAt is since when the configuration is in force. Documents that it
+	// alone makes bear this time and no other, so that they stay the same bytes.
 	ConfiguredAt Time
 }
+
+// Limits are rate limits in requests a minute; 0 = none.
+type Limits struct{ Market, MarketBurst, Partner, PartnerBurst int }
 
 // Build is what a reader can hold a running program to.
 type Build struct {
@@ -144,28 +150,28 @@ type Pair struct {
 	QtyDecimals         uint8
 	Tick, Lot, MinQty   Decimal
 
-	Last, Bid, Ask         *Decimal // in quote units; nil = none
-	Open24h, High24h       *Decimal
-	Low24h                 *Decimal
-	LastAt                 Time
-	LastTrade              string // id, or the signature of a swap; empty = none
-	Side                   market.Side
-	LastQty                *Decimal
-	BaseVolume24h          Decimal
-	QuoteVolume24h         Decimal
-	Trades24h              uint64
-	Epoch, Seq, EngineSeq  uint64
-	Candle                 *Candle // the newest hour with a trade; nil = none
-	BestBidQty, BestAskQty *Decimal
+	Last, Bid, Ask  *Decimal // in quote units; nil = none
+	High24h, Low24h *Decimal
+	LastAt          Time
+	LastTrade       market.TradeID // 0 = none
+	LastSignature   string         // of the transaction that it was on chain; empty = it was on no chain
+	Side            market.Side
+	LastQty         *Decimal
+	BaseVolume24h   Decimal
+	QuoteVolume24h  Decimal
+	Trades24h       uint64
+	Change24h       *Percent // of the last price since 24 h ago; nil = no trade to count from
+	Epoch           Epoch
+	Seq             uint64  // of the ticker, the same as the WebSocket's
+	Candle          *Candle // the newest hour with a trade; nil = none
 
 	// PriceUSD is one base unit in dollars, 0 where nothing prices it, and where
 	// it comes from.
 	PriceUSD    market.USDPrice
 	PriceSource PriceSource
 	// Floor is the lowest price that the desk's policy lets it sell at; 0 = there
-	// is no policy. Locked: the operator keeps it shut.
-	Floor  market.USDPrice
-	Locked bool
+	// is none.
+	Floor market.USDPrice
 	// VisibleUSD is what the displayed book holds on both sides; GuaranteeUSD what
 	// the guarantee accounts hold at PriceUSD. Rounded down.
 	VisibleUSD, GuaranteeUSD market.USD
@@ -214,6 +220,7 @@ func (s PriceSource) String() string {
 // Pool is what the chain says of a pool (description, 2.5: onchain_pool_state).
 type Pool struct {
 	Address, Program      string
+	Layout                string // how it is read: "raydium_cpmm", "vault_pair"
 	BaseMint, QuoteMint   string
 	BaseVault, QuoteVault string
 	LPMint                string // may be empty
@@ -269,14 +276,16 @@ type Totals struct {
 type Chain struct {
 	Configured bool
 	// Synced: something was read within the last two cycles.
-	Synced     bool
-	SyncedAt   Time
-	Slot       uint64
-	LastSig    string
-	Reasons    []string // why data is degraded; empty = it is not
-	Failover   bool     // a fallback is in use
-	Selection  string   // selection_mode
-	Primary    string   // URLs, without secrets
+	Synced   bool
+	SyncedAt Time
+	Slot     uint64
+	LastSig  string
+	// Reasons are why what the chain tells is degraded, beside those that follow
+	// from the other members.
+	Reasons    []string
+	Failover   bool   // a fallback is in use
+	Selection  string // selection_mode
+	Primary    string // URLs, without secrets
 	Fallbacks  []string
 	Active     string
 	Providers  []Provider

@@ -40,6 +40,7 @@ func bare() *Facts {
 			Name: "blockdesk", Operator: "Example Desk", Market: "SLUSD market (demo)", Website: "https://desk.example",
 			Qualification: "offers guaranteed by a staking asset", FeeBps: 500, Network: "solana-mainnet-beta",
 			ConfiguredAt: at("2026-11-19T08:00:00Z"),
+			Limits:       Limits{Market: 60, MarketBurst: 20, Partner: 300, PartnerBurst: 60},
 			Build:        Build{Version: "1.2.3", SourceCommit: "0123456789abcdef0123456789abcdef01234567"},
 		},
 		URLs: URLs{
@@ -47,9 +48,9 @@ func bare() *Facts {
 			Mirror: "https://desk.example", Native: "https://native.desk.example",
 		},
 		Tokens: []Token{
-			{Mint: "SLUSDmint", Symbol: "SLUSD", OnchainSymbol: "SLUSDc", Name: "Staked Dollar", Decimals: 6, Role: RoleBase},
-			{Mint: "92Cmint", Symbol: "92C", Name: "Ninety-two C", Decimals: 6, Role: RoleBase, LogoURI: "https://desk.example/92c.svg"},
-			{Mint: "USDCmint", Symbol: "USDC", Name: "USD Coin", Decimals: 6, Role: RoleSettlement},
+			{Mint: "SLUSDmint1111111111111111111111111111111111", Symbol: "SLUSD", OnchainSymbol: "SLUSDc", Name: "Staked Dollar", Decimals: 6, Role: RoleBase},
+			{Mint: "92Cmint111111111111111111111111111111111111", Symbol: "92C", Name: "Ninety-two C", Decimals: 6, Role: RoleBase, LogoURI: "https://desk.example/92c.svg"},
+			{Mint: "USDCmint11111111111111111111111111111111111", Symbol: "USDC", Name: "USD Coin", Decimals: 6, Role: RoleSettlement},
 		},
 		Pairs: []Pair{pair("SLUSD/USDC", "SLUSD", "USDC"), pair("92C/SLUSD", "92C", "SLUSD")},
 	}
@@ -63,9 +64,9 @@ func live() *Facts {
 	p := &f.Pairs[0]
 	p.Last, p.LastQty = pointer(decimal("0.999", 6)), pointer(decimal("12.5", 6))
 	p.Bid, p.Ask = pointer(decimal("0.998", 6)), pointer(decimal("1", 6))
-	p.LastAt, p.LastTrade, p.Side = at("2026-11-20T11:59:30Z"), "4242", market.Sell
+	p.LastAt, p.LastTrade, p.Side = at("2026-11-20T11:59:30Z"), 4242, market.Sell
 	p.BaseVolume24h, p.QuoteVolume24h, p.Trades24h = decimal("1000", 6), decimal("999", 6), 42
-	p.Seq, p.EngineSeq = 7, 99
+	p.Seq = 7
 	p.PriceUSD, p.PriceSource, p.Floor = 999_000_001, FromBook, 900_000_000
 	p.VisibleUSD, p.GuaranteeUSD = 5_000_000_000, 1_234_567_890_000
 	p.Candle = &Candle{
@@ -73,7 +74,7 @@ func live() *Facts {
 		C: decimal("0.999", 6), BaseVolume: decimal("10", 6), QuoteVolume: decimal("9.99", 6), Trades: 3,
 	}
 	p.Pool = &Pool{
-		Address: "PoolAddress", Program: "CPMMprogram", BaseMint: "SLUSDmint", QuoteMint: "USDCmint", BaseVault: "BaseVault",
+		Address: "PoolAddress", Program: "CPMMprogram", Layout: "raydium_cpmm", BaseMint: "SLUSDmint1111111111111111111111111111111111", QuoteMint: "USDCmint11111111111111111111111111111111111", BaseVault: "BaseVault",
 		QuoteVault: "QuoteVault", LPMint: "LPmint", BaseAtoms: 1_500_000_000_000, QuoteAtoms: 1_498_500_000_000,
 		BaseDecimals: 6, QuoteDecimals: 6, FeeBps: pointer(uint16(25)), Spot: 999_000_000, Slot: 330_442_322,
 		At: at("2026-11-20T11:59:58Z"), ProofHash: "sha256:aa",

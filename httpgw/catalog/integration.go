@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -30,18 +31,27 @@ type manifestDocument struct {
 // IntegrationManifest says where everything is that an integrator reads.
 func IntegrationManifest(f *Facts, schema string) any {
 	d := &integrationManifest{
-		header: f.header(schema), Name: f.Service.Name, Operator: f.Service.Operator, Market: f.Service.Market,
+		header: f.fixed(schema), Name: f.Service.Name, Operator: f.Service.Operator, Market: f.Service.Market,
 		Canonical: f.canonical().Symbol, Specification: f.URLs.Base + specificationFile, SDK: f.URLs.Base + sdkFolder,
 		Endpoints: f.endpoints(), Roles: f.roles(), FIX: f.URLs.Base + sdkFolder + "fix/",
 		Limits: map[string]string{
-			"market_data": "60 requests a minute and IP, burst 20", "data_refresh": "10 s cycle; the streams are live",
-			"depth": "limit 1 to 100", "klines": "limit 1 to 1440",
+			"market_data":  perMinute(f.Service.Limits.Market, f.Service.Limits.MarketBurst),
+			"adapters":     perMinute(f.Service.Limits.Partner, f.Service.Limits.PartnerBurst),
+			"data_refresh": "10 s cycle; the streams are live",
+			"depth":        "limit 1 to 100", "klines": "limit 1 to 1440",
 		},
 	}
 	for _, row := range Documents() {
 		d.Documents = append(d.Documents, f.listed(&row))
 	}
 	return d
+}
+
+func perMinute(n, burst int) string {
+	if n == 0 {
+		return "no limit"
+	}
+	return fmt.Sprintf("%d requests a minute and IP, burst %d", n, burst)
 }
 
 // Where the service's own documents are (description, 2.4 and 4.2).
@@ -71,14 +81,14 @@ type pack struct {
 	Consumers []string          `json:"consumers"`
 	Facts     map[string]string `json:"facts"`
 	Files     []string          `json:"files"`
-	Auto      any               `json:"auto_consumable"`
+	Auto      consumable        `json:"auto_consumable"`
 	External  bool              `json:"needs_external_onboarding"`
 	Blocker   string            `json:"blocker,omitempty"`
 }
 
 // SubmissionPacks has, for each family of consumers, what a listing form asks for.
 func SubmissionPacks(f *Facts, schema string) any {
-	d := &packs{header: f.header(schema), Packs: []pack{}}
+	d := &packs{header: f.fixed(schema), Packs: []pack{}}
 	for _, row := range families() {
 		d.Packs = append(d.Packs, f.pack(&row, f.submission()))
 	}
@@ -88,7 +98,7 @@ func SubmissionPacks(f *Facts, schema string) any {
 
 // ProviderPacks has, for each family, the endpoints that a provider polls.
 func ProviderPacks(f *Facts, schema string) any {
-	d := &packs{header: f.header(schema), Packs: []pack{}}
+	d := &packs{header: f.fixed(schema), Packs: []pack{}}
 	for _, row := range families() {
 		polled := map[string]string{}
 		for _, name := range row.reads {
@@ -149,7 +159,7 @@ func Examples(f *Facts, schema string) any {
 	read := func(name, says, path string) example {
 		return example{Name: name, Says: says, Command: "curl -sS '" + f.URLs.Base + path + "'"}
 	}
-	d := &examples{header: f.header(schema), Examples: []example{
+	d := &examples{header: f.fixed(schema), Examples: []example{
 		read("status", "the market status record", marketPath("status")),
 		read("symbols", "what is traded, with tick and lot", marketPath("symbols")),
 		read("depth", "the best 20 levels a side", marketPath("depth")+"?symbol="+symbol+"&limit=20"),
@@ -209,7 +219,7 @@ func WellKnowns() []WellKnown {
 			more: func(f *Facts, d *discovery) {
 				d.Program = &programRecord{
 					ProgramID: f.Service.ProgramID, Network: f.Service.Network, ChainID: ControlChainID,
-					ChainRole: controlChainRole, Pools: f.poolAddresses(),
+					ChainRole: ControlChainRole, Pools: f.poolAddresses(),
 				}
 			},
 		},
@@ -252,7 +262,7 @@ func WellKnowns() []WellKnown {
 // Render returns the file's value for encoding/json.
 func (w *WellKnown) Render(f *Facts) any {
 	d := &discovery{
-		header: f.header(w.Schema), Name: f.Service.Name, Operator: f.Service.Operator, Subject: w.subject,
+		header: f.fixed(w.Schema), Name: f.Service.Name, Operator: f.Service.Operator, Subject: w.subject,
 		Links: map[string]string{
 			"service": f.URLs.Base + "/", "specification": f.URLs.Base + specificationFile, "sdk": f.URLs.Base + sdkFolder,
 		},

@@ -1,5 +1,7 @@
 package catalog
 
+import "blockdesk/market"
+
 // The lite documents are small projections of the others, for consumers that
 // fetch one thing often.
 type liteSummary struct {
@@ -44,7 +46,7 @@ type litePair struct {
 
 // LitePairs returns the mints of each pair.
 func LitePairs(f *Facts, schema string) any {
-	d := &litePairs{header: f.header(schema), Pairs: []litePair{}}
+	d := &litePairs{header: f.fixed(schema), Pairs: []litePair{}}
 	for i := range f.Pairs {
 		p := &f.Pairs[i]
 		d.Pairs = append(d.Pairs, litePair{p.Symbol, f.token(p.Base).Mint, f.token(p.Quote).Mint, p.Source.String()})
@@ -65,7 +67,7 @@ type liteToken struct {
 
 // LiteTokens returns mint and decimals of each token.
 func LiteTokens(f *Facts, schema string) any {
-	return &liteTokens{header: f.header(schema), Tokens: f.liteTokens()}
+	return &liteTokens{header: f.fixed(schema), Tokens: f.liteTokens()}
 }
 
 type litePools struct {
@@ -80,7 +82,7 @@ type litePool struct {
 
 // LitePools returns the address of each pool.
 func LitePools(f *Facts, schema string) any {
-	d := &litePools{header: f.header(schema), Pools: []litePool{}}
+	d := &litePools{header: f.fixed(schema), Pools: []litePool{}}
 	for i := range f.Pairs {
 		if p := f.Pairs[i].Pool; p != nil {
 			d.Pools = append(d.Pools, litePool{p.Address, f.Pairs[i].Symbol})
@@ -134,20 +136,23 @@ type latestTrade struct {
 }
 
 type tradeRecord struct {
-	ID     string   `json:"trade_id"`
-	Price  *Decimal `json:"price"`
-	Qty    *Decimal `json:"qty"`
-	Side   string   `json:"side"`
-	At     Time     `json:"ts"`
-	Source string   `json:"source"`
+	ID        market.TradeID `json:"trade_id"`
+	Price     *Decimal       `json:"price"`
+	Qty       *Decimal       `json:"qty"`
+	Side      string         `json:"side"`
+	At        Time           `json:"ts"`
+	Signature *string        `json:"signature"`
+	Source    string         `json:"source"`
 }
 
 // LatestTrade returns the canonical pair's newest trade.
 func LatestTrade(f *Facts, schema string) any {
 	p := f.canonical()
 	d := &latestTrade{header: f.header(schema), Symbol: p.Symbol}
-	if p.LastTrade != "" {
-		d.Trade = &tradeRecord{p.LastTrade, p.Last, p.LastQty, p.Side.String(), p.LastAt, p.Source.String()}
+	if p.LastTrade != 0 {
+		d.Trade = &tradeRecord{
+			p.LastTrade, p.Last, p.LastQty, p.Side.String(), p.LastAt, known(p.LastSignature), p.Source.String(),
+		}
 	}
 	return d
 }
@@ -163,5 +168,5 @@ type latestFees struct {
 // LatestFees returns the fee and what it came to.
 func LatestFees(f *Facts, schema string) any {
 	t := f.totals(f.canonical())
-	return &latestFees{f.header(schema), f.Service.FeeBps, rate(f.Service.FeeBps), feeModel, t.Fees}
+	return &latestFees{f.header(schema), f.Service.FeeBps, rate(f.Service.FeeBps), feeModel(f.Service.FeeBps), t.Fees}
 }

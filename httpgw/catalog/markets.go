@@ -3,12 +3,12 @@ package catalog
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 
 	"blockdesk/market"
 )
 
-// header begins the documents whose shape is our choice.
+// header begins the documents whose shape is our choice. At is the moment that
+// the document is of.
 type header struct {
 	OK      bool   `json:"ok"`
 	Schema  string `json:"schema"`
@@ -19,6 +19,13 @@ type header struct {
 
 func (f *Facts) header(schema string) header {
 	return header{OK: true, Schema: schema, Version: APIVersion, At: f.At, Network: f.Service.Network}
+}
+
+// fixed is header for what the configuration alone makes.
+func (f *Facts) fixed(schema string) header {
+	h := f.header(schema)
+	h.At = f.Service.ConfiguredAt
+	return h
 }
 
 type priceList struct {
@@ -36,7 +43,7 @@ type priceRecord struct {
 	Ask      *Decimal `json:"ask"`
 	Source   string   `json:"price_source"`
 	LastAt   Time     `json:"last_trade_ts"`
-	Epoch    uint64   `json:"epoch"`
+	Epoch    Epoch    `json:"epoch"`
 	Seq      uint64   `json:"seq"`
 	Delta    *Percent `json:"delta_24h_percent"`
 	Degraded bool     `json:"degraded"`
@@ -216,29 +223,41 @@ func (f *Facts) pool(p *Pair) poolRecord {
 		Symbol: p.Symbol, Program: p.Pool.Program, LPMint: known(p.Pool.LPMint), FeeBps: p.Pool.FeeBps,
 		poolState: *p.Pool.record(),
 	}
-	if p.PriceUSD != 0 {
-		// Two equal halves at the pool's own price: a constant product has no other.
-		if base := worth(p.Pool.BaseAtoms, p.Pool.BaseDecimals, p.PriceUSD); base != nil {
-			twice, err := base.Units.Add(base.Units)
-			if err == nil {
-				r.Liquidity = &Decimal{Units: twice, Decimals: base.Decimals}
-			}
-		}
-	}
+	r.Liquidity = f.liquidity(p)
 	return r
+}
+
+// liquidity is what both vaults of a pair's pool hold in dollars, each rounded
+// down; nil where one of them has no price.
+func (f *Facts) liquidity(p *Pair) *Decimal {
+	price := f.priceOf(p.Quote)
+	if p.Pool == nil || p.PriceUSD == 0 || price == 0 {
+		return nil
+	}
+	base, quote := worth(p.Pool.BaseAtoms, p.Pool.BaseDecimals, p.PriceUSD), worth(p.Pool.QuoteAtoms, p.Pool.QuoteDecimals, price)
+	if base == nil || quote == nil {
+		return nil
+	}
+	sum, err := base.Units.Add(quote.Units)
+	if err != nil {
+		return nil
+	}
+	return &Decimal{Units: sum, Decimals: market.USDDecimals}
 }
 
 // PoolAt returns the record of one pool by its address; false where there is none.
 func PoolAt(f *Facts, schema, address string) (any, bool) {
 	for i := range f.Pairs {
 		if f.Pairs[i].Pool != nil && f.Pairs[i].Pool.Address == address {
-			return &struct {
-				header
-				poolRecord
-			}{f.header(schema), f.pool(&f.Pairs[i])}, true
+			return &poolDocument{f.header(schema), f.pool(&f.Pairs[i])}, true
 		}
 	}
 	return nil, false
+}
+
+type poolDocument struct {
+	header
+	poolRecord
 }
 
 type feeList struct {
@@ -263,7 +282,7 @@ type pairFees struct {
 // Fees tells the fee model and what was collected, the chain's raw figures apart.
 func Fees(f *Facts, schema string) any {
 	d := &feeList{
-		header: f.header(schema), FeeBps: f.Service.FeeBps, FeeRate: rate(f.Service.FeeBps), Model: feeModel,
+		header: f.header(schema), FeeBps: f.Service.FeeBps, FeeRate: rate(f.Service.FeeBps), Model: feeModel(f.Service.FeeBps),
 		Settled: dollars(f.Desk.FeesUSD), Pairs: []pairFees{},
 	}
 	for i := range f.Pairs {
@@ -340,7 +359,7 @@ type proofSubject struct {
 type priceSeen struct {
 	Symbol string   `json:"symbol"`
 	Price  *Decimal `json:"price_usd"`
-	Epoch  uint64   `json:"epoch"`
+	Epoch  Epoch    `json:"epoch"`
 	Seq    uint64   `json:"seq"`
 }
 
@@ -366,10 +385,6 @@ func Proof(f *Facts, schema string) any {
 // hashOf returns "sha256:" and the hash of a value's JSON, members in the order
 // of the type.
 func hashOf(value any) string {
-	text, err := json.Marshal(value)
-	if err != nil {
-		panic("catalog: a value that cannot be encoded: " + err.Error())
-	}
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256(Encode(value))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }

@@ -39,7 +39,7 @@ type metadataFile struct {
 
 // Metadata lists what wallets and explorers show of each token.
 func Metadata(f *Facts, schema string) any {
-	d := &metadataList{header: f.header(schema), Count: len(f.Tokens), Tokens: []metadataRecord{}}
+	d := &metadataList{header: f.fixed(schema), Count: len(f.Tokens), Tokens: []metadataRecord{}}
 	for i := range f.Tokens {
 		d.Tokens = append(d.Tokens, f.metadata(&f.Tokens[i]))
 	}
@@ -230,7 +230,7 @@ type registryPool struct {
 // PoolRegistry lists where routers find the pools; no balances, so that it changes
 // with the configuration alone.
 func PoolRegistry(f *Facts, schema string) any {
-	d := &poolRegistry{header: f.header(schema), Pools: []registryPool{}}
+	d := &poolRegistry{header: f.fixed(schema), Pools: []registryPool{}}
 	for i := range f.Pairs {
 		p := f.Pairs[i].Pool
 		if p == nil {
@@ -239,7 +239,7 @@ func PoolRegistry(f *Facts, schema string) any {
 		d.Pools = append(d.Pools, registryPool{
 			Pool: p.Address, Program: p.Program, Symbol: f.Pairs[i].Symbol, BaseMint: p.BaseMint, QuoteMint: p.QuoteMint,
 			BaseVault: p.BaseVault, QuoteVault: p.QuoteVault, LPMint: known(p.LPMint), FeeBps: p.FeeBps,
-			Kind: "constant_product",
+			Kind: p.Layout,
 		})
 	}
 	d.Count = len(d.Pools)

@@ -155,6 +155,15 @@ func (p Percent) MarshalJSON() ([]byte, error) {
 	return market.AppendDecimal(dst, n, 2), nil
 }
 
+// Epoch numbers the starts of the engine. In JSON it is "e" and the number, as on
+// the WebSocket.
+type Epoch uint64
+
+// MarshalJSON writes the text.
+func (e Epoch) MarshalJSON() ([]byte, error) {
+	return append(strconv.AppendUint([]byte(`"e`), uint64(e), 10), '"'), nil
+}
+
 // rate is a share in basis points. In JSON it is a number: 500 is 0.05.
 type rate uint16
 

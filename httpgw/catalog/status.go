@@ -10,12 +10,20 @@ import (
 const (
 	APIVersion       = "1.1.0"
 	ControlChainID   = 1492
-	controlChainRole = "orchestration_runtime"
+	ControlChainRole = "orchestration and runtime chain; not a JSON-RPC endpoint"
 	settlementSymbol = "USDC"
 	settlementRole   = "canonical_settlement_rail"
-	feeModel         = "fixed_5_percent"
 	proofScope       = "matched_books_and_finalized_chain_reads"
 )
+
+// feeModel names the fee; the description's word where it is the description's.
+func feeModel(bps uint16) string {
+	const whole = 100 // basis points of a percent
+	if bps%whole == 0 {
+		return "fixed_" + strconv.Itoa(int(bps/whole)) + "_percent"
+	}
+	return "fixed_" + strconv.Itoa(int(bps)) + "_bps"
+}
 
 // statusRecord is the market status record (description, 2.5), members in its
 // order.
@@ -142,7 +150,7 @@ type poolState struct {
 	Quote      Decimal  `json:"quote_vault_balance"`
 	Spot       *Decimal `json:"spot_price_usd"`
 	Slot       uint64   `json:"slot"`
-	At         Time     `json:"ts"`
+	SeenAt     Time     `json:"ts"`
 	ProofHash  string   `json:"proof_hash"`
 }
 
@@ -155,10 +163,10 @@ func Status(f *Facts, schema string) any {
 		statusPair: statusPair{
 			Canonical: pair.Symbol, Pair: pair.Symbol, Label: pair.Base + " / " + pair.Quote, Market: f.Service.Market,
 		},
-		ControlChain: ControlChainID, ChainRole: controlChainRole, At: f.At, UpdatedAt: f.updatedAt(),
+		ControlChain: ControlChainID, ChainRole: ControlChainRole, At: f.At, UpdatedAt: f.updatedAt(),
 		statusAssets: f.assets(pair), statusPrices: f.prices(pair), statusTotals: f.totals(pair),
 		statusSnapshots: f.snapshotsState(), Pool: pair.Pool.record(), Rolling: f.rolling(pair), statusBacking: f.backing(pair),
-		LastTradeAt: pair.LastAt, LastTrade: pair.LastTrade, statusChain: f.chainState(pair),
+		LastTradeAt: pair.LastAt, LastTrade: pair.LastSignature, statusChain: f.chainState(pair),
 		Sources: f.sources(), Endpoints: f.endpoints(), Roles: f.roles(), Proof: f.proof(),
 	}
 	r.Activity = f.activity(pair, &r.statusTotals)
@@ -324,7 +332,7 @@ func (p *Pool) record() *poolState {
 		Pool: p.Address, BaseMint: p.BaseMint, QuoteMint: p.QuoteMint, BaseVault: p.BaseVault, QuoteVault: p.QuoteVault,
 		BaseAtoms: strconv.FormatUint(uint64(p.BaseAtoms), 10), Base: wholeUnits(p.BaseAtoms, p.BaseDecimals),
 		QuoteAtoms: strconv.FormatUint(uint64(p.QuoteAtoms), 10), Quote: wholeUnits(p.QuoteAtoms, p.QuoteDecimals),
-		Spot: dollarPrice(p.Spot), Slot: p.Slot, At: p.At, ProofHash: p.ProofHash,
+		Spot: dollarPrice(p.Spot), Slot: p.Slot, SeenAt: p.At, ProofHash: p.ProofHash,
 	}
 }
 

@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"encoding/base64"
+	"html"
 	"strconv"
 
 	"blockdesk/market"
@@ -64,7 +66,7 @@ type accountRecord struct {
 func Tokens(f *Facts, schema string) any {
 	c := &tokenCatalog{
 		OK: true, DataMode: f.dataMode(), Fallback: f.fallback(), Version: APIVersion, Source: f.canonical().source(),
-		Network: f.Service.Network, Canonical: f.canonical().Symbol, ChainID: ControlChainID, ChainRole: controlChainRole,
+		Network: f.Service.Network, Canonical: f.canonical().Symbol, ChainID: ControlChainID, ChainRole: ControlChainRole,
 		At: f.At, Scope: proofScope, Schema: schema, Count: len(f.Tokens), Tokens: []tokenRecord{},
 	}
 	for i := range f.Tokens {
@@ -73,14 +75,15 @@ func Tokens(f *Facts, schema string) any {
 	return c
 }
 
-// fallback: the chain's figures are the last known ones.
-func (f *Facts) fallback() bool { return f.Chain.Configured && !f.Chain.Synced }
+// fallback: the chain's figures are not live; they are the last known ones, or
+// there are none.
+func (f *Facts) fallback() bool { return !f.Chain.Configured || !f.Chain.Synced }
 
 func (t *Token) record(f *Facts) tokenRecord {
 	r := tokenRecord{
 		Mint: t.Mint, Symbol: t.Symbol, OnchainSymbol: t.OnchainSymbol, Name: t.Name, Decimals: t.Decimals,
 		Role: t.Role.String(), Logo: t.LogoURI, Metadata: t.MetadataURI, ImageOrigin: t.ImageURI,
-		ImageIPFS: t.ImageIPFS, ImageGateway: t.ImageGateway, LocalLogo: f.URLs.Base + "/logo/" + t.Symbol + ".svg",
+		ImageIPFS: t.ImageIPFS, ImageGateway: t.ImageGateway, LocalLogo: t.localLogo(),
 		Accounts: []accountRecord{}, AccountCount: len(t.Accounts), Mode: "not_observed",
 	}
 	sum := t.observed()
@@ -109,6 +112,16 @@ func (t *Token) observed() Decimal {
 		sum += t.Accounts[i].Amount
 	}
 	return wholeUnits(sum, t.Decimals)
+}
+
+// localLogo is a picture that needs no fetch: a disc with the symbol's first
+// letters.
+func (t *Token) localLogo() string {
+	const letters = 3
+	picture := `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64"><circle cx="32" cy="32" r="32" fill="#345"/>` +
+		`<text x="32" y="39" font-family="sans-serif" font-size="20" fill="#fff" text-anchor="middle">` +
+		html.EscapeString(cut(t.Symbol, letters)) + `</text></svg>`
+	return "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(picture))
 }
 
 func (a *Account) record(decimals uint8) accountRecord {

@@ -66,7 +66,7 @@ func (f *Facts) totals(p *Pair) statusTotals {
 		FeesOnchainRaw: dollars(t.FeesUSD), FeesReconstructed: dollars(feeOf(t.ReconstructedUSD, f.Service.FeeBps)),
 		FeesPaid: dollars(f.Desk.FeesUSD), FeesCollected: dollars(f.Desk.FeesUSD),
 		FeesBase: t.FeesBase, FeesQuote: t.FeesQuote, FeesUnknown: t.FeesUnknown,
-		FeeBps: f.Service.FeeBps, FeeRate: rate(f.Service.FeeBps), FeeModel: feeModel,
+		FeeBps: f.Service.FeeBps, FeeRate: rate(f.Service.FeeBps), FeeModel: feeModel(f.Service.FeeBps),
 		Traders: t.Traders, TradersAlias: t.Traders,
 	}
 	if len(f.Snapshots) > 0 {

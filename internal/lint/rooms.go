@@ -109,6 +109,7 @@ var testLibraries = []string{
 	"testing",
 	"pgregory.net/rapid",
 	"github.com/santhosh-tekuri/jsonschema",
+	"github.com/google/jsonschema-go",
 	"github.com/cockroachdb/datadriven",
 	"go.uber.org/goleak",
 }
