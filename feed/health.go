@@ -46,6 +46,10 @@ type Stats struct {
 	Lag time.Duration
 }
 
+// WebSockets returns the number of connections that are no streams. A connection
+// is counted a moment before its shard knows what it is.
+func (s Stats) WebSockets() int { return max(0, s.Connections-int(s.Streams)) }
+
 // Stats returns the feed's figures.
 func (f *Feed) Stats() Stats {
 	return Stats{

@@ -109,7 +109,7 @@ func TestMetrics(t *testing.T) {
 			Version: "v9", JournalMode: "sync", EngineSeq: n(11), DurableSeq: n(10), MarketDataSeq: n(9),
 			IngressFill: i(3), EgressFill: i(4), Refused: n(5), JournalFrames: n(6), JournalBytes: n(7),
 			SnapshotAge: func() time.Duration { return 1500 * time.Millisecond }, ReadOnly: func() bool { return true },
-			FIXSessions: i(2), WSConnections: i(8),
+			FIXSessions: i(2), WSConnections: i(8), Streams: i(3),
 		},
 	})
 	ask(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", "")
@@ -138,7 +138,7 @@ func TestMetrics(t *testing.T) {
 		"blockdesk_durable_seq 10", "blockdesk_market_data_seq 9", "blockdesk_ingress_ring_commands 3",
 		"blockdesk_egress_ring_events 4", "blockdesk_commands_refused_total 5", "blockdesk_journal_frames_total 6",
 		"blockdesk_journal_bytes_total 7", "blockdesk_snapshot_age_seconds 1.5", "blockdesk_read_only 1",
-		"blockdesk_fix_sessions 2", "blockdesk_ws_connections 8",
+		"blockdesk_fix_sessions 2", "blockdesk_ws_connections 8", "blockdesk_stream_connections 3",
 		`blockdesk_http_requests_total{route="/api/v1/market/depth",status="200",surface="base"} 2`,
 		`blockdesk_http_requests_total{route="/api/v1/market/depth",status="400",surface="api"} 1`,
 		`blockdesk_http_requests_total{route="unknown",status="404",surface="base"} 1`,

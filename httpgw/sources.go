@@ -25,6 +25,7 @@ type Sources struct {
 	FIXReloads    func() uint64        // of the participants file, that are in force
 	FIXRefused    func() bool          // the participants file as it is now is not in force
 	WSConnections func() int           // open
+	Streams       func() int           // of server-sent events, open
 	WSSlow        func() uint64        // consumers cut off as too slow
 	MarketDataSeq func() uint64        // last command whose events readers see
 }
@@ -95,6 +96,8 @@ func (s *Sources) collectors() []prometheus.Collector {
 		})
 	}
 	number("blockdesk_ws_connections", "Open WebSocket connections.", s.WSConnections)
-	counter("blockdesk_ws_slow_consumers_total", "WebSocket connections closed because they did not keep up.", s.WSSlow)
+	number("blockdesk_stream_connections", "Open connections with server-sent events.", s.Streams)
+	counter("blockdesk_ws_slow_consumers_total", "Connections with WebSockets or server-sent events closed because they did "+
+		"not keep up.", s.WSSlow)
 	return all
 }
