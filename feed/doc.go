@@ -52,8 +52,9 @@
 // ticketsEvery at most.
 //
 // Cost: a delivery is one pointer appended and its share of one write(2);
-// what is pending on a connection goes out in one write. An update allocates
-// nothing but the bytes that its subscribers share.
+// what is pending on a connection goes out in one write. Batches that come
+// together reach the shards together, at most maxGather at a time. An update
+// allocates nothing but the bytes that its subscribers share.
 //
 // Reading: the reader of a shard waits for all its sockets at once (epoll, on
 // Linux; elsewhere, or with the build tag feed_goroutines, a goroutine a
