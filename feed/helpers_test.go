@@ -127,6 +127,7 @@ func newDeskWith(t testing.TB, sink engine.MarketSink, change ...deskOption) *de
 	}
 	t.Cleanup(d.stop)
 	d.until("the feed runs", func() bool { return f.running.Load() })
+	d.until("the epoch has begun in every view", func() bool { return f.View(market.InstrumentID(len(instruments())-1)).DepthSeq > 0 })
 	return d
 }
 
