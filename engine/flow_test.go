@@ -15,6 +15,8 @@ type flow struct {
 	head []Command
 	id   market.OrderID
 	desk *deskFlow // nil = no requests to the desk
+	// mirror is nil where nothing is mirrored.
+	mirror *mirrorFlow
 }
 
 func newFlow(seed uint64) *flow {
@@ -46,6 +48,16 @@ func (f *flow) next() Command {
 		c := f.head[0]
 		f.head = f.head[1:]
 		return c
+	}
+	if m := f.mirror; m != nil {
+		if len(m.queue) == 0 && f.rng.IntN(6) == 0 {
+			f.tell()
+		}
+		if len(m.queue) > 0 {
+			c := m.queue[0]
+			m.queue = m.queue[1:]
+			return c
+		}
 	}
 	if d := f.desk; d != nil {
 		if len(d.queue) == 0 && f.rng.IntN(4) == 0 {

@@ -20,6 +20,9 @@ import (
 func TestMarketDataSnapshot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		flow := newFlow(rapid.Uint64().Draw(t, "seed"))
+		if rapid.Bool().Draw(t, "mirrored") {
+			flow = newMirrorFlow(rapid.Uint64().Draw(t, "seed"))
+		}
 		r := NewReplica(StateOptions{})
 		step := rapid.SampledFrom([]int64{1, minute / 3, 50 * minute}).Draw(t, "step")
 		flushEvery := rapid.SampledFrom([]int{1, 7, 1 << 30}).Draw(t, "flush every")
@@ -59,7 +62,7 @@ func TestMarketDataSnapshot(t *testing.T) {
 
 func sameView(t *rapid.T, got, want *View) {
 	if !slices.Equal(got.Bids, want.Bids) || !slices.Equal(got.Asks, want.Asks) ||
-		!slices.Equal(got.Trades, want.Trades) || got.Ticker != want.Ticker || got.Status != want.Status {
+		!slices.Equal(got.Trades, want.Trades) || got.Ticker != want.Ticker || got.Status != want.Status || got.Slot != want.Slot {
 		t.Fatalf("view %+v\nwant %+v", got, want)
 	}
 }
@@ -139,14 +142,15 @@ func TestRestoreMarketDataRefuses(t *testing.T) {
 }
 
 func FuzzRestoreMarketData(f *testing.F) {
-	flow := newFlow(1)
-	r := NewReplica(StateOptions{})
-	for seq := uint64(1); seq < 400; seq++ {
-		c := flow.next()
-		c.Seq, c.At = seq, int64(seq)*minute/3
-		r.Apply(&c, nil)
-		if seq%100 == 1 {
-			f.Add(r.Market.AppendSnapshot(nil))
+	for _, flow := range []*flow{newFlow(1), newMirrorFlow(1)} {
+		r := NewReplica(StateOptions{})
+		for seq := uint64(1); seq < 400; seq++ {
+			c := flow.next()
+			c.Seq, c.At = seq, int64(seq)*minute/3
+			r.Apply(&c, nil)
+			if seq%100 == 1 {
+				f.Add(r.Market.AppendSnapshot(nil))
+			}
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -385,7 +385,7 @@ func TestMarketDataAllocations(t *testing.T) {
 // the market data to the books themselves.
 func TestMarketDataFollowsState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		flow := newFlow(rapid.Uint64().Draw(t, "seed"))
+		flow := newMirrorFlow(rapid.Uint64().Draw(t, "seed"))
 		r := NewReplica(StateOptions{})
 		var seq, trades uint64
 		for range rapid.IntRange(1, 30).Draw(t, "flushes") {
@@ -396,9 +396,9 @@ func TestMarketDataFollowsState(t *testing.T) {
 				c.Seq, c.At = seq, int64(seq)*minute/7
 				r.Apply(&c, func(events []event.Event) {
 					for i := range events {
-						if e := &events[i]; e.Kind == event.Traded {
+						if told, ok := TradeOf(&events[i]); ok {
 							trades++
-							want = append(want, Trade{ID: market.TradeID(e.Aux), Seq: e.Seq, At: e.At, Price: e.Price, Qty: e.Qty, Side: e.Side})
+							want = append(want, told)
 						}
 					}
 				})
@@ -440,6 +440,19 @@ func checkView(t *rapid.T, s *State, v *View) {
 			sides[o.Side][o.Price] += o.Shown
 		}
 	})
+	slot := uint64(0)
+	if m := s.instruments[v.Instrument].mirror; m != nil {
+		slot = m.slot
+		for _, l := range m.bids {
+			sides[market.Buy][l.Price] = l.Qty
+		}
+		for _, l := range m.asks {
+			sides[market.Sell][l.Price] = l.Qty
+		}
+	}
+	if v.Slot != slot {
+		t.Fatalf("slot %d, the state has %d", v.Slot, slot)
+	}
 	for side, levels := range map[market.Side][]market.Level{market.Buy: v.Bids, market.Sell: v.Asks} {
 		if len(levels) != min(len(sides[side]), MaxDepth) {
 			t.Fatalf("%s: %d levels, the book has %d", side, len(levels), len(sides[side]))

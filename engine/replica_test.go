@@ -153,6 +153,14 @@ func TestRestoreReplicaRefuses(t *testing.T) {
 
 func FuzzRestoreReplica(f *testing.F) {
 	commands := sampleCommands()
+	flow := newMirrorFlow(1)
+	var mirror []Command
+	for flow.mirror.told < 5 || len(flow.mirror.queue) > 0 {
+		mirror = append(mirror, flow.next())
+	}
+	r, _ := replay(f, mirror, nil)
+	f.Add(r.AppendSnapshot(nil))
+	commands = append(commands, refreshCommands(f, &MirrorBook{Instrument: 2, Slot: 1<<64 - 1, Asks: []market.Level{{Price: 1, Qty: 1}}})...)
 	for n := range commands {
 		r, _ := replay(f, commands[:n], nil)
 		f.Add(r.AppendSnapshot(nil))

@@ -187,6 +187,7 @@ func FuzzRestoreState(f *testing.F) {
 	for n := range commands {
 		f.Add(sampleState(f, false, commands[:n]).AppendSnapshot(nil))
 	}
+	f.Add(toldState(f).AppendSnapshot(nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		options := StateOptions{MaxOrders: 100}
 		s, err := RestoreState(data, options)

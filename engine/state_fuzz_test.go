@@ -112,6 +112,12 @@ func FuzzApply(f *testing.F) {
 		all = appendRaw(all, &c)
 		f.Add(all)
 	}
+	all = nil
+	for flow := newMirrorFlow(1); flow.mirror.ordinal < 5; {
+		c := flow.next()
+		all = appendRaw(all, &c)
+	}
+	f.Add(all)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		fast, slow := NewState(StateOptions{MaxOrders: 20}), NewState(StateOptions{MaxOrders: 20, Naive: true})
 		a, b := event.NewGrowing(8), event.NewGrowing(8)
