@@ -247,6 +247,14 @@ func (b *Backfill) wantsOlder() bool {
 	return c.Oldest != (Mark{}) && !c.Whole && !b.dry && !b.past(&c.Oldest)
 }
 
+// PastRead reports how far the past is read: done is that the run goes back to the
+// vaults' creation or the horizon, dry that the node has no more of it for now.
+func (b *Backfill) PastRead() (done, dry bool) {
+	c := &b.cursor
+	begun := c.Oldest != (Mark{}) && len(b.older) == 0
+	return begun && (c.Whole || b.past(&c.Oldest)), begun && b.dry
+}
+
 // past reports whether a transaction is beyond the horizon.
 func (b *Backfill) past(m *Mark) bool {
 	return b.o.Horizon > 0 && m.Time > 0 && m.Time <= b.now.Add(-b.o.Horizon).Unix()

@@ -224,6 +224,10 @@ func (w *Windows) count(f *CountedSwap, timed bool) bool {
 	return timed
 }
 
+// resume takes the totals as they were, once what is still kept has been applied
+// again: it does not go back to where they began.
+func (w *Windows) resume(t Totals) { w.totals = t }
+
 func (w *Windows) len() int { return len(w.older) + len(w.newer) }
 
 // at returns swap i, the oldest first.

@@ -1,0 +1,304 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/internal/solana/token"
+	"blockdesk/market"
+)
+
+// errEngine: the engine does not take what it is told.
+var errEngine = errors.New("mirror: the engine refuses")
+
+// reader follows the accounts of one pair.
+type reader struct {
+	o      *Options
+	node   Node
+	engine Engine
+	pair   *Pair
+
+	// What only run uses. book and pool are nil until their accounts have been
+	// read, and for good where the pair has none; accounts are what a cycle asks.
+	book       Book
+	pool       *Pool
+	accounts   []solana.Address
+	depth      Depth
+	bids, asks []market.Level
+	reached    Clock
+	reachedAt  time.Time
+
+	mu sync.Mutex
+	// shown is all but the swaps; its Reasons and Err are the last cycle's.
+	shown   PairState
+	vaults  VaultPair
+	refused map[string]error
+}
+
+// run reads the accounts every cycle until ctx ends.
+func (r *reader) run(ctx context.Context) {
+	every(ctx, r.o.Every, func() {
+		err := r.cycle(ctx)
+		r.mu.Lock()
+		r.shown.Err, r.shown.Reasons = err, reasonsOf(err)
+		r.mu.Unlock()
+	})
+}
+
+// every does something now and at each tick until the context ends.
+func every(ctx context.Context, pace time.Duration, do func()) {
+	ticker := time.NewTicker(pace)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		do()
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
+}
+
+// cycle reads the accounts once and tells of them.
+func (r *reader) cycle(ctx context.Context) error {
+	if r.accounts == nil {
+		if err := r.open(ctx); err != nil {
+			return err
+		}
+	}
+	got, witnesses, err := r.ask(ctx, r.accounts)
+	if witnesses == 0 {
+		return err
+	}
+	return errors.Join(err, r.take(&got, witnesses))
+}
+
+// open reads what tells which accounts the book and the pool have.
+func (r *reader) open(ctx context.Context) error {
+	listing, pool := r.pair.listing(), r.pair.poolListing()
+	hasPool := pool.Pool != solana.Address{}
+	list := []solana.Address{solana.ClockSysvar, listing.Market, pool.Pool}
+	got, witnesses, err := r.ask(ctx, list)
+	if witnesses == 0 {
+		return err
+	}
+	list = []solana.Address{solana.ClockSysvar}
+	if listing.Layout != 0 {
+		b, err := Open(listing, got.accounts[0])
+		if err != nil {
+			return err
+		}
+		r.book, list = b, append(list, b.Accounts()...)
+	}
+	if hasPool {
+		p, err := OpenPool(pool, got.accounts[1])
+		if err != nil {
+			return err
+		}
+		r.pool, list = p, append(list, p.Accounts()...)
+		r.mu.Lock()
+		r.vaults = p.Vaults()
+		r.mu.Unlock()
+	}
+	r.accounts = append(append(list, r.pair.Base.Mint, r.pair.Quote.Mint), r.pair.Observed...)
+	return nil
+}
+
+// ask asks the nodes until a majority tells the same. witnesses is 0 if none
+// does; an error beside it is what is wrong with the others.
+func (r *reader) ask(ctx context.Context, list []solana.Address) (got reading, witnesses int, err error) {
+	q := newQuorum(r.o, r.reached, r.reachedAt)
+	slot := max(r.reached.Slot, r.engine.Told(r.pair.Instrument.ID).Slot)
+	for n := 1; ; n++ {
+		views, err := r.node.AccountsEverywhere(ctx, list, r.o.Commitment, slot)
+		if err != nil {
+			return got, 0, err
+		}
+		now := r.o.Now()
+		q.add(views, now)
+		r.mu.Lock()
+		r.refused = maps.Clone(q.refused)
+		r.mu.Unlock()
+		got, witnesses, err = q.found()
+		if witnesses > 0 {
+			r.reached, r.reachedAt = got.at, now
+			return got, witnesses, q.doubts()
+		}
+		if !errors.Is(err, errUnconfirmed) || n >= r.o.MaxAsks || !pause(ctx, r.o.AskPause) {
+			return got, 0, err
+		}
+	}
+}
+
+// pause waits and reports whether ctx goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// take decodes what was read. A book, a pool and an observed account that fail
+// do so alone; a mint is of all.
+func (r *reader) take(got *reading, witnesses int) error {
+	rest := got.accounts
+	next := func(n int) (part []*rpc.Account) {
+		part, rest = rest[:n], rest[n:]
+		return part
+	}
+	var inBook, inPool []*rpc.Account
+	if r.book != nil {
+		inBook = next(len(r.book.Accounts()))
+	}
+	if r.pool != nil {
+		inPool = next(len(r.pool.Accounts()))
+	}
+	mints := next(2)
+	s := PairState{At: got.at, ReadAt: r.reachedAt, Witnesses: witnesses, Price: NoPrice}
+	var err1, err2 error
+	if s.BaseSupply, err1 = supply(&r.pair.Base, mints[0]); err1 != nil {
+		return err1
+	}
+	if s.QuoteSupply, err2 = supply(&r.pair.Quote, mints[1]); err2 != nil {
+		return err2
+	}
+	var errs []error
+	if r.book != nil {
+		errs = append(errs, r.takeBook(&s, inBook))
+	}
+	if r.pool != nil {
+		errs = append(errs, r.takePool(&s, inPool))
+	}
+	for i, a := range rest {
+		h, ok, err := holding(r.pair.Observed[i], a)
+		errs = append(errs, err)
+		if ok {
+			s.Observed = append(s.Observed, h)
+		}
+	}
+	r.mu.Lock()
+	r.shown = s
+	r.mu.Unlock()
+	return errors.Join(errs...)
+}
+
+// takeBook decodes the book and tells the engine.
+func (r *reader) takeBook(s *PairState, accounts []*rpc.Account) error {
+	if err := r.book.Decode(&r.depth, s.At, accounts); err != nil {
+		return err
+	}
+	listing := r.pair.listing()
+	var err1, err2 error
+	r.bids, err1 = listing.AppendLots(r.bids[:0], r.depth.Bids)
+	r.asks, err2 = listing.AppendLots(r.asks[:0], r.depth.Asks)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	tooLarge := func(l market.Level) bool { return l.Qty > maxShownQty }
+	r.bids, r.asks = slices.DeleteFunc(r.bids, tooLarge), slices.DeleteFunc(r.asks, tooLarge)
+	s.Orders, s.Unshown = r.depth.Orders, r.depth.Unshown
+	if len(r.bids)+len(r.asks) > 0 {
+		s.Price = BookPrice
+	}
+	if s.At.Slot <= r.engine.Told(r.pair.Instrument.ID).Slot {
+		return nil
+	}
+	err := r.engine.Refresh(Refresh{r.pair.Instrument.ID, s.At.Slot, r.bids, r.asks})
+	if err != nil {
+		return fmt.Errorf("%w: slot %d: %w", errEngine, s.At.Slot, err)
+	}
+	return nil
+}
+
+func (r *reader) takePool(s *PairState, accounts []*rpc.Account) error {
+	p, err := r.pool.Decode(s.At, accounts)
+	if err != nil {
+		return err
+	}
+	s.Pool, s.Proof = &p, p.Proof()
+	if _, ok := p.Spot(0); ok && s.Price == NoPrice {
+		s.Price = PoolPrice
+	}
+	return nil
+}
+
+// supply holds a mint against what the pair says of it.
+func supply(c *Coin, a *rpc.Account) (market.Amount, error) {
+	if a == nil {
+		return 0, fmt.Errorf("%w: mint %s does not exist", ErrAccount, solana.Text(c.Mint))
+	}
+	m, err := token.ParseMint(a.Address, a.Owner, a.Data)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrAccount, err)
+	}
+	if m.Address != c.Mint || m.Decimals != c.Decimals {
+		return 0, fmt.Errorf("%w: mint %s has %d decimals", ErrListing, solana.Text(c.Mint), m.Decimals)
+	}
+	return m.Supply, nil
+}
+
+// holding reads an observed account; ok is false for one that does not exist.
+func holding(address solana.Address, a *rpc.Account) (h Holding, ok bool, err error) {
+	if a == nil {
+		return h, false, nil
+	}
+	t, err := token.ParseAccount(a.Owner, a.Data)
+	if err != nil {
+		return h, false, fmt.Errorf("%w: %s: %w", ErrAccount, solana.Text(address), err)
+	}
+	return Holding{address, t.Mint, t.Amount}, true, nil
+}
+
+// state returns what is known of the accounts at now.
+func (r *reader) state(now time.Time) PairState {
+	r.mu.Lock()
+	s := r.shown
+	r.mu.Unlock()
+	s.Instrument = r.pair.Instrument
+	switch {
+	case s.ReadAt.IsZero():
+		s.Price, s.Reasons = NoPrice, s.Reasons.With(NotRead)
+	case now.Sub(s.ReadAt) > r.o.StaleAfter:
+		s.Reasons = s.Reasons.With(Stale)
+	}
+	if s.Price == PoolPrice {
+		s.Reasons = s.Reasons.With(VaultPrice)
+	}
+	return s
+}
+
+// reasonsOf says what an error degrades for.
+func reasonsOf(err error) (set Reasons) {
+	for _, c := range [...]struct {
+		err    error
+		reason Reason
+	}{
+		{errNoUpstream, NoUpstream},
+		{errContradicted, Contradicted},
+		{errUnconfirmed, Unconfirmed},
+		{errFuture, FutureSlot},
+		{ErrAccount, BadAccount},
+		{ErrMalformed, BadAccount},
+		{ErrListing, BadAccount},
+		{ErrClosed, MarketClosed},
+		{errEngine, EngineRefuses},
+		{errStore, StoreFailed},
+		{ErrHistory, HistoryBehind},
+		{ErrNotFound, HistoryBehind},
+	} {
+		if errors.Is(err, c.err) {
+			set = set.With(c.reason)
+		}
+	}
+	return set
+}

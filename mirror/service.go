@@ -1,0 +1,110 @@
+package mirror
+
+import (
+	"context"
+	"sync"
+
+	"blockdesk/internal/solana"
+)
+
+// Service mirrors the pairs of its options: it reads their accounts and their
+// pools' histories from the chain, and tells the engine what it finds.
+//
+// Concurrency: State may be called by any goroutine, while Run runs or not.
+type Service struct {
+	o       Options
+	node    Node
+	readers []*reader
+	swaps   []*swaps // nil for a pair without a pool
+}
+
+// New makes a service. It asks the node nothing. Errors: [ErrOptions],
+// [ErrListing]; [ErrRecord] for a store that is not of this program.
+func New(o Options, node Node, engine Engine, kv KV) (*Service, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if err := checkVersion(kv); err != nil {
+		return nil, err
+	}
+	s := &Service{o: o.withDefaults(), node: node}
+	for i := range s.o.Pairs {
+		p := &s.o.Pairs[i]
+		r := &reader{o: &s.o, node: node, engine: engine, pair: p}
+		s.readers = append(s.readers, r)
+		var w *swaps
+		if p.Pool.Pool != (solana.Address{}) {
+			w = &swaps{o: &s.o, node: node, engine: engine, reader: r, pair: p}
+			w.store = newRecords(kv, p.Instrument.ID, p.Pool.history())
+		}
+		s.swaps = append(s.swaps, w)
+	}
+	return s, nil
+}
+
+// Run follows the chain until ctx ends. What fails is a matter of [Service.State],
+// not of Run.
+func (s *Service) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	for i, r := range s.readers {
+		wg.Go(func() { r.run(ctx) })
+		if w := s.swaps[i]; w != nil {
+			wg.Go(func() { w.run(ctx) })
+		}
+	}
+	wg.Wait()
+	return nil
+}
+
+// State returns what is known now.
+func (s *Service) State() *State {
+	now := s.o.Now()
+	out := &State{At: now, Pairs: make([]PairState, len(s.readers))}
+	refused := map[string]error{}
+	var newest Mark
+	for i, r := range s.readers {
+		p := r.state(now)
+		if w := s.swaps[i]; w != nil {
+			w.mu.Lock()
+			p.Swaps, p.Reasons = w.shown, p.Reasons|w.reasons
+			if p.Err == nil {
+				p.Err = w.err
+			}
+			w.mu.Unlock()
+		}
+		r.mu.Lock()
+		for name, err := range r.refused {
+			if err != nil {
+				refused[name] = err
+			}
+		}
+		r.mu.Unlock()
+		if p.At.Slot >= out.Slot && !p.ReadAt.IsZero() {
+			out.Slot, out.SyncedAt = p.At.Slot, p.ReadAt
+		}
+		if m := p.Swaps.Newest; m.Slot >= newest.Slot {
+			newest = m
+		}
+		out.Reasons |= p.Reasons
+		out.Pairs[i] = p
+	}
+	out.LastSignature = newest.Signature
+	out.tellUpstreams(s.node, refused)
+	return out
+}
+
+// tellUpstreams fills in what is known of the nodes.
+func (s *State) tellUpstreams(node Node, refused map[string]error) {
+	for i, h := range node.Health() {
+		s.Upstreams = append(s.Upstreams, UpstreamState{h, refused[h.Name]})
+		s.MaxSlot = max(s.MaxSlot, h.Slot)
+		if s.Active == "" && h.Available {
+			s.Active, s.Failover = h.Name, i > 0
+		}
+	}
+	s.MaxSlot = max(s.MaxSlot, s.Slot)
+	s.Lag = s.MaxSlot - s.Slot
+	if s.Failover {
+		s.Reasons = s.Reasons.With(Failover)
+	}
+}

@@ -1,0 +1,393 @@
+package mirror_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/ledger"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/market"
+	"blockdesk/mirror"
+)
+
+// mintAccount is an initialized mint.
+func mintAccount(at solana.Address, decimals uint8, supply uint64) *rpc.Account {
+	d := make([]byte, 82)
+	u64(d, 36, supply)
+	d[44], d[45] = decimals, 1
+	return &rpc.Account{Address: at, Owner: solana.TokenProgram, Data: d}
+}
+
+// liveChain is a pastChain that goes on with time, a slot every half second, and
+// has the accounts of a pool and a book. Nodes tell of it as alter says.
+type liveChain struct {
+	mu      sync.Mutex
+	started time.Time
+	past    *pastNode
+	book    []order
+	more    map[solana.Address]*rpc.Account
+	names   []string
+	// alter changes a node's answer, and refuses lists with its error.
+	alter func(node int, v *rpc.AccountsView)
+	asks  int
+	down  bool
+}
+
+func newLiveChain(nodes int) *liveChain {
+	c := &liveChain{
+		started: time.Now(), past: &pastNode{pastChain: newPastChain(), hidden: -1}, more: map[solana.Address]*rpc.Account{},
+		book: []order{{bid: true, price: market.Uint128{Lo: 99e15}, size: 7e6}, {price: market.Uint128{Lo: 101e15}, size: 9e6}},
+	}
+	for i := range nodes {
+		c.names = append(c.names, string(rune('a'+i)))
+	}
+	c.past.add(0, 0, nil)
+	return c
+}
+
+// clock is the chain's and the service's.
+func (c *liveChain) now() time.Time { return time.Unix(epoch, 0).Add(time.Since(c.started)) }
+
+func (c *liveChain) slot() uint64 {
+	return 100_000 + uint64(time.Since(c.started)/(500*time.Millisecond))
+}
+
+// act does a transaction now.
+func (c *liveChain) act(do func(s *scene)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.past.slot, c.past.at = c.slot(), c.now().Unix()
+	c.past.add(0, 0, do)
+}
+
+func (c *liveChain) tells(alter func(node int, v *rpc.AccountsView)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.alter = alter
+}
+
+// account returns what an address holds, nil for nothing.
+func (c *liveChain) account(a solana.Address) *rpc.Account {
+	if own, ok := c.more[a]; ok {
+		return own
+	}
+	switch a {
+	case solana.ClockSysvar:
+		return clockAccount(c.slot(), uint64(c.now().Unix()))
+	case sceneKey(keyBaseMint):
+		return mintAccount(a, 6, 5e12)
+	case sceneKey(keyQuoteMint):
+		return mintAccount(a, 6, 7e12)
+	case sceneKey(keyBaseVault):
+		return vaultAccount(a, sceneKey(keyBaseMint), uint64(c.past.vaults[0]))
+	case sceneKey(keyQuoteVault):
+		return vaultAccount(a, sceneKey(keyQuoteMint), uint64(c.past.vaults[1]))
+	case atMarket:
+		d := manifestData(c.book)
+		d[9], d[10] = 6, 6
+		copy(d[16:], c.mint(keyBaseMint))
+		copy(d[48:], c.mint(keyQuoteMint))
+		return &rpc.Account{Address: a, Owner: solana.ManifestProgram, Data: d}
+	}
+	return nil
+}
+
+func (c *liveChain) mint(key int) []byte { a := sceneKey(key); return a[:] }
+
+func (c *liveChain) AccountsEverywhere(_ context.Context, list []solana.Address, _ rpc.Commitment, minSlot uint64) ([]rpc.AccountsView, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asks++
+	views := make([]rpc.AccountsView, len(c.names))
+	for i, name := range c.names {
+		v := rpc.AccountsView{Upstream: name, Slot: c.slot()}
+		for _, a := range list {
+			v.Accounts = append(v.Accounts, c.account(a))
+		}
+		if c.alter != nil {
+			c.alter(i, &v)
+		}
+		if c.down || v.Err == nil && v.Slot < minSlot {
+			v = rpc.AccountsView{Upstream: name, Err: &rpc.Error{Kind: rpc.Behind, Upstream: name}}
+		}
+		views[i] = v
+	}
+	return views, nil
+}
+
+func (c *liveChain) Signatures(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.SignatureInfo, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if a != sceneKey(keyBaseVault) {
+		return nil, errors.New("the history of another account")
+	}
+	page.MinSlot = 0 // the chain goes on without transactions too
+	return c.past.Signatures(ctx, sceneKey(keyPool), page, level)
+}
+
+func (c *liveChain) TransactionEverywhere(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.past.Transaction(ctx, s, level)
+}
+
+func (c *liveChain) Health() []rpc.UpstreamHealth {
+	list := make([]rpc.UpstreamHealth, len(c.names))
+	for i, name := range c.names {
+		list[i] = rpc.UpstreamHealth{Name: name, Available: true, Slot: c.slot()}
+	}
+	return list
+}
+
+// moveTo says that a view is of another slot, as its clock does.
+func moveTo(v *rpc.AccountsView, slot uint64, by time.Duration) {
+	unix := int64(binary.LittleEndian.Uint64(v.Accounts[0].Data[32:])) + int64(by/time.Second)
+	v.Slot, v.Accounts[0] = slot, clockAccount(slot, uint64(unix))
+}
+
+// hollow empties the base vault of a view of the whole pair.
+func hollow(v *rpc.AccountsView) {
+	for i, a := range v.Accounts {
+		if a != nil && a.Address == sceneKey(keyBaseVault) {
+			v.Accounts[i] = vaultAccount(a.Address, sceneKey(keyBaseMint), 1)
+		}
+	}
+}
+
+// toldEngine takes what the real one takes. What it was told and is not durable
+// yet is lost by crash.
+type toldEngine struct {
+	mu        sync.Mutex
+	refreshes []mirror.Refresh
+	trades    []mirror.Trade
+	durable   int // of trades
+	held      bool
+	err       error
+	refused   int // trades out of turn
+}
+
+func (e *toldEngine) Refresh(r mirror.Refresh) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.err == nil && (len(e.refreshes) == 0 || r.Slot > e.refreshes[len(e.refreshes)-1].Slot) {
+		r.Bids, r.Asks = slices.Clone(r.Bids), slices.Clone(r.Asks)
+		e.refreshes = append(e.refreshes, r)
+	}
+	return e.err
+}
+
+func (e *toldEngine) Trade(t mirror.Trade) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.err != nil:
+	case t.Ordinal != uint64(len(e.trades))+1:
+		e.refused++
+	default:
+		e.trades = append(e.trades, t)
+		if !e.held {
+			e.durable = len(e.trades)
+		}
+	}
+	return e.err
+}
+
+func (e *toldEngine) Told(market.InstrumentID) (t mirror.Told) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if n := len(e.refreshes); n > 0 {
+		t.Slot = e.refreshes[n-1].Slot
+	}
+	if t.Ordinal = uint64(e.durable); e.durable > 0 {
+		t.TradedAt = e.trades[e.durable-1].At
+	}
+	return t
+}
+
+// memKV is a store that a crash takes unsynced commits from.
+type memKV struct {
+	mu      sync.Mutex
+	now     map[string]string
+	durable map[string]string
+	pending []func(map[string]string)
+	// left is how many commits are done before all fail; below 0 is for ever.
+	left    int
+	commits int
+}
+
+func newMemKV() *memKV {
+	return &memKV{now: map[string]string{}, durable: map[string]string{}, left: -1}
+}
+
+func (k *memKV) Get(key []byte) ([]byte, bool, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	v, ok := k.now[string(key)]
+	return []byte(v), ok, nil
+}
+
+func (k *memKV) Scan(lo, hi []byte, f func(key, value []byte) bool) error {
+	k.mu.Lock()
+	var keys []string
+	for key := range k.now {
+		if key >= string(lo) && key < string(hi) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	values := make([]string, len(keys))
+	for i, key := range keys {
+		values[i] = k.now[key]
+	}
+	k.mu.Unlock()
+	for i := range keys {
+		if !f([]byte(keys[i]), []byte(values[i])) {
+			break
+		}
+	}
+	return nil
+}
+
+func (k *memKV) Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.left == 0 {
+		return errors.New("the disk is gone")
+	}
+	k.left--
+	k.commits++
+	var steps []func(map[string]string)
+	fill(func(key, value []byte) {
+		a, b := string(key), string(value)
+		steps = append(steps, func(m map[string]string) { m[a] = b })
+	}, func(lo, hi []byte) {
+		a, b := string(lo), string(hi)
+		steps = append(steps, func(m map[string]string) {
+			for key := range m {
+				if key >= a && key < b {
+					delete(m, key)
+				}
+			}
+		})
+	})
+	all := func(m map[string]string) {
+		for _, step := range steps {
+			step(m)
+		}
+	}
+	all(k.now)
+	if k.pending = append(k.pending, all); sync {
+		for _, one := range k.pending {
+			one(k.durable)
+		}
+		k.pending = nil
+	}
+	return nil
+}
+
+// crash returns what is found again if so many commits without sync have reached
+// the disk.
+func (k *memKV) crash(unsynced int) *memKV {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	found := newMemKV()
+	for key, value := range k.durable {
+		found.now[key], found.durable[key] = value, value
+	}
+	for _, one := range k.pending[:min(unsynced, len(k.pending))] {
+		one(found.now)
+		one(found.durable)
+	}
+	return found
+}
+
+// rig is a service on a live chain, in a bubble of its own time.
+type rig struct {
+	t      testing.TB
+	chain  *liveChain
+	engine *toldEngine
+	kv     *memKV
+	o      mirror.Options
+	s      *mirror.Service
+	stop   func()
+}
+
+// bothPair has a book and a pool.
+func bothPair() mirror.Pair {
+	p := scenePairOf(3)
+	p.Book = mirror.Listing{Layout: mirror.Manifest, Program: solana.ManifestProgram, Market: atMarket}
+	return p
+}
+
+func newRig(t testing.TB, nodes int) *rig {
+	c := newLiveChain(nodes)
+	return &rig{t: t, chain: c, engine: &toldEngine{}, kv: newMemKV(), o: mirror.Options{Pairs: []mirror.Pair{bothPair()}, Now: c.now}}
+}
+
+// start runs the service until stop.
+func (r *rig) start() {
+	r.t.Helper()
+	s, err := mirror.New(r.o, r.chain, r.engine, r.kv)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(r.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	r.s, r.stop = s, func() {
+		cancel()
+		if err := <-done; err != nil {
+			r.t.Error(err)
+		}
+	}
+}
+
+// after lets time pass and returns what the service knows then.
+func (r *rig) after(d time.Duration) *mirror.State {
+	time.Sleep(d)
+	synctest.Wait()
+	return r.s.State()
+}
+
+// wanted are the trades that all swaps of the chain are.
+func (r *rig) wanted() (list []mirror.Trade) {
+	vaults := scenePair()
+	for _, c := range r.chain.past.list {
+		trace, err := vaults.Decode(c)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for i := range trace.Movements {
+			m := &trace.Movements[i]
+			if m.Kind != mirror.Swap {
+				continue
+			}
+			price := uint64(m.Quote.Atoms) * 1_000_000
+			if m.Side() == market.Buy {
+				price += uint64(m.Base.Atoms) - 1
+			}
+			list = append(list, mirror.Trade{
+				Instrument: 3, Ordinal: uint64(len(list)) + 1, Price: market.Price(price / uint64(m.Base.Atoms)),
+				Qty: market.Qty(m.Base.Atoms), Side: m.Side(), At: c.BlockTime * 1e9, Slot: c.Slot,
+			})
+		}
+	}
+	return list
+}
+
+// sameTrades checks that the engine has every swap, once, in the chain's order.
+func (r *rig) sameTrades(when string) {
+	r.t.Helper()
+	r.engine.mu.Lock()
+	defer r.engine.mu.Unlock()
+	if want := r.wanted(); !slices.Equal(r.engine.trades, want) {
+		r.t.Errorf("%s: %d trades, want %d:\n%+v\n%+v", when, len(r.engine.trades), len(want), r.engine.trades, want)
+	}
+}

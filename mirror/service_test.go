@@ -1,0 +1,474 @@
+package mirror_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/market"
+	"blockdesk/mirror"
+)
+
+const cycle = 10 * time.Second
+
+// TestServiceFollows reads a book, a pool and its swaps, and goes on with them.
+func TestServiceFollows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2)
+		fees := solana.Address{31: 77}
+		r.o.Pairs[0].Observed = []solana.Address{fees, {31: 78}}
+		r.chain.more[fees] = vaultAccount(fees, sceneKey(keyQuoteMint), 321)
+		for i := range 20 {
+			time.Sleep(time.Minute)
+			r.chain.act(buys(10+market.Amount(i), 30))
+		}
+		r.start()
+		s := r.after(2*cycle + time.Second)
+		p := &s.Pairs[0]
+		if p.Witnesses != 2 || p.At.Slot != s.Slot || p.Orders != 2 || p.Price != mirror.BookPrice || p.Err != nil || p.BaseSupply != 5e12 || p.QuoteSupply != 7e12 {
+			t.Errorf("%+v", p)
+		}
+		if p.Pool == nil || p.Pool.BaseBalance != r.chain.past.vaults[0] || p.Pool.QuoteBalance != r.chain.past.vaults[1] || p.Proof != p.Pool.Proof() {
+			t.Errorf("pool %+v", p.Pool)
+		}
+		if len(p.Observed) != 1 || p.Observed[0] != (mirror.Holding{Account: fees, Mint: sceneKey(keyQuoteMint), Amount: 321}) {
+			t.Errorf("observed %+v", p.Observed)
+		}
+		if w := &p.Swaps; w.Rolling.Day.Status != mirror.Exact || w.Rolling.Day.Swaps != 20 || !w.Rolling.Totals.Complete || w.Traders != 1 || w.Numbered != 20 || w.Newest.Signature != s.LastSignature {
+			t.Errorf("swaps %+v", w)
+		}
+		if s.Reasons != 0 || s.Active != "a" || s.Failover || len(s.Upstreams) != 2 || s.Lag > 10 {
+			t.Errorf("%+v", s)
+		}
+		r.sameTrades("the past")
+		last := r.engine.refreshes[len(r.engine.refreshes)-1]
+		if len(last.Bids) != 1 || last.Bids[0] != (market.Level{Price: 99_000, Qty: 7e6}) || last.Asks[0] != (market.Level{Price: 101_000, Qty: 9e6}) || last.Slot != p.At.Slot {
+			t.Errorf("refresh %+v", last)
+		}
+		r.chain.act(buys(100, 7))
+		r.chain.act(func(s *scene) { s.sell(1, 100, 300) })
+		r.chain.act(func(s *scene) { s.c.Failed = true })
+		if w := r.after(cycle).Pairs[0].Swaps; w.Rolling.Day.Swaps != 22 || w.Rolling.Last.Side != market.Sell {
+			t.Errorf("later %+v", w.Rolling)
+		}
+		r.stop()
+		r.sameTrades("later")
+	})
+}
+
+// TestServiceDegrades says why, and does not publish what is in doubt.
+func TestServiceDegrades(t *testing.T) {
+	for name, c := range map[string]struct {
+		nodes  int
+		change func(r *rig)
+		want   []mirror.Reason
+		// publishes: the engine is told of newer slots all the same.
+		publishes bool
+	}{
+		"as it is":        {2, func(*rig) {}, nil, true},
+		"a node is alone": {1, func(*rig) {}, nil, true},
+		"no node answers": {2, func(r *rig) { r.chain.down = true }, []mirror.Reason{mirror.NoUpstream, mirror.Stale}, false},
+		"two tell different vaults at one slot": {2, func(r *rig) {
+			r.chain.alter = func(node int, v *rpc.AccountsView) {
+				if node == 1 {
+					hollow(v)
+				}
+			}
+		}, []mirror.Reason{mirror.Contradicted, mirror.Stale}, false},
+		"one of three lies": {3, func(r *rig) {
+			r.chain.alter = func(node int, v *rpc.AccountsView) {
+				if node == 0 {
+					hollow(v)
+				}
+			}
+		}, []mirror.Reason{mirror.Contradicted}, true},
+		"one of two is a slot ahead with another vault": {2, func(r *rig) {
+			r.chain.alter = func(node int, v *rpc.AccountsView) {
+				if node == 1 {
+					hollow(v)
+					moveTo(v, v.Slot+1, 0)
+				}
+			}
+		}, []mirror.Reason{mirror.Contradicted, mirror.Stale}, false},
+		"one of two is of the future": {2, func(r *rig) {
+			r.chain.alter = func(node int, v *rpc.AccountsView) {
+				if node == 0 {
+					moveTo(v, v.Slot+1_000_000, 0)
+				}
+			}
+		}, []mirror.Reason{mirror.FutureSlot}, true},
+		"all are of the future": {2, func(r *rig) {
+			r.chain.alter = func(_ int, v *rpc.AccountsView) { moveTo(v, v.Slot+1_000_000, 0) }
+		}, []mirror.Reason{mirror.FutureSlot, mirror.Stale}, false},
+		"the clock is ahead of ours": {1, func(r *rig) {
+			r.chain.alter = func(_ int, v *rpc.AccountsView) { moveTo(v, v.Slot, 2*time.Minute) }
+		}, []mirror.Reason{mirror.FutureSlot, mirror.Stale}, false},
+		"the chain stands still": {1, func(r *rig) {
+			slot, at := r.chain.slot(), r.chain.now()
+			r.chain.alter = func(_ int, v *rpc.AccountsView) { moveTo(v, slot, at.Sub(r.chain.now())) }
+		}, []mirror.Reason{mirror.NoUpstream, mirror.Stale}, false},
+		"one of two stands still": {2, func(r *rig) {
+			slot, at := r.chain.slot(), r.chain.now()
+			r.chain.alter = func(node int, v *rpc.AccountsView) {
+				if node == 0 {
+					hollow(v)
+					moveTo(v, slot, at.Sub(r.chain.now()))
+				}
+			}
+		}, nil, true},
+		"slots go back": {1, func(r *rig) {
+			r.chain.alter = func(_ int, v *rpc.AccountsView) { moveTo(v, v.Slot-1000, 0) }
+		}, []mirror.Reason{mirror.NoUpstream, mirror.Stale}, false},
+		"a clock of another slot": {1, func(r *rig) {
+			r.chain.alter = func(_ int, v *rpc.AccountsView) { v.Slot++ }
+		}, []mirror.Reason{mirror.NoUpstream, mirror.BadAccount, mirror.Stale}, false},
+		"the book is empty": {1, func(r *rig) { r.chain.book = nil }, []mirror.Reason{mirror.VaultPrice}, true},
+		"the book is another program's": {
+			1, func(r *rig) { r.chain.more[atMarket] = &rpc.Account{Address: atMarket, Data: make([]byte, 400)} },
+			[]mirror.Reason{mirror.VaultPrice, mirror.BadAccount},
+			false,
+		},
+		"a vault is gone": {1, func(r *rig) { r.chain.more[sceneKey(keyBaseVault)] = nil }, []mirror.Reason{mirror.BadAccount}, true},
+		"a mint is gone":  {1, func(r *rig) { r.chain.more[sceneKey(keyBaseMint)] = nil }, []mirror.Reason{mirror.BadAccount, mirror.Stale}, false},
+		"a mint has other decimals": {1, func(r *rig) {
+			r.chain.more[sceneKey(keyQuoteMint)] = mintAccount(sceneKey(keyQuoteMint), 9, 1)
+		}, []mirror.Reason{mirror.BadAccount, mirror.Stale}, false},
+		"the engine refuses": {1, func(r *rig) {
+			r.engine.mu.Lock()
+			r.engine.err = errors.New("full")
+			r.engine.mu.Unlock()
+		}, []mirror.Reason{mirror.EngineRefuses}, false},
+		"the history is not told": {1, func(r *rig) { r.chain.past.listErr = errors.New("no") }, []mirror.Reason{mirror.HistoryBehind}, true},
+		"the disk is gone":        {1, func(r *rig) { r.kv.left = 0; r.chain.past.add(1, 0, buys(1, 1)) }, []mirror.Reason{mirror.StoreFailed}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, c.nodes)
+				r.start()
+				if s := r.after(2*cycle + time.Second); s.Reasons != 0 {
+					t.Fatalf("it begins with %v: %v", s.Reasons.Words(), s.Pairs[0].Err)
+				}
+				before := r.chain.slot()
+				r.chain.mu.Lock()
+				c.change(r)
+				r.chain.mu.Unlock()
+				s := r.after(2 * time.Minute)
+				r.stop()
+				var want mirror.Reasons
+				for _, reason := range c.want {
+					want = want.With(reason)
+				}
+				if s.Reasons != want {
+					t.Errorf("%q, want %q: %v", s.Reasons.Words(), want.Words(), s.Pairs[0].Err)
+				}
+				if told := r.engine.Told(3).Slot; (told > before) != c.publishes {
+					t.Errorf("slot %d, then %d", before, told)
+				}
+				if p := s.Pairs[0].Pool; p != nil && p.BaseBalance < 900_000 {
+					t.Errorf("published %+v", p)
+				}
+			})
+		})
+	}
+}
+
+// TestServiceWaitsForAgreement: nodes a slot apart tell different things of a
+// book that moves, and one of them is asked again.
+func TestServiceWaitsForAgreement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2)
+		apart := true
+		r.chain.alter = func(node int, v *rpc.AccountsView) {
+			if node == 0 {
+				return
+			}
+			if apart {
+				hollow(v)
+				moveTo(v, v.Slot+1, 0)
+			}
+			apart = !apart
+		}
+		r.start()
+		s := r.after(3 * cycle)
+		if p := &s.Pairs[0]; s.Reasons.Has(mirror.Contradicted) || s.Reasons.Has(mirror.Unconfirmed) || p.Witnesses != 2 || p.Pool == nil || p.Pool.BaseBalance != r.chain.past.vaults[0] {
+			t.Errorf("%q: %+v, %v", s.Reasons.Words(), p.Pool, p.Err)
+		}
+		r.chain.tells(func(node int, v *rpc.AccountsView) {
+			if node == 1 {
+				hollow(v)
+				moveTo(v, 200_000+uint64(r.chain.asks), 0)
+			}
+		})
+		r.stop()
+	})
+}
+
+// TestServiceTellsNodes apart: which is used, which is refused.
+func TestServiceTellsNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 3)
+		r.o.Pairs[0].Pool = mirror.PoolListing{}
+		r.chain.alter = func(node int, v *rpc.AccountsView) {
+			if node == 1 {
+				moveTo(v, v.Slot, -time.Hour)
+			}
+		}
+		r.start()
+		s := r.after(time.Second)
+		r.stop()
+		if s.Upstreams[0].Refused != nil || s.Upstreams[1].Refused == nil || s.Upstreams[2].Refused != nil || s.Pairs[0].Witnesses != 2 {
+			t.Errorf("%+v", s.Upstreams)
+		}
+		if p := &s.Pairs[0]; p.Pool != nil || p.Swaps.Numbered != 0 || p.Price != mirror.BookPrice || len(r.engine.refreshes) != 1 {
+			t.Errorf("a book alone: %+v", p)
+		}
+	})
+}
+
+// TestServiceNeverBefore: nothing is known before anything is read.
+func TestServiceNeverBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1)
+		r.chain.down = true
+		r.start()
+		s := r.after(time.Second)
+		r.stop()
+		if !s.Reasons.Has(mirror.NotRead) || s.Slot != 0 || !s.SyncedAt.IsZero() || s.Pairs[0].Price != mirror.NoPrice {
+			t.Errorf("%q %+v", s.Reasons.Words(), s)
+		}
+	})
+}
+
+// TestServiceRestarts: the state is there again without reading the past.
+func TestServiceRestarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1)
+		r.o.Reach = -1
+		for i := range 30 {
+			time.Sleep(8 * time.Hour)
+			r.chain.act(buys(10, 30+market.Amount(i)))
+		}
+		r.start()
+		before := r.after(cycle).Pairs[0].Swaps
+		r.stop()
+		reads := r.chain.past.reads
+		for range 3 {
+			r.kv = r.kv.crash(1 << 20)
+			r.start()
+			after := r.after(2 * cycle).Pairs[0].Swaps
+			r.stop()
+			if after.Rolling.Totals != before.Rolling.Totals || after.Traders != before.Traders || after.Numbered != 30 || after.Rolling.Week != before.Rolling.Week || len(after.Recorded) != 1 {
+				t.Fatalf("%+v\nwas %+v", after, before)
+			}
+		}
+		if r.chain.past.reads != reads || r.engine.refused != 0 {
+			t.Errorf("%d transactions were read again, %d trades told twice", r.chain.past.reads-reads, r.engine.refused)
+		}
+		r.sameTrades("after restarts")
+	})
+}
+
+// TestServiceRecords a snapshot at each turn of its interval, and no other.
+func TestServiceRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1)
+		r.o.RecordEvery = time.Hour
+		r.start()
+		for range 5 {
+			r.after(time.Hour)
+			r.chain.act(buys(10, 30))
+		}
+		r.after(cycle)
+		r.chain.tells(func(_ int, v *rpc.AccountsView) { v.Err = errors.New("down") })
+		list := r.after(3 * time.Hour).Pairs[0].Swaps.Recorded
+		r.stop()
+		if len(list) != 6 {
+			t.Fatalf("%d snapshots", len(list))
+		}
+		for i, s := range list[:5] {
+			if s.At-list[i+1].At < 1800 || s.At/3600 == list[i+1].At/3600 || s.Swaps > 5 || !s.Complete || s.BaseBalance != market.Amount(1_000_000-10*s.Swaps) || s.Slot == 0 {
+				t.Errorf("%d: %+v", i, s)
+			}
+		}
+	})
+}
+
+// TestServiceStore refuses what it has not written.
+func TestServiceStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1)
+		r.kv.now["v"] = "\x02"
+		if _, err := mirror.New(r.o, r.chain, r.engine, r.kv); !errors.Is(err, mirror.ErrRecord) {
+			t.Error(err)
+		}
+		r.kv.now["v"], r.o.Every = "\x01", -1
+		if _, err := mirror.New(r.o, r.chain, r.engine, r.kv); !errors.Is(err, mirror.ErrOptions) {
+			t.Error(err)
+		}
+		r.kv, r.o.Every = newMemKV(), 0
+		r.chain.act(buys(3, 4))
+		r.start()
+		r.after(2 * cycle)
+		r.stop()
+		for key, value := range r.kv.now {
+			if key == "v" || key[0] == 'p' {
+				continue
+			}
+			for what, spoilt := range map[string]string{"cut": value[:len(value)-1], "longer": value + "\x00", "another version": "\x09" + value[1:], "empty": ""} {
+				if key[0] == 's' {
+					r.engine.trades, r.engine.durable = nil, 0 // so that it is told again
+				}
+				r.kv = r.kv.crash(1 << 20)
+				r.kv.now[key] = spoilt
+				r.start()
+				s := r.after(cycle)
+				r.stop()
+				if !s.Reasons.Has(mirror.StoreFailed) || !errors.Is(s.Pairs[0].Err, mirror.ErrRecord) {
+					t.Errorf("record %c, %s: %q, %v", key[0], what, s.Reasons.Words(), s.Pairs[0].Err)
+				}
+				r.kv.now[key] = value
+			}
+		}
+	})
+}
+
+// TestServiceCrashes cuts every run short at each of its commits, with none or
+// all of what was not synced on disk and some of what the engine was told lost,
+// and has each swap told once, in order.
+func TestServiceCrashes(t *testing.T) {
+	for _, unsynced := range []int{0, 1, 1 << 20} {
+		for at, more := 1, true; more; at++ {
+			t.Run(fmt.Sprintf("commit %d, %d unsynced", at, unsynced), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { more = crashAt(t, at, unsynced) })
+			})
+		}
+	}
+}
+
+// crashAt reports whether the run came to the commit.
+func crashAt(t *testing.T, at, unsynced int) (more bool) {
+	r := newRig(t, 1)
+	for i := range 4 {
+		time.Sleep(time.Minute)
+		r.chain.act(buys(10+market.Amount(i), 30))
+	}
+	r.kv.left, r.engine.held = at, at%2 == 0
+	r.start()
+	r.after(2 * cycle)
+	for i := range 3 {
+		r.chain.act(func(s *scene) { s.sell(1, 10, 20+market.Amount(i)).buy(1, 5, 40) })
+		r.after(cycle)
+	}
+	r.stop()
+	more = r.kv.left == 0
+	r.kv = r.kv.crash(unsynced)
+	e := r.engine
+	if e.held {
+		e.durable = len(e.trades) / 2
+	}
+	e.trades, e.held = e.trades[:e.durable], false
+	r.start()
+	r.after(2 * cycle)
+	r.chain.act(buys(1, 2))
+	s := r.after(4 * cycle)
+	r.stop()
+	if s.Reasons != 0 || s.Pairs[0].Swaps.Rolling.Day.Swaps != 4+3*2+1 {
+		t.Errorf("%q %v: %+v", s.Reasons.Words(), s.Pairs[0].Err, s.Pairs[0].Swaps.Rolling.Day)
+	}
+	r.sameTrades("after the crash")
+	return more
+}
+
+// TestServiceTellsAgain what an engine that goes on has lost.
+func TestServiceTellsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1)
+		r.engine.held = true
+		for range 5 {
+			r.chain.act(buys(10, 30))
+		}
+		r.start()
+		r.after(2 * cycle)
+		r.engine.mu.Lock()
+		r.engine.trades, r.engine.durable, r.engine.held = r.engine.trades[:2], 2, false
+		r.engine.mu.Unlock()
+		r.after(4 * cycle)
+		r.stop()
+		r.sameTrades("told again")
+	})
+}
+
+// TestServiceLosesStore: without its store it tells nothing twice, and goes on
+// with the ordinal after the last one.
+func TestServiceLosesStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1)
+		for range 5 {
+			r.chain.act(buys(10, 30))
+		}
+		r.start()
+		r.after(2 * cycle)
+		r.stop()
+		r.kv = newMemKV()
+		r.start()
+		r.after(2 * time.Minute)
+		r.chain.act(buys(20, 30))
+		s := r.after(2 * cycle)
+		r.stop()
+		r.sameTrades("with a new store")
+		if w := &s.Pairs[0].Swaps; w.Rolling.Day.Swaps != 6 || w.Numbered != 6 || s.Reasons != 0 {
+			t.Errorf("%+v", w)
+		}
+	})
+}
+
+// TestServiceJoinsRuns: a node that has forgotten the newest transaction makes
+// the history begin anew, and no swap is told twice.
+func TestServiceJoinsRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1)
+		for range 6 {
+			time.Sleep(time.Minute)
+			r.chain.act(func(s *scene) { s.buy(1, 10, 30).sell(1, 3, 2) })
+		}
+		r.start()
+		r.after(2 * cycle)
+		r.chain.mu.Lock()
+		r.chain.past.hidden = len(r.chain.past.list) - 1
+		r.chain.mu.Unlock()
+		r.chain.act(buys(5, 6))
+		r.after(8 * time.Minute)
+		r.chain.mu.Lock()
+		r.chain.past.hidden = -1
+		r.chain.mu.Unlock()
+		r.chain.act(buys(7, 8))
+		s := r.after(time.Minute)
+		r.stop()
+		// The swap's slot is after that of the last one told, which the list of the
+		// new run leaves out: nothing is lost either.
+		r.sameTrades("over two runs")
+		if s.Pairs[0].Swaps.Numbered != 14 {
+			t.Errorf("%+v", s.Pairs[0].Swaps)
+		}
+	})
+}
+
+// TestServiceUntold counts swaps that the instrument cannot express.
+func TestServiceUntold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1)
+		r.o.Pairs[0].Instrument.Lot = 100
+		r.chain.act(buys(99, 30))
+		r.chain.act(buys(100, 30))
+		r.start()
+		s := r.after(2 * cycle)
+		r.stop()
+		if w := &s.Pairs[0].Swaps; w.Untold != 1 || w.Numbered != 1 || w.Rolling.Day.Swaps != 2 || r.engine.trades[0].Qty != 1 {
+			t.Errorf("%+v", w)
+		}
+	})
+}

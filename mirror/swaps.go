@@ -1,0 +1,428 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"blockdesk/market"
+)
+
+const (
+	// stepsAtOnce is how many transactions are read before what they did is told.
+	stepsAtOnce = 64
+	// mostUnheard is how many trades the engine is told without hearing of them.
+	mostUnheard = 4096
+	// finalWithin is how many slots the final one may be behind the one that
+	// accounts are read as of, before its node counts as behind.
+	finalWithin = 150
+	// slack is for how long traces are kept beyond the week's window.
+	slack = time.Hour
+)
+
+// swaps follows the swaps of one pair, and tells the engine each once.
+//
+// A transaction is stored with the cursor that has read it. Once the past is read,
+// stored swaps get their ordinals, oldest first, and only what is on disk with its
+// ordinal is told. After a crash the engine's own last ordinal says what to tell
+// again: the same swap has the same number, and the engine takes no number twice.
+type swaps struct {
+	o      *Options
+	node   Node
+	engine Engine
+	reader *reader
+	pair   *Pair
+	store  *records
+
+	// What only run uses. backfill is nil before the records have been read, and
+	// after they could not be written.
+	backfill *Backfill
+	windows  *Windows
+	head     head
+	toLots   market.Ratio
+	recorded []Recorded
+	// sent is the last ordinal told, heard the last one that the engine has, and
+	// heardAt when that last grew, or when it was told again.
+	sent, heard uint64
+	heardAt     time.Time
+
+	mu      sync.Mutex
+	shown   SwapState
+	reasons Reasons
+	err     error
+}
+
+// run reads the history every cycle until ctx ends.
+func (s *swaps) run(ctx context.Context) {
+	every(ctx, s.o.Every, func() {
+		err := s.follow(ctx)
+		if errors.Is(err, errStore) || errors.Is(err, ErrOrder) {
+			s.backfill = nil // memory is not what is on disk
+		}
+		s.publish(err)
+	})
+}
+
+// follow reads on until there is nothing new.
+func (s *swaps) follow(ctx context.Context) error {
+	if s.backfill == nil {
+		if err := s.load(); err != nil || s.backfill == nil {
+			return err
+		}
+	}
+	slot := s.reader.state(s.o.Now()).At.Slot
+	s.backfill.Poll(s.o.Now(), slot-min(slot, finalWithin))
+	for n := 1; ctx.Err() == nil && s.backfill.Next().Kind != 0; n++ {
+		if err := s.step(ctx); err != nil {
+			if errors.Is(err, errStore) {
+				return err
+			}
+			return errors.Join(err, s.tell())
+		}
+		if n%stepsAtOnce == 0 {
+			if err := s.tell(); err != nil {
+				return err
+			}
+			s.publish(nil)
+		}
+	}
+	return errors.Join(s.tell(), s.prune(), s.record())
+}
+
+// load begins from what is stored, once it is known what the vaults are.
+func (s *swaps) load() error {
+	s.reader.mu.Lock()
+	vaults := s.reader.vaults
+	s.reader.mu.Unlock()
+	if vaults == (VaultPair{}) {
+		return nil
+	}
+	s.head = head{}
+	known, err := s.store.get(s.store.key('h'), &s.head)
+	if err != nil {
+		return err
+	}
+	told := s.engine.Told(s.pair.Instrument.ID)
+	if !known && told.Ordinal > 0 {
+		// The store is lost. What has been told is known by its time alone, which
+		// the engine takes for its own where the block's was ahead of it: rather
+		// leave a swap out than tell it twice.
+		s.head.Numbered, s.head.Joining = told.Ordinal, true
+		s.head.Last.Time = time.Unix(0, told.TradedAt).Add(s.o.MaxAhead).Unix()
+	}
+	s.sent, s.heard, s.heardAt = told.Ordinal, told.Ordinal, s.o.Now()
+	if s.recorded, err = s.store.recorded(); err != nil {
+		return err
+	}
+	if s.windows, err = NewWindows(WindowOptions{MaxAge: max(time.Minute, 6*s.o.Every), MaxAhead: s.o.MaxAhead}); err != nil {
+		return err
+	}
+	var broken error
+	err = s.store.traces(s.head.Run, s.head.First, s.head.Next, func(_ int64, t *Trace, failed bool) bool {
+		p := Progress{Kind: ReadNewer, Trace: *t}
+		if failed {
+			p.Err = ErrRecord
+		}
+		_, broken = s.windows.Apply(&p)
+		return broken == nil
+	})
+	if err := errors.Join(err, broken); err != nil {
+		return fmt.Errorf("%w: %w", errStore, err)
+	}
+	s.windows.resume(s.head.Totals)
+	in := s.pair.Instrument
+	if s.toLots, err = market.NewRatio(nil, []uint64{in.Lot}, int(in.QtyDecimals)-int(s.pair.Base.Decimals)); err != nil {
+		return err
+	}
+	pool := s.pair.poolListing()
+	s.backfill, err = NewBackfill(BackfillOptions{Pair: vaults, Account: pool.history(), Horizon: max(s.o.Reach, 0)}, s.head.Cursor)
+	return err
+}
+
+// step reads one thing and stores it.
+func (s *swaps) step(ctx context.Context) error {
+	p, err := s.backfill.Step(ctx, history{s.node})
+	if err != nil {
+		return err
+	}
+	if _, err := s.windows.Apply(&p); err != nil {
+		return err
+	}
+	h := &s.head
+	h.Cursor, h.Totals = s.backfill.Cursor(), s.windows.At(s.o.Now()).Totals
+	at := h.Next
+	switch p.Kind {
+	case Begun:
+		return s.begin()
+	case ReadNewer:
+		h.Next++
+	case ReadOlder:
+		h.First--
+		at = h.First
+	default:
+		return nil
+	}
+	payer := s.store.key('p', p.Trace.Payer[:])
+	trader, err := s.newTrader(&p.Trace, payer)
+	if err != nil {
+		return err
+	}
+	if trader {
+		h.Traders++
+	}
+	return commit(s.store.kv, false, func(set func(key, value []byte), _ func(lo, hi []byte)) {
+		set(s.store.traceKey(h.Run, at), encodeTrace(&p.Trace, p.Err != nil))
+		set(s.store.key('h'), encode(nil, h))
+		if trader {
+			set(payer, []byte{recordVersion})
+		}
+	})
+}
+
+// newTrader reports whether a transaction has a swap of somebody who is to be
+// counted.
+func (s *swaps) newTrader(t *Trace, key []byte) (bool, error) {
+	if t.swaps() == 0 || s.head.Traders >= MaxTraders {
+		return false, nil
+	}
+	_, known, err := s.store.kv.Get(key)
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", errStore, err)
+	}
+	return !known, nil
+}
+
+// begin begins a run that need not join the one before. What that one has stored
+// is dropped, but for the swaps that have their ordinals.
+func (s *swaps) begin() error {
+	h := &s.head
+	h.Run++
+	h.First, h.Next, h.Given = 0, 0, math.MinInt64
+	h.Joining = h.Numbered > 0
+	return commit(s.store.kv, true, func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
+		deleteRange(s.store.traceKey(0, math.MinInt64), s.store.traceKey(h.Run, math.MinInt64))
+		set(s.store.key('h'), encode(nil, h))
+	})
+}
+
+// tell gives ordinals and tells the engine of what has them.
+func (s *swaps) tell() error {
+	done, dry := s.backfill.PastRead()
+	// Once the first ordinal of the run is given, what turns up before it has none.
+	for h := &s.head; done || dry || h.Given > math.MinInt64; {
+		from := max(h.Given, h.First)
+		if from >= h.Next {
+			break
+		}
+		if err := s.giveOrdinals(from, min(from+mostAtOnce, h.Next)); err != nil {
+			return err
+		}
+	}
+	told := s.engine.Told(s.pair.Instrument.ID)
+	now := s.o.Now()
+	switch {
+	case told.Ordinal > s.heard || s.sent <= told.Ordinal:
+		s.heardAt = now
+	case now.Sub(s.heardAt) > max(s.o.Every, 5*time.Second):
+		s.sent, s.heardAt = told.Ordinal, now // it was lost on the way
+	}
+	s.heard, s.sent = told.Ordinal, max(s.sent, told.Ordinal)
+	for s.sent < s.head.Numbered && s.sent-s.heard < mostUnheard {
+		var r swapRecord
+		ok, err := s.store.get(s.store.key('s', number(s.sent+1)), &r)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return fmt.Errorf("%w: %w: swap %d is missing", errStore, ErrRecord, s.sent+1)
+		}
+		if err := s.engine.Trade(r.trade(s.pair.Instrument.ID)); err != nil {
+			return fmt.Errorf("%w: trade %d: %w", errEngine, r.Ordinal, err)
+		}
+		s.sent++
+	}
+	return nil
+}
+
+func (r *swapRecord) trade(in market.InstrumentID) Trade {
+	return Trade{in, r.Ordinal, r.Price, r.Qty, r.Side, r.Mark.Time * int64(time.Second), r.Mark.Slot}
+}
+
+// giveOrdinals numbers the swaps of the traces from a position to before another,
+// and returns once that is on disk.
+func (s *swaps) giveOrdinals(from, to int64) error {
+	h := s.head
+	var out []swapRecord
+	err := s.store.traces(h.Run, from, to, func(at int64, t *Trace, _ bool) bool {
+		for i := range t.Movements {
+			f, ok := t.swap(i)
+			if !ok || h.known(&f) {
+				continue
+			}
+			r, ok := s.inUnits(&f)
+			if !ok {
+				h.Untold++
+				continue
+			}
+			h.Numbered++
+			r.Ordinal, r.Payer, h.Last = h.Numbered, t.Payer, r.Mark
+			out = append(out, r)
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	h.Given = to
+	err = commit(s.store.kv, true, func(set func(key, value []byte), _ func(lo, hi []byte)) {
+		for i := range out {
+			set(s.store.key('s', number(out[i].Ordinal)), encode(nil, &out[i]))
+		}
+		set(s.store.key('h'), encode(nil, &h))
+	})
+	if err == nil {
+		s.head = h
+	}
+	return err
+}
+
+// known reports whether a swap of a run that need not join the one before has
+// its ordinal from there, and notes where the runs join.
+func (h *head) known(f *CountedSwap) bool {
+	last := &h.Last
+	switch {
+	case !h.Joining:
+		return false
+	case last.Key == f.Key:
+		h.Joining = false // it is known itself; what follows is not
+		return true
+	case last.Slot > 0 && f.Slot > last.Slot, last.Slot == 0 && f.Time > last.Time:
+		h.Joining = false
+		return false
+	default:
+		return true
+	}
+}
+
+// inUnits makes a record in the units of the instrument: a buy's price is rounded
+// up and a sell's down, the size down. ok is false where those have no such price
+// or size, or the time is not known.
+func (s *swaps) inUnits(f *CountedSwap) (r swapRecord, ok bool) {
+	in := s.pair.Instrument
+	exp10 := int(in.PriceDecimals) + int(s.pair.Base.Decimals) - int(s.pair.Quote.Decimals)
+	ratio, err := market.NewRatio(nil, []uint64{uint64(f.Base), in.Tick}, exp10)
+	if err != nil || f.Time <= 0 {
+		return r, false
+	}
+	round := ratio.Floor
+	if f.Side == market.Buy {
+		round = ratio.Ceil
+	}
+	price, err1 := round(market.Uint128{Lo: uint64(f.Quote)})
+	qty, err2 := s.toLots.Floor(market.Uint128{Lo: uint64(f.Base)})
+	if err1 != nil || err2 != nil || price < 1 || price > uint64(in.MaxPrice) || qty < 1 || qty > uint64(market.MaxQty) {
+		return r, false
+	}
+	mark := swapMark{f.Key, f.Slot, f.Time}
+	return swapRecord{Mark: mark, Side: f.Side, Price: market.Price(price), Qty: market.Qty(qty), Base: f.Base, Quote: f.Quote}, true
+}
+
+// prune drops traces that no window will ask for again. The newest of those stays:
+// it says that the windows are whole.
+func (s *swaps) prune() error {
+	done, _ := s.backfill.PastRead()
+	h := s.head
+	if !done || h.Joining {
+		return nil
+	}
+	before := s.o.Now().Add(-Week - slack).Unix()
+	last, first := min(h.Given, h.Next), h.First
+	err := s.store.traces(h.Run, h.First, max(last, h.First), func(at int64, t *Trace, _ bool) bool {
+		if t.Time <= 0 || t.Time >= before || at-first >= mostAtOnce {
+			return false
+		}
+		h.First = at
+		return true
+	})
+	if err != nil || h.First == first {
+		return err
+	}
+	err = commit(s.store.kv, false, func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
+		deleteRange(s.store.traceKey(h.Run, first), s.store.traceKey(h.Run, h.First))
+		set(s.store.key('h'), encode(nil, &h))
+	})
+	if err == nil {
+		s.head = h
+	}
+	return err
+}
+
+// record keeps a snapshot when the next is due and what it tells is of now.
+func (s *swaps) record() error {
+	now := s.o.Now()
+	state := s.reader.state(now)
+	rolling := s.windows.At(now)
+	length := int64(max(s.o.RecordEvery/time.Second, 1))
+	due := len(s.recorded) == 0 || now.Unix()/length > s.recorded[0].At/length
+	if !due || state.Pool == nil || state.Reasons.Has(Stale) || rolling.Day.Status == Behind {
+		return nil
+	}
+	p, t := state.Pool, &rolling.Totals
+	next := Recorded{
+		now.Unix(), state.At.Slot, p.BaseBalance, p.QuoteBalance, p.BaseFees, p.QuoteFees,
+		t.Swaps, t.Base, t.Quote, s.head.Traders, t.Complete,
+	}
+	list := slices.Insert(slices.Clone(s.recorded), 0, next)
+	err := commit(s.store.kv, true, func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
+		set(s.store.key('r', number(uint64(next.At))), encode(nil, &next))
+		if len(list) > MaxRecorded {
+			list = list[:MaxRecorded]
+			deleteRange(s.store.key('r'), s.store.key('r', number(uint64(list[MaxRecorded-1].At))))
+		}
+	})
+	if err == nil {
+		s.recorded = list
+	}
+	return err
+}
+
+// publish makes what is known now what state returns.
+func (s *swaps) publish(err error) {
+	reasons := reasonsOf(err)
+	var shown SwapState
+	if s.backfill != nil {
+		c := s.backfill.Cursor()
+		shown = SwapState{
+			Rolling: s.windows.At(s.o.Now()), Traders: s.head.Traders, Numbered: s.head.Numbered, Untold: s.head.Untold,
+			Pending: s.backfill.Pending(), Newest: c.Newest, Recorded: s.recorded,
+		}
+		shown.Reconstructed = reconstructed(s.recorded, &shown.Rolling.Totals, &c.Oldest)
+		if shown.Rolling.Day.Status == Behind {
+			reasons = reasons.With(HistoryBehind)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.backfill == nil {
+		shown = s.shown // of what was known before the store failed
+	}
+	s.shown, s.reasons, s.err = shown, reasons, err
+}
+
+// reconstructed returns the newest snapshot from before a history that is not
+// complete.
+func reconstructed(list []Recorded, totals *Totals, oldest *Mark) Recorded {
+	if totals.Complete || oldest.Time <= 0 {
+		return Recorded{}
+	}
+	for i := range list {
+		if list[i].At < oldest.Time {
+			return list[i]
+		}
+	}
+	return Recorded{}
+}
