@@ -218,8 +218,7 @@ type memKV struct {
 	durable map[string]string
 	pending []func(map[string]string)
 	// left is how many commits are done before all fail; below 0 is for ever.
-	left    int
-	commits int
+	left int
 }
 
 func newMemKV() *memKV {
@@ -262,7 +261,6 @@ func (k *memKV) Commit(fill func(set func(key, value []byte), deleteRange func(l
 		return errors.New("the disk is gone")
 	}
 	k.left--
-	k.commits++
 	var steps []func(map[string]string)
 	fill(func(key, value []byte) {
 		a, b := string(key), string(value)
@@ -290,6 +288,23 @@ func (k *memKV) Commit(fill func(set func(key, value []byte), deleteRange func(l
 		k.pending = nil
 	}
 	return nil
+}
+
+// limit lets so many commits more be done.
+func (k *memKV) limit(left int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.left = left
+}
+
+// count returns how many records of a kind there are.
+func (k *memKV) count(kind byte) (n int) {
+	for key := range k.now {
+		if key[0] == kind {
+			n++
+		}
+	}
+	return n
 }
 
 // crash returns what is found again if so many commits without sync have reached

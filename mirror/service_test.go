@@ -229,6 +229,52 @@ func TestServiceTellsNodes(t *testing.T) {
 	})
 }
 
+// TestServiceBelievesNoSlotAlone: what a majority has not reached moves nothing.
+func TestServiceBelievesNoSlotAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		ahead     uint64
+		refreshes int
+	}{"some slots ahead": {100, 3}, "far ahead": {1_000_000, 0}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, 2)
+				r.chain.alter = func(node int, v *rpc.AccountsView) {
+					if node == 1 {
+						moveTo(v, v.Slot+c.ahead, 0)
+					}
+				}
+				r.start()
+				s := r.after(2*cycle + time.Second)
+				r.stop()
+				if s.Slot > r.chain.slot() || len(r.engine.refreshes) != c.refreshes || s.Reasons.Has(mirror.Contradicted) != (c.refreshes == 0) {
+					t.Errorf("slot %d of %d, %d refreshes: %q", s.Slot, r.chain.slot(), len(r.engine.refreshes), s.Reasons.Words())
+				}
+			})
+		})
+	}
+}
+
+// TestServiceLeavesGiantsOut: an order of more lots than the engine takes does
+// not stop the book.
+func TestServiceLeavesGiantsOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1)
+		most := uint64(1) << 60
+		r.chain.book = []order{
+			{bid: true, price: market.Uint128{Lo: 99e15}, size: most + 1},
+			{bid: true, price: market.Uint128{Lo: 98e15}, size: most},
+			{price: market.Uint128{Lo: 101e15}, size: most},
+			{price: market.Uint128{Lo: 102e15}, size: most + 1},
+		}
+		r.start()
+		s := r.after(time.Second)
+		r.stop()
+		if got := r.engine.refreshes[0]; len(got.Bids) != 1 || got.Bids[0].Price != 98_000 || len(got.Asks) != 1 || got.Asks[0].Price != 101_000 || s.Pairs[0].Err != nil {
+			t.Errorf("%+v, %v", got, s.Pairs[0].Err)
+		}
+	})
+}
+
 // TestServiceNeverBefore: nothing is known before anything is read.
 func TestServiceNeverBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -243,33 +289,51 @@ func TestServiceNeverBefore(t *testing.T) {
 	})
 }
 
-// TestServiceRestarts: the state is there again without reading the past.
+// TestServiceRestarts: the state is there again without reading the past, of
+// which only what the windows need has been kept.
 func TestServiceRestarts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, 1)
-		r.o.Reach = -1
-		for i := range 30 {
-			time.Sleep(8 * time.Hour)
-			r.chain.act(buys(10, 30+market.Amount(i)))
-		}
-		r.start()
-		before := r.after(cycle).Pairs[0].Swaps
-		r.stop()
-		reads := r.chain.past.reads
-		for range 3 {
-			r.kv = r.kv.crash(1 << 20)
-			r.start()
-			after := r.after(2 * cycle).Pairs[0].Swaps
-			r.stop()
-			if after.Rolling.Totals != before.Rolling.Totals || after.Traders != before.Traders || after.Numbered != 30 || after.Rolling.Week != before.Rolling.Week || len(after.Recorded) != 1 {
-				t.Fatalf("%+v\nwas %+v", after, before)
-			}
-		}
-		if r.chain.past.reads != reads || r.engine.refused != 0 {
-			t.Errorf("%d transactions were read again, %d trades told twice", r.chain.past.reads-reads, r.engine.refused)
-		}
-		r.sameTrades("after restarts")
-	})
+	for name, c := range map[string]struct {
+		swaps int
+		apart time.Duration
+		reach time.Duration
+		told  int
+		kept  int // transactions
+	}{
+		"all of the past":              {30, 8 * time.Hour, -1, 30, 23},
+		"what the windows need":        {30, 8 * time.Hour, 0, 25, 23},
+		"the newest before the window": {8, 5 * mirror.Day, 0, 3, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, 1)
+				r.o.Reach = c.reach
+				for i := range c.swaps {
+					time.Sleep(c.apart)
+					r.chain.act(buys(10, 30+market.Amount(i)))
+				}
+				r.start()
+				before := r.after(cycle).Pairs[0].Swaps
+				r.stop()
+				reads := r.chain.past.reads
+				for range 3 {
+					r.kv = r.kv.crash(1 << 20)
+					r.start()
+					after := r.after(2 * cycle).Pairs[0].Swaps
+					r.stop()
+					if after.Rolling.Totals != before.Rolling.Totals || after.Traders != before.Traders || after.Numbered != uint64(c.told) ||
+						after.Rolling.Week != before.Rolling.Week || after.Rolling.Week.Status != mirror.Exact || len(after.Recorded) != 1 {
+						t.Fatalf("%+v\nwas %+v", after, before)
+					}
+				}
+				if r.chain.past.reads != reads || r.engine.refused != 0 || len(r.engine.trades) != c.told {
+					t.Errorf("%d transactions were read again, %d trades told, %d twice", r.chain.past.reads-reads, len(r.engine.trades), r.engine.refused)
+				}
+				if n := r.kv.count('t'); n != c.kept {
+					t.Errorf("%d transactions are kept", n)
+				}
+			})
+		})
+	}
 }
 
 // TestServiceRecords a snapshot at each turn of its interval, and no other.
@@ -399,6 +463,52 @@ func TestServiceTellsAgain(t *testing.T) {
 		r.after(4 * cycle)
 		r.stop()
 		r.sameTrades("told again")
+	})
+}
+
+// TestServiceKeepsOrdinals: what has been told is on disk with its ordinal, so
+// that a node that has forgotten some of it meanwhile changes none.
+func TestServiceKeepsOrdinals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1)
+		for range 5 {
+			r.chain.act(buys(10, 30))
+		}
+		r.start()
+		r.after(2*cycle + time.Second)
+		r.chain.act(buys(20, 30))
+		r.chain.act(buys(21, 30))
+		r.after(cycle)
+		r.stop()
+		r.kv, r.chain.past.floor = r.kv.crash(0), len(r.chain.past.list)-1
+		r.start()
+		r.after(time.Second)
+		r.chain.act(buys(22, 30))
+		r.after(10 * time.Minute)
+		r.stop()
+		r.sameTrades("after the crash")
+	})
+}
+
+// TestServiceOutlivesDisk: a store that fails for a while leaves out nothing.
+func TestServiceOutlivesDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1)
+		r.start()
+		r.after(2 * cycle)
+		for left := range 4 {
+			r.kv.limit(left)
+			r.chain.act(buys(10, 30))
+			r.chain.act(buys(10, 31))
+			r.after(2 * cycle)
+			r.kv.limit(-1)
+			r.chain.act(buys(10, 32))
+			if s := r.after(2 * cycle); s.Reasons != 0 {
+				t.Errorf("%q: %v", s.Reasons.Words(), s.Pairs[0].Err)
+			}
+		}
+		r.stop()
+		r.sameTrades("with a disk that comes and goes")
 	})
 }
 

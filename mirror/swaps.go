@@ -111,7 +111,7 @@ func (s *swaps) load() error {
 		// The store is lost. What has been told is known by its time alone, which
 		// the engine takes for its own where the block's was ahead of it: rather
 		// leave a swap out than tell it twice.
-		s.head.Numbered, s.head.Joining = told.Ordinal, true
+		s.head.Numbered = told.Ordinal
 		s.head.Last.Time = time.Unix(0, told.TradedAt).Add(s.o.MaxAhead).Unix()
 	}
 	s.sent, s.heard, s.heardAt = told.Ordinal, told.Ordinal, s.o.Now()
