@@ -11,7 +11,12 @@ import (
 // from a replay and from a snapshot; what was not whole is told once, and has no
 // effect although its last piece comes after all.
 func TestCrashInsideARequest(t *testing.T) {
-	f := newDeskFlow(3)
+	for name, f := range map[string]*flow{"request": newDeskFlow(3), "refresh": newMirrorFlow(5)} {
+		t.Run(name, func(t *testing.T) { crashInside(t, f) })
+	}
+}
+
+func crashInside(t *testing.T, f *flow) {
 	commands := make([]Command, 200)
 	for i := range commands {
 		commands[i] = f.next()

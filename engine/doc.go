@@ -26,7 +26,10 @@
 //  3. A consumer never sees an event whose command is not durable.
 //  4. Submit and SubmitAll never block and never wait for a lock: a full ring is
 //     ErrFull. What one SubmitAll submits stays together, whole or not at all.
-//  5. No allocation, lock, clock, float, map iteration or interface call for a
+//  5. A mirrored instrument has the book of the newest slot told, whole, and each
+//     of the chain's trades once, in the order of their ordinals (MirrorBook,
+//     MirrorSwap). No view shows a part of a refresh.
+//  6. No allocation, lock, clock, float, map iteration or interface call for a
 //     command about an order between Submit and its events (the clock and the
 //     journal are asked once a batch).
 package engine

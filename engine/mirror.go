@@ -118,11 +118,11 @@ func DecodeMirrorBook(data []byte) (MirrorBook, error) {
 	le := binary.LittleEndian
 	b := MirrorBook{Instrument: market.InstrumentID(le.Uint16(data[2:])), Slot: le.Uint64(data[4:])}
 	bids, asks := int(le.Uint16(data[12:])), int(le.Uint16(data[14:]))
-	rest, ok := data[mirrorHeaderSize:], true
-	if b.Bids, rest, ok = readLevels(rest, bids, -1); ok {
-		b.Asks, rest, ok = readLevels(rest, asks, +1)
-	}
-	if !ok || len(rest) != 0 {
+	rest := data[mirrorHeaderSize:]
+	var whole, also bool
+	b.Bids, rest, whole = readLevels(rest, bids, -1)
+	b.Asks, rest, also = readLevels(rest, asks, +1)
+	if !whole || !also || len(rest) != 0 {
 		return MirrorBook{}, fmt.Errorf("%w: levels", ErrMirror)
 	}
 	return b, b.validate()

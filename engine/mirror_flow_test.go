@@ -52,7 +52,7 @@ func (f *flow) refresh() {
 	b := m.book
 	b.Slot += uint64(f.rng.IntN(3)) // the same one is refused
 	levels := 3
-	if f.rng.IntN(4) == 0 {
+	if f.rng.IntN(2) == 0 {
 		levels = MaxMirrorLevels
 	}
 	b.Bids = f.ladder(market.Price(2_000+f.rng.IntN(20)), -1, levels)

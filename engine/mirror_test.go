@@ -393,3 +393,86 @@ func TestRestoreRefusesMirrored(t *testing.T) {
 		t.Errorf("an instrument twice: %v", err)
 	}
 }
+
+// TestRefreshThroughSmallRings: the largest refresh goes through rings that hold
+// just its commands, and far fewer than its events; whoever follows and makes views
+// wherever a slice ends sees books of whole refreshes alone.
+func TestRefreshThroughSmallRings(t *testing.T) {
+	const refreshes = 20
+	e := newEngine(t, Options{IngressSize: 64, EgressSize: 16})
+	c := e.Consumer("views")
+	e.start(t)
+	in := testInstrument(0)
+	in.Source = market.Mirrored
+	define, err := DefineInstrumentCommand(&in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.mustSubmit(t, define)
+	var books []*MirrorBook
+	for n := range market.Price(refreshes) {
+		b := largestBook()
+		b.Instrument, b.Slot = 0, uint64(n+1)
+		for i := range b.Bids {
+			b.Bids[i].Price -= n
+			b.Asks[i].Price += n
+		}
+		books = append(books, b)
+	}
+	views := make(chan int, 1)
+	go func() {
+		m, told := NewMarketData(), 0
+		for {
+			events, err := c.Next(t.Context())
+			if err != nil {
+				views <- told
+				return
+			}
+			for i := range events {
+				m.Apply(&events[i])
+			}
+			c.Release(len(events))
+			m.Flush(func(_, v *View, _ []Trade) {
+				if v.Slot == 0 {
+					return
+				}
+				told++
+				if b := books[v.Slot-1]; !slices.Equal(v.Bids, b.Bids) || !slices.Equal(v.Asks, b.Asks) {
+					t.Errorf("slot %d: bids %v, asks %v", v.Slot, v.Bids, v.Asks)
+				}
+			})
+		}
+	}()
+	for _, b := range books {
+		cs := refreshCommands(t, b)
+		await(t, "room in the ring", func() bool { return e.SubmitAll(cs) == nil })
+	}
+	if err := e.finish(t); err != nil {
+		t.Fatal(err)
+	}
+	if told := <-views; told == 0 || told > refreshes {
+		t.Errorf("%d views of %d refreshes", told, refreshes)
+	}
+	if slot, _ := e.replica.State.Mirrored(0); slot != refreshes {
+		t.Errorf("slot %d at the end", slot)
+	}
+	if err := e.SubmitAll(refreshCommands(t, books[0])[:1]); !errors.Is(err, ErrStopped) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// TestMirrorWaitsForTheDisk: what can be told again later does not fill a disk that
+// is nearly full.
+func TestMirrorWaitsForTheDisk(t *testing.T) {
+	e := newEngine(t, Options{})
+	e.SetIntake(IntakeCancels)
+	trade, err := MirrorTradeCommand(&MirrorSwap{Ordinal: 1, Price: 1, Qty: 1, Side: market.Buy, At: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cs := range [][]Command{refreshCommands(t, largestBook()), refreshCommands(t, &MirrorBook{Slot: 1}), {trade}} {
+		if err := e.SubmitAll(cs); !errors.Is(err, ErrReadOnly) {
+			t.Errorf("%d commands of kind %d: %v", len(cs), cs[len(cs)-1].Kind, err)
+		}
+	}
+}

@@ -70,7 +70,7 @@ func TestSnapshotOfAnotherVersion(t *testing.T) {
 			binary.LittleEndian.PutUint32(head[92:], crc32.Checksum(head[:92], castagnoli))
 		},
 		"replica": func(_, body []byte) { body[4]++ },
-		"state":   func(_, body []byte) { body[24+4]++ },
+		"state":   func(_, body []byte) { body[24+4] = 99 },
 	} {
 		o := testOptions(vfs.NewMem())
 		o.SnapshotEvery = 500
