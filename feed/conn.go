@@ -139,19 +139,18 @@ func (c *conn) written(n int) (done int) {
 }
 
 // collapse drops what is pending for subscriptions, all but a frame that is
-// half written, and marks those subscriptions stale. Answers stay, in order; a
-// stream's marks do not.
+// half written, and marks those subscriptions stale. Answers stay, in order; what
+// would tell of the messages that are dropped does not.
 func (c *conn) collapse() {
 	kept := c.pending[:0]
 	for i, f := range c.pending {
-		lasting := f.sub == nil && (c.stream == nil || !isMark(f.data))
+		lasting := f.sub == nil && !c.tellsSeqs(f.data)
 		if lasting || i == 0 && c.offset > 0 {
 			kept = append(kept, f)
 			continue
 		}
 		c.bytes -= len(f.data)
 		if f.sub == nil {
-			c.stream.told = mark{} // it would tell of what is dropped
 			continue
 		}
 		c.live -= len(f.data)
@@ -159,6 +158,20 @@ func (c *conn) collapse() {
 	}
 	clear(c.pending[len(kept):])
 	c.pending = kept
+	if c.stream != nil {
+		c.stream.told = mark{} // perhaps it is among what was dropped
+	}
+}
+
+// tellsSeqs reports whether a pending message says how far the streams are: a
+// heartbeat, or a stream's mark. It is true only behind what it tells of, which
+// a client would else miss.
+func (c *conn) tellsSeqs(data []byte) bool {
+	if c.dialect == events {
+		return isMark(data) || bytes.HasPrefix(data, []byte("event: heartbeat\n"))
+	}
+	return len(data) > headRoom && data[0] == finText &&
+		bytes.HasPrefix(framePayload(data), []byte(heartbeatHead))
 }
 
 func (c *conn) markStale(sub *subscription) {

@@ -77,6 +77,37 @@ func TestPendingKeepsItsCounts(t *testing.T) {
 	})
 }
 
+// A heartbeat that waits behind updates goes with them when they collapse: it
+// would tell a client of messages that it never gets.
+func TestCollapseDropsHeartbeats(t *testing.T) {
+	in := &instruments()[0]
+	for _, speaks := range []dialect{plain, deflated, events} {
+		var enc encoder
+		c := &conn{dialect: speaks}
+		if speaks == events {
+			c.stream = &stream{}
+		}
+		sub := &subscription{conn: c}
+		c.push([]byte("update"), sub)
+		enc.openHeartbeat(0)
+		enc.heartbeatSeq(in, trades, 7, false)
+		c.push(c.own(enc.closeHeartbeat()), nil)
+		c.push(c.own(enc.pong(nil, 0)), nil)
+		if speaks != events {
+			c.push(c.own(enc.pongFrame([]byte(heartbeatHead))), nil) // the client's own words
+		}
+		answers := len(c.pending) - 2
+		c.collapse()
+		rest := 0
+		for _, f := range c.pending {
+			rest += len(f.data)
+		}
+		if len(c.pending) != answers || c.bytes != rest || !sub.stale {
+			t.Errorf("dialect %d: %d messages of %d bytes stay, counted %d; stale %v", speaks, len(c.pending), rest, c.bytes, sub.stale)
+		}
+	}
+}
+
 // A connection that was slow for a while does not hold what it needed then.
 func TestPendingLetsItsMemoryGo(t *testing.T) {
 	c := &conn{}

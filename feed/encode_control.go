@@ -140,10 +140,13 @@ func (e *encoder) closeAck(rejected []rejection) []byte {
 	return e.end(finText)
 }
 
+// heartbeatHead is how a heartbeat begins, and no other message.
+const heartbeatHead = channelHead + `heartbeat"`
+
 // A heartbeat is built by openHeartbeat, heartbeatSeq and closeHeartbeat.
 func (e *encoder) openHeartbeat(at int64) {
 	e.begin()
-	e.text(`{"channel":"heartbeat","ts":`)
+	e.text(heartbeatHead + `,"ts":`)
 	e.ts(at)
 	e.text(`,"seqs":{`)
 }
