@@ -11,7 +11,7 @@ import (
 )
 
 // History is what a [Backfill] asks of the chain. rpc.Client is one; its
-// Transaction may be replaced by TransactionEverywhere, which believes no node
+// Transaction may be replaced by TransactionByMost, which believes no node
 // alone.
 type History interface {
 	// Signatures lists the transactions that name an account, the newest first.

@@ -15,8 +15,8 @@ type Node interface {
 	AccountsEverywhere(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.AccountsView, error)
 	// Signatures lists the transactions that name an account, the newest first.
 	Signatures(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.SignatureInfo, error)
-	// TransactionEverywhere reads one that all nodes tell alike.
-	TransactionEverywhere(ctx context.Context, s solana.Signature, level rpc.Commitment) (t *ledger.Confirmed, found bool, err error)
+	// TransactionByMost reads one as most nodes that answer tell it.
+	TransactionByMost(ctx context.Context, s solana.Signature, level rpc.Commitment) (t *ledger.Confirmed, found bool, err error)
 	// Health tells of the nodes, in the order of the preference.
 	Health() []rpc.UpstreamHealth
 }
@@ -26,7 +26,7 @@ type history struct{ Node }
 
 // Transaction believes no node alone.
 func (h history) Transaction(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
-	return h.TransactionEverywhere(ctx, s, level)
+	return h.TransactionByMost(ctx, s, level)
 }
 
 // Refresh is the book of an instrument as of a slot, for the engine.

@@ -132,7 +132,7 @@ func (c *liveChain) Signatures(ctx context.Context, a solana.Address, page rpc.P
 	return c.past.Signatures(ctx, sceneKey(keyPool), page, level)
 }
 
-func (c *liveChain) TransactionEverywhere(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
+func (c *liveChain) TransactionByMost(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.past.Transaction(ctx, s, level)

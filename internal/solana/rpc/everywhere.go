@@ -173,13 +173,65 @@ func (c *Client) TransactionEverywhere(ctx context.Context, s solana.Signature, 
 	if len(c.upstreams) == 1 {
 		return c.Transaction(ctx, s, level)
 	}
+	return c.agreed(c.sightings(ctx, s, level))
+}
+
+// TransactionByMost is [Client.TransactionEverywhere] where a minority is
+// overruled: more than half of the nodes that answer must tell the same of the
+// transaction. found is false where fewer do, and some node does not know it: it
+// may not be final there yet. Errors: [ErrDisagree] where all know it and no
+// majority tells the same; the first node's [Error] where none answers.
+func (c *Client) TransactionByMost(ctx context.Context, s solana.Signature, level Commitment) (t *ledger.Confirmed, found bool, err error) {
+	if len(c.upstreams) == 1 {
+		return c.Transaction(ctx, s, level)
+	}
+	return mostly(s, c.sightings(ctx, s, level))
+}
+
+// mostly counts what the nodes tell.
+func mostly(s solana.Signature, list []sighting) (t *ledger.Confirmed, found bool, err error) {
+	answers, unknown := 0, false
+	for i := range list {
+		if list[i].err == nil {
+			answers++
+			unknown = unknown || list[i].Confirmed == nil
+		}
+	}
+	if answers == 0 {
+		return nil, false, list[0].err
+	}
+	for i := range list {
+		if t = list[i].Confirmed; t == nil {
+			continue
+		}
+		alike := 0
+		for _, o := range list {
+			if o.Confirmed == nil || t.Difference(o.Confirmed) != "" {
+				continue
+			}
+			if alike++; t.BlockTime == 0 {
+				t.BlockTime = o.BlockTime
+			}
+		}
+		if 2*alike > answers {
+			return t, true, nil
+		}
+	}
+	if unknown {
+		return nil, false, nil
+	}
+	return nil, false, fmt.Errorf("%w: about %s", ErrDisagree, s)
+}
+
+// sightings asks every node.
+func (c *Client) sightings(ctx context.Context, s solana.Signature, level Commitment) []sighting {
 	name, options, parse := s.String(), transactionAt(level), transactionOf(s)
 	e := everywhere[sighting]{client: c, ask: func(ctx context.Context, u *upstream, _ int) sighting {
 		t, err := askOne(ctx, c, u, "getTransaction", parse, name, options)
 		return sighting{t, err}
 	}}
 	e.Run(ctx)
-	return c.agreed(e.answers)
+	return e.answers
 }
 
 // agreed joins what the nodes tell. That one does not know it comes before all
