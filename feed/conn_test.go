@@ -121,3 +121,29 @@ func TestPendingLetsItsMemoryGo(t *testing.T) {
 		}
 	}
 }
+
+// Heartbeats, and the returns after a restart, stay spread over the wheel however
+// connections come and go.
+func TestWheelStaysEven(t *testing.T) {
+	const size, changes = 10 * wheelSlots, 50 * wheelSlots
+	s := &shard{}
+	all := make([]*conn, size)
+	for i := range all {
+		all[i] = &conn{}
+		s.mount(all[i])
+	}
+	for i := range changes { // one goes, one comes
+		s.unmount(all[i*7%size])
+		s.mount(all[i*7%size])
+	}
+	for i, slot := range s.wheel {
+		if len(slot) != size/wheelSlots {
+			t.Errorf("slot %d has %d connections of %d", i, len(slot), size)
+		}
+	}
+	s.each(func(c *conn) {
+		if s.wheel[c.slot][c.place] != c {
+			t.Error("a connection is not where it says")
+		}
+	})
+}

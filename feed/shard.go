@@ -343,12 +343,33 @@ func (s *shard) each(f func(*conn)) {
 	}
 }
 
+// mount puts c into the wheel's emptiest slot: where connections come and go, as
+// many at a time, their number alone would lead to one slot again and again.
+func (s *shard) mount(c *conn) {
+	c.slot = 0
+	for i := range s.wheel {
+		if len(s.wheel[i]) < len(s.wheel[c.slot]) {
+			c.slot = i
+		}
+	}
+	c.place = len(s.wheel[c.slot])
+	s.wheel[c.slot] = append(s.wheel[c.slot], c)
+}
+
+// unmount takes c off the wheel.
+func (s *shard) unmount(c *conn) {
+	slot := s.wheel[c.slot]
+	last := len(slot) - 1
+	slot[c.place] = slot[last]
+	slot[c.place].place = c.place
+	slot[last] = nil
+	s.wheel[c.slot] = slot[:last]
+}
+
 // join takes a new connection and welcomes it.
 func (s *shard) join(c *conn) {
 	s.conns++
-	c.slot = s.conns % wheelSlots
-	c.place = len(s.wheel[c.slot])
-	s.wheel[c.slot] = append(s.wheel[c.slot], c)
+	s.mount(c)
 	c.phase = phaseOpen
 	c.bareSince, c.movedAt = s.now, s.now
 	s.feed.stats.dialects[c.dialect].Add(1)

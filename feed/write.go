@@ -241,12 +241,7 @@ func (s *shard) drop(c *conn) {
 	s.poll.remove(c)
 	// Fails only on a socket that is gone already.
 	_ = c.tcp.Close()
-	slot := s.wheel[c.slot]
-	last := len(slot) - 1
-	slot[c.place] = slot[last]
-	slot[c.place].place = c.place
-	slot[last] = nil
-	s.wheel[c.slot] = slot[:last]
+	s.unmount(c)
 	s.conns--
 	s.feed.stats.dialects[c.dialect].Add(-1)
 	s.feed.limits.release(c.ip)
