@@ -1,0 +1,121 @@
+package mirror_test
+
+import (
+	"encoding/binary"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"blockdesk/internal/solana"
+	"blockdesk/market"
+	"blockdesk/mirror"
+)
+
+// TestServiceMaxRecorded drops the oldest snapshots beyond the limit.
+func TestServiceMaxRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1)
+		r.o.RecordEvery = time.Second
+		r.start()
+		s := r.after((mirror.MaxRecorded + 3) * cycle)
+		r.stop()
+		list := s.Pairs[0].Swaps.Recorded
+		if len(list) != mirror.MaxRecorded || r.kv.count('r') != mirror.MaxRecorded || list[0].At-list[len(list)-1].At != 10*(mirror.MaxRecorded-1) {
+			t.Errorf("%d snapshots, %d on disk", len(list), r.kv.count('r'))
+		}
+		r.kv = r.kv.crash(0)
+		r.start()
+		again := r.after(2 * cycle).Pairs[0].Swaps.Recorded
+		r.stop()
+		if len(again) != mirror.MaxRecorded || !slices.Contains(again, list[0]) {
+			t.Errorf("%d snapshots after a restart", len(again))
+		}
+	})
+}
+
+// TestServiceUnheard: an engine that does not tell what it has is told no more
+// than the limit, and all once it does.
+func TestServiceUnheard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most = 4096
+		r := newRig(t, 1)
+		r.engine.held = true
+		for range most + 2 {
+			r.chain.act(buys(1, 2))
+		}
+		r.start()
+		r.after(cycle + cycle/2)
+		if n := len(r.engine.trades); n != most {
+			t.Errorf("told %d", n)
+		}
+		r.engine.mu.Lock()
+		r.engine.durable, r.engine.held = len(r.engine.trades), false
+		r.engine.mu.Unlock()
+		r.after(2 * cycle)
+		r.stop()
+		if n := len(r.engine.trades); n != most+2 || r.engine.refused != 0 {
+			t.Errorf("told %d, %d of them twice", n, r.engine.refused)
+		}
+	})
+}
+
+// TestServiceTraders tells takers apart by who paid, up to the limit.
+func TestServiceTraders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1)
+		paidBy := func(payer byte) func(s *scene) {
+			return func(s *scene) {
+				s.c.Keys[keyPayer] = solana.Address{payer}
+				s.buy(1, 10, 20)
+			}
+		}
+		for _, payer := range []byte{1, 2, 1, 3, 2} {
+			r.chain.act(paidBy(payer))
+		}
+		r.start()
+		if n := r.after(2 * cycle).Pairs[0].Swaps.Traders; n != 3 {
+			t.Errorf("%d traders", n)
+		}
+		r.stop()
+		for key, head := range r.kv.now {
+			if key[0] == 'h' { // it ends with the number of traders
+				r.kv.now[key] = string(binary.LittleEndian.AppendUint64([]byte(head[:len(head)-8]), mirror.MaxTraders-1))
+			}
+		}
+		r.start()
+		for payer := range byte(3) {
+			r.chain.act(paidBy(10 + payer))
+		}
+		s := r.after(2 * cycle).Pairs[0].Swaps
+		r.stop()
+		if s.Traders != mirror.MaxTraders || s.Rolling.Day.Swaps != 8 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// TestServiceReconstructed: a history that is not whole has the totals of the
+// snapshot before it beside its own.
+func TestServiceReconstructed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1)
+		r.chain.act(buys(10, 20))
+		r.start()
+		r.after(2 * cycle)
+		r.chain.act(buys(10, 20))
+		if s := r.after(7 * time.Hour).Pairs[0].Swaps; s.Reconstructed != (mirror.Recorded{}) || s.Recorded[0].Swaps != 2 {
+			t.Errorf("a whole history: %+v", s)
+		}
+		r.chain.mu.Lock()
+		r.chain.past.floor = len(r.chain.past.list) // the node has forgotten it
+		r.chain.mu.Unlock()
+		r.chain.act(buys(11, 20))
+		s := r.after(10 * time.Minute).Pairs[0].Swaps
+		r.stop()
+		if s.Rolling.Totals.Complete || s.Rolling.Totals.Swaps != 1 || s.Reconstructed.Swaps != 2 || s.Reconstructed.Base != (market.Uint128{Lo: 20}) || s.Rolling.Day.Status != mirror.Partial {
+			t.Errorf("%+v", s)
+		}
+		r.sameTrades("over two histories")
+	})
+}
