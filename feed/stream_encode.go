@@ -56,17 +56,23 @@ func frameLen(data []byte) int {
 // in e7-1042. The zero value is no place.
 type mark struct{ epoch, engineSeq uint64 }
 
-// appendMark appends a block that has no data, so that it is no event: it sets
-// the id with which a client comes back (WHATWG HTML, section 9.2.6).
+// appendMark appends the event that sets the id with which a client comes back.
+// By the WHATWG's standard (HTML, section 9.2.6) the id alone would do. But a
+// block without data is passed over, id and all, by Firefox and by npm's
+// eventsource; so it has some.
 func appendMark(dst []byte, m mark) []byte {
 	dst = append(dst, markHead...)
 	dst = strconv.AppendUint(dst, m.epoch, 10)
 	dst = append(dst, '-')
 	dst = strconv.AppendUint(dst, m.engineSeq, 10)
-	return append(dst, "\n\n"...)
+	dst = append(dst, "\nevent: mark\ndata: "+channelHead+`mark","epoch":"e`...)
+	dst = strconv.AppendUint(dst, m.epoch, 10)
+	dst = append(dst, `","engine_seq":`...)
+	dst = strconv.AppendUint(dst, m.engineSeq, 10)
+	return append(dst, "}\n\n"...)
 }
 
-// markHead is how every mark begins, and no event.
+// markHead is how every mark begins, and no other event.
 const markHead = "id: e"
 
 // parseMark reads an id. What is none of ours is the zero mark.

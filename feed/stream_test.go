@@ -18,7 +18,8 @@ import (
 const streamPath = "/api/v1/market/stream"
 
 // source reads server-sent events as WHATWG HTML, section 9.2.6, has it, and
-// knows nothing of the feed's code.
+// knows nothing of the feed's code. As Firefox and npm's eventsource do, it takes
+// an id from an event alone and not from a block without data.
 type source struct {
 	t     testing.TB
 	conn  net.Conn
@@ -73,12 +74,12 @@ func (s *source) tryNext() (*sse, error) {
 			return nil, err
 		}
 		if line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"); line == "" {
-			if id != nil {
-				if s.id = *id; s.onID != nil {
-					s.onID(s.id)
-				}
-			}
 			if e.data != "" {
+				if id != nil {
+					if s.id = *id; s.onID != nil {
+						s.onID(s.id)
+					}
+				}
 				e.data = strings.TrimSuffix(e.data, "\n")
 				return e, nil
 			}
@@ -113,8 +114,22 @@ func (s *source) next() *msg {
 	return m
 }
 
+// tryMessage returns the next message. A mark is none: it says again what its id
+// does.
 func (s *source) tryMessage() (*msg, error) {
 	e, err := s.tryNext()
+	for ; err == nil && e.name == "mark"; e, err = s.tryNext() {
+		var m struct {
+			Channel, Epoch string
+			EngineSeq      uint64 `json:"engine_seq"`
+		}
+		if err := json.Unmarshal([]byte(e.data), &m); err != nil {
+			return nil, err
+		}
+		if m.Channel != "mark" || fmt.Sprintf("%s-%d", m.Epoch, m.EngineSeq) != s.id {
+			return nil, fmt.Errorf("id %q is of %s", s.id, e.data)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

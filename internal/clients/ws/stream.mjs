@@ -65,6 +65,8 @@ function onEvent(connection, event) {
       throw new Mismatch(`the server says ${event.data}`);
     }
     counts.resumed += m.subscribed.filter((s) => s.resumed).length;
+  } else if (m.channel === 'mark') {
+    if (event.lastEventId !== `${m.epoch}-${m.engine_seq}`) throw new Mismatch(`id ${event.lastEventId} is of ${event.data}`);
   } else if (m.channel === 'heartbeat') {
     market.heartbeat(m);
   } else if (victims.has(m.channel) && !connection.behind && market.lose(m)) {
