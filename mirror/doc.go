@@ -6,6 +6,9 @@
 //	signatures, newest first ─▶ Backfill ─▶ transactions
 //	transaction ─▶ VaultPair.Decode ─▶ Trace ─▶ Windows: 24 h and 7 d
 //
+// A [Service] does all of it every cycle for each pair, in two loops: accounts of
+// one slot ─▶ engine's book and state; history ─▶ store ─▶ engine's trades.
+//
 // Books of Manifest, of Serum v3 (and OpenBook v1, its fork) and of OpenBook v2
 // stand behind the one interface [Book]; pools of Raydium's CPMM program and any
 // two vaults behind [Pool]. Mints and token accounts are internal/solana/token's.
@@ -28,11 +31,24 @@
 //     left out and counted.
 //  5. A swap is what it did to the vaults, and is counted once for ever, by its
 //     signature and instruction. A window that is not proven shows nothing.
+//  6. What is published of accounts is told by more than half of the nodes that
+//     can be right: whose clock is ours, and whose slot can have been reached. A
+//     node that alone can be right is believed.
+//  7. An older slot never replaces a newer one, and no node moves the slot further
+//     than a majority has come.
+//  8. The engine is told of a swap when its ordinal is on disk, so that after a
+//     crash the same number means the same swap; without its store the service
+//     rather leaves a swap out than tells it twice.
 //
 // Our choices: Manifest's global orders are shown as the program would match
 // them, though their backing is in another account; OpenBook orders pegged to an
 // oracle are counted and not shown; a book that the chain itself has crossed is
-// shown crossed.
+// shown crossed. Contradictions of a minority degrade and stop nothing. A trade's
+// price is rounded up to the tick for a buyer and down for a seller, its size down
+// to the lot; swaps without such a price, size or time have no ordinal and are
+// counted in the windows alone. Trades are told from the time that the history
+// was first read back to, 8 days by default: what turns up before it is counted
+// and not told.
 //
 //  5. The movements of a transaction add up to its vaults' balances. A swap is
 //     one call's: what one call takes out and another puts in makes no price.
@@ -41,7 +57,8 @@
 //
 // Concurrency: a Book and a Pool are immutable once opened and safe for
 // concurrent use; a Depth belongs to its caller, a Backfill and Windows to one
-// goroutine.
+// goroutine. A Service has two goroutines a pair while Run runs; State may be
+// called at any time.
 //
 // Cost: a book is walked from its best order and only as deep as the listing
 // asks, and decoding into a Depth that has been used before allocates nothing:
@@ -49,5 +66,10 @@
 // millisecond. Orders that have expired or are empty are walked past: an account
 // of 10 MiB of nothing else takes some milliseconds.
 //
-// Limits: [MaxLevels], [MaxBookAccount], [MaxPending], [MaxWindowSwaps].
+// Limits: [MaxLevels], [MaxBookAccount], [MaxPending], [MaxWindowSwaps]; a
+// service's: [MaxPairs], [MaxShownLevels], [MaxObserved], [MaxRecorded],
+// [MaxTraders], [MaxAsks]. A list of transactions is one node's: one that lies in
+// it can hold swaps up, which the windows then say, and not invent them. An
+// account of 10 MiB needs an rpc client that takes answers of 14. Of swaps with
+// an ordinal some 300 bytes each are kept for good.
 package mirror

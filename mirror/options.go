@@ -26,6 +26,8 @@ const (
 	// MaxTraders is how many takers of a pair are told apart. More are not
 	// counted.
 	MaxTraders = 1 << 20
+	// MaxAsks bounds Options.MaxAsks.
+	MaxAsks = 16
 
 	// maxShownQty is the most lots of a level that the engine takes.
 	maxShownQty = book.MaxLevelQty
@@ -69,7 +71,7 @@ type Options struct {
 	// Default 150, a minute.
 	MaxSpread uint64
 	// MaxAsks is how often in one cycle the nodes are asked until enough of them
-	// tell the same. Default 5.
+	// tell the same, up to the constant MaxAsks. Default 5.
 	MaxAsks int
 	// AskPause is how long to wait in between. Default 300 ms, less than a slot.
 	AskPause time.Duration
@@ -92,7 +94,7 @@ func (o *Options) Validate() error {
 			return fmt.Errorf("%w: a negative duration", ErrOptions)
 		}
 	}
-	if len(o.Pairs) > MaxPairs || o.Commitment > rpc.Finalized || o.MaxAsks < 0 || o.Reach > 0 && o.Reach < minReach {
+	if len(o.Pairs) > MaxPairs || o.Commitment > rpc.Finalized || o.MaxAsks < 0 || o.MaxAsks > MaxAsks || o.Reach > 0 && o.Reach < minReach {
 		return fmt.Errorf("%w: %d pairs, commitment %d, %d asks, reach %v", ErrOptions, len(o.Pairs), o.Commitment, o.MaxAsks, o.Reach)
 	}
 	seen := map[market.InstrumentID]bool{}

@@ -47,6 +47,8 @@ func TestOptions(t *testing.T) {
 		"all of the past":   {func(o *mirror.Options) { o.Reach = -1 }, nil},
 		"a long reach":      {func(o *mirror.Options) { o.Reach = mirror.Week + mirror.Day }, nil},
 		"no such level":     {func(o *mirror.Options) { o.Commitment = rpc.Finalized + 1 }, mirror.ErrOptions},
+		"as many asks":      {func(o *mirror.Options) { o.MaxAsks = mirror.MaxAsks }, nil},
+		"one more ask":      {func(o *mirror.Options) { o.MaxAsks = mirror.MaxAsks + 1 }, mirror.ErrOptions},
 		"a negative number": {func(o *mirror.Options) { o.MaxAsks = -1 }, mirror.ErrOptions},
 	} {
 		o := mirror.Options{Pairs: manyPairs(1), Every: time.Second}
