@@ -131,9 +131,8 @@ type Joiner struct {
 
 // Add takes the next command that IsPiece. It returns a request or a refresh once
 // it is whole, which aliases the Joiner until the next Add; the kind of the last
-// command says which. torn says that this piece
-// or those before it were dropped; pieces that a command of another kind cut off
-// are forgotten without it.
+// command says which. torn says that this piece or those before it were dropped;
+// pieces that a command of another kind cut off are forgotten without it.
 func (j *Joiner) Add(c *Command) (request []byte, torn bool) {
 	number := int(c.Order.Side)
 	if number == 0 && j.Wants(c.Seq) > 0 {

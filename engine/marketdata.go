@@ -26,6 +26,8 @@ type MarketSink interface {
 //     a level negative is a broken engine, and panics.
 //  2. A view is never changed after Flush made it. It shares the parts that did
 //     not change with the one before.
+//  3. A view of a mirrored instrument shows the book of one slot. Its trades
+//     count when they happened on chain, however late they are told.
 //
 // Cost: Apply does not allocate beyond the growth of the book, and a new block
 // of memory every few hundred trades; a level is found in O(log levels), near

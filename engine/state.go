@@ -49,14 +49,14 @@ func (o StateOptions) Validate() error {
 //     service: it may cancel anybody's orders and place none.
 //  5. Apply ends well for every content of a Command.
 //  6. A request to the desk, or a refresh of a mirrored book, of which a piece is
-//     missing or stands in another place is dropped whole. It is told by a Rejected event with
-//     ReasonInvalidCommand, the number of the piece in Qty and the one wanted in
-//     Aux: at the piece that does not fit, or at the StartEpoch that cuts it off,
-//     after EpochStarted.
+//     missing or stands in another place is dropped whole. It is told by a
+//     Rejected event with ReasonInvalidCommand, the number of the piece in Qty and
+//     the one wanted in Aux: at the piece that does not fit, or at the StartEpoch
+//     that cuts it off, after EpochStarted.
 //
 // Cost: beside the book's work some 5 ns a command. No allocation, except for
-// DefineInstrument, SetRisk, the desk, a refresh and the growth of a book. One goroutine at
-// a time.
+// DefineInstrument, SetRisk, the desk, a refresh and the growth of a book. One
+// goroutine at a time.
 type State struct {
 	seq        uint64
 	at         int64

@@ -42,3 +42,33 @@ func BenchmarkChecks(b *testing.B) {
 		}
 	}
 }
+
+// What the largest refresh takes of the matcher, once every few seconds: every
+// level of both sides changes.
+func BenchmarkRefresh(b *testing.B) {
+	s := mirroredState(b)
+	var books [2][]Command
+	for i := range books {
+		book := largestBook()
+		book.Instrument = 0
+		for k := range book.Bids {
+			book.Bids[k].Price -= market.Price(i)
+			book.Asks[k].Price += market.Price(i)
+		}
+		books[i] = refreshCommands(b, book)
+	}
+	out := event.NewGrowing(1024)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		s.instruments[0].mirror.slot = 0
+		out.Reset()
+		for k := range books[i%2] {
+			c := &books[i%2][k]
+			c.Seq = s.seq + 1
+			s.Apply(c, out)
+		}
+		if n := len(out.Events()); i > 0 && n != 4*MaxMirrorLevels+1 {
+			b.Fatal(n, "events")
+		}
+	}
+}

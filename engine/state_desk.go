@@ -87,7 +87,8 @@ func (s *State) expireDesk(out *event.Sink) {
 // instrument, in 10^-9 of the quote asset for a whole unit of the base asset,
 // rounded up. ok is false without both sides, for a price that does not fit, for a
 // mirrored instrument, whose book may be old, and while the instrument is halted:
-// a book that takes cancels alone moves to whoever has orders to take away. The State is the desk's rfq.Prices.
+// a book that takes cancels alone moves to whoever has orders to take away. The
+// State is the desk's rfq.Prices.
 func (s *State) Mid(id market.InstrumentID) (mid market.USDPrice, ok bool) {
 	if int(id) >= len(s.instruments) {
 		return 0, false
