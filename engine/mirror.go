@@ -160,8 +160,9 @@ func readLevels(data []byte, n int, sign market.Price) (levels []market.Level, r
 type MirrorSwap struct {
 	Instrument market.InstrumentID
 	// Ordinal is the trade's number in its instrument, from 1 without gaps, by
-	// which the engine takes each once. The same chain gives the same numbers:
-	// they are the mirror's to keep.
+	// which the engine takes each once. The mirror gives them in the order of the
+	// chain, and none to a swap of less than a lot or a tick. Which is next is the
+	// engine's to say: State.Mirrored when it begins, then the trades of views.
 	Ordinal uint64
 	Price   market.Price // 1..market.MaxPrice ticks
 	Qty     market.Qty   // 1..market.MaxQty lots
