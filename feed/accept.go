@@ -2,6 +2,7 @@ package feed
 
 import (
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"net"
@@ -74,6 +75,10 @@ func (f *Feed) Handler(ctx *fasthttp.RequestCtx) {
 	if !ok {
 		return
 	}
+	if key := ctx.Request.Header.Peek(keyHeader); len(key) > 0 && !validKey(key) {
+		f.upgrader.Error(ctx, fasthttp.StatusBadRequest, errBadKey)
+		return
+	}
 	speaks := plain
 	err := f.upgrader.Upgrade(ctx, func(ws *websocket.Conn) { f.accept(ws.NetConn(), ip, speaks, nil) })
 	if err != nil {
@@ -81,6 +86,21 @@ func (f *Feed) Handler(ctx *fasthttp.RequestCtx) {
 	}
 	// The connection is handed over after this handler has returned.
 	speaks = negotiate(ctx)
+}
+
+const keyHeader = "Sec-WebSocket-Key"
+
+var errBadKey = errors.New(keyHeader + " must be the base64 of 16 bytes")
+
+// validKey reports whether a handshake's key is what RFC 6455, section 4.2.1, has
+// it be. The library takes any that is not empty.
+func validKey(key []byte) bool {
+	var nonce [18]byte // the most that 24 digits can be
+	if len(key) != base64.StdEncoding.EncodedLen(16) {
+		return false
+	}
+	n, err := base64.StdEncoding.Decode(nonce[:], key)
+	return err == nil && n == 16
 }
 
 // admit reports whether one more connection of the client may come now, or

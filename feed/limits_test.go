@@ -67,6 +67,27 @@ func TestNotAnUpgrade(t *testing.T) {
 	}
 }
 
+// A handshake whose key is not 16 bytes is refused (RFC 6455, section 4.2.1).
+func TestBadKeys(t *testing.T) {
+	d := newDesk(t)
+	for key, status := range map[string]string{
+		"dGhlIHNhbXBsZSBub25jZQ==": "101", "short": "400", "dGhlIHNhbXBsZSBub25jZ": "400", "dGhlIHNhbXBsZSBub25jZSEh": "400",
+		"dGhlIHNhbXBsZSBub25j!Q==": "400", "dGhlIHNhbXBsZSBub25jZQ==dGhlIHNhbXBsZSBub25jZQ==": "400",
+	} {
+		conn, err := net.Dial("tcp4", d.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = fmt.Fprintf(conn, "GET /ws/rfq HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
+			"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n\r\n", key)
+		r := &raw{t, conn}
+		if got := r.until("}"); !bytes.HasPrefix(got, []byte("HTTP/1.1 "+status+" ")) {
+			t.Errorf("%q: %s", key, got)
+		}
+		_ = conn.Close()
+	}
+}
+
 func TestFrameLimit(t *testing.T) {
 	d := newDesk(t)
 	message := func(size int) string {
