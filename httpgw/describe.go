@@ -7,10 +7,12 @@ import (
 	"strings"
 
 	"github.com/valyala/fasthttp"
+
+	"blockdesk/httpgw/catalog"
 )
 
 // APIVersion is the version of the market and public API (spec, part 9).
-const APIVersion = "1.1.0"
+const APIVersion = catalog.APIVersion
 
 // Description is what GET / says about the service (spec, 2.4).
 type Description struct {

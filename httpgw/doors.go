@@ -9,6 +9,7 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/catalog"
 	"blockdesk/httpgw/desk"
 	"blockdesk/market"
 )
@@ -34,6 +35,10 @@ type Doors struct {
 	// History is behind klines, candles and trades older than a view's. Nil:
 	// there is none.
 	History History
+	// Facts returns what the documents of package catalog are made of: the same
+	// value until the next cycle, which nobody changes. It must not block for long.
+	// Nil: none of them is served.
+	Facts func() *catalog.Facts
 	// Desk is behind every RFQ route.
 	Desk Desk
 	// Settlement is behind claims and proofs of payment. Where it is nil, they

@@ -92,6 +92,7 @@ func New(o Options, views Views, doors Doors) (*Gateway, error) {
 	g.conns = newConns(o.MaxConns, o.MaxConnsPerIP, &g.proxies, g.ids, g.metrics.refused)
 	if !o.NoLimits {
 		g.limits[marketLimit] = bucketLimit("market", o.Market, &o)
+		g.limits[partnerLimit] = bucketLimit("partner", o.Partner, &o)
 		g.limits[rfqWriteLimit] = bucketLimit("rfq-write", o.RFQWrite, &o)
 		g.limits[handshakeLimit] = bucketLimit("dvp-handshake", o.Handshake, &o)
 		g.limits[dvpLimit] = windowLimit("dvp", o.DvP, &o)

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"blockdesk/engine"
+	"blockdesk/httpgw/catalog"
 	"blockdesk/market"
 )
 
@@ -97,6 +98,7 @@ func testOptions(b *books) Options {
 
 // testDoors upgrade for form's sake: they answer 101 and nothing more.
 func testDoors() Doors {
+	facts := testFacts()
 	return Doors{
 		WebSocket: func(ctx *fasthttp.RequestCtx) {
 			ctx.SetStatusCode(fasthttp.StatusSwitchingProtocols)
@@ -109,6 +111,7 @@ func testDoors() Doors {
 			ctx.SetBodyString("event: status\n\n")
 		},
 		WebSocketHealth: func() any { return map[string]any{"ok": true, "connections": 3} },
+		Facts:           func() *catalog.Facts { return facts },
 	}
 }
 

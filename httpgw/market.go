@@ -108,6 +108,16 @@ func (m *marketPages) serveTrades(query []byte) (*page, *problem) {
 	return m.trades[in.ID].get(in, v, v.TradesSeq, limit, appendTrades), nil
 }
 
+// serveTradesFile is serveTrades where the symbol may be absent, as in candles:
+// the first instrument then.
+func (m *marketPages) serveTradesFile(query []byte) (*page, *problem) {
+	if _, count := param(query, "symbol"); count == 0 {
+		first := append([]byte("symbol="), m.set.Get(0).Symbol...)
+		query = append(append(first, '&'), query...)
+	}
+	return m.serveTrades(query)
+}
+
 func (m *marketPages) serveTicker(query []byte) (*page, *problem) {
 	in, bad := m.instrument(query)
 	if bad != nil {

@@ -41,6 +41,10 @@ const (
 	DefaultPerMinute = 60
 	DefaultBurst     = 20
 
+	// Aggregators poll faster than others (contract, section F).
+	DefaultPartnerPerMinute = 300
+	DefaultPartnerBurst     = 60
+
 	DefaultWritePerMinute = 30
 	DefaultWriteBurst     = 10
 
@@ -109,6 +113,7 @@ type Options struct {
 	ShutdownTimeout time.Duration // for requests under way when Run ends
 
 	Market    Rate   // market data and RFQ reads
+	Partner   Rate   // what aggregators poll, below /api/v1/market/adapters/
 	RFQWrite  Rate   // quotes, claims and proofs of payment
 	Handshake Rate   // nonces and tokens
 	DvP       Window // builds and submissions, together
@@ -150,6 +155,7 @@ func (o *Options) applyDefaults() {
 	setDefault(&o.IdleTimeout, DefaultIdleTimeout)
 	setDefault(&o.ShutdownTimeout, DefaultShutdownTimeout)
 	setDefault(&o.Market, Rate{DefaultPerMinute, DefaultBurst})
+	setDefault(&o.Partner, Rate{DefaultPartnerPerMinute, DefaultPartnerBurst})
 	setDefault(&o.RFQWrite, Rate{DefaultWritePerMinute, DefaultWriteBurst})
 	setDefault(&o.Handshake, Rate{DefaultHandshakePerMinute, DefaultHandshakeBurst})
 	setDefault(&o.DvP, Window{DefaultDvPPerMinute})
@@ -190,7 +196,7 @@ func (o Options) Validate() error {
 	if n := o.DvP.PerMinute; n < 1 || n > MaxWindow {
 		return fmt.Errorf("httpgw: rate dvp: per_minute %d: 1 to %d", n, MaxWindow)
 	}
-	return errors.Join(o.Market.validate("market"), o.RFQWrite.validate("rfq_write"), o.Handshake.validate("handshake"))
+	return errors.Join(o.Market.validate("market"), o.Partner.validate("partner"), o.RFQWrite.validate("rfq_write"), o.Handshake.validate("handshake"))
 }
 
 func (r Rate) validate(name string) error {

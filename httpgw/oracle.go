@@ -6,13 +6,16 @@ import (
 	"sync/atomic"
 
 	"blockdesk/engine"
+	"blockdesk/httpgw/catalog"
 	"blockdesk/market"
 )
 
-// oraclePage is the oracle's heartbeat of one second and of these views.
+// oraclePage is the oracle's heartbeat of one second and of these views and
+// facts.
 type oraclePage struct {
 	second int64
 	views  []*engine.View // by InstrumentID
+	facts  *catalog.Facts // nil = there are none
 	page   *page
 }
 
@@ -22,11 +25,12 @@ type oraclePages struct {
 	market  *marketPages
 	service string
 	now     func() int64
+	facts   func() *catalog.Facts // nil = there are none
 	kept    atomic.Pointer[oraclePage]
 }
 
-func (g *Gateway) oracleRoute() route {
-	o := &oraclePages{market: g.market, service: g.opts.Description.Service, now: g.opts.Now}
+func (g *Gateway) oracleRoute(facts func() *catalog.Facts) route {
+	o := &oraclePages{market: g.market, service: g.opts.Description.Service, now: g.opts.Now, facts: facts}
 	return route{
 		path: "/api/v1/market/oracle/heartbeat", method: methodGet, surfaces: onBase | onAPI,
 		cache: liveData, limit: marketLimit, group: groupMarket, read: o.serve,
@@ -42,10 +46,14 @@ func (o *oraclePages) serve([]byte) (*page, *problem) {
 	for i := range views {
 		views[i] = o.market.view(market.InstrumentID(i))
 	}
-	if kept := o.kept.Load(); kept != nil && kept.second == second && slices.Equal(kept.views, views) {
+	var facts *catalog.Facts
+	if o.facts != nil {
+		facts = o.facts()
+	}
+	if kept := o.kept.Load(); kept != nil && kept.second == second && kept.facts == facts && slices.Equal(kept.views, views) {
 		return kept.page, nil
 	}
-	fresh := &oraclePage{second: second, views: views, page: hashPage(o.append(nil, now, views))}
+	fresh := &oraclePage{second: second, views: views, facts: facts, page: hashPage(o.append(nil, now, views, facts))}
 	o.kept.Store(fresh)
 	return fresh.page, nil
 }
@@ -53,7 +61,7 @@ func (o *oraclePages) serve([]byte) (*page, *problem) {
 const nanosPerSecond = 1_000_000_000
 
 // append renders the heartbeat at a time in Unix nanoseconds.
-func (o *oraclePages) append(dst []byte, now int64, views []*engine.View) []byte {
+func (o *oraclePages) append(dst []byte, now int64, views []*engine.View, facts *catalog.Facts) []byte {
 	newest := uint64(0)
 	for _, v := range views {
 		newest = max(newest, v.EngineSeq)
@@ -69,14 +77,15 @@ func (o *oraclePages) append(dst []byte, now int64, views []*engine.View) []byte
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendOraclePair(dst, o.market.set.Get(market.InstrumentID(i)), v, now)
+		dst = appendOraclePair(dst, o.market.set.Get(market.InstrumentID(i)), v, now, facts)
 	}
 	return append(dst, "]}"...)
 }
 
 // appendOraclePair renders one pair. Its price is that of the last trade, else the
-// middle of the book, else there is none: nothing stands in for it.
-func appendOraclePair(dst []byte, in *market.Instrument, v *engine.View, now int64) []byte {
+// middle of the book, else there is none: nothing stands in for it. Its price in
+// dollars is the one of the catalog's documents, of their cycle.
+func appendOraclePair(dst []byte, in *market.Instrument, v *engine.View, now int64, facts *catalog.Facts) []byte {
 	dst = append(append(dst, `{"symbol":"`...), in.Symbol...)
 	dst = append(append(dst, `","source":"`...), in.Source.String()...)
 	dst = append(append(dst, `","status":"`...), statusWord(v.Status)...)
@@ -101,6 +110,9 @@ func appendOraclePair(dst []byte, in *market.Instrument, v *engine.View, now int
 		dst = append(dst, `,"price":null`...)
 	}
 	dst = append(append(dst, `,"price_source":"`...), from...)
+	usd, usdFrom := facts.PriceUSD(in.Symbol)
+	dst = appendUSDPrice(append(dst, `","price_usd":`...), usd)
+	dst = append(append(dst, `,"price_usd_source":"`...), usdFrom.String()...)
 	dst = appendPrice(dst, `","last":`, in, v.Ticker.Last)
 	dst = appendMid(dst, in, bid, ask)
 	dst = append(dst, `,"last_trade_ts":`...)

@@ -13,6 +13,7 @@ const (
 	codeUnknownRoute        = "ROUTE_INCONNUE"
 	codeUnknownTicket       = "UNKNOWN_TICKET"
 	codeUnknownClaim        = "UNKNOWN_CLAIM"
+	codeUnknownPool         = "UNKNOWN_POOL"
 	codeMethodNotAllowed    = "METHOD_NOT_ALLOWED"
 	codeRefused             = "REFUS_DVP"
 	codeCapacityExhausted   = "CAPACITY_EXHAUSTED"

@@ -240,7 +240,7 @@ func TestMidPriceAgainstBig(t *testing.T) {
 		if want.Cmp(new(big.Int).SetUint64(uint64(market.MaxUSDPrice))) > 0 {
 			want.SetInt64(0)
 		}
-		if got := midPrice(in, bid, ask); want.Cmp(new(big.Int).SetUint64(uint64(got))) != 0 {
+		if got := MidPrice(in, bid, ask); want.Cmp(new(big.Int).SetUint64(uint64(got))) != 0 {
 			t.Fatalf("mid %d, want %v", got, want)
 		}
 	})

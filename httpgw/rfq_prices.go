@@ -98,7 +98,7 @@ func (p *rfqPages) newCycle(now int64) *cycle {
 	for i := range c.mids {
 		id := market.InstrumentID(i)
 		if v := p.books.View(id); v != nil && v.Status == engine.StatusTrading && len(v.Bids) > 0 && len(v.Asks) > 0 {
-			c.mids[i] = midPrice(p.set.Get(id), v.Bids[0].Price, v.Asks[0].Price)
+			c.mids[i] = MidPrice(p.set.Get(id), v.Bids[0].Price, v.Asks[0].Price)
 		}
 	}
 	return c
@@ -112,9 +112,9 @@ func (c *cycle) Mid(id market.InstrumentID) (market.USDPrice, bool) {
 	return c.mids[id], c.mids[id] != 0
 }
 
-// midPrice returns (bid + ask) ÷ 2 in 10^-9 quote units, rounded up; 0 past the
+// MidPrice returns (bid + ask) ÷ 2 in 10^-9 quote units, rounded up; 0 past the
 // largest price.
-func midPrice(in *market.Instrument, bid, ask market.Price) market.USDPrice {
+func MidPrice(in *market.Instrument, bid, ask market.Price) market.USDPrice {
 	sum := market.Mul(uint64(bid+ask), in.Tick) // of 10^-PriceDecimals
 	shift := int(in.PriceDecimals) - market.USDPriceDecimals
 	var n uint64

@@ -2,16 +2,17 @@ package httpgw
 
 import (
 	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/catalog"
 	"blockdesk/market"
 )
 
 // What the description fixes (spec, 1.7, 1.9 and part 9).
 const (
 	RFQVersion       = "1.0.0"
-	ControlChainID   = 1492
+	ControlChainID   = catalog.ControlChainID
 	ExecutionNetwork = "solana-mainnet-beta"
 
-	controlChainRole = "orchestration and runtime chain; not a JSON-RPC endpoint"
+	controlChainRole = catalog.ControlChainRole
 	truthRule        = "read the book from the public mirror, optionally confirm on the registry backend, " +
 		"then submit the payment signature on the native surface (priority) rather than the fallback"
 )

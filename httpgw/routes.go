@@ -57,6 +57,8 @@ const (
 	// marketLimit is the description's limit of market data; RFQ reads share it
 	// (contract, section C).
 	marketLimit
+	// partnerLimit is that of aggregators, who poll faster (contract, section F).
+	partnerLimit
 	// rfqWriteLimit is that of quotes, claims and proofs of payment.
 	rfqWriteLimit
 	// handshakeLimit is that of nonces and tokens (contract, section C).
@@ -131,8 +133,18 @@ func (g *Gateway) routes(doors Doors) []route {
 			path: "/api/v1/market/candles", method: methodGet, surfaces: onBase | onAPI,
 			cache: liveData, limit: marketLimit, group: groupMarket, read: m.serveCandles,
 		},
-		g.oracleRoute(),
+		{
+			path: "/trades.json", method: methodGet, surfaces: onBase | onAPI,
+			cache: liveData, limit: marketLimit, read: m.serveTradesFile,
+		},
+		{
+			path: "/candles.json", method: methodGet, surfaces: onBase | onAPI,
+			cache: liveData, limit: marketLimit, read: m.serveCandles,
+		},
+		g.oracleRoute(doors.Facts),
 	}
+	table = append(table, g.catalogRoutes(doors)...)
+	table = append(table, g.partnerRoutes(doors)...)
 	table = append(table, g.streamRoutes(doors)...)
 	table = append(table, g.rfqRoutes()...)
 	table = append(table, g.writeRoutes()...)

@@ -11,6 +11,9 @@ import (
 // 4.2).
 const specificationAlias = "/api/v1/market/openapi.json"
 
+// specificationStatic is its address among the static files.
+const specificationStatic = "/openapi.json"
+
 // specificationRoutes are the rows of the machine-readable description. There
 // are none without one. It is rendered for the first who asks: the table is made
 // before the ports are known, and no request comes earlier than they are.
@@ -28,6 +31,7 @@ func (g *Gateway) specificationRoutes() []route {
 	return []route{
 		row(specificationPath, unlimited, ""), // GET / names it by a member of its own
 		row(specificationAlias, marketLimit, groupMarket),
+		row(specificationStatic, marketLimit, ""),
 	}
 }
 

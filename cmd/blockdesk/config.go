@@ -38,6 +38,7 @@ type Config struct {
 	History        HistoryConfig      `yaml:"history"`
 	HTTP           HTTPConfig         `yaml:"http"`
 	Operator       OperatorConfig     `yaml:"operator"`
+	Tokens         []TokenConfig      `yaml:"tokens"` // what documents say of them, those that are named
 	Risk           RiskConfig         `yaml:"risk"`
 	TrustedProxies []string           `yaml:"trusted_proxies"`
 	Instruments    []InstrumentConfig `yaml:"instruments"`
@@ -127,6 +128,8 @@ func (c HistoryConfig) options() archive.Options {
 type HTTPConfig struct {
 	MarketDataPerMinute int `yaml:"market_data_per_minute"` // a client IP
 	MarketDataBurst     int `yaml:"market_data_burst"`
+	PartnerPerMinute    int `yaml:"partner_per_minute"` // what aggregators poll; a client IP
+	PartnerBurst        int `yaml:"partner_burst"`
 	RFQWritesPerMinute  int `yaml:"rfq_writes_per_minute"` // a client IP
 	RFQWritesBurst      int `yaml:"rfq_writes_burst"`
 	DvPPerMinute        int `yaml:"dvp_per_minute"`       // build and submit, in any 60 s; a client IP
@@ -138,6 +141,8 @@ type OperatorConfig struct {
 	Name     string            `yaml:"name"`
 	Contacts map[string]string `yaml:"contacts"`
 	GitHub   string            `yaml:"github"`
+	Website  string            `yaml:"website"`
+	Market   string            `yaml:"market_name"` // what listings call the market
 }
 
 // RiskConfig holds the limits of a participant that has none of its own, a
@@ -183,8 +188,9 @@ func defaultConfig() Config {
 		FIX:         FIXConfig{CompID: "BLOCKDESK", MaxSessions: 256, MessagesPerSecond: 500, MessageLogFileMiB: 64, MessageLogFiles: 16},
 		Feed:        FeedConfig{ConnectionsPerIP: 10, MaxConnections: 10_000},
 		History:     HistoryConfig{TradesDays: 90, MinutesDays: 90},
-		HTTP:        HTTPConfig{MarketDataPerMinute: 60, MarketDataBurst: 20, RFQWritesPerMinute: 30, RFQWritesBurst: 10, DvPPerMinute: 3, HandshakePerMinute: 10},
-		Operator:    OperatorConfig{Name: "blockdesk", Contacts: map[string]string{}},
+		HTTP:        HTTPConfig{MarketDataPerMinute: 60, MarketDataBurst: 20, PartnerPerMinute: 300, PartnerBurst: 60, RFQWritesPerMinute: 30, RFQWritesBurst: 10, DvPPerMinute: 3, HandshakePerMinute: 10},
+		Operator:    OperatorConfig{Name: "blockdesk", Contacts: map[string]string{}, Market: "blockdesk"},
+		Tokens:      []TokenConfig{},
 		Risk:        RiskConfig{MaxQty: "10000000", MaxNotional: "10000000", MaxOpenOrders: 10_000, BandBps: 5000},
 		Instruments: []InstrumentConfig{pair("SLUSD/USDC"), pair("92C/SLUSD")},
 		RFQ:         defaultRFQ(),
@@ -346,6 +352,8 @@ func (c *Config) validate() error {
 		between("history.minutes_days", c.History.MinutesDays, 2, 36_500),
 		between("http.market_data_per_minute", c.HTTP.MarketDataPerMinute, 0, maxPerMinute),
 		between("http.market_data_burst", c.HTTP.MarketDataBurst, 1, maxBurst),
+		between("http.partner_per_minute", c.HTTP.PartnerPerMinute, 0, maxPerMinute),
+		between("http.partner_burst", c.HTTP.PartnerBurst, 1, maxBurst),
 		between("http.rfq_writes_per_minute", c.HTTP.RFQWritesPerMinute, 0, maxPerMinute),
 		between("http.rfq_writes_burst", c.HTTP.RFQWritesBurst, 1, maxBurst),
 		between("http.dvp_per_minute", c.HTTP.DvPPerMinute, 0, maxWindow),
@@ -366,6 +374,9 @@ func (c *Config) validate() error {
 		return err
 	}
 	if err := c.validateRFQ(); err != nil {
+		return err
+	}
+	if err := c.validateTokens(); err != nil {
 		return err
 	}
 	return c.validateSettle()

@@ -22,6 +22,8 @@ import (
 // million of, and one that waits for a book. Its limits are there and out of
 // reach.
 const conformanceConfig = `  market_data_burst: 1000000
+  partner_per_minute: 60000000
+  partner_burst: 1000000
   rfq_writes_per_minute: 60000000
   rfq_writes_burst: 1000000
   dvp_per_minute: 0
@@ -79,6 +81,10 @@ var specified = map[string]string{
 	"GET /api/v1/dvp/builds/{build_id}":                 "b",
 	"GET /api/v1/rfq/claims/{claim_id}":                 "ab",
 	"GET /ws/rfq/health":                                "a",
+	"GET /openapi.json":                                 "ab",
+	"GET /status":                                       "a",
+	"GET /proof":                                        "a",
+	"GET /pairs":                                        "a",
 }
 
 // Where the document is.
@@ -319,6 +325,11 @@ func (c *conformance) complete() {
 			}
 		}
 	}
+	for line, on := range specifiedMarket() {
+		if has[line] != on {
+			c.t.Errorf("%s is described on %q, want %q", line, has[line], on)
+		}
+	}
 	for line, on := range specified {
 		if has[line] != on {
 			c.t.Errorf("%s is described on %q, want %q", line, has[line], on)
@@ -334,6 +345,11 @@ func urls(o *openapitest.Operation) (all []string) {
 	return all
 }
 
+// segments stand for what is in braces: things that there are, or could be.
+var segments = strings.NewReplacer(
+	"{claim_id}", "C0000000000001", "{build_id}", "B0000000000001", "{pool_address}", "Poo1", "{market_pair}", "SLUSD_USDC",
+)
+
 // everywhere drives every operation on the addresses that have it; on the others
 // there is no such route.
 func (c *conformance) everywhere(drive func(c *conformance, o *openapitest.Operation, address string)) {
@@ -343,7 +359,7 @@ func (c *conformance) everywhere(drive func(c *conformance, o *openapitest.Opera
 				drive(c, &o, address)
 				continue
 			}
-			target := strings.NewReplacer("{claim_id}", "C0000000000001", "{build_id}", "B0000000000001").Replace(o.Path)
+			target := segments.Replace(o.Path)
 			for _, method := range []string{"GET", "POST", "OPTIONS"} {
 				if err := c.d.CheckUnknown(c.exchange(method, address, o.Path, target, "")); err != nil {
 					c.t.Errorf("%s %s%s: %v", method, address, target, err)
@@ -379,13 +395,17 @@ func goodQueries(path string) []string {
 		return []string{symbol, "?symbol=92C%2FSLUSD"}
 	case "/api/v1/market/klines":
 		return []string{symbol, symbol + "&limit=1", "?limit=1440&interval=1d&symbol=92C%2fSLUSD", symbol + "&before=1", symbol + "&other=1"}
-	case "/api/v1/market/candles":
+	case "/api/v1/market/candles", "/candles.json":
 		return []string{"", symbol, "?timeframe=1h&limit=120", "?before=1795312800000", "?other=1"}
 	case "/api/v1/market/depth", "/api/v1/market/trades":
 		return []string{symbol, symbol + "&limit=1", "?limit=100&symbol=92C%2fSLUSD", symbol + "&other=1"}
-	default:
-		return []string{"", "?other=1"}
+	case "/trades.json":
+		return []string{"", symbol, "?limit=1", "?limit=100&symbol=92C%2fSLUSD"}
 	}
+	if queries := partnerQueries(path); queries != nil {
+		return queries
+	}
+	return []string{"", "?other=1"}
 }
 
 // badQueries are what it may not, with the code and reason of the refusal.
@@ -405,6 +425,9 @@ func badQueries(path string) map[string][2]string {
 		bad["?symbol=slusd/usdc"] = [2]string{"UNKNOWN_SYMBOL", ""}
 		bad["?symbol=%zz"] = [2]string{"UNKNOWN_SYMBOL", ""}
 		bad["?symbol="+testSymbol+"&symbol="+testSymbol] = [2]string{"INVALID_FIELD", "repeated"}
+	}
+	for query, want := range badPartnerQueries(path) {
+		bad[query] = want
 	}
 	return bad
 }
@@ -426,17 +449,26 @@ func (c *conformance) reads(o *openapitest.Operation, address string) {
 	case strings.HasSuffix(o.Path, "{build_id}"):
 		c.builds(o, address)
 		return
+	case strings.HasSuffix(o.Path, "{pool_address}"):
+		c.pools(o, address)
+		return
 	}
-	c.methods(o, address, o.Path)
+	target := segments.Replace(o.Path)
+	c.methods(o, address, target)
 	for _, query := range goodQueries(o.Path) {
-		a := c.expect(200, "", "", "GET", address, o.Path, o.Path+query, "")
-		c.forms(a, address, o.Path+query)
+		a := c.expect(200, "", "", "GET", address, o.Path, target+query, "")
+		c.forms(a, address, target+query)
 		if query == goodQueries(o.Path)[0] && address == urls(o)[0] {
 			c.mutants(a)
 		}
 	}
 	for query, want := range badQueries(o.Path) {
-		c.expect(400, want[0], want[1], "GET", address, o.Path, o.Path+query, "")
+		c.expect(400, want[0], want[1], "GET", address, o.Path, target+query, "")
+	}
+	if pair, ok := strings.CutSuffix(o.Path, "{market_pair}"); ok {
+		for _, name := range []string{"x", "SLUSD-USDC", "slusd_usdc"} {
+			c.expect(400, "UNKNOWN_SYMBOL", "", "GET", address, o.Path, pair+name, "")
+		}
 	}
 }
 
@@ -476,16 +508,15 @@ func (c *conformance) forms(a *openapitest.Answer, address, target string) {
 // mutants: no body with a member missing, too many or mistyped would pass.
 func (c *conformance) mutants(a *openapitest.Answer) {
 	c.t.Helper()
-	if a.Path == documentPath || a.Path == documentAlias {
-		return // the document itself: any object
+	if slices.Contains([]string{documentPath, documentAlias, "/openapi.json", "/api/v1/market/schemas", "/schemas.json"}, a.Path) {
+		return // documents that describe others: any object
 	}
 	n := 0
 	if err := openapitest.Mutants(a.Body, func(what string, mutant []byte) bool {
 		n++
 		other := *a
 		other.Body = mutant
-		mayPass := a.Path == "/" && (strings.HasPrefix(what, "missing /endpoints/") || strings.HasPrefix(what, "missing /contacts/"))
-		if c.d.CheckAnswer(&other) == nil && !mayPass {
+		if c.d.CheckAnswer(&other) == nil && !mayMiss(a.Path, what) {
 			c.t.Errorf("%s: %s is not noticed", a.Path, what)
 		}
 		return true
@@ -808,14 +839,16 @@ func (c *conformance) unknown() {
 // seen: the run has met every operation, and what it was to meet.
 func (c *conformance) seen() {
 	for _, o := range c.d.Operations() {
-		// Claims and proofs of payment wait for the chain; httpgw's tests have one.
-		waits := o.Method == "POST" && !strings.HasSuffix(o.Path, "quote") && !strings.HasSuffix(o.Path, "handshake") || strings.HasSuffix(o.Path, "_id}")
+		// Claims, proofs of payment and pools wait for the chain; httpgw's tests have
+		// one.
+		waits := o.Method == "POST" && !strings.HasSuffix(o.Path, "quote") && !strings.HasSuffix(o.Path, "handshake") || strings.HasSuffix(o.Path, "_id}") ||
+			strings.HasSuffix(o.Path, "_address}")
 		if done := c.done[o.Method+" "+o.Path]; done == waits {
 			c.t.Errorf("%s %s has succeeded: %v", o.Method, o.Path, done)
 		}
 	}
 	for _, code := range []string{
-		"INVALID_JSON", "MISSING_FIELD", "INVALID_FIELD", "INVALID_LIMIT", "UNKNOWN_SYMBOL", "UNKNOWN_TICKET", "UNKNOWN_CLAIM",
+		"INVALID_JSON", "MISSING_FIELD", "INVALID_FIELD", "INVALID_LIMIT", "UNKNOWN_SYMBOL", "UNKNOWN_TICKET", "UNKNOWN_CLAIM", "UNKNOWN_POOL",
 		"METHOD_NOT_ALLOWED", "REFUS_DVP", "CAPACITY_EXHAUSTED", "IDEMPOTENCY_CONFLICT", "BODY_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE",
 		"UPGRADE_REQUIRED", "CHAIN_UNAVAILABLE", "TAKER_NON_ADMIS_JETON", "EMISSION_PAR_IP_TROP_RECENTE",
 	} {

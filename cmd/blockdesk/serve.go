@@ -229,10 +229,11 @@ func (s *service) listen() error {
 		Instruments: s.set, Specification: specification, Downloads: sdk.Files, TrustedProxies: proxies, Logger: s.log,
 		Description: httpgw.Description{Operator: s.cfg.Operator.Name, Contacts: s.cfg.Operator.Contacts, GitHub: s.cfg.Operator.GitHub},
 		Market:      rate(limits.MarketDataPerMinute, limits.MarketDataBurst),
+		Partner:     rate(limits.PartnerPerMinute, limits.PartnerBurst),
 		RFQWrite:    rate(limits.RFQWritesPerMinute, limits.RFQWritesBurst),
 		Handshake:   rate(limits.HandshakePerMinute, max(1, limits.HandshakePerMinute)),
 		DvP:         window(limits.DvPPerMinute),
-		NoLimits: limits.MarketDataPerMinute == 0 && limits.RFQWritesPerMinute == 0 &&
+		NoLimits: limits.MarketDataPerMinute == 0 && limits.PartnerPerMinute == 0 && limits.RFQWritesPerMinute == 0 &&
 			limits.HandshakePerMinute == 0 && limits.DvPPerMinute == 0,
 	}, s.feed, s.doors())
 	if err != nil {
@@ -247,6 +248,7 @@ func (s *service) listen() error {
 func (s *service) doors() httpgw.Doors {
 	d := httpgw.Doors{
 		WebSocket: s.feed.Handler, Stream: s.feed.Stream, WebSocketHealth: func() any { return s.feed.Health() }, History: s.history,
+		Facts: newFactsBook(s).now,
 	}
 	if s.cfg.RFQ.Enabled {
 		d.Desk, d.Handshake = s.desk, handshakeDoor{s.settlement.access}

@@ -10,6 +10,9 @@
 //	views, history ├─▶ Facts (once a cycle) ─▶ Documents ─▶ pages
 //	mirror, desk  ─┘
 //
+// The JSON Schemas in schemas/ are made of the types by the package's tests, are
+// what integrators read, and every document is held to its own.
+//
 // Invariants:
 //  1. Nothing is invented: what is not known is null, an empty text or zero, with
 //     the status that says so beside it.
@@ -19,5 +22,12 @@
 //     render them.
 //
 // Names and types of the members are the description's where it gives them (parts
-// 2.5 to 2.8); all else is our choice.
+// 2.5 to 2.8), and the aggregators' in what is made for them; all else is our
+// choice. So is what follows:
+//   - A price that nothing tells is null, though the description types it as text.
+//   - fallback_active: the chain's figures are not live, or there is no chain.
+//   - Documents of the configuration alone bear the time since when it is in force
+//     and no other, so their bytes change with a restart.
+//   - Windows of a pair with a book of our own count its trades: 24 h by the
+//     minute, 7 days by the hour, both at the present price of the quote asset.
 package catalog

@@ -86,7 +86,15 @@ func Documents() []Document {
 		lite("latest-candle", "latest_candle", "/latest-candle.json", LatestCandle),
 		lite("latest-trade", "latest_trade", "/latest-trade.json", LatestTrade),
 		lite("latest-fees", "latest_fees", "/latest-fees.json", LatestFees),
+		partner("coingecko/tickers", "coingecko_tickers", CoinGeckoTickers),
+		partner("coinmarketcap/summary", "coinmarketcap_summary", CoinMarketCapSummary),
+		partner("coinmarketcap/assets", "coinmarketcap_assets", CoinMarketCapAssets),
+		partner("coinmarketcap/ticker", "coinmarketcap_ticker", CoinMarketCapTicker),
 	}
+}
+
+func partner(name, schema string, render func(f *Facts, schema string) any) Document {
+	return Document{Name: "adapters/" + name, Schema: schema, Partner: true, Render: render}
 }
 
 func fixed(d Document) Document {

@@ -7,7 +7,8 @@ import (
 // Facts is everything that the documents are made of, at one moment. Slices and
 // what pointers lead to must not change any more.
 type Facts struct {
-	// At is the start of the cycle that the facts are of (description, 1.4).
+	// At is when the facts were put together; they stand for a cycle (description,
+	// 1.4).
 	At      Time
 	Service Service
 	URLs    URLs
@@ -30,8 +31,6 @@ type Service struct {
 	Market   string // the market's name
 	Website  string // URL; may be empty
 	GitHub   string // URL; may be empty
-	// Qualification is the operator's declared position (description, 1.10).
-	Qualification string
 	// Build identifies the program that runs.
 	Build Build
 	// FeeBps is the fixed fee, 1/10,000 of the payment (description, 1.11).
@@ -98,7 +97,9 @@ type Token struct {
 	ImageIPFS     string // ipfs:// URI of it; may be empty
 	ImageGateway  string // http URL of the same; may be empty
 	Supply        *market.Amount
-	Accounts      []Account // observed on chain
+	// CoinMarketCapID is its number in that catalog; nil = it has none.
+	CoinMarketCapID *uint64
+	Accounts        []Account // observed on chain
 }
 
 // AccountRole says what an observed account holds tokens for (description, 2.7).
@@ -160,7 +161,6 @@ type Pair struct {
 	BaseVolume24h   Decimal
 	QuoteVolume24h  Decimal
 	Trades24h       uint64
-	Change24h       *Percent // of the last price since 24 h ago; nil = no trade to count from
 	Epoch           Epoch
 	Seq             uint64  // of the ticker, the same as the WebSocket's
 	Candle          *Candle // the newest hour with a trade; nil = none
@@ -326,12 +326,15 @@ type Snapshot struct {
 
 // Desk sums up what the RFQ desk has promised and delivered.
 type Desk struct {
-	Enabled                          bool
-	ClaimsReserved, ClaimsPaid       uint64
-	ClaimsSettled, ClaimsReleased    uint64
-	ReservedUSD, PaidUSD, SettledUSD market.USD
-	RefundsDue                       uint64
-	RefundsUSD                       market.USD
-	FeesUSD                          market.USD // of settled claims
-	CapacityUSD, AvailableUSD        market.USD // of open tickets
+	Enabled     bool
+	OpenTickets uint64
+	// Capacity and Available are of open tickets. Reserved is that of claims whose
+	// end is open (reserved, paid, cosigned, delivering), Settled that of those
+	// that were delivered, of all tickets that the desk still has.
+	CapacityUSD, AvailableUSD, ReservedUSD, SettledUSD market.USD
+	// UnderWay are signed transactions whose end is not known.
+	UnderWay uint64
+	// RefundsDue are payments that are owed back, in atoms of their rail.
+	RefundsDue              uint64
+	RefundsUSDC, RefundsSOL market.Amount
 }

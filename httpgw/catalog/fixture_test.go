@@ -38,7 +38,7 @@ func bare() *Facts {
 		At: at("2026-11-20T12:00:00Z"),
 		Service: Service{
 			Name: "blockdesk", Operator: "Example Desk", Market: "SLUSD market (demo)", Website: "https://desk.example",
-			Qualification: "offers guaranteed by a staking asset", FeeBps: 500, Network: "solana-mainnet-beta",
+			FeeBps: 500, Network: "solana-mainnet-beta",
 			ConfiguredAt: at("2026-11-19T08:00:00Z"),
 			Limits:       Limits{Market: 60, MarketBurst: 20, Partner: 300, PartnerBurst: 60},
 			Build:        Build{Version: "1.2.3", SourceCommit: "0123456789abcdef0123456789abcdef01234567"},
@@ -91,6 +91,7 @@ func live() *Facts {
 		FeesBase: decimal("3.5", 6), FeesQuote: decimal("4.25", 6), FeesUnknown: decimal("0", 6), FeesUSD: 7_750_000,
 		Traders: 9, TradersFrom: "distinct_signers",
 	}
+	f.Tokens[0].CoinMarketCapID = pointer(uint64(4242))
 	f.Tokens[0].Supply = pointer(market.Amount(10_000_000_000_000))
 	f.Tokens[0].Accounts = []Account{
 		{Address: "Reserve", Amount: 1_234_567_890_000, Role: GuaranteeReserve, Label: "guarantee reserve", Slot: 330_442_322},
@@ -107,9 +108,8 @@ func live() *Facts {
 		ProofHash: "sha256:aa",
 	}
 	f.Desk = Desk{
-		Enabled: true, ClaimsReserved: 2, ClaimsPaid: 1, ClaimsSettled: 5, ReservedUSD: 1_250_000_000, PaidUSD: 250_000_000,
-		SettledUSD: 3_000_000_000, RefundsDue: 1, RefundsUSD: 250_000_000, FeesUSD: 150_000_000,
-		CapacityUSD: 1_000_000_000_000, AvailableUSD: 900_000_000_000,
+		Enabled: true, OpenTickets: 2, CapacityUSD: 1_000_000_000_000, AvailableUSD: 900_000_000_000, ReservedUSD: 1_500_000_000,
+		SettledUSD: 3_000_000_000, UnderWay: 1, RefundsDue: 2, RefundsUSDC: 250_000_000, RefundsSOL: 1_500_000_000,
 	}
 	f.Snapshots = []Snapshot{
 		snapshot("s1", "2026-11-18T00:00:00Z", 80, 8_000_000_000, 400_000_000),

@@ -120,6 +120,19 @@ func worth(n market.Amount, decimals uint8, price market.USDPrice) *Decimal {
 	return &value
 }
 
+// PriceUSD returns what a pair's base unit is worth and where that is from, as
+// every document tells it; 0 where nothing prices it, or f is nil.
+func (f *Facts) PriceUSD(symbol string) (market.USDPrice, PriceSource) {
+	if f != nil {
+		for i := range f.Pairs {
+			if f.Pairs[i].Symbol == symbol {
+				return f.Pairs[i].PriceUSD, f.Pairs[i].PriceSource
+			}
+		}
+	}
+	return 0, NoPrice
+}
+
 // priceOf is the dollar price of a token: that of the first pair that sells it,
 // or a dollar for USDC, which the desk takes for one.
 func (f *Facts) priceOf(symbol string) market.USDPrice {
@@ -279,11 +292,14 @@ type pairFees struct {
 	Coherence feeCoherence `json:"fee_coherence"`
 }
 
+// settledFees is the fee on what the desk has delivered, rounded down.
+func (f *Facts) settledFees() market.USD { return feeOf(f.Desk.SettledUSD, f.Service.FeeBps) }
+
 // Fees tells the fee model and what was collected, the chain's raw figures apart.
 func Fees(f *Facts, schema string) any {
 	d := &feeList{
 		header: f.header(schema), FeeBps: f.Service.FeeBps, FeeRate: rate(f.Service.FeeBps), Model: feeModel(f.Service.FeeBps),
-		Settled: dollars(f.Desk.FeesUSD), Pairs: []pairFees{},
+		Settled: dollars(f.settledFees()), Pairs: []pairFees{},
 	}
 	for i := range f.Pairs {
 		p, t := &f.Pairs[i], &f.Pairs[i].Totals
@@ -298,44 +314,39 @@ func Fees(f *Facts, schema string) any {
 type claimTotals struct {
 	header
 	Enabled   bool    `json:"rfq_enabled"`
-	Reserved  uint64  `json:"claims_reserved"`
-	Paid      uint64  `json:"claims_paid"`
-	Settled   uint64  `json:"claims_settled"`
-	Released  uint64  `json:"claims_released"`
+	Open      uint64  `json:"open_tickets"`
 	Capacity  Decimal `json:"capacity_usd"`
 	Available Decimal `json:"available_usd"`
-	ReservedD Decimal `json:"reserved_usd"`
-	PaidD     Decimal `json:"paid_usd"`
-	SettledD  Decimal `json:"settled_usd"`
+	Reserved  Decimal `json:"claims_open_usd"`
+	Settled   Decimal `json:"claims_settled_usd"`
+	UnderWay  uint64  `json:"transactions_under_way"`
 }
 
-// Claims sums up the desk's claims by their state.
+// Claims sums up the desk's claims.
 func Claims(f *Facts, schema string) any {
 	k := &f.Desk
 	return &claimTotals{
-		header: f.header(schema), Enabled: k.Enabled, Reserved: k.ClaimsReserved, Paid: k.ClaimsPaid,
-		Settled: k.ClaimsSettled, Released: k.ClaimsReleased, Capacity: dollars(k.CapacityUSD),
-		Available: dollars(k.AvailableUSD), ReservedD: dollars(k.ReservedUSD), PaidD: dollars(k.PaidUSD),
-		SettledD: dollars(k.SettledUSD),
+		header: f.header(schema), Enabled: k.Enabled, Open: k.OpenTickets, Capacity: dollars(k.CapacityUSD),
+		Available: dollars(k.AvailableUSD), Reserved: dollars(k.ReservedUSD), Settled: dollars(k.SettledUSD), UnderWay: k.UnderWay,
 	}
 }
 
 type debtRecord struct {
 	header
-	Undelivered Decimal `json:"paid_not_delivered_usd"`
-	Count       uint64  `json:"paid_not_delivered_claims"`
-	Refunds     Decimal `json:"refunds_due_usd"`
-	RefundCount uint64  `json:"refunds_due_claims"`
-	Total       Decimal `json:"total_debt_usd"`
+	Promised Decimal `json:"promised_usd"`
+	UnderWay uint64  `json:"transactions_under_way"`
+	Refunds  uint64  `json:"refunds_due"`
+	USDC     Decimal `json:"refunds_due_usdc"`
+	SOL      Decimal `json:"refunds_due_sol"`
 }
 
-// Debt tells what the desk owes: payments whose tokens are not delivered yet, and
-// refunds.
+// Debt tells what the desk owes: what claims whose end is open were promised, and
+// payments that are to go back, each in its own money.
 func Debt(f *Facts, schema string) any {
 	k := &f.Desk
 	return &debtRecord{
-		header: f.header(schema), Undelivered: dollars(k.PaidUSD), Count: k.ClaimsPaid,
-		Refunds: dollars(k.RefundsUSD), RefundCount: k.RefundsDue, Total: dollars(k.PaidUSD + k.RefundsUSD),
+		header: f.header(schema), Promised: dollars(k.ReservedUSD), UnderWay: k.UnderWay, Refunds: k.RefundsDue,
+		USDC: wholeUnits(k.RefundsUSDC, uint8(market.RailUSDC.Decimals())), SOL: wholeUnits(k.RefundsSOL, uint8(market.RailSOL.Decimals())),
 	}
 }
 

@@ -64,7 +64,7 @@ func (f *Facts) totals(p *Pair) statusTotals {
 		VolumeOnchain: dollars(t.OnchainUSD), VolumeReconstruct: dollars(t.ReconstructedUSD),
 		Fees:           dollars(feeOf(t.OnchainUSD+t.ReconstructedUSD, f.Service.FeeBps)),
 		FeesOnchainRaw: dollars(t.FeesUSD), FeesReconstructed: dollars(feeOf(t.ReconstructedUSD, f.Service.FeeBps)),
-		FeesPaid: dollars(f.Desk.FeesUSD), FeesCollected: dollars(f.Desk.FeesUSD),
+		FeesPaid: dollars(f.settledFees()), FeesCollected: dollars(f.settledFees()),
 		FeesBase: t.FeesBase, FeesQuote: t.FeesQuote, FeesUnknown: t.FeesUnknown,
 		FeeBps: f.Service.FeeBps, FeeRate: rate(f.Service.FeeBps), FeeModel: feeModel(f.Service.FeeBps),
 		Traders: t.Traders, TradersAlias: t.Traders,

@@ -321,7 +321,9 @@ func (d *Document) walk(pointer string, v any, used map[string]bool) error {
 		if _, ok := v["schema"]; ok && !strings.HasSuffix(pointer, "/properties") {
 			err = errors.Join(err, d.examples(pointer, v))
 		}
-		if properties, ok := v["properties"].(map[string]any); ok {
+		// A member called properties stands in a list of members, which has no type.
+		_, isSchema := v["type"].(string)
+		if properties, ok := v["properties"].(map[string]any); ok && (isSchema || !strings.HasSuffix(pointer, "/properties")) {
 			err = errors.Join(err, strict(pointer, v, properties))
 		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {

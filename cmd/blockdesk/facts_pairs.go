@@ -1,0 +1,267 @@
+package main
+
+import (
+	"time"
+
+	"blockdesk/engine"
+	"blockdesk/engine/rfq"
+	"blockdesk/feed/archive"
+	"blockdesk/httpgw"
+	"blockdesk/httpgw/catalog"
+	"blockdesk/market"
+)
+
+// pairFacts tells the pairs of one cycle.
+type pairFacts struct {
+	s    *service
+	desk *rfq.View // nil: there is none
+	at   int64     // Unix nanoseconds
+	all  []catalog.Pair
+}
+
+// oneDollar is a dollar as a price.
+const oneDollar = market.USDPrice(1_000_000_000)
+
+func (m *pairFacts) pairs() []catalog.Pair {
+	m.all = make([]catalog.Pair, len(m.s.instruments))
+	views := make([]*engine.View, len(m.all))
+	for i := range m.all {
+		in := &m.s.instruments[i]
+		if views[i] = m.s.feed.View(in.ID); views[i] == nil {
+			views[i] = &engine.View{Instrument: in.ID, Status: engine.StatusTrading}
+		}
+		m.all[i] = pairOf(in, views[i])
+		m.all[i].Candle = m.candle(in)
+	}
+	// A pair may be priced in the base token of another one, which need not come
+	// before it.
+	for more := true; more; {
+		more = false
+		for i := range m.all {
+			more = m.all[i].PriceUSD == 0 && m.price(&m.all[i], &m.s.instruments[i], views[i]) || more
+		}
+	}
+	for i := range m.all {
+		m.inDollars(&m.all[i], &m.s.instruments[i], views[i])
+	}
+	return m.all
+}
+
+// pairOf is what a view tells.
+func pairOf(in *market.Instrument, v *engine.View) catalog.Pair {
+	t := &v.Ticker
+	p := catalog.Pair{
+		Symbol: in.Symbol, Base: in.Base, Quote: in.Quote, Source: in.Source, Halted: v.Status == engine.StatusHalted,
+		PriceDecimals: in.PriceDecimals, QtyDecimals: in.QtyDecimals,
+		Tick: priceText(in, 1), Lot: qtyText(in, 1), MinQty: qtyText(in, in.MinQty),
+		Last: knownPrice(in, t.Last), High24h: knownPrice(in, t.High24h), Low24h: knownPrice(in, t.Low24h),
+		LastAt: catalog.Time(t.LastAt), BaseVolume24h: qtyText(in, t.Volume24h), QuoteVolume24h: quoteText(in, t.QuoteVolume24h),
+		Trades24h: t.Trades24h, Epoch: catalog.Epoch(v.Epoch), Seq: v.TickerSeq, PriceSource: catalog.NoPrice,
+	}
+	if t.Last != 0 {
+		qty := qtyText(in, t.LastQty)
+		p.LastQty = &qty
+	}
+	if len(v.Bids) > 0 {
+		p.Bid = knownPrice(in, v.Bids[0].Price)
+	}
+	if len(v.Asks) > 0 {
+		p.Ask = knownPrice(in, v.Asks[0].Price)
+	}
+	if len(v.Trades) > 0 {
+		p.LastTrade, p.Side = v.Trades[0].ID, v.Trades[0].Side
+	}
+	p.Windows.LastAt = p.LastAt
+	p.Windows.Day = catalog.Window{Status: catalog.WindowNoTrades}
+	if t.Trades24h > 0 {
+		p.Windows.Day = catalog.Window{Status: catalog.WindowUnproven, Trades: t.Trades24h, DeltaPercent: change(t.Open24h, t.Last)}
+	}
+	p.Windows.Week = catalog.Window{Status: catalog.WindowUnproven}
+	return p
+}
+
+// change is the change of a price in hundredths of a percent, rounded towards
+// zero; nil where there is none to count from.
+func change(from, to market.Price) *catalog.Percent {
+	const whole = 10_000
+	if from <= 0 || to <= 0 {
+		return nil
+	}
+	n, err := market.MulDivFloor(uint64(max(from, to)-min(from, to)), whole, uint64(from))
+	if err != nil || n > 1<<62 {
+		return nil
+	}
+	p := catalog.Percent(n)
+	if to < from {
+		p = -p
+	}
+	return &p
+}
+
+func priceText(in *market.Instrument, p market.Price) catalog.Decimal {
+	return catalog.Decimal{Units: market.Mul(uint64(p), in.Tick), Decimals: int(in.PriceDecimals)}
+}
+
+func knownPrice(in *market.Instrument, p market.Price) *catalog.Decimal {
+	if p == 0 {
+		return nil
+	}
+	text := priceText(in, p)
+	return &text
+}
+
+func qtyText(in *market.Instrument, q market.Qty) catalog.Decimal {
+	return catalog.Decimal{Units: market.Mul(uint64(q), in.Lot), Decimals: int(in.QtyDecimals)}
+}
+
+// quoteText is an amount of the quote asset, exact.
+func quoteText(in *market.Instrument, n market.Uint128) catalog.Decimal {
+	text := in.AppendTickLots(nil, n)
+	units, err := market.ParseUint128(text, in.NotionalDecimals())
+	if err != nil { // it was printed from such a number
+		return catalog.Decimal{}
+	}
+	return catalog.Decimal{Units: units, Decimals: in.NotionalDecimals()}
+}
+
+// candle is the newest hour with a trade; nil where there is none, or where the
+// history cannot be read: that is its readiness's to say.
+func (m *pairFacts) candle(in *market.Instrument) *catalog.Candle {
+	candles, err := m.s.history.Candles(in.ID, archive.Hour1, 0, 1)
+	if err != nil || len(candles) == 0 {
+		return nil
+	}
+	c := &candles[0]
+	return &catalog.Candle{
+		Open: catalog.Time(c.OpenAt), O: priceText(in, c.Open), H: priceText(in, c.High), L: priceText(in, c.Low), C: priceText(in, c.Close),
+		BaseVolume: qtyText(in, c.Volume), QuoteVolume: quoteText(in, c.Quote), Trades: c.Trades,
+	}
+}
+
+// price prices a pair in dollars: by the middle of its book, else by the desk's
+// anchor. It reports whether it could.
+func (m *pairFacts) price(p *catalog.Pair, in *market.Instrument, v *engine.View) bool {
+	if !p.Halted && len(v.Bids) > 0 && len(v.Asks) > 0 {
+		quote := m.dollars(in.Quote)
+		mid := httpgw.MidPrice(in, v.Bids[0].Price, v.Asks[0].Price)
+		n, err := market.MulDivCeil(uint64(mid), uint64(quote), uint64(oneDollar))
+		if err == nil && n > 0 && n <= uint64(market.MaxUSDPrice) {
+			p.PriceUSD, p.PriceSource = market.USDPrice(n), catalog.FromBook
+			if in.Source == market.Mirrored {
+				p.PriceSource = catalog.FromChainBook
+			}
+			return true
+		}
+	}
+	if m.desk == nil {
+		return false
+	}
+	pair := m.desk.Pair(in.ID)
+	if pair == nil || pair.Anchor == 0 || pair.Source != rfq.SourceOperator || pair.MaxAge != 0 && m.at-pair.AnchorAt > pair.MaxAge {
+		return false
+	}
+	p.PriceUSD, p.PriceSource = pair.Anchor, catalog.FromOperator
+	return true
+}
+
+// dollars is the price of an asset: a dollar for USDC, else that of the first
+// pair that sells it and has a price; 0 = none.
+func (m *pairFacts) dollars(symbol string) market.USDPrice {
+	if symbol == settlementToken {
+		return oneDollar
+	}
+	for i := range m.all {
+		if m.all[i].Base == symbol && m.all[i].PriceUSD != 0 {
+			return m.all[i].PriceUSD
+		}
+	}
+	return 0
+}
+
+// inDollars fills in what needs the price of the quote asset. Everything is at
+// its present price, rounded down.
+func (m *pairFacts) inDollars(p *catalog.Pair, in *market.Instrument, v *engine.View) {
+	p.Floor = m.floor(in)
+	quote := m.dollars(in.Quote)
+	if quote == 0 {
+		return
+	}
+	sum := market.Uint128{}
+	for _, side := range [][]market.Level{v.Bids, v.Asks} {
+		for _, l := range side {
+			next, err := sum.Add(market.Mul(uint64(l.Price), uint64(l.Qty)))
+			if err != nil {
+				return // beyond any number that could be told
+			}
+			sum = next
+		}
+	}
+	p.VisibleUSD, _ = worthUSD(in, sum, quote)
+	if in.Source != market.Matched {
+		return // its swaps are the mirror's to count
+	}
+	day := &p.Windows.Day
+	if volume, ok := worthUSD(in, v.Ticker.QuoteVolume24h, quote); ok && day.Trades > 0 {
+		day.Status, day.VolumeUSD = catalog.WindowExact, volume
+	}
+	p.Windows.Week = m.week(in, quote)
+}
+
+// worthUSD turns price × qty, in ticks × lots, into dollars.
+func worthUSD(in *market.Instrument, n market.Uint128, quote market.USDPrice) (market.USD, bool) {
+	text := quoteText(in, n)
+	ratio, err := market.NewRatio([]uint64{uint64(quote)}, nil, market.USDDecimals-market.USDPriceDecimals-text.Decimals)
+	if err != nil {
+		return 0, false
+	}
+	usd, err := ratio.Floor(text.Units)
+	return market.USD(usd), err == nil
+}
+
+// week sums up the hours that began within the last seven days: our own trades,
+// so it is exact to the hour.
+func (m *pairFacts) week(in *market.Instrument, quote market.USDPrice) catalog.Window {
+	const hours = 7 * 24
+	w := catalog.Window{Status: catalog.WindowUnproven}
+	candles, err := m.s.history.Candles(in.ID, archive.Hour1, 0, hours)
+	if err != nil {
+		return w
+	}
+	sum, from := market.Uint128{}, m.at-int64(hours*time.Hour)
+	for i := range candles {
+		if candles[i].OpenAt < from {
+			continue
+		}
+		if sum, err = sum.Add(candles[i].Quote); err != nil {
+			return catalog.Window{Status: catalog.WindowUnproven}
+		}
+		w.Trades += candles[i].Trades
+	}
+	volume, ok := worthUSD(in, sum, quote)
+	switch {
+	case !ok:
+		w.Trades = 0
+	case w.Trades == 0:
+		w.Status = catalog.WindowNoTrades
+	default:
+		w.Status, w.VolumeUSD = catalog.WindowExact, volume
+	}
+	return w
+}
+
+// floor is the lowest price that the desk may sell at: the corridor's end less
+// the largest discount. 0 = it has no anchor, or does not sell the pair.
+func (m *pairFacts) floor(in *market.Instrument) market.USDPrice {
+	if m.desk == nil {
+		return 0
+	}
+	pair := m.desk.Pair(in.ID)
+	if pair == nil {
+		return 0
+	}
+	lowest, _ := rfq.Corridor(pair)
+	if lowest == 0 {
+		return 0
+	}
+	return m.desk.Policy.Price(lowest, market.FillCount)
+}

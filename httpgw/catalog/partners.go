@@ -1,0 +1,193 @@
+package catalog
+
+import "strings"
+
+// The documents of this file are in the public formats that aggregators ask
+// exchanges for: members by their names and no other. Those that depend on a query
+// are the gateway's.
+
+// Ticker is a pair's name among aggregators: "SLUSD_USDC".
+func Ticker(symbol string) string { return strings.ReplaceAll(symbol, "/", "_") }
+
+// geckoTicker is a row of CoinGecko's tickers.
+type geckoTicker struct {
+	ID           string   `json:"ticker_id"`
+	Base         string   `json:"base_currency"`
+	Target       string   `json:"target_currency"`
+	Pool         string   `json:"pool_id"`
+	Last         *Decimal `json:"last_price"`
+	BaseVolume   Decimal  `json:"base_volume"`
+	TargetVolume Decimal  `json:"target_volume"`
+	Bid          *Decimal `json:"bid"`
+	Ask          *Decimal `json:"ask"`
+	High         *Decimal `json:"high"`
+	Low          *Decimal `json:"low"`
+	Liquidity    *Decimal `json:"liquidity_in_usd"`
+}
+
+// CoinGeckoTickers lists price and volume of each pair. base_currency and
+// target_currency are mints where there are such, as CoinGecko asks of a DEX.
+func CoinGeckoTickers(f *Facts, _ string) any {
+	all := []geckoTicker{}
+	for i := range f.Pairs {
+		p := &f.Pairs[i]
+		row := geckoTicker{
+			ID: Ticker(p.Symbol), Base: f.token(p.Base).asset(), Target: f.token(p.Quote).asset(), Pool: Ticker(p.Symbol),
+			Last: p.Last, BaseVolume: p.BaseVolume24h, TargetVolume: p.QuoteVolume24h, Bid: p.Bid, Ask: p.Ask,
+			High: p.High24h, Low: p.Low24h, Liquidity: f.liquidity(p),
+		}
+		if p.Pool != nil {
+			row.Pool = p.Pool.Address
+		} else if p.VisibleUSD > 0 {
+			visible := dollars(p.VisibleUSD)
+			row.Liquidity = &visible
+		}
+		all = append(all, row)
+	}
+	return &all
+}
+
+// asset names a token among aggregators: its mint, or its symbol where it has
+// none.
+func (t *Token) asset() string {
+	if t.Mint != "" {
+		return t.Mint
+	}
+	return t.Symbol
+}
+
+// capSummary is a row of CoinMarketCap's summary.
+type capSummary struct {
+	Pair        string   `json:"trading_pairs"`
+	Base        string   `json:"base_currency"`
+	Quote       string   `json:"quote_currency"`
+	Last        *Decimal `json:"last_price"`
+	Ask         *Decimal `json:"lowest_ask"`
+	Bid         *Decimal `json:"highest_bid"`
+	BaseVolume  Decimal  `json:"base_volume"`
+	QuoteVolume Decimal  `json:"quote_volume"`
+	Change      *Percent `json:"price_change_percent_24h"`
+	High        *Decimal `json:"highest_price_24h"`
+	Low         *Decimal `json:"lowest_price_24h"`
+}
+
+// CoinMarketCapSummary lists price and volume of each pair.
+func CoinMarketCapSummary(f *Facts, _ string) any {
+	all := []capSummary{}
+	for i := range f.Pairs {
+		p := &f.Pairs[i]
+		all = append(all, capSummary{
+			Pair: Ticker(p.Symbol), Base: p.Base, Quote: p.Quote, Last: p.Last, Ask: p.Ask, Bid: p.Bid,
+			BaseVolume: p.BaseVolume24h, QuoteVolume: p.QuoteVolume24h, Change: p.Windows.Day.DeltaPercent,
+			High: p.High24h, Low: p.Low24h,
+		})
+	}
+	return &all
+}
+
+// capAsset is a member of CoinMarketCap's assets. Nothing is deposited here or
+// withdrawn: trades settle on chain.
+type capAsset struct {
+	Name        string  `json:"name"`
+	ID          *uint64 `json:"unified_cryptoasset_id"` // null: not configured
+	CanWithdraw bool    `json:"can_withdraw"`
+	CanDeposit  bool    `json:"can_deposit"`
+	MakerFee    rate    `json:"maker_fee"`
+	TakerFee    rate    `json:"taker_fee"`
+	Contract    string  `json:"contractAddress"`
+}
+
+// CoinMarketCapAssets describes each token, by its symbol.
+func CoinMarketCapAssets(f *Facts, _ string) any {
+	all := map[string]capAsset{}
+	for i := range f.Tokens {
+		t := &f.Tokens[i]
+		all[t.Symbol] = capAsset{
+			Name: t.Name, ID: t.CoinMarketCapID, MakerFee: rate(f.Service.FeeBps), TakerFee: rate(f.Service.FeeBps), Contract: t.Mint,
+		}
+	}
+	return &all
+}
+
+// capTicker is a member of CoinMarketCap's ticker.
+type capTicker struct {
+	BaseID      *uint64  `json:"base_id"`
+	QuoteID     *uint64  `json:"quote_id"`
+	Last        *Decimal `json:"last_price"`
+	BaseVolume  Decimal  `json:"base_volume"`
+	QuoteVolume Decimal  `json:"quote_volume"`
+	Frozen      int      `json:"isFrozen"` // 1 = halted
+}
+
+// CoinMarketCapTicker has price and volume of each pair, by its name.
+func CoinMarketCapTicker(f *Facts, _ string) any {
+	all := map[string]capTicker{}
+	for i := range f.Pairs {
+		p := &f.Pairs[i]
+		row := capTicker{
+			BaseID: f.token(p.Base).CoinMarketCapID, QuoteID: f.token(p.Quote).CoinMarketCapID,
+			Last: p.Last, BaseVolume: p.BaseVolume24h, QuoteVolume: p.QuoteVolume24h,
+		}
+		if p.Halted {
+			row.Frozen = 1
+		}
+		all[Ticker(p.Symbol)] = row
+	}
+	return &all
+}
+
+// ScreenerAsset is DEX Screener's asset.
+type ScreenerAsset struct {
+	Asset struct {
+		ID     string   `json:"id"`
+		Name   string   `json:"name"`
+		Symbol string   `json:"symbol"`
+		Supply *Decimal `json:"totalSupply,omitempty"`
+	} `json:"asset"`
+}
+
+// ScreenerPair is DEX Screener's pair.
+type ScreenerPair struct {
+	Pair struct {
+		ID     string `json:"id"`
+		Dex    string `json:"dexKey"`
+		Asset0 string `json:"asset0Id"`
+		Asset1 string `json:"asset1Id"`
+		FeeBps uint16 `json:"feeBps"`
+	} `json:"pair"`
+}
+
+// AssetAt returns a token as DEX Screener asks for it, by the id that pairs name
+// it with; false where there is none.
+func AssetAt(f *Facts, id string) (*ScreenerAsset, bool) {
+	for i := range f.Tokens {
+		t := &f.Tokens[i]
+		if t.asset() != id {
+			continue
+		}
+		a := &ScreenerAsset{}
+		a.Asset.ID, a.Asset.Name, a.Asset.Symbol = id, t.Name, t.onchain()
+		if t.Supply != nil {
+			supply := wholeUnits(*t.Supply, t.Decimals)
+			a.Asset.Supply = &supply
+		}
+		return a, true
+	}
+	return nil, false
+}
+
+// PairAt returns a pair as DEX Screener asks for it, by its Ticker; false where
+// there is none.
+func PairAt(f *Facts, id string) (*ScreenerPair, bool) {
+	for i := range f.Pairs {
+		p := &f.Pairs[i]
+		if Ticker(p.Symbol) != id {
+			continue
+		}
+		s := &ScreenerPair{}
+		s.Pair.ID, s.Pair.Dex, s.Pair.FeeBps = id, f.Service.Name, f.Service.FeeBps
+		s.Pair.Asset0, s.Pair.Asset1 = f.token(p.Base).asset(), f.token(p.Quote).asset()
+		return s, true
+	}
+	return nil, false
+}

@@ -1,0 +1,107 @@
+package httpgw
+
+import (
+	"bytes"
+	"sync/atomic"
+
+	"blockdesk/httpgw/catalog"
+)
+
+const (
+	pathMarket    = "/api/v1/market/"
+	pathPools     = pathMarket + "pools/"
+	poolSegment   = "{pool_address}"
+	pathSchemas   = pathMarket + "schemas"
+	pathWellKnown = "/.well-known/"
+)
+
+// catalogPages renders the documents of package catalog, each once for the facts
+// that it is of, and remembers them. Facts change once a cycle (spec, 1.4).
+type catalogPages struct {
+	facts func() *catalog.Facts
+	kept  []atomic.Pointer[catalogPage] // by row
+}
+
+// catalogPage is a page and the facts that it is of.
+type catalogPage struct {
+	of   *catalog.Facts
+	page *page
+}
+
+// get returns a row's page of the present facts. Where nothing in it has changed
+// it stays the same page, with its ETag and its compressed form.
+func (c *catalogPages) get(row int, render func(*catalog.Facts) any) *page {
+	f := c.facts()
+	old := c.kept[row].Load()
+	if old != nil && old.of == f {
+		return old.page
+	}
+	fresh := &catalogPage{of: f, page: hashPage(catalog.Encode(render(f)))}
+	if old != nil && bytes.Equal(old.page.body, fresh.page.body) {
+		fresh.page = old.page
+	}
+	c.kept[row].Store(fresh)
+	return fresh.page
+}
+
+// serve returns the handler of one row.
+func (c *catalogPages) serve(row int, render func(*catalog.Facts) any) func([]byte) (*page, *problem) {
+	return func([]byte) (*page, *problem) { return c.get(row, render), nil }
+}
+
+// servePool shows one pool.
+func (c *catalogPages) servePool(segment []byte) (*page, *problem) {
+	pool, ok := catalog.PoolAt(c.facts(), catalog.PoolSchema, string(segment))
+	if !ok {
+		return nil, &problem{status: 404, code: codeUnknownPool, text: "No such pool. /api/v1/market/pools lists those there are."}
+	}
+	return hashPage(catalog.Encode(pool)), nil
+}
+
+// catalogRoutes are the rows of every document under all its paths. There are
+// none without facts, but for the schemas, which need none.
+func (g *Gateway) catalogRoutes(doors Doors) []route {
+	row := func(path string, on surface, cache cacheClass, in group, read func([]byte) (*page, *problem)) route {
+		return route{path: path, method: methodGet, surfaces: on, cache: cache, limit: marketLimit, group: in, read: read}
+	}
+	const both = onBase | onAPI
+	schemas := hashPage(catalog.Encode(catalog.Schemas()))
+	serveSchemas := func([]byte) (*page, *problem) { return schemas, nil }
+	table := []route{
+		row(pathSchemas, both, configData, groupMarket, serveSchemas),
+		row("/schemas.json", both, configData, "", serveSchemas),
+	}
+	if doors.Facts == nil {
+		return table
+	}
+	documents, wellKnowns := catalog.Documents(), catalog.WellKnowns()
+	c := &catalogPages{facts: doors.Facts, kept: make([]atomic.Pointer[catalogPage], len(documents)+len(wellKnowns))}
+	for i := range documents {
+		d := &documents[i]
+		cache := liveData
+		if d.Fixed {
+			cache = configData
+		}
+		read := c.serve(i, func(f *catalog.Facts) any { return d.Render(f, d.Schema) })
+		main := row(pathMarket+d.Name, both, cache, groupMarket, read)
+		if d.Partner {
+			main.limit = partnerLimit
+		}
+		table = append(table, main)
+		for _, file := range d.Files {
+			table = append(table, row(file, both, cache, "", read))
+		}
+		if d.Legacy != "" {
+			table = append(table, row(d.Legacy, onAPI, cache, "", read))
+		}
+	}
+	for i := range wellKnowns {
+		w := &wellKnowns[i]
+		read := c.serve(len(documents)+i, func(f *catalog.Facts) any { return w.Render(f) })
+		table = append(table, row(pathWellKnown+w.File, both, configData, groupDiscovery, read))
+	}
+	return append(table, route{
+		path: pathPools + poolSegment, method: methodGet, surfaces: both, cache: liveData, limit: marketLimit,
+		group: groupMarket, readOne: c.servePool,
+	})
+}

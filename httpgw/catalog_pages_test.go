@@ -1,0 +1,177 @@
+package httpgw
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"blockdesk/httpgw/catalog"
+	"blockdesk/market"
+)
+
+// testPool is the address of testFacts' only pool.
+const testPool = "Poo1111111111111111111111111111111111111111"
+
+// testFacts are of the pairs of newBooks, one with a pool.
+func testFacts() *catalog.Facts {
+	one := market.USDPrice(1_000_000_000)
+	return &catalog.Facts{
+		At:      catalog.Time(1_795_262_400_000_000_000),
+		Service: catalog.Service{Name: "blockdesk", Operator: `a "desk"`, Market: "test <&> market", FeeBps: 500, Network: "n"},
+		URLs:    catalog.URLs{Base: "http://base", API: "http://api", WS: "ws://ws", Mirror: "http://base", Native: "http://base"},
+		Tokens: []catalog.Token{
+			{Mint: "SLUSDmint1111111111111111111111111111111111", Symbol: "SLUSD", Name: "SLUSD", Decimals: 6, Role: catalog.RoleBase},
+			{Symbol: "92C", Name: "92C", Decimals: 6, Role: catalog.RoleBase},
+			{Symbol: "USDC", Name: "USD Coin", Decimals: 6, Role: catalog.RoleSettlement},
+		},
+		Pairs: []catalog.Pair{
+			{
+				Symbol: "SLUSD/USDC", Base: "SLUSD", Quote: "USDC", Source: market.Matched, PriceUSD: one, PriceSource: catalog.FromBook,
+				Epoch: 7, Pool: &catalog.Pool{Address: testPool, Layout: "vault_pair", BaseDecimals: 6, QuoteDecimals: 6},
+			},
+			{Symbol: "92C/SLUSD", Base: "92C", Quote: "SLUSD", Source: market.Mirrored, PriceSource: catalog.NoPrice},
+		},
+	}
+}
+
+// catalogPaths are every path that a document of the catalog is served under, by
+// its first one, and the addresses that have it.
+func catalogPaths() map[string][]string {
+	all := map[string][]string{pathSchemas: {"/schemas.json"}}
+	for _, d := range catalog.Documents() {
+		all[pathMarket+d.Name] = d.Files
+	}
+	for _, w := range catalog.WellKnowns() {
+		all[pathWellKnown+w.File] = nil
+	}
+	return all
+}
+
+// TestCatalogFilesAreOneDocument: every static file has the bytes and the ETag of
+// its document, on both addresses, and none of it is on the WebSocket's.
+func TestCatalogFilesAreOneDocument(t *testing.T) {
+	b := newBooks(t)
+	g := start(t, testOptions(b), b, testDoors())
+	both := []net.Addr{g.BaseAddr(), g.APIAddr()}
+	paths := catalogPaths()
+	for _, first := range slices.Sorted(maps.Keys(paths)) {
+		resp, want := ask(t, both[0], "GET", first, "")
+		if resp.StatusCode != 200 || !json.Valid(want) || resp.Header.Get("Content-Type") != jsonType {
+			t.Errorf("%s: status %d %s: %s", first, resp.StatusCode, resp.Header.Get("Content-Type"), want)
+			continue
+		}
+		for _, path := range append([]string{first}, paths[first]...) {
+			for _, addr := range both {
+				other, body := ask(t, addr, "GET", path, "")
+				if !bytes.Equal(body, want) || other.Header.Get("ETag") != resp.Header.Get("ETag") {
+					t.Errorf("%s differs from %s", path, first)
+				}
+				if again, _ := ask(t, addr, "GET", path, "If-None-Match: "+other.Header.Get("ETag")+"\r\n"); again.StatusCode != 304 {
+					t.Errorf("%s with its ETag: status %d", path, again.StatusCode)
+				}
+			}
+			if resp, _ := ask(t, g.WSAddr(), "GET", path, ""); resp.StatusCode != 404 {
+				t.Errorf("%s on the ws address: status %d", path, resp.StatusCode)
+			}
+		}
+	}
+	for path, of := range map[string]string{"/status": "status", "/proof": "proof", "/pairs": "pairs"} {
+		_, want := ask(t, both[1], "GET", pathMarket+of, "")
+		if _, body := ask(t, both[1], "GET", path, ""); !bytes.Equal(body, want) {
+			t.Errorf("%s on the api address differs from %s", path, of)
+		}
+		if resp, _ := ask(t, both[0], "GET", path, ""); resp.StatusCode != 404 {
+			t.Errorf("%s on the base address: status %d", path, resp.StatusCode)
+		}
+	}
+}
+
+// TestCatalogIsDescribed: what is served of whatever facts matches the
+// specification, as it matches its own schema.
+func TestCatalogIsDescribed(t *testing.T) {
+	d := described(t)
+	for name, facts := range map[string]*catalog.Facts{"nothing": {}, "test": testFacts()} {
+		b := newBooks(t)
+		doors := testDoors()
+		doors.Facts = func() *catalog.Facts { return facts }
+		c := newConformingOf(t, withDesk(doors), nil)
+		for path := range catalogPaths() {
+			c.send(t, path, "GET "+path+" HTTP/1.1\r\nHost: test\r\n\r\n", 200)
+		}
+		m := newMarketPages(b.set, b, nil)
+		o := &oraclePages{market: m, service: "s", now: func() int64 { return 1 }, facts: doors.Facts}
+		p, _ := o.serve(nil)
+		if err := d.ValidateAs("OracleHeartbeat", p.body); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// withDesk adds the scripted desk that newConformingOf needs.
+func withDesk(doors Doors) Doors {
+	doors.Desk = &scriptedDesk{view: fixedView()}
+	return doors
+}
+
+// TestCatalogPages: facts are rendered once, and what has not changed stays the
+// page that it was.
+func TestCatalogPages(t *testing.T) {
+	first, second := testFacts(), testFacts()
+	second.At += nanosPerSecond
+	var now atomic.Pointer[catalog.Facts]
+	now.Store(first)
+	c := &catalogPages{facts: now.Load, kept: make([]atomic.Pointer[catalogPage], 2)}
+	renders := 0
+	render := func(f *catalog.Facts) any {
+		renders++
+		return catalog.Status(f, "s")
+	}
+	still := func(f *catalog.Facts) any { return catalog.Metadata(f, "s") }
+	p, kept := c.get(0, render), c.get(1, still)
+	if c.get(0, render) != p || renders != 1 {
+		t.Errorf("rendered %d times", renders)
+	}
+	now.Store(second)
+	if c.get(0, render) == p || renders != 2 {
+		t.Errorf("the next cycle's page is the last one's; rendered %d times", renders)
+	}
+	if c.get(1, still) != kept {
+		t.Error("what has not changed is another page")
+	}
+}
+
+// TestPool: a pool by its address; nothing else is one.
+func TestPool(t *testing.T) {
+	c := newConformingOf(t, withDesk(testDoors()), nil)
+	get := func(segment string, status int) []byte {
+		return c.send(t, pathPools+poolSegment, "GET "+pathPools+segment+" HTTP/1.1\r\nHost: test\r\n\r\n", status).Body
+	}
+	if body := get(testPool, 200); !bytes.Contains(body, []byte(`"pool_id":"`+testPool+`"`)) {
+		t.Errorf("the pool is %s", body)
+	}
+	for _, segment := range []string{"x", strings.ToLower(testPool), strings.Repeat("x", MaxSegment)} {
+		if body := get(segment, 404); !bytes.Contains(body, []byte(codeUnknownPool)) {
+			t.Errorf("%s: %s", segment, body)
+		}
+	}
+}
+
+// TestNoFacts: without the door there are the schemas and nothing else.
+func TestNoFacts(t *testing.T) {
+	b := newBooks(t)
+	doors := testDoors()
+	doors.Facts = nil
+	g := start(t, testOptions(b), b, doors)
+	for path, want := range map[string]int{
+		pathMarket + "status": 404, "/market.json": 404, pathGecko + "orderbook": 404, pathSchemas: 200, pathMarket + "oracle/heartbeat": 200,
+	} {
+		if resp, _ := ask(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != want {
+			t.Errorf("%s: status %d, want %d", path, resp.StatusCode, want)
+		}
+	}
+}
