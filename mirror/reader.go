@@ -26,19 +26,23 @@ type reader struct {
 	pair   *Pair
 
 	// What only run uses. book and pool are nil until their accounts have been
-	// read, and for good where the pair has none; accounts are what a cycle asks.
+	// read, and for good where the pair has none; whole says that none is missing.
+	// accounts are what a cycle asks.
 	book       Book
 	pool       *Pool
+	whole      bool
 	accounts   []solana.Address
 	depth      Depth
 	bids, asks []market.Level
 	reached    Clock
 	reachedAt  time.Time
+	// vaults are the pool's, once opened is closed.
+	vaults VaultPair
+	opened chan struct{}
 
 	mu sync.Mutex
 	// shown is all but the swaps; its Reasons and Err are the last cycle's.
 	shown   PairState
-	vaults  VaultPair
 	refused map[string]error
 }
 
@@ -67,47 +71,55 @@ func every(ctx context.Context, pace time.Duration, do func()) {
 
 // cycle reads the accounts once and tells of them.
 func (r *reader) cycle(ctx context.Context) error {
+	var missing error
+	if !r.whole {
+		missing = r.open(ctx)
+	}
 	if r.accounts == nil {
-		if err := r.open(ctx); err != nil {
-			return err
-		}
+		return missing
 	}
 	got, witnesses, err := r.ask(ctx, r.accounts)
-	if witnesses == 0 {
-		return err
+	if witnesses > 0 {
+		err = errors.Join(err, r.take(&got, witnesses))
 	}
-	return errors.Join(err, r.take(&got, witnesses))
+	return errors.Join(missing, err)
 }
 
-// open reads what tells which accounts the book and the pool have.
+// open reads what tells which accounts the book and the pool have. Where one of
+// them fails the other is followed all the same.
 func (r *reader) open(ctx context.Context) error {
 	listing, pool := r.pair.listing(), r.pair.poolListing()
-	hasPool := pool.Pool != solana.Address{}
-	list := []solana.Address{solana.ClockSysvar, listing.Market, pool.Pool}
-	got, witnesses, err := r.ask(ctx, list)
+	got, witnesses, err := r.ask(ctx, []solana.Address{solana.ClockSysvar, listing.Market, pool.Pool})
 	if witnesses == 0 {
 		return err
 	}
-	list = []solana.Address{solana.ClockSysvar}
-	if listing.Layout != 0 {
-		b, err := Open(listing, got.accounts[0])
-		if err != nil {
-			return err
+	var bookErr, poolErr error
+	if listing.Layout != 0 && r.book == nil {
+		var b Book
+		if b, bookErr = Open(listing, got.accounts[0]); bookErr == nil {
+			r.book = b
 		}
-		r.book, list = b, append(list, b.Accounts()...)
 	}
-	if hasPool {
-		p, err := OpenPool(pool, got.accounts[1])
-		if err != nil {
-			return err
+	if pool.Pool != (solana.Address{}) && r.pool == nil {
+		var p *Pool
+		if p, poolErr = OpenPool(pool, got.accounts[1]); poolErr == nil {
+			r.pool, r.vaults = p, p.Vaults()
+			close(r.opened)
 		}
-		r.pool, list = p, append(list, p.Accounts()...)
-		r.mu.Lock()
-		r.vaults = p.Vaults()
-		r.mu.Unlock()
 	}
-	r.accounts = append(append(list, r.pair.Base.Mint, r.pair.Quote.Mint), r.pair.Observed...)
-	return nil
+	if err = errors.Join(bookErr, poolErr); err != nil && r.book == nil && r.pool == nil {
+		return err
+	}
+	r.whole = err == nil
+	r.accounts = []solana.Address{solana.ClockSysvar}
+	if r.book != nil {
+		r.accounts = append(r.accounts, r.book.Accounts()...)
+	}
+	if r.pool != nil {
+		r.accounts = append(r.accounts, r.pool.Accounts()...)
+	}
+	r.accounts = append(append(r.accounts, r.pair.Base.Mint, r.pair.Quote.Mint), r.pair.Observed...)
+	return err
 }
 
 // ask asks the nodes until a majority tells the same. witnesses is 0 if none

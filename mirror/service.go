@@ -30,7 +30,7 @@ func New(o Options, node Node, engine Engine, kv KV) (*Service, error) {
 	s := &Service{o: o.withDefaults(), node: node}
 	for i := range s.o.Pairs {
 		p := &s.o.Pairs[i]
-		r := &reader{o: &s.o, node: node, engine: engine, pair: p}
+		r := &reader{o: &s.o, node: node, engine: engine, pair: p, opened: make(chan struct{})}
 		s.readers = append(s.readers, r)
 		var w *swaps
 		if p.Pool.Pool != (solana.Address{}) {

@@ -229,6 +229,43 @@ func TestServiceTellsNodes(t *testing.T) {
 	})
 }
 
+// TestServiceOpensLater what was not there at first, and follows the rest until
+// then.
+func TestServiceOpensLater(t *testing.T) {
+	for name, address := range map[string]solana.Address{"the market": atMarket, "the pool": sceneKey(keyPool)} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, 1)
+				p := &r.o.Pairs[0]
+				pool, accounts := makePool()
+				p.Base, p.Quote, p.Pool = baseCoin, quoteCoin, mirror.PoolListing{Pool: sceneKey(keyPool), Program: pool.Program}
+				for _, a := range append(accounts, mintAccount(baseCoin.Mint, baseCoin.Decimals, 1), mintAccount(quoteCoin.Mint, quoteCoin.Decimals, 1)) {
+					r.chain.more[a.Address] = a
+				}
+				book := manifestData(r.chain.book)
+				r.chain.more[atMarket] = &rpc.Account{Address: atMarket, Owner: solana.ManifestProgram, Data: book}
+				accounts[2].Address = sceneKey(keyPool)
+				r.chain.more[sceneKey(keyPool)] = accounts[2]
+				there := r.chain.more[address]
+				r.chain.more[address] = nil
+				r.start()
+				s := r.after(2 * cycle)
+				if p := &s.Pairs[0]; !p.Reasons.Has(mirror.BadAccount) || (p.Pool == nil) != (address != atMarket) || (p.Orders == 0) != (address == atMarket) || p.Witnesses != 1 {
+					t.Errorf("%q %+v", s.Reasons.Words(), p)
+				}
+				r.chain.mu.Lock()
+				r.chain.more[address] = there
+				r.chain.mu.Unlock()
+				s = r.after(2 * cycle)
+				r.stop()
+				if p := &s.Pairs[0]; p.Reasons.Has(mirror.BadAccount) || p.Pool == nil || p.Pool.BaseFees != 7 || p.Orders != 2 {
+					t.Errorf("%q %+v, %v", s.Reasons.Words(), p, p.Err)
+				}
+			})
+		})
+	}
+}
+
 // TestServiceBelievesNoSlotAlone: what a majority has not reached moves nothing.
 func TestServiceBelievesNoSlotAlone(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -56,8 +56,13 @@ type swaps struct {
 	err     error
 }
 
-// run reads the history every cycle until ctx ends.
+// run reads the history every cycle, from when the vaults are known until ctx
+// ends.
 func (s *swaps) run(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-s.reader.opened:
+	}
 	every(ctx, s.o.Every, func() {
 		err := s.follow(ctx)
 		if errors.Is(err, errStore) || errors.Is(err, ErrOrder) {
@@ -70,7 +75,7 @@ func (s *swaps) run(ctx context.Context) {
 // follow reads on until there is nothing new.
 func (s *swaps) follow(ctx context.Context) error {
 	if s.backfill == nil {
-		if err := s.load(); err != nil || s.backfill == nil {
+		if err := s.load(); err != nil {
 			return err
 		}
 	}
@@ -93,14 +98,8 @@ func (s *swaps) follow(ctx context.Context) error {
 	return errors.Join(s.tell(), s.prune(), s.record())
 }
 
-// load begins from what is stored, once it is known what the vaults are.
+// load begins from what is stored.
 func (s *swaps) load() error {
-	s.reader.mu.Lock()
-	vaults := s.reader.vaults
-	s.reader.mu.Unlock()
-	if vaults == (VaultPair{}) {
-		return nil
-	}
 	s.head = head{}
 	known, err := s.store.get(s.store.key('h'), &s.head)
 	if err != nil {
@@ -139,7 +138,7 @@ func (s *swaps) load() error {
 		return err
 	}
 	pool := s.pair.poolListing()
-	s.backfill, err = NewBackfill(BackfillOptions{Pair: vaults, Account: pool.history(), Horizon: max(s.o.Reach, 0)}, s.head.Cursor)
+	s.backfill, err = NewBackfill(BackfillOptions{Pair: s.reader.vaults, Account: pool.history(), Horizon: max(s.o.Reach, 0)}, s.head.Cursor)
 	return err
 }
 
