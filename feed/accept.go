@@ -158,6 +158,8 @@ func newUpgrader() websocket.FastHTTPUpgrader {
 func refuse(ctx *fasthttp.RequestCtx, status int, code, text, reason, field string) {
 	ctx.SetStatusCode(status)
 	ctx.SetContentType("application/json; charset=utf-8")
+	// Frames that a client sent ahead of the answer must not be read as requests.
+	ctx.SetConnectionClose()
 	h := &ctx.Response.Header
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")

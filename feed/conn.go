@@ -71,6 +71,7 @@ type conn struct {
 	subs      []*subscription
 	heartbeat bool
 	bareSince time.Time // since when it has had no subscription
+	owedSince time.Time // since when more than maxOwed of answers waits; zero = it does not
 	slot      int       // of the shard's wheel
 	place     int       // its index in the slot
 

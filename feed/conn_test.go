@@ -3,8 +3,11 @@ package feed
 import (
 	"bytes"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
+
+	"blockdesk/engine"
 )
 
 // Whatever is pushed, written in pieces and collapsed: the socket gets whole
@@ -104,6 +107,36 @@ func TestCollapseDropsHeartbeats(t *testing.T) {
 		}
 		if len(c.pending) != answers || c.bytes != rest || !sub.stale {
 			t.Errorf("dialect %d: %d messages of %d bytes stay, counted %d; stale %v", speaks, len(c.pending), rest, c.bytes, sub.stale)
+		}
+	}
+}
+
+// A client that takes its answers a byte at a time is cut off in the end.
+func TestAnswersLeftLying(t *testing.T) {
+	f, err := New(Options{}, instruments(), engine.NewMarketData(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size, want := range map[int]phase{maxOwed: phaseOpen, maxOwed + 1: phaseClosing} {
+		s, c := f.shards[0], &conn{phase: phaseOpen}
+		s.add(c, topicRef{in: f.set.Get(0), kind: trades})
+		c.push(make([]byte, size), nil)
+		s.now = time.Unix(1, 0)
+		s.beat(c)
+		s.now = s.now.Add(owedWithin - 1)
+		s.beat(c)
+		if c.phase != phaseOpen {
+			t.Fatalf("%d bytes: closed before %v", size, owedWithin)
+		}
+		s.now = s.now.Add(1)
+		s.beat(c)
+		if c.phase != want {
+			t.Errorf("%d bytes for %v: phase %d, want %d", size, owedWithin, c.phase, want)
+		}
+		c.written(c.bytes - 1)
+		s.beat(c)
+		if want == phaseOpen && !c.owedSince.IsZero() {
+			t.Errorf("%d bytes left, and they count as lying", c.bytes)
 		}
 	}
 }

@@ -39,6 +39,10 @@ const (
 	// maxPendingAll bounds what waits for one connection's socket with answers
 	// and resumed updates, in bytes; beyond it the connection is slow and closed.
 	maxPendingAll = 2 << 20
+	// maxOwed bounds the part of it that may wait for longer than owedWithin: a
+	// client that takes a byte now and then would hold megabytes for ever.
+	maxOwed    = 64 << 10
+	owedWithin = 30 * time.Second
 	// maxDrain bounds what is read and thrown away from a connection that is
 	// being closed, in bytes; maxStreamInput, from a stream of server-sent events,
 	// which is then closed.

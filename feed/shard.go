@@ -313,6 +313,10 @@ func (s *shard) beat(c *conn) {
 		s.close(c, ClosePolicy, "message took too long")
 		return
 	}
+	if s.owesTooLong(c) {
+		s.slow(c)
+		return
+	}
 	if len(c.subs) == 0 {
 		if s.now.Sub(c.bareSince) >= s.feed.o.SubscribeWithin {
 			s.close(c, CloseNoSubscription, "no subscription")
@@ -332,6 +336,19 @@ func (s *shard) beat(c *conn) {
 		}
 	}
 	s.answer(c, s.enc.closeHeartbeat())
+}
+
+// owesTooLong reports whether c leaves more of its answers lying than one may,
+// and has for too long.
+func (s *shard) owesTooLong(c *conn) bool {
+	if c.bytes-c.live <= maxOwed {
+		c.owedSince = time.Time{}
+		return false
+	}
+	if c.owedSince.IsZero() {
+		c.owedSince = s.now
+	}
+	return s.now.Sub(c.owedSince) >= owedWithin
 }
 
 // each calls f for every connection of the shard.
