@@ -33,7 +33,7 @@ const recordVersion = 1
 
 const scopeSize = 2 + len(solana.Address{})
 
-// mostAtOnce bounds what one commit writes and one scan holds.
+// mostAtOnce bounds the transactions of one scan.
 const mostAtOnce = 256
 
 // swapMark is a swap's place in the history.
@@ -206,10 +206,11 @@ func (r *records) get(key []byte, record any) (ok bool, err error) {
 	return ok, nil
 }
 
-// traces reads the traces of a run from a position on, until f returns false.
+// traces reads the traces of a run from a position to before another, until f
+// returns false. All of them must be there.
 func (r *records) traces(run uint32, from, to int64, f func(at int64, t *Trace, failed bool) bool) error {
 	var broken error
-	at := from
+	at, enough := from, false
 	err := r.kv.Scan(r.traceKey(run, from), r.traceKey(run, to), func(key, value []byte) bool {
 		t, failed, err := decodeTrace(value)
 		if err == nil && binary.BigEndian.Uint64(key[len(key)-8:])^1<<63 != uint64(at) {
@@ -219,9 +220,13 @@ func (r *records) traces(run uint32, from, to int64, f func(at int64, t *Trace, 
 			return false
 		}
 		at++
-		return f(at-1, &t, failed)
+		enough = !f(at-1, &t, failed)
+		return !enough
 	})
-	if err = errors.Join(err, broken); err != nil {
+	if err = errors.Join(err, broken); err == nil && at < to && !enough {
+		err = fmt.Errorf("%w: trace %d is missing", ErrRecord, at)
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %w", errStore, err)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"blockdesk/engine"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 	"blockdesk/mirror"
@@ -58,6 +59,45 @@ func TestServiceUnheard(t *testing.T) {
 			t.Errorf("told %d, %d of them twice", n, r.engine.refused)
 		}
 	})
+}
+
+// TestServiceNumbersInParts: many transactions of many swaps each make no commit
+// beyond the limit.
+func TestServiceNumbersInParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most, each = 4096, 18
+		r := newRig(t, 1)
+		for range most/each + 20 {
+			r.chain.act(func(s *scene) {
+				for range each {
+					s.buy(1, 1, 2)
+				}
+			})
+		}
+		r.start()
+		r.after(cycle)
+		r.stop()
+		r.sameTrades("in parts")
+		if len(r.engine.trades) <= most || r.kv.most > most+each {
+			t.Errorf("%d trades, %d steps in one commit", len(r.engine.trades), r.kv.most)
+		}
+	})
+}
+
+// TestRefreshAndTrade are what the engine takes, within its limits.
+func TestRefreshAndTrade(t *testing.T) {
+	levels := make([]market.Level, mirror.MaxShownLevels)
+	for i := range levels {
+		levels[i] = market.Level{Price: market.Price(i + 1), Qty: engine.MaxMirrorQty}
+	}
+	book := engine.MirrorBook(mirror.Refresh{Instrument: 3, Slot: 1, Asks: levels})
+	if _, err := engine.MirrorRefreshCommands(nil, &book); err != nil || mirror.MaxShownLevels != engine.MaxMirrorLevels {
+		t.Error(err)
+	}
+	swap := engine.MirrorSwap(mirror.Trade{Instrument: 3, Ordinal: 1, Price: 1, Qty: market.MaxQty, Side: market.Buy, At: 1, Slot: 1})
+	if _, err := engine.MirrorTradeCommand(&swap); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestServiceTraders tells takers apart by who paid, up to the limit.

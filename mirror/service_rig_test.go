@@ -219,6 +219,8 @@ type memKV struct {
 	pending []func(map[string]string)
 	// left is how many commits are done before all fail; below 0 is for ever.
 	left int
+	// most is the most steps that a commit had.
+	most int
 }
 
 func newMemKV() *memKV {
@@ -275,6 +277,7 @@ func (k *memKV) Commit(fill func(set func(key, value []byte), deleteRange func(l
 			}
 		})
 	})
+	k.most = max(k.most, len(steps))
 	all := func(m map[string]string) {
 		for _, step := range steps {
 			step(m)

@@ -419,12 +419,19 @@ func TestServiceStore(t *testing.T) {
 			if key == "v" || key[0] == 'p' {
 				continue
 			}
-			for what, spoilt := range map[string]string{"cut": value[:len(value)-1], "longer": value + "\x00", "another version": "\x09" + value[1:], "empty": ""} {
+			spoils := map[string]string{"cut": value[:len(value)-1], "longer": value + "\x00", "another version": "\x09" + value[1:], "empty": ""}
+			if key[0] == 't' || key[0] == 's' {
+				spoils["gone"] = ""
+			}
+			for what, spoilt := range spoils {
 				if key[0] == 's' {
 					r.engine.trades, r.engine.durable = nil, 0 // so that it is told again
 				}
 				r.kv = r.kv.crash(1 << 20)
 				r.kv.now[key] = spoilt
+				if what == "gone" {
+					delete(r.kv.now, key)
+				}
 				r.start()
 				s := r.after(cycle)
 				r.stop()

@@ -15,6 +15,9 @@ import (
 const (
 	// stepsAtOnce is how many transactions are read before what they did is told.
 	stepsAtOnce = 64
+	// swapsAtOnce is how many swaps get their ordinals in one commit, but for the
+	// rest of the last transaction's.
+	swapsAtOnce = 4096
 	// mostUnheard is how many trades the engine is told without hearing of them.
 	mostUnheard = 4096
 	// finalWithin is how many slots the final one may be behind the one that
@@ -251,8 +254,8 @@ func (r *swapRecord) trade(in market.InstrumentID) Trade {
 	return Trade{in, r.Ordinal, r.Price, r.Qty, r.Side, r.Mark.Time * int64(time.Second), r.Mark.Slot}
 }
 
-// giveOrdinals numbers the swaps of the traces from a position to before another,
-// and returns once that is on disk.
+// giveOrdinals numbers the swaps of the traces from a position to before another
+// or some of them, and returns once that is on disk.
 func (s *swaps) giveOrdinals(from, to int64) error {
 	h := s.head
 	var out []swapRecord
@@ -271,12 +274,12 @@ func (s *swaps) giveOrdinals(from, to int64) error {
 			r.Ordinal, r.Payer, h.Last = h.Numbered, t.Payer, r.Mark
 			out = append(out, r)
 		}
-		return true
+		h.Given = at + 1
+		return len(out) < swapsAtOnce
 	})
 	if err != nil {
 		return err
 	}
-	h.Given = to
 	err = commit(s.store.kv, true, func(set func(key, value []byte), _ func(lo, hi []byte)) {
 		for i := range out {
 			set(s.store.key('s', number(out[i].Ordinal)), encode(nil, &out[i]))
