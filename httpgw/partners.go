@@ -145,7 +145,7 @@ func (p *partnerPages) scan(in *market.Instrument, field string, each func(*engi
 	}
 	before, size := market.TradeID(0), firstScan
 	for looked := 0; looked < maxPartnerScan; looked += size {
-		size = min(size*firstScan, archive.MaxTrades)
+		size = min(size*firstScan, archive.MaxTrades, maxPartnerScan-looked)
 		trades, err := p.history.Trades(in.ID, before, size)
 		if err != nil {
 			return historyFailed(err)
@@ -160,10 +160,21 @@ func (p *partnerPages) scan(in *market.Instrument, field string, each func(*engi
 		}
 		before = trades[len(trades)-1].ID
 	}
+	if more, err := p.history.Trades(in.ID, before, 1); err != nil || len(more) == 0 {
+		return historyEnded(err)
+	}
 	return &problem{
 		status: 400, code: codeInvalidField, field: field, reason: "too_far_back",
 		text: field + " lies further back than one answer looks. /api/v1/market/trades goes on from there.",
 	}
+}
+
+// historyEnded is a scan's end where there is nothing further back.
+func historyEnded(err error) *problem {
+	if err != nil {
+		return historyFailed(err)
+	}
+	return nil
 }
 
 // appendQuoteAmount appends price × qty, exact.

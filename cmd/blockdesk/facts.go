@@ -134,7 +134,7 @@ func (b *factsBook) make(at catalog.Time) *catalog.Facts {
 		desk = b.s.desk.View()
 		f.Desk = b.desk(desk)
 	}
-	m := &pairFacts{s: b.s, desk: desk, at: int64(at)}
+	m := &pairFacts{instruments: b.s.instruments, views: b.s.feed, history: b.s.history, desk: desk, at: int64(at)}
 	f.Pairs = m.pairs()
 	return f
 }

@@ -13,21 +13,23 @@ import (
 
 // pairFacts tells the pairs of one cycle.
 type pairFacts struct {
-	s    *service
-	desk *rfq.View // nil: there is none
-	at   int64     // Unix nanoseconds
-	all  []catalog.Pair
+	instruments []market.Instrument
+	views       httpgw.Views
+	history     httpgw.History
+	desk        *rfq.View // nil: there is none
+	at          int64     // Unix nanoseconds
+	all         []catalog.Pair
 }
 
 // oneDollar is a dollar as a price.
 const oneDollar = market.USDPrice(1_000_000_000)
 
 func (m *pairFacts) pairs() []catalog.Pair {
-	m.all = make([]catalog.Pair, len(m.s.instruments))
+	m.all = make([]catalog.Pair, len(m.instruments))
 	views := make([]*engine.View, len(m.all))
 	for i := range m.all {
-		in := &m.s.instruments[i]
-		if views[i] = m.s.feed.View(in.ID); views[i] == nil {
+		in := &m.instruments[i]
+		if views[i] = m.views.View(in.ID); views[i] == nil {
 			views[i] = &engine.View{Instrument: in.ID, Status: engine.StatusTrading}
 		}
 		m.all[i] = pairOf(in, views[i])
@@ -38,11 +40,11 @@ func (m *pairFacts) pairs() []catalog.Pair {
 	for more := true; more; {
 		more = false
 		for i := range m.all {
-			more = m.all[i].PriceUSD == 0 && m.price(&m.all[i], &m.s.instruments[i], views[i]) || more
+			more = m.all[i].PriceUSD == 0 && m.price(&m.all[i], &m.instruments[i], views[i]) || more
 		}
 	}
 	for i := range m.all {
-		m.inDollars(&m.all[i], &m.s.instruments[i], views[i])
+		m.inDollars(&m.all[i], &m.instruments[i], views[i])
 	}
 	return m.all
 }
@@ -127,7 +129,7 @@ func quoteText(in *market.Instrument, n market.Uint128) catalog.Decimal {
 // candle is the newest hour with a trade; nil where there is none, or where the
 // history cannot be read: that is its readiness's to say.
 func (m *pairFacts) candle(in *market.Instrument) *catalog.Candle {
-	candles, err := m.s.history.Candles(in.ID, archive.Hour1, 0, 1)
+	candles, err := m.history.Candles(in.ID, archive.Hour1, 0, 1)
 	if err != nil || len(candles) == 0 {
 		return nil
 	}
@@ -223,7 +225,7 @@ func worthUSD(in *market.Instrument, n market.Uint128, quote market.USDPrice) (m
 func (m *pairFacts) week(in *market.Instrument, quote market.USDPrice) catalog.Window {
 	const hours = 7 * 24
 	w := catalog.Window{Status: catalog.WindowUnproven}
-	candles, err := m.s.history.Candles(in.ID, archive.Hour1, 0, hours)
+	candles, err := m.history.Candles(in.ID, archive.Hour1, 0, hours)
 	if err != nil {
 		return w
 	}

@@ -1,0 +1,258 @@
+package httpgw
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"blockdesk/engine"
+	"blockdesk/feed/archive"
+	"blockdesk/market"
+)
+
+// tape is a History of what a test puts in, newest first, by instrument.
+type tape struct {
+	trades [3][]engine.Trade
+	cursor uint64
+	fail   error
+}
+
+func (h *tape) Version() uint64 { return h.cursor }
+func (h *tape) Cursor() uint64  { return h.cursor }
+
+func (h *tape) Candles(market.InstrumentID, archive.Interval, int64, int) ([]archive.Candle, error) {
+	return nil, h.fail
+}
+
+func (h *tape) Trades(in market.InstrumentID, before market.TradeID, limit int) ([]engine.Trade, error) {
+	if limit < 1 || limit > archive.MaxTrades {
+		return nil, archive.ErrLimit
+	}
+	for i := range h.trades[in] {
+		if before == 0 || h.trades[in][i].ID < before {
+			return h.trades[in][i:min(len(h.trades[in]), i+limit)], h.fail
+		}
+	}
+	return nil, h.fail
+}
+
+// add puts a trade on an instrument's tape, one second after the one before.
+func (h *tape) add(in market.InstrumentID, id market.TradeID, seq uint64, side market.Side) {
+	t := engine.Trade{ID: id, Seq: seq, At: int64(id) * nanosPerSecond, Price: 10_000, Qty: 3, Side: side}
+	h.trades[in] = append([]engine.Trade{t}, h.trades[in]...)
+}
+
+// long is a tape of n trades of instrument 0, a command each.
+func long(n int) *tape {
+	h := &tape{cursor: uint64(n)}
+	for id := n; id > 0; id-- {
+		h.trades[0] = append(h.trades[0], engine.Trade{
+			ID: market.TradeID(id), Seq: uint64(id), At: int64(id) * nanosPerSecond, Price: 1, Qty: 1, Side: market.Buy,
+		})
+	}
+	return h
+}
+
+// partner asks an adapter of a gateway with this history and holds the answer to
+// the specification.
+func partner(t *testing.T, h History) func(path, query string, status int) []byte {
+	t.Helper()
+	doors := withDesk(testDoors())
+	doors.History = h
+	c := newConformingOf(t, doors, func(o *Options) { o.Partner = Rate{60_000_000, 1_000_000} })
+	return func(path, query string, status int) []byte {
+		t.Helper()
+		return c.send(t, path, "GET "+path+query+" HTTP/1.1\r\nHost: test\r\n\r\n", status).Body
+	}
+}
+
+// TestScreenerEvents: the swaps of all pairs by their command, and within one by
+// their trade; both ends of the range count, and what is not whole yet does not.
+func TestScreenerEvents(t *testing.T) {
+	h := &tape{cursor: 30}
+	h.add(0, 1, 10, market.Buy)
+	h.add(1, 2, 20, market.Sell)
+	h.add(1, 3, 20, market.Sell)
+	h.add(0, 4, 30, market.Sell)
+	h.add(0, 5, 31, market.Buy) // behind the cursor
+	ask := partner(t, h)
+	var block struct {
+		Block struct{ BlockNumber, BlockTimestamp int64 }
+	}
+	if err := json.Unmarshal(ask(pathScreener+"latest-block", "", 200), &block); err != nil || block.Block.BlockNumber != 30 || block.Block.BlockTimestamp != 4 {
+		t.Errorf("the latest block is %+v: %v", block, err)
+	}
+	events := func(from, to int) string {
+		var got struct {
+			Events []struct {
+				Block      struct{ BlockNumber int64 }
+				EventIndex int
+				PairID     string
+				Asset0In   string
+				Asset0Out  string
+				Asset1In   string
+				Asset1Out  string
+			}
+		}
+		if err := json.Unmarshal(ask(pathScreener+"events", fmt.Sprintf("?fromBlock=%d&toBlock=%d", from, to), 200), &got); err != nil {
+			t.Fatal(err)
+		}
+		all := ""
+		for _, e := range got.Events {
+			all += fmt.Sprintf("%d.%d %s in %s%s out %s%s; ", e.Block.BlockNumber, e.EventIndex, e.PairID, e.Asset0In, e.Asset1In, e.Asset0Out, e.Asset1Out)
+		}
+		return all
+	}
+	const (
+		first = "10.0 SLUSD_USDC in 1.500000000000 out 1.500000; "
+		both  = "20.0 92C_SLUSD in 0.003 out 0.0030000; 20.1 92C_SLUSD in 0.003 out 0.0030000; "
+		last  = "30.0 SLUSD_USDC in 1.500000 out 1.500000000000; "
+	)
+	for _, c := range []struct {
+		from, to int
+		want     string
+	}{
+		{0, 1000, first + both + last}, {10, 10, first}, {11, 20, both}, {21, 29, ""}, {30, 30, last}, {31, 31, ""},
+	} {
+		if got := events(c.from, c.to); got != c.want {
+			t.Errorf("blocks %d to %d: %s\nwant %s", c.from, c.to, got, c.want)
+		}
+	}
+}
+
+// TestPartnerLimits: as many as one answer takes, and one more; nothing is left
+// out in silence.
+func TestPartnerLimits(t *testing.T) {
+	refused := func(body []byte, reason string) {
+		t.Helper()
+		if !strings.Contains(string(body), `"reason":"`+reason+`"`) {
+			t.Errorf("refused with %s, want %s", body, reason)
+		}
+	}
+	ask := partner(t, long(maxPartnerScan))
+	const gecko = "?ticker_id=SLUSD_USDC&end_time=999" // before the first trade
+	events := pathScreener + "events"
+	for n, query := range map[int]string{
+		maxPartnerTrades: fmt.Sprintf("?fromBlock=5&toBlock=%d", 4+maxPartnerTrades), 0: "?fromBlock=0&toBlock=0",
+	} {
+		if got := strings.Count(string(ask(events, query, 200)), `"swap"`); got != n {
+			t.Errorf("%s: %d events, want %d", query, got, n)
+		}
+	}
+	refused(ask(events, fmt.Sprintf("?fromBlock=5&toBlock=%d", 5+maxPartnerTrades), 400), "too_many_events")
+	ask(pathGecko+"historical_trades", gecko, 200)
+
+	ask = partner(t, long(maxPartnerScan+1))
+	refused(ask(pathGecko+"historical_trades", gecko, 400), "too_far_back")
+	refused(ask(events, "?fromBlock=0&toBlock=0", 400), "too_far_back")
+	if got := strings.Count(string(ask(pathGecko+"historical_trades", fmt.Sprintf("?ticker_id=SLUSD_USDC&limit=%d&type=buy", maxPartnerTrades), 200)), "trade_id"); got != maxPartnerTrades {
+		t.Errorf("%d trades, want %d", got, maxPartnerTrades)
+	}
+}
+
+// TestGeckoTrades: by side, by time and by number, newest first.
+func TestGeckoTrades(t *testing.T) {
+	h := &tape{cursor: 100}
+	for id := market.TradeID(1); id <= 10; id++ {
+		h.add(0, id, uint64(id), market.Side(1+id%2)) // sides in turn
+	}
+	even, odd := market.Buy.String(), market.Sell.String()
+	ask := partner(t, h)
+	for query, want := range map[string]string{
+		"":                                even + " 10 8 6 4 2 " + odd + " 9 7 5 3 1 ",
+		"&limit=1":                        even + " 10 " + odd + " 9 ",
+		"&type=" + odd + "&limit=2":       odd + " 9 7 ",
+		"&start_time=8000":                even + " 10 8 " + odd + " 9 ",
+		"&start_time=3000&end_time=6999":  even + " 6 4 " + odd + " 5 3 ",
+		"&end_time=2000&type=" + even:     even + " 2 ",
+		"&start_time=11000":               even + " " + odd + " ",
+		"&end_time=9223372036853&limit=1": even + " 10 " + odd + " 9 ",
+	} {
+		var got map[string][]struct {
+			ID int `json:"trade_id"`
+		}
+		if err := json.Unmarshal(ask(pathGecko+"historical_trades", "?ticker_id=SLUSD_USDC"+query, 200), &got); err != nil {
+			t.Fatal(err)
+		}
+		all := ""
+		for _, side := range []string{"buy", "sell"} {
+			if list, ok := got[side]; ok {
+				all += side + " "
+				for _, trade := range list {
+					all += fmt.Sprint(trade.ID, " ")
+				}
+			}
+		}
+		if all != want {
+			t.Errorf("%s: %s, want %s", query, all, want)
+		}
+	}
+}
+
+// TestPartnerWithoutHistory: views tell what they have.
+func TestPartnerWithoutHistory(t *testing.T) {
+	ask := partner(t, nil)
+	if got := strings.Count(string(ask(pathGecko+"historical_trades", "?ticker_id=SLUSD_USDC", 200)), "trade_id"); got != engine.MaxTape {
+		t.Errorf("%d trades, want %d", got, engine.MaxTape)
+	}
+	if got := string(ask(pathScreener+"latest-block", "", 200)); !strings.Contains(got, `"blockNumber":80000`) {
+		t.Errorf("the latest block is %s", got)
+	}
+}
+
+// TestPartnerHistoryFails: a broken disk is no empty market.
+func TestPartnerHistoryFails(t *testing.T) {
+	ask := partner(t, &tape{fail: errors.New("a broken disk")})
+	ask(pathGecko+"historical_trades", "?ticker_id=SLUSD_USDC", 500)
+	ask(pathScreener+"latest-block", "", 500)
+	ask(pathScreener+"events", "?fromBlock=0&toBlock=1", 500)
+}
+
+// TestPartnerBooks: the depth counts both sides, and CoinMarketCap gets all.
+func TestPartnerBooks(t *testing.T) {
+	ask := partner(t, nil)
+	levels := func(body []byte) int { return strings.Count(string(body), `["`) }
+	for query, want := range map[string]int{"": 200, "&depth=0": 200, "&depth=200": 200, "&depth=100": 100, "&depth=1": 2, "&depth=3": 4} {
+		if got := levels(ask(pathGecko+"orderbook", "?ticker_id=SLUSD_USDC"+query, 200)); got != want {
+			t.Errorf("%s: %d levels, want %d", query, got, want)
+		}
+	}
+	ask(pathGecko+"orderbook", "?ticker_id=SLUSD_USDC&depth=201", 400)
+	g := partnerOne(t)
+	for name, want := range map[string]int{"SLUSD_USDC": 200, "EMPTY_USDC": 0} {
+		if got := levels(g("orderbook/", name, 200)); got != want {
+			t.Errorf("%s: %d levels, want %d", name, got, want)
+		}
+	}
+	if got := strings.Count(string(g("trades/", "SLUSD_USDC", 200)), "trade_id"); got != engine.MaxTape {
+		t.Errorf("%d trades, want %d", got, engine.MaxTape)
+	}
+	g("trades/", "SLUSD-USDC", 400)
+}
+
+// partnerOne asks CoinMarketCap's reads of one pair.
+func partnerOne(t *testing.T) func(what, pair string, status int) []byte {
+	t.Helper()
+	c := newConformingOf(t, withDesk(testDoors()), nil)
+	return func(what, pair string, status int) []byte {
+		t.Helper()
+		return c.send(t, pathCap+what+pairSegment, "GET "+pathCap+what+pair+" HTTP/1.1\r\nHost: test\r\n\r\n", status).Body
+	}
+}
+
+// TestPartnerLimitIsItsOwn: aggregators do not take from other readers, nor they
+// from them.
+func TestPartnerLimitIsItsOwn(t *testing.T) {
+	c := newConformingOf(t, withDesk(testDoors()), func(o *Options) { o.Market, o.Partner = Rate{1, 1}, Rate{1, 2} })
+	get := func(path string, status int) {
+		t.Helper()
+		c.send(t, path, "GET "+path+" HTTP/1.1\r\nHost: test\r\n\r\n", status)
+	}
+	get(pathGecko+"tickers", 200)
+	get(pathMarket+"status", 200)
+	get("/market.json", 429)
+	get(pathCap+"summary", 200)
+	get(pathScreener+"latest-block", 429)
+}
