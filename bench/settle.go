@@ -130,7 +130,7 @@ func (b *settleBench) start(ctx context.Context) (end func() error, err error) {
 func (b *settleBench) config(keys string) string {
 	return fmt.Sprintf(`log_level: warn
 durability: {mode: interval, interval_ms: 5}
-http: {market_data_per_minute: 0, rfq_writes_per_minute: 0, dvp_per_minute: 0, handshake_per_minute: 0}
+http: {market_data_per_minute: 0, partner_per_minute: 0, rfq_writes_per_minute: 0, dvp_per_minute: 0, handshake_per_minute: 0}
 chain: {rpc_urls: %q}
 settle: {key_file: %q, watch_ms: 600000}
 rfq:

@@ -15,8 +15,8 @@
 //	─▶ members ─▶ rfq.Request ─▶ [Desk].Do ─▶ [Settlement].Package ─▶ bytes
 //	           └▶ [Submission] ─▶ [DvP].Submit ──────────────────────▶ bytes
 //
-// Every endpoint is one row of the route table (routes.go, rfq_routes.go,
-// writes.go, dvp.go): path, method, surfaces, handler, cache class, limit class.
+// Every endpoint is one row of the route table (routes.go, catalog_pages.go,
+// partners.go, rfq_routes.go, writes.go, dvp.go): path, method, surfaces, handler, cache class, limit class.
 // The service description that GET / returns is made from the same rows, so it
 // cannot promise what is not served.
 //
@@ -29,6 +29,8 @@
 //     middles of our books at the cycle's first read), and of how the settlement
 //     was when it was rendered: its ts and its prices move between cycles only,
 //     and its strong ETag is made from its bytes.
+//     A document of the market is a function of package catalog's Facts, which
+//     change once in such a cycle; all its paths have the same bytes and ETag.
 //  2. The raw path is compared, byte for byte: no decoding, no "..", no
 //     trailing slash is forgiven. What is not in the table is 404.
 //  3. Nothing a client sent comes back in an error, but a path of letters, digits
@@ -76,6 +78,7 @@
 // [MaxSegment], [MaxIdempotencyKey], [MaxToken], [MaxTransaction],
 // [MaxSubmitKeys], [MaxWindow], [MaxMoneyLimit], [MaxNote], limitShards,
 // limitWays, maxForwarded, maxQueryValue, maxMembers, maxValue, maxLong,
-// maxNesting, settleTime, submitTime. MaxConns bounds the requests that
+// maxNesting, settleTime, submitTime, maxPartnerDepth, maxPartnerTrades,
+// maxPartnerScan. MaxConns bounds the requests that
 // wait for the desk as well; the desk has a limit of its own.
 package httpgw

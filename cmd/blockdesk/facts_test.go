@@ -146,6 +146,26 @@ func TestPairFigures(t *testing.T) {
 	}
 }
 
+// TestFactsCycle: facts stand for a cycle, and nobody waits for the next ones
+// while another makes them.
+func TestFactsCycle(t *testing.T) {
+	begin := time.Unix(0, factsNow)
+	now := begin
+	b := &factsBook{clock: func() time.Time { return now }}
+	f := &catalog.Facts{}
+	b.kept.Store(&cycleFacts{begin, f})
+	now = begin.Add(factsCycle - 1)
+	if b.now() != f {
+		t.Error("other facts within the cycle")
+	}
+	b.making.Lock()
+	defer b.making.Unlock()
+	now = begin.Add(factsCycle)
+	if b.now() != f {
+		t.Error("not the last facts while others are made")
+	}
+}
+
 func TestChange(t *testing.T) {
 	for _, c := range []struct {
 		from, to market.Price
