@@ -133,6 +133,9 @@ func TestAnswersLeftLying(t *testing.T) {
 		if c.phase != want {
 			t.Errorf("%d bytes for %v: phase %d, want %d", size, owedWithin, c.phase, want)
 		}
+		if left := c.closeBy.Sub(s.now); want == phaseClosing && left != s.feed.o.SlowAfter {
+			t.Errorf("a slow client has %v to read why it is closed, want %v", left, s.feed.o.SlowAfter)
+		}
 		c.written(c.bytes - 1)
 		s.beat(c)
 		if want == phaseOpen && !c.owedSince.IsZero() {

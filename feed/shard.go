@@ -135,7 +135,12 @@ func (s *shard) pass(t *taken) {
 	}
 	if t.stop && !s.stop {
 		s.stop = true
-		s.each(func(c *conn) { s.close(c, CloseRestart, "restart") })
+		s.each(func(c *conn) {
+			s.close(c, CloseRestart, "restart")
+			if last := s.now.Add(s.feed.o.CloseWithin); c.closeBy.After(last) {
+				c.closeBy = last // a slow one has longer otherwise
+			}
+		})
 	}
 	s.turn()
 	s.retry()

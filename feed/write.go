@@ -187,6 +187,7 @@ func (s *shard) slow(c *conn) {
 	c.collapse()
 	c.push(c.own(s.enc.fault(nil, faultSlow)), nil)
 	s.close(c, CloseSlowConsumer, "SLOW_CONSUMER")
+	c.closeBy = s.now.Add(s.feed.o.SlowAfter) // it is slow: else nobody would live to be told
 }
 
 // close begins the end of a connection: its subscriptions are gone, what is
