@@ -61,17 +61,36 @@ func StartOn(ctx context.Context, core int, exe, dir, config string) (*Server, e
 	if err := os.WriteFile(s.config, []byte(config), 0o600); err != nil {
 		return nil, err
 	}
+	var err error
+	for range startTries {
+		if err = s.choosePorts(); err != nil {
+			return nil, err
+		}
+		if err = s.run(ctx); err == nil {
+			return s, nil
+		}
+		if !strings.Contains(err.Error(), syscall.EADDRINUSE.Error()) {
+			break
+		}
+	}
+	return nil, err
+}
+
+// startTries bounds the starts of a server whose ports others took between their
+// choice and its start, as servers do that start beside it.
+const startTries = 5
+
+// choosePorts gives the server ports that are free now.
+func (s *Server) choosePorts() error {
+	s.sets = s.sets[:0]
 	for _, name := range []string{"base", "api", "ws", "fix", "admin"} {
 		port, err := freePort()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		s.sets = append(s.sets, fmt.Sprintf("listen.%s=127.0.0.1:%d", name, port))
 	}
-	if err := s.run(ctx); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return nil
 }
 
 // Ports are taken from below the range that kernels give to connections and to
