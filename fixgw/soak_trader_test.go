@@ -343,7 +343,7 @@ func (k *trader) waiting() []string {
 
 // maxSilence is how long the gateway may leave a session that asks without an
 // answer.
-const maxSilence = 10 * time.Second
+const maxSilence = 20 * time.Second
 
 // silent says that the gateway does not answer the session, if so.
 func (k *trader) silent() error {
@@ -358,6 +358,9 @@ func (k *trader) silent() error {
 // and everybody else is as far; then until the gateway has nothing more to say.
 func (k *trader) finish() error {
 	ready, tried := false, false
+	// Asked again and again at one pace, a gateway on a busy machine would never be
+	// through with what was asked before.
+	pause := time.Second
 	var again time.Time
 	for !k.soak.stopped() {
 		if k.conn == nil || k.over {
@@ -377,7 +380,8 @@ func (k *trader) finish() error {
 		}
 		waiting := k.waiting()
 		if now := time.Now(); now.After(again) { // less than the rate
-			again = now.Add(time.Second)
+			again = now.Add(pause)
+			pause = min(2*pause, maxSilence/2)
 			for _, id := range waiting[:min(len(waiting), k.soak.desk.options.Rate/2)] {
 				k.send(k.asked[id].msgType, "97=Y|", k.asked[id].body)
 			}
