@@ -161,10 +161,7 @@ func refuse(ctx *fasthttp.RequestCtx, status int, code, text, reason, field stri
 	// Frames that a client sent ahead of the answer must not be read as requests.
 	ctx.SetConnectionClose()
 	h := &ctx.Response.Header
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Access-Control-Allow-Origin", "*")
-	h.Set("Access-Control-Expose-Headers", "*")
+	publicHeaders(h)
 	if status == fasthttp.StatusServiceUnavailable || status == fasthttp.StatusTooManyRequests {
 		h.Set("Retry-After", "5")
 	}
@@ -175,6 +172,15 @@ func refuse(ctx *fasthttp.RequestCtx, status int, code, text, reason, field stri
 		`","request_id":"` + requestID(ctx) +
 		`","service":"/","specification":"/public-sdk/openapi/svc_public_api_v1.json"}`
 	ctx.SetBodyString(body)
+}
+
+// publicHeaders sets what every answer of the feed's own says: any site may read
+// it, as it is, and nobody may keep it.
+func publicHeaders(h *fasthttp.ResponseHeader) {
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Access-Control-Expose-Headers", "*")
 }
 
 // requestID returns the X-Request-Id that the gateway has set, or one of ours.

@@ -71,10 +71,7 @@ func streamHead(ctx *fasthttp.RequestCtx) {
 	h := &ctx.Response.Header
 	requestID(ctx)
 	h.SetContentType("text/event-stream; charset=utf-8")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Access-Control-Allow-Origin", "*")
-	h.Set("Access-Control-Expose-Headers", "*")
+	publicHeaders(h)
 	h.Set("X-Accel-Buffering", "no")
 	h.SetContentLength(-2) // until the end of the connection
 	h.SetConnectionClose()
