@@ -117,6 +117,10 @@ func TestAnswersLeftLying(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	slow := f.o.SlowAfter
+	if within := f.o.CloseWithin; within >= slow {
+		t.Fatalf("a client has %v to close and is slow after %v: the longer one is meant to be this", within, slow)
+	}
 	for size, want := range map[int]phase{maxOwed: phaseOpen, maxOwed + 1: phaseClosing} {
 		s, c := f.shards[0], &conn{phase: phaseOpen}
 		s.add(c, topicRef{in: f.set.Get(0), kind: trades})
@@ -133,14 +137,28 @@ func TestAnswersLeftLying(t *testing.T) {
 		if c.phase != want {
 			t.Errorf("%d bytes for %v: phase %d, want %d", size, owedWithin, c.phase, want)
 		}
-		if left := c.closeBy.Sub(s.now); want == phaseClosing && left != s.feed.o.SlowAfter {
-			t.Errorf("a slow client has %v to read why it is closed, want %v", left, s.feed.o.SlowAfter)
+		if left := c.closeBy.Sub(s.now); want == phaseClosing && left != slow {
+			t.Errorf("a slow client has %v to read why it is closed, want %v", left, slow)
 		}
 		c.written(c.bytes - 1)
 		s.beat(c)
 		if want == phaseOpen && !c.owedSince.IsZero() {
 			t.Errorf("%d bytes left, and they count as lying", c.bytes)
 		}
+	}
+}
+
+// Where a close may take longer than a client may be slow, it has that long.
+func TestSlowClientHasTheLongerTime(t *testing.T) {
+	f, err := New(Options{SlowAfter: time.Second, CloseWithin: time.Minute}, instruments(), engine.NewMarketData(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, c := f.shards[0], &conn{phase: phaseOpen}
+	s.now = time.Unix(1, 0)
+	s.slow(c)
+	if left := c.closeBy.Sub(s.now); left != time.Minute {
+		t.Errorf("%v to read why it is closed", left)
 	}
 }
 

@@ -187,7 +187,8 @@ func (s *shard) slow(c *conn) {
 	c.collapse()
 	c.push(c.own(s.enc.fault(nil, faultSlow)), nil)
 	s.close(c, CloseSlowConsumer, "SLOW_CONSUMER")
-	c.closeBy = s.now.Add(s.feed.o.SlowAfter) // it is slow: else nobody would live to be told
+	// It is slow: else nobody would live to be told.
+	c.closeBy = s.now.Add(max(s.feed.o.SlowAfter, s.feed.o.CloseWithin))
 }
 
 // close begins the end of a connection: its subscriptions are gone, what is
