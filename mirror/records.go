@@ -232,6 +232,28 @@ func (r *records) traces(run uint32, from, to int64, f func(at int64, t *Trace, 
 	return nil
 }
 
+// swaps reads those that are there of the ordinals from one to another, both
+// included, in their order.
+func (r *records) swaps(from, to uint64, f func(s *swapRecord)) error {
+	var broken error
+	end := append(r.key('s', number(to)), 0) // the key after the last
+	err := r.kv.Scan(r.key('s', number(from)), end, func(key, value []byte) bool {
+		var s swapRecord
+		broken = whole(decode(value, &s))
+		if broken == nil && s.Ordinal != binary.BigEndian.Uint64(key[len(key)-8:]) {
+			broken = fmt.Errorf("%w: swap %d in another's place", ErrRecord, s.Ordinal)
+		}
+		if broken == nil {
+			f(&s)
+		}
+		return broken == nil
+	})
+	if err = errors.Join(err, broken); err != nil {
+		return fmt.Errorf("%w: %w", errStore, err)
+	}
+	return nil
+}
+
 // recorded reads the snapshots, the newest first.
 func (r *records) recorded() (list []Recorded, err error) {
 	var broken error

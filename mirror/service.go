@@ -10,7 +10,8 @@ import (
 // Service mirrors the pairs of its options: it reads their accounts and their
 // pools' histories from the chain, and tells the engine what it finds.
 //
-// Concurrency: State may be called by any goroutine, while Run runs or not.
+// Concurrency: State, Signature and Signatures may be called by any goroutine,
+// while Run runs or not.
 type Service struct {
 	o       Options
 	node    Node
