@@ -12,6 +12,7 @@ import (
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/mirror"
+	"blockdesk/mirror/mirrortest"
 )
 
 // order is one of a made book: in the market's units, with what expiry it has.
@@ -100,52 +101,13 @@ func makeBook(l mirror.Layout, orders []order) *made {
 func u32(b []byte, at int, v uint32) { binary.LittleEndian.PutUint32(b[at:], v) }
 func u64(b []byte, at int, v uint64) { binary.LittleEndian.PutUint64(b[at:], v) }
 
-// manifestData puts all orders into one array, the asks first, and joins each
-// side's into a balanced tree.
+// manifestData is a market of these orders.
 func manifestData(orders []order) []byte {
-	const header, node, none = 256, 80, 1<<32 - 1
-	d := make([]byte, header+node*len(orders))
-	u64(d, 0, 4859840929024028656)
-	d[9], d[10] = baseCoin.Decimals, quoteCoin.Decimals
-	copy(d[16:], baseCoin.Mint[:])
-	copy(d[48:], quoteCoin.Mint[:])
-	u32(d, 152, uint32(node*len(orders)))
-	at := 0
-	for i, bid := range []bool{true, false} {
-		side := bestFirst(orders, bid)
-		first := at
-		for j, o := range side {
-			b := d[header+node*(first+j):]
-			b[13] = 2
-			u64(b, 16, o.price.Lo)
-			u64(b, 24, o.price.Hi)
-			u64(b, 32, o.size)
-			u32(b, 52, o.last)
-			if bid {
-				b[56] = 1
-			}
-		}
-		// link joins side[from:to], of which the best is the rightmost.
-		var link func(from, to int) uint32
-		link = func(from, to int) uint32 {
-			if from == to {
-				return none
-			}
-			middle := (from + to) / 2
-			b := d[header+node*(first+middle):]
-			u32(b, 4, link(from, middle))
-			u32(b, 0, link(middle+1, to))
-			return uint32(node * (first + middle))
-		}
-		best := uint32(none)
-		if len(side) > 0 {
-			best = uint32(node * first)
-		}
-		u32(d, 156+8*i, link(0, len(side)))
-		u32(d, 160+8*i, best)
-		at += len(side)
+	list := make([]mirrortest.Order, len(orders))
+	for i, o := range orders {
+		list[i] = mirrortest.Order{Bid: o.bid, Price: o.price, Size: o.size, LastSlot: o.last}
 	}
-	return d
+	return mirrortest.Manifest(baseCoin, quoteCoin, list)
 }
 
 // critData writes a tree of orders, sorted best first, into nodes of stride

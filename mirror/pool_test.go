@@ -15,6 +15,7 @@ import (
 	"blockdesk/internal/solana/token"
 	"blockdesk/market"
 	"blockdesk/mirror"
+	"blockdesk/mirror/mirrortest"
 )
 
 var (
@@ -37,21 +38,10 @@ func vaultAccount(at, mint solana.Address, atoms uint64) *rpc.Account {
 // makePool makes a CPMM pool whose token 0 is the quote: 3 + 5 + 7 atoms of it
 // and 1 + 2 + 4 of the base are fees.
 func makePool() (mirror.PoolListing, []*rpc.Account) {
-	d := make([]byte, 637)
-	u64(d, 0, 0x46dec3d7f5e3edf7)
-	for i, side := range []struct {
-		vault solana.Address
-		coin  mirror.Coin
-		fees  [3]uint64
-	}{{atQuoteVault, quoteCoin, [3]uint64{3, 5, 7}}, {atBaseVault, baseCoin, [3]uint64{1, 2, 4}}} {
-		copy(d[72+32*i:], side.vault[:])
-		copy(d[168+32*i:], side.coin.Mint[:])
-		copy(d[232+32*i:], solana.TokenProgram[:])
-		d[331+i] = side.coin.Decimals
-		for j, at := range []int{341, 357, 397} {
-			u64(d, at+8*i, side.fees[j])
-		}
-	}
+	d := mirrortest.CPMM([2]mirrortest.Reserve{
+		{Vault: atQuoteVault, Coin: quoteCoin, Program: solana.TokenProgram, Protocol: 3, Fund: 5, Creator: 7},
+		{Vault: atBaseVault, Coin: baseCoin, Program: solana.TokenProgram, Protocol: 1, Fund: 2, Creator: 4},
+	})
 	l := mirror.PoolListing{Pool: atPool, Base: baseCoin, Quote: quoteCoin, Program: solana.RaydiumCPMMProgram}
 	return l, []*rpc.Account{
 		vaultAccount(atBaseVault, baseCoin.Mint, 2_000_000_007), vaultAccount(atQuoteVault, quoteCoin.Mint, 5_000_015),

@@ -1,0 +1,127 @@
+// Package mirrortest writes the accounts of exchanges as their programs would, for
+// tests that know what is in them. Nothing here reads an account: what package
+// mirror makes of these bytes is not helped by what wrote them.
+//
+// Concurrency: all functions are pure.
+package mirrortest
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"blockdesk/internal/solana"
+	"blockdesk/market"
+	"blockdesk/mirror"
+)
+
+// Order is one of a Manifest book.
+type Order struct {
+	Bid bool
+	// Price is in quote atoms a base atom × 10^18, Size in base atoms.
+	Price market.Uint128
+	Size  uint64
+	// LastSlot is the last one that the order is good for, 0 for ever.
+	LastSlot uint32
+}
+
+const (
+	manifestHeader = 256
+	manifestNode   = 80
+	manifestNone   = 1<<32 - 1
+)
+
+// BestFirst returns one side's orders as an exchange matches them: by price, then
+// by when they came.
+func BestFirst(orders []Order, bid bool) (side []Order) {
+	for _, o := range orders {
+		if o.Bid == bid {
+			side = append(side, o)
+		}
+	}
+	slices.SortStableFunc(side, func(a, b Order) int {
+		if bid {
+			a, b = b, a
+		}
+		return a.Price.Cmp(b.Price)
+	})
+	return side
+}
+
+// Manifest writes a market's account: all orders in one array, the bids first,
+// and each side's joined into a balanced tree whose best order is the rightmost.
+func Manifest(base, quote mirror.Coin, orders []Order) []byte {
+	d := make([]byte, manifestHeader+manifestNode*len(orders))
+	binary.LittleEndian.PutUint64(d, 4859840929024028656) // the kind of account
+	d[9], d[10] = base.Decimals, quote.Decimals
+	copy(d[16:], base.Mint[:])
+	copy(d[48:], quote.Mint[:])
+	binary.LittleEndian.PutUint32(d[152:], uint32(manifestNode*len(orders)))
+	at := 0
+	for i, bid := range []bool{true, false} {
+		side := BestFirst(orders, bid)
+		nodes := d[manifestHeader:]
+		for j := range side {
+			side[j].write(nodes[manifestNode*(at+j):])
+		}
+		best := uint32(manifestNone)
+		if len(side) > 0 {
+			best = uint32(manifestNode * at)
+		}
+		binary.LittleEndian.PutUint32(d[156+8*i:], join(nodes, at, at+len(side)))
+		binary.LittleEndian.PutUint32(d[160+8*i:], best)
+		at += len(side)
+	}
+	return d
+}
+
+// write fills a node but for its links.
+func (o *Order) write(node []byte) {
+	node[13] = 2 // an order
+	binary.LittleEndian.PutUint64(node[16:], o.Price.Lo)
+	binary.LittleEndian.PutUint64(node[24:], o.Price.Hi)
+	binary.LittleEndian.PutUint64(node[32:], o.Size)
+	binary.LittleEndian.PutUint32(node[52:], o.LastSlot)
+	if o.Bid {
+		node[56] = 1
+	}
+}
+
+// join links the nodes from..to, of which the best is the first, and returns where
+// their root is.
+func join(nodes []byte, from, to int) uint32 {
+	if from == to {
+		return manifestNone
+	}
+	middle := (from + to) / 2
+	b := nodes[manifestNode*middle:]
+	binary.LittleEndian.PutUint32(b, join(nodes, middle+1, to))
+	binary.LittleEndian.PutUint32(b[4:], join(nodes, from, middle))
+	return uint32(manifestNode * middle)
+}
+
+// Reserve is one side of a CPMM pool.
+type Reserve struct {
+	Vault   solana.Address
+	Coin    mirror.Coin
+	Program solana.Address // of the mint and the vault
+	// Protocol, Fund and Creator are fees that lie in the vault and are not the
+	// pool's, in atoms.
+	Protocol, Fund, Creator uint64
+}
+
+// CPMM writes a pool's account of Raydium's CPMM program, with token 0 and 1.
+func CPMM(reserves [2]Reserve) []byte {
+	d := make([]byte, 637)
+	binary.LittleEndian.PutUint64(d, 0x46dec3d7f5e3edf7) // the kind of account
+	for i := range reserves {
+		r := &reserves[i]
+		copy(d[72+32*i:], r.Vault[:])
+		copy(d[168+32*i:], r.Coin.Mint[:])
+		copy(d[232+32*i:], r.Program[:])
+		d[331+i] = r.Coin.Decimals
+		binary.LittleEndian.PutUint64(d[341+8*i:], r.Protocol)
+		binary.LittleEndian.PutUint64(d[357+8*i:], r.Fund)
+		binary.LittleEndian.PutUint64(d[397+8*i:], r.Creator)
+	}
+	return d
+}
