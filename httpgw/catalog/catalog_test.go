@@ -231,12 +231,10 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestProofHash: a reader gets the same hash from the document alone.
+// TestProofHash: a reader gets the same hashes from the document alone, and the
+// status record tells them too.
 func TestProofHash(t *testing.T) {
-	text, err := json.Marshal(Proof(live(), "svc_market_proof_v1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := Encode(Proof(live(), "svc_market_proof_v1"))
 	var d struct {
 		Subject json.RawMessage `json:"subject"`
 		Hash    string          `json:"proof_hash"`
@@ -247,21 +245,30 @@ func TestProofHash(t *testing.T) {
 	if got := hashOf(d.Subject); got != d.Hash {
 		t.Errorf("the document's hash is %s, its subject's %s", d.Hash, got)
 	}
+	_, rest, _ := strings.Cut(string(d.Subject), `"pools":[`)
+	pool, told, found := strings.Cut(rest, `,"proof_hash":"`)
+	if got := hashOf(json.RawMessage(pool + "}")); !found || !strings.HasPrefix(told, got+`"`) {
+		t.Errorf("the pool's hash is %.80s, computed again %s", told, got)
+	}
+	var status struct {
+		Hash string `json:"proof_hash"`
+		Pool struct {
+			Hash string `json:"proof_hash"`
+		} `json:"onchain_pool_state"`
+	}
+	if err := json.Unmarshal(Encode(Status(live(), "")), &status); err != nil {
+		t.Fatal(err)
+	}
+	if status.Hash != d.Hash || !strings.HasPrefix(told, status.Pool.Hash) {
+		t.Errorf("the status record has the hashes %+v", status)
+	}
+}
+
+func TestPoolAt(t *testing.T) {
 	if _, ok := PoolAt(live(), "svc_market_pool_v1", "PoolAddress"); !ok {
 		t.Error("the pool is not found by its address")
 	}
 	if _, ok := PoolAt(live(), "svc_market_pool_v1", "another"); ok {
 		t.Error("a pool is found that is not there")
-	}
-}
-
-// TestListName: what the token-list schema takes.
-func TestListName(t *testing.T) {
-	for name, want := range map[string]string{
-		"SLUSD market (demo)": "SLUSD market demo", strings.Repeat("x", 40): strings.Repeat("x", 30), "é": "",
-	} {
-		if got := listName(name); got != want {
-			t.Errorf("%q is listed as %q, want %q", name, got, want)
-		}
 	}
 }

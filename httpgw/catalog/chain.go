@@ -72,7 +72,7 @@ func (f *Facts) chainState(p *Pair) statusChain {
 		age = seconds(c.SyncedAt, f.At)
 	}
 	s := statusChain{
-		Slot: c.Slot, AgeSeconds: age, ProofHash: c.ProofHash, SyncedAt: c.SyncedAt, Active: c.Active,
+		Slot: c.Slot, AgeSeconds: age, ProofHash: hashOf(f.proofSubject()), SyncedAt: c.SyncedAt, Active: c.Active,
 		Degradation: degradation{
 			Degraded: len(reasons) > 0, Reasons: reasons, Failover: c.Failover,
 			Upstreams: len(c.Providers), PriceSource: p.PriceSource.String(),

@@ -44,6 +44,9 @@ type Service struct {
 	// ConfiguredAt is since when the configuration is in force. Documents that it
 	// alone makes bear this time and no other, so that they stay the same bytes.
 	ConfiguredAt Time
+	// Listed is the edition of the token list; zero = unknown, and the list is
+	// then 1.0.0 of ConfiguredAt.
+	Listed Edition
 }
 
 // Limits are rate limits in requests a minute; 0 = none.
@@ -231,7 +234,6 @@ type Pool struct {
 	Spot                  market.USDPrice // 0 = unknown
 	Slot                  uint64
 	At                    Time
-	ProofHash             string
 	// BaseFees and QuoteFees are collected on chain, raw; nil = unknown.
 	BaseFees, QuoteFees *market.Amount
 }
@@ -289,7 +291,6 @@ type Chain struct {
 	Fallbacks  []string
 	Active     string
 	Providers  []Provider
-	ProofHash  string
 	LatencyMS  *int64
 	MostSlot   uint64 // the highest that any node has shown
 	SlotBehind *uint64

@@ -77,7 +77,7 @@ func live() *Facts {
 		Address: "PoolAddress", Program: "CPMMprogram", Layout: "raydium_cpmm", BaseMint: "SLUSDmint1111111111111111111111111111111111", QuoteMint: "USDCmint11111111111111111111111111111111111", BaseVault: "BaseVault",
 		QuoteVault: "QuoteVault", LPMint: "LPmint", BaseAtoms: 1_500_000_000_000, QuoteAtoms: 1_498_500_000_000,
 		BaseDecimals: 6, QuoteDecimals: 6, FeeBps: pointer(uint16(25)), Spot: 999_000_000, Slot: 330_442_322,
-		At: at("2026-11-20T11:59:58Z"), ProofHash: "sha256:aa",
+		At: at("2026-11-20T11:59:58Z"),
 	}
 	p.Windows = Windows{
 		Day: Window{
@@ -105,7 +105,6 @@ func live() *Facts {
 			{URL: "https://rpc.example", Available: true, LatestSlot: 330_442_325, LatencyMS: pointer(int64(80)), LastOkAt: at("2026-11-20T11:59:58Z")},
 			{URL: "https://rpc2.example", LastError: "timeout"},
 		},
-		ProofHash: "sha256:aa",
 	}
 	f.Desk = Desk{
 		Enabled: true, OpenTickets: 2, CapacityUSD: 1_000_000_000_000, AvailableUSD: 900_000_000_000, ReservedUSD: 1_500_000_000,

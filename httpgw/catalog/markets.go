@@ -377,20 +377,23 @@ type priceSeen struct {
 // Proof tells what program runs, from what source, and a hash over what it says
 // of the chain and the prices, which a reader can compute again.
 func Proof(f *Facts, schema string) any {
-	d := &proofDocument{
-		header: f.header(schema), Proof: f.proof(),
-		Subject: proofSubject{At: f.At, Proof: f.proof(), Slot: f.Chain.Slot, Pools: []poolState{}, Prices: []priceSeen{}},
-		How:     "sha256 of the member subject as it stands in this document, without spaces",
+	subject := f.proofSubject()
+	return &proofDocument{
+		header: f.header(schema), Proof: subject.Proof, Subject: subject, Hash: hashOf(subject),
+		How: "sha256 of the member subject as it stands in this document, without spaces; a pool's, of the pool as it stands in subject, but for its proof_hash",
 	}
+}
+
+func (f *Facts) proofSubject() proofSubject {
+	s := proofSubject{At: f.At, Proof: f.proof(), Slot: f.Chain.Slot, Pools: []poolState{}, Prices: []priceSeen{}}
 	for i := range f.Pairs {
 		p := &f.Pairs[i]
-		d.Subject.Prices = append(d.Subject.Prices, priceSeen{p.Symbol, dollarPrice(p.PriceUSD), p.Epoch, p.Seq})
+		s.Prices = append(s.Prices, priceSeen{p.Symbol, dollarPrice(p.PriceUSD), p.Epoch, p.Seq})
 		if p.Pool != nil {
-			d.Subject.Pools = append(d.Subject.Pools, *p.Pool.record())
+			s.Pools = append(s.Pools, *p.Pool.record())
 		}
 	}
-	d.Hash = hashOf(d.Subject)
-	return d
+	return s
 }
 
 // hashOf returns "sha256:" and the hash of a value's JSON, members in the order

@@ -139,6 +139,13 @@ type proofRecord struct {
 
 // poolState is onchain_pool_state.
 type poolState struct {
+	poolSeen
+	// ProofHash is the hash of poolSeen.
+	ProofHash string `json:"proof_hash"`
+}
+
+// poolSeen is what was read of a pool.
+type poolSeen struct {
 	Pool       string   `json:"pool_id"`
 	BaseMint   string   `json:"base_mint"`
 	QuoteMint  string   `json:"quote_mint"`
@@ -151,7 +158,6 @@ type poolState struct {
 	Spot       *Decimal `json:"spot_price_usd"`
 	Slot       uint64   `json:"slot"`
 	SeenAt     Time     `json:"ts"`
-	ProofHash  string   `json:"proof_hash"`
 }
 
 // Status returns the market status record.
@@ -328,12 +334,13 @@ func (p *Pool) record() *poolState {
 	if p == nil {
 		return nil
 	}
-	return &poolState{
+	seen := poolSeen{
 		Pool: p.Address, BaseMint: p.BaseMint, QuoteMint: p.QuoteMint, BaseVault: p.BaseVault, QuoteVault: p.QuoteVault,
 		BaseAtoms: strconv.FormatUint(uint64(p.BaseAtoms), 10), Base: wholeUnits(p.BaseAtoms, p.BaseDecimals),
 		QuoteAtoms: strconv.FormatUint(uint64(p.QuoteAtoms), 10), Quote: wholeUnits(p.QuoteAtoms, p.QuoteDecimals),
-		Spot: dollarPrice(p.Spot), Slot: p.Slot, SeenAt: p.At, ProofHash: p.ProofHash,
+		Spot: dollarPrice(p.Spot), Slot: p.Slot, SeenAt: p.At,
 	}
+	return &poolState{seen, hashOf(seen)}
 }
 
 func (f *Facts) proof() proofRecord {
