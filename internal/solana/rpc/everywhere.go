@@ -268,6 +268,38 @@ func (c *Client) agreed(list []sighting) (t *ledger.Confirmed, found bool, err e
 	return t, true, nil
 }
 
+// SignaturesView is what one node alone lists of an account's transactions.
+type SignaturesView struct {
+	Upstream string
+	// Err is why List is nil.
+	Err error
+	// List is the page that was asked for, the newest first: what the node says.
+	List []SignatureInfo
+}
+
+// SignaturePages is [Client.Signatures] where nobody is to be believed alone: it
+// asks every node for the same page, at the same time and once; of one node it is
+// the same as Signatures, with its tries. The views are in the order of the
+// options. It takes as long as the slowest node does, Options.AttemptTimeout at
+// most. The error is [ErrTooMany]; a node's own is in its view.
+func (c *Client) SignaturePages(ctx context.Context, a solana.Address, page Page, level Commitment) ([]SignaturesView, error) {
+	options, err := page.options(level)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.upstreams) == 1 {
+		list, err := c.Signatures(ctx, a, page, level)
+		return []SignaturesView{{c.upstreams[0].name, err, list}}, nil
+	}
+	text, parse := solana.Text(a), signaturesOf(page.limit())
+	e := everywhere[SignaturesView]{client: c, ask: func(ctx context.Context, u *upstream, _ int) SignaturesView {
+		list, err := askOne(ctx, c, u, "getSignaturesForAddress", parse, text, options)
+		return SignaturesView{u.name, err, list}
+	}}
+	e.Run(ctx)
+	return e.answers, nil
+}
+
 // History is what one node alone tells of an account's transactions.
 type History struct {
 	Upstream string

@@ -264,23 +264,36 @@ type SignatureInfo struct {
 // Signatures lists the transactions that name an account, the newest first.
 // Errors: [Error], [ErrTooMany].
 func (c *Client) Signatures(ctx context.Context, a solana.Address, page Page, level Commitment) ([]SignatureInfo, error) {
-	if page.Limit == 0 {
-		page.Limit = MaxSignaturesACall
+	options, err := page.options(level)
+	if err != nil {
+		return nil, err
 	}
-	if page.Limit < 0 || page.Limit > MaxSignaturesACall {
-		return nil, fmt.Errorf("%w: %d signatures", ErrTooMany, page.Limit)
+	return call(ctx, c, true, "getSignaturesForAddress", signaturesOf(page.limit()), solana.Text(a), options)
+}
+
+func (p *Page) limit() int {
+	if p.Limit == 0 {
+		return MaxSignaturesACall
 	}
-	options := object{"commitment": level, "limit": page.Limit}
-	if page.Before != (solana.Signature{}) {
-		options["before"] = page.Before.String()
+	return p.Limit
+}
+
+// options are getSignaturesForAddress's.
+func (p *Page) options(level Commitment) (object, error) {
+	if p.Limit < 0 || p.Limit > MaxSignaturesACall {
+		return nil, fmt.Errorf("%w: %d signatures", ErrTooMany, p.Limit)
 	}
-	if page.Until != (solana.Signature{}) {
-		options["until"] = page.Until.String()
+	options := object{"commitment": level, "limit": p.limit()}
+	if p.Before != (solana.Signature{}) {
+		options["before"] = p.Before.String()
 	}
-	if page.MinSlot > 0 {
-		options["minContextSlot"] = page.MinSlot
+	if p.Until != (solana.Signature{}) {
+		options["until"] = p.Until.String()
 	}
-	return call(ctx, c, true, "getSignaturesForAddress", signaturesOf(page.Limit), solana.Text(a), options)
+	if p.MinSlot > 0 {
+		options["minContextSlot"] = p.MinSlot
+	}
+	return options, nil
 }
 
 // signaturesOf reads a list of at most limit.
