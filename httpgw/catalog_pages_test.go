@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"blockdesk/engine"
 	"blockdesk/httpgw/catalog"
 	"blockdesk/market"
 )
@@ -109,6 +110,27 @@ func TestCatalogIsDescribed(t *testing.T) {
 		if err := d.ValidateAs("OracleHeartbeat", p.body); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestHeartbeatIsOfTheFacts: the heartbeat gives the reasons that every document
+// gives, and adds what its views know beyond them.
+func TestHeartbeatIsOfTheFacts(t *testing.T) {
+	facts := testFacts()
+	b := newBooks(t)
+	halted := *fullView(1, 7)
+	halted.Status = engine.StatusHalted
+	b.views[1].Store(&halted)
+	o := &oraclePages{market: newMarketPages(b.set, b, nil), now: func() int64 { return 1 }, facts: func() *catalog.Facts { return facts }}
+	_, h := readHeartbeat(t, o)
+	for i, beyond := range [][]string{nil, {"trading_halted"}} {
+		want := append(facts.Reasons(h.Pairs[i].Symbol), beyond...)
+		if got := h.Pairs[i].Degradation.Reasons; !slices.Equal(got, want) {
+			t.Errorf("%s is degraded by %v, want %v", h.Pairs[i].Symbol, got, want)
+		}
+	}
+	if facts.Reasons("A/B") != nil || (*catalog.Facts)(nil).Reasons("SLUSD/USDC") != nil {
+		t.Error("there are reasons without a pair")
 	}
 }
 

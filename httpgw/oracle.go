@@ -123,7 +123,7 @@ func appendOraclePair(dst []byte, in *market.Instrument, v *engine.View, now int
 	} else {
 		dst = strconv.AppendInt(dst, max(0, (now-v.At)/nanosPerSecond), 10)
 	}
-	return appendDegradation(dst, v, from)
+	return appendDegradation(dst, v, from, facts.Reasons(in.Symbol))
 }
 
 // priceSource says where a pair's price comes from.
@@ -138,17 +138,23 @@ func priceSource(v *engine.View) string {
 	}
 }
 
-// appendDegradation ends a pair with what is less about it than there should be.
-func appendDegradation(dst []byte, v *engine.View, from string) []byte {
-	var reasons []string
+// appendDegradation ends a pair with what is less about it than there should be:
+// what the catalog's documents say, of their cycle, and what this view says
+// beyond it. A pair with a price of its own may have none in dollars.
+func appendDegradation(dst []byte, v *engine.View, from string, reasons []string) []byte {
+	add := func(reason string) {
+		if !slices.Contains(reasons, reason) {
+			reasons = append(reasons, reason)
+		}
+	}
 	if v.Status == engine.StatusHalted {
-		reasons = append(reasons, "trading_halted")
+		add("trading_halted")
 	}
 	switch from {
 	case "book_mid":
-		reasons = append(reasons, "no_trade_yet")
+		add("no_trade_yet")
 	case "none":
-		reasons = append(reasons, "no_price")
+		add("no_price")
 	}
 	dst = append(dst, `,"degradation_state":{"degraded":`...)
 	dst = strconv.AppendBool(dst, len(reasons) > 0)

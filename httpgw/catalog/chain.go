@@ -67,10 +67,7 @@ type providerRecord struct {
 func (f *Facts) chainState(p *Pair) statusChain {
 	c := &f.Chain
 	reasons := f.reasons(p)
-	age := int64(0)
-	if c.SyncedAt != 0 {
-		age = seconds(c.SyncedAt, f.At)
-	}
+	age := f.chainAge()
 	s := statusChain{
 		Slot: c.Slot, AgeSeconds: age, ProofHash: hashOf(f.proofSubject()), SyncedAt: c.SyncedAt, Active: c.Active,
 		Degradation: degradation{
@@ -97,6 +94,20 @@ func (f *Facts) chainState(p *Pair) statusChain {
 		s.Health.Providers = append(s.Health.Providers, c.Providers[i].record())
 	}
 	return s
+}
+
+// chainAge is for how many seconds nothing was read from the chain: since the
+// start where nothing was yet. Without a chain all figures are the engine's, of
+// now.
+func (f *Facts) chainAge() int64 {
+	switch {
+	case !f.Chain.Configured:
+		return 0
+	case f.Chain.SyncedAt == 0:
+		return seconds(f.Service.ConfiguredAt, f.At)
+	default:
+		return seconds(f.Chain.SyncedAt, f.At)
+	}
 }
 
 // Reasons of degradation that follow from the facts; the last is the

@@ -62,7 +62,7 @@ func (f *Facts) price(p *Pair) priceRecord {
 	return priceRecord{
 		Symbol: p.Symbol, Price: dollarPrice(p.PriceUSD), Net: dollarPrice(lessFee(p.PriceUSD, f.Service.FeeBps)),
 		Last: p.Last, Bid: p.Bid, Ask: p.Ask, Source: p.PriceSource.String(), LastAt: p.LastAt,
-		Epoch: p.Epoch, Seq: p.Seq, Delta: p.Windows.Day.DeltaPercent, Degraded: p.PriceSource <= NoPrice || p.PriceSource == FromVaultSnapshot,
+		Epoch: p.Epoch, Seq: p.Seq, Delta: p.Windows.Day.DeltaPercent, Degraded: len(f.reasons(p)) > 0,
 	}
 }
 
@@ -92,17 +92,18 @@ func MarketCaps(f *Facts, schema string) any {
 func (f *Facts) capOf(t *Token) capRecord {
 	price := f.priceOf(t.Symbol)
 	r := capRecord{Symbol: t.Symbol, Mint: t.Mint, Price: dollarPrice(price), Status: "exact"}
-	switch {
-	case t.Supply == nil:
+	if t.Supply == nil {
 		r.Status = "supply_not_read_from_chain"
 		return r
-	case price == 0:
-		r.Status = "no_price"
 	}
 	supply := wholeUnits(*t.Supply, t.Decimals)
 	r.Supply = &supply
-	if price != 0 {
-		r.Cap = worth(*t.Supply, t.Decimals, price)
+	if price == 0 {
+		r.Status = "no_price"
+		return r
+	}
+	if r.Cap = worth(*t.Supply, t.Decimals, price); r.Cap == nil {
+		r.Status = "beyond_range"
 	}
 	return r
 }
@@ -131,6 +132,19 @@ func (f *Facts) PriceUSD(symbol string) (market.USDPrice, PriceSource) {
 		}
 	}
 	return 0, NoPrice
+}
+
+// Reasons returns why what a pair shows is less than it should be, as every
+// document tells it; none where there is no such pair, or f is nil.
+func (f *Facts) Reasons(symbol string) []string {
+	if f != nil {
+		for i := range f.Pairs {
+			if f.Pairs[i].Symbol == symbol {
+				return f.reasons(&f.Pairs[i])
+			}
+		}
+	}
+	return nil
 }
 
 // priceOf is the dollar price of a token: that of the first pair that sells it,

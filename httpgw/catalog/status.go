@@ -13,7 +13,6 @@ const (
 	ControlChainRole = "orchestration and runtime chain; not a JSON-RPC endpoint"
 	settlementSymbol = "USDC"
 	settlementRole   = "canonical_settlement_rail"
-	proofScope       = "matched_books_and_finalized_chain_reads"
 )
 
 // feeModel names the fee; the description's word where it is the description's.
@@ -165,7 +164,7 @@ func Status(f *Facts, schema string) any {
 	pair := f.canonical()
 	r := &statusRecord{
 		OK: true, DataMode: f.dataMode(), Fallback: f.fallback(), Version: APIVersion,
-		Source: pair.source(), Schema: schema, Scope: proofScope, Network: f.Service.Network,
+		Source: pair.source(), Schema: schema, Scope: f.proofScope(), Network: f.Service.Network,
 		statusPair: statusPair{
 			Canonical: pair.Symbol, Pair: pair.Symbol, Label: pair.Base + " / " + pair.Quote, Market: f.Service.Market,
 		},
@@ -197,6 +196,14 @@ func (f *Facts) dataMode() string {
 	default:
 		return "engine_live_chain_last_known"
 	}
+}
+
+// proofScope says what the figures can be proven with; our words.
+func (f *Facts) proofScope() string {
+	if !f.Chain.Configured {
+		return "matched_books"
+	}
+	return "matched_books_and_finalized_chain_reads"
 }
 
 func (p *Pair) source() string { return p.Source.String() + "_book" }
@@ -249,7 +256,7 @@ func (f *Facts) prices(p *Pair) statusPrices {
 	s := statusPrices{
 		Spot: price, Live: price, LiveGross: price, Gross: price, LiveNet: net, Net: net,
 		LockedFloor: floor, LiveFloor: floor, FloorLocked: floor != nil, TruthMode: p.PriceSource.String(),
-		Summary: p.PriceSource.summary(), MarketScope: "all_pairs_of_this_service",
+		Summary: p.PriceSource.summary(), MarketScope: "canonical_pair",
 		Delta: day.DeltaPercent, DeltaStatus: statusExact,
 	}
 	if day.DeltaPercent == nil {

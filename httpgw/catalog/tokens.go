@@ -67,7 +67,7 @@ func Tokens(f *Facts, schema string) any {
 	c := &tokenCatalog{
 		OK: true, DataMode: f.dataMode(), Fallback: f.fallback(), Version: APIVersion, Source: f.canonical().source(),
 		Network: f.Service.Network, Canonical: f.canonical().Symbol, ChainID: ControlChainID, ChainRole: ControlChainRole,
-		At: f.At, Scope: proofScope, Schema: schema, Count: len(f.Tokens), Tokens: []tokenRecord{},
+		At: f.At, Scope: f.proofScope(), Schema: schema, Count: len(f.Tokens), Tokens: []tokenRecord{},
 	}
 	for i := range f.Tokens {
 		c.Tokens = append(c.Tokens, f.Tokens[i].record(f))
