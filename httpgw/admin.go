@@ -53,6 +53,7 @@ type AdminOptions struct {
 	Sources    Sources
 	Desk       DeskSources
 	Settlement SettlementSources
+	Mirror     MirrorSources
 	Collectors []prometheus.Collector // e.g. Gateway.Collectors
 	Logger     *slog.Logger           // default: none
 
@@ -113,6 +114,7 @@ func NewAdmin(o AdminOptions) (*Admin, error) {
 	})
 	all := append(o.Sources.collectors(), o.Desk.collectors()...)
 	all = append(all, o.Settlement.collectors()...)
+	all = append(all, o.Mirror.collectors()...)
 	all = append(all, o.Collectors...)
 	all = append(all, refused, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

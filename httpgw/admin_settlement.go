@@ -31,7 +31,7 @@ func (s *SettlementSources) collectors() []prometheus.Collector {
 		gauge("tracked", "Signed transactions whose end is not known yet.", func() float64 { return float64(s.Chain().Tracked) })
 		gauge("blockhash_age_seconds", "Age of the blockhash that the next package gets; 0: there is none.",
 			func() float64 { return s.Chain().BlockhashAge.Seconds() })
-		all = append(all, newNodeMetrics(s.Chain))
+		all = append(all, newNodeMetrics(settlementPrefix, func() []ChainNode { return s.Chain().Nodes }))
 	}
 	if s.Money != nil {
 		for _, list := range []struct {
@@ -58,16 +58,16 @@ func (s *SettlementSources) collectors() []prometheus.Collector {
 
 // nodeMetrics are those of each upstream, by its name.
 type nodeMetrics struct {
-	chain                func() ChainHealth
+	nodes                func() []ChainNode
 	available, slot, lag *prometheus.Desc
 }
 
-func newNodeMetrics(chain func() ChainHealth) *nodeMetrics {
+func newNodeMetrics(prefix string, nodes func() []ChainNode) *nodeMetrics {
 	of := func(name, help string) *prometheus.Desc {
-		return prometheus.NewDesc(settlementPrefix+name, help, []string{"node"}, nil)
+		return prometheus.NewDesc(prefix+name, help, []string{"node"}, nil)
 	}
 	return &nodeMetrics{
-		chain:     chain,
+		nodes:     nodes,
 		available: of("node_available", "1 while the node answers."),
 		slot:      of("node_slot", "The newest slot that the node has shown."),
 		lag:       of("node_lag_slots", "Slots that the node is behind the newest that any has shown."),
@@ -84,7 +84,7 @@ func (m *nodeMetrics) Describe(out chan<- *prometheus.Desc) {
 // Collect sends the values of now. A node that has shown no slot has none.
 func (m *nodeMetrics) Collect(out chan<- prometheus.Metric) {
 	named := map[string]bool{}
-	for _, n := range m.chain().Nodes {
+	for _, n := range m.nodes() {
 		if named[n.Name] { // Prometheus refuses a value that comes twice, and all others with it
 			continue
 		}
@@ -92,11 +92,7 @@ func (m *nodeMetrics) Collect(out chan<- prometheus.Metric) {
 		send := func(of *prometheus.Desc, value float64) {
 			out <- prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value, n.Name)
 		}
-		up := 0.0
-		if n.Available {
-			up = 1
-		}
-		send(m.available, up)
+		send(m.available, oneIf(n.Available))
 		if n.Slot != 0 {
 			send(m.slot, float64(n.Slot))
 			send(m.lag, float64(n.Lag))

@@ -35,6 +35,9 @@ type Doors struct {
 	// History is behind klines, candles and trades older than a view's. Nil:
 	// there is none.
 	History History
+	// Signatures tells of which transactions the trades of mirrored instruments
+	// were. Nil: of none it is known.
+	Signatures Signatures
 	// Facts returns what the documents of package catalog are made of: the same
 	// value until the next cycle, which nobody changes. It must not block for long.
 	// Nil: none of them is served.
@@ -50,6 +53,14 @@ type Doors struct {
 	// ChainHealth is what /api/v1/dvp/status says of the chain, asked at most
 	// once for a rendering of it. It must not block. Nil: nothing is known.
 	ChainHealth func() ChainHealth
+}
+
+// Signatures is where trades were made on chain. Any goroutine may call it.
+type Signatures interface {
+	// Signatures returns the signatures of the transactions of an instrument's trades
+	// from one ordinal to another, both included, in their order; zeros for one that
+	// is not known. At most MaxTrades are asked for at once.
+	Signatures(in market.InstrumentID, from, to uint64) ([][64]byte, error)
 }
 
 // Desk is the RFQ desk as the routes need it; see package desk. Any goroutine

@@ -89,6 +89,7 @@ func New(o Options, views Views, doors Doors) (*Gateway, error) {
 		ids:     newRequestIDs(),
 		metrics: newMetrics(),
 	}
+	g.market.signatures = doors.Signatures
 	g.conns = newConns(o.MaxConns, o.MaxConnsPerIP, &g.proxies, g.ids, g.metrics.refused)
 	if !o.NoLimits {
 		g.limits[marketLimit] = bucketLimit("market", o.Market, &o)

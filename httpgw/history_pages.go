@@ -141,7 +141,7 @@ func (m *marketPages) serveTradesBefore(in *market.Instrument, before market.Tra
 		}
 	}
 	dst := appendHead(make([]byte, 0, 256+180*len(trades)), in, v, v.TradesSeq)
-	return hashPage(appendTradeList(dst, in, trades, limit)), nil
+	return hashPage(appendTradeList(dst, in, trades, m.signaturesOf(in, trades))), nil
 }
 
 // historyBehind reports whether h may lack trades before one that a view has shown.

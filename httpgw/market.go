@@ -21,6 +21,8 @@ type shelf [limitSlots]atomic.Pointer[page]
 type marketPages struct {
 	set   *market.Instruments
 	views Views
+	// signatures tells where trades were made on chain; nil: of none it is known.
+	signatures Signatures
 
 	depth, trades, ticker []shelf // by InstrumentID
 	candles               candlePages
@@ -105,7 +107,36 @@ func (m *marketPages) serveTrades(query []byte) (*page, *problem) {
 		return m.serveTradesBefore(in, market.TradeID(before), limit)
 	}
 	v := m.view(in.ID)
-	return m.trades[in.ID].get(in, v, v.TradesSeq, limit, appendTrades), nil
+	return m.trades[in.ID].get(in, v, v.TradesSeq, limit, m.appendTrades), nil
+}
+
+// appendTrades appends the answer with the first limit trades of a view.
+func (m *marketPages) appendTrades(dst []byte, in *market.Instrument, v *engine.View, limit int) []byte {
+	trades := v.Trades[:min(limit, len(v.Trades))]
+	return appendTradeList(appendHead(dst, in, v, v.TradesSeq), in, trades, m.signaturesOf(in, trades))
+}
+
+// signaturesOf returns the signatures of trades, newest first, that were made on
+// chain; nil where none can be told.
+func (m *marketPages) signaturesOf(in *market.Instrument, trades []engine.Trade) [][64]byte {
+	if m.signatures == nil || in.Source != market.Mirrored || len(trades) == 0 {
+		return nil
+	}
+	newest, oldest := trades[0].Ordinal, trades[len(trades)-1].Ordinal
+	if oldest == 0 || newest-oldest >= MaxTrades {
+		return nil // from when the instrument was none of a chain
+	}
+	list, err := m.signatures.Signatures(in.ID, oldest, newest)
+	if err != nil {
+		return nil // the store's readiness check tells of it, and the trades are true without
+	}
+	out := make([][64]byte, len(trades))
+	for i := range trades {
+		if at := trades[i].Ordinal - oldest; at < uint64(len(list)) {
+			out[i] = list[at]
+		}
+	}
+	return out
 }
 
 // serveTradesFile is serveTrades where the symbol may be absent, as in candles:

@@ -76,15 +76,12 @@ func appendLevels(dst []byte, in *market.Instrument, levels []market.Level, limi
 	return append(dst, ']')
 }
 
-func appendTrades(dst []byte, in *market.Instrument, v *engine.View, limit int) []byte {
-	return appendTradeList(appendHead(dst, in, v, v.TradesSeq), in, v.Trades, limit)
-}
-
-// appendTradeList appends what follows the head of an answer with trades, the
-// first limit of them.
-func appendTradeList(dst []byte, in *market.Instrument, trades []engine.Trade, limit int) []byte {
+// appendTradeList appends what follows the head of an answer with trades.
+// signatures are those of their transactions, in the same order; nil: they were on
+// no chain. One of zeros is not known.
+func appendTradeList(dst []byte, in *market.Instrument, trades []engine.Trade, signatures [][64]byte) []byte {
 	dst = append(dst, `,"trades":[`...)
-	for i := range trades[:min(limit, len(trades))] {
+	for i := range trades {
 		t := &trades[i]
 		if i > 0 {
 			dst = append(dst, ',')
@@ -99,7 +96,13 @@ func appendTradeList(dst []byte, in *market.Instrument, trades []engine.Trade, l
 		dst = append(dst, t.Side.String()...)
 		dst = append(dst, `","ts":`...)
 		dst = appendTime(dst, t.At)
-		dst = append(dst, `,"signature":null,"source":"`...)
+		dst = append(dst, `,"signature":`...)
+		if signatures == nil || signatures[i] == ([64]byte{}) {
+			dst = append(dst, "null"...)
+		} else {
+			dst = appendSignature(dst, &signatures[i])
+		}
+		dst = append(dst, `,"source":"`...)
 		dst = append(dst, in.Source.String()...)
 		dst = append(dst, `"}`...)
 	}

@@ -2,6 +2,7 @@ package httpgw
 
 import (
 	"encoding/json"
+	"errors"
 	"math/big"
 	"strconv"
 	"strings"
@@ -75,6 +76,66 @@ func decode(t rapid.TB, body []byte, into any) {
 	}
 }
 
+// onChain knows the signatures of some ordinals.
+type onChain struct {
+	from, to uint64
+	err      error
+}
+
+func (o onChain) Signatures(_ market.InstrumentID, from, to uint64) (out [][64]byte, _ error) {
+	for n := from; n <= to; n++ {
+		var sig [64]byte
+		if n >= o.from && n <= o.to {
+			sig[63] = byte(n)
+		}
+		out = append(out, sig)
+	}
+	return out, o.err
+}
+
+// TestSignaturesOfTrades: each trade of a mirrored instrument has the signature of
+// its own ordinal, and nothing else has one.
+func TestSignaturesOfTrades(t *testing.T) {
+	t.Parallel()
+	in := *newBooks(t).set.Get(0)
+	v := fullView(0, 1042)
+	for i := range v.Trades {
+		v.Trades[i].Ordinal = uint64(200 - i)
+	}
+	for _, c := range []struct {
+		name   string
+		source market.BookSource
+		known  Signatures
+		want   []string // the last bytes, of the trades 200, 199 and 198
+	}{
+		{"mirrored", market.Mirrored, onChain{from: 198, to: 199}, []string{"null", `"` + strings.Repeat("1", 63) + `4S"`, `"` + strings.Repeat("1", 63) + `4R"`}},
+		{"matched", market.Matched, onChain{from: 1, to: 200}, []string{"null", "null", "null"}},
+		{"nobody knows", market.Mirrored, nil, []string{"null", "null", "null"}},
+		{"the store fails", market.Mirrored, onChain{from: 1, to: 200, err: errors.New("gone")}, []string{"null", "null", "null"}},
+	} {
+		in.Source = c.source
+		got := (&marketPages{signatures: c.known}).appendTrades(nil, &in, v, 3)
+		var a struct {
+			Trades []struct{ Signature json.RawMessage }
+		}
+		if err := json.Unmarshal(got, &a); err != nil || len(a.Trades) != 3 {
+			t.Fatalf("%s: %v in %s", c.name, err, got)
+		}
+		for i, want := range c.want {
+			if string(a.Trades[i].Signature) != want {
+				t.Errorf("%s: trade %d: %s, want %s", c.name, i, a.Trades[i].Signature, want)
+			}
+		}
+	}
+	before := v.Trades[2].Ordinal
+	v.Trades[2].Ordinal = 0 // from when the instrument was matched
+	in.Source = market.Mirrored
+	if list := (&marketPages{signatures: onChain{from: 1, to: 200}}).signaturesOf(&in, v.Trades[:3]); list != nil {
+		t.Errorf("with a trade of our own among them: %d signatures", len(list))
+	}
+	v.Trades[2].Ordinal = before
+}
+
 // TestTranscripts pins the bytes of each answer for one small view.
 func TestTranscripts(t *testing.T) {
 	b := newBooks(t)
@@ -95,7 +156,7 @@ func TestTranscripts(t *testing.T) {
 				`,"asks":[["1.000100","15.500000"],["1.000200","19.000000"]],"source":"matched","slot":null}`,
 		},
 		{
-			"trades", string(appendTrades(nil, in, v, 1)), open + `1043,"engine_seq":91042,"ts":` + ts +
+			"trades", string((&marketPages{}).appendTrades(nil, in, v, 1)), open + `1043,"engine_seq":91042,"ts":` + ts +
 				`,"trades":[{"trade_id":500,"price":"0.999500","qty":"0.500000","side":"buy","ts":` + ts +
 				`,"signature":null,"source":"matched"}]}`,
 		},
@@ -235,7 +296,7 @@ func checkLevels(t *rapid.T, in *market.Instrument, got [][2]string, want []mark
 func checkTrades(t *rapid.T, in *market.Instrument, v *engine.View, limit int) {
 	t.Helper()
 	var a tradesAnswer
-	decode(t, appendTrades(nil, in, v, limit), &a)
+	decode(t, (&marketPages{}).appendTrades(nil, in, v, limit), &a)
 	checkHead(t, a.head, v, v.TradesSeq)
 	want := v.Trades[:min(limit, len(v.Trades))]
 	if a.Trades == nil || len(a.Trades) != len(want) {

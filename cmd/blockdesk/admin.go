@@ -37,6 +37,7 @@ func (s *service) adminOptions() httpgw.AdminOptions {
 			{Name: "desk_store", Err: s.deskStore.Failed},
 			{Name: "history_store", Err: s.historyStore.Failed},
 			{Name: "settlement_store", Err: s.settleStore.Failed},
+			{Name: "mirror_store", Err: s.mirrorStore.Failed},
 			{Name: "feed", Err: func() error {
 				if lag := s.feed.Stats().Lag; lag > maxFeedLag {
 					return fmt.Errorf("readers are %v behind", lag.Round(time.Millisecond))
@@ -69,6 +70,10 @@ func (s *service) adminOptions() httpgw.AdminOptions {
 		},
 		Desk:       httpgw.DeskSources{Stats: s.desk.Stats, View: s.desk.View},
 		Collectors: s.http.Collectors(), Logger: s.log,
+	}
+	if s.mirror.service != nil {
+		o.Ready = append(o.Ready, httpgw.Check{Name: "mirror", Err: s.mirrorReady, Wait: s.cfg.Mirror.wait()})
+		o.Mirror = s.mirrorSources()
 	}
 	if door := s.settleDoor(); door != nil {
 		o.Ready = append(o.Ready, httpgw.Check{Name: "chain", Err: door.Ready, Wait: chainWait})

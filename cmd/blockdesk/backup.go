@@ -86,6 +86,11 @@ func (s *service) backUp(ctx context.Context, target string) (err error) {
 	if err := s.copyStore(ctx, s.settleStore, filepath.Join(target, settleFolder)); err != nil {
 		return fmt.Errorf("%s store: %w", settleFolder, err)
 	}
+	// The mirror has each swap with its ordinal on disk before the engine is told, so
+	// a later copy has all that the copied journal has, and tells the rest again.
+	if err := s.copyStore(ctx, s.mirrorStore, filepath.Join(target, mirrorFolder)); err != nil {
+		return fmt.Errorf("%s store: %w", mirrorFolder, err)
+	}
 	if err := s.setCursors(filepath.Join(target, settleFolder), cursors); err != nil {
 		return fmt.Errorf("%s store: %w", settleFolder, err)
 	}
@@ -276,7 +281,7 @@ func copyData(cmd *cobra.Command, s *settings, target string, copyJournal func(p
 		return err
 	}
 	from := filepath.Dir(o.Dir)
-	for _, folder := range []string{fixFolder, deskFolder, settleFolder, historyFolder} {
+	for _, folder := range []string{fixFolder, deskFolder, settleFolder, historyFolder, mirrorFolder} {
 		if _, err := os.Stat(filepath.Join(from, folder)); err != nil {
 			continue // an older service has not made it
 		}

@@ -45,6 +45,7 @@ type Config struct {
 	RFQ            RFQConfig          `yaml:"rfq"`
 	Chain          ChainConfig        `yaml:"chain"`
 	Settle         SettleConfig       `yaml:"settle"`
+	Mirror         MirrorConfig       `yaml:"mirror"`
 	// Operators command the desk over the admin address. Where there are none,
 	// serve makes one.
 	Operators []OperatorTokenConfig `yaml:"operators"`
@@ -196,6 +197,7 @@ func defaultConfig() Config {
 		RFQ:         defaultRFQ(),
 		Chain:       defaultChain(),
 		Settle:      defaultSettle(),
+		Mirror:      defaultMirror(),
 		Operators:   []OperatorTokenConfig{},
 	}
 }
@@ -379,7 +381,10 @@ func (c *Config) validate() error {
 	if err := c.validateTokens(); err != nil {
 		return err
 	}
-	return c.validateSettle()
+	if err := c.validateSettle(); err != nil {
+		return err
+	}
+	return c.validateMirror()
 }
 
 // rate is a limit of so many a minute; 0 is the largest that there is, which

@@ -178,8 +178,12 @@ func (s *SettleConfig) dust() (out [market.RailCount]market.Amount, err error) {
 // upstreams returns the nodes, each named by its host: a URL may hold a key in
 // its path, its query or its user, so no error and no log shows one.
 func (c *ChainConfig) upstreams() ([]rpc.Upstream, error) {
-	list := splitList(c.RPCURLs)
-	if err := between("chain.rpc_urls", len(list), 0, rpc.MaxUpstreams); err != nil {
+	return upstreams("chain.rpc_urls", c.RPCURLs)
+}
+
+func upstreams(key, urls string) ([]rpc.Upstream, error) {
+	list := splitList(urls)
+	if err := between(key, len(list), 0, rpc.MaxUpstreams); err != nil {
 		return nil, err
 	}
 	var out []rpc.Upstream
@@ -187,7 +191,7 @@ func (c *ChainConfig) upstreams() ([]rpc.Upstream, error) {
 	for i, text := range list {
 		u, err := url.Parse(text)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, fmt.Errorf("chain.rpc_urls: number %d is not an http or https URL", i+1)
+			return nil, fmt.Errorf("%s: number %d is not an http or https URL", key, i+1)
 		}
 		name := u.Host
 		if named[u.Host]++; named[u.Host] > 1 {

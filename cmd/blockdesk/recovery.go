@@ -87,6 +87,9 @@ func (s *service) open(ctx context.Context) error {
 	}
 	views.feed = s.feed
 	s.feed.Attach(s.fix)
+	if err := s.openMirror(replica.State); err != nil {
+		return fmt.Errorf("mirror: %w", err)
+	}
 	s.store.SetFloor(s.floor)
 	return nil
 }
@@ -146,6 +149,9 @@ func (s *service) openStores() error {
 	if s.settleStore, err = persist.OpenKV(filepath.Join(s.cfg.DataDir, settleFolder), nil, s.log); err != nil {
 		return fmt.Errorf("settlement store: %w", err)
 	}
+	if s.mirrorStore, err = persist.OpenKV(filepath.Join(s.cfg.DataDir, mirrorFolder), nil, s.log); err != nil {
+		return fmt.Errorf("mirror store: %w", err)
+	}
 	s.store, err = persist.Open(s.storeOptions())
 	return err
 }
@@ -157,6 +163,7 @@ const (
 	deskFolder    = "desk"
 	historyFolder = "history"
 	settleFolder  = "settle"
+	mirrorFolder  = "mirror"
 )
 
 // floor is the Seq from which on the journal is still needed: by the FIX gateway

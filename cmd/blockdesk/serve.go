@@ -76,12 +76,14 @@ type service struct {
 	deskStore    *persist.KV
 	settleStore  *persist.KV
 	historyStore *persist.KV
+	mirrorStore  *persist.KV
 	eng          *engine.Engine
 	feed         *feed.Feed
 	fix          *fixgw.Gateway
 	desk         *desk.Desk
 	history      *archive.Archive
 	settlement   settlement
+	mirror       chainMirror
 	http         *httpgw.Gateway
 	admin        *httpgw.Admin
 	setup        []engine.Command // brings the state up to the configuration
@@ -136,6 +138,7 @@ func serve(ctx context.Context, cfg *Config, rebase, asJSON bool, cmd *cobra.Com
 		s.log.Error("setup failed", "error", err)
 		group.Go(func() error { return named("setup", err) })
 	}
+	s.runMirror(ctx, group)
 	group.Go(func() error {
 		err := s.fix.Run(ctx, s.events.fix)
 		s.events.fix.Close()
@@ -197,6 +200,7 @@ func (s *service) runStores(ctx context.Context, stop context.CancelCauseFunc) (
 	run("desk store", s.deskStore.Run)
 	run("settlement store", s.settleStore.Run)
 	run("history store", s.historyStore.Run)
+	run("mirror store", s.mirrorStore.Run)
 	return func() error {
 		cancel()
 		return stores.Wait()
@@ -248,7 +252,7 @@ func (s *service) listen() error {
 func (s *service) doors() httpgw.Doors {
 	d := httpgw.Doors{
 		WebSocket: s.feed.Handler, Stream: s.feed.Stream, WebSocketHealth: func() any { return s.feed.Health() }, History: s.history,
-		Facts: newFactsBook(s).now,
+		Signatures: s.signatures(), Facts: newFactsBook(s).now,
 	}
 	if s.cfg.RFQ.Enabled {
 		d.Desk, d.Handshake = s.desk, handshakeDoor{s.settlement.access}
@@ -285,7 +289,10 @@ func (s *service) close() error {
 	if s.settlement.chain != nil {
 		s.settlement.chain.Close()
 	}
-	for _, kv := range []*persist.KV{s.fixStore, s.deskStore, s.settleStore, s.historyStore} {
+	if s.mirror.chain != nil {
+		s.mirror.chain.Close()
+	}
+	for _, kv := range []*persist.KV{s.fixStore, s.deskStore, s.settleStore, s.historyStore, s.mirrorStore} {
 		if kv != nil {
 			errs = append(errs, kv.Close())
 		}
