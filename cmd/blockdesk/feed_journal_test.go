@@ -52,14 +52,15 @@ func journalTapes(t *testing.T, s *server.Server) map[string]*tape {
 	replica, err := store.Recover(0, func(events []event.Event) {
 		for i := range events {
 			e := &events[i]
-			if e.Kind != event.Traded {
+			x, ok := engine.TradeOf(e)
+			if !ok {
 				continue
 			}
 			if byInstrument[e.Instrument] == nil {
 				byInstrument[e.Instrument] = &tape{}
 			}
 			of := byInstrument[e.Instrument]
-			of.trades = append(of.trades, journaled{id: uint64(e.Aux), price: e.Price, qty: e.Qty, side: e.Side, at: e.At})
+			of.trades = append(of.trades, journaled{id: uint64(x.ID), price: x.Price, qty: x.Qty, side: x.Side, at: x.At})
 		}
 	})
 	if err != nil {
