@@ -12,7 +12,7 @@ TOOLS    := bin/.tools
 COMMIT   := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 # The rooms where goroutines meet; the pure ones have nothing to race.
-RACE_ROOMS := $(addprefix ./,$(addsuffix /...,$(wildcard engine persist feed fixgw httpgw settle cmd internal/solana)))
+RACE_ROOMS := $(addprefix ./,$(addsuffix /...,$(wildcard engine persist feed mirror fixgw httpgw settle cmd internal/solana)))
 
 # Thousands of reopened stores, one goroutine each, and long days of one request
 # after the other through a child process, documents' lines and other people's
