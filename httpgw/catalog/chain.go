@@ -125,6 +125,11 @@ const (
 func (f *Facts) reasons(p *Pair) []string {
 	c := &f.Chain
 	all := append([]string{}, c.Reasons...)
+	for _, reason := range p.Reasons {
+		if !slices.Contains(all, reason) {
+			all = append(all, reason)
+		}
+	}
 	for _, r := range []struct {
 		holds  bool
 		reason string

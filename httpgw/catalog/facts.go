@@ -182,6 +182,9 @@ type Pair struct {
 	Pool    *Pool // on chain; nil = none
 	Windows Windows
 	Totals  Totals
+	// Reasons are why what the chain tells of the pair is degraded, beside those
+	// that follow from the other members.
+	Reasons []string
 }
 
 // Candle is one interval of trades.
@@ -232,8 +235,10 @@ type Pool struct {
 	QuoteDecimals         uint8
 	FeeBps                *uint16         // the program's own; nil = unknown
 	Spot                  market.USDPrice // 0 = unknown
-	Slot                  uint64
-	At                    Time
+	// Slot is what it was read as of; 0 = it has not been read yet, and but for
+	// what the configuration says nothing is known of it.
+	Slot uint64
+	At   Time
 	// BaseFees and QuoteFees are collected on chain, raw; nil = unknown.
 	BaseFees, QuoteFees *market.Amount
 }
@@ -250,6 +255,7 @@ const (
 // Window is a span of time up to the facts' moment.
 type Window struct {
 	Status       WindowStatus
+	Why          string     // the word for why it is unproven; empty = window_not_proven
 	VolumeUSD    market.USD // zero unless exact
 	Trades       uint64
 	DeltaPercent *Percent // nil = no reference trade
@@ -277,13 +283,14 @@ type Totals struct {
 // Chain is what is known of the chain and of the nodes that tell it.
 type Chain struct {
 	Configured bool
-	// Synced: something was read within the last two cycles.
+	// Synced: what was read last is not stale. Where the canonical pair is
+	// mirrored, this, SyncedAt, Slot and LastSig are of that pair.
 	Synced   bool
 	SyncedAt Time
 	Slot     uint64
 	LastSig  string
-	// Reasons are why what the chain tells is degraded, beside those that follow
-	// from the other members.
+	// Reasons are why what the chain tells is degraded for all pairs, beside those
+	// that follow from the other members.
 	Reasons    []string
 	Failover   bool   // a fallback is in use
 	Selection  string // selection_mode
@@ -312,8 +319,8 @@ type Snapshot struct {
 	At                    Time
 	Pool, LPMint          string
 	BaseVault, QuoteVault Decimal
-	// UserBase and UserQuote are the fee accounts' balances; the totals are those
-	// and the vaults'.
+	// UserBase and UserQuote are fees, held in accounts of their own or still in the
+	// vaults; the totals are the vaults' and such accounts', each atom once.
 	UserBase, UserQuote   Decimal
 	TotalBase, TotalQuote Decimal
 	Swaps, Traders        uint64

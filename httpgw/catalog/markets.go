@@ -237,7 +237,7 @@ type poolRecord struct {
 func Pools(f *Facts, schema string) any {
 	d := &poolList{header: f.header(schema), Pools: []poolRecord{}}
 	for i := range f.Pairs {
-		if f.Pairs[i].Pool != nil {
+		if f.Pairs[i].Pool.wasRead() {
 			d.Pools = append(d.Pools, f.pool(&f.Pairs[i]))
 		}
 	}
@@ -258,7 +258,7 @@ func (f *Facts) pool(p *Pair) poolRecord {
 // down; nil where one of them has no price.
 func (f *Facts) liquidity(p *Pair) *Decimal {
 	price := f.priceOf(p.Quote)
-	if p.Pool == nil || p.PriceUSD == 0 || price == 0 {
+	if !p.Pool.wasRead() || p.PriceUSD == 0 || price == 0 {
 		return nil
 	}
 	base, quote := worth(p.Pool.BaseAtoms, p.Pool.BaseDecimals, p.PriceUSD), worth(p.Pool.QuoteAtoms, p.Pool.QuoteDecimals, price)
@@ -272,10 +272,11 @@ func (f *Facts) liquidity(p *Pair) *Decimal {
 	return &Decimal{Units: sum, Decimals: market.USDDecimals}
 }
 
-// PoolAt returns the record of one pool by its address; false where there is none.
+// PoolAt returns the record of one pool by its address; false where there is none
+// that has been read.
 func PoolAt(f *Facts, schema, address string) (any, bool) {
 	for i := range f.Pairs {
-		if f.Pairs[i].Pool != nil && f.Pairs[i].Pool.Address == address {
+		if f.Pairs[i].Pool.wasRead() && f.Pairs[i].Pool.Address == address {
 			return &poolDocument{f.header(schema), f.pool(&f.Pairs[i])}, true
 		}
 	}
@@ -403,7 +404,7 @@ func (f *Facts) proofSubject() proofSubject {
 	for i := range f.Pairs {
 		p := &f.Pairs[i]
 		s.Prices = append(s.Prices, priceSeen{p.Symbol, dollarPrice(p.PriceUSD), p.Epoch, p.Seq})
-		if p.Pool != nil {
+		if p.Pool.wasRead() {
 			s.Pools = append(s.Pools, *p.Pool.record())
 		}
 	}

@@ -127,13 +127,26 @@ func (f *Facts) currentIndex() int {
 	return latest
 }
 
+func (s *Snapshot) coherence() feeCoherence {
+	return coherence(s.Swaps, s.VolumeUSD, s.FeesUSD, s.FeeBps)
+}
+
+// publicFees are the fees that count for public totals: the recorded ones, or
+// where they do not fit the volume what the rate makes of it (2.6, rule 1).
+func (s *Snapshot) publicFees() market.USD {
+	if s.coherence().Status != coherent {
+		return feeOf(s.VolumeUSD, s.FeeBps)
+	}
+	return s.FeesUSD
+}
+
 func (s *Snapshot) record(current bool) snapshotRecord {
 	return snapshotRecord{
 		Key: s.Key, Label: s.Label, Heading: s.Heading, At: s.At, Current: current, Pool: s.Pool, LPMint: s.LPMint,
 		BaseVault: s.BaseVault, QuoteVault: s.QuoteVault, Swaps: s.Swaps, Traders: s.Traders,
 		Volume: dollars(s.VolumeUSD), Fees: dollars(s.FeesUSD), FeeRate: rate(s.FeeBps), FeeBps: s.FeeBps,
 		Price: dollarPrice(s.Price), Source: s.Source, Reference: s.Reference,
-		Coherence: coherence(s.Swaps, s.VolumeUSD, s.FeesUSD, s.FeeBps),
+		Coherence: s.coherence(),
 	}
 }
 

@@ -297,9 +297,11 @@ func (w *Window) word(none string) string {
 		return statusExact
 	case WindowNoTrades:
 		return none
-	default:
-		return statusUnproven
 	}
+	if w.Why != "" {
+		return w.Why
+	}
+	return statusUnproven
 }
 
 // brief is the status in freshness.rolling_window_status.
@@ -336,9 +338,12 @@ func listed(s []string) []string {
 	return s
 }
 
-// record returns onchain_pool_state; nil without a pool.
+// wasRead reports whether there is a pool whose state is known.
+func (p *Pool) wasRead() bool { return p != nil && p.Slot > 0 }
+
+// record returns onchain_pool_state; nil without one that is known.
 func (p *Pool) record() *poolState {
-	if p == nil {
+	if !p.wasRead() {
 		return nil
 	}
 	seen := poolSeen{

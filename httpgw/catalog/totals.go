@@ -71,7 +71,7 @@ func (f *Facts) totals(p *Pair) statusTotals {
 	}
 	if len(f.Snapshots) > 0 {
 		current := f.current()
-		s.Swaps, s.Volume, s.Fees = current.Swaps, dollars(current.VolumeUSD), dollars(current.FeesUSD)
+		s.Swaps, s.Volume, s.Fees = current.Swaps, dollars(current.VolumeUSD), dollars(current.publicFees())
 		s.Traders, s.TradersAlias = current.Traders, current.Traders
 	}
 	return s
