@@ -13,6 +13,7 @@ type metadataRecord struct {
 	Mint        string             `json:"mint"`
 	Name        string             `json:"name"`
 	Symbol      string             `json:"symbol"`
+	Onchain     string             `json:"onchain_symbol,omitempty"`
 	Description string             `json:"description"`
 	Image       string             `json:"image"`
 	External    string             `json:"external_url"`
@@ -48,7 +49,7 @@ func Metadata(f *Facts, schema string) any {
 
 func (f *Facts) metadata(t *Token) metadataRecord {
 	r := metadataRecord{
-		Mint: t.Mint, Name: t.Name, Symbol: t.onchain(), Image: t.LogoURI, External: f.Service.Website,
+		Mint: t.Mint, Name: t.Name, Symbol: t.Symbol, Onchain: t.OnchainSymbol, Image: t.LogoURI, External: f.Service.Website,
 		Description: t.Name + ", " + t.Role.String() + " token of " + f.Service.Market,
 		Decimals:    t.Decimals, URI: t.MetadataURI,
 		Attributes: []metadataTrait{{"role", t.Role.String()}, {"network", f.Service.Network}},

@@ -166,7 +166,7 @@ func AssetAt(f *Facts, id string) (*ScreenerAsset, bool) {
 			continue
 		}
 		a := &ScreenerAsset{}
-		a.Asset.ID, a.Asset.Name, a.Asset.Symbol = id, t.Name, t.onchain()
+		a.Asset.ID, a.Asset.Name, a.Asset.Symbol = id, t.Name, t.Symbol
 		if t.Supply != nil {
 			supply := wholeUnits(*t.Supply, t.Decimals)
 			a.Asset.Supply = &supply

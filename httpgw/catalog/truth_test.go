@@ -1,0 +1,346 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"blockdesk/market"
+)
+
+// The test of this file needs no list of what documents must agree on: wherever
+// two of them tell the same member of the same thing, they must tell the same. A
+// thing is a pair, a token, a pool, an account, a snapshot, a trade, a candle, a
+// provider or a family of consumers, or the service itself.
+
+// sameAs are names of one truth in different documents, by the name that stands
+// for all of them.
+var sameAs = map[string]string{
+	"current_live_price_usd": "price_usd", "current_live_price_gross_usd": "price_usd", "price_gross_usd": "price_usd",
+	"pair.spot_price_usd": "price_usd", "current_live_price_net_usd": "price_net_usd", "current_live_floor_price_usd": "locked_floor_price_usd",
+	"last_price": "last", "highest_bid": "bid", "lowest_ask": "ask", "price_truth_mode": "price_source",
+	"base_volume": "volume_24h", "pair.quote_volume": "quote_volume_24h", "target_volume": "quote_volume_24h",
+	"high": "high_24h", "highest_price_24h": "high_24h", "low": "low_24h", "lowest_price_24h": "low_24h",
+	"price_change_percent_24h": "delta_24h_percent", "exact_delta_24h_percent": "delta_24h_percent",
+	"exact_24h_volume_usd": "volume_24h_usd", "exact_7d_volume_usd": "volume_7d_usd",
+	"exact_last_indexed_trade_ts": "last_indexed_trade_ts", "exact_last_indexed_trade_age_seconds": "last_indexed_trade_age_seconds",
+	"estimated_traders_total": "traders_total", "traders_estimated_total": "traders_total",
+	"activity_totals.traders_estimated": "traders_total", "activity_totals.traders_total_estimated": "traders_total",
+	"estimated_public.traders_estimated": "traders_total", "estimated_public.swaps_total": "swaps_total",
+	"estimated_public.volume_usd": "volume_cumulative_usd", "estimated_public.fees_usd": "fees_cumulative_usd",
+	"onchain_exact.swaps_total": "swaps_total_onchain", "onchain_exact.volume_usd": "volume_cumulative_onchain",
+	"onchain_exact.fees_usd": "fees_cumulative_onchain_raw", "onchain_exact.fees_base_ui": "fees_base_cumulative_ui",
+	"onchain_exact.fees_quote_ui": "fees_quote_cumulative_ui", "reported_fees_usd": "fees_cumulative_onchain_raw",
+	"historical_reconstructed.swaps_total": "swaps_total_reconstructed", "historical_reconstructed.volume_usd": "volume_cumulative_reconstructed",
+	"historical_reconstructed.fees_usd":         "fees_cumulative_reconstructed",
+	"reconstructed_public_metrics.swaps_total":  "swaps_total_reconstructed",
+	"reconstructed_public_metrics.volume_usd":   "volume_cumulative_reconstructed",
+	"reconstructed_public_metrics.fees_usd":     "fees_cumulative_reconstructed",
+	"coherence_check.onchain_fee_volume_status": "chain_coherence",
+	"onchain_exact.onchain_fee_volume_status":   "chain_coherence",
+	"coherence_check.coherence_status":          "chain_coherence",
+	"fees_of_settled_claims_usd":                "fees_paid_cumulative_usd",
+	"fees_collected_cumulative_usd":             "fees_paid_cumulative_usd",
+	"claims_open_usd":                           "promised_usd",
+	"rpc_health.slotLag":                        "slot_lag",
+	"rpc_health.lastChainSyncAt":                "last_chain_sync_at",
+	"activeRpcUrl":                              "active_rpc_url",
+	"active_upstream":                           "active_rpc_url",
+	"preferred_primary":                         "primary",
+	"rpc_upstream_count":                        "configured_upstream_count",
+	"token.address":                             "mint",
+	"token.contractAddress":                     "mint",
+	"logoURI":                                   "logo_uri",
+	"image":                                     "logo_uri",
+	"total_supply":                              "supply",
+	"totalSupply":                               "supply",
+	"coingecko.base_currency":                   "base_mint", "coingecko.target_currency": "quote_mint", "coinmarketcap.base_currency": "base_symbol",
+	"coinmarketcap.quote_currency": "quote_symbol", "pair_id": "symbol", "canonical_pair_id": "symbol",
+	"trade.ts": "last_trade_ts", "trade.price": "last", "trade.signature": "last_trade_signature", "trade.source": "book_source",
+	"freshness.data_freshness_seconds": "data_freshness_seconds", "latestSlotSeen": "latest_slot",
+	"lp_token_mint":                  "lp_mint",
+	"base_vault_ui":                  "base_vault_balance",
+	"quote_vault_ui":                 "quote_vault_balance",
+	"BASE_VAULT":                     "base_vault_balance",
+	"QUOTE_VAULT":                    "quote_vault_balance",
+	"last_updated":                   "time",
+	"current_timestamp":              "time",
+	"volume_usd_est_total":           "snapshot.volume_usd",
+	"current_volume_usd":             "snapshot.volume_usd",
+	"fees_usd_est_total":             "snapshot.fees_usd",
+	"current_fees_usd":               "snapshot.fees_usd",
+	"current_swaps":                  "snapshot.swaps_total",
+	"negociants_est_total":           "snapshot.traders_estimated",
+	"current_traders_estimated":      "snapshot.traders_estimated",
+	"current_fee_rate":               "snapshot.fee_rate",
+	"current_pair_price":             "snapshot.implied_pair_price",
+	"latest_available_snapshot_key":  "selected_current_snapshot_key",
+	"latest_available_snapshot_time": "selected_current_snapshot_time",
+	"operator":                       "operateur",
+	"exchange_name":                  "market_name",
+	"documentation":                  "specification",
+	"specification_openapi":          "specification",
+	"sdk_public":                     "sdk",
+	"pair.maker_fee":                 "fee_rate",
+}
+
+// telling are the objects whose members are about what holds them, with the name
+// that members of theirs keep where sameAs has it.
+var telling = []string{
+	"rolling_windows", "freshness", "degradation_state", "activity_totals", "rpc_policy", "rpc_health", "fee_coherence", "coherence_check",
+	"snapshot_hierarchy", "trade", "estimated_public", "reconstructed_public_metrics", "onchain_exact", "historical_reconstructed", "proof", "subject",
+}
+
+// own are members that say something else in each document, whatever holds them.
+var own = []string{
+	"schema", "count", "fee_coherence.status", "historical_reconstructed.fees_base_ui", "historical_reconstructed.fees_quote_ui",
+	"historical_reconstructed.onchain_fee_volume_status", "historical_reconstructed.traders", "pair.pair_label", "reconstructed_public_metrics.traders_estimated", "recompute", "name", "description",
+}
+
+// truths are what documents have told: by thing and member, each value with
+// where it was told first.
+type truths struct {
+	f    *Facts
+	doc  string
+	told map[string]map[string]string
+	by   map[string]map[string]bool // the documents that tell it
+}
+
+func (s *truths) tell(thing, holder, member string, value any) {
+	kind, _, _ := strings.Cut(thing, " ")
+	if slices.Contains(own, member) || slices.Contains(own, holder+"."+member) {
+		return
+	}
+	if s.doc == "adapters/coingecko/tickers" && member == "pool_id" && value == any(Ticker(strings.TrimPrefix(thing, "pair "))) {
+		value = nil // CoinGecko wants an id; a pair without a pool is its own
+	}
+	_, format, _ := strings.Cut(s.doc, "/")
+	format, _, _ = strings.Cut(format, "/")
+	for _, name := range []string{holder + "." + member, kind + "." + member, format + "." + member, member} {
+		if same, ok := sameAs[name]; ok {
+			member = same
+			break
+		}
+	}
+	if value == any("") {
+		value = nil // members that the description types as text are empty where others are null
+	}
+	key := thing + ": " + strings.TrimPrefix(member, kind+".")
+	if s.told[key] == nil {
+		s.told[key], s.by[key] = map[string]string{}, map[string]bool{}
+	}
+	s.by[key][s.doc] = true
+	if text := string(Encode(value)); s.told[key][text] == "" {
+		s.told[key][text] = s.doc
+	}
+}
+
+// thing names what an object is about; holder's thing where it is about that.
+func (s *truths) thing(of, member string, v map[string]any) string {
+	is := func(name string) string { text, _ := v[name].(string); return text }
+	for _, by := range []struct{ kind, name string }{
+		{"candle", "open_ts"}, {"snapshot", "key"}, {"provider", "available"}, {"family", "for"},
+	} {
+		switch id := v[by.name]; {
+		case id == nil:
+		case by.kind == "provider":
+			return "provider " + is("url")
+		default:
+			return fmt.Sprint(by.kind, " ", id)
+		}
+	}
+	switch {
+	case is("amountAtoms") != "":
+		return "account " + is("address")
+	case is("ticker_id") != "":
+		return "pair " + s.pairOf(is("ticker_id"))
+	case is("trading_pairs") != "":
+		return "pair " + s.pairOf(is("trading_pairs"))
+	case s.pairOf(member) != "":
+		return "pair " + s.pairOf(member)
+	case s.isToken(is("symbol")) && v["decimals"] != nil, s.isToken(is("symbol")) && v["mint"] != nil:
+		return "token " + s.tokenOf(is("mint")+is("address"))
+	case s.isToken(member):
+		return "token " + s.tokenOf(is("contractAddress"))
+	case member == "onchain_pool_state" || v["base_vault"] != nil && v["prices"] == nil:
+		return "pool " + is("pool_id")
+	case s.pairOf(is("symbol")) != "":
+		return "pair " + s.pairOf(is("symbol"))
+	case slices.Contains(telling, member):
+		return of
+	case member == "sources", member == "public", member == "links" && !strings.HasPrefix(of, "pair "):
+		return "addresses"
+	default:
+		return of + "/" + member
+	}
+}
+
+func (s *truths) pairOf(name string) string {
+	for i := range s.f.Pairs {
+		if p := s.f.Pairs[i].Symbol; name != "" && (p == name || Ticker(p) == name) {
+			return p
+		}
+	}
+	return ""
+}
+
+func (s *truths) isToken(symbol string) bool {
+	return slices.ContainsFunc(s.f.Tokens, func(t Token) bool { return symbol != "" && (t.Symbol == symbol || t.OnchainSymbol == symbol) })
+}
+
+func (s *truths) tokenOf(mint string) string { return mint }
+
+// walk tells everything in an object that is about a thing.
+func (s *truths) walk(thing, holder string, v map[string]any) {
+	for member, value := range v {
+		switch value := value.(type) {
+		case map[string]any:
+			s.walk(s.thing(thing, member, value), member, value)
+		case []any:
+			s.list(thing, holder, member, value)
+		default:
+			s.tell(thing, holder, member, value)
+		}
+	}
+}
+
+func (s *truths) list(thing, holder, member string, values []any) {
+	for i, value := range values {
+		row, ok := value.(map[string]any)
+		if !ok { // a list of words or numbers is one value
+			s.tell(thing, holder, member, values)
+			return
+		}
+		at := s.thing(thing, member, row)
+		if at == thing+"/"+member {
+			at += strconv.Itoa(i)
+		}
+		s.walk(at, member, row)
+	}
+}
+
+// read takes in a document. What it says at its top is of the canonical pair
+// where it names one, else of the service.
+func (s *truths) read(t *testing.T, name string, document any) {
+	t.Helper()
+	s.doc = name
+	in := json.NewDecoder(bytes.NewReader(Encode(document)))
+	in.UseNumber()
+	var v any
+	if err := in.Decode(&v); err != nil {
+		t.Fatal(err)
+	}
+	if rows, ok := v.([]any); ok {
+		s.list(name, "", "", rows)
+		return
+	}
+	root := v.(map[string]any)
+	for _, member := range []string{"ok", "api_version", "execution_network", "timestamp_exact", "control_chain_id", "control_chain_role", "fee_model"} {
+		if value, ok := root[member]; ok {
+			if member != "timestamp_exact" || value != any(fixedAt) {
+				s.tell("service", "", member, value)
+			}
+			delete(root, member)
+		}
+	}
+	thing := s.thing(name, "", root)
+	if name == "status" || strings.HasPrefix(name, "lite/latest-") && root["symbol"] == nil {
+		thing = "pair " + s.f.canonical().Symbol
+	}
+	s.walk(thing, "", root)
+}
+
+// fixedAt is the time of documents of the configuration alone, in live().
+const fixedAt = "2026-11-19T08:00:00.000Z"
+
+// common are truths that many documents tell, with how many at least.
+var common = map[string]int{
+	"price_usd": 6, "price_net_usd": 3, "last": 7, "bid": 4, "ask": 4, "volume_24h": 5, "quote_volume_24h": 5, "trades_24h": 3,
+	"delta_24h_percent": 5, "last_trade_ts": 4, "last_trade_signature": 2, "price_source": 3, "book_source": 4, "pool_id": 4,
+	"base_mint": 4, "quote_mint": 4, "fee_bps": 4, "fees_cumulative_usd": 2, "locked_floor_price_usd": 1, "epoch": 3, "seq": 3,
+}
+
+// TestOneTruth: no document disagrees with another, in whatever state.
+func TestOneTruth(t *testing.T) {
+	degraded := live()
+	p := &degraded.Pairs[0]
+	p.Source, p.PriceSource, p.Halted, p.Windows.Day = market.Mirrored, FromVaultSnapshot, true, Window{Status: WindowUnproven}
+	p.LastSignature = "SignatureOfTheLastSwap"
+	degraded.Chain.Synced, degraded.Chain.Failover, degraded.Chain.Active = false, true, "https://rpc2.example"
+	degraded.Chain.Reasons = []string{"rpc_answers_refused"}
+	second := live()
+	second.Pairs[0], second.Pairs[1] = second.Pairs[1], second.Pairs[0] // the canonical pair is the one without a pool
+	for state, f := range map[string]*Facts{"bare": bare(), "live": live(), "degraded": degraded, "second": second} {
+		s := truthsOf(t, f)
+		for _, key := range slices.Sorted(maps.Keys(s.told)) {
+			if values := s.told[key]; len(values) > 1 {
+				t.Errorf("%s: %s is told as %v", state, key, values)
+			}
+		}
+		s.hold(t, f)
+		// What a token is worth is what the first pair that sells it says.
+		for i := range f.Pairs {
+			mint := f.token(f.Pairs[i].Base).Mint
+			pair, token := s.told["pair "+f.Pairs[i].Symbol+": price_usd"], s.told["token "+mint+": price_usd"]
+			if !slices.Equal(slices.Collect(maps.Keys(pair)), slices.Collect(maps.Keys(token))) {
+				t.Errorf("%s: %s is worth %v, its pair says %v", state, mint, token, pair)
+			}
+		}
+	}
+}
+
+// hold holds what the documents tell of the canonical pair to common; without a
+// trade some of them have nothing to tell.
+func (s *truths) hold(t *testing.T, f *Facts) {
+	t.Helper()
+	pair := f.canonical()
+	for member, least := range common {
+		if got := len(s.by["pair "+pair.Symbol+": "+member]); got < least && pair.LastTrade != 0 {
+			t.Errorf("%s of the canonical pair is told by %d documents, want %d", member, got, least)
+		}
+	}
+}
+
+// truthsOf reads every document of these facts.
+func truthsOf(t *testing.T, f *Facts) *truths {
+	t.Helper()
+	s := &truths{f: f, told: map[string]map[string]string{}, by: map[string]map[string]bool{}}
+	for _, d := range Documents() {
+		s.read(t, d.Name, d.Render(f, d.Schema))
+	}
+	for _, w := range WellKnowns() {
+		s.read(t, w.File, w.Render(f))
+	}
+	for i := range f.Pairs {
+		if pool := f.Pairs[i].Pool; pool != nil {
+			d, _ := PoolAt(f, PoolSchema, pool.Address)
+			s.read(t, "pools/"+pool.Address, d)
+		}
+	}
+	return s
+}
+
+// TestTruthsAreNoticed: a document that tells anything else is found out.
+func TestTruthsAreNoticed(t *testing.T) {
+	f, other := live(), live()
+	other.Pairs[0].Last, other.Tokens[0].Decimals, other.URLs.Base = other.Pairs[0].Bid, 9, "https://other.example"
+	for name, want := range map[string]string{
+		"lite/latest-price": "pair SLUSD/USDC: last", "adapters/coinmarketcap/summary": "pair SLUSD/USDC: last",
+		"metadata": "token SLUSDmint1111111111111111111111111111111111: decimals", "status": "addresses: proof",
+	} {
+		s := truthsOf(t, f)
+		for _, d := range Documents() {
+			if d.Name == name {
+				s.read(t, name, d.Render(other, d.Schema))
+			}
+		}
+		if len(s.told[want]) != 2 {
+			t.Errorf("%s tells another %s, and it is not noticed: %v", name, want, s.told[want])
+		}
+	}
+}
