@@ -9,7 +9,7 @@ import (
 )
 
 // Options of a Gateway. The zero value of every field but Address and
-// Participants means its default.
+// Participants means its default. Without participants nobody can log on.
 type Options struct {
 	Address      string      // host:port to listen on; port 0 picks one
 	TLS          *tls.Config // nil = plain TCP
@@ -190,6 +190,9 @@ func (o Options) Validate() error {
 		if c.v < 0 || c.v > time.Hour {
 			return fmt.Errorf("fix: %s %s: must be 0 to 1h", c.name, c.v)
 		}
+	}
+	if len(o.Participants) == 0 {
+		return nil
 	}
 	return validateParticipants(o.Participants, o.MaxSessions)
 }

@@ -1,6 +1,7 @@
 package fixgw
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -169,13 +170,13 @@ func TestDictionaryIsStock(t *testing.T) {
 func TestOptionsValidate(t *testing.T) {
 	t.Parallel()
 	good := Options{Address: "127.0.0.1:0", Participants: testParticipants("A", "B")}
-	if err := good.Validate(); err != nil {
+	nobody := Options{Address: good.Address}
+	if err := errors.Join(good.Validate(), nobody.Validate()); err != nil {
 		t.Fatal(err)
 	}
 	for _, change := range []func(*Options){
 		func(o *Options) { o.Address = "" },
 		func(o *Options) { o.CompID = "a b" },
-		func(o *Options) { o.Participants = nil },
 		func(o *Options) { o.MaxSessions = 1 },
 		func(o *Options) { o.MaxSessions = 10_001 },
 		func(o *Options) { o.MaxPending = -1 },

@@ -118,6 +118,21 @@ func TestMirrorNeedsNodes(t *testing.T) {
 	}
 }
 
+// Who only mirrors needs no participants.
+func TestMirrorWithoutParticipants(t *testing.T) {
+	cfg, err := loadText(t, mirroredInstrument+documentedMirror(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list, err := cfg.participants(); err != nil || len(list) != 0 {
+		t.Errorf("%d participants, %v", len(list), err)
+	}
+	cfg.Instruments = append(cfg.Instruments, defaultConfig().Instruments...)
+	if _, err := cfg.participants(); err == nil {
+		t.Error("matched instruments, and nobody to trade them")
+	}
+}
+
 // The desk prices nothing by a mirrored book.
 func TestMirroredBookPricesNothing(t *testing.T) {
 	text := mirroredInstrument + documentedMirror(t) + `

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,7 +43,13 @@ func (c *FIXConfig) readParticipants() ([]fixgw.Participant, error) {
 	return list, nil
 }
 
-// participants reads the participants file, and adds the demo's at the end.
+// takesOrders reports whether there is an instrument that participants trade.
+func (c *Config) takesOrders() bool {
+	return slices.ContainsFunc(c.Instruments, func(in InstrumentConfig) bool { return in.BookSource == "matched" })
+}
+
+// participants reads the participants file, and adds the demo's at the end. Who
+// only mirrors needs none.
 func (c *Config) participants() ([]fixgw.Participant, error) {
 	var list []fixgw.Participant
 	if c.FIX.ParticipantsFile != "" {
@@ -52,7 +59,7 @@ func (c *Config) participants() ([]fixgw.Participant, error) {
 		}
 	}
 	if !c.Demo {
-		if len(list) == 0 {
+		if len(list) == 0 && c.takesOrders() {
 			return nil, errors.New("no participants: set fix.participants_file, or run with --demo")
 		}
 		return list, nil
