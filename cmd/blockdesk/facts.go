@@ -53,7 +53,7 @@ func newFactsBook(s *service) *factsBook {
 			Market: c.HTTP.MarketDataPerMinute, MarketBurst: c.HTTP.MarketDataBurst,
 			Partner: c.HTTP.PartnerPerMinute, PartnerBurst: c.HTTP.PartnerBurst,
 		},
-		Build: catalog.Build{Version: version, SourceCommit: sourceCommit()},
+		Build: catalog.Build{Version: version, SourceCommit: sourceCommit()}, ProgramID: c.programID(),
 	}
 	hash, err := executableHash()
 	if err != nil {
@@ -127,15 +127,24 @@ func (b *factsBook) make(at catalog.Time) *catalog.Facts {
 	f := &catalog.Facts{
 		At: at, Service: b.service,
 		URLs:   catalog.URLs{Base: urls.Base, API: urls.API, WS: urls.WS, Mirror: urls.Mirror, Native: urls.Native},
-		Tokens: b.s.cfg.factsTokens(), Chain: b.chain(),
+		Tokens: b.s.cfg.factsTokens(),
 	}
 	var desk *rfq.View
 	if b.s.cfg.RFQ.Enabled {
 		desk = b.s.desk.View()
 		f.Desk = b.desk(desk)
 	}
-	m := &pairFacts{instruments: b.s.instruments, views: b.s.feed, history: b.s.history, desk: desk, at: int64(at)}
+	chain := b.s.mirrorFacts()
+	m := &pairFacts{instruments: b.s.instruments, views: b.s.feed, history: b.s.history, chain: chain, desk: desk, at: int64(at)}
 	f.Pairs = m.pairs()
+	canonical := &b.s.instruments[0]
+	f.Snapshots = chain.snapshots(canonical.Symbol, m.dollars(canonical.Quote), b.service.FeeBps)
+	chain.tellTokens(f.Tokens)
+	if chain.state == nil {
+		f.Chain = b.chain()
+	} else {
+		f.Chain = chain.chain(canonical.Symbol, canonical.Source == market.Mirrored)
+	}
 	return f
 }
 
@@ -169,6 +178,12 @@ func (c *Config) factsTokens() []catalog.Token {
 		t := add(base, catalog.RoleBase, p.BaseDecimals)
 		t.Mint, t.Decimals = realMint(p.BaseMint), uint8(p.BaseDecimals)
 	}
+	for i := range c.Mirror.Pairs {
+		p := &c.Mirror.Pairs[i]
+		base, quote, _ := strings.Cut(p.Symbol, "/")
+		tellMint(&all[at[base]], p.BaseMint, p.BaseDecimals)
+		tellMint(&all[at[quote]], p.QuoteMint, p.QuoteDecimals)
+	}
 	for i := range c.Tokens {
 		c.Tokens[i].describe(&all[at[c.Tokens[i].Symbol]])
 	}
@@ -201,25 +216,16 @@ func (b *factsBook) chain() catalog.Chain {
 		return catalog.Chain{Selection: "none"}
 	}
 	nodes := b.s.settlement.core.Health().Nodes
-	c := catalog.Chain{Configured: true, Selection: "preferred_primary_with_failover"}
+	c := catalog.Chain{Configured: true, Selection: selectionMode}
 	for i := range nodes {
 		n := &nodes[i]
-		p := catalog.Provider{URL: n.Name, Available: n.Available, LatestSlot: n.Slot, LastError: n.LastError}
-		if !n.LastOK.IsZero() {
-			latency := n.Latency.Milliseconds()
-			p.LastOkAt, p.LatencyMS = catalog.Time(n.LastOK.UnixNano()), &latency
-		}
-		if i == 0 {
-			c.Primary = n.Name
-		} else {
-			c.Fallbacks = append(c.Fallbacks, n.Name)
-		}
+		p := provider(n)
 		if n.Available && n.Slot > 0 && c.Active == "" {
 			lag := n.Lag
 			c.Active, c.LatencyMS, c.Slot, c.SlotBehind, c.Failover = n.Name, p.LatencyMS, n.Slot, &lag, i > 0
 		}
 		c.MostSlot, c.SyncedAt = max(c.MostSlot, n.Slot), max(c.SyncedAt, p.LastOkAt)
-		c.Providers = append(c.Providers, p)
+		addProvider(&c, p)
 	}
 	c.Synced = c.Active != "" && b.clock().Sub(time.Unix(0, int64(c.SyncedAt))) < 2*factsCycle
 	return c

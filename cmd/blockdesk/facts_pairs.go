@@ -9,6 +9,7 @@ import (
 	"blockdesk/httpgw"
 	"blockdesk/httpgw/catalog"
 	"blockdesk/market"
+	"blockdesk/mirror"
 )
 
 // pairFacts tells the pairs of one cycle.
@@ -16,6 +17,7 @@ type pairFacts struct {
 	instruments []market.Instrument
 	views       httpgw.Views
 	history     httpgw.History
+	chain       *mirrorFacts
 	desk        *rfq.View // nil: there is none
 	at          int64     // Unix nanoseconds
 	all         []catalog.Pair
@@ -37,11 +39,7 @@ func (m *pairFacts) pairs() []catalog.Pair {
 	}
 	// A pair may be priced in the base token of another one, which need not come
 	// before it.
-	for more := true; more; {
-		more = false
-		for i := range m.all {
-			more = m.all[i].PriceUSD == 0 && m.price(&m.all[i], &m.instruments[i], views[i]) || more
-		}
+	for m.priceByMarkets(views) || m.priceByDesk() {
 	}
 	for i := range m.all {
 		m.inDollars(&m.all[i], &m.instruments[i], views[i])
@@ -140,30 +138,76 @@ func (m *pairFacts) candle(in *market.Instrument) *catalog.Candle {
 	}
 }
 
-// price prices a pair in dollars: by the middle of its book, else by the desk's
-// anchor. It reports whether it could.
-func (m *pairFacts) price(p *catalog.Pair, in *market.Instrument, v *engine.View) bool {
-	if !p.Halted && len(v.Bids) > 0 && len(v.Asks) > 0 {
-		quote := m.dollars(in.Quote)
+// priceByMarkets prices what has no price yet by its market. It reports whether it
+// could any.
+func (m *pairFacts) priceByMarkets(views []*engine.View) (some bool) {
+	for i := range m.all {
+		if p := &m.all[i]; p.PriceUSD == 0 && !p.Halted {
+			p.PriceUSD, p.PriceSource = m.marketPrice(&m.instruments[i], views[i])
+			some = some || p.PriceUSD != 0
+		}
+	}
+	return some
+}
+
+// marketPrice is the middle of a pair's book, else what its pool's vaults make. A
+// book and a pool on chain count while what was read of them is of now.
+func (m *pairFacts) marketPrice(in *market.Instrument, v *engine.View) (market.USDPrice, catalog.PriceSource) {
+	quote := m.dollars(in.Quote)
+	source, live := catalog.FromBook, true
+	var chain mirroredPair
+	if in.Source == market.Mirrored {
+		chain = m.chain.pair(in.Symbol)
+		source, live = catalog.FromChainBook, chain.hasBook()
+	}
+	if live && len(v.Bids) > 0 && len(v.Asks) > 0 {
 		mid := httpgw.MidPrice(in, v.Bids[0].Price, v.Asks[0].Price)
 		n, err := market.MulDivCeil(uint64(mid), uint64(quote), uint64(oneDollar))
 		if err == nil && n > 0 && n <= uint64(market.MaxUSDPrice) {
-			p.PriceUSD, p.PriceSource = market.USDPrice(n), catalog.FromBook
-			if in.Source == market.Mirrored {
-				p.PriceSource = catalog.FromChainBook
-			}
-			return true
+			return market.USDPrice(n), source
 		}
 	}
-	if m.desk == nil {
+	if price := chain.spot(quote); price != 0 {
+		return price, catalog.FromVaultSnapshot
+	}
+	return 0, catalog.NoPrice
+}
+
+// priceByDesk prices one pair that has no market by the desk's anchor: rather one
+// whose quote asset has a price, since the others' markets may only wait for that
+// price. It reports whether it could.
+func (m *pairFacts) priceByDesk() bool {
+	waiting := -1
+	for i := range m.all {
+		if m.all[i].PriceUSD != 0 || m.anchor(&m.instruments[i]) == 0 {
+			continue
+		}
+		if m.dollars(m.instruments[i].Quote) != 0 {
+			waiting = i
+			break
+		}
+		if waiting < 0 {
+			waiting = i
+		}
+	}
+	if waiting < 0 {
 		return false
+	}
+	m.all[waiting].PriceUSD, m.all[waiting].PriceSource = m.anchor(&m.instruments[waiting]), catalog.FromOperator
+	return true
+}
+
+// anchor is the operator's price of a pair; 0 where there is none, or it is too
+// old.
+func (m *pairFacts) anchor(in *market.Instrument) market.USDPrice {
+	if m.desk == nil {
+		return 0
 	}
 	pair := m.desk.Pair(in.ID)
-	if pair == nil || pair.Anchor == 0 || pair.Source != rfq.SourceOperator || pair.MaxAge != 0 && m.at-pair.AnchorAt > pair.MaxAge {
-		return false
+	if pair == nil || pair.Source != rfq.SourceOperator || pair.MaxAge != 0 && m.at-pair.AnchorAt > pair.MaxAge {
+		return 0
 	}
-	p.PriceUSD, p.PriceSource = pair.Anchor, catalog.FromOperator
-	return true
+	return pair.Anchor
 }
 
 // dollars is the price of an asset: a dollar for USDC, else that of the first
@@ -185,6 +229,9 @@ func (m *pairFacts) dollars(symbol string) market.USDPrice {
 func (m *pairFacts) inDollars(p *catalog.Pair, in *market.Instrument, v *engine.View) {
 	p.Floor = m.floor(in)
 	quote := m.dollars(in.Quote)
+	if in.Source == market.Mirrored {
+		m.chain.tell(p, in, v, quote)
+	}
 	if quote == 0 {
 		return
 	}
@@ -200,7 +247,7 @@ func (m *pairFacts) inDollars(p *catalog.Pair, in *market.Instrument, v *engine.
 	}
 	p.VisibleUSD, _ = worthUSD(in, sum, quote)
 	if in.Source != market.Matched {
-		return // its swaps are the mirror's to count
+		return // its swaps are counted on chain
 	}
 	day := &p.Windows.Day
 	if volume, ok := worthUSD(in, v.Ticker.QuoteVolume24h, quote); ok && day.Trades > 0 {
@@ -212,32 +259,35 @@ func (m *pairFacts) inDollars(p *catalog.Pair, in *market.Instrument, v *engine.
 // worthUSD turns price × qty, in ticks × lots, into dollars.
 func worthUSD(in *market.Instrument, n market.Uint128, quote market.USDPrice) (market.USD, bool) {
 	text := quoteText(in, n)
-	ratio, err := market.NewRatio([]uint64{uint64(quote)}, nil, market.USDDecimals-market.USDPriceDecimals-text.Decimals)
-	if err != nil {
-		return 0, false
-	}
-	usd, err := ratio.Floor(text.Units)
-	return market.USD(usd), err == nil
+	return usdFloor(text.Units, text.Decimals, quote)
 }
 
-// week sums up the hours that began within the last seven days: our own trades,
-// so it is exact to the hour.
+// week sums up our own trades of the last seven days, by the minute as those of
+// the last day: the minutes that began within them, and then the hours.
 func (m *pairFacts) week(in *market.Instrument, quote market.USDPrice) catalog.Window {
-	const hours = 7 * 24
-	w := catalog.Window{Status: catalog.WindowUnproven}
-	candles, err := m.history.Candles(in.ID, archive.Hour1, 0, hours)
-	if err != nil {
-		return w
-	}
-	sum, from := market.Uint128{}, m.at-int64(hours*time.Hour)
-	for i := range candles {
-		if candles[i].OpenAt < from {
-			continue
-		}
-		if sum, err = sum.Add(candles[i].Quote); err != nil {
+	const hour = int64(time.Hour)
+	from := m.at - int64(mirror.Week)
+	whole := from + hour - 1
+	whole -= whole % hour // the first whole hour begins then
+	w, sum := catalog.Window{Status: catalog.WindowUnproven}, market.Uint128{}
+	for _, part := range [...]struct {
+		interval     archive.Interval
+		from, before int64
+		most         int
+	}{{archive.Minute1, from, whole, 60}, {archive.Hour1, whole, 0, 7 * 24}} {
+		candles, err := m.history.Candles(in.ID, part.interval, part.before, part.most)
+		if err != nil {
 			return catalog.Window{Status: catalog.WindowUnproven}
 		}
-		w.Trades += candles[i].Trades
+		for i := range candles {
+			if candles[i].OpenAt < part.from {
+				continue
+			}
+			if sum, err = sum.Add(candles[i].Quote); err != nil {
+				return catalog.Window{Status: catalog.WindowUnproven}
+			}
+			w.Trades += candles[i].Trades
+		}
 	}
 	volume, ok := worthUSD(in, sum, quote)
 	switch {

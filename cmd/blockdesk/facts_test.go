@@ -17,7 +17,9 @@ import (
 type factsScene struct {
 	instruments []market.Instrument
 	views       [2]*engine.View
-	candles     []archive.Candle // of instrument 0, oldest first
+	candles     map[archive.Interval][]archive.Candle // of instrument 0, oldest first
+	at          int64
+	chain       mirrorFacts
 }
 
 func (s *factsScene) View(in market.InstrumentID) *engine.View { return s.views[in] }
@@ -28,11 +30,13 @@ func (s *factsScene) Trades(market.InstrumentID, market.TradeID, int) ([]engine.
 	return nil, nil
 }
 
-func (s *factsScene) Candles(in market.InstrumentID, _ archive.Interval, _ int64, limit int) ([]archive.Candle, error) {
-	if in != 0 {
-		return nil, nil
+func (s *factsScene) Candles(in market.InstrumentID, i archive.Interval, before int64, limit int) (out []archive.Candle, _ error) {
+	for _, c := range s.candles[i] {
+		if in == 0 && (before == 0 || c.OpenAt < before) {
+			out = append(out, c)
+		}
 	}
-	return s.candles[max(0, len(s.candles)-limit):], nil
+	return out[max(0, len(out)-limit):], nil
 }
 
 var factsNow = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC).UnixNano()
@@ -45,7 +49,7 @@ func newFactsScene(t *testing.T) *factsScene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &factsScene{instruments: instruments}
+	return &factsScene{instruments: instruments, at: factsNow}
 }
 
 // quoted is a view with one level a side, of one base unit each.
@@ -58,7 +62,7 @@ func quoted(in market.InstrumentID, bid, ask market.Price) *engine.View {
 }
 
 func (s *factsScene) pairs(desk *rfq.View) []catalog.Pair {
-	m := &pairFacts{instruments: s.instruments, views: s, history: s, desk: desk, at: factsNow}
+	m := &pairFacts{instruments: s.instruments, views: s, history: s, chain: &s.chain, desk: desk, at: s.at}
 	return m.pairs()
 }
 
@@ -120,7 +124,7 @@ func TestPairFigures(t *testing.T) {
 	candle := func(ago int64) archive.Candle {
 		return archive.Candle{OpenAt: factsNow - ago*hour, Open: 1, High: 1, Low: 1, Close: 1, Volume: 1, Quote: market.Mul(1_000_000, 1_000_000), Trades: 1}
 	}
-	s.candles = []archive.Candle{candle(169), candle(168), candle(1)}
+	s.candles = map[archive.Interval][]archive.Candle{archive.Hour1: {candle(169), candle(168), candle(1)}}
 
 	p := s.pairs(nil)[0]
 	if p.Windows.Day.Status != catalog.WindowUnproven || p.Windows.Day.VolumeUSD != 0 || p.VisibleUSD != 0 {
@@ -143,6 +147,34 @@ func TestPairFigures(t *testing.T) {
 	p = s.pairs(nil)[0]
 	if p.Windows.Day.Status != catalog.WindowNoTrades || p.Windows.Week.Status != catalog.WindowNoTrades || p.Last != nil {
 		t.Errorf("without trades: %+v", p)
+	}
+}
+
+// TestWeekByTheMinute: of the hour that the week begins in, the minutes count that
+// began within it, and of all others the whole hour.
+func TestWeekByTheMinute(t *testing.T) {
+	s := newFactsScene(t)
+	s.views[1] = quoted(1, 1_000_000, 1_000_000)
+	const week = int64(7 * 24 * time.Hour)
+	candle := func(at int64, dollars uint64) archive.Candle {
+		return archive.Candle{OpenAt: at, Quote: market.Mul(1_000_000, dollars*1_000_000), Trades: 1}
+	}
+	begin := factsNow - week
+	s.candles = map[archive.Interval][]archive.Candle{
+		archive.Minute1: {
+			candle(begin, 1), candle(begin+int64(29*time.Minute), 2), candle(begin+int64(30*time.Minute), 4),
+			candle(begin+int64(59*time.Minute), 8), candle(begin+int64(time.Hour), 16),
+		},
+		archive.Hour1: {candle(begin, 15), candle(begin+int64(time.Hour), 16), candle(factsNow, 32)},
+	}
+	for late, want := range map[time.Duration]market.USD{
+		0: 15 + 16 + 32, 1: 2 + 4 + 8 + 16 + 32, 30 * time.Minute: 4 + 8 + 16 + 32, 30*time.Minute + 1: 8 + 16 + 32,
+		time.Hour - 1: 16 + 32, time.Hour: 16 + 32,
+	} {
+		s.at = factsNow + int64(late)
+		if got := s.pairs(nil)[0].Windows.Week; got.VolumeUSD != want*1_000_000 || got.Status != catalog.WindowExact {
+			t.Errorf("%v past the hour: %+v, want %d dollars", late, got, want)
+		}
 	}
 }
 

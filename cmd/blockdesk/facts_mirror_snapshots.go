@@ -1,0 +1,75 @@
+package main
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"blockdesk/httpgw/catalog"
+	"blockdesk/market"
+	"blockdesk/mirror"
+)
+
+const (
+	// maxSnapshots bounds those that the status record tells, the newest: a week of
+	// them and some more by default. The mirror keeps mirror.MaxRecorded.
+	maxSnapshots = 32
+	// snapshotSource says who has recorded them.
+	snapshotSource = "recorded_by_mirror_from_finalized_swaps"
+)
+
+// snapshots are the recorded states of one pair, newest first. quote is the
+// present price of its quote asset, which all of them are told at: without it
+// nothing can be told in dollars, and there are none.
+func (m *mirrorFacts) snapshots(symbol string, quote market.USDPrice, feeBps uint16) []catalog.Snapshot {
+	k := m.pair(symbol)
+	if k.state == nil || quote == 0 {
+		return nil
+	}
+	list := k.state.Swaps.Recorded
+	list = list[:min(len(list), maxSnapshots)]
+	all := make([]catalog.Snapshot, 0, len(list))
+	for i := range list {
+		all = append(all, k.snapshot(&list[i], quote, feeBps))
+	}
+	return all
+}
+
+func (k *mirroredPair) snapshot(r *mirror.Recorded, quote market.USDPrice, feeBps uint16) catalog.Snapshot {
+	c := k.config
+	base := func(n market.Amount) catalog.Decimal { return wholeOf(n, c.BaseDecimals) }
+	held := func(n market.Amount) catalog.Decimal { return wholeOf(n, c.QuoteDecimals) }
+	at := time.Unix(r.At, 0).UTC()
+	reference := "slot " + strconv.FormatUint(r.Slot, 10)
+	s := catalog.Snapshot{
+		Key: at.Format("20060102T150405Z"), Label: at.Format("2006-01-02 15:04 UTC"), Heading: c.Symbol + " at " + reference,
+		At: blockTime(r.At), Pool: c.Pool.Address, LPMint: c.Pool.LPMint,
+		BaseVault: base(r.BaseBalance), QuoteVault: held(r.QuoteBalance), UserBase: base(r.BaseFees), UserQuote: held(r.QuoteFees),
+		// The fees are in the vaults: they are part of them, not added.
+		TotalBase: base(r.BaseBalance), TotalQuote: held(r.QuoteBalance),
+		Swaps: r.Swaps, Traders: r.Traders, VolumeTokens: catalog.Decimal{Units: r.Base, Decimals: c.BaseDecimals},
+		FeesTokens: base(feesInBase(r)), FeeBps: feeBps, Source: snapshotSource, Reference: reference,
+	}
+	s.VolumeUSD, _ = usdFloor(r.Quote, c.QuoteDecimals, quote)
+	s.Price = spotFloor(r.BaseBalance-r.BaseFees, r.QuoteBalance-r.QuoteFees, c.BaseDecimals-c.QuoteDecimals, quote)
+	s.FeesUSD = k.usdSum(market.Uint128{Lo: uint64(r.BaseFees)}, market.Uint128{Lo: uint64(r.QuoteFees)}, s.Price, quote)
+	return s
+}
+
+// feesInBase are the fees of both sides in atoms of the base token, those of the
+// quote at the price of the vaults, rounded down.
+func feesInBase(r *mirror.Recorded) market.Amount {
+	held := r.QuoteBalance - r.QuoteFees
+	if held == 0 {
+		return r.BaseFees
+	}
+	n, err := market.MulDivFloor(uint64(r.QuoteFees), uint64(r.BaseBalance-r.BaseFees), uint64(held))
+	if err != nil || n > math.MaxUint64-uint64(r.BaseFees) {
+		return r.BaseFees
+	}
+	return r.BaseFees + market.Amount(n)
+}
+
+func wholeOf(n market.Amount, decimals int) catalog.Decimal {
+	return catalog.Decimal{Units: market.Uint128{Lo: uint64(n)}, Decimals: decimals}
+}
