@@ -76,6 +76,9 @@ const mirrorAnswer = 16 << 20
 // mirrorProbe is how often each node is asked how it is.
 const mirrorProbe = 5 * time.Second
 
+// noBlockhash is how often a blockhash is asked for that nobody here needs.
+const noBlockhash = 24 * time.Hour
+
 func defaultMirror() MirrorConfig {
 	return MirrorConfig{
 		EveryMS: 10_000, StaleAfterMS: 30_000, ReachDays: 8, RecordEveryS: 6 * 3600, ClockToleranceS: 60,

@@ -40,7 +40,7 @@ func (s *service) openMirror(state *engine.State) error {
 	client := rpc.DefaultOptions()
 	client.Upstreams, client.MaxAnswer = nodes, mirrorAnswer
 	client.Timeout, client.AttemptTimeout = millis(s.cfg.Chain.TimeoutMS), millis(s.cfg.Chain.AttemptTimeoutMS)
-	client.ProbeEvery = min(mirrorProbe, options.Every)
+	client.ProbeEvery, client.BlockhashEvery = min(mirrorProbe, options.Every), noBlockhash
 	if s.mirror.chain, err = rpc.New(client); err != nil {
 		return fmt.Errorf("mirror: %w", err)
 	}
