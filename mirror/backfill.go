@@ -3,6 +3,7 @@ package mirror
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"blockdesk/internal/solana"
@@ -90,9 +91,9 @@ type Mark struct {
 // Cursor is the gapless run of the history that has been read. It is all that a
 // backfill needs to go on after a restart; the zero value has read nothing.
 type Cursor struct {
-	// Newest and Oldest are the run's ends. Before is the transaction before
-	// Newest, zero if there is none: a list that goes back to it must show
-	// Newest.
+	// Newest and Oldest are the run's ends. Before is the newest transaction of a
+	// slot before Newest's, zero if there is none: a list that goes back to it must
+	// show Newest, in whatever order its node tells a slot.
 	Newest, Before, Oldest Mark
 	// Whole: the run begins with the vaults' creation.
 	Whole bool
@@ -144,7 +145,26 @@ type Ask struct {
 // listed is a transaction that is in a list.
 type listed struct {
 	Mark
-	failed bool
+	failed, contested bool
+}
+
+// edgeSlot is the slot at an end of the run, and which of its transactions are
+// known to have been read: all since the backfill was made.
+type edgeSlot struct {
+	slot uint64
+	read map[solana.Signature]struct{}
+}
+
+func (e *edgeSlot) add(m *Mark) {
+	if e.read == nil || e.slot != m.Slot {
+		e.slot, e.read = m.Slot, map[solana.Signature]struct{}{}
+	}
+	e.read[m.Signature] = struct{}{}
+}
+
+func (e *edgeSlot) has(m *Mark) bool {
+	_, ok := e.read[m.Signature]
+	return ok && e.slot == m.Slot
 }
 
 // Backfill reads an account's finalized transactions, each once: new ones as they
@@ -156,8 +176,11 @@ type listed struct {
 //  1. What has been read is one gapless run. It grows at its newer end only by a
 //     list that shows the run's newest transaction, which a node that is behind
 //     or has forgotten cannot.
-//  2. The order of a list is believed to be the chain's, newest first.
+//  2. The order of a list is believed to be the chain's, newest first. That of a
+//     slot may be another in the next list.
 //  3. An answer that cannot be right changes nothing but a count of misses.
+//  4. A contested transaction that cannot be had is no end of the run: it may
+//     never have been. All of one poll's wait no longer than one transaction does.
 //
 // Not safe for concurrent use.
 type Backfill struct {
@@ -176,8 +199,17 @@ type Backfill struct {
 	polling, catching bool
 	// blocked: nothing is to be asked until the next poll. dry: the past has no
 	// more on this node.
-	blocked, dry  bool
-	tries, misses int
+	blocked, dry bool
+	misses       int
+	// How often the next transaction at each end could not be had. Each end has its
+	// own, so that one that goes on does not have the other wait for ever.
+	newerTries, olderTries int
+	// first and last are the slots at the run's ends. passed are the contested
+	// ones that have been passed over since the run last grew at its newer end,
+	// and doubts the tries that such have cost since all that is listed was read.
+	first, last edgeSlot
+	passed      map[solana.Signature]struct{}
+	doubts      int
 }
 
 // NewBackfill goes on from a cursor. It asks for nothing before the first Poll.
@@ -186,7 +218,12 @@ func NewBackfill(o BackfillOptions, at Cursor) (*Backfill, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	return &Backfill{o: o.withDefaults(), cursor: at, blocked: true}, nil
+	b := &Backfill{o: o.withDefaults(), cursor: at, blocked: true}
+	if at.Newest != (Mark{}) {
+		b.last.add(&at.Newest)
+		b.first.add(&at.Oldest)
+	}
+	return b, nil
 }
 
 // Cursor returns where the backfill stands. What it has told before must be kept
@@ -261,25 +298,24 @@ func (b *Backfill) past(m *Mark) bool {
 }
 
 // Listed takes the answer to AskList. Errors: [ErrHistory], [ErrAnswer].
-func (b *Backfill) Listed(list []rpc.SignatureInfo) (Progress, error) {
+func (b *Backfill) Listed(l List) (Progress, error) {
 	if b.Next().Kind != AskList {
 		return Progress{}, fmt.Errorf("%w: a list", ErrAnswer)
 	}
-	entries := make([]listed, len(list))
-	for i := range list {
-		l := &list[i]
-		switch {
-		case l.Signature == solana.Signature{}:
-			return b.miss("it lists no signature")
-		case b.slot > 0 && l.Slot > b.slot+maxSlotsAhead:
-			return b.miss("its slots are of the future")
-		}
-		entries[i] = listed{Mark{l.Signature, l.Slot, b.plausible(l.BlockTime)}, l.Failed}
+	infos := make([]rpc.SignatureInfo, len(l.Entries))
+	entries := make([]listed, len(l.Entries))
+	for i := range l.Entries {
+		e := &l.Entries[i]
+		infos[i] = e.SignatureInfo
+		entries[i] = listed{Mark{e.Signature, e.Slot, b.plausible(e.BlockTime)}, e.Failed, e.Contested}
+	}
+	if !plausibleList(infos, b.slot) {
+		return b.miss("it is no history")
 	}
 	if !b.polling {
-		return Progress{}, b.listedOlder(entries)
+		return Progress{}, b.listedOlder(entries, l.More)
 	}
-	return b.listedNewer(entries)
+	return b.listedNewer(entries, l.More)
 }
 
 // plausible returns a block's time, 0 for one that cannot be.
@@ -290,62 +326,78 @@ func (b *Backfill) plausible(seconds int64) int64 {
 	return seconds
 }
 
-// descends reports whether slots go down from after on, and nothing is listed
-// that is newer than after.
-func descends(after *Mark, list []listed) bool {
-	for i := range list {
-		if *after != (Mark{}) && (list[i].Slot > after.Slot || list[i].Signature == after.Signature) {
-			return false
-		}
-		after = &list[i].Mark
-	}
-	return true
+// without returns a list without what is known, in its own array.
+func without(list []listed, known func(m *Mark) bool) []listed {
+	return slices.DeleteFunc(list, func(l listed) bool { return known(&l.Mark) })
 }
 
-func (b *Backfill) listedOlder(list []listed) error {
-	if !descends(&b.cursor.Oldest, list) {
+func (b *Backfill) wasPassed(m *Mark) bool {
+	_, ok := b.passed[m.Signature]
+	return ok
+}
+
+func (b *Backfill) listedOlder(list []listed, more bool) error {
+	oldest := &b.cursor.Oldest
+	list = without(list, func(m *Mark) bool { return b.first.has(m) || b.wasPassed(m) })
+	if len(list) > 0 && list[0].Slot > oldest.Slot || len(list) == 0 && more {
 		b.dry = true
-		return fmt.Errorf("%w: before %s", ErrHistory, b.cursor.Oldest.Signature)
+		return fmt.Errorf("%w: before %s", ErrHistory, oldest.Signature)
 	}
 	b.older, b.dry = list, len(list) == 0
 	return nil
 }
 
-func (b *Backfill) listedNewer(list []listed) (Progress, error) {
-	var last Mark
+func (b *Backfill) listedNewer(list []listed, more bool) (Progress, error) {
+	newest := &b.cursor.Newest
 	if n := len(b.page); n > 0 {
-		last = b.page[n-1].Mark
+		// The next page may tell the last slot in another order.
+		last := b.page[n-1].Slot
+		told := edgeSlot{}
+		for i := n - 1; i >= 0 && b.page[i].Slot == last; i-- {
+			told.add(&b.page[i].Mark)
+		}
+		list = without(list, told.has)
+		switch {
+		case len(list) > 0 && list[0].Slot > last:
+			return b.miss("its slots go up")
+		case len(list) == 0 && more:
+			return b.miss("it repeats itself")
+		}
 	}
-	if !descends(&last, list) {
-		return b.miss("its slots go up")
-	}
-	if b.cursor.Newest == (Mark{}) {
+	if *newest == (Mark{}) {
 		// Nothing has been read: the newest is read first, and the rest is the
 		// past.
+		list = without(list, b.wasPassed)
 		b.polling, b.catching, b.older = false, true, list
 		return Progress{Kind: Begun, AsOf: b.told()}, nil
 	}
-	for i := range list {
-		if list[i].Signature != b.cursor.Newest.Signature {
-			continue
-		}
-		if list[i].Slot != b.cursor.Newest.Slot {
-			return b.miss("it has the newest in another slot")
-		}
-		b.newer, b.page = append(b.page, list[:i]...), nil
-		b.polling, b.catching, b.misses = false, true, 0
-		return Progress{AsOf: b.told()}, nil
-	}
+	joins := slices.ContainsFunc(list, func(l listed) bool { return l.Signature == newest.Signature })
 	b.page = append(b.page, list...)
-	switch n := len(b.page); {
+	n := len(b.page)
+	switch {
+	case joins:
+		return b.joined()
 	case n > b.o.MaxPending:
 		return b.restart(), nil
-	case n > 0 && b.page[n-1].Slot < b.cursor.Newest.Slot:
+	case n > 0 && b.page[n-1].Slot < newest.Slot:
 		return b.miss("it leaves the newest out")
-	case len(list) < b.o.PageSize:
+	case !more:
 		return b.miss("it ends before the newest")
 	}
 	return Progress{}, nil
+}
+
+// joined takes what is newer than the run out of a list that shows the newest.
+func (b *Backfill) joined() (Progress, error) {
+	newest := &b.cursor.Newest
+	for i := range b.page {
+		if b.page[i].Signature == newest.Signature && b.page[i].Slot != newest.Slot {
+			return b.miss("it has the newest in another slot")
+		}
+	}
+	b.newer = without(b.page, func(m *Mark) bool { return m.Slot < newest.Slot || b.last.has(m) || b.wasPassed(m) })
+	b.page, b.polling, b.catching, b.misses = nil, false, true, 0
+	return Progress{AsOf: b.told()}, nil
 }
 
 // miss gives a list up until the next poll.
@@ -370,6 +422,9 @@ func (b *Backfill) told() time.Time {
 		return time.Time{}
 	}
 	b.catching = false
+	if len(b.older) == 0 {
+		b.doubts = 0
+	}
 	return b.asOf
 }
 
@@ -380,7 +435,7 @@ func (b *Backfill) Read(c *ledger.Confirmed) (Progress, error) {
 	if b.Next().Kind != AskTransaction || c.Signature() != l.Signature {
 		return Progress{}, fmt.Errorf("%w: transaction %s", ErrAnswer, c.Signature())
 	}
-	if c.Slot != l.Slot || c.Failed || l.Time != 0 && c.BlockTime != 0 && c.BlockTime != l.Time {
+	if c.Slot != l.Slot || c.Failed && !l.contested || l.Time != 0 && c.BlockTime != 0 && c.BlockTime != l.Time {
 		return b.Unread(fmt.Errorf("%w: transaction %s is not as it was listed", ErrHistory, c.Signature()))
 	}
 	trace, err := b.o.Pair.Decode(c)
@@ -397,12 +452,38 @@ func (b *Backfill) Unread(why error) (Progress, error) {
 	if b.Next().Kind != AskTransaction {
 		return Progress{}, fmt.Errorf("%w: %w", ErrAnswer, why)
 	}
-	if b.tries++; b.tries < maxTries {
+	l, newer := b.next()
+	tries := &b.olderTries
+	switch {
+	case l.contested:
+		tries = &b.doubts
+	case newer:
+		tries = &b.newerTries
+	}
+	if *tries++; *tries < maxTries {
 		b.blocked = true
 		return Progress{}, why
 	}
-	l, _ := b.next()
+	if l.contested {
+		return b.passOver(l, newer, why), nil
+	}
 	return b.grow(l.trace(), why), nil
+}
+
+// passOver leaves a contested transaction out of the run, and in doubt.
+func (b *Backfill) passOver(l *listed, newer bool, why error) Progress {
+	p := Progress{Kind: ReadOlder, Trace: l.trace(), Err: why}
+	if b.passed == nil {
+		b.passed = map[solana.Signature]struct{}{}
+	}
+	b.passed[l.Signature] = struct{}{}
+	if newer {
+		p.Kind, b.newer = ReadNewer, b.newer[:len(b.newer)-1]
+	} else {
+		b.older = b.older[1:]
+	}
+	p.AsOf = b.told()
+	return p
 }
 
 // Pass takes a failed transaction. Errors: [ErrAnswer].
@@ -421,18 +502,26 @@ func (l *listed) trace() Trace { return Trace{Signature: l.Signature, Slot: l.Sl
 func (b *Backfill) grow(t Trace, err error) Progress {
 	c, m := &b.cursor, Mark{t.Signature, t.Slot, t.Time}
 	p := Progress{Kind: ReadOlder, Trace: t, Err: err}
-	b.tries = 0
 	if _, newer := b.next(); newer {
-		p.Kind, b.newer = ReadNewer, b.newer[:len(b.newer)-1]
-		c.Before, c.Newest = c.Newest, m
+		p.Kind, b.newer, b.newerTries = ReadNewer, b.newer[:len(b.newer)-1], 0
+		if m.Slot > c.Newest.Slot {
+			c.Before = c.Newest
+		}
+		c.Newest, b.passed = m, nil
+		b.last.add(&m)
 	} else {
-		b.older = b.older[1:]
-		if c.Newest == (Mark{}) {
+		b.older, b.olderTries = b.older[1:], 0
+		switch {
+		case c.Newest == (Mark{}):
 			c.Newest = m
-		} else if c.Before == (Mark{}) {
+		case c.Before == (Mark{}) && m.Slot < c.Newest.Slot:
 			c.Before = m
 		}
+		if m.Slot == c.Newest.Slot {
+			b.last.add(&m)
+		}
 		c.Oldest = m
+		b.first.add(&m)
 	}
 	if t.Base.Created || t.Quote.Created {
 		c.Whole = true

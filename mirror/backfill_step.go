@@ -10,12 +10,10 @@ import (
 	"blockdesk/internal/solana/rpc"
 )
 
-// History is what a [Backfill] asks of the chain. rpc.Client is one; its
-// Transaction may be replaced by TransactionByMost, which believes no node
-// alone.
+// History is what a [Backfill] asks of the chain, of what is final only.
 type History interface {
-	// Signatures lists the transactions that name an account, the newest first.
-	Signatures(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.SignatureInfo, error)
+	// List lists the transactions that name an account, the newest first.
+	List(ctx context.Context, a solana.Address, page rpc.Page) (List, error)
 	// Transaction reads one; found is false where it is not known.
 	Transaction(ctx context.Context, s solana.Signature, level rpc.Commitment) (t *ledger.Confirmed, found bool, err error)
 }
@@ -26,7 +24,7 @@ type History interface {
 func (b *Backfill) Step(ctx context.Context, h History) (Progress, error) {
 	switch ask := b.Next(); ask.Kind {
 	case AskList:
-		list, err := h.Signatures(ctx, b.o.Account, ask.Page, rpc.Finalized)
+		list, err := h.List(ctx, b.o.Account, ask.Page)
 		if err != nil {
 			return Progress{}, fmt.Errorf("history of %s: %w", solana.Text(b.o.Account), err)
 		}

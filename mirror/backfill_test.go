@@ -94,6 +94,8 @@ type pastNode struct {
 	// listErr and err are what lists and transactions fail with.
 	listErr, err error
 	missing      bool
+	// lost is listed and not there.
+	lost solana.Signature
 	// change alters a copy of a transaction.
 	change func(c *ledger.Confirmed)
 	lists  []rpc.Page
@@ -135,10 +137,24 @@ func (n *pastNode) Signatures(_ context.Context, account solana.Address, page rp
 	return list, nil
 }
 
+// List is a page as one node alone tells it.
+func (n *pastNode) List(ctx context.Context, account solana.Address, page rpc.Page) (mirror.List, error) {
+	list, err := n.Signatures(ctx, account, page, rpc.Finalized)
+	return listOf(list, page), err
+}
+
+func listOf(list []rpc.SignatureInfo, page rpc.Page) mirror.List {
+	l := mirror.List{More: len(list) == page.Limit}
+	for _, s := range list {
+		l.Entries = append(l.Entries, mirror.Entry{SignatureInfo: s})
+	}
+	return l
+}
+
 func (n *pastNode) Transaction(_ context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
 	n.reads++
 	i := n.index(s)
-	if n.err != nil || n.missing || i < n.floor || level != rpc.Finalized {
+	if n.err != nil || n.missing || i < n.floor || s == n.lost || level != rpc.Finalized {
 		return nil, false, n.err
 	}
 	c := *n.list[i]
@@ -442,7 +458,7 @@ func TestBackfillSlots(t *testing.T) {
 		t.Error(err)
 	}
 	f.Poll(time.Unix(f.now, 0), 0)
-	if _, err := f.Listed([]rpc.SignatureInfo{{Slot: node.slot}}); !errors.Is(err, mirror.ErrHistory) {
+	if _, err := f.Listed(listOf([]rpc.SignatureInfo{{Slot: node.slot}}, rpc.Page{})); !errors.Is(err, mirror.ErrHistory) {
 		t.Errorf("no signature: %v", err)
 	}
 }
@@ -538,7 +554,7 @@ func TestBackfillAnswers(t *testing.T) {
 		_, err = f.Pass()
 		refused("a pass", err)
 		if f.Next().Kind == 0 {
-			_, err = f.Listed(nil)
+			_, err = f.Listed(mirror.List{})
 			refused("a list", err)
 			f.Poll(time.Unix(f.now, 0), 0)
 		}
@@ -548,7 +564,7 @@ func TestBackfillAnswers(t *testing.T) {
 	}
 	_, err := f.Read(node.list[0])
 	refused("another transaction", err)
-	_, err = f.Listed(nil)
+	_, err = f.Listed(mirror.List{})
 	refused("another list", err)
 	for _, o := range []mirror.BackfillOptions{
 		{},

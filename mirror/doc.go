@@ -29,14 +29,19 @@
 //  4. What a stranger can place for next to nothing, such as a price below the
 //     tick, cannot stop a mirror: orders that the instrument cannot express are
 //     left out and counted.
-//  5. A swap is what it did to the vaults, and is counted once for ever, by its
-//     signature and instruction. A window that is not proven shows nothing.
+//  5. A swap is what one call did to the vaults, and the movements of a transaction
+//     add up to the balances: what one call takes out and another puts in makes no
+//     price. It is counted once for ever, by its signature and call, however often
+//     it is told. A window that is not proven shows nothing but why.
 //  6. What is published of accounts is told by more than half of the nodes that
 //     can be right: whose clock is ours, and whose slot can have been reached. A
 //     node that alone can be right is believed.
 //  7. An older slot never replaces a newer one, and no node moves the slot further
 //     than a majority has come.
-//  8. The engine is told of a swap when its ordinal is on disk, so that after a
+//  8. What is in the history is listed by more nodes than deny it, and read as most
+//     tell it: one of three can neither hide a swap, nor invent one, nor hold the
+//     others up.
+//  9. The engine is told of a swap when its ordinal is on disk, so that after a
 //     crash the same number means the same swap; without its store the service
 //     rather leaves a swap out than tells it twice.
 //
@@ -49,11 +54,6 @@
 // counted in the windows alone. Trades are told from the time that the history
 // was first read back to, 8 days by default: what turns up before it is counted
 // and not told.
-//
-//  5. The movements of a transaction add up to its vaults' balances. A swap is
-//     one call's: what one call takes out and another puts in makes no price.
-//  6. A swap counts once, by its transaction's signature and its call, however
-//     often it is told. A window that is not proven shows nothing but why.
 //
 // Concurrency: a Book and a Pool are immutable once opened and safe for
 // concurrent use; a Depth belongs to its caller, a Backfill and Windows to one
@@ -68,8 +68,12 @@
 //
 // Limits: [MaxLevels], [MaxBookAccount], [MaxPending], [MaxWindowSwaps]; a
 // service's: [MaxPairs], [MaxShownLevels], [MaxObserved], [MaxRecorded],
-// [MaxTraders], [MaxAsks]. A list of transactions is one node's: one that lies in
-// it can hold swaps up, which the windows then say, and not invent them. An
+// [MaxTraders], [MaxAsks], [MaxSignatures]. Of two nodes that list different
+// transactions neither is right: the history waits for them up to 8 cycles at a
+// time, then leaves what is contested out, and its windows in doubt; where they
+// differ about more than 16 of a page it waits until they agree. A node alone is
+// believed. Where nodes order the transactions of one slot differently, and no
+// order prevails, the first node's counts. An
 // account of 10 MiB needs an rpc client that takes answers of 14. Of swaps with
 // an ordinal some 300 bytes each are kept for good.
 package mirror

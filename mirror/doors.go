@@ -13,20 +13,13 @@ import (
 type Node interface {
 	// AccountsEverywhere asks every node what some accounts hold.
 	AccountsEverywhere(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.AccountsView, error)
-	// Signatures lists the transactions that name an account, the newest first.
-	Signatures(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.SignatureInfo, error)
+	// SignaturePages asks every node for a page of the transactions that name an
+	// account, the newest first.
+	SignaturePages(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.SignaturesView, error)
 	// TransactionByMost reads one as most nodes that answer tell it.
 	TransactionByMost(ctx context.Context, s solana.Signature, level rpc.Commitment) (t *ledger.Confirmed, found bool, err error)
 	// Health tells of the nodes, in the order of the preference.
 	Health() []rpc.UpstreamHealth
-}
-
-// history is a Node as a Backfill asks it.
-type history struct{ Node }
-
-// Transaction believes no node alone.
-func (h history) Transaction(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
-	return h.TransactionByMost(ctx, s, level)
 }
 
 // Refresh is the book of an instrument as of a slot, for the engine.

@@ -35,7 +35,7 @@ func New(o Options, node Node, engine Engine, kv KV) (*Service, error) {
 		s.readers = append(s.readers, r)
 		var w *swaps
 		if p.Pool.Pool != (solana.Address{}) {
-			w = &swaps{o: &s.o, node: node, engine: engine, reader: r, pair: p}
+			w = &swaps{o: &s.o, lists: lists{node: node}, engine: engine, reader: r, pair: p}
 			w.store = newRecords(kv, p.Instrument.ID, p.Pool.history())
 		}
 		s.swaps = append(s.swaps, w)

@@ -36,8 +36,10 @@ type liveChain struct {
 	names   []string
 	// alter changes a node's answer, and refuses lists with its error.
 	alter func(node int, v *rpc.AccountsView)
-	asks  int
-	down  bool
+	// alterList returns what a node lists instead.
+	alterList func(node int, page rpc.Page, list []rpc.SignatureInfo) []rpc.SignatureInfo
+	asks      int
+	down      bool
 }
 
 func newLiveChain(nodes int) *liveChain {
@@ -122,14 +124,25 @@ func (c *liveChain) AccountsEverywhere(_ context.Context, list []solana.Address,
 	return views, nil
 }
 
-func (c *liveChain) Signatures(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.SignatureInfo, error) {
+func (c *liveChain) SignaturePages(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.SignaturesView, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if a != sceneKey(keyBaseVault) {
 		return nil, errors.New("the history of another account")
 	}
+	slot := page.MinSlot
 	page.MinSlot = 0 // the chain goes on without transactions too
-	return c.past.Signatures(ctx, sceneKey(keyPool), page, level)
+	views := make([]rpc.SignaturesView, len(c.names))
+	for i, name := range c.names {
+		list, err := c.past.Signatures(ctx, sceneKey(keyPool), page, level)
+		views[i] = rpc.SignaturesView{Upstream: name, Err: err, List: list}
+		if c.alterList != nil && err == nil {
+			asked := page
+			asked.MinSlot = slot
+			views[i].List = c.alterList(i, asked, list)
+		}
+	}
+	return views, nil
 }
 
 func (c *liveChain) TransactionByMost(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {

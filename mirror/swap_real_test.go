@@ -287,7 +287,7 @@ func newRecordedHistory(t *testing.T) *recordedHistory {
 	return h
 }
 
-func (h *recordedHistory) Signatures(_ context.Context, _ solana.Address, page rpc.Page, _ rpc.Commitment) ([]rpc.SignatureInfo, error) {
+func (h *recordedHistory) List(_ context.Context, _ solana.Address, page rpc.Page) (mirror.List, error) {
 	list := h.list
 	for i := range list {
 		if list[i].Signature == page.Before {
@@ -301,7 +301,7 @@ func (h *recordedHistory) Signatures(_ context.Context, _ solana.Address, page r
 			break
 		}
 	}
-	return list[:min(len(list), page.Limit)], nil
+	return listOf(list[:min(len(list), page.Limit)], page), nil
 }
 
 func (h *recordedHistory) Transaction(_ context.Context, s solana.Signature, _ rpc.Commitment) (*ledger.Confirmed, bool, error) {

@@ -35,7 +35,6 @@ const (
 // again: the same swap has the same number, and the engine takes no number twice.
 type swaps struct {
 	o      *Options
-	node   Node
 	engine Engine
 	reader *reader
 	pair   *Pair
@@ -43,6 +42,7 @@ type swaps struct {
 
 	// What only run uses. backfill is nil before the records have been read, and
 	// after they could not be written.
+	lists    lists
 	backfill *Backfill
 	windows  *Windows
 	head     head
@@ -68,7 +68,7 @@ func (s *swaps) run(ctx context.Context) {
 	}
 	every(ctx, s.o.Every, func() {
 		err := s.follow(ctx)
-		if errors.Is(err, errStore) || errors.Is(err, ErrOrder) {
+		if errors.Is(err, errStore) {
 			s.backfill = nil // memory is not what is on disk
 		}
 		s.publish(err)
@@ -84,6 +84,7 @@ func (s *swaps) follow(ctx context.Context) error {
 	}
 	slot := s.reader.state(s.o.Now()).At.Slot
 	s.backfill.Poll(s.o.Now(), slot-min(slot, finalWithin))
+	s.lists.differ = nil
 	for n := 1; ctx.Err() == nil && s.backfill.Next().Kind != 0; n++ {
 		if err := s.step(ctx); err != nil {
 			if errors.Is(err, errStore) {
@@ -95,10 +96,10 @@ func (s *swaps) follow(ctx context.Context) error {
 			if err := s.tell(); err != nil {
 				return err
 			}
-			s.publish(nil)
+			s.publish(s.lists.differ)
 		}
 	}
-	return errors.Join(s.tell(), s.prune(), s.record())
+	return errors.Join(s.lists.differ, s.tell(), s.prune(), s.record())
 }
 
 // load begins from what is stored.
@@ -147,26 +148,32 @@ func (s *swaps) load() error {
 
 // step reads one thing and stores it.
 func (s *swaps) step(ctx context.Context) error {
-	p, err := s.backfill.Step(ctx, history{s.node})
+	p, err := s.backfill.Step(ctx, &s.lists)
 	if err != nil {
 		return err
 	}
-	if _, err := s.windows.Apply(&p); err != nil {
+	counted, err := s.windows.Apply(&p)
+	if errors.Is(err, ErrOrder) {
+		// What was believed does not go with what is told now.
+		p = s.backfill.restart()
+		counted, err = s.windows.Apply(&p)
+	}
+	if err != nil {
 		return err
 	}
 	h := &s.head
 	h.Cursor, h.Totals = s.backfill.Cursor(), s.windows.At(s.o.Now()).Totals
 	at := h.Next
-	switch p.Kind {
-	case Begun:
+	switch {
+	case p.Kind == Begun:
 		return s.begin()
-	case ReadNewer:
+	case !counted:
+		return nil // nothing was read, or what is stored already
+	case p.Kind == ReadNewer:
 		h.Next++
-	case ReadOlder:
+	default:
 		h.First--
 		at = h.First
-	default:
-		return nil
 	}
 	payer := s.store.key('p', p.Trace.Payer[:])
 	trader, err := s.newTrader(&p.Trace, payer)

@@ -1,0 +1,360 @@
+package mirror
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"math/bits"
+	"slices"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/ledger"
+	"blockdesk/internal/solana/rpc"
+)
+
+// maxContested bounds the entries of one page that the nodes are evenly split
+// about. With more of them the page is refused.
+const maxContested = 16
+
+// Entry is a transaction of a [List].
+type Entry struct {
+	rpc.SignatureInfo
+	// Contested: as many nodes tell otherwise as tell so. It may never have been.
+	Contested bool
+}
+
+// List is a page of an account's history, the newest first.
+type List struct {
+	Entries []Entry
+	// More: the history goes on behind the last entry, which is not contested.
+	More bool
+}
+
+// lists asks all nodes for a history, and believes none of them alone, unless it
+// is the only one that answers. It is used by one goroutine.
+//
+// A node speaks of the slots that its page covers. What more of those nodes list
+// than leave out is listed; what fewer list is left out, so that one node can
+// neither hide a transaction from two others nor invent one. What is newer than
+// what most nodes have reached waits; older than what most of them reach back to,
+// it is on the next page, or forgotten.
+type lists struct {
+	node Node
+	// differ is how the nodes contradicted each other since it was last nil.
+	differ error
+}
+
+// Transaction believes no node alone either.
+func (l *lists) Transaction(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
+	return l.node.TransactionByMost(ctx, s, level)
+}
+
+// List asks for a page. Errors: the first node's where none answers;
+// errContradicted for one that cannot be made of what they answer.
+func (l *lists) List(ctx context.Context, a solana.Address, page rpc.Page) (List, error) {
+	views, err := l.node.SignaturePages(ctx, a, page, rpc.Finalized)
+	if err != nil {
+		return List{}, err
+	}
+	b := ballot{page: page}
+	var refused error
+	for i := range views {
+		v := &views[i]
+		switch {
+		case v.Err == nil && len(views) > 1 && !plausibleList(v.List, page.MinSlot):
+			l.differ = fmt.Errorf("%w: the list of %s", errContradicted, v.Upstream)
+			err = l.differ
+		case v.Err == nil:
+			b.add(v.List)
+			continue
+		default:
+			err = v.Err
+		}
+		if refused == nil {
+			refused = err
+		}
+	}
+	switch {
+	case len(b.pages) == 0:
+		return List{}, refused
+	case b.unanimous():
+		return listOf(b.pages[0].list, b.pages[0].full), nil
+	}
+	list, split, err := b.result()
+	if split || err != nil {
+		l.differ = fmt.Errorf("%w: lists of transactions", errContradicted)
+	}
+	return list, err
+}
+
+// listOf is what a node alone tells.
+func listOf(entries []rpc.SignatureInfo, more bool) List {
+	l := List{make([]Entry, len(entries)), more}
+	for i := range entries {
+		l.Entries[i].SignatureInfo = entries[i]
+	}
+	return l
+}
+
+// plausibleList reports whether a page can be a history: nothing twice, nothing
+// unnamed, from new to old, and not of the future.
+func plausibleList(list []rpc.SignatureInfo, reached uint64) bool {
+	seen := make(map[solana.Signature]struct{}, len(list)+1)
+	seen[solana.Signature{}] = struct{}{}
+	for i := range list {
+		s := &list[i]
+		_, twice := seen[s.Signature]
+		if twice || i > 0 && s.Slot > list[i-1].Slot || reached > 0 && s.Slot > reached+maxSlotsAhead {
+			return false
+		}
+		seen[s.Signature] = struct{}{}
+	}
+	return true
+}
+
+// ballot joins several nodes' answers to one question.
+type ballot struct {
+	page  rpc.Page
+	pages []votedPage
+}
+
+// votedPage is a node's answer, which speaks of the slots from low to top.
+type votedPage struct {
+	list     []rpc.SignatureInfo
+	low, top uint64
+	full     bool
+}
+
+// add takes a page, which is from new to old.
+func (b *ballot) add(list []rpc.SignatureInfo) {
+	limit := b.page.Limit
+	if limit == 0 {
+		limit = rpc.MaxSignaturesACall
+	}
+	p := votedPage{list: list, top: math.MaxUint64, full: len(list) >= limit}
+	n := len(list)
+	if b.page.Before == (solana.Signature{}) {
+		p.top = b.page.MinSlot // its bank has reached that
+		if n > 0 {
+			p.top = max(p.top, list[0].Slot)
+		}
+	}
+	switch {
+	case p.full && list[n-1].Slot < list[0].Slot:
+		p.low = list[n-1].Slot + 1 // the last slot may go on
+	case p.full:
+		p.low = list[0].Slot
+	case b.page.Until != (solana.Signature{}):
+		// It goes back to what was asked: nothing of that is old enough to be
+		// forgotten.
+	case n > 0:
+		p.low = list[n-1].Slot // it may have forgotten the rest
+	default:
+		p.low = math.MaxUint64
+	}
+	b.pages = append(b.pages, p)
+}
+
+// unanimous reports whether all tell the same, as one alone does.
+func (b *ballot) unanimous() bool {
+	same := func(x, y rpc.SignatureInfo) bool {
+		x.Memo, y.Memo = "", "" // which nodes show as they like
+		return x == y
+	}
+	for _, p := range b.pages[1:] {
+		if !slices.EqualFunc(p.list, b.pages[0].list, same) {
+			return false
+		}
+	}
+	return true
+}
+
+// bounds returns the newest slot that most nodes have reached, the oldest that
+// they go back to, and whether most have more behind that.
+func (b *ballot) bounds() (low, top uint64, more bool) {
+	byTop := slices.SortedFunc(slices.Values(b.pages), func(x, y votedPage) int { return cmp.Compare(y.top, x.top) })
+	byLow := slices.SortedFunc(slices.Values(b.pages), func(x, y votedPage) int {
+		if x.low == y.low && x.full != y.full && y.full {
+			return -1
+		}
+		return cmp.Compare(x.low, y.low)
+	})
+	most := len(b.pages) / 2
+	return byLow[most].low, byTop[most].top, byLow[most].full
+}
+
+// claim is what a vote is about.
+type claim struct {
+	signature solana.Signature
+	slot      uint64
+}
+
+// voters is a set of the pages of a ballot. A client has at most as many nodes.
+type voters uint16
+
+var _ [16 - rpc.MaxUpstreams]struct{} // they fit
+
+func (v voters) count() int { return bits.OnesCount16(uint16(v)) }
+
+// tally is how the nodes vote on a claim.
+type tally struct {
+	// listed are those that make it, failed those of them that say it failed.
+	listed, failed voters
+	times          []int64
+}
+
+// result returns the page that the nodes tell together, and whether they are
+// split about any of it.
+func (b *ballot) result() (list List, split bool, err error) {
+	low, top, more := b.bounds()
+	bySlot := map[uint64][]Entry{}
+	contested := 0
+	for c, t := range b.count(low, top) {
+		denied := (b.covering(c.slot) &^ t.listed).count()
+		listed, failed := t.listed.count(), t.failed.count()
+		split = split || denied > 0 || failed > 0 && failed < listed
+		if listed < denied {
+			continue
+		}
+		e := Entry{rpc.SignatureInfo{Signature: c.signature, Slot: c.slot, BlockTime: mostTold(t.times), Failed: 2*failed > listed}, listed == denied || 2*failed == listed}
+		if e.Contested {
+			contested++
+		}
+		bySlot[c.slot] = append(bySlot[c.slot], e)
+	}
+	for _, slot := range slices.Backward(slices.Sorted(maps.Keys(bySlot))) {
+		list.Entries = append(list.Entries, b.inOrder(bySlot[slot])...)
+	}
+	if list.More = more; more {
+		n := len(list.Entries)
+		for n > 0 && list.Entries[n-1].Contested {
+			n-- // the next page begins where every majority knows
+		}
+		list.Entries = list.Entries[:n]
+	}
+	if contested > maxContested || more && len(list.Entries) == 0 {
+		return List{}, true, fmt.Errorf("%w: about %d transactions of a page", errContradicted, contested)
+	}
+	return list, split, nil
+}
+
+// count gathers what is claimed of the slots from low to top.
+func (b *ballot) count(low, top uint64) map[claim]*tally {
+	tallies := map[claim]*tally{}
+	for i := range b.pages {
+		for _, s := range b.pages[i].list {
+			if s.Slot < low || s.Slot > top {
+				continue
+			}
+			c := claim{s.Signature, s.Slot}
+			t := tallies[c]
+			if t == nil {
+				t = &tally{}
+				tallies[c] = t
+			}
+			t.listed |= 1 << i
+			if s.Failed {
+				t.failed |= 1 << i
+			}
+			if s.BlockTime > 0 {
+				t.times = append(t.times, s.BlockTime)
+			}
+		}
+	}
+	return tallies
+}
+
+// covering returns who speaks of a slot.
+func (b *ballot) covering(slot uint64) (set voters) {
+	for i := range b.pages {
+		if p := &b.pages[i]; p.low <= slot && slot <= p.top {
+			set |= 1 << i
+		}
+	}
+	return set
+}
+
+// mostTold returns the time that more than half tell, 0 where there is none.
+func mostTold(times []int64) int64 {
+	if len(times) == 0 {
+		return 0
+	}
+	slices.Sort(times)
+	middle := times[len(times)/2] // such a time reaches over the middle
+	told := 0
+	for _, t := range times {
+		if t == middle {
+			told++
+		}
+	}
+	if 2*told > len(times) {
+		return middle
+	}
+	return 0
+}
+
+// inOrder puts a slot's entries, of which there is one at least, into the order
+// that most of the nodes tell that tell all of them; of several such, and where
+// there is none, into that of the node that comes first. Nodes may honestly
+// differ: old ones order a slot by signature. Contested entries come first, so
+// that a page does not end with one.
+func (b *ballot) inOrder(entries []Entry) []Entry {
+	slot, sure := entries[0].Slot, map[solana.Signature]Entry{}
+	var out []Entry
+	for _, e := range entries {
+		if e.Contested {
+			out = append(out, e)
+		} else {
+			sure[e.Signature] = e
+		}
+	}
+	slices.SortFunc(out, func(x, y Entry) int { return bytes.Compare(x.Signature[:], y.Signature[:]) })
+	var orders [][]solana.Signature
+	for i := range b.pages {
+		var order []solana.Signature
+		for _, s := range b.pages[i].list {
+			if s.Slot != slot {
+				continue
+			}
+			if _, ok := sure[s.Signature]; ok {
+				order = append(order, s.Signature)
+			}
+		}
+		orders = append(orders, order)
+	}
+	for _, s := range prevailing(orders, len(sure)) {
+		out = append(out, sure[s])
+	}
+	return out
+}
+
+// prevailing returns the most frequent of the orders that name all n, or all that
+// they name if none does.
+func prevailing(orders [][]solana.Signature, n int) (best []solana.Signature) {
+	most := 0
+	for _, o := range orders {
+		alike := 0
+		for _, p := range orders {
+			if slices.Equal(o, p) {
+				alike++
+			}
+		}
+		if len(o) == n && alike > most {
+			best, most = o, alike
+		}
+	}
+	if most > 0 {
+		return best
+	}
+	for _, o := range orders {
+		for _, s := range o {
+			if !slices.Contains(best, s) {
+				best = append(best, s)
+			}
+		}
+	}
+	return best
+}
