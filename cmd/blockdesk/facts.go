@@ -127,24 +127,17 @@ func (b *factsBook) make(at catalog.Time) *catalog.Facts {
 	f := &catalog.Facts{
 		At: at, Service: b.service,
 		URLs:   catalog.URLs{Base: urls.Base, API: urls.API, WS: urls.WS, Mirror: urls.Mirror, Native: urls.Native},
-		Tokens: b.s.cfg.factsTokens(),
+		Tokens: b.s.cfg.factsTokens(), Chain: b.chain(),
 	}
 	var desk *rfq.View
 	if b.s.cfg.RFQ.Enabled {
 		desk = b.s.desk.View()
 		f.Desk = b.desk(desk)
 	}
-	chain := b.s.mirrorFacts()
-	m := &pairFacts{instruments: b.s.instruments, views: b.s.feed, history: b.s.history, chain: chain, desk: desk, at: int64(at)}
-	f.Pairs = m.pairs()
-	canonical := &b.s.instruments[0]
-	f.Snapshots = chain.snapshots(canonical.Symbol, m.dollars(canonical.Quote), b.service.FeeBps)
-	chain.tellTokens(f.Tokens)
-	if chain.state == nil {
-		f.Chain = b.chain()
-	} else {
-		f.Chain = chain.chain(canonical.Symbol, canonical.Source == market.Mirrored)
+	m := &pairFacts{
+		instruments: b.s.instruments, views: b.s.feed, history: b.s.history, chain: b.s.mirrorFacts(), desk: desk, at: int64(at),
 	}
+	m.tell(f)
 	return f
 }
 
@@ -210,7 +203,7 @@ func (c *TokenConfig) describe(t *catalog.Token) {
 	}
 }
 
-// chain is what settlement knows of its nodes.
+// chain is what settlement knows of its nodes, for where no market is read.
 func (b *factsBook) chain() catalog.Chain {
 	if b.s.settlement.core == nil {
 		return catalog.Chain{Selection: "none"}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"time"
 
 	"blockdesk/engine"
@@ -155,5 +156,11 @@ func (m *mirrorFacts) signature(v *engine.View) string {
 	return solana.Text(signature)
 }
 
-// blockTime is a time of the chain, which counts seconds; 0 stays 0.
-func blockTime(seconds int64) catalog.Time { return catalog.Time(seconds * int64(time.Second)) }
+// blockTime is a time of the chain, which counts seconds. One that no block can
+// have is none.
+func blockTime(seconds int64) catalog.Time {
+	if seconds <= 0 || seconds > math.MaxInt64/int64(time.Second) {
+		return 0
+	}
+	return catalog.Time(seconds * int64(time.Second))
+}

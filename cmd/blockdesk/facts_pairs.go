@@ -26,6 +26,18 @@ type pairFacts struct {
 // oneDollar is a dollar as a price.
 const oneDollar = market.USDPrice(1_000_000_000)
 
+// tell fills in the pairs and, where one is mirrored, what the chain tells beside.
+func (m *pairFacts) tell(f *catalog.Facts) {
+	f.Pairs = m.pairs()
+	if m.chain.state == nil {
+		return
+	}
+	canonical := &m.instruments[0]
+	f.Chain = m.chain.chain(canonical.Symbol, canonical.Source == market.Mirrored)
+	f.Snapshots = m.chain.snapshots(canonical.Symbol, m.dollars(canonical.Quote), f.Service.FeeBps)
+	m.chain.tellTokens(f.Tokens)
+}
+
 func (m *pairFacts) pairs() []catalog.Pair {
 	m.all = make([]catalog.Pair, len(m.instruments))
 	views := make([]*engine.View, len(m.all))
