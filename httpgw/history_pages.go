@@ -56,18 +56,18 @@ type candlePage struct {
 	page    *page
 }
 
-// serveKlines answers with the candles of one symbol: `interval` as on other
-// exchanges, one minute where it is absent.
+// serveKlines answers with the candles of one symbol, of one minute where neither
+// `interval`, as on other exchanges, nor `timeframe` is there.
 func (m *marketPages) serveKlines(query []byte) (*page, *problem) {
 	in, bad := m.instrument(query)
 	if bad != nil {
 		return nil, bad
 	}
-	return m.serveIntervals(query, in, "klines", "interval", defaultKlines)
+	return m.serveIntervals(query, in, "klines", defaultKlines)
 }
 
-// serveCandles is serveKlines in the description's other words: `timeframe`, and
-// a symbol that may be absent: the first instrument then (our choice).
+// serveCandles is serveKlines in the description's other words, and with a symbol
+// that may be absent: the first instrument then (our choice).
 func (m *marketPages) serveCandles(query []byte) (*page, *problem) {
 	in := m.set.Get(0)
 	if _, count := param(query, "symbol"); count > 0 {
@@ -76,11 +76,11 @@ func (m *marketPages) serveCandles(query []byte) (*page, *problem) {
 			return nil, bad
 		}
 	}
-	return m.serveIntervals(query, in, "candles", "timeframe", defaultCandles)
+	return m.serveIntervals(query, in, "candles", defaultCandles)
 }
 
-func (m *marketPages) serveIntervals(query []byte, in *market.Instrument, list, word string, byDefault int) (*page, *problem) {
-	interval, bad := intervalParam(query, word)
+func (m *marketPages) serveIntervals(query []byte, in *market.Instrument, list string, byDefault int) (*page, *problem) {
+	interval, bad := intervalParam(query)
 	if bad != nil {
 		return nil, bad
 	}
@@ -171,9 +171,14 @@ func historyFailed(err error) *problem {
 	}
 }
 
-// intervalParam reads the parameter called name.
-func intervalParam(query []byte, name string) (archive.Interval, *problem) {
+// intervalParam reads the parameter interval or timeframe, whichever there is: a
+// client that takes one name for the other must not get minutes for hours.
+func intervalParam(query []byte) (archive.Interval, *problem) {
+	name := "interval"
 	text, count := param(query, name)
+	if other, more := param(query, "timeframe"); more > 0 {
+		name, text, count = "timeframe", other, count+more
+	}
 	switch {
 	case count == 0:
 		return defaultInterval, nil

@@ -213,6 +213,8 @@ func TestHistoryRefusals(t *testing.T) {
 		{"symbol=SLUSD/USDC&interval=2m", codeInvalidField, "interval"},
 		{"symbol=SLUSD/USDC&interval=", codeInvalidField, "interval"},
 		{"symbol=SLUSD/USDC&interval=1m&interval=1m", codeInvalidField, "interval"},
+		{"symbol=SLUSD/USDC&timeframe=2m", codeInvalidField, "timeframe"},
+		{"symbol=SLUSD/USDC&timeframe=1m&interval=1m", codeInvalidField, "timeframe"},
 		{"symbol=SLUSD/USDC&before=0", codeInvalidField, "before"},
 		{"symbol=SLUSD/USDC&before=%2B5", codeInvalidField, "before"},
 		{"symbol=SLUSD/USDC&before=+5", codeInvalidField, "before"},

@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"net"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,7 +89,7 @@ func TestCodesAreDescribed(t *testing.T) {
 	if slices.Sort(codes); len(ours) < 20 || !slices.Equal(ours, codes) {
 		t.Errorf("codes of the package %v\nof the specification %v", ours, codes)
 	}
-	words := []string{jsonEmpty, jsonBOM, jsonNoObject, jsonSyntax, jsonTooDeep, jsonUTF8, jsonSurrogate, jsonTrailing}
+	words := append(ownReasons(t), jsonEmpty, jsonBOM, jsonNoObject, jsonSyntax, jsonTooDeep, jsonUTF8, jsonSurrogate, jsonTrailing)
 	for reason := range refusals {
 		words = append(words, reason.String())
 	}
@@ -97,6 +98,44 @@ func TestCodesAreDescribed(t *testing.T) {
 			t.Errorf("the reason %s is not told", word)
 		}
 	}
+}
+
+// ownReasons are the reasons that this package's files name in problems.
+func ownReasons(t *testing.T) (all []string) {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "operate") {
+			continue // what operators are refused is not in the public specification
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			pair, ok := n.(*ast.KeyValueExpr)
+			if !ok {
+				return true
+			}
+			key, isName := pair.Key.(*ast.Ident)
+			value, isText := pair.Value.(*ast.BasicLit)
+			if isName && isText && key.Name == "reason" {
+				text, err := strconv.Unquote(value.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, text)
+			}
+			return true
+		})
+	}
+	if len(all) < 10 {
+		t.Errorf("the package has the reasons %v and no more", all)
+	}
+	return all
 }
 
 // TestPagesMatch: every page of every state of the desk and of the market.

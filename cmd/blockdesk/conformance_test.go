@@ -166,6 +166,7 @@ func TestConformance(t *testing.T) {
 	t.Run("examples", func(t *testing.T) { c.with(t).examples() })
 	t.Run("keys", func(t *testing.T) { c.with(t).keys() })
 	c.operate("/desk/locks", lockChange{Rail: "SOL", Locked: true, Reason: `the payer "rotates" \ soon`})
+	t.Run("parameters", func(t *testing.T) { c.with(t).everywhere((*conformance).parameters) })
 	t.Run("reads", func(t *testing.T) { c.with(t).everywhere((*conformance).reads) })
 	t.Run("writes", func(t *testing.T) { c.with(t).everywhere((*conformance).writes) })
 	t.Run("large", func(t *testing.T) { c.with(t).large() })
@@ -394,9 +395,9 @@ func goodQueries(path string) []string {
 	case "/api/v1/market/ticker":
 		return []string{symbol, "?symbol=92C%2FSLUSD"}
 	case "/api/v1/market/klines":
-		return []string{symbol, symbol + "&limit=1", "?limit=1440&interval=1d&symbol=92C%2fSLUSD", symbol + "&before=1", symbol + "&other=1"}
+		return []string{symbol, symbol + "&limit=1", "?limit=1440&interval=1d&symbol=92C%2fSLUSD", symbol + "&timeframe=1h", symbol + "&before=1", symbol + "&other=1"}
 	case "/api/v1/market/candles", "/candles.json":
-		return []string{"", symbol, "?timeframe=1h&limit=120", "?before=1795312800000", "?other=1"}
+		return []string{"", symbol, "?timeframe=1h&limit=120", "?interval=1h", "?before=1795312800000", "?other=1"}
 	case "/api/v1/market/depth", "/api/v1/market/trades":
 		return []string{symbol, symbol + "&limit=1", "?limit=100&symbol=92C%2fSLUSD", symbol + "&other=1"}
 	case "/trades.json":

@@ -261,6 +261,26 @@ func (d *Document) Allow(path string) string {
 	return strings.Join(append(all, "OPTIONS"), ", ")
 }
 
+// Parameter is one parameter of an operation.
+type Parameter struct {
+	Name, In string // In: "query", "path" or "header"
+	Required bool
+	Schema   map[string]any // where a reference leads; numbers are json.Number
+}
+
+// Parameters returns the parameters of an operation, in its order.
+func (d *Document) Parameters(o *Operation) []Parameter {
+	v, at := d.get(under(o.pointer, "parameters"))
+	list, _ := v.([]any)
+	all := make([]Parameter, 0, len(list))
+	for i := range list {
+		one, pointer := d.object(under(at, strconv.Itoa(i)))
+		schema, _ := d.object(under(pointer, "schema"))
+		all = append(all, Parameter{fmt.Sprint(one["name"]), fmt.Sprint(one["in"]), one["required"] == true, schema})
+	}
+	return all
+}
+
 // CheckRequest holds a body to what the operation describes.
 func (d *Document) CheckRequest(o *Operation, body []byte) error {
 	v, err := decode(body)
