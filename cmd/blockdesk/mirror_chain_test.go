@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// A pool and a book on a local chain move while the service follows them through
+// three nodes that fail, lag and lie, through a fork that is rolled back, and
+// through restarts and kills. All that it ever tells is what was done, to the atom.
+//
+// BLOCKDESK_MIRROR_SECONDS is for how long, with troubles and restarts by chance;
+// without it, each kind is met once. BLOCKDESK_SEED asks for the same moves again.
+func TestMirrorFollowsTheChain(t *testing.T) {
+	t.Parallel()
+	seed := fromEnv(t, "BLOCKDESK_SEED", uint64(time.Now().UnixNano()))
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("seed %d", seed)
+		}
+	})
+	r := newMirrorRig(t, seed)
+	t.Cleanup(func() {
+		if t.Failed() {
+			var s mirrorStatus
+			ok, err := r.watch.ask("status", &s)
+			t.Logf("%v %v: %+v", ok, err, s)
+		}
+	})
+	r.trade()
+	followers := overWebSocket(t, r)
+	if seconds := fromEnv(t, "BLOCKDESK_MIRROR_SECONDS", 0); seconds > 0 {
+		r.tumble(rand.New(rand.NewPCG(seed, 8)), time.Duration(seconds)*time.Second)
+	} else {
+		r.trials()
+	}
+	client, book := r.overFIX()
+	r.follows(r.now() + 5)
+	r.rest()
+	r.m.book.orders = nil
+	r.m.book.fill(r.m.rng)
+	r.idle(finalizeSlots + 2)
+	r.checkAll(followers, func(last *mirroredDepth) { r.checkFIX(client, book, last) })
+}
+
+// follows waits until the service tells of a slot that is not before.
+func (r *mirrorRig) follows(slot uint64) {
+	r.t.Helper()
+	eventually(r.t, 20*time.Second, fmt.Sprintf("a book of slot %d", slot), func() bool {
+		r.watch.check()
+		r.watch.mu.Lock()
+		defer r.watch.mu.Unlock()
+		return r.watch.slot >= slot
+	})
+}
+
+// now is the newest slot that nodes tell of.
+func (r *mirrorRig) now() uint64 { return r.m.cluster.tip(0).slot }
+
+// trials are one of each.
+func (r *mirrorRig) trials() {
+	r.t.Helper()
+	r.follows(r.now())
+	troubles := r.troubles()
+	for i, name := range []string{"another book", "far behind", "far ahead", "huge", "slow drip", "other swaps", "ahead", "two clocks", "a page"} {
+		r.nodes[i%3].set(troubles[name])
+		r.follows(r.now() + 3) // two nodes are enough
+		r.nodes[i%3].set(trouble{})
+	}
+	r.contradiction()
+	r.forked(10, 4)
+	r.outage(time.Second)
+	r.nodes[1].set(troubles["another book"])
+	r.restart(false)
+	r.follows(r.now() + 3)
+	r.nodes[1].set(trouble{})
+	r.restart(true)
+	r.follows(r.now() + 3)
+}
+
+// contradiction leaves two nodes that tell two things: nothing is told until one
+// of them is gone, and the status record says why.
+func (r *mirrorRig) contradiction() {
+	r.t.Helper()
+	troubles := r.troubles()
+	r.nodes[0].set(troubles["down"])
+	r.nodes[1].set(troubles["another book"])
+	words := []string{"rpc_upstreams_contradict", "rpc_failover_active", "chain_data_stale"}
+	eventually(r.t, 3*factsCycle, fmt.Sprintf("a status record that tells of %v", words), func() bool {
+		r.watch.check()
+		return !slices.ContainsFunc(words, func(word string) bool { return !r.watch.seen(word) })
+	})
+	r.nodes[1].set(trouble{})
+	r.follows(r.now() + 3)
+	r.nodes[0].set(trouble{})
+}
+
+// forked has all nodes follow a fork for some slots, which is some slots ahead,
+// and then roll it back: what was told of it stands until the chain has come
+// further, and no swap of it is ever told.
+func (r *mirrorRig) forked(slots, ahead int) {
+	r.t.Helper()
+	from := r.now()
+	r.m.cluster.setFork(func(b *bank) *bank { return r.m.forged(b, 3).at(b.slot+uint64(ahead), b.unix) })
+	r.follows(from + uint64(slots))
+	r.m.cluster.setFork(nil)
+	r.follows(r.now() + uint64(ahead) + 2)
+}
+
+// outage takes all nodes away.
+func (r *mirrorRig) outage(length time.Duration) {
+	r.t.Helper()
+	for _, n := range r.nodes {
+		n.set(r.troubles()["unavailable"])
+	}
+	time.Sleep(length)
+	r.heal()
+	r.follows(r.now())
+}
+
+// tumble lets chance decide for so long.
+func (r *mirrorRig) tumble(rng *rand.Rand, length time.Duration) {
+	r.t.Helper()
+	troubles := r.troubles()
+	names := slices.Sorted(maps.Keys(troubles))
+	for until := time.Now().Add(length); time.Now().Before(until); {
+		r.watch.check()
+		switch n := rng.IntN(24); n {
+		case 0, 1:
+			r.restart(n == 0)
+		case 2:
+			if err := r.s.Kill(); err != nil {
+				r.t.Fatal(err)
+			}
+			time.Sleep(time.Duration(rng.Int64N(int64(3 * time.Second)))) // swaps go on
+			if err := r.s.Restart(context.Background()); err != nil {
+				r.t.Fatal(err)
+			}
+		case 3:
+			r.heal()
+			r.forked(5+rng.IntN(15), rng.IntN(6))
+		case 4:
+			r.outage(time.Duration(rng.Int64N(int64(3 * time.Second))))
+		case 5:
+			r.heal()
+			r.follows(r.now() + 1)
+		default:
+			r.spoil(rng.IntN(3), troubles[names[rng.IntN(len(names))]])
+		}
+		time.Sleep(time.Duration(rng.Int64N(int64(time.Second))))
+	}
+}
+
+// spoil puts a node into trouble, where enough of the others are right: a service
+// that hears one node alone must believe it.
+func (r *mirrorRig) spoil(i int, now trouble) {
+	well := 0
+	for j, n := range r.nodes {
+		n.mu.Lock()
+		if j != i && n.now.well() {
+			well++
+		}
+		n.mu.Unlock()
+	}
+	if well == 2 || well == 1 && now.lie == nil && !now.altered && now.lag == 0 {
+		r.nodes[i].set(now)
+	}
+}
+
+// well reports whether nothing is wrong.
+func (now *trouble) well() bool {
+	return now.answer == nil && now.lie == nil && now.lag == 0 && !now.altered
+}
+
+// heal ends all troubles.
+func (r *mirrorRig) heal() {
+	for _, n := range r.nodes {
+		n.set(trouble{})
+	}
+}
+
+// checkAll holds all that is told at the end to the ledger.
+func (r *mirrorRig) checkAll(followers []*follower, doors func(last *mirroredDepth)) {
+	r.t.Helper()
+	r.heal()
+	r.follows(r.now())
+	for _, p := range r.m.pools {
+		want := p.numbered()
+		eventually(r.t, 20*time.Second, fmt.Sprintf("%d trades of %s", len(want), p.symbol), func() bool {
+			r.watch.check()
+			r.watch.mu.Lock()
+			defer r.watch.mu.Unlock()
+			return len(r.watch.trades[p.symbol]) >= len(want)
+		})
+	}
+	r.checkStatus()
+	r.checkProof()
+	r.watch.end()
+	r.watch.check()
+	for _, p := range r.m.pools {
+		r.checkTrades(p)
+	}
+	var last mirroredDepth
+	getJSON(r.t, r.s.Addresses.API+"/api/v1/market/depth?limit=100&symbol=SLUSD/USDC", &last)
+	b := r.m.cluster.tip(0)
+	if last.Slot == nil || *last.Slot != b.slot || last.Source != "mirrored" || !slices.Equal(last.Bids, b.bids) || !slices.Equal(last.Asks, b.asks) {
+		r.t.Errorf("the last book is %+v, want %v %v", last, b.bids, b.asks)
+	}
+	for _, n := range r.nodes {
+		if n.hasty > 0 {
+			r.t.Errorf("%d questions about what need not be final", n.hasty)
+		}
+	}
+	doors(&last)
+	r.checkSymbols()
+	checkFollowers(r.t, followers, r.checkCandles())
+	r.t.Logf("%d slots, %v", r.now(), r.m.counts)
+	r.t.Logf("%d books of %d slots, %d pools", r.watch.depths, len(r.watch.slots), r.watch.pools)
+}
+
+// checkTrades holds a pool's trades to its swaps: each once, in the chain's order,
+// with its transaction.
+func (r *mirrorRig) checkTrades(p *chainPool) {
+	r.t.Helper()
+	told, want := r.watch.trades[p.symbol], p.numbered()
+	if len(told) != len(want) {
+		r.t.Fatalf("%s: %d trades are told, %d were done", p.symbol, len(told), len(want))
+	}
+	var ids []uint64
+	for i := range told {
+		ids = append(ids, told[i].ID)
+	}
+	of := r.tape(p, ids)
+	for i := range told {
+		if x := of.told(i); told[i].toldTrade != x || told[i].Signature != want[i].signature || told[i].Source != "mirrored" {
+			r.t.Fatalf("%s: trade %d is told as %+v, done was %+v: %+v", p.symbol, i, told[i], want[i], x)
+		}
+	}
+	slices.Sort(ids)
+	if len(slices.Compact(ids)) != len(told) {
+		r.t.Errorf("%s: a number twice", p.symbol)
+	}
+}

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"blockdesk/fixgw/fixclient"
+)
+
+// fixBook is a book that a FIX client makes of what it is sent.
+type fixBook struct {
+	mu     sync.Mutex
+	sides  map[string]map[string]string // quantity by price, by MDEntryType
+	whole  bool
+	moved  int                // updates
+	others chan map[int]string // messages that are no market data
+}
+
+// take applies a message.
+func (b *fixBook) take(m *fixclient.Message) error {
+	fields := map[int]string{}
+	var entries []map[int]string
+	m.Fields(func(tag int, value []byte) bool {
+		// An entry begins with its action, or, in a snapshot, with its type.
+		if tag == 279 || tag == 269 && fields[35] == "W" {
+			entries = append(entries, map[int]string{})
+		}
+		if len(entries) > 0 {
+			entries[len(entries)-1][tag] = string(value)
+		}
+		fields[tag] = string(value)
+		return true
+	})
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch fields[35] {
+	case "W":
+		b.sides, b.whole = map[string]map[string]string{"0": {}, "1": {}}, true
+	case "X":
+		b.moved++
+	default:
+		b.others <- fields
+		return nil
+	}
+	for _, e := range entries {
+		side, price := b.sides[e[269]], e[270]
+		if _, there := side[price]; e[279] == "2" && !there {
+			return fmt.Errorf("%s is deleted and was not there", price)
+		}
+		if e[279] == "2" {
+			delete(side, price)
+		} else {
+			side[price] = e[271]
+		}
+	}
+	return nil
+}
+
+// levels are a side's, best first.
+func (b *fixBook) levels(kind string) [][2]string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := [][2]string{}
+	for price, qty := range b.sides[kind] {
+		out = append(out, [2]string{price, qty})
+	}
+	slices.SortFunc(out, func(x, y [2]string) int {
+		if kind == "0" {
+			x, y = y, x
+		}
+		return cmp.Or(cmp.Compare(len(x[0]), len(y[0])), strings.Compare(x[0], y[0]))
+	})
+	return out
+}
+
+// overFIX subscribes to the mirrored book as to any.
+func (r *mirrorRig) overFIX() (*fixclient.Client, *fixBook) {
+	r.t.Helper()
+	b := &fixBook{others: make(chan map[int]string, 100)}
+	client, err := fixclient.Dial(context.Background(), fixclient.Options{
+		Addr: r.s.Addresses.FIX, SenderCompID: traderA, TargetCompID: "BLOCKDESK", Username: traderA, Password: testPassword,
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- client.Run(ctx, b.take) }()
+	r.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			r.t.Error(err)
+		}
+	})
+	const request = "262=m\x01263=1\x01264=100\x01265=1\x01267=2\x01269=0\x01269=1\x01146=1\x0155=SLUSD/USDC\x01"
+	if err := client.Send("V", []byte(request)); err != nil {
+		r.t.Fatal(err)
+	}
+	eventually(r.t, 10*time.Second, "a snapshot over FIX", func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.whole
+	})
+	return client, b
+}
+
+// checkFIX holds the book that FIX tells of to REST's, and sends orders: the
+// mirrored instrument takes none, the service's own does.
+func (r *mirrorRig) checkFIX(client *fixclient.Client, b *fixBook, want *mirroredDepth) {
+	r.t.Helper()
+	eventually(r.t, 10*time.Second, "the same book over FIX", func() bool {
+		return slices.Equal(b.levels("0"), want.Bids) && slices.Equal(b.levels("1"), want.Asks)
+	})
+	if b.moved < 3 {
+		r.t.Errorf("only %d updates over FIX", b.moved)
+	}
+	for i, c := range []struct{ symbol, status, reason string }{
+		{"SLUSD/USDC", "8", "NOT_MATCHED"},
+		{"92C/SLUSD", "8", "NOT_MATCHED"},
+		{ownSymbol, "0", ""},
+	} {
+		id := fmt.Sprint("order-", i)
+		body := fmt.Sprintf("11=%s\x0155=%s\x0154=1\x0138=5.00\x0140=2\x0144=1.0000\x0159=1\x0160=%s\x01", id, c.symbol, time.Now().UTC().Format("20060102-15:04:05"))
+		if err := client.Send("D", []byte(body)); err != nil {
+			r.t.Fatal(err)
+		}
+		select {
+		case m := <-b.others:
+			if m[35] != "8" || m[11] != id || m[39] != c.status || !strings.Contains(strings.ToUpper(m[58]), c.reason) {
+				r.t.Errorf("an order for %s: %v", c.symbol, m)
+			}
+		case <-time.After(10 * time.Second):
+			r.t.Errorf("an order for %s has no answer", c.symbol)
+		}
+	}
+}
+
+// checkSymbols: what is mirrored says so.
+func (r *mirrorRig) checkSymbols() {
+	r.t.Helper()
+	var answer struct {
+		Symbols []struct {
+			Symbol string `json:"symbol"`
+			Source string `json:"book_source"`
+		}
+	}
+	getJSON(r.t, r.s.Addresses.API+"/api/v1/market/symbols", &answer)
+	got := map[string]string{}
+	for _, s := range answer.Symbols {
+		got[s.Symbol] = s.Source
+	}
+	if got["SLUSD/USDC"] != "mirrored" || got["92C/SLUSD"] != "mirrored" || got[ownSymbol] != "matched" {
+		r.t.Errorf("symbols: %v", got)
+	}
+}
+
+// checkStatus waits for a status record of the end, and holds it to the ledger.
+func (r *mirrorRig) checkStatus() {
+	r.t.Helper()
+	var s mirrorStatus
+	ended := time.Now()
+	// Documents stand for a cycle.
+	eventually(r.t, 3*factsCycle, "a status record of now without degradation", func() bool {
+		getJSON(r.t, r.s.Addresses.API+"/api/v1/market/status", &s)
+		return s.At.After(ended) && s.Slot == r.now() && !s.Degradation.Degraded
+	})
+	p := r.m.pools[0]
+	if s.Pool == nil {
+		r.t.Fatal("no pool")
+	}
+	got := fmt.Sprintf("%+v", *s.Pool)
+	names := []string{text(p.at), text(p.base.coin.Mint), text(p.quote.coin.Mint), text(p.base.account), text(p.quote.account)}
+	atoms := []string{fmt.Sprint(p.base.atoms), fmt.Sprint(p.quote.atoms)}
+	want := fmt.Sprintf("{ID:%s BaseMint:%s QuoteMint:%s BaseVault:%s QuoteVault:%s Base:%s Quote:%s Slot:%d Proof:",
+		names[0], names[1], names[2], names[3], names[4], atoms[0], atoms[1], r.now())
+	if !strings.HasPrefix(got, want) {
+		r.t.Errorf("the pool is %s,\nwant %s", got, want)
+	}
+	numbered := p.numbered()
+	if last := numbered[len(numbered)-1].signature; s.Signature != last {
+		r.t.Errorf("the last trade is %s, want %s", s.Signature, last)
+	}
+	// Everything since the pool's creation is within the day, and in dollars as it
+	// is: the quote asset is one.
+	volume := big.NewInt(0)
+	for i := range p.swaps {
+		volume.Add(volume, new(big.Int).SetUint64(p.swaps[i].quote))
+	}
+	exact := sixDigits(volume)
+	if s.Rolling.DayStatus != "exact" || s.Rolling.WeekStatus != "exact" || s.Rolling.Day.String() != exact || s.Rolling.Week.String() != exact {
+		r.t.Errorf("windows %+v, want %s", s.Rolling, exact)
+	}
+}
+
+// checkProof recomputes the hashes of the proof document from what stands in it.
+func (r *mirrorRig) checkProof() {
+	r.t.Helper()
+	var doc struct {
+		Hash    string `json:"proof_hash"`
+		Subject json.RawMessage
+	}
+	getJSON(r.t, r.s.Addresses.API+"/api/v1/market/proof", &doc)
+	var subject struct{ Pools []json.RawMessage }
+	if err := json.Unmarshal(doc.Subject, &subject); err != nil || len(subject.Pools) != len(r.m.pools) {
+		r.t.Fatalf("%d pools, %v: %s", len(subject.Pools), err, doc.Subject)
+	}
+	own := regexp.MustCompile(`,"proof_hash":"(sha256:[0-9a-f]{64})"`)
+	sum := func(text []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(text)) }
+	if got := sum(doc.Subject); got != doc.Hash {
+		r.t.Errorf("the proof is %s, of its subject %s", doc.Hash, got)
+	}
+	for _, pool := range subject.Pools {
+		told := own.FindSubmatch(pool)
+		if told == nil || string(told[1]) != sum(own.ReplaceAll(pool, nil)) {
+			r.t.Errorf("the proof of %s is not its hash", pool)
+		}
+	}
+}
+
+// checkCandles holds trades and candles of the history to the ledger.
+func (r *mirrorRig) checkCandles() map[string]*tape {
+	r.t.Helper()
+	tapes := map[string]*tape{}
+	for _, p := range r.m.pools {
+		var ids []uint64
+		for _, t := range r.watch.trades[p.symbol] {
+			ids = append(ids, t.ID)
+		}
+		tapes[p.symbol] = r.tape(p, ids)
+	}
+	checkHistory(r.t, r.s, tapes)
+	return tapes
+}
+
+// overWebSocket starts clients that are not ours, which hold every message to its
+// checksum and to REST; none where they are not installed.
+func overWebSocket(t *testing.T, r *mirrorRig) []*follower {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(clientDir(t, "ws"), "node_modules", "ws")); err != nil {
+		t.Log("not followed over the WebSocket: npm's ws is not installed (npm --prefix internal/clients/ws ci)")
+		return nil
+	}
+	symbols := r.m.pools[0].symbol + "," + r.m.pools[1].symbol
+	return []*follower{
+		follow(t, r.s, "follow.mjs", symbols, "--disturb", "600", "--away", "700"),
+		follow(t, r.s, "stream.mjs", symbols),
+	}
+}
+
+// checkFollowers ends them, and holds what they have seen to the ledger.
+func checkFollowers(t *testing.T, list []*follower, tapes map[string]*tape) {
+	t.Helper()
+	for _, f := range list {
+		c := f.finish(t)
+		for symbol, of := range tapes {
+			if got := c.Tapes[symbol]; got.Trades != len(of.trades) || got.SHA256 != of.digest() {
+				t.Errorf("%s: %d trades of %s, done were %d, or they differ", f.name, got.Trades, symbol, len(of.trades))
+			}
+		}
+		if c.DepthCompared < 4 || c.TradesCompared < 4 || c.Updates < 20 {
+			t.Errorf("%s has seen too little: %+v", f.name, c)
+		}
+	}
+}

@@ -1,0 +1,379 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"blockdesk/internal/solana"
+)
+
+// accountJSON is an account in getMultipleAccounts' form.
+type accountJSON struct {
+	Lamports   uint64    `json:"lamports"`
+	Owner      string    `json:"owner"`
+	Data       [2]string `json:"data"`
+	Executable bool      `json:"executable"`
+	RentEpoch  uint64    `json:"rentEpoch"`
+	Space      int       `json:"space"`
+}
+
+// bank is what the accounts hold as of a slot. It does not change any more.
+type bank struct {
+	slot     uint64
+	unix     int64
+	accounts map[string]*accountJSON
+	// What must be told of it: the book's levels.
+	bids, asks [][2]string
+}
+
+func (b *bank) data(address string) ([]byte, error) {
+	a := b.accounts[address]
+	if a == nil {
+		return nil, fmt.Errorf("no account %s", address)
+	}
+	return base64.StdEncoding.DecodeString(a.Data[0])
+}
+
+// with returns a bank in which some accounts hold other data.
+func (b *bank) with(data map[solana.Address][]byte) *bank {
+	c := *b
+	c.accounts = maps.Clone(b.accounts)
+	for at, bytes := range data {
+		a := *c.accounts[solana.Text(at)]
+		a.Data[0], a.Space = base64.StdEncoding.EncodeToString(bytes), len(bytes)
+		c.accounts[solana.Text(at)] = &a
+	}
+	return &c
+}
+
+// at returns a bank as of another slot, as its clock says too.
+func (b *bank) at(slot uint64, unix int64) *bank {
+	data := make([]byte, 40)
+	binary.LittleEndian.PutUint64(data, slot)
+	binary.LittleEndian.PutUint64(data[32:], uint64(unix))
+	c := b.with(map[solana.Address][]byte{solana.ClockSysvar: data})
+	c.slot, c.unix = slot, unix
+	return c
+}
+
+// keptBanks bounds what nodes can lag behind.
+const keptBanks = 600
+
+// cluster is the chain as all nodes have seen it.
+type cluster struct {
+	url     string
+	watched []string
+	http    *http.Client
+
+	mu    sync.Mutex
+	banks []*bank
+	// fork makes what all nodes tell instead of a bank that is not final, which is
+	// rolled back when the fork ends.
+	fork func(b *bank) *bank
+	// may are the books that may be published of a slot: what was told by more than
+	// a minority.
+	may map[uint64][]*bank
+	// landed are the slots of transactions.
+	landed map[string]uint64
+}
+
+func newCluster(url string, watched []string) *cluster {
+	return &cluster{url: url, watched: watched, http: &http.Client{Timeout: 10 * time.Second}, may: map[uint64][]*bank{}, landed: map[string]uint64{}}
+}
+
+// read makes a bank of what the chain has now of some accounts, with the clock's.
+func (c *cluster) read(m *chainMarket, names []string) (*bank, error) {
+	var answer struct{ Value []*accountJSON }
+	if err := m.call("getMultipleAccounts", &answer, []any{names, map[string]string{"encoding": "base64", "commitment": "processed"}}); err != nil {
+		return nil, err
+	}
+	b := &bank{accounts: map[string]*accountJSON{}}
+	for i, a := range answer.Value {
+		b.accounts[names[i]] = a
+	}
+	clock, err := b.data(solana.Text(solana.ClockSysvar))
+	if err != nil {
+		return nil, err
+	}
+	b.slot, b.unix = binary.LittleEndian.Uint64(clock), int64(binary.LittleEndian.Uint64(clock[32:]))
+	b.bids, b.asks = m.book.shown(b.slot, true), m.book.shown(b.slot, false)
+	return b, nil
+}
+
+// add makes a bank the newest.
+func (c *cluster) add(b *bank) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.banks = append(c.banks, b)
+	c.banks = c.banks[max(0, len(c.banks)-keptBanks):]
+	c.allow(b)
+	if c.fork != nil {
+		c.allow(c.fork(b))
+	}
+}
+
+// allow lets a bank be published.
+func (c *cluster) allow(b *bank) { c.may[b.slot] = append(c.may[b.slot], b) }
+
+// setFork begins a fork that all nodes follow, or ends it.
+func (c *cluster) setFork(fork func(b *bank) *bank) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fork = fork
+	if fork != nil {
+		c.allow(fork(c.banks[len(c.banks)-1]))
+	}
+}
+
+// tip is the newest bank but so many.
+func (c *cluster) tip(lag int) *bank {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b := c.banks[max(0, len(c.banks)-1-lag)]
+	if c.fork != nil && lag == 0 {
+		return c.fork(b)
+	}
+	return b
+}
+
+// land notes a transaction of the open slot.
+func (c *cluster) land(signature string, slot uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.landed[signature] = slot
+}
+
+// final reports whether a transaction is final by now.
+func (c *cluster) final(signature string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	slot, ok := c.landed[signature]
+	return ok && slot+finalizeSlots <= c.banks[len(c.banks)-1].slot+1 // which is the open one
+}
+
+// allowed returns the banks that may be published of a slot.
+func (c *cluster) allowed(slot uint64) []*bank {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.may[slot]
+}
+
+// trouble is what is wrong with a node.
+type trouble struct {
+	// answer takes the place of every answer. It may take until ctx ends, which is
+	// when who asked has gone or the trouble is over.
+	answer func(ctx context.Context, w http.ResponseWriter)
+	lag    int // slots
+	lie    func(b *bank) *bank
+	// altered: transactions are told with another balance.
+	altered bool
+}
+
+// chainNode is a node of the cluster behind a URL of its own.
+type chainNode struct {
+	*httptest.Server
+	cluster *cluster
+
+	mu   sync.Mutex
+	now  trouble
+	over chan struct{} // closed when now ends
+	// lied counts the answers about accounts that were no bank's, hasty the
+	// questions about transactions that were not to be final.
+	lied, hasty int
+}
+
+func newChainNode(t *testing.T, c *cluster) *chainNode {
+	n := &chainNode{cluster: c, over: make(chan struct{})}
+	n.Server = httptest.NewServer(http.HandlerFunc(n.serve))
+	t.Cleanup(func() {
+		n.set(trouble{})
+		n.CloseClientConnections()
+		n.Close()
+	})
+	return n
+}
+
+// set changes what is wrong with the node.
+func (n *chainNode) set(now trouble) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	close(n.over)
+	n.now, n.over = now, make(chan struct{})
+}
+
+// rpcCall is what a client asks.
+type rpcCall struct {
+	ID     json.RawMessage   `json:"id"`
+	Method string            `json:"method"`
+	Params []json.RawMessage `json:"params"`
+}
+
+func (n *chainNode) serve(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+	var call rpcCall
+	if err != nil || json.Unmarshal(body, &call) != nil {
+		http.Error(w, "no request", http.StatusBadRequest)
+		return
+	}
+	n.mu.Lock()
+	now, over := n.now, n.over
+	if call.hasty() {
+		n.hasty++
+	}
+	n.mu.Unlock()
+	if now.answer != nil {
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		go func() {
+			select {
+			case <-over:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		now.answer(ctx, w)
+		return
+	}
+	switch call.Method {
+	case "getMultipleAccounts":
+		b := n.cluster.tip(now.lag)
+		if now.lie != nil {
+			b = now.lie(b)
+			n.mu.Lock()
+			n.lied++
+			n.mu.Unlock()
+		}
+		n.reply(w, &call, b.answer(&call))
+	case "getSlot":
+		n.reply(w, &call, member("result", n.cluster.tip(now.lag).slot+1))
+	default:
+		n.forward(w, body, &call, &now)
+	}
+}
+
+// hasty reports whether something is asked about transactions that is not to be
+// final.
+func (c *rpcCall) hasty() bool {
+	if c.Method != "getTransaction" && c.Method != "getSignaturesForAddress" {
+		return false
+	}
+	var options struct{ Commitment string }
+	return len(c.Params) < 2 || json.Unmarshal(c.Params[1], &options) != nil || options.Commitment != "finalized"
+}
+
+// member is one of an answer.
+func member(name string, v any) []byte { return fmt.Appendf(nil, "%q:%s", name, jsonOf(v)) }
+
+func (n *chainNode) reply(w http.ResponseWriter, call *rpcCall, member []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, call.ID, member)
+}
+
+// minSlot is the slot that an answer must be as of at least.
+func (c *rpcCall) minSlot(param int) uint64 {
+	var options struct{ MinContextSlot uint64 }
+	if len(c.Params) > param && json.Unmarshal(c.Params[param], &options) != nil {
+		return 0
+	}
+	return options.MinContextSlot
+}
+
+func notReached(slot uint64) []byte {
+	return member("error", map[string]any{"code": -32016, "message": "Minimum context slot has not been reached", "data": map[string]uint64{"contextSlot": slot}})
+}
+
+// answer tells accounts as of the bank.
+func (b *bank) answer(call *rpcCall) []byte {
+	if call.minSlot(1) > b.slot {
+		return notReached(b.slot)
+	}
+	var names []string
+	if len(call.Params) == 0 || json.Unmarshal(call.Params[0], &names) != nil {
+		return member("error", map[string]any{"code": -32602, "message": "Invalid params"})
+	}
+	value := make([]*accountJSON, len(names))
+	for i, name := range names {
+		value[i] = b.accounts[name]
+	}
+	return member("result", map[string]any{"context": map[string]any{"slot": b.slot, "apiVersion": "3.0.0"}, "value": value})
+}
+
+// forward asks the chain itself, and leaves out what a node that lags, and has not
+// finalized, cannot know.
+func (n *chainNode) forward(w http.ResponseWriter, body []byte, call *rpcCall, now *trouble) {
+	resp, err := n.cluster.http.Post(n.cluster.url, "application/json", bytes.NewReader(body))
+	if err != nil {
+		http.Error(w, "no chain", http.StatusBadGateway)
+		return
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		Result, Error json.RawMessage
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		http.Error(w, "no answer", http.StatusBadGateway)
+		return
+	}
+	final := n.cluster.tip(now.lag).slot - finalizeSlots
+	switch {
+	case answer.Error != nil:
+		n.reply(w, call, append([]byte(`"error":`), answer.Error...))
+		return
+	case call.Method == "getSignaturesForAddress" && now.lag > 0:
+		if call.minSlot(1) > final {
+			n.reply(w, call, notReached(final))
+			return
+		}
+		answer.Result = older(answer.Result, final)
+	case call.Method == "getTransaction":
+		answer.Result = now.transaction(answer.Result, final)
+	}
+	n.reply(w, call, append([]byte(`"result":`), answer.Result...))
+}
+
+// older leaves out of a list what is not final yet.
+func older(list json.RawMessage, final uint64) json.RawMessage {
+	var entries, kept []map[string]any
+	if json.Unmarshal(list, &entries) != nil {
+		return list
+	}
+	kept = []map[string]any{}
+	for _, e := range entries {
+		if slot, ok := e["slot"].(float64); ok && uint64(slot) <= final {
+			kept = append(kept, e)
+		}
+	}
+	return json.RawMessage(jsonOf(kept))
+}
+
+// transaction tells one as a node in trouble does.
+func (now *trouble) transaction(result json.RawMessage, final uint64) json.RawMessage {
+	decoder := json.NewDecoder(bytes.NewReader(result))
+	decoder.UseNumber()
+	var x map[string]any
+	if decoder.Decode(&x) != nil || x == nil {
+		return result
+	}
+	if slot, err := x["slot"].(json.Number).Int64(); err != nil || now.lag > 0 && uint64(slot) > final {
+		return json.RawMessage("null")
+	}
+	if !now.altered {
+		return result
+	}
+	for _, b := range x["meta"].(map[string]any)["postTokenBalances"].([]any) {
+		amount := b.(map[string]any)["uiTokenAmount"].(map[string]any)
+		amount["amount"] = amount["amount"].(string) + "7"
+	}
+	return json.RawMessage(jsonOf(x))
+}
