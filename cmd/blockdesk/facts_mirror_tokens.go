@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -100,6 +101,9 @@ func (m *mirrorFacts) tellTokens(tokens []catalog.Token) {
 		tell(&k, base, k.config.BaseMint, k.state.BaseSupply)
 		tell(&k, quote, k.config.QuoteMint, k.state.QuoteSupply)
 	}
+	for i := range tokens { // guarantees first: documents name the first one
+		slices.SortStableFunc(tokens[i].Accounts, func(a, b catalog.Account) int { return cmp.Compare(a.Role, b.Role) })
+	}
 }
 
 // tellMint fills in what a mirrored pair says of a token whose mint nothing else tells.
@@ -110,7 +114,7 @@ func tellMint(t *catalog.Token, mint string, decimals int) {
 }
 
 // accounts are those that hold tokens of one of the pair's mints: the observed
-// ones, then the pool's vault.
+// ones and the pool's vault.
 func (k *mirroredPair) accounts(mint string) (all []catalog.Account) {
 	slot := k.state.At.Slot
 	list, _ := k.observed()

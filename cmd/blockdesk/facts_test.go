@@ -76,6 +76,9 @@ func TestPairPrices(t *testing.T) {
 			{Instrument: 1, Source: rfq.SourceOperator, CorridorBps: 1000, MaxAge: int64(time.Hour), Anchor: 2_000_000_000, AnchorAt: at},
 		}}
 	}
+	both := anchored(factsNow)
+	both.Pairs = append(both.Pairs, both.Pairs[0])
+	both.Pairs[0].Instrument, both.Pairs[0].Anchor = 0, 3_000_000_000
 	type price struct {
 		usd  market.USDPrice
 		from catalog.PriceSource
@@ -93,6 +96,8 @@ func TestPairPrices(t *testing.T) {
 		"books":    {quoted(0, 499_999, 500_000), quoted(1, 998_000, 1_000_000), nil, [2]price{{499_499_501, catalog.FromBook}, {999_000_000, catalog.FromBook}}},
 		"no quote": {quoted(0, 499_999, 500_000), nil, nil, [2]price{{0, catalog.NoPrice}, {0, catalog.NoPrice}}},
 		"anchor":   {quoted(0, 500_000, 500_000), oneSided, anchored(factsNow), [2]price{{1_000_000_000, catalog.FromBook}, {2_000_000_000, catalog.FromOperator}}},
+		"anchors":  {quoted(0, 500_000, 500_000), nil, both, [2]price{{1_000_000_000, catalog.FromBook}, {2_000_000_000, catalog.FromOperator}}},
+		"no books": {nil, nil, both, [2]price{{3_000_000_000, catalog.FromOperator}, {2_000_000_000, catalog.FromOperator}}},
 		"halted":   {nil, halted, anchored(factsNow), [2]price{{0, catalog.NoPrice}, {2_000_000_000, catalog.FromOperator}}},
 		"stale":    {nil, halted, anchored(factsNow - int64(2*time.Hour)), [2]price{{0, catalog.NoPrice}, {0, catalog.NoPrice}}},
 	} {
