@@ -1,9 +1,14 @@
 package httpgw
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -71,8 +76,66 @@ func readDownloads(files fs.FS) (all []download, err error) {
 	return all, nil
 }
 
-// downloadRoutes are a row for each file, on the addresses where the OpenAPI
-// document is.
+// folderIndex is what a folder of downloads answers (our choice).
+type folderIndex struct {
+	OK      bool         `json:"ok"`
+	Path    string       `json:"path"`
+	Folders []string     `json:"folders"`
+	Files   []folderFile `json:"files"`
+}
+
+// folderFile is a file with what its reader can hold a copy to; null of the
+// OpenAPI document, in which each service has its own addresses.
+type folderFile struct {
+	Path  string  `json:"path"`
+	Media string  `json:"content_type"`
+	Bytes *int    `json:"bytes"`
+	Hash  *string `json:"sha256"` // hexadecimal
+}
+
+// indexDownloads makes an index of each folder that downloads are in, by name.
+// specified: the OpenAPI document is among them.
+func indexDownloads(files []download, specified bool) []download {
+	folders := map[string]*folderIndex{}
+	var folder func(at string) *folderIndex
+	folder = func(at string) *folderIndex {
+		if folders[at] == nil {
+			folders[at] = &folderIndex{OK: true, Path: at, Folders: []string{}, Files: []folderFile{}}
+			if at != downloadsPath {
+				above := folder(path.Dir(strings.TrimSuffix(at, "/")) + "/")
+				above.Folders = append(above.Folders, at)
+			}
+		}
+		return folders[at]
+	}
+	add := func(f folderFile) {
+		in := folder(path.Dir(f.Path) + "/")
+		in.Files = append(in.Files, f)
+	}
+	for i := range files {
+		sum := sha256.Sum256(files[i].page.body)
+		size, hash := len(files[i].page.body), hex.EncodeToString(sum[:])
+		add(folderFile{files[i].path, files[i].page.media, &size, &hash})
+	}
+	if specified {
+		add(folderFile{Path: specificationPath, Media: jsonType})
+	}
+	var all []download
+	for at, f := range folders {
+		slices.Sort(f.Folders)
+		slices.SortFunc(f.Files, func(a, b folderFile) int { return strings.Compare(a.Path, b.Path) })
+		body, err := json.Marshal(f)
+		if err != nil {
+			panic("httpgw: an index that cannot be encoded: " + err.Error())
+		}
+		all = append(all, download{at, hashPage(body)})
+	}
+	slices.SortFunc(all, func(a, b download) int { return cmp.Compare(a.path, b.path) })
+	return all
+}
+
+// downloadRoutes are a row for each file and folder, on the addresses where the
+// OpenAPI document is.
 func (g *Gateway) downloadRoutes() []route {
 	var table []route
 	for _, d := range g.downloads {

@@ -2,9 +2,14 @@ package httpgw
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -55,10 +60,50 @@ func TestDownloads(t *testing.T) {
 			t.Errorf("%s: %q, want %q", path, resp.Header.Get("Content-Type"), media)
 		}
 	}
-	for _, path := range []string{"/public-sdk/", "/public-sdk/fix/", "/public-sdk/fix/NO.xml", "/public-sdk/../sdk.go", "/public-sdk/fix"} {
+	for _, path := range []string{"/public-sdk", "/public-sdk/fix/NO.xml", "/public-sdk/no/", "/public-sdk/../sdk.go", "/public-sdk/fix"} {
 		if resp, _ := ask(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
 			t.Errorf("%s: status %d", path, resp.StatusCode)
 		}
+	}
+}
+
+// TestFolders: every folder lists what is in it, as it is; none is left out.
+func TestFolders(t *testing.T) {
+	t.Parallel()
+	g := withSpecification(t, func(o *Options) {
+		o.Downloads = fstest.MapFS{
+			"README.md": {Data: []byte("read")}, "a/b/c.txt": {Data: []byte("c")}, "a/d.txt": {}, sdk.Specification: {Data: []byte("{}")},
+		}
+	})
+	listed := map[string]bool{}
+	var read func(at string)
+	read = func(at string) {
+		var index folderIndex
+		resp, body := ask(t, g.APIAddr(), "GET", at, "")
+		if err := json.Unmarshal(body, &index); err != nil || resp.Header.Get("Content-Type") != jsonType || index.Path != at || !index.OK {
+			t.Fatalf("%s: %v: %s", at, err, body)
+		}
+		for _, file := range index.Files {
+			resp, body := ask(t, g.BaseAddr(), "GET", file.Path, "")
+			sum := sha256.Sum256(body)
+			same := file.Path == specificationPath && file.Bytes == nil && file.Hash == nil ||
+				file.Bytes != nil && *file.Bytes == len(body) && *file.Hash == hex.EncodeToString(sum[:])
+			if resp.StatusCode != 200 || file.Media != resp.Header.Get("Content-Type") || !same {
+				t.Errorf("%s: status %d %s, listed as %+v", file.Path, resp.StatusCode, resp.Header.Get("Content-Type"), file)
+			}
+			listed[file.Path] = true
+		}
+		for _, folder := range index.Folders {
+			read(folder)
+		}
+	}
+	read(downloadsPath)
+	want := []string{"/public-sdk/README.md", "/public-sdk/a/b/c.txt", "/public-sdk/a/d.txt", specificationPath}
+	if got := slices.Sorted(maps.Keys(listed)); !slices.Equal(got, want) {
+		t.Errorf("listed are %v, want %v", got, want)
+	}
+	if indexDownloads(nil, false) != nil {
+		t.Error("nothing has an index")
 	}
 }
 

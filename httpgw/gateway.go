@@ -106,6 +106,7 @@ func New(o Options, views Views, doors Doors) (*Gateway, error) {
 	if g.downloads, err = readDownloads(o.Downloads); err != nil {
 		return nil, err
 	}
+	g.downloads = append(g.downloads, indexDownloads(g.downloads, len(o.Specification) > 0 && o.Downloads != nil)...)
 	table := g.routes(doors)
 	for _, a := range []struct {
 		on   surface
