@@ -45,6 +45,7 @@ func scatter(data []byte) []byte {
 		copy(b, data[header+i*node:])
 		relink(b, 0)
 		relink(b, 4)
+		relink(b, 8)
 	}
 	return d
 }

@@ -62,9 +62,11 @@
 //
 // Cost: a book is walked from its best order and only as deep as the listing
 // asks, and decoding into a Depth that has been used before allocates nothing:
-// BenchmarkDecode reads the largest account of each layout in a fraction of a
-// millisecond. Orders that have expired or are empty are walked past: an account
-// of 10 MiB of nothing else takes some milliseconds.
+// BenchmarkDecode reads the largest account of each layout in 10 to 160 µs. Past
+// 1024 orders that have expired or are empty Manifest's live ones are looked for in
+// the order of memory: an account of 10 MiB of nothing alive takes 0.6 ms. Only one
+// in which more than 1024 live orders stand behind 1024 dead ones, or more than
+// some thousand at a few prices, is walked for up to some milliseconds.
 //
 // Limits: [MaxLevels], [MaxBookAccount], [MaxPending], [MaxWindowSwaps]; a
 // service's: [MaxPairs], [MaxShownLevels], [MaxObserved], [MaxRecorded],

@@ -2,6 +2,7 @@ package mirror_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"os"
 	"path/filepath"
@@ -92,5 +93,31 @@ func TestKeptAreRecorded(t *testing.T) {
 	pool, _ := recordedAccount(t, "cpmm/pool.json", address)
 	if !bytes.Equal(a.Data, keptAccount(t, "manifest_market.hex")) || !bytes.Equal(pool.Data, keptAccount(t, "cpmm_pool.hex")) {
 		t.Error("a kept account is not the recorded one")
+	}
+}
+
+// TestKeptParents: the program keeps the links to parents, by which orders that
+// are found outside of a walk are known to be in their tree.
+func TestKeptParents(t *testing.T) {
+	const header, none = 256, 1<<32 - 1
+	data := keptAccount(t, "manifest_market.hex")
+	link := func(at int) uint32 { return binary.LittleEndian.Uint32(data[at:]) }
+	seen := 0
+	var visit func(at, parent uint32)
+	visit = func(at, parent uint32) {
+		if at == none {
+			return
+		}
+		seen++
+		if got := link(header + int(at) + 8); got != parent {
+			t.Errorf("node %d: its parent is %d, not %d", at, got, parent)
+		}
+		visit(link(header+int(at)), at)
+		visit(link(header+int(at)+4), at)
+	}
+	visit(link(156), none)
+	visit(link(164), none)
+	if seen != 21+22 {
+		t.Errorf("%d orders", seen)
 	}
 }

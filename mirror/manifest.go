@@ -1,8 +1,10 @@
 package mirror
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
@@ -36,6 +38,11 @@ const (
 	manifestHeight = 64
 	// manifestPriceDecimals is how many fractional digits a price has.
 	manifestPriceDecimals = 18
+	// manifestDead is how many dead orders a walk passes before the live ones are
+	// looked for in the order of memory, and manifestLive how many a side has then
+	// at most, for it to be worth while.
+	manifestDead = 1024
+	manifestLive = 1024
 )
 
 type manifest struct {
@@ -91,72 +98,181 @@ func (b *manifest) Decode(into *Depth, at Clock, accounts []*rpc.Account) error 
 	d := accounts[0].Data
 	bids := gather{scale: &b.scale, side: market.Buy, levels: into.Bids}
 	asks := gather{scale: &b.scale, side: market.Sell, levels: into.Asks}
-	if err := b.walk(&bids, nodes, d[156:164], at.Slot); err != nil {
+	var found living
+	if err := b.side(&bids, nodes, d[156:164], at.Slot, &found); err != nil {
 		return err
 	}
-	if err := b.walk(&asks, nodes, d[164:172], at.Slot); err != nil {
+	if err := b.side(&asks, nodes, d[164:172], at.Slot, &found); err != nil {
 		return err
 	}
 	into.take(&bids, &asks)
 	return nil
 }
 
+// living is where the live orders of both sides are, once that has been looked
+// for, or more of a side than there is room for.
+type living struct {
+	searched   bool
+	bids, asks [manifestLive + 1]uint32
+	nBids      int
+	nAsks      int
+}
+
+// side visits a side's orders, best first. Where too many of them are dead, it
+// finds those that are alive in the order of memory, which is ten times as fast as
+// to follow links all over it.
+func (b *manifest) side(g *gather, nodes, ends []byte, slot uint64, found *living) error {
+	before := *g
+	over, err := b.walk(g, nodes, ends, slot, manifestDead)
+	if !over || err != nil {
+		return err
+	}
+	if !found.searched {
+		found.search(nodes, slot)
+	}
+	live := found.asks[:found.nAsks]
+	if g.side == market.Buy {
+		live = found.bids[:found.nBids]
+	}
+	*g = before
+	if len(live) > manifestLive {
+		_, err := b.walk(g, nodes, ends, slot, len(nodes))
+		return err
+	}
+	return b.inTree(g, nodes, live, binary.LittleEndian.Uint32(ends))
+}
+
 // walk visits a side's orders from the right. ends are its root and its best
-// order, which must be the first one visited.
-func (b *manifest) walk(g *gather, nodes, ends []byte, slot uint64) error {
+// order, which must be the first one visited. over is that it has given up after
+// more dead orders than the most.
+func (b *manifest) walk(g *gather, nodes, ends []byte, slot uint64, most int) (over bool, err error) {
 	var stack [manifestHeight]uint32
 	next, best := binary.LittleEndian.Uint32(ends), binary.LittleEndian.Uint32(ends[4:])
 	if (next == manifestNil) != (best == manifestNil) {
-		return malformed(b.listing.Market, "%s: a best order without a tree, or a tree without", g.side)
+		return false, malformed(b.listing.Market, "%s: a best order without a tree, or a tree without", g.side)
 	}
-	for height, left := 0, len(nodes)/manifestNode; ; {
+	for height, left, dead := 0, len(nodes)/manifestNode, 0; ; {
 		for ; next != manifestNil; left-- {
 			switch {
 			case left == 0 || height == len(stack):
-				return malformed(b.listing.Market, "%s: not a tree", g.side)
-			case uint64(next)+manifestNode > uint64(len(nodes)) || next%manifestNode != 0:
-				return malformed(b.listing.Market, "%s: node at %d", g.side, next)
+				return false, malformed(b.listing.Market, "%s: not a tree", g.side)
+			case !isNode(nodes, next):
+				return false, malformed(b.listing.Market, "%s: node at %d", g.side, next)
 			}
 			stack[height] = next
 			height++
 			next = binary.LittleEndian.Uint32(nodes[next+4:])
 		}
 		if height == 0 {
-			return nil
+			return false, nil
 		}
 		height--
 		at := stack[height]
 		if best != manifestNil && at != best {
-			return malformed(b.listing.Market, "%s: the best order is at %d, not at %d", g.side, at, best)
+			return false, malformed(b.listing.Market, "%s: the best order is at %d, not at %d", g.side, at, best)
 		}
 		best = manifestNil
 		node := nodes[at:][:manifestNode]
-		if more, err := b.order(g, node, slot); !more || err != nil {
-			return err
+		if !holdsOrder(node, g.side) {
+			return false, malformed(b.listing.Market, "%s: kind %d, bid %d in its tree", g.side, node[13], node[56])
 		}
 		next = binary.LittleEndian.Uint32(node)
+		if !isLive(node, slot) {
+			if dead++; dead > most {
+				return true, nil
+			}
+			continue
+		}
+		if more, err := b.order(g, node); !more || err != nil {
+			return false, err
+		}
 	}
 }
 
-// order adds one node's order, unless it has expired or is empty, as a reverse
+// isNode reports whether a link leads to a node.
+func isNode(nodes []byte, at uint32) bool {
+	return uint64(at)+manifestNode <= uint64(len(nodes)) && at%manifestNode == 0
+}
+
+// holdsOrder reports whether a node is an order of a side.
+func holdsOrder(node []byte, side market.Side) bool {
+	return node[13] == manifestOrder && (node[56] == 1) == (side == market.Buy) && node[56] <= 1
+}
+
+// isLive reports whether an order has neither expired nor is empty, as a reverse
 // order is while it waits for its other side.
-func (b *manifest) order(g *gather, node []byte, slot uint64) (more bool, err error) {
-	bid := byte(0)
-	if g.side == market.Buy {
-		bid = 1
-	}
-	if node[13] != manifestOrder || node[56] != bid {
-		return false, malformed(b.listing.Market, "%s: kind %d, bid %d in its tree", g.side, node[13], node[56])
-	}
-	price := market.Uint128{Hi: binary.LittleEndian.Uint64(node[24:]), Lo: binary.LittleEndian.Uint64(node[16:])}
-	size := binary.LittleEndian.Uint64(node[32:])
+func isLive(node []byte, slot uint64) bool {
 	last := binary.LittleEndian.Uint32(node[52:])
-	if size == 0 || last != 0 && uint64(last) < slot {
-		return true, nil
-	}
-	more, ok := g.add(price, market.Uint128{Lo: size})
+	return (last == 0 || uint64(last) >= slot) && binary.LittleEndian.Uint64(node[32:]) != 0
+}
+
+func manifestPrice(node []byte) market.Uint128 {
+	return market.Uint128{Hi: binary.LittleEndian.Uint64(node[24:]), Lo: binary.LittleEndian.Uint64(node[16:])}
+}
+
+// order adds one node's order.
+func (b *manifest) order(g *gather, node []byte) (more bool, err error) {
+	price := manifestPrice(node)
+	more, ok := g.add(price, market.Uint128{Lo: binary.LittleEndian.Uint64(node[32:])})
 	if !ok {
 		return false, malformed(b.listing.Market, "%s: %v is out of order", g.side, price)
 	}
 	return more, nil
+}
+
+// search finds the live orders of both sides.
+func (l *living) search(nodes []byte, slot uint64) {
+	l.searched = true
+	for at := 0; at+manifestNode <= len(nodes); at += manifestNode {
+		node := nodes[at:][:manifestNode]
+		switch {
+		case !isLive(node, slot):
+		case l.nBids < len(l.bids) && holdsOrder(node, market.Buy):
+			l.bids[l.nBids] = uint32(at)
+			l.nBids++
+		case l.nAsks < len(l.asks) && holdsOrder(node, market.Sell):
+			l.asks[l.nAsks] = uint32(at)
+			l.nAsks++
+		}
+	}
+}
+
+// inTree adds a side's live orders, best first, each of which must be in its tree:
+// the links up to the root lead down again.
+func (b *manifest) inTree(g *gather, nodes []byte, live []uint32, root uint32) error {
+	slices.SortStableFunc(live, func(x, y uint32) int {
+		order := manifestPrice(nodes[x:]).Cmp(manifestPrice(nodes[y:]))
+		if g.side == market.Buy {
+			order = -order
+		}
+		return cmp.Or(order, cmp.Compare(binary.LittleEndian.Uint64(nodes[x+40:]), binary.LittleEndian.Uint64(nodes[y+40:])))
+	})
+	for _, at := range live {
+		if !linked(nodes, at, root) {
+			return malformed(b.listing.Market, "%s: the order at %d is not in its tree", g.side, at)
+		}
+		if more, err := b.order(g, nodes[at:][:manifestNode]); !more || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// linked reports whether a node is in the tree of a root.
+func linked(nodes []byte, at, root uint32) bool {
+	for range manifestHeight {
+		if at == root {
+			return true
+		}
+		up := binary.LittleEndian.Uint32(nodes[at+8:])
+		if !isNode(nodes, up) {
+			return false
+		}
+		left, right := binary.LittleEndian.Uint32(nodes[up:]), binary.LittleEndian.Uint32(nodes[up+4:])
+		if left != at && right != at {
+			return false
+		}
+		at = up
+	}
+	return false
 }

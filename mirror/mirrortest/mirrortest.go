@@ -94,8 +94,13 @@ func join(nodes []byte, from, to int) uint32 {
 	}
 	middle := (from + to) / 2
 	b := nodes[manifestNode*middle:]
-	binary.LittleEndian.PutUint32(b, join(nodes, middle+1, to))
-	binary.LittleEndian.PutUint32(b[4:], join(nodes, from, middle))
+	for link, child := range []uint32{join(nodes, middle+1, to), join(nodes, from, middle)} {
+		binary.LittleEndian.PutUint32(b[4*link:], child)
+		if child != manifestNone {
+			binary.LittleEndian.PutUint32(nodes[child+8:], uint32(manifestNode*middle))
+		}
+	}
+	binary.LittleEndian.PutUint32(b[8:], manifestNone)
 	return uint32(manifestNode * middle)
 }
 
