@@ -27,8 +27,9 @@
 //     are not synced: see messageStore.
 //  4. A (session, ClOrdID) has one answer. Said again, today or the day before,
 //     it is answered by the first answer again, with PossResend, and reaches no
-//     engine. A request that was refused here, before the engine, does not use
-//     its ClOrdID up.
+//     engine: also by who says it again the moment he has the answer. What is said
+//     again before has the same answer, which is sent once. A request that was
+//     refused here, before the engine, does not use its ClOrdID up.
 //  5. Nobody waits for a client: a connection's buffer takes a message at once
 //     or cuts the client off. The engine never waits for the gateway but by its
 //     ring.
@@ -169,8 +170,8 @@
 // say. The market data's mutex is held while messages are sent, which may wait for a replay of one
 // session, so replays are bounded in length and rate. Locks are taken in the order
 // session's turn, market data's mutex, line's mutex, quickfix's locks, message
-// store's mutex, connection's mutex; quickfix's callbacks that hold its locks
-// (ToApp, ToAdmin, the store's) take only those after them.
+// store's mutex, connection's mutex, a session's own; quickfix's callbacks that hold
+// its locks (ToApp, ToAdmin, the store's) take only those after them.
 //
 // # Message log
 //

@@ -75,7 +75,6 @@ type follower struct {
 	owing   []*session    // whose sent reports wait for the commit
 	wake    chan struct{} // to the saver; capacity 1
 
-	untold  []untold // answers that go out with the next deliver
 	changed []*order // since the last commit
 	answers []*ref
 	owners  []*session // of answers
@@ -491,15 +490,6 @@ func (f *follower) answer(s *session, msgType byte, body []byte, o *order) error
 	return f.emit(s, msgType, body)
 }
 
-// untold is an answer whose message waits for deliver. Until then its request is
-// unanswered: said again, it must not be answered ahead of earlier reports.
-type untold struct {
-	session *session
-	ref     *ref
-	code    byte
-	body    []byte
-}
-
 // keepAnswer keeps the first answer to the command's ClOrdID, with the order or
 // the claim that it has made.
 func (f *follower) keepAnswer(s *session, code byte, body []byte, o *order, c *claim) {
@@ -520,7 +510,7 @@ func (f *follower) keepAnswer(s *session, code byte, body []byte, o *order, c *c
 		}
 	}
 	r.id, r.order, r.claim = f.ref.id, o, c
-	f.untold = append(f.untold, untold{s, r, code, bytes.Clone(body)})
+	f.leaving(s).answer(r, code, body)
 	if o != nil && o.live() {
 		s.orders[o.id] = o
 	}
@@ -538,9 +528,14 @@ func (f *follower) emit(s *session, msgType byte, body []byte) error {
 func (f *follower) emitType(s *session, msgType string, firstTag quickfix.Tag, body []byte) error {
 	f.reports++
 	s.gateway.out.Add(1)
-	if len(s.reports.drafts) == 0 {
+	f.leaving(s).add(msgType, firstTag, body, f.replaying)
+	return nil
+}
+
+// leaving returns the batch that goes to s with the next deliver.
+func (f *follower) leaving(s *session) *batch {
+	if s.reports.empty() {
 		f.senders = append(f.senders, s)
 	}
-	s.reports.add(msgType, firstTag, body, f.replaying)
-	return nil
+	return &s.reports
 }

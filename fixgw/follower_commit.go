@@ -79,13 +79,6 @@ func (f *follower) deliver() error {
 		}
 	}
 	f.senders = f.senders[:0]
-	for _, u := range f.untold {
-		u.session.mu.Lock()
-		u.ref.answer, u.ref.body = u.code, u.body
-		u.session.mu.Unlock()
-	}
-	clear(f.untold)
-	f.untold = f.untold[:0]
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package fixgw
 
 import (
+	"bytes"
 	"errors"
 	"strconv"
 	"sync"
@@ -31,8 +32,19 @@ type draft struct {
 // batch is messages of one session that go out together. One goroutine at a
 // time.
 type batch struct {
-	drafts []draft
-	bodies []byte
+	drafts  []draft
+	bodies  []byte
+	answers []untold
+}
+
+// untold is the first answer to a request, whose message is in the batch. It becomes
+// the request's under the line's mutex, right before the batch gets its numbers.
+// Earlier, a repetition could be answered ahead of it. Later, one from a client who
+// has the message could find the request unanswered, and be left without a word.
+type untold struct {
+	ref  *ref
+	code byte // ref.answer
+	body []byte
 }
 
 // maxKeptBodies is the largest buffer that an idle batch holds on to.
@@ -45,8 +57,17 @@ func (b *batch) add(msgType string, firstTag quickfix.Tag, body []byte, possRese
 	b.drafts = append(b.drafts, draft{msgType, firstTag, possResend, from, len(b.bodies)})
 }
 
+// answer notes that the messages have the first answer to what r has asked for. It
+// copies body.
+func (b *batch) answer(r *ref, code byte, body []byte) {
+	b.answers = append(b.answers, untold{r, code, bytes.Clone(body)})
+}
+
+func (b *batch) empty() bool { return len(b.drafts) == 0 && len(b.answers) == 0 }
+
 func (b *batch) clear() {
-	b.drafts = b.drafts[:0]
+	clear(b.answers) // who is idle holds on to no request
+	b.drafts, b.answers = b.drafts[:0], b.answers[:0]
 	if b.bodies = b.bodies[:0]; cap(b.bodies) > maxKeptBodies {
 		b.bodies = nil
 	}
@@ -78,12 +99,14 @@ func (l *line) init(s *session) {
 }
 
 // deliver numbers the messages of b and sends them, or only stores them where
-// nobody is logged on. An error is the store's, and final. Any goroutine that
-// holds none of quickfix's locks.
+// nobody is logged on. Whoever asks for the same again from then on is answered,
+// after them. An error is the store's, and final. Any goroutine that holds none of
+// quickfix's locks.
 func (s *session) deliver(b *batch) error {
 	l := &s.line
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	s.tell(b)
 	l.batch, l.err = b, nil
 	err := quickfix.SendToTarget(l.carrier, s.id)
 	l.batch = nil
@@ -93,8 +116,25 @@ func (s *session) deliver(b *batch) error {
 	return err
 }
 
-// store numbers the messages of b while quickfix does not run.
+// tell makes the answers of b those of their requests.
+func (s *session) tell(b *batch) {
+	if len(b.answers) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, u := range b.answers {
+		u.ref.answer, u.ref.body = u.code, u.body
+	}
+}
+
+// store numbers the messages of b while quickfix does not run. There may be none:
+// what tells of a moment is not said later.
 func (s *session) store(b *batch) error {
+	s.tell(b)
+	if len(b.drafts) == 0 {
+		return nil
+	}
 	s.line.batch, s.line.stamp = b, s.gateway.options.Now().UnixNano()
 	return s.messages.number(b, s.line.encode, nil)
 }

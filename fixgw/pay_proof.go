@@ -257,7 +257,8 @@ func refusedPayment(v *Verdict) *tradeRefusal {
 	return &tradeRefusal{tradeRejOther, deskText(v.Refused, 0)}
 }
 
-// answer sends the AR and forgets the report.
+// answer sends the AR and forgets the report, in memory before, so that a client
+// who has the AR and reports the same again at once is not taken for one who waits.
 func (p *prover) answer(t *proofTask, no *tradeRefusal) error {
 	a := tradeAck{
 		id: t.id, claim: string(market.AppendClaimID(nil, t.proof.Claim)), signature: base58Text(t.proof.Signature[:]),
@@ -266,19 +267,29 @@ func (p *prover) answer(t *proofTask, no *tradeRefusal) error {
 	if in := p.gateway.instruments.Get(t.instrument); in != nil {
 		a.symbol = in.Symbol
 	}
+	p.letGo(t)
 	if err := p.send(t, &a); err != nil {
 		return err
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open[proofKey{t.session.number, t.id}] != nil {
+		return t.session.messages.save() // the record is that of the report said again
+	}
+	return t.session.messages.saveWith(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
+		key := t.key()
+		deleteRange(key, after(key))
+	})
+}
+
+// letGo counts t no more.
+func (p *prover) letGo(t *proofTask) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.open, proofKey{t.session.number, t.id})
 	if p.held[t.session.number]--; p.held[t.session.number] == 0 {
 		delete(p.held, t.session.number)
 	}
-	return t.session.messages.saveWith(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
-		key := t.key()
-		deleteRange(key, after(key))
-	})
 }
 
 func (p *prover) send(t *proofTask, a *tradeAck) error {

@@ -1,0 +1,135 @@
+package fixgw
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// onSight has hook called once, as soon as messages of s with a field have gone to
+// the client, and before whoever sends them does anything else. The line is held
+// meanwhile.
+func (s *session) onSight(field string, hook func()) {
+	l := &s.line
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	show := l.show
+	l.show = func(first, next, handed uint64, messages []byte) {
+		show(first, next, handed, messages)
+		if bytes.Contains(messages, []byte("\x01"+field+"\x01")) {
+			l.show = show
+			hook()
+		}
+	}
+}
+
+// TestRetryAtOnce: who says a request again the moment he has its answer gets it
+// again, whatever the request was and whoever has answered it.
+func TestRetryAtOnce(t *testing.T) {
+	t.Parallel()
+	d := newShop(t, []string{"TK"}, nil)
+	tk := d.dial("TK", nil)
+	s := d.gateway.sessionNamed("TK")
+	ordered, hit := tk.quoted("q1", ""), tk.quoted("q2", "")
+	const order = "55=SLUSD/USDC|54=1|" + now60
+	const ask = "146=1|55=SLUSD/USDC|48=T1/T1-1|22=8|152="
+	for _, c := range []struct{ msgType, key, id, body, answer string }{
+		{"D", "new", "11=new", order + "38=1|40=2|44=0.5|59=1|", "35=8 150=0"},
+		{"G", "amend", "11=amend", "41=new|" + order + "38=2|40=2|44=0.5|", "35=8 150=5"},
+		{"F", "cancel", "11=cancel", "41=amend|" + order, "35=8 150=4"},
+		{"q", "mass", "11=mass", "530=7|" + now60, "35=r"},
+		{"R", quoteReqMark + "ask", "131=ask", ask + "250|", "35=S"},
+		{"R", quoteReqMark + "much", "131=much", ask + "2500000|", "35=AG 658=3"},
+		{"D", "take", "11=take", "40=D|152=250|117=" + ordered.get(117) + "|" + order, "35=8 150=A"},
+		{"AJ", quoteRespMark + "hit", "693=hit", "694=1|55=SLUSD/USDC|117=" + hit.get(117) + "|", "35=8 150=A"},
+	} {
+		s.onSight(c.id, func() {
+			before := d.gateway.duplicates.Load()
+			go func() {
+				s.turn.Lock()
+				defer s.turn.Unlock()
+				if known, no := s.repeatedAs([]byte(c.key)); !known || no != nil {
+					t.Errorf("%s said again is new, or refused: %v", c.id, no)
+				}
+			}()
+			for end := time.Now().Add(wait); d.gateway.duplicates.Load() == before && time.Now().Before(end); {
+				time.Sleep(time.Millisecond)
+			}
+		})
+		tk.send(c.msgType, c.id+"|"+c.body)
+		first := tk.hear(c.answer + " 97= " + c.id)
+		tk.hear(fmt.Sprintf("%s 97=Y %s 17=%s", c.answer, c.id, first.get(17)))
+	}
+}
+
+// TestRetryTooEarly: what is said again before the answer has gone out is answered
+// by it, and by nothing ahead of it or after.
+func TestRetryTooEarly(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, nil)
+	d.stop()
+	d.quickfixOnly = true // or the client's reader would be who answers, and waits
+	d.start()
+	mm := d.dial("MM", nil)
+	s := d.gateway.sessionNamed("MM")
+	func() {
+		s.line.mu.Lock()
+		defer s.line.mu.Unlock()
+		mm.order("a", "1", "1", "0.5", "")
+		waitFor(t, func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.refs["a"] != nil && s.refs["a"].order != nil
+		})
+		mm.order("a", "1", "1", "0.5", "")
+		waitFor(t, func() bool { return d.gateway.Stats().Duplicates == 1 })
+	}()
+	mm.want("35=8 11=a 150=0 97=")
+	mm.send("H", "11=a|55=SLUSD/USDC|54=1|")
+	mm.want("35=8 11=a 150=I")
+}
+
+// TestProofAgainAtOnce: a report of a payment that is sent again the moment its
+// answer has come is looked into again. It has its place among those that wait, and
+// its record until it is answered itself.
+func TestProofAgainAtOnce(t *testing.T) {
+	t.Parallel()
+	d, bank := newTillShop(t, []string{"TK"}, func(o *Options) { o.MaxSessionProofs = 1 })
+	tk := d.dial("TK", nil)
+	claim := tk.claimed("c1")
+	signature, _ := paidBy(1)
+	s, p := d.gateway.sessionNamed("TK"), d.gateway.prover
+	report := func() *proofTask {
+		return &proofTask{
+			prover: p, session: s, id: "p1",
+			proof: PaymentProof{Claim: claimID(t, claim.get(37)), Ticket: 1, Tranche: 1, Signature: signature},
+		}
+	}
+	held := make(chan struct{})
+	bank.set(func() { bank.known[signature], bank.held = Verdict{}, held })
+	first := report() // of which no worker knows: the test answers it
+	p.mu.Lock()
+	p.open[proofKey{s.number, first.id}] = first
+	p.held[s.number]++
+	p.mu.Unlock()
+	s.onSight("571=p1", func() {
+		if no, err := p.take(report()); no != nil || err != nil {
+			t.Errorf("said again: %+v, %v", no, err)
+		}
+	})
+	if err := p.answer(first, nil); err != nil {
+		t.Fatal(err)
+	}
+	tk.acked("939=0 571=p1")
+	recorded := func() bool {
+		_, ok, err := d.store.Get(first.key())
+		return ok && err == nil
+	}
+	if !recorded() || p.waiting() != 1 {
+		t.Errorf("recorded: %v; %d wait", recorded(), p.waiting())
+	}
+	close(held)
+	tk.acked("939=0 571=p1")
+	waitFor(t, func() bool { return !recorded() })
+}
