@@ -67,7 +67,7 @@ func (r *mirrorRig) trials() {
 	r.t.Helper()
 	r.follows(r.now())
 	troubles := r.troubles()
-	for i, name := range []string{"another book", "far behind", "far ahead", "huge", "slow drip", "other swaps", "ahead", "two clocks", "a page"} {
+	for i, name := range []string{"another book", "far behind", "far ahead", "huge", "slow drip", "other swaps", "more swaps", "fewer swaps", "ahead", "two clocks", "a page"} {
 		r.nodes[i%3].set(troubles[name])
 		r.follows(r.now() + 3) // two nodes are enough
 		r.nodes[i%3].set(trouble{})
@@ -167,14 +167,19 @@ func (r *mirrorRig) spoil(i int, now trouble) {
 		}
 		n.mu.Unlock()
 	}
-	if well == 2 || well == 1 && now.lie == nil && !now.altered && now.lag == 0 {
+	if well == 2 || well == 1 && !now.lies() && now.lag == 0 {
 		r.nodes[i].set(now)
 	}
 }
 
 // well reports whether nothing is wrong.
 func (now *trouble) well() bool {
-	return now.answer == nil && now.lie == nil && now.lag == 0 && !now.altered
+	return now.answer == nil && now.lag == 0 && !now.lies()
+}
+
+// lies reports whether the node tells what is not.
+func (now *trouble) lies() bool {
+	return now.lie != nil || now.altered || now.invents || now.hides
 }
 
 // heal ends all troubles.

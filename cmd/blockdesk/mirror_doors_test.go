@@ -24,7 +24,7 @@ type fixBook struct {
 	mu     sync.Mutex
 	sides  map[string]map[string]string // quantity by price, by MDEntryType
 	whole  bool
-	moved  int                // updates
+	moved  int                 // updates
 	others chan map[int]string // messages that are no market data
 }
 

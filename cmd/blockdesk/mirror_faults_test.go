@@ -40,8 +40,12 @@ func (r *mirrorRig) troubles() map[string]trouble {
 		"two clocks":   {lie: func(b *bank) *bank { c := *b; c.slot += 3; return &c }},
 		"another book": {lie: func(b *bank) *bank { return r.m.forged(b, 2) }},
 		"no accounts":  {lie: func(b *bank) *bank { c := *b; c.accounts = nil; return &c }},
-		"broken book":  {lie: func(b *bank) *bank { return b.with(map[solana.Address][]byte{r.m.book.at: bytes.Repeat([]byte{0xff}, 700)}) }},
-		"other swaps":  {altered: true},
+		"broken book": {lie: func(b *bank) *bank {
+			return b.with(map[solana.Address][]byte{r.m.book.at: bytes.Repeat([]byte{0xff}, 700)})
+		}},
+		"other swaps": {altered: true},
+		"more swaps":  {invents: true},
+		"fewer swaps": {hides: true},
 	}
 }
 

@@ -283,8 +283,8 @@ func (m *chainMarket) open(p *chainPool) {
 	maker := m.traders[0]
 	var list []sol.Instruction
 	for _, v := range []*tokenVault{&p.base, &p.quote} {
-		make := ata.NewCreateInstruction(maker.PublicKey(), p.authority.PublicKey(), sol.PublicKey(v.coin.Mint)).Build()
-		accounts := slices.Clone(make.Accounts())
+		created := ata.NewCreateInstruction(maker.PublicKey(), p.authority.PublicKey(), sol.PublicKey(v.coin.Mint)).Build()
+		accounts := slices.Clone(created.Accounts())
 		accounts[1] = sol.Meta(sol.PublicKey(v.account)).WRITE()
 		accounts[5] = sol.Meta(sol.PublicKey(v.program))
 		list = append(list, sol.NewInstruction(sol.SPLAssociatedTokenAccountProgramID, accounts, []byte{0}))

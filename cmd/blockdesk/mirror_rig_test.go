@@ -203,7 +203,6 @@ type watcher struct {
 	slot   uint64 // the last one told
 	depths int    // answers
 	slots  map[uint64]bool
-	last   string // the last book's answer
 	trades map[string][]mirroredTrade
 	pools  int // states of the pool that were held to the ledger
 	status map[string]bool
