@@ -31,12 +31,18 @@ type catalogPage struct {
 // get returns a row's page of the present facts. Where nothing in it has changed
 // it stays the same page, with its ETag and its compressed form.
 func (c *catalogPages) get(row int, render func(*catalog.Facts) any) *page {
+	return c.keep(row, jsonType, func(f *catalog.Facts) []byte { return catalog.Encode(render(f)) })
+}
+
+// keep is get of what renders to bytes of a media type.
+func (c *catalogPages) keep(row int, media string, render func(*catalog.Facts) []byte) *page {
 	f := c.facts()
 	old := c.kept[row].Load()
 	if old != nil && old.of == f {
 		return old.page
 	}
-	fresh := &catalogPage{of: f, page: hashPage(catalog.Encode(render(f)))}
+	fresh := &catalogPage{of: f, page: hashPage(render(f))}
+	fresh.page.media = media
 	if old != nil && bytes.Equal(old.page.body, fresh.page.body) {
 		fresh.page = old.page
 	}
@@ -75,7 +81,7 @@ func (g *Gateway) catalogRoutes(doors Doors) []route {
 		return table
 	}
 	documents, wellKnowns := catalog.Documents(), catalog.WellKnowns()
-	c := &catalogPages{facts: doors.Facts, kept: make([]atomic.Pointer[catalogPage], len(documents)+len(wellKnowns))}
+	c := &catalogPages{facts: doors.Facts, kept: make([]atomic.Pointer[catalogPage], len(documents)+len(wellKnowns)+1)}
 	for i := range documents {
 		d := &documents[i]
 		cache := liveData
@@ -100,6 +106,9 @@ func (g *Gateway) catalogRoutes(doors Doors) []route {
 		read := c.serve(len(documents)+i, func(f *catalog.Facts) any { return w.Render(f) })
 		table = append(table, row(pathWellKnown+w.File, both, configData, groupDiscovery, read))
 	}
+	render := walletPage()
+	wallet := func([]byte) (*page, *problem) { return c.keep(len(c.kept)-1, htmlType, render), nil }
+	table = append(table, row(pathWallet, onBase, liveData, "", wallet))
 	return append(table, route{
 		path: pathPools + poolSegment, method: methodGet, surfaces: both, cache: liveData, limit: marketLimit,
 		group: groupMarket, readOne: c.servePool,

@@ -33,7 +33,7 @@ func testFacts() *catalog.Facts {
 		Pairs: []catalog.Pair{
 			{
 				Symbol: "SLUSD/USDC", Base: "SLUSD", Quote: "USDC", Source: market.Matched, PriceUSD: one, PriceSource: catalog.FromBook,
-				Epoch: 7, Pool: &catalog.Pool{Address: testPool, Layout: "vault_pair", BaseDecimals: 6, QuoteDecimals: 6},
+				Epoch: 7, Pool: &catalog.Pool{Address: testPool, Layout: "vault_pair", BaseDecimals: 6, QuoteDecimals: 6, Slot: 1},
 			},
 			{Symbol: "92C/SLUSD", Base: "92C", Quote: "SLUSD", Source: market.Mirrored, PriceSource: catalog.NoPrice},
 		},
@@ -180,6 +180,38 @@ func TestPool(t *testing.T) {
 		if body := get(segment, 404); !bytes.Contains(body, []byte(codeUnknownPool)) {
 			t.Errorf("%s: %s", segment, body)
 		}
+	}
+}
+
+// TestWalletPage: it tells what the documents tell, escapes what operators have
+// named, and has no script.
+func TestWalletPage(t *testing.T) {
+	facts := testFacts()
+	facts.Tokens[0].Accounts = []catalog.Account{
+		{Address: "Reserve", Amount: 1_234_567_500_000, Role: catalog.GuaranteeReserve, Label: `<b>"reserve"`, Slot: 7},
+	}
+	doors := testDoors()
+	doors.Facts = func() *catalog.Facts { return facts }
+	b := newBooks(t)
+	g := start(t, testOptions(b), b, doors)
+	resp, body := ask(t, g.BaseAddr(), "GET", pathWallet, "")
+	text := string(body)
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != htmlType || resp.Header.Get("ETag") == "" {
+		t.Fatalf("status %d %v", resp.StatusCode, resp.Header)
+	}
+	for _, want := range []string{
+		"test &lt;&amp;&gt; market", "a &#34;desk&#34;", "SLUSDmint1111", "not configured", "1.000000000", "no price", "1,234,567.5 SLUSD",
+		"guarantee_reserve", "&lt;b&gt;&#34;reserve&#34;", `href="http://base/api/v1/market/wallet-index"`, "2026-11-21T",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %s:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "<script") || strings.Contains(text, "<b>") || !strings.Contains(text, "default-src 'none'") {
+		t.Errorf("the page is open to scripts:\n%s", text)
+	}
+	if resp, _ := ask(t, g.APIAddr(), "GET", pathWallet, ""); resp.StatusCode != 404 {
+		t.Errorf("on the api address: status %d", resp.StatusCode)
 	}
 }
 

@@ -82,6 +82,7 @@ var specified = map[string]string{
 	"GET /api/v1/rfq/claims/{claim_id}":                 "ab",
 	"GET /ws/rfq/health":                                "a",
 	"GET /openapi.json":                                 "ab",
+	"GET /wallet":                                       "b",
 	"GET /status":                                       "a",
 	"GET /proof":                                        "a",
 	"GET /pairs":                                        "a",
@@ -166,6 +167,8 @@ func TestConformance(t *testing.T) {
 	t.Run("examples", func(t *testing.T) { c.with(t).examples() })
 	t.Run("keys", func(t *testing.T) { c.with(t).keys() })
 	c.operate("/desk/locks", lockChange{Rail: "SOL", Locked: true, Reason: `the payer "rotates" \ soon`})
+	t.Run("schemas", func(t *testing.T) { c.with(t).schemas() })
+	t.Run("links", func(t *testing.T) { c.with(t).links() })
 	t.Run("parameters", func(t *testing.T) { c.with(t).everywhere((*conformance).parameters) })
 	t.Run("reads", func(t *testing.T) { c.with(t).everywhere((*conformance).reads) })
 	t.Run("writes", func(t *testing.T) { c.with(t).everywhere((*conformance).writes) })
@@ -459,7 +462,7 @@ func (c *conformance) reads(o *openapitest.Operation, address string) {
 	for _, query := range goodQueries(o.Path) {
 		a := c.expect(200, "", "", "GET", address, o.Path, target+query, "")
 		c.forms(a, address, target+query)
-		if query == goodQueries(o.Path)[0] && address == urls(o)[0] {
+		if query == goodQueries(o.Path)[0] && address == urls(o)[0] && o.Path != "/wallet" {
 			c.mutants(a)
 		}
 	}

@@ -178,12 +178,20 @@ func (r rate) MarshalJSON() ([]byte, error) {
 // rounded down to milliseconds.
 type Time int64
 
-// MarshalJSON writes RFC 3339 in UTC, or null.
+// MarshalJSON writes String in quotes, or null.
 func (t Time) MarshalJSON() ([]byte, error) {
 	if t == 0 {
 		return []byte("null"), nil
 	}
-	return time.Unix(0, int64(t)).UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000Z"`), nil
+	return strconv.AppendQuote(nil, t.String()), nil
+}
+
+// String returns RFC 3339 in UTC; empty for none.
+func (t Time) String() string {
+	if t == 0 {
+		return ""
+	}
+	return time.Unix(0, int64(t)).UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
 // seconds returns the whole seconds from then to now, never negative.

@@ -18,6 +18,8 @@ const (
 	contentType = mediaType + "; charset=utf-8"
 	// eventMedia is what a stream of server-sent events comes as, and nothing else.
 	eventMedia = "text/event-stream"
+	// pageMedia is what a page for people comes as.
+	pageMedia = "text/html"
 )
 
 // everywhere are the headers that the document describes in words, for all
@@ -171,11 +173,14 @@ func (d *Document) checkBody(a *Answer, response string) error {
 		}
 		return nil
 	}
-	if content[eventMedia] != nil {
-		if got := a.Header.Get("Content-Type"); got != eventMedia+"; charset=utf-8" {
-			return fmt.Errorf("Content-Type %q, want %s in UTF-8", got, eventMedia)
+	for _, media := range []string{eventMedia, pageMedia} {
+		if content[media] == nil {
+			continue
 		}
-		return d.validate(under(response, "content", eventMedia, "schema"), string(a.Body))
+		if got := a.Header.Get("Content-Type"); got != media+"; charset=utf-8" {
+			return fmt.Errorf("Content-Type %q, want %s in UTF-8", got, media)
+		}
+		return d.validate(under(response, "content", media, "schema"), string(a.Body))
 	}
 	if got := a.Header.Get("Content-Type"); got != contentType {
 		return fmt.Errorf("Content-Type %q, want %q", got, contentType)
