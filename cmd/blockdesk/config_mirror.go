@@ -125,7 +125,46 @@ func (c *Config) validateMirror() error {
 	if err := o.Validate(); err != nil {
 		return fmt.Errorf("mirror.pairs: %w", err)
 	}
+	if err := c.checkMirroredMints(); err != nil {
+		return err
+	}
 	return c.checkMirroredDesk(instruments)
+}
+
+// checkMirroredMints: a token is one mint with its decimals, here and at the desk,
+// so that all documents tell the same of it. Placeholders are no mints.
+func (c *Config) checkMirroredMints() error {
+	type mint struct {
+		text     string
+		decimals int
+	}
+	known := map[string]mint{}
+	if text := realMint(c.RFQ.USDCMint); text != "" {
+		known[settlementToken] = mint{text, market.RailUSDC.Decimals()}
+	}
+	for i := range c.RFQ.Pairs {
+		p := &c.RFQ.Pairs[i]
+		base, _, _ := strings.Cut(p.Symbol, "/")
+		if text := realMint(p.BaseMint); text != "" {
+			known[base] = mint{text, p.BaseDecimals}
+		}
+	}
+	for i := range c.Mirror.Pairs {
+		p := &c.Mirror.Pairs[i]
+		base, quote, _ := strings.Cut(p.Symbol, "/")
+		for _, side := range []struct {
+			key, token string
+			mint       mint
+		}{
+			{"base_mint", base, mint{p.BaseMint, p.BaseDecimals}}, {"quote_mint", quote, mint{p.QuoteMint, p.QuoteDecimals}},
+		} {
+			if other, ok := known[side.token]; ok && other != side.mint {
+				return fmt.Errorf("mirror.pairs[%d].%s: %s is %s with %d decimals elsewhere", i, side.key, side.token, other.text, other.decimals)
+			}
+			known[side.token] = side.mint
+		}
+	}
+	return nil
 }
 
 // checkMirroredDesk: the desk takes no price of a book that strangers make.

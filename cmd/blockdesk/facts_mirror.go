@@ -133,11 +133,10 @@ func (k *mirroredPair) reasons() []string {
 
 // tell fills in what the chain says of a mirrored pair that has got its price.
 // quote is the price of its quote asset, 0 = there is none.
-func (m *mirrorFacts) tell(p *catalog.Pair, in *market.Instrument, v *engine.View, quote market.USDPrice) {
-	k := m.pair(in.Symbol)
+func (m *mirrorFacts) tell(p *catalog.Pair, k *mirroredPair, v *engine.View, quote market.USDPrice) {
 	p.Reasons, p.Pool = k.reasons(), k.pool(quote)
 	last := p.Windows.LastAt
-	p.Windows = m.windows(&k, quote)
+	p.Windows = m.windows(k, quote)
 	p.Windows.LastAt = max(p.Windows.LastAt, last)
 	p.Totals, p.GuaranteeUSD = k.totals(p.PriceUSD, quote), k.guarantee(p.PriceUSD, quote)
 	p.LastSignature = m.signature(v)

@@ -147,6 +147,21 @@ func TestMirroredFigures(t *testing.T) {
 	}
 }
 
+// TestMirroredVisible: a book counts as liquidity while it is the chain's of now.
+func TestMirroredVisible(t *testing.T) {
+	s := newChainScene(t)
+	f := s.facts(nil)
+	// 0.998 and 1 USDC; 0.499999 and 0.5 SLUSD at 0.999 dollars are 0.998999001.
+	if f.Pairs[0].VisibleUSD != 1_998_000 || f.Pairs[1].VisibleUSD != 998_999 {
+		t.Errorf("%d and %d are visible", f.Pairs[0].VisibleUSD, f.Pairs[1].VisibleUSD)
+	}
+	s.first().Reasons = mirror.Reasons(0).With(mirror.Stale)
+	s.second().Price = mirror.PoolPrice
+	if f = s.facts(nil); f.Pairs[0].VisibleUSD != 0 || f.Pairs[1].VisibleUSD != 0 {
+		t.Errorf("of old books %d and %d are visible", f.Pairs[0].VisibleUSD, f.Pairs[1].VisibleUSD)
+	}
+}
+
 // TestMirroredSignature: the newest trade's transaction is found by its ordinal.
 func TestMirroredSignature(t *testing.T) {
 	s := newChainScene(t)
@@ -243,6 +258,31 @@ func TestMirroredTokens(t *testing.T) {
 	s.first().Reasons, s.second().Reasons = mirror.Reasons(0).With(mirror.NotRead), mirror.Reasons(0).With(mirror.NotRead)
 	if got := told(); got != "SLUSD 6\nUSDC 6\n92C 9\n" {
 		t.Errorf("before anything is read the tokens are\n%s", got)
+	}
+}
+
+// TestMirroredMints: a token that is one mint here and another there is refused
+// with its key.
+func TestMirroredMints(t *testing.T) {
+	for want, change := range map[string]func(c *Config){
+		"mirror.pairs[1].base_mint":  func(c *Config) { c.Mirror.Pairs[1].BaseMint = c.Mirror.Pairs[0].BaseMint },
+		"mirror.pairs[1].base_mint ": func(c *Config) { c.Mirror.Pairs[1].BaseDecimals++ },
+		"mirror.pairs[1].quote_mint": func(c *Config) { c.RFQ.USDCMint = c.Mirror.Pairs[0].BaseMint },
+		"mirror.pairs[0].base_mint": func(c *Config) {
+			c.RFQ.Pairs = []PairConfig{defaultPairs()[1]}
+			p := &c.RFQ.Pairs[0]
+			p.BaseMint, p.BaseDecimals, p.PriceSource, p.Via = c.Mirror.Pairs[0].BaseMint, 8, "operator", ""
+		},
+		"mirror.pairs[0].quote_mint": func(c *Config) {
+			c.RFQ.Pairs = []PairConfig{defaultPairs()[0]}
+			c.RFQ.Pairs[0].BaseMint, c.RFQ.Pairs[0].PriceSource = c.Mirror.Pairs[0].BaseMint, "operator"
+		},
+	} {
+		s := newChainScene(t)
+		change(&s.cfg)
+		if err := s.cfg.validate(); err == nil || !strings.HasPrefix(err.Error(), strings.TrimSpace(want)+": ") {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }
 

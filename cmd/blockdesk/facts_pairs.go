@@ -242,30 +242,39 @@ func (m *pairFacts) inDollars(p *catalog.Pair, in *market.Instrument, v *engine.
 	p.Floor = m.floor(in)
 	quote := m.dollars(in.Quote)
 	if in.Source == market.Mirrored {
-		m.chain.tell(p, in, v, quote)
+		k := m.chain.pair(in.Symbol)
+		m.chain.tell(p, &k, v, quote)
+		if k.hasBook() {
+			p.VisibleUSD = visible(in, v, quote)
+		}
+		return
 	}
 	if quote == 0 {
 		return
 	}
-	sum := market.Uint128{}
-	for _, side := range [][]market.Level{v.Bids, v.Asks} {
-		for _, l := range side {
-			next, err := sum.Add(market.Mul(uint64(l.Price), uint64(l.Qty)))
-			if err != nil {
-				return // beyond any number that could be told
-			}
-			sum = next
-		}
-	}
-	p.VisibleUSD, _ = worthUSD(in, sum, quote)
-	if in.Source != market.Matched {
-		return // its swaps are counted on chain
-	}
+	p.VisibleUSD = visible(in, v, quote)
 	day := &p.Windows.Day
 	if volume, ok := worthUSD(in, v.Ticker.QuoteVolume24h, quote); ok && day.Trades > 0 {
 		day.Status, day.VolumeUSD = catalog.WindowExact, volume
 	}
 	p.Windows.Week = m.week(in, quote)
+}
+
+// visible is what stands in the displayed book; 0 beyond any number that could be
+// told.
+func visible(in *market.Instrument, v *engine.View, quote market.USDPrice) market.USD {
+	sum := market.Uint128{}
+	for _, side := range [][]market.Level{v.Bids, v.Asks} {
+		for _, l := range side {
+			next, err := sum.Add(market.Mul(uint64(l.Price), uint64(l.Qty)))
+			if err != nil {
+				return 0
+			}
+			sum = next
+		}
+	}
+	usd, _ := worthUSD(in, sum, quote)
+	return usd
 }
 
 // worthUSD turns price × qty, in ticks × lots, into dollars.
