@@ -156,30 +156,28 @@ func (r *mirrorRig) tumble(rng *rand.Rand, length time.Duration) {
 	}
 }
 
-// spoil puts a node into trouble, where enough of the others are right: a service
-// that hears one node alone must believe it.
+// spoil puts a node into trouble. One that lags or lies needs two that are right
+// against it: where one alone is, the service waits, and gives swaps up in the end.
 func (r *mirrorRig) spoil(i int, now trouble) {
-	well := 0
 	for j, n := range r.nodes {
 		n.mu.Lock()
-		if j != i && n.now.well() {
-			well++
-		}
+		other := n.now
 		n.mu.Unlock()
+		if j != i && !other.well() && (now.misleads() || other.misleads()) {
+			return
+		}
 	}
-	if well == 2 || well == 1 && !now.lies() && now.lag == 0 {
-		r.nodes[i].set(now)
-	}
+	r.nodes[i].set(now)
+}
+
+// misleads reports whether the node answers, and not what is so now.
+func (now *trouble) misleads() bool {
+	return now.lag > 0 || now.lie != nil || now.altered || now.invents || now.hides
 }
 
 // well reports whether nothing is wrong.
 func (now *trouble) well() bool {
-	return now.answer == nil && now.lag == 0 && !now.lies()
-}
-
-// lies reports whether the node tells what is not.
-func (now *trouble) lies() bool {
-	return now.lie != nil || now.altered || now.invents || now.hides
+	return now.answer == nil && !now.misleads()
 }
 
 // heal ends all troubles.
@@ -205,6 +203,7 @@ func (r *mirrorRig) checkAll(followers []*follower, doors func(last *mirroredDep
 	}
 	r.checkStatus()
 	r.checkProof()
+	r.checkPools()
 	r.watch.end()
 	r.watch.check()
 	for _, p := range r.m.pools {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -192,15 +193,119 @@ func (r *mirrorRig) checkStatus() {
 	if last := numbered[len(numbered)-1].signature; s.Signature != last {
 		r.t.Errorf("the last trade is %s, want %s", s.Signature, last)
 	}
-	// Everything since the pool's creation is within the day, and in dollars as it
-	// is: the quote asset is one.
-	volume := big.NewInt(0)
-	for i := range p.swaps {
-		volume.Add(volume, new(big.Int).SetUint64(p.swaps[i].quote))
+	if !r.isLast(s.Health.Signature) {
+		r.t.Errorf("the last transaction seen is %s", s.Health.Signature)
 	}
-	exact := sixDigits(volume)
-	if s.Rolling.DayStatus != "exact" || s.Rolling.WeekStatus != "exact" || s.Rolling.Day.String() != exact || s.Rolling.Week.String() != exact {
-		r.t.Errorf("windows %+v, want %s", s.Rolling, exact)
+	r.checkFigures(&s)
+	for _, snapshot := range append(s.Past, s.Current) {
+		r.checkSnapshot(&snapshot)
+	}
+	if len(s.Past) < 3 {
+		r.t.Errorf("only %d snapshots", len(s.Past))
+	}
+}
+
+// isLast reports whether no pool has a newer transaction.
+func (r *mirrorRig) isLast(signature string) bool {
+	c := r.m.cluster
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, ok := c.landed[signature]
+	for _, slot := range c.landed {
+		ok = ok && slot <= at
+	}
+	return ok
+}
+
+// volume is what the first swaps of a pool have moved of its quote asset, which is
+// worth a dollar.
+func (p *chainPool) volume(swaps int) string {
+	sum := big.NewInt(0)
+	for i := range p.swaps[:min(swaps, len(p.swaps))] {
+		sum.Add(sum, new(big.Int).SetUint64(p.swaps[i].quote))
+	}
+	return sixDigits(sum)
+}
+
+// ui is an amount of atoms as documents write it.
+func ui(atoms uint64) string { return sixDigits(new(big.Int).SetUint64(atoms)) }
+
+// checkFigures holds windows and totals to the ledger. Everything since the pool's
+// creation is within the day.
+func (r *mirrorRig) checkFigures(s *mirrorStatus) {
+	r.t.Helper()
+	p := r.m.pools[0]
+	first, last := &p.swaps[0], &p.swaps[len(p.swaps)-1]
+	number := func(n uint64) *big.Int { return new(big.Int).SetUint64(n) }
+	reference := new(big.Int).Mul(number(first.quote), number(last.base))
+	change := new(big.Int).Mul(number(last.quote), number(first.base))
+	change.Sub(change, reference).Mul(change, big.NewInt(10_000)).Quo(change, reference)
+	got := []any{
+		s.Swaps, s.Volume, s.FeesBase, s.FeesQuote, s.Traders, s.Rolling.Day.String(), s.Rolling.Week.String(),
+		s.Rolling.DayStatus, s.Rolling.WeekStatus, hundredths(s.Rolling.Delta), s.Rolling.FirstAt.Unix(), s.Rolling.LastAt.Unix(),
+	}
+	volume := p.volume(len(p.swaps))
+	want := []any{
+		len(p.swaps), volume, ui(p.base.fees), ui(p.quote.fees), len(p.payers), volume, volume,
+		"exact", "exact", change.Int64(), first.unix, last.unix,
+	}
+	if !slices.Equal(got, want) {
+		r.t.Errorf("figures %v,\nwant %v", got, want)
+	}
+}
+
+// hundredths reads a number with at most two fractional digits.
+func hundredths(n json.Number) int64 {
+	whole, rest, _ := strings.Cut(strings.TrimPrefix(n.String(), "-"), ".")
+	v := must(strconv.ParseInt(whole+(rest + "00")[:2], 10, 64))
+	if strings.HasPrefix(n.String(), "-") {
+		return -v
+	}
+	return v
+}
+
+// checkSnapshot: what was recorded was so: the vaults of a bank of the chain's own,
+// and the sums of the swaps that were final.
+func (r *mirrorRig) checkSnapshot(s *recordedSnapshot) {
+	r.t.Helper()
+	p := r.m.pools[0]
+	var slot uint64
+	if _, err := fmt.Sscanf(s.Reference, "slot %d", &slot); err != nil {
+		r.t.Fatalf("snapshot %+v: %v", s, err)
+	}
+	held := r.m.cluster.held[slot]
+	got := [2]string{strings.Replace(s.Base, ".", "", 1), strings.Replace(s.Quote, ".", "", 1)}
+	if got != held || s.Volume != p.volume(s.Swaps) || s.Swaps > len(p.swaps) || s.Traders > len(p.payers) {
+		r.t.Errorf("snapshot %+v, held were %v, the volume of its swaps is %s", s, held, p.volume(s.Swaps))
+	}
+}
+
+// checkPools holds the documents of pools and of tokens to the ledger.
+func (r *mirrorRig) checkPools() {
+	r.t.Helper()
+	var list struct {
+		Pools []struct {
+			Symbol, Base, Quote string
+			ID                  string `json:"pool_id"`
+			BaseAtoms           string `json:"base_vault_balance_atoms"`
+			QuoteAtoms          string `json:"quote_vault_balance_atoms"`
+			Slot                uint64
+		}
+	}
+	getJSON(r.t, r.s.Addresses.API+"/api/v1/market/pools", &list)
+	if len(list.Pools) != len(r.m.pools) {
+		r.t.Fatalf("%d pools", len(list.Pools))
+	}
+	for i, p := range r.m.pools {
+		got := list.Pools[i]
+		if got.Symbol != p.symbol || got.ID != text(p.at) || got.BaseAtoms != fmt.Sprint(p.base.atoms) || got.QuoteAtoms != fmt.Sprint(p.quote.atoms) || got.Slot != r.now() {
+			r.t.Errorf("the pool is %+v, want %+v at %d", got, p, r.now())
+		}
+	}
+	body := get(r.t, r.s.Addresses.API+"/api/v1/market/tokens")
+	reserve := fmt.Sprintf(`{"address":"%s","amountUi":"100000000.000000","amountAtoms":"100000000000000"`, r.m.setup.Desk.Accounts["SLUSD"])
+	if !strings.Contains(body, reserve) {
+		r.t.Errorf("the tokens do not tell of %s: %s", reserve, body)
 	}
 }
 

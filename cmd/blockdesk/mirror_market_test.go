@@ -433,7 +433,7 @@ func (m *chainMarket) close() error {
 	if err := m.check(b); err != nil {
 		return fmt.Errorf("slot %d: %w", b.slot, err)
 	}
-	m.cluster.add(b)
+	m.cluster.add(b, [2]string{b.atoms(m.pools[0].base.account), b.atoms(m.pools[0].quote.account)})
 	if behind := time.Since(time.Unix(b.unix, 0)); behind > 2*time.Second {
 		if err := m.call("sandbox_setTime", nil, map[string]any{"unixTimestamp": time.Now().Unix()}); err != nil {
 			return err

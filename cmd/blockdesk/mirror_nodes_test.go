@@ -67,8 +67,12 @@ func (b *bank) at(slot uint64, unix int64) *bank {
 	return c
 }
 
-// keptBanks bounds what nodes can lag behind.
-const keptBanks = 600
+const (
+	// keptBanks bounds what nodes can lag behind.
+	keptBanks = 600
+	// keptSlots is for how long a book may be told while no node answers.
+	keptSlots = 3000
+)
 
 // cluster is the chain as all nodes have seen it.
 type cluster struct {
@@ -84,12 +88,14 @@ type cluster struct {
 	// may are the books that may be published of a slot: what was told by more than
 	// a minority.
 	may map[uint64][]*bank
+	// held is what the first pool's vaults held in the chain's own banks.
+	held map[uint64][2]string
 	// landed are the slots of transactions.
 	landed map[string]uint64
 }
 
 func newCluster(url string, watched []string) *cluster {
-	return &cluster{url: url, watched: watched, http: &http.Client{Timeout: 10 * time.Second}, may: map[uint64][]*bank{}, landed: map[string]uint64{}}
+	return &cluster{url: url, watched: watched, http: &http.Client{Timeout: 10 * time.Second}, may: map[uint64][]*bank{}, held: map[uint64][2]string{}, landed: map[string]uint64{}}
 }
 
 // read makes a bank of what the chain has now of some accounts, with the clock's.
@@ -111,10 +117,11 @@ func (c *cluster) read(m *chainMarket, names []string) (*bank, error) {
 	return b, nil
 }
 
-// add makes a bank the newest.
-func (c *cluster) add(b *bank) {
+// add makes a bank the newest, of which held is what the first pool's vaults hold.
+func (c *cluster) add(b *bank, held [2]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.held[b.slot] = held
 	c.banks = append(c.banks, b)
 	c.banks = c.banks[max(0, len(c.banks)-keptBanks):]
 	c.allow(b)
@@ -123,8 +130,11 @@ func (c *cluster) add(b *bank) {
 	}
 }
 
-// allow lets a bank be published.
-func (c *cluster) allow(b *bank) { c.may[b.slot] = append(c.may[b.slot], b) }
+// allow lets a bank be published. Those that are too old to be told are dropped.
+func (c *cluster) allow(b *bank) {
+	c.may[b.slot] = append(c.may[b.slot], b)
+	delete(c.may, b.slot-keptSlots)
+}
 
 // setFork begins a fork that all nodes follow, or ends it.
 func (c *cluster) setFork(fork func(b *bank) *bank) {
@@ -248,7 +258,7 @@ func (n *chainNode) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	switch call.Method {
 	case "getMultipleAccounts":
-		b := n.cluster.tip(now.lag)
+		b := n.cluster.tip(now.lag + call.settled())
 		if now.lie != nil {
 			b = now.lie(b)
 			n.mu.Lock()
@@ -279,6 +289,15 @@ func member(name string, v any) []byte { return fmt.Appendf(nil, "%q:%s", name, 
 func (n *chainNode) reply(w http.ResponseWriter, call *rpcCall, member []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, call.ID, member)
+}
+
+// settled is by how many slots what is asked for is older than what is confirmed.
+func (c *rpcCall) settled() int {
+	var options struct{ Commitment string }
+	if len(c.Params) > 1 && json.Unmarshal(c.Params[1], &options) == nil && options.Commitment == "finalized" {
+		return finalizeSlots
+	}
+	return 0
 }
 
 // minSlot is the slot that an answer must be as of at least.

@@ -77,7 +77,7 @@ func newMirrorRig(t *testing.T, seed uint64) *mirrorRig {
 	}
 	first, second := r.m.pools[0], r.m.pools[1]
 	config := fmt.Sprintf(mirrorPairsConfig, strings.Join(urls, ","), text(first.base.coin.Mint), text(first.quote.coin.Mint),
-		text(r.m.book.at), text(first.at), r.m.setup.Treasury.Accounts["USDC"], text(second.base.coin.Mint),
+		text(r.m.book.at), text(first.at), r.m.setup.Desk.Accounts["SLUSD"], text(second.base.coin.Mint),
 		text(second.at), text(second.base.account), text(second.quote.account))
 	r.s = startProgram(t, testConfig(t, config))
 	r.watch = newWatcher(r)
@@ -360,6 +360,16 @@ func (w *watcher) take(symbol string, fresh []mirroredTrade) error {
 	return nil
 }
 
+// recordedSnapshot is a state of the market that was recorded.
+type recordedSnapshot struct {
+	Reference string `json:"snapshot_reference"`
+	Base      string `json:"base_vault_ui"`
+	Quote     string `json:"quote_vault_ui"`
+	Swaps     int    `json:"swaps_total"`
+	Volume    string `json:"volume_usd"`
+	Traders   int    `json:"traders_estimated"`
+}
+
 // mirrorStatus is what the test reads of the status record.
 type mirrorStatus struct {
 	At        time.Time `json:"timestamp_exact"`
@@ -376,6 +386,14 @@ type mirrorStatus struct {
 		Slot       uint64 `json:"slot"`
 		Proof      string `json:"proof_hash"`
 	} `json:"onchain_pool_state"`
+	Swaps     int                `json:"swaps_total_onchain"`
+	Volume    string             `json:"volume_cumulative_onchain"`
+	FeesBase  string             `json:"fees_base_cumulative_ui"`
+	FeesQuote string             `json:"fees_quote_cumulative_ui"`
+	Traders   int                `json:"traders_estimated_total"`
+	Current   recordedSnapshot   `json:"current_active_snapshot"`
+	Past      []recordedSnapshot `json:"historical_snapshots"`
+
 	Degradation struct {
 		Degraded bool     `json:"degraded"`
 		Reasons  []string `json:"reasons"`
@@ -385,6 +403,9 @@ type mirrorStatus struct {
 	Rolling struct {
 		Day        json.Number `json:"exact_24h_volume_usd"`
 		Week       json.Number `json:"exact_7d_volume_usd"`
+		Delta      json.Number `json:"exact_delta_24h_percent"`
+		LastAt     time.Time   `json:"exact_last_indexed_trade_ts"`
+		FirstAt    time.Time   `json:"exact_window_reference_trade_ts"`
 		DayStatus  string      `json:"status_24h"`
 		WeekStatus string      `json:"status_7d"`
 	} `json:"rolling_windows"`
