@@ -23,9 +23,8 @@ const (
 	// Within so long another node should have taken over.
 	maxTries  = 8
 	maxMisses = 30
-	// maxAhead is how far a block's time may be ahead of ours, and maxSlotsAhead
-	// its slot ahead of the newest that the caller knows of: about an hour.
-	maxAhead      = time.Minute
+	// maxSlotsAhead is how far a block's slot may be ahead of the newest that the
+	// caller knows of: about an hour.
 	maxSlotsAhead = 10_000
 )
 
@@ -57,6 +56,9 @@ type BackfillOptions struct {
 	PageSize int
 	// MaxPending bounds what is listed and not read. Default [MaxPending].
 	MaxPending int
+	// MaxAhead is how far a block's time may be ahead of ours; one that is further
+	// is unknown. Default one minute.
+	MaxAhead time.Duration
 }
 
 // Validate checks the options. Errors: [ErrVaults], [ErrBackfillOptions].
@@ -64,7 +66,7 @@ func (o *BackfillOptions) Validate() error {
 	if err := o.Pair.Validate(); err != nil {
 		return err
 	}
-	if o.Account == (solana.Address{}) || o.Horizon < 0 || o.MaxPending < 0 || o.PageSize != 0 && (o.PageSize < 2 || o.PageSize > rpc.MaxSignaturesACall) {
+	if o.Account == (solana.Address{}) || o.Horizon < 0 || o.MaxPending < 0 || o.MaxAhead < 0 || o.PageSize != 0 && (o.PageSize < 2 || o.PageSize > rpc.MaxSignaturesACall) {
 		return fmt.Errorf("%w: account %s, horizon %v, %d a page, %d pending", ErrBackfillOptions, solana.Text(o.Account), o.Horizon, o.PageSize, o.MaxPending)
 	}
 	return nil
@@ -76,6 +78,9 @@ func (o BackfillOptions) withDefaults() BackfillOptions {
 	}
 	if o.MaxPending == 0 {
 		o.MaxPending = MaxPending
+	}
+	if o.MaxAhead == 0 {
+		o.MaxAhead = time.Minute
 	}
 	return o
 }
@@ -320,7 +325,7 @@ func (b *Backfill) Listed(l List) (Progress, error) {
 
 // plausible returns a block's time, 0 for one that cannot be.
 func (b *Backfill) plausible(seconds int64) int64 {
-	if seconds < 0 || seconds > b.now.Add(maxAhead).Unix() {
+	if seconds < 0 || seconds > b.now.Add(b.o.MaxAhead).Unix() {
 		return 0
 	}
 	return seconds

@@ -53,7 +53,8 @@
 // to the lot; swaps without such a price, size or time have no ordinal and are
 // counted in the windows alone. Trades are told from the time that the history
 // was first read back to, 8 days by default: what turns up before it is counted
-// and not told.
+// and not told. While our clock and the chain's are too far apart the history
+// waits, since a block's time that cannot be is taken for none.
 //
 // Concurrency: a Book and a Pool are immutable once opened and safe for
 // concurrent use; a Depth belongs to its caller, a Backfill and Windows to one
@@ -70,12 +71,13 @@
 //
 // Limits: [MaxLevels], [MaxBookAccount], [MaxPending], [MaxWindowSwaps]; a
 // service's: [MaxPairs], [MaxShownLevels], [MaxObserved], [MaxRecorded],
-// [MaxTraders], [MaxAsks], [MaxSignatures]. Of two nodes that list different
+// [MaxTraders], [MaxAsks], [MaxSignatures], Options.MaxUnnumbered. Of two nodes that list different
 // transactions neither is right: the history waits for them up to 8 cycles at a
 // time, then leaves what is contested out, and its windows in doubt; where they
 // differ about more than 16 of a page it waits until they agree. A node alone is
 // believed. Where nodes order the transactions of one slot differently, and no
-// order prevails, the first node's counts. An
-// account of 10 MiB needs an rpc client that takes answers of 14. Of swaps with
-// an ordinal some 300 bytes each are kept for good.
+// order prevails, the first node's counts. An account of 10 MiB needs an rpc
+// client that takes answers of 14. Of swaps with an ordinal some 300 bytes each
+// are kept for good, of other transactions those of a week, once the past has been
+// read, or more of it than Options.MaxUnnumbered.
 package mirror

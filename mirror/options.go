@@ -81,6 +81,11 @@ type Options struct {
 	// Reach is how far back swaps are read: 8 days at least, which is the default.
 	// Negative: to the pool's beginning.
 	Reach time.Duration
+	// MaxUnnumbered is how many transactions of a pair are read back, at some 300
+	// bytes each on disk, before their swaps get their ordinals and the old ones
+	// are dropped: what is read of the past after that is counted and not told.
+	// Default 2^21.
+	MaxUnnumbered int64
 	// RecordEvery is how far snapshots are apart. Default 6 h.
 	RecordEvery time.Duration
 	// Now is the clock. Default time.Now.
@@ -94,7 +99,7 @@ func (o *Options) Validate() error {
 			return fmt.Errorf("%w: a negative duration", ErrOptions)
 		}
 	}
-	if len(o.Pairs) > MaxPairs || o.Commitment > rpc.Finalized || o.MaxAsks < 0 || o.MaxAsks > MaxAsks || o.Reach > 0 && o.Reach < minReach {
+	if len(o.Pairs) > MaxPairs || o.Commitment > rpc.Finalized || o.MaxAsks < 0 || o.MaxAsks > MaxAsks || o.MaxUnnumbered < 0 || o.Reach > 0 && o.Reach < minReach {
 		return fmt.Errorf("%w: %d pairs, commitment %d, %d asks, reach %v", ErrOptions, len(o.Pairs), o.Commitment, o.MaxAsks, o.Reach)
 	}
 	seen := map[market.InstrumentID]bool{}
@@ -174,6 +179,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Commitment == 0 {
 		o.Commitment = rpc.Confirmed
+	}
+	if o.MaxUnnumbered == 0 {
+		o.MaxUnnumbered = 1 << 21
 	}
 	if o.MaxSpread == 0 {
 		o.MaxSpread = 150

@@ -18,6 +18,8 @@ var (
 	errUnconfirmed  = errors.New("mirror: no two nodes tell the same")
 	errFuture       = errors.New("mirror: an answer from the future")
 	errPast         = errors.New("mirror: an answer from the past")
+	// errClock is that of which it is said: its time and ours are too far apart.
+	errClock = errors.New("mirror: its clock is not ours")
 )
 
 // slotTime is the least that a slot takes, in any plan of the chain's.
@@ -82,9 +84,9 @@ func (q *quorum) check(v *rpc.AccountsView, now time.Time) (Clock, error) {
 	}
 	switch told := time.Unix(at.Unix, 0); {
 	case told.After(now.Add(q.o.MaxAhead)):
-		return Clock{}, fmt.Errorf("%w: time %d of slot %d", errFuture, at.Unix, at.Slot)
+		return Clock{}, fmt.Errorf("%w: %w: time %d of slot %d", errFuture, errClock, at.Unix, at.Slot)
 	case told.Before(now.Add(-q.o.MaxBehind)):
-		return Clock{}, fmt.Errorf("%w: time %d of slot %d", errPast, at.Unix, at.Slot)
+		return Clock{}, fmt.Errorf("%w: %w: time %d of slot %d", errPast, errClock, at.Unix, at.Slot)
 	case q.reached.Slot > 0 && at.Slot > q.reached.Slot+q.o.MaxSpread+uint64(max(now.Sub(q.reachedAt), 0)/slotTime):
 		return Clock{}, fmt.Errorf("%w: slot %d, after slot %d", errFuture, at.Slot, q.reached.Slot)
 	case at.Slot < q.reached.Slot:

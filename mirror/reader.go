@@ -44,6 +44,10 @@ type reader struct {
 	// shown is all but the swaps; its Reasons and Err are the last cycle's.
 	shown   PairState
 	refused map[string]error
+	// told is the bank that was last agreed on, and astray that there is none now
+	// because of the nodes' clocks, or ours.
+	told   Clock
+	astray bool
 }
 
 // run reads the accounts every cycle until ctx ends.
@@ -134,10 +138,8 @@ func (r *reader) ask(ctx context.Context, list []solana.Address) (got reading, w
 		}
 		now := r.o.Now()
 		q.add(views, now)
-		r.mu.Lock()
-		r.refused = maps.Clone(q.refused)
-		r.mu.Unlock()
 		got, witnesses, err = q.found()
+		r.note(q, got.at, witnesses)
 		if witnesses > 0 {
 			r.reached, r.reachedAt = got.at, now
 			return got, witnesses, q.doubts()
@@ -146,6 +148,24 @@ func (r *reader) ask(ctx context.Context, list []solana.Address) (got reading, w
 			return got, 0, err
 		}
 	}
+}
+
+// note keeps what other goroutines ask for.
+func (r *reader) note(q *quorum, at Clock, witnesses int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refused = maps.Clone(q.refused)
+	r.astray = len(q.voices) == 0 && q.anyRefusedFor(errClock)
+	if witnesses > 0 {
+		r.told = at
+	}
+}
+
+// inTime reports whether our clock may be right, by what the chain last told.
+func (r *reader) inTime(now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.astray && now.Unix() >= r.told.Unix-int64(r.o.MaxAhead/time.Second)
 }
 
 // pause waits and reports whether ctx goes on.
@@ -219,6 +239,7 @@ func (r *reader) takeBook(s *PairState, accounts []*rpc.Account) error {
 	tooLarge := func(l market.Level) bool { return l.Qty > maxShownQty }
 	r.bids, r.asks = slices.DeleteFunc(r.bids, tooLarge), slices.DeleteFunc(r.asks, tooLarge)
 	s.Orders, s.Unshown = r.depth.Orders, r.depth.Unshown
+	s.UnshownLevels = len(r.depth.Bids) + len(r.depth.Asks) - len(r.bids) - len(r.asks)
 	if len(r.bids)+len(r.asks) > 0 {
 		s.Price = BookPrice
 	}

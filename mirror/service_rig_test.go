@@ -40,6 +40,9 @@ type liveChain struct {
 	alterList func(node int, page rpc.Page, list []rpc.SignatureInfo) []rpc.SignatureInfo
 	asks      int
 	down      bool
+	// wrong is how far our clock is off, slow how long a transaction takes to read.
+	wrong time.Duration
+	slow  time.Duration
 }
 
 func newLiveChain(nodes int) *liveChain {
@@ -146,6 +149,7 @@ func (c *liveChain) SignaturePages(ctx context.Context, a solana.Address, page r
 }
 
 func (c *liveChain) TransactionByMost(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
+	time.Sleep(c.slow)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.past.Transaction(ctx, s, level)

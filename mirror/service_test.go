@@ -106,11 +106,11 @@ func TestServiceDegrades(t *testing.T) {
 		}, []mirror.Reason{mirror.FutureSlot, mirror.Stale}, false},
 		"the clock is ahead of ours": {1, func(r *rig) {
 			r.chain.alter = func(_ int, v *rpc.AccountsView) { moveTo(v, v.Slot, 2*time.Minute) }
-		}, []mirror.Reason{mirror.FutureSlot, mirror.Stale}, false},
+		}, []mirror.Reason{mirror.FutureSlot, mirror.Stale, mirror.HistoryBehind}, false},
 		"the chain stands still": {1, func(r *rig) {
 			slot, at := r.chain.slot(), r.chain.now()
 			r.chain.alter = func(_ int, v *rpc.AccountsView) { moveTo(v, slot, at.Sub(r.chain.now())) }
-		}, []mirror.Reason{mirror.NoUpstream, mirror.Stale}, false},
+		}, []mirror.Reason{mirror.NoUpstream, mirror.Stale, mirror.HistoryBehind}, false},
 		"one of two stands still": {2, func(r *rig) {
 			slot, at := r.chain.slot(), r.chain.now()
 			r.chain.alter = func(node int, v *rpc.AccountsView) {
@@ -291,23 +291,26 @@ func TestServiceBelievesNoSlotAlone(t *testing.T) {
 	}
 }
 
-// TestServiceLeavesGiantsOut: an order of more lots than the engine takes does
-// not stop the book.
+// TestServiceLeavesGiantsOut: an order of more lots than the engine takes, or of
+// less than one, does not stop the book, and is counted.
 func TestServiceLeavesGiantsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
 		most := uint64(1) << 60
+		r.o.Pairs[0].Instrument.Lot = 10
+		most *= 10
 		r.chain.book = []order{
-			{bid: true, price: market.Uint128{Lo: 99e15}, size: most + 1},
+			{bid: true, price: market.Uint128{Lo: 97e15}, size: 9},
+			{bid: true, price: market.Uint128{Lo: 99e15}, size: most + 10},
 			{bid: true, price: market.Uint128{Lo: 98e15}, size: most},
 			{price: market.Uint128{Lo: 101e15}, size: most},
-			{price: market.Uint128{Lo: 102e15}, size: most + 1},
+			{price: market.Uint128{Lo: 102e15}, size: most + 10},
 		}
 		r.start()
 		s := r.after(time.Second)
 		r.stop()
-		if got := r.engine.refreshes[0]; len(got.Bids) != 1 || got.Bids[0].Price != 98_000 || len(got.Asks) != 1 || got.Asks[0].Price != 101_000 || s.Pairs[0].Err != nil {
-			t.Errorf("%+v, %v", got, s.Pairs[0].Err)
+		if got := r.engine.refreshes[0]; len(got.Bids) != 1 || got.Bids[0].Price != 98_000 || len(got.Asks) != 1 || got.Asks[0].Price != 101_000 || s.Pairs[0].Err != nil || s.Pairs[0].UnshownLevels != 3 || s.Pairs[0].Unshown != 0 {
+			t.Errorf("%+v, %+v", got, s.Pairs[0])
 		}
 	})
 }
@@ -337,7 +340,7 @@ func TestServiceRestarts(t *testing.T) {
 		kept  int // transactions
 	}{
 		"all of the past":              {30, 8 * time.Hour, -1, 30, 23},
-		"what the windows need":        {30, 8 * time.Hour, 0, 25, 23},
+		"what the windows need":        {30, 8 * time.Hour, 0, 25, 24},
 		"the newest before the window": {8, 5 * mirror.Day, 0, 3, 3},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -150,8 +150,10 @@ type PairState struct {
 	At        Clock
 	ReadAt    time.Time
 	Witnesses int
-	// Orders and Unshown are the book's: see [Depth].
-	Orders, Unshown int
+	// Orders and Unshown are the book's: see [Depth]. UnshownLevels is how many of
+	// the levels that the orders make are not shown: of less than a lot, or of more
+	// lots than the engine takes.
+	Orders, Unshown, UnshownLevels int
 	// Pool is nil where there is none, or it has not been read; Proof its hash.
 	Pool  *PoolState
 	Proof [32]byte

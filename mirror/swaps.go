@@ -75,15 +75,21 @@ func (s *swaps) run(ctx context.Context) {
 	})
 }
 
-// follow reads on until there is nothing new.
+// follow reads on until there is nothing new, or what is new is to be asked for
+// again.
 func (s *swaps) follow(ctx context.Context) error {
 	if s.backfill == nil {
 		if err := s.load(); err != nil {
 			return err
 		}
 	}
-	slot := s.reader.state(s.o.Now()).At.Slot
-	s.backfill.Poll(s.o.Now(), slot-min(slot, finalWithin))
+	begun := s.o.Now()
+	if !s.reader.inTime(begun) {
+		// What the chain tells the time of would be taken for untimed, for good.
+		return fmt.Errorf("%w: %w", ErrHistory, errClock)
+	}
+	slot := s.reader.state(begun).At.Slot
+	s.backfill.Poll(begun, slot-min(slot, finalWithin))
 	s.lists.differ = nil
 	for n := 1; ctx.Err() == nil && s.backfill.Next().Kind != 0; n++ {
 		if err := s.step(ctx); err != nil {
@@ -97,6 +103,9 @@ func (s *swaps) follow(ctx context.Context) error {
 				return err
 			}
 			s.publish(s.lists.differ)
+		}
+		if s.o.Now().Sub(begun) >= s.o.Every {
+			break // what is new comes before more of the past
 		}
 	}
 	return errors.Join(s.lists.differ, s.tell(), s.prune(), s.record())
@@ -142,7 +151,7 @@ func (s *swaps) load() error {
 		return err
 	}
 	pool := s.pair.poolListing()
-	s.backfill, err = NewBackfill(BackfillOptions{Pair: s.reader.vaults, Account: pool.history(), Horizon: max(s.o.Reach, 0)}, s.head.Cursor)
+	s.backfill, err = NewBackfill(BackfillOptions{Pair: s.reader.vaults, Account: pool.history(), Horizon: max(s.o.Reach, 0), MaxAhead: s.o.MaxAhead}, s.head.Cursor)
 	return err
 }
 
@@ -221,8 +230,9 @@ func (s *swaps) begin() error {
 // tell gives ordinals and tells the engine of what has them.
 func (s *swaps) tell() error {
 	done, dry := s.backfill.PastRead()
+	full := s.head.Next-s.head.First >= s.o.MaxUnnumbered
 	// Once the first ordinal of the run is given, what turns up before it has none.
-	for h := &s.head; done || dry || h.Given > math.MinInt64; {
+	for h := &s.head; done || dry || full || h.Given > math.MinInt64; {
 		from := max(h.Given, h.First)
 		if from >= h.Next {
 			break
@@ -340,34 +350,58 @@ func (s *swaps) inUnits(f *CountedSwap) (r swapRecord, ok bool) {
 	return swapRecord{Mark: mark, Side: f.Side, Price: market.Price(price), Qty: market.Qty(qty), Base: f.Base, Quote: f.Quote}, true
 }
 
-// prune drops traces that no window will ask for again. The newest of those stays:
-// it says that the windows are whole.
+// prune drops traces that have their ordinals and that no window will ask for
+// again. The newest of those stays: it says that the windows are whole. So does
+// the oldest while there may be more before it, which must join it.
 func (s *swaps) prune() error {
-	done, _ := s.backfill.PastRead()
-	h := s.head
-	if !done || h.Joining {
-		return nil
+	for range mostAtOnce {
+		if more, err := s.pruneSome(); !more || err != nil {
+			return err
+		}
 	}
-	before := s.o.Now().Add(-Week - slack).Unix()
-	last, first := min(h.Given, h.Next), h.First
-	err := s.store.traces(h.Run, h.First, max(last, h.First), func(at int64, t *Trace, _ bool) bool {
-		if t.Time <= 0 || t.Time >= before || at-first >= mostAtOnce {
+	return nil
+}
+
+// pruneSome drops up to mostAtOnce traces, and reports whether there may be more.
+func (s *swaps) pruneSome() (more bool, err error) {
+	h := s.head
+	if h.Given == math.MinInt64 {
+		return false, nil
+	}
+	// By the chain's clock too: ours may be wrong for a while.
+	before := min(s.o.Now().Unix(), s.backfill.Cursor().Newest.Time) - int64((Week+slack)/time.Second)
+	last, first, newest := min(h.Given, h.Next), h.First, h.First
+	var oldest []byte
+	err = s.store.traces(h.Run, first, max(last, first), func(at int64, t *Trace, failed bool) bool {
+		if at == first {
+			oldest = encodeTrace(t, failed)
+		}
+		more = at-first >= mostAtOnce
+		if more || t.Time >= before {
 			return false
 		}
-		h.First = at
+		if t.Time > 0 {
+			newest = at
+		}
 		return true
 	})
-	if err != nil || h.First == first {
-		return err
+	if h.First = newest; !h.Cursor.Whole {
+		h.First--
+	}
+	if err != nil || h.First <= first {
+		return false, err
 	}
 	err = commit(s.store.kv, false, func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
 		deleteRange(s.store.traceKey(h.Run, first), s.store.traceKey(h.Run, h.First))
+		if !h.Cursor.Whole {
+			set(s.store.traceKey(h.Run, h.First), oldest)
+		}
 		set(s.store.key('h'), encode(nil, &h))
 	})
 	if err == nil {
 		s.head = h
 	}
-	return err
+	return more, err
 }
 
 // record keeps a snapshot when the next is due and what it tells is of now.

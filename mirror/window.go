@@ -235,7 +235,7 @@ func (w *Windows) window(now time.Time, length time.Duration) (out Window) {
 // too.
 func (w *Windows) status(now time.Time, start int64) WindowStatus {
 	switch {
-	case w.asOf.IsZero() || now.Sub(w.asOf) > w.o.MaxAge:
+	case w.asOf.IsZero() || now.Sub(w.asOf) > w.o.MaxAge || w.asOf.After(now.Add(w.o.MaxAhead)):
 		return Behind
 	case w.newest.time > now.Add(w.o.MaxAhead).Unix():
 		return Ahead
