@@ -264,11 +264,14 @@ func TestProofHash(t *testing.T) {
 	}
 }
 
+// TestPoolAt: one pool, by its address alone.
 func TestPoolAt(t *testing.T) {
-	if _, ok := PoolAt(live(), "svc_market_pool_v1", "PoolAddress"); !ok {
-		t.Error("the pool is not found by its address")
+	pool, ok := PoolAt(live(), PoolSchema, "PooLSLUSDUSDC1111111111111111111111111111111")
+	if !ok {
+		t.Fatal("the pool is not found by its address")
 	}
-	if _, ok := PoolAt(live(), "svc_market_pool_v1", "another"); ok {
+	golden(t, "pool.live", render(t, &Document{Render: func(*Facts, string) any { return pool }}, live()))
+	if _, ok := PoolAt(live(), PoolSchema, "another"); ok {
 		t.Error("a pool is found that is not there")
 	}
 }

@@ -44,13 +44,13 @@ func bare() *Facts {
 			Build:        Build{Version: "1.2.3", SourceCommit: "0123456789abcdef0123456789abcdef01234567"},
 		},
 		URLs: URLs{
-			Base: "https://desk.example", API: "https://api.desk.example", WS: "wss://desk.example",
-			Mirror: "https://desk.example", Native: "https://native.desk.example",
+			Base: "http://127.0.0.1:8080", API: "http://127.0.0.1:8000", WS: "ws://127.0.0.1:8081",
+			Mirror: "http://127.0.0.1:8080", Native: "http://127.0.0.1:8080",
 		},
 		Tokens: []Token{
-			{Mint: "SLUSDmint1111111111111111111111111111111111", Symbol: "SLUSD", OnchainSymbol: "SLUSDc", Name: "Staked Dollar", Decimals: 6, Role: RoleBase},
-			{Mint: "92Cmint111111111111111111111111111111111111", Symbol: "92C", Name: "Ninety-two C", Decimals: 6, Role: RoleBase, LogoURI: "https://desk.example/92c.svg"},
-			{Mint: "USDCmint11111111111111111111111111111111111", Symbol: "USDC", Name: "USD Coin", Decimals: 6, Role: RoleSettlement},
+			{Mint: "DUw5U71V3NiRQgmTaZrxqQsn7qkvVR3wSN4iJ4PY8ESN", Symbol: "SLUSD", OnchainSymbol: "SLUSDc", Name: "Staked Dollar", Decimals: 6, Role: RoleBase},
+			{Mint: "A2qZvQ5dfYP6TFecjFkqJ1i9n5EnS3hFfSiZYWFHXzge", Symbol: "92C", Name: "Ninety-two C", Decimals: 6, Role: RoleBase, LogoURI: "https://desk.example/92c.svg"},
+			{Mint: "8LNcMh2TqrE6yUJWMZnR2mKcymu6XYU9mYxY1LVC15Zk", Symbol: "USDC", Name: "USD Coin", Decimals: 6, Role: RoleSettlement},
 		},
 		Pairs: []Pair{pair("SLUSD/USDC", "SLUSD", "USDC"), pair("92C/SLUSD", "92C", "SLUSD")},
 	}
@@ -59,8 +59,8 @@ func bare() *Facts {
 // live are the facts of a service that has traded and reads a chain.
 func live() *Facts {
 	f := bare()
-	f.Service.ProgramID = "CPMMprogram"
-	f.Service.Build.ExecutableHash = "sha256:00"
+	f.Service.ProgramID = "CPMMoo8L3F4NbTegBCKVNunggL7H1ZpdTHKxQB5qKP1C"
+	f.Service.Build.ExecutableHash = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 	p := &f.Pairs[0]
 	p.Last, p.LastQty = pointer(decimal("0.999", 6)), pointer(decimal("12.5", 6))
 	p.Bid, p.Ask = pointer(decimal("0.998", 6)), pointer(decimal("1", 6))
@@ -74,8 +74,8 @@ func live() *Facts {
 		C: decimal("0.999", 6), BaseVolume: decimal("10", 6), QuoteVolume: decimal("9.99", 6), Trades: 3,
 	}
 	p.Pool = &Pool{
-		Address: "PoolAddress", Program: "CPMMprogram", Layout: "raydium_cpmm", BaseMint: "SLUSDmint1111111111111111111111111111111111", QuoteMint: "USDCmint11111111111111111111111111111111111", BaseVault: "BaseVault",
-		QuoteVault: "QuoteVault", LPMint: "LPmint", BaseAtoms: 1_500_000_000_000, QuoteAtoms: 1_498_500_000_000,
+		Address: "PooLSLUSDUSDC1111111111111111111111111111111", Program: "CPMMoo8L3F4NbTegBCKVNunggL7H1ZpdTHKxQB5qKP1C", Layout: "raydium_cpmm", BaseMint: "DUw5U71V3NiRQgmTaZrxqQsn7qkvVR3wSN4iJ4PY8ESN", QuoteMint: "8LNcMh2TqrE6yUJWMZnR2mKcymu6XYU9mYxY1LVC15Zk", BaseVault: "VauLtBase11111111111111111111111111111111111",
+		QuoteVault: "VauLtQuote1111111111111111111111111111111111", LPMint: "LPmint11111111111111111111111111111111111111", BaseAtoms: 1_500_000_000_000, QuoteAtoms: 1_498_500_000_000,
 		BaseDecimals: 6, QuoteDecimals: 6, FeeBps: pointer(uint16(25)), Spot: 999_000_000, Slot: 330_442_322,
 		At: at("2026-11-20T11:59:58Z"),
 	}
@@ -94,11 +94,11 @@ func live() *Facts {
 	f.Tokens[0].CoinMarketCapID = pointer(uint64(4242))
 	f.Tokens[0].Supply = pointer(market.Amount(10_000_000_000_000))
 	f.Tokens[0].Accounts = []Account{
-		{Address: "Reserve", Amount: 1_234_567_890_000, Role: GuaranteeReserve, Label: "guarantee reserve", Slot: 330_442_322},
-		{Address: "FeeVault", Amount: 1_500_000, Role: FeeVaultBase, Label: "fees", Pool: "PoolAddress", PoolLabel: "SLUSD/USDC"},
+		{Address: "ReserveSLUSD11111111111111111111111111111111", Amount: 1_234_567_890_000, Role: GuaranteeReserve, Label: "guarantee reserve", Slot: 330_442_322},
+		{Address: "FeeVauLtSLUSD1111111111111111111111111111111", Amount: 1_500_000, Role: FeeVaultBase, Label: "fees", Pool: "PooLSLUSDUSDC1111111111111111111111111111111", PoolLabel: "SLUSD/USDC"},
 	}
 	f.Chain = Chain{
-		Configured: true, Synced: true, SyncedAt: at("2026-11-20T11:59:58Z"), Slot: 330_442_322, LastSig: "Sig",
+		Configured: true, Synced: true, SyncedAt: at("2026-11-20T11:59:58Z"), Slot: 330_442_322, LastSig: "EXAMPLEswapSignature11111111111111111111111111111111111111111111111111111111111111111111",
 		Selection: "preferred_primary_with_failover", Primary: "https://rpc.example", Fallbacks: []string{"https://rpc2.example"},
 		Active: "https://rpc.example", MostSlot: 330_442_325, SlotBehind: pointer(uint64(3)), LatencyMS: pointer(int64(80)),
 		Providers: []Provider{
@@ -120,7 +120,7 @@ func live() *Facts {
 
 func snapshot(key, when string, swaps uint64, volume, fees market.USD) Snapshot {
 	return Snapshot{
-		Key: key, Label: key, Heading: "State of " + when, At: at(when), Pool: "PoolAddress", LPMint: "LPmint",
+		Key: key, Label: key, Heading: "State of " + when, At: at(when), Pool: "PooLSLUSDUSDC1111111111111111111111111111111", LPMint: "LPmint11111111111111111111111111111111111111",
 		BaseVault: decimal("1500000", 6), QuoteVault: decimal("1498500", 6), TotalBase: decimal("1500001.5", 6),
 		TotalQuote: decimal("1498500", 6), UserBase: decimal("1.5", 6), Swaps: swaps, Traders: 9, VolumeUSD: volume,
 		FeesUSD: fees, VolumeTokens: decimal("12000", 6), FeesTokens: decimal("600", 6), FeeBps: 500, Price: 999_000_000,

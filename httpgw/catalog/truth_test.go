@@ -331,7 +331,7 @@ func TestTruthsAreNoticed(t *testing.T) {
 	other.Pairs[0].Last, other.Tokens[0].Decimals, other.URLs.Base = other.Pairs[0].Bid, 9, "https://other.example"
 	for name, want := range map[string]string{
 		"lite/latest-price": "pair SLUSD/USDC: last", "adapters/coinmarketcap/summary": "pair SLUSD/USDC: last",
-		"metadata": "token SLUSDmint1111111111111111111111111111111111: decimals", "status": "addresses: proof",
+		"metadata": "token DUw5U71V3NiRQgmTaZrxqQsn7qkvVR3wSN4iJ4PY8ESN: decimals", "status": "addresses: proof",
 	} {
 		s := truthsOf(t, f)
 		for _, d := range Documents() {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -46,12 +47,29 @@ func TestSpecification(t *testing.T) {
 		if len(o.Servers) == 0 {
 			t.Errorf("%s %s has no server", o.Method, o.Path)
 		}
+		content, at := d.object(under(o.pointer, "responses", "200", "content", mediaType))
+		examples, _ := d.object(under(at, "examples"))
+		if content != nil && len(examples) == 0 && !describing(o.Path) {
+			t.Errorf("%s %s has no example of its answer", o.Method, o.Path)
+		}
 	}
 	var out bytes.Buffer
 	if err := json.Indent(&out, text, "", "  "); err != nil || !bytes.Equal(out.Bytes(), text) {
 		t.Errorf("the document is not indented by two blanks: %v", err)
 	}
 }
+
+// describing reports whether what is at a path describes others: it is its own
+// example.
+func describing(path string) bool {
+	return strings.HasSuffix(path, "/openapi.json") || strings.HasSuffix(path, "schemas.json") || strings.HasSuffix(path, "/schemas") ||
+		strings.HasPrefix(path, "/public-sdk/")
+}
+
+// rendered matches the examples that httpgw's tests make of fixed facts. Many of
+// their members are data, with names of their own; cmd's conformance test mutates
+// the answers themselves.
+var rendered = regexp.MustCompile(`^(Market[A-Z]|WellKnown|CoinGecko|CoinMarketCap|Screener|TokenList$)`)
 
 // TestExamplesAreBinding: no example is left when one of its members is missing,
 // too many or of another type, but for those that a problem may lack.
@@ -65,6 +83,9 @@ func TestExamplesAreBinding(t *testing.T) {
 			schema := under(response, "content", mediaType, "schema")
 			examples, from := d.object(under(response, "content", mediaType, "examples"))
 			for _, name := range slices.Sorted(maps.Keys(examples)) {
+				if rendered.MatchString(name) && name != "MarketTickets" {
+					continue
+				}
 				example, _ := d.object(under(from, name))
 				text, err := json.Marshal(example["value"])
 				if err != nil {
