@@ -111,6 +111,8 @@ func (f finder) Signature(in market.InstrumentID, ordinal uint64) (sig solana.Si
 // to the atom and rounded down.
 func TestMirroredFigures(t *testing.T) {
 	s := newChainScene(t)
+	observed := &s.cfg.Mirror.Pairs[1].Observed
+	*observed = append(*observed, (*observed)[0]) // named twice, it counts once
 	w := &s.first().Swaps
 	w.Rolling.Totals = mirror.Totals{Swaps: 5, Quote: market.Uint128{Lo: 10_000_001}}
 	w.Reconstructed = mirror.Recorded{Swaps: 2, Quote: market.Uint128{Lo: 3_000_000}}

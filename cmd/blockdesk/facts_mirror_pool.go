@@ -36,7 +36,7 @@ func usdFloor(units market.Uint128, decimals int, price market.USDPrice) (usd ma
 func (k *mirroredPair) usdSum(base, held market.Uint128, price, quote market.USDPrice) market.USD {
 	first, _ := usdFloor(base, k.config.BaseDecimals, price)
 	second, _ := usdFloor(held, k.config.QuoteDecimals, quote)
-	return min(first+second, mostUSD)
+	return first + second
 }
 
 // pool is what the configuration and the chain say of the pair's pool; nil where
