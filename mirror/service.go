@@ -66,12 +66,11 @@ func (s *Service) State() *State {
 	for i, r := range s.readers {
 		p := r.state(now)
 		if w := s.swaps[i]; w != nil {
-			w.mu.Lock()
-			p.Swaps, p.Reasons = w.shown, p.Reasons|w.reasons
+			shown, reasons, err := w.state(now)
+			p.Swaps, p.Reasons = shown, p.Reasons|reasons
 			if p.Err == nil {
-				p.Err = w.err
+				p.Err = err
 			}
-			w.mu.Unlock()
 		}
 		r.mu.Lock()
 		for name, err := range r.refused {

@@ -143,7 +143,7 @@ func TestServiceDegrades(t *testing.T) {
 			r.engine.mu.Unlock()
 		}, []mirror.Reason{mirror.EngineRefuses}, false},
 		"the history is not told": {1, func(r *rig) { r.chain.past.listErr = errors.New("no") }, []mirror.Reason{mirror.HistoryBehind}, true},
-		"the disk is gone":        {1, func(r *rig) { r.kv.left = 0; r.chain.past.add(1, 0, buys(1, 1)) }, []mirror.Reason{mirror.StoreFailed}, true},
+		"the disk is gone":        {1, func(r *rig) { r.kv.left = 0; r.chain.past.add(1, 0, buys(1, 1)) }, []mirror.Reason{mirror.StoreFailed, mirror.HistoryBehind}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -130,7 +130,7 @@ func (s *swaps) load() error {
 	if s.recorded, err = s.store.recorded(); err != nil {
 		return err
 	}
-	if s.windows, err = NewWindows(WindowOptions{MaxAge: max(time.Minute, 6*s.o.Every), MaxAhead: s.o.MaxAhead}); err != nil {
+	if s.windows, err = NewWindows(WindowOptions{MaxAge: s.maxAge(), MaxAhead: s.o.MaxAhead}); err != nil {
 		return err
 	}
 	var broken error
@@ -454,6 +454,23 @@ func (s *swaps) publish(err error) {
 		shown = s.shown // of what was known before the store failed
 	}
 	s.shown, s.reasons, s.err = shown, reasons, err
+}
+
+// maxAge is for how long windows are proven without the chain being read.
+func (s *swaps) maxAge() time.Duration { return max(time.Minute, 6*s.o.Every) }
+
+// state returns what is known of the swaps at now. Windows that were proven when
+// they were published are so no more if that is long ago: as of a store that
+// fails, or a node that takes its time.
+func (s *swaps) state(now time.Time) (SwapState, Reasons, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	shown, reasons := s.shown, s.reasons
+	if r := &shown.Rolling; r.AsOf.IsZero() || now.Sub(r.AsOf) > s.maxAge() {
+		r.Day, r.Week = Window{Status: Behind}, Window{Status: Behind}
+		reasons = reasons.With(HistoryBehind)
+	}
+	return shown, reasons, s.err
 }
 
 // reconstructed returns the newest snapshot from before a history that is not
