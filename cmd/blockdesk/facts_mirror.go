@@ -17,9 +17,6 @@ type mirrorFacts struct {
 	pairs  []MirrorPairConfig
 	state  *mirror.State // nil: nothing is read
 	trades tradeFinder   // nil: there is none
-	// proven is for how long a window is proven after the chain was last read to
-	// its end.
-	proven time.Duration
 }
 
 // tradeFinder tells of which transaction a mirrored instrument's trade was:
@@ -30,18 +27,11 @@ type tradeFinder interface {
 
 // mirrorFacts are those of now.
 func (s *service) mirrorFacts() *mirrorFacts {
-	m := &mirrorFacts{pairs: s.cfg.Mirror.Pairs, state: s.mirrorState(), proven: s.cfg.Mirror.proven()}
+	m := &mirrorFacts{pairs: s.cfg.Mirror.Pairs, state: s.mirrorState()}
 	if s.mirror.service != nil {
 		m.trades = s.mirror.service
 	}
 	return m
-}
-
-// proven is a minute, or some cycles where those are longer: what the mirror's own
-// windows count with.
-func (c *MirrorConfig) proven() time.Duration {
-	const cycles = 6
-	return max(time.Minute, cycles*millis(c.EveryMS))
 }
 
 // mirroredPair is what is known of one mirrored instrument. Both pointers are nil
@@ -136,7 +126,7 @@ func (k *mirroredPair) reasons() []string {
 func (m *mirrorFacts) tell(p *catalog.Pair, k *mirroredPair, v *engine.View, quote market.USDPrice) {
 	p.Reasons, p.Pool = k.reasons(), k.pool(quote)
 	last := p.Windows.LastAt
-	p.Windows = m.windows(k, quote)
+	p.Windows = k.windows(quote)
 	p.Windows.LastAt = max(p.Windows.LastAt, last)
 	p.Totals, p.GuaranteeUSD = k.totals(p.PriceUSD, quote), k.guarantee(p.PriceUSD, quote)
 	p.LastSignature = m.signature(v)

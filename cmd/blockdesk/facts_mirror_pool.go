@@ -107,34 +107,27 @@ func (c *Config) programID() string {
 const noDollars = "quote_asset_not_priced"
 
 // windows are those of decoded swaps, at the quote asset's present price.
-func (m *mirrorFacts) windows(k *mirroredPair, quote market.USDPrice) catalog.Windows {
+func (k *mirroredPair) windows(quote market.USDPrice) catalog.Windows {
 	if k.state == nil {
 		unproven := catalog.Window{Status: catalog.WindowUnproven}
 		return catalog.Windows{Day: unproven, Week: unproven}
 	}
 	r := &k.state.Swaps.Rolling
-	late := m.state.At.Sub(r.AsOf) > m.proven
 	return catalog.Windows{
-		Day: k.window(&r.Day, "24h", late, quote), Week: k.window(&r.Week, "7d", late, quote),
-		LastAt: blockTime(r.Last.Time),
+		Day: k.window(&r.Day, "24h", quote), Week: k.window(&r.Week, "7d", quote), LastAt: blockTime(r.Last.Time),
 	}
 }
 
-// window is one of them by its name. late: it was proven once, and has not been
-// looked at since.
-func (k *mirroredPair) window(w *mirror.Window, name string, late bool, quote market.USDPrice) catalog.Window {
-	status := w.Status
-	if late && status.Proven() {
-		status = mirror.Behind
-	}
-	switch status {
-	case 0: // no history is read, or not yet
+// window is one of them by its name.
+func (k *mirroredPair) window(w *mirror.Window, name string, quote market.USDPrice) catalog.Window {
+	switch w.Status {
+	case 0: // no history is read
 		return catalog.Window{Status: catalog.WindowUnproven}
 	case mirror.Empty:
 		return catalog.Window{Status: catalog.WindowNoTrades}
 	case mirror.Exact:
 	default:
-		return catalog.Window{Status: catalog.WindowUnproven, Why: status.Word(name)}
+		return catalog.Window{Status: catalog.WindowUnproven, Why: w.Status.Word(name)}
 	}
 	out := catalog.Window{
 		Status: catalog.WindowExact, Trades: uint64(w.Swaps), DeltaPercent: percent(w), ReferenceAt: blockTime(w.First.Time),

@@ -78,7 +78,7 @@ func newChainScene(t *testing.T) *chainScene {
 	}
 	s := &chainScene{factsScene: &factsScene{instruments: instruments, at: factsNow}, cfg: cfg}
 	s.state = s.chainState()
-	s.chain = mirrorFacts{pairs: s.cfg.Mirror.Pairs, state: s.state, proven: time.Minute}
+	s.chain = mirrorFacts{pairs: s.cfg.Mirror.Pairs, state: s.state}
 	s.views = [2]*engine.View{quoted(0, 998_000, 1_000_000), quoted(1, 499_999, 500_000)}
 	return s
 }
