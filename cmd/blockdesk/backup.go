@@ -20,7 +20,7 @@ import (
 
 // copiedFiles are what a backup has beside the journal and the stores. The
 // operator's token is no part of it: a restored service makes a new one.
-var copiedFiles = []string{appliedFile}
+var copiedFiles = []string{appliedFile, tokenListFile}
 
 // backupState is the one backup that may be under way.
 type backupState struct {

@@ -252,7 +252,7 @@ func (s *service) listen() error {
 func (s *service) doors() httpgw.Doors {
 	d := httpgw.Doors{
 		WebSocket: s.feed.Handler, Stream: s.feed.Stream, WebSocketHealth: func() any { return s.feed.Health() }, History: s.history,
-		Signatures: s.signatures(), Facts: newFactsBook(s).now,
+		Signatures: s.signatures(), Facts: s.publishedFacts().now,
 	}
 	if s.cfg.RFQ.Enabled {
 		d.Desk, d.Handshake = s.desk, handshakeDoor{s.settlement.access}

@@ -18,7 +18,9 @@
 //     the status that says so beside it.
 //  2. Money is a decimal text of exact integers; every rounding is named where it
 //     happens.
-//  3. Facts do not change once they are made, so any number of goroutines may
+//  3. What two documents tell of one thing is the same, to the character; a test
+//     walks all of them and holds each to every other.
+//  4. Facts do not change once they are made, so any number of goroutines may
 //     render them.
 //
 // Names and types of the members are the description's where it gives them (parts
@@ -28,6 +30,10 @@
 //   - fallback_active: the chain's figures are not live, or there is no chain.
 //   - Documents of the configuration alone bear the time since when it is in force
 //     and no other, so their bytes change with a restart.
+//   - proof_hash of the status record is that of the proof document: SHA-256 of
+//     what the service says of the chain and the prices. A pool's is of the pool.
+//   - The token list's version comes from the list before it, which the caller
+//     remembers, since consumers ignore one that is not above theirs.
 //   - Windows of a pair with a book of our own count its trades: 24 h by the
 //     minute, 7 days by the hour, both at the present price of the quote asset.
 package catalog
