@@ -16,11 +16,18 @@ import (
 type pairFacts struct {
 	instruments []market.Instrument
 	views       httpgw.Views
-	history     httpgw.History
+	history     tradeHistory
 	chain       *mirrorFacts
 	desk        *rfq.View // nil: there is none
 	at          int64     // Unix nanoseconds
 	all         []catalog.Pair
+}
+
+// tradeHistory is what outlives the views: *archive.Archive.
+type tradeHistory interface {
+	httpgw.History
+	// Unbroken is since when no trade is missing, Unix nanoseconds.
+	Unbroken() int64
 }
 
 // oneDollar is a dollar as a price.
@@ -257,7 +264,7 @@ func (m *pairFacts) inDollars(p *catalog.Pair, in *market.Instrument, v *engine.
 	if volume, ok := worthUSD(in, v.Ticker.QuoteVolume24h, quote); ok && day.Trades > 0 {
 		day.Status, day.VolumeUSD = catalog.WindowExact, volume
 	}
-	p.Windows.Week = m.week(in, quote)
+	p.Windows.Week, p.Totals = m.week(in, quote), m.matched(in, quote)
 }
 
 // visible is what stands in the displayed book; 0 beyond any number that could be
@@ -284,12 +291,16 @@ func worthUSD(in *market.Instrument, n market.Uint128, quote market.USDPrice) (m
 }
 
 // week sums up our own trades of the last seven days, by the minute as those of
-// the last day: the minutes that began within them, and then the hours.
+// the last day: the minutes that began within them, and then the hours. It is not
+// proven where trades of that time were lost with their store.
 func (m *pairFacts) week(in *market.Instrument, quote market.USDPrice) catalog.Window {
 	const hour = int64(time.Hour)
 	from := m.at - int64(mirror.Week)
 	whole := from + hour - 1
 	whole -= whole % hour // the first whole hour begins then
+	if from < m.history.Unbroken() {
+		return catalog.Window{Status: catalog.WindowUnproven, Why: mirror.Partial.Word("7d")}
+	}
 	w, sum := catalog.Window{Status: catalog.WindowUnproven}, market.Uint128{}
 	for _, part := range [...]struct {
 		interval     archive.Interval

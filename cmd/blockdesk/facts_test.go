@@ -19,12 +19,14 @@ type factsScene struct {
 	views       [2]*engine.View
 	candles     map[archive.Interval][]archive.Candle // of instrument 0, oldest first
 	at          int64
+	unbroken    int64
 	chain       mirrorFacts
 }
 
 func (s *factsScene) View(in market.InstrumentID) *engine.View { return s.views[in] }
 func (s *factsScene) Version() uint64                          { return 0 }
 func (s *factsScene) Cursor() uint64                           { return 0 }
+func (s *factsScene) Unbroken() int64                          { return s.unbroken }
 
 func (s *factsScene) Trades(market.InstrumentID, market.TradeID, int) ([]engine.Trade, error) {
 	return nil, nil
@@ -179,6 +181,12 @@ func TestWeekByTheMinute(t *testing.T) {
 		s.at = factsNow + int64(late)
 		if got := s.pairs(nil)[0].Windows.Week; got.VolumeUSD != want*1_000_000 || got.Status != catalog.WindowExact {
 			t.Errorf("%v past the hour: %+v, want %d dollars", late, got, want)
+		}
+	}
+	for unbroken, want := range map[int64]catalog.WindowStatus{s.at - week: catalog.WindowExact, s.at - week + 1: catalog.WindowUnproven} {
+		s.unbroken = unbroken
+		if got := s.pairs(nil)[0].Windows.Week; got.Status != want || (got.VolumeUSD == 0) != (want == catalog.WindowUnproven) {
+			t.Errorf("after a hole: %+v, want status %d", got, want)
 		}
 	}
 }

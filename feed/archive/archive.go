@@ -101,6 +101,10 @@ func (a *Archive) Cursor() uint64 { return a.follower.committed.Load() }
 // keep what comes after.
 func (a *Archive) DurableCursor() uint64 { return a.follower.durable.Load() }
 
+// Unbroken returns since when no trade is missing, Unix nanoseconds: the end of the
+// last hole, 0 where there was none. What comes before Run sets it.
+func (a *Archive) Unbroken() int64 { return a.follower.place.floor }
+
 // Version changes with whatever Trades and Candles tell.
 func (a *Archive) Version() uint64 { return a.commits.Load() }
 

@@ -22,7 +22,8 @@
 // # Concurrency
 //
 // New, Replay, Skip and Rebase come before Run and are one goroutine's. Trades,
-// Candles, Cursor, DurableCursor and Stats may be called from any goroutine.
+// Candles, Unbroken, Cursor, DurableCursor and Stats may be called from any
+// goroutine.
 //
 // # Cost
 //

@@ -137,7 +137,7 @@ func (f *Facts) reasons(p *Pair) []string {
 		{!c.Configured, reasonNoChain},
 		{c.Configured && !c.Synced, reasonNotSynced},
 		{p.Halted, reasonHalted},
-		{p.LastAt == 0, reasonNoTrade},
+		{p.LastAt == 0 && p.Windows.LastAt == 0, reasonNoTrade},
 		{p.PriceSource != FromVaultSnapshot && p.PriceUSD == 0, reasonNoPrice},
 		{p.PriceSource == FromVaultSnapshot, reasonVaults},
 	} {

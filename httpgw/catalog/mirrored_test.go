@@ -60,7 +60,7 @@ func TestPairReasons(t *testing.T) {
 	f.Chain.Reasons = []string{"of_all"}
 	f.Pairs[0].Reasons = []string{"of_all", reasonHalted, "of_one"}
 	f.Pairs[0].Halted, f.Pairs[1].PriceUSD = true, 1
-	f.Pairs[1].LastAt = f.At
+	f.Pairs[1].Windows.LastAt = f.At // it was traded, though the engine has not been told
 	if got := f.reasons(&f.Pairs[0]); !slices.Equal(got, []string{"of_all", reasonHalted, "of_one"}) {
 		t.Errorf("the first pair's: %v", got)
 	}
