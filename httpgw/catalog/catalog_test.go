@@ -195,6 +195,20 @@ func TestCurrentSnapshot(t *testing.T) {
 	}
 }
 
+// TestTotalsHoldTheWindows: without a snapshot the cumulative figures are the sum
+// of all layers, so that they are not below those of a window.
+func TestTotalsHoldTheWindows(t *testing.T) {
+	f := live()
+	f.Snapshots = nil
+	if got := f.totals(f.canonical()); got.Swaps != 162 || got.Volume.String() != "12999.000000" || got.Fees.String() != "600.000000" {
+		t.Errorf("%d swaps of %s, fees %s", got.Swaps, got.Volume, got.Fees)
+	}
+	totals := bare().totals(bare().canonical())
+	if got := bare().activity(bare().canonical(), &totals); got.TradersSource != "not_counted" || got.Matched.Trades != 0 {
+		t.Errorf("without anything: %+v", got)
+	}
+}
+
 func TestNumbers(t *testing.T) {
 	for _, c := range []struct{ text, formatted, compact string }{
 		{"0.000000", "0", "0"},

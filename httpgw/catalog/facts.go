@@ -272,6 +272,10 @@ type Windows struct {
 type Totals struct {
 	OnchainSwaps, ReconstructedSwaps uint64
 	OnchainUSD, ReconstructedUSD     market.USD
+	// Trades and their volume in our own book, on which no fee is taken; 0 for a
+	// mirrored pair.
+	MatchedTrades uint64
+	MatchedUSD    market.USD
 	// FeesBase, FeesQuote and FeesUnknown are raw, as the chain shows them, and
 	// FeesUSD the same in dollars.
 	FeesBase, FeesQuote, FeesUnknown Decimal

@@ -87,7 +87,7 @@ func live() *Facts {
 		Week: Window{Status: WindowUnproven}, LastAt: at("2026-11-20T11:59:30Z"),
 	}
 	p.Totals = Totals{
-		OnchainSwaps: 100, ReconstructedSwaps: 20, OnchainUSD: 10_000_000_000, ReconstructedUSD: 2_000_000_000,
+		OnchainSwaps: 100, ReconstructedSwaps: 20, MatchedTrades: 42, MatchedUSD: 999_000_000, OnchainUSD: 10_000_000_000, ReconstructedUSD: 2_000_000_000,
 		FeesBase: decimal("3.5", 6), FeesQuote: decimal("4.25", 6), FeesUnknown: decimal("0", 6), FeesUSD: 7_750_000,
 		Traders: 9, TradersFrom: "distinct_signers",
 	}

@@ -95,6 +95,7 @@ type snapshotHierarchy struct {
 type metricsLayers struct {
 	Exact         string `json:"onchain_exact"`
 	Reconstructed string `json:"historical_reconstructed"`
+	Matched       string `json:"matched_exact"`
 	Public        string `json:"public_totals"`
 }
 
@@ -174,7 +175,8 @@ func (f *Facts) snapshotsState() statusSnapshots {
 		Layers: metricsLayers{
 			Exact:         "raw figures of finalized transactions; never promoted where fees and volume disagree",
 			Reconstructed: "figures of the time before indexing began, from recorded snapshots",
-			Public:        "the current active snapshot, the latest by its time",
+			Matched:       "trades of the service's own order book, from its journal; no fee is taken on them",
+			Public:        "the current active snapshot, the latest by its time; without one, the sum of the layers",
 		},
 		Estimated:     f.publicMetrics(p),
 		Reconstructed: publicMetrics{Swaps: p.Totals.ReconstructedSwaps, Volume: dollars(p.Totals.ReconstructedUSD), Fees: dollars(feeOf(p.Totals.ReconstructedUSD, f.Service.FeeBps))},

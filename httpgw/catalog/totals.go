@@ -4,7 +4,8 @@ import "blockdesk/market"
 
 // statusTotals are the cumulative figures. The public ones are those of the
 // current snapshot, the latest by its time (description, 2.6, rule 1); without a
-// snapshot they are the sum of what was decoded and what was reconstructed.
+// snapshot they are the sum of what was decoded, what was reconstructed, and what
+// our own book has matched.
 type statusTotals struct {
 	Swaps              uint64  `json:"swaps_total"`
 	SwapsOnchain       uint64  `json:"swaps_total_onchain"`
@@ -37,6 +38,7 @@ type activityTotals struct {
 	TradersTotal     uint64        `json:"traders_total_estimated"`
 	Onchain          layer         `json:"onchain_exact"`
 	Reconstructed    layer         `json:"historical_reconstructed"`
+	Matched          matchedLayer  `json:"matched_exact"`
 	Coherence        *feeCoherence `json:"fee_coherence"`
 }
 
@@ -51,6 +53,13 @@ type layer struct {
 	Status    string  `json:"onchain_fee_volume_status"`
 }
 
+// matchedLayer are the trades of our own book, on which no fee is taken (our
+// choice).
+type matchedLayer struct {
+	Trades uint64  `json:"trades_total"`
+	Volume Decimal `json:"volume_usd"`
+}
+
 // separated says that fees are shown apart since they do not fit the volume
 // (description, 2.5).
 const separated = "separated_due_to_fee_volume_mismatch"
@@ -58,9 +67,9 @@ const separated = "separated_due_to_fee_volume_mismatch"
 func (f *Facts) totals(p *Pair) statusTotals {
 	t := &p.Totals
 	s := statusTotals{
-		Swaps: t.OnchainSwaps + t.ReconstructedSwaps, SwapsOnchain: t.OnchainSwaps, SwapsReconstructed: t.ReconstructedSwaps,
+		Swaps: t.OnchainSwaps + t.ReconstructedSwaps + t.MatchedTrades, SwapsOnchain: t.OnchainSwaps, SwapsReconstructed: t.ReconstructedSwaps,
 		Day: dollars(p.Windows.Day.VolumeUSD), Week: dollars(p.Windows.Week.VolumeUSD),
-		Volume:        dollars(t.OnchainUSD + t.ReconstructedUSD),
+		Volume:        dollars(t.OnchainUSD + t.ReconstructedUSD + t.MatchedUSD),
 		VolumeOnchain: dollars(t.OnchainUSD), VolumeReconstruct: dollars(t.ReconstructedUSD),
 		Fees:           dollars(feeOf(t.OnchainUSD+t.ReconstructedUSD, f.Service.FeeBps)),
 		FeesOnchainRaw: dollars(t.FeesUSD), FeesReconstructed: dollars(feeOf(t.ReconstructedUSD, f.Service.FeeBps)),
@@ -90,7 +99,11 @@ func (f *Facts) activity(p *Pair, s *statusTotals) activityTotals {
 			Swaps: t.ReconstructedSwaps, Volume: dollars(t.ReconstructedUSD),
 			Fees: dollars(feeOf(t.ReconstructedUSD, f.Service.FeeBps)), Status: coherent,
 		},
+		Matched:   matchedLayer{t.MatchedTrades, dollars(t.MatchedUSD)},
 		Coherence: &chain,
+	}
+	if a.TradersSource == "" {
+		a.TradersSource = "not_counted"
 	}
 	if chain.Status != coherent {
 		a.Onchain.Status = separated
