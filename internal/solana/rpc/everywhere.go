@@ -173,19 +173,41 @@ func (c *Client) TransactionEverywhere(ctx context.Context, s solana.Signature, 
 	if len(c.upstreams) == 1 {
 		return c.Transaction(ctx, s, level)
 	}
-	return c.agreed(c.sightings(ctx, s, level))
+	return c.agreed(c.sightings(ctx, s, level, nil))
 }
 
 // TransactionByMost is [Client.TransactionEverywhere] where a minority is
 // overruled: more than half of the nodes that answer must tell the same of the
 // transaction. found is false where fewer do, and some node does not know it: it
-// may not be final there yet. Errors: [ErrDisagree] where all know it and no
-// majority tells the same; the first node's [Error] where none answers.
+// may not be final there yet. It waits for no node that could not change what the
+// others say. Errors: [ErrDisagree] where all know it and no majority tells the
+// same; the first node's [Error] where none answers.
 func (c *Client) TransactionByMost(ctx context.Context, s solana.Signature, level Commitment) (t *ledger.Confirmed, found bool, err error) {
 	if len(c.upstreams) == 1 {
 		return c.Transaction(ctx, s, level)
 	}
-	return mostly(s, c.sightings(ctx, s, level))
+	return mostly(s, c.sightings(ctx, s, level, settled))
+}
+
+// settled reports whether more than half of all nodes tell the same.
+func settled(list []sighting) bool {
+	for i := range list {
+		alike := 0
+		for j := range list {
+			if list[i].same(&list[j]) {
+				alike++
+			}
+		}
+		if 2*alike > len(list) {
+			return true
+		}
+	}
+	return false
+}
+
+// same reports whether two nodes know the transaction and tell the same of it.
+func (s *sighting) same(o *sighting) bool {
+	return s.Confirmed != nil && o.Confirmed != nil && s.Difference(o.Confirmed) == ""
 }
 
 // mostly counts what the nodes tell.
@@ -205,12 +227,12 @@ func mostly(s solana.Signature, list []sighting) (t *ledger.Confirmed, found boo
 			continue
 		}
 		alike := 0
-		for _, o := range list {
-			if o.Confirmed == nil || t.Difference(o.Confirmed) != "" {
+		for j := range list {
+			if !list[i].same(&list[j]) {
 				continue
 			}
 			if alike++; t.BlockTime == 0 {
-				t.BlockTime = o.BlockTime
+				t.BlockTime = list[j].BlockTime
 			}
 		}
 		if 2*alike > answers {
@@ -223,10 +245,10 @@ func mostly(s solana.Signature, list []sighting) (t *ledger.Confirmed, found boo
 	return nil, false, fmt.Errorf("%w: about %s", ErrDisagree, s)
 }
 
-// sightings asks every node.
-func (c *Client) sightings(ctx context.Context, s solana.Signature, level Commitment) []sighting {
+// sightings asks every node, until enough says so where that is not nil.
+func (c *Client) sightings(ctx context.Context, s solana.Signature, level Commitment, enough func([]sighting) bool) []sighting {
 	name, options, parse := s.String(), transactionAt(level), transactionOf(s)
-	e := everywhere[sighting]{client: c, ask: func(ctx context.Context, u *upstream, _ int) sighting {
+	e := everywhere[sighting]{client: c, enough: enough, ask: func(ctx context.Context, u *upstream, _ int) sighting {
 		t, err := askOne(ctx, c, u, "getTransaction", parse, name, options)
 		return sighting{t, err}
 	}}
@@ -355,19 +377,31 @@ func (c *Client) history(ctx context.Context, u *upstream, a solana.Address, slo
 
 // everywhere asks all nodes at once.
 type everywhere[T any] struct {
-	client  *Client
-	ask     func(ctx context.Context, u *upstream, i int) T
+	client *Client
+	ask    func(ctx context.Context, u *upstream, i int) T
+	// enough, where it is not nil, sees each new answer among the others, which are
+	// zero as long as they are not there, and ends the asking with true.
+	enough  func(answers []T) bool
 	answers []T
 }
 
-// Run returns when all have answered or Options.Timeout has passed.
+// Run returns when all have answered, enough have, or Options.Timeout has passed.
 func (e *everywhere[T]) Run(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, e.client.options.Timeout)
 	defer cancel()
 	e.answers = make([]T, len(e.client.upstreams))
 	var wg sync.WaitGroup
+	var mu sync.Mutex
 	for i, u := range e.client.upstreams {
-		wg.Go(func() { e.answers[i] = e.ask(ctx, u, i) })
+		wg.Go(func() {
+			answer := e.ask(ctx, u, i)
+			mu.Lock()
+			defer mu.Unlock()
+			e.answers[i] = answer
+			if e.enough != nil && e.enough(e.answers) {
+				cancel()
+			}
+		})
 	}
 	wg.Wait()
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"testing"
+	"time"
 
 	"blockdesk/internal/solana/rpc"
 )
@@ -48,5 +49,30 @@ func TestTransactionByMost(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 		noSecret(t, err)
+	}
+}
+
+// TestTransactionByMostWaitsForNone: a node that does not answer holds nothing up
+// that the others are agreed about, and is waited for where they are not.
+func TestTransactionByMostWaitsForNone(t *testing.T) {
+	over := make(chan struct{})
+	hangs := func(http.ResponseWriter, asked) { <-over }
+	has := landed(t, 4, "50")
+	nodes := []*node{newNode(t, hangs), newNode(t, has), newNode(t, has)}
+	t.Cleanup(func() { close(over) }) // before the nodes are closed
+	o := options(nodes...)
+	o.Timeout, o.AttemptTimeout = time.Minute, time.Minute
+	c := newClient(t, o)
+	if got, found, err := c.TransactionByMost(t.Context(), signature, rpc.Finalized); !found || err != nil || got.Slot != 4 {
+		t.Errorf("%+v, %t, %v", got, found, err)
+	}
+	if h := c.Health()[0]; h.Errors != 0 {
+		t.Errorf("a node that was given up counts as failing: %+v", h)
+	}
+
+	o.Timeout, o.AttemptTimeout = 100*time.Millisecond, 100*time.Millisecond
+	nodes[1].says(result("null"))
+	if got, found, err := newClient(t, o).TransactionByMost(t.Context(), signature, rpc.Finalized); found || err != nil {
+		t.Errorf("one of two knows it: %+v, %t, %v", got, found, err)
 	}
 }
