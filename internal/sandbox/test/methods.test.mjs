@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import * as base58 from '../lib/base58.mjs';
-import { MEMO, SYSTEM, TOKEN, TOKEN_2022 } from '../lib/programs.mjs';
+import { CLOCK, MEMO, SYSTEM, TOKEN, TOKEN_2022 } from '../lib/programs.mjs';
 import { account, newKey, signatureOf, signedTransaction, SOL, startNode, tempDir, transfer } from './helpers.mjs';
 
 /** A call must be refused with this code. */
@@ -104,6 +104,19 @@ test('accounts in every encoding', async (t) => {
   const many = await c.call('getMultipleAccounts', [key.address, newKey().address], { encoding: 'base64' });
   assert.deepEqual(many.value.map((v) => v?.space ?? null), [100, null]);
   await refused(c.call('getMultipleAccounts', Array(101).fill(key.address)), -32602, 'Too many inputs provided; max 100');
+});
+
+test('the clock is of the slot that the answer is as of', async (t) => {
+  const c = await startNode(t);
+  await c.call('sandbox_advance', { slots: 5 });
+  for (const commitment of ['processed', 'confirmed', 'finalized']) {
+    const one = await c.call('getAccountInfo', CLOCK, { encoding: 'base64', commitment });
+    const many = await c.call('getMultipleAccounts', [CLOCK], { encoding: 'base64', commitment });
+    assert.deepEqual(many, { context: one.context, value: [one.value] });
+    const data = Buffer.from(one.value.data[0], 'base64');
+    assert.equal(Number(data.readBigUInt64LE()), one.context.slot);
+    if (commitment !== 'processed') assert.equal(Number(data.readBigInt64LE(32)), await c.call('getBlockTime', one.context.slot));
+  }
 });
 
 test('program accounts by size and bytes', async (t) => {

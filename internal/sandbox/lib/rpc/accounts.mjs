@@ -1,9 +1,10 @@
-// Methods that read accounts. All levels of commitment see the newest state.
+// Methods that read accounts. All levels of commitment see the newest state, but
+// for the clock, by which a reader knows what slot an answer is as of.
 
 import * as base58 from '../base58.mjs';
 import { invalidParams } from '../errors.mjs';
 import { toNumber } from '../chain.mjs';
-import { isToken, TOKEN, TOKEN_2022 } from '../programs.mjs';
+import { CLOCK, isToken, TOKEN, TOKEN_2022 } from '../programs.mjs';
 import { decimalsOf, readAccount, readMint, uiAmount } from '../tokens.mjs';
 import { encodeAccount, formOf } from './encode.mjs';
 import * as p from './params.mjs';
@@ -16,8 +17,19 @@ function getAccountInfo(node, params) {
   const key = p.pubkey(params[0]);
   const config = p.options(params[1]);
   const form = formOf(config);
+  const context = p.context(node, config);
+  const account = accountAt(node, key, context.slot);
+  return { context, value: account === null ? null : encodeAccount(node, account, form) };
+}
+
+/** What an account holds in an answer as of a slot that has a block. */
+function accountAt(node, key, slot) {
   const account = node.chain.accounts.get(key);
-  return { context: p.context(node, config), value: account === null ? null : encodeAccount(node, account, form) };
+  if (account === null || slot === node.chain.slots.slot || base58.encodeKey(key) !== CLOCK) return account;
+  const data = Buffer.from(account.data);
+  data.writeBigUInt64LE(BigInt(slot));
+  data.writeBigInt64LE(BigInt(node.chain.slots.times.get(slot)), 32);
+  return { ...account, data };
 }
 
 function getMultipleAccounts(node, params) {
@@ -25,9 +37,10 @@ function getMultipleAccounts(node, params) {
   if (keys.length > MAX_ACCOUNTS) throw invalidParams(`Too many inputs provided; max ${MAX_ACCOUNTS}`);
   const config = p.options(params[1]);
   const form = formOf(config, 'base64');
-  const value = keys.map(p.pubkey).map((key) => node.chain.accounts.get(key))
+  const context = p.context(node, config);
+  const value = keys.map(p.pubkey).map((key) => accountAt(node, key, context.slot))
     .map((account) => (account === null ? null : encodeAccount(node, account, form)));
-  return { context: p.context(node, config), value };
+  return { context, value };
 }
 
 function getBalance(node, params) {
