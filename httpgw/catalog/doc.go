@@ -29,11 +29,16 @@
 //   - A price that nothing tells is null, though the description types it as text.
 //   - fallback_active: the chain's figures are not live, or there is no chain.
 //   - Documents of the configuration alone bear the time since when it is in force
-//     and no other, so their bytes change with a restart.
+//     and no other, so their bytes change with a restart. The pool registry's do
+//     too when a program tells the vaults of its pool.
 //   - proof_hash of the status record is that of the proof document: SHA-256 of
 //     what the service says of the chain and the prices. A pool's is of the pool.
 //   - The token list's version comes from the list before it, which the caller
 //     remembers, since consumers ignore one that is not above theirs.
-//   - Windows of a pair with a book of our own count its trades: 24 h by the
-//     minute, 7 days by the hour, both at the present price of the quote asset.
+//   - Windows of a pair with a book of our own count its trades by the minute, those
+//     of a mirrored pair its decoded swaps to the second; both are at the present
+//     price of the quote asset, and status_24h and status_7d say why one is not
+//     proven.
+//   - Raw fees of a snapshot are no public total where they do not fit its volume:
+//     what the fee rate makes of the volume is.
 package catalog
