@@ -60,8 +60,8 @@ type Options struct {
 	Pairs []Pair
 	// Every is how often accounts and the history are read. Default 10 s.
 	Every time.Duration
-	// Commitment is how settled the slot of a book and of balances is; swaps are
-	// final always. Default confirmed.
+	// Commitment is how settled the slot of a book and of balances is; swaps and
+	// snapshots are final always. Default confirmed.
 	Commitment rpc.Commitment
 	// MaxBehind and MaxAhead bound the chain's time by our clock: an answer of
 	// another time is not believed. Defaults 1 minute.

@@ -36,6 +36,8 @@ type liveChain struct {
 	names   []string
 	// alter changes a node's answer, and refuses lists with its error.
 	alter func(node int, v *rpc.AccountsView)
+	// final makes a view at the level of final slots of one that is not.
+	final func(v *rpc.AccountsView)
 	// alterList returns what a node lists instead.
 	alterList func(node int, page rpc.Page, list []rpc.SignatureInfo) []rpc.SignatureInfo
 	asks      int
@@ -106,7 +108,7 @@ func (c *liveChain) account(a solana.Address) *rpc.Account {
 
 func (c *liveChain) mint(key int) []byte { a := sceneKey(key); return a[:] }
 
-func (c *liveChain) AccountsEverywhere(_ context.Context, list []solana.Address, _ rpc.Commitment, minSlot uint64) ([]rpc.AccountsView, error) {
+func (c *liveChain) AccountsEverywhere(_ context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.AccountsView, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asks++
@@ -118,6 +120,9 @@ func (c *liveChain) AccountsEverywhere(_ context.Context, list []solana.Address,
 		}
 		if c.alter != nil {
 			c.alter(i, &v)
+		}
+		if c.final != nil && level == rpc.Finalized {
+			c.final(&v)
 		}
 		if c.down || v.Err == nil && v.Slot < minSlot {
 			v = rpc.AccountsView{Upstream: name, Err: &rpc.Error{Kind: rpc.Behind, Upstream: name}}

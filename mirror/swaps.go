@@ -108,7 +108,7 @@ func (s *swaps) follow(ctx context.Context) error {
 			break // what is new comes before more of the past
 		}
 	}
-	return errors.Join(s.lists.differ, s.tell(), s.prune(), s.record())
+	return errors.Join(s.lists.differ, s.tell(), s.prune(), s.record(ctx))
 }
 
 // load begins from what is stored.
@@ -404,8 +404,9 @@ func (s *swaps) pruneSome() (more bool, err error) {
 	return more, err
 }
 
-// record keeps a snapshot when the next is due and what it tells is of now.
-func (s *swaps) record() error {
+// record keeps a snapshot when the next is due and what it tells is of now. It is
+// kept for good, so the pool is read anew, as of what is final.
+func (s *swaps) record(ctx context.Context) error {
 	now := s.o.Now()
 	state := s.reader.state(now)
 	rolling := s.windows.At(now)
@@ -414,13 +415,21 @@ func (s *swaps) record() error {
 	if !due || state.Pool == nil || state.Reasons.Has(Stale) || rolling.Day.Status == Behind {
 		return nil
 	}
-	p, t := state.Pool, &rolling.Totals
+	var last uint64
+	if len(s.recorded) > 0 {
+		last = s.recorded[0].Slot
+	}
+	p, err := s.reader.finalPool(ctx, last)
+	if err != nil {
+		return err
+	}
+	t := &rolling.Totals
 	next := Recorded{
-		now.Unix(), state.At.Slot, p.BaseBalance, p.QuoteBalance, p.BaseFees, p.QuoteFees,
+		now.Unix(), p.At.Slot, p.BaseBalance, p.QuoteBalance, p.BaseFees, p.QuoteFees,
 		t.Swaps, t.Base, t.Quote, s.head.Traders, t.Complete,
 	}
 	list := slices.Insert(slices.Clone(s.recorded), 0, next)
-	err := commit(s.store.kv, true, func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
+	err = commit(s.store.kv, true, func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
 		set(s.store.key('r', number(uint64(next.At))), encode(nil, &next))
 		if len(list) > MaxRecorded {
 			list = list[:MaxRecorded]
