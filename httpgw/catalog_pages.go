@@ -57,8 +57,16 @@ func (c *catalogPages) serve(row int, render func(*catalog.Facts) any) func([]by
 
 // servePool shows one pool.
 func (c *catalogPages) servePool(segment []byte) (*page, *problem) {
-	pool, ok := catalog.PoolAt(c.facts(), catalog.PoolSchema, string(segment))
-	if !ok {
+	facts := c.facts()
+	pool, ok := catalog.PoolAt(facts, catalog.PoolSchema, string(segment))
+	switch {
+	case ok:
+	case facts.HasPool(string(segment)):
+		return nil, &problem{
+			status: 503, code: codeChainUnavailable, reason: "pool_not_read", retryS: retryChainS,
+			text: "The pool has not been read from the chain yet. /api/v1/market/pool-registry says where it is.",
+		}
+	default:
 		return nil, &problem{status: 404, code: codeUnknownPool, text: "No such pool. /api/v1/market/pools lists those there are."}
 	}
 	return hashPage(catalog.Encode(pool)), nil

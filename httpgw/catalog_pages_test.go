@@ -176,6 +176,15 @@ func TestPool(t *testing.T) {
 	if body := get(testPool, 200); !bytes.Contains(body, []byte(`"pool_id":"`+testPool+`"`)) {
 		t.Errorf("the pool is %s", body)
 	}
+	unread := testFacts()
+	unread.Pairs[0].Pool.Slot = 0
+	doors := testDoors()
+	doors.Facts = func() *catalog.Facts { return unread }
+	early := newConformingOf(t, withDesk(doors), nil)
+	a := early.send(t, pathPools+poolSegment, "GET "+pathPools+testPool+" HTTP/1.1\r\nHost: test\r\n\r\n", 503)
+	if a.Code() != codeChainUnavailable || a.Header.Get("Retry-After") == "" {
+		t.Errorf("a pool that was not read: %s", a.Body)
+	}
 	for _, segment := range []string{"x", strings.ToLower(testPool), strings.Repeat("x", MaxSegment)} {
 		if body := get(segment, 404); !bytes.Contains(body, []byte(codeUnknownPool)) {
 			t.Errorf("%s: %s", segment, body)

@@ -3,6 +3,7 @@ package catalog
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 
 	"blockdesk/market"
 )
@@ -282,6 +283,9 @@ func PoolAt(f *Facts, schema, address string) (any, bool) {
 	}
 	return nil, false
 }
+
+// HasPool reports whether a pair has the pool of this address, read or not.
+func (f *Facts) HasPool(address string) bool { return slices.Contains(f.poolAddresses(), address) }
 
 type poolDocument struct {
 	header

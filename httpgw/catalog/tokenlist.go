@@ -84,7 +84,7 @@ func (s *Service) edition() Edition {
 	return s.Listed
 }
 
-// ErrTokenList: what should be a token list of ours is none.
+// ErrTokenList says that what should be a token list of ours is none.
 var ErrTokenList = errors.New("catalog: not a token list")
 
 // NextEdition returns the edition of the list that these facts make, where the
