@@ -38,9 +38,9 @@
 //     node that alone can be right is believed.
 //  7. An older slot never replaces a newer one, and no node moves the slot further
 //     than a majority has come.
-//  8. What is in the history is listed by more nodes than deny it, and read as most
-//     tell it: one of three can neither hide a swap, nor invent one, nor hold the
-//     others up.
+//  8. What is in the history is listed by more than half of the nodes that answer,
+//     and read as most tell it: one of three can neither hide a swap, nor invent
+//     one, nor hold the others up.
 //  9. The engine is told of a swap when its ordinal is on disk, so that after a
 //     crash the same number means the same swap; without its store the service
 //     rather leaves a swap out than tells it twice.

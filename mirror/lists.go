@@ -2,10 +2,8 @@ package mirror
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -15,14 +13,15 @@ import (
 	"blockdesk/internal/solana/rpc"
 )
 
-// maxContested bounds the entries of one page that the nodes are evenly split
+// maxContested bounds the entries of one page that no majority tells anything
 // about. With more of them the page is refused.
 const maxContested = 16
 
 // Entry is a transaction of a [List].
 type Entry struct {
 	rpc.SignatureInfo
-	// Contested: as many nodes tell otherwise as tell so. It may never have been.
+	// Contested: not more than half of the nodes tell so, nor otherwise. It may
+	// never have been.
 	Contested bool
 }
 
@@ -36,11 +35,11 @@ type List struct {
 // lists asks all nodes for a history, and believes none of them alone, unless it
 // is the only one that answers. It is used by one goroutine.
 //
-// A node speaks of the slots that its page covers. What more of those nodes list
-// than leave out is listed; what fewer list is left out, so that one node can
-// neither hide a transaction from two others nor invent one. What is newer than
-// what most nodes have reached waits; older than what most of them reach back to,
-// it is on the next page, or forgotten.
+// A node speaks of the slots that its page covers. What more than half of all that
+// answer list is listed; what as many leave out of what they speak of is left out,
+// so that one node can neither hide a transaction from two others nor invent one;
+// the rest is contested. What is newer than what most nodes have reached waits;
+// older than what most of them reach back to, it is on the next page, or forgotten.
 type lists struct {
 	node Node
 	// differ is how the nodes contradicted each other since it was last nil.
@@ -172,18 +171,37 @@ func (b *ballot) unanimous() bool {
 	return true
 }
 
-// bounds returns the newest slot that most nodes have reached, the oldest that
-// they go back to, and whether most have more behind that.
-func (b *ballot) bounds() (low, top uint64, more bool) {
-	byTop := slices.SortedFunc(slices.Values(b.pages), func(x, y votedPage) int { return cmp.Compare(y.top, x.top) })
-	byLow := slices.SortedFunc(slices.Values(b.pages), func(x, y votedPage) int {
-		if x.low == y.low && x.full != y.full && y.full {
-			return -1
+// span returns the slots, from new to old, that more than half of the nodes speak
+// of, without a gap, and whether most have more behind them.
+func (b *ballot) span() (slots []uint64, more bool) {
+	for i := range b.pages {
+		for _, s := range b.pages[i].list {
+			slots = append(slots, s.Slot)
 		}
-		return cmp.Compare(x.low, y.low)
-	})
-	most := len(b.pages) / 2
-	return byLow[most].low, byTop[most].top, byLow[most].full
+	}
+	slices.Sort(slots)
+	slices.Reverse(slots)
+	slots = slices.Compact(slots)
+	n := len(b.pages)
+	spoken := func(slot uint64) bool { return 2*b.covering(slot).count() > n }
+	for len(slots) > 0 && !spoken(slots[0]) {
+		slots = slots[1:] // most have not reached it yet
+	}
+	last := uint64(math.MaxUint64)
+	for i, slot := range slots {
+		if !spoken(slot) {
+			slots = slots[:i]
+			break
+		}
+		last = slot
+	}
+	longer := 0
+	for i := range b.pages {
+		if p := &b.pages[i]; p.full || len(p.list) > 0 && p.list[len(p.list)-1].Slot < last {
+			longer++
+		}
+	}
+	return slots, 2*longer > n
 }
 
 // claim is what a vote is about.
@@ -209,24 +227,29 @@ type tally struct {
 // result returns the page that the nodes tell together, and whether they are
 // split about any of it.
 func (b *ballot) result() (list List, split bool, err error) {
-	low, top, more := b.bounds()
+	slots, more := b.span()
+	if len(slots) == 0 {
+		slots = []uint64{math.MaxUint64} // nothing is listed of that
+	}
 	bySlot := map[uint64][]Entry{}
 	contested := 0
-	for c, t := range b.count(low, top) {
-		denied := (b.covering(c.slot) &^ t.listed).count()
+	for c, t := range b.count(slots[len(slots)-1], slots[0]) {
+		n, denied := len(b.pages), (b.covering(c.slot) &^ t.listed).count()
 		listed, failed := t.listed.count(), t.failed.count()
 		split = split || denied > 0 || failed > 0 && failed < listed
-		if listed < denied {
+		if 2*denied > n {
 			continue
 		}
-		e := Entry{rpc.SignatureInfo{Signature: c.signature, Slot: c.slot, BlockTime: mostTold(t.times), Failed: 2*failed > listed}, listed == denied || 2*failed == listed}
-		if e.Contested {
+		e := Entry{SignatureInfo: rpc.SignatureInfo{Signature: c.signature, Slot: c.slot, BlockTime: mostTold(t.times), Failed: 2*failed > n}}
+		if e.Contested = !e.Failed && 2*(listed-failed) <= n; e.Contested {
 			contested++
 		}
 		bySlot[c.slot] = append(bySlot[c.slot], e)
 	}
-	for _, slot := range slices.Backward(slices.Sorted(maps.Keys(bySlot))) {
-		list.Entries = append(list.Entries, b.inOrder(bySlot[slot])...)
+	for _, slot := range slots {
+		if entries := bySlot[slot]; len(entries) > 0 {
+			list.Entries = append(list.Entries, b.inOrder(entries)...)
+		}
 	}
 	if list.More = more; more {
 		n := len(list.Entries)
