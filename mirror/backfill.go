@@ -18,7 +18,8 @@ const (
 	// history is begun anew.
 	MaxPending = 100_000
 	// maxTries is how many polls a transaction may be unknown or unreadable for
-	// before it is passed over, and maxMisses how many the newest transaction
+	// before it is passed over, or the past may have no more before that is
+	// believed, and maxMisses how many the newest transaction
 	// read may be missing from the list for before the history is begun anew.
 	// Within so long another node should have taken over.
 	maxTries  = 8
@@ -202,10 +203,10 @@ type Backfill struct {
 	// polling: the list of newer ones has been asked for and does not join yet.
 	// catching: what it listed has not all been read.
 	polling, catching bool
-	// blocked: nothing is to be asked until the next poll. dry: the past has no
-	// more on this node.
-	blocked, dry bool
-	misses       int
+	// blocked: nothing is to be asked until the next poll. dry: the nodes had no
+	// more of the past, dries how often in a row.
+	blocked, dry  bool
+	misses, dries int
 	// How often the next transaction at each end could not be had. Each end has its
 	// own, so that one that goes on does not have the other wait for ever.
 	newerTries, olderTries int
@@ -290,11 +291,12 @@ func (b *Backfill) wantsOlder() bool {
 }
 
 // PastRead reports how far the past is read: done is that the run goes back to the
-// vaults' creation or the horizon, dry that the node has no more of it for now.
+// vaults' creation or the horizon, dry that the nodes have had no more of it for so
+// many polls that they must have forgotten it.
 func (b *Backfill) PastRead() (done, dry bool) {
 	c := &b.cursor
 	begun := c.Oldest != (Mark{}) && len(b.older) == 0
-	return begun && (c.Whole || b.past(&c.Oldest)), begun && b.dry
+	return begun && (c.Whole || b.past(&c.Oldest)), begun && b.dries >= maxTries
 }
 
 // past reports whether a transaction is beyond the horizon.
@@ -346,9 +348,13 @@ func (b *Backfill) listedOlder(list []listed, more bool) error {
 	list = without(list, func(m *Mark) bool { return b.first.has(m) || b.wasPassed(m) })
 	if len(list) > 0 && list[0].Slot > oldest.Slot || len(list) == 0 && more {
 		b.dry = true
+		b.dries++
 		return fmt.Errorf("%w: before %s", ErrHistory, oldest.Signature)
 	}
 	b.older, b.dry = list, len(list) == 0
+	if b.dries++; !b.dry {
+		b.dries = 0
+	}
 	return nil
 }
 

@@ -52,8 +52,8 @@
 // price is rounded up to the tick for a buyer and down for a seller, its size down
 // to the lot; swaps without such a price, size or time have no ordinal and are
 // counted in the windows alone. Trades are told from the time that the history
-// was first read back to, 8 days by default: what turns up before it is counted
-// and not told. While our clock and the chain's are too far apart the history
+// was first read back to, 8 days by default, or as far as the nodes have had it for
+// 8 polls: what turns up before it is counted and not told. While our clock and the chain's are too far apart the history
 // waits, since a block's time that cannot be is taken for none.
 //
 // Concurrency: a Book and a Pool are immutable once opened and safe for

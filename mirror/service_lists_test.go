@@ -302,3 +302,35 @@ func TestServiceOldMissing(t *testing.T) {
 		}
 	})
 }
+
+// TestServiceBelievesNoEnd: a node that now and then lists nothing of the past has
+// no swap of it left untold; one that goes on so has forgotten it.
+func TestServiceBelievesNoEnd(t *testing.T) {
+	for _, c := range []struct{ empty, told int }{{7, 7}, {8, 3}} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, 1)
+			for range 6 {
+				time.Sleep(time.Minute)
+				r.chain.act(buys(10, 30))
+			}
+			asked := 0
+			r.chain.alterList = func(_ int, page rpc.Page, list []rpc.SignatureInfo) []rpc.SignatureInfo {
+				if page.Before == (solana.Signature{}) {
+					return list[:min(len(list), 2)]
+				}
+				if asked++; asked <= c.empty {
+					return nil
+				}
+				return list
+			}
+			r.start()
+			r.after(12 * cycle)
+			r.chain.act(buys(1, 3))
+			s := r.after(2 * cycle)
+			r.stop()
+			if w := &s.Pairs[0].Swaps.Rolling; len(r.engine.trades) != c.told || w.Totals.Swaps != 7 || !w.Totals.Complete {
+				t.Errorf("empty %d times: %d told, want %d: %+v", c.empty, len(r.engine.trades), c.told, w)
+			}
+		})
+	}
+}

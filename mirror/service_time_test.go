@@ -131,7 +131,7 @@ func TestServicePrunesUnread(t *testing.T) {
 		r.chain.past.list[10].BlockTime = 0
 		r.chain.past.floor = 5
 		r.start()
-		r.after(3 * cycle)
+		r.after(10 * cycle)
 		if n := r.kv.count('t'); n > 25 {
 			t.Errorf("%d transactions are kept", n)
 		}
