@@ -192,6 +192,38 @@ func TestPool(t *testing.T) {
 	}
 }
 
+// TestManifestIsWhole: every read of the market, and every static file, is in the
+// integration manifest, and nothing else is.
+func TestManifestIsWhole(t *testing.T) {
+	w := newWriter(t, nil)
+	w.g.opts.Specification = specification(t)
+	want := map[string]bool{}
+	for _, row := range w.g.routes(testDoors()) {
+		file := strings.HasSuffix(row.path, ".json") && strings.Count(row.path, "/") == 1
+		if row.surfaces&onBase != 0 && row.method == methodGet && (row.group == groupMarket || file) {
+			want[row.path] = true
+		}
+	}
+	var manifest struct {
+		Documents, Reads []struct {
+			URL   string
+			Files []string
+		}
+	}
+	if err := json.Unmarshal(catalog.Encode(catalog.IntegrationManifest(testFacts(), "")), &manifest); err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{}
+	for _, row := range append(manifest.Documents, manifest.Reads...) {
+		for _, url := range append(row.Files, row.URL) {
+			listed[strings.TrimPrefix(url, "http://base")] = true
+		}
+	}
+	if got, want := slices.Sorted(maps.Keys(listed)), slices.Sorted(maps.Keys(want)); !slices.Equal(got, want) {
+		t.Errorf("listed are\n%v, want\n%v", got, want)
+	}
+}
+
 // TestWalletPage: it tells what the documents tell, escapes what operators have
 // named, and has no script.
 func TestWalletPage(t *testing.T) {

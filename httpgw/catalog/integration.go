@@ -17,6 +17,7 @@ type integrationManifest struct {
 	Endpoints     map[string]map[string]string `json:"endpoint_sets"`
 	Roles         map[string]serviceRole       `json:"service_roles"`
 	Documents     []manifestDocument           `json:"documents"`
+	Reads         []manifestRead               `json:"reads"`
 	FIX           string                       `json:"fix_documents"`
 	Limits        map[string]string            `json:"limits"`
 }
@@ -26,6 +27,39 @@ type manifestDocument struct {
 	URL    string   `json:"url"`
 	Files  []string `json:"files"`
 	Schema string   `json:"schema"`
+}
+
+// manifestRead is what is no document of Documents: most take a query.
+type manifestRead struct {
+	Name  string   `json:"name"`
+	URL   string   `json:"url"`
+	Files []string `json:"files"`
+}
+
+// reads are the names under /api/v1/market/ of what is no document, each with its
+// static file; "" = there is none.
+func reads() [][2]string {
+	return [][2]string{
+		{"symbols", ""},
+		{"ticker", ""},
+		{"depth", ""},
+		{"klines", ""},
+		{"candles", "/candles.json"},
+		{"trades", "/trades.json"},
+		{"pools/{pool_address}", ""},
+		{"oracle/heartbeat", ""},
+		{"stream", ""},
+		{"schemas", "/schemas.json"},
+		{"openapi.json", "/openapi.json"},
+		{"adapters/coingecko/orderbook", ""},
+		{"adapters/coingecko/historical_trades", ""},
+		{"adapters/coinmarketcap/orderbook/{market_pair}", ""},
+		{"adapters/coinmarketcap/trades/{market_pair}", ""},
+		{"adapters/dexscreener/latest-block", ""},
+		{"adapters/dexscreener/asset", ""},
+		{"adapters/dexscreener/pair", ""},
+		{"adapters/dexscreener/events", ""},
+	}
 }
 
 // IntegrationManifest says where everything is that an integrator reads.
@@ -43,6 +77,13 @@ func IntegrationManifest(f *Facts, schema string) any {
 	}
 	for _, row := range Documents() {
 		d.Documents = append(d.Documents, f.listed(&row))
+	}
+	for _, row := range reads() {
+		r := manifestRead{Name: row[0], URL: f.URLs.Base + marketPath(row[0]), Files: []string{}}
+		if row[1] != "" {
+			r.Files = append(r.Files, f.URLs.Base+row[1])
+		}
+		d.Reads = append(d.Reads, r)
 	}
 	return d
 }
