@@ -1,0 +1,21 @@
+import { Follower, type FollowOptions } from './follower.js';
+import { type Channel } from './messages.js';
+import type { StreamName } from './streams.js';
+/** SocketClass is a WebSocket as browsers have it. */
+export type SocketClass = new (url: string) => WebSocket;
+/** FeedOptions are a Feed's. */
+export interface FeedOptions extends FollowOptions {
+    /** In place of the global WebSocket, or, where there is none, of the package ws. */
+    readonly WebSocket?: SocketClass;
+}
+/** Feed follows the market over the WebSocket. */
+export declare class Feed extends Follower {
+    #private;
+    constructor({ WebSocket: socketClass, ...options }: FeedOptions);
+    /** subscribe follows more; it may be called at any time. */
+    subscribe(symbols: readonly string[], channels?: readonly Channel[]): void;
+    /** unsubscribe follows them no more. */
+    unsubscribe(symbols: readonly string[], channels?: readonly Channel[]): void;
+    protected recover({ channel, symbol }: StreamName): void;
+    protected connect(signal: AbortSignal): Promise<void>;
+}

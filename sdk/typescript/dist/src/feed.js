@@ -1,0 +1,101 @@
+import { ProtocolError, TransportError } from './errors.js';
+import { Follower, product } from './follower.js';
+import { decodeMessage } from './messages.js';
+const maxMessage = 16 << 20; // characters
+const maxRequest = 100; // symbols of a request
+/** Feed follows the market over the WebSocket. */
+export class Feed extends Follower {
+    #Socket;
+    #socket = null; // one that is open
+    #requests = 0;
+    constructor({ WebSocket: socketClass, ...options }) {
+        super(options);
+        this.#Socket = socketClass;
+    }
+    /** subscribe follows more; it may be called at any time. */
+    subscribe(symbols, channels = this.options.channels) {
+        this.streams.follow(product(channels, symbols));
+        this.#request('SUBSCRIBE_MARKET', symbols, channels, { depth: this.options.depth, heartbeat: true });
+    }
+    /** unsubscribe follows them no more. */
+    unsubscribe(symbols, channels = this.options.channels) {
+        this.streams.forget(product(channels, symbols));
+        this.#request('UNSUBSCRIBE_MARKET', symbols, channels);
+    }
+    recover({ channel, symbol }) {
+        this.#request('RESYNC', [symbol], [channel]);
+    }
+    async connect(signal) {
+        const Socket = this.#Socket ?? (await socketClass());
+        signal.throwIfAborted();
+        const socket = new Socket(this.options.url);
+        try {
+            await this.#read(socket, signal);
+        }
+        finally {
+            this.#socket = null;
+            // A dead connection would take its time to say goodbye: ws can do without.
+            const { terminate } = socket;
+            if (terminate)
+                terminate.call(socket);
+            else
+                socket.close();
+        }
+    }
+    // read takes messages until the connection ends.
+    #read(socket, signal) {
+        return new Promise((_, reject) => {
+            signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+            socket.onopen = () => {
+                this.#socket = socket;
+                this.#subscribeAll();
+            };
+            socket.onerror = (event) => reject(new TransportError(`${this.options.url}: ${'message' in event ? event.message : 'cannot connect'}`));
+            socket.onclose = ({ code, reason }) => reject(new TransportError(`${this.options.url}: closed with ${code} ${reason}`));
+            socket.onmessage = ({ data }) => {
+                if (signal.aborted)
+                    return;
+                try {
+                    if (typeof data !== 'string' || data.length > maxMessage)
+                        throw new ProtocolError('a message that is no text, or too large');
+                    this.take(decodeMessage(data));
+                }
+                catch (error) {
+                    reject(error);
+                }
+            };
+        });
+    }
+    // subscribeAll begins all streams, where it can from where they were.
+    #subscribeAll() {
+        const byChannels = new Map();
+        for (const symbol of new Set(this.streams.names.map((n) => n.symbol))) {
+            const channels = this.streams.names.filter((n) => n.symbol === symbol).map((n) => n.channel).sort();
+            const group = byChannels.get(channels.join()) ?? { channels, symbols: [] };
+            byChannels.set(channels.join(), group);
+            group.symbols.push(symbol);
+        }
+        const resume = this.streams.resume();
+        for (const { channels, symbols } of byChannels.values()) {
+            this.#request('SUBSCRIBE_MARKET', symbols, channels, { depth: this.options.depth, heartbeat: true, ...(resume && { resume }) });
+        }
+    }
+    // request asks for something, if there is a connection: a new one begins with all that is followed.
+    #request(action, symbols, channels, more = {}) {
+        for (let at = 0; this.#socket !== null && at < symbols.length; at += maxRequest) {
+            const page = symbols.slice(at, at + maxRequest);
+            this.#socket.send(JSON.stringify({ action, channels, symbols: page, id: String(++this.#requests), ...more }));
+        }
+    }
+}
+// socketClass is the platform's own WebSocket, or that of ws on a Node without.
+async function socketClass() {
+    if (globalThis.WebSocket)
+        return globalThis.WebSocket;
+    const { WebSocket } = await import('ws');
+    return class extends WebSocket {
+        constructor(url) {
+            super(url, { maxPayload: 4 * maxMessage });
+        }
+    };
+}

@@ -1,0 +1,95 @@
+import type { Book } from './book.js';
+import { BlockdeskError } from './errors.js';
+import type { Channel, Message, Rejected, Subscribed, TickerMessage } from './messages.js';
+import { Streams, type Prints, type StreamName, type TicketBoard } from './streams.js';
+/** FollowOptions are what is followed, and how patiently. */
+export interface FollowOptions {
+    /** The full URL. */
+    readonly url: string;
+    readonly symbols: readonly string[];
+    /** Default: l2, trades and ticker. */
+    readonly channels?: readonly Channel[];
+    /** Levels a side of l2. Default 50. */
+    readonly depth?: 10 | 25 | 50 | 100;
+    /** A connection that says nothing for so long, heartbeats included, is given up, in ms. Default 5,000. */
+    readonly silenceMs?: number;
+    /** How long a connection may take to say its first word, in ms. Default 10,000. */
+    readonly connectMs?: number;
+    /** The shortest and the longest wait before a new connection, in ms. Default 250 and 10,000. */
+    readonly retryMs?: readonly [first: number, most: number];
+    /** Ends it, as close does. */
+    readonly signal?: AbortSignal;
+}
+/** FollowEvents are what a follower tells, by name. */
+export interface FollowEvents {
+    /** A connection stands, and the service has acknowledged what is followed. */
+    open: {
+        readonly epoch: string;
+        readonly subscribed: readonly Subscribed[];
+    };
+    /** A connection has ended, by this error; the next one is tried after so long. Both are null at the follower's own end. */
+    close: {
+        readonly error: unknown;
+        readonly retryMs: number | null;
+    };
+    /** The order book after each message. A view: not to be kept over the next one. */
+    book: Book;
+    /** Each trade once, in order. */
+    trades: Prints;
+    ticker: TickerMessage;
+    tickets: TicketBoard;
+    /** Something was lost on the way, or does not fit; it is asked for anew. Nothing needs to be done. */
+    gap: {
+        readonly stream: StreamName;
+        readonly error: BlockdeskError;
+    };
+    /** There is no such stream. */
+    rejected: Rejected;
+    /** The service does not do what it was asked for, by subscribe or in any other way. */
+    refused: BlockdeskError;
+}
+type Listener<T> = (event: T) => void;
+/**
+ * Follower keeps a copy of the market up to date over connections that break: it
+ * comes back by itself, resumes where it was, and asks anew for what was lost.
+ * It begins with start and ends with close; nothing else ends it but a service
+ * that has none of its streams.
+ */
+export declare abstract class Follower {
+    #private;
+    protected readonly options: Required<Omit<FollowOptions, 'signal'>>;
+    protected readonly streams: Streams;
+    /** What the service wants the next connection to wait at least. */
+    protected comeBackMs: number;
+    constructor({ signal, ...options }: FollowOptions);
+    /** connect reads one connection to its end, which comes at the latest when signal is aborted. */
+    protected abstract connect(signal: AbortSignal): Promise<void>;
+    /** recover asks for a stream anew. */
+    protected abstract recover(stream: StreamName): void;
+    /** start begins to follow. It returns at once. */
+    start(): this;
+    /** close ends it, and returns when nothing of it is left. */
+    close(): Promise<void>;
+    /** on listens for an event until what it returns is called. Errors that a listener throws are not caught. */
+    on<E extends keyof FollowEvents>(event: E, listener: Listener<FollowEvents[E]>): () => void;
+    /** Whether every copy is the desk's now. */
+    get whole(): boolean;
+    /** book returns the order book of a symbol, if it is followed. */
+    book(symbol: string): Book | undefined;
+    /** tickets returns the tickets of a pair, if they are followed. */
+    tickets(symbol: string): TicketBoard | undefined;
+    /**
+     * books gives the order book of a symbol whenever it has changed since the last
+     * look: who is slow misses states, never the newest. It starts the follower, and
+     * throws where the service does not have the symbol.
+     */
+    books(symbol: string): AsyncGenerator<Book, void, void>;
+    protected emit<E extends keyof FollowEvents>(event: E, value: FollowEvents[E]): void;
+    /** take takes one message; null is one of a kind that is not known. */
+    protected take(m: Message | null): void;
+    /** restart gives the connection up, and begins every stream anew with the next one. */
+    protected restart(): void;
+}
+/** product is every channel of every symbol. */
+export declare function product(channels: readonly Channel[], symbols: readonly string[]): StreamName[];
+export {};

@@ -1,0 +1,207 @@
+import { ApiError, BlockdeskError } from './errors.js';
+import { Streams } from './streams.js';
+import { backoff, sleep } from './wait.js';
+/** Gaps since all was whole, after which a connection is given up: less than a service takes for abuse. */
+const maxStrikes = 8;
+/**
+ * Follower keeps a copy of the market up to date over connections that break: it
+ * comes back by itself, resumes where it was, and asks anew for what was lost.
+ * It begins with start and ends with close; nothing else ends it but a service
+ * that has none of its streams.
+ */
+export class Follower {
+    options;
+    streams;
+    /** What the service wants the next connection to wait at least. */
+    comeBackMs = 0;
+    #listeners = new Map();
+    #closing = new AbortController();
+    #running = null;
+    #connection = null;
+    #epoch = '';
+    #heard = 0; // when the connection last said something; ms of performance.now
+    #attempt = 0; // connections since one was good
+    #strikes = 0; // gaps since a heartbeat found all whole
+    #fault = null;
+    constructor({ signal, ...options }) {
+        this.options = {
+            channels: ['l2', 'trades', 'ticker'], depth: 50, silenceMs: 5_000, connectMs: 10_000, retryMs: [250, 10_000], ...options,
+        };
+        this.streams = new Streams(this.options.depth);
+        this.streams.follow(product(this.options.channels, this.options.symbols));
+        signal?.addEventListener('abort', () => void this.close(), { once: true });
+        if (signal?.aborted)
+            void this.close();
+    }
+    /** start begins to follow. It returns at once. */
+    start() {
+        this.#running ??= this.#run();
+        return this;
+    }
+    /** close ends it, and returns when nothing of it is left. */
+    async close() {
+        this.#closing.abort();
+        this.#connection?.abort();
+        await this.#running;
+    }
+    /** on listens for an event until what it returns is called. Errors that a listener throws are not caught. */
+    on(event, listener) {
+        const set = this.#listeners.get(event) ?? new Set();
+        this.#listeners.set(event, set.add(listener));
+        return () => void set.delete(listener);
+    }
+    /** Whether every copy is the desk's now. */
+    get whole() { return this.streams.whole; }
+    /** book returns the order book of a symbol, if it is followed. */
+    book(symbol) { return this.streams.book(symbol); }
+    /** tickets returns the tickets of a pair, if they are followed. */
+    tickets(symbol) { return this.streams.board(symbol); }
+    /**
+     * books gives the order book of a symbol whenever it has changed since the last
+     * look: who is slow misses states, never the newest. It starts the follower, and
+     * throws where the service does not have the symbol.
+     */
+    async *books(symbol) {
+        let [changed, wake] = [false, () => { }];
+        const note = () => {
+            changed = true;
+            wake();
+        };
+        const off = this.on('book', (book) => book.symbol === symbol && note());
+        this.#closing.signal.addEventListener('abort', note);
+        this.start();
+        try {
+            for (;;) {
+                if (!changed)
+                    await new Promise((resolve) => (wake = resolve));
+                if (this.#fault !== null)
+                    throw this.#fault;
+                if (this.#closing.signal.aborted)
+                    return;
+                changed = false;
+                const book = this.book(symbol);
+                if (book?.whole)
+                    yield book;
+            }
+        }
+        finally {
+            off();
+            this.#closing.signal.removeEventListener('abort', note);
+        }
+    }
+    emit(event, value) {
+        for (const listener of this.#listeners.get(event) ?? []) {
+            try {
+                listener(value);
+            }
+            catch (error) {
+                // The listener's fault is not the feed's, and must not be hidden by it.
+                queueMicrotask(() => { throw error; });
+            }
+        }
+    }
+    /** take takes one message; null is one of a kind that is not known. */
+    take(m) {
+        this.#heard = performance.now();
+        if (m === null)
+            return;
+        switch (m.channel) {
+            case 'mark':
+                return;
+            case 'status':
+                return this.#status(m);
+            case 'control':
+                if (m.type === 'ack')
+                    this.#acknowledged(m.subscribed ?? [], m.rejected ?? []);
+                else if (m.type === 'error')
+                    this.emit('refused', new BlockdeskError(`${m.code}: ${m.message ?? ''}`));
+                return;
+            case 'heartbeat':
+                for (const change of this.streams.heartbeat(m.seqs))
+                    this.#changed(change);
+                if (this.streams.whole)
+                    this.#attempt = this.#strikes = 0;
+                return;
+            default:
+                this.#changed(this.streams.take(m));
+        }
+    }
+    /** restart gives the connection up, and begins every stream anew with the next one. */
+    restart() {
+        this.streams.restart();
+        this.#connection?.abort(new BlockdeskError('begun anew'));
+    }
+    #status(m) {
+        if (m.type === 'welcome')
+            this.#epoch = m.epoch ?? '';
+    }
+    #acknowledged(subscribed, rejected) {
+        for (const r of rejected) {
+            this.emit('rejected', r);
+            this.streams.forget([{ channel: r.channel, symbol: r.symbol }]);
+        }
+        if (this.streams.names.length === 0) {
+            this.#fault = new BlockdeskError(`the service has none of ${this.options.channels} of ${this.options.symbols}`);
+            void this.close();
+            return;
+        }
+        if (subscribed.length > 0)
+            this.emit('open', { epoch: this.#epoch, subscribed });
+    }
+    #changed(change) {
+        switch (change?.kind) {
+            case undefined: return;
+            case 'book': return this.emit('book', change.book);
+            case 'trades': return this.emit('trades', change.prints);
+            case 'ticker': return this.emit('ticker', change.ticker);
+            case 'tickets': return this.emit('tickets', change.board);
+            case 'gap':
+                this.emit('gap', change);
+                // What does not mend it by now never will: begin anew, and ever more slowly.
+                if (++this.#strikes > maxStrikes)
+                    this.restart();
+                else
+                    this.recover(change.stream);
+        }
+    }
+    async #run() {
+        const closing = this.#closing.signal;
+        while (!closing.aborted) {
+            const error = await this.#follow().then(() => null, (e) => e);
+            if (closing.aborted)
+                break;
+            const told = Math.max(this.comeBackMs, error instanceof ApiError ? error.retryAfterMs ?? 0 : 0);
+            const wait = Math.max(told, backoff(this.#attempt++, ...this.options.retryMs));
+            this.comeBackMs = 0;
+            this.emit('close', { error, retryMs: wait });
+            await sleep(wait, closing).catch(() => { }); // close
+        }
+        this.emit('close', { error: null, retryMs: null });
+    }
+    // follow reads one connection, and gives it up when it falls silent.
+    async #follow() {
+        const connection = new AbortController();
+        this.#connection = connection;
+        if (this.#closing.signal.aborted)
+            return;
+        const { silenceMs, connectMs } = this.options;
+        this.#heard = performance.now() + connectMs - silenceMs;
+        const watch = setInterval(() => {
+            if (performance.now() - this.#heard > silenceMs) {
+                connection.abort(new BlockdeskError(`nothing was heard for ${silenceMs} ms`));
+            }
+        }, Math.min(silenceMs, 1_000) / 4);
+        this.streams.reconnected();
+        try {
+            await this.connect(connection.signal);
+        }
+        finally {
+            clearInterval(watch);
+            connection.abort();
+        }
+    }
+}
+/** product is every channel of every symbol. */
+export function product(channels, symbols) {
+    return symbols.flatMap((symbol) => channels.map((channel) => ({ channel, symbol })));
+}

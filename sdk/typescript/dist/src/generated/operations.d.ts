@@ -1,0 +1,896 @@
+import type { CallOptions, Input, KeyedOptions, Operation } from '../call.js';
+import type * as schemas from './schemas.js';
+/** Operations has a method for each endpoint that answers JSON, by its operationId. */
+export declare abstract class Operations {
+    /** call sends one request and returns the answer. */
+    protected abstract call<T>(operation: Operation, input: Input, options: CallOptions | undefined): Promise<T>;
+    /**
+     * What the service is and where its endpoints are.
+     *
+     * `GET /`
+     */
+    getService(options?: CallOptions): Promise<schemas.ServiceDescription>;
+    /**
+     * Instruments.
+     *
+     * `GET /api/v1/market/symbols`
+     */
+    getSymbols(options?: CallOptions): Promise<schemas.Symbols>;
+    /**
+     * Last, best and 24 h figures of an instrument, from real trades.
+     *
+     * `GET /api/v1/market/ticker`
+     */
+    getTicker(query: {
+        symbol: schemas.PairSymbol;
+    }, options?: CallOptions): Promise<schemas.Ticker>;
+    /**
+     * Order book of an instrument.
+     *
+     * `GET /api/v1/market/depth`
+     */
+    getDepth(query: {
+        symbol: schemas.PairSymbol;
+        limit?: number;
+    }, options?: CallOptions): Promise<schemas.Depth>;
+    /**
+     * Last trades of an instrument.
+     *
+     * `GET /api/v1/market/trades`
+     */
+    getTrades(query: {
+        symbol: schemas.PairSymbol;
+        limit?: number;
+        before?: number;
+    }, options?: CallOptions): Promise<schemas.Trades>;
+    /**
+     * Candles of an instrument.
+     *
+     * `GET /api/v1/market/klines`
+     */
+    getKlines(query: {
+        symbol: schemas.PairSymbol;
+        interval?: schemas.Interval;
+        timeframe?: schemas.Interval;
+        limit?: number;
+        before?: number;
+    }, options?: CallOptions): Promise<schemas.Klines>;
+    /**
+     * Candles by timeframe.
+     *
+     * `GET /api/v1/market/candles`
+     */
+    getCandles(query?: {
+        symbol?: schemas.PairSymbol;
+        timeframe?: schemas.Interval;
+        interval?: schemas.Interval;
+        limit?: number;
+        before?: number;
+    }, options?: CallOptions): Promise<schemas.Candles>;
+    /**
+     * Each pair's price, where it comes from and how old it is.
+     *
+     * For whoever watches our prices from outside. The fields are our choice. `price` is that of the last trade, else the middle between best bid and best ask, else null: nothing stands in for a price that does not exist, and `degradation_state` says so. The answer is made anew each second, and at each change.
+     *
+     * `GET /api/v1/market/oracle/heartbeat`
+     */
+    getOracleHeartbeat(options?: CallOptions): Promise<schemas.OracleHeartbeat>;
+    /**
+     * Market status record.
+     *
+     * The service description names its members (2.5). A price that nothing tells is null, a window that is not proven is zero with its status. Refreshed in a 10 s cycle.
+     *
+     * `GET /api/v1/market/status`
+     */
+    getMarketStatus(options?: CallOptions): Promise<schemas.MarketStatus>;
+    /**
+     * Token catalog.
+     *
+     * `GET /api/v1/market/tokens`
+     */
+    getMarketTokens(options?: CallOptions): Promise<schemas.MarketTokens>;
+    /**
+     * Families of integration adapters.
+     *
+     * `GET /api/v1/market/adapters`
+     */
+    getMarketAdapters(options?: CallOptions): Promise<schemas.MarketAdapters>;
+    /**
+     * Price of each pair in dollars.
+     *
+     * `GET /api/v1/market/price`
+     */
+    getMarketPrice(options?: CallOptions): Promise<schemas.MarketPrice>;
+    /**
+     * Supply times price of each token.
+     *
+     * `GET /api/v1/market/marketcap`
+     */
+    getMarketMarketcap(options?: CallOptions): Promise<schemas.MarketMarketcap>;
+    /**
+     * Pairs with their mints, steps and volumes.
+     *
+     * `GET /api/v1/market/pairs`
+     */
+    getMarketPairs(options?: CallOptions): Promise<schemas.MarketPairs>;
+    /**
+     * Pools on chain.
+     *
+     * `GET /api/v1/market/pools`
+     */
+    getMarketPools(options?: CallOptions): Promise<schemas.MarketPools>;
+    /**
+     * The fee model and what was collected.
+     *
+     * `GET /api/v1/market/fees`
+     */
+    getMarketFees(options?: CallOptions): Promise<schemas.MarketFees>;
+    /**
+     * Sums of the desk's claims.
+     *
+     * `GET /api/v1/market/claims`
+     */
+    getMarketClaims(options?: CallOptions): Promise<schemas.MarketClaims>;
+    /**
+     * What the desk owes.
+     *
+     * `GET /api/v1/market/debt`
+     */
+    getMarketDebt(options?: CallOptions): Promise<schemas.MarketDebt>;
+    /**
+     * Metadata of each token, in Metaplex's fields.
+     *
+     * `GET /api/v1/market/metadata`
+     */
+    getMarketMetadata(options?: CallOptions): Promise<schemas.MarketMetadata>;
+    /**
+     * Pairs with the metadata of both tokens.
+     *
+     * `GET /api/v1/market/pair-metadata`
+     */
+    getMarketPairMetadata(options?: CallOptions): Promise<schemas.MarketPairMetadata>;
+    /**
+     * Token list.
+     *
+     * By Uniswap's published schema of token lists, with Solana's chain id; tokens without a mint are left out, and where none has one the list is empty, which that schema does not take. The version grows by its public rules: a token gone is a new major version, one come a minor one, any other change a patch; it and `timestamp` stay over restarts that change nothing. Our choice.
+     *
+     * `GET /api/v1/market/tokenlist`
+     */
+    getMarketTokenlist(options?: CallOptions): Promise<schemas.TokenList>;
+    /**
+     * Accounts that the service watches on chain.
+     *
+     * `GET /api/v1/market/wallet-index`
+     */
+    getMarketWalletIndex(options?: CallOptions): Promise<schemas.MarketWalletIndex>;
+    /**
+     * Where routers find the pools.
+     *
+     * `GET /api/v1/market/pool-registry`
+     */
+    getMarketPoolRegistry(options?: CallOptions): Promise<schemas.MarketPoolRegistry>;
+    /**
+     * Program, source and a hash that a reader can compute again.
+     *
+     * `proof_hash` is the SHA-256 of the member `subject` as it stands here, and the same as in the status record. A pool's is of the pool in `subject.pools`, without its own `proof_hash`. `executable_hash` is that of the running file.
+     *
+     * `GET /api/v1/market/proof`
+     */
+    getMarketProof(options?: CallOptions): Promise<schemas.MarketProof>;
+    /**
+     * Where everything is that an integrator reads.
+     *
+     * `GET /api/v1/market/integration-manifest`
+     */
+    getMarketIntegrationManifest(options?: CallOptions): Promise<schemas.MarketIntegrationManifest>;
+    /**
+     * What listing forms ask for, by family.
+     *
+     * `GET /api/v1/market/submission-packs`
+     */
+    getMarketSubmissionPacks(options?: CallOptions): Promise<schemas.MarketSubmissionPacks>;
+    /**
+     * What providers poll, by family.
+     *
+     * `GET /api/v1/market/provider-packs`
+     */
+    getMarketProviderPacks(options?: CallOptions): Promise<schemas.MarketProviderPacks>;
+    /**
+     * Command lines that run as they are printed.
+     *
+     * `GET /api/v1/market/examples`
+     */
+    getMarketExamples(options?: CallOptions): Promise<schemas.MarketExamples>;
+    /**
+     * Price and volume of each pair.
+     *
+     * `GET /api/v1/market/lite/market-summary`
+     */
+    getMarketLiteMarketSummary(options?: CallOptions): Promise<schemas.MarketLiteSummary>;
+    /**
+     * Mints of each pair.
+     *
+     * `GET /api/v1/market/lite/pair-metadata`
+     */
+    getMarketLitePairMetadata(options?: CallOptions): Promise<schemas.MarketLitePairMetadata>;
+    /**
+     * Mint and decimals of each token.
+     *
+     * `GET /api/v1/market/lite/tokenlist`
+     */
+    getMarketLiteTokenlist(options?: CallOptions): Promise<schemas.MarketLiteTokenlist>;
+    /**
+     * Address of each pool.
+     *
+     * `GET /api/v1/market/lite/pool-registry`
+     */
+    getMarketLitePoolRegistry(options?: CallOptions): Promise<schemas.MarketLitePoolRegistry>;
+    /**
+     * Price of the canonical pair.
+     *
+     * `GET /api/v1/market/lite/latest-price`
+     */
+    getMarketLiteLatestPrice(options?: CallOptions): Promise<schemas.MarketLiteLatestPrice>;
+    /**
+     * Newest hour with a trade of the canonical pair.
+     *
+     * `GET /api/v1/market/lite/latest-candle`
+     */
+    getMarketLiteLatestCandle(options?: CallOptions): Promise<schemas.MarketLiteLatestCandle>;
+    /**
+     * Newest trade of the canonical pair.
+     *
+     * `GET /api/v1/market/lite/latest-trade`
+     */
+    getMarketLiteLatestTrade(options?: CallOptions): Promise<schemas.MarketLiteLatestTrade>;
+    /**
+     * The fee and what it came to.
+     *
+     * `GET /api/v1/market/lite/latest-fees`
+     */
+    getMarketLiteLatestFees(options?: CallOptions): Promise<schemas.MarketLiteLatestFees>;
+    /**
+     * CoinGecko: tickers.
+     *
+     * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own.
+     *
+     * `GET /api/v1/market/adapters/coingecko/tickers`
+     */
+    getMarketAdaptersCoingeckoTickers(options?: CallOptions): Promise<schemas.CoinGeckoTickers>;
+    /**
+     * CoinMarketCap: summary.
+     *
+     * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own.
+     *
+     * `GET /api/v1/market/adapters/coinmarketcap/summary`
+     */
+    getMarketAdaptersCoinmarketcapSummary(options?: CallOptions): Promise<schemas.CoinMarketCapSummary>;
+    /**
+     * CoinMarketCap: assets.
+     *
+     * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own.
+     *
+     * `GET /api/v1/market/adapters/coinmarketcap/assets`
+     */
+    getMarketAdaptersCoinmarketcapAssets(options?: CallOptions): Promise<schemas.CoinMarketCapAssets>;
+    /**
+     * CoinMarketCap: ticker.
+     *
+     * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own.
+     *
+     * `GET /api/v1/market/adapters/coinmarketcap/ticker`
+     */
+    getMarketAdaptersCoinmarketcapTicker(options?: CallOptions): Promise<schemas.CoinMarketCapTicker>;
+    /**
+     * One pool.
+     *
+     * `GET /api/v1/market/pools/{pool_address}`
+     */
+    getMarketPool(path: {
+        pool_address: string;
+    }, options?: CallOptions): Promise<schemas.MarketPool>;
+    /**
+     * JSON Schemas of the documents.
+     *
+     * `GET /api/v1/market/schemas`
+     */
+    getMarketSchemas(options?: CallOptions): Promise<schemas.MarketSchemas>;
+    /**
+     * CoinGecko: order book.
+     *
+     * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own.
+     *
+     * `GET /api/v1/market/adapters/coingecko/orderbook`
+     */
+    getCoinGeckoOrderBook(query: {
+        ticker_id: string;
+        depth?: number;
+    }, options?: CallOptions): Promise<schemas.CoinGeckoOrderBook>;
+    /**
+     * CoinGecko: historical trades.
+     *
+     * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own. The newest trades of the time asked for, newest first.
+     *
+     * `GET /api/v1/market/adapters/coingecko/historical_trades`
+     */
+    getCoinGeckoTrades(query: {
+        ticker_id: string;
+        type?: 'buy' | 'sell';
+        limit?: number;
+        start_time?: number;
+        end_time?: number;
+    }, options?: CallOptions): Promise<schemas.CoinGeckoTrades>;
+    /**
+     * CoinMarketCap: order book.
+     *
+     * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own. At most 100 levels a side.
+     *
+     * `GET /api/v1/market/adapters/coinmarketcap/orderbook/{market_pair}`
+     */
+    getCoinMarketCapOrderBook(path: {
+        market_pair: string;
+    }, options?: CallOptions): Promise<schemas.CoinMarketCapOrderBook>;
+    /**
+     * CoinMarketCap: trades.
+     *
+     * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own. The last 100.
+     *
+     * `GET /api/v1/market/adapters/coinmarketcap/trades/{market_pair}`
+     */
+    getCoinMarketCapTrades(path: {
+        market_pair: string;
+    }, options?: CallOptions): Promise<schemas.CoinMarketCapTrades>;
+    /**
+     * DEX Screener: latest block.
+     *
+     * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own. A block is one command of the engine: its number never goes back (our choice). This is the newest with a trade; 0: there is none.
+     *
+     * `GET /api/v1/market/adapters/dexscreener/latest-block`
+     */
+    getScreenerLatestBlock(options?: CallOptions): Promise<schemas.ScreenerLatestBlock>;
+    /**
+     * DEX Screener: asset.
+     *
+     * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own.
+     *
+     * `GET /api/v1/market/adapters/dexscreener/asset`
+     */
+    getScreenerAsset(query: {
+        id: string;
+    }, options?: CallOptions): Promise<schemas.ScreenerAsset>;
+    /**
+     * DEX Screener: pair.
+     *
+     * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own.
+     *
+     * `GET /api/v1/market/adapters/dexscreener/pair`
+     */
+    getScreenerPair(query: {
+        id: string;
+    }, options?: CallOptions): Promise<schemas.ScreenerPair>;
+    /**
+     * DEX Screener: events.
+     *
+     * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own. Who traded is not told. At most 1,000 events.
+     *
+     * `GET /api/v1/market/adapters/dexscreener/events`
+     */
+    getScreenerEvents(query: {
+        fromBlock: number;
+        toBlock: number;
+    }, options?: CallOptions): Promise<schemas.ScreenerEvents>;
+    /**
+     * Global RFQ status and recommended surfaces.
+     *
+     * `GET /api/v1/rfq/status`
+     */
+    getRFQStatus(options?: CallOptions): Promise<schemas.RFQStatus>;
+    /**
+     * The currently sellable ticket.
+     *
+     * `GET /api/v1/rfq/current-sellable-ticket`
+     */
+    getCurrentSellableTicket(options?: CallOptions): Promise<schemas.CurrentSellableTicket>;
+    /**
+     * The full RFQ book.
+     *
+     * Public mirror on the base address; registry backend, for confirmation, on the api address.
+     *
+     * `GET /api/v1/rfq/market-tickets`
+     */
+    getMarketTickets(options?: CallOptions): Promise<schemas.MarketTickets>;
+    /**
+     * Compact book for bots.
+     *
+     * One row for each tranche that can be claimed; its columns are order_id, tranche_id, pair, available_usd, best_price_usd, expires_unix_ms.
+     *
+     * `GET /api/v1/rfq/market-tickets.compact`
+     */
+    getCompactBook(options?: CallOptions): Promise<schemas.CompactBook>;
+    /**
+     * RFQ fill levels and their discounts.
+     *
+     * `GET /api/v1/rfq/levels`
+     */
+    getLevels(options?: CallOptions): Promise<schemas.Levels>;
+    /**
+     * Allowed RFQ pairs.
+     *
+     * `GET /api/v1/rfq/pairs`
+     */
+    getPairs(options?: CallOptions): Promise<schemas.Pairs>;
+    /**
+     * Tokens and rails.
+     *
+     * `GET /api/v1/rfq/tokens`
+     */
+    getTokens(options?: CallOptions): Promise<schemas.Tokens>;
+    /**
+     * Payment rails by priority.
+     *
+     * `GET /api/v1/rfq/rails`
+     */
+    getRails(options?: CallOptions): Promise<schemas.RailList>;
+    /**
+     * Robot manifest.
+     *
+     * `GET /api/v1/rfq/robot-manifest`
+     */
+    getRobotManifest(options?: CallOptions): Promise<schemas.RobotManifest>;
+    /**
+     * The full RFQ book from the native backend.
+     *
+     * `GET /rfq-native/market-tickets.json`
+     */
+    getNativeMarketTickets(options?: CallOptions): Promise<schemas.MarketTickets>;
+    /**
+     * The currently sellable ticket from the native backend.
+     *
+     * `GET /rfq-native/current-sellable-ticket.json`
+     */
+    getNativeCurrentSellableTicket(options?: CallOptions): Promise<schemas.CurrentSellableTicket>;
+    /**
+     * RFQ discovery document.
+     *
+     * `GET /.well-known/svc-rfq.json`
+     */
+    getRFQDiscovery(options?: CallOptions): Promise<schemas.Discovery>;
+    /**
+     * Offers with a three-layer qualification.
+     *
+     * `GET /api/v1/exchange/board`
+     */
+    getBoard(options?: CallOptions): Promise<schemas.Board>;
+    /**
+     * Locks, price policy and institutional discount corridor.
+     *
+     * `GET /api/v1/dvp/status`
+     */
+    getDeskStatus(options?: CallOptions): Promise<schemas.DeskStatus>;
+    /**
+     * The terms of the handshake.
+     *
+     * They depend on the configuration alone.
+     *
+     * `GET /api/v1/dvp/handshake`
+     */
+    getHandshake(options?: CallOptions): Promise<schemas.HandshakeTerms>;
+    /**
+     * A nonce to sign, or a token for a signed one.
+     *
+     * `pubkey` alone: a nonce. With `nonce` and `signature`: a token. A nonce is used up by its first presentation, whatever comes of it. A proof that fails does not use up the hour in which an address gets one token. An Idempotency-Key has no effect here: a token is told once.
+     *
+     * `POST /api/v1/dvp/handshake`
+     */
+    postHandshake(body: schemas.HandshakeRequest, options?: CallOptions): Promise<schemas.Challenge | schemas.Token>;
+    /**
+     * Reserve a piece of a tranche and get both legs, unsigned.
+     *
+     * Never signs. A key is each taker's own. While the settlement chain is not reached, what is right is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. The bearer is looked at before the body, and the limit before both.
+     *
+     * `POST /api/v1/dvp/build`
+     */
+    postBuild(body: schemas.BuildRequest, options?: KeyedOptions): Promise<schemas.Build>;
+    /**
+     * Have the desk co-sign and broadcast a build that its taker has signed.
+     *
+     * Idempotent without a key: a build is signed once, for ever, and the same submission again is told what has become of it. So of a key only the body that it came with is remembered; another body is 409. Nothing is signed or broadcast without the taker's ed25519 signature over exactly the stored bytes.
+     *
+     * `POST /api/v1/dvp/submit`
+     */
+    postSubmit(body: schemas.Submission, options?: KeyedOptions): Promise<schemas.Submitted>;
+    /**
+     * Where a build stands.
+     *
+     * Our choice. Like a claim, a build is no secret, and takes no token.
+     *
+     * `GET /api/v1/dvp/builds/{build_id}`
+     */
+    getBuild(path: {
+        build_id: schemas.BuildID;
+    }, options?: CallOptions): Promise<schemas.BuildState>;
+    /**
+     * A claim with its history.
+     *
+     * Our choice. A claim is no secret: what becomes of it is public on the chain.
+     *
+     * `GET /api/v1/rfq/claims/{claim_id}`
+     */
+    getClaim(path: {
+        claim_id: schemas.ClaimID;
+    }, options?: CallOptions): Promise<schemas.Claim>;
+    /**
+     * A firm price for one claim.
+     *
+     * Firm until valid_until: a claim that names the quote_id in time gets this price. A quote reserves nothing.
+     *
+     * `POST /api/v1/rfq/quote`
+     */
+    postQuote(body: schemas.QuoteRequest, options?: KeyedOptions): Promise<schemas.Quote>;
+    /**
+     * Reserve a piece of a tranche and get the payment to sign (native, preferred).
+     *
+     * While the settlement chain is not reached, what is right is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved.
+     *
+     * `POST /rfq-native/modular-claim-take`
+     */
+    postNativeModularClaim(body: schemas.ClaimRequest, options?: KeyedOptions): Promise<schemas.ClaimPackage>;
+    /**
+     * Public alias of the modular claim.
+     *
+     * While the settlement chain is not reached, what is right is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved.
+     *
+     * `POST /api/v1/rfq/modular-claim-take`
+     */
+    postModularClaim(body: schemas.ClaimRequest, options?: KeyedOptions): Promise<schemas.ClaimPackage>;
+    /**
+     * Reserve a piece of a tranche and get both legs in one transaction (native, preferred).
+     *
+     * While the settlement chain is not reached, what is right is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. Sign the transaction and send it where `submit` says.
+     *
+     * `POST /rfq-native/atomic-claim-ticket`
+     */
+    postNativeAtomicClaim(body: schemas.ClaimRequest, options?: KeyedOptions): Promise<schemas.AtomicClaimPackage>;
+    /**
+     * Public alias of the atomic claim.
+     *
+     * While the settlement chain is not reached, what is right is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. Sign the transaction and send it where `submit` says.
+     *
+     * `POST /api/v1/rfq/atomic-claim-ticket`
+     */
+    postAtomicClaim(body: schemas.ClaimRequest, options?: KeyedOptions): Promise<schemas.AtomicClaimPackage>;
+    /**
+     * Verify the finalized payment of a claim (native, primary).
+     *
+     * Of the body's members three are enforced; the others, where they are sent, must agree. While the settlement chain is not reached, what is right is answered 503 `CHAIN_UNAVAILABLE`, and the payment is not looked at.
+     *
+     * `POST /rfq-native/settlement/verify-payment`
+     */
+    postNativeVerifyPayment(body: schemas.PaymentProof, options?: KeyedOptions): Promise<schemas.Verification | schemas.Pending>;
+    /**
+     * Public alias of the primary submission.
+     *
+     * Of the body's members three are enforced; the others, where they are sent, must agree. While the settlement chain is not reached, what is right is answered 503 `CHAIN_UNAVAILABLE`, and the payment is not looked at.
+     *
+     * `POST /api/v1/rfq/native/settlement/verify-payment`
+     */
+    postAliasVerifyPayment(body: schemas.PaymentProof, options?: KeyedOptions): Promise<schemas.Verification | schemas.Pending>;
+    /**
+     * Fallback submission on the registry backend.
+     *
+     * Of the body's members three are enforced; the others, where they are sent, must agree. While the settlement chain is not reached, what is right is answered 503 `CHAIN_UNAVAILABLE`, and the payment is not looked at.
+     *
+     * `POST /api/v1/rfq/settlement/verify-payment`
+     */
+    postFallbackVerifyPayment(body: schemas.PaymentProof, options?: KeyedOptions): Promise<schemas.Verification | schemas.Pending>;
+    /**
+     * Health of the WebSocket.
+     *
+     * `GET /ws/rfq/health`
+     */
+    getWebSocketHealth(options?: CallOptions): Promise<schemas.WebSocketHealth>;
+    /**
+     * This document.
+     *
+     * `GET /public-sdk/openapi/svc_public_api_v1.json`
+     */
+    getSpecification(options?: CallOptions): Promise<Record<string, unknown>>;
+    /**
+     * The same document.
+     *
+     * `GET /api/v1/market/openapi.json`
+     */
+    getSpecificationAlias(options?: CallOptions): Promise<Record<string, unknown>>;
+    /**
+     * Market status record.
+     *
+     * The same document as /api/v1/market/status.
+     *
+     * `GET /market.json`
+     */
+    getFileMarketJson(options?: CallOptions): Promise<schemas.MarketStatus>;
+    /**
+     * Market status record.
+     *
+     * Legacy surface: the same document as /api/v1/market/status.
+     *
+     * `GET /status`
+     */
+    getLegacyStatus(options?: CallOptions): Promise<schemas.MarketStatus>;
+    /**
+     * Families of integration adapters.
+     *
+     * The same document as /api/v1/market/adapters.
+     *
+     * `GET /adapters.json`
+     */
+    getFileAdaptersJson(options?: CallOptions): Promise<schemas.MarketAdapters>;
+    /**
+     * Price of each pair in dollars.
+     *
+     * The same document as /api/v1/market/price.
+     *
+     * `GET /price.json`
+     */
+    getFilePriceJson(options?: CallOptions): Promise<schemas.MarketPrice>;
+    /**
+     * Pairs with their mints, steps and volumes.
+     *
+     * The same document as /api/v1/market/pairs.
+     *
+     * `GET /pair.json`
+     */
+    getFilePairJson(options?: CallOptions): Promise<schemas.MarketPairs>;
+    /**
+     * Pairs with their mints, steps and volumes.
+     *
+     * Legacy surface: the same document as /api/v1/market/pairs.
+     *
+     * `GET /pairs`
+     */
+    getLegacyPairs(options?: CallOptions): Promise<schemas.MarketPairs>;
+    /**
+     * The fee model and what was collected.
+     *
+     * The same document as /api/v1/market/fees.
+     *
+     * `GET /fees.json`
+     */
+    getFileFeesJson(options?: CallOptions): Promise<schemas.MarketFees>;
+    /**
+     * Metadata of each token, in Metaplex's fields.
+     *
+     * The same document as /api/v1/market/metadata.
+     *
+     * `GET /metadata.json`
+     */
+    getFileMetadataJson(options?: CallOptions): Promise<schemas.MarketMetadata>;
+    /**
+     * Pairs with the metadata of both tokens.
+     *
+     * The same document as /api/v1/market/pair-metadata.
+     *
+     * `GET /pair-metadata.json`
+     */
+    getFilePairMetadataJson(options?: CallOptions): Promise<schemas.MarketPairMetadata>;
+    /**
+     * Token list.
+     *
+     * The same document as /api/v1/market/tokenlist.
+     *
+     * `GET /tokenlist.json`
+     */
+    getFileTokenlistJson(options?: CallOptions): Promise<schemas.TokenList>;
+    /**
+     * Accounts that the service watches on chain.
+     *
+     * The same document as /api/v1/market/wallet-index.
+     *
+     * `GET /wallet-index.json`
+     */
+    getFileWalletIndexJson(options?: CallOptions): Promise<schemas.MarketWalletIndex>;
+    /**
+     * Accounts that the service watches on chain.
+     *
+     * The same document as /api/v1/market/wallet-index.
+     *
+     * `GET /wallets.json`
+     */
+    getFileWalletsJson(options?: CallOptions): Promise<schemas.MarketWalletIndex>;
+    /**
+     * Where routers find the pools.
+     *
+     * The same document as /api/v1/market/pool-registry.
+     *
+     * `GET /pool-registry.json`
+     */
+    getFilePoolRegistryJson(options?: CallOptions): Promise<schemas.MarketPoolRegistry>;
+    /**
+     * Program, source and a hash that a reader can compute again.
+     *
+     * The same document as /api/v1/market/proof.
+     *
+     * `GET /proof.json`
+     */
+    getFileProofJson(options?: CallOptions): Promise<schemas.MarketProof>;
+    /**
+     * Program, source and a hash that a reader can compute again.
+     *
+     * Legacy surface: the same document as /api/v1/market/proof.
+     *
+     * `GET /proof`
+     */
+    getLegacyProof(options?: CallOptions): Promise<schemas.MarketProof>;
+    /**
+     * Where everything is that an integrator reads.
+     *
+     * The same document as /api/v1/market/integration-manifest.
+     *
+     * `GET /integration-manifest.json`
+     */
+    getFileIntegrationManifestJson(options?: CallOptions): Promise<schemas.MarketIntegrationManifest>;
+    /**
+     * What listing forms ask for, by family.
+     *
+     * The same document as /api/v1/market/submission-packs.
+     *
+     * `GET /submission-packs.json`
+     */
+    getFileSubmissionPacksJson(options?: CallOptions): Promise<schemas.MarketSubmissionPacks>;
+    /**
+     * What providers poll, by family.
+     *
+     * The same document as /api/v1/market/provider-packs.
+     *
+     * `GET /provider-packs.json`
+     */
+    getFileProviderPacksJson(options?: CallOptions): Promise<schemas.MarketProviderPacks>;
+    /**
+     * Command lines that run as they are printed.
+     *
+     * The same document as /api/v1/market/examples.
+     *
+     * `GET /examples.json`
+     */
+    getFileExamplesJson(options?: CallOptions): Promise<schemas.MarketExamples>;
+    /**
+     * Price and volume of each pair.
+     *
+     * The same document as /api/v1/market/lite/market-summary.
+     *
+     * `GET /market-summary.json`
+     */
+    getFileMarketSummaryJson(options?: CallOptions): Promise<schemas.MarketLiteSummary>;
+    /**
+     * Mints of each pair.
+     *
+     * The same document as /api/v1/market/lite/pair-metadata.
+     *
+     * `GET /pair-metadata-lite.json`
+     */
+    getFilePairMetadataLiteJson(options?: CallOptions): Promise<schemas.MarketLitePairMetadata>;
+    /**
+     * Mint and decimals of each token.
+     *
+     * The same document as /api/v1/market/lite/tokenlist.
+     *
+     * `GET /tokenlist-lite.json`
+     */
+    getFileTokenlistLiteJson(options?: CallOptions): Promise<schemas.MarketLiteTokenlist>;
+    /**
+     * Address of each pool.
+     *
+     * The same document as /api/v1/market/lite/pool-registry.
+     *
+     * `GET /pool-registry-lite.json`
+     */
+    getFilePoolRegistryLiteJson(options?: CallOptions): Promise<schemas.MarketLitePoolRegistry>;
+    /**
+     * Price of the canonical pair.
+     *
+     * The same document as /api/v1/market/lite/latest-price.
+     *
+     * `GET /latest-price.json`
+     */
+    getFileLatestPriceJson(options?: CallOptions): Promise<schemas.MarketLiteLatestPrice>;
+    /**
+     * Newest hour with a trade of the canonical pair.
+     *
+     * The same document as /api/v1/market/lite/latest-candle.
+     *
+     * `GET /latest-candle.json`
+     */
+    getFileLatestCandleJson(options?: CallOptions): Promise<schemas.MarketLiteLatestCandle>;
+    /**
+     * Newest trade of the canonical pair.
+     *
+     * The same document as /api/v1/market/lite/latest-trade.
+     *
+     * `GET /latest-trade.json`
+     */
+    getFileLatestTradeJson(options?: CallOptions): Promise<schemas.MarketLiteLatestTrade>;
+    /**
+     * The fee and what it came to.
+     *
+     * The same document as /api/v1/market/lite/latest-fees.
+     *
+     * `GET /latest-fees.json`
+     */
+    getFileLatestFeesJson(options?: CallOptions): Promise<schemas.MarketLiteLatestFees>;
+    /**
+     * JSON Schemas of the documents.
+     *
+     * The same document as /api/v1/market/schemas.
+     *
+     * `GET /schemas.json`
+     */
+    getFileSchemasJson(options?: CallOptions): Promise<schemas.MarketSchemas>;
+    /**
+     * Discovery: everything that is served.
+     *
+     * `GET /.well-known/svc-discovery.json`
+     */
+    getWellKnownSvcDiscovery(options?: CallOptions): Promise<schemas.DiscoveryFile>;
+    /**
+     * Discovery: where trades execute.
+     *
+     * `GET /.well-known/svc-program.json`
+     */
+    getWellKnownSvcProgram(options?: CallOptions): Promise<schemas.DiscoveryFile>;
+    /**
+     * Discovery: tokens and pairs.
+     *
+     * `GET /.well-known/svc-ecosystem.json`
+     */
+    getWellKnownSvcEcosystem(options?: CallOptions): Promise<schemas.DiscoveryFile>;
+    /**
+     * Discovery: what wallets show.
+     *
+     * `GET /.well-known/svc-wallets.json`
+     */
+    getWellKnownSvcWallets(options?: CallOptions): Promise<schemas.DiscoveryFile>;
+    /**
+     * Discovery: what integrators need.
+     *
+     * `GET /.well-known/svc-integrators.json`
+     */
+    getWellKnownSvcIntegrators(options?: CallOptions): Promise<schemas.DiscoveryFile>;
+    /**
+     * Discovery: this service.
+     *
+     * `GET /.well-known/svc.json`
+     */
+    getWellKnownSvc(options?: CallOptions): Promise<schemas.DiscoveryFile>;
+    /**
+     * Last trades of an instrument.
+     *
+     * As /api/v1/market/trades, where the symbol may be absent: the first instrument then (our choice).
+     *
+     * `GET /trades.json`
+     */
+    getFileTradesJson(query?: {
+        symbol?: schemas.PairSymbol;
+        limit?: number;
+        before?: number;
+    }, options?: CallOptions): Promise<schemas.Trades>;
+    /**
+     * Candles by timeframe.
+     *
+     * As /api/v1/market/candles, where the symbol may be absent: the first instrument then (our choice).
+     *
+     * `GET /candles.json`
+     */
+    getFileCandlesJson(query?: {
+        symbol?: schemas.PairSymbol;
+        timeframe?: schemas.Interval;
+        interval?: schemas.Interval;
+        limit?: number;
+        before?: number;
+    }, options?: CallOptions): Promise<schemas.Candles>;
+    /**
+     * The same document.
+     *
+     * `GET /openapi.json`
+     */
+    getFileOpenapiJson(options?: CallOptions): Promise<Record<string, unknown>>;
+}

@@ -1,0 +1,1072 @@
+// Made by tools/generate.mjs of the OpenAPI document. Not to be edited.
+/** Operations has a method for each endpoint that answers JSON, by its operationId. */
+export class Operations {
+    /**
+     * What the service is and where its endpoints are.
+     *
+     * `GET /`
+     */
+    getService(options) {
+        return this.call({ method: 'GET', path: '/' }, {}, options);
+    }
+    /**
+     * Instruments.
+     *
+     * `GET /api/v1/market/symbols`
+     */
+    getSymbols(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/symbols' }, {}, options);
+    }
+    /**
+     * Last, best and 24 h figures of an instrument, from real trades.
+     *
+     * `GET /api/v1/market/ticker`
+     */
+    getTicker(query, options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/ticker' }, { query }, options);
+    }
+    /**
+     * Order book of an instrument.
+     *
+     * `GET /api/v1/market/depth`
+     */
+    getDepth(query, options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/depth' }, { query }, options);
+    }
+    /**
+     * Last trades of an instrument.
+     *
+     * `GET /api/v1/market/trades`
+     */
+    getTrades(query, options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/trades' }, { query }, options);
+    }
+    /**
+     * Candles of an instrument.
+     *
+     * `GET /api/v1/market/klines`
+     */
+    getKlines(query, options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/klines' }, { query }, options);
+    }
+    /**
+     * Candles by timeframe.
+     *
+     * `GET /api/v1/market/candles`
+     */
+    getCandles(query = {}, options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/candles' }, { query }, options);
+    }
+    /**
+     * Each pair's price, where it comes from and how old it is.
+     *
+     * For whoever watches our prices from outside. The fields are our choice. `price` is that of the last trade, else the middle between best bid and best ask, else null: nothing stands in for a price that does not exist, and `degradation_state` says so. The answer is made anew each second, and at each change.
+     *
+     * `GET /api/v1/market/oracle/heartbeat`
+     */
+    getOracleHeartbeat(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/oracle/heartbeat' }, {}, options);
+    }
+    /**
+     * Market status record.
+     *
+     * The service description names its members (2.5). A price that nothing tells is null, a window that is not proven is zero with its status. Refreshed in a 10 s cycle.
+     *
+     * `GET /api/v1/market/status`
+     */
+    getMarketStatus(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/status' }, {}, options);
+    }
+    /**
+     * Token catalog.
+     *
+     * `GET /api/v1/market/tokens`
+     */
+    getMarketTokens(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/tokens' }, {}, options);
+    }
+    /**
+     * Families of integration adapters.
+     *
+     * `GET /api/v1/market/adapters`
+     */
+    getMarketAdapters(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/adapters' }, {}, options);
+    }
+    /**
+     * Price of each pair in dollars.
+     *
+     * `GET /api/v1/market/price`
+     */
+    getMarketPrice(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/price' }, {}, options);
+    }
+    /**
+     * Supply times price of each token.
+     *
+     * `GET /api/v1/market/marketcap`
+     */
+    getMarketMarketcap(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/marketcap' }, {}, options);
+    }
+    /**
+     * Pairs with their mints, steps and volumes.
+     *
+     * `GET /api/v1/market/pairs`
+     */
+    getMarketPairs(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/pairs' }, {}, options);
+    }
+    /**
+     * Pools on chain.
+     *
+     * `GET /api/v1/market/pools`
+     */
+    getMarketPools(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/pools' }, {}, options);
+    }
+    /**
+     * The fee model and what was collected.
+     *
+     * `GET /api/v1/market/fees`
+     */
+    getMarketFees(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/fees' }, {}, options);
+    }
+    /**
+     * Sums of the desk's claims.
+     *
+     * `GET /api/v1/market/claims`
+     */
+    getMarketClaims(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/claims' }, {}, options);
+    }
+    /**
+     * What the desk owes.
+     *
+     * `GET /api/v1/market/debt`
+     */
+    getMarketDebt(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/debt' }, {}, options);
+    }
+    /**
+     * Metadata of each token, in Metaplex's fields.
+     *
+     * `GET /api/v1/market/metadata`
+     */
+    getMarketMetadata(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/metadata' }, {}, options);
+    }
+    /**
+     * Pairs with the metadata of both tokens.
+     *
+     * `GET /api/v1/market/pair-metadata`
+     */
+    getMarketPairMetadata(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/pair-metadata' }, {}, options);
+    }
+    /**
+     * Token list.
+     *
+     * By Uniswap's published schema of token lists, with Solana's chain id; tokens without a mint are left out, and where none has one the list is empty, which that schema does not take. The version grows by its public rules: a token gone is a new major version, one come a minor one, any other change a patch; it and `timestamp` stay over restarts that change nothing. Our choice.
+     *
+     * `GET /api/v1/market/tokenlist`
+     */
+    getMarketTokenlist(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/tokenlist' }, {}, options);
+    }
+    /**
+     * Accounts that the service watches on chain.
+     *
+     * `GET /api/v1/market/wallet-index`
+     */
+    getMarketWalletIndex(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/wallet-index' }, {}, options);
+    }
+    /**
+     * Where routers find the pools.
+     *
+     * `GET /api/v1/market/pool-registry`
+     */
+    getMarketPoolRegistry(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/pool-registry' }, {}, options);
+    }
+    /**
+     * Program, source and a hash that a reader can compute again.
+     *
+     * `proof_hash` is the SHA-256 of the member `subject` as it stands here, and the same as in the status record. A pool's is of the pool in `subject.pools`, without its own `proof_hash`. `executable_hash` is that of the running file.
+     *
+     * `GET /api/v1/market/proof`
+     */
+    getMarketProof(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/proof' }, {}, options);
+    }
+    /**
+     * Where everything is that an integrator reads.
+     *
+     * `GET /api/v1/market/integration-manifest`
+     */
+    getMarketIntegrationManifest(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/integration-manifest' }, {}, options);
+    }
+    /**
+     * What listing forms ask for, by family.
+     *
+     * `GET /api/v1/market/submission-packs`
+     */
+    getMarketSubmissionPacks(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/submission-packs' }, {}, options);
+    }
+    /**
+     * What providers poll, by family.
+     *
+     * `GET /api/v1/market/provider-packs`
+     */
+    getMarketProviderPacks(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/provider-packs' }, {}, options);
+    }
+    /**
+     * Command lines that run as they are printed.
+     *
+     * `GET /api/v1/market/examples`
+     */
+    getMarketExamples(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/examples' }, {}, options);
+    }
+    /**
+     * Price and volume of each pair.
+     *
+     * `GET /api/v1/market/lite/market-summary`
+     */
+    getMarketLiteMarketSummary(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/lite/market-summary' }, {}, options);
+    }
+    /**
+     * Mints of each pair.
+     *
+     * `GET /api/v1/market/lite/pair-metadata`
+     */
+    getMarketLitePairMetadata(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/lite/pair-metadata' }, {}, options);
+    }
+    /**
+     * Mint and decimals of each token.
+     *
+     * `GET /api/v1/market/lite/tokenlist`
+     */
+    getMarketLiteTokenlist(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/lite/tokenlist' }, {}, options);
+    }
+    /**
+     * Address of each pool.
+     *
+     * `GET /api/v1/market/lite/pool-registry`
+     */
+    getMarketLitePoolRegistry(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/lite/pool-registry' }, {}, options);
+    }
+    /**
+     * Price of the canonical pair.
+     *
+     * `GET /api/v1/market/lite/latest-price`
+     */
+    getMarketLiteLatestPrice(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/lite/latest-price' }, {}, options);
+    }
+    /**
+     * Newest hour with a trade of the canonical pair.
+     *
+     * `GET /api/v1/market/lite/latest-candle`
+     */
+    getMarketLiteLatestCandle(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/lite/latest-candle' }, {}, options);
+    }
+    /**
+     * Newest trade of the canonical pair.
+     *
+     * `GET /api/v1/market/lite/latest-trade`
+     */
+    getMarketLiteLatestTrade(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/lite/latest-trade' }, {}, options);
+    }
+    /**
+     * The fee and what it came to.
+     *
+     * `GET /api/v1/market/lite/latest-fees`
+     */
+    getMarketLiteLatestFees(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/lite/latest-fees' }, {}, options);
+    }
+    /**
+     * CoinGecko: tickers.
+     *
+     * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own.
+     *
+     * `GET /api/v1/market/adapters/coingecko/tickers`
+     */
+    getMarketAdaptersCoingeckoTickers(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/adapters/coingecko/tickers' }, {}, options);
+    }
+    /**
+     * CoinMarketCap: summary.
+     *
+     * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own.
+     *
+     * `GET /api/v1/market/adapters/coinmarketcap/summary`
+     */
+    getMarketAdaptersCoinmarketcapSummary(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/adapters/coinmarketcap/summary' }, {}, options);
+    }
+    /**
+     * CoinMarketCap: assets.
+     *
+     * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own.
+     *
+     * `GET /api/v1/market/adapters/coinmarketcap/assets`
+     */
+    getMarketAdaptersCoinmarketcapAssets(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/adapters/coinmarketcap/assets' }, {}, options);
+    }
+    /**
+     * CoinMarketCap: ticker.
+     *
+     * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own.
+     *
+     * `GET /api/v1/market/adapters/coinmarketcap/ticker`
+     */
+    getMarketAdaptersCoinmarketcapTicker(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/adapters/coinmarketcap/ticker' }, {}, options);
+    }
+    /**
+     * One pool.
+     *
+     * `GET /api/v1/market/pools/{pool_address}`
+     */
+    getMarketPool(path, options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/pools/{pool_address}' }, { path }, options);
+    }
+    /**
+     * JSON Schemas of the documents.
+     *
+     * `GET /api/v1/market/schemas`
+     */
+    getMarketSchemas(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/schemas' }, {}, options);
+    }
+    /**
+     * CoinGecko: order book.
+     *
+     * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own.
+     *
+     * `GET /api/v1/market/adapters/coingecko/orderbook`
+     */
+    getCoinGeckoOrderBook(query, options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/adapters/coingecko/orderbook' }, { query }, options);
+    }
+    /**
+     * CoinGecko: historical trades.
+     *
+     * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own. The newest trades of the time asked for, newest first.
+     *
+     * `GET /api/v1/market/adapters/coingecko/historical_trades`
+     */
+    getCoinGeckoTrades(query, options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/adapters/coingecko/historical_trades' }, { query }, options);
+    }
+    /**
+     * CoinMarketCap: order book.
+     *
+     * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own. At most 100 levels a side.
+     *
+     * `GET /api/v1/market/adapters/coinmarketcap/orderbook/{market_pair}`
+     */
+    getCoinMarketCapOrderBook(path, options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/adapters/coinmarketcap/orderbook/{market_pair}' }, { path }, options);
+    }
+    /**
+     * CoinMarketCap: trades.
+     *
+     * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own. The last 100.
+     *
+     * `GET /api/v1/market/adapters/coinmarketcap/trades/{market_pair}`
+     */
+    getCoinMarketCapTrades(path, options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/adapters/coinmarketcap/trades/{market_pair}' }, { path }, options);
+    }
+    /**
+     * DEX Screener: latest block.
+     *
+     * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own. A block is one command of the engine: its number never goes back (our choice). This is the newest with a trade; 0: there is none.
+     *
+     * `GET /api/v1/market/adapters/dexscreener/latest-block`
+     */
+    getScreenerLatestBlock(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/adapters/dexscreener/latest-block' }, {}, options);
+    }
+    /**
+     * DEX Screener: asset.
+     *
+     * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own.
+     *
+     * `GET /api/v1/market/adapters/dexscreener/asset`
+     */
+    getScreenerAsset(query, options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/adapters/dexscreener/asset' }, { query }, options);
+    }
+    /**
+     * DEX Screener: pair.
+     *
+     * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own.
+     *
+     * `GET /api/v1/market/adapters/dexscreener/pair`
+     */
+    getScreenerPair(query, options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/adapters/dexscreener/pair' }, { query }, options);
+    }
+    /**
+     * DEX Screener: events.
+     *
+     * In the public format that the aggregator asks of exchanges. Adapters have a rate limit of their own. Who traded is not told. At most 1,000 events.
+     *
+     * `GET /api/v1/market/adapters/dexscreener/events`
+     */
+    getScreenerEvents(query, options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/adapters/dexscreener/events' }, { query }, options);
+    }
+    /**
+     * Global RFQ status and recommended surfaces.
+     *
+     * `GET /api/v1/rfq/status`
+     */
+    getRFQStatus(options) {
+        return this.call({ method: 'GET', path: '/api/v1/rfq/status' }, {}, options);
+    }
+    /**
+     * The currently sellable ticket.
+     *
+     * `GET /api/v1/rfq/current-sellable-ticket`
+     */
+    getCurrentSellableTicket(options) {
+        return this.call({ method: 'GET', path: '/api/v1/rfq/current-sellable-ticket' }, {}, options);
+    }
+    /**
+     * The full RFQ book.
+     *
+     * Public mirror on the base address; registry backend, for confirmation, on the api address.
+     *
+     * `GET /api/v1/rfq/market-tickets`
+     */
+    getMarketTickets(options) {
+        return this.call({ method: 'GET', path: '/api/v1/rfq/market-tickets' }, {}, options);
+    }
+    /**
+     * Compact book for bots.
+     *
+     * One row for each tranche that can be claimed; its columns are order_id, tranche_id, pair, available_usd, best_price_usd, expires_unix_ms.
+     *
+     * `GET /api/v1/rfq/market-tickets.compact`
+     */
+    getCompactBook(options) {
+        return this.call({ method: 'GET', path: '/api/v1/rfq/market-tickets.compact' }, {}, options);
+    }
+    /**
+     * RFQ fill levels and their discounts.
+     *
+     * `GET /api/v1/rfq/levels`
+     */
+    getLevels(options) {
+        return this.call({ method: 'GET', path: '/api/v1/rfq/levels' }, {}, options);
+    }
+    /**
+     * Allowed RFQ pairs.
+     *
+     * `GET /api/v1/rfq/pairs`
+     */
+    getPairs(options) {
+        return this.call({ method: 'GET', path: '/api/v1/rfq/pairs' }, {}, options);
+    }
+    /**
+     * Tokens and rails.
+     *
+     * `GET /api/v1/rfq/tokens`
+     */
+    getTokens(options) {
+        return this.call({ method: 'GET', path: '/api/v1/rfq/tokens' }, {}, options);
+    }
+    /**
+     * Payment rails by priority.
+     *
+     * `GET /api/v1/rfq/rails`
+     */
+    getRails(options) {
+        return this.call({ method: 'GET', path: '/api/v1/rfq/rails' }, {}, options);
+    }
+    /**
+     * Robot manifest.
+     *
+     * `GET /api/v1/rfq/robot-manifest`
+     */
+    getRobotManifest(options) {
+        return this.call({ method: 'GET', path: '/api/v1/rfq/robot-manifest' }, {}, options);
+    }
+    /**
+     * The full RFQ book from the native backend.
+     *
+     * `GET /rfq-native/market-tickets.json`
+     */
+    getNativeMarketTickets(options) {
+        return this.call({ method: 'GET', path: '/rfq-native/market-tickets.json' }, {}, options);
+    }
+    /**
+     * The currently sellable ticket from the native backend.
+     *
+     * `GET /rfq-native/current-sellable-ticket.json`
+     */
+    getNativeCurrentSellableTicket(options) {
+        return this.call({ method: 'GET', path: '/rfq-native/current-sellable-ticket.json' }, {}, options);
+    }
+    /**
+     * RFQ discovery document.
+     *
+     * `GET /.well-known/svc-rfq.json`
+     */
+    getRFQDiscovery(options) {
+        return this.call({ method: 'GET', path: '/.well-known/svc-rfq.json' }, {}, options);
+    }
+    /**
+     * Offers with a three-layer qualification.
+     *
+     * `GET /api/v1/exchange/board`
+     */
+    getBoard(options) {
+        return this.call({ method: 'GET', path: '/api/v1/exchange/board' }, {}, options);
+    }
+    /**
+     * Locks, price policy and institutional discount corridor.
+     *
+     * `GET /api/v1/dvp/status`
+     */
+    getDeskStatus(options) {
+        return this.call({ method: 'GET', path: '/api/v1/dvp/status' }, {}, options);
+    }
+    /**
+     * The terms of the handshake.
+     *
+     * They depend on the configuration alone.
+     *
+     * `GET /api/v1/dvp/handshake`
+     */
+    getHandshake(options) {
+        return this.call({ method: 'GET', path: '/api/v1/dvp/handshake' }, {}, options);
+    }
+    /**
+     * A nonce to sign, or a token for a signed one.
+     *
+     * `pubkey` alone: a nonce. With `nonce` and `signature`: a token. A nonce is used up by its first presentation, whatever comes of it. A proof that fails does not use up the hour in which an address gets one token. An Idempotency-Key has no effect here: a token is told once.
+     *
+     * `POST /api/v1/dvp/handshake`
+     */
+    postHandshake(body, options) {
+        return this.call({ method: 'POST', path: '/api/v1/dvp/handshake' }, { body }, options);
+    }
+    /**
+     * Reserve a piece of a tranche and get both legs, unsigned.
+     *
+     * Never signs. A key is each taker's own. While the settlement chain is not reached, what is right is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. The bearer is looked at before the body, and the limit before both.
+     *
+     * `POST /api/v1/dvp/build`
+     */
+    postBuild(body, options) {
+        return this.call({ method: 'POST', path: '/api/v1/dvp/build', keyed: true, bearer: true }, { body }, options);
+    }
+    /**
+     * Have the desk co-sign and broadcast a build that its taker has signed.
+     *
+     * Idempotent without a key: a build is signed once, for ever, and the same submission again is told what has become of it. So of a key only the body that it came with is remembered; another body is 409. Nothing is signed or broadcast without the taker's ed25519 signature over exactly the stored bytes.
+     *
+     * `POST /api/v1/dvp/submit`
+     */
+    postSubmit(body, options) {
+        return this.call({ method: 'POST', path: '/api/v1/dvp/submit', keyed: true, bearer: true }, { body }, options);
+    }
+    /**
+     * Where a build stands.
+     *
+     * Our choice. Like a claim, a build is no secret, and takes no token.
+     *
+     * `GET /api/v1/dvp/builds/{build_id}`
+     */
+    getBuild(path, options) {
+        return this.call({ method: 'GET', path: '/api/v1/dvp/builds/{build_id}' }, { path }, options);
+    }
+    /**
+     * A claim with its history.
+     *
+     * Our choice. A claim is no secret: what becomes of it is public on the chain.
+     *
+     * `GET /api/v1/rfq/claims/{claim_id}`
+     */
+    getClaim(path, options) {
+        return this.call({ method: 'GET', path: '/api/v1/rfq/claims/{claim_id}' }, { path }, options);
+    }
+    /**
+     * A firm price for one claim.
+     *
+     * Firm until valid_until: a claim that names the quote_id in time gets this price. A quote reserves nothing.
+     *
+     * `POST /api/v1/rfq/quote`
+     */
+    postQuote(body, options) {
+        return this.call({ method: 'POST', path: '/api/v1/rfq/quote', keyed: true }, { body }, options);
+    }
+    /**
+     * Reserve a piece of a tranche and get the payment to sign (native, preferred).
+     *
+     * While the settlement chain is not reached, what is right is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved.
+     *
+     * `POST /rfq-native/modular-claim-take`
+     */
+    postNativeModularClaim(body, options) {
+        return this.call({ method: 'POST', path: '/rfq-native/modular-claim-take', keyed: true }, { body }, options);
+    }
+    /**
+     * Public alias of the modular claim.
+     *
+     * While the settlement chain is not reached, what is right is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved.
+     *
+     * `POST /api/v1/rfq/modular-claim-take`
+     */
+    postModularClaim(body, options) {
+        return this.call({ method: 'POST', path: '/api/v1/rfq/modular-claim-take', keyed: true }, { body }, options);
+    }
+    /**
+     * Reserve a piece of a tranche and get both legs in one transaction (native, preferred).
+     *
+     * While the settlement chain is not reached, what is right is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. Sign the transaction and send it where `submit` says.
+     *
+     * `POST /rfq-native/atomic-claim-ticket`
+     */
+    postNativeAtomicClaim(body, options) {
+        return this.call({ method: 'POST', path: '/rfq-native/atomic-claim-ticket', keyed: true }, { body }, options);
+    }
+    /**
+     * Public alias of the atomic claim.
+     *
+     * While the settlement chain is not reached, what is right is answered 503 `CHAIN_UNAVAILABLE`, and nothing is reserved. Sign the transaction and send it where `submit` says.
+     *
+     * `POST /api/v1/rfq/atomic-claim-ticket`
+     */
+    postAtomicClaim(body, options) {
+        return this.call({ method: 'POST', path: '/api/v1/rfq/atomic-claim-ticket', keyed: true }, { body }, options);
+    }
+    /**
+     * Verify the finalized payment of a claim (native, primary).
+     *
+     * Of the body's members three are enforced; the others, where they are sent, must agree. While the settlement chain is not reached, what is right is answered 503 `CHAIN_UNAVAILABLE`, and the payment is not looked at.
+     *
+     * `POST /rfq-native/settlement/verify-payment`
+     */
+    postNativeVerifyPayment(body, options) {
+        return this.call({ method: 'POST', path: '/rfq-native/settlement/verify-payment', keyed: true }, { body }, options);
+    }
+    /**
+     * Public alias of the primary submission.
+     *
+     * Of the body's members three are enforced; the others, where they are sent, must agree. While the settlement chain is not reached, what is right is answered 503 `CHAIN_UNAVAILABLE`, and the payment is not looked at.
+     *
+     * `POST /api/v1/rfq/native/settlement/verify-payment`
+     */
+    postAliasVerifyPayment(body, options) {
+        return this.call({ method: 'POST', path: '/api/v1/rfq/native/settlement/verify-payment', keyed: true }, { body }, options);
+    }
+    /**
+     * Fallback submission on the registry backend.
+     *
+     * Of the body's members three are enforced; the others, where they are sent, must agree. While the settlement chain is not reached, what is right is answered 503 `CHAIN_UNAVAILABLE`, and the payment is not looked at.
+     *
+     * `POST /api/v1/rfq/settlement/verify-payment`
+     */
+    postFallbackVerifyPayment(body, options) {
+        return this.call({ method: 'POST', path: '/api/v1/rfq/settlement/verify-payment', on: 'api', keyed: true }, { body }, options);
+    }
+    /**
+     * Health of the WebSocket.
+     *
+     * `GET /ws/rfq/health`
+     */
+    getWebSocketHealth(options) {
+        return this.call({ method: 'GET', path: '/ws/rfq/health', on: 'api' }, {}, options);
+    }
+    /**
+     * This document.
+     *
+     * `GET /public-sdk/openapi/svc_public_api_v1.json`
+     */
+    getSpecification(options) {
+        return this.call({ method: 'GET', path: '/public-sdk/openapi/svc_public_api_v1.json' }, {}, options);
+    }
+    /**
+     * The same document.
+     *
+     * `GET /api/v1/market/openapi.json`
+     */
+    getSpecificationAlias(options) {
+        return this.call({ method: 'GET', path: '/api/v1/market/openapi.json' }, {}, options);
+    }
+    /**
+     * Market status record.
+     *
+     * The same document as /api/v1/market/status.
+     *
+     * `GET /market.json`
+     */
+    getFileMarketJson(options) {
+        return this.call({ method: 'GET', path: '/market.json' }, {}, options);
+    }
+    /**
+     * Market status record.
+     *
+     * Legacy surface: the same document as /api/v1/market/status.
+     *
+     * `GET /status`
+     */
+    getLegacyStatus(options) {
+        return this.call({ method: 'GET', path: '/status', on: 'api' }, {}, options);
+    }
+    /**
+     * Families of integration adapters.
+     *
+     * The same document as /api/v1/market/adapters.
+     *
+     * `GET /adapters.json`
+     */
+    getFileAdaptersJson(options) {
+        return this.call({ method: 'GET', path: '/adapters.json' }, {}, options);
+    }
+    /**
+     * Price of each pair in dollars.
+     *
+     * The same document as /api/v1/market/price.
+     *
+     * `GET /price.json`
+     */
+    getFilePriceJson(options) {
+        return this.call({ method: 'GET', path: '/price.json' }, {}, options);
+    }
+    /**
+     * Pairs with their mints, steps and volumes.
+     *
+     * The same document as /api/v1/market/pairs.
+     *
+     * `GET /pair.json`
+     */
+    getFilePairJson(options) {
+        return this.call({ method: 'GET', path: '/pair.json' }, {}, options);
+    }
+    /**
+     * Pairs with their mints, steps and volumes.
+     *
+     * Legacy surface: the same document as /api/v1/market/pairs.
+     *
+     * `GET /pairs`
+     */
+    getLegacyPairs(options) {
+        return this.call({ method: 'GET', path: '/pairs', on: 'api' }, {}, options);
+    }
+    /**
+     * The fee model and what was collected.
+     *
+     * The same document as /api/v1/market/fees.
+     *
+     * `GET /fees.json`
+     */
+    getFileFeesJson(options) {
+        return this.call({ method: 'GET', path: '/fees.json' }, {}, options);
+    }
+    /**
+     * Metadata of each token, in Metaplex's fields.
+     *
+     * The same document as /api/v1/market/metadata.
+     *
+     * `GET /metadata.json`
+     */
+    getFileMetadataJson(options) {
+        return this.call({ method: 'GET', path: '/metadata.json' }, {}, options);
+    }
+    /**
+     * Pairs with the metadata of both tokens.
+     *
+     * The same document as /api/v1/market/pair-metadata.
+     *
+     * `GET /pair-metadata.json`
+     */
+    getFilePairMetadataJson(options) {
+        return this.call({ method: 'GET', path: '/pair-metadata.json' }, {}, options);
+    }
+    /**
+     * Token list.
+     *
+     * The same document as /api/v1/market/tokenlist.
+     *
+     * `GET /tokenlist.json`
+     */
+    getFileTokenlistJson(options) {
+        return this.call({ method: 'GET', path: '/tokenlist.json' }, {}, options);
+    }
+    /**
+     * Accounts that the service watches on chain.
+     *
+     * The same document as /api/v1/market/wallet-index.
+     *
+     * `GET /wallet-index.json`
+     */
+    getFileWalletIndexJson(options) {
+        return this.call({ method: 'GET', path: '/wallet-index.json' }, {}, options);
+    }
+    /**
+     * Accounts that the service watches on chain.
+     *
+     * The same document as /api/v1/market/wallet-index.
+     *
+     * `GET /wallets.json`
+     */
+    getFileWalletsJson(options) {
+        return this.call({ method: 'GET', path: '/wallets.json' }, {}, options);
+    }
+    /**
+     * Where routers find the pools.
+     *
+     * The same document as /api/v1/market/pool-registry.
+     *
+     * `GET /pool-registry.json`
+     */
+    getFilePoolRegistryJson(options) {
+        return this.call({ method: 'GET', path: '/pool-registry.json' }, {}, options);
+    }
+    /**
+     * Program, source and a hash that a reader can compute again.
+     *
+     * The same document as /api/v1/market/proof.
+     *
+     * `GET /proof.json`
+     */
+    getFileProofJson(options) {
+        return this.call({ method: 'GET', path: '/proof.json' }, {}, options);
+    }
+    /**
+     * Program, source and a hash that a reader can compute again.
+     *
+     * Legacy surface: the same document as /api/v1/market/proof.
+     *
+     * `GET /proof`
+     */
+    getLegacyProof(options) {
+        return this.call({ method: 'GET', path: '/proof', on: 'api' }, {}, options);
+    }
+    /**
+     * Where everything is that an integrator reads.
+     *
+     * The same document as /api/v1/market/integration-manifest.
+     *
+     * `GET /integration-manifest.json`
+     */
+    getFileIntegrationManifestJson(options) {
+        return this.call({ method: 'GET', path: '/integration-manifest.json' }, {}, options);
+    }
+    /**
+     * What listing forms ask for, by family.
+     *
+     * The same document as /api/v1/market/submission-packs.
+     *
+     * `GET /submission-packs.json`
+     */
+    getFileSubmissionPacksJson(options) {
+        return this.call({ method: 'GET', path: '/submission-packs.json' }, {}, options);
+    }
+    /**
+     * What providers poll, by family.
+     *
+     * The same document as /api/v1/market/provider-packs.
+     *
+     * `GET /provider-packs.json`
+     */
+    getFileProviderPacksJson(options) {
+        return this.call({ method: 'GET', path: '/provider-packs.json' }, {}, options);
+    }
+    /**
+     * Command lines that run as they are printed.
+     *
+     * The same document as /api/v1/market/examples.
+     *
+     * `GET /examples.json`
+     */
+    getFileExamplesJson(options) {
+        return this.call({ method: 'GET', path: '/examples.json' }, {}, options);
+    }
+    /**
+     * Price and volume of each pair.
+     *
+     * The same document as /api/v1/market/lite/market-summary.
+     *
+     * `GET /market-summary.json`
+     */
+    getFileMarketSummaryJson(options) {
+        return this.call({ method: 'GET', path: '/market-summary.json' }, {}, options);
+    }
+    /**
+     * Mints of each pair.
+     *
+     * The same document as /api/v1/market/lite/pair-metadata.
+     *
+     * `GET /pair-metadata-lite.json`
+     */
+    getFilePairMetadataLiteJson(options) {
+        return this.call({ method: 'GET', path: '/pair-metadata-lite.json' }, {}, options);
+    }
+    /**
+     * Mint and decimals of each token.
+     *
+     * The same document as /api/v1/market/lite/tokenlist.
+     *
+     * `GET /tokenlist-lite.json`
+     */
+    getFileTokenlistLiteJson(options) {
+        return this.call({ method: 'GET', path: '/tokenlist-lite.json' }, {}, options);
+    }
+    /**
+     * Address of each pool.
+     *
+     * The same document as /api/v1/market/lite/pool-registry.
+     *
+     * `GET /pool-registry-lite.json`
+     */
+    getFilePoolRegistryLiteJson(options) {
+        return this.call({ method: 'GET', path: '/pool-registry-lite.json' }, {}, options);
+    }
+    /**
+     * Price of the canonical pair.
+     *
+     * The same document as /api/v1/market/lite/latest-price.
+     *
+     * `GET /latest-price.json`
+     */
+    getFileLatestPriceJson(options) {
+        return this.call({ method: 'GET', path: '/latest-price.json' }, {}, options);
+    }
+    /**
+     * Newest hour with a trade of the canonical pair.
+     *
+     * The same document as /api/v1/market/lite/latest-candle.
+     *
+     * `GET /latest-candle.json`
+     */
+    getFileLatestCandleJson(options) {
+        return this.call({ method: 'GET', path: '/latest-candle.json' }, {}, options);
+    }
+    /**
+     * Newest trade of the canonical pair.
+     *
+     * The same document as /api/v1/market/lite/latest-trade.
+     *
+     * `GET /latest-trade.json`
+     */
+    getFileLatestTradeJson(options) {
+        return this.call({ method: 'GET', path: '/latest-trade.json' }, {}, options);
+    }
+    /**
+     * The fee and what it came to.
+     *
+     * The same document as /api/v1/market/lite/latest-fees.
+     *
+     * `GET /latest-fees.json`
+     */
+    getFileLatestFeesJson(options) {
+        return this.call({ method: 'GET', path: '/latest-fees.json' }, {}, options);
+    }
+    /**
+     * JSON Schemas of the documents.
+     *
+     * The same document as /api/v1/market/schemas.
+     *
+     * `GET /schemas.json`
+     */
+    getFileSchemasJson(options) {
+        return this.call({ method: 'GET', path: '/schemas.json' }, {}, options);
+    }
+    /**
+     * Discovery: everything that is served.
+     *
+     * `GET /.well-known/svc-discovery.json`
+     */
+    getWellKnownSvcDiscovery(options) {
+        return this.call({ method: 'GET', path: '/.well-known/svc-discovery.json' }, {}, options);
+    }
+    /**
+     * Discovery: where trades execute.
+     *
+     * `GET /.well-known/svc-program.json`
+     */
+    getWellKnownSvcProgram(options) {
+        return this.call({ method: 'GET', path: '/.well-known/svc-program.json' }, {}, options);
+    }
+    /**
+     * Discovery: tokens and pairs.
+     *
+     * `GET /.well-known/svc-ecosystem.json`
+     */
+    getWellKnownSvcEcosystem(options) {
+        return this.call({ method: 'GET', path: '/.well-known/svc-ecosystem.json' }, {}, options);
+    }
+    /**
+     * Discovery: what wallets show.
+     *
+     * `GET /.well-known/svc-wallets.json`
+     */
+    getWellKnownSvcWallets(options) {
+        return this.call({ method: 'GET', path: '/.well-known/svc-wallets.json' }, {}, options);
+    }
+    /**
+     * Discovery: what integrators need.
+     *
+     * `GET /.well-known/svc-integrators.json`
+     */
+    getWellKnownSvcIntegrators(options) {
+        return this.call({ method: 'GET', path: '/.well-known/svc-integrators.json' }, {}, options);
+    }
+    /**
+     * Discovery: this service.
+     *
+     * `GET /.well-known/svc.json`
+     */
+    getWellKnownSvc(options) {
+        return this.call({ method: 'GET', path: '/.well-known/svc.json' }, {}, options);
+    }
+    /**
+     * Last trades of an instrument.
+     *
+     * As /api/v1/market/trades, where the symbol may be absent: the first instrument then (our choice).
+     *
+     * `GET /trades.json`
+     */
+    getFileTradesJson(query = {}, options) {
+        return this.call({ method: 'GET', path: '/trades.json' }, { query }, options);
+    }
+    /**
+     * Candles by timeframe.
+     *
+     * As /api/v1/market/candles, where the symbol may be absent: the first instrument then (our choice).
+     *
+     * `GET /candles.json`
+     */
+    getFileCandlesJson(query = {}, options) {
+        return this.call({ method: 'GET', path: '/candles.json' }, { query }, options);
+    }
+    /**
+     * The same document.
+     *
+     * `GET /openapi.json`
+     */
+    getFileOpenapiJson(options) {
+        return this.call({ method: 'GET', path: '/openapi.json' }, {}, options);
+    }
+}

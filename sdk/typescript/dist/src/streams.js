@@ -1,0 +1,196 @@
+import { Book, GapError, MismatchError, follow } from './book.js';
+/** Tape numbers the trades of one symbol. */
+class Tape {
+    symbol;
+    epoch = '';
+    seq = 0;
+    #last = 0; // trade_id
+    #begun = false;
+    constructor(symbol) {
+        this.symbol = symbol;
+    }
+    /** apply returns what is new. It throws GapError or MismatchError. */
+    apply(m) {
+        if (m.type === 'update')
+            follow(m, this);
+        else if (m.epoch !== this.epoch && (m.trades.at(-1)?.trade_id ?? 0) < this.#last)
+            this.#begin(); // a desk restored from before
+        const before = this.#last;
+        const trades = m.trades.filter((t) => t.trade_id > before);
+        if (m.type === 'update' && trades.length < m.trades.length) {
+            throw new MismatchError(`trades ${m.symbol} ${m.seq}: a trade that was there before`);
+        }
+        for (const t of trades) {
+            if (t.trade_id <= this.#last)
+                throw new MismatchError(`trades ${m.symbol} ${m.seq}: ${t.trade_id} after ${this.#last}`);
+            this.#last = t.trade_id;
+        }
+        const first = m.trades[0]?.trade_id ?? 0;
+        const hole = this.#begun && m.type === 'snapshot' && first > before ? { after: before, before: first } : null;
+        [this.epoch, this.seq, this.#begun] = [m.epoch, m.seq, true];
+        return { symbol: this.symbol, trades, hole };
+    }
+    #begin() {
+        [this.#last, this.#begun] = [0, false];
+    }
+}
+/** TicketBoard is the desk's tickets of one pair. */
+export class TicketBoard {
+    symbol;
+    #epoch = '';
+    #seq = 0;
+    #tickets = new Map();
+    constructor(symbol) {
+        this.symbol = symbol;
+    }
+    get epoch() { return this.#epoch; }
+    get seq() { return this.#seq; }
+    /** By order_id. */
+    get tickets() { return this.#tickets; }
+    /** apply takes one message. It throws GapError or MismatchError. */
+    apply(m) {
+        if (m.type === 'snapshot')
+            this.#tickets = new Map();
+        else
+            follow(m, this);
+        [this.#epoch, this.#seq] = [m.epoch, m.seq];
+        for (const ticket of m.tickets)
+            this.#tickets.set(ticket.order_id, ticket);
+        for (const id of m.gone ?? []) {
+            if (!this.#tickets.delete(id))
+                throw new MismatchError(`tickets ${m.symbol} ${m.seq}: ${id} is gone and was not there`);
+        }
+    }
+}
+function open({ channel, symbol }, depth) {
+    const waiting = { channel, symbol, whole: false, promised: 0, waited: 0 };
+    switch (channel) {
+        case 'l2': {
+            const state = new Book(symbol, depth);
+            return { ...waiting, state, take: (m) => (state.apply(m), { kind: 'book', book: state }) };
+        }
+        case 'trades': {
+            const state = new Tape(symbol);
+            return { ...waiting, state, take: (m) => ({ kind: 'trades', prints: state.apply(m) }) };
+        }
+        case 'tickets': {
+            const state = new TicketBoard(symbol);
+            return { ...waiting, state, take: (m) => (state.apply(m), { kind: 'tickets', board: state }) };
+        }
+        case 'ticker': {
+            const stream = { ...waiting, state: { epoch: '', seq: 0 }, take };
+            function take(m) {
+                stream.state = m;
+                return { kind: 'ticker', ticker: m };
+            }
+            return stream;
+        }
+    }
+}
+const patience = 3; // heartbeats that a snapshot may take
+const nameOf = (channel, symbol) => `${channel}:${symbol}`;
+/**
+ * Streams is the copy of all that is followed, whichever way the messages come.
+ * It holds each stream to its chain of numbers, to its checksums and to the
+ * heartbeats. It does no input or output: pure but for its state.
+ */
+export class Streams {
+    depth;
+    #streams = new Map();
+    constructor(depth) {
+        this.depth = depth;
+    }
+    /** follow adds streams; those that are there stay as they are. */
+    follow(names) {
+        for (const name of names) {
+            const key = nameOf(name.channel, name.symbol);
+            if (!this.#streams.has(key))
+                this.#streams.set(key, open(name, this.depth));
+        }
+    }
+    /** forget leaves streams out from now on. */
+    forget(names) {
+        for (const { channel, symbol } of names)
+            this.#streams.delete(nameOf(channel, symbol));
+    }
+    /** names are what is followed. */
+    get names() {
+        return [...this.#streams.values()].map(({ channel, symbol }) => ({ channel, symbol }));
+    }
+    /** whole reports whether every copy is the desk's. */
+    get whole() {
+        return [...this.#streams.values()].every((s) => s.whole);
+    }
+    /** book returns the order book of a symbol, if it is followed. */
+    book(symbol) {
+        const state = this.#streams.get(nameOf('l2', symbol))?.state;
+        return state instanceof Book ? state : undefined;
+    }
+    /** board returns the tickets of a pair, if they are followed. */
+    board(symbol) {
+        const state = this.#streams.get(nameOf('tickets', symbol))?.state;
+        return state instanceof TicketBoard ? state : undefined;
+    }
+    /** resume is where each stream is, for a subscription that goes on from there; undefined where none can. */
+    resume() {
+        const able = [...this.#streams.values()].filter((s) => s.whole && s.channel !== 'ticker');
+        const epoch = able[0]?.state.epoch;
+        if (epoch === undefined)
+            return undefined;
+        const points = able.filter((s) => s.state.epoch === epoch).map((s) => [nameOf(s.channel, s.symbol), s.state.seq]);
+        return { epoch, ...Object.fromEntries(points) };
+    }
+    /**
+     * take takes one message: null where it changes nothing, being of a stream that
+     * waits for its snapshot, or repeated as server-sent events may.
+     */
+    take(m) {
+        const stream = this.#streams.get(nameOf(m.channel, m.symbol));
+        if (stream === undefined || (!stream.whole && m.type !== 'snapshot'))
+            return null;
+        if (m.type === 'update' && m.epoch === stream.state.epoch && m.seq <= stream.state.seq)
+            return null;
+        try {
+            const change = stream.take(m);
+            stream.whole = true;
+            return change;
+        }
+        catch (error) {
+            if (error instanceof GapError || error instanceof MismatchError)
+                return this.#lose(stream, error);
+            throw error;
+        }
+    }
+    /**
+     * heartbeat finds the streams whose last messages were lost, which no later one
+     * tells: those that have not come to where the heartbeat before saw them, and
+     * those whose snapshot does not come.
+     */
+    heartbeat(seqs) {
+        const lost = [];
+        for (const [name, s] of this.#streams) {
+            if (s.whole && s.state.seq < s.promised) {
+                lost.push(this.#lose(s, new GapError(`${s.channel} ${s.symbol}: at ${s.state.seq}, the desk was at ${s.promised}`)));
+            }
+            else if (!s.whole && ++s.waited >= patience) {
+                lost.push(this.#lose(s, new GapError(`${s.channel} ${s.symbol}: no snapshot came`)));
+            }
+            s.promised = Object.hasOwn(seqs, name) ? seqs[name] : 0;
+        }
+        return lost;
+    }
+    /** reconnected forgets what heartbeats of another connection have said. */
+    reconnected() {
+        for (const s of this.#streams.values())
+            s.promised = s.waited = 0;
+    }
+    /** restart lets every stream wait for a snapshot. */
+    restart() {
+        for (const s of this.#streams.values())
+            s.whole = false;
+    }
+    #lose(stream, error) {
+        [stream.whole, stream.waited] = [false, 0];
+        return { kind: 'gap', stream: { channel: stream.channel, symbol: stream.symbol }, error };
+    }
+}

@@ -1,0 +1,114 @@
+import type { Problem } from './generated/schemas.js';
+
+/** BlockdeskError is what every error of this SDK is. */
+export class BlockdeskError extends Error {
+  override readonly name: string = 'BlockdeskError';
+}
+
+/** TransportError: there was no answer. Whether the request was carried out is not known. */
+export class TransportError extends BlockdeskError {
+  override readonly name: string = 'TransportError';
+}
+
+/** TimeoutError: there was no answer in time. */
+export class TimeoutError extends TransportError {
+  override readonly name = 'TimeoutError';
+}
+
+/** ProtocolError: what came is not what the desk publishes. */
+export class ProtocolError extends BlockdeskError {
+  override readonly name = 'ProtocolError';
+}
+
+/** VerificationError: a package or a transaction is not what was asked for. Nothing was signed. */
+export class VerificationError extends BlockdeskError {
+  override readonly name = 'VerificationError';
+}
+
+/** ApiError is an answer of the desk that is no success. */
+export class ApiError extends BlockdeskError {
+  override readonly name: string = 'ApiError';
+  /** Of HTTP. */
+  readonly status: number;
+  /** The machine word of what is wrong. */
+  readonly code: Problem['code'] | (string & {});
+  /** More of it, such as the guard that has refused; null where there is none. */
+  readonly reason: string | null;
+  /** The parameter or member that is wrong. */
+  readonly field: string | null;
+  /** To be told to the desk's operator. */
+  readonly requestId: string | null;
+  /** When to come back, in ms; null where the desk does not say. */
+  readonly retryAfterMs: number | null;
+
+  constructor(status: number, problem: Partial<Problem>, headers: Headers) {
+    super(`${status} ${problem.code ?? ''}: ${problem.error ?? 'no reason given'}`);
+    this.status = status;
+    this.code = problem.code ?? '';
+    this.reason = problem.reason ?? null;
+    this.field = problem.field ?? null;
+    this.requestId = problem.request_id ?? headers.get('x-request-id');
+    this.retryAfterMs = retryAfterMs(headers.get('retry-after'));
+  }
+}
+
+/** RequestError: the request is wrong, and would be again. */
+export class RequestError extends ApiError {
+  override readonly name = 'RequestError';
+}
+
+/** NotAdmittedError: the token is missing, unknown, expired, revoked or another taker's. Take the handshake. */
+export class NotAdmittedError extends ApiError {
+  override readonly name = 'NotAdmittedError';
+}
+
+/** NotFoundError: there is no such route, ticket, claim, build or pool. */
+export class NotFoundError extends ApiError {
+  override readonly name = 'NotFoundError';
+}
+
+/** RefusedError: the desk does not do it now; `reason` names the guard. */
+export class RefusedError extends ApiError {
+  override readonly name = 'RefusedError';
+}
+
+/** PaymentMismatchError: the payment was found and does not pay the claim; `reason` says why. */
+export class PaymentMismatchError extends ApiError {
+  override readonly name = 'PaymentMismatchError';
+}
+
+/** RateLimitedError: too many requests of this client's address. */
+export class RateLimitedError extends ApiError {
+  override readonly name = 'RateLimitedError';
+}
+
+/** UnavailableError: the desk, or the chain under it, cannot answer now. */
+export class UnavailableError extends ApiError {
+  override readonly name = 'UnavailableError';
+}
+
+const classes: Readonly<Record<number, typeof ApiError>> = {
+  400: RequestError, 405: RequestError, 413: RequestError, 415: RequestError, 431: RequestError,
+  401: NotAdmittedError, 403: NotAdmittedError, 404: NotFoundError, 409: RefusedError, 422: PaymentMismatchError,
+  429: RateLimitedError, 502: UnavailableError, 503: UnavailableError, 504: UnavailableError,
+};
+
+/** apiError makes the error of an answer; its body may be anything. */
+export function apiError(status: number, body: unknown, headers: Headers): ApiError {
+  return new (classes[status] ?? ApiError)(status, problemOf(body), headers);
+}
+
+// problemOf takes the members that are what they should be, of whatever answered.
+function problemOf(body: unknown): Partial<Problem> {
+  if (typeof body !== 'object' || body === null) return {};
+  const words = ['code', 'error', 'reason', 'field', 'request_id'];
+  return Object.fromEntries(Object.entries(body).filter(([name, value]) => words.includes(name) && typeof value === 'string'));
+}
+
+// retryAfterMs reads seconds, or a date that some proxy may send in their place.
+function retryAfterMs(header: string | null): number | null {
+  if (header === null) return null;
+  if (/^[0-9]{1,9}$/.test(header)) return Number(header) * 1000;
+  const at = Date.parse(header);
+  return Number.isNaN(at) ? null : Math.max(0, at - Date.now());
+}

@@ -1,0 +1,256 @@
+import type { Book } from './book.js';
+import { ApiError, BlockdeskError } from './errors.js';
+import type { Channel, Message, Rejected, StatusMessage, Subscribed, TickerMessage } from './messages.js';
+import { Streams, type Change, type Prints, type StreamName, type TicketBoard } from './streams.js';
+import { backoff, sleep } from './wait.js';
+
+/** FollowOptions are what is followed, and how patiently. */
+export interface FollowOptions {
+  /** The full URL. */
+  readonly url: string;
+  readonly symbols: readonly string[];
+  /** Default: l2, trades and ticker. */
+  readonly channels?: readonly Channel[];
+  /** Levels a side of l2. Default 50. */
+  readonly depth?: 10 | 25 | 50 | 100;
+  /** A connection that says nothing for so long, heartbeats included, is given up, in ms. Default 5,000. */
+  readonly silenceMs?: number;
+  /** How long a connection may take to say its first word, in ms. Default 10,000. */
+  readonly connectMs?: number;
+  /** The shortest and the longest wait before a new connection, in ms. Default 250 and 10,000. */
+  readonly retryMs?: readonly [first: number, most: number];
+  /** Ends it, as close does. */
+  readonly signal?: AbortSignal;
+}
+
+/** FollowEvents are what a follower tells, by name. */
+export interface FollowEvents {
+  /** A connection stands, and the service has acknowledged what is followed. */
+  open: { readonly epoch: string; readonly subscribed: readonly Subscribed[] };
+  /** A connection has ended, by this error; the next one is tried after so long. Both are null at the follower's own end. */
+  close: { readonly error: unknown; readonly retryMs: number | null };
+  /** The order book after each message. A view: not to be kept over the next one. */
+  book: Book;
+  /** Each trade once, in order. */
+  trades: Prints;
+  ticker: TickerMessage;
+  tickets: TicketBoard;
+  /** Something was lost on the way, or does not fit; it is asked for anew. Nothing needs to be done. */
+  gap: { readonly stream: StreamName; readonly error: BlockdeskError };
+  /** There is no such stream. */
+  rejected: Rejected;
+  /** The service does not do what it was asked for, by subscribe or in any other way. */
+  refused: BlockdeskError;
+}
+
+type Listener<T> = (event: T) => void;
+
+/** Gaps since all was whole, after which a connection is given up: less than a service takes for abuse. */
+const maxStrikes = 8;
+
+/**
+ * Follower keeps a copy of the market up to date over connections that break: it
+ * comes back by itself, resumes where it was, and asks anew for what was lost.
+ * It begins with start and ends with close; nothing else ends it but a service
+ * that has none of its streams.
+ */
+export abstract class Follower {
+  protected readonly options: Required<Omit<FollowOptions, 'signal'>>;
+  protected readonly streams: Streams;
+  /** What the service wants the next connection to wait at least. */
+  protected comeBackMs = 0;
+  readonly #listeners = new Map<keyof FollowEvents, Set<Listener<never>>>();
+  readonly #closing = new AbortController();
+  #running: Promise<void> | null = null;
+  #connection: AbortController | null = null;
+  #epoch = '';
+  #heard = 0; // when the connection last said something; ms of performance.now
+  #attempt = 0; // connections since one was good
+  #strikes = 0; // gaps since a heartbeat found all whole
+  #fault: BlockdeskError | null = null;
+
+  constructor({ signal, ...options }: FollowOptions) {
+    this.options = {
+      channels: ['l2', 'trades', 'ticker'], depth: 50, silenceMs: 5_000, connectMs: 10_000, retryMs: [250, 10_000], ...options,
+    };
+    this.streams = new Streams(this.options.depth);
+    this.streams.follow(product(this.options.channels, this.options.symbols));
+    signal?.addEventListener('abort', () => void this.close(), { once: true });
+    if (signal?.aborted) void this.close();
+  }
+
+  /** connect reads one connection to its end, which comes at the latest when signal is aborted. */
+  protected abstract connect(signal: AbortSignal): Promise<void>;
+
+  /** recover asks for a stream anew. */
+  protected abstract recover(stream: StreamName): void;
+
+  /** start begins to follow. It returns at once. */
+  start(): this {
+    this.#running ??= this.#run();
+    return this;
+  }
+
+  /** close ends it, and returns when nothing of it is left. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#connection?.abort();
+    await this.#running;
+  }
+
+  /** on listens for an event until what it returns is called. Errors that a listener throws are not caught. */
+  on<E extends keyof FollowEvents>(event: E, listener: Listener<FollowEvents[E]>): () => void {
+    const set = this.#listeners.get(event) ?? new Set();
+    this.#listeners.set(event, set.add(listener));
+    return () => void set.delete(listener);
+  }
+
+  /** Whether every copy is the desk's now. */
+  get whole(): boolean { return this.streams.whole; }
+
+  /** book returns the order book of a symbol, if it is followed. */
+  book(symbol: string): Book | undefined { return this.streams.book(symbol); }
+
+  /** tickets returns the tickets of a pair, if they are followed. */
+  tickets(symbol: string): TicketBoard | undefined { return this.streams.board(symbol); }
+
+  /**
+   * books gives the order book of a symbol whenever it has changed since the last
+   * look: who is slow misses states, never the newest. It starts the follower, and
+   * throws where the service does not have the symbol.
+   */
+  async *books(symbol: string): AsyncGenerator<Book, void, void> {
+    let [changed, wake] = [false, (): void => {}];
+    const note = (): void => {
+      changed = true;
+      wake();
+    };
+    const off = this.on('book', (book) => book.symbol === symbol && note());
+    this.#closing.signal.addEventListener('abort', note);
+    this.start();
+    try {
+      for (;;) {
+        if (!changed) await new Promise<void>((resolve) => (wake = resolve));
+        if (this.#fault !== null) throw this.#fault;
+        if (this.#closing.signal.aborted) return;
+        changed = false;
+        const book = this.book(symbol);
+        if (book?.whole) yield book;
+      }
+    } finally {
+      off();
+      this.#closing.signal.removeEventListener('abort', note);
+    }
+  }
+
+  protected emit<E extends keyof FollowEvents>(event: E, value: FollowEvents[E]): void {
+    for (const listener of this.#listeners.get(event) ?? []) {
+      try {
+        (listener as Listener<FollowEvents[E]>)(value);
+      } catch (error) {
+        // The listener's fault is not the feed's, and must not be hidden by it.
+        queueMicrotask(() => { throw error; });
+      }
+    }
+  }
+
+  /** take takes one message; null is one of a kind that is not known. */
+  protected take(m: Message | null): void {
+    this.#heard = performance.now();
+    if (m === null) return;
+    switch (m.channel) {
+      case 'mark':
+        return;
+      case 'status':
+        return this.#status(m);
+      case 'control':
+        if (m.type === 'ack') this.#acknowledged(m.subscribed ?? [], m.rejected ?? []);
+        else if (m.type === 'error') this.emit('refused', new BlockdeskError(`${m.code}: ${m.message ?? ''}`));
+        return;
+      case 'heartbeat':
+        for (const change of this.streams.heartbeat(m.seqs)) this.#changed(change);
+        if (this.streams.whole) this.#attempt = this.#strikes = 0;
+        return;
+      default:
+        this.#changed(this.streams.take(m));
+    }
+  }
+
+  /** restart gives the connection up, and begins every stream anew with the next one. */
+  protected restart(): void {
+    this.streams.restart();
+    this.#connection?.abort(new BlockdeskError('begun anew'));
+  }
+
+  #status(m: StatusMessage): void {
+    if (m.type === 'welcome') this.#epoch = m.epoch ?? '';
+  }
+
+  #acknowledged(subscribed: readonly Subscribed[], rejected: readonly Rejected[]): void {
+    for (const r of rejected) {
+      this.emit('rejected', r);
+      this.streams.forget([{ channel: r.channel as Channel, symbol: r.symbol }]);
+    }
+    if (this.streams.names.length === 0) {
+      this.#fault = new BlockdeskError(`the service has none of ${this.options.channels} of ${this.options.symbols}`);
+      void this.close();
+      return;
+    }
+    if (subscribed.length > 0) this.emit('open', { epoch: this.#epoch, subscribed });
+  }
+
+  #changed(change: Change | null): void {
+    switch (change?.kind) {
+      case undefined: return;
+      case 'book': return this.emit('book', change.book);
+      case 'trades': return this.emit('trades', change.prints);
+      case 'ticker': return this.emit('ticker', change.ticker);
+      case 'tickets': return this.emit('tickets', change.board);
+      case 'gap':
+        this.emit('gap', change);
+        // What does not mend it by now never will: begin anew, and ever more slowly.
+        if (++this.#strikes > maxStrikes) this.restart();
+        else this.recover(change.stream);
+    }
+  }
+
+  async #run(): Promise<void> {
+    const closing = this.#closing.signal;
+    while (!closing.aborted) {
+      const error = await this.#follow().then(() => null, (e: unknown) => e);
+      if (closing.aborted) break;
+      const told = Math.max(this.comeBackMs, error instanceof ApiError ? error.retryAfterMs ?? 0 : 0);
+      const wait = Math.max(told, backoff(this.#attempt++, ...this.options.retryMs));
+      this.comeBackMs = 0;
+      this.emit('close', { error, retryMs: wait });
+      await sleep(wait, closing).catch(() => {}); // close
+    }
+    this.emit('close', { error: null, retryMs: null });
+  }
+
+  // follow reads one connection, and gives it up when it falls silent.
+  async #follow(): Promise<void> {
+    const connection = new AbortController();
+    this.#connection = connection;
+    if (this.#closing.signal.aborted) return;
+    const { silenceMs, connectMs } = this.options;
+    this.#heard = performance.now() + connectMs - silenceMs;
+    const watch = setInterval(() => {
+      if (performance.now() - this.#heard > silenceMs) {
+        connection.abort(new BlockdeskError(`nothing was heard for ${silenceMs} ms`));
+      }
+    }, Math.min(silenceMs, 1_000) / 4);
+    this.streams.reconnected();
+    try {
+      await this.connect(connection.signal);
+    } finally {
+      clearInterval(watch);
+      connection.abort();
+    }
+  }
+}
+
+/** product is every channel of every symbol. */
+export function product(channels: readonly Channel[], symbols: readonly string[]): StreamName[] {
+  return symbols.flatMap((symbol) => channels.map((channel) => ({ channel, symbol })));
+}

@@ -1,0 +1,2470 @@
+// Made by tools/generate.mjs of the OpenAPI document. Not to be edited.
+
+/** An exact decimal number. Never a float. */
+export type Decimal = string;
+
+/** A whole number of the asset's smallest units. */
+export type Atoms = string;
+
+/** RFC 3339, UTC, milliseconds or better. */
+export type Timestamp = string;
+
+/** An instrument that /api/v1/market/symbols lists. */
+export type PairSymbol = string;
+
+/** One life of the engine; sequences begin again in the next. */
+export type Epoch = string;
+
+/** A way of paying. */
+export type Rail = 'USDC' | 'SOL';
+
+/** A step of the public ladder, whole dollars. */
+export type FillUSD = '250' | '1000' | '25000' | '250000' | '1000000' | '2500000';
+
+/** A Solana account, base58 of 32 bytes. */
+export type Address = string;
+
+/** A transaction's signature, base58 of 64 bytes. */
+export type Signature = string;
+
+/** A ticket. Its form is our choice. */
+export type OrderID = string;
+
+/** A tranche of a ticket. Its form is our choice. */
+export type TrancheID = string;
+
+/** A quote. Its form is our choice. */
+export type QuoteID = string;
+
+/** A claim. Its form is our choice. */
+export type ClaimID = string;
+
+/** Basis points. */
+export type Bps = number;
+
+/** The one shape of every error. */
+export interface Problem {
+  ok: false;
+  /**
+   * Machine word:
+   *
+   * | code | status | when |
+   * |---|---|---|
+   * | `INVALID_JSON` | 400 | the body is no flat JSON object |
+   * | `MISSING_FIELD` | 400 | a member or parameter is missing |
+   * | `INVALID_FIELD` | 400 | a member, parameter or header is wrong |
+   * | `INVALID_LIMIT` | 400 | `limit` is no whole number from 1 to its most; it is not clamped |
+   * | `UNKNOWN_SYMBOL` | 400 | there is no such instrument |
+   * | `MALFORMED_REQUEST` | 400 | not HTTP that the service reads; our choice |
+   * | `TAKER_NON_ADMIS_JETON` | 403 | the Bearer token is absent, unknown, expired or revoked, or another taker's |
+   * | `ROUTE_INCONNUE` | 404 | there is no such route |
+   * | `UNKNOWN_TICKET` | 404 | no such ticket, or no such tranche of it |
+   * | `UNKNOWN_CLAIM` | 404 | no such claim, or no such build |
+   * | `UNKNOWN_POOL` | 404 | no such pool |
+   * | `METHOD_NOT_ALLOWED` | 405 | `Allow` lists those that are taken |
+   * | `REQUEST_TIMEOUT` | 408 | the request did not arrive in time; our choice |
+   * | `REFUS_DVP` | 409 | a guard of the desk |
+   * | `CAPACITY_EXHAUSTED` | 409 | the tranche has not as much left |
+   * | `CLAIM_EXPIRED` | 409 | the quote or the claim has ended |
+   * | `PAYMENT_ALREADY_USED` | 409 | by another claim |
+   * | `IDEMPOTENCY_CONFLICT` | 409 | the key came with another body |
+   * | `BODY_TOO_LARGE` | 413 | over 64 KiB |
+   * | `UNSUPPORTED_MEDIA_TYPE` | 415 | not JSON in UTF-8 |
+   * | `PAYMENT_MISMATCH` | 422 | the payment is not acceptable |
+   * | `UPGRADE_REQUIRED` | 426 | the route speaks WebSocket; our choice |
+   * | `RATE_LIMITED` | 429 | too many requests or connections |
+   * | `EMISSION_PAR_IP_TROP_RECENTE` | 429 | this address was given a token less than an hour ago |
+   * | `HEADERS_TOO_LARGE` | 431 | over 16 KiB, 4 KiB on the ws address |
+   * | `INTERNAL` | 500 | our fault; `request_id` names the log's entry; our choice |
+   * | `CHAIN_UNAVAILABLE` | 503 | nothing can be settled now |
+   * | `OVERLOADED` | 503 | a queue is full |
+   * | `READ_ONLY` | 503 | nothing that changes something is taken now |
+   */
+  code: 'INVALID_JSON' | 'MISSING_FIELD' | 'INVALID_FIELD' | 'INVALID_LIMIT' | 'UNKNOWN_SYMBOL' | 'MALFORMED_REQUEST' | 'TAKER_NON_ADMIS_JETON' | 'ROUTE_INCONNUE' | 'UNKNOWN_TICKET' | 'UNKNOWN_CLAIM' | 'UNKNOWN_POOL' | 'METHOD_NOT_ALLOWED' | 'REQUEST_TIMEOUT' | 'REFUS_DVP' | 'CAPACITY_EXHAUSTED' | 'CLAIM_EXPIRED' | 'PAYMENT_ALREADY_USED' | 'IDEMPOTENCY_CONFLICT' | 'BODY_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'PAYMENT_MISMATCH' | 'UPGRADE_REQUIRED' | 'RATE_LIMITED' | 'EMISSION_PAR_IP_TROP_RECENTE' | 'HEADERS_TOO_LARGE' | 'INTERNAL' | 'CHAIN_UNAVAILABLE' | 'OVERLOADED' | 'READ_ONLY';
+  /** One sentence for a person. */
+  error: string;
+  /**
+   * Machine word that says more. There may be more of them one day; those now are:
+   *
+   * | code | reasons |
+   * |---|---|
+   * | `INVALID_JSON` | `empty_body`, `byte_order_mark`, `not_an_object`, `syntax`, `too_deep`, `invalid_utf8`, `lone_surrogate`, `trailing_data` |
+   * | `INVALID_FIELD` | `wrong_type`, `empty`, `too_long`, `repeated`, `not_whole`, `unknown_field`, `not_on_ladder`, `unknown_rail`, `rail_not_accepted`, `not_an_address`, `not_an_id`, `not_a_signature`, `quote_mismatch`, `mismatch`, `not_visible_ascii`, `invalid_command`, `websocket_upgrade`, `not_a_key`, `bad_nonce`, `bad_signature`, `not_base64`, `one_of_two`, `unknown_fee_payer`, `unknown_channel`, `unknown_depth`, `too_many`, `before_from`, `too_many_events`, `too_far_back`, `unknown_side`, `unknown_interval`, `not_a_cursor` |
+   * | `MISSING_FIELD` | `empty` |
+   * | `UNKNOWN_SYMBOL` | `unknown_symbol` |
+   * | `INVALID_LIMIT` | `repeated` |
+   * | `UNKNOWN_TICKET` | `unknown_ticket`, `unknown_tranche` |
+   * | `UNKNOWN_CLAIM` | `unknown_claim`, `unknown_payment`, `unknown_build` |
+   * | `REFUS_DVP` | `locked`, `inventory`, `price_corridor`, `price_stale`, `price_unavailable`, `wallet_claims`, `unknown_pair`, `unknown_operator`, `empty_counterparty`, `message_mismatch`, `bad_signature`, `expired`, `already_settled`, `taker_funds`, `unbuildable`, `simulation_failed`, `refused` |
+   * | `CAPACITY_EXHAUSTED` | `capacity_exhausted`, `ticket_withdrawn`, `ticket_expired` |
+   * | `CLAIM_EXPIRED` | `quote_expired`, `claim_state`, `late_payment`, `undeliverable` |
+   * | `PAYMENT_ALREADY_USED` | `payment_used` |
+   * | `PAYMENT_MISMATCH` | `payment_mismatch`, `wrong_mint`, `wrong_destination`, `amount_short`, `wrong_payer`, `missing_reference`, `failed_on_chain`, `too_old`, `unsupported_mint_extension`, `ambiguous_reference`, `terms_mismatch` |
+   * | `UNSUPPORTED_MEDIA_TYPE` | `content_type`, `content_encoding` |
+   * | `RATE_LIMITED` | `rate`, `connections`, `connections_per_ip` |
+   * | `OVERLOADED` | `busy`, `stopping`, `outcome_unknown`, `desk_full`, `connections`, `not_running`, `tokens_full`, `history_behind` |
+   * | `TAKER_NON_ADMIS_JETON` | `token_missing`, `token_malformed`, `token_unknown`, `taker_mismatch` |
+   * | `EMISSION_PAR_IP_TROP_RECENTE` | `issuance` |
+   * | `CHAIN_UNAVAILABLE` | `pool_not_read` |
+   */
+  reason?: string;
+  /** The member of the body, query parameter or header that is wrong. Never a name that only the client knows. */
+  field?: string;
+  /** Of `ROUTE_INCONNUE`: the path, or a constant where it is not standard. */
+  path?: string;
+  /** `X-Request-Id`. It names the request in the service's log. */
+  request_id: string;
+  service: '/';
+  specification: '/public-sdk/openapi/svc_public_api_v1.json';
+}
+
+export interface ServiceDescription {
+  ok: true;
+  service: string;
+  version: '1.1.0';
+  /** Date of the last update. */
+  mise_a_jour: string;
+  operateur: string;
+  contacts: Record<string, string>;
+  encodage: 'UTF-8';
+  /** Path of this document. */
+  specification_openapi: '/public-sdk/openapi/svc_public_api_v1.json';
+  sdk_public: '/public-sdk/';
+  /** URL, or empty. */
+  github: string;
+  /** By group. */
+  endpoints: Record<string, string[]>;
+  qualification: {
+    libelle: string;
+    nature: string;
+  };
+  erreur_route_inconnue: string;
+}
+
+export interface Instrument {
+  symbol: PairSymbol;
+  base: string;
+  quote: string;
+  price_decimals: number;
+  qty_decimals: number;
+  tick_size: Decimal;
+  lot_size: Decimal;
+  min_qty: Decimal;
+  max_qty: Decimal;
+  max_price: Decimal;
+  /** Where the book comes from. */
+  book_source: 'matched' | 'mirrored';
+  status: 'trading' | 'halted';
+}
+
+export interface Symbols {
+  ok: true;
+  symbols: Instrument[];
+}
+
+export interface Depth {
+  ok: true;
+  symbol: PairSymbol;
+  epoch: Epoch;
+  /** Of this channel: the same as on the WebSocket. */
+  seq: number;
+  /** Last command whose events are shown. */
+  engine_seq: number;
+  ts: Timestamp | null;
+  /** Best first. */
+  bids: Array<[Decimal, Decimal]>;
+  /** Best first. */
+  asks: Array<[Decimal, Decimal]>;
+  /** Where the book comes from. */
+  source: 'matched' | 'mirrored';
+  /** Of a mirrored book. */
+  slot: number | null;
+}
+
+export interface Trade {
+  trade_id: number;
+  price: Decimal;
+  qty: Decimal;
+  /** Of the aggressor. */
+  side: 'buy' | 'sell';
+  ts: Timestamp;
+  signature: string | null;
+  /** Where the book comes from. */
+  source: 'matched' | 'mirrored';
+}
+
+export interface Trades {
+  ok: true;
+  symbol: PairSymbol;
+  epoch: Epoch;
+  /** Of this channel: the same as on the WebSocket. */
+  seq: number;
+  /** Last command whose events are shown. */
+  engine_seq: number;
+  ts: Timestamp | null;
+  /** Newest first. */
+  trades: Trade[];
+}
+
+export interface Ticker {
+  ok: true;
+  symbol: PairSymbol;
+  epoch: Epoch;
+  /** Of this channel: the same as on the WebSocket. */
+  seq: number;
+  /** Last command whose events are shown. */
+  engine_seq: number;
+  ts: Timestamp | null;
+  last: Decimal | null;
+  last_qty: Decimal | null;
+  last_ts: Timestamp | null;
+  bid: Decimal | null;
+  bid_qty: Decimal | null;
+  ask: Decimal | null;
+  ask_qty: Decimal | null;
+  mid: Decimal | null;
+  spread: Decimal | null;
+  open_24h: Decimal | null;
+  high_24h: Decimal | null;
+  low_24h: Decimal | null;
+  volume_24h: Decimal;
+  quote_volume_24h: Decimal;
+  trades_24h: number;
+  /** Where the book comes from. */
+  source: 'matched' | 'mirrored';
+  status: 'trading' | 'halted';
+}
+
+/** capacity = available + reserved + filled, always. */
+export interface Tranche {
+  tranche_id: TrancheID;
+  capacity_usd: Decimal;
+  available_usd: Decimal;
+  /** By claims that are not paid yet. */
+  reserved_usd: Decimal;
+  /** Paid for. */
+  filled_usd: Decimal;
+  /** Our choice. exhausted: less left than the smallest fill. withdrawn and expired: its ticket is. */
+  state: 'open' | 'exhausted' | 'withdrawn' | 'expired';
+}
+
+export interface Ticket {
+  order_id: OrderID;
+  ticket_label: string;
+  pair: PairSymbol;
+  side: 'sell';
+  /** Our choice. */
+  state: 'open' | 'exhausted' | 'withdrawn' | 'expired';
+  base_mint: Address;
+  base_symbol: string;
+  rails: Rail[];
+  tranches: Tranche[];
+  /** Before the discount, in USD a base unit; null while it is not priced or when it has ended. */
+  reference_price_usd: Decimal | null;
+  /** What the operator declares; the amount is not independently verified. */
+  guarantee: {
+    libelle: string;
+    montant_verifie_independamment: false;
+  };
+  created_at: Timestamp;
+  updated_at: Timestamp;
+  /** null: never. */
+  expires_at: Timestamp | null;
+  /** Of the ticket's last change. */
+  seq: number;
+}
+
+export interface MarketTickets {
+  ok: true;
+  /** Grows with every change of what is shown. */
+  seq: number;
+  ts: Timestamp;
+  tickets: Ticket[];
+}
+
+/** The oldest open ticket with capacity for the smallest fill, by priority, then age. */
+export interface CurrentSellableTicket {
+  ok: true;
+  /** Grows with every change of what is shown. */
+  seq: number;
+  ticket: Ticket | null;
+}
+
+/** Columns of a row: order_id, tranche_id, pair, available_usd, best_price_usd (null: not priced now), expires_unix_ms (null: never). */
+export interface CompactBook {
+  ok: true;
+  /** Grows with every change of what is shown. */
+  seq: number;
+  t: Array<[OrderID, TrancheID, PairSymbol, Decimal, Decimal | null, number | null]>;
+}
+
+export interface Levels {
+  ok: true;
+  levels: Array<{
+    fill_usd: FillUSD;
+    discount_bps: Bps;
+  }>;
+}
+
+export interface Pairs {
+  ok: true;
+  pairs: Array<{
+    pair: PairSymbol;
+    base_symbol: string;
+    base_mint: Address;
+    base_decimals: number;
+    quote_symbol: string;
+    rails: Rail[];
+    reference_price_usd: Decimal | null;
+    /** Our choice. closed: it cannot be paid for over any rail. */
+    status: 'active' | 'locked' | 'unpriced' | 'closed';
+    /** The `reason` that a quote would be refused with; null while the pair is active. */
+    reason: string | null;
+  }>;
+}
+
+export interface Tokens {
+  ok: true;
+  tokens: Array<{
+    symbol: string;
+    /** null: native SOL, or not told to the desk. */
+    mint: Address | null;
+    /** null: not told to the desk. */
+    decimals: number | null;
+    /** The last of roles. */
+    role: 'base' | 'quote' | 'settlement';
+    roles: Array<'base' | 'quote' | 'settlement'>;
+    /** Those that buy it, or that it pays over. */
+    rails: Rail[];
+  }>;
+  rails: Array<{
+    rail: Rail;
+    /** null: native SOL. */
+    mint: Address | null;
+    decimals: number;
+    /** 1 is the first. */
+    priority: number;
+    /** null: the rail is not configured. */
+    pay_to: Address | null;
+    price_usd: Decimal | null;
+    priced_at: Timestamp | null;
+    /** Not locked. */
+    active: boolean;
+    /** The `reason` that no quote is given over it; null where one is. */
+    reason: string | null;
+  }>;
+}
+
+export interface RailList {
+  ok: true;
+  active_rails: Rail[];
+  rail_priority: Rail[];
+}
+
+export interface Lock {
+  /** global, pair:SYMBOL or rail:RAIL. */
+  name: string;
+  locked: boolean;
+  /** Of the last change; null: never locked. */
+  since: Timestamp | null;
+  /** The operator's words. */
+  reason: string | null;
+}
+
+/** Whether claims can be settled now. */
+export interface Chain {
+  available: boolean;
+  /** Why it is not available. */
+  reason: 'not_configured' | 'not_ready' | null;
+  execution_network: 'solana-mainnet-beta';
+}
+
+export interface Surfaces {
+  public_mirror: {
+    role: string;
+    /** URL. */
+    base_url: string;
+  };
+  registry_backend: {
+    role: string;
+    /** URL. */
+    base_url: string;
+  };
+  native_backend: {
+    role: string;
+    /** URL. */
+    base_url: string;
+  };
+  public_frontend: {
+    role: string;
+    /** URL. */
+    base_url: string;
+  };
+}
+
+export interface RFQStatus {
+  ok: true;
+  version: '1.0.0';
+  api_version: '1.1.0';
+  /** Grows with every change of what is shown. */
+  seq: number;
+  ts: Timestamp;
+  /** The book's last change, or the service's start. */
+  updated_at: Timestamp;
+  /** ts and prices move in cycles of so many seconds; a change of the book shows at once. */
+  refresh_s: number;
+  /** The desk as a whole is not locked. */
+  accepting: boolean;
+  tickets: {
+    total: number;
+    open: number;
+    exhausted: number;
+    withdrawn: number;
+    expired: number;
+  };
+  /** Sums over the tranches of the open tickets. */
+  open_tickets: {
+    tranches: number;
+    capacity_usd: Decimal;
+    available_usd: Decimal;
+    reserved_usd: Decimal;
+    filled_usd: Decimal;
+  };
+  /** null: nothing is for sale. */
+  current_sellable_ticket: OrderID | null;
+  active_rails: Rail[];
+  rail_priority: Rail[];
+  partial_fill_sizes_usd: FillUSD[];
+  locks: Lock[];
+  chain: Chain;
+  surfaces: Surfaces;
+  /** The truth rule as URLs. */
+  recommended: {
+    read: {
+      surface: string;
+      method: 'GET' | 'POST';
+      /** URL. */
+      url: string;
+    };
+    confirm: {
+      surface: string;
+      method: 'GET' | 'POST';
+      /** URL. */
+      url: string;
+    };
+    claim: {
+      surface: string;
+      method: 'GET' | 'POST';
+      /** URL. */
+      url: string;
+    };
+    submit: {
+      surface: string;
+      method: 'GET' | 'POST';
+      /** URL. */
+      url: string;
+    };
+  };
+  truth_rule: string;
+  execution_network: 'solana-mainnet-beta';
+  control_chain_id: 1492;
+  control_chain_role: string;
+  control_chain_rpc_compatible: false;
+}
+
+export interface RobotManifest {
+  ok: true;
+  schema: 'svc_rfq_robot_manifest_v1';
+  name: string;
+  updated_at: Timestamp;
+  truth_rule: string;
+  active_rails: Rail[];
+  rail_priority: Rail[];
+  partial_fill_sizes_usd: FillUSD[];
+  read_endpoints: {
+    public_mirror_8012: {
+      /** URL. */
+      market_tickets: string;
+      /** URL. */
+      current_sellable_ticket: string;
+      /** URL. */
+      compact_book: string;
+      /** URL. */
+      levels: string;
+      /** URL. */
+      pairs: string;
+      /** URL. */
+      rails: string;
+    };
+    registry_backend_8000: {
+      /** URL. */
+      market_tickets: string;
+      /** URL. */
+      current_sellable_ticket: string;
+    };
+    native_backend_1492: {
+      /** URL. */
+      market_tickets: string;
+      /** URL. */
+      current_sellable_ticket: string;
+    };
+  };
+  claim_endpoints: {
+    /** URL. */
+    preferred_modular_claim: string;
+    /** URL. */
+    preferred_atomic_claim: string;
+    /** URL. */
+    public_alias_modular_claim: string;
+    /** URL. */
+    public_alias_atomic_claim: string;
+  };
+  signature_submission: {
+    /** URL. */
+    primary_1492: string;
+    /** URL. */
+    public_alias_1492: string;
+    /** URL. */
+    fallback_8000: string;
+  };
+  required_fields: ["order_id","tranche_id","ticket_label","fill_usd","payment_rail","l1_signature"];
+  examples: {
+    /** A command line. */
+    read_book: string;
+    /** A command line. */
+    read_levels: string;
+    /** A command line. */
+    build_claim: string;
+    /** A command line. */
+    verify_signature: string;
+  };
+}
+
+export interface Discovery {
+  ok: true;
+  schema: 'svc_rfq_discovery_v1';
+  name: string;
+  version: '1.0.0';
+  updated_at: Timestamp;
+  /** URL. */
+  service: string;
+  /** URL. */
+  specification: string;
+  /** URL. */
+  robot_manifest: string;
+  /** URL. */
+  status: string;
+  /** URL. */
+  board: string;
+  /** URL. */
+  desk_status: string;
+  truth_rule: string;
+  surfaces: Surfaces;
+  read_endpoints: {
+    public_mirror_8012: {
+      /** URL. */
+      market_tickets: string;
+      /** URL. */
+      current_sellable_ticket: string;
+      /** URL. */
+      compact_book: string;
+      /** URL. */
+      levels: string;
+      /** URL. */
+      pairs: string;
+      /** URL. */
+      rails: string;
+    };
+    registry_backend_8000: {
+      /** URL. */
+      market_tickets: string;
+      /** URL. */
+      current_sellable_ticket: string;
+    };
+    native_backend_1492: {
+      /** URL. */
+      market_tickets: string;
+      /** URL. */
+      current_sellable_ticket: string;
+    };
+  };
+  claim_endpoints: {
+    /** URL. */
+    preferred_modular_claim: string;
+    /** URL. */
+    preferred_atomic_claim: string;
+    /** URL. */
+    public_alias_modular_claim: string;
+    /** URL. */
+    public_alias_atomic_claim: string;
+  };
+  signature_submission: {
+    priority: string[];
+    /** URL. */
+    primary_1492: string;
+    /** URL. */
+    public_alias_1492: string;
+    /** URL. */
+    fallback_8000: string;
+  };
+  dvp: {
+    /** URL. */
+    handshake: string;
+    /** URL. */
+    build: string;
+    /** URL. */
+    submit: string;
+    /** URL. */
+    build_state: string;
+  };
+  rail_priority: Rail[];
+  partial_fill_sizes_usd: FillUSD[];
+  execution_network: 'solana-mainnet-beta';
+  control_chain_id: 1492;
+  control_chain_role: string;
+  control_chain_rpc_compatible: false;
+}
+
+export interface Board {
+  ok: true;
+  /** Grows with every change of what is shown. */
+  seq: number;
+  ts: Timestamp;
+  qualification: {
+    libelle: string;
+    nature: string;
+  };
+  layers: ["guaranteed_by","operator_declared","independently_verified"];
+  offers: Array<{
+    order_id: OrderID;
+    ticket_label: string;
+    pair: PairSymbol;
+    side: 'sell';
+    rails: Rail[];
+    available_usd: Decimal;
+    best_price_usd: Decimal | null;
+    guaranteed_by: {
+      libelle: string;
+    };
+    operator_declared: {
+      operateur: string;
+      nature: string;
+      capacity_usd: Decimal;
+      reference_price_usd: Decimal | null;
+    };
+    independently_verified: false;
+    montant_verifie_independamment: false;
+    expires_at: Timestamp | null;
+  }>;
+}
+
+export interface DeskStatus {
+  ok: true;
+  /** Grows with every change of what is shown. */
+  seq: number;
+  ts: Timestamp;
+  locks: Lock[];
+  price_policy: {
+    rounding: string;
+    fee_bps: Bps;
+    /** The fee is a part of the payment, not on top of it. */
+    fee_included: true;
+    quote_ttl_s: number;
+    claim_ttl_s: number;
+    pairs: Array<{
+      pair: PairSymbol;
+      /** The reference is the operator's word, or the middle of our own book. */
+      source: 'book' | 'operator';
+      /** The pair that turns the book's quote asset into dollars; null: it is a dollar. */
+      via: PairSymbol | null;
+      corridor_bps: Bps;
+      /** 0: any age. */
+      max_age_s: number;
+      /** What the operator has said last; the corridor lies around it. */
+      anchor_price_usd: Decimal | null;
+      anchored_at: Timestamp | null;
+      min_reference_usd: Decimal | null;
+      max_reference_usd: Decimal | null;
+      reference_price_usd: Decimal | null;
+      /** Why there is no reference; null where there is one. */
+      reason: string | null;
+    }>;
+  };
+  /** The prices that each fill of each pair may have, between the corridor's ends. */
+  discount_corridor: Array<{
+    pair: PairSymbol;
+    fill_usd: FillUSD;
+    discount_bps: Bps;
+    min_price_usd: Decimal | null;
+    max_price_usd: Decimal | null;
+  }>;
+  inventory: {
+    pairs: Array<{
+      pair: PairSymbol;
+      symbol: string;
+      mint: Address;
+      /** What the desk has to sell in all, in base units. */
+      total: Decimal;
+      /** total less reserved less sold. */
+      free: Decimal;
+      /** By claims that are not settled. */
+      reserved: Decimal;
+      /** Settled. */
+      sold: Decimal;
+    }>;
+  };
+  chain: DeskChain;
+}
+
+export interface QuoteRequest {
+  order_id: OrderID;
+  tranche_id: TrancheID;
+  /** A step of the ladder: text or a whole number. */
+  fill_usd: FillUSD | 250 | 1000 | 25000 | 250000 | 1000000 | 2500000;
+  rail: Rail;
+}
+
+/** The fee's part of the payment, rounded down. Included in it: our choice. */
+export interface Fee {
+  included: true;
+  amount: Decimal;
+  amount_atoms: Atoms;
+}
+
+export interface Quote {
+  ok: true;
+  quote_id: QuoteID;
+  order_id: OrderID;
+  tranche_id: TrancheID;
+  ticket_label: string;
+  pair: PairSymbol;
+  fill_usd: FillUSD;
+  rail: Rail;
+  reference_price_usd: Decimal;
+  discount_bps: Bps;
+  price_usd: Decimal;
+  base_amount: Decimal;
+  base_amount_atoms: Atoms;
+  payment: {
+    rail: Rail;
+    mint: Address | null;
+    amount: Decimal;
+    amount_atoms: Atoms;
+    pay_to: Address;
+  };
+  fee_bps: Bps;
+  fee: Fee;
+  issued_at: Timestamp;
+  valid_until: Timestamp;
+  firm: true;
+}
+
+export interface ClaimRequest {
+  bot_wallet: Address;
+  order_id: OrderID;
+  tranche_id: TrancheID;
+  /** A step of the ladder: text or a whole number. */
+  fill_usd: FillUSD | 250 | 1000 | 25000 | 250000 | 1000000 | 2500000;
+  payment_rail?: Rail;
+  quote_id?: QuoteID;
+}
+
+/** Our choice (contract). */
+export type ClaimState = 'reserved' | 'paid' | 'delivering' | 'settled' | 'expired' | 'cosigned' | 'released' | 'refund_due';
+
+export interface ClaimTerms {
+  way: 'modular' | 'atomic';
+  bot_wallet: Address;
+  quote_id: QuoteID | null;
+  order_id: OrderID;
+  tranche_id: TrancheID;
+  /** Empty once the ticket is forgotten. */
+  ticket_label: string;
+  pair: PairSymbol;
+  fill_usd: FillUSD;
+  rail: Rail;
+  reference_price_usd: Decimal;
+  discount_bps: Bps;
+  price_usd: Decimal;
+  base_amount: Decimal;
+  base_amount_atoms: Atoms;
+  fee_bps: Bps;
+  fee: Fee;
+  reserved_at: Timestamp;
+}
+
+export interface ClaimPackage {
+  ok: true;
+  claim_id: ClaimID;
+  state: ClaimState;
+  claim: ClaimTerms;
+  payment: BoundPayment;
+  /** Unsigned v0 transaction, base64. */
+  transaction: string;
+  expires_at: Timestamp;
+  verify: {
+    /** URL. */
+    url: string;
+    fields: string[];
+  };
+}
+
+export interface Payment {
+  l1_signature: Signature | null;
+  /** Our choice. */
+  state: 'applied' | 'refund_due' | 'refunded';
+  /** Machine word; null where nothing is wrong. */
+  reason: string | null;
+  rail: Rail;
+  amount: Decimal;
+  amount_atoms: Atoms;
+  payer: Address | null;
+  slot: number;
+  at: Timestamp;
+}
+
+export interface Claim {
+  ok: true;
+  claim_id: ClaimID;
+  state: ClaimState;
+  claim: ClaimTerms;
+  payment: {
+    rail: Rail;
+    mint: Address | null;
+    amount: Decimal;
+    amount_atoms: Atoms;
+    pay_to: Address;
+  };
+  paid_atoms: Atoms;
+  expires_at: Timestamp;
+  changed_at: Timestamp;
+  delivery: Delivery;
+  /** Oldest first. */
+  history: Array<{
+    state: ClaimState;
+    at: Timestamp;
+  }>;
+  payments: Payment[];
+}
+
+/** Three are enforced; the others, when sent, must agree. */
+export interface PaymentProof {
+  order_id: OrderID;
+  tranche_id: TrancheID;
+  l1_signature: Signature;
+  claim_id?: ClaimID;
+  ticket_label?: string;
+  /** A step of the ladder: text or a whole number. */
+  fill_usd?: FillUSD | 250 | 1000 | 25000 | 250000 | 1000000 | 2500000;
+  payment_rail?: Rail;
+}
+
+export interface Pending {
+  ok: true;
+  state: 'pending';
+  retry_after_ms: number;
+}
+
+export interface Verification {
+  ok: true;
+  claim_id: ClaimID;
+  state: ClaimState;
+  verified: true;
+  payment: Payment;
+  delivery: Delivery;
+}
+
+export interface WebSocketHealth {
+  /** The feed runs. */
+  ok: boolean;
+  status: 'up' | 'down';
+  /** WebSockets and streams of server-sent events. */
+  connections: number;
+  /** Those with server-sent events. */
+  streams: number;
+  /** WebSockets that have agreed on compression. */
+  compressed: number;
+  /** So many may there be. */
+  max_connections: number;
+  /** So many of one address. */
+  connections_per_ip: number;
+  /** Of a channel and a symbol, over all connections. */
+  subscriptions: number;
+  /** Written in full since the start. */
+  messages_out: number;
+  /** Written since the start. */
+  bytes_out: number;
+  /** Ticker updates that a full socket skipped for a later one. */
+  conflated: number;
+  /** Times that what waited for a full socket became snapshots. */
+  collapsed: number;
+  /** Connections closed because they did not read. */
+  slow_consumers: number;
+  /** Connections beyond a limit. */
+  refused: number;
+  /** Writers, each with connections of its own. */
+  shards: number;
+  /** Times that a writer was so far behind that it began from snapshots. */
+  overruns: number;
+  epoch: Epoch;
+  /** Last command whose events are shown. */
+  engine_seq: number;
+  /** From the engine's stamp on a batch to its publication. */
+  lag_us: number;
+}
+
+/** A build: it has the number of its claim. Its form is our choice. */
+export type BuildID = string;
+
+/** SHA-256, hexadecimal: our choice. */
+export type Hash = string;
+
+/** A blockhash of Solana, base58 of 32 bytes. */
+export type Blockhash = string;
+
+/** Height of the last block that the transaction can land in. */
+export type BlockHeight = number;
+
+/** Slot that the transaction landed in; null: not known. */
+export type Slot = number | null;
+
+/** An ed25519 public key, base58. Small-order and non-canonical keys are refused. */
+export type PublicKey = string;
+
+/** Sign the UTF-8 bytes of this text, as it is. Good once, for one key, for 60 s. */
+export type Nonce = string;
+
+/** An ed25519 signature: base58, or base64 with its padding. */
+export type AnySignature = Signature | string;
+
+/** A v0 transaction, base64 with its padding; at most 1,232 bytes. */
+export type Transaction = string;
+
+export interface Token {
+  ok: true;
+  /** Goes after `Authorization: Bearer `. It is told once, and kept as a hash. */
+  access_token: string;
+  token_type: 'Bearer';
+  /** Seconds. */
+  expires_in: 604800;
+  expires_at: Timestamp;
+  pubkey: PublicKey;
+}
+
+export interface Challenge {
+  ok: true;
+  pubkey: PublicKey;
+  nonce: Nonce;
+  expires_at: Timestamp;
+}
+
+/** The key alone asks for a nonce, all three ask for a token. */
+export interface HandshakeRequest {
+  pubkey: PublicKey;
+  nonce?: Nonce;
+  signature?: AnySignature;
+}
+
+export interface HandshakeTerms {
+  ok: true;
+  protocol: 'svc_dvp_handshake_v1';
+  steps: Array<{
+    step: number;
+    action: string;
+    method: 'GET' | 'POST' | null;
+    url: string | null;
+    sends: string[];
+    status: 200 | 201 | null;
+    returns: string[];
+  }>;
+  algorithm: 'ed25519';
+  encodings: {
+    pubkey: 'base58';
+    nonce: 'base64';
+    signature: 'base58 or base64';
+  };
+  /** What is signed. */
+  signs: string;
+  nonce_ttl_s: 60;
+  token: {
+    type: 'Bearer';
+    lifetime_s: 604800;
+    issuance: {
+      per_ip: 1;
+      window_s: 3600;
+    };
+  };
+  /** Requests of a client IP; null: no limit. `handshake` is a bucket of `burst`, `build_submit` holds in any window. The shape is our choice. */
+  limits: {
+    handshake: {
+      per_ip: number;
+      window_s: number;
+      burst: number;
+    } | null;
+    build_submit: {
+      per_ip: number;
+      window_s: number;
+      burst: null;
+    } | null;
+  };
+}
+
+export interface BuildRequest {
+  order_id: OrderID;
+  tranche_id: TrancheID;
+  /** A step of the ladder: text or a whole number. */
+  fill_usd: FillUSD | 250 | 1000 | 25000 | 250000 | 1000000 | 2500000;
+  rail: Rail;
+  /** The counterparty: the key that the token belongs to. Where it is empty or missing, the answer is 409 `REFUS_DVP`, `empty_counterparty`. */
+  taker: Address;
+  /** A live quote, whose price is then the build's. Without one it is priced now. */
+  quote_id?: QuoteID;
+  /** Who pays the network's fee. The taker always pays for its own token account, if that is not there yet. */
+  fee_payer?: 'desk' | 'taker';
+}
+
+/** What is to be paid, and what binds it to its claim: a read-only account and a text of the transaction. */
+export interface BoundPayment {
+  rail: Rail;
+  mint: Address | null;
+  amount: Decimal;
+  amount_atoms: Atoms;
+  pay_to: Address;
+  reference: Address;
+  memo: string;
+}
+
+/** What the claim brings its wallet, and the newest transaction of the desk that does; null: it has signed none. */
+export interface Delivery {
+  to: Address;
+  mint: Address;
+  amount: Decimal;
+  amount_atoms: Atoms;
+  l1_signature: Signature | null;
+}
+
+export interface Build {
+  ok: true;
+  build_id: BuildID;
+  claim_id: ClaimID;
+  /** Both legs, unsigned: every signature is zero. No address lookup tables, no durable nonce. Sign it as it is. */
+  transaction: Transaction;
+  /** Of the transaction's message, which is what is signed. */
+  message_sha256: Hash;
+  /** In the order of their signatures; the first pays the network's fee. */
+  required_signers: Address[];
+  payment: BoundPayment;
+  /** What the taker gets. */
+  delivery: {
+    to: Address;
+    mint: Address;
+    amount: Decimal;
+    amount_atoms: Atoms;
+  };
+  recent_blockhash: Blockhash;
+  last_valid_block_height: BlockHeight;
+  /** End of the reservation. The blockhash may end sooner, after some 60 to 90 s. */
+  expires_at: Timestamp;
+  /** The terms. `quote_id` is null where none was named. */
+  quote: {
+    quote_id: QuoteID | null;
+    order_id: OrderID;
+    tranche_id: TrancheID;
+    /** Empty once the ticket is forgotten. */
+    ticket_label: string;
+    pair: PairSymbol;
+    fill_usd: FillUSD;
+    rail: Rail;
+    reference_price_usd: Decimal;
+    discount_bps: Bps;
+    price_usd: Decimal;
+    base_amount: Decimal;
+    base_amount_atoms: Atoms;
+    fee_bps: Bps;
+    fee: Fee;
+  };
+}
+
+/** `open`: waits for its taker's signature. `broadcast`: signed by the desk and on its way. `finalized`: both legs have happened. `failed`: it landed and failed, nothing has changed hands. `expired`: it can never land. All but `broadcast` and `finalized` are our choice. */
+export type BuildStage = 'open' | 'broadcast' | 'finalized' | 'failed' | 'expired';
+
+/** The transaction or the signature. Where neither is there, or the signature is of zeros, the answer is 409 `REFUS_DVP`, `empty_counterparty`. */
+export interface Submission {
+  build_id: BuildID;
+  /** The bytes of the build with the taker's signature in its place. */
+  transaction?: Transaction;
+  /** The taker's signature alone. */
+  signature?: AnySignature;
+}
+
+export interface Submitted {
+  ok: true;
+  claim_id: ClaimID;
+  /** Names the transaction on the chain: its first signature. */
+  signature: Signature;
+  state: BuildStage;
+  slot: Slot;
+  /** Signed by all. */
+  transaction: Transaction;
+}
+
+/** Our choice. */
+export interface BuildState {
+  ok: true;
+  build_id: BuildID;
+  claim_id: ClaimID;
+  state: BuildStage;
+  claim_state: ClaimState;
+  taker: Address;
+  message_sha256: Hash;
+  recent_blockhash: Blockhash;
+  last_valid_block_height: BlockHeight;
+  /** Null: the desk has not signed. */
+  signature: Signature | null;
+  slot: Slot;
+  built_at: Timestamp;
+  /** End of the reservation. */
+  expires_at: Timestamp;
+  /** Of the claim. */
+  changed_at: Timestamp;
+}
+
+export interface AtomicClaimPackage {
+  ok: true;
+  claim_id: ClaimID;
+  state: ClaimState;
+  claim: ClaimTerms;
+  payment: BoundPayment;
+  /** Both legs in one unsigned v0 transaction, base64; the desk pays the network's fee. */
+  transaction: string;
+  expires_at: Timestamp;
+  verify: {
+    /** URL. */
+    url: string;
+    fields: string[];
+  };
+  /** Where the transaction goes once the taker has signed it, with a Bearer token. Our choice. */
+  submit: {
+    /** URL. */
+    url: string;
+    build_id: BuildID;
+    fields: string[];
+  };
+}
+
+/** Whether claims can be settled now, and on what, as of the last rendering: at most 10 s ago. All but the first three are our choice. */
+export interface DeskChain {
+  available: boolean;
+  /** Why it is not available. */
+  reason: 'not_configured' | 'not_ready' | null;
+  execution_network: 'solana-mainnet-beta';
+  /** Delivers, co-signs, and sponsors; null: not configured. */
+  desk_address: Address | null;
+  /** The newest that a node has shown. */
+  slot: number | null;
+  /** Of the blockhash that the next package gets; null: there is none. */
+  blockhash_age_ms: number | null;
+  /** Signed transactions whose end is not known yet. */
+  tracked: number;
+  /** In the order of preference. */
+  nodes: Array<{
+    name: string;
+    available: boolean;
+    /** The newest that it has shown. */
+    slot: number | null;
+    /** Slots behind `slot` above. */
+    lag_slots: number | null;
+  }>;
+}
+
+/** Intervals begin at whole multiples of their length, in UTC. */
+export type Interval = '1m' | '5m' | '15m' | '1h' | '4h' | '1d';
+
+/** open_ms, open, high, low, close, volume, quote_volume, trades. Volume is in units of the base asset, quote_volume in those of the quote asset. */
+export type Candle = [number, Decimal, Decimal, Decimal, Decimal, Decimal, Decimal, number];
+
+export interface Klines {
+  ok: true;
+  symbol: PairSymbol;
+  interval: Interval;
+  /** Where the book comes from. */
+  source: 'matched' | 'mirrored';
+  /** `before` of the request for the candles before these; null where there are none. */
+  next_before: number | null;
+  /** Oldest first, of real trades alone: an interval without trades is absent. */
+  klines: Candle[];
+}
+
+export interface Candles {
+  ok: true;
+  symbol: PairSymbol;
+  interval: Interval;
+  /** Where the book comes from. */
+  source: 'matched' | 'mirrored';
+  /** `before` of the request for the candles before these; null where there are none. */
+  next_before: number | null;
+  /** Oldest first, of real trades alone: an interval without trades is absent. */
+  candles: Candle[];
+}
+
+export interface OraclePair {
+  symbol: PairSymbol;
+  /** Where the book comes from. */
+  source: 'matched' | 'mirrored';
+  status: 'trading' | 'halted';
+  epoch: Epoch;
+  /** Of the ticker: the same as on the WebSocket. */
+  seq: number;
+  /** Last command whose events are shown. */
+  engine_seq: number;
+  ts: Timestamp | null;
+  price: Decimal | null;
+  price_source: 'last_trade' | 'book_mid' | 'none';
+  /** One base unit in dollars, as /api/v1/market/price tells it in its 10 s cycle. Our choice. */
+  price_usd: Decimal | null;
+  price_usd_source: 'matched_book' | 'operator_anchor' | 'onchain_book' | 'verified_vault_snapshot' | 'unavailable';
+  last: Decimal | null;
+  mid: Decimal | null;
+  spread: Decimal | null;
+  last_trade_ts: Timestamp | null;
+  /** Whole seconds since the pair's market data last changed (`ts`). A quiet market grows old; that the service follows it is told by the answer's own `ts`. */
+  data_freshness_seconds: number | null;
+  degradation_state: {
+    degraded: boolean;
+    /** What the status record says of this pair, of its cycle, and what its view says beyond that: `chain_not_configured`, `chain_not_synced`, `trading_halted`, `no_trade_yet`, `no_price`, `live_price_using_verified_vault_snapshot` and those of the mirror. */
+    reasons: string[];
+  };
+}
+
+export interface OracleHeartbeat {
+  ok: true;
+  service: string;
+  api_version: string;
+  ts: Timestamp;
+  /** The newest of the pairs. */
+  engine_seq: number;
+  pairs: OraclePair[];
+}
+
+export type CoinGeckoTickers = Array<{
+  ticker_id: string;
+  base_currency: string;
+  target_currency: string;
+  pool_id: string;
+  last_price: Decimal | null;
+  base_volume: Decimal;
+  target_volume: Decimal;
+  bid: Decimal | null;
+  ask: Decimal | null;
+  high: Decimal | null;
+  low: Decimal | null;
+  liquidity_in_usd: Decimal | null;
+}>;
+
+export type CoinMarketCapAssets = Record<string, {
+    name: string;
+    unified_cryptoasset_id: null | number;
+    can_withdraw: boolean;
+    can_deposit: boolean;
+    maker_fee: number;
+    taker_fee: number;
+    contractAddress: string;
+  }>;
+
+export type CoinMarketCapSummary = Array<{
+  trading_pairs: string;
+  base_currency: string;
+  quote_currency: string;
+  last_price: Decimal | null;
+  lowest_ask: Decimal | null;
+  highest_bid: Decimal | null;
+  base_volume: Decimal;
+  quote_volume: Decimal;
+  price_change_percent_24h: null | number;
+  highest_price_24h: Decimal | null;
+  lowest_price_24h: Decimal | null;
+}>;
+
+export type CoinMarketCapTicker = Record<string, {
+    base_id: null | number;
+    quote_id: null | number;
+    last_price: Decimal | null;
+    base_volume: Decimal;
+    quote_volume: Decimal;
+    isFrozen: number;
+  }>;
+
+export interface DiscoveryFile {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  name: string;
+  operateur: string;
+  subject: string;
+  links: Record<string, string>;
+  tokens?: Array<{
+    symbol: string;
+    mint: string;
+    decimals: number;
+  }>;
+  program?: null | {
+    program_id: string;
+    execution_network: string;
+    control_chain_id: number;
+    control_chain_role: string;
+    control_chain_rpc_compatible: boolean;
+    pools: string[];
+  };
+  families?: string[];
+}
+
+export interface MarketAdapters {
+  ok: boolean;
+  api_version: string;
+  schema: string;
+  timestamp_exact: Timestamp | null;
+  count: number;
+  families: string[];
+  adapters: Record<string, {
+      consumers: string[];
+      expected_input_format: string[];
+      already_provided: string[];
+      auto_consumable: true | false | 'partially';
+      needs_external_onboarding: boolean;
+      public_files: string[];
+      endpoint_mapping: Record<string, string>;
+      example_request: string;
+      notes?: string;
+      blocker?: string;
+    }>;
+}
+
+export interface MarketClaims {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  rfq_enabled: boolean;
+  open_tickets: number;
+  capacity_usd: Decimal;
+  available_usd: Decimal;
+  claims_open_usd: Decimal;
+  claims_settled_usd: Decimal;
+  transactions_under_way: number;
+}
+
+export interface MarketDebt {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  promised_usd: Decimal;
+  transactions_under_way: number;
+  refunds_due: number;
+  refunds_due_usdc: Decimal;
+  refunds_due_sol: Decimal;
+}
+
+export interface MarketExamples {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  count: number;
+  examples: Array<{
+    name: string;
+    description: string;
+    command: string;
+  }>;
+}
+
+export interface MarketFees {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  fee_bps: number;
+  fee_rate: number;
+  fee_model: string;
+  fees_of_settled_claims_usd: Decimal;
+  pairs: Array<{
+    symbol: string;
+    volume_cumulative_onchain: Decimal;
+    fees_cumulative_onchain_raw: Decimal;
+    fees_base_cumulative_ui: Decimal;
+    fees_quote_cumulative_ui: Decimal;
+    fees_unknown_cumulative_ui: Decimal;
+    fee_coherence: {
+      status: string;
+      expected_fees_usd: Decimal;
+      reported_fees_usd: Decimal;
+      difference_usd: Decimal;
+    };
+  }>;
+}
+
+export interface MarketIntegrationManifest {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  name: string;
+  operateur: string;
+  market_name: string;
+  canonical_pair_id: string;
+  specification_openapi: string;
+  sdk_public: string;
+  endpoint_sets: Record<string, Record<string, string>>;
+  service_roles: Record<string, {
+      role: string;
+      base_url: string;
+      public_read_model: boolean;
+      rpc_compatible: boolean;
+      health_checks: string[];
+    }>;
+  documents: Array<{
+    name: string;
+    url: string;
+    files: string[];
+    schema: string;
+  }>;
+  /** What is no document: most of it takes a query. */
+  reads: Array<{
+    name: string;
+    url: string;
+    files: string[];
+  }>;
+  fix_documents: string;
+  limits: Record<string, string>;
+}
+
+export interface MarketLiteLatestCandle {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  symbol: string;
+  timeframe: string;
+  candle: null | {
+    open_ts: Timestamp | null;
+    open: Decimal;
+    high: Decimal;
+    low: Decimal;
+    close: Decimal;
+    volume: Decimal;
+    quote_volume: Decimal;
+    trades: number;
+  };
+}
+
+export interface MarketLiteLatestFees {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  fee_bps: number;
+  fee_rate: number;
+  fee_model: string;
+  fees_cumulative_usd: Decimal;
+}
+
+export interface MarketLiteLatestPrice {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  symbol: string;
+  price_usd: Decimal | null;
+  price_net_usd: Decimal | null;
+  last: Decimal | null;
+  bid: Decimal | null;
+  ask: Decimal | null;
+  price_source: string;
+  last_trade_ts: Timestamp | null;
+  epoch: Epoch;
+  seq: number;
+  delta_24h_percent: null | number;
+  degraded: boolean;
+}
+
+export interface MarketLiteLatestTrade {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  symbol: string;
+  trade: null | {
+    trade_id: number;
+    price: Decimal | null;
+    qty: Decimal | null;
+    side: string;
+    ts: Timestamp | null;
+    signature: null | string;
+    source: string;
+  };
+}
+
+export interface MarketLitePairMetadata {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  pairs: Array<{
+    symbol: string;
+    base_mint: string;
+    quote_mint: string;
+    book_source: string;
+  }>;
+}
+
+export interface MarketLitePoolRegistry {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  pools: Array<{
+    pool_id: string;
+    symbol: string;
+  }>;
+}
+
+export interface MarketLiteSummary {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  pairs: Array<{
+    symbol: string;
+    price_usd: Decimal | null;
+    last: Decimal | null;
+    volume_24h: Decimal;
+    quote_volume_24h: Decimal;
+    trades_24h: number;
+    delta_24h_percent: null | number;
+  }>;
+}
+
+export interface MarketLiteTokenlist {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  tokens: Array<{
+    symbol: string;
+    mint: string;
+    decimals: number;
+  }>;
+}
+
+export interface MarketMarketcap {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  tokens: Array<{
+    symbol: string;
+    mint: string;
+    total_supply: Decimal | null;
+    price_usd: Decimal | null;
+    market_cap_usd: Decimal | null;
+    status: string;
+  }>;
+}
+
+export interface MarketMetadata {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  count: number;
+  tokens: Array<{
+    mint: string;
+    name: string;
+    symbol: string;
+    /** Where the chain's own differs; else left out. */
+    onchain_symbol?: string;
+    description: string;
+    image: string;
+    external_url: string;
+    decimals: number;
+    metadata_uri: string;
+    attributes: Array<{
+      trait_type: string;
+      value: string;
+    }>;
+    properties: {
+      category: string;
+      files: Array<{
+        uri: string;
+        type: string;
+      }>;
+    };
+  }>;
+}
+
+export interface MarketPairMetadata {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  count: number;
+  pairs: Array<{
+    pair_id: string;
+    symbol: string;
+    base_symbol: string;
+    base_mint: string;
+    quote_symbol: string;
+    quote_mint: string;
+    book_source: string;
+    status: string;
+    price_precision: number;
+    qty_precision: number;
+    tick_size: Decimal;
+    lot_size: Decimal;
+    min_qty: Decimal;
+    price_usd: Decimal | null;
+    volume_24h: Decimal;
+    quote_volume_24h: Decimal;
+    trades_24h: number;
+    fee_bps: number;
+    pool_id: null | string;
+    base_token: {
+      mint: string;
+      name: string;
+      symbol: string;
+      /** Where the chain's own differs; else left out. */
+      onchain_symbol?: string;
+      description: string;
+      image: string;
+      external_url: string;
+      decimals: number;
+      metadata_uri: string;
+      attributes: Array<{
+        trait_type: string;
+        value: string;
+      }>;
+      properties: {
+        category: string;
+        files: Array<{
+          uri: string;
+          type: string;
+        }>;
+      };
+    };
+    quote_token: {
+      mint: string;
+      name: string;
+      symbol: string;
+      /** Where the chain's own differs; else left out. */
+      onchain_symbol?: string;
+      description: string;
+      image: string;
+      external_url: string;
+      decimals: number;
+      metadata_uri: string;
+      attributes: Array<{
+        trait_type: string;
+        value: string;
+      }>;
+      properties: {
+        category: string;
+        files: Array<{
+          uri: string;
+          type: string;
+        }>;
+      };
+    };
+    links: Record<string, string>;
+  }>;
+}
+
+export interface MarketPairs {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  canonical_pair_id: string;
+  count: number;
+  pairs: Array<{
+    pair_id: string;
+    symbol: string;
+    base_symbol: string;
+    base_mint: string;
+    quote_symbol: string;
+    quote_mint: string;
+    book_source: string;
+    status: string;
+    price_precision: number;
+    qty_precision: number;
+    tick_size: Decimal;
+    lot_size: Decimal;
+    min_qty: Decimal;
+    price_usd: Decimal | null;
+    volume_24h: Decimal;
+    quote_volume_24h: Decimal;
+    trades_24h: number;
+    fee_bps: number;
+    pool_id: null | string;
+  }>;
+}
+
+export interface MarketPoolRegistry {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  count: number;
+  pools: Array<{
+    pool_id: string;
+    program_id: string;
+    symbol: string;
+    base_mint: string;
+    quote_mint: string;
+    base_vault: string;
+    quote_vault: string;
+    lp_token_mint: null | string;
+    pool_fee_bps: null | number;
+    kind: string;
+  }>;
+}
+
+export interface MarketPool {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  symbol: string;
+  program_id: string;
+  lp_token_mint: null | string;
+  pool_fee_bps: null | number;
+  pool_id: string;
+  base_mint: string;
+  quote_mint: string;
+  base_vault: string;
+  quote_vault: string;
+  base_vault_balance_atoms: string;
+  base_vault_balance: Decimal;
+  quote_vault_balance_atoms: string;
+  quote_vault_balance: Decimal;
+  spot_price_usd: Decimal | null;
+  slot: number;
+  ts: Timestamp | null;
+  proof_hash: string;
+  liquidity_usd: Decimal | null;
+}
+
+export interface MarketPools {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  count: number;
+  pools: Array<{
+    symbol: string;
+    program_id: string;
+    lp_token_mint: null | string;
+    pool_fee_bps: null | number;
+    pool_id: string;
+    base_mint: string;
+    quote_mint: string;
+    base_vault: string;
+    quote_vault: string;
+    base_vault_balance_atoms: string;
+    base_vault_balance: Decimal;
+    quote_vault_balance_atoms: string;
+    quote_vault_balance: Decimal;
+    spot_price_usd: Decimal | null;
+    slot: number;
+    ts: Timestamp | null;
+    proof_hash: string;
+    liquidity_usd: Decimal | null;
+  }>;
+}
+
+export interface MarketPrice {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  canonical_pair_id: string;
+  prices: Array<{
+    symbol: string;
+    price_usd: Decimal | null;
+    price_net_usd: Decimal | null;
+    last: Decimal | null;
+    bid: Decimal | null;
+    ask: Decimal | null;
+    price_source: string;
+    last_trade_ts: Timestamp | null;
+    epoch: Epoch;
+    seq: number;
+    delta_24h_percent: null | number;
+    degraded: boolean;
+  }>;
+}
+
+export interface MarketProof {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  proof: {
+    source_of_truth: string;
+    verification_status: string;
+    executable_hash: string;
+    source_commit: string;
+  };
+  subject: {
+    timestamp_exact: Timestamp | null;
+    proof: {
+      source_of_truth: string;
+      verification_status: string;
+      executable_hash: string;
+      source_commit: string;
+    };
+    slot: number;
+    pools: Array<{
+      pool_id: string;
+      base_mint: string;
+      quote_mint: string;
+      base_vault: string;
+      quote_vault: string;
+      base_vault_balance_atoms: string;
+      base_vault_balance: Decimal;
+      quote_vault_balance_atoms: string;
+      quote_vault_balance: Decimal;
+      spot_price_usd: Decimal | null;
+      slot: number;
+      ts: Timestamp | null;
+      proof_hash: string;
+    }>;
+    prices: Array<{
+      symbol: string;
+      price_usd: Decimal | null;
+      epoch: Epoch;
+      seq: number;
+    }>;
+  };
+  proof_hash: string;
+  recompute: string;
+}
+
+export interface MarketProviderPacks {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  count: number;
+  packs: Array<{
+    for: string;
+    consumers: string[];
+    facts: Record<string, string>;
+    files: string[];
+    auto_consumable: true | false | 'partially';
+    needs_external_onboarding: boolean;
+    blocker?: string;
+  }>;
+}
+
+export interface MarketStatus {
+  ok: boolean;
+  data_mode: string;
+  fallback_active: boolean;
+  api_version: string;
+  source: string;
+  schema: string;
+  proof_scope: string;
+  execution_network: string;
+  canonical_pair_id: string;
+  pair_id: string;
+  pair_label: string;
+  market_name: string;
+  control_chain_id: number;
+  control_chain_role: string;
+  control_chain_rpc_compatible: boolean;
+  timestamp_exact: Timestamp | null;
+  updated_at: Timestamp | null;
+  program_id: string;
+  pool_id: string;
+  base_asset_symbol: string;
+  quote_onchain_symbol: string;
+  quote_public_symbol: string;
+  quote_public_label: string;
+  settlement_asset_symbol: string;
+  settlement_asset_label: string;
+  settlement_role: string;
+  spot_price_usd: Decimal | null;
+  current_live_price_usd: Decimal | null;
+  current_live_price_gross_usd: Decimal | null;
+  current_live_price_net_usd: Decimal | null;
+  price_gross_usd: Decimal | null;
+  price_net_usd: Decimal | null;
+  locked_floor_price_usd: Decimal | null;
+  current_live_floor_price_usd: Decimal | null;
+  floor_locked: boolean;
+  price_truth_mode: string;
+  price_source_summary: string;
+  market_scope: string;
+  delta_24h_percent: null | number;
+  delta_24h_status: string;
+  swaps_total: number;
+  swaps_total_onchain: number;
+  swaps_total_reconstructed: number;
+  volume_24h_usd: Decimal;
+  volume_7d_usd: Decimal;
+  volume_cumulative_usd: Decimal;
+  volume_cumulative_onchain: Decimal;
+  volume_cumulative_reconstructed: Decimal;
+  fees_cumulative_usd: Decimal;
+  fees_cumulative_onchain_raw: Decimal;
+  fees_cumulative_reconstructed: Decimal;
+  fees_paid_cumulative_usd: Decimal;
+  fees_collected_cumulative_usd: Decimal;
+  fees_base_cumulative_ui: Decimal;
+  fees_quote_cumulative_ui: Decimal;
+  fees_unknown_cumulative_ui: Decimal;
+  fee_bps: number;
+  fee_rate: number;
+  fee_model: string;
+  traders_estimated_total: number;
+  estimated_traders_total: number;
+  activity_totals: {
+    swaps_total: number;
+    swaps_total_onchain: number;
+    swaps_total_reconstructed: number;
+    volume_24h_usd: Decimal;
+    volume_7d_usd: Decimal;
+    volume_cumulative_usd: Decimal;
+    volume_cumulative_onchain: Decimal;
+    volume_cumulative_reconstructed: Decimal;
+    fees_cumulative_usd: Decimal;
+    fees_cumulative_onchain_raw: Decimal;
+    fees_cumulative_reconstructed: Decimal;
+    fees_paid_cumulative_usd: Decimal;
+    fees_collected_cumulative_usd: Decimal;
+    fees_base_cumulative_ui: Decimal;
+    fees_quote_cumulative_ui: Decimal;
+    fees_unknown_cumulative_ui: Decimal;
+    fee_bps: number;
+    fee_rate: number;
+    fee_model: string;
+    traders_estimated_total: number;
+    estimated_traders_total: number;
+    traders_estimated: number;
+    traders_estimated_source: string;
+    traders_total_estimated: number;
+    onchain_exact: {
+      swaps_total: number;
+      volume_usd: Decimal;
+      fees_usd: Decimal;
+      fees_base_ui: Decimal;
+      fees_quote_ui: Decimal;
+      onchain_fee_volume_status: string;
+    };
+    historical_reconstructed: {
+      swaps_total: number;
+      volume_usd: Decimal;
+      fees_usd: Decimal;
+      fees_base_ui: Decimal;
+      fees_quote_ui: Decimal;
+      onchain_fee_volume_status: string;
+    };
+    /** Trades of the service's own order book, on which no fee is taken (our choice). */
+    matched_exact: {
+      trades_total: number;
+      volume_usd: Decimal;
+    };
+    fee_coherence: null | {
+      status: string;
+      expected_fees_usd: Decimal;
+      reported_fees_usd: Decimal;
+      difference_usd: Decimal;
+    };
+  };
+  current_active_snapshot: null | {
+    key: string;
+    label: string;
+    heading: string;
+    time: Timestamp | null;
+    current: boolean;
+    pool_id: string;
+    lp_token_mint: string;
+    base_vault_ui: Decimal;
+    quote_vault_ui: Decimal;
+    swaps_total: number;
+    traders_estimated: number;
+    volume_usd: Decimal;
+    fees_usd: Decimal;
+    fee_rate: number;
+    fee_bps: number;
+    implied_pair_price: Decimal | null;
+    snapshot_source: string;
+    snapshot_reference: string;
+    fee_coherence: {
+      status: string;
+      expected_fees_usd: Decimal;
+      reported_fees_usd: Decimal;
+      difference_usd: Decimal;
+    };
+    current_volume_usd: Decimal;
+    current_swaps: number;
+    current_traders_estimated: number;
+    current_fees_usd: Decimal;
+    current_fee_rate: number;
+    current_pair_price: Decimal | null;
+    current_timestamp: Timestamp | null;
+  };
+  historical_snapshots: Array<{
+    key: string;
+    label: string;
+    heading: string;
+    time: Timestamp | null;
+    current: boolean;
+    pool_id: string;
+    lp_token_mint: string;
+    base_vault_ui: Decimal;
+    quote_vault_ui: Decimal;
+    swaps_total: number;
+    traders_estimated: number;
+    volume_usd: Decimal;
+    fees_usd: Decimal;
+    fee_rate: number;
+    fee_bps: number;
+    implied_pair_price: Decimal | null;
+    snapshot_source: string;
+    snapshot_reference: string;
+    fee_coherence: {
+      status: string;
+      expected_fees_usd: Decimal;
+      reported_fees_usd: Decimal;
+      difference_usd: Decimal;
+    };
+  }>;
+  historicalSnapshots: Array<{
+    key: string;
+    label: string;
+    heading: string;
+    time: Timestamp | null;
+    current: boolean;
+    pool_id: string;
+    lp_token_mint: string;
+    base_vault_ui: Decimal;
+    quote_vault_ui: Decimal;
+    swaps_total: number;
+    traders_estimated: number;
+    volume_usd: Decimal;
+    fees_usd: Decimal;
+    fee_rate: number;
+    fee_bps: number;
+    implied_pair_price: Decimal | null;
+    snapshot_source: string;
+    snapshot_reference: string;
+    fee_coherence: {
+      status: string;
+      expected_fees_usd: Decimal;
+      reported_fees_usd: Decimal;
+      difference_usd: Decimal;
+    };
+  }>;
+  historicalSnapshotFeeds: Array<{
+    key: string;
+    BASE_VAULT: Decimal;
+    QUOTE_VAULT: Decimal;
+    USER_BASE_ATA: Decimal;
+    USER_QUOTE_ATA: Decimal;
+    TOTAL_BASE: Decimal;
+    TOTAL_QUOTE: Decimal;
+    last_updated: Timestamp | null;
+    swaps_total: number;
+    volume_tokens_total: Decimal;
+    volume_usd_est_total: Decimal;
+    fees_tokens_est_total: Decimal;
+    fees_usd_est_total: Decimal;
+    negociants_est_total: number;
+    swaps_per_negociant_estimate: Decimal | null;
+    negociants_label: string;
+  }>;
+  snapshot_hierarchy: {
+    selection_rule: string;
+    selected_current_snapshot_key: null | string;
+    selected_current_snapshot_time: Timestamp | null;
+    latest_available_snapshot_key: null | string;
+    latest_available_snapshot_time: Timestamp | null;
+    latest_historical_snapshot_key: null | string;
+    latest_historical_snapshot_time: Timestamp | null;
+    historical_count: number;
+    historical_sorted_desc: boolean;
+    current_is_latest: boolean;
+  };
+  metrics_layers: {
+    onchain_exact: string;
+    historical_reconstructed: string;
+    matched_exact: string;
+    public_totals: string;
+  };
+  estimated_public: {
+    swaps_total: number;
+    volume_usd: Decimal;
+    fees_usd: Decimal;
+    traders_estimated: number;
+  };
+  reconstructed_public_metrics: {
+    swaps_total: number;
+    volume_usd: Decimal;
+    fees_usd: Decimal;
+    traders_estimated: number;
+  };
+  coherence_check: {
+    coherence_status: string;
+    onchain_fee_volume_status: string;
+    fee_coherence: {
+      status: string;
+      expected_fees_usd: Decimal;
+      reported_fees_usd: Decimal;
+      difference_usd: Decimal;
+    };
+  };
+  onchain_pool_state: null | {
+    pool_id: string;
+    base_mint: string;
+    quote_mint: string;
+    base_vault: string;
+    quote_vault: string;
+    base_vault_balance_atoms: string;
+    base_vault_balance: Decimal;
+    quote_vault_balance_atoms: string;
+    quote_vault_balance: Decimal;
+    spot_price_usd: Decimal | null;
+    slot: number;
+    ts: Timestamp | null;
+    proof_hash: string;
+  };
+  rolling_windows: {
+    exact_24h_volume_usd: Decimal;
+    exact_7d_volume_usd: Decimal;
+    exact_delta_24h_percent: null | number;
+    exact_last_indexed_trade_ts: Timestamp | null;
+    exact_last_indexed_trade_age_seconds: null | number;
+    exact_window_reference_trade_ts: Timestamp | null;
+    status_24h: string;
+    status_7d: string;
+    policy: string;
+  };
+  visible_liquidity_usd: Decimal;
+  guarantee_liquidity_usd: Decimal;
+  total_backing_estimate_usd: Decimal;
+  last_trade_ts: Timestamp | null;
+  last_trade_signature: string;
+  slot: number;
+  data_freshness_seconds: number;
+  freshness: {
+    data_freshness_seconds: number;
+    last_chain_sync_at: Timestamp | null;
+    last_indexed_trade_ts: Timestamp | null;
+    last_indexed_trade_age_seconds: null | number;
+    rolling_window_status: {
+      h24: string;
+      d7: string;
+    };
+  };
+  degradation_state: {
+    degraded: boolean;
+    reasons: string[];
+    rpc_failover_active: boolean;
+    rpc_upstream_count: number;
+    price_source: string;
+  };
+  proof_hash: string;
+  last_chain_sync_at: Timestamp | null;
+  active_rpc_url: string;
+  rpc_policy: {
+    selection_mode: string;
+    configured_upstream_count: number;
+    configured_upstreams: string[];
+    preferred_primary: string;
+    fallback_upstreams: string[];
+    active_upstream: string;
+  };
+  rpc_health: {
+    activeRpcUrl: string;
+    rpcLatencyMs: null | number;
+    latestSlotSeen: number;
+    lastSignatureSeen: string;
+    lastChainSyncAt: Timestamp | null;
+    slotLag: null | number;
+    primary: string;
+    fallback: string;
+    providers: Array<{
+      url: string;
+      available: boolean;
+      latestSlot: number;
+      latencyMs: null | number;
+      lastOkAt: Timestamp | null;
+      lastError: null | string;
+    }>;
+  };
+  sources: Record<string, string>;
+  endpoint_sets: Record<string, Record<string, string>>;
+  service_roles: Record<string, {
+      role: string;
+      base_url: string;
+      public_read_model: boolean;
+      rpc_compatible: boolean;
+      health_checks: string[];
+    }>;
+  proof: {
+    source_of_truth: string;
+    verification_status: string;
+    executable_hash: string;
+    source_commit: string;
+  };
+}
+
+export interface MarketSubmissionPacks {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  count: number;
+  packs: Array<{
+    for: string;
+    consumers: string[];
+    facts: Record<string, string>;
+    files: string[];
+    auto_consumable: true | false | 'partially';
+    needs_external_onboarding: boolean;
+    blocker?: string;
+  }>;
+}
+
+export interface MarketTokens {
+  ok: boolean;
+  data_mode: string;
+  fallback_active: boolean;
+  api_version: string;
+  source: string;
+  execution_network: string;
+  canonical_pair_id: string;
+  control_chain_id: number;
+  control_chain_role: string;
+  control_chain_rpc_compatible: boolean;
+  timestamp_exact: Timestamp | null;
+  proof_scope: string;
+  schema: string;
+  count: number;
+  tokens: Array<{
+    mint: string;
+    symbol: string;
+    onchain_symbol?: string;
+    name: string;
+    decimals: number;
+    role: string;
+    logo_uri: string;
+    metadata_uri: string;
+    image_origin: string;
+    image_ipfs_uri: string;
+    image_gateway_url: string;
+    local_fallback_logo_uri: string;
+    observed_accounts: Array<{
+      address: string;
+      amountUi: Decimal;
+      amountAtoms: string;
+      amountFormatted: string;
+      amountCompact: string;
+      role: string;
+      label: string;
+      poolAddress: null | string;
+      poolLabel: null | string;
+    }>;
+    observed_account_count: number;
+    observed_inventory_mode: string;
+    observed_inventory_ui: Decimal;
+    observed_inventory_formatted: string;
+    observed_inventory_compact: string;
+    primary_observed_account: null | string;
+    primary_fee_observed_account: null | string;
+  }>;
+}
+
+export interface MarketWalletIndex {
+  ok: boolean;
+  schema: string;
+  api_version: string;
+  timestamp_exact: Timestamp | null;
+  execution_network: string;
+  wallet_page: string;
+  note: string;
+  wallets: Array<{
+    address: string;
+    amountUi: Decimal;
+    amountAtoms: string;
+    amountFormatted: string;
+    amountCompact: string;
+    role: string;
+    label: string;
+    poolAddress: null | string;
+    poolLabel: null | string;
+    symbol: string;
+    mint: string;
+    slot: number;
+  }>;
+}
+
+export interface TokenList {
+  name: string;
+  timestamp: Timestamp | null;
+  version: {
+    major: number;
+    minor: number;
+    patch: number;
+  };
+  keywords: string[];
+  logoURI?: string;
+  tokens: Array<{
+    chainId: number;
+    address: string;
+    decimals: number;
+    name: string;
+    symbol: string;
+    logoURI?: string;
+    extensions?: Record<string, string>;
+  }>;
+}
+
+export interface CoinGeckoOrderBook {
+  ticker_id: string;
+  /** Unix milliseconds. */
+  timestamp: number;
+  /** Price and quantity, best first. */
+  bids: Array<[Decimal, Decimal]>;
+  /** Price and quantity, best first. */
+  asks: Array<[Decimal, Decimal]>;
+}
+
+export interface CoinGeckoTrades {
+  buy?: Array<{
+    trade_id: number;
+    price: Decimal;
+    base_volume: Decimal;
+    target_volume: Decimal;
+    /** Unix milliseconds. */
+    trade_timestamp: number;
+    /** Of the aggressor. */
+    type: 'buy' | 'sell';
+  }>;
+  sell?: Array<{
+    trade_id: number;
+    price: Decimal;
+    base_volume: Decimal;
+    target_volume: Decimal;
+    /** Unix milliseconds. */
+    trade_timestamp: number;
+    /** Of the aggressor. */
+    type: 'buy' | 'sell';
+  }>;
+}
+
+export interface CoinMarketCapOrderBook {
+  /** Unix milliseconds. */
+  timestamp: number;
+  /** Price and quantity, best first. */
+  bids: Array<[Decimal, Decimal]>;
+  /** Price and quantity, best first. */
+  asks: Array<[Decimal, Decimal]>;
+}
+
+export type CoinMarketCapTrades = Array<{
+  trade_id: number;
+  price: Decimal;
+  base_volume: Decimal;
+  quote_volume: Decimal;
+  /** Unix milliseconds. */
+  timestamp: number;
+  /** Of the aggressor. */
+  type: 'buy' | 'sell';
+}>;
+
+export interface ScreenerBlock {
+  /** Sequence number of the engine's command; our choice. */
+  blockNumber: number;
+  /** Unix seconds. */
+  blockTimestamp: number;
+}
+
+export interface ScreenerLatestBlock {
+  block: ScreenerBlock;
+}
+
+export interface ScreenerAsset {
+  asset: {
+    /** The mint, or the symbol of a token without one. */
+    id: string;
+    name: string;
+    symbol: string;
+    totalSupply?: Decimal;
+  };
+}
+
+export interface ScreenerPair {
+  pair: {
+    id: string;
+    dexKey: string;
+    /** The base token. */
+    asset0Id: string;
+    /** The quote token. */
+    asset1Id: string;
+    feeBps: number;
+  };
+}
+
+export interface ScreenerEvents {
+  events: Array<{
+    block: ScreenerBlock;
+    eventType: 'swap';
+    txnId: string;
+    txnIndex: number;
+    eventIndex: number;
+    maker: string;
+    pairId: string;
+    asset0In?: Decimal;
+    asset0Out?: Decimal;
+    asset1In?: Decimal;
+    asset1Out?: Decimal;
+    priceNative: Decimal;
+  }>;
+}
+
+export interface MarketSchemas {
+  ok: true;
+  schema: string;
+  api_version: string;
+  count: number;
+  /** JSON Schemas, draft 2020-12, by the name in a document's member `schema`. */
+  schemas: Record<string, Record<string, unknown>>;
+}

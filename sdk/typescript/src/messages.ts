@@ -1,0 +1,178 @@
+import { isDecimal } from './decimal.js';
+import { ProtocolError } from './errors.js';
+import type { Ticker as TickerAnswer, Ticket } from './generated/schemas.js';
+
+/** Channel is what can be followed. `tickets` is there where the desk sells. */
+export type Channel = 'l2' | 'trades' | 'ticker' | 'tickets';
+
+/** Level is a price and the quantity there, both exact decimals. */
+export type Level = readonly [price: string, quantity: string];
+
+/** Place is where a message stands in its stream. */
+export interface Place {
+  readonly symbol: string;
+  /** Changes when the service starts anew, and the numbers with it. */
+  readonly epoch: string;
+  readonly seq: number;
+  /** Of the message before; 0 in a snapshot. */
+  readonly prev_seq: number;
+  /** The number of the last command that the message may come from. */
+  readonly engine_seq: number;
+  readonly ts: string | null;
+}
+
+interface Of<C extends string> {
+  readonly channel: C;
+  readonly type: 'snapshot' | 'update';
+}
+
+/** BookMessage: a snapshot replaces all levels, an update's quantity `0` deletes one. */
+export interface BookMessage extends Of<'l2'>, Place {
+  readonly bids: readonly Level[];
+  readonly asks: readonly Level[];
+  readonly checksum: number;
+}
+
+/** Trade is one print. */
+export interface Trade {
+  readonly trade_id: number;
+  readonly price: string;
+  readonly qty: string;
+  /** The aggressor's. */
+  readonly side: 'buy' | 'sell';
+  readonly ts: string;
+}
+
+/** TradesMessage has trades, oldest first. */
+export interface TradesMessage extends Of<'trades'>, Place {
+  readonly trades: readonly Trade[];
+}
+
+/** TickerMessage says all of a ticker. */
+export interface TickerMessage extends Of<'ticker'>, Omit<Place, 'prev_seq'>, Pick<TickerAnswer,
+  'last' | 'last_qty' | 'last_ts' | 'bid' | 'bid_qty' | 'ask' | 'ask_qty' | 'mid' | 'spread' | 'open_24h' | 'high_24h'
+  | 'low_24h' | 'volume_24h' | 'quote_volume_24h' | 'trades_24h' | 'status'> {}
+
+/** TicketsMessage has whole tickets, and which are shown no more. */
+export interface TicketsMessage extends Of<'tickets'>, Place {
+  readonly tickets: readonly Ticket[];
+  readonly gone?: readonly string[];
+}
+
+/** MarketMessage is one that belongs to a stream. */
+export type MarketMessage = BookMessage | TradesMessage | TickerMessage | TicketsMessage;
+
+/** Subscribed is what an ack says of one stream. */
+export interface Subscribed {
+  readonly channel: string;
+  readonly symbol: string;
+  readonly seq: number;
+  readonly resumed: boolean;
+}
+
+/** Rejected is what an ack says of a stream that there is not. */
+export interface Rejected {
+  readonly channel: string;
+  readonly symbol: string;
+  readonly code: string;
+}
+
+/** ControlMessage is the answer to a request. */
+export interface ControlMessage {
+  readonly channel: 'control';
+  readonly type: 'ack' | 'pong' | 'error';
+  readonly id?: string | number;
+  readonly action?: string;
+  readonly success?: boolean;
+  readonly subscribed?: readonly Subscribed[];
+  readonly rejected?: readonly Rejected[];
+  readonly code?: string;
+  readonly message?: string;
+  readonly retryable?: boolean;
+}
+
+/** StatusMessage is the first of a connection, or says that the service restarts. */
+export interface StatusMessage {
+  readonly channel: 'status';
+  readonly type: 'welcome' | 'restart';
+  readonly session?: string;
+  readonly epoch?: string;
+}
+
+/** HeartbeatMessage tells the newest number of each stream. */
+export interface HeartbeatMessage {
+  readonly channel: 'heartbeat';
+  readonly ts: string;
+  readonly seqs: Readonly<Record<string, number>>;
+}
+
+/** MarkMessage, of server-sent events alone, says that all up to a command was sent. */
+export interface MarkMessage {
+  readonly channel: 'mark';
+  readonly epoch: string;
+  readonly engine_seq: number;
+}
+
+/** Message is any of them. */
+export type Message = MarketMessage | ControlMessage | StatusMessage | HeartbeatMessage | MarkMessage;
+
+type Fields = Record<string, unknown>;
+
+const maxLevels = 1_000; // a side; the desk has 100 at most
+const maxItems = 100_000; // trades, tickets or streams of a message
+
+const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+const isText = (value: unknown): value is string => typeof value === 'string' && value.length > 0;
+const isList = (value: unknown, most: number): value is unknown[] => Array.isArray(value) && value.length <= most;
+const isTexts = (value: unknown): boolean => isList(value, maxItems) && value.every(isText);
+
+const isLevel = (value: unknown): boolean => isList(value, 2) && value.length === 2 && isDecimal(value[0]) && isDecimal(value[1]);
+const isSide = (value: unknown): boolean => isList(value, maxLevels) && value.every(isLevel);
+
+const isTrade = (t: unknown): boolean => isFields(t) && isCount(t['trade_id']) && isDecimal(t['price']) && isDecimal(t['qty'])
+  && (t['side'] === 'buy' || t['side'] === 'sell') && isText(t['ts']);
+
+const isStream = (s: unknown): boolean => isFields(s) && isText(s['channel']) && isText(s['symbol']);
+
+const optionalDecimals = ['last', 'last_qty', 'bid', 'bid_qty', 'ask', 'ask_qty', 'mid', 'spread', 'open_24h', 'high_24h', 'low_24h'];
+
+// checks say of each channel whether its members are what we use them as.
+const checks: Readonly<Record<string, (m: Fields) => boolean>> = {
+  l2: (m) => isPlace(m) && isCount(m['prev_seq']) && isSide(m['bids']) && isSide(m['asks']) && isCount(m['checksum']),
+  trades: (m) => isPlace(m) && isCount(m['prev_seq']) && isList(m['trades'], maxItems) && m['trades'].every(isTrade),
+  ticker: (m) => isPlace(m) && optionalDecimals.every((name) => m[name] === null || isDecimal(m[name]))
+    && isDecimal(m['volume_24h']) && isDecimal(m['quote_volume_24h']) && isCount(m['trades_24h']),
+  tickets: (m) => isPlace(m) && isCount(m['prev_seq']) && isList(m['tickets'], maxItems)
+    && m['tickets'].every((t) => isFields(t) && isText(t['order_id']) && isList(t['tranches'], maxItems))
+    && (m['gone'] === undefined || isTexts(m['gone'])),
+  heartbeat: (m) => isFields(m['seqs']) && Object.values(m['seqs']).every(isCount),
+  mark: (m) => isText(m['epoch']) && isCount(m['engine_seq']),
+  status: (m) => m['type'] === 'restart' || (m['type'] === 'welcome' && isText(m['epoch'])),
+  control: (m) => m['type'] === 'pong' || (m['type'] === 'error' && isText(m['code']))
+    || (m['type'] === 'ack' && lists(m, 'subscribed', isStream) && lists(m, 'rejected', (r) => isFields(r) && isText(r['code']))),
+};
+
+const lists = (m: Fields, name: string, of: (value: unknown) => boolean): boolean =>
+  m[name] === undefined || (isList(m[name], maxItems) && (m[name] as unknown[]).every(of));
+
+const isPlace = (m: Fields): boolean => (m['type'] === 'snapshot' || m['type'] === 'update')
+  && isText(m['symbol']) && isText(m['epoch']) && isCount(m['seq']) && isCount(m['engine_seq']);
+
+/**
+ * decodeMessage reads one message. What it returns has the members that its type
+ * says; a channel that is not known, which a later service may have, is null. It
+ * throws ProtocolError.
+ */
+export function decodeMessage(text: string): Message | null {
+  let m: unknown;
+  try {
+    m = JSON.parse(text);
+  } catch (error) {
+    throw new ProtocolError(`a message that is no JSON: ${text.slice(0, 200)}`, { cause: error });
+  }
+  if (!isFields(m) || !isText(m['channel'])) throw new ProtocolError(`a message without a channel: ${text.slice(0, 200)}`);
+  if (!Object.hasOwn(checks, m['channel'])) return null;
+  if (!checks[m['channel']]!(m)) throw new ProtocolError(`no message of ${m['channel']}: ${text.slice(0, 200)}`);
+  return m as unknown as Message;
+}

@@ -1,0 +1,107 @@
+import { createSolanaRpc, isSolanaError, type Base64EncodedWireTransaction, type Signature } from '@solana/kit';
+import { BlockdeskError } from '../errors.js';
+import { sleep } from '../wait.js';
+import { toBase64 } from './transaction.js';
+
+/** PaymentFailedError: the transaction has landed and failed. Nothing has changed hands but the fee. */
+export class PaymentFailedError extends BlockdeskError {
+  override readonly name = 'PaymentFailedError';
+  readonly signature: string;
+
+  constructor(signature: string, why: string) {
+    super(`${signature} failed on the chain: ${why}`);
+    this.signature = signature;
+  }
+}
+
+/**
+ * PaymentPendingError: the transaction was sent and is not final yet. It may
+ * still land: never pay the claim again before its block height has passed.
+ */
+export class PaymentPendingError extends BlockdeskError {
+  override readonly name = 'PaymentPendingError';
+  readonly signature: string;
+
+  constructor(signature: string, cause: unknown) {
+    super(`${signature} was sent and is not final`, { cause });
+    this.signature = signature;
+  }
+}
+
+/** ChainOptions are how a node is asked. */
+export interface ChainOptions {
+  /** Of a Solana node. */
+  readonly url: string;
+  /** Between two looks, in ms. Default 1,000. */
+  readonly pollMs?: number;
+  /** Between two sends of the same bytes, in ms. Default 2,000. */
+  readonly resendMs?: number;
+  /** How long a transaction may take to be final, in ms. Default 120,000: a blockhash ends after 150 blocks, some 60 s, and finality takes 32 more. */
+  readonly finalMs?: number;
+}
+
+/** Chain sends transactions to a Solana node. */
+export class Chain {
+  readonly #rpc: ReturnType<typeof createSolanaRpc>;
+  readonly #options: Required<ChainOptions>;
+
+  constructor(options: ChainOptions) {
+    this.#options = { pollMs: 1_000, resendMs: 2_000, finalMs: 120_000, ...options };
+    this.#rpc = createSolanaRpc(options.url);
+  }
+
+  /**
+   * finalize sends a signed transaction, again and again, until no fork can take
+   * it back, and returns its slot. To send the same bytes again is safe, also
+   * after a restart: they can land once. It throws PaymentFailedError,
+   * PaymentPendingError, or, where the node has not taken it, BlockdeskError.
+   */
+  async finalize(wire: Uint8Array, signature: string, signal?: AbortSignal): Promise<bigint> {
+    const { pollMs, resendMs, finalMs } = this.#options;
+    let [sent, fault] = [performance.now(), await this.#send(wire, signature)];
+    if (fault !== null && isRefusal(fault) && !(await this.#status(signature))) {
+      throw new BlockdeskError(`${signature}: the node does not take it: ${reasonOf(fault)}`, { cause: fault });
+    }
+    for (const end = sent + finalMs; performance.now() < end;) {
+      try {
+        const status = await this.#status(signature);
+        if (status?.confirmationStatus === 'finalized') {
+          if (status.err !== null) throw new PaymentFailedError(signature, reasonOf(status.err));
+          return status.slot;
+        }
+      } catch (error) {
+        if (error instanceof PaymentFailedError) throw error;
+        fault = error; // the node's: the transaction is on its way all the same
+      }
+      await sleep(pollMs, signal).catch((error: unknown) => { throw new PaymentPendingError(signature, error); });
+      if (performance.now() - sent > resendMs) [sent, fault] = [performance.now(), await this.#send(wire, signature)];
+    }
+    throw new PaymentPendingError(signature, fault);
+  }
+
+  // send returns what went wrong, or null.
+  async #send(wire: Uint8Array, signature: string): Promise<unknown> {
+    const text = toBase64(wire) as Base64EncodedWireTransaction;
+    try {
+      const sent = await this.#rpc.sendTransaction(text, { encoding: 'base64', preflightCommitment: 'confirmed' }).send();
+      return sent === signature ? null : new BlockdeskError(`the node calls the transaction ${sent}`);
+    } catch (error) {
+      return error;
+    }
+  }
+
+  async #status(signature: string) {
+    const { value } = await this.#rpc.getSignatureStatuses([signature as Signature], { searchTransactionHistory: true }).send();
+    return value[0] ?? null;
+  }
+}
+
+// isRefusal reports whether the node itself has answered no, by an error of JSON-RPC.
+function isRefusal(error: unknown): boolean {
+  return isSolanaError(error) && error.context.__code < 0;
+}
+
+function reasonOf(error: unknown): string {
+  if (isSolanaError(error) || error instanceof Error) return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
+  return JSON.stringify(error, (_, v: unknown) => (typeof v === 'bigint' ? v.toString() : v));
+}
