@@ -48,6 +48,34 @@ func TestMirrorFollowsTheChain(t *testing.T) {
 	r.checkAll(followers, func(last *mirroredDepth) { r.checkFIX(client, book, last) })
 }
 
+// The local chain itself is a node that can be mirrored, as a demo does: one that is
+// alone is believed, though it tells what an open slot holds already.
+func TestMirrorFollowsTheSandbox(t *testing.T) {
+	t.Parallel()
+	r := &mirrorRig{t: t, m: newChainMarket(t, fromEnv(t, "BLOCKDESK_SEED", 5))}
+	r.start(r.m.node.URL())
+	for range 25 {
+		time.Sleep(slotPause)
+		if err := r.m.step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.idle(finalizeSlots + 2)
+	b := r.m.cluster.tip(0)
+	eventually(t, 20*time.Second, "the last book", func() bool {
+		var d mirroredDepth
+		getJSON(t, r.s.Addresses.API+"/api/v1/market/depth?limit=100&symbol=SLUSD/USDC", &d)
+		return d.Slot != nil && *d.Slot+1 >= b.slot && slices.Equal(d.Bids, b.bids) && slices.Equal(d.Asks, b.asks)
+	})
+	for _, p := range r.m.pools {
+		eventually(t, 20*time.Second, fmt.Sprintf("the trades of %s", p.symbol), func() bool {
+			var page struct{ Trades []mirroredTrade }
+			getJSON(t, r.s.Addresses.API+"/api/v1/market/trades?limit=100&symbol="+p.symbol, &page)
+			return len(page.Trades) == len(p.numbered())
+		})
+	}
+}
+
 // follows waits until the service tells of a slot that is not before.
 func (r *mirrorRig) follows(slot uint64) {
 	r.t.Helper()
@@ -59,6 +87,16 @@ func (r *mirrorRig) follows(slot uint64) {
 	})
 }
 
+// awaitSwaps waits until what is final by now is told.
+func (r *mirrorRig) awaitSwaps() {
+	r.t.Helper()
+	final := r.now() - finalizeSlots
+	eventually(r.t, 20*time.Second, fmt.Sprintf("the swaps up to slot %d", final), func() bool {
+		r.watch.check()
+		return r.m.cluster.untold(r.watch.told(), final) == 0
+	})
+}
+
 // now is the newest slot that nodes tell of.
 func (r *mirrorRig) now() uint64 { return r.m.cluster.tip(0).slot }
 
@@ -67,9 +105,12 @@ func (r *mirrorRig) trials() {
 	r.t.Helper()
 	r.follows(r.now())
 	troubles := r.troubles()
-	for i, name := range []string{"another book", "far behind", "far ahead", "huge", "slow drip", "other swaps", "more swaps", "fewer swaps", "ahead", "two clocks", "a page"} {
+	for i, name := range []string{
+		"another book", "far behind", "slow drip", "more swaps", "huge", "far ahead", "other swaps", "ahead", "two clocks", "fewer swaps", "a page",
+	} {
 		r.nodes[i%3].set(troubles[name])
 		r.follows(r.now() + 3) // two nodes are enough
+		r.awaitSwaps()
 		r.nodes[i%3].set(trouble{})
 	}
 	r.contradiction()

@@ -369,6 +369,11 @@ func (m *chainMarket) settle(unix int64) error {
 		for _, part := range x.parts {
 			if !x.fails {
 				part.pool.enter(&part, x, m.slot, unix)
+				if list := part.pool.swaps; len(list) > 0 && list[len(list)-1].signature == x.signature {
+					if _, ok := list[len(list)-1].trade(); ok {
+						m.cluster.enter(part.pool.symbol, x.signature, m.slot)
+					}
+				}
 			}
 		}
 	}

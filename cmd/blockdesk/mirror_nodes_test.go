@@ -6,16 +6,20 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/tx"
 )
 
 // accountJSON is an account in getMultipleAccounts' form.
@@ -90,12 +94,13 @@ type cluster struct {
 	may map[uint64][]*bank
 	// held is what the first pool's vaults held in the chain's own banks.
 	held map[uint64][2]string
-	// landed are the slots of transactions.
-	landed map[string]uint64
+	// landed are the slots of transactions, and done those of trades, each by its
+	// symbol and its signature.
+	landed, done map[string]uint64
 }
 
 func newCluster(url string, watched []string) *cluster {
-	return &cluster{url: url, watched: watched, http: &http.Client{Timeout: 10 * time.Second}, may: map[uint64][]*bank{}, held: map[uint64][2]string{}, landed: map[string]uint64{}}
+	return &cluster{url: url, watched: watched, http: &http.Client{Timeout: 10 * time.Second}, may: map[uint64][]*bank{}, held: map[uint64][2]string{}, landed: map[string]uint64{}, done: map[string]uint64{}}
 }
 
 // read makes a bank of what the chain has now of some accounts, with the clock's.
@@ -164,6 +169,25 @@ func (c *cluster) land(signature string, slot uint64) {
 	c.landed[signature] = slot
 }
 
+// enter notes a trade.
+func (c *cluster) enter(symbol, signature string, slot uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.done[symbol+signature] = slot
+}
+
+// untold counts the trades up to a slot that are not among those told.
+func (c *cluster) untold(told map[string]bool, final uint64) (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, slot := range c.done {
+		if slot <= final && !told[name] {
+			n++
+		}
+	}
+	return n
+}
+
 // final reports whether a transaction is final by now.
 func (c *cluster) final(signature string) bool {
 	c.mu.Lock()
@@ -186,7 +210,7 @@ type trouble struct {
 	answer func(ctx context.Context, w http.ResponseWriter)
 	lag    int // slots
 	lie    func(b *bank) *bank
-	// altered: transactions are told with another balance. invents: lists have one
+	// altered: transactions are told to have moved more. invents: lists have one
 	// that never was. hides: they leave out every other one.
 	altered, invents, hides bool
 }
@@ -398,9 +422,46 @@ func (now *trouble) transaction(result json.RawMessage, final uint64) json.RawMe
 	if !now.altered {
 		return result
 	}
-	for _, b := range x["meta"].(map[string]any)["postTokenBalances"].([]any) {
-		amount := b.(map[string]any)["uiTokenAmount"].(map[string]any)
-		amount["amount"] = amount["amount"].(string) + "7"
+	if err := alter(x); err != nil {
+		return json.RawMessage("null")
 	}
 	return json.RawMessage(jsonOf(x))
+}
+
+// alter makes a transaction's transfers move more, in its bytes and in the balances
+// alike, so that nothing but other nodes' answers tells.
+func alter(x map[string]any) error {
+	const more = 1_000_000
+	encoded, meta := x["transaction"].([]any), x["meta"].(map[string]any)
+	raw, err := base64.StdEncoding.DecodeString(encoded[0].(string))
+	if err != nil {
+		return err
+	}
+	t, err := tx.Decode(raw)
+	if err != nil {
+		return err
+	}
+	gained := map[uint8]int64{}
+	for i := range t.Message.Instructions {
+		in := &t.Message.Instructions[i]
+		if len(in.Data) == 10 && in.Data[0] == 12 { // TransferChecked
+			in.Data = slices.Clone(in.Data)
+			binary.LittleEndian.PutUint64(in.Data[1:], le64(in.Data[1:])+more)
+			gained[in.Accounts[0]] -= more
+			gained[in.Accounts[2]] += more
+		}
+	}
+	for _, b := range meta["postTokenBalances"].([]any) {
+		at, err1 := b.(map[string]any)["accountIndex"].(json.Number).Int64()
+		amount := b.(map[string]any)["uiTokenAmount"].(map[string]any)
+		n, err2 := strconv.ParseInt(amount["amount"].(string), 10, 64)
+		if err := errors.Join(err1, err2); err != nil {
+			return err
+		}
+		amount["amount"] = strconv.FormatInt(n+gained[uint8(at)], 10)
+	}
+	if raw, err = t.Append(nil); err == nil {
+		encoded[0] = base64.StdEncoding.EncodeToString(raw)
+	}
+	return err
 }

@@ -75,14 +75,20 @@ func newMirrorRig(t *testing.T, seed uint64) *mirrorRig {
 		r.nodes = append(r.nodes, n)
 		urls = append(urls, n.URL)
 	}
-	first, second := r.m.pools[0], r.m.pools[1]
-	config := fmt.Sprintf(mirrorPairsConfig, strings.Join(urls, ","), text(first.base.coin.Mint), text(first.quote.coin.Mint),
-		text(r.m.book.at), text(first.at), r.m.setup.Desk.Accounts["SLUSD"], text(second.base.coin.Mint),
-		text(second.at), text(second.base.account), text(second.quote.account))
-	r.s = startProgram(t, testConfig(t, config))
+	r.start(strings.Join(urls, ","))
 	r.watch = newWatcher(r)
 	t.Cleanup(r.watch.end)
 	return r
+}
+
+// start starts the service on some nodes.
+func (r *mirrorRig) start(urls string) {
+	r.t.Helper()
+	first, second := r.m.pools[0], r.m.pools[1]
+	config := fmt.Sprintf(mirrorPairsConfig, urls, text(first.base.coin.Mint), text(first.quote.coin.Mint),
+		text(r.m.book.at), text(first.at), r.m.setup.Desk.Accounts["SLUSD"], text(second.base.coin.Mint),
+		text(second.at), text(second.base.account), text(second.quote.account))
+	r.s = startProgram(r.t, testConfig(r.t, config))
 }
 
 // trade lets the market go on by itself until rest.
@@ -442,6 +448,19 @@ func (w *watcher) state() error {
 		}
 	}
 	return fmt.Errorf("the pool of slot %d holds %s and %s, which no majority has told", s.Pool.Slot, s.Pool.Base, s.Pool.Quote)
+}
+
+// told are the trades that have been told, each by its symbol and its signature.
+func (w *watcher) told() map[string]bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	told := map[string]bool{}
+	for symbol, list := range w.trades {
+		for _, t := range list {
+			told[symbol+t.Signature] = true
+		}
+	}
+	return told
 }
 
 // seen reports whether the status record has told of a reason.
