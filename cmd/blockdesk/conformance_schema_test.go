@@ -3,10 +3,13 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -147,6 +150,45 @@ func (c *conformance) links() {
 		// It may want parameters, a POST, an upgrade or a chain; but it is there.
 		if a.Code() == "ROUTE_INCONNUE" || a.Status >= 500 && a.Code() != "CHAIN_UNAVAILABLE" {
 			c.t.Errorf("%s prints %s: status %d", seen[url], url, a.Status)
+		}
+	}
+}
+
+// agreed: once the cycle has the trade, the documents tell what the live reads
+// tell, to the character; times are cut to milliseconds.
+func (c *conformance) agreed() {
+	const symbol = "?symbol=" + testSymbol
+	type row = map[string]any
+	read := func(path string) (v row) {
+		c.decode([]byte(get(c.t, c.all[0]+path)), &v)
+		return v
+	}
+	var latest row
+	eventually(c.t, 30*time.Second, "the cycle that has the trade", func() bool {
+		latest, _ = read("/latest-trade.json")["trade"].(row)
+		return latest != nil
+	})
+	ticker, price := read("/api/v1/market/ticker"+symbol), read("/latest-price.json")
+	summary, _ := read("/market-summary.json")["pairs"].([]any)[0].(row)
+	candle, _ := read("/latest-candle.json")["candle"].(row)
+	trade, _ := read("/trades.json?limit=1")["trades"].([]any)[0].(row)
+	kline, _ := read("/api/v1/market/klines" + symbol + "&timeframe=1h&limit=1")["klines"].([]any)[0].([]any)
+	book := read("/api/v1/market/depth" + symbol + "&limit=1")
+	best := func(side string) any { return book[side].([]any)[0].([]any)[0] }
+	cut := func(ts any) any { return strings.TrimSuffix(fmt.Sprint(ts), "Z")[:len("2006-01-02T15:04:05.000")] }
+	for name, pair := range map[string][2]any{
+		"trade_id": {latest["trade_id"], trade["trade_id"]}, "price": {latest["price"], trade["price"]}, "qty": {latest["qty"], trade["qty"]},
+		"side": {latest["side"], trade["side"]}, "signature": {latest["signature"], trade["signature"]}, "ts": {cut(latest["ts"]), cut(trade["ts"])},
+		"last": {price["last"], ticker["last"]}, "last trade": {price["last"], trade["price"]}, "bid": {price["bid"], ticker["bid"]},
+		"ask": {price["ask"], ticker["ask"]}, "best bid": {price["bid"], best("bids")}, "best ask": {price["ask"], best("asks")},
+		"epoch": {price["epoch"], ticker["epoch"]}, "seq": {price["seq"], ticker["seq"]},
+		"volume": {summary["volume_24h"], ticker["volume_24h"]}, "quote volume": {summary["quote_volume_24h"], ticker["quote_volume_24h"]},
+		"trades": {summary["trades_24h"], ticker["trades_24h"]}, "last in the summary": {summary["last"], ticker["last"]},
+		"open": {candle["open"], kline[1]}, "high": {candle["high"], kline[2]}, "low": {candle["low"], kline[3]}, "close": {candle["close"], kline[4]},
+		"candle's volume": {candle["volume"], kline[5]}, "candle's trades": {candle["trades"], kline[7]},
+	} {
+		if pair[0] == nil && name != "signature" || !reflect.DeepEqual(pair[0], pair[1]) {
+			c.t.Errorf("%s: a document tells %v, the live read %v", name, pair[0], pair[1])
 		}
 	}
 }

@@ -174,6 +174,7 @@ func TestConformance(t *testing.T) {
 	t.Run("writes", func(t *testing.T) { c.with(t).everywhere((*conformance).writes) })
 	t.Run("large", func(t *testing.T) { c.with(t).large() })
 	t.Run("books", func(t *testing.T) { c.with(t).books() })
+	t.Run("agreed", func(t *testing.T) { c.with(t).agreed() })
 	t.Run("unknown", func(t *testing.T) { c.with(t).unknown() })
 	t.Run("seen", func(t *testing.T) { c.with(t).seen() })
 }
