@@ -178,10 +178,11 @@ func (c *Client) TransactionEverywhere(ctx context.Context, s solana.Signature, 
 
 // TransactionByMost is [Client.TransactionEverywhere] where a minority is
 // overruled: more than half of the nodes that answer must tell the same of the
-// transaction. found is false where fewer do, and some node does not know it: it
-// may not be final there yet. It waits for no node that could not change what the
-// others say. Errors: [ErrDisagree] where all know it and no majority tells the
-// same; the first node's [Error] where none answers.
+// transaction. found is false where none knows it. It waits for no node that could
+// not change what the others say. Errors: [ErrSplit] where some know it and no
+// majority does: it may not be final yet where the others are; [ErrDisagree] where
+// all know it and no majority tells the same; the first node's [Error] where none
+// answers.
 func (c *Client) TransactionByMost(ctx context.Context, s solana.Signature, level Commitment) (t *ledger.Confirmed, found bool, err error) {
 	if len(c.upstreams) == 1 {
 		return c.Transaction(ctx, s, level)
@@ -212,11 +213,13 @@ func (s *sighting) same(o *sighting) bool {
 
 // mostly counts what the nodes tell.
 func mostly(s solana.Signature, list []sighting) (t *ledger.Confirmed, found bool, err error) {
-	answers, unknown := 0, false
+	answers, known := 0, 0
 	for i := range list {
 		if list[i].err == nil {
 			answers++
-			unknown = unknown || list[i].Confirmed == nil
+		}
+		if list[i].Confirmed != nil {
+			known++
 		}
 	}
 	if answers == 0 {
@@ -239,10 +242,14 @@ func mostly(s solana.Signature, list []sighting) (t *ledger.Confirmed, found boo
 			return t, true, nil
 		}
 	}
-	if unknown {
+	switch known {
+	case 0:
 		return nil, false, nil
+	case answers:
+		return nil, false, fmt.Errorf("%w: about %s", ErrDisagree, s)
+	default:
+		return nil, false, fmt.Errorf("%w: %s", ErrSplit, s)
 	}
-	return nil, false, fmt.Errorf("%w: about %s", ErrDisagree, s)
 }
 
 // sightings asks every node, until enough says so where that is not nil.

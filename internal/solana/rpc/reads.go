@@ -24,6 +24,8 @@ var (
 	ErrTooMany = errors.New("rpc: too many in one call")
 	// ErrDisagree: nodes tell different things of what is final.
 	ErrDisagree = errors.New("rpc: the nodes disagree")
+	// ErrSplit: some nodes know what is final, and too many do not.
+	ErrSplit = errors.New("rpc: not known to most nodes")
 )
 
 // object is a parameter with members.

@@ -1,0 +1,42 @@
+package mirror_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/mirror"
+)
+
+// TestBackfillContestedSplit: what only as many nodes list as do not, and only some
+// of them have, is not waited for as what most list is: it may never have been, and
+// who invented it would stop the history.
+func TestBackfillContestedSplit(t *testing.T) {
+	node := nodeOf(chainOf(5))
+	f := follow(t, node, mirror.BackfillOptions{})
+	if err := f.poll(); err != nil {
+		t.Fatal(err)
+	}
+	newest := f.Cursor().Newest
+	f.Poll(time.Unix(f.now+10, 0), 0)
+	invented := mirror.Entry{SignatureInfo: rpc.SignatureInfo{Signature: solana.Signature{9}, Slot: newest.Slot + 1}, Contested: true}
+	known := mirror.Entry{SignatureInfo: rpc.SignatureInfo{Signature: newest.Signature, Slot: newest.Slot, BlockTime: newest.Time}}
+	if _, err := f.Listed(mirror.List{Entries: []mirror.Entry{invented, known}}); err != nil {
+		t.Fatal(err)
+	}
+	node.err = rpc.ErrSplit
+	for i := 1; i < 8; i++ {
+		if err := f.step(); !errors.Is(err, rpc.ErrSplit) || len(f.errs) != 0 {
+			t.Fatalf("try %d: %v, passed over %v", i, err, f.errs)
+		}
+		f.Poll(time.Unix(f.now+10, 0), 0)
+	}
+	if err := f.step(); err != nil || len(f.errs) != 1 || !errors.Is(f.errs[0], rpc.ErrSplit) {
+		t.Errorf("%v, passed over %v", err, f.errs)
+	}
+	if f.Cursor().Newest != newest {
+		t.Errorf("the history ends at %+v, what may never have been", f.Cursor().Newest)
+	}
+}
