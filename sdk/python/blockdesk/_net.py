@@ -1,0 +1,147 @@
+"""Byte streams over TCP and TLS, blocking and in asyncio, each step with a deadline.
+
+Deadlines are on ``time.monotonic()``'s clock. Whatever breaks is a TransportError.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+import socket
+import ssl
+import time
+from typing import Optional
+
+from ._http import Origin
+from .errors import TimedOut, TransportError
+
+#: Bytes that one read asks for.
+READ = 64 << 10
+
+
+def _left(deadline: float, what: str) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimedOut(f"timed out: {what}")
+    return left
+
+
+def tls_context() -> ssl.SSLContext:
+    """TLS as it is right by default: certificates and names are checked."""
+    return ssl.create_default_context()
+
+
+class Connection:
+    """A blocking connection. One thread reads it, and one writes."""
+
+    def __init__(self, origin: Origin, deadline: float, context: Optional[ssl.SSLContext]) -> None:
+        self.where = origin.authority
+        try:
+            raw = socket.create_connection((origin.host, origin.port), _left(deadline, f"connecting to {self.where}"))
+        except OSError as e:
+            raise _broken(self.where, e) from e
+        try:
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._socket = (context or tls_context()).wrap_socket(raw, server_hostname=origin.host) if origin.tls else raw
+        except OSError as e:
+            raw.close()
+            raise _broken(self.where, e) from e
+
+    def send(self, data: bytes, deadline: float) -> None:
+        """Sends all of data."""
+        try:
+            self._socket.settimeout(_left(deadline, f"sending to {self.where}"))
+            self._socket.sendall(data)
+        except OSError as e:
+            raise _broken(self.where, e) from e
+
+    def receive(self, deadline: float) -> bytes:
+        """The next bytes; none: the other side has closed."""
+        try:
+            self._socket.settimeout(_left(deadline, f"waiting for {self.where}"))
+            return self._socket.recv(READ)
+        except OSError as e:
+            raise _broken(self.where, e) from e
+
+    def readable(self, deadline: float) -> bool:
+        """Waits until receive would not have to wait, or the deadline."""
+        if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
+            return True
+        try:
+            return self._select(deadline - time.monotonic())
+        except (OSError, ValueError) as e:
+            raise _broken(self.where, e) from e
+
+    def _select(self, timeout: float) -> bool:
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._socket, selectors.EVENT_READ)
+            return bool(selector.select(max(0.0, timeout)))
+
+    @property
+    def idle(self) -> bool:
+        """Nothing has come, not even the end: it can be used again."""
+        try:
+            return not self._select(0.0)
+        except (OSError, ValueError):
+            return False
+
+    def close(self) -> None:
+        """Closes it; a thread that waits for it gets an error."""
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # it had ended
+        self._socket.close()
+
+
+class AsyncConnection:
+    """The same in asyncio."""
+
+    def __init__(self, where: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.where = where
+        self._reader, self._writer = reader, writer
+
+    @classmethod
+    async def open(cls, origin: Origin, deadline: float, context: Optional[ssl.SSLContext]) -> "AsyncConnection":
+        where = origin.authority
+        tls = (context or tls_context()) if origin.tls else None
+        try:
+            opening = asyncio.open_connection(origin.host, origin.port, ssl=tls)
+            reader, writer = await asyncio.wait_for(opening, _left(deadline, f"connecting to {where}"))
+        except (OSError, asyncio.TimeoutError) as e:
+            raise _broken(where, e) from e
+        return cls(where, reader, writer)
+
+    async def send(self, data: bytes, deadline: float) -> None:
+        """Sends all of data."""
+        try:
+            self._writer.write(data)
+            await asyncio.wait_for(self._writer.drain(), _left(deadline, f"sending to {self.where}"))
+        except (OSError, asyncio.TimeoutError) as e:
+            raise _broken(self.where, e) from e
+
+    async def receive(self, deadline: float) -> bytes:
+        """The next bytes; none: the other side has closed."""
+        try:
+            return await asyncio.wait_for(self._reader.read(READ), _left(deadline, f"waiting for {self.where}"))
+        except (OSError, asyncio.TimeoutError) as e:
+            raise _broken(self.where, e) from e
+
+    @property
+    def idle(self) -> bool:
+        """The other side has not closed it: it can be used again."""
+        return not self._reader.at_eof() and not self._writer.is_closing()
+
+    async def close(self) -> None:
+        """Closes it."""
+        self._writer.close()
+        try:
+            await self._writer.wait_closed()
+        except (OSError, ssl.SSLError):
+            pass  # it had ended
+
+
+def _broken(where: str, e: Exception) -> TransportError:
+    if isinstance(e, (socket.timeout, asyncio.TimeoutError, TimeoutError)):
+        return TimedOut(f"{where}: timed out")
+    return TransportError(f"{where}: {e}")

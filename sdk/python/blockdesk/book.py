@@ -1,0 +1,140 @@
+"""An order book, kept by a snapshot and the updates after it."""
+
+from __future__ import annotations
+
+import zlib
+from bisect import bisect_left
+from decimal import Decimal
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from ._decode import decimal
+from .errors import ProtocolError
+from .models import Level
+
+#: Levels a side that the checksum is over.
+CHECKSUM_LEVELS = 10
+#: Most levels a side that a book keeps: more than any depth of the service.
+MAX_LEVELS = 10_000
+
+
+class OutOfStep(ProtocolError):
+    """The book is not the service's any more: a gap, or another checksum."""
+
+
+class OrderBook:
+    """The order book of one symbol as the stream tells it.
+
+    ``seq`` and ``epoch`` say where it stands; they are REST's too. Prices and
+    quantities are exact. Not safe for concurrent use: it belongs to its stream.
+    """
+
+    def __init__(self, symbol: str) -> None:
+        self.symbol = symbol
+        self.epoch = ""
+        self.seq = 0
+        self._bids = _Side(descending=True)
+        self._asks = _Side(descending=False)
+
+    @property
+    def bids(self) -> List[Level]:
+        """Who buys, the highest price first."""
+        return self._bids.levels()
+
+    @property
+    def asks(self) -> List[Level]:
+        """Who sells, the lowest price first."""
+        return self._asks.levels()
+
+    @property
+    def best_bid(self) -> Optional[Level]:
+        """The first of bids; None where there is none."""
+        return self._bids.best()
+
+    @property
+    def best_ask(self) -> Optional[Level]:
+        """The first of asks; None where there is none."""
+        return self._asks.best()
+
+    @property
+    def mid(self) -> Optional[Decimal]:
+        """The middle of the two best prices; None where a side is empty."""
+        bid, ask = self.best_bid, self.best_ask
+        return (bid.price + ask.price) / 2 if bid and ask else None
+
+    def __repr__(self) -> str:
+        bid, ask = (str(level.price) if level else "none" for level in (self.best_bid, self.best_ask))
+        return f"OrderBook({self.symbol} {self.epoch} {self.seq}: {bid} / {ask})"
+
+    def apply(self, message: Dict[str, Any]) -> None:
+        """Takes in an l2 message of the stream.
+
+        OutOfStep where it does not follow what is there, or where the book has not
+        its checksum afterwards: what is there is not to be used until a snapshot came.
+        """
+        seq, previous, epoch = message.get("seq"), message.get("prev_seq"), message.get("epoch")
+        if not isinstance(seq, int) or not isinstance(epoch, str):
+            raise ProtocolError("an l2 message without seq and epoch")
+        if message.get("type") == "snapshot":
+            self._bids.clear()
+            self._asks.clear()
+        elif epoch != self.epoch or previous != self.seq:
+            raise OutOfStep(f"{self.symbol}: {epoch} {seq} after {previous}, and the book is at {self.epoch} {self.seq}")
+        self._bids.change(message.get("bids"))
+        self._asks.change(message.get("asks"))
+        self.epoch, self.seq = epoch, seq
+        want = message.get("checksum")
+        if want is not None and want != self.checksum():
+            raise OutOfStep(f"{self.symbol}: checksum {self.checksum()} at {epoch} {seq}, the service has {want}")
+
+    def checksum(self) -> int:
+        """CRC-32 over the first ten asks, then the first ten bids, best first: of each
+        the digits of price and quantity without the point and leading zeros."""
+        digits = self._asks.digits(CHECKSUM_LEVELS) + self._bids.digits(CHECKSUM_LEVELS)
+        return zlib.crc32(digits.encode("ascii"))
+
+
+class _Side:
+    def __init__(self, descending: bool) -> None:
+        self._sign = -1 if descending else 1
+        self._keys: List[Decimal] = []  # prices, best first; negated for bids
+        self._levels: Dict[Decimal, Tuple[Level, str]] = {}  # with its digits
+
+    def clear(self) -> None:
+        self._keys.clear()
+        self._levels.clear()
+
+    def change(self, changes: Any) -> None:
+        if not isinstance(changes, list):
+            raise ProtocolError("an l2 message without its levels")
+        for change in changes:
+            if not isinstance(change, list) or len(change) != 2 or not all(isinstance(n, str) for n in change):
+                raise ProtocolError(f"no level: {change!r:.80}")
+            self._set(change)
+
+    def _set(self, change: Sequence[str]) -> None:
+        price, quantity = decimal(change[0], "price"), decimal(change[1], "quantity")
+        key = price * self._sign
+        at = bisect_left(self._keys, key)
+        there = at < len(self._keys) and self._keys[at] == key
+        if quantity == 0:
+            if there:
+                del self._keys[at], self._levels[key]
+            return
+        if not there:
+            if len(self._keys) >= MAX_LEVELS:
+                raise ProtocolError(f"a book of more than {MAX_LEVELS} levels")
+            self._keys.insert(at, key)
+        self._levels[key] = (Level(price, quantity), _digits(change[0]) + _digits(change[1]))
+
+    def best(self) -> Optional[Level]:
+        return self._levels[self._keys[0]][0] if self._keys else None
+
+    def levels(self) -> List[Level]:
+        return [self._levels[key][0] for key in self._keys]
+
+    def digits(self, count: int) -> str:
+        return "".join(self._levels[key][1] for key in self._keys[:count])
+
+
+def _digits(text: str) -> str:
+    return text.replace(".", "").lstrip("0")

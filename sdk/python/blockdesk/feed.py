@@ -1,0 +1,254 @@
+"""Market data without the network: messages of the stream into events and books.
+
+It keeps each stream of messages without a gap: what does not follow is not taken in,
+a fresh snapshot is asked for, and an :class:`Interruption` tells so.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
+
+from ._decode import decode, loads
+from .book import OrderBook, OutOfStep
+from .errors import BlockdeskError, ProtocolError
+from .models import Ticket
+
+#: Symbols and channels that there may be in one stream.
+MAX_SYMBOLS = 100
+CHANNELS = ("ticker", "l2", "trades", "tickets")
+DEPTHS = (10, 25, 50, 100)
+
+
+class SubscriptionRefused(BlockdeskError):
+    """The service has no such channel or symbol."""
+
+
+@dataclass(frozen=True)
+class BookEvent:
+    """An order book has changed. ``book`` is the live one: copy what you keep."""
+
+    symbol: str
+    book: OrderBook
+    snapshot: bool
+    ts: Optional[datetime]
+
+
+@dataclass(frozen=True)
+class StreamTrade:
+    """A trade; side is the aggressor's, ``buy`` or ``sell``."""
+
+    trade_id: int
+    price: Decimal
+    qty: Decimal
+    side: str
+    ts: datetime
+
+
+@dataclass(frozen=True)
+class TradesEvent:
+    """Trades, the oldest first. A snapshot has the newest ones from before."""
+
+    symbol: str
+    trades: List[StreamTrade]
+    snapshot: bool
+
+
+@dataclass(frozen=True)
+class TickerEvent:
+    """The last trade, the best prices and the last 24 hours. A price that there is
+    not is None."""
+
+    symbol: str
+    seq: int
+    ts: Optional[datetime]
+    last: Optional[Decimal]
+    last_qty: Optional[Decimal]
+    bid: Optional[Decimal]
+    bid_qty: Optional[Decimal]
+    ask: Optional[Decimal]
+    ask_qty: Optional[Decimal]
+    mid: Optional[Decimal]
+    spread: Optional[Decimal]
+    open_24h: Optional[Decimal]
+    high_24h: Optional[Decimal]
+    low_24h: Optional[Decimal]
+    volume_24h: Decimal
+    quote_volume_24h: Decimal
+    trades_24h: int
+    status: str
+
+
+@dataclass(frozen=True)
+class TicketsEvent:
+    """The desk's tickets of a pair: ``tickets`` are new or changed, ``gone`` are shown
+    no more. ``all`` are those that there are now, by order_id."""
+
+    symbol: str
+    tickets: List[Ticket]
+    gone: List[str]
+    snapshot: bool
+    all: Dict[str, Ticket]
+
+
+@dataclass(frozen=True)
+class Interruption:
+    """What is known may be old: of one symbol, or of all where symbol is None. The next
+    event of a symbol says that it is up to date again. Who quotes should stop until
+    then."""
+
+    symbol: Optional[str]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Connected:
+    """The stream is connected, for the first time or again. ``resumed``: nothing was
+    missed, and no snapshot comes."""
+
+    epoch: str
+    resumed: bool
+
+
+StreamEvent = Union[BookEvent, TradesEvent, TickerEvent, TicketsEvent, Interruption, Connected]
+_Key = Tuple[str, str]
+
+
+class Feed:
+    """The state of one client's streams, over all its connections."""
+
+    def __init__(self, symbols: Sequence[str], channels: Sequence[str], depth: int) -> None:
+        if isinstance(symbols, str) or not 0 < len(symbols) <= MAX_SYMBOLS:
+            raise ValueError(f"symbols: a list of 1 to {MAX_SYMBOLS}")
+        if isinstance(channels, str) or not channels or set(channels) - set(CHANNELS):
+            raise ValueError(f"channels: a list of some of {', '.join(CHANNELS)}")
+        if depth not in DEPTHS:
+            raise ValueError(f"depth: one of {DEPTHS}")
+        self.symbols, self.channels, self.depth = list(symbols), list(channels), depth
+        self.books = {symbol: OrderBook(symbol) for symbol in symbols}
+        self.tickets: Dict[str, Dict[str, Ticket]] = {symbol: {} for symbol in symbols}
+        self.epoch = ""  # of the numbers below
+        self._life = ""  # the service's epoch, as it has said last
+        self._seqs: Dict[_Key, int] = {}
+        self._waiting: Set[_Key] = set()  # for a snapshot
+        self._behind: Dict[_Key, int] = {}  # what the last heartbeat knew and we did not
+
+    def subscribe(self) -> str:
+        """The message that begins, or resumes, all streams on a new connection."""
+        message: Dict[str, Any] = {
+            "action": "SUBSCRIBE_MARKET", "channels": self.channels, "symbols": self.symbols, "heartbeat": True, "id": "1",
+        }  # fmt: skip
+        if "l2" in self.channels:
+            message["depth"] = self.depth
+        if self.epoch and self._seqs:
+            message["resume"] = {"epoch": self.epoch, **{f"{c}:{s}": seq for (c, s), seq in self._seqs.items()}}
+        self._behind.clear()
+        return json.dumps(message)
+
+    def forget(self) -> None:
+        """Begins from nothing at the next subscribe."""
+        self.epoch = ""
+        self._seqs.clear()
+        self._waiting.clear()
+
+    def take(self, text: str) -> "tuple[List[StreamEvent], List[str]]":
+        """Takes in a message: what it means, and what is to be sent in answer."""
+        message = loads(text)
+        if not isinstance(message, dict) or not isinstance(message.get("channel"), str):
+            raise ProtocolError(f"no message of the stream: {text!r:.80}")
+        channel = message["channel"]
+        if channel == "control":
+            return self._control(message), []
+        if channel == "heartbeat":
+            return self._heartbeat(message)
+        if channel in CHANNELS:
+            return self._market(channel, message)
+        if channel == "status" and message.get("type") == "welcome":
+            self._life = str(message.get("epoch"))
+        return [], []  # mark, and what may come one day
+
+    def _control(self, message: Dict[str, Any]) -> List[StreamEvent]:
+        kind = message.get("type")
+        if kind == "error" and not message.get("retryable"):
+            raise ProtocolError(f"the service refuses: {message.get('code')}: {message.get('message')}")
+        if kind != "ack" or message.get("action") != "SUBSCRIBE_MARKET":
+            return []
+        rejected = message.get("rejected") or []
+        if rejected:
+            raise SubscriptionRefused("; ".join(f"{r.get('channel')} {r.get('symbol')}: {r.get('code')}" for r in rejected))
+        subscribed = message.get("subscribed") or []
+        numbered = [s for s in subscribed if s.get("channel") != "ticker"]
+        resumed = bool(numbered) and all(s.get("resumed") for s in numbered)
+        return [Connected(self._life, resumed)]
+
+    def _market(self, channel: str, message: Dict[str, Any]) -> "tuple[List[StreamEvent], List[str]]":
+        symbol, seq, epoch = message.get("symbol"), message.get("seq"), message.get("epoch")
+        if symbol not in self.books or not isinstance(seq, int) or not isinstance(epoch, str):
+            raise ProtocolError(f"a message of {channel} for {symbol!r:.40}")
+        assert isinstance(symbol, str)
+        key, snapshot = (channel, symbol), message.get("type") == "snapshot"
+        if channel == "ticker":
+            return [decode(TickerEvent, message, channel)], []
+        if not snapshot and key in self._waiting:
+            return [], []
+        have = self._seqs.get(key)
+        if not snapshot and epoch == self.epoch and have is not None and seq <= have:
+            return [], []  # again, after a resume
+        if not snapshot and (epoch != self.epoch or message.get("prev_seq") != have):
+            return self._resync(key, f"{channel} {symbol}: {seq} after {message.get('prev_seq')}, not after {have}")
+        try:
+            event = self._apply(channel, symbol, snapshot, message)
+        except OutOfStep as e:
+            return self._resync(key, str(e))
+        if epoch != self.epoch:  # of a new life of the service: what is known of the old one counts no more
+            self._seqs = {}
+            self.epoch = epoch
+        self._seqs[key] = seq
+        self._waiting.discard(key)
+        return [event], []
+
+    def _apply(self, channel: str, symbol: str, snapshot: bool, message: Dict[str, Any]) -> StreamEvent:
+        if channel == "l2":
+            book = self.books[symbol]
+            book.apply(message)
+            return BookEvent(symbol, book, snapshot, decode(Optional[datetime], message.get("ts"), "ts"))
+        if channel == "trades":
+            return TradesEvent(symbol, decode(List[StreamTrade], message.get("trades"), "trades"), snapshot)
+        changed = decode(List[Ticket], message.get("tickets"), "tickets")
+        gone = decode(List[str], message.get("gone", []), "gone")
+        all_ = {} if snapshot else self.tickets[symbol]
+        all_.update((ticket.order_id, ticket) for ticket in changed)
+        for order_id in gone:
+            all_.pop(order_id, None)
+        self.tickets[symbol] = all_
+        return TicketsEvent(symbol, changed, gone, snapshot, dict(all_))
+
+    def _heartbeat(self, message: Dict[str, Any]) -> "tuple[List[StreamEvent], List[str]]":
+        """The last message of a stream may be lost and nobody sees it: what two
+        heartbeats in a row know and we do not is."""
+        events: List[StreamEvent] = []
+        answers: List[str] = []
+        seqs = message.get("seqs")
+        behind: Dict[_Key, int] = {}
+        for name, newest in seqs.items() if isinstance(seqs, dict) else []:
+            channel, _, symbol = name.partition(":")
+            key = (channel, symbol)
+            have = self._seqs.get(key)
+            if have is None or key in self._waiting or not isinstance(newest, int) or newest <= have:
+                continue
+            if have < self._behind.get(key, 0):
+                lost = self._resync(key, f"{name}: the newest is {newest}, and {have} came last")
+                events, answers = events + lost[0], answers + lost[1]
+            else:
+                behind[key] = newest
+        self._behind = behind
+        return events, answers
+
+    def _resync(self, key: _Key, why: str) -> "tuple[List[StreamEvent], List[str]]":
+        self._waiting.add(key)
+        self._seqs.pop(key, None)
+        channel, symbol = key
+        return [Interruption(symbol, why)], [json.dumps({"action": "RESYNC", "channels": [channel], "symbols": [symbol]})]
