@@ -361,3 +361,29 @@ func TestOptions(t *testing.T) {
 		t.Errorf("%v, %v", c, err)
 	}
 }
+
+// TestHidesKeys: a node that repeats what it was asked shows no part of its URL
+// that may be a key, neither as it is written there nor as it is read.
+func TestHidesKeys(t *testing.T) {
+	const message = "no /v2/PATHKEY1/with%20PATHKEY2, with PATHKEY2, ?key=QUERY%2FKEY3&n=4 of QUERY/KEY3 for USERKEY4:PASSKEY5"
+	for name, reply := range map[string]string{
+		"its message": `{"code":-32601,"message":"` + message + `"}`,
+		"a preflight": `{"code":-32002,"message":"","data":{"err":"` + message + `","logs":["` + message + `"]}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, failure(reply))
+			o := options(n)
+			o.Upstreams[0].URL = strings.Replace(n.URL, "//", "//USERKEY4:PASSKEY5@", 1) + "/v2/PATHKEY1/with%20PATHKEY2?key=QUERY%2FKEY3&n=4"
+			c := newClient(t, o)
+			_, err := c.Slot(t.Context(), rpc.Finalized)
+			e := (*rpc.Error)(nil)
+			if !errors.As(err, &e) {
+				t.Fatalf("it fails with %v", err)
+			}
+			text := e.Error() + strings.Join(e.Logs, " ") + c.Health()[0].LastError
+			if strings.Contains(text, "KEY") || !strings.Contains(text, "no /v2/***") {
+				t.Errorf("it tells %s", text)
+			}
+		})
+	}
+}

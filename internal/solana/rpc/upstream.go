@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -20,6 +23,7 @@ type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 // upstream is one node and what is known of it.
 type upstream struct {
 	name, url string
+	hide      *strings.Replacer // see hideSecrets
 	http      *http.Client
 	maxAnswer int64
 
@@ -77,6 +81,10 @@ func (u *upstream) call(ctx context.Context, id uint64, method string, body []by
 	result, err := u.post(ctx, id, body)
 	if e := (*Error)(nil); errors.As(err, &e) {
 		e.Upstream, e.Method = u.name, method
+		e.Message, e.TxError = u.hide.Replace(e.Message), u.hide.Replace(e.TxError)
+		for i := range e.Logs {
+			e.Logs[i] = u.hide.Replace(e.Logs[i])
+		}
 	}
 	return result, err
 }
@@ -130,6 +138,42 @@ func withoutURL(err error) error {
 		return e.Err
 	}
 	return err
+}
+
+const (
+	// minSecret is the least length of what is hidden, in bytes: no key is shorter,
+	// and words such as v2 are none.
+	minSecret = 6
+	hidden    = "***"
+)
+
+// hideSecrets hides what in a node's URL may be a key: a node may repeat in its own
+// words what it was asked, and those words are published. Hosts are no secret.
+func hideSecrets(text string) *strings.Replacer {
+	parsed, err := url.Parse(text)
+	if err != nil {
+		return strings.NewReplacer()
+	}
+	password, _ := parsed.User.Password()
+	parts := []string{parsed.User.Username(), password, parsed.RawQuery}
+	parts = append(parts, strings.Split(parsed.EscapedPath(), "/")...)
+	parts = append(parts, strings.Split(parsed.Path, "/")...)
+	for _, pair := range strings.Split(parsed.RawQuery, "&") {
+		_, value, _ := strings.Cut(pair, "=")
+		parts = append(parts, value)
+	}
+	for _, values := range parsed.Query() {
+		parts = append(parts, values...)
+	}
+	// The longest first, so that none leaves a piece of another.
+	slices.SortFunc(parts, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	var pairs []string
+	for _, part := range parts {
+		if len(part) >= minSecret {
+			pairs = append(pairs, part, hidden)
+		}
+	}
+	return strings.NewReplacer(pairs...)
 }
 
 // retryAfter reads a header's seconds, bounded.
