@@ -195,30 +195,31 @@ func (r *mirrorRig) tumble(rng *rand.Rand, length time.Duration) {
 		}
 		time.Sleep(time.Duration(rng.Int64N(int64(time.Second))))
 	}
+	r.heal()
 }
 
-// spoil puts a node into trouble. One that lags or lies needs two that are right
-// against it: where one alone is, the service waits, and gives swaps up in the end.
+// spoil puts a node into trouble. One that lies needs two that are right against it:
+// a service that hears it alone must believe it.
 func (r *mirrorRig) spoil(i int, now trouble) {
 	for j, n := range r.nodes {
 		n.mu.Lock()
 		other := n.now
 		n.mu.Unlock()
-		if j != i && !other.well() && (now.misleads() || other.misleads()) {
+		if j != i && !other.well() && (now.lies() || other.lies()) {
 			return
 		}
 	}
 	r.nodes[i].set(now)
 }
 
-// misleads reports whether the node answers, and not what is so now.
-func (now *trouble) misleads() bool {
-	return now.lag > 0 || now.lie != nil || now.altered || now.invents || now.hides
+// lies reports whether the node tells what never was.
+func (now *trouble) lies() bool {
+	return now.lie != nil || now.altered || now.invents || now.hides
 }
 
 // well reports whether nothing is wrong.
 func (now *trouble) well() bool {
-	return now.answer == nil && !now.misleads()
+	return now.answer == nil && now.lag == 0 && !now.lies()
 }
 
 // heal ends all troubles.
