@@ -144,7 +144,8 @@ func TestMirroredFigures(t *testing.T) {
 	}
 }
 
-// TestMirroredVisible: a book counts as liquidity while it is the chain's of now.
+// TestMirroredVisible: a book counts as offers and liquidity while it is the
+// chain's of now.
 func TestMirroredVisible(t *testing.T) {
 	s := newChainScene(t)
 	f := s.facts(nil)
@@ -152,10 +153,18 @@ func TestMirroredVisible(t *testing.T) {
 	if f.Pairs[0].VisibleUSD != 1_998_000 || f.Pairs[1].VisibleUSD != 998_999 {
 		t.Errorf("%d and %d are visible", f.Pairs[0].VisibleUSD, f.Pairs[1].VisibleUSD)
 	}
+	if f.Pairs[0].Bid == nil || f.Pairs[1].Ask == nil {
+		t.Error("no offers are told")
+	}
 	s.first().Reasons = mirror.Reasons(0).With(mirror.Stale)
 	s.second().Price = mirror.PoolPrice
 	if f = s.facts(nil); f.Pairs[0].VisibleUSD != 0 || f.Pairs[1].VisibleUSD != 0 {
 		t.Errorf("of old books %d and %d are visible", f.Pairs[0].VisibleUSD, f.Pairs[1].VisibleUSD)
+	}
+	for _, p := range f.Pairs {
+		if p.Bid != nil || p.Ask != nil {
+			t.Errorf("%s: %v and %v are told as offers of now", p.Symbol, p.Bid, p.Ask)
+		}
 	}
 }
 

@@ -253,6 +253,8 @@ func (m *pairFacts) inDollars(p *catalog.Pair, in *market.Instrument, v *engine.
 		m.chain.tell(p, &k, v, quote)
 		if k.hasBook() {
 			p.VisibleUSD = visible(in, v, quote)
+		} else { // documents take these for offers of now; depth tells its slot and time
+			p.Bid, p.Ask = nil, nil
 		}
 		return
 	}
