@@ -14,6 +14,11 @@ import (
 
 func le64(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
 
+// farBehind is as many slots as a node may be behind to be believed if it is alone.
+// On a chain whose slots take as long as they do a clock tells of one that is
+// further behind; here slots are faster, and clocks do not.
+const farBehind = 140
+
 // troubles are what a node can be in, by name.
 func (r *mirrorRig) troubles() map[string]trouble {
 	says := func(status int, body string) trouble {
@@ -32,7 +37,7 @@ func (r *mirrorRig) troubles() map[string]trouble {
 		"slow drip":    {answer: drip},
 		"huge":         {answer: huge},
 		"behind":       {lag: 25},
-		"far behind":   {lag: 200},
+		"far behind":   {lag: farBehind},
 		"far ahead":    {lie: func(b *bank) *bank { return b.at(b.slot+100_000, b.unix) }},
 		"ahead":        {lie: func(b *bank) *bank { return r.m.forged(b, 1).at(b.slot+20, b.unix) }},
 		"of tomorrow":  {lie: func(b *bank) *bank { return b.at(b.slot, b.unix+86_400) }},
