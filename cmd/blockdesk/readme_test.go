@@ -119,6 +119,13 @@ func shellFor(t *testing.T, within time.Duration, dir, line string) string {
 // or, of a claim or a proof of payment, the word that there is no chain.
 func checkAnswer(t *testing.T, line, out string) {
 	t.Helper()
+	if strings.Contains(line, "/adapters/") { // in the format of others, which has no ok
+		var rows []map[string]any
+		if err := json.Unmarshal([]byte(out), &rows); err != nil || len(rows) == 0 {
+			t.Errorf("%s: %v\n%s", line, err, out)
+		}
+		return
+	}
 	var answer struct {
 		OK   bool   `json:"ok"`
 		Code string `json:"code"`
