@@ -14,9 +14,10 @@ import (
 
 func le64(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
 
-// farBehind is as many slots as a node may be behind to be believed if it is alone.
-// On a chain whose slots take as long as they do a clock tells of one that is
-// further behind; here slots are faster, and clocks do not.
+// farBehind is by how many slots a node may be behind and still be believed where
+// it answers alone. The slots of a real chain are three times as long, so that the
+// clock of a node that is further behind gives it away. Here it would not, and the
+// service would take the other nodes for ahead of time until some has passed.
 const farBehind = 140
 
 // troubles are what a node can be in, by name.

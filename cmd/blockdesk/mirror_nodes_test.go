@@ -75,7 +75,7 @@ const (
 	// keptBanks bounds what nodes can lag behind.
 	keptBanks = 600
 	// keptSlots is for how long a book may be told while no node answers.
-	keptSlots = 3000
+	keptSlots = 1500
 )
 
 // cluster is the chain as all nodes have seen it.
