@@ -84,7 +84,8 @@ func (o *oraclePages) append(dst []byte, now int64, views []*engine.View, facts 
 
 // appendOraclePair renders one pair. Its price is that of the last trade, else the
 // middle of the book, else there is none: nothing stands in for it. Its price in
-// dollars is the one of the catalog's documents, of their cycle.
+// dollars is the one of the catalog's documents, of their cycle; and so are the age
+// of a mirrored pair, and whether its book counts.
 func appendOraclePair(dst []byte, in *market.Instrument, v *engine.View, now int64, facts *catalog.Facts) []byte {
 	dst = append(append(dst, `{"symbol":"`...), in.Symbol...)
 	dst = append(append(dst, `","source":"`...), in.Source.String()...)
@@ -98,8 +99,15 @@ func appendOraclePair(dst []byte, in *market.Instrument, v *engine.View, now int
 	dst = append(dst, `,"ts":`...)
 	dst = appendTime(dst, v.At)
 
-	bid, ask := best(v.Bids).Price, best(v.Asks).Price
-	from := priceSource(v)
+	bid, ask, readAt := best(v.Bids).Price, best(v.Asks).Price, v.At
+	if in.Source == market.Mirrored {
+		// The view has the chain's last book for ever, and a restart makes it new.
+		at, live := facts.ChainBook(in.Symbol)
+		if readAt = int64(at); !live {
+			bid, ask = 0, 0
+		}
+	}
+	from := priceSource(v.Ticker.Last, bid, ask)
 	switch from {
 	case "last_trade":
 		dst = appendPrice(dst, `,"price":`, in, v.Ticker.Last)
@@ -118,20 +126,20 @@ func appendOraclePair(dst []byte, in *market.Instrument, v *engine.View, now int
 	dst = append(dst, `,"last_trade_ts":`...)
 	dst = appendTime(dst, v.Ticker.LastAt)
 	dst = append(dst, `,"data_freshness_seconds":`...)
-	if v.At == 0 {
+	if readAt == 0 {
 		dst = append(dst, "null"...)
 	} else {
-		dst = strconv.AppendInt(dst, max(0, (now-v.At)/nanosPerSecond), 10)
+		dst = strconv.AppendInt(dst, max(0, (now-readAt)/nanosPerSecond), 10)
 	}
 	return appendDegradation(dst, v, from, facts.Reasons(in.Symbol))
 }
 
-// priceSource says where a pair's price comes from.
-func priceSource(v *engine.View) string {
+// priceSource says where a pair's price comes from; 0 is no price.
+func priceSource(last, bid, ask market.Price) string {
 	switch {
-	case v.Ticker.Last != 0:
+	case last != 0:
 		return "last_trade"
-	case len(v.Bids) > 0 && len(v.Asks) > 0:
+	case bid != 0 && ask != 0:
 		return "book_mid"
 	default:
 		return "none"

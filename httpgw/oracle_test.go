@@ -12,6 +12,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"blockdesk/engine"
+	"blockdesk/httpgw/catalog"
+	"blockdesk/market"
 )
 
 // heartbeat is what a watcher reads of the oracle's heartbeat.
@@ -51,10 +53,11 @@ func readHeartbeat(t *testing.T, o *oraclePages) (*page, *heartbeat) {
 // stands in for one that there is not.
 func TestOracleHeartbeat(t *testing.T) {
 	b := newBooks(t)
-	quoted, halted := *fullView(1, 7), *fullView(0, 9)
+	quoted, halted := *fullView(2, 7), *fullView(0, 9)
 	quoted.Trades, quoted.Ticker = nil, engine.Ticker{}
 	halted.Status = engine.StatusHalted
-	b.views[1].Store(&quoted)
+	b.views[1].Store(nil)
+	b.views[2].Store(&quoted)
 	clock := &deskClock{}
 	clock.ns.Store(quoted.At + 2_900_000_000)
 	o := &oraclePages{market: newMarketPages(b.set, b, nil), service: `a "desk"`, now: clock.now}
@@ -83,8 +86,8 @@ func TestOracleHeartbeat(t *testing.T) {
 		}
 	}
 	none := row{from: "none", fresh: -1, reasons: []string{"no_price"}}
-	mid := row{"0.99955", "book_mid", 2, []string{"no_trade_yet"}}
-	check(h, row{"0.999500", "last_trade", 2, nil}, mid, none)
+	mid := row{"9995.5", "book_mid", 2, []string{"no_trade_yet"}}
+	check(h, row{"0.999500", "last_trade", 2, nil}, none, mid)
 	if h.EngineSeq != 91_042 || len(h.Pairs) != 3 {
 		t.Errorf("heartbeat %+v", h)
 	}
@@ -94,13 +97,49 @@ func TestOracleHeartbeat(t *testing.T) {
 	}
 	b.views[0].Store(&halted)
 	_, h = readHeartbeat(t, o)
-	check(h, row{"0.999500", "last_trade", 2, []string{"trading_halted"}}, mid, none)
+	check(h, row{"0.999500", "last_trade", 2, []string{"trading_halted"}}, none, mid)
 	clock.move(time.Minute)
 	later, h := readHeartbeat(t, o)
 	mid.fresh = 62
-	check(h, row{"0.999500", "last_trade", 62, []string{"trading_halted"}}, mid, none)
+	check(h, row{"0.999500", "last_trade", 62, []string{"trading_halted"}}, none, mid)
 	if slices.Equal(later.etag, first.etag) {
 		t.Error("another minute has the same ETag")
+	}
+}
+
+// TestOracleOfTheChain: a mirrored book counts while the facts say that it is of
+// now, and the pair is as old as its last reading: a restart makes no view older.
+func TestOracleOfTheChain(t *testing.T) {
+	b := newBooks(t)
+	quoted := *fullView(1, 7)
+	quoted.Trades, quoted.Ticker = nil, engine.Ticker{}
+	b.views[1].Store(&quoted)
+	bid := catalog.Decimal{Units: market.Uint128{Lo: 1}}
+	for name, c := range map[string]struct {
+		pair  catalog.Pair
+		from  string
+		fresh int64 // -1 = null
+	}{
+		"of now":     {catalog.Pair{Bid: &bid, ReadAt: catalog.Time(quoted.At)}, "book_mid", 30},
+		"of old":     {catalog.Pair{ReadAt: catalog.Time(quoted.At - 3600*nanosPerSecond)}, "none", 3630},
+		"never read": {catalog.Pair{}, "none", -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.pair.Symbol, c.pair.Source, c.pair.PriceSource = "92C/SLUSD", market.Mirrored, catalog.NoPrice
+			facts := &catalog.Facts{Pairs: []catalog.Pair{c.pair}}
+			o := &oraclePages{
+				market: newMarketPages(b.set, b, nil), now: func() int64 { return quoted.At + 30*nanosPerSecond },
+				facts: func() *catalog.Facts { return facts },
+			}
+			_, h := readHeartbeat(t, o)
+			p, fresh := &h.Pairs[1], int64(-1)
+			if p.Freshness != nil {
+				fresh = *p.Freshness
+			}
+			if p.From != c.from || (p.Price != nil) != (c.from == "book_mid") || fresh != c.fresh {
+				t.Errorf("%+v", p)
+			}
+		})
 	}
 }
 

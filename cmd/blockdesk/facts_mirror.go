@@ -125,6 +125,9 @@ func (k *mirroredPair) reasons() []string {
 // quote is the price of its quote asset, 0 = there is none.
 func (m *mirrorFacts) tell(p *catalog.Pair, k *mirroredPair, v *engine.View, quote market.USDPrice) {
 	p.Reasons, p.Pool = k.reasons(), k.pool(quote)
+	if k.state != nil {
+		p.ReadAt = momentOf(k.state.ReadAt)
+	}
 	last := p.Windows.LastAt
 	p.Windows = k.windows(quote)
 	p.Windows.LastAt = max(p.Windows.LastAt, last)

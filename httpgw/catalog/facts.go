@@ -154,7 +154,9 @@ type Pair struct {
 	QtyDecimals         uint8
 	Tick, Lot, MinQty   Decimal
 
-	Last, Bid, Ask  *Decimal // in quote units; nil = none
+	// Last, Bid and Ask are in quote units; nil = none. A mirrored book that is not
+	// the chain's of now has neither bid nor ask here.
+	Last, Bid, Ask  *Decimal
 	High24h, Low24h *Decimal
 	LastAt          Time
 	LastTrade       market.TradeID // 0 = none
@@ -179,6 +181,9 @@ type Pair struct {
 	// the guarantee accounts hold at PriceUSD. Rounded down.
 	VisibleUSD, GuaranteeUSD market.USD
 
+	// ReadAt is when a mirrored pair was last read from the chain; 0 = never since
+	// the start, or it is matched.
+	ReadAt  Time
 	Pool    *Pool // on chain; nil = none
 	Windows Windows
 	Totals  Totals

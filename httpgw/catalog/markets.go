@@ -135,6 +135,20 @@ func (f *Facts) PriceUSD(symbol string) (market.USDPrice, PriceSource) {
 	return 0, NoPrice
 }
 
+// ChainBook returns when a mirrored pair was last read from the chain, 0 for never,
+// and whether its book has a bid or an ask that is of now, as every document tells
+// it. There is neither where there is no such pair, or f is nil.
+func (f *Facts) ChainBook(symbol string) (readAt Time, live bool) {
+	if f != nil {
+		for i := range f.Pairs {
+			if p := &f.Pairs[i]; p.Symbol == symbol {
+				return p.ReadAt, p.Bid != nil || p.Ask != nil
+			}
+		}
+	}
+	return 0, false
+}
+
 // Reasons returns why what a pair shows is less than it should be, as every
 // document tells it; none where there is no such pair, or f is nil.
 func (f *Facts) Reasons(symbol string) []string {
