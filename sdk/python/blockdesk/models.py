@@ -93,7 +93,9 @@ class Depth(DepthMethods, Model):
     asks: list[Level]
     #: Where the book comes from.
     source: str
-    #: Of a mirrored book.
+    #: Of a mirrored book: the slot that it is of. The last book that was read stays, however old: its slot stands
+    #: still then, while `ts` is of the last change of anything here. `oracle/heartbeat` tells its age, and
+    #: `degradation_state` of `status` why.
     slot: Optional[int]
 
 
@@ -1456,7 +1458,8 @@ class OraclePair(Model):
     mid: Optional[Decimal]
     spread: Optional[Decimal]
     last_trade_ts: Optional[datetime]
-    #: Whole seconds since the pair's market data last changed (`ts`). A quiet market grows old; that the service
+    #: Whole seconds since the pair's market data last changed (`ts`); of a mirrored pair, since it was last read
+    #: from the chain, and null where it has not been since the start. A quiet market grows old; that the service
     #: follows it is told by the answer's own `ts`.
     data_freshness_seconds: Optional[int]
     degradation_state: OraclePairDegradationState
@@ -1719,6 +1722,15 @@ class MarketIntegrationManifestDocument(Model):
 
 
 @dataclass(frozen=True)
+class MarketIntegrationManifestRead(Model):
+    """See the service's specification: ``MarketIntegrationManifestRead``."""
+
+    name: str
+    url: str
+    files: list[str]
+
+
+@dataclass(frozen=True)
 class MarketIntegrationManifest(Model):
     """See the service's specification: ``MarketIntegrationManifest``."""
 
@@ -1736,6 +1748,8 @@ class MarketIntegrationManifest(Model):
     endpoint_sets: dict[str, dict[str, str]]
     service_roles: dict[str, MarketIntegrationManifestServiceRole]
     documents: list[MarketIntegrationManifestDocument]
+    #: What is no document: most of it takes a query.
+    reads: list[MarketIntegrationManifestRead]
     fix_documents: str
     limits: dict[str, str]
 
@@ -2415,6 +2429,14 @@ class MarketStatusActivityTotalsHistoricalReconstructed(Model):
 
 
 @dataclass(frozen=True)
+class MarketStatusActivityTotalsMatchedExact(Model):
+    """Trades of the service's own order book, on which no fee is taken (our choice)."""
+
+    trades_total: int
+    volume_usd: Decimal
+
+
+@dataclass(frozen=True)
 class MarketStatusActivityTotalsFeeCoherence(Model):
     """See the service's specification: ``MarketStatusActivityTotalsFeeCoherence``."""
 
@@ -2454,6 +2476,8 @@ class MarketStatusActivityTotals(Model):
     traders_total_estimated: int
     onchain_exact: MarketStatusActivityTotalsOnchainExact
     historical_reconstructed: MarketStatusActivityTotalsHistoricalReconstructed
+    #: Trades of the service's own order book, on which no fee is taken (our choice).
+    matched_exact: MarketStatusActivityTotalsMatchedExact
     fee_coherence: Optional[MarketStatusActivityTotalsFeeCoherence]
 
 
@@ -2578,6 +2602,7 @@ class MarketStatusMetricsLayers(Model):
 
     onchain_exact: str
     historical_reconstructed: str
+    matched_exact: str
     public_totals: str
 
 

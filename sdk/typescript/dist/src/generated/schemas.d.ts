@@ -157,7 +157,7 @@ export interface Depth {
     asks: Array<[Decimal, Decimal]>;
     /** Where the book comes from. */
     source: 'matched' | 'mirrored';
-    /** Of a mirrored book. */
+    /** Of a mirrored book: the slot that it is of. The last book that was read stays, however old: its slot stands still then, while `ts` is of the last change of anything here. `oracle/heartbeat` tells its age, and `degradation_state` of `status` why. */
     slot: number | null;
 }
 export interface Trade {
@@ -1146,7 +1146,7 @@ export interface OraclePair {
     mid: Decimal | null;
     spread: Decimal | null;
     last_trade_ts: Timestamp | null;
-    /** Whole seconds since the pair's market data last changed (`ts`). A quiet market grows old; that the service follows it is told by the answer's own `ts`. */
+    /** Whole seconds since the pair's market data last changed (`ts`); of a mirrored pair, since it was last read from the chain, and null where it has not been since the start. A quiet market grows old; that the service follows it is told by the answer's own `ts`. */
     data_freshness_seconds: number | null;
     degradation_state: {
         degraded: boolean;
