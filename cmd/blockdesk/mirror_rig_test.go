@@ -21,7 +21,7 @@ import (
 // mirrorPairsConfig mirrors both pairs of a chainMarket, beside an instrument of
 // the service's own.
 const mirrorPairsConfig = `rfq: {enabled: false, pairs: []}
-chain: {timeout_ms: 1500, attempt_timeout_ms: 500}
+chain: {timeout_ms: 4000, attempt_timeout_ms: 1500}
 instruments:
   - {symbol: SLUSD/USDC, price_decimals: 6, qty_decimals: 6, tick: "0.0001", lot: "0.01", min_qty: "0.01", max_qty: "100000000", max_price: "1000000", book_source: mirrored}
   - {symbol: 92C/SLUSD, price_decimals: 6, qty_decimals: 6, tick: "0.0001", lot: "0.01", min_qty: "0.01", max_qty: "100000000", max_price: "1000000", book_source: mirrored}
@@ -29,7 +29,7 @@ instruments:
 mirror:
   rpc_urls: %q
   every_ms: 200
-  stale_after_ms: 1500
+  stale_after_ms: 3000
   record_every_s: 2
   reach_days: 0
   pairs:
