@@ -583,6 +583,50 @@ func TestServiceLosesStore(t *testing.T) {
 	})
 }
 
+// TestServiceOldStore: ordinals that a store does not know stay those of the swaps
+// that they were given to, whether an older store was restored or another pool was
+// followed meanwhile.
+func TestServiceOldStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1)
+		for range 5 {
+			r.chain.act(buys(10, 30))
+		}
+		r.start()
+		r.after(2 * cycle)
+		r.stop()
+		old := r.kv.crash(1 << 20)
+		for i := range 3 { // of another pool
+			if err := r.engine.Trade(mirror.Trade{Instrument: 3, Ordinal: uint64(6 + i), Price: 1, Qty: 1, Side: market.Buy, At: r.chain.now().UnixNano(), Slot: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.chain.act(buys(11, 30)) // as long as the other one was followed
+		r.kv = old
+		r.start()
+		r.after(2 * time.Minute)
+		r.chain.act(buys(20, 30))
+		s := r.after(2 * cycle)
+		r.stop()
+		list, err := r.s.Signatures(3, 5, 9)
+		past := r.chain.past.list
+		if err != nil || list[0] != past[len(past)-3].Signature() || list[4] != past[len(past)-1].Signature() {
+			t.Errorf("trades 5 and 9 are of %v: %v", list, err)
+		}
+		for i, sig := range list[1:4] {
+			if sig != (solana.Signature{}) {
+				t.Errorf("trade %d of another pool is said to be of %s", 6+i, sig)
+			}
+		}
+		if n := len(r.engine.trades); n != 9 || r.engine.trades[8].Qty != 20 || r.engine.refused != 0 {
+			t.Errorf("%d trades: %+v", n, r.engine.trades)
+		}
+		if w := &s.Pairs[0].Swaps; w.Rolling.Day.Swaps != 7 || w.Numbered != 9 || s.Reasons != 0 {
+			t.Errorf("%+v", w)
+		}
+	})
+}
+
 // TestServiceJoinsRuns: a node that has forgotten the newest transaction makes
 // the history begin anew, and no swap is told twice.
 func TestServiceJoinsRuns(t *testing.T) {

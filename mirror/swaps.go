@@ -114,19 +114,21 @@ func (s *swaps) follow(ctx context.Context) error {
 // load begins from what is stored.
 func (s *swaps) load() error {
 	s.head = head{}
-	known, err := s.store.get(s.store.key('h'), &s.head)
-	if err != nil {
+	if _, err := s.store.get(s.store.key('h'), &s.head); err != nil {
 		return err
 	}
 	told := s.engine.Told(s.pair.Instrument.ID)
-	if !known && told.Ordinal > 0 {
-		// The store is lost. What has been told is known by its time alone, which
-		// the engine takes for its own where the block's was ahead of it: rather
-		// leave a swap out than tell it twice.
-		s.head.Numbered = told.Ordinal
-		s.head.Last.Time = time.Unix(0, told.TradedAt).Add(s.o.MaxAhead).Unix()
+	if told.Ordinal > s.head.Numbered {
+		// The store is lost or an old one, or another pool was followed meanwhile:
+		// these ordinals are of swaps that it does not know. What has been told is
+		// known by its time alone, which the engine takes for its own where the
+		// block's was ahead of it: rather leave a swap out than tell it twice, or
+		// give it the ordinal of another.
+		s.head.Numbered, s.head.Joining = told.Ordinal, true
+		s.head.Last = swapMark{Time: time.Unix(0, told.TradedAt).Add(s.o.MaxAhead).Unix()}
 	}
 	s.sent, s.heard, s.heardAt = told.Ordinal, told.Ordinal, s.o.Now()
+	var err error
 	if s.recorded, err = s.store.recorded(); err != nil {
 		return err
 	}
