@@ -223,7 +223,7 @@ class ResponseReader:
 
 def _status(line: str) -> "tuple[int, str]":
     version, _, rest = line.partition(" ")
-    code = rest[:3]
+    code = rest.partition(" ")[0]
     if version not in ("HTTP/1.1", "HTTP/1.0") or len(code) != 3 or not code.isdigit() or not code.isascii():
         raise ProtocolError(f"no HTTP/1.1 answer: {line!r:.80}")
     return int(code), version[-3:]

@@ -165,7 +165,8 @@ class Models:
         if not members:
             more = s.get("additionalProperties")
             return f"dict[str, {self.kind(more, singular(name)) if isinstance(more, dict) else 'Any'}]"
-        required, optional = [], []
+        required: List[str] = []
+        optional: List[str] = []
         for member, m in members.items():
             if member == "ok" and m.get("const") is True:
                 continue

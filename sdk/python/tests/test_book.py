@@ -1,0 +1,155 @@
+"""Order books and the state of a stream."""
+
+import json
+import unittest
+from decimal import Decimal
+from typing import Any, Dict, List
+
+from blockdesk import BookEvent, Connected, Interruption, OrderBook, ProtocolError, SubscriptionRefused, TickerEvent, TradesEvent
+from blockdesk.book import OutOfStep
+from blockdesk.feed import Feed
+
+SYMBOL = "SLUSD/USDC"
+
+
+def l2(seq: int, previous: int, bids: List[Any], asks: List[Any], **more: Any) -> Dict[str, Any]:
+    kind = "update" if previous else "snapshot"
+    return {
+        "channel": "l2", "type": kind, "symbol": SYMBOL, "epoch": "e7", "seq": seq, "prev_seq": previous, "ts": "2026-01-02T03:04:05.006789Z",
+        "bids": bids, "asks": asks, **more,
+    }  # fmt: skip
+
+
+SNAPSHOT = l2(1042, 0, [["0.999000", "12000.500000"]], [["0.999100", "5000.000000"]], checksum=789438916)
+UPDATE = l2(1043, 1042, [["0.999000", "0"]], [], checksum=2631966548)
+
+
+class BookTest(unittest.TestCase):
+    def test_the_documented_messages(self) -> None:
+        book = OrderBook(SYMBOL)
+        book.apply(SNAPSHOT)
+        self.assertEqual(book.mid, Decimal("0.99905"))
+        book.apply(UPDATE)
+        self.assertEqual((book.bids, len(book.asks), book.seq), ([], 1, 1043))
+        self.assertIsNone(book.mid)
+
+    def test_krakens_example(self) -> None:
+        """The worked example of Kraken's guide "Book checksum (WebSocket v2)"."""
+        asks = "45285.2 0.00100000 45286.4 1.54571953 45286.6 1.54571109 45289.6 1.54560911 45290.2 0.15890660 45291.8 1.54553491 45294.7 0.04454749 45296.1 0.35380000 45297.5 0.09945542 45299.5 0.18772827 45300.0 0.00000001".split()
+        bids = "45283.5 0.10000000 45283.4 1.54582015 45282.1 0.10000000 45281.0 0.10000000 45280.3 1.54592586 45279.0 0.07990000 45277.6 0.03310103 45277.5 0.30000000 45277.3 1.54602737 45276.6 0.15445238 0.1 0.00000001".split()
+        book = OrderBook("XBT/USD")
+        rows = [[list(p) for p in zip(side[::2], side[1::2])] for side in (bids, asks)]
+        book.apply(l2(1, 0, rows[0][::-1], rows[1][::-1], checksum=3310070434))
+        assert book.best_ask and book.best_bid
+        self.assertEqual((str(book.best_bid.price), str(book.best_ask.price)), ("45283.5", "45285.2"))
+
+    def test_gaps_and_wrong_checksums(self) -> None:
+        for message in (
+            l2(1044, 1043, [], []), l2(1043, 1041, [], []), l2(1043, 1042, [], [], epoch="e8"),
+            l2(1043, 1042, [["0.999000", "0"]], [], checksum=1),
+        ):  # fmt: skip
+            book = OrderBook(SYMBOL)
+            book.apply(SNAPSHOT)
+            with self.assertRaises(OutOfStep):
+                book.apply(message)
+
+    def test_what_is_no_level(self) -> None:
+        for level in (["1"], ["1", "2", "3"], [1, "2"], ["1", 2.5], ["NaN", "1"], ["1e5", "1"], "12", ["", "1"], ["1", "-x"]):
+            with self.assertRaises(ProtocolError, msg=repr(level)):
+                OrderBook(SYMBOL).apply(l2(1, 0, [level], []))
+        for message in ({}, {"seq": 1}, {"seq": "1", "epoch": "e1"}, {"type": "snapshot", "seq": 1, "epoch": "e1", "bids": 3, "asks": []}):
+            with self.assertRaises(ProtocolError):
+                OrderBook(SYMBOL).apply(message)
+
+
+class FeedTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.feed = Feed([SYMBOL], ["ticker", "l2", "trades"], 50)
+
+    def take(self, message: Dict[str, Any]) -> "tuple[list[Any], list[Any]]":
+        events, answers = self.feed.take(json.dumps(message))
+        return events, [json.loads(a) for a in answers]
+
+    def trades(self, seq: int, previous: int) -> Dict[str, Any]:
+        trade = {"trade_id": seq, "price": "1.0", "qty": "2", "side": "buy", "ts": "2026-01-02T03:04:05.006789Z"}
+        kind = "update" if previous else "snapshot"
+        return {"channel": "trades", "type": kind, "symbol": SYMBOL, "epoch": "e7", "seq": seq, "prev_seq": previous, "trades": [trade]}
+
+    def test_resume(self) -> None:
+        first = json.loads(self.feed.subscribe())
+        self.assertNotIn("resume", first)
+        self.take(SNAPSHOT)
+        self.take(UPDATE)
+        self.take(self.trades(88, 0))
+        again = json.loads(self.feed.subscribe())
+        self.assertEqual(again["resume"], {"epoch": "e7", f"l2:{SYMBOL}": 1043, f"trades:{SYMBOL}": 88})
+        events, _ = self.take({"channel": "control", "type": "ack", "action": "SUBSCRIBE_MARKET", "rejected": [],
+                               "subscribed": [{"channel": "l2", "symbol": SYMBOL, "resumed": True}, {"channel": "ticker", "resumed": False}]})  # fmt: skip
+        self.assertEqual(events, [Connected("", True)])
+        self.assertEqual(self.take(UPDATE), ([], []), "an update that is there already is left out")
+        events, _ = self.take(l2(1044, 1043, [["0.998000", "1"]], []))
+        self.assertIsInstance(events[0], BookEvent)
+
+    def test_a_gap_asks_for_a_snapshot_once(self) -> None:
+        self.take(SNAPSHOT)
+        events, answers = self.take(l2(1045, 1044, [], []))
+        self.assertIsInstance(events[0], Interruption)
+        self.assertEqual(answers, [{"action": "RESYNC", "channels": ["l2"], "symbols": [SYMBOL]}])
+        self.assertEqual(self.take(l2(1046, 1045, [], [])), ([], []), "what comes before the snapshot is of no use")
+        self.assertNotIn("resume", json.loads(self.feed.subscribe()))
+        events, answers = self.take(l2(1050, 0, [["1", "1"]], []))
+        self.assertEqual((events[0].snapshot, answers), (True, []))
+        events, answers = self.take(l2(1051, 1050, [["1", "2"]], [], checksum=5))
+        self.assertEqual((type(events[0]), answers[0]["action"]), (Interruption, "RESYNC"))
+
+    def test_a_lost_last_message(self) -> None:
+        self.take(self.trades(88, 0))
+        beat = {"channel": "heartbeat", "seqs": {f"trades:{SYMBOL}": 89, "l2:OTHER": 3, "nonsense": "x"}}
+        self.assertEqual(self.take(beat), ([], []), "it may be on its way")
+        events, answers = self.take(beat)
+        self.assertEqual((type(events[0]), answers[0]["channels"]), (Interruption, ["trades"]))
+        self.assertEqual(self.take(beat), ([], []), "a snapshot is on its way")
+        self.take(self.trades(89, 0))
+        self.assertEqual(self.take(beat), ([], []))
+
+    def test_a_new_epoch(self) -> None:
+        self.take(SNAPSHOT)
+        self.take(self.trades(88, 0))
+        events, _ = self.take(dict(SNAPSHOT, epoch="e8", seq=1, checksum=789438916))
+        self.assertTrue(events[0].snapshot)
+        self.assertEqual(json.loads(self.feed.subscribe())["resume"], {"epoch": "e8", f"l2:{SYMBOL}": 1})
+        events, answers = self.take(self.trades(89, 88))
+        self.assertEqual((type(events[0]), len(answers)), (Interruption, 1), "an update of the old epoch")
+
+    def test_events(self) -> None:
+        events, _ = self.take(self.trades(5, 0))
+        self.assertIsInstance(events[0], TradesEvent)
+        self.assertEqual(events[0].trades[0].price, Decimal("1.0"))
+        ticker: Dict[str, Any] = {name: None for name in TickerEvent.__dataclass_fields__}
+        ticker.update(channel="ticker", type="update", epoch="e7", symbol=SYMBOL, seq=1, last="0.99", volume_24h="1", quote_volume_24h="2", trades_24h=3, status="trading")
+        events, _ = self.take(ticker)
+        self.assertEqual((events[0].last, events[0].bid), (Decimal("0.99"), None))
+
+    def test_tickets(self) -> None:
+        feed = Feed([SYMBOL], ["tickets"], 50)
+        message = {"channel": "tickets", "type": "snapshot", "symbol": SYMBOL, "epoch": "e7", "seq": 17, "prev_seq": 0, "tickets": [], "gone": []}
+        events, _ = feed.take(json.dumps(message))
+        self.assertEqual(getattr(events[0], "all"), {})
+        events, _ = feed.take(json.dumps(dict(message, type="update", seq=18, prev_seq=17, gone=["T2"])))
+        self.assertEqual(getattr(events[0], "gone"), ["T2"])
+
+    def test_refusals(self) -> None:
+        with self.assertRaises(SubscriptionRefused):
+            self.take({"channel": "control", "type": "ack", "action": "SUBSCRIBE_MARKET", "rejected": [{"channel": "l2", "symbol": "X/Y", "code": "UNKNOWN_SYMBOL"}]})
+        with self.assertRaises(ProtocolError):
+            self.take({"channel": "control", "type": "error", "code": "BAD_REQUEST", "retryable": False})
+        for text in ("[]", "x", "{}", '{"channel":1}', '{"channel":"l2"}', '{"channel":"l2","symbol":"X","seq":1,"epoch":"e"}', "[" * 100_000):
+            with self.assertRaises(ProtocolError, msg=text[:40]):
+                self.feed.take(text)
+        for symbols, channels, depth in ((SYMBOL, ["l2"], 50), ([], ["l2"], 50), (["A"] * 101, ["l2"], 50), ([SYMBOL], [], 50), ([SYMBOL], ["x"], 50), ([SYMBOL], ["l2"], 51)):
+            with self.assertRaises(ValueError):
+                Feed(symbols, channels, depth)
+
+
+if __name__ == "__main__":
+    unittest.main()
