@@ -18,10 +18,10 @@ RACE_ROOMS := $(addprefix ./,$(addsuffix /...,$(wildcard engine persist feed mir
 # after the other through a child process, documents' lines and other people's
 # clients among them: minutes under the detector, which has nothing to find in them
 # that other tests do not show it. make test runs them.
-RACE_SKIP := '^(TestCrash|TestPlantedBugs|TestDamage|TestSubmitAttacks|TestSettleKill|TestRecordedDayThroughEveryDoor|TestReadmeSettles|TestConformance|TestIndependentFIXClient|TestIndependentFIXClientJS|TestFIXQuickstarts)$$'
+RACE_SKIP := '^(TestCrash|TestPlantedBugs|TestDamage|TestSubmitAttacks|TestSettleKill|TestRecordedDayThroughEveryDoor|TestReadmeSettles|TestConformance|TestIndependentFIXClient|TestIndependentFIXClientJS|TestFIXQuickstarts|TestTypeScriptBuild|TestTypeScriptUnits|TestTypeScriptReadme)$$'
 
 .DEFAULT_GOAL := help
-.PHONY: help run build sandbox try-sandbox test race crash claims follow check fmt fuzz bench bench-ws tools clean
+.PHONY: help run build sandbox sdk try-sandbox board test race crash claims follow check fmt fuzz bench bench-ws tools clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -37,12 +37,25 @@ sandbox: internal/sandbox/node_modules/.package-lock.json ## install the local c
 internal/sandbox/node_modules/.package-lock.json: internal/sandbox/package-lock.json
 	npm --prefix internal/sandbox ci --no-audit --no-fund --loglevel=error --fetch-retries=$(NPM_RETRIES)
 
+sdk: sdk/typescript/node_modules/.package-lock.json ## make the TypeScript SDK anew of the OpenAPI document (needs Node 20 and npm)
+	npm --prefix sdk/typescript run build
+
+sdk/typescript/node_modules/.package-lock.json: sdk/typescript/package-lock.json
+	npm --prefix sdk/typescript ci --no-audit --no-fund --loglevel=error --fetch-retries=$(NPM_RETRIES)
+
 # Where it cannot be installed the demo says what is missing and runs without it,
 # and the tests that settle are skipped.
 try-sandbox:
 	@if command -v npm >/dev/null; then \
 	  $(MAKE) --no-print-directory sandbox NPM_RETRIES=0 || echo "npm has not installed the local chain"; \
 	else echo "no npm here: no local chain"; fi
+
+board: httpgw/board/node_modules/.package-lock.json ## build the pages for people into httpgw/board/dist (needs Node 20 and npm)
+	npm --prefix httpgw/board run --silent check
+	npm --prefix httpgw/board run --silent build
+
+httpgw/board/node_modules/.package-lock.json: httpgw/board/package-lock.json
+	npm --prefix httpgw/board ci --no-audit --no-fund --loglevel=error --fetch-retries=$(NPM_RETRIES)
 
 test: try-sandbox ## vet and run every test: the inner rooms first, since they are fast
 	$(GO) vet ./...

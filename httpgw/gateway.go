@@ -42,6 +42,7 @@ type Gateway struct {
 	rfq       *rfqPages // nil without a desk
 	about     *page
 	downloads []download
+	human     *humanPages
 	limits    [limitClassCount]*namedLimit
 	proxies   proxies
 	conns     *conns
@@ -107,6 +108,9 @@ func New(o Options, views Views, doors Doors) (*Gateway, error) {
 		return nil, err
 	}
 	g.downloads = append(g.downloads, indexDownloads(g.downloads, len(o.Specification) > 0 && o.Downloads != nil)...)
+	if g.human, err = newHumanPages(g); err != nil {
+		return nil, err
+	}
 	table := g.routes(doors)
 	for _, a := range []struct {
 		on   surface

@@ -92,6 +92,9 @@ type Options struct {
 	// MaxDownloads, read once. The Specification is not among those it serves.
 	// nil: there are none.
 	Downloads fs.FS
+	// DemoChain is the URL of the local chain of a demo, which the pages for people
+	// are told so that their sandbox wallet can be funded there. Empty: there is none.
+	DemoChain string
 
 	// MaxConns bounds the connections of all three addresses together, those
 	// handed to the WebSocket excepted (feed has a limit of its own). A

@@ -25,6 +25,8 @@ type page struct {
 	etag []byte // strong, with quotes; nil = none
 	// media is the body's Content-Type; "" = JSON.
 	media string
+	// policy returns the Content-Security-Policy of a page for people; nil = none.
+	policy func() []byte
 
 	packed atomic.Pointer[packed]
 }

@@ -151,6 +151,7 @@ func (g *Gateway) routes(doors Doors) []route {
 	table = append(table, g.dvpRoutes()...)
 	table = append(table, g.specificationRoutes()...)
 	table = append(table, g.downloadRoutes()...)
+	table = append(table, g.human.routes()...)
 	if doors.WebSocket != nil {
 		table = append(table, route{
 			path: "/ws/rfq", method: methodGet, surfaces: onBase | onWS,

@@ -41,6 +41,9 @@ func commonTo(cache []byte) []byte {
 		"Access-Control-Expose-Headers: *", "X-Request-Id")
 }
 
+// pageLines are on a page for people; the value is its policy.
+var pageLines = lines("Referrer-Policy: no-referrer", "X-Frame-Options: DENY", "Content-Security-Policy")
+
 // lines joins whole lines and the name of the last one.
 func lines(all ...string) []byte { return []byte(strings.Join(all, "\r\n")) }
 
@@ -239,6 +242,9 @@ func (g *Gateway) send(ctx *fasthttp.RequestCtx, p *page, asked *asked) {
 			ctx.SetStatusCode(fasthttp.StatusNotModified)
 			return
 		}
+	}
+	if p.policy != nil {
+		h.SetCanonical(pageLines, p.policy())
 	}
 	media := jsonType
 	if p.media != "" {

@@ -230,7 +230,7 @@ func (s *service) listen() error {
 		URLs: httpgw.URLs{
 			Base: s.cfg.URLs.Base, API: s.cfg.URLs.API, WS: s.cfg.URLs.WS, Mirror: s.cfg.URLs.Mirror, Native: s.cfg.URLs.Native,
 		},
-		Instruments: s.set, Specification: specification, Downloads: sdk.Files, TrustedProxies: proxies, Logger: s.log,
+		Instruments: s.set, Specification: specification, Downloads: sdk.Files, DemoChain: s.demoChain(), TrustedProxies: proxies, Logger: s.log,
 		Description: httpgw.Description{Operator: s.cfg.Operator.Name, Contacts: s.cfg.Operator.Contacts, GitHub: s.cfg.Operator.GitHub},
 		Market:      rate(limits.MarketDataPerMinute, limits.MarketDataBurst),
 		Partner:     rate(limits.PartnerPerMinute, limits.PartnerBurst),
@@ -261,6 +261,15 @@ func (s *service) doors() httpgw.Doors {
 		d.Settlement, d.DvP, d.ChainHealth = door, door, door.health
 	}
 	return d
+}
+
+// demoChain is the URL of the local chain that runs for this demo, empty where
+// none does. Pages for people fund their sandbox wallet there.
+func (s *service) demoChain() string {
+	if s.chain == nil {
+		return ""
+	}
+	return s.chain.URL()
 }
 
 // settleDoor is the way to settlement; nil where there is none.

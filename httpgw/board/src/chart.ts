@@ -1,0 +1,75 @@
+// Candles. The chart is a picture: it takes floats, which nothing else does.
+import { CandlestickSeries, ColorType, createChart, CrosshairMode, HistogramSeries } from 'lightweight-charts';
+import type { CandlestickData, HistogramData, IChartApi, ISeriesApi, UTCTimestamp } from 'lightweight-charts';
+import type { Kline, Symbol, Trade } from './messages.ts';
+import { colour } from './theme.ts';
+
+/** intervals are those of /api/v1/market/klines, with their seconds. */
+export const intervals: ReadonlyMap<string, number> = new Map([['1m', 60], ['5m', 300], ['15m', 900], ['1h', 3600], ['4h', 14_400], ['1d', 86_400]]);
+
+export const shownCandles = 300;
+
+export class Candles {
+  readonly #chart: IChartApi;
+  readonly #prices: ISeriesApi<'Candlestick'>;
+  readonly #volumes: ISeriesApi<'Histogram'>;
+  #last: (CandlestickData<UTCTimestamp> & { volume: number }) | null = null;
+  #seconds = 60;
+
+  constructor(stage: HTMLElement) {
+    // The logo brings a style element with it, which the page's policy forbids; the
+    // footer names its makers.
+    this.#chart = createChart(stage, {
+      autoSize: true, crosshair: { mode: CrosshairMode.Normal }, timeScale: { timeVisible: true, barSpacing: 9, secondsVisible: false, rightOffset: 3 },
+      localization: { locale: document.documentElement.lang }, // the browser's may be none that Intl takes
+      layout: { attributionLogo: false, fontSize: 11 }, rightPriceScale: { borderVisible: false },
+    });
+    this.#prices = this.#chart.addSeries(CandlestickSeries, { borderVisible: false });
+    this.#volumes = this.#chart.addSeries(HistogramSeries, { priceScaleId: '', priceFormat: { type: 'volume' }, lastValueVisible: false, priceLineVisible: false });
+    this.#volumes.priceScale().applyOptions({ scaleMargins: { top: 0.82, bottom: 0 } });
+    this.#prices.priceScale().applyOptions({ scaleMargins: { top: 0.08, bottom: 0.22 } });
+  }
+
+  /** dress takes the theme's colours. */
+  dress(): void {
+    const line = colour('line');
+    this.#chart.applyOptions({
+      layout: { background: { type: ColorType.Solid, color: colour('panel') }, textColor: colour('soft'), fontFamily: getComputedStyle(document.body).fontFamily },
+      grid: { vertLines: { color: line }, horzLines: { color: line } }, timeScale: { borderColor: line },
+    });
+    const [up, down] = [colour('buy'), colour('sell')];
+    this.#prices.applyOptions({ upColor: up, downColor: down, wickUpColor: up, wickDownColor: down });
+  }
+
+  /** show replaces all candles, oldest first. */
+  show(klines: readonly Kline[], symbol: Symbol, interval: string): void {
+    this.#seconds = intervals.get(interval) ?? 60;
+    this.#prices.applyOptions({ priceFormat: { type: 'price', precision: symbol.price_decimals, minMove: 10 ** -symbol.price_decimals } });
+    const candles = klines.map(([at, open, high, low, close, volume]) => ({
+      time: (at / 1000) as UTCTimestamp, open: Number(open), high: Number(high), low: Number(low), close: Number(close), volume: Number(volume),
+    }));
+    this.#prices.setData(candles);
+    this.#volumes.setData(candles.map((c) => this.#bar(c)));
+    this.#last = candles.at(-1) ?? null;
+    this.#chart.timeScale().scrollToRealTime();
+  }
+
+  /** add takes a trade that is newer than all candles that were shown. */
+  add(t: Trade): void {
+    const at = Math.floor(Date.parse(t.ts) / 1000 / this.#seconds) * this.#seconds;
+    const [price, qty] = [Number(t.price), Number(t.qty)];
+    const last = this.#last;
+    if (last && at < last.time) return;
+    const same = last && last.time === at ? last : null;
+    this.#last = {
+      time: at as UTCTimestamp, open: same?.open ?? price, high: Math.max(same?.high ?? price, price), low: Math.min(same?.low ?? price, price),
+      close: price, volume: (same?.volume ?? 0) + qty,
+    };
+    this.#prices.update(this.#last);
+    this.#volumes.update(this.#bar(this.#last));
+  }
+
+  #bar(c: CandlestickData<UTCTimestamp> & { volume: number }): HistogramData<UTCTimestamp> {
+    return { time: c.time, value: c.volume, color: colour(c.close >= c.open ? 'buy-tint' : 'sell-tint') };
+  }
+}
