@@ -24,6 +24,9 @@ type reader struct {
 	node   Node
 	engine Engine
 	pair   *Pair
+	// phase is this pair's part of the cycle, so that many do not ask the nodes, which
+	// count calls, all at once.
+	phase time.Duration
 
 	// What only run uses. book and pool are nil until their accounts have been
 	// read, and for good where the pair has none; whole says that none is missing.
@@ -52,7 +55,7 @@ type reader struct {
 
 // run reads the accounts every cycle until ctx ends.
 func (r *reader) run(ctx context.Context) {
-	every(ctx, r.o.Every, func() {
+	every(ctx, r.o.Every, r.phase, func() {
 		err := r.cycle(ctx)
 		r.mu.Lock()
 		r.shown.Err, r.shown.Reasons = err, reasonsOf(err)
@@ -60,8 +63,15 @@ func (r *reader) run(ctx context.Context) {
 	})
 }
 
-// every does something now and at each tick until the context ends.
-func every(ctx context.Context, pace time.Duration, do func()) {
+// every does something now and at each tick until the context ends. The ticks begin
+// after phase: what begins together goes on apart.
+func every(ctx context.Context, pace, phase time.Duration, do func()) {
+	if phase > 0 {
+		do()
+		if !pause(ctx, phase) {
+			return
+		}
+	}
 	ticker := time.NewTicker(pace)
 	defer ticker.Stop()
 	for ctx.Err() == nil {

@@ -3,6 +3,7 @@ package mirror
 import (
 	"context"
 	"sync"
+	"time"
 
 	"blockdesk/internal/solana"
 )
@@ -32,6 +33,7 @@ func New(o Options, node Node, engine Engine, kv KV) (*Service, error) {
 	for i := range s.o.Pairs {
 		p := &s.o.Pairs[i]
 		r := &reader{o: &s.o, node: node, engine: engine, pair: p, opened: make(chan struct{})}
+		r.phase = s.o.Every * time.Duration(i) / time.Duration(len(s.o.Pairs))
 		s.readers = append(s.readers, r)
 		var w *swaps
 		if p.Pool.Pool != (solana.Address{}) {

@@ -1,14 +1,17 @@
 package mirror_test
 
 import (
+	"context"
 	"encoding/binary"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"blockdesk/engine"
 	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/mirror"
 )
@@ -157,5 +160,56 @@ func TestServiceReconstructed(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		r.sameTrades("over two histories")
+	})
+}
+
+// askedNode notes when it is asked for accounts.
+type askedNode struct {
+	*liveChain
+	mu    sync.Mutex
+	times map[time.Time]int
+}
+
+func (n *askedNode) AccountsEverywhere(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.AccountsView, error) {
+	n.mu.Lock()
+	n.times[n.now()]++
+	n.mu.Unlock()
+	return n.liveChain.AccountsEverywhere(ctx, list, level, minSlot)
+}
+
+// TestServiceSpreadsCalls: nodes count calls, so pairs take turns within a cycle.
+func TestServiceSpreadsCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pairs = 4
+		r := newRig(t, 1)
+		r.o.Pairs = nil
+		for i := range pairs {
+			p := scenePairOf(market.InstrumentID(i))
+			p.Pool, p.Book = mirror.PoolListing{}, bothPair().Book
+			r.o.Pairs = append(r.o.Pairs, p)
+		}
+		node := &askedNode{liveChain: r.chain, times: map[time.Time]int{}}
+		s, err := mirror.New(r.o, node, r.engine, r.kv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*cycle+cycle/2)
+		defer cancel()
+		begun := r.chain.now()
+		if err := s.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		apart := map[time.Time]bool{}
+		for at, n := range node.times {
+			if at.After(begun) {
+				apart[at] = true
+				if n != 1 {
+					t.Errorf("%d pairs ask %v after the start", n, at.Sub(begun))
+				}
+			}
+		}
+		if len(apart) < 4*pairs {
+			t.Errorf("asked at %d times", len(apart))
+		}
 	})
 }

@@ -66,7 +66,7 @@ func (s *swaps) run(ctx context.Context) {
 	case <-ctx.Done():
 	case <-s.reader.opened:
 	}
-	every(ctx, s.o.Every, func() {
+	every(ctx, s.o.Every, s.reader.phase, func() {
 		err := s.follow(ctx)
 		if errors.Is(err, errStore) {
 			s.backfill = nil // memory is not what is on disk
