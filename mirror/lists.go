@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -322,34 +321,29 @@ func mostTold(times []int64) int64 {
 // inOrder puts a slot's entries, of which there is one at least, into the order
 // that most of the nodes tell that tell all of them; of several such, and where
 // there is none, into that of the node that comes first. Nodes may honestly
-// differ: old ones order a slot by signature. Contested entries come first, so
-// that a page does not end with one.
-func (b *ballot) inOrder(entries []Entry) []Entry {
-	slot, sure := entries[0].Slot, map[solana.Signature]Entry{}
-	var out []Entry
-	for _, e := range entries {
-		if e.Contested {
-			out = append(out, e)
-		} else {
-			sure[e.Signature] = e
-		}
-	}
-	slices.SortFunc(out, func(x, y Entry) int { return bytes.Compare(x.Signature[:], y.Signature[:]) })
-	var orders [][]solana.Signature
-	for i := range b.pages {
-		var order []solana.Signature
-		for _, s := range b.pages[i].list {
-			if s.Slot != slot {
-				continue
-			}
-			if _, ok := sure[s.Signature]; ok {
-				order = append(order, s.Signature)
+// differ: old ones order a slot by signature. Contested entries come first, in such
+// an order of their own, so that a page does not end with one.
+func (b *ballot) inOrder(entries []Entry) (out []Entry) {
+	for _, contested := range [...]bool{true, false} {
+		some := map[solana.Signature]Entry{}
+		for _, e := range entries {
+			if e.Contested == contested {
+				some[e.Signature] = e
 			}
 		}
-		orders = append(orders, order)
-	}
-	for _, s := range prevailing(orders, len(sure)) {
-		out = append(out, sure[s])
+		var orders [][]solana.Signature
+		for i := range b.pages {
+			var order []solana.Signature
+			for _, s := range b.pages[i].list {
+				if _, ok := some[s.Signature]; ok && s.Slot == entries[0].Slot {
+					order = append(order, s.Signature)
+				}
+			}
+			orders = append(orders, order)
+		}
+		for _, s := range prevailing(orders, len(some)) {
+			out = append(out, some[s])
+		}
 	}
 	return out
 }
