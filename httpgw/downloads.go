@@ -27,11 +27,13 @@ var mediaTypes = map[string]string{
 	".md":   "text/markdown; charset=utf-8",
 	".xml":  "application/xml; charset=utf-8",
 	".py":   "text/x-python; charset=utf-8",
+	".toml": "application/toml",
 	".ts":   "text/typescript; charset=utf-8",
 	".cfg":  "text/plain; charset=utf-8",
 	".cpp":  "text/plain; charset=utf-8",
-	".mjs":  "text/javascript; charset=utf-8",
-	".txt":  "text/plain; charset=utf-8", "": "text/plain; charset=utf-8", ".LICENSE": "text/plain; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8",
+	".tgz": "application/gzip",
+	".txt": "text/plain; charset=utf-8", "": "text/plain; charset=utf-8", ".LICENSE": "text/plain; charset=utf-8",
 }
 
 // download is one file.
@@ -40,26 +42,18 @@ type download struct {
 	page *page
 }
 
-// readDownloads reads all files of files, nil = none. The OpenAPI document is
-// left out: publish serves it.
+// readDownloads reads all files of files, nil = none, and packs the packages among
+// them. The OpenAPI document is left out: publish serves it.
 func readDownloads(files fs.FS) (all []download, err error) {
 	if files == nil {
 		return nil, nil
 	}
-	err = fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
-		at := downloadsPath + name
-		if err != nil || entry.IsDir() || at == specificationPath {
-			return err
-		}
+	add := func(name string, body []byte) error {
 		if len(all) == MaxDownloads {
 			return fmt.Errorf("more than %d files", MaxDownloads)
 		}
 		if strings.ContainsAny(name, "{}") {
 			return fmt.Errorf("%s: a name in braces is no route", name)
-		}
-		body, err := fs.ReadFile(files, name)
-		if err != nil {
-			return err
 		}
 		media := mediaTypes[path.Ext(name)]
 		if media == "" {
@@ -67,8 +61,27 @@ func readDownloads(files fs.FS) (all []download, err error) {
 		}
 		p := hashPage(body)
 		p.media = media
-		all = append(all, download{at, p})
+		all = append(all, download{downloadsPath + name, p})
 		return nil
+	}
+	err = fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || downloadsPath+name == specificationPath {
+			return err
+		}
+		body, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		if isManifest(path.Base(name)) {
+			packed, err := packFolder(files, path.Dir(name))
+			if err != nil {
+				return err
+			}
+			if err := add(path.Join(path.Dir(name), archiveName), packed); err != nil {
+				return err
+			}
+		}
+		return add(name, body)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("httpgw: downloads: %w", err)

@@ -7,6 +7,8 @@ export interface Prints {
   readonly symbol: string;
   /** Oldest first, each once. */
   readonly trades: readonly Trade[];
+  /** Whether they come of a snapshot: the first one has up to 100 trades from before. */
+  readonly snapshot: boolean;
   /**
    * Where trades may be missing, because a snapshot begins later than the last
    * one ended: GET /api/v1/market/trades with `before` has those with an id
@@ -43,7 +45,7 @@ class Tape {
     const first = m.trades[0]?.trade_id ?? 0;
     const hole = this.#begun && m.type === 'snapshot' && first > before ? { after: before, before: first } : null;
     [this.epoch, this.seq, this.#begun] = [m.epoch, m.seq, true];
-    return { symbol: this.symbol, trades, hole };
+    return { symbol: this.symbol, trades, snapshot: m.type === 'snapshot', hole };
   }
 
   #begin(): void {

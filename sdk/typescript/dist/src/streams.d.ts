@@ -6,6 +6,8 @@ export interface Prints {
     readonly symbol: string;
     /** Oldest first, each once. */
     readonly trades: readonly Trade[];
+    /** Whether they come of a snapshot: the first one has up to 100 trades from before. */
+    readonly snapshot: boolean;
     /**
      * Where trades may be missing, because a snapshot begins later than the last
      * one ended: GET /api/v1/market/trades with `before` has those with an id

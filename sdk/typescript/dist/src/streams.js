@@ -28,7 +28,7 @@ class Tape {
         const first = m.trades[0]?.trade_id ?? 0;
         const hole = this.#begun && m.type === 'snapshot' && first > before ? { after: before, before: first } : null;
         [this.epoch, this.seq, this.#begun] = [m.epoch, m.seq, true];
-        return { symbol: this.symbol, trades, hole };
+        return { symbol: this.symbol, trades, snapshot: m.type === 'snapshot', hole };
     }
     #begin() {
         [this.#last, this.#begun] = [0, false];

@@ -129,8 +129,8 @@ export class Desk {
     const taker = this.#signer.address;
     const build = await this.#client.postBuild({ order_id, tranche_id, fill_usd, rail, taker, quote_id, fee_payer: feePayer }, options);
     holdTerms(build.quote, offer);
-    const { mint, atoms } = offer.receive;
-    hold('the delivery', build.delivery, { to: taker, mint, amount_atoms: atoms.toString() });
+    const { base_amount: amount, base_amount_atoms: amount_atoms } = offer.quote;
+    hold('the delivery', build.delivery, { to: taker, mint: offer.receive.mint, amount, amount_atoms });
     const made = await this.#atomic(build, offer, feePayer);
     same('recent_blockhash', build.recent_blockhash, made.transaction.blockhash);
     same('message_sha256', build.message_sha256, hex(new Uint8Array(await crypto.subtle.digest('SHA-256', new Uint8Array(made.transaction.message)))));

@@ -136,8 +136,8 @@ export function hex(bytes: Uint8Array): string {
 
 /** fromBase64 reads base64 in its one form, with padding. It throws VerificationError. */
 export function fromBase64(text: string): Uint8Array {
-  const bytes = new Uint8Array(getBase64Encoder().encode(text));
-  if (toBase64(bytes) !== text) throw new VerificationError('a text that is no base64');
+  const bytes = /^[A-Za-z0-9+/]*={0,2}$/.test(text) ? new Uint8Array(getBase64Encoder().encode(text)) : null;
+  if (bytes === null || toBase64(bytes) !== text) throw new VerificationError('a text that is no base64');
   return bytes;
 }
 

@@ -1,0 +1,174 @@
+// An exchange class as ccxt has them: its method names, its unified structures,
+// its errors' names. It is for programs that are written against ccxt, and needs
+// nothing of it. Numbers are strings, as ccxt has them where `number` is String:
+// nothing here is a float. The desk's quotes are ccxt's conversions.
+//
+//   node ccxt.js [--base http://127.0.0.1:8080]
+import { parseArgs } from 'node:util';
+import { fileURLToPath } from 'node:url';
+import { ApiError, Client, NotAdmittedError, NotFoundError, RateLimitedError, RequestError, TransportError, UnavailableError, } from 'blockdesk';
+/** Errors by ccxt's names. */
+export class BaseError extends Error {
+}
+export class ExchangeError extends BaseError {
+}
+export class AuthenticationError extends ExchangeError {
+}
+export class BadRequest extends ExchangeError {
+}
+export class BadSymbol extends BadRequest {
+}
+export class NetworkError extends BaseError {
+}
+export class ExchangeNotAvailable extends NetworkError {
+}
+export class RateLimitExceeded extends NetworkError {
+}
+export class RequestTimeout extends NetworkError {
+}
+/** translate makes ccxt's error of ours. */
+function translate(error) {
+    const made = (Class) => new Class(`blockdesk ${String(error)}`, { cause: error });
+    if (error instanceof ApiError && error.code === 'UNKNOWN_SYMBOL')
+        return made(BadSymbol);
+    if (error instanceof RequestError || error instanceof NotFoundError)
+        return made(BadRequest);
+    if (error instanceof NotAdmittedError)
+        return made(AuthenticationError);
+    if (error instanceof RateLimitedError)
+        return made(RateLimitExceeded);
+    if (error instanceof UnavailableError)
+        return made(ExchangeNotAvailable);
+    if (error instanceof TransportError)
+        return made(RequestTimeout);
+    return error instanceof ApiError ? made(ExchangeError) : error;
+}
+const iso = (ts) => {
+    const timestamp = ts === null ? undefined : Date.parse(ts);
+    return { timestamp, datetime: timestamp === undefined ? undefined : new Date(timestamp).toISOString() };
+};
+const known = (value) => value ?? undefined;
+export class blockdesk {
+    id = 'blockdesk';
+    name = 'blockdesk';
+    rateLimit = 1_000; // ms between two requests, in the long run
+    number = String;
+    timeframes = { '1m': '1m', '5m': '5m', '15m': '15m', '1h': '1h', '4h': '4h', '1d': '1d' };
+    has = {
+        fetchMarkets: true, fetchTicker: true, fetchTickers: true, fetchOrderBook: true, fetchTrades: true, fetchOHLCV: true, fetchStatus: true,
+        fetchConvertQuote: true, watchOrderBook: true, createOrder: false, cancelOrder: false, fetchBalance: false,
+    };
+    markets = {};
+    symbols = [];
+    #client;
+    #feed = null;
+    #watched = new Map();
+    constructor({ baseUrl = 'http://127.0.0.1:8080' } = {}) {
+        this.#client = new Client({ baseUrl });
+    }
+    async #ask(call) {
+        return call(this.#client).catch((error) => { throw translate(error); });
+    }
+    async loadMarkets(reload = false) {
+        if (reload || this.symbols.length === 0) {
+            this.markets = Object.fromEntries((await this.fetchMarkets()).map((m) => [m.symbol, m]));
+            this.symbols = Object.keys(this.markets).sort();
+        }
+        return this.markets;
+    }
+    async fetchMarkets() {
+        const { symbols } = await this.#ask((c) => c.getSymbols());
+        return symbols.map((info) => ({
+            id: info.symbol, symbol: info.symbol, base: info.base, quote: info.quote, type: 'spot', spot: true, active: info.status === 'trading',
+            precision: { price: info.tick_size, amount: info.lot_size },
+            limits: { amount: { min: info.min_qty, max: info.max_qty }, price: { min: info.tick_size, max: info.max_price } }, info,
+        }));
+    }
+    async fetchStatus() {
+        const { price_policy, chain, ts } = await this.#ask((c) => c.getDeskStatus());
+        return { status: chain.available ? 'ok' : 'maintenance', updated: Date.parse(ts), eta: undefined, url: undefined, info: { price_policy, chain } };
+    }
+    async fetchTicker(symbol) {
+        const t = await this.#ask((c) => c.getTicker({ symbol }));
+        return {
+            symbol, ...iso(t.ts), last: known(t.last), close: known(t.last), bid: known(t.bid), bidVolume: known(t.bid_qty), ask: known(t.ask),
+            askVolume: known(t.ask_qty), open: known(t.open_24h), high: known(t.high_24h), low: known(t.low_24h), baseVolume: t.volume_24h,
+            quoteVolume: t.quote_volume_24h, info: t,
+        };
+    }
+    async fetchTickers(symbols) {
+        const names = symbols ?? Object.keys(await this.loadMarkets());
+        return Object.fromEntries(await Promise.all(names.map(async (s) => [s, await this.fetchTicker(s)])));
+    }
+    async fetchOrderBook(symbol, limit) {
+        const { bids, asks, seq, ts } = await this.#ask((c) => c.getDepth({ symbol, ...(limit && { limit }) }));
+        return { symbol, bids, asks, nonce: seq, ...iso(ts) };
+    }
+    async fetchTrades(symbol, since, limit) {
+        const { trades } = await this.#ask((c) => c.getTrades({ symbol, ...(limit && { limit }) }));
+        const all = trades.map((t) => ({
+            id: String(t.trade_id), symbol, ...iso(t.ts), price: t.price, amount: t.qty, side: t.side, type: undefined, order: undefined,
+            takerOrMaker: undefined, cost: undefined, fee: undefined, info: t,
+        })).reverse(); // ccxt has the oldest first
+        return since === undefined ? all : all.filter((t) => t.timestamp !== undefined && t.timestamp >= since);
+    }
+    /** Rows of [time, open, high, low, close, volume]; an interval without trades is absent. */
+    async fetchOHLCV(symbol, timeframe = '1m', since, limit) {
+        const interval = this.timeframes[timeframe];
+        if (interval === undefined)
+            throw new BadRequest(`blockdesk has no timeframe ${timeframe}`);
+        const { klines } = await this.#ask((c) => c.getKlines({ symbol, interval, ...(limit && { limit }) }));
+        return klines.filter(([open]) => since === undefined || open >= since).map((k) => k.slice(0, 6));
+    }
+    /** fetchConvertQuote asks for a firm price of a block: `amount` USD of one of the ladder's steps buys `toCode`. */
+    async fetchConvertQuote(fromCode, toCode, amount) {
+        if (fromCode !== 'USDC' && fromCode !== 'SOL')
+            throw new BadRequest(`blockdesk is paid in USDC or SOL, not in ${fromCode}`);
+        const { tickets } = await this.#ask((c) => c.getMarketTickets());
+        const ticket = tickets.find((t) => t.state === 'open' && t.base_symbol === toCode && t.rails.includes(fromCode));
+        const tranche = ticket?.tranches.find((t) => t.state === 'open');
+        if (!ticket || !tranche)
+            throw new ExchangeError(`blockdesk sells no ${toCode} for ${fromCode} now`);
+        const q = await this.#ask((c) => c.postQuote({
+            order_id: ticket.order_id, tranche_id: tranche.tranche_id, fill_usd: amount, rail: fromCode,
+        }));
+        return { id: q.quote_id, ...iso(q.issued_at), fromCurrency: fromCode, fromAmount: q.payment.amount, toCurrency: toCode, toAmount: q.base_amount, price: q.price_usd, fee: q.fee.amount, info: q };
+    }
+    /** watchOrderBook returns the book at its next change. */
+    async watchOrderBook(symbol, limit) {
+        await this.loadMarkets();
+        if (!this.markets[symbol])
+            throw new BadSymbol(`blockdesk has no ${symbol}`);
+        this.#feed ??= this.#client.feed({ symbols: this.symbols, channels: ['l2'] });
+        const books = this.#watched.get(symbol) ?? this.#feed.books(symbol);
+        this.#watched.set(symbol, books);
+        const { value: book } = await books.next();
+        if (!book)
+            throw new NetworkError('blockdesk: the feed is closed');
+        return { symbol, bids: book.bids.slice(0, limit), asks: book.asks.slice(0, limit), nonce: book.seq, ...iso(book.ts) };
+    }
+    async close() {
+        await this.#feed?.close();
+    }
+}
+async function main() {
+    const { values } = parseArgs({ options: { base: { type: 'string', default: 'http://127.0.0.1:8080' } } });
+    const exchange = new blockdesk({ baseUrl: values.base });
+    const [symbol] = Object.keys(await exchange.loadMarkets());
+    if (symbol === undefined)
+        throw new ExchangeError('no markets');
+    console.log('symbols', exchange.symbols.join(' '), '· status', (await exchange.fetchStatus()).status);
+    const { last, bid, ask } = await exchange.fetchTicker(symbol);
+    console.log('ticker', { last, bid, ask });
+    console.log('order book', (await exchange.fetchOrderBook(symbol, 1)).bids);
+    console.log('trades', (await exchange.fetchTrades(symbol, undefined, 2)).map((t) => `${t.side} ${t.amount} at ${t.price}`));
+    console.log('candles', await exchange.fetchOHLCV(symbol, '1m', undefined, 1));
+    const quote = await exchange.fetchConvertQuote('USDC', exchange.markets[symbol].base, '1000');
+    console.log('convert', `${quote.fromAmount} ${quote.fromCurrency} to ${quote.toAmount} ${quote.toCurrency}`);
+    for (let i = 0; i < 3; i++)
+        console.log('watch', (await exchange.watchOrderBook(symbol, 1)).nonce);
+    await exchange.fetchTicker('NO/SUCH').catch((error) => console.log('refused', error.constructor.name));
+    await exchange.close();
+}
+if (process.argv[1] === fileURLToPath(import.meta.url))
+    await main();

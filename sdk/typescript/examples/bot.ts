@@ -1,0 +1,46 @@
+// A bot that claims, pays and verifies: the desk delivers when it has seen the
+// payment final. The wallet is the demo's; the money is the local chain's.
+//
+//   node bot.js [--base http://127.0.0.1:8080] [--rpc http://127.0.0.1:8899] [--wallet data/chain/wallet-1.json]
+//               [--fill 250] [--rail USDC] [--max-price 1.01] [--keep payment.json]
+import { readFile, writeFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { Client, type FillUSD, type Rail } from 'blockdesk';
+import { Chain, Desk, keypairSigner, parseKeypair, settled, toBase64 } from 'blockdesk/solana';
+
+const { values: args } = parseArgs({
+  options: {
+    base: { type: 'string', default: 'http://127.0.0.1:8080' },
+    rpc: { type: 'string', default: 'http://127.0.0.1:8899' },
+    wallet: { type: 'string', default: 'data/chain/wallet-1.json' },
+    fill: { type: 'string', default: '250' },
+    rail: { type: 'string', default: 'USDC' },
+    'max-price': { type: 'string', default: '1.01' },
+    keep: { type: 'string' }, // a file for the signed payment
+  },
+});
+const client = new Client({ baseUrl: args.base });
+const desk = new Desk({ client, signer: await keypairSigner(parseKeypair(await readFile(args.wallet, 'utf8'))) });
+
+const { ticket } = await client.getCurrentSellableTicket();
+const tranche = ticket?.tranches.find((t) => t.state === 'open');
+if (!ticket || !tranche) throw new Error('nothing is for sale');
+
+const offer = await desk.quote({
+  ticket, tranche_id: tranche.tranche_id, fill_usd: args.fill as FillUSD, rail: args.rail as Rail, maxPriceUsd: args['max-price'],
+});
+const claim = await desk.claim(offer);
+console.log(`${claim.claim_id}: ${offer.quote.payment.amount} ${args.rail} for ${offer.quote.base_amount} ${ticket.base_symbol}, fee ${claim.cost.feeLamports} lamports`);
+
+const signature = await desk.pay(claim, new Chain({ url: args.rpc }), {
+  // After a crash Chain.finalize sends these bytes again: never pay a claim twice.
+  onSigned: async ({ signature, wire }) => {
+    if (args.keep) await writeFile(args.keep, JSON.stringify({ claim_id: claim.claim_id, signature, wire: toBase64(wire) }));
+  },
+});
+console.log(`paid by ${signature}`);
+
+const verified = await desk.verifyPayment(claim, signature);
+console.log(`the desk has seen it: ${verified.state}`);
+const { delivery } = settled(await desk.follow(claim.claim_id));
+console.log(`settled: ${delivery.amount} ${ticket.base_symbol} by ${delivery.l1_signature}`);
