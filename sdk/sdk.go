@@ -9,7 +9,8 @@ import "embed"
 const Specification = "openapi/svc_public_api_v1.json"
 
 // Files are the documents, by their path below /public-sdk/: the OpenAPI
-// document, and what a FIX client needs.
+// document, what a FIX client needs, and the TypeScript SDK as it is installed.
 //
 //go:embed openapi fix
+//go:embed typescript/README.md typescript/package.json typescript/src typescript/dist typescript/examples
 var Files embed.FS

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// typescriptDir is where the TypeScript SDK lives; the test is skipped where what
+// it needs of npm is not there.
+func typescriptDir(t *testing.T) string {
+	t.Helper()
+	tool(t, "node")
+	dir, err := filepath.Abs(filepath.Join("..", "..", "sdk", "typescript"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"@solana/kit", "ws", "typescript"} {
+		if _, err := os.Stat(filepath.Join(dir, "node_modules", name)); err != nil {
+			t.Skipf("skipped: npm's %s is not installed (npm --prefix sdk/typescript ci)", name)
+		}
+	}
+	return dir
+}
+
+// What is committed of the TypeScript SDK is what a build makes of its sources.
+func TestTypeScriptBuild(t *testing.T) {
+	t.Parallel()
+	dir, made := typescriptDir(t), t.TempDir()
+	if out, err := runClientIn(t, dir, time.Minute, "node", "node_modules/typescript/bin/tsc", "--outDir", made); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	want, got := tree(t, made), tree(t, filepath.Join(dir, "dist"))
+	for name, text := range want {
+		if !bytes.Equal(got[name], text) {
+			t.Errorf("dist/%s is another one: run make sdk, and commit what it writes", name)
+		}
+		delete(got, name)
+	}
+	for name := range got {
+		t.Errorf("dist/%s has no source: run make sdk, and commit what it writes", name)
+	}
+}
+
+// tree returns the files below a folder, by path.
+func tree(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	if err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		files[name], err = os.ReadFile(path)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// The SDK's own tests, which need no service.
+func TestTypeScriptUnits(t *testing.T) {
+	t.Parallel()
+	dir := typescriptDir(t)
+	files, err := filepath.Glob(filepath.Join(dir, "test", "*.test.mjs"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no tests: %v", err)
+	}
+	args := append([]string{"--disable-warning=ExperimentalWarning", "--test", "--test-reporter=spec"}, files...)
+	if out, err := runClientIn(t, dir, time.Minute, "node", args...); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// readmeConfig lifts the limits of an address, and lets a client say which is his.
+const readmeConfig = `trusted_proxies: [127.0.0.1]
+http: {market_data_per_minute: 0, rfq_writes_per_minute: 0, dvp_per_minute: 0}
+`
+
+// The lines and programs of the SDK's README, and its examples, work as they are
+// printed, on what an integrator downloads.
+func TestTypeScriptReadme(t *testing.T) {
+	t.Parallel()
+	sdk := typescriptDir(t)
+	for _, name := range []string{"npm", "curl", "tar"} {
+		tool(t, name)
+	}
+	config := filepath.Join(t.TempDir(), "blockdesk.yaml")
+	if err := os.WriteFile(config, []byte(readmeConfig), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := startDemo(t, "--config", config, "--set", withChain(localChain(t)))
+	d.hurryChain(t)
+	d.awaitTickets(t)
+	eventually(t, 10*time.Second, "a ready service", func() bool { return status(t, d.at.Admin+"/readyz") == http.StatusOK })
+	dir, places := d.readersFolder(t)
+	text, err := os.ReadFile(filepath.Join(sdk, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := readme{t: t, d: d, sdk: sdk, dir: dir, text: places.Replace(string(text))}
+
+	programs := r.blocks("js")
+	if len(programs) != 3 {
+		t.Fatalf("%d programs", len(programs))
+	}
+	r.write("quote.mjs", programs[0])
+	for _, block := range r.blocks("sh") {
+		for line := range strings.Lines(block) {
+			r.line(strings.TrimSpace(line))
+		}
+	}
+	for _, name := range []string{"dist/src/index.js", "examples/bot.ts", "package.json"} {
+		if _, err := os.Stat(filepath.Join(dir, "package", name)); err != nil {
+			t.Errorf("the archive has no %s: %v", name, err)
+		}
+	}
+	t.Run("programs", func(t *testing.T) {
+		for name, want := range r.examples() {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				r.runs(t, want.command, want.last)
+			})
+		}
+		t.Run("follow", func(t *testing.T) {
+			t.Parallel()
+			r.write("follow.mjs", r.before("127.7.7.1")+"setTimeout(() => process.exit(0), 1_500);\n"+programs[1])
+			r.runs(t, "node follow.mjs", `(?m)^[0-9]+ \[ '[0-9.]+', '[0-9.]+' \] \[ `)
+		})
+		t.Run("buy", func(t *testing.T) {
+			t.Parallel()
+			r.write("wallet.json", string(must(os.ReadFile(filepath.Join(d.data, "chain", "wallet-2.json")))))
+			r.write("buy.mjs", r.before("127.7.7.2")+programs[2]+"console.log(`bought by ${signature}`);\n")
+			r.runs(t, "node buy.mjs", `^bought by [1-9A-HJ-NP-Za-km-z]{80,88}\n$`)
+		})
+	})
+}
+
+// hurryChain lets the local chain's blocks come faster than any chain's.
+func (d *demoService) hurryChain(t *testing.T) {
+	t.Helper()
+	r := post(t, d.at.Chain, "", `{"jsonrpc":"2.0","id":1,"method":"sandbox_setSlotMs","params":{"slotMs":20}}`)
+	if r.status != http.StatusOK || strings.Contains(r.body, `"error"`) {
+		t.Fatalf("%d %s", r.status, r.body)
+	}
+}
+
+// readme is somebody who follows the SDK's README in a folder of his own.
+type readme struct {
+	t              *testing.T
+	d              *demoService
+	sdk, dir, text string // text has our service's addresses in it
+}
+
+// blocks returns what is printed in a language, block by block.
+func (r *readme) blocks(language string) (out []string) {
+	for _, block := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(r.text, -1) {
+		out = append(out, block[1])
+	}
+	return out
+}
+
+func (r *readme) write(name, text string) {
+	r.t.Helper()
+	if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// line runs one line. npm looks into its cache first, and where it does not get
+// at its registry the package is put where npm would have put it.
+func (r *readme) line(line string) {
+	r.t.Helper()
+	install, isInstall := strings.CutPrefix(line, "npm install ")
+	cmd := exec.CommandContext(r.t.Context(), "/bin/sh", "-c", line)
+	cmd.Dir = r.dir
+	cmd.Env = append(os.Environ(), "npm_config_prefer_offline=true", "npm_config_audit=false", "npm_config_fund=false",
+		"npm_config_fetch_retries=0", "npm_config_fetch_timeout=10000")
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	switch {
+	case err != nil && isInstall:
+		r.t.Logf("npm does not install here, the archive is unpacked: %v\n%s", err, out)
+		r.unpack(install)
+	case err != nil:
+		r.t.Fatalf("%s: %v\n%s", line, err, out)
+	case strings.HasPrefix(line, "node ") && !regexp.MustCompile(`^[0-9.]+ SLUSD for 1000\.000000 USDC until `).Match(out):
+		r.t.Errorf("%s: %s", line, out)
+	}
+}
+
+// unpack does by hand what npm install does.
+func (r *readme) unpack(url string) {
+	r.t.Helper()
+	modules := filepath.Join(r.dir, "node_modules")
+	if err := os.RemoveAll(modules); err != nil {
+		r.t.Fatal(err)
+	}
+	shell(r.t, r.dir, fmt.Sprintf("mkdir -p node_modules/blockdesk && curl -sf %s | tar xz -C node_modules/blockdesk --strip-components 1", url))
+	for _, name := range []string{"@solana", "ws"} {
+		if err := os.Symlink(filepath.Join(r.sdk, "node_modules", name), filepath.Join(modules, name)); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// before is what stands before the README's later programs: its client, which
+// comes from an address of its own, since each gets one token an hour.
+func (r *readme) before(from string) string {
+	return `import { Client } from 'blockdesk';
+const from = (url, init) => fetch(url, { ...init, headers: { ...init.headers, 'x-forwarded-for': '` + from + `' } });
+const client = new Client({ baseUrl: '` + r.d.at.Base + `', fetch: from });
+const { ticket } = await client.getCurrentSellableTicket();
+`
+}
+
+// sdkExample is a command of the README's table, and how what it prints ends.
+type sdkExample struct{ command, last string }
+
+// examples returns them by name, with the addresses that are not the demo's.
+func (r *readme) examples() map[string]sdkExample {
+	last := map[string]string{
+		"quant-fund":   `T4-2 25000 USD: [0-9.]+ at [0-9.]+, .*\n$`,
+		"market-maker": `"gaps":0}; at [0-9]+ the book is that of REST\n$`,
+		"bot":          `settled: [0-9.]+ SLUSD by \w+\n$`,
+		"otc-desk":     `settled: [0-9.]+ SLUSD for 1000\.000000 USDC\n$`,
+		"ccxt":         `(?s)convert 1000\.000000 USDC to [0-9.]+ SLUSD\n(watch [0-9]+\n){3}refused BadSymbol\n$`,
+	}
+	more := map[string]string{"bot": " --rpc " + r.d.at.Chain, "quant-fund": " --rounds 1", "market-maker": " --seconds 2"}
+	out := map[string]sdkExample{}
+	for _, m := range regexp.MustCompile("`(node node_modules/blockdesk/dist/examples/([a-z-]+)\\.js[^`]*)`").FindAllStringSubmatch(r.text, -1) {
+		out[m[2]] = sdkExample{m[1] + " --base " + r.d.at.Base + more[m[2]], last[m[2]]}
+	}
+	if len(out) != len(last) {
+		r.t.Fatalf("examples: %v", out)
+	}
+	return out
+}
+
+// runs runs a line whose output must have this in it.
+func (r *readme) runs(t *testing.T, line, want string) {
+	t.Helper()
+	if out := shellFor(t, time.Minute, r.dir, line); !regexp.MustCompile(want).MatchString(out) {
+		t.Errorf("%s: no %s in:\n%s", line, want, out)
+	}
+}
