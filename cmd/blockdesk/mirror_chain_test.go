@@ -202,14 +202,15 @@ func (r *mirrorRig) tumble(rng *rand.Rand, length time.Duration) {
 	r.heal()
 }
 
-// spoil puts a node into trouble. One that lies needs two that are right against it:
-// a service that hears it alone must believe it.
+// spoil puts a node into trouble. One that lies or lags needs two that are right
+// against it: a service that hears it alone must believe it, and of two that differ
+// none.
 func (r *mirrorRig) spoil(i int, now trouble) {
 	for j, n := range r.nodes {
 		n.mu.Lock()
 		other := n.now
 		n.mu.Unlock()
-		if j != i && !other.well() && (now.lies() || other.lies()) {
+		if j != i && !other.well() && (now.misleads() || other.misleads()) {
 			return
 		}
 	}
@@ -221,9 +222,12 @@ func (now *trouble) lies() bool {
 	return now.lie != nil || now.altered || now.invents || now.hides
 }
 
+// misleads reports whether the node answers, and not what is so now.
+func (now *trouble) misleads() bool { return now.lag > 0 || now.lies() }
+
 // well reports whether nothing is wrong.
 func (now *trouble) well() bool {
-	return now.answer == nil && now.lag == 0 && !now.lies()
+	return now.answer == nil && !now.misleads()
 }
 
 // heal ends all troubles.
