@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,6 +89,19 @@ func defaultMirror() MirrorConfig {
 
 // mirrors reports whether something is read from a chain.
 func (c *Config) mirrors() bool { return len(c.Mirror.Pairs) > 0 }
+
+// unread are the mirrored instruments that no pair says the source of: their last
+// book and trades stand still.
+func (c *Config) unread() (symbols []string) {
+	for i := range c.Instruments {
+		in := &c.Instruments[i]
+		named := func(p MirrorPairConfig) bool { return p.Symbol == in.Symbol }
+		if in.BookSource == market.Mirrored.String() && !slices.ContainsFunc(c.Mirror.Pairs, named) {
+			symbols = append(symbols, in.Symbol)
+		}
+	}
+	return symbols
+}
 
 // validateMirror checks the settings, which hold whether there are pairs or not.
 func (c *Config) validateMirror() error {

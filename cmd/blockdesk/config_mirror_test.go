@@ -35,6 +35,23 @@ func documentedMirror(t *testing.T) string {
 	return example
 }
 
+// TestUnreadMirror: a mirrored instrument that no pair names is told of at the start.
+func TestUnreadMirror(t *testing.T) {
+	for text, want := range map[string]string{
+		mirroredInstrument:                       "[SOL/USDC]",
+		mirroredInstrument + documentedMirror(t): "[]",
+		"":                                       "[]", // all are matched
+	} {
+		cfg, err := loadText(t, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(cfg.unread()); got != want {
+			t.Errorf("unread are %s, want %s", got, want)
+		}
+	}
+}
+
 func TestDocumentedMirror(t *testing.T) {
 	cfg, err := loadText(t, mirroredInstrument+documentedMirror(t))
 	if err != nil {

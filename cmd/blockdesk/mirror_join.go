@@ -26,6 +26,9 @@ type chainMirror struct {
 // openMirror joins the room to the recovered state. It asks no node. It comes
 // after the feed, whose views tell what is durable.
 func (s *service) openMirror(state *engine.State) error {
+	for _, symbol := range s.cfg.unread() {
+		s.log.Warn("nothing is read for a mirrored instrument: mirror.pairs does not name it", "symbol", symbol)
+	}
 	if !s.cfg.mirrors() {
 		return nil
 	}
