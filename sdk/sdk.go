@@ -9,8 +9,10 @@ import "embed"
 const Specification = "openapi/svc_public_api_v1.json"
 
 // Files are the documents, by their path below /public-sdk/: the OpenAPI
-// document, what a FIX client needs, and the TypeScript SDK as it is installed.
+// document, what a FIX client needs, the Python SDK, and the TypeScript SDK as it
+// is installed.
 //
 //go:embed openapi fix
+//go:embed python/README.md python/pyproject.toml python/*/*.py python/blockdesk/py.typed python/tests/packages.json
 //go:embed typescript/README.md typescript/package.json typescript/src typescript/dist typescript/examples
 var Files embed.FS

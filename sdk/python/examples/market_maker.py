@@ -4,7 +4,7 @@ The book is kept without a gap and held to its checksum. While it is not known t
 right, after a gap or a broken connection, nothing is quoted. Both quotes are post-only
 and are cancelled by the service should this program die.
 
-    python3 examples/market_maker.py --base http://127.0.0.1:8080 --fix 127.0.0.1:9878 --updates 50
+    python3 examples/market_maker.py --base http://127.0.0.1:8080 --fix 127.0.0.1:9878 --updates 30
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def main() -> None:
     options.add_argument("--symbol", default="SLUSD/USDC")
     options.add_argument("--quantity", type=Decimal, default=Decimal(5))
     options.add_argument("--half-spread", type=Decimal, default=Decimal("0.003"))
-    options.add_argument("--updates", type=int, default=50, help="book updates until it ends; 0: it does not")
+    options.add_argument("--updates", type=int, default=30, help="book updates until it ends; 0: it does not")
     o = options.parse_args()
     client = Client(o.base)
     tick = next(s.tick_size for s in client.market.symbols().symbols if s.symbol == o.symbol)

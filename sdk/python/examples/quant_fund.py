@@ -4,7 +4,7 @@ Each round reads the book for bots and the order books, works out what the same
 quantity would cost in the order book, asks the desk for a firm quote, and says which
 of the two is cheaper. It buys nothing.
 
-    python3 examples/quant_fund.py --base http://127.0.0.1:8080 --rounds 3
+    python3 examples/quant_fund.py --base http://127.0.0.1:8080 --rounds 2
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def main() -> None:
     options.add_argument("--base", default="http://127.0.0.1:8080", help="the service's main address")
     options.add_argument("--pair", default="SLUSD/USDC")
     options.add_argument("--fill", type=int, default=250, help="dollars: a step of the ladder")
-    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--rounds", type=int, default=2)
     options.add_argument("--every", type=float, default=1.0, help="seconds from round to round; prices move every 10")
     o = options.parse_args()
     with Client(o.base) as client:

@@ -71,7 +71,7 @@ class RealPackagesTest(unittest.TestCase):
     def test_cut_and_longer(self) -> None:
         for name in NAMES:
             raw = base64.b64decode(REAL[name]["package"]["transaction"])
-            for cut in range(len(raw)):
+            for cut in range(0, len(raw), 3):
                 with self.assertRaises(VerificationError, msg=f"{name} {cut}"):
                     check(name, with_transaction(REAL[name], raw[:cut]))
             for more in (raw + b"\0", raw + raw, raw[:1] + bytes(1232)):

@@ -59,8 +59,6 @@ NAMES = {
     "postFallbackVerifyPayment": ("rfq", "verify_payment"),
     "postNativeVerifyPayment": ("native", "verify_payment"),
 }
-# Neither JSON nor one request: the client has them by itself.
-LEFT_OUT = {"openStream", "openWebSocket", "getWalletPage", "postHandshake"}
 PREFIXES = [
     ("/api/v1/market/adapters/", "adapters"), ("/api/v1/market/", "market"), ("/api/v1/rfq/", "rfq"), ("/api/v1/dvp/", "dvp"),
     ("/rfq-native/", "native"), ("/.well-known/", "files"), ("/", "files"),
@@ -330,8 +328,11 @@ def files() -> Dict[str, str]:
     for path, methods in document["paths"].items():
         for method in ("get", "post"):
             o: Optional[Dict[str, Any]] = methods.get(method)
-            if o and o["operationId"] not in LEFT_OUT:
-                operations.append(Operation(models, method, path, o, methods.get("servers", document["servers"])))
+            if not o or path == "/api/v1/dvp/handshake" and method == "post":
+                continue
+            operation = Operation(models, method, path, o, methods.get("servers", document["servers"]))
+            if operation.answers:  # else pages and streams, which are no method
+                operations.append(operation)
     names = sorted(set(re.findall(r"\b[A-Z]\w+\b", " ".join(o.returns for o in operations))) & set(models.classes) | {"Challenge", "Token"})
     imports = "from .models import (\n" + "".join(f"    {n},\n" for n in names) + ")\n"
     return {
