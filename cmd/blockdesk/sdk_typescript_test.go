@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -81,6 +84,62 @@ func TestTypeScriptUnits(t *testing.T) {
 	args := append([]string{"--disable-warning=ExperimentalWarning", "--test", "--test-reporter=spec"}, files...)
 	if out, err := runClientIn(t, dir, time.Minute, "node", args...); err != nil {
 		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// liveCounts is what test/live.mjs has seen, one way.
+type liveCounts struct {
+	Connections, Resumed, Gaps, Books, Trades, Epochs int
+	Met                                               bool
+}
+
+// Both feeds of the SDK follow a market through broken connections, where they go
+// on from where they were, and through a crash of the service.
+func TestTypeScriptFeeds(t *testing.T) {
+	t.Parallel()
+	dir := typescriptDir(t)
+	s := startProgram(t, testConfig(t, ""))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	client := exec.CommandContext(ctx, "node", filepath.Join(dir, "test", "live.mjs"), s.Addresses.Base, testSymbol)
+	var out, complaints bytes.Buffer
+	client.Stdout, client.Stderr = &out, &complaints
+	stop := must(client.StdinPipe())
+	if err := client.Start(); err != nil {
+		t.Fatal(err)
+	}
+	a, b := newTrader(traderA, 1), newTrader(traderB, 2)
+	for run := range 2 {
+		if run > 0 {
+			if err := s.Restart(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		connectAll(t, s.Addresses.FIX, a, b)
+		tradeFor(2*time.Second, a, b)
+		a.disconnect()
+		b.disconnect()
+		if err := errors.Join(a.broken(), b.broken()); err != nil {
+			t.Fatal(err)
+		}
+		if run == 0 {
+			if err := s.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := errors.Join(stop.Close(), client.Wait()); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, &out, &complaints)
+	}
+	var seen map[string]liveCounts
+	if err := json.Unmarshal(out.Bytes(), &seen); err != nil {
+		t.Fatalf("%v: %s", err, &out)
+	}
+	for _, way := range []string{"ws", "sse"} {
+		// A run that has seen nothing proves nothing.
+		if c := seen[way]; !c.Met || c.Gaps > 0 || c.Epochs != 2 || c.Connections < 4 || c.Resumed < 2 || c.Books < 50 || c.Trades < 10 {
+			t.Errorf("%s: %+v\n%s", way, c, &complaints)
+		}
 	}
 }
 

@@ -79,9 +79,10 @@ export declare abstract class Follower {
     /** tickets returns the tickets of a pair, if they are followed. */
     tickets(symbol: string): TicketBoard | undefined;
     /**
-     * books gives the order book of a symbol whenever it has changed since the last
-     * look: who is slow misses states, never the newest. It starts the follower, and
-     * throws where the service does not have the symbol.
+     * books gives the order book of a symbol as it is, and then whenever it has
+     * changed since the last look: who is slow misses states, never the newest. It
+     * starts the follower, and ends with it; it throws for a book that is not
+     * followed, or that the service does not have.
      */
     books(symbol: string): AsyncGenerator<Book, void, void>;
     protected emit<E extends keyof FollowEvents>(event: E, value: FollowEvents[E]): void;

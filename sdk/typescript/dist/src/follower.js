@@ -57,35 +57,39 @@ export class Follower {
     /** tickets returns the tickets of a pair, if they are followed. */
     tickets(symbol) { return this.streams.board(symbol); }
     /**
-     * books gives the order book of a symbol whenever it has changed since the last
-     * look: who is slow misses states, never the newest. It starts the follower, and
-     * throws where the service does not have the symbol.
+     * books gives the order book of a symbol as it is, and then whenever it has
+     * changed since the last look: who is slow misses states, never the newest. It
+     * starts the follower, and ends with it; it throws for a book that is not
+     * followed, or that the service does not have.
      */
     async *books(symbol) {
-        let [changed, wake] = [false, () => { }];
+        let [changed, wake] = [this.book(symbol)?.whole === true, () => { }];
         const note = () => {
             changed = true;
             wake();
         };
-        const off = this.on('book', (book) => book.symbol === symbol && note());
+        const offs = [this.on('book', (book) => book.symbol === symbol && note()), this.on('rejected', note)];
         this.#closing.signal.addEventListener('abort', note);
         this.start();
         try {
             for (;;) {
-                if (!changed)
-                    await new Promise((resolve) => (wake = resolve));
-                if (this.#fault !== null)
-                    throw this.#fault;
+                const book = this.book(symbol);
+                if (book === undefined)
+                    throw this.#fault ?? new BlockdeskError(`l2 of ${symbol} is not followed`);
                 if (this.#closing.signal.aborted)
                     return;
-                changed = false;
-                const book = this.book(symbol);
-                if (book?.whole)
+                if (changed && book.whole) {
+                    changed = false;
                     yield book;
+                }
+                else {
+                    await new Promise((resolve) => (wake = resolve));
+                }
             }
         }
         finally {
-            off();
+            for (const off of offs)
+                off();
             this.#closing.signal.removeEventListener('abort', note);
         }
     }

@@ -58,7 +58,7 @@ export async function verify(t: Transaction, terms: Terms): Promise<Cost> {
   checkAddresses(terms);
   const rest = [...t.instructions];
   const priority = budget(rest.shift(), rest.shift());
-  const payment = await pays(rest, terms);
+  await pays(rest, terms);
   const rentPayer = terms.receive ? await receives(rest, terms, terms.receive) : null;
   same('the memo', rest.shift(), { kind: 'memo', text: terms.memo, extra: [] });
   if (rest.length > 0) throw new VerificationError(`an instruction that is not expected: ${text(rest[0])}`);
@@ -67,13 +67,13 @@ export async function verify(t: Transaction, terms: Terms): Promise<Cost> {
   for (const [signer, signature] of t.signatures) {
     if (signature !== null) throw new VerificationError(`${signer} has signed already`);
   }
-  same('the asset that is paid', payment.mint, terms.pay.mint);
   return { feeLamports: lamportsPerSignature * BigInt(signers.length) + priority, rentPayer };
 }
 
 function checkAddresses({ taker, pay, receive, feePayer, reference }: Terms): void {
-  for (const a of [taker, pay.to, pay.mint ?? taker, feePayer, reference, receive?.to ?? taker, receive?.from ?? taker]) {
-    if (!isAddress(a)) throw new VerificationError(`${JSON.stringify(a)} is no address`);
+  const all = [taker, feePayer, reference, pay.to, pay.mint, ...(receive ? [receive.from, receive.to, receive.mint] : [])];
+  for (const a of all) {
+    if (a !== null && !isAddress(a)) throw new VerificationError(`${JSON.stringify(a)} is no address`);
   }
   if (receive && receive.to !== taker) throw new VerificationError(`the delivery goes to ${receive.to}`);
 }
@@ -94,26 +94,24 @@ function budget(limit: Instruction | undefined, price: Instruction | undefined):
 
 // pays takes the payment from the front of the instructions, and the account of
 // whom it goes to, where the taker has to make that.
-async function pays(rest: Instruction[], { taker, pay, reference }: Terms): Promise<{ mint: string | null }> {
+async function pays(rest: Instruction[], { taker, pay, reference }: Terms): Promise<void> {
   if (pay.mint === null) {
-    same('the payment', rest.shift(), { kind: 'transfer_sol', from: taker, to: pay.to, atoms: pay.atoms, extra: [reference] });
-    return { mint: null };
+    return same('the payment', rest.shift(), { kind: 'transfer_sol', from: taker, to: pay.to, atoms: pay.atoms, extra: [reference] });
   }
   const program = programOf(rest.find((i) => i.kind === 'transfer_token'));
   if (rest[0]?.kind === 'create_account') same('the account that is paid', rest.shift(), await creation(taker, pay.to, pay.mint, program));
-  same('the payment', rest.shift(), await transfer(taker, pay, program, [reference]));
-  return { mint: pay.mint };
+  same('the payment', rest.shift(), await transfer(taker, { ...pay, mint: pay.mint }, program, [reference]));
 }
 
 // receives takes the delivery, and returns who pays for the taker's account.
-async function receives(rest: Instruction[], terms: Terms, leg: Leg & { from: string }): Promise<string | null> {
+async function receives(rest: Instruction[], terms: Terms, leg: Leg & { from: string }): Promise<string> {
   if (leg.mint === null) throw new VerificationError('a delivery of SOL');
   const create = rest.shift();
   const program = programOf(rest[0]);
   const payer = create?.kind === 'create_account' ? create.payer : null;
   if (payer !== terms.taker && payer !== leg.from) throw new VerificationError(`the account that receives: ${text(create)}`);
   same('the account that receives', create, await creation(payer, leg.to, leg.mint, program));
-  same('the delivery', rest.shift(), await transfer(leg.from, leg, program, []));
+  same('the delivery', rest.shift(), await transfer(leg.from, { ...leg, mint: leg.mint }, program, []));
   return payer;
 }
 
@@ -124,12 +122,10 @@ function programOf(i: Instruction | undefined): string {
   return i.program;
 }
 
-async function transfer(from: string, leg: Leg, program: string, extra: readonly string[]): Promise<Instruction> {
-  const mint = leg.mint!;
-  return {
-    kind: 'transfer_token', program, from: await tokenAccount(from, mint, program), mint, to: await tokenAccount(leg.to, mint, program),
-    owner: from, atoms: leg.atoms, decimals: leg.decimals, extra,
-  };
+async function transfer(owner: string, leg: Leg & { mint: string }, program: string, extra: readonly string[]): Promise<Instruction> {
+  const { mint, atoms, decimals } = leg;
+  const [from, to] = [await tokenAccount(owner, mint, program), await tokenAccount(leg.to, mint, program)];
+  return { kind: 'transfer_token', program, from, mint, to, owner, atoms, decimals, extra };
 }
 
 async function creation(payer: string, owner: string, mint: string, program: string): Promise<Instruction> {

@@ -40,7 +40,8 @@ export class Chain {
     async finalize(wire, signature, signal) {
         const { pollMs, resendMs, finalMs } = this.#options;
         let [sent, fault] = [performance.now(), await this.#send(wire, signature)];
-        if (fault !== null && isRefusal(fault) && !(await this.#status(signature))) {
+        // A no may mean that it has landed before. Where that cannot be told, it goes on.
+        if (isRefusal(fault) && (await this.#status(signature).catch(() => undefined)) === null) {
             throw new BlockdeskError(`${signature}: the node does not take it: ${reasonOf(fault)}`, { cause: fault });
         }
         for (const end = sent + finalMs; performance.now() < end;) {

@@ -21,7 +21,7 @@ export async function verify(t, terms) {
     checkAddresses(terms);
     const rest = [...t.instructions];
     const priority = budget(rest.shift(), rest.shift());
-    const payment = await pays(rest, terms);
+    await pays(rest, terms);
     const rentPayer = terms.receive ? await receives(rest, terms, terms.receive) : null;
     same('the memo', rest.shift(), { kind: 'memo', text: terms.memo, extra: [] });
     if (rest.length > 0)
@@ -33,12 +33,12 @@ export async function verify(t, terms) {
         if (signature !== null)
             throw new VerificationError(`${signer} has signed already`);
     }
-    same('the asset that is paid', payment.mint, terms.pay.mint);
     return { feeLamports: lamportsPerSignature * BigInt(signers.length) + priority, rentPayer };
 }
 function checkAddresses({ taker, pay, receive, feePayer, reference }) {
-    for (const a of [taker, pay.to, pay.mint ?? taker, feePayer, reference, receive?.to ?? taker, receive?.from ?? taker]) {
-        if (!isAddress(a))
+    const all = [taker, feePayer, reference, pay.to, pay.mint, ...(receive ? [receive.from, receive.to, receive.mint] : [])];
+    for (const a of all) {
+        if (a !== null && !isAddress(a))
             throw new VerificationError(`${JSON.stringify(a)} is no address`);
     }
     if (receive && receive.to !== taker)
@@ -61,14 +61,12 @@ function budget(limit, price) {
 // whom it goes to, where the taker has to make that.
 async function pays(rest, { taker, pay, reference }) {
     if (pay.mint === null) {
-        same('the payment', rest.shift(), { kind: 'transfer_sol', from: taker, to: pay.to, atoms: pay.atoms, extra: [reference] });
-        return { mint: null };
+        return same('the payment', rest.shift(), { kind: 'transfer_sol', from: taker, to: pay.to, atoms: pay.atoms, extra: [reference] });
     }
     const program = programOf(rest.find((i) => i.kind === 'transfer_token'));
     if (rest[0]?.kind === 'create_account')
         same('the account that is paid', rest.shift(), await creation(taker, pay.to, pay.mint, program));
-    same('the payment', rest.shift(), await transfer(taker, pay, program, [reference]));
-    return { mint: pay.mint };
+    same('the payment', rest.shift(), await transfer(taker, { ...pay, mint: pay.mint }, program, [reference]));
 }
 // receives takes the delivery, and returns who pays for the taker's account.
 async function receives(rest, terms, leg) {
@@ -80,7 +78,7 @@ async function receives(rest, terms, leg) {
     if (payer !== terms.taker && payer !== leg.from)
         throw new VerificationError(`the account that receives: ${text(create)}`);
     same('the account that receives', create, await creation(payer, leg.to, leg.mint, program));
-    same('the delivery', rest.shift(), await transfer(leg.from, leg, program, []));
+    same('the delivery', rest.shift(), await transfer(leg.from, { ...leg, mint: leg.mint }, program, []));
     return payer;
 }
 // programOf takes the token program that the transfer itself names: with a wrong
@@ -90,12 +88,10 @@ function programOf(i) {
         throw new VerificationError(`a transfer was expected: ${text(i)}`);
     return i.program;
 }
-async function transfer(from, leg, program, extra) {
-    const mint = leg.mint;
-    return {
-        kind: 'transfer_token', program, from: await tokenAccount(from, mint, program), mint, to: await tokenAccount(leg.to, mint, program),
-        owner: from, atoms: leg.atoms, decimals: leg.decimals, extra,
-    };
+async function transfer(owner, leg, program, extra) {
+    const { mint, atoms, decimals } = leg;
+    const [from, to] = [await tokenAccount(owner, mint, program), await tokenAccount(leg.to, mint, program)];
+    return { kind: 'transfer_token', program, from, mint, to, owner, atoms, decimals, extra };
 }
 async function creation(payer, owner, mint, program) {
     return { kind: 'create_account', payer, account: await tokenAccount(owner, mint, program), owner, mint, system: systemProgram, program, extra: [] };
