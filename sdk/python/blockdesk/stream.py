@@ -20,7 +20,7 @@ from ._decode import loads
 from ._http import Origin, Response, ResponseReader, request
 from ._net import AsyncConnection, Connection
 from .book import OrderBook
-from .errors import ApiError, ConnectionClosed, LimitExceeded, ProtocolError, TransportError, api_error
+from .errors import ApiError, BlockdeskError, ConnectionClosed, LimitExceeded, ProtocolError, TransportError, api_error
 from .feed import Connected, Feed, Interruption, StreamEvent
 
 DEFAULT_CHANNELS = ("ticker", "l2", "trades")
@@ -37,10 +37,14 @@ _OUR_FAULT = frozenset([1002, 1003, 1007, 1009, 1010, 4009, 4029])
 
 
 class _Link(Protocol):
-    """One connection without the network: bytes in, events out, and bytes to send."""
+    """One connection without the network: bytes in, events out, and bytes to send.
+
+    receive puts what it finds behind the events that there are, also what it finds
+    before it raises.
+    """
 
     def outgoing(self) -> bytes: ...
-    def receive(self, data: bytes) -> List[StreamEvent]: ...
+    def receive(self, data: bytes, events: Deque[StreamEvent]) -> None: ...
     def farewell(self) -> bytes: ...
 
 
@@ -88,29 +92,27 @@ class WebSocketLink:
         self._out.clear()
         return out
 
-    def receive(self, data: bytes) -> List[StreamEvent]:
+    def receive(self, data: bytes, events: Deque[StreamEvent]) -> None:
         if self._upgrade is not None:
             head = self._upgrade.receive(data)
             if head is None:
-                return []
+                return
             self._frames = self._handshake.accept(head)
             data, self._upgrade = self._upgrade.reader.rest, None
             self._out += ws.frame(ws.TEXT, self._feed.subscribe().encode("utf-8"))
         elif not data:
             raise ConnectionClosed(1006, "the connection broke")
         assert self._frames is not None
-        events: List[StreamEvent] = []
         for e in self._frames.feed(data):
             if isinstance(e, ws.Message):
                 found, answers = self._feed.take(e.text)
-                events += found
+                events.extend(found)
                 for answer in answers:
                     self._out += ws.frame(ws.TEXT, answer.encode("utf-8"))
             elif isinstance(e, ws.Ping):
                 self._out += ws.frame(ws.PONG, e.payload)
             elif isinstance(e, ws.Close):
                 raise ConnectionClosed(e.code, e.reason)
-        return events
 
     def farewell(self) -> bytes:
         return ws.close_frame(1000)
@@ -173,20 +175,18 @@ class EventStreamLink:
         out, self._out = self._out, b""
         return out
 
-    def receive(self, data: bytes) -> List[StreamEvent]:
+    def receive(self, data: bytes, events: Deque[StreamEvent]) -> None:
         if self._upgrade.receive(data) is None:
-            return []
-        events: List[StreamEvent] = []
+            return
         for self.last_id, text in self._events.feed(self._upgrade.reader.take()):
             found, answers = self._feed.take(text)
-            events += found
+            events.extend(found)
             if answers:  # nothing can be asked for over this: begin anew
                 self._feed.forget()
                 self.last_id = ""
                 raise TransportError("a gap in the events")
         if self._upgrade.reader.done:
             raise TransportError("the events have ended")
-        return events
 
     def farewell(self) -> bytes:
         return b""
@@ -205,6 +205,7 @@ class _Core:
         self._last_id = ""
         self._link: Optional[_Link] = None
         self._closed = False
+        self._fatal: Optional[BlockdeskError] = None  # to be raised behind the events
 
     @property
     def books(self) -> Dict[str, OrderBook]:
@@ -218,25 +219,22 @@ class _Core:
             self._link = EventStreamLink(self._origin, self._feed, self._last_id)
         return self._link
 
-    def _took(self, events: List[StreamEvent]) -> None:
-        if any(isinstance(e, Connected) for e in events):
+    def _take(self, link: _Link, data: bytes) -> None:
+        """Takes in what a connection has brought."""
+        link.receive(data, self._events)
+        if any(isinstance(e, Connected) for e in self._events):
             self._failures = 0
-        self._events.extend(events)
 
-    def _wait(self, e: Exception) -> float:
-        """Seconds until the next connection; raises what another one would not mend."""
+    def _wait(self, e: BlockdeskError) -> float:
+        """Seconds until the next connection, where another one would mend it."""
         if isinstance(self._link, EventStreamLink):
             self._last_id = self._link.last_id
         self._link = None
-        after: Optional[float] = None
-        if isinstance(e, ConnectionClosed) and e.code in _OUR_FAULT:
-            raise e
-        if isinstance(e, ApiError):
-            if e.status not in (429, 503):
-                raise e
-            after = e.retry_after
-        elif not isinstance(e, TransportError):
-            raise e
+        after = e.retry_after if isinstance(e, ApiError) else None
+        passes = isinstance(e, TransportError) or isinstance(e, ApiError) and e.status in (429, 503)
+        if not passes or isinstance(e, ConnectionClosed) and e.code in _OUR_FAULT:
+            self._fatal = e
+            return 0.0
         self._events.append(Interruption(None, str(e)))
         self._failures += 1
         wait: float = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(self._failures - 1, 10)) * random.uniform(0.75, 1.25)
@@ -273,18 +271,17 @@ class Stream(_Core):
         or the stream was closed."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self._events and not self._closed:
+            if self._fatal:
+                raise self._fatal
             if deadline is not None and time.monotonic() >= deadline:
                 return None
             try:
                 self._step(deadline)
-            except (TransportError, ApiError) as e:
+            except BlockdeskError as e:
                 if self._closed:
                     break
                 self._disconnect()
                 self._not_before = time.monotonic() + self._wait(e)
-            except BaseException:
-                self._disconnect()
-                raise
         return self._events.popleft() if self._events else None
 
     def _step(self, deadline: Optional[float]) -> None:
@@ -309,7 +306,7 @@ class Stream(_Core):
             return
         data = self._connection.receive(silent)
         self._heard = time.monotonic()
-        self._took(link.receive(data))
+        self._take(link, data)
         self._flush(link)
 
     def _flush(self, link: _Link) -> None:
@@ -361,16 +358,15 @@ class AsyncStream(_Core):
         while not self._events:
             if self._closed:
                 raise StopAsyncIteration
+            if self._fatal:
+                raise self._fatal
             try:
                 await self._step()
-            except (TransportError, ApiError) as e:
+            except BlockdeskError as e:
                 await self._disconnect()
                 if self._closed:
                     raise StopAsyncIteration from None
                 self._delay = self._wait(e)
-            except Exception:
-                await self._disconnect()
-                raise
         return self._events.popleft()
 
     async def _step(self) -> None:
@@ -383,7 +379,7 @@ class AsyncStream(_Core):
             assert self._link is not None
             link = self._link
         await self._flush(link)
-        self._took(link.receive(await self._connection.receive(time.monotonic() + SILENCE)))
+        self._take(link, await self._connection.receive(time.monotonic() + SILENCE))
         await self._flush(link)
 
     async def _flush(self, link: _Link) -> None:

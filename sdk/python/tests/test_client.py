@@ -67,6 +67,8 @@ class Stub:
                 pass
 
         class Server(ThreadingHTTPServer):
+            request_queue_size = 64
+
             def handle_error(self, request: Any, client_address: Any) -> None:
                 """A client that has gone is no news."""
 
