@@ -36,6 +36,7 @@ type boardConfig struct {
 // are known when the addresses are listened on, hence the functions.
 type humanPages struct {
 	files  []download
+	wallet string // the template of the wallet page
 	config func() *page
 	// policy is the Content-Security-Policy of the pages.
 	policy func() []byte
@@ -52,6 +53,10 @@ func newHumanPages(g *Gateway) (*humanPages, error) {
 		policy: sync.OnceValue(func() []byte { return contentPolicy(g.URLs(), g.opts.DemoChain) }),
 	}
 	for _, f := range files {
+		if f.Name == board.Wallet {
+			h.wallet = string(f.Body)
+			continue
+		}
 		p := hashPage(f.Body)
 		p.media = f.Media
 		at := pathBoardFolder + f.Name

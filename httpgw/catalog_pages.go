@@ -31,18 +31,18 @@ type catalogPage struct {
 // get returns a row's page of the present facts. Where nothing in it has changed
 // it stays the same page, with its ETag and its compressed form.
 func (c *catalogPages) get(row int, render func(*catalog.Facts) any) *page {
-	return c.keep(row, jsonType, func(f *catalog.Facts) []byte { return catalog.Encode(render(f)) })
+	return c.keep(row, func(f *catalog.Facts) []byte { return catalog.Encode(render(f)) }, func(*page) {})
 }
 
-// keep is get of what renders to bytes of a media type.
-func (c *catalogPages) keep(row int, media string, render func(*catalog.Facts) []byte) *page {
+// keep is get of what renders to bytes; finish completes a page before it is seen.
+func (c *catalogPages) keep(row int, render func(*catalog.Facts) []byte, finish func(*page)) *page {
 	f := c.facts()
 	old := c.kept[row].Load()
 	if old != nil && old.of == f {
 		return old.page
 	}
 	fresh := &catalogPage{of: f, page: hashPage(render(f))}
-	fresh.page.media = media
+	finish(fresh.page)
 	if old != nil && bytes.Equal(old.page.body, fresh.page.body) {
 		fresh.page = old.page
 	}
@@ -114,8 +114,10 @@ func (g *Gateway) catalogRoutes(doors Doors) []route {
 		read := c.serve(len(documents)+i, func(f *catalog.Facts) any { return w.Render(f) })
 		table = append(table, row(pathWellKnown+w.File, both, configData, groupDiscovery, read))
 	}
-	render := walletPage()
-	wallet := func([]byte) (*page, *problem) { return c.keep(len(c.kept)-1, htmlType, render), nil }
+	render := walletPage(g.human.wallet)
+	wallet := func([]byte) (*page, *problem) {
+		return c.keep(len(c.kept)-1, render, func(p *page) { p.media, p.policy = htmlType, g.human.policy }), nil
+	}
 	table = append(table, row(pathWallet, onBase, liveData, "", wallet))
 	return append(table, route{
 		path: pathPools + poolSegment, method: methodGet, surfaces: both, cache: liveData, limit: marketLimit,

@@ -16,7 +16,8 @@
 //	           └▶ [Submission] ─▶ [DvP].Submit ──────────────────────▶ bytes
 //
 // Every endpoint is one row of the route table (routes.go, catalog_pages.go,
-// partners.go, rfq_routes.go, writes.go, dvp.go): path, method, surfaces, handler, cache class, limit class.
+// partners.go, rfq_routes.go, writes.go, dvp.go, downloads.go, board_pages.go): path,
+// method, surfaces, handler, cache class, limit class.
 // The service description that GET / returns is made from the same rows, so it
 // cannot promise what is not served.
 //
@@ -31,6 +32,8 @@
 //     and its strong ETag is made from its bytes.
 //     A document of the market is a function of package catalog's Facts, which
 //     change once in such a cycle; all its paths have the same bytes and ETag.
+//     The pages for people are what package board was built to, and only they are
+//     sent with a Content-Security-Policy.
 //  2. The raw path is compared, byte for byte: no decoding, no "..", no
 //     trailing slash is forgiven. What is not in the table is 404.
 //  3. Nothing a client sent comes back in an error, but a path of letters, digits

@@ -1,4 +1,5 @@
-// Package board has the pages for people, as they are sent: the board. They are built from src/ by make board; dist/ is
+// Package board has the pages for people, as they are sent: the board, and what
+// the wallet page needs. They are built from src/ by make board; dist/ is
 // committed, so that the program builds without Node.
 package board
 
@@ -10,8 +11,12 @@ import (
 //go:embed dist
 var dist embed.FS
 
-// Page is the file that the board begins with.
-const Page = "board.html"
+// Page is the file that the board begins with; Wallet is the wallet page, a
+// template of html/template over catalog.WalletFacts.
+const (
+	Page   = "board.html"
+	Wallet = "wallet.html"
+)
 
 // mediaTypes are those of the files, by the ending of their name.
 var mediaTypes = map[string]string{

@@ -1,0 +1,61 @@
+package board
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestFiles: every file that a page names is there, with a media type.
+func TestFiles(t *testing.T) {
+	files, err := Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := map[string]bool{}
+	for _, f := range files {
+		there[f.Name] = true
+		if f.Media == "" || len(f.Body) == 0 {
+			t.Errorf("%s: %d bytes of %q", f.Name, len(f.Body), f.Media)
+		}
+	}
+	for _, name := range []string{Page, Wallet, "board.js", "wallet.js", "board.css", "icon.svg"} {
+		if !there[name] {
+			t.Errorf("no %s", name)
+		}
+	}
+}
+
+// TestBuilt: dist/ is what the sources make.
+func TestBuilt(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("skipped: no node here")
+	}
+	if _, err := os.Stat("node_modules/esbuild"); err != nil {
+		t.Skip("skipped: esbuild is not installed (make board, or npm --prefix httpgw/board ci)")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	out := t.TempDir()
+	if said, err := exec.CommandContext(ctx, node, "build.mjs", out).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	files, err := Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := os.ReadDir(out)
+	if err != nil || len(made) != len(files) {
+		t.Fatalf("%d files are made, %d are committed: %v", len(made), len(files), err)
+	}
+	for _, f := range files {
+		if fresh, err := os.ReadFile(filepath.Join(out, f.Name)); err != nil || !bytes.Equal(fresh, f.Body) {
+			t.Errorf("dist/%s is not what src/ makes: run make board (%v)", f.Name, err)
+		}
+	}
+}

@@ -1,0 +1,276 @@
+// The wallet page: five steps, each of which opens the next.
+import { Api, explain, loadConfig, Refused } from './api.ts';
+import { clock, make, mark, one, rows, say } from './dom.ts';
+import { Decimal, grouped, short } from './decimal.ts';
+import type { Level, Quote, Ticket } from './messages.ts';
+import { tranchesFor } from './offers.ts';
+import { build, ended, forgetToken, handshake, keptToken, submit } from './purchase.ts';
+import type { Claim, Deal } from './purchase.ts';
+import { Chain, sandboxName, sandboxWallet } from './sandbox.ts';
+import { connectFeature, feature, offer, wallets } from './standard.ts';
+import type { Account, Wallet } from './standard.ts';
+import { themes } from './theme.ts';
+
+const followEvery = 1_500; // ms
+const demoLamports = 10_000_000_000;
+const demoUSDC = '1000000000000'; // atoms
+
+const steps = ['wallet', 'access', 'build', 'sign', 'follow'] as const;
+type Step = (typeof steps)[number];
+
+const part = (step: Step): HTMLElement => one(`step-${step}`);
+const button = (id: string): HTMLButtonElement => one<HTMLButtonElement>(id);
+
+class WalletPage {
+  readonly #chain: Chain | null;
+  readonly #symbols = new Map<string, string>(); // by mint
+  #wallet: Wallet | null = null;
+  #account: Account | null = null;
+  #token = '';
+  #tickets: readonly (Ticket & { base_mint: string })[] = [];
+  #levels: readonly Level[] = [];
+  #deal: Deal | null = null;
+
+  constructor(readonly api: Api) {
+    this.#chain = api.config.demo_chain_url ? new Chain(api.config.demo_chain_url) : null;
+  }
+
+  async run(): Promise<void> {
+    button('handshake').addEventListener('click', () => void this.#act('access', () => this.#prove()));
+    button('fund').addEventListener('click', () => void this.#act('wallet', () => this.#fund()));
+    button('sign').addEventListener('click', () => void this.#act('sign', () => this.#sign()));
+    one<HTMLFormElement>('terms').addEventListener('submit', (event) => {
+      event.preventDefault();
+      void this.#act('build', () => this.#build());
+    });
+    one('order').addEventListener('change', () => this.#fillTerms());
+    one('fill').addEventListener('change', () => this.#fillTranches());
+    one('no-wallet').hidden = false;
+    wallets((wallet) => this.#found(wallet));
+    if (this.#chain) await this.#offerSandbox();
+    await this.#loadTerms();
+  }
+
+  async #offerSandbox(): Promise<void> {
+    try {
+      offer(await sandboxWallet());
+    } catch (error) {
+      this.#warn('No sandbox wallet.', `This browser makes no ed25519 keys: ${explain(error)}`);
+    }
+  }
+
+  #warn(title: string, text: string): void {
+    one('banners').append(make('p', { class: 'banner warn' }, make('b', {}, title), make('span', {}, text)));
+  }
+
+  // act runs a step, whose failure is shown in it and closes no other.
+  async #act(step: Step, work: () => Promise<void>): Promise<void> {
+    const box = part(step);
+    const busy = [...box.querySelectorAll('button')].filter((b) => !b.disabled);
+    for (const b of busy) b.disabled = true;
+    box.querySelector('.error')?.remove();
+    try {
+      await work();
+    } catch (error) {
+      mark(box, 'data-state', 'bad');
+      box.append(make('p', { class: 'result error', role: 'alert' }, explain(error)));
+      if (error instanceof Refused && error.status === 403) this.#lostToken();
+    } finally {
+      for (const b of busy) b.disabled = false;
+      button('sign').disabled = this.#deal === null; // a deal is signed once
+    }
+  }
+
+  // done closes a step and opens the one after it.
+  #done(step: Step): void {
+    mark(part(step), 'data-state', 'done');
+    const next = steps[steps.indexOf(step) + 1];
+    if (next && !part(next).dataset.state) mark(part(next), 'data-state', 'now');
+  }
+
+  #found(wallet: Wallet): void {
+    one('no-wallet').hidden = true;
+    const choice = make('button', { type: 'button', class: 'button', 'data-wallet': wallet.name }, wallet.name);
+    choice.addEventListener('click', () => void this.#act('wallet', () => this.#connect(wallet)));
+    one('wallets').append(choice);
+  }
+
+  async #connect(wallet: Wallet): Promise<void> {
+    const { accounts } = await feature(wallet, connectFeature).connect();
+    const [account] = accounts;
+    if (!account) throw new Error('the wallet gives no account');
+    this.#wallet = wallet;
+    this.#account = account;
+    for (const b of one('wallets').querySelectorAll('button')) b.classList.toggle('primary', b.dataset.wallet === wallet.name);
+    one('account').hidden = false;
+    say(one('address'), account.address);
+    button('fund').hidden = !(this.#chain && wallet.name === sandboxName);
+    button('handshake').disabled = false;
+    this.#done('wallet');
+    const token = keptToken(account.address);
+    if (token) this.#granted(token.access_token, token.expires_at);
+    await this.#showBalances();
+  }
+
+  async #fund(): Promise<void> {
+    if (!this.#chain || !this.#account) return;
+    await this.#chain.fund(this.#account.address, demoLamports, demoUSDC);
+    await this.#showBalances();
+  }
+
+  async #showBalances(): Promise<void> {
+    if (!this.#chain || !this.#account) return;
+    const found = await this.#chain.balances(this.#account.address);
+    const texts = [...found].map(([mint, amount]) => `${short(amount)} ${mint === '' ? 'SOL' : (this.#symbols.get(mint) ?? mint)}`);
+    one('balances-row').hidden = false;
+    say(one('balances'), texts.join(' · '));
+  }
+
+  async #prove(): Promise<void> {
+    if (!this.#wallet || !this.#account) return;
+    const token = await handshake(this.api, this.#wallet, this.#account);
+    this.#granted(token.access_token, token.expires_at);
+  }
+
+  #granted(token: string, until: string): void {
+    this.#token = token;
+    say(one('token'), `Token until ${until.slice(0, 16).replace('T', ' ')} UTC`);
+    button('build').disabled = this.#tickets.length === 0;
+    this.#done('access');
+  }
+
+  #lostToken(): void {
+    if (this.#account) forgetToken(this.#account.address);
+    this.#token = '';
+    say(one('token'), 'The service does not know the token any more.');
+    mark(part('access'), 'data-state', 'now');
+    button('build').disabled = true;
+  }
+
+  async #loadTerms(): Promise<void> {
+    const [tickets, levels, tokens] = await Promise.all([
+      this.api.get<{ tickets: (Ticket & { base_mint: string })[] }>('/api/v1/rfq/market-tickets'),
+      this.api.get<{ levels: Level[] }>('/api/v1/rfq/levels'),
+      this.api.get<{ tokens: { symbol: string; mint: string | null }[] }>('/api/v1/rfq/tokens'),
+    ]);
+    for (const t of tokens.tokens) if (t.mint) this.#symbols.set(t.mint, t.symbol);
+    this.#levels = levels.levels;
+    this.#tickets = tickets.tickets.filter((t) => t.state === 'open');
+    const asked = new URLSearchParams(location.search);
+    options('order', this.#tickets.map((t) => [t.order_id, `${t.order_id} · ${t.ticket_label} · ${t.pair}`]), asked.get('order'));
+    this.#fillTerms(asked);
+    button('build').disabled = this.#tickets.length === 0 || this.#token === '';
+  }
+
+  #ticket(): (Ticket & { base_mint: string }) | undefined {
+    const id = one<HTMLSelectElement>('order').value;
+    return this.#tickets.find((t) => t.order_id === id);
+  }
+
+  #fillTerms(asked?: URLSearchParams): void {
+    const t = this.#ticket();
+    const fills = t ? this.#levels.filter((l) => tranchesFor(t, l.fill_usd).length > 0) : [];
+    options('fill', fills.map((l) => [l.fill_usd, grouped(l.fill_usd)]), asked?.get('fill') ?? null);
+    options('rail', t?.rails.map((r) => [r, r]) ?? [], asked?.get('rail') ?? null);
+    say(one('unverified'), t ? `The guarantee is the operator's word. montant_verifie_independamment: ${t.guarantee.montant_verifie_independamment}` : '');
+    this.#fillTranches(asked);
+  }
+
+  #fillTranches(asked?: URLSearchParams): void {
+    const t = this.#ticket();
+    const fits = t ? tranchesFor(t, one<HTMLSelectElement>('fill').value || '0') : [];
+    options('tranche', fits.map((x) => [x.tranche_id, `${x.tranche_id} · ${short(x.available_usd)}`]), asked?.get('tranche') ?? null);
+  }
+
+  async #build(): Promise<void> {
+    const t = this.#ticket();
+    if (!this.#account || !t) return;
+    const value = (id: string) => one<HTMLSelectElement>(id).value;
+    const order = { order_id: t.order_id, tranche_id: value('tranche'), fill_usd: value('fill'), rail: value('rail') };
+    this.#review(null);
+    const deal = await build(this.api, order, t.base_mint, this.#account.address, this.#token);
+    this.#review(deal);
+    this.#done('build');
+  }
+
+  // review shows what is to be signed, as the bytes have it.
+  #review(deal: Deal | null): void {
+    this.#deal = deal;
+    button('sign').disabled = deal === null;
+    button('sign').classList.toggle('primary', deal !== null);
+    if (!deal) {
+      one('review').replaceChildren();
+      say(one('verdict'), '');
+      return;
+    }
+    const { quote, built } = deal;
+    const who = (address: string | null) => (address === this.#account?.address ? 'you' : 'the desk');
+    facts('review', [
+      ['You pay', `${grouped(quote.payment.amount)} ${quote.payment.rail} to ${quote.payment.pay_to}`],
+      ['You receive', `${grouped(quote.base_amount)} ${quote.pair.split('/')[0] ?? ''} (${built.delivery.mint})`],
+      ['Price', `${short(quote.price_usd)} USD, ${new Decimal(BigInt(quote.discount_bps), 2)} % off ${short(quote.reference_price_usd)}`],
+      ['Fee', feeText(quote)],
+      ['Network fee', `paid by ${who(deal.feePayer)}, priority at most ${deal.priority} lamports`],
+      ['Account rent', deal.rentPayer ? `paid by ${who(deal.rentPayer)} where the account is new` : 'none'],
+      ['Claim', `${built.claim_id}, to be signed until ${clock(built.expires_at)} UTC`],
+    ]);
+    const verdict = one('verdict');
+    verdict.className = 'result good';
+    say(verdict, 'The transaction was taken apart in this page: it does this and nothing else.');
+  }
+
+  async #sign(): Promise<void> {
+    const { config } = this.api;
+    if (!this.#wallet || !this.#account || !this.#deal) return;
+    const deal = this.#deal;
+    const chain = config.demo_chain_url ? 'solana:localnet' : 'solana:mainnet';
+    const { signature } = await submit(this.api, this.#wallet, this.#account, deal, chain, this.#token);
+    this.#deal = null;
+    button('sign').classList.remove('primary');
+    this.#done('sign');
+    facts('settled', [['Signature', signature]]);
+    void this.#act('follow', () => this.#follow(deal.built.claim_id));
+  }
+
+  async #follow(id: string): Promise<void> {
+    for (;;) {
+      const claim = await this.api.get<Claim>(`/api/v1/rfq/claims/${id}`);
+      const list = rows(one('history'), claim.history.length, () => make('li', {}, make('b'), make('time')));
+      for (const [i, { state, at }] of claim.history.entries()) {
+        const [name, time] = list[i]?.children ?? [];
+        if (!list[i] || !name || !time) continue;
+        mark(list[i], 'data-state', state);
+        say(name, state.replaceAll('_', ' '));
+        say(time, clock(at));
+      }
+      if (claim.state === 'settled') this.#done('follow');
+      else if (ended.has(claim.state)) mark(part('follow'), 'data-state', 'bad');
+      if (ended.has(claim.state)) break;
+      await new Promise((resolve) => window.setTimeout(resolve, followEvery));
+    }
+    await this.#showBalances();
+    await this.#loadTerms();
+  }
+}
+
+const feeText = (q: Quote): string => `${short(q.fee.amount)} ${q.payment.rail}, ${q.fee.included ? 'included' : 'added'} (${q.fee_bps} bps)`;
+
+function facts(id: string, list: readonly (readonly [string, string])[]): void {
+  one(id).replaceChildren(...list.map(([term, value]) => make('div', {}, make('dt', {}, term), make('dd', {}, value))));
+}
+
+function options(id: string, list: readonly (readonly [string, string])[], wanted: string | null): void {
+  const select = one<HTMLSelectElement>(id);
+  const before = wanted ?? select.value;
+  select.replaceChildren(...list.map(([value, text]) => make('option', { value }, text)));
+  if (list.some(([value]) => value === before)) select.value = before;
+}
+
+async function start(): Promise<void> {
+  themes(one('theme'), () => undefined);
+  await new WalletPage(new Api(await loadConfig())).run();
+}
+
+start().catch((error: unknown) => {
+  one('banners').replaceChildren(make('p', { class: 'banner bad' }, make('b', {}, 'The page cannot go on.'), make('span', {}, explain(error))));
+});

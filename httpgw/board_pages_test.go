@@ -1,0 +1,88 @@
+package httpgw
+
+import (
+	"encoding/json"
+	"net"
+	"strings"
+	"testing"
+)
+
+// TestBoardServed: the page and its files are on both addresses, with ETags,
+// compressed where asked for, and the page alone has a policy.
+func TestBoardServed(t *testing.T) {
+	g := startDesk(t, nil)
+	for path, media := range map[string]string{
+		pathBoardPage: htmlType, "/board/board.js": "text/javascript; charset=utf-8", "/board/wallet.js": "text/javascript; charset=utf-8",
+		"/board/board.css": "text/css; charset=utf-8", "/board/icon.svg": "image/svg+xml", pathBoardConfig: jsonType,
+	} {
+		for _, addr := range []net.Addr{g.BaseAddr(), g.APIAddr()} {
+			resp, body := ask(t, addr, "GET", path, "")
+			h := resp.Header
+			if resp.StatusCode != 200 || h.Get("Content-Type") != media || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cache-Control") != "no-cache" {
+				t.Fatalf("%s: status %d %v", path, resp.StatusCode, h)
+			}
+			if policy := h.Get("Content-Security-Policy"); strings.HasPrefix(policy, "default-src 'none'; ") != (path == pathBoardPage) {
+				t.Errorf("%s: policy %q", path, policy)
+			}
+			if again, _ := ask(t, addr, "GET", path, "If-None-Match: "+h.Get("ETag")+"\r\n"); again.StatusCode != 304 {
+				t.Errorf("%s: again: status %d", path, again.StatusCode)
+			}
+			packed, small := ask(t, addr, "GET", path, "Accept-Encoding: gzip\r\n")
+			if coded := packed.Header.Get("Content-Encoding") == "gzip"; coded != (len(body) >= gzipFrom) || coded && len(small) >= len(body) {
+				t.Errorf("%s: %d bytes come as %d, compressed: %v", path, len(body), len(small), coded)
+			}
+		}
+		if resp, _ := ask(t, g.WSAddr(), "GET", path, ""); resp.StatusCode != 404 {
+			t.Errorf("%s on the ws address: status %d", path, resp.StatusCode)
+		}
+	}
+	// The wallet page is a template, and not one of the files.
+	for _, path := range []string{"/board/", "/board/board.html", "/board/wallet.html", "/board/../board"} {
+		if resp, _ := ask(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
+			t.Errorf("%s: status %d", path, resp.StatusCode)
+		}
+	}
+	if _, body := ask(t, g.BaseAddr(), "GET", pathBoardPage, ""); strings.Contains(string(body), "style=") || strings.Contains(string(body), "<script>") {
+		t.Error("the page has a script or a style in it, which its policy forbids")
+	}
+}
+
+// TestBoardConfig: pages are told where the service is, and of a chain only in a
+// demo, where alone they may reach one.
+func TestBoardConfig(t *testing.T) {
+	const chain = "http://127.0.0.1:8899"
+	for _, demo := range []string{"", chain} {
+		g := startDesk(t, func(o *Options) {
+			o.DemoChain = demo
+			o.URLs = URLs{Base: "https://desk.example/behind", WS: "wss://ws.example"}
+		})
+		_, body := ask(t, g.BaseAddr(), "GET", pathBoardConfig, "")
+		var c boardConfig
+		if err := json.Unmarshal(body, &c); err != nil {
+			t.Fatal(err)
+		}
+		if told := c.DemoChain != nil; told != (demo != "") || told && *c.DemoChain != chain {
+			t.Errorf("demo %q: the page is told %s", demo, body)
+		}
+		if c.Base != "https://desk.example/behind" || c.WS != "wss://ws.example" || c.API != "http://"+g.APIAddr().String() || c.Refresh != 10 {
+			t.Errorf("the page is told %s", body)
+		}
+		resp, _ := ask(t, g.BaseAddr(), "GET", pathBoardPage, "")
+		policy := resp.Header.Get("Content-Security-Policy")
+		if !strings.Contains(policy, "connect-src 'self' https://desk.example wss://ws.example") || strings.Contains(policy, chain) != (demo != "") {
+			t.Errorf("demo %q: policy %s", demo, policy)
+		}
+	}
+}
+
+// TestPolicyOrigins: what would be more than a name is left out of a policy.
+func TestPolicyOrigins(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "desk.example": "", "http://": "", "http://a b": "", "http://a;script-src *": "", "http://a'b": "", "http://a,b": "",
+		"http://desk.example:8080/x?y": "http://desk.example:8080", "ws://[::1]:8081": "ws://[::1]:8081",
+	} {
+		if got := originOf(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
