@@ -3,7 +3,7 @@
 //
 //   node live.mjs BASE SYMBOL
 //
-// It ends when its standard input does. The last line is JSON with the counts;
+// It says when it follows, and ends when its standard input does. The last line is JSON with the counts;
 // the exit code is 0 only where both books are those of REST.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
@@ -54,6 +54,9 @@ for (const [way, feed] of Object.entries(feeds)) {
   });
   feed.start();
 }
+
+while (!Object.values(feeds).every((feed) => feed.whole)) await sleep(20);
+console.log('following');
 
 let ended = false;
 process.stdin.on('end', () => (ended = true)).resume();
