@@ -265,6 +265,7 @@ class FixClient:
         self._inbox: "queue.Queue[FixMessage]" = queue.Queue()
         self._resend_asked = 0  # the gap's end that has been asked for
         self._ended: Optional[BlockdeskError] = None
+        self._logged_on = False
         self._leaving = False
         self._connection = Connection(origin, time.monotonic() + timeout, ssl_context)
         self._sent = self._heard = time.monotonic()
@@ -275,14 +276,18 @@ class FixClient:
         if not cancel_on_disconnect:
             logon.append((8013, "N"))
         self._thread = threading.Thread(target=self._run, name="blockdesk-fix", daemon=True)
-        with self._expect(lambda m: m.type in "A5") as answer:
-            self.send("A", logon)
-            self._thread.start()
-            m = answer.get(timeout)
+        try:
+            with self._expect(lambda m: m.type in ("A", "5")) as answer:
+                self.send("A", logon)
+                self._thread.start()
+                m = answer.get(timeout)
+        except BaseException as e:
+            self._end(e if isinstance(e, BlockdeskError) else ConnectionClosed(1000, "given up"))
+            raise
         if m.type == "5":
             self._numbers.outgoing -= 1  # neither side's number has moved
             self._numbers.keep()
-            self.close()
+            self._end(ConnectionClosed(1000, "refused"))
             raise FixRefused(m.get(58) or "logged out")
 
     def send(self, kind: str, fields: Sequence[Field]) -> None:
@@ -447,12 +452,15 @@ class FixClient:
 
     def _handle(self, m: FixMessage) -> None:
         seq = int(m.get(34) or 0)
-        if m.type == "5" and self._numbers.incoming > seq or m.type == "A" and m.get(141) == "Y":
-            self._deliver(m)  # a refused Logon's farewell does not count; a reset begins at 1
-            if m.type == "A":
-                self._numbers.incoming = 2
-                self._numbers.keep()
-            return
+        if not self._logged_on:
+            if m.type == "5":
+                self._deliver(m)  # a refused Logon's farewell does not count
+                return
+            if m.type != "A":
+                raise ProtocolError(f"{m.type} in the place of a Logon")
+            self._logged_on = True
+            if m.get(141) == "Y":
+                self._numbers.incoming = seq  # both sides begin anew
         if m.type == "4" and m.get(123) != "Y":
             self._expected(int(m.get(36)))
             return
@@ -481,6 +489,7 @@ class FixClient:
             self._deliver(m)
 
     def _expected(self, number: int) -> None:
+        """The next message's number."""
         self._numbers.incoming = number
         self._numbers.keep()
         if number > self._resend_asked:
