@@ -198,7 +198,7 @@ class FixTest(unittest.TestCase):
             self.assertEqual([m.get(58) for m in got if m], ["missed", "too early"])
             self.assertTrue(filled.wait(5))
             session.close()
-            self.assertEqual(json.loads(path.read_text())["in"], 10)
+            self.assertEqual(json.loads(path.read_text())["in"], 11)
 
     def test_ends(self) -> None:
         def farewell(a: Acceptor) -> None:
