@@ -24,7 +24,8 @@ export class RequestTimeout extends NetworkError {}
 
 /** translate makes ccxt's error of ours. */
 function translate(error: unknown): unknown {
-  const made = (Class: new (message: string, options: ErrorOptions) => Error): Error => new Class(`blockdesk ${String(error)}`, { cause: error });
+  type Class = new (message: string, options: ErrorOptions) => Error;
+  const made = (As: Class): Error => new As(`blockdesk ${String(error)}`, { cause: error });
   if (error instanceof ApiError && error.code === 'UNKNOWN_SYMBOL') return made(BadSymbol);
   if (error instanceof RequestError || error instanceof NotFoundError) return made(BadRequest);
   if (error instanceof NotAdmittedError) return made(AuthenticationError);
@@ -93,7 +94,8 @@ export class blockdesk {
 
   async fetchStatus() {
     const { price_policy, chain, ts } = await this.#ask((c) => c.getDeskStatus());
-    return { status: chain.available ? 'ok' : 'maintenance', updated: Date.parse(ts), eta: undefined, url: undefined, info: { price_policy, chain } };
+    const status = chain.available ? 'ok' : 'maintenance';
+    return { status, updated: Date.parse(ts), eta: undefined, url: undefined, info: { price_policy, chain } };
   }
 
   async fetchTicker(symbol: string) {
@@ -142,7 +144,10 @@ export class blockdesk {
     const q: Quote = await this.#ask((c) => c.postQuote({
       order_id: ticket.order_id, tranche_id: tranche.tranche_id, fill_usd: amount as Quote['fill_usd'], rail: fromCode,
     }));
-    return { id: q.quote_id, ...iso(q.issued_at), fromCurrency: fromCode, fromAmount: q.payment.amount, toCurrency: toCode, toAmount: q.base_amount, price: q.price_usd, fee: q.fee.amount, info: q };
+    return {
+      id: q.quote_id, ...iso(q.issued_at), fromCurrency: fromCode, fromAmount: q.payment.amount, toCurrency: toCode, toAmount: q.base_amount,
+      price: q.price_usd, fee: q.fee.amount, info: q,
+    };
   }
 
   /** watchOrderBook returns the book at its next change. */

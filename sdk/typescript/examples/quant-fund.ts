@@ -4,7 +4,9 @@
 //   node quant-fund.js [--base http://127.0.0.1:8080] [--rounds 3] [--every-ms 2000]
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { Client, RateLimitedError, RefusedError, compareDecimals, divideDecimals, subtractDecimals, type Quote, type Ticket } from 'blockdesk';
+import {
+  Client, RateLimitedError, RefusedError, compareDecimals, divideDecimals, subtractDecimals, type Quote, type Ticket,
+} from 'blockdesk';
 
 const { values: args } = parseArgs({
   options: {
@@ -38,8 +40,9 @@ async function round(): Promise<void> {
   const { bid, ask } = await client.getTicker({ symbol: ticket.pair });
   console.log(`${ticket.pair}: ${bid} bid, ${ask} asked; the desk sells ${ticket.ticket_label}`);
   for (const q of await quotes(ticket)) {
-    const better = ask !== null && compareDecimals(q.price_usd, ask) < 0 ? divideDecimals(subtractDecimals(ask, q.price_usd), ask, 6, 'down') : null;
-    console.log(`  ${q.tranche_id} ${q.fill_usd} USD: ${q.base_amount} at ${q.price_usd}, ${better ? `better by ${better} of the price` : 'no better than the book'}`);
+    const better = ask !== null && compareDecimals(q.price_usd, ask) < 0;
+    const verdict = better ? `below the book by ${divideDecimals(subtractDecimals(ask, q.price_usd), ask, 6, 'down')} of its price` : 'not below the book';
+    console.log(`  ${q.tranche_id} ${q.fill_usd} USD: ${q.base_amount} at ${q.price_usd}, ${verdict}`);
   }
 }
 

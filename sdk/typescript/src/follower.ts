@@ -1,5 +1,5 @@
 import type { Book } from './book.js';
-import { ApiError, BlockdeskError } from './errors.js';
+import { ApiError, BlockdeskError, RequestError } from './errors.js';
 import type { Channel, Message, Rejected, StatusMessage, Subscribed, TickerMessage } from './messages.js';
 import { Streams, type Change, type Prints, type StreamName, type TicketBoard } from './streams.js';
 import { backoff, sleep } from './wait.js';
@@ -27,7 +27,7 @@ export interface FollowOptions {
 export interface FollowEvents {
   /** A connection stands, and the service has acknowledged what is followed. */
   open: { readonly epoch: string; readonly subscribed: readonly Subscribed[] };
-  /** A connection has ended, by this error; the next one is tried after so long. Both are null at the follower's own end. */
+  /** A connection has ended, by this error; the next one is tried after so long. retryMs is null at the follower's own end. */
   close: { readonly error: unknown; readonly retryMs: number | null };
   /** The order book after each message. A view: not to be kept over the next one. */
   book: Book;
@@ -51,8 +51,8 @@ const maxStrikes = 8;
 /**
  * Follower keeps a copy of the market up to date over connections that break: it
  * comes back by itself, resumes where it was, and asks anew for what was lost.
- * It begins with start and ends with close; nothing else ends it but a service
- * that has none of its streams.
+ * It begins with start and ends with close, or by a service that has nothing of
+ * what it asks for.
  */
 export abstract class Follower {
   protected readonly options: Required<Omit<FollowOptions, 'signal'>>;
@@ -131,8 +131,9 @@ export abstract class Follower {
     this.start();
     try {
       for (;;) {
+        if (this.#fault !== null) throw this.#fault;
         const book = this.book(symbol);
-        if (book === undefined) throw this.#fault ?? new BlockdeskError(`l2 of ${symbol} is not followed`);
+        if (book === undefined) throw new BlockdeskError(`l2 of ${symbol} is not followed`);
         if (this.#closing.signal.aborted) return;
         if (changed && book.whole) {
           changed = false;
@@ -168,7 +169,7 @@ export abstract class Follower {
       case 'status':
         return this.#status(m);
       case 'control':
-        if (m.type === 'ack') this.#acknowledged(m.subscribed ?? [], m.rejected ?? []);
+        if (m.type === 'ack' && m.action === 'SUBSCRIBE_MARKET') this.#acknowledged(m.subscribed ?? [], m.rejected ?? []);
         else if (m.type === 'error') this.emit('refused', new BlockdeskError(`${m.code}: ${m.message ?? ''}`));
         return;
       case 'heartbeat':
@@ -196,11 +197,16 @@ export abstract class Follower {
       this.streams.forget([{ channel: r.channel as Channel, symbol: r.symbol }]);
     }
     if (this.streams.names.length === 0) {
-      this.#fault = new BlockdeskError(`the service has none of ${this.options.channels} of ${this.options.symbols}`);
-      void this.close();
-      return;
+      return this.#end(new BlockdeskError(`the service has none of ${this.options.channels} of ${this.options.symbols}`));
     }
     if (subscribed.length > 0) this.emit('open', { epoch: this.#epoch, subscribed });
+  }
+
+  // end ends the follower for good: nothing would come of another connection.
+  #end(fault: BlockdeskError): void {
+    this.#fault = fault;
+    this.#closing.abort();
+    this.#connection?.abort();
   }
 
   #changed(change: Change | null): void {
@@ -222,6 +228,7 @@ export abstract class Follower {
     const closing = this.#closing.signal;
     while (!closing.aborted) {
       const error = await this.#follow().then(() => null, (e: unknown) => e);
+      if (error instanceof RequestError) this.#end(error); // server-sent events: the query is wrong
       if (closing.aborted) break;
       const told = Math.max(this.comeBackMs, error instanceof ApiError ? error.retryAfterMs ?? 0 : 0);
       const wait = Math.max(told, backoff(this.#attempt++, ...this.options.retryMs));
@@ -229,7 +236,7 @@ export abstract class Follower {
       this.emit('close', { error, retryMs: wait });
       await sleep(wait, closing).catch(() => {}); // close
     }
-    this.emit('close', { error: null, retryMs: null });
+    this.emit('close', { error: this.#fault, retryMs: null });
   }
 
   // follow reads one connection, and gives it up when it falls silent.

@@ -217,3 +217,23 @@ test('server-sent events come back by the last id, and without one after a gap',
   assert.deepEqual([feed.whole, feed.book(symbol).seq], [true, 9]);
   await feed.close();
 });
+
+test('a query that is wrong ends the events for good', async () => {
+  let requests = 0;
+  const fetch = async () => {
+    requests++;
+    return new Response(JSON.stringify({ ok: false, code: 'UNKNOWN_SYMBOL', error: 'No such symbol.', field: 'symbols' }), { status: 400 });
+  };
+  const feed = new EventFeed({ ...options, url: 'http://desk.test/api/v1/market/stream', fetch });
+  const ended = new Promise((resolve) => feed.on('close', resolve));
+  await assert.rejects(feed.books(symbol).next(), { name: 'RequestError', field: 'symbols' });
+  const { error, retryMs } = await ended;
+  assert.deepEqual([error.code, retryMs, requests], ['UNKNOWN_SYMBOL', null, 1]);
+  await assert.rejects(feed.books('92C/SLUSD').next(), { name: 'RequestError' });
+});
+
+test('a book that is not followed is told of at once', async () => {
+  const { feed } = await following();
+  await assert.rejects(feed.books('92C/SLUSD').next(), /not followed/);
+  await feed.close();
+});

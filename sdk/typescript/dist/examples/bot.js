@@ -28,7 +28,8 @@ const offer = await desk.quote({
     ticket, tranche_id: tranche.tranche_id, fill_usd: args.fill, rail: args.rail, maxPriceUsd: args['max-price'],
 });
 const claim = await desk.claim(offer);
-console.log(`${claim.claim_id}: ${offer.quote.payment.amount} ${args.rail} for ${offer.quote.base_amount} ${ticket.base_symbol}, fee ${claim.cost.feeLamports} lamports`);
+const { payment, base_amount } = offer.quote;
+console.log(`${claim.claim_id}: ${payment.amount} ${args.rail} for ${base_amount} ${ticket.base_symbol}, fee ${claim.cost.feeLamports} lamports`);
 const signature = await desk.pay(claim, new Chain({ url: args.rpc }), {
     // After a crash Chain.finalize sends these bytes again: never pay a claim twice.
     onSigned: async ({ signature, wire }) => {

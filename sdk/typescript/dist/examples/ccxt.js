@@ -28,7 +28,7 @@ export class RequestTimeout extends NetworkError {
 }
 /** translate makes ccxt's error of ours. */
 function translate(error) {
-    const made = (Class) => new Class(`blockdesk ${String(error)}`, { cause: error });
+    const made = (As) => new As(`blockdesk ${String(error)}`, { cause: error });
     if (error instanceof ApiError && error.code === 'UNKNOWN_SYMBOL')
         return made(BadSymbol);
     if (error instanceof RequestError || error instanceof NotFoundError)
@@ -86,7 +86,8 @@ export class blockdesk {
     }
     async fetchStatus() {
         const { price_policy, chain, ts } = await this.#ask((c) => c.getDeskStatus());
-        return { status: chain.available ? 'ok' : 'maintenance', updated: Date.parse(ts), eta: undefined, url: undefined, info: { price_policy, chain } };
+        const status = chain.available ? 'ok' : 'maintenance';
+        return { status, updated: Date.parse(ts), eta: undefined, url: undefined, info: { price_policy, chain } };
     }
     async fetchTicker(symbol) {
         const t = await this.#ask((c) => c.getTicker({ symbol }));
@@ -132,7 +133,10 @@ export class blockdesk {
         const q = await this.#ask((c) => c.postQuote({
             order_id: ticket.order_id, tranche_id: tranche.tranche_id, fill_usd: amount, rail: fromCode,
         }));
-        return { id: q.quote_id, ...iso(q.issued_at), fromCurrency: fromCode, fromAmount: q.payment.amount, toCurrency: toCode, toAmount: q.base_amount, price: q.price_usd, fee: q.fee.amount, info: q };
+        return {
+            id: q.quote_id, ...iso(q.issued_at), fromCurrency: fromCode, fromAmount: q.payment.amount, toCurrency: toCode, toAmount: q.base_amount,
+            price: q.price_usd, fee: q.fee.amount, info: q,
+        };
     }
     /** watchOrderBook returns the book at its next change. */
     async watchOrderBook(symbol, limit) {

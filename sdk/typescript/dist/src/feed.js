@@ -15,7 +15,7 @@ export class Feed extends Follower {
     /** subscribe follows more; it may be called at any time. */
     subscribe(symbols, channels = this.options.channels) {
         this.streams.follow(product(channels, symbols));
-        this.#request('SUBSCRIBE_MARKET', symbols, channels, { depth: this.options.depth, heartbeat: true });
+        this.#subscribe(symbols, channels);
     }
     /** unsubscribe follows them no more. */
     unsubscribe(symbols, channels = this.options.channels) {
@@ -50,14 +50,17 @@ export class Feed extends Follower {
                 this.#socket = socket;
                 this.#subscribeAll();
             };
-            socket.onerror = (event) => reject(new TransportError(`${this.options.url}: ${'message' in event ? event.message : 'cannot connect'}`));
-            socket.onclose = ({ code, reason }) => reject(new TransportError(`${this.options.url}: closed with ${code} ${reason}`));
+            const fail = (why) => reject(new TransportError(`${this.options.url}: ${why}`));
+            socket.onerror = (event) => fail('message' in event ? event.message : 'cannot connect');
+            socket.onclose = ({ code, reason }) => fail(`closed with ${code} ${reason}`);
             socket.onmessage = ({ data }) => {
                 if (signal.aborted)
                     return;
                 try {
-                    if (typeof data !== 'string' || data.length > maxMessage)
-                        throw new ProtocolError('a message that is no text, or too large');
+                    if (typeof data !== 'string')
+                        throw new ProtocolError('a message that is no text');
+                    if (data.length > maxMessage)
+                        throw new ProtocolError(`a message of ${data.length} characters`);
                     this.take(decodeMessage(data));
                 }
                 catch (error) {
@@ -68,17 +71,19 @@ export class Feed extends Follower {
     }
     // subscribeAll begins all streams, where it can from where they were.
     #subscribeAll() {
-        const byChannels = new Map();
+        const groups = new Map(); // of symbols with the same channels
         for (const symbol of new Set(this.streams.names.map((n) => n.symbol))) {
             const channels = this.streams.names.filter((n) => n.symbol === symbol).map((n) => n.channel).sort();
-            const group = byChannels.get(channels.join()) ?? { channels, symbols: [] };
-            byChannels.set(channels.join(), group);
+            const group = groups.get(channels.join()) ?? { channels, symbols: [] };
+            groups.set(channels.join(), group);
             group.symbols.push(symbol);
         }
         const resume = this.streams.resume();
-        for (const { channels, symbols } of byChannels.values()) {
-            this.#request('SUBSCRIBE_MARKET', symbols, channels, { depth: this.options.depth, heartbeat: true, ...(resume && { resume }) });
-        }
+        for (const { channels, symbols } of groups.values())
+            this.#subscribe(symbols, channels, resume && { resume });
+    }
+    #subscribe(symbols, channels, more = {}) {
+        this.#request('SUBSCRIBE_MARKET', symbols, channels, { depth: this.options.depth, heartbeat: true, ...more });
     }
     // request asks for something, if there is a connection: a new one begins with all that is followed.
     #request(action, symbols, channels, more = {}) {

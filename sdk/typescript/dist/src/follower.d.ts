@@ -27,7 +27,7 @@ export interface FollowEvents {
         readonly epoch: string;
         readonly subscribed: readonly Subscribed[];
     };
-    /** A connection has ended, by this error; the next one is tried after so long. Both are null at the follower's own end. */
+    /** A connection has ended, by this error; the next one is tried after so long. retryMs is null at the follower's own end. */
     close: {
         readonly error: unknown;
         readonly retryMs: number | null;
@@ -52,8 +52,8 @@ type Listener<T> = (event: T) => void;
 /**
  * Follower keeps a copy of the market up to date over connections that break: it
  * comes back by itself, resumes where it was, and asks anew for what was lost.
- * It begins with start and ends with close; nothing else ends it but a service
- * that has none of its streams.
+ * It begins with start and ends with close, or by a service that has nothing of
+ * what it asks for.
  */
 export declare abstract class Follower {
     #private;

@@ -1,4 +1,4 @@
-import { ApiError, BlockdeskError } from './errors.js';
+import { ApiError, BlockdeskError, RequestError } from './errors.js';
 import { Streams } from './streams.js';
 import { backoff, sleep } from './wait.js';
 /** Gaps since all was whole, after which a connection is given up: less than a service takes for abuse. */
@@ -6,8 +6,8 @@ const maxStrikes = 8;
 /**
  * Follower keeps a copy of the market up to date over connections that break: it
  * comes back by itself, resumes where it was, and asks anew for what was lost.
- * It begins with start and ends with close; nothing else ends it but a service
- * that has none of its streams.
+ * It begins with start and ends with close, or by a service that has nothing of
+ * what it asks for.
  */
 export class Follower {
     options;
@@ -73,9 +73,11 @@ export class Follower {
         this.start();
         try {
             for (;;) {
+                if (this.#fault !== null)
+                    throw this.#fault;
                 const book = this.book(symbol);
                 if (book === undefined)
-                    throw this.#fault ?? new BlockdeskError(`l2 of ${symbol} is not followed`);
+                    throw new BlockdeskError(`l2 of ${symbol} is not followed`);
                 if (this.#closing.signal.aborted)
                     return;
                 if (changed && book.whole) {
@@ -115,7 +117,7 @@ export class Follower {
             case 'status':
                 return this.#status(m);
             case 'control':
-                if (m.type === 'ack')
+                if (m.type === 'ack' && m.action === 'SUBSCRIBE_MARKET')
                     this.#acknowledged(m.subscribed ?? [], m.rejected ?? []);
                 else if (m.type === 'error')
                     this.emit('refused', new BlockdeskError(`${m.code}: ${m.message ?? ''}`));
@@ -145,12 +147,16 @@ export class Follower {
             this.streams.forget([{ channel: r.channel, symbol: r.symbol }]);
         }
         if (this.streams.names.length === 0) {
-            this.#fault = new BlockdeskError(`the service has none of ${this.options.channels} of ${this.options.symbols}`);
-            void this.close();
-            return;
+            return this.#end(new BlockdeskError(`the service has none of ${this.options.channels} of ${this.options.symbols}`));
         }
         if (subscribed.length > 0)
             this.emit('open', { epoch: this.#epoch, subscribed });
+    }
+    // end ends the follower for good: nothing would come of another connection.
+    #end(fault) {
+        this.#fault = fault;
+        this.#closing.abort();
+        this.#connection?.abort();
     }
     #changed(change) {
         switch (change?.kind) {
@@ -172,6 +178,8 @@ export class Follower {
         const closing = this.#closing.signal;
         while (!closing.aborted) {
             const error = await this.#follow().then(() => null, (e) => e);
+            if (error instanceof RequestError)
+                this.#end(error); // server-sent events: the query is wrong
             if (closing.aborted)
                 break;
             const told = Math.max(this.comeBackMs, error instanceof ApiError ? error.retryAfterMs ?? 0 : 0);
@@ -180,7 +188,7 @@ export class Follower {
             this.emit('close', { error, retryMs: wait });
             await sleep(wait, closing).catch(() => { }); // close
         }
-        this.emit('close', { error: null, retryMs: null });
+        this.emit('close', { error: this.#fault, retryMs: null });
     }
     // follow reads one connection, and gives it up when it falls silent.
     async #follow() {

@@ -36,7 +36,10 @@ export interface ChainOptions {
   readonly pollMs?: number;
   /** Between two sends of the same bytes, in ms. Default 2,000. */
   readonly resendMs?: number;
-  /** How long a transaction may take to be final, in ms. Default 120,000: a blockhash ends after 150 blocks, some 60 s, and finality takes 32 more. */
+  /**
+   * How long a transaction may take to be final, in ms. Default 120,000: its
+   * blockhash ends after 150 blocks, some 60 s, and finality takes 32 more.
+   */
   readonly finalMs?: number;
 }
 
@@ -103,6 +106,6 @@ function isRefusal(error: unknown): boolean {
 }
 
 function reasonOf(error: unknown): string {
-  if (isSolanaError(error) || error instanceof Error) return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
+  if (error instanceof Error) return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
   return JSON.stringify(error, (_, v: unknown) => (typeof v === 'bigint' ? v.toString() : v));
 }

@@ -1,6 +1,6 @@
 import type { CallOptions, KeyedOptions } from '../call.js';
 import type { Client } from '../client.js';
-import { compareDecimals, divideDecimals, multiplyDecimals, toAtoms } from '../decimal.js';
+import { compareDecimals, divideDecimals, toAtoms } from '../decimal.js';
 import { BlockdeskError, ProtocolError, TimeoutError, VerificationError } from '../errors.js';
 import type {
   AtomicClaimPackage, BoundPayment, Build, Claim, ClaimPackage, FillUSD, Quote, Rail, Submitted, Ticket, Token, Verification,
@@ -65,6 +65,12 @@ export interface AtomicPackage extends Package {
   readonly build_id: string;
 }
 
+/** BuildOptions are a build's. */
+export interface BuildOptions extends KeyedOptions {
+  /** Who pays the network's fee. Default: the desk. */
+  readonly feePayer?: 'desk' | 'taker';
+}
+
 const ended: ReadonlySet<Claim['state']> = new Set(['settled', 'expired', 'released', 'refund_due']);
 const domain = 'svc_dvp_handshake_v1\0';
 const maxDecimals = 18;
@@ -124,16 +130,18 @@ export class Desk {
   }
 
   /** build reserves the offer and returns both legs in one transaction. It takes the token of a handshake. */
-  async build(offer: Offer, { feePayer = 'desk', ...options }: KeyedOptions & { readonly feePayer?: 'desk' | 'taker' } = {}): Promise<AtomicPackage> {
+  async build(offer: Offer, { feePayer = 'desk', ...options }: BuildOptions = {}): Promise<AtomicPackage> {
     const { order_id, tranche_id, fill_usd, rail, quote_id } = offer.quote;
     const taker = this.#signer.address;
-    const build = await this.#client.postBuild({ order_id, tranche_id, fill_usd, rail, taker, quote_id, fee_payer: feePayer }, options);
+    const request = { order_id, tranche_id, fill_usd, rail, taker, quote_id, fee_payer: feePayer };
+    const build = await this.#client.postBuild(request, options);
     holdTerms(build.quote, offer);
     const { base_amount: amount, base_amount_atoms: amount_atoms } = offer.quote;
     hold('the delivery', build.delivery, { to: taker, mint: offer.receive.mint, amount, amount_atoms });
     const made = await this.#atomic(build, offer, feePayer);
     same('recent_blockhash', build.recent_blockhash, made.transaction.blockhash);
-    same('message_sha256', build.message_sha256, hex(new Uint8Array(await crypto.subtle.digest('SHA-256', new Uint8Array(made.transaction.message)))));
+    const digest = await crypto.subtle.digest('SHA-256', new Uint8Array(made.transaction.message));
+    same('message_sha256', build.message_sha256, hex(new Uint8Array(digest)));
     same('required_signers', build.required_signers, [...made.transaction.signatures.keys()]);
     return { ...made, build_id: build.build_id };
   }
@@ -187,8 +195,9 @@ export class Desk {
   /** verifyPayment shows the desk a payment until it has seen it final itself. */
   async verifyPayment(made: Package, signature: string, options?: CallOptions): Promise<Verification> {
     const { order_id, tranche_id } = made.offer.quote;
+    const proof = { order_id, tranche_id, l1_signature: signature, claim_id: made.claim_id };
     return this.#until(`payment ${signature} verified`, options, async () => {
-      const answer = await this.#client.postNativeVerifyPayment({ order_id, tranche_id, l1_signature: signature, claim_id: made.claim_id }, options);
+      const answer = await this.#client.postNativeVerifyPayment(proof, options);
       if ('verified' in answer) return { found: answer };
       return { waitMs: answer.retry_after_ms };
     });
@@ -210,7 +219,7 @@ export class Desk {
       throw new VerificationError(`${payment.amount} USDC for a fill of ${fill_usd}`);
     }
     this.#trusted('USDC', payment.mint);
-    if (this.#trust.payTo && !this.#trust.payTo.includes(payment.pay_to)) throw new VerificationError(`the payment goes to ${payment.pay_to}`);
+    if (this.#trust.payTo?.includes(payment.pay_to) === false) throw new VerificationError(`the payment goes to ${payment.pay_to}`);
     return { mint: payment.mint, ...exactly(payment.amount, payment.amount_atoms), to: payment.pay_to };
   }
 
@@ -218,8 +227,8 @@ export class Desk {
   #delivery(quote: Quote, ticket: Ticket): Leg {
     this.#trusted(ticket.base_symbol, ticket.base_mint);
     const amount = exactly(quote.base_amount, quote.base_amount_atoms);
-    same('the base amount', toAtoms(divideDecimals(quote.fill_usd, quote.price_usd, amount.decimals, 'down'), amount.decimals), amount.atoms);
-    if (compareDecimals(multiplyDecimals(quote.base_amount, quote.price_usd), quote.fill_usd) > 0) throw new VerificationError('more than was paid for');
+    const fair = divideDecimals(quote.fill_usd, quote.price_usd, amount.decimals, 'down');
+    same('the base amount', amount.atoms, toAtoms(fair, amount.decimals));
     return { mint: ticket.base_mint, ...amount, to: this.#signer.address };
   }
 
@@ -252,7 +261,7 @@ export class Desk {
   }
 
   // until looks again and again; the desk says how long to wait in between.
-  async #until<T>(what: string, options: CallOptions | undefined, look: () => Promise<{ found: T } | { waitMs: number }>): Promise<T> {
+  async #until<T>(what: string, options: CallOptions | undefined, look: () => Promise<Look<T>>): Promise<T> {
     for (const end = performance.now() + this.#patienceMs; ;) {
       const seen = await look();
       if ('found' in seen) return seen.found;
@@ -263,6 +272,8 @@ export class Desk {
 }
 
 const minPollMs = 50;
+
+type Look<T> = { found: T } | { waitMs: number };
 
 // hold compares the members that are named.
 function hold(what: string, got: object, want: Readonly<Record<string, unknown>>): void {
@@ -281,7 +292,8 @@ function exactly(amount: string, atoms: string): { decimals: number; atoms: bigi
   const point = amount.indexOf('.');
   const decimals = point < 0 ? 0 : amount.length - point - 1;
   const value = toAtoms(atoms, 0);
-  if (decimals > maxDecimals || toAtoms(amount, decimals) !== value || value === 0n) throw new VerificationError(`${amount} is not ${atoms} atoms`);
+  const right = decimals <= maxDecimals && value > 0n && toAtoms(amount, decimals) === value;
+  if (!right) throw new VerificationError(`${amount} is not ${atoms} atoms`);
   return { decimals, atoms: value };
 }
 

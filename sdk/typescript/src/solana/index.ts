@@ -1,6 +1,6 @@
 export { Chain, PaymentFailedError, PaymentPendingError, type ChainOptions } from './chain.js';
 export {
-  Desk, settled, type AtomicPackage, type DeskOptions, type Offer, type Order, type Package, type Trust,
+  Desk, settled, type AtomicPackage, type BuildOptions, type DeskOptions, type Offer, type Order, type Package, type Trust,
 } from './desk.js';
 export {
   keypairSigner, parseKeypair, sign, walletSigner, type Signed, type Signer, type StandardAccount, type StandardWallet,

@@ -92,6 +92,7 @@ export async function sign(t: Transaction, signer: Signer): Promise<Signed> {
     if (other !== signer.address && !equal(now ?? [], slot ?? [])) throw new VerificationError(`the slot of ${other} has changed`);
   }
   const key = await getPublicKeyFromAddress(asAddress(signer.address));
-  if (!(await verifySignature(key, signature as SignatureBytes, t.message))) throw new VerificationError('the signature is not of this transaction');
+  const valid = await verifySignature(key, signature as SignatureBytes, t.message);
+  if (!valid) throw new VerificationError('the signature is not of this transaction');
   return { wire: signed.wire, signature: toBase58(signature) };
 }

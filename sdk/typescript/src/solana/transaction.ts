@@ -14,7 +14,10 @@ const computeBudgetProgram = 'ComputeBudget111111111111111111111111111111';
 
 const maxTransaction = 1_232; // bytes
 
-/** Instruction is one that the desk's transactions have. Amounts are in atoms, SOL's in lamports; `extra` are accounts beyond those it needs. */
+/**
+ * Instruction is one that the desk's transactions have. Amounts are in atoms, SOL's
+ * in lamports; `extra` are accounts beyond those that it needs.
+ */
 export type Instruction =
   | { readonly kind: 'compute_limit'; readonly units: bigint; readonly extra: readonly string[] }
   | { readonly kind: 'compute_price'; readonly microLamports: bigint; readonly extra: readonly string[] }

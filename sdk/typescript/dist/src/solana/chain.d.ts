@@ -22,7 +22,10 @@ export interface ChainOptions {
     readonly pollMs?: number;
     /** Between two sends of the same bytes, in ms. Default 2,000. */
     readonly resendMs?: number;
-    /** How long a transaction may take to be final, in ms. Default 120,000: a blockhash ends after 150 blocks, some 60 s, and finality takes 32 more. */
+    /**
+     * How long a transaction may take to be final, in ms. Default 120,000: its
+     * blockhash ends after 150 blocks, some 60 s, and finality takes 32 more.
+     */
     readonly finalMs?: number;
 }
 /** Chain sends transactions to a Solana node. */

@@ -85,7 +85,7 @@ function isRefusal(error) {
     return isSolanaError(error) && error.context.__code < 0;
 }
 function reasonOf(error) {
-    if (isSolanaError(error) || error instanceof Error)
+    if (error instanceof Error)
         return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
     return JSON.stringify(error, (_, v) => (typeof v === 'bigint' ? v.toString() : v));
 }

@@ -53,6 +53,11 @@ export interface Package {
 export interface AtomicPackage extends Package {
     readonly build_id: string;
 }
+/** BuildOptions are a build's. */
+export interface BuildOptions extends KeyedOptions {
+    /** Who pays the network's fee. Default: the desk. */
+    readonly feePayer?: 'desk' | 'taker';
+}
 /**
  * Desk buys from a desk for one signer. Nothing is signed before it was taken
  * apart and held to the offer that was accepted: what is paid, to whom, what
@@ -70,9 +75,7 @@ export declare class Desk {
     /** quote asks for a firm price and holds the answer to the order. It throws VerificationError. */
     quote(order: Order, options?: KeyedOptions): Promise<Offer>;
     /** build reserves the offer and returns both legs in one transaction. It takes the token of a handshake. */
-    build(offer: Offer, { feePayer, ...options }?: KeyedOptions & {
-        readonly feePayer?: 'desk' | 'taker';
-    }): Promise<AtomicPackage>;
+    build(offer: Offer, { feePayer, ...options }?: BuildOptions): Promise<AtomicPackage>;
     /** atomicClaim is build without a token, which submit then needs; the desk pays the network's fee. */
     atomicClaim(offer: Offer, options?: KeyedOptions): Promise<AtomicPackage>;
     /** submit signs a package and has the desk sign and broadcast it. The same package may be submitted again. */

@@ -1,4 +1,4 @@
-import { compareDecimals, divideDecimals, multiplyDecimals, toAtoms } from '../decimal.js';
+import { compareDecimals, divideDecimals, toAtoms } from '../decimal.js';
 import { BlockdeskError, ProtocolError, TimeoutError, VerificationError } from '../errors.js';
 import { sleep } from '../wait.js';
 import { sign } from './signer.js';
@@ -63,13 +63,15 @@ export class Desk {
     async build(offer, { feePayer = 'desk', ...options } = {}) {
         const { order_id, tranche_id, fill_usd, rail, quote_id } = offer.quote;
         const taker = this.#signer.address;
-        const build = await this.#client.postBuild({ order_id, tranche_id, fill_usd, rail, taker, quote_id, fee_payer: feePayer }, options);
+        const request = { order_id, tranche_id, fill_usd, rail, taker, quote_id, fee_payer: feePayer };
+        const build = await this.#client.postBuild(request, options);
         holdTerms(build.quote, offer);
         const { base_amount: amount, base_amount_atoms: amount_atoms } = offer.quote;
         hold('the delivery', build.delivery, { to: taker, mint: offer.receive.mint, amount, amount_atoms });
         const made = await this.#atomic(build, offer, feePayer);
         same('recent_blockhash', build.recent_blockhash, made.transaction.blockhash);
-        same('message_sha256', build.message_sha256, hex(new Uint8Array(await crypto.subtle.digest('SHA-256', new Uint8Array(made.transaction.message)))));
+        const digest = await crypto.subtle.digest('SHA-256', new Uint8Array(made.transaction.message));
+        same('message_sha256', build.message_sha256, hex(new Uint8Array(digest)));
         same('required_signers', build.required_signers, [...made.transaction.signatures.keys()]);
         return { ...made, build_id: build.build_id };
     }
@@ -117,8 +119,9 @@ export class Desk {
     /** verifyPayment shows the desk a payment until it has seen it final itself. */
     async verifyPayment(made, signature, options) {
         const { order_id, tranche_id } = made.offer.quote;
+        const proof = { order_id, tranche_id, l1_signature: signature, claim_id: made.claim_id };
         return this.#until(`payment ${signature} verified`, options, async () => {
-            const answer = await this.#client.postNativeVerifyPayment({ order_id, tranche_id, l1_signature: signature, claim_id: made.claim_id }, options);
+            const answer = await this.#client.postNativeVerifyPayment(proof, options);
             if ('verified' in answer)
                 return { found: answer };
             return { waitMs: answer.retry_after_ms };
@@ -139,7 +142,7 @@ export class Desk {
             throw new VerificationError(`${payment.amount} USDC for a fill of ${fill_usd}`);
         }
         this.#trusted('USDC', payment.mint);
-        if (this.#trust.payTo && !this.#trust.payTo.includes(payment.pay_to))
+        if (this.#trust.payTo?.includes(payment.pay_to) === false)
             throw new VerificationError(`the payment goes to ${payment.pay_to}`);
         return { mint: payment.mint, ...exactly(payment.amount, payment.amount_atoms), to: payment.pay_to };
     }
@@ -147,9 +150,8 @@ export class Desk {
     #delivery(quote, ticket) {
         this.#trusted(ticket.base_symbol, ticket.base_mint);
         const amount = exactly(quote.base_amount, quote.base_amount_atoms);
-        same('the base amount', toAtoms(divideDecimals(quote.fill_usd, quote.price_usd, amount.decimals, 'down'), amount.decimals), amount.atoms);
-        if (compareDecimals(multiplyDecimals(quote.base_amount, quote.price_usd), quote.fill_usd) > 0)
-            throw new VerificationError('more than was paid for');
+        const fair = divideDecimals(quote.fill_usd, quote.price_usd, amount.decimals, 'down');
+        same('the base amount', amount.atoms, toAtoms(fair, amount.decimals));
         return { mint: ticket.base_mint, ...amount, to: this.#signer.address };
     }
     #trusted(symbol, mint) {
@@ -207,7 +209,8 @@ function exactly(amount, atoms) {
     const point = amount.indexOf('.');
     const decimals = point < 0 ? 0 : amount.length - point - 1;
     const value = toAtoms(atoms, 0);
-    if (decimals > maxDecimals || toAtoms(amount, decimals) !== value || value === 0n)
+    const right = decimals <= maxDecimals && value > 0n && toAtoms(amount, decimals) === value;
+    if (!right)
         throw new VerificationError(`${amount} is not ${atoms} atoms`);
     return { decimals, atoms: value };
 }

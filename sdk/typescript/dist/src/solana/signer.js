@@ -54,7 +54,8 @@ export async function sign(t, signer) {
             throw new VerificationError(`the slot of ${other} has changed`);
     }
     const key = await getPublicKeyFromAddress(asAddress(signer.address));
-    if (!(await verifySignature(key, signature, t.message)))
+    const valid = await verifySignature(key, signature, t.message);
+    if (!valid)
         throw new VerificationError('the signature is not of this transaction');
     return { wire: signed.wire, signature: toBase58(signature) };
 }

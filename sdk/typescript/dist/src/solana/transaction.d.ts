@@ -2,7 +2,10 @@ import { type Address } from '@solana/kit';
 export declare const systemProgram = "11111111111111111111111111111111";
 export declare const tokenPrograms: readonly string[];
 export declare const associatedTokenProgram = "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL";
-/** Instruction is one that the desk's transactions have. Amounts are in atoms, SOL's in lamports; `extra` are accounts beyond those it needs. */
+/**
+ * Instruction is one that the desk's transactions have. Amounts are in atoms, SOL's
+ * in lamports; `extra` are accounts beyond those that it needs.
+ */
 export type Instruction = {
     readonly kind: 'compute_limit';
     readonly units: bigint;

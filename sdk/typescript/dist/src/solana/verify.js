@@ -1,6 +1,6 @@
 import { getAddressEncoder, getProgramDerivedAddress, isAddress } from '@solana/kit';
 import { VerificationError } from '../errors.js';
-import { asAddress, associatedTokenProgram, systemProgram, tokenPrograms } from './transaction.js';
+import { asAddress, associatedTokenProgram, systemProgram } from './transaction.js';
 const maxUnits = 400000n;
 const maxPriorityLamports = 1000000n; // 0.001 SOL
 const lamportsPerSignature = 5000n;
@@ -84,7 +84,7 @@ async function receives(rest, terms, leg) {
 // programOf takes the token program that the transfer itself names: with a wrong
 // one the accounts are others, and the chain refuses the mint.
 function programOf(i) {
-    if (i?.kind !== 'transfer_token' || !tokenPrograms.includes(i.program))
+    if (i?.kind !== 'transfer_token')
         throw new VerificationError(`a transfer was expected: ${text(i)}`);
     return i.program;
 }
@@ -94,7 +94,8 @@ async function transfer(owner, leg, program, extra) {
     return { kind: 'transfer_token', program, from, mint, to, owner, atoms, decimals, extra };
 }
 async function creation(payer, owner, mint, program) {
-    return { kind: 'create_account', payer, account: await tokenAccount(owner, mint, program), owner, mint, system: systemProgram, program, extra: [] };
+    const account = await tokenAccount(owner, mint, program);
+    return { kind: 'create_account', payer, account, owner, mint, system: systemProgram, program, extra: [] };
 }
 // rights holds what accounts may do to what the instructions need, and returns
 // who signs. A key that signs or may be written to for no reason is refused.
