@@ -3,8 +3,18 @@ import { Follower, product, type FollowOptions } from './follower.js';
 import { decodeMessage, type Channel } from './messages.js';
 import type { StreamName } from './streams.js';
 
-/** SocketClass is a WebSocket as browsers have it. */
-export type SocketClass = new (url: string) => WebSocket;
+/** Socket is what is needed of a WebSocket: each platform has its own types of the events. */
+export interface Socket {
+  onopen: ((event: any) => void) | null;
+  onmessage: ((event: any) => void) | null;
+  onerror: ((event: any) => void) | null;
+  onclose: ((event: any) => void) | null;
+  send(text: string): void;
+  close(): void;
+}
+
+/** SocketClass is a WebSocket's, as browsers have it. */
+export type SocketClass = new (url: string) => Socket;
 
 /** FeedOptions are a Feed's. */
 export interface FeedOptions extends FollowOptions {
@@ -18,7 +28,7 @@ const maxRequest = 100; // symbols of a request
 /** Feed follows the market over the WebSocket. */
 export class Feed extends Follower {
   readonly #Socket: SocketClass | undefined;
-  #socket: WebSocket | null = null; // one that is open
+  #socket: Socket | null = null; // one that is open
   #requests = 0;
 
   constructor({ WebSocket: socketClass, ...options }: FeedOptions) {
@@ -58,7 +68,7 @@ export class Feed extends Follower {
   }
 
   // read takes messages until the connection ends.
-  #read(socket: WebSocket, signal: AbortSignal): Promise<void> {
+  #read(socket: Socket, signal: AbortSignal): Promise<void> {
     return new Promise((_, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason), { once: true });
       socket.onopen = () => {
@@ -66,9 +76,9 @@ export class Feed extends Follower {
         this.#subscribeAll();
       };
       const fail = (why: unknown): void => reject(new TransportError(`${this.options.url}: ${why}`));
-      socket.onerror = (event) => fail('message' in event ? event.message : 'cannot connect');
-      socket.onclose = ({ code, reason }) => fail(`closed with ${code} ${reason}`);
-      socket.onmessage = ({ data }: MessageEvent<unknown>) => {
+      socket.onerror = ({ message = 'cannot connect' }: { message?: string }) => fail(message);
+      socket.onclose = ({ code, reason }: { code: number; reason: string }) => fail(`closed with ${code} ${reason}`);
+      socket.onmessage = ({ data }: { data: unknown }) => {
         if (signal.aborted) return;
         try {
           if (typeof data !== 'string') throw new ProtocolError('a message that is no text');
@@ -115,5 +125,5 @@ async function socketClass(): Promise<SocketClass> {
     constructor(url: string) {
       super(url, { maxPayload: 4 * maxMessage });
     }
-  } as unknown as SocketClass;
+  };
 }

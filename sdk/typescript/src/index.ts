@@ -10,7 +10,7 @@ export {
   RequestError, TimeoutError, TransportError, UnavailableError, VerificationError,
 } from './errors.js';
 export { EventFeed, EventParser, type EventFeedOptions, type ServerEvent } from './events.js';
-export { Feed, type FeedOptions } from './feed.js';
+export { Feed, type FeedOptions, type Socket, type SocketClass } from './feed.js';
 export type { FollowEvents, FollowOptions } from './follower.js';
 export type * from './generated/schemas.js';
 export { decodeMessage } from './messages.js';

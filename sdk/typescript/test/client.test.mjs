@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import test from 'node:test';
 import {
   ApiError, Client, NotAdmittedError, NotFoundError, PaymentMismatchError, ProtocolError, RateLimitedError, RefusedError, RequestError,
@@ -131,4 +132,10 @@ test('a call ends by its time, or by its caller', async () => {
   } finally {
     clearInterval(keepAlive);
   }
+});
+
+test('the version is that of the API', async () => {
+  const read = async (path) => JSON.parse(await readFile(new URL(path, import.meta.url), 'utf8'));
+  const [{ version }, { info }] = [await read('../package.json'), await read('../../openapi/svc_public_api_v1.json')];
+  assert.equal(version, info.version);
 });

@@ -1,8 +1,17 @@
 import { Follower, type FollowOptions } from './follower.js';
 import { type Channel } from './messages.js';
 import type { StreamName } from './streams.js';
-/** SocketClass is a WebSocket as browsers have it. */
-export type SocketClass = new (url: string) => WebSocket;
+/** Socket is what is needed of a WebSocket: each platform has its own types of the events. */
+export interface Socket {
+    onopen: ((event: any) => void) | null;
+    onmessage: ((event: any) => void) | null;
+    onerror: ((event: any) => void) | null;
+    onclose: ((event: any) => void) | null;
+    send(text: string): void;
+    close(): void;
+}
+/** SocketClass is a WebSocket's, as browsers have it. */
+export type SocketClass = new (url: string) => Socket;
 /** FeedOptions are a Feed's. */
 export interface FeedOptions extends FollowOptions {
     /** In place of the global WebSocket, or, where there is none, of the package ws. */

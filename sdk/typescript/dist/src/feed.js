@@ -51,7 +51,7 @@ export class Feed extends Follower {
                 this.#subscribeAll();
             };
             const fail = (why) => reject(new TransportError(`${this.options.url}: ${why}`));
-            socket.onerror = (event) => fail('message' in event ? event.message : 'cannot connect');
+            socket.onerror = ({ message = 'cannot connect' }) => fail(message);
             socket.onclose = ({ code, reason }) => fail(`closed with ${code} ${reason}`);
             socket.onmessage = ({ data }) => {
                 if (signal.aborted)

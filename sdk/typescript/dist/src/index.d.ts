@@ -5,7 +5,7 @@ export { crc32 } from './crc32.js';
 export { addDecimals, compareDecimals, divideDecimals, fromAtoms, isDecimal, multiplyDecimals, subtractDecimals, toAtoms, type Rounding, } from './decimal.js';
 export { ApiError, BlockdeskError, NotAdmittedError, NotFoundError, PaymentMismatchError, ProtocolError, RateLimitedError, RefusedError, RequestError, TimeoutError, TransportError, UnavailableError, VerificationError, } from './errors.js';
 export { EventFeed, EventParser, type EventFeedOptions, type ServerEvent } from './events.js';
-export { Feed, type FeedOptions } from './feed.js';
+export { Feed, type FeedOptions, type Socket, type SocketClass } from './feed.js';
 export type { FollowEvents, FollowOptions } from './follower.js';
 export type * from './generated/schemas.js';
 export { decodeMessage } from './messages.js';
