@@ -86,9 +86,9 @@ class FixTest(unittest.TestCase):
         def script(a: Acceptor) -> None:
             m = a.logon()
             assert [m.get(t) for t in (49, 56, 34, 98, 108, 141, 553, 554, 8013)] == ["ME", "BLOCKDESK", "1", "0", "30", "Y", "ME", "pw", ""]
+            d = a.get("D")
             a.say("1", [(112, "there?")])
             assert a.get("0").get(112) == "there?"
-            d = a.get("D")
             assert [d.get(t) for t in (55, 54, 38, 40, 44, 59, 18)] == ["A/B", "1", "5.50", "2", "1.01", "1", "6"], d
             a.say("8", [(11, d.get(11))] + REPORT)
             a.say("8", [(11, d.get(11))] + REPORT)  # nobody waits for it
