@@ -53,6 +53,12 @@ export function fromAtoms(atoms: bigint, decimals: number): string {
 
 /** compareDecimals returns a number below, of, or above zero, as a is below, equal to, or above b. */
 export function compareDecimals(a: string, b: string): number {
+  for (const text of [a, b]) parse(text);
+  return comparePrices(a, b);
+}
+
+/** comparePrices is compareDecimals of what are surely decimals, as of a message that was decoded. */
+export function comparePrices(a: string, b: string): number {
   // Of one precision, which a book's prices are, the longer text is the larger.
   const [pointA, pointB] = [a.indexOf('.'), b.indexOf('.')];
   if ((pointA < 0) === (pointB < 0) && a.length - pointA === b.length - pointB) {

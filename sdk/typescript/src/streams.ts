@@ -38,10 +38,12 @@ class Tape {
     if (m.type === 'update' && trades.length < m.trades.length) {
       throw new MismatchError(`trades ${m.symbol} ${m.seq}: a trade that was there before`);
     }
-    for (const t of trades) {
-      if (t.trade_id <= this.#last) throw new MismatchError(`trades ${m.symbol} ${m.seq}: ${t.trade_id} after ${this.#last}`);
-      this.#last = t.trade_id;
+    let last = before;
+    for (const { trade_id } of trades) {
+      if (trade_id <= last) throw new MismatchError(`trades ${m.symbol} ${m.seq}: ${trade_id} after ${last}`);
+      last = trade_id;
     }
+    this.#last = last;
     const first = m.trades[0]?.trade_id ?? 0;
     const hole = this.#begun && m.type === 'snapshot' && first > before ? { after: before, before: first } : null;
     [this.epoch, this.seq, this.#begun] = [m.epoch, m.seq, true];

@@ -20,7 +20,10 @@ test('atoms and units', () => {
 test('what is no decimal is refused', () => {
   for (const bad of ['', ' 1', '1 ', '-1', '+1', '01', '.5', '5.', '1e3', '0x1', '1,5', '١', 'NaN', 'Infinity', '1_000', '1'.repeat(61), null, 1, {}]) {
     assert.equal(isDecimal(bad), false, String(bad));
-    if (typeof bad === 'string') assert.throws(() => toAtoms(bad, 6), RangeError);
+    if (typeof bad !== 'string') continue;
+    assert.throws(() => toAtoms(bad, 6), RangeError);
+    assert.throws(() => compareDecimals(bad, '1'), RangeError);
+    assert.throws(() => compareDecimals('1', bad), RangeError);
   }
 });
 

@@ -1,5 +1,5 @@
 import { crc32 } from './crc32.js';
-import { compareDecimals } from './decimal.js';
+import { comparePrices } from './decimal.js';
 import { BlockdeskError } from './errors.js';
 /** GapError: a message in between was lost. */
 export class GapError extends BlockdeskError {
@@ -29,7 +29,7 @@ class Side {
         let [low, high] = [0, this.levels.length];
         while (low < high) {
             const middle = (low + high) >>> 1;
-            const order = this.#sign * compareDecimals(this.levels[middle][0], price);
+            const order = this.#sign * comparePrices(this.levels[middle][0], price);
             if (order === 0)
                 return this.#replace(middle, level);
             if (order < 0)

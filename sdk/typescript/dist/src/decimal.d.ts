@@ -12,6 +12,8 @@ export declare function toAtoms(text: string, decimals: number, rounding?: Round
 export declare function fromAtoms(atoms: bigint, decimals: number): string;
 /** compareDecimals returns a number below, of, or above zero, as a is below, equal to, or above b. */
 export declare function compareDecimals(a: string, b: string): number;
+/** comparePrices is compareDecimals of what are surely decimals, as of a message that was decoded. */
+export declare function comparePrices(a: string, b: string): number;
 /** addDecimals returns a + b, exactly. */
 export declare function addDecimals(a: string, b: string): string;
 /** subtractDecimals returns a − b, exactly; it may be negative. */

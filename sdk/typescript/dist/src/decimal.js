@@ -42,6 +42,12 @@ export function fromAtoms(atoms, decimals) {
 }
 /** compareDecimals returns a number below, of, or above zero, as a is below, equal to, or above b. */
 export function compareDecimals(a, b) {
+    for (const text of [a, b])
+        parse(text);
+    return comparePrices(a, b);
+}
+/** comparePrices is compareDecimals of what are surely decimals, as of a message that was decoded. */
+export function comparePrices(a, b) {
     // Of one precision, which a book's prices are, the longer text is the larger.
     const [pointA, pointB] = [a.indexOf('.'), b.indexOf('.')];
     if ((pointA < 0) === (pointB < 0) && a.length - pointA === b.length - pointB) {

@@ -121,12 +121,13 @@ export class Desk {
     const { ticket, tranche_id, fill_usd, rail } = order;
     const request = { order_id: ticket.order_id, tranche_id, fill_usd, rail };
     const quote = await this.#client.postQuote(request, options);
-    hold('the quote', quote, { ...request, pair: ticket.pair });
-    if (order.maxPriceUsd !== undefined && compareDecimals(quote.price_usd, order.maxPriceUsd) > 0) {
-      throw new VerificationError(`the price is ${quote.price_usd}, at most ${order.maxPriceUsd} was wanted`);
-    }
-    const [pay, receive] = [this.#payment(quote), this.#delivery(quote, ticket)];
-    return { quote, pay, receive };
+    return judged('the quote', () => {
+      hold('the quote', quote, { ...request, pair: ticket.pair });
+      if (order.maxPriceUsd !== undefined && compareDecimals(quote.price_usd, order.maxPriceUsd) > 0) {
+        throw new VerificationError(`the price is ${quote.price_usd}, at most ${order.maxPriceUsd} was wanted`);
+      }
+      return { quote, pay: this.#payment(quote), receive: this.#delivery(quote, ticket) };
+    });
   }
 
   /** build reserves the offer and returns both legs in one transaction. It takes the token of a handshake. */
@@ -135,47 +136,55 @@ export class Desk {
     const taker = this.#signer.address;
     const request = { order_id, tranche_id, fill_usd, rail, taker, quote_id, fee_payer: feePayer };
     const build = await this.#client.postBuild(request, options);
-    holdTerms(build.quote, offer);
-    const { base_amount: amount, base_amount_atoms: amount_atoms } = offer.quote;
-    hold('the delivery', build.delivery, { to: taker, mint: offer.receive.mint, amount, amount_atoms });
-    const made = await this.#atomic(build, offer, feePayer);
-    same('recent_blockhash', build.recent_blockhash, made.transaction.blockhash);
-    const digest = await crypto.subtle.digest('SHA-256', new Uint8Array(made.transaction.message));
-    same('message_sha256', build.message_sha256, hex(new Uint8Array(digest)));
-    same('required_signers', build.required_signers, [...made.transaction.signatures.keys()]);
-    return { ...made, build_id: build.build_id };
+    return judged('the build', async () => {
+      holdTerms(build.quote, offer);
+      const { base_amount: amount, base_amount_atoms: amount_atoms } = offer.quote;
+      hold('the delivery', build.delivery, { to: taker, mint: offer.receive.mint, amount, amount_atoms });
+      const made = await this.#atomic(build, offer, feePayer);
+      same('recent_blockhash', build.recent_blockhash, made.transaction.blockhash);
+      const digest = await crypto.subtle.digest('SHA-256', new Uint8Array(made.transaction.message));
+      same('message_sha256', build.message_sha256, hex(new Uint8Array(digest)));
+      same('required_signers', build.required_signers, [...made.transaction.signatures.keys()]);
+      return { ...made, build_id: build.build_id };
+    });
   }
 
   /** atomicClaim is build without a token, which submit then needs; the desk pays the network's fee. */
   async atomicClaim(offer: Offer, options?: KeyedOptions): Promise<AtomicPackage> {
     const claim = await this.#client.postNativeAtomicClaim(this.#claimRequest(offer), options);
-    holdTerms(claim.claim, offer);
-    return { ...(await this.#atomic(claim, offer, 'desk')), build_id: claim.submit.build_id };
+    return judged('the claim', async () => {
+      holdTerms(claim.claim, offer);
+      return { ...(await this.#atomic(claim, offer, 'desk')), build_id: claim.submit.build_id };
+    });
   }
 
   /** submit signs a package and has the desk sign and broadcast it. The same package may be submitted again. */
   async submit(made: AtomicPackage, options?: KeyedOptions): Promise<Submitted> {
     const signed = await sign(made.transaction, this.#signer);
     const answer = await this.#client.postSubmit({ build_id: made.build_id, transaction: toBase64(signed.wire) }, options);
-    hold('what was submitted', answer, { claim_id: made.claim_id });
-    const whole = decodeTransaction(fromBase64(answer.transaction));
-    if (!equal(whole.message, made.transaction.message)) throw new VerificationError('the desk has signed another transaction');
-    same('our signature', toBase58(whole.signatures.get(this.#signer.address) ?? new Uint8Array()), signed.signature);
-    const [first] = whole.signatures.values();
-    same('the signature', answer.signature, toBase58(first ?? new Uint8Array()));
-    return answer;
+    return judged('what was submitted', () => {
+      hold('what was submitted', answer, { claim_id: made.claim_id });
+      const whole = decodeTransaction(fromBase64(answer.transaction));
+      if (!equal(whole.message, made.transaction.message)) throw new VerificationError('the desk has signed another transaction');
+      same('our signature', toBase58(whole.signatures.get(this.#signer.address) ?? new Uint8Array()), signed.signature);
+      const [first] = whole.signatures.values();
+      same('the signature', answer.signature, toBase58(first ?? new Uint8Array()));
+      return answer;
+    });
   }
 
   /** claim reserves the offer and returns the payment, which the desk delivers for once it is final. */
   async claim(offer: Offer, options?: KeyedOptions): Promise<Package> {
     const claim = await this.#client.postNativeModularClaim(this.#claimRequest(offer), options);
-    holdTerms(claim.claim, offer);
-    const transaction = this.#bound(claim, claim.payment, offer);
-    const taker = this.#signer.address;
-    const cost = await verify(transaction, {
-      taker, pay: offer.pay, receive: null, feePayer: taker, memo: claim.claim_id, reference: claim.payment.reference,
+    return judged('the claim', async () => {
+      holdTerms(claim.claim, offer);
+      const transaction = this.#bound(claim, claim.payment, offer);
+      const taker = this.#signer.address;
+      const cost = await verify(transaction, {
+        taker, pay: offer.pay, receive: null, feePayer: taker, memo: claim.claim_id, reference: claim.payment.reference,
+      });
+      return { offer, claim_id: claim.claim_id, transaction, cost, expires_at: claim.expires_at };
     });
-    return { offer, claim_id: claim.claim_id, transaction, cost, expires_at: claim.expires_at };
   }
 
   /**
@@ -274,6 +283,17 @@ export class Desk {
 const minPollMs = 50;
 
 type Look<T> = { found: T } | { waitMs: number };
+
+// judged does a step that holds an answer to what was asked for. An answer that
+// lacks a member, or has another type there, fails it too.
+async function judged<T>(what: string, step: () => T | Promise<T>): Promise<T> {
+  try {
+    return await step();
+  } catch (error) {
+    if (error instanceof BlockdeskError) throw error;
+    throw new VerificationError(`${what} is not as the desk publishes it`, { cause: error });
+  }
+}
 
 // hold compares the members that are named.
 function hold(what: string, got: object, want: Readonly<Record<string, unknown>>): void {
