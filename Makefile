@@ -18,10 +18,10 @@ RACE_ROOMS := $(addprefix ./,$(addsuffix /...,$(wildcard engine persist feed mir
 # after the other through a child process, documents' lines and other people's
 # clients among them: minutes under the detector, which has nothing to find in them
 # that other tests do not show it. make test runs them.
-RACE_SKIP := '^(TestCrash|TestPlantedBugs|TestDamage|TestSubmitAttacks|TestSettleKill|TestRecordedDayThroughEveryDoor|TestReadmeSettles|TestConformance|TestIndependentFIXClient|TestIndependentFIXClientJS|TestFIXQuickstarts|TestTypeScriptBuild|TestTypeScriptUnits|TestTypeScriptReadme|TestTypeScriptFeeds|TestPythonSDK)$$'
+RACE_SKIP := '^(TestCrash|TestPlantedBugs|TestDamage|TestSubmitAttacks|TestSettleKill|TestRecordedDayThroughEveryDoor|TestReadmeSettles|TestConformance|TestIndependentFIXClient|TestIndependentFIXClientJS|TestFIXQuickstarts|TestTypeScriptBuild|TestTypeScriptUnits|TestTypeScriptReadme|TestTypeScriptFeeds|TestPythonSDK|TestBoard|TestBoardSettles)$$'
 
 .DEFAULT_GOAL := help
-.PHONY: help run build sandbox sdk try-sandbox board test race crash claims follow check fmt fuzz bench bench-ws tools clean
+.PHONY: help run build sandbox sdk try-sandbox board browser test race crash claims follow check fmt fuzz bench bench-ws tools clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -56,6 +56,11 @@ board: httpgw/board/node_modules/.package-lock.json ## build the pages for peopl
 
 httpgw/board/node_modules/.package-lock.json: httpgw/board/package-lock.json
 	npm --prefix httpgw/board ci --no-audit --no-fund --loglevel=error --fetch-retries=$(NPM_RETRIES)
+
+browser: internal/clients/browser/node_modules/.package-lock.json ## install the Chromium that looks at the pages (npm, 60 MB)
+
+internal/clients/browser/node_modules/.package-lock.json: internal/clients/browser/package-lock.json
+	npm --prefix internal/clients/browser ci --no-audit --no-fund --loglevel=error --fetch-retries=$(NPM_RETRIES)
 
 test: try-sandbox ## vet and run every test: the inner rooms first, since they are fast
 	$(GO) vet ./...

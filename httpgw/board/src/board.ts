@@ -37,6 +37,7 @@ class BoardPage {
   #chosen = '';
   #asked = 0; // the newest request for candles
   #soon = 0;
+  #told = false; // whether the board has told of its offers
 
   constructor(
     readonly api: Api,
@@ -82,6 +83,7 @@ class BoardPage {
   }
 
   #takeOffers(b: Board): void {
+    this.#told = true;
     this.#offers.clear();
     for (const offer of b.offers) this.#offers.set(offer.order_id, offer);
     say(one('offers-note'), `prices of ${b.ts.slice(11, 19)} UTC`);
@@ -110,7 +112,7 @@ class BoardPage {
         return true;
       case 'tickets':
         this.#tickets.apply(m);
-        if (m.tickets.some((t) => t.state === 'open' && !this.#offers.has(t.order_id))) this.#cycleSoon();
+        if (this.#told && m.tickets.some((t) => t.state === 'open' && !this.#offers.has(t.order_id))) this.#cycleSoon();
         this.#paintOffersSoon();
         return true;
     }
