@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Generic, Mapping, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 from urllib.parse import quote, urlencode
 
 from ._decode import decode
@@ -89,12 +90,12 @@ def path_of(template: str, **parts: str) -> str:
 class Namespace:
     """A group of the blocking client's methods."""
 
-    def __init__(self, client: "Client") -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
 
 
 class AsyncNamespace:
     """A group of the asyncio client's methods."""
 
-    def __init__(self, client: "AsyncClient") -> None:
+    def __init__(self, client: AsyncClient) -> None:
         self._client = client

@@ -12,7 +12,7 @@ import dataclasses
 import json
 import re
 import typing
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Callable, Union
@@ -23,13 +23,10 @@ Decoder = Callable[[Any, str], Any]
 
 #: Longest decimal that is read: more digits than any amount of the service has.
 MAX_DIGITS = 64
-#: Deepest nesting of an answer that is read.
-MAX_DEPTH = 64
 
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?\Z")
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]*)\Z")
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?Z\Z", re.ASCII)
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def loads(text: Union[str, bytes]) -> Any:
@@ -82,11 +79,6 @@ def timestamp(value: Any, where: str = "value") -> datetime:
         return datetime(year, month, day, hour, minute, second, int(fraction), timezone.utc)
     except ValueError:
         raise ProtocolError(f"{where}: no time: {value!r:.80}") from None
-
-
-def from_unix_ms(ms: int) -> datetime:
-    """The time that so many milliseconds since 1970 are."""
-    return _EPOCH + timedelta(milliseconds=ms)
 
 
 def decode(kind: Any, value: Any, where: str = "answer") -> Any:

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Dict, List, Optional
+from typing import Any, Optional
 
 from . import _calls as calls
 from . import base58, verify
@@ -73,7 +73,7 @@ class Desk:
     def __init__(self, service: Service, chain: Optional[Origin]) -> None:
         self.service = service
         self.chain = chain
-        self._base_mints: Dict[str, str] = {}  # by pair: they never change
+        self._base_mints: dict[str, str] = {}  # by pair: they never change
 
     def ticket(self, fill_usd: Decimal, pair: Optional[str]) -> Flow[Ticket]:
         """The ticket that sells so many dollars now, of any pair or of one."""
@@ -126,23 +126,34 @@ class Desk:
     def pay(self, claim: VerifiedClaim, signer: Signer, timeout: float) -> Flow[str]:
         signed = claim.transaction.signed(signer)
         deadline = time.monotonic() + timeout
-        yield from self._send(signed, preflight=True)
-        for look in range(1, 1 << 30):
-            status = yield from self._status(signed.signature, history=False)
-            if status is None and look % RESEND_LOOKS == 0:
-                if not (yield from self._can_land(signed)):
-                    status = yield from self._status(signed.signature, history=True)
-                    if status is None:
-                        raise PaymentFailed(signed.signature, False, "its blockhash has expired: it can land no more")
-                yield from self._send(signed, preflight=False)
-            if status is not None and status.get("err") is not None:
-                raise PaymentFailed(signed.signature, True, f"failed on the chain: {json.dumps(status['err'], default=str)}")
-            if status is not None and status.get("confirmationStatus") == "finalized":
-                break
-            if time.monotonic() > deadline:
-                raise PaymentFailed(signed.signature, False, f"sent, and not final after {timeout:g} s: it may still be")
+        try:
+            yield from self._send(signed, preflight=True)
+        except (TransportError, ProtocolError) as e:
+            raise PaymentFailed(signed.signature, False, f"the node was not heard: it may have been sent: {e}") from e
+        look, trouble = 0, ""
+        while time.monotonic() < deadline:
+            look += 1
+            try:
+                if (yield from self._is_final(signed, resend=look % RESEND_LOOKS == 0)):
+                    return signed.signature
+                trouble = ""
+            except (TransportError, ProtocolError, RpcError) as e:
+                trouble = f"; the node: {e}"  # it is sent: whether it lands is not the node's to say
             yield Sleep(CHAIN_EVERY)
-        return signed.signature
+        raise PaymentFailed(signed.signature, False, f"sent, and not final after {timeout:g} s: it may still be{trouble}")
+
+    def _is_final(self, signed: Transaction, resend: bool) -> Flow[bool]:
+        """Looks at a payment that was sent. resend: sends it again where it is not seen."""
+        status = yield from self._status(signed.signature, history=False)
+        if status is None and resend:
+            if not (yield from self._can_land(signed)):
+                status = yield from self._status(signed.signature, history=True)
+                if status is None:
+                    raise PaymentFailed(signed.signature, False, "its blockhash has expired: it can land no more")
+            yield from self._send(signed, preflight=False)
+        if status is not None and status.get("err") is not None:
+            raise PaymentFailed(signed.signature, True, f"failed on the chain: {json.dumps(status['err'], default=str)}")
+        return status is not None and status.get("confirmationStatus") == "finalized"
 
     def prove(self, claim: VerifiedClaim, signature: str, timeout: float) -> Flow[Verification]:
         deadline = time.monotonic() + timeout
@@ -158,7 +169,7 @@ class Desk:
             key = new_key()  # what was answered so far would be answered again
             yield Sleep(max(LEAST_PENDING, answer.retry_after_ms / 1000))
 
-    def _prove_once(self, claim: VerifiedClaim, signature: str, key: str) -> Flow["Verification | Pending"]:
+    def _prove_once(self, claim: VerifiedClaim, signature: str, key: str) -> Flow[Verification | Pending]:
         """Over the native surface, or the registry backend where that cannot be had."""
         q = claim.quote
         arguments = dict(claim_id=claim.claim_id, fill_usd=q.fill_usd, payment_rail=q.rail, idempotency_key=key)
@@ -193,9 +204,7 @@ class Desk:
         base_mint = yield from self._base_mint(quote.pair)
         payer = "desk" if sponsored else "taker"
         build = yield from self.service.call(
-            calls.dvp_build(
-                quote.order_id, quote.tranche_id, quote.fill_usd, quote.rail, wallet, quote_id=quote.quote_id, fee_payer=payer
-            )
+            calls.dvp_build(quote.order_id, quote.tranche_id, quote.fill_usd, quote.rail, wallet, quote_id=quote.quote_id, fee_payer=payer)
         )
         transaction, cost = verify.check_build(build, quote, wallet, base_mint, sponsored)
         return VerifiedBuild(build, quote, transaction, cost)
@@ -235,7 +244,7 @@ class Desk:
         yield from self.submit(build, signer)
         return (yield from self.follow_build(build.build_id, max(1.0, deadline - time.monotonic())))
 
-    def rpc(self, method: str, params: List[Any]) -> Flow[Any]:
+    def rpc(self, method: str, params: list[Any]) -> Flow[Any]:
         """A JSON-RPC call of the chain's node, which has to be one that may be repeated."""
         if self.chain is None:
             raise ValueError("no node to talk to: name one, Client(url, rpc_url=...)")
@@ -265,7 +274,7 @@ class Desk:
         if signature != transaction.signature:
             raise ProtocolError(f"the node names {transaction.signature} {signature!r:.100}")
 
-    def _status(self, signature: str, history: bool) -> Flow[Optional[Dict[str, Any]]]:
+    def _status(self, signature: str, history: bool) -> Flow[Optional[dict[str, Any]]]:
         answer = yield from self.rpc("getSignatureStatuses", [[signature], {"searchTransactionHistory": history}])
         values = answer.get("value") if isinstance(answer, dict) else None
         if not isinstance(values, list) or len(values) != 1 or not isinstance(values[0], (dict, type(None))):

@@ -6,8 +6,9 @@ all read their answers here. Limits are named; beyond them is a LimitExceeded.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Mapping, Optional
+from typing import Optional
 from urllib.parse import urlsplit
 
 from .errors import LimitExceeded, ProtocolError, TransportError
@@ -30,7 +31,7 @@ class Origin:
     prefix: str
 
     @classmethod
-    def parse(cls, url: str) -> "Origin":
+    def parse(cls, url: str) -> Origin:
         """The origin of an http, https, ws or wss URL. ValueError if it is none."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https", "ws", "wss") or not parts.hostname:
@@ -78,11 +79,10 @@ class ResponseReader:
     follows the answer is left in ``rest``.
     """
 
-    def __init__(self, *, bodiless: bool = False) -> None:
+    def __init__(self) -> None:
         self.head: Optional[Response] = None
         self.done = False
         self.rest = b""
-        self._bodiless = bodiless
         self._buffer = bytearray()
         self._body = bytearray()
         self._left: Optional[int] = None  # of the body or the chunk; None: until the end
@@ -160,7 +160,7 @@ class ResponseReader:
         """How long the body is, by the rules of RFC 9112, 6.3."""
         self._state = "body"
         coding, length = headers.get("transfer-encoding"), headers.get("content-length")
-        if self._bodiless or status in (101, 204, 304):
+        if status in (101, 204, 304):
             self._left = 0
         elif coding is not None:
             if coding.strip().lower() != "chunked" or length is not None:
@@ -221,7 +221,7 @@ class ResponseReader:
         self._state, self.done = "done", True
 
 
-def _status(line: str) -> "tuple[int, str]":
+def _status(line: str) -> tuple[int, str]:
     version, _, rest = line.partition(" ")
     code = rest.partition(" ")[0]
     if version not in ("HTTP/1.1", "HTTP/1.0") or len(code) != 3 or not code.isdigit() or not code.isascii():
@@ -229,8 +229,8 @@ def _status(line: str) -> "tuple[int, str]":
     return int(code), version[-3:]
 
 
-def _headers(lines: "list[str]") -> Mapping[str, str]:
-    headers: "dict[str, str]" = {}
+def _headers(lines: list[str]) -> Mapping[str, str]:
+    headers: dict[str, str] = {}
     for line in lines:
         name, colon, value = line.partition(":")
         name, value = name.lower(), value.strip()

@@ -102,7 +102,7 @@ class AsyncConnection:
         self._reader, self._writer = reader, writer
 
     @classmethod
-    async def open(cls, origin: Origin, deadline: float, context: Optional[ssl.SSLContext]) -> "AsyncConnection":
+    async def open(cls, origin: Origin, deadline: float, context: Optional[ssl.SSLContext]) -> AsyncConnection:
         where = origin.authority
         tls = (context or tls_context()) if origin.tls else None
         try:

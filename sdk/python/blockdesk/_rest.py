@@ -11,8 +11,9 @@ import random
 import re
 import threading
 import time
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from typing import Any, Dict, Generator, Mapping, Optional, Tuple, TypeVar, Union
+from typing import Any, Optional, TypeVar, Union
 
 from ._call import Call
 from ._decode import loads
@@ -71,8 +72,8 @@ class Pace:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._classes: Dict[str, _Bucket] = {}
-        self._of: Dict[Tuple[str, str], str] = {}
+        self._classes: dict[str, _Bucket] = {}
+        self._of: dict[tuple[str, str], str] = {}
 
     def wait(self, method: str, path: str) -> float:
         """Seconds to wait before a request, which is then counted."""
@@ -118,7 +119,7 @@ _POLICY = re.compile(r'"(?P<name>[a-z-]{1,32})";q=(?P<q>\d{1,9});w=(?P<w>\d{1,9}
 _STATE = re.compile(r'"(?P<name>[a-z-]{1,32})";r=(?P<r>\d{1,9});t=(?P<t>\d{1,9})\Z', re.ASCII)
 
 
-def _route(method: str, path: str) -> Tuple[str, str]:
+def _route(method: str, path: str) -> tuple[str, str]:
     """What requests of one rate class have in common: no ids."""
     return method, "/".join(path.split("/")[:5])
 

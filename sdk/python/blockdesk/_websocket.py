@@ -10,8 +10,9 @@ import base64
 import hashlib
 import os
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Callable, List, Mapping, Optional, Union
+from typing import Callable, Optional, Union
 
 from ._http import Origin, Response, request
 from .errors import LimitExceeded, ProtocolError
@@ -39,7 +40,7 @@ class Handshake:
             "Sec-WebSocket-Version": "13", "Sec-WebSocket-Extensions": _OFFER,
         })  # fmt: skip
 
-    def accept(self, answer: Response) -> "Reader":
+    def accept(self, answer: Response) -> Reader:
         """The reader of what follows a right answer of status 101."""
         headers = answer.headers
         if headers.get("upgrade", "").lower() != "websocket" or "upgrade" not in headers.get("connection", "").lower():
@@ -104,10 +105,10 @@ class Reader:
         self._message = bytearray()
         self._closed = False
 
-    def feed(self, data: bytes) -> List[Event]:
+    def feed(self, data: bytes) -> list[Event]:
         """What the bytes complete, in their order. Nothing follows a Close."""
         self._buffer += data
-        events: List[Event] = []
+        events: list[Event] = []
         while not self._closed:
             frame = self._frame()
             if frame is None:
@@ -118,7 +119,7 @@ class Reader:
                 self._closed = isinstance(event, Close)
         return events
 
-    def _frame(self) -> "Optional[tuple[int, int, bytes]]":
+    def _frame(self) -> Optional[tuple[int, int, bytes]]:
         """Takes the next whole frame: its first byte's flags, opcode, payload."""
         b = self._buffer
         if len(b) < 2:

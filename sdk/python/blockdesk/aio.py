@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Type, TypeVar
+from typing import Any, Optional, TypeVar
 
 from . import _namespaces as groups
 from ._call import Call, Number
@@ -177,10 +178,10 @@ class AsyncClient:
         """Closes the connections that are kept. The client may be used again."""
         await self._pool.close()
 
-    async def __aenter__(self) -> "AsyncClient":
+    async def __aenter__(self) -> AsyncClient:
         return self
 
-    async def __aexit__(self, kind: Optional[Type[BaseException]], e: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+    async def __aexit__(self, kind: Optional[type[BaseException]], e: Optional[BaseException], trace: Optional[TracebackType]) -> None:
         await self.close()
 
     async def _run(self, flow: Flow[T]) -> T:
@@ -211,7 +212,7 @@ class _Pool:
 
     def __init__(self, context: Optional[ssl.SSLContext]) -> None:
         self._context = context
-        self._idle: Dict[Origin, List[Tuple[float, AsyncConnection]]] = {}
+        self._idle: dict[Origin, list[tuple[float, AsyncConnection]]] = {}
 
     async def exchange(self, exchange: Exchange, deadline: float) -> Response:
         kept = None if exchange.fresh else await self._take(exchange.origin)

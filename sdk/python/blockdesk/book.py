@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import zlib
 from bisect import bisect_left
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Optional
 
 from ._decode import decimal
 from .errors import ProtocolError
@@ -36,12 +37,12 @@ class OrderBook:
         self._asks = _Side(descending=False)
 
     @property
-    def bids(self) -> List[Level]:
+    def bids(self) -> list[Level]:
         """Who buys, the highest price first."""
         return self._bids.levels()
 
     @property
-    def asks(self) -> List[Level]:
+    def asks(self) -> list[Level]:
         """Who sells, the lowest price first."""
         return self._asks.levels()
 
@@ -65,7 +66,7 @@ class OrderBook:
         bid, ask = (str(level.price) if level else "none" for level in (self.best_bid, self.best_ask))
         return f"OrderBook({self.symbol} {self.epoch} {self.seq}: {bid} / {ask})"
 
-    def apply(self, message: Dict[str, Any]) -> None:
+    def apply(self, message: dict[str, Any]) -> None:
         """Takes in an l2 message of the stream.
 
         OutOfStep where it does not follow what is there, or where the book has not
@@ -96,8 +97,8 @@ class OrderBook:
 class _Side:
     def __init__(self, descending: bool) -> None:
         self._sign = -1 if descending else 1
-        self._keys: List[Decimal] = []  # prices, best first; negated for bids
-        self._levels: Dict[Decimal, Tuple[Level, str]] = {}  # with its digits
+        self._keys: list[Decimal] = []  # prices, best first; negated for bids
+        self._levels: dict[Decimal, tuple[Level, str]] = {}  # with its digits
 
     def clear(self) -> None:
         self._keys.clear()
@@ -129,7 +130,7 @@ class _Side:
     def best(self) -> Optional[Level]:
         return self._levels[self._keys[0]][0] if self._keys else None
 
-    def levels(self) -> List[Level]:
+    def levels(self) -> list[Level]:
         return [self._levels[key][0] for key in self._keys]
 
     def digits(self, count: int) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ssl
 import threading
 import time
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Type, TypeVar
+from typing import Any, Optional, TypeVar
 
 from . import _namespaces as groups
 from ._call import Call, Number
@@ -181,10 +182,10 @@ class Client:
         """Closes the connections that are kept. The client may be used again."""
         self._pool.close()
 
-    def __enter__(self) -> "Client":
+    def __enter__(self) -> Client:
         return self
 
-    def __exit__(self, kind: Optional[Type[BaseException]], e: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+    def __exit__(self, kind: Optional[type[BaseException]], e: Optional[BaseException], trace: Optional[TracebackType]) -> None:
         self.close()
 
     def _run(self, flow: Flow[T]) -> T:
@@ -216,7 +217,7 @@ class _Pool:
     def __init__(self, context: Optional[ssl.SSLContext]) -> None:
         self._context = context
         self._lock = threading.Lock()
-        self._idle: Dict[Origin, List[Tuple[float, Connection]]] = {}
+        self._idle: dict[Origin, list[tuple[float, Connection]]] = {}
 
     def exchange(self, exchange: Exchange, deadline: float) -> Response:
         kept = None if exchange.fresh else self._take(exchange.origin)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
-from typing import List, Optional, Tuple
+from typing import Optional
 
 P = 2**255 - 19
 L = 2**252 + 27742317777372353535851937790883648493
@@ -23,7 +23,7 @@ _D2 = 2 * _D % P
 _SQRT_M1 = pow(2, (P - 1) // 4, P)
 
 # Extended coordinates: X, Y, Z, T with x = X/Z, y = Y/Z, xy = T/Z.
-Point = Tuple[int, int, int, int]
+Point = tuple[int, int, int, int]
 _IDENTITY: Point = (0, 1, 1, 0)
 
 
@@ -68,7 +68,7 @@ def on_curve(key: bytes) -> bool:
     return _decompress(key, canonical=False) is not None
 
 
-def _expand(seed: bytes) -> Tuple[int, bytes]:
+def _expand(seed: bytes) -> tuple[int, bytes]:
     if len(seed) != 32:
         raise ValueError(f"a seed of {len(seed)} bytes, not 32")
     h = hashlib.sha512(seed).digest()
@@ -109,7 +109,7 @@ def _times(n: int, p: Point) -> Point:
 
 
 @lru_cache(maxsize=1)
-def _powers() -> List[List[Point]]:
+def _powers() -> list[list[Point]]:
     """d * 16^i * base for each digit d, so that a product takes 64 additions."""
     y = 4 * pow(5, P - 2, P) % P
     x = _x_of(y, 0)

@@ -8,7 +8,8 @@ answers is an :class:`ApiError` with its machine words; what happens on the way 
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Optional
+from collections.abc import Mapping
+from typing import Any, Optional
 
 
 class BlockdeskError(Exception):
@@ -130,17 +131,15 @@ class Unavailable(ApiError):
 def api_error(status: int, body: Any, request_id: str, retry_after: Optional[float]) -> ApiError:
     """The exception of an error answer; body is its decoded JSON, or anything else."""
     members: Mapping[str, Any] = body if isinstance(body, dict) else {}
-    kind: type[ApiError] = ApiError
-    if status == 409:
-        kind = Refused if members.get("code") == "REFUS_DVP" else Conflict
-    else:
-        kind = _BY_STATUS.get(status, ApiError)
+    kind = _BY_STATUS.get(status, ApiError)
+    if members.get("code") == "REFUS_DVP":
+        kind = Refused
     return kind(status, members, request_id=request_id, retry_after=retry_after)
 
 
-_BY_STATUS: Mapping[int, "type[ApiError]"] = {
+_BY_STATUS: Mapping[int, type[ApiError]] = {
     400: InvalidRequest, 405: InvalidRequest, 413: InvalidRequest, 415: InvalidRequest, 431: InvalidRequest,
-    401: NotAdmitted, 403: NotAdmitted, 404: NotFound, 422: PaymentMismatch, 429: RateLimited, 503: Unavailable,
+    401: NotAdmitted, 403: NotAdmitted, 404: NotFound, 409: Conflict, 422: PaymentMismatch, 429: RateLimited, 503: Unavailable,
 }  # fmt: skip
 
 

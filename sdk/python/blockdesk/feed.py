@@ -7,10 +7,11 @@ a fresh snapshot is asked for, and an :class:`Interruption` tells so.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Optional, Union
 
 from ._decode import decode, loads
 from .book import OrderBook, OutOfStep
@@ -53,7 +54,7 @@ class TradesEvent:
     """Trades, the oldest first. A snapshot has the newest ones from before."""
 
     symbol: str
-    trades: List[StreamTrade]
+    trades: list[StreamTrade]
     snapshot: bool
 
 
@@ -88,10 +89,10 @@ class TicketsEvent:
     no more. ``all`` are those that there are now, by order_id."""
 
     symbol: str
-    tickets: List[Ticket]
-    gone: List[str]
+    tickets: list[Ticket]
+    gone: list[str]
     snapshot: bool
-    all: Dict[str, Ticket]
+    all: dict[str, Ticket]
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class Connected:
 
 
 StreamEvent = Union[BookEvent, TradesEvent, TickerEvent, TicketsEvent, Interruption, Connected]
-_Key = Tuple[str, str]
+_Key = tuple[str, str]
 
 
 class Feed:
@@ -129,16 +130,16 @@ class Feed:
             raise ValueError(f"depth: one of {DEPTHS}")
         self.symbols, self.channels, self.depth = list(symbols), list(channels), depth
         self.books = {symbol: OrderBook(symbol) for symbol in symbols}
-        self.tickets: Dict[str, Dict[str, Ticket]] = {symbol: {} for symbol in symbols}
+        self.tickets: dict[str, dict[str, Ticket]] = {symbol: {} for symbol in symbols}
         self.epoch = ""  # of the numbers below
         self._life = ""  # the service's epoch, as it has said last
-        self._seqs: Dict[_Key, int] = {}
-        self._waiting: Set[_Key] = set()  # for a snapshot
-        self._behind: Dict[_Key, int] = {}  # what the last heartbeat knew and we did not
+        self._seqs: dict[_Key, int] = {}
+        self._waiting: set[_Key] = set()  # for a snapshot
+        self._behind: dict[_Key, int] = {}  # what the last heartbeat knew and we did not
 
     def subscribe(self) -> str:
         """The message that begins, or resumes, all streams on a new connection."""
-        message: Dict[str, Any] = {
+        message: dict[str, Any] = {
             "action": "SUBSCRIBE_MARKET", "channels": self.channels, "symbols": self.symbols, "heartbeat": True, "id": "1",
         }  # fmt: skip
         if "l2" in self.channels:
@@ -154,7 +155,7 @@ class Feed:
         self._seqs.clear()
         self._waiting.clear()
 
-    def take(self, text: str) -> "tuple[List[StreamEvent], List[str]]":
+    def take(self, text: str) -> tuple[list[StreamEvent], list[str]]:
         """Takes in a message: what it means, and what is to be sent in answer."""
         message = loads(text)
         if not isinstance(message, dict) or not isinstance(message.get("channel"), str):
@@ -170,7 +171,7 @@ class Feed:
             self._life = str(message.get("epoch"))
         return [], []  # mark, and what may come one day
 
-    def _control(self, message: Dict[str, Any]) -> List[StreamEvent]:
+    def _control(self, message: dict[str, Any]) -> list[StreamEvent]:
         kind = message.get("type")
         if kind == "error" and not message.get("retryable"):
             raise ProtocolError(f"the service refuses: {message.get('code')}: {message.get('message')}")
@@ -184,7 +185,7 @@ class Feed:
         resumed = bool(numbered) and all(s.get("resumed") for s in numbered)
         return [Connected(self._life, resumed)]
 
-    def _market(self, channel: str, message: Dict[str, Any]) -> "tuple[List[StreamEvent], List[str]]":
+    def _market(self, channel: str, message: dict[str, Any]) -> tuple[list[StreamEvent], list[str]]:
         symbol, seq, epoch = message.get("symbol"), message.get("seq"), message.get("epoch")
         if symbol not in self.books or not isinstance(seq, int) or not isinstance(epoch, str):
             raise ProtocolError(f"a message of {channel} for {symbol!r:.40}")
@@ -210,15 +211,15 @@ class Feed:
         self._waiting.discard(key)
         return [event], []
 
-    def _apply(self, channel: str, symbol: str, snapshot: bool, message: Dict[str, Any]) -> StreamEvent:
+    def _apply(self, channel: str, symbol: str, snapshot: bool, message: dict[str, Any]) -> StreamEvent:
         if channel == "l2":
             book = self.books[symbol]
             book.apply(message)
             return BookEvent(symbol, book, snapshot, decode(Optional[datetime], message.get("ts"), "ts"))
         if channel == "trades":
-            return TradesEvent(symbol, decode(List[StreamTrade], message.get("trades"), "trades"), snapshot)
-        changed = decode(List[Ticket], message.get("tickets"), "tickets")
-        gone = decode(List[str], message.get("gone", []), "gone")
+            return TradesEvent(symbol, decode(list[StreamTrade], message.get("trades"), "trades"), snapshot)
+        changed = decode(list[Ticket], message.get("tickets"), "tickets")
+        gone = decode(list[str], message.get("gone", []), "gone")
         all_ = {} if snapshot else self.tickets[symbol]
         all_.update((ticket.order_id, ticket) for ticket in changed)
         for order_id in gone:
@@ -226,13 +227,13 @@ class Feed:
         self.tickets[symbol] = all_
         return TicketsEvent(symbol, changed, gone, snapshot, dict(all_))
 
-    def _heartbeat(self, message: Dict[str, Any]) -> "tuple[List[StreamEvent], List[str]]":
+    def _heartbeat(self, message: dict[str, Any]) -> tuple[list[StreamEvent], list[str]]:
         """The last message of a stream may be lost and nobody sees it: what two
         heartbeats in a row know and we do not is."""
-        events: List[StreamEvent] = []
-        answers: List[str] = []
+        events: list[StreamEvent] = []
+        answers: list[str] = []
         seqs = message.get("seqs")
-        behind: Dict[_Key, int] = {}
+        behind: dict[_Key, int] = {}
         for name, newest in seqs.items() if isinstance(seqs, dict) else []:
             channel, _, symbol = name.partition(":")
             key = (channel, symbol)
@@ -247,7 +248,7 @@ class Feed:
         self._behind = behind
         return events, answers
 
-    def _resync(self, key: _Key, why: str) -> "tuple[List[StreamEvent], List[str]]":
+    def _resync(self, key: _Key, why: str) -> tuple[list[StreamEvent], list[str]]:
         self._waiting.add(key)
         self._seqs.pop(key, None)
         channel, symbol = key

@@ -15,12 +15,13 @@ import queue
 import ssl
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
-from typing import Callable, Dict, List, Optional, Sequence, Tuple, Type, Union
+from typing import Callable, Optional, Union
 
 from ._call import Number, exact, new_key
 from ._decode import decimal
@@ -40,7 +41,7 @@ _SIDES = {"buy": "1", "sell": "2"}
 _TIFS = {"day": "0", "gtc": "1", "ioc": "3", "fok": "4"}
 _ENDED = frozenset("248C")
 
-Field = Tuple[int, Union[str, int, Decimal]]
+Field = tuple[int, Union[str, int, Decimal]]
 
 
 class FixRefused(BlockdeskError):
@@ -54,7 +55,7 @@ class FixRefused(BlockdeskError):
 class FixMessage:
     """One message: its fields in their order, groups included."""
 
-    def __init__(self, fields: Sequence[Tuple[int, str]]) -> None:
+    def __init__(self, fields: Sequence[tuple[int, str]]) -> None:
         self.fields = list(fields)
 
     @property
@@ -66,7 +67,7 @@ class FixMessage:
         """The first value of a tag; empty where there is none."""
         return next((value for t, value in self.fields if t == tag), "")
 
-    def all(self, tag: int) -> List[str]:
+    def all(self, tag: int) -> list[str]:
         """Every value of a tag."""
         return [value for t, value in self.fields if t == tag]
 
@@ -74,7 +75,7 @@ class FixMessage:
         """A field as a number; ProtocolError where it is none."""
         return decimal(self.get(tag), f"tag {tag}")
 
-    def groups(self, first: int) -> List["FixMessage"]:
+    def groups(self, first: int) -> list[FixMessage]:
         """The entries of a repeating group, each of which begins with tag first."""
         starts = [i for i, (tag, _) in enumerate(self.fields) if tag == first]
         return [FixMessage(self.fields[a:b]) for a, b in zip(starts, starts[1:] + [len(self.fields)])]
@@ -106,10 +107,10 @@ class FixReader:
     def __init__(self) -> None:
         self._buffer = bytearray()
 
-    def feed(self, data: bytes) -> List[FixMessage]:
+    def feed(self, data: bytes) -> list[FixMessage]:
         """The messages that the bytes complete."""
         self._buffer += data
-        out: List[FixMessage] = []
+        out: list[FixMessage] = []
         while True:
             message = self._next()
             if message is None:
@@ -138,7 +139,7 @@ class FixReader:
         return FixMessage(_fields(raw[end + 1 : -7]))
 
 
-def _fields(body: bytes) -> List[Tuple[int, str]]:
+def _fields(body: bytes) -> list[tuple[int, str]]:
     fields = []
     for part in body.decode("latin-1").split(SOH)[:-1]:
         tag, equals, value = part.partition("=")
@@ -174,7 +175,7 @@ class Execution:
         return self.status in _ENDED
 
     @classmethod
-    def of(cls, m: FixMessage) -> "Execution":
+    def of(cls, m: FixMessage) -> Execution:
         """The execution that a message tells."""
 
         def maybe(tag: int) -> Optional[Decimal]:
@@ -206,8 +207,8 @@ class FixBook:
     """An order book, by a MarketDataSnapshotFullRefresh (W): best first."""
 
     symbol: str
-    bids: List[Level]
-    asks: List[Level]
+    bids: list[Level]
+    asks: list[Level]
     last: Optional[Level]
 
 
@@ -229,7 +230,7 @@ class _Numbers:
             os.replace(fresh, self._path)
 
 
-_Waiter = Tuple[Callable[[FixMessage], bool], "queue.Queue[Union[FixMessage, BlockdeskError]]"]
+_Waiter = tuple[Callable[[FixMessage], bool], "queue.Queue[Union[FixMessage, BlockdeskError]]"]
 
 
 class FixClient:
@@ -244,7 +245,7 @@ class FixClient:
         username: Optional[str] = None,
         target: str = "BLOCKDESK",
         heartbeat: int = 30,
-        numbers: Union[str, "os.PathLike[str]", None] = None,
+        numbers: Union[str, os.PathLike[str], None] = None,
         cancel_on_disconnect: bool = True,
         ssl_context: Optional[ssl.SSLContext] = None,
         timeout: float = 10.0,
@@ -261,15 +262,15 @@ class FixClient:
         self._numbers = _Numbers(Path(numbers) if numbers is not None else None)
         self._heartbeat, self._timeout = heartbeat, timeout
         self._lock = threading.Lock()  # of what is sent, and of what follows
-        self._waiters: List[_Waiter] = []
-        self._inbox: "queue.Queue[FixMessage]" = queue.Queue()
+        self._waiters: list[_Waiter] = []
+        self._inbox: queue.Queue[FixMessage] = queue.Queue()
         self._resend_asked = 0  # the gap's end that has been asked for
         self._ended: Optional[BlockdeskError] = None
         self._logged_on = False
         self._leaving = False
         self._connection = Connection(origin, time.monotonic() + timeout, ssl_context)
         self._sent = self._heard = time.monotonic()
-        logon: List[Field] = [(98, 0), (108, heartbeat)]
+        logon: list[Field] = [(98, 0), (108, heartbeat)]
         if numbers is None:
             logon.append((141, "Y"))
         logon += [(553, username or sender), (554, password)]
@@ -301,7 +302,7 @@ class FixClient:
         sender, target = self._head
         seq = self._numbers.outgoing if number is None else number
         now = _now()
-        head: List[Field] = [(35, kind), (49, sender), (56, target), (34, seq)]
+        head: list[Field] = [(35, kind), (49, sender), (56, target), (34, seq)]
         head += [(43, "Y")] if again else []
         head += [(52, now)] + ([(122, now)] if again else [])
         content = encode(head + list(fields))
@@ -335,7 +336,7 @@ class FixClient:
         an order that does not rest, once it has ended. FixRefused where it is refused.
         """
         ident = cl_ord_id or _ident()
-        fields: List[Field] = [(11, ident), (55, symbol), (54, _SIDES[side]), (60, _now()), (38, exact(quantity))]
+        fields: list[Field] = [(11, ident), (55, symbol), (54, _SIDES[side]), (60, _now()), (38, exact(quantity))]
         if price is None:
             tif = tif if tif == "fok" else "ioc"
             fields += [(40, "1"), (59, _TIFS[tif])]
@@ -348,13 +349,13 @@ class FixClient:
     def cancel(self, order: Execution) -> Execution:
         """Cancels an order. FixRefused where it has ended already."""
         ident = _ident()
-        fields: List[Field] = [(11, ident), (41, order.cl_ord_id), (55, order.symbol), (54, _SIDES[order.side]), (60, _now())]
+        fields: list[Field] = [(11, ident), (41, order.cl_ord_id), (55, order.symbol), (54, _SIDES[order.side]), (60, _now())]
         return self._executed("F", [(37, order.order_id)] + fields, ident, to_end=True)
 
     def replace(self, order: Execution, quantity: Number, price: Number) -> Execution:
         """Changes an order's whole quantity and its price."""
         ident = _ident()
-        fields: List[Field] = [
+        fields: list[Field] = [
             (37, order.order_id), (11, ident), (41, order.cl_ord_id), (55, order.symbol), (54, _SIDES[order.side]), (60, _now()),
             (38, exact(quantity)), (40, "2"), (44, exact(price)),
         ]  # fmt: skip
@@ -363,7 +364,7 @@ class FixClient:
     def cancel_all(self, symbol: Optional[str] = None) -> int:
         """Cancels all orders of the participant, or those of a symbol: how many."""
         ident = _ident()
-        fields: List[Field] = [(11, ident), (530, 1 if symbol else 7), (60, _now())]
+        fields: list[Field] = [(11, ident), (530, 1 if symbol else 7), (60, _now())]
         if symbol:
             fields.insert(2, (55, symbol))
         m = self._ask("q", fields, lambda m: m.type == "r" and m.get(11) == ident)
@@ -374,7 +375,7 @@ class FixClient:
     def quote(self, symbol: str, fill_usd: Number, rail: Optional[str] = None) -> FixQuote:
         """Asks the desk for a firm price of so many dollars. FixRefused: it has none."""
         ident = _ident()
-        fields: List[Field] = [(131, ident), (146, 1), (55, symbol), (54, 1), (152, exact(fill_usd))]
+        fields: list[Field] = [(131, ident), (146, 1), (55, symbol), (54, 1), (152, exact(fill_usd))]
         m = self._ask("R", fields + ([(15, rail)] if rail else []), lambda m: m.type in ("S", "AG") and m.get(131) == ident)
         if m.type == "AG":
             raise FixRefused(m.get(58))
@@ -386,11 +387,11 @@ class FixClient:
     def book(self, symbol: str, depth: int = 10) -> FixBook:
         """The order book of a symbol now, and its last trade."""
         ident = _ident()
-        fields: List[Field] = [(262, ident), (263, 0), (264, depth), (267, 3), (269, 0), (269, 1), (269, 2), (146, 1), (55, symbol)]
+        fields: list[Field] = [(262, ident), (263, 0), (264, depth), (267, 3), (269, 0), (269, 1), (269, 2), (146, 1), (55, symbol)]
         m = self._ask("V", fields, lambda m: m.type in ("W", "Y") and m.get(262) == ident)
         if m.type == "Y":
             raise FixRefused(m.get(58))
-        rows: Dict[str, List[Level]] = {"0": [], "1": [], "2": []}
+        rows: dict[str, list[Level]] = {"0": [], "1": [], "2": []}
         for entry in m.groups(269):
             rows[entry.get(269)].append(Level(entry.number(270), entry.number(271)))
         return FixBook(symbol, rows["0"], rows["1"], rows["2"][-1] if rows["2"] else None)
@@ -402,7 +403,7 @@ class FixClient:
         self.send("V", [(262, ident), (263, 1), (264, depth), (265, 1), (267, 3), (269, 0), (269, 1), (269, 2), (146, 1), (55, symbol)])
         return ident
 
-    def _executed(self, kind: str, fields: List[Field], ident: str, to_end: bool) -> Execution:
+    def _executed(self, kind: str, fields: list[Field], ident: str, to_end: bool) -> Execution:
         with self._expect(lambda m: m.type in "89" and m.get(11) == ident or _rejects(m)) as answers:
             self.send(kind, fields)
             while True:
@@ -421,7 +422,7 @@ class FixClient:
             raise FixRefused(m.get(58) or f"refused: {m}")
         return m
 
-    def _expect(self, matches: Callable[[FixMessage], bool]) -> "_Expectation":
+    def _expect(self, matches: Callable[[FixMessage], bool]) -> _Expectation:
         return _Expectation(self, matches)
 
     # The reading thread.
@@ -539,10 +540,10 @@ class FixClient:
         if self._thread.is_alive():
             self._thread.join(self._timeout)
 
-    def __enter__(self) -> "FixClient":
+    def __enter__(self) -> FixClient:
         return self
 
-    def __exit__(self, kind: Optional[Type[BaseException]], e: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+    def __exit__(self, kind: Optional[type[BaseException]], e: Optional[BaseException], trace: Optional[TracebackType]) -> None:
         self.close()
 
 
@@ -551,17 +552,17 @@ class _Expectation:
 
     def __init__(self, client: FixClient, matches: Callable[[FixMessage], bool]) -> None:
         self._client = client
-        self._queue: "queue.Queue[Union[FixMessage, BlockdeskError]]" = queue.Queue()
+        self._queue: queue.Queue[Union[FixMessage, BlockdeskError]] = queue.Queue()
         self._waiter: _Waiter = (matches, self._queue)
 
-    def __enter__(self) -> "_Expectation":
+    def __enter__(self) -> _Expectation:
         with self._client._lock:
             if self._client._ended:
                 raise self._client._ended
             self._client._waiters.append(self._waiter)
         return self
 
-    def __exit__(self, kind: Optional[Type[BaseException]], e: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+    def __exit__(self, kind: Optional[type[BaseException]], e: Optional[BaseException], trace: Optional[TracebackType]) -> None:
         with self._client._lock:
             if self._waiter in self._client._waiters:
                 self._client._waiters.remove(self._waiter)

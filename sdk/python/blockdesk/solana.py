@@ -9,7 +9,6 @@ import base64
 import hashlib
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import FrozenSet, Tuple
 
 from . import base58, ed25519
 from .errors import VerificationError
@@ -34,7 +33,7 @@ class Instruction:
     """A call of a program, with accounts by their addresses."""
 
     program: str
-    accounts: Tuple[str, ...]
+    accounts: tuple[str, ...]
     data: bytes
 
 
@@ -48,15 +47,15 @@ class Transaction:
     """
 
     message: bytes
-    signatures: Tuple[bytes, ...]
-    signers: Tuple[str, ...]
-    keys: Tuple[str, ...]
-    writable: FrozenSet[str]
+    signatures: tuple[bytes, ...]
+    signers: tuple[str, ...]
+    keys: tuple[str, ...]
+    writable: frozenset[str]
     blockhash: str
-    instructions: Tuple[Instruction, ...]
+    instructions: tuple[Instruction, ...]
 
     @classmethod
-    def parse(cls, raw: bytes) -> "Transaction":
+    def parse(cls, raw: bytes) -> Transaction:
         """Reads a whole transaction. VerificationError where it is not one of these,
         or has anything that its signers would not see."""
         if len(raw) > MAX_TRANSACTION:
@@ -82,7 +81,7 @@ class Transaction:
         return cls(message, signatures, keys[:required], keys, frozenset(writable), blockhash, instructions)
 
     @classmethod
-    def from_base64(cls, text: str) -> "Transaction":
+    def from_base64(cls, text: str) -> Transaction:
         """Reads a transaction as the service's answers have it."""
         try:
             raw = base64.b64decode(text, validate=True)
@@ -100,7 +99,7 @@ class Transaction:
         """The first signature, which names the transaction on the chain."""
         return base58.encode(self.signatures[0])
 
-    def signed(self, signer: Signer) -> "Transaction":
+    def signed(self, signer: Signer) -> Transaction:
         """The transaction with the signer's signature in its place.
 
         It looks at nothing: verify first. VerificationError where the signer is not
@@ -123,7 +122,7 @@ class Transaction:
         return base64.b64encode(self.to_bytes()).decode("ascii")
 
 
-def _instruction(r: "_Reader", keys: Tuple[str, ...]) -> Instruction:
+def _instruction(r: _Reader, keys: tuple[str, ...]) -> Instruction:
     program = r.byte()
     accounts = r.take(r.count())
     data = r.take(r.count())

@@ -11,8 +11,9 @@ import random
 import ssl
 import time
 from collections import deque
+from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Any, Deque, Dict, Iterator, List, Optional, Protocol, Sequence, Type
+from typing import Any, Optional, Protocol
 from urllib.parse import urlencode
 
 from . import _websocket as ws
@@ -44,7 +45,7 @@ class _Link(Protocol):
     """
 
     def outgoing(self) -> bytes: ...
-    def receive(self, data: bytes, events: Deque[StreamEvent]) -> None: ...
+    def receive(self, data: bytes, events: deque[StreamEvent]) -> None: ...
     def farewell(self) -> bytes: ...
 
 
@@ -92,7 +93,7 @@ class WebSocketLink:
         self._out.clear()
         return out
 
-    def receive(self, data: bytes, events: Deque[StreamEvent]) -> None:
+    def receive(self, data: bytes, events: deque[StreamEvent]) -> None:
         if self._upgrade is not None:
             head = self._upgrade.receive(data)
             if head is None:
@@ -124,13 +125,13 @@ class EventLines:
     def __init__(self, max_event: int = ws.MAX_MESSAGE) -> None:
         self._max = max_event
         self._buffer = bytearray()
-        self._data: List[str] = []
+        self._data: list[str] = []
         self._size = 0
         self._id = ""
 
-    def feed(self, data: bytes) -> "list[tuple[str, str]]":
+    def feed(self, data: bytes) -> list[tuple[str, str]]:
         self._buffer += data
-        events: "list[tuple[str, str]]" = []
+        events: list[tuple[str, str]] = []
         while True:
             end = self._buffer.find(b"\n")
             if max(end, 0) + self._size > self._max or end < 0 and len(self._buffer) + self._size > self._max:
@@ -175,10 +176,11 @@ class EventStreamLink:
         out, self._out = self._out, b""
         return out
 
-    def receive(self, data: bytes, events: Deque[StreamEvent]) -> None:
+    def receive(self, data: bytes, events: deque[StreamEvent]) -> None:
         if self._upgrade.receive(data) is None:
             return
-        for self.last_id, text in self._events.feed(self._upgrade.reader.take()):
+        for last_id, text in self._events.feed(self._upgrade.reader.take()):
+            self.last_id = last_id
             found, answers = self._feed.take(text)
             events.extend(found)
             if answers:  # nothing can be asked for over this: begin anew
@@ -200,7 +202,7 @@ class _Core:
             raise ValueError("via: websocket or sse")
         self._origin, self._via = origin, via
         self._feed = Feed(symbols, channels, depth)
-        self._events: Deque[StreamEvent] = deque()
+        self._events: deque[StreamEvent] = deque()
         self._failures = 0
         self._last_id = ""
         self._link: Optional[_Link] = None
@@ -208,7 +210,7 @@ class _Core:
         self._fatal: Optional[BlockdeskError] = None  # to be raised behind the events
 
     @property
-    def books(self) -> Dict[str, OrderBook]:
+    def books(self) -> dict[str, OrderBook]:
         """The live order books by symbol."""
         return self._feed.books
 
@@ -329,10 +331,10 @@ class Stream(_Core):
                 pass  # it has ended already
         self._disconnect()
 
-    def __enter__(self) -> "Stream":
+    def __enter__(self) -> Stream:
         return self
 
-    def __exit__(self, kind: Optional[Type[BaseException]], e: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+    def __exit__(self, kind: Optional[type[BaseException]], e: Optional[BaseException], trace: Optional[TracebackType]) -> None:
         self.close()
 
 
@@ -351,7 +353,7 @@ class AsyncStream(_Core):
         self._connection: Optional[AsyncConnection] = None
         self._delay = 0.0
 
-    def __aiter__(self) -> "AsyncStream":
+    def __aiter__(self) -> AsyncStream:
         return self
 
     async def __anext__(self) -> StreamEvent:
@@ -402,8 +404,8 @@ class AsyncStream(_Core):
                 pass  # it has ended already
         await self._disconnect()
 
-    async def __aenter__(self) -> "AsyncStream":
+    async def __aenter__(self) -> AsyncStream:
         return self
 
-    async def __aexit__(self, kind: Optional[Type[BaseException]], e: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+    async def __aexit__(self, kind: Optional[type[BaseException]], e: Optional[BaseException], trace: Optional[TracebackType]) -> None:
         await self.close()

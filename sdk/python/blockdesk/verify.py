@@ -8,9 +8,10 @@ that the service says about its own bytes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import List, Optional, Sequence, Set, Tuple
+from typing import Optional
 
 from .errors import VerificationError
 from .models import BoundPayment, Build, ClaimPackage, Quote
@@ -68,7 +69,9 @@ def verify_payment(transaction: Transaction, *, wallet: str, payment: Leg, refer
     return Cost(wallet, LAMPORTS_PER_SIGNATURE + priority, rent=False)
 
 
-def verify_atomic(transaction: Transaction, *, wallet: str, payment: Leg, delivery: Leg, reference: str, memo: str, sponsored: bool) -> Cost:
+def verify_atomic(
+    transaction: Transaction, *, wallet: str, payment: Leg, delivery: Leg, reference: str, memo: str, sponsored: bool
+) -> Cost:
     """Holds a transaction to this: the wallet pays, and is delivered to by the one
     other signer, both or neither. ``sponsored``: that one pays the network's fee."""
     others = [key for key in transaction.signers if key != wallet]
@@ -113,7 +116,7 @@ def check_quote(quote: Quote, *, fill_usd: Decimal, rail: str, order_id: str, tr
         raise VerificationError(f"{quote.base_amount} at {quote.price_usd} is less than {fill_usd} dollars")
 
 
-def check_claim(package: ClaimPackage, quote: Quote, wallet: str) -> Tuple[Transaction, Cost]:
+def check_claim(package: ClaimPackage, quote: Quote, wallet: str) -> tuple[Transaction, Cost]:
     """Holds a claim package, and the transaction in it, to the quote that was taken."""
     claim = package.claim
     _same("bot_wallet", claim.bot_wallet, wallet)
@@ -125,7 +128,7 @@ def check_claim(package: ClaimPackage, quote: Quote, wallet: str) -> Tuple[Trans
     )
 
 
-def check_build(build: Build, quote: Quote, wallet: str, base_mint: str, sponsored: bool) -> Tuple[Transaction, Cost]:
+def check_build(build: Build, quote: Quote, wallet: str, base_mint: str, sponsored: bool) -> tuple[Transaction, Cost]:
     """Holds a build, and the transaction in it, to the quote that was taken."""
     _same_terms(build.quote, quote)
     payment = _bound(build.payment, quote, build.claim_id)
@@ -176,7 +179,7 @@ def _same(what: str, got: object, want: object) -> None:
         raise VerificationError(f"{what}: {got!r:.300}, expected {want!r:.300}")
 
 
-def _budget(shown: List[Instruction]) -> int:
+def _budget(shown: list[Instruction]) -> int:
     """What the compute budget, the first two instructions, costs at most in lamports."""
     if len(shown) < 2 or any(i.program != COMPUTE_BUDGET_PROGRAM or i.accounts for i in shown[:2]):
         raise VerificationError("no compute budget to begin with")
@@ -220,14 +223,11 @@ def _memo(text: str) -> Instruction:
 def _rights(transaction: Transaction, fee_payer: str, expected: Sequence[Instruction]) -> None:
     """Who signs and what is written is what the instructions need, and no more."""
     signers, writable = [fee_payer], {fee_payer}
-    named: Set[str] = {fee_payer, COMPUTE_BUDGET_PROGRAM}
+    named: set[str] = {fee_payer, COMPUTE_BUDGET_PROGRAM}
     for i in expected:
         named |= {i.program, *i.accounts}
         accounts = i.accounts
-        if i.program == SYSTEM_PROGRAM:
-            signers.append(accounts[0])
-            writable |= set(accounts[:2])
-        elif i.program == ASSOCIATED_TOKEN_PROGRAM:
+        if i.program in (SYSTEM_PROGRAM, ASSOCIATED_TOKEN_PROGRAM):
             signers.append(accounts[0])
             writable |= set(accounts[:2])
         elif i.program in TOKEN_PROGRAMS:

@@ -32,12 +32,12 @@ class Keypair:
         self._address = base58.encode(ed25519.public_key(self._seed))
 
     @classmethod
-    def generate(cls) -> "Keypair":
+    def generate(cls) -> Keypair:
         """A new key of the system's random bytes."""
         return cls(os.urandom(32))
 
     @classmethod
-    def from_file(cls, path: Union[str, "os.PathLike[str]"]) -> "Keypair":
+    def from_file(cls, path: Union[str, os.PathLike[str]]) -> Keypair:
         """The key of a keypair file in Solana's form: a JSON list of 64 numbers.
 
         ValueError where it is none, or where its two halves are not one key's.
@@ -54,7 +54,7 @@ class Keypair:
             raise ValueError(f"{path}: its private and public half do not belong together")
         return pair
 
-    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
+    def save(self, path: Union[str, os.PathLike[str]]) -> None:
         """Writes a keypair file that only its owner reads; FileExistsError if there is one."""
         secret = self._seed + base58.decode(self._address, 32)
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as f:

@@ -11,14 +11,13 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Dict
 
 from blockdesk import Client, Keypair, PaymentFailed
 
 
-def read(journal: Path) -> Dict[str, Dict[str, str]]:
+def read(journal: Path) -> dict[str, dict[str, str]]:
     """The claims of the journal that have not ended, with all that is noted of them."""
-    claims: Dict[str, Dict[str, str]] = {}
+    claims: dict[str, dict[str, str]] = {}
     for line in journal.read_text("utf-8").splitlines() if journal.exists() else []:
         note = json.loads(line)
         claims.setdefault(note["claim_id"], {}).update(note)
@@ -56,14 +55,13 @@ def main() -> None:
         quote = client.quote(o.fill, rail=o.rail)
         print(f"quote {quote.quote_id}: {quote.base_amount} {quote.pair.split('/')[0]} for {quote.payment.amount} {quote.rail}")
         claim = client.claim(quote, wallet.address)  # its transaction is verified
-        note(o.journal, claim.claim_id, state="reserved")
         print(f"claim {claim.claim_id}: pay until {claim.expires_at:%H:%M:%S}, at most {claim.cost.lamports} lamports of fees")
+        # Equal signatures of equal bytes: what is noted here is what pay will send.
+        note(o.journal, claim.claim_id, l1_signature=claim.transaction.signed(wallet).signature)
         try:
             signature = client.pay(claim, wallet)
         except PaymentFailed as e:
-            note(o.journal, claim.claim_id, l1_signature=e.signature)
-            raise SystemExit(f"not paid: {e}") from None
-        note(o.journal, claim.claim_id, l1_signature=signature)
+            raise SystemExit(f"not known to be paid, run it again to look: {e}") from None
         print(f"paid: {signature}")
         verified = client.prove(claim, signature)
         print(f"verified: {verified.state}, delivered to {verified.delivery.to}")

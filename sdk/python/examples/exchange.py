@@ -13,7 +13,7 @@ import argparse
 import asyncio
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Optional
 
 from blockdesk import AsyncClient, BlockdeskError, BookEvent, Client, FixClient, InvalidRequest, RateLimited, TransportError
 from blockdesk.feed import StreamEvent
@@ -63,16 +63,16 @@ class Exchange:
         self._client = Client(base)
         self._fix_at = (fix, user, password)
         self._fix: Optional[FixClient] = None
-        self._orders: Dict[str, Execution] = {}
-        self._streams: Dict[str, AsyncStream] = {}
-        self.markets: Dict[str, Any] = {}
+        self._orders: dict[str, Execution] = {}
+        self._streams: dict[str, AsyncStream] = {}
+        self.markets: dict[str, Any] = {}
 
-    def load_markets(self) -> Dict[str, Any]:
+    def load_markets(self) -> dict[str, Any]:
         """The markets by symbol, asked for once."""
         self.markets = self.markets or {m["symbol"]: m for m in self.fetch_markets()}
         return self.markets
 
-    def fetch_markets(self) -> List[Dict[str, Any]]:
+    def fetch_markets(self) -> list[dict[str, Any]]:
         return [
             {
                 "id": s.symbol, "symbol": s.symbol, "base": s.base, "quote": s.quote, "spot": True, "type": "spot",
@@ -83,11 +83,11 @@ class Exchange:
             for s in self._ask(self._client.market.symbols).symbols
         ]  # fmt: skip
 
-    def fetch_order_book(self, symbol: str, limit: Optional[int] = None) -> Dict[str, Any]:
+    def fetch_order_book(self, symbol: str, limit: Optional[int] = None) -> dict[str, Any]:
         d = self._ask(self._client.market.depth, symbol, limit=limit)
         return self._book(symbol, d.bids, d.asks, d.ts, d.seq)
 
-    def fetch_ticker(self, symbol: str) -> Dict[str, Any]:
+    def fetch_ticker(self, symbol: str) -> dict[str, Any]:
         t = self._ask(self._client.market.ticker, symbol)
         return {
             "symbol": symbol, **_times(t.ts), "high": self._of(t.high_24h), "low": self._of(t.low_24h),
@@ -96,7 +96,7 @@ class Exchange:
             "baseVolume": self._of(t.volume_24h), "quoteVolume": self._of(t.quote_volume_24h), "info": t,
         }  # fmt: skip
 
-    def fetch_trades(self, symbol: str, since: Optional[int] = None, limit: Optional[int] = None) -> List[Dict[str, Any]]:
+    def fetch_trades(self, symbol: str, since: Optional[int] = None, limit: Optional[int] = None) -> list[dict[str, Any]]:
         """The newest trades, the oldest first, as ccxt has them."""
         trades = reversed(self._ask(self._client.market.trades, symbol, limit=limit).trades)
         rows = [
@@ -108,12 +108,14 @@ class Exchange:
         ]  # fmt: skip
         return [r for r in rows if since is None or r["timestamp"] >= since]
 
-    def fetch_ohlcv(self, symbol: str, timeframe: str = "1m", since: Optional[int] = None, limit: Optional[int] = None) -> List[List[Any]]:
+    def fetch_ohlcv(self, symbol: str, timeframe: str = "1m", since: Optional[int] = None, limit: Optional[int] = None) -> list[list[Any]]:
         candles = self._ask(self._client.market.klines, symbol, interval=timeframe, limit=limit).klines
         rows = [[c.open_ms, *map(self._of, (c.open, c.high, c.low, c.close, c.volume))] for c in candles]
         return [r for r in rows if since is None or r[0] >= since]
 
-    def create_order(self, symbol: str, type: str, side: str, amount: Any, price: Any = None, params: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
+    def create_order(
+        self, symbol: str, type: str, side: str, amount: Any, price: Any = None, params: Optional[dict[str, Any]] = None
+    ) -> dict[str, Any]:
         """A limit or market order over FIX; params: timeInForce, postOnly, clientOrderId."""
         p = params or {}
         if type not in ("limit", "market") or (type == "limit") != (price is not None):
@@ -128,7 +130,7 @@ class Exchange:
         self._orders[order.order_id] = order
         return self._order(order)
 
-    def cancel_order(self, id: str, symbol: Optional[str] = None) -> Dict[str, Any]:
+    def cancel_order(self, id: str, symbol: Optional[str] = None) -> dict[str, Any]:
         if id not in self._orders:
             raise InvalidOrder(f"no order {id} of this session")
         try:
@@ -136,10 +138,10 @@ class Exchange:
         except FixRefused as e:
             raise InvalidOrder(str(e)) from e
 
-    def fetch_balance(self) -> Dict[str, Any]:
+    def fetch_balance(self) -> dict[str, Any]:
         raise NotSupported("blockdesk keeps no balances: assets stay in your wallet until they are exchanged")
 
-    async def watch_order_book(self, symbol: str, limit: Optional[int] = None) -> Dict[str, Any]:
+    async def watch_order_book(self, symbol: str, limit: Optional[int] = None) -> dict[str, Any]:
         """The order book after its next change; the stream stays open between calls."""
         if symbol not in self._streams:
             self._streams[symbol] = AsyncClient(self._base).stream([symbol], channels=["l2"])
@@ -179,11 +181,14 @@ class Exchange:
     def _of(self, value: Optional[Decimal]) -> Any:
         return None if value is None else self._number(format(value, "f"))
 
-    def _book(self, symbol: str, bids: Any, asks: Any, ts: Optional[datetime], nonce: int) -> Dict[str, Any]:
-        sides = {name: [[self._of(l.price), self._of(l.quantity)] for l in levels] for name, levels in (("bids", bids), ("asks", asks))}
+    def _book(self, symbol: str, bids: Any, asks: Any, ts: Optional[datetime], nonce: int) -> dict[str, Any]:
+        sides = {
+            name: [[self._of(level.price), self._of(level.quantity)] for level in levels]
+            for name, levels in (("bids", bids), ("asks", asks))
+        }
         return {"symbol": symbol, **sides, **_times(ts), "nonce": nonce}
 
-    def _order(self, e: Execution) -> Dict[str, Any]:
+    def _order(self, e: Execution) -> dict[str, Any]:
         status = {"2": "closed", "4": "canceled", "C": "expired", "8": "rejected"}.get(e.status, "open")
         return {
             "id": e.order_id, "clientOrderId": e.cl_ord_id, "symbol": e.symbol, "side": e.side, "status": status,
@@ -191,7 +196,7 @@ class Exchange:
         }  # fmt: skip
 
 
-def _times(at: Optional[datetime]) -> Dict[str, Any]:
+def _times(at: Optional[datetime]) -> dict[str, Any]:
     return {
         "timestamp": None if at is None else int(at.timestamp() * 1000),
         "datetime": None if at is None else at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),

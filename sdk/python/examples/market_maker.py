@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import Dict, Optional
+from typing import Optional
 
 from blockdesk import BookEvent, Client, Connected, FixClient, Interruption
 from blockdesk.fix import Execution, FixRefused
@@ -23,8 +23,8 @@ class Quoter:
     def __init__(self, fix: FixClient, symbol: str, tick: Decimal, quantity: Decimal, half_spread: Decimal) -> None:
         self._fix, self._symbol, self._tick = fix, symbol, tick
         self._quantity, self._half = quantity, half_spread
-        self._orders: Dict[str, Execution] = {}
-        self._prices: Dict[str, Decimal] = {}
+        self._orders: dict[str, Execution] = {}
+        self._prices: dict[str, Decimal] = {}
 
     def follow(self, mid: Decimal) -> None:
         """Moves the quotes where the middle has moved by more than half of their distance."""

@@ -49,7 +49,9 @@ def main() -> None:
             build = client.build(quote, wallet.address)
         except VerificationError as e:
             raise SystemExit(f"not what was asked for, nothing is signed: {e}") from None
-        print(f"build {build.build_id}: pays {quote.payment.amount} {quote.rail}, brings {quote.base_amount}; fee by {build.cost.fee_payer}")
+        print(
+            f"build {build.build_id}: pays {quote.payment.amount} {quote.rail}, brings {quote.base_amount}; fee by {build.cost.fee_payer}"
+        )
         submitted = client.submit(build, wallet)
         print(f"{submitted.state}: {submitted.signature}")
         state = client.follow_build(build.build_id)

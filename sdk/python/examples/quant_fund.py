@@ -12,12 +12,12 @@ from __future__ import annotations
 import argparse
 import time
 from decimal import Decimal
-from typing import List, Optional
+from typing import Optional
 
 from blockdesk import ApiError, Client, Level
 
 
-def cost_in_book(asks: List[Level], quantity: Decimal) -> Optional[Decimal]:
+def cost_in_book(asks: list[Level], quantity: Decimal) -> Optional[Decimal]:
     """What so much costs by taking the asks; None: there is not as much."""
     cost = Decimal(0)
     for level in asks:

@@ -11,14 +11,14 @@ from __future__ import annotations
 import inspect
 import itertools
 import sys
-from typing import Any, Dict, List
+from typing import Any
 
 from blockdesk import ApiError, Client, Retry
 
 GROUPS = ("market", "rfq", "dvp", "native", "adapters", "files", "legacy")
 
 
-def arguments(client: Client) -> Dict[str, Any]:
+def arguments(client: Client) -> dict[str, Any]:
     """A value for every argument that some method needs."""
     block = client.adapters.dexscreener_latest_block().block.blockNumber
     return {
@@ -27,7 +27,7 @@ def arguments(client: Client) -> Dict[str, Any]:
     }  # fmt: skip
 
 
-def ask(clients: List[Client]) -> List[str]:
+def ask(clients: list[Client]) -> list[str]:
     """What is not as it should be."""
     wrong, asked, values = [], 0, arguments(clients[0])
     for group in GROUPS:

@@ -3,7 +3,7 @@
 import json
 import unittest
 from decimal import Decimal
-from typing import Any, Dict, List
+from typing import Any
 
 from blockdesk import BookEvent, Connected, Interruption, OrderBook, ProtocolError, SubscriptionRefused, TickerEvent, TradesEvent
 from blockdesk.book import OutOfStep
@@ -12,7 +12,7 @@ from blockdesk.feed import Feed
 SYMBOL = "SLUSD/USDC"
 
 
-def l2(seq: int, previous: int, bids: List[Any], asks: List[Any], **more: Any) -> Dict[str, Any]:
+def l2(seq: int, previous: int, bids: list[Any], asks: list[Any], **more: Any) -> dict[str, Any]:
     kind = "update" if previous else "snapshot"
     return {
         "channel": "l2", "type": kind, "symbol": SYMBOL, "epoch": "e7", "seq": seq, "prev_seq": previous, "ts": "2026-01-02T03:04:05.006789Z",
@@ -66,11 +66,11 @@ class FeedTest(unittest.TestCase):
     def setUp(self) -> None:
         self.feed = Feed([SYMBOL], ["ticker", "l2", "trades"], 50)
 
-    def take(self, message: Dict[str, Any]) -> "tuple[list[Any], list[Any]]":
+    def take(self, message: dict[str, Any]) -> "tuple[list[Any], list[Any]]":
         events, answers = self.feed.take(json.dumps(message))
         return events, [json.loads(a) for a in answers]
 
-    def trades(self, seq: int, previous: int) -> Dict[str, Any]:
+    def trades(self, seq: int, previous: int) -> dict[str, Any]:
         trade = {"trade_id": seq, "price": "1.0", "qty": "2", "side": "buy", "ts": "2026-01-02T03:04:05.006789Z"}
         kind = "update" if previous else "snapshot"
         return {"channel": "trades", "type": kind, "symbol": SYMBOL, "epoch": "e7", "seq": seq, "prev_seq": previous, "trades": [trade]}
@@ -125,14 +125,34 @@ class FeedTest(unittest.TestCase):
         events, _ = self.take(self.trades(5, 0))
         self.assertIsInstance(events[0], TradesEvent)
         self.assertEqual(events[0].trades[0].price, Decimal("1.0"))
-        ticker: Dict[str, Any] = {name: None for name in TickerEvent.__dataclass_fields__}
-        ticker.update(channel="ticker", type="update", epoch="e7", symbol=SYMBOL, seq=1, last="0.99", volume_24h="1", quote_volume_24h="2", trades_24h=3, status="trading")
+        ticker: dict[str, Any] = {name: None for name in TickerEvent.__dataclass_fields__}
+        ticker.update(
+            channel="ticker",
+            type="update",
+            epoch="e7",
+            symbol=SYMBOL,
+            seq=1,
+            last="0.99",
+            volume_24h="1",
+            quote_volume_24h="2",
+            trades_24h=3,
+            status="trading",
+        )
         events, _ = self.take(ticker)
         self.assertEqual((events[0].last, events[0].bid), (Decimal("0.99"), None))
 
     def test_tickets(self) -> None:
         feed = Feed([SYMBOL], ["tickets"], 50)
-        message = {"channel": "tickets", "type": "snapshot", "symbol": SYMBOL, "epoch": "e7", "seq": 17, "prev_seq": 0, "tickets": [], "gone": []}
+        message = {
+            "channel": "tickets",
+            "type": "snapshot",
+            "symbol": SYMBOL,
+            "epoch": "e7",
+            "seq": 17,
+            "prev_seq": 0,
+            "tickets": [],
+            "gone": [],
+        }
         events, _ = feed.take(json.dumps(message))
         self.assertEqual(getattr(events[0], "all"), {})
         events, _ = feed.take(json.dumps(dict(message, type="update", seq=18, prev_seq=17, gone=["T2"])))
@@ -140,13 +160,35 @@ class FeedTest(unittest.TestCase):
 
     def test_refusals(self) -> None:
         with self.assertRaises(SubscriptionRefused):
-            self.take({"channel": "control", "type": "ack", "action": "SUBSCRIBE_MARKET", "rejected": [{"channel": "l2", "symbol": "X/Y", "code": "UNKNOWN_SYMBOL"}]})
+            self.take(
+                {
+                    "channel": "control",
+                    "type": "ack",
+                    "action": "SUBSCRIBE_MARKET",
+                    "rejected": [{"channel": "l2", "symbol": "X/Y", "code": "UNKNOWN_SYMBOL"}],
+                }
+            )
         with self.assertRaises(ProtocolError):
             self.take({"channel": "control", "type": "error", "code": "BAD_REQUEST", "retryable": False})
-        for text in ("[]", "x", "{}", '{"channel":1}', '{"channel":"l2"}', '{"channel":"l2","symbol":"X","seq":1,"epoch":"e"}', "[" * 100_000):
+        for text in (
+            "[]",
+            "x",
+            "{}",
+            '{"channel":1}',
+            '{"channel":"l2"}',
+            '{"channel":"l2","symbol":"X","seq":1,"epoch":"e"}',
+            "[" * 100_000,
+        ):
             with self.assertRaises(ProtocolError, msg=text[:40]):
                 self.feed.take(text)
-        for symbols, channels, depth in ((SYMBOL, ["l2"], 50), ([], ["l2"], 50), (["A"] * 101, ["l2"], 50), ([SYMBOL], [], 50), ([SYMBOL], ["x"], 50), ([SYMBOL], ["l2"], 51)):
+        for symbols, channels, depth in (
+            (SYMBOL, ["l2"], 50),
+            ([], ["l2"], 50),
+            (["A"] * 101, ["l2"], 50),
+            ([SYMBOL], [], 50),
+            ([SYMBOL], ["x"], 50),
+            ([SYMBOL], ["l2"], 51),
+        ):
             with self.assertRaises(ValueError):
                 Feed(symbols, channels, depth)
 

@@ -9,7 +9,7 @@ from collections import deque
 from datetime import datetime, timezone
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Deque, Dict, List, Optional, Tuple
+from typing import Any, Optional
 
 from blockdesk import (
     AsyncClient,
@@ -31,7 +31,7 @@ from blockdesk import (
 from blockdesk._decode import decode, loads, timestamp
 from blockdesk._rest import Pace
 
-Answer = Tuple[int, Dict[str, str], bytes]
+Answer = tuple[int, dict[str, str], bytes]
 LEVELS = b'{"ok":true,"levels":[{"fill_usd":"250","discount_bps":25}]}'
 
 
@@ -39,8 +39,8 @@ class Stub:
     """A service that answers what it is told to, in order, then the last one again."""
 
     def __init__(self) -> None:
-        self.answers: Deque[Optional[Answer]] = deque()
-        self.seen: List[Tuple[str, Dict[str, str], bytes, int]] = []
+        self.answers: deque[Optional[Answer]] = deque()
+        self.seen: list[tuple[str, dict[str, str], bytes, int]] = []
         stub = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -106,7 +106,9 @@ class ClientTest(unittest.TestCase):
                 self.client.rfq.levels()
             e = caught.exception
             self.assertIs(type(e), kind)
-            self.assertEqual((e.status, e.code, e.reason, e.field, e.request_id, e.retry_after), (status, code, "why", "fill_usd", "r-1", 3600.0))
+            self.assertEqual(
+                (e.status, e.code, e.reason, e.field, e.request_id, e.retry_after), (status, code, "why", "fill_usd", "r-1", 3600.0)
+            )
 
     def test_a_proxys_error(self) -> None:
         self.stub.answers = deque([(404, {"X-Request-Id": "p-1"}, b"<html>no</html>")])
@@ -155,10 +157,17 @@ class ClientTest(unittest.TestCase):
 
     def test_paths_and_tokens(self) -> None:
         self.stub.answers = deque([problem(404, "UNKNOWN_CLAIM")])
-        for call in (lambda: self.client.rfq.claim("../a b?c"), lambda: self.client.market.depth("A/B", limit=5), lambda: self.client.dvp.submit("B1", signature="x")):
+        for call in (
+            lambda: self.client.rfq.claim("../a b?c"),
+            lambda: self.client.market.depth("A/B", limit=5),
+            lambda: self.client.dvp.submit("B1", signature="x"),
+        ):
             with self.assertRaises(NotFound):
                 call()
-        self.assertEqual([s[0] for s in self.stub.seen], ["/api/v1/rfq/claims/..%2Fa%20b%3Fc", "/api/v1/market/depth?symbol=A/B&limit=5", "/api/v1/dvp/submit"])
+        self.assertEqual(
+            [s[0] for s in self.stub.seen],
+            ["/api/v1/rfq/claims/..%2Fa%20b%3Fc", "/api/v1/market/depth?symbol=A/B&limit=5", "/api/v1/dvp/submit"],
+        )
         self.assertEqual([s[1].get("authorization") for s in self.stub.seen], [None, None, "Bearer secret"])
         with self.assertRaises(ValueError):
             Client(self.stub.url).dvp.submit("B1", signature="x")
@@ -190,7 +199,7 @@ class ClientTest(unittest.TestCase):
         asyncio.run(main())
 
 
-class _Blocking(List[Any]):
+class _Blocking(list[Any]):
     """A list whose append waits."""
 
     def __init__(self, lock: threading.Event) -> None:
@@ -203,7 +212,9 @@ class _Blocking(List[Any]):
 
 class PaceTest(unittest.TestCase):
     def note(self, pace: Pace, left: int, *, burst: str = ";burst=20", reset: int = 1) -> None:
-        pace.note("GET", "/api/v1/market/depth", {"ratelimit-policy": f'"market";q=60;w=60{burst}', "ratelimit": f'"market";r={left};t={reset}'})
+        pace.note(
+            "GET", "/api/v1/market/depth", {"ratelimit-policy": f'"market";q=60;w=60{burst}', "ratelimit": f'"market";r={left};t={reset}'}
+        )
 
     def test_a_bucket(self) -> None:
         pace = Pace()
@@ -222,7 +233,12 @@ class PaceTest(unittest.TestCase):
 
     def test_what_is_no_limit(self) -> None:
         pace = Pace()
-        for policy, state in [("x", "y"), ('"a";q=0;w=60', '"a";r=0;t=1'), ('"a";q=1;w=60', '"b";r=0;t=1'), ('"a";q=99999999999;w=60', '"a";r=0;t=1')]:
+        for policy, state in [
+            ("x", "y"),
+            ('"a";q=0;w=60', '"a";r=0;t=1'),
+            ('"a";q=1;w=60', '"b";r=0;t=1'),
+            ('"a";q=99999999999;w=60', '"a";r=0;t=1'),
+        ]:
             pace.note("GET", "/x", {"ratelimit-policy": policy, "ratelimit": state})
             self.assertEqual(pace.wait("GET", "/x"), 0)
 
@@ -249,7 +265,16 @@ class ExactnessTest(unittest.TestCase):
                 timestamp(wrong)
 
     def test_types(self) -> None:
-        for kind, value in ((int, "x"), (int, 1.5), (int, True), (str, 1), (bool, 1), (List[int], {}), (Dict[str, int], []), (Optional[str], 1)):
+        for kind, value in (
+            (int, "x"),
+            (int, 1.5),
+            (int, True),
+            (str, 1),
+            (bool, 1),
+            (list[int], {}),
+            (dict[str, int], []),
+            (Optional[str], 1),
+        ):
             with self.assertRaises(ProtocolError):
                 decode(kind, value)
         self.assertIsNone(decode(Optional[str], None))

@@ -7,7 +7,7 @@ import threading
 import unittest
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, Optional
 from unittest import mock
 
 from blockdesk import ConnectionClosed, FixClient, FixMessage, LimitExceeded, ProtocolError, TimedOut, fix
@@ -22,7 +22,7 @@ class Acceptor:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._reader = FixReader()
-        self._got: List[FixMessage] = []
+        self._got: list[FixMessage] = []
         self.out = 1
 
     def get(self, kind: str) -> FixMessage:
@@ -40,7 +40,7 @@ class Acceptor:
     def say(self, kind: str, fields: Any = (), *, seq: Optional[int] = None, dup: bool = False) -> None:
         number = self.out if seq is None else seq
         self.out = number + 1
-        head: List[Any] = [(35, kind), (34, number), (49, "BLOCKDESK"), (56, "ME")] + ([(43, "Y")] if dup else [])
+        head: list[Any] = [(35, kind), (34, number), (49, "BLOCKDESK"), (56, "ME")] + ([(43, "Y")] if dup else [])
         self._connection.sendall(encode(head + [(52, "20260105-09:30:00.000")] + list(fields)))
 
     def logon(self, reset: bool = True) -> FixMessage:
@@ -58,7 +58,7 @@ class Acceptor:
 class FixTest(unittest.TestCase):
     def play(self, *scripts: Callable[[Acceptor], None]) -> str:
         listener = socket.create_server(("127.0.0.1", 0))
-        failure: List[BaseException] = []
+        failure: list[BaseException] = []
 
         def run() -> None:
             try:
@@ -85,7 +85,17 @@ class FixTest(unittest.TestCase):
     def test_logon_order_logout(self) -> None:
         def script(a: Acceptor) -> None:
             m = a.logon()
-            assert [m.get(t) for t in (49, 56, 34, 98, 108, 141, 553, 554, 8013)] == ["ME", "BLOCKDESK", "1", "0", "30", "Y", "ME", "pw", ""]
+            assert [m.get(t) for t in (49, 56, 34, 98, 108, 141, 553, 554, 8013)] == [
+                "ME",
+                "BLOCKDESK",
+                "1",
+                "0",
+                "30",
+                "Y",
+                "ME",
+                "pw",
+                "",
+            ]
             d = a.get("D")
             a.say("1", [(112, "there?")])
             assert a.get("0").get(112) == "there?"

@@ -8,13 +8,12 @@ import socket
 import threading
 import unittest
 from contextlib import closing
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Optional
 from unittest import mock
 
 from blockdesk import (
     ApiError,
     AsyncClient,
-    BookEvent,
     Client,
     Connected,
     ConnectionClosed,
@@ -37,7 +36,7 @@ class Peer:
         self._connection = connection
         self._file = connection.makefile("rb")
 
-    def head(self) -> Dict[str, str]:
+    def head(self) -> dict[str, str]:
         self.line = self._file.readline().decode()
         headers = {}
         for raw in iter(self._file.readline, b"\r\n"):
@@ -51,7 +50,9 @@ class Peer:
     def upgrade(self) -> None:
         key = self.head()["sec-websocket-key"]
         accept = base64.b64encode(hashlib.sha1(key.encode() + ws._GUID).digest()).decode()
-        self.raw(f"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n".encode())
+        self.raw(
+            f"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n".encode()
+        )
 
     def get(self) -> Any:
         """The next frame of the client's: its JSON, or (opcode, payload)."""
@@ -62,7 +63,7 @@ class Peer:
         opcode, payload = unmask(head + more + self._file.read(4 + n))
         return json.loads(payload) if opcode == ws.TEXT else (opcode, payload)
 
-    def say(self, *messages: Dict[str, Any]) -> None:
+    def say(self, *messages: dict[str, Any]) -> None:
         self.raw(b"".join(server_frame(ws.TEXT, json.dumps(m).encode()) for m in messages))
 
     def subscribed(self, resumed: bool = False) -> Any:
@@ -123,7 +124,7 @@ class StreamTest(unittest.TestCase):
         p.say(UPDATE)
         assert p.get()[0] == ws.CLOSE
 
-    def kinds(self, events: List[Any]) -> List[str]:
+    def kinds(self, events: list[Any]) -> list[str]:
         return [type(e).__name__ for e in events]
 
     def test_reconnects_and_resumes(self) -> None:
@@ -138,7 +139,7 @@ class StreamTest(unittest.TestCase):
     def test_the_same_in_asyncio(self) -> None:
         service = self.play(self.first, self.second)
 
-        async def main() -> List[Any]:
+        async def main() -> list[Any]:
             events = []
             async with AsyncClient(service.url).stream([SYMBOL], channels=["l2"]) as s:
                 async for event in s:
@@ -222,7 +223,7 @@ class StreamTest(unittest.TestCase):
                 self.assertEqual(self.kinds([next(s), next(s)]), ["Connected", "BookEvent"])
 
     def test_server_sent_events(self) -> None:
-        def events(*messages: Dict[str, Any]) -> bytes:
+        def events(*messages: dict[str, Any]) -> bytes:
             text = "".join(f"event: {m['channel']}\ndata: {json.dumps(m)}\n\n" for m in messages).encode()
             return b"%x\r\n%s\r\n" % (len(text), text)
 

@@ -10,7 +10,7 @@ import json
 import unittest
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable
 
 from blockdesk import Keypair, VerificationError, base58
 from blockdesk._decode import decode
@@ -18,25 +18,25 @@ from blockdesk.models import Build, ClaimPackage, Quote
 from blockdesk.solana import MEMO_PROGRAM, TOKEN_2022_PROGRAM, Transaction, associated_token_account
 from blockdesk.verify import MAX_PRIORITY_LAMPORTS, MAX_UNITS, check_build, check_claim, check_quote
 
-REAL: Dict[str, Any] = json.loads((Path(__file__).parent / "packages.json").read_text("ascii"))
+REAL: dict[str, Any] = json.loads((Path(__file__).parent / "packages.json").read_text("ascii"))
 WALLET: str = REAL["wallet"]
 NAMES = ["claim_USDC", "claim_SOL", "build_USDC", "build_SOL"]
 
 
-def check(name: str, case: Dict[str, Any]) -> Transaction:
+def check(name: str, case: dict[str, Any]) -> Transaction:
     quote = decode(Quote, case["quote"])
     if name.startswith("claim"):
         return check_claim(decode(ClaimPackage, case["package"]), quote, WALLET)[0]
     return check_build(decode(Build, case["package"]), quote, WALLET, case["base_mint"], case["sponsored"])[0]
 
 
-def with_transaction(case: Dict[str, Any], raw: bytes) -> Dict[str, Any]:
+def with_transaction(case: dict[str, Any], raw: bytes) -> dict[str, Any]:
     case = copy.deepcopy(case)
     case["package"]["transaction"] = base64.b64encode(raw).decode()
     return case
 
 
-def leaves(value: Any, at: Tuple[Any, ...] = ()) -> "List[Tuple[Any, ...]]":
+def leaves(value: Any, at: tuple[Any, ...] = ()) -> "list[tuple[Any, ...]]":
     """The places of all scalars."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else []
     return [place for key, inner in pairs for place in leaves(inner, at + (key,))] or [at]
@@ -156,8 +156,13 @@ class BudgetTest(unittest.TestCase):
 
 class QuoteTest(unittest.TestCase):
     def test_quotes_are_held_to_what_was_asked(self) -> None:
-        asked = dict(fill_usd=Decimal(250), rail="USDC", order_id=REAL["claim_USDC"]["quote"]["order_id"], tranche_id=REAL["claim_USDC"]["quote"]["tranche_id"])
-        changes: "List[Callable[[Any], Any]]" = [
+        asked = dict(
+            fill_usd=Decimal(250),
+            rail="USDC",
+            order_id=REAL["claim_USDC"]["quote"]["order_id"],
+            tranche_id=REAL["claim_USDC"]["quote"]["tranche_id"],
+        )
+        changes: list[Callable[[Any], Any]] = [
             lambda q: q.update(fill_usd="1000"), lambda q: q.update(rail="SOL"), lambda q: q.update(order_id="T99"), lambda q: q.update(tranche_id="T99-1"),
             lambda q: q["payment"].update(rail="SOL"), lambda q: q["payment"].update(amount="250.000001"),
             lambda q: q.update(base_amount="100.000000", base_amount_atoms="100000000"), lambda q: q.update(base_amount_atoms="1"),

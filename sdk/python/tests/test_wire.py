@@ -3,7 +3,7 @@
 import random
 import unittest
 import zlib
-from typing import Any, Callable, List, Tuple, Type
+from typing import Any, Callable
 
 from blockdesk import _websocket as ws
 from blockdesk._http import MAX_HEAD, Origin, Response, ResponseReader, request
@@ -37,7 +37,7 @@ def unmask(data: bytes) -> "tuple[int, bytes]":
 class FramesTest(unittest.TestCase):
     def test_split_at_every_byte(self) -> None:
         stream = (
-            server_frame(ws.TEXT, b"one") + server_frame(ws.PING, b"p") + server_frame(ws.TEXT, "zw".encode(), fin=False)
+            server_frame(ws.TEXT, b"one") + server_frame(ws.PING, b"p") + server_frame(ws.TEXT, b"zw", fin=False)
             + server_frame(ws.PONG, b"") + server_frame(0, "ö".encode()[:1], fin=False) + server_frame(0, "ö".encode()[1:] + b"lf")
             + server_frame(ws.TEXT, b"x" * 300) + server_frame(ws.TEXT, b"y" * 70000) + server_frame(ws.CLOSE, b"\x03\xe8bye")
         )  # fmt: skip
@@ -55,7 +55,7 @@ class FramesTest(unittest.TestCase):
         self.assertEqual(got, want)
 
     def test_hostile(self) -> None:
-        cases: "list[tuple[str, bytes, Type[BlockdeskError]]]" = [
+        cases: list[tuple[str, bytes, type[BlockdeskError]]] = [
             ("masked", b"\x81\x80\0\0\0\0", ProtocolError),
             ("opcode 3", server_frame(3, b""), ProtocolError),
             ("opcode 11", server_frame(11, b""), ProtocolError),
@@ -184,7 +184,9 @@ class HTTPTest(unittest.TestCase):
     def test_requests(self) -> None:
         at = Origin.parse("http://desk.example:8080/api")
         self.assertEqual(request("GET", at, "/x?a=1", {"A": "b"}), b"GET /api/x?a=1 HTTP/1.1\r\nHost: desk.example:8080\r\nA: b\r\n\r\n")
-        self.assertEqual(request("POST", Origin.parse("https://h"), "/", {}, b"{}"), b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}")
+        self.assertEqual(
+            request("POST", Origin.parse("https://h"), "/", {}, b"{}"), b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}"
+        )
         for target, headers in [("/a b", {}), ("x", {}), ("/\r\nA: b", {}), ("/", {"A": "b\r\nC: d"}), ("/", {"A": "é"})]:
             with self.assertRaises(ValueError, msg=target):
                 request("GET", at, target, headers)
@@ -216,7 +218,18 @@ LOGON = "8=FIX.4.4|9=104|35=A|49=FIRM1|56=BLOCKDESK|34=1|52=20260105-09:30:00.00
 
 class FixWireTest(unittest.TestCase):
     def test_golden(self) -> None:
-        fields: "List[Tuple[int, Any]]" = [(35, "A"), (49, "FIRM1"), (56, "BLOCKDESK"), (34, 1), (52, "20260105-09:30:00.000"), (98, 0), (108, 30), (553, "FIRM1"), (554, "correct horse"), (8013, "N")]
+        fields: list[tuple[int, Any]] = [
+            (35, "A"),
+            (49, "FIRM1"),
+            (56, "BLOCKDESK"),
+            (34, 1),
+            (52, "20260105-09:30:00.000"),
+            (98, 0),
+            (108, 30),
+            (553, "FIRM1"),
+            (554, "correct horse"),
+            (8013, "N"),
+        ]
         self.assertEqual(encode(fields), LOGON.replace("|", "\x01").encode())
 
     def test_split_at_every_byte(self) -> None:
@@ -252,7 +265,7 @@ class NoiseTest(unittest.TestCase):
 
     def test_noise(self) -> None:
         rng = random.Random(7)
-        makers: "List[Callable[[], Any]]" = [ws.Reader, lambda: ws.Reader(deflate=True), ResponseReader, EventLines, FixReader]
+        makers: list[Callable[[], Any]] = [ws.Reader, lambda: ws.Reader(deflate=True), ResponseReader, EventLines, FixReader]
         for make in makers:
             for _ in range(300):
                 reader = make()

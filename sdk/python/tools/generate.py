@@ -13,14 +13,14 @@ import re
 import sys
 import textwrap
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Optional
 
 HERE = Path(__file__).resolve().parent.parent
 DOCUMENT = HERE.parent / "openapi" / "svc_public_api_v1.json"
 PACKAGE = HERE / "blockdesk"
 WIDTH = 120
 
-Schema = Dict[str, Any]
+Schema = dict[str, Any]
 
 # Rows of arrays with named columns, by where they are.
 ROWS = {
@@ -93,11 +93,11 @@ def identifier(name: str) -> str:
 class Models:
     """The classes of the document's schemas, each after those that it names."""
 
-    def __init__(self, schemas: Dict[str, Schema]) -> None:
+    def __init__(self, schemas: dict[str, Schema]) -> None:
         self.schemas = schemas
-        self.done: Dict[str, str] = {}  # kinds of named schemas
-        self.text: List[str] = []
-        self.classes: Dict[str, str] = {}  # bodies by name, to write each once
+        self.done: dict[str, str] = {}  # kinds of named schemas
+        self.text: list[str] = []
+        self.classes: dict[str, str] = {}  # bodies by name, to write each once
 
     def all(self) -> str:
         for name in self.schemas:
@@ -108,7 +108,9 @@ class Models:
     def named(self, name: str) -> str:
         if name not in self.done:
             self.done[name] = "Any"  # for one that names itself
-            self.done[name] = {"Decimal": "Decimal", "Atoms": "int", "Timestamp": "datetime"}.get(name) or self.kind(self.schemas[name], name)
+            self.done[name] = {"Decimal": "Decimal", "Atoms": "int", "Timestamp": "datetime"}.get(name) or self.kind(
+                self.schemas[name], name
+            )
         return self.done[name]
 
     def kind(self, s: Schema, name: str) -> str:
@@ -130,7 +132,7 @@ class Models:
         kind = self.plain(types[0], s, name)
         return f"Optional[{kind}]" if nullable and kind != "Any" else kind
 
-    def choice(self, choices: List[Schema], name: str) -> str:
+    def choice(self, choices: list[Schema], name: str) -> str:
         rest = [c for c in choices if c.get("type") != "null"]
         kinds = {self.kind(c, name) for c in rest} if len(rest) == 1 or not any("properties" in c for c in rest) else {"Dict"}
         if kinds == {"Dict"}:
@@ -163,8 +165,8 @@ class Models:
         if not members:
             more = s.get("additionalProperties")
             return f"dict[str, {self.kind(more, singular(name)) if isinstance(more, dict) else 'Any'}]"
-        required: List[str] = []
-        optional: List[str] = []
+        required: list[str] = []
+        optional: list[str] = []
         for member, m in members.items():
             if member == "ok" and m.get("const") is True:
                 continue
@@ -172,7 +174,7 @@ class Models:
         base = ", ".join(filter(None, [BEHAVIOUR.get(name), "Model"]))
         return self.write(name, f"@dataclass(frozen=True)\nclass {name}({base}):", s.get("description", ""), required + optional)
 
-    def field(self, member: str, m: Schema, name: str, is_required: bool, required: List[str], optional: List[str]) -> None:
+    def field(self, member: str, m: Schema, name: str, is_required: bool, required: list[str], optional: list[str]) -> None:
         kind, at = self.kind(m, name + camel(member)), identifier(member)
         if not is_required and not kind.startswith(("Optional", "Any")):
             kind = f"Optional[{kind}]"
@@ -187,8 +189,14 @@ class Models:
         lines += ["    " + line for line in comment(m.get("description", ""))]
         lines.append(f"    {at}: {kind}{setting}")
 
-    def write(self, name: str, head: str, about: str, lines: List[str]) -> str:
-        body = head + "\n" + textwrap.indent(docstring(about or f"See the service's specification: ``{name}``."), "    ") + "\n\n" + "\n".join(lines or ["    pass"])
+    def write(self, name: str, head: str, about: str, lines: list[str]) -> str:
+        body = (
+            head
+            + "\n"
+            + textwrap.indent(docstring(about or f"See the service's specification: ``{name}``."), "    ")
+            + "\n\n"
+            + "\n".join(lines or ["    pass"])
+        )
         if self.classes.setdefault(name, body) != body:
             name, body = name + "2", body.replace(f"class {name}(", f"class {name}2(")
             self.classes[name] = body
@@ -213,7 +221,7 @@ def clean(text: str) -> str:
     return text.split("\n\n|")[0].replace("\\", "/").strip()
 
 
-def comment(text: str) -> List[str]:
+def comment(text: str) -> list[str]:
     lines = textwrap.wrap(" ".join(clean(text).split()), WIDTH - 10)
     return ["#: " + line for line in lines]
 
@@ -227,16 +235,16 @@ def docstring(text: str) -> str:
 class Operation:
     """One endpoint as a method."""
 
-    def __init__(self, models: Models, method: str, path: str, o: Dict[str, Any], servers: List[Dict[str, str]]) -> None:
+    def __init__(self, models: Models, method: str, path: str, o: dict[str, Any], servers: list[dict[str, str]]) -> None:
         self.method, self.path = method.upper(), path
         self.namespace, self.name = self.named(o["operationId"], path, servers)
         self.about = o.get("summary", "")
         self.api = all("api address" in s["description"] for s in servers)
         self.auth = bool(o.get("security"))
         self.keyed = any("IdempotencyKey" in p.get("$ref", "") for p in o.get("parameters", []))
-        self.arguments: List[Tuple[str, str, bool]] = []  # name, type, required
-        self.query: List[str] = []
-        self.body: List[str] = []
+        self.arguments: list[tuple[str, str, bool]] = []  # name, type, required
+        self.query: list[str] = []
+        self.body: list[str] = []
         for p in o.get("parameters", []):
             if "$ref" not in p:
                 self.argument(models, p["name"], p["schema"], p.get("required", False))
@@ -256,7 +264,7 @@ class Operation:
             self.returns = f"Union[{self.returns.replace(' | ', ', ')}]"
 
     @staticmethod
-    def named(operation: str, path: str, servers: List[Dict[str, str]]) -> Tuple[str, str]:
+    def named(operation: str, path: str, servers: list[dict[str, str]]) -> tuple[str, str]:
         if operation in NAMES:
             return NAMES[operation]
         if path in ("/status", "/proof", "/pairs"):
@@ -298,7 +306,7 @@ class Operation:
         text = f'def {self.namespace}_{self.name}({self.signature()}) -> Call[{self.returns}]:\n    return Call("{self.method}", {path}, {", ".join(options)})'
         return text
 
-    def methods(self) -> Tuple[str, str]:
+    def methods(self) -> tuple[str, str]:
         """The method of the blocking and of the asyncio namespace."""
         arguments = ", ".join(filter(None, ["self", self.signature()]))
         about = textwrap.indent(docstring(self.doc()), "        ")
@@ -320,14 +328,14 @@ from __future__ import annotations
 '''
 
 
-def files() -> Dict[str, str]:
+def files() -> dict[str, str]:
     document = json.loads(DOCUMENT.read_text("utf-8"))
     models = Models(document["components"]["schemas"])
     models.all()
     operations = []
     for path, methods in document["paths"].items():
         for method in ("get", "post"):
-            o: Optional[Dict[str, Any]] = methods.get(method)
+            o: Optional[dict[str, Any]] = methods.get(method)
             if not o or path == "/api/v1/dvp/handshake" and method == "post":
                 continue
             operation = Operation(models, method, path, o, methods.get("servers", document["servers"]))
@@ -349,7 +357,7 @@ def files() -> Dict[str, str]:
     }  # fmt: skip
 
 
-def handshake_calls() -> List[str]:
+def handshake_calls() -> list[str]:
     out = []
     for name, kind, members, _ in HANDSHAKE:
         arguments = ", ".join(f"{m}: str" for m in members)
@@ -361,7 +369,7 @@ def handshake_calls() -> List[str]:
     return out
 
 
-def handshake_methods(sync: bool) -> List[str]:
+def handshake_methods(sync: bool) -> list[str]:
     out = []
     for name, kind, members, about in HANDSHAKE:
         arguments = ", ".join(f"{m}: str" for m in members)
@@ -373,7 +381,7 @@ def handshake_methods(sync: bool) -> List[str]:
     return out
 
 
-def namespaces(operations: List[Operation]) -> List[str]:
+def namespaces(operations: list[Operation]) -> list[str]:
     out = []
     for n in NAMESPACES:
         mine = [o.methods() for o in operations if o.namespace == n]

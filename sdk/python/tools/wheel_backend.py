@@ -9,13 +9,13 @@ import re
 import tarfile
 import zipfile
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Optional
 
 HERE = Path(__file__).resolve().parent.parent
 #: All files in a wheel carry this time, so that equal sources are equal wheels.
 TIME = (2026, 1, 1, 0, 0, 0)
 
-Config = Optional[Dict[str, Any]]
+Config = Optional[dict[str, Any]]
 
 
 def _field(name: str) -> str:
@@ -69,6 +69,6 @@ def build_sdist(sdist_directory: str, config_settings: Config = None) -> str:
     return name
 
 
-def get_requires_for_build_wheel(config_settings: Config = None) -> List[str]:
+def get_requires_for_build_wheel(config_settings: Config = None) -> list[str]:
     """Nothing is needed."""
     return []
