@@ -275,7 +275,8 @@ export class Desk {
       const seen = await look();
       if ('found' in seen) return seen.found;
       if (performance.now() > end) throw new TimeoutError(`not within ${this.#patienceMs} ms: ${what}`);
-      await sleep(Math.min(Math.max(seen.waitMs, minPollMs), this.#patienceMs), options?.signal);
+      const wait = Number.isFinite(seen.waitMs) ? seen.waitMs : this.#pollMs;
+      await sleep(Math.min(Math.max(wait, minPollMs), this.#patienceMs), options?.signal);
     }
   }
 }
