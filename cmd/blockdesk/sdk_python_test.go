@@ -7,7 +7,10 @@ import (
 	"crypto/ed25519"
 	"encoding/hex"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
+	"io"
+	"log"
 	"math/rand/v2"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -146,6 +149,7 @@ func TestPythonSDK(t *testing.T) {
 	s := newPythonSDK(t)
 	t.Run("readme", s.readme)
 	t.Run("answers", s.answers)
+	t.Run("TLS", s.speaksTLS)
 	t.Run("signatures", s.judgesSignatures)
 }
 
@@ -189,6 +193,58 @@ func (s *pythonSDK) answers(t *testing.T) {
 	}
 	if out, err := s.script(t, "", "live.py", args...); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// overTLS reads over REST and two streams, and prints what it has heard of.
+const overTLS = `
+import asyncio, sys
+from blockdesk import AsyncClient, BookEvent, Client
+
+url = sys.argv[1]
+print(Client(url).market.depth("SLUSD/USDC").best_bid)
+for event in Client(url).stream(["SLUSD/USDC"], channels=["l2"]):
+    if isinstance(event, BookEvent):
+        print("blocking", event.book)
+        break
+
+async def main():
+    async with AsyncClient(url) as client:
+        await client.market.ticker("SLUSD/USDC")
+        async for event in client.stream(["SLUSD/USDC"], channels=["l2"], via="sse"):
+            if isinstance(event, BookEvent):
+                print("asyncio", event.book)
+                break
+
+asyncio.run(main())
+`
+
+// speaksTLS has REST and streams over TLS, blocking and in asyncio; a certificate
+// that is not trusted ends it.
+func (s *pythonSDK) speaksTLS(t *testing.T) {
+	t.Parallel()
+	target, err := url.Parse(s.d.at.Base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secured := httptest.NewUnstartedServer(httputil.NewSingleHostReverseProxy(target))
+	secured.Config.ErrorLog = log.New(io.Discard, "", 0) // it tells of the refused handshake
+	secured.StartTLS()
+	defer secured.Close()
+	defer secured.CloseClientConnections()
+	trusted := filepath.Join(t.TempDir(), "trusted.pem")
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secured.Certificate().Raw})
+	if err := os.WriteFile(trusted, block, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sources := "PYTHONPATH=" + filepath.Join(s.dir, "sdk", "python")
+	out, err := s.runWith(t, "", []string{sources, "SSL_CERT_FILE=" + trusted}, s.python, "-c", overTLS, secured.URL)
+	if err != nil || !strings.Contains(out, "blocking OrderBook(") || !strings.Contains(out, "asyncio OrderBook(") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	out, err = s.runWith(t, "", []string{sources}, s.python, "-c", overTLS, secured.URL)
+	if err == nil || !strings.Contains(out, "CERTIFICATE_VERIFY_FAILED") {
+		t.Errorf("a stranger's certificate: %v\n%s", err, out)
 	}
 }
 
