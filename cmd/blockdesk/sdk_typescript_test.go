@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -211,6 +212,10 @@ func TestTypeScriptReadme(t *testing.T) {
 			r.write("buy.mjs", r.before("127.7.7.2")+programs[2]+"console.log(`bought by ${signature}`);\n")
 			r.runs(t, "node buy.mjs", `^bought by [1-9A-HJ-NP-Za-km-z]{80,88}\n$`)
 		})
+		t.Run("page", func(t *testing.T) {
+			t.Parallel()
+			r.shows(t, r.blocks("html")[0], `^[0-9.]+,[0-9.]+$`)
+		})
 	})
 }
 
@@ -322,5 +327,20 @@ func (r *readme) runs(t *testing.T, line, want string) {
 	t.Helper()
 	if out := shellFor(t, time.Minute, r.dir, line); !regexp.MustCompile(want).MatchString(out) {
 		t.Errorf("%s: no %s in:\n%s", line, want, out)
+	}
+}
+
+// shows has a browser open a page with this in it, until its text is as wanted.
+func (r *readme) shows(t *testing.T, html, want string) {
+	t.Helper()
+	c := startChromium(t)
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "<!doctype html><meta charset=utf-8><body>"+html)
+	}))
+	defer page.Close()
+	p := c.open(page.URL, "")
+	p.await("the page's text", "/"+want+"/.test(document.body.textContent)")
+	if _, faults := p.seen(); len(faults) > 0 {
+		t.Errorf("in the browser: %v", faults)
 	}
 }
