@@ -406,9 +406,32 @@ func (b *Backfill) joined() (Progress, error) {
 			return b.miss("it has the newest in another slot")
 		}
 	}
-	b.newer = without(b.page, func(m *Mark) bool { return m.Slot < newest.Slot || b.last.has(m) || b.wasPassed(m) })
+	past := b.pastOfSlot()
+	b.newer = without(b.page, func(m *Mark) bool {
+		_, older := past[m.Signature]
+		return older || m.Slot < newest.Slot || b.last.has(m) || b.wasPassed(m)
+	})
 	b.page, b.polling, b.catching, b.misses = nil, false, true, 0
 	return Progress{AsOf: b.told()}, nil
+}
+
+// pastOfSlot returns what was before the newest transaction in its slot, of a run
+// that begins within that slot: what was listed when it began, and what the page
+// has behind the newest.
+func (b *Backfill) pastOfSlot() map[solana.Signature]struct{} {
+	newest := &b.cursor.Newest
+	if b.cursor.Oldest.Slot != newest.Slot || b.cursor.Whole {
+		return nil
+	}
+	past := map[solana.Signature]struct{}{}
+	for i := range b.older {
+		past[b.older[i].Signature] = struct{}{}
+	}
+	behind := slices.IndexFunc(b.page, func(l listed) bool { return l.Signature == newest.Signature })
+	for i := behind; i < len(b.page); i++ {
+		past[b.page[i].Signature] = struct{}{}
+	}
+	return past
 }
 
 // miss gives a list up until the next poll.
@@ -520,6 +543,9 @@ func (b *Backfill) grow(t Trace, err error) Progress {
 		}
 		c.Newest, b.passed = m, nil
 		b.last.add(&m)
+		if m.Slot == c.Oldest.Slot {
+			b.first.add(&m)
+		}
 	} else {
 		b.older, b.olderTries = b.older[1:], 0
 		switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -461,6 +462,50 @@ func TestBackfillSlots(t *testing.T) {
 	f.Poll(time.Unix(f.now, 0), 0)
 	if _, err := f.Listed(listOf([]rpc.SignatureInfo{{Slot: node.slot}}, rpc.Page{})); !errors.Is(err, mirror.ErrHistory) {
 		t.Errorf("no signature: %v", err)
+	}
+}
+
+// TestBackfillBeginsWithinASlot: the run begins with the newest transaction of a
+// slot that has more. Those before it are the past, and are not told after it,
+// though lists show them before the past has been read, and after a restart too.
+func TestBackfillBeginsWithinASlot(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		c := chainOf(3)
+		for range 3 {
+			c.add(0, 0, buys(5, 5)) // in the slot of the last one
+		}
+		f := follow(t, nodeOf(c), mirror.BackfillOptions{})
+		var newer, older []int
+		step := func() {
+			p, err := f.Step(t.Context(), f.node)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := f.node.index(p.Trace.Signature)
+			switch p.Kind {
+			case mirror.ReadNewer:
+				newer = append(newer, at)
+			case mirror.ReadOlder:
+				older = append(older, at)
+			}
+		}
+		f.Poll(time.Unix(f.now, 0), 0)
+		step() // the list
+		step() // the newest
+		c.add(1, 1, buys(7, 7))
+		if restart {
+			f.from(f.Cursor())
+		}
+		f.Poll(time.Unix(f.now+10, 0), 0)
+		for f.Next().Kind != 0 {
+			step()
+		}
+		if want := []int{6, 5, 4, 3, 2, 1, 0}; !slices.Equal(older, want) {
+			t.Errorf("restart %v: of the past %v, want %v", restart, older, want)
+		}
+		if want := []int{7}; !slices.Equal(newer, want) {
+			t.Errorf("restart %v: new are %v, want %v", restart, newer, want)
+		}
 	}
 }
 

@@ -401,6 +401,28 @@ func TestServiceRecords(t *testing.T) {
 	})
 }
 
+// TestServiceRecordsAllOfThePast: no snapshot is kept of totals that leave out what
+// is still to be read.
+func TestServiceRecordsAllOfThePast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1)
+		const swaps = 5
+		for range swaps {
+			r.chain.act(buys(10, 30))
+		}
+		r.chain.slow = time.Minute // a transaction
+		r.start()
+		if s := r.after(3 * time.Minute).Pairs[0].Swaps; len(s.Recorded) != 0 || s.Rolling.Totals.Swaps == 0 || s.Rolling.Totals.Swaps >= swaps {
+			t.Errorf("after %d of %d swaps: snapshots %+v", s.Rolling.Totals.Swaps, swaps, s.Recorded)
+		}
+		list := r.after(time.Hour).Pairs[0].Swaps.Recorded
+		r.stop()
+		if len(list) == 0 || list[len(list)-1].Swaps != swaps || !list[len(list)-1].Complete {
+			t.Errorf("%+v", list)
+		}
+	})
+}
+
 // TestServiceStore refuses what it has not written.
 func TestServiceStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -406,15 +406,16 @@ func (s *swaps) pruneSome() (more bool, err error) {
 	return more, err
 }
 
-// record keeps a snapshot when the next is due and what it tells is of now. It is
-// kept for good, so the pool is read anew, as of what is final.
+// record keeps a snapshot when the next is due and what it tells is of now, and of
+// all the past that the nodes have. It is kept for good, so the pool is read anew, as of what is final.
 func (s *swaps) record(ctx context.Context) error {
 	now := s.o.Now()
 	state := s.reader.state(now)
 	rolling := s.windows.At(now)
 	length := int64(max(s.o.RecordEvery/time.Second, 1))
 	due := len(s.recorded) == 0 || now.Unix()/length > s.recorded[0].At/length
-	if !due || state.Pool == nil || state.Reasons.Has(Stale) || rolling.Day.Status == Behind {
+	done, dry := s.backfill.PastRead()
+	if !due || !done && !dry || state.Pool == nil || state.Reasons.Has(Stale) || rolling.Day.Status == Behind {
 		return nil
 	}
 	var last uint64

@@ -202,15 +202,14 @@ func (r *mirrorRig) tumble(rng *rand.Rand, length time.Duration) {
 	r.heal()
 }
 
-// spoil puts a node into trouble. One that lies or lags needs two that are right
-// against it: a service that hears it alone must believe it, and of two that differ
-// none.
+// spoil puts a node into trouble. One that lies needs two that are right against it:
+// a service that hears it alone must believe it.
 func (r *mirrorRig) spoil(i int, now trouble) {
 	for j, n := range r.nodes {
 		n.mu.Lock()
 		other := n.now
 		n.mu.Unlock()
-		if j != i && !other.well() && (now.misleads() || other.misleads()) {
+		if j != i && !other.well() && (now.lies() || other.lies()) {
 			return
 		}
 	}
@@ -222,12 +221,9 @@ func (now *trouble) lies() bool {
 	return now.lie != nil || now.altered || now.invents || now.hides
 }
 
-// misleads reports whether the node answers, and not what is so now.
-func (now *trouble) misleads() bool { return now.lag > 0 || now.lies() }
-
 // well reports whether nothing is wrong.
 func (now *trouble) well() bool {
-	return now.answer == nil && !now.misleads()
+	return now.answer == nil && now.lag == 0 && !now.lies()
 }
 
 // heal ends all troubles.
