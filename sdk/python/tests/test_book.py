@@ -1,11 +1,23 @@
 """Order books and the state of a stream."""
 
 import json
+import random
 import unittest
+import zlib
 from decimal import Decimal
 from typing import Any
+from unittest import mock
 
-from blockdesk import BookEvent, Connected, Interruption, OrderBook, ProtocolError, SubscriptionRefused, TickerEvent, TradesEvent
+from blockdesk import (
+    BookEvent,
+    Connected,
+    Interruption,
+    OrderBook,
+    ProtocolError,
+    SubscriptionRefused,
+    TickerEvent,
+    TradesEvent,
+)
 from blockdesk.book import OutOfStep
 from blockdesk.feed import Feed
 
@@ -52,6 +64,36 @@ class BookTest(unittest.TestCase):
             book.apply(SNAPSHOT)
             with self.assertRaises(OutOfStep):
                 book.apply(message)
+
+    def test_against_a_plain_model(self) -> None:
+        """Random changes: the levels of a dict that is sorted each time, and its checksum
+        by the letter of the document."""
+        rng = random.Random(11)
+        book, plain = OrderBook(SYMBOL), ({}, {})  # type: tuple[OrderBook, tuple[dict[str, str], dict[str, str]]]
+        book.apply(l2(1, 0, [], []))
+        for seq in range(2, 600):
+            changes: list[list[list[str]]] = [[], []]
+            for side in (0, 1):
+                for _ in range(rng.randrange(4)):
+                    price = f"{rng.randrange(1, 40) / 1000 + side:.3f}"
+                    quantity = "0" if rng.random() < 0.4 else f"{rng.randrange(1, 10**9)}.5"
+                    changes[side].append([price, quantity])
+                    plain[side].pop(price, None)
+                    if quantity != "0":
+                        plain[side][price] = quantity
+            book.apply(l2(seq, seq - 1, *changes))
+            bids, asks = (sorted(s.items(), key=lambda i: Decimal(i[0]), reverse=r) for s, r in zip(plain, (True, False)))
+            self.assertEqual([(str(b.price), str(b.quantity)) for b in book.bids], bids)
+            self.assertEqual([(str(a.price), str(a.quantity)) for a in book.asks], asks)
+            text = "".join(n.replace(".", "").lstrip("0") for level in asks[:10] + bids[:10] for n in level)
+            self.assertEqual(book.checksum(), zlib.crc32(text.encode()))
+
+    def test_limit(self) -> None:
+        with mock.patch("blockdesk.book.MAX_LEVELS", 3):
+            book = OrderBook(SYMBOL)
+            book.apply(l2(1, 0, [[str(n), "1"] for n in range(1, 4)], []))
+            with self.assertRaises(ProtocolError):
+                book.apply(l2(2, 1, [["4", "1"]], []))
 
     def test_what_is_no_level(self) -> None:
         for level in (["1"], ["1", "2", "3"], [1, "2"], ["1", 2.5], ["NaN", "1"], ["1e5", "1"], "12", ["", "1"], ["1", "-x"]):

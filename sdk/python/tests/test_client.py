@@ -4,18 +4,19 @@ import asyncio
 import json
 import threading
 import unittest
-import unittest.mock
 from collections import deque
 from datetime import datetime, timezone
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Optional
+from unittest import mock
 
 from blockdesk import (
     AsyncClient,
     Client,
     Conflict,
     InvalidRequest,
+    LimitExceeded,
     NotAdmitted,
     NotFound,
     PaymentMismatch,
@@ -155,6 +156,27 @@ class ClientTest(unittest.TestCase):
         self.client.rfq.levels()
         self.assertEqual(len({port for *_, port in self.stub.seen}), 2)
 
+    def test_limits(self) -> None:
+        self.stub.answers = deque([(200, {}, LEVELS)])
+        with mock.patch("blockdesk.client.MAX_BODY", len(LEVELS)):
+            self.client.rfq.levels()
+        with mock.patch("blockdesk.client.MAX_BODY", len(LEVELS) - 1), self.assertRaises(LimitExceeded):
+            self.client.rfq.levels()
+        with mock.patch("blockdesk.client.MAX_IDLE", 1):
+            together = threading.Barrier(2)
+
+            def ask() -> None:
+                together.wait(10)
+                for _ in range(5):
+                    self.client.rfq.levels()
+
+            threads = [threading.Thread(target=ask) for _ in range(2)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+            self.assertEqual([len(idle) for idle in self.client._pool._idle.values()], [1])
+
     def test_paths_and_tokens(self) -> None:
         self.stub.answers = deque([problem(404, "UNKNOWN_CLAIM")])
         for call in (
@@ -178,7 +200,7 @@ class ClientTest(unittest.TestCase):
         silent = Client(self.stub.url, timeout=0.2, retry=Retry(attempts=1))
         self.stub.answers = deque([(200, {}, LEVELS)])
         lock = threading.Event()
-        with unittest.mock.patch.object(self.stub, "seen", _Blocking(lock)):
+        with mock.patch.object(self.stub, "seen", _Blocking(lock)):
             with self.assertRaises(TimedOut):
                 silent.rfq.levels()
             lock.set()

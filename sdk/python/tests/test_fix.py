@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import Any, Callable, Optional
 from unittest import mock
 
-from blockdesk import ConnectionClosed, FixClient, FixMessage, LimitExceeded, ProtocolError, TimedOut, fix
+from blockdesk import (
+    ConnectionClosed,
+    FixClient,
+    FixMessage,
+    LimitExceeded,
+    ProtocolError,
+    TimedOut,
+    fix,
+)
 from blockdesk.fix import FixReader, FixRefused, encode
 
 REPORT = [(37, "O1"), (17, "1"), (150, "0"), (39, "0"), (55, "A/B"), (54, "1"), (151, "5"), (14, "0"), (6, "0")]

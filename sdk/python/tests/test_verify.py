@@ -15,8 +15,19 @@ from typing import Any, Callable
 from blockdesk import Keypair, VerificationError, base58
 from blockdesk._decode import decode
 from blockdesk.models import Build, ClaimPackage, Quote
-from blockdesk.solana import MEMO_PROGRAM, TOKEN_2022_PROGRAM, Transaction, associated_token_account
-from blockdesk.verify import MAX_PRIORITY_LAMPORTS, MAX_UNITS, check_build, check_claim, check_quote
+from blockdesk.solana import (
+    MEMO_PROGRAM,
+    TOKEN_2022_PROGRAM,
+    Transaction,
+    associated_token_account,
+)
+from blockdesk.verify import (
+    MAX_PRIORITY_LAMPORTS,
+    MAX_UNITS,
+    check_build,
+    check_claim,
+    check_quote,
+)
 
 REAL: dict[str, Any] = json.loads((Path(__file__).parent / "packages.json").read_text("ascii"))
 WALLET: str = REAL["wallet"]

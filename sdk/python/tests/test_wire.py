@@ -6,8 +6,20 @@ import zlib
 from typing import Any, Callable
 
 from blockdesk import _websocket as ws
-from blockdesk._http import MAX_HEAD, Origin, Response, ResponseReader, request
-from blockdesk.errors import BlockdeskError, LimitExceeded, ProtocolError, TransportError
+from blockdesk._http import (
+    MAX_CHUNK_LINE,
+    MAX_HEAD,
+    Origin,
+    Response,
+    ResponseReader,
+    request,
+)
+from blockdesk.errors import (
+    BlockdeskError,
+    LimitExceeded,
+    ProtocolError,
+    TransportError,
+)
 from blockdesk.fix import FixMessage, FixReader, encode
 from blockdesk.stream import EventLines
 
@@ -175,6 +187,8 @@ class HTTPTest(unittest.TestCase):
                 ResponseReader().feed(data)
         with self.assertRaises(LimitExceeded):
             ResponseReader().feed(b"HTTP/1.1 200 OK\r\nX: " + b"a" * MAX_HEAD)
+        with self.assertRaises(LimitExceeded):
+            ResponseReader().feed(ANSWER + b"Transfer-Encoding: chunked\r\n\r\n1;" + b"x" * MAX_CHUNK_LINE)
         for data in (b"", ANSWER, ANSWER + b"Content-Length: 5\r\n\r\nhell", ANSWER + b"Transfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n"):
             r = ResponseReader()
             r.feed(data)
