@@ -21,10 +21,10 @@ RACE_ROOMS := $(addprefix ./,$(addsuffix /...,$(wildcard engine persist feed mir
 RACE_SKIP := '^(TestCrash|TestPlantedBugs|TestDamage|TestSubmitAttacks|TestSettleKill|TestRecordedDayThroughEveryDoor|TestReadmeSettles|TestConformance|TestIndependentFIXClient|TestIndependentFIXClientJS|TestFIXQuickstarts|TestTypeScriptBuild|TestTypeScriptUnits|TestTypeScriptReadme|TestTypeScriptFeeds|TestPythonSDK|TestBoard|TestBoardSettles)$$'
 
 .DEFAULT_GOAL := help
-.PHONY: help run build sandbox sdk try-sandbox board browser test race crash claims follow check fmt fuzz bench bench-ws tools clean
+.PHONY: help run build sandbox sdk try-sandbox board browser test race crash claims follow mirror-follow check fmt fuzz bench bench-ws tools clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 run: build try-sandbox ## build, then serve the demo from ./data until Ctrl-C (more flags: ARGS=…)
 	bin/blockdesk serve --demo --data ./data $(ARGS)
@@ -79,6 +79,9 @@ claims: ## race 1,000,000 claims for a few tranches, in the engine and over REST
 
 follow: ## follow an hour of recorded flow by npm's ws and server-sent events, through kills (make test: its beginning)
 	BLOCKDESK_FEED_SECONDS=600 $(GO) test -count 1 -timeout 20m -run '^TestFeedThroughAnHour$$' -v ./cmd/blockdesk
+
+mirror-follow: ## follow a pool and a book on the local chain for ten minutes, through lying nodes, forks and kills (make test: half a minute)
+	BLOCKDESK_MIRROR_SECONDS=600 $(GO) test -count 1 -timeout 20m -run '^TestMirrorFollowsTheChain$$' -v ./cmd/blockdesk
 
 check: $(TOOLS) ## formatting, golangci-lint (.golangci.yml) and unreachable code
 	bin/golangci-lint run ./...
