@@ -71,10 +71,16 @@ def plain(value: Any) -> Any:
 
 
 def exact(value: Number) -> Decimal:
-    """A Decimal of an exact number."""
+    """A Decimal of an exact number. TypeError for a float, ValueError for no number."""
     if isinstance(value, (float, bool)):
         raise TypeError(f"{value!r} is not an exact number: use Decimal, int or str")
-    return Decimal(value)
+    try:
+        number = Decimal(value)
+    except ArithmeticError:
+        raise ValueError(f"{value!r:.80} is no number") from None
+    if not number.is_finite():
+        raise ValueError(f"{value!r:.80} is no number")
+    return number
 
 
 def new_key() -> str:

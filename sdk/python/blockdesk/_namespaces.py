@@ -97,23 +97,52 @@ class Market(Namespace):
         return self._client.request(calls.market_symbols())
 
     def ticker(self, symbol: str) -> Ticker:
-        """Last, best and 24 h figures of an instrument, from real trades: ``GET /api/v1/market/ticker``."""
+        """Last, best and 24 h figures of an instrument, from real trades: ``GET /api/v1/market/ticker``.
+
+        symbol: The instrument.
+        """
         return self._client.request(calls.market_ticker(symbol))
 
     def depth(self, symbol: str, *, limit: Optional[int] = None) -> Depth:
-        """Order book of an instrument: ``GET /api/v1/market/depth``."""
+        """Order book of an instrument: ``GET /api/v1/market/depth``.
+
+        symbol: The instrument.
+        limit: Levels a side. More than the most is refused, not clamped.
+        """
         return self._client.request(calls.market_depth(symbol, limit=limit))
 
     def trades(self, symbol: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> Trades:
-        """Last trades of an instrument: ``GET /api/v1/market/trades``."""
+        """Last trades of an instrument: ``GET /api/v1/market/trades``.
+
+        symbol: The instrument.
+        limit: Trades; the most is our choice.
+        before: A trade_id: the trades before it, from the archive; 503 with reason history_behind, in a moment
+            after trades, until it has them all. Absent: the newest. Our choice.
+        """
         return self._client.request(calls.market_trades(symbol, limit=limit, before=before))
 
     def klines(self, symbol: str, *, interval: Optional[str] = None, timeframe: Optional[str] = None, limit: Optional[int] = None, before: Optional[int] = None) -> Klines:
-        """Candles of an instrument: ``GET /api/v1/market/klines``."""
+        """Candles of an instrument: ``GET /api/v1/market/klines``.
+
+        symbol: The instrument.
+        interval: Length of a candle; absent: one minute (our choice).
+        timeframe: The same by the description's name for it; one of the two.
+        limit: The newest candles, at most so many.
+        before: Unix milliseconds: the candles that begin before it. next_before of an answer leads to those
+            before. Our choice.
+        """
         return self._client.request(calls.market_klines(symbol, interval=interval, timeframe=timeframe, limit=limit, before=before))
 
     def candles(self, *, symbol: Optional[str] = None, timeframe: Optional[str] = None, interval: Optional[str] = None, limit: Optional[int] = None, before: Optional[int] = None) -> Candles:
-        """Candles by timeframe: ``GET /api/v1/market/candles``."""
+        """Candles by timeframe: ``GET /api/v1/market/candles``.
+
+        symbol: The instrument; absent: the first one (our choice).
+        timeframe: Length of a candle; absent: one minute (our choice).
+        interval: The same by other exchanges' name for it; one of the two.
+        limit: The newest candles, at most so many.
+        before: Unix milliseconds: the candles that begin before it. next_before of an answer leads to those
+            before. Our choice.
+        """
         return self._client.request(calls.market_candles(symbol=symbol, timeframe=timeframe, interval=interval, limit=limit, before=before))
 
     def oracle_heartbeat(self) -> OracleHeartbeat:
@@ -233,7 +262,10 @@ class Market(Namespace):
         return self._client.request(calls.market_lite_latest_fees())
 
     def pool(self, pool_address: str) -> MarketPool:
-        """One pool: ``GET /api/v1/market/pools/{pool_address}``."""
+        """One pool: ``GET /api/v1/market/pools/{pool_address}``.
+
+        pool_address: The pool's address.
+        """
         return self._client.request(calls.market_pool(pool_address))
 
     def schemas(self) -> MarketSchemas:
@@ -257,23 +289,52 @@ class AsyncMarket(AsyncNamespace):
         return await self._client.request(calls.market_symbols())
 
     async def ticker(self, symbol: str) -> Ticker:
-        """Last, best and 24 h figures of an instrument, from real trades: ``GET /api/v1/market/ticker``."""
+        """Last, best and 24 h figures of an instrument, from real trades: ``GET /api/v1/market/ticker``.
+
+        symbol: The instrument.
+        """
         return await self._client.request(calls.market_ticker(symbol))
 
     async def depth(self, symbol: str, *, limit: Optional[int] = None) -> Depth:
-        """Order book of an instrument: ``GET /api/v1/market/depth``."""
+        """Order book of an instrument: ``GET /api/v1/market/depth``.
+
+        symbol: The instrument.
+        limit: Levels a side. More than the most is refused, not clamped.
+        """
         return await self._client.request(calls.market_depth(symbol, limit=limit))
 
     async def trades(self, symbol: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> Trades:
-        """Last trades of an instrument: ``GET /api/v1/market/trades``."""
+        """Last trades of an instrument: ``GET /api/v1/market/trades``.
+
+        symbol: The instrument.
+        limit: Trades; the most is our choice.
+        before: A trade_id: the trades before it, from the archive; 503 with reason history_behind, in a moment
+            after trades, until it has them all. Absent: the newest. Our choice.
+        """
         return await self._client.request(calls.market_trades(symbol, limit=limit, before=before))
 
     async def klines(self, symbol: str, *, interval: Optional[str] = None, timeframe: Optional[str] = None, limit: Optional[int] = None, before: Optional[int] = None) -> Klines:
-        """Candles of an instrument: ``GET /api/v1/market/klines``."""
+        """Candles of an instrument: ``GET /api/v1/market/klines``.
+
+        symbol: The instrument.
+        interval: Length of a candle; absent: one minute (our choice).
+        timeframe: The same by the description's name for it; one of the two.
+        limit: The newest candles, at most so many.
+        before: Unix milliseconds: the candles that begin before it. next_before of an answer leads to those
+            before. Our choice.
+        """
         return await self._client.request(calls.market_klines(symbol, interval=interval, timeframe=timeframe, limit=limit, before=before))
 
     async def candles(self, *, symbol: Optional[str] = None, timeframe: Optional[str] = None, interval: Optional[str] = None, limit: Optional[int] = None, before: Optional[int] = None) -> Candles:
-        """Candles by timeframe: ``GET /api/v1/market/candles``."""
+        """Candles by timeframe: ``GET /api/v1/market/candles``.
+
+        symbol: The instrument; absent: the first one (our choice).
+        timeframe: Length of a candle; absent: one minute (our choice).
+        interval: The same by other exchanges' name for it; one of the two.
+        limit: The newest candles, at most so many.
+        before: Unix milliseconds: the candles that begin before it. next_before of an answer leads to those
+            before. Our choice.
+        """
         return await self._client.request(calls.market_candles(symbol=symbol, timeframe=timeframe, interval=interval, limit=limit, before=before))
 
     async def oracle_heartbeat(self) -> OracleHeartbeat:
@@ -393,7 +454,10 @@ class AsyncMarket(AsyncNamespace):
         return await self._client.request(calls.market_lite_latest_fees())
 
     async def pool(self, pool_address: str) -> MarketPool:
-        """One pool: ``GET /api/v1/market/pools/{pool_address}``."""
+        """One pool: ``GET /api/v1/market/pools/{pool_address}``.
+
+        pool_address: The pool's address.
+        """
         return await self._client.request(calls.market_pool(pool_address))
 
     async def schemas(self) -> MarketSchemas:
@@ -453,27 +517,68 @@ class Rfq(Namespace):
         return self._client.request(calls.rfq_board())
 
     def claim(self, claim_id: str) -> Claim:
-        """A claim with its history: ``GET /api/v1/rfq/claims/{claim_id}``."""
+        """A claim with its history: ``GET /api/v1/rfq/claims/{claim_id}``.
+
+        claim_id: The claim.
+        """
         return self._client.request(calls.rfq_claim(claim_id))
 
     def quote(self, order_id: str, tranche_id: str, fill_usd: Number, rail: str, *, idempotency_key: Optional[str] = None) -> Quote:
-        """A firm price for one claim: ``POST /api/v1/rfq/quote``."""
+        """A firm price for one claim: ``POST /api/v1/rfq/quote``.
+
+        order_id: A ticket. Its form is our choice.
+        tranche_id: A tranche of a ticket. Its form is our choice.
+        fill_usd: A step of the ladder: text or a whole number.
+        rail: A way of paying.
+        """
         return self._client.request(calls.rfq_quote(order_id, tranche_id, fill_usd, rail, idempotency_key=idempotency_key))
 
     def modular_claim_take(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, idempotency_key: Optional[str] = None) -> ClaimPackage:
-        """Public alias of the modular claim: ``POST /api/v1/rfq/modular-claim-take``."""
+        """Public alias of the modular claim: ``POST /api/v1/rfq/modular-claim-take``.
+
+        bot_wallet: A Solana account, base58 of 32 bytes.
+        order_id: A ticket. Its form is our choice.
+        tranche_id: A tranche of a ticket. Its form is our choice.
+        fill_usd: A step of the ladder: text or a whole number.
+        payment_rail: A way of paying.
+        quote_id: A quote. Its form is our choice.
+        """
         return self._client.request(calls.rfq_modular_claim_take(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, idempotency_key=idempotency_key))
 
     def atomic_claim_ticket(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, idempotency_key: Optional[str] = None) -> AtomicClaimPackage:
-        """Public alias of the atomic claim: ``POST /api/v1/rfq/atomic-claim-ticket``."""
+        """Public alias of the atomic claim: ``POST /api/v1/rfq/atomic-claim-ticket``.
+
+        bot_wallet: A Solana account, base58 of 32 bytes.
+        order_id: A ticket. Its form is our choice.
+        tranche_id: A tranche of a ticket. Its form is our choice.
+        fill_usd: A step of the ladder: text or a whole number.
+        payment_rail: A way of paying.
+        quote_id: A quote. Its form is our choice.
+        """
         return self._client.request(calls.rfq_atomic_claim_ticket(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, idempotency_key=idempotency_key))
 
     def native_verify_payment(self, order_id: str, tranche_id: str, l1_signature: str, *, claim_id: Optional[str] = None, ticket_label: Optional[str] = None, fill_usd: Optional[Number] = None, payment_rail: Optional[str] = None, idempotency_key: Optional[str] = None) -> Union[Verification, Pending]:
-        """Public alias of the primary submission: ``POST /api/v1/rfq/native/settlement/verify-payment``."""
+        """Public alias of the primary submission: ``POST /api/v1/rfq/native/settlement/verify-payment``.
+
+        order_id: A ticket. Its form is our choice.
+        tranche_id: A tranche of a ticket. Its form is our choice.
+        l1_signature: A transaction's signature, base58 of 64 bytes.
+        claim_id: A claim. Its form is our choice.
+        fill_usd: A step of the ladder: text or a whole number.
+        payment_rail: A way of paying.
+        """
         return self._client.request(calls.rfq_native_verify_payment(order_id, tranche_id, l1_signature, claim_id=claim_id, ticket_label=ticket_label, fill_usd=fill_usd, payment_rail=payment_rail, idempotency_key=idempotency_key))
 
     def verify_payment(self, order_id: str, tranche_id: str, l1_signature: str, *, claim_id: Optional[str] = None, ticket_label: Optional[str] = None, fill_usd: Optional[Number] = None, payment_rail: Optional[str] = None, idempotency_key: Optional[str] = None) -> Union[Verification, Pending]:
-        """Fallback submission on the registry backend: ``POST /api/v1/rfq/settlement/verify-payment``."""
+        """Fallback submission on the registry backend: ``POST /api/v1/rfq/settlement/verify-payment``.
+
+        order_id: A ticket. Its form is our choice.
+        tranche_id: A tranche of a ticket. Its form is our choice.
+        l1_signature: A transaction's signature, base58 of 64 bytes.
+        claim_id: A claim. Its form is our choice.
+        fill_usd: A step of the ladder: text or a whole number.
+        payment_rail: A way of paying.
+        """
         return self._client.request(calls.rfq_verify_payment(order_id, tranche_id, l1_signature, claim_id=claim_id, ticket_label=ticket_label, fill_usd=fill_usd, payment_rail=payment_rail, idempotency_key=idempotency_key))
 
 
@@ -521,27 +626,68 @@ class AsyncRfq(AsyncNamespace):
         return await self._client.request(calls.rfq_board())
 
     async def claim(self, claim_id: str) -> Claim:
-        """A claim with its history: ``GET /api/v1/rfq/claims/{claim_id}``."""
+        """A claim with its history: ``GET /api/v1/rfq/claims/{claim_id}``.
+
+        claim_id: The claim.
+        """
         return await self._client.request(calls.rfq_claim(claim_id))
 
     async def quote(self, order_id: str, tranche_id: str, fill_usd: Number, rail: str, *, idempotency_key: Optional[str] = None) -> Quote:
-        """A firm price for one claim: ``POST /api/v1/rfq/quote``."""
+        """A firm price for one claim: ``POST /api/v1/rfq/quote``.
+
+        order_id: A ticket. Its form is our choice.
+        tranche_id: A tranche of a ticket. Its form is our choice.
+        fill_usd: A step of the ladder: text or a whole number.
+        rail: A way of paying.
+        """
         return await self._client.request(calls.rfq_quote(order_id, tranche_id, fill_usd, rail, idempotency_key=idempotency_key))
 
     async def modular_claim_take(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, idempotency_key: Optional[str] = None) -> ClaimPackage:
-        """Public alias of the modular claim: ``POST /api/v1/rfq/modular-claim-take``."""
+        """Public alias of the modular claim: ``POST /api/v1/rfq/modular-claim-take``.
+
+        bot_wallet: A Solana account, base58 of 32 bytes.
+        order_id: A ticket. Its form is our choice.
+        tranche_id: A tranche of a ticket. Its form is our choice.
+        fill_usd: A step of the ladder: text or a whole number.
+        payment_rail: A way of paying.
+        quote_id: A quote. Its form is our choice.
+        """
         return await self._client.request(calls.rfq_modular_claim_take(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, idempotency_key=idempotency_key))
 
     async def atomic_claim_ticket(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, idempotency_key: Optional[str] = None) -> AtomicClaimPackage:
-        """Public alias of the atomic claim: ``POST /api/v1/rfq/atomic-claim-ticket``."""
+        """Public alias of the atomic claim: ``POST /api/v1/rfq/atomic-claim-ticket``.
+
+        bot_wallet: A Solana account, base58 of 32 bytes.
+        order_id: A ticket. Its form is our choice.
+        tranche_id: A tranche of a ticket. Its form is our choice.
+        fill_usd: A step of the ladder: text or a whole number.
+        payment_rail: A way of paying.
+        quote_id: A quote. Its form is our choice.
+        """
         return await self._client.request(calls.rfq_atomic_claim_ticket(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, idempotency_key=idempotency_key))
 
     async def native_verify_payment(self, order_id: str, tranche_id: str, l1_signature: str, *, claim_id: Optional[str] = None, ticket_label: Optional[str] = None, fill_usd: Optional[Number] = None, payment_rail: Optional[str] = None, idempotency_key: Optional[str] = None) -> Union[Verification, Pending]:
-        """Public alias of the primary submission: ``POST /api/v1/rfq/native/settlement/verify-payment``."""
+        """Public alias of the primary submission: ``POST /api/v1/rfq/native/settlement/verify-payment``.
+
+        order_id: A ticket. Its form is our choice.
+        tranche_id: A tranche of a ticket. Its form is our choice.
+        l1_signature: A transaction's signature, base58 of 64 bytes.
+        claim_id: A claim. Its form is our choice.
+        fill_usd: A step of the ladder: text or a whole number.
+        payment_rail: A way of paying.
+        """
         return await self._client.request(calls.rfq_native_verify_payment(order_id, tranche_id, l1_signature, claim_id=claim_id, ticket_label=ticket_label, fill_usd=fill_usd, payment_rail=payment_rail, idempotency_key=idempotency_key))
 
     async def verify_payment(self, order_id: str, tranche_id: str, l1_signature: str, *, claim_id: Optional[str] = None, ticket_label: Optional[str] = None, fill_usd: Optional[Number] = None, payment_rail: Optional[str] = None, idempotency_key: Optional[str] = None) -> Union[Verification, Pending]:
-        """Fallback submission on the registry backend: ``POST /api/v1/rfq/settlement/verify-payment``."""
+        """Fallback submission on the registry backend: ``POST /api/v1/rfq/settlement/verify-payment``.
+
+        order_id: A ticket. Its form is our choice.
+        tranche_id: A tranche of a ticket. Its form is our choice.
+        l1_signature: A transaction's signature, base58 of 64 bytes.
+        claim_id: A claim. Its form is our choice.
+        fill_usd: A step of the ladder: text or a whole number.
+        payment_rail: A way of paying.
+        """
         return await self._client.request(calls.rfq_verify_payment(order_id, tranche_id, l1_signature, claim_id=claim_id, ticket_label=ticket_label, fill_usd=fill_usd, payment_rail=payment_rail, idempotency_key=idempotency_key))
 
 
@@ -557,15 +703,34 @@ class Dvp(Namespace):
         return self._client.request(calls.dvp_handshake())
 
     def build(self, order_id: str, tranche_id: str, fill_usd: Number, rail: str, taker: str, *, quote_id: Optional[str] = None, fee_payer: Optional[str] = None, idempotency_key: Optional[str] = None) -> Build:
-        """Reserve a piece of a tranche and get both legs, unsigned: ``POST /api/v1/dvp/build``."""
+        """Reserve a piece of a tranche and get both legs, unsigned: ``POST /api/v1/dvp/build``.
+
+        order_id: A ticket. Its form is our choice.
+        tranche_id: A tranche of a ticket. Its form is our choice.
+        fill_usd: A step of the ladder: text or a whole number.
+        rail: A way of paying.
+        taker: The counterparty: the key that the token belongs to. Where it is empty or missing, the answer is
+            409 `REFUS_DVP`, `empty_counterparty`.
+        quote_id: A live quote, whose price is then the build's. Without one it is priced now.
+        fee_payer: Who pays the network's fee. The taker always pays for its own token account, if that is not
+            there yet.
+        """
         return self._client.request(calls.dvp_build(order_id, tranche_id, fill_usd, rail, taker, quote_id=quote_id, fee_payer=fee_payer, idempotency_key=idempotency_key))
 
     def submit(self, build_id: str, *, transaction: Optional[str] = None, signature: Optional[str] = None, idempotency_key: Optional[str] = None) -> Submitted:
-        """Have the desk co-sign and broadcast a build that its taker has signed: ``POST /api/v1/dvp/submit``."""
+        """Have the desk co-sign and broadcast a build that its taker has signed: ``POST /api/v1/dvp/submit``.
+
+        build_id: A build: it has the number of its claim. Its form is our choice.
+        transaction: The bytes of the build with the taker's signature in its place.
+        signature: The taker's signature alone.
+        """
         return self._client.request(calls.dvp_submit(build_id, transaction=transaction, signature=signature, idempotency_key=idempotency_key))
 
     def build_state(self, build_id: str) -> BuildState:
-        """Where a build stands: ``GET /api/v1/dvp/builds/{build_id}``."""
+        """Where a build stands: ``GET /api/v1/dvp/builds/{build_id}``.
+
+        build_id: The build.
+        """
         return self._client.request(calls.dvp_build_state(build_id))
 
     def handshake_challenge(self, pubkey: str) -> Challenge:
@@ -589,15 +754,34 @@ class AsyncDvp(AsyncNamespace):
         return await self._client.request(calls.dvp_handshake())
 
     async def build(self, order_id: str, tranche_id: str, fill_usd: Number, rail: str, taker: str, *, quote_id: Optional[str] = None, fee_payer: Optional[str] = None, idempotency_key: Optional[str] = None) -> Build:
-        """Reserve a piece of a tranche and get both legs, unsigned: ``POST /api/v1/dvp/build``."""
+        """Reserve a piece of a tranche and get both legs, unsigned: ``POST /api/v1/dvp/build``.
+
+        order_id: A ticket. Its form is our choice.
+        tranche_id: A tranche of a ticket. Its form is our choice.
+        fill_usd: A step of the ladder: text or a whole number.
+        rail: A way of paying.
+        taker: The counterparty: the key that the token belongs to. Where it is empty or missing, the answer is
+            409 `REFUS_DVP`, `empty_counterparty`.
+        quote_id: A live quote, whose price is then the build's. Without one it is priced now.
+        fee_payer: Who pays the network's fee. The taker always pays for its own token account, if that is not
+            there yet.
+        """
         return await self._client.request(calls.dvp_build(order_id, tranche_id, fill_usd, rail, taker, quote_id=quote_id, fee_payer=fee_payer, idempotency_key=idempotency_key))
 
     async def submit(self, build_id: str, *, transaction: Optional[str] = None, signature: Optional[str] = None, idempotency_key: Optional[str] = None) -> Submitted:
-        """Have the desk co-sign and broadcast a build that its taker has signed: ``POST /api/v1/dvp/submit``."""
+        """Have the desk co-sign and broadcast a build that its taker has signed: ``POST /api/v1/dvp/submit``.
+
+        build_id: A build: it has the number of its claim. Its form is our choice.
+        transaction: The bytes of the build with the taker's signature in its place.
+        signature: The taker's signature alone.
+        """
         return await self._client.request(calls.dvp_submit(build_id, transaction=transaction, signature=signature, idempotency_key=idempotency_key))
 
     async def build_state(self, build_id: str) -> BuildState:
-        """Where a build stands: ``GET /api/v1/dvp/builds/{build_id}``."""
+        """Where a build stands: ``GET /api/v1/dvp/builds/{build_id}``.
+
+        build_id: The build.
+        """
         return await self._client.request(calls.dvp_build_state(build_id))
 
     async def handshake_challenge(self, pubkey: str) -> Challenge:
@@ -621,20 +805,38 @@ class Native(Namespace):
         return self._client.request(calls.native_current_sellable_ticket())
 
     def modular_claim_take(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, idempotency_key: Optional[str] = None) -> ClaimPackage:
-        """Reserve a piece of a tranche and get the payment to sign (native, preferred): ``POST /rfq-native/modular-
-        claim-take``.
+        """Reserve a piece of a tranche and get the payment to sign (native, preferred): ``POST /rfq-native/modular-claim-take``.
+
+        bot_wallet: A Solana account, base58 of 32 bytes.
+        order_id: A ticket. Its form is our choice.
+        tranche_id: A tranche of a ticket. Its form is our choice.
+        fill_usd: A step of the ladder: text or a whole number.
+        payment_rail: A way of paying.
+        quote_id: A quote. Its form is our choice.
         """
         return self._client.request(calls.native_modular_claim_take(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, idempotency_key=idempotency_key))
 
     def atomic_claim_ticket(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, idempotency_key: Optional[str] = None) -> AtomicClaimPackage:
-        """Reserve a piece of a tranche and get both legs in one transaction (native, preferred): ``POST /rfq-
-        native/atomic-claim-ticket``.
+        """Reserve a piece of a tranche and get both legs in one transaction (native, preferred): ``POST /rfq-native/atomic-claim-ticket``.
+
+        bot_wallet: A Solana account, base58 of 32 bytes.
+        order_id: A ticket. Its form is our choice.
+        tranche_id: A tranche of a ticket. Its form is our choice.
+        fill_usd: A step of the ladder: text or a whole number.
+        payment_rail: A way of paying.
+        quote_id: A quote. Its form is our choice.
         """
         return self._client.request(calls.native_atomic_claim_ticket(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, idempotency_key=idempotency_key))
 
     def verify_payment(self, order_id: str, tranche_id: str, l1_signature: str, *, claim_id: Optional[str] = None, ticket_label: Optional[str] = None, fill_usd: Optional[Number] = None, payment_rail: Optional[str] = None, idempotency_key: Optional[str] = None) -> Union[Verification, Pending]:
-        """Verify the finalized payment of a claim (native, primary): ``POST /rfq-native/settlement/verify-
-        payment``.
+        """Verify the finalized payment of a claim (native, primary): ``POST /rfq-native/settlement/verify-payment``.
+
+        order_id: A ticket. Its form is our choice.
+        tranche_id: A tranche of a ticket. Its form is our choice.
+        l1_signature: A transaction's signature, base58 of 64 bytes.
+        claim_id: A claim. Its form is our choice.
+        fill_usd: A step of the ladder: text or a whole number.
+        payment_rail: A way of paying.
         """
         return self._client.request(calls.native_verify_payment(order_id, tranche_id, l1_signature, claim_id=claim_id, ticket_label=ticket_label, fill_usd=fill_usd, payment_rail=payment_rail, idempotency_key=idempotency_key))
 
@@ -651,20 +853,38 @@ class AsyncNative(AsyncNamespace):
         return await self._client.request(calls.native_current_sellable_ticket())
 
     async def modular_claim_take(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, idempotency_key: Optional[str] = None) -> ClaimPackage:
-        """Reserve a piece of a tranche and get the payment to sign (native, preferred): ``POST /rfq-native/modular-
-        claim-take``.
+        """Reserve a piece of a tranche and get the payment to sign (native, preferred): ``POST /rfq-native/modular-claim-take``.
+
+        bot_wallet: A Solana account, base58 of 32 bytes.
+        order_id: A ticket. Its form is our choice.
+        tranche_id: A tranche of a ticket. Its form is our choice.
+        fill_usd: A step of the ladder: text or a whole number.
+        payment_rail: A way of paying.
+        quote_id: A quote. Its form is our choice.
         """
         return await self._client.request(calls.native_modular_claim_take(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, idempotency_key=idempotency_key))
 
     async def atomic_claim_ticket(self, bot_wallet: str, order_id: str, tranche_id: str, fill_usd: Number, *, payment_rail: Optional[str] = None, quote_id: Optional[str] = None, idempotency_key: Optional[str] = None) -> AtomicClaimPackage:
-        """Reserve a piece of a tranche and get both legs in one transaction (native, preferred): ``POST /rfq-
-        native/atomic-claim-ticket``.
+        """Reserve a piece of a tranche and get both legs in one transaction (native, preferred): ``POST /rfq-native/atomic-claim-ticket``.
+
+        bot_wallet: A Solana account, base58 of 32 bytes.
+        order_id: A ticket. Its form is our choice.
+        tranche_id: A tranche of a ticket. Its form is our choice.
+        fill_usd: A step of the ladder: text or a whole number.
+        payment_rail: A way of paying.
+        quote_id: A quote. Its form is our choice.
         """
         return await self._client.request(calls.native_atomic_claim_ticket(bot_wallet, order_id, tranche_id, fill_usd, payment_rail=payment_rail, quote_id=quote_id, idempotency_key=idempotency_key))
 
     async def verify_payment(self, order_id: str, tranche_id: str, l1_signature: str, *, claim_id: Optional[str] = None, ticket_label: Optional[str] = None, fill_usd: Optional[Number] = None, payment_rail: Optional[str] = None, idempotency_key: Optional[str] = None) -> Union[Verification, Pending]:
-        """Verify the finalized payment of a claim (native, primary): ``POST /rfq-native/settlement/verify-
-        payment``.
+        """Verify the finalized payment of a claim (native, primary): ``POST /rfq-native/settlement/verify-payment``.
+
+        order_id: A ticket. Its form is our choice.
+        tranche_id: A tranche of a ticket. Its form is our choice.
+        l1_signature: A transaction's signature, base58 of 64 bytes.
+        claim_id: A claim. Its form is our choice.
+        fill_usd: A step of the ladder: text or a whole number.
+        payment_rail: A way of paying.
         """
         return await self._client.request(calls.native_verify_payment(order_id, tranche_id, l1_signature, claim_id=claim_id, ticket_label=ticket_label, fill_usd=fill_usd, payment_rail=payment_rail, idempotency_key=idempotency_key))
 
@@ -689,19 +909,36 @@ class Adapters(Namespace):
         return self._client.request(calls.adapters_coinmarketcap_ticker())
 
     def coingecko_orderbook(self, ticker_id: str, *, depth: Optional[int] = None) -> CoinGeckoOrderBook:
-        """CoinGecko: order book: ``GET /api/v1/market/adapters/coingecko/orderbook``."""
+        """CoinGecko: order book: ``GET /api/v1/market/adapters/coingecko/orderbook``.
+
+        ticker_id: The pair, as tickers name it.
+        depth: Levels of both sides together; 0 or absent: all, at most 200.
+        """
         return self._client.request(calls.adapters_coingecko_orderbook(ticker_id, depth=depth))
 
     def coingecko_historical_trades(self, ticker_id: str, *, type: Optional[str] = None, limit: Optional[int] = None, start_time: Optional[int] = None, end_time: Optional[int] = None) -> CoinGeckoTrades:
-        """CoinGecko: historical trades: ``GET /api/v1/market/adapters/coingecko/historical_trades``."""
+        """CoinGecko: historical trades: ``GET /api/v1/market/adapters/coingecko/historical_trades``.
+
+        ticker_id: The pair, as tickers name it.
+        type: One side; absent: both.
+        limit: At most so many a side.
+        start_time: Unix milliseconds (our choice).
+        end_time: Unix milliseconds (our choice). Further back than the newest 10,000 trades is refused.
+        """
         return self._client.request(calls.adapters_coingecko_historical_trades(ticker_id, type=type, limit=limit, start_time=start_time, end_time=end_time))
 
     def coinmarketcap_orderbook(self, market_pair: str) -> CoinMarketCapOrderBook:
-        """CoinMarketCap: order book: ``GET /api/v1/market/adapters/coinmarketcap/orderbook/{market_pair}``."""
+        """CoinMarketCap: order book: ``GET /api/v1/market/adapters/coinmarketcap/orderbook/{market_pair}``.
+
+        market_pair: The pair, as summary names it.
+        """
         return self._client.request(calls.adapters_coinmarketcap_orderbook(market_pair))
 
     def coinmarketcap_trades(self, market_pair: str) -> list[CoinMarketCapTrade]:
-        """CoinMarketCap: trades: ``GET /api/v1/market/adapters/coinmarketcap/trades/{market_pair}``."""
+        """CoinMarketCap: trades: ``GET /api/v1/market/adapters/coinmarketcap/trades/{market_pair}``.
+
+        market_pair: The pair, as summary names it.
+        """
         return self._client.request(calls.adapters_coinmarketcap_trades(market_pair))
 
     def dexscreener_latest_block(self) -> ScreenerLatestBlock:
@@ -709,15 +946,25 @@ class Adapters(Namespace):
         return self._client.request(calls.adapters_dexscreener_latest_block())
 
     def dexscreener_asset(self, id: str) -> ScreenerAsset:
-        """DEX Screener: asset: ``GET /api/v1/market/adapters/dexscreener/asset``."""
+        """DEX Screener: asset: ``GET /api/v1/market/adapters/dexscreener/asset``.
+
+        id: A mint, or the symbol of a token without one.
+        """
         return self._client.request(calls.adapters_dexscreener_asset(id))
 
     def dexscreener_pair(self, id: str) -> ScreenerPair:
-        """DEX Screener: pair: ``GET /api/v1/market/adapters/dexscreener/pair``."""
+        """DEX Screener: pair: ``GET /api/v1/market/adapters/dexscreener/pair``.
+
+        id: The pair.
+        """
         return self._client.request(calls.adapters_dexscreener_pair(id))
 
     def dexscreener_events(self, fromBlock: int, toBlock: int) -> ScreenerEvents:
-        """DEX Screener: events: ``GET /api/v1/market/adapters/dexscreener/events``."""
+        """DEX Screener: events: ``GET /api/v1/market/adapters/dexscreener/events``.
+
+        fromBlock: The first block.
+        toBlock: The last one, included.
+        """
         return self._client.request(calls.adapters_dexscreener_events(fromBlock, toBlock))
 
 
@@ -741,19 +988,36 @@ class AsyncAdapters(AsyncNamespace):
         return await self._client.request(calls.adapters_coinmarketcap_ticker())
 
     async def coingecko_orderbook(self, ticker_id: str, *, depth: Optional[int] = None) -> CoinGeckoOrderBook:
-        """CoinGecko: order book: ``GET /api/v1/market/adapters/coingecko/orderbook``."""
+        """CoinGecko: order book: ``GET /api/v1/market/adapters/coingecko/orderbook``.
+
+        ticker_id: The pair, as tickers name it.
+        depth: Levels of both sides together; 0 or absent: all, at most 200.
+        """
         return await self._client.request(calls.adapters_coingecko_orderbook(ticker_id, depth=depth))
 
     async def coingecko_historical_trades(self, ticker_id: str, *, type: Optional[str] = None, limit: Optional[int] = None, start_time: Optional[int] = None, end_time: Optional[int] = None) -> CoinGeckoTrades:
-        """CoinGecko: historical trades: ``GET /api/v1/market/adapters/coingecko/historical_trades``."""
+        """CoinGecko: historical trades: ``GET /api/v1/market/adapters/coingecko/historical_trades``.
+
+        ticker_id: The pair, as tickers name it.
+        type: One side; absent: both.
+        limit: At most so many a side.
+        start_time: Unix milliseconds (our choice).
+        end_time: Unix milliseconds (our choice). Further back than the newest 10,000 trades is refused.
+        """
         return await self._client.request(calls.adapters_coingecko_historical_trades(ticker_id, type=type, limit=limit, start_time=start_time, end_time=end_time))
 
     async def coinmarketcap_orderbook(self, market_pair: str) -> CoinMarketCapOrderBook:
-        """CoinMarketCap: order book: ``GET /api/v1/market/adapters/coinmarketcap/orderbook/{market_pair}``."""
+        """CoinMarketCap: order book: ``GET /api/v1/market/adapters/coinmarketcap/orderbook/{market_pair}``.
+
+        market_pair: The pair, as summary names it.
+        """
         return await self._client.request(calls.adapters_coinmarketcap_orderbook(market_pair))
 
     async def coinmarketcap_trades(self, market_pair: str) -> list[CoinMarketCapTrade]:
-        """CoinMarketCap: trades: ``GET /api/v1/market/adapters/coinmarketcap/trades/{market_pair}``."""
+        """CoinMarketCap: trades: ``GET /api/v1/market/adapters/coinmarketcap/trades/{market_pair}``.
+
+        market_pair: The pair, as summary names it.
+        """
         return await self._client.request(calls.adapters_coinmarketcap_trades(market_pair))
 
     async def dexscreener_latest_block(self) -> ScreenerLatestBlock:
@@ -761,15 +1025,25 @@ class AsyncAdapters(AsyncNamespace):
         return await self._client.request(calls.adapters_dexscreener_latest_block())
 
     async def dexscreener_asset(self, id: str) -> ScreenerAsset:
-        """DEX Screener: asset: ``GET /api/v1/market/adapters/dexscreener/asset``."""
+        """DEX Screener: asset: ``GET /api/v1/market/adapters/dexscreener/asset``.
+
+        id: A mint, or the symbol of a token without one.
+        """
         return await self._client.request(calls.adapters_dexscreener_asset(id))
 
     async def dexscreener_pair(self, id: str) -> ScreenerPair:
-        """DEX Screener: pair: ``GET /api/v1/market/adapters/dexscreener/pair``."""
+        """DEX Screener: pair: ``GET /api/v1/market/adapters/dexscreener/pair``.
+
+        id: The pair.
+        """
         return await self._client.request(calls.adapters_dexscreener_pair(id))
 
     async def dexscreener_events(self, fromBlock: int, toBlock: int) -> ScreenerEvents:
-        """DEX Screener: events: ``GET /api/v1/market/adapters/dexscreener/events``."""
+        """DEX Screener: events: ``GET /api/v1/market/adapters/dexscreener/events``.
+
+        fromBlock: The first block.
+        toBlock: The last one, included.
+        """
         return await self._client.request(calls.adapters_dexscreener_events(fromBlock, toBlock))
 
 
@@ -909,11 +1183,25 @@ class Files(Namespace):
         return self._client.request(calls.files_well_known_svc())
 
     def trades(self, *, symbol: Optional[str] = None, limit: Optional[int] = None, before: Optional[int] = None) -> Trades:
-        """Last trades of an instrument: ``GET /trades.json``."""
+        """Last trades of an instrument: ``GET /trades.json``.
+
+        symbol: The instrument; absent: the first one (our choice).
+        limit: Trades; the most is our choice.
+        before: A trade_id: the trades before it, from the archive; 503 with reason history_behind, in a moment
+            after trades, until it has them all. Absent: the newest. Our choice.
+        """
         return self._client.request(calls.files_trades(symbol=symbol, limit=limit, before=before))
 
     def candles(self, *, symbol: Optional[str] = None, timeframe: Optional[str] = None, interval: Optional[str] = None, limit: Optional[int] = None, before: Optional[int] = None) -> Candles:
-        """Candles by timeframe: ``GET /candles.json``."""
+        """Candles by timeframe: ``GET /candles.json``.
+
+        symbol: The instrument; absent: the first one (our choice).
+        timeframe: Length of a candle; absent: one minute (our choice).
+        interval: The same by other exchanges' name for it; one of the two.
+        limit: The newest candles, at most so many.
+        before: Unix milliseconds: the candles that begin before it. next_before of an answer leads to those
+            before. Our choice.
+        """
         return self._client.request(calls.files_candles(symbol=symbol, timeframe=timeframe, interval=interval, limit=limit, before=before))
 
     def openapi(self) -> dict[str, Any]:
@@ -1057,11 +1345,25 @@ class AsyncFiles(AsyncNamespace):
         return await self._client.request(calls.files_well_known_svc())
 
     async def trades(self, *, symbol: Optional[str] = None, limit: Optional[int] = None, before: Optional[int] = None) -> Trades:
-        """Last trades of an instrument: ``GET /trades.json``."""
+        """Last trades of an instrument: ``GET /trades.json``.
+
+        symbol: The instrument; absent: the first one (our choice).
+        limit: Trades; the most is our choice.
+        before: A trade_id: the trades before it, from the archive; 503 with reason history_behind, in a moment
+            after trades, until it has them all. Absent: the newest. Our choice.
+        """
         return await self._client.request(calls.files_trades(symbol=symbol, limit=limit, before=before))
 
     async def candles(self, *, symbol: Optional[str] = None, timeframe: Optional[str] = None, interval: Optional[str] = None, limit: Optional[int] = None, before: Optional[int] = None) -> Candles:
-        """Candles by timeframe: ``GET /candles.json``."""
+        """Candles by timeframe: ``GET /candles.json``.
+
+        symbol: The instrument; absent: the first one (our choice).
+        timeframe: Length of a candle; absent: one minute (our choice).
+        interval: The same by other exchanges' name for it; one of the two.
+        limit: The newest candles, at most so many.
+        before: Unix milliseconds: the candles that begin before it. next_before of an answer leads to those
+            before. Our choice.
+        """
         return await self._client.request(calls.files_candles(symbol=symbol, timeframe=timeframe, interval=interval, limit=limit, before=before))
 
     async def openapi(self) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from ._rest import Exchange, Flow, Pace, Retry, Service, Sleep
 from .client import IDLE_SECONDS, MAX_IDLE
 from .errors import BlockdeskError, LimitExceeded, TransportError
 from .models import BuildState, Claim, Quote, ServiceDescription, Submitted, Token, Verification
-from .stream import DEFAULT_CHANNELS, AsyncStream
+from .stream import DEFAULT_CHANNELS, WEBSOCKET_PATH, AsyncStream
 from .wallet import Signer
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ class AsyncClient:
         base = Origin.parse(base_url)
         self._service = Service(base, Origin.parse(api_url) if api_url else None, retry or Retry(), Pace(), token)
         self._desk = Desk(self._service, Origin.parse(rpc_url) if rpc_url else None)
-        self._ws = Origin.parse(ws_url) if ws_url else base
+        self._ws = Origin.parse(ws_url.rstrip("/").removesuffix(WEBSOCKET_PATH)) if ws_url else base
         self._context = ssl_context
         self._timeout = timeout
         self._pool = _Pool(ssl_context)

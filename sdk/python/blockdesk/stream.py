@@ -24,6 +24,7 @@ from .book import OrderBook
 from .errors import ApiError, BlockdeskError, ConnectionClosed, LimitExceeded, ProtocolError, TransportError, api_error
 from .feed import Connected, Feed, Interruption, StreamEvent
 
+WEBSOCKET_PATH = "/ws/rfq"
 DEFAULT_CHANNELS = ("ticker", "l2", "trades")
 
 #: Seconds without a byte after which a connection counts as broken: the service sends
@@ -82,7 +83,7 @@ class WebSocketLink:
     """A connection to ``/ws/rfq``."""
 
     def __init__(self, origin: Origin, feed: Feed) -> None:
-        self._handshake = ws.Handshake(origin, "/ws/rfq")
+        self._handshake = ws.Handshake(origin, WEBSOCKET_PATH)
         self._upgrade: Optional[_Upgrade] = _Upgrade(101)
         self._frames: Optional[ws.Reader] = None
         self._feed = feed
@@ -269,8 +270,8 @@ class Stream(_Core):
         return event
 
     def get(self, timeout: Optional[float] = None) -> Optional[StreamEvent]:
-        """The next event, at once, or within so many seconds. None: there is none yet,
-        or the stream was closed."""
+        """The next event, at once or within so many seconds; a connect may take the
+        client's timeout beyond them. None: there is none yet, or the stream was closed."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self._events and not self._closed:
             if self._fatal:

@@ -145,6 +145,9 @@ class ClientTest(unittest.TestCase):
             self.client.rfq.quote("T1", "T1-1", 250.0, "USDC")  # type: ignore[arg-type]
         with self.assertRaises(TypeError):
             self.client.quote(250.0)  # type: ignore[arg-type]
+        for wrong in ("", "x", "NaN", "Infinity", Decimal("NaN")):
+            with self.assertRaises(ValueError):
+                self.client.quote(wrong)
         self.assertEqual(self.stub.seen, [])
 
     def test_connections_are_kept_and_replaced(self) -> None:

@@ -129,7 +129,8 @@ class StreamTest(unittest.TestCase):
 
     def test_reconnects_and_resumes(self) -> None:
         service = self.play(self.first, self.second)
-        with Client(service.url).stream([SYMBOL], channels=["l2"]) as s:
+        at = service.url.replace("http", "ws") + "/ws/rfq"  # as the service prints it
+        with Client("http://127.0.0.1:1", ws_url=at).stream([SYMBOL], channels=["l2"]) as s:
             events = [next(s) for _ in range(5)]
             self.assertEqual(self.kinds(events), ["Connected", "BookEvent", "Interruption", "Connected", "BookEvent"])
             self.assertEqual((events[0], events[3]), (Connected("e7", False), Connected("e7", True)))

@@ -243,11 +243,12 @@ class Operation:
         self.auth = bool(o.get("security"))
         self.keyed = any("IdempotencyKey" in p.get("$ref", "") for p in o.get("parameters", []))
         self.arguments: list[tuple[str, str, bool]] = []  # name, type, required
+        self.told: dict[str, str] = {}  # what the document says of them
         self.query: list[str] = []
         self.body: list[str] = []
         for p in o.get("parameters", []):
             if "$ref" not in p:
-                self.argument(models, p["name"], p["schema"], p.get("required", False))
+                self.argument(models, p["name"], {**p["schema"], "description": p.get("description", "")}, p.get("required", False))
                 (self.query if p["in"] == "query" else []).append(p["name"])
         if "requestBody" in o:
             s = models.schemas[o["requestBody"]["content"]["application/json"]["schema"]["$ref"].rsplit("/", 1)[1]]
@@ -276,6 +277,9 @@ class Operation:
 
     def argument(self, models: Models, name: str, s: Schema, required: bool) -> None:
         kind = "Number" if name == "fill_usd" else models.kind(s, camel(name)).replace("Optional[", "").rstrip("]")
+        about = s.get("description") or models.schemas.get(s.get("$ref", "").rsplit("/", 1)[-1], {}).get("description", "")
+        if about:
+            self.told[name] = " ".join(clean(about).split())
         self.arguments.append((name, "str" if kind not in ("int", "bool", "Number") else kind, required))
 
     def signature(self) -> str:
@@ -309,13 +313,20 @@ class Operation:
     def methods(self) -> tuple[str, str]:
         """The method of the blocking and of the asyncio namespace."""
         arguments = ", ".join(filter(None, ["self", self.signature()]))
-        about = textwrap.indent(docstring(self.doc()), "        ")
+        about = textwrap.indent(self.doc(), "        ")
         call = f"calls.{self.namespace}_{self.name}({self.passed()})"
         sync = f"    def {self.name}({arguments}) -> {self.returns}:\n{about}\n        return self._client.request({call})"
         return sync, "    async " + sync[4:].replace("return self", "return await self")
 
     def doc(self) -> str:
-        return f"{self.about}: ``{self.method} {self.path}``."
+        head = f"{self.about}: ``{self.method} {self.path}``."
+        told = [
+            line
+            for name, _, _ in self.arguments
+            if name in self.told
+            for line in textwrap.wrap(f"{name}: {self.told[name]}", WIDTH - 15, subsequent_indent="    ")
+        ]
+        return '"""' + head + ("\n\n" + "\n".join(told) + "\n" if told else "") + '"""'
 
 
 HEAD = '''"""{title}
