@@ -134,12 +134,22 @@ function connect() {
   });
 }
 
+// leave resubscribes once nothing is missing: a gap that shows itself while the
+// streams are being left could not be mended by RESYNC. It returns false to be
+// tried again.
+function leave() {
+  victims.clear();
+  if (!market.whole()) return false;
+  resubscribe(symbols[counts.resubscribed % symbols.length]);
+  return true;
+}
+
 // The disturbances, one after the other.
 const disturbances = [
   () => victims.add('l2'),
   () => socket.terminate(),
   () => victims.add('trades').add('tickets'),
-  () => resubscribe(symbols[counts.resubscribed % symbols.length]),
+  leave,
   () => {
     awayUntil = Date.now() + Number(args.away);
     socket.terminate();
@@ -160,7 +170,8 @@ async function follow() {
       return market.fail(new Mismatch(`no message for ${Date.now() - lastMessage} ms, heartbeats included`));
     }
     if (open && Number(args.disturb) > 0 && Date.now() > disturbAt && asked.size === 0) {
-      disturbances[turn++ % disturbances.length]();
+      if (disturbances[turn % disturbances.length]() === false) continue;
+      turn++;
       disturbAt = Date.now() + Number(args.disturb);
     }
     await market.checkAll();
