@@ -8,11 +8,11 @@ import "embed"
 // error body points to (spec, 4.2).
 const Specification = "openapi/svc_public_api_v1.json"
 
-// Files are the documents, by their path below /public-sdk/: the OpenAPI
-// document, what a FIX client needs, the Python SDK, and the TypeScript SDK as it
-// is installed.
+// Files are the documents, by their path below /public-sdk/: a list of them, the
+// OpenAPI document, what a FIX client needs, the Python SDK, and the TypeScript SDK
+// as it is installed.
 //
-//go:embed openapi fix
+//go:embed README.md openapi fix
 //go:embed python/README.md python/pyproject.toml python/*/*.py python/blockdesk/py.typed python/tests/packages.json
 //go:embed typescript/README.md typescript/package.json typescript/src typescript/dist typescript/examples
 var Files embed.FS
