@@ -374,5 +374,6 @@ func TestBoardSettles(t *testing.T) {
 	if text := p.text("#balances"); !strings.Contains(text, "1,003.509775 SLUSD") {
 		t.Errorf("the wallet has %s", text)
 	}
+	accessible(t, p)
 	keptIn(t, p, s, config.Chain)
 }

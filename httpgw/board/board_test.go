@@ -30,8 +30,9 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestBuilt: dist/ is what the sources make.
-func TestBuilt(t *testing.T) {
+// runNode runs a script of this folder's, or skips the test where that cannot be.
+func runNode(t *testing.T, args ...string) {
+	t.Helper()
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("skipped: no node here")
@@ -39,12 +40,30 @@ func TestBuilt(t *testing.T) {
 	if _, err := os.Stat("node_modules/esbuild"); err != nil {
 		t.Skip("skipped: esbuild is not installed (make board, or npm --prefix httpgw/board ci)")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	out := t.TempDir()
-	if said, err := exec.CommandContext(ctx, node, "build.mjs", out).CombinedOutput(); err != nil {
+	if said, err := exec.CommandContext(ctx, node, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
+}
+
+// TestUnits: what the pages work out, without a browser; see test/.
+func TestUnits(t *testing.T) {
+	t.Parallel()
+	runNode(t, "test/run.mjs")
+}
+
+// TestTypes: the sources have no type that does not fit.
+func TestTypes(t *testing.T) {
+	t.Parallel()
+	runNode(t, "node_modules/typescript/bin/tsc", "-p", "tsconfig.json")
+}
+
+// TestBuilt: dist/ is what the sources make.
+func TestBuilt(t *testing.T) {
+	t.Parallel()
+	out := t.TempDir()
+	runNode(t, "build.mjs", out)
 	files, err := Files()
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,11 @@ export class Api {
     this.#base = location.origin === new URL(config.api_url).origin ? config.base_url : location.origin;
   }
 
+  /** wallet is the wallet page's URL, with the terms of a purchase. */
+  wallet(terms?: URLSearchParams): string {
+    return `${this.#base}/wallet${terms ? `?${terms}` : ''}`;
+  }
+
   get<T>(path: string): Promise<T> {
     return this.#ask<T>(path, {});
   }

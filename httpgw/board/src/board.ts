@@ -87,7 +87,6 @@ class BoardPage {
     this.#offers.clear();
     for (const offer of b.offers) this.#offers.set(offer.order_id, offer);
     say(one('offers-note'), `prices of ${b.ts.slice(11, 19)} UTC`);
-    one('tickets').dataset.boardSeq = String(b.seq);
     this.#paintOffersSoon();
   }
 
@@ -181,7 +180,6 @@ class BoardPage {
       const list = this.#listed();
       if (!this.#tickets.find(this.#chosen)) this.#chosen = list.find((t) => t.pair === this.#symbol.symbol)?.order_id ?? list[0]?.order_id ?? '';
       paintTickets(list, this.#offers, this.#chosen);
-      for (const [pair, place] of this.#tickets.places) one('tickets').dataset[`seq${this.symbols.findIndex((s) => s.symbol === pair)}`] = String(place.seq);
       this.#paintDetail();
     });
   }
@@ -311,6 +309,7 @@ async function start(): Promise<void> {
   const config: Config = await loadConfig();
   say(one('service'), config.service);
   const api = new Api(config);
+  mark(one('wallet'), 'href', api.wallet());
   const { symbols } = await api.get<{ symbols: Symbol[] }>('/api/v1/market/symbols');
   await new BoardPage(api, symbols).run();
 }

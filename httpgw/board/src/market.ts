@@ -92,7 +92,6 @@ export class Tape {
 
 /** Tickets are the desk's tickets of all pairs. */
 export class Tickets {
-  readonly places = new Map<string, Place>(); // by pair
   readonly #byPair = new Map<string, Map<string, Ticket>>();
 
   apply(m: TicketsMessage): void {
@@ -100,7 +99,6 @@ export class Tickets {
     if (!pair || m.type === 'snapshot') this.#byPair.set(m.symbol, (pair = new Map()));
     for (const t of m.tickets) pair.set(t.order_id, t);
     for (const id of m.gone ?? []) pair.delete(id);
-    this.places.set(m.symbol, { epoch: m.epoch, seq: m.seq, ts: m.ts });
   }
 
   find(id: string): Ticket | undefined {

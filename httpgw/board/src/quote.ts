@@ -115,7 +115,7 @@ export class QuoteForm {
     ];
     const terms = new URLSearchParams({ order: q.order_id, tranche: q.tranche_id, fill: q.fill_usd, rail: q.rail });
     const foot = make(
-      'p', {}, make('a', { href: `/wallet?${terms}`, id: 'quote-take' }, 'Take it with a wallet'), ' · ', make('span', { id: 'quote-left', class: 'soft' }),
+      'p', {}, make('a', { href: this.api.wallet(terms), id: 'quote-take' }, 'Take it with a wallet'), ' · ', make('span', { id: 'quote-left', class: 'soft' }),
     );
     const list = make('dl', { id: 'quote-terms', 'data-quote': q.quote_id ?? '' });
     for (const [i, pair] of rows(list, facts.length, () => make('div', {}, make('dt'), make('dd'))).entries()) {
