@@ -201,6 +201,10 @@ func TestTypeScriptReadme(t *testing.T) {
 				r.runs(t, want.command, want.last)
 			})
 		}
+		t.Run("every endpoint", func(t *testing.T) {
+			t.Parallel()
+			r.runs(t, "node "+filepath.Join(sdk, "test", "every.mjs")+" "+d.at.Base+" "+d.at.API, `^[0-9]{3} endpoints\n$`)
+		})
 		t.Run("follow", func(t *testing.T) {
 			t.Parallel()
 			r.write("follow.mjs", r.before("127.7.7.1")+"setTimeout(() => process.exit(0), 1_500);\n"+programs[1])
