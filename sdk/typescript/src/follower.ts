@@ -245,11 +245,14 @@ export abstract class Follower {
     this.#connection = connection;
     if (this.#closing.signal.aborted) return;
     const { silenceMs, connectMs } = this.options;
-    this.#heard = performance.now() + connectMs - silenceMs;
+    let looked = performance.now();
+    this.#heard = looked + connectMs - silenceMs;
     const watch = setInterval(() => {
-      if (performance.now() - this.#heard > silenceMs) {
-        connection.abort(new BlockdeskError(`nothing was heard for ${silenceMs} ms`));
-      }
+      const [now, before] = [performance.now(), looked];
+      looked = now;
+      // A program that was kept from running has not read yet what there is to hear.
+      if (now - before > silenceMs / 2 || now - this.#heard <= silenceMs) return;
+      connection.abort(new BlockdeskError(`nothing was heard for ${silenceMs} ms`));
     }, Math.min(silenceMs, 1_000) / 4);
     this.streams.reconnected();
     try {

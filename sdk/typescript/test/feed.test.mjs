@@ -237,3 +237,14 @@ test('a book that is not followed is told of at once', async () => {
   await assert.rejects(feed.books('92C/SLUSD').next(), /not followed/);
   await feed.close();
 });
+
+test('a program that was busy does not take that for silence', async () => {
+  const { sockets, feed, told, socket } = await following({ silenceMs: 60 });
+  socket.say(ack, book('snapshot', 5));
+  const later = setTimeout(() => socket.say(book('update', 6)), 30); // comes due while nothing runs
+  for (const end = performance.now() + 120; performance.now() < end;);
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  clearTimeout(later);
+  assert.deepEqual([feed.book(symbol).seq, told.map(([event]) => event), sockets.all.length], [6, ['open'], 1]);
+  await feed.close();
+});
