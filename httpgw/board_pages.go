@@ -115,8 +115,12 @@ func (h *humanPages) routes() []route {
 		read: func([]byte) (*page, *problem) { return h.config(), nil },
 	}}
 	for _, f := range h.files {
+		var in group // the files are the page's own
+		if f.path == pathBoardPage {
+			in = groupBoard
+		}
 		table = append(table, route{
-			path: f.path, method: methodGet, surfaces: onBase | onAPI, cache: liveData, limit: unlimited,
+			path: f.path, method: methodGet, surfaces: onBase | onAPI, cache: liveData, limit: unlimited, group: in,
 			read: func([]byte) (*page, *problem) { return f.page, nil },
 		})
 	}

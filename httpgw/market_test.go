@@ -312,6 +312,7 @@ func TestDescription(t *testing.T) {
 			"GET https://desk.example/api/v1/market/klines", "GET https://desk.example/api/v1/market/candles",
 			"GET https://desk.example/api/v1/market/oracle/heartbeat", "GET https://desk.example/api/v1/market/stream",
 		},
+		groupBoard:     {"GET https://desk.example/board"},
 		groupWebSocket: {"GET ws://" + g.WSAddr().String() + "/ws/rfq", "GET http://" + g.APIAddr().String() + "/ws/rfq/health"},
 	}
 	for path := range catalogPaths() {

@@ -227,10 +227,26 @@ func TestBoard(t *testing.T) {
 		accessible(t, p)
 	})
 	keptIn(t, p, s)
+	api := c.open(s.Addresses.API+"/board", "")
+	api.await("the board on the api address", "document.querySelectorAll('#ladder-rows .best').length === 6 && document.querySelector('#wallet').href.startsWith('"+s.Addresses.Base+"/')")
+	keptIn(t, api, s, s.Addresses.API)
 	w := c.open(s.Addresses.Base+"/wallet", "")
 	w.await("no wallet", "!document.querySelector('#no-wallet').hidden && document.querySelector('#order').options.length === 3")
 	accessible(t, w)
 	keptIn(t, w, s)
+}
+
+// TestBoardWithoutDesk: where no desk is enabled the board is a market's alone.
+func TestBoardWithoutDesk(t *testing.T) {
+	t.Parallel()
+	c := startChromium(t)
+	s := startProgram(t, testConfig(t, "rfq: {enabled: false}\n"))
+	p := c.open(s.Addresses.Base+"/board", "")
+	p.await("a board without offers", "getComputedStyle(document.querySelector('#offers')).display === 'none' && document.querySelector('#book').dataset.seq && document.querySelector('#age').dataset.state === 'live'")
+	if text := p.text("#banners"); strings.Contains(text, "does not answer") {
+		t.Errorf("the page says %q", text)
+	}
+	keptIn(t, p, s)
 }
 
 // bannersTell: the page says what is wrong as /api/v1/market/status does.
@@ -258,7 +274,7 @@ func bannersTell(t *testing.T, p *tab, s *server.Server) {
 // keysWork goes through the board by keys alone, and feeds the form by a click.
 func keysWork(t *testing.T, p *tab) {
 	t.Helper()
-	chosen := "document.querySelector('#ticket-rows tr[aria-selected]').dataset.order"
+	chosen := "document.querySelector('#ticket-rows tr[data-chosen]').dataset.order"
 	for _, step := range []struct{ key, then string }{
 		{"2", "document.querySelector('#book-base').textContent === '92C'"},
 		{"1", "document.querySelector('#book-base').textContent === 'SLUSD'"},

@@ -1,5 +1,5 @@
 // The board: it joins the feed, REST and the panels.
-import { Api, explain, loadConfig } from './api.ts';
+import { Api, explain, loadConfig, Refused } from './api.ts';
 import { Candles, intervals, shownCandles } from './chart.ts';
 import { Decimal, grouped, short } from './decimal.ts';
 import { paintBook, paintCurve, paintTape, placed } from './depth.ts';
@@ -9,8 +9,8 @@ import type { Health } from './health.ts';
 import { paintAge, paintBanners } from './health.ts';
 import { keys } from './keys.ts';
 import { Book, Tape, Tickets } from './market.ts';
-import type { Board, Config, DeskStatus, Kline, Level, MarketMessage, MarketStatus, Offer, Pair, Symbol, Ticket, TickerMessage } from './messages.ts';
-import { paintLadder, paintLayers, paintTickets } from './offers.ts';
+import type { Board, Config, DeskStatus, Kline, Level, MarketMessage, MarketStatus, Offer, Pair, Symbol, TickerMessage } from './messages.ts';
+import { listed, paintLadder, paintLayers, paintTickets } from './offers.ts';
 import { QuoteForm } from './quote.ts';
 import { themes } from './theme.ts';
 
@@ -37,6 +37,7 @@ class BoardPage {
   #chosen = '';
   #asked = 0; // the newest request for candles
   #soon = 0;
+  #deskless = false;
   #told = false; // whether the board has told of its offers
 
   constructor(
@@ -59,23 +60,37 @@ class BoardPage {
     this.#listen();
     this.#show(this.#symbol);
     window.setInterval(() => this.#tick(), ageEvery);
-    const [levels, pairs] = await Promise.all([
-      this.api.get<{ levels: Level[] }>('/api/v1/rfq/levels').catch(() => ({ levels: [] })), // no desk
-      this.api.get<{ pairs: Pair[] }>('/api/v1/rfq/pairs').catch(() => ({ pairs: [] })),
-    ]);
-    this.#levels = levels.levels;
-    this.#pairs = new Map(pairs.pairs.map((p) => [p.pair, p]));
+    await this.#loadDesk();
     void this.#cycle();
     window.setInterval(() => void this.#cycle(), this.api.config.refresh_s * 1000);
+  }
+
+  // loadDesk reads what a desk's prices are made of. A service may have no desk.
+  async #loadDesk(): Promise<void> {
+    try {
+      const [{ levels }, { pairs }] = await Promise.all([
+        this.api.get<{ levels: Level[] }>('/api/v1/rfq/levels'), this.api.get<{ pairs: Pair[] }>('/api/v1/rfq/pairs'),
+      ]);
+      this.#levels = levels;
+      this.#pairs = new Map(pairs.map((p) => [p.pair, p]));
+      this.#deskless = false;
+    } catch (error) {
+      this.#deskless = error instanceof Refused && error.status === 404;
+      document.body.classList.toggle('deskless', this.#deskless);
+    }
   }
 
   // cycle reads what the feed does not tell.
   async #cycle(): Promise<void> {
     if (document.hidden) return;
+    if (this.#levels.length === 0 && !this.#deskless) await this.#loadDesk(); // it did not answer before
     const read = async <T>(path: string, take: (body: T) => void) => take(await this.api.get<T>(path));
-    const done = await Promise.allSettled([
+    const desk = this.#deskless ? [] : [
       read<Board>('/api/v1/exchange/board', (b) => this.#takeOffers(b)),
       read<DeskStatus>('/api/v1/dvp/status', (d) => (this.#health.desk = d)),
+    ];
+    const done = await Promise.allSettled([
+      ...desk,
       read<MarketStatus>('/api/v1/market/status', (m) => Object.assign(this.#health, { market: m, marketAt: performance.now() })),
     ]);
     const failed = done.find((d) => d.status === 'rejected');
@@ -151,9 +166,8 @@ class BoardPage {
     }
   }
 
-  #listed(): Ticket[] {
-    const wanted = one<HTMLInputElement>('filter').value.trim().toLowerCase();
-    return this.#tickets.open().filter((t) => `${t.order_id} ${t.ticket_label} ${t.pair} ${t.rails.join(' ')}`.toLowerCase().includes(wanted));
+  #listed(): ReturnType<typeof listed> {
+    return listed(this.#tickets.open(), one<HTMLInputElement>('filter').value);
   }
 
   #choose(id: string): void {
@@ -167,7 +181,7 @@ class BoardPage {
 
   // step chooses the next offer or the one before.
   #step(by: 1 | -1): void {
-    const list = this.#listed();
+    const list = this.#listed().tickets;
     const at = list.findIndex((t) => t.order_id === this.#chosen);
     const next = list[Math.max(0, Math.min(list.length - 1, at < 0 ? 0 : at + by))];
     if (!next) return;
@@ -178,7 +192,7 @@ class BoardPage {
   #paintOffersSoon(): void {
     this.#paint('offers', () => {
       const list = this.#listed();
-      if (!this.#tickets.find(this.#chosen)) this.#chosen = list.find((t) => t.pair === this.#symbol.symbol)?.order_id ?? list[0]?.order_id ?? '';
+      if (!this.#tickets.find(this.#chosen)) this.#chosen = list.tickets.find((t) => t.pair === this.#symbol.symbol)?.order_id ?? list.tickets[0]?.order_id ?? '';
       paintTickets(list, this.#offers, this.#chosen);
       this.#paintDetail();
     });
@@ -287,7 +301,7 @@ class BoardPage {
     const symbol = this.symbols.find((s) => s.symbol === name);
     if (!symbol || symbol === this.#symbol) return;
     this.#show(symbol);
-    this.#chosen = this.#listed().find((t) => t.pair === name)?.order_id ?? this.#chosen;
+    this.#chosen = this.#listed().tickets.find((t) => t.pair === name)?.order_id ?? this.#chosen;
     this.#paintOffersSoon();
   }
 

@@ -7,6 +7,8 @@ interface Banner {
   kind: 'bad' | 'warn' | 'info';
   title: string;
   text: string;
+  /** What changes all the time, and is not read out. */
+  tick?: string;
 }
 
 export interface Health {
@@ -49,7 +51,7 @@ function banners(h: Health, now: number): Banner[] {
   if (!h.link.up && h.link.heardAt > 0) {
     const wait = Math.max(0, Math.ceil((h.link.retryAt - now) / 1000));
     const since = h.lastWord ? `What you see is of ${clock(h.lastWord)} UTC. ` : '';
-    list.push({ kind: 'bad', title: 'Disconnected.', text: `${since}${wait > 0 ? `Next try in ${wait} s.` : 'Trying now.'}` });
+    list.push({ kind: 'bad', title: 'Disconnected.', text: `${since}It comes back by itself.`, tick: wait > 0 ? `Next try in ${wait} s.` : 'Trying now.' });
   }
   if (h.restFails) list.push({ kind: 'warn', title: 'The desk does not answer.', text: h.restFails });
   const state = h.market?.degradation_state;
@@ -71,7 +73,12 @@ export function paintBanners(h: Health, now: number): void {
   const box = one('banners');
   const list = banners(h, now);
   const text = list.map((b) => b.title + b.text).join('\n');
-  if (box.dataset.text === text) return;
-  box.dataset.text = text;
-  box.replaceChildren(...list.map((b) => make('p', { class: `banner ${b.kind}` }, make('b', {}, b.title), make('span', {}, b.text))));
+  if (box.dataset.text !== text) {
+    box.dataset.text = text;
+    box.replaceChildren(...list.map((b) => make('p', { class: `banner ${b.kind}` }, make('b', {}, b.title), make('span', {}, b.text), make('span', { class: 'soft', 'aria-hidden': 'true' }))));
+  }
+  for (const [i, b] of list.entries()) {
+    const tick = box.children[i]?.lastElementChild;
+    if (tick) say(tick, b.tick ?? '');
+  }
 }

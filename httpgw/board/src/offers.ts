@@ -40,19 +40,30 @@ function ticketRow(): HTMLTableRowElement {
   );
 }
 
+/** mostRows bounds the list: a page of thousands of rows helps nobody. */
+export const mostRows = 200;
+
+/** listed are the tickets whose text has what is wanted, and what is said where not all are shown. */
+export function listed(open: readonly Ticket[], wanted: string): { tickets: Ticket[]; note: string } {
+  const word = wanted.trim().toLowerCase();
+  const found = open.filter((t) => `${t.order_id} ${t.ticket_label} ${t.pair} ${t.rails.join(' ')}`.toLowerCase().includes(word));
+  const note = found.length === 0 ? (open.length === 0 ? 'No offer is open.' : 'No offer has that in it.') : found.length > mostRows ? `The first ${mostRows} of ${grouped(String(found.length))}: filter to see others.` : '';
+  return { tickets: found.slice(0, mostRows), note };
+}
+
 /** paintTickets paints the list; offers are the board's word on each. */
-export function paintTickets(tickets: readonly Ticket[], offers: ReadonlyMap<string, Offer>, chosen: string): void {
+export function paintTickets({ tickets, note }: ReturnType<typeof listed>, offers: ReadonlyMap<string, Offer>, chosen: string): void {
   const list = rows(one('ticket-rows'), tickets.length, ticketRow);
   for (const [i, t] of tickets.entries()) {
     const row = list[i];
     if (row) paintTicket(row, t, offers.get(t.order_id), t.order_id === chosen);
   }
-  one('no-tickets').hidden = tickets.length > 0;
+  say(one('tickets-note'), note);
 }
 
 function paintTicket(row: HTMLElement, t: Ticket, offer: Offer | undefined, chosen: boolean): void {
   mark(row, 'data-order', t.order_id);
-  mark(row, 'aria-selected', chosen ? 'true' : null);
+  mark(row, 'data-chosen', chosen ? '' : null);
   const [name, pair, amount, price, rails, chips, expires] = row.children;
   const [button, id] = name?.children ?? [];
   const [best, reference] = price?.children ?? [];
@@ -105,13 +116,15 @@ export function paintLadder(t: Ticket | undefined, reference: string | null, lev
     const from = tranchesFor(t, level.fill_usd);
     mark(row, 'data-fill', level.fill_usd);
     mark(row, 'data-off', from.length > 0 ? null : '');
-    mark(row, 'aria-selected', level.fill_usd === fill && from.length > 0 ? 'true' : null);
+    const chosen = level.fill_usd === fill && from.length > 0;
+    mark(row, 'data-chosen', chosen ? '' : null);
     const [name, discount, price, base, tranche] = row.children;
     const button = name?.firstElementChild;
     if (!button || !discount || !price || !base || !tranche) continue;
     say(button, grouped(level.fill_usd));
     mark(button, 'disabled', from.length > 0 ? null : '');
     mark(button, 'aria-label', `Quote ${grouped(level.fill_usd)} USD`);
+    mark(button, 'aria-pressed', String(chosen));
     say(discount, percent(level.discount_bps));
     const terms = reference ? priced(reference, level, pair?.base_decimals ?? 6) : null;
     say(price, terms ? short(terms.price) : '–');

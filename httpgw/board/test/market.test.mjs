@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Decimal, grouped, short, size } from '../src/decimal.ts';
 import { Book, crc32, keptTrades, Tape, Tickets } from '../src/market.ts';
-import { priced } from '../src/offers.ts';
+import { listed, mostRows, priced } from '../src/offers.ts';
 
 const d = (text) => Decimal.parse(text);
 
@@ -33,6 +33,16 @@ test('the ladder rounds as the desk does', () => {
   assert.deepEqual(priced('0.999000000', { fill_usd: '1000', discount_bps: 25 }, 6), { price: '0.996502500', base: '1003.509775' });
   assert.equal(priced('0.349789361', { fill_usd: '1000000', discount_bps: 250 }, 6).price, '0.341044627');
   assert.deepEqual(priced('0.999000000', { fill_usd: '250', discount_bps: 0 }, 6), { price: '0.999000000', base: '250.250250' });
+});
+
+test('a long list is cut, and says so', () => {
+  const ticket = (n) => ({ order_id: `T${n}`, ticket_label: n === 7 ? 'Seventh' : '', pair: 'A/B', rails: ['USDC'] });
+  const many = (count) => Array.from({ length: count }, (_, n) => ticket(n));
+  assert.deepEqual(listed(many(mostRows), ''), { tickets: many(mostRows), note: '' });
+  const over = listed(many(mostRows + 1), ' usdc ');
+  assert.deepEqual([over.tickets.length, over.note], [mostRows, 'The first 200 of 201: filter to see others.']);
+  assert.deepEqual(listed(many(20), 'SEVENTH').tickets.map((t) => t.order_id), ['T7']);
+  assert.deepEqual([listed([], '').note, listed(many(1), 'x').note], ['No offer is open.', 'No offer has that in it.']);
 });
 
 const l2 = (type, seq, bids, asks, checksum) => ({ channel: 'l2', type, symbol: 'A/B', epoch: 'e1', seq, prev_seq: seq - 1, ts: '', bids, asks, checksum });
