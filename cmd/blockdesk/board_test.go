@@ -243,7 +243,7 @@ func TestBoardWithoutDesk(t *testing.T) {
 	s := startProgram(t, testConfig(t, "rfq: {enabled: false}\n"))
 	p := c.open(s.Addresses.Base+"/board", "")
 	p.await("a board without offers", "getComputedStyle(document.querySelector('#offers')).display === 'none' && document.querySelector('#book').dataset.seq && document.querySelector('#age').dataset.state === 'live'")
-	if text := p.text("#banners"); strings.Contains(text, "does not answer") {
+	if text := p.text("#banners"); strings.Contains(text, "Not all is shown") {
 		t.Errorf("the page says %q", text)
 	}
 	keptIn(t, p, s)

@@ -60,5 +60,6 @@ export function explain(error: unknown): string {
     const again = error.retryAfter > 0 ? ` Again in ${error.retryAfter} s.` : '';
     return `${error.code}: ${error.message}${again}`;
   }
+  if (error instanceof TypeError || (error instanceof DOMException && error.name === 'TimeoutError')) return 'The service does not answer.'; // fetch has failed
   return error instanceof Error ? error.message : String(error);
 }

@@ -289,7 +289,8 @@ class BoardPage {
     one('ticket-rows').addEventListener('click', (event) => this.#choose(closest(event, 'tr')?.dataset.order ?? ''));
     one('ladder-rows').addEventListener('click', (event) => this.#form.choose(closest(event, 'tr:not([data-off])')?.dataset.fill ?? ''));
     one('filter').addEventListener('input', () => this.#paintOffersSoon());
-    window.addEventListener('resize', () => this.#paint('book', () => this.#paintBooks()));
+    const resized = new ResizeObserver(() => this.#paint('book', () => this.#paintBooks()));
+    for (const id of ['book', 'curve']) resized.observe(one(id).closest('section') ?? one(id));
     document.addEventListener('visibilitychange', () => void this.#cycle());
     keys({
       filter: one<HTMLInputElement>('filter'), help: one<HTMLDialogElement>('help'), open: one('help-open'),

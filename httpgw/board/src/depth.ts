@@ -5,7 +5,7 @@ import type { Book, Place } from './market.ts';
 import type { LevelText, Symbol, Trade } from './messages.ts';
 
 const mostLevels = 25; // rows a side; the copy has more
-const leastLevels = 6;
+const leastLevels = 5;
 
 // fitting is how many rows a side there is room for, so that the middle is seen.
 function fitting(): number {

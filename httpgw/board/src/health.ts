@@ -53,7 +53,8 @@ function banners(h: Health, now: number): Banner[] {
     const since = h.lastWord ? `What you see is of ${clock(h.lastWord)} UTC. ` : '';
     list.push({ kind: 'bad', title: 'Disconnected.', text: `${since}It comes back by itself.`, tick: wait > 0 ? `Next try in ${wait} s.` : 'Trying now.' });
   }
-  if (h.restFails) list.push({ kind: 'warn', title: 'The desk does not answer.', text: h.restFails });
+  // Without the feed there is no REST either, which need not be said too.
+  if (h.restFails && h.link.up) list.push({ kind: 'warn', title: 'Not all is shown.', text: h.restFails });
   const state = h.market?.degradation_state;
   if (state?.degraded) {
     const failover = state.rpc_failover_active ? ' The fallback node is in use.' : '';

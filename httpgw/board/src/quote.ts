@@ -111,11 +111,11 @@ export class QuoteForm {
       ['You pay', `${grouped(q.payment.amount)} ${q.payment.rail}`],
       ['You receive', `${grouped(q.base_amount)} ${q.pair.split('/')[0] ?? ''}`],
       ['Price', `${short(q.price_usd)} USD, ${percent(q.discount_bps)} off`],
-      [`Fee ${percent(q.fee_bps)}, ${q.fee.included ? 'included' : 'added'}`, `${short(q.fee.amount)} ${q.payment.rail}`],
     ];
     const terms = new URLSearchParams({ order: q.order_id, tranche: q.tranche_id, fill: q.fill_usd, rail: q.rail });
     const foot = make(
       'p', {}, make('a', { href: this.api.wallet(terms), id: 'quote-take' }, 'Take it with a wallet'), ' · ', make('span', { id: 'quote-left', class: 'soft' }),
+      make('span', { class: 'soft' }, ` · fee ${percent(q.fee_bps)}, ${short(q.fee.amount)} ${q.payment.rail}, ${q.fee.included ? 'included' : 'added'}`),
     );
     const list = make('dl', { id: 'quote-terms', 'data-quote': q.quote_id ?? '' });
     for (const [i, pair] of rows(list, facts.length, () => make('div', {}, make('dt'), make('dd'))).entries()) {
