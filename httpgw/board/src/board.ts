@@ -16,6 +16,7 @@ import { themes } from './theme.ts';
 
 const depth = 50;
 const ageEvery = 200; // ms
+const candlesEvery = 6; // cycles: a trade that came while candles were read may be missing in them
 const offersSoon = 1_000; // ms, after a ticket that the board has not told of
 
 class BoardPage {
@@ -37,6 +38,7 @@ class BoardPage {
   #chosen = '';
   #asked = 0; // the newest request for candles
   #soon = 0;
+  #cycles = 0;
   #deskless = false;
   #told = false; // whether the board has told of its offers
 
@@ -83,6 +85,7 @@ class BoardPage {
   // cycle reads what the feed does not tell.
   async #cycle(): Promise<void> {
     if (document.hidden) return;
+    if (++this.#cycles % candlesEvery === 0) void this.#loadCandles();
     if (this.#levels.length === 0 && !this.#deskless) await this.#loadDesk(); // it did not answer before
     const read = async <T>(path: string, take: (body: T) => void) => take(await this.api.get<T>(path));
     const desk = this.#deskless ? [] : [

@@ -15,6 +15,7 @@ export class Candles {
   readonly #volumes: ISeriesApi<'Histogram'>;
   #last: (CandlestickData<UTCTimestamp> & { volume: number }) | null = null;
   #seconds = 60;
+  #shown = ''; // of what the candles are
 
   constructor(stage: HTMLElement) {
     // The logo brings a style element with it, which the page's policy forbids; the
@@ -51,7 +52,11 @@ export class Candles {
     this.#prices.setData(candles);
     this.#volumes.setData(candles.map((c) => this.#bar(c)));
     this.#last = candles.at(-1) ?? null;
-    this.#chart.timeScale().scrollToRealTime();
+    const of = `${symbol.symbol} ${interval}`;
+    if (this.#shown !== of && candles.length > 0) {
+      this.#chart.timeScale().scrollToRealTime(); // else the reader stays where he looks
+      this.#shown = of;
+    }
   }
 
   /** add takes a trade that is newer than all candles that were shown. */

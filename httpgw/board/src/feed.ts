@@ -61,7 +61,7 @@ export class Feed {
     if (!this.#socket) this.#open();
     else if (this.link.up) {
       if (old) this.#send({ action: 'UNSUBSCRIBE_MARKET', channels: ['l2', 'trades'], symbols: [old] });
-      this.#send({ action: 'SUBSCRIBE_MARKET', channels: ['l2', 'trades'], symbols: [symbol], depth: this.depth, heartbeat: true });
+      this.#begin(['l2', 'trades'], [symbol]);
     }
   }
 
@@ -76,28 +76,21 @@ export class Feed {
 
   #subscribe(): void {
     this.link.connections++;
-    const subscribe = { action: 'SUBSCRIBE_MARKET', heartbeat: true };
-    this.#send({ ...subscribe, channels: ['ticker', 'tickets'], symbols: this.symbols, ...this.#resume('tickets', this.symbols) });
-    const detail = [this.#detail];
-    this.#send({
-      ...subscribe, channels: ['l2', 'trades'], symbols: detail, depth: this.depth, ...this.#resume('l2', detail), ...this.#resumeBoth(detail),
-    });
+    this.#begin(['ticker', 'tickets'], this.symbols);
+    this.#begin(['l2', 'trades'], [this.#detail]);
   }
 
-  #resumeBoth(symbols: readonly string[]): object {
-    const [a, b] = [this.#resume('l2', symbols), this.#resume('trades', symbols)];
-    return 'resume' in a || 'resume' in b ? { resume: { ...a.resume, ...b.resume } } : {};
-  }
-
-  // resume names where we are in the streams of a channel. All are of one epoch:
-  // a service that has started anew sends snapshots whatever we say.
-  #resume(channel: string, symbols: readonly string[]): { resume?: Record<string, string | number> } {
+  // begin subscribes, from where we are. All that is kept is of one epoch: a
+  // service that has started anew sends snapshots, whatever we say.
+  #begin(channels: readonly string[], symbols: readonly string[]): void {
     const resume: Record<string, string | number> = {};
-    for (const symbol of symbols) {
-      const at = this.#at.get(`${channel}:${symbol}`);
-      if (at && !at.waiting) Object.assign(resume, { epoch: at.epoch, [`${channel}:${symbol}`]: at.seq });
+    for (const key of channels.flatMap((channel) => symbols.map((symbol) => `${channel}:${symbol}`))) {
+      const at = this.#at.get(key);
+      if (at && !at.waiting && !key.startsWith('ticker:')) Object.assign(resume, { epoch: at.epoch, [key]: at.seq });
     }
-    return 'epoch' in resume ? { resume } : {};
+    this.#send({
+      action: 'SUBSCRIBE_MARKET', channels, symbols, depth: this.depth, heartbeat: true, ...('epoch' in resume ? { resume } : {}),
+    });
   }
 
   #send(value: object): void {
