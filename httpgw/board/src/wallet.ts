@@ -11,7 +11,7 @@ import { connectFeature, feature, offer, wallets } from './standard.ts';
 import type { Account, Wallet } from './standard.ts';
 import { themes } from './theme.ts';
 
-const followEvery = 1_500; // ms
+const followEvery = 2_000; // ms: the limit of reads is shared with other pages
 const demoLamports = 10_000_000_000;
 const demoUSDC = '1000000000000'; // atoms
 
