@@ -181,6 +181,30 @@ func (s *pythonSDK) readme(t *testing.T) {
 	if tried["sh"] < 8 || tried["python"] < 7 {
 		t.Errorf("only %v were tried", tried)
 	}
+	examples, err := filepath.Glob(filepath.Join("..", "..", "sdk", "python", "examples", "*.py"))
+	if err != nil || len(examples) < 5 {
+		t.Fatalf("%d examples: %v", len(examples), err)
+	}
+	for _, example := range examples {
+		source, err := os.ReadFile(example)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range regexp.MustCompile(`(?m)^ +(python3 .*)$`).FindAllSubmatch(source, -1) {
+			if !strings.Contains(string(text), string(line[1])+"\n") {
+				t.Errorf("%s prints a command that README.md has not, so nobody has tried it: %s", example, line[1])
+			}
+		}
+	}
+}
+
+// The endpoints and types of the Python SDK are those of the OpenAPI document.
+func TestPythonSDKIsGenerated(t *testing.T) {
+	t.Parallel()
+	out, err := runClient(t, time.Minute, tool(t, "python3"), "-B", filepath.Join("..", "..", "sdk", "python", "tools", "generate.py"), "--check")
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 // answers has every endpoint asked, and every answer held to its type. A client's

@@ -46,7 +46,8 @@ from .feed import (
     TicketsEvent,
     TradesEvent,
 )
-from .fix import FixClient, FixMessage
+from .fix import FixClient, FixMessage, FixRefused
+from .fix_aio import AsyncFixClient
 from .models import Level
 from .stream import AsyncStream, Stream
 from .verify import Cost, Leg, verify_atomic, verify_payment
@@ -56,6 +57,7 @@ __all__ = [
     "__version__",
     "ApiError",
     "AsyncClient",
+    "AsyncFixClient",
     "AsyncStream",
     "BlockdeskError",
     "BookEvent",
@@ -66,6 +68,7 @@ __all__ = [
     "Cost",
     "FixClient",
     "FixMessage",
+    "FixRefused",
     "Interruption",
     "InvalidRequest",
     "Keypair",

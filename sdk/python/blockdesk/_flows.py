@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -17,8 +18,28 @@ from ._call import Number, exact, new_key
 from ._decode import loads
 from ._http import Origin, Response, request
 from ._rest import Exchange, Flow, Service, Sleep
-from .errors import NotFound, PaymentFailed, ProtocolError, RpcError, TimedOut, TransportError, Unavailable, VerificationError
-from .models import Build, BuildState, Claim, ClaimPackage, Pending, Quote, Submitted, Ticket, Token, Verification
+from .errors import (
+    NotFound,
+    PaymentFailed,
+    ProtocolError,
+    RpcError,
+    TimedOut,
+    TransportError,
+    Unavailable,
+    VerificationError,
+)
+from .models import (
+    Build,
+    BuildState,
+    Claim,
+    ClaimPackage,
+    Pending,
+    Quote,
+    Submitted,
+    Ticket,
+    Token,
+    Verification,
+)
 from .solana import Transaction
 from .wallet import Signer
 
@@ -70,9 +91,10 @@ class VerifiedBuild:
 class Desk:
     """The flows against one service, and the chain it settles on."""
 
-    def __init__(self, service: Service, chain: Optional[Origin]) -> None:
+    def __init__(self, service: Service, chain: Optional[Origin], mints: Mapping[str, str]) -> None:
         self.service = service
         self.chain = chain
+        self._known = mints  # by symbol: the integrator's own word
         self._base_mints: dict[str, str] = {}  # by pair: they never change
 
     def ticket(self, fill_usd: Decimal, pair: Optional[str]) -> Flow[Ticket]:
@@ -93,7 +115,10 @@ class Desk:
         assert tranche is not None
         rail = rail or ticket.rails[0]
         quote = yield from self.service.call(calls.rfq_quote(ticket.order_id, tranche.tranche_id, fill_usd, rail))
-        verify.check_quote(quote, fill_usd=fill, rail=rail, order_id=ticket.order_id, tranche_id=tranche.tranche_id)
+        verify.check_quote(quote, fill_usd=fill, rail=rail, pair=ticket.pair, order_id=ticket.order_id, tranche_id=tranche.tranche_id)
+        for symbol, mint in ((rail, quote.payment.mint), (ticket.pair.split("/")[0], ticket.base_mint)):
+            if symbol in self._known and mint != self._known[symbol]:
+                raise VerificationError(f"{symbol} is said to be {mint}, and is {self._known[symbol]}")
         self._base_mints[ticket.pair] = ticket.base_mint
         if max_price_usd is not None and quote.price_usd > exact(max_price_usd):
             raise VerificationError(f"{quote.price_usd} dollars a unit, wanted at most {max_price_usd}")
@@ -130,11 +155,21 @@ class Desk:
             yield from self._send(signed, preflight=True)
         except (TransportError, ProtocolError) as e:
             raise PaymentFailed(signed.signature, False, f"the node was not heard: it may have been sent: {e}") from e
-        look, trouble = 0, ""
+        look, trouble, was_alive = 0, "", False
         while time.monotonic() < deadline:
             look += 1
             try:
-                if (yield from self._is_final(signed, resend=look % RESEND_LOOKS == 0)):
+                status = yield from self._status(signed.signature, history=False)
+                if status is None and look % RESEND_LOOKS == 0:
+                    # A finalized bank that does not know a blockhash may be too old for
+                    # it as well as too new: only who knew it before tells that it is over.
+                    alive = yield from self._is_alive(signed)
+                    if alive:
+                        yield from self._send(signed, preflight=False)
+                    elif was_alive:
+                        status = yield from self._last_look(signed)
+                    was_alive = was_alive or alive
+                if _is_final(signed, status):
                     return signed.signature
                 trouble = ""
             except (TransportError, ProtocolError, RpcError) as e:
@@ -142,18 +177,12 @@ class Desk:
             yield Sleep(CHAIN_EVERY)
         raise PaymentFailed(signed.signature, False, f"sent, and not final after {timeout:g} s: it may still be{trouble}")
 
-    def _is_final(self, signed: Transaction, resend: bool) -> Flow[bool]:
-        """Looks at a payment that was sent. resend: sends it again where it is not seen."""
-        status = yield from self._status(signed.signature, history=False)
-        if status is None and resend:
-            if not (yield from self._can_land(signed)):
-                status = yield from self._status(signed.signature, history=True)
-                if status is None:
-                    raise PaymentFailed(signed.signature, False, "its blockhash has expired: it can land no more")
-            yield from self._send(signed, preflight=False)
-        if status is not None and status.get("err") is not None:
-            raise PaymentFailed(signed.signature, True, f"failed on the chain: {json.dumps(status['err'], default=str)}")
-        return status is not None and status.get("confirmationStatus") == "finalized"
+    def _last_look(self, signed: Transaction) -> Flow[dict[str, Any]]:
+        """The status of a payment whose blockhash is over, which has landed or never will."""
+        status = yield from self._status(signed.signature, history=True)
+        if status is None:
+            raise PaymentFailed(signed.signature, False, "its blockhash has expired: it can land no more")
+        return status
 
     def prove(self, claim: VerifiedClaim, signature: str, timeout: float) -> Flow[Verification]:
         deadline = time.monotonic() + timeout
@@ -196,7 +225,7 @@ class Desk:
         deadline = time.monotonic() + timeout
         quote = yield from self.quote(fill_usd, rail, pair, max_price_usd)
         claim = yield from self.claim(quote, signer.address)
-        signature = yield from self.pay(claim, signer, deadline - time.monotonic())
+        signature = yield from self.pay(claim, signer, max(1.0, deadline - time.monotonic()))
         yield from self.prove(claim, signature, max(1.0, deadline - time.monotonic()))
         return (yield from self.follow(claim.claim_id, max(1.0, deadline - time.monotonic())))
 
@@ -281,11 +310,21 @@ class Desk:
             raise ProtocolError(f"the node's statuses: {answer!r:.100}")
         return values[0]
 
-    def _can_land(self, transaction: Transaction) -> Flow[bool]:
+    def _is_alive(self, transaction: Transaction) -> Flow[bool]:
+        """Whether the finalized bank takes the transaction's blockhash."""
         answer = yield from self.rpc("isBlockhashValid", [transaction.blockhash, {"commitment": "finalized"}])
         if not isinstance(answer, dict) or not isinstance(answer.get("value"), bool):
             raise ProtocolError(f"the node's answer: {answer!r:.100}")
         return bool(answer["value"])
+
+
+def _is_final(signed: Transaction, status: Optional[dict[str, Any]]) -> bool:
+    """Whether no fork can take a payment back. PaymentFailed where it failed."""
+    if status is None:
+        return False
+    if status.get("err") is not None:
+        raise PaymentFailed(signed.signature, True, f"failed on the chain: {json.dumps(status['err'], default=str)}")
+    return status.get("confirmationStatus") == "finalized"
 
 
 def _result(answer: Any) -> Any:

@@ -17,6 +17,8 @@ from .errors import TimedOut, TransportError
 
 #: Bytes that one read asks for.
 READ = 64 << 10
+#: Seconds that the other side has to end a connection well.
+FAREWELL = 1.0
 
 
 def _left(deadline: float, what: str) -> float:
@@ -136,9 +138,9 @@ class AsyncConnection:
         """Closes it."""
         self._writer.close()
         try:
-            await self._writer.wait_closed()
-        except (OSError, ssl.SSLError):
-            pass  # it had ended
+            await asyncio.wait_for(self._writer.wait_closed(), FAREWELL)
+        except (OSError, asyncio.TimeoutError):
+            self._writer.transport.abort()  # it had ended, or does not answer
 
 
 def _broken(where: str, e: Exception) -> TransportError:

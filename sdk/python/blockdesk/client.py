@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Optional, TypeVar
 
@@ -16,7 +16,15 @@ from ._http import MAX_BODY, Origin, Response, ResponseReader
 from ._net import Connection
 from ._rest import Exchange, Flow, Pace, Retry, Service, Sleep
 from .errors import BlockdeskError, LimitExceeded, TransportError
-from .models import BuildState, Claim, Quote, ServiceDescription, Submitted, Token, Verification
+from .models import (
+    BuildState,
+    Claim,
+    Quote,
+    ServiceDescription,
+    Submitted,
+    Token,
+    Verification,
+)
 from .stream import DEFAULT_CHANNELS, WEBSOCKET_PATH, Stream
 from .wallet import Signer
 
@@ -44,6 +52,7 @@ class Client:
         ws_url: Optional[str] = None,
         rpc_url: Optional[str] = None,
         token: Optional[str] = None,
+        mints: Optional[Mapping[str, str]] = None,
         timeout: float = 10.0,
         retry: Optional[Retry] = None,
         ssl_context: Optional[ssl.SSLContext] = None,
@@ -51,13 +60,15 @@ class Client:
         """base_url is the service's main address. api_url is its api address: the
         registry backend, second to prove payments over, and the legacy surface.
         ws_url is its WebSocket address; without it the base address serves that too.
-        rpc_url is a Solana node to pay over. token is a Bearer token from before.
+        rpc_url is a Solana node to pay over. token is a Bearer token from before. mints
+        are those that you know by their symbols, such as USDC's: a quote of any other is
+        refused, whatever the service says that it is.
         timeout is in seconds, of one exchange. ssl_context: other than the default's
         checks of certificates and names.
         """
         base = Origin.parse(base_url)
         self._service = Service(base, Origin.parse(api_url) if api_url else None, retry or Retry(), Pace(), token)
-        self._desk = Desk(self._service, Origin.parse(rpc_url) if rpc_url else None)
+        self._desk = Desk(self._service, Origin.parse(rpc_url) if rpc_url else None, dict(mints or {}))
         self._ws = Origin.parse(ws_url.rstrip("/").removesuffix(WEBSOCKET_PATH)) if ws_url else base
         self._context = ssl_context
         self._timeout = timeout

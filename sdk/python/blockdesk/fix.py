@@ -3,8 +3,8 @@
     with FixClient("127.0.0.1:9878", "GUEST", "demo") as fix:
         print(fix.order("SLUSD/USDC", "buy", 5, "1.01", tif="ioc").average_price)
 
-A thread of its own reads the session and keeps it alive. In asyncio call it by
-``asyncio.to_thread``. The service's FIX documents have every message.
+A thread of its own reads the session and keeps it alive. The service's FIX documents
+have every message.
 """
 
 from __future__ import annotations
@@ -279,7 +279,7 @@ class FixClient:
         self._thread = threading.Thread(target=self._run, name="blockdesk-fix", daemon=True)
         try:
             with self._expect(lambda m: m.type in ("A", "5")) as answer:
-                self.send("A", logon)
+                answer.ask("A", logon)
                 self._thread.start()
                 m = answer.get(timeout)
         except BaseException as e:
@@ -393,7 +393,7 @@ class FixClient:
             raise FixRefused(m.get(58))
         rows: dict[str, list[Level]] = {"0": [], "1": [], "2": []}
         for entry in m.groups(269):
-            rows[entry.get(269)].append(Level(entry.number(270), entry.number(271)))
+            rows.setdefault(entry.get(269), []).append(Level(entry.number(270), entry.number(271)))
         return FixBook(symbol, rows["0"], rows["1"], rows["2"][-1] if rows["2"] else None)
 
     def subscribe(self, symbol: str, depth: int = 10) -> str:
@@ -404,8 +404,8 @@ class FixClient:
         return ident
 
     def _executed(self, kind: str, fields: list[Field], ident: str, to_end: bool) -> Execution:
-        with self._expect(lambda m: m.type in "89" and m.get(11) == ident or _rejects(m)) as answers:
-            self.send(kind, fields)
+        with self._expect(lambda m: m.type in ("8", "9") and m.get(11) == ident) as answers:
+            answers.ask(kind, fields)
             while True:
                 m = answers.get(self._timeout)
                 if m.type != "8" or m.get(150) == "8":
@@ -415,12 +415,9 @@ class FixClient:
                     return execution
 
     def _ask(self, kind: str, fields: Sequence[Field], matches: Callable[[FixMessage], bool]) -> FixMessage:
-        with self._expect(lambda m: matches(m) or _rejects(m)) as answers:
-            self.send(kind, fields)
-            m = answers.get(self._timeout)
-        if _rejects(m):
-            raise FixRefused(m.get(58) or f"refused: {m}")
-        return m
+        with self._expect(matches) as answers:
+            answers.ask(kind, fields)
+            return answers.get(self._timeout)
 
     def _expect(self, matches: Callable[[FixMessage], bool]) -> _Expectation:
         return _Expectation(self, matches)
@@ -548,12 +545,13 @@ class FixClient:
 
 
 class _Expectation:
-    """Messages that match, from before the request that they answer is sent."""
+    """Messages that answer a request, from before it is sent."""
 
     def __init__(self, client: FixClient, matches: Callable[[FixMessage], bool]) -> None:
         self._client = client
+        self._number = ""  # of the request, which a reject names
         self._queue: queue.Queue[Union[FixMessage, BlockdeskError]] = queue.Queue()
-        self._waiter: _Waiter = (matches, self._queue)
+        self._waiter: _Waiter = (lambda m: matches(m) or self._rejects(m), self._queue)
 
     def __enter__(self) -> _Expectation:
         with self._client._lock:
@@ -567,18 +565,26 @@ class _Expectation:
             if self._waiter in self._client._waiters:
                 self._client._waiters.remove(self._waiter)
 
+    def ask(self, kind: str, fields: Sequence[Field]) -> None:
+        """Sends the request."""
+        with self._client._lock:  # no answer is handled before its number is known
+            self._number = str(self._client._numbers.outgoing)
+            self._client._send(kind, fields)
+
+    def _rejects(self, m: FixMessage) -> bool:
+        return m.type in ("3", "j") and m.get(45) == self._number
+
     def get(self, timeout: float) -> FixMessage:
+        """The next answer. FixRefused: the request was rejected."""
         try:
             m = self._queue.get(timeout=timeout)
         except queue.Empty:
             raise TimedOut(f"no answer over FIX in {timeout:g} s") from None
         if isinstance(m, BlockdeskError):
             raise m
+        if self._rejects(m):
+            raise FixRefused(m.get(58) or f"refused: {m}")
         return m
-
-
-def _rejects(m: FixMessage) -> bool:
-    return m.type in ("3", "j")
 
 
 def _now() -> str:

@@ -101,11 +101,11 @@ def verify_atomic(
     return Cost(payer, 2 * LAMPORTS_PER_SIGNATURE + priority, rent=rent_payer == wallet)
 
 
-def check_quote(quote: Quote, *, fill_usd: Decimal, rail: str, order_id: str, tranche_id: str) -> None:
+def check_quote(quote: Quote, *, fill_usd: Decimal, rail: str, pair: str, order_id: str, tranche_id: str) -> None:
     """Holds a quote to what was asked, and its numbers to each other."""
     for what, got, want in (
         ("fill_usd", Decimal(quote.fill_usd), fill_usd), ("rail", quote.rail, rail), ("payment's rail", quote.payment.rail, rail),
-        ("order_id", quote.order_id, order_id), ("tranche_id", quote.tranche_id, tranche_id),
+        ("pair", quote.pair, pair), ("order_id", quote.order_id, order_id), ("tranche_id", quote.tranche_id, tranche_id),
     ):  # fmt: skip
         _same(what, got, want)
     if rail == "USDC" and quote.payment.amount > fill_usd:

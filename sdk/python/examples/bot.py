@@ -3,7 +3,7 @@
 What it has done stands in a journal of JSON lines before the next step is taken, so
 that after a crash it goes on where it was and pays nothing twice.
 
-    python3 examples/bot.py --base http://127.0.0.1:8080 --rpc http://127.0.0.1:8899 --key data/chain/wallet-1.json
+    python3 sdk/python/examples/bot.py --base http://127.0.0.1:8080 --rpc http://127.0.0.1:8899 --key data/chain/wallet-1.json
 """
 
 from __future__ import annotations

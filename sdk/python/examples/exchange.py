@@ -4,7 +4,7 @@ that what is written for ccxt's exchanges takes little to run here. ccxt is not 
 Numbers are Decimal, or what ``number`` makes of their text: ``Exchange(number=float)``
 is what ccxt does. Orders go over FIX. watch_order_book is a coroutine, as in ccxt.pro.
 
-    python3 examples/exchange.py --base http://127.0.0.1:8080 --fix 127.0.0.1:9878
+    python3 sdk/python/examples/exchange.py --base http://127.0.0.1:8080 --fix 127.0.0.1:9878
 """
 
 from __future__ import annotations

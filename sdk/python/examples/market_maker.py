@@ -4,7 +4,7 @@ The book is kept without a gap and held to its checksum. While it is not known t
 right, after a gap or a broken connection, nothing is quoted. Both quotes are post-only
 and are cancelled by the service should this program die.
 
-    python3 examples/market_maker.py --base http://127.0.0.1:8080 --fix 127.0.0.1:9878 --updates 30
+    python3 sdk/python/examples/market_maker.py --base http://127.0.0.1:8080 --fix 127.0.0.1:9878
 """
 
 from __future__ import annotations

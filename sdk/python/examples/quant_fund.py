@@ -4,7 +4,7 @@ Each round reads the book for bots and the order books, works out what the same
 quantity would cost in the order book, asks the desk for a firm quote, and says which
 of the two is cheaper. It buys nothing.
 
-    python3 examples/quant_fund.py --base http://127.0.0.1:8080 --rounds 2
+    python3 sdk/python/examples/quant_fund.py --base http://127.0.0.1:8080
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """FIX sessions: logon, numbers, gaps, orders, farewells."""
 
+import asyncio
 import json
 import socket
 import tempfile
@@ -11,6 +12,7 @@ from typing import Any, Callable, Optional
 from unittest import mock
 
 from blockdesk import (
+    AsyncFixClient,
     ConnectionClosed,
     FixClient,
     FixMessage,
@@ -149,6 +151,7 @@ class FixTest(unittest.TestCase):
             d = a.get("D")
             a.say("8", [(11, d.get(11)), (58, "UNKNOWN_SYMBOL: no"), (37, "NONE"), (150, "8"), (39, "8")])
             a.get("R")
+            a.say("j", [(45, 2), (372, "D"), (380, 4), (58, "OTHER: of another request")])
             a.say("j", [(45, 3), (372, "R"), (380, 4), (58, "RATE_LIMITED: slower")])
             v = a.get("V")
             a.say("Y", [(262, v.get(262)), (58, "INVALID_FIELD: x")])
@@ -255,6 +258,32 @@ class FixTest(unittest.TestCase):
             with self.assertRaises(LimitExceeded):
                 session.receive(timeout=0)
             session.close()
+
+    def test_asyncio(self) -> None:
+        def script(a: Acceptor) -> None:
+            a.logon()
+            d = a.get("D")
+            a.say("8", [(11, d.get(11))] + REPORT)
+            a.say("8", [(58, "unasked")] + REPORT)
+            g = a.get("G")
+            assert [g.get(t) for t in (41, 38, 44)] == [d.get(11), "6", "1.02"], g
+            a.say("8", [(11, g.get(11))] + REPORT)
+            q = a.get("q")
+            a.say("r", [(11, q.get(11)), (530, "1"), (531, "1"), (533, "1")])
+            a.gone()
+
+        async def main() -> None:
+            async with AsyncFixClient(self.play(script), "ME", "pw") as session:
+                order = await session.order("A/B", "buy", 5, "1.01")
+                found = await session.receive(timeout=5)
+                self.assertEqual(found and found.get(58), "unasked")
+                self.assertIsNone(await session.receive(timeout=0.01))
+                await session.replace(order, 6, "1.02")
+                self.assertEqual(await session.cancel_all("A/B"), 1)
+
+        asyncio.run(main())
+        with self.assertRaises(RuntimeError):
+            AsyncFixClient("127.0.0.1:1", "ME", "pw").session.cancel_all()
 
     def test_no_answer(self) -> None:
         done = threading.Event()

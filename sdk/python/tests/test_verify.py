@@ -170,11 +170,12 @@ class QuoteTest(unittest.TestCase):
         asked = dict(
             fill_usd=Decimal(250),
             rail="USDC",
+            pair="SLUSD/USDC",
             order_id=REAL["claim_USDC"]["quote"]["order_id"],
             tranche_id=REAL["claim_USDC"]["quote"]["tranche_id"],
         )
         changes: list[Callable[[Any], Any]] = [
-            lambda q: q.update(fill_usd="1000"), lambda q: q.update(rail="SOL"), lambda q: q.update(order_id="T99"), lambda q: q.update(tranche_id="T99-1"),
+            lambda q: q.update(fill_usd="1000"), lambda q: q.update(rail="SOL"), lambda q: q.update(pair="92C/SLUSD"), lambda q: q.update(order_id="T99"), lambda q: q.update(tranche_id="T99-1"),
             lambda q: q["payment"].update(rail="SOL"), lambda q: q["payment"].update(amount="250.000001"),
             lambda q: q.update(base_amount="100.000000", base_amount_atoms="100000000"), lambda q: q.update(base_amount_atoms="1"),
         ]  # fmt: skip
