@@ -37,10 +37,14 @@ func typescriptDir(t *testing.T) string {
 	return dir
 }
 
-// What is committed of the TypeScript SDK is what a build makes of its sources.
+// What is committed of the TypeScript SDK is what the OpenAPI document and a build
+// make of its sources.
 func TestTypeScriptBuild(t *testing.T) {
 	t.Parallel()
 	dir, made := typescriptDir(t), t.TempDir()
+	if out, err := runClientIn(t, dir, time.Minute, "node", "tools/generate.mjs", "--check"); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 	if out, err := runClientIn(t, dir, time.Minute, "node", "node_modules/typescript/bin/tsc", "--outDir", made); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
