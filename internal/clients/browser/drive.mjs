@@ -10,7 +10,7 @@ import { chromium } from './unpack.mjs';
 const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const browser = await puppeteer.launch({
   executablePath: chromium.executable, headless: 'shell', env: { ...process.env, ...chromium.environment, TZ: 'UTC' },
-  args: ['--no-sandbox', '--disable-gpu', '--lang=en-US', '--font-render-hinting=none'],
+  args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--lang=en-US', '--font-render-hinting=none'],
 });
 
 const pages = new Map(); // {page, requests, faults} by number
