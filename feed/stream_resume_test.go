@@ -22,7 +22,7 @@ import (
 // Who comes back with its last id gets the updates after it; the ticker, and
 // everything of who knows less, comes as a snapshot.
 func TestStreamResume(t *testing.T) {
-	d := newDesk(t, func(o *Options) { o.Heartbeat = 20 * time.Millisecond })
+	d := newDesk(t, func(o *Options) { o.Heartbeat, o.Shards = 20*time.Millisecond, 1 })
 	d.order(0, market.Buy, 1000, 50)
 	d.until("the order shows", func() bool { return len(d.feed.View(0).Bids) == 1 })
 	first := d.source("?symbol=SLUSD/USDC", "")
@@ -38,11 +38,16 @@ func TestStreamResume(t *testing.T) {
 		t.Error(unchanged.raw)
 	}
 
+	// A view moves before the shard does: who has been told is the one to wait for.
+	told := d.source("?symbol=SLUSD/USDC&channels=l2,trades", "")
+	told.wait("trades", "snapshot")
 	const missed = 5
-	for i := range missed {
+	for range missed {
 		d.order(0, market.Sell, 1000, 1) // prints
-		d.until("the view moves", func() bool { return d.feed.View(0).DepthSeq == b.seq+uint64(i)+1 })
+		told.wait("l2", "update")
+		told.wait("trades", "update")
 	}
+	_ = told.conn.Close()
 	for _, again := range []*source{
 		d.source("?symbol=SLUSD/USDC", id),
 		d.source("?symbol=SLUSD/USDC&last_event_id="+id, ""),
