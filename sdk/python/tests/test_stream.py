@@ -217,11 +217,11 @@ class StreamTest(unittest.TestCase):
             p.upgrade()
             ended.wait(10)
 
-        with mock.patch.object(stream, "SILENCE", 0.2):
-            with Client(self.play(silent, self.first).url).stream([SYMBOL], channels=["l2"]) as s:
+        with Client(self.play(silent, self.first).url).stream([SYMBOL], channels=["l2"]) as s:
+            with mock.patch.object(stream, "SILENCE", 0.2):
                 self.assertIsInstance(next(s), Interruption)
-                ended.set()
-                self.assertEqual(self.kinds([next(s), next(s)]), ["Connected", "BookEvent"])
+            ended.set()
+            self.assertEqual(self.kinds([next(s), next(s)]), ["Connected", "BookEvent"])
 
     def test_server_sent_events(self) -> None:
         def events(*messages: dict[str, Any]) -> bytes:
