@@ -181,6 +181,38 @@ func (s *pythonSDK) readme(t *testing.T) {
 	if tried["sh"] < 8 || tried["python"] < 7 {
 		t.Errorf("only %v were tried", tried)
 	}
+	s.botGoesOn(t)
+	triedAll(t, string(text))
+}
+
+// botGoesOn has the bot look after the claim that the README's line has bought, as if
+// it had died before it noted the end.
+func (s *pythonSDK) botGoesOn(t *testing.T) {
+	t.Helper()
+	journal := filepath.Join(s.dir, "bot-journal.jsonl")
+	text, err := os.ReadFile(journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, found := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	if err := os.WriteFile(journal, []byte(before+"\n"), 0o600); err != nil || !found || !strings.Contains(before, "l1_signature") {
+		t.Fatalf("%v: the journal is %q", err, text)
+	}
+	const again = "import pathlib, sys\nfrom blockdesk import Client\nsys.path.insert(0, 'sdk/python/examples')\nimport bot\n" +
+		"bot.go_on(Client(sys.argv[1]), pathlib.Path('bot-journal.jsonl'))\n"
+	out, err := s.run(t, s.python, "-c", again, s.newcomer().Replace("http://127.0.0.1:8080"))
+	if err != nil || !strings.Contains(out, "is settled") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if text, err := os.ReadFile(journal); err != nil || !strings.Contains(string(text), `"ended": "settled"`) {
+		t.Errorf("%v: the journal is %q", err, text)
+	}
+}
+
+// triedAll reports what the examples print and the README, whose lines are tried,
+// has not.
+func triedAll(t *testing.T, readme string) {
+	t.Helper()
 	examples, err := filepath.Glob(filepath.Join("..", "..", "sdk", "python", "examples", "*.py"))
 	if err != nil || len(examples) < 5 {
 		t.Fatalf("%d examples: %v", len(examples), err)
@@ -191,7 +223,7 @@ func (s *pythonSDK) readme(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, line := range regexp.MustCompile(`(?m)^ +(python3 .*)$`).FindAllSubmatch(source, -1) {
-			if !strings.Contains(string(text), string(line[1])+"\n") {
+			if !strings.Contains(readme, string(line[1])+"\n") {
 				t.Errorf("%s prints a command that README.md has not, so nobody has tried it: %s", example, line[1])
 			}
 		}

@@ -19,8 +19,8 @@ def read(journal: Path) -> dict[str, dict[str, str]]:
     """The claims of the journal that have not ended, with all that is noted of them."""
     claims: dict[str, dict[str, str]] = {}
     for line in journal.read_text("utf-8").splitlines() if journal.exists() else []:
-        note = json.loads(line)
-        claims.setdefault(note["claim_id"], {}).update(note)
+        entry = json.loads(line)
+        claims.setdefault(entry["claim_id"], {}).update(entry)
     return {i: c for i, c in claims.items() if "ended" not in c}
 
 
