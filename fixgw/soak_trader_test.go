@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 )
 
@@ -354,17 +356,81 @@ func (k *trader) silent() error {
 		k.compID, maxSilence, k.nextIn, k.high, k.nextOut, k.soak.desk.gateway.sessionNamed(k.compID).messages.NextTargetMsgSeqNum())
 }
 
+// repeats is how a trader that has come to its end asks again. Asked for everything
+// at one pace, a gateway on a busy machine would never be through with what was
+// asked before. So the pause doubles while something of the last time has no answer,
+// and only then: a trader with hundreds of requests would sit out the long pauses of
+// all of them while the gateway has nothing to do.
+type repeats struct {
+	open  []string // asked for last, as far as it has no answer
+	at    time.Time
+	pause time.Duration // from at to the next time
+}
+
+const minRepeatPause, maxRepeatPause = time.Second, maxSilence / 2
+
+// next returns what of waiting, the oldest first, is asked for now: at most most, and
+// nothing during a pause.
+func (p *repeats) next(now time.Time, waiting []string, most int) []string {
+	p.open = slices.DeleteFunc(p.open, func(id string) bool { return !slices.Contains(waiting, id) })
+	if len(p.open) == 0 {
+		p.pause = minRepeatPause
+	}
+	if now.Before(p.at.Add(p.pause)) {
+		return nil
+	}
+	if len(p.open) > 0 {
+		p.pause = min(2*p.pause, maxRepeatPause)
+	}
+	p.at, p.open = now, slices.Clone(waiting[:min(len(waiting), most)])
+	return p.open
+}
+
+// TestRepeats: a trader asks for more as soon as it has been answered, and with
+// growing pauses where it is not.
+func TestRepeats(t *testing.T) {
+	t.Parallel()
+	waiting := make([]string, 221)
+	for i := range waiting {
+		waiting[i] = strconv.Itoa(i)
+	}
+	unheard := []time.Duration{0, 1, 3, 7, 15, 25, 35}
+	heard := []time.Duration{0, 1, 2, 3, 4}
+	for _, answers := range []bool{false, true} {
+		var p repeats
+		var asked []time.Duration
+		start, waiting, want := time.Unix(1, 0), slices.Clone(waiting), unheard
+		if answers {
+			want = heard
+		}
+		for at := time.Duration(0); at < 36*time.Second && len(waiting) > 0; at += 100 * time.Millisecond {
+			ids := p.next(start.Add(at), waiting, 50)
+			if len(ids) == 0 {
+				continue
+			}
+			if !slices.Equal(ids, waiting[:min(50, len(waiting))]) {
+				t.Fatalf("answers %v, after %v: asks for %q", answers, at, ids)
+			}
+			asked = append(asked, at/time.Second)
+			if answers {
+				waiting = waiting[len(ids):]
+			}
+		}
+		if !slices.Equal(asked, want) {
+			t.Errorf("answers %v: asks after %d s, want %d", answers, asked, want)
+		}
+	}
+}
+
 // finish stays until every request has its answer and every number has come,
 // and everybody else is as far; then until the gateway has nothing more to say.
 func (k *trader) finish() error {
 	ready, tried := false, false
-	// Asked again and again at one pace, a gateway on a busy machine would never be
-	// through with what was asked before.
-	pause := time.Second
-	var again time.Time
+	var again repeats
 	for !k.soak.stopped() {
 		if k.conn == nil || k.over {
 			k.drop()
+			again.open = nil // what was not heard is not heard any more
 			if err := k.connect(true); err != nil {
 				return err
 			}
@@ -379,12 +445,8 @@ func (k *trader) finish() error {
 			continue
 		}
 		waiting := k.waiting()
-		if now := time.Now(); now.After(again) { // less than the rate
-			again = now.Add(pause)
-			pause = min(2*pause, maxSilence/2)
-			for _, id := range waiting[:min(len(waiting), k.soak.desk.options.Rate/2)] {
-				k.send(k.asked[id].msgType, "97=Y|", k.asked[id].body)
-			}
+		for _, id := range again.next(time.Now(), waiting, k.soak.desk.options.Rate/2) { // less than the rate
+			k.send(k.asked[id].msgType, "97=Y|", k.asked[id].body)
 		}
 		if err := k.receive(100 * time.Millisecond); err != nil {
 			return err
