@@ -10,7 +10,8 @@ import (
 // was under way goes on when the chain is back, over a crash of the service too.
 func TestChainOutage(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, rigOptions{slot: 40 * time.Millisecond, wallets: 1, claimTTL: 600})
+	// Nobody looks for the payment by itself: it is to be unknown when the chain goes.
+	r := newRig(t, rigOptions{slot: 40 * time.Millisecond, wallets: 1, claimTTL: 600, watchMS: 600_000})
 	b := r.wallet(1).handshake()
 	was := r.holdings()
 	// Before: one claim that is paid and not reported, one build that is not

@@ -37,9 +37,9 @@ const settleDeskConfig = `  rfq_writes_per_minute: 0
   dvp_per_minute: 0
   handshake_per_minute: 0
 chain: {rpc_urls: %q, timeout_ms: 2000, attempt_timeout_ms: 1000}
-settle: {%s, resend_ms: 200, poll_ms: 50, watch_ms: 300}
+settle: {%s, resend_ms: 200, poll_ms: 50, watch_ms: %[9]d}
 rfq:
-  usdc_mint: %s
+  usdc_mint: %[3]s
   pay_to: {USDC: %[4]s, SOL: %[4]s}
   sol_price_usd: "150"
   sol_max_age_s: %[8]d
@@ -71,6 +71,7 @@ type rigOptions struct {
 	wallets  int
 	claimTTL int  // seconds
 	maxAge   int  // seconds, of prices; 0 = an hour
+	watchMS  int  // between two looks for payments; 0 = 300
 	signer   bool // the desk's key is in a process of its own
 	// firmWallet: the first wallet is the firm AA's, which takes claims over FIX.
 	firmWallet bool
@@ -81,6 +82,9 @@ func newRig(t *testing.T, o rigOptions) *rig {
 	t.Helper()
 	if o.maxAge == 0 {
 		o.maxAge = 3600
+	}
+	if o.watchMS == 0 {
+		o.watchMS = 300
 	}
 	r := &rig{t: t, keys: t.TempDir()}
 	r.startChain(o.slot, o.wallets)
@@ -96,7 +100,7 @@ func newRig(t *testing.T, o rigOptions) *rig {
 		key = fmt.Sprintf("signer_socket: %q, desk: %s", r.socket, r.setup.Desk.Address)
 	}
 	config := fmt.Sprintf(settleDeskConfig, r.chain.URL(), key, r.setup.Mints["USDC"].Address,
-		r.setup.Treasury.Address, r.setup.Mints["SLUSD"].Address, r.setup.Mints["92C"].Address, o.claimTTL, o.maxAge)
+		r.setup.Treasury.Address, r.setup.Mints["SLUSD"].Address, r.setup.Mints["92C"].Address, o.claimTTL, o.maxAge, o.watchMS)
 	config = testConfig(t, config)
 	if o.firmWallet {
 		giveWallet(t, config, traderA, r.setup.Wallets[0].Address)
