@@ -274,7 +274,10 @@ func (k *trader) handle(m msg) error {
 			return fmt.Errorf("a good message is rejected")
 		}
 	}
-	return k.book.take(m)
+	before := len(k.book.answers)
+	err = k.book.take(m)
+	k.soak.answered.Add(int64(len(k.book.answers) - before))
+	return err
 }
 
 func (k *trader) gapFilled(m msg, seq int) error {
