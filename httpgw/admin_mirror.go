@@ -91,10 +91,3 @@ func (s *MirrorSources) collectors() []prometheus.Collector {
 	}
 	return all
 }
-
-func oneIf(is bool) float64 {
-	if is {
-		return 1
-	}
-	return 0
-}

@@ -78,26 +78,24 @@ func (s *Sources) collectors() []prometheus.Collector {
 			func() float64 { return s.SnapshotAge().Seconds() })
 	}
 	if s.ReadOnly != nil {
-		gauge("blockdesk_read_only", "1 while no order is taken, since it could not be made durable.", func() float64 {
-			if s.ReadOnly() {
-				return 1
-			}
-			return 0
-		})
+		gauge("blockdesk_read_only", "1 while no order is taken, since it could not be made durable.", func() float64 { return oneIf(s.ReadOnly()) })
 	}
 	number("blockdesk_fix_sessions", "FIX sessions logged on.", s.FIXSessions)
 	counter("blockdesk_fix_participants_reloads_total", "Times that a changed participants file came in force.", s.FIXReloads)
 	if s.FIXRefused != nil {
-		gauge("blockdesk_fix_participants_refused", "1 while the participants file as it is now is refused, and an older state is in force.", func() float64 {
-			if s.FIXRefused() {
-				return 1
-			}
-			return 0
-		})
+		gauge("blockdesk_fix_participants_refused", "1 while the participants file as it is now is refused, and an older state is in force.", func() float64 { return oneIf(s.FIXRefused()) })
 	}
 	number("blockdesk_ws_connections", "Open WebSocket connections.", s.WSConnections)
 	number("blockdesk_stream_connections", "Open connections with server-sent events.", s.Streams)
 	counter("blockdesk_ws_slow_consumers_total", "Connections with WebSockets or server-sent events closed because they did "+
 		"not keep up.", s.WSSlow)
 	return all
+}
+
+// oneIf is a condition as a metric.
+func oneIf(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }

@@ -82,7 +82,7 @@ var errNotMirrored = errors.New("no mirrored instrument has been read lately")
 func (s *service) mirrorReady() error {
 	state := s.mirrorState()
 	for i := range state.Pairs {
-		if p := &state.Pairs[i]; !p.Reasons.Has(mirror.NotRead) && !p.Reasons.Has(mirror.Stale) {
+		if k := (mirroredPair{state: &state.Pairs[i]}); k.fresh() {
 			return nil
 		}
 	}
