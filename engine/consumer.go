@@ -16,7 +16,7 @@ import (
 // released stays in the ring, so a consumer that stands still stops the engine
 // when the ring is full; Close ends that.
 //
-// One goroutine at a time may use a Consumer.
+// One goroutine at a time may use a Consumer; Await alone is for any.
 type Consumer struct {
 	name    string
 	engine  *Engine
@@ -32,11 +32,14 @@ type Consumer struct {
 	_      cacheLine
 	cursor atomic.Uint64 // = next, for the matcher; the largest number once closed
 	_      cacheLine
+
+	awaited awaited // who waits for the cursor
 }
 
 func newConsumer(name string, e *Engine) *Consumer {
 	c := &Consumer{name: name, engine: e, waiting: newWaiter(e.options.Wait), last: e.ingress.firstSeq - 1}
 	c.ready = c.more
+	c.awaited.lowest.Store(math.MaxUint64)
 	return c
 }
 
@@ -99,6 +102,7 @@ func (c *Consumer) Release(n int) {
 	}
 	c.next += uint64(n)
 	c.cursor.Store(c.next)
+	c.awaited.reach(c.next)
 	c.engine.egress.room.wake()
 }
 
@@ -126,11 +130,28 @@ func (c *Consumer) Whole() uint64 {
 	}
 }
 
+// Settled reports whether what Next and Poll have returned ends with a batch:
+// every batch of which they have returned something is returned whole, and
+// nothing more is visible. A batch's last event may have been returned while
+// Settled still says no; that ends within the time that the engine needs to look
+// up from it, or never where the engine has failed within the batch.
+func (c *Consumer) Settled() bool {
+	e := c.engine
+	// Loaded before what is visible: all that a batch applied by now has caused
+	// is visible then.
+	applied := e.ingress.firstSeq + e.ingress.applied.Load() - 1
+	if blind := e.blindFrom.Load(); blind != 0 {
+		applied = min(applied, blind-1)
+	}
+	return applied >= c.last && c.visible() == c.seen
+}
+
 // Close takes the consumer off the ring: the engine no longer waits for it, and
 // it sees nothing any more. Idempotent.
 func (c *Consumer) Close() {
 	c.final, c.closed = c.Whole(), true
 	c.cursor.Store(math.MaxUint64)
+	c.awaited.reach(math.MaxUint64)
 	c.engine.egress.room.wake()
 }
 

@@ -18,6 +18,10 @@
 // nothing, by one compare-and-swap, and given back by a store; so there is one
 // writer as before, and no lock.
 //
+// An engine on another machine, made by Follow, takes the stamped commands of the
+// leader's journal in place of its own: who calls Apply is its one writer, there
+// is neither ingress nor journaler, and consumers see the same events.
+//
 // Invariants:
 //  1. Seq has no gaps and no reuse; At never falls.
 //  2. State is a function of the commands alone: no clock, no randomness, no map

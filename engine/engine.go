@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,21 +81,11 @@ func (o Options) withDefaults() Options {
 	if o.Clock == nil {
 		o.Clock = func() int64 { return time.Now().UnixNano() }
 	}
-	if o.IngressSize == 0 {
-		o.IngressSize = 1 << 14
-	}
-	if o.EgressSize == 0 {
-		o.EgressSize = 1 << 17
-	}
-	if o.MaxBatch == 0 {
-		o.MaxBatch = 1024
-	}
-	if o.Wait == 0 {
-		o.Wait = Park
-	}
-	if o.DrainTimeout == 0 {
-		o.DrainTimeout = 10 * time.Second
-	}
+	o.IngressSize = cmp.Or(o.IngressSize, 1<<14)
+	o.EgressSize = cmp.Or(o.EgressSize, 1<<17)
+	o.MaxBatch = cmp.Or(o.MaxBatch, 1024)
+	o.Wait = cmp.Or(o.Wait, Park)
+	o.DrainTimeout = cmp.Or(o.DrainTimeout, 10*time.Second)
 	return o
 }
 
@@ -180,6 +171,8 @@ type Engine struct {
 	options Options
 	replica *Replica
 	ids     OrderIDs
+	// following: the commands come by Apply; nil = by Submit.
+	following *following
 
 	ingress ingress
 	egress  egress
@@ -252,7 +245,7 @@ func New(o Options, r *Replica) (*Engine, error) {
 	return e, e.ingress.put(&begin)
 }
 
-// Epoch returns the epoch that New began.
+// Epoch returns the epoch that New began, or in which Follow took over.
 func (e *Engine) Epoch() uint64 { return e.ids.epoch }
 
 // OrderIDs returns the source of ids for new orders.
@@ -373,6 +366,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	if !e.running.CompareAndSwap(false, true) {
 		panic("engine: Run was called twice")
 	}
+	if e.following != nil {
+		return e.followRun(ctx)
+	}
 	matched, journaled, ticked := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() { defer close(matched); e.matcher.run() }()
 	go func() { defer close(journaled); e.journal() }()
@@ -385,12 +381,18 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.journalWait.wake()
 	<-journaled
 	<-ticked
-	e.ended.Store(true)
-	e.egress.wake()
+	e.end()
 	if failure := e.failed(); failure != nil {
 		return failure
 	}
 	return err
+}
+
+// end tells consumers, and who awaits them, that nothing more comes.
+func (e *Engine) end() {
+	e.ended.Store(true)
+	e.egress.wake()
+	e.egress.giveUp()
 }
 
 // drain waits for the matcher to end, and makes it end after DrainTimeout.

@@ -52,4 +52,5 @@ func (e *Engine) frame() bool {
 func (e *Engine) fail(err error) {
 	e.failure.Store(&err)
 	e.close(tailFailed)
+	e.egress.giveUp()
 }

@@ -28,6 +28,11 @@ type MarketSink interface {
 //     not change with the one before.
 //  3. A view of a mirrored instrument shows the book of one slot. Its trades
 //     count when they happened on chain, however late they are told.
+//  4. A view's DepthSeq, TradesSeq, EngineSeq and At are functions of the events
+//     alone: they move once a batch (the events of one At), whoever calls Flush
+//     and however often, and a snapshot has them. So two machines that have read
+//     the same journal, from wherever each began, count alike. The TickerSeq
+//     counts the views made here, since Advance goes by each machine's clock.
 //
 // Cost: Apply does not allocate beyond the growth of the book, and a new block
 // of memory every few hundred trades; a level is found in O(log levels), near
@@ -43,7 +48,6 @@ type MarketData struct {
 	at      int64  // of the last event
 	minute  int64  // the newest minute of all windows
 	flushed bool   // Flush has been called
-	mirrors bool   // something is mirrored
 
 	listings []*listing             // by ID; nil where nothing is known
 	changed  []market.InstrumentID  // by first change since the last Flush
@@ -67,7 +71,9 @@ const (
 type listing struct {
 	id      market.InstrumentID
 	status  uint8
-	changed change
+	changed change // since the last Flush
+	counted change // of the batch at stand.at
+	stand   stand
 	bids    levels
 	asks    levels
 	tape    tape
@@ -78,6 +84,14 @@ type listing struct {
 	slot uint64 // of a mirrored book
 	// torn: more events of the refresh under way come. No view shows half of it.
 	torn bool
+}
+
+// stand is where a listing is after the last event that changed it, as View has
+// it.
+type stand struct {
+	depthSeq, tradesSeq uint64
+	engineSeq           uint64
+	at                  int64
 }
 
 // NewMarketData returns one that knows no instrument.
@@ -111,17 +125,19 @@ func (m *MarketData) Apply(e *event.Event) {
 	case event.Mirrored:
 		m.refresh(e, false)
 	case event.MirrorTraded:
-		m.mirrors = true
 		m.trade(e)
 	case event.InstrumentSet:
 		l := m.listing(e.Instrument)
-		l.status = uint8(e.Code)
-		m.mark(l, changedStatus)
+		if status := uint8(e.Code); status != l.status || l.stand.depthSeq == 0 {
+			l.status = status
+			m.touch(l, changedStatus)
+		}
 	case event.EpochStarted:
 		m.epoch = e.Other
 		for _, l := range m.listings {
 			if l != nil {
-				m.mark(l, changedAll)
+				l.stand.depthSeq, l.stand.tradesSeq, l.counted = 0, 0, 0
+				m.touch(l, changedAll)
 			}
 		}
 	}
@@ -139,7 +155,7 @@ func (m *MarketData) display(e *event.Event, side market.Side, delta int64) {
 			e.Seq, -delta, e.Price, e.Instrument))
 	}
 	if rank < MaxDepth {
-		m.mark(l, part)
+		m.touch(l, part)
 	}
 }
 
@@ -151,17 +167,17 @@ func (m *MarketData) trade(e *event.Event) {
 	if t.At/nanosPerMinute > m.minute-windowMinutes {
 		l.window.add(&t, &l.ticker)
 	}
-	m.mark(l, changedTape|changedTicker)
+	m.touch(l, changedTape|changedTicker)
 }
 
 // refresh takes what a refresh of a mirrored book has beside its levels.
 func (m *MarketData) refresh(e *event.Event, torn bool) {
 	l := m.listing(e.Instrument)
-	m.mirrors, l.torn = true, torn
-	if !torn {
+	l.torn = torn
+	if !torn && l.slot != e.Other {
 		l.slot = e.Other
+		m.touch(l, changedSlot)
 	}
-	m.mark(l, changedSlot)
 }
 
 // Advance moves the 24 h windows on to time at, Unix ns, as an event of that
@@ -197,6 +213,25 @@ func (m *MarketData) listing(id market.InstrumentID) *listing {
 	return m.listings[id]
 }
 
+// touch is mark for an event that the view tells of, if only by its EngineSeq. Of a
+// batch it counts a part once, at the first touch, whatever becomes of it in the
+// end.
+func (m *MarketData) touch(l *listing, c change) {
+	const depth = changedBids | changedAsks
+	s := &l.stand
+	if s.at != m.at {
+		l.counted = 0
+	}
+	if s.depthSeq == 0 {
+		c |= depth | changedTape // all is new in this epoch
+	}
+	s.depthSeq += one(c&depth != 0 && l.counted&depth == 0)
+	s.tradesSeq += one(c&changedTape != 0 && l.counted&changedTape == 0)
+	s.engineSeq, s.at = m.seq, m.at
+	l.counted |= c
+	m.mark(l, c)
+}
+
 func (m *MarketData) mark(l *listing, c change) {
 	if l.changed == 0 {
 		m.changed = append(m.changed, l.id)
@@ -206,10 +241,12 @@ func (m *MarketData) mark(l *listing, c change) {
 
 // Flush makes a new view of each instrument that differs from its last one, and
 // gives it to pub (which may be nil) together with the one before and the trades
-// since then. Order: by the first event that changed each. The first Flush of
-// all has no trades to tell: what happened before is in the views. An instrument
-// in the middle of a refresh waits for a later Flush. A view of which only the
-// Slot is new has the Seqs of the one before.
+// since then. It is called between two batches, since one counts as one change.
+// Order: by the first event that changed each. The first
+// Flush of all has no trades to tell: what happened before is in the views. An
+// instrument in the middle of a refresh waits for a later Flush. A view of which
+// only the Slot is new has the Seqs of the one before; one that has several
+// batches since then has Seqs that have grown by more than one.
 func (m *MarketData) Flush(pub func(prev, next *View, trades []Trade)) {
 	waiting := m.changed[:0]
 	for _, id := range m.changed {
@@ -239,7 +276,9 @@ func (m *MarketData) render(l *listing) bool {
 		prev, parts = &View{}, changedAll
 	}
 	next := *prev
-	next.Instrument, next.Status, next.Epoch, next.EngineSeq, next.At = l.id, l.status, m.epoch, m.seq, m.at
+	next.Instrument, next.Status, next.Epoch = l.id, l.status, m.epoch
+	next.DepthSeq, next.TradesSeq = l.stand.depthSeq, l.stand.tradesSeq
+	next.EngineSeq, next.At = l.stand.engineSeq, l.stand.at
 	next.Ticker, next.Slot = l.ticker, l.slot
 	if parts&changedBids != 0 {
 		next.Bids = m.side(&l.bids, +1, prev.Bids)
@@ -247,22 +286,18 @@ func (m *MarketData) render(l *listing) bool {
 	if parts&changedAsks != 0 {
 		next.Asks = m.side(&l.asks, -1, prev.Asks)
 	}
-	depth := !slices.Equal(next.Bids, prev.Bids) || !slices.Equal(next.Asks, prev.Asks)
-	trades := l.tape.pending()
+	if l.tape.pending() {
+		next.Trades = l.tape.last(prev.Trades)
+	}
 	ticker := next.Ticker != prev.Ticker || next.Status != prev.Status ||
 		best(next.Bids) != best(prev.Bids) || best(next.Asks) != best(prev.Asks)
 	if l.view == nil || prev.Epoch != m.epoch {
-		next.DepthSeq, next.TradesSeq, next.TickerSeq = 0, 0, 0
-		depth, ticker = true, true
+		next.TickerSeq, ticker = 0, true
 	}
-	if !depth && !trades && !ticker && next.Slot == prev.Slot {
+	if !ticker && next.EngineSeq == prev.EngineSeq &&
+		slices.Equal(next.Bids, prev.Bids) && slices.Equal(next.Asks, prev.Asks) {
 		return false
 	}
-	if trades {
-		next.Trades = l.tape.last(prev.Trades)
-	}
-	next.DepthSeq += one(depth)
-	next.TradesSeq += one(trades || next.TradesSeq == 0)
 	next.TickerSeq += one(ticker)
 	l.view = &next
 	return true

@@ -45,6 +45,7 @@ func TestNoViewOfHalfARefresh(t *testing.T) {
 	if v, _, ok := m.flush(t); ok {
 		t.Fatalf("half a refresh: %+v", v)
 	}
+	m.ended = false // the batch goes on
 	m.apply(event.Event{Kind: event.Accepted, Instrument: 1, Side: market.Buy, Price: 5, Aux: 1})
 	m.seq--
 	m.md.Flush(func(_, next *View, _ []Trade) {
@@ -123,26 +124,33 @@ func mirroredData() *mdEvents {
 	return m
 }
 
-// TestMirroredDataGolden pins the bytes of version 2.
+// TestMirroredDataGolden pins the bytes of version 3, and that version 2 is read.
 func TestMirroredDataGolden(t *testing.T) {
-	want := "42444d44" + "0200" + "0100" + "0700000000000000" + "0400000000000000" + "00b08ef01b000000" +
-		"0000" + "01" + "00" + "01000000" + "00000000" + "0100" + "0100" +
-		"0c00000000000000" + "0100000000000000" + "005847f80d000000" + "0900000000000000" +
-		"0a00000000000000" + "0300000000000000" +
+	const tail = "0a00000000000000" + "0300000000000000" +
 		"0100000000000000" + "0400000000000000" + "005847f80d000000" + "0c00000000000000" + "0100000000000000" + "01" + "0500000000000000" +
 		"0100000000000000" + "0c00000000000000" + "0c00000000000000" + "0c00000000000000" + "0100000000000000" +
 		"0000000000000000" + "0c00000000000000" + "0100000000000000"
-	if got := hex.EncodeToString(mirroredData().md.AppendSnapshot(nil)); got != want {
-		t.Fatalf("snapshot\n%s, want\n%s", got, want)
+	const v3 = "42444d44" + "0300" + "0100" + "0700000000000000" + "0400000000000000" + "00b08ef01b000000" +
+		"0000" + "01" + "3f" + "01000000" + "00000000" + "0100" + "0100" +
+		"0c00000000000000" + "0100000000000000" + "005847f80d000000" + "0900000000000000" +
+		"0100000000000000" + "0100000000000000" + "0400000000000000" + "00b08ef01b000000" + tail
+	const v2 = "42444d44" + "0200" + "0100" + "0700000000000000" + "0400000000000000" + "00b08ef01b000000" +
+		"0000" + "01" + "00" + "01000000" + "00000000" + "0100" + "0100" +
+		"0c00000000000000" + "0100000000000000" + "005847f80d000000" + "0900000000000000" + tail
+	if got := hex.EncodeToString(mirroredData().md.AppendSnapshot(nil)); got != v3 {
+		t.Fatalf("snapshot\n%s, want\n%s", got, v3)
 	}
+	readsOld(t, v2, mirroredData())
 }
 
 func TestRestoreMirroredDataRefuses(t *testing.T) {
-	good := mirroredData().md.AppendSnapshot(nil)
+	good := mirroredData().md.appendSnapshot(nil, uncountedMarketVersion)
+	good[marketHeaderSize+3] = 0
 	const slot = marketHeaderSize + listingHeaderSize
 	const trade = slot + slotSize + levelSize
 	for name, spoil := range map[string]func(b []byte){
 		"nothing mirrored": func(b []byte) { b[slot], b[trade+tradeSize] = 0, 0 },
+		"counted":          func(b []byte) { b[marketHeaderSize+3] = 1 },
 		"version 1":        func(b []byte) { b[4] = plainMarketVersion },
 		"more trades":      func(b []byte) { b[marketHeaderSize+12]++ },
 		"more asks":        func(b []byte) { binary.LittleEndian.PutUint32(b[marketHeaderSize+8:], 8) },
@@ -159,7 +167,7 @@ func TestRestoreMirroredDataRefuses(t *testing.T) {
 		}
 	}
 	m, rest, err := RestoreMarketData(good)
-	if err != nil || len(rest) != 0 || !bytes.Equal(m.AppendSnapshot(nil), good) {
+	if err != nil || len(rest) != 0 || !bytes.Equal(m.appendSnapshot(nil, uncountedMarketVersion), good) {
 		t.Errorf("the snapshot itself: %v", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"blockdesk/market"
 )
 
-// MarketData's snapshot, version 1 or 2: what later events depend on, in one possible
+// MarketData's snapshot, version 3: what later events depend on, in one possible
 // order; which views were flushed is not part of it. Little-endian; no checksum
 // of its own (persist has one around it).
 //
@@ -22,16 +22,20 @@ import (
 //	instrument
 //	 0    2        3   4      8      12       14        16     24         32        40
 //	┌────┬────────┬───┬──────┬──────┬────────┬─────────┬──────┬──────────┬─────────┐
-//	│ id │ status │ 0 │ bids │ asks │ trades │ buckets │ last │ last qty │ last at │
+//	│ id │ status │ c │ bids │ asks │ trades │ buckets │ last │ last qty │ last at │
 //	└────┴────────┴───┴──────┴──────┴────────┴─────────┴──────┴──────────┴─────────┘
-//	  then in version 2 the slot u64, then bids and asks (each worst first), trades
-//	  and buckets (each oldest first)
+//	 40     48          56           64           72   80
+//	┌──────┬───────────┬────────────┬────────────┬────┐
+//	│ slot │ depth seq │ trades seq │ engine seq │ at │  then bids and asks (each worst
+//	└──────┴───────────┴────────────┴────────────┴────┘  first), trades and buckets (each
+//	                                                     oldest first)
+//	  c is what the batch of that at has counted, as change's bits.
 //
 //	level             trade
-//	 0       8     16  0    8     16   24      32    40     41
-//	┌───────┬─────┐   ┌────┬─────┬────┬───────┬─────┬──────┐
-//	│ price │ qty │   │ id │ seq │ at │ price │ qty │ side │
-//	└───────┴─────┘   └────┴─────┴────┴───────┴─────┴──────┘
+//	 0       8     16  0    8     16   24      32    40     41        49
+//	┌───────┬─────┐   ┌────┬─────┬────┬───────┬─────┬──────┬─────────┐
+//	│ price │ qty │   │ id │ seq │ at │ price │ qty │ side │ ordinal │
+//	└───────┴─────┘   └────┴─────┴────┴───────┴─────┴──────┴─────────┘
 //
 //	bucket
 //	 0        8      16     24    32       40                        56       64
@@ -39,12 +43,15 @@ import (
 //	│ minute │ open │ high │ low │ volume │ quote volume (high, low)│ trades │
 //	└────────┴──────┴──────┴─────┴────────┴─────────────────────────┴────────┘
 //
-// In version 2 a trade has its ordinal u64 behind it. It is written once something
-// is mirrored, and version 1 until then.
+// Version 2 has neither c nor what follows the slot: an epoch that it is of counts
+// its views anew. Version 1 also lacks the slot and the ordinals: nothing was
+// mirrored yet. Both are read and not written any more.
 const (
 	marketMagic   = "BDMD"
-	marketVersion = 2
-	// plainMarketVersion has no mirrored instruments.
+	marketVersion = 3
+	// uncountedMarketVersion has no Seqs of views.
+	uncountedMarketVersion = 2
+	// plainMarketVersion has no mirrored instruments either.
 	plainMarketVersion = 1
 
 	marketHeaderSize  = 32
@@ -52,17 +59,18 @@ const (
 	levelSize         = 16
 	tradeSize         = 41
 	bucketSize        = 64
-	ordinalSize       = 8 // of a trade, in version 2
-	slotSize          = 8 // of an instrument, in version 2
+	ordinalSize       = 8  // of a trade, from version 2 on
+	slotSize          = 8  // of an instrument, from version 2 on
+	standSize         = 32 // of an instrument, from version 3 on
 )
 
 // AppendSnapshot appends m's encoding and returns the extended slice.
-func (m *MarketData) AppendSnapshot(dst []byte) []byte {
+func (m *MarketData) AppendSnapshot(dst []byte) []byte { return m.appendSnapshot(dst, marketVersion) }
+
+// appendSnapshot writes an older version where it is asked to, to tell whether
+// what was read is in its form.
+func (m *MarketData) appendSnapshot(dst []byte, version uint16) []byte {
 	le := binary.LittleEndian
-	version := uint16(plainMarketVersion)
-	if m.mirrors {
-		version = marketVersion
-	}
 	dst = append(dst, marketMagic...)
 	dst = le.AppendUint16(dst, version)
 	count := len(dst)
@@ -73,7 +81,7 @@ func (m *MarketData) AppendSnapshot(dst []byte) []byte {
 	var n uint16
 	for _, l := range m.listings {
 		if l != nil {
-			dst = l.append(dst, m.mirrors)
+			dst = l.append(dst, version)
 			n++
 		}
 	}
@@ -81,7 +89,7 @@ func (m *MarketData) AppendSnapshot(dst []byte) []byte {
 	return dst
 }
 
-func (l *listing) append(dst []byte, mirrors bool) []byte {
+func (l *listing) append(dst []byte, version uint16) []byte {
 	le := binary.LittleEndian
 	var old []Trade
 	if l.view != nil {
@@ -89,7 +97,7 @@ func (l *listing) append(dst []byte, mirrors bool) []byte {
 	}
 	trades := l.tape.appendLast(nil, old)
 	dst = le.AppendUint16(dst, uint16(l.id))
-	dst = append(dst, l.status, 0)
+	dst = append(dst, l.status, uint8(l.counted))
 	dst = le.AppendUint32(dst, uint32(l.bids.len()))
 	dst = le.AppendUint32(dst, uint32(l.asks.len()))
 	dst = le.AppendUint16(dst, uint16(len(trades)))
@@ -97,8 +105,14 @@ func (l *listing) append(dst []byte, mirrors bool) []byte {
 	dst = le.AppendUint64(dst, uint64(l.ticker.Last))
 	dst = le.AppendUint64(dst, uint64(l.ticker.LastQty))
 	dst = le.AppendUint64(dst, uint64(l.ticker.LastAt))
-	if mirrors {
+	if version > plainMarketVersion {
 		dst = le.AppendUint64(dst, l.slot)
+	}
+	if version > uncountedMarketVersion {
+		dst = le.AppendUint64(dst, l.stand.depthSeq)
+		dst = le.AppendUint64(dst, l.stand.tradesSeq)
+		dst = le.AppendUint64(dst, l.stand.engineSeq)
+		dst = le.AppendUint64(dst, uint64(l.stand.at))
 	}
 	dst = l.bids.append(dst, +1)
 	dst = l.asks.append(dst, -1)
@@ -110,7 +124,7 @@ func (l *listing) append(dst []byte, mirrors bool) []byte {
 		dst = le.AppendUint64(dst, uint64(t.Price))
 		dst = le.AppendUint64(dst, uint64(t.Qty))
 		dst = append(dst, uint8(t.Side))
-		if mirrors {
+		if version > plainMarketVersion {
 			dst = le.AppendUint64(dst, t.Ordinal)
 		}
 	}
@@ -150,11 +164,10 @@ func RestoreMarketData(data []byte) (*MarketData, []byte, error) {
 	}
 	version := r.u16()
 	if version < plainMarketVersion || version > marketVersion {
-		return nil, nil, fmt.Errorf("market data snapshot version %d, this program reads %d and %d: %w",
+		return nil, nil, fmt.Errorf("market data snapshot version %d, this program reads %d to %d: %w",
 			version, plainMarketVersion, marketVersion, ErrVersion)
 	}
 	m := NewMarketData()
-	m.mirrors = version == marketVersion
 	count := int(r.u16())
 	m.epoch, m.seq, m.at = r.u64(), r.u64(), int64(r.u64())
 	if count > market.MaxInstruments || m.at < 0 || r.short {
@@ -163,7 +176,7 @@ func RestoreMarketData(data []byte) (*MarketData, []byte, error) {
 	m.minute = m.at / nanosPerMinute
 	next, mirrors := 0, false
 	for range count {
-		l, err := m.restoreListing(r, next)
+		l, err := m.restoreListing(r, next, version)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -171,35 +184,42 @@ func RestoreMarketData(data []byte) (*MarketData, []byte, error) {
 		mirrors = mirrors || l.slot != 0 || len(l.tape.news) > 0 && l.tape.news[0].Ordinal != 0
 	}
 	used := data[:len(data)-len(r.data)]
-	if r.short || mirrors != m.mirrors || !bytes.Equal(m.AppendSnapshot(make([]byte, 0, len(used))), used) {
+	if r.short || version == uncountedMarketVersion && !mirrors ||
+		!bytes.Equal(m.appendSnapshot(make([]byte, 0, len(used)), version), used) {
 		return nil, nil, fmt.Errorf("market data is not in canonical form: %w", ErrSnapshot)
 	}
 	return m, r.data, nil
 }
 
 // restoreListing reads an instrument whose ID is at least least.
-func (m *MarketData) restoreListing(r *snapReader, least int) (*listing, error) {
-	id, status := market.InstrumentID(r.u16()), r.u8()
-	r.u8()
+func (m *MarketData) restoreListing(r *snapReader, least int, version uint16) (*listing, error) {
+	id, status, counted := market.InstrumentID(r.u16()), r.u8(), change(r.u8())
 	bids, asks := int(r.u32()), int(r.u32())
 	trades, buckets := int(r.u16()), int(r.u16())
 	ticker := Ticker{Last: market.Price(r.u64()), LastQty: market.Qty(r.u64()), LastAt: int64(r.u64())}
 	size := (bids+asks)*levelSize + trades*tradeSize + buckets*bucketSize
-	if m.mirrors {
+	if version > plainMarketVersion {
 		size += slotSize + trades*ordinalSize
 	}
+	if version > uncountedMarketVersion {
+		size += standSize
+	}
 	if int(id) < least || id >= market.MaxInstruments || trades > MaxTape || buckets > windowMinutes ||
-		size > len(r.data) || r.short {
+		size > len(r.data) || counted > changedAll || version <= uncountedMarketVersion && counted != 0 || r.short {
 		return nil, fmt.Errorf("market data of instrument %d: %w", id, ErrSnapshot)
 	}
 	l := m.listing(id)
 	l.status, l.ticker = status, ticker
-	if m.mirrors {
+	if version > plainMarketVersion {
 		l.slot = r.u64()
 	}
+	l.counted, l.stand = counted, stand{engineSeq: m.seq, at: m.at}
+	if version > uncountedMarketVersion {
+		l.stand = stand{depthSeq: r.u64(), tradesSeq: r.u64(), engineSeq: r.u64(), at: int64(r.u64())}
+	}
 	ok := l.bids.restore(r, bids, +1) && l.asks.restore(r, asks, -1) &&
-		l.tape.restore(r, trades, m.at, m.mirrors) && l.window.restore(r, buckets, m.minute)
-	if !ok || ticker.Last < 0 || ticker.LastQty < 0 || ticker.LastAt < 0 || ticker.LastAt > m.at {
+		l.tape.restore(r, trades, m.at, version > plainMarketVersion) && l.window.restore(r, buckets, m.minute)
+	if !ok || l.stand.engineSeq > m.seq || l.stand.at < 0 || l.stand.at > m.at || ticker.Last < 0 || ticker.LastQty < 0 || ticker.LastAt < 0 || ticker.LastAt > m.at {
 		return nil, fmt.Errorf("market data of instrument %d: %w", id, ErrSnapshot)
 	}
 	l.window.sum(&l.ticker)

@@ -62,13 +62,15 @@ func TestMarketDataSnapshot(t *testing.T) {
 
 func sameView(t *rapid.T, got, want *View) {
 	if !slices.Equal(got.Bids, want.Bids) || !slices.Equal(got.Asks, want.Asks) ||
-		!slices.Equal(got.Trades, want.Trades) || got.Ticker != want.Ticker || got.Status != want.Status || got.Slot != want.Slot {
+		!slices.Equal(got.Trades, want.Trades) || got.Ticker != want.Ticker || got.Status != want.Status || got.Slot != want.Slot ||
+		got.Epoch != want.Epoch || got.DepthSeq != want.DepthSeq || got.TradesSeq != want.TradesSeq ||
+		got.EngineSeq != want.EngineSeq || got.At != want.At {
 		t.Fatalf("view %+v\nwant %+v", got, want)
 	}
 }
 
-// TestMarketDataGolden pins the bytes of version 1.
-func TestMarketDataGolden(t *testing.T) {
+// plainData is a small market.
+func plainData() *mdEvents {
 	m := &mdEvents{md: NewMarketData(), at: 2 * minute}
 	m.apply(event.Event{Kind: event.EpochStarted, Other: 7})
 	m.apply(event.Event{Kind: event.InstrumentSet, Code: uint16(StatusTrading)})
@@ -76,7 +78,22 @@ func TestMarketDataGolden(t *testing.T) {
 	m.rest(market.Sell, 12, 4)
 	m.rest(market.Sell, 13, 5)
 	m.apply(event.Event{Kind: event.Traded, Side: market.Buy, Price: 12, Qty: 1, Aux: 1})
-	want := "42444d44" + "0100" + "0100" + "0700000000000000" + "0600000000000000" + "00b08ef01b000000" +
+	return m
+}
+
+// TestMarketDataGolden pins the bytes of version 3, and that versions 1 and 2 are
+// read: what they lack is counted anew.
+func TestMarketDataGolden(t *testing.T) {
+	const v3 = "42444d44" + "0300" + "0100" + "0700000000000000" + "0600000000000000" + "00b08ef01b000000" +
+		"0000" + "01" + "1f" + "01000000" + "02000000" + "0100" + "0100" +
+		"0c00000000000000" + "0100000000000000" + "00b08ef01b000000" +
+		"0000000000000000" + "0100000000000000" + "0100000000000000" + "0600000000000000" + "00b08ef01b000000" +
+		"0a00000000000000" + "0300000000000000" +
+		"0d00000000000000" + "0500000000000000" + "0c00000000000000" + "0300000000000000" +
+		"0100000000000000" + "0600000000000000" + "00b08ef01b000000" + "0c00000000000000" + "0100000000000000" + "01" + "0000000000000000" +
+		"0200000000000000" + "0c00000000000000" + "0c00000000000000" + "0c00000000000000" + "0100000000000000" +
+		"0000000000000000" + "0c00000000000000" + "0100000000000000"
+	const v1 = "42444d44" + "0100" + "0100" + "0700000000000000" + "0600000000000000" + "00b08ef01b000000" +
 		"0000" + "01" + "00" + "01000000" + "02000000" + "0100" + "0100" +
 		"0c00000000000000" + "0100000000000000" + "00b08ef01b000000" +
 		"0a00000000000000" + "0300000000000000" +
@@ -84,8 +101,33 @@ func TestMarketDataGolden(t *testing.T) {
 		"0100000000000000" + "0600000000000000" + "00b08ef01b000000" + "0c00000000000000" + "0100000000000000" + "01" +
 		"0200000000000000" + "0c00000000000000" + "0c00000000000000" + "0c00000000000000" + "0100000000000000" +
 		"0000000000000000" + "0c00000000000000" + "0100000000000000"
-	if got := hex.EncodeToString(m.md.AppendSnapshot(nil)); got != want {
-		t.Fatalf("snapshot\n%s, want\n%s", got, want)
+	if got := hex.EncodeToString(plainData().md.AppendSnapshot(nil)); got != v3 {
+		t.Fatalf("snapshot\n%s, want\n%s", got, v3)
+	}
+	readsOld(t, v1, plainData())
+}
+
+// readsOld restores a snapshot of an earlier version of what data has seen in one
+// epoch, and holds the two against each other in the next one.
+func readsOld(t *testing.T, old string, data *mdEvents) {
+	t.Helper()
+	text, err := hex.DecodeString(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restored := *data
+	if restored.md, _, err = RestoreMarketData(text); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []*mdEvents{data, &restored} {
+		m.md.Flush(nil)
+		m.ended = true
+		m.apply(event.Event{Kind: event.EpochStarted, Other: 8})
+		m.md.Flush(nil)
+	}
+	want, got := data.md.View(0), restored.md.View(0)
+	if got.DepthSeq != 1 || got.TradesSeq != 1 || !bytes.Equal(restored.md.AppendSnapshot(nil), data.md.AppendSnapshot(nil)) {
+		t.Errorf("after an old snapshot %+v, want %+v", got, want)
 	}
 }
 
@@ -96,17 +138,22 @@ func TestRestoreMarketDataRefuses(t *testing.T) {
 	m.trade(market.Sell, 10, 1)
 	good := m.md.AppendSnapshot(nil)
 	const listing = marketHeaderSize
-	const bids = listing + listingHeaderSize
+	const stand = listing + listingHeaderSize + slotSize
+	const bids = stand + standSize
 	const trade = bids + 2*levelSize
-	const bucket = trade + tradeSize
+	const bucket = trade + tradeSize + ordinalSize
 	for name, spoil := range map[string]func(b []byte){
 		"another magic":                 func(b []byte) { b[0]++ },
-		"another version":               func(b []byte) { b[4]++ },
+		"a version to come":             func(b []byte) { b[4]++ },
+		"an earlier version":            func(b []byte) { b[4]-- },
 		"more instruments than data":    func(b []byte) { b[6]++ },
 		"more instruments than limit":   func(b []byte) { binary.LittleEndian.PutUint16(b[6:], market.MaxInstruments+1) },
 		"a time before 1970":            func(b []byte) { b[31] |= 0x80 },
 		"an instrument past the limit":  func(b []byte) { binary.LittleEndian.PutUint16(b[listing:], market.MaxInstruments) },
-		"a byte that must be zero":      func(b []byte) { b[listing+3] = 1 },
+		"a part that does not exist":    func(b []byte) { b[listing+3] = byte(changedAll) + 1 },
+		"a view of a later command":     func(b []byte) { b[stand+16]++ },
+		"a view of a later time":        func(b []byte) { b[stand+24]++ },
+		"a view of before 1970":         func(b []byte) { b[stand+31] |= 0x80 },
 		"more bids than data":           func(b []byte) { b[listing+7] = 0xff },
 		"more trades than MaxTape":      func(b []byte) { b[listing+12] = MaxTape + 1 },
 		"more buckets than the window":  func(b []byte) { binary.LittleEndian.PutUint16(b[listing+14:], windowMinutes+1) },
@@ -129,7 +176,7 @@ func TestRestoreMarketDataRefuses(t *testing.T) {
 			spoil(bad)
 			if _, _, err := RestoreMarketData(bad); err == nil {
 				t.Fatal("was restored")
-			} else if !errors.Is(err, ErrSnapshot) && name != "another version" {
+			} else if !errors.Is(err, ErrSnapshot) && name != "a version to come" {
 				t.Fatalf("error %v is not ErrSnapshot", err)
 			}
 		})
@@ -158,7 +205,8 @@ func FuzzRestoreMarketData(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again := append(m.AppendSnapshot(nil), rest...); !bytes.Equal(again, data) {
+		version := binary.LittleEndian.Uint16(data[4:])
+		if again := append(m.appendSnapshot(nil, version), rest...); !bytes.Equal(again, data) {
 			t.Fatalf("restored %x, appends %x", data, again)
 		}
 		m.Flush(nil)

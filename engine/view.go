@@ -62,14 +62,16 @@ type View struct {
 	Instrument market.InstrumentID
 	Status     uint8  // StatusTrading or StatusHalted
 	Epoch      uint64 // grows with every start of the engine
-	EngineSeq  uint64 // last command whose events are in this view
+	EngineSeq  uint64 // last command that has changed this view; all before are in it
 	At         int64  // of that command
 	// Slot is where the chain was when a mirrored book looked like this; it may
 	// grow by itself. 0 = a book of our own, or not read yet.
 	Slot uint64
 
 	// Each grows by one when its part of the view changes; from 1 in an epoch. 0:
-	// what was recovered, before anything of the epoch.
+	// what was recovered, before anything of the epoch. The first two grow once a
+	// batch and are the same on every machine that has read it; the TickerSeq
+	// counts one machine's views.
 	DepthSeq, TradesSeq, TickerSeq uint64
 
 	Bids, Asks []market.Level // best first, at most MaxDepth

@@ -20,6 +20,8 @@ var (
 type Instruments struct {
 	list     []Instrument
 	bySymbol map[string]*Instrument
+	// elsewhere has what other groups serve; nil = nothing is known of any.
+	elsewhere map[string]*Place
 }
 
 // NewInstruments copies list and checks it: every instrument is valid, has its

@@ -115,7 +115,8 @@ func ParseFill(text []byte) (FillUSD, bool) {
 	return 0, false
 }
 
-// TicketID numbers the tickets of one engine from 1, without gaps. 0 is none.
+// TicketID numbers the tickets of one engine, without gaps: from 1, or from
+// FirstTicket of its group. 0 is none.
 type TicketID uint64
 
 // TrancheID numbers the tranches of one ticket from 1. 0 is none.
@@ -126,6 +127,44 @@ type QuoteID uint64
 
 // ClaimID is a random number too. 0 is none.
 type ClaimID uint64
+
+// GroupID numbers the groups that instruments are split over, 1..MaxGroups; 0 is
+// none, where they are not split. What a group makes bears its number: tickets in
+// their number, quotes and claims in their highest groupBits bits. The numbers
+// are on disk and at clients: frozen.
+type GroupID uint8
+
+const (
+	groupBits = 6
+	// MaxGroups is the most groups that there are.
+	MaxGroups = 1<<groupBits - 1
+	// TicketsOfGroup is how many tickets a group has numbers for.
+	TicketsOfGroup = 1_000_000_000
+)
+
+// FirstTicket returns the first ticket of a group, which must be 1..MaxGroups.
+func FirstTicket(g GroupID) TicketID { return TicketID(g-1)*TicketsOfGroup + 1 }
+
+// Group returns the group whose ticket id is, 0 where no group has such a number.
+func (id TicketID) Group() GroupID {
+	if id == 0 || id > MaxGroups*TicketsOfGroup {
+		return 0
+	}
+	return GroupID((id-1)/TicketsOfGroup + 1)
+}
+
+// Group returns the group that has made the claim. One of a service that was not
+// split has any.
+func (id ClaimID) Group() GroupID { return GroupID(id >> (64 - groupBits)) }
+
+// GroupWord returns a random word with the number of a group in it, for the id of
+// a quote or a claim; of group 0 it is the word itself.
+func GroupWord(g GroupID, word uint64) uint64 {
+	if g == 0 {
+		return word
+	}
+	return word<<groupBits>>groupBits | uint64(g)<<(64-groupBits)
+}
 
 // OperatorID numbers the operators that the configuration names, from 1; 0 is
 // the service itself.

@@ -61,3 +61,41 @@ func TestFills(t *testing.T) {
 		}
 	}
 }
+
+// What a group makes names it; what a service without groups has made names none
+// but the first by its tickets.
+func TestGroups(t *testing.T) {
+	for _, c := range []struct {
+		ticket TicketID
+		want   GroupID
+	}{
+		{0, 0},
+		{1, 1},
+		{TicketsOfGroup, 1},
+		{TicketsOfGroup + 1, 2},
+		{2 * TicketsOfGroup, 2},
+		{MaxGroups * TicketsOfGroup, MaxGroups},
+		{MaxGroups*TicketsOfGroup + 1, 0},
+		{1<<64 - 1, 0},
+	} {
+		if got := c.ticket.Group(); got != c.want {
+			t.Errorf("ticket %d is of group %d, want %d", c.ticket, got, c.want)
+		}
+	}
+	for g := GroupID(1); g <= MaxGroups; g++ {
+		if got := FirstTicket(g).Group(); got != g {
+			t.Errorf("the first ticket of group %d is of %d", g, got)
+		}
+		for _, word := range []uint64{0, 1, 1<<64 - 1} {
+			if got := ClaimID(GroupWord(g, word)).Group(); got != g {
+				t.Errorf("word %x of group %d is of %d", word, g, got)
+			}
+		}
+	}
+	if got := GroupWord(0, 1<<64-1); got != 1<<64-1 {
+		t.Errorf("of no group: %x", got)
+	}
+	if a, b := GroupWord(5, 1), GroupWord(5, 2); a == b {
+		t.Error("two words of a group are one")
+	}
+}

@@ -122,6 +122,7 @@
 package book
 
 import (
+	"cmp"
 	"fmt"
 
 	"blockdesk/market"
@@ -230,9 +231,7 @@ type Options struct {
 
 // WithDefaults returns o with every zero field that has a default set to it.
 func (o Options) WithDefaults() Options {
-	if o.MaxOrders == 0 {
-		o.MaxOrders = DefaultMaxOrders
-	}
+	o.MaxOrders = cmp.Or(o.MaxOrders, DefaultMaxOrders)
 	if o.Trades == nil {
 		o.Trades = new(market.TradeID)
 	}

@@ -185,7 +185,7 @@ func TestRequestRoundTrip(t *testing.T) {
 			t.Errorf("%T: peek %+v", r, peek)
 		}
 	}
-	if newRequest(0) != nil || newRequest(KindAbandonDelivery+1) != nil {
+	if newRequest(0) != nil || newRequest(KindNumberTickets+1) != nil {
 		t.Error("there is a request of no kind")
 	}
 }

@@ -45,8 +45,8 @@ type Machine struct {
 
 	bounds bounds
 	call   call
-	inbox  [KindAbandonDelivery + 1]Request // read into, one a kind
-	in, w  wire                             // scratch memory to read and to write with
+	inbox  [KindNumberTickets + 1]Request // read into, one a kind
+	in, w  wire                           // scratch memory to read and to write with
 }
 
 // bounds are the limits of memory: lower in tests alone.
@@ -186,6 +186,8 @@ func (m *Machine) do(r Request) refusal {
 		return m.refundPayment(r)
 	case *AbandonDelivery:
 		return m.abandonDelivery(r)
+	case *NumberTickets:
+		return m.numberTickets(r)
 	}
 	return refusal{reason: event.ReasonInvalidCommand}
 }

@@ -27,6 +27,7 @@ const (
 	KindReleaseClaim    RequestKind = 19
 	KindRefundPayment   RequestKind = 20
 	KindAbandonDelivery RequestKind = 21
+	KindNumberTickets   RequestKind = 22
 )
 
 // Header is what every request has.
@@ -211,5 +212,13 @@ type (
 	AbandonDelivery struct {
 		Header
 		Claim market.ClaimID
+	}
+	// NumberTickets has tickets numbered from First on, the first number of a
+	// group (market.FirstTicket), else InvalidCommand. A desk that has posted
+	// tickets of another group refuses with InvalidCombination; for one of this
+	// group nothing changes.
+	NumberTickets struct {
+		Header
+		First market.TicketID
 	}
 )

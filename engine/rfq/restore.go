@@ -85,7 +85,7 @@ func (r *restorer) setup() (err error) {
 	var h header
 	h.walk(r.w)
 	if r.w.bad || h.version != snapshotVersion || h.policy != (Policy{}) && !h.policy.valid() || h.shown.At < 0 ||
-		h.lastTicket > h.shown.Seq || h.operators > MaxOperators {
+		h.lastTicket > market.MaxGroups*market.TicketsOfGroup || h.lastTicket%market.TicketsOfGroup > h.shown.Seq || h.operators > MaxOperators {
 		return fmt.Errorf("header: %w", ErrSnapshot)
 	}
 	m.policy, m.lastTicket, m.shown = h.policy, market.TicketID(h.lastTicket), h.shown

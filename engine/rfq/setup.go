@@ -79,6 +79,20 @@ func (p *Pair) valid() bool {
 		p.CorridorBps >= 1 && p.CorridorBps < market.MaxBps && p.MaxAge >= 0
 }
 
+func (m *Machine) numberTickets(r *NumberTickets) refusal {
+	group := r.First.Group()
+	if group == 0 || r.First != market.FirstTicket(group) {
+		return refusal{reason: event.ReasonInvalidCommand}
+	}
+	switch {
+	case m.lastTicket == 0:
+		m.lastTicket = r.First - 1
+	case m.lastTicket != r.First-1 && m.lastTicket.Group() != group:
+		return refusal{reason: event.ReasonInvalidCombination}
+	}
+	return refusal{}
+}
+
 func (m *Machine) hasTickets(in market.InstrumentID) bool {
 	for _, slot := range m.tickets.slots {
 		if m.tickets.at(slot).Instrument == in {

@@ -103,6 +103,8 @@ func TestRestoreRefuses(t *testing.T) {
 		"price of USDC":               func(m *Machine) { m.rails[0].Rail = market.RailUSDC },
 		"time before time":            func(m *Machine) { m.shown.At = -1 },
 		"more tickets than commands":  func(m *Machine) { m.lastTicket = market.TicketID(m.shown.Seq) + 1 },
+		"more tickets in its group":   func(m *Machine) { m.lastTicket = market.FirstTicket(2) + market.TicketID(m.shown.Seq) },
+		"ticket of no group":          func(m *Machine) { m.lastTicket = market.MaxGroups*market.TicketsOfGroup + 1 },
 		"ticket after the last":       func(m *Machine) { m.lastTicket = 2 },
 		"ticket without a label":      func(m *Machine) { ticket(m, 1).Label = "" },
 		"ticket of an unknown pair":   func(m *Machine) { ticket(m, 2).Instrument = 9 },

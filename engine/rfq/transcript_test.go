@@ -280,6 +280,8 @@ func (l *words) request() Request {
 			Ticket: l.ticket(), Rails: l.rails(), Priority: uint16(l.number("priority", 0)),
 			Reference: l.price("reference"), ExpiresAt: l.expires(),
 		}
+	case "number":
+		return &NumberTickets{First: l.ticket()}
 	case "tranche":
 		ticket, tranche := l.tranche()
 		return &SetTranche{Ticket: ticket, Tranche: tranche, Capacity: l.dollars(l.word(1))}

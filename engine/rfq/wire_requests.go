@@ -135,6 +135,8 @@ func newRequest(k RequestKind) Request {
 		return new(RefundPayment)
 	case KindAbandonDelivery:
 		return new(AbandonDelivery)
+	case KindNumberTickets:
+		return new(NumberTickets)
 	}
 	return nil
 }
@@ -216,6 +218,9 @@ func (*RefundPayment) Kind() RequestKind { return KindRefundPayment }
 
 // Kind returns KindAbandonDelivery.
 func (*AbandonDelivery) Kind() RequestKind { return KindAbandonDelivery }
+
+// Kind returns KindNumberTickets.
+func (*NumberTickets) Kind() RequestKind { return KindNumberTickets }
 
 func (r *SetPolicy) walk(w *wire)   { r.Policy.walk(w) }
 func (r *SetPair) walk(w *wire)     { r.Pair.walkRules(w) }
@@ -326,3 +331,5 @@ func (r *RefundPayment) walk(w *wire) {
 }
 
 func (r *AbandonDelivery) walk(w *wire) { u64(w, &r.Claim) }
+
+func (r *NumberTickets) walk(w *wire) { u64(w, &r.First) }

@@ -19,7 +19,7 @@ var (
 	vocabulary = []string{"market", "engine/event", "engine/book", "engine/rfq"}
 	outer      = append([]string{"engine"}, vocabulary...)
 	everything = append([]string{
-		"engine/book/ladder", "engine/book/naive", "persist", "feed", "fixgw", "fixgw/fixclient", "fixgw/fixterm",
+		"engine/book/ladder", "engine/book/naive", "persist", "persist/quorum", "persist/fanout", "feed", "fixgw", "fixgw/fixclient", "fixgw/fixterm",
 		"httpgw", "mirror", "settle", "sdk", "internal", "internal/solana", "internal/solana/eddsa",
 	}, outer...)
 )
@@ -35,6 +35,9 @@ var rooms = []room{
 	{path: "engine", may: append([]string{"engine/book/ladder", "engine/book/naive"}, vocabulary...), inner: true},
 
 	{path: "persist", may: outer},
+	{path: "persist/quorum", may: append([]string{"persist"}, outer...)}, // the journal of a group of nodes
+	{path: "persist/fanout", may: append([]string{"persist"}, outer...)}, // durable frames to readers
+	{path: "persist/journaltest", may: outer},
 	{path: "feed", may: outer},
 	{path: "fixgw", may: append([]string{"internal/solana/eddsa"}, outer...)}, // logons by signature
 	{path: "fixgw/fixclient", may: []string{"market"}},
@@ -92,13 +95,14 @@ var libraries = []library{
 	{"github.com/HdrHistogram/hdrhistogram-go", []string{"bench"}},
 	{"github.com/klauspost/compress", []string{"httpgw", "feed", "bench"}},
 	{"github.com/spf13/cobra", []string{"cmd"}},
+	{"github.com/spf13/pflag", []string{"cmd"}},
 	{"github.com/goccy/go-yaml", []string{"cmd", "fixgw"}}, // fixgw: the participants, given as bytes
 	{"golang.org/x/crypto", []string{"fixgw", "httpgw", "settle", "cmd"}},
 	{"golang.org/x/sys", []string{"persist", "bench", "settle"}},
 	{"golang.org/x/term", []string{"cmd"}},
 	{"golang.org/x/sync", []string{"persist", "feed", "fixgw", "httpgw", "mirror", "settle", "cmd", "bench"}},
-	{"github.com/hashicorp", []string{"persist"}},
-	{"github.com/nats-io", []string{"persist"}},
+	{"github.com/hashicorp", []string{"persist/quorum"}},
+	{"github.com/nats-io", []string{"persist/fanout"}},
 	{"github.com/mr-tron/base58", []string{"httpgw", "fixgw", "persist", "settle", "mirror", "internal/solana", "cmd"}},
 	{"github.com/gagliardetto/solana-go", []string{"internal/solana", "mirror", "settle"}},
 	{"github.com/oasisprotocol/curve25519-voi", []string{"internal/solana"}},
@@ -111,5 +115,6 @@ var testLibraries = []string{
 	"github.com/santhosh-tekuri/jsonschema",
 	"github.com/google/jsonschema-go",
 	"github.com/cockroachdb/datadriven",
+	"github.com/anishathalye/porcupine",
 	"go.uber.org/goleak",
 }

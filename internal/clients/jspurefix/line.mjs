@@ -38,11 +38,24 @@ export function entries (view, path) {
   return all ? Array.from({ length: all.groupCount() }, (_, i) => all.getGroupInstance(i)) : []
 }
 
+// inOrder has a file store write its sequence numbers one pair after the other, and
+// returns what waits for the last. The library starts a write with each message and
+// waits for none, so that an older pair may be what stays in the file.
+function inOrder (store) {
+  const files = store.getStreamProvider?.()
+  if (!files) return async () => {} // in memory
+  const write = files.writeSeqNums.bind(files)
+  let last = Promise.resolve()
+  files.writeSeqNums = (pair) => { last = last.then(() => write(pair)); return last }
+  return () => last
+}
+
 // Wire is jspurefix's session of one connection; it hands all to the line.
 class Wire extends AsciiSession {
   constructor (config, line) {
     super(config)
     this.line = line
+    this.written = inOrder(this.sessionStore)
     this.checkMsgIntegrity = true // the library's default is on for acceptors only
     this.on('error', () => {}) // a broken connection is told by onStopped
   }
@@ -83,6 +96,7 @@ export class Line {
 
   // open connects a new session object on a store.
   async open (password, store) {
+    await this.wire?.written()
     const { host, port, dictionary, target, name, username, logon } = this.settings
     const description = {
       application: { type: 'initiator', name, protocol: 'ascii', dictionary, reconnectSeconds: 1, tcp: { host, port } },

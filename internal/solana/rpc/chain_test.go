@@ -1,15 +1,13 @@
 package rpc_test
 
 import (
-	"context"
 	"crypto/ed25519"
 	"encoding/binary"
 	"fmt"
-	"path/filepath"
 	"testing"
-	"time"
 
 	"blockdesk/internal/sandbox"
+	"blockdesk/internal/sandbox/sandboxtest"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
 	"blockdesk/internal/solana/eddsa"
@@ -25,8 +23,7 @@ import (
 type chain struct {
 	*rpc.Client
 	t                         testing.TB
-	node                      *sandbox.Node
-	setup                     *sandbox.Setup
+	local                     *sandboxtest.Chain
 	accounts                  solana.Accounts
 	desk, treasury, taker     solana.Address
 	deskKey, takerKey, second ed25519.PrivateKey
@@ -36,29 +33,14 @@ type chain struct {
 
 func startChain(t testing.TB) *chain {
 	t.Helper()
-	dir := t.TempDir()
-	o := sandbox.Options{Dir: filepath.Join("..", "..", "sandbox"), ManualSlots: true, ConfirmSlots: 1, FinalizeSlots: 2, Seed: "rpc", SetupDir: dir}
-	if err := o.Check(t.Context()); err != nil {
-		t.Skip(err)
+	local := sandboxtest.Start(t, sandbox.Options{ManualSlots: true, ConfirmSlots: 1, FinalizeSlots: 2, Seed: "rpc"})
+	setup := local.Setup
+	c := &chain{Client: local.Client(rpc.Options{}), t: t, local: local, mints: map[string]token.Checked{}}
+	c.desk, c.treasury, c.taker = local.Address(setup.Desk.Address), local.Address(setup.Treasury.Address), local.Address(setup.Wallets[0].Address)
+	c.deskKey, c.takerKey, c.second = local.Key(setup.Desk), local.Key(setup.Wallets[0]), local.Key(setup.Wallets[1])
+	for symbol, m := range setup.Mints {
+		c.mints[symbol] = local.Mint(c.Client, local.Address(m.Address), token.Harmless())
 	}
-	node, err := sandbox.Start(context.WithoutCancel(t.Context()), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := node.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	setup, err := sandbox.ReadSetup(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := newClient(t, rpc.Options{Upstreams: []rpc.Upstream{{Name: "sandbox", URL: node.URL()}}, HedgeAfter: -1, MaxBlockhashAge: time.Nanosecond})
-	c := &chain{Client: client, t: t, node: node, setup: setup, mints: map[string]token.Checked{}}
-	c.desk, c.treasury, c.taker = c.address(setup.Desk.Address), c.address(setup.Treasury.Address), c.address(setup.Wallets[0].Address)
-	c.deskKey, c.takerKey, c.second = c.key(setup.Desk), c.key(setup.Wallets[0]), c.key(setup.Wallets[1])
-	c.readMints()
 	return c
 }
 
@@ -66,34 +48,6 @@ func (c *chain) must(err error) {
 	c.t.Helper()
 	if err != nil {
 		c.t.Fatal(err)
-	}
-}
-
-func (c *chain) address(text string) solana.Address {
-	c.t.Helper()
-	a, err := solana.ParseAddress(text)
-	c.must(err)
-	return a
-}
-
-func (c *chain) key(p sandbox.Party) ed25519.PrivateKey {
-	c.t.Helper()
-	k, err := c.setup.Key(p)
-	c.must(err)
-	return k
-}
-
-// readMints checks the mints as the service does at its start: from the chain.
-func (c *chain) readMints() {
-	c.t.Helper()
-	for symbol, m := range c.setup.Mints {
-		list, _, err := c.Accounts(c.t.Context(), []solana.Address{c.address(m.Address)}, rpc.Confirmed, 0)
-		c.must(err)
-		parsed, err := token.ParseMint(list[0].Address, list[0].Owner, list[0].Data)
-		c.must(err)
-		checked, err := parsed.Check(token.Harmless())
-		c.must(err)
-		c.mints[symbol] = checked
 	}
 }
 
@@ -146,7 +100,7 @@ func (c *chain) land(raw []byte, o rpc.SendOptions) *ledger.Confirmed {
 
 func (c *chain) advance(slots int) {
 	c.t.Helper()
-	c.must(c.node.Call(c.t.Context(), "sandbox_advance", map[string]any{"slots": slots}, nil))
+	c.local.Advance(slots)
 }
 
 // atoms is a wallet's balance of a token, by its account, 0 without one.
@@ -392,7 +346,7 @@ func TestChainFaults(t *testing.T) {
 	c := startChain(t)
 	call := func(method string, params map[string]any) {
 		t.Helper()
-		c.must(c.node.Call(t.Context(), method, params, nil))
+		c.must(c.local.Call(t.Context(), method, params, nil))
 	}
 	p := c.pay(market.RailUSDC, 1000)
 	u, err := p.Build(&c.accounts)

@@ -1,6 +1,7 @@
 package rpc_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
+	"blockdesk/internal/solana/ledger"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 )
@@ -242,18 +244,41 @@ func landed(t *testing.T, slot int, blockTime string) func(http.ResponseWriter, 
 		`"postBalances":[4,1],"preTokenBalances":[],"postTokenBalances":[],"innerInstructions":[]}}`, slot, blockTime, base64Of(signed(t))))
 }
 
+type replies = []func(http.ResponseWriter, asked)
+
+// transactionCase is what some nodes say of one transaction, and what comes of it.
+type transactionCase struct {
+	nodes replies
+	found bool
+	err   error
+	kind  rpc.Kind
+	time  int64
+}
+
+// ask asks them by one of a client's methods, and returns them.
+func (c *transactionCase) ask(
+	t *testing.T, name string, by func(*rpc.Client, context.Context, solana.Signature, rpc.Commitment) (*ledger.Confirmed, bool, error),
+) (nodes []*node) {
+	t.Helper()
+	for _, reply := range c.nodes {
+		nodes = append(nodes, newNode(t, reply))
+	}
+	got, found, err := by(newClient(t, options(nodes...)), t.Context(), signature, rpc.Finalized)
+	if found != c.found || found != (got != nil) || rpc.KindOf(err) != c.kind || c.err != nil && !errors.Is(err, c.err) || (err != nil) != (c.err != nil || c.kind != 0) {
+		t.Errorf("%s: %+v, %t, %v", name, got, found, err)
+	}
+	if found && (got.Slot != 4 || got.BlockTime != c.time) {
+		t.Errorf("%s: %+v", name, got)
+	}
+	noSecret(t, err)
+	return nodes
+}
+
 // TestTransactionEverywhere: every node that answers must have it and tell the same.
 func TestTransactionEverywhere(t *testing.T) {
 	has, timeless, other, hides := landed(t, 4, "50"), landed(t, 4, "null"), landed(t, 5, "50"), result("null")
 	down, behind, wrong := status(http.StatusServiceUnavailable, "no"), failure(`{"code":-32004,"message":"no"}`), result(`{}`)
-	type replies = []func(http.ResponseWriter, asked)
-	for name, c := range map[string]struct {
-		nodes replies
-		found bool
-		err   error
-		kind  rpc.Kind
-		time  int64
-	}{
+	for name, c := range map[string]transactionCase{
 		"one":                         {nodes: replies{has}, found: true, time: 50},
 		"one, unknown":                {nodes: replies{hides}},
 		"one, down":                   {nodes: replies{down}, kind: rpc.Down},
@@ -273,18 +298,7 @@ func TestTransactionEverywhere(t *testing.T) {
 		"unknown, one down":           {nodes: replies{down, hides}},
 		"none answers":                {nodes: replies{behind, down, wrong}, kind: rpc.Behind},
 	} {
-		var nodes []*node
-		for _, reply := range c.nodes {
-			nodes = append(nodes, newNode(t, reply))
-		}
-		got, found, err := newClient(t, options(nodes...)).TransactionEverywhere(t.Context(), signature, rpc.Finalized)
-		if found != c.found || found != (got != nil) || rpc.KindOf(err) != c.kind || c.err != nil && !errors.Is(err, c.err) || (err != nil) != (c.err != nil || c.kind != 0) {
-			t.Errorf("%s: %+v, %t, %v", name, got, found, err)
-		}
-		if found && (got.Slot != 4 || got.BlockTime != c.time) {
-			t.Errorf("%s: %+v", name, got)
-		}
-		noSecret(t, err)
+		nodes := c.ask(t, name, (*rpc.Client).TransactionEverywhere)
 		for i, n := range nodes {
 			calls := n.calls()
 			if len(nodes) > 1 && len(calls) != 1 { // once each
@@ -314,9 +328,7 @@ func TestTransactionOfOneNode(t *testing.T) {
 // TestEverywhereOnChain asks a real runtime, under two names.
 func TestEverywhereOnChain(t *testing.T) {
 	c := startChain(t)
-	two := newClient(t, rpc.Options{
-		Upstreams: []rpc.Upstream{{Name: "one", URL: c.node.URL()}, {Name: "two", URL: c.node.URL()}}, HedgeAfter: -1,
-	})
+	two := c.local.Client(rpc.Options{}, "one", "two")
 	common := c.common()
 	p := build.Payment{Common: common, Wallet: c.taker, Leg: c.leg(market.RailSOL, 5)}
 	u, err := p.Build(&c.accounts)

@@ -14,14 +14,7 @@ import (
 func TestTransactionByMost(t *testing.T) {
 	has, timeless, other, hides := landed(t, 4, "50"), landed(t, 4, "null"), landed(t, 5, "50"), result("null")
 	down, behind := status(http.StatusServiceUnavailable, "no"), failure(`{"code":-32004,"message":"no"}`)
-	type replies = []func(http.ResponseWriter, asked)
-	for name, c := range map[string]struct {
-		nodes replies
-		found bool
-		err   error
-		kind  rpc.Kind
-		time  int64
-	}{
+	for name, c := range map[string]transactionCase{
 		"one":                    {nodes: replies{has}, found: true, time: 50},
 		"one, unknown":           {nodes: replies{hides}},
 		"all":                    {nodes: replies{has, has}, found: true, time: 50},
@@ -38,18 +31,7 @@ func TestTransactionByMost(t *testing.T) {
 		"one alone answers":      {nodes: replies{down, has, behind}, found: true, time: 50},
 		"none answers":           {nodes: replies{behind, down}, kind: rpc.Behind},
 	} {
-		var nodes []*node
-		for _, reply := range c.nodes {
-			nodes = append(nodes, newNode(t, reply))
-		}
-		got, found, err := newClient(t, options(nodes...)).TransactionByMost(t.Context(), signature, rpc.Finalized)
-		if found != c.found || found != (got != nil) || rpc.KindOf(err) != c.kind || c.err != nil && !errors.Is(err, c.err) || (err != nil) != (c.err != nil || c.kind != 0) {
-			t.Errorf("%s: %+v, %t, %v", name, got, found, err)
-		}
-		if found && (got.Slot != 4 || got.BlockTime != c.time) {
-			t.Errorf("%s: %+v", name, got)
-		}
-		noSecret(t, err)
+		c.ask(t, name, (*rpc.Client).TransactionByMost)
 	}
 }
 

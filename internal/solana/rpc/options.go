@@ -18,6 +18,7 @@
 package rpc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -92,35 +93,19 @@ func DefaultOptions() Options {
 // withDefaults fills what is zero.
 func (o Options) withDefaults() Options {
 	d := DefaultOptions()
-	for _, p := range []struct{ at, to *time.Duration }{
-		{&o.Timeout, &d.Timeout},
-		{&o.AttemptTimeout, &d.AttemptTimeout},
-		{&o.DialTimeout, &d.DialTimeout},
-		{&o.HedgeAfter, &d.HedgeAfter},
-		{&o.Backoff, &d.Backoff},
-		{&o.ProbeEvery, &d.ProbeEvery},
-		{&o.BlockhashEvery, &d.BlockhashEvery},
-		{&o.MaxBlockhashAge, &d.MaxBlockhashAge},
-	} {
-		if *p.at == 0 {
-			*p.at = *p.to
-		}
-	}
-	if o.Attempts == 0 {
-		o.Attempts = d.Attempts
-	}
-	if o.MaxAnswer == 0 {
-		o.MaxAnswer = d.MaxAnswer
-	}
-	if o.MaxConnections == 0 {
-		o.MaxConnections = d.MaxConnections
-	}
-	if o.MaxLag == 0 {
-		o.MaxLag = d.MaxLag
-	}
-	if o.BlockhashCommitment == 0 {
-		o.BlockhashCommitment = d.BlockhashCommitment
-	}
+	o.Timeout = cmp.Or(o.Timeout, d.Timeout)
+	o.AttemptTimeout = cmp.Or(o.AttemptTimeout, d.AttemptTimeout)
+	o.DialTimeout = cmp.Or(o.DialTimeout, d.DialTimeout)
+	o.HedgeAfter = cmp.Or(o.HedgeAfter, d.HedgeAfter)
+	o.Backoff = cmp.Or(o.Backoff, d.Backoff)
+	o.ProbeEvery = cmp.Or(o.ProbeEvery, d.ProbeEvery)
+	o.BlockhashEvery = cmp.Or(o.BlockhashEvery, d.BlockhashEvery)
+	o.MaxBlockhashAge = cmp.Or(o.MaxBlockhashAge, d.MaxBlockhashAge)
+	o.Attempts = cmp.Or(o.Attempts, d.Attempts)
+	o.MaxAnswer = cmp.Or(o.MaxAnswer, d.MaxAnswer)
+	o.MaxConnections = cmp.Or(o.MaxConnections, d.MaxConnections)
+	o.MaxLag = cmp.Or(o.MaxLag, d.MaxLag)
+	o.BlockhashCommitment = cmp.Or(o.BlockhashCommitment, d.BlockhashCommitment)
 	return o
 }
 

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -40,9 +41,7 @@ func (c *Client) Send(ctx context.Context, raw []byte, o SendOptions) (solana.Si
 	if want == (solana.Signature{}) {
 		return want, ErrUnsigned
 	}
-	if o.Level == 0 {
-		o.Level = Confirmed
-	}
+	o.Level = cmp.Or(o.Level, Confirmed)
 	options := object{"encoding": "base64", "skipPreflight": o.SkipPreflight, "preflightCommitment": o.Level, "maxRetries": 0}
 	if o.MinSlot > 0 {
 		options["minContextSlot"] = o.MinSlot
@@ -83,9 +82,7 @@ type Simulation struct {
 // Simulate runs a transaction without effect. That it would succeed proves
 // nothing about its signatures, unless they are verified.
 func (c *Client) Simulate(ctx context.Context, raw []byte, o SimulateOptions) (Simulation, error) {
-	if o.Level == 0 {
-		o.Level = Confirmed
-	}
+	o.Level = cmp.Or(o.Level, Confirmed)
 	options := object{"encoding": "base64", "commitment": o.Level, "sigVerify": o.Verify, "replaceRecentBlockhash": o.ReplaceBlockhash}
 	return call(ctx, c, true, "simulateTransaction", func(result json.RawMessage) (s Simulation, err error) {
 		v, err := withContext[*struct {

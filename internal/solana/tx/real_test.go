@@ -64,15 +64,22 @@ func TestRealBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, filepath.Base(file), raw)
-		decoded, err := tx.Decode(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, key := range decoded.Message.Signers() {
-			if !eddsa.Verify(key, decoded.Signed, decoded.Signatures[i]) {
-				t.Errorf("%s: signature %d does not verify", file, i)
-			}
+		verified(t, filepath.Base(file), raw)
+	}
+}
+
+// verified holds the bytes of a transaction that a chain took to what solana-go
+// decodes, and its signatures to what ours says was signed.
+func verified(t *testing.T, name string, raw []byte) {
+	t.Helper()
+	same(t, name, raw)
+	decoded, err := tx.Decode(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, key := range decoded.Message.Signers() {
+		if !eddsa.Verify(key, decoded.Signed, decoded.Signatures[i]) {
+			t.Errorf("%s: signature %d does not verify", name, i)
 		}
 	}
 }
@@ -159,16 +166,7 @@ func TestMainnetSignatures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, filepath.Base(file), raw)
-		decoded, err := tx.Decode(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, key := range decoded.Message.Signers() {
-			if !eddsa.Verify(key, decoded.Signed, decoded.Signatures[i]) {
-				t.Errorf("%s: signature %d does not verify over our bytes", file, i)
-			}
-		}
+		verified(t, filepath.Base(file), raw)
 	}
 }
 

@@ -1,0 +1,175 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// TestAwait: who awaits a mark goes on when the events before it are durable and
+// released, no sooner; those of later marks wait on.
+func TestAwait(t *testing.T) {
+	j := &slowJournal{gate: make(chan struct{})}
+	e := newEngine(t, Options{Journal: j, MaxBatch: 1})
+	c := e.Consumer("reader")
+	if err := c.Await(context.Background(), e.Mark()); err != nil {
+		t.Fatalf("nothing has happened: %v", err)
+	}
+	e.start(t)
+	await(t, "the first event", func() bool { return e.Mark() == 1 })
+	first := awaiting(c, e.Mark())
+	e.mustSubmit(t, head()...)
+	await(t, "more events", func() bool { return e.Mark() > 1 })
+	later := awaiting(c, e.Mark())
+
+	waits(t, first, "nothing is durable")
+	j.gate <- struct{}{}
+	events, err := c.Next(context.Background())
+	if err != nil || len(events) == 0 { // a frame may have more than the first command
+		t.Fatalf("%+v, err %v", events, err)
+	}
+	waits(t, first, "nothing is released")
+	c.Release(1)
+	if err := <-first; err != nil {
+		t.Fatal(err)
+	}
+	waits(t, later, "only the first event is released")
+	close(j.gate)
+	seen := collect(c)
+	if err := <-later; err != nil {
+		t.Fatal(err)
+	}
+	if err := e.finish(t); err != nil {
+		t.Fatal(err)
+	}
+	<-seen
+}
+
+// TestAwaitEnds: a wait that nothing will end any more ends with the reason.
+func TestAwaitEnds(t *testing.T) {
+	j := &slowJournal{gate: make(chan struct{})}
+	e := newEngine(t, Options{Journal: j})
+	c, closed := e.Consumer("reader"), e.Consumer("closed")
+	e.start(t)
+	await(t, "the first event", func() bool { return e.Mark() == 1 })
+
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := c.Await(ctx, e.Mark()); !errors.Is(err, context.Canceled) {
+		t.Fatalf("ctx has ended: %v", err)
+	}
+	waiting := awaiting(closed, e.Mark())
+	waits(t, waiting, "the consumer is open")
+	closed.Close()
+	if err := <-waiting; !errors.Is(err, ErrStopped) {
+		t.Fatalf("the consumer is closed: %v", err)
+	}
+	waiting = awaiting(c, e.Mark())
+	waits(t, waiting, "the engine runs")
+	close(j.gate)
+	if err := e.finish(t); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-waiting; !errors.Is(err, ErrStopped) {
+		t.Fatalf("the engine has ended: %v", err)
+	}
+	if err := c.Await(context.Background(), e.Mark()); !errors.Is(err, ErrStopped) {
+		t.Fatalf("the engine had ended: %v", err)
+	}
+}
+
+// TestAwaitFailedJournal: what the journal has refused is never shown, and nobody
+// waits for it.
+func TestAwaitFailedJournal(t *testing.T) {
+	j := &slowJournal{gate: make(chan struct{}), failAt: 2}
+	e := newEngine(t, Options{Journal: j, MaxBatch: 1})
+	c := e.Consumer("reader")
+	e.start(t)
+	j.gate <- struct{}{}
+	e.mustSubmit(t, head()...)
+	await(t, "more events", func() bool { return e.Mark() > 1 })
+	waiting := awaiting(c, e.Mark())
+	waits(t, waiting, "the journal works")
+	close(j.gate)
+	if err := <-waiting; !errors.Is(err, ErrReadOnly) {
+		t.Fatalf("the journal has failed: %v", err)
+	}
+	if err := e.finish(t); !errors.Is(err, errDisk) {
+		t.Fatal(err)
+	}
+}
+
+// TestAwaitManyReaders: under commands that come all the time, each of many readers
+// finds everything behind the consumer that had happened before it asked.
+func TestAwaitManyReaders(t *testing.T) {
+	const readers, commands, reads = 8, 2000, 300
+	e := newEngine(t, Options{Journal: &slowJournal{}, EgressSize: 64})
+	c := e.Consumer("reader")
+	var shown struct {
+		sync.Mutex
+		events uint64
+	}
+	followed := make(chan error, 1)
+	go func() {
+		_, err := drain(c, 3, func(*event.Event) error {
+			shown.Lock()
+			defer shown.Unlock()
+			shown.events++
+			return nil
+		})
+		followed <- err
+	}()
+	e.start(t)
+	var work sync.WaitGroup
+	for range readers {
+		work.Go(func() {
+			for range reads {
+				mark := e.Mark()
+				if err := c.Await(context.Background(), mark); err != nil {
+					t.Error(err)
+					return
+				}
+				shown.Lock()
+				behind := shown.events < mark
+				shown.Unlock()
+				if behind {
+					t.Errorf("a read after the mark %d does not know all before it", mark)
+					return
+				}
+			}
+		})
+	}
+	e.mustSubmit(t, head()...)
+	for i := range commands {
+		e.mustSubmit(t, order(market.OrderID(i+1), 1, market.Buy, 10, 1))
+	}
+	work.Wait()
+	if err := e.finish(t); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-followed; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaiting awaits mark in the background.
+func awaiting(c *Consumer, mark uint64) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- c.Await(context.Background(), mark) }()
+	return done
+}
+
+// waits fails the test if the wait has ended.
+func waits(t *testing.T, done <-chan error, why string) {
+	t.Helper()
+	select {
+	case err := <-done:
+		t.Fatalf("%s, and the wait has ended: %v", why, err)
+	case <-time.After(5 * time.Millisecond):
+	}
+}

@@ -1,0 +1,132 @@
+// Package sandboxtest runs the local chain for as long as a test.
+package sandboxtest
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"blockdesk/internal/sandbox"
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/internal/solana/token"
+)
+
+// Chain is a chain that ends with its test, which its methods fail on an error:
+// they belong to the test's own goroutine, and those of Node to any.
+type Chain struct {
+	*sandbox.Node
+	Setup *sandbox.Setup
+	Dir   string // of the setup's files
+
+	t testing.TB
+}
+
+// Start starts the chain of the source tree that the test is of, or skips the test
+// with the reason why there is none. Options.Dir is found; the setup is written into
+// a folder of the test's where SetupDir does not name one.
+func Start(t testing.TB, o sandbox.Options) *Chain {
+	t.Helper()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Dir = sandbox.Find(here)
+	if o.SetupDir == "" {
+		o.SetupDir = t.TempDir()
+	}
+	// A cleanup still talks to it: it ends by Stop, and not with the test's context.
+	node, err := sandbox.Start(context.WithoutCancel(t.Context()), o)
+	if errors.Is(err, sandbox.ErrUnavailable) {
+		t.Skip("skipped: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := node.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	setup, err := sandbox.ReadSetup(o.SetupDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Chain{Node: node, Setup: setup, Dir: o.SetupDir, t: t}
+}
+
+// Control has the chain do what its method sandbox_method says.
+func (c *Chain) Control(method string, params map[string]any) {
+	c.t.Helper()
+	if err := c.Call(context.WithoutCancel(c.t.Context()), "sandbox_"+method, params, nil); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// Advance lets slots pass at once.
+func (c *Chain) Advance(slots int) {
+	c.t.Helper()
+	c.Control("advance", map[string]any{"slots": slots})
+}
+
+// Client returns a client of the chain, which it knows as so many nodes as there are
+// names, as one where there is none. It asks one node at a time, and for a new
+// blockhash each time: slots that a test lets pass at once age the one it has. The
+// test's end closes it.
+func (c *Chain) Client(o rpc.Options, names ...string) *rpc.Client {
+	c.t.Helper()
+	if len(names) == 0 {
+		names = []string{"sandbox"}
+	}
+	for _, name := range names {
+		o.Upstreams = append(o.Upstreams, rpc.Upstream{Name: name, URL: c.URL()})
+	}
+	o.HedgeAfter, o.MaxBlockhashAge = -1, time.Nanosecond
+	client, err := rpc.New(o)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(client.Close)
+	return client
+}
+
+// Mint reads a mint from the chain and checks it, as the service does at its start.
+func (c *Chain) Mint(client *rpc.Client, mint solana.Address, allowed token.Extensions) token.Checked {
+	c.t.Helper()
+	list, _, err := client.Accounts(context.WithoutCancel(c.t.Context()), []solana.Address{mint}, rpc.Confirmed, 0)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	parsed, err := token.ParseMint(list[0].Address, list[0].Owner, list[0].Data)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	checked, err := parsed.Check(allowed)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return checked
+}
+
+// Address parses an address of the setup.
+func (c *Chain) Address(text string) solana.Address {
+	c.t.Helper()
+	a, err := solana.ParseAddress(text)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return a
+}
+
+// Key reads a party's key.
+func (c *Chain) Key(p sandbox.Party) ed25519.PrivateKey {
+	c.t.Helper()
+	key, err := c.Setup.Key(p)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return key
+}
