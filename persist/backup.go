@@ -1,6 +1,7 @@
 package persist
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -134,7 +135,7 @@ func (l layout) finish(m *mark, must markRecord, logger *slog.Logger) error {
 }
 
 func (l layout) prove(must markRecord, logger *slog.Logger) (end chain, err error) {
-	src := &source{layout: l, fault: fault{log: logger}, mark: must}
+	src := &source{folder: folder{layout: l, fault: fault{log: logger}}, marked: must}
 	if src.snaps, _, err = listSnapshots(l.fs, l.snapshots()); err != nil {
 		return end, err
 	}
@@ -143,11 +144,11 @@ func (l layout) prove(must markRecord, logger *slog.Logger) (end chain, err erro
 			return end, err
 		}
 	}
-	if src.db, err = openReadOnly(l, &src.fault); err != nil {
+	if err = src.readFrames(); err != nil {
 		return end, err
 	}
 	_, end, err = src.survey()
-	return end, errors.Join(err, src.close())
+	return end, errors.Join(err, src.release())
 }
 
 // BackupStopped copies a store that no process has open into an empty or missing
@@ -160,7 +161,7 @@ func BackupStopped(o ToolOptions, target string) error { return copyStore(o, tar
 func Restore(o ToolOptions, target string) error { return copyStore(o, target) }
 
 func copyStore(o ToolOptions, target string) (err error) {
-	if used, err := hasFiles(orDisk(o.FS), target); err != nil {
+	if used, err := hasFiles(cmp.Or(o.FS, vfs.Default), target); err != nil {
 		return err
 	} else if used {
 		return fmt.Errorf("%w: %s", ErrNotEmpty, target)
@@ -169,7 +170,7 @@ func copyStore(o ToolOptions, target string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, src.close()) }()
+	defer func() { err = errors.Join(err, src.release()) }()
 	if _, _, err := src.survey(); err != nil {
 		return err
 	}
@@ -181,18 +182,11 @@ func copyStore(o ToolOptions, target string) (err error) {
 	if err := from.copyAll(to, o.Progress); err != nil {
 		return errors.Join(err, m.close())
 	}
-	return to.finish(m, src.mark, src.fault.log)
-}
-
-func orDisk(fs vfs.FS) vfs.FS {
-	if fs == nil {
-		return vfs.Default
-	}
-	return fs
+	return to.finish(m, src.marked, src.fault.log)
 }
 
 // copyAll copies frames and snapshots, file by file.
-func (l layout) copyAll(to layout, tell func(done, total uint64)) error {
+func (l layout) copyAll(to layout, tell func(done, total uint64) error) error {
 	type job struct {
 		from, to string
 		size     uint64
@@ -226,8 +220,11 @@ func (l layout) copyAll(to layout, tell func(done, total uint64)) error {
 			return err
 		}
 		done += j.size
-		if tell != nil {
-			tell(done, total)
+		if tell == nil {
+			continue
+		}
+		if err := tell(done, total); err != nil {
+			return err
 		}
 	}
 	var errs []error

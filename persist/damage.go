@@ -11,13 +11,18 @@ type DamageError struct {
 	Where string
 	// Err is what is wrong there.
 	Err error
+	// Advice is what to do; empty for a journal of one node.
+	Advice string
 }
 
 // Error says where, what, and what to do.
 func (e *DamageError) Error() string {
-	return fmt.Sprintf("journal %s is damaged at %s: %v. Nothing was changed. To go on: keep a copy of this folder, "+
-		"run `blockdesk journal verify` to see all of it, then `blockdesk restore` the newest backup into an empty folder",
-		e.Dir, e.Where, e.Err)
+	advice := e.Advice
+	if advice == "" {
+		advice = "keep a copy of this folder, run `blockdesk journal verify` to see all of it, then `blockdesk restore` " +
+			"the newest backup into an empty folder"
+	}
+	return fmt.Sprintf("journal %s is damaged at %s: %v. Nothing was changed. To go on: %s", e.Dir, e.Where, e.Err, advice)
 }
 
 // Unwrap is Err.

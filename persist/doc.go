@@ -1,5 +1,6 @@
 // Package persist makes commands durable: the write-ahead journal on Pebble, its
-// snapshots and their recovery, backup, and the FIX gateway's store (KV). It is
+// snapshots and their recovery, backup, the FIX gateway's store (KV), and the log
+// that a group of nodes keeps for its consensus (EntryLog; persist/quorum). It is
 // the only room that knows Pebble.
 //
 // A store is a folder:
@@ -101,7 +102,8 @@
 //
 // Append belongs to the engine's journaler, with one call outstanding. Run's
 // goroutines keep the mark, the second engine, the interval and the disk watch.
-// Health, SetFloor and Backup are safe from anywhere.
+// Health, SetFloor and Backup are safe from anywhere, and so are Durable, SetWake,
+// Frames, NewestSnapshot and ReadSnapshot, by which package fanout reads along.
 //
 // # Cost
 //
@@ -112,7 +114,7 @@
 //
 // # Limits
 //
-// MaxFrameCommands, MaxFrameBytes, MaxSnapshotBytes; MaxKeyBytes, MaxValueBytes
+// MaxFrameCommands, MaxFrameBytes, MaxSnapshotBytes; MaxEntryBytes; MaxKeyBytes, MaxValueBytes
 // and MaxCommitBytes of a KV; those of Options. After a failure the memory holds,
 // as tables, what Pebble's write buffers held: five times MemTableBytes at most.
 // A disk that neither does nor fails holds up who asked it.

@@ -19,7 +19,7 @@ func Dump(o ToolOptions, from, to uint64, w io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, src.close()) }()
+	defer func() { err = errors.Join(err, src.release()) }()
 	begin, end, err := src.survey()
 	if err != nil {
 		return err
@@ -60,7 +60,9 @@ func Dump(o ToolOptions, from, to uint64, w io.Writer) (err error) {
 			if _, err := w.Write(line); err != nil {
 				return fmt.Errorf("writing: %w", err)
 			}
-			p.add(1)
+			if err := p.add(1); err != nil {
+				return err
+			}
 		}
 		return nil
 	})

@@ -71,7 +71,7 @@ func requestName(k rfq.RequestKind) string {
 		rfq.KindTakeClaim: "take_claim", rfq.KindProvePayment: "prove_payment", rfq.KindBeginDelivery: "begin_delivery",
 		rfq.KindLapseDelivery: "lapse_delivery", rfq.KindSettleClaim: "settle_claim", rfq.KindCosignClaim: "cosign_claim",
 		rfq.KindReleaseClaim: "release_claim", rfq.KindRefundPayment: "refund_payment",
-		rfq.KindAbandonDelivery: "abandon_delivery",
+		rfq.KindAbandonDelivery: "abandon_delivery", rfq.KindNumberTickets: "number_tickets",
 	}
 	return names[k]
 }
@@ -150,6 +150,9 @@ func (o *object) claimRequest(r rfq.Request) {
 		o.claim(r.Claim)
 	case *rfq.AbandonDelivery:
 		o.claim(r.Claim)
+	case *rfq.NumberTickets:
+		o.name("first")
+		o.dst = append(market.AppendTicketID(append(o.dst, '"'), r.First), '"')
 	case *rfq.RefundPayment:
 		o.base58("signature", r.Signature[:])
 		o.hex("proof", r.Proof[:])

@@ -63,6 +63,7 @@ func sampleRequests() []struct {
 		{&rfq.CosignClaim{Claim: 32, Proof: proof}, `{"kind":"cosign_claim","token":0,"claim_id":"C0000000000010","proof":"01` + strings.Repeat("0", 60) + `02"}`},
 		{&rfq.ReleaseClaim{Claim: 32}, `{"kind":"release_claim","token":0,"claim_id":"C0000000000010"}`},
 		{&rfq.AbandonDelivery{Claim: 32}, `{"kind":"abandon_delivery","token":0,"claim_id":"C0000000000010"}`},
+		{&rfq.NumberTickets{First: 1_000_000_001}, `{"kind":"number_tickets","token":0,"first":"T1000000001"}`},
 		{&rfq.RefundPayment{Signature: [64]byte{63: 1}, Proof: proof}, `{"kind":"refund_payment","token":0,"signature":"` + strings.Repeat("1", 63) + `2","proof":"01` + strings.Repeat("0", 60) + `02"}`},
 	}
 }
@@ -76,8 +77,8 @@ func TestDumpTellsRequests(t *testing.T) {
 			t.Errorf("%T\ngot  %s\nwant %s", c.request, got, c.want)
 		}
 	}
-	if len(kinds) != int(rfq.KindAbandonDelivery) {
-		t.Errorf("%d kinds of %d", len(kinds), rfq.KindAbandonDelivery)
+	if len(kinds) != int(rfq.KindNumberTickets) {
+		t.Errorf("%d kinds of %d", len(kinds), rfq.KindNumberTickets)
 	}
 	if got := string(appendRequest(nil, []byte{7, 1, 0xff})); got != `"0701ff"` {
 		t.Errorf("what is no request: %s", got)

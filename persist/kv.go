@@ -2,6 +2,7 @@ package persist
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,12 +62,7 @@ func OpenKV(dir string, fs vfs.FS, logger *slog.Logger) (*KV, error) {
 }
 
 func openKV(dir string, fs vfs.FS, logger *slog.Logger, memTable int) (*KV, error) {
-	if fs == nil {
-		fs = vfs.Default
-	}
-	if logger == nil {
-		logger = slog.Default()
-	}
+	fs, logger = cmp.Or(fs, vfs.Default), cmp.Or(logger, slog.Default())
 	k := &KV{fault: fault{log: logger}}
 	fresh, err := freshKV(fs, dir)
 	if err != nil {
@@ -156,7 +152,11 @@ func (k *KV) Get(key []byte) (value []byte, ok bool, err error) {
 // f returns false. nil hi is no end. Key and value are valid during the call; f
 // may Commit.
 func (k *KV) Scan(lo, hi []byte, f func(key, value []byte) bool) error {
-	it, err := k.db.NewIter(&pebble.IterOptions{LowerBound: lo, UpperBound: hi})
+	return scanOver(k.db, lo, hi, f)
+}
+
+func scanOver(db pebble.Reader, lo, hi []byte, f func(key, value []byte) bool) error {
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: lo, UpperBound: hi})
 	if err != nil {
 		return fmt.Errorf("kv: scan: %w", err)
 	}
@@ -171,6 +171,21 @@ func (k *KV) Scan(lo, hi []byte, f func(key, value []byte) bool) error {
 	}
 	return it.Close() // returns the iterator's error too
 }
+
+// KVView is a KV as of one moment. It holds the space of what was deleted since
+// until it is closed.
+type KVView struct{ snap *pebble.Snapshot }
+
+// View returns what has been committed so far. Close it before the map.
+func (k *KV) View() *KVView { return &KVView{k.db.NewSnapshot()} }
+
+// Scan is KV.Scan as of the view's moment.
+func (v *KVView) Scan(lo, hi []byte, f func(key, value []byte) bool) error {
+	return scanOver(v.snap, lo, hi, f)
+}
+
+// Close lets go of it.
+func (v *KVView) Close() error { return v.snap.Close() }
 
 // Commit writes at once, whole or not at all, what fill sets and deletes; later
 // calls of fill's functions win over earlier ones. With sync it returns when all

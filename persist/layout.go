@@ -13,6 +13,8 @@ import (
 type layout struct {
 	fs  vfs.FS
 	dir string
+	// advice is DamageError's.
+	advice string
 }
 
 func (l layout) mark() string      { return l.fs.PathJoin(l.dir, "mark") }
@@ -25,7 +27,7 @@ func (l layout) snapshot(seq uint64) string {
 }
 
 func (l layout) damage(where string, err error) error {
-	return &DamageError{Dir: l.dir, Where: where, Err: err}
+	return &DamageError{Dir: l.dir, Where: where, Err: err, Advice: l.advice}
 }
 
 // makeDir makes path and makes it durable with all its parents.

@@ -1,6 +1,7 @@
 package persist
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,6 +24,9 @@ const (
 	// what was lost come again with other content, in another epoch: epochs are
 	// never lost, so (epoch, Seq) and (epoch, TradeID) stay unique.
 	Interval Mode = 2
+	// Quorum: acknowledged means on the disks of a majority. A Store refuses it:
+	// it is what persist/quorum says of itself.
+	Quorum Mode = 3
 )
 
 // String returns the word of the configuration.
@@ -32,6 +36,8 @@ func (m Mode) String() string {
 		return "sync"
 	case Interval:
 		return "interval"
+	case Quorum:
+		return "quorum"
 	default:
 		return "mode?"
 	}
@@ -82,6 +88,9 @@ type Options struct {
 	SpareLogs int
 	// DiskEvery is the time between looks at the free space: 1 s by default.
 	DiskEvery time.Duration
+	// Recovering, if set, is told by Recover how many of the commands to replay are
+	// done, about every 65,536 of them. An error of it ends Recover, which returns it.
+	Recovering func(done, total uint64) error
 	// DiskLow, if set, is told when the free space falls below DiskLowPercent
 	// and when it is back. It is called by Run's goroutine.
 	DiskLow func(low bool)
@@ -95,38 +104,17 @@ type Options struct {
 
 // withDefaults fills in what is zero.
 func (o Options) withDefaults() Options {
-	set := func(d *time.Duration, v time.Duration) {
-		if *d == 0 {
-			*d = v
-		}
-	}
-	if o.FS == nil {
-		o.FS = vfs.Default
-	}
-	if o.Mode == 0 {
-		o.Mode = Sync
-	}
-	set(&o.Interval, 10*time.Millisecond)
-	set(&o.MarkInterval, 5*time.Millisecond)
-	set(&o.DiskEvery, time.Second)
-	if o.SnapshotEvery == 0 {
-		o.SnapshotEvery = 1_000_000
-	}
-	if o.KeepSnapshots == 0 {
-		o.KeepSnapshots = 3
-	}
-	if o.MemTableBytes == 0 {
-		o.MemTableBytes = 16 << 20
-	}
-	if o.SpareLogs == 0 {
-		o.SpareLogs = 8
-	}
-	if o.DiskLowPercent == 0 {
-		o.DiskLowPercent = 10
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.FS = cmp.Or(o.FS, vfs.Default)
+	o.Mode = cmp.Or(o.Mode, Sync)
+	o.Interval = cmp.Or(o.Interval, 10*time.Millisecond)
+	o.MarkInterval = cmp.Or(o.MarkInterval, 5*time.Millisecond)
+	o.DiskEvery = cmp.Or(o.DiskEvery, time.Second)
+	o.SnapshotEvery = cmp.Or(o.SnapshotEvery, 1_000_000)
+	o.KeepSnapshots = cmp.Or(o.KeepSnapshots, 3)
+	o.MemTableBytes = cmp.Or(o.MemTableBytes, 16<<20)
+	o.SpareLogs = cmp.Or(o.SpareLogs, 8)
+	o.DiskLowPercent = cmp.Or(o.DiskLowPercent, 10)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o
 }
 

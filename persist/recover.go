@@ -25,8 +25,13 @@ func (s *Store) Recover(floor uint64, visit func([]event.Event)) (*engine.Replic
 		return nil, err
 	}
 	taken := at.last()
-	p := replay{db: s.db, at: at, to: NewestSnapshot, floor: floor, visit: visit}
+	told := &progress{tell: s.o.Recovering, total: s.tail.last() - taken}
+	p := replay{db: s.db, at: at, to: NewestSnapshot, floor: floor, visit: visit, each: func(_ chain, count int) error { return told.add(uint64(count)) }}
 	at, err = p.run(r)
+	if told.stopped != nil {
+		return nil, told.stopped
+	}
+	told.end()
 	if err == nil && at.next != s.tail.next {
 		err = fmt.Errorf("seq %d: the journal ended at seq %d when it was opened", at.last(), s.tail.last())
 	}

@@ -3,8 +3,6 @@ package persist
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -25,7 +23,7 @@ func (s *Store) Run(ctx context.Context) error {
 	var g errgroup.Group
 	g.Go(func() error { return s.keepMark(ctx) })
 	g.Go(func() error { return every(ctx, followEvery, func() error { return s.followUp(ctx) }) })
-	g.Go(func() error { return every(ctx, s.o.DiskEvery, func() error { s.look(); return nil }) })
+	g.Go(func() error { return s.disk.Run(ctx) })
 	if s.o.Mode == Interval {
 		g.Go(func() error { return every(ctx, s.o.Interval, s.syncTail) })
 	}
@@ -71,65 +69,5 @@ func every(ctx context.Context, d time.Duration, f func() error) error {
 			return nil
 		case <-t.C:
 		}
-	}
-}
-
-// keepMark syncs the mark soon after it moves, at most once in MarkInterval.
-func (s *Store) keepMark(ctx context.Context) error {
-	t := time.NewTimer(0)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-s.markDue:
-		}
-		if err := s.mark.sync(); err != nil {
-			return s.fault.set(err)
-		}
-		t.Reset(s.o.MarkInterval)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-t.C:
-		}
-	}
-}
-
-// diskWatch is what the last look at the free space found.
-type diskWatch struct {
-	mu   sync.Mutex
-	low  bool
-	used int // per cent, so that the zero value is "nothing wrong"
-}
-
-func (d *diskWatch) read() (low bool, free int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.low, 100 - d.used
-}
-
-// look reads the free space and tells DiskLow when the answer changes.
-func (s *Store) look() {
-	usage, err := s.o.FS.GetDiskUsage(s.o.Dir)
-	if err != nil || usage.TotalBytes == 0 {
-		if err != nil {
-			s.o.Logger.Warn("cannot tell the free space", "error", err)
-		}
-		return
-	}
-	free := int(usage.AvailBytes / max(1, usage.TotalBytes/100))
-	low := free < s.o.DiskLowPercent
-	s.disk.mu.Lock()
-	changed := low != s.disk.low
-	s.disk.low, s.disk.used = low, 100-min(free, 100)
-	s.disk.mu.Unlock()
-	if !changed {
-		return
-	}
-	s.o.Logger.Warn("free disk space", "low", low, "free_percent", free, "limit_percent", s.o.DiskLowPercent,
-		"free", fmt.Sprintf("%d MB", usage.AvailBytes>>20))
-	if s.o.DiskLow != nil {
-		s.o.DiskLow(low)
 	}
 }

@@ -1,6 +1,7 @@
 package persist
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -110,19 +111,7 @@ func writeSnapshot(fs vfs.FS, dir string, s *snapshot, data []byte) error {
 	// Written back as it goes, so that the sync at the end does not hold up the
 	// journal's own syncs.
 	f = vfs.NewSyncingFile(f, vfs.SyncingFileOptions{BytesPerSync: snapshotChunk})
-	_, err = f.Write(s.encode())
-	var head [8]byte
-	for chunk := range slices.Chunk(data, snapshotChunk) {
-		if err != nil {
-			break
-		}
-		binary.LittleEndian.PutUint32(head[0:], uint32(len(chunk)))
-		binary.LittleEndian.PutUint32(head[4:], crc32.Checksum(chunk, castagnoli))
-		if _, err = f.Write(head[:]); err == nil {
-			_, err = f.Write(chunk)
-		}
-	}
-	if err == nil {
+	if err = s.write(f, data); err == nil {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
@@ -136,6 +125,44 @@ func writeSnapshot(fs vfs.FS, dir string, s *snapshot, data []byte) error {
 		return fmt.Errorf("writing snapshot %s: %w", path, err)
 	}
 	return nil
+}
+
+// write puts the whole file out.
+func (s *snapshot) write(to io.Writer, data []byte) error {
+	_, err := to.Write(s.encode())
+	var head [8]byte
+	for chunk := range slices.Chunk(data, snapshotChunk) {
+		if err != nil {
+			return err
+		}
+		binary.LittleEndian.PutUint32(head[0:], uint32(len(chunk)))
+		binary.LittleEndian.PutUint32(head[4:], crc32.Checksum(chunk, castagnoli))
+		if _, err = to.Write(head[:]); err == nil {
+			_, err = to.Write(chunk)
+		}
+	}
+	return err
+}
+
+// EncodeSnapshot returns the whole file of a snapshot, as RestoreSnapshot takes it:
+// of the replica that data encode (engine.Replica.AppendSnapshot), which is at at
+// and has that digest and state hash. The one error is a replica of more than
+// MaxSnapshotBytes.
+func EncodeSnapshot(at Place, digest uint64, state [32]byte, data []byte) ([]byte, error) {
+	if uint64(len(data)) > MaxSnapshotBytes {
+		return nil, fmt.Errorf("%w: %d bytes: at most %d", errSnapshot, len(data), uint64(MaxSnapshotBytes))
+	}
+	s := snapshot{
+		seq: at.Next - 1, epoch: at.Epoch, hash: at.Hash, digest: digest, state: state,
+		length: uint64(len(data)), sum: xxhash.Sum64(data),
+	}
+	chunks := (len(data) + snapshotChunk - 1) / snapshotChunk
+	var file bytes.Buffer
+	file.Grow(snapshotHeaderSize + len(data) + 8*chunks)
+	if err := s.write(&file, data); err != nil {
+		return nil, err
+	}
+	return file.Bytes(), nil
 }
 
 // readSnapshot returns a snapshot's header and, if body is set, the replica's
@@ -173,8 +200,7 @@ func readSnapshot(fs vfs.FS, path string, body bool) (s snapshot, data []byte, e
 		if _, err := io.ReadFull(f, chunk); err != nil {
 			return snapshot{}, nil, fmt.Errorf("%w: offset %d: %w", errSnapshot, n, err)
 		}
-		if binary.LittleEndian.Uint32(head) != uint32(len(chunk)) ||
-			binary.LittleEndian.Uint32(head[4:]) != crc32.Checksum(chunk, castagnoli) {
+		if !chunkWhole(head, chunk) {
 			return snapshot{}, nil, fmt.Errorf("%w: checksum of the chunk at offset %d", errSnapshot, n)
 		}
 	}
@@ -182,6 +208,12 @@ func readSnapshot(fs vfs.FS, path string, body bool) (s snapshot, data []byte, e
 		return snapshot{}, nil, fmt.Errorf("%w: checksum of the whole", errSnapshot)
 	}
 	return s, data, nil
+}
+
+// chunkWhole reports whether a chunk is what its head says.
+func chunkWhole(head, chunk []byte) bool {
+	return binary.LittleEndian.Uint32(head) == uint32(len(chunk)) &&
+		binary.LittleEndian.Uint32(head[4:]) == crc32.Checksum(chunk, castagnoli)
 }
 
 // sweepSnapshots removes what crashes have left of snapshots half written.

@@ -3,7 +3,6 @@ package persist
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,36 +15,29 @@ import (
 // Store is a journal on Pebble. It implements engine.Journal.
 //
 // Append belongs to one goroutine, Recover comes before it, Run beside it, Close
-// after both. Health, SetFloor and Backup may be called from anywhere between
+// after both. Health, Stats, SetFloor and Backup may be called from anywhere between
 // Open and Close.
 type Store struct {
-	o      Options
-	layout layout
-	lock   *pebble.Lock
-	db     *pebble.DB
-	mark   *mark
-	fault  fault
-	// poisoned: Pebble panicked with its commit lock held; see fault.catch.
-	poisoned atomic.Bool
+	folder
 
-	// Append's own.
-	batch *pebble.Batch
-	buf   []byte
-	key   [8]byte
+	// Append's own, as the folder's batch is.
+	buf []byte
+	key [8]byte
 
 	ackMu   sync.Mutex // one acknowledge at a time
 	mu      sync.Mutex
 	tail    chain // after the last frame that was written
 	durable chain // after the last frame that is on disk
 
-	begin   chain         // before the first frame there is, when opened
-	markDue chan struct{} // holds one token while the mark has news
+	begin   chain // before the first frame there is, when opened
 	floor   atomic.Pointer[func() uint64]
+	wake    atomic.Pointer[chan<- struct{}]
 	pruneMu sync.Mutex // pruning against Backup
 
 	snapshots snapshotShelf
 	follower  *follower // made by Recover
-	disk      diskWatch
+	counts    WriteCounts
+	disk      *DiskWatch
 }
 
 var _ engine.Journal = (*Store)(nil)
@@ -58,16 +50,10 @@ func Open(o Options) (*Store, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
-	s := &Store{o: o, layout: layout{fs: o.FS, dir: o.Dir}, markDue: make(chan struct{}, 1)}
-	s.fault.log = o.Logger
-	if err := makeDir(o.FS, o.Dir); err != nil {
-		return nil, err
+	s := &Store{
+		folder: folder{o: o, layout: layout{fs: o.FS, dir: o.Dir}, fault: fault{log: o.Logger}, markDue: make(chan struct{}, 1)},
+		disk:   &DiskWatch{o: o},
 	}
-	lock, err := pebble.LockDirectory(o.Dir, o.FS)
-	if err != nil {
-		return nil, fmt.Errorf("locking journal %s (is another process using it?): %w", o.Dir, err)
-	}
-	s.lock = lock
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.release())
 	}
@@ -75,27 +61,9 @@ func Open(o Options) (*Store, error) {
 }
 
 func (s *Store) open() error {
-	m, bad, fresh, err := s.layout.findMark()
+	m, err := s.openToWrite()
 	if err != nil {
 		return err
-	}
-	if bad > 0 && !fresh {
-		s.o.Logger.Warn("high-water mark: some slots are not whole, the newest that is counts", "slots", bad)
-	}
-	if fresh {
-		o, _ := pebbleOptions(s.o.FS, s.layout.frames(), s.o.MemTableBytes, &s.fault)
-		if err := s.layout.create(o, &s.fault); err != nil {
-			return err
-		}
-		m = markRecord{phase: closed}
-	}
-	o, logs := pebbleOptions(s.o.FS, s.layout.frames(), s.o.MemTableBytes, &s.fault)
-	if err := logs.fill(s.layout.spares(), max(0, s.o.SpareLogs), s.o.MemTableBytes); err != nil {
-		return err
-	}
-	o.ErrorIfNotExists = true
-	if s.db, err = pebble.Open(s.layout.frames(), o); err != nil {
-		return s.refusal(err)
 	}
 	if err := s.survey(m); err != nil {
 		return err
@@ -152,15 +120,6 @@ func (s *Store) survey(m markRecord) error {
 	return nil
 }
 
-// refusal is why the frames were not opened: damage, unless the disk would not
-// take what opening writes.
-func (s *Store) refusal(err error) error {
-	if failed := s.fault.err(); errors.Is(failed, errDisk) {
-		return failed
-	}
-	return s.layout.damage(s.layout.frames(), err)
-}
-
 // Append implements engine.Journal. In mode Sync it returns when the frame is on
 // disk; in mode Interval when it is written, but a frame that begins an epoch is
 // synced in any mode: ids name the epoch, so one that anybody has seen must not
@@ -201,12 +160,17 @@ func (s *Store) commit(f *Frame, synced bool) (err error) {
 		return s.fault.set(err)
 	}
 	how := pebble.NoSync
+	var began time.Time
 	if synced {
-		how = pebble.Sync
+		how, began = pebble.Sync, time.Now()
 	}
 	if err := s.db.Apply(s.batch, how); err != nil {
 		return s.fault.set(err)
 	}
+	if synced {
+		s.counts.Synced(began)
+	}
+	s.counts.Wrote(len(s.buf))
 	// Apply returns nil after a failed sync if the logger's Fatalf returns.
 	return s.fault.err()
 }
@@ -228,14 +192,17 @@ func (s *Store) acknowledge(at chain) error {
 			return s.fault.set(err)
 		}
 	} else {
-		select {
-		case s.markDue <- struct{}{}:
-		default:
-		}
+		s.markMoved()
 	}
 	s.mu.Lock()
 	s.durable = at
 	s.mu.Unlock()
+	if wake := s.wake.Load(); wake != nil {
+		select {
+		case *wake <- struct{}{}:
+		default:
+		}
+	}
 	return nil
 }
 
@@ -251,9 +218,11 @@ func (s *Store) syncTail() (err error) {
 		return nil
 	}
 	defer s.fault.catch(&s.poisoned, &err)
+	began := time.Now()
 	if err := s.db.LogData(nil, pebble.Sync); err != nil {
 		return s.fault.set(err)
 	}
+	s.counts.Synced(began)
 	if err := s.fault.err(); err != nil {
 		return err
 	}
@@ -283,7 +252,7 @@ func (s *Store) floorSeq() uint64 {
 // Health is what a store says of itself.
 type Health struct {
 	Mode     Mode
-	Interval time.Duration // what may be lost; 0 in mode Sync
+	Interval time.Duration // what may be lost; 0 but in mode Interval
 	// Failed is why the store is read-only; nil while it works.
 	Failed error
 	// Appended, Durable and Marked are the last Seq written, on disk, and
@@ -310,7 +279,7 @@ func (s *Store) Health() Health {
 	s.mu.Lock()
 	h.Appended, h.Durable, h.Epoch = s.tail.last(), s.durable.last(), s.tail.epoch
 	s.mu.Unlock()
-	h.DiskLow, h.FreePercent = s.disk.read()
+	h.DiskLow, h.FreePercent = s.disk.Read()
 	var at uint64
 	h.SnapshotSeq, at, h.SnapshotFailed = s.snapshots.health()
 	h.SnapshotBehind = h.Durable - min(at, h.Durable)
@@ -329,33 +298,7 @@ func (s *Store) Close() error {
 		err = s.follower.finish()
 	}
 	if err == nil {
-		err = s.mark.write(s.durable.mark(closed))
-	}
-	if err == nil {
-		err = s.mark.sync()
+		err = s.seal()
 	}
 	return errors.Join(err, s.release())
-}
-
-// release gives back what Open took, as far as it came.
-func (s *Store) release() error {
-	var errs []error
-	if s.batch != nil && !s.poisoned.Load() {
-		errs = append(errs, s.batch.Close())
-	}
-	if s.db != nil && !s.poisoned.Load() {
-		errs = append(errs, s.closePebble())
-	}
-	if s.mark != nil {
-		errs = append(errs, s.mark.close())
-	}
-	if s.lock != nil {
-		errs = append(errs, s.lock.Close())
-	}
-	return errors.Join(errs...)
-}
-
-func (s *Store) closePebble() (err error) {
-	defer s.fault.catch(&s.poisoned, &err)
-	return s.db.Close()
 }

@@ -1,7 +1,6 @@
 package persist
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"sync/atomic"
@@ -13,6 +12,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/internal/runtest"
 	"blockdesk/market"
 )
 
@@ -186,17 +186,12 @@ func TestRun(t *testing.T) {
 	o.SnapshotEvery = 500
 	all := workload(t, 5000, 2)
 	w := mustOpen(t, o, 0, nil)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- w.store.Run(ctx) }()
+	stop := runtest.Start(t, w.store.Run)
 	w.mustAppend(t, all, 10)
 	for w.store.Health().SnapshotSeq < 4500 {
 		time.Sleep(time.Millisecond)
 	}
-	cancel()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	stop()
 	w.mustClose(t)
 	w = mustOpen(t, o, NewestSnapshot, nil)
 	sameReplica(t, w.replica, replayed(all))
@@ -261,9 +256,7 @@ func TestDiskLow(t *testing.T) {
 	o := testOptions(disk)
 	o.DiskEvery, o.DiskLow = MinInterval, func(low bool) { told <- low }
 	w := mustOpen(t, o, 0, nil)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- w.store.Run(ctx) }()
+	stop := runtest.Start(t, w.store.Run)
 	for _, step := range []struct {
 		free int64
 		low  bool
@@ -276,10 +269,7 @@ func TestDiskLow(t *testing.T) {
 			t.Errorf("%d %% free: health %+v", step.free, h)
 		}
 	}
-	cancel()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	stop()
 	if len(told) != 0 {
 		t.Error("told without a change")
 	}
@@ -298,9 +288,7 @@ func TestInterval(t *testing.T) {
 	if h := w.store.Health(); h.Durable != 10 || h.Appended != 500 || h.Interval != MinInterval {
 		t.Errorf("before the beat: %+v", h)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- w.store.Run(ctx) }()
+	stop := runtest.Start(t, w.store.Run)
 	for w.store.Health().Durable < 500 {
 		time.Sleep(time.Millisecond)
 	}
@@ -308,10 +296,7 @@ func TestInterval(t *testing.T) {
 	again := mustOpen(t, o, 0, nil)
 	sameReplica(t, again.replica, replayed(all[:500]))
 	again.mustClose(t)
-	cancel()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	stop()
 	w.mustClose(t)
 }
 

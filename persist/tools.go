@@ -1,11 +1,11 @@
 package persist
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"blockdesk/engine"
@@ -23,84 +23,41 @@ type ToolOptions struct {
 	// State is how replicas are made; with Naive set a replay checks the fast
 	// book against the obvious one.
 	State engine.StateOptions
-	// Progress, if set, is called about every 65,536 commands, and at the end.
-	Progress func(done, total uint64)
+	// Progress, if set, is called about every 65,536 commands, and at the end. An
+	// error of it ends the work, which then returns it.
+	Progress func(done, total uint64) error
 	// Logger is slog's default if nil.
 	Logger *slog.Logger
 }
 
 // source is a store that is only read.
 type source struct {
-	layout layout
-	lock   *pebble.Lock
-	db     *pebble.DB
-	fault  fault
-	mark   markRecord
+	folder
+	marked markRecord
 	snaps  []snapshot
 	torn   []string // snapshots whose header is damaged
 }
 
 func openSource(o ToolOptions) (*source, error) {
-	if o.FS == nil {
-		o.FS = vfs.Default
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	src := &source{layout: layout{fs: o.FS, dir: o.Dir}, fault: fault{log: o.Logger}}
+	o.FS, o.Logger = cmp.Or(o.FS, vfs.Default), cmp.Or(o.Logger, slog.Default())
+	src := &source{folder: folder{layout: layout{fs: o.FS, dir: o.Dir}, fault: fault{log: o.Logger}}}
 	if err := src.open(); err != nil {
-		return nil, errors.Join(err, src.close())
+		return nil, errors.Join(err, src.release())
 	}
 	return src, nil
 }
 
-func (src *source) open() error {
-	l := src.layout
-	if used, err := hasFiles(l.fs, l.dir); err != nil || !used {
-		return errors.Join(err, fmt.Errorf("%w: %s", ErrNoStore, l.dir))
-	}
-	var err error
-	if src.lock, err = pebble.LockDirectory(l.dir, l.fs); err != nil {
-		return fmt.Errorf("locking journal %s (is it running?): %w", l.dir, err)
-	}
-	var fresh bool
-	if src.mark, _, fresh, err = l.findMark(); err != nil {
-		return err
-	} else if fresh {
-		return fmt.Errorf("%w: %s", ErrNoStore, l.dir)
-	}
-	if src.snaps, src.torn, err = listSnapshots(l.fs, l.snapshots()); err != nil {
+func (src *source) open() (err error) {
+	if src.marked, err = src.openToRead(); err != nil {
 		return err
 	}
-	src.db, err = openReadOnly(l, &src.fault)
+	src.snaps, src.torn, err = listSnapshots(src.layout.fs, src.layout.snapshots())
 	return err
-}
-
-// openReadOnly opens the frames without changing a file.
-func openReadOnly(l layout, f *fault) (*pebble.DB, error) {
-	po, _ := pebbleOptions(l.fs, l.frames(), 64<<20, f)
-	po.ReadOnly = true
-	db, err := pebble.Open(l.frames(), po)
-	if err != nil {
-		return nil, l.damage(l.frames(), err)
-	}
-	return db, nil
-}
-
-func (src *source) close() error {
-	var errs []error
-	if src.db != nil {
-		errs = append(errs, src.db.Close())
-	}
-	if src.lock != nil {
-		errs = append(errs, src.lock.Close())
-	}
-	return errors.Join(errs...)
 }
 
 // survey is survey with the damage named.
 func (src *source) survey() (begin, end chain, err error) {
-	begin, end, err = survey(src.db, src.snaps, src.mark)
+	begin, end, err = survey(src.db, src.snaps, src.marked)
 	if err == nil {
 		err = src.fault.err()
 	}
@@ -133,12 +90,11 @@ func (src *source) oldest(begin chain, o engine.StateOptions) (*engine.Replica, 
 // replay applies the frames after at to r, up to the one that holds to.
 func (src *source) replay(r *engine.Replica, at chain, to uint64, p *progress, each func(chain)) (chain, error) {
 	run := replay{db: src.db, at: at, to: to, floor: NewestSnapshot, each: func(at chain, count int) error {
-		p.add(uint64(count))
 		each(at)
-		return nil
+		return p.add(uint64(count))
 	}}
 	at, err := run.run(r)
-	if err != nil {
+	if err != nil && p.stopped == nil {
 		err = src.layout.damage(src.layout.frames(), err)
 	}
 	return at, err
@@ -146,24 +102,27 @@ func (src *source) replay(r *engine.Replica, at chain, to uint64, p *progress, e
 
 // progress calls a tool's callback now and then.
 type progress struct {
-	tell        func(done, total uint64)
+	tell        func(done, total uint64) error
 	done, total uint64
 	next        uint64
+	stopped     error // of tell
 }
 
 const progressStep = 1 << 16
 
-func (p *progress) add(n uint64) {
+func (p *progress) add(n uint64) error {
 	p.done += n
 	if p.tell != nil && p.done >= p.next {
 		p.next = p.done + progressStep
-		p.tell(p.done, p.total)
+		p.stopped = p.tell(p.done, p.total)
 	}
+	return p.stopped
 }
 
+// end tells of the last commands; the work is done, so nothing can end it any more.
 func (p *progress) end() {
-	if p.tell != nil {
-		p.tell(p.done, p.total)
+	if p.tell != nil && p.stopped == nil {
+		_ = p.tell(p.done, p.total)
 	}
 }
 
@@ -196,9 +155,9 @@ func Verify(o ToolOptions) (rep Report, err error) {
 	if err != nil {
 		return Report{}, err
 	}
-	defer func() { err = errors.Join(err, src.close()) }()
+	defer func() { err = errors.Join(err, src.release()) }()
 	begin, end, err := src.survey()
-	rep = Report{First: begin.next, Last: end.last(), Marked: src.mark.last, Epoch: end.epoch}
+	rep = Report{First: begin.next, Last: end.last(), Marked: src.marked.last, Epoch: end.epoch}
 	if err != nil {
 		return rep, err
 	}
@@ -262,7 +221,7 @@ func Replay(o ToolOptions, to uint64) (rep Report, err error) {
 	if err != nil {
 		return Report{}, err
 	}
-	defer func() { err = errors.Join(err, src.close()) }()
+	defer func() { err = errors.Join(err, src.release()) }()
 	begin, end, err := src.survey()
 	if err != nil {
 		return Report{}, err
@@ -271,7 +230,7 @@ func Replay(o ToolOptions, to uint64) (rep Report, err error) {
 	if err != nil {
 		return Report{}, err
 	}
-	rep = Report{First: begin.next, Last: end.last(), Marked: src.mark.last, Epoch: end.epoch, Base: at.last()}
+	rep = Report{First: begin.next, Last: end.last(), Marked: src.marked.last, Epoch: end.epoch, Base: at.last()}
 	p := &progress{tell: o.Progress, total: min(end.last(), to) - min(at.last(), to)}
 	at, err = src.replay(r, at, to, p, func(chain) { rep.Frames++ })
 	p.end()

@@ -2,15 +2,16 @@ package persist
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"blockdesk/engine"
+	"blockdesk/internal/runtest"
 )
 
 func toolsFor(o Options) ToolOptions {
@@ -35,7 +36,10 @@ func TestVerifyAndReplay(t *testing.T) {
 	w.mustClose(t)
 	tool := toolsFor(o)
 	var told []uint64
-	tool.Progress = func(done, total uint64) { told = append(told, done, total) }
+	tool.Progress = func(done, total uint64) error {
+		told = append(told, done, total)
+		return nil
+	}
 	rep, err := Verify(tool)
 	if err != nil {
 		t.Fatal(err)
@@ -58,6 +62,48 @@ func TestVerifyAndReplay(t *testing.T) {
 	}
 	if half, err := Replay(tool, rep.First+99); err != nil || half.Seq < rep.First+99 || half.Seq > rep.First+109 {
 		t.Errorf("replay to seq %d ended at %d: %v", rep.First+99, half.Seq, err)
+	}
+}
+
+// TestProgressEnds: what tells how far long work is may end it. The journal stays
+// whole, and a copy that was broken off is not taken for one.
+func TestProgressEnds(t *testing.T) {
+	o := testOptions(vfs.NewMem())
+	all := workload(t, 500, 8)
+	w := mustOpen(t, o, 0, nil)
+	w.mustAppend(t, all, 10)
+	w.mustClose(t)
+	enough := errors.New("enough")
+	tool := toolsFor(o)
+	tool.Progress = func(uint64, uint64) error { return enough }
+	const copied = "copied"
+	for name, run := range map[string]func() error{
+		"verify":  func() error { _, err := Verify(tool); return err },
+		"replay":  func() error { _, err := Replay(tool, NewestSnapshot); return err },
+		"dump":    func() error { return Dump(tool, 1, NewestSnapshot, io.Discard) },
+		"restore": func() error { return Restore(tool, copied) },
+		"recover": func() error {
+			stopping := o
+			stopping.Recovering = tool.Progress
+			store, err := Open(stopping)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = store.Recover(0, nil) // all of it
+			return errors.Join(err, store.Close())
+		},
+	} {
+		if err := run(); !errors.Is(err, enough) || errors.As(err, new(*DamageError)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if rep, err := Verify(toolsFor(o)); err != nil || rep.Last != uint64(len(all)) {
+		t.Errorf("the journal ends at %d: %v", rep.Last, err)
+	}
+	half := toolsFor(o)
+	half.Dir = copied
+	if _, err := Verify(half); err == nil {
+		t.Error("a copy that was broken off proves right")
 	}
 }
 
@@ -156,9 +202,7 @@ func TestBackup(t *testing.T) {
 	o.SnapshotEvery, o.KeepSnapshots = 400, 2
 	all := workload(t, 4000, 10)
 	w := mustOpen(t, o, 0, nil)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- w.store.Run(ctx) }()
+	stop := runtest.Start(t, w.store.Run)
 	w.mustAppend(t, all[:1500], 10)
 	acked := w.store.Health().Durable
 	copied := make(chan error, 1)
@@ -170,10 +214,7 @@ func TestBackup(t *testing.T) {
 	if err := w.store.Backup("/backup", nil); !errors.Is(err, ErrNotEmpty) {
 		t.Errorf("a second backup into the same folder: %v", err)
 	}
-	cancel()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	stop()
 	w.mustClose(t)
 
 	backup := toolsFor(o)
@@ -186,7 +227,10 @@ func TestBackup(t *testing.T) {
 		t.Errorf("backup holds seq %d, %d were acknowledged before it", rep.Seq, acked)
 	}
 	var bytesTold uint64
-	backup.Progress = func(done, total uint64) { bytesTold = max(bytesTold, done, total) }
+	backup.Progress = func(done, total uint64) error {
+		bytesTold = max(bytesTold, done, total)
+		return nil
+	}
 	if err := Restore(backup, "/restored"); err != nil {
 		t.Fatal(err)
 	}

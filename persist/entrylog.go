@@ -1,0 +1,372 @@
+package persist
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Limits of an EntryLog.
+const (
+	// MaxEntryBytes bounds one entry: a frame and what a consensus library adds.
+	MaxEntryBytes = MaxFrameBytes + 1<<10
+	// MaxRegisterBytes bounds the name and the value of a register.
+	MaxRegisterBytes = 1 << 10
+)
+
+// ErrEntryLimit refuses an entry or a register that is too long, or entries that
+// do not follow the last one. Nothing of it was written.
+var ErrEntryLimit = errors.New("entry log: past a limit")
+
+// EntryLogOptions of an EntryLog. The zero value of each field but Dir is its
+// default, which is that of Options.
+type EntryLogOptions struct {
+	// Dir is the log's own folder; OpenEntryLog makes it. Its subfolder snapshots
+	// is left to the caller.
+	Dir           string
+	FS            vfs.FS
+	MarkInterval  time.Duration
+	MemTableBytes int
+	SpareLogs     int
+	Logger        *slog.Logger
+	// Advice is what a *DamageError says to do.
+	Advice string
+	// ReadOnly changes nothing in the folder, which must have a log (ErrNoStore).
+	// Such a log takes no writes and does not Run.
+	ReadOnly bool
+}
+
+// EntryLog is what a consensus library keeps: entries under indexes without a
+// gap, of which the first and the last may be dropped, and a few registers
+// beside them. It is the journal's store with its guards: what a call has
+// returned nil for is on disk, the first failure is final, and a folder that
+// holds less than was promised is refused with a *DamageError.
+//
+// Each write also counts itself, under a key of its own and in the mark, so that
+// an end that was cut off shows, be it of entries, of a truncation or of a
+// register.
+//
+// Safe for concurrent use; writes are made one after the other.
+type EntryLog struct {
+	folder
+
+	write sync.Mutex // one write at a time; guards the folder's batch and what follows
+	buf   []byte
+	count uint64 // of writes
+
+	mu          sync.RWMutex
+	first, last uint64 // 0, 0: there are no entries
+}
+
+var _ interface{ Failed() error } = (*EntryLog)(nil)
+
+// Keys: an entry's begins with 'e', a register's with 'r'; countKey has the
+// number of writes, u64, and the hash of the last one, u64, little-endian.
+const (
+	entryPrefix    = 'e'
+	registerPrefix = 'r'
+	entryKeyBytes  = 1 + 8
+)
+
+func countKey() []byte { return []byte{'c'} }
+
+func entryKey(index uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte{entryPrefix}, index)
+}
+
+func registerKey(name []byte) []byte { return append([]byte{registerPrefix}, name...) }
+
+// OpenEntryLog opens the log in o.Dir, or makes one in an empty folder, and reads
+// all of it. Errors: *DamageError if it does not hold what was promised; those of
+// the disk.
+func OpenEntryLog(o EntryLogOptions) (*EntryLog, error) {
+	p := Options{
+		Dir: o.Dir, FS: o.FS, MarkInterval: o.MarkInterval, MemTableBytes: o.MemTableBytes, SpareLogs: o.SpareLogs, Logger: o.Logger,
+	}
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	p = p.withDefaults()
+	l := &EntryLog{folder: folder{
+		o: p, layout: layout{fs: p.FS, dir: p.Dir, advice: o.Advice}, fault: fault{log: p.Logger}, markDue: make(chan struct{}, 1),
+	}}
+	open := l.open
+	if o.ReadOnly {
+		open = l.look
+	}
+	if err := open(); err != nil {
+		return nil, errors.Join(err, l.release())
+	}
+	return l, nil
+}
+
+func (l *EntryLog) open() error {
+	m, err := l.openToWrite()
+	if err != nil {
+		return err
+	}
+	hash, err := l.survey(m)
+	if err = errors.Join(err, l.fault.err()); err != nil {
+		return l.refusal(err)
+	}
+	at := markRecord{phase: open, count: m.count, slot: m.slot, last: l.count, hash: hash}
+	if l.mark, err = openMark(l.layout.fs, l.layout.mark(), at); err != nil {
+		return err
+	}
+	l.batch = l.db.NewBatch(pebble.WithMaxRetainedSizeBytes(1 << 20))
+	return nil
+}
+
+// look opens the log of a folder that is only read.
+func (l *EntryLog) look() error {
+	m, err := l.openToRead()
+	if err != nil {
+		return err
+	}
+	if _, err = l.survey(m); err != nil {
+		return l.refusal(err)
+	}
+	return nil
+}
+
+// survey reads everything, holds the number of writes against the mark and finds
+// the first and the last entry. It returns the hash of the last write.
+func (l *EntryLog) survey(m markRecord) (hash uint64, err error) {
+	v, closer, err := l.db.Get(countKey())
+	switch {
+	case errors.Is(err, pebble.ErrNotFound):
+	case err != nil:
+		return 0, fmt.Errorf("the number of writes: %w", err)
+	default:
+		if len(v) == 16 {
+			l.count, hash = binary.LittleEndian.Uint64(v), binary.LittleEndian.Uint64(v[8:])
+		}
+		if err := closer.Close(); err != nil {
+			return 0, err
+		}
+	}
+	switch {
+	case l.count < m.last:
+		return 0, fmt.Errorf("the log ends after write %d, but %d were promised", l.count, m.last)
+	case l.count == m.last && hash != m.hash:
+		return 0, fmt.Errorf("write %d is not the one that the high-water mark names: hash %016x, want %016x", l.count, hash, m.hash)
+	}
+	it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: []byte{entryPrefix}, UpperBound: []byte{entryPrefix + 1}})
+	if err != nil {
+		return 0, err
+	}
+	return hash, errors.Join(l.surveyEntries(it), it.Close())
+}
+
+func (l *EntryLog) surveyEntries(it *pebble.Iterator) error {
+	for ok := it.First(); ok; ok = it.Next() {
+		key := it.Key()
+		if len(key) != entryKeyBytes {
+			return fmt.Errorf("key %x is not an index", key)
+		}
+		index := binary.BigEndian.Uint64(key[1:])
+		if l.last != 0 && index != l.last+1 {
+			return fmt.Errorf("entry %d follows entry %d", index, l.last)
+		}
+		if _, err := it.ValueAndErr(); err != nil {
+			return fmt.Errorf("entry %d: %w", index, err)
+		}
+		if l.first == 0 {
+			l.first = index
+		}
+		l.last = index
+	}
+	return it.Error()
+}
+
+// Bounds are the indexes of the first and the last entry; 0 and 0 if there are
+// none.
+func (l *EntryLog) Bounds() (first, last uint64) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.first, l.last
+}
+
+// Entry gives use the entry, which is valid during the call. ok is false, and
+// use not called, where there is none.
+func (l *EntryLog) Entry(index uint64, use func(value []byte) error) (ok bool, err error) {
+	return l.get(entryKey(index), use)
+}
+
+// Register returns a copy of a register's value; ok is false where it was never
+// set.
+func (l *EntryLog) Register(name []byte) (value []byte, ok bool, err error) {
+	ok, err = l.get(registerKey(name), func(v []byte) error { value = append([]byte{}, v...); return nil })
+	return value, ok, err
+}
+
+func (l *EntryLog) get(key []byte, use func(value []byte) error) (ok bool, err error) {
+	v, closer, err := l.db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("entry log: %w", err)
+	}
+	return true, errors.Join(use(v), closer.Close())
+}
+
+// Append writes n entries under first, first+1, … in one step, synced. encode
+// appends the i-th to dst. They follow the last entry there is; where there is
+// none they begin anywhere but at 0. Errors: ErrEntryLimit; what wraps ErrFailed
+// is final.
+func (l *EntryLog) Append(first uint64, n int, encode func(dst []byte, i int) []byte) error {
+	if n == 0 {
+		return nil
+	}
+	l.write.Lock()
+	defer l.write.Unlock()
+	if _, last := l.Bounds(); first == 0 || last != 0 && first != last+1 {
+		return fmt.Errorf("%w: entry %d after entry %d", ErrEntryLimit, first, last)
+	}
+	l.batch.Reset()
+	for i := range n {
+		l.buf = encode(l.buf[:0], i)
+		if len(l.buf) > MaxEntryBytes {
+			return fmt.Errorf("%w: entry %d of %d bytes: at most %d", ErrEntryLimit, first+uint64(i), len(l.buf), MaxEntryBytes)
+		}
+		if err := l.batch.Set(entryKey(first+uint64(i)), l.buf, nil); err != nil {
+			return l.fault.set(err)
+		}
+	}
+	if err := l.commit(); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.first == 0 {
+		l.first = first
+	}
+	l.last = first + uint64(n) - 1
+	return nil
+}
+
+// SetRegister writes one register, synced. Errors: as Append's.
+func (l *EntryLog) SetRegister(name, value []byte) error {
+	if len(name) > MaxRegisterBytes || len(value) > MaxRegisterBytes {
+		return fmt.Errorf("%w: register of %d and %d bytes: at most %d", ErrEntryLimit, len(name), len(value), MaxRegisterBytes)
+	}
+	l.write.Lock()
+	defer l.write.Unlock()
+	l.batch.Reset()
+	if err := l.batch.Set(registerKey(name), value, nil); err != nil {
+		return l.fault.set(err)
+	}
+	return l.commit()
+}
+
+// Drop removes the entries from through to, both with it: the first ones, the
+// last ones or all, never some between. What is not there is passed over.
+// Dropping the last ones is on disk when it returns. Dropping the first ones
+// frees their space, and may be undone by a crash.
+func (l *EntryLog) Drop(from, to uint64) error {
+	l.write.Lock()
+	defer l.write.Unlock()
+	first, last := l.Bounds()
+	from, to = max(from, first), min(to, last)
+	switch {
+	case last == 0 || from > to:
+		return nil
+	case to == last:
+		return l.dropLast(from)
+	case from == first:
+		return l.dropFirst(to)
+	}
+	return fmt.Errorf("%w: dropping entries %d to %d of %d to %d", ErrEntryLimit, from, to, first, last)
+}
+
+func (l *EntryLog) dropLast(from uint64) error {
+	l.batch.Reset()
+	_, last := l.Bounds()
+	if err := l.batch.DeleteRange(entryKey(from), entryKey(last+1), nil); err != nil {
+		return l.fault.set(err)
+	}
+	if err := l.commit(); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last = from - 1
+	if from == l.first {
+		l.first, l.last = 0, 0
+	}
+	return nil
+}
+
+// dropFirst excises, since that unlinks whole tables; see Store.prune.
+func (l *EntryLog) dropFirst(to uint64) error {
+	if err := l.fault.err(); err != nil {
+		return err
+	}
+	// Readers are told first, lest one be sent to an entry that is gone.
+	l.mu.Lock()
+	l.first = to + 1
+	l.mu.Unlock()
+	span := pebble.KeyRange{Start: entryKey(0), End: entryKey(to + 1)}
+	if err := l.db.Excise(context.Background(), span); err != nil {
+		return l.fault.set(fmt.Errorf("dropping entries up to %d: %w", to, err))
+	}
+	return l.fault.err()
+}
+
+// commit makes the batch durable, counts it and moves the mark. The caller holds
+// write.
+func (l *EntryLog) commit() (err error) {
+	if err := l.fault.err(); err != nil {
+		return err
+	}
+	defer l.fault.catch(&l.poisoned, &err)
+	hash := xxhash.Sum64(l.batch.Repr())
+	var count [16]byte
+	binary.LittleEndian.PutUint64(count[0:], l.count+1)
+	binary.LittleEndian.PutUint64(count[8:], hash)
+	if err := l.batch.Set(countKey(), count[:], nil); err != nil {
+		return l.fault.set(err)
+	}
+	if err := l.db.Apply(l.batch, pebble.Sync); err != nil {
+		return l.fault.set(err)
+	}
+	// Apply returns nil after a failed sync if the logger's Fatalf returns.
+	if err := l.fault.err(); err != nil {
+		return err
+	}
+	l.count++
+	if err := l.mark.write(markRecord{phase: open, last: l.count, hash: hash}); err != nil {
+		return l.fault.set(err)
+	}
+	l.markMoved()
+	return nil
+}
+
+// Run keeps the mark on disk until ctx ends; see the package's section on it. It
+// returns the log's failure.
+func (l *EntryLog) Run(ctx context.Context) error {
+	_ = l.keepMark(ctx) // the fault has what it returns
+	<-ctx.Done()
+	return l.fault.err()
+}
+
+// Failed is why the log is read-only; nil while it works.
+func (l *EntryLog) Failed() error { return l.fault.err() }
+
+// Close lets go of the folder. No other call may be under way. After a failure
+// it writes nothing and returns that failure.
+func (l *EntryLog) Close() error {
+	err := l.fault.err()
+	if err == nil && l.mark != nil { // nil where it is only read
+		err = l.seal()
+	}
+	return errors.Join(err, l.release())
+}

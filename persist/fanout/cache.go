@@ -1,0 +1,310 @@
+package fanout
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"blockdesk/persist"
+)
+
+// Reasons to fill the stream anew.
+var (
+	// errHole: something stands in the stream that this publisher did not put
+	// there, or something that it did put there is missing.
+	errHole = errors.New("the stream is not what was put there")
+	// errRefused: the stream did not acknowledge.
+	errRefused = errors.New("the stream refuses")
+)
+
+// filler is the cache's cursor: it keeps the stream a gapless run of the journal's
+// frames that ends with the newest. Everything in the stream can be had from the
+// journal again, so whenever the two may differ the stream is made anew.
+type filler struct {
+	p  *Publisher
+	l  *link
+	js jetstream.JetStream
+
+	at      persist.Place
+	last    uint64 // position in the stream of the newest message; 0 = not known
+	pending []sentPart
+}
+
+// sentPart is a message on its way into the stream.
+type sentPart struct {
+	ack jetstream.PubAckFuture
+	end uint64 // last Seq of its frame, with the last part; else 0
+}
+
+// fill keeps the stream full until ctx ends, and begins again after every failure.
+func (p *Publisher) fill(ctx context.Context, l *link) error {
+	js, err := jetstream.New(l.Conn,
+		jetstream.WithPublishAsyncMaxPending(CacheWindow+1), jetstream.WithPublishAsyncTimeout(answerTimeout))
+	if err != nil {
+		return fmt.Errorf("fan-out: %w", err)
+	}
+	// CleanupPublisher is left out: the connection ends with Run, and v1.55.0 may
+	// lose a goroutine where the two come close together.
+	anew := false
+	for try := 0; !ended(ctx); try++ {
+		f := &filler{p: p, l: l, js: js}
+		err := f.run(ctx, anew, func() { try = 0 })
+		var disk journalError
+		switch {
+		case ended(ctx):
+			return nil
+		case errors.As(err, &disk):
+			return fmt.Errorf("fan-out: reading the journal: %w", err)
+		}
+		anew = errors.Is(err, errHole)
+		if try == 0 || anew {
+			p.o.Logger.Warn("the stream is not filled", "seq", f.at.Next, "anew", anew, "error", err)
+		}
+		if !sleep(ctx, pause(try)) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// journalError is a failure of the journal, not of the stream.
+type journalError struct{ error }
+
+func (e journalError) Unwrap() error { return e.error }
+
+// run fills until something fails; well is called when something was stored.
+func (f *filler) run(ctx context.Context, anew bool, well func()) error {
+	if err := f.begin(ctx, anew); err != nil {
+		return err
+	}
+	retry := time.NewTicker(f.p.o.Beat)
+	defer retry.Stop()
+	for {
+		more, err := f.step(ctx)
+		if err == nil && !more {
+			err = f.settle(ctx, 0)
+		}
+		if err != nil {
+			return errors.Join(err, f.abandon(ctx))
+		}
+		if f.last > 0 {
+			well()
+		}
+		if more {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-f.p.refresh:
+		case <-retry.C:
+		}
+	}
+}
+
+// begin makes sure that there is a stream and finds where it ends in our journal.
+func (f *filler) begin(ctx context.Context, anew bool) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	o := &f.p.o
+	if anew {
+		// Not a purge: the server would remember the ids and refuse them.
+		if err := f.js.DeleteStream(ctx, o.stream()); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return err
+		}
+	}
+	stream, err := f.js.CreateOrUpdateStream(ctx, o.streamConfig())
+	if err != nil {
+		return err
+	}
+	info, err := stream.Info(ctx)
+	if err != nil {
+		return err
+	}
+	if info.State.Msgs == 0 {
+		f.p.stats.Fills.Add(1)
+		f.at, f.last = f.base(), info.State.LastSeq
+		o.Logger.Info("filling the stream", "from_seq", f.at.Next)
+		return nil
+	}
+	m, err := stream.GetMsg(ctx, info.State.LastSeq)
+	if err != nil {
+		return err
+	}
+	f.last = info.State.LastSeq
+	return f.resume(m.Data)
+}
+
+// base is where filling an empty stream begins: where a follower with the newest
+// snapshot goes on.
+func (f *filler) base() persist.Place {
+	if place, ok := f.p.journal.NewestSnapshot(); ok {
+		return place
+	}
+	return persist.Genesis()
+}
+
+// resume finds the frame that the stream's last message ends, and goes on after
+// it. errHole: it ends none of ours.
+func (f *filler) resume(last []byte) error {
+	h, part, err := parseMessage(last)
+	if err != nil || h.kind != kindPart || int(h.offset)+len(part) != int(h.total) {
+		return fmt.Errorf("%w: its last message ends no frame", errHole)
+	}
+	found := false
+	err = f.p.journal.Frames(h.seq, func(frame *persist.Frame, encoded []byte) bool {
+		if len(encoded) == int(h.total) && bytes.HasSuffix(encoded, part) {
+			f.at = persist.Place{Next: frame.Last() + 1, Hash: persist.HashFrame(encoded), Epoch: frame.Epoch}
+			found = true
+		}
+		return false
+	})
+	switch {
+	case errors.Is(err, persist.ErrNoFrame) || err == nil && !found:
+		return fmt.Errorf("%w: it ends with seq %d", errHole, h.seq)
+	case err != nil:
+		return journalError{err}
+	}
+	f.p.stats.CachedSeq.Store(f.at.Next - 1)
+	return nil
+}
+
+// step publishes the next frames and reports whether there are more.
+func (f *filler) step(ctx context.Context) (more bool, err error) {
+	size, most := 0, f.l.pieceBytes()
+	var broken error
+	err = f.p.journal.Frames(f.at.Next, func(frame *persist.Frame, encoded []byte) bool {
+		if broken = f.at.Follow(frame, persist.HashFrame(encoded)); broken != nil {
+			broken = journalError{broken}
+			return false
+		}
+		broken = f.put(ctx, frame, encoded, most)
+		size += len(encoded)
+		// A visit holds the journal's tables: it must not wait for acknowledgements.
+		more = broken == nil && (size >= visitBytes || len(f.pending) >= CacheWindow)
+		return broken == nil && !more
+	})
+	switch {
+	case broken != nil:
+		return false, broken
+	case errors.Is(err, persist.ErrNoFrame):
+		return false, fmt.Errorf("%w: seq %d was pruned before it was in it", errHole, f.at.Next)
+	case err != nil:
+		return false, journalError{err}
+	}
+	return more, f.settle(ctx, CacheWindow/2)
+}
+
+// put sends one frame on its way. A frame has at most MaxFrameBytes/MinPieceBytes
+// parts, so it alone may take more than the window.
+func (f *filler) put(ctx context.Context, frame *persist.Frame, encoded []byte, most int) (err error) {
+	eachPart(encoded, most, func(offset int, part []byte) bool {
+		h := head{kind: kindPart, term: f.p.term, seq: frame.First, total: uint32(len(encoded)), offset: uint32(offset)}
+		end := uint64(0)
+		if offset+len(part) == len(encoded) {
+			end = frame.Last()
+		}
+		if len(f.pending) > CacheWindow {
+			if err = f.settleOne(ctx); err != nil {
+				return false
+			}
+		}
+		var ack jetstream.PubAckFuture
+		m := nats.NewMsg(f.p.o.cacheSubject())
+		m.Data = appendMessage(nil, &h, part) // kept until it is acknowledged
+		ack, err = f.js.PublishMsgAsync(m, jetstream.WithMsgID(messageID(frame, offset)), jetstream.WithRetryAttempts(0))
+		if err != nil {
+			err = fmt.Errorf("%w: %w", errRefused, err)
+			return false
+		}
+		f.pending = append(f.pending, sentPart{ack: ack, end: end})
+		return true
+	})
+	return err
+}
+
+// messageID names a part of a frame, so that the server drops one that it has.
+func messageID(frame *persist.Frame, offset int) string {
+	b := strconv.AppendUint(nil, frame.Epoch, 10)
+	b = strconv.AppendUint(append(b, '/'), frame.First, 10)
+	b = strconv.AppendInt(append(b, '/'), int64(offset), 10)
+	return string(b)
+}
+
+// settle waits until at most most messages are not acknowledged.
+func (f *filler) settle(ctx context.Context, most int) error {
+	for len(f.pending) > most {
+		if err := f.settleOne(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settleOne waits for the oldest acknowledgement. Each must be of the position
+// after the one before: else somebody else writes, or something is missing.
+func (f *filler) settleOne(ctx context.Context) error {
+	s := f.pending[0]
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case err := <-s.ack.Err():
+		f.pending = f.pending[1:]
+		f.p.stats.Refused.Add(1)
+		return fmt.Errorf("%w: %w", errRefused, err)
+	case a := <-s.ack.Ok():
+		f.pending = f.pending[1:]
+		if a.Duplicate || a.Sequence != f.last+1 {
+			return fmt.Errorf("%w: acknowledged at %d after %d", errHole, a.Sequence, f.last)
+		}
+		f.last = a.Sequence
+		f.p.stats.Acked.Add(1)
+		if s.end > 0 {
+			f.p.stats.CachedSeq.Store(s.end)
+		}
+		return nil
+	}
+}
+
+// abandon waits for what is still under way after a failure. errHole: something
+// was stored after what was not.
+func (f *filler) abandon(ctx context.Context) (err error) {
+	for _, s := range f.pending {
+		select {
+		case <-ctx.Done():
+			return nil
+		case cause := <-s.ack.Err():
+			f.p.stats.Refused.Add(1)
+			f.p.o.Logger.Debug("a message is not in the stream", "seq", s.end, "error", cause)
+		case <-s.ack.Ok():
+			err = errHole
+		}
+	}
+	f.pending = nil
+	return err
+}
+
+// streamConfig is the stream's: a cache that drops its oldest.
+func (o *Options) streamConfig() jetstream.StreamConfig {
+	storage := jetstream.FileStorage
+	if o.StreamInMemory {
+		storage = jetstream.MemoryStorage
+	}
+	return jetstream.StreamConfig{
+		Name: o.stream(), Description: "durable frames, a cache: may be deleted at any time",
+		Subjects: []string{o.cacheSubject()}, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
+		MaxBytes: o.StreamBytes, MaxAge: o.StreamAge, MaxMsgSize: MaxMessageBytes,
+		Storage: storage, Replicas: o.StreamReplicas, AllowDirect: true,
+		Duplicates: duplicateWindow,
+	}
+}
+
+// duplicateWindow is how long the server remembers a message's id: longer than any
+// message is under way.
+const duplicateWindow = 2 * answerTimeout

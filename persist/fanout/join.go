@@ -1,0 +1,130 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"blockdesk/engine"
+	"blockdesk/persist"
+)
+
+// ErrSnapshot says that a join gave up: MaxSnapshotTries snapshots were gone or
+// damaged before they were here.
+var ErrSnapshot = errors.New("no whole snapshot could be fetched from the leader")
+
+// errSpoiled is one snapshot that is gone or damaged.
+var errSpoiled = errors.New("the snapshot is of no use")
+
+// Join fetches the leader's newest snapshot and returns its replica, from which
+// Run goes on. It waits for a leader until ctx ends. Before Run; again after a Run
+// that returned ErrBehind or ErrForked. Errors: ErrSnapshot; engine.ErrVersion, of
+// a leader that runs a newer program; ctx's.
+func (f *Follower) Join(ctx context.Context) (*engine.Replica, error) {
+	l, err := dial(&f.o, "follower", &f.stats.LinkStats)
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	spoiled := 0
+	for try := 0; ; try++ {
+		r, place, err := f.fetch(ctx, l)
+		switch {
+		case err == nil:
+			f.at, f.lastAt = place, 0
+			f.o.Logger.Info("joined", "seq", place.Next-1, "epoch", place.Epoch)
+			return r, nil
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case errors.Is(err, engine.ErrVersion):
+			return nil, err
+		case errors.Is(err, errSpoiled):
+			if spoiled++; spoiled == MaxSnapshotTries {
+				return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
+			}
+		}
+		if try == 0 || spoiled > 0 {
+			f.o.Logger.Info("waiting for a leader's snapshot", "error", err)
+		}
+		if !sleep(ctx, pause(try)) {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// fetch carries one snapshot here, piece by piece, and restores it.
+func (f *Follower) fetch(ctx context.Context, l *link) (*engine.Replica, persist.Place, error) {
+	none := persist.Place{}
+	first, err := f.ask(ctx, l, 0, 0)
+	if err != nil {
+		return nil, none, err
+	}
+	if first.size == 0 {
+		if first.place != persist.Genesis() {
+			return nil, none, fmt.Errorf("%w: an empty one of seq %d", errSpoiled, first.place.Next-1)
+		}
+		return engine.NewReplica(f.o.State), first.place, nil
+	}
+	if first.size > persist.MaxSnapshotFile {
+		return nil, none, fmt.Errorf("%w: %d bytes: at most %d", errSpoiled, first.size, uint64(persist.MaxSnapshotFile))
+	}
+	file := append([]byte(nil), first.bytes...)
+	for uint64(len(file)) < first.size {
+		p, err := f.askAgain(ctx, l, first.place.Next, uint64(len(file)))
+		switch {
+		case err != nil:
+			return nil, none, err
+		case p.place.Next != first.place.Next || p.size != first.size || len(p.bytes) == 0 ||
+			uint64(len(file)+len(p.bytes)) > first.size:
+			return nil, none, fmt.Errorf("%w: that of seq %d is gone", errSpoiled, first.place.Next-1)
+		}
+		file = append(file, p.bytes...)
+		f.stats.SnapshotBytes.Add(uint64(len(p.bytes)))
+	}
+	r, place, err := persist.RestoreSnapshot(file, f.o.State)
+	if errors.Is(err, engine.ErrVersion) {
+		return nil, none, err
+	} else if err != nil {
+		return nil, none, fmt.Errorf("%w: %w", errSpoiled, err)
+	}
+	if place != first.place {
+		return nil, none, fmt.Errorf("%w: it is of %+v, told of %+v", errSpoiled, place, first.place)
+	}
+	f.stats.Snapshots.Add(1)
+	return r, place, nil
+}
+
+// askAgain asks for a piece until it comes, a few times.
+func (f *Follower) askAgain(ctx context.Context, l *link, next, offset uint64) (p piece, err error) {
+	for try := range MaxSnapshotTries {
+		if p, err = f.ask(ctx, l, next, offset); err == nil || errors.Is(err, errSpoiled) {
+			return p, err
+		}
+		if !sleep(ctx, pause(try)) {
+			return p, ctx.Err()
+		}
+	}
+	return p, err
+}
+
+// ask asks the leader for a piece of the snapshot before next; 0 = the newest.
+func (f *Follower) ask(ctx context.Context, l *link, next, offset uint64) (piece, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	h := head{kind: kindAsk, seq: next}
+	h.setSnapshotOffset(offset)
+	m, err := l.RequestWithContext(ctx, f.o.snapshotSubject(), appendMessage(nil, &h))
+	if err != nil {
+		return piece{}, fmt.Errorf("asking for a snapshot: %w", err)
+	}
+	got, body, err := parseMessage(m.Data)
+	switch {
+	case err != nil:
+		return piece{}, fmt.Errorf("%w: %w", errSpoiled, err)
+	case got.kind != kindPiece || got.snapshotOffset() != offset:
+		return piece{}, fmt.Errorf("%w: another answer than asked for", errSpoiled)
+	case got.term < f.term:
+		return piece{}, fmt.Errorf("an answer of term %d, in term %d", got.term, f.term)
+	}
+	return parsePiece(&got, body), nil
+}

@@ -1,0 +1,125 @@
+package fanout
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// startPatience bounds the start of a Server.
+const startPatience = 10 * time.Second
+
+// ServerOptions are those of a server inside this process.
+type ServerOptions struct {
+	// Host and Port are where it listens. Port 0 takes a free one; Host is
+	// 127.0.0.1 by default.
+	Host string
+	Port int
+	// Dir is the stream's folder; nothing else may be in it.
+	Dir string
+	// MaxStore bounds what all streams keep on disk, 1 to MaxStreamBytes. Default
+	// 2 GiB.
+	MaxStore int64
+	// User and Password, if set, are asked of everybody.
+	User, Password string
+	// TLS, if set, is asked of everybody.
+	TLS *tls.Config
+	// Logger is slog's default by default.
+	Logger *slog.Logger
+}
+
+// Server is a NATS server with JetStream in this process, for a small setup.
+type Server struct {
+	o     ServerOptions
+	s     *server.Server
+	ready chan struct{} // closed once it listens, or never will
+	err   error         // why it does not; before ready is closed
+}
+
+// NewServer prepares a server. Errors: an option out of its range.
+func NewServer(o ServerOptions) (*Server, error) {
+	o.Host = cmp.Or(o.Host, "127.0.0.1")
+	o.MaxStore = cmp.Or(o.MaxStore, 2<<30)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	port := cmp.Or(o.Port, server.RANDOM_PORT)
+	switch {
+	case o.Dir == "":
+		return nil, errors.New("nats server: its folder must be named")
+	case o.Port < 0 || o.Port > 65535:
+		return nil, fmt.Errorf("nats server: port %d", o.Port)
+	case o.MaxStore < 0 || o.MaxStore > MaxStreamBytes:
+		return nil, fmt.Errorf("nats server: max store %d: must be 1 to %d", o.MaxStore, int64(MaxStreamBytes))
+	case o.Password != "" && o.User == "":
+		return nil, errors.New("nats server: a password without a user")
+	}
+	s, err := server.NewServer(&server.Options{
+		ServerName: "blockdesk", Host: o.Host, Port: port, NoSigs: true, NoLog: true,
+		JetStream: true, StoreDir: o.Dir, JetStreamMaxStore: o.MaxStore, JetStreamMaxMemory: 1 << 20,
+		MaxPayload: 1 << 20, Username: o.User, Password: o.Password,
+		TLS: o.TLS != nil, TLSConfig: o.TLS, TLSTimeout: dialTimeout.Seconds(),
+		WriteDeadline: writeTimeout,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("nats server: %w", err)
+	}
+	s.SetLoggerV2(serverLog{o.Logger.With("role", "nats-server")}, false, false, false)
+	return &Server{o: o, s: s, ready: make(chan struct{})}, nil
+}
+
+// URL waits until the server listens and returns what clients connect to. Errors:
+// why it does not listen; ctx's.
+func (s *Server) URL(ctx context.Context) (string, error) {
+	select {
+	case <-s.ready:
+		return s.s.ClientURL(), s.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// port is where it listens, once URL has returned.
+func (s *Server) port() int {
+	if a, ok := s.s.Addr().(*net.TCPAddr); ok {
+		return a.Port
+	}
+	return 0
+}
+
+// Run serves until ctx ends. Once.
+func (s *Server) Run(ctx context.Context) error {
+	s.s.Start()
+	if !s.s.ReadyForConnections(startPatience) {
+		s.err = fmt.Errorf("nats server: does not listen on %s:%d", s.o.Host, s.o.Port)
+	}
+	close(s.ready)
+	if s.err == nil {
+		<-ctx.Done()
+	}
+	s.s.Shutdown()
+	s.s.WaitForShutdown()
+	return s.err
+}
+
+// serverLog tells what the server has to say to our log. Its notices are many and
+// of no use here.
+type serverLog struct{ log *slog.Logger }
+
+func (l serverLog) Noticef(format string, v ...any) { l.tell(slog.LevelDebug, format, v) }
+func (l serverLog) Warnf(format string, v ...any)   { l.tell(slog.LevelWarn, format, v) }
+func (l serverLog) Fatalf(format string, v ...any)  { l.tell(slog.LevelError, format, v) }
+func (l serverLog) Errorf(format string, v ...any)  { l.tell(slog.LevelError, format, v) }
+func (l serverLog) Debugf(string, ...any)           {}
+func (l serverLog) Tracef(string, ...any)           {}
+
+func (l serverLog) tell(level slog.Level, format string, v []any) {
+	if l.log.Enabled(context.Background(), level) {
+		l.log.Log(context.Background(), level, "nats server", "message", fmt.Sprintf(format, v...))
+	}
+}

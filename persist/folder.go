@@ -1,0 +1,180 @@
+package persist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// folder is what a Store, an EntryLog and the tools stand on: a folder that one
+// process has at a time, with a Pebble in it, the mark that witnesses how far
+// Pebble reached, and the fault that ends the use of both.
+//
+// keepMark runs beside whoever writes; release comes after all other calls.
+type folder struct {
+	o      Options // with defaults; of a folder that is only read, unused
+	layout layout
+	lock   *pebble.Lock
+	db     *pebble.DB
+	batch  *pebble.Batch // the writer's own
+	mark   *mark
+	fault  fault
+	// markDue, of capacity 1, holds a token while the mark has news.
+	markDue chan struct{}
+	// poisoned: Pebble panicked with its commit lock held; see fault.catch.
+	poisoned atomic.Bool
+}
+
+// takeLock keeps other processes out.
+func (f *folder) takeLock() error {
+	lock, err := pebble.LockDirectory(f.layout.dir, f.layout.fs)
+	if err != nil {
+		return fmt.Errorf("locking %s (is another process running on it?): %w", f.layout.dir, err)
+	}
+	f.lock = lock
+	return nil
+}
+
+// openToWrite takes the folder and opens its frames, which it makes where there
+// is no store yet, and returns the mark that they must bear out. The caller does
+// the rest: it reads them, opens the mark and makes the batch.
+func (f *folder) openToWrite() (markRecord, error) {
+	if err := makeDir(f.layout.fs, f.layout.dir); err != nil {
+		return markRecord{}, err
+	}
+	if err := f.takeLock(); err != nil {
+		return markRecord{}, err
+	}
+	m, bad, fresh, err := f.layout.findMark()
+	if err != nil {
+		return markRecord{}, err
+	}
+	if bad > 0 && !fresh {
+		f.fault.log.Warn("high-water mark: some slots are not whole, the newest that is counts", "slots", bad)
+	}
+	if fresh {
+		o, _ := pebbleOptions(f.layout.fs, f.layout.frames(), f.o.MemTableBytes, &f.fault)
+		if err := f.layout.create(o, &f.fault); err != nil {
+			return markRecord{}, err
+		}
+		m = markRecord{phase: closed}
+	}
+	o, logs := pebbleOptions(f.layout.fs, f.layout.frames(), f.o.MemTableBytes, &f.fault)
+	if err := logs.fill(f.layout.spares(), max(0, f.o.SpareLogs), f.o.MemTableBytes); err != nil {
+		return markRecord{}, err
+	}
+	o.ErrorIfNotExists = true
+	if f.db, err = pebble.Open(f.layout.frames(), o); err != nil {
+		return markRecord{}, f.refusal(err)
+	}
+	return m, nil
+}
+
+// openToRead takes the folder, which must have a store, and opens its frames
+// without changing a file. It returns the mark that they must bear out. Errors:
+// ErrNoStore, *DamageError, those of the disk.
+func (f *folder) openToRead() (markRecord, error) {
+	l := f.layout
+	if used, err := hasFiles(l.fs, l.dir); err != nil || !used {
+		return markRecord{}, errors.Join(err, fmt.Errorf("%w: %s", ErrNoStore, l.dir))
+	}
+	if err := f.takeLock(); err != nil {
+		return markRecord{}, err
+	}
+	m, _, fresh, err := l.findMark()
+	if err != nil {
+		return markRecord{}, err
+	} else if fresh {
+		return markRecord{}, fmt.Errorf("%w: %s", ErrNoStore, l.dir)
+	}
+	return m, f.readFrames()
+}
+
+// readFrames opens the frames without changing a file.
+func (f *folder) readFrames() error {
+	o, _ := pebbleOptions(f.layout.fs, f.layout.frames(), 64<<20, &f.fault)
+	o.ReadOnly = true
+	db, err := pebble.Open(f.layout.frames(), o)
+	if err != nil {
+		return f.layout.damage(f.layout.frames(), err)
+	}
+	f.db = db
+	return nil
+}
+
+// refusal is why the frames were not opened: damage, unless the disk would not
+// take what opening writes.
+func (f *folder) refusal(err error) error {
+	if failed := f.fault.err(); errors.Is(failed, errDisk) {
+		return failed
+	}
+	return f.layout.damage(f.layout.frames(), err)
+}
+
+// markMoved has keepMark take the mark to the disk. It never waits.
+func (f *folder) markMoved() {
+	select {
+	case f.markDue <- struct{}{}:
+	default:
+	}
+}
+
+// keepMark syncs the mark soon after it moves, at most once in MarkInterval, until
+// ctx ends or the disk fails.
+func (f *folder) keepMark(ctx context.Context) error {
+	t := time.NewTimer(0)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-f.markDue:
+		}
+		if err := f.mark.sync(); err != nil {
+			return f.fault.set(err)
+		}
+		t.Reset(f.o.MarkInterval)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+		}
+	}
+}
+
+// seal says in the mark, and on the disk, that the folder was closed in good order.
+func (f *folder) seal() error {
+	m, _ := f.mark.read()
+	m.phase = closed
+	if err := f.mark.write(m); err != nil {
+		return err
+	}
+	return f.mark.sync()
+}
+
+// release gives back what was taken, as far as that came.
+func (f *folder) release() error {
+	var errs []error
+	if f.batch != nil && !f.poisoned.Load() {
+		errs = append(errs, f.batch.Close())
+	}
+	if f.db != nil && !f.poisoned.Load() {
+		errs = append(errs, f.closePebble())
+	}
+	if f.mark != nil {
+		errs = append(errs, f.mark.close())
+	}
+	if f.lock != nil {
+		errs = append(errs, f.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (f *folder) closePebble() (err error) {
+	defer f.fault.catch(&f.poisoned, &err)
+	return f.db.Close()
+}

@@ -1,0 +1,164 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"blockdesk/persist/journaltest"
+)
+
+// lateTransport answers a call when it is told to.
+type lateTransport struct {
+	transport
+	called chan struct{}
+	answer chan bool
+}
+
+func (l *lateTransport) AppendEntries(_ raft.ServerID, _ raft.ServerAddress, _ *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	l.called <- struct{}{}
+	resp.Success = <-l.answer
+	return nil
+}
+
+// TestWitness: an answer counts if it was asked for in the round or later, in the
+// term, by a voter who follows.
+func TestWitness(t *testing.T) {
+	late := &lateTransport{called: make(chan struct{}), answer: make(chan bool)}
+	w := newWitness(late, time.Hour)
+	voters := []raft.Server{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "n", Suffrage: raft.Nonvoter}}
+	var calls sync.WaitGroup
+	call := func(id raft.ServerID, term uint64) {
+		calls.Go(func() {
+			_ = w.AppendEntries(id, "", &raft.AppendEntriesRequest{Term: term}, &raft.AppendEntriesResponse{})
+		})
+		<-late.called
+	}
+	answer := func(success bool) { late.answer <- success; calls.Wait() }
+	have := func(c confirmation) bool { ok, _ := w.majority("a", voters, c); return ok }
+
+	call("b", 7) // before the round, answered in it: it lay in a buffer
+	c := confirmation{term: 7, round: w.begin()}
+	answer(true)
+	if have(c) {
+		t.Error("an answer to a question of before counts")
+	}
+	for _, s := range []struct {
+		what    string
+		id      raft.ServerID
+		term    uint64
+		success bool
+	}{{"one without a voice", "n", 7, true}, {"one who does not follow", "b", 7, false}, {"another term", "b", 6, true}} {
+		call(s.id, s.term)
+		answer(s.success)
+		if have(c) {
+			t.Errorf("%s counts", s.what)
+		}
+	}
+	_, again := w.majority("a", voters, c)
+	call("c", 7)
+	answer(true)
+	<-again
+	if !have(c) {
+		t.Error("a majority has answered")
+	}
+	if ok, _ := w.majority("z", voters, c); ok {
+		t.Error("a leader without a voice counts itself")
+	}
+	if have(confirmation{term: 7, round: w.begin()}) {
+		t.Error("the answers of one round count in the next")
+	}
+}
+
+// stuckPipeline takes an entry when it is closed.
+type stuckPipeline struct {
+	raft.AppendPipeline
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (p *stuckPipeline) AppendEntries(*raft.AppendEntriesRequest, *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+	<-p.closed
+	return nil, raft.ErrPipelineShutdown
+}
+
+func (p *stuckPipeline) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return nil
+}
+
+func (l *lateTransport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline, error) {
+	return &stuckPipeline{closed: make(chan struct{})}, nil
+}
+
+// TestStuckPipeline: a pipeline that takes nothing is closed, so that raft goes on
+// without it.
+func TestStuckPipeline(t *testing.T) {
+	p, err := newWitness(&lateTransport{}, time.Millisecond).AppendEntriesPipeline("b", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.AppendEntries(nil, nil); !errors.Is(err, raft.ErrPipelineShutdown) {
+		t.Errorf("it ends with %v", err)
+	}
+}
+
+// TestShare: who comes while a round is under way shares the next one with all who
+// do.
+func TestShare(t *testing.T) {
+	b := newBarrier()
+	first := b.join()
+	if b.join() != first || len(b.kick) != 1 {
+		t.Error("two rounds for two who came before one began")
+	}
+	<-b.kick
+	if b.begin() != first {
+		t.Error("another round begins than was joined")
+	}
+	if next := b.join(); next == first || b.join() != next || len(b.kick) != 1 {
+		t.Error("who comes after the round has begun shares it")
+	}
+}
+
+// TestVerifyMany: many callers, on one node and on three, all get their word; a
+// caller's patience is its own; a node that has stopped confirms nothing.
+func TestVerifyMany(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 3} {
+		c := newCluster(t, n, nil)
+		ref := journaltest.NewReference(journaltest.Commands(50, 15))
+		id, term := c.lead()
+		if err := newWriter(t, term).append(ref.Commands[:20]); err != nil {
+			t.Fatal(err)
+		}
+		var callers sync.WaitGroup
+		for range 50 {
+			callers.Go(func() {
+				for range 10 {
+					if err := term.Verify(t.Context()); err != nil && (n == 1 || !errors.Is(err, ErrDeposed)) {
+						t.Errorf("%d nodes: %v", n, err)
+					}
+				}
+			})
+		}
+		callers.Wait()
+		if got := c.members[id].node.Counts().Verifications; got == 0 || got > 500 && n == 1 {
+			t.Errorf("%d nodes: %d rounds for 500 calls", n, got)
+		}
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := term.Verify(gone); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, ErrDeposed) {
+			t.Errorf("%d nodes: for a caller that has gone: %v", n, err)
+		}
+		if err := c.stop(id); err != nil {
+			t.Fatal(err)
+		}
+		if err := term.Verify(t.Context()); !errors.Is(err, ErrDeposed) {
+			t.Errorf("%d nodes: after the stop: %v", n, err)
+		}
+	}
+}

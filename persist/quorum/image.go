@@ -1,0 +1,329 @@
+package quorum
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/hashicorp/raft"
+
+	"blockdesk/engine"
+	"blockdesk/engine/event"
+	"blockdesk/persist"
+)
+
+// A snapshot's content, version 1. Little-endian. What comes after the header is
+// the replica (engine.Replica.AppendSnapshot), the last events, the stores'
+// entries, and the XXH64 of all before it.
+//
+//	 0        4         6   8       16      24     32     40      48       56      88        96      104      112   116
+//	┌────────┬─────────┬───┬───────┬───────┬──────┬──────┬───────┬────────┬───────┬─────────┬───────┬────────┬─────┬────────┐
+//	│ "BDQS" │ version │ 0 │ index │ reign │ next │ hash │ epoch │ digest │ state │ replica │ floor │ events │  0  │ CRC32C │
+//	│        │    1    │   │       │       │ seq  │      │       │        │ hash  │ bytes   │       │        │     │        │
+//	└────────┴─────────┴───┴───────┴───────┴──────┴──────┴───────┴────────┴───────┴─────────┴───────┴────────┴─────┴────────┘
+//
+// An entry of the stores: key bytes u16, value bytes u32, key (with its store's
+// name), value; the end is one of no key.
+const (
+	imageMagic   = "BDQS"
+	imageVersion = 1
+	headerSize   = 116 + 4
+	entryHeader  = 6
+	// fillBytes is after how much of the stores a restore commits.
+	fillBytes = 1 << 20
+	// maxTailEvents bounds what a snapshot may hold of them.
+	maxTailEvents = 1 << 24
+)
+
+// errImage is what is wrong with a snapshot's content.
+var errImage = errors.New("snapshot")
+
+// header is what a snapshot says of itself.
+type header struct {
+	index  uint64 // of the last entry in it
+	reign  uint64
+	at     persist.Place
+	digest uint64
+	state  [32]byte
+	bytes  uint64 // of the replica's encoding
+	floor  uint64 // of the events
+	events uint64
+}
+
+func (h *header) encode() []byte {
+	le := binary.LittleEndian
+	p := append(make([]byte, 0, headerSize), imageMagic...)
+	p = le.AppendUint16(p, imageVersion)
+	p = le.AppendUint16(p, 0)
+	for _, v := range []uint64{h.index, h.reign, h.at.Next, h.at.Hash, h.at.Epoch, h.digest} {
+		p = le.AppendUint64(p, v)
+	}
+	p = append(p, h.state[:]...)
+	for _, v := range []uint64{h.bytes, h.floor, h.events} {
+		p = le.AppendUint64(p, v)
+	}
+	p = le.AppendUint32(p, 0)
+	return le.AppendUint32(p, crc32.Checksum(p, castagnoli))
+}
+
+func decodeHeader(p []byte) (h header, err error) {
+	le := binary.LittleEndian
+	switch {
+	case len(p) != headerSize || string(p[:4]) != imageMagic:
+		return h, fmt.Errorf("%w: not one of a quorum", errImage)
+	case le.Uint32(p[headerSize-4:]) != crc32.Checksum(p[:headerSize-4], castagnoli):
+		return h, fmt.Errorf("%w: checksum of the header", errImage)
+	case le.Uint16(p[4:]) != imageVersion:
+		return h, fmt.Errorf("snapshot version %d, this program reads %d: %w", le.Uint16(p[4:]), imageVersion, engine.ErrVersion)
+	}
+	for i, v := range []*uint64{&h.index, &h.reign, &h.at.Next, &h.at.Hash, &h.at.Epoch, &h.digest} {
+		*v = le.Uint64(p[8+8*i:])
+	}
+	copy(h.state[:], p[56:88])
+	h.bytes, h.floor, h.events = le.Uint64(p[88:]), le.Uint64(p[96:]), le.Uint64(p[104:])
+	if h.bytes > persist.MaxSnapshotBytes || h.events > maxTailEvents {
+		return h, fmt.Errorf("%w: %d bytes and %d events: at most %d and %d",
+			errImage, h.bytes, h.events, uint64(persist.MaxSnapshotBytes), uint64(maxTailEvents))
+	}
+	return h, nil
+}
+
+// warmImage is the warm replica's part of a snapshot.
+type warmImage struct {
+	digest  uint64
+	state   [32]byte
+	replica []byte
+	floor   uint64
+	events  []event.Event
+}
+
+func (w *warm) image() warmImage {
+	return warmImage{
+		digest: w.replica.Digest, state: w.replica.State.Hash(), replica: w.replica.AppendSnapshot(nil),
+		floor: w.tail.floor, events: append([]event.Event(nil), w.tail.events...),
+	}
+}
+
+// image is a snapshot as of one entry: raft's FSMSnapshot.
+type image struct {
+	head    header
+	stores  *persist.KVView
+	warm    chan warmImage
+	stopped <-chan struct{}
+	images  *images
+	tried   bool // Persist was called
+}
+
+// Persist implements raft.FSMSnapshot.
+func (s *image) Persist(sink raft.SnapshotSink) error {
+	s.tried = true
+	err := s.persist(sink)
+	s.images.wrote(s.head.at, err)
+	return err
+}
+
+func (s *image) persist(sink raft.SnapshotSink) error {
+	var w warmImage
+	select {
+	case w = <-s.warm:
+	case <-s.stopped:
+		return errors.Join(errStopped, sink.Cancel())
+	}
+	if err := s.write(sink, &w); err != nil {
+		return errors.Join(err, sink.Cancel())
+	}
+	return sink.Close()
+}
+
+// Release implements raft.FSMSnapshot.
+func (s *image) Release() {
+	if !s.tried {
+		s.images.wrote(s.head.at, errNoImage) // raft had no place to put it
+	}
+	_ = s.stores.Close() // only reading: nothing to lose
+}
+
+// errNoImage: raft could not begin a snapshot.
+var errNoImage = errors.New("no file could be made for a snapshot")
+
+func (s *image) write(to io.Writer, w *warmImage) error {
+	sum := xxhash.New()
+	out := bufio.NewWriterSize(io.MultiWriter(to, sum), 256<<10)
+	h := s.head
+	h.digest, h.state, h.bytes = w.digest, w.state, uint64(len(w.replica))
+	h.floor, h.events = w.floor, uint64(len(w.events))
+	_, err := out.Write(h.encode())
+	if err == nil {
+		_, err = out.Write(w.replica)
+	}
+	var buf []byte
+	for i := 0; i < len(w.events) && err == nil; i++ {
+		buf = w.events[i].Append(buf[:0])
+		_, err = out.Write(buf)
+	}
+	if err == nil {
+		err = s.writeStores(out)
+	}
+	if err == nil {
+		err = out.Flush()
+	}
+	if err != nil {
+		return err
+	}
+	_, err = to.Write(binary.LittleEndian.AppendUint64(nil, sum.Sum64()))
+	return err
+}
+
+func (s *image) writeStores(out *bufio.Writer) error {
+	var failed error
+	var head []byte
+	err := s.stores.Scan([]byte{1}, nil, func(key, value []byte) bool {
+		head = binary.LittleEndian.AppendUint16(head[:0], uint16(len(key)))
+		head = binary.LittleEndian.AppendUint32(head, uint32(len(value)))
+		for _, p := range [][]byte{head, key, value} {
+			if failed == nil {
+				_, failed = out.Write(p)
+			}
+		}
+		return failed == nil
+	})
+	if err == nil && failed == nil {
+		_, failed = out.Write(make([]byte, entryHeader))
+	}
+	return errors.Join(err, failed)
+}
+
+// summed reads and adds up what was read.
+type summed struct {
+	from *bufio.Reader
+	sum  hash.Hash64
+}
+
+func (s *summed) Read(p []byte) (int, error) {
+	n, err := s.from.Read(p)
+	s.sum.Write(p[:n]) // never fails
+	return n, err
+}
+
+// readImage reads a snapshot whole, fills the copy of the stores where that is
+// further behind, and returns the replica, which is what the header says. Memory
+// grows with what is there, not with what a header claims.
+func readImage(from io.Reader, stores *local, o engine.StateOptions) (h header, r *engine.Replica, events []event.Event, err error) {
+	in := &summed{from: bufio.NewReaderSize(from, 256<<10), sum: xxhash.New()}
+	head := make([]byte, headerSize)
+	if _, err := io.ReadFull(in, head); err != nil {
+		return h, nil, nil, fmt.Errorf("%w: reading the header: %w", errImage, err)
+	}
+	if h, err = decodeHeader(head); err != nil {
+		return h, nil, nil, err
+	}
+	if r, err = readReplica(in, &h, o); err != nil {
+		return h, nil, nil, err
+	}
+	if events, err = readEvents(in, &h); err != nil {
+		return h, nil, nil, err
+	}
+	if err := readStores(in, &h, stores); err != nil {
+		return h, nil, nil, fmt.Errorf("entry %d: stores: %w", h.index, err)
+	}
+	return h, r, events, nil
+}
+
+func readReplica(in io.Reader, h *header, o engine.StateOptions) (*engine.Replica, error) {
+	var data bytes.Buffer
+	if _, err := io.CopyN(&data, in, int64(h.bytes)); err != nil {
+		return nil, fmt.Errorf("%w: seq %d: reading the replica: %w", errImage, h.at.Next-1, err)
+	}
+	r, err := engine.RestoreReplica(data.Bytes(), o)
+	if err != nil {
+		return nil, fmt.Errorf("snapshot of seq %d: %w", h.at.Next-1, err)
+	}
+	if r.State.Seq()+1 != h.at.Next || r.Digest != h.digest || r.State.Hash() != h.state {
+		return nil, fmt.Errorf("%w: holds seq %d and digest %016x, should be %d and %016x",
+			errImage, r.State.Seq(), r.Digest, h.at.Next-1, h.digest)
+	}
+	return r, nil
+}
+
+func readEvents(in io.Reader, h *header) ([]event.Event, error) {
+	var events []event.Event
+	var data [event.Size]byte
+	for range h.events {
+		if _, err := io.ReadFull(in, data[:]); err != nil {
+			return nil, fmt.Errorf("%w: reading the events: %w", errImage, err)
+		}
+		var e event.Event
+		e.Decode(&data)
+		if e.Seq <= h.floor || e.Seq >= h.at.Next || len(events) > 0 && e.Seq < events[len(events)-1].Seq {
+			return nil, fmt.Errorf("%w: event of seq %d out of order", errImage, e.Seq)
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// readStores reads the stores' entries and the sum at the end.
+func readStores(in *summed, h *header, stores *local) error {
+	keep := stores.index >= h.index && stores.index > 0
+	if !keep {
+		if err := stores.clear(); err != nil {
+			return err
+		}
+	}
+	for more := true; more; {
+		var failed error
+		read := func(set func(key, value []byte)) { more, failed = readSome(in, set) }
+		var err error
+		if keep {
+			read(func([]byte, []byte) {})
+		} else {
+			err = stores.fill(read)
+		}
+		if err := errors.Join(failed, err); err != nil {
+			return err
+		}
+	}
+	want := in.sum.Sum64()
+	var sum [8]byte
+	if _, err := io.ReadFull(in, sum[:]); err != nil || binary.LittleEndian.Uint64(sum[:]) != want {
+		return fmt.Errorf("%w: checksum of the whole", errImage)
+	}
+	if keep {
+		return nil
+	}
+	return stores.seal(h.index)
+}
+
+// readSome sets entries until they are fillBytes, and reports whether more
+// follow.
+func readSome(in io.Reader, set func(key, value []byte)) (more bool, err error) {
+	var head [entryHeader]byte
+	var data []byte
+	for n := 0; n < fillBytes; n += len(data) + opBytes {
+		if _, err := io.ReadFull(in, head[:]); err != nil {
+			return false, fmt.Errorf("%w: reading the stores: %w", errImage, err)
+		}
+		key, value := int(binary.LittleEndian.Uint16(head[:])), int(binary.LittleEndian.Uint32(head[2:]))
+		if key == 0 {
+			return false, nil
+		}
+		if key > persist.MaxKeyBytes || value > persist.MaxValueBytes {
+			return false, fmt.Errorf("%w: an entry of %d and %d bytes", errImage, key, value)
+		}
+		if cap(data) < key+value {
+			data = make([]byte, key+value)
+		}
+		data = data[:key+value]
+		if _, err := io.ReadFull(in, data); err != nil {
+			return false, fmt.Errorf("%w: reading the stores: %w", errImage, err)
+		}
+		set(data[:key], data[key:])
+	}
+	return true, nil
+}

@@ -1,0 +1,92 @@
+package quorum
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"blockdesk/persist"
+)
+
+// local is this node's copy of all replicated stores, in one map: a store's keys
+// begin with its name and a zero byte, indexKey says up to which entry of the log
+// the copy reaches. It is written without sync: what a crash takes from its end
+// the log has.
+type local struct {
+	kv    *persist.KV
+	index uint64 // of the last entry that is in the copy; 0 = it is not whole
+}
+
+// indexKey is before every store's, whose names are letters.
+func indexKey() []byte { return []byte{0} }
+
+func openLocal(o *Options) (*local, error) {
+	kv, err := persist.OpenKV(o.path(storesFolder), o.FS, o.Logger)
+	if err != nil {
+		return nil, err
+	}
+	l := &local{kv: kv}
+	value, ok, err := kv.Get(indexKey())
+	if err == nil && ok && len(value) == 8 {
+		l.index = binary.LittleEndian.Uint64(value)
+	}
+	if err == nil && l.index == 0 {
+		err = l.clear() // a restore was cut short, or there is nothing
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("replicated stores: %w", err), kv.Close())
+	}
+	return l, nil
+}
+
+func prefixed(store string, key []byte) []byte {
+	p := make([]byte, 0, len(store)+1+len(key))
+	return append(append(append(p, store...), 0), key...)
+}
+
+// apply writes the commit that entry index holds, unless the copy has it.
+func (l *local) apply(index uint64, store string, ops []byte) error {
+	if index <= l.index {
+		return nil
+	}
+	err := l.kv.Commit(func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
+		for len(ops) > 0 {
+			op, a, b, rest, _ := nextOp(ops) // parseCommit has checked them
+			if op == opSet {
+				set(prefixed(store, a), b)
+			} else {
+				deleteRange(prefixed(store, a), prefixed(store, b))
+			}
+			ops = rest
+		}
+		set(indexKey(), binary.LittleEndian.AppendUint64(nil, index))
+	}, false)
+	if err == nil {
+		l.index = index
+	}
+	return err
+}
+
+// clear empties the copy, which is not whole from then on until seal.
+func (l *local) clear() error {
+	l.index = 0
+	return l.kv.Commit(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
+		deleteRange([]byte{0}, []byte{0xff})
+	}, true)
+}
+
+// fill writes entries as a snapshot has them, with their stores' names.
+func (l *local) fill(each func(set func(key, value []byte))) error {
+	return l.kv.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { each(set) }, false)
+}
+
+// seal ends a restore: the copy is whole, as of entry index.
+func (l *local) seal(index uint64) error {
+	err := l.kv.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
+		set(indexKey(), binary.LittleEndian.AppendUint64(nil, index))
+	}, true)
+	if err == nil {
+		l.index = index
+	}
+	return err
+}

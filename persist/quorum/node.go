@@ -1,0 +1,400 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"golang.org/x/sync/errgroup"
+
+	"blockdesk/persist"
+)
+
+const (
+	// maxPending is how many commits of stores may be under way; then the next
+	// one waits.
+	maxPending = 1024
+	// cachedEntries is how many of the last entries are read from memory.
+	cachedEntries = 128
+	// stallAfter is how many times Options.Timeout a pipeline to a peer may stand.
+	stallAfter = 10
+	// maxAppend is how many entries one call to a peer may carry.
+	maxAppend = 64
+)
+
+// Errors of a Node.
+var (
+	// ErrStopped: Run has ended, or has not begun.
+	ErrStopped = errors.New("quorum: the node is not running")
+	// ErrDeposed is what every call of a Term wraps once the node does not lead
+	// any more: see DeposedError.
+	ErrDeposed = errors.New("quorum: not the leader")
+)
+
+// Node is one member of a group. Open, then Run; everything else may be called
+// from anywhere at any time, and says ErrStopped while Run does not run.
+type Node struct {
+	o         Options
+	log       *persist.EntryLog
+	local     *local
+	stream    *stream
+	snapshots *raft.FileSnapshotStore
+	warm      *warm
+	machine   *machine
+	images    *images
+	witness   *witness
+	barrier   *barrier
+	disk      *persist.DiskWatch
+	counts    counts
+	room      chan struct{}      // holds a token for each commit of a store under way
+	pending   chan pendingCommit // those, in the log's order
+
+	mu       sync.Mutex
+	raft     *raft.Raft // nil: Run has not begun
+	stopping bool
+	failure  error
+	term     *Term         // the last one
+	changed  chan struct{} // closed, and made anew, at each change of leadership
+	broken   chan struct{} // closed at the first failure
+
+	proposals sync.WaitGroup // under way; none is added once stopping
+}
+
+// Open opens the node's log and stores, or makes them, and binds its address.
+// Errors: those of Options.Validate; *persist.DamageError where the disk does not
+// hold what was promised to the others: then the node must be removed and come
+// back with an empty folder and another ID, since it may have voted or
+// acknowledged what it has forgotten.
+func Open(o Options) (*Node, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	n := &Node{
+		o: o.withDefaults(), room: make(chan struct{}, maxPending), pending: make(chan pendingCommit, maxPending),
+		changed: make(chan struct{}), broken: make(chan struct{}), barrier: newBarrier(),
+	}
+	if err := n.open(); err != nil {
+		return nil, errors.Join(fmt.Errorf("node %s: %w", o.ID, err), n.Close())
+	}
+	return n, nil
+}
+
+func (n *Node) open() (err error) {
+	n.log, err = persist.OpenEntryLog(persist.EntryLogOptions{
+		Dir: n.o.path(logFolder), FS: n.o.FS, MemTableBytes: n.o.MemTableBytes, SpareLogs: n.o.SpareLogs, Logger: n.o.Logger,
+		Advice: damageAdvice,
+	})
+	if err != nil {
+		return err
+	}
+	if n.local, err = openLocal(&n.o); err != nil {
+		return err
+	}
+	n.snapshots, err = raft.NewFileSnapshotStoreWithLogger(filepath.Join(n.o.Dir, logFolder), n.o.KeepSnapshots, newRaftLog(n.o.Logger))
+	if err != nil {
+		return err
+	}
+	if err := n.joined(); err != nil {
+		return err
+	}
+	n.warm = newWarm(n.o.State, n.o.TailEvents)
+	n.images = &images{from: n.snapshots}
+	n.machine = &machine{log: n.log, local: n.local, warm: n.warm, images: n.images, fail: n.fail, at: persist.Genesis()}
+	if n.disk, err = persist.NewDiskWatch(n.o.diskWatch()); err != nil {
+		return err
+	}
+	n.stream, err = listen(&n.o)
+	return err
+}
+
+// damageAdvice: a backup would bring back a node that has forgotten its votes.
+const damageAdvice = "remove this node from its group, restore nothing, and add it again with an empty folder under another id"
+
+// joined reports damage where the log begins after the newest snapshot's end:
+// raft would go on without what lies between.
+func (n *Node) joined() error {
+	first, _ := n.log.Bounds()
+	if first <= 1 {
+		return nil
+	}
+	list, err := n.snapshots.List()
+	if err != nil {
+		return err
+	}
+	if len(list) > 0 && list[0].Index+1 >= first {
+		return nil
+	}
+	return &persist.DamageError{
+		Dir: n.o.Dir, Where: n.o.path(logFolder),
+		Err:    fmt.Errorf("%w: the log begins at entry %d, and no snapshot stands for those before", errMissing, first),
+		Advice: damageAdvice,
+	}
+}
+
+// Addr is what the others dial.
+func (n *Node) Addr() string { return n.stream.Addr().String() }
+
+// Run takes part in the group until ctx ends or the node fails, and returns why.
+// A node that has failed has left: the others go on without it.
+func (n *Node) Run(ctx context.Context) error {
+	// The stores outlive raft, which outlives who proposes.
+	held, release := context.WithCancel(context.WithoutCancel(ctx))
+	var stores, machine errgroup.Group
+	stores.Go(func() error { return n.log.Run(held) })
+	stores.Go(func() error { return n.local.kv.Run(held) })
+	stores.Go(func() error { return n.disk.Run(held) })
+	end := make(chan struct{})
+	machine.Go(func() error {
+		err := n.warm.run(end)
+		if err != nil {
+			err = n.fail(err)
+		}
+		return err
+	})
+	machine.Go(func() error { n.settle(end); return nil })
+	machine.Go(func() error { n.confirm(end); return nil })
+	r, err := n.start(func(work func(<-chan struct{})) {
+		machine.Go(func() error { work(end); return nil })
+	})
+	if err == nil {
+		n.watch(ctx, r)
+		n.stop(r)
+	} else {
+		err = errors.Join(n.fail(err), ignoreClosed(n.stream.Close()))
+	}
+	close(end)
+	_ = machine.Wait() // the failure has what it returns
+	release()
+	return errors.Join(err, n.Failed(), stores.Wait())
+}
+
+// start begins the group, if this is its first node's first start, and joins it.
+// run starts what runs beside it.
+func (n *Node) start(run func(func(end <-chan struct{}))) (*raft.Raft, error) {
+	log := newRaftLog(n.o.Logger)
+	c := raft.DefaultConfig()
+	c.LocalID, c.Logger = raft.ServerID(n.o.ID), log
+	c.HeartbeatTimeout, c.ElectionTimeout = n.o.Timeout, n.o.Timeout
+	c.LeaderLeaseTimeout = n.o.Timeout * 3 / 4
+	c.CommitTimeout = n.o.Timeout / 5
+	c.MaxAppendEntries, c.BatchApplyCh = maxAppend, true
+	c.SnapshotThreshold, c.SnapshotInterval = n.o.SnapshotEvery, snapshotLook
+	c.TrailingLogs, c.NoLegacyTelemetry = n.o.TrailingEntries, true
+	entries := logs{n.log}
+	under := n.o.transport
+	if under == nil {
+		patient := newTransport(n.stream, log, stallAfter*n.o.Timeout, n.leads)
+		run(patient.run)
+		under = patient
+	}
+	n.witness = newWitness(under, stallAfter*n.o.Timeout)
+	if err := n.bootstrap(c, entries, n.witness); err != nil {
+		return nil, err
+	}
+	cache, err := raft.NewLogCache(cachedEntries, entries)
+	if err != nil {
+		return nil, err
+	}
+	r, err := raft.NewRaft(c, n.machine, cache, entries, n.snapshots, n.witness)
+	if err != nil {
+		return nil, err
+	}
+	n.mu.Lock()
+	n.raft = r
+	n.mu.Unlock()
+	return r, nil
+}
+
+// snapshotLook is how often raft looks whether a snapshot is due.
+const snapshotLook = 2 * time.Second
+
+func (n *Node) bootstrap(c *raft.Config, entries logs, transport raft.Transport) error {
+	used, err := raft.HasExistingState(entries, entries, n.snapshots)
+	if err != nil || used || n.o.Join {
+		return err
+	}
+	var servers raft.Configuration
+	for _, p := range n.o.Peers {
+		servers.Servers = append(servers.Servers, raft.Server{ID: raft.ServerID(p.ID), Address: raft.ServerAddress(p.Address)})
+	}
+	return raft.BootstrapCluster(c, entries, entries, n.snapshots, transport, servers)
+}
+
+// seenElections is how many elections may wait to be counted.
+const seenElections = 16
+
+// watch tells of each change of leadership until ctx ends or the node fails.
+func (n *Node) watch(ctx context.Context, r *raft.Raft) {
+	elected := make(chan raft.Observation, seenElections)
+	observer := raft.NewObserver(elected, false, func(o *raft.Observation) bool { _, ok := o.Data.(raft.LeaderObservation); return ok })
+	r.RegisterObserver(observer)
+	defer r.DeregisterObserver(observer)
+	look := time.NewTicker(n.o.Timeout)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-n.broken:
+			return
+		case o := <-elected:
+			if o.Data.(raft.LeaderObservation).LeaderID != "" {
+				n.counts.elections.Add(1)
+			}
+		case <-look.C:
+			// Raft steps down when its log fails, and tries again.
+			if err := n.log.Failed(); err != nil {
+				_ = n.fail(err) // which ends the loop
+			}
+		case <-r.LeaderCh():
+			// A quick loss and gain are told as one: either way what was is over.
+			n.mu.Lock()
+			term := n.term
+			n.mu.Unlock()
+			if term != nil && (r.State() != raft.Leader || r.CurrentTerm() != term.Number) {
+				term.end(ErrDeposed)
+			}
+			n.tell()
+		}
+	}
+}
+
+// tell wakes who waits for a change.
+func (n *Node) tell() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	close(n.changed)
+	n.changed = make(chan struct{})
+}
+
+// stop lets nobody propose, waits for what is under way, which raft answers as
+// long as it runs, and leaves.
+func (n *Node) stop(r *raft.Raft) {
+	n.mu.Lock()
+	n.stopping = true
+	term := n.term
+	n.mu.Unlock()
+	if term != nil {
+		term.end(ErrStopped)
+	}
+	n.tell()
+	n.proposals.Wait()
+	_ = r.Shutdown().Error() // it has none
+}
+
+// fail latches the first failure and returns it. The node leaves: what it cannot
+// write or apply it must not acknowledge.
+func (n *Node) fail(err error) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.failure == nil && !errors.Is(err, errStopped) {
+		n.failure = fmt.Errorf("node %s has failed: %w", n.o.ID, err)
+		n.o.Logger.Error("node has failed: it leaves the group", "node", n.o.ID, "error", err)
+		close(n.broken)
+	}
+	return err
+}
+
+// Failed is why the node has left; nil while it takes part.
+func (n *Node) Failed() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.failure
+}
+
+// Close lets go of what Open took. Run must have ended.
+func (n *Node) Close() error {
+	var errs []error
+	if n.stream != nil {
+		errs = append(errs, ignoreClosed(n.stream.Close()))
+	}
+	if n.local != nil {
+		errs = append(errs, n.local.kv.Close())
+	}
+	if n.log != nil {
+		errs = append(errs, n.log.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// leads reports whether this node leads in a term, and is not about to leave.
+func (n *Node) leads(term uint64) bool {
+	r, err := n.running()
+	return err == nil && r.State() == raft.Leader && r.CurrentTerm() == term
+}
+
+// running returns raft while the node takes part.
+func (n *Node) running() (*raft.Raft, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.raft == nil || n.stopping {
+		return nil, ErrStopped
+	}
+	return n.raft, nil
+}
+
+// hold returns raft, which does not end before who got it calls proposals.Done.
+func (n *Node) hold() (*raft.Raft, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.raft == nil || n.stopping {
+		return nil, ErrStopped
+	}
+	n.proposals.Add(1)
+	return n.raft, nil
+}
+
+// propose puts an entry into the log's queue. Who gets a future must wait for it
+// and then call proposals.Done.
+func (n *Node) propose(t tag, data []byte) (raft.ApplyFuture, error) {
+	r, err := n.hold()
+	if err != nil {
+		return nil, err
+	}
+	return r.ApplyLog(raft.Log{Data: data, Extensions: t.encode()}, 0), nil
+}
+
+// commit proposes an entry and waits until it is committed and this node has
+// judged it. It returns what the machine answered.
+func (n *Node) commit(t tag, data []byte) (any, error) {
+	f, err := n.propose(t, data)
+	if err != nil {
+		return nil, err
+	}
+	defer n.proposals.Done()
+	return n.answer(f)
+}
+
+// answer waits for an entry; an error that the machine answered is the error.
+func (n *Node) answer(f raft.ApplyFuture) (any, error) {
+	err := f.Error()
+	if err == nil {
+		err, _ = f.Response().(error)
+	}
+	if err != nil {
+		n.counts.failed.Add(1)
+		return nil, err
+	}
+	n.counts.commits.Add(1)
+	return f.Response(), nil
+}
+
+// settle waits for the stores' commits, one after the other as they were
+// proposed, until end is closed.
+func (n *Node) settle(end <-chan struct{}) {
+	for {
+		select {
+		case <-end:
+			return
+		case p := <-n.pending:
+			_, err := n.answer(p.future)
+			n.proposals.Done()
+			p.store.settled(&p, err)
+			<-n.room
+		}
+	}
+}

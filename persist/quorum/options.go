@@ -1,0 +1,195 @@
+package quorum
+
+import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"blockdesk/engine"
+	"blockdesk/persist"
+)
+
+// Limits of Options.
+const (
+	MaxPeers      = 9 // of the configuration; more cost each commit and win nothing
+	MaxNameBytes  = 64
+	MinTimeout    = 20 * time.Millisecond
+	MaxTimeout    = 30 * time.Second
+	MinTailEvents = 1 << 10
+	MaxTailEvents = maxTailEvents / 2
+)
+
+// Folders of a node's data folder.
+const (
+	logFolder    = "raft" // the log, its mark, and raft's snapshots
+	storesFolder = "stores"
+)
+
+// Peer is a node as the configuration names it.
+type Peer struct {
+	// ID is the node's name, for good: a node whose disk was lost comes back
+	// under another one, since it has forgotten whom it voted for.
+	ID string
+	// Address is host:port of its transport.
+	Address string
+	// REST, WebSocket and FIX are where its clients find it: what a follower
+	// tells them when it is the leader.
+	REST, WebSocket, FIX string
+}
+
+// Options of a Node. The zero value of each field but ID, Dir, Bind and Peers is
+// its default.
+type Options struct {
+	// ID is this node's, one of Peers unless Join is set.
+	ID string
+	// Dir is the node's own folder; Open makes it.
+	Dir string
+	// FS is where the log and the stores live; nil is the disk. Raft's snapshots
+	// are on the disk in any case.
+	FS vfs.FS
+	// Bind is host:port to listen on; Advertise what others dial, Bind by
+	// default. Port 0 takes a free one, for tests.
+	Bind, Advertise string
+	// Peers are the voters of a new group, the same on every one of them, and
+	// where the clients find each node.
+	Peers []Peer
+	// Join makes a node without a log wait to be added instead of beginning a
+	// group of Peers.
+	Join bool
+	// TLS authenticates both ends of the transport: Certificates and RootCAs and
+	// ClientCAs must be set. Without it only loopback addresses are allowed.
+	TLS *tls.Config
+	// Timeout is how long a leader may be silent before the others elect one:
+	// 100 ms by default. They wait up to twice as long, by chance.
+	Timeout time.Duration
+	// SnapshotEvery is the number of log entries between snapshots, 50,000 by
+	// default; KeepSnapshots how many stay, 2 by default.
+	SnapshotEvery uint64
+	KeepSnapshots int
+	// TrailingEntries is how many entries stay in the log for a follower that is
+	// a little behind: 10,240 by default.
+	TrailingEntries uint64
+	// TailEvents is how many of the last events a new leader can give to a
+	// gateway whose store is behind: 2^18 by default. It must exceed what the
+	// gateways may be behind: the engine's egress ring.
+	TailEvents int
+	// MemTableBytes and SpareLogs are persist.Options'.
+	MemTableBytes, SpareLogs int
+	// DiskEvery, DiskLowPercent and DiskLow are persist.Options': DiskLow is told of
+	// this node's disk in whatever role, so who begins an engine on a Term asks its
+	// Health as well.
+	DiskEvery      time.Duration
+	DiskLowPercent int
+	DiskLow        func(low bool)
+	// State is how replicas are made.
+	State engine.StateOptions
+	// Logger is slog's default by default.
+	Logger *slog.Logger
+
+	// dial, if set, reaches a peer, and transport takes the place of all of it:
+	// tests stand between.
+	dial      func(to string, timeout time.Duration) (net.Conn, error)
+	transport transport
+}
+
+func (o *Options) path(folder string) string {
+	if o.FS != nil {
+		return o.FS.PathJoin(o.Dir, folder)
+	}
+	return filepath.Join(o.Dir, folder)
+}
+
+// withDefaults fills in what is zero.
+func (o Options) withDefaults() Options {
+	o.Timeout = cmp.Or(o.Timeout, 100*time.Millisecond)
+	o.SnapshotEvery = cmp.Or(o.SnapshotEvery, 50_000)
+	o.KeepSnapshots = cmp.Or(o.KeepSnapshots, 2)
+	o.TrailingEntries = cmp.Or(o.TrailingEntries, 10_240)
+	o.TailEvents = cmp.Or(o.TailEvents, 1<<18)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	return o
+}
+
+// Validate reports the first option that is out of its range. Zero values are in
+// range where they stand for a default.
+func (o *Options) Validate() error {
+	d := o.withDefaults()
+	switch {
+	case d.ID == "" || len(d.ID) > MaxNameBytes:
+		return fmt.Errorf("node id of %d bytes: must be 1 to %d", len(d.ID), MaxNameBytes)
+	case d.Dir == "":
+		return errors.New("node directory: must be named")
+	case d.Timeout < MinTimeout || d.Timeout > MaxTimeout:
+		return fmt.Errorf("timeout %v: must be %v to %v", d.Timeout, MinTimeout, MaxTimeout)
+	case d.KeepSnapshots < 1:
+		return fmt.Errorf("keep_snapshots %d: must be at least 1", d.KeepSnapshots)
+	case d.TailEvents < MinTailEvents || d.TailEvents > MaxTailEvents:
+		return fmt.Errorf("tail_events %d: must be %d to %d", d.TailEvents, MinTailEvents, MaxTailEvents)
+	case len(d.Peers) == 0 && !d.Join || len(d.Peers) > MaxPeers:
+		return fmt.Errorf("%d peers: must be 1 to %d", len(d.Peers), MaxPeers)
+	case d.TLS != nil && (len(d.TLS.Certificates) == 0 || d.TLS.RootCAs == nil || d.TLS.ClientCAs == nil):
+		return errors.New("transport: TLS needs a certificate and the authorities of both ends")
+	}
+	watch := d.diskWatch()
+	if err := errors.Join(watch.Validate(), o.validatePeers()); err != nil {
+		return err
+	}
+	return o.validateAddress("bind", o.Bind)
+}
+
+// diskWatch are the options that are the disk's.
+func (o *Options) diskWatch() persist.Options {
+	return persist.Options{
+		Dir: o.Dir, FS: o.FS, DiskEvery: o.DiskEvery, DiskLowPercent: o.DiskLowPercent, DiskLow: o.DiskLow, Logger: o.Logger,
+	}
+}
+
+func (o *Options) validatePeers() error {
+	ids, addresses := map[string]bool{}, map[string]bool{}
+	for _, p := range o.Peers {
+		switch {
+		case p.ID == "" || len(p.ID) > MaxNameBytes:
+			return fmt.Errorf("peer id of %d bytes: must be 1 to %d", len(p.ID), MaxNameBytes)
+		case ids[p.ID] || addresses[p.Address]:
+			return fmt.Errorf("peer %s at %s: named twice", p.ID, p.Address)
+		}
+		ids[p.ID], addresses[p.Address] = true, true
+		if err := o.validateAddress("peer "+p.ID, p.Address); err != nil {
+			return err
+		}
+	}
+	if !o.Join && !ids[o.ID] {
+		return fmt.Errorf("node %s is not among the peers", o.ID)
+	}
+	return nil
+}
+
+// validateAddress wants host:port, and a loopback host where there is no TLS.
+func (o *Options) validateAddress(what, address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil || host == "" {
+		return fmt.Errorf("%s address %q: must be host:port", what, address)
+	}
+	ip := net.ParseIP(host)
+	if o.TLS == nil && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("%s address %q: only a loopback address may do without TLS", what, address)
+	}
+	return nil
+}
+
+// peer is the configuration's word on a node.
+func (o *Options) peer(id, address string) Peer {
+	for _, p := range o.Peers {
+		if p.ID == id {
+			return p
+		}
+	}
+	return Peer{ID: id, Address: address}
+}

@@ -1,0 +1,58 @@
+package quorum
+
+import (
+	"fmt"
+
+	"blockdesk/engine/event"
+	"blockdesk/persist"
+)
+
+// tail is the last events that the committed frames have caused. A gateway whose
+// store is a little behind the journal reads on from there when a new leader
+// begins. Its floor is what was dropped: all events above it are there.
+type tail struct {
+	limit  int // events kept; up to twice as many are in memory
+	events []event.Event
+	floor  uint64 // Seq of the last command whose events are not all there
+}
+
+func (t *tail) add(events []event.Event) {
+	if len(t.events)+len(events) > 2*t.limit {
+		t.drop(len(t.events) - t.limit)
+	}
+	t.events = append(t.events, events...)
+}
+
+// drop forgets at least n of the oldest events, all of a command or none.
+func (t *tail) drop(n int) {
+	if n <= 0 {
+		return
+	}
+	t.floor = t.events[n-1].Seq
+	for n < len(t.events) && t.events[n].Seq == t.floor {
+		n++
+	}
+	t.events = t.events[:copy(t.events, t.events[n:])]
+}
+
+// replay gives visit the events of each command above floor, in order. The error
+// is persist.ErrFloor.
+func (t *tail) replay(floor uint64, visit func([]event.Event)) error {
+	if floor < t.floor {
+		return fmt.Errorf("%w: seq %d; this node has the events from seq %d on", persist.ErrFloor, floor, t.floor+1)
+	}
+	if visit == nil {
+		return nil
+	}
+	for i := 0; i < len(t.events); {
+		j := i + 1
+		for j < len(t.events) && t.events[j].Seq == t.events[i].Seq {
+			j++
+		}
+		if t.events[i].Seq > floor {
+			visit(t.events[i:j:j])
+		}
+		i = j
+	}
+	return nil
+}

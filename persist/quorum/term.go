@@ -1,0 +1,268 @@
+package quorum
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"blockdesk/engine"
+	"blockdesk/engine/event"
+	"blockdesk/persist"
+)
+
+// ErrBegun refuses a Recover after the first Append.
+var ErrBegun = errors.New("quorum: the term's journal has begun")
+
+// DeposedError says that a term is over and who leads now. It wraps ErrDeposed
+// and, in Err, what ended the term: what was under way then may be committed or
+// not, and the next leader's state says which.
+type DeposedError struct {
+	// Leader is who leads now, as far as this node knows; without an ID it knows
+	// none.
+	Leader Peer
+	Err    error
+}
+
+// Error names the leader.
+func (e *DeposedError) Error() string {
+	if e.Leader.ID == "" {
+		return fmt.Sprintf("%v, and no leader is known: %v", ErrDeposed, e.Err)
+	}
+	return fmt.Sprintf("%v: %s at %s is: %v", ErrDeposed, e.Leader.ID, e.Leader.Address, e.Err)
+}
+
+// Unwrap is ErrDeposed and Err.
+func (e *DeposedError) Unwrap() []error { return []error{ErrDeposed, e.Err} }
+
+// Term is one node's time as the leader: a journal that begins where all
+// committed frames end, the state there, and the replicated stores. It stands in
+// for persist.Store: Recover, then an engine whose journal it is. At its end the
+// engine and all that was built on it must go; the next Term begins from what is
+// committed.
+type Term struct {
+	// Number is raft's; it grows from leader to leader. Two terms of one node have the
+	// same where nobody else came to lead between them.
+	Number uint64
+
+	node  *Node
+	reign uint64 // index of the entry that began it
+
+	wake  atomic.Pointer[chan<- struct{}]
+	shelf *shelf
+
+	mu      sync.Mutex
+	over    error // set once
+	done    chan struct{}
+	stores  map[string]*Store
+	durable persist.Place // where what was acknowledged ends
+
+	// Append's own.
+	at     persist.Place
+	begun  bool
+	frames []byte
+}
+
+var _ engine.Journal = (*Term)(nil)
+
+// Leads waits until this node leads and no term of its is left, and begins one.
+// When it returns, everything that any leader before has acknowledged is in this
+// node's log, and nothing of them can come after. Errors: ctx's; ErrStopped; the
+// node's failure.
+func (n *Node) Leads(ctx context.Context) (*Term, error) {
+	// A transfer that fails leaves this node the leader, and tells nobody.
+	again := time.NewTicker(n.o.Timeout)
+	defer again.Stop()
+	for {
+		n.mu.Lock()
+		changed, r, failure, term := n.changed, n.raft, n.failure, n.term
+		stopping := n.stopping
+		n.mu.Unlock()
+		switch {
+		case failure != nil:
+			return nil, failure
+		case stopping:
+			return nil, ErrStopped
+		}
+		if r != nil && r.State() == raft.Leader && (term == nil || term.Err() != nil) {
+			if t, err := n.begin(r); err == nil {
+				return t, nil
+			} else if !deposed(err) {
+				return nil, err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-changed:
+		case <-again.C:
+		case <-n.broken:
+		}
+	}
+}
+
+// deposed reports whether err says that another node leads, or may.
+func deposed(err error) bool {
+	for _, is := range []error{
+		raft.ErrNotLeader, raft.ErrLeadershipLost, raft.ErrLeadershipTransferInProgress, raft.ErrAbortedByRestore, raft.ErrRaftShutdown, errStale,
+	} {
+		if errors.Is(err, is) {
+			return true
+		}
+	}
+	return false
+}
+
+// begin commits the entry that begins a reign. It is committed by this leader, so
+// everything before it in the log is too.
+func (n *Node) begin(r *raft.Raft) (*Term, error) {
+	number := r.CurrentTerm()
+	got, err := n.commit(tag{kind: reignKind}, nil)
+	if err != nil {
+		return nil, err
+	}
+	b, ok := got.(begun)
+	if !ok {
+		return nil, fmt.Errorf("quorum: a reign was answered by %T", got)
+	}
+	t := &Term{Number: number, node: n, reign: b.reign, at: b.at, durable: b.at, done: make(chan struct{}), stores: map[string]*Store{}}
+	t.shelf = &shelf{images: n.images, frames: &n.machine.frames, now: time.Now}
+	n.mu.Lock()
+	n.term = t
+	n.mu.Unlock()
+	if r.State() != raft.Leader || r.CurrentTerm() != number {
+		t.end(ErrDeposed) // the watch may have looked before there was a term
+	}
+	n.counts.terms.Add(1)
+	n.o.Logger.Info("this node leads", "node", n.o.ID, "term", number, "last_seq", b.at.Next-1, "epoch", b.at.Epoch)
+	return t, nil
+}
+
+// Done is closed at the term's end.
+func (t *Term) Done() <-chan struct{} { return t.done }
+
+// Err is nil while the term lasts, then a *DeposedError.
+func (t *Term) Err() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over == nil {
+		return nil
+	}
+	return &DeposedError{Leader: t.node.Leader(), Err: t.over}
+}
+
+// ended ends the term, if nothing has, and returns its error.
+func (t *Term) ended(why error) error {
+	t.end(why)
+	return t.Err()
+}
+
+// end ends the term, if nothing has. No lock of a store may be held: those who
+// wait there are woken.
+func (t *Term) end(why error) {
+	var stores []*Store
+	t.mu.Lock()
+	if t.over == nil {
+		t.over = why
+		close(t.done)
+		for _, s := range t.stores {
+			stores = append(stores, s)
+		}
+	}
+	t.mu.Unlock()
+	for _, s := range stores {
+		s.wake()
+	}
+	t.shelf.close()
+	t.node.tell()
+}
+
+// Recover returns the replica of everything committed, after visit, which may be
+// nil, got the events of each command above floor, in order; it must not keep the
+// slice. It may be called again, with another floor, before the first Append. The
+// error wraps persist.ErrFloor where this node has not all of these events, or
+// ErrDeposed.
+func (t *Term) Recover(floor uint64, visit func([]event.Event)) (*engine.Replica, error) {
+	if t.begun {
+		return nil, ErrBegun
+	}
+	give := make(chan handed, 1)
+	call := func(w *warm) error { return w.hand(floor, visit, give) }
+	if err := t.node.warm.give(job{call: call}); err != nil {
+		return nil, t.ended(ErrStopped)
+	}
+	select {
+	case got := <-give:
+		if got.err == nil && got.next != t.at.Next {
+			return nil, t.ended(fmt.Errorf("seq %d: the replica is not where the term began, at seq %d: %w", got.next-1, t.at.Next-1, errStale))
+		}
+		return got.replica, got.err
+	case <-t.node.warm.stopped:
+		return nil, t.ended(ErrStopped)
+	}
+}
+
+// Append implements engine.Journal: the frame is one entry of the log, and it
+// returns when a majority has that on disk and this node has found that it
+// follows the frame before. Every error wraps ErrDeposed and is final; whether
+// the frame is committed is then for the next leader to say.
+func (t *Term) Append(prior uint64, a, b []engine.Command) error {
+	if err := t.Err(); err != nil {
+		return err
+	}
+	t.begun = true
+	f := persist.Frame{Epoch: t.at.Epoch, Previous: t.at.Hash, EventHash: prior}
+	var err error
+	if t.frames, err = persist.AppendFrame(t.frames[:0], &f, a, b); err != nil {
+		return t.ended(err)
+	}
+	after := t.at
+	if err := after.Follow(&f, persist.HashFrame(t.frames)); err != nil {
+		return t.ended(err)
+	}
+	began := time.Now()
+	// Raft keeps the bytes.
+	if _, err := t.node.commit(tag{kind: frameKind, reign: t.reign}, bytes.Clone(t.frames)); err != nil {
+		return t.ended(err)
+	}
+	t.node.counts.acks.Wrote(len(t.frames))
+	t.node.counts.acks.Synced(began)
+	t.at = after
+	t.acknowledge(after)
+	return nil
+}
+
+// acknowledge moves Durable and wakes who reads the frames.
+func (t *Term) acknowledge(at persist.Place) {
+	t.mu.Lock()
+	t.durable = at
+	t.mu.Unlock()
+	if wake := t.wake.Load(); wake != nil {
+		select {
+		case *wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Store returns the replicated store of that name, 1 to MaxStoreName letters a to
+// z; the same one for the same name. It panics on another name, and past
+// MaxStores.
+func (t *Term) Store(name string) *Store {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.stores[name]
+	if s == nil {
+		if !storeName(name) || len(t.stores) == MaxStores {
+			panic("quorum: store " + name + ": not a name, or too many")
+		}
+		s = newStore(t, name)
+		t.stores[name] = s
+	}
+	return s
+}

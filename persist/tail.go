@@ -1,0 +1,194 @@
+package persist
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/cockroachdb/errors/oserror"
+	"github.com/cockroachdb/pebble/v2"
+
+	"blockdesk/engine"
+)
+
+// ErrNoFrame says that no durable frame begins at a Seq: it was pruned, or it lies
+// within a frame.
+var ErrNoFrame = errors.New("no frame of the journal begins there")
+
+// ErrNoSnapshot says that there is no snapshot of a Seq, or no longer.
+var ErrNoSnapshot = errors.New("no such snapshot")
+
+// SnapshotChunk is how many bytes of a snapshot's file are worth asking for at
+// once.
+const SnapshotChunk = snapshotChunk
+
+// MaxSnapshotFile is the longest file of a snapshot.
+const MaxSnapshotFile = snapshotHeaderSize + MaxSnapshotBytes + 8*(MaxSnapshotBytes/snapshotChunk)
+
+// Place is a point between two frames of one history. The zero value is none;
+// Genesis is the first.
+type Place struct {
+	// Next is the Seq that comes next, at least 1.
+	Next uint64
+	// Hash is the HashFrame of the frame before; 0 before the first.
+	Hash uint64
+	// Epoch is the one in force; 0 before the first.
+	Epoch uint64
+}
+
+// Genesis is the place before the first frame of any journal.
+func Genesis() Place {
+	c := genesis()
+	return c.place()
+}
+
+// Follow checks that f, whose HashFrame is hash, comes next at p, and moves p past
+// it. An error leaves p where it is.
+func (p *Place) Follow(f *Frame, hash uint64) error {
+	c := chain{next: p.Next, hash: p.Hash, epoch: p.Epoch}
+	if err := c.follow(f, hash); err != nil {
+		return err
+	}
+	*p = c.place()
+	return nil
+}
+
+func (c *chain) place() Place { return Place{Next: c.next, Hash: c.hash, Epoch: c.epoch} }
+
+// Durable is the place up to which everything is acknowledged. Any goroutine; it
+// never waits for the disk.
+func (s *Store) Durable() Place {
+	c := s.durableChain()
+	return c.place()
+}
+
+// SetWake names a channel that is sent to, if it takes it at once, whenever
+// Durable has moved. It should have room for one. Any goroutine.
+func (s *Store) SetWake(wake chan<- struct{}) { s.wake.Store(&wake) }
+
+// Frames calls visit with each durable frame from the one that begins at seq from
+// on, until it returns false or there are no more. The frame and its bytes are
+// valid only during the call. While it runs it keeps Pebble's buffers and tables
+// from going, so a visit of many should end and come back. Any goroutine, between
+// Open and Close. Errors: ErrNoFrame, where something durable comes after from and
+// no frame begins there; those of the disk, with the Seq.
+func (s *Store) Frames(from uint64, visit func(f *Frame, encoded []byte) bool) error {
+	durable := s.durableChain()
+	if from >= durable.next {
+		return nil
+	}
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: frameKey(from), UpperBound: frameKey(durable.next)})
+	if err != nil {
+		return fmt.Errorf("reading from seq %d: %w", from, err)
+	}
+	next := from
+	err = walkOver(it, func(f *Frame, encoded []byte) error {
+		if f.First != next {
+			return errStop
+		}
+		next = f.Last() + 1
+		if !visit(f, encoded) {
+			return errStop
+		}
+		return nil
+	})
+	if err = errors.Join(err, it.Close()); err != nil {
+		return err
+	}
+	if next == from {
+		return fmt.Errorf("seq %d: %w", from, ErrNoFrame)
+	}
+	return nil
+}
+
+// NewestSnapshot returns the place of the newest snapshot, and false where there
+// is none. Any goroutine.
+func (s *Store) NewestSnapshot() (Place, bool) {
+	list := s.snapshots.get()
+	if len(list) == 0 {
+		return Place{}, false
+	}
+	c := list[len(list)-1].chain()
+	return c.place(), true
+}
+
+// ReadSnapshot fills p from byte offset on with the file of the snapshot that ends
+// before seq next, as it is on disk, and returns how many bytes it has put there
+// and how long the file is. Who has them all gives them to RestoreSnapshot. Any
+// goroutine. Errors: ErrNoSnapshot, where it is not there (it may have been pruned
+// between two calls); those of the disk.
+func (s *Store) ReadSnapshot(next uint64, offset int64, p []byte) (n int, size int64, err error) {
+	known := slices.ContainsFunc(s.snapshots.get(), func(v snapshot) bool { return v.seq+1 == next })
+	if !known {
+		return 0, 0, fmt.Errorf("seq %d: %w", next, ErrNoSnapshot)
+	}
+	f, err := s.o.FS.Open(s.layout.snapshot(next - 1))
+	if oserror.IsNotExist(err) {
+		return 0, 0, fmt.Errorf("seq %d: %w", next, ErrNoSnapshot)
+	} else if err != nil {
+		return 0, 0, fmt.Errorf("opening a snapshot: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return 0, 0, fmt.Errorf("reading the snapshot of seq %d: %w", next-1, err)
+	}
+	if offset < 0 || offset >= info.Size() {
+		return 0, info.Size(), nil
+	}
+	n, err = f.ReadAt(p, offset)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return 0, 0, fmt.Errorf("reading the snapshot of seq %d: %w", next-1, err)
+	}
+	return n, info.Size(), nil
+}
+
+// RestoreSnapshot makes the replica of a snapshot's whole file, all checksums
+// proven, and returns the place where the journal goes on. Data are hostile until
+// it returns. Errors: engine.ErrVersion, engine.ErrSnapshot, those of a damaged
+// file.
+func RestoreSnapshot(data []byte, o engine.StateOptions) (*engine.Replica, Place, error) {
+	snap, body, err := decodeSnapshot(data)
+	if err != nil {
+		return nil, Place{}, err
+	}
+	r, err := engine.RestoreReplica(body, o)
+	if err != nil {
+		return nil, Place{}, err
+	}
+	if r.State.Seq() != snap.seq || r.Digest != snap.digest || r.State.Hash() != snap.state {
+		return nil, Place{}, fmt.Errorf("%w: holds seq %d and digest %016x, should be %d and %016x, or has another state",
+			errSnapshot, r.State.Seq(), r.Digest, snap.seq, snap.digest)
+	}
+	c := snap.chain()
+	return r, c.place(), nil
+}
+
+// decodeSnapshot checks a snapshot's whole file and returns what is in it. Memory
+// is bounded by the file's length.
+func decodeSnapshot(data []byte) (snapshot, []byte, error) {
+	snap, err := decodeSnapshotHeader(data)
+	if err != nil {
+		return snapshot{}, nil, err
+	}
+	chunks := (snap.length + snapshotChunk - 1) / snapshotChunk
+	if want := snapshotHeaderSize + snap.length + 8*chunks; uint64(len(data)) != want {
+		return snapshot{}, nil, fmt.Errorf("%w: file of %d bytes, want %d", errSnapshot, len(data), want)
+	}
+	body := make([]byte, 0, snap.length)
+	for rest := data[snapshotHeaderSize:]; len(rest) > 0; {
+		n := min(snapshotChunk, int(snap.length)-len(body))
+		chunk := rest[8 : 8+n]
+		if !chunkWhole(rest[:8], chunk) {
+			return snapshot{}, nil, fmt.Errorf("%w: checksum of the chunk at offset %d", errSnapshot, len(body))
+		}
+		body = append(body, chunk...)
+		rest = rest[8+n:]
+	}
+	if xxhash.Sum64(body) != snap.sum {
+		return snapshot{}, nil, fmt.Errorf("%w: checksum of the whole", errSnapshot)
+	}
+	return snap, body, nil
+}
