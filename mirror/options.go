@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -159,36 +160,17 @@ func (l *PoolListing) history() solana.Address {
 }
 
 func (o Options) withDefaults() Options {
-	for _, d := range [...]struct {
-		at *time.Duration
-		to time.Duration
-	}{
-		{&o.Every, 10 * time.Second},
-		{&o.MaxBehind, time.Minute},
-		{&o.MaxAhead, time.Minute},
-		{&o.AskPause, 300 * time.Millisecond},
-		{&o.Reach, minReach},
-		{&o.RecordEvery, 6 * time.Hour},
-	} {
-		if *d.at == 0 {
-			*d.at = d.to
-		}
-	}
-	if o.StaleAfter == 0 {
-		o.StaleAfter = 3 * o.Every
-	}
-	if o.Commitment == 0 {
-		o.Commitment = rpc.Confirmed
-	}
-	if o.MaxUnnumbered == 0 {
-		o.MaxUnnumbered = 1 << 21
-	}
-	if o.MaxSpread == 0 {
-		o.MaxSpread = 150
-	}
-	if o.MaxAsks == 0 {
-		o.MaxAsks = 5
-	}
+	o.Every = cmp.Or(o.Every, 10*time.Second)
+	o.MaxBehind = cmp.Or(o.MaxBehind, time.Minute)
+	o.MaxAhead = cmp.Or(o.MaxAhead, time.Minute)
+	o.AskPause = cmp.Or(o.AskPause, 300*time.Millisecond)
+	o.Reach = cmp.Or(o.Reach, minReach)
+	o.RecordEvery = cmp.Or(o.RecordEvery, 6*time.Hour)
+	o.StaleAfter = cmp.Or(o.StaleAfter, 3*o.Every)
+	o.Commitment = cmp.Or(o.Commitment, rpc.Confirmed)
+	o.MaxUnnumbered = cmp.Or(o.MaxUnnumbered, 1<<21)
+	o.MaxSpread = cmp.Or(o.MaxSpread, 150)
+	o.MaxAsks = cmp.Or(o.MaxAsks, 5)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -1,7 +1,6 @@
 package mirror_test
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/mirror"
@@ -200,14 +200,9 @@ func serveWire(t *testing.T, chain *liveChain, nodes ...rpc.Upstream) (s *mirror
 	if s, err = mirror.New(o, client, engine, newMemKV()); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
+	end := runtest.Start(t, s.Run)
 	return s, engine, func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		end()
 		client.Close()
 	}
 }

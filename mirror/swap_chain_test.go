@@ -4,11 +4,11 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/binary"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"blockdesk/internal/sandbox"
+	"blockdesk/internal/sandbox/sandboxtest"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/internal/solana/tx"
@@ -20,8 +20,7 @@ import (
 // the treasury's quote tokens.
 type tradedPair struct {
 	t      *testing.T
-	node   *sandbox.Node
-	setup  *sandbox.Setup
+	local  *sandboxtest.Chain
 	client *rpc.Client
 	pair   mirror.VaultPair
 	base   string
@@ -29,35 +28,12 @@ type tradedPair struct {
 
 func startPair(t *testing.T, base string) *tradedPair {
 	t.Helper()
-	dir := t.TempDir()
-	o := sandbox.Options{Dir: filepath.Join("..", "internal", "sandbox"), ManualSlots: true, ConfirmSlots: 1, FinalizeSlots: 2, Seed: "mirror", SetupDir: dir}
-	if err := o.Check(t.Context()); err != nil {
-		t.Skip(err)
-	}
-	node, err := sandbox.Start(context.WithoutCancel(t.Context()), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := node.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	setup, err := sandbox.ReadSetup(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := rpc.New(rpc.Options{Upstreams: []rpc.Upstream{{Name: "sandbox", URL: node.URL()}}, HedgeAfter: -1, MaxBlockhashAge: time.Nanosecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
-	p := &tradedPair{t: t, node: node, setup: setup, client: client, base: base}
+	local := sandboxtest.Start(t, sandbox.Options{ManualSlots: true, ConfirmSlots: 1, FinalizeSlots: 2, Seed: "mirror"})
+	setup := local.Setup
+	p := &tradedPair{t: t, local: local, client: local.Client(rpc.Options{}), base: base}
 	// The taker has none of the base yet, and no account for it.
 	taker, mint := &setup.Wallets[0], setup.Mints[base]
-	if err := node.Call(t.Context(), "sandbox_fund", map[string]any{"wallet": taker.Address, "symbol": base, "amount": 1000}, nil); err != nil {
-		t.Fatal(err)
-	}
+	local.Control("fund", map[string]any{"wallet": taker.Address, "symbol": base, "amount": 1000})
 	account, err := solana.TokenAccount(addressOf(t, taker.Address), addressOf(t, mint.Address), addressOf(t, mint.Program))
 	if err != nil {
 		t.Fatal(err)
@@ -78,20 +54,20 @@ type leg struct {
 }
 
 func (p *tradedPair) buy(base, quote market.Amount) []leg {
-	taker := &p.setup.Wallets[0]
-	return []leg{{"USDC", taker, &p.setup.Treasury, quote}, {p.base, &p.setup.Desk, taker, base}}
+	taker := &p.local.Setup.Wallets[0]
+	return []leg{{"USDC", taker, &p.local.Setup.Treasury, quote}, {p.base, &p.local.Setup.Desk, taker, base}}
 }
 
 func (p *tradedPair) sell(base, quote market.Amount) []leg {
-	taker := &p.setup.Wallets[0]
-	return []leg{{p.base, taker, &p.setup.Desk, base}, {"USDC", &p.setup.Treasury, taker, quote}}
+	taker := &p.local.Setup.Wallets[0]
+	return []leg{{p.base, taker, &p.local.Setup.Desk, base}, {"USDC", &p.local.Setup.Treasury, taker, quote}}
 }
 
 // do sends one transaction of some transfers, and lets slots pass. One that must
 // fail is sent all the same.
 func (p *tradedPair) do(slots int, legs ...leg) {
 	p.t.Helper()
-	signers := []*sandbox.Party{&p.setup.Wallets[0], &p.setup.Desk, &p.setup.Treasury}
+	signers := []*sandbox.Party{&p.local.Setup.Wallets[0], &p.local.Setup.Desk, &p.local.Setup.Treasury}
 	b, err := p.client.Blockhash(p.t.Context())
 	if err != nil {
 		p.t.Fatal(err)
@@ -116,7 +92,7 @@ func (p *tradedPair) do(slots int, legs ...leg) {
 	}
 	written := len(m.Keys)
 	for _, l := range legs {
-		mint := p.setup.Mints[l.symbol]
+		mint := p.local.Setup.Mints[l.symbol]
 		data := append(binary.LittleEndian.AppendUint64([]byte{12}, uint64(l.atoms)), mint.Decimals)
 		m.Instructions = append(m.Instructions, tx.Instruction{
 			Accounts: []uint8{key(l.from.Accounts[l.symbol]), key(mint.Address), key(l.to.Accounts[l.symbol]), key(l.from.Address)},
@@ -130,11 +106,7 @@ func (p *tradedPair) do(slots int, legs ...leg) {
 	}
 	t := tx.Transaction{Message: m}
 	for _, s := range signers {
-		k, err := p.setup.Key(*s)
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		t.Signatures = append(t.Signatures, solana.Signature(ed25519.Sign(k, signed)))
+		t.Signatures = append(t.Signatures, solana.Signature(ed25519.Sign(p.local.Key(*s), signed)))
 	}
 	raw, err := t.Append(nil)
 	if err != nil {
@@ -144,14 +116,7 @@ func (p *tradedPair) do(slots int, legs ...leg) {
 		p.t.Fatal(err)
 	}
 	if slots > 0 {
-		p.advance(slots)
-	}
-}
-
-func (p *tradedPair) advance(slots int) {
-	p.t.Helper()
-	if err := p.node.Call(p.t.Context(), "sandbox_advance", map[string]any{"slots": slots}, nil); err != nil {
-		p.t.Fatal(err)
+		p.local.Advance(slots)
 	}
 }
 
@@ -196,14 +161,14 @@ func TestMirrorChain(t *testing.T) {
 			}
 		}
 		done := func(base, quote uint64) { swaps, volume = swaps+1, [2]uint64{volume[0] + base, volume[1] + quote} }
-		p.advance(4)
+		p.local.Advance(4)
 		follow()
 		p.do(4, p.buy(1_000_001, 2_000_003)...)
 		done(1_000_001, 2_000_003)
 		follow()
 		p.do(0, p.sell(500, 900)...)
 		follow() // it is not final yet
-		p.advance(4)
+		p.local.Advance(4)
 		done(500, 900)
 		follow()
 		for i := range market.Amount(7) { // more than a page, some in one slot

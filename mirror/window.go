@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/big"
@@ -50,15 +51,9 @@ func (o *WindowOptions) Validate() error {
 }
 
 func (o WindowOptions) withDefaults() WindowOptions {
-	if o.MaxSwaps == 0 {
-		o.MaxSwaps = MaxWindowSwaps
-	}
-	if o.MaxAge == 0 {
-		o.MaxAge = time.Minute
-	}
-	if o.MaxAhead == 0 {
-		o.MaxAhead = time.Minute
-	}
+	o.MaxSwaps = cmp.Or(o.MaxSwaps, MaxWindowSwaps)
+	o.MaxAge = cmp.Or(o.MaxAge, time.Minute)
+	o.MaxAhead = cmp.Or(o.MaxAhead, time.Minute)
 	return o
 }
 

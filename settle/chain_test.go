@@ -1,13 +1,13 @@
 package settle_test
 
 import (
-	"context"
 	"crypto/ed25519"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"blockdesk/internal/sandbox"
+	"blockdesk/internal/sandbox/sandboxtest"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/internal/solana/tx"
@@ -20,9 +20,7 @@ const patience = 60 * time.Second
 // chain is a real Solana runtime. It finalizes after two slots.
 type chain struct {
 	t      testing.TB
-	node   *sandbox.Node
-	setup  *sandbox.Setup
-	dir    string
+	local  *sandboxtest.Chain
 	client *rpc.Client // the test's own, not the service's
 	desk   solana.Address
 	// treasury is paid on both rails.
@@ -42,33 +40,14 @@ type wallet struct {
 // the reason.
 func startChain(t testing.TB, slot time.Duration) *chain {
 	t.Helper()
-	o := sandbox.Options{
-		Dir: filepath.Join("..", "internal", "sandbox"), SlotTime: slot, ConfirmSlots: 1, FinalizeSlots: 2,
-		Seed: t.Name(), SetupDir: t.TempDir(), Wallets: 12,
-	}
-	if err := o.Check(t.Context()); err != nil {
-		t.Skip(err)
-	}
-	node, err := sandbox.Start(context.WithoutCancel(t.Context()), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := node.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	c := &chain{t: t, node: node, dir: o.SetupDir, mints: map[string]solana.Address{}, programs: map[string]solana.Address{}}
-	c.setup, err = sandbox.ReadSetup(o.SetupDir)
-	c.must(err)
-	c.client, err = rpc.New(rpc.Options{Upstreams: []rpc.Upstream{{Name: "test", URL: node.URL()}}, HedgeAfter: -1})
-	c.must(err)
-	t.Cleanup(c.client.Close)
+	local := sandboxtest.Start(t, sandbox.Options{SlotTime: slot, ConfirmSlots: 1, FinalizeSlots: 2, Seed: t.Name(), Wallets: 12})
+	c := &chain{t: t, local: local, client: local.Client(rpc.Options{}), mints: map[string]solana.Address{}, programs: map[string]solana.Address{}}
+	var err error
 	c.began, err = c.client.Slot(t.Context(), rpc.Processed)
 	c.must(err)
 	c.advance(1)
-	c.desk, c.treasury = c.address(c.setup.Desk.Address), c.address(c.setup.Treasury.Address)
-	for symbol, m := range c.setup.Mints {
+	c.desk, c.treasury = c.address(local.Setup.Desk.Address), c.address(local.Setup.Treasury.Address)
+	for symbol, m := range local.Setup.Mints {
 		c.mints[symbol], c.programs[symbol] = c.address(m.Address), c.address(m.Program)
 	}
 	return c
@@ -83,17 +62,13 @@ func (c *chain) must(err error) {
 
 func (c *chain) address(text string) solana.Address {
 	c.t.Helper()
-	a, err := solana.ParseAddress(text)
-	c.must(err)
-	return a
+	return c.local.Address(text)
 }
 
 func (c *chain) wallet(i int) wallet {
 	c.t.Helper()
-	p := c.setup.Wallets[i]
-	key, err := c.setup.Key(p)
-	c.must(err)
-	return wallet{c.address(p.Address), key}
+	p := c.local.Setup.Wallets[i]
+	return wallet{c.address(p.Address), c.local.Key(p)}
 }
 
 // freshWallet is one that nobody has ever paid.
@@ -107,18 +82,18 @@ func freshWallet(t testing.TB) wallet {
 }
 
 // keyFile is the desk's.
-func (c *chain) keyFile() string { return filepath.Join(c.dir, c.setup.Desk.Keypair) }
+func (c *chain) keyFile() string { return filepath.Join(c.local.Dir, c.local.Setup.Desk.Keypair) }
 
 // control tells the chain to do something: sandbox_method.
 func (c *chain) control(method string, params map[string]any) {
 	c.t.Helper()
-	c.must(c.node.Call(context.WithoutCancel(c.t.Context()), "sandbox_"+method, params, nil))
+	c.local.Control(method, params)
 }
 
 // advance lets slots pass at once.
 func (c *chain) advance(slots int) {
 	c.t.Helper()
-	c.control("advance", map[string]any{"slots": slots})
+	c.local.Advance(slots)
 }
 
 // fill returns the transaction with the wallet's signature in its slot.

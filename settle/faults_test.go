@@ -60,7 +60,7 @@ func (f *chainFault) run(t *testing.T, l *life, i int) {
 	c.control(f.method, f.params)
 	if f.end > 0 {
 		heal := time.AfterFunc(f.end, func() {
-			if err := c.node.Call(context.WithoutCancel(t.Context()), "sandbox_heal", nil, nil); err != nil {
+			if err := c.local.Call(context.WithoutCancel(t.Context()), "sandbox_heal", nil, nil); err != nil {
 				t.Error(err)
 			}
 		})

@@ -157,6 +157,9 @@ func (s *Settle) survey(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if now := s.desk.View(); now != v && next.lacks(now) != nil && g.lacks(now) == nil {
+		return nil // made for a policy that has changed meanwhile, to one that the last serves
+	}
 	s.ground.Store(next)
 	return next.lacks(v)
 }

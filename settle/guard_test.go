@@ -236,9 +236,13 @@ func (g *guarded) run(t *testing.T, l *life, signer *hookedSigner) {
 	if g.lost {
 		return
 	}
-	if _, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw))); err != nil {
-		t.Fatalf("when the cause is gone: %v", err)
-	}
+	l.await("a submission once the cause is gone", func() bool {
+		_, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw)))
+		if err != nil && !errors.Is(err, settle.ErrNotReady) { // a survey may end that began before
+			t.Fatal(err)
+		}
+		return err == nil
+	})
 	l.becomes(claim.ID, rfq.ClaimSettled)
 }
 

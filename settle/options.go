@@ -1,6 +1,7 @@
 package settle
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"time"
@@ -81,32 +82,17 @@ type Payments struct {
 
 // withDefaults fills what is zero.
 func (o Options) withDefaults() Options {
-	for _, d := range []struct {
-		at *time.Duration
-		to time.Duration
-	}{
-		{&o.StuckAfter, 10 * time.Minute},
-		{&o.RetryFirst, time.Second},
-		{&o.RetryMost, time.Minute},
-		{&o.RefreshEvery, 30 * time.Second},
-		{&o.SignTimeout, 5 * time.Second},
-	} {
-		if *d.at == 0 {
-			*d.at = d.to
-		}
-	}
-	if o.Extensions == 0 {
-		o.Extensions = token.Harmless()
-	}
-	if o.Deliverers == 0 {
-		o.Deliverers = 8
-	}
+	o.StuckAfter = cmp.Or(o.StuckAfter, 10*time.Minute)
+	o.RetryFirst = cmp.Or(o.RetryFirst, time.Second)
+	o.RetryMost = cmp.Or(o.RetryMost, time.Minute)
+	o.RefreshEvery = cmp.Or(o.RefreshEvery, 30*time.Second)
+	o.SignTimeout = cmp.Or(o.SignTimeout, 5*time.Second)
+	o.Extensions = cmp.Or(o.Extensions, token.Harmless())
+	o.Deliverers = cmp.Or(o.Deliverers, 8)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	o.Broadcast.Now = o.Now
 	return o
 }

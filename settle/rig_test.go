@@ -101,7 +101,7 @@ func begin(t testing.TB, c *chain, o lifeOptions) *life {
 	c.must(err)
 	c.must(l.desk.Start(replica.State.Desk().Board(), replica.State.Seq()))
 	l.client, err = rpc.New(rpc.Options{
-		Upstreams: []rpc.Upstream{{Name: "sandbox", URL: c.node.URL()}}, HedgeAfter: -1,
+		Upstreams: []rpc.Upstream{{Name: "sandbox", URL: c.local.URL()}}, HedgeAfter: -1,
 		Timeout: 4 * time.Second, AttemptTimeout: 2 * time.Second, BlockhashEvery: 20 * time.Millisecond, ProbeEvery: 100 * time.Millisecond,
 	})
 	c.must(err)

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -101,12 +102,8 @@ func (o Options) withDefaults() Options {
 		start := time.Now()
 		o.Elapsed = func() time.Duration { return time.Since(start) }
 	}
-	if o.MaxTokens == 0 {
-		o.MaxTokens = MaxTokens
-	}
-	if o.MaxUsedNonces == 0 {
-		o.MaxUsedNonces = MaxUsedNonces
-	}
+	o.MaxTokens = cmp.Or(o.MaxTokens, MaxTokens)
+	o.MaxUsedNonces = cmp.Or(o.MaxUsedNonces, MaxUsedNonces)
 	return o
 }
 

@@ -3,13 +3,13 @@ package broadcast_test
 import (
 	"context"
 	"crypto/ed25519"
-	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"blockdesk/internal/sandbox"
+	"blockdesk/internal/sandbox/sandboxtest"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
 	"blockdesk/internal/solana/rpc"
@@ -24,7 +24,7 @@ import (
 // chain is a real Solana runtime, a client of it under two names, and a store.
 type chain struct {
 	t      testing.TB
-	node   *sandbox.Node
+	local  *sandboxtest.Chain
 	client *rpc.Client
 	store  *store.Store
 	desk   storetest.Desk
@@ -37,37 +37,14 @@ const chainSlot = 20 * time.Millisecond
 
 func startChain(t testing.TB) *chain {
 	t.Helper()
-	dir := t.TempDir()
-	o := sandbox.Options{Dir: filepath.Join("..", "..", "internal", "sandbox"), SlotTime: chainSlot, FinalizeSlots: 4, Seed: "broadcast", SetupDir: dir}
-	if err := o.Check(t.Context()); err != nil {
-		t.Skip(err)
-	}
-	node, err := sandbox.Start(context.WithoutCancel(t.Context()), o)
-	must(t, err)
-	t.Cleanup(func() { must(t, node.Stop()) })
-	setup, err := sandbox.ReadSetup(dir)
-	must(t, err)
-	client, err := rpc.New(rpc.Options{
-		Upstreams: []rpc.Upstream{{Name: "one", URL: node.URL()}, {Name: "two", URL: node.URL()}},
-		Timeout:   time.Second, AttemptTimeout: 300 * time.Millisecond, Attempts: 2, HedgeAfter: -1, MaxBlockhashAge: time.Nanosecond,
-	})
-	must(t, err)
-	t.Cleanup(client.Close)
+	local := sandboxtest.Start(t, sandbox.Options{SlotTime: chainSlot, FinalizeSlots: 4, Seed: "broadcast"})
+	setup := local.Setup
+	client := local.Client(rpc.Options{Timeout: time.Second, AttemptTimeout: 300 * time.Millisecond, Attempts: 2}, "one", "two")
 	s, err := store.Open(&storetest.KV{})
 	must(t, err)
-	c := &chain{t: t, node: node, client: client, store: s}
-	c.desk.Key, err = setup.Key(setup.Desk)
-	must(t, err)
-	c.taker, err = setup.Key(setup.Wallets[0])
-	must(t, err)
-	mint, err := solana.ParseAddress(setup.Mints["SLUSD"].Address)
-	must(t, err)
-	list, _, err := client.Accounts(t.Context(), []solana.Address{mint}, rpc.Confirmed, 0)
-	must(t, err)
-	parsed, err := token.ParseMint(mint, list[0].Owner, list[0].Data)
-	must(t, err)
-	c.base, err = parsed.Check(token.Harmless())
-	must(t, err)
+	c := &chain{t: t, local: local, client: client, store: s, taker: local.Key(setup.Wallets[0])}
+	c.desk.Key = local.Key(setup.Desk)
+	c.base = local.Mint(client, local.Address(setup.Mints["SLUSD"].Address), token.Harmless())
 	return c
 }
 
@@ -81,7 +58,7 @@ func must(t testing.TB, err error) {
 // control calls one of the chain's own methods.
 func (c *chain) control(method string, params map[string]any) {
 	c.t.Helper()
-	must(c.t, c.node.Call(context.WithoutCancel(c.t.Context()), "sandbox_"+method, params, nil))
+	c.local.Control(method, params)
 }
 
 // common binds the next claim to the newest blockhash.

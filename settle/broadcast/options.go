@@ -1,6 +1,7 @@
 package broadcast
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -86,18 +87,10 @@ func DefaultOptions() Options {
 
 func (o Options) withDefaults() Options {
 	d := DefaultOptions()
-	if o.ResendEvery == 0 {
-		o.ResendEvery = d.ResendEvery
-	}
-	if o.PollEvery == 0 {
-		o.PollEvery = d.PollEvery
-	}
-	if o.MaxSending == 0 {
-		o.MaxSending = d.MaxSending
-	}
-	if o.MaxTelling == 0 {
-		o.MaxTelling = d.MaxTelling
-	}
+	o.ResendEvery = cmp.Or(o.ResendEvery, d.ResendEvery)
+	o.PollEvery = cmp.Or(o.PollEvery, d.PollEvery)
+	o.MaxSending = cmp.Or(o.MaxSending, d.MaxSending)
+	o.MaxTelling = cmp.Or(o.MaxTelling, d.MaxTelling)
 	if o.Now == nil {
 		o.Now = d.Now
 	}

@@ -1,6 +1,7 @@
 package cosign
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,12 +65,8 @@ type ServerOptions struct {
 }
 
 func (o *ServerOptions) fill() error {
-	if o.Timeout == 0 {
-		o.Timeout = defaultSignerTimeout
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Timeout = cmp.Or(o.Timeout, defaultSignerTimeout)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/tx"
 	"blockdesk/market"
@@ -69,22 +70,7 @@ func start(t testing.TB, o ServerOptions) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- server.Run(ctx) }()
-	s := &service{server, o.Path, o.Record, log, sync.OnceFunc(func() {
-		cancel()
-		select {
-		case err := <-ended:
-			if err != nil {
-				t.Errorf("the server ended with %v", err)
-			}
-		case <-time.After(10 * time.Second):
-			t.Error("the server does not end")
-		}
-	})}
-	t.Cleanup(s.stop)
-	return s
+	return &service{server, o.Path, o.Record, log, runtest.Start(t, server.Run)}
 }
 
 func dialled(t testing.TB, path string) *SocketSigner {

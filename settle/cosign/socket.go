@@ -1,6 +1,7 @@
 package cosign
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,12 +51,8 @@ type SocketSigner struct {
 // SocketOptions.Address nothing is asked yet, and the signer may start later.
 // Errors: [ErrOptions], [ErrUnavailable], [ErrSigner].
 func Dial(path string, o SocketOptions) (*SocketSigner, error) {
-	if o.Timeout == 0 {
-		o.Timeout = defaultCallTimeout
-	}
-	if o.MaxCalls == 0 {
-		o.MaxCalls = DefaultSignerCalls
-	}
+	o.Timeout = cmp.Or(o.Timeout, defaultCallTimeout)
+	o.MaxCalls = cmp.Or(o.MaxCalls, DefaultSignerCalls)
 	if path == "" || o.Timeout < 0 || o.MaxCalls < 1 || o.MaxCalls > MaxSignerConnections {
 		return nil, fmt.Errorf("%w: socket %q, timeout %v, %d calls", ErrOptions, path, o.Timeout, o.MaxCalls)
 	}

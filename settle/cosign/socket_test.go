@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/solana"
 )
 
@@ -252,9 +253,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- server.Run(ctx) }()
+	stop := runtest.Start(t, server.Run)
 	signer, err := Dial(o.Path, SocketOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -262,10 +261,7 @@ func TestDefaults(t *testing.T) {
 	owed := deliveryOf(t, testClaim)
 	before := time.Now()
 	signedBy(t, authorized(t, &owed), signer)
-	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	stop()
 	text, err := os.ReadFile(o.Record)
 	if err != nil {
 		t.Fatal(err)

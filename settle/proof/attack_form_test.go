@@ -117,12 +117,12 @@ func notThere() []attack {
 			return sig
 		}, want: never.ignored()},
 		{name: "confirmed while nothing is finalized", play: func(s *stage, c claim) signature {
-			s.control("sandbox_holdFinality", map[string]any{"hold": true})
+			s.control("holdFinality", map[string]any{"hold": true})
 			return s.post(&letter{calls: s.bound(c, due(c))})
 		}, want: never.ignored()},
 		{name: "dropped", play: func(s *stage, c claim) signature {
-			s.control("sandbox_holdFinality", map[string]any{"hold": false})
-			s.control("sandbox_dropSends", map[string]any{"count": 1})
+			s.control("holdFinality", map[string]any{"hold": false})
+			s.control("dropSends", map[string]any{"count": 1})
 			return s.post(&letter{calls: s.bound(c, due(c))})
 		}, want: never},
 		{name: "of a blockhash that has expired", play: func(s *stage, c claim) signature {

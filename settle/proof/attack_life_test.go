@@ -146,7 +146,7 @@ func (s *stage) past(by time.Duration, c claim) signature {
 // clock sets the chain's clock, so far from the desk's, as of the next block.
 func (s *stage) clock(off time.Duration) {
 	s.t.Helper()
-	s.control("sandbox_setTime", map[string]any{"unixTimestamp": time.Now().Add(s.machine.ahead + off).Unix()})
+	s.control("setTime", map[string]any{"unixTimestamp": time.Now().Add(s.machine.ahead + off).Unix()})
 	s.advance(1)
 }
 

@@ -1,18 +1,17 @@
 package proof
 
 import (
-	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/sandbox"
+	"blockdesk/internal/sandbox/sandboxtest"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/internal/solana/token"
@@ -24,8 +23,8 @@ import (
 // chain is a real Solana runtime behind our client, with its cast.
 type chain struct {
 	*rpc.Client
-	t    testing.TB
-	node *sandbox.Node
+	t     testing.TB
+	local *sandboxtest.Chain
 	// payer takes the claims; friend and thief are others with money.
 	payer, friend, thief, treasury, desk, issuer person
 	usdc, slusd, wrapped                         coin
@@ -37,27 +36,9 @@ type chain struct {
 // startChain starts a chain whose slots move by hand.
 func startChain(t testing.TB) *chain {
 	t.Helper()
-	dir := t.TempDir()
-	o := sandbox.Options{
-		Dir: filepath.Join("..", "..", "internal", "sandbox"), ManualSlots: true, ConfirmSlots: 1, FinalizeSlots: 2,
-		Seed: "proof", SetupDir: dir,
-	}
-	if err := o.Check(t.Context()); err != nil {
-		t.Skip(err)
-	}
-	node, err := sandbox.Start(context.WithoutCancel(t.Context()), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := node.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	c := &chain{t: t, node: node}
-	c.Client = c.client(node.URL())
-	setup, err := sandbox.ReadSetup(dir)
-	c.must(err)
+	local := sandboxtest.Start(t, sandbox.Options{ManualSlots: true, ConfirmSlots: 1, FinalizeSlots: 2, Seed: "proof"})
+	c, setup := &chain{t: t, local: local}, local.Setup
+	c.Client = local.Client(rpc.Options{Attempts: 3, Timeout: 20 * time.Second, AttemptTimeout: 20 * time.Second})
 	for _, p := range []struct {
 		at *person
 		of sandbox.Party
@@ -69,9 +50,7 @@ func startChain(t testing.TB) *chain {
 		{&c.desk, setup.Desk},
 		{&c.issuer, setup.MintAuthority},
 	} {
-		key, err := setup.Key(p.of)
-		c.must(err)
-		*p.at = personOf(key)
+		*p.at = personOf(local.Key(p.of))
 		c.people = append(c.people, *p.at)
 	}
 	coinOf := func(symbol string) coin {
@@ -86,18 +65,6 @@ func startChain(t testing.TB) *chain {
 	return c
 }
 
-// client is ours, against one node.
-func (c *chain) client(url string) *rpc.Client {
-	c.t.Helper()
-	client, err := rpc.New(rpc.Options{
-		Upstreams: []rpc.Upstream{{Name: "sandbox", URL: url}}, HedgeAfter: -1, Attempts: 3, MaxBlockhashAge: time.Nanosecond,
-		Timeout: 20 * time.Second, AttemptTimeout: 20 * time.Second,
-	})
-	c.must(err)
-	c.t.Cleanup(client.Close)
-	return client
-}
-
 func (c *chain) must(err error) {
 	c.t.Helper()
 	if err != nil {
@@ -107,24 +74,18 @@ func (c *chain) must(err error) {
 
 func (c *chain) control(method string, params map[string]any) {
 	c.t.Helper()
-	c.must(c.node.Call(c.t.Context(), method, params, nil))
+	c.must(c.local.Call(c.t.Context(), "sandbox_"+method, params, nil)) // t may be a part of the chain's test
 }
 
 func (c *chain) advance(slots int) {
 	c.t.Helper()
-	c.control("sandbox_advance", map[string]any{"slots": slots})
+	c.control("advance", map[string]any{"slots": slots})
 }
 
 // check reads a mint from the chain, as the service does at its start.
 func (c *chain) check(m coin, allowed token.Extensions) token.Checked {
 	c.t.Helper()
-	list, _, err := c.Accounts(c.t.Context(), []solana.Address{m.mint}, rpc.Confirmed, 0)
-	c.must(err)
-	parsed, err := token.ParseMint(list[0].Address, list[0].Owner, list[0].Data)
-	c.must(err)
-	checked, err := parsed.Check(allowed)
-	c.must(err)
-	return checked
+	return c.local.Mint(c.Client, m.mint, allowed)
 }
 
 // somebody makes a person with a key and no money.
@@ -191,7 +152,7 @@ func (c *chain) does(calls ...call) solana.Signature {
 // writes sets an account's content.
 func (c *chain) writes(at, owner solana.Address, lamports uint64, data []byte) {
 	c.t.Helper()
-	c.control("sandbox_setAccount", map[string]any{
+	c.control("setAccount", map[string]any{
 		"pubkey": solana.Text(at), "lamports": lamports, "owner": solana.Text(owner), "data": base64.StdEncoding.EncodeToString(data),
 	})
 }

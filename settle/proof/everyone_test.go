@@ -59,7 +59,7 @@ func TestEveryNode(t *testing.T) {
 			liars := make([]*liar, len(x.nodes))
 			o := rpc.Options{HedgeAfter: -1, Attempts: 1, Timeout: 5 * time.Second}
 			for i := range liars {
-				liars[i] = newLiar(t, c.node.URL())
+				liars[i] = newLiar(t, c.local.URL())
 				o.Upstreams = append(o.Upstreams, rpc.Upstream{Name: fmt.Sprint("node ", i), URL: liars[i].URL})
 			}
 			client, err := rpc.New(o)

@@ -16,30 +16,25 @@ import (
 // booked once. Two nodes of which one works are as good as one.
 func TestFaults(t *testing.T) {
 	c := startChain(t)
-	client, err := rpc.New(rpc.Options{
-		Upstreams: []rpc.Upstream{{Name: "sandbox", URL: c.node.URL()}}, HedgeAfter: -1, Attempts: 1, Timeout: 150 * time.Millisecond,
-	})
-	c.must(err)
-	t.Cleanup(client.Close)
-	s := c.stage(client, c.options(c.checked))
+	s := c.stage(c.local.Client(rpc.Options{Attempts: 1, Timeout: 150 * time.Millisecond}), c.options(c.checked))
 	steps := []struct {
 		name, method string
 		params       map[string]any
 		pending      bool // in place of an error
 		good         bool // the truth, in spite of it
 	}{
-		{name: "503", method: "sandbox_setNode", params: map[string]any{"mode": "503"}},
-		{name: "reset", method: "sandbox_setNode", params: map[string]any{"mode": "reset"}},
-		{name: "hang", method: "sandbox_setNode", params: map[string]any{"mode": "hang"}},
-		{name: "slow", method: "sandbox_delayAnswers", params: map[string]any{"ms": 400}},
-		{name: "a little slow", method: "sandbox_delayAnswers", params: map[string]any{"ms": 20}, good: true},
-		{name: "HTML", method: "sandbox_answerGarbage", params: map[string]any{"count": 1, "kind": "text"}},
-		{name: "empty", method: "sandbox_answerGarbage", params: map[string]any{"count": 1, "kind": "empty"}},
-		{name: "truncated", method: "sandbox_answerGarbage", params: map[string]any{"count": 1, "kind": "truncated"}},
-		{name: "wrong type", method: "sandbox_answerGarbage", params: map[string]any{"count": 1, "kind": "wrong_type"}},
-		{name: "lagging", method: "sandbox_lag", params: map[string]any{"slots": 100}, pending: true},
-		{name: "lagging far", method: "sandbox_lag", params: map[string]any{"slots": 200}, pending: true},
-		{name: "unhealthy", method: "sandbox_setHealth", params: map[string]any{"healthy": false}, good: true},
+		{name: "503", method: "setNode", params: map[string]any{"mode": "503"}},
+		{name: "reset", method: "setNode", params: map[string]any{"mode": "reset"}},
+		{name: "hang", method: "setNode", params: map[string]any{"mode": "hang"}},
+		{name: "slow", method: "delayAnswers", params: map[string]any{"ms": 400}},
+		{name: "a little slow", method: "delayAnswers", params: map[string]any{"ms": 20}, good: true},
+		{name: "HTML", method: "answerGarbage", params: map[string]any{"count": 1, "kind": "text"}},
+		{name: "empty", method: "answerGarbage", params: map[string]any{"count": 1, "kind": "empty"}},
+		{name: "truncated", method: "answerGarbage", params: map[string]any{"count": 1, "kind": "truncated"}},
+		{name: "wrong type", method: "answerGarbage", params: map[string]any{"count": 1, "kind": "wrong_type"}},
+		{name: "lagging", method: "lag", params: map[string]any{"slots": 100}, pending: true},
+		{name: "lagging far", method: "lag", params: map[string]any{"slots": 200}, pending: true},
+		{name: "unhealthy", method: "setHealth", params: map[string]any{"healthy": false}, good: true},
 	}
 	for _, step := range steps {
 		t.Run(step.name, func(t *testing.T) {
@@ -48,7 +43,7 @@ func TestFaults(t *testing.T) {
 			sig := s.as(x, letter{})
 			c.control(step.method, step.params)
 			v, err := s.verify(sig, x)
-			c.control("sandbox_heal", nil)
+			c.control("heal", nil)
 			switch {
 			case step.good && (err != nil || wordOf(&v) != verified), step.pending && (err != nil || wordOf(&v) != pending),
 				!step.good && !step.pending && (rpc.KindOf(err) == 0 || v != (Verdict{})):
@@ -75,10 +70,8 @@ func TestAnswerLost(t *testing.T) {
 	s := c.stage(nil, c.options(c.checked))
 	x := s.take(market.RailUSDC)
 	raw := s.sealed(&letter{calls: s.bound(x, due(x))})
-	c.control("sandbox_loseAnswers", map[string]any{"count": 1})
-	once, err := rpc.New(rpc.Options{Upstreams: []rpc.Upstream{{Name: "sandbox", URL: c.node.URL()}}, HedgeAfter: -1, Attempts: 1})
-	c.must(err)
-	t.Cleanup(once.Close)
+	c.control("loseAnswers", map[string]any{"count": 1})
+	once := c.local.Client(rpc.Options{Attempts: 1})
 	if _, err := once.Send(t.Context(), raw, rpc.SendOptions{SkipPreflight: true}); err == nil {
 		t.Error("the answer came")
 	}
@@ -122,11 +115,11 @@ func TestRaceOnChain(t *testing.T) {
 		}
 	}
 	for range 5 {
-		c.control("sandbox_answerGarbage", map[string]any{"count": 1, "kind": "truncated"})
+		c.control("answerGarbage", map[string]any{"count": 1, "kind": "truncated"})
 		time.Sleep(time.Millisecond)
 	}
 	wg.Wait()
-	c.control("sandbox_heal", nil)
+	c.control("heal", nil)
 	for i, x := range list {
 		if v, err := s.verify(sigs[i], x); err != nil || wordOf(&v) != verified {
 			t.Errorf("%+v, %v", v, err)

@@ -336,7 +336,7 @@ func faultLies() []lie {
 // the answer says without contradicting itself.
 func TestLies(t *testing.T) {
 	c := startChain(t)
-	l := newLiar(t, c.node.URL())
+	l := newLiar(t, c.local.URL())
 	client, err := rpc.New(rpc.Options{
 		Upstreams: []rpc.Upstream{{Name: "liar", URL: l.URL}}, HedgeAfter: -1, Attempts: 1, Timeout: 250 * time.Millisecond,
 	})

@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -90,35 +91,20 @@ type Options struct {
 
 // withDefaults fills what is zero.
 func (o Options) withDefaults() Options {
-	for _, d := range []struct {
-		at *time.Duration
-		to time.Duration
-	}{
-		{&o.ClockTolerance, 5 * time.Minute},
-		{&o.Retry, 2 * time.Second},
-		{&o.WatchEvery, 2 * time.Second},
-		{&o.Linger, 15 * time.Second},
-		{&o.Patience, 10 * time.Minute},
-	} {
-		if *d.at == 0 {
-			*d.at = d.to
-		}
-	}
-	if o.MaxReading == 0 {
-		o.MaxReading = 256
-	}
-	if o.Readers == 0 {
-		o.Readers = 8
-	}
+	o.ClockTolerance = cmp.Or(o.ClockTolerance, 5*time.Minute)
+	o.Retry = cmp.Or(o.Retry, 2*time.Second)
+	o.WatchEvery = cmp.Or(o.WatchEvery, 2*time.Second)
+	o.Linger = cmp.Or(o.Linger, 15*time.Second)
+	o.Patience = cmp.Or(o.Patience, 10*time.Minute)
+	o.MaxReading = cmp.Or(o.MaxReading, 256)
+	o.Readers = cmp.Or(o.Readers, 8)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	if o.Since.IsZero() {
 		o.Since = o.Now()
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o
 }
 

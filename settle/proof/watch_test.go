@@ -533,11 +533,11 @@ func TestRun(t *testing.T) {
 	if len(stats.Watches) != 2 || stats.Booked != 1 || kept.StrayCount() != 1 {
 		t.Errorf("%+v, %d strays", stats, kept.StrayCount())
 	}
-	c.control("sandbox_setNode", map[string]any{"mode": "503"})
+	c.control("setNode", map[string]any{"mode": "503"})
 	run(func(p *Prover) bool {
 		return !slices.ContainsFunc(p.Stats().Watches, func(w Watch) bool { return w.Error == "" || w.RoundAt != 0 })
 	})
-	c.control("sandbox_heal", nil)
+	c.control("heal", nil)
 	run(rounds)
 	// A desk that is paid to another wallet since a while: what came there is no
 	// history, though its watch is new.

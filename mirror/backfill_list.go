@@ -1,0 +1,157 @@
+package mirror
+
+import (
+	"fmt"
+	"slices"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
+)
+
+// How a list moves a Backfill on: what of it goes where, and what cannot be one.
+
+// Listed takes the answer to AskList. Errors: [ErrHistory], [ErrAnswer].
+func (b *Backfill) Listed(l List) (Progress, error) {
+	if b.Next().Kind != AskList {
+		return Progress{}, fmt.Errorf("%w: a list", ErrAnswer)
+	}
+	infos := make([]rpc.SignatureInfo, len(l.Entries))
+	entries := make([]listed, len(l.Entries))
+	for i := range l.Entries {
+		e := &l.Entries[i]
+		infos[i] = e.SignatureInfo
+		entries[i] = listed{Mark{e.Signature, e.Slot, b.plausible(e.BlockTime)}, e.Failed, e.Contested}
+	}
+	if !plausibleList(infos, b.slot) {
+		return b.miss("it is no history")
+	}
+	if !b.polling {
+		return Progress{}, b.listedOlder(entries, l.More)
+	}
+	return b.listedNewer(entries, l.More)
+}
+
+// plausible returns a block's time, 0 for one that cannot be.
+func (b *Backfill) plausible(seconds int64) int64 {
+	if seconds < 0 || seconds > b.now.Add(b.o.MaxAhead).Unix() {
+		return 0
+	}
+	return seconds
+}
+
+// without returns a list without what is known, in its own array.
+func without(list []listed, known func(m *Mark) bool) []listed {
+	return slices.DeleteFunc(list, func(l listed) bool { return known(&l.Mark) })
+}
+
+func (b *Backfill) wasPassed(m *Mark) bool {
+	_, ok := b.passed[m.Signature]
+	return ok
+}
+
+func (b *Backfill) listedOlder(list []listed, more bool) error {
+	oldest := &b.cursor.Oldest
+	list = without(list, func(m *Mark) bool { return b.first.has(m) || b.wasPassed(m) })
+	if len(list) > 0 && list[0].Slot > oldest.Slot || len(list) == 0 && more {
+		b.dry = true
+		b.dries++
+		return fmt.Errorf("%w: before %s", ErrHistory, oldest.Signature)
+	}
+	b.older, b.dry = list, len(list) == 0
+	if b.dries++; !b.dry {
+		b.dries = 0
+	}
+	return nil
+}
+
+func (b *Backfill) listedNewer(list []listed, more bool) (Progress, error) {
+	newest := &b.cursor.Newest
+	if n := len(b.page); n > 0 {
+		// The next page may tell the last slot in another order.
+		last := b.page[n-1].Slot
+		told := edgeSlot{}
+		for i := n - 1; i >= 0 && b.page[i].Slot == last; i-- {
+			told.add(&b.page[i].Mark)
+		}
+		list = without(list, told.has)
+		switch {
+		case len(list) > 0 && list[0].Slot > last:
+			return b.miss("its slots go up")
+		case len(list) == 0 && more:
+			return b.miss("it repeats itself")
+		}
+	}
+	if *newest == (Mark{}) {
+		// Nothing has been read: the newest is read first, and the rest is the
+		// past.
+		list = without(list, b.wasPassed)
+		b.polling, b.catching, b.older = false, true, list
+		return Progress{Kind: Begun, AsOf: b.told()}, nil
+	}
+	joins := slices.ContainsFunc(list, func(l listed) bool { return l.Signature == newest.Signature })
+	b.page = append(b.page, list...)
+	n := len(b.page)
+	switch {
+	case joins:
+		return b.joined()
+	case n > b.o.MaxPending:
+		return b.restart(), nil
+	case n > 0 && b.page[n-1].Slot < newest.Slot:
+		return b.miss("it leaves the newest out")
+	case !more:
+		return b.miss("it ends before the newest")
+	}
+	return Progress{}, nil
+}
+
+// joined takes what is newer than the run out of a list that shows the newest.
+func (b *Backfill) joined() (Progress, error) {
+	newest := &b.cursor.Newest
+	for i := range b.page {
+		if b.page[i].Signature == newest.Signature && b.page[i].Slot != newest.Slot {
+			return b.miss("it has the newest in another slot")
+		}
+	}
+	past := b.pastOfSlot()
+	b.newer = without(b.page, func(m *Mark) bool {
+		_, older := past[m.Signature]
+		return older || m.Slot < newest.Slot || b.last.has(m) || b.wasPassed(m)
+	})
+	b.page, b.polling, b.catching, b.misses = nil, false, true, 0
+	return Progress{AsOf: b.told()}, nil
+}
+
+// pastOfSlot returns what was before the newest transaction in its slot, of a run
+// that begins within that slot: what was listed when it began, and what the page
+// has behind the newest.
+func (b *Backfill) pastOfSlot() map[solana.Signature]struct{} {
+	newest := &b.cursor.Newest
+	if b.cursor.Oldest.Slot != newest.Slot || b.cursor.Whole {
+		return nil
+	}
+	past := map[solana.Signature]struct{}{}
+	for i := range b.older {
+		past[b.older[i].Signature] = struct{}{}
+	}
+	behind := slices.IndexFunc(b.page, func(l listed) bool { return l.Signature == newest.Signature })
+	for i := behind; i < len(b.page); i++ {
+		past[b.page[i].Signature] = struct{}{}
+	}
+	return past
+}
+
+// miss gives a list up until the next poll.
+func (b *Backfill) miss(why string) (Progress, error) {
+	newest := b.cursor.Newest
+	b.page, b.polling, b.blocked = nil, false, true
+	if b.misses++; b.misses >= maxMisses {
+		return b.restart(), nil
+	}
+	return Progress{}, fmt.Errorf("%w: %s, after %s", ErrHistory, why, newest.Signature)
+}
+
+// restart forgets the run. The next list begins another.
+func (b *Backfill) restart() Progress {
+	*b = Backfill{o: b.o, now: b.now, slot: b.slot, blocked: true}
+	return Progress{Kind: Begun}
+}
