@@ -16,6 +16,9 @@ type subscription struct {
 	place int // its index in topic.subs
 	// stale: the subscriber waits for a snapshot and gets no update before it.
 	stale bool
+	// ahead is where the subscriber is while the shard is not there yet: it has
+	// been served elsewhere, and gets what comes after. Zero = it is not ahead.
+	ahead uint64
 }
 
 // frame is one message that waits for a socket. sub is set for what may be
@@ -62,6 +65,8 @@ type conn struct {
 	bytes   int // of all pending, less offset
 	live    int // of those with a sub
 	stale   int // subscriptions that wait for a snapshot
+	// patience is until when subscriptions may be ahead; zero = none was.
+	patience time.Time
 
 	movedAt time.Time     // when the socket last accepted a byte, or had nothing to
 	backoff time.Duration // the wait before retryAt
@@ -180,6 +185,15 @@ func (c *conn) markStale(sub *subscription) {
 		sub.stale = true
 		c.stale++
 	}
+}
+
+// knows reports whether the subscriber has had the update that leads to seq. Once
+// one comes that it has not, it is not ahead any more.
+func (sub *subscription) knows(seq uint64) bool {
+	if sub.ahead < seq {
+		sub.ahead = 0
+	}
+	return sub.ahead != 0
 }
 
 // own returns a message of the encoder's in c's dialect, in memory of its own.

@@ -32,7 +32,13 @@
 //  8. A connection at rest holds its socket, its subscriptions and what waits for
 //     it, about 1.5 KB; no goroutine, no buffer, nothing of the library's. Where
 //     a client stands within a message is kept only while it is within one.
-//  9. An id of a stream is sent when all that the commands up to it have done to
+//  9. The numbers, epochs, checksums and times of l2 and trades are functions of
+//     the journal (engine.MarketData): a view is made at the end of a batch and of
+//     all of it. So a client may come back to any feed of the same journal, and
+//     one that is not as far as the client waits for what the client has not had.
+//     Tickets and ticker count what one process has told, and begin with a
+//     snapshot.
+//  10. An id of a stream is sent when all that the commands up to it have done to
 //     the markets is on its way to that connection, and no snapshot is owed. Who
 //     comes back with it misses nothing; what it may get again has a seq that it
 //     knows.

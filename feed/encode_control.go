@@ -134,6 +134,10 @@ func (e *encoder) closeAck(rejected []rejection) []byte {
 		}
 		e.text(`,"code":"`)
 		e.text(rejected[i].code)
+		if rejected[i].wsURL != "" {
+			e.text(`","ws_url":"`)
+			e.text(rejected[i].wsURL)
+		}
 		e.text(`"}`)
 	}
 	e.text(`]}`)

@@ -86,7 +86,7 @@ func (s *script) Next(ctx context.Context) ([]event.Event, error) {
 
 func (s *script) Poll() []event.Event { return nil }
 func (s *script) Release(int)         {}
-func (s *script) Whole() uint64       { return 1<<64 - 1 }
+func (s *script) Settled() bool       { return true }
 
 // rested is an order that comes to rest at a price of its own, as a batch of
 // its own.

@@ -29,11 +29,15 @@ const (
 	// arenaSize is the size of the chunks that updates are cut from.
 	arenaSize = 64 << 10
 	// farBehind is the number of events in one slice from which on Run stops
-	// publishing at every batch and publishes once a slice.
+	// publishing at every batch: it publishes once in as many events. A stream
+	// that misses a number by it goes on with a snapshot.
 	farBehind = 8192
 	// maxGather bounds the publications that wait for the rest of a slice of
 	// events before the shards have them.
 	maxGather = 64
+	// unsettled is how long Run sleeps while it waits for the end of a batch whose
+	// last event has come.
+	unsettled = time.Millisecond
 )
 
 // Events is where the durable events come from; *engine.Consumer is one.
@@ -45,8 +49,9 @@ type Events interface {
 	Poll() []event.Event
 	// Release gives n events back.
 	Release(n int)
-	// Whole is the highest Seq whose events Next and Poll have all returned.
-	Whole() uint64
+	// Settled reports whether what Next and Poll have returned ends with a batch.
+	// Where it says no, either more comes or the next yes.
+	Settled() bool
 }
 
 // Book turns events into views; *engine.MarketData is one.
@@ -55,7 +60,7 @@ type Book interface {
 	// Advance moves the 24 h windows on to a time, Unix ns.
 	Advance(at int64)
 	// Flush makes views of what has changed and calls pub, if it is not nil,
-	// for each.
+	// for each. It is called between batches alone.
 	Flush(pub func(prev, next *engine.View, trades []engine.Trade))
 	View(market.InstrumentID) *engine.View
 }
@@ -97,13 +102,18 @@ type Feed struct {
 	arena []byte
 	pubs  []publication
 	at    int64  // of the batch that is being applied
-	whole uint64 // last command whose events have all been applied
-	ripe  bool   // events have been applied and not flushed
+	whole uint64 // last command of the last batch that was published
+	// handed is whole as the shards know it. One that showed nothing moves it too:
+	// another machine may have told of it.
+	handed uint64
+	ripe   int // events that have been applied and not flushed
 }
 
 // New prepares a feed of these instruments. book is the market data at the
-// point where the consumer that Run will follow begins; from now on it belongs
-// to the feed. epoch is the engine's.
+// point where the consumer that Run will follow begins, which is between two
+// batches; from now on it belongs to the feed. epoch is the engine's: where book
+// is of that one too, as a follower's is that joins within it, views keep their
+// numbers.
 func New(o Options, instruments []market.Instrument, book Book, epoch uint64) (*Feed, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -117,7 +127,7 @@ func New(o Options, instruments []market.Instrument, book Book, epoch uint64) (*
 	}
 	o = o.withDefaults()
 	f := &Feed{
-		o: o, set: set, book: book,
+		o: o, set: set.WithElsewhere(o.Elsewhere), book: book,
 		views:    make([]atomic.Pointer[engine.View], set.Len()),
 		books:    make([]atomic.Pointer[ticketBook], set.Len()),
 		topics:   make([]sharedTopic, set.Len()*int(kinds)),
@@ -140,15 +150,19 @@ func New(o Options, instruments []market.Instrument, book Book, epoch uint64) (*
 	return f, nil
 }
 
-// first returns the view that readers see until the epoch's first event: what
-// was recovered, or nothing, at number 0 of the epoch. The numbers of the epoch
-// before have said something else already.
+// first returns the view that readers see until the first event: what was
+// recovered, or nothing. Of an epoch before it is number 0 of this one, since the
+// numbers of that one have said something else already.
 func first(recovered *engine.View, in market.InstrumentID, epoch uint64) *engine.View {
-	view := engine.View{Instrument: in, Status: engine.StatusTrading}
-	if recovered != nil {
+	view := engine.View{Instrument: in, Status: engine.StatusTrading, Epoch: epoch}
+	switch {
+	case recovered == nil:
+	case recovered.Epoch == epoch:
+		return recovered
+	default:
 		view = *recovered
+		view.Epoch, view.DepthSeq, view.TradesSeq, view.TickerSeq = epoch, 0, 0, 0
 	}
-	view.Epoch, view.DepthSeq, view.TradesSeq, view.TickerSeq = epoch, 0, 0, 0
 	return &view
 }
 
@@ -265,7 +279,7 @@ func (f *Feed) follow(drain context.Context, events Events) error {
 // followBusy follows until there is no event and patience has ended.
 func (f *Feed) followBusy(patience context.Context, events Events) error {
 	for {
-		slice, err := events.Next(patience)
+		slice, err := f.next(patience, events)
 		if err != nil {
 			return err
 		}
@@ -274,35 +288,54 @@ func (f *Feed) followBusy(patience context.Context, events Events) error {
 			last = slice[len(slice)-1].Seq
 			f.apply(slice)
 			events.Release(len(slice))
-			if slice = rest(events, last); len(slice) > 0 {
+			if slice = rest(events); len(slice) > 0 {
 				f.handOver()
 			}
 		}
-		if f.whole = last; events.Whole() < last {
-			f.whole-- // rest has given up on it
+		if events.Settled() {
+			f.whole = max(f.whole, last)
+			f.flush()
 		}
-		f.flush()
 		f.handOver()
 	}
 }
 
-// age brings the 24 h figures up to the clock's time: on a quiet market no event
-// does.
-func (f *Feed) age() {
-	f.at = f.o.Clock().UnixNano()
-	f.book.Advance(f.at)
-	f.ripe = true
-	f.flush()
-	f.handOver()
+// next waits for events. Inside a batch it looks again soon, and returns none
+// where the batch has ended meanwhile.
+func (f *Feed) next(patience context.Context, events Events) ([]event.Event, error) {
+	if f.ripe == 0 {
+		return events.Next(patience)
+	}
+	soon, done := context.WithTimeout(patience, unsettled)
+	defer done()
+	slice, err := events.Next(soon)
+	if errors.Is(err, context.DeadlineExceeded) && patience.Err() == nil {
+		return nil, nil
+	}
+	return slice, err
 }
 
-// rest returns what follows the events of the command last, or nothing when its
-// events are whole and no others have come. While the engine still writes the
-// command's events it waits, so that no view shows half a command; that takes
-// the engine microseconds, and not more than a few milliseconds are given.
-func rest(events Events, last uint64) []event.Event {
+// age brings the 24 h figures up to the clock's time: on a quiet market no event
+// does. Inside a batch nothing is quiet.
+func (f *Feed) age() {
+	if f.ripe > 0 {
+		return
+	}
+	f.at = f.o.Clock().UnixNano()
+	f.book.Advance(f.at)
+	f.ripe = 1
+	f.flush()
+	f.handOver()
+	f.stats.lag.Store(0)
+}
+
+// rest returns what follows the events that were returned last, or nothing when
+// they end with a batch and no others have come. While the engine still writes the
+// batch's events it waits, so that no view shows a part of one; that takes the
+// engine microseconds, and not more than a few milliseconds are given.
+func rest(events Events) []event.Event {
 	for try := 0; ; try++ {
-		if slice := events.Poll(); len(slice) > 0 || events.Whole() >= last || try > 100 {
+		if slice := events.Poll(); len(slice) > 0 || events.Settled() || try > 100 {
 			return slice
 		}
 		if try < 10 {
@@ -316,16 +349,17 @@ func rest(events Events, last uint64) []event.Event {
 // apply takes a slice of events and publishes where a batch ends: there At
 // changes.
 func (f *Feed) apply(slice []event.Event) {
-	merge := len(slice) >= farBehind
+	least := 1 // events for which it publishes
+	if len(slice) >= farBehind {
+		least = farBehind
+	}
 	for i := range slice {
 		e := &slice[i]
 		if e.Kind == event.Reference || e.Kind == event.Desk {
-			// They have no At and no effect on the market; applied, one would
-			// put its Seq on the view of the batch before.
-			continue
+			continue // they have no At and no effect on the market
 		}
 		if e.At != f.at {
-			if f.ripe && !merge {
+			if f.ripe >= least {
 				f.whole = e.Seq - 1
 				f.flush()
 			}
@@ -335,21 +369,17 @@ func (f *Feed) apply(slice []event.Event) {
 			f.epoch.Store(e.Other)
 		}
 		f.book.Apply(e)
-		f.ripe = true
-	}
-	if merge {
-		f.whole = slice[len(slice)-1].Seq - 1 // the command may go on in the next slice
-		f.flush()
+		f.ripe++
 	}
 }
 
 // flush publishes what has changed: views first, then sinks. The shards' part is
 // gathered for handOver, at most about maxGather updates of it.
 func (f *Feed) flush() {
-	if !f.ripe {
+	if f.ripe == 0 {
 		return
 	}
-	f.ripe = false
+	f.ripe = 0
 	before := len(f.pubs)
 	f.book.Flush(f.publish)
 	if len(f.pubs) == before {
@@ -365,9 +395,10 @@ func (f *Feed) flush() {
 // handOver gives the shards what flush has gathered: batches that came together
 // go to a connection in one write, and a shard is woken once for them all.
 func (f *Feed) handOver() {
-	if len(f.pubs) == 0 {
+	if len(f.pubs) == 0 && f.handed == f.whole {
 		return
 	}
+	f.handed = f.whole
 	for _, s := range f.shards {
 		s.inbox.publish(f.pubs, mark{epoch: f.epoch.Load(), engineSeq: f.whole})
 	}

@@ -41,8 +41,8 @@ type Stats struct {
 	Overruns      uint64 // times that a shard was too far behind
 	EngineSeq     uint64 // gauge: newest command in any view
 	Epoch         uint64 // gauge
-	// Lag is the time from the engine's stamp on a batch to its publication,
-	// of the last batch; a gauge.
+	// Lag is the time from the engine's stamp on a batch to its publication, of the
+	// last batch; 0 once the market has been quiet for Options.QuietAfter. A gauge.
 	Lag time.Duration
 }
 

@@ -61,7 +61,7 @@ func (b *inbox) ring() {
 }
 
 // publish hands over copies of pubs. A mark that is not zero says where the markets
-// stand after them. It never waits.
+// stand after them; one without pubs wakes nobody. It never waits.
 func (b *inbox) publish(pubs []publication, at mark) {
 	b.mu.Lock()
 	if at != (mark{}) {
@@ -75,7 +75,9 @@ func (b *inbox) publish(pubs []publication, at mark) {
 		b.pubs = append(b.pubs, pubs...)
 	}
 	b.mu.Unlock()
-	b.ring()
+	if len(pubs) > 0 {
+		b.ring()
+	}
 }
 
 func (b *inbox) send(m letter) {

@@ -68,16 +68,25 @@ func TestInflateMemory(t *testing.T) {
 	var z inflater
 	bomb, small := zip(t, make([]byte, 10<<20), 9)[:MaxFrame/2], zip(t, []byte(`{"action":"PING"}`), 6)
 	buf, _ := z.inflate(nil, bomb, MaxFrame)
-	if n := testing.AllocsPerRun(100, func() { buf, _ = z.inflate(buf[:0], bomb, MaxFrame) }); n > 0 {
-		t.Errorf("a bomb allocates %v times", n)
+	for what, in := range map[string][]byte{"a bomb": bomb, "a request": small, "blocks without end": blocks()} {
+		if n := leastAllocs(func() { buf, _ = z.inflate(buf[:0], in, MaxFrame) }); n > 0 {
+			t.Errorf("%s: %v allocations", what, n)
+		}
 	}
-	if n := testing.AllocsPerRun(100, func() { buf, _ = z.inflate(buf[:0], small, MaxFrame) }); n > 0 {
-		t.Errorf("a request allocates %v times", n)
+}
+
+// leastAllocs is how often f allocates, on average, in the quietest of a few short
+// measurements: what the process does beside it, which earlier tests have left behind,
+// is counted too, and f takes long enough under the race detector to meet it.
+func leastAllocs(f func()) float64 {
+	least := testing.AllocsPerRun(10, f)
+	for range 9 {
+		if least == 0 {
+			break
+		}
+		least = min(least, testing.AllocsPerRun(10, f))
 	}
-	many := blocks()
-	if n := testing.AllocsPerRun(100, func() { buf, _ = z.inflate(buf[:0], many, MaxFrame) }); n > 0 {
-		t.Errorf("blocks without end allocate %v times", n)
-	}
+	return least
 }
 
 // blocks is a message of MaxFrame that says nothing in as many blocks as it can,

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -8,6 +9,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"blockdesk/market"
 )
 
 // Limits that no option moves (contract, section G).
@@ -20,6 +23,9 @@ const (
 	MaxResume = 1024
 	// maxResumeBytes bounds the same updates in bytes.
 	maxResumeBytes = 512 << 10
+	// aheadFor is how many heartbeats a client may be ahead of what it resumes, by
+	// as many updates: then it gets a snapshot. Our choice.
+	aheadFor = 2
 	// maxChannels and maxSymbols bound the lists of one request.
 	maxChannels = 8
 	maxSymbols  = 100
@@ -111,6 +117,9 @@ type Options struct {
 	Tickets Tickets
 	// ClientIP tells whose connection it is; default: the socket's peer.
 	ClientIP func(*fasthttp.RequestCtx) netip.Addr
+	// Elsewhere tells, by symbol, where other groups serve what is not here; nil =
+	// there are none. Its URLs need no escapes in JSON.
+	Elsewhere map[string]*market.Place
 	// Logger takes what an operator should see; default slog.Default.
 	Logger *slog.Logger
 	// Clock is the wall clock of what no event causes (pong, heartbeat, trades
@@ -119,35 +128,23 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	number := func(v *int, d int) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	duration := func(v *time.Duration, d time.Duration) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	number(&o.MaxConnections, 10_000)
-	number(&o.MaxPerIP, 10)
-	number(&o.MaxSubscriptions, 300)
-	number(&o.MessagesPerSecond, 20)
-	number(&o.MaxPending, 128<<10)
-	number(&o.Shards, min(runtime.GOMAXPROCS(0), 8))
-	number(&o.SendBuffer, 32<<10)
-	duration(&o.Heartbeat, time.Second)
-	duration(&o.SubscribeWithin, 10*time.Second)
-	duration(&o.SlowAfter, 5*time.Second)
-	duration(&o.CloseWithin, time.Second)
-	duration(&o.DrainWithin, 3*time.Second)
-	duration(&o.QuietAfter, 10*time.Second)
+	o.MaxConnections = cmp.Or(o.MaxConnections, 10_000)
+	o.MaxPerIP = cmp.Or(o.MaxPerIP, 10)
+	o.MaxSubscriptions = cmp.Or(o.MaxSubscriptions, 300)
+	o.MessagesPerSecond = cmp.Or(o.MessagesPerSecond, 20)
+	o.MaxPending = cmp.Or(o.MaxPending, 128<<10)
+	o.Shards = cmp.Or(o.Shards, min(runtime.GOMAXPROCS(0), 8))
+	o.SendBuffer = cmp.Or(o.SendBuffer, 32<<10)
+	o.Heartbeat = cmp.Or(o.Heartbeat, time.Second)
+	o.SubscribeWithin = cmp.Or(o.SubscribeWithin, 10*time.Second)
+	o.SlowAfter = cmp.Or(o.SlowAfter, 5*time.Second)
+	o.CloseWithin = cmp.Or(o.CloseWithin, time.Second)
+	o.DrainWithin = cmp.Or(o.DrainWithin, 3*time.Second)
+	o.QuietAfter = cmp.Or(o.QuietAfter, 10*time.Second)
 	if o.ClientIP == nil {
 		o.ClientIP = peerIP
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}

@@ -189,7 +189,7 @@ func TestResume(t *testing.T) {
 
 	for name, c := range map[string]*client{
 		"another epoch": resume("e2", b.seq),
-		"the future":    resume(b.epoch, b.seq+1),
+		"the future":    resume(b.epoch, b.seq+MaxResume+1),
 		"too old":       resume(b.epoch, 0),
 	} {
 		if ack := c.next(); ack.Subscribed[0].Resumed {
@@ -206,6 +206,47 @@ func TestResume(t *testing.T) {
 	now := resume(b.epoch, b.seq)
 	if ack := now.next(); !ack.Subscribed[0].Resumed {
 		t.Error(ack.raw)
+	}
+}
+
+// A client that has been served elsewhere may be ahead: it gets what comes after,
+// once and without a snapshot. What it is ahead in for too long it gets anew.
+func TestResumeAhead(t *testing.T) {
+	d := newDesk(t, func(o *Options) { o.Shards, o.Heartbeat = 1, 250*time.Millisecond })
+	at := d.feed.View(0).DepthSeq
+	ahead := func(by uint64) *client {
+		c := d.dial()
+		c.send(fmt.Sprintf(`{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"],"heartbeat":true,
+			"resume":{"epoch":"e1","l2:SLUSD/USDC":%d}}`, at+by))
+		ack := c.next()
+		if s := ack.Subscribed; !s[0].Resumed || s[0].Seq != at+by {
+			t.Fatal(ack.raw)
+		}
+		return c
+	}
+	two, most := ahead(2), ahead(MaxResume)
+	for n := range market.Price(3) {
+		d.order(0, market.Buy, 100+n, 1)
+		d.until("the order shows", func() bool { return d.feed.View(0).DepthSeq == at+uint64(n)+1 })
+	}
+	for {
+		m := two.next()
+		if m.Channel == "heartbeat" && (m.Seqs["l2:SLUSD/USDC"] == 0 || m.Seqs["l2:SLUSD/USDC"] >= at+2) {
+			continue
+		}
+		if m.Channel != "l2" || m.Type != "update" || m.Seq != at+3 {
+			t.Fatalf("after %d: %s", at+2, m.raw)
+		}
+		break
+	}
+	if m := most.wait("l2", ""); m.Type != "snapshot" || m.Seq != at+3 {
+		t.Fatalf("after its patience: %s", m.raw)
+	}
+	d.order(0, market.Buy, 200, 1)
+	for _, c := range []*client{two, most} {
+		if m := c.wait("l2", ""); m.Type != "update" || m.PrevSeq != at+3 {
+			t.Fatal(m.raw)
+		}
 	}
 }
 

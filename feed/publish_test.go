@@ -90,6 +90,26 @@ func TestQuietMarketAges(t *testing.T) {
 	}
 }
 
+// A batch that comes late, as to a follower that joins long after it, is no lag of a
+// market on which nothing happens any more.
+func TestQuietMarketHasNoLag(t *testing.T) {
+	began := time.Now()
+	var late atomic.Int64
+	d := newDesk(t, func(o *Options) {
+		o.QuietAfter = 5 * time.Millisecond
+		o.Clock = func() time.Time {
+			if late.Load() > 0 {
+				return began.Add(time.Hour)
+			}
+			return time.Now()
+		}
+	})
+	late.Store(1)
+	d.order(0, market.Buy, 100, 7)
+	d.until("the order shows", func() bool { v := d.feed.View(0); return v != nil && len(v.Bids) == 1 })
+	d.until("nothing is late", func() bool { return d.feed.Stats().Lag == 0 })
+}
+
 // The batches of one slice reach the shards together, but no more than maxGather
 // of them wait for the rest.
 func TestGathersASlice(t *testing.T) {

@@ -71,6 +71,7 @@ var (
 type rejection struct {
 	channel, symbol []byte
 	code            string
+	wsURL           string // of who serves it; "" = nobody that is known
 }
 
 // topicRef names one stream: an instrument and a kind.
@@ -323,7 +324,7 @@ func (r *request) resolve(set *market.Instruments, desk bool) {
 		}
 		for _, k := range found {
 			if in == nil {
-				r.rejected = append(r.rejected, rejection{channel: quotedChannel(k), symbol: text, code: "UNKNOWN_SYMBOL"})
+				r.rejected = append(r.rejected, rejectSymbol(k, text, set.Elsewhere(unquote(buf[:0], text))))
 				continue
 			}
 			r.topics = append(r.topics, topicRef{in: in, kind: k})
@@ -333,6 +334,19 @@ func (r *request) resolve(set *market.Instruments, desk bool) {
 		}
 	}
 }
+
+// rejectSymbol says why there is no topic of a symbol, which text quotes: another
+// group serves it, or nobody.
+func rejectSymbol(k kind, text []byte, at *market.Place) rejection {
+	r := rejection{channel: quotedChannel(k), symbol: text, code: "UNKNOWN_SYMBOL"}
+	if at != nil {
+		r.code, r.wsURL = codeOtherGroup, at.WS
+	}
+	return r
+}
+
+// codeOtherGroup: the symbol is served at another address, which is told beside.
+const codeOtherGroup = "OTHER_GROUP"
 
 // parseChannel returns the kind that a channel's word means; book is the one that
 // l2 does.

@@ -82,7 +82,11 @@ func (s *shard) subscribe(c *conn, r *request) {
 			continue
 		}
 		j := joined{sub: s.add(c, ref)}
-		j.missed, j.resumed = s.missed(ref, r, room)
+		if j.sub.ahead = s.lead(ref, r); j.sub.ahead != 0 {
+			j.resumed, c.patience = true, s.now.Add(aheadFor*s.feed.o.Heartbeat)
+		} else {
+			j.missed, j.resumed = s.missed(ref, r, room)
+		}
 		room -= len(j.missed)
 		added = append(added, j)
 	}
@@ -92,7 +96,7 @@ func (s *shard) subscribe(c *conn, r *request) {
 	s.enc.openAck(r.action, r.id, len(added) > 0)
 	for i, j := range added {
 		t := j.sub.topic
-		s.enc.subscribed(t.in, t.kind, s.position(t).seq, j.resumed, i > 0)
+		s.enc.subscribed(t.in, t.kind, max(s.position(t).seq, j.sub.ahead), j.resumed, i > 0)
 	}
 	s.answer(c, s.enc.closeAck(r.rejected))
 	for _, j := range added {
@@ -112,10 +116,11 @@ func (s *shard) subscribe(c *conn, r *request) {
 }
 
 // missed returns the updates between where the client says it is and the
-// shard's position, and whether they are all at hand. A ticker has no history: its
-// snapshot says all.
+// shard's position, and whether they are all at hand. A ticker and tickets have no
+// history: their numbers count what this process has seen and told, and would say
+// something else on another one that serves the same epoch.
 func (s *shard) missed(ref topicRef, r *request, room int) ([]byte, bool) {
-	if ref.kind == ticker {
+	if ref.kind >= ticker {
 		return nil, false
 	}
 	at := s.position(s.topic(ref))
@@ -135,6 +140,20 @@ func (s *shard) missed(ref topicRef, r *request, room int) ([]byte, bool) {
 		return nil, false
 	}
 	return missed, true
+}
+
+// lead returns where the client says that it is, if that is where this shard will
+// be in a moment: it was served by another one, or by another process, that had
+// heard more. Else zero.
+func (s *shard) lead(ref topicRef, r *request) uint64 {
+	if ref.kind >= ticker || r.after != (mark{}) {
+		return 0
+	}
+	at := s.position(s.topic(ref)).seq
+	if from, known := s.leftOff(ref, r); known && from > at && from-at <= MaxResume {
+		return from
+	}
+	return 0
 }
 
 // leftOff returns the seq at which the client says that it left a stream, in the
@@ -209,14 +228,7 @@ func (s *shard) unsubscribeAll(c *conn) {
 
 // unsubscribe ends topics; the acknowledgement lists them.
 func (s *shard) unsubscribe(c *conn, r *request) {
-	var ended []*subscription
-	for _, ref := range r.topics {
-		if sub := c.find(ref); sub != nil {
-			ended = append(ended, sub)
-		} else {
-			r.rejected = append(r.rejected, reject(ref, "NOT_SUBSCRIBED"))
-		}
-	}
+	ended := c.subscribed(r)
 	s.acknowledge(c, r, ended)
 	if c.phase != phaseOpen {
 		return
@@ -228,14 +240,7 @@ func (s *shard) unsubscribe(c *conn, r *request) {
 
 // resync sends fresh snapshots of topics.
 func (s *shard) resync(c *conn, r *request) {
-	var again []*subscription
-	for _, ref := range r.topics {
-		if sub := c.find(ref); sub != nil {
-			again = append(again, sub)
-		} else {
-			r.rejected = append(r.rejected, reject(ref, "NOT_SUBSCRIBED"))
-		}
-	}
+	again := c.subscribed(r)
 	s.acknowledge(c, r, again)
 	if c.phase != phaseOpen {
 		return
@@ -245,6 +250,19 @@ func (s *shard) resync(c *conn, r *request) {
 	}
 	s.refresh(c)
 	s.touch(c)
+}
+
+// subscribed returns those of r's topics that c has, and rejects the others.
+func (c *conn) subscribed(r *request) []*subscription {
+	var subs []*subscription
+	for _, ref := range r.topics {
+		if sub := c.find(ref); sub != nil {
+			subs = append(subs, sub)
+		} else {
+			r.rejected = append(r.rejected, reject(ref, "NOT_SUBSCRIBED"))
+		}
+	}
+	return subs
 }
 
 // list acknowledges with all of c's subscriptions.

@@ -165,22 +165,26 @@ func (s *shard) nextDue() time.Time {
 func (s *shard) adopt() {
 	for i := range s.views {
 		of := s.topics[i*int(kinds) : (i+1)*int(kinds)]
-		if view := s.feed.views[i].Load(); s.views[i] != view {
+		if cur, view := s.views[i], s.feed.views[i].Load(); cur != view {
 			s.views[i] = view
 			for k := range marketKinds {
-				s.outdate(&of[k])
+				s.outdate(&of[k], cur != nil && cur.Epoch == view.Epoch)
 			}
 		}
 		if book := s.feed.books[i].Load(); s.books[i] != book {
 			s.books[i] = book
-			s.outdate(&of[tickets])
+			s.outdate(&of[tickets], false)
 		}
 	}
 }
 
-// outdate makes t's subscribers wait for a snapshot.
-func (s *shard) outdate(t *topic) {
+// outdate makes t's subscribers wait for a snapshot. Within an epoch those are left
+// alone who still are ahead.
+func (s *shard) outdate(t *topic, within bool) {
 	for _, sub := range t.subs {
+		if within && sub.knows(s.position(t).seq) {
+			continue
+		}
 		sub.conn.markStale(sub)
 		s.touch(sub.conn)
 	}
@@ -216,6 +220,9 @@ func (s *shard) publish(p *publication) {
 			continue
 		}
 		for _, sub := range t.subs {
+			if p.next.Epoch == cur.Epoch && sub.knows(k.seq(p.next)) {
+				continue
+			}
 			s.deliver(sub, &m)
 		}
 	}
@@ -281,7 +288,7 @@ func (s *shard) refresh(c *conn) {
 		if c.live > s.feed.o.MaxPending/2 {
 			return
 		}
-		sub.stale = false
+		sub.stale, sub.ahead = false, 0
 		c.stale--
 		c.push(s.snapshot(sub.topic, c.dialect), sub)
 	}
@@ -328,6 +335,7 @@ func (s *shard) beat(c *conn) {
 		}
 		return
 	}
+	s.overtake(c)
 	if !c.heartbeat || c.blocked {
 		return
 	}
@@ -335,12 +343,27 @@ func (s *shard) beat(c *conn) {
 	s.enc.openHeartbeat(s.feed.o.Clock().UnixNano())
 	more := false
 	for _, sub := range c.subs {
-		if !sub.stale {
-			s.enc.heartbeatSeq(sub.topic.in, sub.topic.kind, s.position(sub.topic).seq, more)
+		if at := s.position(sub.topic).seq; !sub.stale && sub.ahead <= at {
+			s.enc.heartbeatSeq(sub.topic.in, sub.topic.kind, at, more)
 			more = true
 		}
 	}
 	s.answer(c, s.enc.closeHeartbeat())
+}
+
+// overtake gives c snapshots of what it is still ahead in after its patience: it
+// names numbers that never were, or this process hangs behind.
+func (s *shard) overtake(c *conn) {
+	if c.patience.IsZero() || s.now.Before(c.patience) {
+		return
+	}
+	c.patience = time.Time{}
+	for _, sub := range c.subs {
+		if sub.knows(s.position(sub.topic).seq + 1) {
+			c.markStale(sub)
+			s.touch(c)
+		}
+	}
 }
 
 // owesTooLong reports whether c leaves more of its answers lying than one may,

@@ -95,7 +95,7 @@ func isMark(text []byte) bool { return bytes.HasPrefix(text, []byte(markHead)) }
 // parseDigits reads a number below 2^64 as we write it: no sign, no zero in
 // front.
 func parseDigits(text []byte) (uint64, bool) {
-	if len(text) == 0 || len(text) > 1 && text[0] == '0' || text[0] == '+' {
+	if len(text) == 0 || len(text) > 1 && text[0] == '0' {
 		return 0, false
 	}
 	n, err := strconv.ParseUint(string(text), 10, 64)

@@ -120,7 +120,7 @@ func TestHistorySeqAt(t *testing.T) {
 		h := &history{}
 		at := position{epoch: 3, seq: rapid.Uint64Range(0, 50).Draw(t, "seq"), engineSeq: rapid.Uint64Range(1, 50).Draw(t, "engine seq")}
 		size := rapid.SampledFrom([]int{1, 2000, maxResumeBytes / 2}).Draw(t, "size")
-		all := []position{at}
+		all, frame := []position{at}, make([]byte, size)
 		first, held := at.engineSeq, 0 // since the last gap
 		for range rapid.SampledFrom([]int{0, 1, 5, MaxResume, MaxResume + 40}).Draw(t, "updates") {
 			if rapid.IntRange(0, 200).Draw(t, "gap") == 0 {
@@ -133,7 +133,7 @@ func TestHistorySeqAt(t *testing.T) {
 			next.seq++
 			next.engineSeq += rapid.SampledFrom([]uint64{0, 1, 1, 2, 30}).Draw(t, "step") // 0: the other half of a command
 			held++
-			h.add(at, next, make([]byte, size))
+			h.add(at, next, frame)
 			at = next
 			all = append(all, at)
 		}

@@ -115,7 +115,12 @@ func streamSymbols(args *fasthttp.Args, set *market.Instruments) ([]*market.Inst
 	var unknown [][]byte
 	for _, word := range words {
 		in := set.Lookup(word)
-		switch {
+		switch at := set.Elsewhere(word); {
+		case at != nil:
+			return nil, &refusal{
+				code: codeOtherGroup, field: field, reason: "other_group",
+				text: named([][]byte{word}) + " is served at " + at.Base + ". A stream carries symbols of one group.",
+			}
 		case in == nil:
 			unknown = append(unknown, word)
 		case !slices.Contains(found, in):

@@ -146,7 +146,6 @@ func (d *ticketDesk) compare(in market.InstrumentID, now position) {
 		if frame := d.update(ref.in, now); frame != nil {
 			pub.frames[tickets] = frame
 			f.stats.encoded.Add(1)
-			t.remember(cur.position, now, frame)
 		}
 	}
 	d.pubs = append(d.pubs, pub)

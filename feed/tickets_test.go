@@ -228,9 +228,9 @@ func TestTicketsHeartbeat(t *testing.T) {
 	}
 }
 
-// A client that was away gets what it missed, or a snapshot where that is not at
-// hand: another epoch, or a seq that never was.
-func TestTicketsResume(t *testing.T) {
+// A client that was away gets a snapshot, whatever number it names: another
+// service of the same epoch may have meant something else by it.
+func TestTicketsDoNotResume(t *testing.T) {
 	d, s := newShop(t)
 	c := d.dial()
 	c.send(subscribeTickets)
@@ -239,32 +239,16 @@ func TestTicketsResume(t *testing.T) {
 		s.change(d, 0, 1, record(1, "open", n))
 		c.wait("tickets", "update")
 	}
-	tests := []struct {
-		resume string
-		want   []uint64 // seqs of what comes; first the number of a snapshot or of the first update
-		form   string
-	}{
-		{`"epoch":"e1","tickets:SLUSD/USDC":3`, []uint64{4, 5, 6}, "update"},
-		{`"epoch":"e1","tickets:SLUSD/USDC":6`, nil, "update"},
-		{`"epoch":"e1","tickets:SLUSD/USDC":7`, []uint64{6}, "snapshot"},
-		{`"epoch":"e1","tickets:SLUSD/USDC":0`, []uint64{6}, "snapshot"}, // the first was no update
-		{`"epoch":"e2","tickets:SLUSD/USDC":3`, []uint64{6}, "snapshot"},
-		{`"epoch":"e1","l2:SLUSD/USDC":3`, []uint64{6}, "snapshot"},
-	}
-	for _, test := range tests {
+	for _, resume := range []string{
+		`"epoch":"e1","tickets:SLUSD/USDC":3`, `"epoch":"e1","tickets:SLUSD/USDC":6`, `"epoch":"e1","tickets:SLUSD/USDC":7`, `"epoch":"e2","tickets:SLUSD/USDC":3`,
+	} {
 		back := d.dial()
-		back.send(strings.TrimSuffix(subscribeTickets, "}") + `,"resume":{` + test.resume + `}}`)
-		if ack := back.next(); ack.Subscribed[0].Seq != 6 || ack.Subscribed[0].Resumed != (test.form == "update") {
-			t.Errorf("%s: %s", test.resume, ack.raw)
+		back.send(strings.TrimSuffix(subscribeTickets, "}") + `,"resume":{` + resume + `}}`)
+		if ack := back.next(); ack.Subscribed[0].Seq != 6 || ack.Subscribed[0].Resumed {
+			t.Errorf("%s: %s", resume, ack.raw)
 		}
-		for _, seq := range test.want {
-			if m := back.next(); m.Type != test.form || m.Seq != seq {
-				t.Errorf("%s: %s", test.resume, m.raw)
-			}
-		}
-		back.send(`{"action":"PING"}`)
-		if m := back.next(); m.Type != "pong" {
-			t.Errorf("%s: more than was missed: %s", test.resume, m.raw)
+		if m := back.next(); m.Type != "snapshot" || m.Seq != 6 {
+			t.Errorf("%s: %s", resume, m.raw)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -27,16 +28,11 @@ type Options struct {
 const day = 24 * time.Hour
 
 func (o Options) withDefaults() Options {
-	span := func(v *time.Duration, d time.Duration) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	span(&o.KeepTrades, 90*day)
-	span(&o.KeepMinutes, 90*day)
-	span(&o.SyncEvery, time.Second)
-	span(&o.PruneEvery, time.Hour)
-	span(&o.DrainTimeout, 3*time.Second)
+	o.KeepTrades = cmp.Or(o.KeepTrades, 90*day)
+	o.KeepMinutes = cmp.Or(o.KeepMinutes, 90*day)
+	o.SyncEvery = cmp.Or(o.SyncEvery, time.Second)
+	o.PruneEvery = cmp.Or(o.PruneEvery, time.Hour)
+	o.DrainTimeout = cmp.Or(o.DrainTimeout, 3*time.Second)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

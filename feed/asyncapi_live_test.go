@@ -1,0 +1,300 @@
+package feed
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"blockdesk/market"
+	"blockdesk/sdk"
+	"blockdesk/sdk/openapitest"
+)
+
+// auditor reads a live feed and holds every message to the AsyncAPI document.
+type auditor struct {
+	t     *testing.T
+	d     *asyncAPI
+	first map[string]string // by the message's name, in the order of the session
+	codes map[string]bool
+}
+
+// take checks a text from the service.
+func (a *auditor) take(channel, text string) (name string) {
+	a.t.Helper()
+	name, err := a.d.check(channel, text)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	if a.first[name] == "" {
+		a.first[name] = text
+	}
+	for _, code := range regexp.MustCompile(`"code":"(\w+)"`).FindAllStringSubmatch(text, -1) {
+		a.codes[code[1]] = true
+	}
+	return name
+}
+
+// await reads from c until the message called name has come.
+func (a *auditor) await(c *client, name string) {
+	a.t.Helper()
+	for a.take("rfq", c.next().raw) != name {
+	}
+}
+
+// ask sends a request that the document has, and reads to the messages that must
+// follow.
+func (a *auditor) ask(c *client, request string, follow ...string) {
+	a.t.Helper()
+	if !a.d.accepts(request) {
+		a.t.Fatalf("no message of the document is %s", request)
+	}
+	for _, name := range a.d.requests() {
+		if a.first[name] == "" && a.d.schemas.ValidateAs(a.d.Components.Messages[name].Payload.name(), []byte(request)) == nil {
+			a.first[name] = request
+		}
+	}
+	c.send(request)
+	for _, name := range follow {
+		a.await(c, name)
+	}
+}
+
+// restTickets are the records of the OpenAPI document's example of market-tickets:
+// a real desk's.
+func restTickets(t *testing.T) []string {
+	t.Helper()
+	text, err := sdk.Files.ReadFile(sdk.Specification)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rest struct {
+		Components struct {
+			Examples struct {
+				MarketTickets struct {
+					Value struct {
+						Tickets []json.RawMessage `json:"tickets"`
+					} `json:"value"`
+				}
+			} `json:"examples"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(text, &rest); err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, record := range rest.Components.Examples.MarketTickets.Value.Tickets {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, record); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, compact.String())
+	}
+	if len(all) < 2 {
+		t.Fatalf("%d tickets", len(all))
+	}
+	return all
+}
+
+// market puts an order and waits until it shows.
+func (a *auditor) market(d *desk, side market.Side, price market.Price, qty market.Qty) {
+	a.t.Helper()
+	before := d.feed.View(0).DepthSeq
+	d.order(0, side, price, qty)
+	d.until("the order shows", func() bool { return d.feed.View(0).DepthSeq > before && d.idle() })
+}
+
+// TestAsyncAPISession has a live feed say everything that it can say, and holds
+// each message to the document: none is outside it, and none of it is not said. The
+// first of each kind is its example. After a change that is meant:
+// UPDATE_GOLDEN=1 go test ./feed -run AsyncAPISession
+func TestAsyncAPISession(t *testing.T) {
+	t.Parallel()
+	s, records := &shop{}, restTickets(t)
+	d := newDesk(t, func(o *Options) {
+		o.MaxSubscriptions, o.Heartbeat = 5, 50*time.Millisecond
+		o.Elsewhere = map[string]*market.Place{"E/F": {Group: "us", WS: "ws://127.0.0.2:8081"}}
+		o.Tickets = func(each func(market.InstrumentID, market.TicketID, []byte)) (uint64, int64) {
+			seq, _ := s.tell(each)
+			return seq, time.Now().UnixNano()
+		}
+	})
+	a := &auditor{t: t, d: readAsyncAPI(t), first: map[string]string{}, codes: map[string]bool{}}
+	a.welcomed()
+	s.change(d, 0, 1, records[0])
+	a.market(d, market.Buy, 998_900, 12_000_500_000)
+	a.market(d, market.Sell, 999_100, 5_000_000_000)
+	a.market(d, market.Buy, 999_100, 1_500_000_000)
+	a.follows(d, s, records)
+	a.errs(d)
+	a.isSlow()
+	a.streams(d)
+	for name := range a.d.Components.Messages {
+		if a.first[name] == "" {
+			t.Errorf("nobody has said %s", name)
+		}
+	}
+	for _, code := range slices.Concat(a.d.enum(t, "Error", "code"), a.d.enum(t, "Rejection", "code")) {
+		if !a.codes[code] {
+			t.Errorf("nobody has heard the code %s", code)
+		}
+	}
+	a.holdsTight()
+	a.golden()
+}
+
+// welcomed is a client of a feed with the limits that there are by default.
+func (a *auditor) welcomed() {
+	c, err := newDesk(a.t).tryDial()
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.await(c, "welcome")
+}
+
+// follows is a client that subscribes to all, comes back and leaves.
+func (a *auditor) follows(d *desk, s *shop, records []string) {
+	c, err := d.tryDial()
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.await(c, "welcome")
+	a.ask(c, `{"action":"PING","id":1}`, "pong")
+	a.ask(c, `{"action":"SUBSCRIBE_MARKET","channels":["ticker","l2","trades","tickets"],"symbols":["SLUSD/USDC"],"id":2,"depth":10,"heartbeat":true}`,
+		"acknowledgement", "tickerSnapshot", "bookSnapshot", "tradesSnapshot", "ticketsSnapshot", "heartbeat")
+	a.market(d, market.Sell, 999_000, 750_000_000)
+	a.await(c, "bookUpdate")
+	a.await(c, "tickerUpdate")
+	a.market(d, market.Buy, 999_000, 250_000_000)
+	a.await(c, "tradesUpdate")
+	s.put(0, 1, "")
+	s.change(d, 0, 2, records[1])
+	a.await(c, "ticketsUpdate")
+	a.ask(c, `{"action":"LIST_SUBSCRIPTIONS","id":3}`, "acknowledgement")
+	a.ask(c, `{"action":"RESYNC","channels":["l2","trades"],"symbols":["SLUSD/USDC"],"id":4}`, "acknowledgement", "bookSnapshot", "tradesSnapshot")
+	a.ask(c, `{"action":"SUBSCRIBE_MARKET","channels":["l2","trades"],"symbols":["SLUSD/USDC"],"id":5,"depth":10,"resume":{"epoch":"e1","l2:SLUSD/USDC":4,"trades:SLUSD/USDC":2}}`,
+		"acknowledgement", "bookUpdate", "tradesUpdate")
+	a.ask(c, `{"action":"UNSUBSCRIBE_MARKET","channels":["ticker"],"symbols":["SLUSD/USDC"],"id":6}`, "unsubscribed")
+}
+
+// errs is a client that asks for what there is not.
+func (a *auditor) errs(d *desk) {
+	c := d.dial()
+	for _, request := range []string{`[]`, `{"action":"FLY","id":"7"}`, `{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"],"depth":20,"id":"8"}`} {
+		c.send(request)
+		a.await(c, "error")
+	}
+	c.send(`{"action":"SUBSCRIBE_MARKET","channels":["l2","l3"],"symbols":["SLUSD/USDC","A/B"],"id":"9"}`)
+	a.await(c, "acknowledgement")
+	a.ask(c, `{"action":"SUBSCRIBE_MARKET","channels":["l2","ticker"],"symbols":["SLUSD/USDC","92C/SLUSD","AAA/BBB"]}`, "acknowledgement")
+	a.ask(c, `{"action":"SUBSCRIBE_MARKET","channels":["trades"],"symbols":["E/F"]}`, "acknowledgement")
+	a.ask(c, `{"action":"UNSUBSCRIBE_MARKET","channels":["tickets"],"symbols":["SLUSD/USDC"]}`, "unsubscribed")
+}
+
+// isSlow is a client that does not read, and then does.
+func (a *auditor) isSlow() {
+	d := newDesk(a.t, func(o *Options) {
+		o.SlowAfter, o.CloseWithin, o.SendBuffer = 300*time.Millisecond, 2*time.Second, 4<<10
+	})
+	r := d.dialRaw(a.t)
+	_, _ = r.conn.Write(masked(0x81, `{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"],"depth":100}`))
+	r.until(`"type":"snapshot"`)
+	deadline := time.Now().Add(10 * time.Second)
+	for i := 0; d.feed.Stats().SlowConsumers == 0; i++ {
+		if time.Now().After(deadline) {
+			a.t.Fatalf("not cut off: %+v", d.feed.Stats())
+		}
+		d.order(0, market.Buy, market.Price(1+i), 1)
+		d.until("the order shows", func() bool { return len(d.feed.View(0).Bids) == min(i+1, 100) && d.idle() })
+	}
+	got := r.until(string([]byte{CloseSlowConsumer >> 8, CloseSlowConsumer & 0xff}) + "SLOW_CONSUMER")
+	got = got[bytes.Index(got, []byte(`{"channel":"control","type":"error"`)):]
+	a.take("rfq", string(got[:bytes.IndexByte(got, '}')+1]))
+}
+
+// streams is a reader of server-sent events, until the service ends.
+func (a *auditor) streams(d *desk) {
+	e := d.source("?symbols=SLUSD/USDC&channels=ticker,l2,trades,tickets", "")
+	var last string
+	for last != "heartbeat" {
+		last = a.event(e)
+	}
+	go d.stop()
+	for last != "restart" {
+		last = a.event(e)
+	}
+}
+
+func (a *auditor) event(e *source) string {
+	a.t.Helper()
+	m, err := e.tryNext()
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return a.take("stream", m.data)
+}
+
+// holdsTight: no message would pass with a member less, one more, or one of another
+// type. What may be left out is told.
+func (a *auditor) holdsTight() {
+	a.t.Helper()
+	optional := regexp.MustCompile(`^missing (/id|/rejected/\d+/symbol|/seqs/.*)$`)
+	for name, text := range a.first {
+		if slices.Contains(a.d.requests(), name) {
+			continue
+		}
+		if err := openapitest.Mutants([]byte(text), func(what string, mutant []byte) bool {
+			_, err := a.d.check("rfq", string(mutant))
+			if name == "restart" || name == "mark" {
+				_, err = a.d.check("stream", string(mutant))
+			}
+			if err == nil && !optional.MatchString(what) {
+				a.t.Errorf("%s passes with %s", name, what)
+			}
+			return true
+		}); err != nil {
+			a.t.Error(err)
+		}
+	}
+}
+
+// passing is what another run has otherwise.
+var passing = regexp.MustCompile(`"(ts|last_ts|session)": "[^"]*"`)
+
+// golden holds the examples to what was said.
+func (a *auditor) golden() {
+	a.t.Helper()
+	text := a.d.text
+	for name, said := range a.first {
+		head := fmt.Appendf(nil, "\n      %q: {\n        \"name\": %[1]q,", name)
+		start := bytes.Index(text, head)
+		start += bytes.Index(text[start:], []byte(`"examples": [`))
+		start += bytes.Index(text[start:], []byte(`"payload": `)) + len(`"payload": `)
+		var value json.RawMessage
+		in := json.NewDecoder(bytes.NewReader(text[start:]))
+		if err := in.Decode(&value); err != nil {
+			a.t.Fatal(err)
+		}
+		end := start + int(in.InputOffset())
+		var want bytes.Buffer
+		if err := json.Indent(&want, []byte(said), strings.Repeat(" ", 12), "  "); err != nil {
+			a.t.Fatal(err)
+		}
+		same := bytes.Equal(passing.ReplaceAll(text[start:end], nil), passing.ReplaceAll(want.Bytes(), nil))
+		if os.Getenv("UPDATE_GOLDEN") != "" && !same {
+			text = slices.Concat(text[:start], want.Bytes(), text[end:])
+		} else if !same {
+			a.t.Errorf("the example of %s is not what was said: %s", name, said)
+		}
+	}
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(channelsFile, text, 0o600); err != nil {
+			a.t.Fatal(err)
+		}
+	}
+}
