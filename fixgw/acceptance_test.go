@@ -23,6 +23,7 @@ import (
 	"github.com/quickfixgo/quickfix/config"
 
 	"blockdesk/engine/event"
+	"blockdesk/internal/runtest"
 )
 
 // acceptanceTime bounds one lane of scripts: 6_SendTestRequest alone waits for
@@ -197,15 +198,7 @@ func echoGateway(t *testing.T, compID string, settings map[string]string) *Gatew
 	for name, value := range settings {
 		g.layer.settings[name] = value
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- g.Run(ctx, noEvents{ctx}) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("stopped with: %v", err)
-		}
-	})
+	runtest.Start(t, func(ctx context.Context) error { return g.Run(ctx, noEvents{ctx}) })
 	return g
 }
 

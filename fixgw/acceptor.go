@@ -19,6 +19,7 @@ import (
 // this acceptor.
 type acceptor struct {
 	quickfix *quickfix.Acceptor
+	sessions []quickfix.SessionID // as quickfix calls them: all with the same Qualifier
 	address  net.Addr
 	conns    chan *conn
 	awake    time.Time // when the sessions have woken
@@ -30,39 +31,72 @@ type acceptor struct {
 // sleep to they are taken for awake.
 const wakeMargin = 20 * time.Millisecond
 
+// ownSet is the Qualifier of the sessions that a gateway makes itself. quickfix knows
+// a session once in a process, by CompIDs and Qualifier, which is no part of a
+// message: sessions of the same CompIDs may be made ahead under another (see Spares).
+// None has the empty one, by which an Acceptor that stops forgets its sessions: it
+// would be somebody else's.
+const ownSet = "own"
+
 // startAcceptor starts quickfix's sessions for ours. Stop it.
 func (g *Gateway) startAcceptor(sessions []*session) (*acceptor, error) {
-	settings, err := g.settings(sessions)
+	messages := make(stores, len(sessions))
+	for _, s := range sessions {
+		messages[s.id.TargetCompID] = s.messages
+	}
+	a, err := newAcceptor(g.Addr(), &g.options, &g.layer, messages, ownSet)
 	if err != nil {
 		return nil, err
 	}
-	a := &acceptor{address: g.Addr(), conns: make(chan *conn), done: make(chan struct{})}
-	byCompID := make(map[string]*session, len(sessions))
 	for _, s := range sessions {
-		byCompID[s.id.TargetCompID] = s
-	}
-	if a.quickfix, err = quickfix.NewAcceptor(g.layer.application, stores(byCompID), settings, logs{g, byCompID}); err != nil {
-		return nil, unregister(sessions, err)
-	}
-	a.quickfix.SetNewListenerCallback(func(string, *tls.Config) (net.Listener, error) { return a, nil })
-	if err := a.quickfix.Start(); err != nil {
-		return nil, unregister(sessions, err)
-	}
-	a.awake = time.Now().Truncate(time.Second).Add(time.Second + wakeMargin)
-	for _, s := range sessions {
-		s.acceptor = a
+		s.serveBy(a, ownSet)
 	}
 	return a, nil
 }
 
-// unregister lets go of quickfix's sessions that were made before err, and
-// returns err.
-func unregister(sessions []*session, err error) error {
-	for _, s := range sessions {
-		// The one that is not there is the one that was not made.
-		_ = quickfix.UnregisterSession(s.id)
+// newAcceptor starts a session of quickfix for each message store; set is their
+// Qualifier. Stop it.
+func newAcceptor(address net.Addr, o *Options, l *layer, messages stores, set string) (*acceptor, error) {
+	settings, err := acceptorSettings(address, o, l, messages, set)
+	if err != nil {
+		return nil, err
 	}
-	return fmt.Errorf("fix: %w", err)
+	a := &acceptor{address: address, conns: make(chan *conn), done: make(chan struct{})}
+	for compID := range messages {
+		a.sessions = append(a.sessions, sessionID(o, compID, set))
+	}
+	if a.quickfix, err = quickfix.NewAcceptor(l.application, messages, settings, logs{o.Logger, messages}); err != nil {
+		a.unregister()
+		return nil, fmt.Errorf("fix: %w", err)
+	}
+	a.quickfix.SetNewListenerCallback(func(string, *tls.Config) (net.Listener, error) { return a, nil })
+	if err := a.quickfix.Start(); err != nil {
+		a.unregister()
+		return nil, fmt.Errorf("fix: %w", err)
+	}
+	a.awake = time.Now().Truncate(time.Second).Add(time.Second + wakeMargin)
+	return a, nil
+}
+
+// sessionID is how quickfix calls the session of a CompID in a set of them.
+func sessionID(o *Options, compID, set string) quickfix.SessionID {
+	return quickfix.SessionID{BeginString: quickfix.BeginStringFIX44, SenderCompID: o.CompID, TargetCompID: compID, Qualifier: set}
+}
+
+// stop logs the sessions out and waits for quickfix's goroutines; those that have
+// just been made must wake first.
+func (a *acceptor) stop() {
+	a.quickfix.Stop()
+	a.unregister()
+}
+
+// unregister has quickfix forget the sessions. Its Acceptor looks for them without
+// the Qualifier, and finds none.
+func (a *acceptor) unregister() {
+	for _, id := range a.sessions {
+		// One that is not there was not made.
+		_ = quickfix.UnregisterSession(id)
+	}
 }
 
 // hand gives quickfix a connection whose Logon is proven. A session that has just
@@ -102,33 +136,34 @@ func (a *acceptor) Close() error {
 // Addr returns the address that the gateway listens on.
 func (a *acceptor) Addr() net.Addr { return a.address }
 
-// stores gives quickfix the message stores that are open already, by CompID.
-type stores map[string]*session
+// stores gives quickfix the message stores that there are already, by CompID.
+type stores map[string]*messageStore
 
+// Create implements quickfix.MessageStoreFactory.
 func (f stores) Create(id quickfix.SessionID) (quickfix.MessageStore, error) {
 	s := f[id.TargetCompID]
 	if s == nil {
 		return nil, fmt.Errorf("session %s is not configured", id.TargetCompID)
 	}
-	return s.messages, nil
+	return s, nil
 }
 
-func (g *Gateway) settings(sessions []*session) (*quickfix.Settings, error) {
-	port := g.Addr().(*net.TCPAddr).Port
+func acceptorSettings(address net.Addr, o *Options, l *layer, messages stores, set string) (*quickfix.Settings, error) {
 	settings := quickfix.NewSettings()
 	global := settings.GlobalSettings()
-	global.Set(config.SocketAcceptPort, strconv.Itoa(port))
+	global.Set(config.SocketAcceptPort, strconv.Itoa(address.(*net.TCPAddr).Port))
 	global.Set(config.BeginString, quickfix.BeginStringFIX44)
-	global.Set(config.SenderCompID, g.options.CompID)
+	global.Set(config.SenderCompID, o.CompID)
+	global.Set(config.SessionQualifier, set)
 	global.Set(config.InChanCapacity, strconv.Itoa(2*inChanCapacity))
-	for name, value := range g.layer.settings {
+	for name, value := range l.settings {
 		global.Set(name, value)
 	}
-	for _, s := range sessions {
+	for compID := range messages {
 		one := quickfix.NewSessionSettings()
-		one.Set(config.TargetCompID, s.id.TargetCompID)
+		one.Set(config.TargetCompID, compID)
 		if _, err := settings.AddSession(one); err != nil {
-			return nil, fmt.Errorf("fix: session %s: %w", s.id.TargetCompID, err)
+			return nil, fmt.Errorf("fix: session %s: %w", compID, err)
 		}
 	}
 	return settings, nil

@@ -61,7 +61,7 @@ func (a app) ToAdmin(m *quickfix.Message, id quickfix.SessionID) {
 	}
 	a.gateway.sessionNamed(id.TargetCompID).line.admin(msgType)
 	if a.gateway.stopping.Load() && !m.Body.Has(tagText) && string(msgType) == "5" {
-		m.Body.SetString(tagText, stoppingText)
+		m.Body.SetString(tagText, a.gateway.farewell())
 	}
 }
 
@@ -102,7 +102,7 @@ func (a app) admin(s *session, m *quickfix.Message) quickfix.MessageRejectError 
 		a.gateway.rejects.Add(1)
 		return err
 	}
-	if s.over(m.ReceiveTime) {
+	if s.over(a.gateway.options.Now()) {
 		// Not refused: a Heartbeat or Logout must count. It was counted.
 		a.gateway.rateLimited.Add(1)
 	}
@@ -127,7 +127,7 @@ func (a app) admin(s *session, m *quickfix.Message) quickfix.MessageRejectError 
 			return quickfix.NewMessageRejectError(fmt.Sprintf("%s: NewSeqNo (36): must be 1 to below 10^9", codeInvalidField), sessionRejectValue, &tag)
 		}
 	case "2":
-		if !s.resends.take(m.ReceiveTime) {
+		if !s.resends.take(a.gateway.options.Now()) {
 			a.gateway.rateLimited.Add(1)
 			return quickfix.NewMessageRejectError(fmt.Sprintf("%s: at most %d ResendRequests at once and one a second", codeRateLimited, MaxResends), sessionRejectOther, nil)
 		}
@@ -155,7 +155,7 @@ func (a app) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.Messag
 	defer s.turn.Unlock()
 	g.in.Add(1)
 	s.messages.activity.Add(1)
-	if s.over(m.ReceiveTime) {
+	if s.over(a.gateway.options.Now()) {
 		g.rateLimited.Add(1)
 		return businessReject(rejNotAvailable, businessIDOf(m), fmt.Sprintf("%s: more than %d messages a second", codeRateLimited, g.options.Rate))
 	}
@@ -169,6 +169,10 @@ func (a app) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.Messag
 	msgType, err := m.Header.GetBytes(35)
 	if err != nil {
 		return err
+	}
+	if g.options.ReadOnly != nil && isLeadersPart(msgType) {
+		g.rejects.Add(1)
+		return businessReject(rejNotAvailable, businessIDOf(m), leaderText(g.options.ReadOnly()))
 	}
 	if string(msgType) == "AE" {
 		return s.tradeReport(m.Bytes())

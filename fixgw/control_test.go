@@ -126,6 +126,7 @@ func TestKick(t *testing.T) {
 		t.Errorf("an unknown one: %v", err)
 	}
 	mm := d.dial("MM", nil)
+	d.awaitLoggedOn("MM")
 	for _, text := range []string{"", "a\x01b", "é", strings.Repeat("x", MaxOperatorText+1)} {
 		if err := d.gateway.Kick("MM", text); !errors.Is(err, ErrText) {
 			t.Errorf("text %q: %v", text, err)
@@ -146,6 +147,7 @@ func TestAnnounce(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM", "TK", "OFF"}, nil)
 	mm, tk := d.dial("MM", nil), d.dial("TK", nil)
+	d.awaitLoggedOn("MM", "TK")
 	if n, err := d.gateway.Announce("", "down at 18:00 UTC"); n != 2 || err != nil {
 		t.Fatalf("%d, %v", n, err)
 	}
@@ -176,6 +178,7 @@ func TestStopTellsClients(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, nil)
 	mm := d.dial("MM", func(o *fixclient.Options) { o.LogonFields = "8013=N\x01" })
+	d.awaitLoggedOn("MM")
 	d.stop()
 	mm.want("35=B 33=1")
 	if text := mm.loggedOut(); !strings.Contains(text, "MAINTENANCE: the service is stopping") {

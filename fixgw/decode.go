@@ -130,7 +130,7 @@ func (r *request) instrument(set *market.Instruments) (*market.Instrument, *refu
 	if r.symbol == nil {
 		return nil, refuse(ordRejUnknown, codeMissingField, "Symbol (55)")
 	}
-	return nil, refuse(ordRejUnknown, codeUnknownSymbol, "Symbol (55) %.40q", r.symbol)
+	return nil, refuseSymbol(ordRejUnknown, set, r.symbol)
 }
 
 func (r *request) parseSide() (market.Side, *refusal) {

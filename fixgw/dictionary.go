@@ -30,6 +30,19 @@ type validator struct {
 	inner      quickfix.Validator
 }
 
+// Dictionary is FIX 4.4 as messages are held to it. The gateways that a process has
+// one after the other share one. Immutable.
+type Dictionary struct{ validator quickfix.Validator }
+
+// ReadDictionary parses the one in the program, which takes a while.
+func ReadDictionary() (*Dictionary, error) {
+	v, err := newValidator()
+	if err != nil {
+		return nil, err
+	}
+	return &Dictionary{v}, nil
+}
+
 func newValidator() (quickfix.Validator, error) {
 	dictionary, err := datadictionary.ParseSrc(bytes.NewReader(fix44))
 	if err != nil {

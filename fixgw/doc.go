@@ -154,7 +154,9 @@
 // without cancel on disconnect live on, as when its client goes, and claims go on.
 //
 // A fresh session of quickfix sleeps to the next full second. Its first Logon
-// waits for that; later ones do not.
+// waits for that; later ones do not. A node of a group makes the sessions of its
+// terms to come ahead (Spares), beside those that serve: quickfix tells the sets
+// apart by their Qualifier.
 //
 // # Concurrency
 //
@@ -172,6 +174,13 @@
 // session's turn, market data's mutex, line's mutex, quickfix's locks, message
 // store's mutex, connection's mutex, a session's own; quickfix's callbacks that hold
 // its locks (ToApp, ToAdmin, the store's) take only those after them.
+//
+// # A group of nodes
+//
+// Where the node does not lead, a Standby has the address (standby.go). Where it is
+// deposed (Options.Deposed), nothing is reported of what is not durable, and
+// refusals and the Logout say who leads. A follower's gateway (Options.ReadOnly)
+// has sessions of its own and makes no reports.
 //
 // # Message log
 //

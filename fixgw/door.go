@@ -130,7 +130,8 @@ func (d *door) settled(c *conn) {
 	}
 }
 
-// shut refuses everything from now on.
+// shut refuses everything from now on, and ends the connections without a session:
+// the others are owed a Logout.
 func (d *door) shut() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -139,6 +140,11 @@ func (d *door) shut() {
 		close(d.done)
 		// accept ends; Close tells what is wrong with it.
 		_ = d.Listener.Close()
+	}
+	for c := range d.conns {
+		if c.session.Load() == nil {
+			c.cutOff(errClosed)
+		}
 	}
 }
 

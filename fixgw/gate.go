@@ -206,6 +206,9 @@ func (c *conn) admit() error {
 	c.share = share{every: time.Duration(l.heartBtInt) * time.Second / 2}
 	seq, _ := parseSeq(l.seqNum) // prove has checked it
 	c.share.take(frame, seq, g.options.Now())
+	// What fills the gap before such a Logon is behind the first request, which must
+	// not wait for it.
+	c.share.stuck = seq > s.messages.target.Load()
 	c.frame = frame
 	c.mu.Lock()
 	c.patience = 2 * time.Duration(l.heartBtInt) * time.Second

@@ -91,15 +91,16 @@ type layer struct {
 }
 
 func productLayer(g *Gateway) layer {
-	return layer{
-		application: app{g},
-		// Our validator looks at the same things and words its rejects.
-		settings: map[string]string{
-			config.ValidateFieldsHaveValues: "N",
-			config.ValidateFieldsOutOfOrder: "N",
-			config.RejectInvalidMessage:     "N",
-		},
-		minHeartBt: MinHeartBtInt, express: true,
+	return layer{application: app{g}, settings: productSettings(), minHeartBt: MinHeartBtInt, express: g.options.ReadOnly == nil}
+}
+
+// productSettings leaves to our validator what quickfix would look at: that words its
+// rejects.
+func productSettings() map[string]string {
+	return map[string]string{
+		config.ValidateFieldsHaveValues: "N",
+		config.ValidateFieldsOutOfOrder: "N",
+		config.RejectInvalidMessage:     "N",
 	}
 }
 
@@ -131,6 +132,10 @@ func New(o Options, e Engine, store Store, doors Doors, instruments *market.Inst
 		return nil, err
 	}
 	o = o.withDefaults()
+	if o.Early != nil && !o.Early.fits(&o) {
+		o.Early.Close()
+		o.Early = nil
+	}
 	g := &Gateway{
 		options: o, engine: e, store: store, doors: doors, instruments: instruments,
 		verifying: make(chan struct{}, MaxVerifies),
@@ -146,9 +151,12 @@ func New(o Options, e Engine, store Store, doors Doors, instruments *market.Inst
 	g.hooks = claimHooks{reserved: g.packer.reserved, settled: (*follower).captureClaim}
 	g.layer = productLayer(g)
 	var err error
-	if g.validator, err = newValidator(); err != nil {
-		return nil, err
+	if o.Dictionary == nil {
+		if o.Dictionary, err = ReadDictionary(); err != nil {
+			return nil, err
+		}
 	}
+	g.validator = o.Dictionary.validator
 	if g.noHash, err = strayHash(); err != nil {
 		return nil, err
 	}
@@ -164,7 +172,7 @@ func New(o Options, e Engine, store Store, doors Doors, instruments *market.Inst
 	if err := g.prover.load(); err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", o.Address)
+	listener, err := o.Listen("tcp", o.Address)
 	if err != nil {
 		return nil, fmt.Errorf("fix: %w", err)
 	}
@@ -273,6 +281,7 @@ func (g *Gateway) Stats() Stats {
 
 // Run serves until ctx ends or a store fails. c is followed to its end: stop the
 // engine by the same ctx. Then the sessions are logged out and the stores closed.
+// With Options.ReadOnly c is not read, and may be nil.
 func (g *Gateway) Run(ctx context.Context, c Consumer) error {
 	if err := g.acceptors.start(g); err != nil {
 		return errors.Join(err, g.Close())
@@ -284,7 +293,14 @@ func (g *Gateway) Run(ctx context.Context, c Consumer) error {
 	defer stopFollowing()
 	var work, conns sync.WaitGroup
 	followed := make(chan error, 1)
-	go func() { followed <- g.follower.Run(following, c) }()
+	go func() {
+		if g.options.ReadOnly != nil {
+			<-ctx.Done() // the reports are the leader's to make
+			followed <- nil
+			return
+		}
+		followed <- g.follower.Run(following, c)
+	}()
 	start := func(run func(context.Context) error) {
 		work.Add(1)
 		go func() {
@@ -324,7 +340,7 @@ func (g *Gateway) Run(ctx context.Context, c Consumer) error {
 	work.Wait()
 	// Who is logged on hears why before the Logout, whose text says it again. An
 	// error is the store's, which closing it tells.
-	_, _ = g.announce(g.sessions(), stoppingText, "Log on again when the service is back.")
+	_, _ = g.announce(g.sessions(), g.farewell(), "Log on again when the service is back.")
 	g.acceptors.stop()
 	flushed := time.AfterFunc(2*flushTimeout, cutConns)
 	conns.Wait()

@@ -136,16 +136,25 @@ func TestBlockedReader(t *testing.T) {
 		mm.want("35=8 150=F")
 		return time.Since(start)
 	}
+	// Heartbeats of its own keep the session in: what cuts it off is the writing.
+	seq, beaten := 2, time.Now()
+	beat := func() {
+		seq++
+		beaten = time.Now()
+		r.write(fixMessage(fmt.Sprintf("35=0|34=%d|49=SLOW|52=%s|56=%s|", seq, beaten.UTC().Format("20060102-15:04:05.000"), d.options.CompID)))
+	}
 	for slow.waiting() < 1<<10 { // the socket takes no more
 		sell()
+		if time.Since(beaten) > time.Second {
+			beat()
+		}
 	}
 	began, slowest := time.Now(), time.Duration(0)
-	// Heartbeats of its own keep the session in: what cuts it off is the writing.
-	for seq := 3; d.gateway.Stats().Connections == 2; seq++ {
+	for d.gateway.Stats().Connections == 2 {
 		if time.Since(began) > 30*time.Second {
 			t.Fatal("not cut off")
 		}
-		r.write(fixMessage(fmt.Sprintf("35=0|34=%d|49=SLOW|52=%s|56=%s|", seq, time.Now().UTC().Format("20060102-15:04:05.000"), d.options.CompID)))
+		beat()
 		slowest = max(slowest, sell())
 		time.Sleep(100 * time.Millisecond)
 	}

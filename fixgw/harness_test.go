@@ -154,7 +154,7 @@ func (d *desk) start() {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	d.gateway.layer.express = !d.quickfixOnly
+	d.gateway.layer.express = d.gateway.layer.express && !d.quickfixOnly
 	cursor := d.gateway.Cursor()
 	for i := range d.journal.commands {
 		c := &d.journal.commands[i]

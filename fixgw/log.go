@@ -13,20 +13,20 @@ import (
 // logs is quickfix's LogFactory. Messages are never logged: they carry
 // passwords. Events are, at Debug.
 type logs struct {
-	gateway  *Gateway
-	sessions map[string]*session // by CompID
+	logger   *slog.Logger
+	messages stores
 }
 
 func (l logs) Create() (quickfix.Log, error) {
-	return &sessionLog{logger: l.gateway.options.Logger}, nil
+	return &sessionLog{logger: l.logger}, nil
 }
 
 func (l logs) CreateSessionLog(id quickfix.SessionID) (quickfix.Log, error) {
-	s := l.sessions[id.TargetCompID]
-	if s == nil {
+	store := l.messages[id.TargetCompID]
+	if store == nil {
 		return nil, fmt.Errorf("session %s is not configured", id.TargetCompID)
 	}
-	return &sessionLog{logger: l.gateway.options.Logger.With("comp_id", id.TargetCompID), store: s.messages}, nil
+	return &sessionLog{logger: l.logger.With("comp_id", id.TargetCompID), store: store}, nil
 }
 
 type sessionLog struct {

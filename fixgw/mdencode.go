@@ -276,7 +276,7 @@ func firstByte(value []byte) byte {
 func (r *mdRequest) addSymbol(symbol []byte, set *market.Instruments, most int) *mdRefusal {
 	in := set.Lookup(symbol)
 	if in == nil {
-		return refuseMD('0', codeUnknownSymbol, "Symbol (55) %.40q", symbol)
+		return &mdRefusal{'0', symbolText(set, symbol)}
 	}
 	for _, known := range r.instruments {
 		if known == in {

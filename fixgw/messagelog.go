@@ -39,9 +39,7 @@ func (o MessageLogOptions) withDefaults() MessageLogOptions {
 	o.FileBytes = cmp.Or(o.FileBytes, 64<<20)
 	o.KeepFiles = cmp.Or(o.KeepFiles, 16)
 	o.QueueBytes = cmp.Or(o.QueueBytes, 8<<20)
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }
 

@@ -1,14 +1,10 @@
 package fixgw
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
-	"runtime"
-	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // messageStore keeps one session's sequence numbers and sent messages: it is
@@ -115,21 +111,28 @@ const (
 	flagCustom   sessionFlags = 1 << 2 // custom fields in our messages (5600)
 )
 
-func openMessageStore(store Store, session uint16, o *Options) (*messageStore, error) {
-	s := &messageStore{
-		store: store, session: session, sender: 1, pruned: 1, turned: make(chan struct{}, 1),
-		keep: uint64(o.KeepMessages), reserve: uint64(o.ReserveSeqs), replay: o.MaxReplay,
-		created: o.Now().UnixNano(),
-	}
+// newMessageStore has no numbers and no store yet: see open.
+func newMessageStore() *messageStore {
+	s := &messageStore{sender: 1, pruned: 1, turned: make(chan struct{}, 1)}
 	s.extended = sync.NewCond(&s.mu)
 	s.target.Store(1)
+	return s
+}
+
+// open reads what the store has of the session. Before that quickfix may ask for
+// the creation time, and for nothing else. Once.
+func (s *messageStore) open(store Store, session uint16, o *Options) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.store, s.session, s.created = store, session, o.Now().UnixNano()
+	s.keep, s.reserve, s.replay = uint64(o.KeepMessages), uint64(o.ReserveSeqs), o.MaxReplay
 	value, ok, err := store.Get(sessionKey(nil, session))
 	if err != nil {
-		return nil, fmt.Errorf("FIX store: session %d: %w", session, err)
+		return fmt.Errorf("FIX store: session %d: %w", session, err)
 	}
 	if ok {
 		if len(value) != sessionRecordSize {
-			return nil, fmt.Errorf("%w: session %d: %d bytes", errLayout, session, len(value))
+			return fmt.Errorf("%w: session %d: %d bytes", errLayout, session, len(value))
 		}
 		s.sender = binary.BigEndian.Uint64(value)
 		s.target.Store(binary.BigEndian.Uint64(value[8:]))
@@ -140,9 +143,9 @@ func openMessageStore(store Store, session uint16, o *Options) (*messageStore, e
 	value, ok, err = store.Get(reservedKey(session))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("FIX store: session %d: %w", session, err)
+		return fmt.Errorf("FIX store: session %d: %w", session, err)
 	case ok && len(value) != 8:
-		return nil, fmt.Errorf("%w: session %d: reservation of %d bytes", errLayout, session, len(value))
+		return fmt.Errorf("%w: session %d: reservation of %d bytes", errLayout, session, len(value))
 	case ok:
 		s.reserved = binary.BigEndian.Uint64(value)
 		s.sender = max(s.sender, s.reserved)
@@ -150,13 +153,13 @@ func openMessageStore(store Store, session uint16, o *Options) (*messageStore, e
 	value, ok, err = store.Get(signedKey(session))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("FIX store: session %d: %w", session, err)
+		return fmt.Errorf("FIX store: session %d: %w", session, err)
 	case ok && len(value) != 8:
-		return nil, fmt.Errorf("%w: session %d: signed logon of %d bytes", errLayout, session, len(value))
+		return fmt.Errorf("%w: session %d: signed logon of %d bytes", errLayout, session, len(value))
 	case ok:
 		s.signed = int64(binary.BigEndian.Uint64(value))
 	}
-	return s, nil
+	return nil
 }
 
 // appendRecord needs mu.
@@ -312,98 +315,12 @@ func (s *messageStore) outrun(next uint64) error {
 	})
 }
 
-func (s *messageStore) NextSenderMsgSeqNum() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return int(s.sender)
-}
-
-func (s *messageStore) NextTargetMsgSeqNum() int { return int(s.target.Load()) }
-
-func (s *messageStore) IncrNextSenderMsgSeqNum() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.advance(s.sender+1, nil)
-}
-
-// IncrNextTargetMsgSeqNum moves on from the message in hand. quickfix v0.9.11 asks
-// for it also where it has refused a ResendRequest, Logout or SequenceReset out of
-// turn: then the number stays, for the message that has it is still to come.
-func (s *messageStore) IncrNextTargetMsgSeqNum() error {
-	if s.stay {
-		s.stay = false
-		return nil
-	}
-	return s.turn(s.target.Load() + 1)
-}
-
-func (s *messageStore) SetNextSenderMsgSeqNum(next int) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.advance(uint64(max(next, 1)), nil)
-}
-
-func (s *messageStore) SetNextTargetMsgSeqNum(next int) error { return s.turn(uint64(max(next, 1))) }
-
-// turn sets the next incoming number for quickfix, which is through with the one
-// before.
-func (s *messageStore) turn(next uint64) error {
-	s.mu.Lock()
-	s.target.Store(next)
-	err := s.commit(false, nil)
-	s.mu.Unlock()
-	select {
-	case s.turned <- struct{}{}:
-	default:
-	}
-	return err
-}
-
 // passed moves the next incoming number on from seq, which quickfix has not
 // seen. The next commit writes it.
 func (s *messageStore) passed(seq uint64) {
 	if s.target.CompareAndSwap(seq, seq+1) {
 		s.behind.Store(true)
 	}
-}
-
-// CreationTime is asked on every pass of quickfix's session loop, which spins
-// while its writer is not ready to take a message. When nothing has happened
-// since the last pass, the writer gets the processor.
-func (s *messageStore) CreationTime() time.Time {
-	if now := s.activity.Load(); now != s.idle {
-		s.idle = now
-	} else {
-		runtime.Gosched()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return time.Unix(0, s.created)
-}
-
-func (s *messageStore) SetCreationTime(t time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.created = t.UnixNano()
-}
-
-func (s *messageStore) SaveMessage(seqNum int, msg []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.commit(false, func(set func(key, value []byte), _ func(lo, hi []byte)) {
-		set(messageKey(nil, s.session, uint64(seqNum)), msg)
-	})
-}
-
-// SaveMessageAndIncrNextSenderMsgSeqNum is the one commit of a send.
-func (s *messageStore) SaveMessageAndIncrNextSenderMsgSeqNum(seqNum int, msg []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.activity.Add(1)
-	if !keptForResend(msg) {
-		msg = nil
-	}
-	return s.advance(uint64(seqNum)+1, msg)
 }
 
 // advance makes next the next outgoing number and stores msg, if any, under the
@@ -462,132 +379,4 @@ func (s *messageStore) extend() error {
 	}
 	s.reserved = next
 	return nil
-}
-
-// GetMessages returns the messages that a resend of these numbers replays.
-func (s *messageStore) GetMessages(beginSeqNum, endSeqNum int) ([][]byte, error) {
-	var messages [][]byte
-	err := s.IterateMessages(beginSeqNum, endSeqNum, func(msg []byte) error {
-		messages = append(messages, bytes.Clone(msg))
-		return nil
-	})
-	return messages, err
-}
-
-// IterateMessages calls f for the kept messages of these numbers, ascending: the
-// newest Options.MaxReplay of them. When the last number is of a message that is
-// not kept, f gets a Heartbeat with that number, since quickfix fills a gap only
-// in front of a message. Custom fields are left out where the last Logon has not
-// asked for them. It holds no lock while f runs.
-func (s *messageStore) IterateMessages(beginSeqNum, endSeqNum int, f func([]byte) error) error {
-	if err := s.save(); err != nil {
-		return err
-	}
-	begin, end := uint64(max(beginSeqNum, 1)), uint64(max(endSeqNum, 0))
-	if begin > end {
-		return nil
-	}
-	hi := messageKey(nil, s.session, end+1)
-	newest := make([]uint64, s.replay) // a ring of the newest numbers
-	count := 0
-	err := s.store.Scan(messageKey(nil, s.session, begin), hi, func(key, _ []byte) bool {
-		newest[count%s.replay] = messageNumber(key)
-		count++
-		return true
-	})
-	if err != nil {
-		return fmt.Errorf("FIX store: session %d: %w", s.session, err)
-	}
-	if count > s.replay {
-		begin = newest[count%s.replay]
-	}
-	s.mu.Lock()
-	plain := s.flags&flagCustom == 0
-	s.mu.Unlock()
-	last, failed := uint64(0), error(nil)
-	err = s.store.Scan(messageKey(nil, s.session, begin), hi, func(key, value []byte) bool {
-		last = messageNumber(key)
-		if value = bytes.Clone(value); plain { // quickfix keeps it
-			value = messageWithoutCustom(value)
-		}
-		failed = f(value)
-		return failed == nil
-	})
-	switch {
-	case failed != nil:
-		return failed
-	case err != nil:
-		return fmt.Errorf("FIX store: session %d: %w", s.session, err)
-	case last < end:
-		return f(heartbeat(end))
-	}
-	return nil
-}
-
-func messageNumber(key []byte) uint64 { return binary.BigEndian.Uint64(key[len(key)-8:]) }
-
-// heartbeat returns the least message that quickfix parses as a Heartbeat of
-// that number; it is not sent.
-func heartbeat(seq uint64) []byte {
-	body := append(strconv.AppendUint([]byte("35=0\x0134="), seq, 10), 1)
-	msg := append(strconv.AppendInt([]byte("8=FIX.4.4\x019="), int64(len(body)), 10), 1)
-	return append(append(msg, body...), "10=000\x01"...)
-}
-
-// Refresh does nothing: nobody else writes this session's records.
-func (s *messageStore) Refresh() error { return nil }
-
-// Reset starts both numbers at 1 and forgets what was sent, synced: a message
-// must not come back under a number that means another one by then.
-func (s *messageStore) Reset() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for s.extending {
-		s.extended.Wait()
-	}
-	s.sender, s.pruned, s.reserved = 1, 1, 1+s.reserve
-	s.target.Store(1)
-	s.unsaved, s.bytes = s.unsaved[:0], s.bytes[:0]
-	s.created = time.Now().UnixNano()
-	if s.restarted != nil {
-		s.restarted()
-	}
-	return s.commit(true, func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
-		deleteRange(messageKey(nil, s.session, 0), messageKey(nil, s.session, ^uint64(0)))
-		set(reservedKey(s.session), binary.BigEndian.AppendUint64(nil, s.reserved))
-	})
-}
-
-// Close gives the reserved numbers back, synced: a clean stop leaves no hole.
-func (s *messageStore) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.sender == 1 && s.target.Load() == 1 {
-		return s.failed // nothing has happened
-	}
-	s.reserved = s.sender
-	return s.commit(true, func(set func(key, value []byte), _ func(lo, hi []byte)) {
-		set(reservedKey(s.session), binary.BigEndian.AppendUint64(nil, s.reserved))
-	})
-}
-
-// keptForResend reports whether a sent message is one that a client must not
-// miss. Every message begins with BeginString, BodyLength and MsgType.
-func keptForResend(msg []byte) bool {
-	_, rest, found := bytes.Cut(msg, []byte("\x0135="))
-	end := bytes.IndexByte(rest, soh)
-	return found && end > 0 && keptType(string(rest[:end]))
-}
-
-// keptType reports whether messages of a type are kept: neither session messages,
-// nor what only tells how things stood at a moment: market data, instruments and
-// their status, quotes.
-func keptType(msgType string) bool {
-	switch msgType {
-	case "0", "1", "2", "3", "4", "5", "A",
-		"W", "X", "Y", "y", "d", "f",
-		"S", "Z", "AG", "AI":
-		return false
-	}
-	return true
 }

@@ -26,7 +26,7 @@ func storeOptions(change func(*Options)) *Options {
 
 func openStore(t testing.TB, store Store, o *Options) *messageStore {
 	t.Helper()
-	s, err := openMessageStore(store, 1, o)
+	s, err := openedMessageStore(store, 1, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestNumbersNeverFall(t *testing.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		disk, used, began := newMemStore(), 0, 1
 		for range rapid.IntRange(1, 6).Draw(t, "lives") {
-			s, err := openMessageStore(disk, 1, o)
+			s, err := openedMessageStore(disk, 1, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +102,7 @@ func TestNumbersNeverFall(t *testing.T) {
 				if err := s.Close(); err != nil {
 					t.Fatal(err)
 				}
-				if again, _ := openMessageStore(disk, 1, o); again.NextSenderMsgSeqNum() != s.NextSenderMsgSeqNum() {
+				if again, _ := openedMessageStore(disk, 1, o); again.NextSenderMsgSeqNum() != s.NextSenderMsgSeqNum() {
 					t.Fatal("a clean stop leaves a hole")
 				}
 			}
@@ -360,4 +360,9 @@ func TestKeptTypes(t *testing.T) {
 	if got := numbersOf(t, s, 1, last); got != strings.Join(want, " ") {
 		t.Errorf("a resend brings %q, want %q", got, want)
 	}
+}
+
+func openedMessageStore(store Store, session uint16, o *Options) (*messageStore, error) {
+	s := newMessageStore()
+	return s, s.open(store, session, o)
 }

@@ -1,20 +1,27 @@
 package fixgw
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
+
+	"blockdesk/market"
 )
 
 // Options of a Gateway. The zero value of every field but Address and
 // Participants means its default. Without participants nobody can log on.
 type Options struct {
-	Address      string      // host:port to listen on; port 0 picks one
+	Address string // host:port to listen on; port 0 picks one
+	// Listen binds Address; default net.Listen.
+	Listen       func(network, addr string) (net.Listener, error)
 	TLS          *tls.Config // nil = plain TCP
 	CompID       string      // ours; default "BLOCKDESK"
 	Participants []Participant
+	Dictionary   *Dictionary // nil = New reads it
 
 	MaxSessions int // configured CompIDs, and so connections logged on
 	MaxPending  int // connections that have not logged on yet
@@ -59,6 +66,30 @@ type Options struct {
 	// DrainTimeout bounds how long Run waits for the engine's last events.
 	DrainTimeout time.Duration
 
+	// Group is in the ids of quotes and claims; 0 = the instruments are not split.
+	Group market.GroupID
+
+	// Early has sessions that were made ahead (Spares.Next): a node that becomes the
+	// leader serves them at once. Where they are not those of Participants, New closes
+	// it and makes others. Default nil: Run makes them.
+	Early *Early
+
+	// Deposed is for the leader of a group: over says that it leads no more, and
+	// leader who does, as "<id> at <host>:<port>", "" = nobody that is known. What
+	// cannot be taken then is refused with that, and it is the Logout's text. It must
+	// not block. Default nil: the node is no group's.
+	Deposed func() (leader string, over bool)
+	// Barrier is for the leader of a group: it returns nil once a majority has
+	// confirmed, after the call, that this node leads, and this gateway has followed
+	// all that any other had told before. An order's status is told after that, so that
+	// nobody hears an older one than somebody before. It must end.
+	// Default nil: nobody else can lead.
+	Barrier func() error
+	// ReadOnly is for a follower: it returns who leads, as Deposed does, and all that
+	// is no question about the market is rejected with that; no reports are made. It
+	// must not block. Default nil: this node takes requests.
+	ReadOnly func() string
+
 	// MessageLog keeps the sessions' messages; nil = nothing does. Run runs it.
 	MessageLog *MessageLog
 
@@ -90,52 +121,38 @@ const (
 )
 
 func (o Options) withDefaults() Options {
-	text := func(v *string, d string) {
-		if *v == "" {
-			*v = d
-		}
+	o.CompID = cmp.Or(o.CompID, "BLOCKDESK")
+	o.MaxSessions = cmp.Or(o.MaxSessions, 256)
+	o.MaxPending = cmp.Or(o.MaxPending, 64)
+	o.MaxPendingPerIP = cmp.Or(o.MaxPendingPerIP, 32)
+	o.LogonBytes = cmp.Or(o.LogonBytes, 4<<10)
+	o.LogonTimeout = cmp.Or(o.LogonTimeout, 5*time.Second)
+	o.RefuseDelay = cmp.Or(o.RefuseDelay, time.Second)
+	o.MaxMessage = cmp.Or(o.MaxMessage, 16<<10)
+	o.MaxOutbox = cmp.Or(o.MaxOutbox, 1<<20)
+	o.Rate = cmp.Or(o.Rate, 500)
+	o.GapTimeout = cmp.Or(o.GapTimeout, 10*time.Second)
+	o.MaxReplay = cmp.Or(o.MaxReplay, 1000)
+	o.KeepMessages = cmp.Or(o.KeepMessages, 100_000)
+	o.ReserveSeqs = cmp.Or(o.ReserveSeqs, 10_000)
+	o.MaxPendingOrders = cmp.Or(o.MaxPendingOrders, 10_000)
+	o.ClosedRefs = cmp.Or(o.ClosedRefs, 256)
+	o.MaxQuotes = cmp.Or(o.MaxQuotes, 64)
+	o.MaxSubscriptions = cmp.Or(o.MaxSubscriptions, 64)
+	o.MaxPackages = cmp.Or(o.MaxPackages, 4096)
+	o.MaxProofs = cmp.Or(o.MaxProofs, 1024)
+	o.MaxSessionProofs = cmp.Or(o.MaxSessionProofs, 32)
+	o.ProofTimeout = cmp.Or(o.ProofTimeout, time.Minute)
+	o.SyncEvery = cmp.Or(o.SyncEvery, time.Second)
+	o.RestartGrace = cmp.Or(o.RestartGrace, 30*time.Second)
+	o.DrainTimeout = cmp.Or(o.DrainTimeout, 3*time.Second)
+	if o.Listen == nil {
+		o.Listen = net.Listen
 	}
-	count := func(v *int, d int) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	span := func(v *time.Duration, d time.Duration) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	text(&o.CompID, "BLOCKDESK")
-	count(&o.MaxSessions, 256)
-	count(&o.MaxPending, 64)
-	count(&o.MaxPendingPerIP, 32)
-	count(&o.LogonBytes, 4<<10)
-	span(&o.LogonTimeout, 5*time.Second)
-	span(&o.RefuseDelay, time.Second)
-	count(&o.MaxMessage, 16<<10)
-	count(&o.MaxOutbox, 1<<20)
-	count(&o.Rate, 500)
-	span(&o.GapTimeout, 10*time.Second)
-	count(&o.MaxReplay, 1000)
-	count(&o.KeepMessages, 100_000)
-	count(&o.ReserveSeqs, 10_000)
-	count(&o.MaxPendingOrders, 10_000)
-	count(&o.ClosedRefs, 256)
-	count(&o.MaxQuotes, 64)
-	count(&o.MaxSubscriptions, 64)
-	count(&o.MaxPackages, 4096)
-	count(&o.MaxProofs, 1024)
-	count(&o.MaxSessionProofs, 32)
-	span(&o.ProofTimeout, time.Minute)
-	span(&o.SyncEvery, time.Second)
-	span(&o.RestartGrace, 30*time.Second)
-	span(&o.DrainTimeout, 3*time.Second)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }
 

@@ -312,7 +312,7 @@ func (s *session) tradeReport(frame []byte) quickfix.MessageRejectError {
 	}
 	if err != nil {
 		s.gateway.fail(err)
-		return businessReject(rejNotAvailable, r.id, codeReadOnly+": the store has failed")
+		return businessReject(rejNotAvailable, r.id, s.gateway.unserved("the store has failed"))
 	}
 	if no == nil {
 		return nil

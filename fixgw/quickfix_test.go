@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -81,6 +82,65 @@ func (i *initiator) send(t testing.TB, msgType string, fields ...string) {
 	}
 }
 
+// stockStores makes the stock client's own stores, with a lock: that client answers a
+// ResendRequest while its application sends, and its stores know nothing of that.
+type stockStores struct{}
+
+func (stockStores) Create(id quickfix.SessionID) (quickfix.MessageStore, error) {
+	store, err := quickfix.NewMemoryStoreFactory().Create(id)
+	return &stockStore{MessageStore: store}, err
+}
+
+type stockStore struct {
+	mu sync.Mutex
+	quickfix.MessageStore
+}
+
+func (s *stockStore) NextSenderMsgSeqNum() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.MessageStore.NextSenderMsgSeqNum()
+}
+
+func (s *stockStore) IncrNextSenderMsgSeqNum() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.MessageStore.IncrNextSenderMsgSeqNum()
+}
+
+func (s *stockStore) SetNextSenderMsgSeqNum(next int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.MessageStore.SetNextSenderMsgSeqNum(next)
+}
+
+func (s *stockStore) SaveMessage(n int, m []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.MessageStore.SaveMessage(n, m)
+}
+
+func (s *stockStore) SaveMessageAndIncrNextSenderMsgSeqNum(n int, m []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.MessageStore.SaveMessageAndIncrNextSenderMsgSeqNum(n, m)
+}
+
+func (s *stockStore) GetMessages(from, to int) ([][]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.MessageStore.GetMessages(from, to)
+}
+
+// IterateMessages holds no lock while it shows a message: the client sends it then.
+func (s *stockStore) IterateMessages(from, to int, show func([]byte) error) error {
+	messages, err := s.GetMessages(from, to)
+	for i := 0; i < len(messages) && err == nil; i++ {
+		err = show(messages[i])
+	}
+	return err
+}
+
 // initiate logs on as compID with a dictionary and further fields of the Logon.
 func (d *desk) initiate(compID, dictionary string, logon map[quickfix.Tag]string) *initiator {
 	t := d.t
@@ -100,7 +160,7 @@ func (d *desk) initiate(compID, dictionary string, logon map[quickfix.Tag]string
 	if i.id, err = settings.AddSession(s); err != nil {
 		t.Fatal(err)
 	}
-	q, err := quickfix.NewInitiator(i, quickfix.NewMemoryStoreFactory(), settings, quickfix.NewNullLogFactory())
+	q, err := quickfix.NewInitiator(i, stockStores{}, settings, quickfix.NewNullLogFactory())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,9 +24,12 @@ type acceptors struct {
 func (a *acceptors) start(g *Gateway) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	first, err := g.startAcceptor(g.sessions())
-	if err != nil {
-		return err
+	first := g.options.Early.take(g)
+	if first == nil {
+		var err error
+		if first, err = g.startAcceptor(g.sessions()); err != nil {
+			return err
+		}
 	}
 	a.list, a.running = append(a.list, first), true
 	return nil
@@ -40,7 +43,7 @@ func (a *acceptors) stop() {
 	a.running, a.stopped = false, true
 	var stops sync.WaitGroup
 	for _, one := range a.list {
-		stops.Go(one.quickfix.Stop)
+		stops.Go(one.stop)
 	}
 	stops.Wait()
 }

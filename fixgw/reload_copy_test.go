@@ -9,28 +9,19 @@ func TestDropCopyJoinsByReload(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM", "TK"}, withCopies)
 	sender, target := d.dial("MMC", copying(keep(1, 1))).leave()
+	d.awaitFree("MMC") // who is still there is told of the stop
 	d.stop()
 	all := d.options.Participants
 	d.options.Participants = testParticipants("MM", "TK")
 	d.start()
 
-	trade := func(id string) {
-		t.Helper()
-		mm, tk := d.dial("MM", nil), d.dial("TK", nil)
-		mm.order(id, "1", "1", "1", "59=1|")
-		mm.want("35=8 150=0 11=" + id)
-		tk.order(id, "2", "1", "1", "59=3|")
-		mm.want("35=8 150=F 11=" + id)
-		mm.leave()
-		tk.leave()
-	}
 	// A reload that comes to nothing after this leaves nothing behind.
 	if _, err := d.gateway.enlist(d.gateway.roster.Load(), all); err != nil {
 		t.Fatal(err)
 	}
-	trade("a")
+	d.trade("a")
 	d.reload(all)
-	trade("b")
+	d.trade("b")
 	mmc := d.dial("MMC", copying(keep(sender, target)))
 	mmc.want("35=AE 43=Y 11=b")
 }

@@ -13,9 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quickfixgo/quickfix"
-	"github.com/quickfixgo/quickfix/config"
-
 	"blockdesk/engine"
 	"blockdesk/fixgw/fixclient"
 )
@@ -117,6 +114,7 @@ func TestReload(t *testing.T) {
 	fresh.order("o", "2", "9", "0.9", "59=3|")
 	fresh.want("35=8 11=o 150=0")
 	fresh.want("35=8 11=o 150=F 32=9.00 31=1.0000")
+	waitFor(t, func() bool { return d.gateway.Stats().LiveOrders == 0 }) // and the report is stored
 
 	sender, target := mm.c.NextSequence()
 	if done := d.reload(list); !slices.Equal(done.Returned, []string{"MM", "TK"}) || done.Added != nil {
@@ -309,33 +307,7 @@ func TestStockClientOfAReload(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, nil)
 	d.reload(testParticipants("MM", "QF"))
-	host, port, _ := strings.Cut(d.addr(), ":")
-	i := &initiator{password: testPassword, in: make(chan msg, 1000), on: make(chan bool, 10)}
-	settings, s := quickfix.NewSettings(), quickfix.NewSessionSettings()
-	for k, v := range map[string]string{
-		config.BeginString: "FIX.4.4", config.SenderCompID: "QF", config.TargetCompID: d.options.CompID,
-		config.SocketConnectHost: host, config.SocketConnectPort: port, config.HeartBtInt: "30",
-		config.DataDictionary: "FIX44.xml", config.ReconnectInterval: "1",
-	} {
-		s.Set(k, v)
-	}
-	var err error
-	if i.id, err = settings.AddSession(s); err != nil {
-		t.Fatal(err)
-	}
-	q, err := quickfix.NewInitiator(i, quickfix.NewMemoryStoreFactory(), settings, quickfix.NewNullLogFactory())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := q.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer q.Stop()
-	select {
-	case <-i.on:
-	case <-time.After(wait):
-		t.Fatal("not logged on")
-	}
+	i := d.initiate("QF", "FIX44.xml", nil)
 	i.send(t, "D", "11=a", "55=SLUSD/USDC", "54=1", "38=10", "40=2", "44=1", "59=1", "60=20260101-00:00:00.000")
 	i.want(t, "35=8 11=a 150=0 39=0")
 }

@@ -74,9 +74,9 @@ func (s *session) submit(kind engine.Kind, in market.InstrumentID, o book.Order,
 		s.gateway.overloaded.Add(1)
 		return businessReject(rejNotAvailable, r.clOrdID, codeOverloaded+": the engine's queue is full, try again")
 	case errors.Is(err, engine.ErrReadOnly), errors.Is(err, engine.ErrStopped):
-		return businessReject(rejNotAvailable, r.clOrdID, codeReadOnly+": "+err.Error())
+		return businessReject(rejNotAvailable, r.clOrdID, s.gateway.unserved(err.Error()))
 	}
-	return businessReject(rejOther, r.clOrdID, codeReadOnly+": not accepted")
+	return businessReject(rejOther, r.clOrdID, s.gateway.unserved("not accepted"))
 }
 
 // repeated answers a ClOrdID that the session has used before with its first
@@ -103,7 +103,7 @@ func (s *session) repeatedAs(key []byte) (done bool, reject quickfix.MessageReje
 		stored, ok, err := s.stored(key)
 		if err != nil {
 			s.gateway.fail(err)
-			return true, businessReject(rejNotAvailable, unmarked(key), codeReadOnly+": the store has failed")
+			return true, businessReject(rejNotAvailable, unmarked(key), s.gateway.unserved("the store has failed"))
 		}
 		if known == nil && !ok {
 			return false, nil
@@ -301,7 +301,7 @@ func (s *session) change(r *request, amend bool) quickfix.MessageRejectError {
 	t, found, err := s.find(r.orderID, r.origClOrdID)
 	if err != nil {
 		s.gateway.fail(err)
-		return businessReject(rejNotAvailable, r.clOrdID, codeReadOnly+": the store has failed")
+		return businessReject(rejNotAvailable, r.clOrdID, s.gateway.unserved("the store has failed"))
 	}
 	if !found {
 		if c, ok, err := s.claimNamed(r.orderID, r.origClOrdID); ok || err != nil {
@@ -426,10 +426,13 @@ func (s *session) massCancel(r *request) quickfix.MessageRejectError {
 
 // status handles an H: the order as the last durable event has left it.
 func (s *session) status(r *request) quickfix.MessageRejectError {
+	if b := s.gateway.options.Barrier; b != nil && b() != nil {
+		return businessReject(rejNotAvailable, r.clOrdID, s.gateway.deposedOr(leaderText("")))
+	}
 	t, found, err := s.find(r.orderID, r.clOrdID)
 	if err != nil {
 		s.gateway.fail(err)
-		return businessReject(rejNotAvailable, r.clOrdID, codeReadOnly+": the store has failed")
+		return businessReject(rejNotAvailable, r.clOrdID, s.gateway.unserved("the store has failed"))
 	}
 	now := s.gateway.options.Now()
 	if !found {

@@ -127,7 +127,7 @@ func (d *desk) post(in market.InstrumentID, dollars ...uint64) {
 // for.
 func (d *desk) ask(r rfq.Request) {
 	d.t.Helper()
-	r.Head().Token = newToken()
+	r.Head().Token = newToken(0)
 	commands, err := engine.DeskCommands(nil, r)
 	if err == nil {
 		err = d.engine.SubmitAll(commands)

@@ -107,7 +107,7 @@ func (s *session) decodeQuoteRequest(r *quoteRequest, entry *ref) (*rfq.RequestQ
 	case r.symbol == nil:
 		return nil, refuse(quoteRejUnknownSymbol, codeMissingField, "Symbol (55)")
 	case in == nil:
-		return nil, refuse(quoteRejUnknownSymbol, codeUnknownSymbol, "Symbol (55) %.40q", r.symbol)
+		return nil, refuseSymbol(quoteRejUnknownSymbol, s.gateway.instruments, r.symbol)
 	case r.side != nil && string(r.side) != "1":
 		return nil, refuse(quoteRejOther, codeUnsupported, "Side (54) %.20q: must be 1 (buy), the desk sells", r.side)
 	case r.quoteType != nil && string(r.quoteType) != "1":
@@ -218,7 +218,7 @@ func refuseDesk(reason event.Reason) *refusal {
 // submitDesk hands a request to the engine under entry's name.
 func (s *session) submitDesk(request rfq.Request, entry *ref) *refusal {
 	head := request.Head()
-	head.Token, head.Ref = newToken(), entry.clOrdID
+	head.Token, head.Ref = newToken(s.gateway.options.Group), entry.clOrdID
 	entry.id = market.OrderID(head.Token)
 	if entry.claim != nil {
 		entry.claim.ID = market.ClaimID(head.Token)
@@ -241,7 +241,8 @@ func (s *session) submitDesk(request rfq.Request, entry *ref) *refusal {
 		s.gateway.overloaded.Add(1)
 		return refuse(quoteRejOther, codeOverloaded, "the engine's queue is full, try again")
 	}
-	return refuse(quoteRejOther, codeReadOnly, "%s", err)
+	code, text, _ := strings.Cut(s.gateway.unserved(err.Error()), ": ")
+	return refuse(quoteRejOther, code, "%s", text)
 }
 
 // enterDesk is enter for requests to the desk, and holds a session to its quotes.
@@ -260,12 +261,12 @@ func (s *session) enterDesk(entry *ref) *refusal {
 }
 
 // newToken returns the number that a quote or claim will have: random, so that
-// nobody can guess one, and not 0.
-func newToken() uint64 {
+// nobody can guess one, and not 0. It bears the group.
+func newToken(group market.GroupID) uint64 {
 	var b [8]byte
 	for {
 		_, _ = rand.Read(b[:]) // it never fails
-		if n := binary.LittleEndian.Uint64(b[:]); n != 0 {
+		if n := market.GroupWord(group, binary.LittleEndian.Uint64(b[:])); n != 0 {
 			return n
 		}
 	}

@@ -27,7 +27,7 @@ func (s *session) claimNamed(orderID, clOrdID []byte) (c claim, ok bool, err err
 func (s *session) claimShown(r *request, c *claim, now time.Time, err error) quickfix.MessageRejectError {
 	if err != nil {
 		s.gateway.fail(err)
-		return businessReject(rejNotAvailable, r.clOrdID, codeReadOnly+": the store has failed")
+		return businessReject(rejNotAvailable, r.clOrdID, s.gateway.unserved("the store has failed"))
 	}
 	in := s.gateway.instruments.Get(c.Terms.Instrument)
 	if in == nil {
@@ -53,7 +53,7 @@ func (s *session) claimShown(r *request, c *claim, now time.Time, err error) qui
 func (s *session) keepClaim(r *request, c *claim, amend bool, err error) quickfix.MessageRejectError {
 	if err != nil {
 		s.gateway.fail(err)
-		return businessReject(rejNotAvailable, r.clOrdID, codeReadOnly+": the store has failed")
+		return businessReject(rejNotAvailable, r.clOrdID, s.gateway.unserved("the store has failed"))
 	}
 	s.gateway.rejects.Add(1)
 	reason, text := cxlRejOther, codeUnsupported+": a claim ends by its payment or by its deadline"

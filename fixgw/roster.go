@@ -140,8 +140,8 @@ func (g *Gateway) enlist(r *roster, list []Participant) (*enlisting, error) {
 }
 
 func (g *Gateway) openSession(p *Participant, compID string, number uint16) (*session, error) {
-	messages, err := openMessageStore(g.store, number, &g.options)
-	if err != nil {
+	messages := g.options.Early.messages(compID)
+	if err := messages.open(g.store, number, &g.options); err != nil {
 		return nil, err
 	}
 	return newSession(g, p, compID, number, messages), nil

@@ -73,7 +73,7 @@ func (t *statuses) request(s *session, frame []byte) quickfix.MessageRejectError
 		return businessReject(rejConditional, r.id, codeMissingField+": Symbol (55)")
 	case in == nil:
 		b := t.begin(r.id, string(r.symbol), false, tradingUnknown, t.gateway.options.Now().UnixNano())
-		t.body = appendText(append(b, "\x0158="...), fmt.Sprintf("%s: Symbol (55) %.40q", codeUnknownSymbol, r.symbol))
+		t.body = appendText(append(b, "\x0158="...), symbolText(t.gateway.instruments, r.symbol))
 		s.sendType("f", tagStatusReqID, t.body, false)
 		return nil
 	case action == subscribe && len(watches) >= t.gateway.options.MaxSubscriptions:

@@ -161,7 +161,7 @@ func (s *session) securityDefinition(frame []byte) quickfix.MessageRejectError {
 	case r.symbol == nil:
 		s.refuseDefinition(&r, definitionRejected, codeMissingField+": Symbol (55)")
 	case in == nil:
-		s.refuseDefinition(&r, definitionNoMatch, fmt.Sprintf("%s: Symbol (55) %.40q", codeUnknownSymbol, r.symbol))
+		s.refuseDefinition(&r, definitionNoMatch, symbolText(s.gateway.instruments, r.symbol))
 	default:
 		b := appendInstrument(s.beginDefinition(&r, definitionAccepted), in)
 		b = appendTerms(append(b, "\x0158="...), in)

@@ -1,6 +1,7 @@
 package fixgw
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -16,11 +17,11 @@ import (
 // on or not, configured still or not.
 type session struct {
 	gateway     *Gateway
-	id          quickfix.SessionID
-	number      uint16 // Origin of its commands
+	id          quickfix.SessionID // its Qualifier is the acceptor's
+	number      uint16             // Origin of its commands
 	participant identity
 	messages    *messageStore
-	acceptor    *acceptor // of quickfix's session; set before anybody can log on
+	acceptor    *acceptor // of quickfix's session: see serveBy
 
 	terms   atomic.Pointer[terms] // never nil once the session is in a roster
 	removed atomic.Bool           // no more in the participants file: no logon, no request
@@ -95,7 +96,7 @@ type ref struct {
 func newSession(g *Gateway, p *Participant, compID string, number uint16, messages *messageStore) *session {
 	s := &session{
 		gateway: g, number: number, participant: identity{p.Name, p.Number}, messages: messages,
-		id:   quickfix.SessionID{BeginString: quickfix.BeginStringFIX44, SenderCompID: g.options.CompID, TargetCompID: compID},
+		id:   sessionID(&g.options, compID, ownSet),
 		rate: newBucket(g.options.Rate, g.options.Rate), resends: newBucket(1, MaxResends),
 		refs: make(map[string]*ref), orders: make(map[market.OrderID]*order),
 		quotes: make(map[market.QuoteID]*quote), claims: make(map[market.ClaimID]*claim),
@@ -103,6 +104,12 @@ func newSession(g *Gateway, p *Participant, compID string, number uint16, messag
 	s.wish(messages.flags)
 	s.line.init(s)
 	return s
+}
+
+// serveBy makes a set of quickfix's sessions the one that this session's is of,
+// before anybody can log on.
+func (s *session) serveBy(a *acceptor, set string) {
+	s.acceptor, s.id.Qualifier = a, set
 }
 
 // adopt takes a live order from the store, before Run.
@@ -209,7 +216,7 @@ func (s *session) claim(c *conn, l *logon) error {
 	if err := s.messages.setFlags(l.wishes); err != nil {
 		s.conn.CompareAndSwap(c, nil)
 		s.gateway.fail(err)
-		return fmt.Errorf("%s: the store has failed", codeReadOnly)
+		return errors.New(s.gateway.unserved("the store has failed"))
 	}
 	s.kicked.Store(false)
 	s.opening.Store(true)

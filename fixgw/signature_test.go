@@ -68,6 +68,15 @@ func (d *desk) awaitFree(compID string) {
 	}
 }
 
+// awaitLoggedOn waits until the gateway counts as logged on whose Logon it has
+// answered: its goroutine notes it after it has sent the answer.
+func (d *desk) awaitLoggedOn(compIDs ...string) {
+	d.t.Helper()
+	for _, compID := range compIDs {
+		waitFor(d.t, func() bool { return d.gateway.sessionNamed(compID).loggedOn.Load() })
+	}
+}
+
 func TestSignedLogonTrades(t *testing.T) {
 	t.Parallel()
 	d := keyDesk(t)

@@ -26,6 +26,7 @@ package fixclient
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/tls"
@@ -136,12 +137,8 @@ type sent struct {
 
 // Dial connects and logs on. It returns when the other side's Logon has come.
 func Dial(ctx context.Context, o Options) (*Client, error) {
-	if o.HeartBtInt == 0 {
-		o.HeartBtInt = 30
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 5 * time.Second
-	}
+	o.HeartBtInt = cmp.Or(o.HeartBtInt, 30)
+	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
 	c := &Client{opts: o, nextOut: 1, nextIn: 1}
 	if o.KeepSequence && !o.Reset {
 		c.nextOut, c.nextIn = max(o.NextSender, 1), max(o.NextTarget, 1)

@@ -1,0 +1,27 @@
+package fixgw
+
+import (
+	"testing"
+
+	"blockdesk/market"
+)
+
+func TestSymbolsOfOtherGroups(t *testing.T) {
+	set := testInstruments(t).WithElsewhere(map[string]*market.Place{
+		"X/Y": {Group: "us", FIX: "10.0.0.2:9878"}, "V/W": {Group: "us"},
+	})
+	for symbol, want := range map[string]string{
+		"X/Y": "OTHER_GROUP: X/Y is served at 10.0.0.2:9878",
+		"V/W": "OTHER_GROUP: V/W is served by group us",
+		"A/B": `UNKNOWN_SYMBOL: Symbol (55) "A/B"`,
+	} {
+		r := request{symbol: []byte(symbol)}
+		if in, no := r.instrument(set); in != nil || no == nil || no.text != want || no.reason != ordRejUnknown {
+			t.Errorf("order of %s: %+v", symbol, no)
+		}
+		var m mdRequest
+		if no := m.addSymbol([]byte(symbol), set, 1); no == nil || no.text != want || no.reason != '0' {
+			t.Errorf("market data of %s: %+v", symbol, no)
+		}
+	}
+}
