@@ -1,6 +1,7 @@
 package httpgw
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,6 +41,8 @@ type Check struct {
 // or leaves its part out.
 type AdminOptions struct {
 	Addr string // default DefaultAdmin; port 0 takes a free one
+	// Listen binds Addr; default net.Listen.
+	Listen func(network, addr string) (net.Listener, error)
 
 	// Live returns an error when the process can only be helped by a restart.
 	Live func() error
@@ -50,11 +53,10 @@ type AdminOptions struct {
 	// Operate is behind the operator's endpoints; nil leaves them out.
 	Operate *Operate
 
-	Sources    Sources
 	Desk       DeskSources
 	Settlement SettlementSources
 	Mirror     MirrorSources
-	Collectors []prometheus.Collector // e.g. Gateway.Collectors
+	Collectors []prometheus.Collector // of the other rooms, Gateway.Collectors among them
 	Logger     *slog.Logger           // default: none
 
 	// ShutdownTimeout is for requests under way when Run ends; default
@@ -63,9 +65,12 @@ type AdminOptions struct {
 }
 
 func (o *AdminOptions) applyDefaults() {
-	setDefault(&o.Addr, DefaultAdmin)
-	setDefault(&o.Logger, slog.New(slog.DiscardHandler))
-	setDefault(&o.ShutdownTimeout, DefaultShutdownTimeout)
+	o.Addr = cmp.Or(o.Addr, DefaultAdmin)
+	if o.Listen == nil {
+		o.Listen = net.Listen
+	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, DefaultShutdownTimeout)
 }
 
 // Validate reports the first field that is wrong.
@@ -89,8 +94,8 @@ func (o AdminOptions) Validate() error {
 	return nil
 }
 
-// Admin serves /metrics, /healthz, /readyz, /debug/pprof/ and the operator's
-// endpoints under /desk/ on an address of its own. Only the last ask for a
+// Admin serves /metrics, /healthz, /readyz, /debug/pprof/, in a group /cluster, and
+// the operator's endpoints under /desk/ on an address of its own. Only the last ask for a
 // token: keep it off public addresses.
 type Admin struct {
 	opts     AdminOptions
@@ -98,6 +103,7 @@ type Admin struct {
 	held     []atomic.Bool // of each of opts.Ready: it has held once
 	listener *limitedListener
 	server   *http.Server
+	ids      *requestIDs
 }
 
 // NewAdmin listens and serves nothing yet. Whoever does not call Run calls
@@ -112,27 +118,25 @@ func NewAdmin(o AdminOptions) (*Admin, error) {
 		Name: "blockdesk_admin_connections_refused_total",
 		Help: "Connections to the admin address refused because too many were open.",
 	})
-	all := append(o.Sources.collectors(), o.Desk.collectors()...)
-	all = append(all, o.Settlement.collectors()...)
-	all = append(all, o.Mirror.collectors()...)
+	a := &Admin{opts: o, started: time.Now(), held: make([]atomic.Bool, len(o.Ready))}
+	all := append(a.opts.Desk.collectors(), a.opts.Settlement.collectors()...)
+	all = append(all, a.opts.Mirror.collectors()...)
 	all = append(all, o.Collectors...)
-	all = append(all, refused, collectors.NewGoCollector(),
+	all = append(all, refused, readiness{a}, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, c := range all {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("httpgw: metrics: %w", err)
 		}
 	}
-	listener, err := net.Listen("tcp", o.Addr)
+	listener, err := o.Listen("tcp", o.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("httpgw: admin address: %w", err)
 	}
 	ids := newRequestIDs()
 	open := newConns(adminConns, adminConns, &proxies{}, ids, refused)
-	a := &Admin{
-		opts: o, started: time.Now(), held: make([]atomic.Bool, len(o.Ready)),
-		listener: newLimitedListener(impatientListener{listener}, open),
-	}
+	a.ids = ids
+	a.listener = newLimitedListener(impatientListener{listener}, open)
 	mux := http.NewServeMux()
 	door := &adminDoor{next: mux, ids: ids, bodyTime: DefaultReadTimeout}
 	mux.HandleFunc("/", door.unknown)
@@ -141,12 +145,15 @@ func NewAdmin(o AdminOptions) (*Admin, error) {
 	mux.Handle("/readyz", door.readOnly(http.HandlerFunc(a.readyz)))
 	mux.HandleFunc("/debug/pprof", door.unknown) // which the mux would redirect
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	// The command line is left out: a flag may hold a secret. Nobody needs it here.
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	if o.Operate != nil {
 		newOperate(*o.Operate, ids, o.Logger).register(mux)
+		if o.Operate.Cluster != nil {
+			mux.Handle("/cluster", door.readOnly(http.HandlerFunc(a.clusterStatus)))
+		}
 	}
 	a.server = &http.Server{
 		Handler:           http.MaxBytesHandler(door, DefaultMaxBodyBytes),
@@ -215,7 +222,10 @@ func (a *Admin) healthz(w http.ResponseWriter, _ *http.Request) {
 	a.write(w, h)
 }
 
-func (a *Admin) readyz(w http.ResponseWriter, _ *http.Request) {
+func (a *Admin) readyz(w http.ResponseWriter, _ *http.Request) { a.write(w, a.ready()) }
+
+// ready asks all checks.
+func (a *Admin) ready() health {
 	h := health{OK: true}
 	for i, c := range a.opts.Ready {
 		result := checkResult{Name: c.Name, OK: true}
@@ -227,7 +237,37 @@ func (a *Admin) readyz(w http.ResponseWriter, _ *http.Request) {
 		}
 		h.Checks = append(h.Checks, result)
 	}
-	a.write(w, h)
+	return h
+}
+
+// readiness is what /readyz says, as metrics.
+type readiness struct{ admin *Admin }
+
+const (
+	readyHelp = "1 while /readyz says that the service is ready."
+	checkHelp = "1 while the condition of readiness holds; /readyz says why it does not. Some the service can be ready without."
+)
+
+func (readiness) descs() (ready, check *prometheus.Desc) {
+	return prometheus.NewDesc("blockdesk_ready", readyHelp, nil, nil),
+		prometheus.NewDesc("blockdesk_readiness_check", checkHelp, []string{"check"}, nil)
+}
+
+// Describe sends the descriptions.
+func (r readiness) Describe(out chan<- *prometheus.Desc) {
+	ready, check := r.descs()
+	out <- ready
+	out <- check
+}
+
+// Collect sends the values of now.
+func (r readiness) Collect(out chan<- prometheus.Metric) {
+	ready, check := r.descs()
+	h := r.admin.ready()
+	out <- prometheus.MustNewConstMetric(ready, prometheus.GaugeValue, OneIf(h.OK))
+	for _, c := range h.Checks {
+		out <- prometheus.MustNewConstMetric(check, prometheus.GaugeValue, OneIf(c.OK), c.Name)
+	}
 }
 
 func (a *Admin) write(w http.ResponseWriter, h health) {

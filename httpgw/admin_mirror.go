@@ -54,7 +54,7 @@ func newMirrorMetrics(pairs func() []MirrorPair) *mirrorMetrics {
 		{"transactions_pending", "Transactions of the pool that are listed and not read yet.", prometheus.GaugeValue, func(p *MirrorPair) float64 { return float64(p.Pending) }},
 		{"trades_total", "Swaps that are trades, since the mirror's store began.", prometheus.CounterValue, func(p *MirrorPair) float64 { return float64(p.Numbered) }},
 		{"swaps_untold_total", "Swaps that are too small or too large to be trades, since the mirror's store began.", prometheus.CounterValue, func(p *MirrorPair) float64 { return float64(p.Untold) }},
-		{"degraded", "1 while what the chain tells of the instrument is degraded; its status document says why.", prometheus.GaugeValue, func(p *MirrorPair) float64 { return oneIf(p.Degraded) }},
+		{"degraded", "1 while what the chain tells of the instrument is degraded; its status document says why.", prometheus.GaugeValue, func(p *MirrorPair) float64 { return OneIf(p.Degraded) }},
 	} {
 		of := prometheus.NewDesc(mirrorPrefix+x.name, x.help, []string{"symbol"}, nil)
 		m.list = append(m.list, mirrorMetric{of, x.kind, x.value})

@@ -92,7 +92,7 @@ func (m *nodeMetrics) Collect(out chan<- prometheus.Metric) {
 		send := func(of *prometheus.Desc, value float64) {
 			out <- prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value, n.Name)
 		}
-		send(m.available, oneIf(n.Available))
+		send(m.available, OneIf(n.Available))
 		if n.Slot != 0 {
 			send(m.slot, float64(n.Slot))
 			send(m.lag, float64(n.Lag))

@@ -1,7 +1,6 @@
 package httpgw
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"blockdesk/internal/runtest"
 )
 
 func startAdmin(t *testing.T, o AdminOptions) *Admin {
@@ -21,15 +22,7 @@ func startAdmin(t *testing.T, o AdminOptions) *Admin {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- a.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("Run: %v", err)
-		}
-	})
+	runtest.Start(t, a.Run)
 	return a
 }
 
@@ -96,20 +89,25 @@ func TestReadyWithout(t *testing.T) {
 	}
 }
 
-// TestMetrics: every source shows under its name with its value, and requests
+// TestMetrics: every figure shows under its name with its value, and requests
 // are counted by address, route and status; a source that is nil is absent.
 func TestMetrics(t *testing.T) {
 	b := newBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
-	n := func(v uint64) func() uint64 { return func() uint64 { return v } }
-	i := func(v int) func() int { return func() int { return v } }
 	a := startAdmin(t, AdminOptions{
-		Collectors: g.Collectors(),
-		Sources: Sources{
-			Version: "v9", JournalMode: "sync", EngineSeq: n(11), DurableSeq: n(10), MarketDataSeq: n(9),
-			IngressFill: i(3), EgressFill: i(4), Refused: n(5), JournalFrames: n(6), JournalBytes: n(7),
-			SnapshotAge: func() time.Duration { return 1500 * time.Millisecond }, ReadOnly: func() bool { return true },
-			FIXSessions: i(2), WSConnections: i(8), Streams: i(3),
+		Collectors: append(
+			g.Collectors(),
+			NewFigures("room_", func() uint64 { return 6 }).
+				Gauge("fill_commands", "Fill.", func(n *uint64) float64 { return float64(*n) / 4 }).
+				Counter("frames_total", "Frames.", func(n *uint64) float64 { return float64(*n) }),
+			NewFamily("room_lag_events", "Lag.", "consumer", prometheus.GaugeValue, func(send func(string, float64)) {
+				send("feed", 3)
+				send("fix", 4)
+			}),
+		),
+		Ready: []Check{
+			{Name: "good", Err: func() error { return nil }},
+			{Name: "bad", Err: func() error { return errors.New("no") }},
 		},
 	})
 	ask(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", "")
@@ -134,11 +132,9 @@ func TestMetrics(t *testing.T) {
 		lines[strings.TrimSpace(line)] = true
 	}
 	for _, want := range []string{
-		`blockdesk_build_info{version="v9"} 1`, `blockdesk_journal_mode{mode="sync"} 1`, "blockdesk_engine_seq 11",
-		"blockdesk_durable_seq 10", "blockdesk_market_data_seq 9", "blockdesk_ingress_ring_commands 3",
-		"blockdesk_egress_ring_events 4", "blockdesk_commands_refused_total 5", "blockdesk_journal_frames_total 6",
-		"blockdesk_journal_bytes_total 7", "blockdesk_snapshot_age_seconds 1.5", "blockdesk_read_only 1",
-		"blockdesk_fix_sessions 2", "blockdesk_ws_connections 8", "blockdesk_stream_connections 3",
+		"room_fill_commands 1.5", "# TYPE room_fill_commands gauge", "room_frames_total 6", "# TYPE room_frames_total counter",
+		`room_lag_events{consumer="feed"} 3`, `room_lag_events{consumer="fix"} 4`,
+		"blockdesk_ready 0", `blockdesk_readiness_check{check="good"} 1`, `blockdesk_readiness_check{check="bad"} 0`,
 		`blockdesk_http_requests_total{route="/api/v1/market/depth",status="200",surface="base"} 2`,
 		`blockdesk_http_requests_total{route="/api/v1/market/depth",status="400",surface="api"} 1`,
 		`blockdesk_http_requests_total{route="unknown",status="404",surface="base"} 1`,
@@ -150,8 +146,11 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("/metrics lacks %s", want)
 		}
 	}
-	if strings.Contains(string(text), "blockdesk_ws_slow_consumers_total") {
+	if strings.Contains(string(text), "blockdesk_desk_") {
 		t.Error("a metric without a source")
+	}
+	if n := strings.Count(string(text), "blockdesk_http_requests_total{"); n != 4 {
+		t.Errorf("%d series of requests: those that nobody has made are left out", n)
 	}
 	if strings.Contains(string(text), "strange") {
 		t.Error("a client's path became a label")
@@ -162,7 +161,7 @@ func TestMetrics(t *testing.T) {
 func TestProfilesAndStrangers(t *testing.T) {
 	a := startAdmin(t, AdminOptions{})
 	for target, want := range map[string]int{
-		"/debug/pprof/": 200, "/debug/pprof/goroutine?debug=1": 200, "/debug/pprof/cmdline": 200, "/": 404, "/healthz": 200,
+		"/debug/pprof/": 200, "/debug/pprof/goroutine?debug=1": 200, "/debug/pprof/cmdline": 404, "/": 404, "/healthz": 200,
 	} {
 		if resp, _ := ask(t, a.Addr(), "GET", target, "Connection: close\r\n"); resp.StatusCode != want {
 			t.Errorf("%s: status %d, want %d", target, resp.StatusCode, want)
@@ -196,7 +195,7 @@ func TestAdminOptions(t *testing.T) {
 		"no function": {Ready: []Check{{Name: "x"}}},
 		"named twice": {Ready: []Check{{Name: "x", Err: fine}, {Name: "x", Err: fine}}},
 		"negative":    {ShutdownTimeout: -1},
-		"metrics": {Addr: "127.0.0.1:0", Sources: Sources{Version: "v"}, Collectors: []prometheus.Collector{
+		"metrics": {Addr: "127.0.0.1:0", Collectors: []prometheus.Collector{
 			prometheus.NewGauge(prometheus.GaugeOpts{Name: "twice"}), prometheus.NewGauge(prometheus.GaugeOpts{Name: "twice"}),
 		}},
 		"address": {Addr: "256.0.0.1:1"},

@@ -3,6 +3,7 @@ package httpgw
 import (
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -28,16 +29,50 @@ type boardConfig struct {
 	API      string `json:"api_url"`
 	WS       string `json:"ws_url"`
 	Refresh  int    `json:"refresh_s"`
+	// Groups are the other groups that instruments are split over.
+	Groups []boardGroup `json:"groups"`
 	// DemoChain is where the demo's own chain is; null where there is none.
 	DemoChain *string `json:"demo_chain_url"`
+}
+
+// boardGroup is another group: the board reads its feed at WS, and its own board is
+// at Base.
+type boardGroup struct {
+	Name    string   `json:"name"`
+	Base    string   `json:"base_url"`
+	WS      string   `json:"ws_url"`
+	Symbols []string `json:"symbols"`
+}
+
+// boardGroups returns the other groups at the first node of each, where clients are
+// sent.
+func boardGroups(o *Groups) []boardGroup {
+	others := []boardGroup{}
+	if o == nil {
+		return others
+	}
+	for i := range o.All {
+		g := &o.All[i]
+		if g.Number == o.Own {
+			continue
+		}
+		one := boardGroup{Name: g.Name, Base: g.Nodes[0].Base, WS: g.Nodes[0].WS}
+		for j := range g.Instruments {
+			one.Symbols = append(one.Symbols, g.Instruments[j].Symbol)
+		}
+		others = append(others, one)
+	}
+	return others
 }
 
 // humanPages are the pages for people, with what depends on the public URLs: they
 // are known when the addresses are listened on, hence the functions.
 type humanPages struct {
-	files  []download
-	wallet string // the template of the wallet page
-	config func() *page
+	files []download
+	// reference are the files of the page that shows the specification.
+	reference []download
+	wallet    string // the template of the wallet page
+	config    func() *page
 	// policy is the Content-Security-Policy of the pages.
 	policy func() []byte
 }
@@ -50,7 +85,13 @@ func newHumanPages(g *Gateway) (*humanPages, error) {
 	}
 	h := &humanPages{
 		config: sync.OnceValue(func() *page { return g.boardConfig() }),
-		policy: sync.OnceValue(func() []byte { return contentPolicy(g.URLs(), g.opts.DemoChain) }),
+		policy: sync.OnceValue(func() []byte {
+			reached := slices.Clone(g.opts.Elsewhere)
+			for _, other := range boardGroups(g.opts.Groups) {
+				reached = append(reached, other.WS)
+			}
+			return contentPolicy(g.URLs(), g.opts.DemoChain, reached)
+		}),
 	}
 	for _, f := range files {
 		if f.Name == board.Wallet {
@@ -63,9 +104,10 @@ func newHumanPages(g *Gateway) (*humanPages, error) {
 		if f.Name == board.Page {
 			at, p.policy = pathBoardPage, h.policy
 		}
-		h.files = append(h.files, download{at, p})
+		h.files = append(h.files, download{path: at, page: p})
 	}
-	return h, nil
+	h.reference, err = newReference()
+	return h, err
 }
 
 func (g *Gateway) boardConfig() *page {
@@ -73,6 +115,7 @@ func (g *Gateway) boardConfig() *page {
 	c := boardConfig{
 		Service: about.Service, Operator: about.Operator, Network: ExecutionNetwork,
 		Base: urls.Base, API: urls.API, WS: urls.WS, Refresh: refreshSeconds,
+		Groups: boardGroups(g.opts.Groups),
 	}
 	if chain := g.opts.DemoChain; chain != "" {
 		c.DemoChain = &chain
@@ -84,11 +127,11 @@ func (g *Gateway) boardConfig() *page {
 	return hashPage(body)
 }
 
-// contentPolicy allows the pages their own files, the service's addresses and,
-// in a demo, its chain.
-func contentPolicy(urls URLs, demoChain string) []byte {
+// contentPolicy allows the pages their own files, the service's addresses, where it
+// sends requests on to, other groups' feeds and, in a demo, its chain.
+func contentPolicy(urls URLs, demoChain string, elsewhere []string) []byte {
 	connect := "'self'"
-	for _, at := range []string{urls.Base, urls.WS, demoChain} {
+	for _, at := range append([]string{urls.Base, urls.WS, demoChain}, elsewhere...) {
 		if origin := originOf(at); origin != "" {
 			connect += " " + origin
 		}
@@ -107,16 +150,21 @@ func originOf(text string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// routes are the board and its files. They cost no token: a page that cannot load
-// its script says nothing.
+// routes are the board and its files.
 func (h *humanPages) routes() []route {
-	table := []route{{
+	return append(fileRoutes(h.files), route{
 		path: pathBoardConfig, method: methodGet, surfaces: onBase | onAPI, cache: liveData, limit: unlimited,
 		read: func([]byte) (*page, *problem) { return h.config(), nil },
-	}}
-	for _, f := range h.files {
+	})
+}
+
+// fileRoutes are a page and its files. They cost no token: a page that cannot load
+// its script says nothing.
+func fileRoutes(files []download) []route {
+	table := make([]route, 0, len(files))
+	for _, f := range files {
 		var in group // the files are the page's own
-		if f.path == pathBoardPage {
+		if f.page.policy != nil {
 			in = groupBoard
 		}
 		table = append(table, route{

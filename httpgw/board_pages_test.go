@@ -53,7 +53,7 @@ func TestBoardConfig(t *testing.T) {
 	const chain = "http://127.0.0.1:8899"
 	for _, demo := range []string{"", chain} {
 		g := startDesk(t, func(o *Options) {
-			o.DemoChain = demo
+			o.DemoChain, o.Elsewhere = demo, []string{"https://node-b.example/x"}
 			o.URLs = URLs{Base: "https://desk.example/behind", WS: "wss://ws.example"}
 		})
 		_, body := ask(t, g.BaseAddr(), "GET", pathBoardConfig, "")
@@ -64,14 +64,34 @@ func TestBoardConfig(t *testing.T) {
 		if told := c.DemoChain != nil; told != (demo != "") || told && *c.DemoChain != chain {
 			t.Errorf("demo %q: the page is told %s", demo, body)
 		}
-		if c.Base != "https://desk.example/behind" || c.WS != "wss://ws.example" || c.API != "http://"+g.APIAddr().String() || c.Refresh != 10 {
+		if c.Base != "https://desk.example/behind" || c.WS != "wss://ws.example" || c.API != "http://"+g.APIAddr().String() || c.Refresh != 10 || c.Groups == nil || len(c.Groups) > 0 {
 			t.Errorf("the page is told %s", body)
 		}
 		resp, _ := ask(t, g.BaseAddr(), "GET", pathBoardPage, "")
 		policy := resp.Header.Get("Content-Security-Policy")
-		if !strings.Contains(policy, "connect-src 'self' https://desk.example wss://ws.example") || strings.Contains(policy, chain) != (demo != "") {
+		if !strings.Contains(policy, "connect-src 'self' https://desk.example wss://ws.example") || !strings.Contains(policy, " https://node-b.example; ") || strings.Contains(policy, chain) != (demo != "") {
 			t.Errorf("demo %q: policy %s", demo, policy)
 		}
+	}
+}
+
+// TestBoardConfigOfGroups: a page is told where the other groups' feeds and boards are, and
+// may reach the feeds.
+func TestBoardConfigOfGroups(t *testing.T) {
+	eu, _ := startGroups(t, func(eu, _ *groupRig) { eu.o.Groups.All[1].Nodes[0].WS = "wss://us.example" })
+	_, body := eu.get(t, pathBoardConfig)
+	var c boardConfig
+	if err := json.Unmarshal(body, &c); err != nil {
+		t.Fatal(err)
+	}
+	us := eu.o.Groups.All[1]
+	if len(c.Groups) != 1 || c.Groups[0].Name != "us" || c.Groups[0].Base != us.Nodes[0].Base || c.Groups[0].WS != "wss://us.example" ||
+		len(c.Groups[0].Symbols) != len(us.Instruments) || c.Groups[0].Symbols[0] != us.Instruments[0].Symbol {
+		t.Errorf("the page is told %s", body)
+	}
+	resp, _ := eu.get(t, pathBoardPage)
+	if policy := resp.Header.Get("Content-Security-Policy"); !strings.Contains(policy, " wss://us.example; ") || strings.Contains(policy, us.Nodes[0].Base) {
+		t.Errorf("policy %s", policy)
 	}
 }
 

@@ -97,16 +97,21 @@ func (g *Gateway) catalogRoutes(doors Doors) []route {
 			cache = configData
 		}
 		read := c.serve(i, func(f *catalog.Facts) any { return d.Render(f, d.Schema) })
-		main := row(pathMarket+d.Name, both, cache, groupMarket, read)
+		of := func(path string, on surface, in group) route {
+			r := row(path, on, cache, in, read)
+			r.wide, r.facts = ofFacts, true
+			return r
+		}
+		main := of(pathMarket+d.Name, both, groupMarket)
 		if d.Partner {
 			main.limit = partnerLimit
 		}
 		table = append(table, main)
 		for _, file := range d.Files {
-			table = append(table, row(file, both, cache, "", read))
+			table = append(table, of(file, both, ""))
 		}
 		if d.Legacy != "" {
-			table = append(table, row(d.Legacy, onAPI, cache, "", read))
+			table = append(table, of(d.Legacy, onAPI, ""))
 		}
 	}
 	for i := range wellKnowns {
@@ -118,9 +123,11 @@ func (g *Gateway) catalogRoutes(doors Doors) []route {
 	wallet := func([]byte) (*page, *problem) {
 		return c.keep(len(c.kept)-1, render, func(p *page) { p.media, p.policy = htmlType, g.human.policy }), nil
 	}
-	table = append(table, row(pathWallet, onBase, liveData, "", wallet))
+	walletRow := row(pathWallet, onBase, liveData, "", wallet)
+	walletRow.facts = true // and browsers take no token along to where a follower sends it
+	table = append(table, walletRow)
 	return append(table, route{
 		path: pathPools + poolSegment, method: methodGet, surfaces: both, cache: liveData, limit: marketLimit,
-		group: groupMarket, readOne: c.servePool,
+		group: groupMarket, facts: true, readOne: c.servePool,
 	})
 }

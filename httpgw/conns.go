@@ -23,15 +23,20 @@ type conns struct {
 	proxies    *proxies
 	ids        *requestIDs
 	refused    prometheus.Counter
+	// lines are what its door's answers have, up to the name of the request's id.
+	lines []byte
 
 	mu    sync.Mutex
 	open  map[net.Conn]clientKey // at most max
 	byKey map[clientKey]int      // at most max; trusted proxies are left out
 }
 
+// privateLines are on the answers of a door that no page of another site may read.
+var privateLines = lines("Cache-Control: "+string(cacheControl[neverCached]), "X-Content-Type-Options: nosniff", "X-Request-Id")
+
 func newConns(most, perIP int, p *proxies, ids *requestIDs, refused prometheus.Counter) *conns {
 	return &conns{
-		max: most, perIP: perIP, proxies: p, ids: ids, refused: refused,
+		max: most, perIP: perIP, proxies: p, ids: ids, refused: refused, lines: privateLines,
 		open: make(map[net.Conn]clientKey), byKey: make(map[clientKey]int),
 	}
 }
@@ -113,11 +118,11 @@ func (c *conns) refuse(conn net.Conn, p *problem) {
 	out := append([]byte("HTTP/1.1 "), strconv.Itoa(p.status)...)
 	out = append(out, ' ')
 	out = append(out, fasthttp.StatusMessage(p.status)...)
-	out = append(out, "\r\nConnection: close\r\nCache-Control: no-store\r\nContent-Type: "+jsonType+
-		"\r\nRetry-After: "...)
+	out = fasthttp.AppendHTTPDate(append(out, "\r\nDate: "...), time.Now())
+	out = append(out, "\r\nConnection: close\r\nContent-Type: "+jsonType+"\r\nRetry-After: "...)
 	out = strconv.AppendInt(out, int64(p.retryS), 10)
-	out = append(out, "\r\nX-Request-Id: "...)
-	out = append(out, id[:]...)
+	out = append(append(out, "\r\n"...), c.lines...)
+	out = append(append(out, ": "...), id[:]...)
 	out = append(out, "\r\nContent-Length: "...)
 	out = strconv.AppendInt(out, int64(len(body)), 10)
 	out = append(append(out, "\r\n\r\n"...), body...)

@@ -1,6 +1,7 @@
 package httpgw
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -28,11 +29,11 @@ type Description struct {
 }
 
 func (d *Description) applyDefaults() {
-	setDefault(&d.Service, "blockdesk")
-	setDefault(&d.UpdatedAt, "2026-11-20")
-	setDefault(&d.Operator, "unnamed operator")
-	setDefault(&d.QualificationLabel, "offers guaranteed by a staking asset")
-	setDefault(&d.QualificationNature, "declared by the operator; the underlying amount is not independently verified")
+	d.Service = cmp.Or(d.Service, "blockdesk")
+	d.UpdatedAt = cmp.Or(d.UpdatedAt, "2026-11-20")
+	d.Operator = cmp.Or(d.Operator, "unnamed operator")
+	d.QualificationLabel = cmp.Or(d.QualificationLabel, "offers guaranteed by a staking asset")
+	d.QualificationNature = cmp.Or(d.QualificationNature, "declared by the operator; the underlying amount is not independently verified")
 	if d.Contacts == nil {
 		d.Contacts = map[string]string{}
 	}
@@ -89,11 +90,11 @@ func (g *Gateway) serveDescription([]byte) (*page, *problem) { return g.about, n
 // URLs returns the public URLs: those of the options, or those of the listeners.
 func (g *Gateway) URLs() URLs {
 	u := g.opts.URLs
-	setDefault(&u.Base, "http://"+printable(g.BaseAddr()))
-	setDefault(&u.API, "http://"+printable(g.APIAddr()))
-	setDefault(&u.WS, "ws://"+printable(g.WSAddr()))
-	setDefault(&u.Mirror, u.Base)
-	setDefault(&u.Native, u.Base)
+	u.Base = cmp.Or(u.Base, "http://"+printable(g.BaseAddr()))
+	u.API = cmp.Or(u.API, "http://"+printable(g.APIAddr()))
+	u.WS = cmp.Or(u.WS, "ws://"+printable(g.WSAddr()))
+	u.Mirror = cmp.Or(u.Mirror, u.Base)
+	u.Native = cmp.Or(u.Native, u.Base)
 	for _, text := range []*string{&u.Base, &u.API, &u.WS, &u.Mirror, &u.Native} {
 		*text = strings.TrimRight(*text, "/")
 	}

@@ -59,7 +59,16 @@
 //     submission would get, and pays for each guess with one of his three
 //     requests in 60 s. Nothing is built or submitted for another key than the
 //     token's: the settlement holds the submission to its build's taker.
-//  12. Tokens, nonces, signatures and transactions are in no log, no error and no
+//  12. In a group of nodes, what only the leader can answer is nowhere else refused
+//     for good and nowhere acknowledged: 307 to the leader's address of the same
+//     kind, or 503 LEADER_CHANGED (leader.go). A [Standby] has no routes and holds
+//     the addresses meanwhile.
+//  13. Where instruments are split over groups, a request is forwarded once at most,
+//     to the group that its symbol, ticket, claim or build names, and is admitted
+//     once, where it came in: who says that it was has signed it (groups_hop.go).
+//     A group that is not reached makes no answer definite. Paths below /group/ are
+//     for signed requests; to all others they are not there.
+//  14. Tokens, nonces, signatures and transactions are in no log, no error and no
 //     cache: their answers are no-store.
 //
 // # Concurrency
@@ -82,6 +91,7 @@
 // [MaxSubmitKeys], [MaxWindow], [MaxMoneyLimit], [MaxNote], limitShards,
 // limitWays, maxForwarded, maxQueryValue, maxMembers, maxValue, maxLong,
 // maxNesting, settleTime, submitTime, maxPartnerDepth, maxPartnerTrades,
-// maxPartnerScan. MaxConns bounds the requests that
+// maxPartnerScan, [MaxCloseReason], standbyGrace, standbyEnd, farewellTime,
+// maxFarewell, maxGroupAnswer, maxForwards, maxHop, [Groups].MaxOpen. MaxConns bounds the requests that
 // wait for the desk as well; the desk has a limit of its own.
 package httpgw

@@ -10,11 +10,15 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 )
 
-// downloadsPath is where the files for integrators are; specificationPath, the
-// one that is published with other URLs in it, is among them.
-const downloadsPath = "/public-sdk/"
+// downloadsPath is where the files for integrators are. Two among them are
+// published with this service's URLs in them: specificationPath and channelsPath.
+const (
+	downloadsPath = "/public-sdk/"
+	channelsPath  = downloadsPath + "asyncapi/svc_ws_v1.json"
+)
 
 // MaxDownloads bounds the files of Options.Downloads: each is a route, and kept
 // in memory.
@@ -39,15 +43,27 @@ var mediaTypes = map[string]string{
 // download is one file.
 type download struct {
 	path string // of its route
-	page *page
+	page *page  // nil: what is published of text, made for the first who asks
+	text []byte // JSON
 }
 
-// readDownloads reads all files of files, nil = none, and packs the packages among
-// them. The OpenAPI document is left out: publish serves it.
-func readDownloads(files fs.FS) (all []download, err error) {
-	if files == nil {
-		return nil, nil
+// Downloads are the files below /public-sdk/, read, packed and hashed: the gateways
+// that a process has one after the other share them. The nil value has none.
+// Immutable.
+type Downloads struct{ all []download }
+
+// ReadDownloads reads all files of files, by their path below /public-sdk/, at most
+// MaxDownloads, and packs the packages among them. The OpenAPI document is left out:
+// Options.Specification is served in its place.
+func ReadDownloads(files fs.FS) (*Downloads, error) {
+	all, err := readDownloads(files)
+	if err != nil {
+		return nil, err
 	}
+	return &Downloads{all}, nil
+}
+
+func readDownloads(files fs.FS) (all []download, err error) {
 	add := func(name string, body []byte) error {
 		if len(all) == MaxDownloads {
 			return fmt.Errorf("more than %d files", MaxDownloads)
@@ -59,9 +75,16 @@ func readDownloads(files fs.FS) (all []download, err error) {
 		if media == "" {
 			media = "application/octet-stream"
 		}
+		if downloadsPath+name == channelsPath {
+			if !json.Valid(body) {
+				return fmt.Errorf("%s is not JSON", name)
+			}
+			all = append(all, download{path: channelsPath, text: body})
+			return nil
+		}
 		p := hashPage(body)
 		p.media = media
-		all = append(all, download{downloadsPath + name, p})
+		all = append(all, download{path: downloadsPath + name, page: p})
 		return nil
 	}
 	err = fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -98,7 +121,7 @@ type folderIndex struct {
 }
 
 // folderFile is a file with what its reader can hold a copy to; null of the
-// OpenAPI document, in which each service has its own addresses.
+// OpenAPI and the AsyncAPI document, in which each service has its own addresses.
 type folderFile struct {
 	Path  string  `json:"path"`
 	Media string  `json:"content_type"`
@@ -126,6 +149,10 @@ func indexDownloads(files []download, specified bool) []download {
 		in.Files = append(in.Files, f)
 	}
 	for i := range files {
+		if files[i].page == nil {
+			add(folderFile{Path: files[i].path, Media: jsonType})
+			continue
+		}
 		sum := sha256.Sum256(files[i].page.body)
 		size, hash := len(files[i].page.body), hex.EncodeToString(sum[:])
 		add(folderFile{files[i].path, files[i].page.media, &size, &hash})
@@ -141,7 +168,7 @@ func indexDownloads(files []download, specified bool) []download {
 		if err != nil {
 			panic("httpgw: an index that cannot be encoded: " + err.Error())
 		}
-		all = append(all, download{at, hashPage(body)})
+		all = append(all, download{path: at, page: hashPage(body)})
 	}
 	slices.SortFunc(all, func(a, b download) int { return cmp.Compare(a.path, b.path) })
 	return all
@@ -152,9 +179,13 @@ func indexDownloads(files []download, specified bool) []download {
 func (g *Gateway) downloadRoutes() []route {
 	var table []route
 	for _, d := range g.downloads {
+		content := func() *page { return d.page }
+		if d.page == nil {
+			content = sync.OnceValue(func() *page { return hashPage(publish(d.text, g.URLs())) })
+		}
 		table = append(table, route{
 			path: d.path, method: methodGet, surfaces: onBase | onAPI, cache: configData, limit: unlimited,
-			read: func([]byte) (*page, *problem) { return d.page, nil },
+			read: func([]byte) (*page, *problem) { return content(), nil },
 		})
 	}
 	return table

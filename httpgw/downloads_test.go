@@ -17,11 +17,20 @@ import (
 	"blockdesk/sdk"
 )
 
+func downloadsOf(t *testing.T, files fs.FS) *Downloads {
+	t.Helper()
+	all, err := ReadDownloads(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 // TestDownloads: every file for integrators is served as it is, the OpenAPI
 // document as publish makes it.
 func TestDownloads(t *testing.T) {
 	t.Parallel()
-	g := withSpecification(t, func(o *Options) { o.Downloads = sdk.Files })
+	g := withSpecification(t, func(o *Options) { o.Downloads = downloadsOf(t, sdk.Files) })
 	files := 0
 	if err := fs.WalkDir(sdk.Files, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -32,8 +41,8 @@ func TestDownloads(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if name == sdk.Specification {
-			want = publish(specification(t), g.URLs())
+		if name == sdk.Specification || name == sdk.Channels {
+			want = publish(want, g.URLs())
 		}
 		for _, addr := range []net.Addr{g.BaseAddr(), g.APIAddr()} {
 			resp, body := ask(t, addr, "GET", "/public-sdk/"+name, "")
@@ -55,6 +64,7 @@ func TestDownloads(t *testing.T) {
 		"fix/FIX44-blockdesk.xml": "application/xml; charset=utf-8",
 		"fix/FIX44.LICENSE":       "text/plain; charset=utf-8",
 		sdk.Specification:         jsonType,
+		sdk.Channels:              jsonType,
 	} {
 		if resp, _ := ask(t, g.BaseAddr(), "HEAD", "/public-sdk/"+path, ""); resp.Header.Get("Content-Type") != media {
 			t.Errorf("%s: %q, want %q", path, resp.Header.Get("Content-Type"), media)
@@ -71,9 +81,10 @@ func TestDownloads(t *testing.T) {
 func TestFolders(t *testing.T) {
 	t.Parallel()
 	g := withSpecification(t, func(o *Options) {
-		o.Downloads = fstest.MapFS{
+		o.Downloads = downloadsOf(t, fstest.MapFS{
 			"README.md": {Data: []byte("read")}, "a/b/c.txt": {Data: []byte("c")}, "a/d.txt": {}, sdk.Specification: {Data: []byte("{}")},
-		}
+			sdk.Channels: {Data: []byte("{}")},
+		})
 	})
 	listed := map[string]bool{}
 	var read func(at string)
@@ -86,7 +97,8 @@ func TestFolders(t *testing.T) {
 		for _, file := range index.Files {
 			resp, body := ask(t, g.BaseAddr(), "GET", file.Path, "")
 			sum := sha256.Sum256(body)
-			same := file.Path == specificationPath && file.Bytes == nil && file.Hash == nil ||
+			published := file.Path == specificationPath || file.Path == channelsPath
+			same := published && file.Bytes == nil && file.Hash == nil ||
 				file.Bytes != nil && *file.Bytes == len(body) && *file.Hash == hex.EncodeToString(sum[:])
 			if resp.StatusCode != 200 || file.Media != resp.Header.Get("Content-Type") || !same {
 				t.Errorf("%s: status %d %s, listed as %+v", file.Path, resp.StatusCode, resp.Header.Get("Content-Type"), file)
@@ -98,7 +110,7 @@ func TestFolders(t *testing.T) {
 		}
 	}
 	read(downloadsPath)
-	want := []string{"/public-sdk/README.md", "/public-sdk/a/b/c.txt", "/public-sdk/a/d.txt", specificationPath}
+	want := []string{"/public-sdk/README.md", "/public-sdk/a/b/c.txt", "/public-sdk/a/d.txt", channelsPath, specificationPath}
 	if got := slices.Sorted(maps.Keys(listed)); !slices.Equal(got, want) {
 		t.Errorf("listed are %v, want %v", got, want)
 	}
@@ -123,6 +135,9 @@ func TestDownloadsRefused(t *testing.T) {
 	}
 	if _, err := readDownloads(fstest.MapFS{"{x}": &fstest.MapFile{}}); err == nil {
 		t.Error("a name in braces passed")
+	}
+	if _, err := readDownloads(fstest.MapFS{sdk.Channels: &fstest.MapFile{Data: []byte("{")}}); err == nil {
+		t.Error("half an AsyncAPI document passed")
 	}
 	if all, err := readDownloads(fstest.MapFS{"a.bin": &fstest.MapFile{Data: []byte{0}}}); err != nil || all[0].page.media != "application/octet-stream" {
 		t.Errorf("a binary: %v, %v", all, err)

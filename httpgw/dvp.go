@@ -23,7 +23,7 @@ func (g *Gateway) dvpRoutes() []route {
 	row := func(path string, limit limitClass, in group, do func(*post) (*answer, *problem)) route {
 		return route{
 			path: path, method: methodPost, surfaces: onBase, cache: neverCached, limit: limit, group: in,
-			bearer: limit == dvpLimit, post: do,
+			bearer: limit == dvpLimit, leader: true, post: do,
 		}
 	}
 	return []route{
@@ -36,7 +36,7 @@ func (g *Gateway) dvpRoutes() []route {
 		row(pathSubmit, dvpLimit, groupDvP, g.postSubmit),
 		{
 			path: pathBuilds + buildSegment, method: methodGet, surfaces: onBase, cache: liveData, limit: marketLimit,
-			group: groupDvP, readOne: g.serveBuild,
+			group: groupDvP, leader: true, readOne: g.serveBuild,
 		},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -39,7 +40,10 @@ type Gateway struct {
 	keys      Handshake  // nil = no token is good
 	dvp       DvP        // nil = the chain is unavailable
 	submits   *submitKeys
-	rfq       *rfqPages // nil without a desk
+	groups    *groupRoutes // nil = the instruments are not split
+	wide      *wideView    // all groups as one; nil with groups
+	rfqAll    *rfqPages    // rfq, or that of all groups
+	rfq       *rfqPages    // nil without a desk
 	about     *page
 	downloads []download
 	human     *humanPages
@@ -92,6 +96,7 @@ func New(o Options, views Views, doors Doors) (*Gateway, error) {
 	}
 	g.market.signatures = doors.Signatures
 	g.conns = newConns(o.MaxConns, o.MaxConnsPerIP, &g.proxies, g.ids, g.metrics.refused)
+	g.conns.lines = commonLines[neverCached]
 	if !o.NoLimits {
 		g.limits[marketLimit] = bucketLimit("market", o.Market, &o)
 		g.limits[partnerLimit] = bucketLimit("partner", o.Partner, &o)
@@ -103,35 +108,54 @@ func New(o Options, views Views, doors Doors) (*Gateway, error) {
 		g.rfq = newRFQPages(g, doors.Desk, views, doors.Settlement)
 		g.rfq.health = doors.ChainHealth
 	}
+	g.rfqAll = g.rfq
 	var err error
-	if g.downloads, err = readDownloads(o.Downloads); err != nil {
-		return nil, err
+	if o.Downloads != nil {
+		g.downloads = slices.Clone(o.Downloads.all)
 	}
 	g.downloads = append(g.downloads, indexDownloads(g.downloads, len(o.Specification) > 0 && o.Downloads != nil)...)
 	if g.human, err = newHumanPages(g); err != nil {
 		return nil, err
 	}
-	table := g.routes(doors)
-	for _, a := range []struct {
-		on   surface
-		addr string
-	}{{onBase, o.Base}, {onAPI, o.API}, {onWS, o.WS}} {
-		listener, err := net.Listen("tcp", a.addr)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("httpgw: %s address: %w", surfaceNames[a.on], err), g.Close())
+	if o.Groups != nil {
+		if g.groups, err = newGroupRoutes(o.Groups, o.Now); err != nil {
+			return nil, err
 		}
-		limited := newLimitedListener(listener, g.conns)
-		// Of the shortest timeout: 10 s may end after 9.4.
-		limited.slack = min(o.ReadTimeout, o.WriteTimeout, o.IdleTimeout) / 16
-		g.servers = append(g.servers, server{
-			on: a.on, listener: limited,
-			http: g.newServer(a.on, newRouter(table, a.on, g.metrics)),
-		})
+		if doors, err = g.widen(views, doors); err != nil {
+			return nil, err
+		}
+	}
+	table := g.routes(doors)
+	if err := g.listen(func(on surface) *fasthttp.Server {
+		d := &door{g: g, on: on, router: newRouter(table, on, g.metrics)}
+		return g.newServer(on, d.serve, d.expect)
+	}); err != nil {
+		return nil, err
 	}
 	if g.about, err = g.describe(table); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
 	return g, nil
+}
+
+// listen binds the three addresses and gives each its server. After an error none
+// is bound.
+func (g *Gateway) listen(serverOf func(on surface) *fasthttp.Server) error {
+	o := &g.opts
+	for _, a := range []struct {
+		on   surface
+		addr string
+	}{{onBase, o.Base}, {onAPI, o.API}, {onWS, o.WS}} {
+		listener, err := o.Listen("tcp", a.addr)
+		if err != nil {
+			return errors.Join(fmt.Errorf("httpgw: %s address: %w", surfaceNames[a.on], err), g.Close())
+		}
+		limited := newLimitedListener(listener, g.conns)
+		// Of the shortest timeout: 10 s may end after 9.4.
+		limited.slack = min(o.ReadTimeout, o.WriteTimeout, o.IdleTimeout) / 16
+		g.servers = append(g.servers, server{on: a.on, listener: limited, http: serverOf(a.on)})
+	}
+	return nil
 }
 
 func bucketLimit(name string, r Rate, o *Options) *namedLimit {
@@ -151,15 +175,14 @@ func limitHead(name string, perMinute int, more string) []byte {
 	return lines("RateLimit-Policy: "+quoted+";q="+quota+";w=60"+more, "X-RateLimit-Limit: "+quota, "RateLimit: "+quoted+";r=")
 }
 
-func (g *Gateway) newServer(on surface, r *router) *fasthttp.Server {
-	d := &door{g: g, router: r}
+func (g *Gateway) newServer(on surface, serve fasthttp.RequestHandler, expect func(*fasthttp.RequestCtx) int) *fasthttp.Server {
 	headerBytes := g.opts.MaxHeaderBytes
 	if on == onWS {
 		headerBytes = min(headerBytes, wsHeaderBytes)
 	}
 	return &fasthttp.Server{
-		Handler:       d.serve,
-		ExpectHandler: d.expect,
+		Handler:       serve,
+		ExpectHandler: expect,
 		ErrorHandler:  g.unreadable,
 		ConnState:     g.conns.state,
 		Logger:        quietLogger{g.log},
@@ -199,7 +222,11 @@ func (g *Gateway) Collectors() []prometheus.Collector {
 		Help: "Open HTTP connections of all public addresses, upgraded ones left out.",
 	}, func() float64 { return float64(g.conns.count()) })
 	m := g.metrics
-	return []prometheus.Collector{m.requests, m.latency, m.broken, m.refused, m.panics, open}
+	all := []prometheus.Collector{&m.routes, m.broken, m.refused, m.panics, open}
+	if g.groups != nil {
+		all = append(all, g.groups.forwarded)
+	}
+	return all
 }
 
 // Close stops listening. Only for a Gateway that Run was not called on.
@@ -215,7 +242,15 @@ func (g *Gateway) Close() error {
 // finish for ShutdownTimeout, and breaks off the rest. WebSockets are not its
 // to close. It returns nil after an orderly end, and may be called once.
 func (g *Gateway) Run(ctx context.Context) error {
+	if g.groups != nil {
+		defer g.groups.close()
+	}
 	group, ctx := errgroup.WithContext(ctx)
+	if g.groups != nil {
+		for _, to := range g.groups.all {
+			group.Go(func() error { return g.follow(ctx, to) })
+		}
+	}
 	for i := range g.servers {
 		s := &g.servers[i]
 		group.Go(func() error {

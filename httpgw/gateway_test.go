@@ -93,7 +93,8 @@ func TestConnectionLimits(t *testing.T) {
 			if e := decodeError(t, body); resp.StatusCode != c.status || e.Code != c.code || e.Reason != "connections" {
 				t.Fatalf("one more: status %d: %s", resp.StatusCode, body)
 			}
-			if resp.Header.Get("Retry-After") == "" || resp.Header.Get("X-Request-Id") == "" {
+			checkHeaders(t, "one more", resp.Header)
+			if resp.Header.Get("Retry-After") == "" {
 				t.Errorf("headers %v", resp.Header)
 			}
 			if n := counted(t, g.metrics.refused); n != 1 {

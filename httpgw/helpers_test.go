@@ -3,7 +3,6 @@ package httpgw
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,16 +17,19 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/httpgw/catalog"
+	"blockdesk/internal/runtest"
 	"blockdesk/market"
 )
 
-// TestMain fails the package when a test leaves a goroutine behind. Two are
-// fasthttp's: its clock of the Date header never ends, and the cleaner of a
-// server's worker pool wakes up every 10 s to see that it has ended.
+// TestMain fails the package when a test leaves a goroutine behind. Three are
+// fasthttp's: its clock of the Date header never ends, and the cleaners of a
+// server's worker pool and of a client's idle connections wake up after seconds to
+// see that they have ended.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"),
 	)
 }
 
@@ -122,20 +124,7 @@ func start(t testing.TB, o Options, views Views, doors Doors) *Gateway {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- g.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		select {
-		case err := <-done:
-			if err != nil {
-				t.Errorf("Run: %v", err)
-			}
-		case <-time.After(5 * time.Second):
-			t.Error("Run has not ended 5 s after its context")
-		}
-	})
+	runtest.Start(t, g.Run)
 	return g
 }
 

@@ -1,6 +1,7 @@
 package httpgw
 
 import (
+	"errors"
 	"strconv"
 	"sync/atomic"
 
@@ -8,6 +9,10 @@ import (
 	"blockdesk/feed/archive"
 	"blockdesk/market"
 )
+
+// ErrAtLeader is what a follower's History says of a past that it has not seen:
+// the request is sent to the leader.
+var ErrAtLeader = errors.New("the leader has it")
 
 // History is what outlives the views: *archive.Archive. Any goroutine may call
 // it; it may read a disk.
@@ -166,6 +171,12 @@ func seqBefore(trades []engine.Trade, before market.TradeID) (seq uint64) {
 }
 
 func historyFailed(err error) *problem {
+	if errors.Is(err, ErrAtLeader) {
+		return &problem{
+			status: 503, code: codeLeaderChanged, retryS: retryLeaderS, atLeader: true,
+			text: "This follower has not seen that past, and no leader is known. Try again in a moment.",
+		}
+	}
 	return &problem{
 		status: 500, code: codeInternal, text: "The history could not be read. The request_id names the log's entry.", cause: err,
 	}

@@ -1,6 +1,7 @@
 package httpgw
 
 import (
+	"bytes"
 	"strconv"
 	"sync/atomic"
 
@@ -26,6 +27,7 @@ type marketPages struct {
 
 	depth, trades, ticker []shelf // by InstrumentID
 	candles               candlePages
+	wide                  *wideView // of all groups; nil = there are none
 	symbols               atomic.Pointer[symbolsPage]
 	none                  []engine.View // by InstrumentID: before the first view
 }
@@ -187,23 +189,30 @@ func (s *shelf) get(in *market.Instrument, v *engine.View, seq uint64, limit int
 // serveSymbols shows the configuration and one live thing, the status; so the
 // page is good as long as no status has changed.
 func (m *marketPages) serveSymbols([]byte) (*page, *problem) {
-	if kept := m.symbols.Load(); kept != nil && m.sameStatus(kept.status) {
+	var buf [256]uint8 // more take room of their own
+	status := m.appendStatus(buf[:0])
+	if kept := m.symbols.Load(); kept != nil && bytes.Equal(kept.status, status) {
 		return kept.page, nil
 	}
-	status := make([]uint8, m.set.Len())
-	for i := range status {
-		status[i] = m.view(market.InstrumentID(i)).Status
+	set := m.set
+	if m.wide != nil {
+		set = m.wide.set
 	}
-	fresh := &symbolsPage{status: status, page: hashPage(appendSymbols(nil, m.set, status))}
+	fresh := &symbolsPage{status: bytes.Clone(status), page: hashPage(appendSymbols(nil, set, status))}
 	m.symbols.Store(fresh)
 	return fresh.page, nil
 }
 
-func (m *marketPages) sameStatus(status []uint8) bool {
-	for i := range status {
-		if m.view(market.InstrumentID(i)).Status != status[i] {
-			return false
-		}
+// statusUnknown is that of an instrument whose group has not been seen lately.
+const statusUnknown = 255
+
+// appendStatus appends the status of each of all instruments.
+func (m *marketPages) appendStatus(dst []uint8) []uint8 {
+	for i := range m.set.Len() {
+		dst = append(dst, m.view(market.InstrumentID(i)).Status)
 	}
-	return true
+	if m.wide != nil {
+		dst = m.wide.appendStatus(dst)
+	}
+	return dst
 }

@@ -2,6 +2,7 @@ package httpgw
 
 import (
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,30 +10,30 @@ import (
 
 // statuses are those that this room answers with; others count under "other".
 var statuses = [...]int{
-	101, 200, 201, 202, 204, 304, 400, 403, 404, 405, 408, 409, 413, 415, 422, 426, 429, 431, 500, 503,
+	101, 200, 201, 202, 204, 304, 307, 400, 403, 404, 405, 408, 409, 413, 415, 422, 426, 429, 431, 500, 503,
 }
 
-// metrics are what /metrics shows of this room. Counters are resolved when the
-// table is built, so that a request looks nothing up by name.
+// metrics are what /metrics shows of this room. A request looks nothing up by
+// name: what counts it is found when the table is built.
 type metrics struct {
-	requests *prometheus.CounterVec
-	latency  *prometheus.HistogramVec
-	broken   *prometheus.CounterVec
-	refused  prometheus.Counter
-	panics   prometheus.Counter
+	routes  routeMetrics
+	broken  *prometheus.CounterVec
+	refused prometheus.Counter
+	panics  prometheus.Counter
 }
 
 func newMetrics() *metrics {
 	return &metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "blockdesk_http_requests_total",
-			Help: "Requests answered, by address, route and status. Route unknown: no such path or method.",
-		}, []string{"surface", "route", "status"}),
-		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "blockdesk_http_request_seconds",
-			Help:    "Time in the handler, without reading the request and writing the answer.",
-			Buckets: []float64{1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 5e-3, 2e-2, 1e-1, 1},
-		}, []string{"surface", "route"}),
+		routes: routeMetrics{
+			requests: prometheus.NewDesc("blockdesk_http_requests_total",
+				"Requests answered, by address, route and status, those that there were. Route unknown: no such path or method.",
+				[]string{"surface", "route", "status"}, nil),
+			latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+				Name:    "blockdesk_http_request_seconds",
+				Help:    "Time in the handler, without reading the request and writing the answer.",
+				Buckets: []float64{1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 5e-3, 2e-2, 1e-1, 1},
+			}, []string{"surface", "route"}),
+		},
 		broken: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "blockdesk_http_unreadable_requests_total",
 			Help: "Requests that could not be parsed, came too slowly or were too large, by the status of the answer.",
@@ -48,19 +49,61 @@ func newMetrics() *metrics {
 	}
 }
 
-// routeStats are the counters of one route on one address.
-type routeStats struct {
-	byStatus [len(statuses) + 1]prometheus.Counter
-	latency  prometheus.Observer
+// routeMetrics are those of all routes. One that nobody has asked for is left out:
+// every status of every route on every address would be megabytes of zeros.
+type routeMetrics struct {
+	requests *prometheus.Desc
+	latency  *prometheus.HistogramVec // not registered itself
+	all      []*routeStats            // grows before the room serves, never after
 }
 
-func (m *metrics) route(surface, path string) *routeStats {
-	s := &routeStats{latency: m.latency.WithLabelValues(surface, path)}
-	for i, status := range statuses {
-		s.byStatus[i] = m.requests.WithLabelValues(surface, path, strconv.Itoa(status))
+var _ prometheus.Collector = (*routeMetrics)(nil)
+
+// routeStats are the counters of one route on one address.
+type routeStats struct {
+	surface, path string
+	byStatus      [len(statuses) + 1]atomic.Uint64 // the last is of others
+	latency       prometheus.Observer
+}
+
+// route returns the counters of a route, which its methods share.
+func (m *routeMetrics) route(surface, path string) *routeStats {
+	for _, s := range m.all {
+		if s.surface == surface && s.path == path {
+			return s
+		}
 	}
-	s.byStatus[len(statuses)] = m.requests.WithLabelValues(surface, path, "other")
+	s := &routeStats{surface: surface, path: path, latency: m.latency.WithLabelValues(surface, path)}
+	m.all = append(m.all, s)
 	return s
+}
+
+// Describe sends the descriptions.
+func (m *routeMetrics) Describe(out chan<- *prometheus.Desc) {
+	out <- m.requests
+	m.latency.Describe(out)
+}
+
+// Collect sends the values of now.
+func (m *routeMetrics) Collect(out chan<- prometheus.Metric) {
+	for _, s := range m.all {
+		asked := false
+		for i := range s.byStatus {
+			n := s.byStatus[i].Load()
+			if n == 0 {
+				continue
+			}
+			asked = true
+			status := "other"
+			if i < len(statuses) {
+				status = strconv.Itoa(statuses[i])
+			}
+			out <- prometheus.MustNewConstMetric(m.requests, prometheus.CounterValue, float64(n), s.surface, s.path, status)
+		}
+		if latency, ok := s.latency.(prometheus.Metric); ok && asked {
+			out <- latency
+		}
+	}
 }
 
 func (s *routeStats) observe(status int, took time.Duration) {
@@ -71,6 +114,6 @@ func (s *routeStats) observe(status int, took time.Duration) {
 			break
 		}
 	}
-	s.byStatus[at].Inc()
+	s.byStatus[at].Add(1)
 	s.latency.Observe(took.Seconds())
 }

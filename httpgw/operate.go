@@ -75,13 +75,16 @@ type Operate struct {
 	Tokens OperatorTokens
 	// FIX is behind /desk/fix; nil leaves it out.
 	FIX OperatorFIX
+	// Cluster is behind /cluster and /desk/cluster; nil leaves it out. A node that
+	// stands by has nothing else, and no Backup: its other paths say who leads.
+	Cluster OperatorCluster
 	// Now returns Unix nanoseconds. Default: the system's clock.
 	Now func() int64
 }
 
 func (o *Operate) validate() error {
 	switch {
-	case o.Instruments == nil || o.Backup == nil:
+	case !o.standsBy() && (o.Instruments == nil || o.Backup == nil):
 		return errors.New("httpgw: operate: instruments and backup are required")
 	case o.Money != nil && o.Desk == nil:
 		return errors.New("httpgw: operate: money needs a desk")
@@ -95,6 +98,9 @@ func (o *Operate) validate() error {
 	}
 	return nil
 }
+
+// standsBy reports whether this is a node of a group that does not serve.
+func (o *Operate) standsBy() bool { return o.Cluster != nil && o.Backup == nil }
 
 // operate serves the endpoints.
 type operate struct {
@@ -136,7 +142,13 @@ func newOperate(o Operate, ids *requestIDs, log *slog.Logger) *operate {
 
 // register adds the endpoints to the admin's routes.
 func (o *operate) register(mux *http.ServeMux) {
-	routes := map[string]map[string]endpointFunc{"/desk/backup": {"POST": o.makeBackup}}
+	routes := map[string]map[string]endpointFunc{}
+	if o.Backup != nil {
+		routes["/desk/backup"] = map[string]endpointFunc{"POST": o.makeBackup}
+	}
+	if o.Cluster != nil {
+		maps.Copy(routes, o.clusterRoutes())
+	}
 	if o.Desk != nil {
 		maps.Copy(routes, o.deskRoutes())
 	}
@@ -152,8 +164,12 @@ func (o *operate) register(mux *http.ServeMux) {
 	for path, methods := range routes {
 		mux.HandleFunc(path, o.handler(methods))
 	}
-	mux.HandleFunc("/desk", o.handler(nil))
-	mux.HandleFunc("/desk/", o.handler(nil))
+	var rest map[string]endpointFunc
+	if o.standsBy() {
+		rest = map[string]endpointFunc{"GET": o.elsewhere, "POST": o.elsewhere}
+	}
+	mux.HandleFunc("/desk", o.handler(rest))
+	mux.HandleFunc("/desk/", o.handler(rest))
 }
 
 func (o *operate) deskRoutes() map[string]map[string]endpointFunc {

@@ -1,11 +1,12 @@
 package httpgw
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
+	"net"
 	"net/netip"
 	"time"
 
@@ -80,7 +81,9 @@ type URLs struct{ Base, API, WS, Mirror, Native string }
 type Options struct {
 	// Listening addresses, host:port; port 0 takes a free one.
 	Base, API, WS string
-	URLs          URLs
+	// Listen binds them; default net.Listen.
+	Listen func(network, addr string) (net.Listener, error)
+	URLs   URLs
 
 	// Instruments are all that readers may name. Required.
 	Instruments *market.Instruments
@@ -88,10 +91,9 @@ type Options struct {
 	// Specification is the OpenAPI document, JSON that names the default
 	// addresses; see publish. It must not change. Empty: it is not served.
 	Specification []byte
-	// Downloads are the files below /public-sdk/, by their path there; at most
-	// MaxDownloads, read once. The Specification is not among those it serves.
-	// nil: there are none.
-	Downloads fs.FS
+	// Downloads are the files below /public-sdk/. The AsyncAPI document among them
+	// is published as the Specification is. nil: there are none.
+	Downloads *Downloads
 	// DemoChain is the URL of the local chain of a demo, which the pages for people
 	// are told so that their sandbox wallet can be funded there. Empty: there is none.
 	DemoChain string
@@ -123,6 +125,27 @@ type Options struct {
 	// NoLimits switches every rate limit off.
 	NoLimits bool
 
+	// Elsewhere are URLs of the processes that requests may be sent on to: pages for
+	// people are allowed to follow.
+	Elsewhere []string
+	// Deposed is for the leader of a group: over says that it leads no more, and
+	// Leader who does. What was under way then, and what comes until Run ends, is
+	// answered LEADER_CHANGED. It must not block. Default nil: the node is no group's.
+	Deposed func() (l Leader, over bool)
+	// Barrier is for the leader of a group: it returns nil once a majority has
+	// confirmed, after the call, that this node leads, and the desk has followed all
+	// that any surface had told before. A claim is shown after that, so that nobody
+	// sees an older state than somebody before. It must end. Default nil: nobody else
+	// can lead.
+	Barrier func() error
+	// ReadOnly is for a follower: it returns who leads, and all that only the leader
+	// can answer is sent there. It must not block. Default nil: this node answers.
+	ReadOnly func() Leader
+
+	// Groups are those that instruments are split over; Instruments are our group's
+	// then. Default nil: they are not split.
+	Groups *Groups
+
 	// TrustedProxies may name the client in ForwardedHeader (default
 	// X-Forwarded-For). Requests of other peers are not asked for it.
 	TrustedProxies  []netip.Prefix
@@ -137,33 +160,29 @@ type Options struct {
 	Logger *slog.Logger // default: none
 }
 
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
 func (o *Options) applyDefaults() {
-	setDefault(&o.Base, DefaultBase)
-	setDefault(&o.API, DefaultAPI)
-	setDefault(&o.WS, DefaultWS)
-	setDefault(&o.MaxConns, DefaultMaxConns)
-	setDefault(&o.MaxConnsPerIP, DefaultMaxConnsPerIP)
-	setDefault(&o.MaxClients, DefaultMaxClients)
-	setDefault(&o.MaxHeaderBytes, DefaultMaxHeaderBytes)
-	setDefault(&o.MaxBodyBytes, DefaultMaxBodyBytes)
-	setDefault(&o.ReadTimeout, DefaultReadTimeout)
-	setDefault(&o.WriteTimeout, DefaultWriteTimeout)
-	setDefault(&o.IdleTimeout, DefaultIdleTimeout)
-	setDefault(&o.ShutdownTimeout, DefaultShutdownTimeout)
-	setDefault(&o.Market, Rate{DefaultPerMinute, DefaultBurst})
-	setDefault(&o.Partner, Rate{DefaultPartnerPerMinute, DefaultPartnerBurst})
-	setDefault(&o.RFQWrite, Rate{DefaultWritePerMinute, DefaultWriteBurst})
-	setDefault(&o.Handshake, Rate{DefaultHandshakePerMinute, DefaultHandshakeBurst})
-	setDefault(&o.DvP, Window{DefaultDvPPerMinute})
-	setDefault(&o.ForwardedHeader, fasthttp.HeaderXForwardedFor)
-	setDefault(&o.Logger, slog.New(slog.DiscardHandler))
+	o.Base = cmp.Or(o.Base, DefaultBase)
+	o.API = cmp.Or(o.API, DefaultAPI)
+	o.WS = cmp.Or(o.WS, DefaultWS)
+	if o.Listen == nil {
+		o.Listen = net.Listen
+	}
+	o.MaxConns = cmp.Or(o.MaxConns, DefaultMaxConns)
+	o.MaxConnsPerIP = cmp.Or(o.MaxConnsPerIP, DefaultMaxConnsPerIP)
+	o.MaxClients = cmp.Or(o.MaxClients, DefaultMaxClients)
+	o.MaxHeaderBytes = cmp.Or(o.MaxHeaderBytes, DefaultMaxHeaderBytes)
+	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, DefaultMaxBodyBytes)
+	o.ReadTimeout = cmp.Or(o.ReadTimeout, DefaultReadTimeout)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, DefaultWriteTimeout)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, DefaultIdleTimeout)
+	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, DefaultShutdownTimeout)
+	o.Market = cmp.Or(o.Market, Rate{DefaultPerMinute, DefaultBurst})
+	o.Partner = cmp.Or(o.Partner, Rate{DefaultPartnerPerMinute, DefaultPartnerBurst})
+	o.RFQWrite = cmp.Or(o.RFQWrite, Rate{DefaultWritePerMinute, DefaultWriteBurst})
+	o.Handshake = cmp.Or(o.Handshake, Rate{DefaultHandshakePerMinute, DefaultHandshakeBurst})
+	o.DvP = cmp.Or(o.DvP, Window{DefaultDvPPerMinute})
+	o.ForwardedHeader = cmp.Or(o.ForwardedHeader, fasthttp.HeaderXForwardedFor)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Clock == nil {
 		start := time.Now()
 		o.Clock = func() int64 { return int64(time.Since(start)) }
@@ -183,6 +202,25 @@ func (o Options) Validate() error {
 		return errors.New("httpgw: no instruments")
 	case len(o.Specification) > 0 && !json.Valid(o.Specification):
 		return errors.New("httpgw: the specification is not JSON")
+	}
+	if err := o.checkConns(); err != nil {
+		return err
+	}
+	if o.Groups != nil {
+		if err := o.Groups.Validate(); err != nil {
+			return err
+		}
+	}
+	if n := o.DvP.PerMinute; n < 1 || n > MaxWindow {
+		return fmt.Errorf("httpgw: rate dvp: per_minute %d: 1 to %d", n, MaxWindow)
+	}
+	return errors.Join(o.Market.validate("market"), o.Partner.validate("partner"), o.RFQWrite.validate("rfq_write"), o.Handshake.validate("handshake"))
+}
+
+// checkConns reports the first limit on connections and requests that is out of
+// range.
+func (o *Options) checkConns() error {
+	switch {
 	case o.MaxConns < 1:
 		return fmt.Errorf("httpgw: max_conns %d: at least 1", o.MaxConns)
 	case o.MaxConnsPerIP < 1:
@@ -196,10 +234,7 @@ func (o Options) Validate() error {
 	case o.ReadTimeout < 0 || o.WriteTimeout < 0 || o.IdleTimeout < 0 || o.ShutdownTimeout < 0:
 		return errors.New("httpgw: a timeout is negative")
 	}
-	if n := o.DvP.PerMinute; n < 1 || n > MaxWindow {
-		return fmt.Errorf("httpgw: rate dvp: per_minute %d: 1 to %d", n, MaxWindow)
-	}
-	return errors.Join(o.Market.validate("market"), o.Partner.validate("partner"), o.RFQWrite.validate("rfq_write"), o.Handshake.validate("handshake"))
+	return nil
 }
 
 func (r Rate) validate(name string) error {

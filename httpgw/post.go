@@ -93,11 +93,12 @@ func idempotencyKey(h *fasthttp.RequestHeader) ([]byte, *problem) {
 }
 
 // write runs a route's handler for a POST and writes what it returns.
-func (g *Gateway) write(ctx *fasthttp.RequestCtx, id *requestID, r *route) {
+func (d *door) write(ctx *fasthttp.RequestCtx, id *requestID, r *route) {
+	g := d.g
 	var taker market.Address
 	var bad *problem
 	if r.bearer {
-		if taker, bad = g.taker(&ctx.Request.Header); bad != nil {
+		if taker, bad = g.takerOf(ctx); bad != nil {
 			g.fail(ctx, id, bad)
 			return
 		}
@@ -107,9 +108,9 @@ func (g *Gateway) write(ctx *fasthttp.RequestCtx, id *requestID, r *route) {
 		g.fail(ctx, id, bad)
 		return
 	}
-	p.taker, p.client = taker, keyOf(g.proxies.client(ctx))
+	p.taker, p.client = taker, keyOf(g.clientOf(ctx))
 	a, bad := r.post(p)
-	if bad != nil {
+	if bad = d.deposed(bad); bad != nil {
 		if bad.replayed {
 			ctx.Response.Header.SetCanonical(hReplayed, []byte("true"))
 		}
@@ -150,7 +151,7 @@ func (d *door) forebode(ctx *fasthttp.RequestCtx) (*problem, *routeStats) {
 	if readAsked(&ctx.Request.Header).twiceFramed {
 		return malformedFraming(), stats
 	}
-	path, _ := target(ctx)
+	path, query := target(ctx)
 	n, _ := d.router.find(path)
 	if n == nil {
 		return unknownRoute(path), stats
@@ -161,6 +162,9 @@ func (d *door) forebode(ctx *fasthttp.RequestCtx) (*problem, *routeStats) {
 	e := n.methods[methodOf(ctx.Method())]
 	if e == nil {
 		return methodNotAllowed(n.allow), stats
+	}
+	if bad := d.elsewhere(e.route, path, query); bad != nil {
+		return bad, e.stats
 	}
 	if ctx.Request.Header.ContentLength() > d.g.opts.MaxBodyBytes {
 		return bodyTooLarge(d.g.opts.MaxBodyBytes), e.stats

@@ -32,6 +32,9 @@ const (
 	codeChainUnavailable    = "CHAIN_UNAVAILABLE"
 
 	// Our choice.
+	codeLeaderChanged   = "LEADER_CHANGED"
+	codeOtherGroup      = "OTHER_GROUP"
+	codeGroupLost       = "GROUP_UNREACHABLE"
 	codeMalformed       = "MALFORMED_REQUEST"
 	codeRequestTimeout  = "REQUEST_TIMEOUT"
 	codeUpgradeRequired = "UPGRADE_REQUIRED"
@@ -60,9 +63,13 @@ type problem struct {
 	allow  string // of METHOD_NOT_ALLOWED
 	// challenge is the value of WWW-Authenticate, "" = none.
 	challenge string
-	retryS    int // Retry-After, 0 = none
+	retryS    int    // Retry-After, 0 = none
+	location  string // of a redirect, "" = none
+	leader    []byte // JSON of the leader of LEADER_CHANGED, nil = not known
 
+	atLeader bool  // a follower has not what was asked for
 	replayed bool  // an Idempotency-Key has brought back a refusal
+	ending   bool  // the desk ended under the request, or before it
 	cause    error // for the log only; nil = nothing that it should know
 }
 
@@ -75,7 +82,12 @@ func (p *problem) append(dst []byte, id *requestID) []byte {
 	dst = appendMember(dst, `","reason":"`, p.reason)
 	dst = appendMember(dst, `","field":"`, p.field)
 	dst = appendMember(dst, `","path":"`, p.path)
-	dst = append(dst, `","request_id":"`...)
+	if p.leader != nil {
+		dst = append(append(dst, `","leader":`...), p.leader...)
+		dst = append(dst, `,"request_id":"`...)
+	} else {
+		dst = append(dst, `","request_id":"`...)
+	}
 	dst = append(dst, id[:]...)
 	return append(dst, `","service":"`+descriptionPath+`","specification":"`+specificationPath+`"}`...)
 }

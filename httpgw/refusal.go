@@ -81,6 +81,7 @@ func deskProblem(err error) *problem {
 	switch {
 	case errors.Is(err, desk.ErrUnknown):
 		return &problem{
+			ending: errors.Is(err, desk.ErrReadOnly) || errors.Is(err, desk.ErrStopped),
 			status: 503, code: codeOverloaded, reason: "outcome_unknown", retryS: retryBusyS,
 			text: "What came of the request is not known yet. Send it again with the same Idempotency-Key.",
 		}
@@ -95,7 +96,9 @@ func deskProblem(err error) *problem {
 			text: "The service takes no requests that change something now. Nothing has happened.",
 		}
 	case errors.Is(err, desk.ErrStopped):
-		return overloaded("stopping", "The service is stopping. Nothing has happened.")
+		bad := overloaded("stopping", "The service is stopping. Nothing has happened.")
+		bad.ending = true
+		return bad
 	case errors.Is(err, desk.ErrBusy):
 		return overloaded("busy", "Too many requests are under way. Nothing has happened; try again in a moment.")
 	default:

@@ -218,8 +218,12 @@ func appendSymbols(dst []byte, set *market.Instruments, status []uint8) []byte {
 }
 
 func statusWord(status uint8) string {
-	if status == engine.StatusHalted {
+	switch status {
+	case engine.StatusHalted:
 		return "halted"
+	case statusUnknown:
+		return "unknown"
+	default:
+		return "trading"
 	}
-	return "trading"
 }

@@ -16,10 +16,16 @@ func (g *Gateway) rfqRoutes() []route {
 		return nil
 	}
 	row := func(path string, on surface, cache cacheClass, in group, d document) route {
-		return route{
+		r := route{
 			path: path, method: methodGet, surfaces: on, cache: cache, limit: marketLimit, group: in,
-			read: g.rfq.serve(d),
+			leader: d == docStatus || d == docDesk, // which say how the settlement is
+			read:   g.rfq.serve(d),
 		}
+		switch d {
+		case docSellable, docTickets, docCompact, docPairs, docTokens, docBoard:
+			r.read, r.wide = g.rfqAll.serve(d), ofDesks
+		}
+		return r
 	}
 	const both = onBase | onAPI
 	return []route{

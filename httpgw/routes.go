@@ -76,6 +76,9 @@ const (
 	groupWebSocket group = "websocket"
 )
 
+// pathWebSocket is where a WebSocket begins, on every address that has one.
+const pathWebSocket = "/ws/rfq"
+
 // route is one endpoint: a row of the table.
 type route struct {
 	// path is compared byte for byte, but that a last segment in braces, as in
@@ -89,6 +92,14 @@ type route struct {
 	group    group
 	// bearer: only who has a DvP token is answered (spec, 5.1). For a post.
 	bearer bool
+	// wide: the document is of all groups, where there are some.
+	wide wideParts
+	// leader: only the node that leads can answer; see Options.ReadOnly. Every post
+	// is so.
+	leader bool
+	// facts: made of a history, a settlement and a chain that a follower has not whole,
+	// so that it would tell other figures than the leader.
+	facts bool
 
 	// Exactly one of the five. read is a pure read: raw query string in, page
 	// out. readOne is one of what the last segment names. post takes a JSON body.
@@ -111,7 +122,7 @@ func (g *Gateway) routes(doors Doors) []route {
 		},
 		{
 			path: "/api/v1/market/symbols", method: methodGet, surfaces: onBase | onAPI,
-			cache: configData, limit: marketLimit, group: groupMarket, read: m.serveSymbols,
+			cache: configData, limit: marketLimit, group: groupMarket, wide: ofDesks, read: m.serveSymbols,
 		},
 		{
 			path: "/api/v1/market/ticker", method: methodGet, surfaces: onBase | onAPI,
@@ -154,7 +165,7 @@ func (g *Gateway) routes(doors Doors) []route {
 	table = append(table, g.human.routes()...)
 	if doors.WebSocket != nil {
 		table = append(table, route{
-			path: "/ws/rfq", method: methodGet, surfaces: onBase | onWS,
+			path: pathWebSocket, method: methodGet, surfaces: onBase | onWS,
 			cache: neverCached, limit: unlimited, group: groupWebSocket, raw: doors.WebSocket,
 		})
 	}
@@ -196,7 +207,7 @@ type router struct {
 func newRouter(table []route, on surface, m *metrics) *router {
 	name := surfaceNames[on]
 	r := &router{
-		nodes: make(map[string]*node), families: make(map[string]*node), unknown: m.route(name, "unknown"),
+		nodes: make(map[string]*node), families: make(map[string]*node), unknown: m.routes.route(name, "unknown"),
 	}
 	for i := range table {
 		row := &table[i]
@@ -212,7 +223,7 @@ func newRouter(table []route, on surface, m *metrics) *router {
 			n = &node{}
 			nodes[key] = n
 		}
-		n.methods[row.method] = &endpoint{route: row, stats: m.route(name, row.path)}
+		n.methods[row.method] = &endpoint{route: row, stats: m.routes.route(name, row.path)}
 	}
 	for _, nodes := range []map[string]*node{r.nodes, r.families} {
 		for _, n := range nodes {

@@ -16,12 +16,16 @@ import (
 
 // errorBody is the shape of section C, decoded strictly.
 type errorBody struct {
-	OK            *bool  `json:"ok"`
-	Code          string `json:"code"`
-	Error         string `json:"error"`
-	Reason        string `json:"reason"`
-	Field         string `json:"field"`
-	Path          string `json:"path"`
+	OK     *bool  `json:"ok"`
+	Code   string `json:"code"`
+	Error  string `json:"error"`
+	Reason string `json:"reason"`
+	Field  string `json:"field"`
+	Path   string `json:"path"`
+	Leader *struct {
+		ID  string `json:"id"`
+		URL string `json:"url"`
+	} `json:"leader"`
 	RequestID     string `json:"request_id"`
 	Service       string `json:"service"`
 	Specification string `json:"specification"`
@@ -284,7 +288,7 @@ func TestHeaderLimitExact(t *testing.T) {
 func TestUnreadableLate(t *testing.T) {
 	b := newBooks(t)
 	o := testOptions(b)
-	o.WriteTimeout = 20 * time.Millisecond
+	o.WriteTimeout = 300 * time.Millisecond // which a busy machine keeps to
 	g := start(t, o, b, testDoors())
 	conn, err := net.Dial("tcp", g.BaseAddr().String())
 	if err != nil {

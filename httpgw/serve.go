@@ -50,6 +50,7 @@ func lines(all ...string) []byte { return []byte(strings.Join(all, "\r\n")) }
 // door serves one address.
 type door struct {
 	g      *Gateway
+	on     surface
 	router *router
 }
 
@@ -69,6 +70,9 @@ func (d *door) serve(ctx *fasthttp.RequestCtx) {
 	path, query := target(ctx)
 	n, segment := d.router.find(path)
 	if n == nil {
+		if d.g.groups != nil && d.servePart(ctx, path) {
+			return
+		}
 		d.g.fail(ctx, &id, unknownRoute(path))
 		return
 	}
@@ -83,11 +87,19 @@ func (d *door) serve(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	stats = e.stats
-	if bad := d.g.admit(ctx, e.limit); bad != nil {
+	if bad := d.elsewhere(e.route, path, query); bad != nil {
 		d.g.fail(ctx, &id, bad)
 		return
 	}
-	d.g.answer(ctx, &id, e.route, query, segment, &asked)
+	if d.g.groups != nil {
+		if d.routed(ctx, &id, e.route, query, segment) {
+			return
+		}
+	} else if bad := d.g.admit(ctx, e.limit); bad != nil {
+		d.g.fail(ctx, &id, bad)
+		return
+	}
+	d.answer(ctx, &id, e.route, query, segment, &asked)
 }
 
 // catch, deferred, answers a request whose handler has panicked.
@@ -185,9 +197,10 @@ func (g *Gateway) admit(ctx *fasthttp.RequestCtx, class limitClass) *problem {
 }
 
 // answer runs the route's handler and writes what it returns.
-func (g *Gateway) answer(ctx *fasthttp.RequestCtx, id *requestID, r *route, query, segment []byte, asked *asked) {
+func (d *door) answer(ctx *fasthttp.RequestCtx, id *requestID, r *route, query, segment []byte, asked *asked) {
+	g := d.g
 	if r.post != nil {
-		g.write(ctx, id, r)
+		d.write(ctx, id, r)
 		return
 	}
 	if r.raw != nil {
@@ -208,7 +221,11 @@ func (g *Gateway) answer(ctx *fasthttp.RequestCtx, id *requestID, r *route, quer
 		return
 	}
 	p, bad := r.page(query, segment)
-	if bad != nil {
+	if bad != nil && bad.atLeader && g.opts.ReadOnly != nil {
+		path, query := target(ctx)
+		bad = elsewhere(g.opts.ReadOnly(), d.on, targetOf(path, query))
+	}
+	if bad = d.deposed(bad); bad != nil {
 		g.fail(ctx, id, bad)
 		return
 	}
@@ -277,6 +294,9 @@ func (g *Gateway) fail(ctx *fasthttp.RequestCtx, id *requestID, p *problem) {
 		h.Set("Allow", p.allow)
 	}
 	setRetryAfter(h, p.retryS)
+	if p.location != "" {
+		h.Set("Location", p.location)
+	}
 	if p.challenge != "" {
 		h.SetCanonical(hAuthenticate, []byte(p.challenge))
 	}

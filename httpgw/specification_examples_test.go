@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"blockdesk/engine/event"
 	"blockdesk/httpgw/catalog"
 	"blockdesk/sdk"
 )
@@ -134,6 +137,98 @@ func exampleAt(text []byte, name string) (start, end int, err error) {
 		return 0, 0, fmt.Errorf("%d examples are called %s", n, name)
 	}
 	start = bytes.Index(text, head) + len(head)
+	in := json.NewDecoder(bytes.NewReader(text[start:]))
+	var value json.RawMessage
+	if err := in.Decode(&value); err != nil {
+		return 0, 0, err
+	}
+	return start, start + int(in.InputOffset()), nil
+}
+
+// requestIDMember is another one in each answer.
+var requestIDMember = regexp.MustCompile(`"request_id": ?"[^"]*"`)
+
+// TestErrorExamplesAreAnswers: the example of each error that a gateway can be
+// brought to is what it answers, but for the request's id. After a change that is
+// meant: UPDATE_GOLDEN=1.
+func TestErrorExamplesAreAnswers(t *testing.T) {
+	text, err := os.ReadFile(specificationFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, answer := range errorAnswers(t) {
+		start, end, err := errorExampleAt(text, name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		var want bytes.Buffer
+		if err := json.Indent(&want, bytes.TrimSpace(answer), "        ", "  "); err != nil {
+			t.Fatal(err)
+		}
+		is := text[start:end]
+		fresh := requestIDMember.ReplaceAll(want.Bytes(), requestIDMember.Find(is))
+		if os.Getenv("UPDATE_GOLDEN") != "" {
+			text = bytes.Join([][]byte{text[:start], fresh, text[end:]}, nil)
+		} else if !bytes.Equal(is, fresh) {
+			t.Errorf("the example %s is not what is answered:\n%s", name, fresh)
+		}
+	}
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(specificationFile, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// errorAnswers are bodies of refusals by the name of their example.
+func errorAnswers(t *testing.T) map[string][]byte {
+	t.Helper()
+	const quote, depth = pathRFQ + "quote", "/api/v1/market/depth"
+	get := func(target, more string) string {
+		return "GET " + target + " HTTP/1.1\r\nHost: test\r\n" + more + "\r\n"
+	}
+	chain := &fakeChain{verdict: Verification{Refused: event.ReasonPaymentMismatch, Mismatch: "amount_short"}}
+	c := newConforming(t, chain, nil)
+	hasty := newConforming(t, nil, func(o *Options) { o.ReadTimeout = 200 * time.Millisecond })
+	narrow := newConforming(t, nil, func(o *Options) { o.Market = Rate{1, 1} })
+	narrow.send(t, depth, get(depth+"?symbol=SLUSD/USDC", ""), 200)
+	all := map[string][]byte{}
+	for name, r := range map[string]struct {
+		of        *conforming
+		path, raw string
+		status    int
+	}{
+		"RateLimited":          {narrow, depth, get(depth+"?symbol=SLUSD/USDC", ""), 429},
+		"ChainUnavailable":     {narrow, pathModular, postText(pathModular, claimBody), 503},
+		"VerifyUnavailable":    {narrow, pathNativeVerify, postText(pathNativeVerify, paymentBody), 503},
+		"MissingSymbol":        {c, depth, get(depth, ""), 400},
+		"UnknownSymbol":        {c, depth, get(depth+"?symbol=BTC/USD", ""), 400},
+		"InvalidLimit":         {c, depth, get(depth+"?symbol=SLUSD/USDC&limit=101", ""), 400},
+		"MethodNotAllowed":     {c, depth, "DELETE " + depth + " HTTP/1.1\r\nHost: test\r\n\r\n", 405},
+		"HeadersTooLarge":      {c, depth, get(depth, "X: "+strings.Repeat("x", 64<<10)+"\r\n"), 431},
+		"InvalidJSON":          {c, quote, postText(quote, "["+quoteBody+"]"), 400},
+		"MissingField":         {c, quote, postText(quote, strings.Replace(quoteBody, `,"rail":"USDC"`, "", 1)), 400},
+		"NotOnLadder":          {c, quote, postText(quote, strings.Replace(quoteBody, `"250"`, `"500"`, 1)), 400},
+		"RequestTimeout":       {hasty, quote, "POST " + quote + " HTTP/1.1\r\nHost: test\r\nContent-Length: 9\r\n\r\n{", 408},
+		"BodyTooLarge":         {c, quote, postText(quote, strings.Repeat(" ", 70_000)), 413},
+		"UnsupportedMediaType": {c, quote, strings.Replace(postText(quote, quoteBody), "application/json", "application/x-www-form-urlencoded", 1), 415},
+		"PaymentMismatch":      {c, pathNativeVerify, postText(pathNativeVerify, paymentBody), 422},
+		"UnknownClaim":         {c, claimsPath + "{claim_id}", get(claimsPath+"C0000000000001", ""), 404},
+	} {
+		all[name] = r.of.send(t, r.path, r.raw, r.status).Body
+	}
+	_, all["UnknownRoute"] = ask(t, c.g.BaseAddr(), "GET", "/api/v1/rfq/nothing", "")
+	return all
+}
+
+// errorExampleAt is exampleAt of an example with a summary.
+func errorExampleAt(text []byte, name string) (start, end int, err error) {
+	head := regexp.MustCompile(`\n      "`+name+`": \{\n        "summary": .*\n        "value": `).FindAllIndex(text, -1)
+	if len(head) != 1 {
+		return 0, 0, fmt.Errorf("%d examples are called %s", len(head), name)
+	}
+	start = head[0][1]
 	in := json.NewDecoder(bytes.NewReader(text[start:]))
 	var value json.RawMessage
 	if err := in.Decode(&value); err != nil {

@@ -48,6 +48,19 @@ func TestPublish(t *testing.T) {
 	}
 }
 
+// TestPublishServers: a server of an AsyncAPI document, which has no URL, is this
+// service's, over TLS and below a path where it is.
+func TestPublishServers(t *testing.T) {
+	const in = `{"a": {"host": "127.0.0.1:8081", "protocol": "ws"}, "b": {"host": "127.0.0.1:8080", "protocol": "ws"},
+		"c": {"host": "127.0.0.1:8080", "protocol": "http", "x": 1}, "d": {"host": "127.0.0.1:8000", "protocol": "http"}}`
+	const want = `{"a":{"host":"ws.example","protocol":"wss"},"b":{"host":"desk.example","protocol":"wss","pathname":"/a"},` +
+		`"c":{"host":"desk.example","protocol":"https","pathname":"/a","x":1},"d":{"host":"127.0.0.1:9","protocol":"http"}}`
+	urls := URLs{Base: "https://desk.example/a", API: "http://127.0.0.1:9", WS: "wss://ws.example"}
+	if got := string(publish([]byte(in), urls)); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 // TestSpecificationServed: both paths on both addresses give the same bytes with
 // one ETag, plain, compressed and not at all to whom has them.
 func TestSpecificationServed(t *testing.T) {

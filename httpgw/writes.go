@@ -12,7 +12,7 @@ func (g *Gateway) writeRoutes() []route {
 	row := func(path string, on surface, do func(*post) (*answer, *problem)) route {
 		return route{
 			path: path, method: methodPost, surfaces: on, cache: neverCached, limit: rfqWriteLimit,
-			group: groupRFQ, post: do,
+			group: groupRFQ, leader: true, post: do,
 		}
 	}
 	const both = onBase | onAPI
@@ -27,7 +27,7 @@ func (g *Gateway) writeRoutes() []route {
 		row(pathFallbackVerify, onAPI, g.postPayment),
 		{
 			path: pathRFQ + "claims/{claim_id}", method: methodGet, surfaces: both, cache: liveData,
-			limit: marketLimit, group: groupRFQ, readOne: g.serveClaim,
+			limit: marketLimit, group: groupRFQ, leader: true, readOne: g.serveClaim,
 		},
 	}
 }

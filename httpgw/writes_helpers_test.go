@@ -156,7 +156,7 @@ func newWriterOf(t testing.TB, doors Doors) *writer {
 	w.g = newGateway(t, doors)
 	table := w.g.routes(doors)
 	for i, on := range []surface{onBase, onAPI, onWS} {
-		w.doors[i] = &door{g: w.g, router: newRouter(table, on, newMetrics())}
+		w.doors[i] = &door{g: w.g, on: on, router: newRouter(table, on, newMetrics())}
 	}
 	return w
 }

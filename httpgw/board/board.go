@@ -21,7 +21,7 @@ const (
 // mediaTypes are those of the files, by the ending of their name.
 var mediaTypes = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8",
-	".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
+	".css": "text/css; charset=utf-8", ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8",
 }
 
 // File is one of the files. Nobody changes Body.
@@ -31,14 +31,17 @@ type File struct {
 }
 
 // Files returns all files, by name.
-func Files() ([]File, error) {
-	entries, err := dist.ReadDir("dist")
+func Files() ([]File, error) { return Read(dist, "dist") }
+
+// Read returns the files of a folder of a tree, by name.
+func Read(tree embed.FS, folder string) ([]File, error) {
+	entries, err := tree.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}
 	files := make([]File, 0, len(entries))
 	for _, e := range entries {
-		body, err := dist.ReadFile("dist/" + e.Name())
+		body, err := tree.ReadFile(folder + "/" + e.Name())
 		if err != nil {
 			return nil, err
 		}

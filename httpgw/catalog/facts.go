@@ -150,9 +150,12 @@ type Pair struct {
 	Symbol, Base, Quote string // Base and Quote are Token.Symbol
 	Source              market.BookSource
 	Halted              bool
-	PriceDecimals       uint8
-	QtyDecimals         uint8
-	Tick, Lot, MinQty   Decimal
+	// Unseen: another group has it and has not been reached lately, so nothing
+	// that changes is known.
+	Unseen            bool
+	PriceDecimals     uint8
+	QtyDecimals       uint8
+	Tick, Lot, MinQty Decimal
 
 	// Last, Bid and Ask are in quote units; nil = none. A mirrored book that is not
 	// the chain's of now has neither bid nor ask here.

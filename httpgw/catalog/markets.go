@@ -224,7 +224,10 @@ func (f *Facts) pair(p *Pair) pairRecord {
 		Price: dollarPrice(p.PriceUSD), Volume: p.BaseVolume24h, QuoteVolume: p.QuoteVolume24h, Trades: p.Trades24h,
 		FeeBps: f.Service.FeeBps,
 	}
-	if p.Halted {
+	switch {
+	case p.Unseen:
+		r.Status = "unknown"
+	case p.Halted:
 		r.Status = "halted"
 	}
 	if p.Pool != nil {

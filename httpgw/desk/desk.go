@@ -27,7 +27,10 @@ type Desk struct {
 	failed  chan struct{} // closed: the engine is read-only for good, or the store has failed
 	stopped chan struct{} // closed: Run has returned
 
-	counts struct{ busy, timeouts, replayed, conflicts atomic.Uint64 }
+	counts struct {
+		busy, timeouts, replayed, conflicts atomic.Uint64
+		claims                              [rfq.ClaimRefundDue + 1]atomic.Uint64 // by the state that they came into
+	}
 }
 
 // New reads the store.
@@ -88,6 +91,29 @@ func (d *Desk) Start(board *rfq.Board, seq uint64) error {
 
 // View returns the newest durable view; nil before Start.
 func (d *Desk) View() *rfq.View { return d.view.Load() }
+
+// Shown returns nil once View shows all events that Run had released before the call.
+// All are shown when they are released, but those of a command whose end is not known
+// yet: that takes the engine a moment, and the desk a millisecond to see. Any goroutine.
+// Errors: ErrStopped once Run has ended, and ctx's.
+func (d *Desk) Shown(ctx context.Context) error {
+	at := d.follow.halfway.Load()
+	if at == 0 {
+		return nil
+	}
+	look := time.NewTicker(tornWait / 4)
+	defer look.Stop()
+	for d.follow.halfway.Load() == at {
+		select {
+		case <-look.C:
+		case <-d.stopped:
+			return ErrStopped
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
 
 // Run follows c until it ends, also past the end of ctx, but no longer than
 // DrainTimeout then. It returns nil when the engine has stopped, else the error of
@@ -165,13 +191,26 @@ type Stats struct {
 	Timeouts  uint64
 	Replayed  uint64 // answers from the store
 	Conflicts uint64
+	// Claims counts the records of claims that were followed, by the state in them.
+	Claims [rfq.ClaimRefundDue + 1]uint64
+}
+
+// count notes that a claim came into a state.
+func (d *Desk) count(s rfq.ClaimState) {
+	if int(s) < len(d.counts.claims) {
+		d.counts.claims[s].Add(1)
+	}
 }
 
 // Stats returns the figures.
 func (d *Desk) Stats() Stats {
-	return Stats{
+	s := Stats{
 		Waiting: int(d.table.places.Load()), Keys: d.follow.kept.Load(), Cursor: d.Cursor(),
 		Busy: d.counts.busy.Load(), Timeouts: d.counts.timeouts.Load(),
 		Replayed: d.counts.replayed.Load(), Conflicts: d.counts.conflicts.Load(),
 	}
+	for i := range s.Claims {
+		s.Claims[i] = d.counts.claims[i].Load()
+	}
+	return s
 }

@@ -83,6 +83,10 @@ type follower struct {
 
 	committed, durable, kept atomic.Uint64
 
+	// halfway is the Seq of a command of which events have been released and are not
+	// shown; 0 = there is none. See Desk.Shown.
+	halfway atomic.Uint64
+
 	// broken is why the store is left alone; nil while it works.
 	broken atomic.Pointer[error]
 }
@@ -205,13 +209,16 @@ func (f *follower) run(ctx context.Context, c Consumer) error {
 			if err := f.step(c, events); err != nil {
 				return err
 			}
-			c.Release(len(events))
 		}
 		// All that was returned has been followed: not so before.
 		f.whole = max(f.whole, c.Whole())
 		if err := f.settle(false); err != nil {
 			return err
 		}
+		if f.torn() {
+			f.halfway.CompareAndSwap(0, f.seq)
+		}
+		c.Release(len(events)) // now that it is shown: see engine.Consumer.Await and Shown
 	}
 }
 
@@ -300,6 +307,7 @@ func (f *follower) apply(rec rfq.Record, seq uint64) error {
 		f.quote = r
 	case *rfq.Claim:
 		f.claims = append(f.claims, r)
+		f.desk.count(r.State)
 		f.archive(r.ID, r)
 	case *rfq.Payment:
 		f.payment = r
@@ -376,6 +384,7 @@ func (f *follower) settle(sync bool) error {
 			f.desk.view.Store(v)
 			f.desk.o.Viewed()
 		}
+		f.halfway.Store(0)
 		if !f.storeless() {
 			for i := range f.ready {
 				f.desk.table.land(f.ready[i].token, f.ready[i].result)

@@ -1,9 +1,12 @@
 package desk
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
+
+	"blockdesk/market"
 )
 
 // Errors of Do. A refusal by the desk's rules is no error: it is a Result with a
@@ -69,6 +72,8 @@ type Options struct {
 	// on the goroutine that answers wait for, so it must not block. Default: nobody
 	// is.
 	Viewed func()
+	// Group is in the ids of quotes and claims; 0 = the instruments are not split.
+	Group market.GroupID
 	// Now is the clock by which keys grow old for readers. Default time.Now.
 	Now func() time.Time
 }
@@ -77,22 +82,12 @@ type Options struct {
 const failedEvery = 20 * time.Millisecond
 
 func (o Options) withDefaults() Options {
-	span := func(v *time.Duration, d time.Duration) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	count := func(v *int, d int) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	span(&o.Timeout, 5*time.Second)
-	count(&o.MaxWaiting, 8192)
-	span(&o.KeyTTL, 24*time.Hour)
-	count(&o.MaxKeys, 1<<20)
-	span(&o.SyncEvery, time.Second)
-	span(&o.DrainTimeout, 3*time.Second)
+	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
+	o.MaxWaiting = cmp.Or(o.MaxWaiting, 8192)
+	o.KeyTTL = cmp.Or(o.KeyTTL, 24*time.Hour)
+	o.MaxKeys = cmp.Or(o.MaxKeys, 1<<20)
+	o.SyncEvery = cmp.Or(o.SyncEvery, time.Second)
+	o.DrainTimeout = cmp.Or(o.DrainTimeout, 3*time.Second)
 	if o.Failed == nil {
 		o.Failed = func() error { return nil }
 	}

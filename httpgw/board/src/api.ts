@@ -43,7 +43,7 @@ export class Api {
     const body: unknown = await answer.json();
     if (answer.ok) return body as T;
     const { code = `HTTP ${answer.status}`, error = 'The service refuses.', reason } = body as Record<string, string | undefined>;
-    throw new Refused(answer.status, reason ? `${code} (${reason})` : code, error, Number(answer.headers.get('Retry-After') ?? 0));
+    throw new Refused(answer.status, reason ? `${code} (${reason})` : code, error, Number(answer.headers.get('Retry-After')) || 0);
   }
 }
 

@@ -5,7 +5,7 @@ import { Decimal, grouped, short } from './decimal.ts';
 import { paintBook, paintCurve, paintTape, placed } from './depth.ts';
 import { make, mark, one, painter, rows, say } from './dom.ts';
 import { Feed } from './feed.ts';
-import type { Health } from './health.ts';
+import type { Health, Source } from './health.ts';
 import { paintAge, paintBanners } from './health.ts';
 import { keys } from './keys.ts';
 import { Book, Tape, Tickets } from './market.ts';
@@ -26,7 +26,7 @@ class BoardPage {
   readonly #offers = new Map<string, Offer>();
   readonly #candles = new Candles(one('candles'));
   readonly #form: QuoteForm;
-  readonly #feed: Feed;
+  readonly #feeds: readonly [Feed, ...Feed[]]; // this group's is the first
   readonly #health: Health;
   #book = new Book();
   #tape = new Tape();
@@ -50,12 +50,27 @@ class BoardPage {
     if (!first) throw new Error('the service has no symbols');
     this.#symbol = first;
     this.#form = new QuoteForm(api, () => this.#paint('detail', () => this.#paintDetail()));
-    this.#feed = new Feed(`${api.config.ws_url}/ws/rfq`, symbols.map((s) => s.symbol), depth, {
+    const { ws_url, groups, refresh_s } = api.config;
+    const names = symbols.map((s) => s.symbol);
+    const elsewhere = groups.map((g) => ({ ...g, symbols: g.symbols.filter((s) => names.includes(s)) })).filter((g) => g.symbols.length > 0);
+    const own = names.filter((s) => !elsewhere.some((g) => g.symbols.includes(s)));
+    this.#feeds = [this.#feedAt(ws_url, own), ...elsewhere.map((g) => this.#feedAt(g.ws_url, g.symbols))];
+    const [{ link }, ...others] = this.#feeds;
+    this.#health = {
+      sources: [{ link, symbols: own, board: null }, ...others.map((f, i): Source => ({ link: f.link, symbols: f.symbols, board: `${elsewhere[i]?.base_url}/board` }))],
+      link, market: null, marketAt: 0, desk: null, mirrored: first.book_source === 'mirrored', restFails: '', cycle: refresh_s,
+    };
+  }
+
+  #feedAt(url: string, symbols: readonly string[]): Feed {
+    return new Feed(`${url}/ws/rfq`, symbols, depth, {
       message: (m) => this.#take(m), link: () => this.#paint('integrity', () => this.#paintIntegrity()),
     });
-    this.#health = {
-      link: this.#feed.link, market: null, marketAt: 0, desk: null, mirrored: first.book_source === 'mirrored', lastWord: '', restFails: '', cycle: api.config.refresh_s,
-    };
+  }
+
+  // feed is the one that the shown pair is of.
+  get #feed(): Feed {
+    return this.#feeds.find((f) => f.symbols.includes(this.#symbol.symbol)) ?? this.#feeds[0];
   }
 
   async run(): Promise<void> {
@@ -110,7 +125,6 @@ class BoardPage {
 
   // take applies a message to the copies; false asks for a snapshot.
   #take(m: MarketMessage): boolean {
-    this.#health.lastWord = m.ts;
     switch (m.channel) {
       case 'l2':
         if (!this.#book.apply(m)) return false;
@@ -146,7 +160,9 @@ class BoardPage {
     this.#health.mirrored = symbol.book_source === 'mirrored';
     this.#book = new Book();
     this.#tape = new Tape();
-    this.#feed.follow(symbol.symbol);
+    const shown = this.#feed;
+    this.#health.link = shown.link;
+    for (const feed of this.#feeds) feed.follow(feed === shown ? symbol.symbol : '');
     document.title = `${symbol.symbol} · ${this.api.config.service}`;
     this.#candles.show([], symbol, this.#interval);
     this.#paint('pairs', () => this.#paintPairs());

@@ -11,6 +11,8 @@ export interface Link {
   resumed: number;
   gaps: number;
   connections: number;
+  /** The service's time of the last message of the market, RFC 3339; empty before it. */
+  lastWord: string;
 }
 
 interface Handlers {
@@ -24,6 +26,8 @@ interface Position {
   seq: number;
   /** A snapshot has been asked for: updates until then are not for us. */
   waiting: boolean;
+  /** Heartbeats since then. */
+  waited: number;
   /** The number that a heartbeat has named and we have not seen. */
   missing: number;
 }
@@ -33,13 +37,18 @@ const lastRetry = 8_000;
 const silence = 5_000; // ms without a heartbeat: the connection is dead
 const openWithin = 5_000;
 const watchEvery = 500;
+const patience = 3; // heartbeats that a snapshot may take
+const mostGaps = 8; // since a heartbeat found all well: fewer than the service takes for abuse
 
 export class Feed {
-  readonly link: Link = { up: false, heardAt: 0, retryAt: 0, resumed: 0, gaps: 0, connections: 0 };
+  readonly link: Link = { up: false, heardAt: 0, retryAt: 0, resumed: 0, gaps: 0, connections: 0, lastWord: '' };
   #socket: WebSocket | null = null;
   #openedAt = 0;
   #failures = 0;
-  #detail = ''; // the symbol whose book and trades are followed
+  #retry = 0; // the timer of the next try
+  #strikes = 0; // gaps since a heartbeat found all well
+  #begun = false;
+  #detail = ''; // the symbol whose book and trades are followed; empty: of none
   readonly #at = new Map<string, Position>(); // by channel:symbol
 
   constructor(
@@ -52,32 +61,42 @@ export class Feed {
     window.addEventListener('online', () => this.#retryNow());
   }
 
-  /** follow begins the book and the trades of a symbol, and ends those of the last one. */
+  /**
+   * follow begins the book and the trades of a symbol, and ends those of the last one.
+   * Without a symbol there are none. The first time begins the rest too.
+   */
   follow(symbol: string): void {
-    if (symbol === this.#detail) return;
+    if (symbol === this.#detail && this.#begun) return;
     const old = this.#detail;
-    this.#detail = symbol;
+    [this.#detail, this.#begun] = [symbol, true];
     for (const channel of ['l2', 'trades']) this.#at.delete(`${channel}:${old}`);
     if (!this.#socket) this.#open();
     else if (this.link.up) {
       if (old) this.#send({ action: 'UNSUBSCRIBE_MARKET', channels: ['l2', 'trades'], symbols: [old] });
-      this.#begin(['l2', 'trades'], [symbol]);
+      if (symbol) this.#begin(['l2', 'trades'], [symbol]);
     }
   }
 
   #open(): void {
-    const socket = new WebSocket(this.url);
+    let socket: WebSocket;
+    try {
+      socket = new WebSocket(this.url);
+    } catch (error) {
+      console.warn(`no connection to ${this.url}:`, error); // a page of TLS may not go to plain text
+      this.#later();
+      return;
+    }
     this.#socket = socket;
     this.#openedAt = performance.now();
     socket.onopen = () => this.#subscribe();
-    socket.onmessage = (event) => this.#take(String(event.data));
+    socket.onmessage = (event) => this.#hear(socket, String(event.data));
     socket.onclose = () => this.#closed(socket);
   }
 
   #subscribe(): void {
     this.link.connections++;
     this.#begin(['ticker', 'tickets'], this.symbols);
-    this.#begin(['l2', 'trades'], [this.#detail]);
+    if (this.#detail) this.#begin(['l2', 'trades'], [this.#detail]);
   }
 
   // begin subscribes, from where we are. All that is kept is of one epoch: a
@@ -97,12 +116,24 @@ export class Feed {
     this.#socket?.send(JSON.stringify(value));
   }
 
+  // hear takes a message; one that cannot be read ends the connection.
+  #hear(socket: WebSocket, text: string): void {
+    if (socket !== this.#socket) return;
+    try {
+      this.#take(text);
+    } catch (error) {
+      console.error('a message that is none of the service:', text.slice(0, 200), error);
+      this.link.gaps++;
+      this.#at.clear();
+      this.#drop();
+    }
+  }
+
   #take(text: string): void {
     this.link.heardAt = performance.now();
     const m = JSON.parse(text) as Message;
     if (!this.link.up) {
       this.link.up = true;
-      this.#failures = 0;
       this.handlers.link();
     }
     switch (m.channel) {
@@ -128,6 +159,7 @@ export class Feed {
   }
 
   #market(m: MarketMessage): void {
+    this.link.lastWord = m.ts;
     const key = `${m.channel}:${m.symbol}`;
     const detail = m.channel === 'l2' || m.channel === 'trades';
     if (detail && m.symbol !== this.#detail) return; // sent before it knew
@@ -139,43 +171,55 @@ export class Feed {
         return;
       }
     }
-    this.#at.set(key, { epoch: m.epoch, seq: m.seq, waiting: false, missing: 0 });
+    this.#at.set(key, { epoch: m.epoch, seq: m.seq, waiting: false, waited: 0, missing: 0 });
     if (!this.handlers.message(m)) this.#lost(m.channel, m.symbol, this.#at.get(key));
   }
 
-  // lost asks for a snapshot of what does not fit.
+  // lost asks for a snapshot of what does not fit. What that does not mend, time and
+  // again, is left with its connection: the next one begins anew, and later each time.
   #lost(channel: string, symbol: string, at: Position | undefined): void {
     this.link.gaps++;
-    if (at) at.waiting = true;
-    this.#send({ action: 'RESYNC', channels: [channel], symbols: [symbol] });
+    if (at) Object.assign(at, { waiting: true, waited: 0 });
+    if (++this.#strikes > mostGaps) this.#drop();
+    else this.#send({ action: 'RESYNC', channels: [channel], symbols: [symbol] });
     this.handlers.link();
   }
 
   // hold compares the heartbeat's numbers with ours. What is on its way may be
   // newer than what is here: it is lost only if the next heartbeat misses it too.
   #hold(m: Heartbeat): void {
-    for (const [key, seq] of Object.entries(m.seqs)) {
-      const at = this.#at.get(key);
-      if (!at || at.waiting || key.startsWith('ticker:')) continue;
-      if (at.missing > at.seq) {
+    let well = true;
+    for (const [key, at] of this.#at) {
+      const seq = m.seqs[key] ?? 0;
+      const late = at.waiting ? ++at.waited >= patience : at.missing > at.seq && !key.startsWith('ticker:');
+      well &&= !at.waiting && !late;
+      if (late) {
         const colon = key.indexOf(':');
         this.#lost(key.slice(0, colon), key.slice(colon + 1), at);
       } else at.missing = seq > at.seq ? seq : 0;
     }
+    if (well) [this.#failures, this.#strikes] = [0, 0];
   }
 
   #closed(socket: WebSocket): void {
     if (socket !== this.#socket) return;
     this.#socket = null;
+    this.#strikes = 0;
+    this.#later();
+  }
+
+  // later tries again, later each time.
+  #later(): void {
     const wait = Math.min(lastRetry, firstRetry * 2 ** this.#failures++) * (0.5 + Math.random() / 2);
     this.link.up = false;
     this.link.retryAt = performance.now() + wait;
     this.handlers.link();
-    window.setTimeout(() => this.#retryNow(), wait);
+    window.clearTimeout(this.#retry);
+    this.#retry = window.setTimeout(() => this.#retryNow(), wait);
   }
 
   #retryNow(): void {
-    if (!this.#socket && this.#detail) this.#open();
+    if (!this.#socket && this.#begun) this.#open();
   }
 
   // watch ends a connection that does not open, or says nothing: some networks
@@ -185,7 +229,13 @@ export class Feed {
     if (!socket) return;
     const now = performance.now();
     const dead = this.link.up ? now - this.link.heardAt > silence : now - this.#openedAt > openWithin;
-    if (!dead) return;
+    if (dead) this.#drop();
+  }
+
+  // drop ends a connection without waiting for its goodbye.
+  #drop(): void {
+    const socket = this.#socket;
+    if (!socket) return;
     socket.close();
     this.#closed(socket);
   }

@@ -9,9 +9,22 @@ interface Banner {
   text: string;
   /** What changes all the time, and is not read out. */
   tick?: string;
+  /** A page that has what this one has not. */
+  instead?: string;
+}
+
+/** Source is a feed of the board's. */
+export interface Source {
+  readonly link: Link;
+  readonly symbols: readonly string[];
+  /** The URL of its group's own board; null: this one is. */
+  readonly board: string | null;
 }
 
 export interface Health {
+  /** The page's own group's feed is the first. */
+  readonly sources: readonly [Source, ...Source[]];
+  /** The one that the shown pair is of. */
   link: Link;
   market: MarketStatus | null;
   /** Monotonic milliseconds when market was read. */
@@ -19,8 +32,6 @@ export interface Health {
   desk: DeskStatus | null;
   /** Whether the shown book is read from a chain, and so is as old as that reading. */
   mirrored: boolean;
-  /** The service's time of the last message, RFC 3339; empty before it. */
-  lastWord: string;
   restFails: string;
   cycle: number; // seconds
 }
@@ -33,11 +44,14 @@ export function age(h: Health, now: number): number | null {
   return Math.max(heard, h.market.freshness.data_freshness_seconds + (now - h.marketAt) / 1000);
 }
 
+// gone: a connection has ended or could not be made, and the next one is not there yet.
+const gone = (link: Link): boolean => !link.up && link.retryAt > 0;
+
 /** paintAge paints the age against the cycle. A live feed is heard from every second. */
 export function paintAge(h: Health, now: number): void {
   const seconds = age(h, now);
   const box = one('age');
-  const state = !h.link.up ? (seconds === null ? 'wait' : 'down') : seconds !== null && seconds > h.cycle ? 'late' : 'live';
+  const state = !h.link.up ? (gone(h.link) ? 'down' : 'wait') : seconds !== null && seconds > h.cycle ? 'late' : 'live';
   box.dataset.state = state;
   say(one('age-word'), { wait: 'connecting', down: 'disconnected', late: 'late', live: 'live' }[state]);
   say(one('age-text'), seconds === null ? '' : `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`);
@@ -46,15 +60,21 @@ export function paintAge(h: Health, now: number): void {
 
 const words = (reason: string): string => reason.replaceAll('_', ' ');
 
+// disconnected says of a feed that it has gone, and whose pairs are not live where
+// others still are.
+function disconnected({ link, symbols, board }: Source, alone: boolean, now: number): Banner {
+  const wait = Math.max(0, Math.ceil((link.retryAt - now) / 1000));
+  const since = link.lastWord ? `What you see is of ${clock(link.lastWord)} UTC. ` : 'The live feed has said nothing yet. ';
+  return {
+    kind: 'bad', title: alone ? 'Disconnected.' : `Not live: ${symbols.join(', ')}.`, text: `${since}It comes back by itself.`,
+    tick: wait > 0 ? `Next try in ${wait} s.` : 'Trying now.', ...(board === null ? {} : { instead: board }),
+  };
+}
+
 function banners(h: Health, now: number): Banner[] {
-  const list: Banner[] = [];
-  if (!h.link.up && h.link.heardAt > 0) {
-    const wait = Math.max(0, Math.ceil((h.link.retryAt - now) / 1000));
-    const since = h.lastWord ? `What you see is of ${clock(h.lastWord)} UTC. ` : '';
-    list.push({ kind: 'bad', title: 'Disconnected.', text: `${since}It comes back by itself.`, tick: wait > 0 ? `Next try in ${wait} s.` : 'Trying now.' });
-  }
+  const list = h.sources.filter((s) => gone(s.link)).map((s) => disconnected(s, h.sources.length === 1, now));
   // Without the feed there is no REST either, which need not be said too.
-  if (h.restFails && h.link.up) list.push({ kind: 'warn', title: 'Not all is shown.', text: h.restFails });
+  if (h.restFails && h.sources[0].link.up) list.push({ kind: 'warn', title: 'Not all is shown.', text: h.restFails });
   const state = h.market?.degradation_state;
   if (state?.degraded) {
     const failover = state.rpc_failover_active ? ' The fallback node is in use.' : '';
@@ -76,7 +96,10 @@ export function paintBanners(h: Health, now: number): void {
   const text = list.map((b) => b.title + b.text).join('\n');
   if (box.dataset.text !== text) {
     box.dataset.text = text;
-    box.replaceChildren(...list.map((b) => make('p', { class: `banner ${b.kind}` }, make('b', {}, b.title), make('span', {}, b.text), make('span', { class: 'soft', 'aria-hidden': 'true' }))));
+    box.replaceChildren(...list.map((b) => make(
+      'p', { class: `banner ${b.kind}` }, make('b', {}, b.title), make('span', {}, b.text), ...(b.instead ? [make('a', { href: b.instead }, 'Its own board')] : []),
+      make('span', { class: 'soft', 'aria-hidden': 'true' }),
+    )));
   }
   for (const [i, b] of list.entries()) {
     const tick = box.children[i]?.lastElementChild;

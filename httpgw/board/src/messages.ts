@@ -183,6 +183,14 @@ export interface Quote {
   valid_until: string;
 }
 
+/** Group is another group of processes, with a feed and a board of its own. */
+export interface Group {
+  name: string;
+  base_url: string;
+  ws_url: string;
+  symbols: string[];
+}
+
 /** Config is /board/config.json: where the service is, and whether it is a demo. */
 export interface Config {
   service: string;
@@ -192,5 +200,6 @@ export interface Config {
   api_url: string;
   ws_url: string;
   refresh_s: number;
+  groups: Group[];
   demo_chain_url: string | null;
 }

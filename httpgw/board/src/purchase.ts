@@ -1,7 +1,9 @@
 // One purchase by delivery versus payment, as a client makes it: quote, build,
 // look at what is to be signed, sign, submit, follow.
 import type { Api } from './api.ts';
+import { Refused } from './api.ts';
 import { encode, fromBase64, toBase64 } from './base58.ts';
+import { Decimal } from './decimal.ts';
 import type { DeskStatus, Payment, Quote } from './messages.ts';
 import type { Account, Wallet } from './standard.ts';
 import { feature, messageFeature, transactionFeature } from './standard.ts';
@@ -83,9 +85,29 @@ export async function handshake(api: Api, wallet: Wallet, account: Account): Pro
 
 const same = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length && a.every((byte, i) => byte === b[i]);
 
+// exactly reads an amount, whose text has as many digits as its asset has decimals,
+// and holds the text to the atoms: a person reads the one and signs the other.
+function exactly(text: string, atoms: string): { atoms: bigint; decimals: number } {
+  const amount = Decimal.parse(text);
+  if (String(amount.units) !== atoms) throw new Doubt(`${text} is not ${atoms} atoms`);
+  return { atoms: amount.units, decimals: amount.scale };
+}
+
+// held holds a quote to its order, and returns what it pays.
+function held(quote: Quote, order: Order): { atoms: bigint; decimals: number } {
+  for (const key of ['order_id', 'tranche_id', 'fill_usd', 'rail'] as const) {
+    if (quote[key] !== order[key]) throw new Doubt(`the quote has another ${key} than was asked for`);
+  }
+  const { rail, mint, amount, amount_atoms } = quote.payment;
+  if (rail !== order.rail || (rail === 'SOL') !== (mint === null)) throw new Doubt('the quote is paid in something else');
+  if (rail === 'USDC' && Decimal.parse(amount).compare(Decimal.parse(order.fill_usd)) !== 0) throw new Doubt(`the quote wants ${amount} USDC`);
+  return exactly(amount, amount_atoms);
+}
+
 /** build asks for a quote and for the transaction of its terms, and holds one to the other. It throws Doubt. */
 export async function build(api: Api, order: Order, baseMint: string, wallet: string, token: string): Promise<Deal> {
   const quote = await api.post<Quote>('/api/v1/rfq/quote', order);
+  const pays = held(quote, order);
   const body = { ...order, taker: wallet, ...(quote.quote_id ? { quote_id: quote.quote_id } : {}) };
   const [built, status] = await Promise.all([api.post<Built>('/api/v1/dvp/build', body, token), api.get<DeskStatus>('/api/v1/dvp/status')]);
   const desk = status.chain.desk_address;
@@ -95,13 +117,13 @@ export async function build(api: Api, order: Order, baseMint: string, wallet: st
   }
   const bytes = fromBase64(built.transaction);
   const t = parse(bytes);
-  const held = await inspect(t, {
+  const seen = await inspect(t, {
     wallet, desk, memo: built.claim_id,
-    pay: { mint: quote.payment.mint, atoms: BigInt(quote.payment.amount_atoms), to: quote.payment.pay_to },
-    deliver: { mint: baseMint, atoms: BigInt(quote.base_amount_atoms), to: wallet },
+    pay: { mint: quote.payment.mint, ...pays, to: quote.payment.pay_to },
+    deliver: { mint: baseMint, ...exactly(quote.base_amount, quote.base_amount_atoms), to: wallet },
   });
   if (t.signatures.some((s) => s.some((byte) => byte !== 0))) throw new Doubt('the transaction is signed already');
-  return { quote, built, bytes, ...held };
+  return { quote, built, bytes, ...seen };
 }
 
 /** submit signs a deal and hands it in. The desk signs it too, and sends it. */
@@ -111,4 +133,28 @@ export async function submit(api: Api, wallet: Wallet, account: Account, deal: D
   if (!signed) throw new Doubt('the wallet has signed nothing');
   if (!same(parse(signed.signedTransaction).message, parse(deal.bytes).message)) throw new Doubt('the wallet has changed the transaction');
   return api.post('/api/v1/dvp/submit', { build_id: deal.built.build_id, transaction: toBase64(signed.signedTransaction) }, token);
+}
+
+const followEvery = 2_000; // ms: the limit of reads is shared with other pages
+const longestWait = 60_000; // ms, whatever the service asks for
+
+/**
+ * follow looks at a claim until it has ended. A service that does not answer for a
+ * while is asked again: the money is on its way all the same. each is told of every
+ * look, and of what has gone wrong with it.
+ */
+export async function follow(api: Pick<Api, 'get'>, id: string, each: (claim: Claim | null, trouble: unknown) => void): Promise<Claim> {
+  for (;;) {
+    let wait = followEvery;
+    try {
+      const claim = await api.get<Claim>(`/api/v1/rfq/claims/${id}`);
+      each(claim, null);
+      if (ended.has(claim.state)) return claim;
+    } catch (error) {
+      if (error instanceof Refused && error.status !== 429 && error.status < 500) throw error;
+      if (error instanceof Refused) wait = Math.min(longestWait, Math.max(wait, error.retryAfter * 1000));
+      each(null, error);
+    }
+    await new Promise((resolve) => window.setTimeout(resolve, wait));
+  }
 }

@@ -12,6 +12,7 @@ const keySize = 32;
 const signatureSize = 64;
 const largest = 1232; // bytes
 const mostPriority = 1_000_000n; // lamports, 0.001 SOL
+const solDecimals = 9;
 
 /** A Doubt is why a transaction should not be signed. */
 export class Doubt extends Error {}
@@ -121,6 +122,7 @@ export async function tokenAccount(wallet: string, mint: string, program: string
 export interface Leg {
   mint: string | null; // null: SOL
   atoms: bigint;
+  decimals: number; // of the mint, 9 of SOL
   to: string; // wallet
 }
 
@@ -142,14 +144,14 @@ function budget(i: Instruction, seen: { units: bigint; price: bigint }): void {
 }
 
 // moved reads an instruction that moves money: SOL, or a token with its mint.
-function moved(i: Instruction): { from: string; to: string; owner: string; mint: string | null; atoms: bigint } {
+function moved(i: Instruction): { from: string; to: string; owner: string; mint: string | null; atoms: bigint; decimals: number } {
   const [a, b, c, d] = i.accounts;
   if (i.program === systemProgram) {
     hold('a system instruction that is not expected', i.data.length === 12 && view(i.data).getUint32(0, true) === 2 && a !== undefined && b !== undefined);
-    return { from: a, to: b, owner: a, mint: null, atoms: view(i.data).getBigUint64(4, true) };
+    return { from: a, to: b, owner: a, mint: null, atoms: view(i.data).getBigUint64(4, true), decimals: solDecimals };
   }
   hold('a token instruction that is not expected', i.data.length === 10 && i.data[0] === 12 && a !== undefined && b !== undefined && c !== undefined && d !== undefined);
-  return { from: a, mint: b, to: c, owner: d, atoms: view(i.data).getBigUint64(1, true) };
+  return { from: a, mint: b, to: c, owner: d, atoms: view(i.data).getBigUint64(1, true), decimals: i.data[9] ?? 0 };
 }
 
 /**
@@ -167,6 +169,7 @@ export async function inspect(t: Transaction, terms: Terms): Promise<{ feePayer:
     else if (i.program === memoProgram) memos.push(new TextDecoder().decode(i.data));
     else if (i.program === accountProgram) {
       const [payer, , owner, mint] = i.accounts;
+      hold('accounts are opened twice', rentPayer === null);
       hold('an account is opened that is not expected', i.data.length === 1 && i.data[0] === 1 && owner === terms.wallet && mint === terms.deliver.mint);
       rentPayer = payer ?? null;
     } else {
@@ -192,7 +195,7 @@ async function legOf(i: Instruction, terms: Terms): Promise<'pay' | 'deliver'> {
   const m = moved(i);
   const [name, leg, owner] = m.owner === terms.wallet ? (['pay', terms.pay, terms.wallet] as const) : (['deliver', terms.deliver, terms.desk] as const);
   const place = async (wallet: string) => (leg.mint === null ? wallet : tokenAccount(wallet, leg.mint, i.program));
-  hold(`the ${name} leg moves another amount`, m.atoms === leg.atoms);
+  hold(`the ${name} leg moves another amount`, m.atoms === leg.atoms && m.decimals === leg.decimals);
   hold(`the ${name} leg moves another token`, m.mint === leg.mint && m.owner === owner);
   hold(`the ${name} leg goes elsewhere`, m.from === (await place(owner)) && m.to === (await place(leg.to)));
   return name;

@@ -4,14 +4,13 @@ import { clock, make, mark, one, rows, say } from './dom.ts';
 import { Decimal, grouped, short } from './decimal.ts';
 import type { Level, Quote, Ticket } from './messages.ts';
 import { tranchesFor } from './offers.ts';
-import { build, ended, forgetToken, handshake, keptToken, submit } from './purchase.ts';
-import type { Claim, Deal } from './purchase.ts';
+import { build, follow, forgetToken, handshake, keptToken, submit } from './purchase.ts';
+import type { Deal } from './purchase.ts';
 import { Chain, sandboxName, sandboxWallet } from './sandbox.ts';
 import { connectFeature, feature, offer, wallets } from './standard.ts';
 import type { Account, Wallet } from './standard.ts';
 import { themes } from './theme.ts';
 
-const followEvery = 2_000; // ms: the limit of reads is shared with other pages
 const demoLamports = 10_000_000_000;
 const demoUSDC = '1000000000000'; // atoms
 
@@ -233,8 +232,12 @@ class WalletPage {
   }
 
   async #follow(id: string): Promise<void> {
-    for (;;) {
-      const claim = await this.api.get<Claim>(`/api/v1/rfq/claims/${id}`);
+    const box = part('follow');
+    const trouble = make('p', { class: 'result', role: 'status' });
+    box.append(trouble);
+    const { state } = await follow(this.api, id, (claim, error) => {
+      say(trouble, error ? `${explain(error)} It is asked again.` : '');
+      if (!claim) return;
       const list = rows(one('history'), claim.history.length, () => make('li', {}, make('b'), make('time')));
       for (const [i, { state, at }] of claim.history.entries()) {
         const [name, time] = list[i]?.children ?? [];
@@ -243,11 +246,9 @@ class WalletPage {
         say(name, state.replaceAll('_', ' '));
         say(time, clock(at));
       }
-      if (claim.state === 'settled') this.#done('follow');
-      else if (ended.has(claim.state)) mark(part('follow'), 'data-state', 'bad');
-      if (ended.has(claim.state)) break;
-      await new Promise((resolve) => window.setTimeout(resolve, followEvery));
-    }
+    }).finally(() => trouble.remove());
+    if (state === 'settled') this.#done('follow');
+    else mark(box, 'data-state', 'bad');
     await this.#showBalances();
     await this.#loadTerms();
   }

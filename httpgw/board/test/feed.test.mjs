@@ -24,7 +24,7 @@ class Socket {
 beforeEach(() => {
   [sockets, timers] = [[], []];
   globalThis.WebSocket = Socket;
-  globalThis.window = { setInterval: (f) => { watch = f; }, setTimeout: (f, ms) => timers.push({ f, ms }), addEventListener: () => undefined };
+  globalThis.window = { setInterval: (f) => { watch = f; }, setTimeout: (f, ms) => timers.push({ f, ms }), clearTimeout: () => undefined, addEventListener: () => undefined };
 });
 
 const { Feed } = await import('../src/feed.ts');
@@ -48,6 +48,32 @@ test('it subscribes to all pairs, and to one in detail', () => {
   feed.follow('C/D');
   assert.deepEqual(socket.said('UNSUBSCRIBE_MARKET').map((m) => m.symbols), [['A/B']]);
   assert.deepEqual(socket.sent.at(-1).symbols, ['C/D']);
+});
+
+test('a feed of no detail has the tickers and tickets alone', () => {
+  const feed = new Feed('ws://test', ['A/B', 'C/D'], 50, { message: () => true, link: () => undefined });
+  feed.follow('');
+  feed.follow('');
+  assert.equal(sockets.length, 1);
+  const [socket] = sockets;
+  socket.onopen();
+  assert.deepEqual(socket.sent.map((m) => m.channels), [['ticker', 'tickets']]);
+  socket.say({ ...l2('snapshot', 1), channel: 'ticker', ts: 'now' });
+  assert.equal(feed.link.lastWord, 'now');
+  feed.follow('A/B');
+  feed.follow('');
+  assert.deepEqual(socket.sent.slice(1).map((m) => [m.action, m.symbols]), [['SUBSCRIBE_MARKET', ['A/B']], ['UNSUBSCRIBE_MARKET', ['A/B']]]);
+});
+
+test('an address that a page may not go to is tried later, and told of', (t) => {
+  t.mock.method(console, 'warn', () => undefined);
+  globalThis.WebSocket = class { constructor() { throw new Error('from TLS to plain text'); } };
+  const feed = new Feed('ws://test', ['A/B'], 50, { message: () => true, link: () => undefined });
+  feed.follow('A/B');
+  assert.ok(!feed.link.up && feed.link.retryAt > 0 && timers.length === 1);
+  globalThis.WebSocket = Socket;
+  timers[0].f();
+  assert.equal(sockets.length, 1);
 });
 
 test('a gap asks for a snapshot, once, and nothing is taken before it', () => {
@@ -76,6 +102,51 @@ test('two heartbeats tell of a last message that is missing', () => {
   assert.equal(socket.said('RESYNC').length, 0);
   socket.say(beat(7));
   assert.equal(socket.said('RESYNC').length, 1);
+});
+
+test('gap after gap ends the connection, and the next one is later', () => {
+  const { feed, socket } = start(() => false);
+  const waits = [];
+  for (let broken = 0; broken < 3; broken++) {
+    const open = sockets.at(-1);
+    for (let i = 0; feed.link.up || i === 0; i++) {
+      assert.ok(i < 20, 'it asks for ever');
+      open.say(l2('snapshot', i));
+    }
+    assert.equal(open.said('RESYNC').length, 8);
+    waits.push(timers.at(-1).ms);
+    timers.at(-1).f();
+    sockets.at(-1).onopen();
+  }
+  assert.ok(waits[0] <= 250 && waits[2] >= 500, String(waits));
+  socket.say(l2('snapshot', 99)); // of a connection that has ended
+  assert.ok(!feed.link.up);
+});
+
+test('a snapshot that does not come is asked for again', () => {
+  const { feed, socket } = start();
+  for (const m of [l2('snapshot', 5), l2('update', 7), beat(7), beat(7)]) socket.say(m);
+  assert.equal(socket.said('RESYNC').length, 1);
+  socket.say(beat(7));
+  assert.equal(socket.said('RESYNC').length, 2);
+  assert.ok(feed.link.up);
+});
+
+test('what is no message ends the connection alone', (t) => {
+  t.mock.method(console, 'error', () => undefined);
+  for (const text of ['', 'null', '{"channel":"heartbeat"}', '{']) {
+    sockets = [];
+    const { feed, socket } = start((m) => m.bids.length >= 0);
+    socket.say(l2('snapshot', 5));
+    socket.onmessage({ data: text });
+    assert.ok(!feed.link.up, text);
+    timers.at(-1).f();
+    sockets.at(-1).onopen();
+    assert.equal(sockets.at(-1).sent[1].resume, undefined, 'it begins anew');
+  }
+  const { feed, socket } = start((m) => [...m.bids].length >= 0);
+  socket.say(l2('snapshot', 5, { bids: null }));
+  assert.ok(!feed.link.up);
 });
 
 test('after a break it comes back, later each time, and resumes', () => {

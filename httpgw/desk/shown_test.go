@@ -1,0 +1,119 @@
+package desk
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+)
+
+// tornConsumer gives all events at once. Whole leaves the last command out until it
+// has ended, of which Next tells nothing.
+type tornConsumer struct {
+	events   []event.Event
+	given    bool
+	ended    atomic.Bool
+	released chan struct{} // closed by Release
+	over     chan struct{} // Next says io.EOF
+}
+
+func (c *tornConsumer) Next(ctx context.Context) ([]event.Event, error) {
+	if !c.given {
+		c.given = true
+		return c.events, nil
+	}
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-c.over:
+		return nil, io.EOF
+	}
+}
+
+func (c *tornConsumer) Poll() []event.Event { return nil }
+
+func (c *tornConsumer) Release(n int) {
+	if n > 0 {
+		close(c.released)
+	}
+}
+
+func (c *tornConsumer) Whole() uint64 {
+	last := c.events[len(c.events)-1].Seq
+	if !c.ended.Load() {
+		last--
+	}
+	return last
+}
+
+// TestShown: events are released when they are shown, but those of a command whose end
+// is not known; Shown waits for that.
+func TestShown(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	ticket := r.open(1_000_000, 250).ID
+	r.work(rand.New(rand.NewPCG(4, 6)), ticket, 10, 1)
+	r.must(take(ticket, 1))
+	before := r.View()
+	r.clock.Add(61e9) // the engine's own tick ends the claims
+	await(t, "claims expire", func() bool { return r.View() != before })
+	if err := r.finish(); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, ends := range []bool{true, false} {
+		c := &tornConsumer{events: r.deskEvents(), released: make(chan struct{}), over: make(chan struct{})}
+		last := c.events[len(c.events)-1].Seq
+		d := started(t)
+		if err := d.Shown(t.Context()); err != nil {
+			t.Fatalf("nothing has happened: %v", err)
+		}
+		ran := make(chan error, 1)
+		go func() { ran <- d.Run(context.Background(), c) }()
+		<-c.released
+		if seq := d.View().Seq; seq >= last {
+			t.Fatalf("a view of seq %d, whose end nobody knows", seq)
+		}
+		soon, stop := context.WithTimeout(t.Context(), 2*time.Millisecond)
+		if err := d.Shown(soon); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the end of seq %d is not known: %v", last, err)
+		}
+		stop()
+		shown := make(chan error, 1)
+		go func() { shown <- d.Shown(context.Background()) }()
+		if ends {
+			c.ended.Store(true)
+			if err := <-shown; err != nil || d.View().Seq != last {
+				t.Errorf("a view of seq %d, want %d: %v", d.View().Seq, last, err)
+			}
+			close(c.over)
+		} else {
+			close(c.over)
+			if err := <-shown; !errors.Is(err, ErrStopped) {
+				t.Errorf("the engine ends within seq %d: %v", last, err)
+			}
+		}
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// started is a desk at the beginning, which does not run.
+func started(t *testing.T) *Desk {
+	t.Helper()
+	d, err := New(Options{}, nil, newMemStore())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Start(&rfq.Board{}, 0); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}

@@ -1,0 +1,336 @@
+package httpgw
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/valyala/fasthttp"
+
+	"blockdesk/httpgw/catalog"
+	"blockdesk/market"
+)
+
+// Instruments may be split over groups of processes, each with an engine of its
+// own. A client may ask any group about any instrument: what is another's, its
+// gateway forwards, and gives back the answer. A request is forwarded once at
+// most, and admitted once, where it comes in: see hop.
+
+const (
+	// maxGroupAnswer bounds an answer of another group, in bytes.
+	maxGroupAnswer = 8 << 20
+	// maxForwards bounds the nodes that one request is offered to.
+	maxForwards = 4
+	// groupIdle is how long a connection to another group is kept unused. It is
+	// shorter than IdleTimeout, so that it is not the other end that closes it.
+	groupIdle = 5 * time.Second
+	// retryGroupS is the Retry-After where another group does not answer, in
+	// seconds: what a failover takes.
+	retryGroupS = 1
+
+	minGroupSecret = 32 // bytes
+)
+
+// Groups are all groups of processes, alike in each of them.
+type Groups struct {
+	Own    market.GroupID // ours
+	All    []Group        // 2..market.MaxGroups, ours too
+	Secret []byte         // what gateways sign with: 32 bytes or more, alike everywhere
+	// Timeout is how long a request to another group may take, all tries included.
+	Timeout time.Duration
+	MaxOpen int // requests under way to one group; one more is answered OVERLOADED
+}
+
+// Group is one of them.
+type Group struct {
+	Name   string // lower case letters, digits and dashes
+	Number market.GroupID
+	// Instruments are all that it has, in its order. Their IDs are not read.
+	Instruments []market.Instrument
+	Nodes       []GroupNode
+}
+
+// GroupNode is one process of a group: URLs without a slash at the end. WS, which
+// pages for people are told alone, may be empty.
+type GroupNode struct{ Base, API, WS string }
+
+// Validate reports the first thing that is not as Groups says.
+func (o *Groups) Validate() error {
+	switch {
+	case len(o.All) < 2 || len(o.All) > market.MaxGroups:
+		return fmt.Errorf("httpgw: %d groups: 2 to %d", len(o.All), market.MaxGroups)
+	case len(o.Secret) < minGroupSecret:
+		return fmt.Errorf("httpgw: the groups' secret has %d bytes: %d or more", len(o.Secret), minGroupSecret)
+	case o.Timeout <= 0 || o.MaxOpen < 1:
+		return errors.New("httpgw: groups: a limit is not positive")
+	}
+	numbers := map[market.GroupID]bool{}
+	for i := range o.All {
+		g := &o.All[i]
+		if g.Name == "" || g.Number < 1 || g.Number > market.MaxGroups || numbers[g.Number] || len(g.Nodes) == 0 {
+			return fmt.Errorf("httpgw: group %d (%s) has no name, no nodes, or no number of its own", g.Number, g.Name)
+		}
+		numbers[g.Number] = true
+	}
+	if !numbers[o.Own] {
+		return fmt.Errorf("httpgw: group %d is not among the groups", o.Own)
+	}
+	return nil
+}
+
+// groupRoutes finds the group that a request is for, and asks it.
+type groupRoutes struct {
+	own     market.GroupID
+	name    string     // ours
+	macs    *sync.Pool // see newMACs
+	timeout time.Duration
+	now     func() int64 // Unix nanoseconds
+	// By what a client may name: numbers in ids, symbols and tickers. Ours are in
+	// neither.
+	byNumber map[market.GroupID]*remoteGroup
+	byName   map[string]*remoteGroup
+	all      []*remoteGroup // in the order of the configuration
+
+	forwarded *prometheus.CounterVec // by group and outcome
+}
+
+func newGroupRoutes(o *Groups, now func() int64) (*groupRoutes, error) {
+	r := &groupRoutes{
+		own: o.Own, macs: newMACs(o.Secret), timeout: o.Timeout, now: now,
+		byNumber: map[market.GroupID]*remoteGroup{}, byName: map[string]*remoteGroup{},
+		forwarded: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "blockdesk_http_forwarded_requests_total",
+			Help: "Requests that were for another group, by that group and what became of them: answered, unreachable, overloaded.",
+		}, []string{"group", "outcome"}),
+	}
+	for i := range o.All {
+		g := &o.All[i]
+		if g.Number == o.Own {
+			r.name = g.Name
+			continue
+		}
+		remote, err := newRemoteGroup(g, o)
+		if err != nil {
+			return nil, err
+		}
+		remote.answered = r.forwarded.WithLabelValues(g.Name, "answered")
+		r.all = append(r.all, remote)
+		r.byNumber[g.Number] = remote
+		for j := range g.Instruments {
+			symbol := g.Instruments[j].Symbol
+			r.byName[symbol], r.byName[catalog.Ticker(symbol)] = remote, remote
+		}
+	}
+	return r, nil
+}
+
+// routed admits a request, or knows that another gateway has, and forwards what is
+// for another group. It reports whether the request has its answer. It is called
+// only where there are groups.
+func (d *door) routed(ctx *fasthttp.RequestCtx, id *requestID, r *route, query, segment []byte) bool {
+	g := d.g
+	from, bad := g.groups.arrived(ctx)
+	if bad == nil && from == nil {
+		bad = g.admit(ctx, r.limit)
+	}
+	if bad != nil {
+		g.fail(ctx, id, bad)
+		return true
+	}
+	to := g.groupOf(ctx, r, query, segment)
+	switch {
+	case to == nil:
+		if from != nil {
+			ctx.SetUserValue(hopKey{}, from)
+		}
+		if r.wide != 0 {
+			var buf [256]byte // of a few groups
+			ctx.Response.Header.SetCanonical(wideLine, g.wide.appendSeen(buf[:0], r.wide))
+		} else {
+			ctx.Response.Header.SetCanonical(groupLine, []byte(g.groups.name))
+		}
+		return false
+	case from != nil: // the two of us have not the same list of groups
+		g.fail(ctx, id, misrouted())
+	case r.stream != nil:
+		g.fail(ctx, id, to.redirect(ctx))
+	default:
+		g.forward(ctx, id, r, to)
+	}
+	return true
+}
+
+// groupOf returns the group that a request is for, nil where that is ours, or
+// where it is no group's: what is wrong with the request is then for the route to
+// say.
+func (g *Gateway) groupOf(ctx *fasthttp.RequestCtx, r *route, query, segment []byte) *remoteGroup {
+	switch {
+	case r.post != nil:
+		return g.groupOfBody(ctx.Request.Body())
+	case r.readOne != nil:
+		return g.groupOfSegment(segment)
+	case r.stream != nil:
+		return g.groups.ofList(query)
+	case r.read != nil:
+		return g.groups.ofQuery(query)
+	default:
+		return nil
+	}
+}
+
+// queryNames are the parameters that name an instrument.
+var queryNames = [...]string{"symbol", "ticker_id", "id"}
+
+func (r *groupRoutes) ofQuery(query []byte) *remoteGroup {
+	for _, name := range queryNames {
+		if raw, count := param(query, name); count == 1 {
+			if to := r.named(raw); to != nil {
+				return to
+			}
+		}
+	}
+	return nil
+}
+
+// named returns the group that has what a raw value of a query names.
+func (r *groupRoutes) named(raw []byte) *remoteGroup {
+	var buf [maxQueryValue]byte
+	text, ok := appendUnescaped(buf[:0], raw)
+	if !ok {
+		return nil
+	}
+	return r.byName[string(text)]
+}
+
+// ofList returns the group that all symbols of a stream are of.
+func (r *groupRoutes) ofList(query []byte) (to *remoteGroup) {
+	args := fasthttp.AcquireArgs()
+	defer fasthttp.ReleaseArgs(args)
+	args.ParseBytes(query)
+	list := args.Peek("symbols")
+	if list == nil {
+		list = args.Peek("symbol")
+	}
+	for len(list) > 0 {
+		symbol, rest, _ := cutComma(list)
+		of := r.byName[string(symbol)]
+		if of == nil || to != nil && to != of {
+			return nil
+		}
+		to, list = of, rest
+	}
+	return to
+}
+
+// groupOfSegment is for paths that end in the id of a claim or a build, or in a
+// ticker.
+func (g *Gateway) groupOfSegment(segment []byte) *remoteGroup {
+	if to := g.groups.byName[string(segment)]; to != nil {
+		return to
+	}
+	if id, ok := market.ParseClaimID(segment); ok {
+		return g.groupOfClaim(id)
+	}
+	if id, ok := market.ParseBuildID(segment); ok {
+		return g.groupOfClaim(id)
+	}
+	return nil
+}
+
+// groupOfClaim is for the claim in its number. One that was made before the
+// instruments were split may have any number, and is ours if we know it.
+func (g *Gateway) groupOfClaim(id market.ClaimID) *remoteGroup {
+	to := g.groups.byNumber[id.Group()]
+	if to == nil || g.desk == nil {
+		return to
+	}
+	if _, ours, err := g.desk.Claim(id); ours && err == nil {
+		return nil
+	}
+	return to
+}
+
+// routedMembers are what a body says of the group that it is for.
+var routedMembers = []member{
+	{name: "order_id", kind: textMember, most: MaxSegment, optional: true},
+	{name: "build_id", kind: textMember, most: MaxSegment, optional: true},
+}
+
+// groupOfBody reads of a body only what it is about. Everything else that may be
+// wrong with it is for the route to say, here or there.
+func (g *Gateway) groupOfBody(body []byte) *remoteGroup {
+	var m members
+	if bad := decodeObject(body, routedMembers, &m); bad != nil && bad.code == codeInvalidJSON {
+		return nil
+	}
+	if ticket, ok := market.ParseTicketID(m.get(0)); ok {
+		return g.groups.byNumber[ticket.Group()]
+	}
+	if build, ok := market.ParseBuildID(m.get(1)); ok {
+		return g.groupOfClaim(build)
+	}
+	return nil
+}
+
+// redirect sends a stream to the group that has all its symbols: it may last for
+// days, and costs its own connection in any case.
+func (to *remoteGroup) redirect(ctx *fasthttp.RequestCtx) *problem {
+	raw := rawTarget(ctx)
+	if !isTarget(raw) {
+		return unknownRoute(nil)
+	}
+	return &problem{
+		status: fasthttp.StatusTemporaryRedirect, code: codeOtherGroup, reason: "other_group", location: to.nodes[0].base + string(raw),
+		text: "Another group serves these symbols. Its stream is where Location says.",
+	}
+}
+
+func groupUnreachable(reason, text string) *problem {
+	return &problem{status: fasthttp.StatusServiceUnavailable, code: codeGroupLost, reason: reason, retryS: retryGroupS, text: text}
+}
+
+// misrouted is told to another gateway that has sent us what is not ours.
+func misrouted() *problem {
+	return &problem{
+		status: fasthttp.StatusMisdirectedRequest, code: codeOtherGroup, reason: "misrouted",
+		text: "This group does not serve what was forwarded to it: the groups are not configured alike.",
+	}
+}
+
+// clientOf returns whom a request's limits count for: the other gateway's word,
+// where one has admitted it.
+func (g *Gateway) clientOf(ctx *fasthttp.RequestCtx) netip.Addr {
+	if g.groups != nil {
+		if h, ok := ctx.UserValue(hopKey{}).(*hop); ok {
+			return h.client
+		}
+	}
+	return g.proxies.client(ctx)
+}
+
+// takerOf returns the key whose token a request carries, or had where it came in.
+func (g *Gateway) takerOf(ctx *fasthttp.RequestCtx) (market.Address, *problem) {
+	if g.groups != nil {
+		if h, ok := ctx.UserValue(hopKey{}).(*hop); ok && h.taker != (market.Address{}) {
+			return h.taker, nil
+		}
+	}
+	return g.taker(&ctx.Request.Header)
+}
+
+// hostOf splits a URL that has nothing behind its host.
+func hostOf(text string) (host string, secure bool, err error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", false, fmt.Errorf("httpgw: %q is no address of a group", text)
+	}
+	host, secure = u.Host, u.Scheme == "https"
+	if u.Port() == "" {
+		host = fasthttp.AddMissingPort(host, secure)
+	}
+	return host, secure, nil
+}

@@ -1,0 +1,160 @@
+package httpgw
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/gob"
+	"math"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"blockdesk/market"
+)
+
+// groupCosts are requests for the group that is asked, and how many allocations one
+// may cost beside another group that it does not cost without.
+var groupCosts = map[string]struct {
+	text string
+	more float64
+}{
+	"read":    {getText("/api/v1/market/depth?symbol=SLUSD/USDC&limit=50"), 0},
+	"tickets": {getText(pathTickets), 0}, // of all groups
+	"symbols": {getText("/api/v1/market/symbols"), 0},
+	// Its body is looked at first, for whom it is for, and has members that say
+	// nothing of that.
+	"write": {postText(pathRFQ+"quote", quoteOf(7)), 1},
+}
+
+func getText(target string) string { return "GET " + target + " HTTP/1.1\r\nHost: test\r\n\r\n" }
+
+// groupDoors returns the base address's door of a gateway without groups, and that
+// of one beside another group, which it has seen. None of them runs, so that nothing
+// goes on beside what is measured.
+func groupDoors(tb testing.TB) (without, beside *door) {
+	tb.Helper()
+	of := func(r *groupRig) *door {
+		r.o.NoLimits, r.o.Market, r.o.RFQWrite = false, Rate{60_000_000, 1_000_000}, Rate{60_000_000, 1_000_000}
+		r.o.Now = func() int64 { return deskDay }
+		var err error
+		if r.g, err = New(r.o, r.books, r.doors); err != nil {
+			tb.Fatal(err)
+		}
+		tb.Cleanup(func() { _ = r.g.Close() })
+		return &door{g: r.g, on: onBase, router: newRouter(r.g.routes(r.doors), onBase, newMetrics())}
+	}
+	eu, us := newGroup(tb, "eu", 1, ""), newGroup(tb, "us", 2, "X")
+	without = of(newGroup(tb, "alone", 1, ""))
+	eu.o.Groups, us.o.Groups = groupsOf(1, eu.group(), us.group()), groupsOf(2, eu.group(), us.group())
+	beside = of(eu)
+	of(us)
+	var raw bytes.Buffer
+	if err := gob.NewEncoder(&raw).Encode(us.g.deskPart()); err != nil {
+		tb.Fatal(err)
+	}
+	to := eu.g.groups.all[0]
+	seen, err := decodeDeskPart(raw.Bytes(), eu.g.wide.first[to], market.InstrumentID(us.books.set.Len()))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	seen.at = eu.g.opts.Clock() + int64(time.Hour) // for as long as this takes
+	to.seen.desk.Store(seen)
+	return without, beside
+}
+
+// parsed returns a request as a server has read it.
+func parsed(tb testing.TB, text string) *fasthttp.RequestCtx {
+	tb.Helper()
+	ctx := requestFrom("192.0.2.1")
+	if err := ctx.Request.Read(bufio.NewReader(strings.NewReader(text))); err != nil {
+		tb.Fatal(err)
+	}
+	return ctx
+}
+
+// unrouted is serve for a request that is right, as it would be if there were no
+// groups at all.
+func (d *door) unrouted(ctx *fasthttp.RequestCtx) {
+	id := d.g.ids.next()
+	stats := d.router.unknown
+	defer func() { stats.observe(ctx.Response.StatusCode(), time.Since(ctx.Time())) }()
+	defer d.g.catch(ctx, &id)
+	asked := readAsked(&ctx.Request.Header)
+	path, query := target(ctx)
+	n, segment := d.router.find(path)
+	e := n.methods[methodOf(ctx.Method())]
+	stats = e.stats
+	if bad := d.elsewhere(e.route, path, query); bad != nil {
+		d.g.fail(ctx, &id, bad)
+		return
+	}
+	if bad := d.g.admit(ctx, e.limit); bad != nil {
+		d.g.fail(ctx, &id, bad)
+		return
+	}
+	d.answer(ctx, &id, e.route, query, segment, &asked)
+}
+
+// Who has no groups pays nothing for them. Who has some pays nothing for a read of
+// what is there already, be it his own or of all groups. The quietest of several
+// counts stands: what earlier tests have left behind is counted too.
+func TestGroupsCostNoAllocation(t *testing.T) {
+	without, beside := groupDoors(t)
+	allocs := func(serve func(*fasthttp.RequestCtx), text string) float64 {
+		ctx := parsed(t, text)
+		least := math.Inf(1)
+		for range 10 {
+			least = min(least, testing.AllocsPerRun(20, func() {
+				ctx.Response.Reset()
+				serve(ctx)
+			}))
+		}
+		if ctx.Response.StatusCode() != 200 {
+			t.Fatalf("%.40s: %d %s", text, ctx.Response.StatusCode(), ctx.Response.Body())
+		}
+		return least
+	}
+	for name, c := range groupCosts {
+		bare, none, some := allocs(without.unrouted, c.text), allocs(without.serve, c.text), allocs(beside.serve, c.text)
+		if none != bare || some > bare+c.more {
+			t.Errorf("%s: %.0f allocations without groups and %.0f beside one, want %.0f and at most %.0f more", name, none, some, bare, c.more)
+		}
+	}
+}
+
+// BenchmarkGroups is the same in time, inside the handler.
+func BenchmarkGroups(b *testing.B) {
+	without, beside := groupDoors(b)
+	for name, c := range groupCosts {
+		for _, way := range []struct {
+			name  string
+			serve func(*fasthttp.RequestCtx)
+		}{{"bare", without.unrouted}, {"without", without.serve}, {"beside", beside.serve}} {
+			b.Run(name+"/"+way.name, func(b *testing.B) {
+				ctx := parsed(b, c.text)
+				b.ReportAllocs()
+				for b.Loop() {
+					ctx.Response.Reset()
+					way.serve(ctx)
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkForwarded is a read that the other group answers: both gateways and a
+// socket between them, the client's left out.
+func BenchmarkForwarded(b *testing.B) {
+	eu, _ := startGroups(b, nil)
+	c := newClientConn(&endlessConn{
+		b: b, peer: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)},
+		request: getText("/api/v1/market/depth?symbol=XSLUSD/USDC&limit=50"),
+	}, time.Second)
+	b.ReportAllocs()
+	if err := eu.g.servers[0].http.ServeConn(c); err != nil {
+		b.Fatal(err)
+	}
+}

@@ -1,0 +1,279 @@
+package httpgw
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/valyala/fasthttp"
+)
+
+// remoteGroup is another group with the connections to its nodes.
+type remoteGroup struct {
+	Group
+	seen    seen
+	nodes   []remoteNode
+	first   atomic.Int32 // index of the node that has answered last
+	open    atomic.Int64 // requests under way
+	maxOpen int64
+
+	answered prometheus.Counter // requests that it has answered
+}
+
+// remoteNode is one process of it, which has two surfaces.
+type remoteNode struct {
+	base, api   string
+	toBase, toA *fasthttp.HostClient
+}
+
+func newRemoteGroup(g *Group, o *Groups) (*remoteGroup, error) {
+	r := &remoteGroup{Group: *g, maxOpen: int64(o.MaxOpen)}
+	for i := range g.Nodes {
+		n := remoteNode{base: g.Nodes[i].Base, api: g.Nodes[i].API}
+		var err error
+		if n.toBase, err = hostClient(n.base, o); err != nil {
+			return nil, fmt.Errorf("group %s: %w", g.Name, err)
+		}
+		if n.toA, err = hostClient(n.api, o); err != nil {
+			return nil, fmt.Errorf("group %s: %w", g.Name, err)
+		}
+		r.nodes = append(r.nodes, n)
+	}
+	return r, nil
+}
+
+func hostClient(address string, o *Groups) (*fasthttp.HostClient, error) {
+	host, secure, err := hostOf(address)
+	if err != nil {
+		return nil, err
+	}
+	return &fasthttp.HostClient{
+		Addr: host, IsTLS: secure, DialTimeout: dialGroup,
+		MaxConns:    o.MaxOpen + 1, // of clients' requests, and one for the group's parts
+		ReadTimeout: o.Timeout, WriteTimeout: o.Timeout, MaxIdleConnDuration: groupIdle,
+		MaxResponseBodySize: maxGroupAnswer, WriteBufferSize: writeBuffer, ReadBufferSize: writeBuffer,
+		// A read that meets a connection which has just been closed is asked again.
+		MaxIdemponentCallAttempts: 2,
+		NoDefaultUserAgentHeader:  true, DisablePathNormalizing: true, SecureErrorLogMessage: true,
+	}, nil
+}
+
+// notSentError is an error before the first byte of a request was on its way.
+type notSentError struct{ error }
+
+// Unwrap returns what went wrong.
+func (e notSentError) Unwrap() error { return e.error }
+
+func dialGroup(address string, timeout time.Duration) (net.Conn, error) {
+	conn, err := net.DialTimeout("tcp", address, timeout)
+	if err != nil {
+		return nil, notSentError{err}
+	}
+	return conn, nil
+}
+
+// address returns a node's URL of the surface that has a route, and its client.
+func (n *remoteNode) address(r *route) (string, *fasthttp.HostClient) {
+	if r.surfaces&onBase != 0 {
+		return n.base, n.toBase
+	}
+	return n.api, n.toA
+}
+
+// forward asks another group and writes what it answers.
+func (g *Gateway) forward(ctx *fasthttp.RequestCtx, id *requestID, r *route, to *remoteGroup) {
+	raw := rawTarget(ctx)
+	if !isTarget(raw) {
+		g.fail(ctx, id, unknownRoute(nil))
+		return
+	}
+	if to.open.Add(1) > to.maxOpen {
+		to.open.Add(-1)
+		g.groups.forwarded.WithLabelValues(to.Name, "overloaded").Inc()
+		g.fail(ctx, id, &problem{
+			status: 503, code: codeOverloaded, reason: "group", retryS: retryGroupS,
+			text: "Too many requests for another group are under way. Nothing was done.",
+		})
+		return
+	}
+	defer to.open.Add(-1)
+	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+	defer fasthttp.ReleaseRequest(request)
+	defer fasthttp.ReleaseResponse(response)
+	g.copyRequest(ctx, r, request)
+	said := &hop{from: g.groups.own, client: g.proxies.client(ctx)}
+	if r.bearer {
+		// A token of ours is told by its key; one that we do not know goes with the
+		// request, for the group that may have given it.
+		said.taker, _ = g.taker(&ctx.Request.Header)
+	}
+	if bad := g.groups.ask(to, r, said, raw, request, response, g.groups.timeout); bad != nil {
+		g.groups.forwarded.WithLabelValues(to.Name, "unreachable").Inc()
+		g.fail(ctx, id, bad)
+		return
+	}
+	to.answered.Inc()
+	g.giveBack(ctx, id, r, to, response)
+}
+
+// forwardedHeaders are what of a client's request goes on. Everything else, such
+// as what is for one connection only, stays here.
+var forwardedHeaders = [...]string{
+	fasthttp.HeaderContentType, fasthttp.HeaderContentEncoding, fasthttp.HeaderAcceptEncoding, fasthttp.HeaderIfNoneMatch,
+	fasthttp.HeaderAuthorization, idempotencyHeader,
+}
+
+// returnedHeaders are what of an answer comes back, beside what is written anew.
+var returnedHeaders = [...]string{
+	fasthttp.HeaderContentEncoding, fasthttp.HeaderETag, fasthttp.HeaderVary, fasthttp.HeaderRetryAfter,
+	fasthttp.HeaderWWWAuthenticate, "Idempotency-Replayed",
+}
+
+func (g *Gateway) copyRequest(ctx *fasthttp.RequestCtx, r *route, request *fasthttp.Request) {
+	request.Header.SetMethod(methodNames[r.method])
+	for _, name := range forwardedHeaders {
+		for _, value := range ctx.Request.Header.PeekAll(name) {
+			request.Header.AddBytesV(name, value)
+		}
+	}
+	if r.post != nil {
+		request.SetBodyRaw(ctx.Request.Body())
+	}
+}
+
+// ask offers a request to the nodes of a group until one answers: first to the one
+// that did last, then to whom that one names as its leader, or to the next. A
+// request that may have been done is not sent again, but told to the client as
+// such.
+func (r *groupRoutes) ask(
+	to *remoteGroup, row *route, said *hop, raw []byte, request *fasthttp.Request, response *fasthttp.Response, within time.Duration,
+) *problem {
+	deadline := time.Now().Add(within)
+	at, answered := int(to.first.Load()), false
+	for range maxForwards {
+		address, client := to.nodes[at].address(row)
+		request.SetRequestURI(address + string(raw))
+		request.Header.SetBytesV(hopHeader, r.appendHop(make([]byte, 0, maxHop), said, to.Number, raw, request))
+		err := client.DoDeadline(request, response, deadline)
+		var notSent notSentError
+		switch {
+		case errors.As(err, &notSent), errors.Is(err, fasthttp.ErrNoFreeConns):
+			at = (at + 1) % len(to.nodes)
+			continue
+		case err != nil && row.post != nil:
+			return groupUnreachable("outcome_unknown",
+				"Another group has this, and did not answer in time: it may have been done. Ask again with the same "+idempotencyHeader+".")
+		case errors.Is(err, fasthttp.ErrBodyTooLarge):
+			return badAnswer()
+		case err != nil:
+			at = (at + 1) % len(to.nodes)
+			continue
+		}
+		next, why := to.elsewhere(at, response)
+		if why != nil {
+			return why
+		}
+		if next < 0 {
+			to.first.Store(int32(at))
+			return nil
+		}
+		at, answered = next, true
+	}
+	if answered && response.StatusCode() == fasthttp.StatusServiceUnavailable {
+		return nil // nobody leads there now, and the last node says so
+	}
+	return groupUnreachable("no_answer", "Another group has this, and cannot be reached. Nothing was done. Try again in a moment.")
+}
+
+// elsewhere returns the node to try after an answer of node at: the leader that it
+// names, or the next where it knows none; -1 where the answer is one. A leader that
+// is none of the configured nodes is not followed.
+func (to *remoteGroup) elsewhere(at int, response *fasthttp.Response) (next int, bad *problem) {
+	switch response.StatusCode() {
+	case fasthttp.StatusTemporaryRedirect:
+		location := string(response.Header.Peek(fasthttp.HeaderLocation))
+		for i := range to.nodes {
+			n := &to.nodes[i]
+			if strings.HasPrefix(location, n.base+"/") || strings.HasPrefix(location, n.api+"/") {
+				return i, nil
+			}
+		}
+		return -1, badAnswer()
+	case fasthttp.StatusServiceUnavailable:
+		body := response.Body()
+		if bytes.Contains(body, []byte(`"code":"`+codeLeaderChanged+`"`)) && !bytes.Contains(body, []byte(`"outcome_unknown"`)) {
+			return (at + 1) % len(to.nodes), nil
+		}
+	case fasthttp.StatusMisdirectedRequest, fasthttp.StatusTooManyRequests:
+		return -1, badAnswer() // never said to a gateway that is configured as the other one
+	case fasthttp.StatusBadRequest:
+		if bytes.Contains(response.Body(), []byte(`"field":"`+hopHeader+`"`)) {
+			return -1, badAnswer()
+		}
+	}
+	return -1, nil
+}
+
+// badAnswer: the groups are not configured alike, or the other one is no such
+// service.
+func badAnswer() *problem {
+	bad := groupUnreachable("bad_answer", "Another group has this, and gave no answer that can be used. Nothing was done.")
+	bad.status = fasthttp.StatusBadGateway
+	return bad
+}
+
+// groupLine names the group that has answered.
+var groupLine = []byte("X-Group")
+
+// giveBack writes the answer of another group. Its request id stays, since the
+// body and that group's log have it.
+func (g *Gateway) giveBack(ctx *fasthttp.RequestCtx, id *requestID, r *route, to *remoteGroup, response *fasthttp.Response) {
+	var theirs requestID
+	if text := response.Header.PeekBytes(hRequestID); len(text) == len(theirs) {
+		copy(theirs[:], text)
+		id = &theirs
+	}
+	cache := r.cache
+	if status := response.StatusCode(); status != fasthttp.StatusOK && status != fasthttp.StatusNotModified {
+		cache = neverCached
+	}
+	g.common(ctx, id, cache)
+	h := &ctx.Response.Header
+	for _, name := range returnedHeaders {
+		if value := response.Header.Peek(name); len(value) > 0 {
+			h.SetBytesV(name, value)
+		}
+	}
+	h.SetCanonical(groupLine, []byte(to.Name))
+	h.SetContentTypeBytes(response.Header.ContentType())
+	ctx.SetStatusCode(response.StatusCode())
+	ctx.Response.SetBody(response.Body())
+}
+
+// rawTarget is a request's path and query as they were sent.
+func rawTarget(ctx *fasthttp.RequestCtx) []byte {
+	raw := ctx.Request.Header.RequestURI()
+	if len(raw) > 0 && raw[0] == '/' {
+		return raw
+	}
+	path, query := target(ctx)
+	if len(query) == 0 {
+		return path
+	}
+	return append(append(bytes.Clone(path), '?'), query...)
+}
+
+// close ends the connections to other groups.
+func (r *groupRoutes) close() {
+	for _, to := range r.all {
+		for i := range to.nodes {
+			to.nodes[i].toBase.CloseIdleConnections()
+			to.nodes[i].toA.CloseIdleConnections()
+		}
+	}
+}

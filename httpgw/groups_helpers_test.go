@@ -1,0 +1,183 @@
+package httpgw
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"blockdesk/httpgw/catalog"
+	"blockdesk/httpgw/desk"
+	"blockdesk/market"
+)
+
+var groupSecret = bytes.Repeat([]byte{7}, minGroupSecret)
+
+// groupRig is one of several groups, each a gateway on sockets of its own.
+type groupRig struct {
+	name   string
+	number market.GroupID
+	books  *books
+	desk   *scriptedDesk
+	doors  Doors
+	listen map[string]net.Listener // by address
+	o      Options
+	g      *Gateway
+	stop   func()
+}
+
+// newGroup binds the addresses of a group, whose symbols begin with prefix.
+func newGroup(t testing.TB, name string, number market.GroupID, prefix string) *groupRig {
+	t.Helper()
+	r := &groupRig{name: name, number: number, books: newBooks(t), listen: map[string]net.Listener{}}
+	var list []market.Instrument
+	for i := range r.books.set.Len() {
+		in := *r.books.set.Get(market.InstrumentID(i))
+		in.Base = prefix + in.Base
+		in.Symbol = in.Base + "/" + in.Quote
+		list = append(list, in)
+	}
+	var err error
+	if r.books.set, err = market.NewInstruments(list); err != nil {
+		t.Fatal(err)
+	}
+	view := fixedView()
+	for _, ticket := range view.Tickets {
+		ticket.ID += market.FirstTicket(number) - 1
+	}
+	r.desk = &scriptedDesk{view: view, history: map[market.ClaimID]*desk.History{}}
+	doors, _ := dvpDoors()
+	doors.Desk = r.desk
+	facts := testFacts()
+	for i := range facts.Pairs {
+		facts.Pairs[i].Symbol = prefix + facts.Pairs[i].Symbol
+	}
+	doors.Facts = func() *catalog.Facts { return facts }
+	r.doors, r.o = doors, testOptions(r.books)
+	for _, address := range []*string{&r.o.Base, &r.o.API, &r.o.WS} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		*address = l.Addr().String()
+		r.listen[*address] = l
+	}
+	r.o.Listen = func(_, address string) (net.Listener, error) { return r.listen[address], nil }
+	return r
+}
+
+// group is how the others know it.
+func (r *groupRig) group() Group {
+	g := Group{Name: r.name, Number: r.number, Nodes: []GroupNode{{Base: "http://" + r.o.Base, API: "http://" + r.o.API}}}
+	for i := range r.books.set.Len() {
+		g.Instruments = append(g.Instruments, *r.books.set.Get(market.InstrumentID(i)))
+	}
+	return g
+}
+
+// groupsOf is what a gateway is told of all groups.
+func groupsOf(own market.GroupID, all ...Group) *Groups {
+	return &Groups{Own: own, All: all, Secret: groupSecret, Timeout: 5 * time.Second, MaxOpen: 8}
+}
+
+// startGroups runs two groups: eu with the symbols of newBooks, us with others.
+func startGroups(t testing.TB, change func(eu, us *groupRig)) (eu, us *groupRig) {
+	t.Helper()
+	eu, us = newGroup(t, "eu", 1, ""), newGroup(t, "us", 2, "X")
+	eu.o.Groups, us.o.Groups = groupsOf(1, eu.group(), us.group()), groupsOf(2, eu.group(), us.group())
+	if change != nil {
+		change(eu, us)
+	}
+	eu.run(t)
+	us.run(t)
+	return eu, us
+}
+
+// run runs the group's gateway until stop is called, or the test ends.
+func (r *groupRig) run(t testing.TB) {
+	t.Helper()
+	var err error
+	if r.g, err = New(r.o, r.books, r.doors); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- r.g.Run(ctx) }()
+	r.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("group %s: %v", r.name, err)
+		}
+	})
+	t.Cleanup(r.stop)
+}
+
+// send asks a group over its base address.
+func (r *groupRig) send(t testing.TB, raw string) (*http.Response, []byte) {
+	t.Helper()
+	return exchange(t, r.g.BaseAddr(), raw)
+}
+
+func (r *groupRig) get(t testing.TB, target string, headers ...string) (*http.Response, []byte) {
+	t.Helper()
+	lines := ""
+	for _, h := range headers {
+		lines += h + "\r\n"
+	}
+	return ask(t, r.g.BaseAddr(), "GET", target, lines)
+}
+
+// beside runs eu beside a group us whose nodes are scripted.
+func beside(t testing.TB, change func(*groupRig), nodes ...http.HandlerFunc) *groupRig {
+	t.Helper()
+	eu, us := newGroup(t, "eu", 1, ""), newGroup(t, "us", 2, "X")
+	other := us.group()
+	for _, l := range us.listen {
+		_ = l.Close()
+	}
+	other.Nodes = nil
+	for _, node := range nodes {
+		server := httptest.NewServer(node)
+		t.Cleanup(server.Close)
+		other.Nodes = append(other.Nodes, GroupNode{Base: server.URL, API: server.URL})
+	}
+	if len(nodes) == 0 { // nobody listens there any more
+		other.Nodes = us.group().Nodes
+	}
+	eu.o.Groups = groupsOf(1, eu.group(), other)
+	if change != nil {
+		change(eu)
+	}
+	eu.run(t)
+	return eu
+}
+
+// isPart reports whether a request is one of the gateway itself.
+func isPart(r *http.Request) bool {
+	return len(r.URL.Path) > len(pathParts) && r.URL.Path[:len(pathParts)] == pathParts
+}
+
+// eventuallySeen waits until a group's desk and facts are in the lists, or not.
+func (r *groupRig) eventuallySeen(t testing.TB, seen bool) {
+	t.Helper()
+	for end := time.Now().Add(deadline); ; time.Sleep(10 * time.Millisecond) {
+		to := r.g.groups.all[0]
+		if (r.g.wide.lately(to) != nil) == seen && (!seen || to.seen.facts.Load() != nil) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the other group is seen: %v", !seen)
+		}
+	}
+}
+
+// quoteOf is a right body for a ticket.
+func quoteOf(id market.TicketID) string {
+	text := string(market.AppendTicketID(nil, id))
+	return fmt.Sprintf(`{"order_id":%q,"tranche_id":"%s-2","fill_usd":"250","rail":"USDC"}`, text, text)
+}

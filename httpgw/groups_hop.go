@@ -1,0 +1,157 @@
+package httpgw
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/mr-tron/base58"
+	"github.com/valyala/fasthttp"
+
+	"blockdesk/market"
+)
+
+// hop is what a gateway says of a request that it forwards, in one header:
+//
+//	X-Blockdesk-Hop: v1 FROM TO UNIX_MS CLIENT TAKER MAC
+//
+// FROM and TO are groups' numbers, CLIENT is the address that its limits have
+// counted for, TAKER the key of its DvP token in base58, or "-". MAC is
+// HMAC-SHA256, in hexadecimal digits, by the groups' secret over all of that and
+// the request: its method, target, Idempotency-Key and body. So nobody outside
+// can say that a request was admitted, or for whom, and nobody on the way can
+// change one; within hopLife the same request may be sent twice, as by the client.
+//
+// A request with the header is never forwarded, so there are no loops; one whose
+// header is not right is refused, and not taken for a client's.
+type hop struct {
+	from   market.GroupID
+	client netip.Addr
+	taker  market.Address // zero = no token, or one that only the other group may know
+}
+
+type hopKey struct{}
+
+const (
+	hopHeader  = "X-Blockdesk-Hop"
+	hopVersion = "v1"
+	hopFields  = 7
+	// maxHop is the longest header that is looked at, in bytes.
+	maxHop = 256
+	// hopLife is how far the two clocks may be apart, and how long a hop is good.
+	hopLife = 30 * time.Second
+)
+
+// arrived returns what another gateway says of a request; nil where it comes from
+// a client.
+func (r *groupRoutes) arrived(ctx *fasthttp.RequestCtx) (*hop, *problem) {
+	lines := ctx.Request.Header.PeekAll(hopHeader)
+	if len(lines) == 0 {
+		return nil, nil
+	}
+	h, ok := r.verify(lines, &ctx.Request)
+	if !ok {
+		return nil, &problem{
+			status: 400, code: codeInvalidField, field: hopHeader, reason: "not_signed",
+			text: "This header is for the gateways of other groups, which sign it.",
+		}
+	}
+	return h, nil
+}
+
+// verify reads the header of a hop to us that is not older than hopLife.
+func (r *groupRoutes) verify(lines [][]byte, request *fasthttp.Request) (*hop, bool) {
+	if len(lines) != 1 || len(lines[0]) > maxHop {
+		return nil, false
+	}
+	said, digits, _ := cutLast(lines[0], ' ')
+	mac := make([]byte, sha256.Size)
+	if len(digits) != hex.EncodedLen(len(mac)) {
+		return nil, false
+	}
+	if _, err := hex.Decode(mac, digits); err != nil {
+		return nil, false
+	}
+	if !hmac.Equal(mac, r.sign(said, request.Header.RequestURI(), request)) {
+		return nil, false
+	}
+	// Signed, so written by appendHop of some version.
+	fields := bytes.Split(said, []byte{' '})
+	if len(fields) != hopFields-1 || string(fields[0]) != hopVersion {
+		return nil, false
+	}
+	from, err1 := strconv.ParseUint(string(fields[1]), 10, 8)
+	to, err2 := strconv.ParseUint(string(fields[2]), 10, 8)
+	ms, err3 := strconv.ParseInt(string(fields[3]), 10, 64)
+	client, err4 := netip.ParseAddr(string(fields[4]))
+	if err1 != nil || err2 != nil || err3 != nil || err4 != nil || market.GroupID(to) != r.own {
+		return nil, false
+	}
+	if age := r.now()/int64(time.Millisecond) - ms; age > hopLife.Milliseconds() || age < -hopLife.Milliseconds() {
+		return nil, false
+	}
+	h := &hop{from: market.GroupID(from), client: client}
+	if text := fields[5]; string(text) != "-" {
+		var ok bool
+		if h.taker, ok = parseAddress(text); !ok {
+			return nil, false
+		}
+	}
+	return h, true
+}
+
+// appendHop appends the header's value for a request to a raw target.
+func (r *groupRoutes) appendHop(dst []byte, h *hop, to market.GroupID, raw []byte, request *fasthttp.Request) []byte {
+	taker := "-"
+	if h.taker != (market.Address{}) {
+		taker = base58.Encode(h.taker[:])
+	}
+	from := len(dst)
+	dst = append(append(dst, hopVersion...), ' ')
+	dst = append(strconv.AppendUint(dst, uint64(h.from), 10), ' ')
+	dst = append(strconv.AppendUint(dst, uint64(to), 10), ' ')
+	dst = append(strconv.AppendInt(dst, r.now()/int64(time.Millisecond), 10), ' ')
+	dst = append(h.client.AppendTo(dst), ' ')
+	dst = append(dst, taker...)
+	mac := r.sign(dst[from:], raw, request)
+	return hex.AppendEncode(append(dst, ' '), mac)
+}
+
+// newMACs returns a pool of [hash.Hash], HMAC-SHA256 by a secret: to make one costs
+// more than to use it.
+func newMACs(secret []byte) *sync.Pool {
+	return &sync.Pool{New: func() any { return hmac.New(sha256.New, secret) }}
+}
+
+// sign returns the MAC of what is said of a request to a raw target.
+func (r *groupRoutes) sign(said, raw []byte, request *fasthttp.Request) []byte {
+	h := &request.Header
+	body := sha256.Sum256(request.Body())
+	mac := r.macs.Get().(hash.Hash)
+	defer r.macs.Put(mac)
+	mac.Reset()
+	// A line each, of things that have no line's end in them.
+	for _, part := range [][]byte{said, h.Method(), raw, h.Peek(idempotencyHeader)} {
+		_, _ = mac.Write(part) // never fails
+		_, _ = mac.Write([]byte{'\n'})
+	}
+	_, _ = mac.Write(body[:])
+	return mac.Sum(nil)
+}
+
+// cutLast cuts at the last sep; all is before it where there is none.
+func cutLast(text []byte, sep byte) (before, after []byte, found bool) {
+	i := bytes.LastIndexByte(text, sep)
+	if i < 0 {
+		return text, nil, false
+	}
+	return text[:i], text[i+1:], true
+}
+
+func cutComma(text []byte) (before, after []byte, found bool) { return bytes.Cut(text, []byte{','}) }

@@ -1,0 +1,156 @@
+package httpgw
+
+import (
+	"bytes"
+	"encoding/gob"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+)
+
+// hopRoutes are those of a group at a time.
+func hopRoutes(own market.GroupID, now time.Time) *groupRoutes {
+	return &groupRoutes{own: own, macs: newMACs(groupSecret), now: now.UnixNano}
+}
+
+func hopRequest(target, key, body string) *fasthttp.Request {
+	r := &fasthttp.Request{}
+	r.Header.SetMethod(fasthttp.MethodPost)
+	r.Header.SetRequestURI(target)
+	if key != "" {
+		r.Header.Set(idempotencyHeader, key)
+	}
+	r.SetBodyString(body)
+	return r
+}
+
+// What a gateway says holds for one request, at one group, for a while.
+func TestHop(t *testing.T) {
+	now := time.Date(2026, 11, 22, 14, 0, 0, 0, time.UTC)
+	said := hop{from: 1, client: netip.MustParseAddr("2001:db8::1"), taker: takerKey()}
+	from := hopRoutes(1, now)
+	line := from.appendHop(nil, &said, 2, []byte("/a?b=c"), hopRequest("/a?b=c", "k", "body"))
+	if len(line) > maxHop {
+		t.Fatalf("%d bytes", len(line))
+	}
+	for name, c := range map[string]struct {
+		at    *groupRoutes
+		of    *fasthttp.Request
+		taken bool
+	}{
+		"as it is":       {hopRoutes(2, now), hopRequest("/a?b=c", "k", "body"), true},
+		"late":           {hopRoutes(2, now.Add(hopLife)), hopRequest("/a?b=c", "k", "body"), true},
+		"too late":       {hopRoutes(2, now.Add(hopLife+time.Millisecond)), hopRequest("/a?b=c", "k", "body"), false},
+		"too early":      {hopRoutes(2, now.Add(-hopLife-time.Millisecond)), hopRequest("/a?b=c", "k", "body"), false},
+		"another group":  {hopRoutes(3, now), hopRequest("/a?b=c", "k", "body"), false},
+		"another target": {hopRoutes(2, now), hopRequest("/a?b=d", "k", "body"), false},
+		"another key":    {hopRoutes(2, now), hopRequest("/a?b=c", "l", "body"), false},
+		"another body":   {hopRoutes(2, now), hopRequest("/a?b=c", "k", "bodY"), false},
+		"another secret": {&groupRoutes{own: 2, macs: newMACs(bytes.Repeat([]byte{8}, 32)), now: now.UnixNano}, hopRequest("/a?b=c", "k", "body"), false},
+	} {
+		got, ok := c.at.verify([][]byte{line}, c.of)
+		if ok != c.taken || ok && *got != said {
+			t.Errorf("%s: %v %+v", name, ok, got)
+		}
+	}
+	for i := range line {
+		forged := bytes.Clone(line)
+		forged[i] ^= 1
+		if got, ok := hopRoutes(2, now).verify([][]byte{forged}, hopRequest("/a?b=c", "k", "body")); ok {
+			t.Errorf("byte %d of %q is not signed: %+v", i, forged, got)
+		}
+	}
+	if _, ok := hopRoutes(2, now).verify([][]byte{line, line}, hopRequest("/a?b=c", "k", "body")); ok {
+		t.Error("it is taken twice")
+	}
+}
+
+// FuzzHop: whatever the header is, it is refused and nothing breaks; and what is
+// signed is read as it was said, or refused.
+func FuzzHop(f *testing.F) {
+	f.Add([]byte("v1 1 2 1 192.0.2.1 -"), true)
+	f.Add([]byte("v1 1 2 1 192.0.2.1 - 00"), false)
+	f.Add([]byte("v9 256 2 -1 nobody 1"), true)
+	f.Fuzz(func(t *testing.T, said []byte, sign bool) {
+		r, request := hopRoutes(2, time.UnixMilli(1)), hopRequest("/", "", "")
+		line := said
+		if sign {
+			line = from(r, said, request)
+		}
+		if h, ok := r.verify([][]byte{line}, request); ok && (!sign || !h.client.IsValid()) {
+			t.Errorf("%q is taken: %+v", line, h)
+		}
+	})
+}
+
+// from signs any text.
+func from(r *groupRoutes, said []byte, request *fasthttp.Request) []byte {
+	const digits = "0123456789abcdef"
+	line := append(bytes.Clone(said), ' ')
+	for _, b := range r.sign(said, request.Header.RequestURI(), request) {
+		line = append(line, digits[b>>4], digits[b&15])
+	}
+	return line
+}
+
+func encodedPart(t testing.TB, p *deskPart) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := gob.NewEncoder(&out).Encode(p); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// A part that names what the group has not is refused whole.
+func TestDeskPartIsChecked(t *testing.T) {
+	part := func(change func(p *deskPart)) []byte {
+		p := &deskPart{Desk: true, View: *fixedView(), Sellable: 7, Books: make([]bookTop, 3)}
+		p.View.Sellable, p.View.Operators = nil, nil
+		change(p)
+		return encodedPart(t, p)
+	}
+	p, err := decodeDeskPart(part(func(*deskPart) {}), 5, 3)
+	if err != nil || p.View.Pairs[1].Instrument != 6 || p.View.Tickets[0].Instrument != 5 || p.View.Sellable != p.View.Tickets[0] || len(p.tops) != 3 {
+		t.Fatalf("%+v %v", p, err)
+	}
+	for name, raw := range map[string][]byte{
+		"nothing":            {},
+		"no gob":             []byte("desk"),
+		"fewer instruments":  part(func(p *deskPart) { p.Books = p.Books[:2] }),
+		"a foreign pair":     part(func(p *deskPart) { p.View.Pairs[1].Instrument = 3 }),
+		"via a foreign pair": part(func(p *deskPart) { p.View.Pairs[1].Via = 3 }),
+		"a foreign ticket":   part(func(p *deskPart) { p.View.Tickets[2].Instrument = 900 }),
+		"a foreign lock": part(func(p *deskPart) {
+			p.View.Locks = append(p.View.Locks, rfq.Lock{Scope: rfq.LockPair, Instrument: 4})
+		}),
+		"a ticket of many": part(func(p *deskPart) { p.View.Tickets[0].Tranches = make([]rfq.Tranche, rfq.MaxTranches+1) }),
+	} {
+		if p, err := decodeDeskPart(raw, 5, 3); err == nil {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+}
+
+// FuzzDeskPart: no bytes of another group break the lists.
+func FuzzDeskPart(f *testing.F) {
+	f.Add(encodedPart(f, &deskPart{Desk: true, View: *fixedView(), Books: make([]bookTop, 3)}))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		p, err := decodeDeskPart(raw, 3, 3)
+		if err != nil {
+			return
+		}
+		b := newBooks(t)
+		pages := pagesOf(t, showing(mergeDesks(fixedView(), []*deskPart{p, nil})), newDeskClock())
+		pages.set = b.set
+		for d := range documentCount {
+			pages.get(d)
+		}
+	})
+}

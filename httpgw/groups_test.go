@@ -1,0 +1,400 @@
+package httpgw
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/desk"
+	"blockdesk/market"
+)
+
+const usTicket = market.TicketsOfGroup + 7
+
+// A client gets of either group the same answer about everything.
+func TestGroupsAnswerForEachOther(t *testing.T) {
+	t.Parallel()
+	claim := market.ClaimID(market.GroupWord(2, 99))
+	eu, us := startGroups(t, func(_, us *groupRig) {
+		c := rfq.Claim{ID: claim, State: rfq.ClaimReserved, Way: rfq.Modular, Terms: sell(us.desk.view, &rfq.RequestQuote{
+			Ticket: usTicket, Tranche: 2, Fill: 1, Rail: market.RailUSDC,
+		}).Quote.Terms}
+		us.desk.history[claim] = &desk.History{Claim: c, States: []rfq.Claim{c}}
+	})
+	for _, raw := range []string{
+		"GET /api/v1/market/depth?symbol=XSLUSD/USDC&limit=5",
+		"GET /api/v1/market/depth?symbol=XSLUSD%2FUSDC",
+		"GET /api/v1/market/depth?symbol=XSLUSD/USDC&limit=0",
+		"GET /api/v1/market/trades?symbol=X92C/SLUSD&limit=3",
+		"HEAD /api/v1/market/ticker?symbol=X92C/SLUSD",
+		"GET /trades.json?symbol=X92C/SLUSD",
+		"GET /api/v1/market/adapters/coingecko/orderbook?ticker_id=XSLUSD_USDC",
+		"GET /api/v1/market/adapters/coinmarketcap/orderbook/XSLUSD_USDC",
+		"GET " + claimsPath + claimText(claim),
+	} {
+		method, target, _ := strings.Cut(raw, " ")
+		there, want := ask(t, us.g.BaseAddr(), method, target, "")
+		here, got := ask(t, eu.g.BaseAddr(), method, target, "")
+		if here.StatusCode != there.StatusCode || !bytes.Equal(withoutID(got), withoutID(want)) || here.Header.Get("X-Group") != "us" ||
+			here.Header.Get("ETag") != there.Header.Get("ETag") || here.Header.Get("Cache-Control") != there.Header.Get("Cache-Control") ||
+			here.Header.Get("Content-Type") != there.Header.Get("Content-Type") || here.ContentLength != there.ContentLength {
+			t.Errorf("%s\nhere  %v %.300s\nthere %v %.300s", raw, here, got, there, want)
+		}
+		if tag := there.Header.Get("ETag"); tag != "" {
+			if again, _ := ask(t, eu.g.BaseAddr(), method, target, "If-None-Match: "+tag+"\r\n"); again.StatusCode != 304 {
+				t.Errorf("%s: known, and %d", raw, again.StatusCode)
+			}
+		}
+	}
+	got, body := eu.send(t, postText(pathRFQ+"quote", quoteOf(usTicket), "Idempotency-Key: k1"))
+	if got.StatusCode != 200 || !bytes.Contains(body, []byte(`"order_id":"T1000000007"`)) {
+		t.Errorf("quote: %v %s", got, body)
+	}
+	if r, ok := us.desk.last().(*rfq.RequestQuote); !ok || r.Ticket != usTicket || r.Key == (rfq.Key{}) {
+		t.Errorf("the other desk was asked %+v", us.desk.last())
+	}
+	if eu.desk.last() != nil {
+		t.Errorf("our desk was asked %+v", eu.desk.last())
+	}
+	here, _ := eu.get(t, "/api/v1/market/depth?symbol=SLUSD/USDC")
+	if here.Header.Get("X-Group") != "eu" {
+		t.Errorf("ours: %v", here.Header)
+	}
+}
+
+// withoutID cuts the request_id out of an error.
+func withoutID(body []byte) []byte {
+	head, rest, ok := bytes.Cut(body, []byte(`"request_id":"`))
+	if !ok {
+		return body
+	}
+	_, rest, _ = bytes.Cut(rest, []byte(`"`))
+	return append(bytes.Clone(head), rest...)
+}
+
+// What is forwarded is counted where it comes in, for the client, and not again.
+func TestGroupsCountOnce(t *testing.T) {
+	t.Parallel()
+	eu, us := startGroups(t, func(eu, us *groupRig) {
+		for _, r := range []*groupRig{eu, us} {
+			r.o.NoLimits, r.o.Market = false, Rate{PerMinute: 1, Burst: 3}
+			r.o.RFQWrite = Rate{PerMinute: 1, Burst: 1}
+		}
+	})
+	const target = "/api/v1/market/ticker?symbol=XSLUSD/USDC"
+	for i, want := range []int{200, 200, 200, 429} {
+		got, _ := eu.get(t, target)
+		if got.StatusCode != want || got.Header.Get("X-Ratelimit-Remaining") != fmt.Sprint(max(0, 2-i)) {
+			t.Errorf("request %d: %d %v", i, got.StatusCode, got.Header)
+		}
+	}
+	if got, _ := us.get(t, target); got.StatusCode != 200 || got.Header.Get("X-Ratelimit-Remaining") != "2" {
+		t.Errorf("over there: %d %v", got.StatusCode, got.Header)
+	}
+}
+
+// A token is known where it was issued; the other group hears whose it is.
+func TestGroupsTellTheTaker(t *testing.T) {
+	t.Parallel()
+	eu, us := startGroups(t, func(_, us *groupRig) { us.doors.Handshake = nil })
+	body := strings.ReplaceAll(buildBody, "T7", "T1000000007")
+	if got, text := us.send(t, postText(pathBuild, body, bearer)); got.StatusCode != 403 {
+		t.Fatalf("a token that it does not know: %d %s", got.StatusCode, text)
+	}
+	if got, text := eu.send(t, postText(pathBuild, body, bearer)); got.StatusCode != 200 {
+		t.Errorf("with a token of ours: %d %s", got.StatusCode, text)
+	}
+	if got, text := eu.send(t, postText(pathBuild, body, "Authorization: Bearer nobodys")); got.StatusCode != 403 {
+		t.Errorf("with nobody's: %d %s", got.StatusCode, text)
+	}
+	if r, ok := us.desk.last().(*rfq.TakeClaim); !ok || r.Wallet != takerKey() {
+		t.Errorf("asked %+v", us.desk.last())
+	}
+}
+
+// Nobody from outside can pass for a gateway, and nothing goes round in circles.
+func TestGroupsHopsAreSigned(t *testing.T) {
+	t.Parallel()
+	eu, us := startGroups(t, nil)
+	const target = "/api/v1/market/ticker?symbol=XSLUSD/USDC"
+	for name, lines := range map[string][]string{
+		"not signed":  {hopHeader + ": v1 1 2 1 192.0.2.1 -"},
+		"empty":       {hopHeader + ":"},
+		"wrong mac":   {hopHeader + ": v1 1 2 1 192.0.2.1 - " + strings.Repeat("0", 64)},
+		"short mac":   {hopHeader + ": v1 1 2 1 192.0.2.1 - 00"},
+		"no mac":      {hopHeader + ": v1 1 2 1 192.0.2.1 - " + strings.Repeat("g", 64)},
+		"endless":     {hopHeader + ": " + strings.Repeat("v1 ", maxHop)},
+		"said twice":  {hopHeader + ": v1", hopHeader + ": v1"},
+		"odd letters": {strings.ToLower(hopHeader) + ": v1 1 2 1 ::1 -"},
+	} {
+		for _, r := range []*groupRig{eu, us} {
+			got, body := r.get(t, target, lines...)
+			if e := decodeError(t, body); got.StatusCode != 400 || e.Code != codeInvalidField || e.Field != hopHeader {
+				t.Errorf("%s: %d %s", name, got.StatusCode, body)
+			}
+		}
+	}
+	for _, path := range []string{partDesk, partFacts, pathParts + "x"} {
+		if got, body := us.get(t, path); got.StatusCode != 404 || decodeError(t, body).Code != codeUnknownRoute {
+			t.Errorf("%s for a client: %d %s", path, got.StatusCode, body)
+		}
+	}
+	// A forged client changes nothing either.
+	if got, _ := eu.get(t, target, "X-Forwarded-For: 203.0.113.9", "X-Group: eu"); got.StatusCode != 200 {
+		t.Errorf("%d", got.StatusCode)
+	}
+}
+
+// Two groups that each believe the other has a symbol do not ask each other for
+// ever, and the client gets no definite answer.
+func TestGroupsThatDisagree(t *testing.T) {
+	t.Parallel()
+	eu, _ := startGroups(t, func(eu, us *groupRig) {
+		stranger := market.Instrument{
+			Symbol: "A/B", Base: "A", Quote: "B", Source: market.Matched, Tick: 1, Lot: 1, MinQty: 1, MaxQty: 10, MaxPrice: 10,
+		}
+		for _, g := range []struct {
+			of    *groupRig
+			other int
+		}{{eu, 1}, {us, 0}} {
+			g.of.o.Groups.All[g.other].Instruments = append(g.of.o.Groups.All[g.other].Instruments, stranger)
+		}
+	})
+	got, body := eu.get(t, "/api/v1/market/ticker?symbol=A/B")
+	if e := decodeError(t, body); got.StatusCode != 502 || e.Code != codeGroupLost || e.Reason != "bad_answer" || got.Header.Get("Retry-After") == "" {
+		t.Errorf("%d %s", got.StatusCode, body)
+	}
+}
+
+// A group with another secret is no group.
+func TestGroupsWithOtherSecrets(t *testing.T) {
+	t.Parallel()
+	eu, _ := startGroups(t, func(_, us *groupRig) { us.o.Groups.Secret = bytes.Repeat([]byte{8}, minGroupSecret) })
+	got, body := eu.get(t, "/api/v1/market/ticker?symbol=XSLUSD/USDC")
+	if e := decodeError(t, body); got.StatusCode != 502 || e.Code != codeGroupLost {
+		t.Errorf("%d %s", got.StatusCode, body)
+	}
+}
+
+// What a scripted node answers, and what the client gets of it.
+func TestGroupsThatFail(t *testing.T) {
+	t.Parallel()
+	const read = "/api/v1/market/ticker?symbol=XSLUSD/USDC"
+	write := postText(pathRFQ+"quote", quoteOf(usTicket))
+	answer := func(status int, body string, more ...string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if isPart(r) {
+				w.WriteHeader(404)
+				return
+			}
+			for i := 0; i < len(more); i += 2 {
+				w.Header().Set(more[i], more[i+1])
+			}
+			w.WriteHeader(status)
+			_, _ = w.Write([]byte(body))
+		}
+	}
+	slow := func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadAll(r.Body)
+		<-r.Context().Done()
+	}
+	id := newRequestIDs().next()
+	none := elsewhere(Leader{}, onBase, nil)
+	leaderless := string(none.append(nil, &id))
+	none.reason = "outcome_unknown"
+	unknown := string(none.append(nil, &id))
+	for name, c := range map[string]struct {
+		nodes                  []http.HandlerFunc
+		status, posted         int
+		code, reason, onWrites string
+	}{
+		"nobody":     {nil, 503, 503, codeGroupLost, "no_answer", "no_answer"},
+		"slow":       {[]http.HandlerFunc{slow}, 503, 503, codeGroupLost, "no_answer", "outcome_unknown"},
+		"huge":       {[]http.HandlerFunc{answer(200, strings.Repeat("x", maxGroupAnswer+1))}, 502, 503, codeGroupLost, "bad_answer", "outcome_unknown"},
+		"limits":     {[]http.HandlerFunc{answer(429, `{}`)}, 502, 502, codeGroupLost, "bad_answer", "bad_answer"},
+		"misrouted":  {[]http.HandlerFunc{answer(421, `{}`)}, 502, 502, codeGroupLost, "bad_answer", "bad_answer"},
+		"sends away": {[]http.HandlerFunc{answer(307, ``, "Location", "http://attacker.example/api")}, 502, 502, codeGroupLost, "bad_answer", "bad_answer"},
+		"leaderless": {[]http.HandlerFunc{answer(503, leaderless)}, 503, 503, codeLeaderChanged, "", ""},
+		"unknown": {
+			[]http.HandlerFunc{answer(503, unknown)},
+			503, 503, codeLeaderChanged, "outcome_unknown", "outcome_unknown",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eu := beside(t, func(eu *groupRig) { eu.o.Groups.Timeout = 500 * time.Millisecond }, c.nodes...)
+			got, body := eu.get(t, read)
+			if e := decodeError(t, body); got.StatusCode != c.status || e.Code != c.code || e.Reason != c.reason {
+				t.Errorf("read: %d %.300s", got.StatusCode, body)
+			}
+			if got, body = eu.send(t, write); got.StatusCode != c.posted || decodeError(t, body).Reason != c.onWrites {
+				t.Errorf("write: %d %.300s", got.StatusCode, body)
+			}
+		})
+	}
+}
+
+// A leader is found among the nodes, a write is offered to each until one takes
+// it, and two that name each other are left alone after maxForwards.
+func TestGroupsFollowTheLeader(t *testing.T) {
+	t.Parallel()
+	var first, second atomic.Int64
+	var leader, other atomic.Pointer[string] // a URL: that node sends there
+	done := func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(`{"ok":true}`)) }
+	to := func(url *atomic.Pointer[string], count *atomic.Int64, leads http.HandlerFunc) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			// Parts are asked for beside, and a node that does not lead sends them on as well.
+			part, at := isPart(r), url.Load()
+			if !part {
+				count.Add(1)
+			}
+			switch {
+			case at != nil:
+				w.Header().Set("Location", *at+r.URL.String())
+				w.WriteHeader(307)
+			case part:
+				w.WriteHeader(404)
+			default:
+				leads(w, r)
+			}
+		}
+	}
+	eu := beside(t, nil, to(&leader, &first, done), to(&other, &second, done))
+	nodes := eu.o.Groups.All[1].Nodes
+	leader.Store(&nodes[1].Base)
+	for range 2 {
+		if got, body := eu.send(t, postText(pathRFQ+"quote", quoteOf(usTicket))); got.StatusCode != 200 || string(body) != `{"ok":true}` {
+			t.Fatalf("%d %s", got.StatusCode, body)
+		}
+	}
+	// A part may have found the leader before, and then the follower is not asked.
+	if first.Load() > 1 || second.Load() != 2 {
+		t.Errorf("%d times the follower, %d times the leader", first.Load(), second.Load())
+	}
+	before := first.Load() + second.Load()
+	other.Store(&nodes[0].Base)
+	if got, body := eu.send(t, postText(pathRFQ+"quote", quoteOf(usTicket))); got.StatusCode != 503 || decodeError(t, body).Reason != "no_answer" {
+		t.Errorf("%d %s", got.StatusCode, body)
+	}
+	if more := first.Load() + second.Load() - before; more < 2 || more > maxForwards {
+		t.Errorf("asked %d times more, at most %d", more, maxForwards)
+	}
+}
+
+// One request more than may be under way is refused at once; a body over the
+// limit goes nowhere.
+func TestGroupsLimits(t *testing.T) {
+	t.Parallel()
+	entered, release := make(chan struct{}, 16), make(chan struct{})
+	eu := beside(t, func(eu *groupRig) { eu.o.Groups.MaxOpen = 2 }, func(w http.ResponseWriter, r *http.Request) {
+		if isPart(r) {
+			w.WriteHeader(404)
+			return
+		}
+		entered <- struct{}{}
+		<-release
+	})
+	const target = "/api/v1/market/ticker?symbol=XSLUSD/USDC"
+	answered := make(chan int, 2)
+	for range 2 {
+		go func() {
+			got, _ := eu.get(t, target)
+			answered <- got.StatusCode
+		}()
+	}
+	for range 2 {
+		select {
+		case <-entered:
+		case <-time.After(deadline):
+			close(release)
+			t.Fatal("as many as may be do not arrive")
+		}
+	}
+	got, body := eu.get(t, target)
+	if e := decodeError(t, body); got.StatusCode != 503 || e.Code != codeOverloaded || e.Reason != "group" {
+		t.Errorf("one more: %d %s", got.StatusCode, body)
+	}
+	close(release)
+	if a, b := <-answered, <-answered; a != 200 || b != 200 {
+		t.Errorf("those before: %d %d", a, b)
+	}
+	long := strings.Replace(quoteOf(usTicket), `"rail"`, `"x":"`+strings.Repeat("x", DefaultMaxBodyBytes)+`","rail"`, 1)
+	if got, _ := eu.send(t, postText(pathRFQ+"quote", long)); got.StatusCode != 413 || len(entered) != 0 {
+		t.Errorf("a body over the limit: %d", got.StatusCode)
+	}
+	for _, bad := range []string{`{`, `[]`, `{"order_id":7}`, `{"order_id":"T1000000007"} x`, `{"order_id":"` + strings.Repeat("T", 100) + `"}`, ``} {
+		got, _ := eu.send(t, postText(pathRFQ+"quote", bad))
+		if got.StatusCode != 400 || got.Header.Get("X-Group") != "eu" {
+			t.Errorf("%q: %d %v", bad, got.StatusCode, got.Header)
+		}
+	}
+}
+
+// A stream of another group's symbols is sent there, one of both is not.
+func TestGroupsStreams(t *testing.T) {
+	t.Parallel()
+	eu, us := startGroups(t, nil)
+	const path = "/api/v1/market/stream?symbols="
+	got, body := eu.get(t, path+"XSLUSD/USDC,X92C/SLUSD")
+	if got.StatusCode != 307 || got.Header.Get("Location") != "http://"+us.o.Base+path+"XSLUSD/USDC,X92C/SLUSD" || decodeError(t, body).Code != codeOtherGroup {
+		t.Errorf("%d %v %s", got.StatusCode, got.Header, body)
+	}
+	if got, _ := eu.get(t, path+"XSLUSD/USDC,SLUSD/USDC"); got.StatusCode != 200 {
+		t.Errorf("of both: %d: that is the feed's to say", got.StatusCode)
+	}
+}
+
+// Lists have what all groups have. A group that is not seen is left out, and said
+// to be so.
+func TestGroupsLists(t *testing.T) {
+	t.Parallel()
+	var ahead atomic.Int64
+	begun := time.Now()
+	clock := func() int64 { return int64(time.Since(begun)) + ahead.Load() }
+	eu, us := startGroups(t, func(eu, _ *groupRig) { eu.o.Clock = clock })
+	eu.eventuallySeen(t, true)
+	us.eventuallySeen(t, true)
+	lists := []string{
+		"/api/v1/market/symbols", pathTickets, pathCompact, pathPairs, pathTokens, pathBoard, pathSellable,
+		"/api/v1/market/pairs", "/api/v1/market/adapters/coingecko/tickers",
+	}
+	for _, path := range lists {
+		got, body := eu.get(t, path)
+		line := got.Header.Get("X-Groups")
+		if got.StatusCode != 200 || !strings.HasPrefix(line, "eu, us;age_ms=") {
+			t.Errorf("%s: %d %q", path, got.StatusCode, line)
+		}
+		if path != pathSellable && path != pathTokens && (!bytes.Contains(body, []byte("XSLUSD")) || !bytes.Contains(body, []byte(`"SLUSD`))) {
+			t.Errorf("%s has not both: %.400s", path, body)
+		}
+	}
+	if _, body := eu.get(t, pathTickets); !bytes.Contains(body, []byte(`"order_id":"T7"`)) || !bytes.Contains(body, []byte(`"order_id":"T1000000007"`)) {
+		t.Errorf("tickets: %.600s", body)
+	}
+	// The desk's own text channel has its own tickets alone.
+	eu.g.Tickets(func(in market.InstrumentID, id market.TicketID, _ []byte) {
+		if int(in) >= eu.books.set.Len() || id.Group() != 1 {
+			t.Errorf("ticket %d of instrument %d", id, in)
+		}
+	})
+	us.stop()
+	ahead.Store(int64(time.Hour))
+	for _, path := range lists {
+		got, body := eu.get(t, path)
+		if line := got.Header.Get("X-Groups"); got.StatusCode != 200 || line != "eu, us;unreachable" {
+			t.Errorf("%s: %d %q", path, got.StatusCode, line)
+		}
+		if bytes.Contains(body, []byte("T1000000007")) {
+			t.Errorf("%s still offers: %.400s", path, body)
+		}
+	}
+	if _, body := eu.get(t, "/api/v1/market/symbols"); bytes.Count(body, []byte(`"status":"unknown"`)) != 3 {
+		t.Errorf("symbols: %s", body)
+	}
+}

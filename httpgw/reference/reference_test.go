@@ -1,0 +1,75 @@
+package reference
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+)
+
+// TestFiles: every file that the page names is there, with a media type, and no
+// file has another one fetched from elsewhere.
+func TestFiles(t *testing.T) {
+	files, err := Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := map[string][]byte{}
+	for _, f := range files {
+		there[f.Name] = f.Body
+		if f.Media == "" || len(f.Body) == 0 {
+			t.Errorf("%s: %d bytes of %q", f.Name, len(f.Body), f.Media)
+		}
+	}
+	for _, own := range regexp.MustCompile(`(?:href|src)="([^"]*)"`).FindAllSubmatch(there[Page], -1) {
+		name, mine := bytes.CutPrefix(own[1], []byte("/docs/"))
+		if mine && there[string(name)] == nil {
+			t.Errorf("no %s", name)
+		}
+		if !bytes.HasPrefix(own[1], []byte("/")) || bytes.HasPrefix(own[1], []byte("//")) {
+			t.Errorf("%s is elsewhere", own[1])
+		}
+	}
+	for _, elsewhere := range []string{"cdn.redoc.ly", "fonts.googleapis", "sourceMappingURL=redoc"} {
+		for name, body := range there {
+			if bytes.Contains(body, []byte(elsewhere)) {
+				t.Errorf("%s names %s", name, elsewhere)
+			}
+		}
+	}
+}
+
+// TestBuilt: dist/ is what the sources and the pinned Redoc make.
+func TestBuilt(t *testing.T) {
+	t.Parallel()
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("skipped: no node here")
+	}
+	if _, err := os.Stat("node_modules/redoc"); err != nil {
+		t.Skip("skipped: Redoc is not installed (make docs, or npm --prefix httpgw/reference ci)")
+	}
+	out := t.TempDir()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	if said, err := exec.CommandContext(ctx, node, "build.mjs", out).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	files, err := Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := os.ReadDir(out)
+	if err != nil || len(made) != len(files) {
+		t.Fatalf("%d files are made, %d are committed: %v", len(made), len(files), err)
+	}
+	for _, f := range files {
+		if fresh, err := os.ReadFile(filepath.Join(out, f.Name)); err != nil || !bytes.Equal(fresh, f.Body) {
+			t.Errorf("dist/%s is not what src/ makes: run make docs (%v)", f.Name, err)
+		}
+	}
+}

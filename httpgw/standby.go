@@ -1,0 +1,232 @@
+package httpgw
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/fasthttp/websocket"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/valyala/fasthttp"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// standbyGrace is what requests under way have when Run ends: what they get takes
+	// no time, and the listeners are wanted for the leader's gateways.
+	standbyGrace = 20 * time.Millisecond
+	// standbyEnd is the longest that connections that were broken off may take.
+	standbyEnd = time.Second
+	// farewellTime is what a WebSocket's client has to answer the close, and
+	// maxFarewell the most bytes of a message of his that are read meanwhile.
+	farewellTime = time.Second
+	maxFarewell  = 16 << 10
+
+	standbyMethods = "GET, HEAD, POST, OPTIONS"
+)
+
+// StandbyOptions configures a Standby. The zero value of a field means its default,
+// that of Options; what is not here does not concern it.
+type StandbyOptions struct {
+	// Listening addresses, host:port; port 0 takes a free one.
+	Base, API, WS string
+	// Listen binds them; default net.Listen.
+	Listen func(network, addr string) (net.Listener, error)
+	// Leader returns who leads now. It must not block. Required.
+	Leader func() Leader
+
+	MaxConns, MaxConnsPerIP      int // see Options
+	MaxHeaderBytes, MaxBodyBytes int
+
+	ReadTimeout, WriteTimeout, IdleTimeout time.Duration
+
+	TrustedProxies []netip.Prefix
+	Logger         *slog.Logger
+}
+
+// Standby holds the three public addresses of a node that does not lead. Requests
+// are sent to the leader, 307 with the same path and query on its address of the
+// same kind, or told 503 LEADER_CHANGED while none is known; a WebSocket is opened
+// and closed with 1012. That holds for every path, also those that there are not:
+// the leader says so. Requests cost no tokens, connections are counted and timed as
+// a Gateway does it. Its methods may be called from any goroutine.
+type Standby struct {
+	inner    *Gateway // its sockets and limits; it has no routes
+	leader   func() Leader
+	upgrader websocket.FastHTTPUpgrader
+}
+
+// NewStandby listens on the three addresses and serves nothing yet; connections
+// wait until Run. Whoever does not call Run calls Close.
+func NewStandby(o StandbyOptions) (*Standby, error) {
+	if o.Leader == nil {
+		return nil, errors.New("httpgw: a standby needs to know the leader")
+	}
+	all := Options{
+		Base: o.Base, API: o.API, WS: o.WS, Listen: o.Listen,
+		MaxConns: o.MaxConns, MaxConnsPerIP: o.MaxConnsPerIP, MaxHeaderBytes: o.MaxHeaderBytes, MaxBodyBytes: o.MaxBodyBytes,
+		ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout, IdleTimeout: o.IdleTimeout, ShutdownTimeout: standbyGrace,
+		TrustedProxies: o.TrustedProxies, Logger: o.Logger,
+	}
+	all.applyDefaults()
+	if err := all.checkConns(); err != nil {
+		return nil, err
+	}
+	g := &Gateway{
+		opts: all, log: all.Logger, ids: newRequestIDs(), metrics: newMetrics(),
+		proxies: proxies{trusted: all.TrustedProxies, header: all.ForwardedHeader},
+	}
+	g.conns = newConns(all.MaxConns, all.MaxConnsPerIP, &g.proxies, g.ids, g.metrics.refused)
+	g.conns.lines = commonLines[neverCached]
+	s := &Standby{inner: g, leader: o.Leader}
+	s.upgrader = websocket.FastHTTPUpgrader{
+		ReadBufferSize: 256, WriteBufferSize: 256,
+		CheckOrigin: func(*fasthttp.RequestCtx) bool { return true }, // nothing is read or told here
+		Error:       s.noUpgrade,
+	}
+	err := g.listen(func(on surface) *fasthttp.Server {
+		d := &standbyDoor{Standby: s, on: on, stats: g.metrics.routes.route(surfaceNames[on], "standby")}
+		server := g.newServer(on, d.serve, d.expect)
+		// A WebSocket is counted until it is closed: it is not handed to anybody.
+		server.ConnState = func(conn net.Conn, state fasthttp.ConnState) {
+			if state == fasthttp.StateClosed {
+				g.conns.remove(conn)
+			}
+		}
+		return server
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// BaseAddr returns the base address that NewStandby listens on.
+func (s *Standby) BaseAddr() net.Addr { return s.inner.BaseAddr() }
+
+// APIAddr returns the api address that NewStandby listens on.
+func (s *Standby) APIAddr() net.Addr { return s.inner.APIAddr() }
+
+// WSAddr returns the ws address that NewStandby listens on.
+func (s *Standby) WSAddr() net.Addr { return s.inner.WSAddr() }
+
+// Collectors returns this room's metrics, for AdminOptions.Collectors: those of a
+// Gateway, all requests as the route "standby".
+func (s *Standby) Collectors() []prometheus.Collector { return s.inner.Collectors() }
+
+// Close stops listening. Only for a Standby that Run was not called on.
+func (s *Standby) Close() error { return s.inner.Close() }
+
+// Run serves until ctx ends, then lets go of the listeners at once and breaks off,
+// within some 20 ms, what is under way. It returns nil after an orderly end, and
+// may be called once.
+func (s *Standby) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for i := range s.inner.servers {
+		one := &s.inner.servers[i]
+		group.Go(func() error {
+			if err := one.http.Serve(one.listener); err != nil {
+				return fmt.Errorf("httpgw: standby %s: %w", surfaceNames[one.on], err)
+			}
+			return nil
+		})
+		group.Go(func() error {
+			<-ctx.Done()
+			_ = one.listener.Close() // again in Shutdown, which tells whether that went well
+			polite, cancel := context.WithTimeout(context.Background(), standbyGrace)
+			defer cancel()
+			if err := one.http.ShutdownWithContext(polite); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				return fmt.Errorf("httpgw: stop standby %s: %w", surfaceNames[one.on], err)
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	for end := time.Now().Add(standbyEnd); s.inner.conns.count() > 0 && time.Now().Before(end); {
+		s.inner.conns.closeAll()
+		time.Sleep(time.Millisecond)
+	}
+	return err
+}
+
+// standbyDoor serves one address.
+type standbyDoor struct {
+	*Standby
+	on    surface
+	stats *routeStats
+}
+
+// serve answers one request. It is fasthttp's handler.
+func (d *standbyDoor) serve(ctx *fasthttp.RequestCtx) {
+	g := d.inner
+	id := g.ids.next()
+	defer func() { d.stats.observe(ctx.Response.StatusCode(), time.Since(ctx.Time())) }()
+	defer g.catch(ctx, &id)
+	if readAsked(&ctx.Request.Header).twiceFramed {
+		ctx.SetConnectionClose()
+		g.fail(ctx, &id, malformedFraming())
+		return
+	}
+	path, query := target(ctx)
+	switch {
+	case ctx.IsOptions():
+		g.preflight(ctx, &id, standbyMethods)
+	case methodOf(ctx.Method()) == 0:
+		g.fail(ctx, &id, methodNotAllowed(standbyMethods))
+	case isUpgrade(ctx) && string(path) == pathWebSocket:
+		g.common(ctx, &id, neverCached)
+		d.farewell(ctx)
+	default:
+		g.fail(ctx, &id, elsewhere(d.leader(), d.on, targetOf(path, query)))
+	}
+}
+
+// expect is fasthttp's ExpectHandler: nobody's body is wanted here.
+func (d *standbyDoor) expect(ctx *fasthttp.RequestCtx) int {
+	d.serve(ctx)
+	return ctx.Response.StatusCode()
+}
+
+// farewell opens a WebSocket and closes it with 1012 and the leader's address.
+func (d *standbyDoor) farewell(ctx *fasthttp.RequestCtx) {
+	conn := ctx.Conn()
+	leader := d.leader()
+	last := websocket.FormatCloseMessage(websocket.CloseServiceRestart, leader.closeReason(d.on))
+	// An error is answered: noUpgrade.
+	_ = d.upgrader.Upgrade(ctx, func(ws *websocket.Conn) {
+		defer d.inner.conns.remove(conn)
+		defer func() { _ = conn.Close() }() // who does not read it has gone
+		by := time.Now().Add(farewellTime)
+		if ws.WriteControl(websocket.CloseMessage, last, by) != nil || ws.SetReadDeadline(by) != nil {
+			return
+		}
+		ws.SetReadLimit(maxFarewell)
+		for {
+			if _, _, err := ws.NextReader(); err != nil {
+				return
+			}
+		}
+	})
+}
+
+// noUpgrade answers an upgrade request that is none.
+func (s *Standby) noUpgrade(ctx *fasthttp.RequestCtx, status int, _ error) {
+	id := s.inner.ids.next()
+	ctx.Response.Header.Set("Sec-WebSocket-Version", "13")
+	ctx.SetConnectionClose()
+	s.inner.fail(ctx, &id, &problem{
+		status: status, code: codeInvalidField, reason: "websocket_upgrade", text: "This is not an upgrade request of RFC 6455.",
+	})
+}
+
+// targetOf joins what target has cut.
+func targetOf(path, query []byte) []byte {
+	if len(query) == 0 {
+		return path
+	}
+	return append(append(append(make([]byte, 0, len(path)+1+len(query)), path...), '?'), query...)
+}

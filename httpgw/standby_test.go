@@ -1,0 +1,382 @@
+package httpgw
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fasthttp/websocket"
+
+	"blockdesk/engine"
+	"blockdesk/engine/rfq"
+	"blockdesk/feed/archive"
+	"blockdesk/httpgw/desk"
+	"blockdesk/internal/runtest"
+	"blockdesk/market"
+)
+
+var theLeader = Leader{ID: "b", Base: "http://10.0.0.2:8080", API: "https://api.example", WS: "ws://10.0.0.2:8081", FIX: "10.0.0.2:9878"}
+
+// startStandby runs a standby until the test ends.
+func startStandby(t *testing.T, o StandbyOptions) (*Standby, func()) {
+	t.Helper()
+	o.Base, o.API, o.WS = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
+	s, err := NewStandby(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, runtest.Start(t, s.Run)
+}
+
+// TestStandby: what each address says of each kind of request, with a leader and
+// without one.
+func TestStandby(t *testing.T) {
+	leader := theLeader
+	var known atomic.Pointer[Leader]
+	known.Store(&leader)
+	s, _ := startStandby(t, StandbyOptions{Leader: func() Leader { return *known.Load() }})
+	const post = "Content-Type: application/json\r\nContent-Length: 2\r\n"
+	for _, c := range []struct {
+		addr                    net.Addr
+		method, target, headers string
+		status                  int
+		location                string
+	}{
+		{s.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD%2FUSDC&limit=5", "", 307, "http://10.0.0.2:8080/api/v1/market/depth?symbol=SLUSD%2FUSDC&limit=5"},
+		{s.BaseAddr(), "HEAD", "/", "", 307, "http://10.0.0.2:8080/"},
+		{s.BaseAddr(), "POST", pathRFQ + "quote", post, 307, "http://10.0.0.2:8080" + pathRFQ + "quote"},
+		{s.BaseAddr(), "POST", pathRFQ + "quote", post + "Expect: 100-continue\r\n", 307, "http://10.0.0.2:8080" + pathRFQ + "quote"},
+		{s.APIAddr(), "GET", "/api/v1/market/stream?symbol=X", "", 307, "https://api.example/api/v1/market/stream?symbol=X"},
+		{s.WSAddr(), "GET", pathWebSocket, "", 307, "http://10.0.0.2:8081" + pathWebSocket},
+		{s.BaseAddr(), "GET", "//evil.example/x", "", 307, "http://10.0.0.2:8080//evil.example/x"},
+		{s.BaseAddr(), "GET", "/@evil.example", "", 307, "http://10.0.0.2:8080/@evil.example"},
+		{s.BaseAddr(), "GET", "http://evil.example/x?y", "", 307, "http://10.0.0.2:8080/x?y"},
+		{s.BaseAddr(), "GET", "/%0d%0aSet-Cookie:x", "", 307, "http://10.0.0.2:8080/%0d%0aSet-Cookie:x"},
+		{s.BaseAddr(), "GET", "/\\evil.example", "", 404, ""},
+		{s.BaseAddr(), "GET", "/\x7f\x01", "", 400, ""},
+		{s.BaseAddr(), "GET", "/\xc3\xa9", "", 404, ""},
+		{s.BaseAddr(), "GET", "@evil.example/", "", 400, ""},
+		{s.BaseAddr(), "OPTIONS", pathRFQ + "quote", "", 204, ""},
+		{s.BaseAddr(), "DELETE", "/", "", 405, ""},
+		{s.BaseAddr(), "POST", "/", "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", 400, ""},
+	} {
+		name := c.method + " " + c.target
+		if strings.HasPrefix(c.headers, "Content-Type") && !strings.Contains(c.headers, "Expect") {
+			c.headers += "\r\n{}"
+		}
+		resp, body := ask(t, c.addr, c.method, c.target, c.headers)
+		if resp.StatusCode != c.status || resp.Header.Get("Location") != c.location {
+			t.Errorf("%s: status %d, location %q, want %d %q", name, resp.StatusCode, resp.Header.Get("Location"), c.status, c.location)
+			continue
+		}
+		checkHeaders(t, name, resp.Header)
+		if c.status != 307 || c.method == "HEAD" {
+			continue
+		}
+		e := decodeError(t, body)
+		if e.Code != codeLeaderChanged || e.Leader == nil || e.Leader.ID != "b" || !strings.HasPrefix(c.location, e.Leader.URL+"/") ||
+			resp.Header.Get("Retry-After") != "1" {
+			t.Errorf("%s: %v %s", name, resp.Header, body)
+		}
+	}
+	for name, l := range map[string]Leader{
+		"none": {}, "no address of this kind": {ID: "b", API: "http://x"}, "no URL": {ID: "b", Base: "10.0.0.2:8080"},
+		"a header more": {ID: "b", Base: "http://x\r\nSet-Cookie: y"}, "another scheme": {ID: "b", Base: "javascript://x"},
+	} {
+		known.Store(&l)
+		resp, body := ask(t, s.BaseAddr(), "GET", "/", "")
+		if e := decodeError(t, body); resp.StatusCode != 503 || e.Code != codeLeaderChanged || e.Leader != nil ||
+			resp.Header.Get("Retry-After") != "1" || resp.Header.Get("Location") != "" {
+			t.Errorf("%s: status %d %v: %s", name, resp.StatusCode, resp.Header, body)
+		}
+	}
+	if n := s.inner.metrics.panics; counted(t, n) != 0 {
+		t.Error("a handler has panicked")
+	}
+}
+
+// TestStandbyWebSocket: the handshake is completed and the close says where to go.
+func TestStandbyWebSocket(t *testing.T) {
+	long := theLeader
+	long.WS = "ws://" + strings.Repeat("h", MaxCloseReason)
+	fits := theLeader
+	fits.WS = "ws://" + strings.Repeat("h", MaxCloseReason-len("LEADER_CHANGED: ws:///ws/rfq"))
+	for name, c := range map[string]struct {
+		leader Leader
+		reason string
+	}{
+		"known":    {theLeader, "LEADER_CHANGED: ws://10.0.0.2:8081/ws/rfq"},
+		"unknown":  {Leader{}, "LEADER_CHANGED"},
+		"too long": {long, "LEADER_CHANGED"},
+		"fits":     {fits, "LEADER_CHANGED: " + fits.WS + "/ws/rfq"},
+	} {
+		s, _ := startStandby(t, StandbyOptions{Leader: func() Leader { return c.leader }})
+		conn, resp, err := websocket.DefaultDialer.Dial("ws://"+s.WSAddr().String()+pathWebSocket, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if id := resp.Header.Get("X-Request-Id"); !requestIDForm.MatchString(id) {
+			t.Errorf("%s: headers %v", name, resp.Header)
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(deadline))
+		_, _, err = conn.ReadMessage()
+		var closed *websocket.CloseError
+		if !errors.As(err, &closed) || closed.Code != websocket.CloseServiceRestart || closed.Text != c.reason {
+			t.Errorf("%s: %v", name, err)
+		}
+		_ = conn.Close()
+		waitFor(t, func() bool { return s.inner.conns.count() == 0 })
+	}
+	s, _ := startStandby(t, StandbyOptions{Leader: func() Leader { return theLeader }})
+	resp, body := ask(t, s.WSAddr(), "GET", pathWebSocket, "Connection: Upgrade\r\nUpgrade: websocket\r\n")
+	if e := decodeError(t, body); resp.StatusCode != 400 || e.Reason != "websocket_upgrade" {
+		t.Errorf("no key: status %d %s", resp.StatusCode, body)
+	}
+}
+
+// TestStandbyLimits: connections are counted, those that wait for the end of a
+// WebSocket too, and who sends slowly is answered in time.
+func TestStandbyLimits(t *testing.T) {
+	s, _ := startStandby(t, StandbyOptions{
+		Leader: func() Leader { return theLeader }, MaxConns: 2, ReadTimeout: 300 * time.Millisecond, IdleTimeout: time.Minute,
+	})
+	silent, _, err := websocket.DefaultDialer.Dial("ws://"+s.BaseAddr().String()+pathWebSocket, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	slow, err := net.Dial("tcp", s.APIAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	waitFor(t, func() bool { return s.inner.conns.count() == 2 })
+	resp, body := ask(t, s.BaseAddr(), "GET", "/", "")
+	if e := decodeError(t, body); resp.StatusCode != 503 || e.Code != codeOverloaded || e.Reason != "connections" {
+		t.Errorf("one more: status %d: %s", resp.StatusCode, body)
+	}
+	if _, err := io.WriteString(slow, "GET / HTTP/1.1\r\nX"); err != nil {
+		t.Fatal(err)
+	}
+	_ = slow.SetReadDeadline(time.Now().Add(deadline))
+	if all, err := io.ReadAll(slow); err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 408 ") {
+		t.Errorf("slow: %q, %v", all, err)
+	}
+	waitFor(t, func() bool { return s.inner.conns.count() == 0 }) // the silent one has had its time
+}
+
+// TestStandbyEnds: Run ends at once whatever is open, and its addresses are free.
+func TestStandbyEnds(t *testing.T) {
+	s, stop := startStandby(t, StandbyOptions{Leader: func() Leader { return theLeader }})
+	idle, err := net.Dial("tcp", s.BaseAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer idle.Close()
+	ws, _, err := websocket.DefaultDialer.Dial("ws://"+s.WSAddr().String()+pathWebSocket, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	waitFor(t, func() bool { return s.inner.conns.count() == 2 })
+	stop()
+	if n := s.inner.conns.count(); n != 0 {
+		t.Errorf("%d connections are left", n)
+	}
+	again, err := net.Listen("tcp", s.BaseAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = again.Close()
+}
+
+// TestStandbyOptions: what is refused at once.
+func TestStandbyOptions(t *testing.T) {
+	if _, err := NewStandby(StandbyOptions{}); err == nil {
+		t.Error("no leader function")
+	}
+	if _, err := NewStandby(StandbyOptions{Leader: func() Leader { return Leader{} }, MaxConns: -1}); err == nil {
+		t.Error("a limit below 1")
+	}
+}
+
+// FuzzElsewhere: whatever the target, a Location is one line and names the
+// configured host.
+func FuzzElsewhere(f *testing.F) {
+	for _, seed := range []string{"/", "//evil/x", "/@evil", "\\evil", "/a?b#c", "/\r\nX: y", ".evil", ":80@evil/", ""} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		p := elsewhere(theLeader, onAPI, raw)
+		if p.location == "" {
+			if p.status != 404 {
+				t.Fatalf("%q: status %d", raw, p.status)
+			}
+			return
+		}
+		if strings.ContainsAny(p.location, "\r\n\x00 ") || p.location != theLeader.API+string(raw) {
+			t.Fatalf("%q: location %q", raw, p.location)
+		}
+		if u, err := url.Parse(p.location); err == nil && (u.Host != "api.example" || u.User != nil || u.Scheme != "https") {
+			t.Fatalf("%q: location %q", raw, p.location)
+		}
+	})
+}
+
+// TestReadOnly: a follower answers what its views have and sends the rest to the
+// leader, route by route.
+func TestReadOnly(t *testing.T) {
+	w := newWriter(t, nil)
+	w.g.opts.ReadOnly = func() Leader { return theLeader }
+	leaders := map[string]bool{
+		"POST " + pathRFQ + "quote": true, "POST " + pathNativeModular: true, "POST " + pathModular: true, "POST " + pathNativeAtomic: true,
+		"POST " + pathAtomic: true, "POST " + pathNativeVerify: true, "POST " + pathAliasVerify: true, "POST " + pathFallbackVerify: true,
+		"POST " + pathHandshake: true, "POST " + pathBuild: true, "POST " + pathSubmit: true,
+		"GET " + pathRFQ + "claims/{claim_id}": true, "GET " + pathBuilds + buildSegment: true,
+		"GET " + pathStatus: true, "GET " + pathDeskStatus: true,
+	}
+	seen := 0
+	doors := testDoors()
+	doors.Desk = w.desk
+	for _, r := range w.g.routes(doors) {
+		name := methodNames[r.method] + " " + r.path
+		if r.leader != leaders[name] || r.post != nil && !r.leader {
+			t.Errorf("%s: leader %t", name, r.leader)
+		}
+		if r.raw != nil || r.stream != nil {
+			continue
+		}
+		seen++
+		path, query, _ := strings.Cut(strings.NewReplacer("{claim_id}", claimText(78), buildSegment, "B1", poolSegment, "P1").Replace(r.path), "?")
+		for i, on := range []surface{onBase, onAPI, onWS} {
+			if r.surfaces&on == 0 {
+				continue
+			}
+			raw := methodNames[r.method] + " " + path + "?" + query + " HTTP/1.1\r\nHost: x\r\n\r\n"
+			if r.post != nil {
+				raw = postText(path, "no JSON, which is for the leader to say")
+			}
+			got := do(t, w.doors[i], raw)
+			if (got.status == 307) != (r.leader || r.facts) {
+				t.Errorf("%s %s: status %d: %.200s", surfaceNames[on], name, got.status, got.body)
+			}
+			if got.status == 307 && !strings.HasPrefix(got.header.Get("Location"), theLeader.url(on, false)+path) {
+				t.Errorf("%s %s: location %q", surfaceNames[on], name, got.header.Get("Location"))
+			}
+		}
+	}
+	if seen < len(leaders) || w.desk.last() != nil {
+		t.Errorf("%d routes, desk asked %v", seen, w.desk.last())
+	}
+	// The history of a follower begins where it has joined, and it reads no chain.
+	for _, path := range []string{pathMarket + "status", pathMarket + "tokenlist", pathPools + strings.Repeat("1", 32), pathWallet} {
+		if got := do(t, w.doors[0], "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"); got.status != 307 {
+			t.Errorf("the document %s: status %d", path, got.status)
+		}
+	}
+	w.g.opts.ReadOnly = func() Leader { return Leader{} }
+	if got := w.post(t, pathRFQ+"quote", quoteBody); got.status != 503 || decodeError(t, got.body).Code != codeLeaderChanged {
+		t.Errorf("no leader: status %d: %s", got.status, got.body)
+	}
+}
+
+// pastAtLeader is the History of a follower that has joined a moment ago.
+type pastAtLeader struct{ History }
+
+func (pastAtLeader) Trades(market.InstrumentID, market.TradeID, int) ([]engine.Trade, error) {
+	return nil, fmt.Errorf("since noon: %w", ErrAtLeader)
+}
+
+func (pastAtLeader) Candles(market.InstrumentID, archive.Interval, int64, int) ([]archive.Candle, error) {
+	return nil, fmt.Errorf("since noon: %w", ErrAtLeader)
+}
+func (pastAtLeader) Version() uint64 { return 1 }
+func (pastAtLeader) Cursor() uint64  { return 1 }
+
+// TestPastAtLeader: what a follower has not seen is sent to the leader, path and
+// query as they are, and refused for a moment where there is none.
+func TestPastAtLeader(t *testing.T) {
+	w := newWriter(t, nil)
+	w.g.market.candles.history = pastAtLeader{}
+	for name, leader := range map[string]Leader{"a leader": theLeader, "none": {}} {
+		w.g.opts.ReadOnly = func() Leader { return leader }
+		for _, path := range []string{
+			"/api/v1/market/klines?symbol=SLUSD/USDC&limit=7", "/api/v1/market/candles", "/api/v1/market/trades?symbol=SLUSD/USDC&before=3",
+		} {
+			got := do(t, w.doors[0], "GET "+path+" HTTP/1.1\r\nHost: test\r\n\r\n")
+			if leader.ID == "" && (got.status != 503 || decodeError(t, got.body).Code != codeLeaderChanged) ||
+				leader.ID != "" && (got.status != 307 || got.header.Get("Location") != theLeader.Base+path) {
+				t.Errorf("%s, %s: status %d: %v", name, path, got.status, got.header)
+			}
+		}
+	}
+}
+
+// TestBarrier: a claim is shown once a majority says that this node leads, and
+// elsewhere where it does not.
+func TestBarrier(t *testing.T) {
+	w := newWriter(t, nil)
+	var leads error
+	asked := 0
+	w.g.opts.Barrier = func() error { asked++; return leads }
+	w.g.opts.Deposed = func() (Leader, bool) { return theLeader, false }
+	get := func(path string) reply { return do(t, w.doors[0], "GET "+path+" HTTP/1.1\r\nHost: test\r\n\r\n") }
+	claim := claimsPath + claimText(78)
+	if got := get(claim); got.status != http.StatusNotFound || asked != 1 {
+		t.Fatalf("status %d after %d questions: %s", got.status, asked, got.body)
+	}
+	leads = errors.New("nobody confirms")
+	got := get(claim)
+	if got.status != http.StatusTemporaryRedirect || got.header.Get("Location") != theLeader.Base+claim {
+		t.Fatalf("status %d: %v", got.status, got.header)
+	}
+	w.g.opts.Barrier = func() error { t.Error("the market is no secret of the leader's"); return nil }
+	get("/api/v1/market/symbols")
+}
+
+// TestDeposed: what a leader says of requests that it can tell nothing of any more.
+func TestDeposed(t *testing.T) {
+	unknown := errors.Join(desk.ErrReadOnly, desk.ErrUnknown)
+	for name, c := range map[string]struct {
+		over         bool
+		err          error
+		status       int
+		code, reason string
+	}{
+		"journal failed under it":    {true, unknown, 503, codeLeaderChanged, "outcome_unknown"},
+		"before the term is over":    {false, unknown, 503, codeLeaderChanged, "outcome_unknown"},
+		"stopped under it":           {false, errors.Join(desk.ErrStopped, desk.ErrUnknown), 503, codeLeaderChanged, "outcome_unknown"},
+		"stopped before it":          {false, desk.ErrStopped, 503, codeLeaderChanged, "outcome_unknown"},
+		"a store has gone":           {true, errors.New("not the leader"), 503, codeLeaderChanged, "outcome_unknown"},
+		"too slow, and still leads":  {false, desk.ErrTimeout, 503, codeOverloaded, "outcome_unknown"},
+		"full, and still leads":      {false, desk.ErrReadOnly, 503, codeReadOnly, ""},
+		"a conflict is one for good": {true, desk.ErrConflict, 409, codeIdempotencyConflict, ""},
+	} {
+		w := newWriter(t, nil)
+		var asked atomic.Bool // the leader is deposed while the desk works
+		w.g.opts.Deposed = func() (Leader, bool) { return theLeader, c.over && asked.Load() }
+		w.desk.result = func(rfq.Request) (*desk.Result, error) { asked.Store(true); return nil, c.err }
+		got := w.post(t, pathRFQ+"quote", quoteBody)
+		e := decodeError(t, got.body)
+		if got.status != c.status || e.Code != c.code || e.Reason != c.reason || got.header.Get("Location") != "" {
+			t.Errorf("%s: status %d: %s", name, got.status, got.body)
+		}
+		if c.code == codeLeaderChanged && (e.Leader == nil || e.Leader.URL != theLeader.Base || got.header.Get("Retry-After") != "1") {
+			t.Errorf("%s: %v %s", name, got.header, got.body)
+		}
+		if !c.over {
+			continue
+		}
+		// What comes later is sent on, unread.
+		if got := w.post(t, pathRFQ+"quote", quoteBody); got.status != http.StatusTemporaryRedirect {
+			t.Errorf("%s, the next: status %d: %s", name, got.status, got.body)
+		}
+	}
+}
