@@ -8,11 +8,15 @@ import "embed"
 // error body points to (spec, 4.2).
 const Specification = "openapi/svc_public_api_v1.json"
 
+// Channels is the path, in Files, of the AsyncAPI 3.0 document of the WebSocket
+// and of the stream of server-sent events.
+const Channels = "asyncapi/svc_ws_v1.json"
+
 // Files are the documents, by their path below /public-sdk/: a list of them, the
-// OpenAPI document, what a FIX client needs, the Python SDK, and the TypeScript SDK
+// OpenAPI and the AsyncAPI document, what a FIX client needs, the Python SDK, and the TypeScript SDK
 // as it is installed.
 //
-//go:embed README.md openapi fix
+//go:embed README.md openapi asyncapi fix
 //go:embed python/README.md python/pyproject.toml python/*/*.py python/blockdesk/py.typed python/tests/packages.json
 //go:embed typescript/README.md typescript/package.json typescript/src typescript/dist typescript/examples
 var Files embed.FS

@@ -29,6 +29,11 @@ var everywhere = []string{
 	"Access-Control-Allow-Origin", "Access-Control-Expose-Headers",
 }
 
+// optionHeaders are described there too, for the answer to OPTIONS.
+var optionHeaders = []string{
+	"X-Request-Id", "Cache-Control", "Allow", "Access-Control-Allow-Methods", "Access-Control-Allow-Headers", "Access-Control-Max-Age",
+}
+
 // rateHeaders are on each answer of a limited route that was admitted (contract,
 // section C).
 var rateHeaders = []string{"Ratelimit-Policy", "Ratelimit", "X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"}
@@ -93,6 +98,35 @@ func (d *Document) checkOptions(a *Answer) error {
 	} {
 		if got := a.Header.Get(name); got != want {
 			return fmt.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	for _, name := range optionHeaders {
+		if a.Header.Get(name) == "" {
+			return fmt.Errorf("no header %s", name)
+		}
+	}
+	for name := range a.Header {
+		if !slices.Contains(everywhere, name) && !slices.Contains(optionHeaders, name) {
+			return fmt.Errorf("the header %s is not described", name)
+		}
+	}
+	return d.checkAsked(a)
+}
+
+// checkAsked: a browser may send each header that a route of the path reads.
+func (d *Document) checkAsked(a *Answer) error {
+	allowed := strings.Split(a.Header.Get("Access-Control-Allow-Headers"), ", ")
+	for _, o := range d.operations {
+		if o.Path != a.Path {
+			continue
+		}
+		all, at := d.get(under(o.pointer, "parameters"))
+		list, _ := all.([]any)
+		for i := range list {
+			parameter, _ := d.object(under(at, strconv.Itoa(i)))
+			if name, _ := parameter["name"].(string); parameter["in"] == "header" && !slices.Contains(allowed, name) {
+				return fmt.Errorf("a browser may not send the header %s", name)
+			}
 		}
 	}
 	return nil

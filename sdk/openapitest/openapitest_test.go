@@ -53,6 +53,14 @@ func TestSpecification(t *testing.T) {
 			t.Errorf("%s %s has no example of its answer", o.Method, o.Path)
 		}
 	}
+	answersHaveExamples(t, d)
+	info, _ := d.object("/info")
+	words, _ := info["description"].(string)
+	for _, name := range slices.Concat(everywhere, optionHeaders) {
+		if !strings.Contains(words, "`"+name) {
+			t.Errorf("the header %s is not told", name)
+		}
+	}
 	var out bytes.Buffer
 	if err := json.Indent(&out, text, "", "  "); err != nil || !bytes.Equal(out.Bytes(), text) {
 		t.Errorf("the document is not indented by two blanks: %v", err)
@@ -70,6 +78,24 @@ func describing(path string) bool {
 // their members are data, with names of their own; cmd's conformance test mutates
 // the answers themselves.
 var rendered = regexp.MustCompile(`^(Market[A-Z]|WellKnown|CoinGecko|CoinMarketCap|Screener|TokenList$)`)
+
+// answersHaveExamples: each answer of each operation has one for each of its media
+// types, but for those that are documents of their own, and pages.
+func answersHaveExamples(t *testing.T, d *Document) {
+	t.Helper()
+	for _, o := range d.Operations() {
+		responses, at := d.object(under(o.pointer, "responses"))
+		for status := range responses {
+			content, pointer := d.object(under(at, status, "content"))
+			for media := range content {
+				own := status == "200" && (describing(o.Path) || media == pageMedia)
+				if examples, _ := d.object(under(pointer, media, "examples")); len(examples) == 0 && !own {
+					t.Errorf("%s %s: the answer %s has no example of %s", o.Method, o.Path, status, media)
+				}
+			}
+		}
+	}
+}
 
 // TestExamplesAreBinding: no example is left when one of its members is missing,
 // too many or of another type, but for those that a problem may lack.
@@ -115,7 +141,8 @@ func TestExamplesAreBinding(t *testing.T) {
 }
 
 // small is a description with one limited read, whose 200 requires an ETag.
-const small = `{"openapi": "3.1.0", "paths": {"/a/{b}": {"servers": [{"url": "http://base", "description": "base address"}], "get": {"responses": {
+const small = `{"openapi": "3.1.0", "paths": {"/a/{b}": {"servers": [{"url": "http://base", "description": "base address"}],
+"get": {"parameters": [{"name": "X-Key", "in": "header", "schema": {"type": "string"}}], "responses": {
 	"200": {"headers": {"ETag": {"required": true, "schema": {"type": "string", "pattern": "^\"[^\"]+\"$"}},
 		"RateLimit-Policy": {"schema": {"type": "string"}}, "RateLimit": {"schema": {"type": "string"}}, "X-RateLimit-Limit": {"schema": {"type": "string"}},
 		"X-RateLimit-Remaining": {"schema": {"type": "string"}}, "X-RateLimit-Reset": {"schema": {"type": "string"}}},
@@ -205,7 +232,10 @@ func TestCheckAnswer(t *testing.T) {
 	head := func() *Answer { return answerOf("HEAD", 200, "") }
 	options := func() *Answer {
 		a := &Answer{Method: "OPTIONS", Path: "/a/{b}", Status: 204, Header: http.Header{}}
-		for name, value := range map[string]string{"Allow": "GET, HEAD, OPTIONS", "Access-Control-Allow-Methods": "GET, HEAD, OPTIONS", "Access-Control-Allow-Origin": "*"} {
+		for name, value := range map[string]string{
+			"Allow": "GET, HEAD, OPTIONS", "Access-Control-Allow-Methods": "GET, HEAD, OPTIONS", "Access-Control-Allow-Origin": "*",
+			"Access-Control-Allow-Headers": "Content-Type, X-Key", "Access-Control-Max-Age": "1", "X-Request-Id": "r1", "Cache-Control": "no-store",
+		} {
 			a.Header.Set(name, value)
 		}
 		return a
@@ -250,6 +280,9 @@ func TestCheckAnswer(t *testing.T) {
 		"Allow":                {put, set("Allow", "GET"), "Allow"},
 		"OPTIONS":              {options, set("Allow", "GET"), "Allow"},
 		"OPTIONS's status":     {options, status(200), "204"},
+		"OPTIONS's age":        {options, func(a *Answer) { a.Header.Del("Access-Control-Max-Age") }, "Access-Control-Max-Age"},
+		"OPTIONS's own header": {options, set("X-Other", "1"), "X-Other"},
+		"a header to send":     {options, set("Access-Control-Allow-Headers", "Content-Type"), "X-Key"},
 	} {
 		a := c.of()
 		c.mend(a)

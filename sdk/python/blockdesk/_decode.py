@@ -42,9 +42,13 @@ def loads(text: Union[str, bytes]) -> Any:
 
 
 def _number(text: str) -> Decimal:
-    if len(text) > MAX_DIGITS:
+    try:
+        number = Decimal(text)
+    except ArithmeticError:  # of an exponent beyond all bounds
+        raise ValueError("a number of too many digits") from None
+    if len(text) > MAX_DIGITS or abs(number.adjusted()) > MAX_DIGITS:
         raise ValueError("a number of too many digits")
-    return Decimal(text)
+    return number
 
 
 def _integer(text: str) -> int:

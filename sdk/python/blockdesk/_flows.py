@@ -108,12 +108,13 @@ class Desk:
         message = f"nothing for sale: {fill_usd} dollars of {pair or 'any pair'}"
         raise NotFound(404, {"code": "NOTHING_FOR_SALE", "error": message})
 
-    def quote(self, fill_usd: Number, rail: Optional[str], pair: Optional[str], max_price_usd: Optional[Number]) -> Flow[Quote]:
+    def quote(
+        self, fill_usd: Number, rail: str, pair: Optional[str], max_price_usd: Optional[Number], max_amount: Optional[Number]
+    ) -> Flow[Quote]:
         fill = exact(fill_usd)
         ticket = yield from self.ticket(fill, pair)
         tranche = ticket.tranche_for(fill)
         assert tranche is not None
-        rail = rail or ticket.rails[0]
         quote = yield from self.service.call(calls.rfq_quote(ticket.order_id, tranche.tranche_id, fill_usd, rail))
         verify.check_quote(quote, fill_usd=fill, rail=rail, pair=ticket.pair, order_id=ticket.order_id, tranche_id=tranche.tranche_id)
         for symbol, mint in ((rail, quote.payment.mint), (ticket.pair.split("/")[0], ticket.base_mint)):
@@ -122,6 +123,8 @@ class Desk:
         self._base_mints[ticket.pair] = ticket.base_mint
         if max_price_usd is not None and quote.price_usd > exact(max_price_usd):
             raise VerificationError(f"{quote.price_usd} dollars a unit, wanted at most {max_price_usd}")
+        if max_amount is not None and quote.payment.amount > exact(max_amount):
+            raise VerificationError(f"{quote.payment.amount} {rail} to pay, wanted at most {max_amount}")
         return quote
 
     def login(self, signer: Signer) -> Flow[Token]:
@@ -220,10 +223,11 @@ class Desk:
             yield Sleep(FOLLOW_EVERY)
 
     def buy(
-        self, fill_usd: Number, signer: Signer, rail: Optional[str], pair: Optional[str], max_price_usd: Optional[Number], timeout: float
-    ) -> Flow[Claim]:
+        self, fill_usd: Number, signer: Signer, rail: str, pair: Optional[str], max_price_usd: Optional[Number],
+        max_amount: Optional[Number], timeout: float,
+    ) -> Flow[Claim]:  # fmt: skip
         deadline = time.monotonic() + timeout
-        quote = yield from self.quote(fill_usd, rail, pair, max_price_usd)
+        quote = yield from self.quote(fill_usd, rail, pair, max_price_usd, max_amount)
         claim = yield from self.claim(quote, signer.address)
         signature = yield from self.pay(claim, signer, max(1.0, deadline - time.monotonic()))
         yield from self.prove(claim, signature, max(1.0, deadline - time.monotonic()))
@@ -264,11 +268,11 @@ class Desk:
             yield Sleep(FOLLOW_EVERY)
 
     def trade(
-        self, fill_usd: Number, signer: Signer, rail: Optional[str], pair: Optional[str], max_price_usd: Optional[Number],
-        sponsored: bool, timeout: float,
+        self, fill_usd: Number, signer: Signer, rail: str, pair: Optional[str], max_price_usd: Optional[Number],
+        max_amount: Optional[Number], sponsored: bool, timeout: float,
     ) -> Flow[BuildState]:  # fmt: skip
         deadline = time.monotonic() + timeout
-        quote = yield from self.quote(fill_usd, rail, pair, max_price_usd)
+        quote = yield from self.quote(fill_usd, rail, pair, max_price_usd, max_amount)
         build = yield from self.build(quote, signer.address, sponsored)
         yield from self.submit(build, signer)
         return (yield from self.follow_build(build.build_id, max(1.0, deadline - time.monotonic())))

@@ -221,6 +221,12 @@ class ResponseReader:
         self._state, self.done = "done", True
 
 
+def retry_after(headers: Mapping[str, str]) -> Optional[float]:
+    """The seconds after which the service may be asked again; None where it does not say."""
+    text = headers.get("retry-after", "")
+    return float(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
 def _status(line: str) -> tuple[int, str]:
     version, _, rest = line.partition(" ")
     code = rest.partition(" ")[0]

@@ -10,6 +10,7 @@ import selectors
 import socket
 import ssl
 import time
+from collections.abc import Sequence
 from typing import Optional
 
 from ._http import Origin
@@ -67,25 +68,22 @@ class Connection:
 
     def readable(self, deadline: float) -> bool:
         """Waits until receive would not have to wait, or the deadline."""
-        if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
-            return True
-        try:
-            return self._select(deadline - time.monotonic())
-        except (OSError, ValueError) as e:
-            raise _broken(self.where, e) from e
-
-    def _select(self, timeout: float) -> bool:
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._socket, selectors.EVENT_READ)
-            return bool(selector.select(max(0.0, timeout)))
+        return bool(readable([self], deadline))
 
     @property
     def idle(self) -> bool:
         """Nothing has come, not even the end: it can be used again."""
-        try:
-            return not self._select(0.0)
-        except (OSError, ValueError):
+        return not self.readable(0.0)
+
+    def register(self, selector: selectors.BaseSelector) -> bool:
+        """Has a selector wait for what comes; False: receive need not wait for that."""
+        if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
             return False
+        try:
+            selector.register(self._socket, selectors.EVENT_READ, self)
+        except (OSError, ValueError):
+            return False  # it was closed: receive will say so
+        return True
 
     def close(self) -> None:
         """Closes it; a thread that waits for it gets an error."""
@@ -94,6 +92,21 @@ class Connection:
         except OSError:
             pass  # it had ended
         self._socket.close()
+
+
+def readable(connections: Sequence[Connection], deadline: float) -> list[Connection]:
+    """Waits until one of them or more can be received from at once, or is broken, and
+    returns these; none: the deadline has passed."""
+    with selectors.DefaultSelector() as selector:
+        ready = [c for c in connections if not c.register(selector)]
+        timeout = 0.0 if ready else max(0.0, deadline - time.monotonic())
+        if len(ready) < len(connections):
+            try:
+                return ready + [key.data for key, _ in selector.select(timeout)]
+            except OSError:  # one was closed meanwhile: receive will say so
+                return list(connections)
+    time.sleep(timeout)
+    return ready
 
 
 class AsyncConnection:

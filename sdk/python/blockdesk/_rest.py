@@ -17,7 +17,8 @@ from typing import Any, Optional, TypeVar, Union
 
 from ._call import Call
 from ._decode import loads
-from ._http import Origin, Response, request
+from ._group import LEADER_CHANGED, MAX_HOPS, Group
+from ._http import Origin, Response, request, retry_after
 from .errors import ApiError, BlockdeskError, ProtocolError, TransportError, api_error
 
 T = TypeVar("T")
@@ -128,8 +129,8 @@ def _route(method: str, path: str) -> tuple[str, str]:
 class Service:
     """Where the service is, and how a client talks to it."""
 
-    base: Origin
-    api: Optional[Origin]
+    base: Group
+    api: Optional[Group]
     retry: Retry
     pace: Pace
     token: Optional[str]
@@ -137,12 +138,14 @@ class Service:
     def call(self, call: Call[T]) -> Flow[T]:
         """Sends a request until it is answered for good, and returns its typed answer.
 
-        A refusal for the rate, 503 and a broken connection are tried again, with the
-        same idempotency key, so that nothing happens twice. A request that must not
-        be sent twice is sent once.
+        A refusal for the rate, 503, a 307 that leads nowhere and a broken connection
+        are tried again, with the same idempotency key, so that nothing happens twice. A
+        request that must not be sent twice is sent once. A node that does not lead its
+        group is left for the leader, and one that does not answer for the next.
         """
-        origin = self._origin(call)
-        content = self._content(call, origin)
+        nodes = self._nodes(call)
+        origin, target, hops = nodes.now, call.target, 0
+        content = self._content(call, origin, target)
         attempt = 1
         while True:
             wait = self.pace.wait(call.method, call.path)
@@ -157,30 +160,38 @@ class Service:
                 self.pace.note(call.method, call.path, response.headers)
                 if response.status in call.kinds:
                     return call.read(response.status, loads(response.body))
+                moved = nodes.moved(response.headers.get("location", ""), origin) if response.status == 307 and hops < MAX_HOPS else None
+                if moved:
+                    (origin, target), hops = moved, hops + 1
+                    content = self._content(call, origin, target)
+                    continue
                 refused = _refusal(response)
                 failure, delay = refused, refused.retry_after
             delay = self._again(call, failure, delay, attempt)
+            if isinstance(failure, TransportError) or isinstance(failure, ApiError) and failure.code == LEADER_CHANGED:
+                origin, target, hops = nodes.after(origin) if hops == 0 else nodes.now, call.target, 0
+                content = self._content(call, origin, target)
             yield Sleep(delay)
             attempt += 1
 
     def _again(self, call: Call[T], failure: BlockdeskError, asked: Optional[float], attempt: int) -> float:
         """Seconds until the next attempt; raises the failure where there is none."""
-        refused = isinstance(failure, ApiError)
-        if isinstance(failure, ApiError) and failure.status not in (429, 503):
+        refused = isinstance(failure, ApiError) and failure.reason != "outcome_unknown"
+        if isinstance(failure, ApiError) and failure.status not in (307, 429, 503):
             raise failure
         delay = asked if asked is not None else FIRST_BACKOFF * 2 ** (attempt - 1) * random.uniform(0.8, 1.2)
         if attempt >= self.retry.attempts or delay > self.retry.longest or call.once and not refused:
             raise failure
         return delay
 
-    def _origin(self, call: Call[T]) -> Origin:
+    def _nodes(self, call: Call[T]) -> Group:
         if not call.api:
             return self.base
         if self.api is None:
             raise ValueError(f"{call.path} is served on the api address: name it, Client(url, api_url=...)")
         return self.api
 
-    def _content(self, call: Call[T], origin: Origin) -> bytes:
+    def _content(self, call: Call[T], origin: Origin, target: str) -> bytes:
         headers = {"User-Agent": f"blockdesk-python/{VERSION}", "Accept": "application/json"}
         body = call.content
         if body is not None:
@@ -191,7 +202,7 @@ class Service:
             if not self.token:
                 raise ValueError(f"{call.path} needs a token: client.login(wallet), or Client(url, token=...)")
             headers["Authorization"] = f"Bearer {self.token}"
-        return request(call.method, origin, call.target, headers, body)
+        return request(call.method, origin, target, headers, body)
 
 
 def _refusal(response: Response) -> ApiError:
@@ -199,6 +210,4 @@ def _refusal(response: Response) -> ApiError:
         body = loads(response.body)
     except ProtocolError:
         body = None  # no answer of the service: a proxy's
-    after = response.headers.get("retry-after", "")
-    seconds = float(after) if after.isascii() and after.isdigit() and len(after) < 10 else None
-    return api_error(response.status, body, response.headers.get("x-request-id", ""), seconds)
+    return api_error(response.status, body, response.headers.get("x-request-id", ""), retry_after(response.headers), response.headers.get("location"))

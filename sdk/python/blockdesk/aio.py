@@ -12,7 +12,9 @@ from typing import Any, Optional, TypeVar
 from . import _namespaces as groups
 from ._call import Call, Number
 from ._flows import Desk, VerifiedBuild, VerifiedClaim
+from ._group import Group, parse_groups
 from ._http import MAX_BODY, Origin, Response, ResponseReader
+from ._link import WEBSOCKET_PATH
 from ._net import AsyncConnection
 from ._rest import Exchange, Flow, Pace, Retry, Service, Sleep
 from .client import IDLE_SECONDS, MAX_IDLE
@@ -26,7 +28,7 @@ from .models import (
     Token,
     Verification,
 )
-from .stream import DEFAULT_CHANNELS, WEBSOCKET_PATH, AsyncStream
+from .stream import DEFAULT_CHANNELS, AsyncStream
 from .wallet import Signer
 
 T = TypeVar("T")
@@ -46,6 +48,8 @@ class AsyncClient:
         *,
         api_url: Optional[str] = None,
         ws_url: Optional[str] = None,
+        nodes: Sequence[str] = (),
+        other_groups: Sequence[Sequence[str]] = (),
         rpc_url: Optional[str] = None,
         token: Optional[str] = None,
         mints: Optional[Mapping[str, str]] = None,
@@ -56,6 +60,13 @@ class AsyncClient:
         """base_url is the service's main address. api_url is its api address: the
         registry backend, second to prove payments over, and the legacy surface.
         ws_url is its WebSocket address; without it the base address serves that too.
+        nodes are the main addresses of the other nodes, where a group of them serves: one
+        that does not answer is left for the next, and one that sends to the leader is
+        followed, to hosts that are named here alone, since a token may go with it.
+        other_groups are, where instruments are split over groups, the main addresses of
+        each other group's nodes: a stream of their symbols goes there, to hosts that are
+        named here or in nodes, or to its own, and nowhere else. Requests need none: any
+        group answers them.
         rpc_url is a Solana node to pay over. token is a Bearer token from before. mints
         are those that you know by their symbols, such as USDC's: a quote of any other is
         refused, whatever the service says that it is.
@@ -63,9 +74,13 @@ class AsyncClient:
         checks of certificates and names.
         """
         base = Origin.parse(base_url)
-        self._service = Service(base, Origin.parse(api_url) if api_url else None, retry or Retry(), Pace(), token)
+        group = [base, *map(Origin.parse, nodes)]
+        api = Group([Origin.parse(api_url)], group) if api_url else None
+        self._service = Service(Group(group), api, retry or Retry(), Pace(), token)
         self._desk = Desk(self._service, Origin.parse(rpc_url) if rpc_url else None, dict(mints or {}))
         self._ws = Origin.parse(ws_url.rstrip("/").removesuffix(WEBSOCKET_PATH)) if ws_url else base
+        self._group = group
+        self._other_groups = parse_groups(other_groups)
         self._context = ssl_context
         self._timeout = timeout
         self._pool = _Pool(ssl_context)
@@ -94,15 +109,23 @@ class AsyncClient:
     # What takes several requests.
 
     async def quote(
-        self, fill_usd: Number, *, rail: Optional[str] = None, pair: Optional[str] = None, max_price_usd: Optional[Number] = None
+        self,
+        fill_usd: Number,
+        *,
+        rail: str = "USDC",
+        pair: Optional[str] = None,
+        max_price_usd: Optional[Number] = None,
+        max_amount: Optional[Number] = None,
     ) -> Quote:
         """A firm quote for so many dollars of the ticket that is for sale now.
 
-        fill_usd is a step of the ladder. Without rail the first that the ticket takes
-        pays; without pair it may be of any. The quote is held to what was asked;
-        VerificationError where it is not that, or dearer than max_price_usd a unit.
+        fill_usd is a step of the ladder. Without pair it may be of any. The quote is
+        held to what was asked; VerificationError where it is not that, dearer than
+        max_price_usd a unit, or of more than max_amount to pay, in units of the rail.
+        USDC is never more than fill_usd; how much SOL that is the service alone says,
+        so name max_amount with ``rail="SOL"``.
         """
-        return await self._run(self._desk.quote(fill_usd, rail, pair, max_price_usd))
+        return await self._run(self._desk.quote(fill_usd, rail, pair, max_price_usd, max_amount))
 
     async def claim(self, quote: Quote, wallet: str) -> VerifiedClaim:
         """Takes a quote for a wallet: the claim's payment, unsigned and verified."""
@@ -126,9 +149,10 @@ class AsyncClient:
         fill_usd: Number,
         signer: Signer,
         *,
-        rail: Optional[str] = None,
+        rail: str = "USDC",
         pair: Optional[str] = None,
         max_price_usd: Optional[Number] = None,
+        max_amount: Optional[Number] = None,
         timeout: float = 300.0,
     ) -> Claim:
         """Quote, claim, pay, prove and follow: returns the claim when it has ended.
@@ -138,7 +162,7 @@ class AsyncClient:
         ``client.rfq.claim`` tell what has become of it. For a program that has to know
         its claims after a crash take the steps one by one, and note each.
         """
-        return await self._run(self._desk.buy(fill_usd, signer, rail, pair, max_price_usd, timeout))
+        return await self._run(self._desk.buy(fill_usd, signer, rail, pair, max_price_usd, max_amount, timeout))
 
     async def login(self, signer: Signer) -> Token:
         """The handshake: proves the key, and keeps the Bearer token for what follows."""
@@ -162,14 +186,15 @@ class AsyncClient:
         fill_usd: Number,
         signer: Signer,
         *,
-        rail: Optional[str] = None,
+        rail: str = "USDC",
         pair: Optional[str] = None,
         max_price_usd: Optional[Number] = None,
+        max_amount: Optional[Number] = None,
         sponsored: bool = True,
         timeout: float = 180.0,
     ) -> BuildState:
         """Quote, build, sign, submit and follow. Needs a token: ``login`` first."""
-        return await self._run(self._desk.trade(fill_usd, signer, rail, pair, max_price_usd, sponsored, timeout))
+        return await self._run(self._desk.trade(fill_usd, signer, rail, pair, max_price_usd, max_amount, sponsored, timeout))
 
     def stream(
         self,
@@ -181,9 +206,14 @@ class AsyncClient:
     ) -> AsyncStream:
         """Market data as it changes; iterate over it by ``async for``, and close it. It reconnects and
         resumes by itself; see :class:`~blockdesk.stream.AsyncStream`. via: ``websocket``,
-        or ``sse`` where a proxy lets nothing else through."""
-        origin = self._ws if via == "websocket" else self._service.base
-        return AsyncStream(origin, symbols, channels, depth, via=via, timeout=self._timeout, context=self._context)
+        or ``sse`` where a proxy lets nothing else through. Symbols that another group of
+        nodes serves are followed there, see other_groups; SubscriptionRefused where that
+        may not be. By ``sse`` all symbols have to be of one group."""
+        origin = self._ws if via == "websocket" else self._group[0]
+        return AsyncStream(
+            origin, symbols, channels, depth, via=via, timeout=self._timeout, context=self._context, nodes=self._group[1:],
+            other_groups=self._other_groups,
+        )  # fmt: skip
 
     async def close(self) -> None:
         """Closes the connections that are kept. The client may be used again."""

@@ -96,7 +96,7 @@ class OrderBook:
 
 class _Side:
     def __init__(self, descending: bool) -> None:
-        self._sign = -1 if descending else 1
+        self._descending = descending
         self._keys: list[Decimal] = []  # prices, best first; negated for bids
         self._levels: dict[Decimal, tuple[Level, str]] = {}  # with its digits
 
@@ -114,7 +114,7 @@ class _Side:
 
     def _set(self, change: Sequence[str]) -> None:
         price, quantity = decimal(change[0], "price"), decimal(change[1], "quantity")
-        key = price * self._sign
+        key = price.copy_negate() if self._descending else price  # exact, whatever the context's precision
         at = bisect_left(self._keys, key)
         there = at < len(self._keys) and self._keys[at] == key
         if quantity == 0:

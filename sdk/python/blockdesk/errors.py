@@ -82,9 +82,13 @@ class ApiError(BlockdeskError):
     Attributes are those of its body: ``code`` and ``reason`` are machine words,
     ``field`` names the member or parameter at fault, ``request_id`` names the request
     in the service's log. ``retry_after`` is in seconds where the answer says so.
+    ``leader`` is the address of the node that leads, of ``LEADER_CHANGED``. ``location``
+    is where a redirect goes.
     """
 
-    def __init__(self, status: int, body: Mapping[str, Any], *, request_id: str = "", retry_after: Optional[float] = None) -> None:
+    def __init__(
+        self, status: int, body: Mapping[str, Any], *, request_id: str = "", retry_after: Optional[float] = None, location: Optional[str] = None,
+    ) -> None:  # fmt: skip
         self.status = status
         self.code = _text(body, "code") or f"HTTP_{status}"
         self.reason = _text(body, "reason") or None
@@ -92,6 +96,9 @@ class ApiError(BlockdeskError):
         self.message = _text(body, "error") or f"the service answers {status}"
         self.request_id = _text(body, "request_id") or request_id
         self.retry_after = retry_after
+        self.location = location
+        leader = body.get("leader")
+        self.leader = _text(leader, "url") or None if isinstance(leader, dict) else None
         words = " ".join(w for w in (self.code, self.reason, self.field) if w)
         super().__init__(f"{status} {words}: {self.message} (request {self.request_id or 'unknown'})")
 
@@ -125,21 +132,23 @@ class RateLimited(ApiError):
 
 
 class Unavailable(ApiError):
-    """The service cannot do it now (503). Nothing was changed."""
+    """The service, or this node of it, cannot do it now (307, 503). Nothing was changed,
+    but where ``reason`` is ``outcome_unknown``: ask again with the same key then."""
 
 
-def api_error(status: int, body: Any, request_id: str, retry_after: Optional[float]) -> ApiError:
+def api_error(status: int, body: Any, request_id: str, retry_after: Optional[float], location: Optional[str] = None) -> ApiError:
     """The exception of an error answer; body is its decoded JSON, or anything else."""
     members: Mapping[str, Any] = body if isinstance(body, dict) else {}
     kind = _BY_STATUS.get(status, ApiError)
     if members.get("code") == "REFUS_DVP":
         kind = Refused
-    return kind(status, members, request_id=request_id, retry_after=retry_after)
+    return kind(status, members, request_id=request_id, retry_after=retry_after, location=location)
 
 
 _BY_STATUS: Mapping[int, type[ApiError]] = {
     400: InvalidRequest, 405: InvalidRequest, 413: InvalidRequest, 415: InvalidRequest, 431: InvalidRequest,
-    401: NotAdmitted, 403: NotAdmitted, 404: NotFound, 409: Conflict, 422: PaymentMismatch, 429: RateLimited, 503: Unavailable,
+    401: NotAdmitted, 403: NotAdmitted, 404: NotFound, 409: Conflict, 422: PaymentMismatch, 429: RateLimited,
+    307: Unavailable, 503: Unavailable,
 }  # fmt: skip
 
 

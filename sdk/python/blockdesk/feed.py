@@ -15,17 +15,25 @@ from typing import Any, Optional, Union
 
 from ._decode import decode, loads
 from .book import OrderBook, OutOfStep
-from .errors import BlockdeskError, ProtocolError
+from .errors import BlockdeskError, ProtocolError, TransportError
 from .models import Ticket
 
 #: Symbols and channels that there may be in one stream.
 MAX_SYMBOLS = 100
 CHANNELS = ("ticker", "l2", "trades", "tickets")
 DEPTHS = (10, 25, 50, 100)
+#: Heartbeats that a snapshot which was asked for may take.
+PATIENCE = 3
+#: Gaps since all was well, after which the connection is given up: fewer than the
+#: service takes for abuse.
+MAX_GAPS = 8
+#: What a group of nodes says of a symbol that another one serves.
+OTHER_GROUP = "OTHER_GROUP"
 
 
 class SubscriptionRefused(BlockdeskError):
-    """The service has no such channel or symbol."""
+    """The service has no such channel or symbol, or it is served at an address that
+    the stream may not be sent to."""
 
 
 @dataclass(frozen=True)
@@ -108,10 +116,29 @@ class Interruption:
 @dataclass(frozen=True)
 class Connected:
     """The stream is connected, for the first time or again. ``resumed``: nothing was
-    missed, and no snapshot comes."""
+    missed, and no snapshot comes. Where several groups of nodes serve the symbols there
+    is a connection to each: ``symbols`` are this one's, and ``epoch`` is its group's."""
 
     epoch: str
     resumed: bool
+    symbols: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Subscribed:
+    channel: str
+    resumed: bool = False
+
+
+@dataclass(frozen=True)
+class _Rejected:
+    channel: str
+    code: str
+    symbol: Optional[str] = None
+    ws_url: Optional[str] = None
+
+    def __str__(self) -> str:
+        return f"{self.channel} {self.symbol}: {self.code}{' ' + self.ws_url if self.ws_url else ''}"
 
 
 StreamEvent = Union[BookEvent, TradesEvent, TickerEvent, TicketsEvent, Interruption, Connected]
@@ -119,7 +146,7 @@ _Key = tuple[str, str]
 
 
 class Feed:
-    """The state of one client's streams, over all its connections."""
+    """The state of one client's streams of one group of nodes, over all connections."""
 
     def __init__(self, symbols: Sequence[str], channels: Sequence[str], depth: int) -> None:
         if isinstance(symbols, str) or not 0 < len(symbols) <= MAX_SYMBOLS:
@@ -128,14 +155,40 @@ class Feed:
             raise ValueError(f"channels: a list of some of {', '.join(CHANNELS)}")
         if depth not in DEPTHS:
             raise ValueError(f"depth: one of {DEPTHS}")
-        self.symbols, self.channels, self.depth = list(symbols), list(channels), depth
+        self.symbols, self.channels, self.depth = list(dict.fromkeys(symbols)), list(channels), depth
         self.books = {symbol: OrderBook(symbol) for symbol in symbols}
         self.tickets: dict[str, dict[str, Ticket]] = {symbol: {} for symbol in symbols}
         self.epoch = ""  # of the numbers below
         self._life = ""  # the service's epoch, as it has said last
         self._seqs: dict[_Key, int] = {}
-        self._waiting: set[_Key] = set()  # for a snapshot
+        self._waiting: dict[_Key, int] = {}  # for a snapshot, since so many heartbeats
+        self._gaps = 0  # since a heartbeat found all well
+        #: The last heartbeat of this connection found all well.
+        self.sound = False
         self._behind: dict[_Key, int] = {}  # what the last heartbeat knew and we did not
+        #: Symbols that the service has said are served elsewhere, with the address; they
+        #: are to be taken out by split.
+        self.elsewhere: dict[str, str] = {}
+
+    def split(self, symbols: Sequence[str]) -> Feed:
+        """Takes symbols out, into a feed of their own that begins from nothing. Their
+        books are the same ones."""
+        other = Feed(symbols, self.channels, self.depth)
+        for symbol in symbols:
+            self.symbols.remove(symbol)
+            self.elsewhere.pop(symbol, None)
+            other.books[symbol] = self.books.pop(symbol)
+            del self.tickets[symbol]
+        for key in [key for key in self._seqs if key[1] in other.books]:
+            del self._seqs[key]
+        for key in [key for key in self._waiting if key[1] in other.books]:
+            del self._waiting[key]
+        return other
+
+    def connected(self) -> None:
+        """A new connection: what was heard over the last one says nothing of it."""
+        self._behind.clear()
+        self._gaps, self.sound = 0, False
 
     def subscribe(self) -> str:
         """The message that begins, or resumes, all streams on a new connection."""
@@ -146,7 +199,6 @@ class Feed:
             message["depth"] = self.depth
         if self.epoch and self._seqs:
             message["resume"] = {"epoch": self.epoch, **{f"{c}:{s}": seq for (c, s), seq in self._seqs.items()}}
-        self._behind.clear()
         return json.dumps(message)
 
     def forget(self) -> None:
@@ -177,19 +229,23 @@ class Feed:
             raise ProtocolError(f"the service refuses: {message.get('code')}: {message.get('message')}")
         if kind != "ack" or message.get("action") != "SUBSCRIBE_MARKET":
             return []
-        rejected = message.get("rejected") or []
-        if rejected:
-            raise SubscriptionRefused("; ".join(f"{r.get('channel')} {r.get('symbol')}: {r.get('code')}" for r in rejected))
-        subscribed = message.get("subscribed") or []
-        numbered = [s for s in subscribed if s.get("channel") != "ticker"]
-        resumed = bool(numbered) and all(s.get("resumed") for s in numbered)
-        return [Connected(self._life, resumed)]
+        rejected = decode(list[_Rejected], message.get("rejected"), "rejected")
+        moved: dict[str, str] = {}
+        for r in rejected:
+            if r.code != OTHER_GROUP or r.symbol is None or r.symbol not in self.books or not r.ws_url:
+                raise SubscriptionRefused("; ".join(map(str, rejected)))
+            moved[r.symbol] = r.ws_url
+        self.elsewhere = moved
+        subscribed = decode(list[_Subscribed], message.get("subscribed"), "subscribed")
+        numbered = [s for s in subscribed if s.channel != "ticker"]
+        resumed = bool(numbered) and all(s.resumed for s in numbered)
+        symbols = tuple(s for s in self.symbols if s not in moved)
+        return [Connected(self._life, resumed, symbols)] if symbols else []
 
     def _market(self, channel: str, message: dict[str, Any]) -> tuple[list[StreamEvent], list[str]]:
         symbol, seq, epoch = message.get("symbol"), message.get("seq"), message.get("epoch")
-        if symbol not in self.books or not isinstance(seq, int) or not isinstance(epoch, str):
+        if not isinstance(symbol, str) or symbol not in self.books or not isinstance(seq, int) or not isinstance(epoch, str):
             raise ProtocolError(f"a message of {channel} for {symbol!r:.40}")
-        assert isinstance(symbol, str)
         key, snapshot = (channel, symbol), message.get("type") == "snapshot"
         if channel == "ticker":
             return [decode(TickerEvent, message, channel)], []
@@ -208,7 +264,7 @@ class Feed:
             self._seqs = {}
             self.epoch = epoch
         self._seqs[key] = seq
-        self._waiting.discard(key)
+        self._waiting.pop(key, None)
         return [event], []
 
     def _apply(self, channel: str, symbol: str, snapshot: bool, message: dict[str, Any]) -> StreamEvent:
@@ -229,9 +285,14 @@ class Feed:
 
     def _heartbeat(self, message: dict[str, Any]) -> tuple[list[StreamEvent], list[str]]:
         """The last message of a stream may be lost and nobody sees it: what two
-        heartbeats in a row know and we do not is."""
+        heartbeats in a row know and we do not is. So may a snapshot."""
         events: list[StreamEvent] = []
         answers: list[str] = []
+        for key, heartbeats in list(self._waiting.items()):
+            self._waiting[key] = heartbeats + 1
+            if heartbeats + 1 >= PATIENCE:
+                lost = self._resync(key, f"{key[0]} {key[1]}: no snapshot came")
+                events, answers = events + lost[0], answers + lost[1]
         seqs = message.get("seqs")
         behind: dict[_Key, int] = {}
         for name, newest in seqs.items() if isinstance(seqs, dict) else []:
@@ -246,10 +307,17 @@ class Feed:
             else:
                 behind[key] = newest
         self._behind = behind
+        self.sound = not self._waiting
+        if self.sound:
+            self._gaps = 0
         return events, answers
 
     def _resync(self, key: _Key, why: str) -> tuple[list[StreamEvent], list[str]]:
-        self._waiting.add(key)
+        self._gaps += 1
+        if self._gaps > MAX_GAPS:
+            self.forget()
+            raise TransportError(f"gap after gap, the last: {why}")
+        self._waiting[key] = 0
         self._seqs.pop(key, None)
         channel, symbol = key
         return [Interruption(symbol, why)], [json.dumps({"action": "RESYNC", "channels": [channel], "symbols": [symbol]})]

@@ -370,7 +370,7 @@ class FixClient:
         m = self._ask("q", fields, lambda m: m.type == "r" and m.get(11) == ident)
         if m.get(531) == "0":
             raise FixRefused(m.get(58))
-        return int(m.get(533) or 0)
+        return int(m.number(533)) if m.get(533) else 0
 
     def quote(self, symbol: str, fill_usd: Number, rail: Optional[str] = None) -> FixQuote:
         """Asks the desk for a firm price of so many dollars. FixRefused: it has none."""

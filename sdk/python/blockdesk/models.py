@@ -59,6 +59,7 @@ class Instrument(Model):
     max_price: Decimal
     #: Where the book comes from.
     book_source: str
+    #: `unknown` (our choice): another group has it, and could not be reached lately.
     status: str
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Optional
 
+from ._decode import decimal
 from .errors import VerificationError
 from .models import BoundPayment, Build, ClaimPackage, Quote
 from .solana import (
@@ -31,6 +32,8 @@ from .solana import (
 MAX_UNITS = 400_000
 #: Most that a transaction's priority may cost, in lamports: 0.001 SOL.
 MAX_PRIORITY_LAMPORTS = 1_000_000
+#: Decimals of SOL.
+SOL_DECIMALS = 9
 #: What the network takes for each signature, in lamports.
 LAMPORTS_PER_SIGNATURE = 5_000
 
@@ -104,7 +107,7 @@ def verify_atomic(
 def check_quote(quote: Quote, *, fill_usd: Decimal, rail: str, pair: str, order_id: str, tranche_id: str) -> None:
     """Holds a quote to what was asked, and its numbers to each other."""
     for what, got, want in (
-        ("fill_usd", Decimal(quote.fill_usd), fill_usd), ("rail", quote.rail, rail), ("payment's rail", quote.payment.rail, rail),
+        ("fill_usd", decimal(quote.fill_usd, "fill_usd"), fill_usd), ("rail", quote.rail, rail), ("payment's rail", quote.payment.rail, rail),
         ("pair", quote.pair, pair), ("order_id", quote.order_id, order_id), ("tranche_id", quote.tranche_id, tranche_id),
     ):  # fmt: skip
         _same(what, got, want)
@@ -163,7 +166,10 @@ def _bound(payment: BoundPayment, quote: Quote, claim_id: str) -> Leg:
     _same("memo", payment.memo, claim_id)
     if (payment.rail == "SOL") != (payment.mint is None):
         raise VerificationError(f"rail {payment.rail} with mint {payment.mint}")
-    return Leg(payment.mint, _decimals(payment.amount, payment.amount_atoms), payment.amount_atoms, payment.pay_to)
+    decimals = _decimals(payment.amount, payment.amount_atoms)
+    if payment.mint is None and decimals != SOL_DECIMALS:  # of a token the chain holds the transfer to its decimals
+        raise VerificationError(f"{payment.amount} SOL is not {payment.amount_atoms} lamports")
+    return Leg(payment.mint, decimals, payment.amount_atoms, payment.pay_to)
 
 
 def _decimals(amount: Decimal, atoms: int) -> int:
@@ -204,20 +210,27 @@ def _pay(shown: Optional[Instruction], leg: Leg, wallet: str, reference: str) ->
 def _transfer(leg: Leg, program: str, owner: str, references: Sequence[str]) -> Instruction:
     if program not in TOKEN_PROGRAMS or leg.mint is None:
         raise VerificationError(f"tokens moved by {program or 'nobody'}")
-    source, target = (associated_token_account(w, leg.mint, program) for w in (owner, leg.to))
+    source, target = (_account(w, leg.mint, program) for w in (owner, leg.to))
     data = b"\x0c" + leg.atoms.to_bytes(8, "little") + bytes([leg.decimals])
     return Instruction(program, (source, leg.mint, target, owner, *references), data)
+
+
+def _account(wallet: str, mint: str, program: str) -> str:
+    try:
+        return associated_token_account(wallet, mint, program)
+    except ValueError as e:
+        raise VerificationError(f"tokens of {mint!r:.60} for {wallet!r:.60}: {e}") from None
 
 
 def _create(leg: Leg, program: str, payer: str) -> Instruction:
     if program not in TOKEN_PROGRAMS or leg.mint is None:
         raise VerificationError(f"an account of {program}")
-    account = associated_token_account(leg.to, leg.mint, program)
+    account = _account(leg.to, leg.mint, program)
     return Instruction(ASSOCIATED_TOKEN_PROGRAM, (payer, account, leg.to, leg.mint, SYSTEM_PROGRAM, program), b"\x01")
 
 
 def _memo(text: str) -> Instruction:
-    return Instruction(MEMO_PROGRAM, (), text.encode("ascii"))
+    return Instruction(MEMO_PROGRAM, (), text.encode("utf-8", "surrogatepass"))
 
 
 def _rights(transaction: Transaction, fee_payer: str, expected: Sequence[Instruction]) -> None:

@@ -47,12 +47,13 @@ def main() -> None:
     options.add_argument("--key", default="data/chain/wallet-1.json", help="keypair file")
     options.add_argument("--fill", default="250", help="dollars: a step of the ladder")
     options.add_argument("--rail", default="USDC", choices=["USDC", "SOL"])
+    options.add_argument("--max-amount", help="the most to pay, in USDC or SOL")
     options.add_argument("--journal", type=Path, default=Path("bot-journal.jsonl"))
     o = options.parse_args()
     wallet = Keypair.from_file(o.key)
     with Client(o.base, api_url=o.api, rpc_url=o.rpc) as client:
         go_on(client, o.journal)
-        quote = client.quote(o.fill, rail=o.rail)
+        quote = client.quote(o.fill, rail=o.rail, max_amount=o.max_amount)
         print(f"quote {quote.quote_id}: {quote.base_amount} {quote.pair.split('/')[0]} for {quote.payment.amount} {quote.rail}")
         claim = client.claim(quote, wallet.address)  # its transaction is verified
         print(f"claim {claim.claim_id}: pay until {claim.expires_at:%H:%M:%S}, at most {claim.cost.lamports} lamports of fees")

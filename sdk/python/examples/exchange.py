@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Any, Callable, Optional
 
 from blockdesk import AsyncClient, BlockdeskError, BookEvent, Client, FixClient, InvalidRequest, RateLimited, TransportError
-from blockdesk.feed import StreamEvent
+from blockdesk.feed import StreamEvent, SubscriptionRefused
 from blockdesk.fix import Execution, FixRefused
 from blockdesk.stream import AsyncStream
 
@@ -120,23 +120,19 @@ class Exchange:
         p = params or {}
         if type not in ("limit", "market") or (type == "limit") != (price is not None):
             raise InvalidOrder("a limit order with a price, or a market order without one")
-        try:
-            order = self._session().order(
-                symbol, side, Decimal(str(amount)), None if price is None else Decimal(str(price)),
-                tif=str(p.get("timeInForce", "gtc")).lower(), post_only=bool(p.get("postOnly")), cl_ord_id=p.get("clientOrderId"),
-            )  # fmt: skip
-        except FixRefused as e:
-            raise (BadSymbol if e.code == "UNKNOWN_SYMBOL" else InvalidOrder)(str(e)) from e
+        order = self._trade(
+            "order", symbol, side, Decimal(str(amount)), None if price is None else Decimal(str(price)),
+            tif=str(p.get("timeInForce", "gtc")).lower(), post_only=bool(p.get("postOnly")), cl_ord_id=p.get("clientOrderId"),
+        )  # fmt: skip
         self._orders[order.order_id] = order
         return self._order(order)
 
     def cancel_order(self, id: str, symbol: Optional[str] = None) -> dict[str, Any]:
         if id not in self._orders:
             raise InvalidOrder(f"no order {id} of this session")
-        try:
-            return self._order(self._session().cancel(self._orders.pop(id)))
-        except FixRefused as e:
-            raise InvalidOrder(str(e)) from e
+        canceled = self._order(self._trade("cancel", self._orders[id]))
+        del self._orders[id]  # not before: who was not answered asks again
+        return canceled
 
     def fetch_balance(self) -> dict[str, Any]:
         raise NotSupported("blockdesk keeps no balances: assets stay in your wallet until they are exchanged")
@@ -146,9 +142,13 @@ class Exchange:
         if symbol not in self._streams:
             self._streams[symbol] = AsyncClient(self._base).stream([symbol], channels=["l2"])
         event: StreamEvent
-        async for event in self._streams[symbol]:
-            if isinstance(event, BookEvent):
-                return self._book(symbol, event.book.bids[:limit], event.book.asks[:limit], event.ts, event.book.seq)
+        try:
+            async for event in self._streams[symbol]:
+                if isinstance(event, BookEvent):
+                    return self._book(symbol, event.book.bids[:limit], event.book.asks[:limit], event.ts, event.book.seq)
+        except BlockdeskError as e:
+            del self._streams[symbol]  # it has ended: the next call begins another
+            raise (BadSymbol if isinstance(e, SubscriptionRefused) else NetworkError)(str(e)) from e
         raise NetworkError("the stream was closed")
 
     async def close(self) -> None:
@@ -165,6 +165,18 @@ class Exchange:
             raise NotSupported("orders go over FIX: name its address, user and password")
         self._fix = self._fix or FixClient(address, user, password)
         return self._fix
+
+    def _trade(self, method: str, *arguments: Any, **named: Any) -> Any:
+        """Calls a method of the FIX session, which is begun anew after it broke."""
+        try:
+            return getattr(self._session(), method)(*arguments, **named)
+        except FixRefused as e:
+            raise (BadSymbol if e.code == "UNKNOWN_SYMBOL" else InvalidOrder)(str(e)) from e
+        except TransportError as e:
+            session, self._fix = self._fix, None
+            if session:
+                session.close()
+            raise NetworkError(str(e)) from e
 
     def _ask(self, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         try:

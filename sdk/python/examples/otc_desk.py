@@ -33,6 +33,7 @@ def main() -> None:
     options.add_argument("--token", type=Path, default=Path("dvp-token"), help="where the token is kept")
     options.add_argument("--fill", default="250", help="dollars: a step of the ladder")
     options.add_argument("--rail", default="USDC", choices=["USDC", "SOL"])
+    options.add_argument("--max-amount", help="the most to pay, in USDC or SOL")
     options.add_argument("--max-price", type=Decimal, default=None, help="dollars a unit")
     o = options.parse_args()
     wallet = Keypair.from_file(o.key)
@@ -41,11 +42,11 @@ def main() -> None:
         if kept is None:
             log_in(client, wallet, o.token)
         try:
-            quote = client.quote(o.fill, rail=o.rail, max_price_usd=o.max_price)
+            quote = client.quote(o.fill, rail=o.rail, max_price_usd=o.max_price, max_amount=o.max_amount)
             build = client.build(quote, wallet.address)
         except NotAdmitted:  # it was of another key, has ended or was revoked
             log_in(client, wallet, o.token)
-            quote = client.quote(o.fill, rail=o.rail, max_price_usd=o.max_price)
+            quote = client.quote(o.fill, rail=o.rail, max_price_usd=o.max_price, max_amount=o.max_amount)
             build = client.build(quote, wallet.address)
         except VerificationError as e:
             raise SystemExit(f"not what was asked for, nothing is signed: {e}") from None

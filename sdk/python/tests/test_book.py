@@ -1,5 +1,7 @@
 """Order books and the state of a stream."""
 
+import contextlib
+import copy
 import json
 import random
 import unittest
@@ -9,6 +11,7 @@ from typing import Any
 from unittest import mock
 
 from blockdesk import (
+    BlockdeskError,
     BookEvent,
     Connected,
     Interruption,
@@ -17,9 +20,10 @@ from blockdesk import (
     SubscriptionRefused,
     TickerEvent,
     TradesEvent,
+    TransportError,
 )
 from blockdesk.book import OutOfStep
-from blockdesk.feed import Feed
+from blockdesk.feed import MAX_GAPS, PATIENCE, Feed
 
 SYMBOL = "SLUSD/USDC"
 
@@ -104,6 +108,21 @@ class BookTest(unittest.TestCase):
                 OrderBook(SYMBOL).apply(message)
 
 
+def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The places of all values."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else []
+    return [at] + [place for key, inner in pairs for place in places(inner, at + (key,))]
+
+
+def put(value: Any, at: tuple[Any, ...], other: Any) -> Any:
+    """A copy with another value at a place."""
+    if not at:
+        return other
+    value = copy.copy(value)
+    value[at[0]] = put(value[at[0]], at[1:], other)
+    return value
+
+
 class FeedTest(unittest.TestCase):
     def setUp(self) -> None:
         self.feed = Feed([SYMBOL], ["ticker", "l2", "trades"], 50)
@@ -127,7 +146,7 @@ class FeedTest(unittest.TestCase):
         self.assertEqual(again["resume"], {"epoch": "e7", f"l2:{SYMBOL}": 1043, f"trades:{SYMBOL}": 88})
         events, _ = self.take({"channel": "control", "type": "ack", "action": "SUBSCRIBE_MARKET", "rejected": [],
                                "subscribed": [{"channel": "l2", "symbol": SYMBOL, "resumed": True}, {"channel": "ticker", "resumed": False}]})  # fmt: skip
-        self.assertEqual(events, [Connected("", True)])
+        self.assertEqual(events, [Connected("", True, (SYMBOL,))])
         self.assertEqual(self.take(UPDATE), ([], []), "an update that is there already is left out")
         events, _ = self.take(l2(1044, 1043, [["0.998000", "1"]], []))
         self.assertIsInstance(events[0], BookEvent)
@@ -199,6 +218,49 @@ class FeedTest(unittest.TestCase):
         self.assertEqual(getattr(events[0], "all"), {})
         events, _ = feed.take(json.dumps(dict(message, type="update", seq=18, prev_seq=17, gone=["T2"])))
         self.assertEqual(getattr(events[0], "gone"), ["T2"])
+
+    def test_gap_after_gap(self) -> None:
+        """A service whose checksums are always wrong is not asked for ever."""
+        bad = {**SNAPSHOT, "checksum": 1}
+        for _ in range(MAX_GAPS):
+            events, answers = self.feed.take(json.dumps(bad))
+            self.assertEqual((len(events), len(answers)), (1, 1))
+        with self.assertRaises(TransportError):
+            self.feed.take(json.dumps(bad))
+        self.assertNotIn("resume", json.loads(self.feed.subscribe()))
+        self.feed.connected()
+        self.feed.take(json.dumps(bad))
+        self.assertFalse(self.feed.sound)
+        self.feed.take(json.dumps(SNAPSHOT))
+        self.feed.take(json.dumps({"channel": "heartbeat", "seqs": {}}))
+        self.assertTrue(self.feed.sound)
+
+    def test_a_snapshot_that_does_not_come(self) -> None:
+        self.feed.take(json.dumps({**SNAPSHOT, "checksum": 1}))
+        beat = json.dumps({"channel": "heartbeat", "seqs": {f"l2:{SYMBOL}": 1042}})
+        answers = [len(self.feed.take(beat)[1]) for _ in range(2 * PATIENCE)]
+        self.assertEqual(answers, [0, 0, 1, 0, 0, 1])
+
+    def test_hostile_messages(self) -> None:
+        """Whatever stands in a message's place of another: an error of ours, or none."""
+        ack = {
+            "channel": "control", "type": "ack", "action": "SUBSCRIBE_MARKET",
+            "subscribed": [{"channel": "l2", "symbol": SYMBOL, "seq": 1, "resumed": True}], "rejected": [],
+        }  # fmt: skip
+        rejected = {**ack, "rejected": [{"channel": "l2", "symbol": "A/B", "code": "UNKNOWN_SYMBOL"}]}
+        trades = {
+            "channel": "trades", "type": "snapshot", "symbol": SYMBOL, "epoch": "e7", "seq": 1, "prev_seq": 0,
+            "trades": [{"trade_id": 1, "price": "1", "qty": "2", "side": "buy", "ts": "2026-01-02T03:04:05.000001Z"}],
+        }  # fmt: skip
+        beat = {"channel": "heartbeat", "seqs": {f"l2:{SYMBOL}": 1042}}
+        odd = ["null", "true", "-1", "1e9999999999999999999", "1e400000", "9" * 70, '"\u00b2"', '""', "[]", "[null]", "{}", '{"a":[]}']
+        for message in (SNAPSHOT, UPDATE, ack, rejected, trades, beat):
+            for place in places(message):
+                for other in odd:
+                    feed = Feed([SYMBOL], ["l2", "trades"], 10)
+                    feed.take(json.dumps(SNAPSHOT))
+                    with contextlib.suppress(BlockdeskError):
+                        feed.take(json.dumps(put(message, place, "@")).replace('"@"', other))
 
     def test_refusals(self) -> None:
         with self.assertRaises(SubscriptionRefused):

@@ -2,6 +2,7 @@
 
 import base64
 import copy
+import inspect
 import json
 import unittest
 from collections import deque
@@ -10,6 +11,8 @@ from typing import Any, Optional, Union
 from unittest import mock
 
 from blockdesk import (
+    AsyncClient,
+    Client,
     Keypair,
     PaymentFailed,
     ProtocolError,
@@ -21,6 +24,7 @@ from blockdesk import (
 )
 from blockdesk._decode import decode
 from blockdesk._flows import RESEND_LOOKS, Desk, VerifiedClaim
+from blockdesk._group import Group
 from blockdesk._http import Origin, Response
 from blockdesk._rest import Effect, Exchange, Flow, Pace, Retry, Service
 from blockdesk.models import Quote
@@ -38,7 +42,7 @@ Step = Union[Any, Exception]
 
 def desk(mints: Optional[Mapping[str, str]] = None) -> Desk:
     here = Origin.parse("http://127.0.0.1:1")
-    return Desk(Service(here, None, Retry(attempts=1), Pace(), None), here, mints or {})
+    return Desk(Service(Group([here]), None, Retry(attempts=1), Pace(), None), here, mints or {})
 
 
 def carry_out(flow: Flow[Any], *steps: Step) -> tuple[Any, list[Any]]:
@@ -74,8 +78,10 @@ def ticket(**change: Any) -> dict[str, Any]:
 
 
 class QuoteTest(unittest.TestCase):
-    def ask(self, sold: dict[str, Any], mints: Optional[Mapping[str, str]] = None, most: Optional[str] = None) -> Any:
-        flow = desk(mints).quote(250, None, None, most)
+    def ask(
+        self, sold: dict[str, Any], mints: Optional[Mapping[str, str]] = None, most: Optional[str] = None, most_paid: Optional[str] = None
+    ) -> Any:
+        flow = desk(mints).quote(250, "USDC", None, most, most_paid)
         return carry_out(flow, {"ok": True, "seq": 1, "ticket": sold}, QUOTE)[0]
 
     def test_known_mints(self) -> None:
@@ -92,6 +98,17 @@ class QuoteTest(unittest.TestCase):
         with self.assertRaises(VerificationError):
             self.ask(ticket(), most="0.99")
         self.ask(ticket(), most="0.999")
+        with self.assertRaises(VerificationError):
+            self.ask(ticket(), most_paid="249.999999")
+        self.ask(ticket(), most_paid="250")
+
+    def test_sol_has_to_be_named(self) -> None:
+        """Where nothing is said the service does not choose what pays."""
+        flow = desk().quote(250, "USDC", None, None, None)
+        _, sent = carry_out(flow, {"ok": True, "seq": 1, "ticket": ticket(rails=["SOL", "USDC"])}, QUOTE)
+        self.assertEqual(sent[-1]["rail"], "USDC")
+        for method in (Client.quote, Client.buy, Client.trade, AsyncClient.quote, AsyncClient.buy, AsyncClient.trade):
+            self.assertEqual(inspect.signature(method).parameters["rail"].default, "USDC")
 
 
 class LoginTest(unittest.TestCase):

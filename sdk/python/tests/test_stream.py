@@ -6,6 +6,7 @@ import hashlib
 import json
 import socket
 import threading
+import time
 import unittest
 from contextlib import closing
 from typing import Any, Callable, Optional
@@ -133,7 +134,7 @@ class StreamTest(unittest.TestCase):
         with Client("http://127.0.0.1:1", ws_url=at).stream([SYMBOL], channels=["l2"]) as s:
             events = [next(s) for _ in range(5)]
             self.assertEqual(self.kinds(events), ["Connected", "BookEvent", "Interruption", "Connected", "BookEvent"])
-            self.assertEqual((events[0], events[3]), (Connected("e7", False), Connected("e7", True)))
+            self.assertEqual((events[0], events[3]), (Connected("e7", False, (SYMBOL,)), Connected("e7", True, (SYMBOL,))))
             self.assertEqual(s.books[SYMBOL].seq, 1043)
         self.assertEqual(list(s), [], "it has ended")
 
@@ -187,16 +188,21 @@ class StreamTest(unittest.TestCase):
             self.assertEqual((caught.exception.code, caught.exception.reason), (4009, "why"))
 
     def test_refused_upgrades(self) -> None:
-        def refusing(status: int, code: str) -> Callable[[Peer], None]:
+        def refusing(status: int, code: str, after: str = "0") -> Callable[[Peer], None]:
             def script(p: Peer) -> None:
                 p.head()
                 body = json.dumps({"ok": False, "code": code}).encode()
-                p.raw(f"HTTP/1.1 {status} No\r\nRetry-After: 0\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+                p.raw(f"HTTP/1.1 {status} No\r\nRetry-After: {after}\r\nContent-Length: {len(body)}\r\n\r\n".encode("latin-1") + body)
 
             return script
 
         with Client(self.play(refusing(429, "RATE_LIMITED"), self.first).url).stream([SYMBOL], channels=["l2"]) as s:
             self.assertEqual(self.kinds([next(s), next(s)]), ["Interruption", "Connected"])
+        with Client(self.play(refusing(503, "OVERLOADED", "²"), self.first).url).stream([SYMBOL], channels=["l2"]) as s:
+            self.assertEqual(self.kinds([next(s), next(s)]), ["Interruption", "Connected"])
+        with Client(self.play(refusing(503, "OVERLOADED", "999999999")).url).stream([SYMBOL], channels=["l2"]) as s:
+            self.assertEqual(self.kinds([next(s)]), ["Interruption"])
+            self.assertLessEqual(s._lines[0].not_before - time.monotonic(), stream.LONGEST_ASKED)
         with Client(self.play(refusing(404, "ROUTE_INCONNUE")).url).stream([SYMBOL], channels=["l2"]) as s:
             with self.assertRaises(ApiError):
                 next(s)
@@ -222,6 +228,25 @@ class StreamTest(unittest.TestCase):
                 self.assertIsInstance(next(s), Interruption)
             ended.set()
             self.assertEqual(self.kinds([next(s), next(s)]), ["Connected", "BookEvent"])
+
+    def test_a_reader_that_was_away_does_not_take_that_for_silence(self) -> None:
+        read, said = threading.Event(), threading.Event()
+
+        def script(p: Peer) -> None:
+            p.upgrade()
+            p.subscribed()
+            p.say(SNAPSHOT)
+            assert read.wait(10)
+            p.say(UPDATE)
+            said.set()
+            assert p.get()[0] == ws.CLOSE
+
+        with Client(self.play(script).url).stream([SYMBOL], channels=["l2"]) as s:
+            next(s), next(s)
+            read.set()
+            self.assertTrue(said.wait(10))
+            with mock.patch.object(stream, "SILENCE", 0.0):
+                self.assertEqual(self.kinds([next(s)]), ["BookEvent"])
 
     def test_server_sent_events(self) -> None:
         def events(*messages: dict[str, Any]) -> bytes:

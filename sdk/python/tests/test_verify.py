@@ -5,6 +5,7 @@ changed in them, they have to be refused.
 """
 
 import base64
+import contextlib
 import copy
 import json
 import unittest
@@ -12,7 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Callable
 
-from blockdesk import Keypair, VerificationError, base58
+from blockdesk import BlockdeskError, Keypair, VerificationError, base58
 from blockdesk._decode import decode
 from blockdesk.models import Build, ClaimPackage, Quote
 from blockdesk.solana import (
@@ -126,6 +127,37 @@ class RealPackagesTest(unittest.TestCase):
         for wallet, mint, sponsored in ((other, case["base_mint"], True), (WALLET, other, True), (WALLET, case["base_mint"], False)):
             with self.assertRaises(VerificationError):
                 check_build(build, quote, wallet, mint, sponsored)
+
+    def test_odd_values(self) -> None:
+        """Whatever stands there, on one side or on both: an error of ours."""
+        asked: dict[str, Any] = dict(fill_usd=Decimal(250), rail="USDC", pair="SLUSD/USDC", order_id="T1", tranche_id="T1-1")
+        odd: list[Any] = [None, True, -1, 2**70, "", "x", "\ud800", "-5", "0", "9" * 64, "1" * 44, {}]
+        for name in NAMES:
+            for place in leaves(REAL[name]["quote"]):
+                for value in odd:
+                    case = copy.deepcopy(REAL[name])
+                    parts = [case["quote"], case["package"]["quote" if "quote" in case["package"] else "claim"], case["package"]]
+                    for part in parts:
+                        for key in place[:-1]:
+                            part = part.get(key, {})
+                        if place[-1] in part:
+                            part[place[-1]] = value
+                        with contextlib.suppress(BlockdeskError):
+                            check(name, case)
+                    with contextlib.suppress(BlockdeskError):
+                        check_quote(decode(Quote, case["quote"]), **asked)
+            case = copy.deepcopy(REAL[name])
+            case["package"]["claim_id"] = case["package"]["payment"]["memo"] = "Cé"
+            with self.assertRaises(VerificationError):
+                check(name, case)
+
+    def test_sol_has_nine_decimals(self) -> None:
+        """A text that shows a person a hundredth of the lamports that would be signed."""
+        case = copy.deepcopy(REAL["claim_SOL"])
+        shown = format(Decimal(case["quote"]["payment"]["amount"]).scaleb(-2), "f")
+        case["quote"]["payment"]["amount"] = case["package"]["payment"]["amount"] = shown
+        with self.assertRaisesRegex(VerificationError, "lamports"):
+            check("claim_SOL", case)
 
     def test_signed_by_somebody_already(self) -> None:
         raw = bytearray(base64.b64decode(REAL["build_USDC"]["package"]["transaction"]))

@@ -21,7 +21,7 @@ from blockdesk.errors import (
     TransportError,
 )
 from blockdesk.fix import FixMessage, FixReader, encode
-from blockdesk.stream import EventLines
+from blockdesk._link import EventLines
 
 
 def server_frame(opcode: int, payload: bytes, *, fin: bool = True, rsv: int = 0) -> bytes:

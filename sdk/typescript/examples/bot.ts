@@ -2,10 +2,10 @@
 // payment final. The wallet is the demo's; the money is the local chain's.
 //
 //   node bot.js [--base http://127.0.0.1:8080] [--rpc http://127.0.0.1:8899] [--wallet data/chain/wallet-1.json]
-//               [--fill 250] [--rail USDC] [--max-price 1.01] [--keep payment.json]
+//               [--fill 250] [--rail USDC] [--max-price 1.01] [--max-amount 250] [--keep payment.json]
 import { readFile, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { Client, type FillUSD, type Rail } from 'blockdesk';
+import { Client, compareDecimals, type FillUSD, type Rail } from 'blockdesk';
 import { Chain, Desk, keypairSigner, parseKeypair, settled, toBase64 } from 'blockdesk/solana';
 
 const { values: args } = parseArgs({
@@ -16,6 +16,7 @@ const { values: args } = parseArgs({
     fill: { type: 'string', default: '250' },
     rail: { type: 'string', default: 'USDC' },
     'max-price': { type: 'string', default: '1.01' },
+    'max-amount': { type: 'string' }, // the most to pay, in USDC or SOL
     keep: { type: 'string' }, // a file for the signed payment
   },
 });
@@ -23,11 +24,12 @@ const client = new Client({ baseUrl: args.base });
 const desk = new Desk({ client, signer: await keypairSigner(parseKeypair(await readFile(args.wallet, 'utf8'))) });
 
 const { ticket } = await client.getCurrentSellableTicket();
-const tranche = ticket?.tranches.find((t) => t.state === 'open');
-if (!ticket || !tranche) throw new Error('nothing is for sale');
+const tranche = ticket?.tranches.find((t) => t.state === 'open' && compareDecimals(t.available_usd, args.fill) >= 0);
+if (!ticket || !tranche) throw new Error(`nothing is for sale for ${args.fill} dollars`);
 
 const offer = await desk.quote({
   ticket, tranche_id: tranche.tranche_id, fill_usd: args.fill as FillUSD, rail: args.rail as Rail, maxPriceUsd: args['max-price'],
+  ...(args['max-amount'] && { maxAmount: args['max-amount'] }),
 });
 const claim = await desk.claim(offer);
 const { payment, base_amount } = offer.quote;

@@ -7,7 +7,8 @@
 import { parseArgs } from 'node:util';
 import { fileURLToPath } from 'node:url';
 import {
-  ApiError, Client, NotAdmittedError, NotFoundError, RateLimitedError, RequestError, TransportError, UnavailableError,
+  ApiError, BlockdeskError, Client, NotAdmittedError, NotFoundError, RateLimitedError, RequestError, TransportError, UnavailableError,
+  compareDecimals,
   type Candle, type Feed, type Instrument, type Interval, type Level, type Quote, type Ticker, type Trade,
 } from 'blockdesk';
 
@@ -32,7 +33,7 @@ function translate(error: unknown): unknown {
   if (error instanceof RateLimitedError) return made(RateLimitExceeded);
   if (error instanceof UnavailableError) return made(ExchangeNotAvailable);
   if (error instanceof TransportError) return made(RequestTimeout);
-  return error instanceof ApiError ? made(ExchangeError) : error;
+  return error instanceof BlockdeskError ? made(ExchangeError) : error;
 }
 
 const iso = (ts: string | null): { timestamp: number | undefined; datetime: string | undefined } => {
@@ -139,8 +140,8 @@ export class blockdesk {
     if (fromCode !== 'USDC' && fromCode !== 'SOL') throw new BadRequest(`blockdesk is paid in USDC or SOL, not in ${fromCode}`);
     const { tickets } = await this.#ask((c) => c.getMarketTickets());
     const ticket = tickets.find((t) => t.state === 'open' && t.base_symbol === toCode && t.rails.includes(fromCode));
-    const tranche = ticket?.tranches.find((t) => t.state === 'open');
-    if (!ticket || !tranche) throw new ExchangeError(`blockdesk sells no ${toCode} for ${fromCode} now`);
+    const tranche = ticket?.tranches.find((t) => t.state === 'open' && compareDecimals(t.available_usd, amount) >= 0);
+    if (!ticket || !tranche) throw new ExchangeError(`blockdesk sells no ${toCode} for ${amount} ${fromCode} now`);
     const q: Quote = await this.#ask((c) => c.postQuote({
       order_id: ticket.order_id, tranche_id: tranche.tranche_id, fill_usd: amount as Quote['fill_usd'], rail: fromCode,
     }));

@@ -5,7 +5,7 @@
 //                    [--fill 1000] [--rail USDC] [--fee-payer desk]
 import { readFile, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { Client, type FillUSD, type Rail } from 'blockdesk';
+import { Client, NotAdmittedError, compareDecimals, type FillUSD, type Rail } from 'blockdesk';
 import { Desk, keypairSigner, parseKeypair, settled } from 'blockdesk/solana';
 
 const { values: args } = parseArgs({
@@ -26,18 +26,24 @@ const desk = new Desk({ client, signer, trust: {} });
 
 // A token serves for 7 days, and an address gets one an hour: it is kept.
 client.token = await readFile(args['token-file'], 'utf8').catch(() => null);
-if (client.token === null) {
+async function login(): Promise<void> {
   const { access_token, expires_at } = await desk.handshake();
   await writeFile(args['token-file'], access_token, { mode: 0o600 });
   console.log(`a token until ${expires_at}`);
 }
+if (client.token === null) await login();
 
 const { ticket } = await client.getCurrentSellableTicket();
-const tranche = ticket?.tranches.find((t) => t.state === 'open');
-if (!ticket || !tranche) throw new Error('nothing is for sale');
+const tranche = ticket?.tranches.find((t) => t.state === 'open' && compareDecimals(t.available_usd, args.fill) >= 0);
+if (!ticket || !tranche) throw new Error(`nothing is for sale for ${args.fill} dollars`);
 
 const offer = await desk.quote({ ticket, tranche_id: tranche.tranche_id, fill_usd: args.fill as FillUSD, rail: args.rail as Rail });
-const build = await desk.build(offer, { feePayer: args['fee-payer'] === 'taker' ? 'taker' : 'desk' });
+const reserve = () => desk.build(offer, { feePayer: args['fee-payer'] === 'taker' ? 'taker' : 'desk' });
+const build = await reserve().catch(async (error: unknown) => {
+  if (!(error instanceof NotAdmittedError)) throw error;
+  await login(); // the token was another key's, has ended, or was revoked
+  return reserve();
+});
 console.log(`${build.build_id} of ${build.claim_id}, held to the quote:`);
 for (const { kind, extra: _, ...parts } of build.transaction.instructions) {
   console.log(`  ${kind} ${Object.entries(parts).map(([name, value]) => `${name} ${value}`).join(', ')}`);

@@ -20,6 +20,21 @@ export class ProtocolError extends BlockdeskError {
   override readonly name = 'ProtocolError';
 }
 
+/**
+ * OtherGroupError: another group of nodes serves the symbols, at an address that may not
+ * be followed: its host was not named, or there are too many of them.
+ */
+export class OtherGroupError extends BlockdeskError {
+  override readonly name = 'OtherGroupError';
+  /** Where they are served, as it was told. */
+  readonly url: string;
+
+  constructor(url: string, why: string) {
+    super(`OTHER_GROUP ${url}: ${why}`);
+    this.url = url;
+  }
+}
+
 /** VerificationError: a package or a transaction is not what was asked for. Nothing was signed. */
 export class VerificationError extends BlockdeskError {
   override readonly name = 'VerificationError';
@@ -40,6 +55,8 @@ export class ApiError extends BlockdeskError {
   readonly requestId: string | null;
   /** When to come back, in ms; null where the desk does not say. */
   readonly retryAfterMs: number | null;
+  /** The address of the node that leads, of LEADER_CHANGED; null where it is not told. */
+  readonly leader: string | null;
 
   constructor(status: number, problem: Partial<Problem>, headers: Headers) {
     super(`${status} ${problem.code ?? ''}: ${problem.error ?? 'no reason given'}`);
@@ -49,6 +66,7 @@ export class ApiError extends BlockdeskError {
     this.field = problem.field ?? null;
     this.requestId = problem.request_id ?? headers.get('x-request-id');
     this.retryAfterMs = retryAfterMs(headers.get('retry-after'));
+    this.leader = typeof problem.leader?.url === 'string' ? problem.leader.url : null;
   }
 }
 
@@ -90,7 +108,7 @@ export class UnavailableError extends ApiError {
 const classes: Readonly<Record<number, typeof ApiError>> = {
   400: RequestError, 405: RequestError, 413: RequestError, 415: RequestError, 431: RequestError,
   401: NotAdmittedError, 403: NotAdmittedError, 404: NotFoundError, 409: RefusedError, 422: PaymentMismatchError,
-  429: RateLimitedError, 502: UnavailableError, 503: UnavailableError, 504: UnavailableError,
+  307: UnavailableError, 429: RateLimitedError, 502: UnavailableError, 503: UnavailableError, 504: UnavailableError,
 };
 
 /** apiError makes the error of an answer; its body may be anything. */
@@ -102,7 +120,8 @@ export function apiError(status: number, body: unknown, headers: Headers): ApiEr
 function problemOf(body: unknown): Partial<Problem> {
   if (typeof body !== 'object' || body === null) return {};
   const words = ['code', 'error', 'reason', 'field', 'request_id'];
-  return Object.fromEntries(Object.entries(body).filter(([name, value]) => words.includes(name) && typeof value === 'string'));
+  const problem = Object.fromEntries(Object.entries(body).filter(([name, value]) => words.includes(name) && typeof value === 'string'));
+  return 'leader' in body && typeof body.leader === 'object' && body.leader !== null ? { ...problem, leader: body.leader as NonNullable<Problem['leader']> } : problem;
 }
 
 // retryAfterMs reads seconds, or a date that some proxy may send in their place.

@@ -1,5 +1,6 @@
-import { ProtocolError, TransportError, apiError } from './errors.js';
+import { OtherGroupError, ProtocolError, TransportError, apiError } from './errors.js';
 import { Follower, type FollowOptions } from './follower.js';
+import { otherGroup } from './group.js';
 import { decodeMessage } from './messages.js';
 
 /** EventFeedOptions are an EventFeed's. */
@@ -81,6 +82,7 @@ export class EventParser {
 export class EventFeed extends Follower {
   readonly #fetch: typeof fetch;
   #lastEventId = '';
+  #sent = false; // by one group to another, which sends it no further
 
   constructor({ fetch: given, ...options }: EventFeedOptions) {
     super(options);
@@ -93,20 +95,33 @@ export class EventFeed extends Follower {
   }
 
   protected override async connect(signal: AbortSignal): Promise<void> {
-    const url = new URL(this.options.url);
+    const url = new URL(this.address);
     url.searchParams.set('symbols', this.options.symbols.join());
     url.searchParams.set('channels', this.options.channels.join());
     url.searchParams.set('depth', String(this.options.depth));
     if (!this.streams.whole) this.#lastEventId = '';
     const response = await this.#fetch(url, {
       headers: { accept: 'text/event-stream', ...(this.#lastEventId && { 'last-event-id': this.#lastEventId }) },
-      signal, redirect: 'error', credentials: 'omit', cache: 'no-store',
+      signal, redirect: 'manual', credentials: 'omit', cache: 'no-store',
     });
-    if (!response.ok) throw apiError(response.status, await response.json().catch(() => null), response.headers);
+    if (!response.ok) {
+      const error = apiError(response.status, await response.json().catch(() => null), response.headers);
+      if (response.status !== 307 || error.code !== otherGroup) throw error;
+      this.#follow(response.headers.get('location') ?? '');
+      return this.connect(signal);
+    }
     const type = response.headers.get('content-type') ?? '';
     if (!type.startsWith('text/event-stream') || response.body === null) throw new ProtocolError(`${url}: no stream but ${type}`);
     await this.#read(response.body);
     throw new TransportError(`${url}: the stream has ended`);
+  }
+
+  // follow goes to the group that has all that is followed.
+  #follow(url: string): void {
+    const to = this.#sent ? null : this.elsewhere(url);
+    if (to === null) throw new OtherGroupError(url, 'its host is not named in nodes or otherGroups');
+    this.#sent = true;
+    this.move(to);
   }
 
   async #read(body: ReadableStream<Uint8Array>): Promise<void> {

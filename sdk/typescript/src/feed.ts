@@ -1,7 +1,9 @@
-import { ProtocolError, TransportError } from './errors.js';
+import type { Book } from './book.js';
+import { BlockdeskError, OtherGroupError, ProtocolError, TransportError } from './errors.js';
 import { Follower, product, type FollowOptions } from './follower.js';
-import { decodeMessage, type Channel } from './messages.js';
-import type { StreamName } from './streams.js';
+import { leaderChanged, maxOtherGroups, otherGroup } from './group.js';
+import { decodeMessage, type Channel, type Rejected } from './messages.js';
+import type { StreamName, TicketBoard } from './streams.js';
 
 /** Socket is what is needed of a WebSocket: each platform has its own types of the events. */
 export interface Socket {
@@ -24,10 +26,19 @@ export interface FeedOptions extends FollowOptions {
 
 const maxMessage = 16 << 20; // characters
 const maxRequest = 100; // symbols of a request
+const restarting = 1012; // the close code of a node that restarts, or does not lead
 
-/** Feed follows the market over the WebSocket. */
+/** The events of another group's feed that are the whole feed's too. */
+const shared = ['open', 'book', 'trades', 'ticker', 'tickets', 'gap', 'rejected', 'refused'] as const;
+
+/**
+ * Feed follows the market over the WebSocket. Symbols that another group of nodes
+ * serves it follows there, by a feed of their own; what that tells, this one tells.
+ */
 export class Feed extends Follower {
   readonly #Socket: SocketClass | undefined;
+  readonly #others = new Map<string, Feed>(); // by the address that was told
+  #sent = false; // by one group to another, which sends it no further
   #socket: Socket | null = null; // one that is open
   #requests = 0;
 
@@ -38,14 +49,102 @@ export class Feed extends Follower {
 
   /** subscribe follows more; it may be called at any time. */
   subscribe(symbols: readonly string[], channels: readonly Channel[] = this.options.channels): void {
-    this.streams.follow(product(channels, symbols));
-    this.#subscribe(symbols, channels);
+    for (const [feed, some] of this.#carriers(symbols)) {
+      feed.streams.follow(product(channels, some));
+      feed.#subscribe(some, channels);
+      feed.wake();
+    }
   }
 
   /** unsubscribe follows them no more. */
   unsubscribe(symbols: readonly string[], channels: readonly Channel[] = this.options.channels): void {
-    this.streams.forget(product(channels, symbols));
-    this.#request('UNSUBSCRIBE_MARKET', symbols, channels);
+    for (const [feed, some] of this.#carriers(symbols)) {
+      feed.streams.forget(product(channels, some));
+      feed.#request('UNSUBSCRIBE_MARKET', some, channels);
+    }
+    for (const [url, feed] of this.#others) {
+      if (feed.streams.names.length > 0) continue;
+      this.#others.delete(url);
+      void feed.close();
+    }
+  }
+
+  override get whole(): boolean { return super.whole && [...this.#others.values()].every((feed) => feed.whole); }
+
+  override book(symbol: string): Book | undefined {
+    return super.book(symbol) ?? [...this.#others.values()].map((feed) => feed.book(symbol)).find((book) => book !== undefined);
+  }
+
+  override tickets(symbol: string): TicketBoard | undefined {
+    return super.tickets(symbol) ?? [...this.#others.values()].map((feed) => feed.tickets(symbol)).find((board) => board !== undefined);
+  }
+
+  protected override async closeOthers(): Promise<void> {
+    await Promise.all([...this.#others.values()].map((feed) => feed.close()));
+  }
+
+  protected override get idle(): boolean { return super.idle && this.#others.size === 0; }
+
+  protected override spread(rejected: readonly Rejected[]): { left: readonly Rejected[]; fault: OtherGroupError | null } {
+    const places = new Map<string, Rejected[]>();
+    const left: Rejected[] = [];
+    const followed = new Set(this.streams.names.map((n) => `${n.channel}:${n.symbol}`));
+    for (const r of rejected) {
+      const told = r.code === otherGroup && typeof r.ws_url === 'string' && followed.has(`${r.channel}:${r.symbol}`);
+      if (!told) left.push(r);
+      else if (!places.get(r.ws_url)?.push(r)) places.set(r.ws_url, [r]);
+    }
+    let fault: OtherGroupError | null = null;
+    for (const [url, rows] of places) {
+      const feed = this.#other(url);
+      if (feed instanceof OtherGroupError) {
+        fault = feed;
+        this.emit('refused', fault);
+        left.push(...rows);
+        continue;
+      }
+      const names = rows.map((r) => ({ channel: r.channel as Channel, symbol: r.symbol }));
+      this.streams.forget(names);
+      for (const channel of new Set(names.map((n) => n.channel))) {
+        feed.subscribe(names.filter((n) => n.channel === channel).map((n) => n.symbol), [channel]);
+      }
+      feed.start();
+    }
+    return { left, fault };
+  }
+
+  // other is the feed of the group at an address, or why there is none.
+  #other(url: string): Feed | OtherGroupError {
+    const there = this.#others.get(url);
+    if (there !== undefined) return there;
+    const to = this.#sent ? null : this.elsewhere(url);
+    if (to === null) return new OtherGroupError(url, 'its host is not named in nodes or otherGroups');
+    if (this.#others.size === maxOtherGroups) return new OtherGroupError(url, `a feed goes to ${maxOtherGroups} other groups at most`);
+    const feed = new Feed({ ...this.options, ...(this.#Socket && { WebSocket: this.#Socket }), url: to.href, nodes: this.nodesAt(to), symbols: [] });
+    feed.#sent = true;
+    for (const event of shared) feed.on(event, (value) => this.emit(event, value as never));
+    feed.on('close', ({ error, retryMs }) => {
+      if (retryMs !== null) this.emit('close', { error, retryMs });
+      else if (error instanceof BlockdeskError) this.#lost(url, error);
+    });
+    this.#others.set(url, feed);
+    return feed;
+  }
+
+  // lost leaves out a group that has nothing of what it was asked for.
+  #lost(url: string, fault: BlockdeskError): void {
+    this.#others.delete(url);
+    if (this.idle) this.end(fault);
+  }
+
+  // carriers are the feeds that follow symbols, or would: those of other groups, and this one.
+  #carriers(symbols: readonly string[]): [Feed, string[]][] {
+    const carriers = new Map<Feed, string[]>();
+    for (const symbol of symbols) {
+      const feed = [...this.#others.values()].find((other) => other.streams.names.some((n) => n.symbol === symbol)) ?? this;
+      if (!carriers.get(feed)?.push(symbol)) carriers.set(feed, [symbol]);
+    }
+    return [...carriers];
   }
 
   protected override recover({ channel, symbol }: StreamName): void {
@@ -55,7 +154,7 @@ export class Feed extends Follower {
   protected override async connect(signal: AbortSignal): Promise<void> {
     const Socket = this.#Socket ?? (await socketClass());
     signal.throwIfAborted();
-    const socket = new Socket(this.options.url);
+    const socket = new Socket(this.address.href);
     try {
       await this.#read(socket, signal);
     } finally {
@@ -75,9 +174,12 @@ export class Feed extends Follower {
         this.#socket = socket;
         this.#subscribeAll();
       };
-      const fail = (why: unknown): void => reject(new TransportError(`${this.options.url}: ${why}`));
+      const fail = (why: unknown): void => reject(new TransportError(`${this.address}: ${why}`));
       socket.onerror = ({ message = 'cannot connect' }: { message?: string }) => fail(message);
-      socket.onclose = ({ code, reason }: { code: number; reason: string }) => fail(`closed with ${code} ${reason}`);
+      socket.onclose = ({ code, reason }: { code: number; reason: string }) => {
+        if (code === restarting && reason.startsWith(`${leaderChanged}: `)) this.leader = reason.slice(leaderChanged.length + 2);
+        fail(`closed with ${code} ${reason}`);
+      };
       socket.onmessage = ({ data }: { data: unknown }) => {
         if (signal.aborted) return;
         try {

@@ -1,5 +1,6 @@
 import type { Book } from './book.js';
-import { ApiError, BlockdeskError, RequestError } from './errors.js';
+import { ApiError, BlockdeskError, OtherGroupError, RequestError } from './errors.js';
+import { Group } from './group.js';
 import type { Channel, Message, Rejected, StatusMessage, Subscribed, TickerMessage } from './messages.js';
 import { Streams, type Change, type Prints, type StreamName, type TicketBoard } from './streams.js';
 import { backoff, sleep } from './wait.js';
@@ -19,6 +20,14 @@ export interface FollowOptions {
   readonly connectMs?: number;
   /** The shortest and the longest wait before a new connection, in ms. Default 250 and 10,000. */
   readonly retryMs?: readonly [first: number, most: number];
+  /** The same address of the other nodes, where a group of them serves: each is tried in its turn. */
+  readonly nodes?: readonly string[];
+  /**
+   * Where symbols are split over groups, the same address of each other group's nodes.
+   * What is followed of their symbols is followed there: at hosts that are named here, in
+   * url or in nodes, and nowhere else.
+   */
+  readonly otherGroups?: readonly (readonly string[])[];
   /** Ends it, as close does. */
   readonly signal?: AbortSignal;
 }
@@ -47,6 +56,8 @@ type Listener<T> = (event: T) => void;
 
 /** Gaps since all was whole, after which a connection is given up: less than a service takes for abuse. */
 const maxStrikes = 8;
+/** The longest wait that a service may ask for, in ms. A timer of weeks would go off at once. */
+const maxToldMs = 300_000;
 
 /**
  * Follower keeps a copy of the market up to date over connections that break: it
@@ -57,6 +68,11 @@ const maxStrikes = 8;
 export abstract class Follower {
   protected readonly options: Required<Omit<FollowOptions, 'signal'>>;
   protected readonly streams: Streams;
+  /** Where the next connection goes. */
+  protected address: URL;
+  /** The node that the last connection has named as the leader. */
+  protected leader: string | null = null;
+  #group: Group;
   /** What the service wants the next connection to wait at least. */
   protected comeBackMs = 0;
   readonly #listeners = new Map<keyof FollowEvents, Set<Listener<never>>>();
@@ -68,13 +84,19 @@ export abstract class Follower {
   #attempt = 0; // connections since one was good
   #strikes = 0; // gaps since a heartbeat found all whole
   #fault: BlockdeskError | null = null;
+  #resting: Promise<void> | null = null; // until wake
+  #wake = (): void => {};
 
   constructor({ signal, ...options }: FollowOptions) {
     this.options = {
-      channels: ['l2', 'trades', 'ticker'], depth: 50, silenceMs: 5_000, connectMs: 10_000, retryMs: [250, 10_000], ...options,
+      channels: ['l2', 'trades', 'ticker'], depth: 50, silenceMs: 5_000, connectMs: 10_000, retryMs: [250, 10_000], nodes: [], otherGroups: [],
+      ...options,
     };
+    this.#group = this.#groupOf([options.url, ...this.options.nodes]);
+    this.address = this.#group.now;
     this.streams = new Streams(this.options.depth);
     this.streams.follow(product(this.options.channels, this.options.symbols));
+    this.#closing.signal.addEventListener('abort', () => this.wake(), { once: true });
     signal?.addEventListener('abort', () => void this.close(), { once: true });
     if (signal?.aborted) void this.close();
   }
@@ -181,6 +203,59 @@ export abstract class Follower {
     }
   }
 
+  /** elsewhere is where another group serves, by an address that was told; null: it is not to be followed. */
+  protected elsewhere(url: string): URL | null {
+    const to = this.#group.moved(url, this.address);
+    return to && new URL(this.address.pathname, to);
+  }
+
+  /** nodesAt are the nodes that were named of the group at an address. */
+  protected nodesAt({ hostname }: URL): readonly string[] {
+    return this.options.otherGroups.find((group) => group.some((url) => new URL(url).hostname === hostname)) ?? [];
+  }
+
+  /** move makes another group's nodes those that it connects to. */
+  protected move(to: URL): void {
+    this.#group = this.#groupOf([to.href, ...this.nodesAt(to)]);
+    this.address = this.#group.now;
+  }
+
+  /**
+   * spread takes what is followed where it was sent to. It returns what stays rejected,
+   * and why it may not go where that is.
+   */
+  protected spread(rejected: readonly Rejected[]): { left: readonly Rejected[]; fault: OtherGroupError | null } {
+    return { left: rejected, fault: null };
+  }
+
+  /** closeOthers closes what follows at other groups. */
+  protected async closeOthers(): Promise<void> {}
+
+  /** idle reports whether nothing at all is followed. */
+  protected get idle(): boolean { return this.streams.names.length === 0; }
+
+  /** rest ends the connection until wake: there is nothing for it to carry. */
+  protected rest(): void {
+    if (this.#closing.signal.aborted) return;
+    this.#resting ??= new Promise((resolve) => (this.#wake = resolve));
+    this.#connection?.abort(new BlockdeskError('there is nothing to follow here'));
+  }
+
+  /** wake connects again after rest. */
+  protected wake(): void { this.#wake(); }
+
+  /** end ends it for good: nothing would come of another connection. */
+  protected end(fault: BlockdeskError): void {
+    this.#fault = fault;
+    this.#closing.abort();
+    this.#connection?.abort();
+  }
+
+  #groupOf(urls: readonly string[]): Group {
+    const parse = (url: string): URL => new URL(url);
+    return new Group([...new Set(urls)].map(parse), [...this.options.nodes, ...this.options.otherGroups.flat()].map(parse));
+  }
+
   /** restart gives the connection up, and begins every stream anew with the next one. */
   protected restart(): void {
     this.streams.restart();
@@ -192,21 +267,17 @@ export abstract class Follower {
   }
 
   #acknowledged(subscribed: readonly Subscribed[], rejected: readonly Rejected[]): void {
-    for (const r of rejected) {
+    const { left, fault } = this.spread(rejected);
+    for (const r of left) {
       this.emit('rejected', r);
       this.streams.forget([{ channel: r.channel as Channel, symbol: r.symbol }]);
     }
-    if (this.streams.names.length === 0) {
-      return this.#end(new BlockdeskError(`the service has none of ${this.options.channels} of ${this.options.symbols}`));
+    if (this.idle) {
+      const [channels, symbols] = [new Set(left.map((r) => r.channel)), new Set(left.map((r) => r.symbol))];
+      return this.end(fault ?? new BlockdeskError(`the service has none of ${[...channels]} of ${[...symbols]}`));
     }
+    if (this.streams.names.length === 0) return this.rest();
     if (subscribed.length > 0) this.emit('open', { epoch: this.#epoch, subscribed });
-  }
-
-  // end ends the follower for good: nothing would come of another connection.
-  #end(fault: BlockdeskError): void {
-    this.#fault = fault;
-    this.#closing.abort();
-    this.#connection?.abort();
   }
 
   #changed(change: Change | null): void {
@@ -228,15 +299,31 @@ export abstract class Follower {
     const closing = this.#closing.signal;
     while (!closing.aborted) {
       const error = await this.#follow().then(() => null, (e: unknown) => e);
-      if (error instanceof RequestError) this.#end(error); // server-sent events: the query is wrong
+      if (error instanceof RequestError || error instanceof OtherGroupError) this.end(error); // server-sent events: they would be again
+      await this.#resting;
       if (closing.aborted) break;
+      if (this.#resting !== null) {
+        this.#resting = null;
+        continue;
+      }
+      this.#turn(error instanceof ApiError ? error.leader : this.leader);
       const told = Math.max(this.comeBackMs, error instanceof ApiError ? error.retryAfterMs ?? 0 : 0);
-      const wait = Math.max(told, backoff(this.#attempt++, ...this.options.retryMs));
+      const wait = Math.max(Math.min(told, maxToldMs), backoff(this.#attempt++, ...this.options.retryMs));
       this.comeBackMs = 0;
       this.emit('close', { error, retryMs: wait });
       await sleep(wait, closing).catch(() => {}); // close
     }
+    await this.closeOthers();
     this.emit('close', { error: this.#fault, retryMs: null });
+  }
+
+  // turn takes the next connection to the leader, where one was named that may be
+  // followed, else to the next node.
+  #turn(leader: string | null): void {
+    this.leader = null;
+    const to = this.#group.moved(leader, this.address);
+    if (to === null) this.#group.failed(this.address);
+    this.address = to === null ? this.#group.now : new URL(this.address.pathname, to);
   }
 
   // follow reads one connection, and gives it up when it falls silent.

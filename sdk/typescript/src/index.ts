@@ -6,8 +6,8 @@ export {
   addDecimals, compareDecimals, divideDecimals, fromAtoms, isDecimal, multiplyDecimals, subtractDecimals, toAtoms, type Rounding,
 } from './decimal.js';
 export {
-  ApiError, BlockdeskError, NotAdmittedError, NotFoundError, PaymentMismatchError, ProtocolError, RateLimitedError, RefusedError,
-  RequestError, TimeoutError, TransportError, UnavailableError, VerificationError,
+  ApiError, BlockdeskError, NotAdmittedError, NotFoundError, OtherGroupError, PaymentMismatchError, ProtocolError, RateLimitedError,
+  RefusedError, RequestError, TimeoutError, TransportError, UnavailableError, VerificationError,
 } from './errors.js';
 export { EventFeed, EventParser, type EventFeedOptions, type ServerEvent } from './events.js';
 export { Feed, type FeedOptions, type Socket, type SocketClass } from './feed.js';

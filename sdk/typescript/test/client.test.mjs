@@ -33,7 +33,7 @@ test('a question is a URL', async () => {
     'http://desk.test/api/v1/market/depth?symbol=92C%2FSLUSD&limit=5', 'http://desk.test/api/v1/market/pools/a%2F..%2Fb%3Fc',
     'http://api.test/status', 'http://desk.test/api/v1/market/candles',
   ]);
-  assert.deepEqual(seen.map((s) => [s.redirect, s.credentials]), Array(4).fill(['error', 'omit']));
+  assert.deepEqual(seen.map((s) => [s.redirect, s.credentials]), Array(4).fill(['manual', 'omit']));
   await assert.rejects(scripted([]).client.getLegacyStatus(), /apiUrl/);
 });
 
@@ -138,4 +138,43 @@ test('the version is that of the API', async () => {
   const read = async (path) => JSON.parse(await readFile(new URL(path, import.meta.url), 'utf8'));
   const [{ version }, { info }] = [await read('../package.json'), await read('../../openapi/svc_public_api_v1.json')];
   assert.equal(version, info.version);
+});
+
+const away = (to) => json(307, problem('LEADER_CHANGED', { leader: { id: 'b', url: to } }), { location: to, 'retry-after': '1' });
+
+test('a redirect is followed with body, key and token, to named hosts alone', async () => {
+  const build = { order_id: 'T1', tranche_id: 'T1-1', fill_usd: '250', rail: 'USDC', taker: '1'.repeat(32) };
+  const { seen, client } = scripted([away('http://desk.test:9/there?x=1'), away('http://b.test/further'), json(200, { ok: true })], {
+    token: 'secret', nodes: ['http://b.test'],
+  });
+  await client.postBuild(build, { idempotencyKey: 'k1' });
+  assert.deepEqual(seen.map((s) => s.url), ['http://desk.test/api/v1/dvp/build', 'http://desk.test:9/there?x=1', 'http://b.test/further']);
+  for (const s of seen) {
+    assert.deepEqual([s.method, s.body, s.headers['idempotency-key'], s.headers.authorization], ['POST', JSON.stringify(build), 'k1', 'Bearer secret']);
+  }
+  for (const to of ['http://evil.test/', 'http://desk.test@evil.test/', 'http://me@desk.test/', 'ftp://desk.test/', '/levels', '']) {
+    const other = scripted([away(to)], { retries: 0 });
+    const error = await other.client.postQuote(quote).catch((e) => e);
+    assert.ok(error instanceof UnavailableError && error.status === 307 && error.leader === to, `${to}: ${error}`);
+    assert.equal(other.seen.length, 1, to);
+  }
+  const circle = scripted([away('http://desk.test/again')], { retries: 0 });
+  await assert.rejects(circle.client.postQuote(quote), UnavailableError);
+  assert.equal(circle.seen.length, 4);
+  const plain = scripted([away('http://desk.test/x')], { baseUrl: 'https://desk.test', retries: 0 });
+  await assert.rejects(plain.client.postQuote(quote), UnavailableError);
+  assert.equal(plain.seen.length, 1);
+});
+
+test('the next node is asked with the same key', async () => {
+  const unknown = json(503, problem('LEADER_CHANGED', { reason: 'outcome_unknown' }), { 'retry-after': '0' });
+  const down = () => { throw new TypeError('fetch failed'); };
+  const { seen, client } = scripted([unknown, down, json(200, { ok: true })], { nodes: ['http://b.test', 'http://c.test'] });
+  await client.postQuote(quote);
+  await client.getDepth({ symbol: 'A/B' }); // the one that answers is asked first from now on
+  assert.deepEqual(seen.map((s) => new URL(s.url).host), ['desk.test', 'b.test', 'c.test', 'c.test']);
+  assert.equal(new Set(seen.slice(0, 3).map((s) => s.headers['idempotency-key'])).size, 1);
+  const once = scripted([unknown]);
+  await assert.rejects(once.client.postHandshake({ pubkey: 'k', nonce: 'n', signature: 's' }), UnavailableError);
+  assert.equal(once.seen.length, 1);
 });

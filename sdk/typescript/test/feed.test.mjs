@@ -1,49 +1,10 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { Book, EventFeed, EventParser, Feed, ProtocolError } from '../dist/src/index.js';
+import { Client, EventFeed, EventParser, Feed, ProtocolError } from '../dist/src/index.js';
+import { Sockets, book, symbol } from './sockets.mjs';
 
-const symbol = 'SLUSD/USDC';
 const options = { url: 'ws://desk.test/ws/rfq', symbols: [symbol], channels: ['l2'], depth: 10, retryMs: [1, 5] };
 
-/** Sockets are a service whose side the test plays. */
-class Sockets {
-  constructor() {
-    const all = (this.all = []);
-    const waiting = (this.waiting = []);
-    this.WebSocket = class {
-      constructor(url) {
-        Object.assign(this, { url, sent: [], closed: false });
-        all.push(this);
-        waiting.shift()?.(this);
-      }
-      send(text) { this.sent.push(JSON.parse(text)); }
-      close() { this.closed = true; }
-      /** The service says something. */
-      say(...messages) { for (const m of messages) this.onmessage({ data: typeof m === 'string' ? m : JSON.stringify(m) }); }
-    };
-  }
-
-  /** next resolves to the next connection, opened and welcomed. */
-  async next(epoch = 'e1') {
-    const socket = await new Promise((resolve) => this.waiting.push(resolve));
-    await Promise.resolve(); // its handlers come right after it is made
-    socket.onopen();
-    socket.say({ channel: 'status', type: 'welcome', epoch });
-    return socket;
-  }
-}
-
-/** book makes the messages of a book whose best bid is seq. */
-function book(type, seq, epoch = 'e1') {
-  const copy = new Book(symbol, 10);
-  const bids = [[`${seq}.0`, '1']];
-  if (type === 'update') bids.unshift([`${seq - 1}.0`, '0']);
-  const m = { channel: 'l2', type, symbol, epoch, seq, prev_seq: type === 'snapshot' ? 0 : seq - 1, engine_seq: seq, ts: null, bids, asks: [], checksum: 0 };
-  try {
-    copy.apply({ ...m, type: 'snapshot', bids: [[`${seq}.0`, '1']] });
-  } catch { /* the checksum is told below */ }
-  return { ...m, checksum: copy.checksum() };
-}
 const ack = { channel: 'control', type: 'ack', action: 'SUBSCRIBE_MARKET', success: true, subscribed: [{ channel: 'l2', symbol, seq: 1, resumed: false }], rejected: [] };
 const heartbeat = (seq) => ({ channel: 'heartbeat', ts: 't', seqs: { [`l2:${symbol}`]: seq } });
 
@@ -247,4 +208,31 @@ test('a program that was busy does not take that for silence', async () => {
   clearTimeout(later);
   assert.deepEqual([feed.book(symbol).seq, told.map(([event]) => event), sockets.all.length], [6, ['open'], 1]);
   await feed.close();
+});
+
+test('a service that asks for years is asked again in minutes', async () => {
+  const fetch = async () => new Response('{"ok":false,"code":"OVERLOADED"}', { status: 503, headers: { 'retry-after': '999999999' } });
+  const feed = new EventFeed({ ...options, url: 'http://desk.test/api/v1/market/stream', fetch });
+  const closed = new Promise((resolve) => feed.on('close', resolve));
+  feed.start();
+  assert.equal((await closed).retryMs, 300_000);
+  await feed.close();
+});
+
+test('a feed goes on where the leader is, or at the next node', async () => {
+  const tried = [];
+  class Closing {
+    constructor(url) {
+      tried.push(url);
+      const reason = ['LEADER_CHANGED: ws://b.test:81/ws/rfq', 'LEADER_CHANGED', 'LEADER_CHANGED: ws://evil.test/ws/rfq', 'restart'][tried.length - 1];
+      if (reason) queueMicrotask(() => this.onclose({ code: 1012, reason }));
+    }
+    send() {}
+    close() {}
+  }
+  const feed = new Client({ baseUrl: 'http://a.test', nodes: ['http://b.test'] }).feed({ symbols: ['A/B'], WebSocket: Closing, retryMs: [1, 2] });
+  feed.start();
+  while (tried.length < 5) await new Promise((resolve) => setTimeout(resolve, 1));
+  await feed.close();
+  assert.deepEqual(tried, ['ws://a.test/ws/rfq', 'ws://b.test:81/ws/rfq', 'ws://a.test/ws/rfq', 'ws://b.test/ws/rfq', 'ws://a.test/ws/rfq']);
 });

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import test from 'node:test';
 import { promisify } from 'node:util';
 import { getBase58Decoder } from '@solana/kit';
-import { Client, VerificationError } from '../dist/src/index.js';
+import { BlockdeskError, Client, VerificationError } from '../dist/src/index.js';
 import {
   Chain, Desk, PaymentFailedError, PaymentPendingError, decodeTransaction, fromBase64, keypairSigner, parseKeypair, settled, sign, toBase64,
   tokenAccount, verify, walletSigner,
@@ -115,6 +115,27 @@ test('what the caller knows of the desk counts more than its word', async () => 
   ]) await assert.rejects(take('build', undefined, { trust: { ...right, ...wrong } }), VerificationError, JSON.stringify(wrong));
   await take('build', undefined, { order: { maxPriceUsd: quote.price_usd } });
   await assert.rejects(take('build', undefined, { order: { maxPriceUsd: '0.996' } }), VerificationError);
+});
+
+test('a quote in SOL is in lamports, and no more than was wanted', async () => {
+  const quoted = async (amount, amount_atoms, more = {}) => {
+    const quote = clone(recorded.build.quote);
+    Object.assign(quote, { rail: 'SOL', payment: { ...quote.payment, rail: 'SOL', mint: null, amount, amount_atoms } });
+    return desk({ '/api/v1/rfq/quote': quote }).desk.quote({ ...order, rail: 'SOL', ...more });
+  };
+  assert.equal((await quoted('6.250000000', '6250000000')).pay.atoms, 6_250_000_000n);
+  // A person would read a hundredth of what is signed.
+  await assert.rejects(quoted('6.25000000000', '625000000000'), VerificationError);
+  await assert.rejects(quoted('6.25', '625'), VerificationError);
+  await quoted('6.250000000', '6250000000', { maxAmount: '6.25' });
+  await assert.rejects(quoted('6.250000000', '6250000000', { maxAmount: '6.249' }), VerificationError);
+  await assert.rejects(quoted('6.250000000', '6250000000', { maxAmount: '6,25' }), VerificationError);
+});
+
+test('a challenge of another form is refused', async () => {
+  for (const nonce of [undefined, null, 5, {}, '', '!', 'AAAA']) {
+    await assert.rejects(desk({ '/api/v1/dvp/handshake': { ok: true, pubkey: taker, nonce } }).desk.handshake(), (e) => e instanceof BlockdeskError);
+  }
 });
 
 const terms = (way) => {

@@ -6,7 +6,7 @@
 //   node ccxt.js [--base http://127.0.0.1:8080]
 import { parseArgs } from 'node:util';
 import { fileURLToPath } from 'node:url';
-import { ApiError, Client, NotAdmittedError, NotFoundError, RateLimitedError, RequestError, TransportError, UnavailableError, } from 'blockdesk';
+import { ApiError, BlockdeskError, Client, NotAdmittedError, NotFoundError, RateLimitedError, RequestError, TransportError, UnavailableError, compareDecimals, } from 'blockdesk';
 /** Errors by ccxt's names. */
 export class BaseError extends Error {
 }
@@ -41,7 +41,7 @@ function translate(error) {
         return made(ExchangeNotAvailable);
     if (error instanceof TransportError)
         return made(RequestTimeout);
-    return error instanceof ApiError ? made(ExchangeError) : error;
+    return error instanceof BlockdeskError ? made(ExchangeError) : error;
 }
 const iso = (ts) => {
     const timestamp = ts === null ? undefined : Date.parse(ts);
@@ -127,9 +127,9 @@ export class blockdesk {
             throw new BadRequest(`blockdesk is paid in USDC or SOL, not in ${fromCode}`);
         const { tickets } = await this.#ask((c) => c.getMarketTickets());
         const ticket = tickets.find((t) => t.state === 'open' && t.base_symbol === toCode && t.rails.includes(fromCode));
-        const tranche = ticket?.tranches.find((t) => t.state === 'open');
+        const tranche = ticket?.tranches.find((t) => t.state === 'open' && compareDecimals(t.available_usd, amount) >= 0);
         if (!ticket || !tranche)
-            throw new ExchangeError(`blockdesk sells no ${toCode} for ${fromCode} now`);
+            throw new ExchangeError(`blockdesk sells no ${toCode} for ${amount} ${fromCode} now`);
         const q = await this.#ask((c) => c.postQuote({
             order_id: ticket.order_id, tranche_id: tranche.tranche_id, fill_usd: amount, rail: fromCode,
         }));

@@ -5,7 +5,7 @@
 //                    [--fill 1000] [--rail USDC] [--fee-payer desk]
 import { readFile, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { Client } from 'blockdesk';
+import { Client, NotAdmittedError, compareDecimals } from 'blockdesk';
 import { Desk, keypairSigner, parseKeypair, settled } from 'blockdesk/solana';
 const { values: args } = parseArgs({
     options: {
@@ -24,17 +24,25 @@ const signer = await keypairSigner(parseKeypair(await readFile(args.wallet, 'utf
 const desk = new Desk({ client, signer, trust: {} });
 // A token serves for 7 days, and an address gets one an hour: it is kept.
 client.token = await readFile(args['token-file'], 'utf8').catch(() => null);
-if (client.token === null) {
+async function login() {
     const { access_token, expires_at } = await desk.handshake();
     await writeFile(args['token-file'], access_token, { mode: 0o600 });
     console.log(`a token until ${expires_at}`);
 }
+if (client.token === null)
+    await login();
 const { ticket } = await client.getCurrentSellableTicket();
-const tranche = ticket?.tranches.find((t) => t.state === 'open');
+const tranche = ticket?.tranches.find((t) => t.state === 'open' && compareDecimals(t.available_usd, args.fill) >= 0);
 if (!ticket || !tranche)
-    throw new Error('nothing is for sale');
+    throw new Error(`nothing is for sale for ${args.fill} dollars`);
 const offer = await desk.quote({ ticket, tranche_id: tranche.tranche_id, fill_usd: args.fill, rail: args.rail });
-const build = await desk.build(offer, { feePayer: args['fee-payer'] === 'taker' ? 'taker' : 'desk' });
+const reserve = () => desk.build(offer, { feePayer: args['fee-payer'] === 'taker' ? 'taker' : 'desk' });
+const build = await reserve().catch(async (error) => {
+    if (!(error instanceof NotAdmittedError))
+        throw error;
+    await login(); // the token was another key's, has ended, or was revoked
+    return reserve();
+});
 console.log(`${build.build_id} of ${build.claim_id}, held to the quote:`);
 for (const { kind, extra: _, ...parts } of build.transaction.instructions) {
     console.log(`  ${kind} ${Object.entries(parts).map(([name, value]) => `${name} ${value}`).join(', ')}`);

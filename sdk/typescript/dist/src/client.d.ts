@@ -11,6 +11,18 @@ export interface ClientOptions extends TransportOptions {
     readonly apiUrl?: string;
     /** The WebSocket's address; the base address serves it too. */
     readonly wsUrl?: string;
+    /**
+     * The base addresses of the other nodes, where a group of them serves. One that does
+     * not answer is left for the next. One that sends to the leader is followed, to hosts
+     * that are named in these options alone, since a token may go with it.
+     */
+    readonly nodes?: readonly string[];
+    /**
+     * Where instruments are split over groups, the base addresses of each other group's
+     * nodes. A feed of their symbols goes there, to hosts that are named here or in nodes,
+     * or to its own, and nowhere else. Requests need none: any group answers them.
+     */
+    readonly otherGroups?: readonly (readonly string[])[];
     /** A token of a handshake before. */
     readonly token?: string;
 }
@@ -29,10 +41,10 @@ export declare class Client extends Operations {
     readonly wsUrl: URL;
     /** Goes out with DvP's build and submit alone; null: there is none. */
     token: string | null;
-    constructor({ baseUrl, apiUrl, wsUrl, token, ...transport }: ClientOptions);
+    constructor({ baseUrl, apiUrl, wsUrl, nodes, otherGroups, token, ...transport }: ClientOptions);
     /** feed follows the market over the WebSocket; it begins with its start. */
     feed(options: Omit<FeedOptions, 'url'>): Feed;
-    /** events follows the market by server-sent events; it begins with its start. */
+    /** events follows the market by server-sent events; it begins with its start. All symbols have to be of one group. */
     events(options: Omit<EventFeedOptions, 'url'>): EventFeed;
     protected call<T>(operation: Operation, input: Input, options?: KeyedOptions): Promise<T>;
 }

@@ -1,6 +1,7 @@
 import { BlockdeskError, ProtocolError } from './errors.js';
 import { EventFeed } from './events.js';
 import { Feed } from './feed.js';
+import { Group } from './group.js';
 import { Operations } from './generated/operations.js';
 import { Transport } from './transport.js';
 /**
@@ -18,21 +19,33 @@ export class Client extends Operations {
     /** Goes out with DvP's build and submit alone; null: there is none. */
     token;
     #transport;
-    constructor({ baseUrl, apiUrl, wsUrl, token, ...transport }) {
+    #nodes;
+    #otherGroups;
+    #base;
+    #api;
+    constructor({ baseUrl, apiUrl, wsUrl, nodes = [], otherGroups = [], token, ...transport }) {
         super();
         this.baseUrl = new URL(baseUrl);
         this.apiUrl = apiUrl === undefined ? null : new URL(apiUrl);
         this.wsUrl = wsUrl === undefined ? socketUrl(this.baseUrl) : new URL(wsUrl);
         this.token = token ?? null;
+        this.#nodes = [this.baseUrl, ...nodes.map((node) => new URL(node))];
+        this.#otherGroups = otherGroups.map((group) => group.map((node) => new URL(node)));
+        this.#base = new Group(this.#nodes);
+        this.#api = this.apiUrl && new Group([this.apiUrl], this.#nodes);
         this.#transport = new Transport(transport);
     }
     /** feed follows the market over the WebSocket; it begins with its start. */
     feed(options) {
-        return new Feed({ url: new URL('/ws/rfq', this.wsUrl).href, ...options });
+        const at = (node) => new URL('/ws/rfq', socketUrl(node)).href;
+        const nodes = this.#nodes.slice(1).map(at);
+        return new Feed({ url: new URL('/ws/rfq', this.wsUrl).href, nodes, otherGroups: this.#otherGroups.map((group) => group.map(at)), ...options });
     }
-    /** events follows the market by server-sent events; it begins with its start. */
+    /** events follows the market by server-sent events; it begins with its start. All symbols have to be of one group. */
     events(options) {
-        return new EventFeed({ url: new URL('/api/v1/market/stream', this.baseUrl).href, ...options });
+        const at = (node) => new URL('/api/v1/market/stream', node).href;
+        const [url, ...nodes] = this.#nodes.map(at);
+        return new EventFeed({ url: url, nodes, otherGroups: this.#otherGroups.map((group) => group.map(at)), ...options });
     }
     async call(operation, input, options = {}) {
         const headers = { accept: 'application/json' };
@@ -43,7 +56,7 @@ export class Client extends Operations {
         if (input.body !== undefined)
             headers['content-type'] = 'application/json';
         const answer = await this.#transport.send({
-            method: operation.method, url: this.#url(operation, input), headers,
+            method: operation.method, target: this.#target(operation, input), nodes: this.#group(operation), headers,
             ...(input.body === undefined ? {} : { body: JSON.stringify(input.body) }),
             repeatable: operation.method === 'GET' || operation.keyed === true,
         }, options);
@@ -56,17 +69,20 @@ export class Client extends Operations {
             throw new BlockdeskError('no token: take the handshake first');
         return this.token;
     }
-    #url(operation, input) {
-        const base = operation.on === 'api' ? this.apiUrl : this.baseUrl;
-        if (base === null)
+    #group(operation) {
+        const group = operation.on === 'api' ? this.#api : this.#base;
+        if (group === null)
             throw new BlockdeskError(`${operation.path} is on the api address alone: name apiUrl`);
+        return group;
+    }
+    #target(operation, input) {
         const path = operation.path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(input.path?.[name] ?? ''));
-        const url = new URL(path, base);
+        const url = new URL(path, this.baseUrl);
         for (const [name, value] of Object.entries(input.query ?? {})) {
             if (value !== undefined)
                 url.searchParams.set(name, String(value));
         }
-        return url;
+        return url.pathname + url.search;
     }
 }
 function socketUrl(base) {

@@ -15,6 +15,16 @@ export declare class TimeoutError extends TransportError {
 export declare class ProtocolError extends BlockdeskError {
     readonly name = "ProtocolError";
 }
+/**
+ * OtherGroupError: another group of nodes serves the symbols, at an address that may not
+ * be followed: its host was not named, or there are too many of them.
+ */
+export declare class OtherGroupError extends BlockdeskError {
+    readonly name = "OtherGroupError";
+    /** Where they are served, as it was told. */
+    readonly url: string;
+    constructor(url: string, why: string);
+}
 /** VerificationError: a package or a transaction is not what was asked for. Nothing was signed. */
 export declare class VerificationError extends BlockdeskError {
     readonly name = "VerificationError";
@@ -34,6 +44,8 @@ export declare class ApiError extends BlockdeskError {
     readonly requestId: string | null;
     /** When to come back, in ms; null where the desk does not say. */
     readonly retryAfterMs: number | null;
+    /** The address of the node that leads, of LEADER_CHANGED; null where it is not told. */
+    readonly leader: string | null;
     constructor(status: number, problem: Partial<Problem>, headers: Headers);
 }
 /** RequestError: the request is wrong, and would be again. */

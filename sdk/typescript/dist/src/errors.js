@@ -14,6 +14,19 @@ export class TimeoutError extends TransportError {
 export class ProtocolError extends BlockdeskError {
     name = 'ProtocolError';
 }
+/**
+ * OtherGroupError: another group of nodes serves the symbols, at an address that may not
+ * be followed: its host was not named, or there are too many of them.
+ */
+export class OtherGroupError extends BlockdeskError {
+    name = 'OtherGroupError';
+    /** Where they are served, as it was told. */
+    url;
+    constructor(url, why) {
+        super(`OTHER_GROUP ${url}: ${why}`);
+        this.url = url;
+    }
+}
 /** VerificationError: a package or a transaction is not what was asked for. Nothing was signed. */
 export class VerificationError extends BlockdeskError {
     name = 'VerificationError';
@@ -33,6 +46,8 @@ export class ApiError extends BlockdeskError {
     requestId;
     /** When to come back, in ms; null where the desk does not say. */
     retryAfterMs;
+    /** The address of the node that leads, of LEADER_CHANGED; null where it is not told. */
+    leader;
     constructor(status, problem, headers) {
         super(`${status} ${problem.code ?? ''}: ${problem.error ?? 'no reason given'}`);
         this.status = status;
@@ -41,6 +56,7 @@ export class ApiError extends BlockdeskError {
         this.field = problem.field ?? null;
         this.requestId = problem.request_id ?? headers.get('x-request-id');
         this.retryAfterMs = retryAfterMs(headers.get('retry-after'));
+        this.leader = typeof problem.leader?.url === 'string' ? problem.leader.url : null;
     }
 }
 /** RequestError: the request is wrong, and would be again. */
@@ -74,7 +90,7 @@ export class UnavailableError extends ApiError {
 const classes = {
     400: RequestError, 405: RequestError, 413: RequestError, 415: RequestError, 431: RequestError,
     401: NotAdmittedError, 403: NotAdmittedError, 404: NotFoundError, 409: RefusedError, 422: PaymentMismatchError,
-    429: RateLimitedError, 502: UnavailableError, 503: UnavailableError, 504: UnavailableError,
+    307: UnavailableError, 429: RateLimitedError, 502: UnavailableError, 503: UnavailableError, 504: UnavailableError,
 };
 /** apiError makes the error of an answer; its body may be anything. */
 export function apiError(status, body, headers) {
@@ -85,7 +101,8 @@ function problemOf(body) {
     if (typeof body !== 'object' || body === null)
         return {};
     const words = ['code', 'error', 'reason', 'field', 'request_id'];
-    return Object.fromEntries(Object.entries(body).filter(([name, value]) => words.includes(name) && typeof value === 'string'));
+    const problem = Object.fromEntries(Object.entries(body).filter(([name, value]) => words.includes(name) && typeof value === 'string'));
+    return 'leader' in body && typeof body.leader === 'object' && body.leader !== null ? { ...problem, leader: body.leader } : problem;
 }
 // retryAfterMs reads seconds, or a date that some proxy may send in their place.
 function retryAfterMs(header) {

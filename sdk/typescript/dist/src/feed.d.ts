@@ -1,6 +1,8 @@
+import type { Book } from './book.js';
+import { OtherGroupError } from './errors.js';
 import { Follower, type FollowOptions } from './follower.js';
-import { type Channel } from './messages.js';
-import type { StreamName } from './streams.js';
+import { type Channel, type Rejected } from './messages.js';
+import type { StreamName, TicketBoard } from './streams.js';
 /** Socket is what is needed of a WebSocket: each platform has its own types of the events. */
 export interface Socket {
     onopen: ((event: any) => void) | null;
@@ -17,7 +19,10 @@ export interface FeedOptions extends FollowOptions {
     /** In place of the global WebSocket, or, where there is none, of the package ws. */
     readonly WebSocket?: SocketClass;
 }
-/** Feed follows the market over the WebSocket. */
+/**
+ * Feed follows the market over the WebSocket. Symbols that another group of nodes
+ * serves it follows there, by a feed of their own; what that tells, this one tells.
+ */
 export declare class Feed extends Follower {
     #private;
     constructor({ WebSocket: socketClass, ...options }: FeedOptions);
@@ -25,6 +30,15 @@ export declare class Feed extends Follower {
     subscribe(symbols: readonly string[], channels?: readonly Channel[]): void;
     /** unsubscribe follows them no more. */
     unsubscribe(symbols: readonly string[], channels?: readonly Channel[]): void;
+    get whole(): boolean;
+    book(symbol: string): Book | undefined;
+    tickets(symbol: string): TicketBoard | undefined;
+    protected closeOthers(): Promise<void>;
+    protected get idle(): boolean;
+    protected spread(rejected: readonly Rejected[]): {
+        left: readonly Rejected[];
+        fault: OtherGroupError | null;
+    };
     protected recover({ channel, symbol }: StreamName): void;
     protected connect(signal: AbortSignal): Promise<void>;
 }

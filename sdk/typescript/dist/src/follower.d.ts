@@ -1,5 +1,5 @@
 import type { Book } from './book.js';
-import { BlockdeskError } from './errors.js';
+import { BlockdeskError, OtherGroupError } from './errors.js';
 import type { Channel, Message, Rejected, Subscribed, TickerMessage } from './messages.js';
 import { Streams, type Prints, type StreamName, type TicketBoard } from './streams.js';
 /** FollowOptions are what is followed, and how patiently. */
@@ -17,6 +17,14 @@ export interface FollowOptions {
     readonly connectMs?: number;
     /** The shortest and the longest wait before a new connection, in ms. Default 250 and 10,000. */
     readonly retryMs?: readonly [first: number, most: number];
+    /** The same address of the other nodes, where a group of them serves: each is tried in its turn. */
+    readonly nodes?: readonly string[];
+    /**
+     * Where symbols are split over groups, the same address of each other group's nodes.
+     * What is followed of their symbols is followed there: at hosts that are named here, in
+     * url or in nodes, and nowhere else.
+     */
+    readonly otherGroups?: readonly (readonly string[])[];
     /** Ends it, as close does. */
     readonly signal?: AbortSignal;
 }
@@ -59,6 +67,10 @@ export declare abstract class Follower {
     #private;
     protected readonly options: Required<Omit<FollowOptions, 'signal'>>;
     protected readonly streams: Streams;
+    /** Where the next connection goes. */
+    protected address: URL;
+    /** The node that the last connection has named as the leader. */
+    protected leader: string | null;
     /** What the service wants the next connection to wait at least. */
     protected comeBackMs: number;
     constructor({ signal, ...options }: FollowOptions);
@@ -88,6 +100,30 @@ export declare abstract class Follower {
     protected emit<E extends keyof FollowEvents>(event: E, value: FollowEvents[E]): void;
     /** take takes one message; null is one of a kind that is not known. */
     protected take(m: Message | null): void;
+    /** elsewhere is where another group serves, by an address that was told; null: it is not to be followed. */
+    protected elsewhere(url: string): URL | null;
+    /** nodesAt are the nodes that were named of the group at an address. */
+    protected nodesAt({ hostname }: URL): readonly string[];
+    /** move makes another group's nodes those that it connects to. */
+    protected move(to: URL): void;
+    /**
+     * spread takes what is followed where it was sent to. It returns what stays rejected,
+     * and why it may not go where that is.
+     */
+    protected spread(rejected: readonly Rejected[]): {
+        left: readonly Rejected[];
+        fault: OtherGroupError | null;
+    };
+    /** closeOthers closes what follows at other groups. */
+    protected closeOthers(): Promise<void>;
+    /** idle reports whether nothing at all is followed. */
+    protected get idle(): boolean;
+    /** rest ends the connection until wake: there is nothing for it to carry. */
+    protected rest(): void;
+    /** wake connects again after rest. */
+    protected wake(): void;
+    /** end ends it for good: nothing would come of another connection. */
+    protected end(fault: BlockdeskError): void;
     /** restart gives the connection up, and begins every stream anew with the next one. */
     protected restart(): void;
 }

@@ -1,8 +1,11 @@
-import { ApiError, BlockdeskError, RequestError } from './errors.js';
+import { ApiError, BlockdeskError, OtherGroupError, RequestError } from './errors.js';
+import { Group } from './group.js';
 import { Streams } from './streams.js';
 import { backoff, sleep } from './wait.js';
 /** Gaps since all was whole, after which a connection is given up: less than a service takes for abuse. */
 const maxStrikes = 8;
+/** The longest wait that a service may ask for, in ms. A timer of weeks would go off at once. */
+const maxToldMs = 300_000;
 /**
  * Follower keeps a copy of the market up to date over connections that break: it
  * comes back by itself, resumes where it was, and asks anew for what was lost.
@@ -12,6 +15,11 @@ const maxStrikes = 8;
 export class Follower {
     options;
     streams;
+    /** Where the next connection goes. */
+    address;
+    /** The node that the last connection has named as the leader. */
+    leader = null;
+    #group;
     /** What the service wants the next connection to wait at least. */
     comeBackMs = 0;
     #listeners = new Map();
@@ -23,12 +31,18 @@ export class Follower {
     #attempt = 0; // connections since one was good
     #strikes = 0; // gaps since a heartbeat found all whole
     #fault = null;
+    #resting = null; // until wake
+    #wake = () => { };
     constructor({ signal, ...options }) {
         this.options = {
-            channels: ['l2', 'trades', 'ticker'], depth: 50, silenceMs: 5_000, connectMs: 10_000, retryMs: [250, 10_000], ...options,
+            channels: ['l2', 'trades', 'ticker'], depth: 50, silenceMs: 5_000, connectMs: 10_000, retryMs: [250, 10_000], nodes: [], otherGroups: [],
+            ...options,
         };
+        this.#group = this.#groupOf([options.url, ...this.options.nodes]);
+        this.address = this.#group.now;
         this.streams = new Streams(this.options.depth);
         this.streams.follow(product(this.options.channels, this.options.symbols));
+        this.#closing.signal.addEventListener('abort', () => this.wake(), { once: true });
         signal?.addEventListener('abort', () => void this.close(), { once: true });
         if (signal?.aborted)
             void this.close();
@@ -132,6 +146,50 @@ export class Follower {
                 this.#changed(this.streams.take(m));
         }
     }
+    /** elsewhere is where another group serves, by an address that was told; null: it is not to be followed. */
+    elsewhere(url) {
+        const to = this.#group.moved(url, this.address);
+        return to && new URL(this.address.pathname, to);
+    }
+    /** nodesAt are the nodes that were named of the group at an address. */
+    nodesAt({ hostname }) {
+        return this.options.otherGroups.find((group) => group.some((url) => new URL(url).hostname === hostname)) ?? [];
+    }
+    /** move makes another group's nodes those that it connects to. */
+    move(to) {
+        this.#group = this.#groupOf([to.href, ...this.nodesAt(to)]);
+        this.address = this.#group.now;
+    }
+    /**
+     * spread takes what is followed where it was sent to. It returns what stays rejected,
+     * and why it may not go where that is.
+     */
+    spread(rejected) {
+        return { left: rejected, fault: null };
+    }
+    /** closeOthers closes what follows at other groups. */
+    async closeOthers() { }
+    /** idle reports whether nothing at all is followed. */
+    get idle() { return this.streams.names.length === 0; }
+    /** rest ends the connection until wake: there is nothing for it to carry. */
+    rest() {
+        if (this.#closing.signal.aborted)
+            return;
+        this.#resting ??= new Promise((resolve) => (this.#wake = resolve));
+        this.#connection?.abort(new BlockdeskError('there is nothing to follow here'));
+    }
+    /** wake connects again after rest. */
+    wake() { this.#wake(); }
+    /** end ends it for good: nothing would come of another connection. */
+    end(fault) {
+        this.#fault = fault;
+        this.#closing.abort();
+        this.#connection?.abort();
+    }
+    #groupOf(urls) {
+        const parse = (url) => new URL(url);
+        return new Group([...new Set(urls)].map(parse), [...this.options.nodes, ...this.options.otherGroups.flat()].map(parse));
+    }
     /** restart gives the connection up, and begins every stream anew with the next one. */
     restart() {
         this.streams.restart();
@@ -142,21 +200,19 @@ export class Follower {
             this.#epoch = m.epoch ?? '';
     }
     #acknowledged(subscribed, rejected) {
-        for (const r of rejected) {
+        const { left, fault } = this.spread(rejected);
+        for (const r of left) {
             this.emit('rejected', r);
             this.streams.forget([{ channel: r.channel, symbol: r.symbol }]);
         }
-        if (this.streams.names.length === 0) {
-            return this.#end(new BlockdeskError(`the service has none of ${this.options.channels} of ${this.options.symbols}`));
+        if (this.idle) {
+            const [channels, symbols] = [new Set(left.map((r) => r.channel)), new Set(left.map((r) => r.symbol))];
+            return this.end(fault ?? new BlockdeskError(`the service has none of ${[...channels]} of ${[...symbols]}`));
         }
+        if (this.streams.names.length === 0)
+            return this.rest();
         if (subscribed.length > 0)
             this.emit('open', { epoch: this.#epoch, subscribed });
-    }
-    // end ends the follower for good: nothing would come of another connection.
-    #end(fault) {
-        this.#fault = fault;
-        this.#closing.abort();
-        this.#connection?.abort();
     }
     #changed(change) {
         switch (change?.kind) {
@@ -178,17 +234,33 @@ export class Follower {
         const closing = this.#closing.signal;
         while (!closing.aborted) {
             const error = await this.#follow().then(() => null, (e) => e);
-            if (error instanceof RequestError)
-                this.#end(error); // server-sent events: the query is wrong
+            if (error instanceof RequestError || error instanceof OtherGroupError)
+                this.end(error); // server-sent events: they would be again
+            await this.#resting;
             if (closing.aborted)
                 break;
+            if (this.#resting !== null) {
+                this.#resting = null;
+                continue;
+            }
+            this.#turn(error instanceof ApiError ? error.leader : this.leader);
             const told = Math.max(this.comeBackMs, error instanceof ApiError ? error.retryAfterMs ?? 0 : 0);
-            const wait = Math.max(told, backoff(this.#attempt++, ...this.options.retryMs));
+            const wait = Math.max(Math.min(told, maxToldMs), backoff(this.#attempt++, ...this.options.retryMs));
             this.comeBackMs = 0;
             this.emit('close', { error, retryMs: wait });
             await sleep(wait, closing).catch(() => { }); // close
         }
+        await this.closeOthers();
         this.emit('close', { error: this.#fault, retryMs: null });
+    }
+    // turn takes the next connection to the leader, where one was named that may be
+    // followed, else to the next node.
+    #turn(leader) {
+        this.leader = null;
+        const to = this.#group.moved(leader, this.address);
+        if (to === null)
+            this.#group.failed(this.address);
+        this.address = to === null ? this.#group.now : new URL(this.address.pathname, to);
     }
     // follow reads one connection, and gives it up when it falls silent.
     async #follow() {

@@ -3,7 +3,7 @@ export { Client, type ClientOptions } from './client.js';
 export { Book, GapError, MismatchError } from './book.js';
 export { crc32 } from './crc32.js';
 export { addDecimals, compareDecimals, divideDecimals, fromAtoms, isDecimal, multiplyDecimals, subtractDecimals, toAtoms, type Rounding, } from './decimal.js';
-export { ApiError, BlockdeskError, NotAdmittedError, NotFoundError, PaymentMismatchError, ProtocolError, RateLimitedError, RefusedError, RequestError, TimeoutError, TransportError, UnavailableError, VerificationError, } from './errors.js';
+export { ApiError, BlockdeskError, NotAdmittedError, NotFoundError, OtherGroupError, PaymentMismatchError, ProtocolError, RateLimitedError, RefusedError, RequestError, TimeoutError, TransportError, UnavailableError, VerificationError, } from './errors.js';
 export { EventFeed, EventParser, type EventFeedOptions, type ServerEvent } from './events.js';
 export { Feed, type FeedOptions, type Socket, type SocketClass } from './feed.js';
 export type { FollowEvents, FollowOptions } from './follower.js';

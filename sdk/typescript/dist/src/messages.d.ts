@@ -60,6 +60,8 @@ export interface Rejected {
     readonly channel: string;
     readonly symbol: string;
     readonly code: string;
+    /** Where the symbol is served; with the code OTHER_GROUP alone. */
+    readonly ws_url?: string;
 }
 /** ControlMessage is the answer to a request. */
 export interface ControlMessage {

@@ -1,4 +1,5 @@
 import type { CallOptions } from './call.js';
+import { type Group } from './group.js';
 /** TransportOptions are how requests go out. */
 export interface TransportOptions {
     /** How long one attempt may take, in ms. Default 10,000. */
@@ -15,7 +16,10 @@ export interface TransportOptions {
 /** HttpRequest is one request, which may take several attempts. */
 export interface HttpRequest {
     readonly method: 'GET' | 'POST';
-    readonly url: URL;
+    /** Path and query. */
+    readonly target: string;
+    /** Who may be asked. */
+    readonly nodes: Group;
     readonly headers: Readonly<Record<string, string>>;
     readonly body?: string;
     /** Whether it may be sent again where it is not known what became of it. */

@@ -1,4 +1,5 @@
 import { ApiError, ProtocolError, TimeoutError, TransportError, apiError } from './errors.js';
+import { leaderChanged, maxHops } from './group.js';
 import { backoff, sleep } from './wait.js';
 const firstRetryMs = 200;
 /** Transport sends requests and reads JSON. */
@@ -17,10 +18,13 @@ export class Transport {
     async send(request, options = {}) {
         const retries = options.retries ?? this.#options.retries;
         for (let attempt = 0;; attempt++) {
+            const node = request.nodes.now;
             try {
-                return await this.#attempt(request, options);
+                return await this.#attempt(request, node, options);
             }
             catch (error) {
+                if (error instanceof TransportError || (error instanceof ApiError && error.code === leaderChanged))
+                    request.nodes.failed(node);
                 const wait = waitMs(error, request, attempt);
                 if (wait === null || attempt >= retries || wait > this.#options.maxRetryWaitMs)
                     throw error;
@@ -28,24 +32,38 @@ export class Transport {
             }
         }
     }
-    async #attempt(request, options) {
+    async #attempt(request, node, options) {
         const timeout = AbortSignal.timeout(options.timeoutMs ?? this.#options.timeoutMs);
         const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
+        let url = new URL(request.target, node);
         try {
-            const { method, url, headers, body } = request;
-            const response = await this.#options.fetch(url, {
-                method, headers, signal, redirect: 'error', credentials: 'omit', ...(body === undefined ? {} : { body }),
-            });
-            return await this.#answer(response, url);
+            for (let hop = 0;; hop++) {
+                const response = await this.#fetch(request, url, signal);
+                const to = response.status === 307 && hop < maxHops ? request.nodes.moved(response.headers.get('location'), url) : null;
+                if (to === null)
+                    return await this.#answer(response, url);
+                await response.body?.cancel();
+                url = to;
+            }
         }
         catch (error) {
             options.signal?.throwIfAborted();
             if (timeout.aborted)
-                throw new TimeoutError(`${request.url}: no answer in time`, { cause: error });
+                throw new TimeoutError(`${url}: no answer in time`, { cause: error });
             if (error instanceof ApiError || error instanceof ProtocolError)
                 throw error;
-            throw new TransportError(`${request.url}: ${causeOf(error)}`, { cause: error });
+            throw new TransportError(`${url}: ${causeOf(error)}`, { cause: error });
         }
+    }
+    // fetch follows nobody by itself: it would send the body to whomever an answer
+    // names, and drop the token. A browser does not show where a redirect goes, so there
+    // it is followed where no token can be lost.
+    async #fetch({ method, headers, body }, url, signal) {
+        const init = { method, headers, signal, credentials: 'omit', ...(body === undefined ? {} : { body }) };
+        const response = await this.#options.fetch(url, { ...init, redirect: 'manual' });
+        if (response.type !== 'opaqueredirect' || 'authorization' in headers)
+            return response;
+        return this.#options.fetch(url, { ...init, redirect: 'follow' });
     }
     async #answer(response, url) {
         const text = await this.#read(response, url);
@@ -92,7 +110,7 @@ function causeOf(error) {
 function waitMs(error, request, attempt) {
     const pause = backoff(attempt, firstRetryMs, Number.MAX_SAFE_INTEGER);
     if (error instanceof ApiError) {
-        const again = error.status === 429 || (request.repeatable && [408, 502, 503, 504].includes(error.status));
+        const again = error.status === 429 || (error.code === leaderChanged && error.reason === null) || (request.repeatable && [408, 502, 503, 504].includes(error.status));
         return again ? error.retryAfterMs ?? pause : null;
     }
     return error instanceof TransportError && request.repeatable ? pause : null;

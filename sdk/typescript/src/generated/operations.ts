@@ -11,6 +11,8 @@ export abstract class Operations {
   /**
    * What the service is and where its endpoints are.
    *
+   * Its operator and how to reach them, the versions, and each endpoint with its method and its public URL, by group. `qualification` is the operator's own word on what guarantees the offers.
+   *
    * `GET /`
    */
   getService(options?: CallOptions): Promise<schemas.ServiceDescription> {
@@ -19,6 +21,8 @@ export abstract class Operations {
 
   /**
    * Instruments.
+   *
+   * Each instrument with its tick, its lot and its precision, where its book comes from (`matched` here, or `mirrored` from the chain) and whether it trades now.
    *
    * `GET /api/v1/market/symbols`
    */
@@ -29,6 +33,8 @@ export abstract class Operations {
   /**
    * Last, best and 24 h figures of an instrument, from real trades.
    *
+   * `epoch` and `seq` are those of the WebSocket's `ticker`, so that figures read here can be followed there.
+   *
    * `GET /api/v1/market/ticker`
    */
   getTicker(query: { symbol: schemas.PairSymbol }, options?: CallOptions): Promise<schemas.Ticker> {
@@ -37,6 +43,8 @@ export abstract class Operations {
 
   /**
    * Order book of an instrument.
+   *
+   * Levels of price and quantity, best first. `epoch` and `seq` are those of the WebSocket's `l2`, so that a book read here can be followed there without a hole.
    *
    * `GET /api/v1/market/depth`
    */
@@ -50,6 +58,8 @@ export abstract class Operations {
   /**
    * Last trades of an instrument.
    *
+   * Newest first. `side` is the aggressor's. `before` asks for older ones.
+   *
    * `GET /api/v1/market/trades`
    */
   getTrades(
@@ -62,6 +72,8 @@ export abstract class Operations {
   /**
    * Candles of an instrument.
    *
+   * Each is `[open_ms, open, high, low, close, volume, quote_volume, trades]`. An interval without trades is absent. `interval` and `timeframe` are two names of one parameter.
+   *
    * `GET /api/v1/market/klines`
    */
   getKlines(
@@ -73,6 +85,8 @@ export abstract class Operations {
 
   /**
    * Candles by timeframe.
+   *
+   * The candles of `klines` under the name that charts use. An interval without trades is absent.
    *
    * `GET /api/v1/market/candles`
    */
@@ -108,6 +122,8 @@ export abstract class Operations {
   /**
    * Token catalog.
    *
+   * Each token with its mint, its decimals and where it is traded.
+   *
    * `GET /api/v1/market/tokens`
    */
   getMarketTokens(options?: CallOptions): Promise<schemas.MarketTokens> {
@@ -116,6 +132,8 @@ export abstract class Operations {
 
   /**
    * Families of integration adapters.
+   *
+   * For each family of integrators: who belongs to it, the formats that they expect, and where those are.
    *
    * `GET /api/v1/market/adapters`
    */
@@ -126,6 +144,8 @@ export abstract class Operations {
   /**
    * Price of each pair in dollars.
    *
+   * Each with where it comes from and how old it is; null where nothing says one.
+   *
    * `GET /api/v1/market/price`
    */
   getMarketPrice(options?: CallOptions): Promise<schemas.MarketPrice> {
@@ -134,6 +154,8 @@ export abstract class Operations {
 
   /**
    * Supply times price of each token.
+   *
+   * `status` says how exact each is.
    *
    * `GET /api/v1/market/marketcap`
    */
@@ -144,6 +166,8 @@ export abstract class Operations {
   /**
    * Pairs with their mints, steps and volumes.
    *
+   * What a router or an aggregator needs of each pair in one place.
+   *
    * `GET /api/v1/market/pairs`
    */
   getMarketPairs(options?: CallOptions): Promise<schemas.MarketPairs> {
@@ -152,6 +176,8 @@ export abstract class Operations {
 
   /**
    * Pools on chain.
+   *
+   * Each mirrored pool with its reserves and its slot. `pools/{pool_address}` has one alone.
    *
    * `GET /api/v1/market/pools`
    */
@@ -162,6 +188,8 @@ export abstract class Operations {
   /**
    * The fee model and what was collected.
    *
+   * The rate as a number and in basis points, and what claims and pools came to.
+   *
    * `GET /api/v1/market/fees`
    */
   getMarketFees(options?: CallOptions): Promise<schemas.MarketFees> {
@@ -170,6 +198,8 @@ export abstract class Operations {
 
   /**
    * Sums of the desk's claims.
+   *
+   * The desk's capacity, and what is open, settled and under way. No claim is named.
    *
    * `GET /api/v1/market/claims`
    */
@@ -180,6 +210,8 @@ export abstract class Operations {
   /**
    * What the desk owes.
    *
+   * What open claims promise, and payments that arrived, could not be served and wait to be paid back.
+   *
    * `GET /api/v1/market/debt`
    */
   getMarketDebt(options?: CallOptions): Promise<schemas.MarketDebt> {
@@ -189,6 +221,8 @@ export abstract class Operations {
   /**
    * Metadata of each token, in Metaplex's fields.
    *
+   * Name, symbol, picture and attributes of each token, as wallets read them.
+   *
    * `GET /api/v1/market/metadata`
    */
   getMarketMetadata(options?: CallOptions): Promise<schemas.MarketMetadata> {
@@ -197,6 +231,8 @@ export abstract class Operations {
 
   /**
    * Pairs with the metadata of both tokens.
+   *
+   * Each pair with the name, symbol, mint and decimals of its base and its quote.
    *
    * `GET /api/v1/market/pair-metadata`
    */
@@ -218,6 +254,8 @@ export abstract class Operations {
   /**
    * Accounts that the service watches on chain.
    *
+   * Each with its purpose and its balance as of its slot. `/wallet` shows the same to people.
+   *
    * `GET /api/v1/market/wallet-index`
    */
   getMarketWalletIndex(options?: CallOptions): Promise<schemas.MarketWalletIndex> {
@@ -226,6 +264,8 @@ export abstract class Operations {
 
   /**
    * Where routers find the pools.
+   *
+   * The program, the mints and the addresses of each pool, without its balances.
    *
    * `GET /api/v1/market/pool-registry`
    */
@@ -247,6 +287,8 @@ export abstract class Operations {
   /**
    * Where everything is that an integrator reads.
    *
+   * Documents, files, surfaces, SDKs and limits with their public URLs.
+   *
    * `GET /api/v1/market/integration-manifest`
    */
   getMarketIntegrationManifest(options?: CallOptions): Promise<schemas.MarketIntegrationManifest> {
@@ -255,6 +297,8 @@ export abstract class Operations {
 
   /**
    * What listing forms ask for, by family.
+   *
+   * For each family: who is meant, and the facts that their forms ask for.
    *
    * `GET /api/v1/market/submission-packs`
    */
@@ -265,6 +309,8 @@ export abstract class Operations {
   /**
    * What providers poll, by family.
    *
+   * For each family: who is meant, and the URLs that they read.
+   *
    * `GET /api/v1/market/provider-packs`
    */
   getMarketProviderPacks(options?: CallOptions): Promise<schemas.MarketProviderPacks> {
@@ -273,6 +319,8 @@ export abstract class Operations {
 
   /**
    * Command lines that run as they are printed.
+   *
+   * `curl` lines with this service's own URLs.
    *
    * `GET /api/v1/market/examples`
    */
@@ -283,6 +331,8 @@ export abstract class Operations {
   /**
    * Price and volume of each pair.
    *
+   * A small form of `pairs` for frequent polling.
+   *
    * `GET /api/v1/market/lite/market-summary`
    */
   getMarketLiteMarketSummary(options?: CallOptions): Promise<schemas.MarketLiteSummary> {
@@ -291,6 +341,8 @@ export abstract class Operations {
 
   /**
    * Mints of each pair.
+   *
+   * A small form of `pair-metadata`.
    *
    * `GET /api/v1/market/lite/pair-metadata`
    */
@@ -301,6 +353,8 @@ export abstract class Operations {
   /**
    * Mint and decimals of each token.
    *
+   * A small form of the token list.
+   *
    * `GET /api/v1/market/lite/tokenlist`
    */
   getMarketLiteTokenlist(options?: CallOptions): Promise<schemas.MarketLiteTokenlist> {
@@ -309,6 +363,8 @@ export abstract class Operations {
 
   /**
    * Address of each pool.
+   *
+   * A small form of `pool-registry`.
    *
    * `GET /api/v1/market/lite/pool-registry`
    */
@@ -319,6 +375,8 @@ export abstract class Operations {
   /**
    * Price of the canonical pair.
    *
+   * A small form of `price`; null where nothing says one.
+   *
    * `GET /api/v1/market/lite/latest-price`
    */
   getMarketLiteLatestPrice(options?: CallOptions): Promise<schemas.MarketLiteLatestPrice> {
@@ -327,6 +385,8 @@ export abstract class Operations {
 
   /**
    * Newest hour with a trade of the canonical pair.
+   *
+   * Null where there was no trade yet.
    *
    * `GET /api/v1/market/lite/latest-candle`
    */
@@ -337,6 +397,8 @@ export abstract class Operations {
   /**
    * Newest trade of the canonical pair.
    *
+   * Null where there was no trade yet.
+   *
    * `GET /api/v1/market/lite/latest-trade`
    */
   getMarketLiteLatestTrade(options?: CallOptions): Promise<schemas.MarketLiteLatestTrade> {
@@ -345,6 +407,8 @@ export abstract class Operations {
 
   /**
    * The fee and what it came to.
+   *
+   * A small form of `fees`.
    *
    * `GET /api/v1/market/lite/latest-fees`
    */
@@ -399,6 +463,8 @@ export abstract class Operations {
   /**
    * One pool.
    *
+   * What `pools` has of it. An address that is no pool of ours is 404 `UNKNOWN_POOL`.
+   *
    * `GET /api/v1/market/pools/{pool_address}`
    */
   getMarketPool(path: { pool_address: string }, options?: CallOptions): Promise<schemas.MarketPool> {
@@ -407,6 +473,8 @@ export abstract class Operations {
 
   /**
    * JSON Schemas of the documents.
+   *
+   * One for each document of the market, by its name; each document is valid against its own.
    *
    * `GET /api/v1/market/schemas`
    */
@@ -520,6 +588,8 @@ export abstract class Operations {
   /**
    * Global RFQ status and recommended surfaces.
    *
+   * Whether claims are taken now, what the tickets hold, what is locked, how the chain is, and which surface to use for what.
+   *
    * `GET /api/v1/rfq/status`
    */
   getRFQStatus(options?: CallOptions): Promise<schemas.RFQStatus> {
@@ -528,6 +598,8 @@ export abstract class Operations {
 
   /**
    * The currently sellable ticket.
+   *
+   * The oldest open ticket with capacity for the smallest fill, by priority and then by age; `ticket` is null where there is none.
    *
    * `GET /api/v1/rfq/current-sellable-ticket`
    */
@@ -560,6 +632,8 @@ export abstract class Operations {
   /**
    * RFQ fill levels and their discounts.
    *
+   * The fills that a tranche can be taken in, in dollars, each with its discount in basis points.
+   *
    * `GET /api/v1/rfq/levels`
    */
   getLevels(options?: CallOptions): Promise<schemas.Levels> {
@@ -568,6 +642,8 @@ export abstract class Operations {
 
   /**
    * Allowed RFQ pairs.
+   *
+   * Each with its mints, its reference price where it has one, and its rails.
    *
    * `GET /api/v1/rfq/pairs`
    */
@@ -578,6 +654,8 @@ export abstract class Operations {
   /**
    * Tokens and rails.
    *
+   * The tokens of all pairs with their mints and decimals, and the rails that pay for them.
+   *
    * `GET /api/v1/rfq/tokens`
    */
   getTokens(options?: CallOptions): Promise<schemas.Tokens> {
@@ -586,6 +664,8 @@ export abstract class Operations {
 
   /**
    * Payment rails by priority.
+   *
+   * Which rails are taken now, and in which order one is chosen for a claim that names none.
    *
    * `GET /api/v1/rfq/rails`
    */
@@ -596,6 +676,8 @@ export abstract class Operations {
   /**
    * Robot manifest.
    *
+   * The rule of truth, the surfaces in their order and the steps of a claim, for a program that has read nothing else.
+   *
    * `GET /api/v1/rfq/robot-manifest`
    */
   getRobotManifest(options?: CallOptions): Promise<schemas.RobotManifest> {
@@ -604,6 +686,8 @@ export abstract class Operations {
 
   /**
    * The full RFQ book from the native backend.
+   *
+   * The bytes of `/api/v1/rfq/market-tickets`, as the native backend has them.
    *
    * `GET /rfq-native/market-tickets.json`
    */
@@ -614,6 +698,8 @@ export abstract class Operations {
   /**
    * The currently sellable ticket from the native backend.
    *
+   * The bytes of `/api/v1/rfq/current-sellable-ticket`, as the native backend has them.
+   *
    * `GET /rfq-native/current-sellable-ticket.json`
    */
   getNativeCurrentSellableTicket(options?: CallOptions): Promise<schemas.CurrentSellableTicket> {
@@ -622,6 +708,8 @@ export abstract class Operations {
 
   /**
    * RFQ discovery document.
+   *
+   * Where the RFQ surfaces are and what each is for.
    *
    * `GET /.well-known/svc-rfq.json`
    */
@@ -632,6 +720,8 @@ export abstract class Operations {
   /**
    * Offers with a three-layer qualification.
    *
+   * Each offer with what guarantees it, what the operator declares, and that nobody has verified the amount independently: `montant_verifie_independamment` is false.
+   *
    * `GET /api/v1/exchange/board`
    */
   getBoard(options?: CallOptions): Promise<schemas.Board> {
@@ -640,6 +730,8 @@ export abstract class Operations {
 
   /**
    * Locks, price policy and institutional discount corridor.
+   *
+   * What is locked and why, how prices are made and within which corridor, what the desk holds, and how the chain is.
    *
    * `GET /api/v1/dvp/status`
    */
@@ -819,6 +911,8 @@ export abstract class Operations {
   /**
    * Health of the WebSocket.
    *
+   * Connections, subscriptions, messages sent, slow consumers, the epoch and the lag behind the journal.
+   *
    * `GET /ws/rfq/health`
    */
   getWebSocketHealth(options?: CallOptions): Promise<schemas.WebSocketHealth> {
@@ -828,6 +922,8 @@ export abstract class Operations {
   /**
    * This document.
    *
+   * OpenAPI 3.1.0, with the public URLs of this service in place of the default ones.
+   *
    * `GET /public-sdk/openapi/svc_public_api_v1.json`
    */
   getSpecification(options?: CallOptions): Promise<Record<string, unknown>> {
@@ -836,6 +932,8 @@ export abstract class Operations {
 
   /**
    * The same document.
+   *
+   * The bytes of `/public-sdk/openapi/svc_public_api_v1.json`, among the market data and under their limit.
    *
    * `GET /api/v1/market/openapi.json`
    */
@@ -1154,6 +1252,8 @@ export abstract class Operations {
   /**
    * Discovery: everything that is served.
    *
+   * Who operates the service, and links to everything that is served.
+   *
    * `GET /.well-known/svc-discovery.json`
    */
   getWellKnownSvcDiscovery(options?: CallOptions): Promise<schemas.DiscoveryFile> {
@@ -1162,6 +1262,8 @@ export abstract class Operations {
 
   /**
    * Discovery: where trades execute.
+   *
+   * Who operates the service, and links to where trades execute.
    *
    * `GET /.well-known/svc-program.json`
    */
@@ -1172,6 +1274,8 @@ export abstract class Operations {
   /**
    * Discovery: tokens and pairs.
    *
+   * Who operates the service, and links to tokens and pairs.
+   *
    * `GET /.well-known/svc-ecosystem.json`
    */
   getWellKnownSvcEcosystem(options?: CallOptions): Promise<schemas.DiscoveryFile> {
@@ -1180,6 +1284,8 @@ export abstract class Operations {
 
   /**
    * Discovery: what wallets show.
+   *
+   * Who operates the service, and links to what wallets show.
    *
    * `GET /.well-known/svc-wallets.json`
    */
@@ -1190,6 +1296,8 @@ export abstract class Operations {
   /**
    * Discovery: what integrators need.
    *
+   * Who operates the service, and links to what integrators need.
+   *
    * `GET /.well-known/svc-integrators.json`
    */
   getWellKnownSvcIntegrators(options?: CallOptions): Promise<schemas.DiscoveryFile> {
@@ -1198,6 +1306,8 @@ export abstract class Operations {
 
   /**
    * Discovery: this service.
+   *
+   * Who operates the service, and links to where one begins.
    *
    * `GET /.well-known/svc.json`
    */
@@ -1235,6 +1345,8 @@ export abstract class Operations {
 
   /**
    * The same document.
+   *
+   * The bytes of `/public-sdk/openapi/svc_public_api_v1.json`, among the static files.
    *
    * `GET /openapi.json`
    */

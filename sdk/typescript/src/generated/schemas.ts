@@ -79,8 +79,11 @@ export interface Problem {
    * | `CHAIN_UNAVAILABLE` | 503 | nothing can be settled now |
    * | `OVERLOADED` | 503 | a queue is full |
    * | `READ_ONLY` | 503 | nothing that changes something is taken now |
+   * | `LEADER_CHANGED` | 307, 503 | another node of the group leads, or none is known; our choice |
+   * | `OTHER_GROUP` | 307, 400, 421 | another group of nodes serves the symbol; `Location` or `error` says where; our choice |
+   * | `GROUP_UNREACHABLE` | 502, 503 | another group has what was asked for, and cannot be asked; our choice |
    */
-  code: 'INVALID_JSON' | 'MISSING_FIELD' | 'INVALID_FIELD' | 'INVALID_LIMIT' | 'UNKNOWN_SYMBOL' | 'MALFORMED_REQUEST' | 'TAKER_NON_ADMIS_JETON' | 'ROUTE_INCONNUE' | 'UNKNOWN_TICKET' | 'UNKNOWN_CLAIM' | 'UNKNOWN_POOL' | 'METHOD_NOT_ALLOWED' | 'REQUEST_TIMEOUT' | 'REFUS_DVP' | 'CAPACITY_EXHAUSTED' | 'CLAIM_EXPIRED' | 'PAYMENT_ALREADY_USED' | 'IDEMPOTENCY_CONFLICT' | 'BODY_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'PAYMENT_MISMATCH' | 'UPGRADE_REQUIRED' | 'RATE_LIMITED' | 'EMISSION_PAR_IP_TROP_RECENTE' | 'HEADERS_TOO_LARGE' | 'INTERNAL' | 'CHAIN_UNAVAILABLE' | 'OVERLOADED' | 'READ_ONLY';
+  code: 'INVALID_JSON' | 'MISSING_FIELD' | 'INVALID_FIELD' | 'INVALID_LIMIT' | 'UNKNOWN_SYMBOL' | 'MALFORMED_REQUEST' | 'TAKER_NON_ADMIS_JETON' | 'ROUTE_INCONNUE' | 'UNKNOWN_TICKET' | 'UNKNOWN_CLAIM' | 'UNKNOWN_POOL' | 'METHOD_NOT_ALLOWED' | 'REQUEST_TIMEOUT' | 'REFUS_DVP' | 'CAPACITY_EXHAUSTED' | 'CLAIM_EXPIRED' | 'PAYMENT_ALREADY_USED' | 'IDEMPOTENCY_CONFLICT' | 'BODY_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'PAYMENT_MISMATCH' | 'UPGRADE_REQUIRED' | 'RATE_LIMITED' | 'EMISSION_PAR_IP_TROP_RECENTE' | 'HEADERS_TOO_LARGE' | 'INTERNAL' | 'CHAIN_UNAVAILABLE' | 'OVERLOADED' | 'READ_ONLY' | 'LEADER_CHANGED' | 'OTHER_GROUP' | 'GROUP_UNREACHABLE';
   /** One sentence for a person. */
   error: string;
   /**
@@ -89,7 +92,7 @@ export interface Problem {
    * | code | reasons |
    * |---|---|
    * | `INVALID_JSON` | `empty_body`, `byte_order_mark`, `not_an_object`, `syntax`, `too_deep`, `invalid_utf8`, `lone_surrogate`, `trailing_data` |
-   * | `INVALID_FIELD` | `wrong_type`, `empty`, `too_long`, `repeated`, `not_whole`, `unknown_field`, `not_on_ladder`, `unknown_rail`, `rail_not_accepted`, `not_an_address`, `not_an_id`, `not_a_signature`, `quote_mismatch`, `mismatch`, `not_visible_ascii`, `invalid_command`, `websocket_upgrade`, `not_a_key`, `bad_nonce`, `bad_signature`, `not_base64`, `one_of_two`, `unknown_fee_payer`, `unknown_channel`, `unknown_depth`, `too_many`, `before_from`, `too_many_events`, `too_far_back`, `unknown_side`, `unknown_interval`, `not_a_cursor` |
+   * | `INVALID_FIELD` | `wrong_type`, `empty`, `too_long`, `repeated`, `not_whole`, `unknown_field`, `not_on_ladder`, `unknown_rail`, `rail_not_accepted`, `not_an_address`, `not_an_id`, `not_a_signature`, `quote_mismatch`, `mismatch`, `not_visible_ascii`, `invalid_command`, `websocket_upgrade`, `not_a_key`, `bad_nonce`, `bad_signature`, `not_base64`, `one_of_two`, `unknown_fee_payer`, `unknown_channel`, `unknown_depth`, `too_many`, `before_from`, `too_many_events`, `too_far_back`, `unknown_side`, `unknown_interval`, `not_a_cursor`, `not_signed` |
    * | `MISSING_FIELD` | `empty` |
    * | `UNKNOWN_SYMBOL` | `unknown_symbol` |
    * | `INVALID_LIMIT` | `repeated` |
@@ -102,16 +105,24 @@ export interface Problem {
    * | `PAYMENT_MISMATCH` | `payment_mismatch`, `wrong_mint`, `wrong_destination`, `amount_short`, `wrong_payer`, `missing_reference`, `failed_on_chain`, `too_old`, `unsupported_mint_extension`, `ambiguous_reference`, `terms_mismatch` |
    * | `UNSUPPORTED_MEDIA_TYPE` | `content_type`, `content_encoding` |
    * | `RATE_LIMITED` | `rate`, `connections`, `connections_per_ip` |
-   * | `OVERLOADED` | `busy`, `stopping`, `outcome_unknown`, `desk_full`, `connections`, `not_running`, `tokens_full`, `history_behind` |
+   * | `OVERLOADED` | `busy`, `stopping`, `outcome_unknown`, `desk_full`, `connections`, `not_running`, `tokens_full`, `history_behind`, `group` |
    * | `TAKER_NON_ADMIS_JETON` | `token_missing`, `token_malformed`, `token_unknown`, `taker_mismatch` |
    * | `EMISSION_PAR_IP_TROP_RECENTE` | `issuance` |
    * | `CHAIN_UNAVAILABLE` | `pool_not_read` |
+   * | `LEADER_CHANGED` | `outcome_unknown` |
+   * | `OTHER_GROUP` | `other_group`, `misrouted` |
+   * | `GROUP_UNREACHABLE` | `no_answer`, `bad_answer`, `outcome_unknown` |
    */
   reason?: string;
   /** The member of the body, query parameter or header that is wrong. Never a name that only the client knows. */
   field?: string;
   /** Of `ROUTE_INCONNUE`: the path, or a constant where it is not standard. */
   path?: string;
+  /** Of `LEADER_CHANGED`, where it is known: the node that leads, and its address of the kind that was asked. */
+  leader?: {
+    id: string;
+    url: string;
+  };
   /** `X-Request-Id`. It names the request in the service's log. */
   request_id: string;
   service: '/';
@@ -154,7 +165,8 @@ export interface Instrument {
   max_price: Decimal;
   /** Where the book comes from. */
   book_source: 'matched' | 'mirrored';
-  status: 'trading' | 'halted';
+  /** `unknown` (our choice): another group has it, and could not be reached lately. */
+  status: 'trading' | 'halted' | 'unknown';
 }
 
 export interface Symbols {

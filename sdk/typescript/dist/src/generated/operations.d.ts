@@ -7,17 +7,23 @@ export declare abstract class Operations {
     /**
      * What the service is and where its endpoints are.
      *
+     * Its operator and how to reach them, the versions, and each endpoint with its method and its public URL, by group. `qualification` is the operator's own word on what guarantees the offers.
+     *
      * `GET /`
      */
     getService(options?: CallOptions): Promise<schemas.ServiceDescription>;
     /**
      * Instruments.
      *
+     * Each instrument with its tick, its lot and its precision, where its book comes from (`matched` here, or `mirrored` from the chain) and whether it trades now.
+     *
      * `GET /api/v1/market/symbols`
      */
     getSymbols(options?: CallOptions): Promise<schemas.Symbols>;
     /**
      * Last, best and 24 h figures of an instrument, from real trades.
+     *
+     * `epoch` and `seq` are those of the WebSocket's `ticker`, so that figures read here can be followed there.
      *
      * `GET /api/v1/market/ticker`
      */
@@ -26,6 +32,8 @@ export declare abstract class Operations {
     }, options?: CallOptions): Promise<schemas.Ticker>;
     /**
      * Order book of an instrument.
+     *
+     * Levels of price and quantity, best first. `epoch` and `seq` are those of the WebSocket's `l2`, so that a book read here can be followed there without a hole.
      *
      * `GET /api/v1/market/depth`
      */
@@ -36,6 +44,8 @@ export declare abstract class Operations {
     /**
      * Last trades of an instrument.
      *
+     * Newest first. `side` is the aggressor's. `before` asks for older ones.
+     *
      * `GET /api/v1/market/trades`
      */
     getTrades(query: {
@@ -45,6 +55,8 @@ export declare abstract class Operations {
     }, options?: CallOptions): Promise<schemas.Trades>;
     /**
      * Candles of an instrument.
+     *
+     * Each is `[open_ms, open, high, low, close, volume, quote_volume, trades]`. An interval without trades is absent. `interval` and `timeframe` are two names of one parameter.
      *
      * `GET /api/v1/market/klines`
      */
@@ -57,6 +69,8 @@ export declare abstract class Operations {
     }, options?: CallOptions): Promise<schemas.Klines>;
     /**
      * Candles by timeframe.
+     *
+     * The candles of `klines` under the name that charts use. An interval without trades is absent.
      *
      * `GET /api/v1/market/candles`
      */
@@ -86,11 +100,15 @@ export declare abstract class Operations {
     /**
      * Token catalog.
      *
+     * Each token with its mint, its decimals and where it is traded.
+     *
      * `GET /api/v1/market/tokens`
      */
     getMarketTokens(options?: CallOptions): Promise<schemas.MarketTokens>;
     /**
      * Families of integration adapters.
+     *
+     * For each family of integrators: who belongs to it, the formats that they expect, and where those are.
      *
      * `GET /api/v1/market/adapters`
      */
@@ -98,11 +116,15 @@ export declare abstract class Operations {
     /**
      * Price of each pair in dollars.
      *
+     * Each with where it comes from and how old it is; null where nothing says one.
+     *
      * `GET /api/v1/market/price`
      */
     getMarketPrice(options?: CallOptions): Promise<schemas.MarketPrice>;
     /**
      * Supply times price of each token.
+     *
+     * `status` says how exact each is.
      *
      * `GET /api/v1/market/marketcap`
      */
@@ -110,11 +132,15 @@ export declare abstract class Operations {
     /**
      * Pairs with their mints, steps and volumes.
      *
+     * What a router or an aggregator needs of each pair in one place.
+     *
      * `GET /api/v1/market/pairs`
      */
     getMarketPairs(options?: CallOptions): Promise<schemas.MarketPairs>;
     /**
      * Pools on chain.
+     *
+     * Each mirrored pool with its reserves and its slot. `pools/{pool_address}` has one alone.
      *
      * `GET /api/v1/market/pools`
      */
@@ -122,11 +148,15 @@ export declare abstract class Operations {
     /**
      * The fee model and what was collected.
      *
+     * The rate as a number and in basis points, and what claims and pools came to.
+     *
      * `GET /api/v1/market/fees`
      */
     getMarketFees(options?: CallOptions): Promise<schemas.MarketFees>;
     /**
      * Sums of the desk's claims.
+     *
+     * The desk's capacity, and what is open, settled and under way. No claim is named.
      *
      * `GET /api/v1/market/claims`
      */
@@ -134,17 +164,23 @@ export declare abstract class Operations {
     /**
      * What the desk owes.
      *
+     * What open claims promise, and payments that arrived, could not be served and wait to be paid back.
+     *
      * `GET /api/v1/market/debt`
      */
     getMarketDebt(options?: CallOptions): Promise<schemas.MarketDebt>;
     /**
      * Metadata of each token, in Metaplex's fields.
      *
+     * Name, symbol, picture and attributes of each token, as wallets read them.
+     *
      * `GET /api/v1/market/metadata`
      */
     getMarketMetadata(options?: CallOptions): Promise<schemas.MarketMetadata>;
     /**
      * Pairs with the metadata of both tokens.
+     *
+     * Each pair with the name, symbol, mint and decimals of its base and its quote.
      *
      * `GET /api/v1/market/pair-metadata`
      */
@@ -160,11 +196,15 @@ export declare abstract class Operations {
     /**
      * Accounts that the service watches on chain.
      *
+     * Each with its purpose and its balance as of its slot. `/wallet` shows the same to people.
+     *
      * `GET /api/v1/market/wallet-index`
      */
     getMarketWalletIndex(options?: CallOptions): Promise<schemas.MarketWalletIndex>;
     /**
      * Where routers find the pools.
+     *
+     * The program, the mints and the addresses of each pool, without its balances.
      *
      * `GET /api/v1/market/pool-registry`
      */
@@ -180,11 +220,15 @@ export declare abstract class Operations {
     /**
      * Where everything is that an integrator reads.
      *
+     * Documents, files, surfaces, SDKs and limits with their public URLs.
+     *
      * `GET /api/v1/market/integration-manifest`
      */
     getMarketIntegrationManifest(options?: CallOptions): Promise<schemas.MarketIntegrationManifest>;
     /**
      * What listing forms ask for, by family.
+     *
+     * For each family: who is meant, and the facts that their forms ask for.
      *
      * `GET /api/v1/market/submission-packs`
      */
@@ -192,11 +236,15 @@ export declare abstract class Operations {
     /**
      * What providers poll, by family.
      *
+     * For each family: who is meant, and the URLs that they read.
+     *
      * `GET /api/v1/market/provider-packs`
      */
     getMarketProviderPacks(options?: CallOptions): Promise<schemas.MarketProviderPacks>;
     /**
      * Command lines that run as they are printed.
+     *
+     * `curl` lines with this service's own URLs.
      *
      * `GET /api/v1/market/examples`
      */
@@ -204,11 +252,15 @@ export declare abstract class Operations {
     /**
      * Price and volume of each pair.
      *
+     * A small form of `pairs` for frequent polling.
+     *
      * `GET /api/v1/market/lite/market-summary`
      */
     getMarketLiteMarketSummary(options?: CallOptions): Promise<schemas.MarketLiteSummary>;
     /**
      * Mints of each pair.
+     *
+     * A small form of `pair-metadata`.
      *
      * `GET /api/v1/market/lite/pair-metadata`
      */
@@ -216,11 +268,15 @@ export declare abstract class Operations {
     /**
      * Mint and decimals of each token.
      *
+     * A small form of the token list.
+     *
      * `GET /api/v1/market/lite/tokenlist`
      */
     getMarketLiteTokenlist(options?: CallOptions): Promise<schemas.MarketLiteTokenlist>;
     /**
      * Address of each pool.
+     *
+     * A small form of `pool-registry`.
      *
      * `GET /api/v1/market/lite/pool-registry`
      */
@@ -228,11 +284,15 @@ export declare abstract class Operations {
     /**
      * Price of the canonical pair.
      *
+     * A small form of `price`; null where nothing says one.
+     *
      * `GET /api/v1/market/lite/latest-price`
      */
     getMarketLiteLatestPrice(options?: CallOptions): Promise<schemas.MarketLiteLatestPrice>;
     /**
      * Newest hour with a trade of the canonical pair.
+     *
+     * Null where there was no trade yet.
      *
      * `GET /api/v1/market/lite/latest-candle`
      */
@@ -240,11 +300,15 @@ export declare abstract class Operations {
     /**
      * Newest trade of the canonical pair.
      *
+     * Null where there was no trade yet.
+     *
      * `GET /api/v1/market/lite/latest-trade`
      */
     getMarketLiteLatestTrade(options?: CallOptions): Promise<schemas.MarketLiteLatestTrade>;
     /**
      * The fee and what it came to.
+     *
+     * A small form of `fees`.
      *
      * `GET /api/v1/market/lite/latest-fees`
      */
@@ -284,6 +348,8 @@ export declare abstract class Operations {
     /**
      * One pool.
      *
+     * What `pools` has of it. An address that is no pool of ours is 404 `UNKNOWN_POOL`.
+     *
      * `GET /api/v1/market/pools/{pool_address}`
      */
     getMarketPool(path: {
@@ -291,6 +357,8 @@ export declare abstract class Operations {
     }, options?: CallOptions): Promise<schemas.MarketPool>;
     /**
      * JSON Schemas of the documents.
+     *
+     * One for each document of the market, by its name; each document is valid against its own.
      *
      * `GET /api/v1/market/schemas`
      */
@@ -382,11 +450,15 @@ export declare abstract class Operations {
     /**
      * Global RFQ status and recommended surfaces.
      *
+     * Whether claims are taken now, what the tickets hold, what is locked, how the chain is, and which surface to use for what.
+     *
      * `GET /api/v1/rfq/status`
      */
     getRFQStatus(options?: CallOptions): Promise<schemas.RFQStatus>;
     /**
      * The currently sellable ticket.
+     *
+     * The oldest open ticket with capacity for the smallest fill, by priority and then by age; `ticket` is null where there is none.
      *
      * `GET /api/v1/rfq/current-sellable-ticket`
      */
@@ -410,11 +482,15 @@ export declare abstract class Operations {
     /**
      * RFQ fill levels and their discounts.
      *
+     * The fills that a tranche can be taken in, in dollars, each with its discount in basis points.
+     *
      * `GET /api/v1/rfq/levels`
      */
     getLevels(options?: CallOptions): Promise<schemas.Levels>;
     /**
      * Allowed RFQ pairs.
+     *
+     * Each with its mints, its reference price where it has one, and its rails.
      *
      * `GET /api/v1/rfq/pairs`
      */
@@ -422,11 +498,15 @@ export declare abstract class Operations {
     /**
      * Tokens and rails.
      *
+     * The tokens of all pairs with their mints and decimals, and the rails that pay for them.
+     *
      * `GET /api/v1/rfq/tokens`
      */
     getTokens(options?: CallOptions): Promise<schemas.Tokens>;
     /**
      * Payment rails by priority.
+     *
+     * Which rails are taken now, and in which order one is chosen for a claim that names none.
      *
      * `GET /api/v1/rfq/rails`
      */
@@ -434,11 +514,15 @@ export declare abstract class Operations {
     /**
      * Robot manifest.
      *
+     * The rule of truth, the surfaces in their order and the steps of a claim, for a program that has read nothing else.
+     *
      * `GET /api/v1/rfq/robot-manifest`
      */
     getRobotManifest(options?: CallOptions): Promise<schemas.RobotManifest>;
     /**
      * The full RFQ book from the native backend.
+     *
+     * The bytes of `/api/v1/rfq/market-tickets`, as the native backend has them.
      *
      * `GET /rfq-native/market-tickets.json`
      */
@@ -446,11 +530,15 @@ export declare abstract class Operations {
     /**
      * The currently sellable ticket from the native backend.
      *
+     * The bytes of `/api/v1/rfq/current-sellable-ticket`, as the native backend has them.
+     *
      * `GET /rfq-native/current-sellable-ticket.json`
      */
     getNativeCurrentSellableTicket(options?: CallOptions): Promise<schemas.CurrentSellableTicket>;
     /**
      * RFQ discovery document.
+     *
+     * Where the RFQ surfaces are and what each is for.
      *
      * `GET /.well-known/svc-rfq.json`
      */
@@ -458,11 +546,15 @@ export declare abstract class Operations {
     /**
      * Offers with a three-layer qualification.
      *
+     * Each offer with what guarantees it, what the operator declares, and that nobody has verified the amount independently: `montant_verifie_independamment` is false.
+     *
      * `GET /api/v1/exchange/board`
      */
     getBoard(options?: CallOptions): Promise<schemas.Board>;
     /**
      * Locks, price policy and institutional discount corridor.
+     *
+     * What is locked and why, how prices are made and within which corridor, what the desk holds, and how the chain is.
      *
      * `GET /api/v1/dvp/status`
      */
@@ -586,17 +678,23 @@ export declare abstract class Operations {
     /**
      * Health of the WebSocket.
      *
+     * Connections, subscriptions, messages sent, slow consumers, the epoch and the lag behind the journal.
+     *
      * `GET /ws/rfq/health`
      */
     getWebSocketHealth(options?: CallOptions): Promise<schemas.WebSocketHealth>;
     /**
      * This document.
      *
+     * OpenAPI 3.1.0, with the public URLs of this service in place of the default ones.
+     *
      * `GET /public-sdk/openapi/svc_public_api_v1.json`
      */
     getSpecification(options?: CallOptions): Promise<Record<string, unknown>>;
     /**
      * The same document.
+     *
+     * The bytes of `/public-sdk/openapi/svc_public_api_v1.json`, among the market data and under their limit.
      *
      * `GET /api/v1/market/openapi.json`
      */
@@ -828,11 +926,15 @@ export declare abstract class Operations {
     /**
      * Discovery: everything that is served.
      *
+     * Who operates the service, and links to everything that is served.
+     *
      * `GET /.well-known/svc-discovery.json`
      */
     getWellKnownSvcDiscovery(options?: CallOptions): Promise<schemas.DiscoveryFile>;
     /**
      * Discovery: where trades execute.
+     *
+     * Who operates the service, and links to where trades execute.
      *
      * `GET /.well-known/svc-program.json`
      */
@@ -840,11 +942,15 @@ export declare abstract class Operations {
     /**
      * Discovery: tokens and pairs.
      *
+     * Who operates the service, and links to tokens and pairs.
+     *
      * `GET /.well-known/svc-ecosystem.json`
      */
     getWellKnownSvcEcosystem(options?: CallOptions): Promise<schemas.DiscoveryFile>;
     /**
      * Discovery: what wallets show.
+     *
+     * Who operates the service, and links to what wallets show.
      *
      * `GET /.well-known/svc-wallets.json`
      */
@@ -852,11 +958,15 @@ export declare abstract class Operations {
     /**
      * Discovery: what integrators need.
      *
+     * Who operates the service, and links to what integrators need.
+     *
      * `GET /.well-known/svc-integrators.json`
      */
     getWellKnownSvcIntegrators(options?: CallOptions): Promise<schemas.DiscoveryFile>;
     /**
      * Discovery: this service.
+     *
+     * Who operates the service, and links to where one begins.
      *
      * `GET /.well-known/svc.json`
      */
@@ -889,6 +999,8 @@ export declare abstract class Operations {
     }, options?: CallOptions): Promise<schemas.Candles>;
     /**
      * The same document.
+     *
+     * The bytes of `/public-sdk/openapi/svc_public_api_v1.json`, among the static files.
      *
      * `GET /openapi.json`
      */

@@ -33,6 +33,11 @@ export interface Order {
     readonly rail: Rail;
     /** USD a unit; a dearer quote is refused. */
     readonly maxPriceUsd?: string;
+    /**
+     * The most that is paid, in units of the rail. USDC is always the fill; how much
+     * SOL that is the desk alone says, so name it with that rail.
+     */
+    readonly maxAmount?: string;
 }
 /** Offer is a quote that was held to its order, and what it comes to. */
 export interface Offer {

@@ -7,6 +7,7 @@ import { same, verify } from './verify.js';
 const ended = new Set(['settled', 'expired', 'released', 'refund_due']);
 const domain = 'svc_dvp_handshake_v1\0';
 const maxDecimals = 18;
+const solDecimals = 9;
 /**
  * Desk buys from a desk for one signer. Nothing is signed before it was taken
  * apart and held to the offer that was accepted: what is paid, to whom, what
@@ -35,11 +36,13 @@ export class Desk {
         const challenge = await this.#client.postHandshake({ pubkey }, options);
         if (!('nonce' in challenge))
             throw new ProtocolError('the handshake: no nonce');
-        const inside = fromBase64(challenge.nonce);
-        const text = String.fromCharCode(...inside);
-        if (!text.startsWith(domain) || toBase58(inside.subarray(domain.length, domain.length + 32)) !== pubkey) {
-            throw new VerificationError('the nonce is not one of this protocol for this key');
-        }
+        await judged('the challenge', () => {
+            const inside = fromBase64(challenge.nonce);
+            const text = String.fromCharCode(...inside);
+            if (!text.startsWith(domain) || toBase58(inside.subarray(domain.length, domain.length + 32)) !== pubkey) {
+                throw new VerificationError('the nonce is not one of this protocol for this key');
+            }
+        });
         const signature = toBase58(await this.#signer.signMessage(new TextEncoder().encode(challenge.nonce)));
         const token = await this.#client.postHandshake({ pubkey, nonce: challenge.nonce, signature }, options);
         if (!('access_token' in token))
@@ -57,7 +60,11 @@ export class Desk {
             if (order.maxPriceUsd !== undefined && compareDecimals(quote.price_usd, order.maxPriceUsd) > 0) {
                 throw new VerificationError(`the price is ${quote.price_usd}, at most ${order.maxPriceUsd} was wanted`);
             }
-            return { quote, pay: this.#payment(quote), receive: this.#delivery(quote, ticket) };
+            const pay = this.#payment(quote);
+            if (order.maxAmount !== undefined && compareDecimals(quote.payment.amount, order.maxAmount) > 0) {
+                throw new VerificationError(`${quote.payment.amount} ${rail} to pay, at most ${order.maxAmount} was wanted`);
+            }
+            return { quote, pay, receive: this.#delivery(quote, ticket) };
         });
     }
     /** build reserves the offer and returns both legs in one transaction. It takes the token of a handshake. */
@@ -153,7 +160,11 @@ export class Desk {
         this.#trusted('USDC', payment.mint);
         if (this.#trust.payTo?.includes(payment.pay_to) === false)
             throw new VerificationError(`the payment goes to ${payment.pay_to}`);
-        return { mint: payment.mint, ...exactly(payment.amount, payment.amount_atoms), to: payment.pay_to };
+        const amount = exactly(payment.amount, payment.amount_atoms);
+        // Of a token the chain holds the transfer to its decimals.
+        if (payment.mint === null)
+            same('decimals of SOL', amount.decimals, solDecimals);
+        return { mint: payment.mint, ...amount, to: payment.pay_to };
     }
     // delivery is what a quote brings, if that is the fill at its price, rounded down.
     #delivery(quote, ticket) {
