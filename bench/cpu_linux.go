@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -46,6 +47,20 @@ func cpuOf(pid int) (time.Duration, error) {
 	return total, nil
 }
 
+// threadCPU returns the user and system time of one thread of this process, to the
+// nanosecond as far as the scheduler has counted.
+func threadCPU(tid int) (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/schedstat", tid))
+	if err != nil {
+		return 0, err
+	}
+	var ns int64
+	if _, err := fmt.Sscan(string(text), &ns); err != nil {
+		return 0, fmt.Errorf("CPU time of thread %d: %w", tid, err)
+	}
+	return time.Duration(ns), nil
+}
+
 // machineCPU returns the time that all cores together have been busy.
 func machineCPU() (time.Duration, error) {
 	text, err := os.ReadFile("/proc/stat")
@@ -74,6 +89,21 @@ func residentBytes(pid int) (int64, error) {
 	return kib << 10, nil
 }
 
+// kernelBytes returns the memory that the kernel has for itself and cannot give back
+// at once, sockets among it.
+func kernelBytes() (int64, error) {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(text), "SUnreclaim:")
+	var kib int64
+	if _, err := fmt.Sscan(rest, &kib); err != nil {
+		return 0, fmt.Errorf("memory of the kernel: %w", err)
+	}
+	return kib << 10, nil
+}
+
 // twoCores returns two cores that this process may use: one for the server, one
 // for its load.
 func twoCores() (server, load int, err error) {
@@ -91,6 +121,24 @@ func twoCores() (server, load int, err error) {
 		return 0, 0, errors.New("two cores are needed: one for the server, one for its load")
 	}
 	return cores[0], cores[1], nil
+}
+
+// onCore runs f on a thread of its own, bound to a core; negative = any.
+func onCore(core int, f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		// Never unlocked: the thread ends with this goroutine, and its core with it.
+		runtime.LockOSThread()
+		var err error
+		if core >= 0 {
+			err = bindThread(core)
+		}
+		if err == nil {
+			err = f()
+		}
+		done <- err
+	}()
+	return <-done
 }
 
 // bindThread binds the calling goroutine's thread to a core.

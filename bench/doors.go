@@ -34,7 +34,7 @@ func serverConfig(dir, mode string, compIDs ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf(`log_level: warn
+	return fmt.Sprintf(`log: {level: warn}
 durability: {mode: %s, interval_ms: 5}
 fix: {participants_file: %q, messages_per_second: 1000000}
 feed: {connections_per_ip: 20000, max_connections: 20000}

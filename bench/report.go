@@ -124,11 +124,14 @@ func NewHistogram() *hdrhistogram.Histogram {
 	return hdrhistogram.New(1, int64(time.Minute), 3)
 }
 
-// WriteJSON writes the report as one JSON document.
+// WriteJSON writes the report as one JSON object, with "ok": true.
 func (r *Report) WriteJSON(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
-	return enc.Encode(r)
+	return enc.Encode(struct {
+		OK bool `json:"ok"`
+		*Report
+	}{true, r})
 }
 
 // WriteText writes the report as tables for a person.

@@ -99,7 +99,7 @@ func restConfig(dir, http string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf(`log_level: warn
+	return fmt.Sprintf(`log: {level: warn}
 durability: {mode: interval, interval_ms: 5}
 fix: {participants_file: %q, messages_per_second: 1000000}
 http: %s

@@ -33,15 +33,25 @@ const deskConfig = `rfq:
     - {symbol: SLUSD/USDC, base_mint: PLaceho1derSLUSDmintxxxxxxxxxxxxxxxxxxxxxxx, base_decimals: 6, rails: [USDC, SOL], price_source: operator, reference_price_usd: "0.999", corridor_bps: 1000, max_age_s: 3600, inventory: "1000000000"}
 `
 
-// postTickets fills the desk's book over the admin address, as an operator does.
+// postTickets fills the desk's book with tickets of one pair and waits until it
+// shows them.
 func postTickets(srv *server.Server, n int) error {
+	if err := offerTickets(srv, benchSymbol, n, visitor); err != nil {
+		return err
+	}
+	return awaitTickets(srv.Addresses.Base, n)
+}
+
+// offerTickets posts tickets of a pair over the admin address, as an operator does,
+// from 127.0.0.host and the addresses that follow: it has a limit an address too.
+func offerTickets(srv *server.Server, symbol string, n, host int) error {
 	token, err := os.ReadFile(filepath.Join(srv.DataDir(), "operator.token"))
 	if err != nil {
 		return err
 	}
 	for i := range n {
 		body, err := json.Marshal(map[string]any{
-			"pair": benchSymbol, "label": fmt.Sprintf("Block %d", i+1), "tranches": []string{"2500000", "1000000", "250000"}[:1+i%3],
+			"pair": symbol, "label": fmt.Sprintf("Block %d", i+1), "tranches": []string{"2500000", "1000000", "250000"}[:1+i%3],
 		})
 		if err != nil {
 			return err
@@ -52,19 +62,18 @@ func postTickets(srv *server.Server, n int) error {
 		req.Header.SetContentType("application/json")
 		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
 		req.SetBody(body)
-		// The admin address has a limit an address too.
-		if _, _, err := askFrom(visitor+i/ticketsEach, &req, fasthttp.StatusOK); err != nil {
+		if _, _, err := askFrom(host+i/ticketsEach, &req, fasthttp.StatusOK); err != nil {
 			return fmt.Errorf("ticket %d: %w", i+1, err)
 		}
 	}
-	return awaitTickets(srv.Addresses.Base, n)
+	return nil
 }
 
 // awaitTickets returns when the public book shows n tickets and no longer
 // changes: it follows the durable events.
 func awaitTickets(base string, n int) error {
 	var last []byte
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(clusterPatience); ; time.Sleep(50 * time.Millisecond) {
 		_, body, err := fetch(base+ticketsTarget, nil, fasthttp.StatusOK)
 		if err != nil {
 			return err
@@ -73,7 +82,7 @@ func awaitTickets(base string, n int) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return errors.New("the RFQ book does not show its tickets after 10 s")
+			return fmt.Errorf("the RFQ book does not show its tickets after %v", clusterPatience)
 		}
 		last = bytes.Clone(body)
 	}

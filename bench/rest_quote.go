@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -29,17 +28,7 @@ const (
 // a core of its own: on the server's, the kernel would hand it each answer as a
 // coroutine's, which no real client gets.
 func (b *restBench) quotes(ctx context.Context, depth string) error {
-	done := make(chan error)
-	go func() {
-		// Never unlocked: the thread ends with this goroutine, and its core with it.
-		runtime.LockOSThread()
-		err := bindThread(b.loadCore)
-		if err == nil {
-			err = b.quotesHere(ctx, depth)
-		}
-		done <- err
-	}()
-	return <-done
+	return onCore(b.loadCore, func() error { return b.quotesHere(ctx, depth) })
 }
 
 func (b *restBench) quotesHere(ctx context.Context, depth string) error {
@@ -50,8 +39,6 @@ func (b *restBench) quotesHere(ctx context.Context, depth string) error {
 	}
 	host := strings.TrimPrefix(base, "http://")
 	body := fmt.Sprintf(`{"order_id":%q,"tranche_id":%q,"fill_usd":"1000","rail":"USDC"}`, order, tranche)
-	post := fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", quoteTarget, host, len(body), body)
-	get := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", depth, host)
 	line, err := dialLine(host)
 	if err != nil {
 		return err
@@ -61,8 +48,8 @@ func (b *restBench) quotesHere(ctx context.Context, depth string) error {
 		request []byte
 		series  *Series
 	}{
-		{get, &Series{Name: "depth read, one in flight", Hist: NewHistogram()}},
-		{post, &Series{Name: "quote, one in flight, interval", Hist: NewHistogram()}},
+		{getText(depth), &Series{Name: "depth read, one in flight", Hist: NewHistogram()}},
+		{postText(quoteTarget, body), &Series{Name: "quote, one in flight, interval", Hist: NewHistogram()}},
 	}
 	warm := NewHistogram()
 	for done := -quoteBurst; done < quoteTrips; done += quoteBurst {
@@ -100,6 +87,15 @@ func (b *restBench) quotesHere(ctx context.Context, depth string) error {
 		Value: float64(kinds[1].series.Summary.P50) / float64(kinds[0].series.Summary.P50), Goal: 2, AtMost: true,
 	})
 	return nil
+}
+
+// getText and postText are requests as a client writes them; headers are whole lines.
+func getText(target string, headers ...string) []byte {
+	return []byte("GET " + target + " HTTP/1.1\r\n" + strings.Join(append([]string{"Host: bench"}, headers...), "\r\n") + "\r\n\r\n")
+}
+
+func postText(target, body string) []byte {
+	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", target, len(body), body)
 }
 
 // line is one kept-alive connection of a client that does nothing but wait for

@@ -128,7 +128,7 @@ func (b *settleBench) start(ctx context.Context) (end func() error, err error) {
 // config is a desk on the chain's mints, with no limit in the way. The watch for
 // payments that nobody reports stays away from those that are to be verified.
 func (b *settleBench) config(keys string) string {
-	return fmt.Sprintf(`log_level: warn
+	return fmt.Sprintf(`log: {level: warn}
 durability: {mode: interval, interval_ms: 5}
 http: {market_data_per_minute: 0, partner_per_minute: 0, rfq_writes_per_minute: 0, dvp_per_minute: 0, handshake_per_minute: 0}
 chain: {rpc_urls: %q}

@@ -3,8 +3,6 @@ package bench
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"time"
 
 	"blockdesk/bench/crowd"
@@ -79,23 +77,11 @@ func WS(ctx context.Context, o WSOptions) (_ *Report, err error) {
 
 // run does the parts that are asked for.
 func (b *wsBench) run(ctx context.Context) error {
-	parts := []struct {
-		name string
-		run  func(context.Context) error
-	}{
+	return runParts(ctx, b.o.Parts, []part{
 		{"encode", b.encode},
 		{"fanout", b.fanout},
 		{"idle", b.idle},
 		{"stalled", b.stalled},
 		{"order", b.order},
-	}
-	for _, p := range parts {
-		if len(b.o.Parts) > 0 && !slices.Contains(b.o.Parts, p.name) {
-			continue
-		}
-		if err := p.run(ctx); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
-		}
-	}
-	return nil
+	})
 }

@@ -26,39 +26,45 @@ func (b *wsBench) idle(ctx context.Context) error {
 		{"WebSocket with compression", func(f *wsFeed) crowd.Group { return f.deflated("idle", b.o.Many) }},
 		{"server-sent events", func(f *wsFeed) crowd.Group { return f.streamed("idle", b.o.Many) }},
 	} {
-		perConn, goroutines, err := b.idleOf(ctx, kind.group)
+		perConn, goroutines, inKernel, err := b.idleOf(ctx, kind.group)
 		if err != nil {
 			return fmt.Errorf("%s: %w", kind.name, err)
 		}
 		b.report.Ratios = append(b.report.Ratios, Ratio{Name: "bytes an idle connection, " + kind.name, Value: perConn, Goal: goalIdle, AtMost: true})
-		b.report.Notes = append(b.report.Notes, fmt.Sprintf("idle, %s: %d connections, heap and stacks in use after a collection, less what was in use before; %d goroutines more", kind.name, b.o.Many, goroutines))
+		b.report.Notes = append(b.report.Notes, fmt.Sprintf("idle, %s: %d connections, heap and stacks in use after a collection, less what was in use before; %d goroutines more; the kernel's own memory grew by %.0f bytes a connection, both of its ends together, and by what else this machine did", kind.name, b.o.Many, goroutines, inKernel))
 	}
 	return nil
 }
 
-// idleOf returns the bytes of one group's heap and stacks, for each connection,
-// and how many goroutines they all take.
-func (b *wsBench) idleOf(ctx context.Context, group func(*wsFeed) crowd.Group) (perConn float64, goroutines int, err error) {
+// idleOf returns the bytes of one group's heap and stacks, and of the kernel's
+// memory, for each connection, and how many goroutines they all take.
+func (b *wsBench) idleOf(ctx context.Context, group func(*wsFeed) crowd.Group) (perConn float64, goroutines int, inKernel float64, err error) {
 	f, err := startFeed(ctx, feed.Options{Heartbeat: b.o.Hold / 4})
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	defer func() { err = errors.Join(err, f.stop()) }()
 	before, running := inUse(), runtime.NumGoroutine()
+	kernel, err := kernelBytes()
+	if err != nil {
+		return 0, 0, 0, err
+	}
 	if err := b.crowd.Join(group(f)); err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	a, err := b.crowd.Answer()
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	if g := group(f); strings.Contains(string(g.Request), deflateOffer) && !strings.Contains(a.Head, "permessage-deflate") {
-		return 0, 0, errNotDeflated
+		return 0, 0, 0, errNotDeflated
 	}
 	time.Sleep(b.o.Hold * 5 / 8) // two heartbeats, with room to spare
 	perConn = (inUse() - before) / float64(b.o.Many)
 	goroutines = runtime.NumGoroutine() - running
-	return perConn, goroutines, b.leave("idle")
+	grown, err := kernelBytes()
+	inKernel = float64(grown-kernel) / float64(b.o.Many)
+	return perConn, goroutines, inKernel, errors.Join(err, b.leave("idle"))
 }
 
 // deflateOffer is the request header of a client that takes compressed frames.

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -32,6 +33,24 @@ type Addresses struct {
 	PID   int    `json:"pid"`
 }
 
+// output is what the child says; it may be read while it is written.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
 // startTimeout bounds the wait for a started server to be ready.
 const startTimeout = 60 * time.Second
 
@@ -40,9 +59,11 @@ type Server struct {
 	exe, dir, config string
 	core             int // that it is bound to; negative = any
 	sets             []string
+	member           bool             // of a group: up before it is ready, which only a leader is
+	held             []net.PacketConn // see FreePort
 	cmd              *exec.Cmd
 	exited           chan error
-	log              *bytes.Buffer
+	log              *output
 	Addresses        Addresses
 }
 
@@ -82,13 +103,19 @@ const startTries = 5
 
 // choosePorts gives the server ports that are free now.
 func (s *Server) choosePorts() error {
-	s.sets = s.sets[:0]
-	for _, name := range []string{"base", "api", "ws", "fix", "admin"} {
-		port, err := freePort()
+	s.sets, s.held = s.sets[:0], nil
+	a := &s.Addresses
+	for _, at := range []struct {
+		name, scheme string
+		url          *string
+	}{{"base", "http://", &a.Base}, {"api", "http://", &a.API}, {"ws", "ws://", &a.WS}, {"fix", "", &a.FIX}, {"admin", "http://", &a.Admin}} {
+		port, held, err := FreePort()
 		if err != nil {
 			return err
 		}
-		s.sets = append(s.sets, fmt.Sprintf("listen.%s=127.0.0.1:%d", name, port))
+		address := fmt.Sprintf("127.0.0.1:%d", port)
+		*at.url = at.scheme + address
+		s.sets, s.held = append(s.sets, "listen."+at.name+"="+address), append(s.held, held)
 	}
 	return nil
 }
@@ -102,16 +129,25 @@ const (
 	portTries = 100
 )
 
-func freePort() (int, error) {
-	var err error
+// FreePort finds a port that nobody listens on, and holds it against other callers,
+// of other processes too, for as long as held is open: who looks for a TCP port here
+// takes the UDP port of its number first. The server itself may be away meanwhile,
+// as one is that was killed and starts again. What is forgotten is closed when it is
+// collected.
+func FreePort() (port int, held net.PacketConn, err error) {
 	for range portTries {
-		port := firstPort + rand.IntN(lastPort-firstPort)
-		var l net.Listener
-		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
-			return port, l.Close()
+		port = firstPort + rand.IntN(lastPort-firstPort)
+		at := fmt.Sprintf("127.0.0.1:%d", port)
+		if held, err = net.ListenPacket("udp", at); err != nil {
+			continue
 		}
+		var l net.Listener
+		if l, err = net.Listen("tcp", at); err == nil {
+			return port, held, l.Close()
+		}
+		_ = held.Close() // no harm is done while it stays open
 	}
-	return 0, fmt.Errorf("no free port in %d tries: %w", portTries, err)
+	return 0, nil, fmt.Errorf("no free port in %d tries: %w", portTries, err)
 }
 
 // WriteParticipants makes dir and writes a participants file into it: one
@@ -134,6 +170,12 @@ func WriteParticipants(dir, password string, compIDs ...string) (path string, er
 	return path, os.WriteFile(path, []byte(text.String()), 0o600)
 }
 
+// Log is what the child has written to its standard error since its last start.
+func (s *Server) Log() string { return s.log.String() }
+
+// Replace has the next start run another program.
+func (s *Server) Replace(exe string) { s.exe = exe }
+
 // DataDir is the server's data folder.
 func (s *Server) DataDir() string { return filepath.Join(s.dir, "data") }
 
@@ -145,7 +187,7 @@ func (s *Server) run(ctx context.Context) error {
 	for _, set := range s.sets {
 		args = append(args, "--set", set)
 	}
-	s.log = &bytes.Buffer{}
+	s.log = &output{}
 	s.cmd = exec.Command(s.exe, args...)
 	if s.core >= 0 {
 		// taskset becomes the server, under the same PID.
@@ -167,11 +209,11 @@ func (s *Server) run(ctx context.Context) error {
 			return errors.Join(ctx.Err(), s.Kill())
 		case <-time.After(10 * time.Millisecond):
 		}
-		if s.ready() {
+		if s.member && s.answers() || !s.member && s.ready() {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return errors.Join(fmt.Errorf("server not ready in %v", startTimeout), s.Kill())
+			return errors.Join(fmt.Errorf("server not ready in %v\n%s", startTimeout, s.log), s.Kill())
 		}
 	}
 }
@@ -181,12 +223,18 @@ func (s *Server) ready() bool {
 	if err != nil || json.Unmarshal(text, &s.Addresses) != nil || s.Addresses.PID != s.cmd.Process.Pid {
 		return false
 	}
+	return s.readyz() == http.StatusOK
+}
+
+// readyz returns what the admin address says of the service's readiness, as an HTTP
+// status; 0 where nobody answers.
+func (s *Server) readyz() int {
 	resp, err := http.Get(s.Addresses.Admin + "/readyz")
 	if err != nil {
-		return false
+		return 0
 	}
 	resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
+	return resp.StatusCode
 }
 
 // Kill ends the child at once (SIGKILL) and waits for it.
