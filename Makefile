@@ -6,23 +6,33 @@ ARGS     ?=
 FUZZTIME ?= 10s
 COUNT    ?= 1
 BENCH    ?= .
-TIMEOUT  ?= 10m
+TIMEOUT  ?= 15m
+PARALLEL ?= 4
 NPM_RETRIES ?= 2
 TOOLS    := bin/.tools
 COMMIT   := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
+# Most tests wait: for a chain's slots, for heartbeats, for child processes. So more
+# of them go on side by side than there are processors. Packages run in the order of
+# their names below, as many as there are processors: the longest come first.
+TESTS    := $(GO) test -parallel $(PARALLEL)
+
+# Under the race detector they work, five to ten times as long: as many side by side
+# as there are processors, or those that hold a client to a rate are too slow for it.
+RACES    := $(GO) test -race
+
 # The rooms where goroutines meet; the pure ones have nothing to race.
-RACE_ROOMS := $(addprefix ./,$(addsuffix /...,$(wildcard engine persist feed mirror fixgw httpgw settle cmd internal/solana)))
+RACE_ROOMS := $(addprefix ./,$(addsuffix /...,$(wildcard cmd fixgw settle feed httpgw engine persist mirror internal/solana)))
 
 # Thousands of reopened stores, one goroutine each, and long days of one request
 # after the other through a child process, documents' lines and other people's
 # clients among them: minutes under the detector, which has nothing to find in them
 # that other tests do not show it. make test runs them; make race RACE_SKIP=none
 # races them all, for most of an hour.
-RACE_SKIP := '^(TestCrash|TestPlantedBugs|TestDamage|TestSubmitAttacks|TestSettleKill|TestRecordedDayThroughEveryDoor|TestReadmeSettles|TestConformance|TestIndependentFIXClient|TestIndependentFIXClientJS|TestFIXQuickstarts|TestSettle|TestSignerSettles|TestSubmitTooLate|TestRestoreDeliversNothingTwice|TestQuotesOverCrashesAndStops|TestFeedThroughAnHour|TestMirrorFollowsTheChain|TestMirrorFollowsTheSandbox|TestTypeScriptBuild|TestTypeScriptUnits|TestTypeScriptReadme|TestTypeScriptFeeds|TestPythonSDK|TestBoard|TestBoardSettles|TestBoardWithoutDesk|TestUnits|TestTypes|TestBuilt)$$'
+RACE_SKIP := '^(TestCrash|TestPlantedBugs|TestDamage|TestSubmitAttacks|TestSettleKill|TestRecordedDayThroughEveryDoor|TestReadme|TestDocuments|TestNewcomer|TestRunbook|TestConformance|TestIndependentFIXClient|TestIndependentFIXClientJS|TestFIXQuickstarts|TestSettle|TestSignerSettles|TestSubmitTooLate|TestRestoreDeliversNothingTwice|TestQuotesOverCrashesAndStops|TestFeedThroughAnHour|TestMirrorFollowsTheChain|TestMirrorFollowsTheSandbox|TestTypeScriptBuild|TestTypeScriptUnits|TestTypeScriptReadme|TestTypeScriptFeeds|TestPythonSDK|TestBoard|TestBoardSettles|TestBoardWithoutDesk|TestBoardOfGroups|TestReference|TestUnits|TestTypes|TestBuilt|TestBenchGroups|TestClusterRounds|TestClusterSigns|TestClusterRunbook)$$'
 
 .DEFAULT_GOAL := help
-.PHONY: help run build sandbox sdk try-sandbox board browser test race crash claims follow mirror-follow check fmt fuzz bench bench-ws tools clean
+.PHONY: help run build sandbox sdk try-sandbox board docs lint-openapi browser test race crash claims follow mirror-follow cluster-rounds check fmt fuzz bench bench-ws tools clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -58,6 +68,18 @@ board: httpgw/board/node_modules/.package-lock.json ## build the pages for peopl
 httpgw/board/node_modules/.package-lock.json: httpgw/board/package-lock.json
 	npm --prefix httpgw/board ci --no-audit --no-fund --loglevel=error --fetch-retries=$(NPM_RETRIES)
 
+docs: httpgw/reference/node_modules/.package-lock.json ## build the page that shows the OpenAPI document into httpgw/reference/dist (npm)
+	npm --prefix httpgw/reference run --silent build
+
+httpgw/reference/node_modules/.package-lock.json: httpgw/reference/package-lock.json
+	npm --prefix httpgw/reference ci --no-audit --no-fund --loglevel=error --fetch-retries=$(NPM_RETRIES)
+
+lint-openapi: internal/clients/openapi/node_modules/.package-lock.json ## hold the OpenAPI document to Redocly's rules (needs Node 20 and npm)
+	$(GO) test -count 1 -run '^TestLint$$' -v ./sdk/openapitest
+
+internal/clients/openapi/node_modules/.package-lock.json: internal/clients/openapi/package-lock.json
+	npm --prefix internal/clients/openapi ci --no-audit --no-fund --loglevel=error --fetch-retries=$(NPM_RETRIES)
+
 browser: internal/clients/browser/node_modules/.package-lock.json ## install the Chromium that looks at the pages (npm, 60 MB)
 
 internal/clients/browser/node_modules/.package-lock.json: internal/clients/browser/package-lock.json
@@ -65,12 +87,12 @@ internal/clients/browser/node_modules/.package-lock.json: internal/clients/brows
 
 test: try-sandbox ## vet and run every test: the inner rooms first, since they are fast
 	$(GO) vet ./...
-	$(GO) test -timeout $(TIMEOUT) ./market/... ./engine/... ./internal/...
-	$(GO) test -timeout $(TIMEOUT) ./...
+	$(TESTS) -timeout $(TIMEOUT) ./market/... ./engine/... ./internal/...
+	$(TESTS) -timeout $(TIMEOUT) ./cmd/... ./settle ./fixgw ./...
 
 race: ## run the concurrent rooms' tests under the race detector (needs a C compiler)
-	BLOCKDESK_FIX_SOAK='6s 50' $(GO) test -race -timeout 15m -skip $(RACE_SKIP) $(RACE_ROOMS)
-	$(GO) test -race -timeout $(TIMEOUT) -tags feed_goroutines ./feed
+	BLOCKDESK_FIX_SOAK='6s 50' $(RACES) -timeout 15m -skip $(RACE_SKIP) $(RACE_ROOMS)
+	$(RACES) -timeout $(TIMEOUT) -tags feed_goroutines ./feed
 
 crash: ## crash the journal at 20,000 writes and syncs (make test tries 2,000)
 	BLOCKDESK_CRASH_POINTS=20000 $(GO) test -count 1 -timeout $(TIMEOUT) -run '^TestCrash$$' -v ./persist
@@ -83,6 +105,9 @@ follow: ## follow an hour of recorded flow by npm's ws and server-sent events, t
 
 mirror-follow: ## follow a pool and a book on the local chain for ten minutes, through lying nodes, forks and kills (make test: half a minute)
 	BLOCKDESK_MIRROR_SECONDS=600 $(GO) test -count 1 -timeout 20m -run '^TestMirrorFollowsTheChain$$' -v ./cmd/blockdesk
+
+cluster-rounds: ## 200 rounds of faults on three processes of a group under load (make test: 4)
+	BLOCKDESK_CLUSTER_ROUNDS=200 $(GO) test -count 1 -timeout 40m -run '^(TestClusterRounds|TestClusterSigns)$$' -v ./cmd/blockdesk
 
 check: $(TOOLS) ## formatting, golangci-lint (.golangci.yml) and unreachable code
 	bin/golangci-lint run ./...

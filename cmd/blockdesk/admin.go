@@ -6,16 +6,21 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"blockdesk/engine"
 	"blockdesk/httpgw"
 )
 
 // maxFeedLag is how long readers may be behind before the service says that it
 // is not ready: our choice.
 const maxFeedLag = 5 * time.Second
+
+// feedConsumer is the feed's name among the engine's consumers.
+const feedConsumer = "feed"
 
 // chainWait is how long a start waits for the chain before it is ready without
 // it: orders, market data and quotes need none.
@@ -29,47 +34,29 @@ func (s *service) adminOptions() httpgw.AdminOptions {
 		return nil
 	}
 	o := httpgw.AdminOptions{
-		Addr: s.cfg.Listen.Admin, Operate: s.operate(),
+		Addr: s.cfg.Listen.Admin, Listen: s.listenOn, Operate: s.operate(),
 		Ready: []httpgw.Check{
 			{Name: "engine", Err: readOnly},
-			{Name: "journal", Err: func() error { return s.store.Health().Failed }},
+			{Name: "journal", Err: func() error { return s.journal.Health().Failed }},
 			{Name: "fix_store", Err: s.fixStore.Failed},
 			{Name: "desk_store", Err: s.deskStore.Failed},
 			{Name: "history_store", Err: s.historyStore.Failed},
 			{Name: "settlement_store", Err: s.settleStore.Failed},
 			{Name: "mirror_store", Err: s.mirrorStore.Failed},
-			{Name: "feed", Err: func() error {
-				if lag := s.feed.Stats().Lag; lag > maxFeedLag {
-					return fmt.Errorf("readers are %v behind", lag.Round(time.Millisecond))
-				}
-				return nil
-			}},
+			{Name: "feed", Err: s.feedReady},
 			{Name: "disk", Err: func() error {
-				if h := s.store.Health(); h.DiskLow {
+				if h := s.journal.Health(); h.DiskLow {
 					return fmt.Errorf("%d %% free: only cancels are taken", h.FreePercent)
 				}
 				return nil
 			}},
-			{Name: "snapshot", Err: func() error { return s.store.Health().SnapshotFailed }},
+			{Name: "snapshot", Err: func() error { return s.journal.Health().SnapshotFailed }},
 		},
-		Sources: httpgw.Sources{
-			Version: version, JournalMode: s.cfg.Durability.Mode,
-			EngineSeq:     func() uint64 { return s.eng.Stats().Seq },
-			DurableSeq:    func() uint64 { return s.eng.Stats().Durable },
-			IngressFill:   func() int { return s.eng.Stats().Ingress },
-			EgressFill:    func() int { return s.eng.Stats().Egress },
-			Refused:       func() uint64 { return s.eng.Stats().Refused },
-			ReadOnly:      func() bool { return s.eng.Stats().Failed != nil },
-			FIXSessions:   func() int { return s.fix.Stats().Sessions },
-			FIXReloads:    s.watch.Reloads,
-			FIXRefused:    func() bool { return s.watch.Status().Refused != "" },
-			WSConnections: func() int { return s.feed.Stats().WebSockets() },
-			Streams:       func() int { return int(s.feed.Stats().Streams) },
-			WSSlow:        func() uint64 { return s.feed.Stats().SlowConsumers },
-			MarketDataSeq: func() uint64 { return s.feed.Stats().EngineSeq },
-		},
-		Desk:       httpgw.DeskSources{Stats: s.desk.Stats, View: s.desk.View},
-		Collectors: s.http.Collectors(), Logger: s.log,
+		Desk:       httpgw.DeskSources{Stats: s.desk.Stats, View: s.desk.View, Instruments: s.set, Now: func() int64 { return time.Now().UnixNano() }},
+		Collectors: s.collectors(), Logger: s.log,
+	}
+	if s.reign != nil {
+		o.ShutdownTimeout = deposedGrace
 	}
 	if s.mirror.service != nil {
 		o.Ready = append(o.Ready, httpgw.Check{Name: "mirror", Err: s.mirrorReady, Wait: s.cfg.Mirror.wait()})
@@ -82,10 +69,25 @@ func (s *service) adminOptions() httpgw.AdminOptions {
 	return o
 }
 
+// feedReady returns nil where readers are not far behind.
+func (s *service) feedReady() error {
+	return feedBehind(s.feed.Stats().Lag, s.eng.Stats().Consumers)
+}
+
+// feedBehind is the error of a feed whose last batch was late by lag while further
+// events wait for it. If none do it is level, whenever the last ones were of: a
+// follower may begin on a quiet market with a batch that is an hour old.
+func feedBehind(lag time.Duration, consumers []engine.Lag) error {
+	if lag <= maxFeedLag || !slices.ContainsFunc(consumers, func(c engine.Lag) bool { return c.Name == feedConsumer && c.Events > 0 }) {
+		return nil
+	}
+	return fmt.Errorf("readers are %v behind", lag.Round(time.Millisecond))
+}
+
 // operate is what operators command.
 func (s *service) operate() *httpgw.Operate {
 	o := &httpgw.Operate{
-		Instruments: s.set, Operators: s.operators, Backup: s.backUp, FIX: fixSessions{s.fix, s.watch},
+		Instruments: s.set, Operators: s.operators, Backup: s.backUp, FIX: fixSessions{s.fix, s.watch}, Cluster: s.cluster,
 	}
 	if s.cfg.RFQ.Enabled {
 		o.Desk = s.desk
@@ -112,6 +114,15 @@ type addresses struct {
 	PID   int    `json:"pid"`
 }
 
+// keep writes them to addresses.json in the data folder, for programs.
+func (a *addresses) keep(dataDir string) error {
+	text, err := json.MarshalIndent(a, "", "  ")
+	if err != nil {
+		return err
+	}
+	return replaceFile(filepath.Join(dataDir, addressesFile), append(text, '\n'))
+}
+
 // announce prints where everything is, and writes it to addresses.json in the
 // data folder for programs.
 func (s *service) announce(w io.Writer, asJSON bool) error {
@@ -123,11 +134,7 @@ func (s *service) announce(w io.Writer, asJSON bool) error {
 	if s.chain != nil {
 		a.Chain = s.chain.URL()
 	}
-	text, err := json.MarshalIndent(a, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := replaceFile(filepath.Join(s.cfg.DataDir, addressesFile), append(text, '\n')); err != nil {
+	if err := a.keep(s.cfg.DataDir); err != nil {
 		return err
 	}
 	if asJSON {
@@ -150,9 +157,9 @@ func (s *service) announce(w io.Writer, asJSON bool) error {
 		fmt.Fprintf(w, "  %s\n", line)
 	}
 	if s.cfg.Demo {
-		_, err = fmt.Fprintf(w, "demo: log on to FIX as %s, user %s, password %s\n", demoGuest, demoGuest, demoPassword)
+		fmt.Fprintf(w, "demo: log on to FIX as %s, user %s, password %s\n", demoGuest, demoGuest, demoPassword)
 	}
-	return err
+	return nil
 }
 
 // chainLine says what claims are settled on; empty where nothing is said.

@@ -34,6 +34,7 @@ func auditCommand(s *settings) *cobra.Command {
 		Long: "List the operators' requests to the desk in the journal of a stopped service, and those that\n" +
 			"the configuration made: when, by whom, what. A request that the desk refused is there too.\n" +
 			"With --json it prints one object a line.",
+		Example: "  blockdesk journal audit\n  blockdesk journal audit --from 1000 --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := s.load()
 			if err != nil {
@@ -43,8 +44,9 @@ func auditCommand(s *settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o.Progress = nil // the list is the output
-			known, err := readApplied(cfg.DataDir)
+			told := s.newBar(cmd.ErrOrStderr(), "journal audit", inCommands)
+			o.Progress = told.quietOn(cmd.OutOrStdout()).progress(cmd.Context())
+			known, err := readApplied(folderNotes(cfg.DataDir))
 			if err != nil {
 				return err
 			}
@@ -58,7 +60,7 @@ func auditCommand(s *settings) *cobra.Command {
 			if s.json {
 				encode := json.NewEncoder(cmd.OutOrStdout())
 				a.tell = func(e *auditEntry) error { return encode.Encode(e) }
-				return persist.Dump(o, from, to, &a)
+				return told.run(func() error { return persist.Dump(o, from, to, &a) })
 			}
 			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(table, "SEQ\tTIME\tWHO\tCOMMAND\tWHAT")
@@ -66,7 +68,7 @@ func auditCommand(s *settings) *cobra.Command {
 				_, err := fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\n", e.Seq, shortTime(e.Time), e.Who, e.Command, e.What)
 				return err
 			}
-			return errors.Join(persist.Dump(o, from, to, &a), table.Flush())
+			return errors.Join(told.run(func() error { return persist.Dump(o, from, to, &a) }), table.Flush())
 		},
 	}
 	cmd.Flags().Uint64Var(&from, "from", 1, "first command")

@@ -63,12 +63,15 @@ func (s *service) backUp(ctx context.Context, target string) (err error) {
 		return errors.New("another backup is under way, or the service stops")
 	}
 	defer s.backup.running.Unlock()
+	if s.backupJournal == nil {
+		return errors.New("a node of a group is not backed up while it runs: stop one that does not lead, and copy its data folder")
+	}
 	s.backup.pin(max(1, s.floor()))
 	defer s.backup.pin(0)
 	if err := makeEmpty(target); err != nil {
 		return err
 	}
-	for folder, kv := range map[string]*persist.KV{fixFolder: s.fixStore, deskFolder: s.deskStore, historyFolder: s.historyStore} {
+	for folder, kv := range map[string]kv{fixFolder: s.fixStore, deskFolder: s.deskStore, historyFolder: s.historyStore} {
 		if err := s.copyStore(ctx, kv, filepath.Join(target, folder)); err != nil {
 			return fmt.Errorf("%s store: %w", folder, err)
 		}
@@ -80,7 +83,7 @@ func (s *service) backUp(ctx context.Context, target string) (err error) {
 	if err != nil {
 		return fmt.Errorf("%s store: %w", settleFolder, err)
 	}
-	if err := s.store.Backup(filepath.Join(target, journalFolder), nil); err != nil {
+	if err := s.backupJournal(filepath.Join(target, journalFolder), nil); err != nil {
 		return err
 	}
 	if err := s.copyStore(ctx, s.settleStore, filepath.Join(target, settleFolder)); err != nil {
@@ -132,7 +135,7 @@ func (s *service) setCursors(dir string, cursors map[market.Address]solana.Signa
 }
 
 // copyStore copies a store as of one moment.
-func (s *service) copyStore(ctx context.Context, from *persist.KV, dir string) (err error) {
+func (s *service) copyStore(ctx context.Context, from kv, dir string) (err error) {
 	to, err := persist.OpenKV(dir, nil, s.log)
 	if err != nil {
 		return err
@@ -199,15 +202,21 @@ func backupCommand(s *settings) *cobra.Command {
 		Use: "backup FOLDER", Args: cobra.ExactArgs(1),
 		Short: "Copy the data of the service, running or stopped, and prove the copy of its journal",
 		Long: "Copy the data of the service into an empty or missing folder. A running service copies\n" +
-			"them itself and goes on; this takes an operator's token. On one disk parts of the copy\n" +
-			"are links: carry it to another one. The operator's token is not copied.",
+			"them itself and goes on; this takes an operator's token, and FOLDER is on its machine. On\n" +
+			"one disk parts of such a copy are links: carry it to another one. The operator's token is\n" +
+			"not copied. A backup of a stopped service that is broken off leaves nothing behind; a\n" +
+			"running service finishes one that it has begun.",
+		Example: "  blockdesk backup backups/today",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := s.load()
 			if err != nil {
 				return err
 			}
+			if f.admin == "" && isWithin(cfg.DataDir, args[0]) {
+				return usagef("%s is in the data folder %s: a backup there is lost with what it is of", args[0], cfg.DataDir)
+			}
 			if f.admin == "" && !isServed(cmd.Context(), cfg.DataDir) {
-				return copyData(cmd, s, args[0], persist.BackupStopped, "backed up to "+args[0])
+				return copyData(cmd, s, args[0], persist.BackupStopped, "backing up", "backed up to "+args[0])
 			}
 			target, err := filepath.Abs(args[0])
 			if err != nil {
@@ -218,7 +227,11 @@ func backupCommand(s *settings) *cobra.Command {
 				return err
 			}
 			client.http.Timeout = 0 // as long as it takes
-			answer, err := client.do(cmd.Context(), "/desk/backup", map[string]string{"to": target})
+			var answer []byte
+			err = s.newBar(cmd.ErrOrStderr(), "the service backs up", inTime).run(func() error {
+				answer, err = client.do(cmd.Context(), "/desk/backup", map[string]string{"to": target})
+				return err
+			})
 			if err != nil {
 				return err
 			}
@@ -230,6 +243,17 @@ func backupCommand(s *settings) *cobra.Command {
 	}
 	f.add(cmd)
 	return cmd
+}
+
+// isWithin reports whether a path is below dir, by their names.
+func isWithin(dir, path string) bool {
+	from, err := filepath.Abs(dir)
+	to, err2 := filepath.Abs(path)
+	if err != nil || err2 != nil {
+		return false
+	}
+	below, err := filepath.Rel(from, to)
+	return err == nil && below != "." && filepath.IsLocal(below)
 }
 
 // isServed reports whether a service answers at the admin address that the data
@@ -253,7 +277,11 @@ func isServed(ctx context.Context, dataDir string) bool {
 
 func restoreCommand(s *settings) *cobra.Command {
 	return &cobra.Command{
-		Use: "restore FOLDER", Args: cobra.ExactArgs(1), Short: "Make a data folder (--data, which must be empty) from a backup",
+		Use: "restore FOLDER", Args: cobra.ExactArgs(1), Short: "Make a data folder (--data) from a backup",
+		Long: "Make a data folder from the backup in FOLDER, and prove its journal. The data folder\n" +
+			"(--data) must have no data yet; the backup stays as it is. One that is broken off leaves\n" +
+			"nothing behind. The service started on it goes on where the backup ends.",
+		Example: "  blockdesk restore backups/today --data data-restored",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := s.load()
 			if err != nil {
@@ -262,42 +290,7 @@ func restoreCommand(s *settings) *cobra.Command {
 			target := cfg.DataDir
 			from := *s
 			from.data = args[0]
-			return copyData(cmd, &from, target, persist.Restore, "restored into "+target)
+			return copyData(cmd, &from, target, persist.Restore, "restoring", "restored into "+target)
 		},
 	}
-}
-
-// copyData copies the journal by copyJournal and the stores file by file: they
-// are one state, so nothing may have them open.
-func copyData(cmd *cobra.Command, s *settings, target string, copyJournal func(persist.ToolOptions, string) error, done string) error {
-	o, err := toolOptions(cmd, s)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(target, 0o700); err != nil {
-		return err
-	}
-	if err := copyJournal(o, filepath.Join(target, journalFolder)); err != nil {
-		return err
-	}
-	from := filepath.Dir(o.Dir)
-	for _, folder := range []string{fixFolder, deskFolder, settleFolder, historyFolder, mirrorFolder} {
-		if _, err := os.Stat(filepath.Join(from, folder)); err != nil {
-			continue // an older service has not made it
-		}
-		if _, err := os.Stat(filepath.Join(target, folder)); err == nil {
-			return errors.New(filepath.Join(target, folder) + " is there already")
-		}
-		if err := os.CopyFS(filepath.Join(target, folder), os.DirFS(filepath.Join(from, folder))); err != nil {
-			return err
-		}
-	}
-	if err := copyFiles(from, target); err != nil {
-		return err
-	}
-	if s.json {
-		return printJSON(cmd.OutOrStdout(), map[string]any{"ok": true, "target": target})
-	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), done)
-	return err
 }

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,30 +28,36 @@ type benchFlags struct {
 	html, dir, testdata string
 	clients, many       int
 	rounds, orders      int
+	failovers           int
 	parts               []string
 	seconds, flood      int
 	trades              int
+	lines               bool // of JSON: several reports follow each other
 }
 
 func benchCommand(s *settings) *cobra.Command {
 	var f benchFlags
-	cmd := &cobra.Command{
-		Use: "bench", Short: "Measure: engine, durable, fix, ws, rest, settle, recovery, all, play",
-		Long: "Each benchmark prints percentiles, CPU time and allocations an operation, and the ratios to its\n" +
-			"yardstick from the same run. The doors are measured on a server of their own, started as a child.",
-	}
+	cmd := groupCommand(cobra.Command{
+		Use: "bench", Short: "Measure: engine, durable, fix, ws, rest, settle, recovery, cluster, all, play",
+		Long: "Measure on this machine. Each benchmark prints percentiles, CPU time and allocations an\n" +
+			"operation, and the ratios to its yardstick from the same run. The doors are measured on a\n" +
+			"server of their own, started as a child. Each takes minutes and both of two cores; what it\n" +
+			"writes is in a scratch folder, which it takes away. bench/RESULTS.md has figures of ours.",
+		Example: "  blockdesk bench engine\n  blockdesk bench fix --orders 5000 --json",
+	})
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&f.html, "html", "", "also write a page with the percentile plot to this file")
 	flags.StringVar(&f.dir, "dir", "", "scratch folder on the disk to measure (default a temporary one)")
 	flags.StringVar(&f.testdata, "testdata", os.Getenv("BLOCKDESK_TESTDATA"), "folder of the recorded inputs")
 	flags.IntVar(&f.clients, "clients", 1000, "clients of the fan-out of bench ws")
 	flags.IntVar(&f.many, "many", 5000, "clients whose memory bench ws measures, and of its larger run with stalled ones")
-	flags.IntVar(&f.rounds, "rounds", 20, "rounds that the feed and the raw writes of bench ws take in turn")
-	flags.StringSliceVar(&f.parts, "part", nil, "parts of bench ws: encode, fanout, idle, stalled, order (default all)")
+	flags.IntVar(&f.rounds, "rounds", 20, "rounds in turn of bench ws's feed and raw writes, and of bench cluster's groups")
+	flags.StringSliceVar(&f.parts, "part", nil, "parts of bench ws: encode, fanout, idle, stalled, order; of bench cluster: ack, rate, lag, cost, failover, groups, units (default all)")
 	flags.IntVar(&f.orders, "orders", 20_000, "orders of bench fix")
 	flags.IntVar(&f.seconds, "seconds", 5, "seconds of load on each server for each kind of read of bench rest")
 	flags.IntVar(&f.flood, "flood", 60, "seconds at full speed against the default limits of bench rest")
 	flags.IntVar(&f.trades, "trades", 6_000, "whole settlements of bench settle")
+	flags.IntVar(&f.failovers, "failovers", 100, "how often bench cluster kills the leader")
 	for _, b := range []struct {
 		name, short string
 		run         func(context.Context, *benchFlags, string) (*bench.Report, error)
@@ -60,12 +69,20 @@ func benchCommand(s *settings) *cobra.Command {
 		{"ws", "The feed against raw writes; idle and stalled clients; order to update", benchWS},
 		{"rest", "REST reads against nginx, quotes, and full speed against the limits (needs nginx and wrk)", benchREST},
 		{"settle", "Builds, submissions, proofs of payment and whole settlements on a local chain (needs Node)", benchSettle},
+		{"cluster", "Three nodes beside one: acknowledgements, rate, failover; what followers and groups cost", benchCluster},
 	} {
 		cmd.AddCommand(&cobra.Command{
 			Use: b.name, Short: b.short, Args: cobra.NoArgs,
+			Long: b.short + ".\n\n" +
+				"Flags that name another benchmark are not looked at. See blockdesk bench --help.",
+			Example: "  blockdesk bench " + b.name + " --html " + b.name + ".html",
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return f.inScratch(func(dir string) error {
-					r, err := b.run(cmd.Context(), &f, dir)
+					var r *bench.Report
+					err := s.newBar(cmd.ErrOrStderr(), "bench "+b.name, inTime).run(func() (err error) {
+						r, err = b.run(cmd.Context(), &f, dir)
+						return err
+					})
 					if err != nil {
 						return err
 					}
@@ -74,7 +91,7 @@ func benchCommand(s *settings) *cobra.Command {
 			},
 		})
 	}
-	cmd.AddCommand(benchAllCommand(cmd, s, &f), playCommand(s, &f), echoCommand(), crowdCommand())
+	cmd.AddCommand(benchAllCommand(cmd, s, &f), playCommand(s, &f), echoCommand(), crowdCommand(), followersCommand())
 	return cmd
 }
 
@@ -98,11 +115,29 @@ func crowdCommand() *cobra.Command {
 	}
 }
 
+// followersCommand is a child of bench cluster.
+func followersCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "followers N FOLDER", Short: "The followers of bench cluster", Args: cobra.ExactArgs(2), Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			n, err := strconv.Atoi(args[0])
+			if err != nil || n < 0 {
+				return usagef("followers %q: a number from 0", args[0])
+			}
+			return bench.ServeFollowers(cmd.Context(), n, args[1], cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+}
+
 func benchAllCommand(parent *cobra.Command, s *settings, f *benchFlags) *cobra.Command {
 	return &cobra.Command{
 		Use: "all", Short: "Every benchmark, one after the other", Args: cobra.NoArgs,
+		Long: "Run every benchmark, one after the other, for half an hour or so. One that cannot run here, for\n" +
+			"want of nginx or Node, is told at the end, and the exit code is 1 then. With --json each is an\nobject on a line of its own.",
+		Example: "  blockdesk bench all --html report.html",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			html := f.html
+			f.lines = true
 			var failed []error // one may lack what it needs on this machine
 			for _, sub := range parent.Commands() {
 				if sub.Hidden || sub.Name() == "all" || sub.Name() == "play" {
@@ -147,10 +182,18 @@ func (f *benchFlags) publish(w io.Writer, asJSON bool, html string, r *bench.Rep
 			return err
 		}
 	}
-	if asJSON {
+	if !asJSON {
+		return r.WriteText(w)
+	}
+	if !f.lines {
 		return r.WriteJSON(w)
 	}
-	return r.WriteText(w)
+	var text, line bytes.Buffer
+	if err := errors.Join(r.WriteJSON(&text), json.Compact(&line, text.Bytes())); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w, line.String())
+	return err
 }
 
 func (f *benchFlags) recorded(parts ...string) string {
@@ -205,6 +248,14 @@ func benchSettle(ctx context.Context, f *benchFlags, dir string) (*bench.Report,
 	return bench.Settle(ctx, bench.SettleOptions{Exe: exe, Dir: dir, Sandbox: findSandbox(), Trades: f.trades})
 }
 
+func benchCluster(ctx context.Context, f *benchFlags, dir string) (*bench.Report, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return bench.Cluster(ctx, bench.ClusterOptions{Exe: exe, Dir: dir, Failovers: f.failovers, Rounds: f.rounds, Parts: f.parts})
+}
+
 // playFlags choose the recorded day and what happens during it.
 type playFlags struct {
 	day, mode string
@@ -217,7 +268,11 @@ func playCommand(s *settings, f *benchFlags) *cobra.Command {
 	var p playFlags
 	cmd := &cobra.Command{
 		Use: "play", Args: cobra.NoArgs,
-		Short: "Play a recorded day through the FIX gateway of a running server and compare the feed and REST with the true book",
+		Short: "Play a recorded day through the FIX gateway and compare the feed and REST with the true book",
+		Long: "Play a day of an exchange through the FIX gateway of a server that it starts, follow the feed and\n" +
+			"REST, and compare both with the true book after every row. With --crash-at the server is killed\n" +
+			"on the way. The days amzn and aapl need the recorded inputs (--testdata); own needs nothing.",
+		Example: "  blockdesk bench play --day own --rows 500",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.inScratch(func(dir string) error { return playDay(cmd, s, f, &p, dir) })
 		},
@@ -243,7 +298,7 @@ func (p *playFlags) load(f *benchFlags) (rows []flow.LobsterRow, levels int, err
 		levels = 5
 		rows = flow.NewLobster(1, 2000, levels)
 	default:
-		return nil, 0, fmt.Errorf("--day %s: amzn, aapl or own", p.day)
+		return nil, 0, usagef("--day %s: amzn, aapl or own", p.day)
 	}
 	if p.rows > 0 && p.rows < len(rows) {
 		rows = rows[:p.rows]
@@ -258,7 +313,7 @@ func playConfig(dir, mode string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf(`log_level: warn
+	return fmt.Sprintf(`log: {level: warn}
 durability: {mode: %s, interval_ms: 5}
 fix: {participants_file: %q, messages_per_second: 1000000}
 http: {market_data_per_minute: 0}
@@ -288,18 +343,19 @@ func playDay(cmd *cobra.Command, s *settings, f *benchFlags, p *playFlags, dir s
 	trader := func(name string) fixclient.Options {
 		return fixclient.Options{Addr: srv.Addresses.FIX, SenderCompID: name, TargetCompID: "BLOCKDESK", Username: name, Password: "play", LogonFields: "8013=N\x01"}
 	}
-	tell := progress(cmd.ErrOrStderr())
+	told := s.newBar(cmd.ErrOrStderr(), "playing "+p.day, inSteps)
 	result, err := play.Run(cmd.Context(), play.Options{
 		Buyer: trader("BUYER"), Seller: trader("SELLER"), Symbol: "STOCK/USD", PriceDecimals: 4,
 		WSURL: srv.Addresses.WS + "/ws/rfq", RESTURL: srv.Addresses.Base, Rows: rows, Levels: levels,
 		RESTEvery: p.restEvery, CrashAt: p.crashAt,
 		Crash: func(int) error { return errors.Join(srv.Kill(), srv.Restart(cmd.Context())) },
 		Progress: func(n int) {
-			if tell != nil && n%1000 == 0 {
-				tell(uint64(n), uint64(len(rows)))
+			if n%100 == 0 {
+				_ = told.set(cmd.Context(), uint64(n), uint64(len(rows))) // the player looks at the context itself
 			}
 		},
 	})
+	told.end()
 	if err := errors.Join(err, srv.Stop()); err != nil {
 		return err
 	}

@@ -227,6 +227,8 @@ func TestBoard(t *testing.T) {
 		accessible(t, p)
 	})
 	keptIn(t, p, s)
+	cut := c.open(s.Addresses.Base+"/board", noSockets)
+	cut.await("word of no feed at all", "document.querySelector('#banners').textContent.includes('Disconnected.The live feed has said nothing yet.') && document.querySelector('#age').dataset.state === 'down'")
 	api := c.open(s.Addresses.API+"/board", "")
 	api.await("the board on the api address", "document.querySelectorAll('#ladder-rows .best').length === 6 && document.querySelector('#wallet').href.startsWith('"+s.Addresses.Base+"/')")
 	keptIn(t, api, s, s.Addresses.API)
@@ -235,6 +237,9 @@ func TestBoard(t *testing.T) {
 	accessible(t, w)
 	keptIn(t, w, s)
 }
+
+// noSockets is a network that lets no WebSocket through.
+const noSockets = `globalThis.WebSocket = class { constructor() { setTimeout(() => this.onclose()); } close() {} };`
 
 // TestBoardWithoutDesk: where no desk is enabled the board is a market's alone.
 func TestBoardWithoutDesk(t *testing.T) {

@@ -14,11 +14,12 @@ import (
 )
 
 const (
-	// browserStart bounds the start of Chromium, browserAnswer one request to it.
-	browserStart  = 30 * time.Second
-	browserAnswer = 30 * time.Second
+	// browserStart bounds the start of Chromium, browserAnswer one request to it:
+	// a page that lays itself out on a busy machine answers nothing meanwhile.
+	browserStart  = time.Minute
+	browserAnswer = 2 * time.Minute
 	// browserWait bounds what a page takes to show something.
-	browserWait = time.Minute
+	browserWait = 2 * time.Minute
 	// maxBrowserLine bounds an answer of the driver's.
 	maxBrowserLine = 8 << 20
 )

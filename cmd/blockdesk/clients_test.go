@@ -146,7 +146,7 @@ func (f *fixService) life() string {
 // prints "pay " and the transaction, and reads the payment's signature.
 func (f *fixService) trade(command string, args ...string) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(f.t.Context(), 3*time.Minute)
 	defer cancel()
 	client := exec.CommandContext(ctx, command, args...)
 	client.Stderr = os.Stderr

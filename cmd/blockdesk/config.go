@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -26,13 +27,18 @@ import (
 // environment over the file, the file over the defaults.
 type Config struct {
 	DataDir        string             `yaml:"data_dir"`
+	Role           string             `yaml:"role"`
 	Demo           bool               `yaml:"demo"`
-	LogLevel       string             `yaml:"log_level"` // debug, info, warn, error
+	Log            LogConfig          `yaml:"log"`
 	Listen         ListenConfig       `yaml:"listen"`
 	URLs           URLConfig          `yaml:"urls"`
 	Durability     DurabilityConfig   `yaml:"durability"`
 	Engine         EngineConfig       `yaml:"engine"`
 	Journal        JournalConfig      `yaml:"journal"`
+	Cluster        ClusterConfig      `yaml:"cluster"`
+	Peers          []PeerConfig       `yaml:"peers"` // the same list on every node and follower
+	Fanout         string             `yaml:"fanout"`
+	NATS           NATSConfig         `yaml:"nats"`
 	FIX            FIXConfig          `yaml:"fix"`
 	Feed           FeedConfig         `yaml:"feed"`
 	History        HistoryConfig      `yaml:"history"`
@@ -49,6 +55,11 @@ type Config struct {
 	// Operators command the desk over the admin address. Where there are none,
 	// serve makes one.
 	Operators []OperatorTokenConfig `yaml:"operators"`
+	// Groups split the instruments; none: this process has all of them.
+	Groups  []GroupConfig `yaml:"groups"`
+	Routing RoutingConfig `yaml:"routing"`
+	// whole has the instruments of all groups, once Instruments has ours alone.
+	whole []InstrumentConfig
 }
 
 // ListenConfig holds the addresses. Port 0 takes a free one.
@@ -73,7 +84,7 @@ type URLConfig struct {
 
 // DurabilityConfig says when a command counts as kept.
 type DurabilityConfig struct {
-	Mode       string `yaml:"mode"`        // sync or interval
+	Mode       string `yaml:"mode"`        // sync, interval or quorum
 	IntervalMS int    `yaml:"interval_ms"` // interval mode: at most this much may be lost
 }
 
@@ -87,8 +98,9 @@ type EngineConfig struct {
 	Wait        string `yaml:"wait"` // park or spin
 }
 
-// JournalConfig says how often the journal is summed up.
+// JournalConfig says where the journal is, and how often it is summed up.
 type JournalConfig struct {
+	Kind          string `yaml:"kind"`           // pebble or raft
 	SnapshotEvery uint64 `yaml:"snapshot_every"` // commands
 	KeepSnapshots int    `yaml:"keep_snapshots"`
 }
@@ -177,15 +189,19 @@ func defaultConfig() Config {
 		}
 	}
 	return Config{
-		DataDir:  "data",
-		LogLevel: "info",
+		DataDir: "data", Role: roleAll,
+		Log: LogConfig{Level: "info", Format: "text"},
 		Listen: ListenConfig{
 			Base: "127.0.0.1:8080", API: "127.0.0.1:8000", WS: "127.0.0.1:8081",
 			FIX: "127.0.0.1:9878", Admin: "127.0.0.1:8090", Chain: "127.0.0.1:8899",
 		},
 		Durability:  DurabilityConfig{Mode: "sync", IntervalMS: 5},
 		Engine:      EngineConfig{Book: "ladder", MaxOrders: 1 << 20, IngressSize: 1 << 14, EgressSize: 1 << 17, MaxBatch: 1024, Wait: "park"},
-		Journal:     JournalConfig{SnapshotEvery: 1_000_000, KeepSnapshots: 3},
+		Journal:     JournalConfig{Kind: journalPebble, SnapshotEvery: 1_000_000, KeepSnapshots: 3},
+		Cluster:     defaultCluster(),
+		Peers:       []PeerConfig{},
+		Fanout:      fanoutNone,
+		NATS:        defaultNATS(),
 		FIX:         FIXConfig{CompID: "BLOCKDESK", MaxSessions: 256, MessagesPerSecond: 500, MessageLogFileMiB: 64, MessageLogFiles: 16},
 		Feed:        FeedConfig{ConnectionsPerIP: 10, MaxConnections: 10_000},
 		History:     HistoryConfig{TradesDays: 90, MinutesDays: 90},
@@ -199,6 +215,8 @@ func defaultConfig() Config {
 		Settle:      defaultSettle(),
 		Mirror:      defaultMirror(),
 		Operators:   []OperatorTokenConfig{},
+		Groups:      []GroupConfig{},
+		Routing:     defaultRouting(),
 	}
 }
 
@@ -206,6 +224,7 @@ func defaultConfig() Config {
 var envReserved = []string{
 	"BLOCKDESK_TESTDATA", "BLOCKDESK_CRASH_POINTS", "BLOCKDESK_BENCH_DIR", "BLOCKDESK_KILL_ROUNDS", "BLOCKDESK_SEED",
 	"BLOCKDESK_CLAIMS", "BLOCKDESK_SETTLE_ROUNDS", "BLOCKDESK_FIX_SOAK", "BLOCKDESK_FEED_SECONDS", "BLOCKDESK_MIRROR_SECONDS",
+	"BLOCKDESK_NEWCOMER", "BLOCKDESK_CLUSTER_ROUNDS", "BLOCKDESK_CLUSTER_SEED", "BLOCKDESK_CLUSTER_FAULT",
 	operatorTokenEnv, fixPasswordEnv,
 }
 
@@ -213,6 +232,11 @@ var envReserved = []string{
 // exists), then the environment, then sets ("path=value"). Errors name the file
 // and line, the variable, or the flag.
 func loadConfig(path string, environ, sets []string) (Config, error) {
+	return readConfig(path, environ, sets, configSources{})
+}
+
+// readConfig is loadConfig that notes in sources where each value is from.
+func readConfig(path string, environ, sets []string, sources configSources) (Config, error) {
 	cfg := defaultConfig()
 	cfg.RFQ.Pairs = nil // the default ones need their instruments: completePairs
 	optional := path == ""
@@ -228,34 +252,59 @@ func loadConfig(path string, environ, sets []string) (Config, error) {
 		if err := decodeYAML(text, &cfg); err != nil {
 			return cfg, fmt.Errorf("%s: %w", path, err)
 		}
+		sources.addFile(path, text)
 	}
 	cfg.completePairs()
 	leaves := map[string]reflect.Value{}
 	collectLeaves(reflect.ValueOf(&cfg).Elem(), "", leaves)
-	for _, kv := range environ {
-		name, value, _ := strings.Cut(kv, "=")
-		if !strings.HasPrefix(name, "BLOCKDESK_") || slices.Contains(envReserved, name) {
-			continue
-		}
-		leaf, ok := leaves[envName(name, leaves)]
-		if !ok {
-			return cfg, fmt.Errorf("environment: %s names no setting", name)
-		}
-		if err := setLeaf(leaf, value); err != nil {
-			return cfg, fmt.Errorf("environment: %s: %w", name, err)
-		}
+	leaves["journal"] = leaves["journal.kind"]
+	if err := setByEnvironment(environ, leaves, sources); err != nil {
+		return cfg, err
 	}
 	for _, kv := range sets {
 		name, value, ok := strings.Cut(kv, "=")
 		leaf, known := leaves[name]
 		if !ok || !known {
-			return cfg, fmt.Errorf("--set %s: want path=value with a known path such as listen.fix", name)
+			return cfg, usagef("--set %s: want path=value with a known path such as listen.fix%s",
+				name, didYouMean(name, slices.Collect(maps.Keys(leaves))))
 		}
 		if err := setLeaf(leaf, value); err != nil {
-			return cfg, fmt.Errorf("--set %s: %w", name, err)
+			return cfg, usagef("--set %s: %w", name, err)
 		}
+		sources[name] = "--set"
 	}
+	cfg.completeCluster()
 	return cfg, cfg.validate()
+}
+
+func setByEnvironment(environ []string, leaves map[string]reflect.Value, sources configSources) error {
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		if !strings.HasPrefix(name, envPrefix) || slices.Contains(envReserved, name) {
+			continue
+		}
+		path := envName(name, leaves)
+		if path == "" {
+			var names []string
+			for leaf := range leaves {
+				names = append(names, variableOf(leaf))
+			}
+			return fmt.Errorf("environment: %s names no setting%s", name, didYouMean(name, names))
+		}
+		if err := setLeaf(leaves[path], value); err != nil {
+			return fmt.Errorf("environment: %s: %w", name, err)
+		}
+		sources[path] = "$" + name
+	}
+	return nil
+}
+
+// envPrefix begins the variables that are settings.
+const envPrefix = "BLOCKDESK_"
+
+// variableOf is the name of a leaf in the environment.
+func variableOf(path string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
 }
 
 func decodeYAML(text []byte, into any) error {
@@ -284,7 +333,7 @@ func collectLeaves(v reflect.Value, prefix string, into map[string]reflect.Value
 
 func envName(variable string, leaves map[string]reflect.Value) string {
 	for path := range leaves {
-		if "BLOCKDESK_"+strings.ToUpper(strings.ReplaceAll(path, ".", "_")) == variable {
+		if variableOf(path) == variable {
 			return path
 		}
 	}
@@ -331,42 +380,14 @@ func between(key string, value, low, high int) error {
 	return nil
 }
 
+// validate holds the configuration to the ranges of its keys, and then to what
+// belongs together.
 func (c *Config) validate() error {
-	for _, err := range []error{
-		oneOf("log_level", c.LogLevel, "debug", "info", "warn", "error"),
-		oneOf("durability.mode", c.Durability.Mode, "sync", "interval"),
-		between("durability.interval_ms", c.Durability.IntervalMS, 1, 1000),
-		oneOf("engine.book", c.Engine.Book, "ladder", "naive"),
-		oneOf("engine.wait", c.Engine.Wait, "park", "spin"),
-		between("engine.max_orders", c.Engine.MaxOrders, 1, 1<<24),
-		between("engine.ingress_size", c.Engine.IngressSize, 64, 1<<20),
-		between("engine.egress_size", c.Engine.EgressSize, 1024, 1<<24),
-		between("engine.max_batch", c.Engine.MaxBatch, 1, 1<<16),
-		between("journal.keep_snapshots", c.Journal.KeepSnapshots, 1, 100),
-		between("fix.max_sessions", c.FIX.MaxSessions, 1, 10_000),
-		between("fix.messages_per_second", c.FIX.MessagesPerSecond, 1, 1_000_000),
-		between("fix.message_log_file_mib", c.FIX.MessageLogFileMiB, 1, 4096),
-		between("fix.message_log_files", c.FIX.MessageLogFiles, 1, 10_000),
-		c.FIX.checkTLS(),
-		between("feed.connections_per_ip", c.Feed.ConnectionsPerIP, 1, 100_000),
-		between("feed.max_connections", c.Feed.MaxConnections, 1, 1_000_000),
-		between("history.trades_days", c.History.TradesDays, 2, 36_500),
-		between("history.minutes_days", c.History.MinutesDays, 2, 36_500),
-		between("http.market_data_per_minute", c.HTTP.MarketDataPerMinute, 0, maxPerMinute),
-		between("http.market_data_burst", c.HTTP.MarketDataBurst, 1, maxBurst),
-		between("http.partner_per_minute", c.HTTP.PartnerPerMinute, 0, maxPerMinute),
-		between("http.partner_burst", c.HTTP.PartnerBurst, 1, maxBurst),
-		between("http.rfq_writes_per_minute", c.HTTP.RFQWritesPerMinute, 0, maxPerMinute),
-		between("http.rfq_writes_burst", c.HTTP.RFQWritesBurst, 1, maxBurst),
-		between("http.dvp_per_minute", c.HTTP.DvPPerMinute, 0, maxWindow),
-		between("http.handshake_per_minute", c.HTTP.HandshakePerMinute, 0, maxPerMinute),
-		between("risk.band_bps", c.Risk.BandBps, 0, 10_000),
-		between("risk.max_open_orders", c.Risk.MaxOpenOrders, 0, 1<<24),
-		between("instruments", len(c.Instruments), 1, 1000),
-	} {
-		if err != nil {
-			return err
-		}
+	if err := c.checkRanges(); err != nil {
+		return err
+	}
+	if err := c.FIX.checkTLS(); err != nil {
+		return err
 	}
 	sizes := engine.Options{IngressSize: c.Engine.IngressSize, EgressSize: c.Engine.EgressSize, MaxBatch: c.Engine.MaxBatch}
 	if err := sizes.Validate(); err != nil {
@@ -384,7 +405,13 @@ func (c *Config) validate() error {
 	if err := c.validateSettle(); err != nil {
 		return err
 	}
-	return c.validateMirror()
+	if err := c.validateMirror(); err != nil {
+		return err
+	}
+	if err := c.validateCluster(); err != nil {
+		return err
+	}
+	return c.validateGroups()
 }
 
 // rate is a limit of so many a minute; 0 is the largest that there is, which

@@ -122,14 +122,14 @@ func (c *Config) placeholders() (keys []string) {
 }
 
 // completePairs gives a configuration that names no pairs the default ones, as
-// far as it has their instruments.
+// far as it has their instruments, and they are in the group of what prices them.
 func (c *Config) completePairs() {
 	if c.RFQ.Pairs != nil {
 		return
 	}
 	c.RFQ.Pairs = []PairConfig{}
 	for _, p := range defaultPairs() {
-		if c.hasInstrument(p.Symbol) && (p.Via == "" || c.hasInstrument(p.Via)) {
+		if c.hasInstrument(p.Symbol) && (p.Via == "" || c.hasInstrument(p.Via) && c.together(p.Symbol, p.Via)) {
 			c.RFQ.Pairs = append(c.RFQ.Pairs, p)
 		}
 	}
@@ -141,18 +141,6 @@ func (c *Config) hasInstrument(symbol string) bool {
 
 // policy is what holds for all pairs. Errors name the key.
 func (c *RFQConfig) policy() (rfq.Policy, error) {
-	for _, err := range []error{
-		between("rfq.quote_ttl_s", c.QuoteTTLS, 1, maxTTLS),
-		between("rfq.claim_ttl_s", c.ClaimTTLS, 1, maxClaimTTLS),
-		between("rfq.late_window_s", c.LateWindowS, 0, maxLateS),
-		between("rfq.fee_bps", c.FeeBps, 0, market.MaxBps-1),
-		between("rfq.wallet_claims", c.WalletClaims, 1, 65_535),
-		between("rfq.sol_max_age_s", c.SOLMaxAgeS, 0, maxAgeS),
-	} {
-		if err != nil {
-			return rfq.Policy{}, err
-		}
-	}
 	p := rfq.Policy{
 		QuoteTTL: nanos(c.QuoteTTLS), ClaimTTL: nanos(c.ClaimTTLS), LateWindow: nanos(c.LateWindowS),
 		FeeBps: uint16(c.FeeBps), WalletClaims: uint16(c.WalletClaims),
@@ -188,9 +176,6 @@ func discounts(ladder []LadderStepConfig) (out [market.FillCount]uint16, err err
 		}
 		if given[fill-1] {
 			return out, fmt.Errorf("rfq.ladder[%d].fill_usd: %d appears twice", i, step.FillUSD)
-		}
-		if err := between(fmt.Sprintf("rfq.ladder[%d].discount_bps", i), step.DiscountBps, 0, market.MaxBps-1); err != nil {
-			return out, err
 		}
 		given[fill-1], out[fill-1] = true, uint16(step.DiscountBps)
 	}
@@ -284,16 +269,6 @@ func (c *Config) pairs() ([]pairSetup, error) {
 }
 
 func (p *PairConfig) setup(id market.InstrumentID) (s pairSetup, err error) {
-	for _, err := range []error{
-		between("base_decimals", p.BaseDecimals, 0, maxBaseDec),
-		between("corridor_bps", p.CorridorBps, 1, market.MaxBps-1),
-		between("max_age_s", p.MaxAgeS, 0, maxAgeS),
-		oneOf("price_source", p.PriceSource, "operator", "book"),
-	} {
-		if err != nil {
-			return s, err
-		}
-	}
 	s = pairSetup{symbol: p.Symbol, pair: rfq.Pair{
 		Instrument: id, BaseDecimals: uint8(p.BaseDecimals), Source: rfq.SourceOperator,
 		CorridorBps: uint16(p.CorridorBps), MaxAge: nanos(p.MaxAgeS), Via: rfq.NoInstrument,
@@ -327,9 +302,6 @@ func (p *PairConfig) setup(id market.InstrumentID) (s pairSetup, err error) {
 
 // operators returns the configured operators, without ids.
 func (c *Config) operators() ([]httpgw.Operator, error) {
-	if err := between("operators", len(c.Operators), 0, rfq.MaxOperators/2); err != nil {
-		return nil, err
-	}
 	var out []httpgw.Operator
 	for i, o := range c.Operators {
 		if !isOperatorName(o.Name) || slices.Contains(reservedOperators, o.Name) {

@@ -72,19 +72,8 @@ func (c *Config) settles() bool { return c.RFQ.Enabled && c.Chain.RPCURLs != "" 
 // validateSettle checks the settings of the chain and of settlement, which hold
 // whether they are used or not.
 func (c *Config) validateSettle() error {
-	for _, err := range []error{
-		between("chain.timeout_ms", c.Chain.TimeoutMS, 100, 60_000),
-		between("chain.attempt_timeout_ms", c.Chain.AttemptTimeoutMS, 100, c.Chain.TimeoutMS),
-		between("settle.units", c.Settle.Units, 1, build.MaxUnits),
-		between("settle.micro_lamports", c.Settle.MicroLamports, 0, 1_000_000_000),
-		between("settle.resend_ms", c.Settle.ResendMS, 100, 30_000),
-		between("settle.poll_ms", c.Settle.PollMS, 50, 10_000),
-		between("settle.watch_ms", c.Settle.WatchMS, 100, 600_000),
-		between("settle.clock_tolerance_s", c.Settle.ClockToleranceS, 0, 3600),
-	} {
-		if err != nil {
-			return err
-		}
+	if err := between("chain.attempt_timeout_ms", c.Chain.AttemptTimeoutMS, 100, c.Chain.TimeoutMS); err != nil {
+		return err
 	}
 	if _, err := c.Settle.budget().PriorityLamports(); err != nil {
 		return fmt.Errorf("settle.micro_lamports: %d for each of %d units: more than %d lamports for one transaction",

@@ -150,3 +150,14 @@ func TestDustOptions(t *testing.T) {
 		}
 	}
 }
+
+// What may be lost is a package of mode interval alone.
+func TestBuildsAreKeptBeforeTheyAreHandedOut(t *testing.T) {
+	for mode, want := range map[string]bool{"sync": true, "quorum": true, "interval": false} {
+		cfg := defaultConfig()
+		cfg.Durability.Mode = mode
+		if o, err := (&service{cfg: &cfg}).settleOptions(); err != nil || o.SyncBuilds != want {
+			t.Errorf("%s: %v, %v", mode, o.SyncBuilds, err)
+		}
+	}
+}

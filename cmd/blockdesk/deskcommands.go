@@ -58,14 +58,15 @@ func lockCommand(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "lock", Short: "Stop quotes and claims: of everything, a pair, or a rail", Args: cobra.NoArgs,
 		Long: "Stop quotes, claims and co-signatures: of everything, or of one pair or rail. What is\n" +
-			"reserved or paid already goes on. With --list it shows the locks.",
-		Example: "  blockdesk lock --pair SLUSD/USDC --reason 'price feed down'",
+			"reserved or paid already goes on. With --list it shows the locks. It is journaled with your\n" +
+			"name and survives a restart.",
+		Example: "  blockdesk lock --pair SLUSD/USDC --reason 'price feed down'\n  blockdesk lock --list",
 		RunE: operatorCommand(s, &f, func([]string) (string, any, error) {
 			if list {
 				return "/desk/locks", nil, nil
 			}
 			if in.Reason == "" {
-				return "", nil, fmt.Errorf("--reason is required: it is journaled and shown on the status")
+				return "", nil, usagef("--reason is required: it is journaled and shown on the status")
 			}
 			return "/desk/locks", &in, nil
 		}, showLocks),
@@ -83,7 +84,8 @@ func unlockCommand(s *settings) *cobra.Command {
 		Use: "unlock", Short: "Open again what lock has stopped", Args: cobra.NoArgs,
 		Long: "Open again what lock has stopped. A pair and a rail have locks of their own: each is\n" +
 			"opened by itself, and unlock alone opens the lock of everything.",
-		RunE: operatorCommand(s, &f, func([]string) (string, any, error) { return "/desk/locks", &in, nil }, showLocks),
+		Example: "  blockdesk unlock --pair SLUSD/USDC",
+		RunE:    operatorCommand(s, &f, func([]string) (string, any, error) { return "/desk/locks", &in, nil }, showLocks),
 	}
 	f.add(cmd)
 	in.flags(cmd)
@@ -123,17 +125,26 @@ type priceChange struct {
 }
 
 func priceCommand(s *settings) *cobra.Command {
-	cmd := groupCommand(cobra.Command{Use: "price", Short: "Set and list what pairs and SOL are worth in USD"})
+	cmd := groupCommand(cobra.Command{
+		Use: "price", Short: "Set and list what pairs and SOL are worth in USD",
+		Long: "Set and list what pairs and SOL are worth in USD: a pair's anchor, which its reference price\n" +
+			"must lie near, and the price of SOL, which claims over that rail are paid at. One that is too\n" +
+			"old sells nothing.",
+	})
 	var f operatorFlags
 	f.add(cmd)
 	list := &cobra.Command{
 		Use: "list", Short: "List the prices with their age and corridor", Args: cobra.NoArgs,
-		RunE: operatorCommand(s, &f, func([]string) (string, any, error) { return "/desk/prices", nil, nil }, showPrices),
+		Long:    "List the prices of pairs and rails, since when, how old they may get, and between what a\nreference price must lie.",
+		Example: "  blockdesk price list",
+		RunE:    operatorCommand(s, &f, func([]string) (string, any, error) { return "/desk/prices", nil, nil }, showPrices),
 	}
 	var in priceChange
 	var maxAge time.Duration
 	set := &cobra.Command{
 		Use: "set", Short: "Set the anchor of a pair, or the price of SOL", Args: cobra.NoArgs,
+		Long: "Set the anchor of a pair (--pair), or the price of SOL (--rail SOL). It holds at once, for\n" +
+			"quotes and claims from now on, and is journaled with your name. A restart does not undo it.",
 		Example: "  blockdesk price set --pair SLUSD/USDC --usd 0.999\n  blockdesk price set --rail SOL --usd 151.20 --max-age 10m",
 	}
 	set.Flags().StringVar(&in.Pair, "pair", "", "one pair, e.g. SLUSD/USDC")
@@ -180,11 +191,16 @@ func showPrices(w io.Writer, a *pricesAnswer) error {
 }
 
 func inventoryCommand(s *settings) *cobra.Command {
-	cmd := groupCommand(cobra.Command{Use: "inventory", Short: "Set and list how much of each pair's base asset may be sold"})
+	cmd := groupCommand(cobra.Command{
+		Use: "inventory", Short: "Set and list how much of each pair's base asset may be sold",
+		Long: "Set and list how much of each pair's base asset may be sold in all. It is a limit of its own\n" +
+			"beside the tickets and what the desk's wallet holds.",
+	})
 	var f operatorFlags
 	f.add(cmd)
 	list := &cobra.Command{
 		Use: "list", Short: "List what may be sold, is reserved, and is sold", Args: cobra.NoArgs,
+		Long: "List each pair's inventory: in all, free, reserved by claims, and sold.", Example: "  blockdesk inventory list",
 		RunE: operatorCommand(s, &f, func([]string) (string, any, error) { return "/desk/inventory", nil, nil }, showInventory),
 	}
 	var in struct {
@@ -193,6 +209,7 @@ func inventoryCommand(s *settings) *cobra.Command {
 	}
 	set := &cobra.Command{
 		Use: "set", Short: "Set how much may be sold in all, what is sold already included", Args: cobra.NoArgs,
+		Long:    "Set how much of a pair's base asset may be sold in all, what is sold and reserved already\nincluded. It is journaled with your name, and a restart does not undo it.",
 		Example: "  blockdesk inventory set --pair SLUSD/USDC --amount 5000000",
 		RunE:    operatorCommand(s, &f, func([]string) (string, any, error) { return "/desk/inventory", &in, nil }, showInventory),
 	}

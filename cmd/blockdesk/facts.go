@@ -55,11 +55,7 @@ func newFactsBook(s *service) *factsBook {
 		},
 		Build: catalog.Build{Version: version, SourceCommit: sourceCommit()}, ProgramID: c.programID(),
 	}
-	hash, err := executableHash()
-	if err != nil {
-		s.log.Warn("documents do not tell the program's hash", "error", err)
-	}
-	b.service.Build.ExecutableHash = hash
+	b.service.Build.ExecutableHash = s.program.hash
 	return b
 }
 

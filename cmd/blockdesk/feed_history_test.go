@@ -31,6 +31,9 @@ func TestHistoryAfterKillsIsTheJournals(t *testing.T) {
 			tradeFor(answerTimeout, a, b)
 		}()
 		time.Sleep(200*time.Millisecond + time.Duration(rng.Int64N(int64(time.Second))))
+		if err := a.await("trades", func() bool { return len(a.fills) >= 10*(round+1) }); err != nil {
+			t.Fatal(err)
+		}
 		if err := s.Kill(); err != nil {
 			t.Fatal(err)
 		}

@@ -64,7 +64,7 @@ func replayConfig(t *testing.T, more string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf(`log_level: warn
+	return fmt.Sprintf(`log: {level: warn}
 fix: {participants_file: %q, messages_per_second: 1000000}
 http: {market_data_per_minute: 0}
 journal: {snapshot_every: 20000, keep_snapshots: 100}

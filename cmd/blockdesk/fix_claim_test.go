@@ -199,7 +199,8 @@ func TestFIXClaim(t *testing.T) {
 // kill -9 between any two steps loses none of them.
 func TestFIXClaimKilled(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, rigOptions{slot: 20 * time.Millisecond, wallets: 1, claimTTL: 600, firmWallet: true})
+	// A package is good for 150 slots, and has to outlive a restart.
+	r := newRig(t, rigOptions{slot: 60 * time.Millisecond, wallets: 1, claimTTL: 600, firmWallet: true})
 	c := newClaimant(r)
 	was := r.holdings()
 	report := c.claim("c1")

@@ -93,13 +93,13 @@ func (f *fixClientFlags) options(s *settings, interactive bool, prompt io.Writer
 		HeartBtInt: f.heartBt, KeepSequence: true, Reset: f.reset,
 	}
 	if f.compID == "" {
-		return o, errors.New("--comp-id is needed")
+		return o, usagef("--comp-id is needed")
 	}
 	if err := between("--heartbeat", f.heartBt, 10, 60); err != nil {
-		return o, err
+		return o, usageError{err}
 	}
 	if f.wait <= 0 || f.wait > time.Hour {
-		return o, fmt.Errorf("--wait: %s is outside 0 to 1h", f.wait)
+		return o, usagef("--wait: %s is outside 0 to 1h", f.wait)
 	}
 	cfg, err := s.load()
 	if err != nil {
@@ -156,7 +156,7 @@ func (f *fixClientFlags) password(interactive bool, prompt io.Writer) (string, e
 		return password, nil
 	}
 	if !interactive {
-		return "", errors.New("no password: name --password-file or --key, or set " + fixPasswordEnv)
+		return "", usagef("no password: name --password-file or --key, or set %s", fixPasswordEnv)
 	}
 	fmt.Fprint(prompt, "Password: ")
 	password, err := term.ReadPassword(int(os.Stdin.Fd()))
@@ -190,7 +190,7 @@ func readLogonKey(path string) (ed25519.PrivateKey, error) {
 func (f *fixClientFlags) tlsConfig(address string) (*tls.Config, error) {
 	if !f.tls {
 		if f.ca != "" || f.cert != "" || f.certKey != "" || f.serverName != "" {
-			return nil, errors.New("--ca, --cert, --cert-key and --server-name need --tls")
+			return nil, usagef("--ca, --cert, --cert-key and --server-name need --tls")
 		}
 		return nil, nil
 	}

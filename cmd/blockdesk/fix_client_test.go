@@ -303,6 +303,7 @@ func TestFIXScreenRedraws(t *testing.T) {
 
 // A log that is followed shows what comes, over the end of a file.
 func TestFIXLogFollows(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	line := func(seq int) string {
 		return fmt.Sprintf("2026-03-04T05:06:07.000000008Z in MM 35=0|34=%d|112=x|\n", seq)

@@ -52,7 +52,7 @@ func fixLogCommand(s *settings) *cobra.Command {
 					return err
 				}
 				if path = cfg.FIX.MessageLogDir; path == "" {
-					return errors.New("name a file or folder: fix.message_log_dir is not set")
+					return usagef("name a file or folder: fix.message_log_dir is not set")
 				}
 			}
 			p, err := f.printer(cmd.OutOrStdout(), s.json, time.Now())

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -53,6 +52,9 @@ func fixSessionCommands(s *settings) []*cobra.Command {
 	}{
 		{cobra.Command{
 			Use: "sessions", Short: "List the sessions: who is logged on, numbers, orders, the last refused logon", Args: cobra.NoArgs,
+			Long: "List every session: who is logged on, since when and from where, the next numbers, live orders,\n" +
+				"bytes that its client has not taken, what its logon asked for, and the last refused logon with\nits reason. Under it, why the participants file is not in force, where that is so.",
+			Example: "  blockdesk fix sessions",
 		}, func(c *cobra.Command, f *operatorFlags) {
 			c.RunE = operatorCommand(s, f, func([]string) (string, any, error) { return "/desk/fix/sessions", nil, nil }, showFIXSessions)
 		}},
@@ -60,13 +62,19 @@ func fixSessionCommands(s *settings) []*cobra.Command {
 			Use: "reset-seq COMPID", Short: "Start both sequence numbers of a session at 1", Args: cobra.ExactArgs(1),
 			Long: "Start both sequence numbers of a session at 1. The messages that it has been sent are deleted: its\n" +
 				"client asks for the state of its orders then. A session that is logged on is left alone, or with\n" +
-				"--force logged out first.",
+				"--force logged out first. Tell the client: it has to start at 1 too.",
+			Example: "  blockdesk fix reset-seq GUEST --force",
 		}, addFIXReset(s)},
 		{cobra.Command{
 			Use: "kick COMPID", Short: "Log a session out; its client may log on again at once", Args: cobra.ExactArgs(1),
+			Long: "Log a session out, with a text that its client sees. It may log on again at once: to keep it out,\n" +
+				"take its CompID out of the participants file.",
+			Example: "  blockdesk fix kick GUEST --text 'please call us'",
 		}, addFIXKick(s)},
 		{cobra.Command{
 			Use: "announce TEXT", Short: "Send maintenance news (35=B) to the sessions that are logged on", Args: cobra.ExactArgs(1),
+			Long: "Send maintenance news (35=B) to all sessions that are logged on, or --to one. It is kept for a\n" +
+				"resend like a report. TEXT is 1 to 256 printable ASCII characters.",
 			Example: "  blockdesk fix announce 'restart at 18:00 UTC, two minutes'",
 		}, addFIXAnnounce(s)},
 	}
@@ -135,7 +143,7 @@ func checkCompID(text string) error {
 	for _, c := range text {
 		letter := c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 		if !letter && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-' {
-			return errors.New("this is no CompID: letters, digits, '.', '_' and '-', see blockdesk fix sessions")
+			return usagef("this is no CompID: letters, digits, '.', '_' and '-', see blockdesk fix sessions")
 		}
 	}
 	return nil

@@ -39,7 +39,11 @@ const (
 )
 
 func fixCommand(s *settings) *cobra.Command {
-	cmd := groupCommand(cobra.Command{Use: "fix", Short: "Tools for the FIX gateway"})
+	cmd := groupCommand(cobra.Command{
+		Use: "fix", Short: "FIX sessions: list, reset, log out, announce; a client, the log, test certificates",
+		Long: "FIX sessions of a running service, and tools for whoever connects: a client for the terminal, a\n" +
+			"reader of the message log, certificates to test with. docs/fix-tools.md shows them at work.",
+	})
 	cmd.AddCommand(fixCertCommand(s), fixClientCommand(s), fixLogCommand(s))
 	cmd.AddCommand(fixSessionCommands(s)...)
 	return cmd
@@ -57,10 +61,10 @@ func fixCertCommand(s *settings) *cobra.Command {
 			"  blockdesk serve --set fix.tls_cert_file=certs/server.pem --set fix.tls_key_file=certs/server.key",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := between("--days", days, 1, maxCertDays); err != nil {
-				return err
+				return usageError{err}
 			}
 			if err := between("--host", len(hosts), 1, maxCertHosts); err != nil {
-				return err
+				return usageError{err}
 			}
 			files, err := makeCerts(hosts, time.Now(), time.Duration(days)*24*time.Hour)
 			if err != nil {

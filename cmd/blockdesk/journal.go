@@ -3,23 +3,33 @@ package main
 import (
 	"encoding/hex"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"blockdesk/persist"
+	"blockdesk/persist/quorum"
 )
 
 func journalCommand(s *settings) *cobra.Command {
-	cmd := groupCommand(cobra.Command{Use: "journal", Short: "Look into the journal of a service that is stopped"})
+	cmd := groupCommand(cobra.Command{
+		Use: "journal", Short: "Look into the journal of a service that is stopped",
+		Long: "Look into the journal of a service that is stopped: prove it, replay it, print it. None of\n" +
+			"these changes a file. Where a service has the folder open they fail (IN_USE): copy it by\n" +
+			"blockdesk backup and look into the copy.",
+	})
 	verify := &cobra.Command{
 		Use: "verify", Args: cobra.NoArgs,
 		Short: "Prove checksums, sequence, events, and the state at every snapshot",
+		Long: "Prove the journal: every checksum, the chain of frames, the events of every command, and the\n" +
+			"state at each snapshot, by replaying all of it. Exit code 1, and where the damage is, where\n" +
+			"something does not fit. Of a node of a group (journal: raft) it proves what the node's log and\n" +
+			"snapshots hold: nodes that have stopped at the same command have the same state hash. The last\n" +
+			"commands may be ones that no majority has.",
+		Example: "  blockdesk journal verify --data data",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return journalReport(cmd, s, persist.Verify)
+			return journalReport(cmd, s, persist.Verify, quorum.Verify)
 		},
 	}
 	var to uint64
@@ -27,11 +37,19 @@ func journalCommand(s *settings) *cobra.Command {
 	replay := &cobra.Command{
 		Use: "replay", Args: cobra.NoArgs,
 		Short: "Replay the journal and print the hashes that it leads to",
+		Long: "Replay the longest part of the journal that there is, up to --to, and print the hashes of the\n" +
+			"state and of the books that it leads to. With --book naive the slow, obvious book does it:\n" +
+			"the hashes are the same.",
+		Example: "  blockdesk journal replay --book naive\n  blockdesk journal replay --to 1000",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if book != "" {
 				s.sets = append(s.sets, "engine.book="+book)
 			}
-			return journalReport(cmd, s, func(o persist.ToolOptions) (persist.Report, error) { return persist.Replay(o, to) })
+			return journalReport(cmd, s, func(o persist.ToolOptions) (persist.Report, error) { return persist.Replay(o, to) },
+				func(o quorum.VerifyOptions) (persist.Report, error) {
+					o.To = to
+					return quorum.Verify(o)
+				})
 		},
 	}
 	replay.Flags().Uint64Var(&to, "to", persist.NewestSnapshot, "stop after the frame that holds this command")
@@ -39,13 +57,17 @@ func journalCommand(s *settings) *cobra.Command {
 	var from, until uint64
 	dump := &cobra.Command{
 		Use: "dump", Args: cobra.NoArgs, Short: "Print the commands, one JSON object a line",
+		Long: "Print the commands of the journal as JSON lines, with or without --json: number, time, kind\n" +
+			"and all that is not zero.",
+		Example: "  blockdesk journal dump --from 1 --to 20",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o, err := toolOptions(cmd, s)
 			if err != nil {
 				return err
 			}
-			o.Progress = nil // the commands are the output
-			return persist.Dump(o, from, until, cmd.OutOrStdout())
+			told := s.newBar(cmd.ErrOrStderr(), "journal dump", inCommands)
+			o.Progress = told.quietOn(cmd.OutOrStdout()).progress(cmd.Context())
+			return told.run(func() error { return persist.Dump(o, from, until, cmd.OutOrStdout()) })
 		},
 	}
 	dump.Flags().Uint64Var(&from, "from", 1, "first command")
@@ -60,18 +82,38 @@ func toolOptions(cmd *cobra.Command, s *settings) (persist.ToolOptions, error) {
 		return persist.ToolOptions{}, err
 	}
 	return persist.ToolOptions{
-		Dir: filepath.Join(cfg.DataDir, journalFolder), State: cfg.stateOptions(), Logger: cfg.logger(cmd.ErrOrStderr()),
-		Progress: progress(cmd.ErrOrStderr()),
+		Dir: filepath.Join(cfg.DataDir, journalFolder), State: cfg.stateOptions(), Logger: cfg.Log.logger(cmd.ErrOrStderr()),
 	}, nil
 }
 
-func journalReport(cmd *cobra.Command, s *settings, run func(persist.ToolOptions) (persist.Report, error)) error {
+// journalReport prints what a tool finds: alone reads a single node's journal, member
+// that of a node of a group.
+func journalReport(cmd *cobra.Command, s *settings, alone func(persist.ToolOptions) (persist.Report, error),
+	member func(quorum.VerifyOptions) (persist.Report, error),
+) error {
 	o, err := toolOptions(cmd, s)
 	if err != nil {
 		return err
 	}
+	cfg, err := s.load()
+	if err != nil {
+		return err
+	}
+	run := alone
+	if cfg.clustered() {
+		o.Dir = filepath.Join(cfg.DataDir, quorumFolder)
+		run = func(o persist.ToolOptions) (persist.Report, error) {
+			return member(quorum.VerifyOptions{ToolOptions: o})
+		}
+	}
 	start := time.Now()
-	r, err := run(o)
+	told := s.newBar(cmd.ErrOrStderr(), "journal "+cmd.Name(), inCommands)
+	o.Progress = told.progress(cmd.Context())
+	var r persist.Report
+	err = told.run(func() error {
+		r, err = run(o)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -91,31 +133,10 @@ func journalReport(cmd *cobra.Command, s *settings, run func(persist.ToolOptions
 	return err
 }
 
-// progress tells a person on a terminal how far long work has come.
-func progress(w io.Writer) func(done, total uint64) {
-	file, ok := w.(*os.File)
-	if !ok {
-		return nil
-	}
-	if info, err := file.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return nil
-	}
-	last := time.Now()
-	return func(done, total uint64) {
-		if now := time.Now(); done >= total || now.Sub(last) > 200*time.Millisecond {
-			last = now
-			fmt.Fprintf(w, "\r%3d %%", done*100/max(total, 1))
-			if done >= total {
-				fmt.Fprint(w, "\r     \r")
-			}
-		}
-	}
-}
-
 // bookHash replays the journal below dataDir and returns where its books ended.
 func bookHash(cmd *cobra.Command, dataDir string) (string, error) {
 	r, err := persist.Replay(persist.ToolOptions{
-		Dir: filepath.Join(dataDir, journalFolder), Logger: (&Config{LogLevel: "error"}).logger(cmd.ErrOrStderr()),
+		Dir: filepath.Join(dataDir, journalFolder), Logger: LogConfig{Level: "error"}.logger(cmd.ErrOrStderr()),
 	}, persist.NewestSnapshot)
 	return hex.EncodeToString(r.BookHash[:]), err
 }

@@ -12,10 +12,17 @@ import (
 
 // keyCommand makes and shows keys. No command prints one.
 func keyCommand(s *settings) *cobra.Command {
-	cmd := groupCommand(cobra.Command{Use: "key", Short: "Make the desk's key, or show its address"})
+	cmd := groupCommand(cobra.Command{
+		Use: "key", Short: "Make the desk's key, or show its address",
+		Long: "Make the desk's key, or show the address of one. A key's file is in Solana's form, 64 numbers,\n" +
+			"which only its owner may read. No command prints a key.",
+	})
 	cmd.AddCommand(
 		&cobra.Command{
 			Use: "new FILE", Short: "Make a key in a new file that only you can read, and print its address", Args: cobra.ExactArgs(1),
+			Long: "Make a key in a new file that only you can read, and print its address. A file that is there\n" +
+				"is not replaced. Copy it to a safe place before anything is paid to it.",
+			Example: "  blockdesk key new desk.json",
 			RunE: func(cmd *cobra.Command, args []string) error {
 				if err := cosign.HardenProcess(); err != nil {
 					return err
@@ -29,6 +36,7 @@ func keyCommand(s *settings) *cobra.Command {
 		},
 		&cobra.Command{
 			Use: "show FILE", Short: "Print a key's address", Args: cobra.ExactArgs(1),
+			Long: "Print the address of the key in FILE. A file that others may read is refused.", Example: "  blockdesk key show desk.json",
 			RunE: func(cmd *cobra.Command, args []string) error {
 				key, err := openKey(args[0])
 				if err != nil {

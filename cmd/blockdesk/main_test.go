@@ -25,8 +25,7 @@ const asProgram = "RUN_AS_PROGRAM"
 func TestMain(m *testing.M) {
 	// The workers of a fuzz test inherit the environment too.
 	if os.Getenv(asProgram) != "" && (len(os.Args) < 2 || !strings.HasPrefix(os.Args[1], "-test.")) {
-		main()
-		os.Exit(0)
+		os.Exit(mainOn(testMachine()))
 	}
 	if err := os.Setenv(asProgram, "1"); err != nil {
 		panic(err)

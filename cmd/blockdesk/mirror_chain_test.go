@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// mirrorPatience is how long the service may take to tell what is so.
+const mirrorPatience = time.Minute
+
 // A pool and a book on a local chain move while the service follows them through
 // three nodes that fail, lag and lie, through a fork that is rolled back, and
 // through restarts and kills. All that it ever tells is what was done, to the atom.
@@ -44,6 +47,7 @@ func TestMirrorFollowsTheChain(t *testing.T) {
 	r.rest()
 	r.m.book.orders = nil
 	r.m.book.fill(r.m.rng)
+	r.lastOfAll()
 	r.idle(finalizeSlots + 2)
 	r.checkAll(followers, func(last *mirroredDepth) { r.checkFIX(client, book, last) })
 }
@@ -62,13 +66,13 @@ func TestMirrorFollowsTheSandbox(t *testing.T) {
 	}
 	r.idle(finalizeSlots + 2)
 	b := r.m.cluster.tip(0)
-	eventually(t, 20*time.Second, "the last book", func() bool {
+	eventually(t, mirrorPatience, "the last book", func() bool {
 		var d mirroredDepth
 		getJSON(t, r.s.Addresses.API+"/api/v1/market/depth?limit=100&symbol=SLUSD/USDC", &d)
 		return d.Slot != nil && *d.Slot+1 >= b.slot && slices.Equal(d.Bids, b.bids) && slices.Equal(d.Asks, b.asks)
 	})
 	for _, p := range r.m.pools {
-		eventually(t, 20*time.Second, fmt.Sprintf("the trades of %s", p.symbol), func() bool {
+		eventually(t, mirrorPatience, fmt.Sprintf("the trades of %s", p.symbol), func() bool {
 			var page struct{ Trades []mirroredTrade }
 			getJSON(t, r.s.Addresses.API+"/api/v1/market/trades?limit=100&symbol="+p.symbol, &page)
 			return len(page.Trades) == len(p.numbered())
@@ -79,7 +83,7 @@ func TestMirrorFollowsTheSandbox(t *testing.T) {
 // follows waits until the service tells of a slot that is not before.
 func (r *mirrorRig) follows(slot uint64) {
 	r.t.Helper()
-	eventually(r.t, 20*time.Second, fmt.Sprintf("a book of slot %d", slot), func() bool {
+	eventually(r.t, mirrorPatience, fmt.Sprintf("a book of slot %d", slot), func() bool {
 		r.watch.check()
 		r.watch.mu.Lock()
 		defer r.watch.mu.Unlock()
@@ -87,13 +91,29 @@ func (r *mirrorRig) follows(slot uint64) {
 	})
 }
 
+// lastOfAll has the second pool's swap be newer than all that the first pool saw:
+// the status record goes on telling of the first, whose pair is the canonical one.
+func (r *mirrorRig) lastOfAll() {
+	r.t.Helper()
+	if err := r.m.exchange(r.m.pools[1]); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
 // awaitSwaps waits until what is final by now is told.
 func (r *mirrorRig) awaitSwaps() {
 	r.t.Helper()
 	final := r.now() - finalizeSlots
-	eventually(r.t, 20*time.Second, fmt.Sprintf("the swaps up to slot %d", final), func() bool {
+	var left []string
+	defer func() {
+		if len(left) > 0 {
+			r.t.Logf("not told: %v", left)
+		}
+	}()
+	eventually(r.t, mirrorPatience, fmt.Sprintf("the swaps up to slot %d", final), func() bool {
 		r.watch.check()
-		return r.m.cluster.untold(r.watch.told(), final) == 0
+		left = r.m.cluster.untold(r.watch.told(), final)
+		return len(left) == 0
 	})
 }
 
@@ -240,7 +260,7 @@ func (r *mirrorRig) checkAll(followers []*follower, doors func(last *mirroredDep
 	r.follows(r.now())
 	for _, p := range r.m.pools {
 		want := p.numbered()
-		eventually(r.t, 20*time.Second, fmt.Sprintf("%d trades of %s", len(want), p.symbol), func() bool {
+		eventually(r.t, mirrorPatience, fmt.Sprintf("%d trades of %s", len(want), p.symbol), func() bool {
 			r.watch.check()
 			r.watch.mu.Lock()
 			defer r.watch.mu.Unlock()

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/runtest"
 )
 
 // fixBook is a book that a FIX client makes of what it is sent.
@@ -96,15 +97,7 @@ func (r *mirrorRig) overFIX() (*fixclient.Client, *fixBook) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- client.Run(ctx, b.take) }()
-	r.t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			r.t.Error(err)
-		}
-	})
+	runtest.Start(r.t, func(ctx context.Context) error { return client.Run(ctx, b.take) })
 	const request = "262=m\x01263=1\x01264=100\x01265=1\x01267=2\x01269=0\x01269=1\x01146=1\x0155=SLUSD/USDC\x01"
 	if err := client.Send("V", []byte(request)); err != nil {
 		r.t.Fatal(err)
@@ -171,13 +164,12 @@ func (r *mirrorRig) checkSymbols() {
 func (r *mirrorRig) checkStatus() {
 	r.t.Helper()
 	var s mirrorStatus
-	ended := time.Now()
+	ended, p := time.Now(), r.m.pools[0]
 	// Documents stand for a cycle.
 	eventually(r.t, 3*factsCycle, "a status record of now without degradation", func() bool {
 		getJSON(r.t, r.s.Addresses.API+"/api/v1/market/status", &s)
-		return s.At.After(ended) && s.Slot == r.now() && !s.Degradation.Degraded && r.isLast(s.Health.Signature)
+		return s.At.After(ended) && s.Slot == r.now() && !s.Degradation.Degraded && p.isLast(s.Health.Signature, r.m.cluster)
 	})
-	p := r.m.pools[0]
 	if s.Pool == nil {
 		r.t.Fatal("no pool")
 	}
@@ -202,16 +194,21 @@ func (r *mirrorRig) checkStatus() {
 	}
 }
 
-// isLast reports whether no pool has a newer transaction.
-func (r *mirrorRig) isLast(signature string) bool {
-	c := r.m.cluster
+// isLast reports whether the pool has no newer transaction, failed ones among them.
+func (p *chainPool) isLast(signature string, c *cluster) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at, ok := c.landed[signature]
-	for _, slot := range c.landed {
-		ok = ok && slot <= at
+	last, ok := c.landed[signature]
+	for _, l := range c.landed {
+		if l.slot > last.slot && l.of(p) {
+			return false
+		}
 	}
-	return ok
+	return ok && last.of(p)
+}
+
+func (l *landing) of(p *chainPool) bool {
+	return slices.ContainsFunc(l.parts, func(part poolMove) bool { return part.pool == p })
 }
 
 // volume is what the first swaps of a pool have moved of its quote asset, which is

@@ -110,23 +110,9 @@ type chainMarket struct {
 func newChainMarket(t *testing.T, seed uint64) *chainMarket {
 	t.Helper()
 	m := &chainMarket{t: t, rng: rand.New(rand.NewPCG(seed, 7)), counts: map[string]int{}}
-	dir := t.TempDir()
-	node, err := startSandbox(t.Context(), sandbox.Options{
-		Dir: findSandbox(), SetupDir: dir, Wallets: 4, ManualSlots: true, FinalizeSlots: finalizeSlots, History: 100_000,
+	m.node, m.setup = startTestChain(t, sandbox.Options{
+		SetupDir: t.TempDir(), Wallets: 4, ManualSlots: true, FinalizeSlots: finalizeSlots, History: 100_000,
 	})
-	if errors.Is(err, sandbox.ErrUnavailable) {
-		t.Skip("skipped: ", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.node = node
-	t.Cleanup(func() {
-		if err := node.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	m.setup = must(sandbox.ReadSetup(dir))
 	// By hand, and as fast as the test's clock.
 	m.control("setSlotMs", map[string]any{"slotMs": slotPause.Milliseconds()})
 	m.control("pause", map[string]any{})
@@ -338,7 +324,7 @@ func (m *chainMarket) send(payer sol.PrivateKey, form txForm, fails bool, parts 
 	var signature string
 	err = m.call("sendTransaction", &signature, []any{base64.StdEncoding.EncodeToString(raw), map[string]any{"encoding": "base64", "skipPreflight": true}})
 	m.moves = append(m.moves, sentMove{signature, payer.PublicKey().String(), fails, parts})
-	m.cluster.land(signature, m.slot)
+	m.cluster.land(signature, landing{m.slot, parts})
 	return err
 }
 

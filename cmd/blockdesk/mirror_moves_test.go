@@ -58,6 +58,13 @@ func (m *chainMarket) act() error {
 	return m.send(trader, form, name == failedSwap, parts, m.legs(trader.PublicKey(), parts)...)
 }
 
+// exchange swaps with one pool.
+func (m *chainMarket) exchange(p *chainPool) error {
+	parts, trader := []poolMove{m.swap(p, 10_000_000, 900_000_000)}, m.traders[0]
+	m.counts["swap"]++
+	return m.send(trader, txForm{}, false, parts, m.legs(trader.PublicKey(), parts)...)
+}
+
 // failedSwap pays more than there is.
 const failedSwap = "failed swap"
 

@@ -94,13 +94,20 @@ type cluster struct {
 	may map[uint64][]*bank
 	// held is what the first pool's vaults held in the chain's own banks.
 	held map[uint64][2]string
-	// landed are the slots of transactions, and done those of trades, each by its
-	// symbol and its signature.
-	landed, done map[string]uint64
+	// landed are the transactions by their signatures, and done the slots of trades,
+	// each by its symbol and its signature.
+	landed map[string]landing
+	done   map[string]uint64
+}
+
+// landing is where a transaction is, and what it has to do with.
+type landing struct {
+	slot  uint64
+	parts []poolMove
 }
 
 func newCluster(url string, watched []string) *cluster {
-	return &cluster{url: url, watched: watched, http: &http.Client{Timeout: 10 * time.Second}, may: map[uint64][]*bank{}, held: map[uint64][2]string{}, landed: map[string]uint64{}, done: map[string]uint64{}}
+	return &cluster{url: url, watched: watched, http: &http.Client{Timeout: 10 * time.Second}, may: map[uint64][]*bank{}, held: map[uint64][2]string{}, landed: map[string]landing{}, done: map[string]uint64{}}
 }
 
 // read makes a bank of what the chain has now of some accounts, with the clock's.
@@ -163,10 +170,10 @@ func (c *cluster) tip(lag int) *bank {
 }
 
 // land notes a transaction of the open slot.
-func (c *cluster) land(signature string, slot uint64) {
+func (c *cluster) land(signature string, l landing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.landed[signature] = slot
+	c.landed[signature] = l
 }
 
 // enter notes a trade.
@@ -176,24 +183,24 @@ func (c *cluster) enter(symbol, signature string, slot uint64) {
 	c.done[symbol+signature] = slot
 }
 
-// untold counts the trades up to a slot that are not among those told.
-func (c *cluster) untold(told map[string]bool, final uint64) (n int) {
+// untold are the trades up to a slot that are not among those told.
+func (c *cluster) untold(told map[string]bool, final uint64) (names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for name, slot := range c.done {
 		if slot <= final && !told[name] {
-			n++
+			names = append(names, fmt.Sprintf("%s of slot %d", name, slot))
 		}
 	}
-	return n
+	return names
 }
 
 // final reports whether a transaction is final by now.
 func (c *cluster) final(signature string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	slot, ok := c.landed[signature]
-	return ok && slot+finalizeSlots <= c.banks[len(c.banks)-1].slot+1 // which is the open one
+	l, ok := c.landed[signature]
+	return ok && l.slot+finalizeSlots <= c.banks[len(c.banks)-1].slot+1 // which is the open one
 }
 
 // allowed returns the banks that may be published of a slot.

@@ -64,6 +64,9 @@ func moneyListCommand(s *settings, f *operatorFlags) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use: "list", Short: "List stuck and doubtful deliveries, refunds that are due, and strays", Args: cobra.NoArgs,
+		Long: "List the money that needs a person, in the order of its haste: deliveries that do not get\n" +
+			"through, claims of which the chain does not tell, refunds that are due, and payments that no\nclaim is known for. It needs a service that settles.",
+		Example: "  blockdesk money list\n  blockdesk money list --kind refunds_due --limit 20",
 		RunE: operatorCommand(s, f, func([]string) (string, any, error) {
 			for name, value := range map[string]string{"kind": kind, "after": after} {
 				if value != "" {
@@ -90,6 +93,8 @@ func moneyRefundedCommand(s *settings, f *operatorFlags) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use: "refunded SIGNATURE", Short: "Note that a payment was paid back", Args: cobra.ExactArgs(1),
+		Long: "Note that the payment with this SIGNATURE was paid back by the transaction --by. It moves\n" +
+			"nothing: send the refund before, with your own wallet program. It is journaled, and cannot be\nnoted twice with different refunds.",
 		Example: "  blockdesk money refunded 5Kd… --by 3xP…",
 		RunE: operatorCommand(s, f, func(args []string) (string, any, error) {
 			in.Payment = args[0]
@@ -111,6 +116,9 @@ func moneyRefundedCommand(s *settings, f *operatorFlags) *cobra.Command {
 func moneyAbandonCommand(s *settings, f *operatorFlags) *cobra.Command {
 	return &cobra.Command{
 		Use: "abandon CLAIM_ID", Short: "Give up a paid claim that can never be delivered: its payment is owed back", Args: cobra.ExactArgs(1),
+		Long: "Give up a paid claim that can never be delivered. Its payment is owed back from then on, and\n" +
+			"stands under refunds_due. Refused while a delivery of it is under way.",
+		Example: "  blockdesk money abandon C000000000002e",
 		RunE: operatorCommand(s, f, func(args []string) (string, any, error) {
 			return "/desk/money/abandon", map[string]string{"claim_id": args[0]}, nil
 		}, showClaimState),
@@ -141,7 +149,7 @@ func moneyReleaseCommand(s *settings, f *operatorFlags) *cobra.Command {
 		Example: "  blockdesk money release C000000000002e --i-have-looked",
 		RunE: operatorCommand(s, f, func(args []string) (string, any, error) {
 			if !looked {
-				return "", nil, errNotLooked
+				return "", nil, usageError{errNotLooked}
 			}
 			return "/desk/money/release", map[string]any{"claim_id": args[0], "confirm": true}, nil
 		}, showClaimState),
@@ -160,6 +168,7 @@ func moneyResolveCommand(s *settings, f *operatorFlags) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use: "resolve SIGNATURE", Short: "Note what was done about a stray", Args: cobra.ExactArgs(1),
+		Long:    "Note what was done about a stray, a payment that no claim is known for. It moves nothing, and\ntakes it off the list.",
 		Example: "  blockdesk money resolve 5Kd… --note 'sent back by 3xP…'",
 		RunE: operatorCommand(s, f, func(args []string) (string, any, error) {
 			in.Payment = args[0]

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -60,33 +58,28 @@ func (f *operatorFlags) dial(s *settings) (*operatorClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &operatorClient{admin: f.admin, token: f.token, from: "--operator-token", http: &http.Client{Timeout: operatorTimeout}}
-	if c.admin == "" {
-		at, err := readAddresses(cfg.DataDir)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("no service has run on %s: there is no %s (start one with blockdesk serve, or name it by --data or --admin)",
-				cfg.DataDir, addressesFile)
-		} else if err != nil {
-			return nil, err
-		}
-		c.admin = at.Admin
+	c := &operatorClient{http: &http.Client{Timeout: operatorTimeout}}
+	if c.admin, err = s.adminOf(f.admin); err != nil {
+		return nil, err
 	}
-	if !strings.Contains(c.admin, "://") {
-		c.admin = "http://" + c.admin
-	}
-	c.admin = strings.TrimRight(c.admin, "/")
-	if c.token == "" {
+	return c, f.findToken(c, cfg.DataDir)
+}
+
+// findToken gives c the token: from the flag, the environment, or the data folder.
+func (f *operatorFlags) findToken(c *operatorClient, dataDir string) error {
+	if c.token, c.from = f.token, "--operator-token"; c.token == "" {
 		c.token, c.from = os.Getenv(operatorTokenEnv), "$"+operatorTokenEnv
 	}
-	if c.token == "" {
-		c.from = filepath.Join(cfg.DataDir, operatorTokenFile)
-		text, err := os.ReadFile(c.from)
-		if err != nil {
-			return nil, fmt.Errorf("no operator's token: give --operator-token or $%s (%w)", operatorTokenEnv, err)
-		}
-		c.token = strings.TrimSpace(string(text))
+	if c.token != "" {
+		return nil
 	}
-	return c, nil
+	c.from = filepath.Join(dataDir, operatorTokenFile)
+	text, err := os.ReadFile(c.from)
+	if err != nil {
+		return fmt.Errorf("no operator's token: give --operator-token or $%s (%w)", operatorTokenEnv, err)
+	}
+	c.token = strings.TrimSpace(string(text))
+	return nil
 }
 
 // readAddresses returns where the service on a data folder listens, or did.
@@ -108,6 +101,11 @@ type refusedError struct {
 	Text   string `json:"error"`
 	Reason string `json:"reason"`
 	ID     string `json:"request_id"`
+	// Leader is of a node that stands by: who serves operators.
+	Leader struct {
+		ID  string `json:"id"`
+		URL string `json:"url"`
+	} `json:"leader"`
 }
 
 // Error tells a person what is wrong, and what the service's log calls it.
@@ -119,9 +117,12 @@ func (e *refusedError) Error() string {
 	return text + ": " + e.Text + " [request " + e.ID + "]"
 }
 
+// codeLeaderChanged is what a node that does not lead answers.
+const codeLeaderChanged = "LEADER_CHANGED"
+
 // do sends one request and returns the answer's body. in nil is a GET. A request
 // whose outcome is not known is sent again under the same key, so that it happens
-// once.
+// once. Where another node leads, that one is asked from now on.
 func (c *operatorClient) do(ctx context.Context, path string, in any) ([]byte, error) {
 	var body []byte
 	if in != nil {
@@ -134,8 +135,12 @@ func (c *operatorClient) do(ctx context.Context, path string, in any) ([]byte, e
 	for try := 1; ; try++ {
 		answer, err := c.once(ctx, path, body, key)
 		var refused *refusedError
-		if !errors.As(err, &refused) || refused.Reason != "outcome_unknown" || try == operatorTries {
+		if !errors.As(err, &refused) || refused.Reason != "outcome_unknown" && refused.Code != codeLeaderChanged || try == operatorTries {
 			return answer, err
+		}
+		if refused.Leader.URL != "" && refused.Leader.URL != c.admin {
+			c.admin = refused.Leader.URL
+			continue
 		}
 		select {
 		case <-ctx.Done():
@@ -161,16 +166,13 @@ func (c *operatorClient) once(ctx context.Context, path string, body []byte, key
 		req.Header.Set("Idempotency-Key", key)
 	}
 	resp, err := c.http.Do(req)
-	var dial *net.OpError
-	if errors.As(err, &dial) && dial.Op == "dial" {
-		return nil, fmt.Errorf("no service answers at %s: is it running? (%w)", c.admin, dial.Err)
-	} else if err != nil {
-		return nil, err
+	if err != nil {
+		return nil, unreachable(c.admin, err)
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxOperatorAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("%s: reading the answer: %w", c.admin, err)
+		return nil, unreachable(c.admin, fmt.Errorf("reading the answer: %w", err))
 	}
 	if resp.StatusCode == http.StatusOK {
 		return answer, nil

@@ -45,7 +45,7 @@ func (c *FIXConfig) readParticipants() ([]fixgw.Participant, error) {
 
 // takesOrders reports whether there is an instrument that participants trade.
 func (c *Config) takesOrders() bool {
-	return slices.ContainsFunc(c.Instruments, func(in InstrumentConfig) bool { return in.BookSource == "matched" })
+	return c.Role != roleFollower && slices.ContainsFunc(c.Instruments, func(in InstrumentConfig) bool { return in.BookSource == "matched" })
 }
 
 // participants reads the participants file, and adds the demo's at the end. Who
@@ -90,6 +90,28 @@ func (c *Config) participants() ([]fixgw.Participant, error) {
 	return list, nil
 }
 
+// participantsOr returns the participants, or where their file is refused those of
+// before; without any it fails.
+func (c *Config) participantsOr(before []fixgw.Participant, log *slog.Logger) ([]fixgw.Participant, error) {
+	list, err := c.participants()
+	if err != nil && before != nil {
+		log.Error("the participants file is refused: those of before stay in force", "error", err)
+		return before, nil
+	}
+	return list, err
+}
+
+// earlySessions takes the FIX sessions of the service that is to come from spares.
+func (c *Config) earlySessions(spares *fixgw.Spares, before []fixgw.Participant, log *slog.Logger) (*fixgw.Early, error) {
+	participants, err := c.participantsOr(before, log)
+	if err != nil {
+		return nil, err
+	}
+	return spares.Next(fixgw.Options{
+		Address: c.Listen.FIX, CompID: c.FIX.CompID, Participants: participants, MaxSessions: c.FIX.MaxSessions, Logger: log,
+	})
+}
+
 // limits returns what a participant may do on an instrument: its own entry, or
 // the default.
 func (c *Config) limits(p *fixgw.Participant, in *market.Instrument) (engine.Limits, error) {
@@ -120,17 +142,12 @@ func (c *Config) trustedProxies() ([]netip.Prefix, error) {
 	return out, nil
 }
 
-func (c *Config) logger(w io.Writer) *slog.Logger {
-	var level slog.Level
-	if level.UnmarshalText([]byte(c.LogLevel)) != nil {
-		level = slog.LevelInfo
-	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
-}
-
-func passwordCommand() *cobra.Command {
+func passwordCommand(s *settings) *cobra.Command {
 	return &cobra.Command{
-		Use: "password", Short: "Read a password from standard input and print its hash for the participants file", Args: cobra.NoArgs,
+		Use: "password", Short: "Hash a password for the participants file", Args: cobra.NoArgs,
+		Long: "Read a password, the first line of standard input, and print its argon2id hash: what\n" +
+			"password_hash of a participant in the participants file takes. Nothing is kept.",
+		Example: "  echo 'the password' | blockdesk password",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
 			if err != nil && !errors.Is(err, io.EOF) {
@@ -139,6 +156,9 @@ func passwordCommand() *cobra.Command {
 			hash, err := fixgw.HashPassword(strings.TrimRight(line, "\r\n"))
 			if err != nil {
 				return err
+			}
+			if s.json {
+				return printJSON(cmd.OutOrStdout(), map[string]any{"ok": true, "password_hash": hash})
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), hash)
 			return err

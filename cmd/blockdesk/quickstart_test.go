@@ -27,7 +27,7 @@ func TestFIXQuickstarts(t *testing.T) {
 			t.Fatal(err)
 		}
 		program := filepath.Join(dir, "quickstart")
-		if out, err := runClient(t, time.Minute, tool(t, "go"), "build", "-o", program, source); err != nil {
+		if out, err := runClient(t, 3*time.Minute, tool(t, "go"), "build", "-o", program, source); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		buys(t, dir, program, "quickfix-go.cfg")
@@ -39,7 +39,7 @@ func TestFIXQuickstarts(t *testing.T) {
 		}
 		dir := quickstart(t, port)
 		program := filepath.Join(dir, "quickstart")
-		if out, err := runClient(t, time.Minute, compiler, "-std=c++14", "-Wno-deprecated", "-o", program,
+		if out, err := runClient(t, 3*time.Minute, compiler, "-std=c++14", "-Wno-deprecated", "-o", program,
 			filepath.Join(dir, "quickfix.cpp"), "-lquickfix", "-lpthread"); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -85,7 +85,7 @@ func quickstart(t *testing.T, port string) string {
 // buys runs a quick start in its folder: its order is accepted, and ends.
 func buys(t *testing.T, dir, command string, args ...string) {
 	t.Helper()
-	out, err := runClientIn(t, dir, 30*time.Second, command, args...)
+	out, err := runClientIn(t, dir, 2*time.Minute, command, args...)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

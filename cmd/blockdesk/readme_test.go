@@ -15,9 +15,11 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"blockdesk/internal/sandbox"
 )
 
-// demoService is a running demo.
+// demoService is a running service, mostly a demo.
 type demoService struct {
 	at   addresses
 	pid  int
@@ -35,6 +37,12 @@ func startDemo(t *testing.T, more ...string) *demoService {
 
 func startDemoOn(t *testing.T, data string, more ...string) *demoService {
 	t.Helper()
+	return startServe(t, data, append([]string{"--demo"}, more...)...)
+}
+
+// startServe runs the service on free ports until the test ends or stop is called.
+func startServe(t *testing.T, data string, more ...string) *demoService {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +51,7 @@ func startDemoOn(t *testing.T, data string, more ...string) *demoService {
 		t.Fatal(err)
 	}
 	d := &demoService{data: data, out: new(bytes.Buffer)}
-	args := append([]string{"serve", "--demo", "--data", data}, allFree...)
+	args := append([]string{"serve", "--data", data}, allFree...)
 	cmd := exec.Command(exe, append(args, more...)...)
 	cmd.Dir = t.TempDir() // no blockdesk.yaml of this checkout
 	cmd.Stdout, cmd.Stderr = d.out, d.out
@@ -64,8 +72,8 @@ func startDemoOn(t *testing.T, data string, more ...string) *demoService {
 		select {
 		case err := <-ended:
 			return err
-		case <-time.After(5 * time.Second):
-			return errors.Join(errors.New("not stopped 5 s after SIGTERM"), cmd.Process.Kill(), <-ended)
+		case <-time.After(20 * time.Second):
+			return errors.Join(errors.New("not stopped 20 s after SIGTERM"), cmd.Process.Kill(), <-ended)
 		}
 	}
 	t.Cleanup(func() {
@@ -73,7 +81,7 @@ func startDemoOn(t *testing.T, data string, more ...string) *demoService {
 			t.Errorf("%v\n%s", err, d.out)
 		}
 	})
-	eventually(t, 20*time.Second, "addresses.json", func() bool {
+	eventually(t, time.Minute, "addresses.json", func() bool {
 		text, err := os.ReadFile(filepath.Join(d.data, addressesFile))
 		return err == nil && json.Unmarshal(text, &d.at) == nil
 	})
@@ -90,7 +98,7 @@ func (d *demoService) awaitTickets(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &operatorClient{admin: d.at.Admin, token: token, http: http.DefaultClient}
-	eventually(t, 20*time.Second, "the demo's tickets", func() bool {
+	eventually(t, time.Minute, "the demo's tickets", func() bool {
 		var have ticketsAnswer
 		return c.get(t.Context(), "/desk/tickets", &have) == nil && len(have.Tickets) == len(demoTickets)
 	})
@@ -140,49 +148,6 @@ func checkAnswer(t *testing.T, line, out string) {
 	}
 }
 
-// The lines of the README, those that the service prints at its start, and those
-// of the robot manifest work as they are printed.
-func TestPrintedCommandsWork(t *testing.T) {
-	t.Parallel()
-	tool(t, "curl")
-	d := startDemo(t)
-	d.awaitTickets(t)
-	t.Run("manifest", func(t *testing.T) {
-		var manifest struct {
-			Examples map[string]string `json:"examples"`
-		}
-		getJSON(t, d.at.Base+"/api/v1/rfq/robot-manifest", &manifest)
-		if len(manifest.Examples) < 4 {
-			t.Fatalf("only %v", manifest.Examples)
-		}
-		for _, line := range manifest.Examples {
-			checkAnswer(t, line, shell(t, t.TempDir(), line))
-		}
-	})
-	t.Run("readme", func(t *testing.T) { runReadme(t, d) })
-	if err := d.stop(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// readmeBlocks returns the shell lines of README.md, block by block.
-func readmeBlocks(t *testing.T) (out []string) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
-		out = append(out, block[1])
-	}
-	return out
-}
-
-// needsChain reports whether a block of README.md settles something.
-func needsChain(block string) bool {
-	return strings.Contains(block, "bin/blockdesk wallet") || strings.Contains(block, "bin/blockdesk money")
-}
-
 // readersFolder is where somebody who reads README.md would be, and what his
 // addresses and his program are here.
 func (d *demoService) readersFolder(t *testing.T) (dir string, places *strings.Replacer) {
@@ -201,88 +166,63 @@ func (d *demoService) readersFolder(t *testing.T) (dir string, places *strings.R
 	)
 }
 
-// The claims of the README are paid for and settled as they are printed, one by
-// one and in a row in one shell.
-func TestReadmeSettles(t *testing.T) {
+// readmePrints is what the lines of README.md have to print.
+var readmePrints = []expectation{
+	{in: "curl -sN ", prints: `event: l2\ndata: \{`},
+	{in: "/adapters/", prints: `^\[\{`},
+	{in: "/claims/$ID", prints: `"state":"settled"`},
+	{in: "wallet pay", prints: `^[1-9A-HJ-NP-Za-km-z]{80,88}\s`, within: time.Minute},
+	{in: "/dvp/builds/$ID", prints: `"state":"finalized"`},
+	{in: "fix client", prints: `(?s)logged on.*accepted.*cancelled.*quoted`},
+	{in: "fix sessions", prints: `GUEST`},
+	{in: "money list", prints: `nothing needs a person`},
+	{in: "ticket list", prints: `T1-1`},
+	{in: "sleep ", within: time.Minute},
+	{in: "journal dump", prints: `(?m)^(.*\n){3}`},
+}
+
+// The lines of README.md work as they are printed, in their order: those of a stopped
+// service after it has been stopped. Without a chain those that settle are passed
+// over.
+func TestReadme(t *testing.T) {
 	t.Parallel()
 	tool(t, "curl")
-	d := startDemo(t, "--set", withChain(localChain(t)))
-	d.awaitTickets(t)
-	eventually(t, 10*time.Second, "a ready service", func() bool { return status(t, d.at.Admin+"/readyz") == http.StatusOK })
-	dir, places := d.readersFolder(t)
-	printed := d.tryCommands(t)
-	pays := printed[len(printed)-3]
-	if out := strings.TrimSpace(shell(t, dir, pays)); !regexp.MustCompile(`^[1-9A-HJ-NP-Za-km-z]{80,88}$`).MatchString(out) {
-		t.Errorf("%s: %s", pays, out)
+	var more []string
+	chain, err := filepath.Abs(filepath.Join("..", "..", "internal", "sandbox"))
+	if err == nil {
+		err = (sandbox.Options{Dir: chain}).Check(t.Context())
 	}
-	last := []string{`"state":"settled"`, `"state":"finalized"`, "nothing needs a person"}
-	for _, block := range readmeBlocks(t) {
-		if !needsChain(block) {
+	if err == nil {
+		more = []string{"--set", withChain(chain)}
+	} else {
+		t.Logf("no claim is settled: %v", err)
+	}
+	d := startDemo(t, more...)
+	d.awaitTickets(t)
+	eventually(t, lineTime, "a ready service", func() bool { return status(t, d.at.Admin+"/readyz") == http.StatusOK })
+	dir, places := d.readersFolder(t)
+	term := openTerminalIn(t, dir, places)
+	run := 0
+	for _, p := range findPrinted("README.md", readTracked(t, "README.md")) {
+		needsChain := regexp.MustCompile(`\$(CLAIM|ID|PAID|TOKEN|BUILD)\b|claim-take|wallet|money|sleep`).MatchString(p.text)
+		if p.block == inlineCode || isNotRun(p.text) || needsChain && more == nil {
 			continue
 		}
-		out := shellFor(t, time.Minute, dir, places.Replace(block))
-		if len(last) == 0 || !strings.Contains(out, last[0]) {
-			t.Fatalf("%s\nends without %v:\n%s", block, last, out)
+		if strings.HasPrefix(p.text, "bin/blockdesk journal") {
+			if err := d.stop(); err != nil {
+				t.Fatalf("%v\n%s", err, d.out)
+			}
 		}
-		last = last[1:]
+		if err := term.follow(p, readmePrints); err != nil {
+			t.Error(err)
+		}
+		run++
 	}
-	if len(last) > 0 {
-		t.Errorf("no block ends with %v", last)
-	}
-	if err := d.stop(); err != nil {
-		t.Fatal(err)
+	if run < 35 && more != nil {
+		t.Errorf("only %d lines are run", run)
 	}
 	if strings.Contains(d.out.String(), "level=WARN") || strings.Contains(d.out.String(), "level=ERROR") {
 		t.Errorf("the demo warns:\n%s", d.out)
-	}
-}
-
-// runReadme runs the shell lines of README.md against d: those of a stopped
-// service come after it has been stopped.
-func runReadme(t *testing.T, d *demoService) {
-	dir, places := d.readersFolder(t)
-	curls, ours := 0, 0
-	for _, block := range readmeBlocks(t) {
-		if needsChain(block) {
-			continue
-		}
-		for line := range strings.Lines(block) {
-			line = strings.TrimSpace(line)
-			switch {
-			case strings.HasPrefix(line, "curl -sN "): // a stream, whose beginning is shown
-				curls++
-				if out := shell(t, dir, places.Replace(line)); !strings.Contains(out, "event: l2\ndata: {") {
-					t.Errorf("%s: no order book:\n%s", line, out)
-				}
-			case strings.HasPrefix(line, "curl "):
-				curls++
-				checkAnswer(t, line, shell(t, dir, places.Replace(line)))
-			case strings.HasPrefix(line, "printf "): // a FIX session, whose numbers are kept with the user
-				ours++
-				out := shell(t, dir, `export XDG_CONFIG_HOME="$PWD"; `+places.Replace(line))
-				for _, word := range []string{"logged on", "accepted", "cancelled", "quoted"} {
-					if !strings.Contains(out, word) {
-						t.Errorf("%s: nothing is %s:\n%s", line, word, out)
-					}
-				}
-			case strings.HasPrefix(line, "bin/blockdesk bench"), strings.HasPrefix(line, "make "):
-			case strings.HasPrefix(line, "bin/blockdesk journal"):
-				if err := d.stop(); err != nil {
-					t.Fatalf("%v\n%s", err, d.out)
-				}
-				fallthrough
-			case strings.HasPrefix(line, "bin/blockdesk "):
-				ours++
-				if out := shell(t, dir, places.Replace(line)); out == "" {
-					t.Errorf("%s prints nothing", line)
-				}
-			default:
-				t.Errorf("nobody has tried %q", line)
-			}
-		}
-	}
-	if curls < 10 || ours < 8 {
-		t.Errorf("%d curl lines and %d of our own were tried", curls, ours)
 	}
 }
 
@@ -299,12 +239,44 @@ func (d *demoService) tryCommands(t *testing.T) []string {
 	return s.tryCommands(d.at)
 }
 
-// What the service prints to try at its start works as it is printed.
+// What the service prints to try at its start, what the robot manifest has for robots,
+// and the lines among the examples of the OpenAPI document, work as they are printed.
 func TestFirstCommandsWork(t *testing.T) {
 	t.Parallel()
 	tool(t, "curl")
-	d := startDemo(t)
+	d := startDemo(t, documentLimits...)
 	d.awaitTickets(t)
+	t.Run("manifest", func(t *testing.T) {
+		var manifest struct {
+			Examples map[string]string `json:"examples"`
+		}
+		getJSON(t, d.at.Base+"/api/v1/rfq/robot-manifest", &manifest)
+		if len(manifest.Examples) < 4 {
+			t.Fatalf("only %v", manifest.Examples)
+		}
+		for _, line := range manifest.Examples {
+			checkAnswer(t, line, shell(t, t.TempDir(), line))
+		}
+	})
+	t.Run("openapi", func(t *testing.T) {
+		_, places := d.readersFolder(t)
+		lines := 0
+		for _, m := range regexp.MustCompile(`"(curl (?:[^"\\]|\\.)*)"`).FindAllStringSubmatch(readTracked(t, "sdk/openapi/svc_public_api_v1.json"), -1) {
+			var line string
+			if err := json.Unmarshal([]byte(`"`+m[1]+`"`), &line); err != nil {
+				t.Fatal(err)
+			}
+			lines++
+			if line = places.Replace(line); !strings.Contains(line, "/stream?") {
+				checkAnswer(t, line, shell(t, t.TempDir(), line))
+			} else if out := shell(t, t.TempDir(), line+" | head -12"); !strings.Contains(out, "\ndata: {") {
+				t.Errorf("%s: %s", line, out)
+			}
+		}
+		if lines < 8 {
+			t.Errorf("only %d lines", lines)
+		}
+	})
 	lines := d.tryCommands(t)
 	quoted := false
 	for _, line := range lines {

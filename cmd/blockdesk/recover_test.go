@@ -29,6 +29,24 @@ func tradeOnce(t *testing.T, s *server.Server, seed uint64, d time.Duration) (a,
 	return a, b
 }
 
+// tradeUntilPruned lets the two firms trade until the journal has lost its beginning,
+// and stops the service.
+func tradeUntilPruned(t *testing.T, s *server.Server) (a, b *trader) {
+	t.Helper()
+	// The gateway's cursor is synced once a second, and nothing is pruned before.
+	a, b = tradeOnce(t, s, 1, 1500*time.Millisecond)
+	eventually(t, time.Minute, "a pruned journal", func() bool {
+		old, err := filepath.Glob(filepath.Join(s.DataDir(), "journal", "snapshots", "0000000000000000000*.snap"))
+		return err == nil && len(old) == 0
+	})
+	a.disconnect()
+	b.disconnect()
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	return a, b
+}
+
 // serveArgs are the arguments that s is started with.
 func serveArgs(s *server.Server, more ...string) []string {
 	config := filepath.Join(filepath.Dir(s.DataDir()), "config.yaml")
@@ -94,18 +112,7 @@ func TestStoreAndJournalDoNotFit(t *testing.T) {
 			if err := s.Restart(context.Background()); err != nil {
 				t.Fatal(err)
 			}
-			// The gateway's cursor is synced once a second, and nothing is pruned
-			// before.
-			a, b := tradeOnce(t, s, 1, 1500*time.Millisecond)
-			eventually(t, 10*time.Second, "a pruned journal", func() bool {
-				old, err := filepath.Glob(filepath.Join(s.DataDir(), "journal", "snapshots", "0000000000000000000*.snap"))
-				return err == nil && len(old) == 0
-			})
-			a.disconnect()
-			b.disconnect()
-			if err := s.Stop(); err != nil {
-				t.Fatal(err)
-			}
+			a, b := tradeUntilPruned(t, s)
 			if err := os.RemoveAll(path); err != nil {
 				t.Fatal(err)
 			}
@@ -147,16 +154,7 @@ func TestNewDeskOnAnOldJournal(t *testing.T) {
 		t.Errorf("a desk that is not enabled answers %d", r.StatusCode)
 	}
 	cliRefused(t, s, []string{"desk enabled"}, "ticket", "list")
-	a, b := tradeOnce(t, s, 1, 1500*time.Millisecond)
-	eventually(t, 10*time.Second, "a pruned journal", func() bool {
-		old, err := filepath.Glob(filepath.Join(s.DataDir(), "journal", "snapshots", "0000000000000000000*.snap"))
-		return err == nil && len(old) == 0
-	})
-	a.disconnect()
-	b.disconnect()
-	if err := s.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	tradeUntilPruned(t, s)
 	if err := os.RemoveAll(filepath.Join(s.DataDir(), "desk")); err != nil {
 		t.Fatal(err)
 	}
@@ -173,6 +171,7 @@ func TestNewDeskOnAnOldJournal(t *testing.T) {
 // In mode interval a crash loses commands that were reported. What comes after
 // has ids of its own: no ExecID says two things, no OrderID names two orders.
 func TestIntervalCrashReusesNoID(t *testing.T) {
+	t.Parallel()
 	s := startProgram(t, testConfig(t, "durability: {mode: interval, interval_ms: 1000}\n"))
 	reports, orders := map[string]string{}, map[string]string{}
 	for round := range 4 {
@@ -224,6 +223,7 @@ func TestIntervalCrashReusesNoID(t *testing.T) {
 
 // The limit of live orders may change from start to start.
 func TestMaxOrdersChanges(t *testing.T) {
+	t.Parallel()
 	s := startProgram(t, testConfig(t, ""))
 	for _, n := range []int{5, 1 << 20, 100} {
 		a, b := tradeOnce(t, s, uint64(n), 100*time.Millisecond)
@@ -249,6 +249,7 @@ func TestMaxOrdersChanges(t *testing.T) {
 
 // More setup than the rings hold does not stand in its own way.
 func TestSetupLargerThanTheRings(t *testing.T) {
+	t.Parallel()
 	var text strings.Builder
 	text.WriteString("engine: {ingress_size: 64, egress_size: 1024}\n")
 	var symbols []string

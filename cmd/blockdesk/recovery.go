@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +14,6 @@ import (
 	"blockdesk/feed"
 	"blockdesk/feed/archive"
 	"blockdesk/fixgw"
-	"blockdesk/httpgw"
 	"blockdesk/httpgw/desk"
 	"blockdesk/market"
 	"blockdesk/persist"
@@ -27,23 +24,12 @@ func (s *service) open(ctx context.Context) error {
 	if err := s.resolve(); err != nil {
 		return err
 	}
-	if err := s.openStores(); err != nil {
-		return err
-	}
 	if err := s.startDemoChain(ctx); err != nil {
 		return err
 	}
-	door, views, offers := &engineDoor{}, &viewDoor{}, &offerDoor{}
-	if err := s.openFIX(door, views, offers); err != nil {
+	door, views, err := s.openRooms()
+	if err != nil {
 		return err
-	}
-	var err error
-	if s.desk, err = desk.New(desk.Options{Failed: door.failed, Viewed: views.ticketsChanged}, door, s.deskStore); err != nil {
-		return err
-	}
-	offers.desk = s.desk
-	if s.history, err = archive.New(s.cfg.History.options(), s.historyStore); err != nil {
-		return fmt.Errorf("history store: %w", err)
 	}
 	replica, cancels, err := s.recover()
 	if err != nil {
@@ -52,12 +38,19 @@ func (s *service) open(ctx context.Context) error {
 	if s.setup, err = s.reconcile(replica.State); err != nil {
 		return err
 	}
+	if n := len(s.setup); n > 0 && s.reign != nil && replica.State.Seq() > 0 {
+		s.log.Warn("this node's configuration changes the group's state: nodes that are configured differently do so at each change of the leader", "commands", n)
+	}
 	s.setup = append(cancels, s.setup...)
 	if s.cfg.RFQ.Enabled {
 		if s.deskPlan, err = s.planDesk(); err != nil {
 			return err
 		}
 		s.operators = s.deskPlan.operators
+		if n := len(s.deskPlan.requests); n > 0 && s.reign != nil && replica.State.Seq() > 0 {
+			s.log.Warn("this node's configuration changes the group's desk: nodes that are configured differently do so at each change of the leader",
+				"first", s.deskPlan.requests[0].key, "requests", n)
+		}
 	} else if s.operators, err = s.cfg.plainOperators(); err != nil {
 		return err
 	}
@@ -68,21 +61,13 @@ func (s *service) open(ctx context.Context) error {
 		return err
 	}
 	door.eng.Store(s.eng)
-	s.events.feed, s.events.fix, s.events.desk = s.eng.Consumer("feed"), s.eng.Consumer("fix"), s.eng.Consumer("desk")
+	s.events.feed, s.events.fix, s.events.desk = s.eng.Consumer(feedConsumer), s.eng.Consumer("fix"), s.eng.Consumer("desk")
 	door.fix = s.events.fix
 	s.events.history = s.eng.Consumer("history")
 	if err := s.openSettlement(replica.State); err != nil {
 		return err
 	}
-	proxies, err := s.cfg.trustedProxies()
-	if err != nil {
-		return err
-	}
-	s.feed, err = feed.New(feed.Options{
-		MaxConnections: s.cfg.Feed.MaxConnections, MaxPerIP: s.cfg.Feed.ConnectionsPerIP,
-		Tickets: s.tickets(), ClientIP: httpgw.ClientIP(proxies, ""), Logger: s.log,
-	}, s.instruments, replica.Market, s.eng.Epoch())
-	if err != nil {
+	if s.feed, err = s.newFeed(replica.Market); err != nil {
 		return err
 	}
 	views.feed = s.feed
@@ -90,8 +75,27 @@ func (s *service) open(ctx context.Context) error {
 	if err := s.openMirror(replica.State); err != nil {
 		return fmt.Errorf("mirror: %w", err)
 	}
-	s.store.SetFloor(s.floor)
-	return nil
+	s.journal.SetFloor(s.floor)
+	return s.openFanout()
+}
+
+// openRooms makes the rooms that have to exist before there is an engine: FIX, the
+// desk and the history. What is behind the doors is joined later.
+func (s *service) openRooms() (door *engineDoor, views *viewDoor, err error) {
+	door, views = &engineDoor{}, &viewDoor{}
+	offers := &offerDoor{}
+	if err := s.openFIX(door, views, offers); err != nil {
+		return nil, nil, err
+	}
+	s.desk, err = desk.New(desk.Options{Failed: door.failed, Viewed: views.ticketsChanged, Group: s.cfg.groupNumber()}, door, s.deskStore)
+	if err != nil {
+		return nil, nil, err
+	}
+	offers.desk = s.desk
+	if s.history, err = archive.New(s.cfg.History.options(), s.historyStore); err != nil {
+		return nil, nil, fmt.Errorf("history store: %w", err)
+	}
+	return door, views, nil
 }
 
 // openFIX binds the FIX address. What is behind the doors is joined later.
@@ -100,21 +104,30 @@ func (s *service) openFIX(door *engineDoor, views *viewDoor, offers *offerDoor) 
 	if err != nil {
 		return err
 	}
+	if secure != nil {
+		s.certificateEnds = secure.Certificates[0].Leaf.NotAfter
+	}
 	doors := fixgw.Doors{MarketData: views}
 	if s.cfg.RFQ.Enabled {
 		doors.Desk = offers
 	}
-	if s.cfg.settles() {
+	if s.cfg.settles() && s.following == nil {
 		doors.Settlement = fixSettlement{&s.settlement}
 	}
 	messages, err := s.cfg.FIX.messageLog(s.log)
 	if err != nil {
 		return err
 	}
-	s.fix, err = fixgw.New(fixgw.Options{
-		Address: s.cfg.Listen.FIX, TLS: secure, CompID: s.cfg.FIX.CompID, Participants: s.participants,
-		MaxSessions: s.cfg.FIX.MaxSessions, Rate: s.cfg.FIX.MessagesPerSecond, MessageLog: messages, Logger: s.log,
-	}, door, s.fixStore, doors, s.set)
+	options := fixgw.Options{
+		Address: s.cfg.Listen.FIX, Listen: s.listenOn, TLS: secure, CompID: s.cfg.FIX.CompID, Participants: s.participants,
+		Dictionary: s.program.dictionary, MaxSessions: s.cfg.FIX.MaxSessions, Rate: s.cfg.FIX.MessagesPerSecond, MessageLog: messages,
+		Early: s.early, Group: s.cfg.groupNumber(), ReadOnly: s.fixReadOnly(), Logger: s.log,
+	}
+	if r := s.reign; r != nil {
+		options.Deposed = func() (string, bool) { return leaderText(r.leader()), r.over() }
+		options.Barrier = s.barrier(&s.events.fix, nil)
+	}
+	s.fix, err = fixgw.New(options, door, s.fixStore, doors, s.set)
 	return err
 }
 
@@ -127,44 +140,11 @@ func (s *service) resolve() error {
 	if s.set, err = market.NewInstruments(s.instruments); err != nil {
 		return err
 	}
+	s.set = s.set.WithElsewhere(s.cfg.elsewhere())
 	s.participantsState = s.cfg.FIX.participantsState() // before: a change while it is read is one
-	s.participants, err = s.cfg.participants()
+	s.participants, err = s.cfg.participantsOr(s.participantsBefore, s.log)
 	return err
 }
-
-func (s *service) openStores() error {
-	if err := os.MkdirAll(s.cfg.DataDir, 0o700); err != nil {
-		return err
-	}
-	var err error
-	if s.fixStore, err = persist.OpenKV(filepath.Join(s.cfg.DataDir, fixFolder), nil, s.log); err != nil {
-		return fmt.Errorf("fix store: %w", err)
-	}
-	if s.deskStore, err = persist.OpenKV(filepath.Join(s.cfg.DataDir, deskFolder), nil, s.log); err != nil {
-		return fmt.Errorf("desk store: %w", err)
-	}
-	if s.historyStore, err = persist.OpenKV(filepath.Join(s.cfg.DataDir, historyFolder), nil, s.log); err != nil {
-		return fmt.Errorf("history store: %w", err)
-	}
-	if s.settleStore, err = persist.OpenKV(filepath.Join(s.cfg.DataDir, settleFolder), nil, s.log); err != nil {
-		return fmt.Errorf("settlement store: %w", err)
-	}
-	if s.mirrorStore, err = persist.OpenKV(filepath.Join(s.cfg.DataDir, mirrorFolder), nil, s.log); err != nil {
-		return fmt.Errorf("mirror store: %w", err)
-	}
-	s.store, err = persist.Open(s.storeOptions())
-	return err
-}
-
-// Folders of the data folder.
-const (
-	journalFolder = "journal"
-	fixFolder     = "fix"
-	deskFolder    = "desk"
-	historyFolder = "history"
-	settleFolder  = "settle"
-	mirrorFolder  = "mirror"
-)
 
 // floor is the Seq from which on the journal is still needed: by the FIX gateway
 // and the desk after a crash, or by a backup of their stores under way.
@@ -215,7 +195,7 @@ func (s *service) replay() (replica *engine.Replica, lost lostStores, err error)
 			floor = min(floor, s.history.Cursor())
 		}
 		var missed error
-		replica, err = s.store.Recover(floor, func(events []event.Event) {
+		replica, err = s.journal.Recover(floor, func(events []event.Event) {
 			if !lost.fix {
 				missed = errors.Join(missed, s.fix.Replay(events))
 			}
@@ -326,16 +306,17 @@ const deskHint = "delete its folder: what the journal still has of it is made ag
 
 const rebaseHint = "restore all of the data folder from one backup, or start once with --rebase"
 
-func (s *service) storeOptions() persist.Options {
+// journalOptions are those of a single node's journal.
+func (s *service) journalOptions() persist.Options {
 	mode := persist.Sync
 	if s.cfg.Durability.Mode == "interval" {
 		mode = persist.Interval
 		s.log.Warn("durability mode interval: a crash may lose the last commands", "at_most_ms", s.cfg.Durability.IntervalMS)
 	}
 	return persist.Options{
-		Dir: filepath.Join(s.cfg.DataDir, journalFolder), Mode: mode, Interval: s.cfg.interval(),
+		Mode: mode, Interval: s.cfg.interval(),
 		SnapshotEvery: s.cfg.Journal.SnapshotEvery, KeepSnapshots: s.cfg.Journal.KeepSnapshots,
-		State: s.cfg.stateOptions(), Logger: s.log, DiskLow: s.diskLow,
+		State: s.cfg.stateOptions(), Logger: s.log, DiskLow: s.diskLow, Recovering: s.recovering,
 	}
 }
 
@@ -353,9 +334,9 @@ func (s *service) engineOptions() engine.Options {
 		wait = engine.Spin
 	}
 	return engine.Options{
-		Journal: s.store, IngressSize: s.cfg.Engine.IngressSize, EgressSize: s.cfg.Engine.EgressSize,
+		Journal: s.journal, IngressSize: s.cfg.Engine.IngressSize, EgressSize: s.cfg.Engine.EgressSize,
 		MaxOrders: s.cfg.Engine.MaxOrders, MaxBatch: s.cfg.Engine.MaxBatch, Wait: wait,
-		DrainTimeout: drainTimeout, ReadyJournal: s.cfg.Durability.Mode == "interval",
+		DrainTimeout: drainTimeout, ReadyJournal: s.cfg.Durability.Mode == "interval", Clock: s.clock,
 	}
 }
 

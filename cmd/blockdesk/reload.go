@@ -138,7 +138,8 @@ func (w *participantsWatch) reload(ctx context.Context, state fileState) {
 var errTryAgain = errors.New("the engine takes no limits now")
 
 // apply brings list in force: the limits first, so that nobody trades without, as
-// far as they have changed. Only a fault of the FIX store can come after them.
+// far as they have changed; those of a follower are its leader's to set. Only a fault
+// of the FIX store can come after them.
 func (w *participantsWatch) apply(ctx context.Context, list []fixgw.Participant) (done fixgw.Reloaded, err error) {
 	if err := w.service.fix.Check(list); err != nil {
 		return done, err
@@ -150,6 +151,9 @@ func (w *participantsWatch) apply(ctx context.Context, list []fixgw.Participant)
 		}
 	}
 	for i := range list {
+		if w.service.following != nil {
+			break
+		}
 		known := w.limits[list[i].Number]
 		for j := range fresh[i] {
 			if known != nil && known[j] == fresh[i][j] {

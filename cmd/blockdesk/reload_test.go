@@ -84,6 +84,7 @@ func (f *firm) loggedOut() string {
 // program runs, with their limits; a file that is wrong changes nothing. What
 // operators see and do of it goes through the command line.
 func TestParticipantsReload(t *testing.T) {
+	t.Parallel()
 	config := testConfig(t, "rfq:\n  enabled: false\n")
 	file := strings.Split(config, `"`)[1]
 	was, err := os.ReadFile(file)

@@ -44,7 +44,7 @@ func sandboxCommand(s *settings) *cobra.Command {
 				o.SlotTime = 0
 			}
 			o.Stderr = cmd.ErrOrStderr()
-			return runSandbox(cmd, o, s.json)
+			return runSandbox(cmd, o, s)
 		},
 	}
 	flags := cmd.Flags()
@@ -61,14 +61,18 @@ func sandboxCommand(s *settings) *cobra.Command {
 }
 
 // runSandbox runs the chain until the command's context ends.
-func runSandbox(cmd *cobra.Command, o sandbox.Options, asJSON bool) error {
-	node, err := startSandbox(cmd.Context(), o)
+func runSandbox(cmd *cobra.Command, o sandbox.Options, s *settings) error {
+	var node *sandbox.Node
+	err := s.newBar(cmd.ErrOrStderr(), "starting the local chain", inTime).run(func() (err error) {
+		node, err = startSandbox(cmd.Context(), o)
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	setup, err := sandbox.ReadSetup(o.SetupDir)
 	if err == nil {
-		err = showSandbox(cmd.OutOrStdout(), setup, o, asJSON)
+		err = showSandbox(cmd.OutOrStdout(), setup, o, s.json)
 	}
 	if err != nil {
 		if stopErr := node.Stop(); stopErr != nil {
@@ -82,7 +86,10 @@ func runSandbox(cmd *cobra.Command, o sandbox.Options, asJSON bool) error {
 // showSandbox prints where the chain is and what is on it.
 func showSandbox(w io.Writer, setup *sandbox.Setup, o sandbox.Options, asJSON bool) error {
 	if asJSON {
-		return printJSON(w, setup)
+		return printJSON(w, struct {
+			OK bool `json:"ok"`
+			*sandbox.Setup
+		}{true, setup})
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "chain\t%s\tkeys in %s\n", setup.RPCURL, o.SetupDir)

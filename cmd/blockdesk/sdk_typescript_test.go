@@ -89,7 +89,7 @@ func TestTypeScriptUnits(t *testing.T) {
 		t.Fatalf("no tests: %v", err)
 	}
 	args := append([]string{"--disable-warning=ExperimentalWarning", "--test", "--test-reporter=spec"}, files...)
-	if out, err := runClientIn(t, dir, time.Minute, "node", args...); err != nil {
+	if out, err := runClientIn(t, dir, 3*time.Minute, "node", args...); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }

@@ -4,8 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -24,34 +29,38 @@ import (
 
 func serveCommand(s *settings) *cobra.Command {
 	var demo, check, rebase bool
+	var role string
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the service", Args: cobra.NoArgs,
-		Long: "Run the service: REST, WebSocket, FIX and admin addresses over one engine and its journal.\n" +
-			"With --demo it has three participants with known passwords, and a market maker and a\n" +
-			"taker trade with each other through the FIX gateway.",
+		Long: "Run the service until Ctrl-C or SIGTERM: REST, WebSocket, FIX and admin addresses over one\n" +
+			"engine and its journal in the data folder, which it makes where there is none. At its start\n" +
+			"it replays the journal, and says where it listens once it does; addresses.json in the data\n" +
+			"folder has that too. Exit code 0 where it has stopped cleanly. It needs a participants file\n" +
+			"(fix.participants_file), unless it only mirrors.\n\n" +
+			"With --demo it has three participants with known passwords, a market maker and a taker that\n" +
+			"trade with each other through the FIX gateway, and a local chain where Node 20 is there.",
+		Example: "  blockdesk serve --demo\n" +
+			"  blockdesk serve --config blockdesk.yaml --data data",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if role != "" {
+				s.sets = append(s.sets, "role="+role)
+			}
 			cfg, err := s.load()
 			if err != nil {
 				return err
 			}
 			cfg.Demo = cfg.Demo || demo
 			cfg.fillDemo()
-			if err := cfg.checkSettlement(); err != nil {
-				return err
-			}
 			if check {
-				if _, err := cfg.participants(); err != nil {
-					return err
-				}
-				if _, err := cfg.FIX.tls(); err != nil {
-					return err
-				}
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), "configuration is valid")
-				return err
+				return s.checked(cmd.OutOrStdout(), &cfg)
 			}
-			return serve(cmd.Context(), &cfg, rebase, s.json, cmd)
+			if err := cfg.checkSettlement(); err != nil && cfg.Role != roleFollower {
+				return configError{err}
+			}
+			return serve(cmd.Context(), &cfg, rebase, s, cmd)
 		},
 	}
+	cmd.Flags().StringVar(&role, "role", "", "all, node or follower: what this process is (default: as configured)")
 	cmd.Flags().BoolVar(&demo, "demo", false, "demo participants and traders; loopback addresses only")
 	cmd.Flags().BoolVar(&rebase, "rebase", false,
 		"start although the journal and the FIX store or the desk's store do not fit, since one was lost or\n"+
@@ -65,28 +74,31 @@ func serveCommand(s *settings) *cobra.Command {
 type service struct {
 	cfg          *Config
 	log          *slog.Logger
-	rebase       bool // where a store and the journal do not fit, the journal counts
+	rebase       bool                           // where a store and the journal do not fit, the journal counts
+	recovering   func(done, total uint64) error // is told how far the replay at the start is
 	instruments  []market.Instrument
 	set          *market.Instruments
 	participants []fixgw.Participant // of the start
-	operators    []httpgw.Operator
+	// participantsBefore are in force where the file is refused now; nil: the start
+	// fails then.
+	participantsBefore []fixgw.Participant
+	operators          []httpgw.Operator
 
-	store        *persist.Store
-	fixStore     *persist.KV
-	deskStore    *persist.KV
-	settleStore  *persist.KV
-	historyStore *persist.KV
-	mirrorStore  *persist.KV
-	eng          *engine.Engine
-	feed         *feed.Feed
-	fix          *fixgw.Gateway
-	desk         *desk.Desk
-	history      *archive.Archive
-	settlement   settlement
-	mirror       chainMirror
-	http         *httpgw.Gateway
-	admin        *httpgw.Admin
-	setup        []engine.Command // brings the state up to the configuration
+	*ground
+	// listenOn binds an address, or borrows one that is bound.
+	listenOn   func(network, addr string) (net.Listener, error)
+	clock      func() int64 // the engine's; nil: the machine's
+	eng        *engine.Engine
+	feed       *feed.Feed
+	early      *fixgw.Early // sessions for fix; nil: it makes them
+	fix        *fixgw.Gateway
+	desk       *desk.Desk
+	history    *archive.Archive
+	settlement settlement
+	mirror     chainMirror
+	http       *httpgw.Gateway
+	admin      *httpgw.Admin
+	setup      []engine.Command // brings the state up to the configuration
 	// participantsState is of the file that participants are from; watch looks for
 	// others.
 	participantsState fileState
@@ -96,25 +108,73 @@ type service struct {
 	chainNote         string        // why the demo's does not
 	intake            intake
 	backup            backupState
+	program           program
+	publication       *publication  // nil: nobody follows
+	following         *followerNode // nil: this process leads
+	followed          *followedEngine
 	events            struct{ feed, fix, desk, history *engine.Consumer }
+
+	// certificateEnds is when that of the FIX address does; zero: it speaks plain FIX.
+	certificateEnds time.Time
 }
 
-func serve(ctx context.Context, cfg *Config, rebase, asJSON bool, cmd *cobra.Command) (err error) {
-	logger := cfg.logger(cmd.ErrOrStderr())
-	s := &service{cfg: cfg, log: logger, rebase: rebase}
+// serve runs what the configuration's role makes of this process, until ctx ends.
+func serve(ctx context.Context, cfg *Config, rebase bool, from *settings, cmd *cobra.Command) (err error) {
+	asJSON := from.json
+	logger := cfg.Log.logger(cmd.ErrOrStderr())
+	// Whoever has the participants read anew asks every node: one without a reader of
+	// them, such as one that stands by, must not end by it.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	switch {
+	case cfg.Role == roleFollower:
+		f := &followerNode{cfg: cfg, log: logger, asJSON: asJSON, out: cmd.OutOrStdout()}
+		err = f.serve(ctx)
+	case cfg.clustered():
+		m := &clusterNode{cfg: cfg, machine: from.machine, log: logger, asJSON: asJSON, out: cmd.OutOrStdout()}
+		err = m.serve(ctx)
+	default:
+		told := (&settings{json: asJSON}).newBar(cmd.ErrOrStderr(), "replaying the journal", inCommands)
+		err = serveAlone(ctx, cfg, rebase, asJSON, told, logger, cmd.OutOrStdout())
+	}
+	logger.Info("stopped", "clean", err == nil)
+	return err
+}
+
+// serveAlone is the whole service on a journal of its own.
+func serveAlone(ctx context.Context, cfg *Config, rebase, asJSON bool, told *bar, logger *slog.Logger, out io.Writer) (err error) {
+	s := &service{cfg: cfg, log: logger, rebase: rebase, listenOn: net.Listen}
 	defer func() { err = errors.Join(err, s.close()) }()
-	if err := s.open(ctx); err != nil {
+	if s.program, err = readProgram(logger); err != nil {
+		return err
+	}
+	s.recovering = told.progress(ctx)
+	s.ground, err = openGround(cfg.DataDir, s.journalOptions(), logger)
+	if err == nil {
+		err = s.open(ctx)
+	}
+	told.end()
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // told to stop before it was up: nothing has happened yet
+	}
+	if err != nil {
 		return err
 	}
 	if err := s.listen(); err != nil {
 		return err
 	}
-	if err := s.announce(cmd.OutOrStdout(), asJSON); err != nil {
+	if err := s.announce(out, asJSON); err != nil {
 		return err
 	}
+	stopChain := s.runChain()
+	err = s.run(ctx, part{"systemd", newNotifier(s.eng.Stats, s.log).Run})
+	return errors.Join(err, stopChain())
+}
+
+// run serves until ctx ends, beside what else is to run, and returns why it ended;
+// nil where that is what ctx has asked for.
+func (s *service) run(ctx context.Context, more ...part) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	stopChain := s.runChain()
 	stopStores := s.runStores(ctx, stop)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return named("engine", s.eng.Run(ctx)) })
@@ -144,19 +204,18 @@ func serve(ctx context.Context, cfg *Config, rebase, asJSON bool, cmd *cobra.Com
 		s.events.fix.Close()
 		return named("fix", s.sitOut(ctx, "fix", err))
 	})
-	group.Go(func() error { return named("participants", s.watch.Run(ctx)) })
-	group.Go(func() error { return named("http", s.http.Run(ctx)) })
-	group.Go(func() error { return named("admin", s.admin.Run(ctx)) })
-	if cfg.Demo {
+	for _, p := range append(more, part{"participants", s.watch.Run}, part{"http", s.http.Run}, part{"admin", s.admin.Run},
+		part{"fan-out", s.publish}) {
+		group.Go(func() error { return named(p.name, p.run(ctx)) })
+	}
+	if s.cfg.Demo {
 		s.runDemo(ctx, group)
 	}
-	err = group.Wait()
+	err := group.Wait()
 	if errors.Is(err, context.Canceled) {
 		err = nil
 	}
-	err = errors.Join(err, stopStores(), stopChain())
-	logger.Info("stopped", "clean", err == nil)
-	return err
+	return errors.Join(err, stopStores())
 }
 
 // runDemo starts the demo's traders and its operator.
@@ -188,19 +247,13 @@ func (s *service) sitOut(ctx context.Context, part string, err error) error {
 func (s *service) runStores(ctx context.Context, stop context.CancelCauseFunc) (end func() error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var stores errgroup.Group
-	run := func(name string, work func(context.Context) error) {
+	for _, p := range s.parts {
 		stores.Go(func() error {
-			err := named(name, s.sitOut(ctx, name, work(ctx)))
+			err := named(p.name, s.sitOut(ctx, p.name, p.run(ctx)))
 			stop(err)
 			return err
 		})
 	}
-	run("journal", s.store.Run)
-	run("fix store", s.fixStore.Run)
-	run("desk store", s.deskStore.Run)
-	run("settlement store", s.settleStore.Run)
-	run("history store", s.historyStore.Run)
-	run("mirror store", s.mirrorStore.Run)
 	return func() error {
 		cancel()
 		return stores.Wait()
@@ -224,26 +277,38 @@ func (s *service) listen() error {
 	if err != nil {
 		return err
 	}
+	groups, err := s.cfg.routes()
+	if err != nil {
+		return err
+	}
 	limits := &s.cfg.HTTP
-	s.http, err = httpgw.New(httpgw.Options{
-		Base: s.cfg.Listen.Base, API: s.cfg.Listen.API, WS: s.cfg.Listen.WS,
+	options := httpgw.Options{
+		Base: s.cfg.Listen.Base, API: s.cfg.Listen.API, WS: s.cfg.Listen.WS, Listen: s.listenOn,
 		URLs: httpgw.URLs{
 			Base: s.cfg.URLs.Base, API: s.cfg.URLs.API, WS: s.cfg.URLs.WS, Mirror: s.cfg.URLs.Mirror, Native: s.cfg.URLs.Native,
 		},
-		Instruments: s.set, Specification: specification, Downloads: sdk.Files, DemoChain: s.demoChain(), TrustedProxies: proxies, Logger: s.log,
+		Instruments: s.set, Groups: groups, Specification: specification, Downloads: s.program.downloads, DemoChain: s.demoChain(), TrustedProxies: proxies, Logger: s.log,
 		Description: httpgw.Description{Operator: s.cfg.Operator.Name, Contacts: s.cfg.Operator.Contacts, GitHub: s.cfg.Operator.GitHub},
 		Market:      rate(limits.MarketDataPerMinute, limits.MarketDataBurst),
 		Partner:     rate(limits.PartnerPerMinute, limits.PartnerBurst),
 		RFQWrite:    rate(limits.RFQWritesPerMinute, limits.RFQWritesBurst),
 		Handshake:   rate(limits.HandshakePerMinute, max(1, limits.HandshakePerMinute)),
 		DvP:         window(limits.DvPPerMinute),
+		ReadOnly:    s.readOnly(), Elsewhere: s.cfg.nodeURLs(),
 		NoLimits: limits.MarketDataPerMinute == 0 && limits.PartnerPerMinute == 0 && limits.RFQWritesPerMinute == 0 &&
 			limits.HandshakePerMinute == 0 && limits.DvPPerMinute == 0,
-	}, s.feed, s.doors())
-	if err != nil {
+	}
+	if s.reign != nil {
+		options.Deposed, options.Barrier, options.ShutdownTimeout = s.reign.deposed, s.barrier(&s.events.desk, s.desk.Shown), deposedGrace
+	}
+	if s.http, err = httpgw.New(options, s.feed, s.doors()); err != nil {
 		return err
 	}
-	s.admin, err = httpgw.NewAdmin(s.adminOptions())
+	admin := s.adminOptions
+	if s.following != nil {
+		admin = s.followingAdmin
+	}
+	s.admin, err = httpgw.NewAdmin(admin())
 	return err
 }
 
@@ -251,11 +316,19 @@ func (s *service) listen() error {
 // configured there is no settlement: claims answer that the chain is not reached.
 func (s *service) doors() httpgw.Doors {
 	d := httpgw.Doors{
-		WebSocket: s.feed.Handler, Stream: s.feed.Stream, WebSocketHealth: func() any { return s.feed.Health() }, History: s.history,
-		Signatures: s.signatures(), Facts: s.publishedFacts().now,
+		History: s.history, Signatures: s.signatures(), Facts: s.publishedFacts().now,
+	}
+	if s.following != nil {
+		d.History = followedHistory{s.history}
+	}
+	if s.cfg.Role != roleNode {
+		d.WebSocket, d.Stream, d.WebSocketHealth = s.feed.Handler, s.feed.Stream, func() any { return s.feed.Health() }
 	}
 	if s.cfg.RFQ.Enabled {
-		d.Desk, d.Handshake = s.desk, handshakeDoor{s.settlement.access}
+		d.Desk = s.desk
+		if s.following == nil {
+			d.Handshake = handshakeDoor{s.settlement.access}
+		}
 	}
 	if door := s.settleDoor(); door != nil {
 		d.Settlement, d.DvP, d.ChainHealth = door, door, door.health
@@ -292,19 +365,14 @@ func (s *service) close() error {
 	if s.fix != nil {
 		errs = append(errs, ignoreClosed(s.fix.Close()))
 	}
-	if s.store != nil {
-		errs = append(errs, s.store.Close())
-	}
 	if s.settlement.chain != nil {
 		s.settlement.chain.Close()
 	}
 	if s.mirror.chain != nil {
 		s.mirror.chain.Close()
 	}
-	for _, kv := range []*persist.KV{s.fixStore, s.deskStore, s.settleStore, s.historyStore, s.mirrorStore} {
-		if kv != nil {
-			errs = append(errs, kv.Close())
-		}
+	if s.ground != nil {
+		errs = append(errs, s.ground.close())
 	}
 	if s.chain != nil {
 		errs = append(errs, s.chain.Stop())

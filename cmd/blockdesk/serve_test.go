@@ -28,7 +28,7 @@ func run(t *testing.T, dir string, env []string, args ...string) (string, error)
 	if dir == "" {
 		dir = t.TempDir()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, exe, args...)
 	cmd.Dir = dir
@@ -46,6 +46,7 @@ var allFree = []string{
 
 // The demo trades the moment it runs, and stops at once when it is told to.
 func TestDemoMovesTheFeed(t *testing.T) {
+	t.Parallel()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -106,6 +107,7 @@ func TestDemoMovesTheFeed(t *testing.T) {
 
 // Each of these is refused before anything listens, with what is wrong.
 func TestServeRefusesBadConfiguration(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		file string
 		env  []string
@@ -113,10 +115,10 @@ func TestServeRefusesBadConfiguration(t *testing.T) {
 		want []string
 	}{
 		"unknown key": {
-			file: "log_level: info\nlisten:\n  fix: 127.0.0.1:0\n  fixx: 127.0.0.1:1\n",
+			file: "log: {level: info}\nlisten:\n  fix: 127.0.0.1:0\n  fixx: 127.0.0.1:1\n",
 			want: []string{"fixx", "[4:"},
 		},
-		"unknown key at the top":  {file: "log_level: info\n\nlistne: {}\n", want: []string{"listne", "[3:"}},
+		"unknown key at the top":  {file: "log: {level: info}\n\nlistne: {}\n", want: []string{"listne", "[3:"}},
 		"wrong type":              {file: "fix:\n  max_sessions: many\n", want: []string{"[2:", "of type int"}},
 		"out of range":            {file: "fix: {max_sessions: 0}\n", want: []string{"fix.max_sessions", "1 to 10000"}},
 		"rate out of range":       {file: "http: {market_data_per_minute: 60000001}\n", want: []string{"http.market_data_per_minute"}},

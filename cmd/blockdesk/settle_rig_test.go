@@ -27,6 +27,7 @@ import (
 
 	"blockdesk/bench/server"
 	"blockdesk/internal/sandbox"
+	"blockdesk/internal/sandbox/sandboxtest"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/tx"
 )
@@ -147,25 +148,18 @@ func (r *rig) keyFile(name string) string { return r.keys + "/" + name + ".json"
 // startChain starts the sandbox, or skips the test with the reason.
 func (r *rig) startChain(slot time.Duration, wallets int) {
 	r.t.Helper()
-	node, err := startSandbox(r.t.Context(), sandbox.Options{
-		Dir: findSandbox(), SetupDir: r.keys, Wallets: wallets, SlotTime: slot, History: 100_000,
-	})
-	if errors.Is(err, sandbox.ErrUnavailable) {
-		r.t.Skip("skipped: ", err)
-	}
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.chain = node
-	r.t.Cleanup(func() {
-		if err := node.Stop(); err != nil {
-			r.t.Error(err)
-		}
-	})
-	if r.setup, err = sandbox.ReadSetup(r.keys); err != nil {
-		r.t.Fatal(err)
-	}
+	r.chain, r.setup = startTestChain(r.t, sandbox.Options{SetupDir: r.keys, Wallets: wallets, SlotTime: slot, History: 100_000})
 	r.desk = r.address(r.setup.Desk.Address)
+}
+
+// startTestChain is sandboxtest.Start with the demo's keys.
+func startTestChain(t *testing.T, o sandbox.Options) (*sandbox.Node, *sandbox.Setup) {
+	t.Helper()
+	if err := writeDemoKeys(o.SetupDir, o.Wallets); err != nil {
+		t.Fatal(err)
+	}
+	c := sandboxtest.Start(t, o)
+	return c.Node, c.Setup
 }
 
 func (r *rig) address(text string) solana.Address { return must(solana.ParseAddress(text)) }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 
 	"blockdesk/engine/rfq"
 	"blockdesk/httpgw"
@@ -39,7 +38,7 @@ func (s *service) planDesk() (*deskPlan, error) {
 	if p.wanted, err = s.cfg.deskSetup(names); err != nil {
 		return nil, err
 	}
-	was, err := readApplied(s.cfg.DataDir)
+	was, err := readApplied(s.notes)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +73,7 @@ func (s *service) submitDesk(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.deskPlan.applied.write(s.cfg.DataDir)
+	return s.deskPlan.applied.write(s.notes)
 }
 
 // deskSetup is what the desk should be by the configuration.
@@ -84,6 +83,7 @@ type deskSetup struct {
 	operators []string // names
 	sol       solPrice // zero = none by the configuration
 	symbols   []string // of the instruments, by ID
+	group     market.GroupID
 }
 
 // solPrice is comparable: what was applied last is held against it.
@@ -94,7 +94,7 @@ type solPrice struct {
 
 // deskSetup returns the configured desk with these operators.
 func (c *Config) deskSetup(operators []string) (d deskSetup, err error) {
-	d.operators = operators
+	d.operators, d.group = operators, c.groupNumber()
 	for i := range c.Instruments {
 		d.symbols = append(d.symbols, c.Instruments[i].Symbol)
 	}
@@ -114,8 +114,8 @@ func (c *Config) deskSetup(operators []string) (d deskSetup, err error) {
 // appliedDesk is what the configuration has said last of the values that an
 // operator may change while the service runs, by symbol. Such a value is applied
 // where there is none yet, or where the configuration says something new: so a
-// restart does not undo an operator's command. The file is beside the journal;
-// where it is lost, what the desk has stands.
+// restart does not undo an operator's command. Where the note of it is lost, what
+// the desk has stands.
 type appliedDesk struct {
 	Anchors   map[string]market.USDPrice `json:"anchors"`
 	Inventory map[string]uint64          `json:"inventory"` // atoms
@@ -127,9 +127,8 @@ type appliedDesk struct {
 
 const appliedFile = "rfq.applied.json"
 
-func readApplied(dataDir string) (a appliedDesk, err error) {
-	path := filepath.Join(dataDir, appliedFile)
-	text, err := os.ReadFile(path)
+func readApplied(kept notes) (a appliedDesk, err error) {
+	text, err := kept.read(appliedFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return a, nil
@@ -137,18 +136,18 @@ func readApplied(dataDir string) (a appliedDesk, err error) {
 		return a, err
 	}
 	if err := json.Unmarshal(text, &a); err != nil {
-		return a, fmt.Errorf("%s: %w (delete it to keep what the desk has)", path, err)
+		return a, fmt.Errorf("%s: %w (delete it to keep what the desk has)", kept.where(appliedFile), err)
 	}
 	return a, nil
 }
 
-// write replaces the file, or leaves the old one whole.
-func (a *appliedDesk) write(dataDir string) error {
+// write replaces the note, or leaves the old one whole.
+func (a *appliedDesk) write(kept notes) error {
 	text, err := json.MarshalIndent(a, "", "  ")
 	if err != nil {
 		return err
 	}
-	return replaceFile(filepath.Join(dataDir, appliedFile), append(text, '\n'))
+	return kept.write(appliedFile, append(text, '\n'))
 }
 
 // replaceFile writes a file that only its owner reads, whole or not at all.
@@ -182,6 +181,9 @@ func (d *deskSetup) requests(v *rfq.View, was appliedDesk) (out []setupRequest, 
 		if operatorNamed(v, name) == 0 {
 			add("operators: "+name, &rfq.SetOperator{Of: rfq.Operator{ID: ids[name], Name: name}})
 		}
+	}
+	if d.group != 0 {
+		add("routing.group", &rfq.NumberTickets{First: market.FirstTicket(d.group)})
 	}
 	if v.Policy != d.policy {
 		add("rfq", &rfq.SetPolicy{Policy: d.policy})

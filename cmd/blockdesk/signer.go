@@ -28,7 +28,10 @@ and no other, and one message a claim. What it has signed is in a record beside 
 key, which belongs to the key: who moves or copies one moves or copies the other.
 
 By default only processes of the same user may ask. With --allow-uid only those
-users may, and the socket is open to the group of its folder (chmod g+s).`,
+users may, and the socket is open to the group of its folder (chmod g+s).
+
+It runs until Ctrl-C or SIGTERM. The service needs settle.signer_socket and settle.desk.`,
+		Example: "  blockdesk signer --key desk.json --socket signer.sock",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			signer, err := openKey(key)
 			if err != nil {
@@ -40,7 +43,7 @@ users may, and the socket is open to the group of its folder (chmod g+s).`,
 			}
 			for _, u := range users {
 				if uint(uint32(u)) != u {
-					return fmt.Errorf("--allow-uid %d: not a user's number", u)
+					return usagef("--allow-uid %d: not a user's number", u)
 				}
 				o.AllowUIDs = append(o.AllowUIDs, uint32(u))
 			}

@@ -148,6 +148,7 @@ func subscribe(t *testing.T, url string) *websocket.Conn {
 
 // One order goes in through FIX and is seen through every door.
 func TestSliceThroughEveryDoor(t *testing.T) {
+	t.Parallel()
 	s := startProgram(t, testConfig(t, ""))
 	maker, taker := logOn(t, s.Addresses.FIX, traderA), logOn(t, s.Addresses.FIX, traderB)
 	// The ws address and the base address both carry the feed.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -54,16 +53,24 @@ type ticketPost struct {
 }
 
 func ticketCommand(s *settings) *cobra.Command {
-	cmd := groupCommand(cobra.Command{Use: "ticket", Short: "Post, amend, withdraw and list the desk's tickets"})
+	cmd := groupCommand(cobra.Command{
+		Use: "ticket", Short: "Post, amend, withdraw and list the desk's tickets",
+		Long: "Post, amend, withdraw and list the desk's tickets: what it offers, in tranches. Every change is\n" +
+			"journaled with your name.",
+	})
 	var f operatorFlags
 	f.add(cmd)
 	list := &cobra.Command{
 		Use: "list", Short: "List the tickets with their tranches", Args: cobra.NoArgs,
+		Long:    "List every ticket with its tranches, in USD: available, reserved by claims, filled, in all. One\nthat has ended stays for a day.",
+		Example: "  blockdesk ticket list",
 		RunE: operatorCommand(s, &f, func([]string) (string, any, error) { return "/desk/tickets", nil, nil },
 			func(w io.Writer, a *ticketsAnswer) error { return showTickets(w, a.Tickets) }),
 	}
 	withdraw := &cobra.Command{
 		Use: "withdraw ORDER_ID", Short: "Withdraw a ticket: what is reserved or paid goes on, nothing new is sold", Args: cobra.ExactArgs(1),
+		Long:    "Withdraw a ticket for good: nothing new is sold from it. What is reserved or paid goes on.",
+		Example: "  blockdesk ticket withdraw T7",
 		RunE: operatorCommand(s, &f, func(args []string) (string, any, error) {
 			return "/desk/tickets/" + args[0] + "/withdraw", struct{}{}, checkOrderID(args[0])
 		}, showTicket),
@@ -78,6 +85,8 @@ func ticketPostCommand(s *settings, f *operatorFlags) *cobra.Command {
 	var priority int
 	cmd := &cobra.Command{
 		Use: "post", Short: "Offer a pair's base asset in tranches", Args: cobra.NoArgs,
+		Long: "Offer a pair's base asset in tranches of so many USD. Clients see it at once. It needs a price\n" +
+			"that is not too old (blockdesk price list) and inventory; without, it is there and sells\nnothing.",
 		Example: "  blockdesk ticket post --pair SLUSD/USDC --label 'Block A' --tranches 250000,100000 --expires 48h",
 		RunE: operatorCommand(s, f, func([]string) (string, any, error) {
 			var err error
@@ -115,6 +124,8 @@ func ticketAmendCommand(s *settings, f *operatorFlags) *cobra.Command {
 	var priority int
 	cmd := &cobra.Command{
 		Use: "amend ORDER_ID", Short: "Change a ticket: only what is named", Args: cobra.ExactArgs(1),
+		Long: "Change a ticket: only what is named. A tranche's capacity cannot fall below what is reserved\n" +
+			"and filled. The ticket, and each tranche, is a request of its own: where a later one is\nrefused, those before it are made, and the error says so.",
 		Example: "  blockdesk ticket amend T7 --priority 1 --expires never --tranche T7-1=300000 --add-tranche 50000",
 	}
 	flags := cmd.Flags()
@@ -156,7 +167,7 @@ func ticketAmendCommand(s *settings, f *operatorFlags) *cobra.Command {
 
 func amendTicket(cmd *cobra.Command, s *settings, f *operatorFlags, path string, fields map[string]any, tranches []map[string]string) error {
 	if len(fields)+len(tranches) == 0 {
-		return errors.New("nothing to amend: name what changes, see --help")
+		return usagef("nothing to amend: name what changes")
 	}
 	client, err := f.dial(s)
 	if err != nil {
@@ -181,7 +192,7 @@ func trancheRequests(changed, added []string) ([]map[string]string, error) {
 	for _, text := range changed {
 		id, capacity, ok := strings.Cut(text, "=")
 		if !ok {
-			return nil, fmt.Errorf("--tranche %s: want TRANCHE_ID=CAPACITY", text)
+			return nil, usagef("--tranche %s: want TRANCHE_ID=CAPACITY", text)
 		}
 		out = append(out, map[string]string{"tranche_id": id, "capacity_usd": capacity})
 	}
@@ -194,7 +205,7 @@ func trancheRequests(changed, added []string) ([]map[string]string, error) {
 // checkOrderID keeps what cannot be an order_id out of a URL.
 func checkOrderID(text string) error {
 	if rest, ok := strings.CutPrefix(text, "T"); !ok || rest == "" || strings.Trim(rest, "0123456789") != "" {
-		return fmt.Errorf("%q is no order_id: it is T and a number, see blockdesk ticket list", text)
+		return usagef("%q is no order_id: it is T and a number, see blockdesk ticket list", text)
 	}
 	return nil
 }
@@ -209,7 +220,7 @@ func expiry(text string, now time.Time) (string, error) {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return "", fmt.Errorf("--expires %q: want a time such as 2030-01-02T15:04:05Z, a while such as 48h, or never", text)
+		return "", usagef("--expires %q: want a time such as 2030-01-02T15:04:05Z, a while such as 48h, or never", text)
 	}
 	return at.UTC().Format(time.RFC3339), nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -44,6 +43,8 @@ func tokenCommand(s *settings) *cobra.Command {
 	f.add(cmd)
 	revoke := &cobra.Command{
 		Use: "revoke TOKEN_ID", Short: "End a token for good: from now on, and after a restart too", Args: cobra.ExactArgs(1),
+		Long: "End a token for good. When the command returns, no request with it is taken any more. Its client\n" +
+			"may get another when the hour of his address is over.",
 		Example: "  blockdesk token revoke K18e997c54c02cd15",
 		RunE: operatorCommand(s, &f, func(args []string) (string, any, error) {
 			return "/desk/tokens/" + args[0] + "/revoke", struct{}{}, checkTokenID(args[0])
@@ -61,6 +62,8 @@ func tokenListCommand(s *settings, f *operatorFlags) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the tokens that are not over, oldest first", Args: cobra.NoArgs,
+		Long:    "List the tokens that are not over, oldest first, with the key that each is bound to.",
+		Example: "  blockdesk token list\n  blockdesk token list --all --limit 20",
 		RunE: operatorCommand(s, f, func([]string) (string, any, error) {
 			query := url.Values{}
 			if all {
@@ -87,7 +90,7 @@ func tokenListCommand(s *settings, f *operatorFlags) *cobra.Command {
 func checkTokenID(text string) error {
 	rest, ok := strings.CutPrefix(text, "K")
 	if !ok || len(rest) != 16 || strings.Trim(rest, "0123456789abcdef") != "" {
-		return errors.New("this is no token_id: it is K and 16 hexadecimal digits, see blockdesk token list")
+		return usagef("this is no token_id: it is K and 16 hexadecimal digits, see blockdesk token list")
 	}
 	return nil
 }

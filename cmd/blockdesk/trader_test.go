@@ -71,6 +71,11 @@ type trader struct {
 	status   map[string]*order   // answers to H, by OrderID
 	again    int                 // reports that said PossResend
 	lost     error               // the first broken rule
+
+	// Of a group's trader: how long a logon may take (0 = the client's default), and
+	// who sees each message after it was taken, with mu held; nil = nobody.
+	logon time.Duration
+	heard func(*fixclient.Message)
 }
 
 func newTrader(name string, seed uint64) *trader {
@@ -88,7 +93,7 @@ func newTrader(name string, seed uint64) *trader {
 func (t *trader) connect(address string) error {
 	client, err := fixclient.Dial(context.Background(), fixclient.Options{
 		Addr: address, SenderCompID: t.name, TargetCompID: "BLOCKDESK", Username: t.name, Password: testPassword,
-		KeepSequence: t.sender > 0, NextSender: t.sender, NextTarget: t.target, LogonFields: "8013=N\x01",
+		KeepSequence: t.sender > 0, NextSender: t.sender, NextTarget: t.target, LogonFields: "8013=N\x01", Timeout: t.logon,
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", t.name, err)
@@ -143,15 +148,24 @@ func (t *trader) handle(m *fixclient.Message) error {
 	case "9", "r":
 		t.answer(string(m.Get(11)))
 	case "j":
-		// A server that stops takes nothing more: the request stays unanswered.
-		if !bytes.HasPrefix(m.Get(58), []byte("READ_ONLY: ")) {
+		if !stops(m) {
 			t.fail("refused: %q", m.Get(58))
 		}
 	case "B": // the service stops
 	default:
 		t.fail("unexpected message %q", bytes.ReplaceAll(m.Raw(), []byte{1}, []byte{'|'}))
 	}
+	if t.heard != nil {
+		t.heard(m)
+	}
 	return nil
+}
+
+// stops reports whether a reject is of a server that takes nothing more, or does not
+// lead any more: the request stays unanswered.
+func stops(m *fixclient.Message) bool {
+	text := m.Get(58)
+	return bytes.HasPrefix(text, []byte("READ_ONLY: ")) || bytes.HasPrefix(text, []byte("LEADER_CHANGED"))
 }
 
 func (t *trader) answer(clOrdID string) {

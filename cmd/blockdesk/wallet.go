@@ -44,6 +44,7 @@ type wallet struct {
 	base  string // URL
 	chain string // URL; empty: not known
 	http  *http.Client
+	json  bool // how answers are printed
 }
 
 func walletCommand(s *settings) *cobra.Command {
@@ -61,15 +62,24 @@ func walletCommand(s *settings) *cobra.Command {
 	cmd.AddCommand(
 		&cobra.Command{
 			Use: "sign", Short: "Sign the transaction of an answer on standard input; print the body of a submit", Args: cobra.NoArgs,
-			RunE: walletRun(s, &f, func(_ context.Context, w *wallet, in io.Reader, out io.Writer) error { return w.sign(in, out) }),
+			Long: "Read a build, or an atomic claim, from standard input, put the wallet's signature into its\n" +
+				"transaction, and print the body of POST /api/v1/dvp/submit; with --json it is the member body.\nNothing is sent.",
+			Example: "  cat build.json | blockdesk wallet sign",
+			RunE:    walletRun(s, &f, func(_ context.Context, w *wallet, in io.Reader, out io.Writer) error { return w.sign(in, out) }),
 		},
 		&cobra.Command{
 			Use: "pay", Short: "Sign the payment of a claim on standard input, send it, wait until it is final; print its signature", Args: cobra.NoArgs,
-			RunE: walletRun(s, &f, func(ctx context.Context, w *wallet, in io.Reader, out io.Writer) error { return w.pay(ctx, in, out) }),
+			Long: "Read a claim from standard input, sign its payment, send it to the chain and wait until no fork\n" +
+				"can take it back, for two minutes at most. Prints the signature, which verify-payment takes.",
+			Example: "  cat claim.json | blockdesk wallet pay",
+			RunE:    walletRun(s, &f, func(ctx context.Context, w *wallet, in io.Reader, out io.Writer) error { return w.pay(ctx, in, out) }),
 		},
 		&cobra.Command{
 			Use: "login", Short: "Prove the wallet's key by the DvP handshake; print the access token", Args: cobra.NoArgs,
-			RunE: walletRun(s, &f, func(ctx context.Context, w *wallet, _ io.Reader, out io.Writer) error { return w.login(ctx, out) }),
+			Long: "Take the steps of the DvP handshake: ask for a nonce, sign it, and print the access token. Each\n" +
+				"address gets one an hour, which serves for seven days.",
+			Example: "  blockdesk wallet login",
+			RunE:    walletRun(s, &f, func(ctx context.Context, w *wallet, _ io.Reader, out io.Writer) error { return w.login(ctx, out) }),
 		})
 	return cmd
 }
@@ -89,11 +99,11 @@ func (f *walletFlags) open(s *settings) (*wallet, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &wallet{base: f.base, chain: f.chain, http: &http.Client{Timeout: operatorTimeout}}
+	w := &wallet{base: f.base, chain: f.chain, http: &http.Client{Timeout: operatorTimeout}, json: s.json}
 	if w.base == "" || w.chain == "" {
 		at, err := readAddresses(cfg.DataDir)
 		if err != nil && w.base == "" {
-			return nil, fmt.Errorf("where is the service? name it by --data or --base: %w", err)
+			return nil, fmt.Errorf("%w: where it is, is not known; name it by --data or --base: %w", errNoService, err)
 		}
 		if w.base == "" {
 			w.base = at.Base
@@ -162,7 +172,20 @@ func (w *wallet) sign(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(out).Encode(submitBody{cmp.Or(a.BuildID, a.Submit.BuildID), a.Transaction})
+	body := submitBody{cmp.Or(a.BuildID, a.Submit.BuildID), a.Transaction}
+	if w.json {
+		return printJSON(out, map[string]any{"ok": true, "body": body})
+	}
+	return json.NewEncoder(out).Encode(body)
+}
+
+// print prints one value: by itself, or with --json as a member.
+func (w *wallet) print(out io.Writer, name, value string) error {
+	if w.json {
+		return printJSON(out, map[string]any{"ok": true, name: value})
+	}
+	_, err := fmt.Fprintln(out, value)
+	return err
 }
 
 // pay sends a claim's payment, which the wallet alone signs, and waits until no
@@ -194,8 +217,7 @@ func (w *wallet) pay(ctx context.Context, in io.Reader, out io.Writer) error {
 		case status[0].Failed:
 			return fmt.Errorf("%s: failed on the chain: %s", signature, status[0].Error)
 		case status[0].Known && status[0].Level == rpc.Finalized:
-			_, err := fmt.Fprintln(out, signature)
-			return err
+			return w.print(out, "signature", signature.String())
 		}
 		select {
 		case <-ctx.Done():
@@ -227,8 +249,7 @@ func (w *wallet) login(ctx context.Context, out io.Writer) error {
 	if err := w.post(ctx, path, map[string]string{"pubkey": pubkey, "nonce": challenge.Nonce, "signature": proof}, &grant); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(out, grant.Token)
-	return err
+	return w.print(out, "access_token", grant.Token)
 }
 
 // post sends JSON to the service and reads its answer into v.
@@ -244,7 +265,7 @@ func (w *wallet) post(ctx context.Context, path string, in, v any) error {
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := w.http.Do(req)
 	if err != nil {
-		return err
+		return unreachable(w.base, err)
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxClientAnswer))

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestBoardOfGroups: one group's board is live for all groups' pairs, each read from
+// its own group's feed, and says which are not.
+func TestBoardOfGroups(t *testing.T) {
+	t.Parallel()
+	c := startChromium(t)
+	here, there := startTwoGroups(t)
+	p := c.open(here.at.Base+"/board", "")
+	live := func(symbol string) {
+		t.Helper()
+		p.await("the book of "+symbol, "document.getElementById('where').textContent.startsWith('"+symbol+" ') && "+
+			"document.getElementById('asks').children.length > 0 && document.getElementById('age').dataset.state === 'live'")
+	}
+	live("SLUSD/USDC")
+	p.await("offers of both groups", "['SLUSD/USDC', '92C/SLUSD'].every((pair) => "+
+		"[...document.querySelectorAll('#ticket-rows tr')].some((row) => row.textContent.includes(pair)))")
+	p.click("#pairs [data-symbol='92C/SLUSD']")
+	live("92C/SLUSD")
+	requests, faults := p.seen()
+	if len(faults) > 0 {
+		t.Errorf("faults: %q", faults)
+	}
+	for _, feed := range []string{here.at.WS, there.at.WS} {
+		if !slices.Contains(requests, feed+"/ws/rfq") {
+			t.Errorf("%s/ws/rfq is not among %q", feed, requests)
+		}
+	}
+	if text := p.text("#banners"); strings.Contains(text, "Not live") {
+		t.Errorf("a banner: %s", text)
+	}
+
+	if err := there.stop(); err != nil {
+		t.Fatal(err)
+	}
+	p.await("what is not live", "document.getElementById('banners').textContent.includes('Not live: 92C/SLUSD.')")
+	var own string
+	p.read("return document.querySelector('#banners a').href", &own)
+	if own != there.at.Base+"/board" || strings.Contains(p.text("#banners"), "SLUSD/USDC") {
+		t.Errorf("the banner sends to %s: %s", own, p.text("#banners"))
+	}
+	p.click("#pairs [data-symbol='SLUSD/USDC']")
+	live("SLUSD/USDC")
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"syscall"
+	"time"
+)
+
+// fault is something that happens to a node while clients trade.
+type fault struct {
+	name     string
+	leader   bool // it is the leader's; else one of the others', or either's
+	follower bool
+	kills    bool // a leader's failover is measured by it
+	do       func(p *trial, n *groupNode)
+}
+
+// stopped is how long a process is not run: longer than an election takes, so that
+// it wakes up as a leader of the past.
+const stopped = 1500 * time.Millisecond
+
+// clusterFaults are all of them.
+func clusterFaults() []fault {
+	return []fault{
+		{name: "SIGKILL of the leader", leader: true, kills: true, do: func(p *trial, n *groupNode) {
+			p.kill(n)
+			p.progress(calmAcks)
+			p.start(n)
+		}},
+		{name: "SIGKILL of the leader, back at once", leader: true, kills: true, do: func(p *trial, n *groupNode) {
+			p.kill(n)
+			p.start(n)
+		}},
+		{name: "SIGKILL of a follower", follower: true, do: func(p *trial, n *groupNode) {
+			p.kill(n)
+			p.progress(calmAcks)
+			p.start(n)
+		}},
+		{name: "SIGKILL of all", leader: true, do: func(p *trial, _ *groupNode) {
+			for _, n := range p.nodes {
+				p.kill(n)
+			}
+			for _, n := range p.nodes {
+				p.start(n)
+			}
+		}},
+		{name: "SIGSTOP of the leader", leader: true, do: func(p *trial, n *groupNode) { p.freeze(n) }},
+		{name: "SIGSTOP of a follower", follower: true, do: func(p *trial, n *groupNode) { p.freeze(n) }},
+		{name: "the leader is cut off", leader: true, do: func(p *trial, n *groupNode) { p.cutOff(n, true, true) }},
+		{name: "the leader's words are held", leader: true, do: func(p *trial, n *groupNode) { p.cutOff(n, true, false) }},
+		{name: "what the leader hears is held", leader: true, do: func(p *trial, n *groupNode) { p.cutOff(n, false, true) }},
+		{name: "a follower is cut off", follower: true, do: func(p *trial, n *groupNode) { p.cutOff(n, true, true) }},
+		{name: "slow lines", do: func(p *trial, n *groupNode) {
+			for _, m := range p.others(n) {
+				p.net.set(weather{delay: 20 * time.Millisecond}, way{n.id, m.id}, way{m.id, n.id})
+			}
+			p.progress(calmAcks)
+			p.net.heal()
+		}},
+		{name: "resets", do: func(p *trial, n *groupNode) {
+			for range 10 {
+				for _, m := range p.others(n) {
+					p.net.reset(n.id, m.id)
+				}
+				time.Sleep(30 * time.Millisecond)
+			}
+		}},
+		{name: "a slow disk at the leader's", leader: true, do: func(p *trial, n *groupNode) { p.slowDisk(n) }},
+		{name: "a slow disk at a follower's", follower: true, do: func(p *trial, n *groupNode) { p.slowDisk(n) }},
+		{name: "a full disk at the leader's", leader: true, do: func(p *trial, n *groupNode) { p.fullDisk(n) }},
+		{name: "a full disk at a follower's", follower: true, do: func(p *trial, n *groupNode) { p.fullDisk(n) }},
+		{name: "the leader's clock jumps ahead", leader: true, do: func(p *trial, n *groupNode) { p.jumpClock(n, clockJump) }},
+		{name: "the leader's clock jumps back", leader: true, do: func(p *trial, n *groupNode) { p.jumpClock(n, -clockJump) }},
+		{name: "two of three are killed", leader: true, do: func(p *trial, n *groupNode) { p.loseQuorum(n) }},
+		{name: "the lead is handed over", leader: true, do: func(p *trial, n *groupNode) {
+			// It may be deposed before, or hand over to nobody.
+			_, _, _ = p.tryCommand(n, "/desk/cluster/transfer", newToken(), []byte("{}"))
+		}},
+		{name: "rolling restart", do: func(p *trial, _ *groupNode) {
+			for _, n := range p.nodes {
+				if err := n.stop(); err != nil {
+					p.t.Fatalf("%s: %v\n%s", n.id, err, n.tail())
+				}
+				p.start(n)
+				p.level(false)
+				p.progress(calmAcks)
+			}
+		}},
+	}
+}
+
+func (p *trial) kill(n *groupNode) {
+	p.t.Helper()
+	if err := n.kill(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// freeze has a process not run for a while. The others go on.
+func (p *trial) freeze(n *groupNode) {
+	p.t.Helper()
+	if err := n.signal(syscall.SIGSTOP); err != nil {
+		p.t.Fatal(err)
+	}
+	began := time.Now()
+	p.progress(calmAcks)
+	time.Sleep(time.Until(began.Add(stopped)))
+	if err := n.signal(syscall.SIGCONT); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+const (
+	slowSync  = 40 * time.Millisecond
+	clockJump = 10 * time.Minute
+)
+
+func (p *trial) slowDisk(n *groupNode) {
+	p.t.Helper()
+	n.suffers(p.t, illness{SlowMS: slowSync.Milliseconds()})
+	p.progress(calmAcks)
+	n.suffers(p.t, illness{})
+}
+
+// fullDisk leaves no room at a node, which has to leave the group. It comes back
+// when there is room again.
+func (p *trial) fullDisk(n *groupNode) {
+	p.t.Helper()
+	n.suffers(p.t, illness{Full: true})
+	eventually(p.t, clusterPatience, n.id+" ends on a full disk", func() bool { return n.gone() != nil })
+	p.kill(n) // it is gone
+	p.progress(calmAcks)
+	n.suffers(p.t, illness{})
+	p.start(n)
+}
+
+// jumpClock moves a node's clock, and then the node, so that another one leads
+// whose clock is right.
+func (p *trial) jumpClock(n *groupNode, by time.Duration) {
+	p.t.Helper()
+	n.suffers(p.t, illness{SkewMS: by.Milliseconds()})
+	p.progress(calmAcks)
+	p.kill(n)
+	p.progress(calmAcks)
+	p.start(n)
+	n.suffers(p.t, illness{})
+}
+
+// loseQuorum kills two nodes: the one that is left acknowledges nothing, until
+// another is back.
+func (p *trial) loseQuorum(n *groupNode) {
+	p.t.Helper()
+	others := p.others(n)
+	p.kill(n)
+	p.kill(others[0])
+	const settled, alone = 300 * time.Millisecond, 700 * time.Millisecond
+	time.Sleep(settled) // what was on its way has come
+	before := p.acks.count.Load()
+	time.Sleep(alone)
+	if now := p.acks.count.Load(); now != before {
+		p.t.Fatalf("round %d: one node of three acknowledges %d orders", p.round, now-before)
+	}
+	p.start(n)
+	p.progress(calmAcks)
+	p.start(others[0])
+}
+
+// cutOff holds what a node says, what it hears, or both. The others go on.
+func (p *trial) cutOff(n *groupNode, says, hears bool) {
+	p.t.Helper()
+	for _, m := range p.others(n) {
+		if says {
+			p.net.set(weather{held: true}, way{n.id, m.id})
+		}
+		if hears {
+			p.net.set(weather{held: true}, way{m.id, n.id})
+		}
+	}
+	p.progress(calmAcks)
+	p.net.heal()
+}

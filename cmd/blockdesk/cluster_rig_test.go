@@ -1,0 +1,369 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"blockdesk/bench/server"
+	"blockdesk/httpgw"
+)
+
+const (
+	clusterOperator = "the token of the group's operator"
+	// clusterPatience is how long the tests wait for what must come; a busy machine
+	// must not fail them.
+	clusterPatience = 120 * time.Second
+)
+
+// groupNode is one process of a group.
+type groupNode struct {
+	id     string
+	dir    string
+	listen map[string]string // addresses by what they are for
+	held   []net.PacketConn  // see server.FreePort
+	log    *os.File
+	cmd    *exec.Cmd // nil: it is down
+	exited chan error
+	frozen bool
+
+	snapshotEvery uint64
+}
+
+func (n *groupNode) url(surface string) string { return "http://" + n.listen[surface] }
+
+// group is the nodes, the network between them, and the chain under the desk.
+type group struct {
+	*rig  // the chain; its own server is not started
+	net   *network
+	nodes []*groupNode
+	http  *http.Client
+}
+
+// nodeIDs are long, so that nothing else on the wire looks like them.
+var nodeIDs = []string{"node-alfa", "node-bravo", "node-carol"}
+
+// sender tells which node has sent the first bytes of a connection: each call of
+// raft names it.
+func sender(first []byte) string {
+	for _, id := range nodeIDs {
+		if bytes.Contains(first, []byte(id)) {
+			return id
+		}
+	}
+	return ""
+}
+
+// groupOptions are what the tests have differently.
+type groupOptions struct {
+	timeoutMS int                      // of an election
+	snapshots uint64                   // entries between two; 0 = more than a test makes
+	signer    func(node string) string // path of the socket that a node has its signatures from; nil = the key file
+}
+
+// newGroup starts the nodes and returns when one leads.
+func newGroup(t *testing.T, r *rig, o groupOptions) *group {
+	t.Helper()
+	g := &group{rig: r, net: newNetwork(t, sender), http: &http.Client{Timeout: 2 * time.Second}}
+	t.Cleanup(g.http.CloseIdleConnections)
+	for _, id := range nodeIDs {
+		n := &groupNode{id: id, dir: t.TempDir(), listen: map[string]string{}, snapshotEvery: o.snapshots}
+		n.suffers(t, illness{})
+		for _, name := range []string{"base", "api", "ws", "fix", "admin", "raft"} {
+			port, held, err := server.FreePort()
+			if err != nil {
+				t.Fatal(err)
+			}
+			n.listen[name], n.held = fmt.Sprintf("127.0.0.1:%d", port), append(n.held, held)
+		}
+		g.nodes = append(g.nodes, n)
+	}
+	g.configure(o)
+	for _, n := range g.nodes {
+		g.start(n)
+	}
+	t.Cleanup(func() {
+		for _, n := range g.nodes {
+			if err := n.kill(); err != nil {
+				t.Error(err)
+			}
+			if t.Failed() {
+				t.Logf("%s said at last:\n%s", n.id, n.tail())
+			}
+		}
+	})
+	g.leader()
+	return g
+}
+
+// configure writes the nodes' files.
+func (g *group) configure(o groupOptions) {
+	g.t.Helper()
+	var peers strings.Builder
+	peers.WriteString("peers:\n")
+	for _, n := range g.nodes {
+		fmt.Fprintf(&peers, "  - {id: %s, address: %s, base_url: %q, api_url: %q, ws_url: %q, fix: %s, admin_url: %q}\n", n.id,
+			g.net.open(g.t, n.id, n.listen["raft"]), n.url("base"), n.url("api"), "ws://"+n.listen["ws"], n.listen["fix"], n.url("admin"))
+	}
+	participants := "" // one file, made once: a password's hash is slow
+	for _, n := range g.nodes {
+		key := fmt.Sprintf("key_file: %q", g.keyFile("desk"))
+		if o.signer != nil {
+			key = fmt.Sprintf("signer_socket: %q, desk: %s", o.signer(n.id), g.setup.Desk.Address)
+		}
+		const claimTTL, maxAge, watchMS = 24 * 3600, 7 * 24 * 3600, 500
+		text := testConfig(g.t, fmt.Sprintf(settleDeskConfig, g.chain.URL(), key, g.setup.Mints["USDC"].Address,
+			g.setup.Treasury.Address, g.setup.Mints["SLUSD"].Address, g.setup.Mints["92C"].Address, claimTTL, maxAge, watchMS))
+		if participants == "" {
+			participants = participantsFile(text)
+		}
+		text = strings.Replace(text, participantsFile(text), participants, 1)
+		// Answers name the desk's public addresses: a retry at another node gets the same
+		// bytes only where these are the group's.
+		const public = "https://desk.example"
+		text += fmt.Sprintf("urls: {base_url: %[1]q, api_url: %[1]q, ws_url: %[1]q, mirror_url: %[1]q, native_url: %[1]q}\n", public)
+		text += fmt.Sprintf("operators:\n  - {name: ann, token_sha256: %x}\nlog: {level: info}\n", sha256.Sum256([]byte(clusterOperator)))
+		text += fmt.Sprintf("journal: raft\ncluster: {id: %s, bind: %s, timeout_ms: %d}\n%s", n.id, n.listen["raft"], o.timeoutMS, &peers)
+		if err := os.WriteFile(n.config(), []byte(text), 0o600); err != nil {
+			g.t.Fatal(err)
+		}
+	}
+}
+
+func (n *groupNode) config() string { return filepath.Join(n.dir, "config.yaml") }
+func (n *groupNode) data() string   { return filepath.Join(n.dir, "data") }
+
+// start runs a node, and returns when it answers on its admin address.
+func (g *group) start(n *groupNode) {
+	g.t.Helper()
+	if err := n.run(); err != nil {
+		g.t.Fatal(err)
+	}
+	eventually(g.t, clusterPatience, n.id+" answers", func() bool {
+		if err := n.gone(); err != nil {
+			g.t.Fatalf("%s has ended: %v\n%s", n.id, err, n.tail())
+		}
+		_, err := g.ready(n)
+		return err == nil
+	})
+}
+
+func (n *groupNode) run() (err error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if n.log == nil {
+		if n.log, err = os.Create(filepath.Join(n.dir, "log")); err != nil {
+			return err
+		}
+	}
+	args := []string{"serve", "--config", n.config(), "--data", n.data()}
+	for _, name := range []string{"base", "api", "ws", "fix", "admin"} {
+		args = append(args, "--set", "listen."+name+"="+n.listen[name])
+	}
+	n.cmd = exec.Command(exe, args...)
+	n.cmd.Stderr, n.cmd.Env = n.log, append(os.Environ(), onMachine+"="+n.machineFile())
+	if err := n.cmd.Start(); err != nil {
+		n.cmd = nil
+		return err
+	}
+	n.exited = make(chan error, 1)
+	go func(cmd *exec.Cmd, exited chan error) { exited <- cmd.Wait() }(n.cmd, n.exited)
+	return nil
+}
+
+// gone is how a node has ended by itself; nil while it runs.
+func (n *groupNode) gone() error {
+	select {
+	case err := <-n.exited:
+		n.exited <- err
+		return errors.Join(errors.New("it has ended"), err)
+	default:
+		return nil
+	}
+}
+
+// tail is the end of what a node has said, without what raft says at each try to
+// reach a node that is away.
+func (n *groupNode) tail() string {
+	text, err := os.ReadFile(filepath.Join(n.dir, "log"))
+	if err != nil {
+		return err.Error()
+	}
+	const most = 60
+	lines := slices.DeleteFunc(strings.Split(string(text), "\n"), func(l string) bool {
+		return strings.Contains(l, "failed to ") || strings.Contains(l, "pre-vote") || strings.Contains(l, "pipelin")
+	})
+	return strings.Join(lines[max(0, len(lines)-most):], "\n")
+}
+
+// signal sends a signal; a node that is down gets none.
+func (n *groupNode) signal(s syscall.Signal) error {
+	if n.cmd == nil {
+		return nil
+	}
+	n.frozen = s == syscall.SIGSTOP
+	return n.cmd.Process.Signal(s)
+}
+
+// kill ends a node at once.
+func (n *groupNode) kill() error {
+	if n.cmd == nil {
+		return nil
+	}
+	err := n.cmd.Process.Kill()
+	if errors.Is(err, os.ErrProcessDone) {
+		err = nil
+	}
+	<-n.exited
+	n.cmd, n.frozen = nil, false
+	return err
+}
+
+// stop ends a node in good order.
+func (n *groupNode) stop() error {
+	if n.cmd == nil {
+		return nil
+	}
+	if err := n.signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case err := <-n.exited:
+		n.cmd = nil
+		return err
+	case <-time.After(clusterPatience):
+		return errors.Join(fmt.Errorf("%s does not stop", n.id), n.kill())
+	}
+}
+
+// ready asks a node whether it serves: whether it leads.
+func (g *group) ready(n *groupNode) (bool, error) {
+	resp, err := g.http.Get(n.url("admin") + "/readyz")
+	if err != nil {
+		return false, err
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode == http.StatusOK, nil
+}
+
+// leader waits for a node that leads and serves.
+func (g *group) leader() *groupNode {
+	g.t.Helper()
+	var found *groupNode
+	eventually(g.t, clusterPatience, "a leader", func() bool {
+		for _, n := range g.nodes {
+			if n.cmd == nil || n.frozen {
+				continue
+			}
+			if ok, err := g.ready(n); ok && err == nil {
+				found = n
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// level waits until all nodes have nearly all that is committed; with all, until
+// nothing is under way any more, which takes clients that have ended.
+func (g *group) level(all bool) {
+	g.t.Helper()
+	eventually(g.t, clusterPatience, "all nodes are level", func() bool {
+		var at []uint64
+		for _, n := range g.nodes {
+			resp, err := g.http.Get(n.url("admin") + "/cluster")
+			if err != nil {
+				return false
+			}
+			var s httpgw.ClusterStatus
+			err = json.NewDecoder(resp.Body).Decode(&s)
+			resp.Body.Close()
+			if err != nil || !s.Level {
+				return false
+			}
+			at = append(at, s.AppliedIndex, s.LogIndex)
+		}
+		return !all || slices.Min(at) == slices.Max(at)
+	})
+}
+
+// others are the nodes but one.
+func (g *group) others(n *groupNode) (out []*groupNode) {
+	for _, m := range g.nodes {
+		if m != n {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// addresses are those of all nodes for a purpose, with a scheme before each.
+func (g *group) addresses(scheme, surface string) (out []string) {
+	for _, n := range g.nodes {
+		out = append(out, scheme+n.listen[surface])
+	}
+	return out
+}
+
+// command sends an operator's request to whoever leads, until it is answered.
+func (g *group) command(path string, in any) []byte {
+	g.t.Helper()
+	key, text := newToken(), must(json.Marshal(in))
+	for end := time.Now().Add(clusterPatience); ; time.Sleep(20 * time.Millisecond) {
+		status, body, err := g.tryCommand(g.leader(), path, key, text)
+		if err == nil && status == http.StatusOK {
+			return body
+		}
+		if err == nil && status < 500 && status != http.StatusTemporaryRedirect || time.Now().After(end) {
+			g.t.Fatalf("%s: %d %v %.300s", path, status, err, body)
+		}
+	}
+}
+
+func (g *group) tryCommand(n *groupNode, path, key string, text []byte) (status int, body []byte, err error) {
+	ctx, cancel := context.WithTimeout(g.t.Context(), 2*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, n.url("admin")+path, bytes.NewReader(text))
+	if err != nil {
+		return 0, nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+clusterOperator)
+	req.Header.Set("Idempotency-Key", key)
+	resp, err := g.http.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	body, err = io.ReadAll(resp.Body)
+	return resp.StatusCode, body, err
+}
+
+// postTicket offers a tranche of clusterCapacity and returns the ticket's id.
+func (g *group) postTicket() string {
+	g.t.Helper()
+	var answer restAnswer
+	body := g.command("/desk/tickets", map[string]any{"pair": testSymbol, "label": "Block", "tranches": []string{fmt.Sprint(clusterCapacity)}})
+	if err := json.Unmarshal(body, &answer); err != nil || answer.Ticket.Order == "" {
+		g.t.Fatalf("a ticket: %v %s", err, body)
+	}
+	return answer.Ticket.Order
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"blockdesk/bench/server"
+	"blockdesk/engine/book"
+	"blockdesk/fixgw"
+	"blockdesk/httpgw"
+)
+
+// A node that is asked to read its participants anew lives on, whether it leads or
+// not; and clients that say half of what they want, and wait, do not keep it from
+// giving the lead away.
+func TestGroupNodesAreNotHeld(t *testing.T) {
+	t.Parallel()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := server.StartGroup(context.Background(), exe, t.TempDir(), testConfig(t, "log: {level: warn}\n"), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, s := range g {
+			if err := s.Stop(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+				t.Error(errors.Join(err, s.Kill()))
+			}
+		}
+	})
+	for _, s := range g {
+		if err := syscall.Kill(s.PID(), syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var leader *server.Server
+	eventually(t, clusterPatience, "a leader", func() bool {
+		for _, s := range g {
+			if ready(s) {
+				leader = s
+			}
+		}
+		return leader != nil
+	})
+	for _, s := range g {
+		for _, half := range []struct{ url, said string }{
+			{s.Addresses.Base, "POST /api/v1/rfq/quote HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{"},
+			{s.Addresses.Admin, "GET /metrics HTTP/1.1\r\nHost: a\r\n"},
+		} {
+			conn, err := net.Dial("tcp", strings.TrimPrefix(half.url, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = conn.Close() })
+			if _, err := fmt.Fprint(conn, half.said); err != nil {
+				t.Fatal(err)
+			}
+		}
+		get(t, s.Addresses.Admin+"/healthz") // by now it has accepted them
+	}
+	began := time.Now()
+	if err := leader.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took >= httpgw.DefaultShutdownTimeout {
+		t.Errorf("a leader with slow clients has stopped after %v", took)
+	}
+}
+
+// A participants file that has gone bad fails a start, and does not end a node that
+// comes to lead: those of before stay in force.
+func TestParticipantsOfBefore(t *testing.T) {
+	cfg := defaultConfig()
+	cfg.FIX.ParticipantsFile = filepath.Join(t.TempDir(), "none.yaml")
+	if err := (&service{cfg: &cfg, log: slog.New(slog.DiscardHandler)}).resolve(); err == nil {
+		t.Fatal("a start without participants")
+	}
+	hash, err := fixgw.HashPassword("pw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := []fixgw.Participant{{Name: "mm", Number: 1, CompIDs: []string{"MM"}, PasswordHash: hash, STP: book.STPCancelNewest}}
+	s := &service{cfg: &cfg, log: slog.New(slog.DiscardHandler), participantsBefore: before}
+	if err := s.resolve(); err != nil || len(s.participants) != 1 || s.participants[0].Name != "mm" {
+		t.Fatalf("%v, %v", s.participants, err)
+	}
+	cfg.Listen.FIX = "127.0.0.1:9878"
+	var spares fixgw.Spares
+	defer spares.Close()
+	early, err := cfg.earlySessions(&spares, before, s.log)
+	if err != nil {
+		t.Fatalf("a node that goes back to standby: %v", err)
+	}
+	early.Close()
+}

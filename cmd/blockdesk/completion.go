@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bytes"
+
+	"github.com/spf13/cobra"
+)
+
+// completionCommand prints the script that makes a shell complete our commands.
+func completionCommand(s *settings) *cobra.Command {
+	cmd := groupCommand(cobra.Command{
+		Use: "completion", Short: "Print the script that completes commands in a shell",
+		Long: "Print the script that completes commands, flags and their values in bash, zsh, fish or\n" +
+			"PowerShell: pairs, rails, keys of the configuration, and, where a service runs, its tickets,\n" +
+			"claims, tokens and sessions.",
+		Example: "  source <(blockdesk completion bash)",
+	})
+	for _, shell := range []struct {
+		name, install string
+		script        func(*cobra.Command, *bytes.Buffer) error
+	}{
+		{
+			"bash", "  source <(blockdesk completion bash)   # in this shell; in ~/.bashrc for every one",
+			func(root *cobra.Command, b *bytes.Buffer) error {
+				err := root.GenBashCompletionV2(b, true)
+				b.WriteString(bashWords)
+				return err
+			},
+		},
+		{
+			"zsh", "  source <(blockdesk completion zsh)    # in this shell; in ~/.zshrc, after compinit, for every one",
+			func(root *cobra.Command, b *bytes.Buffer) error { return root.GenZshCompletion(b) },
+		},
+		{
+			"fish", "  blockdesk completion fish | source    # in this shell; in ~/.config/fish/config.fish for every one",
+			func(root *cobra.Command, b *bytes.Buffer) error { return root.GenFishCompletion(b, true) },
+		},
+		{
+			"powershell", "  blockdesk completion powershell | Out-String | Invoke-Expression   # also in $PROFILE",
+			func(root *cobra.Command, b *bytes.Buffer) error { return root.GenPowerShellCompletionWithDesc(b) },
+		},
+	} {
+		cmd.AddCommand(&cobra.Command{
+			Use: shell.name, Short: "The script for " + shell.name, Args: cobra.NoArgs,
+			Long: "Print the script that completes commands in " + shell.name + ". With --json it is the member script.", Example: shell.install,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				var b bytes.Buffer
+				if err := shell.script(cmd.Root(), &b); err != nil {
+					return err
+				}
+				if s.json {
+					return printJSON(cmd.OutOrStdout(), map[string]any{"ok": true, "shell": shell.name, "script": b.String()})
+				}
+				_, err := b.WriteTo(cmd.OutOrStdout())
+				return err
+			},
+		})
+	}
+	return cmd
+}

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"blockdesk/market"
+)
+
+// completeWithin bounds what a completion asks a running service: a person waits at
+// the key. Where it does not answer, nothing is offered and nothing is said.
+const completeWithin = time.Second
+
+// completer returns what an argument or a flag's value may be; descriptions stand
+// behind a tab.
+type completer func(cmd *cobra.Command, typed string) []string
+
+// completion is a completer and what a shell does beside it.
+type completion struct {
+	values completer // nil: none
+	then   cobra.ShellCompDirective
+}
+
+func (c completion) flag(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if c.values == nil {
+		return nil, c.then
+	}
+	return c.values(cmd, typed), c.then
+}
+
+// arg completes the first argument alone: no command of ours takes more.
+func (c completion) arg(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return c.flag(cmd, args, typed)
+}
+
+const (
+	noFiles = cobra.ShellCompDirectiveNoFileComp
+	folders = cobra.ShellCompDirectiveFilterDirs
+	noSpace = cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+)
+
+func words(list ...string) completion {
+	return completion{func(*cobra.Command, string) []string { return list }, noFiles}
+}
+
+// files completes files of these kinds, by their endings; without any, all files.
+func files(endings ...string) completion {
+	if len(endings) == 0 {
+		return completion{nil, cobra.ShellCompDirectiveDefault}
+	}
+	return completion{func(*cobra.Command, string) []string { return endings }, cobra.ShellCompDirectiveFilterFileExt}
+}
+
+// flagValues are the values of flags by name, wherever they are. A flag that is not
+// there takes something that nobody can offer, such as a text or a number.
+func (s *settings) flagValues() map[string]completion {
+	return map[string]completion{
+		"config": files("yaml", "yml"), "data": {nil, folders}, "set": {s.completeSettings, noSpace}, "role": words(roleAll, roleNode, roleFollower),
+		"pair": {s.completePairs, noFiles}, "rail": words(railNames()...), "rails": {completeRails, noSpace},
+		"kind":    words(moneyStuck, moneyDoubtful, moneyRefunds, moneyStrays),
+		"comp-id": {s.completeSessions, noFiles}, "to": {s.completeSessions, noFiles},
+		"book":       words("ladder", "naive"),
+		"durability": words("sync", "interval"),
+		"day":        words("amzn\tlevel 5, the whole day", "aapl\tlevel 10, 998 rows", "own\tmade rows, no file needed"),
+		"part":       words("encode", "fanout", "idle", "stalled", "order"),
+		"type":       words("A\tLogon", "D\tNewOrderSingle", "8\tExecutionReport", "F\tOrderCancelRequest", "G\tOrderCancelReplaceRequest"),
+		"folder":     {nil, folders}, "dir": {nil, folders}, "testdata": {nil, folders},
+		"key": files(), "socket": files(), "record": files(), "password-file": files(), "sequence-file": files(),
+		"ca": files("pem", "crt"), "cert": files("pem", "crt"), "cert-key": files("pem", "key"), "html": files("html"),
+	}
+}
+
+// argumentValues are the values of a command's first argument, by its path.
+func (s *settings) argumentValues() map[string]completion {
+	return map[string]completion{
+		"blockdesk ticket amend": {s.completeTickets, noFiles}, "blockdesk ticket withdraw": {s.completeTickets, noFiles},
+		"blockdesk money abandon": {s.completeMoney("claim_id", moneyStuck), noFiles}, "blockdesk money release": {s.completeMoney("claim_id", moneyDoubtful), noFiles},
+		"blockdesk money refunded": {s.completeMoney("l1_signature", moneyRefunds), noFiles}, "blockdesk money resolve": {s.completeMoney("l1_signature", moneyStrays), noFiles},
+		"blockdesk token revoke": {s.completeTokens, noFiles},
+		"blockdesk fix kick":     {s.completeSessions, noFiles}, "blockdesk fix reset-seq": {s.completeSessions, noFiles},
+		"blockdesk cluster remove": {s.completeNodes, noFiles},
+		"blockdesk config keys":    {s.completeKeys, noFiles},
+		"blockdesk backup":         {nil, folders}, "blockdesk restore": {nil, folders}, "blockdesk fix cert": {nil, folders},
+		"blockdesk fix log": files("log"), "blockdesk key new": files(), "blockdesk key show": files(),
+	}
+}
+
+// completeValues tells cobra how arguments and flags of the tree are completed.
+func (s *settings) completeValues(cmd *cobra.Command) {
+	flags, arguments := s.flagValues(), s.argumentValues()
+	var visit func(*cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		seen := map[*pflag.Flag]bool{}
+		register := func(f *pflag.Flag) {
+			c, known := flags[f.Name]
+			if !known {
+				c = completion{nil, noFiles}
+			}
+			if !seen[f] && f.Value.Type() != "bool" {
+				if err := cmd.RegisterFlagCompletionFunc(f.Name, c.flag); err != nil {
+					panic(err) // the flag is there: we are looking at it
+				}
+			}
+			seen[f] = true
+		}
+		cmd.LocalNonPersistentFlags().VisitAll(register)
+		cmd.PersistentFlags().VisitAll(register)
+		if cmd.ValidArgsFunction == nil && !cmd.HasSubCommands() {
+			c, known := arguments[cmd.CommandPath()]
+			if !known {
+				c = completion{nil, noFiles}
+			}
+			cmd.ValidArgsFunction = c.arg
+		}
+		for _, sub := range cmd.Commands() {
+			visit(sub)
+		}
+	}
+	visit(cmd)
+}
+
+// configured is the configuration for a completion: where it cannot be read, the
+// defaults.
+func (s *settings) configured() Config {
+	cfg, err := s.load()
+	if err != nil {
+		return defaultConfig()
+	}
+	return cfg
+}
+
+func (s *settings) completePairs(*cobra.Command, string) (out []string) {
+	cfg := s.configured()
+	for i := range cfg.Instruments {
+		out = append(out, cfg.Instruments[i].Symbol)
+	}
+	return out
+}
+
+func railNames() (out []string) {
+	for r := market.RailUSDC; r < market.RailCount; r++ {
+		out = append(out, r.String())
+	}
+	return out
+}
+
+// completeRails completes a list of rails: each once, after a comma.
+func completeRails(_ *cobra.Command, typed string) (out []string) {
+	before := ""
+	if i := strings.LastIndex(typed, ","); i >= 0 {
+		before = typed[:i+1]
+	}
+	for _, rail := range railNames() {
+		if !slices.Contains(strings.Split(before, ","), rail) {
+			out = append(out, before+rail)
+		}
+	}
+	return out
+}
+
+// completeSettings completes KEY=VALUE: keys, and behind = the words that a key
+// takes.
+func (s *settings) completeSettings(_ *cobra.Command, typed string) (out []string) {
+	cfg := defaultConfig()
+	leaves := map[string]reflect.Value{}
+	collectLeaves(reflect.ValueOf(&cfg).Elem(), "", leaves)
+	name, _, value := strings.Cut(typed, "=")
+	for i := range configKeys {
+		k := &configKeys[i]
+		leaf, ok := leaves[k.key]
+		switch {
+		case !ok || value && k.key != name:
+		case !value:
+			out = append(out, cobra.CompletionWithDesc(k.key+"=", k.about))
+		case leaf.Kind() == reflect.Bool:
+			out = append(out, name+"=true", name+"=false")
+		default:
+			for _, word := range k.words {
+				out = append(out, name+"="+word)
+			}
+		}
+	}
+	return out
+}
+
+func (s *settings) completeKeys(*cobra.Command, string) (out []string) {
+	for i := range configKeys {
+		out = append(out, cobra.CompletionWithDesc(configKeys[i].key, configKeys[i].about))
+	}
+	return out
+}
+
+// ask reads an answer of the running service for a completion, and says whether it
+// has.
+func (s *settings) ask(cmd *cobra.Command, path string, v any) bool {
+	var f operatorFlags
+	if flag := cmd.Flag("admin"); flag != nil {
+		f.admin = flag.Value.String()
+	}
+	if flag := cmd.Flag("operator-token"); flag != nil {
+		f.token = flag.Value.String()
+	}
+	client, err := f.dial(s)
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), completeWithin)
+	defer cancel()
+	return client.get(ctx, path, v) == nil
+}
+
+func (s *settings) completeTickets(cmd *cobra.Command, _ string) (out []string) {
+	var a ticketsAnswer
+	s.ask(cmd, "/desk/tickets", &a)
+	for i := range a.Tickets {
+		t := &a.Tickets[i]
+		out = append(out, cobra.CompletionWithDesc(t.OrderID, t.Pair+" "+t.State+" "+t.Label))
+	}
+	return out
+}
+
+// completeMoney completes claims or payments of one kind of money.
+func (s *settings) completeMoney(member, kind string) completer {
+	return func(cmd *cobra.Command, _ string) (out []string) {
+		var a moneyAnswer
+		s.ask(cmd, "/desk/money?kind="+kind, &a)
+		for _, m := range a.Lists[kind].Items {
+			id := m.Claim
+			if member == "l1_signature" {
+				id = m.Signature
+			}
+			if id != "" {
+				out = append(out, cobra.CompletionWithDesc(id, m.Amount+" "+m.Rail+" "+m.Reason))
+			}
+		}
+		return out
+	}
+}
+
+func (s *settings) completeTokens(cmd *cobra.Command, _ string) (out []string) {
+	var a tokensAnswer
+	s.ask(cmd, "/desk/tokens", &a)
+	for i := range a.Tokens {
+		out = append(out, cobra.CompletionWithDesc(a.Tokens[i].ID, a.Tokens[i].Key))
+	}
+	return out
+}
+
+func (s *settings) completeSessions(cmd *cobra.Command, _ string) (out []string) {
+	var a fixSessionsAnswer
+	s.ask(cmd, "/desk/fix/sessions", &a)
+	for i := range a.Sessions {
+		out = append(out, cobra.CompletionWithDesc(a.Sessions[i].CompID, a.Sessions[i].Participant+", "+a.Sessions[i].State))
+	}
+	return out
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"blockdesk/httpgw"
+	"blockdesk/persist/quorum"
+)
+
+// clusterDoor shows a node of a group to its operators.
+type clusterDoor struct{ node *clusterNode }
+
+// Status implements httpgw.OperatorCluster.
+func (d clusterDoor) Status() httpgw.ClusterStatus {
+	m := d.node
+	s, health, config := m.node.Status(), m.node.Health(), m.config.fingerprint()
+	out := httpgw.ClusterStatus{
+		OK: true, ID: s.ID, Version: version, UptimeS: int64(time.Since(m.started).Seconds()),
+		Role: roleWord(s.Role), Serves: m.service.Load() != nil, Failed: s.Failed != nil,
+		Term: s.Term, LogIndex: s.LastIndex, CommittedIndex: s.Committed, AppliedIndex: s.Applied,
+		ContactMS: max(-1, s.Contact.Milliseconds()), DiskFreePercent: health.FreePercent, DiskLow: health.DiskLow,
+		ConfigFingerprint: config.whole, ConfigParts: config.parts, ConfigDiffers: m.config.differing(),
+		Members: []httpgw.ClusterMember{},
+	}
+	if s.Leader.ID != "" {
+		out.Leader = m.member(quorum.Member{Peer: s.Leader, Voter: true})
+	}
+	if err := m.node.Ready(); err != nil {
+		out.Problem = err.Error()
+	} else {
+		out.Level = true
+	}
+	for i := range s.Members {
+		out.Members = append(out.Members, m.member(s.Members[i]))
+	}
+	return out
+}
+
+// roleWord is what people call a role: a follower is a process that reads from NATS.
+func roleWord(r quorum.Role) string {
+	if r == quorum.Follower {
+		return "standby"
+	}
+	return r.String()
+}
+
+// member adds to a member what the configuration says of it.
+func (m *clusterNode) member(of quorum.Member) httpgw.ClusterMember {
+	out := httpgw.ClusterMember{ID: of.ID, Address: of.Address, Voter: of.Voter}
+	if p := m.cfg.peer(of.ID); p != nil {
+		out.AdminURL = p.Admin
+	}
+	return out
+}
+
+// Add implements httpgw.OperatorCluster. A member is not moved to another address:
+// it is removed first. A voter stays one.
+func (d clusterDoor) Add(id, address string, voter bool) error {
+	n := d.node.node
+	for _, m := range n.Status().Members {
+		switch {
+		case (m.ID == id) != (m.Address == address):
+			return fmt.Errorf("%w: %s at %s", httpgw.ErrClusterTaken, m.ID, m.Address)
+		case m.ID == id && (m.Voter || !voter):
+			return d.leads()
+		}
+	}
+	if voter {
+		return clusterError(n.AddVoter(id, address))
+	}
+	return clusterError(n.AddNonvoter(id, address))
+}
+
+// Remove implements httpgw.OperatorCluster.
+func (d clusterDoor) Remove(id string) error {
+	n := d.node.node
+	if err := d.leads(); err != nil {
+		return err
+	}
+	if id == n.Status().ID {
+		return httpgw.ErrClusterSelf
+	}
+	for _, m := range n.Status().Members {
+		if m.ID == id {
+			return clusterError(n.Remove(id))
+		}
+	}
+	return fmt.Errorf("%w: %s", httpgw.ErrClusterUnknown, id)
+}
+
+// Transfer implements httpgw.OperatorCluster.
+func (d clusterDoor) Transfer() error {
+	if err := d.leads(); err != nil {
+		return err
+	}
+	return clusterError(d.node.node.Transfer())
+}
+
+// leads refuses what only the leader can answer for.
+func (d clusterDoor) leads() error {
+	if s := d.node.node.Status(); s.Role != quorum.Leader {
+		return fmt.Errorf("%w: %s does", httpgw.ErrClusterLeader, s.Leader.ID)
+	}
+	return nil
+}
+
+// clusterError says in the gateway's words what the quorum refuses.
+func clusterError(err error) error {
+	switch {
+	case errors.Is(err, quorum.ErrDeposed), errors.Is(err, quorum.ErrStopped):
+		return errors.Join(httpgw.ErrClusterLeader, err)
+	case errors.Is(err, quorum.ErrMember):
+		return errors.Join(httpgw.ErrClusterAddress, err)
+	}
+	return err
+}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"blockdesk/engine"
+	"blockdesk/feed/archive"
+	"blockdesk/httpgw"
+	"blockdesk/market"
+)
+
+// followedHistory is the archive of a follower, which begins where it has joined:
+// what reaches further back is the leader's to answer.
+type followedHistory struct{ *archive.Archive }
+
+// Trades returns httpgw.ErrAtLeader where older ones might be missing.
+func (h followedHistory) Trades(in market.InstrumentID, before market.TradeID, limit int) ([]engine.Trade, error) {
+	trades, err := h.Archive.Trades(in, before, limit)
+	return trades, h.whole(len(trades), limit, err)
+}
+
+// Candles returns httpgw.ErrAtLeader where older ones might be missing.
+func (h followedHistory) Candles(in market.InstrumentID, i archive.Interval, before int64, limit int) ([]archive.Candle, error) {
+	candles, err := h.Archive.Candles(in, i, before, limit)
+	return candles, h.whole(len(candles), limit, err)
+}
+
+func (h followedHistory) whole(have, limit int, err error) error {
+	if err == nil && have < limit && h.Unbroken() != 0 {
+		return httpgw.ErrAtLeader
+	}
+	return err
+}

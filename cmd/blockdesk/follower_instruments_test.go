@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"blockdesk/bench/server"
+	"blockdesk/engine"
+	"blockdesk/market"
+)
+
+// defined are instruments in the order of their ids.
+func defined(t *testing.T, symbols ...string) (list []market.Instrument) {
+	t.Helper()
+	for i, symbol := range symbols {
+		in, err := (&InstrumentConfig{
+			Symbol: symbol, PriceDecimals: 2, Tick: "0.01", Lot: "1", MinQty: "1", MaxQty: "100", MaxPrice: "10", BookSource: "matched",
+		}).instrument(market.InstrumentID(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, in)
+	}
+	return list
+}
+
+// TestAgree: a leader may have fewer instruments and other limits than its follower;
+// more are told by their names, others are refused.
+func TestAgree(t *testing.T) {
+	t.Parallel()
+	limited := defined(t, "A/X", "B/X")
+	limited[1].MaxQty = 50
+	for _, c := range []struct {
+		leader, own []market.Instrument
+		says        string
+		lacks       bool
+	}{
+		{nil, defined(t, "A/X"), "", false},
+		{defined(t, "A/X"), defined(t, "A/X", "B/X"), "", false},
+		{limited, defined(t, "A/X", "B/X"), "", false},
+		{defined(t, "A/X", "B/X", "C/X"), defined(t, "A/X"), "the leader has B/X, C/X, the configuration does not", true},
+		{defined(t, "A/X", "B/X"), defined(t, "A/X", "C/X"), "instrument C/X: the leader has another", false},
+		{defined(t, "B/X", "C/X"), defined(t, "A/X"), "instrument A/X: the leader has another", false},
+	} {
+		err := agree(c.leader, c.own)
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) || errors.Is(err, errLacksInstruments) != c.lacks {
+			t.Errorf("%v at %v: %v", c.leader, c.own, err)
+		}
+	}
+}
+
+// TestFollowedEngine: a follower goes on without an instrument that its leader has
+// come to have, says so once, and is not ready; at one that is another here it ends.
+// A definition that the leader's engine has refused changes nothing.
+func TestFollowedEngine(t *testing.T) {
+	t.Parallel()
+	eng, err := engine.Follow(engine.Options{}, engine.NewReplica(engine.StateOptions{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- eng.Run(ctx) }()
+	var log bytes.Buffer
+	f := &followedEngine{eng: eng, own: defined(t, "A/X"), log: slog.New(slog.NewTextHandler(&log, nil))}
+	apply := func(in *market.Instrument) error {
+		t.Helper()
+		c, err := engine.DefineInstrumentCommand(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		digest, seq := eng.Digest()
+		c.Seq, c.At = seq+1, 1
+		return f.Apply(digest, []engine.Command{c})
+	}
+	leader := defined(t, "A/X", "B/X", "C/X")
+	for i, step := range []struct {
+		define *market.Instrument
+		lacks  string
+		lines  int // said so far
+	}{
+		{&leader[0], "", 0},
+		{&leader[2], "", 0}, // refused: B/X is not defined yet
+		{&leader[1], "the leader has B/X, the", 1},
+		{&leader[1], "the leader has B/X, the", 1}, // as at a change of its limits
+		{&leader[2], "the leader has B/X, C/X, the", 2},
+	} {
+		if err := apply(step.define); err != nil {
+			t.Fatalf("step %d: %v", i, err)
+		}
+		err := f.agrees()
+		if (err == nil) != (step.lacks == "") || err != nil && !strings.Contains(err.Error(), step.lacks) || strings.Count(log.String(), "\n") != step.lines {
+			t.Errorf("step %d: %v; said:\n%s", i, err, &log)
+		}
+	}
+	f.own = defined(t, "A/X", "OTHER/X")
+	if err := apply(&leader[0]); err == nil || errors.Is(err, errLacksInstruments) || !strings.Contains(err.Error(), "OTHER/X") {
+		t.Errorf("another instrument: %v", err)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFollowerLacksInstrument: a leader is restarted with one instrument more than
+// its follower's configuration names. The follower tells the others' books on, and
+// says which one it lacks; it starts with the whole list, and not without.
+func TestFollowerLacksInstrument(t *testing.T) {
+	t.Parallel()
+	port, held, err := server.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = held.Close() })
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	instrument := func(symbol string) string {
+		return fmt.Sprintf("  - {symbol: %s, price_decimals: 6, qty_decimals: 6, tick: '0.01', lot: '1', min_qty: '1', max_qty: '100', max_price: '10', book_source: matched}\n", symbol)
+	}
+	const added = "NEW/USDC"
+	one := "log: {level: warn}\nrfq: {enabled: false}\nfanout: nats\n%s\ninstruments:\n" + instrument(testSymbol)
+	leads := testConfig(t, fmt.Sprintf(one, fmt.Sprintf("nats: {embedded: true, listen: '127.0.0.1:%d'}", port)))
+	dirs := [2]string{t.TempDir(), t.TempDir()}
+	start := func(dir, config string) *server.Server {
+		t.Helper()
+		s, err := server.Start(t.Context(), exe, dir, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Kill() })
+		return s
+	}
+	leader := start(dirs[0], leads)
+	follows := testConfig(t, fmt.Sprintf(one, fmt.Sprintf("role: follower\nnats: {urls: ['nats://127.0.0.1:%d']}\npeers: [{id: a, address: '127.0.0.1:1', base_url: %q, api_url: %q}]",
+		port, leader.Addresses.Base, leader.Addresses.API)))
+	follower := start(dirs[1], follows)
+
+	rewrite := func(dir, config string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(config+instrument(added)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rewrite(dirs[0], leads)
+	if err := errors.Join(leader.Stop(), leader.Restart(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, clusterPatience, "a follower that names what it lacks", func() bool {
+		resp, err := http.Get(follower.Addresses.Admin + "/readyz")
+		if err != nil {
+			return false
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		return err == nil && resp.StatusCode == http.StatusServiceUnavailable && strings.Contains(string(text), "the leader has "+added+", the configuration does not")
+	})
+	eventually(t, clusterPatience, "its log", func() bool { return strings.Contains(follower.Log(), added) })
+	if code := status(t, follower.Addresses.API+"/api/v1/market/depth?symbol="+testSymbol); code != http.StatusOK {
+		t.Errorf("the other book: status %d", code)
+	}
+	if err := errors.Join(follower.Stop(), leader.Stop(), leader.Restart(t.Context())); err != nil { // whose snapshot has it now
+		t.Fatal(err)
+	}
+	if err := follower.Restart(t.Context()); err == nil || !strings.Contains(err.Error(), added) {
+		t.Errorf("a start without %s: %v", added, err)
+	}
+	rewrite(dirs[1], follows)
+	if err := follower.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if code := status(t, follower.Addresses.API+"/api/v1/market/depth?symbol="+added); code != http.StatusOK {
+		t.Errorf("the new book: status %d", code)
+	}
+	if err := errors.Join(follower.Stop(), leader.Stop()); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+const (
+	healthTimeout = 3 * time.Second
+	// maxHealthAnswer bounds what is read of /readyz.
+	maxHealthAnswer = 64 << 10
+)
+
+// errUnwell is wrapped where a service answers that it is not well.
+var errUnwell = errors.New("the service is not well")
+
+// healthCommand asks a running service how it is, for containers and scripts that
+// have no other client of HTTP.
+func healthCommand(s *settings) *cobra.Command {
+	var admin string
+	var live bool
+	cmd := &cobra.Command{
+		Use: "health", Short: "Ask a running service whether it is ready", Args: cobra.NoArgs,
+		Long: "Ask a running service whether it is ready, and list its conditions with what is wrong. It can be\n" +
+			"ready without some of them, such as the chain. With --json it prints what the service answers.\n" +
+			"It fails (1) where the service is not ready, and (3) where none answers within 3 seconds.",
+		Example: "  blockdesk health\n  blockdesk health --live    # ready or not: does it run",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			url, err := s.adminOf(admin)
+			if err != nil {
+				return err
+			}
+			page := "/readyz"
+			if live {
+				page = "/healthz"
+			}
+			return askHealth(cmd.Context(), url+page, cmd.OutOrStdout(), s.json)
+		},
+	}
+	cmd.Flags().StringVar(&admin, "admin", "", "the service's admin `address` (default: what addresses.json in the data folder says)")
+	cmd.Flags().BoolVar(&live, "live", false, "ask only whether it lives: it may be out of some service, and a restart would not help")
+	return cmd
+}
+
+// adminOf returns the URL of the admin address: the one that is given, or that of
+// the service on the data folder.
+func (s *settings) adminOf(given string) (string, error) {
+	if given == "" {
+		cfg, err := s.load()
+		if err != nil {
+			return "", err
+		}
+		at, err := readAddresses(cfg.DataDir)
+		if errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("%w: no service has run on %s, there is no %s", errNoService, cfg.DataDir, addressesFile)
+		} else if err != nil {
+			return "", err
+		}
+		given = at.Admin
+	}
+	if !strings.Contains(given, "://") {
+		given = "http://" + given
+	}
+	return strings.TrimRight(given, "/"), nil
+}
+
+// healthAnswer is what /healthz and /readyz say.
+type healthAnswer struct {
+	OK     bool   `json:"ok"`
+	Error  string `json:"error"`
+	Checks []struct {
+		Name  string `json:"name"`
+		OK    bool   `json:"ok"`
+		Error string `json:"error"`
+	} `json:"checks"`
+}
+
+// askHealth prints what the page says: as it is, or for people. An answer that is
+// not 200 is an error, which as JSON the answer itself has told.
+func askHealth(ctx context.Context, page string, out io.Writer, asJSON bool) error {
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
+	if err != nil {
+		return usageError{err}
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNoService, err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxHealthAnswer))
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNoService, err)
+	}
+	var answer healthAnswer
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return fmt.Errorf("%s is no page of blockdesk's: %s, %w", page, resp.Status, err)
+	}
+	well := resp.StatusCode == http.StatusOK
+	if asJSON {
+		_, err = out.Write(text)
+	} else {
+		err = answer.show(out)
+	}
+	switch {
+	case err != nil:
+		return err
+	case well:
+		return nil
+	case asJSON && !answer.OK:
+		return toldError{errUnwell}
+	}
+	return fmt.Errorf("%w: %s says %s", errUnwell, page, resp.Status)
+}
+
+// show lists the conditions for a person.
+func (h *healthAnswer) show(w io.Writer) error {
+	state := "well"
+	if !h.OK {
+		state = strings.TrimSuffix("not well: "+h.Error, ": ")
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if _, err := fmt.Fprintln(t, state); err != nil {
+		return err
+	}
+	for _, c := range h.Checks {
+		condition := "ok"
+		if !c.OK {
+			condition = c.Error
+		}
+		if _, err := fmt.Fprintf(t, "  %s\t%s\n", c.Name, condition); err != nil {
+			return err
+		}
+	}
+	return t.Flush()
+}

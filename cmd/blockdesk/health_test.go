@@ -1,0 +1,77 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"blockdesk/engine"
+)
+
+// blockdesk health fails where a service is not ready or does not answer, and tells
+// the two apart by the exit code.
+func TestHealthCommand(t *testing.T) {
+	ready := atomic.Bool{}
+	ready.Store(true)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/readyz" && !ready.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		answer := `{"ok":true}`
+		switch {
+		case r.URL.Path == "/readyz" && ready.Load():
+			answer = `{"ok":true,"checks":[{"name":"journal","ok":true},{"name":"chain","ok":false,"error":"no node answers"}]}`
+		case r.URL.Path == "/readyz":
+			answer = `{"ok":false,"checks":[{"name":"journal","ok":false,"error":"read-only"}]}`
+		}
+		if _, err := w.Write([]byte(answer)); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer s.Close()
+	run := func(args ...string) (code int, out string) {
+		t.Helper()
+		return endsWith(t, append([]string{"health", "--admin", s.URL}, args...)...)
+	}
+	expect := func(code int, out string, args ...string) {
+		t.Helper()
+		if got, text := run(args...); got != code || text != out {
+			t.Errorf("health %s ends with %d and prints\n%s\nwant %d and\n%s", args, got, text, code, out)
+		}
+	}
+	expect(exitDone, "well\n  journal  ok\n  chain    no node answers\n")
+	expect(exitDone, "well\n", "--live")
+	expect(exitDone, `{"ok":true}`, "--live", "--json")
+	ready.Store(false)
+	expect(exitFailed, `{"ok":false,"checks":[{"name":"journal","ok":false,"error":"read-only"}]}`, "--json")
+	if code, out := run(); code != exitFailed || !strings.HasPrefix(out, "not well\n  journal  read-only\n") {
+		t.Errorf("of one that is not ready: %d %s", code, out)
+	}
+	s.Close()
+	if code, _ := run(); code != exitNoService {
+		t.Errorf("of none: %d", code)
+	}
+}
+
+// A feed is behind while events wait for it, and not because the last one was old.
+func TestFeedBehind(t *testing.T) {
+	others := []engine.Lag{{Name: "desk", Events: 9}, {Name: feedConsumer}}
+	waits := []engine.Lag{{Name: feedConsumer, Events: 1}}
+	for name, c := range map[string]struct {
+		lag       time.Duration
+		consumers []engine.Lag
+		behind    bool
+	}{
+		"in time":                        {maxFeedLag, waits, false},
+		"late":                           {maxFeedLag + 1, waits, true},
+		"the last of a quiet market":     {time.Hour, others, false},
+		"an engine that has none so far": {time.Hour, nil, false},
+	} {
+		if err := feedBehind(c.lag, c.consumers); (err != nil) != c.behind {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

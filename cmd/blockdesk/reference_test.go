@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"blockdesk/sdk/openapitest"
+)
+
+// referenceWait bounds what Redoc takes to lay the document out: seconds where the
+// machine is the browser's alone.
+const referenceWait = 3 * time.Minute
+
+// readReference reads what the reference says of each operation.
+const readReference = `
+return [...document.querySelectorAll('#reference [id^="operation/"]')].map((o) => ({
+  id: o.id.slice('operation/'.length), summary: o.querySelector('h2').textContent,
+  method: o.querySelector('.http-verb').textContent.toUpperCase(), path: o.querySelector('.http-verb').nextElementSibling.textContent,
+  answers: o.querySelectorAll('[role=tab]').length,
+}));`
+
+// fewOperations leaves one operation of each kind: all of them would take axe
+// minutes.
+const fewOperations = `
+const keep = ['getTicker', 'postQuote', 'openWebSocket', 'getMarketPool', 'postSubmit', 'getReferencePage'].map((id) => 'operation/' + id);
+const all = () => [...document.querySelectorAll('#reference [id^="operation/"]')];
+for (const o of all()) if (!keep.includes(o.id)) o.remove();
+return all().length === keep.length;`
+
+// TestReference: the page for who reads the API shows every operation of the
+// document, asks nobody but the service, breaks none of its policy, and can be
+// read and searched, dark or light.
+func TestReference(t *testing.T) {
+	t.Parallel()
+	c := startChromium(t)
+	s := startProgram(t, testConfig(t, deskConfig))
+	document, err := openapitest.Parse([]byte(get(t, s.Addresses.Base+documentPath)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, scheme := range []string{"dark", "light"} {
+		p := &tab{chromium: c}
+		c.do("open", map[string]any{"url": s.Addresses.Base + "/docs", "scheme": scheme}, &p.number)
+		eventually(t, referenceWait, "the reference", func() (shown bool) {
+			p.read("return document.getElementById('reference').dataset.state === 'shown'", &shown)
+			return shown
+		})
+		allShown(t, p, document)
+		p.await("the theme", fmt.Sprintf("document.documentElement.dataset.theme === %q", scheme))
+		p.await("few operations", fmt.Sprintf("(() => { %s })()", fewOperations))
+		nothingSerious(t, p, scheme)
+		searched(t, p, scheme)
+		p.click(`#reference [data-item-id="tag/dvp"] > label`)
+		p.await("the menu of a part", `document.querySelector('[data-item-id="tag/dvp/operation/getHandshake"]').checkVisibility()`)
+		nothingSerious(t, p, scheme+", a part of the menu open")
+		nothingFetched(t, p, s.Addresses.Base)
+	}
+}
+
+// searched: the search finds what is asked for, and what it finds stays away once
+// it has been left, even if it was left before the answer.
+func searched(t *testing.T, p *tab, scheme string) {
+	t.Helper()
+	const found = "document.querySelector('[data-role=\"search:results\"]')"
+	p.click("#reference .search-input")
+	p.do("type", map[string]any{"text": "handshake"}, nil)
+	p.await("what the search finds", found+"?.textContent.toLowerCase().includes('handshake')")
+	nothingSerious(t, p, scheme+", searched")
+	p.do("type", map[string]any{"text": "s"}, nil)
+	p.press("Escape")
+	p.await("the search to be left", "!"+found)
+	var late bool
+	p.read("await new Promise((done) => setTimeout(done, 1000)); return "+found+" !== null", &late)
+	if late {
+		t.Errorf("%s: the answer of a search that was left is shown", scheme)
+	}
+}
+
+// nothingSerious holds the page to axe.
+func nothingSerious(t *testing.T, p *tab, when string) {
+	t.Helper()
+	var found []string
+	p.do("axe", nil, &found)
+	for _, f := range found {
+		t.Errorf("%s: %s", when, f)
+	}
+}
+
+// allShown holds the page to the document.
+func allShown(t *testing.T, p *tab, document *openapitest.Document) {
+	t.Helper()
+	var operations []struct {
+		ID, Summary, Method, Path string
+		Answers                   int
+	}
+	p.read(readReference, &operations)
+	shown := map[string]bool{}
+	for _, o := range operations {
+		shown[o.Method+" "+o.Path] = true
+		if o.ID == "" || o.Summary == "" || o.Answers == 0 {
+			t.Errorf("an operation is shown as %+v", o)
+		}
+	}
+	want := document.Operations()
+	for _, o := range want {
+		if !shown[o.Method+" "+o.Path] {
+			t.Errorf("%s %s is not shown", o.Method, o.Path)
+		}
+	}
+	if len(want) == 0 || len(operations) != len(want) {
+		t.Errorf("%d operations are shown, the document has %d", len(operations), len(want))
+	}
+}
+
+// nothingFetched: the page has asked for its own files and the document and for
+// nothing else; what it has in itself is not asked for.
+func nothingFetched(t *testing.T, p *tab, base string) {
+	t.Helper()
+	requests, faults := p.seen()
+	inside := func(r string) bool { return strings.HasPrefix(r, "data:") || strings.HasPrefix(r, "blob:"+base+"/") }
+	requests = slices.DeleteFunc(requests, inside)
+	slices.Sort(requests)
+	want := []string{"/board/icon.svg", "/docs", "/docs/docs.css", "/docs/docs.js", "/docs/redoc.js", documentPath}
+	for i := range want {
+		want[i] = base + want[i]
+	}
+	// A browser without a screen does not always draw the icon.
+	if len(requests) < len(want)-1 || slices.ContainsFunc(requests, func(r string) bool { return !slices.Contains(want, r) }) {
+		t.Errorf("the page asks for %q", requests)
+	}
+	if len(faults) > 0 {
+		t.Errorf("faults: %q", faults)
+	}
+}
