@@ -136,12 +136,13 @@ func TestFollowRefuses(t *testing.T) {
 	}
 	first, begin := frame(1)
 	second, next := frame(2)
+	third, later := frame(3)
 	for name, c := range map[string]struct {
 		prior    uint64
 		commands []Command
 		want     error
 	}{
-		"a gap":         {second, next[1:], ErrNext},
+		"a gap":         {third, later, ErrNext},
 		"twice":         {first, begin, ErrNext},
 		"a torn frame":  {second, append(append([]Command(nil), next...), begin[0]), ErrNext},
 		"other history": {second + 1, next, ErrDiverged},
