@@ -181,3 +181,13 @@ func (p *tab) seen() (requests, faults []string) {
 	p.do("seen", nil, &s)
 	return s.Requests, s.Faults
 }
+
+// nothingSerious: axe finds nothing serious in the page as it stands.
+func nothingSerious(t *testing.T, p *tab, when string) {
+	t.Helper()
+	var found []string
+	p.do("axe", nil, &found)
+	for _, f := range found {
+		t.Errorf("%s: %s", when, f)
+	}
+}

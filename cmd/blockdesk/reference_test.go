@@ -79,16 +79,6 @@ func searched(t *testing.T, p *tab, scheme string) {
 	}
 }
 
-// nothingSerious holds the page to axe.
-func nothingSerious(t *testing.T, p *tab, when string) {
-	t.Helper()
-	var found []string
-	p.do("axe", nil, &found)
-	for _, f := range found {
-		t.Errorf("%s: %s", when, f)
-	}
-}
-
 // allShown holds the page to the document.
 func allShown(t *testing.T, p *tab, document *openapitest.Document) {
 	t.Helper()
