@@ -58,15 +58,14 @@ type View struct {
 
 // StatusesEverywhere asks every node, at the same time and once, after up to
 // MaxStatusesACall transactions, old ones too. The views are in the order of the
-// options. A list that is empty asks how far the nodes are. The error is
-// [ErrTooMany]; a node's own is in its view.
+// options. A list that is empty asks how far the nodes are. Errors: [ErrTooMany],
+// the context's once it has ended; a node's own is in its view.
 func (c *Client) StatusesEverywhere(ctx context.Context, list []solana.Signature) ([]View, error) {
 	if len(list) > MaxStatusesACall {
 		return nil, fmt.Errorf("%w: %d signatures", ErrTooMany, len(list))
 	}
 	e := everywhere[View]{client: c, ask: func(ctx context.Context, u *upstream, _ int) View { return c.view(ctx, u, list) }}
-	e.Run(ctx)
-	return e.answers, nil
+	return e.all(ctx)
 }
 
 // view asks one node. How far it is comes first: the statuses are at least as new
@@ -128,8 +127,8 @@ type AccountsView struct {
 // AccountsEverywhere is [Client.Accounts] where nobody is to be believed alone: it
 // asks every node, at the same time and once; of one node it is the same as
 // Accounts, with its tries. The views are in the order of the options. It takes as
-// long as the slowest node does, Options.AttemptTimeout at most. The error is
-// [ErrTooMany]; a node's own is in its view.
+// long as the slowest node does, Options.AttemptTimeout at most. Errors:
+// [ErrTooMany], the context's once it has ended; a node's own is in its view.
 func (c *Client) AccountsEverywhere(ctx context.Context, list []solana.Address, level Commitment, minSlot uint64) ([]AccountsView, error) {
 	if len(list) > MaxAccountsACall {
 		return nil, fmt.Errorf("%w: %d accounts", ErrTooMany, len(list))
@@ -144,8 +143,7 @@ func (c *Client) AccountsEverywhere(ctx context.Context, list []solana.Address, 
 		a, err := askOne(ctx, c, u, "getMultipleAccounts", parse, texts, options)
 		return viewOf(u, a, err)
 	}}
-	e.Run(ctx)
-	return e.answers, nil
+	return e.all(ctx)
 }
 
 func viewOf(u *upstream, a accountsAnswer, err error) AccountsView {
@@ -168,12 +166,17 @@ type sighting struct {
 // reason, does not count; one that answers and does not know it makes found false.
 // A block time is the one that is told. It takes as long as the slowest node does,
 // Options.AttemptTimeout at most. Of one node it is the same as Transaction, with
-// its tries. Errors: [ErrDisagree]; the first node's [Error] where none answers.
+// its tries. Errors: [ErrDisagree]; the context's once it has ended; the first
+// node's [Error] where none answers.
 func (c *Client) TransactionEverywhere(ctx context.Context, s solana.Signature, level Commitment) (t *ledger.Confirmed, found bool, err error) {
 	if len(c.upstreams) == 1 {
 		return c.Transaction(ctx, s, level)
 	}
-	return c.agreed(c.sightings(ctx, s, level, nil))
+	list, err := c.sightings(ctx, s, level, nil)
+	if err != nil {
+		return nil, false, err
+	}
+	return c.agreed(list)
 }
 
 // TransactionByMost is [Client.TransactionEverywhere] where a minority is
@@ -181,13 +184,17 @@ func (c *Client) TransactionEverywhere(ctx context.Context, s solana.Signature, 
 // transaction. found is false where none knows it. It waits for no node that could
 // not change what the others say. Errors: [ErrSplit] where some know it and no
 // majority does: it may not be final yet where the others are; [ErrDisagree] where
-// all know it and no majority tells the same; the first node's [Error] where none
-// answers.
+// all know it and no majority tells the same; the context's once it has ended; the
+// first node's [Error] where none answers.
 func (c *Client) TransactionByMost(ctx context.Context, s solana.Signature, level Commitment) (t *ledger.Confirmed, found bool, err error) {
 	if len(c.upstreams) == 1 {
 		return c.Transaction(ctx, s, level)
 	}
-	return mostly(s, c.sightings(ctx, s, level, settled))
+	list, err := c.sightings(ctx, s, level, settled)
+	if err != nil {
+		return nil, false, err
+	}
+	return mostly(s, list)
 }
 
 // settled reports whether more than half of all nodes tell the same.
@@ -253,14 +260,13 @@ func mostly(s solana.Signature, list []sighting) (t *ledger.Confirmed, found boo
 }
 
 // sightings asks every node, until enough says so where that is not nil.
-func (c *Client) sightings(ctx context.Context, s solana.Signature, level Commitment, enough func([]sighting) bool) []sighting {
+func (c *Client) sightings(ctx context.Context, s solana.Signature, level Commitment, enough func([]sighting) bool) ([]sighting, error) {
 	name, options, parse := s.String(), transactionAt(level), transactionOf(s)
 	e := everywhere[sighting]{client: c, enough: enough, ask: func(ctx context.Context, u *upstream, _ int) sighting {
 		t, err := askOne(ctx, c, u, "getTransaction", parse, name, options)
 		return sighting{t, err}
 	}}
-	e.Run(ctx)
-	return e.answers
+	return e.all(ctx)
 }
 
 // agreed joins what the nodes tell. That one does not know it comes before all
@@ -310,7 +316,8 @@ type SignaturesView struct {
 // asks every node for the same page, at the same time and once; of one node it is
 // the same as Signatures, with its tries. The views are in the order of the
 // options. It takes as long as the slowest node does, Options.AttemptTimeout at
-// most. The error is [ErrTooMany]; a node's own is in its view.
+// most. Errors: [ErrTooMany], the context's once it has ended; a node's own is in
+// its view.
 func (c *Client) SignaturePages(ctx context.Context, a solana.Address, page Page, level Commitment) ([]SignaturesView, error) {
 	options, err := page.options(level)
 	if err != nil {
@@ -325,8 +332,7 @@ func (c *Client) SignaturePages(ctx context.Context, a solana.Address, page Page
 		list, err := askOne(ctx, c, u, "getSignaturesForAddress", parse, text, options)
 		return SignaturesView{u.name, err, list}
 	}}
-	e.Run(ctx)
-	return e.answers, nil
+	return e.all(ctx)
 }
 
 // History is what one node alone tells of an account's transactions.
@@ -341,8 +347,8 @@ type History struct {
 
 // SignaturesEverywhere asks the nodes of some views, at the same time, for all
 // finalized transactions that name an account, each as of its own finalized slot
-// at least. A view with an error gives a history with the same. A node that has
-// more than most tells nothing.
+// at least. A view with an error gives a history with the same, a context that has
+// ended all with its error. A node that has more than most tells nothing.
 func (c *Client) SignaturesEverywhere(ctx context.Context, a solana.Address, views []View, most int) []History {
 	e := everywhere[History]{client: c, ask: func(ctx context.Context, u *upstream, i int) History {
 		h := History{Upstream: u.name}
@@ -356,7 +362,11 @@ func (c *Client) SignaturesEverywhere(ctx context.Context, a solana.Address, vie
 		}
 		return h
 	}}
-	e.Run(ctx)
+	if err := e.Run(ctx); err != nil {
+		for i, u := range c.upstreams {
+			e.answers[i] = History{Upstream: u.name, Err: err}
+		}
+	}
 	return e.answers
 }
 
@@ -393,8 +403,10 @@ type everywhere[T any] struct {
 }
 
 // Run returns when all have answered, enough have, or Options.Timeout has passed.
-func (e *everywhere[T]) Run(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, e.client.options.Timeout)
+// The error is the context's, if that has ended: whom it has cut off may have told
+// otherwise than the others, so that these are no majority.
+func (e *everywhere[T]) Run(whole context.Context) error {
+	ctx, cancel := context.WithTimeout(whole, e.client.options.Timeout)
 	defer cancel()
 	e.answers = make([]T, len(e.client.upstreams))
 	var wg sync.WaitGroup
@@ -411,6 +423,18 @@ func (e *everywhere[T]) Run(ctx context.Context) {
 		})
 	}
 	wg.Wait()
+	if err := whole.Err(); err != nil {
+		return fmt.Errorf("rpc: asking every node: %w", err)
+	}
+	return nil
+}
+
+// all returns the answers of Run, or its error.
+func (e *everywhere[T]) all(ctx context.Context) ([]T, error) {
+	if err := e.Run(ctx); err != nil {
+		return nil, err
+	}
+	return e.answers, nil
 }
 
 // askOne asks one node once.

@@ -1,0 +1,79 @@
+package rpc_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/rpc"
+)
+
+// TestEverywhereCutOff: one node has answered and the others have not when the
+// asking is cut off, as by the service's end. They are not passed over as nodes
+// that fail: what is left would be one node's word for a majority's.
+func TestEverywhereCutOff(t *testing.T) {
+	answers := position(1000, 600)
+	answers["getMultipleAccounts"] = `{"context":{"slot":72},"value":[null]}`
+	answers["getTransaction"] = "null"
+	answers["getSignaturesForAddress"] = "[]"
+	views := []rpc.View{{Upstream: "a"}, {Upstream: "b"}, {Upstream: "c"}}
+	for name, ask := range map[string]func(ctx context.Context, c *rpc.Client) error{
+		"statuses": func(ctx context.Context, c *rpc.Client) error {
+			_, err := c.StatusesEverywhere(ctx, []solana.Signature{{1}, {2}})
+			return err
+		},
+		"accounts": func(ctx context.Context, c *rpc.Client) error {
+			_, err := c.AccountsEverywhere(ctx, []solana.Address{{1}}, rpc.Finalized, 0)
+			return err
+		},
+		"transaction": func(ctx context.Context, c *rpc.Client) error {
+			_, _, err := c.TransactionEverywhere(ctx, solana.Signature{1}, rpc.Finalized)
+			return err
+		},
+		"transaction by most": func(ctx context.Context, c *rpc.Client) error {
+			_, _, err := c.TransactionByMost(ctx, solana.Signature{1}, rpc.Finalized)
+			return err
+		},
+		"pages": func(ctx context.Context, c *rpc.Client) error {
+			_, err := c.SignaturePages(ctx, solana.Address{1}, rpc.Page{}, rpc.Finalized)
+			return err
+		},
+		"histories": func(ctx context.Context, c *rpc.Client) error {
+			var first error
+			for i, h := range c.SignaturesEverywhere(ctx, solana.Address{1}, views, 10) {
+				if h.Upstream != views[i].Upstream || h.List != nil || h.Err == nil {
+					t.Errorf("a history is %+v", h)
+				}
+				if i == 0 {
+					first = h.Err
+				}
+			}
+			return first
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			release := make(chan struct{})
+			defer close(release)
+			called := make(chan struct{}, 8)
+			hang := func(http.ResponseWriter, asked) {
+				called <- struct{}{}
+				<-release
+			}
+			c := newClient(t, options(newNode(t, told(answers)), newNode(t, hang), newNode(t, hang)))
+			ctx, cut := context.WithCancel(t.Context())
+			defer cut()
+			go func() {
+				<-called
+				<-called
+				time.Sleep(100 * time.Millisecond) // the first has answered by then
+				cut()
+			}()
+			if err := ask(ctx, c); !errors.Is(err, context.Canceled) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
