@@ -11,7 +11,7 @@ import socket
 import ssl
 import time
 from collections.abc import Sequence
-from typing import Optional
+from typing import Callable, Optional, TypeVar
 
 from ._http import Origin
 from .errors import TimedOut, TransportError
@@ -20,6 +20,10 @@ from .errors import TimedOut, TransportError
 READ = 64 << 10
 #: Seconds that the other side has to end a connection well.
 FAREWELL = 1.0
+#: Seconds after which who waits finds that another thread has closed the connection.
+_CLOSED = 0.25
+
+_T = TypeVar("_T")
 
 
 def _left(deadline: float, what: str) -> float:
@@ -46,28 +50,56 @@ class Connection:
         try:
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._socket = (context or tls_context()).wrap_socket(raw, server_hostname=origin.host) if origin.tls else raw
+            self._socket.setblocking(False)
         except OSError as e:
             raw.close()
             raise _broken(self.where, e) from e
 
     def send(self, data: bytes, deadline: float) -> None:
         """Sends all of data."""
-        try:
-            self._socket.settimeout(_left(deadline, f"sending to {self.where}"))
-            self._socket.sendall(data)
-        except OSError as e:
-            raise _broken(self.where, e) from e
+        view = memoryview(data)
+        while view:
+            sent = self._try(lambda: self._socket.send(view), selectors.EVENT_WRITE, deadline, "sending to")
+            view = view[sent:]
 
     def receive(self, deadline: float) -> bytes:
         """The next bytes; none: the other side has closed."""
+        return self._try(lambda: self._socket.recv(READ), selectors.EVENT_READ, deadline, "waiting for")
+
+    def received(self) -> Optional[bytes]:
+        """What receive returns, or None where it would have to wait: what has come may be a
+        part of a TLS record, which says nothing yet."""
         try:
-            self._socket.settimeout(_left(deadline, f"waiting for {self.where}"))
             return self._socket.recv(READ)
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return None
         except OSError as e:
             raise _broken(self.where, e) from e
 
+    def _try(self, act: Callable[[], _T], waits_for: int, deadline: float, what: str) -> _T:
+        """Does what may have to wait. The waiting is done here: a timeout of the socket's
+        own would be that of the thread that reads and of the one that writes."""
+        while True:
+            try:
+                return act()
+            except BlockingIOError:
+                events = waits_for
+            except ssl.SSLWantReadError:
+                events = selectors.EVENT_READ
+            except ssl.SSLWantWriteError:
+                events = selectors.EVENT_WRITE
+            except OSError as e:
+                raise _broken(self.where, e) from e
+            left = _left(deadline, f"{what} {self.where}")
+            with selectors.DefaultSelector() as selector:
+                try:
+                    selector.register(self._socket, events)
+                    selector.select(min(left, _CLOSED))
+                except (OSError, ValueError):
+                    pass  # it was closed: the next attempt says so
+
     def readable(self, deadline: float) -> bool:
-        """Waits until receive would not have to wait, or the deadline."""
+        """Waits until something has come, or the deadline."""
         return bool(readable([self], deadline))
 
     @property
@@ -76,13 +108,13 @@ class Connection:
         return not self.readable(0.0)
 
     def register(self, selector: selectors.BaseSelector) -> bool:
-        """Has a selector wait for what comes; False: receive need not wait for that."""
+        """Has a selector wait for what comes; False: there is something already."""
         if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
             return False
         try:
             selector.register(self._socket, selectors.EVENT_READ, self)
         except (OSError, ValueError):
-            return False  # it was closed: receive will say so
+            return False  # it was closed: who reads will be told
         return True
 
     def close(self) -> None:
@@ -95,7 +127,7 @@ class Connection:
 
 
 def readable(connections: Sequence[Connection], deadline: float) -> list[Connection]:
-    """Waits until one of them or more can be received from at once, or is broken, and
+    """Waits until something has come over one of them or more, or they are broken, and
     returns these; none: the deadline has passed."""
     with selectors.DefaultSelector() as selector:
         ready = [c for c in connections if not c.register(selector)]
@@ -103,7 +135,7 @@ def readable(connections: Sequence[Connection], deadline: float) -> list[Connect
         if len(ready) < len(connections):
             try:
                 return ready + [key.data for key, _ in selector.select(timeout)]
-            except OSError:  # one was closed meanwhile: receive will say so
+            except OSError:  # one was closed meanwhile: who reads will be told
                 return list(connections)
     time.sleep(timeout)
     return ready

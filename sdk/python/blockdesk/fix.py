@@ -430,10 +430,12 @@ class FixClient:
             while not self._ended:
                 self._keep_alive()
                 if self._connection.readable(time.monotonic() + 0.25):
-                    data = self._connection.receive(time.monotonic() + self._timeout)
+                    data = self._connection.received()
+                    self._heard = time.monotonic()
+                    if data is None:
+                        continue
                     if not data:
                         raise ConnectionClosed(1006, "the FIX connection ended")
-                    self._heard = time.monotonic()
                     for m in reader.feed(data):
                         self._handle(m)
         except BlockdeskError as e:

@@ -338,8 +338,10 @@ class Stream(_Core[_BlockingLine]):
         connection = line.connection
         if connection is None:
             return  # another thread has closed the stream
-        data = connection.receive(time.monotonic() + self._timeout)
+        data = connection.received()
         line.heard = time.monotonic()
+        if data is None:
+            return
         self._take(line, data)
         if line not in self._lines:  # another group has all that it carried
             line.part()

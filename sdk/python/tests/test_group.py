@@ -5,12 +5,16 @@ import unittest
 from typing import Any
 
 from blockdesk import AsyncClient, Client, Retry, Unavailable
+from blockdesk import _websocket as ws
 from blockdesk._group import MAX_HOPS
-from . import test_stream as streams
-from .test_client import Stub, problem
-from .test_stream import SYMBOL, Peer, server_frame, ws
 
-OK = (200, {}, b'{"ok":true,"levels":[{"fill_usd":"250","discount_bps":25}]}')
+from . import test_stream as streams
+from .test_book import SYMBOL
+from .test_client import Stub, problem
+from .test_stream import Peer
+from .test_wire import server_frame
+
+OK: tuple[int, dict[str, str], bytes] = (200, {}, b'{"ok":true,"levels":[{"fill_usd":"250","discount_bps":25}]}')
 QUOTE: dict[str, Any] = {"order_id": "T1", "tranche_id": "T1-1", "fill_usd": "250", "rail": "USDC"}
 
 

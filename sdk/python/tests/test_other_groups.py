@@ -15,6 +15,7 @@ from blockdesk import _websocket as ws
 
 from .test_book import SNAPSHOT, SYMBOL, UPDATE
 from .test_stream import Peer, Service
+from .tls import HeldLine, client_context, server_context
 
 OTHER = "92C/SLUSD"
 WELCOME = {"channel": "status", "type": "welcome"}
@@ -108,6 +109,40 @@ class OtherGroupsTest(unittest.TestCase):
                 self.assertEqual([(s.books[b].epoch, s.books[b].seq) for b in (SYMBOL, OTHER)], [("e7", 1043), ("e3", 1043)])
 
         asyncio.run(main())
+
+    def test_a_part_of_a_tls_record_keeps_no_other_waiting(self) -> None:
+        mine, line = threading.Event(), HeldLine()
+        self.addCleanup(line.close)
+
+        def own(p: Peer) -> None:
+            assert mine.wait(10)
+            line.hold.set()
+            p.say(UPDATE)
+
+        def other(p: Peer) -> None:
+            p.upgrade()
+            p.get()
+            p.say(dict(WELCOME, epoch="e3"), ack([OTHER], []), of(OTHER, "e3", SNAPSHOT))
+            assert line.held.wait(10)
+            p.say(of(OTHER, "e3", UPDATE))
+            assert p.get()[0] == ws.CLOSE
+
+        tls = server_context()
+        second = Service(other, tls=tls)
+        self.addCleanup(second.close)
+        first = Service(sends(socket_url(second), then=own), tls=tls)
+        self.addCleanup(first.close)
+        line.to(first.port)
+        client = Client(f"https://127.0.0.1:{line.port}", timeout=2.0, ssl_context=client_context())
+        with client.stream([SYMBOL, OTHER], channels=["l2"]) as s:
+            events = [s.get(10) for _ in range(4)]  # two connections, two books
+            mine.set()
+            update = s.get(10)
+            self.assertEqual((type(update), getattr(update, "symbol", None)), (BookEvent, OTHER), events)
+            self.assertIsNone(s.get(3))  # longer than the client's timeout: half a record breaks nothing
+            line.release.set()
+            update = s.get(10)
+            self.assertEqual((type(update), getattr(update, "symbol", None)), (BookEvent, SYMBOL))
 
     def serves(self, p: Peer) -> None:
         p.upgrade()

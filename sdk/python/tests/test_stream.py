@@ -5,6 +5,7 @@ import base64
 import hashlib
 import json
 import socket
+import ssl
 import threading
 import time
 import unittest
@@ -77,9 +78,11 @@ class Peer:
 class Service:
     """Plays one script for each connection, in order."""
 
-    def __init__(self, *scripts: Callable[[Peer], None]) -> None:
+    def __init__(self, *scripts: Callable[[Peer], None], tls: Optional[ssl.SSLContext] = None) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.port = self._listener.getsockname()[1]
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
+        self._tls = tls
         self.failure: Optional[BaseException] = None
         self._scripts = scripts
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -89,6 +92,8 @@ class Service:
         try:
             for script in self._scripts:
                 connection, _ = self._listener.accept()
+                if self._tls:
+                    connection = self._tls.wrap_socket(connection, server_side=True)
                 with closing(connection):
                     connection.settimeout(10)
                     script(Peer(connection))
