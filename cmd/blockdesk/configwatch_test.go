@@ -162,7 +162,7 @@ func TestRollingConfiguration(t *testing.T) {
 		t.Helper()
 		for i, s := range g {
 			eventually(t, clusterPatience, fmt.Sprintf("n%d tells of %s", i+1, count), func() bool {
-				return strings.Contains(get(t, s.Addresses.Admin+"/metrics"), "blockdesk_cluster_config_differs "+count+"\n")
+				return strings.Contains(answered(s.Addresses.Admin+"/metrics"), "blockdesk_cluster_config_differs "+count+"\n")
 			})
 		}
 	}

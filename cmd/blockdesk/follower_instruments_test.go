@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -158,13 +157,8 @@ func TestFollowerLacksInstrument(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, clusterPatience, "a follower that names what it lacks", func() bool {
-		resp, err := http.Get(follower.Addresses.Admin + "/readyz")
-		if err != nil {
-			return false
-		}
-		defer resp.Body.Close()
-		text, err := io.ReadAll(resp.Body)
-		return err == nil && resp.StatusCode == http.StatusServiceUnavailable && strings.Contains(string(text), "the leader has "+added+", the configuration does not")
+		text := answered(follower.Addresses.Admin + "/readyz")
+		return strings.HasPrefix(text, "503 ") && strings.Contains(text, "the leader has "+added+", the configuration does not")
 	})
 	eventually(t, clusterPatience, "its log", func() bool { return strings.Contains(follower.Log(), added) })
 	if code := status(t, follower.Addresses.API+"/api/v1/market/depth?symbol="+testSymbol); code != http.StatusOK {

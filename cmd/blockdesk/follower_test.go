@@ -245,12 +245,22 @@ func TestFollowersUnderFaults(t *testing.T) {
 
 // ready reports whether a server says so.
 func ready(s *server.Server) bool {
-	resp, err := http.Get(s.Addresses.Admin + "/readyz")
+	return strings.HasPrefix(answered(s.Addresses.Admin+"/readyz"), "200 ")
+}
+
+// answered is the status and the body that a GET gets, and nothing while nobody
+// answers: a node that takes another part hangs up on who has just come.
+func answered(url string) string {
+	resp, err := http.Get(url)
 	if err != nil {
-		return false
+		return ""
 	}
-	_ = resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d %s", resp.StatusCode, body)
 }
 
 // A follower brings its participants file in force when that changes, as its leader
