@@ -67,7 +67,9 @@ func TestGroupNodesAreNotHeld(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		get(t, s.Addresses.Admin+"/healthz") // by now it has accepted them
+		eventually(t, clusterPatience, "an answer", func() bool { // by then it has accepted them
+			return strings.HasPrefix(answered(s.Addresses.Admin+"/healthz"), "200 ")
+		})
 	}
 	began := time.Now()
 	if err := leader.Stop(); err != nil {
