@@ -132,8 +132,8 @@ func offersEqual(t *testing.T, p *tab, s *server.Server, chosen string) {
 	getJSON(t, s.Addresses.Base+"/api/v1/exchange/board", &board)
 	var shown boardShown
 	p.await("offers", fmt.Sprintf("document.querySelectorAll('#ticket-rows tr').length === %d && "+ // of the feed
-		"[...document.querySelectorAll('#ticket-rows .best')].every((b) => b.textContent > '0') && "+ // of REST
-		"document.querySelector('#ladder-rows .best')?.textContent > '0'", len(board.Offers)))
+		"[...document.querySelectorAll('#ticket-rows .best')].every((b) => /^[0-9]/.test(b.textContent)) && "+ // of REST
+		"/^[0-9]/.test(document.querySelector('#ladder-rows .best')?.textContent)", len(board.Offers)))
 	p.read(readBoard, &shown)
 	for i, o := range board.Offers {
 		x := shown.Offers[i]
