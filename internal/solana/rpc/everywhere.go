@@ -65,7 +65,7 @@ func (c *Client) StatusesEverywhere(ctx context.Context, list []solana.Signature
 		return nil, fmt.Errorf("%w: %d signatures", ErrTooMany, len(list))
 	}
 	e := everywhere[View]{client: c, ask: func(ctx context.Context, u *upstream, _ int) View { return c.view(ctx, u, list) }}
-	return e.all(ctx)
+	return e.Run(ctx)
 }
 
 // view asks one node. How far it is comes first: the statuses are at least as new
@@ -143,7 +143,7 @@ func (c *Client) AccountsEverywhere(ctx context.Context, list []solana.Address, 
 		a, err := askOne(ctx, c, u, "getMultipleAccounts", parse, texts, options)
 		return viewOf(u, a, err)
 	}}
-	return e.all(ctx)
+	return e.Run(ctx)
 }
 
 func viewOf(u *upstream, a accountsAnswer, err error) AccountsView {
@@ -266,7 +266,7 @@ func (c *Client) sightings(ctx context.Context, s solana.Signature, level Commit
 		t, err := askOne(ctx, c, u, "getTransaction", parse, name, options)
 		return sighting{t, err}
 	}}
-	return e.all(ctx)
+	return e.Run(ctx)
 }
 
 // agreed joins what the nodes tell. That one does not know it comes before all
@@ -332,7 +332,7 @@ func (c *Client) SignaturePages(ctx context.Context, a solana.Address, page Page
 		list, err := askOne(ctx, c, u, "getSignaturesForAddress", parse, text, options)
 		return SignaturesView{u.name, err, list}
 	}}
-	return e.all(ctx)
+	return e.Run(ctx)
 }
 
 // History is what one node alone tells of an account's transactions.
@@ -362,12 +362,13 @@ func (c *Client) SignaturesEverywhere(ctx context.Context, a solana.Address, vie
 		}
 		return h
 	}}
-	if err := e.Run(ctx); err != nil {
-		for i, u := range c.upstreams {
-			e.answers[i] = History{Upstream: u.name, Err: err}
+	list, err := e.Run(ctx)
+	if err != nil {
+		for _, u := range c.upstreams {
+			list = append(list, History{Upstream: u.name, Err: err})
 		}
 	}
-	return e.answers
+	return list
 }
 
 // history pages to the end.
@@ -402,10 +403,10 @@ type everywhere[T any] struct {
 	answers []T
 }
 
-// Run returns when all have answered, enough have, or Options.Timeout has passed.
-// The error is the context's, if that has ended: whom it has cut off may have told
+// Run returns the answers when all have come, enough have, or Options.Timeout has
+// passed. The error is the context's, if that has ended: whom it has cut off may have told
 // otherwise than the others, so that these are no majority.
-func (e *everywhere[T]) Run(whole context.Context) error {
+func (e *everywhere[T]) Run(whole context.Context) ([]T, error) {
 	ctx, cancel := context.WithTimeout(whole, e.client.options.Timeout)
 	defer cancel()
 	e.answers = make([]T, len(e.client.upstreams))
@@ -424,15 +425,7 @@ func (e *everywhere[T]) Run(whole context.Context) error {
 	}
 	wg.Wait()
 	if err := whole.Err(); err != nil {
-		return fmt.Errorf("rpc: asking every node: %w", err)
-	}
-	return nil
-}
-
-// all returns the answers of Run, or its error.
-func (e *everywhere[T]) all(ctx context.Context) ([]T, error) {
-	if err := e.Run(ctx); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("rpc: asking every node: %w", err)
 	}
 	return e.answers, nil
 }
