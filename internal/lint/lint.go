@@ -13,6 +13,8 @@
 //   - goroutine: a go statement stands in a function named Run, bench aside.
 //   - global: no package-level variable changes.
 //   - length: a Go file has at most 600 lines and a function 70, tests aside.
+//   - sleep: a test waits for a condition (internal/await). A time.Sleep that stays
+//     has a comment "sleep: and the reason" on its line or on the line above.
 //   - path: no tracked text names a path of the machine it was written on.
 //   - allow: every line of allow.txt excuses something and says why.
 //
@@ -156,7 +158,7 @@ func (c *checker) checkGo(name string, text []byte) error {
 	s := &source{
 		name:  name,
 		room:  roomOf(dir),
-		test:  strings.HasSuffix(name, "_test.go") || strings.HasSuffix(dir, "test"),
+		test:  strings.HasSuffix(name, "_test.go") || strings.HasSuffix(dir, "test") || testHelpers(dir),
 		fset:  fset,
 		file:  file,
 		lines: strings.Count(string(text), "\n"),
@@ -166,6 +168,7 @@ func (c *checker) checkGo(name string, text []byte) error {
 		return nil
 	}
 	c.checkImports(s)
+	c.checkSleeps(s)
 	if !s.test && !ast.IsGenerated(file) {
 		c.product = append(c.product, s)
 		c.checkLength(s)

@@ -55,6 +55,12 @@ var rooms = []room{
 	{path: "internal/solana/eddsa", may: []string{"internal/solana"}},
 }
 
+// testHelpers reports whether a folder holds helpers that tests of every room may
+// import and that nothing else imports.
+func testHelpers(dir string) bool {
+	return dir == "internal/await" || dir == "internal/runtest"
+}
+
 func roomOf(dir string) *room {
 	var best *room
 	for i := range rooms {

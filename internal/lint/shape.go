@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"go/ast"
+	"path"
 	"regexp"
+	"strings"
 )
 
 const (
@@ -50,6 +52,31 @@ func (c *checker) checkGoroutines(s *source) {
 			return true
 		})
 	}
+}
+
+// checkSleeps finds the sleeps of tests that do not say why they stay. What a sleep
+// waits for on one machine has not happened yet on a slower one.
+func (c *checker) checkSleeps(s *source) {
+	if !s.test || testHelpers(path.Dir(s.name)) {
+		return
+	}
+	reasons := map[int]bool{}
+	for _, group := range s.file.Comments {
+		if strings.HasPrefix(strings.TrimSpace(group.Text()), "sleep: ") {
+			reasons[s.line(group.Pos())], reasons[s.line(group.End())+1] = true, true
+		}
+	}
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		call, ok := n.(*ast.SelectorExpr)
+		if !ok || call.Sel.Name != "Sleep" {
+			return true
+		}
+		pkg, ok := call.X.(*ast.Ident)
+		if ok && pkg.Name == "time" && !reasons[s.line(call.Pos())] && !c.excused("sleep", s.name) {
+			c.report(s.name, s.line(call.Pos()), "sleep", "a test waits for a condition (internal/await); a sleep that stays says why: // sleep: reason")
+		}
+		return true
+	})
 }
 
 // machinePath matches the absolute paths under which this repository has been

@@ -1,24 +1,39 @@
-// Package runtest runs a part of the service for as long as a test.
+// Package runtest holds what tests of all packages need and that is not waiting
+// (internal/await): a part of the service that runs for as long as a test, seeds,
+// the command that runs one test again, and the two reasons for which a test may be
+// skipped: a tool is missing here, or the race detector finds nothing in it.
+//
+// Three variables of the environment change what tests do:
+//
+//   - BLOCKDESK_SEED is the seed of every test that draws one, to repeat a failure.
+//   - BLOCKDESK_TEST_ALL makes a missing tool a failure (make test-all).
+//   - BLOCKDESK_RACE_ALL runs under the race detector what is marked NotRaced.
 package runtest
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 )
 
-// patience is how long what runs may take to end. It is not how long it should
-// take: a test that holds it to a time measures that itself.
-const patience = time.Minute
+// Patience ends a wait that hangs. It is not how long a wait should take: on an idle
+// machine everything that tests wait for happens within seconds, on a loaded one
+// within many.
+const Patience = 4 * time.Minute
 
 // Start calls run in a goroutine of its own, with a context that ends when stop is
-// called or else the test is over: as its other cleanups are, after those that come
-// later. stop returns when run has, and fails the test where that is with an error
-// or takes a minute. It may be called again, and by any goroutine.
+// called, or else after the test, among its other cleanups. stop returns when run has
+// returned, and fails the test if run returned an error or hangs. It may be called
+// again, and by any goroutine.
 func Start(t testing.TB, run func(context.Context) error) (stop func()) {
 	t.Helper()
-	// t.Context has ended before the first cleanup, which may still want what runs.
+	// t.Context ends before the first cleanup, and cleanups still use what runs.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx) }()
@@ -29,10 +44,80 @@ func Start(t testing.TB, run func(context.Context) error) (stop func()) {
 			if err != nil {
 				t.Errorf("Run: %v", err)
 			}
-		case <-time.After(patience):
-			t.Errorf("Run has not ended %v after its context", patience)
+		case <-time.After(Patience):
+			t.Errorf("Run has not returned %v after its context ended; %s", Patience, Again(t))
 		}
 	})
 	t.Cleanup(stop)
 	return stop
+}
+
+// Seed returns a seed for the test's random choices: that of BLOCKDESK_SEED, or a new
+// one. A test that fails logs it with the command that repeats it.
+func Seed(t testing.TB) uint64 {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("BLOCKDESK_SEED"); text != "" {
+		given, err := strconv.ParseUint(text, 0, 64)
+		if err != nil {
+			t.Fatalf("BLOCKDESK_SEED=%q is not a number", text)
+		}
+		seed = given
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("seed %d; run again: BLOCKDESK_SEED=%d %s", seed, seed, command(t))
+		}
+	})
+	return seed
+}
+
+// Again returns "run again: " and the command that runs this test alone.
+func Again(t testing.TB) string { return "run again: " + command(t) }
+
+func command(t testing.TB) string {
+	names := strings.Split(t.Name(), "/")
+	for i, name := range names {
+		names[i] = "^" + name + "$"
+	}
+	return fmt.Sprintf("go test %s -count=1 -run '%s'", packageDir(), strings.Join(names, "/"))
+}
+
+// packageDir returns the folder of the package under test as an argument of go test.
+// A test runs in that folder unless it has changed it.
+func packageDir() string {
+	here, err := os.Getwd()
+	if err != nil {
+		return "."
+	}
+	for root := here; root != filepath.Dir(root); root = filepath.Dir(root) {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+			rel, err := filepath.Rel(root, here)
+			if err != nil {
+				break
+			}
+			return "./" + filepath.ToSlash(rel)
+		}
+	}
+	return "."
+}
+
+// Missing skips the test because what it needs is not installed here, and names the
+// command that installs it. Under BLOCKDESK_TEST_ALL it fails the test instead.
+func Missing(t testing.TB, what, install string) {
+	t.Helper()
+	if os.Getenv("BLOCKDESK_TEST_ALL") != "" {
+		t.Fatalf("%s is missing: %s", what, install)
+	}
+	t.Skipf("skipped: no %s here: %s", what, install)
+}
+
+// NotRaced skips the test under the race detector, with the reason why the detector
+// would find nothing in it that a faster test does not show. BLOCKDESK_RACE_ALL runs
+// it nevertheless.
+func NotRaced(t testing.TB, why string) {
+	t.Helper()
+	if Raced && os.Getenv("BLOCKDESK_RACE_ALL") == "" {
+		t.Skip("skipped under the race detector: ", why)
+	}
 }

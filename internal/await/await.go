@@ -1,0 +1,130 @@
+// Package await is how tests wait: for a condition that the program reports, never
+// for a time that should be enough. A wait ends as soon as its condition holds; its
+// deadline (runtest.Patience) only ends a hang, and the failure prints what was
+// waited for, what was there instead, and the command that runs the test again.
+//
+// Inside a testing/synctest bubble the polls sleep in virtual time and cost none.
+//
+// All functions but Poll end the test on failure, so they belong to the test's own
+// goroutine.
+package await
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"blockdesk/internal/runtest"
+)
+
+// The pause between two polls grows from the first to the last of these: short waits
+// end at once, long ones leave the processors to what they wait for.
+const (
+	firstPause = 100 * time.Microsecond
+	lastPause  = 10 * time.Millisecond
+)
+
+// True waits until holds returns true.
+func True(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	if err := poll(context.Background(), holds); err != nil {
+		t.Fatalf("waited for %s: %v; %s", what, err, runtest.Again(t))
+	}
+}
+
+// Value waits until read returns a value that ok accepts, and returns it. A failure
+// prints the last value.
+func Value[T any](t testing.TB, what string, read func() T, ok func(T) bool) T {
+	t.Helper()
+	var last T
+	err := poll(context.Background(), func() bool {
+		last = read()
+		return ok(last)
+	})
+	if err != nil {
+		t.Fatalf("waited for %s: %v; last was %+v; %s", what, err, last, runtest.Again(t))
+	}
+	return last
+}
+
+// Equal waits until read returns want.
+func Equal[T comparable](t testing.TB, what string, want T, read func() T) {
+	t.Helper()
+	Value(t, fmt.Sprintf("%s to be %v", what, want), read, func(got T) bool { return got == want })
+}
+
+// NoError waits until try returns no error. A failure prints the last error.
+func NoError(t testing.TB, what string, try func() error) {
+	t.Helper()
+	Value(t, what, try, func(err error) bool { return err == nil })
+}
+
+// Receive waits for a value from ch and returns it. A closed channel fails the test.
+func Receive[T any](t testing.TB, what string, ch <-chan T) T {
+	t.Helper()
+	timer := time.NewTimer(runtest.Patience)
+	defer timer.Stop()
+	select {
+	case v, ok := <-ch:
+		if !ok {
+			t.Fatalf("waited for %s: the channel is closed; %s", what, runtest.Again(t))
+		}
+		return v
+	case <-timer.C:
+		t.Fatalf("waited for %s: nothing came in %v; %s", what, runtest.Patience, runtest.Again(t))
+	}
+	panic("unreachable")
+}
+
+// Closed waits until ch is closed, or a value comes from it.
+func Closed[T any](t testing.TB, what string, ch <-chan T) {
+	t.Helper()
+	timer := time.NewTimer(runtest.Patience)
+	defer timer.Stop()
+	select {
+	case <-ch:
+	case <-timer.C:
+		t.Fatalf("waited for %s: not in %v; %s", what, runtest.Patience, runtest.Again(t))
+	}
+}
+
+// Poll waits until holds returns true, for goroutines that are not the test's own. It
+// returns an error when ctx ends first or the wait hangs.
+func Poll(ctx context.Context, what string, holds func() bool) error {
+	if err := poll(ctx, holds); err != nil {
+		return fmt.Errorf("waited for %s: %w", what, err)
+	}
+	return nil
+}
+
+var errHangs = errors.New("not in " + runtest.Patience.String())
+
+func poll(ctx context.Context, holds func() bool) error {
+	deadline := time.Now().Add(runtest.Patience)
+	for pause := firstPause; !holds(); pause = min(2*pause, lastPause) {
+		if time.Now().After(deadline) {
+			return errHangs
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+	return nil
+}
+
+// Pass lets virtual time pass in a testing/synctest bubble. It fails a test outside of
+// one, where it would be a sleep that some machine is too slow for.
+func Pass(t testing.TB, d time.Duration) {
+	t.Helper()
+	if time.Now().Year() > bubbleYear {
+		t.Fatal("Pass belongs in a synctest bubble; wait for a condition instead")
+	}
+	time.Sleep(d)
+}
+
+// A bubble's clock starts at the beginning of the year 2000.
+const bubbleYear = 2010

@@ -1,0 +1,6 @@
+//go:build !race
+
+package runtest
+
+// Raced reports whether the race detector is compiled in.
+const Raced = false
