@@ -15,6 +15,8 @@ import (
 
 	"blockdesk/bench/server"
 	"blockdesk/fixgw"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 )
 
 // asProgram in the environment makes the test's own binary the program: what
@@ -95,7 +97,7 @@ func startProgram(t testing.TB, config string) *server.Server {
 // get returns the body of a URL that answers 200.
 func get(t *testing.T, url string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -124,12 +126,8 @@ func getJSON(t *testing.T, url string, v any) {
 	}
 }
 
-// eventually waits until ready says yes, for at most within.
-func eventually(t *testing.T, within time.Duration, what string, ready func() bool) {
+// eventually is await.True, for callers that do not call it themselves yet.
+func eventually(t *testing.T, _ time.Duration, what string, ready func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(within); !ready(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", within, what)
-		}
-	}
+	await.True(t, what, ready)
 }
