@@ -6,33 +6,38 @@ ARGS     ?=
 FUZZTIME ?= 10s
 COUNT    ?= 1
 BENCH    ?= .
-TIMEOUT  ?= 15m
+TIMEOUT  ?= 30m
 PARALLEL ?= 4
 NPM_RETRIES ?= 2
 TOOLS    := bin/.tools
 COMMIT   := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
-# Most tests wait: for a chain's slots, for heartbeats, for child processes. So more
-# of them go on side by side than there are processors. Packages run in the order of
-# their names below, as many as there are processors: the longest come first.
-TESTS    := $(GO) test -parallel $(PARALLEL)
+# go test with a report of what ran, what was skipped and why, and what was slow.
+SUITE    := $(GO) run ./internal/suite
 
-# Under the race detector they work, five to ten times as long: as many side by side
-# as there are processors, or those that hold a client to a rate are too slow for it.
-RACES    := $(GO) test -race
+# Most tests wait: for a chain's slots, for child processes. So more of them run side
+# by side than there are processors. Packages run in the order of their names here, as
+# many as there are processors: the longest come first.
+PACKAGES := ./cmd/... ./settle ./fixgw ./...
 
-# The rooms where goroutines meet; the pure ones have nothing to race.
-RACE_ROOMS := $(addprefix ./,$(addsuffix /...,$(wildcard cmd fixgw settle feed httpgw engine persist mirror internal/solana)))
+# The packages where goroutines meet; the pure ones have nothing to race.
+RACE_PACKAGES := $(addprefix ./,$(addsuffix /...,$(wildcard cmd fixgw settle feed httpgw engine persist mirror internal/solana)))
 
-# Thousands of reopened stores, one goroutine each, and long days of one request
-# after the other through a child process, documents' lines and other people's
-# clients among them: minutes under the detector, which has nothing to find in them
-# that other tests do not show it. make test runs them; make race RACE_SKIP=none
-# races them all, for most of an hour.
-RACE_SKIP := '^(TestCrash|TestPlantedBugs|TestDamage|TestSubmitAttacks|TestSettleKill|TestRecordedDayThroughEveryDoor|TestReadme|TestDocuments|TestNewcomer|TestRunbook|TestConformance|TestIndependentFIXClient|TestIndependentFIXClientJS|TestFIXQuickstarts|TestSettle|TestSignerSettles|TestSubmitTooLate|TestRestoreDeliversNothingTwice|TestQuotesOverCrashesAndStops|TestFeedThroughAnHour|TestMirrorFollowsTheChain|TestMirrorFollowsTheSandbox|TestTypeScriptBuild|TestTypeScriptUnits|TestTypeScriptReadme|TestTypeScriptFeeds|TestPythonSDK|TestBoard|TestBoardSettles|TestBoardWithoutDesk|TestBoardOfGroups|TestReference|TestUnits|TestTypes|TestBuilt|TestBenchGroups|TestClusterRounds|TestClusterSigns|TestClusterRunbook)$$'
+# Tests mark themselves as too slow for the detector (runtest.NotRaced);
+# BLOCKDESK_RACE_ALL=1 make race races them all, for most of an hour.
+
+# What make stress does: the suite N times beside LOAD busy processes, on CORES
+# processors (0: all), each time in another order.
+N        ?= 3
+LOAD     ?= 0
+CORES    ?= 0
+STRESS_TIMEOUT ?= 90m
+
+# The packages without goroutines, processes and sockets, and what checks the source.
+QUICK    := ./market/... ./engine/... ./internal/lint/... ./internal/await/... ./internal/solana/... ./settle/binding/... ./httpgw/catalog/...
 
 .DEFAULT_GOAL := help
-.PHONY: help run build sandbox sdk try-sandbox board docs lint-openapi browser test race crash claims follow mirror-follow cluster-rounds check fmt fuzz bench bench-ws tools clean
+.PHONY: help run build sandbox sdk try-sandbox board docs lint-openapi browser quick test test-all test-tools stress race crash claims follow mirror-follow cluster-rounds check fmt fuzz bench bench-ws tools clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -85,14 +90,30 @@ browser: internal/clients/browser/node_modules/.package-lock.json ## install the
 internal/clients/browser/node_modules/.package-lock.json: internal/clients/browser/package-lock.json
 	npm --prefix internal/clients/browser ci --no-audit --no-fund --loglevel=error --fetch-retries=$(NPM_RETRIES)
 
-test: try-sandbox ## vet and run every test: the inner rooms first, since they are fast
+quick: $(TOOLS) ## format, vet, lint and the pure packages' tests, in under a minute: for every change
+	@unformatted=$$(bin/gofumpt -l $(SOURCES)); \
+	if [ -n "$$unformatted" ]; then printf 'not formatted (make fmt):\n%s\n' "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
-	$(TESTS) -timeout $(TIMEOUT) ./market/... ./engine/... ./internal/...
-	$(TESTS) -timeout $(TIMEOUT) ./cmd/... ./settle ./fixgw ./...
+	bin/golangci-lint run ./...
+	@$(SUITE) -- -short $(QUICK)
 
-race: ## run the concurrent rooms' tests under the race detector (needs a C compiler)
-	BLOCKDESK_FIX_SOAK='6s 50' $(RACES) -timeout 15m -skip $(RACE_SKIP) $(RACE_ROOMS)
-	$(RACES) -timeout $(TIMEOUT) -tags feed_goroutines ./feed
+test: try-sandbox ## vet and run every test; what needs a tool that is not here is skipped and named
+	$(GO) vet ./...
+	@$(SUITE) -- -parallel $(PARALLEL) -timeout $(TIMEOUT) $(PACKAGES)
+
+test-all: test-tools ## install what tests need beside Go (npm, apt-get), then run every test and skip none
+	$(GO) vet ./...
+	@BLOCKDESK_TEST_ALL=1 $(SUITE) -- -count 1 -parallel $(PARALLEL) -timeout $(TIMEOUT) $(PACKAGES)
+
+test-tools: ## install what tests need beside Go, as far as this machine allows
+	internal/suite/install.sh
+
+stress: try-sandbox ## run every test N times (3) under LOAD (0) busy processes on CORES (0: all) processors, in random order
+	@$(SUITE) -n $(N) -load $(LOAD) -cores $(CORES) -shuffle -- -count 1 -parallel $(PARALLEL) -timeout $(STRESS_TIMEOUT) $(PACKAGES)
+
+race: ## run the concurrent packages' tests under the race detector (needs a C compiler)
+	@BLOCKDESK_FIX_SOAK='6s 50' $(SUITE) -- -race -timeout 30m $(RACE_PACKAGES)
+	@$(SUITE) -- -race -timeout 30m -tags feed_goroutines ./feed
 
 crash: ## crash the journal at 20,000 writes and syncs (make test tries 2,000)
 	BLOCKDESK_CRASH_POINTS=20000 $(GO) test -count 1 -timeout $(TIMEOUT) -run '^TestCrash$$' -v ./persist
