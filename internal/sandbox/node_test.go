@@ -52,6 +52,8 @@ func TestFlags(t *testing.T) {
 		{"--port", "70000"},
 		{"--port", "x"},
 		{"--slot-ms", "-1"},
+		{"--blockhash-slots", "0"},
+		{"--blockhash-slots", "100001"},
 		{"--colour", "red"},
 		{"stray"},
 		{"--confirm-slots", "5", "--finalize-slots", "4"},

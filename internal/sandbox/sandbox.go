@@ -55,7 +55,11 @@ type Options struct {
 	ManualSlots   bool          // no slot passes but by sandbox_advance
 	ConfirmSlots  int           // slots until a block is confirmed; default 1
 	FinalizeSlots int           // slots until a block is finalized; default 31
-	History       int           // transactions kept, about 11 KB each; default 20,000
+	// BlockhashSlots is how many slots a blockhash lives, at most 100,000; default
+	// 150, as on mainnet. Nothing that a test signs on a chain whose slots pass by
+	// themselves should expire because the machine is slow.
+	BlockhashSlots int
+	History        int // transactions kept, about 11 KB each; default 20,000
 
 	Seed      string // same genesis, blockhashes and new keys each time; default random
 	StateFile string // keeps the chain over restarts; default: in memory only
@@ -135,7 +139,8 @@ func (o Options) args() ([]string, error) {
 		set("slot-ms", strconv.FormatInt(o.SlotTime.Milliseconds(), 10))
 	}
 	for name, n := range map[string]int{
-		"confirm-slots": o.ConfirmSlots, "finalize-slots": o.FinalizeSlots, "history": o.History, "wallets": o.Wallets,
+		"confirm-slots": o.ConfirmSlots, "finalize-slots": o.FinalizeSlots, "blockhash-slots": o.BlockhashSlots,
+		"history": o.History, "wallets": o.Wallets,
 	} {
 		if n != 0 {
 			set(name, strconv.Itoa(n))

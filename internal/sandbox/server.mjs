@@ -4,6 +4,7 @@
 import { parseArgs } from 'node:util';
 import { DEFAULTS, Node } from './lib/node.mjs';
 import { MAX_WALLETS } from './lib/setup.mjs';
+import { MAX_BLOCKHASH_SLOTS } from './lib/slots.mjs';
 
 const HELP = `A local Solana chain: LiteSVM behind Solana's JSON-RPC.
 
@@ -14,6 +15,7 @@ const HELP = `A local Solana chain: LiteSVM behind Solana's JSON-RPC.
   --slot-ms N           a slot every N ms; 0: by sandbox_advance only (${DEFAULTS.slotMs})
   --confirm-slots N     slots until a block is confirmed (${DEFAULTS.confirmSlots})
   --finalize-slots N    slots until a block is finalized (${DEFAULTS.finalizeSlots})
+  --blockhash-slots N   slots that a blockhash lives (${DEFAULTS.blockhashSlots})
   --history N           transactions kept (${DEFAULTS.history})
   --seed TEXT           the same genesis, blockhashes, faucet and new keys each time
   --state FILE          keep the chain in this file over restarts
@@ -31,9 +33,13 @@ const TEXT = ['host', 'seed', 'state', 'setup'];
 /** Options that are whole numbers, with their least and largest. */
 const NUMBERS = {
   port: [0, 65535], 'slot-ms': [0, 60000], 'confirm-slots': [0, 100000], 'finalize-slots': [0, 100000],
+  'blockhash-slots': [1, MAX_BLOCKHASH_SLOTS],
   history: [1, 10000000], 'save-seconds': [0, 86400], wallets: [0, MAX_WALLETS],
 };
-const STARTS = { 'slot-ms': 'slotMs', 'confirm-slots': 'confirmSlots', 'finalize-slots': 'finalizeSlots', 'save-seconds': 'saveSeconds' };
+const STARTS = {
+  'slot-ms': 'slotMs', 'confirm-slots': 'confirmSlots', 'finalize-slots': 'finalizeSlots', 'blockhash-slots': 'blockhashSlots',
+  'save-seconds': 'saveSeconds',
+};
 
 function readOptions(args) {
   const spec = { help: { type: 'boolean' }, 'exit-with-stdin': { type: 'boolean' } };

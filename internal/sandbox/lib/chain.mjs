@@ -42,7 +42,7 @@ const SPKI_HEAD = Buffer.from('302a300506032b6570032100', 'hex');
 
 export class Chain {
   /**
-   * @param {{confirmSlots: number, finalizeSlots: number, slotMs: number, seed?: string, history: number}} options
+   * @param {{confirmSlots: number, finalizeSlots: number, blockhashSlots?: number, slotMs: number, seed?: string, history: number}} options
    *   seed: two chains of one seed have the same genesis, blockhashes and faucet
    */
   constructor(options) {
@@ -84,7 +84,7 @@ export class Chain {
     this.svm.expireBlockhash(); // durable nonces move with it
     this.syncClock();
     this.accounts.decimals.clear();
-    this.history.expire(this.slots.newestHeight);
+    this.history.expire(this.slots.newestHeight, this.slots.blockhashSlots);
     if (this.waiting.length === 0) return;
     const due = this.waiting.filter((w) => w.slot <= this.slots.slot);
     this.waiting = this.waiting.filter((w) => w.slot > this.slots.slot);

@@ -1,11 +1,6 @@
 // Transactions that landed: by signature, by message and by address, the newest
 // of them up to a named limit.
 
-import { MAX_BLOCKHASH_AGE } from './slots.mjs';
-
-/** A transaction's outcome stays in the status cache for this many slots. */
-export const STATUS_SLOTS = MAX_BLOCKHASH_AGE;
-
 /**
  * @typedef {object} Landed
  * @property {number} sequence order of landing, from 1
@@ -62,10 +57,11 @@ export class History {
   /**
    * Forgets messages whose blockhash cannot be valid any more.
    * @param {number} height the newest
+   * @param {number} life of a blockhash, in blocks
    */
-  expire(height) {
+  expire(height, life) {
     for (const [hash, ran] of this.messages) {
-      if (height - ran <= MAX_BLOCKHASH_AGE) return;
+      if (height - ran <= life) return;
       this.messages.delete(hash);
     }
   }

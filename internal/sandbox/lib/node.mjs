@@ -10,6 +10,7 @@ import { methods as cluster } from './rpc/cluster.mjs';
 import { methods as send } from './rpc/send.mjs';
 import { methods as transactions } from './rpc/transactions.mjs';
 import { setup } from './setup.mjs';
+import { BLOCKHASH_SLOTS } from './slots.mjs';
 import { State } from './state.mjs';
 import { Timer } from './timer.mjs';
 
@@ -22,6 +23,7 @@ export const methods = { ...cluster, ...accounts, ...send, ...transactions };
  * @property {number} slotMs 0: slots advance by hand
  * @property {number} confirmSlots
  * @property {number} finalizeSlots
+ * @property {number} blockhashSlots how long a blockhash lives, and an outcome stays in the status cache
  * @property {number} history transactions kept
  * @property {string} [seed]
  * @property {string} [state] file
@@ -32,7 +34,8 @@ export const methods = { ...cluster, ...accounts, ...send, ...transactions };
  */
 
 export const DEFAULTS = {
-  host: '127.0.0.1', port: 8899, slotMs: 400, confirmSlots: 1, finalizeSlots: 31, history: 20000, saveSeconds: 10, wallets: 3,
+  host: '127.0.0.1', port: 8899, slotMs: 400, confirmSlots: 1, finalizeSlots: 31, blockhashSlots: BLOCKHASH_SLOTS,
+  history: 20000, saveSeconds: 10, wallets: 3,
 };
 
 export class Node {

@@ -9,11 +9,13 @@ import * as base58 from './base58.mjs';
 export const FIRST_SLOT = 500;
 /** The block height of the first slot. */
 export const FIRST_HEIGHT = 250;
-/** A blockhash is good for a block at most this many above its own. */
-export const MAX_BLOCKHASH_AGE = 150;
+/** By default, as on mainnet, a blockhash is good for a block at most this many above its own. */
+export const BLOCKHASH_SLOTS = 150;
+/** The most that may be set: the heights of that many slots are kept. */
+export const MAX_BLOCKHASH_SLOTS = 100000;
 export const SLOTS_PER_EPOCH = 432000;
 
-const MAX_BLOCKHASHES = 2048; // what is older than any commitment level needs
+const SPARE_BLOCKHASHES = 2048; // kept beyond their life, for levels below the newest slot
 const MAX_BLOCK_TIMES = 200000; // about a day of slots
 const MAX_SAVED_TIMES = 5000;
 
@@ -21,12 +23,14 @@ const MAX_SAVED_TIMES = 5000;
 
 export class Slots {
   /**
-   * @param {{confirmSlots: number, finalizeSlots: number, slotMs: number, genesis: Buffer, nowMs: number}} options
+   * @param {{confirmSlots: number, finalizeSlots: number, blockhashSlots?: number, slotMs: number, genesis: Buffer, nowMs: number}} options
    *   confirmSlots and finalizeSlots: after how many slots a block reaches the level
+   *   blockhashSlots: a blockhash is good for a block at most this many above its own
    */
   constructor(options) {
     this.confirmSlots = options.confirmSlots;
     this.finalizeSlots = options.finalizeSlots;
+    this.blockhashSlots = options.blockhashSlots ?? BLOCKHASH_SLOTS;
     this.slotMs = options.slotMs;
     this.genesis = options.genesis;
     /** The newest slot; it has a block. */
@@ -64,8 +68,8 @@ export class Slots {
     const hash = base58.encode(createHash('sha256').update(this.genesis).update(String(this.slot)).digest());
     this.hashes.set(hash, this.slot);
     this.hashOf.set(this.slot, hash);
-    trim(this.hashes, MAX_BLOCKHASHES);
-    trim(this.hashOf, MAX_BLOCKHASHES);
+    trim(this.hashes, this.blockhashSlots + SPARE_BLOCKHASHES);
+    trim(this.hashOf, this.blockhashSlots + SPARE_BLOCKHASHES);
     this.confirmed = Math.max(this.confirmed, this.slot - this.confirmSlots);
     if (!this.finalityHeld) this.finalized = Math.max(this.finalized, this.slot - this.finalizeSlots);
   }
@@ -116,7 +120,7 @@ export class Slots {
   latestBlockhash(commitment) {
     const slot = this.at(commitment);
     const hash = this.hashOf.get(slot) ?? this.hashOf.get(this.slot);
-    return { blockhash: hash, lastValidBlockHeight: this.height(slot) + MAX_BLOCKHASH_AGE };
+    return { blockhash: hash, lastValidBlockHeight: this.height(slot) + this.blockhashSlots };
   }
 
   /**
@@ -126,7 +130,7 @@ export class Slots {
    */
   isValid(hash, slot) {
     const born = this.hashes.get(hash);
-    return born !== undefined && born <= slot && this.height(slot) - this.height(born) <= MAX_BLOCKHASH_AGE;
+    return born !== undefined && born <= slot && this.height(slot) - this.height(born) <= this.blockhashSlots;
   }
 
   /** What a restart needs. */
@@ -134,7 +138,7 @@ export class Slots {
     return {
       genesis: this.genesis.toString('base64'), slot: this.slot, confirmed: this.confirmed, finalized: this.finalized,
       timeMs: this.timeMs, hashes: [...this.hashes], times: [...this.times].slice(-MAX_SAVED_TIMES),
-      newestHeight: this.newestHeight, heights: [...this.heights].slice(-MAX_SAVED_TIMES),
+      newestHeight: this.newestHeight, heights: [...this.heights].slice(-Math.max(MAX_SAVED_TIMES, this.hashes.size)),
     };
   }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import path from 'node:path';
 import { test } from 'node:test';
 import * as base58 from '../lib/base58.mjs';
 import { CLOCK, MEMO, SYSTEM, TOKEN, TOKEN_2022 } from '../lib/programs.mjs';
@@ -53,6 +54,32 @@ test('blockhashes live for 150 slots', async (t) => {
   c.chain.advance();
   assert.equal(await valid('processed'), false);
   await refused(c.call('isBlockhashValid', 'abc'), -32602);
+});
+
+test('a blockhash, a status and a duplicate live as long as --blockhash-slots says', async (t) => {
+  const state = path.join(tempDir(), 'chain.state');
+  const c = await startNode(t, { blockhashSlots: 3000, state });
+  const [payer, to] = [c.rich(), newKey()];
+  const { blockhash, lastValidBlockHeight } = (await c.call('getLatestBlockhash')).value;
+  const height = () => c.call('getBlockHeight', { commitment: 'processed' });
+  assert.equal(lastValidBlockHeight, await c.call('getBlockHeight') + 3000);
+  const config = { preflightCommitment: 'processed' };
+  const bytes = c.transaction([payer], [transfer(payer.pub, to.pub, SOL)], blockhash);
+  const signature = await c.send(bytes, config);
+  for (let left = lastValidBlockHeight - await height(); left > 0; left--) c.chain.advance();
+  assert.equal((await c.call('isBlockhashValid', blockhash, { commitment: 'processed' })).value, true);
+  assert.equal((await c.status(signature)).confirmationStatus, 'finalized');
+  await refused(c.send(bytes, config), -32002, 'Transaction simulation failed: This transaction has already been processed');
+  await c.send(c.transaction([payer], [transfer(payer.pub, to.pub, 2n * SOL)], blockhash), config);
+  // A restart keeps the heights of all blockhashes.
+  await c.node.stop();
+  const again = await startNode(t, { blockhashSlots: 3000, state });
+  const valid = () => again.call('isBlockhashValid', blockhash, { commitment: 'processed' });
+  assert.equal((await valid()).value, true);
+  again.chain.advance();
+  assert.equal((await valid()).value, false);
+  const late = again.transaction([payer], [transfer(payer.pub, to.pub, 3n * SOL)], blockhash);
+  await refused(again.send(late, config), -32002, 'Transaction simulation failed: Blockhash not found');
 });
 
 test('fees are what the runtime charges', async (t) => {

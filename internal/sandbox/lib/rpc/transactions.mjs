@@ -2,7 +2,6 @@
 
 import * as base58 from '../base58.mjs';
 import { invalidParams, RpcError, UNSUPPORTED_VERSION } from '../errors.mjs';
-import { STATUS_SLOTS } from '../history.mjs';
 import { decodeTransaction } from '../wire.mjs';
 import * as p from './params.mjs';
 import { parsedKeys, parseInner, parseInstruction } from './parsed.mjs';
@@ -19,7 +18,7 @@ function getSignatureStatuses(node, params) {
   const value = signatures.map((given) => {
     const landed = history.bySignature.get(p.signature(given));
     const level = landed === undefined ? null : slots.levelOf(landed.slot);
-    if (level === null || (!all && slots.slot - landed.slot > STATUS_SLOTS)) return null;
+    if (level === null || (!all && slots.slot - landed.slot > slots.blockhashSlots)) return null;
     return {
       slot: landed.slot,
       confirmations: level === 'finalized' ? null : slots.at('processed') - landed.slot,
