@@ -56,7 +56,11 @@ type Options struct {
 	// SignTimeout bounds one use of the signer. Default 5 s.
 	SignTimeout time.Duration
 
-	// Broadcast are those of the tracker; its Now is this one.
+	// BlockhashLife is how many blocks above its own a blockhash is good for: that
+	// of package broadcast. Default broadcast.BlockhashLife.
+	BlockhashLife uint64
+
+	// Broadcast are those of the tracker; its Now and BlockhashLife are these.
 	Broadcast broadcast.Options
 	// Payments paces the proof of payments; zero values take the defaults of
 	// package proof.
@@ -93,7 +97,8 @@ func (o Options) withDefaults() Options {
 		o.Now = time.Now
 	}
 	o.Logger = cmp.Or(o.Logger, slog.Default())
-	o.Broadcast.Now = o.Now
+	o.BlockhashLife = cmp.Or(o.BlockhashLife, broadcast.BlockhashLife)
+	o.Broadcast.Now, o.Broadcast.BlockhashLife = o.Now, o.BlockhashLife
 	return o
 }
 

@@ -14,10 +14,6 @@ import (
 	"blockdesk/settle/store"
 )
 
-// blockhashLife is how many blocks above its own a blockhash is good for, by the
-// runtime's rules.
-const blockhashLife = 150
-
 // Submit signs and sends a claim's atomic transaction that its taker has signed,
 // once for ever: a submission after it gives the same signature and tells what
 // has become of it. by is whom the access token was issued to. Submissions of one
@@ -122,7 +118,7 @@ func (s *Settle) guard(ctx context.Context, b *store.Build, signed *cosign.Count
 	if err != nil {
 		return fmt.Errorf("claim %s: %w", claimText(b.Claim), err)
 	}
-	if b.LastValid+blockhashLife < newest.LastValidBlockHeight+MinLife {
+	if b.LastValid+s.options.BlockhashLife < newest.LastValidBlockHeight+MinLife {
 		return s.refuse(b.Claim, ClaimExpired)
 	}
 	// Not what the taker sent but what he signed is run: the runtime looks at no

@@ -7,6 +7,7 @@ import (
 	"blockdesk/market"
 	"blockdesk/mirror"
 	"blockdesk/persist/quorum"
+	"blockdesk/settle/broadcast"
 )
 
 // configKey is one key of the configuration. Its range is what validate holds a
@@ -167,6 +168,7 @@ var configKeys = []configKey{
 	{key: "chain.timeout_ms", about: "a call with all its tries", unit: "ms", low: 100, high: 60_000, own: true},
 	{key: "chain.attempt_timeout_ms", about: "one try; at most chain.timeout_ms", unit: "ms", low: 100, high: 60_000, own: true},
 	{key: "chain.sandbox_dir", about: "the local chain's server; empty: beside or above the program", form: "folder", own: true},
+	{key: "chain.blockhash_slots", about: "how long a blockhash lives; more than 150 on a local chain only", unit: "slots", low: broadcast.BlockhashLife, high: 100_000},
 	{key: "settle.key_file", about: "the desk's key, in this process", form: "file", own: true},
 	{key: "settle.signer_socket", about: "or of a signer process that has it", form: "socket", own: true},
 	{key: "settle.desk", about: "the key's address; empty: whatever it is", form: "Solana address"},

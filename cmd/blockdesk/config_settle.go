@@ -14,6 +14,7 @@ import (
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/settle"
+	"blockdesk/settle/broadcast"
 )
 
 // ChainConfig says which Solana nodes settlement talks to. Without any there is
@@ -28,6 +29,9 @@ type ChainConfig struct {
 	// command sandbox start. Empty: found beside the program or the working
 	// folder, or above one of them.
 	SandboxDir string `yaml:"sandbox_dir"`
+	// BlockhashSlots is how many blocks a blockhash lives. It is 150 on every public
+	// cluster; a local chain may let them live longer.
+	BlockhashSlots int `yaml:"blockhash_slots"`
 }
 
 // SettleConfig says how claims are settled. Units are in the keys' names.
@@ -56,7 +60,10 @@ func maxDust(rail market.Rail) uint64 {
 
 func defaultChain() ChainConfig {
 	o := rpc.DefaultOptions()
-	return ChainConfig{TimeoutMS: int(o.Timeout.Milliseconds()), AttemptTimeoutMS: int(o.AttemptTimeout.Milliseconds())}
+	return ChainConfig{
+		TimeoutMS: int(o.Timeout.Milliseconds()), AttemptTimeoutMS: int(o.AttemptTimeout.Milliseconds()),
+		BlockhashSlots: broadcast.BlockhashLife,
+	}
 }
 
 func defaultSettle() SettleConfig {

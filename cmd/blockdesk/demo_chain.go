@@ -36,6 +36,7 @@ func (c *Config) sandboxOptions(dir string) sandbox.Options {
 	}
 	return sandbox.Options{
 		Dir: where, Addr: c.Listen.Chain, SetupDir: dir, StateFile: filepath.Join(dir, chainStateFile), Wallets: demoWallets,
+		BlockhashSlots: c.Chain.BlockhashSlots,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"blockdesk/internal/sandbox"
+	"blockdesk/settle/broadcast"
 )
 
 func sandboxCommand(s *settings) *cobra.Command {
@@ -55,6 +56,7 @@ func sandboxCommand(s *settings) *cobra.Command {
 	flags.BoolVar(&byHand, "by-hand", false, "no slot passes but by sandbox_advance")
 	flags.IntVar(&o.ConfirmSlots, "confirm-slots", 1, "slots until a block is confirmed")
 	flags.IntVar(&o.FinalizeSlots, "finalize-slots", 31, "slots until a block is finalized")
+	flags.IntVar(&o.BlockhashSlots, "blockhash-slots", broadcast.BlockhashLife, "slots that a blockhash lives")
 	flags.IntVar(&o.History, "history", 20_000, "transactions kept")
 	flags.IntVar(&o.Wallets, "wallets", demoWallets, "wallets with SOL and USDC, at most 100")
 	return cmd

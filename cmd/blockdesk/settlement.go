@@ -131,7 +131,8 @@ func (s *service) settleOptions() (settle.Options, error) {
 	dust, err := c.dust()
 	return settle.Options{
 		Treasury: treasury, Budget: c.budget(), SyncBuilds: s.cfg.Durability.Mode != "interval",
-		Broadcast: broadcast.Options{ResendEvery: millis(c.ResendMS), PollEvery: millis(c.PollMS)},
+		BlockhashLife: uint64(s.cfg.Chain.BlockhashSlots),
+		Broadcast:     broadcast.Options{ResendEvery: millis(c.ResendMS), PollEvery: millis(c.PollMS)},
 		Payments: settle.Payments{
 			ClockTolerance: seconds(c.ClockToleranceS), WatchEvery: millis(c.WatchMS), Dust: dust,
 		},

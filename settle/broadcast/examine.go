@@ -50,6 +50,7 @@ func (t *Tracker) takeDoubtful() []exam {
 		old := t.now().Sub(time.Unix(0, e.madeAt)) > HistoryFor
 		batch = append(batch, exam{
 			entry: e, signature: e.signature, lastValid: e.lastValid, guessed: e.guessed, named: e.named, at: -1, old: old,
+			life: t.options.BlockhashLife,
 		})
 	}
 	return batch

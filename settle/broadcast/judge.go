@@ -17,6 +17,8 @@ type exam struct {
 	at int
 	// old: a node may have had it and forgotten it.
 	old bool
+	// life is Options.BlockhashLife.
+	life uint64
 }
 
 // answered returns whether a view tells anything of it.
@@ -34,7 +36,7 @@ func (x *exam) guess(views []rpc.View, quorum int) {
 			tip = max(tip, v.Tip)
 		}
 	}
-	if bound := tip + blockhashLife + tipMargin; answered >= quorum && bound > tip && (x.lastValid == 0 || bound < x.lastValid) {
+	if bound := tip + x.life + tipMargin; answered >= quorum && bound > tip && (x.lastValid == 0 || bound < x.lastValid) {
 		x.lastValid = bound
 	}
 }
@@ -48,7 +50,7 @@ func (x *exam) forgotten(v *rpc.View) bool {
 		return v.First > 1
 	}
 	// A slot's number is at least its block's height.
-	return v.First+blockhashLife+1 > x.lastValid
+	return v.First+x.life+1 > x.lastValid
 }
 
 // verdict is what all views say of one transaction.

@@ -28,9 +28,9 @@ func viewOf(letter rune) rpc.View {
 	case 'e': // absent, as of just that slot
 		v.Slot = v.Finalized.Slot
 	case 'o': // absent, with a history that begins where it could have been
-		v.First = lastValid - blockhashLife
+		v.First = lastValid - BlockhashLife
 	case 'O': // absent, with all of its history
-		v.First = lastValid - blockhashLife - 1
+		v.First = lastValid - BlockhashLife - 1
 	case 'n': // no status at all
 		v.Statuses = nil
 	case 'P', 'C', 'F', 'f', 'X', 'x': // known
@@ -111,7 +111,7 @@ func TestJudge(t *testing.T) {
 		for _, letter := range c.views {
 			views = append(views, viewOf(letter))
 		}
-		x := exam{entry: &entry{}, lastValid: lastValid, at: 0, old: c.old}
+		x := exam{entry: &entry{}, life: BlockhashLife, lastValid: lastValid, at: 0, old: c.old}
 		v := x.judge(views, c.quorum)
 		got := v.word
 		if v.is != verdictWait {
@@ -138,7 +138,7 @@ func TestJudgeMissing(t *testing.T) {
 		for _, letter := range views {
 			list = append(list, viewOf(letter))
 		}
-		x := exam{entry: &entry{}, lastValid: lastValid, at: -1}
+		x := exam{entry: &entry{}, life: BlockhashLife, lastValid: lastValid, at: -1}
 		if v := x.judge(list, 2); v.is != want {
 			t.Errorf("%q: %+v", views, v)
 		}
@@ -149,7 +149,7 @@ func TestJudgeMissing(t *testing.T) {
 	}
 	// One whose height is a guess may have been made at any time: only nodes with
 	// all blocks tell that it is not there.
-	x := exam{entry: &entry{}, lastValid: lastValid, at: -1, guessed: true, old: true}
+	x := exam{entry: &entry{}, life: BlockhashLife, lastValid: lastValid, at: -1, guessed: true, old: true}
 	all, most := viewOf('A'), viewOf('A')
 	most.First = 2
 	if v := x.judge([]rpc.View{all}, 1); v.is != verdictAbsent {
@@ -161,7 +161,7 @@ func TestJudgeMissing(t *testing.T) {
 }
 
 func TestGuess(t *testing.T) {
-	x := exam{entry: &entry{}, at: -1, guessed: true}
+	x := exam{entry: &entry{}, life: BlockhashLife, at: -1, guessed: true}
 	step := func(want uint64, views string, tips ...uint64) {
 		t.Helper()
 		var list []rpc.View
@@ -175,10 +175,10 @@ func TestGuess(t *testing.T) {
 	}
 	step(0, "AD", 100, 0)                                   // too few
 	step(0, "AA", 100, 1<<64-1)                             // no height is past this
-	step(90_000+blockhashLife+tipMargin, "AA", 100, 90_000) // a lie
-	step(90_000+blockhashLife+tipMargin, "AD", 101, 0)
-	step(102+blockhashLife+tipMargin, "AA", 102, 101) // made good
-	step(102+blockhashLife+tipMargin, "AA", 103, 103) // the first true one counts
+	step(90_000+BlockhashLife+tipMargin, "AA", 100, 90_000) // a lie
+	step(90_000+BlockhashLife+tipMargin, "AD", 101, 0)
+	step(102+BlockhashLife+tipMargin, "AA", 102, 101) // made good
+	step(102+BlockhashLife+tipMargin, "AA", 103, 103) // the first true one counts
 }
 
 // TestQueue holds the queues to a sorted list.

@@ -38,9 +38,12 @@ const (
 	maxSearching = 8 // histories by reference
 )
 
-// blockhashLife is how many blocks a transaction can land after that of its
-// blockhash, by Agave.
-const blockhashLife = 150
+// BlockhashLife is how many blocks a transaction can land after that of its
+// blockhash, by Agave: so it is on every public cluster.
+const BlockhashLife = 150
+
+// maxBlockhashLife bounds Options.BlockhashLife (our choice).
+const maxBlockhashLife = 100_000
 
 // tipMargin is added to the height that nodes tell of their newest block, for one
 // whose blockhash may be newer than they know (our choice).
@@ -76,13 +79,19 @@ type Options struct {
 	// case. 0 is the majority of those configured; with more than there are,
 	// nothing ever fails or expires. See the package doc.
 	Quorum int
+	// BlockhashLife is how many blocks a blockhash lives. Only a local chain may let
+	// it live longer than [BlockhashLife], at most 100,000 blocks.
+	BlockhashLife uint64
 	// Now is the clock.
 	Now func() time.Time
 }
 
 // DefaultOptions returns the defaults.
 func DefaultOptions() Options {
-	return Options{ResendEvery: 2 * time.Second, PollEvery: 400 * time.Millisecond, MaxSending: 16, MaxTelling: 16, Now: time.Now}
+	return Options{
+		ResendEvery: 2 * time.Second, PollEvery: 400 * time.Millisecond, MaxSending: 16, MaxTelling: 16,
+		BlockhashLife: BlockhashLife, Now: time.Now,
+	}
 }
 
 func (o Options) withDefaults() Options {
@@ -91,6 +100,7 @@ func (o Options) withDefaults() Options {
 	o.PollEvery = cmp.Or(o.PollEvery, d.PollEvery)
 	o.MaxSending = cmp.Or(o.MaxSending, d.MaxSending)
 	o.MaxTelling = cmp.Or(o.MaxTelling, d.MaxTelling)
+	o.BlockhashLife = cmp.Or(o.BlockhashLife, d.BlockhashLife)
 	if o.Now == nil {
 		o.Now = d.Now
 	}
@@ -104,6 +114,8 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("%w: a negative duration", ErrOptions)
 	case o.MaxSending < 0 || o.MaxSending > maxWorkers || o.MaxTelling < 0 || o.MaxTelling > maxWorkers:
 		return fmt.Errorf("%w: %d sending, %d telling: at most %d", ErrOptions, o.MaxSending, o.MaxTelling, maxWorkers)
+	case o.BlockhashLife != 0 && (o.BlockhashLife < BlockhashLife || o.BlockhashLife > maxBlockhashLife):
+		return fmt.Errorf("%w: a blockhash lives %d blocks: %d to %d", ErrOptions, o.BlockhashLife, BlockhashLife, maxBlockhashLife)
 	case o.Quorum < 0:
 		return fmt.Errorf("%w: quorum %d", ErrOptions, o.Quorum)
 	}
