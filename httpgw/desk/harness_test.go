@@ -14,13 +14,12 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/market"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// patience is how long a test waits for what must happen.
-const patience = 30 * time.Second
 
 // journal keeps commands in memory. Every Append takes a token of gate, if there
 // is one; the frame failAt fails.
@@ -70,7 +69,7 @@ type rig struct {
 	eo      engine.Options
 	journal *journal // nil = none
 	store   Store
-	clock   atomic.Int64 // added to the time
+	clock   atomic.Int64 // the time, Unix nanoseconds: it moves on with what the engine does, and by Add
 
 	*Desk
 	submit *submitter
@@ -82,9 +81,10 @@ type rig struct {
 
 func newRig(t testing.TB) *rig {
 	r := &rig{t: t, journal: &journal{}, store: newMemStore()}
-	r.eo.Clock = func() int64 { return time.Now().UnixNano() + r.clock.Load() }
-	r.o.Timeout = patience // the machine may be busy
-	r.o.Now = func() time.Time { return time.Now().Add(time.Duration(r.clock.Load())) }
+	r.clock.Store(1_800_000_000_000_000_000)
+	r.eo.Clock = func() int64 { return r.clock.Add(int64(time.Microsecond)) }
+	r.o.Timeout = runtest.Patience
+	r.o.Now = func() time.Time { return time.Unix(0, r.clock.Load()) }
 	t.Cleanup(func() {
 		if r.stop != nil {
 			r.finish()
@@ -170,14 +170,9 @@ func (r *rig) finish() error {
 	r.t.Helper()
 	r.stop()
 	r.stop = nil
-	select {
-	case err := <-r.ran:
-		<-r.engRan
-		return err
-	case <-time.After(patience):
-		r.t.Fatal("Run does not return")
-		return nil
-	}
+	err := await.Receive(r.t, "the end of Run", r.ran)
+	<-r.engRan
+	return err
 }
 
 // restart stops cleanly and starts again.
@@ -250,14 +245,12 @@ func (r *rig) must(req rfq.Request) *Result {
 	return res
 }
 
-// await waits until cond holds.
-func await(t testing.TB, what string, cond func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !cond(); {
-		if time.Now().After(end) {
-			t.Fatalf("never came: %s", what)
-		}
-		time.Sleep(100 * time.Microsecond)
+// expire brings the time of all claims, which a tick ends.
+func (r *rig) expire() {
+	r.t.Helper()
+	r.clock.Add(61e9)
+	if err := r.eng.Submit(&engine.Command{Kind: engine.Tick}); err != nil { // the engine's own is up to a second away
+		r.t.Fatal(err)
 	}
 }
 

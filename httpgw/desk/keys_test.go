@@ -10,6 +10,7 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/await"
 )
 
 // TestKey: the first answer comes again, whoever asks; another body is refused.
@@ -138,7 +139,7 @@ func TestKeyTTL(t *testing.T) {
 	if res := r.must(keyed(take(ticket, 1), 4, 2)); !res.Replayed || res.Claim == nil {
 		t.Errorf("the key has not its new answer: %+v", res)
 	}
-	await(t, "the old answers go", func() bool { return r.Stats().Keys == 1 })
+	await.True(t, "the old answers go", func() bool { return r.Stats().Keys == 1 })
 	r.checkKeys(1)
 	r.restart()
 	if res := r.must(keyed(take(ticket, 1), 4, 2)); !res.Replayed || res.Claim == nil {
@@ -184,7 +185,7 @@ func TestMaxKeys(t *testing.T) {
 		t.Error("an answer has gone though there is room")
 	}
 	r.must(keyed(quote(ticket), 105, 1))
-	await(t, "one answer goes", func() bool { return r.Stats().Keys == 5 })
+	await.True(t, "one answer goes", func() bool { return r.Stats().Keys == 5 })
 	r.checkKeys(5)
 	sameAnswer(t, "the second oldest", r.must(keyed(quote(ticket), 101, 1)), first)
 	if res := r.must(keyed(quote(ticket), 100, 1)); res.Replayed {
@@ -196,7 +197,7 @@ func TestMaxKeys(t *testing.T) {
 		all.Go(func() { r.must(keyed(quote(ticket), 1000+key, 1)) })
 	}
 	all.Wait()
-	await(t, "the others go", func() bool { return r.Stats().Keys == 5 })
+	await.True(t, "the others go", func() bool { return r.Stats().Keys == 5 })
 	r.checkKeys(5)
 	// A smaller limit takes hold after the start.
 	if err := r.finish(); err != nil {
@@ -204,7 +205,7 @@ func TestMaxKeys(t *testing.T) {
 	}
 	r.o.MaxKeys = 2
 	r.start()
-	await(t, "the rest goes", func() bool { return r.Stats().Keys == 2 })
+	await.True(t, "the rest goes", func() bool { return r.Stats().Keys == 2 })
 	r.checkKeys(2)
 	r.restart()
 	r.checkKeys(2)
@@ -270,13 +271,7 @@ func TestAnswerInBetween(t *testing.T) {
 	gets := make(chan chan struct{})
 	next := func() chan struct{} {
 		t.Helper()
-		select {
-		case c := <-gets:
-			return c
-		case <-time.After(patience):
-			t.Fatal("nobody looks into the store")
-			return nil
-		}
+		return await.Receive(t, "a look into the store", gets)
 	}
 	store.gets.Store(&gets)
 	late := r.async(keyed(take(ticket, 1), 1, 1))

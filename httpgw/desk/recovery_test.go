@@ -16,6 +16,7 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/await"
 	"blockdesk/market"
 	"blockdesk/persist"
 )
@@ -252,7 +253,7 @@ func TestOnPebble(t *testing.T) {
 			all[key] = s
 		}
 		if life == 1 {
-			await(t, "the cursor is made durable", func() bool { return r.DurableCursor() > 0 && r.DurableCursor() == r.Cursor() })
+			await.True(t, "the cursor is made durable", func() bool { return r.DurableCursor() > 0 && r.DurableCursor() == r.Cursor() })
 		}
 		crashed := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rng})
 		if err := r.finish(); err != nil {
@@ -276,7 +277,7 @@ func TestDurableCursor(t *testing.T) {
 	r.must(take(ticket, 1))
 	seq := r.View().Seq
 	store := r.store.(*memStore)
-	await(t, "a sync", func() bool { return r.DurableCursor() >= seq })
+	await.True(t, "a sync", func() bool { return r.DurableCursor() >= seq })
 	store.mu.Lock()
 	safe := store.prefix(store.synced)
 	store.mu.Unlock()
@@ -319,7 +320,7 @@ func TestReplayOfARunningEngine(t *testing.T) {
 		}
 		r.runAfter(c, func() {
 			var events []event.Event
-			await(t, "the pair's events", func() bool { events = c.Poll(); return c.Whole() >= 1+uint64(len(commands)) })
+			await.True(t, "the pair's events", func() bool { events = c.Poll(); return c.Whole() >= 1+uint64(len(commands)) })
 			n := min(cut, len(events))
 			for i := range n {
 				if err := r.Replay(events[i : i+1]); err != nil {
@@ -328,7 +329,7 @@ func TestReplayOfARunningEngine(t *testing.T) {
 			}
 			c.Release(n)
 		})
-		await(t, "the pair is shown", func() bool { return r.View().Pair(pair) != nil })
+		await.True(t, "the pair is shown", func() bool { return r.View().Pair(pair) != nil })
 		if err := r.finish(); err != nil {
 			t.Fatal(err)
 		}
@@ -638,8 +639,8 @@ func TestCutSlices(t *testing.T) {
 	for range 4 {
 		r.must(take(ticket, 1))
 		before := r.View()
-		r.clock.Add(61e9) // the engine's own tick ends the claims
-		await(t, "claims expire", func() bool { return r.View() != before })
+		r.expire()
+		await.True(t, "claims expire", func() bool { return r.View() != before })
 	}
 	if err := r.finish(); err != nil {
 		t.Fatal(err)

@@ -7,10 +7,12 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/await"
 )
 
 // tornConsumer gives all events at once. Whole leaves the last command out until it
@@ -61,47 +63,54 @@ func TestShown(t *testing.T) {
 	r.work(rand.New(rand.NewPCG(4, 6)), ticket, 10, 1)
 	r.must(take(ticket, 1))
 	before := r.View()
-	r.clock.Add(61e9) // the engine's own tick ends the claims
-	await(t, "claims expire", func() bool { return r.View() != before })
+	r.expire()
+	await.True(t, "claims expire", func() bool { return r.View() != before })
 	if err := r.finish(); err != nil {
 		t.Fatal(err)
 	}
 
+	events := r.deskEvents()
 	for _, ends := range []bool{true, false} {
-		c := &tornConsumer{events: r.deskEvents(), released: make(chan struct{}), over: make(chan struct{})}
-		last := c.events[len(c.events)-1].Seq
-		d := started(t)
-		if err := d.Shown(t.Context()); err != nil {
-			t.Fatalf("nothing has happened: %v", err)
+		synctest.Test(t, func(t *testing.T) { shownAtTheEnd(t, events, ends) })
+	}
+}
+
+// shownAtTheEnd follows events, of whose last command the end is not known, and then
+// either is or never will be.
+func shownAtTheEnd(t *testing.T, events []event.Event, ends bool) {
+	c := &tornConsumer{events: events, released: make(chan struct{}), over: make(chan struct{})}
+	last := c.events[len(c.events)-1].Seq
+	d := started(t)
+	if err := d.Shown(t.Context()); err != nil {
+		t.Fatalf("nothing has happened: %v", err)
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- d.Run(context.Background(), c) }()
+	<-c.released
+	if seq := d.View().Seq; seq >= last {
+		t.Fatalf("a view of seq %d, whose end nobody knows", seq)
+	}
+	soon, stop := context.WithTimeout(t.Context(), time.Second)
+	if err := d.Shown(soon); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the end of seq %d is not known: %v", last, err)
+	}
+	stop()
+	shown := make(chan error, 1)
+	go func() { shown <- d.Shown(context.Background()) }()
+	if ends {
+		c.ended.Store(true)
+		if err := <-shown; err != nil || d.View().Seq != last {
+			t.Errorf("a view of seq %d, want %d: %v", d.View().Seq, last, err)
 		}
-		ran := make(chan error, 1)
-		go func() { ran <- d.Run(context.Background(), c) }()
-		<-c.released
-		if seq := d.View().Seq; seq >= last {
-			t.Fatalf("a view of seq %d, whose end nobody knows", seq)
+		close(c.over)
+	} else {
+		close(c.over)
+		if err := <-shown; !errors.Is(err, ErrStopped) {
+			t.Errorf("the engine ends within seq %d: %v", last, err)
 		}
-		soon, stop := context.WithTimeout(t.Context(), 2*time.Millisecond)
-		if err := d.Shown(soon); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the end of seq %d is not known: %v", last, err)
-		}
-		stop()
-		shown := make(chan error, 1)
-		go func() { shown <- d.Shown(context.Background()) }()
-		if ends {
-			c.ended.Store(true)
-			if err := <-shown; err != nil || d.View().Seq != last {
-				t.Errorf("a view of seq %d, want %d: %v", d.View().Seq, last, err)
-			}
-			close(c.over)
-		} else {
-			close(c.over)
-			if err := <-shown; !errors.Is(err, ErrStopped) {
-				t.Errorf("the engine ends within seq %d: %v", last, err)
-			}
-		}
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
+	}
+	if err := <-ran; err != nil {
+		t.Error(err)
 	}
 }
 

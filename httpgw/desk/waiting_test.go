@@ -8,10 +8,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"blockdesk/engine"
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/market"
 )
 
@@ -32,13 +35,7 @@ func (r *rig) async(req rfq.Request) <-chan call {
 
 func (r *rig) get(c <-chan call) call {
 	r.t.Helper()
-	select {
-	case got := <-c:
-		return got
-	case <-time.After(patience):
-		r.t.Fatal("Do does not return")
-		return call{}
-	}
+	return await.Receive(r.t, "an answer of Do", c)
 }
 
 // empty fails unless nobody waits and nothing is kept for anybody.
@@ -64,7 +61,8 @@ func (r *rig) underWay() (tokens, keys int) {
 	return tokens, keys
 }
 
-// gated returns a rig with a ticket whose journal waits for the test from now on.
+// gated returns a rig with a ticket whose journal waits for the test from now on. In a
+// synctest bubble, time-outs are due when nothing else can happen, and not before.
 func gated(t *testing.T, adjust func(*Options)) (*rig, market.TicketID) {
 	r := newRig(t)
 	if adjust != nil {
@@ -75,7 +73,7 @@ func gated(t *testing.T, adjust func(*Options)) (*rig, market.TicketID) {
 		r.journal.gate <- struct{}{}
 	}
 	timeout := r.o.Timeout
-	r.o.Timeout = patience
+	r.o.Timeout = runtest.Patience
 	r.start()
 	ticket := r.open(1_000_000)
 	r.Desk.o.Timeout = timeout
@@ -100,14 +98,20 @@ func (r *rig) openGate() {
 // TestNothingBeforeDurable: no outcome while the journal works on it.
 func TestNothingBeforeDurable(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, nothingBeforeDurable)
+}
+
+func nothingBeforeDurable(t *testing.T) {
 	r, ticket := gated(t, nil)
 	before := r.View()
 	c := r.async(take(ticket, 1))
-	await(t, "the request is applied", func() bool { return r.eng.Stats().Seq > before.Seq })
+	await.True(t, "the request is applied", func() bool { return r.eng.Stats().Seq > before.Seq })
+	await.Pass(t, time.Second)
+	synctest.Wait()
 	select {
 	case got := <-c:
 		t.Fatalf("answered before it was durable: %+v", got)
-	case <-time.After(20 * time.Millisecond):
+	default:
 	}
 	if r.View() != before {
 		t.Error("the view shows what is not durable")
@@ -122,6 +126,10 @@ func TestNothingBeforeDurable(t *testing.T) {
 // a key stays to be found: the next one with the key gets its answer.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, timeout)
+}
+
+func timeout(t *testing.T) {
 	r, ticket := gated(t, func(o *Options) { o.Timeout = 30 * time.Millisecond })
 	_, err := r.Do(take(ticket, 1))
 	wantErr(t, "no key", err, ErrTimeout, ErrUnknown)
@@ -141,19 +149,16 @@ func TestTimeout(t *testing.T) {
 		t.Errorf("%d places; want 1", n)
 	}
 	again := r.async(keyed(take(ticket, 1), 1, 1))
+	synctest.Wait() // it has joined the one that was sent
 	r.openGate()
 	got := r.get(again)
-	if errors.Is(got.err, ErrTimeout) { // the gate came too late for this one
-		r.Desk.o.Timeout = patience
-		got.res, got.err = r.Do(keyed(take(ticket, 1), 1, 1))
-	}
 	if got.err != nil || got.res.Claim == nil || !got.res.Replayed {
 		t.Fatalf("after all: %+v, %v", got.res, got.err)
 	}
 	if n := r.submit.calls.Load() - calls; n != 1 {
 		t.Errorf("sent %d times", n)
 	}
-	await(t, "nothing is left", func() bool { tokens, keys := r.underWay(); return tokens+keys+r.Stats().Waiting == 0 })
+	await.True(t, "nothing is left", func() bool { tokens, keys := r.underWay(); return tokens+keys+r.Stats().Waiting == 0 })
 	if reserved := r.View().Ticket(ticket).Tranches[0].Reserved; reserved != 500_000_000 {
 		t.Errorf("%d reserved; want the claims of two requests", reserved)
 	}
@@ -163,6 +168,10 @@ func TestTimeout(t *testing.T) {
 // be taken again. Those who have timed out hold one where there is a key.
 func TestMaxWaiting(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, maxWaiting)
+}
+
+func maxWaiting(t *testing.T) {
 	const limit = 6
 	r, ticket := gated(t, func(o *Options) { o.MaxWaiting = limit; o.Timeout = time.Second })
 	var calls []<-chan call
@@ -173,7 +182,7 @@ func TestMaxWaiting(t *testing.T) {
 		}
 		calls = append(calls, r.async(req))
 	}
-	await(t, "all places are taken", func() bool { return r.Stats().Waiting == limit })
+	await.True(t, "all places are taken", func() bool { return r.Stats().Waiting == limit })
 	for _, req := range []rfq.Request{quote(ticket), keyed(quote(ticket), 1, 1), keyed(quote(ticket), 99, 1)} {
 		_, err := r.Do(req)
 		wantErr(t, "one more", err, ErrBusy)
@@ -184,17 +193,21 @@ func TestMaxWaiting(t *testing.T) {
 	for _, c := range calls {
 		wantErr(t, "waiting", r.get(c).err, ErrTimeout)
 	}
-	await(t, "places come back", func() bool { return r.Stats().Waiting == 2 })
+	await.True(t, "places come back", func() bool { return r.Stats().Waiting == 2 })
 	r.openGate()
-	await(t, "all places come back", func() bool { return r.Stats().Waiting == 0 })
+	await.True(t, "all places come back", func() bool { return r.Stats().Waiting == 0 })
 	r.empty()
-	r.Desk.o.Timeout = patience
+	r.Desk.o.Timeout = runtest.Patience
 	r.must(quote(ticket))
 }
 
 // TestFullRing: ErrBusy leaves nothing behind, for those who joined either.
 func TestFullRing(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, fullRing)
+}
+
+func fullRing(t *testing.T) {
 	r := newRig(t)
 	r.eo.IngressSize = 8
 	r.journal.gate = make(chan struct{}, 1<<20)
@@ -226,7 +239,7 @@ func TestFullRing(t *testing.T) {
 		t.Errorf("%d busy, %d late: want some of both", busy.Load(), late.Load())
 	}
 	r.openGate()
-	await(t, "all places come back", func() bool { return r.Stats().Waiting == 0 })
+	await.True(t, "all places come back", func() bool { return r.Stats().Waiting == 0 })
 	r.empty()
 }
 
@@ -234,13 +247,21 @@ func TestFullRing(t *testing.T) {
 // timeout.
 func TestStop(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, stopWaiting)
+}
+
+func stopWaiting(t *testing.T) {
 	r, ticket := gated(t, func(o *Options) { o.Timeout = time.Hour; o.DrainTimeout = 50 * time.Millisecond })
 	calls := []<-chan call{r.async(take(ticket, 1)), r.async(keyed(take(ticket, 1), 1, 1)), r.async(keyed(take(ticket, 1), 1, 1))}
-	await(t, "all wait", func() bool { return r.Stats().Waiting == 3 })
-	await(t, "all are sent", func() bool { tokens, _ := r.underWay(); return tokens == 2 })
+	await.True(t, "all wait", func() bool { return r.Stats().Waiting == 3 })
+	await.True(t, "all are sent", func() bool { tokens, _ := r.underWay(); return tokens == 2 })
+	began := time.Now()
 	r.stop()
 	for _, c := range calls {
 		wantErr(t, "waiting", r.get(c).err, ErrStopped, ErrUnknown)
+	}
+	if took := time.Since(began); took > r.o.DrainTimeout {
+		t.Errorf("it took %v", took)
 	}
 	if err := <-r.ran; !errors.Is(err, errHeldUp) {
 		t.Errorf("Run: %v", err)
@@ -268,7 +289,7 @@ func TestJournalFails(t *testing.T) {
 		t.Fatal(want.err)
 	}
 	calls := []<-chan call{r.async(take(ticket, 1)), r.async(keyed(take(ticket, 1), 1, 1)), r.async(keyed(take(ticket, 1), 1, 1))}
-	await(t, "all are sent", func() bool { tokens, _ := r.underWay(); return tokens == 2 && r.Stats().Waiting == 3 })
+	await.True(t, "all are sent", func() bool { tokens, _ := r.underWay(); return tokens == 2 && r.Stats().Waiting == 3 })
 	r.journal.mu.Lock()
 	r.journal.failAt = r.journal.frames + 1
 	r.journal.mu.Unlock()
@@ -280,7 +301,7 @@ func TestJournalFails(t *testing.T) {
 		}
 		wantErr(t, "waiting", got.err, ErrReadOnly, ErrUnknown)
 	}
-	await(t, "the engine is read-only", func() bool { return r.eng.Stats().Failed != nil })
+	await.True(t, "the engine is read-only", func() bool { return r.eng.Stats().Failed != nil })
 	_, err := r.Do(quote(ticket))
 	wantErr(t, "afterwards", err, ErrReadOnly)
 	if errors.Is(err, ErrUnknown) {
@@ -291,7 +312,7 @@ func TestJournalFails(t *testing.T) {
 		t.Fatalf("an answer that is stored: %+v, %v", res, err)
 	}
 	sameAnswer(t, "read-only", res, want.res)
-	await(t, "nothing is left", func() bool { return r.Stats().Waiting == 0 })
+	await.True(t, "nothing is left", func() bool { return r.Stats().Waiting == 0 })
 	r.empty()
 }
 
@@ -343,7 +364,7 @@ func TestStoreFails(t *testing.T) {
 	if err := r.eng.SubmitAll(commands); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "readers see what others do", func() bool {
+	await.True(t, "readers see what others do", func() bool {
 		v := r.View()
 		return v.Seq > before && v.Ticket(ticket).State == rfq.TicketWithdrawn
 	})
