@@ -13,6 +13,7 @@ import (
 
 	"blockdesk/engine/rfq"
 	"blockdesk/httpgw/desk"
+	"blockdesk/internal/runtest"
 	"blockdesk/market"
 )
 
@@ -75,7 +76,7 @@ func TestAdminSlowBody(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		if err := conn.SetDeadline(time.Now().Add(runtest.Patience)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := io.WriteString(conn, "POST /desk/locks HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+c.headers+"\r\n1"); err != nil {

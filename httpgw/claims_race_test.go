@@ -7,12 +7,12 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/mr-tron/base58"
 	"github.com/valyala/fasthttp"
@@ -20,6 +20,7 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/rfq"
 	"blockdesk/httpgw/desk"
+	"blockdesk/internal/runtest"
 	"blockdesk/market"
 	"blockdesk/persist"
 )
@@ -50,7 +51,7 @@ func sellingDesk(t *testing.T) *desk.Desk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := desk.New(desk.Options{}, eng, store)
+	d, err := desk.New(desk.Options{Timeout: runtest.Patience}, eng, store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +149,7 @@ func (r *racer) send(key, body string, way rfq.Way) told {
 			e := decodeError(r.t, []byte(answer.text))
 			answer.text = e.Code + " " + e.Reason
 			if e.Code == codeOverloaded {
-				time.Sleep(time.Millisecond)
+				runtime.Gosched()
 				continue
 			}
 		}

@@ -127,7 +127,7 @@ func (c *conns) refuse(conn net.Conn, p *problem) {
 	out = strconv.AppendInt(out, int64(len(body)), 10)
 	out = append(append(out, "\r\n\r\n"...), body...)
 	// The peer may be gone; it is being shown the door in any case.
-	_ = conn.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
+	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
 	_, _ = conn.Write(out)
 	_ = conn.Close()
 }

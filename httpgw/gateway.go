@@ -27,6 +27,8 @@ const (
 	// lost to a connection reset: see drain.
 	drainBytes = 256 << 10
 	drainTime  = 250 * time.Millisecond
+	// breakOffTime is the longest that Run waits for connections that it has closed.
+	breakOffTime = 10 * time.Second
 )
 
 // Gateway serves the three public addresses. Its methods may be called from any
@@ -279,7 +281,7 @@ func (g *Gateway) stop(s *server) error {
 		return err
 	}
 	g.conns.closeAll()
-	firm, cancelFirm := context.WithTimeout(context.Background(), time.Second)
+	firm, cancelFirm := context.WithTimeout(context.Background(), breakOffTime)
 	defer cancelFirm()
 	if err := s.http.ShutdownWithContext(firm); err != nil && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("httpgw: stop %s: %w", surfaceNames[s.on], err)

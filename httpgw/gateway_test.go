@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -19,6 +20,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"blockdesk/engine"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/market"
 )
 
@@ -27,11 +30,11 @@ import (
 func TestSlowSenders(t *testing.T) {
 	b := newBooks(t)
 	o := testOptions(b)
-	o.ReadTimeout, o.IdleTimeout = 300*time.Millisecond, 300*time.Millisecond
+	o.ReadTimeout = 300 * time.Millisecond
 	g := start(t, o, b, testDoors())
 	for name, text := range map[string]string{
-		"headers": "GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 1000),
-		"body":    "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n" + strings.Repeat("x", 1000),
+		"headers": "GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 6000),
+		"body":    "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n" + strings.Repeat("x", 6000),
 		"silence": "",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -40,29 +43,47 @@ func TestSlowSenders(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer conn.Close()
-			begun := time.Now()
-			go func() {
-				for i := range len(text) {
-					if _, err := conn.Write([]byte{text[i]}); err != nil {
-						return
-					}
-					time.Sleep(5 * time.Millisecond)
-				}
-			}()
+			stop := drip(t, conn, text)
 			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-			if took := time.Since(begun); took > 3*time.Second {
-				t.Errorf("held for %v", took)
-			}
 			if err != nil {
 				t.Fatalf("no answer: %v", err)
 			}
 			body, _ := io.ReadAll(resp.Body)
+			if sent := stop(); sent == len(text) && text != "" {
+				t.Errorf("all of the %d bytes were waited for", sent)
+			}
 			if e := decodeError(t, body); resp.StatusCode != 408 || e.Code != codeRequestTimeout {
 				t.Errorf("status %d code %s", resp.StatusCode, e.Code)
 			}
 		})
 	}
+}
+
+// drip sends text a byte at a time, far more slowly than a client may, until stop is
+// called or the server has closed the connection. stop closes the connection, and
+// returns how many bytes were sent.
+func drip(t *testing.T, conn net.Conn, text string) (stop func() int) {
+	t.Helper()
+	if err := conn.SetDeadline(time.Now().Add(runtest.Patience)); err != nil {
+		t.Fatal(err)
+	}
+	sent := make(chan int, 1)
+	go func() {
+		n := 0
+		for ; n < len(text); n++ {
+			if _, err := conn.Write([]byte{text[n]}); err != nil {
+				break
+			}
+			time.Sleep(5 * time.Millisecond) // sleep: this is what makes the client slow
+		}
+		sent <- n
+	}()
+	stop = sync.OnceValue(func() int {
+		_ = conn.Close()
+		return <-sent
+	})
+	t.Cleanup(func() { stop() })
+	return stop
 }
 
 // TestConnectionLimits: the last that fits and one more, in all and by client;
@@ -88,7 +109,7 @@ func TestConnectionLimits(t *testing.T) {
 				defer conn.Close()
 				open[i] = conn
 			}
-			waitFor(t, func() bool { return g.conns.count() == 3 })
+			await.Equal(t, "the number of connections", 3, g.conns.count)
 			resp, body := ask(t, g.BaseAddr(), "GET", "/", "")
 			if e := decodeError(t, body); resp.StatusCode != c.status || e.Code != c.code || e.Reason != "connections" {
 				t.Fatalf("one more: status %d: %s", resp.StatusCode, body)
@@ -101,16 +122,16 @@ func TestConnectionLimits(t *testing.T) {
 				t.Errorf("refused counts %v", n)
 			}
 			open[0].Close()
-			waitFor(t, func() bool { return g.conns.count() == 2 })
+			await.Equal(t, "the number of connections", 2, g.conns.count)
 			if resp, _ := ask(t, g.BaseAddr(), "GET", "/", "Connection: close\r\n"); resp.StatusCode != 200 {
 				t.Errorf("after one was closed: status %d", resp.StatusCode)
 			}
-			waitFor(t, func() bool { return g.conns.count() == 2 })
+			await.Equal(t, "the number of connections", 2, g.conns.count)
 			const upgrade = "Connection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\n"
 			if _, err := io.WriteString(open[2], "GET /ws/rfq HTTP/1.1\r\nHost: a\r\n"+upgrade+"\r\n"); err != nil {
 				t.Fatal(err)
 			}
-			waitFor(t, func() bool { return g.conns.count() == 1 })
+			await.Equal(t, "the number of connections", 1, g.conns.count)
 		})
 	}
 }
@@ -127,7 +148,7 @@ func TestTrustedProxyHasNoConnectionLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	waitFor(t, func() bool { return g.conns.count() == 1 })
+	await.Equal(t, "the number of connections", 1, g.conns.count)
 	if resp, _ := ask(t, g.BaseAddr(), "GET", "/", ""); resp.StatusCode != 200 {
 		t.Errorf("second connection of a proxy: status %d", resp.StatusCode)
 	}
@@ -143,15 +164,6 @@ func counted(t *testing.T, c prometheus.Counter) float64 {
 		t.Fatalf("%d families: %v", len(families), err)
 	}
 	return families[0].GetMetric()[0].GetCounter().GetValue()
-}
-
-func waitFor(t *testing.T, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); !done(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it did not happen within 5 s")
-		}
-	}
 }
 
 // failingListener fails as a process without file descriptors does, then works.
@@ -185,7 +197,12 @@ func TestShortageOfDescriptors(t *testing.T) {
 			}
 			defer conn.Close()
 		} else {
-			time.AfterFunc(50*time.Millisecond, func() { _ = l.Close() })
+			go func() { // while Accept waits
+				err := await.Poll(context.Background(), "a failure", func() bool { return f.left.Load() < failures })
+				if err := errors.Join(err, l.Close()); err != nil {
+					t.Error(err)
+				}
+			}()
 		}
 		conn, err := l.Accept()
 		if failures == 3 {
@@ -199,8 +216,7 @@ func TestShortageOfDescriptors(t *testing.T) {
 	}
 }
 
-// TestShutdown: a request under way is answered, silent connections do not hold
-// the end up beyond ShutdownTimeout, and nobody new gets in.
+// TestShutdown: a request under way is answered, and nobody new gets in.
 func TestShutdown(t *testing.T) {
 	b := newBooks(t)
 	entered, release := make(chan struct{}), make(chan struct{})
@@ -211,7 +227,7 @@ func TestShutdown(t *testing.T) {
 		return map[string]bool{"ok": true}
 	}
 	o := testOptions(b)
-	o.ShutdownTimeout = 500 * time.Millisecond
+	o.ShutdownTimeout = runtest.Patience
 	g, err := New(o, b, doors)
 	if err != nil {
 		t.Fatal(err)
@@ -219,11 +235,6 @@ func TestShutdown(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- g.Run(ctx) }()
-	silent, err := net.Dial("tcp", g.BaseAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer silent.Close()
 	type result struct {
 		status int
 		body   string
@@ -233,23 +244,46 @@ func TestShutdown(t *testing.T) {
 		resp, body := ask(t, g.APIAddr(), "GET", "/ws/rfq/health", "")
 		answered <- result{resp.StatusCode, string(body)}
 	}()
-	<-entered
-	begun := time.Now()
+	await.Closed(t, "the request", entered)
 	cancel()
-	time.AfterFunc(100*time.Millisecond, func() { close(release) })
-	if r := <-answered; r.status != 200 || r.body != `{"ok":true}` {
+	for _, addr := range []net.Addr{g.BaseAddr(), g.APIAddr(), g.WSAddr()} {
+		await.True(t, "the end of listening", func() bool {
+			conn, err := net.Dial("tcp", addr.String())
+			if err == nil {
+				_ = conn.Close()
+			}
+			return err != nil
+		})
+	}
+	close(release)
+	if r := await.Receive(t, "an answer", answered); r.status != 200 || r.body != `{"ok":true}` {
 		t.Errorf("the request under way got %+v", r)
 	}
-	if err := <-done; err != nil {
+	if err := await.Receive(t, "the end of Run", done); err != nil {
 		t.Errorf("Run: %v", err)
 	}
-	if took := time.Since(begun); took > 2*time.Second {
-		t.Errorf("took %v", took)
+}
+
+// TestShutdownOfSilent: a connection that says nothing holds the end up for
+// ShutdownTimeout, and not for as long as a client may be silent.
+func TestShutdownOfSilent(t *testing.T) {
+	b := newBooks(t)
+	o := testOptions(b)
+	o.ShutdownTimeout = 50 * time.Millisecond
+	o.ReadTimeout, o.IdleTimeout = 10*runtest.Patience, 10*runtest.Patience
+	g, err := New(o, b, testDoors())
+	if err != nil {
+		t.Fatal(err)
 	}
-	if conn, err := net.Dial("tcp", g.BaseAddr().String()); err == nil {
-		conn.Close()
-		t.Error("still listening")
+	stop := runtest.Start(t, g.Run)
+	silent, err := net.Dial("tcp", g.BaseAddr().String())
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer silent.Close()
+	await.Equal(t, "the number of connections", 1, g.conns.count)
+	stop()
+	await.Equal(t, "the number of connections", 0, g.conns.count)
 }
 
 // TestRunAfterTheEnd: a context that has ended already.
@@ -356,7 +390,7 @@ func TestTwoFramings(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		if err := conn.SetDeadline(time.Now().Add(runtest.Patience)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := io.WriteString(conn, c.raw+hidden); err != nil {

@@ -9,10 +9,11 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
-	"time"
 
 	"blockdesk/httpgw/catalog"
 	"blockdesk/httpgw/desk"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/market"
 )
 
@@ -82,7 +83,7 @@ func (r *groupRig) group() Group {
 
 // groupsOf is what a gateway is told of all groups.
 func groupsOf(own market.GroupID, all ...Group) *Groups {
-	return &Groups{Own: own, All: all, Secret: groupSecret, Timeout: 5 * time.Second, MaxOpen: 8}
+	return &Groups{Own: own, All: all, Secret: groupSecret, Timeout: runtest.Patience, MaxOpen: 8}
 }
 
 // startGroups runs two groups: eu with the symbols of newBooks, us with others.
@@ -165,15 +166,10 @@ func isPart(r *http.Request) bool {
 // eventuallySeen waits until a group's desk and facts are in the lists, or not.
 func (r *groupRig) eventuallySeen(t testing.TB, seen bool) {
 	t.Helper()
-	for end := time.Now().Add(deadline); ; time.Sleep(10 * time.Millisecond) {
-		to := r.g.groups.all[0]
-		if (r.g.wide.lately(to) != nil) == seen && (!seen || to.seen.facts.Load() != nil) {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the other group is seen: %v", !seen)
-		}
-	}
+	to := r.g.groups.all[0]
+	await.True(t, fmt.Sprintf("the other group to be seen: %v", seen), func() bool {
+		return (r.g.wide.lately(to) != nil) == seen && (!seen || to.seen.facts.Load() != nil)
+	})
 }
 
 // quoteOf is a right body for a ticket.

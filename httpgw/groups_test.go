@@ -6,12 +6,14 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"blockdesk/engine/rfq"
 	"blockdesk/httpgw/desk"
+	"blockdesk/internal/await"
 	"blockdesk/market"
 )
 
@@ -228,7 +230,11 @@ func TestGroupsThatFail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			eu := beside(t, func(eu *groupRig) { eu.o.Groups.Timeout = 500 * time.Millisecond }, c.nodes...)
+			eu := beside(t, func(eu *groupRig) {
+				if name == "slow" {
+					eu.o.Groups.Timeout = 500 * time.Millisecond
+				}
+			}, c.nodes...)
 			got, body := eu.get(t, read)
 			if e := decodeError(t, body); got.StatusCode != c.status || e.Code != c.code || e.Reason != c.reason {
 				t.Errorf("read: %d %.300s", got.StatusCode, body)
@@ -300,6 +306,8 @@ func TestGroupsLimits(t *testing.T) {
 		entered <- struct{}{}
 		<-release
 	})
+	letGo := sync.OnceFunc(func() { close(release) })
+	t.Cleanup(letGo)
 	const target = "/api/v1/market/ticker?symbol=XSLUSD/USDC"
 	answered := make(chan int, 2)
 	for range 2 {
@@ -309,18 +317,13 @@ func TestGroupsLimits(t *testing.T) {
 		}()
 	}
 	for range 2 {
-		select {
-		case <-entered:
-		case <-time.After(deadline):
-			close(release)
-			t.Fatal("as many as may be do not arrive")
-		}
+		await.Receive(t, "as many requests as may be under way", entered)
 	}
 	got, body := eu.get(t, target)
 	if e := decodeError(t, body); got.StatusCode != 503 || e.Code != codeOverloaded || e.Reason != "group" {
 		t.Errorf("one more: %d %s", got.StatusCode, body)
 	}
-	close(release)
+	letGo()
 	if a, b := <-answered, <-answered; a != 200 || b != 200 {
 		t.Errorf("those before: %d %d", a, b)
 	}
@@ -354,10 +357,9 @@ func TestGroupsStreams(t *testing.T) {
 // to be so.
 func TestGroupsLists(t *testing.T) {
 	t.Parallel()
-	var ahead atomic.Int64
-	begun := time.Now()
-	clock := func() int64 { return int64(time.Since(begun)) + ahead.Load() }
-	eu, us := startGroups(t, func(eu, _ *groupRig) { eu.o.Clock = clock })
+	var clock atomic.Int64 // it stands still, so that what was seen once is not too old
+	clock.Store(int64(time.Hour))
+	eu, us := startGroups(t, func(eu, _ *groupRig) { eu.o.Clock = clock.Load })
 	eu.eventuallySeen(t, true)
 	us.eventuallySeen(t, true)
 	lists := []string{
@@ -384,7 +386,7 @@ func TestGroupsLists(t *testing.T) {
 		}
 	})
 	us.stop()
-	ahead.Store(int64(time.Hour))
+	clock.Add(int64(time.Hour))
 	for _, path := range lists {
 		got, body := eu.get(t, path)
 		if line := got.Header.Get("X-Groups"); got.StatusCode != 200 || line != "eu, us;unreachable" {

@@ -90,10 +90,11 @@ func fullView(in market.InstrumentID, seq uint64) *engine.View {
 	return v
 }
 
-// testOptions listens on free ports and has no rate limit.
+// testOptions listens on free ports and has no rate limit. Its clients may be slow.
 func testOptions(b *books) Options {
 	return Options{
 		Base: "127.0.0.1:0", API: "127.0.0.1:0", WS: "127.0.0.1:0", Instruments: b.set, NoLimits: true,
+		ReadTimeout: runtest.Patience, WriteTimeout: runtest.Patience, IdleTimeout: runtest.Patience,
 		ShutdownTimeout: time.Second,
 	}
 }
@@ -136,7 +137,7 @@ func exchange(t testing.TB, addr net.Addr, raw string) (*http.Response, []byte) 
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(runtest.Patience)); err != nil {
 		t.Fatal(err)
 	}
 	// A server that has seen enough may close while we still write.

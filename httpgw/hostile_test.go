@@ -14,10 +14,21 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 )
 
 // startWriter runs a gateway with a desk until the test ends.
 func startWriter(t testing.TB, change func(*Options)) (*Gateway, *scriptedDesk) {
+	t.Helper()
+	g, sold := newWriterGateway(t, change)
+	runtest.Start(t, g.Run)
+	return g, sold
+}
+
+// newWriterGateway returns a gateway with a desk, which listens and does not run yet.
+func newWriterGateway(t testing.TB, change func(*Options)) (*Gateway, *scriptedDesk) {
 	t.Helper()
 	b := newBooks(t)
 	o := testOptions(b)
@@ -28,7 +39,11 @@ func startWriter(t testing.TB, change func(*Options)) (*Gateway, *scriptedDesk) 
 	sold := &scriptedDesk{view: fixedView()}
 	doors.Desk = sold
 	doors.Settlement = &fakeChain{verdict: Verification{Pending: time.Second}}
-	return start(t, o, b, doors), sold
+	g, err := New(o, b, doors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, sold
 }
 
 // talk writes raw bytes, says that there are no more where half is true, and
@@ -40,7 +55,7 @@ func talk(t testing.TB, addr net.Addr, raw string, half bool) string {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(deadline)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(runtest.Patience)); err != nil {
 		t.Fatal(err)
 	}
 	// Whoever has heard enough may close while we still write.
@@ -50,7 +65,7 @@ func talk(t testing.TB, addr net.Addr, raw string, half bool) string {
 	}
 	answer, err := io.ReadAll(conn)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("%.100q: still open after %v", raw, deadline)
+		t.Errorf("%.100q: still open after %v", raw, runtest.Patience)
 	}
 	return string(answer)
 }
@@ -153,50 +168,52 @@ func TestHostilePaths(t *testing.T) {
 // TestSlowWrites: a request that drips in is cut off when its time is up,
 // wherever it drips. Within chunks fasthttp does not say that it was the time.
 func TestSlowWrites(t *testing.T) {
-	g, sold := startWriter(t, func(o *Options) { o.ReadTimeout, o.IdleTimeout = 300*time.Millisecond, 300*time.Millisecond })
+	g, sold := newWriterGateway(t, func(o *Options) { o.ReadTimeout = 300 * time.Millisecond })
 	head := "POST " + pathRFQ + "quote HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n"
-	for name, c := range map[string]struct{ at, drip, want string }{
+	cases := map[string]struct{ at, drip, want string }{
 		"headers":           {head, strings.Repeat("A: b\r\n", 1000), "408"},
-		"body":              {head + "Content-Length: 60000\r\n\r\n", strings.Repeat(" ", 2000), "408"},
+		"body":              {head + "Content-Length: 60000\r\n\r\n", strings.Repeat(" ", 6000), "408"},
 		"chunks":            {head + "Transfer-Encoding: chunked\r\n\r\n", strings.Repeat("1\r\n \r\n", 1000), "400 or 408"},
-		"a chunk's size":    {head + "Transfer-Encoding: chunked\r\n\r\n", strings.Repeat("0", 2000), "400 or 408"},
-		"a chunk's comment": {head + "Transfer-Encoding: chunked\r\n\r\n1;", strings.Repeat("x", 2000), "400 or 408"},
+		"a chunk's size":    {head + "Transfer-Encoding: chunked\r\n\r\n", strings.Repeat("0", 6000), "400 or 408"},
+		"a chunk's comment": {head + "Transfer-Encoding: chunked\r\n\r\n1;", strings.Repeat("x", 6000), "400 or 408"},
 		"trailers":          {head + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n", strings.Repeat("A: b\r\n", 1000), "408"},
-		"after 100":         {head + "Content-Length: 60000\r\nExpect: 100-continue\r\n\r\n", strings.Repeat(" ", 2000), "100 408"},
+		"after 100":         {head + "Content-Length: 60000\r\nExpect: 100-continue\r\n\r\n", strings.Repeat(" ", 6000), "100 408"},
 		"the second one":    {postText(pathRFQ+"quote", quoteBody) + head, strings.Repeat("A: b\r\n", 1000), "200 408"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			conn, err := net.Dial("tcp", g.BaseAddr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
-			begun := time.Now()
-			go func() {
-				_, err := io.WriteString(conn, c.at)
-				for i := 0; i < len(c.drip) && err == nil; i++ {
-					time.Sleep(5 * time.Millisecond)
-					_, err = conn.Write([]byte{c.drip[i]})
-				}
-			}()
-			if err := conn.SetReadDeadline(begun.Add(deadline)); err != nil {
-				t.Fatal(err)
-			}
-			answer, _ := io.ReadAll(conn)
-			if took := time.Since(begun); took > 3*time.Second {
-				t.Errorf("held for %v", took)
-			}
-			if codes := statusesOf(string(answer)); codes == "" || !slices.Contains(strings.Split(c.want, " or "), codes) {
-				t.Errorf("answers %q, want %q: %s", codes, c.want, answer)
-			}
-		})
 	}
-	t.Cleanup(func() {
-		if n := len(sold.asked); n > 1 {
-			t.Errorf("the desk was asked %d times", n)
+	// A connection's time begins when the gateway takes it, which is only when what a
+	// client may send at once is there.
+	conns := map[string]net.Conn{}
+	for name, c := range cases {
+		conn, err := net.Dial("tcp", g.BaseAddr().String())
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
+		defer conn.Close()
+		if _, err := io.WriteString(conn, c.at); err != nil {
+			t.Fatal(err)
+		}
+		conns[name] = conn
+	}
+	runtest.Start(t, g.Run)
+	stops := map[string]func() int{}
+	for name, c := range cases {
+		stops[name] = drip(t, conns[name], c.drip)
+	}
+	for name, c := range cases {
+		answer, err := io.ReadAll(conns[name])
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatalf("%s: still open", name)
+		}
+		if sent := stops[name](); sent == len(c.drip) {
+			t.Errorf("%s: all of the %d bytes were waited for", name, sent)
+		}
+		if codes := statusesOf(string(answer)); codes == "" || !slices.Contains(strings.Split(c.want, " or "), codes) {
+			t.Errorf("%s: answers %q, want %q: %s", name, codes, c.want, answer)
+		}
+	}
+	if n := len(sold.asked); n > 1 {
+		t.Errorf("the desk was asked %d times", n)
+	}
 }
 
 // TestExpect: a client that asks before it sends its body is told to go on only
@@ -235,7 +252,7 @@ func TestExpect(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(deadline)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(runtest.Patience)); err != nil {
 		t.Fatal(err)
 	}
 	r := bufio.NewReader(conn)
@@ -311,7 +328,7 @@ func TestMemoryOfWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	waitFor(t, func() bool { return g.conns.count() == n })
+	await.Equal(t, "the number of connections", n, g.conns.count)
 	if after := heap(); after > before+n*each {
 		t.Errorf("%d connections hold %d KiB", n, (after-before)>>10)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/mr-tron/base58"
 
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/runtest"
 )
 
 // manifestShape are the members of the robot manifest in the order of spec 2.3,
@@ -95,7 +96,7 @@ func liveManifest(t *testing.T, g *Gateway) (m struct {
 func TestManifestURLsAnswer(t *testing.T) {
 	g := startDesk(t, nil)
 	m := liveManifest(t, g)
-	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: runtest.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	n := 0
 	for in, urls := range m.Read {
 		for name, url := range urls {
@@ -117,7 +118,7 @@ func TestManifestURLsAnswer(t *testing.T) {
 // TestExamplesRun runs the manifest's command lines as they are printed.
 func TestExamplesRun(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skipf("the examples need curl: %v", err)
+		runtest.Missing(t, "curl", "apt-get install curl")
 	}
 	m := liveManifest(t, startDesk(t, nil))
 	for name, command := range m.Examples {

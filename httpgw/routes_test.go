@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"blockdesk/internal/runtest"
 )
 
 // errorBody is the shape of section C, decoded strictly.
@@ -288,14 +290,14 @@ func TestHeaderLimitExact(t *testing.T) {
 func TestUnreadableLate(t *testing.T) {
 	b := newBooks(t)
 	o := testOptions(b)
-	o.WriteTimeout = 300 * time.Millisecond // which a busy machine keeps to
+	o.WriteTimeout = 300 * time.Millisecond
 	g := start(t, o, b, testDoors())
 	conn, err := net.Dial("tcp", g.BaseAddr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(runtest.Patience)); err != nil {
 		t.Fatal(err)
 	}
 	r := bufio.NewReader(conn)
@@ -307,7 +309,7 @@ func TestUnreadableLate(t *testing.T) {
 		{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 65537\r\n\r\n" + strings.Repeat("x", 65537), 413},
 	} {
 		if i > 0 {
-			time.Sleep(2 * o.WriteTimeout) // what is tested is that this much time has passed
+			time.Sleep(2 * o.WriteTimeout) // sleep: the first answer's deadline has to pass, and nothing reports it
 		}
 		if _, err := io.WriteString(conn, step.send); err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package httpgw
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,11 +21,10 @@ const (
 	// no time, and the listeners are wanted for the leader's gateways.
 	standbyGrace = 20 * time.Millisecond
 	// standbyEnd is the longest that connections that were broken off may take.
-	standbyEnd = time.Second
-	// farewellTime is what a WebSocket's client has to answer the close, and
-	// maxFarewell the most bytes of a message of his that are read meanwhile.
-	farewellTime = time.Second
-	maxFarewell  = 16 << 10
+	standbyEnd = 10 * time.Second
+	// maxFarewell is the most bytes of a client's message that are read while its
+	// WebSocket is being closed.
+	maxFarewell = 16 << 10
 
 	standbyMethods = "GET, HEAD, POST, OPTIONS"
 )
@@ -44,6 +44,10 @@ type StandbyOptions struct {
 
 	ReadTimeout, WriteTimeout, IdleTimeout time.Duration
 
+	// CloseTimeout is how long the client of a WebSocket has to answer the close;
+	// default 1 s.
+	CloseTimeout time.Duration
+
 	TrustedProxies []netip.Prefix
 	Logger         *slog.Logger
 }
@@ -57,6 +61,7 @@ type StandbyOptions struct {
 type Standby struct {
 	inner    *Gateway // its sockets and limits; it has no routes
 	leader   func() Leader
+	closing  time.Duration // CloseTimeout
 	upgrader websocket.FastHTTPUpgrader
 }
 
@@ -82,7 +87,7 @@ func NewStandby(o StandbyOptions) (*Standby, error) {
 	}
 	g.conns = newConns(all.MaxConns, all.MaxConnsPerIP, &g.proxies, g.ids, g.metrics.refused)
 	g.conns.lines = commonLines[neverCached]
-	s := &Standby{inner: g, leader: o.Leader}
+	s := &Standby{inner: g, leader: o.Leader, closing: cmp.Or(o.CloseTimeout, time.Second)}
 	s.upgrader = websocket.FastHTTPUpgrader{
 		ReadBufferSize: 256, WriteBufferSize: 256,
 		CheckOrigin: func(*fasthttp.RequestCtx) bool { return true }, // nothing is read or told here
@@ -200,7 +205,7 @@ func (d *standbyDoor) farewell(ctx *fasthttp.RequestCtx) {
 	_ = d.upgrader.Upgrade(ctx, func(ws *websocket.Conn) {
 		defer d.inner.conns.remove(conn)
 		defer func() { _ = conn.Close() }() // who does not read it has gone
-		by := time.Now().Add(farewellTime)
+		by := time.Now().Add(d.closing)
 		if ws.WriteControl(websocket.CloseMessage, last, by) != nil || ws.SetReadDeadline(by) != nil {
 			return
 		}

@@ -1,6 +1,7 @@
 package httpgw
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,15 +19,20 @@ import (
 	"blockdesk/engine/rfq"
 	"blockdesk/feed/archive"
 	"blockdesk/httpgw/desk"
+	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/market"
 )
 
 var theLeader = Leader{ID: "b", Base: "http://10.0.0.2:8080", API: "https://api.example", WS: "ws://10.0.0.2:8081", FIX: "10.0.0.2:9878"}
 
-// startStandby runs a standby until the test ends.
+// startStandby runs a standby until the test ends. Its clients may be slow, unless o
+// says otherwise.
 func startStandby(t *testing.T, o StandbyOptions) (*Standby, func()) {
 	t.Helper()
+	for _, d := range []*time.Duration{&o.ReadTimeout, &o.WriteTimeout, &o.IdleTimeout, &o.CloseTimeout} {
+		*d = cmp.Or(*d, runtest.Patience)
+	}
 	o.Base, o.API, o.WS = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	s, err := NewStandby(o)
 	if err != nil {
@@ -125,14 +131,14 @@ func TestStandbyWebSocket(t *testing.T) {
 		if id := resp.Header.Get("X-Request-Id"); !requestIDForm.MatchString(id) {
 			t.Errorf("%s: headers %v", name, resp.Header)
 		}
-		_ = conn.SetReadDeadline(time.Now().Add(deadline))
+		_ = conn.SetReadDeadline(time.Now().Add(runtest.Patience))
 		_, _, err = conn.ReadMessage()
 		var closed *websocket.CloseError
 		if !errors.As(err, &closed) || closed.Code != websocket.CloseServiceRestart || closed.Text != c.reason {
 			t.Errorf("%s: %v", name, err)
 		}
 		_ = conn.Close()
-		waitFor(t, func() bool { return s.inner.conns.count() == 0 })
+		await.Equal(t, "the number of connections", 0, s.inner.conns.count)
 	}
 	s, _ := startStandby(t, StandbyOptions{Leader: func() Leader { return theLeader }})
 	resp, body := ask(t, s.WSAddr(), "GET", pathWebSocket, "Connection: Upgrade\r\nUpgrade: websocket\r\n")
@@ -144,10 +150,33 @@ func TestStandbyWebSocket(t *testing.T) {
 // TestStandbyLimits: connections are counted, those that wait for the end of a
 // WebSocket too, and who sends slowly is answered in time.
 func TestStandbyLimits(t *testing.T) {
-	s, _ := startStandby(t, StandbyOptions{
-		Leader: func() Leader { return theLeader }, MaxConns: 2, ReadTimeout: 300 * time.Millisecond, IdleTimeout: time.Minute,
-	})
-	silent, _, err := websocket.DefaultDialer.Dial("ws://"+s.BaseAddr().String()+pathWebSocket, nil)
+	s, _ := startStandby(t, StandbyOptions{Leader: func() Leader { return theLeader }, MaxConns: 2})
+	waiting, _, err := websocket.DefaultDialer.Dial("ws://"+s.BaseAddr().String()+pathWebSocket, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer waiting.Close()
+	idle, err := net.Dial("tcp", s.APIAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer idle.Close()
+	await.Equal(t, "the number of connections", 2, s.inner.conns.count)
+	resp, body := ask(t, s.BaseAddr(), "GET", "/", "")
+	if e := decodeError(t, body); resp.StatusCode != 503 || e.Code != codeOverloaded || e.Reason != "connections" {
+		t.Errorf("one more: status %d: %s", resp.StatusCode, body)
+	}
+
+	s, _ = startStandby(t, StandbyOptions{Leader: func() Leader { return theLeader }, CloseTimeout: 50 * time.Millisecond})
+	mute, _, err := websocket.DefaultDialer.Dial("ws://"+s.BaseAddr().String()+pathWebSocket, nil) // reads no close
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	await.Equal(t, "the number of connections", 0, s.inner.conns.count)
+
+	s, _ = startStandby(t, StandbyOptions{Leader: func() Leader { return theLeader }, ReadTimeout: 300 * time.Millisecond})
+	silent, err := net.Dial("tcp", s.WSAddr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,19 +186,14 @@ func TestStandbyLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer slow.Close()
-	waitFor(t, func() bool { return s.inner.conns.count() == 2 })
-	resp, body := ask(t, s.BaseAddr(), "GET", "/", "")
-	if e := decodeError(t, body); resp.StatusCode != 503 || e.Code != codeOverloaded || e.Reason != "connections" {
-		t.Errorf("one more: status %d: %s", resp.StatusCode, body)
-	}
 	if _, err := io.WriteString(slow, "GET / HTTP/1.1\r\nX"); err != nil {
 		t.Fatal(err)
 	}
-	_ = slow.SetReadDeadline(time.Now().Add(deadline))
+	_ = slow.SetReadDeadline(time.Now().Add(runtest.Patience))
 	if all, err := io.ReadAll(slow); err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 408 ") {
 		t.Errorf("slow: %q, %v", all, err)
 	}
-	waitFor(t, func() bool { return s.inner.conns.count() == 0 }) // the silent one has had its time
+	await.Equal(t, "the number of connections", 0, s.inner.conns.count) // the silent one has had its time too
 }
 
 // TestStandbyEnds: Run ends at once whatever is open, and its addresses are free.
@@ -185,7 +209,7 @@ func TestStandbyEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ws.Close()
-	waitFor(t, func() bool { return s.inner.conns.count() == 2 })
+	await.Equal(t, "the number of connections", 2, s.inner.conns.count)
 	stop()
 	if n := s.inner.conns.count(); n != 0 {
 		t.Errorf("%d connections are left", n)

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/mr-tron/base58"
 
@@ -233,6 +232,3 @@ var (
 const claimsPath = pathRFQ + "claims/"
 
 func claimText(id market.ClaimID) string { return string(market.AppendClaimID(nil, id)) }
-
-// deadline is for what must happen soon.
-const deadline = 10 * time.Second
