@@ -29,8 +29,11 @@ func (s *SettlementSources) collectors() []prometheus.Collector {
 	}
 	if s.Chain != nil {
 		gauge("tracked", "Signed transactions whose end is not known yet.", func() float64 { return float64(s.Chain().Tracked) })
+		gauge("landed", "Tracked transactions in a block that is confirmed.", func() float64 { return float64(s.Chain().Landed) })
 		gauge("blockhash_age_seconds", "Age of the blockhash that the next package gets; 0: there is none.",
 			func() float64 { return s.Chain().BlockhashAge.Seconds() })
+		gauge("blockhash_slot", "Slot of the blockhash that the next package gets; 0: there is none.",
+			func() float64 { return float64(s.Chain().BlockhashSlot) })
 		all = append(all, newNodeMetrics(settlementPrefix, func() []ChainNode { return s.Chain().Nodes }))
 	}
 	if s.Money != nil {

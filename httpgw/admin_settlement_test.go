@@ -11,7 +11,7 @@ import (
 func TestSettlementMetrics(t *testing.T) {
 	a := startAdmin(t, AdminOptions{Settlement: SettlementSources{
 		Chain: func() ChainHealth {
-			return ChainHealth{Slot: 10, Tracked: 4, BlockhashAge: 1500 * time.Millisecond, Nodes: []ChainNode{
+			return ChainHealth{Slot: 10, Tracked: 4, Landed: 2, BlockhashAge: 1500 * time.Millisecond, BlockhashSlot: 9, Nodes: []ChainNode{
 				{Name: "main", Available: true, Slot: 10}, {Name: "spare", Slot: 3, Lag: 7}, {Name: "new"}, {Name: "main", Slot: 99},
 			}}
 		},
@@ -21,7 +21,7 @@ func TestSettlementMetrics(t *testing.T) {
 	}})
 	_, body := ask(t, a.Addr(), "GET", "/metrics", "Connection: close\r\n")
 	for _, line := range []string{
-		"tracked 4", "blockhash_age_seconds 1.5", "refunds_due 1", "stuck_deliveries 2", "strays 3", "doubtful 7", "tokens 5", "cosigned_total 6",
+		"tracked 4", "landed 2", "blockhash_age_seconds 1.5", "blockhash_slot 9", "refunds_due 1", "stuck_deliveries 2", "strays 3", "doubtful 7", "tokens 5", "cosigned_total 6",
 		`node_available{node="main"} 1`, `node_available{node="spare"} 0`, `node_available{node="new"} 0`,
 		`node_slot{node="main"} 10`, `node_slot{node="spare"} 3`, `node_lag_slots{node="main"} 0`, `node_lag_slots{node="spare"} 7`,
 	} {

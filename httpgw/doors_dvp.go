@@ -130,10 +130,12 @@ type ChainHealth struct {
 	Desk  market.Address // that delivers, co-signs and sponsors; zero = not told
 	Nodes []ChainNode    // in the order of preference
 	Slot  uint64         // the newest that a node has shown; 0 = none yet
-	// BlockhashAge is that of the blockhash that the next package gets; 0 = there
-	// is none.
-	BlockhashAge time.Duration
-	Tracked      int // signed transactions whose end is not known yet
+	// BlockhashAge is that of the blockhash that the next package gets, and
+	// BlockhashSlot the slot that it is as of; 0 = there is none.
+	BlockhashAge  time.Duration
+	BlockhashSlot uint64
+	Tracked       int // signed transactions whose end is not known yet
+	Landed        int // of them in a block that is confirmed
 }
 
 // ChainNode is one upstream.

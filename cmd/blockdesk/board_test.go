@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"blockdesk/bench/server"
+	"blockdesk/internal/await"
 )
 
 // boardShown is what the board shows: texts, as a reader sees them.
@@ -70,7 +71,7 @@ func boardEquals(t *testing.T, p *tab, s *server.Server) {
 	t.Helper()
 	var shown boardShown
 	var depth, trades, ticker boardRest
-	eventually(t, browserWait, "the board where REST is", func() bool {
+	await.True(t, "the board where REST is", func() bool {
 		for name, into := range map[string]*boardRest{"depth": &depth, "trades": &trades, "ticker": &ticker} {
 			*into = boardRest{}
 			getJSON(t, s.Addresses.Base+"/api/v1/market/"+name+"?symbol="+testSymbol, into)

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"blockdesk/internal/await"
 )
 
 const (
@@ -161,7 +163,7 @@ func (p *tab) text(selector string) (text string) {
 // await waits until an expression is true in the page.
 func (p *tab) await(what, expression string) {
 	p.t.Helper()
-	eventually(p.t, browserWait, what, func() (holds bool) {
+	await.True(p.t, what, func() (holds bool) {
 		p.read("return Boolean("+expression+")", &holds)
 		return holds
 	})

@@ -118,7 +118,7 @@ func newFIXService(t *testing.T) *fixService {
 	var s *server.Server
 	check := sandbox.Options{Dir: findSandbox()}
 	if err := check.Check(t.Context()); err == nil {
-		f.rig = newRig(t, rigOptions{slot: 50 * time.Millisecond, wallets: 1, claimTTL: 120, firmWallet: true})
+		f.rig = newRig(t, rigOptions{wallets: 1, firmWallet: true})
 		s = f.rig.s
 	} else {
 		t.Logf("no claim is settled: %v", err)

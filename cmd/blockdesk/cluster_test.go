@@ -453,7 +453,7 @@ func TestClusterRounds(t *testing.T) {
 		ended := false
 		t.Run(fmt.Sprintf("era %d", era), func(t *testing.T) {
 			r := &rig{t: t, keys: t.TempDir()}
-			r.startChain(400*time.Millisecond, 2)
+			r.startChain(2, nil)
 			o := groupOptions{timeoutMS: 200}
 			if era%2 == 1 { // the logs are cut, and who was away gets a snapshot
 				const often = 300

@@ -9,9 +9,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"blockdesk/internal/await"
 )
 
 // servedSchemas are the JSON Schemas that the service publishes, by name.
@@ -164,7 +165,7 @@ func (c *conformance) agreed() {
 		return v
 	}
 	var latest row
-	eventually(c.t, 30*time.Second, "the cycle that has the trade", func() bool {
+	await.True(c.t, "the cycle that has the trade", func() bool {
 		latest, _ = read("/latest-trade.json")["trade"].(row)
 		return latest != nil
 	})

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"blockdesk/bench/server"
+	"blockdesk/internal/await"
 	"blockdesk/sdk/openapitest"
 )
 
@@ -298,7 +299,7 @@ func (c *conformance) fillDesk() {
 		c.operate("/desk/tickets", ticket)
 	}
 	c.operate("/desk/tickets/T2/withdraw", struct{}{})
-	eventually(c.t, 10*time.Second, "T3 to expire", func() bool {
+	await.True(c.t, "T3 to expire", func() bool {
 		return strings.Contains(get(c.t, c.all[0]+"/api/v1/rfq/market-tickets"), `"state":"expired"`)
 	})
 }
@@ -313,7 +314,7 @@ func (c *conformance) fillBook() {
 	taker.order("t1", "1", "2", "1.02")
 	taker.expect(map[int]string{11: "t1", 150: "0"})
 	taker.expect(map[int]string{11: "t1", 150: "F"})
-	eventually(c.t, 5*time.Second, "the trade on REST", func() bool {
+	await.True(c.t, "the trade on REST", func() bool {
 		return strings.Contains(get(c.t, c.all[0]+"/api/v1/market/trades?symbol="+testSymbol), `"trade_id"`)
 	})
 }
@@ -816,7 +817,7 @@ func (c *conformance) books() {
 		"/api/v1/rfq/current-sellable-ticket": "/rfq-native/current-sellable-ticket.json",
 	} {
 		// A cycle may end between two of them: then once more.
-		eventually(c.t, 5*time.Second, mirror+" to be the same everywhere", func() bool {
+		await.True(c.t, mirror+" to be the same everywhere", func() bool {
 			first := get(c.t, c.all[0]+mirror)
 			return strings.Contains(first, `"T1"`) && get(c.t, c.all[1]+mirror) == first && get(c.t, c.all[0]+native) == first
 		})

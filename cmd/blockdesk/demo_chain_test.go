@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/internal/await"
 	"blockdesk/internal/sandbox"
 )
 
@@ -179,11 +180,11 @@ func TestDemoOutlivesItsChain(t *testing.T) {
 	dir := localChain(t)
 	d := startDemo(t, "--set", withChain(dir))
 	d.awaitTickets(t)
-	eventually(t, 10*time.Second, "a ready service", func() bool { return status(t, d.at.Admin+"/readyz") == http.StatusOK })
+	await.True(t, "a ready service", func() bool { return status(t, d.at.Admin+"/readyz") == http.StatusOK })
 	if err := syscall.Kill(childOf(t, d.pid), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 20*time.Second, "a service that says so", func() bool {
+	await.True(t, "a service that says so", func() bool {
 		return strings.Contains(get(t, d.at.Admin+"/readyz"), `{"name":"chain","ok":false`)
 	})
 	if code := status(t, d.at.Admin+"/readyz"); code != http.StatusOK {

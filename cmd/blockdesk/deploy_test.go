@@ -15,9 +15,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"blockdesk/internal/await"
 )
 
 // deployFile returns a file of docs/deploy.
@@ -163,9 +164,9 @@ func TestDeployedStart(t *testing.T) {
 		t.Error("nothing is mirrored")
 	}
 	demo := startServe(t, t.TempDir(), "--config", at("demo.yaml"))
-	eventually(t, 20*time.Second, "the demo", func() bool { return status(t, demo.at.Admin+"/readyz") == http.StatusOK })
+	await.True(t, "the demo", func() bool { return status(t, demo.at.Admin+"/readyz") == http.StatusOK })
 	orders := regexp.MustCompile(`(?m)^blockdesk_engine_seq (\d{3,})$`)
-	eventually(t, 30*time.Second, "orders", func() bool { return orders.MatchString(get(t, demo.at.Admin+"/metrics")) })
+	await.True(t, "orders", func() bool { return orders.MatchString(get(t, demo.at.Admin+"/metrics")) })
 	if err := demo.stop(); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"blockdesk/bench/server"
+	"blockdesk/internal/await"
 )
 
 // Every command line that a document prints is run, or, where no test can run it,
@@ -100,7 +101,7 @@ func TestDocuments(t *testing.T) {
 		messages := t.TempDir()
 		d := startDemo(t, append(documentLimits, "--set", withChain(localChain(t)), "--set", "fix.message_log_dir="+messages)...)
 		d.awaitTickets(t)
-		eventually(t, lineTime, "a ready service", func() bool { return status(t, d.at.Admin+"/readyz") == http.StatusOK })
+		await.True(t, "a ready service", func() bool { return status(t, d.at.Admin+"/readyz") == http.StatusOK })
 		t.Run("operators", func(t *testing.T) { operate(t, d, documents["docs/operating.md"]) })
 		for name, lines := range documents {
 			if elsewhere[name] == nil {

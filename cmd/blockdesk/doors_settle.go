@@ -247,9 +247,10 @@ func deskResult(r settle.Result, err error) (*desk.Result, error) {
 // health is what the gateway tells of the chain.
 func (p *settlement) health() httpgw.ChainHealth {
 	h := p.core.Health()
-	out := httpgw.ChainHealth{Desk: h.Desk, Tracked: h.Working}
+	out := httpgw.ChainHealth{Desk: h.Desk, Tracked: h.Working, Landed: h.Tracker.Landed}
 	if !h.Blockhash.FetchedAt.IsZero() {
 		out.BlockhashAge = max(time.Since(h.Blockhash.FetchedAt), 1)
+		out.BlockhashSlot = h.Blockhash.Slot
 	}
 	for i := range h.Nodes {
 		n := &h.Nodes[i]

@@ -170,7 +170,7 @@ func (c *claimant) tokensMoved(was holdings, report map[int]string, claims uint6
 // settlement and its capture; and the same where nobody reports the payment.
 func TestFIXClaim(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, rigOptions{slot: 20 * time.Millisecond, wallets: 1, claimTTL: 600, firmWallet: true})
+	r := newRig(t, rigOptions{wallets: 1, firmWallet: true})
 	c := newClaimant(r)
 	was := r.holdings()
 	report := c.claim("c1")
@@ -200,7 +200,7 @@ func TestFIXClaim(t *testing.T) {
 func TestFIXClaimKilled(t *testing.T) {
 	t.Parallel()
 	// A package is good for 150 slots, and has to outlive a restart.
-	r := newRig(t, rigOptions{slot: 60 * time.Millisecond, wallets: 1, claimTTL: 600, firmWallet: true})
+	r := newRig(t, rigOptions{wallets: 1, firmWallet: true})
 	c := newClaimant(r)
 	was := r.holdings()
 	report := c.claim("c1")
@@ -219,7 +219,7 @@ func TestFIXClaimKilled(t *testing.T) {
 // While the chain is away a report waits for it, and nothing else does.
 func TestFIXClaimWithoutChain(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, rigOptions{slot: 20 * time.Millisecond, wallets: 1, claimTTL: 600, firmWallet: true})
+	r := newRig(t, rigOptions{wallets: 1, firmWallet: true})
 	c := newClaimant(r)
 	was := r.holdings()
 	report := c.claim("c1")

@@ -19,6 +19,7 @@ import (
 	"github.com/mr-tron/base58"
 
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/await"
 )
 
 // The examples of sdk/fix/messages.md are what this program says. Each stands
@@ -112,7 +113,7 @@ func (c *conversation) logOn(address, name string, change func(*fixclient.Option
 func (c *conversation) await(e example) *spoken {
 	c.t.Helper()
 	var found *spoken
-	eventually(c.t, 10*time.Second, "the message of example "+e.name, func() bool {
+	await.True(c.t, "the message of example "+e.name, func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for _, s := range c.all {
@@ -497,7 +498,7 @@ func talkOrders(c *conversation, at string) {
 // Quotes, claims and payments, settled on a chain.
 func TestFIXDocumentsOfClaims(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, rigOptions{slot: 50 * time.Millisecond, wallets: 1, claimTTL: 120, firmWallet: true})
+	r := newRig(t, rigOptions{wallets: 1, firmWallet: true})
 	c := &conversation{t: t}
 	a := c.logOn(r.s.Addresses.FIX, traderA, nil)
 	custom := c.logOn(r.s.Addresses.FIX, traderA2, func(o *fixclient.Options) { o.Username, o.LogonFields = traderA, "5600=Y\x01" })

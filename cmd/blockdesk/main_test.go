@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -124,6 +125,22 @@ func getJSON(t *testing.T, url string, v any) {
 	if err := json.NewDecoder(strings.NewReader(get(t, url))).Decode(v); err != nil {
 		t.Fatalf("%s: %v", url, err)
 	}
+}
+
+// metric returns a figure of /metrics that has no labels.
+func metric(t *testing.T, s *server.Server, name string) float64 {
+	t.Helper()
+	for line := range strings.Lines(get(t, s.Addresses.Admin+"/metrics")) {
+		if text, ok := strings.CutPrefix(line, name+" "); ok {
+			value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			return value
+		}
+	}
+	t.Fatalf("/metrics has no %s", name)
+	return 0
 }
 
 // eventually is await.True, for callers that do not call it themselves yet.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"blockdesk/internal/await"
 )
 
 // mirrorPatience is how long the service may take to tell what is so.
@@ -66,13 +68,13 @@ func TestMirrorFollowsTheSandbox(t *testing.T) {
 	}
 	r.idle(finalizeSlots + 2)
 	b := r.m.cluster.tip(0)
-	eventually(t, mirrorPatience, "the last book", func() bool {
+	await.True(t, "the last book", func() bool {
 		var d mirroredDepth
 		getJSON(t, r.s.Addresses.API+"/api/v1/market/depth?limit=100&symbol=SLUSD/USDC", &d)
 		return d.Slot != nil && *d.Slot+1 >= b.slot && slices.Equal(d.Bids, b.bids) && slices.Equal(d.Asks, b.asks)
 	})
 	for _, p := range r.m.pools {
-		eventually(t, mirrorPatience, fmt.Sprintf("the trades of %s", p.symbol), func() bool {
+		await.True(t, fmt.Sprintf("the trades of %s", p.symbol), func() bool {
 			var page struct{ Trades []mirroredTrade }
 			getJSON(t, r.s.Addresses.API+"/api/v1/market/trades?limit=100&symbol="+p.symbol, &page)
 			return len(page.Trades) == len(p.numbered())
@@ -83,7 +85,7 @@ func TestMirrorFollowsTheSandbox(t *testing.T) {
 // follows waits until the service tells of a slot that is not before.
 func (r *mirrorRig) follows(slot uint64) {
 	r.t.Helper()
-	eventually(r.t, mirrorPatience, fmt.Sprintf("a book of slot %d", slot), func() bool {
+	await.True(r.t, fmt.Sprintf("a book of slot %d", slot), func() bool {
 		r.watch.check()
 		r.watch.mu.Lock()
 		defer r.watch.mu.Unlock()
@@ -110,7 +112,7 @@ func (r *mirrorRig) awaitSwaps() {
 			r.t.Logf("not told: %v", left)
 		}
 	}()
-	eventually(r.t, mirrorPatience, fmt.Sprintf("the swaps up to slot %d", final), func() bool {
+	await.True(r.t, fmt.Sprintf("the swaps up to slot %d", final), func() bool {
 		r.watch.check()
 		left = r.m.cluster.untold(r.watch.told(), final)
 		return len(left) == 0
@@ -152,7 +154,7 @@ func (r *mirrorRig) contradiction() {
 	r.nodes[0].set(troubles["down"])
 	r.nodes[1].set(troubles["another book"])
 	words := []string{"rpc_upstreams_contradict", "rpc_failover_active", "chain_data_stale"}
-	eventually(r.t, 3*factsCycle, fmt.Sprintf("a status record that tells of %v", words), func() bool {
+	await.True(r.t, fmt.Sprintf("a status record that tells of %v", words), func() bool {
 		r.watch.check()
 		return !slices.ContainsFunc(words, func(word string) bool { return !r.watch.seen(word) })
 	})
@@ -260,7 +262,7 @@ func (r *mirrorRig) checkAll(followers []*follower, doors func(last *mirroredDep
 	r.follows(r.now())
 	for _, p := range r.m.pools {
 		want := p.numbered()
-		eventually(r.t, mirrorPatience, fmt.Sprintf("%d trades of %s", len(want), p.symbol), func() bool {
+		await.True(r.t, fmt.Sprintf("%d trades of %s", len(want), p.symbol), func() bool {
 			r.watch.check()
 			r.watch.mu.Lock()
 			defer r.watch.mu.Unlock()

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 )
 
@@ -102,7 +103,7 @@ func (r *mirrorRig) overFIX() (*fixclient.Client, *fixBook) {
 	if err := client.Send("V", []byte(request)); err != nil {
 		r.t.Fatal(err)
 	}
-	eventually(r.t, 10*time.Second, "a snapshot over FIX", func() bool {
+	await.True(r.t, "a snapshot over FIX", func() bool {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		return b.whole
@@ -114,7 +115,7 @@ func (r *mirrorRig) overFIX() (*fixclient.Client, *fixBook) {
 // mirrored instrument takes none, the service's own does.
 func (r *mirrorRig) checkFIX(client *fixclient.Client, b *fixBook, want *mirroredDepth) {
 	r.t.Helper()
-	eventually(r.t, 10*time.Second, "the same book over FIX", func() bool {
+	await.True(r.t, "the same book over FIX", func() bool {
 		return slices.Equal(b.levels("0"), want.Bids) && slices.Equal(b.levels("1"), want.Asks)
 	})
 	if b.moved < 3 {
@@ -166,7 +167,7 @@ func (r *mirrorRig) checkStatus() {
 	var s mirrorStatus
 	ended, p := time.Now(), r.m.pools[0]
 	// Documents stand for a cycle.
-	eventually(r.t, 3*factsCycle, "a status record of now without degradation", func() bool {
+	await.True(r.t, "a status record of now without degradation", func() bool {
 		getJSON(r.t, r.s.Addresses.API+"/api/v1/market/status", &s)
 		return s.At.After(ended) && s.Slot == r.now() && !s.Degradation.Degraded && p.isLast(s.Health.Signature, r.m.cluster)
 	})

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/internal/await"
 	"blockdesk/internal/sandbox"
 )
 
@@ -81,7 +82,7 @@ func startServe(t *testing.T, data string, more ...string) *demoService {
 			t.Errorf("%v\n%s", err, d.out)
 		}
 	})
-	eventually(t, time.Minute, "addresses.json", func() bool {
+	await.True(t, "addresses.json", func() bool {
 		text, err := os.ReadFile(filepath.Join(d.data, addressesFile))
 		return err == nil && json.Unmarshal(text, &d.at) == nil
 	})
@@ -98,7 +99,7 @@ func (d *demoService) awaitTickets(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &operatorClient{admin: d.at.Admin, token: token, http: http.DefaultClient}
-	eventually(t, time.Minute, "the demo's tickets", func() bool {
+	await.True(t, "the demo's tickets", func() bool {
 		var have ticketsAnswer
 		return c.get(t.Context(), "/desk/tickets", &have) == nil && len(have.Tickets) == len(demoTickets)
 	})
@@ -199,7 +200,7 @@ func TestReadme(t *testing.T) {
 	}
 	d := startDemo(t, more...)
 	d.awaitTickets(t)
-	eventually(t, lineTime, "a ready service", func() bool { return status(t, d.at.Admin+"/readyz") == http.StatusOK })
+	await.True(t, "a ready service", func() bool { return status(t, d.at.Admin+"/readyz") == http.StatusOK })
 	dir, places := d.readersFolder(t)
 	term := openTerminalIn(t, dir, places)
 	run := 0

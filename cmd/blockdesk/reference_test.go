@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/internal/await"
 	"blockdesk/sdk/openapitest"
 )
 
@@ -44,7 +45,7 @@ func TestReference(t *testing.T) {
 	for _, scheme := range []string{"dark", "light"} {
 		p := &tab{chromium: c}
 		c.do("open", map[string]any{"url": s.Addresses.Base + "/docs", "scheme": scheme}, &p.number)
-		eventually(t, referenceWait, "the reference", func() (shown bool) {
+		await.True(t, "the reference", func() (shown bool) {
 			p.read("return document.getElementById('reference').dataset.state === 'shown'", &shown)
 			return shown
 		})

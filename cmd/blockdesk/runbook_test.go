@@ -18,6 +18,7 @@ import (
 
 	"blockdesk/bench/server"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/await"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 )
@@ -188,7 +189,7 @@ func TestRunbookFitsTheUnit(t *testing.T) {
 func newOnDuty(t *testing.T) *onDuty {
 	t.Helper()
 	root := t.TempDir()
-	d := &onDuty{rig: newRig(t, rigOptions{slot: 40 * time.Millisecond, wallets: 1, claimTTL: 600}), backup: filepath.Join(root, "backups")}
+	d := &onDuty{rig: newRig(t, rigOptions{wallets: 1}), backup: filepath.Join(root, "backups")}
 	d.served, d.disk = d.s, mountSmall(t)
 	d.client = d.wallet(1).handshake()
 	var err error
@@ -265,7 +266,7 @@ func (d *onDuty) buys() {
 	if got := d.client.submit(x); got.status != http.StatusOK {
 		d.t.Fatalf("submit: %s", got)
 	}
-	d.client.awaitClaim(30*time.Second, x.ClaimID, "settled")
+	d.client.awaitClaim(x.ClaimID, "settled")
 	d.bought = append(d.bought, x.ClaimID)
 	for _, id := range d.bought {
 		if state, a := d.client.claim(id); state != "settled" {
@@ -331,7 +332,7 @@ func (d *onDuty) strays() {
 	d.mustBroadcast(payment.raw)
 	d.finalize()
 	d.stray = payment.signature
-	eventually(d.t, 30*time.Second, "the stray payment", func() bool {
+	await.True(d.t, "the stray payment", func() bool {
 		return strings.Contains(cli(d.t, d.s, "money", "list"), d.stray)
 	})
 	d.term.places = d.places()
@@ -351,7 +352,7 @@ func (d *onDuty) chainComes() {
 
 func (d *onDuty) readyz(what, part string) {
 	d.t.Helper()
-	eventually(d.t, time.Minute, what, func() bool {
+	await.True(d.t, what, func() bool {
 		resp, err := http.Get(d.served.Addresses.Admin + "/readyz")
 		if err != nil {
 			return false

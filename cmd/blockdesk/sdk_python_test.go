@@ -24,6 +24,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/internal/await"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/eddsa"
 )
@@ -56,7 +57,7 @@ func newPythonSDK(t *testing.T) *pythonSDK {
 	}
 	s.d = startDemo(t, "--set", withChain(localChain(t)), "--config", config)
 	s.d.awaitTickets(t)
-	eventually(t, 10*time.Second, "a ready service", func() bool { return status(t, s.d.at.Admin+"/readyz") == 200 })
+	await.True(t, "a ready service", func() bool { return status(t, s.d.at.Admin+"/readyz") == 200 })
 	post(t, s.d.at.Chain, "", `{"jsonrpc":"2.0","id":1,"method":"sandbox_setSlotMs","params":[{"slotMs":20}]}`)
 	if err := os.CopyFS(filepath.Join(s.dir, "sdk", "python"), os.DirFS(filepath.Join("..", "..", "sdk", "python"))); err != nil {
 		t.Fatal(err)

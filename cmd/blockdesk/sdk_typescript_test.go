@@ -18,6 +18,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"blockdesk/internal/await"
 )
 
 // typescriptDir is where the TypeScript SDK lives; the test is skipped where what
@@ -175,7 +177,7 @@ func TestTypeScriptReadme(t *testing.T) {
 	d := startDemo(t, "--config", config, "--set", withChain(localChain(t)))
 	d.hurryChain(t)
 	d.awaitTickets(t)
-	eventually(t, 10*time.Second, "a ready service", func() bool { return status(t, d.at.Admin+"/readyz") == http.StatusOK })
+	await.True(t, "a ready service", func() bool { return status(t, d.at.Admin+"/readyz") == http.StatusOK })
 	dir, places := d.readersFolder(t)
 	text, err := os.ReadFile(filepath.Join(sdk, "README.md"))
 	if err != nil {

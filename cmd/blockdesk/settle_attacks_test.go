@@ -13,33 +13,31 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mr-tron/base58"
 
+	"blockdesk/internal/await"
+	"blockdesk/internal/sandbox"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/tx"
 )
 
-// attackRig is a desk under attack. A build is attacked for as long as its
-// blockhash lives; each attack leaves it as it was.
+// attackRig is a desk under attack. Each attack leaves the build as it was. Slots pass
+// only where the test opens them, so that no blockhash expires meanwhile.
 type attackRig struct {
 	*rig
 	taker, other, mallory *buyer
 	build                 *built
-	madeAt                time.Time
 	cases                 int
 }
-
-// buildLife is how long one build is attacked: with slots of 400 ms its blockhash
-// lives for a minute.
-const buildLife = 25 * time.Second
 
 var attackDeal = deal{"T1", "1000", "USDC", "desk"}
 
 func newAttackRig(t *testing.T) *attackRig {
 	t.Helper()
-	a := &attackRig{rig: newRig(t, rigOptions{slot: 400 * time.Millisecond, wallets: 3, claimTTL: 3600})}
+	a := &attackRig{rig: newRig(t, rigOptions{wallets: 3, chain: func(o *sandbox.Options) {
+		o.ManualSlots, o.BlockhashSlots = true, 0 // 0: as on mainnet
+	}})}
 	a.taker, a.other = a.wallet(1).handshake(), a.wallet(2).handshake()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -61,11 +59,11 @@ func (a *attackRig) with(t *testing.T) *attackRig {
 	return &part
 }
 
-// target returns a build that is fresh enough.
+// target returns the build that is attacked.
 func (a *attackRig) target() *built {
 	a.t.Helper()
-	if a.build == nil || time.Since(a.madeAt) > buildLife {
-		a.build, a.madeAt = a.taker.build(attackDeal, pathBuild), time.Now()
+	if a.build == nil {
+		a.build = a.taker.build(attackDeal, pathBuild)
 	}
 	return a.build
 }
@@ -163,7 +161,7 @@ func TestSubmitAttacks(t *testing.T) {
 		t.Run(part.name, func(t *testing.T) {
 			p := a.with(t)
 			part.run(p)
-			a.build, a.madeAt, a.cases = nil, time.Time{}, p.cases
+			a.build, a.cases = nil, p.cases
 		})
 	}
 	const least = 60
@@ -195,15 +193,15 @@ func (b *buyer) settles(x *built, submitted *answer) {
 	if submitted.status != 200 || s.Signature == "" {
 		b.r.t.Fatalf("the right submission: %s", submitted)
 	}
-	eventually(b.r.t, 10*time.Second, s.Signature+" to land", func() bool { return b.r.succeeded(s.Signature) })
+	await.True(b.r.t, s.Signature+" to land", func() bool { return b.r.succeeded(s.Signature) })
 	b.r.finalize()
-	b.awaitClaim(10*time.Second, x.ClaimID, "settled")
+	b.awaitClaim(x.ClaimID, "settled")
 }
 
 // finalize moves the chain on until what has landed is finalized.
 func (r *rig) finalize() {
 	r.t.Helper()
-	r.control("advance", map[string]any{"slots": 33})
+	r.control("advance", map[string]any{"slots": testFinalizeSlots + 1})
 }
 
 // messages submits each tampering, signed by all whose keys the attackers have.
@@ -528,7 +526,6 @@ func (a *attackRig) revokeNewest() {
 
 // guards trips the desk's own, one by one, between build and submit.
 func (a *attackRig) guards() {
-	refus := func(reason string) wanted { return wanted{409, "REFUS_DVP", reason} }
 	for _, c := range []struct {
 		name, reason string
 		trip, mend   []string
@@ -563,52 +560,103 @@ func (a *attackRig) guards() {
 	old := a.taker.build(attackDeal, pathBuild)
 	a.control("advance", map[string]any{"slots": 200})
 	a.refused("the blockhash has expired", old, refus("expired"), func() *answer { return a.taker.submit(old) })
+	a.awaitBlockhash()
+	a.refused("the blockhash has expired, and the desk knows", old, refus("expired"), func() *answer { return a.taker.submit(old) })
 	a.build = nil
-	time.Sleep(blockhashEvery) // the desk, too, must see that time has jumped
 	a.settles(a.target())
 }
 
-// blockhashEvery is longer than the desk goes without asking for a blockhash.
-const blockhashEvery = 1500 * time.Millisecond
-
-// A submission that comes too late for its reservation, or for the prices that it
-// was made at, is refused too.
+// A submission that comes too late for the prices that it was made at is refused too.
 func TestSubmitTooLate(t *testing.T) {
 	t.Parallel()
 	const maxAge = 4 // seconds
-	r := newRig(t, rigOptions{slot: 400 * time.Millisecond, wallets: 1, claimTTL: 6, maxAge: maxAge})
-	a := &attackRig{rig: r, taker: r.wallet(1).handshake(), mallory: r.wallet(1)}
-	fresh := func() {
-		cli(t, r.s, "price", "set", "--pair", testSymbol, "--usd", "0.999")
-		cli(t, r.s, "price", "set", "--rail", "SOL", "--usd", "150")
+	l := newLateRig(t, rigOptions{wallets: 1, maxAge: maxAge})
+	usdc, sol := deal{"T1", "1000", "USDC", "desk"}, deal{"T1", "1000", "SOL", "desk"}
+	x := l.builds(usdc)
+	l.awaitStale("USDC")
+	l.refused("the price is too old", x, refus("price_stale"), func() *answer { return l.taker.submit(x) })
+	x = l.builds(sol)
+	l.awaitStale("SOL")
+	l.prices("price", "set", "--pair", testSymbol, "--usd", "0.999")
+	l.refused("SOL's price is too old", x, refus("price_stale"), func() *answer { return l.taker.submit(x) })
+	x = l.builds(sol)
+	l.refused("SOL has fallen", x, refus("price_corridor"), func() *answer {
+		return await.Value(t, "a refusal while the pair's price is young", func() *answer {
+			l.prices("price", "set", "--pair", testSymbol, "--usd", "0.999")
+			l.prices("price", "set", "--rail", "SOL", "--usd", "120")
+			return l.taker.submit(x)
+		}, func(got *answer) bool { return got.Reason != "price_stale" })
+	})
+	l.sells(usdc)
+}
+
+// Nor does a submission count that comes after its reservation.
+func TestSubmitAfterReservation(t *testing.T) {
+	t.Parallel()
+	l := newLateRig(t, rigOptions{wallets: 1, claimTTL: 5})
+	usdc := deal{"T1", "1000", "USDC", "desk"}
+	x := l.builds(usdc)
+	l.taker.awaitClaim(x.ClaimID, "expired")
+	l.refused("the reservation is over", x, wanted{409, "", ""}, func() *answer { return l.taker.submit(x) })
+	l.sells(usdc)
+}
+
+// lateRig is a desk whose prices or reservations soon end.
+type lateRig struct{ *attackRig }
+
+func newLateRig(t *testing.T, o rigOptions) *lateRig {
+	t.Helper()
+	r := newRig(t, o)
+	return &lateRig{&attackRig{rig: r, taker: r.wallet(1).handshake(), mallory: r.wallet(1)}}
+}
+
+func refus(reason string) wanted { return wanted{409, "REFUS_DVP", reason} }
+
+func (l *lateRig) prices(args ...string) {
+	l.t.Helper()
+	cli(l.t, l.s, args...)
+}
+
+// builds sets both prices and takes a claim at these, again where they have aged
+// meanwhile.
+func (l *lateRig) builds(d deal) *built {
+	l.t.Helper()
+	got := await.Value(l.t, "a build at young prices", func() *answer {
+		l.prices("price", "set", "--pair", testSymbol, "--usd", "0.999")
+		l.prices("price", "set", "--rail", "SOL", "--usd", "150")
+		return l.taker.call("POST", pathBuild, l.taker.order(d, pathBuild), l.taker.bearer()...)
+	}, func(got *answer) bool { return got.Reason != "price_stale" })
+	if got.status != 200 {
+		l.t.Fatalf("build: %s", got)
 	}
-	refus := func(reason string) wanted { return wanted{409, "REFUS_DVP", reason} }
-	// sleep lets some seconds pass, and then says again what should not be old.
-	after := func(seconds int, again ...string) {
-		time.Sleep(time.Duration(seconds)*time.Second + 100*time.Millisecond)
-		if again != nil {
-			cli(t, r.s, again...)
-		}
+	x := &built{}
+	got.into(l.t, x)
+	return x.open(l.t)
+}
+
+// awaitStale waits until the desk quotes nothing over a rail because its price is too
+// old.
+func (l *lateRig) awaitStale(rail string) {
+	l.t.Helper()
+	order := map[string]string{"order_id": "T1", "tranche_id": "T1-1", "fill_usd": "1000", "rail": rail}
+	await.Equal(l.t, "the reason that "+rail+" is not quoted", "price_stale", func() string {
+		return l.taker.call("POST", "/api/v1/rfq/quote", order).Reason
+	})
+}
+
+// sells has the taker buy rightly. What has aged on the way is built again.
+func (l *lateRig) sells(d deal) {
+	l.t.Helper()
+	was := l.holdings()
+	var x *built
+	got := await.Value(l.t, "a submission in time", func() *answer {
+		x = l.builds(d)
+		return l.taker.submit(x)
+	}, func(got *answer) bool { return got.status != 409 })
+	l.taker.settles(x, got)
+	if moved := l.holdings().minus(was); moved["desk SLUSD"] >= 0 || moved["desk SLUSD"] != -moved["wallet-1 SLUSD"] {
+		l.t.Errorf("the right submission moved %v", moved)
 	}
-	fresh()
-	x := a.taker.build(deal{"T1", "1000", "USDC", "desk"}, pathBuild)
-	after(maxAge)
-	a.refused("the price is too old", x, refus("price_stale"), func() *answer { return a.taker.submit(x) })
-	fresh()
-	x = a.taker.build(deal{"T1", "1000", "SOL", "desk"}, pathBuild)
-	after(maxAge, "price", "set", "--pair", testSymbol, "--usd", "0.999")
-	a.refused("SOL's price is too old", x, refus("price_stale"), func() *answer { return a.taker.submit(x) })
-	fresh()
-	x = a.taker.build(deal{"T1", "1000", "SOL", "desk"}, pathBuild)
-	cli(t, r.s, "price", "set", "--rail", "SOL", "--usd", "120")
-	a.refused("SOL has fallen", x, refus("price_corridor"), func() *answer { return a.taker.submit(x) })
-	fresh()
-	x = a.taker.build(deal{"T1", "1000", "USDC", "desk"}, pathBuild)
-	after(6)
-	fresh()
-	a.refused("the reservation is over", x, wanted{409, "", ""}, func() *answer { return a.taker.submit(x) })
-	x = a.taker.build(deal{"T1", "1000", "USDC", "desk"}, pathBuild)
-	a.settles(x)
 }
 
 // funds: takers who cannot pay, or not receive.
@@ -765,7 +813,6 @@ func (a *attackRig) bits() {
 	}
 	a.moved(was, a.holdings(), map[string]int64{})
 	a.t.Logf("%d bits turned", count)
-	a.build = nil // a slow machine has outlived its blockhash
 	a.settles(a.target())
 }
 

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
 	"blockdesk/internal/solana/token"
@@ -20,7 +20,7 @@ import (
 )
 
 // clientTime bounds one purchase, from the start of Node to the last balance.
-const clientTime = 2 * time.Minute
+const clientTime = 2 * runtest.Patience
 
 // solanaClient returns Node and the script of the client that is not ours, or
 // skips the test.
@@ -29,7 +29,7 @@ func solanaClient(t *testing.T) (node, script string) {
 	node = tool(t, "node")
 	dir := clientDir(t, "solana")
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", "@solana", "kit")); err != nil {
-		t.Skip("skipped: npm's @solana/kit is not installed (npm --prefix internal/clients/solana ci)")
+		runtest.Missing(t, "@solana/kit of npm", "npm --prefix internal/clients/solana ci")
 	}
 	return node, filepath.Join(dir, "trade.mjs")
 }

@@ -12,18 +12,22 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
+	"blockdesk/internal/sandbox"
 	"blockdesk/market"
 )
 
-// How long a round trades before the kill, at most, and how long everything may
-// take to come to its end after the last one.
 const (
-	killAfter   = 1500 * time.Millisecond
-	endsWithin  = 60 * time.Second
-	killClaimS  = 5 // life of a reservation, in seconds
+	killAfter   = 150 // tries in a round before the kill, at most
+	killClaimS  = 5   // life of a reservation, in seconds
 	killBuyers  = 4
-	killSlot    = 40 * time.Millisecond
 	faultsEvery = 150 * time.Millisecond
+	moreRounds  = 20 // at most, where too little was bought in those asked for
+
+	// Here blockhashes do expire, after 15 s, and claims are given back.
+	killSlot          = 100 * time.Millisecond
+	killFinalizeSlots = 12
 )
 
 // tumult is a desk that is killed while people buy from it and the chain fails.
@@ -33,6 +37,7 @@ type tumult struct {
 	claims   map[string]bool         // every claim that an answer has named
 	payments map[string]bool         // signatures of what was sent to the chain
 	tries    map[string]int          // by what was tried
+	made     int                     // tries
 	unpaid   map[*buyer][]ownPayment // what some claims ask for, to be paid some time later
 }
 
@@ -45,8 +50,7 @@ type tumult struct {
 func TestSettleKill(t *testing.T) {
 	t.Parallel()
 	rounds := int(fromEnv(t, "BLOCKDESK_SETTLE_ROUNDS", 5))
-	seed := fromEnv(t, "BLOCKDESK_SEED", uint64(time.Now().UnixNano()))
-	t.Logf("seed %d: BLOCKDESK_SEED=%[1]d BLOCKDESK_SETTLE_ROUNDS=%d", seed, rounds)
+	seed := runtest.Seed(t)
 	for i, name := range []string{"key in the service", "key in a signer"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,7 +62,9 @@ func TestSettleKill(t *testing.T) {
 func newTumult(t *testing.T, signer bool) *tumult {
 	t.Helper()
 	return &tumult{
-		rig:    newRig(t, rigOptions{slot: killSlot, wallets: killBuyers, claimTTL: killClaimS, signer: signer}),
+		rig: newRig(t, rigOptions{wallets: killBuyers, claimTTL: killClaimS, signer: signer, hangs: true, chain: func(o *sandbox.Options) {
+			o.SlotTime, o.FinalizeSlots, o.BlockhashSlots = killSlot, killFinalizeSlots, 0 // 0: as on mainnet
+		}}),
 		claims: map[string]bool{}, payments: map[string]bool{}, tries: map[string]int{}, unpaid: map[*buyer][]ownPayment{},
 	}
 }
@@ -72,9 +78,10 @@ func (k *tumult) run(rounds int, rng *rand.Rand) {
 			k.control("fund", map[string]any{"wallet": k.setup.Wallets[i].Address, "symbol": symbol, "amount": "1"})
 		}
 	}
-	k.finalize()
+	k.control("advance", map[string]any{"slots": killFinalizeSlots + 1})
 	was, before := k.holdings(), k.allTransactions()
-	for round := range rounds {
+	var records map[string]claimRecord
+	for round := 0; round < rounds || round < rounds+moreRounds && !k.boughtBothWays(records); round++ {
 		k.round(rng, buyers)
 		verifyJournal(k.t, k.s)
 		var node sync.WaitGroup
@@ -86,9 +93,11 @@ func (k *tumult) run(rounds int, rng *rand.Rand) {
 			k.t.Fatalf("round %d: %v", round, err)
 		}
 		node.Wait()
+		if round >= rounds-1 {
+			k.control("heal", map[string]any{})
+			records = k.settleAll()
+		}
 	}
-	k.control("heal", map[string]any{})
-	records := k.settleAll()
 	k.reconcile(was, before, records)
 	k.summary(records)
 	if err := k.s.Stop(); err != nil {
@@ -109,12 +118,12 @@ func (k *tumult) round(rng *rand.Rand, buyers []*buyer) {
 	}
 	faults := rand.New(rand.NewPCG(rng.Uint64(), 5))
 	all.Go(func() { k.fail(ctx, faults) })
-	time.Sleep(100*time.Millisecond + time.Duration(rng.Int64N(int64(killAfter))))
+	k.awaitTries(10 + rng.IntN(killAfter))
 	if k.signer != nil && rng.IntN(2) == 0 { // the signer first, and not only with it
 		k.killSigner()
-		time.Sleep(time.Duration(rng.IntN(200)) * time.Millisecond)
+		k.awaitTries(rng.IntN(20))
 		k.startSigner()
-		time.Sleep(time.Duration(rng.IntN(200)) * time.Millisecond)
+		k.awaitTries(rng.IntN(20))
 	}
 	if err := k.s.Kill(); err != nil {
 		k.t.Fatal(err)
@@ -126,13 +135,25 @@ func (k *tumult) round(rng *rand.Rand, buyers []*buyer) {
 	}
 }
 
+// awaitTries waits until the buyers have tried so many things more.
+func (k *tumult) awaitTries(more int) {
+	k.t.Helper()
+	made := func() int {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		return k.made
+	}
+	enough := made() + more
+	await.Value(k.t, fmt.Sprintf("%d tries", enough), made, func(n int) bool { return n >= enough })
+}
+
 // fail has the chain fail in one way after another.
 func (k *tumult) fail(ctx context.Context, rng *rand.Rand) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(faultsEvery):
+		case <-time.After(faultsEvery): // sleep: paces the faults
 		}
 		n := 1 + rng.IntN(3)
 		faults := []struct {
@@ -163,7 +184,7 @@ func (k *tumult) fail(ctx context.Context, rng *rand.Rand) {
 
 // up brings the node back after a while.
 func (k *tumult) up(after time.Duration) {
-	time.Sleep(after)
+	time.Sleep(after) // sleep: the fault that is planted lasts so long
 	if err := k.tell("setNode", map[string]any{"mode": "up"}); err != nil {
 		k.t.Error(err)
 	}
@@ -187,7 +208,7 @@ func (k *tumult) trade(ctx context.Context, rng *rand.Rand, b *buyer) {
 		case 3:
 			k.together(ctx, rng, b, d, pathAtomic)
 		}
-		time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)
+		time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond) // sleep: a buyer's pace
 	}
 }
 
@@ -195,6 +216,7 @@ func (k *tumult) trade(ctx context.Context, rng *rand.Rand, b *buyer) {
 func (k *tumult) take(ctx context.Context, b *buyer, d deal, way string) *built {
 	got, err := b.post(ctx, way, b.order(d, way))
 	if err != nil {
+		k.count(way + " without an answer")
 		return nil
 	}
 	x := &built{}
@@ -212,6 +234,7 @@ func (k *tumult) count(what string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.tries[what]++
+	k.made++
 }
 
 // payFirst takes a modular claim and pays for it: rightly, short, twice, later, or
@@ -254,7 +277,7 @@ func (k *tumult) payFirst(ctx context.Context, rng *rand.Rand, b *buyer, d deal)
 		if err != nil || got.status != 202 {
 			return
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond) // sleep: a buyer's pace
 	}
 }
 
@@ -280,7 +303,7 @@ func (k *tumult) payOwn(ctx context.Context, b *buyer, p ownPayment) string {
 		if hash, err := b.r.tryBlockhash(ctx); err == nil {
 			return k.send(ctx, b.payment(p, hash))
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond) // sleep: a buyer's pace
 	}
 	return ""
 }
@@ -290,12 +313,15 @@ func (k *tumult) pay(ctx context.Context, b *buyer, unsigned []byte) string {
 	return k.send(ctx, b.sign(unsigned))
 }
 
+// hangs is how long a buyer waits for a chain that may not answer at all.
+const hangs = time.Second
+
 // send sends a signed transaction to the chain, which may lose it.
 func (k *tumult) send(ctx context.Context, p signedPayment) string {
 	k.mu.Lock()
 	k.payments[p.signature] = true
 	k.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, hangs)
 	defer cancel()
 	if k.broadcast(ctx, p.raw) != nil {
 		k.count("payment not sent")
@@ -315,7 +341,7 @@ func (k *tumult) together(ctx context.Context, rng *rand.Rand, b *buyer, d deal,
 		return
 	}
 	if rng.IntN(6) == 0 {
-		time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
+		time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond) // sleep: a buyer who hesitates
 	}
 	said := ""
 	for range 1 + rng.IntN(3) {
@@ -341,13 +367,16 @@ func (k *tumult) together(ctx context.Context, rng *rand.Rand, b *buyer, d deal,
 // ended are the states that a claim ends in.
 var ended = []string{"settled", "expired", "released", "refund_due"}
 
-// settleAll waits until every claim has ended and every payment that has landed is
-// booked, and stays so, and returns the records.
+// settleAll waits until every claim has ended, every payment that has landed is booked
+// and the desk has nothing under way on the chain, and returns the records.
 func (k *tumult) settleAll() map[string]claimRecord {
 	k.t.Helper()
+	// What waits to land lands or expires, and all that has landed is final.
+	k.control("advance", map[string]any{"slots": 300})
+	k.awaitBlockhash()
 	ids := slices.Sorted(maps.Keys(k.claims))
 	var records map[string]claimRecord
-	look := func() (missing []string) {
+	await.Value(k.t, "all claims to end", func() (missing []string) {
 		records = map[string]claimRecord{}
 		booked := map[string]bool{}
 		for _, id := range ids {
@@ -365,18 +394,11 @@ func (k *tumult) settleAll() map[string]claimRecord {
 				missing = append(missing, "payment "+signature)
 			}
 		}
+		if n := metric(k.t, k.s, "blockdesk_settlement_tracked"); n > 0 {
+			missing = append(missing, fmt.Sprintf("%v transactions under way", n))
+		}
 		return missing
-	}
-	deadline := time.Now().Add(endsWithin)
-	for quiet := 0; quiet < 3; time.Sleep(500 * time.Millisecond) {
-		missing := look()
-		if quiet++; len(missing) > 0 {
-			quiet = 0
-		}
-		if time.Now().After(deadline) {
-			k.t.Fatalf("not ended in %v: %v\n%v", endsWithin, missing, k.tries)
-		}
-	}
+	}, func(missing []string) bool { return len(missing) == 0 })
 	return records
 }
 
@@ -510,7 +532,19 @@ func (k *tumult) delivers(o *onChain) bool {
 	return slices.Contains(m.AccountKeys[:m.Header.Required], text(k.desk))
 }
 
-// summary tells what the test has seen. One that has seen nothing proves nothing.
+// boughtBothWays reports whether claims of both ways have settled: a test that has
+// seen nothing proves nothing.
+func (k *tumult) boughtBothWays(records map[string]claimRecord) bool {
+	ways := map[string]bool{}
+	for _, c := range records {
+		if c.State == "settled" {
+			ways[c.Claim.Way] = true
+		}
+	}
+	return ways["modular"] && ways["atomic"]
+}
+
+// summary logs what the test has seen.
 func (k *tumult) summary(records map[string]claimRecord) {
 	k.t.Helper()
 	states := map[string]int{}
@@ -518,7 +552,7 @@ func (k *tumult) summary(records map[string]claimRecord) {
 		states[c.Claim.Way+" "+c.State]++
 	}
 	k.t.Logf("%d claims: %v; %v", len(records), states, k.tries)
-	if states["modular settled"] == 0 || states["atomic settled"] == 0 {
+	if !k.boughtBothWays(records) {
 		k.t.Error("too little was bought")
 	}
 }

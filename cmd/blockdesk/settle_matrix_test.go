@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
+	"blockdesk/internal/await"
 	"blockdesk/internal/solana"
 )
 
@@ -14,15 +14,16 @@ const demoSettleConfig = `  rfq_writes_per_minute: 0
   dvp_per_minute: 0
   handshake_per_minute: 0
 demo: true
-chain: {rpc_urls: %q}
+chain: {rpc_urls: %q, timeout_ms: 60000, attempt_timeout_ms: 50000}
+rfq: {claim_ttl_s: 3600, quote_ttl_s: 3600}
 settle: {key_file: %q, resend_ms: 200, poll_ms: 50, watch_ms: 300}
 `
 
 // newDemoRig starts the demo on a chain of our own.
-func newDemoRig(t *testing.T, slot time.Duration, wallets int) *rig {
+func newDemoRig(t *testing.T, wallets int) *rig {
 	t.Helper()
 	r := &rig{t: t, keys: t.TempDir()}
-	r.startChain(slot, wallets)
+	r.startChain(wallets, nil)
 	config := testConfig(t, fmt.Sprintf(demoSettleConfig, r.chain.URL(), r.keyFile(demoDesk)))
 	_, config, _ = strings.Cut(config, "http:") // a demo has its own participants
 	r.s = startProgram(t, "http:"+config)
@@ -32,7 +33,7 @@ func newDemoRig(t *testing.T, slot time.Duration, wallets int) *rig {
 // ticketOf returns the first open ticket of a pair.
 func (r *rig) ticketOf(pair string) (id string) {
 	r.t.Helper()
-	eventually(r.t, 10*time.Second, "a ticket of "+pair, func() bool {
+	await.True(r.t, "a ticket of "+pair, func() bool {
 		var book struct {
 			Tickets []struct {
 				OrderID string   `json:"order_id"`
@@ -78,7 +79,7 @@ var rentOf = map[string]string{"SLUSD": "2039280", "92C": "2074080"}
 // both fee payers, of both token programs, and holds all balances to the atom.
 func TestSettle(t *testing.T) {
 	t.Parallel()
-	r := newDemoRig(t, 25*time.Millisecond, 2)
+	r := newDemoRig(t, 2)
 	pairs := map[string]string{"SLUSD": r.ticketOf(testSymbol), "92C": r.ticketOf(otherSymbol)}
 	was := r.holdings()
 	token, from := "", sources.take()

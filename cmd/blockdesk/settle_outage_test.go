@@ -3,7 +3,8 @@ package main
 import (
 	"context"
 	"testing"
-	"time"
+
+	"blockdesk/internal/await"
 )
 
 // While no node answers, what needs the chain says so and changes nothing; what
@@ -11,7 +12,7 @@ import (
 func TestChainOutage(t *testing.T) {
 	t.Parallel()
 	// Nobody looks for the payment by itself: it is to be unknown when the chain goes.
-	r := newRig(t, rigOptions{slot: 40 * time.Millisecond, wallets: 1, claimTTL: 600, watchMS: 600_000})
+	r := newRig(t, rigOptions{wallets: 1, watchMS: 600_000})
 	b := r.wallet(1).handshake()
 	was := r.holdings()
 	// Before: one claim that is paid and not reported, one build that is not
@@ -22,7 +23,7 @@ func TestChainOutage(t *testing.T) {
 	open := b.build(deal{"T2", "250", "USDC", "desk"}, pathBuild)
 	onWay := b.build(deal{"T2", "1000", "SOL", "taker"}, pathAtomic)
 	r.finalize()
-	r.control("dropSends", map[string]any{"count": 1})
+	r.control("dropSends", map[string]any{"count": 1_000_000}) // those that the desk sends again, too
 	if got := b.submit(onWay); got.status != 200 || got.State != "broadcast" {
 		t.Fatalf("submit of what the node will lose: %s", got)
 	}
@@ -44,7 +45,7 @@ func TestChainOutage(t *testing.T) {
 	restarted := make(chan error, 1)
 	revived := *r.s // it comes up at the same addresses
 	go func() { restarted <- revived.Restart(context.Background()) }()
-	eventually(t, 20*time.Second, "the service to serve", func() bool {
+	await.True(t, "the service to serve", func() bool {
 		_, err := b.send(t.Context(), "GET", r.s.Addresses.Base+pathClaims+onWay.ClaimID, nil)
 		return err == nil
 	})
@@ -58,8 +59,8 @@ func TestChainOutage(t *testing.T) {
 	if got := b.verified(0, "T1", payment.signature); got.status != 200 {
 		t.Errorf("the payment, when the chain is back: %s", got)
 	}
-	b.awaitClaim(30*time.Second, paid.ClaimID, "settled")
-	b.awaitClaim(30*time.Second, onWay.ClaimID, "settled", "released")
+	b.awaitClaim(paid.ClaimID, "settled")
+	b.awaitClaim(onWay.ClaimID, "settled", "released")
 	// Its blockhash may have ended meanwhile: then it says so, and a new one goes.
 	if got := b.submit(open); got.status != 200 && got.Reason != "expired" {
 		t.Errorf("the build, when the chain is back: %s", got)
@@ -68,7 +69,7 @@ func TestChainOutage(t *testing.T) {
 	if got := b.submit(again); got.status != 200 {
 		t.Errorf("a new build: %s", got)
 	}
-	b.awaitClaim(30*time.Second, again.ClaimID, "settled")
+	b.awaitClaim(again.ClaimID, "settled")
 	moved := r.holdings().minus(was)
 	if moved["desk SLUSD"] != -int64(parseAtoms(r.record(paid.ClaimID).Claim.Base)) || moved["desk SLUSD"] != -moved["wallet-1 SLUSD"] {
 		t.Errorf("moved: %v", moved)
@@ -81,7 +82,7 @@ func (r *rig) unavailable(b *buyer, payment string, x *built) {
 	r.t.Helper()
 	d := deal{"T1", "250", "USDC", ""}
 	// Until a probe has found out, claims are taken: their packages are right.
-	eventually(r.t, 20*time.Second, "claims to be refused", func() bool {
+	await.True(r.t, "claims to be refused", func() bool {
 		return b.call("POST", pathModular, b.order(d, pathModular)).status == 503
 	})
 	book := bookOf(r.t, r.s)
@@ -112,10 +113,10 @@ func (r *rig) unavailable(b *buyer, payment string, x *built) {
 // that it takes before it watches, whenever it is killed.
 func TestFirstPaymentIsSeen(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, rigOptions{slot: 40 * time.Millisecond, wallets: 1, claimTTL: 600})
+	r := newRig(t, rigOptions{wallets: 1})
 	b := r.wallet(1)
 	var x *built
-	eventually(t, 10*time.Second, "a claim", func() bool {
+	await.True(t, "a claim", func() bool {
 		d := deal{"T1", "250", "USDC", ""}
 		got := b.call("POST", pathModular, b.order(d, pathModular))
 		if got.status != 200 {
@@ -134,5 +135,5 @@ func TestFirstPaymentIsSeen(t *testing.T) {
 	if err := r.s.Restart(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	b.awaitClaim(20*time.Second, x.ClaimID, "settled")
+	b.awaitClaim(x.ClaimID, "settled")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"encoding/base64"
@@ -9,10 +10,11 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/mr-tron/base58"
 
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/sandbox"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
@@ -47,7 +49,7 @@ func (b *buyer) verify(ctx context.Context, surface int, ticket, signature strin
 // last answer.
 func (b *buyer) verified(surface int, ticket, signature string, more ...string) (got *answer) {
 	b.r.t.Helper()
-	eventually(b.r.t, 20*time.Second, "a verdict on "+signature, func() bool {
+	await.True(b.r.t, "a verdict on "+signature, func() bool {
 		var err error
 		if got, err = b.verify(b.r.t.Context(), surface, ticket, signature, more...); err != nil {
 			b.r.t.Fatal(err)
@@ -80,16 +82,11 @@ func (b *buyer) sign(raw []byte) signedPayment {
 // the chain has a fault that passes.
 func (r *rig) broadcast(ctx context.Context, raw []byte) error {
 	text := base64.StdEncoding.EncodeToString(raw)
-	for {
-		err := r.chain.Call(ctx, "sendTransaction", []any{text, map[string]any{"encoding": "base64", "preflightCommitment": "confirmed"}}, nil)
-		if err == nil || ctx.Err() != nil || !passing(err) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+	var last error
+	return cmp.Or(await.Poll(ctx, "the chain to take a transaction", func() bool {
+		last = r.chain.Call(ctx, "sendTransaction", []any{text, map[string]any{"encoding": "base64", "preflightCommitment": "confirmed"}}, nil)
+		return last == nil || ctx.Err() != nil || !passing(last)
+	}), last)
 }
 
 // passing reports whether an error of the chain is a fault that ends.
@@ -105,7 +102,7 @@ func passing(err error) bool {
 // mustBroadcast is broadcast that has to be taken.
 func (r *rig) mustBroadcast(raw []byte) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), runtest.Patience)
 	defer cancel()
 	if err := r.broadcast(ctx, raw); err != nil {
 		r.t.Fatal(err)
@@ -200,7 +197,7 @@ func (r *rig) record(id string) (c claimRecord) {
 // whichever surface, however many report it at once.
 func TestPaymentRace(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, rigOptions{slot: 20 * time.Millisecond, wallets: 2, claimTTL: 600})
+	r := newRig(t, rigOptions{wallets: 2})
 	const claims = 6
 	payer := r.wallet(1)
 	var taken []*built
@@ -222,7 +219,7 @@ func TestPaymentRace(t *testing.T) {
 		own := payer.pays(p)
 		r.mustBroadcast(own.raw)
 		payments = append(payments, own.signature)
-		time.Sleep(30 * time.Millisecond) // the next blockhash: the same payment twice is one transaction
+		r.control("advance", map[string]any{"slots": 1}) // the next blockhash: the same payment twice is one transaction
 	}
 	r.finalize()
 
@@ -243,7 +240,7 @@ func TestPaymentRace(t *testing.T) {
 	}
 	used := map[string]string{}
 	for _, x := range taken {
-		payer.awaitClaim(20*time.Second, x.ClaimID, "settled")
+		payer.awaitClaim(x.ClaimID, "settled")
 		for _, p := range r.record(x.ClaimID).Payments {
 			if other := used[p.Signature]; other != "" {
 				t.Errorf("payment %s is of %s and of %s", p.Signature, other, x.ClaimID)
@@ -287,7 +284,7 @@ func (r *rig) reportAll(taken []*built, payments []string) map[string][]verdict 
 		err error
 	}
 	results := make(chan result)
-	ctx, cancel := context.WithTimeout(r.t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), runtest.Patience)
 	defer cancel()
 	sent := 0
 	for _, signature := range payments {
@@ -321,18 +318,11 @@ func (r *rig) reportAll(taken []*built, payments []string) map[string][]verdict 
 }
 
 // settledVerdict asks until the answer is neither pending nor for later.
-func (b *buyer) settledVerdict(ctx context.Context, surface int, signature string, more []string) (*answer, error) {
-	for {
-		got, err := b.verify(ctx, surface, "T1", signature, more...)
-		if err != nil || got.status != 202 && got.status != 503 {
-			return got, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+func (b *buyer) settledVerdict(ctx context.Context, surface int, signature string, more []string) (got *answer, err error) {
+	return got, cmp.Or(await.Poll(ctx, "a verdict on "+signature, func() bool {
+		got, err = b.verify(ctx, surface, "T1", signature, more...)
+		return err != nil || got.status != 202 && got.status != 503
+	}), err)
 }
 
 // servedBy returns the one claim that the verdicts on a payment say it serves, or

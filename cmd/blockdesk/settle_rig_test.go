@@ -26,6 +26,8 @@ import (
 	"github.com/mr-tron/base58"
 
 	"blockdesk/bench/server"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/sandbox"
 	"blockdesk/internal/sandbox/sandboxtest"
 	"blockdesk/internal/solana"
@@ -37,7 +39,7 @@ import (
 const settleDeskConfig = `  rfq_writes_per_minute: 0
   dvp_per_minute: 0
   handshake_per_minute: 0
-chain: {rpc_urls: %q, timeout_ms: 2000, attempt_timeout_ms: 1000}
+chain: {rpc_urls: %q, timeout_ms: 60000, attempt_timeout_ms: 50000}
 settle: {%s, resend_ms: 200, poll_ms: 50, watch_ms: %[9]d}
 rfq:
   usdc_mint: %[3]s
@@ -66,13 +68,30 @@ type rig struct {
 	socket string         // of the signer
 }
 
+// Figures of the tests' chains. A block is final soon, so that slots may be long, and
+// a blockhash outlives every test that does not let it expire. The desk itself
+// counts on mainnet's 150 blocks: that is more than a minute.
+const (
+	testSlot           = 500 * time.Millisecond
+	testFinalizeSlots  = 2
+	testBlockhashSlots = 20_000
+)
+
+// testChain returns the options of a chain with so many wallets.
+func testChain(wallets int) sandbox.Options {
+	return sandbox.Options{
+		Wallets: wallets, SlotTime: testSlot, FinalizeSlots: testFinalizeSlots, BlockhashSlots: testBlockhashSlots, History: 100_000,
+	}
+}
+
 // rigOptions are what the tests have differently.
 type rigOptions struct {
-	slot     time.Duration // of the chain
+	chain    func(*sandbox.Options) // changes testChain's
 	wallets  int
-	claimTTL int  // seconds
+	claimTTL int  // seconds; 0 = an hour
 	maxAge   int  // seconds, of prices; 0 = an hour
 	watchMS  int  // between two looks for payments; 0 = 300
+	hangs    bool // the chain may not answer: the desk does not wait long for it
 	signer   bool // the desk's key is in a process of its own
 	// firmWallet: the first wallet is the firm AA's, which takes claims over FIX.
 	firmWallet bool
@@ -84,11 +103,14 @@ func newRig(t *testing.T, o rigOptions) *rig {
 	if o.maxAge == 0 {
 		o.maxAge = 3600
 	}
+	if o.claimTTL == 0 {
+		o.claimTTL = 3600
+	}
 	if o.watchMS == 0 {
 		o.watchMS = 300
 	}
 	r := &rig{t: t, keys: t.TempDir()}
-	r.startChain(o.slot, o.wallets)
+	r.startChain(o.wallets, o.chain)
 	key := fmt.Sprintf("key_file: %q", r.keyFile("desk"))
 	if o.signer {
 		dir, err := os.MkdirTemp("", "signer") // short: a socket's path has to be
@@ -102,6 +124,9 @@ func newRig(t *testing.T, o rigOptions) *rig {
 	}
 	config := fmt.Sprintf(settleDeskConfig, r.chain.URL(), key, r.setup.Mints["USDC"].Address,
 		r.setup.Treasury.Address, r.setup.Mints["SLUSD"].Address, r.setup.Mints["92C"].Address, o.claimTTL, o.maxAge, o.watchMS)
+	if o.hangs {
+		config = strings.Replace(config, "timeout_ms: 60000, attempt_timeout_ms: 50000", "timeout_ms: 2000, attempt_timeout_ms: 1000", 1)
+	}
 	config = testConfig(t, config)
 	if o.firmWallet {
 		giveWallet(t, config, traderA, r.setup.Wallets[0].Address)
@@ -146,9 +171,14 @@ func (r *rig) killSigner() {
 func (r *rig) keyFile(name string) string { return r.keys + "/" + name + ".json" }
 
 // startChain starts the sandbox, or skips the test with the reason.
-func (r *rig) startChain(slot time.Duration, wallets int) {
+func (r *rig) startChain(wallets int, change func(*sandbox.Options)) {
 	r.t.Helper()
-	r.chain, r.setup = startTestChain(r.t, sandbox.Options{SetupDir: r.keys, Wallets: wallets, SlotTime: slot, History: 100_000})
+	o := testChain(wallets)
+	o.SetupDir = r.keys
+	if change != nil {
+		change(&o)
+	}
+	r.chain, r.setup = startTestChain(r.t, o)
 	r.desk = r.address(r.setup.Desk.Address)
 }
 
@@ -329,9 +359,9 @@ type buyer struct {
 // buyer returns the holder of a key, from an IP of his own.
 func (r *rig) buyer(name string, key ed25519.PrivateKey) *buyer {
 	b := &buyer{r: r, name: name, key: key, address: solana.Address(key[32:]), ip: sources.take()}
-	dialer := net.Dialer{Timeout: 5 * time.Second, LocalAddr: &net.TCPAddr{IP: net.ParseIP(b.ip)}}
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(b.ip)}}
 	b.http = &http.Client{
-		Timeout:   20 * time.Second,
+		Timeout:   runtest.Patience,
 		Transport: &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 64, IdleConnTimeout: 5 * time.Second},
 	}
 	r.t.Cleanup(b.http.CloseIdleConnections)
@@ -554,14 +584,24 @@ func (b *buyer) claim(id string) (string, *answer) {
 }
 
 // awaitClaim waits until a claim is in one of the states.
-func (b *buyer) awaitClaim(within time.Duration, id string, states ...string) string {
+func (b *buyer) awaitClaim(id string, states ...string) string {
 	b.r.t.Helper()
-	var state string
-	eventually(b.r.t, within, fmt.Sprintf("claim %s in %v", id, states), func() bool {
-		state, _ = b.claim(id)
-		return slices.Contains(states, state)
-	})
-	return state
+	return await.Value(b.r.t, fmt.Sprintf("claim %s in %v", id, states), func() string {
+		state, _ := b.claim(id)
+		return state
+	}, func(state string) bool { return slices.Contains(states, state) })
+}
+
+// awaitBlockhash waits until the desk builds with a blockhash that is as new as what
+// is confirmed now. Where many slots were opened at once, what it builds before has
+// expired already.
+func (r *rig) awaitBlockhash() {
+	r.t.Helper()
+	var confirmed uint64
+	r.ask("getSlot", &confirmed, map[string]any{"commitment": "confirmed"})
+	await.Value(r.t, fmt.Sprintf("the desk to have a blockhash of slot %d", confirmed), func() uint64 {
+		return uint64(metric(r.t, r.s, "blockdesk_settlement_blockhash_slot"))
+	}, func(slot uint64) bool { return slot >= confirmed })
 }
 
 // moved fails unless exactly these balances have changed, to the atom.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/await"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
 	"blockdesk/internal/solana/token"
@@ -117,7 +118,7 @@ func startSigner(t *testing.T, key, socket string) (*signerProcess, *cosign.Sock
 		}
 	})
 	var s *cosign.SocketSigner
-	eventually(t, 10*time.Second, "the signer", func() bool {
+	await.True(t, "the signer", func() bool {
 		s, err = cosign.Dial(socket, cosign.SocketOptions{})
 		return err == nil
 	})
