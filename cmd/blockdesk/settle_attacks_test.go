@@ -35,9 +35,7 @@ var attackDeal = deal{"T1", "1000", "USDC", "desk"}
 
 func newAttackRig(t *testing.T) *attackRig {
 	t.Helper()
-	a := &attackRig{rig: newRig(t, rigOptions{wallets: 3, chain: func(o *sandbox.Options) {
-		o.ManualSlots, o.BlockhashSlots = true, 0 // 0: as on mainnet
-	}})}
+	a := &attackRig{rig: newRig(t, rigOptions{wallets: 3, blockhashSlots: mainnetBlockhash, chain: func(o *sandbox.Options) { o.ManualSlots = true }})}
 	a.taker, a.other = a.wallet(1).handshake(), a.wallet(2).handshake()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

@@ -62,8 +62,8 @@ func TestSettleKill(t *testing.T) {
 func newTumult(t *testing.T, signer bool) *tumult {
 	t.Helper()
 	return &tumult{
-		rig: newRig(t, rigOptions{wallets: killBuyers, claimTTL: killClaimS, signer: signer, hangs: true, chain: func(o *sandbox.Options) {
-			o.SlotTime, o.FinalizeSlots, o.BlockhashSlots = killSlot, killFinalizeSlots, 0 // 0: as on mainnet
+		rig: newRig(t, rigOptions{wallets: killBuyers, claimTTL: killClaimS, signer: signer, hangs: true, blockhashSlots: mainnetBlockhash, chain: func(o *sandbox.Options) {
+			o.SlotTime, o.FinalizeSlots = killSlot, killFinalizeSlots
 		}}),
 		claims: map[string]bool{}, payments: map[string]bool{}, tries: map[string]int{}, unpaid: map[*buyer][]ownPayment{},
 	}

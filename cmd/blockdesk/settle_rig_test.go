@@ -39,7 +39,7 @@ import (
 const settleDeskConfig = `  rfq_writes_per_minute: 0
   dvp_per_minute: 0
   handshake_per_minute: 0
-chain: {rpc_urls: %q, timeout_ms: 60000, attempt_timeout_ms: 50000}
+chain: {rpc_urls: %q, timeout_ms: 60000, attempt_timeout_ms: 50000, blockhash_slots: 20000}
 settle: {%s, resend_ms: 200, poll_ms: 50, watch_ms: %[9]d}
 rfq:
   usdc_mint: %[3]s
@@ -69,13 +69,15 @@ type rig struct {
 }
 
 // Figures of the tests' chains. A block is final soon, so that slots may be long, and
-// a blockhash outlives every test that does not let it expire. The desk itself
-// counts on mainnet's 150 blocks: that is more than a minute.
+// a blockhash outlives every test that does not let it expire.
 const (
 	testSlot           = 500 * time.Millisecond
 	testFinalizeSlots  = 2
-	testBlockhashSlots = 20_000
+	testBlockhashSlots = 20_000 // as in settleDeskConfig
 )
+
+// mainnetBlockhash is how many slots a blockhash lives on mainnet.
+const mainnetBlockhash = 150
 
 // testChain returns the options of a chain with so many wallets.
 func testChain(wallets int) sandbox.Options {
@@ -86,13 +88,15 @@ func testChain(wallets int) sandbox.Options {
 
 // rigOptions are what the tests have differently.
 type rigOptions struct {
-	chain    func(*sandbox.Options) // changes testChain's
-	wallets  int
-	claimTTL int  // seconds; 0 = an hour
-	maxAge   int  // seconds, of prices; 0 = an hour
-	watchMS  int  // between two looks for payments; 0 = 300
-	hangs    bool // the chain may not answer: the desk does not wait long for it
-	signer   bool // the desk's key is in a process of its own
+	chain func(*sandbox.Options) // changes testChain's
+	// blockhashSlots is how long a blockhash lives; 0 = testBlockhashSlots.
+	blockhashSlots int
+	wallets        int
+	claimTTL       int  // seconds; 0 = an hour
+	maxAge         int  // seconds, of prices; 0 = an hour
+	watchMS        int  // between two looks for payments; 0 = 300
+	hangs          bool // the chain may not answer: the desk does not wait long for it
+	signer         bool // the desk's key is in a process of its own
 	// firmWallet: the first wallet is the firm AA's, which takes claims over FIX.
 	firmWallet bool
 }
@@ -110,7 +114,12 @@ func newRig(t *testing.T, o rigOptions) *rig {
 		o.watchMS = 300
 	}
 	r := &rig{t: t, keys: t.TempDir()}
-	r.startChain(o.wallets, o.chain)
+	r.startChain(o.wallets, func(chain *sandbox.Options) {
+		chain.BlockhashSlots = cmp.Or(o.blockhashSlots, testBlockhashSlots)
+		if o.chain != nil {
+			o.chain(chain)
+		}
+	})
 	key := fmt.Sprintf("key_file: %q", r.keyFile("desk"))
 	if o.signer {
 		dir, err := os.MkdirTemp("", "signer") // short: a socket's path has to be
@@ -126,6 +135,9 @@ func newRig(t *testing.T, o rigOptions) *rig {
 		r.setup.Treasury.Address, r.setup.Mints["SLUSD"].Address, r.setup.Mints["92C"].Address, o.claimTTL, o.maxAge, o.watchMS)
 	if o.hangs {
 		config = strings.Replace(config, "timeout_ms: 60000, attempt_timeout_ms: 50000", "timeout_ms: 2000, attempt_timeout_ms: 1000", 1)
+	}
+	if o.blockhashSlots != 0 {
+		config = strings.Replace(config, "blockhash_slots: 20000", fmt.Sprint("blockhash_slots: ", o.blockhashSlots), 1)
 	}
 	config = testConfig(t, config)
 	if o.firmWallet {
