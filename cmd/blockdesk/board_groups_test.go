@@ -4,11 +4,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"blockdesk/internal/runtest"
 )
 
 // TestBoardOfGroups: one group's board is live for all groups' pairs, each read from
 // its own group's feed, and says which are not.
 func TestBoardOfGroups(t *testing.T) {
+	runtest.NotRaced(t, "what it tests runs in a browser or in Node")
 	t.Parallel()
 	c := startChromium(t)
 	here, there := startTwoGroups(t)

@@ -13,6 +13,7 @@ import (
 
 	"blockdesk/bench/server"
 	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 )
 
 // boardShown is what the board shows: texts, as a reader sees them.
@@ -117,7 +118,7 @@ func sameLevels(t *testing.T, side string, shown [][3]string, want [][2]string) 
 // what the ladder works out is what a quote says.
 func offersEqual(t *testing.T, p *tab, s *server.Server, chosen string) {
 	t.Helper()
-	var board struct {
+	type board struct {
 		Offers []struct {
 			OrderID  string                   `json:"order_id"`
 			Left     string                   `json:"available_usd"`
@@ -130,13 +131,24 @@ func offersEqual(t *testing.T, p *tab, s *server.Server, chosen string) {
 			} `json:"operator_declared"`
 		}
 	}
-	getJSON(t, s.Addresses.Base+"/api/v1/exchange/board", &board)
+	told := await.Value(t, "best prices of both offers", func() (b board) {
+		getJSON(t, s.Addresses.Base+"/api/v1/exchange/board", &b)
+		return b
+	}, func(b board) bool {
+		priced := 0
+		for _, o := range b.Offers {
+			if o.Best != "" {
+				priced++
+			}
+		}
+		return priced == 2
+	})
 	var shown boardShown
 	p.await("offers", fmt.Sprintf("document.querySelectorAll('#ticket-rows tr').length === %d && "+ // of the feed
 		"[...document.querySelectorAll('#ticket-rows .best')].every((b) => /^[0-9]/.test(b.textContent)) && "+ // of REST
-		"/^[0-9]/.test(document.querySelector('#ladder-rows .best')?.textContent)", len(board.Offers)))
+		"/^[0-9]/.test(document.querySelector('#ladder-rows .best')?.textContent)", len(told.Offers)))
 	p.read(readBoard, &shown)
-	for i, o := range board.Offers {
+	for i, o := range told.Offers {
 		x := shown.Offers[i]
 		if x[0] != o.OrderID || !sameNumber(x[1], o.Left) || !sameNumber(x[2], o.Best) || x[3] != "not verified" || o.Verified {
 			t.Errorf("offer %d: %q is shown, the API has %+v", i, x, o)
@@ -190,6 +202,7 @@ func (f firms) order(prefix string, list [][3]string) {
 
 // TestBoard: a reader's whole visit to the board, in a real browser.
 func TestBoard(t *testing.T) {
+	runtest.NotRaced(t, "what it tests runs in a browser or in Node")
 	t.Parallel()
 	c := startChromium(t)
 	s := startProgram(t, testConfig(t, "  rfq_writes_per_minute: 0\n"+deskConfig))
@@ -247,6 +260,7 @@ const noSockets = `globalThis.WebSocket = class { constructor() { setTimeout(() 
 
 // TestBoardWithoutDesk: where no desk is enabled the board is a market's alone.
 func TestBoardWithoutDesk(t *testing.T) {
+	runtest.NotRaced(t, "what it tests runs in a browser or in Node")
 	t.Parallel()
 	c := startChromium(t)
 	s := startProgram(t, testConfig(t, "rfq: {enabled: false}\n"))
@@ -364,10 +378,12 @@ addEventListener('wallet-standard:app-ready', (event) => event.detail.register(w
 // TestBoardSettles: a demo's claim is settled by clicks alone, and a wallet that
 // proves nothing gets no token.
 func TestBoardSettles(t *testing.T) {
+	runtest.NotRaced(t, "what it tests runs in a browser or in Node")
 	t.Parallel()
 	c := startChromium(t)
 	localChain(t)
-	s := startProgram(t, "demo: true\nlisten: {chain: \"127.0.0.1:0\"}\nhttp: {market_data_per_minute: 0, handshake_per_minute: 0, dvp_per_minute: 0}\n")
+	s := startProgram(t, "demo: true\nlisten: {chain: \"127.0.0.1:0\"}\nhttp: {market_data_per_minute: 0, handshake_per_minute: 0, dvp_per_minute: 0}\n"+
+		"chain: {blockhash_slots: 100000, timeout_ms: 60000, attempt_timeout_ms: 50000}\nrfq: {claim_ttl_s: 3600, quote_ttl_s: 3600}\n")
 	var config struct {
 		Chain string `json:"demo_chain_url"`
 	}

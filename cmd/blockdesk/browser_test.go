@@ -13,18 +13,11 @@ import (
 	"time"
 
 	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 )
 
-const (
-	// browserStart bounds the start of Chromium, browserAnswer one request to it:
-	// a page that lays itself out on a busy machine answers nothing meanwhile.
-	browserStart  = time.Minute
-	browserAnswer = 2 * time.Minute
-	// browserWait bounds what a page takes to show something.
-	browserWait = 2 * time.Minute
-	// maxBrowserLine bounds an answer of the driver's.
-	maxBrowserLine = 8 << 20
-)
+// maxBrowserLine bounds an answer of the driver's.
+const maxBrowserLine = 8 << 20
 
 // chromium is a real browser without a screen, driven by a Node process.
 type chromium struct {
@@ -40,7 +33,7 @@ func startChromium(t *testing.T) *chromium {
 	node := tool(t, "node")
 	dir := clientDir(t, "browser")
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", ".chromium")); err != nil {
-		t.Skip("skipped: npm's Chromium is not installed (make browser)")
+		runtest.Missing(t, "Chromium of npm", "make browser")
 	}
 	cmd := exec.Command(node, filepath.Join(dir, "drive.mjs"))
 	c := &chromium{t: t, answers: make(chan []byte), said: &bytes.Buffer{}}
@@ -60,7 +53,7 @@ func startChromium(t *testing.T) *chromium {
 		}
 	}()
 	t.Cleanup(func() {
-		overdue := time.AfterFunc(browserAnswer, func() { _ = cmd.Process.Kill() }) // it may have ended
+		overdue := time.AfterFunc(runtest.Patience, func() { _ = cmd.Process.Kill() }) // it may have ended
 		defer overdue.Stop()
 		in.Close()
 		for range c.answers { // an answer that nobody waited for
@@ -70,14 +63,14 @@ func startChromium(t *testing.T) *chromium {
 		}
 	})
 	var version string
-	if err := c.answer(browserStart, &version); err != nil {
+	if err := c.answer(&version); err != nil {
 		t.Skipf("skipped: Chromium does not start here: %v", err)
 	}
 	return c
 }
 
 // answer reads the next answer of the driver.
-func (c *chromium) answer(within time.Duration, result any) error {
+func (c *chromium) answer(result any) error {
 	select {
 	case line, ok := <-c.answers:
 		if !ok {
@@ -97,8 +90,8 @@ func (c *chromium) answer(within time.Duration, result any) error {
 			return nil
 		}
 		return json.Unmarshal(a.Result, result)
-	case <-time.After(within):
-		return errors.New("no answer in " + within.String())
+	case <-time.After(runtest.Patience): // a page that lays itself out on a busy machine answers nothing meanwhile
+		return errors.New("no answer in " + runtest.Patience.String())
 	}
 }
 
@@ -112,7 +105,7 @@ func (c *chromium) do(what string, args map[string]any, result any) {
 	if _, err := c.in.Write(append(must(json.Marshal(args)), '\n')); err != nil {
 		c.t.Fatal(err)
 	}
-	if err := c.answer(browserAnswer, result); err != nil {
+	if err := c.answer(result); err != nil {
 		c.t.Fatalf("%s %v: %v", what, args, err)
 	}
 }

@@ -16,10 +16,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"blockdesk/internal/runtest"
 	"blockdesk/settle/cosign"
 )
 
@@ -289,7 +289,7 @@ func (p *jsonPlaces) mustFail(t *testing.T, args []string, c *jsonCase) {
 // stop once it has said something.
 func runJSON(t *testing.T, args []string, in string, process, stays bool) (out, errOut string, exit int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	if !process {

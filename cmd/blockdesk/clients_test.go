@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"blockdesk/bench/server"
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/sandbox"
 )
 
@@ -28,26 +30,35 @@ func clientDir(t *testing.T, name string) string {
 	return dir
 }
 
+// packages are those of Debian that have the tests' programs, where they have another
+// name.
+var packages = map[string]string{
+	"g++": "g++ libquickfix-dev", "node": "nodejs", "python3": "python3", "systemd-analyze": "systemd", "go": "golang",
+}
+
 // tool returns the path of a program, or skips the test.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
-		t.Skipf("skipped: no %s here", name)
+		runtest.Missing(t, name, "apt-get install "+cmp.Or(packages[name], name))
 	}
 	return path
 }
 
-// runClient runs a client to its end, at most within, and returns what it said.
-func runClient(t *testing.T, within time.Duration, command string, args ...string) (string, error) {
+// runClient runs a client to its end and returns what it said.
+func runClient(t *testing.T, command string, args ...string) (string, error) {
 	t.Helper()
-	return runClientIn(t, "", within, command, args...)
+	return runClientIn(t, "", command, args...)
 }
 
+// clientTime ends a client that hangs. Some compile, install or lay out pages first.
+const clientTime = 2 * runtest.Patience
+
 // runClientIn is runClient in a folder.
-func runClientIn(t *testing.T, dir string, within time.Duration, command string, args ...string) (string, error) {
+func runClientIn(t *testing.T, dir, command string, args ...string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), within)
+	ctx, cancel := context.WithTimeout(context.Background(), clientTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, command, args...)
 	cmd.Dir = dir
@@ -58,6 +69,7 @@ func runClientIn(t *testing.T, dir string, within time.Duration, command string,
 // A client that shares no line with us, QuickFIX C++ with its own dictionary
 // and validation on, trades through three sessions.
 func TestIndependentFIXClient(t *testing.T) {
+	runtest.NotRaced(t, "its client is not Go, and the tests of fixgw race the gateway")
 	t.Parallel()
 	trader := buildTrader(t)
 	dictionary, err := filepath.Abs(filepath.Join("..", "..", "fixgw", "FIX44.xml"))
@@ -74,12 +86,12 @@ func buildTrader(t *testing.T) string {
 	t.Helper()
 	compiler := tool(t, "g++")
 	if _, err := os.Stat("/usr/include/quickfix/Application.h"); err != nil {
-		t.Skip("skipped: no QuickFIX C++ here (Debian: libquickfix-dev)")
+		runtest.Missing(t, "QuickFIX C++", "apt-get install libquickfix-dev")
 	}
 	dir := clientDir(t, "quickfix")
 	trader := filepath.Join(t.TempDir(), "trader")
 	// C++14: QuickFIX's headers have exception specifications, which C++17 ended.
-	if out, err := runClient(t, 3*time.Minute, compiler, "-std=c++14", "-Wall", "-Wno-deprecated", "-o", trader,
+	if out, err := runClient(t, compiler, "-std=c++14", "-Wall", "-Wno-deprecated", "-o", trader,
 		filepath.Join(dir, "line.cpp"), filepath.Join(dir, "trader.cpp"), "-lquickfix", "-lpthread"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -89,11 +101,12 @@ func buildTrader(t *testing.T) string {
 // Another one, npm's jspurefix, with its stock dictionary and with ours, and its
 // checks on.
 func TestIndependentFIXClientJS(t *testing.T) {
+	runtest.NotRaced(t, "its client is not Go, and the tests of fixgw race the gateway")
 	t.Parallel()
 	node := tool(t, "node")
 	dir := clientDir(t, "jspurefix")
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", "jspurefix")); err != nil {
-		t.Skip("skipped: npm's jspurefix is not installed (npm --prefix internal/clients/jspurefix ci)")
+		runtest.Missing(t, "jspurefix of npm", "npm --prefix internal/clients/jspurefix ci")
 	}
 	dictionary, err := filepath.Abs(filepath.Join("..", "..", "sdk", "fix", "FIX44-blockdesk.xml"))
 	if err != nil {
@@ -146,7 +159,7 @@ func (f *fixService) life() string {
 // prints "pay " and the transaction, and reads the payment's signature.
 func (f *fixService) trade(command string, args ...string) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(f.t.Context(), clientTime)
 	defer cancel()
 	client := exec.CommandContext(ctx, command, args...)
 	client.Stderr = os.Stderr

@@ -11,9 +11,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
+
+	"blockdesk/internal/runtest"
 )
 
 // notRun is the list of what no test here runs, by how a line begins: why not, and
@@ -159,7 +160,7 @@ func makeTarget(root, line string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "make", append([]string{"-n"}, words[1:]...)...)
 	cmd.Dir = root

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"blockdesk/internal/runtest"
 )
 
 // printedLine is one command line that a document prints.
@@ -142,7 +144,7 @@ func tracked(t testing.TB, patterns ...string) []string {
 	cmd := exec.Command("git", append([]string{"-C", repository(t), "ls-files", "--"}, patterns...)...)
 	out, err := cmd.Output()
 	if err != nil {
-		t.Skipf("skipped: git does not tell what is tracked: %v", err)
+		runtest.Missing(t, "repository of git ("+err.Error()+")", "apt-get install git, and clone the repository")
 	}
 	return strings.Fields(string(out))
 }

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"blockdesk/internal/runtest"
 )
 
 // terminal is one shell that a reader types a document's lines into, one after the
@@ -76,16 +78,16 @@ func endGroup(cmd *exec.Cmd) error {
 // assigns matches a line that only sets a variable, which must not be empty then.
 var assigns = regexp.MustCompile(`^([A-Za-z_]+)=([^\s$]*\$\((?s:.*)\)\S*|\S+)$`)
 
-// run types a line and returns what it prints and its status; a line that is not
-// over within is an error, and the shell is gone.
-func (t *terminal) run(within time.Duration, line string) (printed string, status int, err error) {
+// run types a line and returns what it prints and its status; a line that hangs
+// is an error, and the shell is gone.
+func (t *terminal) run(line string) (printed string, status int, err error) {
 	t.mark++
 	end := fmt.Sprintf("end of line %d:", t.mark)
 	line = t.places.Replace(line)
 	if m := assigns.FindStringSubmatch(line); m != nil {
 		line += fmt.Sprintf("\nif [ -n \"$%s\" ]; then echo \"$%[1]s\"; else echo %[1]s is empty; false; fi", m[1])
 	}
-	expired := time.AfterFunc(within, func() { _ = syscall.Kill(-t.shell.Process.Pid, syscall.SIGKILL) })
+	expired := time.AfterFunc(lineTime, func() { _ = syscall.Kill(-t.shell.Process.Pid, syscall.SIGKILL) })
 	defer expired.Stop()
 	if _, err := fmt.Fprintf(t.in, "{ %s\n} 2>&1 </dev/null\nprintf '\\n%s %%d\\n' $?\n", line, end); err != nil {
 		return "", 0, err
@@ -99,7 +101,7 @@ func (t *terminal) run(within time.Duration, line string) (printed string, statu
 		}
 		out.WriteString(text)
 		if err != nil {
-			return out.String(), 0, fmt.Errorf("not over in %v, or the shell has ended: %w", within, err)
+			return out.String(), 0, fmt.Errorf("not over in %v, or the shell has ended: %w", lineTime, err)
 		}
 	}
 }
@@ -129,23 +131,23 @@ func (g *growing) String() string {
 
 // watch runs a line that does not end by itself until it has printed what matches.
 // One that others of the document need is kept until the terminal is closed.
-func (t *terminal) watch(within time.Duration, line string, want *regexp.Regexp, keep bool) (printed string, err error) {
+func (t *terminal) watch(line string, want *regexp.Regexp, keep bool) (printed string, err error) {
 	g := &growing{more: make(chan struct{}, 1)}
 	cmd := exec.Command("/bin/sh", "-c", t.places.Replace(line))
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = t.dir, t.env, g, g
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = runtest.Patience
 	if err := cmd.Start(); err != nil {
 		return "", err
 	}
 	t.left = append(t.left, cmd)
-	ctx, cancel := context.WithTimeout(context.Background(), within)
+	ctx, cancel := context.WithTimeout(context.Background(), lineTime)
 	defer cancel()
 	for !want.MatchString(g.String()) {
 		select {
 		case <-g.more:
 		case <-ctx.Done():
-			return g.String(), fmt.Errorf("not within %v", within)
+			return g.String(), fmt.Errorf("not in %v", lineTime)
 		}
 	}
 	if !keep {
@@ -162,10 +164,10 @@ type expectation struct {
 	goesOn bool   // it does not end by itself: it is ended when it has printed that
 	keep   bool   // … or runs on, since later lines need it
 	fails  bool   // it is shown to fail, and does
-	within time.Duration
 }
 
-const lineTime = 30 * time.Second
+// lineTime ends a line that hangs.
+const lineTime = runtest.Patience
 
 // silent are programs that print nothing when all is well.
 var silent = regexp.MustCompile(`^(cd|export|sleep|mkdir|mv|cp|rm|chmod|chown|ln|install|test|kill|unset|set|umask)\b`)
@@ -185,15 +187,12 @@ func (t *terminal) follow(p printedLine, expected []expectation) error {
 			break
 		}
 	}
-	if e.within == 0 {
-		e.within = lineTime
-	}
 	want, err := regexp.Compile(e.prints)
 	if err != nil {
 		return err
 	}
 	if e.goesOn || e.keep {
-		out, err := t.watch(e.within, p.text, want, e.keep)
+		out, err := t.watch(p.text, want, e.keep)
 		if err != nil {
 			return fmt.Errorf("%v\n%w: no %q in:\n%s", p, err, e.prints, out)
 		}
@@ -203,7 +202,7 @@ func (t *terminal) follow(p printedLine, expected []expectation) error {
 	if len(p.typed) > 0 { // printf, since a session's lines end when the last one is answered
 		line = "{ cat <<'TYPED'\n" + strings.Join(p.typed, "\n") + "\nTYPED\n} | " + line
 	}
-	out, status, err := t.run(e.within, line)
+	out, status, err := t.run(line)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%v\n%w\n%s", p, err, out)

@@ -16,6 +16,7 @@ import (
 
 	"blockdesk/bench/server"
 	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 )
 
 // Every command line that a document prints is run, or, where no test can run it,
@@ -75,6 +76,7 @@ func readersOf(t *testing.T) map[string][]printedLine {
 }
 
 func TestDocuments(t *testing.T) {
+	runtest.NotRaced(t, "it runs a document's lines one after the other, which other tests race")
 	t.Parallel()
 	documents := readersOf(t)
 	for name := range elsewhere {

@@ -127,6 +127,22 @@ func (c *conversation) await(e example) *spoken {
 	return found
 }
 
+// published waits until so many updates of the book have come: each change to the book
+// is then an update of its own, however slow its readers are.
+func (c *conversation) published(n int) {
+	c.t.Helper()
+	await.Equal(c.t, "updates of the book", n, func() (updates int) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, s := range c.all {
+			if !s.sent && s.matches("35=X") {
+				updates++
+			}
+		}
+		return updates
+	})
+}
+
 // compare holds the document to the conversation, or writes it.
 func (c *conversation) compare(examples []example) {
 	c.t.Helper()
@@ -427,7 +443,7 @@ func TestFIXDocuments(t *testing.T) {
 	at := service.Addresses.FIX
 	c := &conversation{t: t}
 	talkSession(c, at)
-	talkOrders(c, at)
+	talkOrders(c, at, service.Addresses.API)
 	cli(t, service, "fix", "announce", "restart at 18:00 UTC, two minutes")
 	c.compare(docExamples)
 }
@@ -458,27 +474,35 @@ func talkInstruments(c *conversation, s *fixSession) {
 }
 
 // talkOrders has a day of two firms.
-func talkOrders(c *conversation, at string) {
+func talkOrders(c *conversation, at, api string) {
 	a := c.logOn(at, traderA, func(o *fixclient.Options) { o.LogonFields, o.KeepSequence = "8013=N\x01", true })
 	c.logOn(at, traderA2, func(o *fixclient.Options) { o.Username, o.LogonFields = traderA, "9406=Y\x01" })
 	b := c.logOn(at, traderB, nil)
 	talkInstruments(c, b)
 	a.say("D", "11=buy-1|55="+testSymbol+"|54=1|60=T|38=100|40=2|44=0.9985|59=1|")
 	a.expect(map[int]string{35: "8", 150: "0"})
+	// An order is acknowledged before the book shows it.
+	await.True(c.t, "the order in the book", func() bool {
+		return strings.Contains(get(c.t, api+"/api/v1/market/depth?symbol="+testSymbol), `"0.998500"`)
+	})
 	b.say("V", "262=book-1|263=1|264=10|265=1|267=3|269=0|269=1|269=2|146=1|55="+testSymbol+"|")
 	c.await(example{"market-data-snapshot", false, "35=W"})
 	b.say("D", "11=sell-1|55="+testSymbol+"|54=2|60=T|38=40|40=2|44=0.9985|59=3|")
 	a.expect(map[int]string{35: "8", 150: "F"})
+	c.published(1)
 	a.say("G", "11=replace-1|41=buy-1|55="+testSymbol+"|54=1|60=T|38=90|40=2|44=0.9980|59=1|")
 	a.expect(map[int]string{35: "8", 150: "5"})
+	c.published(2)
 	a.say("H", "11=replace-1|55="+testSymbol+"|54=1|")
 	a.expect(map[int]string{35: "8", 150: "I"})
 	a.say("F", "11=cancel-1|41=replace-1|55="+testSymbol+"|54=1|60=T|")
 	a.expect(map[int]string{35: "8", 150: "4"})
+	c.published(3)
 	a.say("F", "11=cancel-2|41=replace-1|55="+testSymbol+"|54=1|60=T|")
 	a.expect(map[int]string{35: "9"})
 	a.say("D", "11=sell-2|55="+testSymbol+"|54=2|60=T|38=25|40=2|44=1.0015|59=1|")
 	a.expect(map[int]string{35: "8", 150: "0"})
+	c.published(4)
 	a.say("q", "11=mass-1|530=1|55="+testSymbol+"|60=T|")
 	a.expect(map[int]string{35: "8", 150: "4"})
 	a.expect(map[int]string{35: "r"})

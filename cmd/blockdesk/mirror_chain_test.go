@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 )
-
-// mirrorPatience is how long the service may take to tell what is so.
-const mirrorPatience = time.Minute
 
 // A pool and a book on a local chain move while the service follows them through
 // three nodes that fail, lag and lie, through a fork that is rolled back, and
@@ -22,13 +22,9 @@ const mirrorPatience = time.Minute
 // BLOCKDESK_MIRROR_SECONDS is for how long, with troubles and restarts by chance;
 // without it, each kind is met once. BLOCKDESK_SEED asks for the same moves again.
 func TestMirrorFollowsTheChain(t *testing.T) {
+	runtest.NotRaced(t, "it follows a chain in real time, which the detector is too slow for; the tests of mirror race the same code")
 	t.Parallel()
-	seed := fromEnv(t, "BLOCKDESK_SEED", uint64(time.Now().UnixNano()))
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("seed %d", seed)
-		}
-	})
+	seed := runtest.Seed(t)
 	r := newMirrorRig(t, seed)
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -57,11 +53,12 @@ func TestMirrorFollowsTheChain(t *testing.T) {
 // The local chain itself is a node that can be mirrored, as a demo does: one that is
 // alone is believed, though it tells what an open slot holds already.
 func TestMirrorFollowsTheSandbox(t *testing.T) {
+	runtest.NotRaced(t, "it follows a chain in real time, which the detector is too slow for; the tests of mirror race the same code")
 	t.Parallel()
 	r := &mirrorRig{t: t, m: newChainMarket(t, fromEnv(t, "BLOCKDESK_SEED", 5))}
 	r.start(r.m.node.URL())
 	for range 25 {
-		time.Sleep(slotPause)
+		r.pace(t.Context())
 		if err := r.m.step(); err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +134,7 @@ func (r *mirrorRig) trials() {
 	}
 	r.contradiction()
 	r.forked(10, 4)
-	r.outage(time.Second)
+	r.outage(2)
 	r.nodes[1].set(troubles["another book"])
 	r.restart(false)
 	r.follows(r.now() + 3)
@@ -175,13 +172,18 @@ func (r *mirrorRig) forked(slots, ahead int) {
 	r.follows(r.now() + uint64(ahead) + 2)
 }
 
-// outage takes all nodes away.
-func (r *mirrorRig) outage(length time.Duration) {
+// outage takes all nodes away, until the service has asked each so many times in vain.
+func (r *mirrorRig) outage(asked int) {
 	r.t.Helper()
+	var calls atomic.Int64
 	for _, n := range r.nodes {
-		n.set(r.troubles()["unavailable"])
+		n.set(trouble{answer: func(_ context.Context, w http.ResponseWriter) {
+			calls.Add(1)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}})
 	}
-	time.Sleep(length)
+	enough := int64(asked * len(r.nodes))
+	await.Value(r.t, fmt.Sprintf("%d questions to nodes that are away", enough), calls.Load, func(n int64) bool { return n >= enough })
 	r.heal()
 	r.follows(r.now())
 }
@@ -204,7 +206,7 @@ func (r *mirrorRig) tumble(rng *rand.Rand, length time.Duration) {
 			if err := r.s.Kill(); err != nil {
 				r.t.Fatal(err)
 			}
-			time.Sleep(time.Duration(rng.Int64N(int64(3 * time.Second)))) // swaps go on
+			time.Sleep(time.Duration(rng.Int64N(int64(3 * time.Second)))) // sleep: swaps go on
 			if err := r.s.Restart(context.Background()); err != nil {
 				r.t.Fatal(err)
 			}
@@ -212,14 +214,14 @@ func (r *mirrorRig) tumble(rng *rand.Rand, length time.Duration) {
 			r.heal()
 			r.forked(5+rng.IntN(15), rng.IntN(6))
 		case 4:
-			r.outage(time.Duration(rng.Int64N(int64(3 * time.Second))))
+			r.outage(1 + rng.IntN(6))
 		case 5:
 			r.heal()
 			r.follows(r.now() + 1)
 		default:
 			r.spoil(rng.IntN(3), troubles[names[rng.IntN(len(names))]])
 		}
-		time.Sleep(time.Duration(rng.Int64N(int64(time.Second))))
+		time.Sleep(time.Duration(rng.Int64N(int64(time.Second)))) // sleep: paces the troubles
 	}
 	r.heal()
 }

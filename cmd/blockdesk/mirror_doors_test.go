@@ -131,13 +131,9 @@ func (r *mirrorRig) checkFIX(client *fixclient.Client, b *fixBook, want *mirrore
 		if err := client.Send("D", []byte(body)); err != nil {
 			r.t.Fatal(err)
 		}
-		select {
-		case m := <-b.others:
-			if m[35] != "8" || m[11] != id || m[39] != c.status || !strings.Contains(strings.ToUpper(m[58]), c.reason) {
-				r.t.Errorf("an order for %s: %v", c.symbol, m)
-			}
-		case <-time.After(10 * time.Second):
-			r.t.Errorf("an order for %s has no answer", c.symbol)
+		m := await.Receive(r.t, "the answer to an order for "+c.symbol, b.others)
+		if m[35] != "8" || m[11] != id || m[39] != c.status || !strings.Contains(strings.ToUpper(m[58]), c.reason) {
+			r.t.Errorf("an order for %s: %v", c.symbol, m)
 		}
 	}
 }

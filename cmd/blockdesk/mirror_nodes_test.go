@@ -16,8 +16,8 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/tx"
 )
@@ -107,7 +107,7 @@ type landing struct {
 }
 
 func newCluster(url string, watched []string) *cluster {
-	return &cluster{url: url, watched: watched, http: &http.Client{Timeout: 10 * time.Second}, may: map[uint64][]*bank{}, held: map[uint64][2]string{}, landed: map[string]landing{}, done: map[string]uint64{}}
+	return &cluster{url: url, watched: watched, http: &http.Client{Timeout: runtest.Patience}, may: map[uint64][]*bank{}, held: map[uint64][2]string{}, landed: map[string]landing{}, done: map[string]uint64{}}
 }
 
 // read makes a bank of what the chain has now of some accounts, with the clock's.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"blockdesk/bench/server"
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 )
@@ -21,15 +22,16 @@ import (
 // mirrorPairsConfig mirrors both pairs of a chainMarket, beside an instrument of
 // the service's own.
 const mirrorPairsConfig = `rfq: {enabled: false, pairs: []}
-chain: {timeout_ms: 4000, attempt_timeout_ms: 1500}
+chain: {timeout_ms: %[11]d, attempt_timeout_ms: %[12]d}
 instruments:
   - {symbol: SLUSD/USDC, price_decimals: 6, qty_decimals: 6, tick: "0.0001", lot: "0.01", min_qty: "0.01", max_qty: "100000000", max_price: "1000000", book_source: mirrored}
   - {symbol: 92C/SLUSD, price_decimals: 6, qty_decimals: 6, tick: "0.0001", lot: "0.01", min_qty: "0.01", max_qty: "100000000", max_price: "1000000", book_source: mirrored}
   - {symbol: STOCK/USDC, price_decimals: 6, qty_decimals: 6, tick: "0.0001", lot: "0.01", min_qty: "0.01", max_qty: "100000000", max_price: "1000000", book_source: matched}
 mirror:
-  rpc_urls: %q
+  rpc_urls: %[1]q
   every_ms: 200
   stale_after_ms: 3000
+  clock_tolerance_s: 3600
   record_every_s: 2
   reach_days: 0
   pairs:
@@ -59,16 +61,18 @@ type mirrorRig struct {
 	nodes []*chainNode
 	s     *server.Server
 	watch *watcher
+	// hangs: nodes may not answer, and the service does not wait long for them.
+	hangs bool
 
-	// running is closed to stop the market, which then closes stopped.
-	running chan struct{}
+	// running stops the market, which then tells stopped.
+	running context.CancelFunc
 	stopped chan error
 }
 
 // newMirrorRig starts all of it.
 func newMirrorRig(t *testing.T, seed uint64) *mirrorRig {
 	t.Helper()
-	r := &mirrorRig{t: t, m: newChainMarket(t, seed)}
+	r := &mirrorRig{t: t, m: newChainMarket(t, seed), hangs: true}
 	var urls []string
 	for range 3 {
 		n := newChainNode(t, r.m.cluster)
@@ -85,31 +89,54 @@ func newMirrorRig(t *testing.T, seed uint64) *mirrorRig {
 func (r *mirrorRig) start(urls string) {
 	r.t.Helper()
 	first, second := r.m.pools[0], r.m.pools[1]
+	timeoutMS, attemptMS := 60_000, 50_000
+	if r.hangs {
+		timeoutMS, attemptMS = 4_000, 1_500
+	}
 	config := fmt.Sprintf(mirrorPairsConfig, urls, text(first.base.coin.Mint), text(first.quote.coin.Mint),
 		text(r.m.book.at), text(first.at), r.m.setup.Desk.Accounts["SLUSD"], text(second.base.coin.Mint),
-		text(second.at), text(second.base.account), text(second.quote.account))
+		text(second.at), text(second.base.account), text(second.quote.account), timeoutMS, attemptMS)
 	r.s = startProgram(r.t, testConfig(r.t, config))
+}
+
+// behind is by how many slots the service may be behind before the market waits for
+// it. A machine on which no two nodes answer within one slot gets longer ones.
+const behind = 40
+
+// pace waits until the next slot may open: not sooner than slotPause after the last,
+// and the later, the further the service is behind.
+func (r *mirrorRig) pace(ctx context.Context) {
+	pause := slotPause
+	if r.watch != nil {
+		r.watch.mu.Lock()
+		told := r.watch.slot
+		r.watch.mu.Unlock()
+		if now := r.now(); told > 0 && now > told+behind {
+			pause *= time.Duration((now - told) / behind * 2)
+		}
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(pause): // sleep: paces the market
+	}
 }
 
 // trade lets the market go on by itself until rest.
 func (r *mirrorRig) trade() {
-	r.running, r.stopped = make(chan struct{}), make(chan error, 1)
-	go func(running chan struct{}) {
-		ticker := time.NewTicker(slotPause)
-		defer ticker.Stop()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.t.Context()))
+	r.running, r.stopped = cancel, make(chan error, 1)
+	go func() {
 		var err error
-		for err == nil {
-			select {
-			case <-running:
-				r.stopped <- nil
-				return
-			case <-ticker.C:
+		for err == nil && ctx.Err() == nil {
+			if r.pace(ctx); ctx.Err() == nil {
 				err = r.m.step()
 			}
 		}
-		r.watch.fail(err)
+		if err != nil {
+			r.watch.fail(err)
+		}
 		r.stopped <- err
-	}(r.running)
+	}()
 	r.t.Cleanup(func() {
 		if r.running != nil {
 			r.rest()
@@ -120,7 +147,7 @@ func (r *mirrorRig) trade() {
 // rest stops the market; what it did is the ledger's from here on.
 func (r *mirrorRig) rest() {
 	r.t.Helper()
-	close(r.running)
+	r.running()
 	r.running = nil
 	if err := <-r.stopped; err != nil {
 		r.t.Fatal(err)
@@ -131,7 +158,7 @@ func (r *mirrorRig) rest() {
 func (r *mirrorRig) idle(slots int) {
 	r.t.Helper()
 	for range slots {
-		time.Sleep(slotPause)
+		r.pace(r.t.Context())
 		if err := r.m.close(); err != nil {
 			r.t.Fatal(err)
 		}
@@ -216,7 +243,7 @@ type watcher struct {
 
 func newWatcher(r *mirrorRig) *watcher {
 	w := &watcher{
-		r: r, api: r.s.Addresses.API, stop: make(chan struct{}), client: &http.Client{Timeout: 5 * time.Second}, slots: map[uint64]bool{},
+		r: r, api: r.s.Addresses.API, stop: make(chan struct{}), client: &http.Client{Timeout: runtest.Patience}, slots: map[uint64]bool{},
 		trades: map[string][]mirroredTrade{}, status: map[string]bool{},
 	}
 	w.every(20*time.Millisecond, w.depth)

@@ -7,12 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"blockdesk/internal/runtest"
 )
 
 // The quick starts of sdk/fix work as they are printed, against the demo's guest;
 // only the port is another one. QuickFIX/J is not here to run its own.
 func TestFIXQuickstarts(t *testing.T) {
+	runtest.NotRaced(t, "its client is not Go, and the tests of fixgw race the gateway")
 	t.Parallel()
 	s := startProgram(t, "demo: true\n")
 	_, port, err := net.SplitHostPort(s.Addresses.FIX)
@@ -27,7 +29,7 @@ func TestFIXQuickstarts(t *testing.T) {
 			t.Fatal(err)
 		}
 		program := filepath.Join(dir, "quickstart")
-		if out, err := runClient(t, 3*time.Minute, tool(t, "go"), "build", "-o", program, source); err != nil {
+		if out, err := runClient(t, tool(t, "go"), "build", "-o", program, source); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		buys(t, dir, program, "quickfix-go.cfg")
@@ -35,11 +37,11 @@ func TestFIXQuickstarts(t *testing.T) {
 	t.Run("QuickFIX C++", func(t *testing.T) {
 		compiler := tool(t, "g++")
 		if _, err := os.Stat("/usr/include/quickfix/Application.h"); err != nil {
-			t.Skip("skipped: no QuickFIX C++ here (Debian: libquickfix-dev)")
+			runtest.Missing(t, "QuickFIX C++", "apt-get install libquickfix-dev")
 		}
 		dir := quickstart(t, port)
 		program := filepath.Join(dir, "quickstart")
-		if out, err := runClient(t, 3*time.Minute, compiler, "-std=c++14", "-Wno-deprecated", "-o", program,
+		if out, err := runClient(t, compiler, "-std=c++14", "-Wno-deprecated", "-o", program,
 			filepath.Join(dir, "quickfix.cpp"), "-lquickfix", "-lpthread"); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -49,7 +51,7 @@ func TestFIXQuickstarts(t *testing.T) {
 		node := tool(t, "node")
 		modules := filepath.Join(clientDir(t, "jspurefix"), "node_modules")
 		if _, err := os.Stat(filepath.Join(modules, "jspurefix")); err != nil {
-			t.Skip("skipped: npm's jspurefix is not installed (npm --prefix internal/clients/jspurefix ci)")
+			runtest.Missing(t, "jspurefix of npm", "npm --prefix internal/clients/jspurefix ci")
 		}
 		dir := quickstart(t, port)
 		if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
@@ -85,7 +87,7 @@ func quickstart(t *testing.T, port string) string {
 // buys runs a quick start in its folder: its order is accepted, and ends.
 func buys(t *testing.T, dir, command string, args ...string) {
 	t.Helper()
-	out, err := runClientIn(t, dir, 2*time.Minute, command, args...)
+	out, err := runClientIn(t, dir, command, args...)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

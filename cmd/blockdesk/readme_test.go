@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/sandbox"
 )
 
@@ -26,7 +28,7 @@ type demoService struct {
 	pid  int
 	data string
 	out  *bytes.Buffer // what it prints; read it once it has stopped
-	stop func() error  // by SIGTERM, within 5 s
+	stop func() error  // by SIGTERM
 }
 
 // startDemo runs the demo on free ports until the test ends or stop is called,
@@ -73,8 +75,8 @@ func startServe(t *testing.T, data string, more ...string) *demoService {
 		select {
 		case err := <-ended:
 			return err
-		case <-time.After(20 * time.Second):
-			return errors.Join(errors.New("not stopped 20 s after SIGTERM"), cmd.Process.Kill(), <-ended)
+		case <-time.After(runtest.Patience):
+			return errors.Join(fmt.Errorf("not stopped %v after SIGTERM", runtest.Patience), cmd.Process.Kill(), <-ended)
 		}
 	}
 	t.Cleanup(func() {
@@ -108,12 +110,7 @@ func (d *demoService) awaitTickets(t *testing.T) {
 // shell runs a line as a person would, in dir, and returns what it prints.
 func shell(t *testing.T, dir, line string) string {
 	t.Helper()
-	return shellFor(t, 20*time.Second, dir, line)
-}
-
-func shellFor(t *testing.T, within time.Duration, dir, line string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), within)
+	ctx, cancel := context.WithTimeout(t.Context(), runtest.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
 	cmd.Dir = dir
@@ -172,13 +169,13 @@ var readmePrints = []expectation{
 	{in: "curl -sN ", prints: `event: l2\ndata: \{`},
 	{in: "/adapters/", prints: `^\[\{`},
 	{in: "/claims/$ID", prints: `"state":"settled"`},
-	{in: "wallet pay", prints: `^[1-9A-HJ-NP-Za-km-z]{80,88}\s`, within: time.Minute},
+	{in: "wallet pay", prints: `^[1-9A-HJ-NP-Za-km-z]{80,88}\s`},
 	{in: "/dvp/builds/$ID", prints: `"state":"finalized"`},
 	{in: "fix client", prints: `(?s)logged on.*accepted.*cancelled.*quoted`},
 	{in: "fix sessions", prints: `GUEST`},
 	{in: "money list", prints: `nothing needs a person`},
 	{in: "ticket list", prints: `T1-1`},
-	{in: "sleep ", within: time.Minute},
+	{in: "sleep "},
 	{in: "journal dump", prints: `(?m)^(.*\n){3}`},
 }
 
@@ -186,6 +183,7 @@ var readmePrints = []expectation{
 // service after it has been stopped. Without a chain those that settle are passed
 // over.
 func TestReadme(t *testing.T) {
+	runtest.NotRaced(t, "it runs a document's lines one after the other, which other tests race")
 	t.Parallel()
 	tool(t, "curl")
 	var more []string
@@ -194,7 +192,7 @@ func TestReadme(t *testing.T) {
 		err = (sandbox.Options{Dir: chain}).Check(t.Context())
 	}
 	if err == nil {
-		more = []string{"--set", withChain(chain)}
+		more = append(longLives, "--set", withChain(chain))
 	} else {
 		t.Logf("no claim is settled: %v", err)
 	}

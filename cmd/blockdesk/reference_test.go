@@ -5,15 +5,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/sdk/openapitest"
 )
-
-// referenceWait bounds what Redoc takes to lay the document out: seconds where the
-// machine is the browser's alone.
-const referenceWait = 3 * time.Minute
 
 // readReference reads what the reference says of each operation.
 const readReference = `
@@ -35,6 +31,7 @@ return all().length === keep.length;`
 // document, asks nobody but the service, breaks none of its policy, and can be
 // read and searched, dark or light.
 func TestReference(t *testing.T) {
+	runtest.NotRaced(t, "what it tests runs in a browser or in Node")
 	t.Parallel()
 	c := startChromium(t)
 	s := startProgram(t, testConfig(t, deskConfig))
@@ -44,7 +41,7 @@ func TestReference(t *testing.T) {
 	}
 	for _, scheme := range []string{"dark", "light"} {
 		p := &tab{chromium: c}
-		c.do("open", map[string]any{"url": s.Addresses.Base + "/docs", "scheme": scheme}, &p.number)
+		c.do("open", map[string]any{"url": s.Addresses.Base + "/docs", "scheme": scheme, "script": notesAnswers}, &p.number)
 		await.True(t, "the reference", func() (shown bool) {
 			p.read("return document.getElementById('reference').dataset.state === 'shown'", &shown)
 			return shown
@@ -61,6 +58,21 @@ func TestReference(t *testing.T) {
 	}
 }
 
+// notesAnswers notes what the page asks its search, which runs in a worker, and what that
+// has answered.
+const notesAnswers = `
+window.asked = [];
+window.answered = [];
+const post = Worker.prototype.postMessage;
+Worker.prototype.postMessage = function (message, ...more) {
+  if (!this.noted) {
+    this.noted = true;
+    this.addEventListener('message', (event) => window.answered.push(event.data?.id));
+  }
+  window.asked.push(message);
+  return post.call(this, message, ...more);
+};`
+
 // searched: the search finds what is asked for, and what it finds stays away once
 // it has been left, even if it was left before the answer.
 func searched(t *testing.T, p *tab, scheme string) {
@@ -70,11 +82,12 @@ func searched(t *testing.T, p *tab, scheme string) {
 	p.do("type", map[string]any{"text": "handshake"}, nil)
 	p.await("what the search finds", found+"?.textContent.toLowerCase().includes('handshake')")
 	nothingSerious(t, p, scheme+", searched")
-	p.do("type", map[string]any{"text": "s"}, nil)
+	p.do("type", map[string]any{"text": "s"}, nil) // it is asked for a moment later
 	p.press("Escape")
 	p.await("the search to be left", "!"+found)
+	p.await("the search's answer", "window.asked.some((m) => JSON.stringify(m).includes('handshakes') && window.answered.includes(m.id))")
 	var late bool
-	p.read("await new Promise((done) => setTimeout(done, 1000)); return "+found+" !== null", &late)
+	p.read("await new Promise((done) => setTimeout(() => setTimeout(done))); return "+found+" !== null", &late)
 	if late {
 		t.Errorf("%s: the answer of a search that was left is shown", scheme)
 	}

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/eddsa"
 )
@@ -45,8 +46,8 @@ type pythonSDK struct {
 func newPythonSDK(t *testing.T) *pythonSDK {
 	t.Helper()
 	python := tool(t, "python3")
-	if out, err := runClient(t, 10*time.Second, python, "-c", "import sys; assert sys.version_info >= (3, 9), sys.version"); err != nil {
-		t.Skipf("skipped: Python 3.9 is needed: %s", out)
+	if out, err := runClient(t, python, "-c", "import sys; assert sys.version_info >= (3, 9), sys.version"); err != nil {
+		runtest.Missing(t, "Python 3.9 (here is "+strings.TrimSpace(out)+")", "apt-get install python3")
 	}
 	s := &pythonSDK{t: t, dir: t.TempDir(), python: python}
 	_, err := exec.LookPath("pip")
@@ -55,7 +56,7 @@ func newPythonSDK(t *testing.T) *pythonSDK {
 	if err := os.WriteFile(config, []byte("trusted_proxies: [127.0.0.1]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.d = startDemo(t, "--set", withChain(localChain(t)), "--config", config)
+	s.d = startDemo(t, append(longLives, "--set", withChain(localChain(t)), "--config", config)...)
 	s.d.awaitTickets(t)
 	await.True(t, "a ready service", func() bool { return status(t, s.d.at.Admin+"/readyz") == 200 })
 	post(t, s.d.at.Chain, "", `{"jsonrpc":"2.0","id":1,"method":"sandbox_setSlotMs","params":[{"slotMs":20}]}`)
@@ -93,7 +94,7 @@ func (s *pythonSDK) newcomer() *strings.Replacer {
 		"http://127.0.0.1:8899", s.d.at.Chain, "127.0.0.1:9878", s.d.at.FIX)
 }
 
-// run runs a command in the reader's folder, at most a minute, and returns what it
+// run runs a command in the reader's folder and returns what it
 // prints. Python finds the package where pip has put it, or among the sources.
 func (s *pythonSDK) run(t *testing.T, command string, args ...string) (string, error) {
 	t.Helper()
@@ -117,7 +118,7 @@ func (s *pythonSDK) script(t *testing.T, stdin, name string, args ...string) (st
 
 func (s *pythonSDK) runWith(t *testing.T, stdin string, env []string, command string, args ...string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), runtest.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, command, args...)
 	cmd.Dir, cmd.Env, cmd.Stdin = s.dir, append(os.Environ(), env...), strings.NewReader(stdin)
@@ -146,6 +147,7 @@ var pythonPrints = map[string]string{
 // The README of the Python SDK works as it is printed, from pip to a settled claim,
 // its examples and unit tests included.
 func TestPythonSDK(t *testing.T) {
+	runtest.NotRaced(t, "what it tests is not Go")
 	t.Parallel()
 	s := newPythonSDK(t)
 	t.Run("readme", s.readme)
@@ -234,7 +236,7 @@ func triedAll(t *testing.T, readme string) {
 // The endpoints and types of the Python SDK are those of the OpenAPI document.
 func TestPythonSDKIsGenerated(t *testing.T) {
 	t.Parallel()
-	out, err := runClient(t, time.Minute, tool(t, "python3"), "-B", filepath.Join("..", "..", "sdk", "python", "tools", "generate.py"), "--check")
+	out, err := runClient(t, tool(t, "python3"), "-B", filepath.Join("..", "..", "sdk", "python", "tools", "generate.py"), "--check")
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

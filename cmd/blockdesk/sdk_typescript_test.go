@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 )
 
 // typescriptDir is where the TypeScript SDK lives; the test is skipped where what
@@ -33,7 +34,7 @@ func typescriptDir(t *testing.T) string {
 	}
 	for _, name := range []string{"@solana/kit", "ws", "typescript"} {
 		if _, err := os.Stat(filepath.Join(dir, "node_modules", name)); err != nil {
-			t.Skipf("skipped: npm's %s is not installed (npm --prefix sdk/typescript ci)", name)
+			runtest.Missing(t, name+" of npm", "npm --prefix sdk/typescript ci")
 		}
 	}
 	return dir
@@ -42,12 +43,13 @@ func typescriptDir(t *testing.T) string {
 // What is committed of the TypeScript SDK is what the OpenAPI document and a build
 // make of its sources.
 func TestTypeScriptBuild(t *testing.T) {
+	runtest.NotRaced(t, "what it tests is not Go")
 	t.Parallel()
 	dir, made := typescriptDir(t), t.TempDir()
-	if out, err := runClientIn(t, dir, time.Minute, "node", "tools/generate.mjs", "--check"); err != nil {
+	if out, err := runClientIn(t, dir, "node", "tools/generate.mjs", "--check"); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if out, err := runClientIn(t, dir, time.Minute, "node", "node_modules/typescript/bin/tsc", "--outDir", made); err != nil {
+	if out, err := runClientIn(t, dir, "node", "node_modules/typescript/bin/tsc", "--outDir", made); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	want, got := tree(t, made), tree(t, filepath.Join(dir, "dist"))
@@ -84,6 +86,7 @@ func tree(t *testing.T, dir string) map[string][]byte {
 
 // The SDK's own tests, which need no service.
 func TestTypeScriptUnits(t *testing.T) {
+	runtest.NotRaced(t, "what it tests is not Go")
 	t.Parallel()
 	dir := typescriptDir(t)
 	files, err := filepath.Glob(filepath.Join(dir, "test", "*.test.mjs"))
@@ -91,7 +94,7 @@ func TestTypeScriptUnits(t *testing.T) {
 		t.Fatalf("no tests: %v", err)
 	}
 	args := append([]string{"--disable-warning=ExperimentalWarning", "--test", "--test-reporter=spec"}, files...)
-	if out, err := runClientIn(t, dir, 3*time.Minute, "node", args...); err != nil {
+	if out, err := runClientIn(t, dir, "node", args...); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }
@@ -105,10 +108,11 @@ type liveCounts struct {
 // Both feeds of the SDK follow a market through broken connections, where they go
 // on from where they were, and through a crash of the service.
 func TestTypeScriptFeeds(t *testing.T) {
+	runtest.NotRaced(t, "what it tests is not Go")
 	t.Parallel()
 	dir := typescriptDir(t)
 	s := startProgram(t, testConfig(t, ""))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), runtest.Patience)
 	defer cancel()
 	client := exec.CommandContext(ctx, "node", filepath.Join(dir, "test", "live.mjs"), s.Addresses.Base, testSymbol)
 	var complaints bytes.Buffer
@@ -165,6 +169,7 @@ http: {market_data_per_minute: 0, rfq_writes_per_minute: 0, dvp_per_minute: 0}
 // The lines and programs of the SDK's README, and its examples, work as they are
 // printed, on what an integrator downloads.
 func TestTypeScriptReadme(t *testing.T) {
+	runtest.NotRaced(t, "what it tests is not Go")
 	t.Parallel()
 	sdk := typescriptDir(t)
 	for _, name := range []string{"npm", "curl", "tar"} {
@@ -174,7 +179,7 @@ func TestTypeScriptReadme(t *testing.T) {
 	if err := os.WriteFile(config, []byte(readmeConfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d := startDemo(t, "--config", config, "--set", withChain(localChain(t)))
+	d := startDemo(t, append(longLives, "--config", config, "--set", withChain(localChain(t)))...)
 	d.hurryChain(t)
 	d.awaitTickets(t)
 	await.True(t, "a ready service", func() bool { return status(t, d.at.Admin+"/readyz") == http.StatusOK })
@@ -265,13 +270,13 @@ func (r *readme) write(name, text string) {
 func (r *readme) line(line string) {
 	r.t.Helper()
 	install, isInstall := strings.CutPrefix(line, "npm install ")
-	ctx, cancel := context.WithTimeout(r.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), runtest.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
 	cmd.Dir = r.dir
 	cmd.Env = append(os.Environ(), "npm_config_prefer_offline=true", "npm_config_audit=false", "npm_config_fund=false",
 		"npm_config_fetch_retries=0", "npm_config_fetch_timeout=10000")
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = runtest.Patience
 	out, err := cmd.CombinedOutput()
 	switch {
 	case err != nil && isInstall:
@@ -335,7 +340,7 @@ func (r *readme) examples() map[string]sdkExample {
 // runs runs a line whose output must have this in it.
 func (r *readme) runs(t *testing.T, line, want string) {
 	t.Helper()
-	if out := shellFor(t, time.Minute, r.dir, line); !regexp.MustCompile(want).MatchString(out) {
+	if out := shell(t, r.dir, line); !regexp.MustCompile(want).MatchString(out) {
 		t.Errorf("%s: no %s in:\n%s", line, want, out)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/mr-tron/base58"
 
 	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/sandbox"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/tx"
@@ -140,6 +141,7 @@ func (a *attackRig) tryRaw(x *built, raw []byte) *answer {
 // signature, the desk does not sign. Each part ends with the right submission,
 // which must settle, so that no attack was refused for a reason of its own.
 func TestSubmitAttacks(t *testing.T) {
+	runtest.NotRaced(t, "it waits for a chain most of the time, and the tests of settle race the same code")
 	t.Parallel()
 	a := newAttackRig(t)
 	for _, part := range []struct {
@@ -566,6 +568,7 @@ func (a *attackRig) guards() {
 
 // A submission that comes too late for the prices that it was made at is refused too.
 func TestSubmitTooLate(t *testing.T) {
+	runtest.NotRaced(t, "it waits for a chain most of the time, and the tests of settle race the same code")
 	t.Parallel()
 	const maxAge = 4 // seconds
 	l := newLateRig(t, rigOptions{wallets: 1, maxAge: maxAge})
@@ -590,6 +593,7 @@ func TestSubmitTooLate(t *testing.T) {
 
 // Nor does a submission count that comes after its reservation.
 func TestSubmitAfterReservation(t *testing.T) {
+	runtest.NotRaced(t, "it waits for a chain most of the time, and the tests of settle race the same code")
 	t.Parallel()
 	l := newLateRig(t, rigOptions{wallets: 1, claimTTL: 5})
 	usdc := deal{"T1", "1000", "USDC", "desk"}

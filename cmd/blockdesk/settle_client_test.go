@@ -19,9 +19,6 @@ import (
 	"blockdesk/market"
 )
 
-// clientTime bounds one purchase, from the start of Node to the last balance.
-const clientTime = 2 * runtest.Patience
-
 // solanaClient returns Node and the script of the client that is not ours, or
 // skips the test.
 func solanaClient(t *testing.T) (node, script string) {

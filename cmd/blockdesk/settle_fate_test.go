@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 )
 
 // A transaction that the desk has signed and that fails on the chain, since the
@@ -179,6 +180,7 @@ func TestUndeliverable(t *testing.T) {
 // A desk that comes back from an old backup has forgotten what it has delivered
 // since. The chain has not: nothing is delivered twice.
 func TestRestoreDeliversNothingTwice(t *testing.T) {
+	runtest.NotRaced(t, "it waits for a chain most of the time, and the tests of settle race the same code")
 	t.Parallel()
 	r := newRig(t, rigOptions{wallets: 1})
 	b := r.wallet(1).handshake()

@@ -47,6 +47,7 @@ rfq:
   sol_price_usd: "150"
   sol_max_age_s: %[8]d
   claim_ttl_s: %[7]d
+  quote_ttl_s: 3600
   wallet_claims: 1000
   pairs:
     - {symbol: SLUSD/USDC, base_mint: %[5]s, base_decimals: 6, rails: [USDC, SOL],

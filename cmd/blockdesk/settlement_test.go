@@ -15,6 +15,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/internal/runtest"
 )
 
 // The desk's key is taken from its file, where that is kept as it must be and the
@@ -104,6 +105,7 @@ func TestServiceWithoutANodeThatAnswers(t *testing.T) {
 // A claim is settled by a key that the service has not: it is behind a socket, in
 // a process of its own, which may start after the service.
 func TestSignerSettles(t *testing.T) {
+	runtest.NotRaced(t, "it waits for a chain most of the time, and the tests of settle race the same code")
 	t.Parallel()
 	dir := localChain(t)
 	folder := t.TempDir()

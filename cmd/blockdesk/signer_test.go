@@ -12,10 +12,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
 	"blockdesk/internal/solana/token"
@@ -178,7 +178,7 @@ func TestSignerProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, signer := startSigner(t, file, socket)
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
 	defer cancel()
 	here, err := cosign.OpenKeyFile(file)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/fasthttp/websocket"
 
 	"blockdesk/bench/server"
+	"blockdesk/internal/runtest"
 )
 
 // ticketFeed is a client that follows the channel tickets of the test's pair.
@@ -53,7 +54,7 @@ func (f *ticketFeed) next() {
 		Gone      []string          `json:"gone"`
 	}
 	for m.Channel != "tickets" {
-		if err := f.conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		if err := f.conn.SetReadDeadline(time.Now().Add(runtest.Patience)); err != nil {
 			f.t.Fatal(err)
 		}
 		_, data, err := f.conn.ReadMessage()
@@ -168,7 +169,7 @@ func TestNoTicketsWithoutDesk(t *testing.T) {
 	s := startProgram(t, testConfig(t, "rfq: {enabled: false}\n"))
 	conn := followTickets(t, s, "").conn
 	for {
-		if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		if err := conn.SetReadDeadline(time.Now().Add(runtest.Patience)); err != nil {
 			t.Fatal(err)
 		}
 		_, data, err := conn.ReadMessage()

@@ -7,7 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
+
+	"blockdesk/internal/runtest"
 )
 
 // TestFiles: every file that a page names is there, with a media type.
@@ -35,12 +36,12 @@ func runNode(t *testing.T, args ...string) {
 	t.Helper()
 	node, err := exec.LookPath("node")
 	if err != nil {
-		t.Skip("skipped: no node here")
+		runtest.Missing(t, "node", "apt-get install nodejs")
 	}
 	if _, err := os.Stat("node_modules/esbuild"); err != nil {
-		t.Skip("skipped: esbuild is not installed (make board, or npm --prefix httpgw/board ci)")
+		runtest.Missing(t, "esbuild of npm", "npm --prefix httpgw/board ci")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), runtest.Patience)
 	defer cancel()
 	if said, err := exec.CommandContext(ctx, node, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, said)
@@ -49,18 +50,21 @@ func runNode(t *testing.T, args ...string) {
 
 // TestUnits: what the pages work out, without a browser; see test/.
 func TestUnits(t *testing.T) {
+	runtest.NotRaced(t, "what it tests runs in a browser or in Node")
 	t.Parallel()
 	runNode(t, "test/run.mjs")
 }
 
 // TestTypes: the sources have no type that does not fit.
 func TestTypes(t *testing.T) {
+	runtest.NotRaced(t, "what it tests runs in a browser or in Node")
 	t.Parallel()
 	runNode(t, "node_modules/typescript/bin/tsc", "-p", "tsconfig.json")
 }
 
 // TestBuilt: dist/ is what the sources make.
 func TestBuilt(t *testing.T) {
+	runtest.NotRaced(t, "what it tests runs in a browser or in Node")
 	t.Parallel()
 	out := t.TempDir()
 	runNode(t, "build.mjs", out)

@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
-	"time"
+
+	"blockdesk/internal/runtest"
 )
 
 // TestFiles: every file that the page names is there, with a media type, and no
@@ -45,16 +46,17 @@ func TestFiles(t *testing.T) {
 
 // TestBuilt: dist/ is what the sources and the pinned Redoc make.
 func TestBuilt(t *testing.T) {
+	runtest.NotRaced(t, "what it tests runs in a browser or in Node")
 	t.Parallel()
 	node, err := exec.LookPath("node")
 	if err != nil {
-		t.Skip("skipped: no node here")
+		runtest.Missing(t, "node", "apt-get install nodejs")
 	}
 	if _, err := os.Stat("node_modules/redoc"); err != nil {
-		t.Skip("skipped: Redoc is not installed (make docs, or npm --prefix httpgw/reference ci)")
+		runtest.Missing(t, "Redoc of npm", "npm --prefix httpgw/reference ci")
 	}
 	out := t.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), runtest.Patience)
 	defer cancel()
 	if said, err := exec.CommandContext(ctx, node, "build.mjs", out).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, said)

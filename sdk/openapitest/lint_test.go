@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"blockdesk/internal/runtest"
 )
 
 // linterFolder is where npm's linter and its rules are.
@@ -20,11 +21,11 @@ func TestLint(t *testing.T) {
 	t.Parallel()
 	node, err := exec.LookPath("node")
 	if err != nil {
-		t.Skip("skipped: no node here")
+		runtest.Missing(t, "node", "apt-get install nodejs")
 	}
 	cli := filepath.Join(linterFolder, "node_modules", "@redocly", "cli", "bin", "cli.js")
 	if _, err := os.Stat(cli); err != nil {
-		t.Skip("skipped: Redocly's linter is not installed (make lint-openapi)")
+		runtest.Missing(t, "Redocly's linter", "make lint-openapi")
 	}
 	text, err := os.ReadFile(filepath.Join("..", "openapi", "svc_public_api_v1.json"))
 	if err != nil {
@@ -36,7 +37,7 @@ func TestLint(t *testing.T) {
 		if err := os.WriteFile(file, document, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), runtest.Patience)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, node, cli, "lint", "--config", filepath.Join(linterFolder, "redocly.yaml"), "--format", "stylish", file)
 		cmd.Env = append(os.Environ(), "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true")

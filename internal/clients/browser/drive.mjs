@@ -50,7 +50,7 @@ const does = {
     return page.evaluate(`(async () => { ${js} })()`);
   },
   async click({ page, selector }) {
-    await page.locator(selector).setTimeout(10_000).click();
+    await page.locator(selector).setTimeout(240_000).click();
   },
   async press({ page, key }) {
     await page.keyboard.press(key);

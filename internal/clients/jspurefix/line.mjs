@@ -10,7 +10,7 @@ const { TcpInitiator } = tcp
 
 // patience is how long an answer may take, quietTime how long nothing may come
 // where nothing is expected; milliseconds.
-const patience = 5000
+const patience = 240_000
 const quietTime = 150
 const tapeLines = 60
 

@@ -6,11 +6,11 @@
 namespace {
 
 // patience is how long an answer may take.
-constexpr std::chrono::seconds patience(5);
+constexpr std::chrono::seconds patience(240);
 
 // logonPatience covers the gateway's wait for the next full second, the delay
 // of a refused logon and QuickFIX's pause between two connections.
-constexpr std::chrono::seconds logonPatience(15);
+constexpr std::chrono::seconds logonPatience(240);
 
 // quietTime is how long nothing may come where nothing is expected.
 constexpr std::chrono::milliseconds quietTime(150);

@@ -7,7 +7,7 @@ import { Ledger } from './ledger.mjs';
 import { base58 } from './wallet.mjs';
 
 const pollEvery = 50; // ms
-const settledWithin = 60_000;
+const settledWithin = 240_000;
 
 const atoms = (text) => {
   if (!/^[1-9][0-9]{0,19}$/.test(text)) throw new Error(`amount ${text}`);

@@ -4,7 +4,7 @@ import { createSolanaRpc, getBase64EncodedWireTransaction } from '@solana/kit';
 import { tokenAccount, tokenPrograms } from './inspect.mjs';
 
 const pollEvery = 50; // ms
-const finalWithin = 60_000;
+const finalWithin = 240_000;
 const maxAccounts = 100; // in a call
 
 export class Chain {

@@ -3,7 +3,7 @@
 import http from 'node:http';
 import { base58 } from './wallet.mjs';
 
-const patience = 30_000;
+const patience = 240_000;
 
 /** An Unexpected answer has another status than the one that was hoped for. */
 export class Unexpected extends Error {

@@ -14,7 +14,7 @@ import time
 from blockdesk import ApiError, AsyncClient, BookEvent, Client, Connected, StreamEvent
 
 #: Seconds that all symbols have to come in.
-PATIENCE = 30.0
+PATIENCE = 240.0
 
 
 class Seen:
@@ -37,7 +37,7 @@ def blocking(base: str, symbols: list[str]) -> None:
     seen, end = Seen(symbols), time.monotonic() + PATIENCE
     with Client(base).stream(symbols, channels=["l2", "trades"]) as stream:
         while time.monotonic() < end:
-            event = stream.get(timeout=1)
+            event = stream.get(timeout=240)
             if event is not None and seen.take(event):
                 return
     raise SystemExit(f"no book of {seen.missing}")

@@ -169,7 +169,7 @@ class ClientTest(unittest.TestCase):
             together = threading.Barrier(2)
 
             def ask() -> None:
-                together.wait(10)
+                together.wait(240)
                 for _ in range(5):
                     self.client.rfq.levels()
 
@@ -232,7 +232,7 @@ class _Blocking(list[Any]):
         self._lock = lock
 
     def append(self, value: Any) -> None:
-        self._lock.wait(10)
+        self._lock.wait(240)
 
 
 class PaceTest(unittest.TestCase):

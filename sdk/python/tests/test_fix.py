@@ -75,7 +75,7 @@ class FixTest(unittest.TestCase):
                 for script in scripts:
                     connection, _ = listener.accept()
                     with connection:
-                        connection.settimeout(10)
+                        connection.settimeout(240)
                         script(Acceptor(connection))
             except BaseException as e:
                 failure.append(e)
@@ -122,7 +122,7 @@ class FixTest(unittest.TestCase):
         with FixClient(self.play(script), "ME", "pw") as session:
             order = session.order("A/B", "buy", Decimal("5.50"), "1.01", tif="gtc", post_only=True)
             self.assertEqual((order.order_id, order.left, order.ended), ("O1", Decimal(5), False))
-            found = session.receive(timeout=5)
+            found = session.receive(timeout=240)
             assert found
             self.assertEqual(found.type, "8")
             self.assertTrue(session.cancel(order).ended)
@@ -211,11 +211,11 @@ class FixTest(unittest.TestCase):
             path = Path(folder) / "numbers.json"
             at = self.play(first, second)
             session = FixClient(at, "ME", "pw", numbers=path)
-            self.assertIsNotNone(session.receive(timeout=5))
+            self.assertIsNotNone(session.receive(timeout=240))
             session.close()
             self.assertEqual(json.loads(path.read_text()), {"in": 4, "out": 3})
             session = FixClient(at, "ME", "pw", numbers=path)
-            got = [session.receive(timeout=5) for _ in range(2)]
+            got = [session.receive(timeout=240) for _ in range(2)]
             self.assertEqual([m.get(58) for m in got if m], ["missed", "too early"])
             self.assertTrue(filled.wait(5))
             session.close()
@@ -229,7 +229,7 @@ class FixTest(unittest.TestCase):
 
         session = FixClient(self.play(farewell), "ME", "pw")
         with self.assertRaises(ConnectionClosed) as caught:
-            session.receive(timeout=5)
+            session.receive(timeout=240)
         self.assertIn("MAINTENANCE", str(caught.exception))
         session.close()
 
@@ -240,7 +240,7 @@ class FixTest(unittest.TestCase):
 
         session = FixClient(self.play(low), "ME", "pw")
         with self.assertRaises(ProtocolError):
-            session.receive(timeout=5)
+            session.receive(timeout=240)
         session.close()
 
     def test_limits(self) -> None:
@@ -252,7 +252,7 @@ class FixTest(unittest.TestCase):
 
         with mock.patch.object(fix, "MAX_INBOX", 3):
             session = FixClient(self.play(flood), "ME", "pw")
-            session._thread.join(5)
+            session._thread.join(240)
             got = [session.receive(timeout=0) for _ in range(3)]
             self.assertEqual(len([m for m in got if m]), 3)
             with self.assertRaises(LimitExceeded):
@@ -275,7 +275,7 @@ class FixTest(unittest.TestCase):
         async def main() -> None:
             async with AsyncFixClient(self.play(script), "ME", "pw") as session:
                 order = await session.order("A/B", "buy", 5, "1.01")
-                found = await session.receive(timeout=5)
+                found = await session.receive(timeout=240)
                 self.assertEqual(found and found.get(58), "unasked")
                 self.assertIsNone(await session.receive(timeout=0.01))
                 await session.replace(order, 6, "1.02")
@@ -289,7 +289,7 @@ class FixTest(unittest.TestCase):
         done = threading.Event()
 
         def silent(a: Acceptor) -> None:
-            done.wait(10)
+            done.wait(240)
 
         with self.assertRaises(TimedOut):
             FixClient(self.play(silent), "ME", "pw", timeout=0.2)

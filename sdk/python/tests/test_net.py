@@ -20,7 +20,7 @@ def until(done: threading.Event) -> Callable[[socket.socket], None]:
     """A peer that says and reads nothing."""
 
     def serve(_: socket.socket) -> None:
-        done.wait(20)
+        done.wait(240)
 
     return serve
 
@@ -48,7 +48,7 @@ class ConnectionTest(unittest.TestCase):
             got, begin = bytearray(), threading.Event()
 
             def serve(peer: socket.socket) -> None:
-                assert begin.wait(10)
+                assert begin.wait(240)
                 while len(got) < len(MANY):
                     got.extend(peer.recv(1 << 16))
                 peer.sendall(b"done")

@@ -83,7 +83,7 @@ class OtherGroupsTest(unittest.TestCase):
         self.updated = threading.Event()
 
         def then(p: Peer) -> None:
-            assert self.updated.wait(10)
+            assert self.updated.wait(240)
             p.say(UPDATE)
 
         return self.play(sends(socket_url(self.play(self.breaks, self.resumes)), then=then))
@@ -115,7 +115,7 @@ class OtherGroupsTest(unittest.TestCase):
         self.addCleanup(line.close)
 
         def own(p: Peer) -> None:
-            assert mine.wait(10)
+            assert mine.wait(240)
             line.hold.set()
             p.say(UPDATE)
 
@@ -123,7 +123,7 @@ class OtherGroupsTest(unittest.TestCase):
             p.upgrade()
             p.get()
             p.say(dict(WELCOME, epoch="e3"), ack([OTHER], []), of(OTHER, "e3", SNAPSHOT))
-            assert line.held.wait(10)
+            assert line.held.wait(240)
             p.say(of(OTHER, "e3", UPDATE))
             assert p.get()[0] == ws.CLOSE
 
@@ -135,13 +135,13 @@ class OtherGroupsTest(unittest.TestCase):
         line.to(first.port)
         client = Client(f"https://127.0.0.1:{line.port}", timeout=2.0, ssl_context=client_context())
         with client.stream([SYMBOL, OTHER], channels=["l2"]) as s:
-            events = [s.get(10) for _ in range(4)]  # two connections, two books
+            events = [s.get(240) for _ in range(4)]  # two connections, two books
             mine.set()
-            update = s.get(10)
+            update = s.get(240)
             self.assertEqual((type(update), getattr(update, "symbol", None)), (BookEvent, OTHER), events)
             self.assertIsNone(s.get(3))  # longer than the client's timeout: half a record breaks nothing
             line.release.set()
-            update = s.get(10)
+            update = s.get(240)
             self.assertEqual((type(update), getattr(update, "symbol", None)), (BookEvent, SYMBOL))
 
     def serves(self, p: Peer) -> None:
@@ -173,11 +173,11 @@ class OtherGroupsTest(unittest.TestCase):
         def slowly(self: Connection, origin: Origin, *more: Any) -> None:
             if origin.port == 1:
                 dialled.set()
-                answers.wait(20)
+                answers.wait(240)
             connect(self, origin, *more)
 
         def then(p: Peer) -> None:
-            assert dialled.wait(10)
+            assert dialled.wait(240)
             p.say(UPDATE)
 
         with mock.patch.object(Connection, "__init__", slowly):

@@ -95,7 +95,7 @@ class Service:
                 if self._tls:
                     connection = self._tls.wrap_socket(connection, server_side=True)
                 with closing(connection):
-                    connection.settimeout(10)
+                    connection.settimeout(240)
                     script(Peer(connection))
         except BaseException as e:
             self.failure = e
@@ -226,7 +226,7 @@ class StreamTest(unittest.TestCase):
 
         def silent(p: Peer) -> None:
             p.upgrade()
-            ended.wait(10)
+            ended.wait(240)
 
         with Client(self.play(silent, self.first).url).stream([SYMBOL], channels=["l2"]) as s:
             with mock.patch.object(stream, "SILENCE", 0.2):
@@ -241,7 +241,7 @@ class StreamTest(unittest.TestCase):
             p.upgrade()
             p.subscribed()
             p.say(SNAPSHOT)
-            assert read.wait(10)
+            assert read.wait(240)
             p.say(UPDATE)
             said.set()
             assert p.get()[0] == ws.CLOSE
@@ -249,7 +249,7 @@ class StreamTest(unittest.TestCase):
         with Client(self.play(script).url).stream([SYMBOL], channels=["l2"]) as s:
             next(s), next(s)
             read.set()
-            self.assertTrue(said.wait(10))
+            self.assertTrue(said.wait(240))
             with mock.patch.object(stream, "SILENCE", 0.0):
                 self.assertEqual(self.kinds([next(s)]), ["BookEvent"])
 

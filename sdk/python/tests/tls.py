@@ -72,7 +72,7 @@ class HeldLine:
                     half = len(data) // 2
                     to.sendall(data[:half])
                     self.held.set()
-                    self.release.wait(20)
+                    self.release.wait(240)
                     data = data[half:]
                 to.sendall(data)
         with suppress(OSError):

@@ -7,7 +7,7 @@ import { Client } from '../dist/src/index.js';
 
 const [base, own, other] = process.argv.slice(2);
 const client = new Client({ baseUrl: base });
-const signal = AbortSignal.timeout(30_000);
+const signal = AbortSignal.timeout(240_000);
 
 /** first resolves to the first book of a symbol. */
 async function first(feed, symbol) {

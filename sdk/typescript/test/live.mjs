@@ -11,7 +11,7 @@ import { Client } from '../dist/src/index.js';
 
 const [base, symbol] = process.argv.slice(2);
 const breakEvery = 300; // ms
-const patience = 10_000;
+const patience = 240_000;
 const client = new Client({ baseUrl: base });
 const follow = { symbols: [symbol], channels: ['l2', 'trades', 'ticker'], depth: 100, retryMs: [20, 200] };
 
