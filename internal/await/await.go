@@ -58,7 +58,7 @@ func Equal[T comparable](t testing.TB, what string, want T, read func() T) {
 // NoError waits until try returns no error. A failure prints the last error.
 func NoError(t testing.TB, what string, try func() error) {
 	t.Helper()
-	Value(t, what, try, func(err error) bool { return err == nil })
+	_ = Value(t, what, try, func(err error) bool { return err == nil })
 }
 
 // Receive waits for a value from ch and returns it. A closed channel fails the test.

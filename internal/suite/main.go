@@ -14,6 +14,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -94,20 +95,21 @@ func once(o options, out io.Writer) (*report, error) {
 		return nil, err
 	}
 	r := newReport(out)
-	lines := bufio.NewReader(events)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if len(line) > 0 {
-			r.read(line)
-		}
-		if err != nil {
-			break
-		}
+	lines := bufio.NewScanner(events)
+	lines.Buffer(nil, maxLine)
+	for lines.Scan() {
+		r.read(lines.Bytes())
+	}
+	if err := lines.Err(); err != nil {
+		return nil, errors.Join(err, cmd.Process.Kill())
 	}
 	r.exit = cmd.Wait()
 	r.took = time.Since(start)
 	return r, nil
 }
+
+// maxLine bounds a line of go test's output.
+const maxLine = 16 << 20
 
 // confined is a command that runs on o.cores processors.
 func confined(o options, name string, args ...string) *exec.Cmd {

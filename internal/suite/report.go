@@ -65,7 +65,7 @@ func (r *report) failed() bool { return len(r.failures) > 0 || r.exit != nil }
 func (r *report) read(line []byte) {
 	var e event
 	if err := json.Unmarshal(line, &e); err != nil {
-		fmt.Fprintf(r.out, "%s", line)
+		fmt.Fprintf(r.out, "%s\n", line)
 		return
 	}
 	t := test{e.Package, e.Test}
