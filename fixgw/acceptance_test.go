@@ -7,182 +7,323 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/http/httptest"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/quickfixgo/quickfix"
 	"github.com/quickfixgo/quickfix/config"
 
 	"blockdesk/engine/event"
+	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 )
-
-// acceptanceTime bounds one lane of scripts: 6_SendTestRequest alone waits for
-// some 40 s of heartbeats.
-const acceptanceTime = 3 * time.Minute
-
-// lane is scripts that run one after the other against a gateway of their own.
-type lane struct {
-	set      string // folder of the module's definitions
-	only     string // name of the one script; "" = all that no other lane has
-	settings map[string]string
-}
 
 // TestAcceptance runs the acceptance scripts that the quickfix module ships for
 // FIX 4.4 against our door, gate, store and session. Above them is what the
 // module's own test server has: an echo, the stock dictionary and ResetOnLogon.
+//
+// The scripts wait for heartbeats of 2 and 6 seconds and answer them in time, so they
+// run in virtual time, by scriptRun in the place of the module's runner in ruby.
 func TestAcceptance(t *testing.T) {
 	t.Parallel()
-	ruby, err := exec.LookPath("ruby")
-	if err != nil {
-		t.Skipf("the scripts' runner needs ruby: %v", err)
-	}
 	module := quickfixModule(t)
-	slow := []string{"6_SendTestRequest.def", "4a_NoDataSentDuringHeartBtInt.def"}
-	reset := map[string]string{config.ResetOnLogon: "Y"}
-	for i, l := range []lane{
-		{"server", "", reset},
-		{"server", slow[0], reset},
-		{"server", slow[1], reset},
-		{"lastseqnumprocessed", "", map[string]string{config.ResetOnLogon: "Y", config.EnableLastMsgSeqNumProcessed: "Y"}},
-		{"nextexpectedseqnum", "", map[string]string{config.EnableNextExpectedMsgSeqNum: "Y"}},
-		{"resendreqchunksize", "", map[string]string{config.ResetOnLogon: "Y", config.ResendRequestChunkSize: "5"}},
+	patterns := readPatterns(t, filepath.Join(module, "_test", "definitions", "fields.fmt"))
+	for i, l := range []struct {
+		set      string // folder of the module's definitions
+		scripts  int
+		settings map[string]string
+	}{
+		{"server", 59, map[string]string{config.ResetOnLogon: "Y"}},
+		{"lastseqnumprocessed", 1, map[string]string{config.ResetOnLogon: "Y", config.EnableLastMsgSeqNumProcessed: "Y"}},
+		{"nextexpectedseqnum", 4, map[string]string{config.EnableNextExpectedMsgSeqNum: "Y"}},
+		{"resendreqchunksize", 2, map[string]string{config.ResetOnLogon: "Y", config.ResendRequestChunkSize: "5"}},
 	} {
-		scripts, err := filepath.Glob(filepath.Join(module, "_test", "definitions", l.set, "fix44", "*.def"))
-		if err != nil {
-			t.Fatal(err)
+		paths, err := filepath.Glob(filepath.Join(module, "_test", "definitions", l.set, "fix44", "*.def"))
+		if err != nil || len(paths) != l.scripts {
+			t.Fatalf("%d scripts for %s, want %d: %v", len(paths), l.set, l.scripts, err)
 		}
-		scripts = slices.DeleteFunc(scripts, func(path string) bool {
-			name := filepath.Base(path)
-			return l.only != name && (l.only != "" || slices.Contains(slow, name))
-		})
-		if len(scripts) == 0 {
-			t.Fatalf("the module has no scripts for %s %s", l.set, l.only)
-		}
-		t.Run(strings.TrimSuffix(l.set+"/"+l.only, "/"), func(t *testing.T) {
+		t.Run(l.set, func(t *testing.T) {
 			t.Parallel()
-			// quickfix keeps its sessions in a registry of the process, so each
-			// lane has a CompID of its own, as long as the scripts' for the sake
-			// of their BodyLengths.
-			runLane(t, ruby, module, fmt.Sprintf("ISL%d", i), l, scripts)
+			// The dictionaries of all lanes are read in real time.
+			dictionary, err := ReadDictionary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				// quickfix keeps its sessions in a registry of the process, so each
+				// lane has a CompID of its own, as long as the scripts' for the sake
+				// of their BodyLengths.
+				runLane(t, fmt.Sprintf("ISL%d", i), dictionary, l.settings, patterns, paths)
+			})
 		})
 	}
 }
 
 func quickfixModule(t *testing.T) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	ctx, cancel := context.WithTimeout(t.Context(), wait)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/quickfixgo/quickfix").Output()
 	if err != nil {
-		t.Skipf("where is the quickfix module: %v", err)
+		runtest.Missing(t, "quickfix module", "go mod download")
 	}
 	return strings.TrimSpace(string(out))
 }
 
-// runLane runs the scripts. All must pass.
-func runLane(t *testing.T, ruby, module, compID string, l lane, scripts []string) {
-	g := echoGateway(t, compID, l.settings)
-	host, port, _ := strings.Cut(g.Addr().String(), ":")
-	dir := t.TempDir()
-	// The runner says numbers to a server at a fixed address: not so here.
-	prelude := filepath.Join(dir, "numbers.rb")
-	writeFile(t, prelude, []byte("require 'uri'\nmodule Kernel\n  alias fixed_uri URI\n"+
-		"  def URI(at) = fixed_uri(at.sub('http://localhost:8095', ENV.fetch('NUMBERS')))\nend\n"))
-	numbers := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { setNumbers(t, g, r) }))
-	defer numbers.Close()
-	args := []string{"-I.", "-r", prelude, "Runner.rb", host, port}
-	for _, path := range scripts {
+// runLane runs scripts one after the other against one gateway, in a bubble. All
+// must pass.
+func runLane(t *testing.T, compID string, dictionary *Dictionary, settings map[string]string, patterns map[string]*regexp.Regexp, paths []string) {
+	pipes := newPipes()
+	g := echoGateway(t, compID, dictionary, settings, pipes)
+	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		own := filepath.Join(dir, filepath.Base(path))
-		writeFile(t, own, bytes.ReplaceAll(text, []byte("ISLD"), []byte(compID)))
-		args = append(args, own)
+		run := scriptRun{gateway: g, pipes: pipes, patterns: patterns, conns: map[byte]*scriptConn{}}
+		if err := run.all(bytes.ReplaceAll(text, []byte("ISLD"), []byte(compID))); err != nil {
+			t.Errorf("%s: %v", filepath.Base(path), err)
+		}
+		run.close()
+		await.True(t, "the session to be free", func() bool { return g.sessionNamed("TW").conn.Load() == nil })
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), acceptanceTime)
-	defer cancel()
-	c := exec.CommandContext(ctx, ruby, args...)
-	c.Dir, c.Env = filepath.Join(module, "_test"), append(os.Environ(), "NUMBERS="+numbers.URL)
-	var failed *exec.ExitError
-	out, err := c.Output()
-	if err != nil && !errors.As(err, &failed) || ctx.Err() != nil {
-		t.Fatalf("the runner: %v\n%s", err, out)
+	// A timer of quickfix's for each Logout of ours sends to the session that it was
+	// made for: while the session runs.
+	await.Pass(t, time.Minute)
+}
+
+// pipes is a listener of connections in memory, which a bubble can see through.
+type pipes struct {
+	accepted chan net.Conn
+	done     chan struct{}
+}
+
+func newPipes() *pipes { return &pipes{accepted: make(chan net.Conn), done: make(chan struct{})} }
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.accepted:
+		return c, nil
+	case <-p.done:
+		return nil, net.ErrClosed
 	}
-	results := scriptResults(out)
-	for _, path := range scripts {
-		name := filepath.Base(path)
-		text, ran := results[name]
-		if !ran {
-			t.Errorf("%s has no result:\n%s", name, out)
-		} else if text != "" {
-			t.Errorf("%s failed: %s", name, text)
+}
+
+func (p *pipes) Close() error   { close(p.done); return nil }
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+
+// dial returns the client's end of a new connection.
+func (p *pipes) dial() net.Conn {
+	client, server := net.Pipe()
+	p.accepted <- pipe{server}
+	return client
+}
+
+// pipe is a connection in memory whose ends have addresses of TCP, as quickfix
+// wants them.
+type pipe struct{ net.Conn }
+
+func (pipe) LocalAddr() net.Addr  { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+func (pipe) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 2} }
+
+// scriptRun runs one script. Its lines are: I sends a message and E expects one,
+// iCONNECT and iDISCONNECT do so, eDISCONNECT expects the end of a connection, and
+// iSET_SESSION sets a number of the gateway's. A digit and a comma after the first
+// letter name one of several connections.
+type scriptRun struct {
+	gateway  *Gateway
+	pipes    *pipes
+	patterns map[string]*regexp.Regexp // of values, by tag
+	conns    map[byte]*scriptConn
+}
+
+type scriptConn struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+// scriptSilence is how long a script waits for a message, in virtual time.
+const scriptSilence = time.Hour
+
+var scriptLine = regexp.MustCompile(`^([IEie])(?:(\d),)?(.*)$`)
+
+func (r *scriptRun) all(script []byte) error {
+	for i, line := range strings.Split(string(script), "\n") {
+		line = strings.TrimSuffix(line, "\r")
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		m := scriptLine.FindStringSubmatch(line)
+		if m == nil {
+			return fmt.Errorf("line %d: unknown: %q", i+1, line)
+		}
+		if err := r.line(m[1], m[2]+"1", m[3]); err != nil {
+			return fmt.Errorf("line %d: %w\n%s", i+1, err, show([]byte(line)))
+		}
+	}
+	return nil
+}
+
+func (r *scriptRun) line(kind, conn, body string) error {
+	c := r.conns[conn[0]]
+	switch {
+	case kind == "i" && body == "CONNECT":
+		client := r.pipes.dial()
+		r.conns[conn[0]] = &scriptConn{client, bufio.NewReader(client)}
+		return client.SetReadDeadline(time.Now().Add(scriptSilence))
+	case kind == "i" && strings.HasPrefix(body, "SET_SESSION "):
+		return r.setNumber(body)
+	case c == nil:
+		return errors.New("there is no connection")
+	case kind == "i" && body == "DISCONNECT":
+		delete(r.conns, conn[0])
+		return c.Close()
+	case kind == "e" && body == "DISCONNECT":
+		if more, err := io.ReadAll(c.in); len(more) > 0 || err != nil {
+			return fmt.Errorf("the connection goes on: %v, %s", err, show(more))
+		}
+		return nil
+	case kind == "I":
+		// Where the gateway has closed the connection, the next E does not hold.
+		_, _ = c.Write(completed(withTimes(body)))
+		return nil
+	case kind == "E":
+		got, err := c.next()
+		if err != nil {
+			return err
+		}
+		return r.compare(completed(body), got)
+	}
+	return fmt.Errorf("unknown action %s%s", kind, body)
+}
+
+// next returns the next message.
+func (c *scriptConn) next() ([]byte, error) {
+	var in []byte
+	for {
+		field, err := c.in.ReadBytes(soh)
+		if in = append(in, field...); err != nil {
+			return nil, fmt.Errorf("%w in the place of a message: %s", err, show(in))
+		}
+		if bytes.HasPrefix(field, []byte("10=")) {
+			if skip, n, err := scanFrame(in, 1<<20); skip != 0 || n != len(in) || err != nil {
+				return nil, fmt.Errorf("not one message: %s", show(in))
+			}
+			return in, nil
 		}
 	}
 }
 
-func writeFile(t *testing.T, path string, text []byte) {
+var scriptTime = regexp.MustCompile(`<TIME([+-]\d+)?>`)
+
+// withTimes writes the time, or one so many seconds before or after it, for <TIME>.
+func withTimes(body string) string {
+	return scriptTime.ReplaceAllStringFunc(body, func(mark string) string {
+		seconds, _ := strconv.Atoi(scriptTime.FindStringSubmatch(mark)[1]) // "" is 0
+		return time.Now().Add(time.Duration(seconds) * time.Second).UTC().Format("20060102-15:04:05")
+	})
+}
+
+var (
+	scriptHead = regexp.MustCompile("^8=.*?\x01")
+	scriptSum  = regexp.MustCompile("\x0110=[^\x01]*\x01$")
+)
+
+// completed adds the BodyLength and the CheckSum that a message does not have.
+func completed(body string) []byte {
+	head := scriptHead.FindString(body)
+	rest := body[len(head):]
+	if head != "" && !strings.Contains(body, "\x019=") {
+		size := len(rest)
+		if at := scriptSum.FindStringIndex(rest); at != nil {
+			size = at[0] + 1
+		}
+		rest = fmt.Sprintf("9=%d\x01%s", size, rest)
+	}
+	if head != "" && !scriptSum.MatchString(rest) {
+		rest += fmt.Sprintf("10=%03d\x01", sumOf(head+rest))
+	}
+	return []byte(head + rest)
+}
+
+// compare reports where a message has not the fields of another, in their order.
+func (r *scriptRun) compare(want, got []byte) error {
+	left, right := strings.Split(string(want), "\x01"), strings.Split(string(got), "\x01")
+	if len(left) != len(right) {
+		return fmt.Errorf("%d fields, want %d: %s", len(right)-1, len(left)-1, show(got))
+	}
+	for i := range left {
+		tag, value, _ := strings.Cut(left[i], "=")
+		gotTag, gotValue, _ := strings.Cut(right[i], "=")
+		pattern := r.patterns[tag]
+		if tag != gotTag || pattern == nil && value != gotValue || pattern != nil && !pattern.MatchString(gotValue) {
+			return fmt.Errorf("%s, want %s: %s", right[i], left[i], show(got))
+		}
+	}
+	return nil
+}
+
+// setNumber does what the module's server does for "SET_SESSION <session> <name>=<number>".
+func (r *scriptRun) setNumber(body string) error {
+	words := strings.Fields(body)
+	name, text, _ := strings.Cut(words[len(words)-1], "=")
+	number, err := strconv.Atoi(text)
+	if err != nil {
+		return err
+	}
+	messages := r.gateway.sessionNamed("TW").messages
+	switch name {
+	case "NEXTTARGETSEQNUM":
+		return messages.SetNextTargetMsgSeqNum(number)
+	case "NEXTSENDERSEQNUM":
+		return messages.SetNextSenderMsgSeqNum(number)
+	}
+	return fmt.Errorf("unknown number %s", name)
+}
+
+func (r *scriptRun) close() {
+	for _, c := range r.conns {
+		_ = c.Close() // many have ended
+	}
+}
+
+// readPatterns reads what the module's runner does not compare byte by byte.
+func readPatterns(t *testing.T, path string) map[string]*regexp.Regexp {
 	t.Helper()
-	if err := os.WriteFile(path, text, 0o600); err != nil {
+	text, err := os.ReadFile(path)
+	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// scriptResults returns what the runner says of each script: "" = passed.
-func scriptResults(out []byte) map[string]string {
-	head := regexp.MustCompile(`<test name='(?:.*/)?([^/']+)' result='(success|failure)'`)
-	results := map[string]string{}
-	name := ""
-	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
-		if m := head.FindStringSubmatch(lines.Text()); m != nil {
-			name = m[1]
-			results[name] = ""
-			if m[2] == "failure" {
-				results[name] = "failure"
-			}
-		} else if results[name] != "" {
-			results[name] += "\n" + lines.Text()
+	patterns := map[string]*regexp.Regexp{}
+	for line := range strings.Lines(string(text)) {
+		tag, pattern, ok := strings.Cut(strings.TrimSpace(line), "=")
+		if ok {
+			patterns[tag] = regexp.MustCompile("^(?:" + pattern + ")")
 		}
 	}
-	return results
-}
-
-// setNumbers does what the module's server does for SET_SESSION lines.
-func setNumbers(t *testing.T, g *Gateway, r *http.Request) {
-	for name, set := range map[string]func(int) error{
-		"NEXTTARGETSEQNUM": g.sessionNamed("TW").messages.SetNextTargetMsgSeqNum,
-		"NEXTSENDERSEQNUM": g.sessionNamed("TW").messages.SetNextSenderMsgSeqNum,
-	} {
-		if text := r.URL.Query().Get(name); text != "" {
-			n, err := strconv.Atoi(text)
-			if err == nil {
-				err = set(n)
-			}
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
+	if len(patterns) != 5 {
+		t.Fatalf("%d patterns", len(patterns))
 	}
+	return patterns
 }
 
 // echoGateway runs a gateway with an echo in the place of the product.
-func echoGateway(t *testing.T, compID string, settings map[string]string) *Gateway {
+func echoGateway(t *testing.T, compID string, dictionary *Dictionary, settings map[string]string, l net.Listener) *Gateway {
 	t.Helper()
 	nothing := argonHash{memory: 8, passes: 1, lanes: 1, salt: []byte("saltsalt")}
 	nothing.derived = nothing.derive(nil, 16)
 	g, err := New(Options{
 		Address: "127.0.0.1:0", CompID: compID, Participants: testParticipants("TW"),
-		RefuseDelay: time.Millisecond, LogonTimeout: time.Second,
+		RefuseDelay: time.Millisecond, LogonTimeout: time.Second, Dictionary: dictionary,
+		Listen: func(string, string) (net.Listener, error) { return l, nil },
 	}, nil, newMemStore(), Doors{MarketData: &views{}}, testInstruments(t))
 	if err != nil {
 		t.Fatal(err)

@@ -54,12 +54,6 @@ type conn struct {
 	wake chan struct{} // capacity 1: out, closing or cut has changed
 }
 
-// flushTimeout is how long a closing connection has to take its last messages.
-const flushTimeout = time.Second
-
-// kickGrace is how long a client has to read the Logout that ends its session.
-const kickGrace = 500 * time.Millisecond
-
 // inChanCapacity is how many messages may lie between a connection and its
 // session. quickfix's channel takes twice as many: what its last connection has
 // left may be counted for this one.
@@ -77,7 +71,7 @@ var (
 func newConn(g *Gateway, inner net.Conn) *conn {
 	c := &conn{
 		Conn: inner, gateway: g, accepted: g.options.Now(), wake: make(chan struct{}, 1),
-		patience: flushTimeout, in: make([]byte, 0, g.options.LogonBytes),
+		patience: g.options.FlushTimeout, in: make([]byte, 0, g.options.LogonBytes),
 		bucket: newBucket(hardRate*g.options.Rate, hardRate*g.options.Rate),
 	}
 	c.outlet.init(inner)
@@ -159,7 +153,7 @@ func (c *conn) giveWay() error {
 func (c *conn) end(err error) error {
 	if errors.Is(err, errTooLarge) || errors.Is(err, errField) || errors.Is(err, errNoFIX) || errors.Is(err, errRate) || errors.Is(err, errMissing) {
 		s := c.session.Load()
-		for limit := time.Now().Add(logonGrace); !s.loggedOn.Load() && !c.leaving() && time.Now().Before(limit); {
+		for limit := time.Now().Add(c.gateway.options.LogonGrace); !s.loggedOn.Load() && !c.leaving() && time.Now().Before(limit); {
 			time.Sleep(logonPause)
 		}
 		if s.loggedOn.Load() {
@@ -176,11 +170,8 @@ func (c *conn) leaving() bool {
 	return c.closing || c.cut != nil
 }
 
-// How long, and in which steps, to wait for quickfix to answer a Logon.
-const (
-	logonGrace = time.Second
-	logonPause = 2 * time.Millisecond
-)
+// logonPause is in which steps to wait for quickfix to answer a Logon.
+const logonPause = 2 * time.Millisecond
 
 // countAhead bounds the messages that quickfix keeps while a gap is open. The
 // session may be as many messages behind as lie between it and this goroutine.
@@ -261,7 +252,7 @@ func (c *conn) waiting() int {
 	return len(c.out) + len(c.held)
 }
 
-// Close writes what waits, for at most flushTimeout, and closes the socket. It
+// Close writes what waits, for at most Options.FlushTimeout, and closes the socket. It
 // does not wait for it. quickfix calls it when its session has let go.
 func (c *conn) Close() error {
 	c.mu.Lock()
@@ -272,7 +263,7 @@ func (c *conn) Close() error {
 	if c.cut != nil {
 		return nil // a later deadline would undo the cut's
 	}
-	return c.Conn.SetWriteDeadline(time.Now().Add(flushTimeout))
+	return c.Conn.SetWriteDeadline(time.Now().Add(c.gateway.options.FlushTimeout))
 }
 
 // letGo gives the session back once quickfix has closed the connection and
@@ -352,7 +343,7 @@ func (c *conn) write(batch []byte) error {
 	c.mu.Lock()
 	patience, err := c.patience, c.cut
 	if c.closing {
-		patience = flushTimeout
+		patience = c.gateway.options.FlushTimeout
 	}
 	if err == nil {
 		err = c.Conn.SetWriteDeadline(time.Now().Add(patience))

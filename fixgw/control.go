@@ -114,12 +114,8 @@ func (s *session) describe() SessionStatus {
 	return st
 }
 
-// resetWait is how long a forced reset waits for the client to be gone, and
-// resetPause in which steps.
-const (
-	resetWait  = kickGrace + 2*flushTimeout
-	resetPause = 10 * time.Millisecond
-)
+// resetPause is in which steps a forced reset waits for the client to be gone.
+const resetPause = 10 * time.Millisecond
 
 // ResetSequence starts both numbers of a session at 1 and deletes the messages
 // that it has been sent, synced: a client asks for the state of its orders then.
@@ -135,7 +131,8 @@ func (g *Gateway) ResetSequence(compID string, force bool) error {
 	if force && s.loggedOn.Load() {
 		s.kick(resetText)
 	}
-	for end := time.Now().Add(resetWait); force && s.conn.Load() != nil && time.Now().Before(end); {
+	most := g.options.KickGrace + 2*g.options.FlushTimeout
+	for end := time.Now().Add(most); force && s.conn.Load() != nil && time.Now().Before(end); {
 		time.Sleep(resetPause)
 	}
 	if s.conn.Load() != nil {

@@ -342,7 +342,7 @@ func (g *Gateway) Run(ctx context.Context, c Consumer) error {
 	// error is the store's, which closing it tells.
 	_, _ = g.announce(g.sessions(), g.farewell(), "Log on again when the service is back.")
 	g.acceptors.stop()
-	flushed := time.AfterFunc(2*flushTimeout, cutConns)
+	flushed := time.AfterFunc(2*g.options.FlushTimeout, cutConns)
 	conns.Wait()
 	flushed.Stop()
 	cutConns()

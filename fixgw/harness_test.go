@@ -22,6 +22,7 @@ import (
 	"blockdesk/engine/book"
 	"blockdesk/engine/event"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/runtest"
 	"blockdesk/market"
 )
 
@@ -299,8 +300,8 @@ func (d *desk) dial(compID string, change func(*fixclient.Options)) *client {
 	return k
 }
 
-// wait is long because a test machine may be busy.
-const wait = 60 * time.Second
+// wait only ends what hangs.
+const wait = runtest.Patience
 
 // next returns the next message as "35=8|37=…|" without header and trailer
 // noise, after the stock dictionary has passed it.

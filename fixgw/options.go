@@ -35,6 +35,14 @@ type Options struct {
 	LogonTimeout time.Duration
 	RefuseDelay  time.Duration
 
+	// LogonGrace is how long the reason of a Logout may wait for the answer to the
+	// Logon, which goes before it.
+	LogonGrace time.Duration
+	// KickGrace is how long a client has to read the Logout that ends its session.
+	KickGrace time.Duration
+	// FlushTimeout is how long a closing connection has to take its last messages.
+	FlushTimeout time.Duration
+
 	MaxMessage int // bytes of an incoming message
 	MaxOutbox  int // bytes waiting for a client that reads slowly
 	Rate       int // incoming messages a second and session
@@ -128,6 +136,9 @@ func (o Options) withDefaults() Options {
 	o.LogonBytes = cmp.Or(o.LogonBytes, 4<<10)
 	o.LogonTimeout = cmp.Or(o.LogonTimeout, 5*time.Second)
 	o.RefuseDelay = cmp.Or(o.RefuseDelay, time.Second)
+	o.LogonGrace = cmp.Or(o.LogonGrace, time.Second)
+	o.KickGrace = cmp.Or(o.KickGrace, 500*time.Millisecond)
+	o.FlushTimeout = cmp.Or(o.FlushTimeout, time.Second)
 	o.MaxMessage = cmp.Or(o.MaxMessage, 16<<10)
 	o.MaxOutbox = cmp.Or(o.MaxOutbox, 1<<20)
 	o.Rate = cmp.Or(o.Rate, 500)
@@ -198,6 +209,9 @@ func (o Options) Validate() error {
 	}{
 		{"logon_timeout", o.LogonTimeout},
 		{"refuse_delay", o.RefuseDelay},
+		{"logon_grace", o.LogonGrace},
+		{"kick_grace", o.KickGrace},
+		{"flush_timeout", o.FlushTimeout},
 		{"gap_timeout", o.GapTimeout},
 		{"sync_every", o.SyncEvery},
 		{"restart_grace", o.RestartGrace},

@@ -155,7 +155,7 @@ func (p *prover) load() error {
 
 // add needs mu, or to be alone.
 func (p *prover) add(t *proofTask) {
-	t.until = time.Now().Add(p.gateway.options.ProofTimeout)
+	t.until = p.gateway.options.Now().Add(p.gateway.options.ProofTimeout)
 	p.open[proofKey{t.session.number, t.id}] = t
 	p.held[t.session.number]++
 	p.agenda.add(t, 0)
@@ -204,10 +204,10 @@ func (t *proofTask) attempt(ctx context.Context) time.Duration {
 // to look again. Where the chain hangs, the next turn comes late: what is out of
 // time then is answered without one more look, or the others would wait for it.
 func (t *proofTask) look(ctx context.Context) (no *tradeRefusal, again time.Duration) {
-	if t.unproven != nil && !time.Now().Before(t.until) {
+	g := t.prover.gateway
+	if t.unproven != nil && !g.options.Now().Before(t.until) {
 		return t.unproven, 0
 	}
-	g := t.prover.gateway
 	bounded, cancel := context.WithTimeout(ctx, proofAttempt)
 	defer cancel()
 	v, err := Verdict{}, errNoChain
@@ -227,7 +227,7 @@ func (t *proofTask) look(ctx context.Context) (no *tradeRefusal, again time.Dura
 	default:
 		t.unproven = refuseTrade(codePendingTimeout, "not final on the chain after %s; it is booked when it is", g.options.ProofTimeout)
 	}
-	if time.Now().Before(t.until) {
+	if g.options.Now().Before(t.until) {
 		return nil, pause
 	}
 	if err != nil {

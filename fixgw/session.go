@@ -248,6 +248,6 @@ func (s *session) kick(text string) {
 		s.gateway.fail(err)
 	}
 	if c := s.conn.Load(); c != nil {
-		time.AfterFunc(kickGrace, func() { c.cutOff(fmt.Errorf("session ended: %s", text)) })
+		time.AfterFunc(s.gateway.options.KickGrace, func() { c.cutOff(fmt.Errorf("session ended: %s", text)) })
 	}
 }

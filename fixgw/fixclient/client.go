@@ -79,6 +79,8 @@ type Options struct {
 	TLS         *tls.Config // nil = plain TCP
 	// Timeout of the connection and of the logon; default 5 s.
 	Timeout time.Duration
+	// DialContext connects to Addr; default that of a net.Dialer.
+	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 // Numbers keeps a session's next sequence numbers over a restart of the program.
@@ -139,6 +141,9 @@ type sent struct {
 func Dial(ctx context.Context, o Options) (*Client, error) {
 	o.HeartBtInt = cmp.Or(o.HeartBtInt, 30)
 	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
+	if o.DialContext == nil {
+		o.DialContext = (&net.Dialer{Timeout: o.Timeout}).DialContext
+	}
 	c := &Client{opts: o, nextOut: 1, nextIn: 1}
 	if o.KeepSequence && !o.Reset {
 		c.nextOut, c.nextIn = max(o.NextSender, 1), max(o.NextTarget, 1)
@@ -160,8 +165,7 @@ func (c *Client) Redial(ctx context.Context) error {
 
 // open connects and logs on, with the numbers set to 1 where reset says so.
 func (c *Client) open(ctx context.Context, reset bool) error {
-	d := net.Dialer{Timeout: c.opts.Timeout}
-	conn, err := d.DialContext(ctx, "tcp", c.opts.Addr)
+	conn, err := c.opts.DialContext(ctx, "tcp", c.opts.Addr)
 	if err != nil {
 		return err
 	}
