@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,9 +105,14 @@ func runLane(t *testing.T, compID string, dictionary *Dictionary, settings map[s
 type pipes struct {
 	accepted chan net.Conn
 	done     chan struct{}
+	close    func() // of done, once
 }
 
-func newPipes() *pipes { return &pipes{accepted: make(chan net.Conn), done: make(chan struct{})} }
+func newPipes() *pipes {
+	p := &pipes{accepted: make(chan net.Conn), done: make(chan struct{})}
+	p.close = sync.OnceFunc(func() { close(p.done) })
+	return p
+}
 
 func (p *pipes) Accept() (net.Conn, error) {
 	select {
@@ -117,14 +123,18 @@ func (p *pipes) Accept() (net.Conn, error) {
 	}
 }
 
-func (p *pipes) Close() error   { close(p.done); return nil }
+func (p *pipes) Close() error   { p.close(); return nil }
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 
 // dial returns the client's end of a new connection.
-func (p *pipes) dial() net.Conn {
+func (p *pipes) dial() (net.Conn, error) {
 	client, server := net.Pipe()
-	p.accepted <- pipe{server}
-	return client
+	select {
+	case p.accepted <- pipe{server}:
+		return client, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
 }
 
 // pipe is a connection in memory whose ends have addresses of TCP, as quickfix
@@ -176,7 +186,10 @@ func (r *scriptRun) line(kind, conn, body string) error {
 	c := r.conns[conn[0]]
 	switch {
 	case kind == "i" && body == "CONNECT":
-		client := r.pipes.dial()
+		client, err := r.pipes.dial()
+		if err != nil {
+			return err
+		}
 		r.conns[conn[0]] = &scriptConn{client, bufio.NewReader(client)}
 		return client.SetReadDeadline(time.Now().Add(scriptSilence))
 	case kind == "i" && strings.HasPrefix(body, "SET_SESSION "):

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/await"
 )
 
 // withCopies gives each participant a second session: X has XC.
@@ -76,7 +76,7 @@ func TestDropCopy(t *testing.T) {
 	mmc.want("35=AE 11=b 448=MM 32=1.00")
 	mm.want("35=8 11=b 150=F")
 	for _, k := range []*client{mm, mmc, tk, tkc} {
-		k.none(20 * time.Millisecond)
+		k.none()
 	}
 }
 
@@ -109,7 +109,7 @@ func TestDropCopyWhileAway(t *testing.T) {
 	mmc.leave()
 	plain := d.dial("MMC", func(o *fixclient.Options) { o.Username = "mm" })
 	d.trade("c")
-	plain.none(20 * time.Millisecond)
+	plain.none()
 }
 
 // TestDropCopyIsRemembered: a crash that takes everything that was not synced does
@@ -151,7 +151,7 @@ func TestDropCopyCrash(t *testing.T) {
 			mm.order(fmt.Sprintf("m%d-%d", life, i), "1", "5", "1", "59=1|")
 			tk.order(fmt.Sprintf("t%d-%d", life, i), "2", fmt.Sprint(1+r.IntN(9)), "1", "59=1|")
 		}
-		time.Sleep(time.Duration(r.IntN(20)) * time.Millisecond)
+		mm.awaitMessages(0, r.IntN(trades+1))
 		crashed := d.crash(r)
 		mmc.c.Close()
 		<-mmc.done
@@ -162,7 +162,7 @@ func TestDropCopyCrash(t *testing.T) {
 	}
 	mmc := d.dial("MMC", copying(keep(sender, target)))
 	collectFills(t, d, fills)
-	waitFor(t, func() bool {
+	await.True(t, "a copy of every fill", func() bool {
 		recordCopies(t, mmc, copies)
 		return len(copies) >= len(fills)
 	})
@@ -266,25 +266,16 @@ func TestClaimCapture(t *testing.T) {
 	d.deliver(claim)
 	tkc.hear("35=8 150=F")
 	tkc.await("35=AE 448=TKC 11= 37=" + claim)
-	tkc.without("AE", 20*time.Millisecond)
-	tk.without("AE", 20*time.Millisecond)
-	mmc.none(20 * time.Millisecond)
+	tkc.without("AE")
+	tk.without("AE")
+	mmc.none()
 }
 
-// without fails when a message of the type comes; others may, a claim's package among
+// without is none for the messages of a type; others may come, a claim's package among
 // them, which is sent when it is made.
-func (k *client) without(kind string, d time.Duration) {
+func (k *client) without(kind string) {
 	k.t.Helper()
-	for silence := time.After(d); ; {
-		select {
-		case raw := <-k.in:
-			if msg(raw).get(35) == kind {
-				k.t.Fatalf("unexpected message: %s", show(raw))
-			}
-		case <-silence:
-			return
-		}
-	}
+	k.pass(func(m msg) bool { return m.get(35) != kind })
 }
 
 // await takes messages up to the first of the type that fields begin with.

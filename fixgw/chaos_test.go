@@ -79,7 +79,7 @@ func TestRandomMessages(t *testing.T) {
 		case <-time.After(wait):
 			t.Fatal("the connection stays open")
 		}
-		waitFor(t, func() bool { return d.gateway.sessionNamed("MAD").conn.Load() == nil })
+		d.awaitFree("MAD")
 	}
 	mm := d.dial("MM", nil)
 	mm.order("a", "1", "1", "1", "59=1|")

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/await"
 )
 
 func TestSessionStatus(t *testing.T) {
@@ -16,6 +16,7 @@ func TestSessionStatus(t *testing.T) {
 	mm := d.dial("MM", keep(1, 1))
 	mm.order("a", "1", "1", "1", "59=1|")
 	mm.want("35=8 11=a 150=0")
+	await.True(t, "the order's number to be counted", func() bool { return d.gateway.Sessions()[0].NextIn == 3 })
 	list := d.gateway.Sessions()
 	if len(list) != 2 {
 		t.Fatalf("%+v", list)
@@ -160,7 +161,7 @@ func TestAnnounce(t *testing.T) {
 		t.Fatalf("%d, %v", n, err)
 	}
 	tk.want("35=B 58=x")
-	mm.none(50 * time.Millisecond)
+	mm.none()
 	if _, err := d.gateway.Announce("OFF", "x"); !errors.Is(err, ErrNotLoggedOn) {
 		t.Errorf("one that is not logged on: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/quickfixgo/quickfix"
 	"github.com/quickfixgo/quickfix/datadictionary"
 
+	"blockdesk/engine"
 	"blockdesk/fixgw/fixclient"
 )
 
@@ -140,7 +141,7 @@ func TestCustomMarketData(t *testing.T) {
 	mm, plain := d.dial("MM", nil), d.dial("PLAIN", nil)
 	rich := d.dial("RICH", func(o *fixclient.Options) { o.LogonFields = "5600=Y\x01" })
 	position := func(v uint64) string { return fmt.Sprintf("5615=%d 5616=%d", d.views.View(0).Epoch, v) }
-	waitFor(t, func() bool { return d.views.View(0) != nil })
+	d.awaitView(0, "a view", func(*engine.View) bool { return true })
 	const kinds, trades = "267=3|269=0|269=1|269=2|", "267=1|269=2|"
 	for _, k := range []*client{plain, rich} {
 		k.send("V", "262=s|263=0|264=0|"+kinds+"146=1|55=SLUSD/USDC|")
@@ -157,7 +158,7 @@ func TestCustomMarketData(t *testing.T) {
 	mm.order("b", "1", "10", "1", "59=1|")
 	plain.want("35=X 262=all 5615= 5616= 268=1 271=10.00")
 	m := rich.want("35=X 262=all 268=1 271=10.00")
-	waitFor(t, func() bool { return len(d.views.View(0).Bids) == 1 })
+	d.awaitView(0, "a bid in the view", func(v *engine.View) bool { return len(v.Bids) == 1 })
 	m.want(t, position(d.views.View(0).DepthSeq))
 	mm.want("150=0")
 }
@@ -216,7 +217,7 @@ func TestLogonWishes(t *testing.T) {
 	}
 	leave := func(k *client) {
 		k.c.Close()
-		waitFor(t, func() bool { return d.gateway.Stats().Connections == 0 && d.gateway.Stats().Sessions == 0 })
+		d.awaitStats("nobody there", func(s Stats) bool { return s.Connections == 0 && s.Sessions == 0 })
 	}
 	has(false, false, false) // nobody has asked for anything
 	for _, c := range []struct {

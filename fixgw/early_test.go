@@ -70,7 +70,7 @@ func TestEarlySessionsServe(t *testing.T) {
 		}
 		sender, target = mm.leave()
 		// Who is still logged on hears that the service stops, which is kept for it.
-		waitFor(t, func() bool { return d.gateway.Stats().Sessions == 0 })
+		d.awaitStats("0 sessions logged on", func(s Stats) bool { return s.Sessions == 0 })
 		d.stop()
 		early.Close() // which was the gateway's
 		if n := known(early); n != 0 {

@@ -361,7 +361,7 @@ func TestExpressChangesNothing(t *testing.T) {
 				w := d.wire("MM", "8013=N|")
 				all = append(all, w.script(seed))
 				w.conn.Close()
-				waitFor(t, func() bool { return d.gateway.Stats().Connections == 0 })
+				d.awaitConnections(0)
 			}
 			if n := past(); express != (n > 100) {
 				t.Errorf("%d requests went past quickfix", n)

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"blockdesk/internal/await"
 )
 
 // numbered is a message with a number of its own.
@@ -35,7 +38,7 @@ const filler = "43=Y|122=20260101-00:00:00|" // of a message that fills a gap
 func TestRefusedMessageKeepsItsNumber(t *testing.T) {
 	t.Parallel()
 	const tries = MaxResends + 3
-	d := newDesk(t, []string{"ABOVE", "BELOW", "TURN"}, nil)
+	d := newDesk(t, []string{"ABOVE", "BELOW", "TURN"}, func(o *Options) { o.Now = frozen() })
 	for compID, play := range map[string]func(r *rawConn) (next int){
 		"ABOVE": func(r *rawConn) int {
 			r.write(d.numbered("ABOVE", "0", 3, ""))
@@ -86,38 +89,54 @@ func (d *desk) rawOf(t *testing.T, compID string) *rawConn {
 func TestGapTimeout(t *testing.T) {
 	t.Parallel()
 	const patience = 300 * time.Millisecond
-	d := newDesk(t, []string{"LATE", "SLOW"}, func(o *Options) { o.GapTimeout = patience })
+	desk := func(t *testing.T, compID string) *desk {
+		return newDesk(t, []string{compID}, func(o *Options) { o.GapTimeout = patience })
+	}
 	t.Run("LATE", func(t *testing.T) {
-		t.Parallel()
-		r := d.rawOf(t, "LATE")
-		next := 3
-		for end := time.Now().Add(wait); d.gateway.Stats().Kicked == 0 && time.Now().Before(end); next++ {
-			r.write(d.numbered("LATE", "0", next, ""))
-			time.Sleep(patience / 10)
-		}
-		if said := r.rest(); strings.Count(said, "|35=2|") != 1 || !strings.Contains(said, "|58=MESSAGE_MISSING: message 2 has not come for 300ms|") {
-			t.Errorf("it said %s", said)
-		}
-		r = d.raw()
-		r.t = t
-		r.write(d.numbered("LATE", "A", next, "98=0|108=30|553=late|554="+testPassword+"|"))
-		r.until("|7=2|16=0|")
-		r.write(d.numbered("LATE", "4", 2, filler+fmt.Sprintf("123=Y|36=%d|", next+1)))
-		r.write(d.numbered("LATE", "1", next+1, "112=alive|"))
-		r.until("|112=alive|")
+		synctest.Test(t, func(t *testing.T) {
+			d := desk(t, "LATE")
+			r := d.rawOf(t, "LATE")
+			said := make(chan string, 1)
+			go func() { said <- r.rest() }()
+			next := 3
+			for began := time.Now(); d.gateway.Stats().Kicked == 0; next++ {
+				if passed := time.Since(began); passed > patience+patience/5 {
+					t.Fatalf("goes on after %v", passed)
+				}
+				r.write(d.numbered("LATE", "0", next, ""))
+				await.Pass(t, patience/10)
+			}
+			if said := <-said; strings.Count(said, "|35=2|") != 1 || !strings.Contains(said, "|58=MESSAGE_MISSING: message 2 has not come for 300ms|") {
+				t.Errorf("it said %s", said)
+			}
+			d.awaitFree("LATE")
+			r = d.raw()
+			r.write(d.numbered("LATE", "A", next, "98=0|108=30|553=late|554="+testPassword+"|"))
+			r.until("|7=2|16=0|")
+			r.write(d.numbered("LATE", "4", 2, filler+fmt.Sprintf("123=Y|36=%d|", next+1)))
+			r.write(d.numbered("LATE", "1", next+1, "112=alive|"))
+			r.until("|112=alive|")
+		})
 	})
 	t.Run("SLOW", func(t *testing.T) {
-		t.Parallel()
-		r := d.rawOf(t, "SLOW")
-		const behind = 10
-		for i := range behind { // each message that fills comes in time, all of them together do not
-			r.write(d.numbered("SLOW", "0", 20+i, ""))
-			time.Sleep(patience / 5)
-			r.write(d.numbered("SLOW", "0", 2+i, filler))
-		}
-		r.write(d.numbered("SLOW", "4", 2+behind, filler+fmt.Sprintf("123=Y|36=%d|", 20+behind)))
-		r.write(d.numbered("SLOW", "1", 20+behind, "112=alive|"))
-		r.until("|112=alive|")
+		synctest.Test(t, func(t *testing.T) {
+			d := desk(t, "SLOW")
+			r := d.rawOf(t, "SLOW")
+			alive := make(chan struct{})
+			go func() {
+				defer close(alive)
+				r.until("|112=alive|")
+			}()
+			const behind = 10
+			for i := range behind { // each message that fills comes in time, all of them together do not
+				r.write(d.numbered("SLOW", "0", 20+i, ""))
+				await.Pass(t, patience/5)
+				r.write(d.numbered("SLOW", "0", 2+i, filler))
+			}
+			r.write(d.numbered("SLOW", "4", 2+behind, filler+fmt.Sprintf("123=Y|36=%d|", 20+behind)))
+			r.write(d.numbered("SLOW", "1", 20+behind, "112=alive|"))
+			await.Closed(t, "the answer", alive)
+		})
 	})
 }
 

@@ -1,6 +1,7 @@
 package fixgw
 
 import (
+	"flag"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -11,6 +12,16 @@ import (
 // before they fire, their goroutines wait for ever: one for a session and stop,
 // at the end of the process.
 func TestMain(m *testing.M) {
+	// Most tests here wait for a full second, to which quickfix's new sessions sleep, and
+	// use little of a processor. A -parallel of the caller's stands.
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		if err := flag.Set("test.parallel", "16"); err != nil {
+			panic(err)
+		}
+	}
 	const quickfix = "github.com/quickfixgo/quickfix."
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreTopFunction(quickfix+"(*session).initiateLogoutInReplyTo.func1"),

@@ -1,13 +1,15 @@
 package fixgw
 
 import (
+	"errors"
 	"fmt"
-	"net"
+	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/await"
 )
 
 // The figures that hold a connection down, each at its limit and past it, as a
@@ -44,31 +46,26 @@ func TestBytesBeforeLogon(t *testing.T) {
 // is over, not a time after its last byte.
 func TestSecondsBeforeLogon(t *testing.T) {
 	t.Parallel()
-	const limit = time.Second
-	d := newDesk(t, []string{"MM"}, func(o *Options) { o.LogonTimeout = limit })
-	d.dial("MM", nil) // it is awake
-	r := d.raw()
-	began := time.Now()
-	stop := make(chan struct{})
-	defer close(stop)
-	go func() {
+	synctest.Test(t, func(t *testing.T) {
+		const limit = time.Second
+		d := newDesk(t, []string{"MM"}, func(o *Options) { o.LogonTimeout = limit })
+		r := d.raw()
+		const pace = 45 * time.Millisecond
+		said := 0
 		for _, b := range fixMessage(d.logonText("MM", "108=30|553=mm|554="+testPassword+"|")) {
-			select {
-			case <-stop:
-				return
-			case <-time.After(limit / 20):
-				if _, err := r.conn.Write([]byte{b}); err != nil {
-					return
-				}
+			if _, err := r.conn.Write([]byte{b}); err != nil {
+				break
 			}
+			said++
+			await.Pass(t, pace)
 		}
-	}()
-	if _, err := r.conn.Read(make([]byte, 1)); err == nil {
-		t.Error("it was answered")
-	}
-	if took := time.Since(began); took < limit-limit/20 || took > 5*limit {
-		t.Errorf("closed after %v, want %v", took, limit)
-	}
+		if _, err := r.conn.Read(make([]byte, 1)); err == nil {
+			t.Error("it was answered")
+		}
+		if want := 1 + int(limit/pace); said != want {
+			t.Errorf("closed after %d bytes, want %d", said, want)
+		}
+	})
 }
 
 // TestMessageSize: after the logon a message may be as large as Options say, and
@@ -83,7 +80,7 @@ func TestMessageSize(t *testing.T) {
 			seq, time.Now().UTC().Format("20060102-15:04:05.000"), d.options.CompID, now60)
 	}
 	r.write(padded(head(2), d.gateway.options.MaxMessage))
-	waitFor(t, func() bool { return d.gateway.Stats().LiveOrders == 1 })
+	d.awaitOrders(1)
 	r.write(padded(head(3), d.gateway.options.MaxMessage+1))
 	if answer := r.rest(); !strings.Contains(answer, "58=MESSAGE_TOO_LARGE: BodyLength (9) is above 16384") {
 		t.Errorf("one byte above: %q", answer)
@@ -94,7 +91,7 @@ func TestMessageSize(t *testing.T) {
 func TestHardRate(t *testing.T) {
 	t.Parallel()
 	const rate = 50
-	d := newDesk(t, []string{"MM"}, func(o *Options) { o.Rate = rate })
+	d := newDesk(t, []string{"MM"}, func(o *Options) { o.Rate, o.Now = rate, frozen() })
 	mm := d.dial("MM", nil)
 	bodies := make([][]byte, 2*hardRate*rate)
 	for i := range bodies {
@@ -112,55 +109,63 @@ func TestHardRate(t *testing.T) {
 // its buffer here, is cut off within two heartbeats. Another session is answered
 // all the time, and the engine goes on.
 func TestBlockedReader(t *testing.T) {
-	if testing.Short() {
-		t.Skip("two heartbeats are 20 s")
-	}
 	t.Parallel()
-	d := newDesk(t, []string{"SLOW", "MM"}, nil)
-	r := d.raw()
-	if err := r.conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
-		t.Fatal(err)
-	}
-	r.write(fixMessage(d.logonText("SLOW", "108=10|8013=N|553=slow|554="+testPassword+"|")))
-	r.write(fixMessage(fmt.Sprintf("35=D|34=2|49=SLOW|52=%s|56=%s|11=rest|55=SLUSD/USDC|54=1|38=90000|40=2|44=1|59=1|%s",
-		time.Now().UTC().Format("20060102-15:04:05.000"), d.options.CompID, now60)))
-	mm := d.dial("MM", func(o *fixclient.Options) { o.Timeout = wait })
-	waitFor(t, func() bool { return d.gateway.Stats().LiveOrders == 1 })
-	slow := d.gateway.sessionNamed("SLOW").conn.Load()
-	sale := 0
-	sell := func() time.Duration {
-		sale++
-		start := time.Now()
-		mm.order(fmt.Sprint("x", sale), "2", "1", "1", "59=3|")
-		mm.want("35=8 150=0")
-		mm.want("35=8 150=F")
-		return time.Since(start)
-	}
-	// Heartbeats of its own keep the session in: what cuts it off is the writing.
-	seq, beaten := 2, time.Now()
-	beat := func() {
-		seq++
-		beaten = time.Now()
-		r.write(fixMessage(fmt.Sprintf("35=0|34=%d|49=SLOW|52=%s|56=%s|", seq, beaten.UTC().Format("20060102-15:04:05.000"), d.options.CompID)))
-	}
-	for slow.waiting() < 1<<10 { // the socket takes no more
-		sell()
-		if time.Since(beaten) > time.Second {
-			beat()
+	synctest.Test(t, func(t *testing.T) {
+		const beat = 10 * time.Second
+		d := newDesk(t, []string{"SLOW", "MM"}, nil)
+		r := d.raw()
+		r.write(fixMessage(d.logonText("SLOW", "108=10|8013=N|553=slow|554="+testPassword+"|")))
+		r.until("|35=A|")
+		r.write(d.numbered("SLOW", "D", 2, "11=rest|55=SLUSD/USDC|54=1|38=90000|40=2|44=1|59=1|"+now60))
+		r.until("|11=rest|")
+		mm := d.dial("MM", nil)
+		slow := d.gateway.sessionNamed("SLOW").conn.Load()
+		began := time.Now()
+		for sale := 0; d.gateway.Stats().Connections == 2; sale++ {
+			// Heartbeats of its own keep the session in: what cuts it off is the writing.
+			r.write(d.numbered("SLOW", "0", 3+sale, ""))
+			start := time.Now()
+			mm.order(fmt.Sprint("x", sale), "2", "1", "1", "59=3|")
+			mm.want("35=8 150=0")
+			mm.want("35=8 150=F")
+			if took := time.Since(start); took != 0 {
+				t.Fatalf("the other session is answered after %v", took)
+			}
+			if sale > 0 && slow.waiting() == 0 && slow.cutBy() == nil {
+				t.Fatal("the client is not blocked")
+			}
+			await.Pass(t, time.Second)
 		}
-	}
-	began, slowest := time.Now(), time.Duration(0)
-	for d.gateway.Stats().Connections == 2 {
-		if time.Since(began) > 30*time.Second {
-			t.Fatal("not cut off")
+		if took := time.Since(began); took > 2*beat+time.Second || !errors.Is(slow.cutBy(), os.ErrDeadlineExceeded) {
+			t.Errorf("cut off after %v, want %v, by %v", took, 2*beat, slow.cutBy())
 		}
-		beat()
-		slowest = max(slowest, sell())
-		time.Sleep(100 * time.Millisecond)
-	}
-	took := time.Since(began)
-	t.Logf("cut off after %v, %d sales; slowest answer to the other session %v", took, sale, slowest)
-	if took > 22*time.Second || slowest > 5*time.Second {
-		t.Error("too late")
-	}
+	})
+}
+
+// cutBy returns why the connection was cut; nil = it was not.
+func (c *conn) cutBy() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cut
+}
+
+// TestKickGrace: who does not read the Logout that ends its session is cut off.
+func TestKickGrace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const grace = 100 * time.Millisecond // quickfix gives up after 2 s
+		d := newDesk(t, []string{"MM"}, func(o *Options) { o.KickGrace = grace })
+		r := d.raw()
+		r.write(fixMessage(d.logonText("MM", "108=30|553=mm|554="+testPassword+"|")))
+		r.until("|35=A|")
+		d.awaitLoggedOn("MM")
+		began := time.Now()
+		if err := d.gateway.Kick("MM", "go"); err != nil {
+			t.Fatal(err)
+		}
+		d.awaitConnections(0)
+		if took := time.Since(began); took < grace || took > grace+100*time.Millisecond {
+			t.Errorf("cut off after %v, want %v", took, grace)
+		}
+	})
 }

@@ -31,9 +31,9 @@ func TestReaderEndsWithItsSession(t *testing.T) {
 		if answer := r.rest(); !strings.Contains(answer, "|35=5|") {
 			t.Fatalf("life %d: answer %s", life, answer)
 		}
-		waitFor(t, func() bool { return d.gateway.Stats().Connections == 0 })
+		d.awaitConnections(0)
 	}
-	waitFor(t, func() bool { return stuckReaders() == 0 })
+	await.Equal(t, "readers that are stuck", 0, stuckReaders)
 }
 
 // TestHalfALogonHoldsNoStop: who has said no more than a part of a Logon is owed no
@@ -43,7 +43,7 @@ func TestHalfALogonHoldsNoStop(t *testing.T) {
 	d := newDesk(t, []string{"MM"}, func(o *Options) { o.FlushTimeout, o.LogonTimeout = time.Hour, time.Hour })
 	r := d.raw()
 	r.write([]byte("8=FIX.4.4\x019=100\x01"))
-	waitFor(t, func() bool { return d.gateway.Stats().Connections == 1 })
+	d.awaitConnections(1)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)

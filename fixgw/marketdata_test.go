@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"blockdesk/engine"
+	"blockdesk/internal/await"
 	"blockdesk/market"
 )
 
@@ -220,15 +221,15 @@ func TestSlowReader(t *testing.T) {
 	send("V", "262=sub|263=1|264=0|265=1|267=3|269=0|269=1|269=2|146=1|55=SLUSD/USDC|")
 	send("D", "11=rest|55=SLUSD/USDC|54=1|38=90000|40=2|44=1|59=1|"+now60)
 	mm := d.dial("MM", nil)
-	waitFor(t, func() bool { return d.gateway.Stats().LiveOrders == 1 })
+	d.awaitOrders(1)
 	// Each sale fills the slow client's order: reports are never conflated.
 	var slowest time.Duration
 	sales := 0
 	for ; d.gateway.Stats().Connections == 2 && sales < 20_000; sales++ {
 		start := time.Now()
 		mm.order(fmt.Sprint("x", sales), "2", "1", "1", "59=3|")
-		<-mm.in
-		<-mm.in
+		await.Receive(t, "a report to MM", mm.in)
+		await.Receive(t, "a report to MM", mm.in)
 		slowest = max(slowest, time.Since(start))
 	}
 	if sales == 20_000 {
@@ -239,7 +240,7 @@ func TestSlowReader(t *testing.T) {
 		t.Error("market data was queued, not conflated")
 	}
 	// It gets what it has missed when it comes back.
-	waitFor(t, func() bool { return d.gateway.Stats().Sessions == 1 })
+	d.awaitStats("1 sessions logged on", func(s Stats) bool { return s.Sessions == 1 })
 	slow := d.dial("SLOW", keep(seq+1, 2))
 	if m := slow.want("35=8 43=Y"); m.get(11) != "rest" {
 		t.Errorf("%s", m)
@@ -260,13 +261,8 @@ func TestWriteDeadline(t *testing.T) {
 	if _, err := c.Write([]byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case err := <-done:
-		if err == nil {
-			t.Error("no error")
-		}
-	case <-time.After(wait):
-		t.Fatal("not cut off")
+	if err := await.Receive(t, "the end of the connection", done); err == nil {
+		t.Error("no error")
 	}
 	if _, err := c.Write([]byte("x")); err == nil {
 		t.Error("a cut connection takes bytes")

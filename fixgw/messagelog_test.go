@@ -80,10 +80,7 @@ func TestMessageLogOfASession(t *testing.T) {
 	mm.next()
 	key := d.dial("KEY", func(o *fixclient.Options) { o.Password, o.Key = "", testKey("KEY") })
 	for _, k := range []*client{mm, key} {
-		if err := k.c.Logout(); err != nil {
-			t.Fatal(err)
-		}
-		<-k.done
+		k.leave()
 	}
 	d.stop()
 

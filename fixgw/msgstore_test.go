@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"blockdesk/internal/await"
 	"blockdesk/market"
 )
 
@@ -185,13 +186,8 @@ func TestIterateHoldsNoLock(t *testing.T) {
 			return nil
 		})
 	}()
-	select {
-	case err := <-done:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(wait):
-		t.Fatal("a send waits for the iteration")
+	if err := await.Receive(t, "the end of an iteration in which a message is sent", done); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"blockdesk/internal/await"
 )
 
 // life is one connection of a client that speaks in bursts until the gateway ends
@@ -157,7 +159,7 @@ func TestOperatorsUnderTraffic(t *testing.T) {
 	d.reload(list)
 	for _, id := range ids {
 		s := d.gateway.sessionNamed(id)
-		waitFor(t, func() bool { return s.conn.Load() == nil && !s.loggedOn.Load() })
+		await.True(t, id+" to be logged out", func() bool { return s.conn.Load() == nil && !s.loggedOn.Load() })
 		k := d.dial(id, nil)
 		k.order("last", "1", "1", "0.0001", "59=3|")
 		k.want("35=8 11=last 150=0")

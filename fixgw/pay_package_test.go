@@ -12,6 +12,7 @@ import (
 	"github.com/mr-tron/base58"
 
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/await"
 	"blockdesk/market"
 )
 
@@ -82,15 +83,15 @@ func TestPackageWaitsForTheChain(t *testing.T) {
 	tk.hear("35=8 150=0 37=" + paid)
 	// The engine's clock is ahead of ours by now, and deadlines are the engine's.
 	waits := tk.claimed("c3").get(37)
-	waitFor(t, func() bool {
+	await.True(t, "a second look", func() bool {
 		bank.mu.Lock()
 		defer bank.mu.Unlock()
 		return bank.packed[claimID(t, waits)] > 1
 	})
 	bank.set(func() { bank.away = nil })
 	tk.want("35=B 33=8 97=").headline(t, waits)
-	waitFor(t, func() bool { return d.gateway.packer.waiting() == 0 })
-	tk.none(20 * time.Millisecond)
+	await.Equal(t, "packages that are being made", 0, d.gateway.packer.waiting)
+	tk.none()
 }
 
 func (m msg) headline(t testing.TB, claim string) {
@@ -146,11 +147,11 @@ func TestPackageOverRestarts(t *testing.T) {
 	d.stop()
 	d.start()
 	bank.set(func() { bank.away = nil })
-	waitFor(t, func() bool { return d.gateway.packer.waiting() == 0 })
+	await.Equal(t, "packages that are being made", 0, d.gateway.packer.waiting)
 	tk = d.dial("TK", keep(sender, target))
 	m := tk.want("35=B 33=8 43=Y 97=Y")
 	m.headline(t, waits)
-	tk.none(20 * time.Millisecond)
+	tk.none()
 }
 
 // TestPackageCrash: wherever a crash comes, the client of a claim that is reserved
@@ -163,7 +164,9 @@ func TestPackageCrash(t *testing.T) {
 	sender, target := 1, 1
 	for life := range 5 {
 		tk := d.dial("TK", keep(sender, target))
-		for i := range 8 {
+		const claims = 8
+		from := tk.got.Load()
+		for i := range claims {
 			id := fmt.Sprintf("%d-%d", life, i)
 			tk.rfq("r"+id, "48=T1/T1-2|22=8|152=250|")
 			quote := tk.next()
@@ -172,7 +175,7 @@ func TestPackageCrash(t *testing.T) {
 			}
 			tk.take("c"+id, quote)
 		}
-		time.Sleep(time.Duration(r.IntN(10)) * time.Millisecond)
+		tk.awaitMessages(from, claims+r.IntN(claims+1)) // its quotes and some of the claims
 		crashed := d.crash(r)
 		tk.c.Close()
 		<-tk.done
@@ -237,9 +240,7 @@ func TestMaxPackages(t *testing.T) {
 			tk.take(fmt.Sprint("c", i), quote)
 			claims[tk.hear("35=8 150=A").get(37)] = true
 		}
-		if n := d.gateway.packer.waiting(); n != most {
-			t.Errorf("%d packages are being made, the limit is %d", n, most)
-		}
+		await.Equal(t, "packages that are being made", most, d.gateway.packer.waiting)
 		bank.set(func() { bank.away = nil })
 		for range most + 3 {
 			m := tk.want("35=B 33=8")
@@ -249,6 +250,7 @@ func TestMaxPackages(t *testing.T) {
 			}
 			delete(claims, claim)
 		}
-		tk.none(20 * time.Millisecond)
+		await.Equal(t, "packages that are being made", 0, d.gateway.packer.waiting)
+		tk.none()
 	}
 }

@@ -6,12 +6,14 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mr-tron/base58"
 
 	"blockdesk/engine/event"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/await"
 	"blockdesk/market"
 )
 
@@ -174,45 +176,47 @@ func TestProofForm(t *testing.T) {
 // a limit; so it is while the chain is away. The session goes on meanwhile.
 func TestProofWaits(t *testing.T) {
 	t.Parallel()
-	d, bank := newTillShop(t, []string{"TK"}, func(o *Options) { o.ProofTimeout = 400 * time.Millisecond })
-	tk := d.dial("TK", nil)
-	claim := tk.claimed("c1")
-	signature, text := paidBy(1)
-	tk.report(claim, "p1", text)
-	waitFor(t, func() bool { _, n := bank.calls(); return n > 1 })
-	bank.set(func() { bank.known[signature] = Verdict{} })
-	tk.acked("939=0 571=p1")
+	synctest.Test(t, func(t *testing.T) {
+		d, bank := newTillShop(t, []string{"TK"}, func(o *Options) { o.ProofTimeout = 400 * time.Millisecond })
+		tk := d.dial("TK", nil)
+		claim := tk.claimed("c1")
+		signature, text := paidBy(1)
+		tk.report(claim, "p1", text)
+		await.True(t, "a look at the payment", func() bool { _, n := bank.calls(); return n > 1 })
+		bank.set(func() { bank.known[signature] = Verdict{} })
+		tk.acked("939=0 571=p1")
 
-	_, text = paidBy(2)
-	start := time.Now()
-	tk.report(claim, "p2", text)
-	tk.acked("939=1 751=99 571=p2").text(t, "PENDING_TIMEOUT: not final on the chain after 400ms")
-	if took := time.Since(start); took < d.options.ProofTimeout {
-		t.Errorf("given up after %s", took)
-	}
-	bank.set(func() { bank.away = errAway })
-	tk.report(claim, "p3", text)
-	m := tk.acked("939=1 751=99 571=p3")
-	m.text(t, "CHAIN_UNAVAILABLE: ")
-	if strings.Contains(m.String(), "10.0.0.1") {
-		t.Errorf("an error goes out: %s", m)
-	}
-	full, word := paidBy(3)
-	bank.set(func() { bank.away, bank.known[full] = nil, Verdict{Refused: event.ReasonDeskFull} })
-	tk.report(claim, "p4", word)
-	tk.acked("939=1 571=p4").text(t, "OVERLOADED: desk_full")
+		_, text = paidBy(2)
+		start := time.Now()
+		tk.report(claim, "p2", text)
+		tk.acked("939=1 751=99 571=p2").text(t, "PENDING_TIMEOUT: not final on the chain after 400ms")
+		if took := time.Since(start); took != d.options.ProofTimeout {
+			t.Errorf("given up after %s", took)
+		}
+		bank.set(func() { bank.away = errAway })
+		tk.report(claim, "p3", text)
+		m := tk.acked("939=1 751=99 571=p3")
+		m.text(t, "CHAIN_UNAVAILABLE: ")
+		if strings.Contains(m.String(), "10.0.0.1") {
+			t.Errorf("an error goes out: %s", m)
+		}
+		full, word := paidBy(3)
+		bank.set(func() { bank.away, bank.known[full] = nil, Verdict{Refused: event.ReasonDeskFull} })
+		tk.report(claim, "p4", word)
+		tk.acked("939=1 571=p4").text(t, "OVERLOADED: desk_full")
 
-	// A chain that does not answer at all holds nobody up.
-	held := make(chan struct{})
-	bank.set(func() { bank.held = held })
-	tk.report(claim, "p5", text)
-	for i := range 3 {
-		tk.send("H", fmt.Sprintf("11=h%d|37=%s|55=SLUSD/USDC|54=1|", i, claim.get(37)))
-		tk.await("35=8 150=I")
-	}
-	bank.set(func() { bank.held = nil })
-	close(held)
-	tk.acked("939=1 571=p5")
+		// A chain that does not answer at all holds nobody up.
+		held := make(chan struct{})
+		bank.set(func() { bank.held = held })
+		tk.report(claim, "p5", text)
+		for i := range 3 {
+			tk.send("H", fmt.Sprintf("11=h%d|37=%s|55=SLUSD/USDC|54=1|", i, claim.get(37)))
+			tk.await("35=8 150=I")
+		}
+		bank.set(func() { bank.held = nil })
+		close(held)
+		tk.acked("939=1 571=p5")
+	})
 }
 
 // TestProofOutOfTime: what has been looked at and has no time left is answered
@@ -264,10 +268,10 @@ func TestProofLimits(t *testing.T) {
 		_, text := paidBy(n)
 		tk.report(claim, fmt.Sprint("p", n), text)
 	}
-	waitFor(t, func() bool { return d.gateway.prover.waiting() == 3 })
+	await.Equal(t, "reports of payments that wait", 3, d.gateway.prover.waiting)
 	_, text := paidBy(1)
 	tk.report(claim, "p1", text)
-	waitFor(t, func() bool { return d.gateway.Stats().Duplicates == 1 })
+	d.awaitStats("1 duplicates", func(s Stats) bool { return s.Duplicates == 1 })
 	_, text = paidBy(9)
 	tk.report(claim, "p1", text)
 	tk.acked("939=1 571=p1").text(t, "INVALID_FIELD: TradeReportID (571)")
@@ -277,7 +281,7 @@ func TestProofLimits(t *testing.T) {
 		_, text := paidBy(10 + n)
 		mm.report(others, fmt.Sprint("q", n), text)
 	}
-	waitFor(t, func() bool { return d.gateway.prover.waiting() == 5 })
+	await.Equal(t, "reports of payments that wait", 5, d.gateway.prover.waiting)
 	mm.report(others, "q2", text)
 	mm.acked("939=1 571=q2").text(t, "OVERLOADED: 5 reports wait")
 	bank.set(func() {
@@ -295,11 +299,11 @@ func TestProofLimits(t *testing.T) {
 	}
 	mm.acked("939=0")
 	mm.acked("939=0")
-	waitFor(t, func() bool { return d.gateway.prover.waiting() == 0 })
+	await.Equal(t, "reports of payments that wait", 0, d.gateway.prover.waiting)
 	if len(d.gateway.prover.held) != 0 {
 		t.Errorf("held: %v", d.gateway.prover.held)
 	}
-	tk.none(20 * time.Millisecond)
+	tk.none()
 }
 
 func (p *prover) waiting() int {
@@ -317,19 +321,19 @@ func TestProofOverRestarts(t *testing.T) {
 	claim := tk.claimed("c1")
 	signature, text := paidBy(1)
 	tk.report(claim, "p1", text)
-	waitFor(t, func() bool { _, n := bank.calls(); return n > 0 })
+	await.True(t, "a look at the payment", func() bool { _, n := bank.calls(); return n > 0 })
 	sender, target := tk.leave()
 	d.stop()
 	bank.set(func() { bank.known[signature] = Verdict{} })
 	d.start()
-	waitFor(t, func() bool { return d.gateway.prover.waiting() == 0 })
+	await.Equal(t, "reports of payments that wait", 0, d.gateway.prover.waiting)
 	tk = d.dial("TK", keep(sender, target))
 	tk.acked("939=0 571=p1 97=Y 43=Y")
 	sender, target = tk.leave()
 	d.stop()
 	d.start() // and not once more
 	tk = d.dial("TK", keep(sender, target))
-	tk.none(20 * time.Millisecond)
+	tk.none()
 }
 
 // TestProofCrash: wherever a crash comes, a report that the gateway has taken is
@@ -365,12 +369,13 @@ func TestProofCrash(t *testing.T) {
 		}
 		answered[id] = text
 	}
+	before := tk.got.Load() // messages when the last five reports began
 	for sent := range reports {
 		tk.report(claim, fmt.Sprint("p", sent), texts[fmt.Sprint("p", sent)])
 		if sent%5 != 4 {
 			continue
 		}
-		time.Sleep(time.Duration(r.IntN(4)) * time.Millisecond)
+		tk.awaitMessages(before, r.IntN(6))
 		crashed := d.crash(r)
 		tk.c.Close()
 		<-tk.done
@@ -381,6 +386,7 @@ func TestProofCrash(t *testing.T) {
 		d.store = crashed
 		d.start()
 		tk = d.dial("TK", keep(sender, target))
+		before = tk.got.Load()
 		for n := range sent + 1 { // the gateway may never have had them
 			if id := fmt.Sprint("p", n); answered[id] == "" {
 				tk.report(claim, id, texts[id])

@@ -27,16 +27,16 @@ func TestNothingAfterLogout(t *testing.T) {
 		}
 		w.say(out...)
 		w.until(func(m msg) bool { return m.get(35) == "5" })
-		waitFor(t, func() bool { return s.conn.Load() == nil })
+		d.awaitFree("MM")
 		// The next session begins when quickfix is through with this one, and what it
 		// enters comes after what this one has.
 		w = d.wire("MM", "8013=Y|")
 		w.say(w.frame("MM", "D", fmt.Sprintf("11=last%d|55=SLUSD/USDC|54=1|38=1|40=2|44=0.1|59=3|%s", round, now60)))
 		w.until(func(m msg) bool { return m.get(150) == "4" })
-		waitFor(t, func() bool { return d.gateway.Stats().LiveOrders == 0 })
+		d.awaitOrders(0)
 		w.say(w.frame("MM", "5", ""))
 		w.until(func(m msg) bool { return m.get(35) == "5" })
-		waitFor(t, func() bool { return s.conn.Load() == nil })
+		d.awaitFree("MM")
 		if s.loggedOn.Load() {
 			t.Fatalf("round %d: logged on without a connection", round)
 		}

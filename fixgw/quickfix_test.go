@@ -17,6 +17,7 @@ import (
 	"github.com/quickfixgo/quickfix/config"
 
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/await"
 )
 
 // initiator is a stock quickfix client.
@@ -55,14 +56,9 @@ func (i *initiator) FromApp(m *quickfix.Message, _ quickfix.SessionID) quickfix.
 
 func (i *initiator) want(t testing.TB, fields string) msg {
 	t.Helper()
-	select {
-	case m := <-i.in:
-		m.want(t, fields)
-		return m
-	case <-time.After(wait):
-		t.Fatal("no message came")
-	}
-	return nil
+	m := await.Receive(t, "a message to "+i.id.SenderCompID, i.in)
+	m.want(t, fields)
+	return m
 }
 
 func (i *initiator) send(t testing.TB, msgType string, fields ...string) {
@@ -168,11 +164,7 @@ func (d *desk) initiate(compID, dictionary string, logon map[quickfix.Tag]string
 		t.Fatal(err)
 	}
 	t.Cleanup(q.Stop)
-	select {
-	case <-i.on:
-	case <-time.After(wait):
-		t.Fatal("not logged on")
-	}
+	await.Receive(t, "the Logon of "+compID, i.on)
 	return i
 }
 
@@ -235,16 +227,21 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	secure := &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 	roots := x509.NewCertPool()
 	roots.AddCert(certificate)
 	d := newDesk(t, []string{"MM"}, func(o *Options) {
-		o.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
-		o.LogonTimeout = time.Second
+		o.TLS = secure
 	})
-	mm := d.dial("MM", func(o *fixclient.Options) { o.TLS = &tls.Config{RootCAs: roots, ServerName: "desk"}; o.Timeout = wait })
+	mm := d.dial("MM", func(o *fixclient.Options) { o.TLS = &tls.Config{RootCAs: roots, ServerName: "desk"} })
 	mm.order("a", "1", "1", "1", "")
 	mm.want("35=8 11=a 150=0")
+	d.stop()
+
+	// A handshake that never ends is cut like a logon that never comes.
+	d.options.LogonTimeout = time.Second
+	d.start()
 	plain := d.raw()
 	plain.write([]byte("x"))
-	plain.rest() // a handshake that never ends is cut like a logon that never comes
+	plain.rest()
 }

@@ -106,5 +106,5 @@ func TestStoreOfAnotherNumbering(t *testing.T) {
 	tk.order("b", "1", "1", "1", "59=3|")
 	tk.want("11=b 150=0")
 	tk.want("11=b 150=4")
-	waitFor(t, func() bool { return d.gateway.Stats().LiveOrders == 0 })
+	d.awaitOrders(0)
 }

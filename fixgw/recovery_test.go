@@ -12,6 +12,7 @@ import (
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/await"
 	"blockdesk/market"
 )
 
@@ -29,11 +30,8 @@ func (k *client) leave() (sender, target int) {
 	if err := k.c.Logout(); err != nil {
 		k.t.Fatal(err)
 	}
-	select {
-	case <-k.done:
-	case <-time.After(wait):
-		k.t.Fatal("no answer to the Logout")
-	}
+	await.Closed(k.t, "the answer to the Logout of "+k.compID, k.done)
+	k.d.awaitFree(k.compID) // who is still there is told of a stop
 	return k.c.NextSequence()
 }
 
@@ -243,9 +241,10 @@ func TestOrderKinds(t *testing.T) {
 	tk.order("old", "1", "1", "1", "59=6|126=20200101-00:00:00|")
 	tk.want("11=old 150=8 39=8 58=invalid_expiry")
 	// GTD that ends.
-	end := time.Now().Add(1500 * time.Millisecond).UTC().Format("20060102-15:04:05.000")
+	end := time.Now().Add(time.Hour).UTC().Format("20060102-15:04:05.000")
 	tk.order("gtd", "1", "1", "1", "59=6|126="+end+"|")
 	tk.want("11=gtd 150=0 59=6")
+	d.later(time.Hour)
 	tk.want("11=gtd 150=C 39=C 151=0.00 58=expired")
 	// Self-trade: the newest goes.
 	mm.order("self", "2", "1", "1.5", "59=1|")
@@ -257,18 +256,17 @@ func TestOrderKinds(t *testing.T) {
 // after reports.
 func waitMD(t testing.TB, k *client, reqID string, fields ...string) msg {
 	t.Helper()
-	for end := time.Now().Add(wait); ; {
-		m := k.want("35=W 262=" + reqID)
+	first := true
+	return await.Value(t, fmt.Sprintf("a snapshot with %v", fields), func() msg {
+		if !first {
+			k.send("V", "262="+reqID+"|263=0|264=5|267=3|269=0|269=1|269=2|146=1|55=SLUSD/USDC|")
+		}
+		first = false
+		return k.want("35=W 262=" + reqID)
+	}, func(m msg) bool {
 		text := "|" + m.String()
-		if !slices.ContainsFunc(fields, func(f string) bool { return !strings.Contains(text, "|"+f+"|") }) {
-			return m
-		}
-		if time.Now().After(end) {
-			t.Fatalf("no snapshot with %v; the last is %s", fields, m)
-		}
-		time.Sleep(5 * time.Millisecond)
-		k.send("V", "262="+reqID+"|263=0|264=5|267=3|269=0|269=1|269=2|146=1|55=SLUSD/USDC|")
-	}
+		return !slices.ContainsFunc(fields, func(f string) bool { return !strings.Contains(text, "|"+f+"|") })
+	})
 }
 
 // TestOfflineReportsAreDelivered: what happens while a client is away comes when
@@ -285,12 +283,12 @@ func TestOfflineReportsAreDelivered(t *testing.T) {
 		tk.want("150=0")
 		tk.want("150=F")
 	}
-	waitFor(t, func() bool { return d.gateway.sessionNamed("MM").messages.NextSenderMsgSeqNum() >= target+3 })
+	await.True(t, "the reports of 3 fills", func() bool { return d.gateway.sessionNamed("MM").messages.NextSenderMsgSeqNum() >= target+3 })
 	mm = d.dial("MM", keep(sender, target))
 	for _, cum := range []string{"1.00", "2.00", "3.00"} {
 		mm.want("35=8 11=a 150=F 43=Y 14=" + cum)
 	}
-	mm.none(50 * time.Millisecond)
+	mm.none()
 	// A restart changes nothing of it.
 	sender, _ = mm.leave()
 	d.stop()
@@ -316,7 +314,7 @@ func TestResendIsBounded(t *testing.T) {
 	for i := 20; i < 30; i++ {
 		mm.want("35=8 43=Y 150=0 11=" + fmt.Sprint("o", i))
 	}
-	mm.none(50 * time.Millisecond)
+	mm.none()
 	if _, next := mm.leave(); next <= target {
 		t.Errorf("the gap was filled up to %d only, of %d", next, target)
 	}
@@ -338,13 +336,14 @@ func TestCrash(t *testing.T) {
 			catchUp(t, clients[id], seen[id])
 		}
 		const orders = 40
+		before := clients["MM"].got.Load()
 		for i := range orders {
 			d.deskRequest(uint64(1 + life*orders + i)) // of no concern to a session
 			mm := fmt.Sprintf("m%d-%d", life, i)
 			clients["MM"].order(mm, "1", "5", "1", "59=1|")
 			clients["TK"].order(fmt.Sprintf("t%d-%d", life, i), "2", fmt.Sprint(1+r.IntN(9)), "1", "59=1|")
 		}
-		time.Sleep(time.Duration(r.IntN(20)) * time.Millisecond)
+		clients["MM"].awaitMessages(before, r.IntN(orders+1)) // each order is answered
 		crashed := d.crash(r)
 		for _, id := range []string{"MM", "TK"} {
 			clients[id].c.Close()
@@ -438,25 +437,30 @@ func (d *desk) deskRequest(token uint64) {
 // a gap fill, which may swallow it.
 func catchUp(t testing.TB, k *client, seen map[string]string) {
 	t.Helper()
-	for end := time.Now().Add(wait); time.Now().Before(end); {
+	await.True(t, "an answer to "+k.compID, func() bool {
 		k.send("H", "11=question|55=SLUSD/USDC|54=1|")
-		for patience := time.After(500 * time.Millisecond); ; {
+		for {
 			select {
 			case raw := <-k.in:
 				if err := k.checker.check(raw); err != nil {
 					t.Fatalf("%v\n%s", err, show(raw))
 				}
 				if msg(raw).get(11) == "question" {
-					return
+					return true
 				}
 				record(t, msg(raw), seen)
 				continue
-			case <-patience:
+			default:
 			}
-			break
+			return false
 		}
-	}
-	t.Fatal("the session does not answer")
+	})
+}
+
+// awaitMessages waits until n messages have come since from, the value of k.got then.
+func (k *client) awaitMessages(from int64, n int) {
+	k.t.Helper()
+	await.True(k.t, fmt.Sprintf("%d messages to %s", n, k.compID), func() bool { return k.got.Load() >= from+int64(n) })
 }
 
 // note takes what has arrived.
@@ -534,7 +538,7 @@ func (d *desk) expected(t testing.TB) map[string]map[string]string {
 
 func TestCancelOnDisconnect(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, []string{"MM", "TK", "NO"}, func(o *Options) { o.RestartGrace = 300 * time.Millisecond })
+	d := newDesk(t, []string{"MM", "TK", "NO"}, func(o *Options) { o.RestartGrace = time.Hour })
 	mm, tk := d.dial("MM", nil), d.dial("TK", nil)
 	no := d.dial("NO", func(o *fixclient.Options) { o.LogonFields = "8013=N\x01" })
 	mm.order("a", "1", "10", "1", "59=1|")
@@ -545,7 +549,7 @@ func TestCancelOnDisconnect(t *testing.T) {
 	no.want("11=n 150=0")
 	mm.c.Close()
 	no.c.Close()
-	waitFor(t, func() bool { return d.gateway.Stats().LiveOrders == 1 })
+	d.awaitOrders(1)
 	tk.order("x", "2", "30", "1", "59=3|")
 	tk.want("150=0")
 	tk.want("150=F 32=10.00 31=3.0000")
@@ -565,37 +569,31 @@ func TestCancelOnDisconnect(t *testing.T) {
 	if n := d.gateway.Stats().LiveOrders; n != 1 {
 		t.Errorf("%d orders live after a restart, want 1", n)
 	}
-	waitFor(t, func() bool { return d.gateway.Stats().LiveOrders == 0 })
+	d.stop()
+	d.options.RestartGrace = time.Millisecond
+	d.start()
+	d.awaitOrders(0)
 }
 
 // TestStoreFailureStopsTheGateway: of what cannot be stored at most the last batch
 // has been said, which the next start says again.
 func TestStoreFailureStopsTheGateway(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, []string{"MM"}, nil)
+	d := newDesk(t, []string{"MM"}, func(o *Options) { o.DrainTimeout = time.Millisecond }) // the engine goes on
 	mm := d.dial("MM", nil)
 	mm.order("a", "1", "1", "1", "59=1|")
 	mm.want("11=a 150=0")
 	d.store.break_(errBroken)
 	mm.order("b", "1", "1", "1", "59=1|")
-	select {
-	case err := <-d.done:
-		if err == nil || !strings.Contains(err.Error(), errBroken.Error()) {
-			t.Errorf("Run returned %v", err)
-		}
-	case <-time.After(wait):
-		t.Fatal("Run goes on")
+	if err := await.Receive(t, "the end of Run", d.done); err == nil || !strings.Contains(err.Error(), errBroken.Error()) {
+		t.Errorf("Run returned %v", err)
 	}
 	d.stopped = true
 	d.cancel()
 	<-d.done
 	<-d.done
-	for {
-		select {
-		case raw := <-mm.in:
-			msg(raw).want(t, "35=8 11=b 150=0")
-		case <-time.After(50 * time.Millisecond):
-			return
-		}
+	await.Closed(t, "the end of the connection", mm.done)
+	for len(mm.in) > 0 {
+		msg(<-mm.in).want(t, "35=8 11=b 150=0")
 	}
 }

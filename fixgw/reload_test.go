@@ -15,6 +15,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/await"
 )
 
 // reload tells the engine about the participants of list and makes it the
@@ -61,16 +62,11 @@ func (d *desk) refused(compID string, change func(*fixclient.Options)) string {
 // loggedOut waits for the Logout that ends k's session and returns its text.
 func (k *client) loggedOut() string {
 	k.t.Helper()
-	select {
-	case err := <-k.done:
-		if !errors.Is(err, fixclient.ErrLogout) {
-			k.t.Fatalf("ended with %v, want a Logout", err)
-		}
-		return err.Error()
-	case <-time.After(wait):
-		k.t.Fatal("not logged out")
+	err := await.Receive(k.t, "the end of the session of "+k.compID, k.done)
+	if !errors.Is(err, fixclient.ErrLogout) {
+		k.t.Fatalf("ended with %v, want a Logout", err)
 	}
-	return ""
+	return err.Error()
 }
 
 // TestReload is the life of CompIDs that come, go and come back, with what
@@ -110,11 +106,11 @@ func TestReload(t *testing.T) {
 		t.Errorf("after it was removed: %s", answer)
 	}
 	// TK's order went with it. MM's stays, trades, and is reported to nobody yet.
-	waitFor(t, func() bool { return d.gateway.Stats().LiveOrders == 1 })
+	d.awaitOrders(1)
 	fresh.order("o", "2", "9", "0.9", "59=3|")
 	fresh.want("35=8 11=o 150=0")
 	fresh.want("35=8 11=o 150=F 32=9.00 31=1.0000")
-	waitFor(t, func() bool { return d.gateway.Stats().LiveOrders == 0 }) // and the report is stored
+	d.awaitOrders(0) // and the report is stored
 
 	sender, target := mm.c.NextSequence()
 	if done := d.reload(list); !slices.Equal(done.Returned, []string{"MM", "TK"}) || done.Added != nil {
@@ -247,22 +243,24 @@ func TestReloadsUnderTraffic(t *testing.T) {
 		}
 		return err == nil
 	}
-	settled := func() int {
+	settled := func() {
 		for _, compID := range all[1:] {
-			waitFor(t, func() bool { return visit(compID) })
+			await.True(t, compID+" to be let in", func() bool { return visit(compID) })
 			d.awaitFree(compID)
 		}
-		last := 0
-		waitFor(t, func() bool { // gone with their connections
-			now := runtime.NumGoroutine()
-			same := now == last && d.gateway.Stats().Connections == 1
-			last = now
-			time.Sleep(20 * time.Millisecond)
-			return same
-		})
-		return last
+		d.awaitConnections(1)
 	}
-	before := settled()
+	settled()
+	// Who has gone takes its goroutines along soon after its connection: those that are
+	// still there make the count too high, never too low.
+	before, since := runtime.NumGoroutine(), 0
+	await.True(t, "the goroutines of the connections to end", func() bool {
+		if now := runtime.NumGoroutine(); now < before {
+			before, since = now, 0
+		}
+		since++
+		return since > 50
+	})
 
 	var stop atomic.Bool
 	var work sync.WaitGroup
@@ -273,7 +271,8 @@ func TestReloadsUnderTraffic(t *testing.T) {
 				if visit(compID) {
 					visits.Add(1)
 				} else {
-					time.Sleep(5 * time.Millisecond) // and leaves the processor to those who are let in
+					// sleep: who is not let in leaves the processor to those who are.
+					time.Sleep(5 * time.Millisecond)
 				}
 			}
 		})
@@ -282,7 +281,7 @@ func TestReloadsUnderTraffic(t *testing.T) {
 		there := i % (guests + 1)
 		seen := visits.Load()
 		d.reload(list[:1+there])
-		waitFor(t, func() bool { return there == 0 || visits.Load() > seen })
+		await.True(t, "a visit", func() bool { return there == 0 || visits.Load() > seen })
 		mm.order(fmt.Sprint("o", i), "1", "1", "1", "59=3|")
 		mm.want("35=8 150=0")
 		mm.want("35=8 150=4")
@@ -296,9 +295,9 @@ func TestReloadsUnderTraffic(t *testing.T) {
 	if n := len(d.gateway.acceptors.list); n != 1+guests {
 		t.Errorf("%d acceptors, want one for each reload that brought a CompID", n)
 	}
-	if after := settled(); after > before {
-		t.Errorf("%d goroutines, %d before %d reloads and %d visits", after, before, reloads, visits.Load())
-	}
+	settled()
+	await.Value(t, fmt.Sprintf("%d goroutines, as before %d reloads and %d visits", before, reloads, visits.Load()),
+		runtime.NumGoroutine, func(after int) bool { return after <= before })
 }
 
 // TestStockClientOfAReload: an unchanged quickfix initiator logs on as a CompID

@@ -54,7 +54,7 @@ func TestResendOfAConversation(t *testing.T) {
 	say("c", "320=l|321=0|55=SLUSD/USDC|", "d")
 	say("e", "324=s|55=SLUSD/USDC|263=1|", "f")
 	say("D", "11=a|55=SLUSD/USDC|54=1|38=10|40=2|44=1|59=1|"+now60, "8")
-	waitFor(t, func() bool { return len(d.views.View(0).Bids) == 1 })
+	d.awaitView(0, "a bid in the view", func(v *engine.View) bool { return len(v.Bids) == 1 })
 	say("V", "262=m|263=1|264=0|265=1|267=1|269=0|146=1|55=SLUSD/USDC|", "W")
 	say("F", "11=b|41=none|55=SLUSD/USDC|54=1|"+now60, "9")
 	say("G", "11=c|41=a|55=SLUSD/USDC|54=1|38=5|40=2|44=1|"+now60, "8", "X")
@@ -73,7 +73,7 @@ func TestResendOfAConversation(t *testing.T) {
 			time.Now().UTC().Format("20060102-15:04:05.000"), d.options.CompID, fields)))
 	}
 	write("A", "98=0|108=30|8013=N|553=mm|554="+testPassword+"|")
-	waitFor(t, func() bool { return d.gateway.Stats().Sessions == 1 })
+	d.awaitStats("1 sessions logged on", func(s Stats) bool { return s.Sessions == 1 })
 	write("2", fmt.Sprintf("7=%d|16=%d|", next, target-1))
 	replayed := ""
 	for rest := []byte(nil); next < target; {

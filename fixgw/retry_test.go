@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
-	"time"
+
+	"blockdesk/internal/await"
 )
 
 // onSight has hook called once, as soon as messages of s with a field have gone to
@@ -53,8 +54,8 @@ func TestRetryAtOnce(t *testing.T) {
 					t.Errorf("%s said again is new, or refused: %v", c.id, no)
 				}
 			}()
-			for end := time.Now().Add(wait); d.gateway.duplicates.Load() == before && time.Now().Before(end); {
-				time.Sleep(time.Millisecond)
+			if err := await.Poll(t.Context(), "the repetition", func() bool { return d.gateway.duplicates.Load() > before }); err != nil {
+				t.Error(err)
 			}
 		})
 		tk.send(c.msgType, c.id+"|"+c.body)
@@ -77,13 +78,13 @@ func TestRetryTooEarly(t *testing.T) {
 		s.line.mu.Lock()
 		defer s.line.mu.Unlock()
 		mm.order("a", "1", "1", "0.5", "")
-		waitFor(t, func() bool {
+		await.True(t, "the order in the session", func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			return s.refs["a"] != nil && s.refs["a"].order != nil
 		})
 		mm.order("a", "1", "1", "0.5", "")
-		waitFor(t, func() bool { return d.gateway.Stats().Duplicates == 1 })
+		d.awaitStats("1 duplicates", func(s Stats) bool { return s.Duplicates == 1 })
 	}()
 	mm.want("35=8 11=a 150=0 97=")
 	mm.send("H", "11=a|55=SLUSD/USDC|54=1|")
@@ -131,5 +132,5 @@ func TestProofAgainAtOnce(t *testing.T) {
 	}
 	close(held)
 	tk.acked("939=0 571=p1")
-	waitFor(t, func() bool { return !recorded() })
+	await.True(t, "the record to go", func() bool { return !recorded() })
 }

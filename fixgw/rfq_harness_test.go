@@ -13,6 +13,7 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/await"
 	"blockdesk/market"
 )
 
@@ -72,9 +73,9 @@ func testAccount(n byte) market.Address { return market.Address{0: n, 31: 1} }
 
 // Times of the tests' policy.
 const (
-	testQuoteTTL = 30 * time.Second
-	testClaimTTL = 120 * time.Second
-	testLate     = time.Hour
+	testQuoteTTL = 30 * time.Minute
+	testClaimTTL = 2 * time.Hour
+	testLate     = 24 * time.Hour
 )
 
 // newShop starts a desk that sells SLUSD/USDC at a dollar less a percent: one
@@ -120,7 +121,7 @@ func (d *desk) post(in market.InstrumentID, dollars ...uint64) {
 		r.Capacities = append(r.Capacities, market.USD(usd*1_000_000))
 	}
 	d.ask(r)
-	waitFor(d.t, func() bool { return len(d.offers.View().Tickets) > before })
+	await.True(d.t, "the ticket in the view", func() bool { return len(d.offers.View().Tickets) > before })
 }
 
 // ask has the engine do a request of the service. What came of it is not waited
@@ -205,17 +206,8 @@ func (k *client) hear(fields string) msg {
 	}
 }
 
-// quiet fails when anything else comes.
+// quiet is none for what hear takes.
 func (k *client) quiet() {
 	k.t.Helper()
-	for silence := time.After(30 * time.Millisecond); ; {
-		select {
-		case raw := <-k.in:
-			if kind := msg(raw).get(35); kind != "B" && kind != "AE" {
-				k.t.Fatalf("unexpected message: %s", show(raw))
-			}
-		case <-silence:
-			return
-		}
-	}
+	k.pass(func(m msg) bool { return m.get(35) == "B" || m.get(35) == "AE" })
 }

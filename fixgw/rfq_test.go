@@ -8,6 +8,7 @@ import (
 
 	"blockdesk/engine/rfq"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/await"
 	"blockdesk/market"
 )
 
@@ -155,7 +156,7 @@ func TestClaimEnds(t *testing.T) {
 	}
 	tk.send("F", "11=f|41=c1|55=SLUSD/USDC|54=1|"+now60)
 	tk.hear("35=9 11=f 41=c1 39=C 102=0")
-	waitFor(t, func() bool { // they are in the store alone
+	await.True(t, "the claims to be in the store alone", func() bool {
 		s := d.gateway.sessionNamed("TK")
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"blockdesk/engine"
+	"blockdesk/internal/await"
 	"blockdesk/market"
 )
 
@@ -126,7 +127,7 @@ func TestSecurityStatus(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM", "TK"}, func(o *Options) { o.MaxSubscriptions = 2 })
 	mm, tk := d.dial("MM", nil), d.dial("TK", nil)
-	waitFor(t, func() bool { return d.views.View(2) != nil })
+	d.awaitView(2, "a view", func(*engine.View) bool { return true })
 	mm.send("e", "324=now|55=SLUSD/USDC|263=0|")
 	if m := mm.want("35=f 324=now 55=SLUSD/USDC 325=N 326=17"); m.get(60) == "" {
 		t.Errorf("%s", m)
@@ -173,7 +174,7 @@ func TestSecurityStatus(t *testing.T) {
 	d.setStatus(0, engine.StatusHalted)
 	mm.want("35=f 324=b 326=2")
 	mm.c.Close()
-	waitFor(t, func() bool { return d.gateway.statuses.count() == 1 })
+	await.Equal(t, "subscriptions", 1, d.gateway.statuses.count)
 }
 
 // TestSecurityStatusAfterRestart: what was set before the gateway's first event
@@ -182,10 +183,10 @@ func TestSecurityStatusAfterRestart(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, nil)
 	d.setStatus(0, engine.StatusHalted)
-	waitFor(t, func() bool { v := d.views.View(0); return v != nil && v.Status == engine.StatusHalted })
+	d.awaitView(0, "a halted instrument", func(v *engine.View) bool { return v.Status == engine.StatusHalted })
 	d.stop()
 	d.start()
-	waitFor(t, func() bool { return d.views.View(0) != nil })
+	d.awaitView(0, "a view", func(*engine.View) bool { return true })
 	mm := d.dial("MM", nil)
 	mm.send("e", "324=a|55=SLUSD/USDC|263=1|")
 	mm.want("35=f 324=a 326=2")

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mr-tron/base58"
 
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/await"
 )
 
 // testKey is the key of a name.
@@ -61,11 +63,10 @@ func (d *desk) answer(fields string) string {
 // awaitFree waits until a session is nobody's again.
 func (d *desk) awaitFree(compID string) {
 	d.t.Helper()
-	for limit := time.Now().Add(wait); d.gateway.sessionNamed(compID).conn.Load() != nil; time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			d.t.Fatalf("%s is not let go", compID)
-		}
-	}
+	await.True(d.t, compID+" to be let go", func() bool {
+		s := d.gateway.sessionNamed(compID)
+		return s == nil || s.conn.Load() == nil
+	})
 }
 
 // awaitLoggedOn waits until the gateway counts as logged on whose Logon it has
@@ -73,7 +74,7 @@ func (d *desk) awaitFree(compID string) {
 func (d *desk) awaitLoggedOn(compIDs ...string) {
 	d.t.Helper()
 	for _, compID := range compIDs {
-		waitFor(d.t, func() bool { return d.gateway.sessionNamed(compID).loggedOn.Load() })
+		await.True(d.t, compID+" to be logged on", func() bool { return d.gateway.sessionNamed(compID).loggedOn.Load() })
 	}
 }
 
@@ -97,69 +98,73 @@ func TestSignedLogonTrades(t *testing.T) {
 
 func TestSignedLogonRefused(t *testing.T) {
 	t.Parallel()
-	d := keyDesk(t)
-	const wrong = "LOGON_REFUSED: username, signature or CompID is wrong"
-	mm, now := testKey("MM"), time.Now()
-	good := d.signedLogon("MM", mm, now, "")
-	for name, c := range map[string]struct{ message, want string }{
-		"another's key":          {d.signedLogon("MM", testKey("TK"), now, ""), wrong},
-		"another's name":         {d.signedLogon("MM", mm, now, "553=tk|"), wrong},
-		"another's CompID":       {strings.Replace(good, "49=MM", "49=TK", 1), wrong},
-		"nobody's CompID":        {d.signedLogon("XX", mm, now, ""), wrong},
-		"no key":                 {d.signedLogon("PW", mm, now, ""), wrong},
-		"another number":         {strings.Replace(good, "|34=1|", "|34=2|", 1), wrong},
-		"another time":           {strings.Replace(good, "|52=20", "|52=21", 1), wrong},
-		"no base64":              {strings.Replace(good, "==|98", "!!|98", 1), wrong},
-		"length is wrong":        {strings.Replace(good, "|95=88|", "|95=87|", 1), "INVALID_FIELD: RawDataLength (95)"},
-		"length is missing":      {strings.Replace(good, "|95=88|", "|", 1), "INVALID_FIELD: RawDataLength (95)"},
-		"no padding":             {strings.Replace(strings.Replace(good, "|95=88|", "|95=86|", 1), "==|98", "|98", 1), "INVALID_FIELD: RawData (96)"},
-		"empty":                  {"35=A|34=1|49=MM|56=" + d.options.CompID + "|95=0|96=|98=0|108=30|", "INVALID_FIELD: RawData (96)"},
-		"clock behind":           {d.signedLogon("MM", mm, now.Add(-MaxLogonSkew-5*time.Second), ""), "LOGON_REFUSED: SendingTime (52) is more than 30s"},
-		"clock ahead":            {d.signedLogon("MM", mm, now.Add(MaxLogonSkew+time.Minute), ""), "LOGON_REFUSED: SendingTime (52) is more than 30s"},
-		"password without a key": {d.logonText("MM", "108=30|553=mm|554="+testPassword+"|"), "LOGON_REFUSED: username, password or CompID is wrong"},
-		"password beside a bad signature": {
-			d.signedLogon("TK", mm, now, "553=tk|554="+testPassword+"|"), wrong,
-		},
-	} {
-		if got := d.answer(c.message); !strings.Contains(got, "|35=5|34=1|") || !strings.Contains(got, c.want) {
-			t.Errorf("%s: %s, want %q", name, got, c.want)
+	synctest.Test(t, func(t *testing.T) {
+		d := keyDesk(t)
+		const wrong = "LOGON_REFUSED: username, signature or CompID is wrong"
+		mm, now := testKey("MM"), time.Now()
+		good := d.signedLogon("MM", mm, now, "")
+		for name, c := range map[string]struct{ message, want string }{
+			"another's key":          {d.signedLogon("MM", testKey("TK"), now, ""), wrong},
+			"another's name":         {d.signedLogon("MM", mm, now, "553=tk|"), wrong},
+			"another's CompID":       {strings.Replace(good, "49=MM", "49=TK", 1), wrong},
+			"nobody's CompID":        {d.signedLogon("XX", mm, now, ""), wrong},
+			"no key":                 {d.signedLogon("PW", mm, now, ""), wrong},
+			"another number":         {strings.Replace(good, "|34=1|", "|34=2|", 1), wrong},
+			"another time":           {strings.Replace(good, "|52=20", "|52=21", 1), wrong},
+			"no base64":              {strings.Replace(good, "==|98", "!!|98", 1), wrong},
+			"length is wrong":        {strings.Replace(good, "|95=88|", "|95=87|", 1), "INVALID_FIELD: RawDataLength (95)"},
+			"length is missing":      {strings.Replace(good, "|95=88|", "|", 1), "INVALID_FIELD: RawDataLength (95)"},
+			"no padding":             {strings.Replace(strings.Replace(good, "|95=88|", "|95=86|", 1), "==|98", "|98", 1), "INVALID_FIELD: RawData (96)"},
+			"empty":                  {"35=A|34=1|49=MM|56=" + d.options.CompID + "|95=0|96=|98=0|108=30|", "INVALID_FIELD: RawData (96)"},
+			"clock behind":           {d.signedLogon("MM", mm, now.Add(-MaxLogonSkew-5*time.Second), ""), "LOGON_REFUSED: SendingTime (52) is more than 30s"},
+			"clock ahead":            {d.signedLogon("MM", mm, now.Add(MaxLogonSkew+time.Minute), ""), "LOGON_REFUSED: SendingTime (52) is more than 30s"},
+			"password without a key": {d.logonText("MM", "108=30|553=mm|554="+testPassword+"|"), "LOGON_REFUSED: username, password or CompID is wrong"},
+			"password beside a bad signature": {
+				d.signedLogon("TK", mm, now, "553=tk|554="+testPassword+"|"), wrong,
+			},
+		} {
+			if got := d.answer(c.message); !strings.Contains(got, "|35=5|34=1|") || !strings.Contains(got, c.want) {
+				t.Errorf("%s: %s, want %q", name, got, c.want)
+			}
 		}
-	}
-	if got := d.answer(good); !strings.Contains(got, "|35=A|") {
-		t.Errorf("nothing wrong: %s", got)
-	}
+		if got := d.answer(good); !strings.Contains(got, "|35=A|") {
+			t.Errorf("nothing wrong: %s", got)
+		}
+	})
 }
 
 // TestSignedLogonOpensOnce: bytes that were overheard open nothing, nor do they
 // after a restart or when the first ones were refused for another reason.
 func TestSignedLogonOpensOnce(t *testing.T) {
 	t.Parallel()
-	d := keyDesk(t)
-	const again = "LOGON_REFUSED: SendingTime (52) is not later than that of the last signed Logon"
-	at := time.Now()
-	refuse := func(when string, at time.Time) {
-		t.Helper()
-		if got := d.answer(d.signedLogon("MM", testKey("MM"), at, "")); !strings.Contains(got, again) {
-			t.Errorf("%s: %s", when, got)
+	synctest.Test(t, func(t *testing.T) {
+		d := keyDesk(t)
+		const again = "LOGON_REFUSED: SendingTime (52) is not later than that of the last signed Logon"
+		at := time.Now()
+		refuse := func(when string, at time.Time) {
+			t.Helper()
+			if got := d.answer(d.signedLogon("MM", testKey("MM"), at, "")); !strings.Contains(got, again) {
+				t.Errorf("%s: %s", when, got)
+			}
 		}
-	}
-	if got := d.answer(d.signedLogon("MM", testKey("MM"), at, "")); !strings.Contains(got, "|35=A|") {
-		t.Fatal(got)
-	}
-	d.awaitFree("MM")
-	refuse("the same", at)
-	refuse("older", at.Add(-time.Second))
-	d.stop()
-	d.start()
-	refuse("the same after a restart", at)
-	k := d.dial("MM", func(o *fixclient.Options) { o.Password, o.Key = "", testKey("MM") })
-	busy := time.Now().Add(time.Second)
-	if got := d.answer(d.signedLogon("MM", testKey("MM"), busy, "")); !strings.Contains(got, "already connected") {
-		t.Error(got)
-	}
-	k.c.Close()
-	d.awaitFree("MM")
-	refuse("after it was refused", busy)
+		if got := d.answer(d.signedLogon("MM", testKey("MM"), at, "")); !strings.Contains(got, "|35=A|") {
+			t.Fatal(got)
+		}
+		d.awaitFree("MM")
+		refuse("the same", at)
+		refuse("older", at.Add(-time.Second))
+		d.stop()
+		d.start()
+		refuse("the same after a restart", at)
+		k := d.dial("MM", func(o *fixclient.Options) { o.Password, o.Key = "", testKey("MM") })
+		busy := time.Now().Add(MaxLogonSkew / 2)
+		if got := d.answer(d.signedLogon("MM", testKey("MM"), busy, "")); !strings.Contains(got, "already connected") {
+			t.Error(got)
+		}
+		k.c.Close()
+		d.awaitFree("MM")
+		refuse("after it was refused", busy)
+	})
 }
 
 func TestParseKey(t *testing.T) {

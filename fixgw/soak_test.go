@@ -26,6 +26,7 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/book"
 	"blockdesk/engine/event"
+	"blockdesk/internal/await"
 	"blockdesk/market"
 	"blockdesk/persist"
 )
@@ -306,7 +307,7 @@ func (s *soak) settle(running <-chan error) {
 	s.mu.Unlock()
 	s.pause(time.Until(expiry.Add(time.Second)))
 	last := s.desk.journal.last()
-	waitFor(s.t, func() bool {
+	await.True(s.t, "the gateway to follow the journal", func() bool {
 		// The cursor passes a command when the next one shows.
 		tick := engine.Command{Kind: engine.Tick}
 		tick.SetRef([]byte("\x01tick"))
@@ -325,13 +326,13 @@ func (j *memJournal) last() uint64 {
 // idle returns the goroutines of a gateway that has answered and has nobody.
 func (s *soak) idle() int {
 	k := &trader{soak: s, compID: "NOBODY"}
-	waitFor(s.t, k.dial)
+	await.True(s.t, "a connection", k.dial)
 	k.conn.Write(k.frame("A", 1, "", "98=0|108=30|"))
 	if _, err := io.ReadAll(k.conn); err != nil {
 		s.t.Fatal(err)
 	}
 	k.conn.Close()
-	waitFor(s.t, func() bool { return s.desk.gateway.Stats().Connections == 0 })
+	s.desk.awaitConnections(0)
 	return len(goroutines())
 }
 
@@ -377,7 +378,7 @@ func (s *soak) storm(ctx context.Context, r *rand.Rand) {
 
 // quiet looks for what the sessions have left behind in memory.
 func (s *soak) quiet(before int) {
-	waitFor(s.t, func() bool { return s.desk.gateway.Stats().Connections == 0 })
+	s.desk.awaitConnections(0)
 	end := time.Now().Add(wait / 6)
 	for len(goroutines()) > before && time.Now().Before(end) {
 		s.pause(10 * time.Millisecond)

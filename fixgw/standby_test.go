@@ -8,11 +8,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/quickfixgo/quickfix"
 	"github.com/quickfixgo/quickfix/config"
 
+	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 )
 
@@ -94,33 +96,44 @@ func TestStandby(t *testing.T) {
 // than it may take, and none when Run has ended.
 func TestStandbyLimits(t *testing.T) {
 	t.Parallel()
-	s, stop := startStandby(t, StandbyOptions{CompID: "DESK", Leader: func() string { return "" }, MaxPending: 2, LogonTimeout: 500 * time.Millisecond})
-	var open [3]net.Conn
-	for i := range open {
-		conn, err := net.Dial("tcp", s.Addr().String())
+	synctest.Test(t, func(t *testing.T) {
+		const limit = 500 * time.Millisecond
+		pipes := newPipes()
+		_, stop := startStandby(t, StandbyOptions{
+			CompID: "DESK", Leader: func() string { return "" }, MaxPending: 2, LogonTimeout: limit,
+			Listen: func(string, string) (net.Listener, error) { return pipes, nil },
+		})
+		var open [3]net.Conn
+		for i := range open {
+			conn, err := pipes.dial()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			open[i] = conn
+			synctest.Wait()
+		}
+		began := time.Now()
+		// The third is closed at once, the others when their time is up.
+		for _, c := range []struct {
+			conn  int
+			after time.Duration
+		}{{2, 0}, {0, limit}, {1, limit}} {
+			n, err := open[c.conn].Read(make([]byte, 1))
+			if took := time.Since(began); n > 0 || err == nil || took != c.after {
+				t.Errorf("connection %d: %d bytes after %v, %v", c.conn, n, took, err)
+			}
+		}
+		late, err := pipes.dial()
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(wait))
-		open[i] = conn
-	}
-	// The third is closed at once, the others when their time is up.
-	for i, conn := range []net.Conn{open[2], open[0], open[1]} {
-		if n, err := conn.Read(make([]byte, 1)); n > 0 || err == nil {
-			t.Errorf("connection %d: %d bytes, %v", i, n, err)
+		defer late.Close()
+		stop()
+		if _, err := late.Read(make([]byte, 1)); err == nil {
+			t.Error("a connection has outlived Run")
 		}
-	}
-	late, err := net.Dial("tcp", s.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer late.Close()
-	stop()
-	_ = late.SetDeadline(time.Now().Add(wait))
-	if _, err := late.Read(make([]byte, 1)); err == nil {
-		t.Error("a connection has outlived Run")
-	}
+	})
 	if _, err := NewStandby(StandbyOptions{Address: "127.0.0.1:0"}); err == nil {
 		t.Error("no leader function")
 	}
@@ -174,11 +187,7 @@ func TestStandbyStockClient(t *testing.T) {
 		if err := q.Start(); err != nil {
 			t.Fatal(err)
 		}
-		select {
-		case <-i.on:
-		case <-time.After(wait):
-			t.Fatal("not logged on")
-		}
+		await.Receive(t, "the Logon at the leader", i.on)
 		if refused.Load() == before {
 			t.Error("the standby was not asked")
 		}
