@@ -3,12 +3,15 @@ package fixgw
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 )
 
 // TestRandomMessages sends messages that are framed well and otherwise made at
@@ -18,9 +21,7 @@ import (
 func TestRandomMessages(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MAD", "MM"}, func(o *Options) { o.CompID = "DESK" })
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := rand.New(rand.NewPCG(runtest.Seed(t), 0))
 	values := []string{
 		"", "0", "1", "2", "-1", "9", "Y", "N", "a", "b", "SLUSD/USDC", "92C/SLUSD", "X/Y", "1.5", "0.00001", "1e5", "NaN", "99999999999999999999",
 		"20261121-00:00:00", "20261121", "\x00", "é", "=", strings.Repeat("9", 70), strings.Repeat("x", 300),
@@ -36,11 +37,8 @@ func TestRandomMessages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		replies := make(chan []byte, 1)
-		go func() {
-			b, _ := io.ReadAll(conn)
-			replies <- b
-		}()
+		var replies answers
+		go replies.read(conn)
 		header := func(msgType string, seq int) string {
 			return fmt.Sprintf("35=%s|34=%d|49=MAD|52=%s|56=DESK|", msgType, seq, time.Now().UTC().Format("20060102-15:04:05.000"))
 		}
@@ -71,19 +69,60 @@ func TestRandomMessages(t *testing.T) {
 		}
 		conn.SetWriteDeadline(time.Now().Add(wait))
 		conn.Write(sent.Bytes())
-		time.Sleep(100 * time.Millisecond)
+		// The gateway has done all of it when it answers what comes after, or has ended the
+		// session. A garbled length takes what comes behind it along, so this is said again.
+		await.True(t, "the end of the session, or an answer", func() bool {
+			conn.Write(fixMessage(header("4", 1) + fmt.Sprintf("123=N|36=%d|", seq+1)))
+			conn.Write(fixMessage(header("1", seq+1) + "112=END|"))
+			seq++
+			return replies.have("112=END") || replies.ended()
+		})
 		conn.(*net.TCPConn).CloseWrite()
-		select {
-		case b := <-replies:
-			checkAll(t, b)
-		case <-time.After(wait):
-			t.Fatal("the connection stays open")
-		}
+		await.True(t, "the end of the connection", replies.ended)
+		checkAll(t, replies.all())
+		conn.Close()
 		d.awaitFree("MAD")
 	}
 	mm := d.dial("MM", nil)
 	mm.order("a", "1", "1", "1", "59=1|")
 	mm.want("35=8 11=a 150=0")
+}
+
+// answers is what a connection has said so far.
+type answers struct {
+	mu   sync.Mutex
+	said []byte
+	over bool
+}
+
+// read reads a connection to its end.
+func (a *answers) read(conn net.Conn) {
+	buf := make([]byte, 4096)
+	for {
+		n, err := conn.Read(buf)
+		a.mu.Lock()
+		a.said, a.over = append(a.said, buf[:n]...), err != nil
+		a.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (a *answers) have(field string) bool {
+	return bytes.Contains(a.all(), []byte("\x01"+field+"\x01"))
+}
+
+func (a *answers) all() []byte {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return bytes.Clone(a.said)
+}
+
+func (a *answers) ended() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.over
 }
 
 // checkAll holds every message in b to the dictionary.

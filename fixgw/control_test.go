@@ -80,26 +80,22 @@ func TestResetWhileReported(t *testing.T) {
 	mm.leave()
 	d.awaitFree("MM")
 	tk := d.dial("TK", nil)
-	done := make(chan struct{})
+	sent := make(chan struct{})
 	go func() {
-		defer close(done)
+		defer close(sent)
 		for i := range 200 {
 			tk.order(strconv.Itoa(i), "2", "1", "1", "59=3|")
+			sent <- struct{}{}
 			tk.want("35=8 150=0")
 			tk.want("35=8 150=F")
 		}
 	}()
-	for resets := 0; ; resets++ {
-		select {
-		case <-done:
-		default:
+	for range sent { // while the order is on its way, and perhaps its report
+		for range 5 {
 			if err := d.gateway.ResetSequence("MM", false); err != nil {
 				t.Fatal(err)
 			}
-			continue
 		}
-		t.Logf("%d resets", resets)
-		break
 	}
 	// What came after the last reset is there under the numbers from 1 on.
 	messages := d.gateway.sessionNamed("MM").messages

@@ -30,7 +30,7 @@ func (r *rawConn) until(text string) {
 	}
 }
 
-const filler = "43=Y|122=20260101-00:00:00|" // of a message that fills a gap
+const filler = "43=Y|122=19990101-00:00:00|" // of a message that fills a gap
 
 // TestRefusedMessageKeepsItsNumber: a ResendRequest may come out of turn. Refused,
 // it must not move the session on: the fill of an open gap, or the client's next

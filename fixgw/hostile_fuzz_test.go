@@ -8,6 +8,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"blockdesk/internal/await"
 )
 
 // FuzzSession: whatever bytes follow a Logon, in whatever pieces, the session
@@ -29,11 +31,11 @@ func FuzzSession(f *testing.F) {
 	} {
 		f.Add(seed, byte(7))
 	}
-	logon := func() net.Conn {
-		for end := time.Now().Add(wait); time.Now().Before(end); {
+	logon := func(t *testing.T) net.Conn {
+		return await.Value(t, "a client to be served", func() net.Conn {
 			c, err := net.Dial("tcp", d.addr())
 			if err != nil {
-				f.Fatal(err)
+				t.Fatal(err)
 			}
 			c.SetDeadline(time.Now().Add(wait))
 			c.Write(fixMessage(d.logonText("MM", "108=30|141=Y|553=mm|554="+testPassword+"|")))
@@ -42,12 +44,11 @@ func FuzzSession(f *testing.F) {
 				return c
 			}
 			c.Close()
-		}
-		f.Fatal("no client is served any more")
-		return nil
+			return nil
+		}, func(c net.Conn) bool { return c != nil })
 	}
 	f.Fuzz(func(t *testing.T, data []byte, piece byte) {
-		c := logon()
+		c := logon(t)
 		go func() {
 			defer c.(*net.TCPConn).CloseWrite()
 			for len(data) > 0 {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,6 +51,7 @@ func (d *desk) life(compID string, r *rand.Rand) error {
 			break // it was ended
 		}
 		out = out[:0]
+		// sleep: a burst, and a while later the next.
 		time.Sleep(time.Duration(r.IntN(20)) * time.Millisecond)
 	}
 	if r.IntN(2) == 0 {
@@ -114,16 +116,22 @@ func TestOperatorsUnderTraffic(t *testing.T) {
 	ids := []string{"A1", "B1", "C1"}
 	d := newDesk(t, ids, func(o *Options) { o.RefuseDelay = time.Millisecond })
 	d.dial("A1", nil).leave() // they are awake
-	end := time.Now().Add(2 * time.Second)
+	// Until enough has happened: some seconds, and longer on a slow machine.
+	var lives atomic.Int64
+	going := func() bool {
+		stats := d.gateway.Stats()
+		return !t.Failed() && (lives.Load() < 40 || stats.MessagesOut < 50 || stats.Kicked < 1)
+	}
 	var all sync.WaitGroup
 	for i, id := range ids {
 		all.Go(func() {
 			r := rand.New(rand.NewPCG(1, uint64(i)))
-			for time.Now().Before(end) {
+			for going() {
 				if err := d.life(id, r); err != nil {
 					t.Errorf("%s: %v", id, err)
 					return
 				}
+				lives.Add(1)
 			}
 		})
 	}
@@ -131,7 +139,7 @@ func TestOperatorsUnderTraffic(t *testing.T) {
 	for i := range 2 {
 		all.Go(func() {
 			r := rand.New(rand.NewPCG(2, uint64(i)))
-			for time.Now().Before(end) {
+			for going() {
 				id := ids[r.IntN(len(ids))]
 				switch r.IntN(6) { // whether it has somebody to do it to does not matter
 				case 0:
@@ -148,14 +156,13 @@ func TestOperatorsUnderTraffic(t *testing.T) {
 					d.gateway.Sessions()
 					d.gateway.Stats()
 				}
+				// sleep: operators leave the sessions time to log on.
 				time.Sleep(time.Duration(r.IntN(30)) * time.Millisecond)
 			}
 		})
 	}
 	all.Wait()
-	if stats := d.gateway.Stats(); stats.MessagesOut < 50 || stats.Kicked < 1 {
-		t.Errorf("too little has happened: %+v", stats)
-	}
+	t.Logf("%d connections, %+v", lives.Load(), d.gateway.Stats())
 	d.reload(list)
 	for _, id := range ids {
 		s := d.gateway.sessionNamed(id)

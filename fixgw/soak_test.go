@@ -27,6 +27,7 @@ import (
 	"blockdesk/engine/book"
 	"blockdesk/engine/event"
 	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/market"
 	"blockdesk/persist"
 )
@@ -64,9 +65,6 @@ type soak struct {
 // complete and in order, no number is used twice, the books equal the journal's
 // replay, and nothing is left behind. Not parallel: it counts goroutines.
 func TestSoak(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes 10 s")
-	}
 	s := newSoak(t)
 	before := s.idle()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -109,7 +107,7 @@ func TestSoak(t *testing.T) {
 }
 
 func newSoak(t *testing.T) *soak {
-	s := &soak{t: t, seed: uint64(time.Now().UnixNano()), sessions: 12, length: 4 * time.Second, broken: make(chan error, 8)}
+	s := &soak{t: t, seed: runtest.Seed(t), sessions: 12, length: 4 * time.Second, broken: make(chan error, 8)}
 	if text := os.Getenv(soakEnv); text != "" {
 		var length string
 		n, err := fmt.Sscan(text, &length, &s.sessions, &s.seed)
@@ -216,7 +214,7 @@ func (s *soak) expires(at time.Time) {
 
 func (s *soak) finishing() bool       { return s.finished.Load() }
 func (s *soak) stopped() bool         { return s.ended.Load() }
-func (s *soak) pause(d time.Duration) { time.Sleep(d) }
+func (s *soak) pause(d time.Duration) { time.Sleep(d) } // sleep: the dice of the soak pace it
 func (s *soak) law(err error) {
 	if err != nil {
 		s.t.Error(err)
@@ -288,7 +286,7 @@ func (s *soak) settle(running <-chan error) {
 		select {
 		case err := <-running:
 			s.t.Fatal(err)
-		case <-time.After(wait/2 + s.length):
+		case <-time.After(wait + s.length):
 			if now := s.answered.Load(); now > before {
 				before = now
 				continue
@@ -305,7 +303,7 @@ func (s *soak) settle(running <-chan error) {
 	s.mu.Lock()
 	expiry := s.expiry
 	s.mu.Unlock()
-	s.pause(time.Until(expiry.Add(time.Second)))
+	s.desk.ahead.Add(int64(max(0, time.Until(expiry.Add(time.Second)))))
 	last := s.desk.journal.last()
 	await.True(s.t, "the gateway to follow the journal", func() bool {
 		// The cursor passes a command when the next one shows.
@@ -379,13 +377,7 @@ func (s *soak) storm(ctx context.Context, r *rand.Rand) {
 // quiet looks for what the sessions have left behind in memory.
 func (s *soak) quiet(before int) {
 	s.desk.awaitConnections(0)
-	end := time.Now().Add(wait / 6)
-	for len(goroutines()) > before && time.Now().Before(end) {
-		s.pause(10 * time.Millisecond)
-	}
-	if left := goroutines(); len(left) > before {
-		s.t.Errorf("%d goroutines, %d before:\n%s", len(left), before, strings.Join(left, "\n\n"))
-	}
+	await.Value(s.t, fmt.Sprintf("%d goroutines, as before", before), goroutines, func(left []string) bool { return len(left) <= before })
 	g := s.desk.gateway
 	g.door.mu.Lock()
 	if len(g.door.conns)+len(g.door.from)+g.door.pending != 0 {

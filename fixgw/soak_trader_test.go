@@ -111,7 +111,7 @@ func (k *trader) connect(keepOrders bool) error {
 		more = "8013=N|"
 	}
 	k.send("A", "", "98=0|108=30|553="+k.user+"|554="+testPassword+"|"+more)
-	for end := time.Now().Add(10 * time.Second); !k.logged && !k.over && time.Now().Before(end); {
+	for end := time.Now().Add(maxRepeatPause); !k.logged && !k.over && time.Now().Before(end); {
 		if err := k.receive(50 * time.Millisecond); err != nil {
 			return err
 		}
@@ -125,13 +125,13 @@ func (k *trader) connect(keepOrders bool) error {
 
 func (k *trader) dial() bool {
 	addr, secure := k.soak.where()
-	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	conn, err := net.DialTimeout("tcp", addr, wait)
 	if err != nil {
 		return false
 	}
 	conn.(*net.TCPConn).SetReadBuffer(8 << 10) // a small one: slow reading shows
 	if secure != nil {
-		conn.SetDeadline(time.Now().Add(10 * time.Second))
+		conn.SetDeadline(time.Now().Add(wait))
 		t := tls.Client(conn, secure)
 		if t.Handshake() != nil {
 			conn.Close()
@@ -181,7 +181,7 @@ func (k *trader) write(b []byte) {
 	if k.over {
 		return
 	}
-	k.conn.SetWriteDeadline(time.Now().Add(5 * time.Second))
+	k.conn.SetWriteDeadline(time.Now().Add(maxRepeatPause)) // it reads nothing meanwhile
 	if _, err := k.conn.Write(b); err != nil {
 		k.drop()
 	}
@@ -347,8 +347,8 @@ func (k *trader) waiting() []string {
 }
 
 // maxSilence is how long the gateway may leave a session that asks without an
-// answer.
-const maxSilence = 20 * time.Second
+// answer: it ends what hangs.
+const maxSilence = wait
 
 // silent says that the gateway does not answer the session, if so.
 func (k *trader) silent() error {
@@ -370,7 +370,7 @@ type repeats struct {
 	pause time.Duration // from at to the next time
 }
 
-const minRepeatPause, maxRepeatPause = time.Second, maxSilence / 2
+const minRepeatPause, maxRepeatPause = time.Second, 10 * time.Second
 
 // next returns what of waiting, the oldest first, is asked for now: at most most, and
 // nothing during a pause.

@@ -7,7 +7,10 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"blockdesk/internal/runtest"
 )
 
 // peer is the other side of a session, as the test writes it.
@@ -25,8 +28,14 @@ func accept(t *testing.T, l net.Listener) (*peer, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return peerOf(t, conn)
+}
+
+// peerOf waits for the Logon of a connection, which it returns.
+func peerOf(t *testing.T, conn net.Conn) (*peer, string) {
+	t.Helper()
 	t.Cleanup(func() { conn.Close() })
-	conn.SetDeadline(time.Now().Add(10 * time.Second))
+	conn.SetDeadline(time.Now().Add(runtest.Patience))
 	p := &peer{
 		t: t, conn: conn, in: &Client{in: bufio.NewReader(conn)},
 		out: &Client{opts: Options{SenderCompID: "DESK", TargetCompID: "MM"}},
@@ -177,20 +186,36 @@ func TestLowNumbersAreRefused(t *testing.T) {
 
 // Who says nothing is asked whether he is there, and given up.
 func TestSilentPeerIsGivenUp(t *testing.T) {
-	l := listen(t)
-	logon, client := dialed(Options{Addr: l.Addr().String(), SenderCompID: "MM", TargetCompID: "DESK", HeartBtInt: 1})
-	p, _ := accept(t, l)
-	p.send("A", 1, "98=0|108=1|141=Y|")
-	if err := <-logon; err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- (*client).Run(context.Background(), nil) }()
-	wants(t, p.next("1"), "|112=still there|")
-	p.send("0", 2, "112=still there|")
-	p.next("0") // heard: an ordinary heartbeat follows
-	p.next("1")
-	if err := <-ended; !errors.Is(err, ErrSilent) {
-		t.Errorf("%v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		here, there := net.Pipe()
+		logon, client := dialed(Options{
+			SenderCompID: "MM", TargetCompID: "DESK", HeartBtInt: 10,
+			DialContext: func(context.Context, string, string) (net.Conn, error) { return here, nil },
+		})
+		p, _ := peerOf(t, there)
+		began := time.Now()
+		after := func(want time.Duration) {
+			t.Helper()
+			if took := time.Since(began); took != want*time.Second {
+				t.Errorf("after %v, want %d s", took, want)
+			}
+		}
+		p.send("A", 1, "98=0|108=10|141=Y|")
+		if err := <-logon; err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- (*client).Run(context.Background(), nil) }()
+		wants(t, p.next("1"), "|112=still there|")
+		after(10)
+		p.send("0", 2, "112=still there|")
+		p.next("0") // heard: an ordinary heartbeat follows
+		after(20)
+		p.next("1")
+		after(30)
+		if err := <-ended; !errors.Is(err, ErrSilent) {
+			t.Errorf("%v", err)
+		}
+		after(40)
+	})
 }
