@@ -118,14 +118,14 @@ func TestDropCopyIsRemembered(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM", "TK"}, withCopies)
 	mmc := d.dial("MMC", copying(keep(1, 1)))
+	d.store.mu.Lock()
+	left := d.store.prefix(d.store.synced) // what comes later is not synced before the crash
+	d.store.mu.Unlock()
 	mm, tk := d.dial("MM", nil), d.dial("TK", nil)
 	mm.order("a", "1", "1", "1", "59=1|")
 	mm.want("35=8 150=0")
 	tk.order("x", "2", "1", "1", "59=3|")
 	first := mmc.want("35=AE 11=a")
-	d.store.mu.Lock()
-	left := d.store.prefix(d.store.synced)
-	d.store.mu.Unlock()
 	d.crash(rand.New(rand.NewPCG(1, 1)))
 	<-mmc.done
 	sender, target := mmc.c.NextSequence()

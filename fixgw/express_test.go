@@ -186,7 +186,7 @@ func (d *desk) wire(compID, logon string) *wire {
 	}
 	d.t.Cleanup(func() { conn.Close() })
 	w := &wire{t: d.t, conn: conn, us: d.options.CompID, seq: 1}
-	w.say(w.frame(compID, "A", fmt.Sprintf("98=0|108=30|141=Y|553=%s|554=%s|%s", strings.ToLower(compID), testPassword, logon)))
+	w.say(w.frame(compID, "A", fmt.Sprintf("98=0|108=60|141=Y|553=%s|554=%s|%s", strings.ToLower(compID), testPassword, logon)))
 	w.until(func(m msg) bool { return m.get(35) == "A" })
 	return w
 }

@@ -79,7 +79,7 @@ func (d *desk) rawOf(t *testing.T, compID string) *rawConn {
 	t.Helper()
 	r := d.raw()
 	r.t = t
-	r.write(fixMessage(d.logonText(compID, "108=10|553="+strings.ToLower(compID)+"|554="+testPassword+"|")))
+	r.write(fixMessage(d.logonText(compID, "108=60|553="+strings.ToLower(compID)+"|554="+testPassword+"|")))
 	r.until("|35=A|")
 	return r
 }
@@ -111,7 +111,7 @@ func TestGapTimeout(t *testing.T) {
 			}
 			d.awaitFree("LATE")
 			r = d.raw()
-			r.write(d.numbered("LATE", "A", next, "98=0|108=30|553=late|554="+testPassword+"|"))
+			r.write(d.numbered("LATE", "A", next, "98=0|108=60|553=late|554="+testPassword+"|"))
 			r.until("|7=2|16=0|")
 			r.write(d.numbered("LATE", "4", 2, filler+fmt.Sprintf("123=Y|36=%d|", next+1)))
 			r.write(d.numbered("LATE", "1", next+1, "112=alive|"))

@@ -29,7 +29,7 @@ func TestBytesBeforeLogon(t *testing.T) {
 	if limit != 4<<10-64 {
 		t.Errorf("limit %d", limit)
 	}
-	fields := d.logonText("MM", "108=30|553=mm|554=wrong|")
+	fields := d.logonText("MM", "108=60|553=mm|554=wrong|")
 	r := d.raw()
 	r.write(padded(fields, limit))
 	if answer := r.rest(); !strings.Contains(answer, "58=LOGON_REFUSED") {
@@ -52,7 +52,7 @@ func TestSecondsBeforeLogon(t *testing.T) {
 		r := d.raw()
 		const pace = 45 * time.Millisecond
 		said := 0
-		for _, b := range fixMessage(d.logonText("MM", "108=30|553=mm|554="+testPassword+"|")) {
+		for _, b := range fixMessage(d.logonText("MM", "108=60|553=mm|554="+testPassword+"|")) {
 			if _, err := r.conn.Write([]byte{b}); err != nil {
 				break
 			}
@@ -74,7 +74,7 @@ func TestMessageSize(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, nil)
 	r := d.raw()
-	r.write(fixMessage(d.logonText("MM", "108=30|553=mm|554="+testPassword+"|")))
+	r.write(fixMessage(d.logonText("MM", "108=60|553=mm|554="+testPassword+"|")))
 	head := func(seq int) string {
 		return fmt.Sprintf("35=D|34=%d|49=MM|52=%s|56=%s|11=a|55=SLUSD/USDC|54=1|38=1|40=2|44=1|59=1|%s",
 			seq, time.Now().UTC().Format("20060102-15:04:05.000"), d.options.CompID, now60)
@@ -156,7 +156,7 @@ func TestKickGrace(t *testing.T) {
 		const grace = 100 * time.Millisecond // quickfix gives up after 2 s
 		d := newDesk(t, []string{"MM"}, func(o *Options) { o.KickGrace = grace })
 		r := d.raw()
-		r.write(fixMessage(d.logonText("MM", "108=30|553=mm|554="+testPassword+"|")))
+		r.write(fixMessage(d.logonText("MM", "108=60|553=mm|554="+testPassword+"|")))
 		r.until("|35=A|")
 		d.awaitLoggedOn("MM")
 		began := time.Now()

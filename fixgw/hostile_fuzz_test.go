@@ -38,7 +38,7 @@ func FuzzSession(f *testing.F) {
 				t.Fatal(err)
 			}
 			c.SetDeadline(time.Now().Add(wait))
-			c.Write(fixMessage(d.logonText("MM", "108=30|141=Y|553=mm|554="+testPassword+"|")))
+			c.Write(fixMessage(d.logonText("MM", "108=60|141=Y|553=mm|554="+testPassword+"|")))
 			var head [512]byte
 			if n, err := c.Read(head[:]); err == nil && bytes.Contains(head[:n], []byte("\x0135=A\x01")) {
 				return c

@@ -19,7 +19,7 @@ func TestReaderEndsWithItsSession(t *testing.T) {
 	d := newDesk(t, []string{"MM"}, nil)
 	for life := range 3 {
 		r := d.raw()
-		out := fixMessage(d.logonText("MM", "108=30|141=Y|553=mm|554="+testPassword+"|"))
+		out := fixMessage(d.logonText("MM", "108=60|141=Y|553=mm|554="+testPassword+"|"))
 		for seq := 2; seq < 400; seq++ {
 			msgType := "0"
 			if seq == 20 {

@@ -209,10 +209,10 @@ func (tb) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...
 // memory, and is cut off.
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, []string{"SLOW", "MM"}, func(o *Options) { o.MaxOutbox = 256 << 10 })
+	d := newDesk(t, []string{"SLOW", "MM"}, func(o *Options) { o.MaxOutbox = 128 << 10 })
 	r := d.raw()
 	r.conn.(*net.TCPConn).SetReadBuffer(4 << 10)
-	r.write(fixMessage(d.logonText("SLOW", "108=30|8013=N|553=slow|554="+testPassword+"|")))
+	r.write(fixMessage(d.logonText("SLOW", "108=60|8013=N|553=slow|554="+testPassword+"|")))
 	seq := 1
 	send := func(msgType, fields string) {
 		seq++
@@ -222,18 +222,26 @@ func TestSlowReader(t *testing.T) {
 	send("D", "11=rest|55=SLUSD/USDC|54=1|38=90000|40=2|44=1|59=1|"+now60)
 	mm := d.dial("MM", nil)
 	d.awaitOrders(1)
+	// How long it is blocked is not what it is cut off for here, nor that it says nothing.
+	blocked := d.gateway.sessionNamed("SLOW").conn.Load()
+	blocked.mu.Lock()
+	blocked.patience = time.Hour
+	blocked.mu.Unlock()
 	// Each sale fills the slow client's order: reports are never conflated.
 	var slowest time.Duration
 	sales := 0
 	for ; d.gateway.Stats().Connections == 2 && sales < 20_000; sales++ {
+		if sales%10 == 0 {
+			send("0", "")
+		}
 		start := time.Now()
 		mm.order(fmt.Sprint("x", sales), "2", "1", "1", "59=3|")
 		await.Receive(t, "a report to MM", mm.in)
 		await.Receive(t, "a report to MM", mm.in)
 		slowest = max(slowest, time.Since(start))
 	}
-	if sales == 20_000 {
-		t.Fatal("the slow reader was never cut off")
+	if sales == 20_000 || !errors.Is(blocked.cutBy(), errSlowReader) {
+		t.Fatalf("after %d sales the slow reader was cut off by: %v", sales, blocked.cutBy())
 	}
 	t.Logf("cut off after %d sales; slowest answer to another session %v; %d updates conflated", sales, slowest, d.gateway.Stats().ConflatedUpdates)
 	if d.gateway.Stats().ConflatedUpdates == 0 {

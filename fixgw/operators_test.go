@@ -32,7 +32,7 @@ func (d *desk) life(compID string, r *rand.Rand) error {
 		seq++
 		return fixMessage(fmt.Sprintf("35=%s|34=%d|49=%s|52=%s|56=%s|%s", msgType, seq, compID, stampNow(), d.options.CompID, body))
 	}
-	out := frame("A", fmt.Sprintf("98=0|108=30|141=Y|8013=%c|553=%s|554=%s|", "YN"[r.IntN(2)], strings.ToLower(compID), testPassword))
+	out := frame("A", fmt.Sprintf("98=0|108=60|141=Y|8013=%c|553=%s|554=%s|", "YN"[r.IntN(2)], strings.ToLower(compID), testPassword))
 	out = append(out, frame("V", "262=r|263=1|264=0|265=1|267=3|269=0|269=1|269=2|146=1|55=SLUSD/USDC|")...)
 	for range 1 + r.IntN(8) {
 		for range r.IntN(30) {

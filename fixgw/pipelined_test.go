@@ -21,7 +21,7 @@ func TestNothingAfterLogout(t *testing.T) {
 		for n := range 10 { // quickfix has something to do meanwhile
 			out = append(out, w.frame("MM", "1", fmt.Sprintf("112=T%d|", n)))
 		}
-		out = append(out, w.frame("MM", "5", ""), w.frame("MM", "A", "98=0|108=30|8013=Y|"))
+		out = append(out, w.frame("MM", "5", ""), w.frame("MM", "A", "98=0|108=60|8013=Y|"))
 		for n := range 5 {
 			out = append(out, w.frame("MM", "D", fmt.Sprintf("11=o%d-%d|55=SLUSD/USDC|54=1|38=1|40=2|44=0.1|59=1|%s", round, n, now60)))
 		}

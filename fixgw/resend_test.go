@@ -72,7 +72,7 @@ func TestResendOfAConversation(t *testing.T) {
 		r.write(fixMessage(fmt.Sprintf("35=%s|34=%d|49=MM|52=%s|56=%s|%s", msgType, sender,
 			time.Now().UTC().Format("20060102-15:04:05.000"), d.options.CompID, fields)))
 	}
-	write("A", "98=0|108=30|8013=N|553=mm|554="+testPassword+"|")
+	write("A", "98=0|108=60|8013=N|553=mm|554="+testPassword+"|")
 	d.awaitStats("1 sessions logged on", func(s Stats) bool { return s.Sessions == 1 })
 	write("2", fmt.Sprintf("7=%d|16=%d|", next, target-1))
 	replayed := ""

@@ -59,27 +59,27 @@ func TestLogonRefused(t *testing.T) {
 	d := newDesk(t, []string{"MM"}, func(o *Options) { o.RefuseDelay = 200 * time.Millisecond })
 	const good = "553=mm|554=" + testPassword + "|"
 	for _, c := range []struct{ name, message, want string }{
-		{"wrong password", d.logonText("MM", "108=30|553=mm|554=wrong|"), "LOGON_REFUSED: username, password or CompID is wrong"},
-		{"no password", d.logonText("MM", "108=30|"), "LOGON_REFUSED: username, password or CompID is wrong"},
-		{"wrong user", d.logonText("MM", "108=30|553=tk|554="+testPassword+"|"), "LOGON_REFUSED: username, password or CompID is wrong"},
-		{"unknown CompID", d.logonText("XX", "108=30|"+good), "LOGON_REFUSED: username, password or CompID is wrong"},
+		{"wrong password", d.logonText("MM", "108=60|553=mm|554=wrong|"), "LOGON_REFUSED: username, password or CompID is wrong"},
+		{"no password", d.logonText("MM", "108=60|"), "LOGON_REFUSED: username, password or CompID is wrong"},
+		{"wrong user", d.logonText("MM", "108=60|553=tk|554="+testPassword+"|"), "LOGON_REFUSED: username, password or CompID is wrong"},
+		{"unknown CompID", d.logonText("XX", "108=60|"+good), "LOGON_REFUSED: username, password or CompID is wrong"},
 		{"heartbeat 9", d.logonText("MM", "108=9|"+good), `INVALID_FIELD: HeartBtInt (108) "9": must be 10 to 60`},
 		{"heartbeat 61", d.logonText("MM", "108=61|"+good), `INVALID_FIELD: HeartBtInt (108) "61": must be 10 to 60`},
 		{"no heartbeat", d.logonText("MM", good), `INVALID_FIELD: HeartBtInt (108) "": must be 10 to 60`},
 		{"heartbeat overflow", d.logonText("MM", "108=99999999999999999999|"+good), `must be 10 to 60`},
-		{"reset", d.logonText("MM", "108=30|141=X|"+good), `INVALID_FIELD: tag 141 "X": must be Y or N`},
-		{"cancel on disconnect", d.logonText("MM", "108=30|8013=1|"+good), `INVALID_FIELD: tag 8013 "1": must be Y or N`},
-		{"encryption", strings.Replace(d.logonText("MM", "108=30|"+good), "98=0", "98=1", 1), `INVALID_FIELD: EncryptMethod (98) "1": must be 0`},
-		{"target", strings.Replace(d.logonText("MM", "108=30|"+good), "56=", "56=X", 1), "INVALID_FIELD: TargetCompID (56)"},
+		{"reset", d.logonText("MM", "108=60|141=X|"+good), `INVALID_FIELD: tag 141 "X": must be Y or N`},
+		{"cancel on disconnect", d.logonText("MM", "108=60|8013=1|"+good), `INVALID_FIELD: tag 8013 "1": must be Y or N`},
+		{"encryption", strings.Replace(d.logonText("MM", "108=60|"+good), "98=0", "98=1", 1), `INVALID_FIELD: EncryptMethod (98) "1": must be 0`},
+		{"target", strings.Replace(d.logonText("MM", "108=60|"+good), "56=", "56=X", 1), "INVALID_FIELD: TargetCompID (56)"},
 		{"no logon", "35=0|34=1|49=MM|56=X|", `LOGON_REFUSED: the first message must be a Logon, not MsgType (35) "0"`},
-		{"empty number", strings.Replace(d.logonText("MM", "108=30|"+good), "34=1|", "34=|", 1), `INVALID_FIELD: MsgSeqNum (34) "" is not`},
+		{"empty number", strings.Replace(d.logonText("MM", "108=60|"+good), "34=1|", "34=|", 1), `INVALID_FIELD: MsgSeqNum (34) "" is not`},
 		{"another version", "", `INVALID_FIELD: BeginString (8) "FIX.4.2": must be FIX.4.4`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			frame := fixMessage(c.message)
 			if c.message == "" {
-				text := strings.Replace(string(fixMessage(d.logonText("MM", "108=30|"+good))), "FIX.4.4", "FIX.4.2", 1)
+				text := strings.Replace(string(fixMessage(d.logonText("MM", "108=60|"+good))), "FIX.4.4", "FIX.4.2", 1)
 				text = text[:len(text)-7]
 				frame = fmt.Appendf(nil, "%s10=%03d\x01", text, sumOf(text))
 			}
@@ -108,7 +108,7 @@ func TestSecondConnectionIsRefused(t *testing.T) {
 	d := newDesk(t, []string{"MM"}, nil)
 	first := d.dial("MM", nil)
 	r := d.raw()
-	r.write(fixMessage(d.logonText("MM", "108=30|553=mm|554="+testPassword+"|")))
+	r.write(fixMessage(d.logonText("MM", "108=60|553=mm|554="+testPassword+"|")))
 	if answer := r.rest(); !strings.Contains(answer, "58=LOGON_REFUSED: session MM is already connected") {
 		t.Errorf("answer %q", answer)
 	}
@@ -125,9 +125,9 @@ func TestBeforeLogon(t *testing.T) {
 		"http":                     "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
 		"a message of 4 KiB":       "8=FIX.4.4\x019=4090\x0135=A\x01" + strings.Repeat("58=x\x01", 2000),
 		"two thousand million":     "8=FIX.4.4\x019=2000000000\x0135=A\x01",
-		"half a logon":             string(fixMessage(d.logonText("MM", "108=30|")))[:60],
+		"half a logon":             string(fixMessage(d.logonText("MM", "108=60|")))[:60],
 		"endless begin":            "8=FIX" + strings.Repeat("4", 50_000),
-		"wrong checksum":           strings.Replace(string(fixMessage(d.logonText("MM", "108=30|"))), "\x0110=", "\x0158=x\x0110=", 1),
+		"wrong checksum":           strings.Replace(string(fixMessage(d.logonText("MM", "108=60|"))), "\x0110=", "\x0158=x\x0110=", 1),
 		"begins without their end": strings.Repeat("8=FIX.4.4\x019=10\x01", 5000),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -191,7 +191,7 @@ func TestBadBytesEndTheSession(t *testing.T) {
 			t.Parallel()
 			d := newDesk(t, []string{"MM"}, func(o *Options) { o.CompID = "BB-" + strings.ReplaceAll(name, " ", "-") })
 			r := d.raw()
-			r.write(fixMessage(d.logonText("MM", "108=30|553=mm|554="+testPassword+"|")))
+			r.write(fixMessage(d.logonText("MM", "108=60|553=mm|554="+testPassword+"|")))
 			r.write([]byte(c.bytes))
 			answer := r.rest()
 			if !strings.Contains(answer, "|35=A|") || !strings.Contains(answer, "|35=5|") || !strings.Contains(answer, "58="+c.want) {
@@ -206,7 +206,7 @@ func TestGarbledMessageIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, nil)
 	r := d.raw()
-	r.write(fixMessage(d.logonText("MM", "108=30|553=mm|554="+testPassword+"|")))
+	r.write(fixMessage(d.logonText("MM", "108=60|553=mm|554="+testPassword+"|")))
 	head := func(seq int, more string) string {
 		return fmt.Sprintf("35=0|34=%d|49=MM|52=%s|56=%s|%s", seq, time.Now().UTC().Format("20060102-15:04:05.000"), d.options.CompID, more)
 	}

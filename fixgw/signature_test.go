@@ -38,7 +38,7 @@ func (d *desk) signedLogon(compID string, key ed25519.PrivateKey, at time.Time, 
 	stamp := at.UTC().Format("20060102-15:04:05.000")
 	text := strings.Join([]string{"A", compID, d.options.CompID, "1", stamp}, "\x01")
 	signature := base64.StdEncoding.EncodeToString(ed25519.Sign(key, []byte(text)))
-	return fmt.Sprintf("35=A|34=1|49=%s|52=%s|56=%s|95=%d|96=%s|98=0|108=30|141=Y|%s",
+	return fmt.Sprintf("35=A|34=1|49=%s|52=%s|56=%s|95=%d|96=%s|98=0|108=60|141=Y|%s",
 		compID, stamp, d.options.CompID, len(signature), signature, more)
 }
 
@@ -115,10 +115,10 @@ func TestSignedLogonRefused(t *testing.T) {
 			"length is wrong":        {strings.Replace(good, "|95=88|", "|95=87|", 1), "INVALID_FIELD: RawDataLength (95)"},
 			"length is missing":      {strings.Replace(good, "|95=88|", "|", 1), "INVALID_FIELD: RawDataLength (95)"},
 			"no padding":             {strings.Replace(strings.Replace(good, "|95=88|", "|95=86|", 1), "==|98", "|98", 1), "INVALID_FIELD: RawData (96)"},
-			"empty":                  {"35=A|34=1|49=MM|56=" + d.options.CompID + "|95=0|96=|98=0|108=30|", "INVALID_FIELD: RawData (96)"},
+			"empty":                  {"35=A|34=1|49=MM|56=" + d.options.CompID + "|95=0|96=|98=0|108=60|", "INVALID_FIELD: RawData (96)"},
 			"clock behind":           {d.signedLogon("MM", mm, now.Add(-MaxLogonSkew-5*time.Second), ""), "LOGON_REFUSED: SendingTime (52) is more than 30s"},
 			"clock ahead":            {d.signedLogon("MM", mm, now.Add(MaxLogonSkew+time.Minute), ""), "LOGON_REFUSED: SendingTime (52) is more than 30s"},
-			"password without a key": {d.logonText("MM", "108=30|553=mm|554="+testPassword+"|"), "LOGON_REFUSED: username, password or CompID is wrong"},
+			"password without a key": {d.logonText("MM", "108=60|553=mm|554="+testPassword+"|"), "LOGON_REFUSED: username, password or CompID is wrong"},
 			"password beside a bad signature": {
 				d.signedLogon("TK", mm, now, "553=tk|554="+testPassword+"|"), wrong,
 			},
