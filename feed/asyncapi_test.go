@@ -17,8 +17,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
+	"blockdesk/internal/runtest"
 	"blockdesk/sdk"
 	"blockdesk/sdk/openapitest"
 )
@@ -293,12 +293,12 @@ func TestAsyncAPIParses(t *testing.T) {
 	const folder = "../internal/clients/asyncapi"
 	node, err := exec.LookPath("node")
 	if err != nil {
-		t.Skip("skipped: node is not installed")
+		runtest.Missing(t, "Node", "make tools, or install Node 22 or newer: https://nodejs.org")
 	}
 	if _, err := os.Stat(folder + "/node_modules/@asyncapi/parser"); err != nil {
-		t.Skip("skipped: npm's @asyncapi/parser is not installed (npm --prefix internal/clients/asyncapi ci)")
+		runtest.Missing(t, "npm's @asyncapi/parser", "npm --prefix internal/clients/asyncapi ci")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), runtest.Patience)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, node, folder+"/check.mjs", channelsFile).CombinedOutput()
 	if messages := len(readAsyncAPI(t).Components.Messages); err != nil || !strings.HasPrefix(string(out), fmt.Sprint(messages, " messages")) {

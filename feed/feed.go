@@ -402,6 +402,7 @@ func (f *Feed) handOver() {
 	for _, s := range f.shards {
 		s.inbox.publish(f.pubs, mark{epoch: f.epoch.Load(), engineSeq: f.whole})
 	}
+	f.stats.published.Store(f.whole)
 	clear(f.pubs)
 	f.pubs = f.pubs[:0]
 }

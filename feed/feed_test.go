@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 func TestSubscribeAckSnapshotUpdate(t *testing.T) {
 	d := newDesk(t)
 	d.order(0, market.Buy, 999_000, 12_000_500_000)
-	d.until("the order shows", func() bool { return len(d.feed.View(0).Bids) == 1 })
+	d.settle()
 	c := d.dial()
 	c.send(`{"action":"SUBSCRIBE_MARKET","channels":["ticker","l2","trades"],"symbols":["SLUSD/USDC","X/Y"],"id":"1"}`)
 	ack := c.next()

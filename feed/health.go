@@ -20,6 +20,8 @@ type counters struct {
 	refused       atomic.Uint64
 	overruns      atomic.Uint64
 	engineSeq     atomic.Uint64
+	published     atomic.Uint64
+	deskSeq       atomic.Uint64
 	lag           atomic.Int64
 	dialects      [dialects]atomic.Int64 // connections that a shard has
 }
@@ -40,7 +42,12 @@ type Stats struct {
 	Refused       uint64 // connections beyond a limit
 	Overruns      uint64 // times that a shard was too far behind
 	EngineSeq     uint64 // gauge: newest command in any view
-	Epoch         uint64 // gauge
+	// Published is the last command whose updates every shard has, and DeskSeq the
+	// same for changes of the desk's tickets: what a connection asks for afterwards
+	// is answered from there on. Gauges.
+	Published uint64
+	DeskSeq   uint64
+	Epoch     uint64 // gauge
 	// Lag is the time from the engine's stamp on a batch to its publication, of the
 	// last batch; 0 once the market has been quiet for Options.QuietAfter. A gauge.
 	Lag time.Duration
@@ -67,6 +74,8 @@ func (f *Feed) Stats() Stats {
 		Refused:       f.stats.refused.Load(),
 		Overruns:      f.stats.overruns.Load(),
 		EngineSeq:     f.stats.engineSeq.Load(),
+		Published:     f.stats.published.Load(),
+		DeskSeq:       f.stats.deskSeq.Load(),
 		Epoch:         f.epoch.Load(),
 		Lag:           time.Duration(f.stats.lag.Load()),
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -15,6 +17,8 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/book"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/market"
 )
 
@@ -40,7 +44,15 @@ type desk struct {
 	engine *engine.Engine
 	feed   *Feed
 	addr   string
-	stop   func() // ends everything; called once
+	sent   atomic.Uint64 // commands that the engine has got
+	stop   func()        // ends everything; may be called again
+}
+
+// patient sets the longest times that the feed gives its clients: a test that does
+// not test one of them must not meet it on a slow machine.
+func patient(o *Options) {
+	o.SubscribeWithin, o.SlowAfter, o.CloseWithin = time.Hour, time.Hour, time.Hour
+	o.MessageWithin, o.AheadWithin, o.DrainWithin = time.Hour, time.Hour, time.Hour
 }
 
 type deskOption func(*Options)
@@ -54,6 +66,7 @@ func newDesk(t testing.TB, change ...deskOption) *desk {
 func newDeskWith(t testing.TB, sink engine.MarketSink, change ...deskOption) *desk {
 	t.Helper()
 	o := Options{Shards: 2, Logger: slog.New(slog.DiscardHandler)}
+	patient(&o)
 	for _, f := range change {
 		f(&o)
 	}
@@ -99,51 +112,34 @@ func newDeskWith(t testing.TB, sink engine.MarketSink, change ...deskOption) *de
 	}
 	server := &fasthttp.Server{Handler: handler, KeepHijackedConns: true, Logger: slog.NewLogLogger(slog.DiscardHandler, 0)}
 	consumer := e.Consumer("feed")
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 3)
-	go func() { ended <- e.Run(ctx) }()
-	go func() { ended <- f.Run(ctx, consumer) }()
-	go func() { ended <- server.Serve(listener) }()
-	stopped := false
-	d.stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		_ = listener.Close()
-		for range 3 {
-			select {
-			case err := <-ended:
-				if err != nil {
-					t.Error(err)
-				}
-			case <-time.After(10 * time.Second):
-				t.Error("the desk does not stop")
-				return
-			}
-		}
+	stopEngine := runtest.Start(t, e.Run)
+	stopFeed := runtest.Start(t, func(ctx context.Context) error { return f.Run(ctx, consumer) })
+	stopServer := runtest.Start(t, func(ctx context.Context) error {
+		defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
+		return server.Serve(listener)
+	})
+	d.stop = sync.OnceFunc(func() {
+		stopEngine()
+		stopFeed()
+		stopServer()
 		_ = server.Shutdown()
-	}
+	})
 	t.Cleanup(d.stop)
-	d.until("the feed runs", func() bool { return f.running.Load() })
-	d.until("the epoch has begun in every view", func() bool { return f.View(market.InstrumentID(len(instruments())-1)).DepthSeq > 0 })
+	d.settle()
 	return d
 }
 
 // submit gives the engine one command; a full ring is tried again.
 func (d *desk) submit(c engine.Command) {
 	d.t.Helper()
-	for {
+	await.True(d.t, "room in the engine's ring", func() bool {
 		err := d.engine.Submit(&c)
-		if err == nil {
-			return
-		}
-		if !errors.Is(err, engine.ErrFull) {
+		if err != nil && !errors.Is(err, engine.ErrFull) {
 			d.t.Fatal(err)
 		}
-		time.Sleep(50 * time.Microsecond)
-	}
+		return err == nil
+	})
+	d.sent.Add(1)
 }
 
 // order places a limit order and returns its id.
@@ -159,22 +155,15 @@ func (d *desk) order(in market.InstrumentID, side market.Side, price market.Pric
 	return c.Order.ID
 }
 
-// idle reports whether every event has been published.
-func (d *desk) idle() bool {
-	s := d.engine.Stats()
-	return s.Ingress == 0 && s.Egress == 0
+// settle waits until every shard has the updates of all commands so far.
+func (d *desk) settle() {
+	d.t.Helper()
+	await.True(d.t, "the updates of all commands", d.settled)
 }
 
-func (d *desk) until(what string, done func() bool) {
-	d.t.Helper()
-	deadline := time.Now().Add(5 * time.Second)
-	for !done() {
-		if time.Now().After(deadline) {
-			d.t.Fatalf("not within 5 s: %s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
+// settled reports what settle waits for. The engine's first command of its own
+// begins the epoch.
+func (d *desk) settled() bool { return d.feed.Stats().Published > d.sent.Load() }
 
 // tight dials with the smallest receive buffer, so that a reader that stops is
 // felt at once. It must be set before the window is agreed on.
@@ -268,7 +257,7 @@ func (c *client) send(text string) {
 	}
 }
 
-// next returns the next message, at most 5 s later.
+// next returns the next message.
 func (c *client) next() *msg {
 	c.t.Helper()
 	m, err := c.tryNext()
@@ -279,7 +268,7 @@ func (c *client) next() *msg {
 }
 
 func (c *client) tryNext() (*msg, error) {
-	_ = c.ws.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_ = c.ws.SetReadDeadline(time.Now().Add(runtest.Patience))
 	_, data, err := c.ws.ReadMessage()
 	if err != nil {
 		return nil, err
@@ -292,11 +281,14 @@ func (c *client) tryNext() (*msg, error) {
 // others.
 func (c *client) wait(channel, form string) *msg {
 	c.t.Helper()
-	for {
+	// Heartbeats may come for ever.
+	for deadline := time.Now().Add(runtest.Patience); time.Now().Before(deadline); {
 		if m := c.next(); m.Channel == channel && (form == "" || m.Type == form) {
 			return m
 		}
 	}
+	c.t.Fatalf("no %s %s in %v; %s", channel, form, runtest.Patience, runtest.Again(c.t))
+	return nil
 }
 
 // closed reads to the end and returns the close code.

@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/engine"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/market"
 )
 
@@ -51,9 +54,6 @@ func (w *witness) served() {
 	}
 }
 
-// patience is how long an intruder waits for the server.
-const patience = 2*messageWithin + 5*time.Second
-
 // intruder speaks to the server byte by byte, as no library would.
 type intruder struct {
 	t    *testing.T
@@ -76,7 +76,7 @@ func (d *desk) intrude(t *testing.T, extensions string) *intruder {
 	i := &intruder{t: t, conn: conn, in: bufio.NewReaderSize(conn, 512)}
 	i.write([]byte("GET /ws/rfq HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" + extensions +
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"))
-	_ = conn.SetReadDeadline(time.Now().Add(patience))
+	_ = conn.SetReadDeadline(time.Now().Add(runtest.Patience))
 	answer, err := http.ReadResponse(i.in, nil)
 	if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatalf("%+v, %v", answer, err)
@@ -91,13 +91,13 @@ func (d *desk) intrude(t *testing.T, extensions string) *intruder {
 
 // write sends bytes; that the server has gone meanwhile is what reading tells.
 func (i *intruder) write(all ...[]byte) {
-	_ = i.conn.SetWriteDeadline(time.Now().Add(patience))
+	_ = i.conn.SetWriteDeadline(time.Now().Add(runtest.Patience))
 	_, _ = i.conn.Write(bytes.Join(all, nil))
 }
 
 // frame reads the server's next frame.
 func (i *intruder) frame() (head byte, payload []byte, err error) {
-	_ = i.conn.SetReadDeadline(time.Now().Add(patience))
+	_ = i.conn.SetReadDeadline(time.Now().Add(runtest.Patience))
 	var start [2]byte
 	if _, err := io.ReadFull(i.in, start[:]); err != nil {
 		return 0, nil, err
@@ -305,14 +305,13 @@ func TestHostileFrames(t *testing.T) {
 		for i := range compressed {
 			try(&compressed[i], offer)
 		}
-		d.until("all are gone", func() bool { return d.feed.Stats().Connections == 1 })
+		await.True(t, "all are gone", func() bool { return d.feed.Stats().Connections == 1 })
 	}
 	round() // what shards and readers work in has its size after it
 	before := inUse()
 	round()
-	if grown := inUse() - before; grown > 1<<20 {
-		t.Errorf("%d bytes are held after the second round", grown)
-	}
+	await.Value(t, "the memory of the second round to be given back",
+		func() int64 { return inUse() - before }, func(grown int64) bool { return grown <= 1<<20 })
 }
 
 // All of them at once, each in pieces of its own size, leave the witness served
@@ -345,7 +344,7 @@ func TestHostileCrowd(t *testing.T) {
 			w.served()
 		}
 	}
-	d.until("all are gone", func() bool { return d.feed.Stats().Connections == 1 })
+	await.True(t, "all are gone", func() bool { return d.feed.Stats().Connections == 1 })
 }
 
 // A frame cut at any place is the same frame.
@@ -431,9 +430,38 @@ func TestFloods(t *testing.T) {
 			if err := <-ended; rate == 20 && err != nil {
 				t.Errorf("%s: %v", flood.name, err)
 			}
-			d.until("it is gone", func() bool { return d.feed.Stats().Connections == 1 })
+			await.True(t, "it is gone", func() bool { return d.feed.Stats().Connections == 1 })
 		}
 	}
+}
+
+// heardAtOnce returns how many of so many messages, all of one moment, a reader takes
+// of a connection before it closes it for their number.
+func heardAtOnce(t *testing.T, message []byte, messages int) (heard int) {
+	t.Helper()
+	f, err := New(Options{Shards: 1, MessagesPerSecond: 20}, instruments(), engine.NewMarketData(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reader{feed: f, now: time.Unix(1, 0)}
+	c := &conn{shard: f.shards[0], drain: maxDrain}
+	c.in.deflate = true
+	for range messages {
+		r.take(c, bytes.Clone(message))
+	}
+	var got taken
+	f.shards[0].inbox.take(&got)
+	for _, m := range got.letters {
+		switch m.note {
+		case noteAsk, notePing:
+			heard++
+		case noteLeave:
+			if m.code != CloseTooManyMessage {
+				t.Errorf("close code %d: %s", m.code, m.text)
+			}
+		}
+	}
+	return heard
 }
 
 // A long compressed message counts for many, a short one for one.
@@ -455,12 +483,16 @@ func TestCompressedCost(t *testing.T) {
 		t.Fatalf("%d bytes do not count for two", len(text))
 	}
 	long := d.intrude(t, "permessage-deflate")
-	long.write(bytes.Repeat(sent(0xc1, text), 11))
+	// Ten are allowed at once, and two a second later: a slow reader lets more through.
+	long.write(bytes.Repeat(sent(0xc1, text), 100))
 	for range 10 {
 		long.answer(`"code":"BAD_REQUEST"`)
 	}
 	if code, err := long.closed(); code != CloseTooManyMessage {
 		t.Errorf("close code %d, %v", code, err)
+	}
+	if n := heardAtOnce(t, sent(0xc1, text), 100); n != 10 {
+		t.Errorf("%d of them are heard at once, want 10", n)
 	}
 	// The longest is allowed, however low the rate.
 	for _, rate := range []time.Duration{1, 20, 10_000} {
@@ -472,20 +504,39 @@ func TestCompressedCost(t *testing.T) {
 	w.served()
 }
 
-// Messages that never become whole hold little memory, and end in time.
+// begun has so many clients send a message but for its last bytes, which are left.
+func begun(t *testing.T, d *desk, clients, left int) (all []*intruder, rest []byte) {
+	t.Helper()
+	frame := sent(0x81, strings.Repeat("x", MaxFrame))
+	for range clients {
+		i := d.intrude(t, "")
+		i.write(frame[:len(frame)-left])
+		all = append(all, i)
+	}
+	return all, frame[len(frame)-left:]
+}
+
+// Messages that never become whole hold little memory.
+func TestSlowFramesAreSmall(t *testing.T) {
+	const clients = 100
+	d, w := newHostileDesk(t)
+	begun(t, d, clients, 1000) // what shards and readers work in has its size after them
+	before := inUse()
+	begun(t, d, clients, 1000)
+	await.True(t, "all to be within a message", func() bool { return inUse()-before > clients*MaxFrame*3/4 })
+	if each := (inUse() - before) / clients; each > 3*MaxFrame {
+		t.Errorf("%d bytes are held of a client within a message", each)
+	}
+	w.served()
+}
+
+// Messages that never become whole end in time, and the witness is served meanwhile.
 func TestSlowFrames(t *testing.T) {
 	const clients = 100
-	d, w := newHostileDesk(t, func(o *Options) { o.SubscribeWithin = time.Minute })
-	var all []*intruder
-	for range clients {
-		all = append(all, d.intrude(t, ""))
-	}
-	frame := sent(0x81, strings.Repeat("x", MaxFrame))
-	drips := len(frame) - 1000
-	before := inUse()
+	d, w := newHostileDesk(t, func(o *Options) { o.MessageWithin, o.Heartbeat = 200*time.Millisecond, 20*time.Millisecond })
+	all, rest := begun(t, d, clients, 1000)
 	ends := make(chan error, clients)
 	for _, i := range all {
-		i.write(frame[:drips])
 		go func() {
 			code, err := i.closed()
 			if code != ClosePolicy {
@@ -494,12 +545,6 @@ func TestSlowFrames(t *testing.T) {
 			ends <- err
 		}()
 	}
-	d.until("all are within a message", func() bool { return inUse()-before > clients*MaxFrame*3/4 })
-	if each := (inUse() - before) / clients; each > 3*MaxFrame {
-		t.Errorf("%d bytes are held of a client within a message", each)
-	}
-	pace := time.NewTicker(messageWithin / 100)
-	defer pace.Stop()
 	for ended := 0; ended < clients; {
 		select {
 		case err := <-ends:
@@ -507,13 +552,41 @@ func TestSlowFrames(t *testing.T) {
 				t.Fatal(err)
 			}
 			ended++
-		case <-pace.C:
+		default:
 			for _, i := range all {
-				i.write(frame[drips : drips+1])
+				if len(rest) > 1 { // the last byte never comes
+					i.write(rest[:1])
+				}
 			}
-			drips++
+			rest = rest[min(1, len(rest)-1):]
 			w.served()
 		}
+	}
+}
+
+// A message has MessageWithin from its first byte to its last.
+func TestMessageWithin(t *testing.T) {
+	f, err := New(Options{Shards: 1}, instruments(), engine.NewMarketData(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, c := f.shards[0], &conn{phase: phaseOpen, shard: f.shards[0]}
+	s.add(c, topicRef{in: f.set.Get(0), kind: trades})
+	r := &reader{feed: f, now: time.Unix(1, 0)}
+	for range 2 { // a message that is whole in time counts for nothing afterwards
+		frame := sent(0x81, `{"action":"PING"}`)
+		r.take(c, frame[:3])
+		s.now = r.now.Add(f.o.MessageWithin - 1)
+		if s.beat(c); c.phase != phaseOpen {
+			t.Fatal("closed before its time")
+		}
+		r.now = s.now
+		r.take(c, frame[3:])
+	}
+	r.take(c, []byte{0x81})
+	s.now = r.now.Add(f.o.MessageWithin)
+	if s.beat(c); c.phase != phaseClosing {
+		t.Errorf("phase %d after %v", c.phase, f.o.MessageWithin)
 	}
 }
 
@@ -532,7 +605,7 @@ func TestHalfOpen(t *testing.T) {
 			if err := end(i.conn.(*net.TCPConn)); err != nil {
 				t.Fatal(err)
 			}
-			d.until("it is gone", func() bool { return d.feed.Stats().Connections == 1 })
+			await.True(t, "it is gone", func() bool { return d.feed.Stats().Connections == 1 })
 		}
 	}
 	w.served()

@@ -11,6 +11,9 @@ import (
 
 	"github.com/fasthttp/websocket"
 
+	"blockdesk/engine"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/market"
 )
 
@@ -41,7 +44,7 @@ func TestConnectionLimits(t *testing.T) {
 	}
 	refused(d, 429, `"code":"RATE_LIMITED"`)
 	_ = all[0].ws.Close()
-	d.until("one is gone", func() bool { return d.feed.Stats().Connections == 2 })
+	await.True(t, "one is gone", func() bool { return d.feed.Stats().Connections == 2 })
 	d.dial()
 
 	d = newDesk(t, func(o *Options) { o.MaxConnections = 2 })
@@ -107,38 +110,44 @@ func TestFrameLimit(t *testing.T) {
 
 func TestMessageRate(t *testing.T) {
 	d := newDesk(t, func(o *Options) { o.MessagesPerSecond = 20 })
-	within, beyond := d.dial(), d.dial()
-	for i := range 21 {
-		if i < 20 {
-			within.send(`{"action":"PING"}`)
-		}
-		_ = beyond.ws.WriteMessage(websocket.TextMessage, []byte(`{"action":"PING"}`))
+	within, beyond := d.dial(), d.dialRaw(t)
+	for range 20 {
+		within.send(`{"action":"PING"}`)
 	}
 	for range 20 {
 		if m := within.next(); m.Type != "pong" {
 			t.Fatal(m.raw)
 		}
 	}
-	if code := beyond.closed(); code != CloseTooManyMessage {
-		t.Errorf("close code %d", code)
-	}
+	// A slow reader hears them over some time, at which more than 20 are allowed.
+	tooMany := string([]byte{CloseTooManyMessage >> 8, CloseTooManyMessage & 0xff})
+	_, _ = beyond.conn.Write(bytes.Repeat(masked(0x81, `{"action":"PING"}`), 2000))
+	beyond.until(tooMany)
 	// Control frames count too.
-	flood := d.dial()
-	for range 21 {
-		_ = flood.ws.WriteControl(websocket.PingMessage, []byte("x"), time.Now().Add(time.Second))
-	}
-	if code := flood.closed(); code != CloseTooManyMessage {
-		t.Errorf("close code %d", code)
+	flood := d.dialRaw(t)
+	_, _ = flood.conn.Write(bytes.Repeat(masked(0x89, "x"), 2000))
+	flood.until(tooMany)
+	for _, message := range [][]byte{masked(0x81, `{"action":"PING"}`), masked(0x89, "x")} {
+		if n := heardAtOnce(t, message, 21); n != 20 {
+			t.Errorf("%d of 21 messages are heard at once, want 20", n)
+		}
 	}
 }
 
 func TestNoSubscription(t *testing.T) {
 	d := newDesk(t, func(o *Options) { o.SubscribeWithin = 100 * time.Millisecond; o.Heartbeat = 50 * time.Millisecond })
-	idle, busy := d.dial(), d.dial()
-	busy.send(`{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"],"heartbeat":true}`)
-	if code := idle.closed(); code != CloseNoSubscription {
+	if code := d.dial().closed(); code != CloseNoSubscription {
 		t.Errorf("close code %d", code)
 	}
+	// On a slow machine a client may be late with its first request.
+	const request = `{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"],"heartbeat":true}`
+	var busy *client
+	await.NoError(t, "a client that subscribes in time", func() error {
+		busy = d.dial()
+		_ = busy.ws.WriteMessage(websocket.TextMessage, []byte(request))
+		_, err := busy.tryNext()
+		return err
+	})
 	for range 4 {
 		busy.wait("heartbeat", "")
 	}
@@ -146,6 +155,30 @@ func TestNoSubscription(t *testing.T) {
 	if code := busy.closed(); code != CloseNoSubscription {
 		t.Errorf("close code %d", code)
 	}
+}
+
+// A connection may be without a subscription for SubscribeWithin, whenever that
+// begins.
+func TestSubscribeWithin(t *testing.T) {
+	f, err := New(Options{Shards: 1}, instruments(), engine.NewMarketData(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	within := f.o.SubscribeWithin
+	s, c := f.shards[0], &conn{phase: phaseOpen, bareSince: time.Unix(1, 0)}
+	beat := func(at time.Time, want phase) {
+		t.Helper()
+		s.now = at
+		if s.beat(c); c.phase != want {
+			t.Fatalf("phase %d, want %d", c.phase, want)
+		}
+	}
+	beat(c.bareSince.Add(within-1), phaseOpen)
+	sub := s.add(c, topicRef{in: f.set.Get(0), kind: trades})
+	beat(s.now.Add(10*within), phaseOpen)
+	s.remove(sub)
+	beat(s.now.Add(within-1), phaseOpen)
+	beat(s.now.Add(1), phaseClosing)
 }
 
 func TestSubscriptionLimit(t *testing.T) {
@@ -182,7 +215,7 @@ func (r *raw) until(text string) []byte {
 	r.t.Helper()
 	var all []byte
 	buf := make([]byte, 4096)
-	_ = r.conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_ = r.conn.SetReadDeadline(time.Now().Add(runtest.Patience))
 	for !bytes.Contains(all, []byte(text)) {
 		n, err := r.conn.Read(buf)
 		all = append(all, buf[:n]...)
@@ -253,46 +286,77 @@ func TestBadFrames(t *testing.T) {
 		}
 		_ = r.conn.Close()
 	}
-	d.until("all are gone", func() bool { return d.feed.Stats().Connections == 0 })
+	await.True(t, "all are gone", func() bool { return d.feed.Stats().Connections == 0 })
 }
 
-// A reader that stops is told, cut off, and never holds up another.
-func TestSlowConsumer(t *testing.T) {
-	d := newDesk(t, func(o *Options) {
-		o.SlowAfter, o.CloseWithin = 300*time.Millisecond, 2*time.Second
-		o.SendBuffer = 4 << 10
-		o.Shards = 1
-	})
-	r := d.dialRaw(t)
-	request := `{"action":"SUBSCRIBE_MARKET","channels":["l2","ticker"],"symbols":["SLUSD/USDC"],"depth":100}`
-	_, _ = r.conn.Write(masked(0x81, request))
+const subscribeDeep = `{"action":"SUBSCRIBE_MARKET","channels":["l2","ticker"],"symbols":["SLUSD/USDC"],"depth":100}`
+
+// stalled subscribes a client that reads its first snapshot and no more, and another
+// that reads on. serve changes the book and has the other see it.
+func stalled(t *testing.T, d *desk) (r *raw, serve func()) {
+	t.Helper()
+	r = d.dialRaw(t)
+	_, _ = r.conn.Write(masked(0x81, subscribeDeep))
 	r.until(`"type":"snapshot"`)
 	healthy := d.dial()
-	healthy.send(request)
-	b := &mirror{}
+	healthy.send(subscribeDeep)
+	b, price := &mirror{}, market.Price(0)
 	if err := b.apply(healthy.wait("l2", "snapshot")); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(8 * time.Second)
-	for i := 0; d.feed.Stats().SlowConsumers == 0; i++ {
-		if time.Now().After(deadline) {
-			t.Fatalf("not cut off: %+v", d.feed.Stats())
-		}
-		sent := time.Now()
-		d.order(0, market.Buy, market.Price(1+i), 1)
+	return r, func() {
+		t.Helper()
+		price++
+		d.order(0, market.Buy, price, 1)
 		if err := b.apply(healthy.wait("l2", "update")); err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(sent); took > time.Second {
-			t.Fatalf("the healthy client waited %v", took)
-		}
+	}
+}
+
+// A reader that stops is told and closed. Where it takes the message and does not
+// leave, it is cut off.
+func TestSlowConsumer(t *testing.T) {
+	d := newDesk(t, func(o *Options) { o.SlowAfter, o.SendBuffer, o.Shards = 100*time.Millisecond, 4<<10, 1 })
+	r, serve := stalled(t, d)
+	for d.feed.Stats().SlowConsumers == 0 {
+		serve()
 	}
 	got := r.until(string([]byte{CloseSlowConsumer >> 8, CloseSlowConsumer & 0xff}) + "SLOW_CONSUMER")
 	if !bytes.Contains(got, []byte(`"code":"SLOW_CONSUMER"`)) {
 		t.Error("no error message before the close")
 	}
-	d.until("it is gone", func() bool { return d.feed.Stats().Connections == 1 })
+	_ = r.conn.Close()
+	await.True(t, "it is gone", func() bool { return d.feed.Stats().Connections == 1 })
 	if s := d.feed.Stats(); s.Collapsed+s.Conflated == 0 {
 		t.Errorf("nothing was conflated: %+v", s)
+	}
+}
+
+// A slow reader that never reads again is cut off after CloseWithin.
+func TestSlowConsumerIsCutOff(t *testing.T) {
+	d := newDesk(t, func(o *Options) {
+		o.SlowAfter, o.CloseWithin, o.SendBuffer, o.Shards = 50*time.Millisecond, 50*time.Millisecond, 4<<10, 1
+	})
+	_, serve := stalled(t, d)
+	for d.feed.Stats().SlowConsumers == 0 {
+		serve()
+	}
+	await.True(t, "it is cut off", func() bool { return d.feed.Stats().Connections == 1 })
+}
+
+// While a reader has stopped and nothing is done about it, the other client of its
+// shard gets every update.
+func TestStalledHoldsUpNobody(t *testing.T) {
+	d := newDesk(t, func(o *Options) { o.SendBuffer, o.Shards = 4<<10, 1 })
+	_, serve := stalled(t, d)
+	for s := d.feed.Stats(); s.Collapsed+s.Conflated == 0; s = d.feed.Stats() {
+		serve() // until the socket is full
+	}
+	for range 200 {
+		serve()
+	}
+	if s := d.feed.Stats(); s.Connections != 2 || s.SlowConsumers != 0 {
+		t.Errorf("%+v", s)
 	}
 }

@@ -23,9 +23,6 @@ const (
 	MaxResume = 1024
 	// maxResumeBytes bounds the same updates in bytes.
 	maxResumeBytes = 512 << 10
-	// aheadFor is how many heartbeats a client may be ahead of what it resumes, by
-	// as many updates: then it gets a snapshot. Our choice.
-	aheadFor = 2
 	// maxChannels and maxSymbols bound the lists of one request.
 	maxChannels = 8
 	maxSymbols  = 100
@@ -100,6 +97,12 @@ type Options struct {
 	// SlowAfter is how long a connection with something to send may accept no
 	// byte; default 5 s.
 	SlowAfter time.Duration
+	// MessageWithin is how long a message may take from its first byte to its last;
+	// default 5 s. It is checked at heartbeats, so it may be one interval more.
+	MessageWithin time.Duration
+	// AheadWithin is how long a client that resumes may be ahead of this feed; then
+	// it gets a snapshot. Default two heartbeats.
+	AheadWithin time.Duration
 	// CloseWithin is how long a connection that is being closed may take to
 	// accept its last message and to answer; default 1 s.
 	CloseWithin time.Duration
@@ -137,6 +140,8 @@ func (o Options) withDefaults() Options {
 	o.SendBuffer = cmp.Or(o.SendBuffer, 32<<10)
 	o.Heartbeat = cmp.Or(o.Heartbeat, time.Second)
 	o.SubscribeWithin = cmp.Or(o.SubscribeWithin, 10*time.Second)
+	o.MessageWithin = cmp.Or(o.MessageWithin, 5*time.Second)
+	o.AheadWithin = cmp.Or(o.AheadWithin, 2*o.Heartbeat)
 	o.SlowAfter = cmp.Or(o.SlowAfter, 5*time.Second)
 	o.CloseWithin = cmp.Or(o.CloseWithin, time.Second)
 	o.DrainWithin = cmp.Or(o.DrainWithin, 3*time.Second)
@@ -180,6 +185,8 @@ func (o Options) Validate() error {
 		{"subscribe_within", o.SubscribeWithin},
 		{"quiet_after", o.QuietAfter},
 		{"slow_after", o.SlowAfter},
+		{"message_within", o.MessageWithin},
+		{"ahead_within", o.AheadWithin},
 		{"close_within", o.CloseWithin},
 		{"drain_within", o.DrainWithin},
 	}

@@ -3,13 +3,13 @@
 package feed
 
 import (
+	"blockdesk/internal/await"
 	"fmt"
 	"net"
 	"net/netip"
 	"runtime"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // An event that was fetched before its connection was closed does not mean
@@ -106,26 +106,19 @@ func TestIdleConnectionIsSmall(t *testing.T) {
 	for range 10 {
 		join()
 	}
-	d.until("the first are there", subscribed(10))
+	await.True(t, "the first are there", subscribed(10))
 	before, few := settled()
 	for i := range crowd {
 		join()
 		if i%50 == 49 {
-			d.until("they are there", subscribed(int64(10+i+1)))
+			await.True(t, "they are there", subscribed(int64(10+i+1)))
 		}
 	}
-	deadline := time.Now().Add(15 * time.Second)
-	for {
-		after, many := settled()
-		each := (after - before) / crowd
-		if each <= most && many-few < crowd/10 {
-			t.Logf("%d bytes a connection, %d goroutines more", each, many-few)
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d bytes a connection, %d goroutines more for %d", each, many-few, crowd)
-		}
-		// fasthttp's workers rest before they end.
-		time.Sleep(100 * time.Millisecond)
-	}
+	// fasthttp's workers rest before they end.
+	after, many := 0, 0
+	await.True(t, fmt.Sprintf("less than %d bytes a connection and %d goroutines", most, crowd/10), func() bool {
+		after, many = settled()
+		t.Logf("%d bytes a connection, %d goroutines more", (after-before)/crowd, many-few)
+		return (after-before)/crowd <= most && many-few < crowd/10
+	})
 }

@@ -6,13 +6,15 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/engine"
+	"blockdesk/internal/await"
 	"blockdesk/market"
 )
 
 func TestControlMessages(t *testing.T) {
 	d := newDesk(t)
 	d.order(0, market.Buy, 999_000, 1_000_000)
-	d.until("the order shows", func() bool { return len(d.feed.View(0).Bids) == 1 })
+	d.settle()
 	c := d.dial()
 	tests := []struct{ name, send, want string }{
 		{"pong", `{"action":"PING","id":"a\"b"}`, `{"channel":"control","type":"pong","id":"a\"b","ts":`},
@@ -57,7 +59,7 @@ func TestControlMessages(t *testing.T) {
 func TestSubscriptionLife(t *testing.T) {
 	d := newDesk(t)
 	d.order(0, market.Buy, 999_000, 1_000_000)
-	d.until("the order shows", func() bool { return len(d.feed.View(0).Bids) == 1 })
+	d.settle()
 	c := d.dial()
 	// Twice the same symbol and channel, and a depth of its own.
 	c.send(`{"action":"SUBSCRIBE_MARKET","channels":["l2","l2"],"symbols":["SLUSD/USDC","SLUSD/USDC"],"depth":10}`)
@@ -89,7 +91,7 @@ func TestSubscriptionLife(t *testing.T) {
 		t.Fatal(m.raw)
 	}
 	d.order(0, market.Buy, 999_001, 1)
-	d.until("the second order shows", func() bool { return len(d.feed.View(0).Bids) == 2 })
+	d.settle()
 	c.send(`{"action":"PING"}`)
 	if m := c.next(); m.Type != "pong" {
 		t.Fatalf("after the end of the subscription: %s", m.raw)
@@ -106,7 +108,7 @@ func TestUpdateOutsideTheWindow(t *testing.T) {
 	for i := range 11 {
 		d.order(0, market.Buy, market.Price(1000-i), 5)
 	}
-	d.until("11 levels", func() bool { return len(d.feed.View(0).Bids) == 11 })
+	d.settle()
 	c := d.dial()
 	c.send(`{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"],"depth":10}`)
 	seq := c.wait("l2", "snapshot").Seq
@@ -147,7 +149,7 @@ func TestHeartbeat(t *testing.T) {
 func TestResume(t *testing.T) {
 	d := newDesk(t)
 	d.order(0, market.Buy, 1000, 5)
-	d.until("the order shows", func() bool { return len(d.feed.View(0).Bids) == 1 })
+	d.settle()
 	c := d.dial()
 	c.send(`{"action":"SUBSCRIBE_MARKET","channels":["l2","trades"],"symbols":["SLUSD/USDC"]}`)
 	b := &mirror{}
@@ -156,12 +158,12 @@ func TestResume(t *testing.T) {
 	}
 	c.wait("trades", "snapshot")
 	_ = c.ws.Close()
-	d.until("the client is gone", func() bool { return d.feed.Stats().Connections == 0 })
+	await.True(t, "the client is gone", func() bool { return d.feed.Stats().Connections == 0 })
 
 	const missed = 5
 	for i := range missed {
 		d.order(0, market.Sell, market.Price(1000-i/4), market.Qty(1)) // five prints, then a resting level
-		d.until("the view moves", func() bool { return d.feed.View(0).DepthSeq == b.seq+uint64(i)+1 })
+		d.settle()
 	}
 	resume := func(epoch string, seq uint64) *client {
 		c := d.dial()
@@ -209,43 +211,85 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// A client that has been served elsewhere may be ahead: it gets what comes after,
-// once and without a snapshot. What it is ahead in for too long it gets anew.
-func TestResumeAhead(t *testing.T) {
-	d := newDesk(t, func(o *Options) { o.Shards, o.Heartbeat = 1, 250*time.Millisecond })
-	at := d.feed.View(0).DepthSeq
-	ahead := func(by uint64) *client {
-		c := d.dial()
-		c.send(fmt.Sprintf(`{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"],"heartbeat":true,
-			"resume":{"epoch":"e1","l2:SLUSD/USDC":%d}}`, at+by))
-		ack := c.next()
-		if s := ack.Subscribed; !s[0].Resumed || s[0].Seq != at+by {
-			t.Fatal(ack.raw)
-		}
-		return c
+// ahead resumes l2 from by updates after at, which the service has not made yet.
+func (d *desk) ahead(at, by uint64) *client {
+	d.t.Helper()
+	c := d.dial()
+	c.send(fmt.Sprintf(`{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"],"heartbeat":true,
+		"resume":{"epoch":"e1","l2:SLUSD/USDC":%d}}`, at+by))
+	ack := c.next()
+	if s := ack.Subscribed; !s[0].Resumed || s[0].Seq != at+by {
+		d.t.Fatal(ack.raw)
 	}
-	two, most := ahead(2), ahead(MaxResume)
+	return c
+}
+
+// A client that has been served elsewhere may be ahead: it gets what comes after,
+// once and without a snapshot. No heartbeat names a number before.
+func TestResumeAhead(t *testing.T) {
+	d := newDesk(t, func(o *Options) { o.Shards, o.Heartbeat = 1, 10*time.Millisecond })
+	at := d.feed.View(0).DepthSeq
+	two := d.ahead(at, 2)
 	for n := range market.Price(3) {
 		d.order(0, market.Buy, 100+n, 1)
-		d.until("the order shows", func() bool { return d.feed.View(0).DepthSeq == at+uint64(n)+1 })
+		d.settle()
 	}
-	for {
-		m := two.next()
-		if m.Channel == "heartbeat" && (m.Seqs["l2:SLUSD/USDC"] == 0 || m.Seqs["l2:SLUSD/USDC"] >= at+2) {
-			continue
-		}
-		if m.Channel != "l2" || m.Type != "update" || m.Seq != at+3 {
-			t.Fatalf("after %d: %s", at+2, m.raw)
-		}
-		break
+	m := two.next()
+	for m.Channel == "heartbeat" && (m.Seqs["l2:SLUSD/USDC"] == 0 || m.Seqs["l2:SLUSD/USDC"] >= at+2) {
+		m = two.next()
 	}
-	if m := most.wait("l2", ""); m.Type != "snapshot" || m.Seq != at+3 {
+	if m.Channel != "l2" || m.Type != "update" || m.Seq != at+3 {
+		t.Fatalf("after %d: %s", at+2, m.raw)
+	}
+	d.order(0, market.Buy, 200, 1)
+	if m := two.wait("l2", ""); m.Type != "update" || m.PrevSeq != at+3 {
+		t.Fatal(m.raw)
+	}
+}
+
+// What a client is ahead in for too long it gets anew.
+func TestResumeAheadTooLong(t *testing.T) {
+	d := newDesk(t, func(o *Options) {
+		o.Shards, o.Heartbeat, o.AheadWithin = 1, 20*time.Millisecond, 200*time.Millisecond
+	})
+	at := d.feed.View(0).DepthSeq
+	most, b := d.ahead(at, MaxResume), &mirror{}
+	for n := range market.Price(3) {
+		d.order(0, market.Buy, 100+n, 1)
+		d.settle()
+	}
+	// On a slow machine its patience may end before the last of them.
+	m := most.wait("l2", "")
+	if m.Type != "snapshot" || m.Seq > at+3 || b.apply(m) != nil {
 		t.Fatalf("after its patience: %s", m.raw)
 	}
 	d.order(0, market.Buy, 200, 1)
-	for _, c := range []*client{two, most} {
-		if m := c.wait("l2", ""); m.Type != "update" || m.PrevSeq != at+3 {
+	for b.seq < at+4 {
+		if m := most.wait("l2", ""); m.Type != "update" || b.apply(m) != nil {
 			t.Fatal(m.raw)
+		}
+	}
+}
+
+// A client has AheadWithin to be ahead in.
+func TestAheadWithin(t *testing.T) {
+	f, err := New(Options{Shards: 1}, instruments(), engine.NewMarketData(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, c := f.shards[0], &conn{phase: phaseOpen, shard: f.shards[0]}
+	s.now = time.Unix(1, 0)
+	s.adopt()
+	ask := parseRequest([]byte(`{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"],"resume":{"epoch":"e1","l2:SLUSD/USDC":9}}`), f.set, false)
+	s.serve(c, ask)
+	begin := s.now
+	for _, test := range []struct {
+		after time.Duration
+		stale bool
+	}{{f.o.AheadWithin - 1, false}, {f.o.AheadWithin, true}} {
+		s.now = begin.Add(test.after)
+		if s.beat(c); c.subs[0].stale != test.stale {
+			t.Errorf("after %v: a snapshot is due: %v", test.after, c.subs[0].stale)
 		}
 	}
 }

@@ -7,9 +7,6 @@ import (
 )
 
 const (
-	// messageWithin is how long a message may take from its first byte to its
-	// last. The wheel looks, so it may be one heartbeat interval more.
-	messageWithin = 5 * time.Second
 	// readSize is the most that one connection says before the others have their
 	// turn, in bytes.
 	readSize = 16 << 10

@@ -1,6 +1,8 @@
 package feed
 
 import (
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"bytes"
 	"fmt"
 	"strings"
@@ -50,7 +52,7 @@ func TestTalkingAfterTheEnd(t *testing.T) {
 		t.Fatalf("%d connections: it has not ended its half", n)
 	}
 	flood := make([]byte, 64<<10)
-	_ = r.conn.SetWriteDeadline(time.Now().Add(5 * time.Second))
+	_ = r.conn.SetWriteDeadline(time.Now().Add(runtest.Patience))
 	written := 0
 	for written <= maxDrain {
 		n, err := r.conn.Write(flood)
@@ -59,7 +61,7 @@ func TestTalkingAfterTheEnd(t *testing.T) {
 			t.Fatalf("after %d bytes: %v", written, err)
 		}
 	}
-	d.until("it is dropped", func() bool { return d.feed.Stats().Connections == 0 })
+	await.True(t, "it is dropped", func() bool { return d.feed.Stats().Connections == 0 })
 }
 
 // The reader gives every connection its turn: one that sends without end, here
@@ -72,17 +74,12 @@ func TestReaderTakesTurns(t *testing.T) {
 		message = append(message, sent(0x00, "")...)
 	}
 	message = append(message, sent(0x80, "")...)
-	done := make(chan struct{})
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for {
-			select {
-			case <-done:
+			if _, err := flooder.conn.Write(message); err != nil {
 				return
-			default:
-				_ = flooder.conn.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
-				_, _ = flooder.conn.Write(message)
 			}
 		}
 	}()
@@ -92,7 +89,7 @@ func TestReaderTakesTurns(t *testing.T) {
 			t.Fatal(m.raw)
 		}
 	}
-	close(done)
+	_ = flooder.conn.Close()
 	<-ended
 }
 

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"context"
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
@@ -11,12 +12,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/fasthttp/websocket"
 
 	"blockdesk/engine"
 	"blockdesk/engine/book"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/market"
 )
 
@@ -162,17 +164,73 @@ func flow(d *desk, rng *rand.Rand, commands int) {
 	}
 }
 
-// sleepy is a connection whose owner often stops reading for a while.
+// pace counts the steps of a flow, by which readers stop and go on.
+type pace struct {
+	desk  *desk
+	steps atomic.Int64
+	ended atomic.Bool
+}
+
+func newPace(d *desk) *pace { return &pace{desk: d} }
+
+func (p *pace) step() { p.steps.Add(1) }
+
+// end lets all readers go on.
+func (p *pace) end() { p.ended.Store(true) }
+
+// rest returns after so many steps more, or with the flow.
+func (p *pace) rest(steps int) error {
+	last := p.steps.Load() + int64(steps)
+	return await.Poll(context.Background(), "the flow's next steps", func() bool { return p.ended.Load() || p.steps.Load() >= last })
+}
+
+// sleepy is a connection whose owner often stops reading for some steps. Its first
+// stop may be longer: until somebody has fallen behind.
 type sleepy struct {
 	net.Conn
-	rng *rand.Rand
+	pace *pace
+	rng  *rand.Rand
+	long bool
+	open bool // the upgrade is behind it
+	read int
 }
 
 func (s *sleepy) Read(p []byte) (int, error) {
+	if !s.open {
+		return s.Conn.Read(p)
+	}
+	if s.read++; s.long && s.read == 4 {
+		err := await.Poll(context.Background(), "somebody to fall behind", func() bool {
+			return s.pace.ended.Load() || s.pace.desk.feed.Stats().Collapsed > 0
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
 	if s.rng.IntN(5) == 0 {
-		time.Sleep(time.Duration(s.rng.IntN(100)) * time.Millisecond)
+		if err := s.pace.rest(s.rng.IntN(40)); err != nil {
+			return 0, err
+		}
 	}
 	return s.Conn.Read(p)
+}
+
+// dialSleepy connects reader n, which often stops reading. The first one stops until
+// somebody has fallen behind.
+func (d *desk) dialSleepy(p *pace, seed uint64, n int) *client {
+	d.t.Helper()
+	conn := &sleepy{pace: p, rng: rand.New(rand.NewPCG(seed, uint64(n))), long: n == 0}
+	dialer := websocket.Dialer{NetDial: func(network, addr string) (_ net.Conn, err error) {
+		conn.Conn, err = tight.Dial(network, addr)
+		return conn, err
+	}, ReadBufferSize: 1 << 10}
+	ws, _, err := dialer.Dial("ws://"+d.addr+"/ws/rfq", nil)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	conn.open = true
+	d.t.Cleanup(func() { _ = ws.Close() })
+	return &client{t: d.t, ws: ws}
 }
 
 // follow reads l2 and trades of one symbol until the sequence numbers of the
@@ -226,19 +284,24 @@ func (c *client) follow(d *desk, views *archive, in *market.Instrument, depth in
 func TestRebuild(t *testing.T) {
 	views := &archive{views: map[string]*engine.View{}}
 	d := newDeskWith(t, views, func(o *Options) { o.MaxPerIP = 100 })
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := runtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	var readers sync.WaitGroup
+	const rounds = 200
+	pace := newPace(d)
+	defer pace.end()
 	var over atomic.Bool // the flow has ended and the feed has it all
 	list := instruments()
 	for i := range list {
 		in := &list[i]
 		for _, depth := range depths {
 			c := d.dial()
-			wait := time.Duration(rng.IntN(300)) * time.Millisecond
+			wait := rng.IntN(rounds)
 			readers.Go(func() {
-				time.Sleep(wait)
+				if err := pace.rest(wait); err != nil {
+					t.Error(err)
+					return
+				}
 				c.send(fmt.Sprintf(`{"action":"SUBSCRIBE_MARKET","channels":["l2","trades"],"symbols":["%s"],"depth":%d}`, in.Symbol, depth))
 				err := c.follow(d, views, in, depth, func() *engine.View {
 					if !over.Load() {
@@ -252,11 +315,11 @@ func TestRebuild(t *testing.T) {
 			})
 		}
 	}
-	for range 200 {
+	for range rounds {
 		flow(d, rng, 60)
-		time.Sleep(time.Millisecond)
+		d.settle()
+		pace.step()
 	}
-	d.until("the feed has all", d.idle)
 	over.Store(true)
 	// One more change, so that nobody waits for a message that does not come.
 	for i := range list {
@@ -273,27 +336,19 @@ func TestRebuild(t *testing.T) {
 func TestRebuildBehind(t *testing.T) {
 	views := &archive{views: map[string]*engine.View{}}
 	d := newDeskWith(t, views, func(o *Options) { o.SendBuffer, o.MaxPending = 4<<10, 4<<10 })
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := runtest.Seed(t)
 	in := &instruments()[0]
 	rng := rand.New(rand.NewPCG(seed, 99))
 	// The archive has no view from before the first change, and a reader that is
 	// quick would ask for it.
 	flow(d, rng, 12)
-	d.until("the feed has the first views", d.idle)
+	d.settle()
 	var readers sync.WaitGroup
+	pace := newPace(d)
+	defer pace.end()
 	var over atomic.Bool
 	for i, depth := range depths {
-		dialer := websocket.Dialer{NetDial: func(network, addr string) (net.Conn, error) {
-			conn, err := tight.Dial(network, addr)
-			return &sleepy{conn, rand.New(rand.NewPCG(seed, uint64(i)))}, err
-		}, ReadBufferSize: 1 << 10}
-		ws, _, err := dialer.Dial("ws://"+d.addr+"/ws/rfq", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = ws.Close() })
-		c := &client{t: t, ws: ws}
+		c := d.dialSleepy(pace, seed, i)
 		c.send(fmt.Sprintf(`{"action":"SUBSCRIBE_MARKET","channels":["l2","trades"],"symbols":["%s"],"depth":%d}`, in.Symbol, depth))
 		readers.Go(func() {
 			err := c.follow(d, views, in, depth, func() *engine.View {
@@ -309,11 +364,12 @@ func TestRebuildBehind(t *testing.T) {
 	}
 	for range 300 {
 		flow(d, rng, 12)
-		time.Sleep(time.Millisecond)
+		d.settle()
+		pace.step()
 	}
-	d.until("the feed has all", d.idle)
 	over.Store(true)
 	d.order(0, market.Buy, 1, 1)
+	pace.end()
 	readers.Wait()
 	if d.feed.Stats().Collapsed == 0 {
 		t.Error("nobody fell behind: this run shows nothing")

@@ -83,7 +83,7 @@ func (s *shard) subscribe(c *conn, r *request) {
 		}
 		j := joined{sub: s.add(c, ref)}
 		if j.sub.ahead = s.lead(ref, r); j.sub.ahead != 0 {
-			j.resumed, c.patience = true, s.now.Add(aheadFor*s.feed.o.Heartbeat)
+			j.resumed, c.patience = true, s.now.Add(s.feed.o.AheadWithin)
 		} else {
 			j.missed, j.resumed = s.missed(ref, r, room)
 		}

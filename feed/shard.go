@@ -321,7 +321,7 @@ func (s *shard) beat(c *conn) {
 	if c.phase != phaseOpen {
 		return
 	}
-	if begun := c.begun.Load(); begun != 0 && s.now.UnixNano()-begun >= int64(messageWithin) {
+	if begun := c.begun.Load(); begun != 0 && s.now.UnixNano()-begun >= int64(s.feed.o.MessageWithin) {
 		s.close(c, ClosePolicy, "message took too long")
 		return
 	}

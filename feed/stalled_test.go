@@ -23,6 +23,8 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 )
 
 // A crowd of readers of which every tenth stops reading.
@@ -44,11 +46,10 @@ type crowd struct {
 	seq     uint64
 }
 
-// newCrowd starts a feed and connects the crowd, as large as the process may have
-// files open.
-func newCrowd(t *testing.T, o Options) *crowd {
+// newCrowd starts a feed and connects a crowd of that size, or as large as the process
+// may have files open.
+func newCrowd(t *testing.T, size int, change deskOption) *crowd {
 	t.Helper()
-	size := crowdSize
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		t.Fatal(err)
@@ -57,6 +58,9 @@ func newCrowd(t *testing.T, o Options) *crowd {
 		t.Logf("%d connections instead of %d: the process may have %d files open", room, size, files.Cur)
 		size = room
 	}
+	o := Options{}
+	patient(&o)
+	change(&o)
 	o.MaxPerIP, o.Shards, o.Logger = crowdSize, 2, slog.New(slog.DiscardHandler)
 	f, err := New(o, instruments(), engine.NewMarketData(), 1)
 	if err != nil {
@@ -80,7 +84,7 @@ func newCrowd(t *testing.T, o Options) *crowd {
 		_ = server.Shutdown()
 		running.Wait()
 	})
-	c.until("the feed runs", func() bool { return f.running.Load() })
+	c.until("the feed runs", func(Stats) bool { return f.running.Load() })
 	c.events.slices <- []event.Event{{Seq: 1, At: 1, Kind: event.EpochStarted, Other: 1}}
 	for i := range size {
 		conn := c.dial(i%stalledEvery == 0)
@@ -90,7 +94,7 @@ func newCrowd(t *testing.T, o Options) *crowd {
 			c.healthy = append(c.healthy, &lineReader{in: bufio.NewReaderSize(conn, 2<<10)})
 		}
 	}
-	c.until("all are subscribed", func() bool { return f.Stats().Subscriptions == int64(size) })
+	c.until("all are subscribed", func(s Stats) bool { return s.Subscriptions == int64(size) })
 	return c
 }
 
@@ -112,13 +116,9 @@ func (c *crowd) dial(stalled bool) net.Conn {
 	return conn
 }
 
-func (c *crowd) until(what string, done func() bool) {
+func (c *crowd) until(what string, done func(Stats) bool) {
 	c.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			c.t.Fatalf("not within 30 s: %s: %+v", what, c.feed.Stats())
-		}
-	}
+	await.Value(c.t, what, c.feed.Stats, done)
 }
 
 // burst publishes updates, all at once for the shards.
@@ -210,19 +210,12 @@ func number(m []byte, name string) uint64 {
 	return n
 }
 
-// readOn has stalled readers read on once all are found, each of which must be
+// readOn has the stalled readers read on once all are found, each of which must be
 // told then.
-func (c *crowd) readOn(stalled []net.Conn) {
-	deadline := time.Now().Add(time.Minute)
-	for c.feed.Stats().SlowConsumers < uint64(len(c.stalled)) {
-		if time.Now().After(deadline) {
-			c.t.Errorf("the stalled readers are not found: %+v", c.feed.Stats())
-			return
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
+func (c *crowd) readOn() {
+	c.until("the stalled readers are found", func(s Stats) bool { return s.SlowConsumers == uint64(len(c.stalled)) })
 	var readers sync.WaitGroup
-	for i, conn := range stalled {
+	for i, conn := range c.stalled {
 		readers.Go(func() {
 			if code, slow, err := told(conn); err != nil || code != CloseSlowConsumer || !slow {
 				c.t.Errorf("stalled reader %d: code %d, SLOW_CONSUMER told: %v, %v", i, code, slow, err)
@@ -235,7 +228,7 @@ func (c *crowd) readOn(stalled []net.Conn) {
 // told reads a stalled connection on and returns the code of its close frame, and
 // whether SLOW_CONSUMER came before it.
 func told(conn net.Conn) (code uint16, slow bool, err error) {
-	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(runtest.Patience))
 	r := &lineReader{in: bufio.NewReader(conn)}
 	if _, err := skipHead(r.in); err != nil {
 		return 0, false, err
@@ -259,49 +252,71 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// One in ten of 5,000 readers stops reading. The others get every update in its
-// order and none of the snapshots that stand for what was dropped; memory does not
-// grow by what the stalled ones have not read; and those are told, where they read
-// on within CloseWithin, and cut off where they do not.
-func TestStalledReadersAmongMany(t *testing.T) {
-	const (
-		bursts, perBurst = 30, 10
-		maxPending       = 16 << 10
-	)
-	c := newCrowd(t, Options{
-		SendBuffer: 4 << 10, MaxPending: maxPending, SlowAfter: time.Second, CloseWithin: 5 * time.Second,
-		SubscribeWithin: time.Minute,
-	})
+const stalledPending = 16 << 10 // MaxPending
+
+// follow has all healthy readers follow bursts until each has them all, and returns by
+// how many bytes memory has grown.
+func (c *crowd) follow(bursts, perBurst int) (grown int64) {
+	c.t.Helper()
 	before := heap()
 	last := uint64(bursts * perBurst)
-	var readers, half sync.WaitGroup
+	var readers sync.WaitGroup
 	for _, r := range c.healthy {
 		readers.Go(func() { r.err = r.follow(last) })
 	}
-	stalled := uint64(len(c.stalled))
-	half.Go(func() { c.readOn(c.stalled[:stalled/2]) })
-	for n := range uint64(bursts) {
+	for n := range bursts {
 		c.burst(perBurst)
-		c.until("the healthy readers are there", func() bool {
-			return !slices.ContainsFunc(c.healthy, func(r *lineReader) bool { return r.at.Load() < (n+1)*perBurst })
+		want := uint64((n + 1) * perBurst)
+		c.until("the healthy readers are there", func(Stats) bool {
+			return !slices.ContainsFunc(c.healthy, func(r *lineReader) bool { return r.at.Load() < want })
 		})
 	}
-	grown := int64(heap()) - int64(before)
+	grown = int64(heap()) - int64(before)
 	readers.Wait()
 	for i, r := range c.healthy {
 		if r.err != nil || r.snapshots != 1 {
-			t.Fatalf("reader %d: %v, %d snapshots", i, r.err, r.snapshots)
+			c.t.Fatalf("reader %d: %v, %d snapshots", i, r.err, r.snapshots)
 		}
 	}
-	if most := int64(stalled)*maxPending + int64(len(c.healthy))*8<<10; grown > most {
+	return grown
+}
+
+// gone checks that of the stalled readers nothing is left.
+func (c *crowd) gone() {
+	c.t.Helper()
+	c.until("the stalled readers are gone", func(s Stats) bool { return s.Connections == len(c.healthy) })
+	s := c.feed.Stats()
+	if s.Subscriptions != int64(len(c.healthy)) || s.SlowConsumers != uint64(len(c.stalled)) || s.Overruns != 0 {
+		c.t.Errorf("%+v", s)
+	}
+}
+
+// One in ten of 5,000 readers stops reading. The others get every update in its
+// order and none of the snapshots that stand for what was dropped; memory does not
+// grow by what the stalled ones have not read; and those are told where they read on.
+func TestStalledReadersAmongMany(t *testing.T) {
+	c := newCrowd(t, crowdSize, func(o *Options) {
+		o.SendBuffer, o.MaxPending, o.SlowAfter = 4<<10, stalledPending, 200*time.Millisecond
+	})
+	grown := c.follow(30, 10)
+	if most := int64(len(c.stalled))*stalledPending + int64(len(c.healthy))*8<<10; grown > most {
 		t.Errorf("memory has grown by %d bytes, want %d at most", grown, most)
 	}
-	half.Wait()
-	c.until("the others are cut off", func() bool { return c.feed.Stats().Connections == len(c.healthy) })
-	s := c.feed.Stats()
-	if s.Subscriptions != int64(len(c.healthy)) || s.SlowConsumers != stalled || s.Overruns != 0 {
-		t.Errorf("%+v", s)
+	c.readOn()
+	for _, conn := range c.stalled {
+		_ = conn.Close()
 	}
-	t.Logf("%d healthy and %d stalled readers, memory grew by %d bytes an open connection", len(c.healthy), stalled,
+	c.gone()
+	t.Logf("%d healthy and %d stalled readers, memory grew by %d bytes an open connection", len(c.healthy), len(c.stalled),
 		grown/int64(len(c.healthy)+len(c.stalled)))
+}
+
+// Stalled readers that do not read on within CloseWithin are cut off.
+func TestStalledReadersAreCutOff(t *testing.T) {
+	c := newCrowd(t, crowdSize/10, func(o *Options) {
+		o.SendBuffer, o.MaxPending = 4<<10, stalledPending
+		o.SlowAfter, o.CloseWithin = 50*time.Millisecond, 50*time.Millisecond
+	})
+	c.follow(30, 10)
+	c.gone()
 }

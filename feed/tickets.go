@@ -114,12 +114,12 @@ func (d *ticketDesk) look() {
 		d.compare(market.InstrumentID(i), now)
 		clear(d.found[i])
 	}
-	if len(d.pubs) == 0 {
-		return
+	if len(d.pubs) > 0 {
+		for _, s := range f.shards {
+			s.inbox.publish(d.pubs, mark{})
+		}
 	}
-	for _, s := range f.shards {
-		s.inbox.publish(d.pubs, mark{})
-	}
+	f.stats.deskSeq.Store(seq)
 	clear(d.pubs)
 	d.pubs = d.pubs[:0]
 }

@@ -8,10 +8,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"blockdesk/internal/runtest"
 	"blockdesk/market"
 )
 
@@ -25,7 +25,7 @@ type ticketStream struct {
 
 func openTicketStream(t *testing.T, address, id string) *ticketStream {
 	t.Helper()
-	ctx, end := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, end := context.WithTimeout(t.Context(), runtest.Patience)
 	t.Cleanup(end)
 	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/?channels=tickets&symbols=SLUSD/USDC", nil)
 	if err != nil {
@@ -93,7 +93,7 @@ func TestTicketsStream(t *testing.T) {
 		s.change(d, 0, id, record(id, "open", 0))
 	}
 	stream.end()
-	d.until("the last change shows", func() bool { return len(d.feed.books[0].Load().records) == 4 })
+	s.settle(d)
 	back := openTicketStream(t, listener.Addr().String(), stream.id)
 	if m := back.next(); m.Type != "snapshot" || r.apply(m) != nil || len(r.tickets) != 4 {
 		t.Error(m.raw)

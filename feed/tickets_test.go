@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/fasthttp/websocket"
 	"pgregory.net/rapid"
 
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/market"
 )
 
@@ -95,6 +95,15 @@ func (s *shop) change(d *desk, in market.InstrumentID, id market.TicketID, recor
 	d.feed.TicketsChanged()
 }
 
+// settle waits until every shard has all changes so far, which the feed knows of.
+func (s *shop) settle(d *desk) {
+	d.t.Helper()
+	s.mu.Lock()
+	seq := s.seq
+	s.mu.Unlock()
+	await.True(d.t, fmt.Sprintf("the feed to have change %d of the desk", seq), func() bool { return d.feed.Stats().DeskSeq >= seq })
+}
+
 // rack is a client's own list of one pair's tickets, from the messages alone.
 type rack struct {
 	seq, engineSeq uint64
@@ -145,7 +154,7 @@ const subscribeTickets = `{"action":"SUBSCRIBE_MARKET","channels":["tickets"],"s
 func TestTickets(t *testing.T) {
 	d, s := newShop(t)
 	s.change(d, 0, 7, record(7, "open", 0))
-	d.until("the feed has looked", func() bool { return len(d.feed.books[0].Load().records) == 1 })
+	s.settle(d)
 	c, other := d.dial(), d.dial()
 	c.send(`{"action":"SUBSCRIBE_MARKET","channels":["tickets"],"symbols":["SLUSD/USDC","92C/SLUSD"],"id":1}`)
 	other.send(`{"action":"SUBSCRIBE_MARKET","channels":["ticker","l2","trades"],"symbols":["SLUSD/USDC"]}`)
@@ -179,7 +188,7 @@ func TestTickets(t *testing.T) {
 
 	// Told although nothing is new, and put there anew as it was: no message.
 	s.change(d, 1, 9, record(9, "open", 0))
-	d.until("the feed has looked", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.past[s.seq] != nil })
+	s.settle(d)
 	c.send(`{"action":"RESYNC","channels":["tickets"],"symbols":["92C/SLUSD"]}`)
 	want("ack", `{"channel":"control","type":"ack","action":"RESYNC","success":true,"subscribed":[`+
 		`{"channel":"tickets","symbol":"92C/SLUSD","seq":2,"resumed":false}],"rejected":[]}`)
@@ -309,7 +318,7 @@ func TestTicketsOverrun(t *testing.T) {
 	inbox := &d.feed.shards[0].inbox
 	inbox.mu.Lock()
 	s.change(d, 0, 1, record(1, "open", 0))
-	d.until("the book moves", func() bool { return d.feed.books[0].Load().seq > 1 })
+	await.True(t, "the book moves", func() bool { return d.feed.books[0].Load().seq > 1 })
 	inbox.overrun = true
 	inbox.mu.Unlock()
 	r := &rack{}
@@ -352,9 +361,10 @@ func TestTicketsPace(t *testing.T) {
 // message what the desk showed then, without a gap.
 func TestTicketsFollow(t *testing.T) {
 	d, s := newShop(t, func(o *Options) { o.SendBuffer, o.MaxPending, o.MaxPerIP = 4<<10, 8<<10, 50 })
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := runtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
+	pace := newPace(d)
+	defer pace.end()
 	change := func() {
 		id := market.TicketID(1 + rng.IntN(40))
 		in := market.InstrumentID(id % 2)
@@ -366,12 +376,14 @@ func TestTicketsFollow(t *testing.T) {
 		}
 		if rng.IntN(3) == 0 {
 			d.feed.TicketsChanged()
+			s.settle(d)
 		}
+		pace.step()
 	}
 	var followers sync.WaitGroup
 	for n := range 8 {
 		in := market.InstrumentID(n % 2)
-		c := d.dialSleepy(seed, uint64(n))
+		c := d.dialSleepy(pace, seed, n)
 		c.send(fmt.Sprintf(`{"action":"SUBSCRIBE_MARKET","channels":["tickets","ticker"],"symbols":[%q]}`, instruments()[in].Symbol))
 		followers.Go(func() {
 			if err := c.followTickets(s, in); err != nil {
@@ -384,30 +396,15 @@ func TestTicketsFollow(t *testing.T) {
 	}
 	for range 400 {
 		change()
-		time.Sleep(time.Duration(rng.IntN(2000)) * time.Microsecond)
 	}
 	s.put(0, 50, record(50, "last", 0))
 	s.put(1, 51, record(51, "last", 0))
 	d.feed.TicketsChanged()
+	pace.end()
 	followers.Wait()
 	if d.feed.Stats().Collapsed == 0 {
 		t.Error("nobody fell behind: this run shows nothing")
 	}
-}
-
-// dialSleepy connects a reader that often stops reading for a while.
-func (d *desk) dialSleepy(seed, n uint64) *client {
-	d.t.Helper()
-	dialer := websocket.Dialer{NetDial: func(network, addr string) (net.Conn, error) {
-		conn, err := tight.Dial(network, addr)
-		return &sleepy{conn, rand.New(rand.NewPCG(seed, n))}, err
-	}, ReadBufferSize: 1 << 10}
-	ws, _, err := dialer.Dial("ws://"+d.addr+"/ws/rfq", nil)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	d.t.Cleanup(func() { _ = ws.Close() })
-	return &client{t: d.t, ws: ws}
 }
 
 // followTickets reads until the ticket that comes last, and holds each message

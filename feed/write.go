@@ -171,10 +171,13 @@ func (s *shard) attend(c *conn) {
 	case !c.closeBy.IsZero() && !s.now.Before(c.closeBy):
 		s.kill(c)
 	case c.blocked && !s.now.Before(c.retryAt):
-		if c.phase == phaseOpen && s.now.Sub(c.movedAt) >= s.feed.o.SlowAfter {
+		// The shard itself may be late, so the client is judged after another try.
+		more := s.flush(c)
+		if c.blocked && c.phase == phaseOpen && s.now.Sub(c.movedAt) >= s.feed.o.SlowAfter {
 			s.slow(c)
+			more = s.flush(c)
 		}
-		if s.flush(c) {
+		if more {
 			s.touch(c)
 		}
 	}
