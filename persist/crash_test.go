@@ -18,6 +18,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"blockdesk/engine"
+	"blockdesk/internal/runtest"
 )
 
 // defaultCrashPoints is what `go test` tries; BLOCKDESK_CRASH_POINTS asks for
@@ -276,7 +277,7 @@ func (c *crasher) drive(o Options, rng *rand.Rand, appendWith appendFunc) error 
 				c.acked.Store(s.Health().Durable)
 			}
 			if rng.IntN(20) == 0 {
-				time.Sleep(time.Millisecond) // let the background work come in between
+				time.Sleep(time.Millisecond) // sleep: the background work may come in between; no check depends on it
 			}
 		}
 		cancel()
@@ -292,21 +293,16 @@ func (c *crasher) drive(o Options, rng *rand.Rand, appendWith appendFunc) error 
 // TestCrash dies before every write and sync of random runs. The default number
 // of points is a sample; the full run is BLOCKDESK_CRASH_POINTS=20000.
 func TestCrash(t *testing.T) {
+	runtest.NotRaced(t, "it reopens thousands of stores, each on one goroutine, which faster tests do too")
 	want := crashPoints(t)
 	ref := newReference(deskWorkload(t, 4000, 3))
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("BLOCKDESK_CRASH_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
+	seed := runtest.Seed(t)
 	start := time.Now()
 	total, refusals := 0, 0
 	for total < want {
 		points, refused, err := crashRun(t, seed, min(1500, want-total), ref, nil)
 		if err != nil {
-			t.Fatalf("seed %d: %v\nagain: BLOCKDESK_CRASH_SEED=%d go test -run 'TestCrash$' ./persist", seed, err, seed)
+			t.Fatalf("points from seed %d on: %v", seed, err)
 		}
 		total, refusals, seed = total+points, refusals+refused, seed+1
 	}
@@ -444,6 +440,7 @@ func (w *writer) plant(commands []engine.Command, bug func(s *Store, f *Frame, a
 
 // TestPlantedBugs: the checker is worth something only if it sees these.
 func TestPlantedBugs(t *testing.T) {
+	runtest.NotRaced(t, "it reopens thousands of stores, each on one goroutine, which faster tests do too")
 	ref := newReference(workload(t, 600, 4))
 	for name, bug := range plantedBugs {
 		caught := error(nil)

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"blockdesk/engine"
+	"blockdesk/internal/runtest"
 )
 
 // allFiles lists every file below dir but the locks, which hold nothing.
@@ -172,6 +173,7 @@ var damages = []struct {
 // TestDamage: whatever happens to one file of a store, it is seen, or it was of
 // no consequence. Nothing acknowledged is ever lost in silence.
 func TestDamage(t *testing.T) {
+	runtest.NotRaced(t, "it reopens thousands of stores, each on one goroutine, which faster tests do too")
 	for _, d := range storesToDamage(t) {
 		t.Run(d.name, func(t *testing.T) {
 			if _, err := d.verdict(d.mem.CrashClone(vfs.CrashCloneCfg{})); err != nil {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"blockdesk/internal/await"
 )
 
 // What a failing disk does not do.
@@ -59,21 +61,12 @@ func (f *failing) MaybeError(op errorfs.Op) error {
 	return nil
 }
 
-// patience is how long a call may take that must not wait for ever.
-const patience = 10 * time.Second
-
 // within runs a call that must return, and ends the test if it does not.
 func within[T any](t testing.TB, what string, call func() T) T {
 	t.Helper()
 	done := make(chan T, 1)
 	go func() { done <- call() }()
-	select {
-	case v := <-done:
-		return v
-	case <-time.After(patience):
-		t.Fatalf("%s: no return within %v", what, patience)
-		panic("unreachable")
-	}
+	return await.Receive(t, what, done)
 }
 
 // rests looks that nothing is tried again and again: each try of Pebble is a
@@ -84,7 +77,7 @@ func rests(t testing.TB) {
 	sample := []metrics.Sample{{Name: "/sched/goroutines-created:goroutines"}}
 	metrics.Read(sample)
 	before := sample[0].Value.Uint64()
-	time.Sleep(window)
+	time.Sleep(window) // sleep: counts what spins in a while; a slow machine only counts less of it
 	metrics.Read(sample)
 	if n := sample[0].Value.Uint64() - before; n > most {
 		t.Errorf("%d goroutines begun in %v: something spins", n, window)

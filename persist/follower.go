@@ -165,10 +165,6 @@ func (w *follower) snapshot() error {
 	return w.s.prune()
 }
 
-// closePatience is how long a close waits for the second engine, so that a stop
-// under load stays short.
-const closePatience = time.Second
-
 func (w *follower) late() bool { return !w.until.IsZero() && time.Now().After(w.until) }
 
 // finish catches up and takes the snapshot of a clean close. A second engine that

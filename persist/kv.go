@@ -48,8 +48,9 @@ type KV struct {
 	db       *pebble.DB
 	fault    fault
 	poisoned atomic.Bool
-	dirty    atomic.Bool // something is not synced
-	flushed  atomic.Bool // a table more since room looked
+	dirty    atomic.Bool   // something is not synced
+	flushed  atomic.Bool   // a table more since room looked
+	waits    atomic.Uint64 // pauses of commits for compactions
 
 	mu    sync.Mutex // one Commit at a time
 	batch *pebble.Batch
@@ -247,6 +248,7 @@ func (k *KV) apply(b *pebble.Batch, fill func(set func(key, value []byte), delet
 func (k *KV) room() {
 	for k.flushed.Swap(false) && k.db.Metrics().Levels[0].Sublevels >= kvOverlaps && !k.fault.latched() {
 		k.flushed.Store(true)
+		k.waits.Add(1)
 		time.Sleep(kvPause)
 	}
 }

@@ -77,6 +77,9 @@ type Options struct {
 	SnapshotEvery uint64
 	// KeepSnapshots is how many of the last snapshots stay: 3 by default.
 	KeepSnapshots int
+	// CloseWithin is how long Close waits for the second engine, which takes the
+	// snapshot of a clean close: 1 s by default, so that a stop under load stays short.
+	CloseWithin time.Duration
 	// MemTableBytes is Pebble's write buffer and the size of a log file: 16 MB
 	// by default. Four of them may be in memory.
 	MemTableBytes int
@@ -108,6 +111,7 @@ func (o Options) withDefaults() Options {
 	o.Mode = cmp.Or(o.Mode, Sync)
 	o.Interval = cmp.Or(o.Interval, 10*time.Millisecond)
 	o.MarkInterval = cmp.Or(o.MarkInterval, 5*time.Millisecond)
+	o.CloseWithin = cmp.Or(o.CloseWithin, time.Second)
 	o.DiskEvery = cmp.Or(o.DiskEvery, time.Second)
 	o.SnapshotEvery = cmp.Or(o.SnapshotEvery, 1_000_000)
 	o.KeepSnapshots = cmp.Or(o.KeepSnapshots, 3)

@@ -42,7 +42,7 @@ func (s *Store) Recover(floor uint64, visit func([]event.Event)) (*engine.Replic
 	if err != nil {
 		return nil, fmt.Errorf("copying the replica of seq %d: %w", at.last(), err)
 	}
-	s.follower = &follower{s: s, replica: second, at: at, taken: taken, patience: closePatience}
+	s.follower = &follower{s: s, replica: second, at: at, taken: taken, patience: s.o.CloseWithin}
 	s.snapshots.follow(at.last())
 	s.o.Logger.Info("journal recovered", "snapshot_seq", taken, "replayed", at.last()-taken, "last_seq", at.last())
 	return r, nil

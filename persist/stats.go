@@ -46,7 +46,10 @@ func (c *WriteCounts) Wrote(bytes int) {
 
 // Synced counts a write to the disk that began then.
 func (c *WriteCounts) Synced(since time.Time) {
-	took := time.Since(since)
+	c.syncTook(time.Since(since))
+}
+
+func (c *WriteCounts) syncTook(took time.Duration) {
 	at, _ := slices.BinarySearch(syncBounds[:], took)
 	c.took[at].Add(1)
 	c.sum.Add(int64(took))

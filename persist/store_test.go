@@ -12,6 +12,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/market"
 )
@@ -25,7 +26,7 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 func testOptions(fs vfs.FS) Options {
 	return Options{
 		Dir: "/journal", FS: fs, SnapshotEvery: 1 << 40, MemTableBytes: 256 << 10, SpareLogs: -1, Logger: quiet(),
-		State: smallState,
+		State: smallState, CloseWithin: time.Hour,
 	}
 }
 
@@ -188,9 +189,7 @@ func TestRun(t *testing.T) {
 	w := mustOpen(t, o, 0, nil)
 	stop := runtest.Start(t, w.store.Run)
 	w.mustAppend(t, all, 10)
-	for w.store.Health().SnapshotSeq < 4500 {
-		time.Sleep(time.Millisecond)
-	}
+	await.True(t, "the snapshot of seq 4500", func() bool { return w.store.Health().SnapshotSeq >= 4500 })
 	stop()
 	w.mustClose(t)
 	w = mustOpen(t, o, NewestSnapshot, nil)
@@ -289,9 +288,7 @@ func TestInterval(t *testing.T) {
 		t.Errorf("before the beat: %+v", h)
 	}
 	stop := runtest.Start(t, w.store.Run)
-	for w.store.Health().Durable < 500 {
-		time.Sleep(time.Millisecond)
-	}
+	await.True(t, "seq 500 to be durable", func() bool { return w.store.Health().Durable >= 500 })
 	o.FS = mem.CrashClone(vfs.CrashCloneCfg{})
 	again := mustOpen(t, o, 0, nil)
 	sameReplica(t, again.replica, replayed(all[:500]))

@@ -12,6 +12,8 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/persist"
 )
 
@@ -30,7 +32,7 @@ func BenchmarkPublish(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer wire.Close()
-	await(b, "a connection", wire.IsConnected)
+	await.True(b, "a connection", wire.IsConnected)
 	p, err := NewPublisher(r.o, l.store, 1)
 	if err != nil {
 		b.Fatal(err)
@@ -62,7 +64,7 @@ func BenchmarkLag(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
 		replica, err := f.Join(ctx)
 		cancel()
 		if err != nil {
@@ -79,7 +81,7 @@ func BenchmarkLag(b *testing.B) {
 			start(e.Run),
 			start(func(context.Context) error { return seen.read(c) }),
 		}
-		await(b, "readiness", func() bool { return f.Ready() == nil })
+		await.True(b, "readiness", func() bool { return f.Ready() == nil })
 		const beats, burst = 2000, 10
 		tick := time.NewTicker(time.Millisecond)
 		for range beats {
@@ -88,7 +90,7 @@ func BenchmarkLag(b *testing.B) {
 		}
 		tick.Stop()
 		seq := l.seq(b)
-		await(b, "the last command", func() bool { return f.Lag().Seq == seq })
+		await.True(b, "the last command", func() bool { return f.Lag().Seq == seq })
 		for _, run := range runs {
 			if err := run.stop(b); err != nil {
 				b.Fatal(err)

@@ -12,6 +12,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"blockdesk/engine"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/persist"
 )
 
@@ -54,7 +56,7 @@ func overheard(t *testing.T, r *rig, l *leader, n int) [][]byte {
 	want := l.store.Durable()
 	var all [][]byte
 	for {
-		m, err := sub.NextMsg(patience)
+		m, err := sub.NextMsg(runtest.Patience)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +113,7 @@ func TestBadWire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
 	defer cancel()
 	if _, err := first.Join(ctx); err != nil { // the leader is there
 		t.Fatal(err)
@@ -159,7 +161,7 @@ func TestForked(t *testing.T) {
 			a := follow(t, r.o)
 			one.submit(t, 500)
 			a.reaches(t, one.seq(t))
-			await(t, "a full stream", func() bool { return one.publisher.Stats().CachedSeq.Load() == one.seq(t) })
+			await.True(t, "a full stream", func() bool { return one.publisher.Stats().CachedSeq.Load() == one.seq(t) })
 			one.stop(t)
 			r.o.Clock = func() time.Time { return time.Now().Add(time.Hour) }
 			two := r.lead(t, journalOptions(vfs.NewMem()), newFlow(t, 4))
@@ -177,7 +179,7 @@ func TestForked(t *testing.T) {
 			}
 			// Until then a follower that begins anew would follow the old stream,
 			// and stop again at the next beat.
-			await(t, "the stream filled anew", func() bool { return two.publisher.Stats().CachedSeq.Load() == seq })
+			await.True(t, "the stream filled anew", func() bool { return two.publisher.Stats().CachedSeq.Load() == seq })
 			b := rejoin(t, a.follower)
 			b.reaches(t, seq)
 			two.stop(t)
@@ -219,7 +221,7 @@ func TestBehind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
 	defer cancel()
 	if _, err := f.Join(ctx); err != nil {
 		t.Fatal(err)
@@ -235,13 +237,13 @@ func TestBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer link.Close()
-	await(t, "a connection", link.IsConnected)
+	await.True(t, "a connection", link.IsConnected)
 	beat := appendBeat(nil, 1, &beat{place: persist.Place{Next: 99, Hash: 1, Epoch: 1}, durable: 98})
 	if _, err := f.take(ctx, link, beat); !errors.Is(err, ErrBehind) {
 		t.Errorf("without a stream: %v", err)
 	}
 	l = r.lead(t, o, flow) // fills the stream from the snapshot on
-	f.o.RefillPatience = patience
+	f.o.RefillPatience = runtest.Patience
 	if err := f.Run(ctx, f.to); !errors.Is(err, ErrBehind) {
 		t.Errorf("from before the stream: %v", err)
 	}

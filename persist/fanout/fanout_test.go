@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"blockdesk/internal/await"
 )
 
 // TestFollowers: one that joins an empty leader, one that joins from a snapshot,
@@ -21,7 +23,7 @@ func TestFollowers(t *testing.T) {
 	seq := l.seq(t)
 	early.reaches(t, seq)
 	late.reaches(t, seq)
-	await(t, "a follower that is ready", func() bool { return early.follower.Ready() == nil })
+	await.True(t, "a follower that is ready", func() bool { return early.follower.Ready() == nil })
 	if lag := early.follower.Lag(); lag.Commands != 0 || lag.Term != 1 || lag.Seq != seq {
 		t.Errorf("lag %+v at seq %d", lag, seq)
 	}

@@ -10,6 +10,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 )
 
 // deleteStream takes the cache away under everybody, where the publisher has come
@@ -25,7 +28,7 @@ func deleteStream(t testing.TB, r *rig) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
 	defer cancel()
 	if err := js.DeleteStream(ctx, r.o.stream()); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		t.Fatal(err)
@@ -47,7 +50,7 @@ func TestFaults(t *testing.T) {
 	load := start(func(ctx context.Context) error {
 		for ctx.Err() == nil {
 			l.submit(t, 10)
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // sleep: the load's pace
 		}
 		return nil
 	})
@@ -103,7 +106,7 @@ func TestFaults(t *testing.T) {
 	seq := l.seq(t)
 	near.reaches(t, seq)
 	away.reaches(t, seq)
-	await(t, "the whole journal in the stream", func() bool { return l.publisher.Stats().CachedSeq.Load() == seq })
+	await.True(t, "the whole journal in the stream", func() bool { return l.publisher.Stats().CachedSeq.Load() == seq })
 	l.stop(t)
 	near.sameAs(t, l)
 	away.sameAs(t, l)

@@ -12,6 +12,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"blockdesk/engine"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/persist/journaltest"
 	"blockdesk/persist/quorum"
 )
@@ -89,7 +91,7 @@ type reign struct {
 // lead waits for a term and publishes it.
 func (g *group) lead(t *testing.T) *reign {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), runtest.Patience)
 	defer cancel()
 	won := make(chan *reign, len(g.nodes))
 	var waiting sync.WaitGroup
@@ -128,18 +130,20 @@ func (g *group) lead(t *testing.T) *reign {
 func (g *group) submit(t *testing.T, l *reign, n uint64) bool {
 	t.Helper()
 	target := l.engine.Stats().Durable + n
-	for end := time.Now().Add(patience); l.engine.Stats().Durable < target; {
+	hang, cancel := context.WithTimeout(t.Context(), runtest.Patience)
+	defer cancel()
+	for l.engine.Stats().Durable < target {
 		if l.term.Err() != nil {
 			return false
 		}
-		if time.Now().After(end) {
-			t.Fatalf("seq %d is never durable", target)
+		if hang.Err() != nil {
+			t.Fatalf("seq %d is never durable; %s", target, runtest.Again(t))
 		}
 		c := g.flow.next()
 		if err := l.engine.Submit(&c); err != nil && !errors.Is(err, engine.ErrFull) && l.term.Err() == nil && l.engine.Stats().Failed == nil {
 			t.Fatal(err)
 		}
-		time.Sleep(100 * time.Microsecond)
+		time.Sleep(100 * time.Microsecond) // sleep: the load's pace
 	}
 	return true
 }
@@ -166,7 +170,7 @@ func (l *reign) end(t *testing.T) {
 // rest waits until the engine has nothing under way, and returns its last command.
 func (l *reign) rest(t *testing.T) uint64 {
 	t.Helper()
-	await(t, "the engine at rest", func() bool { s := l.engine.Stats(); return s.Ingress == 0 && s.Durable == s.Seq })
+	await.True(t, "the engine at rest", func() bool { s := l.engine.Stats(); return s.Ingress == 0 && s.Durable == s.Seq })
 	return l.engine.Stats().Durable
 }
 
@@ -201,7 +205,7 @@ func TestGroup(t *testing.T) {
 			_ = node.Transfer() // it may be deposed before
 		case 2: // the same, with frames under way
 			load := start(func(context.Context) error { g.submit(t, old, 10_000); return nil })
-			await(t, "the transfer", func() bool { _ = node.Transfer(); return old.term.Err() != nil })
+			await.True(t, "the transfer", func() bool { _ = node.Transfer(); return old.term.Err() != nil })
 			if err := load.wait(t); err != nil {
 				t.Error(err)
 			}
@@ -228,11 +232,11 @@ func TestGroup(t *testing.T) {
 	seq := l.rest(t)
 	early.reaches(t, seq)
 	late.reaches(t, seq)
-	await(t, "a follower that is ready", func() bool { return early.follower.Ready() == nil })
+	await.True(t, "a follower that is ready", func() bool { return early.follower.Ready() == nil })
 	if lag := early.follower.Lag(); lag.Commands != 0 || lag.Term != l.term.Number {
 		t.Errorf("lag %+v in term %d", lag, l.term.Number)
 	}
-	await(t, "the whole journal in the stream", func() bool { return l.publisher.Stats().CachedSeq.Load() == seq })
+	await.True(t, "the whole journal in the stream", func() bool { return l.publisher.Stats().CachedSeq.Load() == seq })
 	if err := errors.Join(l.keeping.stop(t), l.serving.stop(t)); err != nil {
 		t.Error(err)
 	}

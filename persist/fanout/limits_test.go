@@ -21,6 +21,8 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"blockdesk/engine"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/persist"
 )
 
@@ -103,7 +105,7 @@ func TestLogon(t *testing.T) {
 	s.Start()
 	defer s.WaitForShutdown()
 	defer s.Shutdown()
-	if !s.ReadyForConnections(patience) {
+	if !s.ReadyForConnections(runtest.Patience) {
 		t.Fatal("no server")
 	}
 	for name, c := range map[string]struct {
@@ -124,9 +126,9 @@ func TestLogon(t *testing.T) {
 			continue
 		}
 		if c.ok {
-			await(t, name, l.IsConnected)
+			await.True(t, name, l.IsConnected)
 		} else {
-			await(t, name+" refused", func() bool { return l.LastError() != nil })
+			await.True(t, name+" refused", func() bool { return l.LastError() != nil })
 			if l.IsConnected() {
 				t.Errorf("%s: let in", name)
 			}
@@ -160,7 +162,7 @@ func TestLiveQueue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
 	defer cancel()
 	if _, err := f.Join(ctx); err != nil {
 		t.Fatal(err)
@@ -182,13 +184,13 @@ func TestLiveQueue(t *testing.T) {
 	if err := c.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "an overflow", func() bool { return f.stats.Overflows.Load() > 0 })
+	await.True(t, "an overflow", func() bool { return f.stats.Overflows.Load() > 0 })
 	l.submit(t, 1000)
 	seq := l.seq(t)
-	await(t, "everything published", func() bool { return l.publisher.Stats().LiveSeq.Load() == seq })
+	await.True(t, "everything published", func() bool { return l.publisher.Stats().LiveSeq.Load() == seq })
 	close(a.held)
-	await(t, "the end of the journal", func() bool { return f.Lag().Seq == seq })
-	await(t, "readiness", func() bool { return f.Ready() == nil })
+	await.True(t, "the end of the journal", func() bool { return f.Lag().Seq == seq })
+	await.True(t, "readiness", func() bool { return f.Ready() == nil })
 	if err := run.stop(t); err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +259,7 @@ func TestSpoiledSnapshots(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
 			defer cancel()
 			if _, err := f.Join(ctx); !errors.Is(err, ErrSnapshot) {
 				t.Errorf("got %v", err)
@@ -312,7 +314,7 @@ func TestAskQueue(t *testing.T) {
 			return false
 		}
 	}
-	await(t, "an ask under way", waiting)
+	await.True(t, "an ask under way", waiting)
 	for range AskQueue + 1 {
 		if err := c.PublishRequest(r.o.snapshotSubject(), "answers", ask); err != nil {
 			t.Fatal(err)
@@ -321,11 +323,11 @@ func TestAskQueue(t *testing.T) {
 	if err := c.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "an overflow", func() bool { return p.Stats().Overflows.Load() > 0 })
+	await.True(t, "an overflow", func() bool { return p.Stats().Overflows.Load() > 0 })
 	close(held)
-	await(t, "the others answered", func() bool { return p.Stats().Pieces.Load() > AskQueue })
+	await.True(t, "the others answered", func() bool { return p.Stats().Pieces.Load() > AskQueue })
 	for {
-		m, err := answers.NextMsg(patience)
+		m, err := answers.NextMsg(runtest.Patience)
 		if errors.Is(err, nats.ErrNoResponders) {
 			continue // asked before the publisher was there
 		} else if err != nil {
@@ -447,9 +449,9 @@ func TestTLS(t *testing.T) {
 			t.Fatal(err)
 		}
 		if pool == trusted {
-			await(t, name, l.IsConnected)
+			await.True(t, name, l.IsConnected)
 		} else {
-			await(t, name, func() bool { return l.LastError() != nil })
+			await.True(t, name, func() bool { return l.LastError() != nil })
 			if l.IsConnected() {
 				t.Error("a server that is not trusted is used")
 			}

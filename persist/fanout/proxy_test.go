@@ -77,7 +77,7 @@ func (p *proxy) copy(to, from net.Conn) {
 	for {
 		n, err := from.Read(buf)
 		if d := p.delay.Load(); d > 0 {
-			time.Sleep(time.Duration(d))
+			time.Sleep(time.Duration(d)) // sleep: the planted slow wire
 		}
 		if n > 0 {
 			if _, err := to.Write(buf[:n]); err != nil {

@@ -3,6 +3,7 @@ package fanout
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"math/rand/v2"
@@ -17,6 +18,8 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/book"
 	"blockdesk/engine/event"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/market"
 	"blockdesk/persist"
 	"blockdesk/persist/journaltest"
@@ -24,22 +27,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what must happen.
-const patience = 30 * time.Second
-
 var smallState = engine.StateOptions{MaxOrders: 4096}
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
-
-// await waits until cond holds.
-func await(t testing.TB, what string, cond func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !cond(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("never came: %s", what)
-		}
-	}
-}
 
 // running is something at work until stop.
 type running struct {
@@ -66,13 +56,8 @@ func (r *running) stop(t testing.TB) error {
 
 func (r *running) wait(t testing.TB) error {
 	t.Helper()
-	select {
-	case <-r.done:
-		return r.err
-	case <-time.After(patience):
-		t.Fatal("it does not end")
-		return nil
-	}
+	await.Closed(t, "the end of Run", r.done)
+	return r.err
 }
 
 // rig is a server and options that lead to it.
@@ -88,7 +73,7 @@ func newRig(t testing.TB) *rig {
 	r.up(t)
 	r.o = Options{
 		URLs: []string{r.url(t)}, Beat: 20 * time.Millisecond, StreamBytes: MinStreamBytes,
-		State: smallState, Logger: quiet(),
+		State: smallState, Logger: quiet(), RefillPatience: runtest.Patience,
 	}
 	r.o = r.o.withDefaults()
 	t.Cleanup(func() {
@@ -107,7 +92,7 @@ func (r *rig) up(t testing.TB) {
 		t.Fatal(err)
 	}
 	r.server = start(s.Run)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
 	defer cancel()
 	if _, err := s.URL(ctx); err != nil {
 		t.Fatal(err)
@@ -179,22 +164,20 @@ func (l *leader) submit(t testing.TB, n int) {
 	t.Helper()
 	for range n {
 		c := l.flow.next()
-		for {
+		await.True(t, "room in the engine's ring", func() bool {
 			err := l.engine.Submit(&c)
-			if err == nil {
-				break
-			} else if !errors.Is(err, engine.ErrFull) {
+			if err != nil && !errors.Is(err, engine.ErrFull) {
 				t.Fatal(err)
 			}
-			time.Sleep(50 * time.Microsecond)
-		}
+			return err == nil
+		})
 	}
 }
 
 // seq waits until the engine rests and returns its last durable command.
 func (l *leader) seq(t testing.TB) uint64 {
 	t.Helper()
-	await(t, "the engine at rest", func() bool { s := l.engine.Stats(); return s.Ingress == 0 && s.Durable == s.Seq })
+	await.True(t, "the engine at rest", func() bool { s := l.engine.Stats(); return s.Ingress == 0 && s.Durable == s.Seq })
 	return l.engine.Stats().Durable
 }
 
@@ -221,7 +204,7 @@ func follow(t testing.TB, o Options) *reader {
 // rejoin starts a follower over.
 func rejoin(t testing.TB, f *Follower) *reader {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
 	defer cancel()
 	replica, err := f.Join(ctx)
 	if err != nil {
@@ -271,20 +254,15 @@ func (r *reader) stop(t testing.TB) {
 // reaches waits until the reader has applied seq.
 func (r *reader) reaches(t testing.TB, seq uint64) {
 	t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		if _, at := r.engine.Digest(); at >= seq {
-			return
-		}
+	await.Value(t, fmt.Sprintf("the follower at seq %d", seq), func() uint64 {
 		select {
 		case <-r.runs[0].done:
 			t.Fatalf("the follower ended: %v", r.runs[0].err)
 		default:
 		}
-		if time.Now().After(end) {
-			_, at := r.engine.Digest()
-			t.Fatalf("at seq %d, want %d; lag %+v", at, seq, r.follower.Lag())
-		}
-	}
+		_, at := r.engine.Digest()
+		return at
+	}, func(at uint64) bool { return at >= seq })
 }
 
 // sameAs ends both and compares all that can be compared.

@@ -16,6 +16,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/persist/journaltest"
 )
 
@@ -48,7 +50,7 @@ func (d *badDisk) MaybeError(op errorfs.Op) error {
 		return errFull
 	}
 	if d.slow.Load() && (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) {
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond) // sleep: the planted slow disk
 	}
 	return nil
 }
@@ -130,7 +132,7 @@ func (s *service) lead(ctx context.Context, term *Term) error {
 		if synced {
 			raise(&s.synced, at)
 		}
-		time.Sleep(pace)
+		time.Sleep(pace) // sleep: the load's pace, so that the commands outlast the faults
 	}
 	select {
 	case <-term.Done():
@@ -171,10 +173,9 @@ func (s *service) progress(t testing.TB, commands int) {
 	if target > int64(len(s.ref.Commands)) {
 		t.Fatalf("the %d commands are used up: what follows would be no load", len(s.ref.Commands))
 	}
-	for end := time.Now().Add(patience); s.acked.Load() < target; time.Sleep(2 * time.Millisecond) {
-		if t.Failed() || time.Now().After(end) {
-			t.Fatalf("nothing is acknowledged past seq %d of %d", s.acked.Load(), target)
-		}
+	await.True(t, fmt.Sprintf("seq %d to be acknowledged", target), func() bool { return t.Failed() || s.acked.Load() >= target })
+	if t.Failed() {
+		t.FailNow()
 	}
 }
 
@@ -184,19 +185,12 @@ func (s *service) progress(t testing.TB, commands int) {
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	rounds := clusterRounds(t)
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("BLOCKDESK_CLUSTER_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("seed %d; again: BLOCKDESK_CLUSTER_SEED=%d", seed, seed)
+	seed := runtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	s := &service{t: t, ref: journaltest.NewReference(journaltest.Commands(1000+500*rounds, seed))}
 	disks := map[string]*badDisk{"n1": {}, "n2": {}, "n3": {}}
 	c := newServingCluster(t, 3, s.run, func(o *Options) {
-		o.SnapshotEvery, o.TrailingEntries, o.TailEvents = 200, 50, MinTailEvents
+		o.SnapshotEvery, o.TrailingEntries, o.TailEvents, o.Timeout = 200, 50, MinTailEvents, quick
 		o.FS = errorfs.Wrap(o.FS, disks[o.ID])
 	})
 	faults := []func(id string){

@@ -10,15 +10,14 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/persist"
 	"blockdesk/persist/fanout"
 	"blockdesk/persist/journaltest"
 )
 
 var _ fanout.Journal = (*Term)(nil)
-
-// steady is a timeout that a busy machine does not pass by chance.
-const steady = 500 * time.Millisecond
 
 // frames reads a term's durable frames from a place on, and holds their chain.
 func frames(t *testing.T, term *Term, from persist.Place) (list [][]byte, end persist.Place) {
@@ -57,7 +56,7 @@ func file(t *testing.T, term *Term, at persist.Place) (whole []byte) {
 // else, on every leader alike; what the log has dropped a snapshot stands for.
 func TestFrames(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 3, func(o *Options) { o.TrailingEntries, o.Timeout = 20, steady })
+	c := newCluster(t, 3, func(o *Options) { o.TrailingEntries = 20 })
 	ref := journaltest.NewReference(journaltest.Commands(2000, 11))
 	id, term := c.lead()
 	if at, ok := term.NewestSnapshot(); ok || term.Durable() != persist.Genesis() {
@@ -129,7 +128,7 @@ func TestFrames(t *testing.T) {
 	}
 	// And so has the first, which begins with a snapshot and knows what is before.
 	c.start(id)
-	eventually(t, "the first leads again", func() bool { return leadAgain(c, id) })
+	await.True(t, "the first leads again", func() bool { return leadAgain(c, id) })
 	_, again := c.lead(others(c, id)...)
 	tail := all[len(all)-15:]
 	f, err := persist.ParseFrame(tail[0])
@@ -163,7 +162,7 @@ func others(c *cluster, id string) (list []string) {
 // has not, whatever it has in its log, and does not pass for the leader.
 func TestDeposedFrames(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 3, func(o *Options) { o.Timeout = steady })
+	c := newCluster(t, 3, nil)
 	ref := journaltest.NewReference(journaltest.Commands(600, 12))
 	id, old := c.lead()
 	w := newWriter(t, old)
@@ -179,7 +178,7 @@ func TestDeposedFrames(t *testing.T) {
 	c.isolate(id, true)
 	lost := make(chan error, 1)
 	go func() { lost <- w.append(ref.Commands[100:107]) }()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), runtest.Patience)
 	defer cancel()
 	// It does not know yet that it is cut off; each of these begins after it was.
 	for n := 0; old.Err() == nil; n++ {
@@ -202,7 +201,7 @@ func TestDeposedFrames(t *testing.T) {
 	}
 	c.isolate(id, false)
 	node := c.members[id].node
-	eventually(t, "the first follows", func() bool { return node.Health().Durable == next.Durable().Next-1 })
+	await.True(t, "the first follows", func() bool { return node.Health().Durable == next.Durable().Next-1 })
 	_, after := frames(t, old, persist.Genesis())
 	if old.Durable() != before || after != before {
 		t.Errorf("deposed at %+v: durable %+v, frames to %+v", before, old.Durable(), after)

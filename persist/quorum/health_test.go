@@ -7,6 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"blockdesk/internal/await"
 	"blockdesk/persist"
 	"blockdesk/persist/journaltest"
 )
@@ -68,12 +69,12 @@ func TestHealth(t *testing.T) {
 		h.Appended != 100 || h.Durable != 100 || h.Marked != 100 || h.Epoch != 1 || h.SnapshotSeq != 100 {
 		t.Errorf("health %+v", h)
 	}
-	eventually(t, "the warm replica", func() bool { return term.Health().SnapshotBehind == 0 })
+	await.True(t, "the warm replica", func() bool { return term.Health().SnapshotBehind == 0 })
 	s := term.Stats()
 	if s.Frames != 10 || s.Bytes == 0 || s.Syncs.Count != 10 || s.Syncs.Sum <= 0 {
 		t.Errorf("stats %+v", s)
 	}
-	eventually(t, "an election is seen", func() bool { return node.Counts().Elections == 1 })
+	await.True(t, "an election is seen", func() bool { return node.Counts().Elections == 1 })
 	n := node.Counts()
 	if n.Commits != 11 || n.Failed != 0 || n.Frames != 10 || n.Bytes != s.Bytes || n.Refused != 0 || n.Terms != 1 || n.Snapshots != 1 {
 		t.Errorf("counts %+v", n)
@@ -101,15 +102,15 @@ func TestHealth(t *testing.T) {
 // TestFollowersHealth: a follower has the leader's frames, and acknowledges none.
 func TestFollowersHealth(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 3, func(o *Options) { o.Timeout = steady })
+	c := newCluster(t, 3, nil)
 	id, term := c.lead()
 	if err := newWriter(t, term).append(journaltest.Commands(50, 17)[:50]); err != nil {
 		t.Fatal(err)
 	}
 	for other, m := range c.members {
-		eventually(t, "all nodes are ready", func() bool { return m.node.Ready() == nil })
-		eventually(t, "an election is seen", func() bool { return m.node.Counts().Elections > 0 })
-		eventually(t, "all nodes have it", func() bool { return m.node.Health().Durable == 50 && m.node.Counts().Frames == 1 })
+		await.True(t, "all nodes are ready", func() bool { return m.node.Ready() == nil })
+		await.True(t, "an election is seen", func() bool { return m.node.Counts().Elections > 0 })
+		await.True(t, "all nodes have it", func() bool { return m.node.Health().Durable == 50 && m.node.Counts().Frames == 1 })
 		if s := m.node.Stats(); (s.Frames == 1) != (other == id) {
 			t.Errorf("%s has acknowledged %d frames", other, s.Frames)
 		}
@@ -123,9 +124,9 @@ func TestNotReady(t *testing.T) {
 	id, _ := c.lead()
 	c.isolate(id, true)
 	node := c.members[id].node
-	eventually(t, "a node that is cut off is not ready", func() bool { return errors.Is(node.Ready(), ErrNotReady) })
+	await.True(t, "a node that is cut off is not ready", func() bool { return errors.Is(node.Ready(), ErrNotReady) })
 	c.isolate(id, false)
-	eventually(t, "it is again", func() bool { return node.Ready() == nil })
+	await.True(t, "it is again", func() bool { return node.Ready() == nil })
 	m := c.members[id]
 	if err := c.stop(id); err != nil {
 		t.Fatal(err)

@@ -42,7 +42,9 @@ func (g *groupRig) Kill(percent int) { g.c.kill(g.id, percent) }
 func TestJournal(t *testing.T) {
 	for _, n := range []int{1, 3} {
 		t.Run(fmt.Sprintf("tcp %d", n), func(t *testing.T) {
-			journaltest.Run(t, func(t *testing.T) journaltest.Rig { return &groupRig{c: newCluster(t, n, nil)} })
+			journaltest.Run(t, func(t *testing.T) journaltest.Rig {
+				return &groupRig{c: newCluster(t, n, func(o *Options) { o.Timeout = quick })}
+			})
 		})
 	}
 	t.Run("memory 3", func(t *testing.T) {
@@ -54,6 +56,7 @@ func TestJournal(t *testing.T) {
 func inMemory() func(*Options) {
 	transports := map[string]*raft.InmemTransport{}
 	return func(o *Options) {
+		o.Timeout = quick
 		_, own := raft.NewInmemTransportWithTimeout(raft.ServerAddress(o.Bind), time.Second)
 		for address, other := range transports {
 			other.Connect(raft.ServerAddress(o.Bind), own)

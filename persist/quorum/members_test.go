@@ -20,26 +20,18 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/persist"
 	"blockdesk/persist/journaltest"
 )
-
-// eventually waits for what another node does in its own time.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within %v", what, patience)
-		}
-	}
-}
 
 // TestLateFollower: a node that comes when the log's beginning is gone gets a
 // snapshot over the transport, becomes a voter, and takes the leadership; the one
 // that it replaces is removed. What it hands out has the stores and the events.
 func TestLateFollower(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 1, func(o *Options) { o.SnapshotEvery, o.TrailingEntries = 20, 5 })
+	c := newCluster(t, 1, func(o *Options) { o.SnapshotEvery, o.TrailingEntries, o.Timeout = 20, 5, steady })
 	ref := journaltest.NewReference(journaltest.Commands(1000, 7))
 	id, term := c.lead()
 	first := c.members[id].node
@@ -75,11 +67,11 @@ func TestLateFollower(t *testing.T) {
 		t.Fatal(err)
 	}
 	node := c.members["late"].node
-	eventually(t, "the late follower catches up", func() bool { return node.Status().Applied >= first.Status().Committed })
+	await.True(t, "the late follower catches up", func() bool { return node.Status().Applied >= first.Status().Committed })
 	if err := first.AddVoter(late.ID, late.Address); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the transfer", func() bool { _ = first.Transfer(); return node.Status().Role == Leader })
+	await.True(t, "the transfer", func() bool { _ = first.Transfer(); return node.Status().Role == Leader })
 	_, term = c.lead(id)
 	if err := node.Remove(id); err != nil {
 		t.Fatal(err)
@@ -236,7 +228,7 @@ func TestTLS(t *testing.T) {
 		"without one":          {RootCAs: ours.pool},
 	} {
 		config.RootCAs = ours.pool
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), runtest.Patience)
 		conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", c.peers[0].Address)
 		if err == nil {
 			_, err = conn.Read(make([]byte, 1)) // TLS 1.3 refuses after the client's last word

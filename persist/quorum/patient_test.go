@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 )
 
 // TestPatientTransport: entries for a peer that is away arrive when it is back, in
@@ -16,8 +19,12 @@ import (
 func TestPatientTransport(t *testing.T) {
 	var leads atomic.Bool
 	leads.Store(true)
+	var dialled atomic.Int64
 	open := func(bind string) *patient {
-		return openPatient(t, bind, func(term uint64) bool { return term == 7 && leads.Load() })
+		return openPatient(t, Options{ID: "n", Bind: bind, dial: func(to string, timeout time.Duration) (net.Conn, error) {
+			dialled.Add(1)
+			return dial(to, timeout)
+		}}, runtest.Patience, func(term uint64) bool { return term == 7 && leads.Load() })
 	}
 	leader := open(freeAddress(t))
 	away := freeAddress(t)
@@ -32,11 +39,11 @@ func TestPatientTransport(t *testing.T) {
 		t.Error("a heartbeat to nobody is answered")
 	}
 	entries := &raft.AppendEntriesRequest{Term: 7, PrevLogEntry: 1, PrevLogTerm: 7}
+	before := dialled.Load()
 	done := call(entries)
-	select {
-	case err := <-done:
-		t.Fatalf("entries for a peer that is away: %v", err)
-	case <-time.After(3 * awayRetry):
+	await.True(t, "three tries to reach the peer", func() bool { return dialled.Load() >= before+3 || len(done) > 0 })
+	if len(done) > 0 {
+		t.Fatalf("entries for a peer that is away: %v", <-done)
 	}
 	peer := open(away)
 	go func() {
@@ -54,13 +61,12 @@ func TestPatientTransport(t *testing.T) {
 	}
 }
 
-func openPatient(t *testing.T, bind string, leads func(uint64) bool) *patient {
+func openPatient(t *testing.T, o Options, stall time.Duration, leads func(uint64) bool) *patient {
 	t.Helper()
-	s, err := listen(&Options{ID: "n", Bind: bind})
+	s, err := listen(&o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const stall = 100 * time.Millisecond
 	p := newTransport(s, newRaftLog(quiet()), stall, leads)
 	end := make(chan struct{})
 	var running sync.WaitGroup
@@ -79,7 +85,10 @@ func openPatient(t *testing.T, bind string, leads func(uint64) bool) *patient {
 // node can vote.
 func TestSilentSnapshot(t *testing.T) {
 	nobody := func(uint64) bool { return false }
-	leader, peer := openPatient(t, freeAddress(t), nobody), openPatient(t, freeAddress(t), nobody)
+	open := func() *patient {
+		return openPatient(t, Options{ID: "n", Bind: freeAddress(t)}, 100*time.Millisecond, nobody)
+	}
+	leader, peer := open(), open()
 	content, silence := io.Pipe() // some bytes, and no more
 	sent := make(chan error, 1)
 	go func() {

@@ -19,6 +19,7 @@ func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 9)) }
 // TestGroup: three nodes take frames and commits, the leader dies, another goes
 // on from all that was acknowledged, and the dead one comes back.
 func TestGroup(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, nil)
 	ref := journaltest.NewReference(journaltest.Commands(2000, 1))
 	at := 0

@@ -20,7 +20,7 @@ func TestVerify(t *testing.T) {
 	for _, every := range []uint64{0, 100} {
 		t.Run(fmt.Sprintf("snapshots every %d entries", every), func(t *testing.T) {
 			t.Parallel()
-			c := newCluster(t, 3, func(o *Options) { o.SnapshotEvery, o.TrailingEntries, o.Timeout = every, every/2, steady })
+			c := newCluster(t, 3, func(o *Options) { o.SnapshotEvery, o.TrailingEntries = every, every/2 })
 			ref := journaltest.NewReference(journaltest.Commands(600, 3))
 			_, term := c.lead()
 			w := newWriter(t, term)
