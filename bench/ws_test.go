@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"blockdesk/bench/crowd"
+	"blockdesk/internal/runtest"
 )
 
 // Every part that needs no program of its own measures something, with a crowd
@@ -15,7 +16,7 @@ func TestWSMeasures(t *testing.T) {
 	orders, in := io.Pipe()
 	out, answers := io.Pipe()
 	ended := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
 	defer cancel()
 	go func() { ended <- crowd.Serve(ctx, orders, answers) }()
 	b := &wsBench{

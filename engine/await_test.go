@@ -5,9 +5,9 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"time"
 
 	"blockdesk/engine/event"
+	"blockdesk/internal/await"
 	"blockdesk/market"
 )
 
@@ -21,24 +21,26 @@ func TestAwait(t *testing.T) {
 		t.Fatalf("nothing has happened: %v", err)
 	}
 	e.start(t)
-	await(t, "the first event", func() bool { return e.Mark() == 1 })
-	first := awaiting(c, e.Mark())
+	await.True(t, "the first event", func() bool { return e.Mark() == 1 })
+	early := e.Mark()
+	first := awaiting(c, early)
 	e.mustSubmit(t, head()...)
-	await(t, "more events", func() bool { return e.Mark() > 1 })
-	later := awaiting(c, e.Mark())
+	await.True(t, "more events", func() bool { return e.Mark() > 1 })
+	late := e.Mark()
+	later := awaiting(c, late)
 
-	waits(t, first, "nothing is durable")
+	waits(t, c, early, first, "nothing is durable")
 	j.gate <- struct{}{}
 	events, err := c.Next(context.Background())
 	if err != nil || len(events) == 0 { // a frame may have more than the first command
 		t.Fatalf("%+v, err %v", events, err)
 	}
-	waits(t, first, "nothing is released")
+	waits(t, c, early, first, "nothing is released")
 	c.Release(1)
 	if err := <-first; err != nil {
 		t.Fatal(err)
 	}
-	waits(t, later, "only the first event is released")
+	waits(t, c, late, later, "only the first event is released")
 	close(j.gate)
 	seen := collect(c)
 	if err := <-later; err != nil {
@@ -56,7 +58,7 @@ func TestAwaitEnds(t *testing.T) {
 	e := newEngine(t, Options{Journal: j})
 	c, closed := e.Consumer("reader"), e.Consumer("closed")
 	e.start(t)
-	await(t, "the first event", func() bool { return e.Mark() == 1 })
+	await.True(t, "the first event", func() bool { return e.Mark() == 1 })
 
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -64,13 +66,13 @@ func TestAwaitEnds(t *testing.T) {
 		t.Fatalf("ctx has ended: %v", err)
 	}
 	waiting := awaiting(closed, e.Mark())
-	waits(t, waiting, "the consumer is open")
+	waits(t, closed, e.Mark(), waiting, "the consumer is open")
 	closed.Close()
 	if err := <-waiting; !errors.Is(err, ErrStopped) {
 		t.Fatalf("the consumer is closed: %v", err)
 	}
 	waiting = awaiting(c, e.Mark())
-	waits(t, waiting, "the engine runs")
+	waits(t, c, e.Mark(), waiting, "the engine runs")
 	close(j.gate)
 	if err := e.finish(t); err != nil {
 		t.Fatal(err)
@@ -92,9 +94,9 @@ func TestAwaitFailedJournal(t *testing.T) {
 	e.start(t)
 	j.gate <- struct{}{}
 	e.mustSubmit(t, head()...)
-	await(t, "more events", func() bool { return e.Mark() > 1 })
+	await.True(t, "more events", func() bool { return e.Mark() > 1 })
 	waiting := awaiting(c, e.Mark())
-	waits(t, waiting, "the journal works")
+	waits(t, c, e.Mark(), waiting, "the journal works")
 	close(j.gate)
 	if err := <-waiting; !errors.Is(err, ErrReadOnly) {
 		t.Fatalf("the journal has failed: %v", err)
@@ -164,12 +166,11 @@ func awaiting(c *Consumer, mark uint64) <-chan error {
 	return done
 }
 
-// waits fails the test if the wait has ended.
-func waits(t *testing.T, done <-chan error, why string) {
+// waits fails the test if the wait for mark has ended, or does not begin.
+func waits(t *testing.T, c *Consumer, mark uint64, done <-chan error, why string) {
 	t.Helper()
-	select {
-	case err := <-done:
-		t.Fatalf("%s, and the wait has ended: %v", why, err)
-	case <-time.After(5 * time.Millisecond):
+	await.True(t, "somebody to wait for the mark", func() bool { return c.awaited.lowest.Load() <= mark || len(done) > 0 })
+	if len(done) > 0 {
+		t.Fatalf("%s, and the wait has ended: %v", why, <-done)
 	}
 }

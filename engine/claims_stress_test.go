@@ -13,6 +13,7 @@ import (
 
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/await"
 	"blockdesk/market"
 )
 
@@ -66,7 +67,7 @@ func (r *rush) send(cs *[]Command, request rfq.Request) error {
 		if err = r.SubmitAll(*cs); !errors.Is(err, ErrFull) {
 			return err
 		}
-		time.Sleep(10 * time.Microsecond)
+		time.Sleep(10 * time.Microsecond) // sleep: the pace of a producer that finds the ring full
 	}
 }
 
@@ -307,7 +308,7 @@ func (r *rush) race(t *testing.T, wanted int) {
 		})
 	}
 	wg.Wait()
-	await(t, "the last to be settled", func() bool { return len(r.granted) == 0 })
+	await.True(t, "the last to be settled", func() bool { return len(r.granted) == 0 })
 	close(r.over)
 	if err := <-settled; err != nil {
 		t.Error(err)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"blockdesk/engine/event"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/market"
 )
 
@@ -78,9 +80,9 @@ func TestFailsWhileRingIsFull(t *testing.T) {
 	}
 	want := slices.Clone(held)
 	e.mustSubmit(t, head()...)
-	await(t, "a full ring", func() bool { return e.Stats().Egress == 4 && e.egress.room.state.Load() != waiterAwake })
+	await.True(t, "a full ring", func() bool { return e.Stats().Egress == 4 && e.egress.room.state.Load() != waiterAwake })
 	close(j.gate)
-	await(t, "the failure", func() bool { return e.Stats().Failed != nil })
+	await.True(t, "the failure", func() bool { return e.Stats().Failed != nil })
 	if err := e.finish(t); !errors.Is(err, errDisk) {
 		t.Fatal(err)
 	}
@@ -99,6 +101,7 @@ func TestHeldUp(t *testing.T) {
 	c := e.Consumer("the sleeper")
 	e.mustSubmit(t, head()...)
 	e.start(t)
+	await.True(t, "a full ring", func() bool { return e.Stats().Egress == 2 })
 	err := e.finish(t)
 	if !errors.Is(err, ErrHeldUp) || !strings.Contains(err.Error(), "the sleeper") {
 		t.Fatalf("Run: %v", err)
@@ -116,7 +119,7 @@ func TestHeldUpIsNotWhole(t *testing.T) {
 	e.mustSubmit(t, head()...)
 	e.mustSubmit(t, order(1, 1, market.Buy, 10, 5))
 	e.start(t)
-	await(t, "full ring", func() bool { return e.Stats().Egress == 4 })
+	await.True(t, "full ring", func() bool { return e.Stats().Egress == 4 })
 	if err := e.finish(t); !errors.Is(err, ErrHeldUp) {
 		t.Fatalf("%v, want ErrHeldUp", err)
 	}
@@ -132,7 +135,7 @@ func TestHeldUpIsNotWhole(t *testing.T) {
 
 // TestClose: a closed consumer holds nothing up, and sees nothing.
 func TestClose(t *testing.T) {
-	e := newEngine(t, Options{EgressSize: 2, DrainTimeout: patience})
+	e := newEngine(t, Options{EgressSize: 2, DrainTimeout: runtest.Patience})
 	gone, reader := e.Consumer("gone"), e.Consumer("reader")
 	e.mustSubmit(t, head()...)
 	e.start(t)
@@ -169,7 +172,7 @@ func TestConsumerSemantics(t *testing.T) {
 	e.mustSubmit(t, head()...)
 	e.start(t)
 	want := 1 + len(head())
-	await(t, "all", func() bool { return e.Stats().Egress == want })
+	await.True(t, "all", func() bool { return e.Stats().Egress == want })
 	for range 2 {
 		if events, err := c.Next(context.Background()); err != nil || len(events) != want {
 			t.Fatalf("%d events, want %d; err %v", len(events), want, err)

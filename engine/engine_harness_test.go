@@ -5,17 +5,14 @@ import (
 	"errors"
 	"io"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"blockdesk/engine/book"
 	"blockdesk/engine/event"
+	"blockdesk/internal/await"
 	"blockdesk/market"
 )
-
-// patience is how long a test waits for what must happen.
-const patience = 30 * time.Second
 
 // running is an engine at work.
 type running struct {
@@ -52,13 +49,7 @@ func (r *running) start(t *testing.T) {
 func (r *running) finish(t *testing.T) error {
 	t.Helper()
 	r.stop()
-	select {
-	case err := <-r.err:
-		return err
-	case <-time.After(patience):
-		t.Fatal("Run does not return")
-		return nil
-	}
+	return await.Receive(t, "the end of Run", r.err)
 }
 
 func (r *running) mustSubmit(t *testing.T, commands ...Command) {
@@ -67,17 +58,6 @@ func (r *running) mustSubmit(t *testing.T, commands ...Command) {
 		if err := r.Submit(&commands[i]); err != nil {
 			t.Fatalf("command %d: %v", i, err)
 		}
-	}
-}
-
-// await waits until cond holds.
-func await(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !cond(); {
-		if time.Now().After(end) {
-			t.Fatalf("never came: %s", what)
-		}
-		time.Sleep(100 * time.Microsecond)
 	}
 }
 

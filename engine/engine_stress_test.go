@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"blockdesk/engine/event"
+	"blockdesk/internal/await"
 	"blockdesk/market"
 )
 
@@ -124,11 +125,11 @@ func stress(t *testing.T, e *running, j *slowJournal, turns bool) {
 				c.SetRef([]byte{byte(n >> 8), byte(n)})
 				err := submit(&c)
 				for errors.Is(err, ErrFull) {
-					time.Sleep(time.Microsecond)
+					time.Sleep(time.Microsecond) // sleep: the pace of a producer that finds the ring full
 					err = submit(&c)
 				}
 				if turns && n%64 == 0 {
-					time.Sleep(100 * time.Microsecond) // lets the engine fall asleep
+					time.Sleep(100 * time.Microsecond) // sleep: the engine may fall asleep, which only makes more turns
 				}
 				if errors.Is(err, ErrStopped) {
 					return
@@ -150,7 +151,7 @@ func stress(t *testing.T, e *running, j *slowJournal, turns bool) {
 			_, results[i].err = drain(c, []int{0, 1, 7}[i], func(ev *event.Event) error { return look(i, ev) })
 		}()
 	}
-	await(t, "half of the commands", func() bool { return sent.Load() > producers*each/2 })
+	await.True(t, "half of the commands", func() bool { return sent.Load() > producers*each/2 })
 	if err := e.finish(t); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +209,7 @@ func TestJournalFails(t *testing.T) {
 			t.Fatalf("frame %d: the consumer ended before the engine was stopped", frame)
 		case <-e.err:
 			t.Fatalf("frame %d: Run returned before it was stopped", frame)
-		case <-time.After(time.Millisecond):
+		default:
 		}
 		if err := e.finish(t); !errors.Is(err, ErrJournal) || !errors.Is(err, errDisk) {
 			t.Fatalf("frame %d: Run: %v", frame, err)

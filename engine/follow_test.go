@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"blockdesk/engine/event"
+	"blockdesk/internal/await"
 )
 
 // journaled runs an engine over a flow in two epochs and returns its journal and
@@ -203,7 +204,7 @@ func TestFollowHeldUp(t *testing.T) {
 	run.start(t)
 	applied := make(chan error, 1)
 	go func() { applied <- j.eachFrame(0, e.Apply) }()
-	await(t, "a full ring", func() bool { return e.Stats().Egress == 16 })
+	await.True(t, "a full ring", func() bool { return e.Stats().Egress == 16 })
 	seen := len(slow.Poll())
 	if err := run.finish(t); !errors.Is(err, ErrHeldUp) {
 		t.Errorf("Run: %v", err)

@@ -34,7 +34,7 @@ func (j *slowJournal) Append(prior uint64, a, b []Command) error {
 		<-j.gate
 	}
 	if j.delay > 0 {
-		time.Sleep(time.Duration(rand.Int64N(int64(j.delay))))
+		time.Sleep(time.Duration(rand.Int64N(int64(j.delay)))) // sleep: the planted slow disk
 	}
 	if j.frames == j.failAt {
 		return errDisk

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"blockdesk/engine/event"
+	"blockdesk/internal/await"
 	"blockdesk/market"
 )
 
@@ -445,7 +446,7 @@ func TestRefreshThroughSmallRings(t *testing.T) {
 	}()
 	for _, b := range books {
 		cs := refreshCommands(t, b)
-		await(t, "room in the ring", func() bool { return e.SubmitAll(cs) == nil })
+		await.True(t, "room in the ring", func() bool { return e.SubmitAll(cs) == nil })
 	}
 	if err := e.finish(t); err != nil {
 		t.Fatal(err)

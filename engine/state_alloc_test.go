@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"blockdesk/engine/event"
+	"blockdesk/internal/runtest"
 )
 
 // Every kind of command of a participant, refusals among them, without an
@@ -88,7 +89,7 @@ var hotFunctions = map[string][]string{
 func TestNothingEscapesOnTheOrderPath(t *testing.T) {
 	goTool, err := exec.LookPath("go")
 	if err != nil {
-		t.Skip("no go command here: ", err)
+		runtest.Missing(t, "go command", "put the bin folder of Go on the PATH")
 	}
 	out, err := exec.Command(goTool, "build", "-gcflags=-m", ".").CombinedOutput()
 	if err != nil {

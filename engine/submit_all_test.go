@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/internal/await"
 	"blockdesk/market"
 )
 
@@ -122,7 +123,7 @@ func submitGroups(t *testing.T, e *running, producers int) (submitted func() []i
 					sent.Add(1)
 				case errors.Is(err, ErrFull):
 					full.Add(1)
-					time.Sleep(time.Microsecond)
+					time.Sleep(time.Microsecond) // sleep: the pace of a producer that finds the ring full
 				case errors.Is(err, ErrStopped):
 					return
 				default:
@@ -132,7 +133,7 @@ func submitGroups(t *testing.T, e *running, producers int) (submitted func() []i
 			}
 		})
 	}
-	await(t, "groups enough", func() bool { return sent.Load() > 5_000 })
+	await.True(t, "groups enough", func() bool { return sent.Load() > 5_000 })
 	return func() []int { wg.Wait(); return groups }, full
 }
 

@@ -3,6 +3,8 @@ package engine
 import (
 	"errors"
 	"testing"
+
+	"blockdesk/internal/await"
 )
 
 // asleep reports whether all that a Turn needs sleeps.
@@ -24,7 +26,7 @@ func TestTurn(t *testing.T) {
 	flow.head = nil
 	stepped := 0
 	for range 1000 {
-		await(t, "sleep", e.asleep(c))
+		await.True(t, "sleep", e.asleep(c))
 		command := flow.next()
 		if err := e.Place(&command); err != nil {
 			t.Fatal(err)
@@ -63,7 +65,7 @@ func TestTurnWakes(t *testing.T) {
 	e.mustSubmit(t, head()...)
 	e.start(t)
 	collect(c)
-	await(t, "sleep", e.asleep(c))
+	await.True(t, "sleep", e.asleep(c))
 	command := newFlow(1).next()
 	command.Kind = Tick
 	if err := e.Place(&command); err != nil {
@@ -71,7 +73,7 @@ func TestTurnWakes(t *testing.T) {
 	}
 	seq := e.Stats().Seq + 1
 	e.Turn(c, func() { t.Error("lent before it was durable") })
-	await(t, "the journaler", func() bool { return e.Stats().Durable == seq })
+	await.True(t, "the journaler", func() bool { return e.Stats().Durable == seq })
 	if err := e.finish(t); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +84,7 @@ func TestTurnOfFailedJournal(t *testing.T) {
 	e := newEngine(t, Options{Journal: &slowJournal{failAt: 2}, ReadyJournal: true})
 	c := e.Consumer("first")
 	e.start(t)
-	await(t, "sleep", func() bool { return e.matcherWait.sleeps() && e.journalWait.sleeps() })
+	await.True(t, "sleep", func() bool { return e.matcherWait.sleeps() && e.journalWait.sleeps() })
 	command := Command{Kind: Tick}
 	if err := e.Place(&command); err != nil {
 		t.Fatal(err)

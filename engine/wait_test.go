@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"blockdesk/internal/await"
 )
 
 // TestWaiterLosesNoWake plays ping-pong over two waiters, with a third goroutine
@@ -40,16 +42,12 @@ func TestWaiterLosesNoWake(t *testing.T) {
 						return
 					default:
 						waiters[n%2].wake()
-						time.Sleep(time.Microsecond)
+						time.Sleep(time.Microsecond) // sleep: the pace of the wake-ups for nothing
 					}
 				}
 			}()
 			for range 2 {
-				select {
-				case <-done:
-				case <-time.After(30 * time.Second):
-					t.Fatalf("stuck after %d of %d rounds", ball.Load(), rounds)
-				}
+				await.Closed(t, "the last round", done)
 			}
 			close(stop)
 			<-done
@@ -137,11 +135,7 @@ func TestTurnsExclude(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for limit := time.Now().Add(10 * time.Second); done.Load() != workers*each; time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatalf("%d of %d done", done.Load(), workers*each)
-		}
-	}
+	await.Equal(t, "the pieces of work that are done", workers*each, done.Load)
 	stop.Store(true)
 	w.wake()
 	<-ended

@@ -16,6 +16,7 @@ import (
 	"blockdesk/engine/book/ladder"
 	"blockdesk/engine/book/naive"
 	"blockdesk/engine/event"
+	"blockdesk/internal/runtest"
 	"blockdesk/market"
 )
 
@@ -60,7 +61,7 @@ func TestArenaReports(t *testing.T) {
 	}
 	flow, err := OpenArena(filepath.Join(dir, "orderflow", "arena", "normal.bin.zst"))
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("the arena's flow is absent (set BLOCKDESK_TESTDATA): %v", err)
+		runtest.Missing(t, "flow of the arena", "BLOCKDESK_TESTDATA must name the folder of the recorded data")
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/internal/await"
 	"blockdesk/market"
 )
 
@@ -378,11 +379,11 @@ func TestRun(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(t.Context(), c) }()
 	c.events <- []event.Event{trade(1, 1, 0, begin, 5, 1), trade(2, 2, 1, begin, 5, 1)}
-	await(t, "cursor", func() bool { return a.Cursor() == 2 })
+	await.True(t, "cursor", func() bool { return a.Cursor() == 2 })
 	if trades, err := a.Trades(1, 0, 10); err != nil || len(trades) != 1 {
 		t.Errorf("%v, %d trades", err, len(trades))
 	}
-	await(t, "sync", func() bool { return a.DurableCursor() == 2 })
+	await.True(t, "sync", func() bool { return a.DurableCursor() == 2 })
 	c.events <- []event.Event{{Seq: 3, At: begin, Kind: event.Accepted}}
 	close(c.events)
 	if err := <-ended; err != nil {
@@ -408,15 +409,6 @@ func TestRunEnds(t *testing.T) {
 	c.events <- []event.Event{trade(1, 1, 0, begin, 5, 1)}
 	if err := a.Run(t.Context(), c); !errors.Is(err, errBroken) {
 		t.Errorf("got %v", err)
-	}
-}
-
-func await(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for limit := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatalf("%s: did not come", what)
-		}
 	}
 }
 
