@@ -133,7 +133,7 @@ func fanoutFeed(b *testing.B, burst int) {
 			time.Sleep(200 * time.Microsecond) // sleep: a benchmark's poll must not take the time that it measures
 		}
 	}
-	await.True(b, "the feed runs", f.running.Load)
+	await.True(b, "the feed to run", f.running.Load)
 	events.slices <- []event.Event{{Seq: 1, At: 1, Kind: event.EpochStarted, Other: 1}}
 	all := &readers{b: b}
 	for range fanout {

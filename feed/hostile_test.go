@@ -305,7 +305,7 @@ func TestHostileFrames(t *testing.T) {
 		for i := range compressed {
 			try(&compressed[i], offer)
 		}
-		await.True(t, "all are gone", func() bool { return d.feed.Stats().Connections == 1 })
+		await.True(t, "all to be gone", func() bool { return d.feed.Stats().Connections == 1 })
 	}
 	round() // what shards and readers work in has its size after it
 	before := inUse()
@@ -344,7 +344,7 @@ func TestHostileCrowd(t *testing.T) {
 			w.served()
 		}
 	}
-	await.True(t, "all are gone", func() bool { return d.feed.Stats().Connections == 1 })
+	await.True(t, "all to be gone", func() bool { return d.feed.Stats().Connections == 1 })
 }
 
 // A frame cut at any place is the same frame.
@@ -430,7 +430,7 @@ func TestFloods(t *testing.T) {
 			if err := <-ended; rate == 20 && err != nil {
 				t.Errorf("%s: %v", flood.name, err)
 			}
-			await.True(t, "it is gone", func() bool { return d.feed.Stats().Connections == 1 })
+			await.True(t, "it to be gone", func() bool { return d.feed.Stats().Connections == 1 })
 		}
 	}
 }
@@ -605,7 +605,7 @@ func TestHalfOpen(t *testing.T) {
 			if err := end(i.conn.(*net.TCPConn)); err != nil {
 				t.Fatal(err)
 			}
-			await.True(t, "it is gone", func() bool { return d.feed.Stats().Connections == 1 })
+			await.True(t, "it to be gone", func() bool { return d.feed.Stats().Connections == 1 })
 		}
 	}
 	w.served()

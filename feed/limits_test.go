@@ -44,7 +44,7 @@ func TestConnectionLimits(t *testing.T) {
 	}
 	refused(d, 429, `"code":"RATE_LIMITED"`)
 	_ = all[0].ws.Close()
-	await.True(t, "one is gone", func() bool { return d.feed.Stats().Connections == 2 })
+	await.True(t, "one to be gone", func() bool { return d.feed.Stats().Connections == 2 })
 	d.dial()
 
 	d = newDesk(t, func(o *Options) { o.MaxConnections = 2 })
@@ -286,7 +286,7 @@ func TestBadFrames(t *testing.T) {
 		}
 		_ = r.conn.Close()
 	}
-	await.True(t, "all are gone", func() bool { return d.feed.Stats().Connections == 0 })
+	await.True(t, "all to be gone", func() bool { return d.feed.Stats().Connections == 0 })
 }
 
 const subscribeDeep = `{"action":"SUBSCRIBE_MARKET","channels":["l2","ticker"],"symbols":["SLUSD/USDC"],"depth":100}`
@@ -327,7 +327,7 @@ func TestSlowConsumer(t *testing.T) {
 		t.Error("no error message before the close")
 	}
 	_ = r.conn.Close()
-	await.True(t, "it is gone", func() bool { return d.feed.Stats().Connections == 1 })
+	await.True(t, "it to be gone", func() bool { return d.feed.Stats().Connections == 1 })
 	if s := d.feed.Stats(); s.Collapsed+s.Conflated == 0 {
 		t.Errorf("nothing was conflated: %+v", s)
 	}
@@ -342,7 +342,7 @@ func TestSlowConsumerIsCutOff(t *testing.T) {
 	for d.feed.Stats().SlowConsumers == 0 {
 		serve()
 	}
-	await.True(t, "it is cut off", func() bool { return d.feed.Stats().Connections == 1 })
+	await.True(t, "it to be cut off", func() bool { return d.feed.Stats().Connections == 1 })
 }
 
 // While a reader has stopped and nothing is done about it, the other client of its

@@ -106,12 +106,12 @@ func TestIdleConnectionIsSmall(t *testing.T) {
 	for range 10 {
 		join()
 	}
-	await.True(t, "the first are there", subscribed(10))
+	await.True(t, "the first to be there", subscribed(10))
 	before, few := settled()
 	for i := range crowd {
 		join()
 		if i%50 == 49 {
-			await.True(t, "they are there", subscribed(int64(10+i+1)))
+			await.True(t, "more to be there", subscribed(int64(10+i+1)))
 		}
 	}
 	// fasthttp's workers rest before they end.

@@ -158,7 +158,7 @@ func TestResume(t *testing.T) {
 	}
 	c.wait("trades", "snapshot")
 	_ = c.ws.Close()
-	await.True(t, "the client is gone", func() bool { return d.feed.Stats().Connections == 0 })
+	await.True(t, "the client to be gone", func() bool { return d.feed.Stats().Connections == 0 })
 
 	const missed = 5
 	for i := range missed {

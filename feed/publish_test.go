@@ -78,10 +78,10 @@ func TestQuietMarketAges(t *testing.T) {
 	})
 	d.order(0, market.Buy, 100, 7)
 	d.order(0, market.Sell, 100, 7)
-	await.True(t, "a trade shows", func() bool { v := d.feed.View(0); return v != nil && v.Ticker.Trades24h == 1 })
+	await.True(t, "a trade to show", func() bool { v := d.feed.View(0); return v != nil && v.Ticker.Trades24h == 1 })
 	before := d.feed.View(0)
 	ahead.Store(int64(25 * time.Hour))
-	await.True(t, "the trade is older than a day", func() bool { return d.feed.View(0).Ticker.Trades24h == 0 })
+	await.True(t, "the trade to be older than a day", func() bool { return d.feed.View(0).Ticker.Trades24h == 0 })
 	v := d.feed.View(0)
 	if v.TickerSeq != before.TickerSeq+1 || v.DepthSeq != before.DepthSeq || v.Ticker.Last != 100 || v.EngineSeq != before.EngineSeq {
 		t.Errorf("before %+v, after %+v", before, v)
@@ -108,7 +108,7 @@ func TestQuietMarketHasNoLag(t *testing.T) {
 	late.Store(1)
 	d.order(0, market.Buy, 100, 7)
 	d.settle()
-	await.True(t, "nothing is late", func() bool { return d.feed.Stats().Lag == 0 })
+	await.True(t, "nothing to be late", func() bool { return d.feed.Stats().Lag == 0 })
 }
 
 // The batches of one slice reach the shards together, but no more than maxGather
@@ -167,7 +167,7 @@ func TestOverrun(t *testing.T) {
 	for i := range 3 {
 		d.order(0, market.Buy, market.Price(100+i), 1)
 	}
-	await.True(t, "the first view moves", func() bool { return d.feed.View(0).DepthSeq > before })
+	await.True(t, "the first view to move", func() bool { return d.feed.View(0).DepthSeq > before })
 	inbox.overrun = true
 	inbox.mu.Unlock()
 	b := &mirror{}

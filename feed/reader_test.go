@@ -61,7 +61,7 @@ func TestTalkingAfterTheEnd(t *testing.T) {
 			t.Fatalf("after %d bytes: %v", written, err)
 		}
 	}
-	await.True(t, "it is dropped", func() bool { return d.feed.Stats().Connections == 0 })
+	await.True(t, "it to be dropped", func() bool { return d.feed.Stats().Connections == 0 })
 }
 
 // The reader gives every connection its turn: one that sends without end, here

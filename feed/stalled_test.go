@@ -84,7 +84,7 @@ func newCrowd(t *testing.T, size int, change deskOption) *crowd {
 		_ = server.Shutdown()
 		running.Wait()
 	})
-	c.until("the feed runs", func(Stats) bool { return f.running.Load() })
+	c.until("the feed to run", func(Stats) bool { return f.running.Load() })
 	c.events.slices <- []event.Event{{Seq: 1, At: 1, Kind: event.EpochStarted, Other: 1}}
 	for i := range size {
 		conn := c.dial(i%stalledEvery == 0)
@@ -94,7 +94,7 @@ func newCrowd(t *testing.T, size int, change deskOption) *crowd {
 			c.healthy = append(c.healthy, &lineReader{in: bufio.NewReaderSize(conn, 2<<10)})
 		}
 	}
-	c.until("all are subscribed", func(s Stats) bool { return s.Subscriptions == int64(size) })
+	c.until("all to be subscribed", func(s Stats) bool { return s.Subscriptions == int64(size) })
 	return c
 }
 
@@ -213,7 +213,7 @@ func number(m []byte, name string) uint64 {
 // readOn has the stalled readers read on once all are found, each of which must be
 // told then.
 func (c *crowd) readOn() {
-	c.until("the stalled readers are found", func(s Stats) bool { return s.SlowConsumers == uint64(len(c.stalled)) })
+	c.until("the stalled readers to be found", func(s Stats) bool { return s.SlowConsumers == uint64(len(c.stalled)) })
 	var readers sync.WaitGroup
 	for i, conn := range c.stalled {
 		readers.Go(func() {
@@ -267,7 +267,7 @@ func (c *crowd) follow(bursts, perBurst int) (grown int64) {
 	for n := range bursts {
 		c.burst(perBurst)
 		want := uint64((n + 1) * perBurst)
-		c.until("the healthy readers are there", func(Stats) bool {
+		c.until("the healthy readers to be there", func(Stats) bool {
 			return !slices.ContainsFunc(c.healthy, func(r *lineReader) bool { return r.at.Load() < want })
 		})
 	}
@@ -284,7 +284,7 @@ func (c *crowd) follow(bursts, perBurst int) (grown int64) {
 // gone checks that of the stalled readers nothing is left.
 func (c *crowd) gone() {
 	c.t.Helper()
-	c.until("the stalled readers are gone", func(s Stats) bool { return s.Connections == len(c.healthy) })
+	c.until("the stalled readers to be gone", func(s Stats) bool { return s.Connections == len(c.healthy) })
 	s := c.feed.Stats()
 	if s.Subscriptions != int64(len(c.healthy)) || s.SlowConsumers != uint64(len(c.stalled)) || s.Overruns != 0 {
 		c.t.Errorf("%+v", s)

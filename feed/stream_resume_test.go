@@ -34,7 +34,7 @@ func TestStreamResume(t *testing.T) {
 	}
 	id := first.marked()
 	_ = first.conn.Close()
-	await.True(t, "the client is gone", func() bool { return d.feed.Stats().Connections == 0 })
+	await.True(t, "the client to be gone", func() bool { return d.feed.Stats().Connections == 0 })
 	unchanged := d.source("?symbol=SLUSD/USDC&channels=l2", id).wait("control", "ack")
 	if !unchanged.Subscribed[0].Resumed || unchanged.Subscribed[0].Seq != b.seq {
 		t.Error(unchanged.raw)
@@ -131,7 +131,7 @@ func serveHalves(t *testing.T) (*desk, *halves) {
 		}
 	})
 	d := &desk{t: t, feed: f, addr: listener.Addr().String()}
-	await.True(t, "the feed runs", func() bool { return f.running.Load() })
+	await.True(t, "the feed to run", func() bool { return f.running.Load() })
 	return d, events
 }
 

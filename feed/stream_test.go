@@ -172,7 +172,7 @@ func (s *source) marked() string {
 // The stream says what a WebSocket says, in the same bytes, and its head lets
 // nobody on the way keep or gather it.
 func TestStreamMessages(t *testing.T) {
-	d := newDesk(t)
+	d := newDesk(t, func(o *Options) { o.Heartbeat = 100 * time.Millisecond })
 	d.order(0, market.Buy, 999_000, 12_000_500_000)
 	d.settle()
 	s, c := d.source("?symbols=SLUSD/USDC&depth=10", ""), d.dial()
@@ -235,7 +235,7 @@ func TestStreamLimits(t *testing.T) {
 		t.Errorf("one too many: status %d", status)
 	}
 	_ = s.conn.Close()
-	await.True(t, "it is gone", func() bool { h := d.feed.Health(); return h.Connections == 1 && h.Streams == 0 })
+	await.True(t, "it to be gone", func() bool { h := d.feed.Health(); return h.Connections == 1 && h.Streams == 0 })
 	d.source("", "").wait("l2", "snapshot")
 }
 
@@ -250,14 +250,14 @@ func TestStreamInput(t *testing.T) {
 	d.order(0, market.Buy, 1, 1)
 	s.wait("l2", "update")
 	_, _ = s.conn.Write([]byte("x"))
-	await.True(t, "it is cut off", func() bool { return d.feed.Stats().Connections == 0 })
+	await.True(t, "it to be cut off", func() bool { return d.feed.Stats().Connections == 0 })
 
 	s = d.source("", "")
 	s.wait("l2", "snapshot")
 	if err := s.conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	await.True(t, "it is gone", func() bool { return d.feed.Stats().Connections == 0 })
+	await.True(t, "it to be gone", func() bool { return d.feed.Stats().Connections == 0 })
 }
 
 // A reader that stops is told and cut off, and holds up nobody.
@@ -295,7 +295,7 @@ func TestStreamSlow(t *testing.T) {
 		t.Errorf("the last message: %+v", last)
 	}
 	_ = slow.conn.Close()
-	await.True(t, "it is gone", func() bool { return d.feed.Stats().Connections == 1 })
+	await.True(t, "it to be gone", func() bool { return d.feed.Stats().Connections == 1 })
 }
 
 // At the end a stream gets what is left, is told, and when to come back.

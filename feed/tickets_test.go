@@ -217,7 +217,7 @@ func TestTicketsWithoutDesk(t *testing.T) {
 
 // A heartbeat names the sequence number that the last message had.
 func TestTicketsHeartbeat(t *testing.T) {
-	d, s := newShop(t, func(o *Options) { o.Heartbeat = 50 * time.Millisecond })
+	d, s := newShop(t, func(o *Options) { o.Heartbeat = 10 * time.Millisecond })
 	c := d.dial()
 	c.send(`{"action":"SUBSCRIBE_MARKET","channels":["tickets"],"symbols":["SLUSD/USDC"],"heartbeat":true}`)
 	r := &rack{}
@@ -318,7 +318,7 @@ func TestTicketsOverrun(t *testing.T) {
 	inbox := &d.feed.shards[0].inbox
 	inbox.mu.Lock()
 	s.change(d, 0, 1, record(1, "open", 0))
-	await.True(t, "the book moves", func() bool { return d.feed.books[0].Load().seq > 1 })
+	await.True(t, "the book to move", func() bool { return d.feed.books[0].Load().seq > 1 })
 	inbox.overrun = true
 	inbox.mu.Unlock()
 	r := &rack{}

@@ -128,7 +128,7 @@ func TestFrames(t *testing.T) {
 	}
 	// And so has the first, which begins with a snapshot and knows what is before.
 	c.start(id)
-	await.True(t, "the first leads again", func() bool { return leadAgain(c, id) })
+	await.True(t, "the first to lead again", func() bool { return leadAgain(c, id) })
 	_, again := c.lead(others(c, id)...)
 	tail := all[len(all)-15:]
 	f, err := persist.ParseFrame(tail[0])
@@ -201,7 +201,7 @@ func TestDeposedFrames(t *testing.T) {
 	}
 	c.isolate(id, false)
 	node := c.members[id].node
-	await.True(t, "the first follows", func() bool { return node.Health().Durable == next.Durable().Next-1 })
+	await.True(t, "the first to follow", func() bool { return node.Health().Durable == next.Durable().Next-1 })
 	_, after := frames(t, old, persist.Genesis())
 	if old.Durable() != before || after != before {
 		t.Errorf("deposed at %+v: durable %+v, frames to %+v", before, old.Durable(), after)

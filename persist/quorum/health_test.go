@@ -74,7 +74,7 @@ func TestHealth(t *testing.T) {
 	if s.Frames != 10 || s.Bytes == 0 || s.Syncs.Count != 10 || s.Syncs.Sum <= 0 {
 		t.Errorf("stats %+v", s)
 	}
-	await.True(t, "an election is seen", func() bool { return node.Counts().Elections == 1 })
+	await.True(t, "an election to be seen", func() bool { return node.Counts().Elections == 1 })
 	n := node.Counts()
 	if n.Commits != 11 || n.Failed != 0 || n.Frames != 10 || n.Bytes != s.Bytes || n.Refused != 0 || n.Terms != 1 || n.Snapshots != 1 {
 		t.Errorf("counts %+v", n)
@@ -108,9 +108,9 @@ func TestFollowersHealth(t *testing.T) {
 		t.Fatal(err)
 	}
 	for other, m := range c.members {
-		await.True(t, "all nodes are ready", func() bool { return m.node.Ready() == nil })
-		await.True(t, "an election is seen", func() bool { return m.node.Counts().Elections > 0 })
-		await.True(t, "all nodes have it", func() bool { return m.node.Health().Durable == 50 && m.node.Counts().Frames == 1 })
+		await.True(t, "all nodes to be ready", func() bool { return m.node.Ready() == nil })
+		await.True(t, "an election to be seen", func() bool { return m.node.Counts().Elections > 0 })
+		await.True(t, "all nodes to have it", func() bool { return m.node.Health().Durable == 50 && m.node.Counts().Frames == 1 })
 		if s := m.node.Stats(); (s.Frames == 1) != (other == id) {
 			t.Errorf("%s has acknowledged %d frames", other, s.Frames)
 		}
@@ -124,9 +124,9 @@ func TestNotReady(t *testing.T) {
 	id, _ := c.lead()
 	c.isolate(id, true)
 	node := c.members[id].node
-	await.True(t, "a node that is cut off is not ready", func() bool { return errors.Is(node.Ready(), ErrNotReady) })
+	await.True(t, "a node that is cut off not to be ready", func() bool { return errors.Is(node.Ready(), ErrNotReady) })
 	c.isolate(id, false)
-	await.True(t, "it is again", func() bool { return node.Ready() == nil })
+	await.True(t, "it to be ready again", func() bool { return node.Ready() == nil })
 	m := c.members[id]
 	if err := c.stop(id); err != nil {
 		t.Fatal(err)

@@ -67,7 +67,7 @@ func TestLateFollower(t *testing.T) {
 		t.Fatal(err)
 	}
 	node := c.members["late"].node
-	await.True(t, "the late follower catches up", func() bool { return node.Status().Applied >= first.Status().Committed })
+	await.True(t, "the late follower to catch up", func() bool { return node.Status().Applied >= first.Status().Committed })
 	if err := first.AddVoter(late.ID, late.Address); err != nil {
 		t.Fatal(err)
 	}
