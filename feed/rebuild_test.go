@@ -286,39 +286,39 @@ func TestRebuild(t *testing.T) {
 	d := newDeskWith(t, views, func(o *Options) { o.MaxPerIP = 100 })
 	seed := runtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
-	var readers sync.WaitGroup
 	const rounds = 200
-	pace := newPace(d)
-	defer pace.end()
+	var readers sync.WaitGroup
+	var joins [rounds][]func()
 	var over atomic.Bool // the flow has ended and the feed has it all
 	list := instruments()
 	for i := range list {
 		in := &list[i]
 		for _, depth := range depths {
-			c := d.dial()
-			wait := rng.IntN(rounds)
-			readers.Go(func() {
-				if err := pace.rest(wait); err != nil {
-					t.Error(err)
-					return
-				}
+			c, round := d.dial(), rng.IntN(rounds/2)
+			joins[round] = append(joins[round], func() {
 				c.send(fmt.Sprintf(`{"action":"SUBSCRIBE_MARKET","channels":["l2","trades"],"symbols":["%s"],"depth":%d}`, in.Symbol, depth))
-				err := c.follow(d, views, in, depth, func() *engine.View {
-					if !over.Load() {
-						return nil
+				readers.Go(func() {
+					err := c.follow(d, views, in, depth, func() *engine.View {
+						if !over.Load() {
+							return nil
+						}
+						return d.feed.View(in.ID)
+					})
+					if err != nil {
+						t.Errorf("%s depth %d: %v", in.Symbol, depth, err)
 					}
-					return d.feed.View(in.ID)
 				})
-				if err != nil {
-					t.Errorf("%s depth %d: %v", in.Symbol, depth, err)
-				}
 			})
 		}
 	}
-	for range rounds {
-		flow(d, rng, 60)
-		d.settle()
-		pace.step()
+	for _, joining := range joins {
+		for _, join := range joining {
+			join()
+		}
+		for range 6 {
+			flow(d, rng, 10)
+			d.settle()
+		}
 	}
 	over.Store(true)
 	// One more change, so that nobody waits for a message that does not come.
