@@ -15,11 +15,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const (
-	healthTimeout = 3 * time.Second
-	// maxHealthAnswer bounds what is read of /readyz.
-	maxHealthAnswer = 64 << 10
-)
+// maxHealthAnswer bounds what is read of /readyz.
+const maxHealthAnswer = 64 << 10
 
 // errUnwell is wrapped where a service answers that it is not well.
 var errUnwell = errors.New("the service is not well")
@@ -29,11 +26,12 @@ var errUnwell = errors.New("the service is not well")
 func healthCommand(s *settings) *cobra.Command {
 	var admin string
 	var live bool
+	var within time.Duration
 	cmd := &cobra.Command{
 		Use: "health", Short: "Ask a running service whether it is ready", Args: cobra.NoArgs,
 		Long: "Ask a running service whether it is ready, and list its conditions with what is wrong. It can be\n" +
 			"ready without some of them, such as the chain. With --json it prints what the service answers.\n" +
-			"It fails (1) where the service is not ready, and (3) where none answers within 3 seconds.",
+			"It fails (1) where the service is not ready, and (3) where none answers in time.",
 		Example: "  blockdesk health\n  blockdesk health --live    # ready or not: does it run",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			url, err := s.adminOf(admin)
@@ -44,11 +42,14 @@ func healthCommand(s *settings) *cobra.Command {
 			if live {
 				page = "/healthz"
 			}
-			return askHealth(cmd.Context(), url+page, cmd.OutOrStdout(), s.json)
+			ctx, cancel := context.WithTimeout(cmd.Context(), within)
+			defer cancel()
+			return askHealth(ctx, url+page, cmd.OutOrStdout(), s.json)
 		},
 	}
 	cmd.Flags().StringVar(&admin, "admin", "", "the service's admin `address` (default: what addresses.json in the data folder says)")
 	cmd.Flags().BoolVar(&live, "live", false, "ask only whether it lives: it may be out of some service, and a restart would not help")
+	cmd.Flags().DurationVar(&within, "within", 3*time.Second, "how long the answer may take")
 	return cmd
 }
 
@@ -88,8 +89,6 @@ type healthAnswer struct {
 // askHealth prints what the page says: as it is, or for people. An answer that is
 // not 200 is an error, which as JSON the answer itself has told.
 func askHealth(ctx context.Context, page string, out io.Writer, asJSON bool) error {
-	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
-	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
 		return usageError{err}

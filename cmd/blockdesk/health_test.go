@@ -34,7 +34,7 @@ func TestHealthCommand(t *testing.T) {
 	defer s.Close()
 	run := func(args ...string) (code int, out string) {
 		t.Helper()
-		return endsWith(t, append([]string{"health", "--admin", s.URL}, args...)...)
+		return endsWith(t, append([]string{"health", "--admin", s.URL, "--within", "4m"}, args...)...)
 	}
 	expect := func(code int, out string, args ...string) {
 		t.Helper()
