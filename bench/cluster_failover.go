@@ -35,7 +35,7 @@ func (b *clusterBench) failover(ctx context.Context) (err error) {
 		return err
 	}
 	config += "log: {level: info, format: json}\ndurability: {mode: quorum}\n"
-	g, err := server.StartGroup(ctx, b.o.Exe, dir, config, clusterNodes)
+	g, err := server.StartGroup(ctx, b.o.Exe, dir, config, clusterNodes, 0)
 	if err != nil {
 		return err
 	}

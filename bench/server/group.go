@@ -7,15 +7,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Group is the processes of one quorum, on this machine.
 type Group []*Server
 
 // StartGroup runs n processes of exe, each in a folder of its own in dir, as the
-// nodes of one quorum: config (YAML) and what makes a node of each. It returns when
-// all answer; none of them need lead yet.
-func StartGroup(ctx context.Context, exe, dir, config string, n int) (g Group, err error) {
+// nodes of one quorum: config (YAML) and what makes a node of each. A leader may be
+// silent for timeout; 0 = the program's default. StartGroup returns when all answer;
+// none of them need lead yet.
+func StartGroup(ctx context.Context, exe, dir, config string, n int, timeout time.Duration) (g Group, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, g.Kill())
@@ -43,7 +45,11 @@ func StartGroup(ctx context.Context, exe, dir, config string, n int) (g Group, e
 		g = append(g, s)
 	}
 	for i, s := range g {
-		own := fmt.Sprintf("%s\njournal: {kind: raft}\ncluster: {id: n%d, bind: %q}\n%s", config, i+1, binds[i], &peers)
+		limit := ""
+		if timeout > 0 {
+			limit = fmt.Sprintf(", timeout_ms: %d", timeout.Milliseconds())
+		}
+		own := fmt.Sprintf("%s\njournal: {kind: raft}\ncluster: {id: n%d, bind: %q%s}\n%s", config, i+1, binds[i], limit, &peers)
 		if err := os.WriteFile(s.config, []byte(own), 0o600); err != nil {
 			return nil, err
 		}

@@ -52,7 +52,10 @@ func (o *output) String() string {
 }
 
 // startTimeout bounds the wait for a started server to be ready.
-const startTimeout = 60 * time.Second
+const startTimeout = 4 * time.Minute
+
+// stopTimeout bounds the wait for a server's orderly end.
+const stopTimeout = 4 * time.Minute
 
 // Server is one child process at a time, on one data folder.
 type Server struct {
@@ -260,8 +263,8 @@ func (s *Server) Stop() error {
 			return fmt.Errorf("server: %w\n%s", err, s.log)
 		}
 		return nil
-	case <-time.After(20 * time.Second):
-		return errors.Join(errors.New("server did not stop in 20 s"), s.Kill())
+	case <-time.After(stopTimeout):
+		return errors.Join(fmt.Errorf("server did not stop in %v", stopTimeout), s.Kill())
 	}
 }
 

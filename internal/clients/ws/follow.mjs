@@ -8,7 +8,8 @@
 //   node follow.mjs --ws ws://HOST:PORT --rest http://HOST:PORT --symbols A/B,C/D [--depth 100]
 //                   [--disturb MS] [--away MS] [--compress] [--tickets]
 //
-// It ends when its standard input does. The last line is JSON with the counts;
+// Each line of its standard input has it print the counts so far, as JSON. It ends
+// when its standard input does. The last line is JSON with the counts;
 // the exit code is 0 only when nothing was wrong.
 import { parseArgs } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,10 +17,10 @@ import WebSocket from 'ws';
 import { Mismatch } from './book.mjs';
 import { Market } from './market.mjs';
 
-const silence = 5_000; // ms without a message, heartbeats included
+const silence = 120_000; // ms without a message, heartbeats included: longer than a busy machine takes
 const retryPause = 50;
 const restPause = 200; // between two comparisons with REST
-const patience = 15_000; // to come back
+const patience = 240_000; // to come back
 
 const { values: args } = parseArgs({
   options: {
@@ -157,7 +158,7 @@ const disturbances = [
 ];
 
 let ended = false;
-process.stdin.on('end', () => (ended = true)).resume();
+process.stdin.on('data', () => console.log(JSON.stringify(counts))).on('end', () => (ended = true));
 
 // follow compares with REST while the feed runs, and disturbs.
 async function follow() {

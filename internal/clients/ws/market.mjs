@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Board, Book, Gap, Mismatch, Quote, Tape } from './book.mjs';
 
-const patience = 10_000; // ms for one question to REST, and for the last comparison
+const patience = 240_000; // ms for one question to REST, and for the last comparison
 const meetWithin = 2_000; // for the feed to come to where REST was
 const restPage = 100; // trades
 

@@ -7,7 +7,8 @@
 //   node stream.mjs --rest http://HOST:PORT --symbols A/B,C/D [--ws ignored] [--depth 100]
 //                   [--disturb MS] [--away MS] [--tickets]
 //
-// It ends when its standard input does. The last line is JSON with the counts;
+// Each line of its standard input has it print the counts so far, as JSON. It ends
+// when its standard input does. The last line is JSON with the counts;
 // the exit code is 0 only when nothing was wrong.
 import { parseArgs } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,10 +16,10 @@ import { Mismatch } from './book.mjs';
 import { EventStream } from './eventstream.mjs';
 import { Market } from './market.mjs';
 
-const silence = 5_000; // ms without a message, heartbeats included
+const silence = 120_000; // ms without a message, heartbeats included: longer than a busy machine takes
 const retryPause = 50; // shorter than the server says: it is one client, and in a hurry
 const restPause = 200; // between two comparisons with REST
-const patience = 15_000; // to come back
+const patience = 240_000; // to come back
 
 const { values: args } = parseArgs({
   options: {
@@ -109,7 +110,7 @@ async function read() {
 
 let ended = false;
 let over = false;
-process.stdin.on('end', () => (ended = true)).resume();
+process.stdin.on('data', () => console.log(JSON.stringify(counts))).on('end', () => (ended = true));
 
 async function run() {
   while (!over && market.fault === null) {
