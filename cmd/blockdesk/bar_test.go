@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 )
 
 // TestBarLine: what a bar shows, down to a very narrow terminal.
@@ -76,7 +79,7 @@ func openTerminal(t *testing.T) (person, program *os.File) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("no terminals here: %v", err)
+		runtest.Missing(t, "pseudo-terminal ("+err.Error()+")", "mount -t devpts devpts /dev/pts")
 	}
 	t.Cleanup(func() { person.Close() })
 	fd := int(person.Fd())
@@ -179,7 +182,7 @@ func TestProgressOnTerminal(t *testing.T) {
 	defer reader.Close()
 	cmd, target = begin(writer, "--json")
 	writer.Close()
-	eventually(t, time.Minute, "the copy has begun", func() bool {
+	await.True(t, "the copy to have begun", func() bool {
 		_, err := os.Stat(filepath.Join(target, historyFolder, "slow"))
 		return err == nil
 	})

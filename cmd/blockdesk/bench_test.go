@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"blockdesk/bench"
+	"blockdesk/internal/runtest"
 )
 
 // TestBench: a benchmark says what it has measured, and on what, in one report.
@@ -37,6 +38,7 @@ func TestBench(t *testing.T) {
 // TestBenchGroups: the benchmark of groups of instruments finds its processes, asks
 // them for everything that it compares, and has a figure for each.
 func TestBenchGroups(t *testing.T) {
+	runtest.NotRaced(t, "it runs a benchmark, and the tests of httpgw race what it asks")
 	t.Parallel()
 	exe, err := os.Executable()
 	if err != nil {

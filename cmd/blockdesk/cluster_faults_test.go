@@ -3,6 +3,8 @@ package main
 import (
 	"syscall"
 	"time"
+
+	"blockdesk/internal/await"
 )
 
 // fault is something that happens to a node while clients trade.
@@ -16,7 +18,7 @@ type fault struct {
 
 // stopped is how long a process is not run: longer than an election takes, so that
 // it wakes up as a leader of the past.
-const stopped = 1500 * time.Millisecond
+const stopped = 2500 * time.Millisecond
 
 // clusterFaults are all of them.
 func clusterFaults() []fault {
@@ -61,7 +63,7 @@ func clusterFaults() []fault {
 				for _, m := range p.others(n) {
 					p.net.reset(n.id, m.id)
 				}
-				time.Sleep(30 * time.Millisecond)
+				time.Sleep(30 * time.Millisecond) // sleep: the pace of the resets
 			}
 		}},
 		{name: "a slow disk at the leader's", leader: true, do: func(p *trial, n *groupNode) { p.slowDisk(n) }},
@@ -103,7 +105,7 @@ func (p *trial) freeze(n *groupNode) {
 	}
 	began := time.Now()
 	p.progress(calmAcks)
-	time.Sleep(time.Until(began.Add(stopped)))
+	time.Sleep(time.Until(began.Add(stopped))) // sleep: the node has to miss more than an election takes
 	if err := n.signal(syscall.SIGCONT); err != nil {
 		p.t.Fatal(err)
 	}
@@ -126,7 +128,7 @@ func (p *trial) slowDisk(n *groupNode) {
 func (p *trial) fullDisk(n *groupNode) {
 	p.t.Helper()
 	n.suffers(p.t, illness{Full: true})
-	eventually(p.t, clusterPatience, n.id+" ends on a full disk", func() bool { return n.gone() != nil })
+	await.True(p.t, n.id+" ends on a full disk", func() bool { return n.gone() != nil })
 	p.kill(n) // it is gone
 	p.progress(calmAcks)
 	n.suffers(p.t, illness{})
@@ -152,16 +154,26 @@ func (p *trial) loseQuorum(n *groupNode) {
 	others := p.others(n)
 	p.kill(n)
 	p.kill(others[0])
-	const settled, alone = 300 * time.Millisecond, 700 * time.Millisecond
-	time.Sleep(settled) // what was on its way has come
+	// A trader that is turned away has left its line, and so has read what was on it.
+	// Once all nodes have turned it away, the one that is left does not lead any more.
+	p.turnedAway(2 * len(p.nodes))
 	before := p.acks.count.Load()
-	time.Sleep(alone)
+	p.turnedAway(10 * len(p.nodes))
 	if now := p.acks.count.Load(); now != before {
 		p.t.Fatalf("round %d: one node of three acknowledges %d orders", p.round, now-before)
 	}
 	p.start(n)
 	p.progress(calmAcks)
 	p.start(others[0])
+}
+
+// turnedAway waits until each trader has failed to log on so many times more.
+func (p *trial) turnedAway(times int) {
+	p.t.Helper()
+	for _, tr := range p.traders {
+		want := tr.turnedAway.Load() + int64(times)
+		await.True(p.t, tr.name+" to be turned away", func() bool { return tr.turnedAway.Load() >= want || p.broken() != nil })
+	}
 }
 
 // cutOff holds what a node says, what it hears, or both. The others go on.

@@ -29,7 +29,9 @@ type feedClient struct {
 	resumed  int // books that went on where they had been
 	restarts int // closes with 1012
 	lines    int // connections
-	epochs   map[string]bool
+
+	handshakes tolerance
+	epochs     map[string]bool
 }
 
 // feedBook is one symbol as its messages tell it.
@@ -56,7 +58,7 @@ type feedLine struct {
 }
 
 func newFeedClient(nodes []string) *feedClient {
-	c := &feedClient{nodes: nodes, books: map[string]*feedBook{}, epochs: map[string]bool{}}
+	c := &feedClient{nodes: nodes, books: map[string]*feedBook{}, epochs: map[string]bool{}, handshakes: tolerance{least: clusterLogon}}
 	for _, symbol := range []string{testSymbol, otherSymbol} {
 		c.books[symbol] = &feedBook{bids: map[string]string{}, asks: map[string]string{}}
 	}
@@ -68,7 +70,7 @@ func (c *feedClient) run(ctx context.Context) {
 	for ctx.Err() == nil && c.err() == nil {
 		c.follow(ctx)
 		c.at = (c.at + 1) % len(c.nodes)
-		time.Sleep(clusterRetry)
+		pause(ctx, clusterRetry)
 	}
 }
 
@@ -80,14 +82,19 @@ func (c *feedClient) err() error {
 
 // follow reads one connection until it ends.
 func (c *feedClient) follow(ctx context.Context) {
-	dialer := websocket.Dialer{HandshakeTimeout: clusterLogon}
+	began := time.Now()
+	dialer := websocket.Dialer{HandshakeTimeout: c.handshakes.wait()}
 	conn, resp, err := dialer.DialContext(ctx, c.nodes[c.at]+"/ws/rfq", nil)
 	if resp != nil && resp.Body != nil {
 		resp.Body.Close()
 	}
 	if err != nil {
+		if time.Since(began) >= c.handshakes.wait() {
+			c.handshakes.longer()
+		}
 		return
 	}
+	c.handshakes.shorter()
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
@@ -98,8 +105,8 @@ func (c *feedClient) follow(ctx context.Context) {
 	c.lines++
 	c.mu.Unlock()
 	for {
-		// A heartbeat comes every second.
-		if conn.SetReadDeadline(time.Now().Add(2*time.Second)) != nil {
+		// A heartbeat comes every second, where the node runs.
+		if conn.SetReadDeadline(time.Now().Add(20*time.Second)) != nil {
 			return
 		}
 		_, data, err := conn.ReadMessage()

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"blockdesk/fixgw/fixclient"
@@ -58,6 +59,10 @@ type clusterTrader struct {
 	number int // in histories
 	past   *history
 	acks   func(t time.Time) // hears of each first answer
+	logons tolerance
+	quiet  tolerance // without answers
+
+	turnedAway atomic.Int64 // logons that failed
 
 	// Guarded by trader.mu.
 	away error                 // why it was not let in at last
@@ -71,7 +76,7 @@ func newClusterTrader(name string, number int, seed uint64, addresses []string, 
 		trader: newTrader(name, seed), doors: doors{addresses: addresses}, number: number, past: past, acks: acks,
 		open: map[string]func(told){}, said: map[string]string{},
 	}
-	c.logon, c.heard = clusterLogon, c.note
+	c.logons.least, c.quiet.least, c.heard = clusterLogon, clusterSilence, c.note
 	return c
 }
 
@@ -146,9 +151,15 @@ func (c *clusterTrader) run(ctx context.Context) {
 // enter logs on somewhere and sends again what has no answer.
 func (c *clusterTrader) enter(ctx context.Context) bool {
 	for ctx.Err() == nil {
+		began := time.Now()
+		c.logon = c.logons.wait()
 		err := c.connect(c.doors.address())
 		if err == nil {
+			c.logons.shorter()
 			break
+		}
+		if time.Since(began) >= c.logon {
+			c.logons.longer()
 		}
 		if errors.Is(err, fixclient.ErrSequence) || strings.Contains(err.Error(), "fell back") {
 			c.mu.Lock()
@@ -160,7 +171,8 @@ func (c *clusterTrader) enter(ctx context.Context) bool {
 		c.away = fmt.Errorf("%v: %s: %w", time.Now().Format(time.TimeOnly), c.doors.address(), err)
 		c.mu.Unlock()
 		c.doors.next(err)
-		time.Sleep(clusterRetry)
+		c.turnedAway.Add(1)
+		pause(ctx, clusterRetry)
 	}
 	if ctx.Err() != nil {
 		return c.client != nil
@@ -201,13 +213,18 @@ func (c *clusterTrader) stay(ctx context.Context) {
 			c.asks(id)
 		}
 		c.mu.Unlock()
-		if over || time.Since(at) > clusterSilence {
+		if time.Since(at) > c.quiet.wait() {
+			c.quiet.longer()
+			return
+		}
+		if over {
+			c.quiet.shorter()
 			return
 		}
 		if r != nil && c.client.Send(r.msgType, r.body) != nil {
 			return
 		}
-		time.Sleep(clusterPace)
+		pause(ctx, clusterPace)
 	}
 }
 
@@ -237,7 +254,15 @@ func (c *clusterTrader) settle(ctx context.Context, rng *rand.Rand) error {
 	}
 }
 
-func (c *clusterTrader) trySettle(rng *rand.Rand) error {
+func (c *clusterTrader) trySettle(rng *rand.Rand) (err error) {
+	c.patience = 5 * c.quiet.wait() // a node may have said in vain that it does not lead
+	began := time.Now()
+	defer func() {
+		if err != nil && time.Since(began) >= c.patience {
+			c.quiet.longer()
+		}
+		c.patience = 0
+	}()
 	if err := c.await("answers", func() bool { return c.waiting == 0 }); err != nil {
 		return err
 	}
@@ -279,6 +304,7 @@ type keeper struct {
 	client         *fixclient.Client
 	ended          chan error
 	sender, target int
+	logons, quiet  tolerance
 
 	mu      sync.Mutex
 	next    int
@@ -300,6 +326,7 @@ func newKeeper(name string, number int, seed uint64, addresses []string, past *h
 	return &keeper{
 		name: name, prefix: fmt.Sprintf("%s-%x-", name, seed), rng: rand.New(rand.NewPCG(seed, 77)),
 		doors: doors{addresses: addresses}, number: number, past: past, waiting: map[string]*kept{},
+		logons: tolerance{least: clusterLogon}, quiet: tolerance{least: clusterSilence},
 	}
 }
 
@@ -312,7 +339,7 @@ func (k *keeper) run(ctx, last context.Context) error {
 				return fmt.Errorf("%s: %w", k.name, err)
 			}
 			k.doors.next(err)
-			time.Sleep(clusterRetry)
+			pause(last, clusterRetry)
 			continue
 		}
 		k.stay(ctx, last)
@@ -354,13 +381,18 @@ func (k *keeper) busy() bool {
 }
 
 func (k *keeper) connect() error {
+	began := time.Now()
 	client, err := fixclient.Dial(context.Background(), fixclient.Options{
 		Addr: k.doors.address(), SenderCompID: k.name, TargetCompID: "BLOCKDESK", Username: traderA, Password: testPassword,
-		KeepSequence: k.sender > 0, NextSender: k.sender, NextTarget: k.target, LogonFields: "8013=N\x01", Timeout: clusterLogon,
+		KeepSequence: k.sender > 0, NextSender: k.sender, NextTarget: k.target, LogonFields: "8013=N\x01", Timeout: k.logons.wait(),
 	})
 	if err != nil {
+		if time.Since(began) >= k.logons.wait() {
+			k.logons.longer()
+		}
 		return err
 	}
+	k.logons.shorter()
 	k.client, k.ended = client, make(chan error, 1)
 	go func(ended chan error) { ended <- client.Run(context.Background(), k.handle) }(k.ended)
 	k.mu.Lock()
@@ -399,7 +431,11 @@ func (k *keeper) stay(ctx, last context.Context) {
 		}
 		done := ctx.Err() != nil && idle && k.of == "" || k.wrong != nil
 		k.mu.Unlock()
-		if done || time.Since(at) > clusterSilence {
+		if time.Since(at) > k.quiet.wait() {
+			k.quiet.longer()
+			return
+		}
+		if done {
 			return
 		}
 		for _, w := range sent {
@@ -407,7 +443,7 @@ func (k *keeper) stay(ctx, last context.Context) {
 				return
 			}
 		}
-		time.Sleep(4 * time.Millisecond)
+		pause(last, 4*time.Millisecond)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"blockdesk/internal/runtest"
 )
 
 // What an operation of a history asks for.
@@ -102,8 +104,7 @@ func linearizable(ops []porcupine.Operation, capacity int64) error {
 		case opAmend, opCancel, opStatus:
 			model = orderModel()
 		}
-		const patience = 30 * time.Second
-		switch result := porcupine.CheckOperationsTimeout(model, part, patience); result {
+		switch result := porcupine.CheckOperationsTimeout(model, part, runtest.Patience); result {
 		case porcupine.Ok:
 		default:
 			return fmt.Errorf("%s: the history of %d operations is %s:\n%s", part[0].Input.(asked).object, len(part), result, transcript(part))

@@ -49,7 +49,7 @@ func testMachine() machine {
 	look()
 	go func() {
 		for ; ; look() {
-			time.Sleep(2 * time.Millisecond)
+			time.Sleep(2 * time.Millisecond) // sleep: the pace at which the process looks at its file
 		}
 	}()
 	return machine{
@@ -69,7 +69,7 @@ func (m *sick) MaybeError(op errorfs.Op) error {
 	case now.Full:
 		return syscall.ENOSPC
 	case op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo:
-		time.Sleep(time.Duration(now.SlowMS) * time.Millisecond)
+		time.Sleep(time.Duration(now.SlowMS) * time.Millisecond) // sleep: this is the slow disk
 	}
 	return nil
 }

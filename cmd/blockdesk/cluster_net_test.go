@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"blockdesk/bench/server"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 )
 
 // way is what one node sends to another: of all connections between them, whoever
@@ -33,6 +35,7 @@ type network struct {
 	weather map[way]weather
 	gates   []*gate
 	closed  bool
+	holding int // pieces that wait for the weather to change
 	all     sync.WaitGroup
 }
 
@@ -130,7 +133,7 @@ func (g *gate) accept() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		} else if err != nil {
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // sleep: before the next try, where there are no descriptors
 			continue
 		}
 		g.net.all.Go(func() { g.carry(in) })
@@ -151,7 +154,7 @@ func (g *gate) carry(in net.Conn) {
 	if err != nil || !g.net.pass(there) {
 		return
 	}
-	out, err := net.DialTimeout("tcp", g.target, time.Second)
+	out, err := net.DialTimeout("tcp", g.target, runtest.Patience)
 	if err != nil {
 		return
 	}
@@ -185,12 +188,14 @@ func (g *gate) forget(c net.Conn) {
 // pass waits for the weather on a way; false: the network is closed.
 func (n *network) pass(on way) bool {
 	n.mu.Lock()
+	n.holding++
 	for n.weather[on].held && !n.closed {
 		n.changed.Wait()
 	}
+	n.holding--
 	delay, closed := n.weather[on].delay, n.closed
 	n.mu.Unlock()
-	time.Sleep(delay)
+	time.Sleep(delay) // sleep: this is the slow line
 	return !closed
 }
 
@@ -258,7 +263,12 @@ func TestClusterNetwork(t *testing.T) {
 	if _, err := io.WriteString(a, "three"); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
+	await.Equal(t, "the number of pieces that are held", 1, func() int {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return n.holding
+	})
+	if err := b.SetReadDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := b.Read(make([]byte, 5)); err == nil {

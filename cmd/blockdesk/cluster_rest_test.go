@@ -17,7 +17,7 @@ import (
 
 // What a group's REST clients do.
 const (
-	clusterAsk      = 1200 * time.Millisecond // longest wait for one answer
+	clusterAsk      = 1200 * time.Millisecond // wait for one answer, where the nodes are not slow
 	clusterFill     = 250                     // dollars a claim
 	clusterCapacity = 6 * clusterFill         // of a tranche, each round's own
 )
@@ -30,12 +30,13 @@ type restClient struct {
 	at     int
 	number int // in histories
 	past   *history
+	asks   tolerance
 }
 
 func newRESTClient(number int, nodes []string, past *history) *restClient {
 	return &restClient{
-		http:  &http.Client{Timeout: clusterAsk, Transport: &http.Transport{MaxIdleConnsPerHost: 2, IdleConnTimeout: 5 * time.Second}},
-		nodes: nodes, number: number, past: past,
+		http:  &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2, IdleConnTimeout: 5 * time.Second}},
+		nodes: nodes, number: number, past: past, asks: tolerance{least: clusterAsk},
 	}
 }
 
@@ -55,10 +56,17 @@ type restAnswer struct {
 // once sends one request to one node. An error means that there was no answer, or
 // none that says what has happened: the next request goes to another node.
 func (c *restClient) once(ctx context.Context, method, path, key string, body any) (*restAnswer, error) {
-	a, err := c.try(ctx, method, path, key, body)
-	if err != nil {
-		c.at = (c.at + 1) % len(c.nodes)
+	limited, cancel := context.WithTimeout(ctx, c.asks.wait())
+	defer cancel()
+	a, err := c.try(limited, method, path, key, body)
+	switch {
+	case err == nil:
+		c.asks.shorter()
+		return a, nil
+	case limited.Err() != nil:
+		c.asks.longer()
 	}
+	c.at = (c.at + 1) % len(c.nodes)
 	return a, err
 }
 
@@ -171,7 +179,7 @@ func (l *restLoad) claim(ctx, last context.Context, number int, round *ticketRou
 			l.fail("key %s was answered %s, then %s", key, was, said)
 		}
 		before = append(before, taken{key, said})
-		time.Sleep(time.Duration(20+rng.IntN(120)) * time.Millisecond)
+		pause(ctx, time.Duration(20+rng.IntN(120))*time.Millisecond)
 	}
 }
 
@@ -185,7 +193,7 @@ func (l *restLoad) take(ctx context.Context, c *restClient, round *ticketRound, 
 		a, err := c.once(ctx, http.MethodPost, pathModular, key, body)
 		l.count(err)
 		if err != nil {
-			time.Sleep(clusterRetry)
+			pause(ctx, clusterRetry)
 			continue
 		}
 		switch {
@@ -243,7 +251,7 @@ func (l *restLoad) quote(ctx, last context.Context, number int, round *ticketRou
 			l.count(err)
 			switch {
 			case err != nil:
-				time.Sleep(clusterRetry)
+				pause(last, clusterRetry)
 				continue
 			case a.status == http.StatusOK:
 				answered(told{answer: digest(a.body)})
@@ -254,7 +262,7 @@ func (l *restLoad) quote(ctx, last context.Context, number int, round *ticketRou
 			}
 			said++
 		}
-		time.Sleep(40 * time.Millisecond)
+		pause(ctx, 40*time.Millisecond)
 	}
 }
 
@@ -265,7 +273,7 @@ func (l *restLoad) checkTicket(ctx context.Context, round *ticketRound) error {
 	for ctx.Err() == nil {
 		a, err := c.once(ctx, http.MethodGet, "/api/v1/rfq/market-tickets", "", nil)
 		if err != nil || a.status != http.StatusOK {
-			time.Sleep(clusterRetry)
+			pause(ctx, clusterRetry)
 			continue
 		}
 		var book struct {

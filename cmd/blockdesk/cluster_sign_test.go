@@ -19,6 +19,8 @@ import (
 	"blockdesk/bench/server"
 	"blockdesk/engine"
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/solana/tx"
 )
 
@@ -88,7 +90,7 @@ func (w *signerWatch) serve(l net.Listener, node string) {
 // carry passes one request and its answer on.
 func (w *signerWatch) carry(in net.Conn, node string) {
 	defer in.Close()
-	const patience = 10 * time.Second
+	const patience = runtest.Patience
 	if in.SetDeadline(time.Now().Add(patience)) != nil {
 		return
 	}
@@ -252,9 +254,10 @@ func moments() []moment {
 // happens to a leader around the authorization of an atomic claim, each signature
 // that the signer gives is allowed by a command that all nodes have.
 func TestClusterSigns(t *testing.T) {
+	runtest.NotRaced(t, "its nodes are processes that crash, and the tests of persist/quorum and settle race the same code")
 	t.Parallel()
 	rounds := max(2, int(fromEnv(t, "BLOCKDESK_CLUSTER_ROUNDS", 0))/4)
-	seed := fromEnv(t, "BLOCKDESK_CLUSTER_SEED", uint64(time.Now().UnixNano()))
+	seed := fromEnv(t, "BLOCKDESK_CLUSTER_SEED", runtest.Seed(t))
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 6))
 	r := &rig{t: t, keys: t.TempDir()}
@@ -267,7 +270,7 @@ func TestClusterSigns(t *testing.T) {
 	r.socket = dir + "/s"
 	r.startSigner()
 	w, socket := newSignerWatch(t, dir, r.socket, nodeIDs)
-	g := newGroup(t, r, groupOptions{timeoutMS: 200, signer: socket})
+	g := newGroup(t, r, groupOptions{timeoutMS: roomyTimeoutMS, signer: socket})
 	g.command("/desk/tickets", map[string]any{"pair": testSymbol, "label": "Block", "tranches": []string{"10000000"}})
 	at := func(n *groupNode) { g.s = &server.Server{Addresses: server.Addresses{Base: n.url("base")}} }
 	at(g.leader())
@@ -281,7 +284,7 @@ func TestClusterSigns(t *testing.T) {
 		submitted := make(chan *answer, 1)
 		ctx, cancel := context.WithTimeout(t.Context(), clusterPatience)
 		go func() { submitted <- b.submitSomewhere(ctx, g, x) }()
-		eventually(t, clusterPatience, "another leader, or an answer", func() bool {
+		await.True(t, "another leader, or an answer", func() bool {
 			if len(submitted) > 0 {
 				return true
 			}
@@ -329,7 +332,7 @@ func TestClusterSigns(t *testing.T) {
 func (b *buyer) buildSomewhere(g *group) *built {
 	g.t.Helper()
 	x := &built{}
-	eventually(g.t, clusterPatience, "a build", func() bool {
+	await.True(g.t, "a build", func() bool {
 		body := b.order(deal{ticket: "T1", fill: "250", rail: "USDC", payer: "desk"}, pathBuild)
 		a, err := b.send(g.t.Context(), "POST", g.leader().url("base")+pathBuild, body, b.bearer()...)
 		if err != nil || a.status != 200 {
@@ -345,14 +348,18 @@ func (b *buyer) buildSomewhere(g *group) *built {
 // came of it; nil where none does in time.
 func (b *buyer) submitSomewhere(ctx context.Context, g *group, x *built) *answer {
 	body := submission(x, b.signed(x))
+	asks := tolerance{least: clusterAsk}
 	for i := 0; ctx.Err() == nil; i++ {
-		try, cancel := context.WithTimeout(ctx, clusterAsk)
+		try, cancel := context.WithTimeout(ctx, asks.wait())
 		a, err := b.send(try, "POST", g.nodes[i%len(g.nodes)].url("base")+pathSubmit, body, b.bearer()...)
+		if try.Err() != nil {
+			asks.longer()
+		}
 		cancel()
 		if err == nil && a.status < 500 && (a.status < 300 || a.status >= 400) {
 			return a
 		}
-		time.Sleep(clusterRetry)
+		pause(ctx, clusterRetry)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"blockdesk/engine/book"
 	"blockdesk/fixgw"
 	"blockdesk/httpgw"
+	"blockdesk/internal/await"
 )
 
 // A node that is asked to read its participants anew lives on, whether it leads or
@@ -28,7 +29,7 @@ func TestGroupNodesAreNotHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := server.StartGroup(context.Background(), exe, t.TempDir(), testConfig(t, "log: {level: warn}\n"), 2)
+	g, err := server.StartGroup(context.Background(), exe, t.TempDir(), testConfig(t, "log: {level: warn}\n"), 2, roomyTimeoutMS*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,8 +45,33 @@ func TestGroupNodesAreNotHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// A client that is waited for holds each stop up for DefaultShutdownTimeout. A busy
+	// machine may do that once.
+	const tries = 5
+	for range tries {
+		leader := slowClients(t, g)
+		began := time.Now()
+		if err := leader.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		took := time.Since(began)
+		if took < httpgw.DefaultShutdownTimeout {
+			return
+		}
+		t.Logf("a leader with slow clients has stopped after %v", took)
+		if err := leader.Restart(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Errorf("slow clients hold the leader up, %d times of %[1]d", tries)
+}
+
+// slowClients connects clients to all nodes that say half of what they want, and returns
+// the leader.
+func slowClients(t *testing.T, g server.Group) *server.Server {
+	t.Helper()
 	var leader *server.Server
-	eventually(t, clusterPatience, "a leader", func() bool {
+	await.True(t, "a leader", func() bool {
 		for _, s := range g {
 			if ready(s) {
 				leader = s
@@ -67,17 +93,11 @@ func TestGroupNodesAreNotHeld(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		eventually(t, clusterPatience, "an answer", func() bool { // by then it has accepted them
+		await.True(t, "an answer", func() bool { // by then it has accepted them
 			return strings.HasPrefix(answered(s.Addresses.Admin+"/healthz"), "200 ")
 		})
 	}
-	began := time.Now()
-	if err := leader.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	if took := time.Since(began); took >= httpgw.DefaultShutdownTimeout {
-		t.Errorf("a leader with slow clients has stopped after %v", took)
-	}
+	return leader
 }
 
 // A participants file that has gone bad fails a start, and does not end a node that

@@ -13,9 +13,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"blockdesk/bench/server"
 	"blockdesk/httpgw"
+	"blockdesk/internal/await"
 )
 
 // TestConfigWatch: a node tells which others are configured differently, says so once
@@ -149,7 +151,7 @@ func TestRollingConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	g, err := server.StartGroup(context.Background(), exe, dir, testConfig(t, "risk: {band_bps: 5000}\nlog: {level: warn}\n"), 2)
+	g, err := server.StartGroup(context.Background(), exe, dir, testConfig(t, "risk: {band_bps: 5000}\nlog: {level: warn}\n"), 2, roomyTimeoutMS*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +163,7 @@ func TestRollingConfiguration(t *testing.T) {
 	tells := func(count string) {
 		t.Helper()
 		for i, s := range g {
-			eventually(t, clusterPatience, fmt.Sprintf("n%d tells of %s", i+1, count), func() bool {
+			await.True(t, fmt.Sprintf("n%d to report %s", i+1, count), func() bool {
 				return strings.Contains(answered(s.Addresses.Admin+"/metrics"), "blockdesk_cluster_config_differs "+count+"\n")
 			})
 		}
@@ -186,11 +188,11 @@ func TestRollingConfiguration(t *testing.T) {
 		execute(t.Context(), []string{"cluster", "status", "--admin", g[0].Addresses.Admin}, &out, &errOut)
 		return out.String()
 	}
-	eventually(t, clusterPatience, "a status of both", func() bool {
+	await.True(t, "a status of both", func() bool {
 		text := status()
 		return strings.Contains(text, "configured differently from n2: n1 (risk)\n") || strings.Contains(text, "configured differently from n1: n2 (risk)\n")
 	})
-	eventually(t, clusterPatience, "n2 says it in its log", func() bool { return strings.Contains(g[1].Log(), `nodes="n1 (risk)"`) })
+	await.True(t, "n2 to say it in its log", func() bool { return strings.Contains(g[1].Log(), `nodes="n1 (risk)"`) })
 	change(1)
 	tells("0")
 	if text := status(); strings.Contains(text, "configured differently") {

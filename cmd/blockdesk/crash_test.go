@@ -10,9 +10,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"blockdesk/bench/server"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 )
 
 // fromEnv returns a number from the environment, or otherwise.
@@ -38,28 +39,22 @@ func fromEnv(t *testing.T, name string, otherwise uint64) uint64 {
 func TestKillLosesNothingAcknowledged(t *testing.T) {
 	t.Parallel()
 	rounds := int(fromEnv(t, "BLOCKDESK_KILL_ROUNDS", 3))
-	seed := fromEnv(t, "BLOCKDESK_SEED", uint64(time.Now().UnixNano()))
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("seed %d: run with BLOCKDESK_SEED=%[1]d BLOCKDESK_KILL_ROUNDS=%d", seed, rounds)
-		}
-	})
+	seed := runtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	// Few commands a snapshot, so that restarts begin with one.
 	s := startProgram(t, testConfig(t, "journal: {snapshot_every: 2000, keep_snapshots: 2}\n"))
 	a, b := newTrader(traderA, seed), newTrader(traderB, seed+1)
 	connectAll(t, s.Addresses.FIX, a, b)
 	for round := range rounds {
-		cut := make(chan struct{})
-		go func() {
-			defer close(cut)
-			tradeFor(answerTimeout, a, b)
-		}()
-		time.Sleep(50*time.Millisecond + time.Duration(rng.Int64N(int64(600*time.Millisecond))))
+		// Requests are under way all the time, so any number of reports is a moment that
+		// the server does not expect.
+		enough := reported(50+rng.IntN(3000), a, b)
+		trading := startTrading(a, b)
+		await.True(t, "reports", func() bool { return enough() || a.broken() != nil || b.broken() != nil })
 		if err := s.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		<-cut
+		trading.Wait()
 		a.disconnect()
 		b.disconnect()
 		verifyJournal(t, s)
@@ -95,18 +90,8 @@ func TestKillLosesNothingAcknowledged(t *testing.T) {
 // many those were.
 func settleRound(t *testing.T, tr *trader) int {
 	t.Helper()
-	// A test request is answered after everything before it.
-	if err := tr.client.Send("1", []byte("112=settle\x01")); err != nil {
+	if err := tr.barrier(); err != nil {
 		t.Fatal(err)
-	}
-	quiet := 0
-	for last := -1; quiet < 10; time.Sleep(20 * time.Millisecond) {
-		tr.mu.Lock()
-		now := len(tr.reports) + tr.again
-		tr.mu.Unlock()
-		if quiet++; now != last {
-			quiet, last = 0, now
-		}
 	}
 	late := tr.unanswered()
 	for _, r := range late {
@@ -120,6 +105,9 @@ func settleRound(t *testing.T, tr *trader) int {
 			t.Logf("the first is %s %q", r.msgType, r.body)
 		}
 		t.Fatalf("%v: of %d requests %d", err, len(late), len(left))
+	}
+	if err := tr.barrier(); err != nil { // some may have been answered twice
+		t.Fatal(err)
 	}
 	return len(late)
 }
@@ -196,19 +184,18 @@ func checkBook(t *testing.T, s *server.Server, traders ...*trader) {
 				}
 			}
 		}
-		var depth struct {
-			Bids, Asks [][2]string
-		}
-		getJSON(t, s.Addresses.API+"/api/v1/market/depth?limit=100&symbol="+symbol, &depth)
-		got := map[string]uint64{}
-		for side, levels := range map[string][][2]string{"1 ": depth.Bids, "2 ": depth.Asks} {
-			for _, l := range levels {
-				got[side+l[0]] = millionths(l[1])
+		// REST's view may be behind what FIX has told.
+		await.Equal(t, "the book of "+symbol, fmt.Sprint(want), func() string {
+			var depth restDepth
+			getJSON(t, s.Addresses.API+"/api/v1/market/depth?limit=100&symbol="+symbol, &depth)
+			got := map[string]uint64{}
+			for side, levels := range map[string][][2]string{"1 ": depth.Bids, "2 ": depth.Asks} {
+				for _, l := range levels {
+					got[side+l[0]] = millionths(l[1])
+				}
 			}
-		}
-		if fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Fatalf("%s: the book is %v, the reports add up to %v", symbol, got, want)
-		}
+			return fmt.Sprint(got)
+		})
 	}
 }
 

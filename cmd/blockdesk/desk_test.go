@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -536,7 +535,7 @@ func TestBackupOfARunningService(t *testing.T) {
 	const ask = `{"order_id":"T1","tranche_id":"T1-1","fill_usd":"250","rail":"USDC"}`
 	quote := post(t, s.Addresses.Base+"/api/v1/rfq/quote", "key-1", ask)
 	token := logIn(t, s.Addresses.Base)
-	a, b := tradeOnce(t, s, 1, 300*time.Millisecond)
+	a, b := tradeOnce(t, s, 1)
 	copied := filepath.Join(t.TempDir(), "copy")
 	if out := cli(t, s, "backup", copied); !strings.Contains(out, "running service") {
 		t.Fatal(out)
@@ -566,7 +565,7 @@ func TestBackupOfARunningService(t *testing.T) {
 	if !admitted(t, s.Addresses.Base, token) {
 		t.Error("a token is gone")
 	}
-	a, b = tradeOnce(t, s, 3, 100*time.Millisecond)
+	a, b = tradeOnce(t, s, 3)
 	a.disconnect()
 	b.disconnect()
 	if err := s.Stop(); err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,11 +10,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"blockdesk/bench/server"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 )
 
 // follower is a client that is not ours, in Node, which checks what the feed
@@ -23,8 +26,8 @@ import (
 type follower struct {
 	name  string
 	cmd   *exec.Cmd
-	stdin io.Closer
-	out   bytes.Buffer
+	stdin io.WriteCloser
+	out   lockedBuffer
 	ended chan error // closed behind how it ended
 }
 
@@ -63,7 +66,7 @@ func followerDir(t *testing.T) (node, dir string) {
 	t.Helper()
 	node, dir = tool(t, "node"), clientDir(t, "ws")
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", "ws")); err != nil {
-		t.Skip("skipped: npm's ws is not installed (npm --prefix internal/clients/ws ci)")
+		runtest.Missing(t, "npm's ws", "npm --prefix internal/clients/ws ci")
 	}
 	return node, dir
 }
@@ -102,6 +105,31 @@ func (f *follower) broken() error {
 	}
 }
 
+// lastLine returns the last whole line that the follower has printed.
+func (f *follower) lastLine() string {
+	lines := strings.Split(f.out.String(), "\n")
+	if len(lines) < 2 {
+		return ""
+	}
+	return lines[len(lines)-2]
+}
+
+// counts returns what the follower has counted so far, without its tapes.
+func (f *follower) counts(t *testing.T) *followed {
+	t.Helper()
+	printed := func() int { return strings.Count(f.out.String(), "\n") }
+	before := printed()
+	if _, err := io.WriteString(f.stdin, "counts\n"); err != nil {
+		t.Fatalf("%s: %v", f.name, errors.Join(err, f.broken()))
+	}
+	await.True(t, f.name+" to print its counts", func() bool { return printed() > before || len(f.ended) > 0 })
+	counts := &followed{}
+	if err := errors.Join(json.Unmarshal([]byte(f.lastLine()), counts), f.broken()); err != nil {
+		t.Fatalf("%s: %v", f.name, err)
+	}
+	return counts
+}
+
 // finish has the follower end, and returns what it counted.
 func (f *follower) finish(t *testing.T) *followed {
 	t.Helper()
@@ -113,14 +141,15 @@ func (f *follower) finish(t *testing.T) *followed {
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", f.name, err, &f.out)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(runtest.Patience):
 		t.Fatalf("%s does not end", f.name)
 	}
+	text := f.lastLine()
 	var counts followed
-	if err := json.Unmarshal(f.out.Bytes(), &counts); err != nil || !counts.OK {
+	if err := json.Unmarshal([]byte(text), &counts); err != nil || !counts.OK {
 		t.Fatalf("%s: %v\n%s", f.name, err, &f.out)
 	}
-	t.Logf("%s: %s", f.name, bytes.TrimSpace(f.out.Bytes()))
+	t.Logf("%s: %s", f.name, text)
 	if counts.Lost != counts.Noticed+counts.Overtaken {
 		t.Errorf("%s: %d updates thrown away, %d noticed, %d overtaken", f.name, counts.Lost, counts.Noticed, counts.Overtaken)
 	}
@@ -137,6 +166,7 @@ func (f *follower) finish(t *testing.T) *followed {
 // BLOCKDESK_FEED_SECONDS is for how long the hour may be played, and then all of
 // it must be; without it, its beginning is, for a few seconds.
 func TestFeedThroughAnHour(t *testing.T) {
+	runtest.NotRaced(t, "its clients are not Go, and the tests of feed race the same code")
 	t.Parallel()
 	followerDir(t)
 	const fewSeconds = 8
@@ -146,7 +176,7 @@ func TestFeedThroughAnHour(t *testing.T) {
 	if whole {
 		away = "6000" // more than a resume can bridge, and a snapshot's trades
 	}
-	seed := fromEnv(t, "BLOCKDESK_SEED", uint64(time.Now().UnixNano()))
+	seed := runtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 2))
 	s := startProgram(t, replayConfig(t, deskConfig))
 	symbols := stockSymbol + "," + deepSymbol + "," + testSymbol
@@ -169,8 +199,17 @@ func TestFeedThroughAnHour(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if r.over() || time.Since(began) > budget && restarts >= 2 {
+		if r.over() {
 			break
+		}
+		if time.Since(began) > budget && restarts >= 2 {
+			if !slices.ContainsFunc(followers, func(f *follower) bool { return !f.counts(t).enough(restarts) }) {
+				break
+			}
+			continue
+		}
+		for _, f := range followers {
+			await.True(t, f.name+" to follow what has begun", func() bool { return f.counts(t).Epochs > restarts })
 		}
 		restarts++
 		restart(t, s, r, restarts%2 == 0)
@@ -250,8 +289,15 @@ func restart(t *testing.T, s *server.Server, r *replayer, politely bool) {
 	r.settle(t)
 }
 
-// checkFollowed holds a follower's tapes to the journal's. A run that has seen
-// little proves little: it must have met all that it is there for.
+// enough reports whether a follower has met all that it is there for: a run that has
+// seen little proves little.
+func (c *followed) enough(restarts int) bool {
+	return c.Epochs == restarts+1 && c.Connections > restarts && c.Updates >= 100 && c.Heartbeats >= 2 &&
+		c.DepthCompared >= 4 && c.TradesCompared >= 4 && c.Tickets >= 2*restarts && c.TicketsCompared >= 2 &&
+		c.Lost >= 2 && c.Noticed >= 1 && c.Resumed >= 4 && c.Resyncs >= 1
+}
+
+// checkFollowed holds a follower's tapes to the journal's.
 func checkFollowed(t *testing.T, name string, c *followed, tapes map[string]*tape, restarts int) {
 	t.Helper()
 	for symbol, of := range tapes {
@@ -263,8 +309,7 @@ func checkFollowed(t *testing.T, name string, c *followed, tapes map[string]*tap
 			t.Errorf("only %d trades of %s", len(of.trades), symbol)
 		}
 	}
-	if c.Epochs != restarts+1 || c.Connections <= restarts || c.Updates < 100 || c.Heartbeats < 2 ||
-		c.DepthCompared < 4 || c.TradesCompared < 4 || c.Tickets < 2*restarts || c.TicketsCompared < 2 || c.Lost < 2 || c.Noticed < 1 || c.Resumed < 4 || c.Resyncs < 1 {
+	if !c.enough(restarts) {
 		t.Errorf("%s has seen too little over %d restarts: %+v", name, restarts, c)
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"math/rand/v2"
 	"testing"
-	"time"
+
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 )
 
 // Two firms trade as fast as they are answered and the service is killed, again
@@ -14,7 +16,7 @@ import (
 func TestHistoryAfterKillsIsTheJournals(t *testing.T) {
 	t.Parallel()
 	rounds := int(fromEnv(t, "BLOCKDESK_KILL_ROUNDS", 3))
-	seed := fromEnv(t, "BLOCKDESK_SEED", uint64(time.Now().UnixNano()))
+	seed := runtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 3))
 	// Few commands a snapshot, so that restarts begin with one, and all are kept,
 	// so that the journal is whole.
@@ -25,19 +27,16 @@ func TestHistoryAfterKillsIsTheJournals(t *testing.T) {
 		for _, tr := range []*trader{a, b} {
 			settleRound(t, tr)
 		}
-		cut := make(chan struct{})
-		go func() {
-			defer close(cut)
-			tradeFor(answerTimeout, a, b)
-		}()
-		time.Sleep(200*time.Millisecond + time.Duration(rng.Int64N(int64(time.Second))))
+		enough := reported(200+rng.IntN(3000), a, b)
+		trading := startTrading(a, b)
+		await.True(t, "reports", func() bool { return enough() || a.broken() != nil || b.broken() != nil })
 		if err := a.await("trades", func() bool { return len(a.fills) >= 10*(round+1) }); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		<-cut
+		trading.Wait()
 		a.disconnect()
 		b.disconnect()
 		tapes := journalTapes(t, s)

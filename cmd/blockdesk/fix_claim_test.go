@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/runtest"
 )
 
 // claimant is a firm that buys from the desk by FIX alone, and pays on the chain.
@@ -34,7 +35,7 @@ func (c *claimant) logOn() {
 	var err error
 	c.client, err = fixclient.Dial(c.t.Context(), fixclient.Options{
 		Addr: c.s.Addresses.FIX, SenderCompID: traderA, TargetCompID: "BLOCKDESK", Username: traderA, Password: testPassword,
-		KeepSequence: c.sender > 0, NextSender: c.sender, NextTarget: c.target,
+		KeepSequence: c.sender > 0, NextSender: c.sender, NextTarget: c.target, Timeout: runtest.Patience,
 	})
 	if err != nil {
 		c.t.Fatal(err)
@@ -96,7 +97,7 @@ func (c *claimant) hear(want map[int]string) map[int]string {
 			return m
 		}
 	}
-	for deadline := time.After(60 * time.Second); ; {
+	for deadline := time.After(runtest.Patience); ; {
 		select {
 		case m := <-c.in:
 			c.heard = append(c.heard, m)

@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"blockdesk/fixgw/fixterm"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 )
 
 // script runs `blockdesk fix client` with these lines on standard input, as the
@@ -31,7 +33,7 @@ func script(t *testing.T, address, state, lines string, args ...string) (string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, exe, append([]string{
 		"fix", "client", "--address", address, "--comp-id", traderA, "--sequence-file", filepath.Join(state, "aa.seq"),
@@ -165,7 +167,7 @@ func TestFIXClientReconnects(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe, "fix", "client", "--address", s.Addresses.FIX, "--comp-id", traderA,
-		"--sequence-file", filepath.Join(t.TempDir(), "aa.seq"), "--no-cancel-on-disconnect", "--wait", "20s")
+		"--sequence-file", filepath.Join(t.TempDir(), "aa.seq"), "--no-cancel-on-disconnect", "--wait", "4m")
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), fixPasswordEnv+"="+testPassword)
 	out, in := &lockedBuffer{}, must(cmd.StdinPipe())
@@ -185,20 +187,20 @@ func TestFIXClientReconnects(t *testing.T) {
 		if _, err := io.WriteString(in, line+"\n"); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, 20*time.Second, want, func() bool { return strings.Contains(out.String(), want) })
+		await.True(t, want, func() bool { return strings.Contains(out.String(), want) })
 	}
 	say("buy SLUSD/USDC 5 at 1.01 gtc", "accepted   buy 5")
 	say("book SLUSD/USDC 1", "bid 1.01 x 5")
 	if err := s.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 20*time.Second, "cut off", func() bool { return strings.Contains(out.String(), "cut off") })
+	await.True(t, "cut off", func() bool { return strings.Contains(out.String(), "cut off") })
 	if err := s.Restart(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 40*time.Second, "a second logon", func() bool { return strings.Count(out.String(), "logged on") == 2 })
+	await.True(t, "a second logon", func() bool { return strings.Count(out.String(), "logged on") == 2 })
 	say("amend last qty=6", "amended    buy 6")
-	eventually(t, 20*time.Second, "the book is followed again", func() bool { return strings.Contains(out.String(), "bid 1.01 x 6") })
+	await.True(t, "the book is followed again", func() bool { return strings.Contains(out.String(), "bid 1.01 x 6") })
 	say("quit", "logged out")
 	if err := <-ended; err != nil {
 		t.Error(err)
@@ -332,7 +334,7 @@ func TestFIXLogFollows(t *testing.T) {
 	go func() { ended <- p.run(ctx, dir, true) }()
 	shows := func(seq int) {
 		t.Helper()
-		eventually(t, 10*time.Second, fmt.Sprintf("message %d", seq), func() bool {
+		await.True(t, fmt.Sprintf("message %d", seq), func() bool {
 			return strings.Contains(out.String(), fmt.Sprintf("#%d Heartbeat (0) TestReqID=x", seq))
 		})
 	}
@@ -344,7 +346,7 @@ func TestFIXLogFollows(t *testing.T) {
 	shows(2)
 	add(second, line(3)+"2026-03-04T05:06:07.000000008Z lost 4\n")
 	shows(3)
-	eventually(t, 10*time.Second, "what is missing", func() bool { return strings.Contains(out.String(), "4 messages are missing") })
+	await.True(t, "what is missing", func() bool { return strings.Contains(out.String(), "4 messages are missing") })
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)

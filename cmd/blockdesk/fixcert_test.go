@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/runtest"
 )
 
 // The certificates of one command carry a session; without the client's there
@@ -41,7 +42,7 @@ func TestFIXOverTLS(t *testing.T) {
 	dial := func(c *tls.Config) error {
 		client, err := fixclient.Dial(context.Background(), fixclient.Options{
 			Addr: s.Addresses.FIX, SenderCompID: traderA, TargetCompID: "BLOCKDESK", Username: traderA, Password: testPassword,
-			TLS: c, Timeout: 10 * time.Second,
+			TLS: c, Timeout: runtest.Patience,
 		})
 		if err == nil {
 			client.Close()

@@ -14,6 +14,7 @@ import (
 
 	"blockdesk/bench/server"
 	"blockdesk/engine"
+	"blockdesk/internal/await"
 	"blockdesk/market"
 )
 
@@ -156,11 +157,11 @@ func TestFollowerLacksInstrument(t *testing.T) {
 	if err := errors.Join(leader.Stop(), leader.Restart(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, clusterPatience, "a follower that names what it lacks", func() bool {
+	await.True(t, "a follower that names what it lacks", func() bool {
 		text := answered(follower.Addresses.Admin + "/readyz")
 		return strings.HasPrefix(text, "503 ") && strings.Contains(text, "the leader has "+added+", the configuration does not")
 	})
-	eventually(t, clusterPatience, "its log", func() bool { return strings.Contains(follower.Log(), added) })
+	await.True(t, "its log", func() bool { return strings.Contains(follower.Log(), added) })
 	if code := status(t, follower.Addresses.API+"/api/v1/market/depth?symbol="+testSymbol); code != http.StatusOK {
 		t.Errorf("the other book: status %d", code)
 	}

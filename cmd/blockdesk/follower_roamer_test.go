@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/fasthttp/websocket"
+
+	"blockdesk/internal/runtest"
 )
 
 // roamers are WebSocket clients that move between the servers of one journal with
@@ -124,10 +126,10 @@ func (r *roamers) roam(seed uint64, stop <-chan struct{}) {
 
 // visit stays at a server for a while. A server that is away is no error.
 func (c *roamer) visit(to int, stop <-chan struct{}) error {
-	dialer := websocket.Dialer{HandshakeTimeout: time.Second}
+	dialer := websocket.Dialer{HandshakeTimeout: runtest.Patience}
 	conn, _, err := dialer.Dial(c.all.urls[to]+"/ws/rfq", nil)
 	if err != nil {
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond) // sleep: before the next server, where one is away
 		return nil
 	}
 	defer conn.Close()
@@ -136,14 +138,15 @@ func (c *roamer) visit(to int, stop <-chan struct{}) error {
 	}
 	c.all.hops.Add(1)
 	until := time.Now().Add(time.Duration(50+c.rng.IntN(700)) * time.Millisecond)
-	for time.Now().Before(until) {
+	const least = 12 // messages, however slow the server is: more than it sends at first
+	for n := 0; n < least || time.Now().Before(until); n++ {
 		select {
 		case <-stop:
 			return nil
 		default:
 		}
-		// A server that stands still, or is cut off, says nothing.
-		_ = conn.SetReadDeadline(until.Add(time.Second))
+		// A server that stands still, or is cut off, says nothing for a while.
+		_ = conn.SetReadDeadline(time.Now().Add(runtest.Patience))
 		_, data, err := conn.ReadMessage()
 		if closed := new(websocket.CloseError); errors.As(err, &closed) && closed.Code == websocket.CloseServiceRestart {
 			c.all.restarts.Add(1)

@@ -16,6 +16,8 @@ import (
 	"github.com/fasthttp/websocket"
 
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 )
 
 // startGroup runs a process of a group, on its configured addresses.
@@ -24,6 +26,7 @@ func startGroup(t *testing.T, config, name string, ports [4]string) *demoService
 	set := func(key, value string) []string { return []string{"--set", key + "=" + value} }
 	more := []string{"--config", config, "--demo"}
 	more = append(more, set("routing.group", name)...)
+	more = append(more, set("routing.timeout_ms", "60000")...)
 	for i, key := range []string{"listen.base", "listen.api", "listen.ws", "listen.fix"} {
 		more = append(more, set(key, "127.0.0.1:"+ports[i])...)
 	}
@@ -92,7 +95,7 @@ func readGroupAnswer(t *testing.T, got *http.Response, err error) (int, string, 
 func TestGroupsAsProcesses(t *testing.T) {
 	t.Parallel()
 	here, there := startTwoGroups(t)
-	client := http.Client{Timeout: 20 * time.Second}
+	client := http.Client{Timeout: runtest.Patience}
 	get := func(d *demoService, path string) (int, string, groupAnswer) {
 		t.Helper()
 		got, err := client.Get(d.at.Base + path)
@@ -101,7 +104,7 @@ func TestGroupsAsProcesses(t *testing.T) {
 	groupOf := map[string]string{"SLUSD/USDC": "eu", "92C/SLUSD": "us"}
 	for _, d := range []*demoService{here, there} {
 		var all groupAnswer
-		eventually(t, time.Minute, "tickets of both groups", func() bool {
+		await.True(t, "tickets of both groups", func() bool {
 			_, _, all = get(d, "/api/v1/rfq/market-tickets")
 			seen := map[string]bool{}
 			for _, ticket := range all.Tickets {
@@ -145,7 +148,7 @@ func TestGroupsAsProcesses(t *testing.T) {
 	if status, _, a := get(here, "/api/v1/market/depth?symbol=92C/SLUSD"); status != 503 || a.Code != "GROUP_UNREACHABLE" {
 		t.Errorf("of a group that has gone: %d %+v", status, a)
 	}
-	eventually(t, time.Minute, "the other group to be missed", func() bool {
+	await.True(t, "the other group to be missed", func() bool {
 		_, _, a := get(here, "/api/v1/rfq/market-tickets")
 		for _, ticket := range a.Tickets {
 			if groupOf[ticket.Pair] == "us" {
@@ -177,7 +180,7 @@ func toldByWebSocket(t *testing.T, here, there *demoService) {
 		if err := conn.WriteMessage(websocket.TextMessage, []byte(request)); err != nil {
 			t.Fatal(err)
 		}
-		if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		if err := conn.SetReadDeadline(time.Now().Add(runtest.Patience)); err != nil {
 			t.Fatal(err)
 		}
 		for ack.Type != "ack" {
@@ -204,7 +207,7 @@ func toldByWebSocket(t *testing.T, here, there *demoService) {
 // stream from the address of the first.
 func followGroups(t *testing.T, d *demoService, env, command string, args ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), runtest.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, command, append(args, d.at.Base, "SLUSD/USDC", "92C/SLUSD")...)
 	cmd.Env = append(os.Environ(), env)

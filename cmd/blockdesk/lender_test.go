@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"blockdesk/internal/await"
 )
 
 // A client that connects while nobody serves an address waits, and whoever borrows
@@ -75,7 +77,7 @@ func TestLenderClosedTwice(t *testing.T) {
 	l.mu.Lock() // the first Close does not get to its end
 	var first sync.WaitGroup
 	first.Go(func() { _ = borrowed.Close() })
-	eventually(t, time.Minute, "the first Close is under way", func() bool {
+	await.True(t, "the first Close to be under way", func() bool {
 		held := borrowed.(*loan)
 		held.mu.Lock()
 		defer held.mu.Unlock()

@@ -13,6 +13,8 @@ import (
 	"github.com/mr-tron/base58"
 
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 )
 
 // BenchmarkLogon measures a logon to the running program, from the connection to
@@ -42,7 +44,7 @@ func BenchmarkLogon(b *testing.B) {
 	}
 	for _, way := range []string{"PW", "KEY"} {
 		b.Run(way, func(b *testing.B) {
-			o := fixclient.Options{Addr: s.Addresses.FIX, SenderCompID: way, TargetCompID: "BLOCKDESK", KeepSequence: true, Timeout: 10 * time.Second}
+			o := fixclient.Options{Addr: s.Addresses.FIX, SenderCompID: way, TargetCompID: "BLOCKDESK", KeepSequence: true, Timeout: runtest.Patience}
 			if way == "KEY" {
 				o.Key = key
 			} else {
@@ -61,14 +63,10 @@ func BenchmarkLogon(b *testing.B) {
 				_ = c.Run(b.Context(), func(*fixclient.Message) error { return nil }) // to its Logout
 				o.NextSender, o.NextTarget = c.NextSequence()
 				_ = c.Close()
-				time.Sleep(20 * time.Millisecond)
+				time.Sleep(20 * time.Millisecond) // sleep: logons come one at a time, not at once
 				return took
 			}
-			for limit := time.Now().Add(10 * time.Second); logOn() == 0; {
-				if time.Now().After(limit) {
-					b.Fatal("the reload has not come in force")
-				}
-			}
+			await.True(b, "the reload to come in force", func() bool { return logOn() > 0 })
 			times := make([]time.Duration, 0, b.N)
 			for b.Loop() {
 				took := logOn()

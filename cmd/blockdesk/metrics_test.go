@@ -13,12 +13,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"blockdesk/bench/server"
+	"blockdesk/internal/await"
 )
 
 // family is a metric as /metrics shows it.
@@ -87,7 +87,7 @@ func wholeDesk(t *testing.T) (d *demoService, text string) {
 	if _, err := conn.Write([]byte("nonsense\r\n\r\n")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 20*time.Second, "all families", func() bool {
+	await.True(t, "all families", func() bool {
 		text = get(t, d.at.Admin+"/metrics")
 		return strings.Contains(text, "blockdesk_settlement_node_slot{") && strings.Contains(text, "blockdesk_mirror_node_slot{") &&
 			strings.Contains(text, "blockdesk_http_unreadable_requests_total{") &&
@@ -113,7 +113,7 @@ func wholeGroup(t *testing.T) (d *demoService, text string) {
 		t.Fatal(err)
 	}
 	d = startServe(t, t.TempDir(), "--config", config)
-	eventually(t, 20*time.Second, "the node leads", func() bool {
+	await.True(t, "the node leads", func() bool {
 		status(t, d.at.Base+"/api/v1/market/depth?symbol=92C/SLUSD") // of a group that is not there
 		text = get(t, d.at.Admin+"/metrics")
 		return strings.Contains(text, "blockdesk_cluster_leader 1") && strings.Contains(text, "blockdesk_engine_seq") &&

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"blockdesk/engine"
 )
@@ -13,6 +13,10 @@ import (
 // barrier is over: a claim is confirmed over FIX while the REST gateway's desk is behind.
 func TestBarrierWaitsForTheView(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, barrierWaitsForTheView)
+}
+
+func barrierWaitsForTheView(t *testing.T) {
 	s := &service{ground: &ground{reign: &reign{}}}
 	var err error
 	if s.eng, err = engine.New(engine.Options{}, engine.NewReplica(engine.StateOptions{})); err != nil {
@@ -42,10 +46,11 @@ func TestBarrierWaitsForTheView(t *testing.T) {
 	over := make(chan error, 1)
 	behind := s.barrier(&s.events.desk, nil)
 	go func() { over <- behind() }()
+	synctest.Wait()
 	select {
 	case err := <-over:
 		t.Fatalf("the desk has not followed: %v", err)
-	case <-time.After(10 * time.Millisecond):
+	default:
 	}
 	if events, err = s.events.desk.Next(ctx); err != nil {
 		t.Fatal(err)

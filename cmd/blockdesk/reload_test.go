@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 )
 
 // firm is a session that a test reads to its end.
@@ -26,7 +28,7 @@ type firm struct {
 func newFirm(t *testing.T, address, name string) (*firm, error) {
 	t.Helper()
 	client, err := fixclient.Dial(t.Context(), fixclient.Options{
-		Addr: address, SenderCompID: name, TargetCompID: "BLOCKDESK", Username: name, Password: testPassword,
+		Addr: address, SenderCompID: name, TargetCompID: "BLOCKDESK", Username: name, Password: testPassword, Timeout: runtest.Patience,
 	})
 	if err != nil {
 		return nil, err
@@ -60,7 +62,7 @@ func (f *firm) next() *fixclient.Message {
 		return m
 	case err := <-f.ended:
 		f.t.Fatalf("ended: %v", err)
-	case <-time.After(10 * time.Second):
+	case <-time.After(runtest.Patience):
 		f.t.Fatal("no message")
 	}
 	return nil
@@ -74,7 +76,7 @@ func (f *firm) loggedOut() string {
 			f.t.Fatalf("ended with %v", err)
 		}
 		return err.Error()
-	case <-time.After(15 * time.Second):
+	case <-time.After(runtest.Patience):
 		f.t.Fatal("not logged out")
 	}
 	return ""
@@ -121,7 +123,7 @@ func TestParticipantsReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	var cc *firm
-	eventually(t, 10*time.Second, "CC logs on", func() bool {
+	await.True(t, "CC to log on", func() bool {
 		cc, err = newFirm(t, s.Addresses.FIX, "CC")
 		return err == nil
 	})
@@ -134,7 +136,7 @@ func TestParticipantsReload(t *testing.T) {
 
 	// Nobody tells the program about these: it looks itself.
 	write(strings.Replace(string(was), "number: 2", "number: 9", 1))
-	eventually(t, 15*time.Second, "the file is refused", func() bool {
+	await.True(t, "the file to be refused", func() bool {
 		return strings.Contains(get(t, s.Addresses.Admin+"/metrics"), "\nblockdesk_fix_participants_refused 1\n")
 	})
 	if out := fix("sessions"); !strings.Contains(out, `"BB" has the number 2, not 9`) || !strings.Contains(out, "CC ") {
@@ -145,7 +147,7 @@ func TestParticipantsReload(t *testing.T) {
 		t.Errorf("CC was logged out with %s", text)
 	}
 	var answer fixSessionsAnswer
-	eventually(t, 5*time.Second, "CC's order goes with it", func() bool {
+	await.True(t, "CC's order to go with it", func() bool {
 		if err := json.Unmarshal([]byte(fix("sessions", "--json")), &answer); err != nil {
 			t.Fatal(err)
 		}

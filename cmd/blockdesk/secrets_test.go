@@ -22,6 +22,8 @@ import (
 	"github.com/mr-tron/base58"
 
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 )
 
 // What a node's URL may hold, in each of its parts, and what strangers send. Each is
@@ -144,7 +146,7 @@ func (l *leaks) fix() {
 	l.secrets["wrong FIX password"] = wrong
 	for password, good := range map[string]bool{deployPassword: true, wrong: false} {
 		c, err := fixclient.Dial(l.t.Context(), fixclient.Options{
-			Addr: l.d.at.FIX, SenderCompID: "FUND1", TargetCompID: "BLOCKDESK", Username: "fund1", Password: password, Timeout: 10 * time.Second,
+			Addr: l.d.at.FIX, SenderCompID: "FUND1", TargetCompID: "BLOCKDESK", Username: "fund1", Password: password, Timeout: runtest.Patience,
 		})
 		if (err == nil) != good {
 			l.t.Fatalf("good %v: %v", good, err)
@@ -173,7 +175,7 @@ func (l *leaks) strange() {
 		if _, err := conn.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\nX-A: " + strangers + "\x1b[31m\nlevel=ERROR msg=forged\r\nAuthorization: SECRET-cookie\r\n\r\n")); err != nil {
 			l.t.Error(err)
 		}
-		if err := conn.SetReadDeadline(time.Now().Add(5 * time.Second)); err == nil {
+		if err := conn.SetReadDeadline(time.Now().Add(runtest.Patience)); err == nil {
 			_, _ = io.CopyN(&l.answers, conn, 64)
 		}
 		conn.Close()
@@ -241,7 +243,7 @@ func TestNoSecretGetsOut(t *testing.T) {
 	l.fix()
 	l.strange()
 	backup := l.operate()
-	eventually(t, 20*time.Second, "a look for the nodes", func() bool {
+	await.True(t, "a look for the nodes", func() bool {
 		return strings.Contains(string(l.ask("GET", l.d.at.Admin+"/metrics", "")), "blockdesk_settlement_node_slot{")
 	})
 	if err := l.d.stop(); err != nil {

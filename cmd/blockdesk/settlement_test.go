@@ -15,6 +15,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 )
 
@@ -116,7 +117,7 @@ func TestSignerSettles(t *testing.T) {
 	d := startDemo(t, "--set", withChain(dir), "--set", "settle.signer_socket="+socket, "--set", "settle.desk="+demoAddress(demoDesk),
 		"--set", "http.market_data_per_minute=0")
 	d.awaitTickets(t)
-	eventually(t, 10*time.Second, "a ready service", func() bool { return status(t, d.at.Admin+"/readyz") == http.StatusOK })
+	await.True(t, "a ready service", func() bool { return status(t, d.at.Admin+"/readyz") == http.StatusOK })
 	r := post(t, d.at.Base+"/rfq-native/modular-claim-take", "", demoClaim())
 	var claim struct {
 		ID string `json:"claim_id"`
@@ -131,7 +132,7 @@ func TestSignerSettles(t *testing.T) {
 		t.Fatal(err)
 	}
 	state := func() string { return get(t, d.at.Base+"/api/v1/rfq/claims/"+claim.ID) }
-	eventually(t, 60*time.Second, "a claim that is settled", func() bool { return strings.Contains(state(), `"state":"settled"`) })
+	await.True(t, "a claim that is settled", func() bool { return strings.Contains(state(), `"state":"settled"`) })
 	if err := errors.Join(d.stop(), signer.end(t, os.Interrupt)); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/fasthttp/websocket"
 
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/runtest"
 )
 
 // fixSession is a session whose messages a test reads one by one.
@@ -82,7 +83,7 @@ func (s *fixSession) expect(want map[int]string) map[int]string {
 			}
 		}
 		return m
-	case <-time.After(5 * time.Second):
+	case <-time.After(runtest.Patience):
 		s.t.Fatalf("no message; want %v", want)
 		return nil
 	}
@@ -114,7 +115,7 @@ type feedTrade struct {
 // feedUntil reads the feed until a message of a channel satisfies ready.
 func feedUntil(t *testing.T, conn *websocket.Conn, channel string, ready func(*feedMessage) bool) *feedMessage {
 	t.Helper()
-	if err := conn.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(runtest.Patience)); err != nil {
 		t.Fatal(err)
 	}
 	for {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/market"
 )
 
@@ -23,7 +26,6 @@ const (
 	traderResting = 150 // orders that it lets rest
 	traderLevels  = 40  // prices a side of the middle, which overlap by traderOverlap
 	traderOverlap = 4
-	answerTimeout = 20 * time.Second
 )
 
 // request is one D, F or G as it was sent.
@@ -69,13 +71,16 @@ type trader struct {
 	reports  map[string]string   // content by ExecID
 	fills    map[string]fill     // by ExecID
 	status   map[string]*order   // answers to H, by OrderID
+	statuses int                 // answers to H
 	again    int                 // reports that said PossResend
 	lost     error               // the first broken rule
 
-	// Of a group's trader: how long a logon may take (0 = the client's default), and
-	// who sees each message after it was taken, with mu held; nil = nobody.
+	// Of a group's trader: how long a logon may take (0 = as long as it takes), and who
+	// sees each message after it was taken, with mu held; nil = nobody.
 	logon time.Duration
-	heard func(*fixclient.Message)
+	// patience is how long await waits; 0 = as long as it takes.
+	patience time.Duration
+	heard    func(*fixclient.Message)
 }
 
 func newTrader(name string, seed uint64) *trader {
@@ -93,7 +98,7 @@ func newTrader(name string, seed uint64) *trader {
 func (t *trader) connect(address string) error {
 	client, err := fixclient.Dial(context.Background(), fixclient.Options{
 		Addr: address, SenderCompID: t.name, TargetCompID: "BLOCKDESK", Username: t.name, Password: testPassword,
-		KeepSequence: t.sender > 0, NextSender: t.sender, NextTarget: t.target, LogonFields: "8013=N\x01", Timeout: t.logon,
+		KeepSequence: t.sender > 0, NextSender: t.sender, NextTarget: t.target, LogonFields: "8013=N\x01", Timeout: cmp.Or(t.logon, runtest.Patience),
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", t.name, err)
@@ -183,6 +188,7 @@ func (t *trader) report(m *fixclient.Message) {
 		price: get(44), leaves: get(151), cum: get(14),
 	}
 	if kind == "I" {
+		t.statuses++
 		t.status[id] = o
 		return
 	}
@@ -239,8 +245,8 @@ func millionths(text string) uint64 {
 func (t *trader) trade(stop <-chan struct{}) {
 	for {
 		t.mu.Lock()
-		deadline := time.Now().Add(answerTimeout)
-		wake := time.AfterFunc(answerTimeout, t.changed.Broadcast)
+		deadline := time.Now().Add(runtest.Patience)
+		wake := time.AfterFunc(runtest.Patience, t.changed.Broadcast)
 		for t.waiting >= traderWindow && !t.over(stop) && time.Now().Before(deadline) {
 			t.changed.Wait()
 		}
@@ -250,7 +256,7 @@ func (t *trader) trade(stop <-chan struct{}) {
 			return
 		}
 		if t.waiting >= traderWindow {
-			t.fail("%d requests without an answer for %v", t.waiting, answerTimeout)
+			t.fail("%d requests without an answer for %v", t.waiting, runtest.Patience)
 			t.mu.Unlock()
 			return
 		}
@@ -326,11 +332,12 @@ func (t *trader) resting() []string {
 	return ids
 }
 
-// await waits until ready says yes, for at most answerTimeout. ready is called
-// with mu held.
+// await waits until ready returns true, or the line breaks. It calls ready with mu
+// held, whenever a message has come.
 func (t *trader) await(what string, ready func() bool) error {
-	deadline := time.Now().Add(answerTimeout)
-	wake := time.AfterFunc(answerTimeout, t.changed.Broadcast)
+	patience := cmp.Or(t.patience, runtest.Patience)
+	deadline := time.Now().Add(patience)
+	wake := time.AfterFunc(patience, t.changed.Broadcast)
 	defer wake.Stop()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -341,11 +348,23 @@ func (t *trader) await(what string, ready func() bool) error {
 		case len(t.ended) > 0:
 			return fmt.Errorf("%s: the line broke while waiting for %s", t.name, what)
 		case time.Now().After(deadline):
-			return fmt.Errorf("%s: no %s in %v", t.name, what, answerTimeout)
+			return fmt.Errorf("%s: no %s in %v", t.name, what, patience)
 		}
 		t.changed.Wait()
 	}
 	return t.lost
+}
+
+// barrier asks for the status of an order that there is not. When the answer comes,
+// everything has come that the server had to send before the question.
+func (t *trader) barrier() error {
+	t.mu.Lock()
+	before := t.statuses
+	t.mu.Unlock()
+	if err := t.client.Send("H", fmt.Appendf(nil, "11=%snone\x0155=%s\x0154=1\x01", t.prefix, testSymbol)); err != nil {
+		return err
+	}
+	return t.await("an answer to a question", func() bool { return t.statuses > before })
 }
 
 // unanswered returns the requests without an answer, in the order of sending.
@@ -408,6 +427,67 @@ func connectAll(t *testing.T, address string, traders ...*trader) {
 		if err := tr.connect(address); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// startTrading lets all traders trade until their lines break. The returned group ends
+// with them.
+func startTrading(traders ...*trader) *sync.WaitGroup {
+	never := make(chan struct{})
+	all := new(sync.WaitGroup)
+	for _, tr := range traders {
+		all.Go(func() { tr.trade(never) })
+	}
+	return all
+}
+
+// tradeUntil lets all traders trade until enough returns true, or their lines break.
+func tradeUntil(t *testing.T, what string, enough func() bool, traders ...*trader) {
+	t.Helper()
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	for _, tr := range traders {
+		all.Go(func() { tr.trade(stop) })
+	}
+	defer all.Wait()
+	defer func() {
+		close(stop)
+		for _, tr := range traders {
+			tr.changed.Broadcast()
+		}
+	}()
+	await.True(t, what, func() bool {
+		for _, tr := range traders {
+			tr.mu.Lock()
+			over := tr.over(stop)
+			tr.mu.Unlock()
+			if over {
+				return true
+			}
+		}
+		return enough()
+	})
+}
+
+// reported returns a function that is true once each trader has so many reports more
+// than now.
+func reported(more int, traders ...*trader) (enough func() bool) {
+	want := make([]int, len(traders))
+	for i, tr := range traders {
+		tr.mu.Lock()
+		want[i] = len(tr.reports) + more
+		tr.mu.Unlock()
+	}
+	return func() bool {
+		for i, tr := range traders {
+			tr.mu.Lock()
+			n := len(tr.reports)
+			tr.mu.Unlock()
+			if n < want[i] {
+				return false
+			}
+		}
+		return true
 	}
 }
 
