@@ -270,13 +270,17 @@ func (r *readme) write(name, text string) {
 func (r *readme) line(line string) {
 	r.t.Helper()
 	install, isInstall := strings.CutPrefix(line, "npm install ")
-	ctx, cancel := context.WithTimeout(r.t.Context(), runtest.Patience)
+	allowed := runtest.Patience
+	if isInstall { // a registry that does not answer keeps npm for minutes
+		allowed = 30 * time.Second
+	}
+	ctx, cancel := context.WithTimeout(r.t.Context(), allowed)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
 	cmd.Dir = r.dir
 	cmd.Env = append(os.Environ(), "npm_config_prefer_offline=true", "npm_config_audit=false", "npm_config_fund=false",
 		"npm_config_fetch_retries=0", "npm_config_fetch_timeout=10000")
-	cmd.WaitDelay = runtest.Patience
+	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	switch {
 	case err != nil && isInstall:
