@@ -225,14 +225,21 @@ func (s *soak) law(err error) {
 // how often it has begun. A law that is broken ends it at once.
 func (s *soak) lives(running <-chan error) int {
 	r := rand.New(rand.NewPCG(s.seed, 7))
+	const least = 20 // answers in a life
 	end := time.After(s.length)
 	for n := 1; ; n++ {
+		before, last := s.answered.Load(), false
 		select {
 		case err := <-running:
 			s.t.Fatal(err)
 		case <-end:
-			return n
+			last = true
 		case <-time.After(time.Duration(500+r.IntN(2000)) * time.Millisecond):
+		}
+		// On a slow machine the traders have not come to anything by then.
+		await.True(s.t, "traders to be answered", func() bool { return s.answered.Load() >= before+least || len(running) > 0 })
+		if last {
+			return n
 		}
 		if r.IntN(3) > 0 {
 			s.reload(r)
