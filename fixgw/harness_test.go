@@ -126,7 +126,7 @@ func newDesk(t testing.TB, compIDs []string, change func(*Options)) *desk {
 				return r
 			}, t.Name())[:min(len(t.Name()), MaxCompID)], Participants: testParticipants(compIDs...),
 			RefuseDelay: 20 * time.Millisecond, Rate: 100_000,
-			LogonTimeout: wait, LogonGrace: wait, KickGrace: wait, FlushTimeout: wait, DrainTimeout: wait,
+			LogonTimeout: wait, LogonGrace: wait, KickGrace: wait, FlushTimeout: wait, DrainTimeout: wait, GapTimeout: wait,
 		},
 	}
 	if virtual() {
