@@ -22,7 +22,7 @@ func recordedFile(t testing.TB, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(recordedPath(name))
 	if os.IsNotExist(err) {
-		t.Skipf("no real accounts: solana/%s is absent (set BLOCKDESK_TESTDATA)", name)
+		t.Skipf("skipped: no recorded accounts here: solana/%s is absent (set BLOCKDESK_TESTDATA)", name)
 	}
 	if err != nil {
 		t.Fatal(err)

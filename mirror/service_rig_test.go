@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"blockdesk/internal/await"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/ledger"
 	"blockdesk/internal/solana/rpc"
@@ -154,7 +155,7 @@ func (c *liveChain) SignaturePages(ctx context.Context, a solana.Address, page r
 }
 
 func (c *liveChain) TransactionByMost(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
-	time.Sleep(c.slow)
+	time.Sleep(c.slow) // sleep: a node's answer takes so long, in virtual time
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.past.Transaction(ctx, s, level)
@@ -391,7 +392,7 @@ func (r *rig) start() {
 
 // after lets time pass and returns what the service knows then.
 func (r *rig) after(d time.Duration) *mirror.State {
-	time.Sleep(d)
+	await.Pass(r.t, d)
 	synctest.Wait()
 	return r.s.State()
 }

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"blockdesk/internal/await"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
@@ -23,7 +24,7 @@ func TestServiceFollows(t *testing.T) {
 		r.o.Pairs[0].Observed = []solana.Address{fees, {31: 78}}
 		r.chain.more[fees] = vaultAccount(fees, sceneKey(keyQuoteMint), 321)
 		for i := range 20 {
-			time.Sleep(time.Minute)
+			await.Pass(t, time.Minute)
 			r.chain.act(buys(10+market.Amount(i), 30))
 		}
 		r.start()
@@ -348,7 +349,7 @@ func TestServiceRestarts(t *testing.T) {
 				r := newRig(t, 1)
 				r.o.Reach = c.reach
 				for i := range c.swaps {
-					time.Sleep(c.apart)
+					await.Pass(t, c.apart)
 					r.chain.act(buys(10, 30+market.Amount(i)))
 				}
 				r.start()
@@ -486,7 +487,7 @@ func TestServiceCrashes(t *testing.T) {
 func crashAt(t *testing.T, at, unsynced int) (more bool) {
 	r := newRig(t, 1)
 	for i := range 4 {
-		time.Sleep(time.Minute)
+		await.Pass(t, time.Minute)
 		r.chain.act(buys(10+market.Amount(i), 30))
 	}
 	r.kv.left, r.engine.held = at, at%2 == 0
@@ -655,7 +656,7 @@ func TestServiceJoinsRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
 		for range 6 {
-			time.Sleep(time.Minute)
+			await.Pass(t, time.Minute)
 			r.chain.act(func(s *scene) { s.buy(1, 10, 30).sell(1, 3, 2) })
 		}
 		r.start()

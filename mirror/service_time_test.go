@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"blockdesk/internal/await"
 	"blockdesk/market"
 	"blockdesk/mirror"
 )
@@ -23,7 +24,7 @@ func TestServiceClockJumps(t *testing.T) {
 					return r.chain.now().Add(r.chain.wrong)
 				}
 				for range 4 {
-					time.Sleep(time.Hour)
+					await.Pass(t, time.Hour)
 					r.chain.act(buys(10, 30))
 				}
 				r.start()
@@ -62,7 +63,7 @@ func TestServiceNewBeforeOld(t *testing.T) {
 		r := newRig(t, 1)
 		for range past {
 			r.chain.act(buys(1, 3))
-			time.Sleep(time.Second)
+			await.Pass(t, time.Second)
 		}
 		r.chain.slow = time.Second // a transaction
 		r.start()
@@ -93,7 +94,7 @@ func TestServiceMaxUnnumbered(t *testing.T) {
 			r.o.Reach, r.o.MaxUnnumbered = -1, most
 			for range most - 2 + 65*more {
 				r.chain.act(func(s *scene) { s.buy(1, 1, 3) })
-				time.Sleep(2 * time.Hour)
+				await.Pass(t, 2*time.Hour)
 			}
 			r.start()
 			s := r.after(3 * cycle)
@@ -126,7 +127,7 @@ func TestServicePrunesUnread(t *testing.T) {
 		r.o.Reach = -1
 		for range 60 {
 			r.chain.act(buys(10, 30))
-			time.Sleep(8 * time.Hour)
+			await.Pass(t, 8*time.Hour)
 		}
 		r.chain.past.list[10].BlockTime = 0
 		r.chain.past.floor = 5

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"blockdesk/internal/await"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/mirror"
@@ -142,7 +143,7 @@ func TestServiceCrashesPruning(t *testing.T) {
 				r := newRig(t, 2)
 				r.o.Reach = -1
 				for i := range 30 {
-					time.Sleep(9 * time.Hour)
+					await.Pass(t, 9*time.Hour)
 					r.chain.act(buys(10, 30+market.Amount(i)))
 				}
 				r.kv.left = at

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/gagliardetto/solana-go"
 	ata "github.com/gagliardetto/solana-go/programs/associated-token-account"
@@ -14,6 +13,8 @@ import (
 	"github.com/gagliardetto/solana-go/programs/token"
 	"github.com/gagliardetto/solana-go/rpc"
 	"github.com/gagliardetto/solana-go/rpc/jsonrpc"
+
+	"blockdesk/internal/runtest"
 )
 
 // chain is a running sandbox with its setup and a client that is not ours.
@@ -32,11 +33,8 @@ func start(t testing.TB, change func(*Options)) *chain {
 		change(&o)
 	}
 	n, err := Start(t.Context(), o)
-	if errors.Is(err, ErrUnavailable) {
-		t.Skip(err)
-	}
 	if err != nil {
-		t.Fatal(err)
+		needChain(t, err)
 	}
 	t.Cleanup(func() {
 		if err := n.Stop(); err != nil {
@@ -50,6 +48,16 @@ func start(t testing.TB, change func(*Options)) *chain {
 	client := rpc.New(n.URL())
 	t.Cleanup(func() { client.Close() })
 	return &chain{Node: n, t: t, setup: setup, client: client}
+}
+
+// needChain ends a test that got err instead of a chain: it skips the test where a
+// chain cannot run here, and else fails it.
+func needChain(t testing.TB, err error) {
+	t.Helper()
+	if !errors.Is(err, ErrUnavailable) {
+		t.Fatal(err)
+	}
+	runtest.Missing(t, err.Error(), "make sandbox (needs Node 20 and npm)")
 }
 
 func (c *chain) ctx() context.Context { return c.t.Context() }
@@ -219,13 +227,4 @@ func refused(t testing.TB, err error) *jsonrpc.RPCError {
 		t.Fatalf("got %v, want an error of the chain", err)
 	}
 	return got
-}
-
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never %s", what)
-		}
-	}
 }

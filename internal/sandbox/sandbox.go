@@ -34,9 +34,12 @@ const (
 	// MinNodeVersion is the oldest major version of Node that runs the server.
 	MinNodeVersion = 20
 
-	readyWithin = 30 * time.Second
-	stopWithin  = 5 * time.Second // then it is killed
-	callWithin  = 30 * time.Second
+	// These end what hangs; a loaded machine is slow.
+	readyWithin = 2 * time.Minute
+	stopWithin  = 30 * time.Second // then it is killed
+	callWithin  = 2 * time.Minute
+	// idleFor is below the server's, which would close a connection while it is used.
+	idleFor     = time.Minute
 	maxAnswer   = 64 << 20
 	maxSaid     = 4 << 10
 	readyPrefix = "sandbox ready "
@@ -190,7 +193,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, said
 	cmd.Cancel = hold.Close // the server saves its state and exits
 	cmd.WaitDelay = stopWithin
-	n := &Node{cmd: cmd, cancel: cancel, client: &http.Client{Timeout: callWithin, Transport: &http.Transport{}}}
+	n := &Node{cmd: cmd, cancel: cancel, client: &http.Client{Timeout: callWithin, Transport: &http.Transport{IdleConnTimeout: idleFor}}}
 	n.wait = sync.OnceValue(func() error {
 		err := cmd.Wait()
 		hold.Close()
@@ -268,7 +271,7 @@ func (n *Node) Run(ctx context.Context) error {
 }
 
 // Stop ends the chain and waits for it; it saves its state before. A chain that
-// does not end within five seconds is killed.
+// does not end within half a minute is killed.
 func (n *Node) Stop() error {
 	n.cancel()
 	if err := n.wait(); err != nil {

@@ -55,7 +55,7 @@ type failsOnce struct {
 }
 
 func (k *failsOnce) Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error {
-	time.Sleep(5 * time.Millisecond)
+	time.Sleep(5 * time.Millisecond) // sleep: a slow disk; the counts are right at any speed
 	if !k.done.Swap(true) {
 		return errDisk
 	}

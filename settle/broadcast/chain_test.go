@@ -3,11 +3,15 @@ package broadcast_test
 import (
 	"context"
 	"crypto/ed25519"
+	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/sandbox"
 	"blockdesk/internal/sandbox/sandboxtest"
 	"blockdesk/internal/solana"
@@ -21,11 +25,13 @@ import (
 	"blockdesk/settle/store/storetest"
 )
 
-// chain is a real Solana runtime, a client of it under two names, and a store.
+// chain is a real Solana runtime whose slots pass when the test says so, two
+// clients of it under two names, and a store.
 type chain struct {
 	t      testing.TB
 	local  *sandboxtest.Chain
-	client *rpc.Client
+	client *rpc.Client // the test's own
+	hasty  *rpc.Client // the tracker's: its calls time out, since the chain can be made to hang
 	store  *store.Store
 	desk   storetest.Desk
 	taker  ed25519.PrivateKey
@@ -33,16 +39,15 @@ type chain struct {
 	claims market.ClaimID
 }
 
-const chainSlot = 20 * time.Millisecond
-
 func startChain(t testing.TB) *chain {
 	t.Helper()
-	local := sandboxtest.Start(t, sandbox.Options{SlotTime: chainSlot, FinalizeSlots: 4, Seed: "broadcast"})
+	local := sandboxtest.Start(t, sandbox.Options{ManualSlots: true, FinalizeSlots: 4, Seed: "broadcast"})
 	setup := local.Setup
-	client := local.Client(rpc.Options{Timeout: time.Second, AttemptTimeout: 300 * time.Millisecond, Attempts: 2}, "one", "two")
+	client := local.Client(rpc.Options{Timeout: runtest.Patience, AttemptTimeout: runtest.Patience}, "one", "two")
+	hasty := local.Client(rpc.Options{Timeout: time.Second, AttemptTimeout: 300 * time.Millisecond, Attempts: 2}, "one", "two")
 	s, err := store.Open(&storetest.KV{})
 	must(t, err)
-	c := &chain{t: t, local: local, client: client, store: s, taker: local.Key(setup.Wallets[0])}
+	c := &chain{t: t, local: local, client: client, hasty: hasty, store: s, taker: local.Key(setup.Wallets[0])}
 	c.desk.Key = local.Key(setup.Desk)
 	c.base = local.Mint(client, local.Address(setup.Mints["SLUSD"].Address), token.Harmless())
 	return c
@@ -100,17 +105,35 @@ func (c *chain) atoms() market.Amount {
 // run is a tracker on the chain.
 type run struct {
 	*broadcast.Tracker
+	c    *chain
 	t    testing.TB
+	node *counted
 	stop func()
+
+	// given are what the test has it track.
+	given []store.Kept
 
 	mu   sync.Mutex
 	told []broadcast.Result
 }
 
+// counted counts the rounds of a tracker: each that has something to look for asks
+// for the position first.
+type counted struct {
+	*rpc.Client
+	positions atomic.Int64
+}
+
+func (n *counted) Position(ctx context.Context, level rpc.Commitment) (rpc.Position, error) {
+	defer n.positions.Add(1)
+	return n.Client.Position(ctx, level)
+}
+
 func (c *chain) run(t testing.TB) *run {
 	t.Helper()
-	r := &run{t: t}
-	tracker, err := broadcast.New(broadcast.Options{ResendEvery: 5 * chainSlot, PollEvery: chainSlot}, c.client, func(_ context.Context, x broadcast.Result) error {
+	r := &run{c: c, t: t, node: &counted{Client: c.hasty}}
+	o := broadcast.Options{ResendEvery: 100 * time.Millisecond, PollEvery: 20 * time.Millisecond}
+	tracker, err := broadcast.New(o, r.node, func(_ context.Context, x broadcast.Result) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.told = append(r.told, x)
@@ -118,12 +141,15 @@ func (c *chain) run(t testing.TB) *run {
 	})
 	must(t, err)
 	r.Tracker = tracker
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	wg.Go(func() { must(t, tracker.Run(ctx)) })
-	r.stop = func() { cancel(); wg.Wait() }
-	t.Cleanup(r.stop)
+	r.stop = runtest.Start(t, tracker.Run)
 	return r
+}
+
+// track has it track a transaction.
+func (r *run) track(k store.Kept) {
+	r.t.Helper()
+	must(r.t, r.Track(k))
+	r.given = append(r.given, k)
 }
 
 func (r *run) results() []broadcast.Result {
@@ -132,26 +158,47 @@ func (r *run) results() []broadcast.Result {
 	return slices.Clone(r.told)
 }
 
-// wait returns the first n results.
+// wait returns the first n results. A slot passes at each look while the tracker
+// sees a transaction in a block: that becomes final, and what has not landed does not
+// expire, however long it takes.
 func (r *run) wait(n int) []broadcast.Result {
 	r.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if list := r.results(); len(list) >= n {
-			return list
+	return await.Value(r.t, fmt.Sprintf("%d ends", n), func() []broadcast.Result {
+		if r.anyLanded() {
+			r.c.local.Advance(1)
 		}
-		if time.Now().After(deadline) {
-			r.t.Fatalf("%d of %d ended; %+v", len(r.results()), n, r.Stats())
-		}
-	}
+		return r.results()
+	}, func(list []broadcast.Result) bool { return len(list) >= n })
 }
 
-// quiet checks that nothing ends for a while.
+// anyLanded reports whether the tracker sees one of the given in a block.
+func (r *run) anyLanded() bool {
+	return slices.ContainsFunc(r.given, func(k store.Kept) bool {
+		s, ok := r.State(k.Signature())
+		return ok && s.Level != 0
+	})
+}
+
+// quiet checks that nothing ends while the tracker looks again: of two rounds the
+// second has begun after this.
 func (r *run) quiet() {
 	r.t.Helper()
-	time.Sleep(25 * chainSlot)
+	from := r.node.positions.Load()
+	await.True(r.t, "two rounds of the tracker", func() bool { return r.node.positions.Load() >= from+3 })
 	if list := r.results(); len(list) != 0 {
 		r.t.Fatalf("too early: %+v", list)
 	}
+}
+
+// landLate lets slots pass until what is on its way lands.
+func (r *run) landLate() {
+	r.t.Helper()
+	var status struct{ Faults struct{ Waiting int } }
+	await.True(r.t, "a send that lands late", func() bool {
+		must(r.t, r.c.local.Call(r.t.Context(), "sandbox_status", nil, &status))
+		return status.Faults.Waiting > 0
+	})
+	r.c.local.Advance(20)
 }
 
 // TestChain is the tracker on a real runtime that fails in every way it can.
@@ -170,7 +217,7 @@ func TestChain(t *testing.T) {
 		{name: "sends that are dropped", before: func(*run) { c.control("dropSends", map[string]any{"count": 4}) }, want: broadcast.Finalized},
 		{name: "answers that are lost", before: func(*run) { c.control("loseAnswers", map[string]any{"count": 3}) }, want: broadcast.Finalized},
 		{name: "sends that fail", before: func(*run) { c.control("failSends", map[string]any{"count": 5}) }, want: broadcast.Finalized},
-		{name: "landing late", before: func(*run) { c.control("delayLanding", map[string]any{"slots": 20}) }, want: broadcast.Finalized},
+		{name: "landing late", before: func(*run) { c.control("delayLanding", map[string]any{"slots": 20}) }, after: (*run).landLate, want: broadcast.Finalized},
 		{
 			name:   "finality held",
 			before: func(*run) { c.control("holdFinality", map[string]any{"hold": true}) },
@@ -239,10 +286,11 @@ func TestChain(t *testing.T) {
 			if scene.before != nil {
 				scene.before(r)
 			}
-			must(t, r.Track(k))
+			r.track(k)
 			if scene.after != nil {
 				scene.after(r)
 				c.control("heal", nil)
+				c.local.Advance(1) // with which what was held becomes final
 			}
 			got := r.wait(1)[0]
 			c.control("heal", nil)
@@ -256,7 +304,7 @@ func TestChain(t *testing.T) {
 			if scene.want == broadcast.Finalized {
 				had += scene.amount
 			}
-			time.Sleep(3 * chainSlot)
+			c.local.Advance(3)
 			if has := c.atoms(); has != had {
 				t.Errorf("the taker has %d, not %d", has, had)
 			}
@@ -275,23 +323,23 @@ func (c *chain) restarts(t *testing.T) {
 		list = append(list, c.deliver(7))
 	}
 	r := c.run(t)
-	for range 4 {
+	for n := range uint64(4) {
 		for _, k := range list {
-			must(t, r.Track(k))
+			r.track(k)
 		}
-		time.Sleep(2 * chainSlot)
+		await.True(t, "some sends", func() bool { return r.Stats().Sends >= 10*n })
 		r.stop()
 		r = c.run(t)
 	}
 	for _, k := range list {
-		must(t, r.Track(k))
+		r.track(k)
 	}
 	first := r.wait(len(list))
 	r.stop()
 	r = c.run(t)
 	c.control("advance", map[string]any{"slots": 170}) // long after, only a search finds them
 	for _, k := range list {
-		must(t, r.Track(k))
+		r.track(k)
 	}
 	for _, x := range append(first, r.wait(len(list))...) {
 		if x.End != broadcast.Finalized {
@@ -343,7 +391,7 @@ func (c *chain) resigned(t *testing.T) {
 	// The runtime of the tests would take the message twice; the network does not.
 	c.control("dropSends", map[string]any{"count": 1_000_000})
 	r := c.run(t)
-	must(t, r.Track(k))
+	r.track(k)
 	r.quiet()
 	c.control("advance", map[string]any{"slots": 160})
 	if x := r.wait(1)[0]; x.End != broadcast.Finalized || x.Signature != again.Signature() || x.Hash != k.Hash() {

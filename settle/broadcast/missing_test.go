@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/internal/await"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
 	"blockdesk/market"
@@ -68,7 +69,7 @@ func TestMissing(t *testing.T) {
 				height = k.LastValid()
 			}
 			b.await(k, m, height, time.Now().UnixNano())
-			time.Sleep(c.after)
+			await.Pass(t, c.after)
 			if list := b.results(); len(list) != 0 {
 				t.Errorf("%s: too early: %+v", name, list)
 			}
@@ -77,7 +78,7 @@ func TestMissing(t *testing.T) {
 					t.Errorf("%s: doubtful: %+v", name, list)
 				}
 			}
-			time.Sleep(90 * time.Second)
+			await.Pass(t, 90*time.Second)
 			r := b.one()
 			want := broadcast.Result{Claim: 1, Kind: k.Kind(), Hash: k.Hash(), End: c.want, Error: r.Error}
 			if c.landed {
@@ -104,7 +105,7 @@ func TestMissingTooOld(t *testing.T) {
 		found, m := b.forge(3, 100)
 		b.world.land(m, startSlot, false)
 		b.await(found, m, 0, long)
-		time.Sleep(10 * time.Minute)
+		await.Pass(t, 10*time.Minute)
 		if r := b.one(); r.Claim != 3 || r.End != broadcast.Finalized {
 			t.Errorf("told %+v", r)
 		}
@@ -120,7 +121,7 @@ func TestMissingTooOld(t *testing.T) {
 		for _, u := range b.world.nodes {
 			u.set(faults{first: 1})
 		}
-		time.Sleep(time.Minute)
+		await.Pass(t, time.Minute)
 		ends := map[market.ClaimID]broadcast.End{}
 		for _, r := range b.results() {
 			ends[r.Claim] = r.End
@@ -137,14 +138,14 @@ func TestKeptTooOld(t *testing.T) {
 	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
 		k, _ := b.forge(1, 10)
 		b.world.fate = func(*made) fate { return fate{lost: true} }
-		time.Sleep(broadcast.HistoryFor + time.Second)
+		await.Pass(t, broadcast.HistoryFor+time.Second)
 		b.track(k)
-		time.Sleep(time.Minute)
+		await.Pass(t, time.Minute)
 		if list := b.Doubtful(1); len(list) != 1 || list[0].Word != broadcast.WordTooOld || !list[0].Past || len(b.results()) != 0 {
 			t.Errorf("%+v, told %+v", list, b.results())
 		}
 		b.world.nodes[0].set(faults{first: k.LastValid() - 151})
-		time.Sleep(time.Minute)
+		await.Pass(t, time.Minute)
 		if r := b.one(); r.End != broadcast.Expired {
 			t.Errorf("%+v", r)
 		}
@@ -167,7 +168,7 @@ func TestHistory(t *testing.T) {
 			k, m := b.forgeKind(c.kind, 1, 100)
 			b.crowd(m.reference, c.crowd)
 			b.track(k)
-			time.Sleep(2 * time.Minute)
+			await.Pass(t, 2*time.Minute)
 			s, waits := b.State(k.Signature())
 			if waits != (c.word != "") || s.Word != c.word {
 				t.Errorf("%s: waits %v, %+v", name, waits, s)
@@ -182,12 +183,12 @@ func TestHistory(t *testing.T) {
 		delete(b.world.made, stranger.signature) // listed, and not to be had
 		b.world.mu.Unlock()
 		b.track(k)
-		time.Sleep(2 * time.Minute)
+		await.Pass(t, 2*time.Minute)
 		if s, _ := b.State(k.Signature()); s.Word != broadcast.WordUnread {
 			t.Errorf("%+v", s)
 		}
 		b.world.add(stranger)
-		time.Sleep(10 * time.Second)
+		await.Pass(t, 10*time.Second)
 		if r := b.one(); r.End != broadcast.Expired {
 			t.Errorf("%+v", r)
 		}
@@ -211,7 +212,7 @@ func TestHistoryByFeePayer(t *testing.T) {
 			b.world.add(&made{raw: k.Bytes(), lastValid: k.LastValid(), reference: binding.Reference(1)})
 			b.crowd(binding.Reference(1), broadcast.MaxHistory+1)
 			b.track(k)
-			time.Sleep(2 * time.Minute)
+			await.Pass(t, 2*time.Minute)
 			if _, still := b.State(k.Signature()); still != waits {
 				t.Errorf("fee payer %d: waits %v", payer, still)
 			}
@@ -227,12 +228,12 @@ func TestHistoryQuorum(t *testing.T) {
 		b.world.nodes[0].set(faults{mute: true})
 		b.world.nodes[2].set(faults{mute: true})
 		b.track(k)
-		time.Sleep(2 * time.Minute)
+		await.Pass(t, 2*time.Minute)
 		if s, _ := b.State(k.Signature()); s.Word != broadcast.WordNodesDown {
 			t.Errorf("%+v", s)
 		}
 		b.world.nodes[2].set(faults{})
-		time.Sleep(10 * time.Second)
+		await.Pass(t, 10*time.Second)
 		if r := b.one(); r.End != broadcast.Expired {
 			t.Errorf("%+v", r)
 		}
@@ -244,9 +245,9 @@ func TestFoundOld(t *testing.T) {
 	inBubble(t, 2, broadcast.Options{}, func(t *testing.T, b *bench) {
 		k, m := b.forge(1, 100)
 		b.world.land(m, startSlot, false)
-		time.Sleep((recent + 50) * slotTime)
+		await.Pass(t, (recent+50)*slotTime)
 		b.await(k, m, 0, time.Now().UnixNano())
-		time.Sleep(10 * time.Second)
+		await.Pass(t, 10*time.Second)
 		if r := b.one(); r.End != broadcast.Finalized || r.Slot != m.slot {
 			t.Errorf("%+v", r)
 		}
@@ -262,7 +263,7 @@ func TestListed(t *testing.T) {
 		listed := *m
 		b.world.land(&listed, startSlot+5, false) // in the history alone
 		b.track(k)
-		time.Sleep(3 * time.Minute)
+		await.Pass(t, 3*time.Minute)
 		if s, ok := b.State(k.Signature()); !ok || s.Word != broadcast.WordLanding {
 			t.Errorf("%v %+v", ok, s)
 		}
@@ -277,14 +278,14 @@ func TestUpgrade(t *testing.T) {
 		for n := range 50 {
 			k, m := b.forge(market.ClaimID(n+1), 150)
 			b.await(k, m, 0, time.Now().UnixNano())
-			time.Sleep(time.Duration(n) * 37 * time.Millisecond)
+			await.Pass(t, time.Duration(n)*37*time.Millisecond)
 			b.track(k)
-			time.Sleep(time.Second)
+			await.Pass(t, time.Second)
 			if s, ok := b.State(k.Signature()); !ok || s.LastValid != k.LastValid() {
 				t.Errorf("%v %+v, and it lives to %d", ok, s, k.LastValid())
 			}
 		}
-		time.Sleep(time.Minute)
+		await.Pass(t, time.Minute)
 		list := b.results()
 		for _, r := range list {
 			if r.End != broadcast.Finalized {
@@ -297,18 +298,6 @@ func TestUpgrade(t *testing.T) {
 	})
 }
 
-// until waits for something that the counts show.
-func (b *bench) until(shown func(broadcast.Stats) bool) {
-	b.t.Helper()
-	for range 10_000 {
-		if shown(b.Stats()) {
-			return
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	b.t.Fatalf("%+v", b.Stats())
-}
-
 // TestBytesLate: bytes that come when all is over, or nearly so.
 func TestBytesLate(t *testing.T) {
 	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
@@ -317,22 +306,22 @@ func TestBytesLate(t *testing.T) {
 		b.await(k, m, k.LastValid(), time.Now().UnixNano())
 		refused := errors.New("refused")
 		b.refuse = func(broadcast.Result) error { return refused }
-		b.until(func(s broadcast.Stats) bool { return s.Past == 1 }) // it is being examined
+		await.Equal(t, "transactions under examination", 1, func() int { return b.Stats().Past })
 		b.track(k)
-		time.Sleep(time.Second)
+		await.Pass(t, time.Second)
 		if s := b.Stats(); s.Past > 1 || s.Tracked != 1 {
 			t.Errorf("%+v", s)
 		}
-		time.Sleep(time.Minute)
+		await.Pass(t, time.Minute)
 		sends := len(b.world.sendsOf(k.Signature()))
 		if list := b.results(); len(list) == 0 || list[0].End != broadcast.Expired || b.Stats().Past != 0 {
 			t.Errorf("%+v, %+v", list, b.Stats())
 		}
 		lost, m := b.forge(2, 30)
 		b.await(lost, m, lost.LastValid(), time.Now().UnixNano())
-		b.until(func(s broadcast.Stats) bool { return s.Telling == 2 })
+		await.Equal(t, "ends that are being told", 2, func() int { return b.Stats().Telling })
 		b.track(lost) // it has ended, and that is not taken yet
-		time.Sleep(20 * time.Second)
+		await.Pass(t, 20*time.Second)
 		if n := len(b.world.sends); n != sends {
 			t.Errorf("sent %d times, then %d", sends, n)
 		}
@@ -356,13 +345,13 @@ func TestGiveUp(t *testing.T) {
 		b.track(k)
 		refused("its blockhash lives", k.Hash())
 		b.world.nodes[0].set(faults{mute: true})
-		time.Sleep(2 * time.Minute)
+		await.Pass(t, 2*time.Minute)
 		if s, _ := b.State(k.Signature()); s.Word != broadcast.WordNodesDown || !s.Past || s.Stands {
 			t.Errorf("%+v", s)
 		}
 		refused("a node is down", k.Hash())
 		b.world.nodes[0].set(faults{})
-		time.Sleep(time.Minute)
+		await.Pass(t, time.Minute)
 		refused("another message", solana.Hash{1})
 		if list := b.Doubtful(9); len(list) != 1 || !list[0].Stands || b.Standing() != 1 {
 			t.Errorf("%+v", list)
@@ -373,7 +362,7 @@ func TestGiveUp(t *testing.T) {
 		}
 		sends := len(b.world.sendsOf(k.Signature()))
 		refused("given up", k.Hash())
-		time.Sleep(time.Minute)
+		await.Pass(t, time.Minute)
 		stats := b.Stats()
 		if len(b.results()) != 0 || stats.Tracked != 0 || stats.Past != 0 || stats.GivenUp != 1 || b.Standing() != 0 || len(b.world.sendsOf(k.Signature())) != sends {
 			t.Errorf("told %+v, %+v", b.results(), stats)
@@ -382,7 +371,7 @@ func TestGiveUp(t *testing.T) {
 		b.world.named[m.reference] = nil
 		b.world.mu.Unlock()
 		b.track(k)
-		time.Sleep(time.Minute)
+		await.Pass(t, time.Minute)
 		if r := b.one(); r.End != broadcast.Expired {
 			t.Errorf("%+v", r)
 		}

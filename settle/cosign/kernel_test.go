@@ -48,6 +48,6 @@ func TestHardenProcess(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 	if dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); err != nil || dumpable == 0 {
-		t.Skipf("this process is not dumpable either (%d, %v): the test proves nothing", dumpable, err)
+		t.Skipf("skipped: this process is not dumpable either (%d, %v): the test proves nothing", dumpable, err)
 	}
 }

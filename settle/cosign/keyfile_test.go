@@ -146,10 +146,10 @@ func TestKeyFileKinds(t *testing.T) {
 		t.Errorf("a device: %v", err)
 	}
 	if os.Geteuid() != 0 {
-		t.Skip("a file of another user is made by root only")
+		t.Skip("skipped: a file of another user is made by root only")
 	}
 	if err := os.Chown(at("key"), 54321, -1); err != nil {
-		t.Skipf("root may not give a file away here: %v", err)
+		t.Skipf("skipped: root may not give a file away here: %v", err)
 	}
 	if _, err := OpenKeyFile(at("key")); !errors.Is(err, ErrKeyFile) {
 		t.Errorf("another user's: %v", err)

@@ -118,8 +118,8 @@ function fail(backend, response) {
   switch (backend.faults.node) {
     case '503':
       return plain(response, 503, 'Service Unavailable\n', { 'retry-after': '1' });
-    case 'hang':
-      return undefined; // no answer until the caller gives up or the node is up
+    case 'hang': // no answer until the caller gives up or the node is up
+      return backend.node.holdUp(response);
     default:
       return response.destroy();
   }

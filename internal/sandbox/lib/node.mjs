@@ -50,6 +50,8 @@ export class Node {
     this.timer = new Timer(this.chain, options.slotMs);
     this.server = createServer({ methods, controls, node: this, faults: this.faults });
     this.refusal = null;
+    /** Requests that get no answer. @type {Set<import('node:http').ServerResponse>} */
+    this.hung = new Set();
     /** @type {(() => void) | null} */
     this.deferred = null;
     this.saver = null;
@@ -93,10 +95,14 @@ export class Node {
 
   /** @param {'up' | '503' | 'reset' | 'hang'} mode */
   setMode(mode) {
-    const hung = this.faults.node === 'hang';
     this.faults.node = mode;
-    // Nobody will answer those that wait.
-    if (hung && mode !== 'hang') this.deferred = () => this.server.closeAllConnections();
+    if (mode !== 'hang') for (const response of this.hung) response.destroy(); // nobody will answer them
+  }
+
+  /** Leaves a request without an answer until the node does something else than hang. */
+  holdUp(response) {
+    this.hung.add(response);
+    response.on('close', () => this.hung.delete(response));
   }
 
   /** Closes the port, as a dead node would, and opens it again after forMs. */

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/sandbox"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
@@ -41,7 +42,7 @@ func Start(t testing.TB, o sandbox.Options) *Chain {
 	// A cleanup still talks to it: it ends by Stop, and not with the test's context.
 	node, err := sandbox.Start(context.WithoutCancel(t.Context()), o)
 	if errors.Is(err, sandbox.ErrUnavailable) {
-		t.Skip("skipped: ", err)
+		runtest.Missing(t, err.Error(), "make sandbox (needs Node 20 and npm)")
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -31,9 +31,7 @@ test('time: advance, pause, resume, set', async (t) => {
   const time = await c.call('getBlockTime', slot + 40);
   assert.ok(time >= 2000000000 && time < 2000000100, `${time}`);
   await c.call('sandbox_resume');
-  for (const end = Date.now() + 5000; await c.call('getSlot', { commitment: 'processed' }) < slot + 60;) {
-    assert.ok(Date.now() < end, 'slots do not pass');
-  }
+  while (await c.call('getSlot', { commitment: 'processed' }) < slot + 60); // Go's test of this ends a hang
   await assert.rejects(c.call('sandbox_advance', { slots: 100001 }), code(-32602));
   await assert.rejects(c.call('sandbox_advance', { slots: -1 }), code(-32602));
   await assert.rejects(c.call('sandbox_advance', 5), code(-32602));
@@ -178,16 +176,15 @@ test('a node that is down, in each way', async (t) => {
   await assert.rejects(ask(AbortSignal.timeout(100)), { name: 'TimeoutError' });
   await c.call('sandbox_setNode', { mode: 'up' });
   assert.equal((await ask()).status, 200);
-  await c.call('sandbox_setNode', { mode: 'refuse', forMs: 150 });
+  await c.call('sandbox_setNode', { mode: 'refuse', forMs: 1000 });
   let refusals = 0;
-  for (const end = Date.now() + 5000; ;) {
+  for (;;) { // Go's test of this ends a hang
     try {
       await ask();
       break;
     } catch {
       refusals++;
     }
-    assert.ok(Date.now() < end, 'the port stays closed');
     await new Promise((resolve) => { setTimeout(resolve, 10); });
   }
   assert.ok(refusals > 0);

@@ -23,7 +23,7 @@ func TestRealAnswers(t *testing.T) {
 	}
 	files, err := filepath.Glob(filepath.Join(root, "solana", "cpmm", "tx_*.json"))
 	if err != nil || len(files) == 0 {
-		t.Skipf("no real transactions (set BLOCKDESK_TESTDATA): %v", err)
+		t.Skipf("skipped: no recorded transactions here (set BLOCKDESK_TESTDATA): %v", err)
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)

@@ -143,7 +143,7 @@ func TestRealAccounts(t *testing.T) {
 	read := func(name string) (owner solana.Address, data []byte) {
 		b, err := os.ReadFile(filepath.Join(root, "solana", name))
 		if err != nil {
-			t.Skipf("no real accounts (set BLOCKDESK_TESTDATA): %v", err)
+			t.Skipf("skipped: no recorded accounts here (set BLOCKDESK_TESTDATA): %v", err)
 		}
 		type value struct {
 			Data  []string `json:"data"`

@@ -27,7 +27,7 @@ func testdata(t *testing.T, pattern string) []string {
 		t.Fatal(err)
 	}
 	if len(files) == 0 {
-		t.Skipf("no real transactions: %s is absent (set BLOCKDESK_TESTDATA)", filepath.Join("solana", pattern))
+		t.Skipf("skipped: no recorded transactions here: %s is absent (set BLOCKDESK_TESTDATA)", filepath.Join("solana", pattern))
 	}
 	return files
 }
