@@ -1,6 +1,7 @@
 package settle_test
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -8,17 +9,32 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/await"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
+	"blockdesk/settle"
 	"blockdesk/settle/proof"
 )
+
+// searchedNode counts the looks into the whole history, which only audits have.
+type searchedNode struct {
+	settle.Node
+	searches atomic.Int64
+}
+
+func (n *searchedNode) Statuses(ctx context.Context, list []solana.Signature, search bool) ([]rpc.Status, uint64, error) {
+	if search {
+		defer n.searches.Add(1)
+	}
+	return n.Node.Statuses(ctx, list, search)
+}
 
 // TestAuditWaits: money that has come too late by an old journal is not listed as
 // due while the delivery that it has bought may still land, over a restart too; it
 // is once that cannot land any more.
 func TestAuditWaits(t *testing.T) {
-	c := startChain(t, 200*time.Millisecond)
+	c := startChain(t)
 	disk := vfs.FS(vfs.NewMem())
 	l := begin(t, c, lifeOptions{fs: disk, dir: "data"}).open()
 	w := c.wallet(0)
@@ -27,14 +43,16 @@ func TestAuditWaits(t *testing.T) {
 	l.end()
 	backup := copyOf(t, whole(disk))
 	l = begin(t, c, lifeOptions{fs: disk, dir: "data"}).ready()
+	c.control("pause", nil)
 	paid := c.send(w.fill(t, p.Raw))
-	l.await("the payment", func() bool {
+	c.control("dropSends", map[string]any{"count": 1_000_000}) // before the payment is final
+	c.control("resume", nil)
+	await.True(l.t, "the payment", func() bool {
 		_, known, err := c.client.Transaction(t.Context(), paid, rpc.Finalized)
 		return known && err == nil
 	})
-	c.control("dropSends", map[string]any{"count": 1_000_000})
 	r := &proof.Request{Ticket: 1, Tranche: 1, Signature: paid}
-	l.await("a delivery", func() bool {
+	await.True(l.t, "a delivery", func() bool {
 		_, err := l.settle.Verify(t.Context(), r)
 		c.must(err)
 		_, signed, err := l.settle.Delivery(claim.ID)
@@ -46,18 +64,23 @@ func TestAuditWaits(t *testing.T) {
 	clock := new(atomic.Int64)
 	clock.Store(int64(3 * time.Hour))
 	due := func() int { return len(l.settle.RefundsDue(solana.Signature{}, 10)) }
+	node := new(searchedNode)
 	for range 2 {
-		l = begin(t, c, lifeOptions{fs: disk, dir: "data", clock: clock})
-		l.await("a verdict", func() bool {
+		l = begin(t, c, lifeOptions{fs: disk, dir: "data", clock: clock, node: func(n settle.Node) settle.Node {
+			node.Node = n
+			return node
+		}})
+		await.True(l.t, "a verdict", func() bool {
 			v, err := l.settle.Verify(t.Context(), r)
 			return err == nil && v.Payment != nil
 		})
-		for range 50 {
+		from := node.searches.Load()
+		await.True(t, "two more audits", func() bool {
 			if n := due(); n != 0 {
 				t.Fatalf("%d due while the delivery may land", n)
 			}
-			time.Sleep(10 * time.Millisecond)
-		}
+			return node.searches.Load() >= from+3
+		})
 		if state := l.claim(claim.ID).State; state != rfq.ClaimRefundDue {
 			t.Fatalf("state %d", state)
 		}
@@ -67,7 +90,8 @@ func TestAuditWaits(t *testing.T) {
 		l.end()
 	}
 	l = begin(t, c, lifeOptions{fs: disk, dir: "data", clock: clock})
-	l.advancing("a refund", func() bool { return due() == 1 })
+	l.expire()
+	await.Equal(t, "refunds that are due", 1, due)
 	if list := l.strays(); len(list) != 0 {
 		t.Errorf("strays %+v", list)
 	}

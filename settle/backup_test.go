@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/await"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 	"blockdesk/settle"
@@ -41,7 +42,7 @@ func apart(journal, store vfs.FS) map[string]vfs.FS {
 // the old journal, with or without the old store, nothing is delivered twice, and
 // the claim ends as it did.
 func TestOldBackupDelivers(t *testing.T) {
-	c := startChain(t, 50*time.Millisecond)
+	c := startChain(t)
 	disk, desk := vfs.FS(vfs.NewMem()), &hookedDesk{}
 	desk.before = func(r rfq.Request) error {
 		if r.Kind() == rfq.KindBeginDelivery {
@@ -63,7 +64,7 @@ func TestOldBackupDelivers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			signer := newHookedSigner(t, c)
 			l := begin(t, c, lifeOptions{fs: copyOf(t, folders), dir: "data", signer: signer}).ready()
-			l.advancing("its end", func() bool { return l.claim(claim.ID).State == rfq.ClaimSettled })
+			l.expiring("its end", func() bool { return l.claim(claim.ID).State == rfq.ClaimSettled })
 			l.delivered(claim, 0)
 			if n, now := signer.calls.Load(), l.claim(claim.ID); n != 0 || now.Proof != proof {
 				t.Errorf("%d signatures; settled by %x, not %x", n, now.Proof, proof)
@@ -80,7 +81,7 @@ func TestOldBackupDelivers(t *testing.T) {
 // desk had promised it. What was signed is found; where the claim has ended
 // meanwhile, a person is told.
 func TestLostPromise(t *testing.T) {
-	c := startChain(t, 50*time.Millisecond)
+	c := startChain(t)
 	disk := vfs.FS(vfs.NewMem())
 	l := begin(t, c, lifeOptions{fs: disk, dir: "data"}).open()
 	w := c.wallet(0)
@@ -105,7 +106,7 @@ func TestLostPromise(t *testing.T) {
 		clock.Store(int64(700 * time.Second))
 		l := begin(t, c, lifeOptions{fs: copyOf(t, apart(backup, disk)), dir: "data", clock: clock})
 		l.becomes(claim.ID, rfq.ClaimExpired)
-		l.await("a stray", func() bool { return len(l.strays()) == 1 })
+		await.True(l.t, "a stray", func() bool { return len(l.strays()) == 1 })
 		x := l.strays()[0]
 		if x.Claim != claim.ID || x.Reason != "settled_unbooked" || x.Signature != got.Signature {
 			t.Errorf("%+v", x)
@@ -121,7 +122,7 @@ func TestLostPromise(t *testing.T) {
 // proves its payment again when it is too late for it. The money is owed by the
 // books, and was paid in tokens: a person decides.
 func TestDeliveredRefundDue(t *testing.T) {
-	c := startChain(t, 50*time.Millisecond)
+	c := startChain(t)
 	disk := vfs.FS(vfs.NewMem())
 	l := begin(t, c, lifeOptions{fs: disk, dir: "data"}).open()
 	w := c.wallet(0)
@@ -143,14 +144,14 @@ func TestDeliveredRefundDue(t *testing.T) {
 			l := begin(t, c, lifeOptions{fs: disk, dir: "data", clock: clock})
 			if name == "the journal old" { // the watch has passed it
 				r := &proof.Request{Ticket: 1, Tranche: 1, Signature: signatureOf(t, w.fill(t, p.Raw))}
-				l.await("a verdict", func() bool {
+				await.True(l.t, "a verdict", func() bool {
 					_, err := l.settle.Verify(t.Context(), r)
 					return err == nil
 				})
 			}
 			l.becomes(claim.ID, rfq.ClaimRefundDue)
 			for range 2 { // and after a restart
-				l.await("a stray and no refund", func() bool { return len(l.strays()) == 1 && len(l.settle.RefundsDue(solana.Signature{}, 10)) == 0 })
+				await.True(l.t, "a stray and no refund", func() bool { return len(l.strays()) == 1 && len(l.settle.RefundsDue(solana.Signature{}, 10)) == 0 })
 				if x := l.strays()[0]; x.Signature != delivery || x.Reason != "delivered_refund_due" || x.Claim != claim.ID {
 					t.Errorf("%+v", x)
 				}

@@ -2,7 +2,6 @@ package settle_test
 
 import (
 	"testing"
-	"time"
 
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
@@ -11,7 +10,7 @@ import (
 
 // BenchmarkPackage is a claim's first package: built and on disk.
 func BenchmarkPackage(b *testing.B) {
-	c := startChain(b, 50*time.Millisecond)
+	c := startChain(b)
 	l := begin(b, c, lifeOptions{}).open()
 	w := c.wallet(0)
 	for b.Loop() {
@@ -25,7 +24,7 @@ func BenchmarkPackage(b *testing.B) {
 // BenchmarkSubmit is a submission from the taker's signature to the desk's, both
 // on disk, with the simulation on a local chain.
 func BenchmarkSubmit(b *testing.B) {
-	c := startChain(b, 50*time.Millisecond)
+	c := startChain(b)
 	l := begin(b, c, lifeOptions{}).open()
 	w := c.wallet(0)
 	for b.Loop() {
@@ -42,7 +41,7 @@ func BenchmarkSubmit(b *testing.B) {
 
 // BenchmarkReady is what every claim's request asks first.
 func BenchmarkReady(b *testing.B) {
-	c := startChain(b, 50*time.Millisecond)
+	c := startChain(b)
 	l := begin(b, c, lifeOptions{}).open()
 	for b.Loop() {
 		if err := l.settle.Ready(); err != nil {

@@ -14,8 +14,12 @@ import (
 	"blockdesk/market"
 )
 
-// patience is how long a test waits for what must happen.
-const patience = 60 * time.Second
+const (
+	slotTime = 25 * time.Millisecond
+	// blockhashLife is so long that nothing expires but where a test lets as many
+	// slots pass.
+	blockhashLife = 5000
+)
 
 // chain is a real Solana runtime. It finalizes after two slots.
 type chain struct {
@@ -38,9 +42,11 @@ type wallet struct {
 
 // startChain starts one whose slots pass by themselves, or skips the test with
 // the reason.
-func startChain(t testing.TB, slot time.Duration) *chain {
+func startChain(t testing.TB) *chain {
 	t.Helper()
-	local := sandboxtest.Start(t, sandbox.Options{SlotTime: slot, ConfirmSlots: 1, FinalizeSlots: 2, Seed: t.Name(), Wallets: 12})
+	local := sandboxtest.Start(t, sandbox.Options{
+		SlotTime: slotTime, BlockhashSlots: blockhashLife, ConfirmSlots: 1, FinalizeSlots: 2, Seed: t.Name(), Wallets: 12,
+	})
 	c := &chain{t: t, local: local, client: local.Client(rpc.Options{}), mints: map[string]solana.Address{}, programs: map[string]solana.Address{}}
 	var err error
 	c.began, err = c.client.Slot(t.Context(), rpc.Processed)
@@ -90,10 +96,12 @@ func (c *chain) control(method string, params map[string]any) {
 	c.local.Control(method, params)
 }
 
-// advance lets slots pass at once.
+// advance lets slots pass at once, and next to no time.
 func (c *chain) advance(slots int) {
 	c.t.Helper()
+	c.control("setSlotMs", map[string]any{"slotMs": 1})
 	c.local.Advance(slots)
+	c.control("setSlotMs", map[string]any{"slotMs": slotTime.Milliseconds()})
 }
 
 // fill returns the transaction with the wallet's signature in its slot.

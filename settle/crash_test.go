@@ -7,11 +7,11 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/await"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 	"blockdesk/settle"
@@ -33,7 +33,7 @@ type saga struct {
 	stubborn bool
 	// lossy: once the payment is on the chain, all sends are lost until blockhashes
 	// have died for the first time.
-	lossy           bool
+	lossy, losing   bool
 	before          holdings
 	modular, atomic *rfq.Claim
 	paid            solana.Signature
@@ -50,7 +50,7 @@ func (s *saga) who() map[string]solana.Address {
 // the buyer take both claims.
 func newSaga(t testing.TB, seed uint64) *saga {
 	t.Helper()
-	c := startChain(t, 20*time.Millisecond)
+	c := startChain(t)
 	w := c.wallet(0)
 	s := &saga{t: t, c: c, w: w, rng: rand.New(rand.NewPCG(seed, seed)), disk: vfs.NewCrashableMem()}
 	s.stubborn = s.rng.IntN(2) == 0
@@ -77,25 +77,42 @@ func (s *saga) live(d *doom) (ended bool) {
 		}()
 	}
 	gone := func() bool { return d != nil && d.isDead() }
-	for start, jumped := time.Now(), time.Now(); ; time.Sleep(2 * time.Millisecond) {
+	const dead, over = "dead", "over"
+	how := await.Value(s.t, "the end of the saga", func() string {
 		s.act(gone)
 		switch {
 		case gone():
-			s.crash()
-			return false
+			return dead
 		case s.over():
-			s.settledRight()
-			s.l.end()
-			return true
-		case time.Since(start) > patience:
-			s.t.Fatalf("seed's saga does not end: modular is %d, atomic %d; died %v, steps %v", s.l.claim(s.modular.ID).State,
-				s.l.claim(s.atomic.ID).State, s.died, s.steps)
-		case time.Since(jumped) > pace: // what is lost is lost
-			s.c.advance(200)
-			s.c.control("heal", nil)
-			jumped = time.Now()
+			return over
+		case s.allLost():
+			s.l.expire()
+			s.heal()
+		case s.l.expireMissing():
+			s.heal()
 		}
+		return fmt.Sprintf("modular is %d, atomic %d; died %v; %+v", s.l.claim(s.modular.ID).State, s.l.claim(s.atomic.ID).State,
+			s.died, s.l.settle.Health().Tracker)
+	}, func(how string) bool { return how == dead || how == over })
+	if how == dead {
+		s.crash()
+		return false
 	}
+	s.settledRight()
+	s.l.end()
+	return true
+}
+
+// heal ends the loss of sends: blockhashes have died.
+func (s *saga) heal() {
+	s.c.control("heal", nil)
+	s.losing = false
+}
+
+// allLost reports whether both transactions are out and their sends are lost.
+func (s *saga) allLost() bool {
+	t := s.l.settle.Health().Tracker
+	return s.losing && s.submitted && s.l.claim(s.modular.ID).State == rfq.ClaimDelivering && t.Tracked > 0 && t.Sends >= uint64(t.Tracked)
 }
 
 // act does what the buyer has left to do. A service that dies under it has not
@@ -115,6 +132,7 @@ func (s *saga) act(gone func() bool) {
 			s.paid = signatureOf(s.t, raw)
 			if s.lossy {
 				s.c.control("dropSends", map[string]any{"count": 1_000_000})
+				s.losing = true
 			}
 		}
 	}
@@ -198,9 +216,6 @@ func (s *saga) settledRight() {
 		s.t.Logf("died %v, steps %v", s.died, s.steps)
 	}
 }
-
-// pace is how often blockhashes die in a saga: what is well has ended before.
-const pace = 600 * time.Millisecond
 
 // dryRun tells the steps of an undisturbed saga.
 func dryRun(t testing.TB, lossy bool) []string {

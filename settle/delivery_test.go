@@ -7,6 +7,7 @@ import (
 
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/await"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 	"blockdesk/settle"
@@ -25,7 +26,7 @@ func (l *life) payFor(ticket market.TicketID, w wallet) *rfq.Claim {
 // stuck waits until the claim is listed, and returns it.
 func (l *life) stuck(id market.ClaimID, problem string) (found settle.Stuck) {
 	l.t.Helper()
-	l.await("stuck: "+problem, func() bool {
+	await.True(l.t, "stuck: "+problem, func() bool {
 		list := l.settle.Stuck(id-1, 1)
 		if len(list) != 1 || list[0].Claim.ID != id || list[0].Problem != problem {
 			return false
@@ -54,7 +55,7 @@ func impatient(o *settle.Options) { o.StuckAfter = 300 * time.Millisecond }
 // TestDeliveryWaits: what a simulation shows to fail is not signed; the claim is
 // listed with the cause, and delivered when that is gone.
 func TestDeliveryWaits(t *testing.T) {
-	c := startChain(t, 50*time.Millisecond)
+	c := startChain(t)
 	signer := newHookedSigner(t, c)
 	l := begin(t, c, lifeOptions{signer: signer, change: impatient}).open()
 	for problem, spoil := range map[string]func(w wallet) (undo func()){
@@ -88,7 +89,7 @@ func TestDeliveryWaits(t *testing.T) {
 // TestDeliveryFailsOnChain: one that landed and failed is made again, with
 // another message; only one delivers.
 func TestDeliveryFailsOnChain(t *testing.T) {
-	c := startChain(t, 50*time.Millisecond)
+	c := startChain(t)
 	signer := newHookedSigner(t, c)
 	l := begin(t, c, lifeOptions{signer: signer}).open()
 	w := c.wallet(0)
@@ -101,7 +102,7 @@ func TestDeliveryFailsOnChain(t *testing.T) {
 		return nil
 	})
 	claim := l.payFor(2, w)
-	l.await("a failure", func() bool { return l.settle.Counts().Lapsed == 1 })
+	await.True(l.t, "a failure", func() bool { return l.settle.Counts().Lapsed == 1 })
 	c.control("heal", nil)
 	c.setTokens(c.desk, "92C", was.Load())
 	l.delivered(claim, 0)
@@ -114,9 +115,10 @@ func TestDeliveryFailsOnChain(t *testing.T) {
 // TestDeliveryTries: after MaxDeliveryTries signatures nothing more is signed; a
 // person gives the claim up, and its money is due.
 func TestDeliveryTries(t *testing.T) {
-	c := startChain(t, 20*time.Millisecond)
+	c := startChain(t)
 	signer, desk := newHookedSigner(t, c), &hookedDesk{}
-	l := begin(t, c, lifeOptions{signer: signer, desk: func(d settle.Desk) settle.Desk { desk.Desk = d; return desk }}).open()
+	clock := new(atomic.Int64)
+	l := begin(t, c, lifeOptions{clock: clock, signer: signer, desk: func(d settle.Desk) settle.Desk { desk.Desk = d; return desk }}).open()
 	w := c.wallet(0)
 	var was atomic.Uint64
 	signer.on(func(cosign.Job) error {
@@ -134,15 +136,21 @@ func TestDeliveryTries(t *testing.T) {
 	if s.Tries != settle.MaxDeliveryTries || signer.calls.Load() != settle.MaxDeliveryTries || s.Signature == (solana.Signature{}) {
 		t.Errorf("%d tries, %d signatures", s.Tries, signer.calls.Load())
 	}
-	time.Sleep(500 * time.Millisecond)
-	if n := signer.calls.Load(); n != settle.MaxDeliveryTries {
-		t.Errorf("%d signatures after the last try", n)
+	// While two others are delivered the claim is due again, too.
+	signer.on(func(cosign.Job) error { return nil })
+	for range 2 {
+		clock.Add(int64(time.Second))
+		l.becomes(l.payFor(2, c.wallet(1)).ID, rfq.ClaimSettled)
+	}
+	if n := signer.calls.Load(); n != settle.MaxDeliveryTries+2 {
+		t.Errorf("%d signatures after the last try", n-settle.MaxDeliveryTries-2)
 	}
 	result, err := l.settle.Abandon(settle.Act{Name: "ann"}, claim.ID)
 	if err != nil || result.Reason != 0 || result.Claim.State != rfq.ClaimRefundDue {
 		t.Fatalf("%+v, %v", result, err)
 	}
-	l.await("its refund", func() bool {
+	l.expire() // else the audit waits for what may still land
+	await.True(l.t, "its refund", func() bool {
 		due := l.settle.RefundsDue([64]byte{}, 2)
 		_, stuck, _ := l.settle.Attention()
 		return len(due) == 1 && due[0].Claim == claim.ID && due[0].Why == event.ReasonUndeliverable && stuck == 0
@@ -155,7 +163,7 @@ func TestDeliveryTries(t *testing.T) {
 // TestDeliverySignerAway: a delivery that was promised and not signed lapses when
 // it could not land any more, and another one is made.
 func TestDeliverySignerAway(t *testing.T) {
-	c := startChain(t, 50*time.Millisecond)
+	c := startChain(t)
 	signer := newHookedSigner(t, c)
 	l := begin(t, c, lifeOptions{signer: signer, change: impatient}).open()
 	signer.on(func(cosign.Job) error { return errAway })
@@ -167,6 +175,6 @@ func TestDeliverySignerAway(t *testing.T) {
 		t.Errorf("given up while a delivery may be out: %+v, %v", result, err)
 	}
 	signer.on(func(cosign.Job) error { return nil })
-	l.advancing("the lapse", func() bool { return l.settle.Counts().Lapsed >= 1 })
+	l.expiring("the lapse", func() bool { return l.settle.Counts().Lapsed >= 1 })
 	l.delivered(claim, 0)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/await"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
@@ -42,7 +43,7 @@ var chainFaults = []chainFault{
 // TestChainFaults: whatever the node does for a while, both ways come to their
 // end, once, and each atom is where it belongs.
 func TestChainFaults(t *testing.T) {
-	c := startChain(t, 50*time.Millisecond)
+	c := startChain(t)
 	l := begin(t, c, lifeOptions{}).open()
 	for i, f := range chainFaults {
 		t.Run(f.name, func(t *testing.T) { f.run(t, l, i) })
@@ -66,10 +67,8 @@ func (f *chainFault) run(t *testing.T, l *life, i int) {
 		})
 		defer heal.Stop()
 	}
-	l.await("a submission", func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		defer cancel()
-		_, err := l.settle.Submit(ctx, atomic.ID, w.address, submission(w.fill(t, p.Raw)))
+	await.True(l.t, "a submission", func() bool {
+		_, err := l.settle.Submit(t.Context(), atomic.ID, w.address, submission(w.fill(t, p.Raw)))
 		if err != nil && !errors.Is(err, settle.ErrChain) {
 			t.Fatal(err)
 		}
@@ -93,7 +92,7 @@ func (f *chainFault) run(t *testing.T, l *life, i int) {
 // TestChainDown: nothing is signed and nothing promised while the chain cannot be
 // asked.
 func TestChainDown(t *testing.T) {
-	c := startChain(t, 50*time.Millisecond)
+	c := startChain(t)
 	signer := newHookedSigner(t, c)
 	l := begin(t, c, lifeOptions{signer: signer}).open()
 	w := c.wallet(0)
@@ -113,7 +112,7 @@ func TestChainDown(t *testing.T) {
 	}
 	l.pack(unpacked, 0) // its blockhash is kept, too
 	c.control("heal", nil)
-	l.await("the chain's return", func() bool {
+	await.True(l.t, "the chain's return", func() bool {
 		_, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw)))
 		return err == nil
 	})
@@ -122,11 +121,11 @@ func TestChainDown(t *testing.T) {
 
 // TestHealth: what the gateway and the operator see.
 func TestHealth(t *testing.T) {
-	c := startChain(t, 50*time.Millisecond)
+	c := startChain(t)
 	l := begin(t, c, lifeOptions{}).open()
 	claim := l.payFor(1, c.wallet(0))
 	l.becomes(claim.ID, rfq.ClaimSettled)
-	l.await("an end that is counted", func() bool { // after it is told
+	await.True(l.t, "an end that is counted", func() bool { // after it is told
 		h := l.settle.Health()
 		return h.Working == 0 && h.Tracker.Finalized == 1 && l.settle.Counts().Settled == 1
 	})
@@ -142,7 +141,7 @@ func TestHealth(t *testing.T) {
 // TestFollowerNeverWaits: with a node that answers nothing and more paid claims
 // than workers, the engine's ring is read on; all is delivered when it is back.
 func TestFollowerNeverWaits(t *testing.T) {
-	c := startChain(t, 50*time.Millisecond)
+	c := startChain(t)
 	l := begin(t, c, lifeOptions{change: func(o *settle.Options) { o.Deliverers = 2 }}).open()
 	w := c.wallet(0)
 	c.control("setNode", map[string]any{"mode": "hang"})
@@ -154,15 +153,18 @@ func TestFollowerNeverWaits(t *testing.T) {
 			Claim: last.ID, Rail: market.RailUSDC, Signature: [64]byte{7, n}, Payer: w.address, Amount: last.Terms.Payment, Slot: 1,
 		})
 	}
-	l.await("all claims in the table", func() bool { return l.settle.Health().Working == claims })
-	for _, lag := range l.eng.Stats().Consumers {
-		if lag.Name == "settle" && lag.Events != 0 {
-			t.Errorf("%d events wait", lag.Events)
+	await.True(l.t, "all claims in the table", func() bool { return l.settle.Health().Working == claims })
+	await.True(t, "the end of the engine's ring", func() bool {
+		for _, lag := range l.eng.Stats().Consumers {
+			if lag.Name == "settle" {
+				return lag.Events == 0
+			}
 		}
-	}
+		return false
+	})
 	c.control("heal", nil)
 	// An end that is booked again is counted again; what was delivered is not.
-	l.await("all deliveries", func() bool { return l.settle.Counts().Settled >= claims && l.settle.Health().Working == 0 })
+	await.True(l.t, "all deliveries", func() bool { return l.settle.Counts().Settled >= claims && l.settle.Health().Working == 0 })
 	if n := l.settle.Counts().Delivered; n != claims {
 		t.Errorf("%d deliveries were signed", n)
 	}

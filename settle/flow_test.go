@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
-	"time"
 
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/await"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
 	"blockdesk/market"
@@ -26,7 +26,7 @@ var accountSizes = map[string]int{"SLUSD": tokenAccount, "92C": token2022Account
 // TestAtomic: both rails, both token programs, both fee payers. What has moved is
 // what the claim says, to the atom.
 func TestAtomic(t *testing.T) {
-	c := startChain(t, 50*time.Millisecond)
+	c := startChain(t)
 	l := begin(t, c, lifeOptions{}).open()
 	i := 0
 	for _, rail := range []market.Rail{market.RailUSDC, market.RailSOL} {
@@ -95,7 +95,7 @@ func reconcile(t testing.TB, got, want map[string]int64) {
 
 // TestModular: paid by the wallet alone, proved, delivered; told by nobody, too.
 func TestModular(t *testing.T) {
-	c := startChain(t, 50*time.Millisecond)
+	c := startChain(t)
 	l := begin(t, c, lifeOptions{}).open()
 	i := 0
 	for _, rail := range []market.Rail{market.RailUSDC, market.RailSOL} {
@@ -144,7 +144,7 @@ func modularFlow(t *testing.T, l *life, w wallet, ticket market.TicketID, rail m
 // verified has a payment proved.
 func (l *life) verified(claim *rfq.Claim, paid solana.Signature) {
 	l.t.Helper()
-	l.await("a verdict", func() bool {
+	await.True(l.t, "a verdict", func() bool {
 		v, err := l.settle.Verify(l.t.Context(), &proof.Request{Ticket: claim.Terms.Ticket, Tranche: 1, Signature: paid})
 		if err != nil {
 			l.t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/await"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
 	"blockdesk/internal/solana/rpc"
@@ -176,13 +177,7 @@ var guards = []guarded{
 		return w
 	}},
 	{name: "a blockhash near its end", want: settle.ClaimExpired, lost: true, spoil: func(l *life, _ wallet) func() {
-		before, err := l.client.Blockhash(l.t.Context())
-		l.chain.must(err)
-		l.chain.advance(145)
-		l.await("a newer blockhash", func() bool {
-			b, err := l.client.Blockhash(l.t.Context())
-			return err == nil && b.LastValidBlockHeight >= before.LastValidBlockHeight+145
-		})
+		l.advance(blockhashLife - settle.MinLife + 1)
 		return func() {}
 	}},
 }
@@ -190,7 +185,7 @@ var guards = []guarded{
 // TestGuards: each guard refuses by its word; no signature is made, and the claim
 // can still be settled when the cause is gone.
 func TestGuards(t *testing.T) {
-	c := startChain(t, 50*time.Millisecond)
+	c := startChain(t)
 	signer := newHookedSigner(t, c)
 	l := begin(t, c, lifeOptions{signer: signer}).open()
 	for _, g := range guards {
@@ -236,7 +231,7 @@ func (g *guarded) run(t *testing.T, l *life, signer *hookedSigner) {
 	if g.lost {
 		return
 	}
-	l.await("a submission once the cause is gone", func() bool {
+	await.True(l.t, "a submission once the cause is gone", func() bool {
 		_, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw)))
 		if err != nil && !errors.Is(err, settle.ErrNotReady) { // a survey may end that began before
 			t.Fatal(err)
@@ -263,7 +258,7 @@ func (d *shownDesk) View() *rfq.View {
 // refused, and so is one whose pair is not shown; no signature is made. The engine
 // lets no pair change its mint while anything of it is promised.
 func TestOtherBase(t *testing.T) {
-	c := startChain(t, 50*time.Millisecond)
+	c := startChain(t)
 	shown := new(shownDesk)
 	signer := newHookedSigner(t, c)
 	l := begin(t, c, lifeOptions{signer: signer, desk: func(d settle.Desk) settle.Desk {
@@ -304,7 +299,7 @@ func TestOtherBase(t *testing.T) {
 
 // TestUnknownBuild: what has no atomic build cannot be submitted.
 func TestUnknownBuild(t *testing.T) {
-	c := startChain(t, 50*time.Millisecond)
+	c := startChain(t)
 	l := begin(t, c, lifeOptions{}).open()
 	w := c.wallet(0)
 	modular := l.take(rfq.Modular, 1, market.RailUSDC, w)
@@ -322,7 +317,7 @@ func TestUnknownBuild(t *testing.T) {
 
 // TestClaimExpired: a claim whose time is up gets no package and no signature.
 func TestClaimExpired(t *testing.T) {
-	c := startChain(t, 50*time.Millisecond)
+	c := startChain(t)
 	clock := new(atomic.Int64)
 	l := begin(t, c, lifeOptions{clock: clock}).open()
 	w := c.wallet(0)
@@ -347,7 +342,7 @@ func TestClaimExpired(t *testing.T) {
 // TestSubmitAtOnce: many submit one build at the same time, in both forms: the
 // desk signs once, and all get the same answer.
 func TestSubmitAtOnce(t *testing.T) {
-	c := startChain(t, 50*time.Millisecond)
+	c := startChain(t)
 	signer := newHookedSigner(t, c)
 	l := begin(t, c, lifeOptions{signer: signer}).open()
 	w := c.wallet(0)

@@ -11,6 +11,7 @@ import (
 
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
 	"blockdesk/internal/solana/rpc"
@@ -323,7 +324,7 @@ func TestRunEnds(t *testing.T) {
 	} {
 		s, _, d, _ := grounded(t)
 		d.view = nil
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), runtest.Patience)
 		if c.end == nil {
 			time.AfterFunc(20*time.Millisecond, cancel)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"blockdesk/engine/rfq"
@@ -45,11 +46,13 @@ func TestRecallGoesOn(t *testing.T) {
 	if s.tracker, err = broadcast.New(broadcast.Options{}, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if err := s.recall(ctx); err != nil {
-		t.Fatal(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if err := s.recall(ctx); err != nil {
+			t.Fatal(err)
+		}
+	})
 	if n := s.tracker.Stats().Tracked; n != 1 || len(s.unpromised) != 1 || s.unpromised[0] != 1 {
 		t.Errorf("%d are tracked, left is %v", n, s.unpromised)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/await"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
 	"blockdesk/internal/solana/rpc"
@@ -55,7 +56,7 @@ func (l *life) doubtful() []settle.Doubtful {
 func beginDoubtful(t *testing.T, clock *atomic.Int64, desk func(settle.Desk) settle.Desk) (*life, *doubtfulNode, settle.Act) {
 	t.Helper()
 	node := new(doubtfulNode)
-	l := begin(t, startChain(t, 50*time.Millisecond), lifeOptions{clock: clock, desk: desk, node: func(n settle.Node) settle.Node {
+	l := begin(t, startChain(t), lifeOptions{clock: clock, desk: desk, node: func(n settle.Node) settle.Node {
 		node.Node = n
 		return node
 	}}).open()
@@ -91,8 +92,8 @@ func TestReleaseAtomic(t *testing.T) {
 	got, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw)))
 	c.must(err)
 	refused("it may land", claim.ID)
-	c.advance(200)
-	l.await("doubt", func() bool { return len(l.doubtful()) == 1 })
+	l.expire()
+	await.True(l.t, "doubt", func() bool { return len(l.doubtful()) == 1 })
 	d := l.doubtful()[0]
 	if d.Claim.ID != claim.ID || d.Word != broadcast.WordHistoryLong || d.Signature != got.Signature || d.Since == 0 {
 		t.Errorf("%+v", d)
@@ -110,7 +111,7 @@ func TestReleaseAtomic(t *testing.T) {
 	if _, err := l.settle.Release(t.Context(), ann, claim.ID); !errors.Is(err, errAway) {
 		t.Fatalf("the desk is away: %v", err)
 	}
-	l.await("doubt again", func() bool { return len(l.doubtful()) == 1 })
+	await.True(l.t, "doubt again", func() bool { return len(l.doubtful()) == 1 })
 	result, err := l.settle.Release(t.Context(), ann, claim.ID)
 	if err != nil || result.Reason != 0 || result.Claim.State != rfq.ClaimReleased {
 		t.Fatalf("%+v, %v", result, err)
@@ -132,10 +133,10 @@ func TestReleaseDelivery(t *testing.T) {
 	c.control("dropSends", map[string]any{"count": 1_000_000})
 	l.must(&rfq.ProvePayment{Claim: claim.ID, Rail: market.RailUSDC, Signature: [64]byte{7}, Payer: w.address, Amount: claim.Terms.Payment, Slot: 1})
 	l.becomes(claim.ID, rfq.ClaimDelivering)
-	l.await("its signature", func() bool { _, ok, err := l.settle.Delivery(claim.ID); return ok && err == nil })
+	await.True(l.t, "its signature", func() bool { _, ok, err := l.settle.Delivery(claim.ID); return ok && err == nil })
 	clock.Store(int64(broadcast.HistoryFor + time.Hour))
-	c.advance(200)
-	l.await("doubt", func() bool { return len(l.doubtful()) == 1 })
+	l.expire()
+	await.True(l.t, "doubt", func() bool { return len(l.doubtful()) == 1 })
 	if d := l.doubtful()[0]; d.Claim.ID != claim.ID || d.Word != broadcast.WordTooOld {
 		t.Errorf("%+v", d)
 	}

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/await"
 	"blockdesk/market"
 	"blockdesk/settle"
 	"blockdesk/settle/cosign"
@@ -51,7 +51,7 @@ func failing(left *atomic.Int64) error {
 // TestResumePromise: a submission that ended after the desk's promise goes on
 // when it comes again, whatever cut it off, even where a guard would trip now.
 func TestResumePromise(t *testing.T) {
-	c := startChain(t, 50*time.Millisecond)
+	c := startChain(t)
 	signer, desk := newHookedSigner(t, c), &hookedDesk{}
 	l := begin(t, c, lifeOptions{signer: signer, desk: func(d settle.Desk) settle.Desk { desk.Desk = d; return desk }}).open()
 	var lost, away atomic.Int64
@@ -94,7 +94,7 @@ func TestResumePromise(t *testing.T) {
 // TestPromiseLapses: a promise that nobody comes back for is given back once its
 // transaction can never land, and no signature exists.
 func TestPromiseLapses(t *testing.T) {
-	c := startChain(t, 50*time.Millisecond)
+	c := startChain(t)
 	signer := newHookedSigner(t, c)
 	l := begin(t, c, lifeOptions{signer: signer}).open()
 	signer.on(func(cosign.Job) error { return errAway })
@@ -104,11 +104,11 @@ func TestPromiseLapses(t *testing.T) {
 	if _, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw))); !errors.Is(err, settle.ErrSigner) {
 		t.Fatal(err)
 	}
-	time.Sleep(100 * time.Millisecond)
+	l.tracks()
 	if state := l.claim(claim.ID).State; state != rfq.ClaimCosigned {
 		t.Fatalf("the claim is %d while its blockhash lives", state)
 	}
-	c.advance(200)
+	l.expire()
 	l.becomes(claim.ID, rfq.ClaimReleased)
 	signer.on(func(cosign.Job) error { return nil })
 	_, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw)))
@@ -127,7 +127,7 @@ func TestPromiseLapses(t *testing.T) {
 // TestReleased: a signed transaction that never landed is given back, and the
 // submission's answer stays, with what has become of it.
 func TestReleased(t *testing.T) {
-	c := startChain(t, 50*time.Millisecond)
+	c := startChain(t)
 	l := begin(t, c, lifeOptions{}).open()
 	w := c.wallet(0)
 	for _, end := range []settle.Stage{settle.Expired, settle.Failed} {
@@ -139,15 +139,17 @@ func TestReleased(t *testing.T) {
 				c.control("dropSends", map[string]any{"count": 1_000_000})
 			} else {
 				c.control("delayLanding", map[string]any{"slots": 4})
+				c.control("pause", nil)
 			}
 			got, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw)))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if end == settle.Expired {
-				c.advance(200)
+				l.expire()
 			} else {
 				c.setTokens(w.address, "USDC", 1) // before it lands
+				c.control("resume", nil)
 			}
 			l.becomes(claim.ID, rfq.ClaimReleased)
 			c.control("heal", nil)
@@ -166,7 +168,7 @@ func TestReleased(t *testing.T) {
 // TestStartTakesUp: what the recovered machine remembers is taken up, and refunds
 // that are due are listed, without any event.
 func TestStartTakesUp(t *testing.T) {
-	c := startChain(t, 50*time.Millisecond)
+	c := startChain(t)
 	dir := t.TempDir()
 	signer := newHookedSigner(t, c)
 	signer.on(func(cosign.Job) error { return errAway })
@@ -183,7 +185,7 @@ func TestStartTakesUp(t *testing.T) {
 	if len(due) != 1 || due[0].Signature != [64]byte{7, 1} || due[0].Why != event.ReasonClaimState {
 		t.Fatalf("due: %+v", due)
 	}
-	l.advancing("its end", func() bool { return l.claim(claim.ID).State == rfq.ClaimSettled })
+	l.expiring("its end", func() bool { return l.claim(claim.ID).State == rfq.ClaimSettled })
 	if got := c.tokens(w.address, "SLUSD"); got != claim.Terms.Base {
 		t.Errorf("%d atoms were delivered, %d bought", got, claim.Terms.Base)
 	}
@@ -193,13 +195,13 @@ func TestStartTakesUp(t *testing.T) {
 	if err != nil || result.Reason != 0 {
 		t.Fatalf("%+v, %v", result, err)
 	}
-	l.await("nothing due", func() bool { return len(l.settle.RefundsDue([64]byte{}, 10)) == 0 })
+	await.True(l.t, "nothing due", func() bool { return len(l.settle.RefundsDue([64]byte{}, 10)) == 0 })
 }
 
 // TestImpatientCaller: who goes away after the promise does not keep the desk from
 // signing; who goes away before it has not asked.
 func TestImpatientCaller(t *testing.T) {
-	c := startChain(t, 50*time.Millisecond)
+	c := startChain(t)
 	signer := newHookedSigner(t, c)
 	l := begin(t, c, lifeOptions{signer: signer}).open()
 	w := c.wallet(0)

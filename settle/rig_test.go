@@ -20,6 +20,8 @@ import (
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/httpgw/desk"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
 	"blockdesk/internal/solana/rpc"
@@ -42,16 +44,19 @@ type life struct {
 	dir   string
 	doom  *doom // nil: nothing breaks but the chain
 
-	journal        *persist.Store
-	deskKV, kv     *persist.KV
-	eng            *engine.Engine
-	desk           *desk.Desk
-	client         *rpc.Client
-	store          *store.Store
-	settle         *settle.Settle
-	begun          bool
-	stopSettle     context.CancelFunc
-	stopRest       context.CancelFunc
+	journal    *persist.Store
+	deskKV, kv *persist.KV
+	eng        *engine.Engine
+	desk       *desk.Desk
+	client     *rpc.Client
+	store      *store.Store
+	settle     *settle.Settle
+	begun      bool
+	stopSettle context.CancelFunc
+	stopRest   context.CancelFunc
+	// expired counts calls of expire, and expiredAt is when the last was.
+	expired        int
+	expiredAt      time.Time
 	settled, ended sync.WaitGroup
 }
 
@@ -95,14 +100,14 @@ func begin(t testing.TB, c *chain, o lifeOptions) *life {
 	})
 	c.must(err)
 	door := &submitter{}
-	l.desk, err = desk.New(desk.Options{Timeout: 10 * time.Second, Failed: door.failed, Now: now}, door, l.deskKV)
+	l.desk, err = desk.New(desk.Options{Timeout: runtest.Patience, Failed: door.failed, Now: now}, door, l.deskKV)
 	c.must(err)
 	replica, err := l.journal.Recover(l.desk.Cursor(), func(events []event.Event) { c.must(l.desk.Replay(events)) })
 	c.must(err)
 	c.must(l.desk.Start(replica.State.Desk().Board(), replica.State.Seq()))
 	l.client, err = rpc.New(rpc.Options{
 		Upstreams: []rpc.Upstream{{Name: "sandbox", URL: c.local.URL()}}, HedgeAfter: -1,
-		Timeout: 4 * time.Second, AttemptTimeout: 2 * time.Second, BlockhashEvery: 20 * time.Millisecond, ProbeEvery: 100 * time.Millisecond,
+		Timeout: runtest.Patience, AttemptTimeout: runtest.Patience, BlockhashEvery: 20 * time.Millisecond, ProbeEvery: 100 * time.Millisecond,
 	})
 	c.must(err)
 	l.store, err = store.Open(o.doom.kv(l.kv))
@@ -116,6 +121,7 @@ func begin(t testing.TB, c *chain, o lifeOptions) *life {
 	so := settle.Options{
 		Budget: build.Budget{Units: 200_000, MicroLamports: 1000}, SyncBuilds: true, RetryFirst: 50 * time.Millisecond,
 		RetryMost: 200 * time.Millisecond, RefreshEvery: 30 * time.Millisecond, Now: now, Logger: quiet,
+		SignTimeout: runtest.Patience, BlockhashLife: blockhashLife,
 		Broadcast: broadcast.Options{ResendEvery: 50 * time.Millisecond, PollEvery: 10 * time.Millisecond},
 		Payments:  settle.Payments{WatchEvery: 50 * time.Millisecond, Retry: 10 * time.Millisecond},
 	}
@@ -273,18 +279,8 @@ func (l *life) open() *life {
 // ready waits until packages can be built.
 func (l *life) ready() *life {
 	l.t.Helper()
-	l.await("ready", func() bool { return l.settle.Ready() == nil })
+	await.True(l.t, "ready", func() bool { return l.settle.Ready() == nil })
 	return l
-}
-
-// await waits until cond holds.
-func (l *life) await(what string, cond func() bool) {
-	l.t.Helper()
-	for end := time.Now().Add(patience); !cond(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			l.t.Fatalf("never came: %s; ready: %v", what, l.settle.Ready())
-		}
-	}
 }
 
 // take reserves the smallest fill of a ticket.
@@ -317,7 +313,7 @@ func (l *life) claim(id market.ClaimID) *rfq.Claim {
 func (l *life) becomes(id market.ClaimID, state rfq.ClaimState) *rfq.Claim {
 	l.t.Helper()
 	var c *rfq.Claim
-	l.await("a claim's state", func() bool {
+	await.True(l.t, "a claim's state", func() bool {
 		c = l.claim(id)
 		return c.State == state
 	})
@@ -345,15 +341,52 @@ func addressOf(key ed25519.PrivateKey) solana.Address {
 	return solana.Address(key.Public().(ed25519.PublicKey))
 }
 
-// advancing waits until cond holds, while blockhashes die quickly.
-func (l *life) advancing(what string, cond func() bool) {
+// advance lets slots pass at once, and waits until the service builds on a blockhash
+// that is as much newer.
+func (l *life) advance(slots int) {
 	l.t.Helper()
-	jumped := time.Now()
-	l.await(what, func() bool {
-		if time.Since(jumped) > 300*time.Millisecond {
-			l.chain.advance(200)
-			jumped = time.Now()
-		}
+	before, err := l.client.Blockhash(l.t.Context())
+	l.chain.must(err)
+	l.chain.advance(slots)
+	await.True(l.t, "a newer blockhash", func() bool {
+		b, err := l.client.Blockhash(l.t.Context())
+		return err == nil && b.LastValidBlockHeight >= before.LastValidBlockHeight+uint64(slots)
+	})
+}
+
+// expire lets all blockhashes of now die, and those that the tracker has guessed.
+func (l *life) expire() {
+	l.t.Helper()
+	l.advance(blockhashLife + 200)
+	l.expired, l.expiredAt = l.expired+1, time.Now()
+}
+
+// expireMissing calls expire where the tracker waits for a transaction whose bytes are
+// not there, and reports whether it has. The tracker gets time to see each end: twice
+// as long as for the one before.
+func (l *life) expireMissing() bool {
+	l.t.Helper()
+	if l.settle.Health().Tracker.Missing == 0 || time.Since(l.expiredAt) < 50*time.Millisecond<<l.expired {
+		return false
+	}
+	l.expire()
+	return true
+}
+
+// expiring waits until cond holds, while what cannot land any more expires.
+func (l *life) expiring(what string, cond func() bool) {
+	l.t.Helper()
+	await.True(l.t, what, func() bool {
+		l.expireMissing()
 		return cond()
 	})
+}
+
+// tracks waits until the tracker has looked after its transactions in three more
+// slots.
+func (l *life) tracks() {
+	l.t.Helper()
+	slot := func() uint64 { return l.settle.Health().Tracker.Position.Slot }
+	from := await.Value(l.t, "a look of the tracker", slot, func(s uint64) bool { return s > 0 })
+	await.True(l.t, "three more looks of the tracker", func() bool { return slot() >= from+3 })
 }

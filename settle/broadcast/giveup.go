@@ -53,8 +53,6 @@ func (t *Tracker) GiveUp(claim market.ClaimID, hash solana.Hash) (State, error) 
 	t.stats.GivenUp++
 	// Whoever has the entry in hand, or finds it in a channel, drops it by this.
 	e.result.End = Expired
-	delete(t.byKey, e.key)
-	delete(t.bySignature, e.signature)
-	delete(t.bySignature, e.own)
+	t.forget(e)
 	return s, nil
 }

@@ -114,6 +114,8 @@ type Stats struct {
 	// them past their last block by some node's word, Telling of them ended and
 	// not taken yet.
 	Tracked, Landed, Past, Telling int
+	// Missing are those of the tracked whose bytes are not there.
+	Missing int
 	// Since the start.
 	Sends, SendErrors, Finalized, Failed, Expired, GivenUp uint64
 	// Position is what was told last as finalized.

@@ -166,7 +166,5 @@ func (t *Tracker) tell(ctx context.Context, e *entry) {
 		return
 	}
 	t.stats.Telling--
-	delete(t.byKey, e.key)
-	delete(t.bySignature, e.signature)
-	delete(t.bySignature, e.own)
+	t.forget(e)
 }

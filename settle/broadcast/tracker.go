@@ -96,6 +96,9 @@ func (t *Tracker) Track(k store.Kept) error {
 			return err
 		}
 	}
+	if known {
+		t.stats.Missing--
+	}
 	e.raw, e.lastValid, e.madeAt = k.Bytes(), k.LastValid(), k.SignedAt()
 	t.queues[byHeight].set(e, int64(min(k.LastValid(), maxHeight)))
 	e.own, e.named, e.guessed = k.Signature(), named, false
@@ -136,6 +139,7 @@ func (t *Tracker) Await(m Missing) error {
 	if err := t.add(e); err != nil {
 		return err
 	}
+	t.stats.Missing++
 	if e.guessed = m.LastValid == 0; e.guessed {
 		t.doubt(e) // the nodes are asked how far they are
 		return nil
@@ -155,6 +159,16 @@ func (t *Tracker) add(e *entry) error {
 	e.since = t.now()
 	t.byKey[e.key] = e
 	return nil
+}
+
+// forget drops an entry that nothing more is to be done for. The caller holds mu.
+func (t *Tracker) forget(e *entry) {
+	if e.raw == nil {
+		t.stats.Missing--
+	}
+	delete(t.byKey, e.key)
+	delete(t.bySignature, e.signature)
+	delete(t.bySignature, e.own)
 }
 
 func (t *Tracker) now() time.Time { return t.options.Now() }
