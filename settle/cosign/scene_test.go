@@ -4,10 +4,10 @@ import (
 	"context"
 	"crypto/ed25519"
 	"testing"
-	"time"
 
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
 	"blockdesk/internal/solana/token"
@@ -180,7 +180,7 @@ func signedBy(t testing.TB, a Authorized, s Signer) Signed {
 }
 
 func testContext(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -56,7 +56,7 @@ func options(t testing.TB) ServerOptions {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return ServerOptions{
-		Path: filepath.Join(dir, "s"), Record: filepath.Join(dir, "r"), Signer: desk(), Timeout: 10 * time.Second,
+		Path: filepath.Join(dir, "s"), Record: filepath.Join(dir, "r"), Signer: desk(), Timeout: runtest.Patience,
 		Now: func() time.Time { return time.Unix(1_700_000_000, 0) },
 	}
 }
@@ -75,7 +75,7 @@ func start(t testing.TB, o ServerOptions) *service {
 
 func dialled(t testing.TB, path string) *SocketSigner {
 	t.Helper()
-	s, err := Dial(path, SocketOptions{Timeout: 10 * time.Second})
+	s, err := Dial(path, SocketOptions{Timeout: runtest.Patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func ask(t testing.TB, path string, request []byte) []byte {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(10 * time.Second))
+	c.SetDeadline(time.Now().Add(runtest.Patience))
 	if _, err := c.Write(request); err != nil {
 		t.Fatal(err)
 	}
