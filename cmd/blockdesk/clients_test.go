@@ -13,9 +13,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"blockdesk/bench/server"
+	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/internal/sandbox"
 )
@@ -196,9 +196,12 @@ func TestIndependentWebSocketClient(t *testing.T) {
 	s := startProgram(t, testConfig(t, ""))
 	client := follow(t, s, "follow.mjs", testSymbol+","+otherSymbol, "--disturb", "500")
 	a, b := newTrader(traderA, 1), newTrader(traderB, 2)
-	for range 2 {
+	for run := range 2 {
 		connectAll(t, s.Addresses.FIX, a, b)
-		tradeFor(2*time.Second, a, b)
+		tradeUntil(t, "updates that the client has taken", func() bool {
+			c := client.counts(t)
+			return c.Epochs == run+1 && c.Updates >= 50*(run+1) && c.Trades >= 5*(run+1)
+		}, a, b)
 		a.disconnect()
 		b.disconnect()
 		if err := errors.Join(a.broken(), b.broken(), client.broken(), s.Kill()); err != nil {
@@ -209,14 +212,17 @@ func TestIndependentWebSocketClient(t *testing.T) {
 		}
 	}
 	connectAll(t, s.Addresses.FIX, a, b)
-	tradeFor(time.Second, a, b)
+	tradeUntil(t, "updates of the third run", func() bool {
+		c := client.counts(t)
+		return c.Epochs == 3 && c.Updates >= 100 && c.Trades >= 10
+	}, a, b)
 	a.disconnect()
 	b.disconnect()
-	c := client.finish(t)
 	// A run that has seen nothing proves nothing: it must have traded, come back
 	// by resume and by a new epoch, and met REST.
-	if c.Updates < 100 || c.Trades < 10 || c.Heartbeats < 2 || c.Epochs != 3 || c.Connections < 3 || c.Resumed < 4 ||
-		c.DepthCompared < 4 {
-		t.Fatalf("the client has seen too little: %+v", c)
-	}
+	await.Value(t, "a client that has seen enough", func() *followed { return client.counts(t) }, func(c *followed) bool {
+		return c.Updates >= 100 && c.Trades >= 10 && c.Heartbeats >= 2 && c.Epochs == 3 && c.Connections >= 3 && c.Resumed >= 4 &&
+			c.DepthCompared >= 4
+	})
+	client.finish(t)
 }

@@ -12,11 +12,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"blockdesk/bench/server"
 	"blockdesk/fixgw"
-	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 )
 
@@ -141,10 +139,4 @@ func metric(t *testing.T, s *server.Server, name string) float64 {
 	}
 	t.Fatalf("/metrics has no %s", name)
 	return 0
-}
-
-// eventually is await.True, for callers that do not call it themselves yet.
-func eventually(t *testing.T, _ time.Duration, what string, ready func() bool) {
-	t.Helper()
-	await.True(t, what, ready)
 }

@@ -42,6 +42,10 @@ func TestMirrorFollowsTheChain(t *testing.T) {
 	}
 	client, book := r.overFIX()
 	r.follows(r.now() + 5)
+	for _, f := range followers {
+		await.Value(t, f.name+" to see enough", func() *followed { return f.counts(t) }, (*followed).mirrorEnough)
+	}
+	await.True(t, "updates over FIX", func() bool { return book.updates() >= 3 })
 	r.rest()
 	r.m.book.orders = nil
 	r.m.book.fill(r.m.rng)

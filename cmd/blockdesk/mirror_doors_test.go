@@ -88,6 +88,13 @@ func (b *fixBook) levels(kind string) [][2]string {
 	return out
 }
 
+// updates returns how many have come.
+func (b *fixBook) updates() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.moved
+}
+
 // overFIX subscribes to the mirrored book as to any.
 func (r *mirrorRig) overFIX() (*fixclient.Client, *fixBook) {
 	r.t.Helper()
@@ -118,8 +125,8 @@ func (r *mirrorRig) checkFIX(client *fixclient.Client, b *fixBook, want *mirrore
 	await.True(r.t, "the same book over FIX", func() bool {
 		return slices.Equal(b.levels("0"), want.Bids) && slices.Equal(b.levels("1"), want.Asks)
 	})
-	if b.moved < 3 {
-		r.t.Errorf("only %d updates over FIX", b.moved)
+	if moved := b.updates(); moved < 3 {
+		r.t.Errorf("only %d updates over FIX", moved)
 	}
 	for i, c := range []struct{ symbol, status, reason string }{
 		{"SLUSD/USDC", "8", "NOT_MATCHED"},
@@ -355,6 +362,12 @@ func overWebSocket(t *testing.T, r *mirrorRig) []*follower {
 	}
 }
 
+// mirrorEnough reports whether a follower of the mirror has met REST often enough, and
+// has taken enough updates.
+func (c *followed) mirrorEnough() bool {
+	return c.DepthCompared >= 4 && c.TradesCompared >= 4 && c.Updates >= 20
+}
+
 // checkFollowers ends them, and holds what they have seen to the ledger.
 func checkFollowers(t *testing.T, list []*follower, tapes map[string]*tape) {
 	t.Helper()
@@ -365,7 +378,7 @@ func checkFollowers(t *testing.T, list []*follower, tapes map[string]*tape) {
 				t.Errorf("%s: %d trades of %s, done were %d, or they differ", f.name, got.Trades, symbol, len(of.trades))
 			}
 		}
-		if c.DepthCompared < 4 || c.TradesCompared < 4 || c.Updates < 20 {
+		if !c.mirrorEnough() {
 			t.Errorf("%s has seen too little: %+v", f.name, c)
 		}
 	}

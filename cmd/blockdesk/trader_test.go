@@ -490,20 +490,3 @@ func reported(more int, traders ...*trader) (enough func() bool) {
 		return true
 	}
 }
-
-// tradeFor lets all traders trade for a time, or until their lines break.
-func tradeFor(d time.Duration, traders ...*trader) {
-	stop := make(chan struct{})
-	timer := time.AfterFunc(d, func() {
-		close(stop)
-		for _, tr := range traders {
-			tr.changed.Broadcast()
-		}
-	})
-	defer timer.Stop()
-	var all sync.WaitGroup
-	for _, tr := range traders {
-		all.Go(func() { tr.trade(stop) })
-	}
-	all.Wait()
-}

@@ -3,7 +3,8 @@
 //
 //   node live.mjs BASE SYMBOL
 //
-// It says when it follows, and ends when its standard input does. The last line is JSON with the counts;
+// It says when it follows. Each line of its standard input has it print the counts so far, as JSON. It ends
+// when its standard input does. The last line is JSON with the counts;
 // the exit code is 0 only where both books are those of REST.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
@@ -59,7 +60,7 @@ while (!Object.values(feeds).every((feed) => feed.whole)) await sleep(20);
 console.log('following');
 
 let ended = false;
-process.stdin.on('end', () => (ended = true)).resume();
+process.stdin.on('data', () => console.log(JSON.stringify(counts))).on('end', () => (ended = true));
 for (let turn = 0; !ended; turn++) {
   await sleep(breakEvery);
   const way = ['ws', 'sse'][turn % 2];
