@@ -18,6 +18,7 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/market"
+	"blockdesk/persist/kv"
 )
 
 // Engine is what the gateway needs of the engine.
@@ -48,7 +49,7 @@ type MarketData interface {
 type Gateway struct {
 	options     Options
 	engine      Engine
-	store       Store
+	store       kv.Store
 	doors       Doors
 	hooks       claimHooks // set before Replay and Run
 	instruments *market.Instruments
@@ -127,7 +128,7 @@ type Stats struct {
 }
 
 // New opens the socket and reads the store. Close it, or Run it.
-func New(o Options, e Engine, store Store, doors Doors, instruments *market.Instruments) (*Gateway, error) {
+func New(o Options, e Engine, store kv.Store, doors Doors, instruments *market.Instruments) (*Gateway, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}

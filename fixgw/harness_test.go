@@ -26,6 +26,7 @@ import (
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/market"
+	"blockdesk/persist/kv"
 )
 
 // testInstruments: SLUSD/USDC has a tick of 0.0001 and a lot of 0.01; 92C/SLUSD
@@ -94,7 +95,7 @@ type desk struct {
 	set     *market.Instruments
 	journal *memJournal
 	store   *memStore
-	disk    Store // in the place of store, where a test has one
+	disk    kv.Store // in the place of store, where a test has one
 
 	replica *engine.Replica // the engine's own: to be read when it has stopped
 	engine  *engine.Engine
@@ -164,7 +165,7 @@ func (d *desk) start() {
 	d.t.Helper()
 	replica := engine.NewReplica(engine.StateOptions{MaxOrders: 100_000})
 	d.replica, d.md, d.views, d.offers = replica, engine.NewMarketData(), &views{}, &offers{}
-	store := Store(d.store)
+	store := kv.Store(d.store)
 	if d.disk != nil {
 		store = d.disk
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sort"
 	"sync"
+
+	"blockdesk/persist/kv"
 )
 
 // memStore is a Store in memory that can lose what was not synced.
@@ -60,7 +62,7 @@ func (s *memStore) between(lo, hi []byte) []string {
 	return s.keys[from:max(from, to)]
 }
 
-func (s *memStore) Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error {
+func (s *memStore) Commit(fill kv.Fill, sync bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fail != nil {

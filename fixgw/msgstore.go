@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+
+	"blockdesk/persist/kv"
 )
 
 // messageStore keeps one session's sequence numbers and sent messages: it is
@@ -36,7 +38,7 @@ import (
 // crash before it loses a suffix, as above: the numbers are reserved, and the
 // reports behind the position are made again. A resend commits what waits first.
 type messageStore struct {
-	store   Store
+	store   kv.Store
 	session uint16
 	keep    uint64 // messages kept, by number
 	reserve uint64 // numbers reserved at a time
@@ -121,7 +123,7 @@ func newMessageStore() *messageStore {
 
 // open reads what the store has of the session. Before that quickfix may ask for
 // the creation time, and for nothing else. Once.
-func (s *messageStore) open(store Store, session uint16, o *Options) error {
+func (s *messageStore) open(store kv.Store, session uint16, o *Options) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.store, s.session, s.created = store, session, o.Now().UnixNano()

@@ -14,6 +14,7 @@ import (
 
 	"blockdesk/internal/await"
 	"blockdesk/market"
+	"blockdesk/persist/kv"
 )
 
 func storeOptions(change func(*Options)) *Options {
@@ -25,7 +26,7 @@ func storeOptions(change func(*Options)) *Options {
 	return &o
 }
 
-func openStore(t testing.TB, store Store, o *Options) *messageStore {
+func openStore(t testing.TB, store kv.Store, o *Options) *messageStore {
 	t.Helper()
 	s, err := openedMessageStore(store, 1, o)
 	if err != nil {
@@ -358,7 +359,7 @@ func TestKeptTypes(t *testing.T) {
 	}
 }
 
-func openedMessageStore(store Store, session uint16, o *Options) (*messageStore, error) {
+func openedMessageStore(store kv.Store, session uint16, o *Options) (*messageStore, error) {
 	s := newMessageStore()
 	return s, s.open(store, session, o)
 }

@@ -30,6 +30,7 @@ import (
 	"blockdesk/internal/runtest"
 	"blockdesk/market"
 	"blockdesk/persist"
+	"blockdesk/persist/kv"
 )
 
 // soakEnv is how TestSoak runs: a duration, a number of sessions and a seed, such
@@ -520,7 +521,7 @@ func (d *crashDisk) Scan(lo, hi []byte, f func(key, value []byte) bool) error {
 	return d.kv.Scan(lo, hi, f)
 }
 
-func (d *crashDisk) Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error {
+func (d *crashDisk) Commit(fill kv.Fill, sync bool) error {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if d.dead {

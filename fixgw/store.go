@@ -7,23 +7,8 @@ import (
 	"fmt"
 
 	"blockdesk/market"
+	"blockdesk/persist/kv"
 )
-
-// Store is the gateway's own durable map. persist.KV has it. All methods may be
-// called from any goroutine.
-//
-// Commits are kept in their order: whatever a crash loses is a suffix of them.
-// A commit with sync true makes itself and everything before it safe.
-type Store interface {
-	// Get returns a copy of the value.
-	Get(key []byte) (value []byte, ok bool, err error)
-	// Scan calls f for each key in [lo, hi), ascending, until f returns false.
-	// It holds no lock that Commit takes. key and value are valid during f.
-	Scan(lo, hi []byte, f func(key, value []byte) bool) error
-	// Commit applies what fill asks for as one atomic step. set and deleteRange
-	// copy what they are given.
-	Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error
-}
 
 // The keys of the store. Numbers are big-endian, so that a scan sees them in
 // their order.
@@ -123,7 +108,7 @@ func after(key []byte) []byte { return append(append([]byte(nil), key...), 0) }
 
 // checkLayout writes the layout's version into an empty store and refuses one
 // of another version.
-func checkLayout(store Store) error {
+func checkLayout(store kv.Store) error {
 	value, ok, err := store.Get([]byte{keyVersion})
 	switch {
 	case err != nil:
@@ -158,7 +143,7 @@ func (o owned) key(first bool) []byte {
 // sessionNumbers returns the number of each session: for ever the same, since
 // commands in the journal carry it. New ones get the next free numbers, from 1, in
 // the order of the list.
-func sessionNumbers(store Store, list []owned) (map[owned]uint16, error) {
+func sessionNumbers(store kv.Store, list []owned) (map[owned]uint16, error) {
 	// An assignment is a number u16 and, under a CompID alone, the participant u16,
 	// which the oldest records do not have: they are whoever's the CompID is now.
 	known := make(map[string][]byte)

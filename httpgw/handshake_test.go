@@ -16,6 +16,7 @@ import (
 
 	"blockdesk/internal/solana"
 	"blockdesk/market"
+	"blockdesk/persist/kv"
 	"blockdesk/settle/access"
 )
 
@@ -173,7 +174,7 @@ func (m memory) Get(key []byte) ([]byte, bool, error) {
 
 func (m memory) Scan([]byte, []byte, func(key, value []byte) bool) error { return nil }
 
-func (m memory) Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), _ bool) error {
+func (m memory) Commit(fill kv.Fill, _ bool) error {
 	fill(func(key, value []byte) { m[string(key)] = bytes.Clone(value) }, func(lo, hi []byte) {})
 	return nil
 }

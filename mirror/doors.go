@@ -64,16 +64,3 @@ type Engine interface {
 	// Told may be behind what was taken, and is never ahead of what is durable.
 	Told(in market.InstrumentID) Told
 }
-
-// KV is the store: *persist.KV. Any goroutine may call it.
-type KV interface {
-	// Get returns a copy of the value.
-	Get(key []byte) (value []byte, ok bool, err error)
-	// Scan calls f for each key in [lo, hi), ascending, until f returns false.
-	// key and value are valid during f, which may call Get.
-	Scan(lo, hi []byte, f func(key, value []byte) bool) error
-	// Commit applies what fill asks for as one atomic step, which a crash may take
-	// back unless sync, or a later Commit's, says otherwise: from the end only.
-	// set and deleteRange copy what they are given.
-	Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error
-}

@@ -8,6 +8,7 @@ import (
 
 	"blockdesk/internal/solana"
 	"blockdesk/market"
+	"blockdesk/persist/kv"
 )
 
 // errStore wraps what the store fails with.
@@ -148,11 +149,11 @@ func decodeTrace(data []byte) (t Trace, failed bool, err error) {
 
 // records are a pair's in the store.
 type records struct {
-	kv    KV
+	kv    kv.Store
 	scope [scopeSize]byte
 }
 
-func newRecords(kv KV, in market.InstrumentID, account solana.Address) *records {
+func newRecords(kv kv.Store, in market.InstrumentID, account solana.Address) *records {
 	r := &records{kv: kv}
 	binary.BigEndian.PutUint16(r.scope[:], uint16(in))
 	copy(r.scope[2:], account[:])
@@ -172,7 +173,7 @@ func (r *records) traceKey(run uint32, at int64) []byte {
 }
 
 // checkVersion refuses a store of another layout, and marks one that is empty.
-func checkVersion(kv KV) error {
+func checkVersion(kv kv.Store) error {
 	v, ok, err := kv.Get([]byte{'v'})
 	switch {
 	case err != nil:
@@ -187,7 +188,7 @@ func checkVersion(kv KV) error {
 	return nil
 }
 
-func commit(kv KV, sync bool, fill func(set func(key, value []byte), deleteRange func(lo, hi []byte))) error {
+func commit(kv kv.Store, sync bool, fill kv.Fill) error {
 	if err := kv.Commit(fill, sync); err != nil {
 		return fmt.Errorf("%w: %w", errStore, err)
 	}

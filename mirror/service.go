@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"blockdesk/internal/solana"
+	"blockdesk/persist/kv"
 )
 
 // Service mirrors the pairs of its options: it reads their accounts and their
@@ -22,7 +23,7 @@ type Service struct {
 
 // New makes a service. It asks the node nothing. Errors: [ErrOptions],
 // [ErrListing]; [ErrRecord] for a store that is not of this program.
-func New(o Options, node Node, engine Engine, kv KV) (*Service, error) {
+func New(o Options, node Node, engine Engine, kv kv.Store) (*Service, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/mirror"
+	"blockdesk/persist/kv"
 )
 
 // mintAccount is an initialized mint.
@@ -279,7 +280,7 @@ func (k *memKV) Scan(lo, hi []byte, f func(key, value []byte) bool) error {
 	return nil
 }
 
-func (k *memKV) Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error {
+func (k *memKV) Commit(fill kv.Fill, sync bool) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.left == 0 {

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"blockdesk/persist/kv"
+
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -192,7 +194,7 @@ func (v *KVView) Close() error { return v.snap.Close() }
 // calls of fill's functions win over earlier ones. With sync it returns when all
 // of it and all before it is on disk. It waits while compactions are far behind.
 // Keys and values are copied. Errors: ErrLimit; what wraps ErrFailed is final.
-func (k *KV) Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error {
+func (k *KV) Commit(fill kv.Fill, sync bool) error {
 	k.room()
 	if !sync {
 		k.mu.Lock()
@@ -206,7 +208,7 @@ func (k *KV) Commit(fill func(set func(key, value []byte), deleteRange func(lo, 
 // synced applies under the lock and waits for the disk without it, so that
 // commits without sync go on meanwhile. It closes b, but not after an error:
 // Pebble may still hold it then, and the map is done with anyway.
-func (k *KV) synced(b *pebble.Batch, fill func(set func(key, value []byte), deleteRange func(lo, hi []byte))) error {
+func (k *KV) synced(b *pebble.Batch, fill kv.Fill) error {
 	k.mu.Lock()
 	err := k.apply(b, fill, pebble.Sync)
 	k.mu.Unlock()
@@ -223,7 +225,7 @@ func (k *KV) synced(b *pebble.Batch, fill func(set func(key, value []byte), dele
 }
 
 // apply fills b and hands it to Pebble. The caller holds mu.
-func (k *KV) apply(b *pebble.Batch, fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), how *pebble.WriteOptions) (err error) {
+func (k *KV) apply(b *pebble.Batch, fill kv.Fill, how *pebble.WriteOptions) (err error) {
 	if err := k.fault.err(); err != nil {
 		return err
 	}
@@ -253,7 +255,7 @@ func (k *KV) room() {
 	}
 }
 
-func fillBatch(b *pebble.Batch, fill func(set func(key, value []byte), deleteRange func(lo, hi []byte))) error {
+func fillBatch(b *pebble.Batch, fill kv.Fill) error {
 	var refused error
 	check := func(key []byte, value int) bool {
 		switch {

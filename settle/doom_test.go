@@ -9,9 +9,9 @@ import (
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
+	"blockdesk/persist/kv"
 	"blockdesk/settle"
 	"blockdesk/settle/cosign"
-	"blockdesk/settle/store"
 )
 
 // errDead is what a process that has died does: nothing.
@@ -122,7 +122,7 @@ func (n doomedNode) Simulate(ctx context.Context, raw []byte, o rpc.SimulateOpti
 	return around(n.doom, "simulate", func() (rpc.Simulation, error) { return n.Node.Simulate(ctx, raw, o) })
 }
 
-func (d *doom) kv(of store.KV) store.KV {
+func (d *doom) kv(of kv.Store) kv.Store {
 	if d == nil {
 		return of
 	}
@@ -130,20 +130,20 @@ func (d *doom) kv(of store.KV) store.KV {
 }
 
 type doomedKV struct {
-	store.KV
+	kv.Store
 	doom *doom
 }
 
 // kvNames says what is written, by the first byte of the first key.
 var kvNames = map[byte]string{1: "layout", 2: "build", 3: "kept", 5: "stray", 6: "stray", 7: "cursor"}
 
-func (k doomedKV) Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error {
+func (k doomedKV) Commit(fill kv.Fill, sync bool) error {
 	name := ""
 	fill(func(key, _ []byte) {
 		if name == "" {
 			name = kvNames[key[0]]
 		}
 	}, func(_, _ []byte) {})
-	_, err := around(k.doom, "keep "+name, func() (struct{}, error) { return struct{}{}, k.KV.Commit(fill, sync) })
+	_, err := around(k.doom, "keep "+name, func() (struct{}, error) { return struct{}{}, k.Store.Commit(fill, sync) })
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"blockdesk/internal/solana/build"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
+	"blockdesk/persist/kv"
 	"blockdesk/settle/cosign"
 	"blockdesk/settle/proof"
 	"blockdesk/settle/store"
@@ -87,7 +88,7 @@ type groundSigner struct {
 func (s *groundSigner) Address() solana.Address { return s.address }
 
 // emptyKV is a store that has nothing.
-type emptyKV struct{ store.KV }
+type emptyKV struct{ kv.Store }
 
 func (emptyKV) Get(key []byte) ([]byte, bool, error) {
 	if key[0] == 1 {

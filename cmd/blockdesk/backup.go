@@ -71,7 +71,7 @@ func (s *service) backUp(ctx context.Context, target string) (err error) {
 	if err := makeEmpty(target); err != nil {
 		return err
 	}
-	for folder, kv := range map[string]kv{fixFolder: s.fixStore, deskFolder: s.deskStore, historyFolder: s.historyStore} {
+	for folder, kv := range map[string]durableMap{fixFolder: s.fixStore, deskFolder: s.deskStore, historyFolder: s.historyStore} {
 		if err := s.copyStore(ctx, kv, filepath.Join(target, folder)); err != nil {
 			return fmt.Errorf("%s store: %w", folder, err)
 		}
@@ -135,7 +135,7 @@ func (s *service) setCursors(dir string, cursors map[market.Address]solana.Signa
 }
 
 // copyStore copies a store as of one moment.
-func (s *service) copyStore(ctx context.Context, from kv, dir string) (err error) {
+func (s *service) copyStore(ctx context.Context, from durableMap, dir string) (err error) {
 	to, err := persist.OpenKV(dir, nil, s.log)
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"blockdesk/httpgw"
 	"blockdesk/persist"
 	"blockdesk/persist/fanout"
+	"blockdesk/persist/kv"
 )
 
 // ground is what a service stands on: a journal and the stores that follow it. A
@@ -32,7 +33,7 @@ type ground struct {
 	// cluster is its node's door for operators; nil on a single node.
 	cluster httpgw.OperatorCluster
 
-	fixStore, deskStore, settleStore, historyStore, mirrorStore kv
+	fixStore, deskStore, settleStore, historyStore, mirrorStore durableMap
 
 	// backupJournal copies the journal into a folder; nil: that is not possible.
 	backupJournal func(target string, progress func(done, total uint64)) error
@@ -60,11 +61,9 @@ type journal interface {
 	Stats() persist.Stats
 }
 
-// kv is a durable map: persist.KV, or a replicated store.
-type kv interface {
-	Get(key []byte) (value []byte, ok bool, err error)
-	Scan(lo, hi []byte, f func(key, value []byte) bool) error
-	Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error
+// durableMap is a store of the service: persist.KV, or a replicated store.
+type durableMap interface {
+	kv.Store
 	// Failed is why nothing is kept any more.
 	Failed() error
 }
@@ -73,7 +72,7 @@ type kv interface {
 // in it, and what people call it.
 type storeOf struct {
 	folder, name string
-	into         *kv
+	into         *durableMap
 }
 
 // stores are all of them.
@@ -113,13 +112,13 @@ func openGround(dir string, o persist.Options, log *slog.Logger) (*ground, error
 		return err
 	}
 	for _, s := range g.stores() {
-		kv, err := persist.OpenKV(filepath.Join(dir, s.folder), nil, log)
+		opened, err := persist.OpenKV(filepath.Join(dir, s.folder), nil, log)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w", s.name, err), g.close())
 		}
-		closers = append(closers, kv.Close)
-		g.parts = append(g.parts, part{s.name, kv.Run})
-		*s.into = kv
+		closers = append(closers, opened.Close)
+		g.parts = append(g.parts, part{s.name, opened.Run})
+		*s.into = opened
 	}
 	o.Dir = filepath.Join(dir, journalFolder)
 	journal, err := persist.Open(o)
@@ -150,7 +149,7 @@ func (f folderNotes) read(name string) ([]byte, error)     { return os.ReadFile(
 func (f folderNotes) write(name string, text []byte) error { return replaceFile(f.where(name), text) }
 
 // storeNotes are entries of a store, by their names.
-type storeNotes struct{ store kv }
+type storeNotes struct{ store durableMap }
 
 func (s storeNotes) where(name string) string { return "the group's " + name }
 

@@ -9,6 +9,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/market"
+	"blockdesk/persist/kv"
 )
 
 // Limits of one call.
@@ -27,27 +28,11 @@ var (
 	ErrLimit = errors.New("archive: limit out of range")
 )
 
-// Store is the archive's own durable map, which nobody else writes. persist.KV
-// is one. All methods may be called from any goroutine.
-//
-// Commits are kept in their order: whatever a crash loses is a suffix of them. A
-// commit with sync true makes itself and everything before it safe.
-type Store interface {
-	// Get returns a copy of the value.
-	Get(key []byte) (value []byte, ok bool, err error)
-	// Scan calls f for each key in [lo, hi), ascending, until f returns false.
-	// key and value are valid during f.
-	Scan(lo, hi []byte, f func(key, value []byte) bool) error
-	// Commit applies what fill asks for as one atomic step. set and deleteRange
-	// copy what they are given; later calls win over earlier ones.
-	Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error
-}
-
 // Archive keeps trades and candles: see the package. New, then Replay, Skip or
 // Rebase as the recovery finds, then Run.
 type Archive struct {
 	o        Options
-	store    Store
+	store    kv.Store
 	follower follower
 
 	trades, commits atomic.Uint64
@@ -62,7 +47,7 @@ type Stats struct {
 }
 
 // New reads where the store ends. Errors: those of the store, ErrLayout.
-func New(o Options, store Store) (*Archive, error) {
+func New(o Options, store kv.Store) (*Archive, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -267,7 +252,7 @@ func (a *Archive) firstSince(in market.InstrumentID, at int64) (market.TradeID, 
 	return lo, nil
 }
 
-func (a *Archive) commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error {
+func (a *Archive) commit(fill kv.Fill, sync bool) error {
 	if err := a.store.Commit(fill, sync); err != nil {
 		return fmt.Errorf("archive: %w", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"blockdesk/engine/event"
 	"blockdesk/internal/await"
 	"blockdesk/market"
+	"blockdesk/persist/kv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -25,7 +26,7 @@ const begin = int64(1_790_000_000) * int64(time.Second)
 // fixed is a clock at which nothing of the tests is old.
 func fixed() time.Time { return time.Unix(0, begin) }
 
-func open(t testing.TB, s Store, o Options) *Archive {
+func open(t testing.TB, s kv.Store, o Options) *Archive {
 	t.Helper()
 	if o.Now == nil {
 		o.Now = fixed
@@ -164,7 +165,7 @@ func TestCrashes(t *testing.T) {
 	})
 }
 
-func must(t *rapid.T, s Store) *Archive {
+func must(t *rapid.T, s kv.Store) *Archive {
 	a, err := New(Options{Now: fixed}, s)
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"blockdesk/persist/kv"
 )
 
 // memStore is a Store in memory that can lose what was not synced.
@@ -40,7 +42,7 @@ func (s *memStore) Scan(lo, hi []byte, f func(key, value []byte) bool) error {
 	return fail
 }
 
-func (s *memStore) Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error {
+func (s *memStore) Commit(fill kv.Fill, sync bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fail != nil {

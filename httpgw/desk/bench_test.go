@@ -9,6 +9,7 @@ import (
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/persist"
+	"blockdesk/persist/kv"
 )
 
 // benched returns a rig without a journal, whose store is Pebble or nothing.
@@ -29,7 +30,7 @@ func benched(b *testing.B, pebble bool) *rig {
 // forgetful keeps no log.
 type forgetful struct{ *memStore }
 
-func (s forgetful) Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), _ bool) error {
+func (s forgetful) Commit(fill kv.Fill, _ bool) error {
 	fill(func(_, _ []byte) {}, func(_, _ []byte) {})
 	return nil
 }

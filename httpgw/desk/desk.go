@@ -10,6 +10,7 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/persist/kv"
 )
 
 // Desk joins the doors to the engine's desk: see the package. New, Replay, then
@@ -18,7 +19,7 @@ import (
 type Desk struct {
 	o      Options
 	submit Submitter
-	store  Store
+	store  kv.Store
 	table  table
 	follow follower
 	view   atomic.Pointer[rfq.View]
@@ -34,7 +35,7 @@ type Desk struct {
 }
 
 // New reads the store.
-func New(o Options, submit Submitter, store Store) (*Desk, error) {
+func New(o Options, submit Submitter, store kv.Store) (*Desk, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/market"
+	"blockdesk/persist/kv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -68,7 +69,7 @@ type rig struct {
 	o       Options
 	eo      engine.Options
 	journal *journal // nil = none
-	store   Store
+	store   kv.Store
 	clock   atomic.Int64 // the time, Unix nanoseconds: it moves on with what the engine does, and by Add
 
 	*Desk

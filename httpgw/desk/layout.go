@@ -5,23 +5,8 @@ import (
 	"fmt"
 
 	"blockdesk/market"
+	"blockdesk/persist/kv"
 )
-
-// Store is the desk's own durable map, which nobody else writes. persist.KV is
-// one. All methods may be called from any goroutine.
-//
-// Commits are kept in their order: whatever a crash loses is a suffix of them. A
-// commit with sync true makes itself and everything before it safe.
-type Store interface {
-	// Get returns a copy of the value.
-	Get(key []byte) (value []byte, ok bool, err error)
-	// Scan calls f for each key in [lo, hi), ascending, until f returns false.
-	// key and value are valid during f.
-	Scan(lo, hi []byte, f func(key, value []byte) bool) error
-	// Commit applies what fill asks for as one atomic step. set and deleteRange
-	// copy what they are given.
-	Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error
-}
 
 // The store's layout, version 2. Numbers in keys are big-endian, so that a scan
 // sees them in their order; values begin with their own version byte. A record is
@@ -126,7 +111,7 @@ func parseCursor(value []byte) (seq, keys uint64, err error) {
 
 // checkLayout writes the layout's version into an empty store and refuses one of
 // another version.
-func checkLayout(store Store) error {
+func checkLayout(store kv.Store) error {
 	value, ok, err := store.Get([]byte{keyVersion})
 	switch {
 	case err != nil:

@@ -9,6 +9,8 @@ import (
 	"sort"
 	"sync"
 	"sync/atomic"
+
+	"blockdesk/persist/kv"
 )
 
 // memStore is a Store in memory that can lose what was not synced.
@@ -58,7 +60,7 @@ func (s *memStore) between(lo, hi string) []string {
 	return slices.Clone(s.keys[from:max(from, to)])
 }
 
-func (s *memStore) Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error {
+func (s *memStore) Commit(fill kv.Fill, sync bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fail != nil {
@@ -158,7 +160,7 @@ func (s *hookStore) Get(key []byte) ([]byte, bool, error) {
 	return v, ok, err
 }
 
-func (s *hookStore) Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error {
+func (s *hookStore) Commit(fill kv.Fill, sync bool) error {
 	err := s.memStore.Commit(fill, sync)
 	if sync && s.onSync != nil {
 		s.onSync()

@@ -19,7 +19,7 @@ var (
 	vocabulary = []string{"market", "engine/event", "engine/book", "engine/rfq"}
 	outer      = append([]string{"engine"}, vocabulary...)
 	everything = append([]string{
-		"engine/book/ladder", "engine/book/naive", "persist", "persist/quorum", "persist/fanout", "feed", "fixgw", "fixgw/fixclient", "fixgw/fixterm",
+		"engine/book/ladder", "engine/book/naive", "persist", "persist/kv", "persist/quorum", "persist/fanout", "feed", "fixgw", "fixgw/fixclient", "fixgw/fixterm",
 		"httpgw", "mirror", "settle", "sdk", "internal", "internal/solana", "internal/solana/eddsa",
 	}, outer...)
 )
@@ -34,17 +34,18 @@ var rooms = []room{
 	{path: "engine/rfq", may: []string{"market", "engine/event"}, inner: true, pure: true},
 	{path: "engine", may: append([]string{"engine/book/ladder", "engine/book/naive"}, vocabulary...), inner: true},
 
-	{path: "persist", may: outer},
-	{path: "persist/quorum", may: append([]string{"persist"}, outer...)}, // the journal of a group of nodes
-	{path: "persist/fanout", may: append([]string{"persist"}, outer...)}, // durable frames to readers
+	{path: "persist", may: append([]string{"persist/kv"}, outer...)},
+	{path: "persist/kv"}, // the contract of a durable map
+	{path: "persist/quorum", may: append([]string{"persist", "persist/kv"}, outer...)}, // the journal of a group of nodes
+	{path: "persist/fanout", may: append([]string{"persist", "persist/kv"}, outer...)}, // durable frames to readers
 	{path: "persist/journaltest", may: outer},
-	{path: "feed", may: outer},
-	{path: "fixgw", may: append([]string{"internal/solana/eddsa"}, outer...)}, // logons by signature
+	{path: "feed", may: append([]string{"persist/kv"}, outer...)},
+	{path: "fixgw", may: append([]string{"internal/solana/eddsa", "persist/kv"}, outer...)}, // logons by signature
 	{path: "fixgw/fixclient", may: []string{"market"}},
 	{path: "fixgw/fixterm", may: []string{"fixgw/fixclient"}},
-	{path: "httpgw", may: append([]string{"feed"}, outer...)},
-	{path: "mirror", may: append([]string{"internal", "internal/solana"}, outer...)},
-	{path: "settle", may: append([]string{"internal", "internal/solana", "internal/solana/eddsa"}, outer...)},
+	{path: "httpgw", may: append([]string{"feed", "persist/kv"}, outer...)},
+	{path: "mirror", may: append([]string{"persist/kv", "internal", "internal/solana"}, outer...)},
+	{path: "settle", may: append([]string{"persist/kv", "internal", "internal/solana", "internal/solana/eddsa"}, outer...)},
 	{path: "sdk"},
 
 	{path: "bench", may: everything},

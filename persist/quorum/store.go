@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"sync"
 
+	"blockdesk/persist/kv"
+
 	"github.com/hashicorp/raft"
 )
 
@@ -94,7 +96,7 @@ func (s *Store) Scan(lo, hi []byte, f func(key, value []byte) bool) error {
 // term, but only from the end: a commit is there whole or not, and only if all
 // commits and frames before it are. Errors: persist.ErrLimit, of which nothing
 // was proposed; what wraps ErrDeposed is final.
-func (s *Store) Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error {
+func (s *Store) Commit(fill kv.Fill, sync bool) error {
 	c := newCommit(s.name)
 	fill(c.set, c.deleteRange)
 	data, err := c.seal()

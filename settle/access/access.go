@@ -14,6 +14,7 @@ import (
 
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/eddsa"
+	"blockdesk/persist/kv"
 )
 
 // What the description fixes (spec, part 8).
@@ -118,7 +119,7 @@ func (o Options) Validate() error {
 
 // Access issues, admits and revokes tokens.
 type Access struct {
-	kv      KV
+	kv      kv.Store
 	clock   clock
 	process [32]byte // key of the nonces' tags
 	burnt   burnt
@@ -148,7 +149,7 @@ type token struct {
 
 // Open reads the tokens that are not over. Nobody else may write to this package's
 // part of kv. Errors: [ErrOptions], [ErrLayout], the store's.
-func Open(o Options, kv KV) (*Access, error) {
+func Open(o Options, kv kv.Store) (*Access, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}

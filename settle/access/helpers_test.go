@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"blockdesk/internal/solana"
+	"blockdesk/persist/kv"
 )
 
 const (
@@ -90,7 +91,7 @@ func (k *memKV) Scan(lo, hi []byte, f func(key, value []byte) bool) error {
 	return err
 }
 
-func (k *memKV) Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), _ bool) error {
+func (k *memKV) Commit(fill kv.Fill, _ bool) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.failing != nil && !k.half {
@@ -128,7 +129,7 @@ func client(n byte) (c [16]byte) {
 	return c
 }
 
-func mustOpen(t rapid.TB, o Options, kv KV) *Access {
+func mustOpen(t rapid.TB, o Options, kv kv.Store) *Access {
 	t.Helper()
 	a, err := Open(o, kv)
 	if err != nil {

@@ -6,21 +6,8 @@ import (
 	"strconv"
 
 	"blockdesk/internal/solana"
+	"blockdesk/persist/kv"
 )
-
-// KV is the durable map that settlement's parts share; persist.KV is one. All
-// methods may be called from any goroutine. Commits are kept in their order: a
-// crash loses a suffix of them, and none before one with sync true.
-type KV interface {
-	// Get returns a copy of the value.
-	Get(key []byte) (value []byte, ok bool, err error)
-	// Scan calls f for each key in [lo, hi), ascending, until f returns false.
-	// key and value are valid during f, which may call Get.
-	Scan(lo, hi []byte, f func(key, value []byte) bool) error
-	// Commit applies what fill asks for as one atomic step. set and deleteRange
-	// copy what they are given.
-	Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error
-}
 
 // The layout, version 1, in the part of the map that is this package's: keys from
 // 0x20 to 0x2f. Numbers have their most significant byte first, so that a scan sees
@@ -142,7 +129,7 @@ func parseID(id string) (at int64, ok bool) {
 }
 
 // checkLayout writes the layout's version where there is none and refuses another.
-func checkLayout(kv KV) error {
+func checkLayout(kv kv.Store) error {
 	value, ok, err := kv.Get([]byte{keyVersion})
 	switch {
 	case err != nil:
@@ -162,7 +149,7 @@ func checkLayout(kv KV) error {
 }
 
 // readTime returns the latest time that the store has, 0 where it has none.
-func readTime(kv KV) (int64, error) {
+func readTime(kv kv.Store) (int64, error) {
 	value, ok, err := kv.Get([]byte{keyTime})
 	if err != nil || !ok {
 		return 0, err
@@ -175,7 +162,7 @@ func readTime(kv KV) (int64, error) {
 }
 
 // scanIssues calls f with the tokens from number lo on, until f returns false.
-func scanIssues(kv KV, lo int64, f func(*issue) bool) error {
+func scanIssues(kv kv.Store, lo int64, f func(*issue) bool) error {
 	var bad error
 	err := kv.Scan(tokenKey(keyIssue, lo), []byte{keyIssue + 1}, func(key, value []byte) bool {
 		at, ok := parseTokenKey(key)
@@ -193,7 +180,7 @@ func scanIssues(kv KV, lo int64, f func(*issue) bool) error {
 }
 
 // readIssue returns the token of a number, if the log has it.
-func readIssue(kv KV, at int64) (i issue, ok bool, err error) {
+func readIssue(kv kv.Store, at int64) (i issue, ok bool, err error) {
 	value, ok, err := kv.Get(tokenKey(keyIssue, at))
 	if err != nil || !ok {
 		return issue{}, false, err
@@ -205,7 +192,7 @@ func readIssue(kv KV, at int64) (i issue, ok bool, err error) {
 }
 
 // readRevocation returns a token's revocation, if there is one.
-func readRevocation(kv KV, at int64) (r revocation, ok bool, err error) {
+func readRevocation(kv kv.Store, at int64) (r revocation, ok bool, err error) {
 	value, ok, err := kv.Get(tokenKey(keyRevocation, at))
 	if err != nil || !ok {
 		return revocation{}, false, err

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"blockdesk/persist/kv"
 )
 
 // TestManyProofsOfOneClient: of those that come at once one wins, and where the
@@ -54,7 +56,7 @@ type failsOnce struct {
 	done atomic.Bool
 }
 
-func (k *failsOnce) Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error {
+func (k *failsOnce) Commit(fill kv.Fill, sync bool) error {
 	time.Sleep(5 * time.Millisecond) // sleep: a slow disk; the counts are right at any speed
 	if !k.done.Swap(true) {
 		return errDisk

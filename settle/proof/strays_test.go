@@ -9,6 +9,7 @@ import (
 
 	"blockdesk/internal/solana"
 	"blockdesk/market"
+	"blockdesk/persist/kv"
 	"blockdesk/settle/store"
 )
 
@@ -36,7 +37,7 @@ func (kv *memKV) Scan(lo, hi []byte, f func(key, value []byte) bool) error {
 	return nil
 }
 
-func (kv *memKV) Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), _ bool) error {
+func (kv *memKV) Commit(fill kv.Fill, _ bool) error {
 	kv.mu.Lock()
 	defer kv.mu.Unlock()
 	fill(func(key, value []byte) { kv.m[string(key)] = bytes.Clone(value) }, func(lo, hi []byte) {

@@ -9,23 +9,8 @@ import (
 
 	"blockdesk/internal/solana"
 	"blockdesk/market"
+	"blockdesk/persist/kv"
 )
-
-// KV is an ordered durable map. persist.KV is one. All methods may be called from
-// any goroutine.
-//
-// Commits are kept in their order: whatever a crash loses is a suffix of them. A
-// commit with sync true returns when itself and everything before it is safe.
-type KV interface {
-	// Get returns a copy of the value.
-	Get(key []byte) ([]byte, bool, error)
-	// Scan calls f for each key in [lo, hi), ascending, until f returns false.
-	// key and value are valid during f.
-	Scan(lo, hi []byte, f func(key, value []byte) bool) error
-	// Commit applies what fill asks for as one atomic step. set and deleteRange
-	// copy what they are given.
-	Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error
-}
 
 // Errors, wrapped with the claim or the signature that they concern.
 var (
@@ -67,7 +52,7 @@ const stripes = 64
 
 // Store is the map as settlement sees it.
 type Store struct {
-	kv KV
+	kv kv.Store
 	// claims are held while a claim's entry is looked for and written.
 	claims [stripes]sync.Mutex
 
@@ -81,7 +66,7 @@ type Store struct {
 
 // Open checks the layout, and writes it into a map that has nothing of ours.
 // Errors: [ErrLayout], those of the map.
-func Open(kv KV) (*Store, error) {
+func Open(kv kv.Store) (*Store, error) {
 	s := &Store{kv: kv}
 	found, ok, err := kv.Get([]byte{keyLayout})
 	switch {

@@ -13,6 +13,7 @@ import (
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
 	"blockdesk/market"
+	"blockdesk/persist/kv"
 	"blockdesk/settle/binding"
 	"blockdesk/settle/cosign"
 	"blockdesk/settle/store"
@@ -22,7 +23,7 @@ import (
 // now is a time, in nanoseconds of Unix time.
 const now = 1_800_000_000_000_000_000
 
-func open(t testing.TB, kv store.KV) *store.Store {
+func open(t testing.TB, kv kv.Store) *store.Store {
 	t.Helper()
 	s, err := store.Open(kv)
 	if err != nil {

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"slices"
 	"sync"
+
+	"blockdesk/persist/kv"
 )
 
-// KV is store.KV in memory. The zero value is empty and ready.
+// KV is a kv.Store in memory. The zero value is empty and ready.
 type KV struct {
 	// Before, where it is set, is called before each Commit with its sync; its
 	// error is the Commit's, and nothing is written then.
@@ -17,7 +19,7 @@ type KV struct {
 	keys    []string // in order
 }
 
-// Get is store.KV's.
+// Get is kv.Store's.
 func (k *KV) Get(key []byte) ([]byte, bool, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -25,7 +27,7 @@ func (k *KV) Get(key []byte) ([]byte, bool, error) {
 	return bytes.Clone(value), ok, nil
 }
 
-// Scan is store.KV's.
+// Scan is kv.Store's.
 func (k *KV) Scan(lo, hi []byte, f func(key, value []byte) bool) error {
 	for _, e := range k.between(lo, hi) {
 		if !f(e[0], e[1]) {
@@ -56,8 +58,8 @@ func (k *KV) places(lo, hi []byte) (from, to int) {
 	return from, max(from, to)
 }
 
-// Commit is store.KV's.
-func (k *KV) Commit(fill func(set func(key, value []byte), deleteRange func(lo, hi []byte)), sync bool) error {
+// Commit is kv.Store's.
+func (k *KV) Commit(fill kv.Fill, sync bool) error {
 	if k.Before != nil {
 		if err := k.Before(sync); err != nil {
 			return err

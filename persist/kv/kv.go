@@ -1,0 +1,30 @@
+// Package kv is the contract of a durable map: what every package that must find
+// something again after a restart asks of its store. persist.KV keeps one on Pebble,
+// quorum.Store one in a raft log, kvtest.Memory one in memory; kvtest holds all of
+// them to this contract.
+package kv
+
+// Store is an ordered durable map of bytes. All methods may be called from any
+// goroutine.
+type Store interface {
+	// Get returns a copy of the value of key. ok is false if the key is absent; an
+	// empty value is present.
+	Get(key []byte) (value []byte, ok bool, err error)
+
+	// Scan calls f with each entry in [lo, hi) in ascending order of keys, as of the
+	// moment of the call, until f returns false. A nil lo is the first key, a nil hi
+	// is past the last one. key and value are valid only during f, which may call any
+	// method of the store: Scan holds no lock that Commit takes.
+	Scan(lo, hi []byte, f func(key, value []byte) bool) error
+
+	// Commit applies the changes that fill asks for as one atomic step; later changes
+	// win over earlier ones. A crash loses commits only from the end: a commit survives
+	// whole or not at all, and only if all commits before it survive. With sync, Commit
+	// returns when this commit and all before it are durable. After an error nothing of
+	// it is visible.
+	Commit(fill Fill, sync bool) error
+}
+
+// Fill asks for the changes of one commit. set and deleteRange copy what they are
+// given and must not be called after Fill returns; deleteRange deletes [lo, hi).
+type Fill = func(set func(key, value []byte), deleteRange func(lo, hi []byte))

@@ -1,0 +1,197 @@
+package kvtest
+
+import (
+	"bytes"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"sync"
+
+	"blockdesk/persist/kv"
+)
+
+// Memory is a kv.Store in memory that can lose what was not synced, as a crash does,
+// and fail, as a disk does. It is empty when New makes it.
+type Memory struct {
+	mu     sync.Mutex
+	values map[string][]byte
+	keys   []string   // sorted keys of values; nil after one was added or deleted
+	log    [][]change // every commit
+	synced int        // commits of log that are durable
+	before func(sync bool) error
+	broken error // of every call
+}
+
+// change is a set of lo to hi, or the deletion of [lo, hi).
+type change struct {
+	set    bool
+	lo, hi string
+}
+
+// New returns an empty store.
+func New() *Memory { return &Memory{values: map[string][]byte{}} }
+
+// Get is kv.Store's.
+func (m *Memory) Get(key []byte) ([]byte, bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	v, ok := m.values[string(key)]
+	return bytes.Clone(v), ok, m.broken
+}
+
+// Scan is kv.Store's.
+func (m *Memory) Scan(lo, hi []byte, f func(key, value []byte) bool) error {
+	m.mu.Lock()
+	err := m.broken
+	keys := slices.Clone(m.between(string(lo), string(hi), hi == nil))
+	values := make([][]byte, len(keys))
+	for i, k := range keys {
+		values[i] = m.values[k]
+	}
+	m.mu.Unlock()
+	for i, k := range keys {
+		if err != nil || !f([]byte(k), bytes.Clone(values[i])) {
+			break
+		}
+	}
+	return err
+}
+
+// between returns the keys of a range. The caller holds mu.
+func (m *Memory) between(lo, hi string, open bool) []string {
+	if m.keys == nil {
+		m.keys = slices.Sorted(maps.Keys(m.values))
+	}
+	from, to := sort.SearchStrings(m.keys, lo), len(m.keys)
+	if !open {
+		to = sort.SearchStrings(m.keys, hi)
+	}
+	return m.keys[from:max(from, to)]
+}
+
+// Commit is kv.Store's.
+func (m *Memory) Commit(fill kv.Fill, sync bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.before != nil {
+		if err := m.before(sync); err != nil {
+			return err
+		}
+	}
+	if m.broken != nil {
+		return m.broken
+	}
+	var commit []change
+	fill(func(key, value []byte) {
+		commit = append(commit, change{true, string(key), string(value)})
+	}, func(lo, hi []byte) {
+		commit = append(commit, change{false, string(lo), string(hi)})
+	})
+	m.apply(commit)
+	m.log = append(m.log, commit)
+	if sync {
+		m.synced = len(m.log)
+	}
+	return nil
+}
+
+func (m *Memory) apply(commit []change) {
+	for _, c := range commit {
+		switch {
+		case c.set:
+			if _, ok := m.values[c.lo]; !ok {
+				m.keys = nil
+			}
+			m.values[c.lo] = []byte(c.hi)
+		case c.hi == c.lo+"\x00": // one key, the common case
+			m.remove(c.lo)
+		default:
+			for _, k := range slices.Clone(m.between(c.lo, c.hi, false)) {
+				m.remove(k)
+			}
+		}
+	}
+}
+
+func (m *Memory) remove(key string) {
+	if _, ok := m.values[key]; ok {
+		delete(m.values, key)
+		m.keys = nil
+	}
+}
+
+// Before has f called at the start of each Commit; its error becomes the Commit's,
+// which then writes nothing. f must not call the store.
+func (m *Memory) Before(f func(sync bool) error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.before = f
+}
+
+// FailCommits makes each Commit fail with err; nil mends the store. Reads go on.
+func (m *Memory) FailCommits(err error) { m.Before(func(bool) error { return err }) }
+
+// Break makes every call fail with err; nil mends the store.
+func (m *Memory) Break(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.broken = err
+}
+
+// Commits returns how many commits the store has taken.
+func (m *Memory) Commits() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.log)
+}
+
+// Synced returns how many of the commits, from the first, are durable.
+func (m *Memory) Synced() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.synced
+}
+
+// Changes returns how many sets and deletions the commit n, from 0, asked for.
+func (m *Memory) Changes(n int) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.log[n])
+}
+
+// Content returns a copy of all entries.
+func (m *Memory) Content() map[string][]byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	content := make(map[string][]byte, len(m.values))
+	for k, v := range m.values {
+		content[k] = bytes.Clone(v)
+	}
+	return content
+}
+
+// Prefix returns a store with the first n commits, all of them durable.
+func (m *Memory) Prefix(n int) *Memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	next := New()
+	next.log = slices.Clone(m.log[:n])
+	for _, commit := range next.log {
+		next.apply(commit)
+	}
+	next.synced = n
+	return next
+}
+
+// Crash returns what a crash leaves that takes at most lose of the commits that were
+// not synced.
+func (m *Memory) Crash(lose int) *Memory {
+	commits := m.Commits()
+	return m.Prefix(max(m.Synced(), commits-lose))
+}
+
+// CrashAnywhere is Crash with a random loss.
+func (m *Memory) CrashAnywhere(r *rand.Rand) *Memory {
+	return m.Crash(r.IntN(m.Commits() - m.Synced() + 1))
+}
