@@ -25,6 +25,7 @@ import (
 	"blockdesk/engine/event"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
+	"blockdesk/persist/kv/kvtest"
 )
 
 // TestAcceptance runs the acceptance scripts that the quickfix module ships for
@@ -337,7 +338,7 @@ func echoGateway(t *testing.T, compID string, dictionary *Dictionary, settings m
 		Address: "127.0.0.1:0", CompID: compID, Participants: testParticipants("TW"),
 		RefuseDelay: time.Millisecond, LogonTimeout: time.Second, Dictionary: dictionary,
 		Listen: func(string, string) (net.Listener, error) { return l, nil },
-	}, nil, newMemStore(), Doors{MarketData: &views{}}, testInstruments(t))
+	}, nil, kvtest.New(), Doors{MarketData: &views{}}, testInstruments(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"blockdesk/persist/kv/kvtest"
 )
 
 // TestAnswered: what was answered is never denied, also by a life before, and
@@ -12,7 +14,7 @@ import (
 func TestAnswered(t *testing.T) {
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	today := dayOf(now.UnixNano())
-	store := newMemStore()
+	store := kvtest.New()
 	err := store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
 		for day := today - 3; day <= today+1; day++ {
 			set(answerKey(nil, day, 7, []byte("old")), []byte("x"))

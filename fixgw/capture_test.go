@@ -11,6 +11,7 @@ import (
 	"blockdesk/engine/event"
 	"blockdesk/fixgw/fixclient"
 	"blockdesk/internal/await"
+	"blockdesk/persist/kv/kvtest"
 )
 
 // withCopies gives each participant a second session: X has XC.
@@ -118,9 +119,7 @@ func TestDropCopyIsRemembered(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM", "TK"}, withCopies)
 	mmc := d.dial("MMC", copying(keep(1, 1)))
-	d.store.mu.Lock()
-	left := d.store.prefix(d.store.synced) // what comes later is not synced before the crash
-	d.store.mu.Unlock()
+	left := d.store.Crash(kvtest.All) // what comes later is not synced before the crash
 	mm, tk := d.dial("MM", nil), d.dial("TK", nil)
 	mm.order("a", "1", "1", "1", "59=1|")
 	mm.want("35=8 150=0")
@@ -205,7 +204,7 @@ func recordCopies(t *testing.T, k *client, copies map[string]string) {
 // collectFills notes every fill of MM's that the journal makes, by its ExecID.
 func collectFills(t *testing.T, d *desk, fills map[string]string) {
 	t.Helper()
-	g, err := New(d.options, nil, newMemStore(), Doors{MarketData: d.views}, d.set)
+	g, err := New(d.options, nil, kvtest.New(), Doors{MarketData: d.views}, d.set)
 	if err != nil {
 		t.Fatal(err)
 	}

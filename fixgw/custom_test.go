@@ -13,6 +13,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/persist/kv/kvtest"
 )
 
 // dictionaryFile is what integrators download. It is the stock dictionary with
@@ -255,7 +256,7 @@ func TestLogonWishes(t *testing.T) {
 func TestSessionRecordOfOld(t *testing.T) {
 	t.Parallel()
 	for old, want := range map[byte]sessionFlags{0: 0, 1: flagCancel} {
-		store, o := newMemStore(), storeOptions(nil)
+		store, o := kvtest.New(), storeOptions(nil)
 		s := openStore(t, store, o)
 		if err := s.setFlags(sessionFlags(old)); err != nil {
 			t.Fatal(err)
@@ -294,7 +295,7 @@ func TestWithoutCustom(t *testing.T) {
 			t.Errorf("%q was changed to %q", before, fields)
 		}
 	}
-	s := openStore(t, newMemStore(), storeOptions(nil))
+	s := openStore(t, kvtest.New(), storeOptions(nil))
 	if err := s.setFlags(flagCustom); err != nil {
 		t.Fatal(err)
 	}

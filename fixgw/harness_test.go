@@ -27,6 +27,7 @@ import (
 	"blockdesk/internal/runtest"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
+	"blockdesk/persist/kv/kvtest"
 )
 
 // testInstruments: SLUSD/USDC has a tick of 0.0001 and a lot of 0.01; 92C/SLUSD
@@ -94,7 +95,7 @@ type desk struct {
 	options Options
 	set     *market.Instruments
 	journal *memJournal
-	store   *memStore
+	store   *kvtest.Memory
 	disk    kv.Store // in the place of store, where a test has one
 
 	replica *engine.Replica // the engine's own: to be read when it has stopped
@@ -118,7 +119,7 @@ type desk struct {
 // a registry of the process.
 func newDesk(t testing.TB, compIDs []string, change func(*Options)) *desk {
 	d := &desk{
-		t: t, set: testInstruments(t), journal: &memJournal{}, store: newMemStore(), bank: &bank{},
+		t: t, set: testInstruments(t), journal: &memJournal{}, store: kvtest.New(), bank: &bank{},
 		options: Options{
 			Address: "127.0.0.1:0", CompID: strings.Map(func(r rune) rune {
 				if r == '/' || r == '#' {

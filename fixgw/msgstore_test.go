@@ -15,6 +15,7 @@ import (
 	"blockdesk/internal/await"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
+	"blockdesk/persist/kv/kvtest"
 )
 
 func storeOptions(change func(*Options)) *Options {
@@ -68,7 +69,7 @@ func TestNumbersNeverFall(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := storeOptions(func(o *Options) { o.ReserveSeqs = rapid.IntRange(2, 20).Draw(t, "reserve") })
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
-		disk, used, began := newMemStore(), 0, 1
+		disk, used, began := kvtest.New(), 0, 1
 		for range rapid.IntRange(1, 6).Draw(t, "lives") {
 			s, err := openedMessageStore(disk, 1, o)
 			if err != nil {
@@ -108,7 +109,7 @@ func TestNumbersNeverFall(t *testing.T) {
 					t.Fatal("a clean stop leaves a hole")
 				}
 			}
-			disk = disk.crash(r)
+			disk = disk.CrashAnywhere(r)
 		}
 	})
 }
@@ -117,7 +118,7 @@ func TestNumbersNeverFall(t *testing.T) {
 // made safe.
 func TestExtendAgainstSends(t *testing.T) {
 	t.Parallel()
-	disk := newMemStore()
+	disk := kvtest.New()
 	s := openStore(t, disk, storeOptions(func(o *Options) { o.ReserveSeqs = 8 }))
 	var group sync.WaitGroup
 	for range 4 {
@@ -135,14 +136,14 @@ func TestExtendAgainstSends(t *testing.T) {
 		sendOne(t, s, "8")
 	}
 	group.Wait()
-	if next := openStore(t, disk.prefix(disk.synced), storeOptions(nil)).NextSenderMsgSeqNum(); next < 2001 {
+	if next := openStore(t, disk.Prefix(disk.Synced()), storeOptions(nil)).NextSenderMsgSeqNum(); next < 2001 {
 		t.Errorf("a crash would go on with %d", next)
 	}
 }
 
 func TestIterateMessages(t *testing.T) {
 	t.Parallel()
-	s := openStore(t, newMemStore(), storeOptions(func(o *Options) { o.MaxReplay = 3 }))
+	s := openStore(t, kvtest.New(), storeOptions(func(o *Options) { o.MaxReplay = 3 }))
 	for _, msgType := range []string{"A", "8", "0", "W", "9", "8", "X", "r", "0", "5"} { // 1..10
 		sendOne(t, s, msgType)
 	}
@@ -178,7 +179,7 @@ func TestIterateMessages(t *testing.T) {
 // TestIterateHoldsNoLock: quickfix sends gap fills from inside the iteration.
 func TestIterateHoldsNoLock(t *testing.T) {
 	t.Parallel()
-	s := openStore(t, newMemStore(), storeOptions(nil))
+	s := openStore(t, kvtest.New(), storeOptions(nil))
 	sendOne(t, s, "8")
 	done := make(chan error, 1)
 	go func() {
@@ -194,7 +195,7 @@ func TestIterateHoldsNoLock(t *testing.T) {
 
 func TestOldMessagesAreDeleted(t *testing.T) {
 	t.Parallel()
-	disk := newMemStore()
+	disk := kvtest.New()
 	s := openStore(t, disk, storeOptions(func(o *Options) { o.KeepMessages, o.ReserveSeqs = 100, 100_000 }))
 	for range 3*pruneStep + 200 {
 		sendOne(t, s, "8")
@@ -208,7 +209,7 @@ func TestOldMessagesAreDeleted(t *testing.T) {
 
 func TestReset(t *testing.T) {
 	t.Parallel()
-	disk := newMemStore()
+	disk := kvtest.New()
 	s := openStore(t, disk, storeOptions(nil))
 	for range 5 {
 		sendOne(t, s, "8")
@@ -216,7 +217,7 @@ func TestReset(t *testing.T) {
 	if err := s.Reset(); err != nil {
 		t.Fatal(err)
 	}
-	if disk.synced != len(disk.log) {
+	if disk.Synced() != disk.Commits() {
 		t.Error("a reset is not synced")
 	}
 	if s.NextSenderMsgSeqNum() != 1 || s.NextTargetMsgSeqNum() != 1 || numbersOf(t, s, 1, 5) != "05" {
@@ -226,7 +227,7 @@ func TestReset(t *testing.T) {
 
 func TestSessionNumbersAreForEver(t *testing.T) {
 	t.Parallel()
-	disk := newMemStore()
+	disk := kvtest.New()
 	for _, c := range []struct {
 		name string
 		list []owned
@@ -239,7 +240,7 @@ func TestSessionNumbersAreForEver(t *testing.T) {
 		{"back with the second", []owned{{"B", 1}}, []uint16{4}},
 		{"back with the first", []owned{{"B", 7}, {"C", 7}}, []uint16{1, 3}},
 	} {
-		disk = disk.prefix(disk.synced)
+		disk = disk.Prefix(disk.Synced())
 		got, err := sessionNumbers(disk, c.list)
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
@@ -256,7 +257,7 @@ func TestSessionNumbersAreForEver(t *testing.T) {
 // who has the CompID now, and to nobody after him.
 func TestOldSessionNumber(t *testing.T) {
 	t.Parallel()
-	disk := newMemStore()
+	disk := kvtest.New()
 	if err := disk.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
 		set(assignKey("A"), []byte{0, 5})
 	}, true); err != nil {
@@ -274,19 +275,19 @@ func TestOldSessionNumber(t *testing.T) {
 // any more.
 func TestStoreFailureIsFinal(t *testing.T) {
 	t.Parallel()
-	disk := newMemStore()
+	disk := kvtest.New()
 	s := openStore(t, disk, storeOptions(nil))
 	sendOne(t, s, "8")
-	disk.break_(errBroken)
-	if err := s.SaveMessageAndIncrNextSenderMsgSeqNum(2, storedMessage(2, "8")); !errors.Is(err, errBroken) {
+	disk.FailCommits(kvtest.ErrBroken)
+	if err := s.SaveMessageAndIncrNextSenderMsgSeqNum(2, storedMessage(2, "8")); !errors.Is(err, kvtest.ErrBroken) {
 		t.Fatalf("a failed commit says %v", err)
 	}
-	disk.break_(nil)
+	disk.FailCommits(nil)
 	for name, f := range map[string]func() error{
 		"send": func() error { return s.SaveMessageAndIncrNextSenderMsgSeqNum(2, storedMessage(2, "8")) },
 		"incr": s.IncrNextTargetMsgSeqNum, "extend": s.extend, "close": s.Close,
 	} {
-		if err := f(); !errors.Is(err, errBroken) {
+		if err := f(); !errors.Is(err, kvtest.ErrBroken) {
 			t.Errorf("%s after a failure: %v", name, err)
 		}
 	}
@@ -297,7 +298,7 @@ func TestBadRecordsAreRefused(t *testing.T) {
 	for name, key := range map[string][]byte{
 		"layout": {keyVersion}, "session": sessionKey(nil, 1), "reservation": reservedKey(1), "cursor": {keyCursor}, "order": liveKey(nil, 9),
 	} {
-		disk := newMemStore()
+		disk := kvtest.New()
 		disk.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set(key, []byte{7, 7}) }, true)
 		g, err := New(Options{Address: "127.0.0.1:0", Participants: testParticipants("A")}, nil, disk, Doors{}, testInstruments(t))
 		if !errors.Is(err, errLayout) {
@@ -342,7 +343,7 @@ func TestBucket(t *testing.T) {
 // of what told how things stood at a moment.
 func TestKeptTypes(t *testing.T) {
 	t.Parallel()
-	s := openStore(t, newMemStore(), storeOptions(nil))
+	s := openStore(t, kvtest.New(), storeOptions(nil))
 	kept := []string{"8", "9", "r", "j", "B", "AE", "AR"}
 	passed := []string{"0", "1", "2", "3", "4", "5", "A", "W", "X", "Y", "y", "d", "f", "S", "Z", "AG", "AI"}
 	var want []string

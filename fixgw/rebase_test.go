@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"blockdesk/engine"
+	"blockdesk/persist/kv/kvtest"
 )
 
 // TestJournalBehindStore: the journal has lost its last commands, of which the
@@ -95,7 +96,7 @@ func TestStoreOfAnotherNumbering(t *testing.T) {
 	mm.want("11=a 150=0")
 	mm.leave()
 	d.stop()
-	d.store = newMemStore()
+	d.store = kvtest.New()
 	p := d.options.Participants
 	p[0], p[1] = p[1], p[0]
 	d.start()

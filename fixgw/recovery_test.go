@@ -14,6 +14,7 @@ import (
 	"blockdesk/fixgw/fixclient"
 	"blockdesk/internal/await"
 	"blockdesk/market"
+	"blockdesk/persist/kv/kvtest"
 )
 
 // keep continues a session's numbers, and its orders when it goes.
@@ -494,9 +495,9 @@ func record(t testing.TB, m msg, seen map[string]string) {
 }
 
 // crash stops everything at once and returns what is left of the store.
-func (d *desk) crash(r *rand.Rand) *memStore {
-	left := d.store.crash(r)
-	d.store.break_(errBroken) // nothing more reaches the disk
+func (d *desk) crash(r *rand.Rand) *kvtest.Memory {
+	left := d.store.CrashAnywhere(r)
+	d.store.FailCommits(kvtest.ErrBroken) // nothing more reaches the disk
 	d.stopped = true
 	d.cancel()
 	for range 3 {
@@ -511,7 +512,7 @@ func (d *desk) expected(t testing.TB) map[string]map[string]string {
 	t.Helper()
 	o := d.options
 	o.KeepMessages = 1 << 20
-	fresh := newMemStore()
+	fresh := kvtest.New()
 	fresh.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
 		set(assignKey("MM"), []byte{0, 1})
 		set(assignKey("TK"), []byte{0, 2})
@@ -587,9 +588,9 @@ func TestStoreFailureStopsTheGateway(t *testing.T) {
 	mm := d.dial("MM", nil)
 	mm.order("a", "1", "1", "1", "59=1|")
 	mm.want("11=a 150=0")
-	d.store.break_(errBroken)
+	d.store.FailCommits(kvtest.ErrBroken)
 	mm.order("b", "1", "1", "1", "59=1|")
-	if err := await.Receive(t, "the end of Run", d.done); err == nil || !strings.Contains(err.Error(), errBroken.Error()) {
+	if err := await.Receive(t, "the end of Run", d.done); err == nil || !strings.Contains(err.Error(), kvtest.ErrBroken.Error()) {
 		t.Errorf("Run returned %v", err)
 	}
 	d.stopped = true

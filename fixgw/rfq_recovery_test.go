@@ -3,13 +3,13 @@ package fixgw
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"testing"
 	"time"
 
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/persist/kv/kvtest"
 )
 
 // converse has two sessions go through everything that a claim can be told, and
@@ -53,7 +53,7 @@ func converse(t *testing.T) *desk {
 }
 
 // deskRecords returns what the store has of quotes and claims.
-func deskRecords(s *memStore) map[string]string {
+func deskRecords(s *kvtest.Memory) map[string]string {
 	records := map[string]string{}
 	for _, kind := range [...]byte{keyQuote, keyClaim, keyClaimOver, keyFacts} {
 		s.Scan([]byte{kind}, []byte{kind + 1}, func(key, value []byte) bool {
@@ -93,7 +93,7 @@ func reports(t *testing.T, g *Gateway) map[string]map[string]string {
 }
 
 // reopened is a gateway on what a crash has left, brought up to the journal.
-func (d *desk) reopened(store *memStore, commands []engine.Command) *Gateway {
+func (d *desk) reopened(store *kvtest.Memory, commands []engine.Command) *Gateway {
 	d.t.Helper()
 	o := d.options
 	o.KeepMessages = 1 << 20
@@ -127,22 +127,23 @@ func TestDeskCrashAtEveryCommit(t *testing.T) {
 	d := converse(t)
 	commands := d.journal.commands
 	whole := d.store
-	wantReports := reports(t, d.reopened(whole.prefix(len(whole.log)), commands))
+	wantReports := reports(t, d.reopened(whole.Prefix(whole.Commits()), commands))
 	wantRecords := deskRecords(whole)
 	if n := len(wantReports["TK"]) + len(wantReports["MM"]); n != 13 {
 		t.Fatalf("%d reports: %v", n, wantReports)
 	}
-	first := slices.IndexFunc(whole.log, func(c commit) bool { // the facts are synced
-		return slices.ContainsFunc(c.sets, func(s [2][]byte) bool { return s[0][0] == keyFacts })
-	})
-	for n := first + 1; n <= len(whole.log); n++ {
-		store := whole.prefix(n)
+	first := 1 // the facts are synced
+	for len(whole.Prefix(first).Keys(string(rune(keyFacts)))) == 0 {
+		first++
+	}
+	for n := first; n <= whole.Commits(); n++ {
+		store := whole.Prefix(n)
 		g := d.reopened(store, commands)
 		if got := reports(t, g); !maps.EqualFunc(got, wantReports, maps.Equal[map[string]string]) {
-			t.Fatalf("after %d of %d commits:\n%v\nwant\n%v", n, len(whole.log), got, wantReports)
+			t.Fatalf("after %d of %d commits:\n%v\nwant\n%v", n, whole.Commits(), got, wantReports)
 		}
 		if got := deskRecords(store); !maps.Equal(got, wantRecords) {
-			t.Fatalf("after %d of %d commits: %d records, want %d", n, len(whole.log), len(got), len(wantRecords))
+			t.Fatalf("after %d of %d commits: %d records, want %d", n, whole.Commits(), len(got), len(wantRecords))
 		}
 		g.Close()
 	}
@@ -154,7 +155,7 @@ func TestDeskCrashInsideRecords(t *testing.T) {
 	t.Parallel()
 	d := converse(t)
 	commands := d.journal.commands
-	store := newMemStore()
+	store := kvtest.New()
 	for i, id := range []string{"MM", "TK"} {
 		store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set(assignKey(id), []byte{0, byte(i + 1)}) }, true)
 	}
@@ -170,7 +171,7 @@ func TestDeskCrashInsideRecords(t *testing.T) {
 				if err := g.follower.commit(); err != nil {
 					t.Fatal(err)
 				}
-				ends = append(ends, len(store.log))
+				ends = append(ends, store.Commits())
 			}
 		})
 	}
@@ -181,7 +182,7 @@ func TestDeskCrashInsideRecords(t *testing.T) {
 	const step = 5 // every gateway parses the dictionary; records have 1 to 6 pieces
 	for i := 0; i < len(ends); i += step {
 		n := ends[i]
-		left := store.prefix(n)
+		left := store.Prefix(n)
 		again := d.reopened(left, commands)
 		if got := reports(t, again); !maps.EqualFunc(got, wantReports, maps.Equal[map[string]string]) {
 			t.Fatalf("after %d commits:\n%v\nwant\n%v", n, got, wantReports)

@@ -31,6 +31,7 @@ import (
 	"blockdesk/market"
 	"blockdesk/persist"
 	"blockdesk/persist/kv"
+	"blockdesk/persist/kv/kvtest"
 )
 
 // soakEnv is how TestSoak runs: a duration, a number of sessions and a seed, such
@@ -461,7 +462,7 @@ func (s *soak) pairs(fills map[string]fill) {
 func (s *soak) replay() (map[string]map[string]string, *engine.Replica) {
 	o := s.desk.options
 	o.ReserveSeqs = 1_000_000
-	fresh := newMemStore()
+	fresh := kvtest.New()
 	err := fresh.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
 		for _, session := range s.desk.gateway.sessions() {
 			set(assignKey(session.id.TargetCompID), []byte{byte(session.number >> 8), byte(session.number)})
@@ -525,7 +526,7 @@ func (d *crashDisk) Commit(fill kv.Fill, sync bool) error {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if d.dead {
-		return errBroken
+		return kvtest.ErrBroken
 	}
 	return d.kv.Commit(fill, sync)
 }

@@ -17,6 +17,7 @@ import (
 	"blockdesk/internal/await"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
+	"blockdesk/persist/kv/kvtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -137,7 +138,7 @@ func TestCrashes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawEvents(t)
 		last := events[len(events)-1].Seq
-		store := newMemStore()
+		store := kvtest.New()
 		a := must(t, store)
 		for from := 0; from < len(events); {
 			n := rapid.IntRange(1, len(events)-from).Draw(t, "piece")
@@ -149,7 +150,7 @@ func TestCrashes(t *testing.T) {
 				t.Fatal(err)
 			}
 			if rapid.Bool().Draw(t, "crash") {
-				store, _ = store.crash(rapid.IntRange(0, 5).Draw(t, "lost"))
+				store = store.Crash(rapid.IntRange(0, 5).Draw(t, "lost"))
 				a = must(t, store)
 				early := uint64(rapid.IntRange(0, int(a.Cursor())).Draw(t, "from"))
 				from = len(upTo(events, early))
@@ -179,7 +180,7 @@ func TestRebase(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawEvents(t)
 		last := events[len(events)-1].Seq
-		store := newMemStore()
+		store := kvtest.New()
 		a := must(t, store)
 		if err := errors.Join(a.Replay(events), a.Start(last)); err != nil {
 			t.Fatal(err)
@@ -218,7 +219,7 @@ func TestRebase(t *testing.T) {
 func TestSkip(t *testing.T) {
 	hour := int64(time.Hour)
 	noon := (begin/int64(day) + 1) * int64(day)
-	store := newMemStore()
+	store := kvtest.New()
 	a := open(t, store, Options{})
 	before := []event.Event{
 		trade(1, 1, 0, noon, 5, 1), trade(2, 2, 0, noon+hour, 6, 1),
@@ -266,7 +267,7 @@ func TestSkip(t *testing.T) {
 // TestPages: cursors give every trade and candle once, newest first and in
 // pages.
 func TestPages(t *testing.T) {
-	a := open(t, newMemStore(), Options{})
+	a := open(t, kvtest.New(), Options{})
 	var events []event.Event
 	for n := range 25 {
 		events = append(events, trade(uint64(n+1), market.TradeID(n+1), market.InstrumentID(n%2), begin+int64(n)*int64(time.Minute), 3, 1))
@@ -324,7 +325,7 @@ func TestPages(t *testing.T) {
 func TestRetention(t *testing.T) {
 	now := begin
 	o := Options{KeepTrades: 2 * day, KeepMinutes: 3 * day, Now: func() time.Time { return time.Unix(0, now) }}
-	a := open(t, newMemStore(), o)
+	a := open(t, kvtest.New(), o)
 	var events []event.Event
 	for n := range 10 * 24 {
 		events = append(events, trade(uint64(n+1), market.TradeID(n+1), 0, begin+int64(n)*int64(time.Hour), 3, 1))
@@ -374,7 +375,7 @@ func (c *tape) Whole() uint64       { return c.whole }
 // TestRun: what is followed can be read at once, is synced within SyncEvery, and
 // at the end.
 func TestRun(t *testing.T) {
-	store := newMemStore()
+	store := kvtest.New()
 	a := open(t, store, Options{SyncEvery: 10 * time.Millisecond})
 	c := &tape{events: make(chan []event.Event)}
 	ended := make(chan error, 1)
@@ -397,18 +398,18 @@ func TestRun(t *testing.T) {
 
 // TestRunEnds: with its context where the engine does not, and with the store.
 func TestRunEnds(t *testing.T) {
-	a := open(t, newMemStore(), Options{DrainTimeout: 10 * time.Millisecond})
+	a := open(t, kvtest.New(), Options{DrainTimeout: 10 * time.Millisecond})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := a.Run(ctx, &tape{events: make(chan []event.Event)}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	store := newMemStore()
+	store := kvtest.New()
 	a = open(t, store, Options{})
-	store.fail = errBroken
+	store.FailCommits(kvtest.ErrBroken)
 	c := &tape{events: make(chan []event.Event, 1)}
 	c.events <- []event.Event{trade(1, 1, 0, begin, 5, 1)}
-	if err := a.Run(t.Context(), c); !errors.Is(err, errBroken) {
+	if err := a.Run(t.Context(), c); !errors.Is(err, kvtest.ErrBroken) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -416,18 +417,19 @@ func TestRunEnds(t *testing.T) {
 // TestDamage: records that this version cannot have written are refused, not
 // guessed.
 func TestDamage(t *testing.T) {
-	store := newMemStore()
+	store := kvtest.New()
 	a := open(t, store, Options{})
 	if err := errors.Join(a.Replay([]event.Event{trade(1, 1, 0, begin, 5, 1)}), a.Start(1)); err != nil {
 		t.Fatal(err)
 	}
-	for key, value := range store.values() {
+	for key, text := range store.Content() {
+		value := []byte(text)
 		for _, damaged := range [][]byte{nil, value[:len(value)-1], append(slices.Clone(value), 0), make([]byte, len(value))} {
 			if key[0] == keyCursor && len(damaged) == len(value) {
 				continue // an empty cursor is that of a new archive
 			}
-			copied, _ := store.crash(0)
-			copied.values()[key] = damaged
+			copied := store.Crash(0)
+			copied.Put(key, damaged)
 			a, err := New(Options{Now: fixed}, copied)
 			if err == nil {
 				_, bad1 := a.Trades(0, 0, 1)

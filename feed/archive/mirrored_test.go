@@ -12,6 +12,7 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/market"
+	"blockdesk/persist/kv/kvtest"
 )
 
 // TestSkipTellsWholeCandles: whatever is missing, no candle is told that is not
@@ -23,7 +24,7 @@ func TestSkipTellsWholeCandles(t *testing.T) {
 		last := events[len(events)-1].Seq
 		from := uint64(rapid.IntRange(0, int(last)).Draw(t, "from"))
 		to := uint64(rapid.IntRange(int(from), int(last)).Draw(t, "to"))
-		store := newMemStore()
+		store := kvtest.New()
 		a := must(t, store)
 		before := upTo(events, from)
 		if err := errors.Join(a.Replay(before), a.Start(from)); err != nil {
@@ -75,7 +76,7 @@ func TestPruneLeavesWhatARebaseNeeds(t *testing.T) {
 			events = append(events, mirrored(seq, market.TradeID(seq), seq, begin, happened, 3, 1))
 		}
 		last := events[len(events)-1].Seq
-		store := newMemStore()
+		store := kvtest.New()
 		now := time.Unix(0, begin)
 		a, err := New(Options{KeepTrades: 2 * day, PruneEvery: time.Millisecond, Now: fixed}, store)
 		if err != nil {

@@ -10,12 +10,13 @@ import (
 	"blockdesk/engine/rfq"
 	"blockdesk/persist"
 	"blockdesk/persist/kv"
+	"blockdesk/persist/kv/kvtest"
 )
 
 // benched returns a rig without a journal, whose store is Pebble or nothing.
 func benched(b *testing.B, pebble bool) *rig {
 	r := newRig(b)
-	r.journal, r.store = nil, forgetful{newMemStore()}
+	r.journal, r.store = nil, forgetful{kvtest.New()}
 	if pebble {
 		kv, err := persist.OpenKV(b.TempDir(), nil, slog.New(slog.DiscardHandler))
 		if err != nil {
@@ -28,7 +29,7 @@ func benched(b *testing.B, pebble bool) *rig {
 }
 
 // forgetful keeps no log.
-type forgetful struct{ *memStore }
+type forgetful struct{ *kvtest.Memory }
 
 func (s forgetful) Commit(fill kv.Fill, _ bool) error {
 	fill(func(_, _ []byte) {}, func(_, _ []byte) {})

@@ -14,6 +14,7 @@ import (
 
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
+	"blockdesk/persist/kv/kvtest"
 )
 
 // filled sets every field of the value at p, each to another one, from n on.
@@ -296,12 +297,12 @@ func FuzzStore(f *testing.F) {
 // named.
 func TestLayoutVersion(t *testing.T) {
 	t.Parallel()
-	set := func(key, value []byte) *memStore {
-		s := newMemStore()
+	set := func(key, value []byte) *kvtest.Memory {
+		s := kvtest.New()
 		s.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set(key, value) }, true)
 		return s
 	}
-	for name, s := range map[string]*memStore{
+	for name, s := range map[string]*kvtest.Memory{
 		"version":    set([]byte{keyVersion}, []byte{layoutVersion + 1}),
 		"cursor":     set([]byte{keyCursor}, []byte{1}),
 		"ticket":     set(ticketKey(nil, 1), []byte{1}),
@@ -311,9 +312,9 @@ func TestLayoutVersion(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	s := newMemStore()
-	s.breakNow()
-	if _, err := New(Options{}, nil, s); !errors.Is(err, errBroken) {
+	s := kvtest.New()
+	s.Break(kvtest.ErrBroken)
+	if _, err := New(Options{}, nil, s); !errors.Is(err, kvtest.ErrBroken) {
 		t.Errorf("a broken store: %v", err)
 	}
 	d, err := New(Options{}, nil, set(historyKey(nil, 4, 1, 1), []byte{9}))
@@ -329,7 +330,7 @@ func TestLayoutVersion(t *testing.T) {
 // by one that is told again.
 func TestMaxStates(t *testing.T) {
 	t.Parallel()
-	d, err := New(Options{}, nil, newMemStore())
+	d, err := New(Options{}, nil, kvtest.New())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"blockdesk/internal/runtest"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
+	"blockdesk/persist/kv/kvtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,7 +41,7 @@ func (j *journal) Append(_ uint64, a, b []engine.Command) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.frames++; j.frames == j.failAt {
-		return errBroken
+		return kvtest.ErrBroken
 	}
 	j.commands = append(append(j.commands, a...), b...)
 	return nil
@@ -81,7 +82,7 @@ type rig struct {
 }
 
 func newRig(t testing.TB) *rig {
-	r := &rig{t: t, journal: &journal{}, store: newMemStore()}
+	r := &rig{t: t, journal: &journal{}, store: kvtest.New()}
 	r.clock.Store(1_800_000_000_000_000_000)
 	r.eo.Clock = func() int64 { return r.clock.Add(int64(time.Microsecond)) }
 	r.o.Timeout = runtest.Patience

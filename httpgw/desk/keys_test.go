@@ -2,7 +2,6 @@ package desk
 
 import (
 	"fmt"
-	"maps"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/await"
+	"blockdesk/persist/kv/kvtest"
 )
 
 // TestKey: the first answer comes again, whoever asks; another body is refused.
@@ -214,7 +214,7 @@ func TestMaxKeys(t *testing.T) {
 // TestPruneIsBounded: one prune takes out no more than it may.
 func TestPruneIsBounded(t *testing.T) {
 	t.Parallel()
-	store := newMemStore()
+	store := kvtest.New()
 	d, err := New(Options{MaxKeys: 1}, nil, store)
 	if err != nil {
 		t.Fatal(err)
@@ -252,9 +252,9 @@ func TestPruneIsBounded(t *testing.T) {
 	if had-f.keys != pruneMost {
 		t.Errorf("%d were taken out; want %d", had-f.keys, pruneMost)
 	}
-	before := maps.Clone(store.values)
+	before := store.Content()
 	f.desk.o.MaxKeys = 1 << 20
-	if err := f.prune(); err != nil || len(store.values) != len(before) {
+	if err := f.prune(); err != nil || len(store.Content()) != len(before) {
 		t.Errorf("prune took out what may stay: %v", err)
 	}
 }
@@ -263,7 +263,7 @@ func TestPruneIsBounded(t *testing.T) {
 // the table finds what has landed in between.
 func TestAnswerInBetween(t *testing.T) {
 	t.Parallel()
-	store := &hookStore{memStore: newMemStore()}
+	store := &hookStore{Memory: kvtest.New()}
 	r := newRig(t)
 	r.store = store
 	r.start()
@@ -312,9 +312,9 @@ func TestAnswerBesideAnotherBody(t *testing.T) {
 	// So has the right one.
 	v := r.table.enter()
 	req := keyed(take(ticket, 1), 1, 1)
-	store := r.store.(*memStore)
-	value := store.values[string(answerKey(nil, &key.ID))]
-	hidden := &vanishing{memStore: store, times: 1}
+	store := r.store.(*kvtest.Memory)
+	value := store.Content()[string(answerKey(nil, &key.ID))]
+	hidden := &vanishing{Memory: store, times: 1}
 	r.Desk.store = hidden
 	res, kept, err := r.keyed(req, &req.Key, v)
 	if err != nil || kept || res == nil || !res.Replayed || len(value) == 0 {
@@ -330,7 +330,7 @@ func TestAnswerBesideAnotherBody(t *testing.T) {
 
 // vanishing finds no answer the first times.
 type vanishing struct {
-	*memStore
+	*kvtest.Memory
 	times int
 }
 
@@ -338,7 +338,7 @@ func (s *vanishing) Get(key []byte) ([]byte, bool, error) {
 	if s.times--; s.times >= 0 {
 		return nil, false, nil
 	}
-	return s.memStore.Get(key)
+	return s.Memory.Get(key)
 }
 
 // TestKeyOfAnotherDoor: requests that do not come through Do may bring a key
@@ -385,7 +385,7 @@ func TestKeyOfAnotherDoor(t *testing.T) {
 // TestKeyReused: an answer that was taken out is forgotten altogether.
 func TestKeyReused(t *testing.T) {
 	t.Parallel()
-	d, err := New(Options{}, nil, newMemStore())
+	d, err := New(Options{}, nil, kvtest.New())
 	if err != nil {
 		t.Fatal(err)
 	}

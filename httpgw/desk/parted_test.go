@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"blockdesk/engine/rfq"
+	"blockdesk/persist/kv/kvtest"
 )
 
 // TestParted: a store that was damaged, or is another journal's, is not taken for
@@ -18,14 +19,14 @@ func TestParted(t *testing.T) {
 	if err := r.finish(); err != nil {
 		t.Fatal(err)
 	}
-	whole := r.store.(*memStore)
-	for name, spoil := range map[string]func(s *memStore){
-		"an answer is gone":        func(s *memStore) { s.drop(keyAnswer); s.drop(keyAge) },
-		"the tickets are gone":     func(s *memStore) { s.drop(keyTicket) },
-		"a ticket is another's":    func(s *memStore) { s.edit(func(t *rfq.Ticket) { t.CreatedAt++ }) },
-		"a ticket has lost a step": func(s *memStore) { s.edit(func(t *rfq.Ticket) { t.Tranches[0].Reserved = 0 }) },
+	whole := r.store.(*kvtest.Memory)
+	for name, spoil := range map[string]func(s *kvtest.Memory){
+		"an answer is gone":        func(s *kvtest.Memory) { dropFirst(s, keyAnswer); dropFirst(s, keyAge) },
+		"the tickets are gone":     func(s *kvtest.Memory) { dropFirst(s, keyTicket) },
+		"a ticket is another's":    func(s *kvtest.Memory) { editTicket(s, func(t *rfq.Ticket) { t.CreatedAt++ }) },
+		"a ticket has lost a step": func(s *kvtest.Memory) { editTicket(s, func(t *rfq.Ticket) { t.Tranches[0].Reserved = 0 }) },
 	} {
-		store := whole.prefix(len(whole.log))
+		store := whole.Prefix(whole.Commits())
 		spoil(store)
 		r.store = store
 		replica := r.recover()
@@ -43,22 +44,20 @@ func TestParted(t *testing.T) {
 	}
 }
 
-// drop takes the first entry of a kind out of the store, behind the desk's back.
-func (s *memStore) drop(kind byte) {
-	for _, key := range s.between(string(kind), string(kind+1)) {
-		delete(s.values, key)
-		s.keys = nil
-		return
+// dropFirst takes the first entry of a kind out of the store, behind the desk's back.
+func dropFirst(s *kvtest.Memory, kind byte) {
+	if keys := s.Keys(string(rune(kind))); len(keys) > 0 {
+		s.Drop(keys[0])
 	}
 }
 
-// edit changes the first ticket.
-func (s *memStore) edit(change func(*rfq.Ticket)) {
-	key := s.between(string(keyTicket), string(keyTicket+1))[0]
-	t, err := parseTicket(s.values[key])
+// editTicket changes the first ticket.
+func editTicket(s *kvtest.Memory, change func(*rfq.Ticket)) {
+	key := s.Keys(string(rune(keyTicket)))[0]
+	t, err := parseTicket([]byte(s.Content()[key]))
 	if err != nil {
 		panic(err)
 	}
 	change(t)
-	s.values[key] = appendTicket(nil, t)
+	s.Put(key, appendTicket(nil, t))
 }

@@ -19,6 +19,7 @@ import (
 	"blockdesk/internal/await"
 	"blockdesk/market"
 	"blockdesk/persist"
+	"blockdesk/persist/kv/kvtest"
 )
 
 // said is what callers have been told.
@@ -138,7 +139,7 @@ func TestCrash(t *testing.T) {
 			for key, s := range r.work(rng, ticket, 60, uint32(1+life*10_000)) {
 				all[key] = s
 			}
-			left := r.store.(*memStore).crash(rng)
+			left := r.store.(*kvtest.Memory).CrashAnywhere(rng)
 			r.finish()
 			r.store = left
 			r.start()
@@ -187,13 +188,13 @@ func TestEveryCrashPoint(t *testing.T) {
 		if err := r.finish(); err != nil {
 			t.Fatal(err)
 		}
-		store := r.store.(*memStore)
-		if n := len(store.log); midst && n < 2*len(all) {
+		store := r.store.(*kvtest.Memory)
+		if n := store.Commits(); midst && n < 2*len(all) {
 			t.Errorf("%d commits for %d requests: none ends in the midst of one", n, len(all))
 		}
-		want := store.content()
-		for n := range len(store.log) + 1 {
-			r.store = store.prefix(n)
+		want := content(store)
+		for n := range store.Commits() + 1 {
+			r.store = store.Prefix(n)
 			d, replica := r.replay(nil)
 			if err := d.Start(replica.State.Desk().Board(), replica.State.Seq()); err != nil {
 				t.Fatalf("commit %d: %v", n, err)
@@ -201,14 +202,14 @@ func TestEveryCrashPoint(t *testing.T) {
 			if d.Cursor() != replica.State.Seq() {
 				t.Fatalf("commit %d: cursor %d, the journal ends at %d", n, d.Cursor(), replica.State.Seq())
 			}
-			got := r.store.(*memStore).content()
+			got := content(r.store.(*kvtest.Memory))
 			if !reflect.DeepEqual(got, want) {
 				for k := range want {
 					if got[k] != want[k] {
 						t.Errorf("key %x: %x, want %x", k, got[k], want[k])
 					}
 				}
-				t.Fatalf("commit %d of %d: another store: %d entries, want %d", n, len(store.log), len(got), len(want))
+				t.Fatalf("commit %d of %d: another store: %d entries, want %d", n, store.Commits(), len(got), len(want))
 			}
 			for key, s := range all {
 				k := rfq.Key{ID: keyID(key), Body: [8]byte{1, 1}}
@@ -276,12 +277,10 @@ func TestDurableCursor(t *testing.T) {
 	ticket := r.open(1_000_000).ID
 	r.must(take(ticket, 1))
 	seq := r.View().Seq
-	store := r.store.(*memStore)
+	store := r.store.(*kvtest.Memory)
 	await.True(t, "a sync", func() bool { return r.DurableCursor() >= seq })
-	store.mu.Lock()
-	safe := store.prefix(store.synced)
-	store.mu.Unlock()
-	if got, _, err := parseCursor(safe.values[string(keyCursor)]); err != nil || got < seq {
+	safe := store.Crash(kvtest.All).Content()
+	if got, _, err := parseCursor([]byte(safe[string(rune(keyCursor))])); err != nil || got < seq {
 		t.Errorf("durable up to %d, but synced up to %d, %v", r.DurableCursor(), got, err)
 	}
 	for range 100 { // no events
@@ -364,13 +363,13 @@ func TestRebase(t *testing.T) {
 		t.Fatalf("Start: %v; want %v", err, ErrAhead)
 	}
 	// A crash in the midst of it changes nothing.
-	store := r.store.(*memStore)
-	before := len(store.log)
+	store := r.store.(*kvtest.Memory)
+	before := store.Commits()
 	if err := r.Rebase(board, seq); err != nil {
 		t.Fatal(err)
 	}
-	for n := before; n <= len(store.log); n++ {
-		r.store = store.prefix(n)
+	for n := before; n <= store.Commits(); n++ {
+		r.store = store.Prefix(n)
 		again := r.recover()
 		if again.State.Seq() < r.Cursor() {
 			if err := r.Rebase(again.State.Desk().Board(), seq); err != nil {
@@ -401,7 +400,7 @@ func TestRebase(t *testing.T) {
 	}
 
 	// The other way round: a store that has lost everything.
-	r.store = newMemStore()
+	r.store = kvtest.New()
 	replica = engine.NewReplica(engine.StateOptions{})
 	for _, c := range r.journal.durable() {
 		replica.Apply(&c, nil)
@@ -425,7 +424,7 @@ func TestRebase(t *testing.T) {
 // TestMissingEvents: a store that does not fit is noticed where it shows.
 func TestMissingEvents(t *testing.T) {
 	t.Parallel()
-	d, err := New(Options{}, nil, newMemStore())
+	d, err := New(Options{}, nil, kvtest.New())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -501,7 +500,7 @@ func TestOutcomeEndsCommand(t *testing.T) {
 	if err := r.finish(); err != nil {
 		t.Fatal(err)
 	}
-	d, err := New(r.o, nil, newMemStore())
+	d, err := New(r.o, nil, kvtest.New())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -535,7 +534,7 @@ func TestOutcomeEndsCommand(t *testing.T) {
 // it.
 func TestSyncIsModest(t *testing.T) {
 	t.Parallel()
-	store := &hookStore{memStore: newMemStore()}
+	store := &hookStore{Memory: kvtest.New()}
 	d, err := New(Options{}, nil, store)
 	if err != nil {
 		t.Fatal(err)
@@ -648,7 +647,7 @@ func TestCutSlices(t *testing.T) {
 	events := r.deskEvents()
 	var want map[string]string
 	for seed := range uint64(8) {
-		store := newMemStore()
+		store := kvtest.New()
 		d, err := New(Options{}, nil, store)
 		if err != nil {
 			t.Fatal(err)
@@ -685,9 +684,9 @@ func TestCutSlices(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want == nil {
-			want = store.content()
+			want = content(store)
 		}
-		if !reflect.DeepEqual(store.content(), want) {
+		if !reflect.DeepEqual(content(store), want) {
 			t.Errorf("seed %d: another store at the end", seed)
 		}
 	}

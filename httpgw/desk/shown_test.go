@@ -13,6 +13,7 @@ import (
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/await"
+	"blockdesk/persist/kv/kvtest"
 )
 
 // tornConsumer gives all events at once. Whole leaves the last command out until it
@@ -117,7 +118,7 @@ func shownAtTheEnd(t *testing.T, events []event.Event, ends bool) {
 // started is a desk at the beginning, which does not run.
 func started(t *testing.T) *Desk {
 	t.Helper()
-	d, err := New(Options{}, nil, newMemStore())
+	d, err := New(Options{}, nil, kvtest.New())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/market"
+	"blockdesk/persist/kv/kvtest"
 )
 
 // call is a Do on its way.
@@ -342,7 +343,7 @@ func TestStoreFails(t *testing.T) {
 	r.o.Timeout = time.Hour
 	r.start()
 	ticket := r.open(1000).ID
-	r.store.(*memStore).breakNow()
+	r.store.(*kvtest.Memory).Break(kvtest.ErrBroken)
 	calls := []<-chan call{r.async(take(ticket, 1)), r.async(take(ticket, 2))}
 	for _, c := range calls {
 		wantErr(t, "waiting", r.get(c).err, ErrReadOnly)
@@ -368,14 +369,14 @@ func TestStoreFails(t *testing.T) {
 		v := r.View()
 		return v.Seq > before && v.Ticket(ticket).State == rfq.TicketWithdrawn
 	})
-	if _, _, err := r.Claim(1); !errors.Is(err, errBroken) {
+	if _, _, err := r.Claim(1); !errors.Is(err, kvtest.ErrBroken) {
 		t.Errorf("Claim: %v", err)
 	}
 	r.empty()
-	if err := r.finish(); !errors.Is(err, errBroken) {
+	if err := r.finish(); !errors.Is(err, kvtest.ErrBroken) {
 		t.Errorf("Run: %v", err)
 	}
-	r.store = r.store.(*memStore).prefix(len(r.store.(*memStore).log))
+	r.store = r.store.(*kvtest.Memory).Prefix(r.store.(*kvtest.Memory).Commits())
 	r.start()
 	for _, k := range r.View().Ticket(ticket).Tranches {
 		if claims := r.claims(); market.USD(claims)*market.FillUSD(1).USD() != k.Reserved {
@@ -387,7 +388,7 @@ func TestStoreFails(t *testing.T) {
 // claims counts the claims that the store has heard of.
 func (r *rig) claims() int {
 	ids := map[string]bool{}
-	for key := range r.store.(*memStore).content() {
+	for key := range content(r.store.(*kvtest.Memory)) {
 		if key[0] == keyHistory {
 			ids[key[1:9]] = true
 		}
@@ -398,7 +399,7 @@ func (r *rig) claims() int {
 // TestRunIsOnce: Run wants Start before it, and one call.
 func TestRunIsOnce(t *testing.T) {
 	t.Parallel()
-	d, err := New(Options{}, nil, newMemStore())
+	d, err := New(Options{}, nil, kvtest.New())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -431,7 +432,7 @@ func TestOptions(t *testing.T) {
 		if err := o.Validate(); err == nil {
 			t.Errorf("options %d: no error", i)
 		}
-		if _, err := New(o, nil, newMemStore()); err == nil {
+		if _, err := New(o, nil, kvtest.New()); err == nil {
 			t.Errorf("New with options %d: no error", i)
 		}
 	}

@@ -2,10 +2,13 @@ package kvtest
 
 import (
 	"bytes"
+	"errors"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sort"
+	"strings"
 	"sync"
 
 	"blockdesk/persist/kv"
@@ -28,6 +31,12 @@ type change struct {
 	set    bool
 	lo, hi string
 }
+
+// All is how much a crash loses at the worst: all that was not synced.
+const All = math.MaxInt
+
+// ErrBroken is for tests that break a store.
+var ErrBroken = errors.New("the disk is gone")
 
 // New returns an empty store.
 func New() *Memory { return &Memory{values: map[string][]byte{}} }
@@ -161,20 +170,51 @@ func (m *Memory) Changes(n int) int {
 }
 
 // Content returns a copy of all entries.
-func (m *Memory) Content() map[string][]byte {
+func (m *Memory) Content() map[string]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	content := make(map[string][]byte, len(m.values))
+	content := make(map[string]string, len(m.values))
 	for k, v := range m.values {
-		content[k] = bytes.Clone(v)
+		content[k] = string(v)
 	}
 	return content
+}
+
+// Put sets an entry behind the back of the store's owner.
+func (m *Memory) Put(key string, value []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.log = append(m.log, []change{{true, key, string(value)}})
+	m.apply(m.log[len(m.log)-1])
+}
+
+// Drop deletes an entry behind the back of the store's owner.
+func (m *Memory) Drop(key string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.log = append(m.log, []change{{false, key, key + "\x00"}})
+	m.apply(m.log[len(m.log)-1])
+}
+
+// Keys returns the keys that begin with prefix, in order.
+func (m *Memory) Keys(prefix string) (keys []string) {
+	for k := range m.Content() {
+		if strings.HasPrefix(k, prefix) {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // Prefix returns a store with the first n commits, all of them durable.
 func (m *Memory) Prefix(n int) *Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return m.prefix(n)
+}
+
+func (m *Memory) prefix(n int) *Memory {
 	next := New()
 	next.log = slices.Clone(m.log[:n])
 	for _, commit := range next.log {
@@ -185,13 +225,16 @@ func (m *Memory) Prefix(n int) *Memory {
 }
 
 // Crash returns what a crash leaves that takes at most lose of the commits that were
-// not synced.
+// not synced; All takes all of them.
 func (m *Memory) Crash(lose int) *Memory {
-	commits := m.Commits()
-	return m.Prefix(max(m.Synced(), commits-lose))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.prefix(max(m.synced, len(m.log)-lose))
 }
 
 // CrashAnywhere is Crash with a random loss.
 func (m *Memory) CrashAnywhere(r *rand.Rand) *Memory {
-	return m.Crash(r.IntN(m.Commits() - m.Synced() + 1))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.prefix(m.synced + r.IntN(len(m.log)-m.synced+1))
 }

@@ -26,7 +26,7 @@ func TestMemoryCrash(t *testing.T) {
 
 // TestMemoryFails: a failing store says so and keeps nothing of the commit.
 func TestMemoryFails(t *testing.T) {
-	m, gone := New(), errors.New("the disk is gone")
+	m, gone := New(), ErrBroken
 	nothing := func(func(key, value []byte), func(lo, hi []byte)) {}
 	m.FailCommits(gone)
 	if err := m.Commit(nothing, true); !errors.Is(err, gone) || m.Commits() != 0 {
