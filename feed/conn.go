@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"blockdesk/internal/ratelimit"
 )
 
 // subscription is one connection's interest in one topic of its shard.
@@ -93,8 +95,8 @@ type conn struct {
 
 	// ——— its reader's ———
 	in    decoder
-	rate  limiter
-	early []byte // what came behind the upgrade request and has not been read
+	rate  ratelimit.Bucket // of messages: one second of them at once
+	early []byte           // what came behind the upgrade request and has not been read
 	// deaf: what the client still sends is thrown away, drain bytes at most.
 	deaf  bool
 	drain int

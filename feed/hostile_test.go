@@ -17,6 +17,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/internal/await"
+	"blockdesk/internal/ratelimit"
 	"blockdesk/internal/runtest"
 	"blockdesk/market"
 )
@@ -497,7 +498,7 @@ func TestCompressedCost(t *testing.T) {
 	// The longest is allowed, however low the rate.
 	for _, rate := range []time.Duration{1, 20, 10_000} {
 		m := incoming{deflated: true, data: make([]byte, MaxFrame)}
-		if l := (limiter{}); !l.allow(time.Unix(1, 0), m.cost(time.Second/rate)) {
+		if b := (ratelimit.Bucket{}); !b.Spend(time.Unix(1, 0).UnixNano(), int64(m.cost(time.Second/rate)), int64(time.Second)) {
 			t.Errorf("no message at %d a second", rate)
 		}
 	}

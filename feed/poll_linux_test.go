@@ -3,13 +3,14 @@
 package feed
 
 import (
-	"blockdesk/internal/await"
 	"fmt"
 	"net"
 	"net/netip"
 	"runtime"
 	"syscall"
 	"testing"
+
+	"blockdesk/internal/await"
 )
 
 // An event that was fetched before its connection was closed does not mean

@@ -64,7 +64,7 @@ func (r *reader) hear(c *conn, m *incoming) error {
 		}
 		return &breach{code: code}
 	}
-	if !c.rate.allow(r.now, m.cost(time.Second/time.Duration(r.feed.o.MessagesPerSecond))) {
+	if !c.rate.Spend(r.now.UnixNano(), int64(m.cost(time.Second/time.Duration(r.feed.o.MessagesPerSecond))), int64(time.Second)) {
 		return errTooMany
 	}
 	switch m.opcode {
@@ -125,20 +125,4 @@ func (c *conn) leave(err error) {
 	c.deaf, c.drain = true, maxDrain
 	c.in.rest = nil
 	c.shard.inbox.send(m)
-}
-
-// limiter lets through one second's worth of events at once and then one an
-// interval (a token bucket by time alone). The zero value is full.
-type limiter struct {
-	full int64 // when the bucket will be full again, Unix ns
-}
-
-func (l *limiter) allow(now time.Time, interval time.Duration) bool {
-	at := now.UnixNano()
-	next := max(l.full, at) + int64(interval)
-	if next-at > int64(time.Second) {
-		return false
-	}
-	l.full = next
-	return true
 }

@@ -1,13 +1,14 @@
 package feed
 
 import (
-	"blockdesk/internal/await"
-	"blockdesk/internal/runtest"
 	"bytes"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 )
 
 const upgrade = "GET /ws/rfq HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
@@ -91,24 +92,4 @@ func TestReaderTakesTurns(t *testing.T) {
 	}
 	_ = flooder.conn.Close()
 	<-ended
-}
-
-func TestLimiter(t *testing.T) {
-	l := limiter{}
-	at := time.Unix(1000, 0)
-	const interval = time.Second / 20
-	for i := range 20 {
-		if !l.allow(at, interval) {
-			t.Fatalf("event %d of a burst of 20", i+1)
-		}
-	}
-	if l.allow(at, interval) {
-		t.Fatal("event 21 at once")
-	}
-	if at = at.Add(interval); !l.allow(at, interval) {
-		t.Fatal("one an interval later")
-	}
-	if l.allow(at, interval) {
-		t.Fatal("two an interval later")
-	}
 }

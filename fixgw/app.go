@@ -127,7 +127,7 @@ func (a app) admin(s *session, m *quickfix.Message) quickfix.MessageRejectError 
 			return quickfix.NewMessageRejectError(fmt.Sprintf("%s: NewSeqNo (36): must be 1 to below 10^9", codeInvalidField), sessionRejectValue, &tag)
 		}
 	case "2":
-		if !s.resends.take(a.gateway.options.Now()) {
+		if !s.resends.Take(a.gateway.options.Now().UnixNano(), a.gateway.rates.resends) {
 			a.gateway.rateLimited.Add(1)
 			return quickfix.NewMessageRejectError(fmt.Sprintf("%s: at most %d ResendRequests at once and one a second", codeRateLimited, MaxResends), sessionRejectOther, nil)
 		}
@@ -215,7 +215,7 @@ func (a app) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.Messag
 // over counts a message and reports whether it is above the session's rate. Who
 // goes on for as many messages as the rate allows in a second is logged out.
 func (s *session) over(now time.Time) bool {
-	if s.rate.take(now) {
+	if s.rate.Take(now.UnixNano(), s.gateway.rates.messages) {
 		if s.strikes > 0 && now.Sub(s.struck) > time.Second {
 			s.strikes = 0
 		}

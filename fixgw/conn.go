@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"blockdesk/internal/ratelimit"
 )
 
 // conn is one client's connection as quickfix sees it. Between it and the socket
@@ -41,7 +43,7 @@ type conn struct {
 	gap     gap
 	garbage int
 	ahead   int // bytes of messages with numbers too high, in this gap
-	bucket  bucket
+	flood   ratelimit.Bucket
 	given   uint64 // messages handed to quickfix, beside those that the session had begun with before
 
 	mu sync.Mutex
@@ -72,7 +74,6 @@ func newConn(g *Gateway, inner net.Conn) *conn {
 	c := &conn{
 		Conn: inner, gateway: g, accepted: g.options.Now(), wake: make(chan struct{}, 1),
 		patience: g.options.FlushTimeout, in: make([]byte, 0, g.options.LogonBytes),
-		bucket: newBucket(hardRate*g.options.Rate, hardRate*g.options.Rate),
 	}
 	c.outlet.init(inner)
 	return c
@@ -109,7 +110,7 @@ func (c *conn) next() error {
 			continue
 		}
 		now := c.gateway.options.Now()
-		if !c.bucket.take(now) {
+		if !c.flood.Take(now.UnixNano(), c.gateway.rates.flood) {
 			return c.end(fmt.Errorf("%w: more than %d messages a second", errRate, hardRate*c.gateway.options.Rate))
 		}
 		x := &c.request

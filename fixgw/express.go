@@ -322,7 +322,7 @@ func (c *conn) atRest(s *session, seq uint64, now time.Time) bool {
 func (s *session) express(c *conn, x *express, now time.Time) bool {
 	s.turn.Lock()
 	defer s.turn.Unlock()
-	if s.line.online.Load() != c || !s.loggedOn.Load() || s.removed.Load() || s.kicked.Load() || !s.rate.has(now) {
+	if s.line.online.Load() != c || !s.loggedOn.Load() || s.removed.Load() || s.kicked.Load() || !s.rate.Has(now.UnixNano(), s.gateway.rates.messages) {
 		return false
 	}
 	if late := now.Sub(time.Unix(0, x.sent)); late > maxLatency || late < -maxLatency {

@@ -14,6 +14,7 @@ import (
 	"github.com/quickfixgo/quickfix"
 
 	"blockdesk/engine/book"
+	"blockdesk/internal/ratelimit"
 	"blockdesk/market"
 )
 
@@ -353,7 +354,7 @@ func TestExpressChangesNothing(t *testing.T) {
 		d.quickfixOnly = !express
 		d.start()
 		// Whether a ResendRequest is one too many is a question of time.
-		d.gateway.sessionNamed("MM").resends = newBucket(1, 1000)
+		d.gateway.rates.resends = ratelimit.Of(1, time.Second, 1000)
 		for seed := range uint64(scripts) {
 			w := d.wire("MM", "8013=N|")
 			all = append(all, w.script(seed))

@@ -17,6 +17,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/internal/ratelimit"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
 )
@@ -48,6 +49,7 @@ type MarketData interface {
 // brings it up to the engine; Run works.
 type Gateway struct {
 	options     Options
+	rates       rates
 	engine      Engine
 	store       kv.Store
 	doors       Doors
@@ -127,6 +129,10 @@ type Stats struct {
 	Cursor           uint64
 }
 
+// rates are what a session may do in a second. Above messages it gets business rejects,
+// above flood its connection ends; resends bounds its ResendRequests.
+type rates struct{ messages, flood, resends ratelimit.Rate }
+
 // New opens the socket and reads the store. Close it, or Run it.
 func New(o Options, e Engine, store kv.Store, doors Doors, instruments *market.Instruments) (*Gateway, error) {
 	if err := o.Validate(); err != nil {
@@ -140,7 +146,11 @@ func New(o Options, e Engine, store kv.Store, doors Doors, instruments *market.I
 	g := &Gateway{
 		options: o, engine: e, store: store, doors: doors, instruments: instruments,
 		verifying: make(chan struct{}, MaxVerifies),
-		failed:    make(chan error, 1), idPrefix: "G" + strconv.FormatInt(o.Now().UnixNano(), 36) + "-",
+		rates: rates{
+			messages: ratelimit.Of(o.Rate, time.Second, o.Rate), flood: ratelimit.Of(hardRate*o.Rate, time.Second, hardRate*o.Rate),
+			resends: ratelimit.Of(1, time.Second, MaxResends),
+		},
+		failed: make(chan error, 1), idPrefix: "G" + strconv.FormatInt(o.Now().UnixNano(), 36) + "-",
 	}
 	g.follower = &follower{gateway: g, orders: make(map[market.OrderID]*order), wake: make(chan struct{}, 1)}
 	g.follower.step = g.follower.lent

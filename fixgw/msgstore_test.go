@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -310,37 +309,6 @@ func TestBadRecordsAreRefused(t *testing.T) {
 	}
 }
 
-func TestBucket(t *testing.T) {
-	t.Parallel()
-	b := newBucket(10, 20)
-	at := time.Unix(100, 0)
-	takes := func(n int) (got int) {
-		for range n {
-			if b.take(at) {
-				got++
-			}
-		}
-		return got
-	}
-	if got := takes(30); got != 20 {
-		t.Errorf("a full bucket gives %d", got)
-	}
-	at = at.Add(500 * time.Millisecond)
-	if got := takes(30); got != 5 {
-		t.Errorf("half a second gives %d", got)
-	}
-	at = at.Add(-time.Hour)
-	if got := takes(30); got != 0 {
-		t.Errorf("a clock that goes back gives %d", got)
-	}
-	at = at.Add(24 * time.Hour)
-	if got := takes(30); got != 20 {
-		t.Errorf("a day gives %d", got)
-	}
-}
-
-// TestKeptTypes: a resend brings what a client must not miss, and fills the gap
-// of what told how things stood at a moment.
 func TestKeptTypes(t *testing.T) {
 	t.Parallel()
 	s := openStore(t, kvtest.New(), storeOptions(nil))

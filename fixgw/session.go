@@ -10,6 +10,7 @@ import (
 	"github.com/quickfixgo/quickfix"
 
 	"blockdesk/engine/book"
+	"blockdesk/internal/ratelimit"
 	"blockdesk/market"
 )
 
@@ -48,8 +49,8 @@ type session struct {
 	// placed and done at once. placed: one was, and wants Engine.Turn.
 	alone, placed bool
 
-	rate    bucket
-	resends bucket
+	rate    ratelimit.Bucket // of messages
+	resends ratelimit.Bucket
 	strikes int       // messages over the rate
 	struck  time.Time // last of them
 	out     outbox
@@ -97,7 +98,6 @@ func newSession(g *Gateway, p *Participant, compID string, number uint16, messag
 	s := &session{
 		gateway: g, number: number, participant: identity{p.Name, p.Number}, messages: messages,
 		id:   sessionID(&g.options, compID, ownSet),
-		rate: newBucket(g.options.Rate, g.options.Rate), resends: newBucket(1, MaxResends),
 		refs: make(map[string]*ref), orders: make(map[market.OrderID]*order),
 		quotes: make(map[market.QuoteID]*quote), claims: make(map[market.ClaimID]*claim),
 	}

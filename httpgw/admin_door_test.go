@@ -105,7 +105,7 @@ func TestAdminSlowBody(t *testing.T) {
 func TestOperatorGuesses(t *testing.T) {
 	rig := newOperatorRig(t)
 	now := int64(0)
-	rig.op.limit.clock = func() int64 { return now }
+	rig.op.limit = operatorLimit(func() int64 { return now })
 	looked := 0
 	for ; now < 10e9; now += 20e6 {
 		switch w := rig.send("GET", "/desk/tickets", "", "not a token of anybody"); w.Code {

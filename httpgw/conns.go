@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"time"
 
+	"blockdesk/internal/ratelimit"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 )
@@ -27,8 +29,8 @@ type conns struct {
 	lines []byte
 
 	mu    sync.Mutex
-	open  map[net.Conn]clientKey // at most max
-	byKey map[clientKey]int      // at most max; trusted proxies are left out
+	open  map[net.Conn]ratelimit.Client // at most max
+	byKey map[ratelimit.Client]int      // at most max; trusted proxies are left out
 }
 
 // privateLines are on the answers of a door that no page of another site may read.
@@ -37,16 +39,16 @@ var privateLines = lines("Cache-Control: "+string(cacheControl[neverCached]), "X
 func newConns(most, perIP int, p *proxies, ids *requestIDs, refused prometheus.Counter) *conns {
 	return &conns{
 		max: most, perIP: perIP, proxies: p, ids: ids, refused: refused, lines: privateLines,
-		open: make(map[net.Conn]clientKey), byKey: make(map[clientKey]int),
+		open: make(map[net.Conn]ratelimit.Client), byKey: make(map[ratelimit.Client]int),
 	}
 }
 
 // add counts a connection, or says why not.
 func (c *conns) add(conn net.Conn) *problem {
 	peer := peerOf(conn.RemoteAddr())
-	var key clientKey
+	var key ratelimit.Client
 	if !c.proxies.trusts(peer) {
-		key = keyOf(peer)
+		key = ratelimit.ClientOf(peer)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,7 +58,7 @@ func (c *conns) add(conn net.Conn) *problem {
 			text: "Too many connections. Try again in a moment.",
 		}
 	}
-	if key != (clientKey{}) {
+	if key != (ratelimit.Client{}) {
 		if c.byKey[key] >= c.perIP {
 			return &problem{
 				status: 429, code: codeRateLimited, reason: "connections", retryS: 1,
@@ -85,7 +87,7 @@ func (c *conns) remove(conn net.Conn) {
 		return
 	}
 	delete(c.open, conn)
-	if key == (clientKey{}) {
+	if key == (ratelimit.Client{}) {
 		return
 	}
 	if c.byKey[key]--; c.byKey[key] == 0 {

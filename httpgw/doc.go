@@ -88,7 +88,7 @@
 // [Options]: MaxConns, MaxConnsPerIP, MaxHeaderBytes, MaxBodyBytes, MaxClients,
 // and the four timeouts. Constants: [MaxDepth], [MaxTrades], [MaxEcho],
 // [MaxSegment], [MaxIdempotencyKey], [MaxToken], [MaxTransaction],
-// [MaxSubmitKeys], [MaxWindow], [MaxMoneyLimit], [MaxNote], limitShards,
+// [MaxSubmitKeys], [MaxWindow], [MaxMoneyLimit], [MaxNote],
 // limitWays, maxForwarded, maxQueryValue, maxMembers, maxValue, maxLong,
 // maxNesting, settleTime, submitTime, maxPartnerDepth, maxPartnerTrades,
 // maxPartnerScan, [MaxCloseReason], standbyGrace, standbyEnd, farewellTime,

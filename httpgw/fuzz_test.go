@@ -13,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"blockdesk/engine"
+	"blockdesk/internal/ratelimit"
 )
 
 // FuzzRouter sends any method and target through the whole handler: no panic, a
@@ -150,7 +151,7 @@ func FuzzForwardedFor(f *testing.F) {
 		ctx := requestFrom("10.0.0.1")
 		ctx.Request.Header.Set("X-Forwarded-For", line)
 		addr := p.client(ctx)
-		if !addr.IsValid() || addr.Zone() != "" || keyOf(addr) == (clientKey{}) {
+		if !addr.IsValid() || addr.Zone() != "" || ratelimit.ClientOf(addr) == (ratelimit.Client{}) {
 			t.Fatalf("%q: %v", line, addr)
 		}
 	})

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"time"
 
+	"blockdesk/internal/ratelimit"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 	"golang.org/x/sync/errgroup"
@@ -66,9 +68,10 @@ type server struct {
 	http     *fasthttp.Server
 }
 
-// rateLimit takes one request of a client, if he may have it; a refusal changes
-// nothing.
-type rateLimit interface{ take(key clientKey) allowance }
+// rateLimit grants one request of a client, or refuses it, which changes nothing.
+type rateLimit interface {
+	Take(c ratelimit.Client) ratelimit.Allowance
+}
 
 // namedLimit is a limit with the lines of its headers, up to the requests that
 // are left.
@@ -162,14 +165,14 @@ func (g *Gateway) listen(serverOf func(on surface) *fasthttp.Server) error {
 
 func bucketLimit(name string, r Rate, o *Options) *namedLimit {
 	return &namedLimit{
-		newLimiter(r, o.MaxClients, o.Clock),
+		ratelimit.NewBuckets(ratelimit.Of(r.PerMinute, time.Minute, r.Burst), o.MaxClients, o.Clock),
 		// Beside the draft's quota and window, burst is ours.
 		limitHead(name, r.PerMinute, ";burst="+strconv.Itoa(r.Burst)),
 	}
 }
 
 func windowLimit(name string, w Window, o *Options) *namedLimit {
-	return &namedLimit{newWindows(w, o.MaxClients, o.Clock), limitHead(name, w.PerMinute, "")}
+	return &namedLimit{ratelimit.NewWindows(w.PerMinute, o.MaxClients, o.Clock), limitHead(name, w.PerMinute, "")}
 }
 
 func limitHead(name string, perMinute int, more string) []byte {

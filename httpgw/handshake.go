@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"blockdesk/internal/ratelimit"
 	"blockdesk/market"
 )
 
@@ -77,7 +78,7 @@ func (g *Gateway) challenge(key market.Address) (*answer, *problem) {
 }
 
 // issue renders a token. Nobody else gets to see these bytes.
-func (g *Gateway) issue(key market.Address, nonce string, proof [64]byte, client clientKey) (*answer, *problem) {
+func (g *Gateway) issue(key market.Address, nonce string, proof [64]byte, client ratelimit.Client) (*answer, *problem) {
 	grant, err := g.keys.Issue(key, nonce, proof, client)
 	if err != nil {
 		return nil, handshakeProblem(err)
@@ -96,7 +97,7 @@ func handshakeProblem(err error) *problem {
 	switch {
 	case errors.As(err, &soon):
 		return &problem{
-			status: 429, code: codeTokenTooSoon, reason: "issuance", retryS: int(max(1, seconds(int64(soon.RetryAfter)))),
+			status: 429, code: codeTokenTooSoon, reason: "issuance", retryS: int(max(1, ratelimit.Seconds(int64(soon.RetryAfter)))),
 			text: "This address has been given a token less than an hour ago. Use that one, or wait as long as Retry-After says.",
 		}
 	case errors.Is(err, ErrBadKey):
@@ -223,8 +224,8 @@ func (g *Gateway) handshakeTerms() *handshakeTerms {
 	t.Token.Type, t.Token.Lifetime = "Bearer", int64(TokenLifetime/time.Second)
 	t.Token.Issuance.PerIP, t.Token.Issuance.Window = 1, int64(TokenWindow/time.Second)
 	if o := &g.opts; !o.NoLimits {
-		t.Limits.Handshake = &limitTerms{o.Handshake.PerMinute, windowSpan / int64(time.Second), &o.Handshake.Burst}
-		t.Limits.DvP = &limitTerms{o.DvP.PerMinute, windowSpan / int64(time.Second), nil}
+		t.Limits.Handshake = &limitTerms{o.Handshake.PerMinute, int64(ratelimit.Span / time.Second), &o.Handshake.Burst}
+		t.Limits.DvP = &limitTerms{o.DvP.PerMinute, int64(ratelimit.Span / time.Second), nil}
 	}
 	return t
 }

@@ -11,8 +11,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"blockdesk/engine"
+	"blockdesk/internal/ratelimit"
 )
 
 // TestQueries: what each query answers, on the wire.
@@ -338,7 +340,7 @@ func TestDescription(t *testing.T) {
 func TestCachedReadAllocatesNothing(t *testing.T) {
 	b := newBooks(t)
 	m := newMarketPages(b.set, b, nil)
-	l := newLimiter(Rate{DefaultPerMinute, DefaultBurst}, DefaultMaxClients, func() int64 { return 1 })
+	l := ratelimit.NewBuckets(ratelimit.Of(DefaultPerMinute, time.Minute, DefaultBurst), DefaultMaxClients, func() int64 { return 1 })
 	for _, c := range []struct {
 		query string
 		read  func([]byte) (*page, *problem)
@@ -353,7 +355,7 @@ func TestCachedReadAllocatesNothing(t *testing.T) {
 			if _, bad := c.read(query); bad != nil {
 				t.Fatal(bad)
 			}
-			l.take(clientKey{1})
+			l.Take(ratelimit.Client{1})
 		}); allocs != 0 {
 			t.Errorf("%s: %.1f allocations", c.query, allocs)
 		}

@@ -24,6 +24,7 @@ import (
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/httpgw/desk"
+	"blockdesk/internal/ratelimit"
 	"blockdesk/market"
 )
 
@@ -106,7 +107,7 @@ func (o *Operate) standsBy() bool { return o.Cluster != nil && o.Backup == nil }
 type operate struct {
 	Operate
 	ids    *requestIDs
-	limit  *limiter
+	limit  *ratelimit.Buckets
 	log    *slog.Logger
 	backup chan struct{} // full while a backup is under way
 	// edit is held from a look at the view to the outcome of what was made of
@@ -135,9 +136,12 @@ func newOperate(o Operate, ids *requestIDs, log *slog.Logger) *operate {
 	return &operate{
 		Operate: o, ids: ids, log: log, backup: make(chan struct{}, 1),
 		fixKeys: fixKeys{byID: make(map[[16]byte]*fixKey)},
-		limit: newLimiter(Rate{PerMinute: operatorsPerMinute, Burst: operatorBurst}, operatorClients,
-			func() int64 { return int64(time.Since(start)) }),
+		limit:   operatorLimit(func() int64 { return int64(time.Since(start)) }),
 	}
+}
+
+func operatorLimit(clock func() int64) *ratelimit.Buckets {
+	return ratelimit.NewBuckets(ratelimit.Of(operatorsPerMinute, time.Minute, operatorBurst), operatorClients, clock)
 }
 
 // register adds the endpoints to the admin's routes.
@@ -248,9 +252,9 @@ func (o *operate) authorize(c *call) *problem {
 	if err != nil {
 		peer = netip.AddrPortFrom(netip.IPv6Unspecified(), 0) // all without an address share it
 	}
-	key := keyOf(peer.Addr())
-	if a := o.limit.take(key); !a.ok {
-		return rateLimited(int(a.retryS))
+	key := ratelimit.ClientOf(peer.Addr())
+	if a := o.limit.Take(key); !a.OK {
+		return rateLimited(int(a.RetryS))
 	}
 	scheme, token, _ := strings.Cut(c.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") || len(token) < minTokenBytes {
@@ -268,7 +272,7 @@ func (o *operate) authorize(c *call) *problem {
 	if c.who != nil {
 		return nil
 	}
-	o.limit.charge(key, wrongTokenCost-1)
+	o.limit.Charge(key, wrongTokenCost-1)
 	o.log.Warn("operator's token refused", "request_id", string(c.id[:]), "peer", peer.Addr().String())
 	return &problem{
 		status: http.StatusUnauthorized, code: codeOperatorToken, reason: "unknown",

@@ -269,7 +269,8 @@ func TestOperatorToken(t *testing.T) {
 		}
 	}
 	rig = newOperatorRig(t)
-	rig.op.limit.clock = func() int64 { return 0 }
+	now := int64(0)
+	rig.op.limit = operatorLimit(func() int64 { return now })
 	for i := range operatorBurst / wrongTokenCost {
 		if w := rig.send("GET", "/desk/tickets", "", "not a token of anybody"); w.Code != 401 {
 			t.Fatalf("guess %d: %d %s", i, w.Code, w.Body)
@@ -281,7 +282,7 @@ func TestOperatorToken(t *testing.T) {
 			t.Errorf("after the guesses: %d %v %s", w.Code, w.Header(), w.Body)
 		}
 	}
-	rig.op.limit.clock = func() int64 { return int64(1e9) }
+	now = int64(1e9)
 	if w := rig.send("GET", "/desk/tickets", "", annToken); w.Code != 200 {
 		t.Errorf("a second later: %d %s", w.Code, w.Body)
 	}
@@ -478,7 +479,7 @@ func FuzzOperate(f *testing.F) {
 	f.Add("/desk/prices", `{"rail":"SOL","price_usd":"150","max_age_s":9223372036854775807}`)
 	f.Add("/desk/inventory", `{"pair":"92C/SLUSD","inventory":"18446744073709551615"}`)
 	rig := newOperatorRig(f)
-	rig.op.limit.clock = func() int64 { return 0 }
+	rig.op.limit = operatorLimit(func() int64 { return 0 })
 	var broken error
 	rig.desk.result = func(r rfq.Request) (*desk.Result, error) {
 		if _, err := rfq.DecodeRequest(rfq.AppendRequest(nil, r)); err != nil {
@@ -495,7 +496,7 @@ func FuzzOperate(f *testing.F) {
 				return
 			}
 		}
-		rig.op.limit.sets = make([]limitSet, len(rig.op.limit.sets))
+		rig.op.limit = operatorLimit(func() int64 { return 0 })
 		w := rig.send("POST", path, body, annToken)
 		if w.Code == 301 || w.Code == 307 { // the mux cleans dots out of paths; adminDoor comes before it
 			return

@@ -9,6 +9,7 @@ import (
 
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/ratelimit"
 	"blockdesk/market"
 )
 
@@ -113,7 +114,7 @@ func (g *Gateway) verified(v *Verification) (*answer, *problem) {
 	case v.Pending > 0:
 		ms := (v.Pending + time.Millisecond - 1).Milliseconds()
 		body := append([]byte(`{"ok":true,"state":"pending","retry_after_ms":`), strconv.FormatInt(ms, 10)...)
-		return &answer{status: 202, body: append(body, '}'), retryS: int(seconds(int64(v.Pending)))}, nil
+		return &answer{status: 202, body: append(body, '}'), retryS: int(ratelimit.Seconds(int64(v.Pending)))}, nil
 	case v.Refused != event.ReasonNone:
 		bad := refuse(v.Refused)
 		if v.Mismatch != "" {

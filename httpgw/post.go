@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"blockdesk/internal/ratelimit"
 	"blockdesk/market"
 )
 
@@ -20,9 +21,9 @@ const idempotencyHeader = "Idempotency-Key"
 // aliases fasthttp's buffers: a handler keeps nothing of it.
 type post struct {
 	body   []byte
-	key    []byte         // Idempotency-Key; nil = none
-	client clientKey      // as the limits count him
-	taker  market.Address // that the Bearer token belongs to, on routes that ask for one
+	key    []byte           // Idempotency-Key; nil = none
+	client ratelimit.Client // as the limits count him
+	taker  market.Address   // that the Bearer token belongs to, on routes that ask for one
 }
 
 // answer is what a POST gets when it is not refused.
@@ -108,7 +109,7 @@ func (d *door) write(ctx *fasthttp.RequestCtx, id *requestID, r *route) {
 		g.fail(ctx, id, bad)
 		return
 	}
-	p.taker, p.client = taker, keyOf(g.clientOf(ctx))
+	p.taker, p.client = taker, ratelimit.ClientOf(g.clientOf(ctx))
 	a, bad := r.post(p)
 	if bad = d.deposed(bad); bad != nil {
 		if bad.replayed {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"blockdesk/internal/ratelimit"
+
 	"github.com/valyala/fasthttp"
 )
 
@@ -177,21 +179,21 @@ func (g *Gateway) admit(ctx *fasthttp.RequestCtx, class limitClass) *problem {
 	if l == nil {
 		return nil
 	}
-	a := l.take(keyOf(g.proxies.client(ctx)))
+	a := l.Take(ratelimit.ClientOf(g.proxies.client(ctx)))
 	// The lines that l.head begins, the last one's value apart.
 	var buf [256]byte
 	b := append(buf[:0], l.head...)
-	b = strconv.AppendInt(b, a.remaining, 10)
+	b = strconv.AppendInt(b, a.Remaining, 10)
 	b = append(b, ";t="...)
-	b = strconv.AppendInt(b, a.resetS, 10)
+	b = strconv.AppendInt(b, a.ResetS, 10)
 	b = append(b, "\r\nX-RateLimit-Remaining: "...)
-	b = strconv.AppendInt(b, a.remaining, 10)
+	b = strconv.AppendInt(b, a.Remaining, 10)
 	b = append(b, "\r\nX-RateLimit-Reset"...)
 	name := len(b)
-	b = strconv.AppendInt(b, a.resetS, 10)
+	b = strconv.AppendInt(b, a.ResetS, 10)
 	ctx.Response.Header.SetCanonical(b[:name], b[name:])
-	if !a.ok {
-		return rateLimited(int(a.retryS))
+	if !a.OK {
+		return rateLimited(int(a.RetryS))
 	}
 	return nil
 }

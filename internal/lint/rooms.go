@@ -20,7 +20,7 @@ var (
 	outer      = append([]string{"engine"}, vocabulary...)
 	everything = append([]string{
 		"engine/book/ladder", "engine/book/naive", "persist", "persist/kv", "persist/quorum", "persist/fanout", "feed", "fixgw", "fixgw/fixclient", "fixgw/fixterm",
-		"httpgw", "mirror", "settle", "sdk", "internal", "internal/solana", "internal/solana/eddsa",
+		"httpgw", "mirror", "settle", "sdk", "internal", "internal/ratelimit", "internal/solana", "internal/solana/eddsa",
 	}, outer...)
 )
 
@@ -39,11 +39,11 @@ var rooms = []room{
 	{path: "persist/quorum", may: append([]string{"persist", "persist/kv"}, outer...)}, // the journal of a group of nodes
 	{path: "persist/fanout", may: append([]string{"persist", "persist/kv"}, outer...)}, // durable frames to readers
 	{path: "persist/journaltest", may: outer},
-	{path: "feed", may: append([]string{"persist/kv"}, outer...)},
-	{path: "fixgw", may: append([]string{"internal/solana/eddsa", "persist/kv"}, outer...)}, // logons by signature
+	{path: "feed", may: append([]string{"persist/kv", "internal/ratelimit"}, outer...)},
+	{path: "fixgw", may: append([]string{"internal/solana/eddsa", "persist/kv", "internal/ratelimit"}, outer...)}, // logons by signature
 	{path: "fixgw/fixclient", may: []string{"market"}},
 	{path: "fixgw/fixterm", may: []string{"fixgw/fixclient"}},
-	{path: "httpgw", may: append([]string{"feed", "persist/kv"}, outer...)},
+	{path: "httpgw", may: append([]string{"feed", "persist/kv", "internal/ratelimit"}, outer...)},
 	{path: "mirror", may: append([]string{"persist/kv", "internal", "internal/solana"}, outer...)},
 	{path: "settle", may: append([]string{"persist/kv", "internal", "internal/solana", "internal/solana/eddsa"}, outer...)},
 	{path: "sdk"},
@@ -51,6 +51,7 @@ var rooms = []room{
 	{path: "bench", may: everything},
 	{path: "cmd", may: append([]string{"bench"}, everything...)},
 	{path: "internal", may: []string{"market"}},
+	{path: "internal/ratelimit"}, // grants to clients at a rate
 	{path: "internal/solana", may: []string{"market"}},
 	// Alone, so that the FIX door can verify strictly and sees nothing else of Solana.
 	{path: "internal/solana/eddsa", may: []string{"internal/solana"}},

@@ -1,0 +1,50 @@
+// Package ratelimit grants requests at a rate: a Bucket for one client, Buckets and
+// Windows for many clients in a table that does not grow. A grant costs no allocation
+// and no timer.
+//
+// All times are nanoseconds of a clock that the caller reads; a limiter never reads
+// one, so its tests need no time.
+package ratelimit
+
+import "time"
+
+// Rate is a number of tokens in a time, and how many may be taken at once.
+type Rate struct {
+	interval int64 // nanoseconds a token, rounded up: never more than the rate
+	depth    int64 // interval × burst
+}
+
+// Of returns the rate of so many tokens per a time, of which burst may be taken at
+// once. All three are above 0.
+func Of(tokens int, per time.Duration, burst int) Rate {
+	interval := (int64(per) + int64(tokens) - 1) / int64(tokens)
+	return Rate{interval: interval, depth: interval * int64(burst)}
+}
+
+// Bucket is a token bucket in one number, the instant when it is full again (the
+// generic cell rate algorithm). The zero value is full. One goroutine at a time.
+type Bucket struct{ full int64 }
+
+// Take takes a token if there is one and reports whether there was.
+func (b *Bucket) Take(now int64, r Rate) bool { return b.Spend(now, r.interval, r.depth) }
+
+// Has reports whether there is a token.
+func (b *Bucket) Has(now int64, r Rate) bool { return b.level(now, r.depth)+r.interval-now <= r.depth }
+
+// Spend takes what refills in cost nanoseconds from a bucket that refills in depth,
+// if there is so much, and reports whether there was.
+func (b *Bucket) Spend(now, cost, depth int64) bool {
+	full := b.level(now, depth) + cost
+	if full-now > depth {
+		return false
+	}
+	b.full = full
+	return true
+}
+
+// level returns when the bucket is full again. A clock that goes back refills nothing,
+// and from then on counts as any other: it leaves the bucket empty at the most.
+func (b *Bucket) level(now, depth int64) int64 {
+	b.full = min(max(b.full, now), now+depth)
+	return b.full
+}
