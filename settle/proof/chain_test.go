@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
-	"time"
 
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/sandbox"
 	"blockdesk/internal/sandbox/sandboxtest"
 	"blockdesk/internal/solana"
@@ -38,7 +38,7 @@ func startChain(t testing.TB) *chain {
 	t.Helper()
 	local := sandboxtest.Start(t, sandbox.Options{ManualSlots: true, ConfirmSlots: 1, FinalizeSlots: 2, Seed: "proof"})
 	c, setup := &chain{t: t, local: local}, local.Setup
-	c.Client = local.Client(rpc.Options{Attempts: 3, Timeout: 20 * time.Second, AttemptTimeout: 20 * time.Second})
+	c.Client = local.Client(rpc.Options{Attempts: 3, Timeout: runtest.Patience, AttemptTimeout: runtest.Patience})
 	for _, p := range []struct {
 		at *person
 		of sandbox.Party

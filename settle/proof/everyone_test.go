@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
-	"time"
 
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 )
@@ -57,7 +57,7 @@ func TestEveryNode(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			liars := make([]*liar, len(x.nodes))
-			o := rpc.Options{HedgeAfter: -1, Attempts: 1, Timeout: 5 * time.Second}
+			o := rpc.Options{HedgeAfter: -1, Attempts: 1, Timeout: runtest.Patience, AttemptTimeout: runtest.Patience}
 			for i := range liars {
 				liars[i] = newLiar(t, c.local.URL())
 				o.Upstreams = append(o.Upstreams, rpc.Upstream{Name: fmt.Sprint("node ", i), URL: liars[i].URL})

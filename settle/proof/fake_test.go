@@ -206,12 +206,14 @@ type table struct {
 	desk   *machineDesk
 	strays *memStrays
 	*Prover
-	clock time.Duration // of the prover, ahead of the time
+	// start and clock make the prover's time, which passes when a test says so.
+	start time.Time
+	clock time.Duration
 }
 
 func newTable(t testing.TB, change func(o *Options)) *table {
 	t.Helper()
-	x := &table{t: t, node: newFake(), strays: newStrays()}
+	x := &table{t: t, node: newFake(), strays: newStrays(), start: time.Now()}
 	x.desk = newDesk(t, fakeCoin.mint, [market.RailCount]solana.Address{market.RailUSDC: fakeTreasury.addr, market.RailSOL: fakeTreasury.addr})
 	x.restart(change)
 	return x
@@ -223,7 +225,7 @@ func (x *table) restart(change func(o *Options)) {
 	var o Options
 	o.Rails[market.RailUSDC] = Rail{Mint: fakeMint(x.t), Treasury: []solana.Address{fakeTreasury.addr}}
 	o.Logger = slog.New(slog.DiscardHandler)
-	o.Now = func() time.Time { return time.Now().Add(x.clock) }
+	o.Now = func() time.Time { return x.start.Add(x.clock) }
 	if change != nil {
 		change(&o)
 	}

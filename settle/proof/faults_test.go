@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
@@ -16,17 +18,21 @@ import (
 // booked once. Two nodes of which one works are as good as one.
 func TestFaults(t *testing.T) {
 	c := startChain(t)
-	s := c.stage(c.local.Client(rpc.Options{Attempts: 1, Timeout: 150 * time.Millisecond}), c.options(c.checked))
+	s := c.stage(c.local.Client(rpc.Options{Attempts: 1, Timeout: runtest.Patience, AttemptTimeout: runtest.Patience}), c.options(c.checked))
+	patient := s.prover
+	hasty, err := New(c.options(c.checked), c.local.Client(rpc.Options{Attempts: 1, Timeout: 100 * time.Millisecond}), s.machine, s.strays)
+	c.must(err)
 	steps := []struct {
 		name, method string
 		params       map[string]any
 		pending      bool // in place of an error
 		good         bool // the truth, in spite of it
+		hasty        bool // by a client whose calls time out
 	}{
 		{name: "503", method: "setNode", params: map[string]any{"mode": "503"}},
 		{name: "reset", method: "setNode", params: map[string]any{"mode": "reset"}},
-		{name: "hang", method: "setNode", params: map[string]any{"mode": "hang"}},
-		{name: "slow", method: "delayAnswers", params: map[string]any{"ms": 400}},
+		{name: "hang", method: "setNode", params: map[string]any{"mode": "hang"}, hasty: true},
+		{name: "slow", method: "delayAnswers", params: map[string]any{"ms": 400}, hasty: true},
 		{name: "a little slow", method: "delayAnswers", params: map[string]any{"ms": 20}, good: true},
 		{name: "HTML", method: "answerGarbage", params: map[string]any{"count": 1, "kind": "text"}},
 		{name: "empty", method: "answerGarbage", params: map[string]any{"count": 1, "kind": "empty"}},
@@ -42,7 +48,11 @@ func TestFaults(t *testing.T) {
 			x := s.take(market.RailUSDC)
 			sig := s.as(x, letter{})
 			c.control(step.method, step.params)
+			if step.hasty {
+				s.prover = hasty
+			}
 			v, err := s.verify(sig, x)
+			s.prover = patient
 			c.control("heal", nil)
 			switch {
 			case step.good && (err != nil || wordOf(&v) != verified), step.pending && (err != nil || wordOf(&v) != pending),
@@ -114,11 +124,22 @@ func TestRaceOnChain(t *testing.T) {
 			}
 		}
 	}
+	done := make(chan struct{})
+	go func() { defer close(done); wg.Wait() }()
+	var status struct{ Faults struct{ Garbage int } }
 	for range 5 {
 		c.control("answerGarbage", map[string]any{"count": 1, "kind": "truncated"})
-		time.Sleep(time.Millisecond)
+		await.True(t, "somebody who got garbage", func() bool {
+			select {
+			case <-done:
+				return true
+			default:
+			}
+			c.must(c.local.Call(t.Context(), "sandbox_status", nil, &status))
+			return status.Faults.Garbage == 0
+		})
 	}
-	wg.Wait()
+	<-done
 	c.control("heal", nil)
 	for i, x := range list {
 		if v, err := s.verify(sigs[i], x); err != nil || wordOf(&v) != verified {

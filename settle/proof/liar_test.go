@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/ledger"
 	"blockdesk/internal/solana/payment"
@@ -103,6 +104,8 @@ type lie struct {
 	// verdict and word count where err is nil.
 	verdict verdictWord
 	word    string
+	// hasty: it is told to a client whose calls time out.
+	hasty bool
 }
 
 // meta changes members of the answer's meta.
@@ -324,9 +327,13 @@ func faultLies() []lie {
 			}
 			return said{}
 		}, err: errAny},
-		{name: "no answer in time", tell: func(http.ResponseWriter, object) any {
-			time.Sleep(500 * time.Millisecond)
-			return nil
+		{name: "no answer in time", hasty: true, tell: func(w http.ResponseWriter, _ object) any {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err == nil {
+				_, _ = io.Copy(io.Discard, conn) // until the caller hangs up
+				conn.Close()
+			}
+			return said{}
 		}, err: errAny},
 	}
 }
@@ -337,12 +344,17 @@ func faultLies() []lie {
 func TestLies(t *testing.T) {
 	c := startChain(t)
 	l := newLiar(t, c.local.URL())
-	client, err := rpc.New(rpc.Options{
-		Upstreams: []rpc.Upstream{{Name: "liar", URL: l.URL}}, HedgeAfter: -1, Attempts: 1, Timeout: 250 * time.Millisecond,
-	})
+	client := func(timeout time.Duration) *rpc.Client {
+		client, err := rpc.New(rpc.Options{
+			Upstreams: []rpc.Upstream{{Name: "liar", URL: l.URL}}, HedgeAfter: -1, Attempts: 1, Timeout: timeout, AttemptTimeout: timeout,
+		})
+		c.must(err)
+		t.Cleanup(client.Close)
+		return client
+	}
+	s := c.stage(client(runtest.Patience), c.options(c.checked))
+	hasty, err := New(c.options(c.checked), client(20*time.Millisecond), s.machine, s.strays)
 	c.must(err)
-	t.Cleanup(client.Close)
-	s := c.stage(client, c.options(c.checked))
 	names := map[string]bool{}
 	for _, x := range append(lies(), lie{
 		name: "it failed", tell: set("err", object{"InstructionError": []any{0, "Custom"}}), verdict: mismatch, word: string(payment.FailedOnChain),
@@ -351,7 +363,7 @@ func TestLies(t *testing.T) {
 			t.Fatalf("two lies are named %q", x.name)
 		}
 		names[x.name] = true
-		t.Run(x.name, func(t *testing.T) { s.lie(t, l, &x) })
+		t.Run(x.name, func(t *testing.T) { s.lie(t, l, &x, hasty) })
 	}
 	if len(names) < 70 {
 		t.Errorf("%d lies", len(names))
@@ -359,13 +371,18 @@ func TestLies(t *testing.T) {
 	t.Logf("%d lies", len(names))
 }
 
-func (s *stage) lie(t *testing.T, l *liar, x *lie) {
+func (s *stage) lie(t *testing.T, l *liar, x *lie, hasty *Prover) {
 	s.in(t)
 	c := s.take(market.RailUSDC)
 	sig := s.as(c, letter{})
 	l.tell(x.tell)
+	patient := s.prover
+	if x.hasty {
+		s.prover = hasty
+	}
 	v, err := s.verify(sig, c)
 	watch := s.prover.witness(t.Context(), sig)
+	s.prover = patient
 	l.tell(nil)
 	switch {
 	case x.err != nil && (err == nil || !errors.Is(x.err, errAny) && !errors.Is(err, x.err)):

@@ -249,7 +249,9 @@ func TestDeskAnswers(t *testing.T) {
 func TestRace(t *testing.T) {
 	const claims, askers, questions = 40, 24, 200
 	x := newTable(t, nil)
-	x.node.wait = func(context.Context, solana.Signature) { time.Sleep(time.Millisecond) }
+	x.node.wait = func(context.Context, solana.Signature) {
+		time.Sleep(time.Millisecond) // sleep: a slow node, so that many ask at once
+	}
 	var list []*rfq.Claim
 	var sigs []solana.Signature
 	for range claims {

@@ -9,6 +9,8 @@ import (
 
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/ledger"
 	"blockdesk/internal/solana/rpc"
@@ -494,19 +496,9 @@ func TestRun(t *testing.T) {
 		t.Helper()
 		p, err := New(o, c.Client, s.machine, kept)
 		c.must(err)
-		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
-		defer stop()
-		done := make(chan error, 1)
-		go func() { done <- p.Run(ctx) }()
-		for ; ctx.Err() == nil && !holds(p); time.Sleep(2 * time.Millisecond) {
-		}
-		if !holds(p) {
-			t.Errorf("never: %+v", p.Stats())
-		}
+		stop := runtest.Start(t, p.Run)
+		await.True(t, "what the watch does", func() bool { return holds(p) })
 		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
 		return p.Stats()
 	}
 	rounds := func(p *Prover) bool {
