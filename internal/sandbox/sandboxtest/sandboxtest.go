@@ -2,6 +2,7 @@
 package sandboxtest
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -76,7 +77,7 @@ func (c *Chain) Advance(slots int) {
 // Client returns a client of the chain, which it knows as so many nodes as there are
 // names, as one where there is none. It asks one node at a time, and for a new
 // blockhash each time: slots that a test lets pass at once age the one it has. The
-// test's end closes it.
+// test's end closes it. Calls of a client without timeouts may take long.
 func (c *Chain) Client(o rpc.Options, names ...string) *rpc.Client {
 	c.t.Helper()
 	if len(names) == 0 {
@@ -86,6 +87,8 @@ func (c *Chain) Client(o rpc.Options, names ...string) *rpc.Client {
 		o.Upstreams = append(o.Upstreams, rpc.Upstream{Name: name, URL: c.URL()})
 	}
 	o.HedgeAfter, o.MaxBlockhashAge = -1, time.Nanosecond
+	o.Timeout = cmp.Or(o.Timeout, runtest.Patience)
+	o.AttemptTimeout = cmp.Or(o.AttemptTimeout, o.Timeout)
 	client, err := rpc.New(o)
 	if err != nil {
 		c.t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
 	"blockdesk/internal/solana/ledger"
@@ -150,15 +151,19 @@ func TestEverywhereHanging(t *testing.T) {
 	hanging := newNode(t, func(http.ResponseWriter, asked) { <-release })
 	defer close(release)
 	o := options(newNode(t, told(position(1000, 600))), hanging)
-	o.Timeout, o.AttemptTimeout = 200*time.Millisecond, 100*time.Millisecond
-	start := time.Now()
-	views, err := newClient(t, o).StatusesEverywhere(t.Context(), []solana.Signature{{1}, {2}})
-	if err != nil || views[0].Err != nil || rpc.KindOf(views[1].Err) != rpc.Down {
-		t.Errorf("%+v, %v", views, err)
+	var views []rpc.View
+	for o.Timeout = 50 * time.Millisecond; o.Timeout < runtest.Patience; o.Timeout *= 2 { // until the other one answers as quickly
+		o.AttemptTimeout = o.Timeout / 2
+		var err error
+		views, err = newClient(t, o).StatusesEverywhere(t.Context(), []solana.Signature{{1}, {2}})
+		if err != nil || rpc.KindOf(views[1].Err) != rpc.Down {
+			t.Fatalf("%+v, %v", views, err)
+		}
+		if views[0].Err == nil {
+			return
+		}
 	}
-	if took := time.Since(start); took > 2*time.Second {
-		t.Errorf("it took %v", took)
-	}
+	t.Errorf("%+v", views)
 }
 
 // paged answers an account's history of n, as of some slot.
@@ -201,7 +206,7 @@ func TestSignaturesEverywhere(t *testing.T) {
 		newNode(t, paged(1000, 5000)), newNode(t, paged(0, 5000)), newNode(t, paged(3, 5000)),
 	}
 	o := options(nodes...)
-	o.MaxAnswer, o.Timeout, o.AttemptTimeout = 1<<20, time.Minute, time.Minute
+	o.MaxAnswer = 1 << 20
 	c := newClient(t, o)
 	views := make([]rpc.View, len(nodes))
 	for i := range views {

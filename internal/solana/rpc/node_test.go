@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/solana/rpc"
 )
 
@@ -45,7 +46,7 @@ func failure(text string) func(http.ResponseWriter, asked) {
 // status answers with an HTTP status.
 func status(code int, body string) func(http.ResponseWriter, asked) {
 	return func(w http.ResponseWriter, _ asked) {
-		w.Header().Set("Retry-After", "7")
+		w.Header().Set("Retry-After", "29")
 		w.WriteHeader(code)
 		fmt.Fprint(w, body)
 	}
@@ -81,10 +82,10 @@ func (n *node) calls() []asked {
 	return append([]asked(nil), n.log...)
 }
 
-// options are quick ones over some nodes, named a, b, c.
+// options are over some nodes, named a, b, c. No call times out.
 func options(nodes ...*node) rpc.Options {
 	o := rpc.Options{
-		Timeout: 2 * time.Second, AttemptTimeout: time.Second, Backoff: time.Millisecond, HedgeAfter: -1,
+		Timeout: runtest.Patience, AttemptTimeout: runtest.Patience, MaxBlockhashAge: time.Hour, Backoff: time.Millisecond, HedgeAfter: -1,
 		ProbeEvery: 5 * time.Millisecond, BlockhashEvery: 5 * time.Millisecond, MaxAnswer: 1 << 16,
 	}
 	for i, n := range nodes {
