@@ -6,8 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
-	"blockdesk/httpgw/desk"
 	"blockdesk/market"
 )
 

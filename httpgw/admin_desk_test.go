@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
-	"blockdesk/httpgw/desk"
 )
 
 // TestDeskMetrics: each figure under its name; none without a desk.

@@ -5,9 +5,9 @@ import (
 	"encoding/base64"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
-	"blockdesk/httpgw/desk"
 	"blockdesk/market"
 )
 

@@ -17,9 +17,9 @@ import (
 	"github.com/mr-tron/base58"
 	"github.com/valyala/fasthttp"
 
+	"blockdesk/desk"
 	"blockdesk/engine"
 	"blockdesk/engine/rfq"
-	"blockdesk/httpgw/desk"
 	"blockdesk/internal/runtest"
 	"blockdesk/market"
 	"blockdesk/persist"

@@ -6,11 +6,11 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"blockdesk/desk"
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/httpgw/catalog"
-	"blockdesk/httpgw/desk"
 	"blockdesk/market"
 )
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
-	"blockdesk/httpgw/desk"
 	"blockdesk/market"
 )
 

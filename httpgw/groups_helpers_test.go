@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"blockdesk/desk"
 	"blockdesk/httpgw/catalog"
-	"blockdesk/httpgw/desk"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/market"

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
-	"blockdesk/httpgw/desk"
 	"blockdesk/internal/await"
 	"blockdesk/market"
 )

@@ -1,8 +1,8 @@
 package httpgw
 
 import (
+	"blockdesk/desk"
 	"blockdesk/engine/event"
-	"blockdesk/httpgw/desk"
 	"blockdesk/market"
 )
 

@@ -21,9 +21,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
-	"blockdesk/httpgw/desk"
 	"blockdesk/internal/ratelimit"
 	"blockdesk/market"
 )

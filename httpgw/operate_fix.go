@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
-	"blockdesk/httpgw/desk"
 )
 
 const (

@@ -13,9 +13,9 @@ import (
 
 	"github.com/mr-tron/base58"
 
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
-	"blockdesk/httpgw/desk"
 	"blockdesk/market"
 )
 

@@ -3,9 +3,9 @@ package httpgw
 import (
 	"errors"
 
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
-	"blockdesk/httpgw/desk"
 )
 
 // Seconds of Retry-After.

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
-	"blockdesk/httpgw/desk"
 	"blockdesk/internal/await"
 	"blockdesk/market"
 	"blockdesk/sdk/openapitest"

@@ -15,10 +15,10 @@ import (
 
 	"github.com/fasthttp/websocket"
 
+	"blockdesk/desk"
 	"blockdesk/engine"
 	"blockdesk/engine/rfq"
 	"blockdesk/feed/archive"
-	"blockdesk/httpgw/desk"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/market"

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"blockdesk/httpgw/desk"
+	"blockdesk/desk"
 	"blockdesk/market"
 )
 

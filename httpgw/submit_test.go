@@ -12,8 +12,8 @@ import (
 
 	"github.com/mr-tron/base58"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
-	"blockdesk/httpgw/desk"
 )
 
 // TestSubmit: what reaches the settlement, and the answer, byte for byte.

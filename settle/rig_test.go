@@ -16,10 +16,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"go.uber.org/goleak"
 
+	"blockdesk/desk"
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
-	"blockdesk/httpgw/desk"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/internal/solana"

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/httpgw"
-	"blockdesk/httpgw/desk"
 	"blockdesk/internal/solana/build"
 	"blockdesk/market"
 	"blockdesk/settle"

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/httpgw"
-	"blockdesk/httpgw/desk"
 	"blockdesk/settle"
 	"blockdesk/settle/access"
 	"blockdesk/settle/proof"

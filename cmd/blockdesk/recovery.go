@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine"
 	"blockdesk/engine/book"
 	"blockdesk/engine/event"
@@ -14,7 +15,6 @@ import (
 	"blockdesk/feed"
 	"blockdesk/feed/archive"
 	"blockdesk/fixgw"
-	"blockdesk/httpgw/desk"
 	"blockdesk/market"
 	"blockdesk/persist"
 )

@@ -15,12 +15,12 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"blockdesk/desk"
 	"blockdesk/engine"
 	"blockdesk/feed"
 	"blockdesk/feed/archive"
 	"blockdesk/fixgw"
 	"blockdesk/httpgw"
-	"blockdesk/httpgw/desk"
 	"blockdesk/internal/sandbox"
 	"blockdesk/market"
 	"blockdesk/persist"

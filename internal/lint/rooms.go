@@ -19,7 +19,7 @@ var (
 	vocabulary = []string{"market", "engine/event", "engine/book", "engine/rfq"}
 	outer      = append([]string{"engine"}, vocabulary...)
 	everything = append([]string{
-		"engine/book/ladder", "engine/book/naive", "persist", "persist/kv", "persist/quorum", "persist/fanout", "feed", "fixgw", "fixgw/fixclient", "fixgw/fixterm",
+		"engine/book/ladder", "engine/book/naive", "persist", "persist/kv", "persist/quorum", "persist/fanout", "desk", "feed", "fixgw", "fixgw/fixclient", "fixgw/fixterm",
 		"httpgw", "mirror", "settle", "sdk", "internal", "internal/ratelimit", "internal/solana", "internal/solana/eddsa",
 	}, outer...)
 )
@@ -39,13 +39,14 @@ var rooms = []room{
 	{path: "persist/quorum", may: append([]string{"persist", "persist/kv"}, outer...)}, // the journal of a group of nodes
 	{path: "persist/fanout", may: append([]string{"persist", "persist/kv"}, outer...)}, // durable frames to readers
 	{path: "persist/journaltest", may: outer},
+	{path: "desk", may: append([]string{"persist/kv"}, outer...)}, // the business API of every gateway
 	{path: "feed", may: append([]string{"persist/kv", "internal/ratelimit"}, outer...)},
-	{path: "fixgw", may: append([]string{"internal/solana/eddsa", "persist/kv", "internal/ratelimit"}, outer...)}, // logons by signature
+	{path: "fixgw", may: append([]string{"desk", "internal/solana/eddsa", "persist/kv", "internal/ratelimit"}, outer...)}, // logons by signature
 	{path: "fixgw/fixclient", may: []string{"market"}},
 	{path: "fixgw/fixterm", may: []string{"fixgw/fixclient"}},
-	{path: "httpgw", may: append([]string{"feed", "persist/kv", "internal/ratelimit"}, outer...)},
+	{path: "httpgw", may: append([]string{"desk", "feed", "persist/kv", "internal/ratelimit"}, outer...)},
 	{path: "mirror", may: append([]string{"persist/kv", "internal", "internal/solana"}, outer...)},
-	{path: "settle", may: append([]string{"persist/kv", "internal", "internal/solana", "internal/solana/eddsa"}, outer...)},
+	{path: "settle", may: append([]string{"desk", "persist/kv", "internal", "internal/solana", "internal/solana/eddsa"}, outer...)},
 	{path: "sdk"},
 
 	{path: "bench", may: everything},

@@ -1,6 +1,6 @@
-// Package desk is the doors' way to the RFQ desk: it hands a request to the
-// engine, waits for its durable outcome, and shows what the desk looks like now.
-// It follows the engine's events by a consumer of its own.
+// Package desk is the business API of the RFQ desk, for every gateway: it submits
+// a request to the engine, waits for its durable outcome, and returns the newest
+// view of the desk. It follows the engine's events by its own consumer.
 //
 //	Do ─▶ key? ─▶ commands ─▶ engine ─▶ matcher ─▶ journal
 //	 ▲                                                │ durable events
