@@ -34,7 +34,7 @@ CORES    ?= 0
 STRESS_TIMEOUT ?= 90m
 
 # The packages without goroutines, processes and sockets, and what checks the source.
-QUICK    := ./market/... ./engine/... ./internal/lint/... ./internal/await/... ./internal/solana/... ./settle/binding/... ./httpgw/catalog/...
+QUICK    := ./market/... ./engine/... ./internal/lint/... ./internal/await/... ./internal/solana/... ./settle/binding/... ./catalog/...
 
 .DEFAULT_GOAL := help
 .PHONY: help run build sandbox sdk try-sandbox board docs lint-openapi browser quick test test-all test-tools stress race crash claims follow mirror-follow cluster-rounds check fmt fuzz bench bench-ws tools clean

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"sync/atomic"
 
-	"blockdesk/httpgw/catalog"
+	"blockdesk/catalog"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"blockdesk/catalog"
 	"blockdesk/engine"
-	"blockdesk/httpgw/catalog"
 	"blockdesk/market"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"blockdesk/httpgw/catalog"
+	"blockdesk/catalog"
 )
 
 // APIVersion is the version of the market and public API (spec, part 9).

@@ -6,11 +6,11 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"blockdesk/catalog"
 	"blockdesk/desk"
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
-	"blockdesk/httpgw/catalog"
 	"blockdesk/market"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
-	"blockdesk/httpgw/catalog"
+	"blockdesk/catalog"
 	"blockdesk/market"
 )
 

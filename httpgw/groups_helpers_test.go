@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"blockdesk/catalog"
 	"blockdesk/desk"
-	"blockdesk/httpgw/catalog"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/market"

@@ -11,9 +11,9 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"blockdesk/catalog"
 	"blockdesk/engine"
 	"blockdesk/engine/rfq"
-	"blockdesk/httpgw/catalog"
 	"blockdesk/market"
 )
 

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"blockdesk/catalog"
 	"blockdesk/engine"
 	"blockdesk/engine/rfq"
-	"blockdesk/httpgw/catalog"
 	"blockdesk/market"
 )
 

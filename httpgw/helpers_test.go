@@ -15,8 +15,8 @@ import (
 	"github.com/valyala/fasthttp"
 	"go.uber.org/goleak"
 
+	"blockdesk/catalog"
 	"blockdesk/engine"
-	"blockdesk/httpgw/catalog"
 	"blockdesk/internal/runtest"
 	"blockdesk/market"
 )

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"sync/atomic"
 
+	"blockdesk/catalog"
 	"blockdesk/engine"
-	"blockdesk/httpgw/catalog"
 	"blockdesk/market"
 )
 

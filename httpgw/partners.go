@@ -3,9 +3,9 @@ package httpgw
 import (
 	"strconv"
 
+	"blockdesk/catalog"
 	"blockdesk/engine"
 	"blockdesk/feed/archive"
-	"blockdesk/httpgw/catalog"
 	"blockdesk/market"
 )
 

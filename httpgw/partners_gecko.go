@@ -4,8 +4,8 @@ import (
 	"math"
 	"strconv"
 
+	"blockdesk/catalog"
 	"blockdesk/engine"
-	"blockdesk/httpgw/catalog"
 	"blockdesk/market"
 )
 

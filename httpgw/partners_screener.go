@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"blockdesk/catalog"
 	"blockdesk/engine"
-	"blockdesk/httpgw/catalog"
 	"blockdesk/market"
 )
 

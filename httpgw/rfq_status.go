@@ -1,8 +1,8 @@
 package httpgw
 
 import (
+	"blockdesk/catalog"
 	"blockdesk/engine/rfq"
-	"blockdesk/httpgw/catalog"
 	"blockdesk/market"
 )
 

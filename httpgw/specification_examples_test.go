@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/catalog"
 	"blockdesk/engine/event"
-	"blockdesk/httpgw/catalog"
 	"blockdesk/sdk"
 )
 
@@ -21,7 +21,7 @@ var specificationFile = filepath.Join("..", "sdk", filepath.FromSlash(sdk.Specif
 
 // TestExamplesAreAnswers: the example of each market document is what the program
 // answers to fixed facts, and that of each adapter with a query what a gateway
-// answers. After a change that is meant: UPDATE_GOLDEN=1 go test ./httpgw/catalog
+// answers. After a change that is meant: UPDATE_GOLDEN=1 go test ./catalog
 // and then the same of ./httpgw -run Examples.
 func TestExamplesAreAnswers(t *testing.T) {
 	text, err := os.ReadFile(specificationFile)
@@ -61,7 +61,7 @@ func answers(t *testing.T) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
 	golden := func(path, name string) {
-		body, err := os.ReadFile(filepath.Join("catalog", "testdata", strings.ReplaceAll(name, "/", "-")+".json"))
+		body, err := os.ReadFile(filepath.Join("..", "catalog", "testdata", strings.ReplaceAll(name, "/", "-")+".json"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"html/template"
 
-	"blockdesk/httpgw/catalog"
+	"blockdesk/catalog"
 )
 
 // pathWallet is the page that wallets show of the service (spec, 4.2).

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"blockdesk/httpgw/catalog"
+	"blockdesk/catalog"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/internal/solana/token"

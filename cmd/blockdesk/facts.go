@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"blockdesk/catalog"
 	"blockdesk/engine/rfq"
 	"blockdesk/httpgw"
-	"blockdesk/httpgw/catalog"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 )

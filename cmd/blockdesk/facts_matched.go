@@ -1,8 +1,8 @@
 package main
 
 import (
+	"blockdesk/catalog"
 	"blockdesk/feed/archive"
-	"blockdesk/httpgw/catalog"
 	"blockdesk/market"
 )
 

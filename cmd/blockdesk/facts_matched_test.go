@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/catalog"
 	"blockdesk/feed/archive"
-	"blockdesk/httpgw/catalog"
 	"blockdesk/market"
 )
 

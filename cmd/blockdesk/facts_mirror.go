@@ -4,8 +4,8 @@ import (
 	"math"
 	"time"
 
+	"blockdesk/catalog"
 	"blockdesk/engine"
-	"blockdesk/httpgw/catalog"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 	"blockdesk/mirror"

@@ -3,7 +3,7 @@ package main
 import (
 	"time"
 
-	"blockdesk/httpgw/catalog"
+	"blockdesk/catalog"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/mirror"

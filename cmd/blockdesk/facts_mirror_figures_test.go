@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/catalog"
 	"blockdesk/engine"
-	"blockdesk/httpgw/catalog"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 	"blockdesk/mirror"

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"blockdesk/httpgw/catalog"
+	"blockdesk/catalog"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 	"blockdesk/mirror"

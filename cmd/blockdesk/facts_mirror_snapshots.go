@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"blockdesk/httpgw/catalog"
+	"blockdesk/catalog"
 	"blockdesk/market"
 	"blockdesk/mirror"
 )

@@ -11,9 +11,9 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"blockdesk/catalog"
 	"blockdesk/engine"
 	"blockdesk/engine/rfq"
-	"blockdesk/httpgw/catalog"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"

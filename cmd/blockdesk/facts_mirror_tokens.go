@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"blockdesk/httpgw/catalog"
+	"blockdesk/catalog"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 )

@@ -3,11 +3,11 @@ package main
 import (
 	"time"
 
+	"blockdesk/catalog"
 	"blockdesk/engine"
 	"blockdesk/engine/rfq"
 	"blockdesk/feed/archive"
 	"blockdesk/httpgw"
-	"blockdesk/httpgw/catalog"
 	"blockdesk/market"
 	"blockdesk/mirror"
 )

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/catalog"
 	"blockdesk/engine"
 	"blockdesk/engine/rfq"
 	"blockdesk/feed/archive"
-	"blockdesk/httpgw/catalog"
 	"blockdesk/market"
 )
 

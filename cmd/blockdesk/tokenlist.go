@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"blockdesk/httpgw/catalog"
+	"blockdesk/catalog"
 )
 
 // tokenListFile is the note of the token list that was published last: what the

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"blockdesk/httpgw/catalog"
+	"blockdesk/catalog"
 )
 
 // TestNumberList: the list keeps its version and time over restarts, and gets a

@@ -20,7 +20,7 @@ var (
 	outer      = append([]string{"engine"}, vocabulary...)
 	everything = append([]string{
 		"engine/book/ladder", "engine/book/naive", "persist", "persist/kv", "persist/quorum", "persist/fanout", "desk", "feed", "fixgw", "fixgw/fixclient", "fixgw/fixterm",
-		"httpgw", "mirror", "settle", "sdk", "internal", "internal/ratelimit", "internal/solana", "internal/solana/eddsa",
+		"httpgw", "catalog", "mirror", "settle", "sdk", "internal", "internal/ratelimit", "internal/solana", "internal/solana/eddsa",
 	}, outer...)
 )
 
@@ -44,7 +44,8 @@ var rooms = []room{
 	{path: "fixgw", may: append([]string{"desk", "internal/solana/eddsa", "persist/kv", "internal/ratelimit"}, outer...)}, // logons by signature
 	{path: "fixgw/fixclient", may: []string{"market"}},
 	{path: "fixgw/fixterm", may: []string{"fixgw/fixclient"}},
-	{path: "httpgw", may: append([]string{"desk", "feed", "persist/kv", "internal/ratelimit"}, outer...)},
+	{path: "catalog", may: append([]string{"feed", "mirror", "internal/solana"}, outer...)}, // every published market document
+	{path: "httpgw", may: append([]string{"catalog", "desk", "feed", "persist/kv", "internal/ratelimit"}, outer...)},
 	{path: "mirror", may: append([]string{"persist/kv", "internal", "internal/solana"}, outer...)},
 	{path: "settle", may: append([]string{"desk", "persist/kv", "internal", "internal/solana", "internal/solana/eddsa"}, outer...)},
 	{path: "sdk"},

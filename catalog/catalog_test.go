@@ -24,7 +24,7 @@ func render(t *testing.T, d *Document, f *Facts) []byte {
 }
 
 // TestGolden holds every document to what it said of the same facts before. After
-// a change that is meant: UPDATE_GOLDEN=1 go test ./httpgw/catalog
+// a change that is meant: UPDATE_GOLDEN=1 go test ./catalog
 func TestGolden(t *testing.T) {
 	for _, d := range Documents() {
 		for name, f := range map[string]*Facts{"bare": bare(), "live": live()} {

@@ -73,7 +73,7 @@ func plainLists(s *generate.Schema) {
 }
 
 // TestSchemasAreOfTheTypes: the files are those that the types make, one each.
-// After a change that is meant: UPDATE_GOLDEN=1 go test ./httpgw/catalog
+// After a change that is meant: UPDATE_GOLDEN=1 go test ./catalog
 func TestSchemasAreOfTheTypes(t *testing.T) {
 	wanted := map[string]bool{}
 	for name, document := range described(live()) {
