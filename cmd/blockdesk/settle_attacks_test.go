@@ -574,10 +574,10 @@ func TestSubmitTooLate(t *testing.T) {
 	l := newLateRig(t, rigOptions{wallets: 1, maxAge: maxAge})
 	usdc, sol := deal{"T1", "1000", "USDC", "desk"}, deal{"T1", "1000", "SOL", "desk"}
 	x := l.builds(usdc)
-	l.awaitStale("USDC")
+	l.awaitStale()
 	l.refused("the price is too old", x, refus("price_stale"), func() *answer { return l.taker.submit(x) })
 	x = l.builds(sol)
-	l.awaitStale("SOL")
+	l.awaitStaleSOL()
 	l.prices("price", "set", "--pair", testSymbol, "--usd", "0.999")
 	l.refused("SOL's price is too old", x, refus("price_stale"), func() *answer { return l.taker.submit(x) })
 	x = l.builds(sol)
@@ -636,13 +636,26 @@ func (l *lateRig) builds(d deal) *built {
 	return x.open(l.t)
 }
 
-// awaitStale waits until the desk quotes nothing over a rail because its price is too
-// old.
-func (l *lateRig) awaitStale(rail string) {
+// quoted returns the reason for which nothing is quoted over a rail; "" = a quote is.
+func (l *lateRig) quoted(rail string) string {
 	l.t.Helper()
 	order := map[string]string{"order_id": "T1", "tranche_id": "T1-1", "fill_usd": "1000", "rail": rail}
-	await.Equal(l.t, "the reason that "+rail+" is not quoted", "price_stale", func() string {
-		return l.taker.call("POST", "/api/v1/rfq/quote", order).Reason
+	return l.taker.call("POST", "/api/v1/rfq/quote", order).Reason
+}
+
+// awaitStale waits until the pair's price is too old.
+func (l *lateRig) awaitStale() {
+	l.t.Helper()
+	await.Equal(l.t, "the reason that nothing is quoted", "price_stale", func() string { return l.quoted("USDC") })
+}
+
+// awaitStaleSOL waits until SOL's price is too old, while the pair's is young: a quote
+// over USDC comes after the refusal over SOL.
+func (l *lateRig) awaitStaleSOL() {
+	l.t.Helper()
+	await.Equal(l.t, "the reasons that SOL and USDC are not quoted", [2]string{"price_stale", ""}, func() [2]string {
+		l.prices("price", "set", "--pair", testSymbol, "--usd", "0.999")
+		return [2]string{l.quoted("SOL"), l.quoted("USDC")}
 	})
 }
 
