@@ -82,7 +82,7 @@ func TestDropCopy(t *testing.T) {
 }
 
 // trade has MM and TK log on, trade one lot under a ClOrdID, and leave.
-func (d *desk) trade(id string) {
+func (d *harness) trade(id string) {
 	d.t.Helper()
 	mm, tk := d.dial("MM", nil), d.dial("TK", nil)
 	mm.order(id, "1", "1", "1", "59=1|")
@@ -202,7 +202,7 @@ func recordCopies(t *testing.T, k *client, copies map[string]string) {
 }
 
 // collectFills notes every fill of MM's that the journal makes, by its ExecID.
-func collectFills(t *testing.T, d *desk, fills map[string]string) {
+func collectFills(t *testing.T, d *harness, fills map[string]string) {
 	t.Helper()
 	g, err := New(d.options, nil, kvtest.New(), Doors{MarketData: d.views}, d.set)
 	if err != nil {

@@ -179,7 +179,7 @@ type wire struct {
 	got  []msg
 }
 
-func (d *desk) wire(compID, logon string) *wire {
+func (d *harness) wire(compID, logon string) *wire {
 	d.t.Helper()
 	conn, err := d.connect()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // numbered is a message with a number of its own.
-func (d *desk) numbered(compID, msgType string, seq int, fields string) []byte {
+func (d *harness) numbered(compID, msgType string, seq int, fields string) []byte {
 	return fixMessage(fmt.Sprintf("35=%s|34=%d|49=%s|52=%s|56=%s|%s", msgType, seq, compID, stampNow(), d.options.CompID, fields))
 }
 
@@ -75,7 +75,7 @@ func TestRefusedMessageKeepsItsNumber(t *testing.T) {
 }
 
 // rawOf is a connection of t's that has logged on.
-func (d *desk) rawOf(t *testing.T, compID string) *rawConn {
+func (d *harness) rawOf(t *testing.T, compID string) *rawConn {
 	t.Helper()
 	r := d.raw()
 	r.t = t
@@ -89,7 +89,7 @@ func (d *desk) rawOf(t *testing.T, compID string) *rawConn {
 func TestGapTimeout(t *testing.T) {
 	t.Parallel()
 	const patience = 300 * time.Millisecond
-	desk := func(t *testing.T, compID string) *desk {
+	desk := func(t *testing.T, compID string) *harness {
 		return newDesk(t, []string{compID}, func(o *Options) { o.GapTimeout = patience })
 	}
 	t.Run("LATE", func(t *testing.T) {

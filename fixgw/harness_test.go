@@ -88,9 +88,9 @@ func (e engineDoor) Turn(step func()) { e.Engine.Turn(e.orders, step) }
 
 func (e engineDoor) NextOrderID() market.OrderID { return e.OrderIDs().Next() }
 
-// desk is a gateway with a real engine behind it, on a journal and a store that
+// harness is a gateway with a real engine behind it, on a journal and a store that
 // outlive it.
-type desk struct {
+type harness struct {
 	t       testing.TB
 	options Options
 	set     *market.Instruments
@@ -117,8 +117,8 @@ type desk struct {
 
 // newDesk starts one. Its CompID is unique, since quickfix keeps its sessions in
 // a registry of the process.
-func newDesk(t testing.TB, compIDs []string, change func(*Options)) *desk {
-	d := &desk{
+func newDesk(t testing.TB, compIDs []string, change func(*Options)) *harness {
+	d := &harness{
 		t: t, set: testInstruments(t), journal: &memJournal{}, store: kvtest.New(), bank: &bank{},
 		options: Options{
 			Address: "127.0.0.1:0", CompID: strings.Map(func(r rune) rune {
@@ -162,7 +162,7 @@ func newDesk(t testing.TB, compIDs []string, change func(*Options)) *desk {
 
 // start recovers the engine from the journal, brings the gateway up to it, and
 // runs both.
-func (d *desk) start() {
+func (d *harness) start() {
 	d.t.Helper()
 	replica := engine.NewReplica(engine.StateOptions{MaxOrders: 100_000})
 	d.replica, d.md, d.views, d.offers = replica, engine.NewMarketData(), &views{}, &offers{}
@@ -233,7 +233,7 @@ func (d *desk) start() {
 	}
 }
 
-func (d *desk) submit(c engine.Command, err error) {
+func (d *harness) submit(c engine.Command, err error) {
 	d.t.Helper()
 	if err == nil {
 		err = d.engine.Submit(&c)
@@ -244,7 +244,7 @@ func (d *desk) submit(c engine.Command, err error) {
 }
 
 // runViews does what the feed does.
-func (d *desk) runViews(c *engine.Consumer) error {
+func (d *harness) runViews(c *engine.Consumer) error {
 	for {
 		events, err := c.Next(context.Background())
 		if errors.Is(err, io.EOF) {
@@ -273,7 +273,7 @@ type views struct {
 func (v *views) View(in market.InstrumentID) *engine.View { return v.last[in].Load() }
 
 // stop stops cleanly.
-func (d *desk) stop() {
+func (d *harness) stop() {
 	d.t.Helper()
 	if d.stopped {
 		return
@@ -287,13 +287,13 @@ func (d *desk) stop() {
 	}
 }
 
-func (d *desk) addr() string { return d.gateway.Addr().String() }
+func (d *harness) addr() string { return d.gateway.Addr().String() }
 
 // virtual reports whether the caller is in a bubble, whose time is virtual.
 func virtual() bool { return time.Now().Year() < 2010 }
 
 // connect returns a new connection to the gateway.
-func (d *desk) connect() (net.Conn, error) {
+func (d *harness) connect() (net.Conn, error) {
 	if d.pipes != nil {
 		return d.pipes.dial()
 	}
@@ -301,25 +301,25 @@ func (d *desk) connect() (net.Conn, error) {
 }
 
 // awaitStats waits until the gateway's figures are as holds wants them.
-func (d *desk) awaitStats(what string, holds func(Stats) bool) {
+func (d *harness) awaitStats(what string, holds func(Stats) bool) {
 	d.t.Helper()
 	await.Value(d.t, what, d.gateway.Stats, holds)
 }
 
 // awaitOrders waits until the gateway has so many live orders.
-func (d *desk) awaitOrders(live int) {
+func (d *harness) awaitOrders(live int) {
 	d.t.Helper()
 	d.awaitStats(fmt.Sprintf("%d live orders", live), func(s Stats) bool { return s.LiveOrders == live })
 }
 
 // awaitConnections waits until the gateway has so many connections.
-func (d *desk) awaitConnections(n int) {
+func (d *harness) awaitConnections(n int) {
 	d.t.Helper()
 	d.awaitStats(fmt.Sprintf("%d connections", n), func(s Stats) bool { return s.Connections == n })
 }
 
 // awaitView waits until the view of an instrument is as holds wants it.
-func (d *desk) awaitView(in market.InstrumentID, what string, holds func(*engine.View) bool) {
+func (d *harness) awaitView(in market.InstrumentID, what string, holds func(*engine.View) bool) {
 	d.t.Helper()
 	await.True(d.t, what, func() bool {
 		v := d.views.View(in)
@@ -330,7 +330,7 @@ func (d *desk) awaitView(in market.InstrumentID, what string, holds func(*engine
 // client is a FIX client whose messages arrive in a channel.
 type client struct {
 	t      testing.TB
-	d      *desk
+	d      *harness
 	compID string
 	c      *fixclient.Client
 	in     chan []byte
@@ -341,7 +341,7 @@ type client struct {
 }
 
 // dial logs on when the last connection of the session has ended.
-func (d *desk) dial(compID string, change func(*fixclient.Options)) *client {
+func (d *harness) dial(compID string, change func(*fixclient.Options)) *client {
 	d.t.Helper()
 	o := fixclient.Options{
 		Addr: d.addr(), SenderCompID: compID, TargetCompID: d.options.CompID,

@@ -19,7 +19,7 @@ import (
 
 // life is one connection of a client that speaks in bursts until the gateway ends
 // it or it goes itself. What it is told must come in the order of its numbers.
-func (d *desk) life(compID string, r *rand.Rand) error {
+func (d *harness) life(compID string, r *rand.Rand) error {
 	conn, err := net.Dial("tcp", d.addr())
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mr-tron/base58"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
@@ -16,43 +17,43 @@ import (
 // till is a Settlement whose chain the test holds in its hands.
 type till struct {
 	mu      sync.Mutex
-	away    error                  // what every call returns; nil = the chain is there
-	refused error                  // of Package alone
-	known   map[[64]byte]Verdict   // by signature; the others are pending
-	packed  map[market.ClaimID]int // calls of Package
-	proved  map[PaymentProof]int   // calls of Verify
-	held    chan struct{}          // calls wait for its end; nil = they do not
+	away    error                     // what every call returns; nil = the chain is there
+	refused error                     // of Package alone
+	known   map[[64]byte]desk.Verdict // by signature; the others are pending
+	packed  map[market.ClaimID]int    // calls of Package
+	proved  map[desk.PaymentProof]int // calls of Verify
+	held    chan struct{}             // calls wait for its end; nil = they do not
 }
 
 var errAway = errors.New("no node answers, says 10.0.0.1")
 
 func newTill() *till {
-	return &till{known: map[[64]byte]Verdict{}, packed: map[market.ClaimID]int{}, proved: map[PaymentProof]int{}}
+	return &till{known: map[[64]byte]desk.Verdict{}, packed: map[market.ClaimID]int{}, proved: map[desk.PaymentProof]int{}}
 }
 
 func (b *till) Ready() error { return nil }
 
-func (b *till) Package(ctx context.Context, c *rfq.Claim) (Package, error) {
+func (b *till) Package(ctx context.Context, c *rfq.Claim, _ desk.FeePayer) (desk.Package, error) {
 	if err := b.enter(ctx, func() { b.packed[c.ID]++ }); err != nil {
-		return Package{}, err
+		return desk.Package{}, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return Package{
+	return desk.Package{
 		Transaction: bytes.Repeat([]byte{byte(c.ID)}, 300), Reference: testAccount(byte(c.ID)), Memo: string(market.AppendClaimID(nil, c.ID)),
 	}, b.refused
 }
 
-func (b *till) Verify(ctx context.Context, p *PaymentProof) (Verdict, error) {
+func (b *till) Verify(ctx context.Context, p *desk.PaymentProof) (desk.Verdict, error) {
 	if err := b.enter(ctx, func() { b.proved[*p]++ }); err != nil {
-		return Verdict{}, err
+		return desk.Verdict{}, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if v, ok := b.known[p.Signature]; ok {
 		return v, nil
 	}
-	return Verdict{Pending: proofMinPause / 10}, nil
+	return desk.Verdict{Pending: proofMinPause / 10}, nil
 }
 
 func (b *till) enter(ctx context.Context, note func()) error {
@@ -91,7 +92,7 @@ func (b *till) calls() (packages, proofs int) {
 }
 
 // newTillShop is newShop with a till.
-func newTillShop(t testing.TB, compIDs []string, change func(*Options)) (*desk, *till) {
+func newTillShop(t testing.TB, compIDs []string, change func(*Options)) (*harness, *till) {
 	d, b := newShop(t, compIDs, change), newTill()
 	d.till = b
 	d.gateway.doors.Settlement = b

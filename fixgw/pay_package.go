@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
@@ -36,9 +37,6 @@ const (
 	// nobody could pay any more.
 	packageMargin = time.Second
 )
-
-// ErrNoPackage is wrapped by Settlement.Package where there will never be one.
-var ErrNoPackage = errors.New("fix: a claim that cannot be paid")
 
 // errNoChain means that no settlement is configured.
 var errNoChain = errors.New("no chain is configured")
@@ -137,10 +135,11 @@ func (t *packageTask) pack(ctx context.Context) (again time.Duration, err error)
 		return 0, err
 	}
 	made, failed := p.ask(ctx, &t.claim)
+	var refusal *desk.Refusal
 	switch {
 	case failed == nil:
 		return 0, p.send(t, func(dst []byte) []byte { return p.appendPackage(dst, t, &made) })
-	case errors.Is(failed, ErrNoPackage):
+	case errors.As(failed, &refusal) && refusal.Reason == desk.RefusalUnbuildable:
 		return 0, p.send(t, func(dst []byte) []byte {
 			return appendNoPackage(dst, t.claim.ID, codeRefused+": there is no payment that this claim's wallet could sign")
 		})
@@ -175,14 +174,14 @@ func (t *packageTask) again() time.Duration {
 	return max(0, min(t.pause, left))
 }
 
-func (p *packer) ask(ctx context.Context, c *rfq.Claim) (Package, error) {
+func (p *packer) ask(ctx context.Context, c *rfq.Claim) (desk.Package, error) {
 	door := p.gateway.doors.Settlement
 	if door == nil {
-		return Package{}, errNoChain
+		return desk.Package{}, errNoChain
 	}
 	ctx, cancel := context.WithTimeout(ctx, packageTimeout)
 	defer cancel()
-	return door.Package(ctx, c)
+	return door.Package(ctx, c, desk.TakerPays)
 }
 
 // send sends the News that appendBody writes and marks the claim.
@@ -228,7 +227,7 @@ func (p *packer) done(t *packageTask) {
 //
 // The transaction itself is in RawData (96), in base64. Who signs it and sends it to
 // the chain has paid; who makes a payment of his own needs the other lines.
-func (p *packer) appendPackage(dst []byte, t *packageTask, made *Package) []byte {
+func (p *packer) appendPackage(dst []byte, t *packageTask, made *desk.Package) []byte {
 	terms := &t.claim.Terms
 	amount := market.AppendDecimal(nil, terms.Payment, terms.Rail.Decimals())
 	mint := p.gateway.mintOf(terms.Rail)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mr-tron/base58"
 
+	"blockdesk/desk"
 	"blockdesk/fixgw/fixclient"
 	"blockdesk/internal/await"
 	"blockdesk/market"
@@ -115,7 +116,7 @@ func TestNoPackage(t *testing.T) {
 		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	})
 	tk := d.dial("TK", nil)
-	bank.set(func() { bank.refused = fmt.Errorf("%w: unbuildable", ErrNoPackage) })
+	bank.set(func() { bank.refused = &desk.Refusal{Reason: desk.RefusalUnbuildable} })
 	claim := tk.claimed("c1").get(37)
 	m := tk.want("35=B 33=1 95= 96=")
 	m.headline(t, claim)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quickfixgo/quickfix"
 
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/market"
 )
@@ -77,7 +78,7 @@ type proofTask struct {
 	prover     *prover
 	session    *session
 	id         string // TradeReportID
-	proof      PaymentProof
+	proof      desk.PaymentProof
 	instrument market.InstrumentID
 	possResend bool      // an answer may have been sent before a crash
 	until      time.Time // when it is answered whatever is known
@@ -127,7 +128,7 @@ func (p *prover) parse(key, value []byte) (*proofTask, error) {
 	t := &proofTask{
 		prover: p, session: s, id: string(key[head:]), possResend: true,
 		instrument: market.InstrumentID(binary.BigEndian.Uint16(value[19:])),
-		proof: PaymentProof{
+		proof: desk.PaymentProof{
 			Claim:   market.ClaimID(binary.BigEndian.Uint64(value[1:])),
 			Ticket:  market.TicketID(binary.BigEndian.Uint64(value[9:])),
 			Tranche: market.TrancheID(binary.BigEndian.Uint16(value[17:])),
@@ -210,7 +211,7 @@ func (t *proofTask) look(ctx context.Context) (no *tradeRefusal, again time.Dura
 	}
 	bounded, cancel := context.WithTimeout(ctx, proofAttempt)
 	defer cancel()
-	v, err := Verdict{}, errNoChain
+	v, err := desk.Verdict{}, errNoChain
 	if g.doors.Settlement != nil {
 		v, err = g.doors.Settlement.Verify(bounded, &t.proof)
 	}
@@ -237,7 +238,7 @@ func (t *proofTask) look(ctx context.Context) (no *tradeRefusal, again time.Dura
 }
 
 // refusedPayment says why a payment does not serve its claim; nil where it does.
-func refusedPayment(v *Verdict) *tradeRefusal {
+func refusedPayment(v *desk.Verdict) *tradeRefusal {
 	word := v.Refused.String()
 	switch v.Refused {
 	case event.ReasonNone:

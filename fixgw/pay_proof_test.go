@@ -11,6 +11,7 @@ import (
 
 	"github.com/mr-tron/base58"
 
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/fixgw/fixclient"
 	"blockdesk/internal/await"
@@ -58,14 +59,14 @@ func TestProof(t *testing.T) {
 	tk := d.dial("TK", nil)
 	claim := tk.claimed("c1")
 	signature, text := paidBy(1)
-	bank.set(func() { bank.known[signature] = Verdict{} })
+	bank.set(func() { bank.known[signature] = desk.Verdict{} })
 	tk.report(claim, "p1", text)
 	const accepted = "571=p1 150=F 939=0 751= 58= 55=SLUSD/USDC 97= "
 	tk.acked(accepted + "572=" + claim.get(37) + " 818=" + text)
 	tk.report(claim, "p1", text)
 	tk.acked(accepted)
 	for asked := range bank.proved {
-		if want := (PaymentProof{Claim: claimID(t, claim.get(37)), Ticket: 1, Tranche: 1, Signature: signature}); asked != want {
+		if want := (desk.PaymentProof{Claim: claimID(t, claim.get(37)), Ticket: 1, Tranche: 1, Signature: signature}); asked != want {
 			t.Errorf("asked %+v, want %+v", asked, want)
 		}
 	}
@@ -78,18 +79,18 @@ func TestProofRefused(t *testing.T) {
 	tk := d.dial("TK", nil)
 	claim := tk.claimed("c1")
 	for i, c := range []struct {
-		v    Verdict
+		v    desk.Verdict
 		want string
 	}{
-		{Verdict{Refused: event.ReasonPaymentMismatch, Mismatch: "wrong_mint"}, "PAYMENT_MISMATCH: wrong_mint"},
-		{Verdict{Refused: event.ReasonPaymentMismatch, Mismatch: "amount_short"}, "PAYMENT_MISMATCH: amount_short"},
-		{Verdict{Refused: event.ReasonPaymentMismatch}, "PAYMENT_MISMATCH: payment_mismatch"},
-		{Verdict{Refused: event.ReasonPaymentUsed}, "PAYMENT_ALREADY_USED: payment_used"},
-		{Verdict{Refused: event.ReasonLatePayment}, "CLAIM_EXPIRED: late_payment"},
-		{Verdict{Refused: event.ReasonClaimState}, "CLAIM_EXPIRED: claim_state"},
-		{Verdict{Refused: event.ReasonUndeliverable}, "CLAIM_EXPIRED: undeliverable"},
-		{Verdict{Refused: event.ReasonUnknownPayment}, "UNKNOWN_CLAIM: "},
-		{Verdict{Refused: event.ReasonLocked}, "REFUS_DVP: locked: "},
+		{desk.Verdict{Refused: event.ReasonPaymentMismatch, Mismatch: "wrong_mint"}, "PAYMENT_MISMATCH: wrong_mint"},
+		{desk.Verdict{Refused: event.ReasonPaymentMismatch, Mismatch: "amount_short"}, "PAYMENT_MISMATCH: amount_short"},
+		{desk.Verdict{Refused: event.ReasonPaymentMismatch}, "PAYMENT_MISMATCH: payment_mismatch"},
+		{desk.Verdict{Refused: event.ReasonPaymentUsed}, "PAYMENT_ALREADY_USED: payment_used"},
+		{desk.Verdict{Refused: event.ReasonLatePayment}, "CLAIM_EXPIRED: late_payment"},
+		{desk.Verdict{Refused: event.ReasonClaimState}, "CLAIM_EXPIRED: claim_state"},
+		{desk.Verdict{Refused: event.ReasonUndeliverable}, "CLAIM_EXPIRED: undeliverable"},
+		{desk.Verdict{Refused: event.ReasonUnknownPayment}, "UNKNOWN_CLAIM: "},
+		{desk.Verdict{Refused: event.ReasonLocked}, "REFUS_DVP: locked: "},
 	} {
 		signature, text := paidBy(byte(i + 1))
 		bank.set(func() { bank.known[signature] = c.v })
@@ -164,7 +165,7 @@ func TestProofForm(t *testing.T) {
 	}
 	// Zeros at the end and the participant's other session are all right.
 	signature, _ := paidBy(1)
-	bank.set(func() { bank.known[signature] = Verdict{} })
+	bank.set(func() { bank.known[signature] = desk.Verdict{} })
 	fields := reportFields(claim, "p2", text)
 	fields[31], fields[32], fields[487], fields[856], fields[150], fields[570] = "00.99", "252.5252520000", "0", "0", "F", "Y"
 	tkc := d.dial("TKC", func(o *fixclient.Options) { o.Username = "tk" })
@@ -183,7 +184,7 @@ func TestProofWaits(t *testing.T) {
 		signature, text := paidBy(1)
 		tk.report(claim, "p1", text)
 		await.True(t, "a look at the payment", func() bool { _, n := bank.calls(); return n > 1 })
-		bank.set(func() { bank.known[signature] = Verdict{} })
+		bank.set(func() { bank.known[signature] = desk.Verdict{} })
 		tk.acked("939=0 571=p1")
 
 		_, text = paidBy(2)
@@ -201,7 +202,7 @@ func TestProofWaits(t *testing.T) {
 			t.Errorf("an error goes out: %s", m)
 		}
 		full, word := paidBy(3)
-		bank.set(func() { bank.away, bank.known[full] = nil, Verdict{Refused: event.ReasonDeskFull} })
+		bank.set(func() { bank.away, bank.known[full] = nil, desk.Verdict{Refused: event.ReasonDeskFull} })
 		tk.report(claim, "p4", word)
 		tk.acked("939=1 571=p4").text(t, "OVERLOADED: desk_full")
 
@@ -287,7 +288,7 @@ func TestProofLimits(t *testing.T) {
 	bank.set(func() {
 		for _, n := range []byte{0, 1, 2, 10, 11} {
 			signature, _ := paidBy(n)
-			bank.known[signature] = Verdict{}
+			bank.known[signature] = desk.Verdict{}
 		}
 	})
 	got := map[string]bool{}
@@ -324,7 +325,7 @@ func TestProofOverRestarts(t *testing.T) {
 	await.True(t, "a look at the payment", func() bool { _, n := bank.calls(); return n > 0 })
 	sender, target := tk.leave()
 	d.stop()
-	bank.set(func() { bank.known[signature] = Verdict{} })
+	bank.set(func() { bank.known[signature] = desk.Verdict{} })
 	d.start()
 	await.Equal(t, "reports of payments that wait", 0, d.gateway.prover.waiting)
 	tk = d.dial("TK", keep(sender, target))
@@ -354,8 +355,8 @@ func TestProofCrash(t *testing.T) {
 		signature, text := paidBy(n)
 		texts[fmt.Sprint("p", n)] = text
 		bank.set(func() {
-			if bank.known[signature] = (Verdict{}); n%3 == 0 {
-				bank.known[signature] = Verdict{Refused: event.ReasonPaymentUsed}
+			if bank.known[signature] = (desk.Verdict{}); n%3 == 0 {
+				bank.known[signature] = desk.Verdict{Refused: event.ReasonPaymentUsed}
 			}
 		})
 	}

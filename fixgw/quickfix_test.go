@@ -138,7 +138,7 @@ func (s *stockStore) IterateMessages(from, to int, show func([]byte) error) erro
 }
 
 // initiate logs on as compID with a dictionary and further fields of the Logon.
-func (d *desk) initiate(compID, dictionary string, logon map[quickfix.Tag]string) *initiator {
+func (d *harness) initiate(compID, dictionary string, logon map[quickfix.Tag]string) *initiator {
 	t := d.t
 	t.Helper()
 	host, port, _ := strings.Cut(d.addr(), ":")

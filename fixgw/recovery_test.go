@@ -420,7 +420,7 @@ func TestReplayFromBeforeTheStore(t *testing.T) {
 
 // deskRequest lets the engine answer a request of the service to its RFQ desk,
 // which shows as events without a time.
-func (d *desk) deskRequest(token uint64) {
+func (d *harness) deskRequest(token uint64) {
 	d.t.Helper()
 	r := &rfq.SetOperator{Of: rfq.Operator{ID: 1, Name: strings.Repeat("~", rfq.MaxText)}}
 	r.Token = token
@@ -495,7 +495,7 @@ func record(t testing.TB, m msg, seen map[string]string) {
 }
 
 // crash stops everything at once and returns what is left of the store.
-func (d *desk) crash(r *rand.Rand) *kvtest.Memory {
+func (d *harness) crash(r *rand.Rand) *kvtest.Memory {
 	left := d.store.CrashAnywhere(r)
 	d.store.FailCommits(kvtest.ErrBroken) // nothing more reaches the disk
 	d.stopped = true
@@ -508,7 +508,7 @@ func (d *desk) crash(r *rand.Rand) *kvtest.Memory {
 
 // expected follows the whole journal with a gateway of its own and returns every
 // report that it makes.
-func (d *desk) expected(t testing.TB) map[string]map[string]string {
+func (d *harness) expected(t testing.TB) map[string]map[string]string {
 	t.Helper()
 	o := d.options
 	o.KeepMessages = 1 << 20

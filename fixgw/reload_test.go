@@ -20,7 +20,7 @@ import (
 
 // reload tells the engine about the participants of list and makes it the
 // gateway's.
-func (d *desk) reload(list []Participant) Reloaded {
+func (d *harness) reload(list []Participant) Reloaded {
 	d.t.Helper()
 	for i := range list {
 		c, err := engine.SetRiskCommand(list[i].Number, engine.AllInstruments, engine.Limits{})
@@ -39,7 +39,7 @@ func without(list []Participant, compIDs ...string) []Participant {
 }
 
 // refused logs on and returns why that is refused.
-func (d *desk) refused(compID string, change func(*fixclient.Options)) string {
+func (d *harness) refused(compID string, change func(*fixclient.Options)) string {
 	d.t.Helper()
 	o := fixclient.Options{
 		Addr: d.addr(), SenderCompID: compID, TargetCompID: d.options.CompID,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"blockdesk/desk"
 	"blockdesk/internal/await"
 )
 
@@ -104,11 +105,11 @@ func TestProofAgainAtOnce(t *testing.T) {
 	report := func() *proofTask {
 		return &proofTask{
 			prover: p, session: s, id: "p1",
-			proof: PaymentProof{Claim: claimID(t, claim.get(37)), Ticket: 1, Tranche: 1, Signature: signature},
+			proof: desk.PaymentProof{Claim: claimID(t, claim.get(37)), Ticket: 1, Tranche: 1, Signature: signature},
 		}
 	}
 	held := make(chan struct{})
-	bank.set(func() { bank.known[signature], bank.held = Verdict{}, held })
+	bank.set(func() { bank.known[signature], bank.held = desk.Verdict{}, held })
 	first := report() // of which no worker knows: the test answers it
 	p.mu.Lock()
 	p.open[proofKey{s.number, first.id}] = first

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mr-tron/base58"
 
+	"blockdesk/desk"
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
@@ -40,10 +41,10 @@ func (o *offers) apply(e *event.Event) {
 func (o *offers) publish() { o.last.Store(o.board.View()) }
 
 // now is the engine's clock.
-func (d *desk) now() int64 { return time.Now().UnixNano() + d.ahead.Load() }
+func (d *harness) now() int64 { return time.Now().UnixNano() + d.ahead.Load() }
 
 // later lets time pass for the engine.
-func (d *desk) later(by time.Duration) {
+func (d *harness) later(by time.Duration) {
 	d.t.Helper()
 	d.ahead.Add(int64(by))
 	d.submit(engine.Command{Kind: engine.Tick}, nil)
@@ -61,12 +62,12 @@ func (b *bank) Ready() error {
 	return nil
 }
 
-func (*bank) Package(context.Context, *rfq.Claim) (Package, error) {
-	return Package{Transaction: []byte("transaction"), Reference: testAccount(77), Memo: "memo"}, nil
+func (*bank) Package(context.Context, *rfq.Claim, desk.FeePayer) (desk.Package, error) {
+	return desk.Package{Transaction: []byte("transaction"), Reference: testAccount(77), Memo: "memo"}, nil
 }
 
-func (*bank) Verify(context.Context, *PaymentProof) (Verdict, error) {
-	return Verdict{Pending: time.Second}, nil
+func (*bank) Verify(context.Context, *desk.PaymentProof) (desk.Verdict, error) {
+	return desk.Verdict{Pending: time.Second}, nil
 }
 
 func testAccount(n byte) market.Address { return market.Address{0: n, 31: 1} }
@@ -81,7 +82,7 @@ const (
 // newShop starts a desk that sells SLUSD/USDC at a dollar less a percent: one
 // ticket T1 with two tranches of 1000 and of 250000 dollars. Every participant
 // has a wallet.
-func newShop(t testing.TB, compIDs []string, change func(*Options)) *desk {
+func newShop(t testing.TB, compIDs []string, change func(*Options)) *harness {
 	d := newDesk(t, compIDs, func(o *Options) {
 		for i := range o.Participants {
 			wallet := testAccount(byte(i + 1))
@@ -110,7 +111,7 @@ func newShop(t testing.TB, compIDs []string, change func(*Options)) *desk {
 }
 
 // post posts a ticket, and waits until the gateway can see it.
-func (d *desk) post(in market.InstrumentID, dollars ...uint64) {
+func (d *harness) post(in market.InstrumentID, dollars ...uint64) {
 	d.t.Helper()
 	before := 0
 	if v := d.offers.View(); v != nil {
@@ -126,7 +127,7 @@ func (d *desk) post(in market.InstrumentID, dollars ...uint64) {
 
 // ask has the engine do a request of the service. What came of it is not waited
 // for.
-func (d *desk) ask(r rfq.Request) {
+func (d *harness) ask(r rfq.Request) {
 	d.t.Helper()
 	r.Head().Token = newToken(0)
 	commands, err := engine.DeskCommands(nil, r)
@@ -139,7 +140,7 @@ func (d *desk) ask(r rfq.Request) {
 }
 
 // pay proves a payment of a claim, as settlement does.
-func (d *desk) pay(claim string, signature byte, atoms uint64) {
+func (d *harness) pay(claim string, signature byte, atoms uint64) {
 	d.t.Helper()
 	d.ask(&rfq.ProvePayment{
 		Claim: claimID(d.t, claim), Rail: market.RailUSDC, Signature: [64]byte{0: signature, 63: 1}, Payer: testAccount(1), Amount: atoms, Slot: 5,
@@ -147,7 +148,7 @@ func (d *desk) pay(claim string, signature byte, atoms uint64) {
 }
 
 // deliver delivers a paid claim.
-func (d *desk) deliver(claim string) {
+func (d *harness) deliver(claim string) {
 	d.t.Helper()
 	id := claimID(d.t, claim)
 	d.ask(&rfq.BeginDelivery{Claim: id, Proof: [32]byte{1}})

@@ -14,7 +14,7 @@ import (
 
 // converse has two sessions go through everything that a claim can be told, and
 // stops the desk.
-func converse(t *testing.T) *desk {
+func converse(t *testing.T) *harness {
 	d := newShop(t, []string{"MM", "TK"}, nil)
 	mm, tk := d.dial("MM", keep(1, 1)), d.dial("TK", keep(1, 1))
 	quote := mm.quoted("r2", "48=T1/T1-1|22=8|54=1|152=1000|")
@@ -93,7 +93,7 @@ func reports(t *testing.T, g *Gateway) map[string]map[string]string {
 }
 
 // reopened is a gateway on what a crash has left, brought up to the journal.
-func (d *desk) reopened(store *kvtest.Memory, commands []engine.Command) *Gateway {
+func (d *harness) reopened(store *kvtest.Memory, commands []engine.Command) *Gateway {
 	d.t.Helper()
 	o := d.options
 	o.KeepMessages = 1 << 20

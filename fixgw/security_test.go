@@ -118,7 +118,7 @@ func TestSecurityDefinition(t *testing.T) {
 }
 
 // setStatus halts or opens an instrument.
-func (d *desk) setStatus(in market.InstrumentID, status uint8) {
+func (d *harness) setStatus(in market.InstrumentID, status uint8) {
 	d.t.Helper()
 	d.submit(engine.Command{Kind: engine.SetInstrument, Instrument: in, Status: status}, nil)
 }

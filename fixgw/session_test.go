@@ -22,7 +22,7 @@ type rawConn struct {
 	conn net.Conn
 }
 
-func (d *desk) raw() *rawConn {
+func (d *harness) raw() *rawConn {
 	d.t.Helper()
 	conn, err := d.connect()
 	if err != nil {
@@ -50,7 +50,7 @@ func (r *rawConn) rest() string {
 	return show(b)
 }
 
-func (d *desk) logonText(compID, fields string) string {
+func (d *harness) logonText(compID, fields string) string {
 	return fmt.Sprintf("35=A|34=1|49=%s|52=%s|56=%s|98=0|%s", compID, time.Now().UTC().Format("20060102-15:04:05.000"), d.options.CompID, fields)
 }
 
@@ -287,7 +287,7 @@ type busy struct {
 }
 
 // makeBusy puts one before the engine, while nobody is connected.
-func (d *desk) makeBusy() *busy {
+func (d *harness) makeBusy() *busy {
 	b := &busy{engineDoor: d.gateway.engine.(engineDoor)}
 	d.gateway.engine = b
 	return b

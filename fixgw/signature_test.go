@@ -25,7 +25,7 @@ func testKey(name string) ed25519.PrivateKey {
 func publicText(key ed25519.PrivateKey) string { return base58.Encode(key[ed25519.SeedSize:]) }
 
 // keyDesk is a desk where MM has a key alone, TK key and password, PW a password.
-func keyDesk(t *testing.T) *desk {
+func keyDesk(t *testing.T) *harness {
 	return newDesk(t, []string{"MM", "TK", "PW"}, func(o *Options) {
 		o.Participants[0].PasswordHash = ""
 		o.Participants[0].Ed25519 = publicText(testKey("MM"))
@@ -34,7 +34,7 @@ func keyDesk(t *testing.T) *desk {
 }
 
 // signedLogon is a Logon of compID with number 1, signed at a moment.
-func (d *desk) signedLogon(compID string, key ed25519.PrivateKey, at time.Time, more string) string {
+func (d *harness) signedLogon(compID string, key ed25519.PrivateKey, at time.Time, more string) string {
 	stamp := at.UTC().Format("20060102-15:04:05.000")
 	text := strings.Join([]string{"A", compID, d.options.CompID, "1", stamp}, "\x01")
 	signature := base64.StdEncoding.EncodeToString(ed25519.Sign(key, []byte(text)))
@@ -44,7 +44,7 @@ func (d *desk) signedLogon(compID string, key ed25519.PrivateKey, at time.Time, 
 
 // answer is what the gateway says to one message, to the end of the connection
 // or to its first message.
-func (d *desk) answer(fields string) string {
+func (d *harness) answer(fields string) string {
 	d.t.Helper()
 	r := d.raw()
 	defer r.conn.Close()
@@ -61,7 +61,7 @@ func (d *desk) answer(fields string) string {
 }
 
 // awaitFree waits until a session is nobody's again.
-func (d *desk) awaitFree(compID string) {
+func (d *harness) awaitFree(compID string) {
 	d.t.Helper()
 	await.True(d.t, compID+" to be let go", func() bool {
 		s := d.gateway.sessionNamed(compID)
@@ -71,7 +71,7 @@ func (d *desk) awaitFree(compID string) {
 
 // awaitLoggedOn waits until the gateway counts as logged on whose Logon it has
 // answered: its goroutine notes it after it has sent the answer.
-func (d *desk) awaitLoggedOn(compIDs ...string) {
+func (d *harness) awaitLoggedOn(compIDs ...string) {
 	d.t.Helper()
 	for _, compID := range compIDs {
 		await.True(d.t, compID+" to be logged on", func() bool { return d.gateway.sessionNamed(compID).loggedOn.Load() })

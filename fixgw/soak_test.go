@@ -46,7 +46,7 @@ type soak struct {
 	sessions int
 	traders  int // running
 	length   time.Duration
-	desk     *desk
+	desk     *harness
 	disk     *crashDisk
 	secure   *tls.Config // the server's
 	trusted  *tls.Config // the clients'
@@ -123,7 +123,7 @@ func newSoak(t *testing.T) *soak {
 	t.Logf("%s=%q", soakEnv, fmt.Sprint(s.length, " ", s.sessions, " ", s.seed))
 	s.certify()
 	s.disk = newCrashDisk(t, vfs.NewCrashableMem())
-	s.desk = &desk{
+	s.desk = &harness{
 		t: t, set: testInstruments(t), journal: &memJournal{}, disk: s.disk,
 		options: Options{
 			Address: "127.0.0.1:0", CompID: "SOAK", Participants: soakParticipants(s.sessions),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mr-tron/base58"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
@@ -36,14 +37,14 @@ var buildMembers = []member{
 
 // feePayers are the wire words of who pays the network's fee. The desk does
 // where nobody is named.
-var feePayers = map[string]FeePayer{"": DeskPays, "desk": DeskPays, "taker": TakerPays}
+var feePayers = map[string]desk.FeePayer{"": desk.DeskPays, "desk": desk.DeskPays, "taker": desk.TakerPays}
 
 // noAccount is the zero address, which is the system program and no
 // counterparty.
 var noAccount = strings.Repeat("1", minAddressText)
 
 // parseBuild reads the body of a build.
-func parseBuild(p *post, v *rfq.View) (*rfq.TakeClaim, FeePayer, *problem) {
+func parseBuild(p *post, v *rfq.View) (*rfq.TakeClaim, desk.FeePayer, *problem) {
 	var m members
 	if bad := decodeObject(p.body, buildMembers, &m); bad != nil {
 		return nil, 0, bad
@@ -125,7 +126,7 @@ func (g *Gateway) postBuild(p *post) (*answer, *problem) {
 }
 
 // build renders a build.
-func (w *termsWriter) build(c *rfq.Claim, label string, pack *Package) []byte {
+func (w *termsWriter) build(c *rfq.Claim, label string, pack *desk.Package) []byte {
 	dst := make([]byte, 0, 2048+2*len(pack.Transaction))
 	dst = append(market.AppendBuildID(append(dst, `{"ok":true,"build_id":"`...), c.ID), `","claim_id":"`...)
 	dst = append(market.AppendClaimID(dst, c.ID), `","transaction":"`...)
@@ -152,11 +153,6 @@ func appendBlockhash(dst []byte, blockhash *[32]byte, lastValid uint64) []byte {
 	dst = append(dst, `,"recent_blockhash":"`...)
 	dst = append(dst, base58.Encode(blockhash[:])...)
 	return strconv.AppendUint(append(dst, `","last_valid_block_height":`...), lastValid, 10)
-}
-
-// buildStages are the wire words (our choice).
-var buildStages = map[BuildStage]string{
-	BuildOpen: "open", BuildBroadcast: "broadcast", BuildFinalized: "finalized", BuildFailed: "failed", BuildExpired: "expired",
 }
 
 // unknownBuild: a build is its claim's, hence the code.
@@ -195,10 +191,10 @@ func (g *Gateway) serveBuild(segment []byte) (*page, *problem) {
 	return hashPage(appendBuildState(make([]byte, 0, 1024), &b, &h.Claim)), nil
 }
 
-func appendBuildState(dst []byte, b *BuildState, c *rfq.Claim) []byte {
+func appendBuildState(dst []byte, b *desk.BuildState, c *rfq.Claim) []byte {
 	dst = append(market.AppendBuildID(append(dst, `{"ok":true,"build_id":"`...), b.Claim), `","claim_id":"`...)
 	dst = append(market.AppendClaimID(dst, b.Claim), `","state":"`...)
-	dst = append(append(dst, buildStages[b.Stage]...), `","claim_state":"`...)
+	dst = append(append(dst, b.Stage.String()...), `","claim_state":"`...)
 	dst = append(append(dst, claimStates[c.State]...), `","taker":`...)
 	dst = append(appendAccount(dst, b.Taker), `,"message_sha256":"`...)
 	dst = append(hex.AppendEncode(dst, b.Hash[:]), '"')

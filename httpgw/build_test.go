@@ -39,13 +39,13 @@ func TestBuild(t *testing.T) {
 	}
 	for member, c := range map[string]struct {
 		request rfq.TakeClaim
-		payer   FeePayer
+		payer   desk.FeePayer
 	}{
-		"":                     {rfq.TakeClaim{Rail: market.RailUSDC}, DeskPays},
-		`,"fee_payer":"desk"`:  {rfq.TakeClaim{Rail: market.RailUSDC}, DeskPays},
-		`,"fee_payer":null`:    {rfq.TakeClaim{Rail: market.RailUSDC}, DeskPays},
-		`,"fee_payer":"taker"`: {rfq.TakeClaim{Rail: market.RailUSDC}, TakerPays},
-		`,"quote_id":"Q000000000002d","rail":"SOL"`: {rfq.TakeClaim{Rail: market.RailSOL, Quote: 77}, DeskPays},
+		"":                     {rfq.TakeClaim{Rail: market.RailUSDC}, desk.DeskPays},
+		`,"fee_payer":"desk"`:  {rfq.TakeClaim{Rail: market.RailUSDC}, desk.DeskPays},
+		`,"fee_payer":null`:    {rfq.TakeClaim{Rail: market.RailUSDC}, desk.DeskPays},
+		`,"fee_payer":"taker"`: {rfq.TakeClaim{Rail: market.RailUSDC}, desk.TakerPays},
+		`,"quote_id":"Q000000000002d","rail":"SOL"`: {rfq.TakeClaim{Rail: market.RailSOL, Quote: 77}, desk.DeskPays},
 	} {
 		body := strings.Replace(buildBody, `,"rail":"USDC"`, "", 1)
 		if !strings.Contains(member, "rail") {
@@ -160,14 +160,14 @@ func TestBuildRefusals(t *testing.T) {
 		status       int
 		code, reason string
 	}{
-		{&Refusal{Reason: "taker_funds"}, 409, codeRefused, "taker_funds"},
-		{fmt.Errorf("wrapped: %w", &Refusal{Reason: "simulation_failed"}), 409, codeRefused, "simulation_failed"},
-		{&Refusal{Reason: "expired"}, 409, codeRefused, "expired"},
-		{&Refusal{Reason: "of_tomorrow_7"}, 409, codeRefused, "of_tomorrow_7"},
-		{&Refusal{Reason: `no "word"`}, 409, codeRefused, guardOther},
-		{&Refusal{}, 409, codeRefused, guardOther},
-		{&Refusal{Reason: strings.Repeat("x", MaxSegment+1)}, 409, codeRefused, guardOther},
-		{&Refusal{Reason: "capacity_exhausted"}, 409, codeCapacityExhausted, "capacity_exhausted"},
+		{&desk.Refusal{Reason: "taker_funds"}, 409, codeRefused, "taker_funds"},
+		{fmt.Errorf("wrapped: %w", &desk.Refusal{Reason: "simulation_failed"}), 409, codeRefused, "simulation_failed"},
+		{&desk.Refusal{Reason: "expired"}, 409, codeRefused, "expired"},
+		{&desk.Refusal{Reason: "of_tomorrow_7"}, 409, codeRefused, "of_tomorrow_7"},
+		{&desk.Refusal{Reason: `no "word"`}, 409, codeRefused, guardOther},
+		{&desk.Refusal{}, 409, codeRefused, guardOther},
+		{&desk.Refusal{Reason: desk.RefusalReason(strings.Repeat("x", MaxSegment+1))}, 409, codeRefused, guardOther},
+		{&desk.Refusal{Reason: "capacity_exhausted"}, 409, codeCapacityExhausted, "capacity_exhausted"},
 		{errors.New("10.0.0.7 refuses"), 503, codeChainUnavailable, ""},
 	} {
 		rig.chain.failing = c.err
@@ -258,8 +258,8 @@ func TestBuildKeys(t *testing.T) {
 func TestBuildState(t *testing.T) {
 	rig := newDvPRig(t)
 	claim := sell(rig.desk.view, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Way: rfq.Atomic, Wallet: takerKey()}).Claim
-	b := BuildState{
-		Claim: claim.ID, Taker: takerKey(), Stage: BuildOpen, Hash: [32]byte{0xab}, Blockhash: address(90), LastValid: 4711, BuiltAt: deskDay + 1e6,
+	b := desk.BuildState{
+		Claim: claim.ID, Taker: takerKey(), Stage: desk.BuildOpen, Hash: [32]byte{0xab}, Blockhash: address(90), LastValid: 4711, BuiltAt: deskDay + 1e6,
 	}
 	get := func(segment, more string) reply {
 		t.Helper()
@@ -271,16 +271,16 @@ func TestBuildState(t *testing.T) {
 		`"expires_at":"2026-11-20T12:02:04.123Z","changed_at":"2026-11-20T12:00:04.123Z"}`
 	signed := string(appendSignature(nil, &[64]byte{1, 2}))
 	for _, c := range []struct {
-		stage           BuildStage
+		stage           desk.BuildStage
 		state           rfq.ClaimState
 		slot            uint64
 		word, claimWord string
 	}{
-		{BuildOpen, rfq.ClaimReserved, 0, "open", "reserved"},
-		{BuildBroadcast, rfq.ClaimCosigned, 0, "broadcast", "cosigned"},
-		{BuildFinalized, rfq.ClaimSettled, 7, "finalized", "settled"},
-		{BuildFailed, rfq.ClaimReleased, 8, "failed", "released"},
-		{BuildExpired, rfq.ClaimExpired, 0, "expired", "expired"},
+		{desk.BuildOpen, rfq.ClaimReserved, 0, "open", "reserved"},
+		{desk.BuildBroadcast, rfq.ClaimCosigned, 0, "broadcast", "cosigned"},
+		{desk.BuildFinalized, rfq.ClaimSettled, 7, "finalized", "settled"},
+		{desk.BuildFailed, rfq.ClaimReleased, 8, "failed", "released"},
+		{desk.BuildExpired, rfq.ClaimExpired, 0, "expired", "expired"},
 	} {
 		later, state := *claim, b
 		later.State, state.Stage, state.Slot = c.state, c.stage, c.slot

@@ -72,7 +72,7 @@ func (g *Gateway) postAtomicClaim(p *post) (*answer, *problem) { return g.takeCl
 
 // payerOf are the payers of claims' transactions: the wallet pays for what it
 // sends itself, the desk sponsors what it signs too (contract, section D).
-var payerOf = map[rfq.Way]FeePayer{rfq.Modular: TakerPays, rfq.Atomic: DeskPays}
+var payerOf = map[rfq.Way]desk.FeePayer{rfq.Modular: desk.TakerPays, rfq.Atomic: desk.DeskPays}
 
 // takeClaim reserves a piece of a tranche and tells how to pay for it. What is
 // wrong with the request is told even while the chain is unavailable; then
@@ -100,10 +100,10 @@ func (g *Gateway) takeClaim(p *post, way rfq.Way) (*answer, *problem) {
 }
 
 // pack gets the transaction of a claim that has just been reserved.
-func (g *Gateway) pack(result *desk.Result, payer FeePayer) (*Package, *problem) {
+func (g *Gateway) pack(result *desk.Result, payer desk.FeePayer) (*desk.Package, *problem) {
 	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 	defer cancel()
-	pack, err := g.settle.Package(ctx, result.Claim, result.Ticket, payer)
+	pack, err := g.settle.Package(ctx, result.Claim, payer)
 	if err != nil {
 		return nil, settlementProblem(err, "The claim is reserved. Ask for its transaction with the same "+idempotencyHeader+".")
 	}
@@ -164,7 +164,7 @@ func appendQuoteID(dst []byte, id market.QuoteID) []byte {
 
 // claimPackage renders the answer to a claim. A payment is best verified on the
 // native backend (spec, 1.9); an atomic transaction goes to DvP submit.
-func (w *termsWriter) claimPackage(c *rfq.Claim, label string, pack *Package, urls *URLs) []byte {
+func (w *termsWriter) claimPackage(c *rfq.Claim, label string, pack *desk.Package, urls *URLs) []byte {
 	dst := make([]byte, 0, 2048+2*len(pack.Transaction))
 	dst = append(claimHead(dst, c), `,"claim":`...)
 	dst = w.claim(dst, c, label)
@@ -196,7 +196,7 @@ func appendFields(dst []byte, table []member, places ...int) []byte {
 
 // boundPayment appends the object of what is to be paid, with what binds it to
 // its claim.
-func (w *termsWriter) boundPayment(dst []byte, t *rfq.Terms, pack *Package) []byte {
+func (w *termsWriter) boundPayment(dst []byte, t *rfq.Terms, pack *desk.Package) []byte {
 	dst = append(w.payment(dst, t), `,"reference":`...)
 	dst = append(appendAccount(dst, pack.Reference), `,"memo":`...)
 	return append(appendText(dst, pack.Memo), '}')

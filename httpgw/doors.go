@@ -2,14 +2,12 @@ package httpgw
 
 import (
 	"context"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"blockdesk/catalog"
 	"blockdesk/desk"
 	"blockdesk/engine"
-	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
@@ -72,66 +70,19 @@ type Desk interface {
 }
 
 // Settlement is the room that talks to the chain. Any goroutine may call it.
-// Whatever it returns goes out: no error of it does, but a *Refusal.
+// Whatever it returns goes out: no error of it does, but a *desk.Refusal.
 type Settlement interface {
 	// Ready returns nil where a package can be built now. It must not block.
 	Ready() error
 	// Package returns what the client needs to pay for a claim that has just been
-	// reserved on the ticket, and for the same claim the same package for ever:
-	// the payer of the first one stands. A *Refusal says why there is none.
-	Package(ctx context.Context, c *rfq.Claim, t *rfq.Ticket, payer FeePayer) (Package, error)
+	// reserved, and for the same claim the same package for ever:
+	// the payer of the first one stands. A *desk.Refusal says why there is none.
+	Package(ctx context.Context, c *rfq.Claim, payer desk.FeePayer) (desk.Package, error)
 	// Verify looks for a payment on the chain and, where it is final, has the desk
 	// take it. An error means that the chain or the desk could not be asked; those
 	// of package desk say which.
-	Verify(ctx context.Context, p *PaymentProof) (Verification, error)
+	Verify(ctx context.Context, p *desk.PaymentProof) (desk.Verdict, error)
 	// Delivery returns the first signature of the newest transaction of ours that
 	// delivers what a claim bought; ok is false where the desk has signed none.
 	Delivery(id market.ClaimID) (signature [64]byte, ok bool, err error)
-}
-
-// FeePayer says who pays the fee of a transaction.
-type FeePayer uint8
-
-const (
-	DeskPays  FeePayer = 1 // and signs for it: a sponsored transaction
-	TakerPays FeePayer = 2
-)
-
-// Package is an unsigned transaction and what binds it to its claim.
-type Package struct {
-	Transaction []byte           // v0, every signature zero
-	Hash        [32]byte         // SHA-256 of the transaction's message
-	Blockhash   [32]byte         // recent blockhash in it
-	LastValid   uint64           // block height that it can land at, at the latest
-	Signers     []market.Address // in the order of their signatures
-	Reference   market.Address   // read-only account by which the payment is found
-	Memo        string           // printable ASCII
-}
-
-// PaymentProof is a request to verify a payment. What the client did not send is
-// zero, and what it sent must agree with the claim's terms.
-type PaymentProof struct {
-	Ticket    market.TicketID
-	Tranche   market.TrancheID
-	Signature [64]byte
-	Claim     market.ClaimID
-	Label     string
-	Fill      market.FillUSD
-	Rail      market.Rail
-	Key       rfq.Key // for the request that makes the payment known to the desk
-}
-
-// Verification is what came of a PaymentProof: the first of these that is set.
-type Verification struct {
-	// Pending: the payment was not found, or is not final; ask again after this.
-	Pending time.Duration
-	// Refused says why the payment is not acceptable; Mismatch has the machine
-	// word where that is ReasonPaymentMismatch (contract, section C).
-	Refused  event.Reason
-	Mismatch string
-
-	Claim    *rfq.Claim
-	Payment  *rfq.Payment
-	Delivery [64]byte // signature of the transaction that delivers; zero = none yet
-	Replayed bool     // PaymentProof.Key has brought this back
 }

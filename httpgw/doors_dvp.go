@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/market"
 )
 
@@ -62,68 +63,15 @@ func (e *TooSoon) Error() string { return "httpgw: the next token in " + e.Retry
 // goroutine may call it.
 type DvP interface {
 	// Submit signs and sends a build that its taker has signed, once for ever; for
-	// one that was submitted before it tells what has become of it. A *Refusal
+	// one that was submitted before it tells what has become of it. A *desk.Refusal
 	// says why the desk does not sign: then no signature of it exists. Other
-	// errors: ErrUnknownBuild, those of package desk, or that it could not be done
+	// errors: desk.ErrUnknownBuild, those of package desk, or that it could not be done
 	// now; then it may come to be done all the same, and the same submission
 	// says so.
-	Submit(ctx context.Context, s *Submission) (Submitted, error)
+	Submit(ctx context.Context, s *desk.Submission) (desk.Submitted, error)
 	// Build tells where a build stands; ok is false where there is none.
-	Build(ctx context.Context, id market.ClaimID) (b BuildState, ok bool, err error)
+	Build(ctx context.Context, id market.ClaimID) (b desk.BuildState, ok bool, err error)
 }
-
-// Submission is the taker's half of a build: the whole transaction with its
-// signature in it, or the signature alone. Exactly one is there.
-type Submission struct {
-	Claim       market.ClaimID // a build has the number of its claim
-	By          market.Address // that the token was issued to
-	Transaction []byte         // 1..MaxTransaction bytes, not looked at; nil with Signature
-	Signature   [64]byte       // not zero; zero with Transaction
-}
-
-// Submitted is a build that the desk has signed.
-type Submitted struct {
-	Claim       market.ClaimID
-	Transaction []byte     // signed by all
-	Signature   [64]byte   // the transaction's first, by which the chain knows it
-	Stage       BuildStage // BuildBroadcast at first, and later what has become of it
-	Slot        uint64     // that it landed in; 0 = none yet
-}
-
-// BuildStage says where a build stands. A client sees buildStages.
-type BuildStage uint8
-
-const (
-	BuildOpen      BuildStage = 1 // waits for its taker's signature
-	BuildBroadcast BuildStage = 2 // signed by the desk and on its way
-	BuildFinalized BuildStage = 3
-	BuildFailed    BuildStage = 4 // landed and failed: nothing has changed hands
-	BuildExpired   BuildStage = 5 // can never land
-)
-
-// BuildState is where a build stands.
-type BuildState struct {
-	Claim     market.ClaimID
-	Taker     market.Address
-	Stage     BuildStage
-	Hash      [32]byte // SHA-256 of the message
-	Blockhash [32]byte
-	LastValid uint64   // block height that it can land at, at the latest
-	Signature [64]byte // zero = the desk has not signed
-	Slot      uint64   // that it landed in; 0 = none
-	BuiltAt   int64    // Unix nanoseconds
-}
-
-// ErrUnknownBuild means that there is no such build, or that it is not for
-// submitting.
-var ErrUnknownBuild = errors.New("httpgw: unknown build")
-
-// Refusal is a guard of the settlement that has tripped. Reason is its machine
-// word (contract, section E): letters, digits and "_" in lower case.
-type Refusal struct{ Reason string }
-
-// Error names the guard.
-func (e *Refusal) Error() string { return "httpgw: refused: " + e.Reason }
 
 // ChainHealth is what the settlement knows of the chain and of the desk on it.
 type ChainHealth struct {

@@ -47,7 +47,7 @@ const (
 	guardOther = "refused" // for a guard whose name is no machine word
 )
 
-// guards are the sentences for the words of a [Refusal] that are not the desk's
+// guards are the sentences for the words of a [desk.Refusal] that are not the desk's
 // own (contract, section E).
 var guards = map[string]string{
 	guardEmpty:          "There is no counterparty: its address or its signature is empty.",

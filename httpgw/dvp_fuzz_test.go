@@ -9,6 +9,7 @@ import (
 
 	"github.com/mr-tron/base58"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
@@ -102,7 +103,7 @@ func checkDvP(t *testing.T, rig *dvpRig, path string, body []byte) {
 			string(market.AppendTrancheID(nil, r.Ticket, r.Tranche)) != want.Tranche || quote != want.Quote || r.Way != rfq.Atomic {
 			t.Fatalf("asked %+v for %q", r, body)
 		}
-		if payer := rig.chain.payers[len(rig.chain.payers)-1]; (payer == TakerPays) != (want.Payer == "taker") {
+		if payer := rig.chain.payers[len(rig.chain.payers)-1]; (payer == desk.TakerPays) != (want.Payer == "taker") {
 			t.Fatalf("payer %d for %q", payer, body)
 		}
 	case pathSubmit:

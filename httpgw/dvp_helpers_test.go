@@ -11,6 +11,7 @@ import (
 
 	"github.com/mr-tron/base58"
 
+	"blockdesk/desk"
 	"blockdesk/market"
 )
 
@@ -69,31 +70,31 @@ func (h *fakeHandshake) Admit(text []byte) (market.Address, bool) {
 // fakeDvP signs everything, or answers as a test tells it to.
 type fakeDvP struct {
 	failing error
-	result  Submitted
-	builds  map[market.ClaimID]BuildState
+	result  desk.Submitted
+	builds  map[market.ClaimID]desk.BuildState
 
 	mu   sync.Mutex
-	sent []Submission
+	sent []desk.Submission
 }
 
-func (d *fakeDvP) Submit(ctx context.Context, s *Submission) (Submitted, error) {
+func (d *fakeDvP) Submit(ctx context.Context, s *desk.Submission) (desk.Submitted, error) {
 	if _, bounded := ctx.Deadline(); !bounded {
-		return Submitted{}, errors.New("no deadline")
+		return desk.Submitted{}, errors.New("no deadline")
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sent = append(d.sent, *s)
 	if d.failing != nil {
-		return Submitted{}, d.failing
+		return desk.Submitted{}, d.failing
 	}
 	done := d.result
 	done.Claim = s.Claim
 	return done, nil
 }
 
-func (d *fakeDvP) Build(ctx context.Context, id market.ClaimID) (BuildState, bool, error) {
+func (d *fakeDvP) Build(ctx context.Context, id market.ClaimID) (desk.BuildState, bool, error) {
 	if _, bounded := ctx.Deadline(); !bounded {
-		return BuildState{}, false, errors.New("no deadline")
+		return desk.BuildState{}, false, errors.New("no deadline")
 	}
 	b, ok := d.builds[id]
 	return b, ok, d.failing
@@ -112,8 +113,8 @@ func dvpDoors() (Doors, *dvpRig) {
 	rig := &dvpRig{
 		keys: &fakeHandshake{}, chain: &fakeChain{},
 		dvp: &fakeDvP{
-			result: Submitted{Transaction: []byte("signed by all"), Signature: [64]byte{3, 1, 4}, Stage: BuildBroadcast},
-			builds: map[market.ClaimID]BuildState{},
+			result: desk.Submitted{Transaction: []byte("signed by all"), Signature: [64]byte{3, 1, 4}, Stage: desk.BuildBroadcast},
+			builds: map[market.ClaimID]desk.BuildState{},
 		},
 	}
 	doors := testDoors()

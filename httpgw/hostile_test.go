@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 )
@@ -38,7 +39,7 @@ func newWriterGateway(t testing.TB, change func(*Options)) (*Gateway, *scriptedD
 	doors := testDoors()
 	sold := &scriptedDesk{view: fixedView()}
 	doors.Desk = sold
-	doors.Settlement = &fakeChain{verdict: Verification{Pending: time.Second}}
+	doors.Settlement = &fakeChain{verdict: desk.Verdict{Pending: time.Second}}
 	g, err := New(o, b, doors)
 	if err != nil {
 		t.Fatal(err)

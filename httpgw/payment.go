@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/ratelimit"
@@ -35,12 +36,12 @@ var paymentMembers = []member{
 }
 
 // parsePayment reads the body of a proof of payment. gone: see parseOffer.
-func parsePayment(p *post, v *rfq.View, gone bool) (*PaymentProof, *problem) {
+func parsePayment(p *post, v *rfq.View, gone bool) (*desk.PaymentProof, *problem) {
 	var m members
 	if bad := decodeObject(p.body, paymentMembers, &m); bad != nil {
 		return nil, bad
 	}
-	proof := &PaymentProof{Label: string(m.get(paymentLabel))}
+	proof, label := new(desk.PaymentProof), string(m.get(paymentLabel))
 	var ok bool
 	var bad *problem
 	if proof.Signature, ok = parseSignature(m.get(paymentSignature)); !ok {
@@ -59,7 +60,7 @@ func parsePayment(p *post, v *rfq.View, gone bool) (*PaymentProof, *problem) {
 	if proof.Ticket, proof.Tranche, bad = parseOffer(v, m.get(paymentOrder), m.get(paymentTranche), gone); bad != nil {
 		return nil, bad
 	}
-	if t := v.Ticket(proof.Ticket); t != nil && proof.Label != "" && proof.Label != t.Label {
+	if t := v.Ticket(proof.Ticket); t != nil && label != "" && label != t.Label {
 		return nil, invalidMember(paymentMembers[paymentLabel].name, "mismatch")
 	}
 	if text := m.get(paymentClaim); text != nil {
@@ -68,7 +69,7 @@ func parsePayment(p *post, v *rfq.View, gone bool) (*PaymentProof, *problem) {
 		}
 	}
 	proof.Key = idempotency(opVerifyPayment, p.key, fmt.Appendf(nil, "%d %d %x %d %q %d %d",
-		proof.Ticket, proof.Tranche, proof.Signature, proof.Claim, proof.Label, proof.Fill, proof.Rail))
+		proof.Ticket, proof.Tranche, proof.Signature, proof.Claim, label, proof.Fill, proof.Rail))
 	return proof, nil
 }
 
@@ -96,9 +97,9 @@ func (g *Gateway) postPayment(p *post) (*answer, *problem) {
 // that has tripped, the desk's own, or that the chain could not be asked; more
 // is a sentence for the last.
 func settlementProblem(err error, more string) *problem {
-	var guard *Refusal
+	var guard *desk.Refusal
 	if errors.As(err, &guard) {
-		return guarded(guard.Reason)
+		return guarded(string(guard.Reason))
 	}
 	if bad := deskProblem(err); bad.cause == nil {
 		return bad
@@ -109,7 +110,7 @@ func settlementProblem(err error, more string) *problem {
 }
 
 // verified renders what came of a proof.
-func (g *Gateway) verified(v *Verification) (*answer, *problem) {
+func (g *Gateway) verified(v *desk.Verdict) (*answer, *problem) {
 	switch {
 	case v.Pending > 0:
 		ms := (v.Pending + time.Millisecond - 1).Milliseconds()
@@ -128,7 +129,7 @@ func (g *Gateway) verified(v *Verification) (*answer, *problem) {
 }
 
 // verification renders the answer to a payment that pays its claim.
-func (w *termsWriter) verification(v *Verification) []byte {
+func (w *termsWriter) verification(v *desk.Verdict) []byte {
 	dst := make([]byte, 0, 1024)
 	dst = append(claimHead(dst, v.Claim), `,"verified":true,"payment":`...)
 	dst = appendPayment(dst, v.Payment)

@@ -37,11 +37,11 @@ func TestVerifyPayment(t *testing.T) {
 		members      []string // that the body must have
 	}{
 		{
-			name: "pending", chain: &fakeChain{verdict: Verification{Pending: 1500 * time.Millisecond}}, status: 202, retry: "2",
+			name: "pending", chain: &fakeChain{verdict: desk.Verdict{Pending: 1500 * time.Millisecond}}, status: 202, retry: "2",
 			members: []string{`{"ok":true,"state":"pending","retry_after_ms":1500}`},
 		},
 		{
-			name: "paid", chain: &fakeChain{verdict: Verification{Claim: claim, Payment: payment}}, status: 200,
+			name: "paid", chain: &fakeChain{verdict: desk.Verdict{Claim: claim, Payment: payment}}, status: 200,
 			members: []string{
 				`{"ok":true,"claim_id":"C000000000002e","state":"paid","verified":true,"payment":{"l1_signature":"`,
 				`"state":"applied","reason":null,"rail":"USDC","amount":"250.000001","amount_atoms":"250000001","payer":"`,
@@ -50,15 +50,15 @@ func TestVerifyPayment(t *testing.T) {
 			},
 		},
 		{
-			name: "delivered", chain: &fakeChain{verdict: Verification{Claim: claim, Payment: payment, Delivery: [64]byte{1}}},
+			name: "delivered", chain: &fakeChain{verdict: desk.Verdict{Claim: claim, Payment: payment, Delivery: [64]byte{1}}},
 			status: 200, members: []string{`"l1_signature":"2`},
 		},
 		{
-			name: "short", chain: &fakeChain{verdict: Verification{Refused: event.ReasonPaymentMismatch, Mismatch: "amount_short"}},
+			name: "short", chain: &fakeChain{verdict: desk.Verdict{Refused: event.ReasonPaymentMismatch, Mismatch: "amount_short"}},
 			status: 422, code: codePaymentMismatch, reason: "amount_short",
 		},
 		{
-			name: "used", chain: &fakeChain{verdict: Verification{Refused: event.ReasonPaymentUsed, Replayed: true}},
+			name: "used", chain: &fakeChain{verdict: desk.Verdict{Refused: event.ReasonPaymentUsed, Replayed: true}},
 			status: 409, code: codePaymentUsed, reason: "payment_used",
 		},
 		{name: "no node", chain: &fakeChain{failing: errors.New("dial 10.0.0.7")}, status: 503, code: codeChainUnavailable, retry: "10"},
@@ -93,12 +93,12 @@ func TestVerifyPayment(t *testing.T) {
 // TestPaymentProof: what reaches the settlement, from each surface; a ticket
 // that is long gone as well.
 func TestPaymentProof(t *testing.T) {
-	chain := &fakeChain{verdict: Verification{Pending: time.Second}}
+	chain := &fakeChain{verdict: desk.Verdict{Pending: time.Second}}
 	w := newWriter(t, chain)
 	full := strings.Replace(paymentBody, "}", `,"claim_id":"`+claimText(78)+
 		`","ticket_label":"spring block","fill_usd":1000,"payment_rail":"SOL"}`, 1)
 	gone := strings.ReplaceAll(paymentBody, "T7", "T3")
-	proof := func(at int, path, body string) PaymentProof {
+	proof := func(at int, path, body string) desk.PaymentProof {
 		t.Helper()
 		if got := do(t, w.doors[at], postText(path, body, "Idempotency-Key: k")); got.status != 202 {
 			t.Fatalf("%s: status %d: %s", path, got.status, got.body)
@@ -107,7 +107,7 @@ func TestPaymentProof(t *testing.T) {
 	}
 	bytesOf, _ := parseSignature([]byte(signature))
 	bare := proof(0, pathNativeVerify, paymentBody)
-	if want := (PaymentProof{Ticket: 7, Tranche: 2, Signature: bytesOf, Key: bare.Key}); bare != want || bare.Key == (rfq.Key{}) {
+	if want := (desk.PaymentProof{Ticket: 7, Tranche: 2, Signature: bytesOf, Key: bare.Key}); bare != want || bare.Key == (rfq.Key{}) {
 		t.Errorf("bare: %+v", bare)
 	}
 	for at, path := range []string{pathAliasVerify, pathFallbackVerify} {
@@ -116,8 +116,8 @@ func TestPaymentProof(t *testing.T) {
 		}
 	}
 	all := proof(0, pathNativeVerify, full)
-	want := PaymentProof{
-		Ticket: 7, Tranche: 2, Signature: bytesOf, Claim: 78, Label: "spring block", Fill: 2, Rail: market.RailSOL, Key: all.Key,
+	want := desk.PaymentProof{
+		Ticket: 7, Tranche: 2, Signature: bytesOf, Claim: 78, Fill: 2, Rail: market.RailSOL, Key: all.Key,
 	}
 	if all != want || all.Key.ID != bare.Key.ID || all.Key.Body == bare.Key.Body {
 		t.Errorf("full: %+v", all)
@@ -205,7 +205,7 @@ func TestWriteRoutes(t *testing.T) {
 	b := newBooks(t)
 	doors := testDoors()
 	doors.Desk = &scriptedDesk{view: fixedView()}
-	doors.Settlement = &fakeChain{verdict: Verification{Pending: time.Second}}
+	doors.Settlement = &fakeChain{verdict: desk.Verdict{Pending: time.Second}}
 	g := start(t, testOptions(b), b, doors)
 	addrs := map[surface]net.Addr{onBase: g.BaseAddr(), onAPI: g.APIAddr(), onWS: g.WSAddr()}
 	const both = onBase | onAPI

@@ -65,7 +65,7 @@ func TestDvPAnswersAreDescribed(t *testing.T) {
 	ask(pathBuild, strings.Replace(buildBody, taker, otherKey, 1), 403, bearer)
 	ask(pathBuild, strings.Replace(full, `er"}`, `es"}`, 1), 400, bearer)
 	ask(pathBuild, strings.Replace(buildBody, "T7", "T6", 1), 404, bearer)
-	for stage := range buildStages {
+	for stage := desk.BuildOpen; stage <= desk.BuildExpired; stage++ {
 		rig.dvp.result.Stage, rig.dvp.result.Slot = stage, uint64(stage-1)
 		ask(pathSubmit, submitBody, 200, bearer, key)
 	}
@@ -97,7 +97,7 @@ func TestDvPAnswersAreDescribed(t *testing.T) {
 func settlementFails(t *testing.T, c *conforming, rig *dvpRig, ask func(path, body string, status int, headers ...string) *openapitest.Answer) {
 	t.Helper()
 	refuse := func(word string, status int) {
-		rig.chain.failing, rig.dvp.failing = &Refusal{Reason: word}, &Refusal{Reason: word}
+		rig.chain.failing, rig.dvp.failing = &desk.Refusal{Reason: desk.RefusalReason(word)}, &desk.Refusal{Reason: desk.RefusalReason(word)}
 		ask(pathBuild, buildBody, status, bearer)
 		ask(pathSubmit, submitBody, status, bearer)
 	}
@@ -118,7 +118,7 @@ func settlementFails(t *testing.T, c *conforming, rig *dvpRig, ask func(path, bo
 			return &desk.Result{Outcome: rfq.Outcome{Reason: reason}, Replayed: true}, nil
 		}
 		ask(pathBuild, buildBody, is.status, bearer)
-		rig.dvp.failing = &Refusal{Reason: reason.String()}
+		rig.dvp.failing = &desk.Refusal{Reason: desk.RefusalReason(reason.String())}
 		ask(pathSubmit, submitBody, is.status, bearer)
 	}
 	for _, failure := range []error{desk.ErrBusy, desk.ErrReadOnly, desk.ErrUnknown} {
@@ -137,8 +137,8 @@ func buildStates(t *testing.T, c *conforming, rig *dvpRig, get func(path, target
 	c.desk.history[claim.ID] = &desk.History{Claim: *claim}
 	rig.dvp.failing = nil
 	target := pathBuilds + string(market.AppendBuildID(nil, claim.ID))
-	for stage := range buildStages {
-		rig.dvp.builds[claim.ID] = BuildState{
+	for stage := desk.BuildOpen; stage <= desk.BuildExpired; stage++ {
+		rig.dvp.builds[claim.ID] = desk.BuildState{
 			Claim: claim.ID, Taker: takerKey(), Stage: stage, Blockhash: address(90), LastValid: 7, BuiltAt: deskDay,
 			Signature: [64]byte{byte(stage) - 1}, Slot: uint64(stage) - 1,
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"blockdesk/catalog"
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/sdk"
 )
@@ -188,7 +189,7 @@ func errorAnswers(t *testing.T) map[string][]byte {
 	get := func(target, more string) string {
 		return "GET " + target + " HTTP/1.1\r\nHost: test\r\n" + more + "\r\n"
 	}
-	chain := &fakeChain{verdict: Verification{Refused: event.ReasonPaymentMismatch, Mismatch: "amount_short"}}
+	chain := &fakeChain{verdict: desk.Verdict{Refused: event.ReasonPaymentMismatch, Mismatch: "amount_short"}}
 	c := newConforming(t, chain, nil)
 	hasty := newConforming(t, nil, func(o *Options) { o.ReadTimeout = 200 * time.Millisecond })
 	narrow := newConforming(t, nil, func(o *Options) { o.Market = Rate{1, 1} })

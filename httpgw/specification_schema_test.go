@@ -277,19 +277,19 @@ func TestSettledAnswersAreDescribed(t *testing.T) {
 	surplus := *payment
 	surplus.State, surplus.Why = rfq.PaymentRefundDue, event.ReasonLatePayment
 	for _, verdict := range []struct {
-		Verification
+		desk.Verdict
 		status int
 	}{
-		{Verification{Pending: 1500 * time.Millisecond}, 202},
-		{Verification{Claim: claim, Payment: payment}, 200},
-		{Verification{Claim: claim, Payment: payment, Delivery: [64]byte{1}, Replayed: true}, 200},
-		{Verification{Claim: claim, Payment: &surplus}, 200},
-		{Verification{Refused: event.ReasonPaymentMismatch, Mismatch: "amount_short"}, 422},
-		{Verification{Refused: event.ReasonPaymentMismatch, Replayed: true}, 422},
-		{Verification{Refused: event.ReasonPaymentUsed}, 409},
-		{Verification{Refused: event.ReasonLatePayment}, 409},
+		{desk.Verdict{Pending: 1500 * time.Millisecond}, 202},
+		{desk.Verdict{Claim: claim, Payment: payment}, 200},
+		{desk.Verdict{Claim: claim, Payment: payment, Delivery: [64]byte{1}, Replayed: true}, 200},
+		{desk.Verdict{Claim: claim, Payment: &surplus}, 200},
+		{desk.Verdict{Refused: event.ReasonPaymentMismatch, Mismatch: "amount_short"}, 422},
+		{desk.Verdict{Refused: event.ReasonPaymentMismatch, Replayed: true}, 422},
+		{desk.Verdict{Refused: event.ReasonPaymentUsed}, 409},
+		{desk.Verdict{Refused: event.ReasonLatePayment}, 409},
 	} {
-		chain.verdict = verdict.Verification
+		chain.verdict = verdict.Verdict
 		for _, path := range []string{pathNativeVerify, pathAliasVerify} {
 			c.post(t, path, paymentBody, verdict.status)
 		}

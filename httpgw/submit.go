@@ -30,12 +30,12 @@ var submitMembers = []member{
 }
 
 // parseSubmission reads the body of a submission.
-func parseSubmission(p *post) (*Submission, *problem) {
+func parseSubmission(p *post) (*desk.Submission, *problem) {
 	var m members
 	if bad := decodeObject(p.body, submitMembers, &m); bad != nil {
 		return nil, bad
 	}
-	s := &Submission{By: p.taker}
+	s := &desk.Submission{By: p.taker}
 	transaction, signature := m.get(submitTransaction), m.get(submitSignature)
 	var ok bool
 	switch {
@@ -88,7 +88,7 @@ func (g *Gateway) postSubmit(p *post) (*answer, *problem) {
 	return &answer{status: 200, body: appendSubmitted(done)}, nil
 }
 
-func (g *Gateway) submit(s *Submission) (*Submitted, *problem) {
+func (g *Gateway) submit(s *desk.Submission) (*desk.Submitted, *problem) {
 	const again = "Send the same again later: it is signed once at most."
 	if g.dvp == nil {
 		return nil, chainUnavailable(again)
@@ -97,7 +97,7 @@ func (g *Gateway) submit(s *Submission) (*Submitted, *problem) {
 	defer cancel()
 	done, err := g.dvp.Submit(ctx, s)
 	switch {
-	case errors.Is(err, ErrUnknownBuild):
+	case errors.Is(err, desk.ErrUnknownBuild):
 		return nil, unknownBuild()
 	case err != nil:
 		return nil, settlementProblem(err, again).rename("claim_id", submitMembers[submitBuild].name)
@@ -105,11 +105,11 @@ func (g *Gateway) submit(s *Submission) (*Submitted, *problem) {
 	return &done, nil
 }
 
-func appendSubmitted(s *Submitted) []byte {
+func appendSubmitted(s *desk.Submitted) []byte {
 	dst := make([]byte, 0, 512+2*len(s.Transaction))
 	dst = append(market.AppendClaimID(append(dst, `{"ok":true,"claim_id":"`...), s.Claim), `","signature":`...)
 	dst = append(appendSignature(dst, &s.Signature), `,"state":"`...)
-	dst = append(append(dst, buildStages[s.Stage]...), `","slot":`...)
+	dst = append(append(dst, s.Stage.String()...), `","slot":`...)
 	dst = append(appendSlot(dst, s.Slot), `,"transaction":"`...)
 	return append(base64.StdEncoding.AppendEncode(dst, s.Transaction), `"}`...)
 }

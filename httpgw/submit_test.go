@@ -22,16 +22,16 @@ func TestSubmit(t *testing.T) {
 	proof := [64]byte{9, 8, 63: 7}
 	for _, c := range []struct {
 		body string
-		want Submission
+		want desk.Submission
 	}{
-		{submitBody, Submission{Transaction: []byte("a transaction with one signature")}},
-		{strings.Replace(submitBody, "}", `,"signature":null}`, 1), Submission{Transaction: []byte("a transaction with one signature")}},
-		{strings.Replace(submitBody, "}", `,"signature":""}`, 1), Submission{Transaction: []byte("a transaction with one signature")}},
-		{`{"build_id":"B000000000002e","signature":"` + base58.Encode(proof[:]) + `"}`, Submission{Signature: proof}},
-		{`{"build_id":"B000000000002e","signature":"` + base64.StdEncoding.EncodeToString(proof[:]) + `","transaction":""}`, Submission{Signature: proof}},
+		{submitBody, desk.Submission{Transaction: []byte("a transaction with one signature")}},
+		{strings.Replace(submitBody, "}", `,"signature":null}`, 1), desk.Submission{Transaction: []byte("a transaction with one signature")}},
+		{strings.Replace(submitBody, "}", `,"signature":""}`, 1), desk.Submission{Transaction: []byte("a transaction with one signature")}},
+		{`{"build_id":"B000000000002e","signature":"` + base58.Encode(proof[:]) + `"}`, desk.Submission{Signature: proof}},
+		{`{"build_id":"B000000000002e","signature":"` + base64.StdEncoding.EncodeToString(proof[:]) + `","transaction":""}`, desk.Submission{Signature: proof}},
 		{
 			`{"build_id":"B000000000002e","transaction":"` + base64.StdEncoding.EncodeToString(make([]byte, MaxTransaction)) + `"}`,
-			Submission{Transaction: make([]byte, MaxTransaction)},
+			desk.Submission{Transaction: make([]byte, MaxTransaction)},
 		},
 	} {
 		got := rig.post(t, pathSubmit, c.body, bearer)
@@ -46,7 +46,7 @@ func TestSubmit(t *testing.T) {
 			t.Errorf("%.200s: sent %+v", c.body, sent)
 		}
 	}
-	for stage, word := range map[BuildStage]string{BuildFinalized: "finalized", BuildFailed: "failed", BuildExpired: "expired"} {
+	for stage, word := range map[desk.BuildStage]string{desk.BuildFinalized: "finalized", desk.BuildFailed: "failed", desk.BuildExpired: "expired"} {
 		rig.dvp.result.Stage, rig.dvp.result.Slot = stage, 4242
 		got := rig.post(t, pathSubmit, submitBody, bearer)
 		if want := `"state":"` + word + `","slot":4242,`; got.status != 200 || !strings.Contains(string(got.body), want) {
@@ -112,7 +112,7 @@ func TestWrongSubmissions(t *testing.T) {
 func TestSubmitRefusals(t *testing.T) {
 	rig := newDvPRig(t)
 	for word := range guards {
-		rig.dvp.failing = fmt.Errorf("wrapped: %w", &Refusal{Reason: word})
+		rig.dvp.failing = fmt.Errorf("wrapped: %w", &desk.Refusal{Reason: desk.RefusalReason(word)})
 		rig.refusedAs(t, pathSubmit, submitBody, 409, codeRefused, word, "")
 	}
 	for _, c := range []struct {
@@ -121,11 +121,11 @@ func TestSubmitRefusals(t *testing.T) {
 		code, reason, field string
 		retry               string
 	}{
-		{&Refusal{Reason: "locked"}, 409, codeRefused, "locked", "", ""},
-		{&Refusal{Reason: "price_corridor"}, 409, codeRefused, "price_corridor", "", ""},
-		{&Refusal{Reason: "claim_state"}, 409, codeClaimExpired, "claim_state", "build_id", ""},
-		{&Refusal{Reason: tokenOfAnother}, 403, codeToken, tokenOfAnother, "", ""},
-		{fmt.Errorf("wrapped: %w", ErrUnknownBuild), 404, codeUnknownClaim, "unknown_build", "build_id", ""},
+		{&desk.Refusal{Reason: "locked"}, 409, codeRefused, "locked", "", ""},
+		{&desk.Refusal{Reason: "price_corridor"}, 409, codeRefused, "price_corridor", "", ""},
+		{&desk.Refusal{Reason: "claim_state"}, 409, codeClaimExpired, "claim_state", "build_id", ""},
+		{&desk.Refusal{Reason: tokenOfAnother}, 403, codeToken, tokenOfAnother, "", ""},
+		{fmt.Errorf("wrapped: %w", desk.ErrUnknownBuild), 404, codeUnknownClaim, "unknown_build", "build_id", ""},
 		{desk.ErrBusy, 503, codeOverloaded, "busy", "", "1"},
 		{desk.ErrReadOnly, 503, codeReadOnly, "", "", "10"},
 		{desk.ErrUnknown, 503, codeOverloaded, "outcome_unknown", "", "1"},

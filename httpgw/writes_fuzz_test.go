@@ -11,6 +11,7 @@ import (
 
 	"github.com/mr-tron/base58"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
@@ -36,7 +37,7 @@ func FuzzPost(f *testing.F) {
 	} {
 		f.Add(uint8(i), seed.media, seed.key, []byte(seed.body))
 	}
-	w := newWriter(f, &fakeChain{verdict: Verification{Pending: time.Second}})
+	w := newWriter(f, &fakeChain{verdict: desk.Verdict{Pending: time.Second}})
 	paths := []string{pathRFQ + "quote", pathModular, pathAliasVerify, pathAtomic, pathNativeAtomic, pathNativeVerify, pathNativeModular}
 	f.Fuzz(func(t *testing.T, at uint8, media, key string, body []byte) {
 		path := paths[int(at)%len(paths)]

@@ -95,25 +95,25 @@ func sell(v *rfq.View, r rfq.Request) *desk.Result {
 type fakeChain struct {
 	down     error // of Ready
 	failing  error // of Package and Verify
-	verdict  Verification
+	verdict  desk.Verdict
 	delivery [64]byte
 	lost     error // of Delivery
 
 	mu     sync.Mutex
-	proofs []PaymentProof
-	payers []FeePayer // of Package
+	proofs []desk.PaymentProof
+	payers []desk.FeePayer // of Package
 }
 
 func (c *fakeChain) Ready() error { return c.down }
 
-func (c *fakeChain) Package(ctx context.Context, claim *rfq.Claim, _ *rfq.Ticket, payer FeePayer) (Package, error) {
+func (c *fakeChain) Package(ctx context.Context, claim *rfq.Claim, payer desk.FeePayer) (desk.Package, error) {
 	if _, bounded := ctx.Deadline(); !bounded {
-		return Package{}, errors.New("no deadline")
+		return desk.Package{}, errors.New("no deadline")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.payers = append(c.payers, payer)
-	return Package{
+	return desk.Package{
 		Transaction: fmt.Appendf(nil, "transaction of %d", claim.ID), Reference: address(200), Memo: fmt.Sprintf(`claim "%d" \`, claim.ID),
 		Hash: [32]byte{0xab, 31: 0xcd}, Blockhash: address(90), LastValid: 398_214_907, Signers: []market.Address{address(60), claim.Wallet},
 	}, c.failing
@@ -123,9 +123,9 @@ func (c *fakeChain) Delivery(market.ClaimID) ([64]byte, bool, error) {
 	return c.delivery, c.delivery != [64]byte{}, c.lost
 }
 
-func (c *fakeChain) Verify(ctx context.Context, p *PaymentProof) (Verification, error) {
+func (c *fakeChain) Verify(ctx context.Context, p *desk.PaymentProof) (desk.Verdict, error) {
 	if _, bounded := ctx.Deadline(); !bounded {
-		return Verification{}, errors.New("no deadline")
+		return desk.Verdict{}, errors.New("no deadline")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -127,11 +127,11 @@ func TestClaim(t *testing.T) {
 		a.Submit.BuildID != "B000000000002e" || !slices.Equal(a.Submit.Fields, []string{"build_id", "transaction"}) {
 		t.Errorf("submit: %v %+v", err, a.Submit)
 	}
-	if payer := chain.payers[len(chain.payers)-1]; payer != DeskPays {
+	if payer := chain.payers[len(chain.payers)-1]; payer != desk.DeskPays {
 		t.Errorf("the fee of an atomic claim is paid by %d", payer)
 	}
 	got = w.post(t, pathModular, claimBody)
-	if payer := chain.payers[len(chain.payers)-1]; payer != TakerPays || strings.Contains(string(got.body), "submit") {
+	if payer := chain.payers[len(chain.payers)-1]; payer != desk.TakerPays || strings.Contains(string(got.body), "submit") {
 		t.Errorf("a modular claim: payer %d: %s", payer, got.body)
 	}
 	if asked := w.desk.last().(*rfq.TakeClaim); asked.Rail != market.RailUSDC || asked.Quote != 0 {

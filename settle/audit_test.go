@@ -8,13 +8,13 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/await"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/settle"
-	"blockdesk/settle/proof"
 )
 
 // searchedNode counts the looks into the whole history, which only audits have.
@@ -44,14 +44,14 @@ func TestAuditWaits(t *testing.T) {
 	backup := copyOf(t, whole(disk))
 	l = begin(t, c, lifeOptions{fs: disk, dir: "data"}).ready()
 	c.control("pause", nil)
-	paid := c.send(w.fill(t, p.Raw))
+	paid := c.send(w.fill(t, p.Transaction))
 	c.control("dropSends", map[string]any{"count": 1_000_000}) // before the payment is final
 	c.control("resume", nil)
 	await.True(l.t, "the payment", func() bool {
 		_, known, err := c.client.Transaction(t.Context(), paid, rpc.Finalized)
 		return known && err == nil
 	})
-	r := &proof.Request{Ticket: 1, Tranche: 1, Signature: paid}
+	r := &desk.PaymentProof{Ticket: 1, Tranche: 1, Signature: paid}
 	await.True(l.t, "a delivery", func() bool {
 		_, err := l.settle.Verify(t.Context(), r)
 		c.must(err)

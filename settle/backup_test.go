@@ -8,12 +8,12 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/await"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 	"blockdesk/settle"
-	"blockdesk/settle/proof"
 )
 
 // copyOf is a disk that has some folders of others.
@@ -43,14 +43,14 @@ func apart(journal, store vfs.FS) map[string]vfs.FS {
 // the claim ends as it did.
 func TestOldBackupDelivers(t *testing.T) {
 	c := startChain(t)
-	disk, desk := vfs.FS(vfs.NewMem()), &hookedDesk{}
-	desk.before = func(r rfq.Request) error {
+	disk, hooked := vfs.FS(vfs.NewMem()), &hookedDesk{}
+	hooked.before = func(r rfq.Request) error {
 		if r.Kind() == rfq.KindBeginDelivery {
 			return errAway
 		}
 		return nil
 	}
-	l := begin(t, c, lifeOptions{fs: disk, dir: "data", desk: func(d settle.Desk) settle.Desk { desk.Desk = d; return desk }}).open()
+	l := begin(t, c, lifeOptions{fs: disk, dir: "data", desk: func(d settle.Desk) settle.Desk { hooked.Desk = d; return hooked }}).open()
 	w := c.wallet(0)
 	claim := l.payFor(1, w)
 	l.becomes(claim.ID, rfq.ClaimPaid)
@@ -90,7 +90,7 @@ func TestLostPromise(t *testing.T) {
 	l.end()
 	backup := copyOf(t, whole(disk))
 	l = begin(t, c, lifeOptions{fs: disk, dir: "data"}).ready()
-	got, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw)))
+	got, err := l.submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Transaction)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestDeliveredRefundDue(t *testing.T) {
 	l.end()
 	backup := copyOf(t, whole(disk))
 	l = begin(t, c, lifeOptions{fs: disk, dir: "data"}).ready()
-	c.send(w.fill(t, p.Raw))
+	c.send(w.fill(t, p.Transaction))
 	l.delivered(claim, 0)
 	delivery, _, err := l.settle.Delivery(claim.ID)
 	c.must(err)
@@ -143,7 +143,7 @@ func TestDeliveredRefundDue(t *testing.T) {
 			disk := copyOf(t, folders)
 			l := begin(t, c, lifeOptions{fs: disk, dir: "data", clock: clock})
 			if name == "the journal old" { // the watch has passed it
-				r := &proof.Request{Ticket: 1, Tranche: 1, Signature: signatureOf(t, w.fill(t, p.Raw))}
+				r := &desk.PaymentProof{Ticket: 1, Tranche: 1, Signature: signatureOf(t, w.fill(t, p.Transaction))}
 				await.True(l.t, "a verdict", func() bool {
 					_, err := l.settle.Verify(t.Context(), r)
 					return err == nil

@@ -3,9 +3,9 @@ package settle_test
 import (
 	"testing"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
-	"blockdesk/settle"
 )
 
 // BenchmarkPackage is a claim's first package: built and on disk.
@@ -31,9 +31,9 @@ func BenchmarkSubmit(b *testing.B) {
 		b.StopTimer()
 		claim := l.take(rfq.Atomic, 1, market.RailUSDC, w)
 		p := l.pack(claim, 0)
-		sub := submission(w.fill(b, p.Raw))
+		sub := submission(w.fill(b, p.Transaction))
 		b.StartTimer()
-		if got, err := l.settle.Submit(b.Context(), claim.ID, w.address, sub); err != nil || got.Stage != settle.Broadcast {
+		if got, err := l.submit(b.Context(), claim.ID, w.address, sub); err != nil || got.Stage != desk.BuildBroadcast {
 			b.Fatal(got, err)
 		}
 	}

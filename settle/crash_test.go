@@ -10,13 +10,12 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/await"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 	"blockdesk/settle"
-	"blockdesk/settle/cosign"
-	"blockdesk/settle/proof"
 )
 
 // saga is one buyer with a claim of each way, over as many lives of the service
@@ -125,7 +124,7 @@ func (s *saga) act(gone func() bool) {
 	if s.paid == (solana.Signature{}) {
 		p, err := s.l.settle.Package(s.t.Context(), s.modular, 0)
 		if s.ok(err, gone) {
-			raw := s.w.fill(s.t, p.Raw)
+			raw := s.w.fill(s.t, p.Transaction)
 			if _, err := s.c.client.Send(s.t.Context(), raw, sendPlainly); err != nil {
 				s.t.Fatalf("the payment: %v", err)
 			}
@@ -137,7 +136,7 @@ func (s *saga) act(gone func() bool) {
 		}
 	}
 	if s.paid != (solana.Signature{}) && s.stubborn && !gone() {
-		r := &proof.Request{Ticket: s.modular.Terms.Ticket, Tranche: 1, Signature: s.paid}
+		r := &desk.PaymentProof{Ticket: s.modular.Terms.Ticket, Tranche: 1, Signature: s.paid}
 		v, err := s.l.settle.Verify(s.t.Context(), r)
 		if s.ok(err, gone) && v.Refused != 0 {
 			s.t.Fatalf("the payment is refused: %s %s", v.Refused, v.Mismatch)
@@ -150,10 +149,10 @@ func (s *saga) act(gone func() bool) {
 	if !s.ok(err, gone) {
 		return
 	}
-	_, err = s.l.settle.Submit(s.t.Context(), s.atomic.ID, s.w.address, cosign.Submission{Transaction: s.w.fill(s.t, p.Raw)})
-	refusal := (*settle.Refusal)(nil)
+	_, err = s.l.submit(s.t.Context(), s.atomic.ID, s.w.address, desk.Submission{Transaction: s.w.fill(s.t, p.Transaction)})
+	refusal := (*desk.Refusal)(nil)
 	if errors.As(err, &refusal) {
-		if refusal.Reason != settle.ClaimExpired {
+		if refusal.Reason != desk.RefusalExpired {
 			s.t.Fatal(err)
 		}
 		err = nil

@@ -19,7 +19,7 @@ func (l *life) payFor(ticket market.TicketID, w wallet) *rfq.Claim {
 	l.t.Helper()
 	claim := l.take(rfq.Modular, ticket, market.RailUSDC, w)
 	p := l.pack(claim, 0)
-	l.chain.send(w.fill(l.t, p.Raw))
+	l.chain.send(w.fill(l.t, p.Transaction))
 	return claim
 }
 
@@ -116,16 +116,16 @@ func TestDeliveryFailsOnChain(t *testing.T) {
 // person gives the claim up, and its money is due.
 func TestDeliveryTries(t *testing.T) {
 	c := startChain(t)
-	signer, desk := newHookedSigner(t, c), &hookedDesk{}
+	signer, hooked := newHookedSigner(t, c), &hookedDesk{}
 	clock := new(atomic.Int64)
-	l := begin(t, c, lifeOptions{clock: clock, signer: signer, desk: func(d settle.Desk) settle.Desk { desk.Desk = d; return desk }}).open()
+	l := begin(t, c, lifeOptions{clock: clock, signer: signer, desk: func(d settle.Desk) settle.Desk { hooked.Desk = d; return hooked }}).open()
 	w := c.wallet(0)
 	var was atomic.Uint64
 	signer.on(func(cosign.Job) error {
 		was.Store(c.setTokens(c.desk, "SLUSD", 1))
 		return nil
 	})
-	desk.on(func(r rfq.Request) error {
+	hooked.on(func(r rfq.Request) error {
 		if r.Kind() == rfq.KindLapseDelivery {
 			c.setTokens(c.desk, "SLUSD", was.Load())
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
@@ -14,34 +15,33 @@ import (
 // Build tells where a claim's atomic build stands; ok is false where there is
 // none, or no longer. It may ask the chain which block a transaction is in.
 // Errors: those of the desk and of package store.
-func (s *Settle) Build(ctx context.Context, id market.ClaimID) (state BuildState, ok bool, err error) {
+func (s *Settle) Build(ctx context.Context, id market.ClaimID) (state desk.BuildState, ok bool, err error) {
 	b, ok, err := s.store.Build(id)
 	if err != nil || !ok || b.Way != rfq.Atomic {
-		return BuildState{}, false, err
+		return desk.BuildState{}, false, err
 	}
 	p, err := packageOf(b)
 	if err != nil {
-		return BuildState{}, false, err
+		return desk.BuildState{}, false, err
 	}
 	claim, _, known, err := s.desk.Claim(id)
 	if err != nil {
-		return BuildState{}, false, fmt.Errorf("claim %s: %w", claimText(id), err)
+		return desk.BuildState{}, false, fmt.Errorf("claim %s: %w", claimText(id), err)
 	}
-	state = BuildState{Package: p, Taker: b.Taker, BuiltAt: b.BuiltAt, ClaimID: id, Stage: Expired}
-	if known {
-		state.Claim = claim
+	state = desk.BuildState{
+		Claim: id, Taker: b.Taker, Stage: desk.BuildExpired, Hash: p.Hash, Blockhash: p.Blockhash, LastValid: p.LastValid, BuiltAt: b.BuiltAt,
 	}
 	kept, signed, err := s.store.Kept(id, p.Hash)
 	switch {
 	case err != nil:
-		return BuildState{}, false, err
+		return desk.BuildState{}, false, err
 	case signed:
 		state.Signature = kept.Signature()
 		state.Stage, state.Slot = s.fate(ctx, claim, &kept)
 	case known && claim.State == rfq.ClaimCosigned:
-		state.Stage = Broadcast
+		state.Stage = desk.BuildBroadcast
 	case known && claim.State == rfq.ClaimReserved:
-		state.Stage = Open
+		state.Stage = desk.BuildOpen
 	}
 	return state, true, nil
 }
@@ -49,10 +49,10 @@ func (s *Settle) Build(ctx context.Context, id market.ClaimID) (state BuildState
 // fate tells what has become of a transaction that the desk has signed; claim is
 // nil where it is not remembered. The claim's state decides; the tracker and the
 // chain are asked for the rest, and where they do not tell it the slot is 0.
-func (s *Settle) fate(ctx context.Context, claim *rfq.Claim, k *store.Kept) (Stage, uint64) {
+func (s *Settle) fate(ctx context.Context, claim *rfq.Claim, k *store.Kept) (desk.BuildStage, uint64) {
 	if claim != nil && claim.State == rfq.ClaimCosigned {
 		state, _ := s.tracker.State(k.Signature())
-		return Broadcast, state.Slot
+		return desk.BuildBroadcast, state.Slot
 	}
 	list, _, err := s.node.Statuses(ctx, []solana.Signature{k.Signature()}, true)
 	landed := err == nil && list[0].Known && list[0].Level == rpc.Finalized
@@ -62,17 +62,17 @@ func (s *Settle) fate(ctx context.Context, claim *rfq.Claim, k *store.Kept) (Sta
 	}
 	switch {
 	case claim != nil && claim.State == rfq.ClaimSettled, claim == nil && landed && !list[0].Failed:
-		return Finalized, slot
+		return desk.BuildFinalized, slot
 	case landed && list[0].Failed:
-		return Failed, slot
+		return desk.BuildFailed, slot
 	}
-	return Expired, 0
+	return desk.BuildExpired, 0
 }
 
 // Delivery returns what names the newest transaction that the desk signed to
 // deliver what a claim bought, of either way; ok is false where it signed none.
 // Errors: those of package store.
-func (s *Settle) Delivery(id market.ClaimID) (signature solana.Signature, ok bool, err error) {
+func (s *Settle) Delivery(id market.ClaimID) (signature [64]byte, ok bool, err error) {
 	list, err := s.store.KeptOf(id)
 	if err != nil || len(list) == 0 {
 		return signature, false, err

@@ -57,7 +57,7 @@ func (f *chainFault) run(t *testing.T, l *life, i int) {
 	before := c.holdings(who)
 	atomic, modular := l.take(rfq.Atomic, 1, market.RailUSDC, w), l.take(rfq.Modular, 2, market.RailUSDC, w)
 	p, pay := l.pack(atomic, 0), l.pack(modular, 0)
-	c.send(w.fill(t, pay.Raw))
+	c.send(w.fill(t, pay.Transaction))
 	c.control(f.method, f.params)
 	if f.end > 0 {
 		heal := time.AfterFunc(f.end, func() {
@@ -68,7 +68,7 @@ func (f *chainFault) run(t *testing.T, l *life, i int) {
 		defer heal.Stop()
 	}
 	await.True(l.t, "a submission", func() bool {
-		_, err := l.settle.Submit(t.Context(), atomic.ID, w.address, submission(w.fill(t, p.Raw)))
+		_, err := l.submit(t.Context(), atomic.ID, w.address, submission(w.fill(t, p.Transaction)))
 		if err != nil && !errors.Is(err, settle.ErrChain) {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestChainDown(t *testing.T) {
 	p := l.pack(claim, 0)
 	c.control("setNode", map[string]any{"mode": "503"})
 	for range 2 {
-		if _, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw))); !errors.Is(err, settle.ErrChain) {
+		if _, err := l.submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Transaction))); !errors.Is(err, settle.ErrChain) {
 			t.Errorf("submitted: %v", err)
 		}
 	}
@@ -113,7 +113,7 @@ func TestChainDown(t *testing.T) {
 	l.pack(unpacked, 0) // its blockhash is kept, too
 	c.control("heal", nil)
 	await.True(l.t, "the chain's return", func() bool {
-		_, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw)))
+		_, err := l.submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Transaction)))
 		return err == nil
 	})
 	l.becomes(claim.ID, rfq.ClaimSettled)

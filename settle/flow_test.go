@@ -5,14 +5,11 @@ import (
 	"fmt"
 	"testing"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/await"
 	"blockdesk/internal/solana"
-	"blockdesk/internal/solana/build"
 	"blockdesk/market"
-	"blockdesk/settle"
-	"blockdesk/settle/cosign"
-	"blockdesk/settle/proof"
 )
 
 // Sizes of the token accounts that a delivery creates.
@@ -31,7 +28,7 @@ func TestAtomic(t *testing.T) {
 	i := 0
 	for _, rail := range []market.Rail{market.RailUSDC, market.RailSOL} {
 		for ticket, symbol := range symbols {
-			for _, payer := range []build.Party{build.Desk, build.Taker} {
+			for _, payer := range []desk.FeePayer{desk.DeskPays, desk.TakerPays} {
 				w := c.wallet(i)
 				i++
 				t.Run(fmt.Sprintf("%s %s payer %d", rail, symbol, payer), func(t *testing.T) {
@@ -42,30 +39,30 @@ func TestAtomic(t *testing.T) {
 	}
 }
 
-func atomicFlow(t *testing.T, l *life, w wallet, ticket market.TicketID, rail market.Rail, payer build.Party) {
+func atomicFlow(t *testing.T, l *life, w wallet, ticket market.TicketID, rail market.Rail, payer desk.FeePayer) {
 	c := l.chain
 	who := map[string]solana.Address{"wallet": w.address, "desk": c.desk, "treasury": c.treasury}
 	before := c.holdings(who)
 	claim := l.take(rfq.Atomic, ticket, rail, w)
 	p := l.pack(claim, payer)
-	if again := l.pack(claim, build.Taker); !bytes.Equal(again.Raw, p.Raw) {
+	if again := l.pack(claim, desk.TakerPays); !bytes.Equal(again.Transaction, p.Transaction) {
 		t.Fatal("another package the second time")
 	}
 	b, ok, err := l.settle.Build(t.Context(), claim.ID)
-	if err != nil || !ok || b.Stage != settle.Open || b.Hash != p.Hash {
+	if err != nil || !ok || b.Stage != desk.BuildOpen || b.Hash != p.Hash {
 		t.Fatalf("the build is %v, %v, %v", b.Stage, ok, err)
 	}
-	sub := cosign.Submission{Transaction: w.fill(t, p.Raw)}
-	got, err := l.settle.Submit(t.Context(), claim.ID, w.address, sub)
-	if err != nil || got.Stage != settle.Broadcast {
+	sub := desk.Submission{Transaction: w.fill(t, p.Transaction)}
+	got, err := l.submit(t.Context(), claim.ID, w.address, sub)
+	if err != nil || got.Stage != desk.BuildBroadcast {
 		t.Fatalf("%v, %v", got.Stage, err)
 	}
 	settled := l.becomes(claim.ID, rfq.ClaimSettled)
 	if settled.Proof != p.Hash {
 		t.Errorf("settled by %x, not by message %s", settled.Proof, p.Hash)
 	}
-	again, err := l.settle.Submit(t.Context(), claim.ID, w.address, cosign.Submission{Signature: w.sign(messageOf(t, p.Raw))})
-	if err != nil || again.Stage != settle.Finalized || again.Slot == 0 || !bytes.Equal(again.Raw, got.Raw) || again.Signature != got.Signature {
+	again, err := l.submit(t.Context(), claim.ID, w.address, desk.Submission{Signature: w.sign(messageOf(t, p.Transaction))})
+	if err != nil || again.Stage != desk.BuildFinalized || again.Slot == 0 || !bytes.Equal(again.Transaction, got.Transaction) || again.Signature != got.Signature {
 		t.Errorf("submitted again: %v in slot %d, %v", again.Stage, again.Slot, err)
 	}
 	symbol, terms := symbols[market.InstrumentID(ticket)], &claim.Terms
@@ -73,7 +70,7 @@ func atomicFlow(t *testing.T, l *life, w wallet, ticket market.TicketID, rail ma
 		"wallet " + symbol: int64(terms.Base), "desk " + symbol: -int64(terms.Base),
 		"wallet " + rail.String(): -int64(terms.Payment), "treasury " + rail.String(): int64(terms.Payment),
 	}
-	want[map[build.Party]string{build.Desk: "desk SOL", build.Taker: "wallet SOL"}[payer]] -= c.fee(got.Signature)
+	want[map[desk.FeePayer]string{desk.DeskPays: "desk SOL", desk.TakerPays: "wallet SOL"}[payer]] -= c.fee(got.Signature)
 	want["wallet SOL"] -= c.rent(accountSizes[symbol])
 	reconcile(t, c.holdings(who).minus(before), want)
 }
@@ -118,7 +115,7 @@ func modularFlow(t *testing.T, l *life, w wallet, ticket market.TicketID, rail m
 	if len(p.Signers) != 1 || p.Signers[0] != w.address {
 		t.Fatalf("signers %v", p.Signers)
 	}
-	paid := c.send(w.fill(t, p.Raw))
+	paid := c.send(w.fill(t, p.Transaction))
 	if told {
 		l.verified(claim, paid)
 	}
@@ -145,7 +142,7 @@ func modularFlow(t *testing.T, l *life, w wallet, ticket market.TicketID, rail m
 func (l *life) verified(claim *rfq.Claim, paid solana.Signature) {
 	l.t.Helper()
 	await.True(l.t, "a verdict", func() bool {
-		v, err := l.settle.Verify(l.t.Context(), &proof.Request{Ticket: claim.Terms.Ticket, Tranche: 1, Signature: paid})
+		v, err := l.settle.Verify(l.t.Context(), &desk.PaymentProof{Ticket: claim.Terms.Ticket, Tranche: 1, Signature: paid})
 		if err != nil {
 			l.t.Fatal(err)
 		}

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/await"
 	"blockdesk/internal/solana"
-	"blockdesk/internal/solana/build"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/settle"
@@ -79,26 +79,26 @@ func (c *chain) setTokens(w solana.Address, symbol string, atoms uint64) (was ui
 // guarded is a submission that some guard must refuse.
 type guarded struct {
 	name   string
-	rail   market.Rail // 0 = USDC
-	payer  build.Party // 0 = the desk
+	rail   market.Rail   // 0 = USDC
+	payer  desk.FeePayer // 0 = the desk
 	wallet func(l *life) wallet
 	// spoil makes the guard trip, and returns what undoes it.
 	spoil func(l *life, w wallet) (undo func())
 	// key is what the desk's has become meanwhile; zero = the same.
 	key solana.Address
 	// submit is what is submitted; nil = what the taker signed, by the taker.
-	submit func(l *life, w wallet, p *settle.Package) (by solana.Address, s cosign.Submission)
-	want   settle.Reason
+	submit func(l *life, w wallet, p *desk.Package) (by solana.Address, s desk.Submission)
+	want   desk.RefusalReason
 	// lost: the claim cannot be saved by undoing.
 	lost bool
 }
 
-func submission(raw []byte) cosign.Submission { return cosign.Submission{Transaction: raw} }
+func submission(raw []byte) desk.Submission { return desk.Submission{Transaction: raw} }
 
 // spoiled returns the taker's transaction after a change.
-func spoiled(change func(raw []byte) []byte) func(*life, wallet, *settle.Package) (solana.Address, cosign.Submission) {
-	return func(l *life, w wallet, p *settle.Package) (solana.Address, cosign.Submission) {
-		return w.address, submission(change(w.fill(l.t, p.Raw)))
+func spoiled(change func(raw []byte) []byte) func(*life, wallet, *desk.Package) (solana.Address, desk.Submission) {
+	return func(l *life, w wallet, p *desk.Package) (solana.Address, desk.Submission) {
+		return w.address, submission(change(w.fill(l.t, p.Transaction)))
 	}
 }
 
@@ -118,22 +118,22 @@ func reason(r rfq.Request, undo rfq.Request) func(l *life, _ wallet) func() {
 func pairOf(l *life, in market.InstrumentID) rfq.Pair { return *l.desk.View().Pair(in) }
 
 var guards = []guarded{
-	{name: "nothing", want: settle.EmptyCounterparty, submit: func(_ *life, w wallet, _ *settle.Package) (solana.Address, cosign.Submission) {
-		return w.address, cosign.Submission{}
+	{name: "nothing", want: desk.RefusalEmptyCounterparty, submit: func(_ *life, w wallet, _ *desk.Package) (solana.Address, desk.Submission) {
+		return w.address, desk.Submission{}
 	}},
-	{name: "nobody has signed", want: settle.EmptyCounterparty, submit: func(_ *life, w wallet, p *settle.Package) (solana.Address, cosign.Submission) {
-		return w.address, submission(p.Raw)
+	{name: "nobody has signed", want: desk.RefusalEmptyCounterparty, submit: func(_ *life, w wallet, p *desk.Package) (solana.Address, desk.Submission) {
+		return w.address, submission(p.Transaction)
 	}},
-	{name: "another taker", want: settle.TakerMismatch, submit: func(l *life, w wallet, p *settle.Package) (solana.Address, cosign.Submission) {
-		return l.chain.wallet(11).address, submission(w.fill(l.t, p.Raw))
+	{name: "another taker", want: desk.RefusalTakerMismatch, submit: func(l *life, w wallet, p *desk.Package) (solana.Address, desk.Submission) {
+		return l.chain.wallet(11).address, submission(w.fill(l.t, p.Transaction))
 	}},
-	{name: "a byte more", want: settle.MessageMismatch, submit: spoiled(func(raw []byte) []byte { return append(raw, 0) })},
-	{name: "a byte less", want: settle.MessageMismatch, submit: spoiled(func(raw []byte) []byte { return raw[:len(raw)-1] })},
-	{name: "another amount", want: settle.MessageMismatch, submit: spoiled(func(raw []byte) []byte { raw[len(raw)-40]++; return raw })},
-	{name: "another's signature", want: settle.BadSignature, submit: func(l *life, w wallet, p *settle.Package) (solana.Address, cosign.Submission) {
-		return w.address, cosign.Submission{Signature: l.chain.wallet(11).sign(messageOf(l.t, p.Raw))}
+	{name: "a byte more", want: desk.RefusalMessageMismatch, submit: spoiled(func(raw []byte) []byte { return append(raw, 0) })},
+	{name: "a byte less", want: desk.RefusalMessageMismatch, submit: spoiled(func(raw []byte) []byte { return raw[:len(raw)-1] })},
+	{name: "another amount", want: desk.RefusalMessageMismatch, submit: spoiled(func(raw []byte) []byte { raw[len(raw)-40]++; return raw })},
+	{name: "another's signature", want: desk.RefusalBadSignature, submit: func(l *life, w wallet, p *desk.Package) (solana.Address, desk.Submission) {
+		return w.address, desk.Submission{Signature: l.chain.wallet(11).sign(messageOf(l.t, p.Transaction))}
 	}},
-	{name: "another USDC", want: settle.ClaimExpired, spoil: func(l *life, _ wallet) func() {
+	{name: "another USDC", want: desk.RefusalExpired, spoil: func(l *life, _ wallet) func() {
 		old := l.desk.View().Policy
 		other := old
 		other.USDCMint = l.chain.mints[symbols[2]]
@@ -143,40 +143,40 @@ var guards = []guarded{
 			l.ready()
 		}
 	}},
-	{name: "another key", want: settle.ClaimExpired, key: solana.Address{7}},
-	{name: "another key, and SOL", rail: market.RailSOL, want: settle.ClaimExpired, key: solana.Address{7}},
-	{name: "a lock", want: settle.Locked, spoil: reason(
+	{name: "another key", want: desk.RefusalExpired, key: solana.Address{7}},
+	{name: "another key, and SOL", rail: market.RailSOL, want: desk.RefusalExpired, key: solana.Address{7}},
+	{name: "a lock", want: desk.RefusalLocked, spoil: reason(
 		&rfq.SetLock{Scope: rfq.LockAll, Locked: true, Reason: "drill"}, &rfq.SetLock{Scope: rfq.LockAll})},
-	{name: "a price far off", want: settle.PriceCorridor, spoil: reason(
+	{name: "a price far off", want: desk.RefusalPriceCorridor, spoil: reason(
 		&rfq.SetAnchor{Instrument: 1, Price: 2_000_000_000}, &rfq.SetAnchor{Instrument: 1, Price: 1_000_000_000})},
-	{name: "SOL fell", rail: market.RailSOL, want: settle.PriceCorridor, spoil: reason(
+	{name: "SOL fell", rail: market.RailSOL, want: desk.RefusalPriceCorridor, spoil: reason(
 		&rfq.SetRailPrice{Rail: market.RailSOL, Price: 75_000_000_000}, &rfq.SetRailPrice{Rail: market.RailSOL, Price: 150_000_000_000})},
-	{name: "an old price", want: settle.PriceStale, spoil: func(l *life, _ wallet) func() {
+	{name: "an old price", want: desk.RefusalPriceStale, spoil: func(l *life, _ wallet) func() {
 		old := pairOf(l, 1)
 		stale := old
 		stale.MaxAge = 1
 		l.must(&rfq.SetPair{Pair: stale})
 		return func() { l.must(&rfq.SetPair{Pair: old}) }
 	}},
-	{name: "inventory lowered", want: settle.Inventory, spoil: reason(
+	{name: "inventory lowered", want: desk.RefusalInventory, spoil: reason(
 		&rfq.SetInventory{Instrument: 1, Atoms: 1}, &rfq.SetInventory{Instrument: 1, Atoms: 50_000_000_000_000})},
-	{name: "the desk has no tokens", want: settle.Inventory, spoil: func(l *life, _ wallet) func() {
+	{name: "the desk has no tokens", want: desk.RefusalInventory, spoil: func(l *life, _ wallet) func() {
 		was := l.chain.setTokens(l.chain.desk, "SLUSD", 0)
 		return func() { l.chain.setTokens(l.chain.desk, "SLUSD", was) }
 	}},
-	{name: "too little USDC", want: settle.TakerFunds, spoil: func(l *life, w wallet) func() {
+	{name: "too little USDC", want: desk.RefusalTakerFunds, spoil: func(l *life, w wallet) func() {
 		was := l.chain.setTokens(w.address, "USDC", 249_999_999)
 		return func() { l.chain.setTokens(w.address, "USDC", was) }
 	}},
-	{name: "no USDC at all", want: settle.TakerFunds, wallet: newWallet, lost: true},
-	{name: "no SOL to pay", rail: market.RailSOL, want: settle.TakerFunds, wallet: newWallet, lost: true},
-	{name: "no SOL for the fee", payer: build.Taker, want: settle.TakerFunds, wallet: newWallet, lost: true},
-	{name: "no SOL for the rent", want: settle.TakerFunds, lost: true, wallet: func(l *life) wallet {
+	{name: "no USDC at all", want: desk.RefusalTakerFunds, wallet: newWallet, lost: true},
+	{name: "no SOL to pay", rail: market.RailSOL, want: desk.RefusalTakerFunds, wallet: newWallet, lost: true},
+	{name: "no SOL for the fee", payer: desk.TakerPays, want: desk.RefusalTakerFunds, wallet: newWallet, lost: true},
+	{name: "no SOL for the rent", want: desk.RefusalTakerFunds, lost: true, wallet: func(l *life) wallet {
 		w := newWallet(l)
 		l.chain.control("fund", map[string]any{"wallet": solana.Text(w.address), "symbol": "USDC", "amount": "300000000"})
 		return w
 	}},
-	{name: "a blockhash near its end", want: settle.ClaimExpired, lost: true, spoil: func(l *life, _ wallet) func() {
+	{name: "a blockhash near its end", want: desk.RefusalExpired, lost: true, spoil: func(l *life, _ wallet) func() {
 		l.advance(blockhashLife - settle.MinLife + 1)
 		return func() {}
 	}},
@@ -211,12 +211,12 @@ func (g *guarded) run(t *testing.T, l *life, signer *hookedSigner) {
 	if g.key != (solana.Address{}) {
 		signer.other.Store(&g.key)
 	}
-	by, sub := w.address, submission(w.fill(t, p.Raw))
+	by, sub := w.address, submission(w.fill(t, p.Transaction))
 	if g.submit != nil {
 		by, sub = g.submit(l, w, &p)
 	}
-	got, err := l.settle.Submit(t.Context(), claim.ID, by, sub)
-	refusal := (*settle.Refusal)(nil)
+	got, err := l.submit(t.Context(), claim.ID, by, sub)
+	refusal := (*desk.Refusal)(nil)
 	if !errors.As(err, &refusal) || refusal.Reason != g.want || refusal.Claim != claim.ID {
 		t.Errorf("%+v, %v; want %s", got, err, g.want)
 	}
@@ -232,7 +232,7 @@ func (g *guarded) run(t *testing.T, l *life, signer *hookedSigner) {
 		return
 	}
 	await.True(l.t, "a submission once the cause is gone", func() bool {
-		_, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw)))
+		_, err := l.submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Transaction)))
 		if err != nil && !errors.Is(err, settle.ErrNotReady) { // a survey may end that began before
 			t.Fatal(err)
 		}
@@ -269,15 +269,15 @@ func TestOtherBase(t *testing.T) {
 	claim := l.take(rfq.Atomic, 1, market.RailUSDC, w)
 	p := l.pack(claim, 0)
 	submit := func() error {
-		_, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw)))
+		_, err := l.submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Transaction)))
 		return err
 	}
 	other := *l.desk.View()
 	other.Pairs = slices.Clone(other.Pairs)
 	other.Pair(1).BaseMint = c.mints[symbols[2]]
 	shown.view.Store(&other)
-	refusal := (*settle.Refusal)(nil)
-	if err := submit(); !errors.As(err, &refusal) || refusal.Reason != settle.ClaimExpired {
+	refusal := (*desk.Refusal)(nil)
+	if err := submit(); !errors.As(err, &refusal) || refusal.Reason != desk.RefusalExpired {
 		t.Errorf("another mint: %v", err)
 	}
 	none := other
@@ -306,7 +306,7 @@ func TestUnknownBuild(t *testing.T) {
 	p := l.pack(modular, 0)
 	unpacked := l.take(rfq.Atomic, 1, market.RailUSDC, w)
 	for name, id := range map[string]market.ClaimID{"no claim": 77, "the other way": modular.ID, "no package": unpacked.ID} {
-		if _, err := l.settle.Submit(t.Context(), id, w.address, submission(w.fill(t, p.Raw))); !errors.Is(err, settle.ErrUnknownBuild) {
+		if _, err := l.submit(t.Context(), id, w.address, submission(w.fill(t, p.Transaction))); !errors.Is(err, desk.ErrUnknownBuild) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, ok, err := l.settle.Build(t.Context(), id); ok || err != nil {
@@ -326,15 +326,15 @@ func TestClaimExpired(t *testing.T) {
 	clock.Store(int64(700 * time.Second))
 	l.must(&rfq.SetAnchor{Instrument: 1, Price: 1_000_000_000}) // the time of a command is what ends it
 	l.becomes(packed.ID, rfq.ClaimExpired)
-	_, err := l.settle.Submit(t.Context(), packed.ID, w.address, submission(w.fill(t, p.Raw)))
-	refusal := (*settle.Refusal)(nil)
-	if !errors.As(err, &refusal) || refusal.Reason != settle.ClaimExpired {
+	_, err := l.submit(t.Context(), packed.ID, w.address, submission(w.fill(t, p.Transaction)))
+	refusal := (*desk.Refusal)(nil)
+	if !errors.As(err, &refusal) || refusal.Reason != desk.RefusalExpired {
 		t.Errorf("submitted: %v", err)
 	}
-	if _, err := l.settle.Package(t.Context(), late, 0); !errors.As(err, &refusal) || refusal.Reason != settle.ClaimExpired {
+	if _, err := l.settle.Package(t.Context(), late, 0); !errors.As(err, &refusal) || refusal.Reason != desk.RefusalExpired {
 		t.Errorf("packed: %v", err)
 	}
-	if b, ok, err := l.settle.Build(t.Context(), packed.ID); !ok || err != nil || b.Stage != settle.Expired {
+	if b, ok, err := l.settle.Build(t.Context(), packed.ID); !ok || err != nil || b.Stage != desk.BuildExpired {
 		t.Errorf("the build is %v, %v, %v", b.Stage, ok, err)
 	}
 }
@@ -347,21 +347,21 @@ func TestSubmitAtOnce(t *testing.T) {
 	l := begin(t, c, lifeOptions{signer: signer}).open()
 	w := c.wallet(0)
 	claim := l.take(rfq.Atomic, 2, market.RailUSDC, w)
-	p := l.pack(claim, build.Taker)
-	forms := []cosign.Submission{submission(w.fill(t, p.Raw)), {Signature: w.sign(messageOf(t, p.Raw))}}
-	answers := make([]settle.Submitted, 64)
+	p := l.pack(claim, desk.TakerPays)
+	forms := []desk.Submission{submission(w.fill(t, p.Transaction)), {Signature: w.sign(messageOf(t, p.Transaction))}}
+	answers := make([]desk.Submitted, 64)
 	var group sync.WaitGroup
 	for i := range answers {
 		group.Go(func() {
 			var err error
-			if answers[i], err = l.settle.Submit(t.Context(), claim.ID, w.address, forms[i%2]); err != nil {
+			if answers[i], err = l.submit(t.Context(), claim.ID, w.address, forms[i%2]); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	group.Wait()
 	for _, a := range answers {
-		if a.Signature != answers[0].Signature || string(a.Raw) != string(answers[0].Raw) || a.Stage == settle.Open {
+		if a.Signature != answers[0].Signature || string(a.Transaction) != string(answers[0].Transaction) || a.Stage == desk.BuildOpen {
 			t.Fatalf("other answers: %+v, %+v", a, answers[0])
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana/build"
 	"blockdesk/internal/solana/rpc"
@@ -17,36 +18,36 @@ import (
 
 // Package returns what the client signs to settle a claim that has just been
 // reserved: the wallet's payment, or, of an atomic claim, both legs in one
-// transaction, of which feePayer pays the fee: 0 is build.Desk. The first package
-// of a claim is kept and stands for ever, whatever feePayer is later. It does not
+// transaction, whose fee payer pays; 0 is desk.DeskPays. The first package
+// of a claim is kept and stands for ever, whatever payer is later. It does not
 // sign, and asks the chain for nothing but a blockhash, which is there as a rule.
 //
-// Errors: *[Refusal] with ClaimExpired where the claim's time was up before it
-// had a package, or with Unbuildable; [ErrNotReady]; [ErrChain]; ctx's; those of
+// Errors: *[desk.Refusal] with RefusalExpired where the claim's time was up before it
+// had a package, or with RefusalUnbuildable; [ErrNotReady]; [ErrChain]; ctx's; those of
 // package store.
-func (s *Settle) Package(ctx context.Context, c *rfq.Claim, feePayer build.Party) (Package, error) {
+func (s *Settle) Package(ctx context.Context, c *rfq.Claim, payer desk.FeePayer) (desk.Package, error) {
 	unlock, err := s.locks.lock(ctx, c.ID)
 	if err != nil {
-		return Package{}, fmt.Errorf("claim %s: %w", claimText(c.ID), err)
+		return desk.Package{}, fmt.Errorf("claim %s: %w", claimText(c.ID), err)
 	}
 	defer unlock()
 	kept, ok, err := s.store.Build(c.ID)
 	if err != nil {
-		return Package{}, err
+		return desk.Package{}, err
 	}
 	if !ok {
-		if kept, err = s.compose(ctx, c, feePayer); err != nil {
-			return Package{}, fmt.Errorf("claim %s: %w", claimText(c.ID), err)
+		if kept, err = s.compose(ctx, c, payer); err != nil {
+			return desk.Package{}, fmt.Errorf("claim %s: %w", claimText(c.ID), err)
 		}
 	}
 	return packageOf(kept)
 }
 
 // compose builds a claim's first package and keeps it.
-func (s *Settle) compose(ctx context.Context, c *rfq.Claim, feePayer build.Party) (*store.Build, error) {
+func (s *Settle) compose(ctx context.Context, c *rfq.Claim, payer desk.FeePayer) (*store.Build, error) {
 	now := s.now()
 	if now >= c.Deadline {
-		return nil, s.refuse(c.ID, ClaimExpired)
+		return nil, s.refuse(c.ID, desk.RefusalExpired)
 	}
 	hash, err := s.blockhash(ctx)
 	if err != nil {
@@ -54,13 +55,13 @@ func (s *Settle) compose(ctx context.Context, c *rfq.Claim, feePayer build.Party
 	}
 	var u *build.Unsigned
 	if c.Way == rfq.Atomic {
-		u, err = s.atomic(c, feePayer, &hash)
+		u, err = s.atomic(c, payer, &hash)
 	} else {
 		u, err = s.payment(c, &hash)
 	}
 	if errors.Is(err, build.ErrTerms) { // the wallet is one of ours, say
 		s.log.Warn("a claim's transaction cannot be built", "claim", claimText(c.ID), "error", err)
-		return nil, s.refuse(c.ID, Unbuildable)
+		return nil, s.refuse(c.ID, desk.RefusalUnbuildable)
 	}
 	if err != nil {
 		return nil, err
@@ -110,7 +111,7 @@ func (s *Settle) payment(c *rfq.Claim, hash *rpc.Blockhash) (*build.Unsigned, er
 	return p.Build(&s.tokens)
 }
 
-func (s *Settle) atomic(c *rfq.Claim, feePayer build.Party, hash *rpc.Blockhash) (*build.Unsigned, error) {
+func (s *Settle) atomic(c *rfq.Claim, payer desk.FeePayer, hash *rpc.Blockhash) (*build.Unsigned, error) {
 	leg, err := s.leg(&c.Terms)
 	if err != nil {
 		return nil, err
@@ -119,8 +120,9 @@ func (s *Settle) atomic(c *rfq.Claim, feePayer build.Party, hash *rpc.Blockhash)
 	if err != nil {
 		return nil, err
 	}
-	if feePayer == 0 {
-		feePayer = build.Desk
+	feePayer := build.Desk
+	if payer == desk.TakerPays {
+		feePayer = build.Taker
 	}
 	a := build.Atomic{
 		Common: s.common(c.ID, hash), Taker: c.Wallet, Desk: s.signer.Address(), Payment: leg,
@@ -130,13 +132,13 @@ func (s *Settle) atomic(c *rfq.Claim, feePayer build.Party, hash *rpc.Blockhash)
 }
 
 // packageOf tells what a kept build is.
-func packageOf(b *store.Build) (Package, error) {
+func packageOf(b *store.Build) (desk.Package, error) {
 	t, err := tx.Decode(b.Raw)
 	if err != nil {
-		return Package{}, fmt.Errorf("%w: build of claim %s: %w", store.ErrDamaged, claimText(b.Claim), err)
+		return desk.Package{}, fmt.Errorf("%w: build of claim %s: %w", store.ErrDamaged, claimText(b.Claim), err)
 	}
-	return Package{
-		Raw: b.Raw, Hash: tx.MessageHash(t.Signed), Blockhash: t.Message.Blockhash, LastValid: b.LastValid,
+	return desk.Package{
+		Transaction: b.Raw, Hash: tx.MessageHash(t.Signed), Blockhash: t.Message.Blockhash, LastValid: b.LastValid,
 		Reference: binding.Reference(b.Claim), Memo: binding.Memo(b.Claim), Signers: t.Message.Signers(),
 	}, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"blockdesk/desk"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 	"blockdesk/settle/proof"
@@ -56,14 +57,20 @@ func (p *payees) of(rail market.Rail, today solana.Address) (list []solana.Addre
 	return list, full
 }
 
-// Verify finds out what a signature paid, has the desk book it, and says what
-// that is worth for the request: proof.Prover.Verify. Errors: [ErrNotReady] too.
-func (s *Settle) Verify(ctx context.Context, r *proof.Request) (proof.Verdict, error) {
+// Verify examines the payment with a signature, has the desk book it, and returns
+// its verdict for the request, with the claim's delivery: proof.Prover.Verify.
+// Errors: [ErrNotReady] too.
+func (s *Settle) Verify(ctx context.Context, r *desk.PaymentProof) (desk.Verdict, error) {
 	p := s.prover.Load()
 	if p == nil {
-		return proof.Verdict{}, fmt.Errorf("%w: nobody looks at payments yet", ErrNotReady)
+		return desk.Verdict{}, fmt.Errorf("%w: nobody looks at payments yet", ErrNotReady)
 	}
-	return p.Verify(ctx, r)
+	v, err := p.Verify(ctx, r)
+	if err != nil || v.Claim == nil {
+		return v, err
+	}
+	v.Delivery, _, err = s.Delivery(v.Claim.ID)
+	return v, err
 }
 
 // watch looks for payments that nobody reports. What is watched follows the

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/await"
 	"blockdesk/internal/solana"
-	"blockdesk/internal/solana/build"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/settle"
@@ -69,13 +69,13 @@ func beginDoubtful(t *testing.T, clock *atomic.Int64, desk func(settle.Desk) set
 // not twice. Where the desk fails, it waits on.
 func TestReleaseAtomic(t *testing.T) {
 	var away atomic.Int64
-	desk := &hookedDesk{before: func(r rfq.Request) error {
+	hooked := &hookedDesk{before: func(r rfq.Request) error {
 		if r.Kind() == rfq.KindReleaseClaim {
 			return failing(&away)
 		}
 		return nil
 	}}
-	l, node, ann := beginDoubtful(t, nil, func(d settle.Desk) settle.Desk { desk.Desk = d; return desk })
+	l, node, ann := beginDoubtful(t, nil, func(d settle.Desk) settle.Desk { hooked.Desk = d; return hooked })
 	c, w := l.chain, l.chain.wallet(0)
 	refused := func(when string, id market.ClaimID) {
 		t.Helper()
@@ -84,12 +84,12 @@ func TestReleaseAtomic(t *testing.T) {
 		}
 	}
 	claim := l.take(rfq.Atomic, 1, market.RailUSDC, w)
-	p := l.pack(claim, build.Taker)
+	p := l.pack(claim, desk.TakerPays)
 	refused("no such claim", 77)
 	refused("reserved", claim.ID)
 	node.crowded.Store(true)
 	c.control("dropSends", map[string]any{"count": 1_000_000})
-	got, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw)))
+	got, err := l.submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Transaction)))
 	c.must(err)
 	refused("it may land", claim.ID)
 	l.expire()

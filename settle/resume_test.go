@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/await"
@@ -52,10 +53,10 @@ func failing(left *atomic.Int64) error {
 // when it comes again, whatever cut it off, even where a guard would trip now.
 func TestResumePromise(t *testing.T) {
 	c := startChain(t)
-	signer, desk := newHookedSigner(t, c), &hookedDesk{}
-	l := begin(t, c, lifeOptions{signer: signer, desk: func(d settle.Desk) settle.Desk { desk.Desk = d; return desk }}).open()
+	signer, hooked := newHookedSigner(t, c), &hookedDesk{}
+	l := begin(t, c, lifeOptions{signer: signer, desk: func(d settle.Desk) settle.Desk { hooked.Desk = d; return hooked }}).open()
 	var lost, away atomic.Int64
-	desk.on(func(r rfq.Request) error {
+	hooked.on(func(r rfq.Request) error {
 		if r.Kind() == rfq.KindCosignClaim {
 			return failing(&lost)
 		}
@@ -74,16 +75,16 @@ func TestResumePromise(t *testing.T) {
 			p := l.pack(claim, 0)
 			cut.counter.Store(2)
 			for range 2 {
-				if _, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw))); !errors.Is(err, cut.want) {
+				if _, err := l.submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Transaction))); !errors.Is(err, cut.want) {
 					t.Fatalf("%v", err)
 				}
-				if b, _, err := l.settle.Build(t.Context(), claim.ID); err != nil || b.Stage != settle.Broadcast || b.Claim.State != rfq.ClaimCosigned {
-					t.Fatalf("the build is %v, the claim %+v, %v", b.Stage, b.Claim, err)
+				if b, _, err := l.settle.Build(t.Context(), claim.ID); err != nil || b.Stage != desk.BuildBroadcast || l.claim(claim.ID).State != rfq.ClaimCosigned {
+					t.Fatalf("the build is %v, the claim %+v, %v", b.Stage, l.claim(claim.ID), err)
 				}
 			}
 			l.must(&rfq.SetLock{Scope: rfq.LockAll, Locked: true, Reason: "after the promise"})
 			defer l.must(&rfq.SetLock{Scope: rfq.LockAll})
-			if _, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw))); err != nil {
+			if _, err := l.submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Transaction))); err != nil {
 				t.Fatal(err)
 			}
 			l.becomes(claim.ID, rfq.ClaimSettled)
@@ -101,7 +102,7 @@ func TestPromiseLapses(t *testing.T) {
 	w := c.wallet(0)
 	claim := l.take(rfq.Atomic, 1, market.RailUSDC, w)
 	p := l.pack(claim, 0)
-	if _, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw))); !errors.Is(err, settle.ErrSigner) {
+	if _, err := l.submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Transaction))); !errors.Is(err, settle.ErrSigner) {
 		t.Fatal(err)
 	}
 	l.tracks()
@@ -111,15 +112,15 @@ func TestPromiseLapses(t *testing.T) {
 	l.expire()
 	l.becomes(claim.ID, rfq.ClaimReleased)
 	signer.on(func(cosign.Job) error { return nil })
-	_, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw)))
-	refusal := (*settle.Refusal)(nil)
-	if !errors.As(err, &refusal) || refusal.Reason != settle.ClaimExpired {
+	_, err := l.submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Transaction)))
+	refusal := (*desk.Refusal)(nil)
+	if !errors.As(err, &refusal) || refusal.Reason != desk.RefusalExpired {
 		t.Errorf("submitted after its release: %v", err)
 	}
 	if _, ok, err := l.settle.Delivery(claim.ID); ok || err != nil {
 		t.Errorf("a signature exists: %v", err)
 	}
-	if b, _, err := l.settle.Build(t.Context(), claim.ID); err != nil || b.Stage != settle.Expired {
+	if b, _, err := l.settle.Build(t.Context(), claim.ID); err != nil || b.Stage != desk.BuildExpired {
 		t.Errorf("the build is %v, %v", b.Stage, err)
 	}
 }
@@ -130,22 +131,22 @@ func TestReleased(t *testing.T) {
 	c := startChain(t)
 	l := begin(t, c, lifeOptions{}).open()
 	w := c.wallet(0)
-	for _, end := range []settle.Stage{settle.Expired, settle.Failed} {
+	for _, end := range []desk.BuildStage{desk.BuildExpired, desk.BuildFailed} {
 		t.Run(end.String(), func(t *testing.T) {
 			claim := l.take(rfq.Atomic, 1, market.RailUSDC, w)
 			p := l.pack(claim, 0)
 			has := c.tokens(w.address, "USDC")
-			if end == settle.Expired {
+			if end == desk.BuildExpired {
 				c.control("dropSends", map[string]any{"count": 1_000_000})
 			} else {
 				c.control("delayLanding", map[string]any{"slots": 4})
 				c.control("pause", nil)
 			}
-			got, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw)))
+			got, err := l.submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Transaction)))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if end == settle.Expired {
+			if end == desk.BuildExpired {
 				l.expire()
 			} else {
 				c.setTokens(w.address, "USDC", 1) // before it lands
@@ -154,8 +155,8 @@ func TestReleased(t *testing.T) {
 			l.becomes(claim.ID, rfq.ClaimReleased)
 			c.control("heal", nil)
 			c.setTokens(w.address, "USDC", has)
-			again, err := l.settle.Submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Raw)))
-			if err != nil || again.Signature != got.Signature || again.Stage != end || (again.Slot != 0) != (end == settle.Failed) {
+			again, err := l.submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Transaction)))
+			if err != nil || again.Signature != got.Signature || again.Stage != end || (again.Slot != 0) != (end == desk.BuildFailed) {
 				t.Errorf("submitted again: %+v, %v", again, err)
 			}
 			if v := l.desk.View().Pair(1); v.Reserved != 0 {
@@ -212,13 +213,13 @@ func TestImpatientCaller(t *testing.T) {
 		leave()
 		return nil
 	})
-	if _, err := l.settle.Submit(ctx, claim.ID, w.address, submission(w.fill(t, p.Raw))); err != nil {
+	if _, err := l.submit(ctx, claim.ID, w.address, submission(w.fill(t, p.Transaction))); err != nil {
 		t.Errorf("gone after the promise: %v", err)
 	}
 	l.becomes(claim.ID, rfq.ClaimSettled)
 	other := l.take(rfq.Atomic, 1, market.RailUSDC, w)
 	p = l.pack(other, 0)
-	if _, err := l.settle.Submit(ctx, other.ID, w.address, submission(w.fill(t, p.Raw))); err == nil || l.claim(other.ID).State != rfq.ClaimReserved {
+	if _, err := l.submit(ctx, other.ID, w.address, submission(w.fill(t, p.Transaction))); err == nil || l.claim(other.ID).State != rfq.ClaimReserved {
 		t.Errorf("gone before it: %v", err)
 	}
 }

@@ -289,8 +289,14 @@ func (l *life) take(way rfq.Way, ticket market.TicketID, rail market.Rail, w wal
 	return l.must(&rfq.TakeClaim{Ticket: ticket, Tranche: 1, Fill: 1, Rail: rail, Way: way, Wallet: w.address}).Claim
 }
 
+// submit submits what a taker brings.
+func (l *life) submit(ctx context.Context, id market.ClaimID, by solana.Address, s desk.Submission) (desk.Submitted, error) {
+	s.Claim, s.By = id, by
+	return l.settle.Submit(ctx, &s)
+}
+
 // pack returns the claim's package.
-func (l *life) pack(c *rfq.Claim, feePayer build.Party) settle.Package {
+func (l *life) pack(c *rfq.Claim, feePayer desk.FeePayer) desk.Package {
 	l.t.Helper()
 	p, err := l.settle.Package(l.t.Context(), c, feePayer)
 	if err != nil {

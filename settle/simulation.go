@@ -3,6 +3,7 @@ package settle
 import (
 	"encoding/json"
 
+	"blockdesk/desk"
 	"blockdesk/internal/solana/tx"
 	"blockdesk/settle/store"
 )
@@ -87,24 +88,24 @@ func (f *fault) short() bool {
 
 // reasonOfAtomic says why an atomic transaction would fail. takerPays says who
 // pays its fee.
-func reasonOfAtomic(text string, takerPays bool) Reason {
+func reasonOfAtomic(text string, takerPays bool) desk.RefusalReason {
 	f := parseFault(text)
 	switch {
 	case f.at == noInstruction && f.name == faultBlockhash:
-		return ClaimExpired
+		return desk.RefusalExpired
 	case f.at == noInstruction && f.name == faultAgain:
-		return AlreadySettled
+		return desk.RefusalAlreadySettled
 	case f.at == noInstruction && (f.name == faultFee || f.name == faultNoPayer || f.name == faultRent && f.account == 0):
 		if takerPays {
-			return TakerFunds
+			return desk.RefusalTakerFunds
 		}
-		return SimulationFailed // the desk lacks what a fee costs: see Attention
+		return desk.RefusalSimulationFailed // the desk lacks what a fee costs: see Attention
 	case f.at == atomicPays && f.short(), f.at == atomicCreates && f.short():
-		return TakerFunds
+		return desk.RefusalTakerFunds
 	case f.at == atomicDelivers && f.short():
-		return Inventory
+		return desk.RefusalInventory
 	}
-	return SimulationFailed
+	return desk.RefusalSimulationFailed
 }
 
 // takerPays reports whether a build's taker pays its fee.

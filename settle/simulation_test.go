@@ -3,6 +3,7 @@ package settle
 import (
 	"testing"
 
+	"blockdesk/desk"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
 	"blockdesk/internal/solana/token"
@@ -13,31 +14,31 @@ import (
 // TestReasons: what the runtime says, and what a taker and an operator are told.
 func TestReasons(t *testing.T) {
 	for text, want := range map[string]struct {
-		desk, taker Reason // of an atomic transaction, by who pays its fee
-		word        string // of a delivery
+		desk, taker desk.RefusalReason // of an atomic transaction, by who pays its fee
+		word        string             // of a delivery
 	}{
-		`"BlockhashNotFound"`:                                    {ClaimExpired, ClaimExpired, wordChain},
-		`"AlreadyProcessed"`:                                     {AlreadySettled, AlreadySettled, wordSimulation},
-		`"InsufficientFundsForFee"`:                              {SimulationFailed, TakerFunds, wordFunds},
-		`"AccountNotFound"`:                                      {SimulationFailed, TakerFunds, wordFunds},
-		`{"InsufficientFundsForRent":{"account_index":0}}`:       {SimulationFailed, TakerFunds, wordFunds},
-		`{"InsufficientFundsForRent":{"account_index":4}}`:       {SimulationFailed, SimulationFailed, wordFunds},
-		`{"InstructionError":[2,{"Custom":1}]}`:                  {TakerFunds, TakerFunds, wordFunds},
-		`{"InstructionError":[2,"InvalidAccountData"]}`:          {TakerFunds, TakerFunds, wordAccount},
-		`{"InstructionError":[3,{"Custom":1}]}`:                  {TakerFunds, TakerFunds, wordInventory},
-		`{"InstructionError":[3,{"Custom":17}]}`:                 {SimulationFailed, SimulationFailed, wordFrozen},
-		`{"InstructionError":[3,"InvalidAccountData"]}`:          {TakerFunds, TakerFunds, wordInventory},
-		`{"InstructionError":[4,{"Custom":1}]}`:                  {Inventory, Inventory, wordSimulation},
-		`{"InstructionError":[4,"InvalidAccountData"]}`:          {Inventory, Inventory, wordSimulation},
-		`{"InstructionError":[5,{"Custom":1}]}`:                  {SimulationFailed, SimulationFailed, wordSimulation},
-		`{"InstructionError":[2,"ComputationalBudgetExceeded"]}`: {SimulationFailed, SimulationFailed, wordAccount},
-		`{"InstructionError":[2,{"BorshIoError":"x"}]}`:          {SimulationFailed, SimulationFailed, wordAccount},
-		`{"InstructionError":[-1,"BlockhashNotFound"]}`:          {SimulationFailed, SimulationFailed, wordSimulation},
-		`{"InstructionError":[2]}`:                               {SimulationFailed, SimulationFailed, wordSimulation},
-		`{"InstructionError":["2",{"Custom":1}]}`:                {SimulationFailed, SimulationFailed, wordSimulation},
-		`{"InstructionError":[4,{"Cust`:                          {SimulationFailed, SimulationFailed, wordSimulation},
-		`null`:                                                   {SimulationFailed, SimulationFailed, wordSimulation},
-		``:                                                       {SimulationFailed, SimulationFailed, wordSimulation},
+		`"BlockhashNotFound"`:                                    {desk.RefusalExpired, desk.RefusalExpired, wordChain},
+		`"AlreadyProcessed"`:                                     {desk.RefusalAlreadySettled, desk.RefusalAlreadySettled, wordSimulation},
+		`"InsufficientFundsForFee"`:                              {desk.RefusalSimulationFailed, desk.RefusalTakerFunds, wordFunds},
+		`"AccountNotFound"`:                                      {desk.RefusalSimulationFailed, desk.RefusalTakerFunds, wordFunds},
+		`{"InsufficientFundsForRent":{"account_index":0}}`:       {desk.RefusalSimulationFailed, desk.RefusalTakerFunds, wordFunds},
+		`{"InsufficientFundsForRent":{"account_index":4}}`:       {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, wordFunds},
+		`{"InstructionError":[2,{"Custom":1}]}`:                  {desk.RefusalTakerFunds, desk.RefusalTakerFunds, wordFunds},
+		`{"InstructionError":[2,"InvalidAccountData"]}`:          {desk.RefusalTakerFunds, desk.RefusalTakerFunds, wordAccount},
+		`{"InstructionError":[3,{"Custom":1}]}`:                  {desk.RefusalTakerFunds, desk.RefusalTakerFunds, wordInventory},
+		`{"InstructionError":[3,{"Custom":17}]}`:                 {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, wordFrozen},
+		`{"InstructionError":[3,"InvalidAccountData"]}`:          {desk.RefusalTakerFunds, desk.RefusalTakerFunds, wordInventory},
+		`{"InstructionError":[4,{"Custom":1}]}`:                  {desk.RefusalInventory, desk.RefusalInventory, wordSimulation},
+		`{"InstructionError":[4,"InvalidAccountData"]}`:          {desk.RefusalInventory, desk.RefusalInventory, wordSimulation},
+		`{"InstructionError":[5,{"Custom":1}]}`:                  {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, wordSimulation},
+		`{"InstructionError":[2,"ComputationalBudgetExceeded"]}`: {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, wordAccount},
+		`{"InstructionError":[2,{"BorshIoError":"x"}]}`:          {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, wordAccount},
+		`{"InstructionError":[-1,"BlockhashNotFound"]}`:          {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, wordSimulation},
+		`{"InstructionError":[2]}`:                               {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, wordSimulation},
+		`{"InstructionError":["2",{"Custom":1}]}`:                {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, wordSimulation},
+		`{"InstructionError":[4,{"Cust`:                          {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, wordSimulation},
+		`null`:                                                   {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, wordSimulation},
+		``:                                                       {desk.RefusalSimulationFailed, desk.RefusalSimulationFailed, wordSimulation},
 	} {
 		if got := reasonOfAtomic(text, false); got != want.desk {
 			t.Errorf("%s, the desk pays: %s, want %s", text, got, want.desk)
@@ -105,7 +106,9 @@ func FuzzFault(f *testing.F) {
 	for _, text := range []string{`"BlockhashNotFound"`, `{"InstructionError":[2,{"Custom":1}]}`, `{"InsufficientFundsForRent":{"account_index":0}}`, `[`, `{"InstructionError":[-1,{"Custom":4294967296}]}`} {
 		f.Add(text)
 	}
-	reasons := map[Reason]bool{ClaimExpired: true, AlreadySettled: true, TakerFunds: true, Inventory: true, SimulationFailed: true}
+	reasons := map[desk.RefusalReason]bool{
+		desk.RefusalExpired: true, desk.RefusalAlreadySettled: true, desk.RefusalTakerFunds: true, desk.RefusalInventory: true, desk.RefusalSimulationFailed: true,
+	}
 	words := map[string]bool{wordFunds: true, wordAccount: true, wordFrozen: true, wordInventory: true, wordSimulation: true, wordChain: true}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, takerPays := range []bool{true, false} {

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
-	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/settle/cosign"
@@ -15,54 +15,54 @@ import (
 )
 
 // Submit signs and sends a claim's atomic transaction that its taker has signed,
-// once for ever: a submission after it gives the same signature and tells what
-// has become of it. by is whom the access token was issued to. Submissions of one
-// claim wait for each other.
+// once for ever: a later submission returns the same signature and the transaction's
+// newest stage. Submissions of one claim wait for each other.
 //
 // The desk's promise comes after every check and is durable before its key is
 // used. An error after the promise leaves it standing: the same submission again
 // goes on from there, and if none comes the claim is released when its
 // transaction can never land any more.
 //
-// Errors: *[Refusal], after which no signature of the desk exists by this
-// submission; [ErrUnknownBuild]; [ErrChain]; [ErrSigner]; [ErrNotReady]; ctx's; those of the
+// Errors: *[desk.Refusal], after which no signature of the desk exists by this
+// submission; [desk.ErrUnknownBuild]; [ErrChain]; [ErrSigner]; [ErrNotReady]; ctx's; those of the
 // desk and of package store.
-func (s *Settle) Submit(ctx context.Context, id market.ClaimID, by solana.Address, sub cosign.Submission) (Submitted, error) {
+func (s *Settle) Submit(ctx context.Context, sub *desk.Submission) (desk.Submitted, error) {
+	id := sub.Claim
 	b, ok, err := s.store.Build(id)
 	switch {
 	case err != nil:
-		return Submitted{}, err
+		return desk.Submitted{}, err
 	case !ok || b.Way != rfq.Atomic:
-		return Submitted{}, fmt.Errorf("%w: claim %s", ErrUnknownBuild, claimText(id))
-	case b.Taker != by:
-		return Submitted{}, s.refuse(id, TakerMismatch)
+		return desk.Submitted{}, fmt.Errorf("%w: claim %s", desk.ErrUnknownBuild, claimText(id))
+	case b.Taker != sub.By:
+		return desk.Submitted{}, s.refuse(id, desk.RefusalTakerMismatch)
 	}
-	signed, err := cosign.Countersign(id, b.Raw, b.Taker, sub)
+	signed, err := cosign.Countersign(id, b.Raw, b.Taker, cosign.Submission{Transaction: sub.Transaction, Signature: sub.Signature})
 	if err != nil {
-		return Submitted{}, s.refusedSubmission(id, err)
+		return desk.Submitted{}, s.refusedSubmission(id, err)
 	}
 	unlock, err := s.locks.lock(ctx, id)
 	if err != nil {
-		return Submitted{}, fmt.Errorf("claim %s: %w", claimText(id), err)
+		return desk.Submitted{}, fmt.Errorf("claim %s: %w", claimText(id), err)
 	}
 	defer unlock()
 	kept, ok, err := s.store.Kept(id, signed.Hash())
 	switch {
 	case err != nil:
-		return Submitted{}, err
+		return desk.Submitted{}, err
 	case ok:
 		return s.submittedBefore(ctx, &kept)
 	}
 	if err := s.guard(ctx, b, &signed); err != nil {
-		return Submitted{}, err
+		return desk.Submitted{}, err
 	}
 	return s.cosign(ctx, b, signed)
 }
 
 // refuse makes a refusal and counts it.
-func (s *Settle) refuse(id market.ClaimID, r Reason) error {
+func (s *Settle) refuse(id market.ClaimID, r desk.RefusalReason) error {
 	s.counts.refused.Add(1)
-	return &Refusal{Claim: id, Reason: r}
+	return &desk.Refusal{Claim: id, Reason: r}
 }
 
 // refusedSubmission says why a submission is not its taker's signature under the
@@ -70,27 +70,27 @@ func (s *Settle) refuse(id market.ClaimID, r Reason) error {
 func (s *Settle) refusedSubmission(id market.ClaimID, err error) error {
 	switch {
 	case errors.Is(err, cosign.ErrEmptyCounterparty):
-		return s.refuse(id, EmptyCounterparty)
+		return s.refuse(id, desk.RefusalEmptyCounterparty)
 	case errors.Is(err, cosign.ErrMismatch):
-		return s.refuse(id, MessageMismatch)
+		return s.refuse(id, desk.RefusalMessageMismatch)
 	case errors.Is(err, cosign.ErrBadSignature):
-		return s.refuse(id, BadSignature)
+		return s.refuse(id, desk.RefusalBadSignature)
 	}
 	return err // the kept bytes themselves are bad
 }
 
 // submittedBefore answers a submission of what the desk has signed. That it is
 // under way is the matter of the claim's job.
-func (s *Settle) submittedBefore(ctx context.Context, k *store.Kept) (Submitted, error) {
+func (s *Settle) submittedBefore(ctx context.Context, k *store.Kept) (desk.Submitted, error) {
 	claim, _, ok, err := s.desk.Claim(k.Claim())
 	if err != nil {
-		return Submitted{}, fmt.Errorf("claim %s: %w", claimText(k.Claim()), err)
+		return desk.Submitted{}, fmt.Errorf("claim %s: %w", claimText(k.Claim()), err)
 	}
 	if !ok {
 		claim = nil
 	}
 	stage, slot := s.fate(ctx, claim, k)
-	return Submitted{Claim: k.Claim(), Signature: k.Signature(), Raw: k.Bytes(), Stage: stage, Slot: slot}, nil
+	return desk.Submitted{Claim: k.Claim(), Signature: k.Signature(), Transaction: k.Bytes(), Stage: stage, Slot: slot}, nil
 }
 
 // guard is what must hold before the desk promises its signature; the promise
@@ -101,7 +101,7 @@ func (s *Settle) guard(ctx context.Context, b *store.Build, signed *cosign.Count
 	case err != nil:
 		return fmt.Errorf("claim %s: %w", claimText(b.Claim), err)
 	case !ok:
-		return s.refuse(b.Claim, ClaimExpired)
+		return s.refuse(b.Claim, desk.RefusalExpired)
 	case claim.State == rfq.ClaimCosigned && claim.Proof == signed.Hash(): // promised, but not signed
 	case claim.State != rfq.ClaimReserved:
 		return s.refuse(b.Claim, reasonOfState(claim.State))
@@ -109,7 +109,7 @@ func (s *Settle) guard(ctx context.Context, b *store.Build, signed *cosign.Count
 	err = s.today(claim, signed.Shape())
 	if errors.Is(err, errOtherDesk) {
 		s.log.Warn("a submission of what the desk would not build today", "claim", claimText(b.Claim), "error", err)
-		return s.refuse(b.Claim, ClaimExpired)
+		return s.refuse(b.Claim, desk.RefusalExpired)
 	}
 	if err != nil {
 		return fmt.Errorf("claim %s: %w", claimText(b.Claim), err)
@@ -119,7 +119,7 @@ func (s *Settle) guard(ctx context.Context, b *store.Build, signed *cosign.Count
 		return fmt.Errorf("claim %s: %w", claimText(b.Claim), err)
 	}
 	if b.LastValid+s.options.BlockhashLife < newest.LastValidBlockHeight+MinLife {
-		return s.refuse(b.Claim, ClaimExpired)
+		return s.refuse(b.Claim, desk.RefusalExpired)
 	}
 	// Not what the taker sent but what he signed is run: the runtime looks at no
 	// signature here.
@@ -132,7 +132,7 @@ func (s *Settle) guard(ctx context.Context, b *store.Build, signed *cosign.Count
 	}
 	s.log.Debug("a submission would fail on the chain", "claim", claimText(b.Claim), "error", run.Error)
 	reason := reasonOfAtomic(run.Error, takerPays(b))
-	if reason == ClaimExpired && run.Slot < newest.Slot { // a node that is behind does not know the blockhash yet
+	if reason == desk.RefusalExpired && run.Slot < newest.Slot { // a node that is behind does not know the blockhash yet
 		return fmt.Errorf("claim %s: %w: simulated as of slot %d, behind slot %d", claimText(b.Claim), ErrChain, run.Slot, newest.Slot)
 	}
 	return s.refuse(b.Claim, reason)
@@ -140,23 +140,23 @@ func (s *Settle) guard(ctx context.Context, b *store.Build, signed *cosign.Count
 
 // cosign has the desk promise, sign, keep and send. From the promise on the
 // caller's patience no longer counts.
-func (s *Settle) cosign(ctx context.Context, b *store.Build, signed cosign.Countersigned) (Submitted, error) {
+func (s *Settle) cosign(ctx context.Context, b *store.Build, signed cosign.Countersigned) (desk.Submitted, error) {
 	promised, err := signed.Authorize(s.desk)
 	if refused := (*cosign.Refused)(nil); errors.As(err, &refused) {
-		return Submitted{}, s.refuse(b.Claim, reasonOfOutcome(&refused.Outcome))
+		return desk.Submitted{}, s.refuse(b.Claim, reasonOfOutcome(&refused.Outcome))
 	}
 	if err != nil {
-		return Submitted{}, err
+		return desk.Submitted{}, err
 	}
 	kept, err := s.sign(context.WithoutCancel(ctx), promised, b.LastValid)
 	if err != nil {
-		return Submitted{}, err
+		return desk.Submitted{}, err
 	}
 	s.counts.cosigned.Add(1)
 	if err := s.tracker.Track(kept); err != nil { // it is full: the claim's job tries again
 		s.log.Warn("a signed transaction waits to be sent", "claim", claimText(b.Claim), "error", err)
 	}
-	return Submitted{Claim: b.Claim, Signature: kept.Signature(), Raw: kept.Bytes(), Stage: Broadcast}, nil
+	return desk.Submitted{Claim: b.Claim, Signature: kept.Signature(), Transaction: kept.Bytes(), Stage: desk.BuildBroadcast}, nil
 }
 
 // sign uses the desk's key on what was promised, and keeps the result before
@@ -172,29 +172,29 @@ func (s *Settle) sign(ctx context.Context, promised cosign.Authorized, lastValid
 }
 
 // reasonOfState says why a claim in another state than reserved is not signed.
-func reasonOfState(state rfq.ClaimState) Reason {
+func reasonOfState(state rfq.ClaimState) desk.RefusalReason {
 	if state == rfq.ClaimSettled || state == rfq.ClaimCosigned {
-		return AlreadySettled
+		return desk.RefusalAlreadySettled
 	}
-	return ClaimExpired
+	return desk.RefusalExpired
 }
 
 // reasonOfOutcome is the word for the desk's own no.
-func reasonOfOutcome(o *rfq.Outcome) Reason {
+func reasonOfOutcome(o *rfq.Outcome) desk.RefusalReason {
 	switch o.Reason {
 	case event.ReasonLocked:
-		return Locked
+		return desk.RefusalLocked
 	case event.ReasonPriceCorridor:
-		return PriceCorridor
+		return desk.RefusalPriceCorridor
 	case event.ReasonPriceStale:
-		return PriceStale
+		return desk.RefusalPriceStale
 	case event.ReasonPriceUnavailable:
-		return PriceUnavailable
+		return desk.RefusalPriceUnavailable
 	case event.ReasonInventory:
-		return Inventory
+		return desk.RefusalInventory
 	case event.ReasonClaimState:
 		return reasonOfState(rfq.ClaimState(o.Limit))
 	default: // the claim is forgotten
-		return ClaimExpired
+		return desk.RefusalExpired
 	}
 }

@@ -9,12 +9,9 @@ import (
 	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/httpgw"
-	"blockdesk/internal/solana/build"
 	"blockdesk/market"
 	"blockdesk/settle"
 	"blockdesk/settle/access"
-	"blockdesk/settle/cosign"
-	"blockdesk/settle/proof"
 	"blockdesk/settle/store"
 )
 
@@ -47,109 +44,25 @@ func (d settleDesk) Claim(id market.ClaimID) (*rfq.Claim, []rfq.Payment, bool, e
 // settleDoor is settlement as the REST gateway and the operators need it:
 // httpgw.Settlement, httpgw.DvP and httpgw.OperatorMoney.
 type settleDoor struct {
-	*settlement
+	*settle.Settle
+	part *settlement
 	desk *desk.Desk
 }
 
-// feePayers are who pays a fee, in settlement's words.
-var feePayers = map[httpgw.FeePayer]build.Party{httpgw.DeskPays: build.Desk, httpgw.TakerPays: build.Taker}
-
 // Ready returns nil where a claim can be settled now.
-func (d *settleDoor) Ready() error { return d.ready() }
-
-// Package returns what a client signs.
-func (d *settleDoor) Package(ctx context.Context, c *rfq.Claim, _ *rfq.Ticket, payer httpgw.FeePayer) (httpgw.Package, error) {
-	p, err := d.core.Package(ctx, c, feePayers[payer])
-	if err != nil {
-		return httpgw.Package{}, doorError(err)
-	}
-	return httpgw.Package{
-		Transaction: p.Raw, Hash: p.Hash, Blockhash: p.Blockhash, LastValid: p.LastValid,
-		Signers: p.Signers, Reference: p.Reference, Memo: p.Memo,
-	}, nil
-}
-
-// Verify looks for a payment.
-func (d *settleDoor) Verify(ctx context.Context, p *httpgw.PaymentProof) (httpgw.Verification, error) {
-	v, err := d.core.Verify(ctx, &proof.Request{
-		Ticket: p.Ticket, Tranche: p.Tranche, Signature: p.Signature, Claim: p.Claim, Fill: p.Fill, Rail: p.Rail, Key: p.Key,
-	})
-	if err != nil {
-		return httpgw.Verification{}, doorError(err)
-	}
-	out := httpgw.Verification{
-		Pending: v.Pending, Refused: v.Refused, Mismatch: v.Mismatch, Claim: v.Claim, Payment: v.Payment, Replayed: v.Replayed,
-	}
-	if v.Claim != nil {
-		signature, _, err := d.core.Delivery(v.Claim.ID)
-		if err != nil {
-			return httpgw.Verification{}, err
-		}
-		out.Delivery = signature
-	}
-	return out, nil
-}
-
-// Delivery names the transaction that delivers.
-func (d *settleDoor) Delivery(id market.ClaimID) (signature [64]byte, ok bool, err error) {
-	return d.core.Delivery(id)
-}
-
-// stages are how far a build is, in the gateway's words.
-var stages = map[settle.Stage]httpgw.BuildStage{
-	settle.Open: httpgw.BuildOpen, settle.Broadcast: httpgw.BuildBroadcast, settle.Finalized: httpgw.BuildFinalized,
-	settle.Failed: httpgw.BuildFailed, settle.Expired: httpgw.BuildExpired,
-}
-
-// Submit has a build signed that its taker has signed.
-func (d *settleDoor) Submit(ctx context.Context, s *httpgw.Submission) (httpgw.Submitted, error) {
-	done, err := d.core.Submit(ctx, s.Claim, s.By, cosign.Submission{Transaction: s.Transaction, Signature: s.Signature})
-	if err != nil {
-		return httpgw.Submitted{}, doorError(err)
-	}
-	return httpgw.Submitted{
-		Claim: done.Claim, Transaction: done.Raw, Signature: done.Signature, Stage: stages[done.Stage], Slot: done.Slot,
-	}, nil
-}
-
-// Build tells where a build stands.
-func (d *settleDoor) Build(ctx context.Context, id market.ClaimID) (httpgw.BuildState, bool, error) {
-	b, ok, err := d.core.Build(ctx, id)
-	if err != nil || !ok {
-		return httpgw.BuildState{}, false, doorError(err)
-	}
-	return httpgw.BuildState{
-		Claim: b.ClaimID, Taker: b.Taker, Stage: stages[b.Stage], Hash: b.Hash, Blockhash: b.Blockhash, LastValid: b.LastValid,
-		Signature: b.Signature, Slot: b.Slot, BuiltAt: b.BuiltAt,
-	}, true, nil
-}
-
-// doorError puts settlement's errors into the gateway's words; the desk's stay as
-// they are, and every other one means that the chain could not be asked.
-func doorError(err error) error {
-	var guard *settle.Refusal
-	switch {
-	case errors.As(err, &guard):
-		return &httpgw.Refusal{Reason: string(guard.Reason)}
-	case errors.Is(err, settle.ErrUnknownBuild):
-		return fmt.Errorf("%w: %w", httpgw.ErrUnknownBuild, err)
-	case errors.Is(err, proof.ErrBusy):
-		return fmt.Errorf("%w: %w", desk.ErrBusy, err)
-	}
-	return err
-}
+func (d *settleDoor) Ready() error { return d.part.ready() }
 
 // Money lists one kind of the money that needs a person.
 func (d *settleDoor) Money(_ context.Context, kind httpgw.MoneyKind, after httpgw.MoneyCursor, limit int) (out []httpgw.MoneyItem, err error) {
 	switch kind {
 	case httpgw.MoneyRefund:
-		for _, p := range d.core.RefundsDue(after.Signature, limit) {
+		for _, p := range d.Settle.RefundsDue(after.Signature, limit) {
 			out = append(out, httpgw.MoneyItem{
 				Signature: p.Signature, Claim: p.Claim, Rail: p.Rail, Amount: p.Amount, Payer: p.Payer, Slot: p.Slot, At: p.At, Reason: p.Why.String(),
 			})
 		}
 	case httpgw.MoneyStuck:
-		for _, s := range d.core.Stuck(after.Claim, limit) {
+		for _, s := range d.Settle.Stuck(after.Claim, limit) {
 			item := httpgw.MoneyItem{
 				Claim: s.Claim.ID, Rail: s.Claim.Terms.Rail, Amount: s.Claim.Paid, Payer: s.Claim.Wallet,
 				At: s.Since, Reason: s.Problem, Attempts: s.Tries, Delivery: s.Signature,
@@ -160,7 +73,7 @@ func (d *settleDoor) Money(_ context.Context, kind httpgw.MoneyKind, after httpg
 			out = append(out, item)
 		}
 	case httpgw.MoneyDoubtful:
-		list, err := d.core.Doubtful(after.Claim, limit)
+		list, err := d.Settle.Doubtful(after.Claim, limit)
 		if err != nil {
 			return nil, err
 		}
@@ -172,7 +85,7 @@ func (d *settleDoor) Money(_ context.Context, kind httpgw.MoneyKind, after httpg
 			})
 		}
 	case httpgw.MoneyStray:
-		list, err := d.core.Strays(after.Signature, limit)
+		list, err := d.Settle.Strays(after.Signature, limit)
 		if err != nil {
 			return nil, err
 		}
@@ -202,23 +115,23 @@ func (d *settleDoor) paidBy(item *httpgw.MoneyItem) error {
 
 // Counts tells how much money needs a person.
 func (d *settleDoor) Counts() httpgw.MoneyCounts {
-	refunds, stuck, strays := d.core.Attention()
-	return httpgw.MoneyCounts{Refunds: refunds, Stuck: stuck, Strays: strays, Doubtful: d.core.DoubtfulCount()}
+	refunds, stuck, strays := d.Settle.Attention()
+	return httpgw.MoneyCounts{Refunds: refunds, Stuck: stuck, Strays: strays, Doubtful: d.Settle.DoubtfulCount()}
 }
 
 // Refunded notes a refund.
 func (d *settleDoor) Refunded(_ context.Context, by httpgw.OperatorAct, payment, refund [64]byte) (*desk.Result, error) {
-	return deskResult(d.core.Refunded(settle.Act(by), payment, refund))
+	return deskResult(d.Settle.Refunded(settle.Act(by), payment, refund))
 }
 
 // Abandon gives up a claim.
 func (d *settleDoor) Abandon(_ context.Context, by httpgw.OperatorAct, claim market.ClaimID) (*desk.Result, error) {
-	return deskResult(d.core.Abandon(settle.Act(by), claim))
+	return deskResult(d.Settle.Abandon(settle.Act(by), claim))
 }
 
 // Release ends what waits on the chain for ever.
 func (d *settleDoor) Release(ctx context.Context, by httpgw.OperatorAct, claim market.ClaimID) (*desk.Result, error) {
-	result, err := d.core.Release(ctx, settle.Act(by), claim)
+	result, err := d.Settle.Release(ctx, settle.Act(by), claim)
 	if errors.Is(err, settle.ErrNotDoubtful) {
 		return nil, fmt.Errorf("%w: %w", httpgw.ErrNotDoubtful, err)
 	}
@@ -227,7 +140,7 @@ func (d *settleDoor) Release(ctx context.Context, by httpgw.OperatorAct, claim m
 
 // Resolve notes what was done about a stray. The first note stands.
 func (d *settleDoor) Resolve(_ context.Context, by httpgw.OperatorAct, payment [64]byte, note string) error {
-	err := d.core.ResolveStray(settle.Act(by), payment, note)
+	err := d.Settle.ResolveStray(settle.Act(by), payment, note)
 	switch {
 	case errors.Is(err, store.ErrUnknown):
 		return fmt.Errorf("%w: %w", httpgw.ErrUnknownStray, err)
@@ -263,10 +176,10 @@ func (p *settlement) health() httpgw.ChainHealth {
 // sources are what /metrics asks of settlement.
 func (d *settleDoor) sources() httpgw.SettlementSources {
 	count := func(name, help string, of func(settle.Counts) uint64) httpgw.Counter {
-		return httpgw.Counter{Name: name, Help: help, Value: func() uint64 { return of(d.core.Counts()) }}
+		return httpgw.Counter{Name: name, Help: help, Value: func() uint64 { return of(d.Settle.Counts()) }}
 	}
 	return httpgw.SettlementSources{
-		Chain: d.health, Money: d.Counts, Tokens: d.access.Live,
+		Chain: d.part.health, Money: d.Counts, Tokens: d.part.access.Live,
 		Counters: []httpgw.Counter{
 			count("packages_total", "Packages made.", func(c settle.Counts) uint64 { return c.Built }),
 			count("refused_total", "Submissions and packages that a guard has refused.", func(c settle.Counts) uint64 { return c.Refused }),

@@ -331,7 +331,7 @@ func (s *service) doors() httpgw.Doors {
 		}
 	}
 	if door := s.settleDoor(); door != nil {
-		d.Settlement, d.DvP, d.ChainHealth = door, door, door.health
+		d.Settlement, d.DvP, d.ChainHealth = door, door, s.settlement.health
 	}
 	return d
 }
@@ -350,7 +350,7 @@ func (s *service) settleDoor() *settleDoor {
 	if s.settlement.core == nil {
 		return nil
 	}
-	return &settleDoor{&s.settlement, s.desk}
+	return &settleDoor{s.settlement.core, &s.settlement, s.desk}
 }
 
 func (s *service) close() error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
@@ -47,7 +48,7 @@ const (
 	full     verdictWord = verdictWord(event.ReasonDeskFull)
 )
 
-func wordOf(v *Verdict) verdictWord {
+func wordOf(v *desk.Verdict) verdictWord {
 	if v.Pending > 0 {
 		return pending
 	}
@@ -233,11 +234,11 @@ func (s *stage) audit(t *testing.T, a *attack, sig solana.Signature, c *rfq.Clai
 
 // again asks once more, with every detail, and lets the watch look: the answer and
 // all that is booked stay as they are.
-func (s *stage) again(t *testing.T, a *attack, sig solana.Signature, c *rfq.Claim, first *Verdict) {
+func (s *stage) again(t *testing.T, a *attack, sig solana.Signature, c *rfq.Claim, first *desk.Verdict) {
 	t.Helper()
 	full := request(sig, c)
 	full.Claim, full.Fill, full.Rail = c.ID, c.Terms.Fill, c.Terms.Rail
-	for _, r := range []*Request{request(sig, c), full} {
+	for _, r := range []*desk.PaymentProof{request(sig, c), full} {
 		v, err := s.prover.Verify(t.Context(), r)
 		if err != nil || v.Refused != first.Refused || v.Mismatch != first.Mismatch || v.Pending != first.Pending {
 			if r.Claim == 0 || first.Refused != event.ReasonPaymentUsed {

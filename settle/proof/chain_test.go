@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"testing"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/runtest"
 	"blockdesk/internal/sandbox"
@@ -244,10 +245,10 @@ func (s *stage) bound(c *rfq.Claim, atoms uint64) []call {
 func (s *stage) stray(sig solana.Signature) (store.Stray, bool) { return s.strays.stray(sig) }
 
 // verify asks with what every client sends.
-func (s *stage) verify(sig solana.Signature, c *rfq.Claim) (Verdict, error) {
+func (s *stage) verify(sig solana.Signature, c *rfq.Claim) (desk.Verdict, error) {
 	return s.prover.Verify(s.t.Context(), request(sig, c))
 }
 
-func request(sig solana.Signature, c *rfq.Claim) *Request {
-	return &Request{Signature: sig, Ticket: c.Terms.Ticket, Tranche: c.Terms.Tranche}
+func request(sig solana.Signature, c *rfq.Claim) *desk.PaymentProof {
+	return &desk.PaymentProof{Signature: sig, Ticket: c.Terms.Ticket, Tranche: c.Terms.Tranche}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/ledger"
@@ -254,7 +255,7 @@ func (x *table) state(c *rfq.Claim) rfq.ClaimState {
 }
 
 // wants checks a verdict.
-func (x *table) wants(r *Request, w verdictWord, word payment.Reason) *Verdict {
+func (x *table) wants(r *desk.PaymentProof, w verdictWord, word payment.Reason) *desk.Verdict {
 	x.t.Helper()
 	v, err := x.Verify(x.t.Context(), r)
 	if err != nil || wordOf(&v) != w || v.Mismatch != string(word) {

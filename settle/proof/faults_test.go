@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
@@ -56,7 +57,7 @@ func TestFaults(t *testing.T) {
 			c.control("heal", nil)
 			switch {
 			case step.good && (err != nil || wordOf(&v) != verified), step.pending && (err != nil || wordOf(&v) != pending),
-				!step.good && !step.pending && (rpc.KindOf(err) == 0 || v != (Verdict{})):
+				!step.good && !step.pending && (rpc.KindOf(err) == 0 || v != (desk.Verdict{})):
 				t.Errorf("%+v, %v", v, err)
 			}
 			if _, payments, _, _ := s.machine.Claim(x.ID); step.good != (len(payments) == 1) {

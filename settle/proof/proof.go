@@ -3,11 +3,12 @@ package proof
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
@@ -54,43 +55,14 @@ type Strays interface {
 	SetCursor(account solana.Address, s solana.Signature) error
 }
 
-// Request asks after one payment. What is zero was not given; what was given must
-// agree with the claim that the transaction names.
-type Request struct {
-	Ticket    market.TicketID
-	Tranche   market.TrancheID
-	Signature solana.Signature
-	Claim     market.ClaimID
-	Fill      market.FillUSD
-	Rail      market.Rail
-	// Key is for the command that makes the payment known to the desk.
-	Key rfq.Key
-}
-
 // TermsMismatch is the word for a request that names the right claim and tells
 // something wrong of it. Our choice, beside the words of package payment.
 const TermsMismatch = "terms_mismatch"
 
-// Verdict is what came of a request: the first of these that is set.
-type Verdict struct {
-	// Pending: not all nodes that answer have it as final; ask again after this.
-	Pending time.Duration
-	// Refused says why the payment does not settle its claim; Mismatch has the
-	// word where that is PaymentMismatch: one of payment.Reason, or TermsMismatch.
-	Refused  event.Reason
-	Mismatch string
-	// Claim and Payment are as the desk has them. Both are set where the payment
-	// settles its claim; of a refusal those that there are. Not to be written to.
-	Claim   *rfq.Claim
-	Payment *rfq.Payment
-	// Replayed: Request.Key has brought this back.
-	Replayed bool
-}
-
 // Errors of Verify beside those of the node and of the desk, which are wrapped.
 var (
 	// ErrBusy: as many transactions as are allowed are being looked at.
-	ErrBusy = errors.New("proof: too many payments are being looked at")
+	ErrBusy = fmt.Errorf("proof: too many payments are being looked at: %w", desk.ErrBusy)
 	// ErrAnswer: a node's answer, or the desk's, that nothing can be concluded
 	// from; or answers of nodes that contradict each other.
 	ErrAnswer = errors.New("proof: an answer that proves nothing")
@@ -147,10 +119,10 @@ func New(o Options, node Node, desk Desk, strays Strays) (*Prover, error) {
 // and the same request can be sent again. Errors: [ErrBusy], [ErrAnswer],
 // [ErrWallet], rpc.Error, those of packages ledger and payment, of the desk and
 // of the store, and the context's.
-func (p *Prover) Verify(ctx context.Context, r *Request) (Verdict, error) {
+func (p *Prover) Verify(ctx context.Context, r *desk.PaymentProof) (desk.Verdict, error) {
 	f, err := p.find(ctx, look{r.Signature, r.Key})
 	if err != nil {
-		return Verdict{}, err
+		return desk.Verdict{}, err
 	}
 	return p.judge(r, &f), nil
 }
@@ -178,10 +150,10 @@ func (p *Prover) find(ctx context.Context, l look) (finding, error) {
 
 // judge holds what is known of a signature against what a client says of it. It
 // asks nobody: the same finding and request have the same verdict.
-func (p *Prover) judge(r *Request, f *finding) Verdict {
-	v := Verdict{Claim: f.claim, Payment: f.payment, Replayed: f.replayed}
+func (p *Prover) judge(r *desk.PaymentProof, f *finding) desk.Verdict {
+	v := desk.Verdict{Claim: f.claim, Payment: f.payment, Replayed: f.replayed}
 	if f.claim != nil {
-		v.Refused, v.Mismatch = r.disagrees(f.claim)
+		v.Refused, v.Mismatch = disagrees(r, f.claim)
 	}
 	switch {
 	case v.Refused != event.ReasonNone:
@@ -196,7 +168,7 @@ func (p *Prover) judge(r *Request, f *finding) Verdict {
 // disagrees says what is wrong with a request about a payment that names c. Who
 // does not name the claim, or names another one, asks with the payment of another
 // claim; who names it has told something else wrong.
-func (r *Request) disagrees(c *rfq.Claim) (event.Reason, string) {
+func disagrees(r *desk.PaymentProof, c *rfq.Claim) (event.Reason, string) {
 	t := &c.Terms
 	same := (r.Ticket == 0 || r.Ticket == t.Ticket) && (r.Tranche == 0 || r.Tranche == t.Tranche) &&
 		(r.Fill == 0 || r.Fill == t.Fill) && (r.Rail == 0 || r.Rail == t.Rail)

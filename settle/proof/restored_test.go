@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
@@ -102,7 +103,7 @@ func TestSearchIsBounded(t *testing.T) {
 			n.list = append(n.list, rpc.SignatureInfo{Signature: x.node.lands(x.node.transfer(t, fakeFriend, 1))})
 		}
 		x.Prover.node = n
-		x.wants(&Request{Signature: paid}, unknown, "")
+		x.wants(&desk.PaymentProof{Signature: paid}, unknown, "")
 		if s, ok := x.strays.stray(paid); !ok || s.Reason != want || s.Claim != id || s.Amount != 1_000_000 {
 			t.Errorf("%d more: %+v", more, s)
 		}
@@ -120,14 +121,14 @@ func TestSearchUntold(t *testing.T) {
 	paid := x.node.lands(x.node.transfer(t, fakePayer, 1_000_000, binding.Memo(id)))
 	n := &namedNode{fakeNode: x.node, reference: binding.Reference(id), list: []rpc.SignatureInfo{{Signature: solana.Signature{9}}}}
 	x.Prover.node = n
-	if v, err := x.Verify(t.Context(), &Request{Signature: paid}); !errors.Is(err, ErrAnswer) {
+	if v, err := x.Verify(t.Context(), &desk.PaymentProof{Signature: paid}); !errors.Is(err, ErrAnswer) {
 		t.Errorf("%+v, %v", v, err)
 	}
 	if s, ok := x.strays.stray(paid); ok {
 		t.Errorf("%+v", s)
 	}
 	n.list[0].Failed = true
-	x.wants(&Request{Signature: paid}, unknown, "")
+	x.wants(&desk.PaymentProof{Signature: paid}, unknown, "")
 }
 
 // TestRewind: money that the desk has lost with its journal is behind the cursor.

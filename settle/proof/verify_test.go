@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
@@ -27,23 +28,23 @@ func TestRequest(t *testing.T) {
 	sig := x.node.pays(t, c)
 	for _, row := range []struct {
 		name string
-		r    Request
+		r    desk.PaymentProof
 		want verdictWord
 		word payment.Reason
 	}{
-		{"the signature alone", Request{}, verified, ""},
-		{"order and tranche", Request{Ticket: 1, Tranche: 1}, verified, ""},
-		{"all", Request{Ticket: 1, Tranche: 1, Claim: c.ID, Fill: 1, Rail: market.RailUSDC}, verified, ""},
-		{"another order", Request{Ticket: 2, Tranche: 1}, used, ""},
-		{"another tranche", Request{Ticket: 1, Tranche: 2}, used, ""},
-		{"another claim", Request{Ticket: 1, Tranche: 1, Claim: c.ID + 1}, used, ""},
-		{"another claim, all else right", Request{Ticket: 1, Tranche: 1, Claim: 1, Fill: 1, Rail: market.RailUSDC}, used, ""},
-		{"another fill", Request{Ticket: 1, Tranche: 1, Fill: 2}, used, ""},
-		{"another rail", Request{Ticket: 1, Tranche: 1, Rail: market.RailSOL}, used, ""},
-		{"the claim, another order", Request{Ticket: 2, Tranche: 1, Claim: c.ID}, mismatch, TermsMismatch},
-		{"the claim, another tranche", Request{Ticket: 1, Tranche: 2, Claim: c.ID}, mismatch, TermsMismatch},
-		{"the claim, another fill", Request{Ticket: 1, Tranche: 1, Claim: c.ID, Fill: 2}, mismatch, TermsMismatch},
-		{"the claim, another rail", Request{Ticket: 1, Tranche: 1, Claim: c.ID, Rail: market.RailSOL}, mismatch, TermsMismatch},
+		{"the signature alone", desk.PaymentProof{}, verified, ""},
+		{"order and tranche", desk.PaymentProof{Ticket: 1, Tranche: 1}, verified, ""},
+		{"all", desk.PaymentProof{Ticket: 1, Tranche: 1, Claim: c.ID, Fill: 1, Rail: market.RailUSDC}, verified, ""},
+		{"another order", desk.PaymentProof{Ticket: 2, Tranche: 1}, used, ""},
+		{"another tranche", desk.PaymentProof{Ticket: 1, Tranche: 2}, used, ""},
+		{"another claim", desk.PaymentProof{Ticket: 1, Tranche: 1, Claim: c.ID + 1}, used, ""},
+		{"another claim, all else right", desk.PaymentProof{Ticket: 1, Tranche: 1, Claim: 1, Fill: 1, Rail: market.RailUSDC}, used, ""},
+		{"another fill", desk.PaymentProof{Ticket: 1, Tranche: 1, Fill: 2}, used, ""},
+		{"another rail", desk.PaymentProof{Ticket: 1, Tranche: 1, Rail: market.RailSOL}, used, ""},
+		{"the claim, another order", desk.PaymentProof{Ticket: 2, Tranche: 1, Claim: c.ID}, mismatch, TermsMismatch},
+		{"the claim, another tranche", desk.PaymentProof{Ticket: 1, Tranche: 2, Claim: c.ID}, mismatch, TermsMismatch},
+		{"the claim, another fill", desk.PaymentProof{Ticket: 1, Tranche: 1, Claim: c.ID, Fill: 2}, mismatch, TermsMismatch},
+		{"the claim, another rail", desk.PaymentProof{Ticket: 1, Tranche: 1, Claim: c.ID, Rail: market.RailSOL}, mismatch, TermsMismatch},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			row.r.Signature = sig
@@ -64,7 +65,7 @@ func TestWrongRequestFirst(t *testing.T) {
 	x := newTable(t, nil)
 	c, other := x.take(), x.take()
 	sig := x.node.pays(t, c)
-	x.wants(&Request{Signature: sig, Ticket: 1, Tranche: 1, Claim: other.ID}, used, "")
+	x.wants(&desk.PaymentProof{Signature: sig, Ticket: 1, Tranche: 1, Claim: other.ID}, used, "")
 	if x.state(c) != rfq.ClaimPaid || x.state(other) != rfq.ClaimReserved {
 		t.Errorf("states %d and %d", x.state(c), x.state(other))
 	}
@@ -153,7 +154,7 @@ func TestFailures(t *testing.T) {
 	sig := x.node.pays(t, c)
 	wants := func(name string, want error) {
 		t.Helper()
-		if v, err := x.Verify(t.Context(), request(sig, c)); !errors.Is(err, want) || v != (Verdict{}) {
+		if v, err := x.Verify(t.Context(), request(sig, c)); !errors.Is(err, want) || v != (desk.Verdict{}) {
 			t.Errorf("%s: %+v, %v", name, v, err)
 		}
 		if x.state(c) != rfq.ClaimReserved {
@@ -206,7 +207,7 @@ func TestDeskAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	say := func(o Outcome, err error) (Verdict, error) {
+	say := func(o Outcome, err error) (desk.Verdict, error) {
 		d.answer = func(*rfq.ProvePayment) (Outcome, error) { return o, err }
 		return p.Verify(t.Context(), request(sig, c))
 	}
@@ -390,7 +391,7 @@ func TestBusy(t *testing.T) {
 	var wg sync.WaitGroup
 	ask := func(s solana.Signature) {
 		wg.Go(func() {
-			if v, err := x.Verify(t.Context(), &Request{Signature: s}); err != nil || wordOf(&v) != pending {
+			if v, err := x.Verify(t.Context(), &desk.PaymentProof{Signature: s}); err != nil || wordOf(&v) != pending {
 				t.Errorf("%+v, %v", v, err)
 			}
 		})
@@ -402,13 +403,13 @@ func TestBusy(t *testing.T) {
 		<-looking
 	}
 	ask(solana.Signature{0})
-	if _, err := x.Verify(t.Context(), &Request{Signature: solana.Signature{most}}); !errors.Is(err, ErrBusy) {
+	if _, err := x.Verify(t.Context(), &desk.PaymentProof{Signature: solana.Signature{most}}); !errors.Is(err, ErrBusy) {
 		t.Errorf("%v", err)
 	}
 	close(free)
 	wg.Wait()
 	x.node.wait = nil
-	if _, err := x.Verify(t.Context(), &Request{Signature: solana.Signature{most}}); err != nil {
+	if _, err := x.Verify(t.Context(), &desk.PaymentProof{Signature: solana.Signature{most}}); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 	if len(x.looks.under) != 0 {
