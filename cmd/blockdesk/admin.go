@@ -59,7 +59,7 @@ func (s *service) adminOptions() httpgw.AdminOptions {
 		o.ShutdownTimeout = deposedGrace
 	}
 	if s.mirror.service != nil {
-		o.Ready = append(o.Ready, httpgw.Check{Name: "mirror", Err: s.mirrorReady, Wait: s.cfg.Mirror.wait()})
+		o.Ready = append(o.Ready, httpgw.Check{Name: "mirror", Err: s.mirrorReady, Wait: mirrorWait(&s.cfg.Mirror)})
 		o.Mirror = s.mirrorSources()
 	}
 	if door := s.settleDoor(); door != nil {
@@ -166,13 +166,13 @@ func (s *service) announce(w io.Writer, asJSON bool) error {
 func (s *service) chainLine() string {
 	switch {
 	case s.chain != nil:
-		return s.chain.URL() + ", local; wallets in " + s.cfg.chainDir()
+		return s.chain.URL() + ", local; wallets in " + chainDir(s.cfg)
 	case s.chainNote != "":
 		return "unavailable: " + s.chainNote + "; all but claims works"
-	case !s.cfg.settles():
+	case !s.cfg.Settles():
 		return ""
 	}
-	return strings.Join(s.cfg.chainHosts(), ", ")
+	return strings.Join(s.cfg.ChainHosts(), ", ")
 }
 
 // tryCommands are the first commands for a person, to run as they are printed.

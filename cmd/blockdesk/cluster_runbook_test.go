@@ -23,6 +23,7 @@ import (
 	"blockdesk/bench/server"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
+	"blockdesk/service/config"
 )
 
 const (
@@ -153,7 +154,7 @@ func newGroupOnDuty(t *testing.T) *groupOnDuty {
 		d.must(os.WriteFile(filepath.Join(d.bin, name), []byte(script), 0o755))
 	}
 	d.at = d.machines["a"]
-	d.term = openTerminalIn(t, root, d.places(), "PATH="+d.bin+":"+os.Getenv("PATH"), operatorTokenEnv+"="+dutyToken)
+	d.term = openTerminalIn(t, root, d.places(), "PATH="+d.bin+":"+os.Getenv("PATH"), config.OperatorTokenEnv+"="+dutyToken)
 	return d
 }
 

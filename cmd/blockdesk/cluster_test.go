@@ -22,6 +22,7 @@ import (
 	"blockdesk/internal/runtest"
 	"blockdesk/persist"
 	"blockdesk/persist/quorum"
+	"blockdesk/service/config"
 )
 
 // Rounds of the proof.
@@ -352,7 +353,7 @@ func (p *trial) verify(n *groupNode, to uint64, frame func(index, term uint64, c
 	p.t.Helper()
 	r, err := quorum.Verify(quorum.VerifyOptions{
 		ToolOptions: persist.ToolOptions{
-			Dir: filepath.Join(n.data(), quorumFolder), State: engine.StateOptions{MaxOrders: 1 << 20}, Logger: slog.New(slog.DiscardHandler),
+			Dir: filepath.Join(n.data(), config.QuorumFolder), State: engine.StateOptions{MaxOrders: 1 << 20}, Logger: slog.New(slog.DiscardHandler),
 		},
 		Frame: frame, To: to,
 	})

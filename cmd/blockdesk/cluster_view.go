@@ -16,6 +16,7 @@ import (
 
 	"blockdesk/httpgw"
 	"blockdesk/persist/quorum"
+	"blockdesk/service/config"
 )
 
 const (
@@ -182,7 +183,7 @@ func judge(answers []nodeAnswer) *groupView {
 		row := judgeNode(m, leader, answers)
 		v.Nodes = append(v.Nodes, row)
 		if s := row.Status; s != nil && s.ConfigFingerprint != best.ConfigFingerprint && s.ConfigFingerprint != "" && best.ConfigFingerprint != "" {
-			v.ConfigDiffers[m.ID] = partsApart(best.ConfigParts, s.ConfigParts) // else a program is older than fingerprints
+			v.ConfigDiffers[m.ID] = config.PartsApart(best.ConfigParts, s.ConfigParts) // else a program is older than fingerprints
 		}
 		if m.Voter {
 			v.Voters++

@@ -15,6 +15,7 @@ import (
 	"blockdesk/fixgw"
 	"blockdesk/httpgw"
 	"blockdesk/persist/quorum"
+	"blockdesk/service/config"
 )
 
 // handOver is how long a node that is to stop waits for another one to lead.
@@ -29,7 +30,7 @@ const deposedGrace = 250 * time.Millisecond
 // it runs; the service stands on the node's terms, one after the other, and while
 // another node leads the standby tells clients where that is.
 type clusterNode struct {
-	cfg     *Config
+	cfg     *config.Config
 	machine machine
 	log     *slog.Logger
 	asJSON  bool
@@ -52,7 +53,7 @@ type clusterNode struct {
 
 func (m *clusterNode) serve(ctx context.Context) (err error) {
 	m.started = time.Now()
-	options, err := m.cfg.quorumOptions(m.log)
+	options, err := m.cfg.QuorumOptions(m.log)
 	if err != nil {
 		return err
 	}
@@ -71,10 +72,10 @@ func (m *clusterNode) serve(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.lent.close(), m.node.Close()) }()
-	if m.operators, err = m.cfg.plainOperators(); err != nil {
+	if m.operators, err = plainOperators(m.cfg); err != nil {
 		return err
 	}
-	if m.participants, err = m.cfg.participants(); err != nil {
+	if m.participants, err = loadParticipants(m.cfg); err != nil {
 		return err
 	}
 	m.config = newConfigWatch(m.cfg, m.participants, m.log)
@@ -82,7 +83,7 @@ func (m *clusterNode) serve(ctx context.Context) (err error) {
 		return err
 	}
 	what := "node " + m.cfg.Cluster.ID + " of a group, for the others at " + m.node.Addr()
-	if err := m.cfg.announceLent(m.out, m.asJSON, what, "while it leads"); err != nil {
+	if err := announceLent(m.cfg, m.out, m.asJSON, what, "while it leads"); err != nil {
 		return err
 	}
 	// The node outlives the service, which needs it for its last words.
@@ -121,7 +122,7 @@ func (m *clusterNode) turns(ctx context.Context) error {
 }
 
 func (m *clusterNode) turn(ctx context.Context) (err error) {
-	if m.early, err = m.cfg.earlySessions(&m.spares, m.participants, m.log); err != nil {
+	if m.early, err = earlySessions(m.cfg, &m.spares, m.participants, m.log); err != nil {
 		return err
 	}
 	defer m.early.Close()
@@ -150,7 +151,7 @@ func (m *clusterNode) leader() httpgw.Leader {
 	if id == m.cfg.Cluster.ID {
 		return httpgw.Leader{}
 	}
-	return m.cfg.leader(id)
+	return leaderOf(m.cfg, id)
 }
 
 // standbyAdmin is the admin address of a node that does not lead.

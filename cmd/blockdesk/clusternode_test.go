@@ -18,6 +18,7 @@ import (
 	"blockdesk/fixgw"
 	"blockdesk/httpgw"
 	"blockdesk/internal/await"
+	"blockdesk/service/config"
 )
 
 // A node that is asked to read its participants anew lives on, whether it leads or
@@ -103,7 +104,7 @@ func slowClients(t *testing.T, g server.Group) *server.Server {
 // A participants file that has gone bad fails a start, and does not end a node that
 // comes to lead: those of before stay in force.
 func TestParticipantsOfBefore(t *testing.T) {
-	cfg := defaultConfig()
+	cfg := config.Default()
 	cfg.FIX.ParticipantsFile = filepath.Join(t.TempDir(), "none.yaml")
 	if err := (&service{cfg: &cfg, log: slog.New(slog.DiscardHandler)}).resolve(); err == nil {
 		t.Fatal("a start without participants")
@@ -120,7 +121,7 @@ func TestParticipantsOfBefore(t *testing.T) {
 	cfg.Listen.FIX = "127.0.0.1:9878"
 	var spares fixgw.Spares
 	defer spares.Close()
-	early, err := cfg.earlySessions(&spares, before, s.log)
+	early, err := earlySessions(&cfg, &spares, before, s.log)
 	if err != nil {
 		t.Fatalf("a node that goes back to standby: %v", err)
 	}

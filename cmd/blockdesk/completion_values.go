@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"blockdesk/market"
+	"blockdesk/service/config"
 )
 
 // completeWithin bounds what a completion asks a running service: a person waits at
@@ -64,7 +65,7 @@ func files(endings ...string) completion {
 // there takes something that nobody can offer, such as a text or a number.
 func (s *settings) flagValues() map[string]completion {
 	return map[string]completion{
-		"config": files("yaml", "yml"), "data": {nil, folders}, "set": {s.completeSettings, noSpace}, "role": words(roleAll, roleNode, roleFollower),
+		"config": files("yaml", "yml"), "data": {nil, folders}, "set": {s.completeSettings, noSpace}, "role": words(config.RoleAll, config.RoleNode, config.RoleFollower),
 		"pair": {s.completePairs, noFiles}, "rail": words(railNames()...), "rails": {completeRails, noSpace},
 		"kind":    words(moneyStuck, moneyDoubtful, moneyRefunds, moneyStrays),
 		"comp-id": {s.completeSessions, noFiles}, "to": {s.completeSessions, noFiles},
@@ -130,10 +131,10 @@ func (s *settings) completeValues(cmd *cobra.Command) {
 
 // configured is the configuration for a completion: where it cannot be read, the
 // defaults.
-func (s *settings) configured() Config {
+func (s *settings) configured() config.Config {
 	cfg, err := s.load()
 	if err != nil {
-		return defaultConfig()
+		return config.Default()
 	}
 	return cfg
 }
@@ -170,21 +171,20 @@ func completeRails(_ *cobra.Command, typed string) (out []string) {
 // completeSettings completes KEY=VALUE: keys, and behind = the words that a key
 // takes.
 func (s *settings) completeSettings(_ *cobra.Command, typed string) (out []string) {
-	cfg := defaultConfig()
-	leaves := map[string]reflect.Value{}
-	collectLeaves(reflect.ValueOf(&cfg).Elem(), "", leaves)
+	cfg := config.Default()
+	leaves := cfg.Leaves()
 	name, _, value := strings.Cut(typed, "=")
-	for i := range configKeys {
-		k := &configKeys[i]
-		leaf, ok := leaves[k.key]
+	for i := range config.Keys {
+		k := &config.Keys[i]
+		leaf, ok := leaves[k.Path]
 		switch {
-		case !ok || value && k.key != name:
+		case !ok || value && k.Path != name:
 		case !value:
-			out = append(out, cobra.CompletionWithDesc(k.key+"=", k.about))
+			out = append(out, cobra.CompletionWithDesc(k.Path+"=", k.About))
 		case leaf.Kind() == reflect.Bool:
 			out = append(out, name+"=true", name+"=false")
 		default:
-			for _, word := range k.words {
+			for _, word := range k.Words {
 				out = append(out, name+"="+word)
 			}
 		}
@@ -193,8 +193,8 @@ func (s *settings) completeSettings(_ *cobra.Command, typed string) (out []strin
 }
 
 func (s *settings) completeKeys(*cobra.Command, string) (out []string) {
-	for i := range configKeys {
-		out = append(out, cobra.CompletionWithDesc(configKeys[i].key, configKeys[i].about))
+	for i := range config.Keys {
+		out = append(out, cobra.CompletionWithDesc(config.Keys[i].Path, config.Keys[i].About))
 	}
 	return out
 }

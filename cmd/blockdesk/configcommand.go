@@ -10,6 +10,9 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"blockdesk/internal/suggest"
+	"blockdesk/service/config"
 )
 
 // configCommand shows and checks the configuration. It starts nothing.
@@ -38,18 +41,17 @@ func configCommand(s *settings) *cobra.Command {
 }
 
 // sourced is load with where each value is from.
-func (s *settings) sourced(demo bool) (Config, configSources, error) {
-	sources := configSources{}
-	cfg, err := s.loadNoting(sources)
+func (s *settings) sourced(demo bool) (config.Config, config.Sources, error) {
+	cfg, sources, err := s.loadAll()
 	if err != nil {
 		return cfg, nil, err
 	}
 	if cfg.Demo || demo {
 		before := cfg
-		before.RFQ.Pairs = append([]PairConfig{}, cfg.RFQ.Pairs...) // fillDemo changes them in place
+		before.RFQ.Pairs = append([]config.Pair{}, cfg.RFQ.Pairs...) // fillDemo changes them in place
 		cfg.Demo = true
-		cfg.fillDemo()
-		sources.addDemo(&before, &cfg)
+		fillDemo(&cfg)
+		sources.AddDemo(&before, &cfg)
 	}
 	return cfg, sources, nil
 }
@@ -63,13 +65,13 @@ type settingLine struct {
 }
 
 // settingsOf lists the values; changed leaves defaults out.
-func settingsOf(cfg *Config, sources configSources, changed bool) (out []settingLine) {
+func settingsOf(cfg *config.Config, sources config.Sources, changed bool) (out []settingLine) {
 	secret := map[string]bool{}
-	for i := range configKeys {
-		secret[configKeys[i].key] = configKeys[i].secret
+	for i := range config.Keys {
+		secret[config.Keys[i].Path] = config.Keys[i].Secret
 	}
-	cfg.each(func(path, key string, v reflect.Value) {
-		l := settingLine{Key: path, Value: v.Interface(), Source: sources.of(path), text: valueText(v)}
+	cfg.Each(func(path, key string, v reflect.Value) {
+		l := settingLine{Key: path, Value: v.Interface(), Source: sources.Of(path), text: config.ValueText(v)}
 		if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct {
 			if v.Len() > 0 {
 				return // its values come by themselves
@@ -80,7 +82,7 @@ func settingsOf(cfg *Config, sources configSources, changed bool) (out []setting
 			l.text = hidden(l.text)
 			l.Value = l.text
 		}
-		if !changed || l.Source != fromDefault {
+		if !changed || l.Source != config.FromDefault {
 			out = append(out, l)
 		}
 	})
@@ -91,7 +93,7 @@ func settingsOf(cfg *Config, sources configSources, changed bool) (out []setting
 // metrics name a node.
 func hidden(text string) string {
 	var hosts []string
-	for _, part := range splitList(text) {
+	for _, part := range config.SplitList(text) {
 		u, err := url.Parse(part)
 		if err != nil || u.Host == "" {
 			return "(hidden)"
@@ -131,7 +133,7 @@ func configCheckCommand(s *settings) *cobra.Command {
 				return err
 			}
 			cfg.Demo = cfg.Demo || demo
-			cfg.fillDemo()
+			fillDemo(&cfg)
 			return s.checked(cmd.OutOrStdout(), &cfg)
 		},
 	}
@@ -140,14 +142,14 @@ func configCheckCommand(s *settings) *cobra.Command {
 }
 
 // checked tells whether a service would start with a configuration.
-func (s *settings) checked(w io.Writer, cfg *Config) error {
-	if err := cfg.checkSettlement(); err != nil {
+func (s *settings) checked(w io.Writer, cfg *config.Config) error {
+	if err := cfg.CheckSettlement(); err != nil {
 		return configError{err}
 	}
-	if _, err := cfg.participants(); err != nil {
+	if _, err := loadParticipants(cfg); err != nil {
 		return configError{err}
 	}
-	if _, err := cfg.FIX.tls(); err != nil {
+	if _, err := cfg.FIX.ServerTLS(); err != nil {
 		return configError{err}
 	}
 	if s.json {
@@ -178,10 +180,10 @@ func configKeysCommand(s *settings) *cobra.Command {
 			lines := keyLines(prefix)
 			if len(lines) == 0 {
 				var names []string
-				for i := range configKeys {
-					names = append(names, configKeys[i].key)
+				for i := range config.Keys {
+					names = append(names, config.Keys[i].Path)
 				}
-				return usagef("no key begins with %q%s", prefix, didYouMean(prefix, names))
+				return usagef("no key begins with %q%s", prefix, suggest.Suffix(prefix, names))
 			}
 			return showKeys(cmd.OutOrStdout(), lines, s.json)
 		},
@@ -189,19 +191,18 @@ func configKeysCommand(s *settings) *cobra.Command {
 }
 
 func keyLines(prefix string) (lines []keyLine) {
-	cfg := defaultConfig()
+	cfg := config.Default()
 	defaults := map[string]string{}
-	cfg.each(func(path, _ string, v reflect.Value) { defaults[path] = valueText(v) })
-	leaves := map[string]reflect.Value{}
-	collectLeaves(reflect.ValueOf(&cfg).Elem(), "", leaves)
-	for i := range configKeys {
-		k := &configKeys[i]
-		if !strings.HasPrefix(k.key, prefix) {
+	cfg.Each(func(path, _ string, v reflect.Value) { defaults[path] = config.ValueText(v) })
+	leaves := cfg.Leaves()
+	for i := range config.Keys {
+		k := &config.Keys[i]
+		if !strings.HasPrefix(k.Path, prefix) {
 			continue
 		}
-		l := keyLine{Key: k.key, Default: defaults[k.key], Unit: k.unit, Range: k.span(), About: k.about}
-		if _, leaf := leaves[k.key]; leaf {
-			l.Environment = variableOf(k.key)
+		l := keyLine{Key: k.Path, Default: defaults[k.Path], Unit: k.Unit, Range: k.Range(), About: k.About}
+		if _, leaf := leaves[k.Path]; leaf {
+			l.Environment = config.Variable(k.Path)
 		}
 		lines = append(lines, l)
 	}
@@ -220,9 +221,9 @@ func showKeys(w io.Writer, lines []keyLine, asJSON bool) error {
 	return t.Flush()
 }
 
-// loadNoting is load that notes in sources where values are from.
-func (s *settings) loadNoting(sources configSources) (Config, error) {
-	cfg, err := readConfig(s.config, os.Environ(), s.sets, sources)
+// loadAll returns the configuration of all groups, and the source of each value.
+func (s *settings) loadAll() (config.Config, config.Sources, error) {
+	cfg, sources, err := config.Load(s.config, os.Environ(), s.sets)
 	if err == nil && s.data != "" {
 		cfg.DataDir = s.data
 		sources["data_dir"] = "--data"
@@ -230,5 +231,5 @@ func (s *settings) loadNoting(sources configSources) (Config, error) {
 	if err != nil && !isUsage(err) {
 		err = configError{err}
 	}
-	return cfg, err
+	return cfg, sources, err
 }

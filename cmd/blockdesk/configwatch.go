@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"blockdesk/fixgw"
+	"blockdesk/service/config"
 )
 
 // configEvery is the time between two looks at how the other nodes are configured.
@@ -20,22 +21,22 @@ const configEvery = 2 * time.Second
 // one, so that it is known before one of them comes to lead and brings the group's
 // state to its own configuration. It asks them what `cluster status` asks.
 type configWatch struct {
-	cfg   *Config
+	cfg   *config.Config
 	log   *slog.Logger
 	seeds []string // admin addresses of peers
 
 	tried fileState // of the participants file that was read last; zero: none was
 
 	mu  sync.Mutex
-	own fingerprint
+	own config.Fingerprint
 	// apart has the parts in which a node differs, by its ID. One that does not answer
 	// stays as it was: it will be so when it is back. It is replaced, never changed.
 	apart map[string][]string
 }
 
 // newConfigWatch begins with the participants that are in force.
-func newConfigWatch(cfg *Config, participants []fixgw.Participant, log *slog.Logger) *configWatch {
-	w := &configWatch{cfg: cfg, log: log, own: cfg.fingerprint(participants), apart: map[string][]string{}}
+func newConfigWatch(cfg *config.Config, participants []fixgw.Participant, log *slog.Logger) *configWatch {
+	w := &configWatch{cfg: cfg, log: log, own: config.FingerprintOf(cfg, participants), apart: map[string][]string{}}
 	for i := range cfg.Peers {
 		if p := &cfg.Peers[i]; p.Admin != "" {
 			w.seeds = append(w.seeds, strings.TrimRight(p.Admin, "/"))
@@ -71,7 +72,7 @@ func (w *configWatch) look(ctx context.Context) {
 		case n.Status == nil:
 			parts = before[n.ID]
 		case n.Status.ConfigFingerprint != "": // else its program is older
-			parts = partsApart(own.parts, n.Status.ConfigParts)
+			parts = config.PartsApart(own.Parts, n.Status.ConfigParts)
 		}
 		if len(parts) > 0 {
 			apart[n.ID] = parts
@@ -93,23 +94,23 @@ func (w *configWatch) look(ctx context.Context) {
 // readParticipants brings the fingerprint up to the participants file where that has
 // changed. One that is refused changes nothing: the list of before is in force.
 func (w *configWatch) readParticipants() {
-	now := w.cfg.FIX.participantsState()
+	now := participantsFileState(&w.cfg.FIX)
 	if now == w.tried {
 		return
 	}
 	w.tried = now
-	list, err := w.cfg.participants()
+	list, err := loadParticipants(w.cfg)
 	if err != nil {
 		return // who leads says so
 	}
-	own := w.cfg.fingerprint(list)
+	own := config.FingerprintOf(w.cfg, list)
 	w.mu.Lock()
 	w.own = own
 	w.mu.Unlock()
 }
 
 // fingerprint is this node's. Any goroutine.
-func (w *configWatch) fingerprint() fingerprint {
+func (w *configWatch) fingerprint() config.Fingerprint {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.own

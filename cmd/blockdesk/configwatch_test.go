@@ -11,13 +11,17 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"blockdesk/bench/server"
+	"blockdesk/engine/book"
+	"blockdesk/fixgw"
 	"blockdesk/httpgw"
 	"blockdesk/internal/await"
+	"blockdesk/service/config"
 )
 
 // TestConfigWatch: a node tells which others are configured differently, says so once
@@ -25,7 +29,7 @@ import (
 // none that has left.
 func TestConfigWatch(t *testing.T) {
 	t.Parallel()
-	said := map[string]fingerprint{}
+	said := map[string]config.Fingerprint{}
 	left, silent := "", ""
 	urls := map[string]string{}
 	for _, id := range []string{"a", "b", "c", "old"} {
@@ -34,7 +38,7 @@ func TestConfigWatch(t *testing.T) {
 				w.WriteHeader(http.StatusServiceUnavailable)
 				return
 			}
-			status := httpgw.ClusterStatus{OK: true, ID: id, ConfigFingerprint: said[id].whole, ConfigParts: said[id].parts}
+			status := httpgw.ClusterStatus{OK: true, ID: id, ConfigFingerprint: said[id].Whole, ConfigParts: said[id].Parts}
 			for member, url := range urls {
 				if member != left {
 					status.Members = append(status.Members, httpgw.ClusterMember{ID: member, AdminURL: url})
@@ -47,14 +51,14 @@ func TestConfigWatch(t *testing.T) {
 		t.Cleanup(s.Close)
 		urls[id] = s.URL
 	}
-	cfg := filledConfig()
+	cfg := config.Default()
 	cfg.Cluster.ID = "a"
-	cfg.Peers = []PeerConfig{{ID: "a", Admin: urls["a"] + "/"}, {ID: "b", Admin: urls["b"]}} // the others are named by these
+	cfg.Peers = []config.Peer{{ID: "a", Admin: urls["a"] + "/"}, {ID: "b", Admin: urls["b"]}} // the others are named by these
 	var log bytes.Buffer
 	w := newConfigWatch(&cfg, nil, slog.New(slog.NewTextHandler(&log, nil)))
 	other := cfg
 	other.Risk.BandBps++
-	alike, differs := w.fingerprint(), other.fingerprint(nil)
+	alike, differs := w.fingerprint(), config.FingerprintOf[any](&other, nil)
 	said["a"], said["b"], said["c"] = alike, differs, alike
 	for i, step := range []struct {
 		change func()
@@ -87,7 +91,7 @@ func TestConfigWatchReadsParticipants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := cfg.participants()
+	list, err := loadParticipants(&cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +114,7 @@ func TestConfigWatchReadsParticipants(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.readParticipants()
-		if apart := len(partsApart(was.parts, w.fingerprint().parts)) > 0; apart != c.apart {
+		if apart := len(config.PartsApart(was.Parts, w.fingerprint().Parts)) > 0; apart != c.apart {
 			t.Errorf("differs: %t, with\n%s", apart, c.text)
 		}
 	}
@@ -197,5 +201,48 @@ func TestRollingConfiguration(t *testing.T) {
 	tells("0")
 	if text := status(); strings.Contains(text, "configured differently") {
 		t.Errorf("a status of nodes that are alike:\n%s", text)
+	}
+}
+
+// TestFingerprintOfParticipants: whatever is changed of one is told, and how the file
+// is written, and where it is, is not.
+func TestFingerprintOfParticipants(t *testing.T) {
+	t.Parallel()
+	parse := func(text string) []fixgw.Participant {
+		t.Helper()
+		list, err := fixgw.ParseParticipants([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	hash, err := testHash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := config.Default()
+	one := fmt.Sprintf("participants:\n  - {name: A, number: 1, comp_ids: [A], password_hash: %q}\n", hash)
+	was := config.FingerprintOf(&cfg, parse(one))
+	if got := config.FingerprintOf(&cfg, parse("# a word\n"+strings.Replace(one, "number: 1", "stp: cancel_newest, number: 1", 1))); got.Whole != was.Whole {
+		t.Error("the same participants, written otherwise, are told apart")
+	}
+	for _, change := range []func(p *fixgw.Participant){
+		func(p *fixgw.Participant) { p.Name = "B" },
+		func(p *fixgw.Participant) { p.Number = 2 },
+		func(p *fixgw.Participant) { p.CompIDs = []string{"A", "A2"} },
+		func(p *fixgw.Participant) { p.PasswordHash += "x" },
+		func(p *fixgw.Participant) { p.Ed25519 = "key" },
+		func(p *fixgw.Participant) { p.Wallet = "wallet" },
+		func(p *fixgw.Participant) { p.STP = book.STPCancelBoth },
+		func(p *fixgw.Participant) { p.Limits = []fixgw.Limit{{Symbol: "*", BandBps: 1}} },
+	} {
+		list := parse(one)
+		change(&list[0])
+		if apart := config.PartsApart(was.Parts, config.FingerprintOf(&cfg, list).Parts); !slices.Equal(apart, []string{config.ParticipantsPart}) {
+			t.Errorf("%+v: %v", list[0], apart)
+		}
+	}
+	if apart := config.PartsApart(was.Parts, config.FingerprintOf[any](&cfg, nil).Parts); !slices.Equal(apart, []string{config.ParticipantsPart}) {
+		t.Errorf("without participants: %v", apart)
 	}
 }

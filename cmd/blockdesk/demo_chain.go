@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"blockdesk/internal/sandbox"
+	"blockdesk/service/config"
 )
 
 const (
@@ -26,10 +27,10 @@ const (
 	demoWallets    = 3
 )
 
-func (c *Config) chainDir() string { return filepath.Join(c.DataDir, chainFolder) }
+func chainDir(c *config.Config) string { return filepath.Join(c.DataDir, chainFolder) }
 
 // sandboxOptions are the local chain's, kept in dir.
-func (c *Config) sandboxOptions(dir string) sandbox.Options {
+func sandboxOptions(c *config.Config, dir string) sandbox.Options {
 	where := c.Chain.SandboxDir
 	if where == "" {
 		where = findSandbox()
@@ -62,8 +63,8 @@ func (s *service) startDemoChain(ctx context.Context) error {
 	if !s.cfg.Demo || !s.cfg.RFQ.Enabled || s.cfg.Chain.RPCURLs != "" {
 		return nil
 	}
-	dir := s.cfg.chainDir()
-	o := s.cfg.sandboxOptions(dir)
+	dir := chainDir(s.cfg)
+	o := sandboxOptions(s.cfg, dir)
 	o.Stderr = chainLog{s.log}
 	node, err := startSandbox(ctx, o)
 	if errors.Is(err, context.Canceled) {

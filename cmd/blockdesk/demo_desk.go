@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+
+	"blockdesk/service/config"
 )
 
 const (
@@ -23,7 +25,7 @@ var demoPrices = map[string]string{"SLUSD/USDC": "0.999", "92C/SLUSD": "0.34965"
 
 // fillDemo gives a demo what its configuration leaves open, so that quotes work
 // at once, and claims where its chain runs. It replaces nothing but placeholders.
-func (c *Config) fillDemo() {
+func fillDemo(c *config.Config) {
 	if !c.Demo {
 		return
 	}
@@ -36,9 +38,9 @@ func (c *Config) fillDemo() {
 	fill(&c.RFQ.PayTo.SOL, demoAddress(demoTill))
 	fill(&c.RFQ.SOLPriceUSD, demoSOLPrice)
 	if c.Settle.SignerSocket == "" {
-		fill(&c.Settle.KeyFile, demoKeyFile(c.chainDir(), demoDesk))
+		fill(&c.Settle.KeyFile, demoKeyFile(chainDir(c), demoDesk))
 	}
-	if c.RFQ.USDCMint == placeholderUSDC {
+	if c.RFQ.USDCMint == config.PlaceholderUSDC {
 		c.RFQ.USDCMint = demoAddress(demoMintUSDC)
 	}
 	for i := range c.RFQ.Pairs {
@@ -77,7 +79,7 @@ func ptr[T any](v T) *T { return &v }
 // runDemoDesk is the demo's operator: it posts tickets where there are none, and
 // says the prices now and then, by the same requests over the admin address as
 // any operator.
-func runDemoDesk(ctx context.Context, admin, token string, pairs []pairSetup, logger *slog.Logger) error {
+func runDemoDesk(ctx context.Context, admin, token string, pairs []config.PairSetup, logger *slog.Logger) error {
 	c := &operatorClient{admin: admin, token: token, from: "the demo", http: &http.Client{Timeout: operatorTimeout}}
 	defer c.http.CloseIdleConnections()
 	tick := time.NewTicker(demoPriceEvery)
@@ -118,14 +120,14 @@ func (c *operatorClient) demoPrice(ctx context.Context) error {
 }
 
 // demoPost posts the tickets.
-func (c *operatorClient) demoPost(ctx context.Context, pairs []pairSetup) error {
+func (c *operatorClient) demoPost(ctx context.Context, pairs []config.PairSetup) error {
 	var have ticketsAnswer
 	if err := c.get(ctx, "/desk/tickets", &have); err != nil || len(have.Tickets) > 0 {
 		return err
 	}
 	sold := map[string]bool{}
 	for i := range pairs {
-		sold[pairs[i].symbol] = true
+		sold[pairs[i].Symbol] = true
 	}
 	for i := range demoTickets {
 		t := demoTickets[i].ticketPost

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 
 	"github.com/mr-tron/base58"
+
+	"blockdesk/service/config"
 )
 
 // The demo's keys are made of their names, so that its mints and its desk have
@@ -46,7 +48,7 @@ func demoAddress(name string) string { return base58.Encode(demoKey(name)[ed2551
 
 // demoPairMints are the mints of what the demo sells, by the placeholder that a
 // configuration has in their place.
-var demoPairMints = map[string]string{placeholderSLUSD: demoMintSLUSD, placeholder92C: demoMint92C}
+var demoPairMints = map[string]string{config.PlaceholderSLUSD: demoMintSLUSD, config.Placeholder92C: demoMint92C}
 
 // demoKeyNames are all of them, with so many wallets.
 func demoKeyNames(wallets int) []string {

@@ -20,6 +20,7 @@ import (
 
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
+	"blockdesk/service/config"
 )
 
 // deployFile returns a file of docs/deploy.
@@ -398,7 +399,7 @@ func TestDeployCompose(t *testing.T) {
 	for name, value := range file.Services["blockdesk"].Environment {
 		environ = append(environ, name+"="+value)
 	}
-	if _, err := loadConfig(filepath.Join(dir, "..", "mirror-only.yaml"), environ, nil); err != nil || len(environ) != 5 {
+	if _, _, err := config.Load(filepath.Join(dir, "..", "mirror-only.yaml"), environ, nil); err != nil || len(environ) != 5 {
 		t.Errorf("%q: %v", environ, err)
 	}
 	if _, err := fs.Stat(os.DirFS(dir), "Dockerfile"); err != nil {

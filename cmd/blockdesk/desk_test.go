@@ -20,6 +20,7 @@ import (
 	"blockdesk/bench/server"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
+	"blockdesk/service/config"
 )
 
 // deskConfig is a desk that sells the first pair at 0.999 and has enough of it.
@@ -116,7 +117,7 @@ func TestDeskOverACrash(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &posted); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
-	if k := posted.Ticket; k.OrderID != "T1" || k.PostedBy != localOperator || len(k.Tranches) != 2 || k.Priority != 7 || k.State != "open" {
+	if k := posted.Ticket; k.OrderID != "T1" || k.PostedBy != config.LocalOperator || len(k.Tranches) != 2 || k.Priority != 7 || k.State != "open" {
 		t.Fatalf("posted: %+v", k)
 	}
 	url := s.Addresses.Base + "/api/v1/rfq/quote"
@@ -307,7 +308,7 @@ func checkAudit(t *testing.T, s *server.Server) {
 		t.Errorf("%d lines of JSON, %d of the table", len(lines), strings.Count(audit, "\n")-1)
 	}
 	var last auditEntry
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Who != localOperator || last.Command != "withdraw ticket" {
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Who != config.LocalOperator || last.Command != "withdraw ticket" {
 		t.Errorf("%v: %s", err, lines[len(lines)-1])
 	}
 }
@@ -466,7 +467,7 @@ func TestAmendByNamedOperators(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(s.DataDir(), operatorTokenFile)); err == nil {
 		t.Error("a token of the local operator is there")
 	}
-	cliRefused(t, s, []string{"no operator's token", operatorTokenEnv}, "ticket", "list")
+	cliRefused(t, s, []string{"no operator's token", config.OperatorTokenEnv}, "ticket", "list")
 	cli(t, s, "ticket", "post", "--pair", testSymbol, "--label", "A", "--tranches", "1000,2500", "--operator-token", annas)
 	out := cli(t, s, "ticket", "amend", "T1", "--operator-token", berts, "--json",
 		"--priority", "3", "--price", "0.98", "--expires", "2100-01-02T03:04:05Z", "--tranche", "T1-2=5000", "--add-tranche", "250")
@@ -487,7 +488,7 @@ func TestAmendByNamedOperators(t *testing.T) {
 	if !strings.Contains(out, "pair's") || !strings.Contains(out, "never") || strings.Count(out, " 3 ") != 3 {
 		t.Fatalf("what is not named did not stay, or what is named did:\n%s", out)
 	}
-	locked, err := run(t, "", []string{operatorTokenEnv + "=" + berts}, "lock", "--rail", "SOL", "--reason", "x", "--data", s.DataDir())
+	locked, err := run(t, "", []string{config.OperatorTokenEnv + "=" + berts}, "lock", "--rail", "SOL", "--reason", "x", "--data", s.DataDir())
 	if err != nil || !strings.Contains(locked, "by bert") {
 		t.Fatalf("%v: %s", err, locked)
 	}

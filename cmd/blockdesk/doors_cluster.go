@@ -21,7 +21,7 @@ func (d clusterDoor) Status() httpgw.ClusterStatus {
 		Role: roleWord(s.Role), Serves: m.service.Load() != nil, Failed: s.Failed != nil,
 		Term: s.Term, LogIndex: s.LastIndex, CommittedIndex: s.Committed, AppliedIndex: s.Applied,
 		ContactMS: max(-1, s.Contact.Milliseconds()), DiskFreePercent: health.FreePercent, DiskLow: health.DiskLow,
-		ConfigFingerprint: config.whole, ConfigParts: config.parts, ConfigDiffers: m.config.differing(),
+		ConfigFingerprint: config.Whole, ConfigParts: config.Parts, ConfigDiffers: m.config.differing(),
 		Members: []httpgw.ClusterMember{},
 	}
 	if s.Leader.ID != "" {
@@ -49,7 +49,7 @@ func roleWord(r quorum.Role) string {
 // member adds to a member what the configuration says of it.
 func (m *clusterNode) member(of quorum.Member) httpgw.ClusterMember {
 	out := httpgw.ClusterMember{ID: of.ID, Address: of.Address, Voter: of.Voter}
-	if p := m.cfg.peer(of.ID); p != nil {
+	if p := m.cfg.Peer(of.ID); p != nil {
 		out.AdminURL = p.Admin
 	}
 	return out

@@ -16,13 +16,12 @@ import (
 	"blockdesk/httpgw"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
+	"blockdesk/service/config"
 )
 
 const (
 	// factsCycle is how long facts stand (description, 1.4).
 	factsCycle = 10 * time.Second
-	// settlementToken is what claims are settled in first (description, 2.5).
-	settlementToken = "USDC"
 )
 
 // factsBook makes the facts that the catalog's documents are made of, when the
@@ -53,7 +52,7 @@ func newFactsBook(s *service) *factsBook {
 			Market: c.HTTP.MarketDataPerMinute, MarketBurst: c.HTTP.MarketDataBurst,
 			Partner: c.HTTP.PartnerPerMinute, PartnerBurst: c.HTTP.PartnerBurst,
 		},
-		Build: catalog.Build{Version: version, SourceCommit: sourceCommit()}, ProgramID: c.programID(),
+		Build: catalog.Build{Version: version, SourceCommit: sourceCommit()}, ProgramID: programID(c),
 	}
 	b.service.Build.ExecutableHash = s.program.hash
 	return b
@@ -123,7 +122,7 @@ func (b *factsBook) make(at catalog.Time) *catalog.Facts {
 	f := &catalog.Facts{
 		At: at, Service: b.service,
 		URLs:   catalog.URLs{Base: urls.Base, API: urls.API, WS: urls.WS, Mirror: urls.Mirror, Native: urls.Native},
-		Tokens: b.s.cfg.factsTokens(), Chain: b.chain(),
+		Tokens: factsTokens(b.s.cfg), Chain: b.chain(),
 	}
 	var desk *rfq.View
 	if b.s.cfg.RFQ.Enabled {
@@ -139,7 +138,7 @@ func (b *factsBook) make(at catalog.Time) *catalog.Facts {
 
 // factsTokens are the tokens of all instruments and USDC, each once. A token that
 // another one is priced in is a quote token, USDC apart.
-func (c *Config) factsTokens() []catalog.Token {
+func factsTokens(c *config.Config) []catalog.Token {
 	var all []catalog.Token
 	at := map[string]int{}
 	add := func(symbol string, role catalog.Role, decimals int) *catalog.Token {
@@ -159,13 +158,13 @@ func (c *Config) factsTokens() []catalog.Token {
 		add(base, catalog.RoleBase, c.Instruments[i].QtyDecimals)
 		add(quote, catalog.RoleQuote, c.Instruments[i].PriceDecimals)
 	}
-	usdc := add(settlementToken, catalog.RoleSettlement, market.RailUSDC.Decimals())
-	usdc.Role, usdc.Decimals, usdc.Mint = catalog.RoleSettlement, uint8(market.RailUSDC.Decimals()), realMint(c.RFQ.USDCMint)
+	usdc := add(config.SettlementToken, catalog.RoleSettlement, market.RailUSDC.Decimals())
+	usdc.Role, usdc.Decimals, usdc.Mint = catalog.RoleSettlement, uint8(market.RailUSDC.Decimals()), config.RealMint(c.RFQ.USDCMint)
 	for i := range c.RFQ.Pairs {
 		p := &c.RFQ.Pairs[i]
 		base, _, _ := strings.Cut(p.Symbol, "/")
 		t := add(base, catalog.RoleBase, p.BaseDecimals)
-		t.Mint, t.Decimals = realMint(p.BaseMint), uint8(p.BaseDecimals)
+		t.Mint, t.Decimals = config.RealMint(p.BaseMint), uint8(p.BaseDecimals)
 	}
 	for i := range c.Mirror.Pairs {
 		p := &c.Mirror.Pairs[i]
@@ -174,20 +173,12 @@ func (c *Config) factsTokens() []catalog.Token {
 		tellMint(&all[at[quote]], p.QuoteMint, p.QuoteDecimals)
 	}
 	for i := range c.Tokens {
-		c.Tokens[i].describe(&all[at[c.Tokens[i].Symbol]])
+		describeToken(&c.Tokens[i], &all[at[c.Tokens[i].Symbol]])
 	}
 	return all
 }
 
-// realMint leaves placeholders out: no chain has them.
-func realMint(text string) string {
-	if strings.HasPrefix(text, placeholderPrefix) {
-		return ""
-	}
-	return text
-}
-
-func (c *TokenConfig) describe(t *catalog.Token) {
+func describeToken(c *config.Token, t *catalog.Token) {
 	if c.Name != "" {
 		t.Name = c.Name
 	}

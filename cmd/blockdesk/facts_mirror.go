@@ -9,12 +9,13 @@ import (
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 	"blockdesk/mirror"
+	"blockdesk/service/config"
 )
 
 // mirrorFacts tells what the chain says, as of one moment. The zero value tells
 // that nothing is read from a chain.
 type mirrorFacts struct {
-	pairs  []MirrorPairConfig
+	pairs  []config.MirrorPair
 	state  *mirror.State // nil: nothing is read
 	trades tradeFinder   // nil: there is none
 }
@@ -37,7 +38,7 @@ func (s *service) mirrorFacts() *mirrorFacts {
 // mirroredPair is what is known of one mirrored instrument. Both pointers are nil
 // where nothing is read of it.
 type mirroredPair struct {
-	config *MirrorPairConfig
+	config *config.MirrorPair
 	state  *mirror.PairState
 }
 

@@ -13,6 +13,7 @@ import (
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 	"blockdesk/mirror"
+	"blockdesk/service/config"
 )
 
 // sceneWindow has three swaps of so many atoms of the quote token; the price went
@@ -250,7 +251,7 @@ func TestMirroredTokens(t *testing.T) {
 		t.Errorf("the tokens are\n%swant\n%s", got, want)
 	}
 	// The other pair reads the same reserve one slot later.
-	s.cfg.Mirror.Pairs[0].Observed = []ObservedConfig{
+	s.cfg.Mirror.Pairs[0].Observed = []config.Observed{
 		{Address: solana.Text(sceneReserve), Role: "guarantee_reserve", Label: "again"}, {Address: solana.Text(sceneReserve), Role: "desk_inventory"},
 	}
 	k := s.second()
@@ -270,23 +271,23 @@ func TestMirroredTokens(t *testing.T) {
 // TestMirroredMints: a token that is one mint here and another there is refused
 // with its key.
 func TestMirroredMints(t *testing.T) {
-	for want, change := range map[string]func(c *Config){
-		"mirror.pairs[1].base_mint":  func(c *Config) { c.Mirror.Pairs[1].BaseMint = c.Mirror.Pairs[0].BaseMint },
-		"mirror.pairs[1].base_mint ": func(c *Config) { c.Mirror.Pairs[1].BaseDecimals++ },
-		"mirror.pairs[1].quote_mint": func(c *Config) { c.RFQ.USDCMint = c.Mirror.Pairs[0].BaseMint },
-		"mirror.pairs[0].base_mint": func(c *Config) {
-			c.RFQ.Pairs = []PairConfig{defaultPairs()[1]}
+	for want, change := range map[string]func(c *config.Config){
+		"mirror.pairs[1].base_mint":  func(c *config.Config) { c.Mirror.Pairs[1].BaseMint = c.Mirror.Pairs[0].BaseMint },
+		"mirror.pairs[1].base_mint ": func(c *config.Config) { c.Mirror.Pairs[1].BaseDecimals++ },
+		"mirror.pairs[1].quote_mint": func(c *config.Config) { c.RFQ.USDCMint = c.Mirror.Pairs[0].BaseMint },
+		"mirror.pairs[0].base_mint": func(c *config.Config) {
+			c.RFQ.Pairs = []config.Pair{config.DefaultPairs()[1]}
 			p := &c.RFQ.Pairs[0]
 			p.BaseMint, p.BaseDecimals, p.PriceSource, p.Via = c.Mirror.Pairs[0].BaseMint, 8, "operator", ""
 		},
-		"mirror.pairs[0].quote_mint": func(c *Config) {
-			c.RFQ.Pairs = []PairConfig{defaultPairs()[0]}
+		"mirror.pairs[0].quote_mint": func(c *config.Config) {
+			c.RFQ.Pairs = []config.Pair{config.DefaultPairs()[0]}
 			c.RFQ.Pairs[0].BaseMint, c.RFQ.Pairs[0].PriceSource = c.Mirror.Pairs[0].BaseMint, "operator"
 		},
 	} {
 		s := newChainScene(t)
 		change(&s.cfg)
-		if err := s.cfg.validate(); err == nil || !strings.HasPrefix(err.Error(), strings.TrimSpace(want)+": ") {
+		if err := s.cfg.Validate(); err == nil || !strings.HasPrefix(err.Error(), strings.TrimSpace(want)+": ") {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

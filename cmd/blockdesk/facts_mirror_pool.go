@@ -5,6 +5,7 @@ import (
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 	"blockdesk/mirror"
+	"blockdesk/service/config"
 )
 
 // tradersFrom says how traders are counted (activity_totals).
@@ -47,7 +48,7 @@ func (k *mirroredPair) pool(quote market.USDPrice) *catalog.Pool {
 	}
 	c := &k.config.Pool
 	p := &catalog.Pool{
-		Address: c.Address, Program: k.config.poolProgram(), Layout: c.Layout, LPMint: c.LPMint,
+		Address: c.Address, Program: poolProgram(k.config), Layout: c.Layout, LPMint: c.LPMint,
 		BaseMint: k.config.BaseMint, QuoteMint: k.config.QuoteMint, BaseVault: c.BaseVault, QuoteVault: c.QuoteVault,
 		BaseDecimals: uint8(k.config.BaseDecimals), QuoteDecimals: uint8(k.config.QuoteDecimals),
 	}
@@ -58,15 +59,15 @@ func (k *mirroredPair) pool(quote market.USDPrice) *catalog.Pool {
 	p.BaseVault, p.QuoteVault = solana.Text(s.BaseVault), solana.Text(s.QuoteVault)
 	p.BaseAtoms, p.QuoteAtoms = s.BaseBalance, s.QuoteBalance
 	p.Slot, p.At, p.Spot = s.At.Slot, blockTime(s.At.Unix), k.spot(quote)
-	if c.Layout == layoutCPMM { // any other pool's fees are not told apart
+	if c.Layout == config.LayoutCPMM { // any other pool's fees are not told apart
 		p.BaseFees, p.QuoteFees = &s.BaseFees, &s.QuoteFees
 	}
 	return p
 }
 
 // poolProgram is the program that owns the pool; empty where that is not known.
-func (c *MirrorPairConfig) poolProgram() string {
-	l, err := c.Pool.listing()
+func poolProgram(c *config.MirrorPair) string {
+	l, err := c.Pool.Listing()
 	if err != nil || l.Program == (solana.Address{}) {
 		return ""
 	}
@@ -74,8 +75,8 @@ func (c *MirrorPairConfig) poolProgram() string {
 }
 
 // bookProgram is the program that the book is of; empty where there is none.
-func (c *MirrorPairConfig) bookProgram() string {
-	l, err := c.Book.listing()
+func bookProgram(c *config.MirrorPair) string {
+	l, err := c.Book.Listing()
 	if err != nil || l.Layout == 0 {
 		return ""
 	}
@@ -84,17 +85,17 @@ func (c *MirrorPairConfig) bookProgram() string {
 
 // programID is the program of the first mirrored pair's pool, or else of its book.
 // The canonical pair comes before all others.
-func (c *Config) programID() string {
+func programID(c *config.Config) string {
 	for i := range c.Instruments {
 		for j := range c.Mirror.Pairs {
 			p := &c.Mirror.Pairs[j]
 			if p.Symbol != c.Instruments[i].Symbol {
 				continue
 			}
-			if program := p.poolProgram(); program != "" {
+			if program := poolProgram(p); program != "" {
 				return program
 			}
-			if program := p.bookProgram(); program != "" {
+			if program := bookProgram(p); program != "" {
 				return program
 			}
 		}

@@ -18,13 +18,14 @@ import (
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/mirror"
+	"blockdesk/service/config"
 )
 
 // chainScene is a market of two mirrored pairs, SLUSD/USDC and 92C/SLUSD, that a
 // test puts together: nothing of it is read from anywhere.
 type chainScene struct {
 	*factsScene
-	cfg   Config
+	cfg   config.Config
 	state *mirror.State
 }
 
@@ -45,34 +46,34 @@ var sceneSecond = factsNow/int64(time.Second) - 2
 
 func newChainScene(t *testing.T) *chainScene {
 	t.Helper()
-	cfg := defaultConfig()
+	cfg := config.Default()
 	cfg.RFQ.Enabled, cfg.RFQ.Pairs, cfg.Mirror.RPCURLs = false, nil, "https://one.example,https://two.example"
 	for i := range cfg.Instruments {
 		cfg.Instruments[i].BookSource = "mirrored"
 	}
 	text := func(a solana.Address) string { return solana.Text(a) }
-	cfg.Mirror.Pairs = []MirrorPairConfig{
+	cfg.Mirror.Pairs = []config.MirrorPair{
 		{
 			Symbol: "92C/SLUSD", BaseMint: text(scene92C), BaseDecimals: 9, QuoteMint: text(sceneSLUSD), QuoteDecimals: 6,
-			Pool: MirrorPoolConfig{
-				Layout: layoutVaultPair, Address: text(scenePair), BaseVault: text(factsAddress(21)), QuoteVault: text(factsAddress(22)),
+			Pool: config.MirrorPool{
+				Layout: config.LayoutVaultPair, Address: text(scenePair), BaseVault: text(factsAddress(21)), QuoteVault: text(factsAddress(22)),
 			},
 		},
 		{
 			Symbol: "SLUSD/USDC", BaseMint: text(sceneSLUSD), BaseDecimals: 6, QuoteMint: text(sceneUSDC), QuoteDecimals: 6,
-			Book: MirrorBookConfig{Layout: "manifest", Market: text(factsAddress(9))},
-			Pool: MirrorPoolConfig{Layout: layoutCPMM, Address: text(scenePool), LPMint: text(factsAddress(13))},
-			Observed: []ObservedConfig{
+			Book: config.MirrorBook{Layout: "manifest", Market: text(factsAddress(9))},
+			Pool: config.MirrorPool{Layout: config.LayoutCPMM, Address: text(scenePool), LPMint: text(factsAddress(13))},
+			Observed: []config.Observed{
 				{Address: text(sceneReserve), Role: "guarantee_reserve", Label: "the reserve"},
 				{Address: text(sceneFees), Role: "fee_vault_quote", Label: "fees"},
 				{Address: text(factsAddress(32)), Role: "desk_inventory"},
 			},
 		},
 	}
-	if err := cfg.validate(); err != nil {
+	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	instruments, err := cfg.instruments()
+	instruments, err := cfg.MarketInstruments()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,8 +128,8 @@ func (s *chainScene) second() *mirror.PairState { return &s.state.Pairs[0] }
 // facts are what documents are made of.
 func (s *chainScene) facts(desk *rfq.View) *catalog.Facts {
 	f := &catalog.Facts{
-		At: catalog.Time(s.at), Service: catalog.Service{FeeBps: 500, Network: "solana-mainnet-beta", ProgramID: s.cfg.programID()},
-		Tokens: s.cfg.factsTokens(), Chain: catalog.Chain{Selection: "none"},
+		At: catalog.Time(s.at), Service: catalog.Service{FeeBps: 500, Network: "solana-mainnet-beta", ProgramID: programID(&s.cfg)},
+		Tokens: factsTokens(&s.cfg), Chain: catalog.Chain{Selection: "none"},
 	}
 	m := &pairFacts{instruments: s.instruments, views: s, history: s, chain: &s.chain, desk: desk, at: s.at}
 	m.tell(f)

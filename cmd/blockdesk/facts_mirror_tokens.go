@@ -8,11 +8,12 @@ import (
 	"blockdesk/catalog"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
+	"blockdesk/service/config"
 )
 
 // observedAccount is an account that the configuration names, as it was read.
 type observedAccount struct {
-	config *ObservedConfig
+	config *config.Observed
 	role   catalog.AccountRole
 	mint   string
 	amount market.Amount
@@ -38,8 +39,8 @@ func (k *mirroredPair) observed() (accounts []observedAccount, right bool) {
 		}
 		delete(told, c.Address) // one that is named twice counts once
 		h := &k.state.Observed[at]
-		a := observedAccount{c, c.role(), solana.Text(h.Mint), h.Amount}
-		if !k.config.holds(a.role, a.mint) {
+		a := observedAccount{c, accountRole(c), solana.Text(h.Mint), h.Amount}
+		if !mayHold(k.config, a.role, a.mint) {
 			right = false
 			continue
 		}
@@ -48,8 +49,8 @@ func (k *mirroredPair) observed() (accounts []observedAccount, right bool) {
 	return accounts, right
 }
 
-// holds reports whether an account of a role may hold tokens of a mint.
-func (c *MirrorPairConfig) holds(role catalog.AccountRole, mint string) bool {
+// mayHold reports whether an account of a role may hold tokens of a mint.
+func mayHold(c *config.MirrorPair, role catalog.AccountRole, mint string) bool {
 	switch role {
 	case catalog.FeeVaultBase:
 		return mint == c.BaseMint
@@ -125,7 +126,7 @@ func (k *mirroredPair) accounts(mint string) (all []catalog.Account) {
 		}
 		account := catalog.Account{Address: a.config.Address, Amount: a.amount, Role: a.role, Label: a.config.Label, Slot: slot}
 		if a.role == catalog.FeeVaultBase || a.role == catalog.FeeVaultQuote {
-			account.Pool, account.PoolLabel = k.config.Pool.Address, k.config.poolLabel()
+			account.Pool, account.PoolLabel = k.config.Pool.Address, poolLabel(k.config)
 		}
 		all = append(all, account)
 	}
@@ -138,13 +139,13 @@ func (k *mirroredPair) accounts(mint string) (all []catalog.Account) {
 		vault, amount = p.QuoteVault, p.QuoteBalance
 	}
 	return append(all, catalog.Account{
-		Address: solana.Text(vault), Amount: amount, Role: catalog.PoolVault, Label: "vault of " + k.config.poolLabel(),
-		Pool: k.config.Pool.Address, PoolLabel: k.config.poolLabel(), Slot: slot,
+		Address: solana.Text(vault), Amount: amount, Role: catalog.PoolVault, Label: "vault of " + poolLabel(k.config),
+		Pool: k.config.Pool.Address, PoolLabel: poolLabel(k.config), Slot: slot,
 	})
 }
 
 // poolLabel names the pair's pool; empty where it has none.
-func (c *MirrorPairConfig) poolLabel() string {
+func poolLabel(c *config.MirrorPair) string {
 	if c.Pool.Layout == "" {
 		return ""
 	}

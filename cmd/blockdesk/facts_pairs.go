@@ -10,6 +10,7 @@ import (
 	"blockdesk/httpgw"
 	"blockdesk/market"
 	"blockdesk/mirror"
+	"blockdesk/service/config"
 )
 
 // pairFacts tells the pairs of one cycle.
@@ -232,7 +233,7 @@ func (m *pairFacts) anchor(in *market.Instrument) market.USDPrice {
 // dollars is the price of an asset: a dollar for USDC, else that of the first
 // pair that sells it and has a price; 0 = none.
 func (m *pairFacts) dollars(symbol string) market.USDPrice {
-	if symbol == settlementToken {
+	if symbol == config.SettlementToken {
 		return oneDollar
 	}
 	for i := range m.all {

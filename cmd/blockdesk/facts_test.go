@@ -10,6 +10,7 @@ import (
 	"blockdesk/engine/rfq"
 	"blockdesk/feed/archive"
 	"blockdesk/market"
+	"blockdesk/service/config"
 )
 
 // factsScene is a market that a test puts together: 92C/SLUSD comes first, so
@@ -45,9 +46,9 @@ var factsNow = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC).UnixNano()
 
 func newFactsScene(t *testing.T) *factsScene {
 	t.Helper()
-	cfg := defaultConfig()
+	cfg := config.Default()
 	cfg.Instruments[0], cfg.Instruments[1] = cfg.Instruments[1], cfg.Instruments[0]
-	instruments, err := cfg.instruments()
+	instruments, err := cfg.MarketInstruments()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,14 +229,14 @@ func TestChange(t *testing.T) {
 // TestFactsTokens: each token once, with its role; placeholders are no mints, and
 // what the configuration says of a token is told.
 func TestFactsTokens(t *testing.T) {
-	cfg := defaultConfig()
-	cfg.Tokens = []TokenConfig{{Symbol: "92C", Name: "Ninety-two", OnchainSymbol: "92c", LogoURI: "https://desk.example/l.svg", CoinMarketCapID: 5}}
+	cfg := config.Default()
+	cfg.Tokens = []config.Token{{Symbol: "92C", Name: "Ninety-two", OnchainSymbol: "92c", LogoURI: "https://desk.example/l.svg", CoinMarketCapID: 5}}
 	cfg.RFQ.Pairs[0].BaseMint = "SLUSDmint1111111111111111111111111111111111"
-	if err := cfg.validate(); err != nil {
+	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	all := ""
-	for _, token := range cfg.factsTokens() {
+	for _, token := range factsTokens(&cfg) {
 		all += strings.Join([]string{token.Symbol, token.Name, token.OnchainSymbol, token.Role.String(), token.Mint, token.LogoURI}, ",") + " "
 	}
 	const want = "SLUSD,SLUSD,,quote,SLUSDmint1111111111111111111111111111111111, USDC,USDC,,settlement,, " +
@@ -248,27 +249,27 @@ func TestFactsTokens(t *testing.T) {
 // TestTokenSettings: what is wrong is refused with its key.
 func TestTokenSettings(t *testing.T) {
 	for _, c := range []struct {
-		tokens []TokenConfig
+		tokens []config.Token
 		key    string
 	}{
-		{[]TokenConfig{{Symbol: "NONE"}}, "tokens[0].symbol"},
-		{[]TokenConfig{{Symbol: "SLUSD"}, {Symbol: "SLUSD"}}, "tokens[1].symbol"},
-		{[]TokenConfig{{Symbol: "USDC", LogoURI: "logo.svg"}}, "tokens[0].logo_uri"},
-		{[]TokenConfig{{Symbol: "USDC", ImageIPFSURI: "ipfs://" + strings.Repeat("x", maxTokenURI-6)}}, "tokens[0].image_ipfs_uri"},
-		{[]TokenConfig{{Symbol: "USDC", Name: strings.Repeat("x", maxTokenName+1)}}, "tokens[0]"},
-		{[]TokenConfig{{Symbol: "USDC", CoinMarketCapID: -1}}, "tokens[0].coinmarketcap_id"},
+		{[]config.Token{{Symbol: "NONE"}}, "tokens[0].symbol"},
+		{[]config.Token{{Symbol: "SLUSD"}, {Symbol: "SLUSD"}}, "tokens[1].symbol"},
+		{[]config.Token{{Symbol: "USDC", LogoURI: "logo.svg"}}, "tokens[0].logo_uri"},
+		{[]config.Token{{Symbol: "USDC", ImageIPFSURI: "ipfs://" + strings.Repeat("x", config.MaxTokenURI-6)}}, "tokens[0].image_ipfs_uri"},
+		{[]config.Token{{Symbol: "USDC", Name: strings.Repeat("x", config.MaxTokenName+1)}}, "tokens[0]"},
+		{[]config.Token{{Symbol: "USDC", CoinMarketCapID: -1}}, "tokens[0].coinmarketcap_id"},
 	} {
-		cfg := defaultConfig()
+		cfg := config.Default()
 		cfg.Tokens = c.tokens
-		if err := cfg.validate(); err == nil || !strings.HasPrefix(err.Error(), c.key) {
+		if err := cfg.Validate(); err == nil || !strings.HasPrefix(err.Error(), c.key) {
 			t.Errorf("%+v: %v, want %s", c.tokens, err, c.key)
 		}
 	}
-	cfg := defaultConfig()
-	cfg.Tokens = []TokenConfig{{
-		Symbol: "USDC", Name: strings.Repeat("x", maxTokenName), ImageIPFSURI: "ipfs://" + strings.Repeat("x", maxTokenURI-7),
+	cfg := config.Default()
+	cfg.Tokens = []config.Token{{
+		Symbol: "USDC", Name: strings.Repeat("x", config.MaxTokenName), ImageIPFSURI: "ipfs://" + strings.Repeat("x", config.MaxTokenURI-7),
 	}}
-	if err := cfg.validate(); err != nil {
+	if err := cfg.Validate(); err != nil {
 		t.Error(err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"blockdesk/persist"
+	"blockdesk/service/config"
 	"blockdesk/settle/cosign"
 )
 
@@ -55,7 +56,9 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-func isUsage(err error) bool { return errors.As(err, new(usageError)) }
+func isUsage(err error) bool {
+	return errors.As(err, new(usageError)) || errors.As(err, new(config.FlagError))
+}
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 

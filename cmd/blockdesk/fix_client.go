@@ -22,10 +22,8 @@ import (
 
 	"blockdesk/fixgw/fixclient"
 	"blockdesk/internal/sandbox"
+	"blockdesk/service/config"
 )
-
-// fixPasswordEnv holds the password of `fix client`.
-const fixPasswordEnv = "BLOCKDESK_FIX_PASSWORD"
 
 // fixClientFlags say who logs on, where, and how it is shown.
 type fixClientFlags struct {
@@ -45,9 +43,9 @@ func fixClientCommand(s *settings) *cobra.Command {
 		Long: "Log on to a FIX 4.4 gateway and send what is typed: `help` lists the commands. Where standard\n" +
 			"input is no terminal, each of its lines is a command, and the next one waits for the answer to\n" +
 			"the one before.\n\n" +
-			"The password comes from --password-file, from " + fixPasswordEnv + ", or is asked for. Sequence\n" +
+			"The password comes from --password-file, from " + config.FIXPasswordEnv + ", or is asked for. Sequence\n" +
 			"numbers are kept in a file, so that a later start goes on with the session.",
-		Example: "  " + fixPasswordEnv + "=demo blockdesk fix client --comp-id GUEST\n" +
+		Example: "  " + config.FIXPasswordEnv + "=demo blockdesk fix client --comp-id GUEST\n" +
 			"  printf 'buy SLUSD/USDC 5 at 1.01 ioc\\n' | blockdesk fix client --comp-id GUEST --strict",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			interactive := term.IsTerminal(int(os.Stdin.Fd()))
@@ -95,7 +93,7 @@ func (f *fixClientFlags) options(s *settings, interactive bool, prompt io.Writer
 	if f.compID == "" {
 		return o, usagef("--comp-id is needed")
 	}
-	if err := between("--heartbeat", f.heartBt, 10, 60); err != nil {
+	if err := config.Between("--heartbeat", f.heartBt, 10, 60); err != nil {
 		return o, usageError{err}
 	}
 	if f.wait <= 0 || f.wait > time.Hour {
@@ -152,11 +150,11 @@ func (f *fixClientFlags) password(interactive bool, prompt io.Writer) (string, e
 		}
 		return strings.TrimRight(line, "\r\n"), nil
 	}
-	if password, ok := os.LookupEnv(fixPasswordEnv); ok {
+	if password, ok := os.LookupEnv(config.FIXPasswordEnv); ok {
 		return password, nil
 	}
 	if !interactive {
-		return "", usagef("no password: name --password-file or --key, or set %s", fixPasswordEnv)
+		return "", usagef("no password: name --password-file or --key, or set %s", config.FIXPasswordEnv)
 	}
 	fmt.Fprint(prompt, "Password: ")
 	password, err := term.ReadPassword(int(os.Stdin.Fd()))

@@ -23,6 +23,7 @@ import (
 	"blockdesk/fixgw/fixterm"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
+	"blockdesk/service/config"
 )
 
 // script runs `blockdesk fix client` with these lines on standard input, as the
@@ -39,7 +40,7 @@ func script(t *testing.T, address, state, lines string, args ...string) (string,
 		"fix", "client", "--address", address, "--comp-id", traderA, "--sequence-file", filepath.Join(state, "aa.seq"),
 	}, args...)...)
 	cmd.Dir = state
-	cmd.Env = append(os.Environ(), fixPasswordEnv+"="+testPassword)
+	cmd.Env = append(os.Environ(), config.FIXPasswordEnv+"="+testPassword)
 	cmd.Stdin = strings.NewReader(lines)
 	out, err := cmd.CombinedOutput()
 	return string(out), errors.Join(err, ctx.Err())
@@ -169,7 +170,7 @@ func TestFIXClientReconnects(t *testing.T) {
 	cmd := exec.Command(exe, "fix", "client", "--address", s.Addresses.FIX, "--comp-id", traderA,
 		"--sequence-file", filepath.Join(t.TempDir(), "aa.seq"), "--no-cancel-on-disconnect", "--wait", "4m")
 	cmd.Dir = t.TempDir()
-	cmd.Env = append(os.Environ(), fixPasswordEnv+"="+testPassword)
+	cmd.Env = append(os.Environ(), config.FIXPasswordEnv+"="+testPassword)
 	out, in := &lockedBuffer{}, must(cmd.StdinPipe())
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"blockdesk/fixgw"
 	"blockdesk/sdk"
+	"blockdesk/service/config"
 )
 
 const (
@@ -71,8 +72,8 @@ func fixLogCommand(s *settings) *cobra.Command {
 	return cmd
 }
 
-// messageLog opens the message log, nil where none is wanted.
-func (c *FIXConfig) messageLog(logger *slog.Logger) (*fixgw.MessageLog, error) {
+// openMessageLog opens the message log, nil where none is wanted.
+func openMessageLog(c *config.FIX, logger *slog.Logger) (*fixgw.MessageLog, error) {
 	if c.MessageLogDir == "" {
 		return nil, nil
 	}

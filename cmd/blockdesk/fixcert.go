@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"blockdesk/service/config"
 )
 
 // Files of a folder of test certificates.
@@ -60,10 +62,10 @@ func fixCertCommand(s *settings) *cobra.Command {
 		Example: "  blockdesk fix cert certs\n" +
 			"  blockdesk serve --set fix.tls_cert_file=certs/server.pem --set fix.tls_key_file=certs/server.key",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := between("--days", days, 1, maxCertDays); err != nil {
+			if err := config.Between("--days", days, 1, maxCertDays); err != nil {
 				return usageError{err}
 			}
-			if err := between("--host", len(hosts), 1, maxCertHosts); err != nil {
+			if err := config.Between("--host", len(hosts), 1, maxCertHosts); err != nil {
 				return usageError{err}
 			}
 			files, err := makeCerts(hosts, time.Now(), time.Duration(days)*24*time.Hour)

@@ -13,6 +13,7 @@ import (
 
 	"blockdesk/fixgw/fixclient"
 	"blockdesk/internal/runtest"
+	"blockdesk/service/config"
 )
 
 // The certificates of one command carry a session; without the client's there
@@ -105,23 +106,23 @@ func TestFIXTLSConfiguration(t *testing.T) {
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
 	for name, c := range map[string]struct {
-		config FIXConfig
+		config config.FIX
 		want   string
 	}{
-		"none":               {FIXConfig{}, ""},
-		"both":               {FIXConfig{TLSCertFile: at(certServer), TLSKeyFile: at(keyServer)}, ""},
-		"and clients'":       {FIXConfig{TLSCertFile: at(certServer), TLSKeyFile: at(keyServer), TLSClientCAFile: at(certAuthority)}, ""},
-		"no key":             {FIXConfig{TLSCertFile: at(certServer)}, "set both or none"},
-		"no certificate":     {FIXConfig{TLSKeyFile: at(keyServer)}, "set both or none"},
-		"clients' alone":     {FIXConfig{TLSClientCAFile: at(certAuthority)}, "needs fix.tls_cert_file"},
-		"another's key":      {FIXConfig{TLSCertFile: at(certServer), TLSKeyFile: at(keyClient)}, "fix.tls_cert_file, fix.tls_key_file"},
-		"no such file":       {FIXConfig{TLSCertFile: at("x"), TLSKeyFile: at(keyServer)}, "no such file"},
-		"authority is a key": {FIXConfig{TLSCertFile: at(certServer), TLSKeyFile: at(keyServer), TLSClientCAFile: at(keyServer)}, "holds no certificate"},
-		"no authority":       {FIXConfig{TLSCertFile: at(certServer), TLSKeyFile: at(keyServer), TLSClientCAFile: at("x")}, "fix.tls_client_ca_file"},
+		"none":               {config.FIX{}, ""},
+		"both":               {config.FIX{TLSCertFile: at(certServer), TLSKeyFile: at(keyServer)}, ""},
+		"and clients'":       {config.FIX{TLSCertFile: at(certServer), TLSKeyFile: at(keyServer), TLSClientCAFile: at(certAuthority)}, ""},
+		"no key":             {config.FIX{TLSCertFile: at(certServer)}, "set both or none"},
+		"no certificate":     {config.FIX{TLSKeyFile: at(keyServer)}, "set both or none"},
+		"clients' alone":     {config.FIX{TLSClientCAFile: at(certAuthority)}, "needs fix.tls_cert_file"},
+		"another's key":      {config.FIX{TLSCertFile: at(certServer), TLSKeyFile: at(keyClient)}, "fix.tls_cert_file, fix.tls_key_file"},
+		"no such file":       {config.FIX{TLSCertFile: at("x"), TLSKeyFile: at(keyServer)}, "no such file"},
+		"authority is a key": {config.FIX{TLSCertFile: at(certServer), TLSKeyFile: at(keyServer), TLSClientCAFile: at(keyServer)}, "holds no certificate"},
+		"no authority":       {config.FIX{TLSCertFile: at(certServer), TLSKeyFile: at(keyServer), TLSClientCAFile: at("x")}, "fix.tls_client_ca_file"},
 	} {
-		err := c.config.checkTLS()
+		err := c.config.CheckTLS()
 		if err == nil {
-			_, err = c.config.tls()
+			_, err = c.config.ServerTLS()
 		}
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v", name, err)

@@ -19,6 +19,7 @@ import (
 	"blockdesk/httpgw"
 	"blockdesk/persist"
 	"blockdesk/persist/fanout"
+	"blockdesk/service/config"
 )
 
 // followerNode is a process that only reads: it follows a leader's durable frames
@@ -27,7 +28,7 @@ import (
 // key, speaks to no chain and keeps nothing that it could not fetch again, but the
 // numbers of its FIX sessions.
 type followerNode struct {
-	cfg    *Config
+	cfg    *config.Config
 	log    *slog.Logger
 	asJSON bool
 	out    io.Writer
@@ -46,7 +47,7 @@ const viewsFolder = "views"
 
 // serve follows and serves until ctx ends.
 func (f *followerNode) serve(ctx context.Context) (err error) {
-	options, err := f.cfg.fanoutOptions(f.log)
+	options, err := f.cfg.FanoutOptions(f.log)
 	if err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func (f *followerNode) serve(ctx context.Context) (err error) {
 	if err := f.lent.bindAll(&f.cfg.Listen); err != nil {
 		return err
 	}
-	if err := f.cfg.announceLent(f.out, f.asJSON, "a follower", "reads only, once it has joined"); err != nil {
+	if err := announceLent(f.cfg, f.out, f.asJSON, "a follower", "reads only, once it has joined"); err != nil {
 		return err
 	}
 	storeCtx, stopStore := context.WithCancel(context.WithoutCancel(ctx))
@@ -213,13 +214,13 @@ func (s *service) openFollowing(replica *engine.Replica) error {
 // newFeed makes the feed of a service on the market data at its engine's first
 // event.
 func (s *service) newFeed(data feed.Book) (*feed.Feed, error) {
-	proxies, err := s.cfg.trustedProxies()
+	proxies, err := s.cfg.ProxyPrefixes()
 	if err != nil {
 		return nil, err
 	}
 	return feed.New(feed.Options{
 		MaxConnections: s.cfg.Feed.MaxConnections, MaxPerIP: s.cfg.Feed.ConnectionsPerIP,
-		Tickets: s.tickets(), ClientIP: httpgw.ClientIP(proxies, ""), Elsewhere: s.cfg.elsewhere(), Logger: s.log,
+		Tickets: s.tickets(), ClientIP: httpgw.ClientIP(proxies, ""), Elsewhere: s.cfg.OtherPlaces(), Logger: s.log,
 	}, s.instruments, data, s.eng.Epoch())
 }
 

@@ -16,15 +16,16 @@ import (
 	"blockdesk/engine"
 	"blockdesk/internal/await"
 	"blockdesk/market"
+	"blockdesk/service/config"
 )
 
 // defined are instruments in the order of their ids.
 func defined(t *testing.T, symbols ...string) (list []market.Instrument) {
 	t.Helper()
 	for i, symbol := range symbols {
-		in, err := (&InstrumentConfig{
+		in, err := (&config.Instrument{
 			Symbol: symbol, PriceDecimals: 2, Tick: "0.01", Lot: "1", MinQty: "1", MaxQty: "100", MaxPrice: "10", BookSource: "matched",
-		}).instrument(market.InstrumentID(i))
+		}).ToMarket(market.InstrumentID(i))
 		if err != nil {
 			t.Fatal(err)
 		}

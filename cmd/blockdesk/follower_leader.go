@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"blockdesk/httpgw"
+	"blockdesk/service/config"
 )
 
 const (
@@ -21,13 +22,13 @@ const (
 // leaderWatch finds out which of the peers leads, for who only reads: a node that
 // does not lead sends clients to the one that does.
 type leaderWatch struct {
-	peers []PeerConfig
+	peers []config.Peer
 	log   *slog.Logger
 	known atomic.Pointer[httpgw.Leader]
 	http  http.Client
 }
 
-func newLeaderWatch(peers []PeerConfig, log *slog.Logger) *leaderWatch {
+func newLeaderWatch(peers []config.Peer, log *slog.Logger) *leaderWatch {
 	w := &leaderWatch{peers: peers, log: log}
 	w.http = http.Client{
 		Timeout:       leaderTimeout,
@@ -77,7 +78,7 @@ func (w *leaderWatch) look(ctx context.Context) {
 }
 
 // ask asks a peer who leads; nil where it does not say.
-func (w *leaderWatch) ask(ctx context.Context, p *PeerConfig) *PeerConfig {
+func (w *leaderWatch) ask(ctx context.Context, p *config.Peer) *config.Peer {
 	if p.Base == "" {
 		return nil
 	}
@@ -107,7 +108,7 @@ func (w *leaderWatch) ask(ctx context.Context, p *PeerConfig) *PeerConfig {
 	return nil
 }
 
-func (w *leaderWatch) found(p *PeerConfig) {
+func (w *leaderWatch) found(p *config.Peer) {
 	l := httpgw.Leader{ID: p.ID, Base: p.Base, API: p.API, WS: p.WS, FIX: p.FIX}
 	if w.leader() != l {
 		w.log.Info("the leader", "id", l.ID)

@@ -396,3 +396,22 @@ func checkFollowerStream(t *testing.T, r *readers) {
 		}
 	}
 }
+
+// A node without readers has neither the WebSocket nor the event stream; the rest
+// is as ever.
+func TestNodeLeavesTheFeedToFollowers(t *testing.T) {
+	t.Parallel()
+	d := startDemo(t, "--role", "node")
+	for path, want := range map[string]int{
+		"/api/v1/market/depth?symbol=SLUSD/USDC": 200, "/api/v1/market/stream?symbol=SLUSD/USDC": 404, "/ws/rfq": 404,
+	} {
+		resp, err := http.Get(d.at.Base + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s answers %d, not %d", path, resp.StatusCode, want)
+		}
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"blockdesk/internal/suggest"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
@@ -271,7 +273,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	return fmt.Errorf("unknown command %q for %q%s", name, cmd.CommandPath(), didYouMean(name, names))
+	return fmt.Errorf("unknown command %q for %q%s", name, cmd.CommandPath(), suggest.Suffix(name, names))
 }
 
 // unknownFlag adds to cobra's error about a flag what may have been meant.
@@ -284,41 +286,5 @@ func unknownFlag(cmd *cobra.Command, err error) error {
 	collect := func(f *pflag.Flag) { names = append(names, f.Name) }
 	cmd.Flags().VisitAll(collect)
 	cmd.InheritedFlags().VisitAll(collect)
-	return fmt.Errorf("%w%s", err, didYouMean(unknown.GetSpecifiedName(), names))
-}
-
-// didYouMean ends an error about a name that there is not; empty where no other is
-// near.
-func didYouMean(name string, known []string) string {
-	best, at := "", max(2, len(name)/3)+1
-	for _, k := range known {
-		if d := distance(name, k); d < at || d == at && best == "" && strings.HasPrefix(k, name) {
-			best, at = k, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf(": did you mean %q?", best)
-}
-
-// distance is how many letters must be put in, taken out or changed to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
+	return fmt.Errorf("%w%s", err, suggest.Suffix(unknown.GetSpecifiedName(), names))
 }

@@ -10,6 +10,7 @@ import (
 
 	"blockdesk/persist"
 	"blockdesk/persist/quorum"
+	"blockdesk/service/config"
 )
 
 func journalCommand(s *settings) *cobra.Command {
@@ -82,7 +83,7 @@ func toolOptions(cmd *cobra.Command, s *settings) (persist.ToolOptions, error) {
 		return persist.ToolOptions{}, err
 	}
 	return persist.ToolOptions{
-		Dir: filepath.Join(cfg.DataDir, journalFolder), State: cfg.stateOptions(), Logger: cfg.Log.logger(cmd.ErrOrStderr()),
+		Dir: filepath.Join(cfg.DataDir, journalFolder), State: cfg.StateOptions(), Logger: newLogger(cfg.Log, cmd.ErrOrStderr()),
 	}, nil
 }
 
@@ -100,8 +101,8 @@ func journalReport(cmd *cobra.Command, s *settings, alone func(persist.ToolOptio
 		return err
 	}
 	run := alone
-	if cfg.clustered() {
-		o.Dir = filepath.Join(cfg.DataDir, quorumFolder)
+	if cfg.Clustered() {
+		o.Dir = filepath.Join(cfg.DataDir, config.QuorumFolder)
 		run = func(o persist.ToolOptions) (persist.Report, error) {
 			return member(quorum.VerifyOptions{ToolOptions: o})
 		}
@@ -136,7 +137,7 @@ func journalReport(cmd *cobra.Command, s *settings, alone func(persist.ToolOptio
 // bookHash replays the journal below dataDir and returns where its books ended.
 func bookHash(cmd *cobra.Command, dataDir string) (string, error) {
 	r, err := persist.Replay(persist.ToolOptions{
-		Dir: filepath.Join(dataDir, journalFolder), Logger: LogConfig{Level: "error"}.logger(cmd.ErrOrStderr()),
+		Dir: filepath.Join(dataDir, journalFolder), Logger: newLogger(config.Log{Level: "error"}, cmd.ErrOrStderr()),
 	}, persist.NewestSnapshot)
 	return hex.EncodeToString(r.BookHash[:]), err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"blockdesk/persist/quorum"
+	"blockdesk/service/config"
 )
 
 // version is the program's; the API's own version is httpgw.APIVersion.
@@ -81,10 +82,10 @@ type settings struct {
 }
 
 // load returns the configuration, with the instruments of our group alone.
-func (s *settings) load() (Config, error) {
-	cfg, err := s.loadNoting(configSources{})
+func (s *settings) load() (config.Config, error) {
+	cfg, _, err := s.loadAll()
 	if err == nil {
-		cfg.takeGroup()
+		cfg.SelectGroup()
 	}
 	return cfg, err
 }

@@ -11,6 +11,7 @@ import (
 	"blockdesk/fixgw"
 	"blockdesk/httpgw"
 	"blockdesk/persist"
+	"blockdesk/service/config"
 	"blockdesk/settle/broadcast"
 )
 
@@ -39,7 +40,7 @@ func (s *service) collectors() []prometheus.Collector {
 }
 
 // processFigures are what a process tells whatever it does.
-func processFigures(c *Config) []prometheus.Collector {
+func processFigures(c *config.Config) []prometheus.Collector {
 	return []prometheus.Collector{
 		constant("blockdesk_build_info", "Always 1; the label is the program's version.", "version", version),
 		constant("blockdesk_journal_mode",

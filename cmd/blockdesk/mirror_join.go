@@ -13,6 +13,7 @@ import (
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/mirror"
+	"blockdesk/service/config"
 )
 
 // chainMirror is the room that reads mirrored instruments from the chain; the zero
@@ -26,23 +27,23 @@ type chainMirror struct {
 // openMirror joins the room to the recovered state. It asks no node. It comes
 // after the feed, whose views tell what is durable.
 func (s *service) openMirror(state *engine.State) error {
-	for _, symbol := range s.cfg.unread() {
+	for _, symbol := range s.cfg.UnreadInstruments() {
 		s.log.Warn("nothing is read for a mirrored instrument: mirror.pairs does not name it", "symbol", symbol)
 	}
-	if !s.cfg.mirrors() {
+	if !s.cfg.Mirrors() {
 		return nil
 	}
-	options, err := s.cfg.mirrorOptions(s.instruments)
+	options, err := s.cfg.MirrorOptions(s.instruments)
 	if err != nil {
 		return err
 	}
-	nodes, err := s.cfg.mirrorNodes()
+	nodes, err := s.cfg.MirrorNodes()
 	if err != nil {
 		return err
 	}
 	client := rpc.DefaultOptions()
 	client.Upstreams, client.MaxAnswer = nodes, mirrorAnswer
-	client.Timeout, client.AttemptTimeout = millis(s.cfg.Chain.TimeoutMS), millis(s.cfg.Chain.AttemptTimeoutMS)
+	client.Timeout, client.AttemptTimeout = config.Millis(s.cfg.Chain.TimeoutMS), config.Millis(s.cfg.Chain.AttemptTimeoutMS)
 	client.ProbeEvery, client.BlockhashEvery = min(mirrorProbe, options.Every), noBlockhash
 	if s.mirror.chain, err = rpc.New(client); err != nil {
 		return fmt.Errorf("mirror: %w", err)
@@ -186,6 +187,16 @@ func (s *service) signatures() httpgw.Signatures {
 	return tradeSignatures{s.mirror.service}
 }
 
-// wait is how long a start waits for the chain's markets before it is ready
+// mirrorWait is how long a start waits for the chain's markets before it is ready
 // without them: two cycles at least.
-func (c *MirrorConfig) wait() time.Duration { return max(chainWait, 2*millis(c.EveryMS)) }
+func mirrorWait(c *config.Mirror) time.Duration { return max(chainWait, 2*config.Millis(c.EveryMS)) }
+
+// mirrorAnswer bounds a node's answer: the largest book's account in base64, and
+// what is around it.
+const mirrorAnswer = 16 << 20
+
+// mirrorProbe is how often each node is asked how it is.
+const mirrorProbe = 5 * time.Second
+
+// noBlockhash is how often a blockhash is asked for that nobody here needs.
+const noBlockhash = 24 * time.Hour

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"blockdesk/service/config"
 )
 
 const (
-	// operatorTokenEnv holds an operator's token; a flag wins over it.
-	operatorTokenEnv = "BLOCKDESK_OPERATOR_TOKEN"
 	// operatorTokenFile, in the data folder, is where serve puts the token of the
 	// operator that it makes where none is configured.
 	operatorTokenFile = "operator.token"
@@ -41,7 +41,7 @@ type operatorFlags struct {
 func (f *operatorFlags) add(cmd *cobra.Command) {
 	cmd.PersistentFlags().StringVar(&f.admin, "admin", "", "the service's admin address (default: what addresses.json in the data folder says)")
 	cmd.PersistentFlags().StringVar(&f.token, "operator-token", "",
-		"operator's token (default: $"+operatorTokenEnv+", then "+operatorTokenFile+" in the data folder)")
+		"operator's token (default: $"+config.OperatorTokenEnv+", then "+operatorTokenFile+" in the data folder)")
 }
 
 // operatorClient commands a running service over its admin address.
@@ -68,7 +68,7 @@ func (f *operatorFlags) dial(s *settings) (*operatorClient, error) {
 // findToken gives c the token: from the flag, the environment, or the data folder.
 func (f *operatorFlags) findToken(c *operatorClient, dataDir string) error {
 	if c.token, c.from = f.token, "--operator-token"; c.token == "" {
-		c.token, c.from = os.Getenv(operatorTokenEnv), "$"+operatorTokenEnv
+		c.token, c.from = os.Getenv(config.OperatorTokenEnv), "$"+config.OperatorTokenEnv
 	}
 	if c.token != "" {
 		return nil
@@ -76,7 +76,7 @@ func (f *operatorFlags) findToken(c *operatorClient, dataDir string) error {
 	c.from = filepath.Join(dataDir, operatorTokenFile)
 	text, err := os.ReadFile(c.from)
 	if err != nil {
-		return fmt.Errorf("no operator's token: give --operator-token or $%s (%w)", operatorTokenEnv, err)
+		return fmt.Errorf("no operator's token: give --operator-token or $%s (%w)", config.OperatorTokenEnv, err)
 	}
 	c.token = strings.TrimSpace(string(text))
 	return nil

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"blockdesk/engine/book"
 	"blockdesk/fixgw"
 	"blockdesk/market"
+	"blockdesk/service/config"
 )
 
 // The demo's participants: two that trade with each other and one for the
@@ -30,8 +30,8 @@ const (
 
 var demoParticipants = [...]string{demoMaker, demoTaker, demoGuest}
 
-// readParticipants reads the participants file.
-func (c *FIXConfig) readParticipants() ([]fixgw.Participant, error) {
+// readParticipantsFile reads the participants file.
+func readParticipantsFile(c *config.FIX) ([]fixgw.Participant, error) {
 	text, err := os.ReadFile(c.ParticipantsFile)
 	if err != nil {
 		return nil, fmt.Errorf("fix.participants_file: %w", err)
@@ -44,28 +44,28 @@ func (c *FIXConfig) readParticipants() ([]fixgw.Participant, error) {
 }
 
 // takesOrders reports whether there is an instrument that participants trade.
-func (c *Config) takesOrders() bool {
-	return c.Role != roleFollower && slices.ContainsFunc(c.Instruments, func(in InstrumentConfig) bool { return in.BookSource == "matched" })
+func takesOrders(c *config.Config) bool {
+	return c.Role != config.RoleFollower && slices.ContainsFunc(c.Instruments, func(in config.Instrument) bool { return in.BookSource == "matched" })
 }
 
-// participants reads the participants file, and adds the demo's at the end. Who
+// loadParticipants reads the participants file, and adds the demo's at the end. Who
 // only mirrors needs none.
-func (c *Config) participants() ([]fixgw.Participant, error) {
+func loadParticipants(c *config.Config) ([]fixgw.Participant, error) {
 	var list []fixgw.Participant
 	if c.FIX.ParticipantsFile != "" {
 		var err error
-		if list, err = c.FIX.readParticipants(); err != nil {
+		if list, err = readParticipantsFile(&c.FIX); err != nil {
 			return nil, err
 		}
 	}
 	if !c.Demo {
-		if len(list) == 0 && c.takesOrders() {
+		if len(list) == 0 && takesOrders(c) {
 			return nil, errors.New("no participants: set fix.participants_file, or run with --demo")
 		}
 		return list, nil
 	}
 	for _, address := range []string{c.Listen.FIX, c.Listen.Base, c.Listen.API, c.Listen.WS, c.Listen.Chain} {
-		if _, _, err := net.SplitHostPort(address); err != nil || !isLoopback(address) {
+		if _, _, err := net.SplitHostPort(address); err != nil || !config.IsLoopback(address) {
 			return nil, fmt.Errorf("--demo serves loopback addresses only, %s is none: its passwords are known", address)
 		}
 	}
@@ -90,10 +90,10 @@ func (c *Config) participants() ([]fixgw.Participant, error) {
 	return list, nil
 }
 
-// participantsOr returns the participants, or where their file is refused those of
+// loadParticipantsOr returns the participants, or where their file is refused those of
 // before; without any it fails.
-func (c *Config) participantsOr(before []fixgw.Participant, log *slog.Logger) ([]fixgw.Participant, error) {
-	list, err := c.participants()
+func loadParticipantsOr(c *config.Config, before []fixgw.Participant, log *slog.Logger) ([]fixgw.Participant, error) {
+	list, err := loadParticipants(c)
 	if err != nil && before != nil {
 		log.Error("the participants file is refused: those of before stay in force", "error", err)
 		return before, nil
@@ -102,8 +102,8 @@ func (c *Config) participantsOr(before []fixgw.Participant, log *slog.Logger) ([
 }
 
 // earlySessions takes the FIX sessions of the service that is to come from spares.
-func (c *Config) earlySessions(spares *fixgw.Spares, before []fixgw.Participant, log *slog.Logger) (*fixgw.Early, error) {
-	participants, err := c.participantsOr(before, log)
+func earlySessions(c *config.Config, spares *fixgw.Spares, before []fixgw.Participant, log *slog.Logger) (*fixgw.Early, error) {
+	participants, err := loadParticipantsOr(c, before, log)
 	if err != nil {
 		return nil, err
 	}
@@ -112,34 +112,14 @@ func (c *Config) earlySessions(spares *fixgw.Spares, before []fixgw.Participant,
 	})
 }
 
-// limits returns what a participant may do on an instrument: its own entry, or
+// limitsOf returns what a participant may do on an instrument: its own entry, or
 // the default.
-func (c *Config) limits(p *fixgw.Participant, in *market.Instrument) (engine.Limits, error) {
+func limitsOf(c *config.Config, p *fixgw.Participant, in *market.Instrument) (engine.Limits, error) {
 	l, own := p.LimitOn(in.Symbol)
 	if !own {
 		l = fixgw.Limit{MaxQty: c.Risk.MaxQty, MaxNotional: c.Risk.MaxNotional, MaxOpenOrders: c.Risk.MaxOpenOrders, BandBps: c.Risk.BandBps}
 	}
 	return l.Limits(in)
-}
-
-func (c *Config) trustedProxies() ([]netip.Prefix, error) {
-	var out []netip.Prefix
-	for _, text := range c.TrustedProxies {
-		if !strings.Contains(text, "/") {
-			a, err := netip.ParseAddr(text)
-			if err != nil {
-				return nil, fmt.Errorf("trusted_proxies: %w", err)
-			}
-			out = append(out, netip.PrefixFrom(a, a.BitLen()))
-			continue
-		}
-		p, err := netip.ParsePrefix(text)
-		if err != nil {
-			return nil, fmt.Errorf("trusted_proxies: %w", err)
-		}
-		out = append(out, p)
-	}
-	return out, nil
 }
 
 func passwordCommand(s *settings) *cobra.Command {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"blockdesk/persist/fanout"
+	"blockdesk/service/config"
 )
 
 // natsFolder is the embedded server's part of the data folder.
@@ -27,12 +28,12 @@ type publication struct {
 
 // openFanout prepares what the followers hang on, if anything.
 func (s *service) openFanout() error {
-	if s.cfg.Fanout != fanoutNATS {
+	if s.cfg.Fanout != config.FanoutNATS {
 		return nil
 	}
 	p := &publication{}
 	var err error
-	if p.options, err = s.cfg.fanoutOptions(s.log); err != nil {
+	if p.options, err = s.cfg.FanoutOptions(s.log); err != nil {
 		return err
 	}
 	if s.cfg.NATS.Embedded {

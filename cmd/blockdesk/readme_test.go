@@ -20,6 +20,7 @@ import (
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/internal/sandbox"
+	"blockdesk/service/config"
 )
 
 // demoService is a running service, mostly a demo.
@@ -228,9 +229,9 @@ func TestReadme(t *testing.T) {
 // tryCommands are the lines that the service prints at its start.
 func (d *demoService) tryCommands(t *testing.T) []string {
 	t.Helper()
-	cfg := defaultConfig()
+	cfg := config.Default()
 	cfg.DataDir, cfg.Demo = d.data, true
-	instruments, err := cfg.instruments()
+	instruments, err := cfg.MarketInstruments()
 	if err != nil {
 		t.Fatal(err)
 	}

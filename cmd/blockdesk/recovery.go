@@ -51,7 +51,7 @@ func (s *service) open(ctx context.Context) error {
 			s.log.Warn("this node's configuration changes the group's desk: nodes that are configured differently do so at each change of the leader",
 				"first", s.deskPlan.requests[0].key, "requests", n)
 		}
-	} else if s.operators, err = s.cfg.plainOperators(); err != nil {
+	} else if s.operators, err = plainOperators(s.cfg); err != nil {
 		return err
 	}
 	if s.watch, err = s.newParticipantsWatch(); err != nil {
@@ -87,12 +87,12 @@ func (s *service) openRooms() (door *engineDoor, views *viewDoor, err error) {
 	if err := s.openFIX(door, views, offers); err != nil {
 		return nil, nil, err
 	}
-	s.desk, err = desk.New(desk.Options{Failed: door.failed, Viewed: views.ticketsChanged, Group: s.cfg.groupNumber()}, door, s.deskStore)
+	s.desk, err = desk.New(desk.Options{Failed: door.failed, Viewed: views.ticketsChanged, Group: s.cfg.GroupNumber()}, door, s.deskStore)
 	if err != nil {
 		return nil, nil, err
 	}
 	offers.desk = s.desk
-	if s.history, err = archive.New(s.cfg.History.options(), s.historyStore); err != nil {
+	if s.history, err = archive.New(archiveOptions(s.cfg.History), s.historyStore); err != nil {
 		return nil, nil, fmt.Errorf("history store: %w", err)
 	}
 	return door, views, nil
@@ -100,7 +100,7 @@ func (s *service) openRooms() (door *engineDoor, views *viewDoor, err error) {
 
 // openFIX binds the FIX address. What is behind the doors is joined later.
 func (s *service) openFIX(door *engineDoor, views *viewDoor, offers *offerDoor) error {
-	secure, err := s.cfg.FIX.tls()
+	secure, err := s.cfg.FIX.ServerTLS()
 	if err != nil {
 		return err
 	}
@@ -111,17 +111,17 @@ func (s *service) openFIX(door *engineDoor, views *viewDoor, offers *offerDoor) 
 	if s.cfg.RFQ.Enabled {
 		doors.Desk = offers
 	}
-	if s.cfg.settles() && s.following == nil {
+	if s.cfg.Settles() && s.following == nil {
 		doors.Settlement = fixSettlement{&s.settlement}
 	}
-	messages, err := s.cfg.FIX.messageLog(s.log)
+	messages, err := openMessageLog(&s.cfg.FIX, s.log)
 	if err != nil {
 		return err
 	}
 	options := fixgw.Options{
 		Address: s.cfg.Listen.FIX, Listen: s.listenOn, TLS: secure, CompID: s.cfg.FIX.CompID, Participants: s.participants,
 		Dictionary: s.program.dictionary, MaxSessions: s.cfg.FIX.MaxSessions, Rate: s.cfg.FIX.MessagesPerSecond, MessageLog: messages,
-		Early: s.early, Group: s.cfg.groupNumber(), ReadOnly: s.fixReadOnly(), Logger: s.log,
+		Early: s.early, Group: s.cfg.GroupNumber(), ReadOnly: s.fixReadOnly(), Logger: s.log,
 	}
 	if r := s.reign; r != nil {
 		options.Deposed = func() (string, bool) { return leaderText(r.leader()), r.over() }
@@ -134,15 +134,15 @@ func (s *service) openFIX(door *engineDoor, views *viewDoor, offers *offerDoor) 
 // resolve turns the configuration into what the rooms take.
 func (s *service) resolve() error {
 	var err error
-	if s.instruments, err = s.cfg.instruments(); err != nil {
+	if s.instruments, err = s.cfg.MarketInstruments(); err != nil {
 		return err
 	}
 	if s.set, err = market.NewInstruments(s.instruments); err != nil {
 		return err
 	}
-	s.set = s.set.WithElsewhere(s.cfg.elsewhere())
-	s.participantsState = s.cfg.FIX.participantsState() // before: a change while it is read is one
-	s.participants, err = s.cfg.participantsOr(s.participantsBefore, s.log)
+	s.set = s.set.WithElsewhere(s.cfg.OtherPlaces())
+	s.participantsState = participantsFileState(&s.cfg.FIX) // before: a change while it is read is one
+	s.participants, err = loadParticipantsOr(s.cfg, s.participantsBefore, s.log)
 	return err
 }
 
@@ -314,19 +314,15 @@ func (s *service) journalOptions() persist.Options {
 		s.log.Warn("durability mode interval: a crash may lose the last commands", "at_most_ms", s.cfg.Durability.IntervalMS)
 	}
 	return persist.Options{
-		Mode: mode, Interval: s.cfg.interval(),
+		Mode: mode, Interval: s.cfg.Interval(),
 		SnapshotEvery: s.cfg.Journal.SnapshotEvery, KeepSnapshots: s.cfg.Journal.KeepSnapshots,
-		State: s.cfg.stateOptions(), Logger: s.log, DiskLow: s.diskLow, Recovering: s.recovering,
+		State: s.cfg.StateOptions(), Logger: s.log, DiskLow: s.diskLow, Recovering: s.recovering,
 	}
 }
 
 // drainTimeout is how long the engine waits for a consumer when it stops. All
 // in all a stop takes 5 s at most.
 const drainTimeout = 2 * time.Second
-
-func (c *Config) stateOptions() engine.StateOptions {
-	return engine.StateOptions{Naive: c.Engine.Book == "naive", MaxOrders: c.Engine.MaxOrders}
-}
 
 func (s *service) engineOptions() engine.Options {
 	wait := engine.Park

@@ -15,6 +15,7 @@ import (
 	"blockdesk/fixgw"
 	"blockdesk/httpgw"
 	"blockdesk/market"
+	"blockdesk/service/config"
 )
 
 // participantsPoll is how often the participants file is looked at.
@@ -65,7 +66,7 @@ func (s *service) limitsOf(p *fixgw.Participant) ([]engine.Limits, error) {
 	all := make([]engine.Limits, len(s.instruments))
 	for i := range s.instruments {
 		var err error
-		if all[i], err = s.cfg.limits(p, &s.instruments[i]); err != nil {
+		if all[i], err = limitsOf(s.cfg, p, &s.instruments[i]); err != nil {
 			return nil, fmt.Errorf("participant %s on %s: %w", p.Name, s.instruments[i].Symbol, err)
 		}
 	}
@@ -73,7 +74,7 @@ func (s *service) limitsOf(p *fixgw.Participant) ([]engine.Limits, error) {
 }
 
 // state looks at the file.
-func (c *FIXConfig) participantsState() fileState {
+func participantsFileState(c *config.FIX) fileState {
 	info, err := os.Stat(c.ParticipantsFile)
 	if err != nil {
 		return fileState{}
@@ -96,10 +97,10 @@ func (w *participantsWatch) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-hangUp:
-			last = w.service.cfg.FIX.participantsState()
+			last = participantsFileState(&w.service.cfg.FIX)
 			w.reload(ctx, last)
 		case <-tick.C:
-			now := w.service.cfg.FIX.participantsState()
+			now := participantsFileState(&w.service.cfg.FIX)
 			if now == last && now != w.tried {
 				w.reload(ctx, now)
 			}
@@ -113,7 +114,7 @@ func (w *participantsWatch) Run(ctx context.Context) error {
 // reload reads the file, whose state is known, and says what has come of it.
 func (w *participantsWatch) reload(ctx context.Context, state fileState) {
 	w.tried = state
-	list, err := w.service.cfg.FIX.readParticipants()
+	list, err := readParticipantsFile(&w.service.cfg.FIX)
 	var done fixgw.Reloaded
 	if err == nil {
 		done, err = w.apply(ctx, append(list, w.demo...))

@@ -15,6 +15,7 @@ import (
 	"blockdesk/fixgw/fixclient"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
+	"blockdesk/service/config"
 )
 
 // firm is a session that a test reads to its end.
@@ -178,15 +179,14 @@ func TestParticipantsReload(t *testing.T) {
 // TestParticipantsOfTheDemoStay: a reload of the file leaves the demo's own
 // traders alone.
 func TestParticipantsOfTheDemoStay(t *testing.T) {
-	config := testConfig(t, "")
-	file := strings.Split(config, `"`)[1]
+	file := participantsFile(testConfig(t, ""))
 	dir := t.TempDir()
-	cfg := Config{Demo: true, DataDir: dir}
+	cfg := config.Config{Demo: true, DataDir: dir}
 	cfg.FIX.ParticipantsFile = file
 	for _, address := range []*string{&cfg.Listen.FIX, &cfg.Listen.Base, &cfg.Listen.API, &cfg.Listen.WS, &cfg.Listen.Chain} {
 		*address = "127.0.0.1:0"
 	}
-	list, err := cfg.participants()
+	list, err := loadParticipants(&cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,12 +31,12 @@ func sandboxCommand(s *settings) *cobra.Command {
 				return err
 			}
 			if folder == "" {
-				folder = cfg.chainDir()
+				folder = chainDir(&cfg)
 			}
 			if listen != "" {
 				cfg.Listen.Chain = listen
 			}
-			base := cfg.sandboxOptions(folder)
+			base := sandboxOptions(&cfg, folder)
 			o.Dir, o.Addr, o.SetupDir, o.StateFile = base.Dir, base.Addr, base.SetupDir, base.StateFile
 			if memory {
 				o.StateFile = ""

@@ -25,6 +25,7 @@ import (
 	"blockdesk/market"
 	"blockdesk/persist"
 	"blockdesk/sdk"
+	"blockdesk/service/config"
 )
 
 func serveCommand(s *settings) *cobra.Command {
@@ -50,11 +51,11 @@ func serveCommand(s *settings) *cobra.Command {
 				return err
 			}
 			cfg.Demo = cfg.Demo || demo
-			cfg.fillDemo()
+			fillDemo(&cfg)
 			if check {
 				return s.checked(cmd.OutOrStdout(), &cfg)
 			}
-			if err := cfg.checkSettlement(); err != nil && cfg.Role != roleFollower {
+			if err := cfg.CheckSettlement(); err != nil && cfg.Role != config.RoleFollower {
 				return configError{err}
 			}
 			return serve(cmd.Context(), &cfg, rebase, s, cmd)
@@ -72,7 +73,7 @@ func serveCommand(s *settings) *cobra.Command {
 
 // service is everything that runs, joined.
 type service struct {
-	cfg          *Config
+	cfg          *config.Config
 	log          *slog.Logger
 	rebase       bool                           // where a store and the journal do not fit, the journal counts
 	recovering   func(done, total uint64) error // is told how far the replay at the start is
@@ -119,17 +120,17 @@ type service struct {
 }
 
 // serve runs what the configuration's role makes of this process, until ctx ends.
-func serve(ctx context.Context, cfg *Config, rebase bool, from *settings, cmd *cobra.Command) (err error) {
+func serve(ctx context.Context, cfg *config.Config, rebase bool, from *settings, cmd *cobra.Command) (err error) {
 	asJSON := from.json
-	logger := cfg.Log.logger(cmd.ErrOrStderr())
+	logger := newLogger(cfg.Log, cmd.ErrOrStderr())
 	// Whoever has the participants read anew asks every node: one without a reader of
 	// them, such as one that stands by, must not end by it.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	switch {
-	case cfg.Role == roleFollower:
+	case cfg.Role == config.RoleFollower:
 		f := &followerNode{cfg: cfg, log: logger, asJSON: asJSON, out: cmd.OutOrStdout()}
 		err = f.serve(ctx)
-	case cfg.clustered():
+	case cfg.Clustered():
 		m := &clusterNode{cfg: cfg, machine: from.machine, log: logger, asJSON: asJSON, out: cmd.OutOrStdout()}
 		err = m.serve(ctx)
 	default:
@@ -141,7 +142,7 @@ func serve(ctx context.Context, cfg *Config, rebase bool, from *settings, cmd *c
 }
 
 // serveAlone is the whole service on a journal of its own.
-func serveAlone(ctx context.Context, cfg *Config, rebase, asJSON bool, told *bar, logger *slog.Logger, out io.Writer) (err error) {
+func serveAlone(ctx context.Context, cfg *config.Config, rebase, asJSON bool, told *bar, logger *slog.Logger, out io.Writer) (err error) {
 	s := &service{cfg: cfg, log: logger, rebase: rebase, listenOn: net.Listen}
 	defer func() { err = errors.Join(err, s.close()) }()
 	if s.program, err = readProgram(logger); err != nil {
@@ -269,7 +270,7 @@ func named(part string, err error) error {
 
 // listen binds the addresses, so that a taken port is an error at once.
 func (s *service) listen() error {
-	proxies, err := s.cfg.trustedProxies()
+	proxies, err := s.cfg.ProxyPrefixes()
 	if err != nil {
 		return err
 	}
@@ -277,7 +278,7 @@ func (s *service) listen() error {
 	if err != nil {
 		return err
 	}
-	groups, err := s.cfg.routes()
+	groups, err := gatewayGroups(s.cfg)
 	if err != nil {
 		return err
 	}
@@ -294,7 +295,7 @@ func (s *service) listen() error {
 		RFQWrite:    rate(limits.RFQWritesPerMinute, limits.RFQWritesBurst),
 		Handshake:   rate(limits.HandshakePerMinute, max(1, limits.HandshakePerMinute)),
 		DvP:         window(limits.DvPPerMinute),
-		ReadOnly:    s.readOnly(), Elsewhere: s.cfg.nodeURLs(),
+		ReadOnly:    s.readOnly(), Elsewhere: s.cfg.NodeURLs(),
 		NoLimits: limits.MarketDataPerMinute == 0 && limits.PartnerPerMinute == 0 && limits.RFQWritesPerMinute == 0 &&
 			limits.HandshakePerMinute == 0 && limits.DvPPerMinute == 0,
 	}
@@ -321,7 +322,7 @@ func (s *service) doors() httpgw.Doors {
 	if s.following != nil {
 		d.History = followedHistory{s.history}
 	}
-	if s.cfg.Role != roleNode {
+	if s.cfg.Role != config.RoleNode {
 		d.WebSocket, d.Stream, d.WebSocketHealth = s.feed.Handler, s.feed.Stream, func() any { return s.feed.Health() }
 	}
 	if s.cfg.RFQ.Enabled {

@@ -17,6 +17,7 @@ import (
 	"blockdesk/bench/server"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
+	"blockdesk/service/config"
 )
 
 // run runs the program with these arguments and environment to its end, in a
@@ -195,7 +196,7 @@ func TestConfigPrecedence(t *testing.T) {
 	if err := os.WriteFile(file, []byte("listen: {fix: 127.0.0.1:1, ws: 127.0.0.1:1, api: 127.0.0.1:1}\nfix: {comp_id: FILE}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := loadConfig(file,
+	cfg, _, err := config.Load(file,
 		[]string{"HOME=/nowhere", "BLOCKDESK_LISTEN_FIX=127.0.0.1:2", "BLOCKDESK_LISTEN_WS=127.0.0.1:2", "BLOCKDESK_SEED=1"},
 		[]string{"listen.fix=127.0.0.1:3", "listen.fix=127.0.0.1:4"})
 	if err != nil {
@@ -226,11 +227,11 @@ func TestDocumentedConfigurationIsTheDefault(t *testing.T) {
 	if !found || !closed {
 		t.Fatal("docs/configuration.md has no example")
 	}
-	cfg := Config{}
-	if err := decodeYAML([]byte(example), &cfg); err != nil {
+	cfg := config.Config{}
+	if err := config.Decode([]byte(example), &cfg); err != nil {
 		t.Fatal(err)
 	}
-	want := defaultConfig()
+	want := config.Default()
 	want.Instruments = want.Instruments[:1]
 	want.TrustedProxies, want.Operator = cfg.TrustedProxies, cfg.Operator
 	got, wanted := mustJSON(t, cfg), mustJSON(t, want)

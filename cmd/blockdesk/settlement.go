@@ -13,6 +13,7 @@ import (
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
+	"blockdesk/service/config"
 	"blockdesk/settle"
 	"blockdesk/settle/access"
 	"blockdesk/settle/broadcast"
@@ -40,7 +41,7 @@ func (s *service) openSettlement(state *engine.State) error {
 	if s.settlement.access, err = access.Open(access.Options{}, s.settleStore); err != nil {
 		return fmt.Errorf("settlement store: %w", err)
 	}
-	if !s.cfg.settles() {
+	if !s.cfg.Settles() {
 		if n := unsettled(recovered); n > 0 {
 			s.log.Warn("claims wait for a chain: none is configured", "claims", n)
 		}
@@ -54,7 +55,7 @@ func (s *service) openSettlement(state *engine.State) error {
 	if err != nil {
 		return err
 	}
-	nodes, err := s.cfg.Chain.options()
+	nodes, err := s.cfg.Chain.RPCOptions()
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func (s *service) openSettlement(state *engine.State) error {
 	}
 	core.Start(recovered.EachClaim)
 	s.settlement.core, s.settlement.events = core, s.eng.Consumer("settle")
-	s.log.Info("settlement is on", "nodes", s.cfg.chainHosts(), "desk", solana.Text(signer.Address()))
+	s.log.Info("settlement is on", "nodes", s.cfg.ChainHosts(), "desk", solana.Text(signer.Address()))
 	return nil
 }
 
@@ -101,7 +102,7 @@ func (s *service) openSigner() (cosign.Signer, error) {
 	var address market.Address
 	if s.cfg.Settle.Desk != "" {
 		var err error
-		if address, err = parseAddress(s.cfg.Settle.Desk); err != nil {
+		if address, err = config.ParseAddress(s.cfg.Settle.Desk); err != nil {
 			return nil, fmt.Errorf("settle.desk: %w", err)
 		}
 	}
@@ -124,17 +125,17 @@ func (s *service) openSigner() (cosign.Signer, error) {
 
 func (s *service) settleOptions() (settle.Options, error) {
 	c := &s.cfg.Settle
-	treasury, err := c.treasury()
+	treasury, err := c.TreasuryWallets()
 	if err != nil {
 		return settle.Options{}, err
 	}
-	dust, err := c.dust()
+	dust, err := c.DustByRail()
 	return settle.Options{
-		Treasury: treasury, Budget: c.budget(), SyncBuilds: s.cfg.Durability.Mode != "interval",
+		Treasury: treasury, Budget: c.Budget(), SyncBuilds: s.cfg.Durability.Mode != "interval",
 		BlockhashLife: uint64(s.cfg.Chain.BlockhashSlots),
-		Broadcast:     broadcast.Options{ResendEvery: millis(c.ResendMS), PollEvery: millis(c.PollMS)},
+		Broadcast:     broadcast.Options{ResendEvery: config.Millis(c.ResendMS), PollEvery: config.Millis(c.PollMS)},
 		Payments: settle.Payments{
-			ClockTolerance: seconds(c.ClockToleranceS), WatchEvery: millis(c.WatchMS), Dust: dust,
+			ClockTolerance: config.Seconds(c.ClockToleranceS), WatchEvery: config.Millis(c.WatchMS), Dust: dust,
 		},
 		Logger: s.log,
 	}, err

@@ -17,6 +17,8 @@ import (
 	"blockdesk/engine/event"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
+	"blockdesk/market"
+	"blockdesk/service/config"
 )
 
 // The desk's key is taken from its file, where that is kept as it must be and the
@@ -39,19 +41,19 @@ func TestOpenSigner(t *testing.T) {
 	}
 	secret, _, _ := strings.Cut(strings.TrimPrefix(string(text), "["), "]")
 	for name, c := range map[string]struct {
-		settle SettleConfig
+		settle config.Settle
 		want   string // empty: it is opened
 	}{
-		"the key":          {SettleConfig{KeyFile: demoKeyFile(dir, demoDesk)}, ""},
-		"the key by name":  {SettleConfig{KeyFile: demoKeyFile(dir, demoDesk), Desk: demoAddress(demoDesk)}, ""},
-		"another key":      {SettleConfig{KeyFile: demoKeyFile(dir, demoTreasury), Desk: demoAddress(demoDesk)}, "settle.desk"},
-		"no file":          {SettleConfig{KeyFile: filepath.Join(dir, "none.json")}, "settle.key_file"},
-		"others may read":  {SettleConfig{KeyFile: open}, "settle.key_file"},
-		"no signer there":  {SettleConfig{SignerSocket: filepath.Join(dir, "s")}, "settle.signer_socket"},
-		"a signer by name": {SettleConfig{SignerSocket: filepath.Join(dir, "s"), Desk: demoAddress(demoDesk)}, ""},
+		"the key":          {config.Settle{KeyFile: demoKeyFile(dir, demoDesk)}, ""},
+		"the key by name":  {config.Settle{KeyFile: demoKeyFile(dir, demoDesk), Desk: demoAddress(demoDesk)}, ""},
+		"another key":      {config.Settle{KeyFile: demoKeyFile(dir, demoTreasury), Desk: demoAddress(demoDesk)}, "settle.desk"},
+		"no file":          {config.Settle{KeyFile: filepath.Join(dir, "none.json")}, "settle.key_file"},
+		"others may read":  {config.Settle{KeyFile: open}, "settle.key_file"},
+		"no signer there":  {config.Settle{SignerSocket: filepath.Join(dir, "s")}, "settle.signer_socket"},
+		"a signer by name": {config.Settle{SignerSocket: filepath.Join(dir, "s"), Desk: demoAddress(demoDesk)}, ""},
 	} {
 		var out bytes.Buffer
-		s := service{cfg: &Config{Settle: c.settle}, log: slog.New(slog.NewTextHandler(&out, nil))}
+		s := service{cfg: &config.Config{Settle: c.settle}, log: slog.New(slog.NewTextHandler(&out, nil))}
 		signer, err := s.openSigner()
 		switch {
 		case c.want == "" && (err != nil || signer.Address() == [32]byte{}):
@@ -155,6 +157,35 @@ func TestLostSince(t *testing.T) {
 		}
 		if got := (&service{rebase: c.rebase}).lostSince(state); !got.Equal(c.want) {
 			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// Dust is counted in the atoms of its rail.
+func TestDustOptions(t *testing.T) {
+	for text, want := range map[string][2]market.Amount{
+		"": {10_000, 100_000},
+		"settle: {dust_usdc: '0', dust_sol: '0'}":       {0, 0},
+		"settle: {dust_usdc: '1.0', dust_sol: '0.010'}": {1_000_000, 10_000_000},
+	} {
+		cfg, err := loadText(t, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := (&service{cfg: &cfg}).settleOptions()
+		if got := o.Payments.Dust; err != nil || got[market.RailUSDC] != want[0] || got[market.RailSOL] != want[1] {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+}
+
+// What may be lost is a package of mode interval alone.
+func TestBuildsAreKeptBeforeTheyAreHandedOut(t *testing.T) {
+	for mode, want := range map[string]bool{"sync": true, "quorum": true, "interval": false} {
+		cfg := config.Default()
+		cfg.Durability.Mode = mode
+		if o, err := (&service{cfg: &cfg}).settleOptions(); err != nil || o.SyncBuilds != want {
+			t.Errorf("%s: %v, %v", mode, o.SyncBuilds, err)
 		}
 	}
 }

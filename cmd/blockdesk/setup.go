@@ -72,7 +72,7 @@ func (s *service) reconcile(state *engine.State) ([]engine.Command, error) {
 	for i := range s.participants {
 		p := &s.participants[i]
 		for j := range s.instruments {
-			limits, err := s.cfg.limits(p, &s.instruments[j])
+			limits, err := limitsOf(s.cfg, p, &s.instruments[j])
 			if err != nil {
 				return nil, fmt.Errorf("participant %s on %s: %w", p.Name, s.instruments[j].Symbol, err)
 			}

@@ -13,6 +13,7 @@ import (
 	"blockdesk/httpgw"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
+	"blockdesk/service/config"
 )
 
 // deskPlan is how the desk comes to be as the configuration has it.
@@ -28,14 +29,14 @@ type deskPlan struct {
 func (s *service) planDesk() (*deskPlan, error) {
 	var p deskPlan
 	var err error
-	if p.operators, p.demoToken, err = s.cfg.makeOperators(); err != nil {
+	if p.operators, p.demoToken, err = makeOperators(s.cfg); err != nil {
 		return nil, err
 	}
 	var names []string
 	for i := range p.operators {
 		names = append(names, p.operators[i].Name)
 	}
-	if p.wanted, err = s.cfg.deskSetup(names); err != nil {
+	if p.wanted, err = newDeskSetup(s.cfg, names); err != nil {
 		return nil, err
 	}
 	was, err := readApplied(s.notes)
@@ -49,7 +50,7 @@ func (s *service) planDesk() (*deskPlan, error) {
 	for i := range p.operators {
 		p.operators[i].ID = ids[p.operators[i].Name]
 	}
-	if keys := s.cfg.placeholders(); len(keys) > 0 && !s.cfg.Demo {
+	if keys := s.cfg.Placeholders(); len(keys) > 0 && !s.cfg.Demo {
 		s.log.Warn("placeholder addresses: nothing can be settled with them", "keys", keys)
 	}
 	return &p, nil
@@ -79,7 +80,7 @@ func (s *service) submitDesk(ctx context.Context) error {
 // deskSetup is what the desk should be by the configuration.
 type deskSetup struct {
 	policy    rfq.Policy
-	pairs     []pairSetup
+	pairs     []config.PairSetup
 	operators []string // names
 	sol       solPrice // zero = none by the configuration
 	symbols   []string // of the instruments, by ID
@@ -92,21 +93,21 @@ type solPrice struct {
 	MaxAge int64           `json:"max_age"` // ns
 }
 
-// deskSetup returns the configured desk with these operators.
-func (c *Config) deskSetup(operators []string) (d deskSetup, err error) {
-	d.operators, d.group = operators, c.groupNumber()
+// newDeskSetup returns the configured desk with these operators.
+func newDeskSetup(c *config.Config, operators []string) (d deskSetup, err error) {
+	d.operators, d.group = operators, c.GroupNumber()
 	for i := range c.Instruments {
 		d.symbols = append(d.symbols, c.Instruments[i].Symbol)
 	}
-	if d.policy, err = c.RFQ.policy(); err != nil {
+	if d.policy, err = c.RFQ.Policy(); err != nil {
 		return d, err
 	}
-	if d.pairs, err = c.pairs(); err != nil {
+	if d.pairs, err = c.DeskPairs(); err != nil {
 		return d, err
 	}
-	price, given, err := parseUSDPrice(c.RFQ.SOLPriceUSD)
+	price, given, err := config.ParseUSDPrice(c.RFQ.SOLPriceUSD)
 	if given {
-		d.sol = solPrice{price, nanos(c.RFQ.SOLMaxAgeS)}
+		d.sol = solPrice{price, config.Nanos(c.RFQ.SOLMaxAgeS)}
 	}
 	return d, err
 }
@@ -198,19 +199,19 @@ func (d *deskSetup) requests(v *rfq.View, was appliedDesk) (out []setupRequest, 
 	for i := range d.pairs {
 		s := &d.pairs[i]
 		current := rfq.Pair{}
-		if p := v.Pair(s.pair.Instrument); p != nil {
+		if p := v.Pair(s.Pair.Instrument); p != nil {
 			current = *p
 		}
-		if s.anchor != 0 {
-			now.Anchors[s.symbol] = s.anchor
-			if due(current.Anchor != 0, was.Anchors, s.symbol, s.anchor) {
-				add("rfq.pairs: reference_price_usd of "+s.symbol, &rfq.SetAnchor{Instrument: s.pair.Instrument, Price: s.anchor})
+		if s.Anchor != 0 {
+			now.Anchors[s.Symbol] = s.Anchor
+			if due(current.Anchor != 0, was.Anchors, s.Symbol, s.Anchor) {
+				add("rfq.pairs: reference_price_usd of "+s.Symbol, &rfq.SetAnchor{Instrument: s.Pair.Instrument, Price: s.Anchor})
 			}
 		}
-		if s.stocked {
-			now.Inventory[s.symbol] = s.inventory
-			if due(current.Inventory != 0, was.Inventory, s.symbol, s.inventory) {
-				add("rfq.pairs: inventory of "+s.symbol, &rfq.SetInventory{Instrument: s.pair.Instrument, Atoms: s.inventory})
+		if s.Stocked {
+			now.Inventory[s.Symbol] = s.Inventory
+			if due(current.Inventory != 0, was.Inventory, s.Symbol, s.Inventory) {
+				add("rfq.pairs: inventory of "+s.Symbol, &rfq.SetInventory{Instrument: s.Pair.Instrument, Atoms: s.Inventory})
 			}
 		}
 	}
@@ -242,29 +243,29 @@ func (d *deskSetup) addPairs(v *rfq.View, add func(string, rfq.Request)) error {
 	for _, via := range []bool{false, true} {
 		for i := range d.pairs {
 			s := &d.pairs[i]
-			if (s.pair.Via != rfq.NoInstrument) != via {
+			if (s.Pair.Via != rfq.NoInstrument) != via {
 				continue
 			}
-			if p := v.Pair(s.pair.Instrument); p != nil {
+			if p := v.Pair(s.Pair.Instrument); p != nil {
 				current := *p
-				if current.BaseMint != s.pair.BaseMint && (current.Inventory != 0 || current.Sold != 0) {
+				if current.BaseMint != s.Pair.BaseMint && (current.Inventory != 0 || current.Sold != 0) {
 					return fmt.Errorf("rfq.pairs: base_mint of %s: the desk sells %s already, and a pair keeps its mint: "+
-						"configure that one, or take another data folder", s.symbol, solana.Text(current.BaseMint))
+						"configure that one, or take another data folder", s.Symbol, solana.Text(current.BaseMint))
 				}
 				current.Anchor, current.AnchorAt, current.Inventory, current.Reserved, current.Sold = 0, 0, 0, 0, 0
-				if current == s.pair {
+				if current == s.Pair {
 					continue
 				}
 			}
-			add("rfq.pairs: "+s.symbol, &rfq.SetPair{Pair: s.pair})
+			add("rfq.pairs: "+s.Symbol, &rfq.SetPair{Pair: s.Pair})
 		}
 	}
 	return nil
 }
 
-func (d *deskSetup) setup(id market.InstrumentID) *pairSetup {
+func (d *deskSetup) setup(id market.InstrumentID) *config.PairSetup {
 	for i := range d.pairs {
-		if d.pairs[i].pair.Instrument == id {
+		if d.pairs[i].Pair.Instrument == id {
 			return &d.pairs[i]
 		}
 	}

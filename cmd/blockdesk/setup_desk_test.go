@@ -3,11 +3,13 @@ package main
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
+	"blockdesk/service/config"
 )
 
 // What is sent to a desk that looks like the view, and what is remembered.
@@ -22,9 +24,9 @@ func TestDeskRequests(t *testing.T) {
 	wanted := deskSetup{
 		policy: rfq.Policy{FeeBps: 500}, operators: []string{"anna", "bert"}, sol: solPrice{150, 60},
 		symbols: []string{"A/B", "C/A", "E/F"},
-		pairs: []pairSetup{
-			{symbol: "C/A", pair: pair(1, 0), anchor: 7},
-			{symbol: "A/B", pair: pair(0, rfq.NoInstrument), anchor: 9, inventory: 100, stocked: true},
+		pairs: []config.PairSetup{
+			{Symbol: "C/A", Pair: pair(1, 0), Anchor: 7},
+			{Symbol: "A/B", Pair: pair(0, rfq.NoInstrument), Anchor: 9, Inventory: 100, Stocked: true},
 		},
 	}
 	full := appliedDesk{
@@ -128,4 +130,58 @@ func requestWords(r rfq.Request) string {
 		return fmt.Sprint(r.Rail, " ", uint64(r.Price), " ", r.MaxAge)
 	}
 	return fmt.Sprintf("%T", r)
+}
+
+// What is taken is what the desk gets.
+func TestRFQConfigurationResolved(t *testing.T) {
+	cfg, err := loadText(t, `rfq:
+  quote_ttl_s: 30
+  late_window_s: 60
+  pay_to: {SOL: PLaceho1derPaytoSoLxxxxxxxxxxxxxxxxxxxxxxxx}
+  sol_price_usd: "151.25"
+  sol_max_age_s: 60
+  pairs:
+    - {symbol: 92C/SLUSD, base_mint: PLaceho1der92Cmintxxxxxxxxxxxxxxxxxxxxxxxxx, base_decimals: 9, rails: [SOL, USDC],
+       price_source: book, corridor_bps: 1, max_age_s: 0, via: SLUSD/USDC, reference_price_usd: "0.3", inventory: "0.000000001"}
+    - {symbol: SLUSD/USDC, base_mint: PLaceho1derSLUSDmintxxxxxxxxxxxxxxxxxxxxxxx, base_decimals: 0, rails: [USDC],
+       price_source: operator, corridor_bps: 9999, max_age_s: 1}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := newDeskSetup(&cfg, []string{"a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mint := func(text string) market.Address {
+		a, err := config.ParseAddress(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	policy := rfq.Policy{
+		QuoteTTL: 30e9, ClaimTTL: 120e9, LateWindow: 60e9, FeeBps: 500, WalletClaims: 8,
+		Discounts: [market.FillCount]uint16{0, 25, 75, 150, 250, 400}, USDCMint: mint(config.PlaceholderUSDC),
+	}
+	policy.PayTo[market.RailSOL] = mint(placeholderPaySOL)
+	if d.policy != policy {
+		t.Errorf("policy %+v, want %+v", d.policy, policy)
+	}
+	if want := (solPrice{151_250_000_000, 60e9}); d.sol != want {
+		t.Errorf("SOL %+v, want %+v", d.sol, want)
+	}
+	pairs := []config.PairSetup{
+		{Symbol: "92C/SLUSD", Anchor: 300_000_000, Inventory: 1, Stocked: true, Pair: rfq.Pair{
+			Instrument: 1, BaseMint: mint(config.Placeholder92C), BaseDecimals: 9, Rails: market.AllRails, Source: rfq.SourceBook,
+			CorridorBps: 1, Via: 0,
+		}},
+		{Symbol: "SLUSD/USDC", Pair: rfq.Pair{
+			Instrument: 0, BaseMint: mint(config.PlaceholderSLUSD), Rails: market.Rails(0).With(market.RailUSDC), Source: rfq.SourceOperator,
+			CorridorBps: 9999, MaxAge: 1e9, Via: rfq.NoInstrument,
+		}},
+	}
+	if !slices.Equal(d.pairs, pairs) {
+		t.Errorf("pairs %+v, want %+v", d.pairs, pairs)
+	}
 }

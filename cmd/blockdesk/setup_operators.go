@@ -13,6 +13,7 @@ import (
 
 	"blockdesk/httpgw"
 	"blockdesk/market"
+	"blockdesk/service/config"
 )
 
 // newToken returns 256 random bits as text.
@@ -42,8 +43,8 @@ func localToken(dataDir string) (string, error) {
 
 // plainOperators returns the operators of a service without a desk. Their numbers
 // are in no journal.
-func (c *Config) plainOperators() ([]httpgw.Operator, error) {
-	list, _, err := c.makeOperators()
+func plainOperators(c *config.Config) ([]httpgw.Operator, error) {
+	list, _, err := makeOperators(c)
 	for i := range list {
 		list[i].ID = market.OperatorID(i + 1)
 	}
@@ -53,20 +54,24 @@ func (c *Config) plainOperators() ([]httpgw.Operator, error) {
 // makeOperators returns the configured operators, or the local one where none is
 // configured, and the demo's with its token. The local token is written where it
 // is not there yet.
-func (c *Config) makeOperators() (list []httpgw.Operator, demoToken string, err error) {
-	if list, err = c.operators(); err != nil {
-		return nil, "", err
+func makeOperators(c *config.Config) (list []httpgw.Operator, demoToken string, err error) {
+	for i, o := range c.Operators {
+		hash, err := o.TokenHash()
+		if err != nil {
+			return nil, "", fmt.Errorf("operators[%d].token_sha256: %w", i, err)
+		}
+		list = append(list, httpgw.Operator{Name: o.Name, TokenSHA256: hash})
 	}
 	if len(list) == 0 {
 		token, err := localToken(c.DataDir)
 		if err != nil {
-			return nil, "", fmt.Errorf("operator %s: %w", localOperator, err)
+			return nil, "", fmt.Errorf("operator %s: %w", config.LocalOperator, err)
 		}
-		list = append(list, httpgw.Operator{Name: localOperator, TokenSHA256: sha256.Sum256([]byte(token))})
+		list = append(list, httpgw.Operator{Name: config.LocalOperator, TokenSHA256: sha256.Sum256([]byte(token))})
 	}
 	if c.Demo {
 		demoToken = newToken()
-		list = append(list, httpgw.Operator{Name: demoOperator, TokenSHA256: sha256.Sum256([]byte(demoToken))})
+		list = append(list, httpgw.Operator{Name: config.DemoOperator, TokenSHA256: sha256.Sum256([]byte(demoToken))})
 	}
 	return list, demoToken, nil
 }

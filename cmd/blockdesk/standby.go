@@ -16,6 +16,7 @@ import (
 
 	"blockdesk/fixgw"
 	"blockdesk/httpgw"
+	"blockdesk/service/config"
 )
 
 // standbyGrace is what requests to the admin address have when the standby ends: the
@@ -25,7 +26,7 @@ const standbyGrace = 20 * time.Millisecond
 // standby holds a process's addresses while it does not serve them, and tells
 // clients who does.
 type standby struct {
-	cfg    *Config
+	cfg    *config.Config
 	log    *slog.Logger
 	listen func(network, addr string) (net.Listener, error)
 	leader func() httpgw.Leader // must not block
@@ -34,11 +35,11 @@ type standby struct {
 
 // while holds them until wait returns, whose error it returns.
 func (s *standby) while(ctx context.Context, wait func(context.Context) error) (err error) {
-	secure, err := s.cfg.FIX.tls()
+	secure, err := s.cfg.FIX.ServerTLS()
 	if err != nil {
 		return err
 	}
-	proxies, err := s.cfg.trustedProxies()
+	proxies, err := s.cfg.ProxyPrefixes()
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func leaderText(l httpgw.Leader) string {
 
 // bindAll binds the addresses of a process and has the configuration name what
 // they are.
-func (l *lender) bindAll(c *ListenConfig) error {
+func (l *lender) bindAll(c *config.Listen) error {
 	for key, addr := range map[string]*string{"base": &c.Base, "api": &c.API, "ws": &c.WS, "fix": &c.FIX, "admin": &c.Admin} {
 		bound, err := l.bind(*addr)
 		if err != nil {
@@ -104,7 +105,7 @@ func (l *lender) bindAll(c *ListenConfig) error {
 
 // announceLent prints where a process is found whose gateways come and go, what it
 // is and when it serves, and writes it for programs.
-func (c *Config) announceLent(w io.Writer, asJSON bool, what, when string) error {
+func announceLent(c *config.Config, w io.Writer, asJSON bool, what, when string) error {
 	l := &c.Listen
 	a := addresses{
 		Base: cmp.Or(c.URLs.Base, "http://"+l.Base), API: cmp.Or(c.URLs.API, "http://"+l.API), WS: cmp.Or(c.URLs.WS, "ws://"+l.WS),

@@ -16,6 +16,7 @@ import (
 	"github.com/mr-tron/base58"
 
 	"blockdesk/httpgw"
+	"blockdesk/service/config"
 	"blockdesk/settle/access"
 )
 
@@ -179,7 +180,7 @@ func TestTokenOverACrash(t *testing.T) {
 	if err := errors.Join(s.Kill(), s.Restart(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	if k := list().Tokens; len(k) != 1 || k[0].State != "revoked" || k[0].RevokedBy != localOperator || admitted() {
+	if k := list().Tokens; len(k) != 1 || k[0].State != "revoked" || k[0].RevokedBy != config.LocalOperator || admitted() {
 		t.Errorf("after a crash: %+v", k)
 	}
 	if _, r := prove(); r.status != http.StatusTooManyRequests || r.fields.Code != "EMISSION_PAR_IP_TROP_RECENTE" {

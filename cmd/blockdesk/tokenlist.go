@@ -39,7 +39,7 @@ func numberList(kept notes, f *catalog.Facts) (catalog.Edition, error) {
 // publishedFacts makes the facts book with the token list numbered.
 func (s *service) publishedFacts() *factsBook {
 	b := newFactsBook(s)
-	edition, err := numberList(s.notes, &catalog.Facts{Service: b.service, Tokens: s.cfg.factsTokens()})
+	edition, err := numberList(s.notes, &catalog.Facts{Service: b.service, Tokens: factsTokens(s.cfg)})
 	if err != nil {
 		s.log.Error("the token list's version may be one that its readers have seen before", "error", err)
 	}

@@ -115,7 +115,7 @@ func (f *walletFlags) open(s *settings) (*wallet, error) {
 	w.base = strings.TrimRight(w.base, "/")
 	file := f.key
 	if file == "" {
-		file = demoKeyFile(cfg.chainDir(), fmt.Sprintf(demoWallet, 1))
+		file = demoKeyFile(chainDir(&cfg), fmt.Sprintf(demoWallet, 1))
 	}
 	w.key, err = sandbox.ReadKey(file)
 	return w, err

@@ -50,8 +50,11 @@ var rooms = []room{
 	{path: "settle", may: append([]string{"desk", "persist/kv", "internal", "internal/solana", "internal/solana/eddsa"}, outer...)},
 	{path: "sdk"},
 
+	// Keys, defaults and validation; the options of what the configuration checks whole.
+	{path: "service/config", may: append([]string{"persist/quorum", "persist/fanout", "mirror", "settle", "internal", "internal/solana"}, outer...)},
+
 	{path: "bench", may: everything},
-	{path: "cmd", may: append([]string{"bench"}, everything...)},
+	{path: "cmd", may: append([]string{"bench", "service/config"}, everything...)},
 	{path: "internal", may: []string{"market"}},
 	{path: "internal/ratelimit"}, // grants to clients at a rate
 	{path: "internal/solana", may: []string{"market"}},
@@ -106,14 +109,14 @@ var libraries = []library{
 	{"github.com/klauspost/compress", []string{"httpgw", "feed", "bench"}},
 	{"github.com/spf13/cobra", []string{"cmd"}},
 	{"github.com/spf13/pflag", []string{"cmd"}},
-	{"github.com/goccy/go-yaml", []string{"cmd", "fixgw"}}, // fixgw: the participants, given as bytes
+	{"github.com/goccy/go-yaml", []string{"service/config", "fixgw"}}, // fixgw: the participants, given as bytes
 	{"golang.org/x/crypto", []string{"fixgw", "httpgw", "settle", "cmd"}},
 	{"golang.org/x/sys", []string{"persist", "bench", "settle"}},
 	{"golang.org/x/term", []string{"cmd"}},
 	{"golang.org/x/sync", []string{"persist", "feed", "fixgw", "httpgw", "mirror", "settle", "cmd", "bench"}},
 	{"github.com/hashicorp", []string{"persist/quorum"}},
 	{"github.com/nats-io", []string{"persist/fanout"}},
-	{"github.com/mr-tron/base58", []string{"httpgw", "fixgw", "persist", "settle", "mirror", "internal/solana", "cmd"}},
+	{"github.com/mr-tron/base58", []string{"httpgw", "fixgw", "persist", "settle", "mirror", "internal/solana", "service/config", "cmd"}},
 	{"github.com/gagliardetto/solana-go", []string{"internal/solana", "mirror", "settle"}},
 	{"github.com/oasisprotocol/curve25519-voi", []string{"internal/solana"}},
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"reflect"
@@ -32,11 +32,11 @@ func TestConfigKeys(t *testing.T) {
 	}
 	walk(reflect.TypeFor[Config](), "")
 	var got []string
-	for i := range configKeys {
-		k := &configKeys[i]
-		got = append(got, k.key)
-		if k.about == "" || k.span() == "" {
-			t.Errorf("%s says nothing of itself, or of its range", k.key)
+	for i := range Keys {
+		k := &Keys[i]
+		got = append(got, k.Path)
+		if k.About == "" || k.Range() == "" {
+			t.Errorf("%s says nothing of itself, or of its range", k.Path)
 		}
 	}
 	for i := range max(len(want), len(got)) {
@@ -44,15 +44,15 @@ func TestConfigKeys(t *testing.T) {
 			t.Fatalf("row %d of configKeys is not the key of Config there:\n has %v\nwant %v", i, got[min(i, len(got)):], want[min(i, len(want)):])
 		}
 	}
-	cfg := defaultConfig()
-	if err := cfg.validate(); err != nil {
+	cfg := Default()
+	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	bounds := map[string]*configKey{}
-	for i := range configKeys {
-		bounds[configKeys[i].key] = &configKeys[i]
+	bounds := map[string]*Key{}
+	for i := range Keys {
+		bounds[Keys[i].Path] = &Keys[i]
 	}
-	cfg.each(func(path, key string, v reflect.Value) {
+	cfg.Each(func(path, key string, v reflect.Value) {
 		k := bounds[key]
 		if v.Kind() != reflect.Int || k.form == "list" || k.high == 0 {
 			return
@@ -60,7 +60,7 @@ func TestConfigKeys(t *testing.T) {
 		before := v.Int()
 		for _, n := range []int{k.low - 1, k.high + 1} {
 			v.SetInt(int64(n))
-			if err := cfg.validate(); err == nil || !strings.HasPrefix(err.Error(), path+": ") {
+			if err := cfg.Validate(); err == nil || !strings.HasPrefix(err.Error(), path+": ") {
 				t.Errorf("%s = %d: %v", path, n, err)
 			}
 		}

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"blockdesk/mirror"
 )
 
-const mirroredInstrument = `
+const mirroredYAML = `
 instruments:
   - {symbol: SOL/USDC, price_decimals: 6, qty_decimals: 9, tick: "0.0001", lot: "0.001", min_qty: "0.001",
      max_qty: "1000000", max_price: "100000", book_source: mirrored}
@@ -38,30 +38,30 @@ func documentedMirror(t *testing.T) string {
 // TestUnreadMirror: a mirrored instrument that no pair names is told of at the start.
 func TestUnreadMirror(t *testing.T) {
 	for text, want := range map[string]string{
-		mirroredInstrument:                       "[SOL/USDC]",
-		mirroredInstrument + documentedMirror(t): "[]",
-		"":                                       "[]", // all are matched
+		mirroredYAML:                       "[SOL/USDC]",
+		mirroredYAML + documentedMirror(t): "[]",
+		"":                                 "[]", // all are matched
 	} {
-		cfg, err := loadText(t, text)
+		cfg, err := loadYAML(t, text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := fmt.Sprint(cfg.unread()); got != want {
+		if got := fmt.Sprint(cfg.UnreadInstruments()); got != want {
 			t.Errorf("unread are %s, want %s", got, want)
 		}
 	}
 }
 
 func TestDocumentedMirror(t *testing.T) {
-	cfg, err := loadText(t, mirroredInstrument+documentedMirror(t))
+	cfg, err := loadYAML(t, mirroredYAML+documentedMirror(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	instruments, err := cfg.instruments()
+	instruments, err := cfg.MarketInstruments()
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := cfg.mirrorOptions(instruments)
+	o, err := cfg.MirrorOptions(instruments)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestDocumentedMirror(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	cfg.Mirror.ReachDays = 0
-	if o, err = cfg.mirrorOptions(instruments); err != nil || o.Reach >= 0 {
+	if o, err = cfg.MirrorOptions(instruments); err != nil || o.Reach >= 0 {
 		t.Errorf("the whole history: %v, %v", o.Reach, err)
 	}
 }
@@ -114,7 +114,7 @@ func TestMirrorConfigurationRefused(t *testing.T) {
 			t.Errorf("%s: the example has no %q", name, c.from)
 			continue
 		}
-		_, err := loadText(t, mirroredInstrument+strings.Replace(example, c.from, c.to, 1))
+		_, err := loadYAML(t, mirroredYAML+strings.Replace(example, c.from, c.to, 1))
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "s3cr3t") {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
@@ -122,46 +122,31 @@ func TestMirrorConfigurationRefused(t *testing.T) {
 }
 
 func TestMirrorNeedsNodes(t *testing.T) {
-	text := strings.Replace(mirroredInstrument, "https://a.example", "", 1) + documentedMirror(t)
-	if _, err := loadText(t, text); err == nil || !strings.Contains(err.Error(), "mirror.rpc_urls") {
+	text := strings.Replace(mirroredYAML, "https://a.example", "", 1) + documentedMirror(t)
+	if _, err := loadYAML(t, text); err == nil || !strings.Contains(err.Error(), "mirror.rpc_urls") {
 		t.Errorf("without a node: %v", err)
 	}
-	cfg, err := loadText(t, strings.Replace(text, "mirror:\n", "mirror:\n  rpc_urls: http://127.0.0.1:1\n", 1))
+	cfg, err := loadYAML(t, strings.Replace(text, "mirror:\n", "mirror:\n  rpc_urls: http://127.0.0.1:1\n", 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if nodes, err := cfg.mirrorNodes(); err != nil || len(nodes) != 1 || cfg.settles() {
-		t.Errorf("%d nodes, %v; settles %v", len(nodes), err, cfg.settles())
-	}
-}
-
-// Who only mirrors needs no participants.
-func TestMirrorWithoutParticipants(t *testing.T) {
-	cfg, err := loadText(t, mirroredInstrument+documentedMirror(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if list, err := cfg.participants(); err != nil || len(list) != 0 {
-		t.Errorf("%d participants, %v", len(list), err)
-	}
-	cfg.Instruments = append(cfg.Instruments, defaultConfig().Instruments...)
-	if _, err := cfg.participants(); err == nil {
-		t.Error("matched instruments, and nobody to trade them")
+	if nodes, err := cfg.MirrorNodes(); err != nil || len(nodes) != 1 || cfg.Settles() {
+		t.Errorf("%d nodes, %v; settles %v", len(nodes), err, cfg.Settles())
 	}
 }
 
 // The desk prices nothing by a mirrored book.
 func TestMirroredBookPricesNothing(t *testing.T) {
-	text := mirroredInstrument + documentedMirror(t) + `
+	text := mirroredYAML + documentedMirror(t) + `
 rfq:
   pairs:
     - {symbol: SOL/USDC, base_mint: PLaceho1derSLUSDmintxxxxxxxxxxxxxxxxxxxxxxx, base_decimals: 9, rails: [USDC],
        price_source: %s, corridor_bps: 1000, max_age_s: 3600}
 `
-	if _, err := loadText(t, fmt.Sprintf(text, "book")); err == nil || !strings.Contains(err.Error(), "rfq.pairs[0].price_source") {
+	if _, err := loadYAML(t, fmt.Sprintf(text, "book")); err == nil || !strings.Contains(err.Error(), "rfq.pairs[0].price_source") {
 		t.Errorf("by its book: %v", err)
 	}
-	if _, err := loadText(t, fmt.Sprintf(text, "operator")); err != nil {
+	if _, err := loadYAML(t, fmt.Sprintf(text, "operator")); err != nil {
 		t.Errorf("by an operator: %v", err)
 	}
 }

@@ -1,4 +1,6 @@
-package main
+// Package config holds the configuration: its keys, defaults, ranges and sources, and
+// the rules that a set of values must obey.
+package config
 
 import (
 	"bytes"
@@ -6,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/netip"
 	"os"
 	"reflect"
 	"slices"
@@ -16,8 +19,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"blockdesk/engine"
-	"blockdesk/feed/archive"
-	"blockdesk/httpgw"
+	"blockdesk/internal/suggest"
 	"blockdesk/market"
 )
 
@@ -26,44 +28,44 @@ import (
 // underscores) and by --set path=value. Flags win over the environment, the
 // environment over the file, the file over the defaults.
 type Config struct {
-	DataDir        string             `yaml:"data_dir"`
-	Role           string             `yaml:"role"`
-	Demo           bool               `yaml:"demo"`
-	Log            LogConfig          `yaml:"log"`
-	Listen         ListenConfig       `yaml:"listen"`
-	URLs           URLConfig          `yaml:"urls"`
-	Durability     DurabilityConfig   `yaml:"durability"`
-	Engine         EngineConfig       `yaml:"engine"`
-	Journal        JournalConfig      `yaml:"journal"`
-	Cluster        ClusterConfig      `yaml:"cluster"`
-	Peers          []PeerConfig       `yaml:"peers"` // the same list on every node and follower
-	Fanout         string             `yaml:"fanout"`
-	NATS           NATSConfig         `yaml:"nats"`
-	FIX            FIXConfig          `yaml:"fix"`
-	Feed           FeedConfig         `yaml:"feed"`
-	History        HistoryConfig      `yaml:"history"`
-	HTTP           HTTPConfig         `yaml:"http"`
-	Operator       OperatorConfig     `yaml:"operator"`
-	Tokens         []TokenConfig      `yaml:"tokens"` // what documents say of them, those that are named
-	Risk           RiskConfig         `yaml:"risk"`
-	TrustedProxies []string           `yaml:"trusted_proxies"`
-	Instruments    []InstrumentConfig `yaml:"instruments"`
-	RFQ            RFQConfig          `yaml:"rfq"`
-	Chain          ChainConfig        `yaml:"chain"`
-	Settle         SettleConfig       `yaml:"settle"`
-	Mirror         MirrorConfig       `yaml:"mirror"`
+	DataDir        string       `yaml:"data_dir"`
+	Role           string       `yaml:"role"`
+	Demo           bool         `yaml:"demo"`
+	Log            Log          `yaml:"log"`
+	Listen         Listen       `yaml:"listen"`
+	URLs           URLs         `yaml:"urls"`
+	Durability     Durability   `yaml:"durability"`
+	Engine         Engine       `yaml:"engine"`
+	Journal        Journal      `yaml:"journal"`
+	Cluster        Cluster      `yaml:"cluster"`
+	Peers          []Peer       `yaml:"peers"` // the same list on every node and follower
+	Fanout         string       `yaml:"fanout"`
+	NATS           NATS         `yaml:"nats"`
+	FIX            FIX          `yaml:"fix"`
+	Feed           Feed         `yaml:"feed"`
+	History        History      `yaml:"history"`
+	HTTP           HTTP         `yaml:"http"`
+	Operator       Operator     `yaml:"operator"`
+	Tokens         []Token      `yaml:"tokens"` // what documents say of them, those that are named
+	Risk           Risk         `yaml:"risk"`
+	TrustedProxies []string     `yaml:"trusted_proxies"`
+	Instruments    []Instrument `yaml:"instruments"`
+	RFQ            RFQ          `yaml:"rfq"`
+	Chain          Chain        `yaml:"chain"`
+	Settle         Settle       `yaml:"settle"`
+	Mirror         Mirror       `yaml:"mirror"`
 	// Operators command the desk over the admin address. Where there are none,
 	// serve makes one.
-	Operators []OperatorTokenConfig `yaml:"operators"`
+	Operators []OperatorToken `yaml:"operators"`
 	// Groups split the instruments; none: this process has all of them.
-	Groups  []GroupConfig `yaml:"groups"`
-	Routing RoutingConfig `yaml:"routing"`
+	Groups  []Group `yaml:"groups"`
+	Routing Routing `yaml:"routing"`
 	// whole has the instruments of all groups, once Instruments has ours alone.
-	whole []InstrumentConfig
+	whole []Instrument
 }
 
-// ListenConfig holds the addresses. Port 0 takes a free one.
-type ListenConfig struct {
+// Listen holds the addresses. Port 0 takes a free one.
+type Listen struct {
 	Base  string `yaml:"base"`
 	API   string `yaml:"api"`
 	WS    string `yaml:"ws"`
@@ -72,9 +74,9 @@ type ListenConfig struct {
 	Chain string `yaml:"chain"` // of the local chain that --demo starts
 }
 
-// URLConfig holds the public URLs that documents print; empty means the
+// URLs holds the public URLs that documents print; empty means the
 // listener's own.
-type URLConfig struct {
+type URLs struct {
 	Base   string `yaml:"base_url"`
 	API    string `yaml:"api_url"`
 	WS     string `yaml:"ws_url"`
@@ -82,14 +84,14 @@ type URLConfig struct {
 	Native string `yaml:"native_url"`
 }
 
-// DurabilityConfig says when a command counts as kept.
-type DurabilityConfig struct {
+// Durability says when a command counts as durable.
+type Durability struct {
 	Mode       string `yaml:"mode"`        // sync, interval or quorum
 	IntervalMS int    `yaml:"interval_ms"` // interval mode: at most this much may be lost
 }
 
-// EngineConfig sizes the engine.
-type EngineConfig struct {
+// Engine sizes the engine.
+type Engine struct {
 	Book        string `yaml:"book"`       // ladder, or naive to check against
 	MaxOrders   int    `yaml:"max_orders"` // live orders an instrument; may change from start to start
 	IngressSize int    `yaml:"ingress_size"`
@@ -98,15 +100,15 @@ type EngineConfig struct {
 	Wait        string `yaml:"wait"` // park or spin
 }
 
-// JournalConfig says where the journal is, and how often it is summed up.
-type JournalConfig struct {
+// Journal selects the journal and the interval of its snapshots.
+type Journal struct {
 	Kind          string `yaml:"kind"`           // pebble or raft
 	SnapshotEvery uint64 `yaml:"snapshot_every"` // commands
 	KeepSnapshots int    `yaml:"keep_snapshots"`
 }
 
-// FIXConfig configures the FIX gateway.
-type FIXConfig struct {
+// FIX configures the FIX gateway.
+type FIX struct {
 	CompID            string `yaml:"comp_id"`
 	ParticipantsFile  string `yaml:"participants_file"`
 	MaxSessions       int    `yaml:"max_sessions"`
@@ -120,25 +122,20 @@ type FIXConfig struct {
 	MessageLogFiles   int    `yaml:"message_log_files"`    // how many stay
 }
 
-// FeedConfig configures the WebSocket feed.
-type FeedConfig struct {
+// Feed configures the WebSocket feed.
+type Feed struct {
 	ConnectionsPerIP int `yaml:"connections_per_ip"`
 	MaxConnections   int `yaml:"max_connections"`
 }
 
-// HistoryConfig says how long the past of the market is kept.
-type HistoryConfig struct {
+// History says how long trades and candles are kept.
+type History struct {
 	TradesDays  int `yaml:"trades_days"`  // trades
 	MinutesDays int `yaml:"minutes_days"` // candles below an hour; longer ones are kept for ever
 }
 
-func (c HistoryConfig) options() archive.Options {
-	const day = 24 * time.Hour
-	return archive.Options{KeepTrades: time.Duration(c.TradesDays) * day, KeepMinutes: time.Duration(c.MinutesDays) * day}
-}
-
-// HTTPConfig configures the REST gateway. A rate of 0 means no limit.
-type HTTPConfig struct {
+// HTTP configures the REST gateway. A rate of 0 means no limit.
+type HTTP struct {
 	MarketDataPerMinute int `yaml:"market_data_per_minute"` // a client IP
 	MarketDataBurst     int `yaml:"market_data_burst"`
 	PartnerPerMinute    int `yaml:"partner_per_minute"` // what aggregators poll; a client IP
@@ -149,8 +146,8 @@ type HTTPConfig struct {
 	HandshakePerMinute  int `yaml:"handshake_per_minute"` // nonces; a client IP
 }
 
-// OperatorConfig is what GET / says of who runs the service.
-type OperatorConfig struct {
+// Operator describes the operator of the service, as GET / shows it.
+type Operator struct {
 	Name     string            `yaml:"name"`
 	Contacts map[string]string `yaml:"contacts"`
 	GitHub   string            `yaml:"github"`
@@ -158,17 +155,17 @@ type OperatorConfig struct {
 	Market   string            `yaml:"market_name"` // what listings call the market
 }
 
-// RiskConfig holds the limits of a participant that has none of its own, a
-// participant and instrument. Empty text means no limit.
-type RiskConfig struct {
+// Risk holds the default limits, for each participant and instrument. Empty text
+// means no limit.
+type Risk struct {
 	MaxQty        string `yaml:"max_qty"`      // base units
 	MaxNotional   string `yaml:"max_notional"` // quote units
 	MaxOpenOrders int    `yaml:"max_open_orders"`
 	BandBps       int    `yaml:"band_bps"` // 0 = no band
 }
 
-// InstrumentConfig describes one instrument in units that a person reads.
-type InstrumentConfig struct {
+// Instrument describes one instrument in decimal units.
+type Instrument struct {
 	Symbol        string `yaml:"symbol"`
 	PriceDecimals int    `yaml:"price_decimals"`
 	QtyDecimals   int    `yaml:"qty_decimals"`
@@ -180,64 +177,72 @@ type InstrumentConfig struct {
 	BookSource    string `yaml:"book_source"` // matched or mirrored
 }
 
-func defaultConfig() Config {
-	pair := func(symbol string) InstrumentConfig {
-		return InstrumentConfig{
+// Default returns the configuration without a file, environment or flags.
+func Default() Config {
+	pair := func(symbol string) Instrument {
+		return Instrument{
 			Symbol: symbol, PriceDecimals: 6, QtyDecimals: 6,
 			Tick: "0.000001", Lot: "0.000001", MinQty: "0.01",
 			MaxQty: "100000000", MaxPrice: "1000000", BookSource: "matched",
 		}
 	}
 	return Config{
-		DataDir: "data", Role: roleAll,
-		Log: LogConfig{Level: "info", Format: "text"},
-		Listen: ListenConfig{
+		DataDir: "data", Role: RoleAll,
+		Log: Log{Level: "info", Format: "text"},
+		Listen: Listen{
 			Base: "127.0.0.1:8080", API: "127.0.0.1:8000", WS: "127.0.0.1:8081",
 			FIX: "127.0.0.1:9878", Admin: "127.0.0.1:8090", Chain: "127.0.0.1:8899",
 		},
-		Durability:  DurabilityConfig{Mode: "sync", IntervalMS: 5},
-		Engine:      EngineConfig{Book: "ladder", MaxOrders: 1 << 20, IngressSize: 1 << 14, EgressSize: 1 << 17, MaxBatch: 1024, Wait: "park"},
-		Journal:     JournalConfig{Kind: journalPebble, SnapshotEvery: 1_000_000, KeepSnapshots: 3},
+		Durability:  Durability{Mode: "sync", IntervalMS: 5},
+		Engine:      Engine{Book: "ladder", MaxOrders: 1 << 20, IngressSize: 1 << 14, EgressSize: 1 << 17, MaxBatch: 1024, Wait: "park"},
+		Journal:     Journal{Kind: journalPebble, SnapshotEvery: 1_000_000, KeepSnapshots: 3},
 		Cluster:     defaultCluster(),
-		Peers:       []PeerConfig{},
+		Peers:       []Peer{},
 		Fanout:      fanoutNone,
 		NATS:        defaultNATS(),
-		FIX:         FIXConfig{CompID: "BLOCKDESK", MaxSessions: 256, MessagesPerSecond: 500, MessageLogFileMiB: 64, MessageLogFiles: 16},
-		Feed:        FeedConfig{ConnectionsPerIP: 10, MaxConnections: 10_000},
-		History:     HistoryConfig{TradesDays: 90, MinutesDays: 90},
-		HTTP:        HTTPConfig{MarketDataPerMinute: 60, MarketDataBurst: 20, PartnerPerMinute: 300, PartnerBurst: 60, RFQWritesPerMinute: 30, RFQWritesBurst: 10, DvPPerMinute: 3, HandshakePerMinute: 10},
-		Operator:    OperatorConfig{Name: "blockdesk", Contacts: map[string]string{}, Market: "blockdesk"},
-		Tokens:      []TokenConfig{},
-		Risk:        RiskConfig{MaxQty: "10000000", MaxNotional: "10000000", MaxOpenOrders: 10_000, BandBps: 5000},
-		Instruments: []InstrumentConfig{pair("SLUSD/USDC"), pair("92C/SLUSD")},
+		FIX:         FIX{CompID: "BLOCKDESK", MaxSessions: 256, MessagesPerSecond: 500, MessageLogFileMiB: 64, MessageLogFiles: 16},
+		Feed:        Feed{ConnectionsPerIP: 10, MaxConnections: 10_000},
+		History:     History{TradesDays: 90, MinutesDays: 90},
+		HTTP:        HTTP{MarketDataPerMinute: 60, MarketDataBurst: 20, PartnerPerMinute: 300, PartnerBurst: 60, RFQWritesPerMinute: 30, RFQWritesBurst: 10, DvPPerMinute: 3, HandshakePerMinute: 10},
+		Operator:    Operator{Name: "blockdesk", Contacts: map[string]string{}, Market: "blockdesk"},
+		Tokens:      []Token{},
+		Risk:        Risk{MaxQty: "10000000", MaxNotional: "10000000", MaxOpenOrders: 10_000, BandBps: 5000},
+		Instruments: []Instrument{pair("SLUSD/USDC"), pair("92C/SLUSD")},
 		RFQ:         defaultRFQ(),
 		Chain:       defaultChain(),
 		Settle:      defaultSettle(),
 		Mirror:      defaultMirror(),
-		Operators:   []OperatorTokenConfig{},
-		Groups:      []GroupConfig{},
+		Operators:   []OperatorToken{},
+		Groups:      []Group{},
 		Routing:     defaultRouting(),
 	}
 }
 
-// envReserved are BLOCKDESK_ variables that are not configuration.
+// Variables of the environment that hold a secret for the command line.
+const (
+	OperatorTokenEnv = "BLOCKDESK_OPERATOR_TOKEN" // an operator's token; a flag wins over it
+	FIXPasswordEnv   = "BLOCKDESK_FIX_PASSWORD"   // the password of `fix client`
+)
+
+// envReserved are the BLOCKDESK_ variables that are not configuration keys.
 var envReserved = []string{
 	"BLOCKDESK_TESTDATA", "BLOCKDESK_CRASH_POINTS", "BLOCKDESK_BENCH_DIR", "BLOCKDESK_KILL_ROUNDS", "BLOCKDESK_SEED",
 	"BLOCKDESK_CLAIMS", "BLOCKDESK_SETTLE_ROUNDS", "BLOCKDESK_FIX_SOAK", "BLOCKDESK_FEED_SECONDS", "BLOCKDESK_MIRROR_SECONDS",
 	"BLOCKDESK_NEWCOMER", "BLOCKDESK_TEST_ALL", "BLOCKDESK_RACE_ALL", "BLOCKDESK_CLUSTER_ROUNDS", "BLOCKDESK_CLUSTER_SEED", "BLOCKDESK_CLUSTER_FAULT",
-	operatorTokenEnv, fixPasswordEnv,
+	OperatorTokenEnv, FIXPasswordEnv,
 }
 
-// loadConfig reads the file (an empty path means blockdesk.yaml where it
-// exists), then the environment, then sets ("path=value"). Errors name the file
-// and line, the variable, or the flag.
-func loadConfig(path string, environ, sets []string) (Config, error) {
-	return readConfig(path, environ, sets, configSources{})
+// Load reads the file (an empty path means blockdesk.yaml where it
+// exists), then the environment, then sets ("path=value"), and returns the source
+// of each value. Errors name the file and line, the variable, or the flag.
+func Load(path string, environ, sets []string) (Config, Sources, error) {
+	sources := Sources{}
+	cfg, err := readConfig(path, environ, sets, sources)
+	return cfg, sources, err
 }
 
-// readConfig is loadConfig that notes in sources where each value is from.
-func readConfig(path string, environ, sets []string, sources configSources) (Config, error) {
-	cfg := defaultConfig()
+func readConfig(path string, environ, sets []string, sources Sources) (Config, error) {
+	cfg := Default()
 	cfg.RFQ.Pairs = nil // the default ones need their instruments: completePairs
 	optional := path == ""
 	if optional {
@@ -249,14 +254,13 @@ func readConfig(path string, environ, sets []string, sources configSources) (Con
 	case err != nil:
 		return cfg, fmt.Errorf("config: %w", err)
 	default:
-		if err := decodeYAML(text, &cfg); err != nil {
+		if err := Decode(text, &cfg); err != nil {
 			return cfg, fmt.Errorf("%s: %w", path, err)
 		}
 		sources.addFile(path, text)
 	}
 	cfg.completePairs()
-	leaves := map[string]reflect.Value{}
-	collectLeaves(reflect.ValueOf(&cfg).Elem(), "", leaves)
+	leaves := cfg.Leaves()
 	leaves["journal"] = leaves["journal.kind"]
 	if err := setByEnvironment(environ, leaves, sources); err != nil {
 		return cfg, err
@@ -265,19 +269,27 @@ func readConfig(path string, environ, sets []string, sources configSources) (Con
 		name, value, ok := strings.Cut(kv, "=")
 		leaf, known := leaves[name]
 		if !ok || !known {
-			return cfg, usagef("--set %s: want path=value with a known path such as listen.fix%s",
-				name, didYouMean(name, slices.Collect(maps.Keys(leaves))))
+			return cfg, flagf("--set %s: want path=value with a known path such as listen.fix%s",
+				name, suggest.Suffix(name, slices.Collect(maps.Keys(leaves))))
 		}
 		if err := setLeaf(leaf, value); err != nil {
-			return cfg, usagef("--set %s: %w", name, err)
+			return cfg, flagf("--set %s: %w", name, err)
 		}
 		sources[name] = "--set"
 	}
 	cfg.completeCluster()
-	return cfg, cfg.validate()
+	return cfg, cfg.Validate()
 }
 
-func setByEnvironment(environ []string, leaves map[string]reflect.Value, sources configSources) error {
+// FlagError is an error in a --set flag.
+type FlagError struct{ error }
+
+// Unwrap returns the wrapped error.
+func (e FlagError) Unwrap() error { return e.error }
+
+func flagf(format string, args ...any) error { return FlagError{fmt.Errorf(format, args...)} }
+
+func setByEnvironment(environ []string, leaves map[string]reflect.Value, sources Sources) error {
 	for _, kv := range environ {
 		name, value, _ := strings.Cut(kv, "=")
 		if !strings.HasPrefix(name, envPrefix) || slices.Contains(envReserved, name) {
@@ -287,9 +299,9 @@ func setByEnvironment(environ []string, leaves map[string]reflect.Value, sources
 		if path == "" {
 			var names []string
 			for leaf := range leaves {
-				names = append(names, variableOf(leaf))
+				names = append(names, Variable(leaf))
 			}
-			return fmt.Errorf("environment: %s names no setting%s", name, didYouMean(name, names))
+			return fmt.Errorf("environment: %s names no setting%s", name, suggest.Suffix(name, names))
 		}
 		if err := setLeaf(leaves[path], value); err != nil {
 			return fmt.Errorf("environment: %s: %w", name, err)
@@ -299,15 +311,16 @@ func setByEnvironment(environ []string, leaves map[string]reflect.Value, sources
 	return nil
 }
 
-// envPrefix begins the variables that are settings.
+// envPrefix is the prefix of variables that set a key.
 const envPrefix = "BLOCKDESK_"
 
-// variableOf is the name of a leaf in the environment.
-func variableOf(path string) string {
+// Variable returns the environment variable that sets a key.
+func Variable(path string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
 }
 
-func decodeYAML(text []byte, into any) error {
+// Decode reads YAML and refuses unknown keys.
+func Decode(text []byte, into any) error {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil
 	}
@@ -316,6 +329,13 @@ func decodeYAML(text []byte, into any) error {
 		return errors.New(yaml.FormatError(err, false, false))
 	}
 	return nil
+}
+
+// Leaves returns the fields that the environment and flags can set, by path.
+func (c *Config) Leaves() map[string]reflect.Value {
+	leaves := map[string]reflect.Value{}
+	collectLeaves(reflect.ValueOf(c).Elem(), "", leaves)
+	return leaves
 }
 
 // collectLeaves maps "listen.fix" to the field it names, for scalar fields.
@@ -333,7 +353,7 @@ func collectLeaves(v reflect.Value, prefix string, into map[string]reflect.Value
 
 func envName(variable string, leaves map[string]reflect.Value) string {
 	for path := range leaves {
-		if variableOf(path) == variable {
+		if Variable(path) == variable {
 			return path
 		}
 	}
@@ -373,27 +393,28 @@ func oneOf(key, value string, allowed ...string) error {
 	return fmt.Errorf("%s: %q is not one of %s", key, value, strings.Join(allowed, ", "))
 }
 
-func between(key string, value, low, high int) error {
+// Between checks low <= value <= high; the error names the key.
+func Between(key string, value, low, high int) error {
 	if value < low || value > high {
 		return fmt.Errorf("%s: %d is outside %d to %d", key, value, low, high)
 	}
 	return nil
 }
 
-// validate holds the configuration to the ranges of its keys, and then to what
-// belongs together.
-func (c *Config) validate() error {
+// Validate checks every value against the range of its key, and then the keys against
+// each other.
+func (c *Config) Validate() error {
 	if err := c.checkRanges(); err != nil {
 		return err
 	}
-	if err := c.FIX.checkTLS(); err != nil {
+	if err := c.FIX.CheckTLS(); err != nil {
 		return err
 	}
 	sizes := engine.Options{IngressSize: c.Engine.IngressSize, EgressSize: c.Engine.EgressSize, MaxBatch: c.Engine.MaxBatch}
 	if err := sizes.Validate(); err != nil {
 		return err
 	}
-	if _, err := c.instruments(); err != nil {
+	if _, err := c.MarketInstruments(); err != nil {
 		return err
 	}
 	if err := c.validateRFQ(); err != nil {
@@ -414,39 +435,23 @@ func (c *Config) validate() error {
 	return c.validateGroups()
 }
 
-// rate is a limit of so many a minute; 0 is the largest that there is, which
-// nobody reaches.
-func rate(perMinute, burst int) httpgw.Rate {
-	if perMinute == 0 {
-		return httpgw.Rate{PerMinute: maxPerMinute, Burst: maxBurst}
-	}
-	return httpgw.Rate{PerMinute: perMinute, Burst: burst}
-}
-
-// window is a limit of so many in any minute; 0 is the largest that there is.
-func window(perMinute int) httpgw.Window {
-	if perMinute == 0 {
-		return httpgw.Window{PerMinute: httpgw.MaxWindow}
-	}
-	return httpgw.Window{PerMinute: perMinute}
-}
-
 const (
-	maxPerMinute = 60_000_000
-	maxBurst     = 1_000_000
+	MaxPerMinute = 60_000_000
+	MaxBurst     = 1_000_000
 	// maxWindow bounds a limit that remembers the moment of each request.
 	maxWindow = 1000
 )
 
-func (c *Config) interval() time.Duration {
+// Interval returns the flush interval of durability mode interval.
+func (c *Config) Interval() time.Duration {
 	return time.Duration(c.Durability.IntervalMS) * time.Millisecond
 }
 
-// instruments converts the configured instruments to ticks and lots.
-func (c *Config) instruments() ([]market.Instrument, error) {
+// MarketInstruments converts the configured instruments to ticks and lots.
+func (c *Config) MarketInstruments() ([]market.Instrument, error) {
 	out := make([]market.Instrument, 0, len(c.Instruments))
 	for i, ic := range c.Instruments {
-		in, err := ic.instrument(market.InstrumentID(i))
+		in, err := ic.ToMarket(market.InstrumentID(i))
 		if err != nil {
 			return nil, fmt.Errorf("instruments[%d]: %w", i, err)
 		}
@@ -458,7 +463,8 @@ func (c *Config) instruments() ([]market.Instrument, error) {
 	return out, nil
 }
 
-func (ic *InstrumentConfig) instrument(id market.InstrumentID) (market.Instrument, error) {
+// ToMarket converts the instrument to ticks and lots.
+func (ic *Instrument) ToMarket(id market.InstrumentID) (market.Instrument, error) {
 	base, quote, _ := strings.Cut(ic.Symbol, "/")
 	if ic.PriceDecimals < 0 || ic.PriceDecimals > market.MaxDecimals || ic.QtyDecimals < 0 || ic.QtyDecimals > market.MaxDecimals {
 		return market.Instrument{}, fmt.Errorf("%s: decimals must be 0 to %d", ic.Symbol, market.MaxDecimals)
@@ -499,4 +505,31 @@ func orZero(err error) error {
 		return market.ErrZero
 	}
 	return err
+}
+
+// Log configures the log on standard error.
+type Log struct {
+	Level  string `yaml:"level"`  // debug, info, warn, error
+	Format string `yaml:"format"` // text: key=value; json: an object a line
+}
+
+// ProxyPrefixes parses trusted_proxies.
+func (c *Config) ProxyPrefixes() ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, text := range c.TrustedProxies {
+		if !strings.Contains(text, "/") {
+			a, err := netip.ParseAddr(text)
+			if err != nil {
+				return nil, fmt.Errorf("trusted_proxies: %w", err)
+			}
+			out = append(out, netip.PrefixFrom(a, a.BitLen()))
+			continue
+		}
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("trusted_proxies: %w", err)
+		}
+		out = append(out, p)
+	}
+	return out, nil
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import "testing"
 
@@ -10,11 +10,11 @@ func FuzzConfig(f *testing.F) {
 	f.Add([]byte("unknown: 1\n"))
 	f.Add([]byte("a: &a [*a, *a]\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		cfg := defaultConfig()
-		if decodeYAML(text, &cfg) != nil || cfg.validate() != nil {
+		cfg := Default()
+		if Decode(text, &cfg) != nil || cfg.Validate() != nil {
 			return
 		}
-		list, err := cfg.instruments()
+		list, err := cfg.MarketInstruments()
 		if err != nil || len(list) == 0 {
 			t.Fatalf("a valid configuration makes no instruments: %v", err)
 		}

@@ -1,28 +1,30 @@
-package main
+package config
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"blockdesk/engine/rfq"
-	"blockdesk/market"
+	"github.com/mr-tron/base58"
 )
 
-// loadText reads a configuration file of this text.
-func loadText(t *testing.T, text string) (Config, error) {
+// loadYAML reads a configuration file of this text.
+func loadYAML(t *testing.T, text string) (Config, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "c.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return loadConfig(path, nil, nil)
+	cfg, _, err := Load(path, nil, nil)
+	return cfg, err
 }
 
-// placeholderPaySOL is an address that nobody has the key of.
-const placeholderPaySOL = "PLaceho1derPaytoSoLxxxxxxxxxxxxxxxxxxxxxxxx"
+// testAddress returns the address number n.
+func testAddress(n int) string {
+	return base58.Encode(bytes.Repeat([]byte{byte(n + 1)}, 32))
+}
 
 const onePair = `rfq:
   pairs:
@@ -93,7 +95,7 @@ func TestRFQConfigurationRefused(t *testing.T) {
 		"writes": {"http: {rfq_writes_per_minute: 60000001}", []string{"http.rfq_writes_per_minute"}},
 		"burst":  {"http: {rfq_writes_burst: 0}", []string{"http.rfq_writes_burst"}},
 	} {
-		_, err := loadText(t, c.text)
+		_, err := loadYAML(t, c.text)
 		if err == nil {
 			t.Errorf("%s: accepted", name)
 			continue
@@ -106,73 +108,19 @@ func TestRFQConfigurationRefused(t *testing.T) {
 	}
 }
 
-// What is taken is what the desk gets.
-func TestRFQConfigurationResolved(t *testing.T) {
-	cfg, err := loadText(t, `rfq:
-  quote_ttl_s: 30
-  late_window_s: 60
-  pay_to: {SOL: PLaceho1derPaytoSoLxxxxxxxxxxxxxxxxxxxxxxxx}
-  sol_price_usd: "151.25"
-  sol_max_age_s: 60
-  pairs:
-    - {symbol: 92C/SLUSD, base_mint: PLaceho1der92Cmintxxxxxxxxxxxxxxxxxxxxxxxxx, base_decimals: 9, rails: [SOL, USDC],
-       price_source: book, corridor_bps: 1, max_age_s: 0, via: SLUSD/USDC, reference_price_usd: "0.3", inventory: "0.000000001"}
-    - {symbol: SLUSD/USDC, base_mint: PLaceho1derSLUSDmintxxxxxxxxxxxxxxxxxxxxxxx, base_decimals: 0, rails: [USDC],
-       price_source: operator, corridor_bps: 9999, max_age_s: 1}
-`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := cfg.deskSetup([]string{"a"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	mint := func(text string) market.Address {
-		a, err := parseAddress(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return a
-	}
-	policy := rfq.Policy{
-		QuoteTTL: 30e9, ClaimTTL: 120e9, LateWindow: 60e9, FeeBps: 500, WalletClaims: 8,
-		Discounts: [market.FillCount]uint16{0, 25, 75, 150, 250, 400}, USDCMint: mint(placeholderUSDC),
-	}
-	policy.PayTo[market.RailSOL] = mint(placeholderPaySOL)
-	if d.policy != policy {
-		t.Errorf("policy %+v, want %+v", d.policy, policy)
-	}
-	if want := (solPrice{151_250_000_000, 60e9}); d.sol != want {
-		t.Errorf("SOL %+v, want %+v", d.sol, want)
-	}
-	pairs := []pairSetup{
-		{symbol: "92C/SLUSD", anchor: 300_000_000, inventory: 1, stocked: true, pair: rfq.Pair{
-			Instrument: 1, BaseMint: mint(placeholder92C), BaseDecimals: 9, Rails: market.AllRails, Source: rfq.SourceBook,
-			CorridorBps: 1, Via: 0,
-		}},
-		{symbol: "SLUSD/USDC", pair: rfq.Pair{
-			Instrument: 0, BaseMint: mint(placeholderSLUSD), Rails: market.Rails(0).With(market.RailUSDC), Source: rfq.SourceOperator,
-			CorridorBps: 9999, MaxAge: 1e9, Via: rfq.NoInstrument,
-		}},
-	}
-	if !slices.Equal(d.pairs, pairs) {
-		t.Errorf("pairs %+v, want %+v", d.pairs, pairs)
-	}
-}
-
 // A configuration that names no pairs has the default ones, as far as it has
 // their instruments; one that names none on purpose has none.
 func TestDefaultPairsFollowTheInstruments(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                     "SLUSD/USDC 92C/SLUSD",
-		"rfq: {pairs: []}":                     "",
-		instruments("A/B"):                     "",
-		instruments("A/B", "SLUSD/USDC"):       "SLUSD/USDC",
-		instruments("92C/SLUSD"):               "", // its via is not there
-		instruments("92C/SLUSD", "SLUSD/USDC"): "SLUSD/USDC 92C/SLUSD",
-		instruments("SLUSD/USDC") + "rfq: {fee_bps: 1}": "SLUSD/USDC",
+		"":                                   "SLUSD/USDC 92C/SLUSD",
+		"rfq: {pairs: []}":                   "",
+		testInstruments("A/B"):               "",
+		testInstruments("A/B", "SLUSD/USDC"): "SLUSD/USDC",
+		testInstruments("92C/SLUSD"):         "", // its via is not there
+		testInstruments("92C/SLUSD", "SLUSD/USDC"):          "SLUSD/USDC 92C/SLUSD",
+		testInstruments("SLUSD/USDC") + "rfq: {fee_bps: 1}": "SLUSD/USDC",
 	} {
-		cfg, err := loadText(t, text)
+		cfg, err := loadYAML(t, text)
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue
@@ -187,33 +135,12 @@ func TestDefaultPairsFollowTheInstruments(t *testing.T) {
 	}
 }
 
-// What a demo fills in is what was open; the rest stays as it is.
-func TestDemoFillsWhatIsOpen(t *testing.T) {
-	cfg, err := loadText(t, "demo: true\nrfq: {sol_price_usd: '99', pay_to: {USDC: "+placeholder92C+"}}\n")
-	if err != nil {
-		t.Fatal(err)
+// testInstruments is a configuration of some.
+func testInstruments(symbols ...string) string {
+	text := "instruments:\n"
+	for _, s := range symbols {
+		text += `  - {symbol: ` + s + `, price_decimals: 2, qty_decimals: 2, tick: "0.01", lot: "0.01", ` +
+			`min_qty: "0.01", max_qty: "1000", max_price: "1000", book_source: matched}` + "\n"
 	}
-	cfg.fillDemo()
-	if err := cfg.validate(); err != nil {
-		t.Fatal(err)
-	}
-	if cfg.RFQ.SOLPriceUSD != "99" || cfg.RFQ.PayTo.USDC != placeholder92C || cfg.RFQ.PayTo.SOL != demoAddress(demoTill) {
-		t.Errorf("%+v", cfg.RFQ)
-	}
-	if keys := cfg.placeholders(); len(keys) != 1 || keys[0] != "rfq.pay_to.USDC" {
-		t.Errorf("placeholders are left: %v", keys)
-	}
-	for _, p := range cfg.RFQ.Pairs {
-		if p.ReferencePriceUSD != demoPrices[p.Symbol] || p.Inventory != demoInventory {
-			t.Errorf("%+v", p)
-		}
-	}
-	cfg, err = loadText(t, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.fillDemo()
-	if cfg.RFQ.SOLPriceUSD != "" || len(cfg.placeholders()) != 3 {
-		t.Errorf("without --demo: %+v", cfg.RFQ)
-	}
+	return text
 }

@@ -1,8 +1,7 @@
-package main
+package config
 
 import (
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,13 +62,13 @@ func TestClusterConfiguration(t *testing.T) {
 			if err := os.WriteFile(path, []byte(c.file), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			cfg, err := loadConfig(path, nil, c.sets)
+			cfg, _, err := Load(path, nil, c.sets)
 			switch {
 			case c.want == "" && err != nil:
 				t.Fatal(err)
 			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 				t.Fatalf("the error does not name %q: %v", c.want, err)
-			case err == nil && cfg.clustered() != (cfg.Durability.Mode == "quorum"):
+			case err == nil && cfg.Clustered() != (cfg.Durability.Mode == "quorum"):
 				t.Fatalf("a journal %q with durability %q", cfg.Journal.Kind, cfg.Durability.Mode)
 			case err == nil && (cfg.Journal.SnapshotEvery == 0 || cfg.Journal.KeepSnapshots == 0):
 				t.Fatalf("the short form has lost the defaults: %+v", cfg.Journal)
@@ -84,27 +83,8 @@ func TestClusterFromTheEnvironment(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Replace(groupFile("b"), "journal: raft", "", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := loadConfig(path, []string{"BLOCKDESK_JOURNAL=raft", "BLOCKDESK_CLUSTER_ID=c"}, nil)
-	if err != nil || !cfg.clustered() || cfg.self().ID != "c" {
+	cfg, _, err := Load(path, []string{"BLOCKDESK_JOURNAL=raft", "BLOCKDESK_CLUSTER_ID=c"}, nil)
+	if err != nil || !cfg.Clustered() || cfg.self().ID != "c" {
 		t.Fatalf("%+v, %v", cfg.Cluster, err)
-	}
-}
-
-// A node without readers has neither the WebSocket nor the event stream; the rest
-// is as ever.
-func TestNodeLeavesTheFeedToFollowers(t *testing.T) {
-	t.Parallel()
-	d := startDemo(t, "--role", "node")
-	for path, want := range map[string]int{
-		"/api/v1/market/depth?symbol=SLUSD/USDC": 200, "/api/v1/market/stream?symbol=SLUSD/USDC": 404, "/ws/rfq": 404,
-	} {
-		resp, err := http.Get(d.at.Base + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		if resp.StatusCode != want {
-			t.Errorf("%s answers %d, not %d", path, resp.StatusCode, want)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -17,9 +17,9 @@ import (
 	"blockdesk/settle/broadcast"
 )
 
-// ChainConfig says which Solana nodes settlement talks to. Without any there is
-// no settlement: claims and DvP answer CHAIN_UNAVAILABLE, the rest works.
-type ChainConfig struct {
+// Chain names the Solana nodes of settlement. Without any there is no settlement:
+// claims and DvP answer CHAIN_UNAVAILABLE, the rest works.
+type Chain struct {
 	// RPCURLs are http or https URLs in the order of preference, separated by
 	// commas. One may hold a key, so they are never shown: see upstreams.
 	RPCURLs          string `yaml:"rpc_urls"`
@@ -34,8 +34,8 @@ type ChainConfig struct {
 	BlockhashSlots int `yaml:"blockhash_slots"`
 }
 
-// SettleConfig says how claims are settled. Units are in the keys' names.
-type SettleConfig struct {
+// Settle configures the settlement of claims. Units are in the keys' names.
+type Settle struct {
 	KeyFile         string `yaml:"key_file"`          // the desk's key, in this process
 	SignerSocket    string `yaml:"signer_socket"`     // or of a signer process that has it
 	Desk            string `yaml:"desk"`              // the key's address; empty: whatever the key's is
@@ -50,7 +50,7 @@ type SettleConfig struct {
 	DustSOL         string `yaml:"dust_sol"`
 }
 
-// maxDust is one dollar, and a hundredth of a SOL, in atoms: more is no dust.
+// maxDust returns the largest dust limit in atoms: one dollar, or 0.01 SOL.
 func maxDust(rail market.Rail) uint64 {
 	if rail == market.RailUSDC {
 		return 1_000_000
@@ -58,31 +58,30 @@ func maxDust(rail market.Rail) uint64 {
 	return 10_000_000
 }
 
-func defaultChain() ChainConfig {
+func defaultChain() Chain {
 	o := rpc.DefaultOptions()
-	return ChainConfig{
+	return Chain{
 		TimeoutMS: int(o.Timeout.Milliseconds()), AttemptTimeoutMS: int(o.AttemptTimeout.Milliseconds()),
 		BlockhashSlots: broadcast.BlockhashLife,
 	}
 }
 
-func defaultSettle() SettleConfig {
-	return SettleConfig{
+func defaultSettle() Settle {
+	return Settle{
 		Units: 200_000, MicroLamports: 5_000, ResendMS: 2_000, PollMS: 400, WatchMS: 5_000, ClockToleranceS: 300,
 		DustUSDC: "0.01", DustSOL: "0.0001",
 	}
 }
 
-// settles reports whether there is a chain to settle on.
-func (c *Config) settles() bool { return c.RFQ.Enabled && c.Chain.RPCURLs != "" }
+// Settles reports whether the desk settles claims on a chain.
+func (c *Config) Settles() bool { return c.RFQ.Enabled && c.Chain.RPCURLs != "" }
 
-// validateSettle checks the settings of the chain and of settlement, which hold
-// whether they are used or not.
+// validateSettle checks the sections chain and settle, used or not.
 func (c *Config) validateSettle() error {
-	if err := between("chain.attempt_timeout_ms", c.Chain.AttemptTimeoutMS, 100, c.Chain.TimeoutMS); err != nil {
+	if err := Between("chain.attempt_timeout_ms", c.Chain.AttemptTimeoutMS, 100, c.Chain.TimeoutMS); err != nil {
 		return err
 	}
-	if _, err := c.Settle.budget().PriorityLamports(); err != nil {
+	if _, err := c.Settle.Budget().PriorityLamports(); err != nil {
 		return fmt.Errorf("settle.micro_lamports: %d for each of %d units: more than %d lamports for one transaction",
 			c.Settle.MicroLamports, c.Settle.Units, build.MaxPriorityLamports)
 	}
@@ -90,35 +89,35 @@ func (c *Config) validateSettle() error {
 		return errors.New("settle.key_file, settle.signer_socket: the desk's key is in one of them, not in both")
 	}
 	if c.Settle.Desk != "" {
-		if _, err := parseAddress(c.Settle.Desk); err != nil {
+		if _, err := ParseAddress(c.Settle.Desk); err != nil {
 			return fmt.Errorf("settle.desk: %w", err)
 		}
 	}
-	if _, err := c.Settle.treasury(); err != nil {
+	if _, err := c.Settle.TreasuryWallets(); err != nil {
 		return err
 	}
-	if _, err := c.Settle.dust(); err != nil {
+	if _, err := c.Settle.DustByRail(); err != nil {
 		return err
 	}
 	_, err := c.Chain.upstreams()
 	return err
 }
 
-// checkSettlement holds a configuration that settles to what that needs. It
-// comes after fillDemo.
-func (c *Config) checkSettlement() error {
+// CheckSettlement checks that a configuration that settles has real addresses and a
+// key. Call it after the demo's values are filled in.
+func (c *Config) CheckSettlement() error {
 	if c.Demo {
 		// Whoever knows the demo's keys could take what is paid to them.
-		for _, address := range c.chainHosts() {
-			if !isLoopback(address) {
+		for _, address := range c.ChainHosts() {
+			if !IsLoopback(address) {
 				return fmt.Errorf("chain.rpc_urls: --demo settles on a chain of this machine only, %s is none: its keys are known", address)
 			}
 		}
 	}
-	if !c.settles() {
+	if !c.Settles() {
 		return nil
 	}
-	if keys := c.placeholders(); len(keys) > 0 {
+	if keys := c.Placeholders(); len(keys) > 0 {
 		return fmt.Errorf("%s: a placeholder: chain.rpc_urls is set, and no chain has this address", keys[0])
 	}
 	if c.Settle.KeyFile == "" && c.Settle.SignerSocket == "" {
@@ -127,15 +126,16 @@ func (c *Config) checkSettlement() error {
 	return nil
 }
 
-func (s *SettleConfig) budget() build.Budget {
+// Budget returns the compute limit and price of our transactions.
+func (s *Settle) Budget() build.Budget {
 	return build.Budget{Units: uint32(s.Units), MicroLamports: uint64(s.MicroLamports)}
 }
 
-// treasury returns the further wallets of ours. Errors name the key.
-func (s *SettleConfig) treasury() ([]market.Address, error) {
+// TreasuryWallets parses settle.treasury. Errors name the key.
+func (s *Settle) TreasuryWallets() ([]market.Address, error) {
 	var out []market.Address
-	for _, text := range splitList(s.Treasury) {
-		a, err := parseAddress(text)
+	for _, text := range SplitList(s.Treasury) {
+		a, err := ParseAddress(text)
 		if err != nil {
 			return nil, fmt.Errorf("settle.treasury: %w", err)
 		}
@@ -144,12 +144,11 @@ func (s *SettleConfig) treasury() ([]market.Address, error) {
 		}
 		out = append(out, a)
 	}
-	return out, between("settle.treasury", len(out), 0, settle.MaxTreasury)
+	return out, Between("settle.treasury", len(out), 0, settle.MaxTreasury)
 }
 
-// dust returns what is too little to be looked at, in atoms by rail. Errors name
-// the key.
-func (s *SettleConfig) dust() (out [market.RailCount]market.Amount, err error) {
+// DustByRail returns the dust limits in atoms. Errors name the key.
+func (s *Settle) DustByRail() (out [market.RailCount]market.Amount, err error) {
 	for _, x := range []struct {
 		rail      market.Rail
 		key, text string
@@ -171,15 +170,15 @@ func (s *SettleConfig) dust() (out [market.RailCount]market.Amount, err error) {
 	return out, nil
 }
 
-// upstreams returns the nodes, each named by its host: a URL may hold a key in
-// its path, its query or its user, so no error and no log shows one.
-func (c *ChainConfig) upstreams() ([]rpc.Upstream, error) {
+// upstreams returns the nodes, each named by its host, because a URL may hold a secret
+// in its path, query or user, and no error and no log may show it.
+func (c *Chain) upstreams() ([]rpc.Upstream, error) {
 	return upstreams("chain.rpc_urls", c.RPCURLs)
 }
 
 func upstreams(key, urls string) ([]rpc.Upstream, error) {
-	list := splitList(urls)
-	if err := between(key, len(list), 0, rpc.MaxUpstreams); err != nil {
+	list := SplitList(urls)
+	if err := Between(key, len(list), 0, rpc.MaxUpstreams); err != nil {
 		return nil, err
 	}
 	var out []rpc.Upstream
@@ -198,9 +197,9 @@ func upstreams(key, urls string) ([]rpc.Upstream, error) {
 	return out, nil
 }
 
-// chainHosts returns the nodes' host and port.
-func (c *Config) chainHosts() (out []string) {
-	for _, text := range splitList(c.Chain.RPCURLs) {
+// ChainHosts returns the nodes' host and port.
+func (c *Config) ChainHosts() (out []string) {
+	for _, text := range SplitList(c.Chain.RPCURLs) {
 		if u, err := url.Parse(text); err == nil {
 			out = append(out, u.Host)
 		}
@@ -208,20 +207,23 @@ func (c *Config) chainHosts() (out []string) {
 	return out
 }
 
-func (c *ChainConfig) options() (rpc.Options, error) {
+// RPCOptions returns the options of the client of these nodes.
+func (c *Chain) RPCOptions() (rpc.Options, error) {
 	list, err := c.upstreams()
 	return rpc.Options{
-		Upstreams: list, Timeout: millis(c.TimeoutMS), AttemptTimeout: millis(c.AttemptTimeoutMS),
+		Upstreams: list, Timeout: Millis(c.TimeoutMS), AttemptTimeout: Millis(c.AttemptTimeoutMS),
 	}, err
 }
 
-func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
+// Seconds converts a number of seconds.
+func Seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
-func millis(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+// Millis converts a number of milliseconds.
+func Millis(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// splitList returns the parts of a comma-separated text, without spaces around
-// them and without empty ones.
-func splitList(text string) (out []string) {
+// SplitList returns the non-empty parts of comma-separated text, without spaces around
+// them.
+func SplitList(text string) (out []string) {
 	for part := range strings.SplitSeq(text, ",") {
 		if part = strings.TrimSpace(part); part != "" {
 			out = append(out, part)
@@ -230,9 +232,8 @@ func splitList(text string) (out []string) {
 	return out
 }
 
-// isLoopback reports whether a host, with or without a port, is this machine by
-// its loopback address.
-func isLoopback(address string) bool {
+// IsLoopback reports whether a host, with or without a port, is a loopback address.
+func IsLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		host = strings.Trim(address, "[]")

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// TokenConfig is what documents say of one token, beside what the instruments
-// and the desk's pairs say. All but the symbol may be empty.
-type TokenConfig struct {
+// Token describes one token for documents, beyond its instruments and pairs. All
+// fields but the symbol may be empty.
+type Token struct {
 	Symbol          string `yaml:"symbol"`         // as the instruments name it
 	OnchainSymbol   string `yaml:"onchain_symbol"` // where the chain's own differs
 	Name            string `yaml:"name"`           // empty: the symbol
@@ -20,16 +20,19 @@ type TokenConfig struct {
 	CoinMarketCapID int    `yaml:"coinmarketcap_id"`  // 0 = none
 }
 
-// Ranges of a token's texts: those that the public token-list schema takes.
+// SettlementToken is what claims are settled in first (description, 2.5).
+const SettlementToken = "USDC"
+
+// Limits of a token's texts, from the public token-list schema.
 const (
-	maxTokenName   = 60
-	maxTokenURI    = 512
+	MaxTokenName   = 60
+	MaxTokenURI    = 512
 	maxTokenNumber = 1 << 31
 )
 
-// validateTokens holds the tokens to the instruments and to what consumers take.
+// validateTokens checks the tokens against the instruments and those limits.
 func (c *Config) validateTokens() error {
-	known, seen := map[string]bool{settlementToken: true}, map[string]bool{}
+	known, seen := map[string]bool{SettlementToken: true}, map[string]bool{}
 	for i := range c.Instruments {
 		base, quote, _ := strings.Cut(c.Instruments[i].Symbol, "/")
 		known[base], known[quote] = true, true
@@ -41,8 +44,8 @@ func (c *Config) validateTokens() error {
 			return fmt.Errorf("%s.symbol: no instrument has %q", key, t.Symbol)
 		case seen[t.Symbol]:
 			return fmt.Errorf("%s.symbol: %s appears twice", key, t.Symbol)
-		case len(t.Name) > maxTokenName || len(t.OnchainSymbol) > maxTokenName:
-			return fmt.Errorf("%s: a name of %s is longer than %d bytes", key, t.Symbol, maxTokenName)
+		case len(t.Name) > MaxTokenName || len(t.OnchainSymbol) > MaxTokenName:
+			return fmt.Errorf("%s: a name of %s is longer than %d bytes", key, t.Symbol, MaxTokenName)
 		case t.CoinMarketCapID < 0 || t.CoinMarketCapID >= maxTokenNumber:
 			return fmt.Errorf("%s.coinmarketcap_id: %d is outside 0 to %d", key, t.CoinMarketCapID, maxTokenNumber-1)
 		}
@@ -67,8 +70,8 @@ func checkURI(text string) error {
 		return nil
 	}
 	u, err := url.Parse(text)
-	if err != nil || !u.IsAbs() || len(text) > maxTokenURI {
-		return fmt.Errorf("%q is no absolute URI of at most %d bytes", text, maxTokenURI)
+	if err != nil || !u.IsAbs() || len(text) > MaxTokenURI {
+		return fmt.Errorf("%q is no absolute URI of at most %d bytes", text, MaxTokenURI)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"blockdesk/internal/solana/rpc"
-	"blockdesk/market"
 	"blockdesk/settle"
 )
 
@@ -22,7 +21,7 @@ func TestSettlementConfigurationRefused(t *testing.T) {
 		urls[i] = fmt.Sprintf("http://127.0.0.1:%d/%s", 1000+i, secret)
 	}
 	for i := range wallets {
-		wallets[i] = demoAddress(fmt.Sprintf(demoWallet, i))
+		wallets[i] = testAddress(i)
 	}
 	for name, c := range map[string]struct {
 		text string
@@ -55,7 +54,7 @@ func TestSettlementConfigurationRefused(t *testing.T) {
 		"dvp rate":         {"http: {dvp_per_minute: 1001}", []string{"http.dvp_per_minute"}},
 		"handshake rate":   {"http: {handshake_per_minute: -1}", []string{"http.handshake_per_minute"}},
 	} {
-		_, err := loadText(t, c.text)
+		_, err := loadYAML(t, c.text)
 		if err == nil {
 			t.Errorf("%s: accepted", name)
 			continue
@@ -71,49 +70,13 @@ func TestSettlementConfigurationRefused(t *testing.T) {
 	}
 }
 
-// A configuration that settles is whole: real addresses, and a key of the desk's.
-func TestSettlementNeedsItsParts(t *testing.T) {
-	const chain = "chain: {rpc_urls: 'https://a.example'}\n"
-	addresses := "rfq:\n  usdc_mint: " + demoAddress(demoMintUSDC) + "\n  pay_to: {USDC: " + demoAddress(demoTreasury) + "}\n  pairs: []\n"
-	for name, c := range map[string]struct {
-		text string
-		want string // empty: it is taken
-	}{
-		"no chain":                  {"", ""},
-		"placeholders":              {chain + "settle: {key_file: k}\n", "rfq.usdc_mint"},
-		"no key":                    {chain + addresses, "settle.key_file"},
-		"key file":                  {chain + addresses + "settle: {key_file: k}\n", ""},
-		"signer":                    {chain + addresses + "settle: {signer_socket: s}\n", ""},
-		"no desk":                   {chain + "rfq: {enabled: false}\n", ""},
-		"demo without a chain":      {"demo: true\n", ""},
-		"demo, chain of this host":  {"demo: true\nchain: {rpc_urls: 'http://localhost:8899, http://127.0.0.2:1, http://[::1]:2'}\n", ""},
-		"demo, chain of the world":  {"demo: true\nchain: {rpc_urls: 'http://127.0.0.1:8899,https://a.example/key'}\n", "a.example"},
-		"demo, chain by an address": {"demo: true\nchain: {rpc_urls: 'http://192.0.2.1:8899'}\n", "loopback|this machine"},
-	} {
-		cfg, err := loadText(t, c.text)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		cfg.fillDemo()
-		err = cfg.checkSettlement()
-		said := err != nil && slices.ContainsFunc(strings.Split(c.want, "|"), func(word string) bool { return strings.Contains(err.Error(), word) })
-		if (c.want == "") != (err == nil) || err != nil && !said {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
-		}
-		if err != nil && strings.Contains(err.Error(), "/key") {
-			t.Errorf("%s: %v shows a node's key", name, err)
-		}
-	}
-}
-
 // Nodes are named by their hosts, each by a name of its own.
 func TestChainOptions(t *testing.T) {
-	cfg, err := loadText(t, "chain: {rpc_urls: ' https://a.example/one , https://b.example:8899,https://a.example/two,', timeout_ms: 900, attempt_timeout_ms: 300}\n")
+	cfg, err := loadYAML(t, "chain: {rpc_urls: ' https://a.example/one , https://b.example:8899,https://a.example/two,', timeout_ms: 900, attempt_timeout_ms: 300}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := cfg.Chain.options()
+	o, err := cfg.Chain.RPCOptions()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,36 +91,7 @@ func TestChainOptions(t *testing.T) {
 	if _, err := rpc.New(o); err != nil {
 		t.Error(err)
 	}
-	if got := strings.Join(cfg.chainHosts(), " "); got != "a.example b.example:8899 a.example" {
+	if got := strings.Join(cfg.ChainHosts(), " "); got != "a.example b.example:8899 a.example" {
 		t.Error(got)
-	}
-}
-
-// Dust is counted in the atoms of its rail.
-func TestDustOptions(t *testing.T) {
-	for text, want := range map[string][2]market.Amount{
-		"": {10_000, 100_000},
-		"settle: {dust_usdc: '0', dust_sol: '0'}":       {0, 0},
-		"settle: {dust_usdc: '1.0', dust_sol: '0.010'}": {1_000_000, 10_000_000},
-	} {
-		cfg, err := loadText(t, text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o, err := (&service{cfg: &cfg}).settleOptions()
-		if got := o.Payments.Dust; err != nil || got[market.RailUSDC] != want[0] || got[market.RailSOL] != want[1] {
-			t.Errorf("%q: %v, %v", text, got, err)
-		}
-	}
-}
-
-// What may be lost is a package of mode interval alone.
-func TestBuildsAreKeptBeforeTheyAreHandedOut(t *testing.T) {
-	for mode, want := range map[string]bool{"sync": true, "quorum": true, "interval": false} {
-		cfg := defaultConfig()
-		cfg.Durability.Mode = mode
-		if o, err := (&service{cfg: &cfg}).settleOptions(); err != nil || o.SyncBuilds != want {
-			t.Errorf("%s: %v, %v", mode, o.SyncBuilds, err)
-		}
 	}
 }

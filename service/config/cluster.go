@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"crypto/tls"
@@ -14,27 +14,27 @@ import (
 	"strconv"
 	"strings"
 
-	"blockdesk/httpgw"
+	"blockdesk/engine"
 	"blockdesk/persist/fanout"
 	"blockdesk/persist/quorum"
 )
 
 // Words of the configuration.
 const (
-	roleAll      = "all"
-	roleNode     = "node"
-	roleFollower = "follower"
+	RoleAll      = "all"
+	RoleNode     = "node"
+	RoleFollower = "follower"
 
 	journalPebble = "pebble"
 	journalRaft   = "raft"
 
 	fanoutNone = "none"
-	fanoutNATS = "nats"
+	FanoutNATS = "nats"
 )
 
-// ClusterConfig says which node of its group a process is, and how the nodes
-// speak to each other.
-type ClusterConfig struct {
+// Cluster identifies this process in its raft group and configures the transport
+// between the nodes.
+type Cluster struct {
 	ID          string `yaml:"id"`         // one of peers
 	Bind        string `yaml:"bind"`       // where the other nodes reach this one; empty: its address in peers
 	Join        bool   `yaml:"join"`       // wait to be added to a group that exists
@@ -44,8 +44,8 @@ type ClusterConfig struct {
 	TLSCAFile   string `yaml:"tls_ca_file"`
 }
 
-// PeerConfig is one node of the group, and where its clients find it.
-type PeerConfig struct {
+// Peer is one node of the group, with the addresses that its clients use.
+type Peer struct {
 	ID      string `yaml:"id"`
 	Address string `yaml:"address"` // host:port, for the other nodes
 	Base    string `yaml:"base_url"`
@@ -55,8 +55,8 @@ type PeerConfig struct {
 	Admin   string `yaml:"admin_url"`
 }
 
-// NATSConfig is how durable frames get to followers.
-type NATSConfig struct {
+// NATS configures the transport of durable frames to followers.
+type NATS struct {
 	URLs            []string `yaml:"urls"`
 	Embedded        bool     `yaml:"embedded"` // a server in this process
 	Listen          string   `yaml:"listen"`   // where that listens
@@ -72,39 +72,39 @@ type NATSConfig struct {
 	MaxStaleMS      int      `yaml:"max_stale_ms"`
 }
 
-func defaultCluster() ClusterConfig { return ClusterConfig{TimeoutMS: 100} }
+func defaultCluster() Cluster { return Cluster{TimeoutMS: 100} }
 
-func defaultNATS() NATSConfig {
-	return NATSConfig{URLs: []string{}, Listen: "127.0.0.1:4222", Prefix: "blockdesk", StreamMiB: 1024, StreamReplicas: 1, MaxStaleMS: 2000}
+func defaultNATS() NATS {
+	return NATS{URLs: []string{}, Listen: "127.0.0.1:4222", Prefix: "blockdesk", StreamMiB: 1024, StreamReplicas: 1, MaxStaleMS: 2000}
 }
 
-// UnmarshalYAML takes `journal: raft` for `journal: {kind: raft}`.
-func (c *JournalConfig) UnmarshalYAML(decode func(any) error) error {
+// UnmarshalYAML accepts `journal: raft` for `journal: {kind: raft}`.
+func (c *Journal) UnmarshalYAML(decode func(any) error) error {
 	if kind := ""; decode(&kind) == nil {
 		c.Kind = kind
 		return nil
 	}
-	type keys JournalConfig
+	type keys Journal
 	return decode((*keys)(c))
 }
 
-// clustered reports whether this process is a node of a group.
-func (c *Config) clustered() bool { return c.Journal.Kind == journalRaft && c.Role != roleFollower }
+// Clustered reports whether this process is a node of a raft group.
+func (c *Config) Clustered() bool { return c.Journal.Kind == journalRaft && c.Role != RoleFollower }
 
-// completeCluster fills in what follows from other keys.
+// completeCluster derives values that follow from other keys.
 func (c *Config) completeCluster() {
-	if c.clustered() && c.Durability.Mode == "sync" {
+	if c.Clustered() && c.Durability.Mode == "sync" {
 		c.Durability.Mode = "quorum" // which is more
 	}
 }
 
-// validateCluster holds what belongs together.
+// validateCluster checks the keys of the group against each other.
 func (c *Config) validateCluster() error {
 	for i := range c.Peers {
-		if err := c.Peers[i].validate(); err != nil {
+		if err := c.Peers[i].check(); err != nil {
 			return fmt.Errorf("peers[%d]: %w", i, err)
 		}
-		if slices.ContainsFunc(c.Peers[:i], func(p PeerConfig) bool { return p.ID == c.Peers[i].ID }) {
+		if slices.ContainsFunc(c.Peers[:i], func(p Peer) bool { return p.ID == c.Peers[i].ID }) {
 			return fmt.Errorf("peers[%d]: id %s appears twice", i, c.Peers[i].ID)
 		}
 	}
@@ -112,29 +112,29 @@ func (c *Config) validateCluster() error {
 		return err
 	}
 	switch {
-	case c.Role == roleFollower && c.Fanout != fanoutNATS:
+	case c.Role == RoleFollower && c.Fanout != FanoutNATS:
 		return errors.New("role: a follower needs fanout: nats")
-	case c.Role == roleFollower && c.Demo:
+	case c.Role == RoleFollower && c.Demo:
 		return errors.New("role: a follower has no demo of its own: start the demo without it")
-	case c.clustered() != (c.Durability.Mode == "quorum") && c.Role != roleFollower:
+	case c.Clustered() != (c.Durability.Mode == "quorum") && c.Role != RoleFollower:
 		return fmt.Errorf("durability.mode: %q with journal.kind %q: quorum goes with raft, sync and interval with pebble", c.Durability.Mode, c.Journal.Kind)
-	case !c.clustered():
+	case !c.Clustered():
 		return nil
 	case c.Demo:
 		return errors.New("journal.kind: --demo runs on one node: take pebble")
-	case c.Fanout == fanoutNATS && c.NATS.Embedded:
+	case c.Fanout == FanoutNATS && c.NATS.Embedded:
 		return errors.New("nats.embedded: a group's followers need servers that outlive its nodes: set nats.urls")
 	case c.self() == nil:
 		return fmt.Errorf("cluster.id: %q is not one of peers", c.Cluster.ID)
 	}
-	o, err := c.quorumOptions(nil)
+	o, err := c.QuorumOptions(nil)
 	if err == nil {
 		err = o.Validate()
 	}
 	return err
 }
 
-func (p *PeerConfig) validate() error {
+func (p *Peer) check() error {
 	for key, text := range map[string]string{"base_url": p.Base, "api_url": p.API, "ws_url": p.WS, "admin_url": p.Admin} {
 		u, err := url.Parse(text)
 		if err == nil && text != "" && (u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
@@ -147,11 +147,11 @@ func (p *PeerConfig) validate() error {
 	return nil
 }
 
-// self is this node among the peers.
-func (c *Config) self() *PeerConfig { return c.peer(c.Cluster.ID) }
+// self returns this node's entry in peers; nil: there is none.
+func (c *Config) self() *Peer { return c.Peer(c.Cluster.ID) }
 
-// peer returns the peer of an id; nil: there is none.
-func (c *Config) peer(id string) *PeerConfig {
+// Peer returns the peer with this id; nil: there is none.
+func (c *Config) Peer(id string) *Peer {
 	for i := range c.Peers {
 		if c.Peers[i].ID == id {
 			return &c.Peers[i]
@@ -160,31 +160,22 @@ func (c *Config) peer(id string) *PeerConfig {
 	return nil
 }
 
-// leader is where the clients of a peer find it; zero where it is not known.
-func (c *Config) leader(id string) httpgw.Leader {
-	p := c.peer(id)
-	if p == nil {
-		return httpgw.Leader{ID: id}
-	}
-	return httpgw.Leader{ID: p.ID, Base: p.Base, API: p.API, WS: p.WS, FIX: p.FIX}
-}
-
-// nodeURLs are where clients are sent that ask a node which does not lead.
-func (c *Config) nodeURLs() (all []string) {
+// NodeURLs returns the REST URLs of all nodes, to which a standby redirects clients.
+func (c *Config) NodeURLs() (all []string) {
 	for i := range c.Peers {
 		all = append(all, c.Peers[i].Base, c.Peers[i].API)
 	}
 	return all
 }
 
-// quorumFolder is the node's part of the data folder.
-const quorumFolder = "quorum"
+// QuorumFolder is the folder of the raft node inside the data folder.
+const QuorumFolder = "quorum"
 
-// quorumOptions are those of this process's node.
-func (c *Config) quorumOptions(log *slog.Logger) (quorum.Options, error) {
+// QuorumOptions returns the options of this process's raft node.
+func (c *Config) QuorumOptions(log *slog.Logger) (quorum.Options, error) {
 	o := quorum.Options{
-		ID: c.Cluster.ID, Dir: filepath.Join(c.DataDir, quorumFolder), Bind: c.Cluster.Bind, Join: c.Cluster.Join,
-		Timeout: millis(c.Cluster.TimeoutMS), KeepSnapshots: c.Journal.KeepSnapshots, State: c.stateOptions(), Logger: log,
+		ID: c.Cluster.ID, Dir: filepath.Join(c.DataDir, QuorumFolder), Bind: c.Cluster.Bind, Join: c.Cluster.Join,
+		Timeout: Millis(c.Cluster.TimeoutMS), KeepSnapshots: c.Journal.KeepSnapshots, State: c.StateOptions(), Logger: log,
 		TailEvents: max(quorum.MinTailEvents, 2*c.Engine.EgressSize),
 	}
 	for i := range c.Peers {
@@ -206,7 +197,8 @@ func (c *Config) quorumOptions(log *slog.Logger) (quorum.Options, error) {
 	return o, err
 }
 
-// mutualTLS has both ends of a connection show a certificate of one authority.
+// mutualTLS returns a configuration in which both ends of a connection present a
+// certificate of one authority.
 func mutualTLS(certFile, keyFile, caFile string) (*tls.Config, error) {
 	if certFile == "" || keyFile == "" || caFile == "" {
 		return nil, errors.New("tls_cert_file, tls_key_file, tls_ca_file: set all or none")
@@ -245,7 +237,7 @@ func (c *Config) validateNATS() error {
 		return nil
 	case n.Embedded && len(n.URLs) > 0:
 		return errors.New("nats.urls and nats.embedded: set one of them")
-	case n.Embedded && c.Role == roleFollower:
+	case n.Embedded && c.Role == RoleFollower:
 		return errors.New("nats.embedded: the server is in the leader's process; a follower needs nats.urls")
 	case !n.Embedded && len(n.URLs) == 0:
 		return errors.New("nats.urls: fanout: nats needs them, or nats.embedded")
@@ -256,7 +248,7 @@ func (c *Config) validateNATS() error {
 	case (n.TLSCertFile == "") != (n.TLSKeyFile == "") || n.TLSCertFile != "" && n.TLSCAFile == "":
 		return errors.New("nats: tls_cert_file needs tls_key_file and tls_ca_file")
 	}
-	o, err := c.fanoutOptions(nil)
+	o, err := c.FanoutOptions(nil)
 	if err != nil {
 		return err
 	}
@@ -269,9 +261,9 @@ func (c *Config) validateNATS() error {
 	return o.Validate()
 }
 
-// validateServer holds what the embedded server cannot do. Whoever reaches it may
-// publish: followers would take that for the leader's word.
-func (n *NATSConfig) validateServer() error {
+// validateServer checks the keys of the embedded server. A client that reaches it may
+// publish, and followers would accept that as the leader's frames.
+func (n *NATS) validateServer() error {
 	host, port, err := net.SplitHostPort(n.Listen)
 	if err == nil {
 		_, err = strconv.ParseUint(port, 10, 16)
@@ -288,12 +280,12 @@ func (n *NATSConfig) validateServer() error {
 	return nil
 }
 
-// fanoutOptions are those of publisher and followers.
-func (c *Config) fanoutOptions(log *slog.Logger) (fanout.Options, error) {
+// FanoutOptions returns the options of the publisher and of followers.
+func (c *Config) FanoutOptions(log *slog.Logger) (fanout.Options, error) {
 	n := &c.NATS
 	o := fanout.Options{
 		URLs: n.URLs, Prefix: n.Prefix, StreamBytes: int64(n.StreamMiB) << 20, StreamReplicas: n.StreamReplicas,
-		MaxStale: millis(n.MaxStaleMS), State: c.stateOptions(), Logger: log, Auth: fanout.Auth{User: n.User},
+		MaxStale: Millis(n.MaxStaleMS), State: c.StateOptions(), Logger: log, Auth: fanout.Auth{User: n.User},
 	}
 	if n.PasswordFile != "" {
 		text, err := os.ReadFile(n.PasswordFile)
@@ -321,4 +313,9 @@ func (c *Config) fanoutOptions(log *slog.Logger) (fanout.Options, error) {
 		err = fmt.Errorf("nats: %w", err)
 	}
 	return o, err
+}
+
+// StateOptions returns the options of the matching engine.
+func (c *Config) StateOptions() engine.StateOptions {
+	return engine.StateOptions{Naive: c.Engine.Book == "naive", MaxOrders: c.Engine.MaxOrders}
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"os"
@@ -10,13 +10,13 @@ import (
 	"blockdesk/market"
 )
 
-// twoGroups is a configuration of two groups; ports are as given.
-func twoGroups(secret, eu, us string) string {
+// groupsYAML is a configuration of two groups; ports are as given.
+func groupsYAML(secret, eu, us string) string {
 	return `
 rfq:
   pairs:
-    - {symbol: SLUSD/USDC, base_mint: ` + placeholderSLUSD + `, base_decimals: 6, rails: [USDC], price_source: operator, corridor_bps: 1000, max_age_s: 3600}
-    - {symbol: 92C/SLUSD, base_mint: ` + placeholder92C + `, base_decimals: 6, rails: [USDC], price_source: operator, corridor_bps: 1000, max_age_s: 3600}
+    - {symbol: SLUSD/USDC, base_mint: ` + PlaceholderSLUSD + `, base_decimals: 6, rails: [USDC], price_source: operator, corridor_bps: 1000, max_age_s: 3600}
+    - {symbol: 92C/SLUSD, base_mint: ` + Placeholder92C + `, base_decimals: 6, rails: [USDC], price_source: operator, corridor_bps: 1000, max_age_s: 3600}
 routing: {group: eu, secret_file: ` + secret + `}
 groups:
   - {name: eu, number: 1, instruments: [SLUSD/USDC], nodes: [` + eu + `]}
@@ -25,14 +25,14 @@ groups:
 }
 
 const (
-	euNode = `{base_url: "http://127.0.0.1:8080", api_url: "http://127.0.0.1:8000", ws_url: "ws://127.0.0.1:8081", fix: "127.0.0.1:9878"}`
-	usNode = `{base_url: "http://127.0.0.2:8080", api_url: "http://127.0.0.2:8000", ws_url: "ws://127.0.0.2:8081", fix: "127.0.0.2:9878"}`
+	euNodeYAML = `{base_url: "http://127.0.0.1:8080", api_url: "http://127.0.0.1:8000", ws_url: "ws://127.0.0.1:8081", fix: "127.0.0.1:9878"}`
+	usNodeYAML = `{base_url: "http://127.0.0.2:8080", api_url: "http://127.0.0.2:8000", ws_url: "ws://127.0.0.2:8081", fix: "127.0.0.2:9878"}`
 )
 
-func groupsSecret(t *testing.T) string {
+func secretFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(path, []byte(strings.Repeat("0a", minSecretBytes)+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(strings.Repeat("0a", 32)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -41,48 +41,40 @@ func groupsSecret(t *testing.T) string {
 // Each process has its group's instruments, with numbers of its own, and knows
 // where the others are.
 func TestGroupsAreTaken(t *testing.T) {
-	secret := groupsSecret(t)
+	secret := secretFile(t)
 	for name, want := range map[string]struct {
 		symbol, other string
 		number        market.GroupID
 	}{"eu": {"SLUSD/USDC", "92C/SLUSD", 1}, "us": {"92C/SLUSD", "SLUSD/USDC", 2}} {
-		cfg, err := loadText(t, strings.Replace(twoGroups(secret, euNode, usNode), "group: eu", "group: "+name, 1))
+		cfg, err := loadYAML(t, strings.Replace(groupsYAML(secret, euNodeYAML, usNodeYAML), "group: eu", "group: "+name, 1))
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg.takeGroup()
-		list, err := cfg.instruments()
-		if err != nil || len(list) != 1 || list[0].Symbol != want.symbol || list[0].ID != 0 || cfg.groupNumber() != want.number {
-			t.Errorf("%s: %v %v, number %d", name, list, err, cfg.groupNumber())
+		cfg.SelectGroup()
+		list, err := cfg.MarketInstruments()
+		if err != nil || len(list) != 1 || list[0].Symbol != want.symbol || list[0].ID != 0 || cfg.GroupNumber() != want.number {
+			t.Errorf("%s: %v %v, number %d", name, list, err, cfg.GroupNumber())
 		}
 		if len(cfg.RFQ.Pairs) != 1 || cfg.RFQ.Pairs[0].Symbol != want.symbol {
 			t.Errorf("%s: pairs %v", name, cfg.RFQ.Pairs)
 		}
-		places := cfg.elsewhere()
+		places := cfg.OtherPlaces()
 		if len(places) != 1 || places[want.other] == nil || places[want.other].FIX == "" {
 			t.Errorf("%s: %v", name, places)
 		}
-		routes, err := cfg.routes()
-		if err != nil || routes.Validate() != nil || routes.Own != want.number || routes.All[1].Instruments[0].Symbol != "92C/SLUSD" {
-			t.Errorf("%s: %+v %v", name, routes, err)
-		}
 	}
-	cfg := defaultConfig()
-	cfg.takeGroup()
-	if routes, err := cfg.routes(); routes != nil || err != nil || len(cfg.elsewhere()) != 0 || cfg.groupNumber() != 0 || len(cfg.Instruments) != 2 {
-		t.Errorf("without groups: %+v %v", routes, err)
+	cfg := Default()
+	cfg.SelectGroup()
+	if len(cfg.OtherPlaces()) != 0 || cfg.GroupNumber() != 0 || len(cfg.Instruments) != 2 {
+		t.Errorf("without groups: %+v", cfg.Instruments)
 	}
 }
 
 // What cannot be is refused with its key.
 func TestGroupsRefused(t *testing.T) {
-	secret := groupsSecret(t)
-	right := twoGroups(secret, euNode, usNode)
-	if _, err := loadText(t, right); err != nil {
-		t.Fatal(err)
-	}
-	short := filepath.Join(t.TempDir(), "short")
-	if err := os.WriteFile(short, []byte(strings.Repeat("0a", minSecretBytes-1)), 0o600); err != nil {
+	secret := secretFile(t)
+	right := groupsYAML(secret, euNodeYAML, usNodeYAML)
+	if _, err := loadYAML(t, right); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ old, new, want string }{
@@ -97,7 +89,7 @@ func TestGroupsRefused(t *testing.T) {
 		"a symbol of nobody":   {"[92C/SLUSD]", "[92C/SLUSD, A/B]", `groups[1].instruments[1]: "A/B" is not among the instruments`},
 		"a symbol in none":     {"[SLUSD/USDC]", "[92C/SLUSD]", "groups[1].instruments[0]: 92C/SLUSD is in group eu too"},
 		"a group of nothing":   {"[92C/SLUSD]", "[]", "groups[1].instruments: at least one"},
-		"no nodes":             {"nodes: [" + usNode + "]", "nodes: []", "groups[1].nodes: 0 is outside 1 to 9"},
+		"no nodes":             {"nodes: [" + usNodeYAML + "]", "nodes: []", "groups[1].nodes: 0 is outside 1 to 9"},
 		"a path":               {"http://127.0.0.2:8080", "http://127.0.0.2:8080/", "groups[1].nodes[0].base_url"},
 		"another scheme":       {"ws://127.0.0.2", "http://127.0.0.2", "groups[1].nodes[0].ws_url"},
 		"a user":               {"http://127.0.0.2:8000", "http://me@127.0.0.2:8000", "groups[1].nodes[0].api_url"},
@@ -111,39 +103,31 @@ func TestGroupsRefused(t *testing.T) {
 		if !strings.Contains(right, c.old) {
 			t.Fatalf("%s: nothing to replace", name)
 		}
-		_, err := loadText(t, strings.Replace(right, c.old, c.new, 1))
+		_, err := loadYAML(t, strings.Replace(right, c.old, c.new, 1))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
-	}
-	cfg, err := loadText(t, strings.Replace(right, secret, short, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.takeGroup()
-	if _, err := cfg.routes(); err == nil || !strings.Contains(err.Error(), "routing.secret_file: ") {
-		t.Errorf("a short secret: %v", err)
 	}
 }
 
 // A payment counts in one group alone, since each has wallets of its own.
 func TestGroupsHaveTheirWallets(t *testing.T) {
-	text := twoGroups(groupsSecret(t), euNode, usNode) + "chain: {rpc_urls: 'http://127.0.0.1:1'}\n"
-	ours, theirs := demoAddress("wallet-1"), demoAddress("wallet-2")
+	text := groupsYAML(secretFile(t), euNodeYAML, usNodeYAML) + "chain: {rpc_urls: 'http://127.0.0.1:1'}\n"
+	ours, theirs := testAddress(1), testAddress(2)
 	pay := func(eu, us string) string {
 		return strings.NewReplacer("number: 1,", "number: 1, pay_to: {USDC: "+eu+"},", "number: 2,", "number: 2, pay_to: {USDC: "+us+"},").Replace(text)
 	}
-	if _, err := loadText(t, pay(ours, ours)); err == nil || !strings.Contains(err.Error(), "the same wallet") {
+	if _, err := loadYAML(t, pay(ours, ours)); err == nil || !strings.Contains(err.Error(), "the same wallet") {
 		t.Errorf("one wallet: %v", err)
 	}
-	if _, err := loadText(t, pay(ours, "nowhere")); err == nil || !strings.Contains(err.Error(), "groups[1].pay_to.USDC") {
+	if _, err := loadYAML(t, pay(ours, "nowhere")); err == nil || !strings.Contains(err.Error(), "groups[1].pay_to.USDC") {
 		t.Errorf("no wallet: %v", err)
 	}
-	cfg, err := loadText(t, pay(ours, theirs))
+	cfg, err := loadYAML(t, pay(ours, theirs))
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.takeGroup()
+	cfg.SelectGroup()
 	if cfg.RFQ.PayTo.USDC != ours {
 		t.Errorf("paid to %s", cfg.RFQ.PayTo.USDC)
 	}

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"crypto/tls"
@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// checkTLS reports what of the FIX address's TLS does not go together.
-func (c *FIXConfig) checkTLS() error {
+// CheckTLS checks the TLS keys of the FIX address against each other.
+func (c *FIX) CheckTLS() error {
 	switch {
 	case (c.TLSCertFile == "") != (c.TLSKeyFile == ""):
 		return errors.New("fix.tls_cert_file and fix.tls_key_file: set both or none")
@@ -19,11 +19,10 @@ func (c *FIXConfig) checkTLS() error {
 	return nil
 }
 
-// tls returns how the FIX address is encrypted: nil = it is not. The files are
-// read now and not again. Where there is an authority for clients, a client
-// without a certificate of it gets no further than the handshake; a password or
-// a signature is asked for all the same.
-func (c *FIXConfig) tls() (*tls.Config, error) {
+// ServerTLS returns the TLS configuration of the FIX address; nil means plain TCP. It
+// reads the files once. With an authority for clients the handshake refuses a client
+// without a certificate of it; the logon still needs a password or a signature.
+func (c *FIX) ServerTLS() (*tls.Config, error) {
 	if c.TLSCertFile == "" {
 		return nil, nil
 	}

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"crypto/sha256"
@@ -9,35 +9,34 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-
-	"blockdesk/fixgw"
 )
 
 // fingerprintBytes is how much of a SHA-256 a fingerprint has: two configurations
 // that differ have the same one by chance in one case of 2^64.
 const fingerprintBytes = 8
 
-// participantsPart is the part of a fingerprint that the participants file is: its
+// ParticipantsPart is the part of a fingerprint that the participants file is: its
 // content, since its place is each node's own.
-const participantsPart = "participants"
+const ParticipantsPart = "participants"
 
-// fingerprint stands for what of a configuration has to be alike on all nodes of a
-// group: the same values give the same one, in every process of one version. Anybody
-// may see it, so of a secret it has only whether it is given.
-type fingerprint struct {
-	// whole stands for all parts; parts are by the first word of their keys (risk of
-	// risk.band_bps), and participantsPart. Hexadecimal.
-	whole string
-	parts map[string]string
+// Fingerprint identifies the values that all nodes of a group must share: equal values
+// give equal fingerprints in every process of one version. It is public, so of a secret
+// it covers only whether it is set.
+type Fingerprint struct {
+	// Whole stands for all parts; parts are by the first word of their keys (risk of
+	// risk.band_bps), and ParticipantsPart. Hexadecimal.
+	Whole string
+	Parts map[string]string
 }
 
-// fingerprint of this configuration with these participants. Passwords in them are
-// hashes with a random salt, which nobody can guess who has not the file.
-func (c *Config) fingerprint(participants []fixgw.Participant) fingerprint {
-	alike := map[string]*configKey{}
-	for i := range configKeys {
-		if k := &configKeys[i]; !k.own {
-			alike[k.key] = k
+// FingerprintOf returns the fingerprint of a configuration with these participants.
+// Their passwords are hashes with a random salt, so the fingerprint reveals nothing
+// about them.
+func FingerprintOf[P any](c *Config, participants []P) Fingerprint {
+	alike := map[string]*Key{}
+	for i := range Keys {
+		if k := &Keys[i]; !k.own {
+			alike[k.Path] = k
 		}
 	}
 	all := *c
@@ -51,14 +50,14 @@ func (c *Config) fingerprint(participants []fixgw.Participant) fingerprint {
 		}
 		fmt.Fprintf(sums[part], "%s=%#v\n", path, value)
 	}
-	all.each(func(path, key string, v reflect.Value) {
+	all.Each(func(path, key string, v reflect.Value) {
 		k := alike[key]
 		if k == nil {
 			return
 		}
 		value := v.Interface()
 		switch {
-		case k.secret:
+		case k.Secret:
 			value = !v.IsZero()
 		case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct:
 			value = v.Len() // the values of its items come by themselves
@@ -68,12 +67,12 @@ func (c *Config) fingerprint(participants []fixgw.Participant) fingerprint {
 		add(partOfKey(key), path, value)
 	})
 	for i := range participants {
-		add(participantsPart, fmt.Sprint(i), participants[i])
+		add(ParticipantsPart, fmt.Sprint(i), participants[i])
 	}
 	return sealed(sums)
 }
 
-// partOfKey is the first word of a key.
+// partOfKey returns the first word of a key.
 func partOfKey(key string) string {
 	end := strings.IndexAny(key, ".[")
 	if end < 0 {
@@ -82,22 +81,22 @@ func partOfKey(key string) string {
 	return key[:end]
 }
 
-// sealed makes the fingerprint of its parts' sums.
-func sealed(sums map[string]hash.Hash) fingerprint {
-	f := fingerprint{parts: make(map[string]string, len(sums))}
+// sealed makes a fingerprint from the hashes of its parts.
+func sealed(sums map[string]hash.Hash) Fingerprint {
+	f := Fingerprint{Parts: make(map[string]string, len(sums))}
 	whole := sha256.New()
 	for _, part := range slices.Sorted(maps.Keys(sums)) {
 		sum := sums[part].Sum(nil)
 		fmt.Fprintf(whole, "%s %x\n", part, sum)
-		f.parts[part] = hex.EncodeToString(sum[:fingerprintBytes])
+		f.Parts[part] = hex.EncodeToString(sum[:fingerprintBytes])
 	}
-	f.whole = hex.EncodeToString(whole.Sum(nil)[:fingerprintBytes])
+	f.Whole = hex.EncodeToString(whole.Sum(nil)[:fingerprintBytes])
 	return f
 }
 
-// partsApart are the parts in which two fingerprints differ, sorted. One that only
-// one of them has is one of these.
-func partsApart(a, b map[string]string) []string {
+// PartsApart returns the sorted parts in which two fingerprints differ, including
+// parts that only one of them has.
+func PartsApart(a, b map[string]string) []string {
 	names := map[string]bool{}
 	for _, parts := range []map[string]string{a, b} {
 		for name := range parts {

@@ -1,64 +1,55 @@
-package main
+package config
 
 import (
-	"bytes"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
-	"time"
 
-	"blockdesk/httpgw"
 	"blockdesk/market"
 )
 
 const (
 	maxGroupNodes = 9  // processes of one group
 	maxGroupName  = 32 // bytes
-	// A secret is read from a file of its hexadecimal digits.
-	minSecretBytes = 32
-	maxSecretBytes = 64
 )
 
-// GroupConfig is a set of processes with an engine and a journal of their own,
-// and the instruments that they have. All processes of all groups have the same
-// list.
-type GroupConfig struct {
+// Group is a set of processes with an engine and a journal of their own, and the
+// instruments that they serve. All processes of all groups have the same list.
+type Group struct {
 	Name string `yaml:"name"`
 	// Number is in the ids of tickets, quotes and claims that the group makes, so
 	// it never changes.
 	Number      int      `yaml:"number"`
 	Instruments []string `yaml:"instruments"` // symbols; more may be added at the end
 	// PayTo takes the place of rfq.pay_to: one payment must not pay in two groups.
-	PayTo PayToConfig       `yaml:"pay_to"`
-	Nodes []GroupNodeConfig `yaml:"nodes"`
+	PayTo PayTo       `yaml:"pay_to"`
+	Nodes []GroupNode `yaml:"nodes"`
 }
 
-// GroupNodeConfig is where other groups and clients find one process of a group.
-type GroupNodeConfig struct {
+// GroupNode holds the addresses of one process of a group, for other groups and for
+// clients.
+type GroupNode struct {
 	Base string `yaml:"base_url"`
 	API  string `yaml:"api_url"`
 	WS   string `yaml:"ws_url"`
 	FIX  string `yaml:"fix"` // host:port
 }
 
-// RoutingConfig says which group this process is of, and bounds what its gateways
-// ask of the others.
-type RoutingConfig struct {
+// Routing names the group of this process and limits its requests to other groups.
+type Routing struct {
 	Group      string `yaml:"group"`       // empty: the instruments are not split
 	SecretFile string `yaml:"secret_file"` // what the gateways of all groups sign with
 	TimeoutMS  int    `yaml:"timeout_ms"`
 	MaxOpen    int    `yaml:"max_open"` // requests under way to one group
 }
 
-func defaultRouting() RoutingConfig { return RoutingConfig{TimeoutMS: 8000, MaxOpen: 256} }
+func defaultRouting() Routing { return Routing{TimeoutMS: 8000, MaxOpen: 256} }
 
-// validateGroups checks that every instrument is in one group, that the groups
-// cannot be taken for each other, and that no payment counts in two.
+// validateGroups checks that every instrument is in one group, that names, numbers and
+// addresses are unique, and that no payment counts in two groups.
 func (c *Config) validateGroups() error {
 	if len(c.Groups) == 0 {
 		if c.Routing.Group != "" {
@@ -99,9 +90,9 @@ func (c *Config) validateGroups() error {
 	return c.checkPayTo(groupOf)
 }
 
-// check holds one group to what each must be; groupOf and urls have what the
-// groups before it have.
-func (g *GroupConfig) check(c *Config, groupOf map[string]string, urls map[string]bool) error {
+// check validates one group; groupOf and urls hold the instruments and URLs of the
+// groups before it.
+func (g *Group) check(c *Config, groupOf map[string]string, urls map[string]bool) error {
 	if !isGroupName(g.Name) {
 		return fmt.Errorf("name: %q: 1 to %d lower case letters, digits and dashes", g.Name, maxGroupName)
 	}
@@ -130,7 +121,7 @@ func isGroupName(name string) bool {
 	return name != "" && len(name) <= maxGroupName && strings.IndexFunc(name, other) < 0
 }
 
-func (n *GroupNodeConfig) check(urls map[string]bool) error {
+func (n *GroupNode) check(urls map[string]bool) error {
 	for _, u := range []struct {
 		key, text string
 		schemes   []string
@@ -154,8 +145,8 @@ func (n *GroupNodeConfig) check(urls map[string]bool) error {
 // unprintable reports a rune that FIX or JSON would have to escape.
 func unprintable(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }
 
-// checkGroupURL takes a scheme, a host and perhaps a port, and nothing else: other
-// gateways put paths behind it, and answers carry it as it stands.
+// checkGroupURL accepts a scheme, a host and an optional port, and nothing else:
+// gateways append paths to it, and responses carry it unchanged.
 func checkGroupURL(text string, schemes []string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Hostname() == "" || !slices.Contains(schemes, u.Scheme) || text != u.Scheme+"://"+u.Host ||
@@ -165,10 +156,10 @@ func checkGroupURL(text string, schemes []string) error {
 	return nil
 }
 
-// checkPayTo: a payment is found by the wallet that it goes to. Two groups with
-// one wallet could both take the same payment, each for a claim of its own.
+// checkPayTo checks that no two groups share a wallet, because a payment is found by
+// the wallet that it goes to: both groups could count it, each for its own claim.
 func (c *Config) checkPayTo(groupOf map[string]string) error {
-	if !c.settles() || len(c.Groups) == 1 {
+	if !c.Settles() || len(c.Groups) == 1 {
 		return nil
 	}
 	taken := map[string]string{}
@@ -176,14 +167,14 @@ func (c *Config) checkPayTo(groupOf map[string]string) error {
 		g := &c.Groups[i]
 		for rail, text := range map[string]string{market.RailUSDC.String(): g.PayTo.USDC, market.RailSOL.String(): g.PayTo.SOL} {
 			key := fmt.Sprintf("groups[%d].pay_to.%s", i, rail)
-			sells := func(p PairConfig) bool { return groupOf[p.Symbol] == g.Name && slices.Contains(p.Rails, rail) }
+			sells := func(p Pair) bool { return groupOf[p.Symbol] == g.Name && slices.Contains(p.Rails, rail) }
 			if text == "" {
 				if slices.ContainsFunc(c.RFQ.Pairs, sells) {
 					return fmt.Errorf("%s: %s is sold for %s, and each group needs a wallet of its own", key, g.Name, rail)
 				}
 				continue
 			}
-			if _, err := parseAddress(text); err != nil {
+			if _, err := ParseAddress(text); err != nil {
 				return fmt.Errorf("%s: %w", key, err)
 			}
 			if other := taken[text]; other != "" && other != g.Name {
@@ -195,67 +186,67 @@ func (c *Config) checkPayTo(groupOf map[string]string) error {
 	return nil
 }
 
-// ownGroup is the group of this process; nil where the instruments are not split.
-func (c *Config) ownGroup() *GroupConfig {
-	i := slices.IndexFunc(c.Groups, func(g GroupConfig) bool { return g.Name == c.Routing.Group })
+// ownGroup returns the group of this process; nil if the instruments are not split.
+func (c *Config) ownGroup() *Group {
+	i := slices.IndexFunc(c.Groups, func(g Group) bool { return g.Name == c.Routing.Group })
 	if i < 0 {
 		return nil
 	}
 	return &c.Groups[i]
 }
 
-// together reports whether no group has one of two symbols without the other.
+// together reports whether two symbols are in the same group.
 func (c *Config) together(a, b string) bool {
-	return !slices.ContainsFunc(c.Groups, func(g GroupConfig) bool {
+	return !slices.ContainsFunc(c.Groups, func(g Group) bool {
 		return slices.Contains(g.Instruments, a) != slices.Contains(g.Instruments, b)
 	})
 }
 
-// groupNumber is that of our group, 0 where the instruments are not split.
-func (c *Config) groupNumber() market.GroupID {
+// GroupNumber returns the number of our group, 0 if the instruments are not split.
+func (c *Config) GroupNumber() market.GroupID {
 	if g := c.ownGroup(); g != nil {
 		return market.GroupID(g.Number)
 	}
 	return 0
 }
 
-// takeGroup leaves in the configuration what is our group's, in the order that
-// the group names it: instruments, their pairs and tokens, and the wallets. The
-// configuration must be valid.
-func (c *Config) takeGroup() {
+// SelectGroup reduces the configuration to our group: its instruments in the order
+// that the group lists them, their pairs and tokens, and its wallets. The configuration
+// must be valid.
+func (c *Config) SelectGroup() {
 	g := c.ownGroup()
 	if g == nil {
 		return
 	}
 	all := c.Instruments
 	c.whole = all
-	c.Instruments = make([]InstrumentConfig, 0, len(g.Instruments))
-	tokens := map[string]bool{settlementToken: true}
+	c.Instruments = make([]Instrument, 0, len(g.Instruments))
+	tokens := map[string]bool{SettlementToken: true}
 	for _, symbol := range g.Instruments {
-		i := slices.IndexFunc(all, func(in InstrumentConfig) bool { return in.Symbol == symbol })
+		i := slices.IndexFunc(all, func(in Instrument) bool { return in.Symbol == symbol })
 		c.Instruments = append(c.Instruments, all[i])
 		base, quote, _ := strings.Cut(symbol, "/")
 		tokens[base], tokens[quote] = true, true
 	}
-	c.RFQ.Pairs = keep(c.RFQ.Pairs, func(p *PairConfig) bool { return c.hasInstrument(p.Symbol) })
-	c.Mirror.Pairs = keep(c.Mirror.Pairs, func(p *MirrorPairConfig) bool { return c.hasInstrument(p.Symbol) })
-	c.Tokens = keep(c.Tokens, func(t *TokenConfig) bool { return tokens[t.Symbol] })
-	if g.PayTo != (PayToConfig{}) {
+	c.RFQ.Pairs = keep(c.RFQ.Pairs, func(p *Pair) bool { return c.hasInstrument(p.Symbol) })
+	c.Mirror.Pairs = keep(c.Mirror.Pairs, func(p *MirrorPair) bool { return c.hasInstrument(p.Symbol) })
+	c.Tokens = keep(c.Tokens, func(t *Token) bool { return tokens[t.Symbol] })
+	if g.PayTo != (PayTo{}) {
 		c.RFQ.PayTo = g.PayTo
 	}
 }
 
-// instrumentOf returns an instrument of any group, without an id.
-func (c *Config) instrumentOf(symbol string) (market.Instrument, error) {
+// InstrumentOf returns an instrument of any group, without an id.
+func (c *Config) InstrumentOf(symbol string) (market.Instrument, error) {
 	for i := range c.whole {
 		if c.whole[i].Symbol == symbol {
-			return c.whole[i].instrument(0)
+			return c.whole[i].ToMarket(0)
 		}
 	}
 	return market.Instrument{}, fmt.Errorf("groups: %s is not among the instruments", symbol)
 }
 
-// keep returns the items of a list that are wanted, in a list of their own.
+// keep returns the wanted items in a new list.
 func keep[T any](list []T, wanted func(*T) bool) []T {
 	out := make([]T, 0, len(list))
 	for i := range list {
@@ -266,9 +257,9 @@ func keep[T any](list []T, wanted func(*T) bool) []T {
 	return out
 }
 
-// elsewhere is where other groups serve their instruments, by symbol: at their
-// first node, which names the leader where it is another.
-func (c *Config) elsewhere() map[string]*market.Place {
+// OtherPlaces returns, by symbol, the addresses of the groups that serve the other
+// instruments: those of their first node, which redirects to the leader.
+func (c *Config) OtherPlaces() map[string]*market.Place {
 	places := map[string]*market.Place{}
 	for i := range c.Groups {
 		g := &c.Groups[i]
@@ -282,49 +273,4 @@ func (c *Config) elsewhere() map[string]*market.Place {
 		}
 	}
 	return places
-}
-
-// routes is what the REST gateway routes by; nil where there is nobody to route
-// to. Errors name the key.
-func (c *Config) routes() (*httpgw.Groups, error) {
-	if len(c.Groups) < 2 {
-		return nil, nil
-	}
-	secret, err := readSecret(c.Routing.SecretFile)
-	if err != nil {
-		return nil, fmt.Errorf("routing.secret_file: %w", err)
-	}
-	out := &httpgw.Groups{
-		Own: c.groupNumber(), Secret: secret, Timeout: time.Duration(c.Routing.TimeoutMS) * time.Millisecond, MaxOpen: c.Routing.MaxOpen,
-	}
-	for i := range c.Groups {
-		g := &c.Groups[i]
-		one := httpgw.Group{Name: g.Name, Number: market.GroupID(g.Number)}
-		for _, symbol := range g.Instruments {
-			in, err := c.instrumentOf(symbol)
-			if err != nil {
-				return nil, err
-			}
-			one.Instruments = append(one.Instruments, in)
-		}
-		for j := range g.Nodes {
-			one.Nodes = append(one.Nodes, httpgw.GroupNode{Base: g.Nodes[j].Base, API: g.Nodes[j].API, WS: g.Nodes[j].WS})
-		}
-		out.All = append(out.All, one)
-	}
-	return out, nil
-}
-
-// readSecret reads a file of hexadecimal digits.
-func readSecret(path string) ([]byte, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	text = bytes.TrimSpace(text)
-	secret := make([]byte, hex.DecodedLen(len(text)))
-	if _, err := hex.Decode(secret, text); err != nil || len(secret) < minSecretBytes || len(secret) > maxSecretBytes {
-		return nil, fmt.Errorf("%s: want %d to %d hexadecimal digits", path, 2*minSecretBytes, 2*maxSecretBytes)
-	}
-	return secret, nil
 }

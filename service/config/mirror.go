@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"blockdesk/catalog"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/internal/solana/token"
@@ -15,40 +14,40 @@ import (
 	"blockdesk/mirror"
 )
 
-// MirrorConfig says what the mirrored instruments are read from. Without pairs
-// nothing is read: a mirrored instrument shows nothing then.
-type MirrorConfig struct {
+// Mirror configures the sources of mirrored instruments. A mirrored instrument without
+// a pair here shows nothing.
+type Mirror struct {
 	// RPCURLs are nodes as those of chain.rpc_urls; empty: those.
-	RPCURLs         string             `yaml:"rpc_urls"`
-	EveryMS         int                `yaml:"every_ms"`       // a cycle: accounts and history
-	StaleAfterMS    int                `yaml:"stale_after_ms"` // how old what was read may be before it counts as degraded
-	ReachDays       int                `yaml:"reach_days"`     // how far back swaps are read; 0 = to the pool's beginning
-	RecordEveryS    int                `yaml:"record_every_s"` // between two snapshots
-	ClockToleranceS int                `yaml:"clock_tolerance_s"`
-	Pairs           []MirrorPairConfig `yaml:"pairs"`
+	RPCURLs         string       `yaml:"rpc_urls"`
+	EveryMS         int          `yaml:"every_ms"`       // a cycle: accounts and history
+	StaleAfterMS    int          `yaml:"stale_after_ms"` // how old what was read may be before it counts as degraded
+	ReachDays       int          `yaml:"reach_days"`     // how far back swaps are read; 0 = to the pool's beginning
+	RecordEveryS    int          `yaml:"record_every_s"` // between two snapshots
+	ClockToleranceS int          `yaml:"clock_tolerance_s"`
+	Pairs           []MirrorPair `yaml:"pairs"`
 }
 
-// MirrorPairConfig is what one mirrored instrument is read from.
-type MirrorPairConfig struct {
-	Symbol        string           `yaml:"symbol"`
-	BaseMint      string           `yaml:"base_mint"`
-	BaseDecimals  int              `yaml:"base_decimals"`
-	QuoteMint     string           `yaml:"quote_mint"`
-	QuoteDecimals int              `yaml:"quote_decimals"`
-	Book          MirrorBookConfig `yaml:"book"`
-	Pool          MirrorPoolConfig `yaml:"pool"`
-	Observed      []ObservedConfig `yaml:"observed"` // token accounts that are read along
+// MirrorPair names the on-chain sources of one mirrored instrument.
+type MirrorPair struct {
+	Symbol        string     `yaml:"symbol"`
+	BaseMint      string     `yaml:"base_mint"`
+	BaseDecimals  int        `yaml:"base_decimals"`
+	QuoteMint     string     `yaml:"quote_mint"`
+	QuoteDecimals int        `yaml:"quote_decimals"`
+	Book          MirrorBook `yaml:"book"`
+	Pool          MirrorPool `yaml:"pool"`
+	Observed      []Observed `yaml:"observed"` // token accounts that are read along
 }
 
-// MirrorBookConfig is an order book on chain.
-type MirrorBookConfig struct {
+// MirrorBook is an order book on chain.
+type MirrorBook struct {
 	Layout  string `yaml:"layout"`  // manifest, serum or openbook; empty = there is none
 	Program string `yaml:"program"` // empty: mainnet's of the layout
 	Market  string `yaml:"market"`
 }
 
-// MirrorPoolConfig is a pool on chain.
-type MirrorPoolConfig struct {
+// MirrorPool is a pool on chain.
+type MirrorPool struct {
 	Layout     string `yaml:"layout"`  // raydium_cpmm or vault_pair; empty = there is none
 	Program    string `yaml:"program"` // of raydium_cpmm; empty: mainnet's
 	Address    string `yaml:"address"`
@@ -57,8 +56,8 @@ type MirrorPoolConfig struct {
 	LPMint     string `yaml:"lp_mint"` // for documents; may be empty
 }
 
-// ObservedConfig is a token account and what documents say of it.
-type ObservedConfig struct {
+// Observed is a token account that documents describe.
+type Observed struct {
 	Address string `yaml:"address"`
 	Role    string `yaml:"role"` // guarantee_reserve, fee_vault_base, fee_vault_quote or desk_inventory
 	Label   string `yaml:"label"`
@@ -66,36 +65,26 @@ type ObservedConfig struct {
 
 // Layouts of pools, as the configuration and documents name them.
 const (
-	layoutCPMM      = "raydium_cpmm"
-	layoutVaultPair = "vault_pair"
+	LayoutCPMM      = "raydium_cpmm"
+	LayoutVaultPair = "vault_pair"
 )
 
-// mirrorAnswer bounds a node's answer: the largest book's account in base64, and
-// what is around it.
-const mirrorAnswer = 16 << 20
-
-// mirrorProbe is how often each node is asked how it is.
-const mirrorProbe = 5 * time.Second
-
-// noBlockhash is how often a blockhash is asked for that nobody here needs.
-const noBlockhash = 24 * time.Hour
-
-func defaultMirror() MirrorConfig {
-	return MirrorConfig{
+func defaultMirror() Mirror {
+	return Mirror{
 		EveryMS: 10_000, StaleAfterMS: 30_000, ReachDays: 8, RecordEveryS: 6 * 3600, ClockToleranceS: 60,
-		Pairs: []MirrorPairConfig{},
+		Pairs: []MirrorPair{},
 	}
 }
 
-// mirrors reports whether something is read from a chain.
-func (c *Config) mirrors() bool { return len(c.Mirror.Pairs) > 0 }
+// Mirrors reports whether any instrument is read from a chain.
+func (c *Config) Mirrors() bool { return len(c.Mirror.Pairs) > 0 }
 
-// unread are the mirrored instruments that no pair says the source of: their last
-// book and trades stand still.
-func (c *Config) unread() (symbols []string) {
+// UnreadInstruments returns the mirrored instruments without a pair: their books and
+// trades do not change.
+func (c *Config) UnreadInstruments() (symbols []string) {
 	for i := range c.Instruments {
 		in := &c.Instruments[i]
-		named := func(p MirrorPairConfig) bool { return p.Symbol == in.Symbol }
+		named := func(p MirrorPair) bool { return p.Symbol == in.Symbol }
 		if in.BookSource == market.Mirrored.String() && !slices.ContainsFunc(c.Mirror.Pairs, named) {
 			symbols = append(symbols, in.Symbol)
 		}
@@ -103,27 +92,27 @@ func (c *Config) unread() (symbols []string) {
 	return symbols
 }
 
-// validateMirror checks the settings, which hold whether there are pairs or not.
+// validateMirror checks the section, with pairs or without.
 func (c *Config) validateMirror() error {
 	m := &c.Mirror
-	if err := between("mirror.stale_after_ms", m.StaleAfterMS, m.EveryMS, 24*3_600_000); err != nil {
+	if err := Between("mirror.stale_after_ms", m.StaleAfterMS, m.EveryMS, 24*3_600_000); err != nil {
 		return err
 	}
 	if least := int((mirror.Week + mirror.Day) / mirror.Day); m.ReachDays > 0 && m.ReachDays < least {
 		return fmt.Errorf("mirror.reach_days: %d is less than %d, which the windows need; 0 means all", m.ReachDays, least)
 	}
-	nodes, err := c.mirrorNodes()
+	nodes, err := c.MirrorNodes()
 	if err != nil {
 		return err
 	}
-	if c.mirrors() && len(nodes) == 0 {
+	if c.Mirrors() && len(nodes) == 0 {
 		return errors.New("mirror.rpc_urls: no node to read from, and chain.rpc_urls names none either")
 	}
-	instruments, err := c.instruments()
+	instruments, err := c.MarketInstruments()
 	if err != nil {
 		return err
 	}
-	o, err := c.mirrorOptions(instruments)
+	o, err := c.MirrorOptions(instruments)
 	if err != nil {
 		return err
 	}
@@ -136,21 +125,21 @@ func (c *Config) validateMirror() error {
 	return c.checkMirroredDesk(instruments)
 }
 
-// checkMirroredMints: a token is one mint with its decimals, here and at the desk,
-// so that all documents tell the same of it. Placeholders are no mints.
+// checkMirroredMints checks that a token has one mint and one number of decimals, here
+// and at the desk, because documents show one. Placeholders do not count.
 func (c *Config) checkMirroredMints() error {
 	type mint struct {
 		text     string
 		decimals int
 	}
 	known := map[string]mint{}
-	if text := realMint(c.RFQ.USDCMint); text != "" {
-		known[settlementToken] = mint{text, market.RailUSDC.Decimals()}
+	if text := RealMint(c.RFQ.USDCMint); text != "" {
+		known[SettlementToken] = mint{text, market.RailUSDC.Decimals()}
 	}
 	for i := range c.RFQ.Pairs {
 		p := &c.RFQ.Pairs[i]
 		base, _, _ := strings.Cut(p.Symbol, "/")
-		if text := realMint(p.BaseMint); text != "" {
+		if text := RealMint(p.BaseMint); text != "" {
 			known[base] = mint{text, p.BaseDecimals}
 		}
 	}
@@ -172,7 +161,7 @@ func (c *Config) checkMirroredMints() error {
 	return nil
 }
 
-// checkMirroredDesk: the desk takes no price of a book that strangers make.
+// checkMirroredDesk checks that the desk prices nothing by a mirrored book.
 func (c *Config) checkMirroredDesk(instruments []market.Instrument) error {
 	for i := range c.RFQ.Pairs {
 		p := &c.RFQ.Pairs[i]
@@ -185,20 +174,20 @@ func (c *Config) checkMirroredDesk(instruments []market.Instrument) error {
 	return nil
 }
 
-// mirrorNodes are the nodes that are read.
-func (c *Config) mirrorNodes() ([]rpc.Upstream, error) {
+// MirrorNodes returns the nodes that the mirror reads.
+func (c *Config) MirrorNodes() ([]rpc.Upstream, error) {
 	if c.Mirror.RPCURLs == "" {
 		return c.Chain.upstreams()
 	}
 	return upstreams("mirror.rpc_urls", c.Mirror.RPCURLs)
 }
 
-// mirrorOptions turns the settings into the service's. Errors name the key.
-func (c *Config) mirrorOptions(instruments []market.Instrument) (mirror.Options, error) {
+// MirrorOptions returns the options of the mirror. Errors name the key.
+func (c *Config) MirrorOptions(instruments []market.Instrument) (mirror.Options, error) {
 	m := &c.Mirror
-	tolerance := seconds(m.ClockToleranceS)
+	tolerance := Seconds(m.ClockToleranceS)
 	o := mirror.Options{
-		Every: millis(m.EveryMS), StaleAfter: millis(m.StaleAfterMS), RecordEvery: seconds(m.RecordEveryS),
+		Every: Millis(m.EveryMS), StaleAfter: Millis(m.StaleAfterMS), RecordEvery: Seconds(m.RecordEveryS),
 		MaxBehind: tolerance, MaxAhead: tolerance, Reach: time.Duration(m.ReachDays) * 24 * time.Hour,
 	}
 	if m.ReachDays == 0 {
@@ -214,7 +203,7 @@ func (c *Config) mirrorOptions(instruments []market.Instrument) (mirror.Options,
 	return o, nil
 }
 
-func (c *MirrorPairConfig) pair(instruments []market.Instrument) (p mirror.Pair, err error) {
+func (c *MirrorPair) pair(instruments []market.Instrument) (p mirror.Pair, err error) {
 	for i := range instruments {
 		if instruments[i].Symbol == c.Symbol {
 			p.Instrument = &instruments[i]
@@ -229,15 +218,15 @@ func (c *MirrorPairConfig) pair(instruments []market.Instrument) (p mirror.Pair,
 	if p.Quote, err = coin("quote", c.QuoteMint, c.QuoteDecimals); err != nil {
 		return p, err
 	}
-	if p.Book, err = c.Book.listing(); err != nil {
+	if p.Book, err = c.Book.Listing(); err != nil {
 		return p, fmt.Errorf("book.%w", err)
 	}
-	if p.Pool, err = c.Pool.listing(); err != nil {
+	if p.Pool, err = c.Pool.Listing(); err != nil {
 		return p, fmt.Errorf("pool.%w", err)
 	}
 	for i := range c.Observed {
 		o := &c.Observed[i]
-		address, err := parseAddress(o.Address)
+		address, err := ParseAddress(o.Address)
 		if err == nil {
 			err = o.check()
 		}
@@ -250,21 +239,22 @@ func (c *MirrorPairConfig) pair(instruments []market.Instrument) (p mirror.Pair,
 }
 
 func coin(side, mint string, decimals int) (mirror.Coin, error) {
-	if err := between(side+"_decimals", decimals, 0, token.MaxDecimals); err != nil {
+	if err := Between(side+"_decimals", decimals, 0, token.MaxDecimals); err != nil {
 		return mirror.Coin{}, err
 	}
-	address, err := parseAddress(mint)
+	address, err := ParseAddress(mint)
 	if err != nil {
 		return mirror.Coin{}, fmt.Errorf("%s_mint: %w", side, err)
 	}
 	return mirror.Coin{Mint: address, Decimals: uint8(decimals)}, nil
 }
 
-func (c *MirrorBookConfig) listing() (l mirror.Listing, err error) {
+// Listing returns the order book to read; its Layout is 0 if there is none.
+func (c *MirrorBook) Listing() (l mirror.Listing, err error) {
 	var program solana.Address
 	switch c.Layout {
 	case "":
-		if *c != (MirrorBookConfig{}) {
+		if *c != (MirrorBook{}) {
 			return l, errors.New("layout: one of manifest, serum, openbook")
 		}
 		return l, nil
@@ -286,24 +276,25 @@ func (c *MirrorBookConfig) listing() (l mirror.Listing, err error) {
 	return l, nil
 }
 
-func (c *MirrorPoolConfig) listing() (l mirror.PoolListing, err error) {
+// Listing returns the pool to read.
+func (c *MirrorPool) Listing() (l mirror.PoolListing, err error) {
 	vaults := c.BaseVault != "" || c.QuoteVault != ""
 	switch c.Layout {
 	case "":
-		if *c != (MirrorPoolConfig{}) {
-			return l, fmt.Errorf("layout: one of %s, %s", layoutCPMM, layoutVaultPair)
+		if *c != (MirrorPool{}) {
+			return l, fmt.Errorf("layout: one of %s, %s", LayoutCPMM, LayoutVaultPair)
 		}
 		return l, nil
-	case layoutCPMM:
+	case LayoutCPMM:
 		if vaults {
-			return l, fmt.Errorf("base_vault, quote_vault: a pool of %s tells its vaults itself", layoutCPMM)
+			return l, fmt.Errorf("base_vault, quote_vault: a pool of %s tells its vaults itself", LayoutCPMM)
 		}
 		if l.Program, err = addressOr(c.Program, solana.RaydiumCPMMProgram); err != nil {
 			return l, fmt.Errorf("program: %w", err)
 		}
-	case layoutVaultPair:
+	case LayoutVaultPair:
 		if c.Program != "" {
-			return l, fmt.Errorf("program: of a %s the vaults alone are read", layoutVaultPair)
+			return l, fmt.Errorf("program: of a %s the vaults alone are read", LayoutVaultPair)
 		}
 		if l.BaseVault, err = addressOr(c.BaseVault, solana.Address{}); err != nil || l.BaseVault == (solana.Address{}) {
 			return l, fmt.Errorf("base_vault: %w", orMissing(err))
@@ -312,7 +303,7 @@ func (c *MirrorPoolConfig) listing() (l mirror.PoolListing, err error) {
 			return l, fmt.Errorf("quote_vault: %w", orMissing(err))
 		}
 	default:
-		return l, fmt.Errorf("layout: %q is not one of %s, %s", c.Layout, layoutCPMM, layoutVaultPair)
+		return l, fmt.Errorf("layout: %q is not one of %s, %s", c.Layout, LayoutCPMM, LayoutVaultPair)
 	}
 	if l.Pool, err = addressOr(c.Address, solana.Address{}); err != nil || l.Pool == (solana.Address{}) {
 		return l, fmt.Errorf("address: %w", orMissing(err))
@@ -323,11 +314,14 @@ func (c *MirrorPoolConfig) listing() (l mirror.PoolListing, err error) {
 	return l, nil
 }
 
+// ObservedRoles are the values of observed[].role.
+var ObservedRoles = []string{"guarantee_reserve", "fee_vault_base", "fee_vault_quote", "desk_inventory"}
+
 // maxLabel bounds the label of an observed account, in bytes.
 const maxLabel = 60
 
-func (c *ObservedConfig) check() error {
-	if c.role() == 0 {
+func (c *Observed) check() error {
+	if !slices.Contains(ObservedRoles, c.Role) {
 		return fmt.Errorf("role: %q is not one of guarantee_reserve, fee_vault_base, fee_vault_quote, desk_inventory", c.Role)
 	}
 	if len(c.Label) > maxLabel || strings.ContainsFunc(c.Label, func(r rune) bool { return r < ' ' || r == 0x7f }) {
@@ -336,24 +330,12 @@ func (c *ObservedConfig) check() error {
 	return nil
 }
 
-// role returns what the account is for; 0 where the word is none.
-func (c *ObservedConfig) role() catalog.AccountRole {
-	for _, r := range []catalog.AccountRole{
-		catalog.GuaranteeReserve, catalog.FeeVaultBase, catalog.FeeVaultQuote, catalog.DeskInventory,
-	} {
-		if c.Role == r.String() {
-			return r
-		}
-	}
-	return 0
-}
-
-// addressOr reads an address; an empty text is otherwise.
+// addressOr parses an address; empty text returns otherwise.
 func addressOr(text string, otherwise solana.Address) (solana.Address, error) {
 	if text == "" {
 		return otherwise, nil
 	}
-	return parseAddress(text)
+	return ParseAddress(text)
 }
 
 func orMissing(err error) error {

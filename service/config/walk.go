@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// eachValue calls each for every value of a configuration, in the order of its
-// fields: path has the numbers of lists (rfq.pairs[0].via), key has not
-// (rfq.pairs[].via). A list of structs is a value itself, before its own.
+// eachValue calls each for every value of a configuration, in the order of its fields.
+// path contains list indices (rfq.pairs[0].via), key does not (rfq.pairs[].via). A list
+// of structs is a value itself and comes before the values of its items.
 func eachValue(v reflect.Value, path, key string, each func(path, key string, v reflect.Value)) {
 	for i := range v.NumField() {
 		if !v.Type().Field(i).IsExported() {
@@ -30,19 +30,20 @@ func eachValue(v reflect.Value, path, key string, each func(path, key string, v 
 	}
 }
 
-// each is eachValue of this configuration.
-func (c *Config) each(each func(path, key string, v reflect.Value)) {
+// Each calls each for every value, in the order of the fields. path contains list
+// indices (rfq.pairs[0].via), key does not (rfq.pairs[].via).
+func (c *Config) Each(each func(path, key string, v reflect.Value)) {
 	eachValue(reflect.ValueOf(c).Elem(), "", "", each)
 }
 
-// checkRanges holds every value to the range of its key. The error names the first
-// that is outside.
+// checkRanges checks every value against the range of its key and returns the first
+// error.
 func (c *Config) checkRanges() (err error) {
-	keys := map[string]*configKey{}
-	for i := range configKeys {
-		keys[configKeys[i].key] = &configKeys[i]
+	keys := map[string]*Key{}
+	for i := range Keys {
+		keys[Keys[i].Path] = &Keys[i]
 	}
-	c.each(func(path, key string, v reflect.Value) {
+	c.Each(func(path, key string, v reflect.Value) {
 		if k := keys[key]; err == nil && k != nil {
 			err = k.check(path, v)
 		}
@@ -50,24 +51,24 @@ func (c *Config) checkRanges() (err error) {
 	return err
 }
 
-func (k *configKey) check(path string, v reflect.Value) error {
+func (k *Key) check(path string, v reflect.Value) error {
 	bounded := k.low != 0 || k.high != 0
 	switch {
 	case v.Kind() == reflect.Int && bounded:
-		return between(path, int(v.Int()), k.low, k.high)
+		return Between(path, int(v.Int()), k.low, k.high)
 	case v.Kind() == reflect.Slice && bounded:
-		return between(path, v.Len(), k.low, k.high)
-	case v.Kind() == reflect.String && k.words != nil:
-		return oneOf(path, v.String(), k.words...)
+		return Between(path, v.Len(), k.low, k.high)
+	case v.Kind() == reflect.String && k.Words != nil:
+		return oneOf(path, v.String(), k.Words...)
 	}
 	return nil
 }
 
-// span says which values a key takes, for people.
-func (k *configKey) span() string {
+// Range describes the values that a key accepts.
+func (k *Key) Range() string {
 	switch {
-	case k.words != nil:
-		return strings.Join(k.words, ", ")
+	case k.Words != nil:
+		return strings.Join(k.Words, ", ")
 	case k.form == "list" && k.high != 0:
 		return fmt.Sprintf("list of %d to %d", k.low, k.high)
 	case k.high != 0:
@@ -76,8 +77,8 @@ func (k *configKey) span() string {
 	return k.form
 }
 
-// valueText is a value as the command line and people write it.
-func valueText(v reflect.Value) string {
+// ValueText returns a value as text, as --set accepts it.
+func ValueText(v reflect.Value) string {
 	if v.Kind() == reflect.Map && v.Len() == 0 {
 		return ""
 	}
