@@ -1,12 +1,16 @@
 package httpgw
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"blockdesk/desk"
+)
 
 // SettlementSources are the functions that /metrics asks about settlement, at
 // each scrape. They must not block. A nil one leaves its metrics out.
 type SettlementSources struct {
 	Chain  func() ChainHealth
-	Money  func() MoneyCounts
+	Money  func() desk.MoneyCounts
 	Tokens func() int // DvP tokens that are good now
 	// Counters are what the settlement counts itself.
 	Counters []Counter
@@ -39,12 +43,12 @@ func (s *SettlementSources) collectors() []prometheus.Collector {
 	if s.Money != nil {
 		for _, list := range []struct {
 			name, help string
-			value      func(MoneyCounts) int
+			value      func(desk.MoneyCounts) int
 		}{
-			{"stuck_deliveries", "Paid claims whose delivery does not get through.", func(n MoneyCounts) int { return n.Stuck }},
-			{"doubtful", "Claims whose transaction can land no more, and of which the nodes cannot tell whether it has.", func(n MoneyCounts) int { return n.Doubtful }},
-			{"refunds_due", "Payments that are owed back.", func(n MoneyCounts) int { return n.Refunds }},
-			{"strays", "Payments that the desk cannot book and nobody has resolved.", func(n MoneyCounts) int { return n.Strays }},
+			{"stuck_deliveries", "Paid claims whose delivery does not get through.", func(n desk.MoneyCounts) int { return n.Stuck }},
+			{"doubtful", "Claims whose transaction can land no more, and of which the nodes cannot tell whether it has.", func(n desk.MoneyCounts) int { return n.Doubtful }},
+			{"refunds_due", "Payments that are owed back.", func(n desk.MoneyCounts) int { return n.Refunds }},
+			{"strays", "Payments that the desk cannot book and nobody has resolved.", func(n desk.MoneyCounts) int { return n.Strays }},
 		} {
 			gauge(list.name, list.help, func() float64 { return float64(list.value(s.Money())) })
 		}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"blockdesk/desk"
 )
 
 // TestSettlementMetrics: each figure under its name, a node's under its own; none
@@ -15,7 +17,7 @@ func TestSettlementMetrics(t *testing.T) {
 				{Name: "main", Available: true, Slot: 10}, {Name: "spare", Slot: 3, Lag: 7}, {Name: "new"}, {Name: "main", Slot: 99},
 			}}
 		},
-		Money:    func() MoneyCounts { return MoneyCounts{Refunds: 1, Stuck: 2, Strays: 3, Doubtful: 7} },
+		Money:    func() desk.MoneyCounts { return desk.MoneyCounts{Refunds: 1, Stuck: 2, Strays: 3, Doubtful: 7} },
 		Tokens:   func() int { return 5 },
 		Counters: []Counter{{Name: "cosigned_total", Help: "Signatures.", Value: func() uint64 { return 6 }}},
 	}})

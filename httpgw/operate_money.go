@@ -25,9 +25,9 @@ const (
 
 // moneyKinds are the lists, in the order of their haste.
 var moneyKinds = []struct {
-	kind MoneyKind
+	kind desk.MoneyKind
 	name string
-}{{MoneyStuck, "stuck_deliveries"}, {MoneyDoubtful, "doubtful"}, {MoneyRefund, "refunds_due"}, {MoneyStray, "strays"}}
+}{{desk.MoneyStuck, "stuck_deliveries"}, {desk.MoneyDoubtful, "doubtful"}, {desk.MoneyRefund, "refunds_due"}, {desk.MoneyStray, "strays"}}
 
 // moneyAnswer is GET /desk/money: all lists from their beginning, or the one
 // that the query names.
@@ -76,8 +76,8 @@ func (o *operate) moneyRoutes() map[string]map[string]endpointFunc {
 
 // moneyQuery is what a list was asked for.
 type moneyQuery struct {
-	kind  MoneyKind // 0 = all
-	after MoneyCursor
+	kind  desk.MoneyKind // 0 = all
+	after desk.MoneyCursor
 	limit int
 }
 
@@ -102,9 +102,9 @@ func parseMoneyQuery(r *http.Request) (q moneyQuery, bad *problem) {
 	if text := values.Get("after"); text != "" {
 		ok := false
 		switch q.kind {
-		case MoneyStuck, MoneyDoubtful:
+		case desk.MoneyStuck, desk.MoneyDoubtful:
 			q.after.Claim, ok = market.ParseClaimID([]byte(text))
-		case MoneyRefund, MoneyStray:
+		case desk.MoneyRefund, desk.MoneyStray:
 			q.after.Signature, ok = parseSignature([]byte(text))
 		}
 		if !ok {
@@ -128,7 +128,7 @@ func (o *operate) listMoney(c *call) (any, *problem) {
 	if bad != nil {
 		return nil, bad
 	}
-	n := o.Money.Counts()
+	n := o.Money.MoneyCounts()
 	answer := moneyAnswer{
 		OK: true, Counts: moneyCountsJSON{Stuck: n.Stuck, Refunds: n.Refunds, Strays: n.Strays, Doubtful: n.Doubtful}, Lists: map[string]*moneyList{},
 	}
@@ -137,7 +137,7 @@ func (o *operate) listMoney(c *call) (any, *problem) {
 			continue
 		}
 		// One more than is shown tells whether there is a rest.
-		items, err := o.Money.Money(c.Context(), k.kind, q.after, q.limit+1)
+		items, err := o.Money.Money(k.kind, q.after, q.limit+1)
 		if err != nil {
 			_, bad := o.outcome(c, nil, err)
 			return nil, bad
@@ -148,21 +148,21 @@ func (o *operate) listMoney(c *call) (any, *problem) {
 }
 
 // listOf renders the first of some items.
-func listOf(kind MoneyKind, items []MoneyItem, limit int) *moneyList {
+func listOf(kind desk.MoneyKind, items []desk.MoneyItem, limit int) *moneyList {
 	list := &moneyList{Items: []moneyJSON{}}
 	for i := range items[:min(limit, len(items))] {
 		list.Items = append(list.Items, moneyOf(&items[i]))
 	}
 	if len(items) > limit {
 		last := &list.Items[limit-1]
-		if list.Next = last.Signature; kind == MoneyStuck || kind == MoneyDoubtful {
+		if list.Next = last.Signature; kind == desk.MoneyStuck || kind == desk.MoneyDoubtful {
 			list.Next = last.Claim
 		}
 	}
 	return list
 }
 
-func moneyOf(m *MoneyItem) moneyJSON {
+func moneyOf(m *desk.MoneyItem) moneyJSON {
 	out := moneyJSON{
 		Signature: signatureWord(&m.Signature), Reason: word(m.Reason), Atoms: strconv.FormatUint(m.Amount, 10),
 		Payer: jsonAddress(m.Payer), Slot: known(m.Slot), At: jsonTime(m.At), Attempts: m.Attempts, Delivery: signatureWord(&m.Delivery),
@@ -198,12 +198,12 @@ func parseOperatorSignature(field, text string) ([64]byte, *problem) {
 }
 
 // act has the settlement do something in the name of the operator.
-func (o *operate) act(c *call, do func(by OperatorAct) (*desk.Result, error)) (*desk.Result, *problem) {
+func (o *operate) act(c *call, do func(by desk.OperatorAct) (*desk.Result, error)) (*desk.Result, *problem) {
 	key, bad := c.key()
 	if bad != nil {
 		return nil, bad
 	}
-	result, err := do(OperatorAct{Operator: c.who.ID, Name: c.who.Name, Key: key})
+	result, err := do(desk.OperatorAct{Operator: c.who.ID, Name: c.who.Name, Key: key})
 	return o.outcome(c, result, err)
 }
 
@@ -227,8 +227,8 @@ func (o *operate) markRefunded(c *call) (any, *problem) {
 	if refund == payment {
 		return nil, invalidMember("refund_signature", "mismatch")
 	}
-	result, bad := o.act(c, func(by OperatorAct) (*desk.Result, error) {
-		return o.Money.Refunded(c.Context(), by, payment, refund)
+	result, bad := o.act(c, func(by desk.OperatorAct) (*desk.Result, error) {
+		return o.Money.Refunded(by, payment, refund)
 	})
 	if bad != nil {
 		return nil, bad
@@ -247,7 +247,9 @@ func (o *operate) abandonClaim(c *call) (any, *problem) {
 	if bad := c.decode(&in); bad != nil {
 		return nil, bad
 	}
-	return o.actOnClaim(c, in.Claim, o.Money.Abandon)
+	return o.actOnClaim(c, in.Claim, func(_ context.Context, by desk.OperatorAct, id market.ClaimID) (*desk.Result, error) {
+		return o.Money.Abandon(by, id)
+	})
 }
 
 // releaseClaim ends what waits on the chain for ever.
@@ -267,7 +269,7 @@ func (o *operate) releaseClaim(c *call) (any, *problem) {
 
 // actOnClaim has the settlement do something with the claim that a body names.
 func (o *operate) actOnClaim(
-	c *call, text string, do func(context.Context, OperatorAct, market.ClaimID) (*desk.Result, error),
+	c *call, text string, do func(context.Context, desk.OperatorAct, market.ClaimID) (*desk.Result, error),
 ) (any, *problem) {
 	if text == "" {
 		return nil, missingMember("claim_id")
@@ -276,9 +278,9 @@ func (o *operate) actOnClaim(
 	if !ok {
 		return nil, refuse(event.ReasonUnknownClaim)
 	}
-	result, bad := o.act(c, func(by OperatorAct) (*desk.Result, error) {
+	result, bad := o.act(c, func(by desk.OperatorAct) (*desk.Result, error) {
 		result, err := do(c.Context(), by, id)
-		if errors.Is(err, ErrNotDoubtful) {
+		if errors.Is(err, desk.ErrNotDoubtful) {
 			return &desk.Result{Outcome: rfq.Outcome{Reason: event.ReasonClaimState}}, nil
 		}
 		return result, err
@@ -313,9 +315,9 @@ func (o *operate) resolveStray(c *call) (any, *problem) {
 	if !isPlain(in.Note, MaxNote) {
 		return nil, invalidOperatorField("note", fmt.Sprintf("must be 1 to %d characters of printable ASCII", MaxNote))
 	}
-	if _, bad := o.act(c, func(by OperatorAct) (*desk.Result, error) {
-		err := o.Money.Resolve(c.Context(), by, payment, in.Note)
-		if errors.Is(err, ErrUnknownStray) {
+	if _, bad := o.act(c, func(by desk.OperatorAct) (*desk.Result, error) {
+		err := o.Money.ResolveStray(by, payment, in.Note)
+		if errors.Is(err, desk.ErrUnknownStray) {
 			return &desk.Result{Outcome: rfq.Outcome{Reason: event.ReasonUnknownPayment}}, nil
 		}
 		return &desk.Result{}, err

@@ -21,16 +21,16 @@ import (
 
 // ledger is money that needs a person, in memory.
 type ledger struct {
-	items   map[MoneyKind][]MoneyItem // in the order of their cursors
+	items   map[desk.MoneyKind][]desk.MoneyItem // in the order of their cursors
 	failing error
 	result  desk.Result
 	acts    []string // what was asked, and by whom
 	keys    []rfq.Key
 }
 
-func (l *ledger) Money(_ context.Context, kind MoneyKind, after MoneyCursor, limit int) ([]MoneyItem, error) {
-	from := slices.IndexFunc(l.items[kind], func(m MoneyItem) bool {
-		if kind == MoneyStuck || kind == MoneyDoubtful {
+func (l *ledger) Money(kind desk.MoneyKind, after desk.MoneyCursor, limit int) ([]desk.MoneyItem, error) {
+	from := slices.IndexFunc(l.items[kind], func(m desk.MoneyItem) bool {
+		if kind == desk.MoneyStuck || kind == desk.MoneyDoubtful {
 			return m.Claim > after.Claim
 		}
 		return string(m.Signature[:]) > string(after.Signature[:])
@@ -42,36 +42,36 @@ func (l *ledger) Money(_ context.Context, kind MoneyKind, after MoneyCursor, lim
 	return rest[:min(limit, len(rest))], l.failing
 }
 
-func (l *ledger) Counts() MoneyCounts {
-	return MoneyCounts{Refunds: len(l.items[MoneyRefund]), Stuck: len(l.items[MoneyStuck]), Strays: len(l.items[MoneyStray]), Doubtful: len(l.items[MoneyDoubtful])}
+func (l *ledger) MoneyCounts() desk.MoneyCounts {
+	return desk.MoneyCounts{Refunds: len(l.items[desk.MoneyRefund]), Stuck: len(l.items[desk.MoneyStuck]), Strays: len(l.items[desk.MoneyStray]), Doubtful: len(l.items[desk.MoneyDoubtful])}
 }
 
-func (l *ledger) act(by OperatorAct, what string) (*desk.Result, error) {
+func (l *ledger) act(by desk.OperatorAct, what string) (*desk.Result, error) {
 	l.acts, l.keys = append(l.acts, fmt.Sprintf("%d %s %s", by.Operator, by.Name, what)), append(l.keys, by.Key)
 	result := l.result
 	return &result, l.failing
 }
 
-func (l *ledger) Refunded(_ context.Context, by OperatorAct, payment, refund [64]byte) (*desk.Result, error) {
+func (l *ledger) Refunded(by desk.OperatorAct, payment, refund [64]byte) (*desk.Result, error) {
 	return l.act(by, fmt.Sprintf("refunded %x %x", payment[:2], refund[:2]))
 }
 
-func (l *ledger) Abandon(_ context.Context, by OperatorAct, claim market.ClaimID) (*desk.Result, error) {
+func (l *ledger) Abandon(by desk.OperatorAct, claim market.ClaimID) (*desk.Result, error) {
 	return l.act(by, "abandon "+claimText(claim))
 }
 
-func (l *ledger) Release(_ context.Context, by OperatorAct, claim market.ClaimID) (*desk.Result, error) {
+func (l *ledger) Release(_ context.Context, by desk.OperatorAct, claim market.ClaimID) (*desk.Result, error) {
 	return l.act(by, "release "+claimText(claim))
 }
 
-func (l *ledger) Resolve(_ context.Context, by OperatorAct, payment [64]byte, note string) error {
+func (l *ledger) ResolveStray(by desk.OperatorAct, payment [64]byte, note string) error {
 	_, err := l.act(by, fmt.Sprintf("resolve %x %s", payment[:2], note))
 	return err
 }
 
 func newMoneyRig(t testing.TB) (*operatorRig, *ledger) {
 	t.Helper()
-	rig, l := newOperatorRig(t), &ledger{items: map[MoneyKind][]MoneyItem{}}
+	rig, l := newOperatorRig(t), &ledger{items: map[desk.MoneyKind][]desk.MoneyItem{}}
 	o := rig.options(t)
 	o.Money = l
 	rig.mux = http.NewServeMux()
@@ -91,19 +91,19 @@ func signedText(n byte) string {
 func TestMoneyList(t *testing.T) {
 	rig, l := newMoneyRig(t)
 	for n := byte(1); n <= 5; n++ {
-		l.items[MoneyRefund] = append(l.items[MoneyRefund], MoneyItem{
+		l.items[desk.MoneyRefund] = append(l.items[desk.MoneyRefund], desk.MoneyItem{
 			Signature: signed(n), Claim: 78, Rail: market.RailUSDC, Amount: 250_000_001, Payer: address(9), Slot: 4242, At: deskDay, Reason: "late_payment",
 		})
-		l.items[MoneyStuck] = append(l.items[MoneyStuck], MoneyItem{
+		l.items[desk.MoneyStuck] = append(l.items[desk.MoneyStuck], desk.MoneyItem{
 			Signature: signed(n), Claim: market.ClaimID(77 + n), Rail: market.RailSOL, Amount: 1, Payer: address(9), Slot: 7, At: deskDay,
 			Reason: "no_such_account", Attempts: 3, Delivery: signed(9),
 		})
-		l.items[MoneyDoubtful] = append(l.items[MoneyDoubtful], MoneyItem{
+		l.items[desk.MoneyDoubtful] = append(l.items[desk.MoneyDoubtful], desk.MoneyItem{
 			Claim: market.ClaimID(77 + n), Rail: market.RailUSDC, Amount: 250_000_001, Payer: address(9), At: deskDay,
 			Reason: "history_too_long", Delivery: signed(9),
 		})
 	}
-	l.items[MoneyStray] = []MoneyItem{{Signature: signed(1), Amount: 18_446_744_073_709_551_615, At: deskDay, Reason: "wrong_mint"}}
+	l.items[desk.MoneyStray] = []desk.MoneyItem{{Signature: signed(1), Amount: 18_446_744_073_709_551_615, At: deskDay, Reason: "wrong_mint"}}
 	var all struct {
 		OK     bool
 		Counts map[string]int
@@ -205,7 +205,7 @@ func TestWrongMoneyQueries(t *testing.T) {
 	}
 	l.failing = errors.New("the store is on fire")
 	w := rig.send("GET", "/desk/money", "", annToken)
-	if l.items[MoneyStuck] = nil; w.Code != 500 || strings.Contains(w.Body.String(), "fire") {
+	if l.items[desk.MoneyStuck] = nil; w.Code != 500 || strings.Contains(w.Body.String(), "fire") {
 		t.Errorf("a store that fails: %d %s", w.Code, w.Body)
 	}
 }
@@ -318,12 +318,12 @@ func TestWrongMoneyActs(t *testing.T) {
 			t.Errorf("GET %s: %d %v", path, w.Code, w.Header())
 		}
 	}
-	l.failing = ErrUnknownStray
+	l.failing = desk.ErrUnknownStray
 	w := rig.send("POST", "/desk/money/resolve", right["/desk/money/resolve"], annToken)
 	if e := decodeError(t, w.Body.Bytes()); w.Code != 404 || e.Code != codeUnknownClaim || e.Reason != "unknown_payment" {
 		t.Errorf("no such stray: %d %s", w.Code, w.Body)
 	}
-	l.failing = ErrNotDoubtful
+	l.failing = desk.ErrNotDoubtful
 	w = rig.send("POST", "/desk/money/release", right["/desk/money/release"], annToken)
 	if e := decodeError(t, w.Body.Bytes()); w.Code != 409 || e.Reason != "claim_state" {
 		t.Errorf("not in doubt: %d %s", w.Code, w.Body)

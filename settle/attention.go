@@ -2,9 +2,11 @@ package settle
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
@@ -23,14 +25,6 @@ type Stuck struct {
 	// newest of them.
 	Tries     int
 	Signature solana.Signature
-}
-
-// Act says who does something at the admin address, and under which idempotency
-// key.
-type Act struct {
-	Operator market.OperatorID
-	Name     string // 1 to store.MaxWord bytes of printable ASCII
-	Key      rfq.Key
 }
 
 // RefundsDue lists payments that cannot be served and are owed back, by their
@@ -52,39 +46,39 @@ func (s *Settle) Strays(from solana.Signature, limit int) ([]store.Stray, error)
 	return s.store.Strays(from, limit)
 }
 
-// Attention counts what waits for a person. It does not block.
-func (s *Settle) Attention() (refunds, stuck, strays int) {
-	return s.refund.count(), s.work.countStuck(s.now(), s.options.StuckAfter), s.store.StrayCount()
-}
-
 // Refunded notes that a payment was paid back by a transaction. A refusal by the
 // rules is a Result with a Reason. Errors: those of the desk.
-func (s *Settle) Refunded(by Act, payment, refund solana.Signature) (Result, error) {
+func (s *Settle) Refunded(by desk.OperatorAct, payment, refund [64]byte) (*desk.Result, error) {
 	return s.act(by, &rfq.RefundPayment{Signature: payment, Proof: sha256.Sum256(refund[:])})
 }
 
 // Abandon gives up a claim that is paid for and can never be delivered: its
 // payment is due for refund. It is refused while a delivery is out. A refusal by
 // the rules is a Result with a Reason. Errors: those of the desk.
-func (s *Settle) Abandon(by Act, id market.ClaimID) (Result, error) {
+func (s *Settle) Abandon(by desk.OperatorAct, id market.ClaimID) (*desk.Result, error) {
 	return s.act(by, &rfq.AbandonDelivery{Claim: id})
 }
 
-func (s *Settle) act(by Act, r rfq.Request) (Result, error) {
+func (s *Settle) act(by desk.OperatorAct, r rfq.Request) (*desk.Result, error) {
 	head := r.Head()
 	head.Operator, head.Key = by.Operator, by.Key
 	result, err := s.desk.Do(r)
 	if err != nil {
-		return Result{}, fmt.Errorf("settle: operator %d: %w", by.Operator, err)
+		return nil, fmt.Errorf("settle: operator %d: %w", by.Operator, err)
 	}
 	return result, nil
 }
 
 // ResolveStray notes what a person has done about a stray. Where that was a
 // delivery whose money is due for refund, the refund is listed from now on.
-// Errors: those of store.Store.ResolveStray.
-func (s *Settle) ResolveStray(by Act, stray solana.Signature, note string) error {
-	if err := s.store.ResolveStray(stray, by.Name, note, s.now()); err != nil {
+// The first note stands. Errors: [desk.ErrUnknownStray], those of package store.
+func (s *Settle) ResolveStray(by desk.OperatorAct, stray [64]byte, note string) error {
+	switch err := s.store.ResolveStray(stray, by.Name, note, s.now()); {
+	case errors.Is(err, store.ErrUnknown):
+		return fmt.Errorf("%w: %w", desk.ErrUnknownStray, err)
+	case errors.Is(err, store.ErrResolved):
+		return nil
+	case err != nil:
 		return err
 	}
 	x, ok, err := s.store.Stray(stray)
@@ -128,19 +122,17 @@ type Health struct {
 	// Blockhash is the newest; the zero value if there is none.
 	Blockhash rpc.Blockhash
 	// Working counts the claims whose transaction is out, or to be made.
-	Working int
-	Tracker broadcast.Stats
-	// Refunds, Stuck and Strays count what waits for a person.
-	Refunds, Stuck, Strays int
-	NotReady               error // Ready's
+	Working  int
+	Tracker  broadcast.Stats
+	Money    desk.MoneyCounts // what waits for an operator
+	NotReady error            // Ready's
 }
 
 // Health returns a moment's figures. It does not block.
 func (s *Settle) Health() Health {
-	h := Health{Desk: s.signer.Address(), Nodes: s.node.Health(), Working: s.work.count(), Tracker: s.tracker.Stats(), NotReady: s.Ready()}
+	h := Health{Desk: s.signer.Address(), Nodes: s.node.Health(), Working: s.work.count(), Tracker: s.tracker.Stats(), Money: s.MoneyCounts(), NotReady: s.Ready()}
 	if b := s.newest.Load(); b != nil {
 		h.Blockhash = *b
 	}
-	h.Refunds, h.Stuck, h.Strays = s.Attention()
 	return h
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/await"
@@ -145,14 +146,14 @@ func TestDeliveryTries(t *testing.T) {
 	if n := signer.calls.Load(); n != settle.MaxDeliveryTries+2 {
 		t.Errorf("%d signatures after the last try", n-settle.MaxDeliveryTries-2)
 	}
-	result, err := l.settle.Abandon(settle.Act{Name: "ann"}, claim.ID)
+	result, err := l.settle.Abandon(desk.OperatorAct{Name: "ann"}, claim.ID)
 	if err != nil || result.Reason != 0 || result.Claim.State != rfq.ClaimRefundDue {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	l.expire() // else the audit waits for what may still land
 	await.True(l.t, "its refund", func() bool {
 		due := l.settle.RefundsDue([64]byte{}, 2)
-		_, stuck, _ := l.settle.Attention()
+		stuck := l.settle.MoneyCounts().Stuck
 		return len(due) == 1 && due[0].Claim == claim.ID && due[0].Why == event.ReasonUndeliverable && stuck == 0
 	})
 	if got := c.tokens(w.address, "SLUSD"); got != 0 {
@@ -170,7 +171,7 @@ func TestDeliverySignerAway(t *testing.T) {
 	w := c.wallet(0)
 	claim := l.payFor(1, w)
 	l.stuck(claim.ID, "signer_unavailable")
-	result, err := l.settle.Abandon(settle.Act{Name: "ann"}, claim.ID)
+	result, err := l.settle.Abandon(desk.OperatorAct{Name: "ann"}, claim.ID)
 	if err != nil || result.Reason != event.ReasonClaimState {
 		t.Errorf("given up while a delivery may be out: %+v, %v", result, err)
 	}

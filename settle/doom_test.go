@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
@@ -82,8 +83,8 @@ type doomedDesk struct {
 	doom *doom
 }
 
-func (d doomedDesk) Do(r rfq.Request) (settle.Result, error) {
-	return around(d.doom, fmt.Sprintf("%T", r), func() (settle.Result, error) { return d.Desk.Do(r) })
+func (d doomedDesk) Do(r rfq.Request) (*desk.Result, error) {
+	return around(d.doom, fmt.Sprintf("%T", r), func() (*desk.Result, error) { return d.Desk.Do(r) })
 }
 
 func (d *doom) signer(of cosign.Signer) cosign.Signer {

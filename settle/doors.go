@@ -3,6 +3,7 @@ package settle
 import (
 	"context"
 
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
@@ -17,7 +18,7 @@ type Desk interface {
 	// Do submits r and returns once its outcome is durable. A refusal by the
 	// rules is a Result with a Reason; an error means that nothing has happened,
 	// or that what has happened is not known.
-	Do(r rfq.Request) (Result, error)
+	Do(r rfq.Request) (*desk.Result, error)
 	// Claim returns a claim as it is in what is durable, with the payments that
 	// named it. It may be a moment behind Consumer.
 	Claim(id market.ClaimID) (*rfq.Claim, []rfq.Payment, bool, error)
@@ -25,16 +26,6 @@ type Desk interface {
 	PaymentClaim(signature [64]byte) (market.ClaimID, bool, error)
 	// View returns the newest durable view; nil before the first one.
 	View() *rfq.View
-}
-
-// Result is what came of a request, with the records of what it changed. Nobody
-// may change what it points to.
-type Result struct {
-	rfq.Outcome
-	Claim    *rfq.Claim
-	Payment  *rfq.Payment
-	Ticket   *rfq.Ticket // that Outcome.Ticket names
-	Replayed bool        // the answer to an earlier request with the same key
 }
 
 // Consumer is what Run follows: engine.Consumer.
@@ -59,11 +50,17 @@ type deskDoor struct{ Desk }
 // Authorize is cosign.Authorizer's.
 func (d deskDoor) Authorize(r rfq.Request) (rfq.Outcome, error) {
 	result, err := d.Do(r)
-	return result.Outcome, err
+	if err != nil {
+		return rfq.Outcome{}, err
+	}
+	return result.Outcome, nil
 }
 
 // Prove is proof.Desk's.
 func (d deskDoor) Prove(r *rfq.ProvePayment) (proof.Outcome, error) {
 	result, err := d.Do(r)
-	return proof.Outcome{Outcome: result.Outcome, Claim: result.Claim, Payment: result.Payment, Replayed: result.Replayed}, err
+	if err != nil {
+		return proof.Outcome{}, err
+	}
+	return proof.Outcome{Outcome: result.Outcome, Claim: result.Claim, Payment: result.Payment, Replayed: result.Replayed}, nil
 }

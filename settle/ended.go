@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
@@ -52,13 +53,13 @@ func (s *Settle) settled(r *broadcast.Result) error {
 		s.counts.settled.Add(1)
 		return nil
 	}
-	return s.disagree(r, &result)
+	return s.disagree(r, result)
 }
 
 // disagree leaves to a person what the chain has and the desk cannot book any
 // more: tokens that were delivered for a claim that has ended otherwise. It
 // happens after a journal was restored alone.
-func (s *Settle) disagree(r *broadcast.Result, result *Result) error {
+func (s *Settle) disagree(r *broadcast.Result, result *desk.Result) error {
 	s.log.Error("the chain has a settlement that the desk does not book",
 		"claim", claimText(r.Claim), "signature", r.Signature.String(), "reason", result.Reason.String(), "limit", result.Limit)
 	return s.store.AddStray(&store.Stray{

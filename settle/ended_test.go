@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
@@ -25,7 +26,7 @@ type answeringDesk struct {
 	proofs  [][32]byte
 }
 
-func (d *answeringDesk) Do(r rfq.Request) (Result, error) {
+func (d *answeringDesk) Do(r rfq.Request) (*desk.Result, error) {
 	d.asked = append(d.asked, r.Kind())
 	switch r := r.(type) {
 	case *rfq.SettleClaim:
@@ -38,9 +39,9 @@ func (d *answeringDesk) Do(r rfq.Request) (Result, error) {
 	answer := d.answers[0]
 	d.answers = d.answers[1:]
 	if err, ok := answer.(error); ok {
-		return Result{}, err
+		return nil, err
 	}
-	return Result{Outcome: answer.(rfq.Outcome)}, nil
+	return &desk.Result{Outcome: answer.(rfq.Outcome)}, nil
 }
 
 // TestEnded: each end is booked by its request with the message's hash, again

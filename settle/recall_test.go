@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana/build"
 	"blockdesk/market"
@@ -19,8 +20,8 @@ import (
 // agreeable is a desk that agrees to everything.
 type agreeable struct{ Desk }
 
-func (agreeable) Do(r rfq.Request) (Result, error) {
-	return Result{Outcome: rfq.Outcome{Kind: r.Kind()}}, nil
+func (agreeable) Do(r rfq.Request) (*desk.Result, error) {
+	return &desk.Result{Outcome: rfq.Outcome{Kind: r.Kind()}}, nil
 }
 
 // TestRecallGoesOn: a claim whose kept transaction cannot be read holds up no

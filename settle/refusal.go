@@ -15,8 +15,6 @@ var (
 	// ErrSigner: the signer gave no signature that is good. The desk's promise
 	// stands, and the same submission again goes on from there.
 	ErrSigner = errors.New("settle: the signer gave no signature")
-	// ErrNotDoubtful: no transaction of the claim waits for an operator's word.
-	ErrNotDoubtful = errors.New("settle: nothing of the claim is in doubt")
 	// ErrRefused: an operator's request that the desk's rules refuse; the text
 	// has the reason's word.
 	ErrRefused = errors.New("settle: refused by the desk")

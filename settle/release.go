@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
@@ -60,37 +61,37 @@ func outOf(c *rfq.Claim) bool { return c.State == rfq.ClaimCosigned || c.State =
 // transaction of a claim that [Settle.Doubtful] lists is not on the chain. An
 // atomic claim is released; the delivery of a paid one lapses, and the next one is
 // signed at once. Where the word was wrong, the desk delivers twice. A refusal by
-// the rules is a Result with a Reason. Errors: [ErrNotDoubtful]; ctx's; those of the
+// the rules is a Result with a Reason. Errors: [desk.ErrNotDoubtful]; ctx's; those of the
 // desk, after which the claim waits as before.
-func (s *Settle) Release(ctx context.Context, by Act, id market.ClaimID) (Result, error) {
+func (s *Settle) Release(ctx context.Context, by desk.OperatorAct, id market.ClaimID) (*desk.Result, error) {
 	// No submission, and nobody who would track it again.
 	unlock, err := s.locks.lock(ctx, id)
 	if err != nil {
-		return Result{}, fmt.Errorf("claim %s: %w", claimText(id), err)
+		return nil, fmt.Errorf("claim %s: %w", claimText(id), err)
 	}
 	defer unlock()
 	c, _, ok, err := s.desk.Claim(id)
 	switch {
 	case err != nil:
-		return Result{}, fmt.Errorf("claim %s: %w", claimText(id), err)
+		return nil, fmt.Errorf("claim %s: %w", claimText(id), err)
 	case !ok || !outOf(c):
-		return Result{}, fmt.Errorf("%w: claim %s", ErrNotDoubtful, claimText(id))
+		return nil, fmt.Errorf("%w: claim %s", desk.ErrNotDoubtful, claimText(id))
 	}
 	was, err := s.tracker.GiveUp(id, c.Proof)
 	if err != nil {
-		return Result{}, fmt.Errorf("%w: %w", ErrNotDoubtful, err)
+		return nil, fmt.Errorf("%w: %w", desk.ErrNotDoubtful, err)
 	}
 	s.log.Warn("an operator gives up a transaction in doubt", "claim", claimText(id), "operator", by.Name,
 		"signature", was.Signature.String(), "last_valid", was.LastValid, "word", was.Word)
 	result, err := s.giveBack(by, c, was.Signature)
 	if err != nil {
-		return Result{}, errors.Join(err, s.takeUpAgain(c))
+		return nil, errors.Join(err, s.takeUpAgain(c))
 	}
 	return result, nil
 }
 
 // giveBack tells the desk that a claim's transaction never landed.
-func (s *Settle) giveBack(by Act, c *rfq.Claim, signature solana.Signature) (Result, error) {
+func (s *Settle) giveBack(by desk.OperatorAct, c *rfq.Claim, signature solana.Signature) (*desk.Result, error) {
 	if c.State == rfq.ClaimCosigned {
 		return s.counted(by, &rfq.ReleaseClaim{Claim: c.ID}, &s.counts.released)
 	}
@@ -99,7 +100,7 @@ func (s *Settle) giveBack(by Act, c *rfq.Claim, signature solana.Signature) (Res
 	return s.counted(by, &rfq.LapseDelivery{Claim: c.ID, Proof: c.Proof}, &s.counts.lapsed)
 }
 
-func (s *Settle) counted(by Act, r rfq.Request, count *counter) (Result, error) {
+func (s *Settle) counted(by desk.OperatorAct, r rfq.Request, count *counter) (*desk.Result, error) {
 	result, err := s.act(by, r)
 	if err == nil && result.Reason == 0 {
 		count.Add(1)

@@ -53,15 +53,15 @@ func (l *life) doubtful() []settle.Doubtful {
 }
 
 // beginDoubtful is a desk whose sends are lost, with an operator.
-func beginDoubtful(t *testing.T, clock *atomic.Int64, desk func(settle.Desk) settle.Desk) (*life, *doubtfulNode, settle.Act) {
+func beginDoubtful(t *testing.T, clock *atomic.Int64, wrap func(settle.Desk) settle.Desk) (*life, *doubtfulNode, desk.OperatorAct) {
 	t.Helper()
 	node := new(doubtfulNode)
-	l := begin(t, startChain(t), lifeOptions{clock: clock, desk: desk, node: func(n settle.Node) settle.Node {
+	l := begin(t, startChain(t), lifeOptions{clock: clock, desk: wrap, node: func(n settle.Node) settle.Node {
 		node.Node = n
 		return node
 	}}).open()
 	l.must(&rfq.SetOperator{Of: rfq.Operator{ID: 3, Name: "ann"}})
-	return l, node, settle.Act{Operator: 3, Name: "ann"}
+	return l, node, desk.OperatorAct{Operator: 3, Name: "ann"}
 }
 
 // TestReleaseAtomic: a claim whose reference strangers have crowded waits for ever,
@@ -79,7 +79,7 @@ func TestReleaseAtomic(t *testing.T) {
 	c, w := l.chain, l.chain.wallet(0)
 	refused := func(when string, id market.ClaimID) {
 		t.Helper()
-		if _, err := l.settle.Release(t.Context(), ann, id); !errors.Is(err, settle.ErrNotDoubtful) {
+		if _, err := l.settle.Release(t.Context(), ann, id); !errors.Is(err, desk.ErrNotDoubtful) {
 			t.Fatalf("%s: %v", when, err)
 		}
 	}

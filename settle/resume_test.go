@@ -26,16 +26,16 @@ type hookedDesk struct {
 
 func (d *hookedDesk) on(after func(r rfq.Request) error) { d.after.Store(&after) }
 
-func (d *hookedDesk) Do(r rfq.Request) (settle.Result, error) {
+func (d *hookedDesk) Do(r rfq.Request) (*desk.Result, error) {
 	if d.before != nil {
 		if err := d.before(r); err != nil {
-			return settle.Result{}, err
+			return nil, err
 		}
 	}
 	result, err := d.Desk.Do(r)
 	if after := d.after.Load(); after != nil && err == nil {
 		if err := (*after)(r); err != nil {
-			return settle.Result{}, err
+			return nil, err
 		}
 	}
 	return result, err
@@ -192,7 +192,7 @@ func TestStartTakesUp(t *testing.T) {
 	}
 	operator := &rfq.SetOperator{Of: rfq.Operator{ID: 3, Name: "ann"}}
 	l.must(operator)
-	result, err := l.settle.Refunded(settle.Act{Operator: 3, Name: "ann"}, due[0].Signature, [64]byte{9})
+	result, err := l.settle.Refunded(desk.OperatorAct{Operator: 3, Name: "ann"}, due[0].Signature, [64]byte{9})
 	if err != nil || result.Reason != 0 {
 		t.Fatalf("%+v, %v", result, err)
 	}

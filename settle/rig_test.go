@@ -224,16 +224,6 @@ func (s *submitter) failed() error                       { return s.eng.Load().S
 // deskDoor is the desk as settlement knows it.
 type deskDoor struct{ *desk.Desk }
 
-func (d deskDoor) Do(r rfq.Request) (settle.Result, error) {
-	result, err := d.Desk.Do(r)
-	if err != nil {
-		return settle.Result{}, err
-	}
-	return settle.Result{
-		Outcome: result.Outcome, Claim: result.Claim, Payment: result.Payment, Ticket: result.Ticket, Replayed: result.Replayed,
-	}, nil
-}
-
 func (d deskDoor) Claim(id market.ClaimID) (*rfq.Claim, []rfq.Payment, bool, error) {
 	h, ok, err := d.Desk.Claim(id)
 	if err != nil || !ok {

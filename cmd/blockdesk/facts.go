@@ -235,7 +235,7 @@ func (b *factsBook) desk(v *rfq.View) catalog.Desk {
 	}
 	if core := b.s.settlement.core; core != nil {
 		h := core.Health()
-		d.UnderWay, d.RefundsDue = uint64(h.Working), uint64(h.Refunds)
+		d.UnderWay, d.RefundsDue = uint64(h.Working), uint64(h.Money.Refunds)
 		for _, p := range core.RefundsDue(solana.Signature{}, maxRefunds) {
 			if p.Rail == market.RailUSDC {
 				d.RefundsUSDC += market.Amount(p.Amount)

@@ -351,7 +351,7 @@ func (s *service) settleDoor() *settleDoor {
 	if s.settlement.core == nil {
 		return nil
 	}
-	return &settleDoor{s.settlement.core, &s.settlement, s.desk}
+	return &settleDoor{s.settlement.core, &s.settlement}
 }
 
 func (s *service) close() error {

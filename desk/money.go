@@ -1,0 +1,63 @@
+package desk
+
+import (
+	"errors"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/market"
+)
+
+// ErrUnknownStray: no unmatched payment has this signature.
+var ErrUnknownStray = errors.New("desk: unknown stray")
+
+// ErrNotDoubtful: no transaction of the claim waits for an operator's decision.
+var ErrNotDoubtful = errors.New("desk: nothing of the claim is in doubt")
+
+// OperatorAct is an operator and the idempotency key of the request.
+type OperatorAct struct {
+	Operator market.OperatorID
+	Name     string  // printable ASCII
+	Key      rfq.Key // zero = none
+}
+
+// MoneyKind is the reason why an amount needs an operator.
+type MoneyKind uint8
+
+const (
+	// MoneyRefund: a payment that cannot be served; a refund is due.
+	MoneyRefund MoneyKind = 1
+	// MoneyStuck: a paid claim whose delivery fails.
+	MoneyStuck MoneyKind = 2
+	// MoneyStray: a payment that the desk cannot match to a claim.
+	MoneyStray MoneyKind = 3
+	// MoneyDoubtful: the claim's signed transaction can no longer land, and the
+	// nodes cannot tell whether it has landed.
+	MoneyDoubtful MoneyKind = 4
+)
+
+// MoneyCursor is a position in a list: the last item that the caller has. Stuck and
+// doubtful items are ordered by claim, the others by signature. Zero is the
+// beginning.
+type MoneyCursor struct {
+	Signature [64]byte
+	Claim     market.ClaimID
+}
+
+// MoneyItem is one amount. A field that does not apply is zero.
+type MoneyItem struct {
+	Signature [64]byte       // of the payment
+	Claim     market.ClaimID // that the payment is for, or names
+	Rail      market.Rail
+	Amount    uint64 // atoms of the rail's asset
+	Payer     market.Address
+	Slot      uint64
+	At        int64  // Unix nanoseconds: when the desk booked it, or first saw it
+	Reason    string // machine word: why it cannot be served, matched or delivered
+	// Attempts is the number of signed deliveries of a stuck claim. Delivery is the
+	// signature of the newest one, or of the transaction in doubt.
+	Attempts int
+	Delivery [64]byte
+}
+
+// MoneyCounts are the lengths of the lists.
+type MoneyCounts struct{ Refunds, Stuck, Strays, Doubtful int }
