@@ -141,21 +141,44 @@ func configCheckCommand(s *settings) *cobra.Command {
 	return cmd
 }
 
-// checked tells whether a service would start with a configuration.
+// checked reports whether a service would start with a configuration.
 func (s *settings) checked(w io.Writer, cfg *config.Config) error {
-	if err := cfg.CheckSettlement(); err != nil {
-		return configError{err}
-	}
-	if _, err := loadParticipants(cfg); err != nil {
-		return configError{err}
-	}
-	if _, err := cfg.FIX.ServerTLS(); err != nil {
+	if err := checkStart(cfg); err != nil {
 		return configError{err}
 	}
 	if s.json {
 		return printJSON(w, map[string]any{"ok": true, "valid": true})
 	}
 	_, err := fmt.Fprintln(w, "configuration is valid")
+	return err
+}
+
+// checkStart checks what serve checks at its start beyond config.Load.
+func checkStart(cfg *config.Config) error {
+	if err := cfg.CheckSettlement(); err != nil {
+		return err
+	}
+	participants, err := loadParticipants(cfg)
+	if err != nil {
+		return err
+	}
+	instruments, err := cfg.MarketInstruments()
+	if err != nil {
+		return err
+	}
+	starts := &service{cfg: cfg, instruments: instruments}
+	for i := range participants {
+		if _, err := starts.limitsOf(&participants[i]); err != nil {
+			return err
+		}
+	}
+	if _, err := cfg.FIX.ServerTLS(); err != nil {
+		return err
+	}
+	if cfg.Role == config.RoleFollower {
+		return nil // it routes nothing
+	}
+	_, err = gatewayGroups(cfg)
 	return err
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/netip"
 	"os"
 	"reflect"
 	"slices"
@@ -511,25 +510,4 @@ func orZero(err error) error {
 type Log struct {
 	Level  string `yaml:"level"`  // debug, info, warn, error
 	Format string `yaml:"format"` // text: key=value; json: an object a line
-}
-
-// ProxyPrefixes parses trusted_proxies.
-func (c *Config) ProxyPrefixes() ([]netip.Prefix, error) {
-	var out []netip.Prefix
-	for _, text := range c.TrustedProxies {
-		if !strings.Contains(text, "/") {
-			a, err := netip.ParseAddr(text)
-			if err != nil {
-				return nil, fmt.Errorf("trusted_proxies: %w", err)
-			}
-			out = append(out, netip.PrefixFrom(a, a.BitLen()))
-			continue
-		}
-		p, err := netip.ParsePrefix(text)
-		if err != nil {
-			return nil, fmt.Errorf("trusted_proxies: %w", err)
-		}
-		out = append(out, p)
-	}
-	return out, nil
 }

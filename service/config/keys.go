@@ -21,7 +21,8 @@ type Key struct {
 	// low and high bound a number, and the length of a list that may be bounded.
 	// Both are 0 where nothing is.
 	low, high int
-	Secret    bool // never shown
+	valid     func(string) error // checks a text, or each text of a list
+	Secret    bool               // never shown
 	// own: it is each node's, and nodes of a group may have it differently. See
 	// fingerprint.
 	own bool
@@ -34,12 +35,12 @@ var Keys = []Key{
 	{Path: "demo", About: "demo participants, prices and keys; loopback addresses only", form: "true or false"},
 	{Path: "log.level", About: "the least that is logged", Words: []string{"debug", "info", "warn", "error"}, own: true},
 	{Path: "log.format", About: "text: key=value; json: an object a line", Words: []string{"text", "json"}, own: true},
-	{Path: "listen.base", About: "REST and the board", form: "host:port", own: true},
-	{Path: "listen.api", About: "the API's second address", form: "host:port", own: true},
-	{Path: "listen.ws", About: "WebSocket", form: "host:port", own: true},
-	{Path: "listen.fix", About: "FIX 4.4", form: "host:port", own: true},
-	{Path: "listen.admin", About: "operators, health, metrics; keep it off public addresses", form: "host:port", own: true},
-	{Path: "listen.chain", About: "the local chain that --demo starts", form: "host:port", own: true},
+	{Path: "listen.base", About: "REST and the board", form: "host:port", valid: checkListenAddress, own: true},
+	{Path: "listen.api", About: "the API's second address", form: "host:port", valid: checkListenAddress, own: true},
+	{Path: "listen.ws", About: "WebSocket", form: "host:port", valid: checkListenAddress, own: true},
+	{Path: "listen.fix", About: "FIX 4.4", form: "host:port", valid: checkListenAddress, own: true},
+	{Path: "listen.admin", About: "operators, health, metrics; keep it off public addresses", form: "host:port", valid: checkListenAddress, own: true},
+	{Path: "listen.chain", About: "the local chain that --demo starts", form: "host:port", valid: checkListenAddress, own: true},
 	{Path: "urls.base_url", About: "what documents print; empty: the listener's own", form: "URL"},
 	{Path: "urls.api_url", About: "the same of the API", form: "URL"},
 	{Path: "urls.ws_url", About: "the same of the WebSocket", form: "URL"},
@@ -126,7 +127,7 @@ var Keys = []Key{
 	{Path: "risk.max_notional", About: "its largest value; empty: any", Unit: "quote units", form: "decimal"},
 	{Path: "risk.max_open_orders", About: "its live orders an instrument; 0: any", Unit: "orders", high: 1 << 24},
 	{Path: "risk.band_bps", About: "how far from the last trade or the mid; 0: no band", Unit: "bps", high: 10_000},
-	{Path: "trusted_proxies", About: "whose X-Forwarded-For is believed", form: "list of addresses or prefixes", own: true},
+	{Path: "trusted_proxies", About: "whose X-Forwarded-For is believed", form: "list of addresses or prefixes", valid: checkProxy, own: true},
 	{Path: "instruments", About: "what is traded; more may be added at the end", form: "list", low: 1, high: 1000},
 	{Path: "instruments[].symbol", About: "BASE/QUOTE", form: "symbol"},
 	{Path: "instruments[].price_decimals", About: "of prices", Unit: "digits", high: market.MaxDecimals},

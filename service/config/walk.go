@@ -60,6 +60,17 @@ func (k *Key) check(path string, v reflect.Value) error {
 		return Between(path, v.Len(), k.low, k.high)
 	case v.Kind() == reflect.String && k.Words != nil:
 		return oneOf(path, v.String(), k.Words...)
+	case k.valid == nil:
+		return nil
+	}
+	texts, isList := v.Interface().([]string)
+	if !isList {
+		texts = []string{v.String()}
+	}
+	for _, text := range texts {
+		if err := k.valid(text); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
 	}
 	return nil
 }
