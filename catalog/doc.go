@@ -7,8 +7,11 @@
 // that is served under several paths is one document.
 //
 //	configuration ─┐
-//	views, history ├─▶ Facts (once a cycle) ─▶ Documents ─▶ pages
+//	views, history ├─▶ Input ─▶ Facts (once a cycle) ─▶ Documents ─▶ pages
 //	mirror, desk  ─┘
+//
+// NewFacts does the arithmetic of prices, volumes, windows and totals; Cache keeps
+// its result for a cycle.
 //
 // The JSON Schemas in schemas/ are made of the types by the package's tests, are
 // what integrators read, and every document is held to its own.

@@ -3,7 +3,6 @@ package httpgw
 import (
 	"bytes"
 	"encoding/json"
-	"math/big"
 	"slices"
 	"sync"
 	"testing"
@@ -222,28 +221,6 @@ func TestReferenceFollowsBook(t *testing.T) {
 	if got := reference(); got != nil {
 		t.Errorf("reference %v of a one-sided book", got)
 	}
-}
-
-// TestMidPriceAgainstBig: the middle is (bid + ask) ÷ 2 rounded up to 10^-9, or
-// none where it passes the largest price.
-func TestMidPriceAgainstBig(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		in := drawInstrument(t)
-		price := rapid.Int64Range(1, int64(market.MaxPrice))
-		bid, ask := market.Price(price.Draw(t, "bid")), market.Price(price.Draw(t, "ask"))
-		mid := new(big.Rat).Add(units(uint64(bid), in.Tick, int(in.PriceDecimals)), units(uint64(ask), in.Tick, int(in.PriceDecimals)))
-		mid.Mul(mid, big.NewRat(1_000_000_000, 2))
-		want, rest := new(big.Int).QuoRem(mid.Num(), mid.Denom(), new(big.Int))
-		if rest.Sign() != 0 {
-			want.Add(want, big.NewInt(1))
-		}
-		if want.Cmp(new(big.Int).SetUint64(uint64(market.MaxUSDPrice))) > 0 {
-			want.SetInt64(0)
-		}
-		if got := MidPrice(in, bid, ask); want.Cmp(new(big.Int).SetUint64(uint64(got))) != 0 {
-			t.Fatalf("mid %d, want %v", got, want)
-		}
-	})
 }
 
 // TestCachedDocumentsAllocateNothing: from the handler to the page.

@@ -98,7 +98,7 @@ func (p *rfqPages) newCycle(now int64) *cycle {
 	for i := range c.mids {
 		id := market.InstrumentID(i)
 		if v := p.books.View(id); v != nil && v.Status == engine.StatusTrading && len(v.Bids) > 0 && len(v.Asks) > 0 {
-			c.mids[i] = MidPrice(p.set.Get(id), v.Bids[0].Price, v.Asks[0].Price)
+			c.mids[i] = p.set.Get(id).MidPrice(v.Bids[0].Price, v.Asks[0].Price)
 		}
 	}
 	return c
@@ -110,25 +110,4 @@ func (c *cycle) Mid(id market.InstrumentID) (market.USDPrice, bool) {
 		return 0, false
 	}
 	return c.mids[id], c.mids[id] != 0
-}
-
-// MidPrice returns (bid + ask) ÷ 2 in 10^-9 quote units, rounded up; 0 past the
-// largest price.
-func MidPrice(in *market.Instrument, bid, ask market.Price) market.USDPrice {
-	sum := market.Mul(uint64(bid+ask), in.Tick) // of 10^-PriceDecimals
-	shift := int(in.PriceDecimals) - market.USDPriceDecimals
-	var n uint64
-	var err error
-	switch {
-	case shift >= 0:
-		n, err = sum.DivCeil(2 * market.Pow10(shift))
-	case sum.Hi != 0:
-		return 0
-	default:
-		n, err = market.MulDivCeil(sum.Lo, market.Pow10(-shift), 2)
-	}
-	if err != nil || n > uint64(market.MaxUSDPrice) {
-		return 0
-	}
-	return market.USDPrice(n)
 }

@@ -35,3 +35,24 @@ func (in *Instrument) ParseTickLotsFloor(text []byte) (Uint128, error) {
 	}
 	return n, nil
 }
+
+// MidPrice returns (bid + ask) ÷ 2 in 10^-9 quote units, rounded up; 0 past the
+// largest price.
+func (in *Instrument) MidPrice(bid, ask Price) USDPrice {
+	sum := Mul(uint64(bid+ask), in.Tick) // of 10^-PriceDecimals
+	shift := int(in.PriceDecimals) - USDPriceDecimals
+	var n uint64
+	var err error
+	switch {
+	case shift >= 0:
+		n, err = sum.DivCeil(2 * Pow10(shift))
+	case sum.Hi != 0:
+		return 0
+	default:
+		n, err = MulDivCeil(sum.Lo, Pow10(-shift), 2)
+	}
+	if err != nil || n > uint64(MaxUSDPrice) {
+		return 0
+	}
+	return USDPrice(n)
+}

@@ -100,3 +100,27 @@ func TestTickLotsLimit(t *testing.T) {
 		}
 	})
 }
+
+// TestMidPriceAgainstBig: the middle is (bid + ask) ÷ 2 rounded up to 10^-9, or
+// none where it passes the largest price.
+func TestMidPriceAgainstBig(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawInstrument(t)
+		price := rapid.Int64Range(1, int64(MaxPrice))
+		bid, ask := Price(price.Draw(t, "bid")), Price(price.Draw(t, "ask"))
+		sum := new(big.Int).Add(big.NewInt(int64(bid)), big.NewInt(int64(ask)))
+		sum.Mul(sum, new(big.Int).SetUint64(in.Tick)).Mul(sum, big.NewInt(1_000_000_000))
+		double := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(in.PriceDecimals)), nil)
+		double.Lsh(double, 1)
+		want, rest := new(big.Int).QuoRem(sum, double, new(big.Int))
+		if rest.Sign() != 0 {
+			want.Add(want, big.NewInt(1))
+		}
+		if want.Cmp(new(big.Int).SetUint64(uint64(MaxUSDPrice))) > 0 {
+			want.SetInt64(0)
+		}
+		if got := in.MidPrice(bid, ask); want.Cmp(new(big.Int).SetUint64(uint64(got))) != 0 {
+			t.Fatalf("mid %d, want %v", got, want)
+		}
+	})
+}

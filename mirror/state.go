@@ -168,6 +168,9 @@ type PairState struct {
 	Err error
 }
 
+// Fresh reports whether the last reading of the pair is current.
+func (p *PairState) Fresh() bool { return !p.Reasons.Has(NotRead) && !p.Reasons.Has(Stale) }
+
 // Holding is a token account that was read along.
 type Holding struct {
 	Account, Mint solana.Address

@@ -1,144 +1,69 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"io"
-	"os"
-	"runtime/debug"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"blockdesk/catalog"
-	"blockdesk/engine/rfq"
 	"blockdesk/httpgw"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 	"blockdesk/service/config"
 )
 
-const (
-	// factsCycle is how long facts stand (description, 1.4).
-	factsCycle = 10 * time.Second
-)
+// maxRefunds bounds the refunds that are summed up; they are counted beyond it.
+const maxRefunds = 10_000
 
-// factsBook makes the facts that the catalog's documents are made of, when the
-// first one asks in a cycle. Nothing on the way of an order comes by here.
-type factsBook struct {
-	s       *service
-	service catalog.Service // all but what the gateway tells
-	clock   func() time.Time
-
-	making sync.Mutex
-	kept   atomic.Pointer[cycleFacts]
+// publishedFacts returns the facts that documents are made of, with the token list
+// numbered.
+func (s *service) publishedFacts() *catalog.Cache {
+	about := s.describeService()
+	tokens, pairs := catalogTokens(s.cfg), catalogPairs(s.cfg)
+	edition, err := numberList(s.notes, &catalog.Facts{Service: about, Tokens: tokens})
+	if err != nil {
+		s.log.Error("the token list's version may be one that its readers have seen before", "error", err)
+	}
+	about.Listed = edition
+	return catalog.NewCache(func(at catalog.Time) *catalog.Input {
+		in := &catalog.Input{
+			At: at, Service: about, URLs: catalog.URLs(s.http.URLs()), Tokens: tokens, Instruments: s.instruments,
+			Views: s.feed, History: s.history, Mirror: catalog.Mirror{Pairs: pairs, State: s.mirrorState()},
+			DeskEnabled: s.cfg.RFQ.Enabled,
+		}
+		if s.mirror.service != nil {
+			in.Mirror.Trades = s.mirror.service
+		}
+		if in.DeskEnabled {
+			in.Desk = s.desk.View()
+		}
+		if core := s.settlement.core; core != nil {
+			h := core.Health()
+			in.Settlement = &catalog.Settlement{
+				Nodes: h.Nodes, UnderWay: h.Working, RefundsDue: h.Money.Refunds, Refunds: core.RefundsDue(solana.Signature{}, maxRefunds),
+			}
+		}
+		return in
+	}, time.Now)
 }
 
-// cycleFacts are the facts of one cycle, which begins at a whole multiple of
-// factsCycle.
-type cycleFacts struct {
-	cycle time.Time
-	facts *catalog.Facts
-}
-
-func newFactsBook(s *service) *factsBook {
-	b := &factsBook{s: s, clock: time.Now}
+// describeService is what the configuration and the program say of the service.
+func (s *service) describeService() catalog.Service {
 	c := s.cfg
-	b.service = catalog.Service{
+	return catalog.Service{
 		Name: "blockdesk", Operator: c.Operator.Name, Market: c.Operator.Market, Website: c.Operator.Website, GitHub: c.Operator.GitHub,
-		FeeBps: uint16(c.RFQ.FeeBps), Network: httpgw.ExecutionNetwork, ConfiguredAt: catalog.Time(b.clock().UnixNano()),
+		FeeBps: uint16(c.RFQ.FeeBps), Network: httpgw.ExecutionNetwork, ConfiguredAt: catalog.Time(time.Now().UnixNano()),
 		Limits: catalog.Limits{
 			Market: c.HTTP.MarketDataPerMinute, MarketBurst: c.HTTP.MarketDataBurst,
 			Partner: c.HTTP.PartnerPerMinute, PartnerBurst: c.HTTP.PartnerBurst,
 		},
-		Build: catalog.Build{Version: version, SourceCommit: sourceCommit()}, ProgramID: programID(c),
+		Build:     catalog.Build{Version: version, SourceCommit: sourceCommit(), ExecutableHash: s.program.hash},
+		ProgramID: programID(c),
 	}
-	b.service.Build.ExecutableHash = s.program.hash
-	return b
 }
 
-// sourceCommit is the commit that the program was built from, as the Go tool has
-// noted it; empty where it has not, or where the source had changes beside it.
-func sourceCommit() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	commit := ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			commit = s.Value
-		case s.Key == "vcs.modified" && s.Value == "true":
-			return ""
-		}
-	}
-	return commit
-}
-
-// executableHash is that of the file that runs.
-func executableHash() (string, error) {
-	path, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, file); err != nil {
-		return "", err
-	}
-	return "sha256:" + hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-// now returns the facts of the present cycle. Whoever comes while they are made
-// gets those of the cycle before, or waits where there are none.
-func (b *factsBook) now() *catalog.Facts {
-	cycle := b.clock().Truncate(factsCycle)
-	kept := b.kept.Load()
-	if kept != nil && kept.cycle.Equal(cycle) {
-		return kept.facts
-	}
-	if kept == nil {
-		b.making.Lock()
-	} else if !b.making.TryLock() {
-		return kept.facts
-	}
-	defer b.making.Unlock()
-	if kept = b.kept.Load(); kept != nil && kept.cycle.Equal(cycle) {
-		return kept.facts
-	}
-	fresh := &cycleFacts{cycle, b.make(catalog.Time(b.clock().UnixNano()))}
-	b.kept.Store(fresh)
-	return fresh.facts
-}
-
-func (b *factsBook) make(at catalog.Time) *catalog.Facts {
-	urls := b.s.http.URLs()
-	f := &catalog.Facts{
-		At: at, Service: b.service,
-		URLs:   catalog.URLs{Base: urls.Base, API: urls.API, WS: urls.WS, Mirror: urls.Mirror, Native: urls.Native},
-		Tokens: factsTokens(b.s.cfg), Chain: b.chain(),
-	}
-	var desk *rfq.View
-	if b.s.cfg.RFQ.Enabled {
-		desk = b.s.desk.View()
-		f.Desk = b.desk(desk)
-	}
-	m := &pairFacts{
-		instruments: b.s.instruments, views: b.s.feed, history: b.s.history, chain: b.s.mirrorFacts(), desk: desk, at: int64(at),
-	}
-	m.tell(f)
-	return f
-}
-
-// factsTokens are the tokens of all instruments and USDC, each once. A token that
+// catalogTokens are the tokens of all instruments and USDC, each once. A token that
 // another one is priced in is a quote token, USDC apart.
-func factsTokens(c *config.Config) []catalog.Token {
+func catalogTokens(c *config.Config) []catalog.Token {
 	var all []catalog.Token
 	at := map[string]int{}
 	add := func(symbol string, role catalog.Role, decimals int) *catalog.Token {
@@ -169,16 +94,24 @@ func factsTokens(c *config.Config) []catalog.Token {
 	for i := range c.Mirror.Pairs {
 		p := &c.Mirror.Pairs[i]
 		base, quote, _ := strings.Cut(p.Symbol, "/")
-		tellMint(&all[at[base]], p.BaseMint, p.BaseDecimals)
-		tellMint(&all[at[quote]], p.QuoteMint, p.QuoteDecimals)
+		addMint(&all[at[base]], p.BaseMint, p.BaseDecimals)
+		addMint(&all[at[quote]], p.QuoteMint, p.QuoteDecimals)
 	}
 	for i := range c.Tokens {
-		describeToken(&c.Tokens[i], &all[at[c.Tokens[i].Symbol]])
+		describeToken(&all[at[c.Tokens[i].Symbol]], &c.Tokens[i])
 	}
 	return all
 }
 
-func describeToken(c *config.Token, t *catalog.Token) {
+// addMint fills in what a mirrored pair says of a token without a mint.
+func addMint(t *catalog.Token, mint string, decimals int) {
+	if t.Mint == "" {
+		t.Mint, t.Decimals = mint, uint8(decimals)
+	}
+}
+
+// describeToken fills in what the configuration says of a token.
+func describeToken(t *catalog.Token, c *config.Token) {
 	if c.Name != "" {
 		t.Name = c.Name
 	}
@@ -190,59 +123,64 @@ func describeToken(c *config.Token, t *catalog.Token) {
 	}
 }
 
-// chain is what settlement knows of its nodes, for where no market is read.
-func (b *factsBook) chain() catalog.Chain {
-	if b.s.settlement.core == nil {
-		return catalog.Chain{Selection: "none"}
-	}
-	nodes := b.s.settlement.core.Health().Nodes
-	c := catalog.Chain{Configured: true, Selection: selectionMode}
-	for i := range nodes {
-		n := &nodes[i]
-		p := provider(n)
-		if n.Available && n.Slot > 0 && c.Active == "" {
-			lag := n.Lag
-			c.Active, c.LatencyMS, c.Slot, c.SlotBehind, c.Failover = n.Name, p.LatencyMS, n.Slot, &lag, i > 0
+// catalogPairs are the mirrored pairs, in the order of the configuration.
+func catalogPairs(c *config.Config) []catalog.MirrorPair {
+	all := make([]catalog.MirrorPair, len(c.Mirror.Pairs))
+	for i := range all {
+		p := &c.Mirror.Pairs[i]
+		all[i] = catalog.MirrorPair{
+			Symbol: p.Symbol, BaseMint: p.BaseMint, QuoteMint: p.QuoteMint, BaseDecimals: p.BaseDecimals, QuoteDecimals: p.QuoteDecimals,
+			PoolFees: p.Pool.Layout == config.LayoutCPMM, // other pools have no counters of their fees
 		}
-		c.MostSlot, c.SyncedAt = max(c.MostSlot, n.Slot), max(c.SyncedAt, p.LastOkAt)
-		addProvider(&c, p)
+		for j := range p.Observed {
+			o := &p.Observed[j]
+			all[i].Observed = append(all[i].Observed, catalog.Account{Address: o.Address, Role: accountRole(o), Label: o.Label})
+		}
+		if p.Pool.Layout != "" {
+			all[i].Pool = &catalog.Pool{
+				Address: p.Pool.Address, Program: poolProgram(p), Layout: p.Pool.Layout, LPMint: p.Pool.LPMint,
+				BaseMint: p.BaseMint, QuoteMint: p.QuoteMint, BaseVault: p.Pool.BaseVault, QuoteVault: p.Pool.QuoteVault,
+				BaseDecimals: uint8(p.BaseDecimals), QuoteDecimals: uint8(p.QuoteDecimals),
+			}
+		}
 	}
-	c.Synced = c.Active != "" && b.clock().Sub(time.Unix(0, int64(c.SyncedAt))) < 2*factsCycle
-	return c
+	return all
 }
 
-// maxRefunds bounds the refunds that are summed up; they are counted beyond it.
-const maxRefunds = 10_000
+// poolProgram is the program that owns the pair's pool; empty if it is not known.
+func poolProgram(p *config.MirrorPair) string {
+	l, err := p.Pool.Listing()
+	if err != nil || l.Program == (solana.Address{}) {
+		return ""
+	}
+	return solana.Text(l.Program)
+}
 
-func (b *factsBook) desk(v *rfq.View) catalog.Desk {
-	d := catalog.Desk{Enabled: true}
-	if v != nil {
-		for _, t := range v.Tickets {
-			open := t.State == rfq.TicketOpen
-			if open {
-				d.OpenTickets++
+// bookProgram is the program of the pair's book; empty if it has none.
+func bookProgram(p *config.MirrorPair) string {
+	l, err := p.Book.Listing()
+	if err != nil || l.Layout == 0 {
+		return ""
+	}
+	return solana.Text(l.Program)
+}
+
+// programID is the program of the first mirrored pair's pool, or else of its book.
+// The canonical pair comes before all others.
+func programID(c *config.Config) string {
+	for i := range c.Instruments {
+		for j := range c.Mirror.Pairs {
+			p := &c.Mirror.Pairs[j]
+			if p.Symbol != c.Instruments[i].Symbol {
+				continue
 			}
-			for i := range t.Tranches {
-				tr := &t.Tranches[i]
-				d.ReservedUSD += tr.Reserved
-				d.SettledUSD += tr.Filled
-				if open {
-					d.CapacityUSD += tr.Capacity
-					d.AvailableUSD += tr.Available()
-				}
+			if program := poolProgram(p); program != "" {
+				return program
+			}
+			if program := bookProgram(p); program != "" {
+				return program
 			}
 		}
 	}
-	if core := b.s.settlement.core; core != nil {
-		h := core.Health()
-		d.UnderWay, d.RefundsDue = uint64(h.Working), uint64(h.Money.Refunds)
-		for _, p := range core.RefundsDue(solana.Signature{}, maxRefunds) {
-			if p.Rail == market.RailUSDC {
-				d.RefundsUSDC += market.Amount(p.Amount)
-			} else {
-				d.RefundsSOL += market.Amount(p.Amount)
-			}
-		}
-	}
-	return d
+	return ""
 }

@@ -83,7 +83,7 @@ var errNotMirrored = errors.New("no mirrored instrument has been read lately")
 func (s *service) mirrorReady() error {
 	state := s.mirrorState()
 	for i := range state.Pairs {
-		if k := (mirroredPair{state: &state.Pairs[i]}); k.fresh() {
+		if state.Pairs[i].Fresh() {
 			return nil
 		}
 	}

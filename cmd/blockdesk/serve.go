@@ -317,7 +317,7 @@ func (s *service) listen() error {
 // configured there is no settlement: claims answer that the chain is not reached.
 func (s *service) doors() httpgw.Doors {
 	d := httpgw.Doors{
-		History: s.history, Signatures: s.signatures(), Facts: s.publishedFacts().now,
+		History: s.history, Signatures: s.signatures(), Facts: s.publishedFacts().Facts,
 	}
 	if s.following != nil {
 		d.History = followedHistory{s.history}

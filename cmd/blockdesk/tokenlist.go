@@ -9,14 +9,14 @@ import (
 	"blockdesk/catalog"
 )
 
-// tokenListFile is the note of the token list that was published last: what the
-// next one is numbered after.
+// tokenListFile holds the token list that was published last. The next one is
+// numbered after it.
 const tokenListFile = "tokenlist.json"
 
-// numberList returns the edition of the token list of these facts, after the one
-// that kept has, and keeps the list where it is another one. An error comes with
-// an edition that can be published, the first one where the note cannot be read;
-// that is left as it is, for whoever mends it.
+// numberList returns the edition of these facts' token list, numbered after the
+// stored one, and stores the list if it changed. An error comes with an edition
+// that can be published, which is the first one if the file cannot be read; the
+// file stays as it is, for the operator to repair.
 func numberList(kept notes, f *catalog.Facts) (catalog.Edition, error) {
 	before, err := kept.read(tokenListFile)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -34,15 +34,4 @@ func numberList(kept notes, f *catalog.Facts) (catalog.Edition, error) {
 		return edition, nil
 	}
 	return edition, kept.write(tokenListFile, list)
-}
-
-// publishedFacts makes the facts book with the token list numbered.
-func (s *service) publishedFacts() *factsBook {
-	b := newFactsBook(s)
-	edition, err := numberList(s.notes, &catalog.Facts{Service: b.service, Tokens: factsTokens(s.cfg)})
-	if err != nil {
-		s.log.Error("the token list's version may be one that its readers have seen before", "error", err)
-	}
-	b.service.Listed = edition
-	return b
 }

@@ -1,53 +1,54 @@
-package main
+package catalog
 
 import (
 	"math"
 	"strconv"
 	"time"
 
-	"blockdesk/catalog"
 	"blockdesk/market"
 	"blockdesk/mirror"
 )
 
 const (
-	// maxSnapshots bounds those that the status record tells, the newest: a week of
-	// them and some more by default. The mirror keeps mirror.MaxRecorded.
+	// maxSnapshots bounds those that are published, the newest: a week of them and
+	// some more by default. The mirror keeps mirror.MaxRecorded.
 	maxSnapshots = 32
-	// snapshotSource says who has recorded them.
+	// snapshotSource is what recorded them.
 	snapshotSource = "recorded_by_mirror_from_finalized_swaps"
 )
 
-// snapshots are the recorded states of one pair, newest first. quote is the
-// present price of its quote asset, which all of them are told at: without it
-// nothing can be told in dollars, and there are none.
-func (m *mirrorFacts) snapshots(symbol string, quote market.USDPrice, feeBps uint16) []catalog.Snapshot {
-	k := m.pair(symbol)
+// snapshots are the recorded states of the pair, newest first. All are in dollars
+// at quote, the present price of the quote asset; without it there are none.
+func (k *mirroredPair) snapshots(quote market.USDPrice, feeBps uint16) []Snapshot {
 	if k.state == nil || quote == 0 {
 		return nil
 	}
 	list := k.state.Swaps.Recorded
 	list = list[:min(len(list), maxSnapshots)]
-	all := make([]catalog.Snapshot, 0, len(list))
+	all := make([]Snapshot, 0, len(list))
 	for i := range list {
 		all = append(all, k.snapshot(&list[i], quote, feeBps))
 	}
 	return all
 }
 
-func (k *mirroredPair) snapshot(r *mirror.Recorded, quote market.USDPrice, feeBps uint16) catalog.Snapshot {
+func (k *mirroredPair) snapshot(r *mirror.Recorded, quote market.USDPrice, feeBps uint16) Snapshot {
 	c := k.config
-	base := func(n market.Amount) catalog.Decimal { return wholeOf(n, c.BaseDecimals) }
-	held := func(n market.Amount) catalog.Decimal { return wholeOf(n, c.QuoteDecimals) }
+	base := func(n market.Amount) Decimal { return wholeUnits(n, uint8(c.BaseDecimals)) }
+	held := func(n market.Amount) Decimal { return wholeUnits(n, uint8(c.QuoteDecimals)) }
+	var pool Pool
+	if c.Pool != nil {
+		pool = *c.Pool
+	}
 	at := time.Unix(r.At, 0).UTC()
 	reference := "slot " + strconv.FormatUint(r.Slot, 10)
-	s := catalog.Snapshot{
+	s := Snapshot{
 		Key: at.Format("20060102T150405Z"), Label: at.Format("2006-01-02 15:04 UTC"), Heading: c.Symbol + " at " + reference,
-		At: blockTime(r.At), Pool: c.Pool.Address, LPMint: c.Pool.LPMint,
+		At: blockTime(r.At), Pool: pool.Address, LPMint: pool.LPMint,
 		BaseVault: base(r.BaseBalance), QuoteVault: held(r.QuoteBalance), UserBase: base(r.BaseFees), UserQuote: held(r.QuoteFees),
 		// The fees are in the vaults: they are part of them, not added.
 		TotalBase: base(r.BaseBalance), TotalQuote: held(r.QuoteBalance),
-		Swaps: r.Swaps, Traders: r.Traders, VolumeTokens: catalog.Decimal{Units: r.Base, Decimals: c.BaseDecimals},
+		Swaps: r.Swaps, Traders: r.Traders, VolumeTokens: Decimal{Units: r.Base, Decimals: c.BaseDecimals},
 		FeesTokens: base(feesInBase(r)), FeeBps: feeBps, Source: snapshotSource, Reference: reference,
 	}
 	s.VolumeUSD, _ = usdFloor(r.Quote, c.QuoteDecimals, quote)
@@ -68,8 +69,4 @@ func feesInBase(r *mirror.Recorded) market.Amount {
 		return r.BaseFees
 	}
 	return r.BaseFees + market.Amount(n)
-}
-
-func wholeOf(n market.Amount, decimals int) catalog.Decimal {
-	return catalog.Decimal{Units: market.Uint128{Lo: uint64(n)}, Decimals: decimals}
 }

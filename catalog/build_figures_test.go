@@ -1,4 +1,4 @@
-package main
+package catalog
 
 import (
 	"errors"
@@ -8,12 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"blockdesk/catalog"
 	"blockdesk/engine"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 	"blockdesk/mirror"
-	"blockdesk/service/config"
 )
 
 // sceneWindow has three swaps of so many atoms of the quote token; the price went
@@ -26,7 +24,7 @@ func sceneWindow(quote uint64, last market.Amount) mirror.Window {
 	}
 }
 
-// TestMirroredWindows: what is proven is told to the atom, rounded down; anything
+// TestMirroredWindows: what is proven is published to the atom, rounded down; anything
 // else is zero with the word for why.
 func TestMirroredWindows(t *testing.T) {
 	for _, c := range []struct {
@@ -44,7 +42,7 @@ func TestMirroredWindows(t *testing.T) {
 		{mirror.Ahead, "chain_time_ahead_of_clock", "chain_time_ahead_of_clock", 0, 0},
 		{0, "window_not_proven", "window_not_proven", 0, 0},
 	} {
-		s := newChainScene(t)
+		s := newChainScene()
 		r := &s.first().Swaps.Rolling
 		r.Day, r.Week = mirror.Window{Status: c.status}, mirror.Window{Status: c.status}
 		if c.status == mirror.Exact {
@@ -62,7 +60,7 @@ func TestMirroredWindows(t *testing.T) {
 		if c.trades == 0 {
 			continue
 		}
-		reference := catalog.Time((sceneSecond - 5000) * int64(time.Second))
+		reference := Time((sceneSecond - 5000) * int64(time.Second))
 		if *day.DeltaPercent != -500 || day.ReferenceAt != reference || week.VolumeUSD != 7_000_000 || *week.DeltaPercent != 3333 {
 			t.Errorf("status %d: %+v and %+v", c.status, day, week)
 		}
@@ -72,23 +70,23 @@ func TestMirroredWindows(t *testing.T) {
 // TestMirroredWindowsInDollars: a quote token that is no dollar counts at its
 // price, rounded down; without one there are swaps, and no dollars.
 func TestMirroredWindowsInDollars(t *testing.T) {
-	s := newChainScene(t)
+	s := newChainScene()
 	s.second().Swaps.Rolling.Day = sceneWindow(1_000_001, 1_000_000)
-	if day := s.facts(nil).Pairs[1].Windows.Day; day.VolumeUSD != 999_000 || day.Status != catalog.WindowExact { // of 999,000.999
+	if day := s.facts(nil).Pairs[1].Windows.Day; day.VolumeUSD != 999_000 || day.Status != WindowExact { // of 999,000.999
 		t.Errorf("at 0.999 dollars: %+v", day)
 	}
 	s.views[0], s.first().Pool = nil, nil
 	day := s.facts(nil).Pairs[1].Windows.Day
-	if day.VolumeUSD != 0 || day.Status != catalog.WindowUnproven || day.Why != noDollars || day.Trades != 3 || *day.DeltaPercent != 0 {
+	if day.VolumeUSD != 0 || day.Status != WindowUnproven || day.Why != noDollars || day.Trades != 3 || *day.DeltaPercent != 0 {
 		t.Errorf("without a price: %+v", day)
 	}
-	s = newChainScene(t)
+	s = newChainScene()
 	s.first().Swaps.Rolling.Day = sceneWindow(1<<62, 1)
-	if day := s.facts(nil).Pairs[0].Windows.Day; day.VolumeUSD != mostUSD || day.Status != catalog.WindowExact {
+	if day := s.facts(nil).Pairs[0].Windows.Day; day.VolumeUSD != mostUSD || day.Status != WindowExact {
 		t.Errorf("the most dollars: %+v", day)
 	}
 	s.first().Swaps.Rolling.Day = sceneWindow(1<<62+1, 1)
-	if day := s.facts(nil).Pairs[0].Windows.Day; day.VolumeUSD != 0 || day.Status != catalog.WindowUnproven {
+	if day := s.facts(nil).Pairs[0].Windows.Day; day.VolumeUSD != 0 || day.Status != WindowUnproven {
 		t.Errorf("more than the most dollars: %+v", day)
 	}
 }
@@ -106,8 +104,8 @@ func (f finder) Signature(in market.InstrumentID, ordinal uint64) (sig solana.Si
 // TestMirroredFigures: totals, fees, guarantee and pool are the chain's, in dollars
 // to the atom and rounded down.
 func TestMirroredFigures(t *testing.T) {
-	s := newChainScene(t)
-	observed := &s.cfg.Mirror.Pairs[1].Observed
+	s := newChainScene()
+	observed := &s.mirror.Pairs[1].Observed
 	*observed = append(*observed, (*observed)[0]) // named twice, it counts once
 	w := &s.first().Swaps
 	w.Rolling.Totals = mirror.Totals{Swaps: 5, Quote: market.Uint128{Lo: 10_000_001}}
@@ -127,7 +125,7 @@ func TestMirroredFigures(t *testing.T) {
 	if p.GuaranteeUSD != 9_990_000 { // of 9,990,000.999
 		t.Errorf("the guarantee is %d", p.GuaranteeUSD)
 	}
-	if at := catalog.Time(sceneSecond * int64(time.Second)); p.Windows.LastAt != at || p.Pool.At != at {
+	if at := Time(sceneSecond * int64(time.Second)); p.Windows.LastAt != at || p.Pool.At != at {
 		t.Errorf("the last swap is of %v, the pool of %v, want %v", p.Windows.LastAt, p.Pool.At, at)
 	}
 	pool := *p.Pool
@@ -148,14 +146,14 @@ func TestMirroredFigures(t *testing.T) {
 // TestMirroredVisible: a book counts as offers and liquidity while it is the
 // chain's of now.
 func TestMirroredVisible(t *testing.T) {
-	s := newChainScene(t)
+	s := newChainScene()
 	f := s.facts(nil)
 	// 0.998 and 1 USDC; 0.499999 and 0.5 SLUSD at 0.999 dollars are 0.998999001.
 	if f.Pairs[0].VisibleUSD != 1_998_000 || f.Pairs[1].VisibleUSD != 998_999 {
 		t.Errorf("%d and %d are visible", f.Pairs[0].VisibleUSD, f.Pairs[1].VisibleUSD)
 	}
 	if f.Pairs[0].Bid == nil || f.Pairs[1].Ask == nil {
-		t.Error("no offers are told")
+		t.Error("no offers are published")
 	}
 	s.first().Reasons = mirror.Reasons(0).With(mirror.Stale)
 	s.second().Price = mirror.PoolPrice
@@ -164,17 +162,17 @@ func TestMirroredVisible(t *testing.T) {
 	}
 	for _, p := range f.Pairs {
 		if p.Bid != nil || p.Ask != nil {
-			t.Errorf("%s: %v and %v are told as offers of now", p.Symbol, p.Bid, p.Ask)
+			t.Errorf("%s: %v and %v are published as current offers", p.Symbol, p.Bid, p.Ask)
 		}
 	}
 }
 
 // TestMirroredSignature: the newest trade's transaction is found by its ordinal.
 func TestMirroredSignature(t *testing.T) {
-	s := newChainScene(t)
+	s := newChainScene()
 	for _, c := range []struct {
 		trades []engine.Trade
-		find   tradeFinder
+		find   TradeFinder
 		want   string
 	}{
 		{nil, finder{8}, ""},
@@ -184,7 +182,7 @@ func TestMirroredSignature(t *testing.T) {
 		{[]engine.Trade{{ID: 4}}, finder{8}, ""},
 		{[]engine.Trade{{ID: 4, Ordinal: 9}}, finder{9}, ""},
 	} {
-		s.views[0].Trades, s.chain.trades = c.trades, c.find
+		s.views[0].Trades, s.mirror.Trades = c.trades, c.find
 		if got := s.facts(nil).Pairs[0].LastSignature; got != c.want {
 			t.Errorf("%+v: %q, want %q", c.trades, got, c.want)
 		}
@@ -194,7 +192,7 @@ func TestMirroredSignature(t *testing.T) {
 // TestMirroredReasons: a pair has its own reasons, and the canonical one's record
 // none of the other's.
 func TestMirroredReasons(t *testing.T) {
-	s := newChainScene(t)
+	s := newChainScene()
 	s.views[0].Ticker.LastAt = factsNow
 	s.second().Reasons = mirror.Reasons(0).With(mirror.BadAccount).With(mirror.Stale)
 	if r := statusOf(t, statusSchema(t), s.facts(nil)); r.Degrad.Degraded {
@@ -217,8 +215,8 @@ func TestMirroredReasons(t *testing.T) {
 			t.Errorf("%s: %v, %d, %s", name, p.Reasons, p.GuaranteeUSD, p.Totals.FeesQuote)
 		}
 	}
-	s.chain.state = &mirror.State{At: s.state.At}
-	if p := s.facts(nil).Pairs[0]; !slices.Equal(p.Reasons, []string{"chain_not_read_yet"}) || p.Pool != nil || p.Windows.Day.Status != catalog.WindowUnproven {
+	s.mirror.State = &mirror.State{At: s.state.At}
+	if p := s.facts(nil).Pairs[0]; !slices.Equal(p.Reasons, []string{"chain_not_read_yet"}) || p.Pool != nil || p.Windows.Day.Status != WindowUnproven {
 		t.Errorf("of a pair that is not read: %+v", p)
 	}
 }
@@ -226,8 +224,8 @@ func TestMirroredReasons(t *testing.T) {
 // TestMirroredTokens: each token has its mint, its supply and its accounts, each
 // once and as it was read last, guarantees first.
 func TestMirroredTokens(t *testing.T) {
-	s := newChainScene(t)
-	told := func() string {
+	s := newChainScene()
+	tokenText := func() string {
 		var text strings.Builder
 		for _, token := range s.facts(nil).Tokens {
 			fmt.Fprintf(&text, "%s %d", token.Symbol, token.Decimals)
@@ -247,56 +245,31 @@ func TestMirroredTokens(t *testing.T) {
 `
 	const vaults = `; pool_vault 1000000 "vault of 92C/SLUSD pool" "92C/SLUSD pool" at 0; pool_vault 3000100 "vault of SLUSD/USDC pool" "SLUSD/USDC pool" at 0
 `
-	if got, want := told(), `SLUSD 6 of 70000000; guarantee_reserve 10000001 "the reserve" "" at 0`+vaults+usdc+rest; got != want {
+	if got, want := tokenText(), `SLUSD 6 of 70000000; guarantee_reserve 10000001 "the reserve" "" at 0`+vaults+usdc+rest; got != want {
 		t.Errorf("the tokens are\n%swant\n%s", got, want)
 	}
 	// The other pair reads the same reserve one slot later.
-	s.cfg.Mirror.Pairs[0].Observed = []config.Observed{
-		{Address: solana.Text(sceneReserve), Role: "guarantee_reserve", Label: "again"}, {Address: solana.Text(sceneReserve), Role: "desk_inventory"},
+	s.mirror.Pairs[0].Observed = []Account{
+		{Address: solana.Text(sceneReserve), Role: GuaranteeReserve, Label: "again"}, {Address: solana.Text(sceneReserve), Role: DeskInventory},
 	}
 	k := s.second()
 	k.At.Slot, k.QuoteSupply, k.Observed = sceneSlot+1, 69_000_000, []mirror.Holding{{Account: sceneReserve, Mint: sceneSLUSD, Amount: 5}}
 	for range 2 { // in either order
-		if got := told(); !strings.HasPrefix(got, `SLUSD 6 of 69000000; guarantee_reserve 5 "again" "" at 1; pool_vault`) || strings.Count(got, "reserve") != 1 {
+		if got := tokenText(); !strings.HasPrefix(got, `SLUSD 6 of 69000000; guarantee_reserve 5 "again" "" at 1; pool_vault`) || strings.Count(got, "reserve") != 1 {
 			t.Errorf("the tokens are\n%s", got)
 		}
-		slices.Reverse(s.chain.pairs)
+		slices.Reverse(s.mirror.Pairs)
 	}
 	s.first().Reasons, s.second().Reasons = mirror.Reasons(0).With(mirror.NotRead), mirror.Reasons(0).With(mirror.NotRead)
-	if got := told(); got != "SLUSD 6\nUSDC 6\n92C 9\n" {
+	if got := tokenText(); got != "SLUSD 6\nUSDC 6\n92C 9\n" {
 		t.Errorf("before anything is read the tokens are\n%s", got)
-	}
-}
-
-// TestMirroredMints: a token that is one mint here and another there is refused
-// with its key.
-func TestMirroredMints(t *testing.T) {
-	for want, change := range map[string]func(c *config.Config){
-		"mirror.pairs[1].base_mint":  func(c *config.Config) { c.Mirror.Pairs[1].BaseMint = c.Mirror.Pairs[0].BaseMint },
-		"mirror.pairs[1].base_mint ": func(c *config.Config) { c.Mirror.Pairs[1].BaseDecimals++ },
-		"mirror.pairs[1].quote_mint": func(c *config.Config) { c.RFQ.USDCMint = c.Mirror.Pairs[0].BaseMint },
-		"mirror.pairs[0].base_mint": func(c *config.Config) {
-			c.RFQ.Pairs = []config.Pair{config.DefaultPairs()[1]}
-			p := &c.RFQ.Pairs[0]
-			p.BaseMint, p.BaseDecimals, p.PriceSource, p.Via = c.Mirror.Pairs[0].BaseMint, 8, "operator", ""
-		},
-		"mirror.pairs[0].quote_mint": func(c *config.Config) {
-			c.RFQ.Pairs = []config.Pair{config.DefaultPairs()[0]}
-			c.RFQ.Pairs[0].BaseMint, c.RFQ.Pairs[0].PriceSource = c.Mirror.Pairs[0].BaseMint, "operator"
-		},
-	} {
-		s := newChainScene(t)
-		change(&s.cfg)
-		if err := s.cfg.Validate(); err == nil || !strings.HasPrefix(err.Error(), strings.TrimSpace(want)+": ") {
-			t.Errorf("%v, want %s", err, want)
-		}
 	}
 }
 
 // TestMirroredSnapshots: each is of its own moment, in dollars; raw fees stay what
 // they are, and the newest counts for the public totals.
 func TestMirroredSnapshots(t *testing.T) {
-	s := newChainScene(t)
+	s := newChainScene()
 	recorded := mirror.Recorded{
 		At: sceneSecond, Slot: sceneSlot, BaseBalance: 3_000_100, QuoteBalance: 2_000_050, BaseFees: 100, QuoteFees: 50,
 		Swaps: 7, Base: market.Uint128{Lo: 9_000_000}, Quote: market.Uint128{Lo: 6_000_000}, Traders: 3,
@@ -324,7 +297,7 @@ func TestMirroredSnapshots(t *testing.T) {
 		t.Errorf("it holds %+v", got)
 	}
 	lawful(t, statusSchema(t), "with snapshots", f)
-	if none := s.chain.snapshots("SLUSD/USDC", 0, 500); none != nil {
+	if none := s.mirror.pairs()[1].snapshots(0, 500); none != nil {
 		t.Errorf("without a price: %v", none)
 	}
 	s.first().Swaps.Recorded = []mirror.Recorded{{At: sceneSecond, Slot: 1, BaseFees: 0}}
@@ -359,7 +332,7 @@ func TestMirroredChain(t *testing.T) {
 		"failover": {func(s *chainScene) { s.state.Failover, s.state.Active = true, "two.example" }, chain{true, sceneSlot, true, "rpc_failover_active"}},
 		"no node":  {func(s *chainScene) { s.state.Active = "" }, chain{true, sceneSlot, false, "no_rpc_upstream_answers"}},
 	} {
-		s := newChainScene(t)
+		s := newChainScene()
 		c.change(s)
 		f := s.facts(nil)
 		got := chain{f.Chain.Synced, f.Chain.Slot, f.Chain.Failover, strings.Join(f.Chain.Reasons, " ")}
@@ -368,7 +341,7 @@ func TestMirroredChain(t *testing.T) {
 		}
 		lawful(t, statusSchema(t), name, f)
 	}
-	s := newChainScene(t)
+	s := newChainScene()
 	s.first().Swaps.Newest.Signature = solana.Signature{0: 5}
 	s.state.Upstreams[0].Refused = errors.New("mirror: an answer from the past")
 	c := s.facts(nil).Chain

@@ -1,4 +1,4 @@
-package main
+package catalog
 
 import (
 	"bytes"
@@ -11,21 +11,18 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"blockdesk/catalog"
 	"blockdesk/engine"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/mirror"
-	"blockdesk/service/config"
 )
 
 // chainScene is a market of two mirrored pairs, SLUSD/USDC and 92C/SLUSD, that a
 // test puts together: nothing of it is read from anywhere.
 type chainScene struct {
 	*factsScene
-	cfg   config.Config
 	state *mirror.State
 }
 
@@ -44,42 +41,34 @@ const sceneSlot = 330_442_322
 
 var sceneSecond = factsNow/int64(time.Second) - 2
 
-func newChainScene(t *testing.T) *chainScene {
-	t.Helper()
-	cfg := config.Default()
-	cfg.RFQ.Enabled, cfg.RFQ.Pairs, cfg.Mirror.RPCURLs = false, nil, "https://one.example,https://two.example"
-	for i := range cfg.Instruments {
-		cfg.Instruments[i].BookSource = "mirrored"
-	}
+func newChainScene() *chainScene {
 	text := func(a solana.Address) string { return solana.Text(a) }
-	cfg.Mirror.Pairs = []config.MirrorPair{
+	s := &chainScene{factsScene: &factsScene{at: factsNow, instruments: []market.Instrument{
+		sceneInstrument(0, "SLUSD", "USDC", market.Mirrored), sceneInstrument(1, "92C", "SLUSD", market.Mirrored),
+	}}}
+	s.state = s.chainState()
+	s.mirror = Mirror{State: s.state, Pairs: []MirrorPair{
 		{
 			Symbol: "92C/SLUSD", BaseMint: text(scene92C), BaseDecimals: 9, QuoteMint: text(sceneSLUSD), QuoteDecimals: 6,
-			Pool: config.MirrorPool{
-				Layout: config.LayoutVaultPair, Address: text(scenePair), BaseVault: text(factsAddress(21)), QuoteVault: text(factsAddress(22)),
+			Pool: &Pool{
+				Layout: "vault_pair", Address: text(scenePair), BaseVault: text(factsAddress(21)), QuoteVault: text(factsAddress(22)),
+				BaseMint: text(scene92C), BaseDecimals: 9, QuoteMint: text(sceneSLUSD), QuoteDecimals: 6,
 			},
 		},
 		{
 			Symbol: "SLUSD/USDC", BaseMint: text(sceneSLUSD), BaseDecimals: 6, QuoteMint: text(sceneUSDC), QuoteDecimals: 6,
-			Book: config.MirrorBook{Layout: "manifest", Market: text(factsAddress(9))},
-			Pool: config.MirrorPool{Layout: config.LayoutCPMM, Address: text(scenePool), LPMint: text(factsAddress(13))},
-			Observed: []config.Observed{
-				{Address: text(sceneReserve), Role: "guarantee_reserve", Label: "the reserve"},
-				{Address: text(sceneFees), Role: "fee_vault_quote", Label: "fees"},
-				{Address: text(factsAddress(32)), Role: "desk_inventory"},
+			Pool: &Pool{
+				Layout: "raydium_cpmm", Address: text(scenePool), LPMint: text(factsAddress(13)), Program: text(solana.RaydiumCPMMProgram),
+				BaseMint: text(sceneSLUSD), BaseDecimals: 6, QuoteMint: text(sceneUSDC), QuoteDecimals: 6,
+			},
+			PoolFees: true,
+			Observed: []Account{
+				{Address: text(sceneReserve), Role: GuaranteeReserve, Label: "the reserve"},
+				{Address: text(sceneFees), Role: FeeVaultQuote, Label: "fees"},
+				{Address: text(factsAddress(32)), Role: DeskInventory},
 			},
 		},
-	}
-	if err := cfg.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	instruments, err := cfg.MarketInstruments()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &chainScene{factsScene: &factsScene{instruments: instruments, at: factsNow}, cfg: cfg}
-	s.state = s.chainState()
-	s.chain = mirrorFacts{pairs: s.cfg.Mirror.Pairs, state: s.state}
+	}}
 	s.views = [2]*engine.View{quoted(0, 998_000, 1_000_000), quoted(1, 499_999, 500_000)}
 	return s
 }
@@ -126,14 +115,15 @@ func (s *chainScene) first() *mirror.PairState  { return &s.state.Pairs[1] }
 func (s *chainScene) second() *mirror.PairState { return &s.state.Pairs[0] }
 
 // facts are what documents are made of.
-func (s *chainScene) facts(desk *rfq.View) *catalog.Facts {
-	f := &catalog.Facts{
-		At: catalog.Time(s.at), Service: catalog.Service{FeeBps: 500, Network: "solana-mainnet-beta", ProgramID: programID(&s.cfg)},
-		Tokens: factsTokens(&s.cfg), Chain: catalog.Chain{Selection: "none"},
+func (s *chainScene) facts(desk *rfq.View) *Facts {
+	in := s.input(desk)
+	in.Service = Service{FeeBps: 500, Network: "solana-mainnet-beta", ProgramID: solana.Text(solana.RaydiumCPMMProgram)}
+	in.Tokens = []Token{
+		{Symbol: "SLUSD", Name: "SLUSD", Role: RoleQuote, Decimals: 6, Mint: solana.Text(sceneSLUSD)},
+		{Symbol: "USDC", Name: "USDC", Role: RoleSettlement, Decimals: 6, Mint: solana.Text(sceneUSDC)},
+		{Symbol: "92C", Name: "92C", Role: RoleBase, Decimals: 9, Mint: solana.Text(scene92C)},
 	}
-	m := &pairFacts{instruments: s.instruments, views: s, history: s, chain: &s.chain, desk: desk, at: s.at}
-	m.tell(f)
-	return f
+	return NewFacts(in)
 }
 
 // statusText is what a test reads of a status record.
@@ -159,7 +149,7 @@ const statusSchemaName = "svc_market_status_v1"
 func statusSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	var served struct{ Schemas map[string]json.RawMessage }
-	if err := json.Unmarshal(catalog.Encode(catalog.Schemas()), &served); err != nil {
+	if err := json.Unmarshal(Encode(Schemas()), &served); err != nil {
 		t.Fatal(err)
 	}
 	text, err1 := jsonschema.UnmarshalJSON(bytes.NewReader(served.Schemas[statusSchemaName]))
@@ -173,9 +163,9 @@ func statusSchema(t *testing.T) *jsonschema.Schema {
 }
 
 // statusOf renders the status record, holds it to its schema and reads it.
-func statusOf(t *testing.T, schema *jsonschema.Schema, f *catalog.Facts) (r statusText) {
+func statusOf(t *testing.T, schema *jsonschema.Schema, f *Facts) (r statusText) {
 	t.Helper()
-	text := catalog.Encode(catalog.Status(f, statusSchemaName))
+	text := Encode(Status(f, statusSchemaName))
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +180,7 @@ func statusOf(t *testing.T, schema *jsonschema.Schema, f *catalog.Facts) (r stat
 }
 
 // lawful holds what the facts say to the description's rules.
-func lawful(t *testing.T, schema *jsonschema.Schema, name string, f *catalog.Facts) {
+func lawful(t *testing.T, schema *jsonschema.Schema, name string, f *Facts) {
 	t.Helper()
 	const vaults = "live_price_using_verified_vault_snapshot"
 	r := statusOf(t, schema, f)
@@ -209,7 +199,7 @@ func lawful(t *testing.T, schema *jsonschema.Schema, name string, f *catalog.Fac
 	}
 	for i := range f.Pairs {
 		p := &f.Pairs[i]
-		if (p.PriceUSD == 0) != (p.PriceSource == catalog.NoPrice) || p.PriceUSD > market.MaxUSDPrice {
+		if (p.PriceUSD == 0) != (p.PriceSource == NoPrice) || p.PriceUSD > market.MaxUSDPrice {
 			t.Errorf("%s: %s is priced %d by %v", name, p.Symbol, p.PriceUSD, p.PriceSource)
 		}
 	}
@@ -222,40 +212,40 @@ func TestMirroredPrices(t *testing.T) {
 	schema := statusSchema(t)
 	type price struct {
 		usd  market.USDPrice
-		from catalog.PriceSource
+		from PriceSource
 	}
-	none := price{0, catalog.NoPrice}
+	none := price{0, NoPrice}
 	anchored := &rfq.View{Pairs: []rfq.Pair{{Source: rfq.SourceOperator, CorridorBps: 1000, Anchor: 2_000_000_000, AnchorAt: factsNow}}}
 	for name, c := range map[string]struct {
 		change func(s *chainScene)
 		desk   *rfq.View
 		want   [2]price // of SLUSD/USDC and 92C/SLUSD
 	}{
-		"books":    {func(*chainScene) {}, nil, [2]price{{999_000_000, catalog.FromChainBook}, {499_499_501, catalog.FromChainBook}}},
-		"one side": {func(s *chainScene) { s.views[0].Asks = nil }, nil, [2]price{{666_666_666, catalog.FromVaultSnapshot}, {333_333_000, catalog.FromChainBook}}},
+		"books":    {func(*chainScene) {}, nil, [2]price{{999_000_000, FromChainBook}, {499_499_501, FromChainBook}}},
+		"one side": {func(s *chainScene) { s.views[0].Asks = nil }, nil, [2]price{{666_666_666, FromVaultSnapshot}, {333_333_000, FromChainBook}}},
 		"no book now": {
 			func(s *chainScene) { s.first().Price = mirror.PoolPrice },
 			nil,
-			[2]price{{666_666_666, catalog.FromVaultSnapshot}, {333_333_000, catalog.FromChainBook}},
+			[2]price{{666_666_666, FromVaultSnapshot}, {333_333_000, FromChainBook}},
 		},
 		"old in the engine": {
 			func(s *chainScene) { s.first().Reasons = s.first().Reasons.With(mirror.EngineRefuses) },
 			nil,
-			[2]price{{666_666_666, catalog.FromVaultSnapshot}, {333_333_000, catalog.FromChainBook}},
+			[2]price{{666_666_666, FromVaultSnapshot}, {333_333_000, FromChainBook}},
 		},
-		"vaults": {func(s *chainScene) { s.views[1] = nil }, nil, [2]price{{999_000_000, catalog.FromChainBook}, {249_750_000, catalog.FromVaultSnapshot}}},
+		"vaults": {func(s *chainScene) { s.views[1] = nil }, nil, [2]price{{999_000_000, FromChainBook}, {249_750_000, FromVaultSnapshot}}},
 		"vaults alone": {
 			func(s *chainScene) { s.views = [2]*engine.View{} },
 			nil,
-			[2]price{{666_666_666, catalog.FromVaultSnapshot}, {166_666_666, catalog.FromVaultSnapshot}},
+			[2]price{{666_666_666, FromVaultSnapshot}, {166_666_666, FromVaultSnapshot}},
 		},
 		"quote stale":   {func(s *chainScene) { s.first().Reasons = s.first().Reasons.With(mirror.Stale) }, nil, [2]price{none, none}},
-		"base stale":    {func(s *chainScene) { s.second().Reasons = s.second().Reasons.With(mirror.Stale) }, nil, [2]price{{999_000_000, catalog.FromChainBook}, none}},
-		"stale, anchor": {func(s *chainScene) { s.first().Reasons = s.first().Reasons.With(mirror.Stale) }, anchored, [2]price{{2_000_000_000, catalog.FromOperator}, {999_999_000, catalog.FromChainBook}}},
+		"base stale":    {func(s *chainScene) { s.second().Reasons = s.second().Reasons.With(mirror.Stale) }, nil, [2]price{{999_000_000, FromChainBook}, none}},
+		"stale, anchor": {func(s *chainScene) { s.first().Reasons = s.first().Reasons.With(mirror.Stale) }, anchored, [2]price{{2_000_000_000, FromOperator}, {999_999_000, FromChainBook}}},
 		"anchor not needed": {
 			func(s *chainScene) { s.views[0] = nil },
 			anchored,
-			[2]price{{666_666_666, catalog.FromVaultSnapshot}, {333_333_000, catalog.FromChainBook}},
+			[2]price{{666_666_666, FromVaultSnapshot}, {333_333_000, FromChainBook}},
 		},
 		"never read": {
 			func(s *chainScene) {
@@ -264,7 +254,7 @@ func TestMirroredPrices(t *testing.T) {
 			nil,
 			[2]price{none, none},
 		},
-		"nothing is read": {func(s *chainScene) { s.chain = mirrorFacts{} }, nil, [2]price{none, none}},
+		"nothing is read": {func(s *chainScene) { s.mirror = Mirror{} }, nil, [2]price{none, none}},
 		"halted":          {func(s *chainScene) { s.views[0].Status = engine.StatusHalted }, nil, [2]price{none, none}},
 		"no reserves": {
 			func(s *chainScene) { s.views[0], s.first().Pool.BaseBalance = nil, s.first().Pool.BaseFees },
@@ -286,7 +276,7 @@ func TestMirroredPrices(t *testing.T) {
 			[2]price{none, none},
 		},
 	} {
-		s := newChainScene(t)
+		s := newChainScene()
 		c.change(s)
 		f := s.facts(c.desk)
 		for i := range f.Pairs {
@@ -298,7 +288,7 @@ func TestMirroredPrices(t *testing.T) {
 	}
 }
 
-// TestMirroredLaws: whatever the chain and the nodes tell, no document says more
+// TestMirroredLaws: whatever the chain and the nodes return, no document says more
 // than is known, and every record is of its schema.
 func TestMirroredLaws(t *testing.T) {
 	schema, random := statusSchema(t), rand.New(rand.NewPCG(7, 7))
@@ -315,7 +305,7 @@ func TestMirroredLaws(t *testing.T) {
 		return w
 	}
 	for range 300 {
-		s := newChainScene(t)
+		s := newChainScene()
 		for i := range s.state.Pairs {
 			p := &s.state.Pairs[i]
 			p.Reasons, p.Price = mirror.Reasons(random.Uint64()&random.Uint64()&random.Uint64()), mirror.PriceSource(1+random.IntN(3))
@@ -343,9 +333,11 @@ func TestMirroredLaws(t *testing.T) {
 		f := s.facts(nil)
 		lawful(t, schema, "some state", f)
 		for i := range f.Pairs {
-			k := s.chain.pair(f.Pairs[i].Symbol)
-			if chain := f.Pairs[i].PriceSource; chain != catalog.NoPrice && !k.fresh() {
-				t.Errorf("%s is priced %v by what is not of now", f.Pairs[i].Symbol, chain)
+			for j := range s.state.Pairs {
+				p := &s.state.Pairs[j]
+				if source := f.Pairs[i].PriceSource; p.Instrument.Symbol == f.Pairs[i].Symbol && source != NoPrice && !p.Fresh() {
+					t.Errorf("%s is priced %v by an old reading", p.Instrument.Symbol, source)
+				}
 			}
 		}
 		if t.Failed() {

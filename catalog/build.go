@@ -1,0 +1,182 @@
+package catalog
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"blockdesk/engine"
+	"blockdesk/engine/rfq"
+	"blockdesk/feed/archive"
+	"blockdesk/internal/solana/rpc"
+	"blockdesk/market"
+	"blockdesk/mirror"
+)
+
+// Cycle is how long facts are valid (description, 1.4).
+const Cycle = 10 * time.Second
+
+// Input is everything that facts are computed from, read at one moment.
+type Input struct {
+	At      Time
+	Service Service
+	URLs    URLs
+	// Tokens are described by the configuration; NewFacts adds what was read from
+	// the chain to a copy.
+	Tokens      []Token
+	Instruments []market.Instrument
+	Views       Views
+	History     History
+	Mirror      Mirror
+	Settlement  *Settlement // nil without a chain
+	// Desk is the RFQ desk's state. It may be nil before the first event, and always
+	// is where the desk is not enabled.
+	DeskEnabled bool
+	Desk        *rfq.View
+}
+
+// Views returns the published view of an instrument, nil before its first event.
+type Views interface {
+	View(in market.InstrumentID) *engine.View
+}
+
+// History returns trades that are older than those of the views: *archive.Archive.
+type History interface {
+	// Candles returns those that begin before a time in Unix nanoseconds (0: the
+	// newest), oldest first.
+	Candles(in market.InstrumentID, i archive.Interval, before int64, limit int) ([]archive.Candle, error)
+	// Unbroken is the time since when no trade is missing, Unix nanoseconds.
+	Unbroken() int64
+}
+
+// Mirror is what was read of the mirrored instruments. The zero value means that
+// nothing is read from a chain.
+type Mirror struct {
+	Pairs  []MirrorPair
+	State  *mirror.State
+	Trades TradeFinder // may be nil
+}
+
+// MirrorPair is what the configuration says of one mirrored instrument.
+type MirrorPair struct {
+	Symbol                      string
+	BaseMint, QuoteMint         string
+	BaseDecimals, QuoteDecimals int
+	// Pool has the members that are known before the pool is read; nil = none.
+	Pool *Pool
+	// PoolFees: the pool's program counts the fees that it owes.
+	PoolFees bool
+	// Observed have Address, Role and Label.
+	Observed []Account
+}
+
+// Settlement is what settlement reports of its nodes and its open work.
+type Settlement struct {
+	Nodes    []rpc.UpstreamHealth
+	UnderWay int
+	// RefundsDue counts all refunds that are due; Refunds may be cut off at a limit.
+	RefundsDue int
+	Refunds    []rfq.Payment
+}
+
+// NewFacts computes the facts of one moment.
+func NewFacts(in *Input) *Facts {
+	f := &Facts{At: in.At, Service: in.Service, URLs: in.URLs, Tokens: slices.Clone(in.Tokens), Chain: in.Settlement.chain(in.At)}
+	if in.DeskEnabled {
+		f.Desk = in.desk()
+	}
+	b := builder{Input: in, mirrored: in.Mirror.pairs()}
+	f.Pairs = b.pairs()
+	if state := in.Mirror.State; state != nil {
+		canonical := &in.Instruments[0]
+		k := b.mirroredPair(canonical.Symbol)
+		f.Chain = mirrorChain(state, k, canonical.Source == market.Mirrored)
+		f.Snapshots = k.snapshots(b.dollars(canonical.Quote), in.Service.FeeBps)
+		b.addReadings(f.Tokens)
+	}
+	return f
+}
+
+// builder computes the pairs of one moment.
+type builder struct {
+	*Input
+	all      []Pair         // in the order of Instruments
+	mirrored []mirroredPair // in the order of Mirror.Pairs
+}
+
+// desk sums up tickets and refunds.
+func (in *Input) desk() Desk {
+	d := Desk{Enabled: true}
+	if v := in.Desk; v != nil {
+		for _, t := range v.Tickets {
+			open := t.State == rfq.TicketOpen
+			if open {
+				d.OpenTickets++
+			}
+			for i := range t.Tranches {
+				tr := &t.Tranches[i]
+				d.ReservedUSD += tr.Reserved
+				d.SettledUSD += tr.Filled
+				if open {
+					d.CapacityUSD += tr.Capacity
+					d.AvailableUSD += tr.Available()
+				}
+			}
+		}
+	}
+	if s := in.Settlement; s != nil {
+		d.UnderWay, d.RefundsDue = uint64(s.UnderWay), uint64(s.RefundsDue)
+		for i := range s.Refunds {
+			if p := &s.Refunds[i]; p.Rail == market.RailUSDC {
+				d.RefundsUSDC += market.Amount(p.Amount)
+			} else {
+				d.RefundsSOL += market.Amount(p.Amount)
+			}
+		}
+	}
+	return d
+}
+
+// Cache keeps the facts of the current cycle. The first request in a cycle
+// computes them; no order waits for that.
+type Cache struct {
+	read  func(at Time) *Input
+	clock func() time.Time
+
+	computing sync.Mutex
+	current   atomic.Pointer[cycleFacts]
+}
+
+// cycleFacts are the facts of one cycle, which begins at a multiple of Cycle.
+type cycleFacts struct {
+	begin time.Time
+	facts *Facts
+}
+
+// NewCache returns an empty cache. It calls read once a cycle.
+func NewCache(read func(at Time) *Input, clock func() time.Time) *Cache {
+	return &Cache{read: read, clock: clock}
+}
+
+// Facts returns the facts of the current cycle. While another goroutine computes
+// them, it returns those of the previous cycle, or waits if there are none.
+func (c *Cache) Facts() *Facts {
+	begin := c.clock().Truncate(Cycle)
+	current := c.current.Load()
+	if current != nil && current.begin.Equal(begin) {
+		return current.facts
+	}
+	if current == nil {
+		c.computing.Lock()
+	} else if !c.computing.TryLock() {
+		return current.facts
+	}
+	defer c.computing.Unlock()
+	if current = c.current.Load(); current != nil && current.begin.Equal(begin) {
+		return current.facts
+	}
+	fresh := &cycleFacts{begin, NewFacts(c.read(Time(c.clock().UnixNano())))}
+	c.current.Store(fresh)
+	return fresh.facts
+}
