@@ -2,7 +2,6 @@ package httpgw
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"blockdesk/desk"
@@ -20,44 +19,18 @@ const (
 // Handshake gives DvP tokens to those who prove that they have the key of an
 // address (spec, part 5). Any goroutine may call it.
 type Handshake interface {
-	// Challenge returns a nonce for the key to sign. ErrBadKey: no signature of
+	// Challenge returns a nonce for the key to sign. desk.ErrBadKey: no signature of
 	// this key is ever taken.
-	Challenge(key market.Address) (Challenge, error)
+	Challenge(key market.Address) (desk.Challenge, error)
 	// Issue returns a token for the key whose signature over the UTF-8 bytes of
 	// nonce this is. client is who asks, as the rate limits count him. Errors:
-	// ErrBadKey, ErrBadNonce, ErrBadProof, *TooSoon, ErrTokensFull; any other is
+	// ErrBadKey, ErrBadNonce, ErrBadProof, *TooSoon, ErrTokensFull of package desk; any other is
 	// our fault.
-	Issue(key market.Address, nonce string, signature [64]byte, client [16]byte) (Grant, error)
+	Issue(key market.Address, nonce string, signature [64]byte, client [16]byte) (desk.Grant, error)
 	// Admit returns the key that a token was issued to; ok is false where it is
 	// unknown, expired or revoked. It does not keep secret, and must not block.
 	Admit(secret []byte) (key market.Address, ok bool)
 }
-
-// Challenge is a nonce that somebody may sign.
-type Challenge struct {
-	Nonce     string // base64
-	ExpiresAt int64  // Unix nanoseconds
-}
-
-// Grant is a token that was issued.
-type Grant struct {
-	Secret    string // what goes after "Bearer "; told once
-	ExpiresAt int64  // Unix nanoseconds
-}
-
-// Errors that a Handshake returns, wrapped or not.
-var (
-	ErrBadKey     = errors.New("httpgw: not a key that can sign")
-	ErrBadNonce   = errors.New("httpgw: not a nonce that can be used")
-	ErrBadProof   = errors.New("httpgw: the signature is not one of the key over the nonce")
-	ErrTokensFull = errors.New("httpgw: as many tokens are issued as there may be")
-)
-
-// TooSoon says that the client has had its token of this window.
-type TooSoon struct{ RetryAfter time.Duration }
-
-// Error names the time to wait.
-func (e *TooSoon) Error() string { return "httpgw: the next token in " + e.RetryAfter.String() }
 
 // DvP co-signs the atomic transactions that Settlement.Package builds. Any
 // goroutine may call it.

@@ -52,15 +52,15 @@ type issueCall struct {
 	client [16]byte
 }
 
-func (h *fakeHandshake) Challenge(market.Address) (Challenge, error) {
-	return Challenge{Nonce: nonceText, ExpiresAt: deskDay + 60e9}, h.failing
+func (h *fakeHandshake) Challenge(market.Address) (desk.Challenge, error) {
+	return desk.Challenge{Nonce: nonceText, ExpiresAt: deskDay + 60e9}, h.failing
 }
 
-func (h *fakeHandshake) Issue(key market.Address, nonce string, proof [64]byte, client [16]byte) (Grant, error) {
+func (h *fakeHandshake) Issue(key market.Address, nonce string, proof [64]byte, client [16]byte) (desk.Grant, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.issues = append(h.issues, issueCall{key, nonce, proof, client})
-	return Grant{Secret: secret, ExpiresAt: deskDay + 7*86400e9}, h.failing
+	return desk.Grant{Secret: secret, ExpiresAt: deskDay + 7*86400e9}, h.failing
 }
 
 func (h *fakeHandshake) Admit(text []byte) (market.Address, bool) {

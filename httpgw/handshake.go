@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/internal/ratelimit"
 	"blockdesk/market"
 )
@@ -93,24 +94,24 @@ func (g *Gateway) issue(key market.Address, nonce string, proof [64]byte, client
 
 // handshakeProblem says what an error of the handshake is on the wire.
 func handshakeProblem(err error) *problem {
-	var soon *TooSoon
+	var soon *desk.TooSoon
 	switch {
 	case errors.As(err, &soon):
 		return &problem{
 			status: 429, code: codeTokenTooSoon, reason: "issuance", retryS: int(max(1, ratelimit.Seconds(int64(soon.RetryAfter)))),
 			text: "This address has been given a token less than an hour ago. Use that one, or wait as long as Retry-After says.",
 		}
-	case errors.Is(err, ErrBadKey):
+	case errors.Is(err, desk.ErrBadKey):
 		return invalidMember(handshakeMembers[handshakeKey].name, "not_a_key")
-	case errors.Is(err, ErrBadNonce):
+	case errors.Is(err, desk.ErrBadNonce):
 		bad := invalidMember(handshakeMembers[handshakeNonce].name, "bad_nonce")
 		bad.text = "The nonce was not given for this key, has expired, or was used. Ask for a new one."
 		return bad
-	case errors.Is(err, ErrBadProof):
+	case errors.Is(err, desk.ErrBadProof):
 		bad := invalidMember(handshakeMembers[handshakeProof].name, "bad_signature")
 		bad.text = "The signature is not one of the key over the nonce's text. Ask for a new nonce."
 		return bad
-	case errors.Is(err, ErrTokensFull):
+	case errors.Is(err, desk.ErrTokensFull):
 		return &problem{
 			status: 503, code: codeOverloaded, reason: "tokens_full", retryS: retryTokensS,
 			text: "As many tokens are out as there may be. Try again later.",

@@ -14,8 +14,7 @@ import (
 
 	"github.com/mr-tron/base58"
 
-	"blockdesk/internal/solana"
-	"blockdesk/market"
+	"blockdesk/desk"
 	"blockdesk/persist/kv"
 	"blockdesk/settle/access"
 )
@@ -106,12 +105,12 @@ func TestWrongHandshakes(t *testing.T) {
 		reason, field string
 		retry         string
 	}{
-		{ErrBadKey, 400, codeInvalidField, "not_a_key", "pubkey", ""},
-		{ErrBadNonce, 400, codeInvalidField, "bad_nonce", "nonce", ""},
-		{ErrBadProof, 400, codeInvalidField, "bad_signature", "signature", ""},
-		{&TooSoon{RetryAfter: 59*time.Minute + 1}, 429, codeTokenTooSoon, "issuance", "", "3541"},
-		{&TooSoon{}, 429, codeTokenTooSoon, "issuance", "", "1"},
-		{ErrTokensFull, 503, codeOverloaded, "tokens_full", "", "600"},
+		{desk.ErrBadKey, 400, codeInvalidField, "not_a_key", "pubkey", ""},
+		{desk.ErrBadNonce, 400, codeInvalidField, "bad_nonce", "nonce", ""},
+		{desk.ErrBadProof, 400, codeInvalidField, "bad_signature", "signature", ""},
+		{&desk.TooSoon{RetryAfter: 59*time.Minute + 1}, 429, codeTokenTooSoon, "issuance", "", "3541"},
+		{&desk.TooSoon{}, 429, codeTokenTooSoon, "issuance", "", "1"},
+		{desk.ErrTokensFull, 503, codeOverloaded, "tokens_full", "", "600"},
 		{errors.New("disk of host-7"), 500, codeInternal, "", "", ""},
 	} {
 		rig.keys.failing = fmt.Errorf("wrapped: %w", c.err)
@@ -120,7 +119,7 @@ func TestWrongHandshakes(t *testing.T) {
 			t.Errorf("%v: %v: %s", c.err, got.header, got.body)
 		}
 	}
-	rig.keys.failing = ErrBadKey
+	rig.keys.failing = desk.ErrBadKey
 	rig.refusedAs(t, pathHandshake, challengeBody, 400, codeInvalidField, "not_a_key", "pubkey")
 	rig.g.keys = nil
 	for _, body := range []string{challengeBody, issueBody} {
@@ -179,33 +178,6 @@ func (m memory) Commit(fill kv.Fill, _ bool) error {
 	return nil
 }
 
-// tokens are the settlement's own, as cmd joins them to a Handshake.
-type tokens struct{ *access.Access }
-
-func (k tokens) Challenge(key market.Address) (Challenge, error) {
-	c, err := k.Access.Challenge(key)
-	return Challenge{c.Nonce, c.ExpiresAt}, err
-}
-
-func (k tokens) Issue(key market.Address, nonce string, proof [64]byte, client [16]byte) (Grant, error) {
-	g, err := k.Access.Issue(key, nonce, solana.Signature(proof), client)
-	var soon *access.TooSoon
-	switch {
-	case errors.As(err, &soon):
-		err = &TooSoon{soon.RetryAfter}
-	case errors.Is(err, access.ErrNonce):
-		err = ErrBadNonce
-	case errors.Is(err, access.ErrProof):
-		err = ErrBadProof
-	}
-	return Grant{g.Secret, g.ExpiresAt}, err
-}
-
-func (k tokens) Admit(text []byte) (market.Address, bool) {
-	key, ok := k.Access.Admit(text)
-	return key, ok
-}
-
 // TestHandshakeForReal: a client with a key gets a token from the settlement's
 // own keeper of them, builds with it, and gets no second one within the hour,
 // whichever key it proves.
@@ -218,7 +190,7 @@ func TestHandshakeForReal(t *testing.T) {
 		t.Fatal(err)
 	}
 	doors, rig := dvpDoors()
-	doors.Handshake = tokens{keeper}
+	doors.Handshake = keeper
 	rig.writer = newWriterOf(t, doors)
 	sign := func(name string, mend func(string) string) reply {
 		t.Helper()

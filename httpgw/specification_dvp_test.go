@@ -51,7 +51,7 @@ func TestDvPAnswersAreDescribed(t *testing.T) {
 	for _, failure := range []struct {
 		err    error
 		status int
-	}{{ErrBadKey, 400}, {ErrBadNonce, 400}, {ErrBadProof, 400}, {&TooSoon{time.Hour}, 429}, {ErrTokensFull, 503}, {errors.New("x"), 500}} {
+	}{{desk.ErrBadKey, 400}, {desk.ErrBadNonce, 400}, {desk.ErrBadProof, 400}, {&desk.TooSoon{RetryAfter: time.Hour}, 429}, {desk.ErrTokensFull, 503}, {errors.New("x"), 500}} {
 		rig.keys.failing = failure.err
 		ask(pathHandshake, issueBody, failure.status)
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
 	"blockdesk/desk"
@@ -10,7 +8,6 @@ import (
 	"blockdesk/httpgw"
 	"blockdesk/market"
 	"blockdesk/settle"
-	"blockdesk/settle/access"
 )
 
 // The adapters between package settle and the doors, which do not know each
@@ -71,38 +68,4 @@ func (d *settleDoor) sources() httpgw.SettlementSources {
 			count("lapsed_total", "Deliveries that ended without delivering.", func(c settle.Counts) uint64 { return c.Lapsed }),
 		},
 	}
-}
-
-// handshakeDoor is httpgw.Handshake.
-type handshakeDoor struct{ *access.Access }
-
-// Challenge returns a nonce.
-func (d handshakeDoor) Challenge(key market.Address) (httpgw.Challenge, error) {
-	c, err := d.Access.Challenge(key)
-	return httpgw.Challenge(c), handshakeError(err)
-}
-
-// Issue returns a token for a proof.
-func (d handshakeDoor) Issue(key market.Address, nonce string, signature [64]byte, client [16]byte) (httpgw.Grant, error) {
-	g, err := d.Access.Issue(key, nonce, signature, client)
-	return httpgw.Grant{Secret: g.Secret, ExpiresAt: g.ExpiresAt}, handshakeError(err)
-}
-
-// handshakeError puts the errors of package access into the gateway's words.
-func handshakeError(err error) error {
-	var soon *access.TooSoon
-	if errors.As(err, &soon) {
-		return &httpgw.TooSoon{RetryAfter: soon.RetryAfter}
-	}
-	for _, to := range []struct{ from, to error }{
-		{access.ErrKey, httpgw.ErrBadKey},
-		{access.ErrNonce, httpgw.ErrBadNonce},
-		{access.ErrProof, httpgw.ErrBadProof},
-		{access.ErrFull, httpgw.ErrTokensFull},
-	} {
-		if errors.Is(err, to.from) {
-			return fmt.Errorf("%w: %w", to.to, err)
-		}
-	}
-	return err
 }

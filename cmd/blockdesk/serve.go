@@ -328,7 +328,7 @@ func (s *service) doors() httpgw.Doors {
 	if s.cfg.RFQ.Enabled {
 		d.Desk = s.desk
 		if s.following == nil {
-			d.Handshake = handshakeDoor{s.settlement.access}
+			d.Handshake = s.settlement.access
 		}
 	}
 	if door := s.settleDoor(); door != nil {

@@ -8,10 +8,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/eddsa"
 	"blockdesk/persist/kv"
@@ -54,17 +54,9 @@ const (
 
 // Errors of an Access. Those of the store come wrapped.
 var (
-	// ErrKey: the public key is not one that signatures prove something about.
-	ErrKey = errors.New("access: not a key that signatures prove something about")
-	// ErrNonce: the nonce is malformed, not ours, or another key's.
-	ErrNonce = errors.New("access: nonce refused")
-	// ErrNonceExpired and ErrNonceUsed are kinds of ErrNonce.
-	ErrNonceExpired = fmt.Errorf("%w: expired", ErrNonce)
-	ErrNonceUsed    = fmt.Errorf("%w: presented before", ErrNonce)
-	// ErrProof: the signature is not the key's over the nonce's text.
-	ErrProof = errors.New("access: signature refused")
-	// ErrFull: there is no place for one more token, or one more used nonce.
-	ErrFull = errors.New("access: full")
+	// ErrNonceExpired and ErrNonceUsed are kinds of desk.ErrBadNonce.
+	ErrNonceExpired = fmt.Errorf("%w: expired", desk.ErrBadNonce)
+	ErrNonceUsed    = fmt.Errorf("%w: presented before", desk.ErrBadNonce)
 	// ErrUnknownToken: the log has no token of this id.
 	ErrUnknownToken = errors.New("access: no such token")
 	// ErrName: who revokes has no name, or one of more than MaxName bytes.
@@ -74,14 +66,6 @@ var (
 	// ErrOptions: an option is out of its range.
 	ErrOptions = errors.New("access: option out of range")
 )
-
-// TooSoon refuses a client that was issued a token less than IssueWindow ago.
-type TooSoon struct{ RetryAfter time.Duration }
-
-// Error tells how long to wait.
-func (t *TooSoon) Error() string {
-	return "access: one token an hour and client: the next in " + t.RetryAfter.String()
-}
 
 // Options of an Access. The zero value of a field is its default.
 type Options struct {
@@ -190,61 +174,37 @@ func (a *Access) load() error {
 	return err
 }
 
-// Challenge is what a client signs to show that it has a key.
-type Challenge struct {
-	Nonce     string // base64; the signature is over these characters
-	ExpiresAt int64  // Unix nanoseconds
-}
-
-// Challenge returns a new nonce for a key. Nothing is kept of it. Errors: [ErrKey].
-func (a *Access) Challenge(key solana.Address) (Challenge, error) {
+// Challenge returns a new nonce for a key. Nothing is kept of it. Errors: [desk.ErrBadKey].
+func (a *Access) Challenge(key solana.Address) (desk.Challenge, error) {
 	if !eddsa.ValidKey(key) {
-		return Challenge{}, ErrKey
+		return desk.Challenge{}, desk.ErrBadKey
 	}
 	n := newNonce(key, a.clock.now())
 	n.seal(a.process)
-	return Challenge{Nonce: n.text(), ExpiresAt: n.expires()}, nil
+	return desk.Challenge{Nonce: n.text(), ExpiresAt: n.expires()}, nil
 }
-
-// Grant is a token that was just issued. Printed or logged, it does not tell its
-// secret.
-type Grant struct {
-	Secret    string // what the client sends; nobody has it but he
-	ID        string // what an operator calls it
-	ExpiresAt int64  // Unix nanoseconds
-	Key       solana.Address
-}
-
-// String names the token.
-func (g Grant) String() string { return "token " + g.ID }
-
-// GoString names the token.
-func (g Grant) GoString() string { return g.String() }
-
-// LogValue names the token.
-func (g Grant) LogValue() slog.Value { return slog.StringValue(g.ID) }
 
 // Issue takes the proof that a client has a key, the signature over the nonce's
 // text, and returns a token that is bound to the key and on disk. client is an IPv4
 // address in its IPv6 form, or the first eight bytes of an IPv6 one. It waits for
-// the disk. Errors, in the order of what is looked at: [ErrNonce], [ErrFull],
-// [*TooSoon], [ErrProof], the store's; the nonce is burnt where it was one.
-func (a *Access) Issue(key solana.Address, nonce string, signature solana.Signature, client [16]byte) (Grant, error) {
+// the disk. Errors, in the order of what is looked at: [desk.ErrBadNonce], [desk.ErrTokensFull],
+// [*desk.TooSoon], [desk.ErrBadProof], the store's; the nonce is burnt where it was one.
+func (a *Access) Issue(key solana.Address, nonce string, signature [64]byte, client [16]byte) (desk.Grant, error) {
 	n, ok := parseNonce(nonce)
 	if !ok || !n.sealed(a.process) {
-		return Grant{}, ErrNonce
+		return desk.Grant{}, desk.ErrBadNonce
 	}
 	if err := a.burnt.burn(&n); err != nil {
-		return Grant{}, err
+		return desk.Grant{}, err
 	}
 	if n.key() != key {
-		return Grant{}, ErrNonce
+		return desk.Grant{}, desk.ErrBadNonce
 	}
 	if err := a.wait(client, a.clock.now()); err != nil {
-		return Grant{}, err
+		return desk.Grant{}, err
 	}
 	if !eddsa.Verify(key, []byte(nonce), signature) {
-		return Grant{}, ErrProof
+		return desk.Grant{}, desk.ErrBadProof
 	}
 	return a.grant(key, client)
 }
@@ -255,23 +215,23 @@ func (a *Access) wait(client [16]byte, now int64) error {
 	at, there := a.hours[client]
 	a.mu.RUnlock()
 	if rest := at + int64(IssueWindow) - now; there && rest > 0 {
-		return &TooSoon{RetryAfter: time.Duration(rest)}
+		return &desk.TooSoon{RetryAfter: time.Duration(rest)}
 	}
 	return nil
 }
 
 // grant issues a token to who has proved a key. Of two at once for one client the
 // second finds the hour used, or, where the store has failed the first, not.
-func (a *Access) grant(key solana.Address, client [16]byte) (Grant, error) {
+func (a *Access) grant(key solana.Address, client [16]byte) (desk.Grant, error) {
 	a.writer.Lock()
 	defer a.writer.Unlock()
 	now := a.clock.now()
 	a.sweep(now)
 	if err := a.wait(client, now); err != nil {
-		return Grant{}, err
+		return desk.Grant{}, err
 	}
 	if len(a.queue) >= a.most {
-		return Grant{}, ErrFull
+		return desk.Grant{}, desk.ErrTokensFull
 	}
 	secret := newSecret()
 	// A number is used once, also one that the store has failed to take.
@@ -282,10 +242,10 @@ func (a *Access) grant(key solana.Address, client [16]byte) (Grant, error) {
 		set([]byte{keyTime}, timeValue(i.at))
 	}, true)
 	if err != nil {
-		return Grant{}, fmt.Errorf("access: issue: %w", err)
+		return desk.Grant{}, fmt.Errorf("access: issue: %w", err)
 	}
 	a.keep(&i, false)
-	return Grant{Secret: secret, ID: idOf(i.at), ExpiresAt: i.ends, Key: key}, nil
+	return desk.Grant{Secret: secret, ID: idOf(i.at), ExpiresAt: i.ends, Key: key}, nil
 }
 
 func newSecret() string {

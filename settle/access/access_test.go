@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/internal/solana"
 )
 
@@ -73,49 +74,49 @@ func TestProtocol(t *testing.T) {
 		{"no signature", func(a *Access, _ *watch, n string) error {
 			_, err := a.Issue(p.key, n, solana.Signature{}, client(1))
 			return err
-		}, ErrProof, true},
+		}, desk.ErrBadProof, true},
 		{"signed by another", func(a *Access, _ *watch, n string) error {
 			_, err := a.Issue(p.key, n, other.sign(n), client(1))
 			return err
-		}, ErrProof, true},
+		}, desk.ErrBadProof, true},
 		{"signed the bytes, not their base64", func(a *Access, _ *watch, n string) error {
 			_, err := a.Issue(p.key, n, p.sign(string(decoded(n))), client(1))
 			return err
-		}, ErrProof, true},
+		}, desk.ErrBadProof, true},
 		{"signed with a line's end", func(a *Access, _ *watch, n string) error {
 			_, err := a.Issue(p.key, n, p.sign(n+"\n"), client(1))
 			return err
-		}, ErrProof, true},
+		}, desk.ErrBadProof, true},
 		{"another key's nonce", func(a *Access, _ *watch, n string) error {
 			_, err := a.Issue(other.key, n, other.sign(n), client(1))
 			return err
-		}, ErrNonce, true},
+		}, desk.ErrBadNonce, true},
 		{"another nonce's signature", func(a *Access, _ *watch, n string) error {
 			_, err := a.Issue(p.key, n, p.sign(a.mustChallenge(t, p.key)), client(1))
 			return err
-		}, ErrProof, true},
+		}, desk.ErrBadProof, true},
 		{"empty", func(a *Access, _ *watch, _ string) error {
 			_, err := a.Issue(p.key, "", p.sign(""), client(1))
 			return err
-		}, ErrNonce, false},
+		}, desk.ErrBadNonce, false},
 		{"with a line's end", func(a *Access, _ *watch, n string) error {
 			_, err := a.Issue(p.key, n+"\n", p.sign(n+"\n"), client(1))
 			return err
-		}, ErrNonce, false},
+		}, desk.ErrBadNonce, false},
 		{"with a space before", func(a *Access, _ *watch, n string) error {
 			_, err := a.Issue(p.key, " "+n, p.sign(" "+n), client(1))
 			return err
-		}, ErrNonce, false},
+		}, desk.ErrBadNonce, false},
 		{"without padding", func(a *Access, _ *watch, n string) error {
 			bare := strings.TrimRight(n, "=")
 			_, err := a.Issue(p.key, bare, p.sign(bare), client(1))
 			return err
-		}, ErrNonce, false},
+		}, desk.ErrBadNonce, false},
 		{"a line's end in the place of its padding", func(a *Access, _ *watch, n string) error {
 			text := strings.TrimRight(n, "=") + "\n\n"
 			_, err := a.Issue(p.key, text, p.sign(text), client(1))
 			return err
-		}, ErrNonce, false},
+		}, desk.ErrBadNonce, false},
 		{"other bits before the padding", func(a *Access, _ *watch, n string) error {
 			last := byte(1) // two characters carry the last byte; four bits of the second are zero
 			const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -123,21 +124,21 @@ func TestProtocol(t *testing.T) {
 			text := n[:NonceText-3] + string(alphabet[byte(at)|last]) + "=="
 			_, err := a.Issue(p.key, text, p.sign(text), client(1))
 			return err
-		}, ErrNonce, false},
+		}, desk.ErrBadNonce, false},
 		{"cut short", func(a *Access, _ *watch, n string) error {
 			text := encoded(decoded(n)[:nonceSize-1])
 			_, err := a.Issue(p.key, text, p.sign(text), client(1))
 			return err
-		}, ErrNonce, false},
+		}, desk.ErrBadNonce, false},
 		{"one byte more", func(a *Access, _ *watch, n string) error {
 			text := encoded(append(decoded(n), 0))
 			_, err := a.Issue(p.key, text, p.sign(text), client(1))
 			return err
-		}, ErrNonce, false},
+		}, desk.ErrBadNonce, false},
 		{"another process's", func(_ *Access, w *watch, n string) error {
 			_, err := mustOpen(t, w.options(), newMemKV()).Issue(p.key, n, p.sign(n), client(1))
 			return err
-		}, ErrNonce, false},
+		}, desk.ErrBadNonce, false},
 		{"at its end", func(a *Access, w *watch, n string) error {
 			w.pass(60*second - 456_789)
 			_, err := a.Issue(p.key, n, p.sign(n), client(1))
@@ -149,7 +150,7 @@ func TestProtocol(t *testing.T) {
 			a := mustOpen(t, w.options(), newMemKV())
 			nonce := a.mustChallenge(t, p.key)
 			err := c.act(a, w, nonce)
-			if !errors.Is(err, c.want) || errors.Is(err, ErrNonce) != errors.Is(c.want, ErrNonce) {
+			if !errors.Is(err, c.want) || errors.Is(err, desk.ErrBadNonce) != errors.Is(c.want, desk.ErrBadNonce) {
 				t.Errorf("%v, want %v", err, c.want)
 			}
 			_, err = a.Issue(p.key, nonce, p.sign(nonce), client(1))
@@ -177,7 +178,7 @@ func TestNonceBits(t *testing.T) {
 	for bit := range nonceSize * 8 {
 		f := n
 		f[bit/8] ^= 1 << (bit % 8)
-		if _, err := a.Issue(p.key, f.text(), p.sign(f.text()), client(1)); !errors.Is(err, ErrNonce) {
+		if _, err := a.Issue(p.key, f.text(), p.sign(f.text()), client(1)); !errors.Is(err, desk.ErrBadNonce) {
 			t.Errorf("bit %d flipped: %v", bit, err)
 		}
 	}
@@ -288,7 +289,7 @@ func TestRevoke(t *testing.T) {
 func TestList(t *testing.T) {
 	w := newWatch()
 	a := mustOpen(t, w.options(), newMemKV())
-	var all []Grant
+	var all []desk.Grant
 	for i := range byte(5) {
 		all = append(all, a.mustProve(t, newPerson(uint64(i)), client(i)))
 		w.pass(hour)
@@ -340,7 +341,7 @@ func TestList(t *testing.T) {
 
 // TestGrantKeepsItsSecret from whoever prints it.
 func TestGrantKeepsItsSecret(t *testing.T) {
-	g := Grant{Secret: "dvp_secret", ID: "K1"}
+	g := desk.Grant{Secret: "dvp_secret", ID: "K1"}
 	var log bytes.Buffer
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "grant", g)
 	text := fmt.Sprintf("%v %+v %#v %s %q", g, g, g, g, g) + log.String()

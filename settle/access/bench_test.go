@@ -6,11 +6,12 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"blockdesk/desk"
 	"blockdesk/internal/solana"
 	"blockdesk/settle/access"
 )
 
-func openAccess(b *testing.B, fs vfs.FS, dir string, tokens int) (*access.Access, []access.Grant) {
+func openAccess(b *testing.B, fs vfs.FS, dir string, tokens int) (*access.Access, []desk.Grant) {
 	b.Helper()
 	kv := openKV(b, fs, dir)
 	b.Cleanup(func() { kv.Close() })
@@ -19,7 +20,7 @@ func openAccess(b *testing.B, fs vfs.FS, dir string, tokens int) (*access.Access
 		b.Fatal(err)
 	}
 	private, key := keyPair(1)
-	var all []access.Grant
+	var all []desk.Grant
 	for n := range tokens {
 		g, err := prove(a, private, key, client(uint32(n)))
 		if err != nil {

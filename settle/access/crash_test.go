@@ -12,6 +12,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"blockdesk/desk"
 	"blockdesk/internal/solana"
 	"blockdesk/persist"
 	"blockdesk/settle/access"
@@ -39,10 +40,10 @@ func client(n uint32) (c [16]byte) {
 }
 
 // prove runs the handshake.
-func prove(a *access.Access, private ed25519.PrivateKey, key solana.Address, from [16]byte) (access.Grant, error) {
+func prove(a *access.Access, private ed25519.PrivateKey, key solana.Address, from [16]byte) (desk.Grant, error) {
 	c, err := a.Challenge(key)
 	if err != nil {
-		return access.Grant{}, err
+		return desk.Grant{}, err
 	}
 	return a.Issue(key, c.Nonce, solana.Signature(ed25519.Sign(private, []byte(c.Nonce))), from)
 }
@@ -50,8 +51,8 @@ func prove(a *access.Access, private ed25519.PrivateKey, key solana.Address, fro
 // life is what callers were told.
 type life struct {
 	mu      sync.Mutex
-	granted map[uint32]access.Grant // by client
-	revoked map[string]bool         // by id: true = told, false = asked
+	granted map[uint32]desk.Grant // by client
+	revoked map[string]bool       // by id: true = told, false = asked
 }
 
 func (l *life) note(f func()) {
@@ -68,7 +69,7 @@ func TestCrash(t *testing.T) {
 	for seed := range uint64(24) {
 		rng := rand.New(rand.NewPCG(seed, 20))
 		var fs vfs.FS = vfs.NewCrashableMem()
-		l := &life{granted: map[uint32]access.Grant{}, revoked: map[string]bool{}}
+		l := &life{granted: map[uint32]desk.Grant{}, revoked: map[string]bool{}}
 		next := uint32(1)
 		for range 4 {
 			mem := fs.(*vfs.MemFS)
@@ -155,7 +156,7 @@ func (l *life) holds(t *testing.T, a *access.Access) {
 		if ok && (told || at != g.Key) || !ok && !asked {
 			t.Fatalf("client %d, token %s: admitted %v, revocation asked %v, told %v", from, g.ID, ok, asked, told)
 		}
-		var soon *access.TooSoon
+		var soon *desk.TooSoon
 		if _, err := prove(a, private, key, client(from)); !errors.As(err, &soon) {
 			t.Fatalf("client %d has had a token: %v", from, err)
 		}

@@ -29,7 +29,7 @@
 // waits for. [Access.Run] keeps log and memory short, and what time it is.
 //
 // Cost: the benchmarks tell. Memory is about 250 bytes for each token of the last
-// seven days. Limits are named below; at one, [ErrFull] is answered and what is
+// seven days. Limits are named below; at one, [desk.ErrTokensFull] is answered and what is
 // there stays. Known: who commands as many addresses as [MaxTokens] can use up the
 // places of a week, and revoking gives none back; the tokens that there are serve
 // on.

@@ -12,6 +12,7 @@ import (
 	"github.com/oasisprotocol/curve25519-voi/curve"
 	"github.com/oasisprotocol/curve25519-voi/curve/scalar"
 
+	"blockdesk/desk"
 	"blockdesk/internal/solana"
 )
 
@@ -92,7 +93,7 @@ func (f *forger) present(name string, key solana.Address, forge func(text string
 	if stdlib.Verify(key[:], []byte(n.text()), signature[:]) {
 		f.taken++
 	}
-	if g, err := f.a.Issue(key, n.text(), signature, client(9)); !errors.Is(err, ErrProof) {
+	if g, err := f.a.Issue(key, n.text(), signature, client(9)); !errors.Is(err, desk.ErrBadProof) {
 		f.t.Errorf("%s, key %x, signature %x: %v, %v", name, key, signature, g, err)
 	}
 }
@@ -122,7 +123,7 @@ func (f *forger) word(s *scalar.Scalar) (b [32]byte) {
 func (f *forger) smallKeys() {
 	small := smallOrder()
 	for _, key := range small {
-		if _, err := f.a.Challenge(key); !errors.Is(err, ErrKey) {
+		if _, err := f.a.Challenge(key); !errors.Is(err, desk.ErrBadKey) {
 			f.t.Errorf("challenges the small key %x: %v", key, err)
 		}
 		for _, point := range small {
@@ -144,7 +145,7 @@ func (f *forger) mixed() {
 	for i := range 400 {
 		a, v := f.scalar(), f.scalar()
 		key := shifted(times(a), 1+i%7)
-		if _, err := f.a.Challenge(key); !errors.Is(err, ErrKey) {
+		if _, err := f.a.Challenge(key); !errors.Is(err, desk.ErrBadKey) {
 			f.t.Errorf("challenges the mixed key %x: %v", key, err)
 		}
 		f.present("mixed key", key, func(text string) (r, s [32]byte) {
@@ -231,12 +232,12 @@ func TestChallengeWantsAKey(t *testing.T) {
 				key[i] = 0xff
 			}
 			key[31] = sign
-			if _, err := a.Challenge(key); !errors.Is(err, ErrKey) {
+			if _, err := a.Challenge(key); !errors.Is(err, desk.ErrBadKey) {
 				t.Errorf("key %x: %v", key, err)
 			}
 		}
 	}
-	if _, err := a.Challenge(solana.Address{}); !errors.Is(err, ErrKey) {
+	if _, err := a.Challenge(solana.Address{}); !errors.Is(err, desk.ErrBadKey) {
 		t.Errorf("the zero key: %v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"blockdesk/desk"
 	"blockdesk/internal/solana"
 	"blockdesk/persist/kv"
 )
@@ -148,13 +149,13 @@ func (a *Access) mustChallenge(t rapid.TB, key solana.Address) string {
 }
 
 // prove runs the whole handshake.
-func (a *Access) prove(t rapid.TB, p person, from [16]byte) (Grant, error) {
+func (a *Access) prove(t rapid.TB, p person, from [16]byte) (desk.Grant, error) {
 	t.Helper()
 	nonce := a.mustChallenge(t, p.key)
 	return a.Issue(p.key, nonce, p.sign(nonce), from)
 }
 
-func (a *Access) mustProve(t rapid.TB, p person, from [16]byte) Grant {
+func (a *Access) mustProve(t rapid.TB, p person, from [16]byte) desk.Grant {
 	t.Helper()
 	g, err := a.prove(t, p, from)
 	if err != nil {
@@ -164,7 +165,7 @@ func (a *Access) mustProve(t rapid.TB, p person, from [16]byte) Grant {
 }
 
 // admits fails the test unless what Admit says of a grant is ok.
-func (a *Access) admits(t rapid.TB, g Grant, ok bool) {
+func (a *Access) admits(t rapid.TB, g desk.Grant, ok bool) {
 	t.Helper()
 	key, admitted := a.Admit([]byte(g.Secret))
 	if admitted != ok || ok && key != g.Key || !ok && key != (solana.Address{}) {
@@ -184,7 +185,7 @@ func (a *Access) remembers() (tokens, live, hours int) {
 // tooSoon returns how long err says to wait, and fails the test where it does not.
 func tooSoon(t rapid.TB, err error) int64 {
 	t.Helper()
-	var soon *TooSoon
+	var soon *desk.TooSoon
 	if !errors.As(err, &soon) {
 		t.Fatalf("not too soon: %v", err)
 	}

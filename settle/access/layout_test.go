@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"blockdesk/desk"
 	"blockdesk/internal/solana"
 )
 
@@ -143,7 +144,7 @@ func FuzzNonce(f *testing.F) {
 		if n, ok := parseNonce(text); ok && (n.text() != text || base64.StdEncoding.EncodeToString(n[:]) != text) {
 			t.Errorf("%q is not the one text of %x", text, n)
 		}
-		if _, err := a.Issue(newPerson(1).key, text, newPerson(1).sign(text), client(1)); !errors.Is(err, ErrNonce) {
+		if _, err := a.Issue(newPerson(1).key, text, newPerson(1).sign(text), client(1)); !errors.Is(err, desk.ErrBadNonce) {
 			t.Errorf("%q: %v", text, err)
 		}
 	})

@@ -3,6 +3,8 @@ package access
 import (
 	"errors"
 	"testing"
+
+	"blockdesk/desk"
 )
 
 // TestMaxTokens: at the limit there is a place, past it none until the oldest is
@@ -13,29 +15,29 @@ func TestMaxTokens(t *testing.T) {
 	o := w.options()
 	o.MaxTokens = 3
 	a := mustOpen(t, o, kv)
-	var all []Grant
+	var all []desk.Grant
 	for i := range byte(3) {
 		all = append(all, a.mustProve(t, p, client(i)))
 		w.pass(second)
 	}
-	if _, err := a.prove(t, p, client(9)); !errors.Is(err, ErrFull) {
+	if _, err := a.prove(t, p, client(9)); !errors.Is(err, desk.ErrTokensFull) {
 		t.Errorf("one more: %v", err)
 	}
 	if _, err := a.Revoke(all[1].ID, "ann"); err != nil {
 		t.Fatal(err)
 	}
 	a = mustOpen(t, o, kv)
-	if _, err := a.prove(t, p, client(9)); !errors.Is(err, ErrFull) {
+	if _, err := a.prove(t, p, client(9)); !errors.Is(err, desk.ErrTokensFull) {
 		t.Errorf("after a revocation and a restart: %v", err)
 	}
 	w.pass(week - 3*second - 1)
-	if _, err := a.prove(t, p, client(9)); !errors.Is(err, ErrFull) {
+	if _, err := a.prove(t, p, client(9)); !errors.Is(err, desk.ErrTokensFull) {
 		t.Errorf("a nanosecond before the first is over: %v", err)
 	}
 	w.pass(1)
 	a.admits(t, all[2], true)
 	a.mustProve(t, p, client(9))
-	if _, err := a.prove(t, p, client(8)); !errors.Is(err, ErrFull) {
+	if _, err := a.prove(t, p, client(8)); !errors.Is(err, desk.ErrTokensFull) {
 		t.Errorf("and one more: %v", err)
 	}
 	w.pass(week)
@@ -62,27 +64,27 @@ func TestMaxUsedNonces(t *testing.T) {
 		}
 		return nonce
 	}
-	spend(ErrProof)
-	spend(ErrProof)
+	spend(desk.ErrBadProof)
+	spend(desk.ErrBadProof)
 	w.pass(59 * second)
-	spend(ErrProof)
-	last := spend(ErrProof)
-	kept := spend(ErrFull)
+	spend(desk.ErrBadProof)
+	last := spend(desk.ErrBadProof)
+	kept := spend(desk.ErrTokensFull)
 	w.pass(second) // the first two expire; they are still remembered
-	spend(ErrFull)
+	spend(desk.ErrTokensFull)
 	if _, err := a.Issue(p.key, last, p.sign(last), client(1)); !errors.Is(err, ErrNonceUsed) {
 		t.Errorf("used: %v", err)
 	}
 	w.pass(57 * second)
-	if _, err := a.Issue(p.key, kept, p.sign(kept), client(1)); !errors.Is(err, ErrFull) {
+	if _, err := a.Issue(p.key, kept, p.sign(kept), client(1)); !errors.Is(err, desk.ErrTokensFull) {
 		t.Errorf("refused for want of a place, at its end: %v", err)
 	}
 	w.pass(3 * second)
 	for range 2 {
 		for range 4 {
-			spend(ErrProof)
+			spend(desk.ErrBadProof)
 		}
-		spend(ErrFull)
+		spend(desk.ErrTokensFull)
 		w.pass(120 * second) // both halves expire
 	}
 }

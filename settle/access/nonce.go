@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/internal/solana"
 )
 
@@ -100,7 +101,7 @@ type burnt struct {
 
 // burn takes a nonce's only presentation. The clock is read under the lock: whoever
 // comes after a half has gone sees the time at which it went. Errors:
-// [ErrNonceExpired], [ErrNonceUsed], [ErrFull].
+// [ErrNonceExpired], [ErrNonceUsed], [desk.ErrTokensFull].
 func (b *burnt) burn(n *nonce) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -123,7 +124,7 @@ func (b *burnt) burn(n *nonce) error {
 		return ErrNonceUsed
 	}
 	if len(b.young)+len(b.old) >= b.most {
-		return ErrFull
+		return desk.ErrTokensFull
 	}
 	b.young[name] = struct{}{}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"blockdesk/desk"
+
 	"pgregory.net/rapid"
 )
 
@@ -24,7 +26,7 @@ type model struct {
 }
 
 type held struct {
-	Grant
+	desk.Grant
 	at      int64
 	revoked bool
 }
@@ -42,7 +44,7 @@ func (m *model) prove() {
 	g, err := m.a.Issue(m.person.key, nonce, m.person.sign(nonce), client(who))
 	at, issued := m.hours[who]
 	due := !issued || m.real-at >= hour
-	var soon *TooSoon
+	var soon *desk.TooSoon
 	switch {
 	case err == nil && due:
 		m.hours[who] = m.real
@@ -73,8 +75,8 @@ func (m *model) again() {
 		from = client(8)
 	}
 	_, err := m.a.Issue(m.person.key, nonce, signature, from)
-	var soon *TooSoon
-	if !first && !errors.Is(err, ErrNonce) || first && spoil && !errors.Is(err, ErrProof) || first && !spoil && !errors.As(err, &soon) {
+	var soon *desk.TooSoon
+	if !first && !errors.Is(err, desk.ErrBadNonce) || first && spoil && !errors.Is(err, desk.ErrBadProof) || first && !spoil && !errors.As(err, &soon) {
 		m.t.Fatalf("presented, first %v, spoilt %v: %v", first, spoil, err)
 	}
 }
@@ -87,7 +89,7 @@ func (m *model) keepWaiting() {
 }
 
 // hold notes a token, and lets the nanosecond pass that is its number.
-func (m *model) hold(g Grant) {
+func (m *model) hold(g desk.Grant) {
 	m.held = append(m.held, held{Grant: g, at: m.real})
 	m.pass(1)
 }

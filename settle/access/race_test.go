@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/persist/kv"
 )
 
@@ -27,7 +28,7 @@ func TestManyProofsOfOneClient(t *testing.T) {
 			nonce := a.mustChallenge(t, p.key)
 			all.Go(func() {
 				_, err := a.Issue(p.key, nonce, p.sign(nonce), client(from))
-				var early *TooSoon
+				var early *desk.TooSoon
 				switch {
 				case err == nil:
 					granted.Add(1)
@@ -76,7 +77,7 @@ func TestManyPresentationsOfOneNonce(t *testing.T) {
 			all.Go(func() {
 				_, err := a.Issue(p.key, nonce, newPerson(2).sign(nonce), client(1))
 				switch {
-				case errors.Is(err, ErrProof):
+				case errors.Is(err, desk.ErrBadProof):
 					looked.Add(1)
 				case !errors.Is(err, ErrNonceUsed):
 					t.Error(err)

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/internal/await"
 )
 
@@ -25,7 +26,7 @@ func TestRestart(t *testing.T) {
 	a = mustOpen(t, w.options(), kv)
 	a.admits(t, kept, true)
 	a.admits(t, revoked, false)
-	if _, err := a.Issue(p.key, nonce, p.sign(nonce), client(3)); !errors.Is(err, ErrNonce) {
+	if _, err := a.Issue(p.key, nonce, p.sign(nonce), client(3)); !errors.Is(err, desk.ErrBadNonce) {
 		t.Errorf("the nonce of another life: %v", err)
 	}
 	for i := range byte(2) {
@@ -85,7 +86,7 @@ func TestClockSetBack(t *testing.T) {
 		w.pass(50 * second)
 		w.set(-50 * second)
 		a.prove(t, p, client(3)) // turns the halves
-		if _, err := a.Issue(p.key, nonce, p.sign(nonce), client(4)); !errors.Is(err, ErrNonce) {
+		if _, err := a.Issue(p.key, nonce, p.sign(nonce), client(4)); !errors.Is(err, desk.ErrBadNonce) {
 			t.Errorf("used before: %v", err)
 		}
 	}
@@ -142,7 +143,7 @@ func TestStoreFails(t *testing.T) {
 	for _, half := range []bool{false, true} {
 		kv.fail(errDisk, half)
 		g, err := a.prove(t, p, client(2))
-		if !errors.Is(err, errDisk) || g != (Grant{}) {
+		if !errors.Is(err, errDisk) || g != (desk.Grant{}) {
 			t.Errorf("half %v: granted %+v, %v", half, g, err)
 		}
 		if len(a.live) != 1 {
@@ -206,7 +207,7 @@ func TestEveryPrefix(t *testing.T) {
 	a := mustOpen(t, w.options(), kv)
 	type told struct {
 		commits int
-		grant   Grant
+		grant   desk.Grant
 		ok      bool
 	}
 	var all []told
