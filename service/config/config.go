@@ -465,9 +465,6 @@ func (c *Config) MarketInstruments() ([]market.Instrument, error) {
 // ToMarket converts the instrument to ticks and lots.
 func (ic *Instrument) ToMarket(id market.InstrumentID) (market.Instrument, error) {
 	base, quote, _ := strings.Cut(ic.Symbol, "/")
-	if ic.PriceDecimals < 0 || ic.PriceDecimals > market.MaxDecimals || ic.QtyDecimals < 0 || ic.QtyDecimals > market.MaxDecimals {
-		return market.Instrument{}, fmt.Errorf("%s: decimals must be 0 to %d", ic.Symbol, market.MaxDecimals)
-	}
 	in := market.Instrument{
 		ID: id, Symbol: ic.Symbol, Base: base, Quote: quote,
 		PriceDecimals: uint8(ic.PriceDecimals), QtyDecimals: uint8(ic.QtyDecimals),

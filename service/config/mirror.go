@@ -9,7 +9,6 @@ import (
 
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
-	"blockdesk/internal/solana/token"
 	"blockdesk/market"
 	"blockdesk/mirror"
 )
@@ -239,9 +238,6 @@ func (c *MirrorPair) pair(instruments []market.Instrument) (p mirror.Pair, err e
 }
 
 func coin(side, mint string, decimals int) (mirror.Coin, error) {
-	if err := Between(side+"_decimals", decimals, 0, token.MaxDecimals); err != nil {
-		return mirror.Coin{}, err
-	}
 	address, err := ParseAddress(mint)
 	if err != nil {
 		return mirror.Coin{}, fmt.Errorf("%s_mint: %w", side, err)

@@ -46,8 +46,6 @@ func (c *Config) validateTokens() error {
 			return fmt.Errorf("%s.symbol: %s appears twice", key, t.Symbol)
 		case len(t.Name) > MaxTokenName || len(t.OnchainSymbol) > MaxTokenName:
 			return fmt.Errorf("%s: a name of %s is longer than %d bytes", key, t.Symbol, MaxTokenName)
-		case t.CoinMarketCapID < 0 || t.CoinMarketCapID >= maxTokenNumber:
-			return fmt.Errorf("%s.coinmarketcap_id: %d is outside 0 to %d", key, t.CoinMarketCapID, maxTokenNumber-1)
 		}
 		seen[t.Symbol] = true
 		for _, uri := range []struct{ key, text string }{
