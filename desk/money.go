@@ -7,10 +7,10 @@ import (
 	"blockdesk/market"
 )
 
-// ErrUnknownStray: no unmatched payment has this signature.
+// ErrUnknownStray means that no unmatched payment has this signature.
 var ErrUnknownStray = errors.New("desk: unknown stray")
 
-// ErrNotDoubtful: no transaction of the claim waits for an operator's decision.
+// ErrNotDoubtful means that no transaction of the claim waits for an operator's decision.
 var ErrNotDoubtful = errors.New("desk: nothing of the claim is in doubt")
 
 // OperatorAct is an operator and the idempotency key of the request.

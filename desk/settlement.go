@@ -136,7 +136,7 @@ type BuildState struct {
 	BuiltAt   int64    // Unix nanoseconds
 }
 
-// ErrUnknownBuild: the build does not exist, or is not one for submitting.
+// ErrUnknownBuild means that the build does not exist, or is not for submitting.
 var ErrUnknownBuild = errors.New("desk: unknown build")
 
 // RefusalReason is the reason of REFUS_DVP (contract, section E): letters, digits
