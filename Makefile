@@ -21,7 +21,7 @@ SUITE    := $(GO) run ./internal/suite
 PACKAGES := ./cmd/... ./settle ./fixgw ./...
 
 # The packages where goroutines meet; the pure ones have nothing to race.
-RACE_PACKAGES := $(addprefix ./,$(addsuffix /...,$(wildcard cmd fixgw settle feed httpgw engine persist mirror internal/solana)))
+RACE_PACKAGES := $(addprefix ./,$(addsuffix /...,$(wildcard cmd service fixgw settle desk feed httpgw engine persist mirror internal/solana)))
 
 # Tests mark themselves as too slow for the detector (runtest.NotRaced);
 # BLOCKDESK_RACE_ALL=1 make race races them all, for most of an hour.
@@ -164,5 +164,5 @@ clean: ## remove bin/ (./data is the demo's journal: remove it yourself)
 	rm -rf bin
 
 # Evaluated only by the targets that name them.
-SOURCES   = $(wildcard market engine persist feed fixgw httpgw mirror settle sdk bench cmd internal)
+SOURCES   = $(wildcard market engine persist desk catalog feed fixgw httpgw mirror settle service sdk bench cmd internal)
 FUZZ_DIRS = $(sort $(patsubst %/,%,$(dir $(shell grep -rlE --include='*_test.go' --exclude-dir=node_modules '^func Fuzz' $(SOURCES)))))

@@ -201,8 +201,12 @@ func (r *scriptRun) line(kind, conn, body string) error {
 		delete(r.conns, conn[0])
 		return c.Close()
 	case kind == "e" && body == "DISCONNECT":
-		if more, err := io.ReadAll(c.in); len(more) > 0 || err != nil {
-			return fmt.Errorf("the connection goes on: %v, %s", err, show(more))
+		more, err := io.ReadAll(c.in)
+		switch {
+		case err != nil:
+			return fmt.Errorf("the connection does not end: %w", err)
+		case len(more) > 0:
+			return fmt.Errorf("the connection goes on: %s", show(more))
 		}
 		return nil
 	case kind == "I":
