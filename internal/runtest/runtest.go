@@ -118,6 +118,6 @@ func Missing(t testing.TB, what, install string) {
 func NotRaced(t testing.TB, why string) {
 	t.Helper()
 	if Raced && os.Getenv("BLOCKDESK_RACE_ALL") == "" {
-		t.Skip("skipped under the race detector: ", why)
+		t.Skipf("skipped under the race detector: %s", why)
 	}
 }
