@@ -186,7 +186,6 @@ func TestDemoOutlivesItsChain(t *testing.T) {
 	t.Parallel()
 	dir := localChain(t)
 	d := startDemo(t, "--set", withChain(dir))
-	d.awaitTickets(t)
 	await.True(t, "a ready service", func() bool { return status(t, d.at.Admin+"/readyz") == http.StatusOK })
 	if err := syscall.Kill(childOf(t, d.pid), syscall.SIGKILL); err != nil {
 		t.Fatal(err)

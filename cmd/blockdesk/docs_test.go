@@ -102,7 +102,6 @@ func TestDocuments(t *testing.T) {
 		tool(t, "curl")
 		messages := t.TempDir()
 		d := startDemo(t, append(documentLimits, "--set", withChain(localChain(t)), "--set", "fix.message_log_dir="+messages)...)
-		d.awaitTickets(t)
 		await.True(t, "a ready service", func() bool { return status(t, d.at.Admin+"/readyz") == http.StatusOK })
 		t.Run("operators", func(t *testing.T) { operate(t, d, documents["docs/operating.md"]) })
 		for name, lines := range documents {

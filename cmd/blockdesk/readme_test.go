@@ -33,10 +33,13 @@ type demoService struct {
 }
 
 // startDemo runs the demo on free ports until the test ends or stop is called,
-// without a chain unless more says where its server is.
+// without a chain unless more says where its server is. Its tickets are posted when
+// startDemo returns.
 func startDemo(t *testing.T, more ...string) *demoService {
 	t.Helper()
-	return startDemoOn(t, t.TempDir(), more...)
+	d := startDemoOn(t, t.TempDir(), more...)
+	d.awaitTickets(t)
+	return d
 }
 
 func startDemoOn(t *testing.T, data string, more ...string) *demoService {
@@ -198,7 +201,6 @@ func TestReadme(t *testing.T) {
 		t.Logf("no claim is settled: %v", err)
 	}
 	d := startDemo(t, more...)
-	d.awaitTickets(t)
 	await.True(t, "a ready service", func() bool { return status(t, d.at.Admin+"/readyz") == http.StatusOK })
 	dir, places := d.readersFolder(t)
 	term := openTerminalIn(t, dir, places)
@@ -245,7 +247,6 @@ func TestFirstCommandsWork(t *testing.T) {
 	t.Parallel()
 	tool(t, "curl")
 	d := startDemo(t, documentLimits...)
-	d.awaitTickets(t)
 	t.Run("manifest", func(t *testing.T) {
 		var manifest struct {
 			Examples map[string]string `json:"examples"`

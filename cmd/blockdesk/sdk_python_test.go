@@ -57,7 +57,6 @@ func newPythonSDK(t *testing.T) *pythonSDK {
 		t.Fatal(err)
 	}
 	s.d = startDemo(t, append(longLives, "--set", withChain(localChain(t)), "--config", config)...)
-	s.d.awaitTickets(t)
 	await.True(t, "a ready service", func() bool { return status(t, s.d.at.Admin+"/readyz") == 200 })
 	post(t, s.d.at.Chain, "", `{"jsonrpc":"2.0","id":1,"method":"sandbox_setSlotMs","params":[{"slotMs":20}]}`)
 	if err := os.CopyFS(filepath.Join(s.dir, "sdk", "python"), os.DirFS(filepath.Join("..", "..", "sdk", "python"))); err != nil {

@@ -199,7 +199,6 @@ func TestTypeScriptReadme(t *testing.T) {
 	}
 	d := startDemo(t, append(longLives, "--config", config, "--set", withChain(localChain(t)))...)
 	d.hurryChain(t)
-	d.awaitTickets(t)
 	await.True(t, "a ready service", func() bool { return status(t, d.at.Admin+"/readyz") == http.StatusOK })
 	dir, places := d.readersFolder(t)
 	text, err := os.ReadFile(filepath.Join(sdk, "README.md"))

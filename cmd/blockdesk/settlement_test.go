@@ -118,7 +118,6 @@ func TestSignerSettles(t *testing.T) {
 	socket := filepath.Join(folder, "s")
 	d := startDemo(t, "--set", withChain(dir), "--set", "settle.signer_socket="+socket, "--set", "settle.desk="+demoAddress(demoDesk),
 		"--set", "http.market_data_per_minute=0")
-	d.awaitTickets(t)
 	await.True(t, "a ready service", func() bool { return status(t, d.at.Admin+"/readyz") == http.StatusOK })
 	r := post(t, d.at.Base+"/rfq-native/modular-claim-take", "", demoClaim())
 	var claim struct {
