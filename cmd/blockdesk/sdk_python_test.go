@@ -131,7 +131,7 @@ var documentBlock = regexp.MustCompile("(?s)```(sh|python)\n(.*?)```")
 // it. Those that are not here have to print something.
 var pythonPrints = map[string]string{
 	"pip install":             "Successfully installed blockdesk-",
-	"quant_fund.py":           "desk",
+	"quant_fund.py":           "in the order book", // whichever is better: the demo's market moves
 	"market_maker.py":         "quote sell",
 	"bot.py":                  "settled: ",
 	"otc_desk.py":             "finalized in slot",

@@ -47,7 +47,7 @@ class WalletPage {
     one('no-wallet').hidden = false;
     wallets((wallet) => this.#found(wallet));
     if (this.#chain) await this.#offerSandbox();
-    await this.#loadTerms();
+    await untilLoaded(() => this.#loadTerms());
   }
 
   async #offerSandbox(): Promise<void> {
@@ -267,9 +267,31 @@ function options(id: string, list: readonly (readonly [string, string])[], wante
   if (list.some(([value]) => value === before)) select.value = before;
 }
 
+// untilLoaded repeats a load that gets no answer, and shows why, until it succeeds: a
+// slow network or a restart of the service does not end the page.
+async function untilLoaded<T>(load: () => Promise<T>): Promise<T> {
+  const trouble = make('p', { class: 'banner warn' });
+  try {
+    for (let wait = 1000; ; wait = Math.min(2 * wait, longestWait)) {
+      try {
+        return await load();
+      } catch (error) {
+        if (error instanceof Refused && error.status < 500 && error.status !== 429) throw error;
+        trouble.replaceChildren(make('b', {}, 'The service does not answer.'), make('span', {}, `${explain(error)} The page tries again.`));
+        one('banners').append(trouble);
+        await new Promise((resolve) => setTimeout(resolve, wait));
+      }
+    }
+  } finally {
+    trouble.remove();
+  }
+}
+
+const longestWait = 15_000; // ms
+
 async function start(): Promise<void> {
   themes(one('theme'), () => undefined);
-  await new WalletPage(new Api(await loadConfig())).run();
+  await new WalletPage(new Api(await untilLoaded(loadConfig))).run();
 }
 
 start().catch((error: unknown) => {
