@@ -533,6 +533,14 @@ func TestFIXDocumentsOfClaims(t *testing.T) {
 	c.compare(claimExamples)
 }
 
+// anotherClaim returns the id of a claim that is not there: id with another last digit.
+func anotherClaim(id string) string {
+	if rest, ok := strings.CutSuffix(id, "0"); ok {
+		return rest + "1"
+	}
+	return id[:len(id)-1] + "0"
+}
+
 // quote asks for one of 1,000 dollars and returns its id.
 func (s *fixSession) quote(id string) string {
 	s.t.Helper()
@@ -566,7 +574,7 @@ func talkClaim(c *conversation, r *rig, s *fixSession) {
 	report := fmt.Sprintf("571=%%s|572=%%s|818=%s|570=N|55=%s|32=%s|31=%s|75=%s|60=T|552=1|54=1|37=%s|", payment.signature, testSymbol,
 		claim[38], claim[44], time.Now().UTC().Format("20060102"), claim[37])
 	s.say("AE", fmt.Sprintf(report, "paid-1", claim[37]))
-	s.say("AE", fmt.Sprintf(report, "paid-2", claim[37][:len(claim[37])-1]+"0"))
+	s.say("AE", fmt.Sprintf(report, "paid-2", anotherClaim(claim[37])))
 	c.await(example{"claim-captured", false, "35=AE 39=2"})
 	s.say("D", "11=take-2|"+take)
 }
