@@ -15,7 +15,7 @@ import (
 	"github.com/mr-tron/base58"
 
 	"blockdesk/desk"
-	"blockdesk/persist/kv"
+	"blockdesk/persist/kv/kvtest"
 	"blockdesk/settle/access"
 )
 
@@ -163,21 +163,6 @@ func TestHandshakeTerms(t *testing.T) {
 	}
 }
 
-// memory is a durable map that is none.
-type memory map[string][]byte
-
-func (m memory) Get(key []byte) ([]byte, bool, error) {
-	v, ok := m[string(key)]
-	return bytes.Clone(v), ok, nil
-}
-
-func (m memory) Scan([]byte, []byte, func(key, value []byte) bool) error { return nil }
-
-func (m memory) Commit(fill kv.Fill, _ bool) error {
-	fill(func(key, value []byte) { m[string(key)] = bytes.Clone(value) }, func(lo, hi []byte) {})
-	return nil
-}
-
 // TestHandshakeForReal: a client with a key gets a token from the settlement's
 // own keeper of them, builds with it, and gets no second one within the hour,
 // whichever key it proves.
@@ -185,7 +170,7 @@ func TestHandshakeForReal(t *testing.T) {
 	if NonceLifetime != access.NonceTTL || TokenLifetime != access.TokenLifetime || TokenWindow != access.IssueWindow || handshakeProtocol != access.Protocol {
 		t.Error("the terms are not what the settlement keeps to")
 	}
-	keeper, err := access.Open(access.Options{}, memory{})
+	keeper, err := access.Open(access.Options{}, kvtest.New())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -149,8 +149,9 @@ const slowest = 10
 
 // print writes the end of a run. Its last line stands alone, so that machines find it.
 func (r *report) print(out io.Writer) {
-	for _, reason := range slices.Sorted(maps.Keys(r.reasons())) {
-		names := r.reasons()[reason]
+	reasons := r.reasons()
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+		names := reasons[reason]
 		fmt.Fprintf(out, "skipped %d: %s (%s)\n", len(names), reason, strings.Join(names[:min(3, len(names))], ", "))
 	}
 	tests := slices.Concat(r.passed, r.failures)

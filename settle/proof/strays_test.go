@@ -1,54 +1,18 @@
 package proof
 
 import (
-	"bytes"
-	"maps"
-	"slices"
 	"sync"
 	"testing"
 
 	"blockdesk/internal/solana"
 	"blockdesk/market"
-	"blockdesk/persist/kv"
+	"blockdesk/persist/kv/kvtest"
 	"blockdesk/settle/store"
 )
 
-// memKV is an ordered map in memory.
-type memKV struct {
-	mu sync.Mutex
-	m  map[string][]byte
-}
-
-func (kv *memKV) Get(key []byte) ([]byte, bool, error) {
-	kv.mu.Lock()
-	defer kv.mu.Unlock()
-	v, ok := kv.m[string(key)]
-	return bytes.Clone(v), ok, nil
-}
-
-func (kv *memKV) Scan(lo, hi []byte, f func(key, value []byte) bool) error {
-	kv.mu.Lock()
-	defer kv.mu.Unlock()
-	for _, k := range slices.Sorted(maps.Keys(kv.m)) {
-		if k >= string(lo) && k < string(hi) && !f([]byte(k), kv.m[k]) {
-			break
-		}
-	}
-	return nil
-}
-
-func (kv *memKV) Commit(fill kv.Fill, _ bool) error {
-	kv.mu.Lock()
-	defer kv.mu.Unlock()
-	fill(func(key, value []byte) { kv.m[string(key)] = bytes.Clone(value) }, func(lo, hi []byte) {
-		maps.DeleteFunc(kv.m, func(k string, _ []byte) bool { return k >= string(lo) && k < string(hi) })
-	})
-	return nil
-}
-
 func newStore(t testing.TB) *store.Store {
 	t.Helper()
-	s, err := store.Open(&memKV{m: map[string][]byte{}})
+	s, err := store.Open(kvtest.New())
 	if err != nil {
 		t.Fatal(err)
 	}
