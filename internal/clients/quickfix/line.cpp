@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <sstream>
+#include <thread>
 
 namespace {
 
@@ -160,7 +161,15 @@ FIX::Session* Line::quickfixSession() {
 int Line::nextSender() { return quickfixSession()->getExpectedSenderNum(); }
 int Line::nextTarget() { return quickfixSession()->getExpectedTargetNum(); }
 void Line::skipSender(int count) { quickfixSession()->setNextSenderMsgSeqNum(nextSender() + count); }
-void Line::loseIncoming(int count) { quickfixSession()->setNextTargetMsgSeqNum(nextTarget() - count); }
+void Line::loseIncoming(int count) {
+  // QuickFIX counts a message after it has shown it.
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (nextTarget() <= shown_) {
+    if (std::chrono::steady_clock::now() > until) throw Failure(settings_.name + ": QuickFIX has not counted what it showed");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  quickfixSession()->setNextTargetMsgSeqNum(nextTarget() - count);
+}
 
 void Line::onLogon(const FIX::SessionID&) {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -192,7 +201,13 @@ void Line::fromAdmin(const FIX::Message& message, const FIX::SessionID&) throw(
     FIX::FieldNotFound, FIX::IncorrectDataFormat, FIX::IncorrectTagValue, FIX::RejectLogon) {
   std::lock_guard<std::mutex> lock(mutex_);
   session_.push_back(message);
+  shown(message);
   changed_.notify_all();
+}
+
+// shown keeps the number of the last message that QuickFIX has shown, repetitions aside.
+void Line::shown(const FIX::Message& message) {
+  if (field(message.getHeader(), 43) != "Y") shown_ = std::stoi(field(message.getHeader(), 34));
 }
 
 void Line::fromApp(const FIX::Message& message, const FIX::SessionID&) throw(
@@ -205,6 +220,7 @@ void Line::fromApp(const FIX::Message& message, const FIX::SessionID&) throw(
     if (type == "8") execution(message);
     reports_.push_back(message);
   }
+  shown(message);
   changed_.notify_all();
 }
 

@@ -2,6 +2,7 @@
 // own file store, and what has come over it, in order.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -100,6 +101,7 @@ class Line : public FIX::Application, public FIX::LogFactory {
   void stop();
   void note(const std::string& line);
   void execution(const FIX::Message&);
+  void shown(const FIX::Message&);
   FIX::Session* quickfixSession();
   FIX::Message take(std::deque<FIX::Message>& from, const std::string& what);
 
@@ -109,6 +111,8 @@ class Line : public FIX::Application, public FIX::LogFactory {
   std::unique_ptr<FIX::FileStoreFactory> store_;
   std::unique_ptr<FIX::SessionSettings> config_;
   std::unique_ptr<FIX::SocketInitiator> initiator_;
+
+  std::atomic<int> shown_{0};  // the number of the last message
 
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
