@@ -4,6 +4,8 @@
 // them to this contract.
 package kv
 
+import "fmt"
+
 // Store is an ordered durable map of bytes. All methods may be called from any
 // goroutine.
 type Store interface {
@@ -28,3 +30,23 @@ type Store interface {
 // Fill asks for the changes of one commit. set and deleteRange copy what they are
 // given and must not be called after Fill returns; deleteRange deletes [lo, hi).
 type Fill = func(set func(key, value []byte), deleteRange func(lo, hi []byte))
+
+// After returns the first key that is greater than key: [key, After(key)) is key alone.
+func After(key []byte) []byte { return append(append(make([]byte, 0, len(key)+1), key...), 0) }
+
+// CheckLayout writes version into a store that has no entry under key, synced, and
+// refuses one that has another version, by an error that wraps layout. name begins
+// the errors of the store.
+func CheckLayout(s Store, key, version byte, name string, layout error) error {
+	value, ok, err := s.Get([]byte{key})
+	if err == nil && !ok {
+		err = s.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set([]byte{key}, []byte{version}) }, true)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", name, err)
+	case ok && (len(value) != 1 || value[0] != version):
+		return fmt.Errorf("%w: layout version %x, this program knows %d", layout, value, version)
+	}
+	return nil
+}

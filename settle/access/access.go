@@ -132,19 +132,19 @@ type token struct {
 }
 
 // Open reads the tokens that are not over. Nobody else may write to this package's
-// part of kv. Errors: [ErrOptions], [ErrLayout], the store's.
-func Open(o Options, kv kv.Store) (*Access, error) {
+// part of store. Errors: [ErrOptions], [ErrLayout], the store's.
+func Open(o Options, store kv.Store) (*Access, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	o = o.withDefaults()
 	a := &Access{
-		kv: kv, clock: clock{wall: o.Now, elapsed: o.Elapsed}, most: o.MaxTokens,
+		kv: store, clock: clock{wall: o.Now, elapsed: o.Elapsed}, most: o.MaxTokens,
 		live: map[[32]byte]token{}, hours: map[[16]byte]int64{},
 	}
 	a.burnt = burnt{clock: &a.clock, most: o.MaxUsedNonces}
 	rand.Read(a.process[:]) // it ends the process where it fails
-	if err := checkLayout(kv); err != nil {
+	if err := kv.CheckLayout(store, keyVersion, layoutVersion, "access: store", ErrLayout); err != nil {
 		return nil, err
 	}
 	if err := a.load(); err != nil {

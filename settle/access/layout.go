@@ -128,26 +128,6 @@ func parseID(id string) (at int64, ok bool) {
 	return n, err == nil && n > 0 && idOf(n) == id
 }
 
-// checkLayout writes the layout's version where there is none and refuses another.
-func checkLayout(kv kv.Store) error {
-	value, ok, err := kv.Get([]byte{keyVersion})
-	switch {
-	case err != nil:
-		return fmt.Errorf("access: store: %w", err)
-	case ok && (len(value) != 1 || value[0] != layoutVersion):
-		return fmt.Errorf("%w: layout version %x, this program knows %d", ErrLayout, value, layoutVersion)
-	case ok:
-		return nil
-	}
-	err = kv.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
-		set([]byte{keyVersion}, []byte{layoutVersion})
-	}, true)
-	if err != nil {
-		return fmt.Errorf("access: store: %w", err)
-	}
-	return nil
-}
-
 // readTime returns the latest time that the store has, 0 where it has none.
 func readTime(kv kv.Store) (int64, error) {
 	value, ok, err := kv.Get([]byte{keyTime})

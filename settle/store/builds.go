@@ -10,6 +10,7 @@ import (
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/tx"
 	"blockdesk/market"
+	"blockdesk/persist/kv"
 )
 
 // Limits of builds.
@@ -153,8 +154,8 @@ func (s *Store) drop(age []byte) error {
 	}
 	build := claimKey(keyBuild, id)
 	err := s.kv.Commit(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
-		deleteRange(build, after(build))
-		deleteRange(age, after(age))
+		deleteRange(build, kv.After(build))
+		deleteRange(age, kv.After(age))
 	}, false)
 	if err != nil {
 		return fmt.Errorf("settle store: build of claim %s: %w", claimText(id), err)

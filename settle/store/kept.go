@@ -9,6 +9,7 @@ import (
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/tx"
 	"blockdesk/market"
+	"blockdesk/persist/kv"
 	"blockdesk/settle/cosign"
 )
 
@@ -144,7 +145,7 @@ func (s *Store) keep(k *Kept) error {
 		set(name, whose)
 		if ok {
 			age := ageKey(build)
-			deleteRange(age, after(age))
+			deleteRange(age, kv.After(age))
 		}
 	}, true)
 	if err != nil {

@@ -140,8 +140,5 @@ func signatureKey(prefix byte, sig solana.Signature) []byte {
 	return append([]byte{prefix}, sig[:]...)
 }
 
-// after is the smallest key above one.
-func after(key []byte) []byte { return append(bytes.Clone(key), 0) }
-
 // claimText names a claim in errors.
 func claimText(id market.ClaimID) string { return string(market.AppendClaimID(nil, id)) }

@@ -7,6 +7,7 @@ import (
 
 	"blockdesk/internal/solana"
 	"blockdesk/market"
+	"blockdesk/persist/kv"
 )
 
 // Limits of strays.
@@ -163,7 +164,7 @@ func (s *Store) Strays(from solana.Signature, limit int) ([]Stray, error) {
 		return nil, nil
 	}
 	var damaged error
-	err := s.kv.Scan(after(signatureKey(keyStray, from)), []byte{keyStray + 1}, func(key, value []byte) bool {
+	err := s.kv.Scan(kv.After(signatureKey(keyStray, from)), []byte{keyStray + 1}, func(key, value []byte) bool {
 		x, err := decodeStray(key, value)
 		if err != nil {
 			damaged = err
@@ -198,7 +199,7 @@ func (s *Store) ResolveStray(sig solana.Signature, by, note string, at int64) er
 	}
 	open := signatureKey(keyStray, sig)
 	err = s.kv.Commit(func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
-		deleteRange(open, after(open))
+		deleteRange(open, kv.After(open))
 		set(signatureKey(keyResolved, sig), appendStray(nil, x))
 	}, true)
 	if err != nil {
