@@ -6,10 +6,8 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/persist/projection"
 )
-
-// ErrFloor says that the events that a consumer has not taken in were pruned.
-var ErrFloor = errors.New("the journal does not reach back to where a consumer stopped")
 
 // Recover returns a replica of everything in the journal: the newest whole
 // snapshot at or below floor (NewestSnapshot: the newest of all), then every
@@ -18,7 +16,7 @@ var ErrFloor = errors.New("the journal does not reach back to where a consumer s
 // that is damaged is passed over for an older one, with a warning, as long as
 // the journal from there on is complete.
 //
-// It is called once, after Open and before Run. Errors: *DamageError, ErrFloor.
+// It is called once, after Open and before Run. Errors: *DamageError, projection.ErrFloor.
 func (s *Store) Recover(floor uint64, visit func([]event.Event)) (*engine.Replica, error) {
 	r, at, err := s.restore(floor)
 	if err != nil {
@@ -79,7 +77,7 @@ func (s *Store) restore(floor uint64) (*engine.Replica, chain, error) {
 	if passed != nil {
 		return nil, chain{}, passed
 	}
-	return nil, chain{}, fmt.Errorf("%w: seq %d; the oldest snapshot that is left serves from seq %d on", ErrFloor, floor, s.begin.next)
+	return nil, chain{}, fmt.Errorf("%w: seq %d; the oldest snapshot that is left serves from seq %d on", projection.ErrFloor, floor, s.begin.next)
 }
 
 // loadSnapshot reads a snapshot and restores its replica, which must be what the

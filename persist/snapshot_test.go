@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"blockdesk/engine"
+	"blockdesk/persist/projection"
 )
 
 // TestSnapshotFallback: a damaged snapshot gives way to an older one, with the
@@ -183,7 +184,7 @@ func TestFloor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Recover(floor, nil); !errors.Is(err, ErrFloor) {
+	if _, err := s.Recover(floor, nil); !errors.Is(err, projection.ErrFloor) {
 		t.Errorf("below the oldest snapshot: %v", err)
 	}
 	if err := s.release(); err != nil {

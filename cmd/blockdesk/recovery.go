@@ -17,6 +17,7 @@ import (
 	"blockdesk/fixgw"
 	"blockdesk/market"
 	"blockdesk/persist"
+	"blockdesk/persist/projection"
 )
 
 // open recovers the state and joins the rooms. Nothing listens yet.
@@ -206,7 +207,7 @@ func (s *service) replay() (replica *engine.Replica, lost lostStores, err error)
 				missed = errors.Join(missed, s.history.Replay(events))
 			}
 		})
-		if !errors.Is(err, persist.ErrFloor) || lost.fix && lost.desk && lost.history {
+		if !errors.Is(err, projection.ErrFloor) || lost.fix && lost.desk && lost.history {
 			return replica, lost, errors.Join(err, missed)
 		}
 		s.log.Warn("the journal does not reach back to where a store ends", "error", err)
@@ -258,7 +259,7 @@ func (s *service) joinDesk(state *engine.State, lost bool) error {
 	board, cursor, seq := state.Desk().Board(), s.desk.Cursor(), state.Seq()
 	if !lost && cursor <= seq {
 		err := s.desk.Start(board, seq)
-		if !errors.Is(err, desk.ErrParted) {
+		if !errors.Is(err, projection.ErrDiverged) {
 			return err
 		}
 		s.log.Warn("the desk's store does not fit the journal", "error", err)

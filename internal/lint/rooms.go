@@ -19,7 +19,7 @@ var (
 	vocabulary = []string{"market", "engine/event", "engine/book", "engine/rfq"}
 	outer      = append([]string{"engine"}, vocabulary...)
 	everything = append([]string{
-		"engine/book/ladder", "engine/book/naive", "persist", "persist/kv", "persist/quorum", "persist/fanout", "desk", "feed", "fixgw", "fixgw/fixclient", "fixgw/fixterm",
+		"engine/book/ladder", "engine/book/naive", "persist", "persist/kv", "persist/projection", "persist/quorum", "persist/fanout", "desk", "feed", "fixgw", "fixgw/fixclient", "fixgw/fixterm",
 		"httpgw", "catalog", "mirror", "settle", "sdk", "internal", "internal/ratelimit", "internal/solana", "internal/solana/eddsa",
 	}, outer...)
 )
@@ -34,14 +34,15 @@ var rooms = []room{
 	{path: "engine/rfq", may: []string{"market", "engine/event"}, inner: true, pure: true},
 	{path: "engine", may: append([]string{"engine/book/ladder", "engine/book/naive"}, vocabulary...), inner: true},
 
-	{path: "persist", may: append([]string{"persist/kv"}, outer...)},
+	{path: "persist", may: append([]string{"persist/kv", "persist/projection"}, outer...)},
 	{path: "persist/kv"}, // the contract of a durable map
-	{path: "persist/quorum", may: append([]string{"persist", "persist/kv"}, outer...)}, // the journal of a group of nodes
-	{path: "persist/fanout", may: append([]string{"persist", "persist/kv"}, outer...)}, // durable frames to readers
+	{path: "persist/projection", may: append([]string{"persist/kv"}, outer...)},                              // stores that follow the journal
+	{path: "persist/quorum", may: append([]string{"persist", "persist/kv", "persist/projection"}, outer...)}, // the journal of a group of nodes
+	{path: "persist/fanout", may: append([]string{"persist", "persist/kv"}, outer...)},                       // durable frames to readers
 	{path: "persist/journaltest", may: outer},
-	{path: "desk", may: append([]string{"persist/kv"}, outer...)}, // the business API of every gateway
-	{path: "feed", may: append([]string{"persist/kv", "internal/ratelimit"}, outer...)},
-	{path: "fixgw", may: append([]string{"desk", "internal/solana/eddsa", "persist/kv", "internal/ratelimit"}, outer...)}, // logons by signature
+	{path: "desk", may: append([]string{"persist/kv", "persist/projection"}, outer...)}, // the business API of every gateway
+	{path: "feed", may: append([]string{"persist/kv", "persist/projection", "internal/ratelimit"}, outer...)},
+	{path: "fixgw", may: append([]string{"desk", "internal/solana/eddsa", "persist/kv", "persist/projection", "internal/ratelimit"}, outer...)}, // logons by signature
 	{path: "fixgw/fixclient", may: []string{"market"}},
 	{path: "fixgw/fixterm", may: []string{"fixgw/fixclient"}},
 	{path: "catalog", may: append([]string{"feed", "mirror", "internal/solana"}, outer...)}, // every published market document

@@ -108,7 +108,7 @@
 //
 // MaxPeers, MaxStores, MaxKeyBytes, MaxValueBytes, MaxCommitBytes, MaxTailEvents;
 // maxPending commits under way; maxJobs frames ahead of the warm replica. A
-// gateway may be behind by TailEvents events, else Recover says persist.ErrFloor.
+// gateway may be behind by TailEvents events, else Recover says projection.ErrFloor.
 // A snapshot's replica is encoded in memory, while frames wait in maxJobs. A leader
 // whose snapshot was asked for has up to shelfFiles of them in memory until its term
 // ends, made anew at most every snapshotRenew; frames are found by an index of at

@@ -14,6 +14,7 @@ import (
 	"blockdesk/engine/event"
 	"blockdesk/persist"
 	"blockdesk/persist/journaltest"
+	"blockdesk/persist/projection"
 )
 
 // TestGolden freezes what is on disk and on the wire.
@@ -139,7 +140,7 @@ func TestTail(t *testing.T) {
 			t.Fatalf("above seq %d: %v", tail.floor, seqs)
 		}
 	}
-	if err := tail.replay(tail.floor-1, nil); tail.floor == 0 || !errors.Is(err, persist.ErrFloor) {
+	if err := tail.replay(tail.floor-1, nil); tail.floor == 0 || !errors.Is(err, projection.ErrFloor) {
 		t.Errorf("below the floor %d: %v", tail.floor, err)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"blockdesk/engine/event"
-	"blockdesk/persist"
+	"blockdesk/persist/projection"
 )
 
 // tail is the last events that the committed frames have caused. A gateway whose
@@ -36,10 +36,10 @@ func (t *tail) drop(n int) {
 }
 
 // replay gives visit the events of each command above floor, in order. The error
-// is persist.ErrFloor.
+// is projection.ErrFloor.
 func (t *tail) replay(floor uint64, visit func([]event.Event)) error {
 	if floor < t.floor {
-		return fmt.Errorf("%w: seq %d; this node has the events from seq %d on", persist.ErrFloor, floor, t.floor+1)
+		return fmt.Errorf("%w: seq %d; this node has the events from seq %d on", projection.ErrFloor, floor, t.floor+1)
 	}
 	if visit == nil {
 		return nil

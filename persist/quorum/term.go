@@ -185,7 +185,7 @@ func (t *Term) end(why error) {
 // Recover returns the replica of everything committed, after visit, which may be
 // nil, got the events of each command above floor, in order; it must not keep the
 // slice. It may be called again, with another floor, before the first Append. The
-// error wraps persist.ErrFloor where this node has not all of these events, or
+// error wraps projection.ErrFloor where this node has not all of these events, or
 // ErrDeposed.
 func (t *Term) Recover(floor uint64, visit func([]event.Event)) (*engine.Replica, error) {
 	if t.begun {

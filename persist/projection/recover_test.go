@@ -1,0 +1,189 @@
+package projection_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"blockdesk/engine"
+	"blockdesk/engine/event"
+	"blockdesk/persist/projection"
+)
+
+// tape is a journal of one event a command: those after begin are left.
+type tape struct{ begin, end uint64 }
+
+func (j tape) Recover(floor uint64, visit func([]event.Event)) (*engine.Replica, error) {
+	if floor < j.begin {
+		return nil, fmt.Errorf("%w: seq %d", projection.ErrFloor, floor)
+	}
+	replica := engine.NewReplica(engine.StateOptions{})
+	for seq := uint64(1); seq <= j.end; seq++ {
+		replica.Apply(&engine.Command{Seq: seq, At: int64(seq), Kind: engine.Tick}, nil)
+		if seq > floor {
+			visit([]event.Event{{Seq: seq}})
+		}
+	}
+	return replica, nil
+}
+
+// follower is a projection that keeps the Seqs it has seen.
+type follower struct {
+	cursor      uint64
+	seen        []uint64 // by Replay
+	replayErr   error
+	startErr    error
+	diverged    error
+	did         string // Start, or the relation that Reconcile ended
+	permitsLost bool
+}
+
+func (f *follower) Cursor() uint64 { return f.cursor }
+
+func (f *follower) Replay(events []event.Event) error {
+	for i := range events {
+		f.seen = append(f.seen, events[i].Seq)
+	}
+	return f.replayErr
+}
+
+var (
+	errUnreadable = errors.New("cannot be read")
+	errRefused    = errors.New("lost")
+	errStore      = errors.New("the disk is gone")
+)
+
+func (f *follower) member(name string) projection.Member {
+	m := projection.Member{
+		Follower: f, Name: name, Has: "things", Unreadable: errUnreadable,
+		Diverged: func(err error) { f.diverged = err },
+		Start: func(*engine.State) error {
+			if f.startErr == nil {
+				f.did = "start"
+			}
+			return f.startErr
+		},
+		Reconcile: func(s *engine.State, r projection.Relation) ([]engine.Command, error) {
+			f.did = map[projection.Relation]string{
+				projection.Ahead: "ahead", projection.Lost: "lost", projection.Unfinished: "unfinished",
+			}[r]
+			return []engine.Command{{Kind: engine.Tick, At: int64(s.Seq())}}, nil
+		},
+	}
+	if !f.permitsLost {
+		m.Lost = func(*engine.State) error { return errRefused }
+	}
+	return m
+}
+
+// TestRecover: what becomes of a store for every way in which it can differ from a journal
+// that has the events 11 to 20.
+func TestRecover(t *testing.T) {
+	t.Parallel()
+	const ahead = "a has things up to seq 21, the journal ends at seq 20: do this"
+	for name, c := range map[string]struct {
+		f        follower
+		o        projection.Options
+		did, err string
+		from     uint64 // the first Seq that is replayed; 0: none is
+		behind   bool   // it is logged that the journal does not reach back
+		diverged bool
+	}{
+		"level":                   {f: follower{cursor: 20}, did: "start"},
+		"behind":                  {f: follower{cursor: 15}, did: "start", from: 16},
+		"as far as events reach":  {f: follower{cursor: 10}, did: "start", from: 11},
+		"too far behind":          {f: follower{cursor: 9}, err: "lost", behind: true},
+		"too far, with consent":   {f: follower{cursor: 9}, o: projection.Options{Rebase: true}, did: "lost", behind: true},
+		"too far, in interval":    {f: follower{cursor: 9}, o: projection.Options{Interval: true}, err: "lost", behind: true},
+		"too far, for all it is":  {f: follower{cursor: 9, permitsLost: true}, did: "lost", behind: true},
+		"new":                     {f: follower{permitsLost: true}, did: "lost", behind: true},
+		"ahead":                   {f: follower{cursor: 21}, err: ahead},
+		"ahead, with consent":     {f: follower{cursor: 21}, o: projection.Options{Rebase: true}, did: "ahead"},
+		"ahead, in interval":      {f: follower{cursor: 21}, o: projection.Options{Interval: true}, did: "ahead"},
+		"ahead, may be lost":      {f: follower{cursor: 21, permitsLost: true}, err: ahead},
+		"diverged":                {f: follower{cursor: 20, startErr: projection.ErrDiverged}, err: "lost", diverged: true},
+		"diverged, with consent":  {f: follower{cursor: 20, startErr: projection.ErrDiverged}, o: projection.Options{Rebase: true}, did: "lost", diverged: true},
+		"unreadable":              {f: follower{cursor: 18, replayErr: errUnreadable}, err: "lost", from: 19, diverged: true},
+		"unreadable, permitted":   {f: follower{cursor: 18, replayErr: errUnreadable, permitsLost: true}, did: "lost", from: 19, diverged: true},
+		"unfinished":              {f: follower{cursor: 15, startErr: projection.ErrUnfinished}, did: "unfinished", from: 16},
+		"unfinished and ahead":    {f: follower{cursor: 21, startErr: projection.ErrUnfinished}, err: ahead},
+		"the store fails":         {f: follower{cursor: 18, replayErr: errStore}, err: errStore.Error(), from: 19},
+		"the store fails at last": {f: follower{cursor: 18, startErr: errStore}, err: errStore.Error(), from: 19},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := c.f
+			var logs bytes.Buffer
+			c.o.Hint, c.o.Logger = "do this", slog.New(slog.NewTextHandler(&logs, nil))
+			replica, first, err := projection.Recover(tape{10, 20}, []projection.Member{f.member("a")}, c.o)
+			if (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				t.Fatalf("got error %v, want %q", err, c.err)
+			}
+			if f.did != c.did {
+				t.Errorf("did %q, want %q", f.did, c.did)
+			}
+			if err == nil && (replica.State.Seq() != 20 || len(first) != 0 != (c.did != "start")) {
+				t.Errorf("seq %d, %d commands", replica.State.Seq(), len(first))
+			}
+			var want []uint64
+			for seq := c.from; seq != 0 && seq <= 20; seq++ {
+				if want = append(want, seq); errors.Is(f.replayErr, errUnreadable) {
+					break // it is asked no more
+				}
+			}
+			if !slices.Equal(f.seen, want) {
+				t.Errorf("replayed %d, want %d", f.seen, want)
+			}
+			if c.behind != strings.Contains(logs.String(), "does not reach back") {
+				t.Errorf("logged %q", &logs)
+			}
+			if c.diverged != (f.diverged != nil) {
+				t.Errorf("diverged by %v", f.diverged)
+			}
+		})
+	}
+}
+
+// TestRecoverAll: the journal is replayed from the lowest cursor that it reaches back
+// to, and each member is on its own.
+func TestRecoverAll(t *testing.T) {
+	t.Parallel()
+	list := []*follower{{cursor: 3, permitsLost: true}, {cursor: 12}, {cursor: 21}, {cursor: 7, permitsLost: true}, {cursor: 15}}
+	var members []projection.Member
+	for i, f := range list {
+		members = append(members, f.member(fmt.Sprint(i)))
+	}
+	_, first, err := projection.Recover(tape{10, 20}, members, projection.Options{Interval: true, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil || len(first) != 3 {
+		t.Fatalf("%d commands, %v", len(first), err)
+	}
+	for i, want := range []string{"lost", "start", "ahead", "lost", "start"} {
+		f := list[i]
+		if f.did != want || len(f.seen) != map[bool]int{true: 0, false: 8}[want == "lost"] {
+			t.Errorf("member %d: did %q, replayed %d", i, f.did, f.seen)
+		}
+	}
+}
+
+// TestRecoverNothing: without events and members there is a replica all the same; a
+// journal that cannot be recovered at all ends it; an empty journal takes no store
+// that is ahead of it for one that interval has left so.
+func TestRecoverNothing(t *testing.T) {
+	t.Parallel()
+	o := projection.Options{Interval: true, Logger: slog.New(slog.DiscardHandler)}
+	if replica, first, err := projection.Recover(tape{}, nil, o); err != nil || len(first) != 0 || replica.State.Seq() != 0 {
+		t.Errorf("got %v", err)
+	}
+	f := &follower{cursor: 4, permitsLost: true}
+	if _, _, err := projection.Recover(tape{begin: math.MaxUint64}, []projection.Member{f.member("a")}, o); err == nil || f.did != "" {
+		t.Errorf("did %q, %v", f.did, err)
+	}
+	if _, _, err := projection.Recover(tape{}, []projection.Member{f.member("a")}, o); err == nil || f.did != "" {
+		t.Errorf("did %q, %v", f.did, err)
+	}
+}
