@@ -10,6 +10,7 @@ import (
 	"blockdesk/engine"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
+	"blockdesk/persist/projection"
 )
 
 // Limits of one call.
@@ -20,19 +21,15 @@ const (
 	maxBatch = 4096
 )
 
-// Errors.
-var (
-	// ErrAhead: the store has seen commands that the journal does not have.
-	ErrAhead = errors.New("archive: ahead of the journal")
-	// ErrLimit: more was asked for than one call gives, or less than one.
-	ErrLimit = errors.New("archive: limit out of range")
-)
+// ErrLimit means that a caller asked for more than one call returns, or for less than
+// one.
+var ErrLimit = errors.New("archive: limit out of range")
 
 // Archive keeps trades and candles: see the package. New, then Replay, Skip or
 // Rebase as the recovery finds, then Run.
 type Archive struct {
 	o        Options
-	store    kv.Store
+	store    *projection.Store
 	follower follower
 
 	trades, commits atomic.Uint64
@@ -51,40 +48,28 @@ func New(o Options, store kv.Store) (*Archive, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	a := &Archive{o: o.withDefaults(), store: store}
-	if err := a.checkLayout(); err != nil {
-		return nil, err
-	}
-	a.follower = follower{archive: a, open: make(map[slot]*openCandle)}
-	return a, a.follower.load()
-}
-
-func (a *Archive) checkLayout() error {
-	value, ok, err := a.store.Get([]byte{keyVersion})
-	switch {
-	case err != nil:
-		return fmt.Errorf("archive: %w", err)
-	case ok && (len(value) != 1 || value[0] != layoutVersion):
-		return fmt.Errorf("%w: layout version %x, this program knows %d", ErrLayout, value, layoutVersion)
-	case ok:
-		return nil
-	}
-	err = a.store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
-		set([]byte{keyVersion}, []byte{layoutVersion})
-	}, true)
-	if err != nil {
-		return fmt.Errorf("archive: %w", err)
-	}
-	return nil
+	a := &Archive{o: o.withDefaults()}
+	f := &a.follower
+	f.archive, f.open = a, make(map[slot]*openCandle)
+	var err error
+	a.store, err = projection.Open(store, projection.Layout{
+		Name: "archive", Version: layoutVersion, Err: ErrLayout,
+		Load: func(value []byte) (uint64, error) {
+			var err error
+			f.place, err = parseCursor(value)
+			return f.place.whole, err
+		},
+	})
+	return a, err
 }
 
 // Cursor returns the Seq up to which everything is in the store, though perhaps
 // not synced. Replay wants the events of every later command.
-func (a *Archive) Cursor() uint64 { return a.follower.committed.Load() }
+func (a *Archive) Cursor() uint64 { return a.store.Cursor() }
 
-// DurableCursor is Cursor as a crash of the machine leaves it: the journal must
-// keep what comes after.
-func (a *Archive) DurableCursor() uint64 { return a.follower.durable.Load() }
+// DurableCursor returns the Cursor that a crash of the machine leaves: the journal
+// must keep the events after it.
+func (a *Archive) DurableCursor() uint64 { return a.store.DurableCursor() }
 
 // Unbroken returns since when no trade is missing, Unix nanoseconds: the end of the
 // last hole, 0 where there was none. What comes before Run sets it.
@@ -167,31 +152,27 @@ func (a *Archive) prune(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	var cuts []cut
+	batch := &a.follower.batch
 	for _, in := range list {
 		oldest, err := a.firstSince(in, now.Add(-a.o.KeepTrades).UnixNano())
 		if err != nil {
 			return err
 		}
 		if oldest > 1 {
-			cuts = append(cuts, cut{tradeKey(nil, in, oldest-1), tradesEnd(in)})
+			batch.DeleteRange(tradeKey(nil, in, oldest-1), tradesEnd(in))
 		}
 		for i := Minute1; i < Hour1; i++ {
 			edge := i.opens(now.Add(-a.o.KeepMinutes).UnixNano())
 			if edge > 0 {
-				cuts = append(cuts, cut{candleKey(nil, in, i, edge-1), candlesEnd(in, i)})
+				batch.DeleteRange(candleKey(nil, in, i, edge-1), candlesEnd(in, i))
 			}
 		}
 	}
 	a.follower.prunable = a.follower.place.trade
-	if len(cuts) == 0 {
+	if batch.Len() == 0 {
 		return nil
 	}
-	return a.commit(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
-		for _, c := range cuts {
-			deleteRange(c.lo, c.hi)
-		}
-	}, false)
+	return a.follower.commit(false)
 }
 
 // instruments returns those that have trades, in their order.
@@ -217,9 +198,6 @@ func (a *Archive) instruments() (out []market.InstrumentID, err error) {
 	}
 	return out, nil
 }
-
-// cut is a range of keys to delete.
-type cut struct{ lo, hi []byte }
 
 // firstSince returns the id of the first trade of an instrument at or after a
 // time, or the one after its last. Of one instrument TradeIDs and times grow
@@ -250,12 +228,4 @@ func (a *Archive) firstSince(in market.InstrumentID, at int64) (market.TradeID, 
 		}
 	}
 	return lo, nil
-}
-
-func (a *Archive) commit(fill kv.Fill, sync bool) error {
-	if err := a.store.Commit(fill, sync); err != nil {
-		return fmt.Errorf("archive: %w", err)
-	}
-	a.commits.Add(1)
-	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"blockdesk/market"
 	"blockdesk/persist/kv"
 	"blockdesk/persist/kv/kvtest"
+	"blockdesk/persist/projection"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -146,7 +147,7 @@ func TestCrashes(t *testing.T) {
 				t.Fatal(err)
 			}
 			from += n
-			if err := a.follower.commit(nil, rapid.Bool().Draw(t, "sync")); err != nil {
+			if err := a.follower.commit(rapid.Bool().Draw(t, "sync")); err != nil {
 				t.Fatal(err)
 			}
 			if rapid.Bool().Draw(t, "crash") {
@@ -187,7 +188,7 @@ func TestRebase(t *testing.T) {
 		}
 		seq := uint64(rapid.IntRange(0, int(last)).Draw(t, "journal's end"))
 		a = must(t, store)
-		if err := a.Start(seq); (err != nil) != (seq < last) || err != nil && !errors.Is(err, ErrAhead) {
+		if err := a.Start(seq); (err != nil) != (seq < last) || err != nil && !errors.Is(err, projection.ErrAhead) {
 			t.Fatalf("start at %d of %d: %v", seq, last, err)
 		}
 		for range 2 {
@@ -425,7 +426,7 @@ func TestDamage(t *testing.T) {
 	for key, text := range store.Content() {
 		value := []byte(text)
 		for _, damaged := range [][]byte{nil, value[:len(value)-1], append(slices.Clone(value), 0), make([]byte, len(value))} {
-			if key[0] == keyCursor && len(damaged) == len(value) {
+			if key[0] == projection.KeyCursor && len(damaged) == len(value) {
 				continue // an empty cursor is that of a new archive
 			}
 			copied := store.Crash(0)

@@ -5,22 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
 	"time"
 
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/market"
+	"blockdesk/persist/kv"
+	"blockdesk/persist/projection"
 )
-
-// Consumer is what Run follows: engine.Consumer.
-type Consumer interface {
-	Next(ctx context.Context) ([]event.Event, error)
-	Poll() []event.Event
-	Release(n int)
-	// Whole is the highest Seq whose events have all been returned.
-	Whole() uint64
-}
 
 // slot names the candle of one instrument and interval that trades go into now.
 type slot struct {
@@ -33,26 +25,15 @@ type openCandle struct {
 	dirty bool // since the last commit
 }
 
-// closedCandle is one that changed since the last commit and takes no more.
-type closedCandle struct {
-	slot
-	Candle
-}
-
-type newTrade struct {
-	in market.InstrumentID
-	engine.Trade
-}
-
 // follower turns durable events into the store's content. One goroutine at a
 // time: that of Replay, Skip and Rebase, then Run's.
 type follower struct {
 	archive *Archive
 	place   cursor
-	open    map[slot]*openCandle
+	open    map[slot]*openCandle // the changed ones of them are not in batch yet
 
-	fresh    []newTrade // since the last commit
-	closed   []closedCandle
+	batch    kv.Batch
+	trades   int  // in batch
 	moved    bool // the cursor has, since the last commit
 	synced   time.Time
 	unsynced bool
@@ -62,24 +43,6 @@ type follower struct {
 	// prunable is the last trade that the journal keeps whatever happens: of the
 	// last prune, or the recovery.
 	prunable market.TradeID
-
-	committed, durable atomic.Uint64
-}
-
-// load reads the cursor; the open candles are read when a trade needs them.
-func (f *follower) load() error {
-	value, ok, err := f.archive.store.Get([]byte{keyCursor})
-	if err != nil {
-		return fmt.Errorf("archive: %w", err)
-	}
-	if ok {
-		if f.place, err = parseCursor(value); err != nil {
-			return err
-		}
-	}
-	f.committed.Store(f.place.whole)
-	f.durable.Store(f.place.whole)
-	return nil
 }
 
 // Replay takes events that the store may not have seen, in their order: those of
@@ -103,30 +66,22 @@ func (a *Archive) Replay(events []event.Event) error {
 func (a *Archive) Start(seq uint64) error {
 	f := &a.follower
 	if f.place.whole > seq {
-		return fmt.Errorf("%w: seq %d, the journal ends at %d", ErrAhead, f.place.whole, seq)
+		return fmt.Errorf("archive: %w: seq %d, the journal ends at %d", projection.ErrAhead, f.place.whole, seq)
 	}
 	f.place.whole, f.moved, f.prunable = seq, true, f.place.trade
-	return f.commit(nil, true)
+	return f.commit(true)
 }
 
 // Run follows c until it ends, also past the end of ctx, but no longer than
 // DrainTimeout then. It returns nil when the engine has stopped, else the error
 // of c or the store's.
-func (a *Archive) Run(ctx context.Context, c Consumer) error {
-	drain, cancel := context.WithCancel(context.WithoutCancel(ctx))
+func (a *Archive) Run(ctx context.Context, c projection.Consumer) error {
+	drain, cancel := projection.Drain(ctx, a.o.DrainTimeout, context.Canceled)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() {
-		select {
-		case <-time.After(a.o.DrainTimeout):
-			cancel()
-		case <-drain.Done():
-		}
-	})
-	defer stop()
 	return a.follower.run(drain, c)
 }
 
-func (f *follower) run(ctx context.Context, c Consumer) error {
+func (f *follower) run(ctx context.Context, c projection.Consumer) error {
 	for {
 		wait, cancel := context.WithTimeout(ctx, f.archive.o.SyncEvery)
 		events, err := c.Next(wait)
@@ -136,7 +91,7 @@ func (f *follower) run(ctx context.Context, c Consumer) error {
 				err = nil
 			}
 			f.reach(c.Whole())
-			return errors.Join(err, f.commit(nil, true))
+			return errors.Join(err, f.commit(true))
 		}
 		for ; len(events) > 0; events = c.Poll() {
 			for i := range events {
@@ -163,11 +118,11 @@ func (f *follower) reach(whole uint64) {
 // settle commits trades at once, and the cursor alone now and then.
 func (f *follower) settle() error {
 	now := time.Now()
-	if len(f.fresh) == 0 && (!f.moved && !f.unsynced || now.Sub(f.synced) < f.archive.o.SyncEvery) {
+	if f.trades == 0 && (!f.moved && !f.unsynced || now.Sub(f.synced) < f.archive.o.SyncEvery) {
 		return nil
 	}
 	sync := now.Sub(f.synced) >= f.archive.o.SyncEvery
-	if err := f.commit(nil, sync); err != nil {
+	if err := f.commit(sync); err != nil {
 		return err
 	}
 	return f.archive.prune(f.archive.o.Now())
@@ -179,32 +134,32 @@ func (f *follower) apply(e *event.Event) error {
 		return nil // they have no At
 	}
 	f.place.at = max(f.place.at, e.At)
-	told, ok := engine.TradeOf(e)
-	if !ok || told.ID <= f.place.trade {
+	t, ok := engine.TradeOf(e)
+	if !ok || t.ID <= f.place.trade {
 		return nil
 	}
-	t := newTrade{e.Instrument, told}
 	for i := Minute1; i <= Day1; i++ {
-		if err := f.sum(&t, i); err != nil {
+		if err := f.sum(&t, slot{e.Instrument, i}); err != nil {
 			return err
 		}
 	}
-	f.place.trade = told.ID
-	f.fresh = append(f.fresh, t)
+	f.key, f.value = tradeKey(f.key[:0], e.Instrument, t.ID), appendTrade(f.value[:0], &t)
+	f.batch.Set(f.key, f.value)
+	f.place.trade = t.ID
+	f.trades++
 	f.archive.trades.Add(1)
-	if len(f.fresh) >= maxBatch {
-		return f.commit(nil, false)
+	if f.trades >= maxBatch {
+		return f.commit(false)
 	}
 	return nil
 }
 
-// sum takes a trade into its candle.
-func (f *follower) sum(t *newTrade, i Interval) error {
-	open := i.opens(t.At)
+// sum adds a trade to the candle of at.
+func (f *follower) sum(t *engine.Trade, at slot) error {
+	open := at.interval.opens(t.At)
 	if open < f.place.floor {
 		return nil // it would miss what is missing
 	}
-	at := slot{t.in, i}
 	c := f.open[at]
 	switch {
 	case c == nil:
@@ -216,11 +171,11 @@ func (f *follower) sum(t *newTrade, i Interval) error {
 		f.open[at] = c
 	case c.OpenAt != open:
 		if c.dirty { // the batch has trades of two candles
-			f.closed = append(f.closed, closedCandle{at, c.Candle})
+			f.write(at, &c.Candle)
 		}
 		*c = openCandle{Candle: Candle{OpenAt: open}}
 	}
-	c.add(&t.Trade)
+	c.add(t)
 	c.dirty = true
 	return nil
 }
@@ -238,44 +193,29 @@ func (f *follower) stored(at slot, open int64) (Candle, error) {
 	return parseCandle(key, value)
 }
 
-// commit deletes the cuts, then writes what has changed and the cursor, in one
-// step.
-func (f *follower) commit(cuts []cut, sync bool) error {
-	err := f.archive.commit(func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
-		for _, c := range cuts {
-			deleteRange(c.lo, c.hi)
+// write adds a candle to the batch.
+func (f *follower) write(at slot, c *Candle) {
+	f.key, f.value = candleKey(f.key[:0], at.in, at.interval, c.OpenAt), appendCandle(f.value[:0], c)
+	f.batch.Set(f.key, f.value)
+}
+
+// commit writes what has changed and the cursor, in one step.
+func (f *follower) commit(sync bool) error {
+	for at, c := range f.open {
+		if c.dirty {
+			f.write(at, &c.Candle)
+			c.dirty = false
 		}
-		for i := range f.fresh {
-			t := &f.fresh[i]
-			f.key, f.value = tradeKey(f.key[:0], t.in, t.ID), appendTrade(f.value[:0], &t.Trade)
-			set(f.key, f.value)
-		}
-		write := func(at slot, c *Candle) {
-			f.key, f.value = candleKey(f.key[:0], at.in, at.interval, c.OpenAt), appendCandle(f.value[:0], c)
-			set(f.key, f.value)
-		}
-		for i := range f.closed {
-			write(f.closed[i].slot, &f.closed[i].Candle)
-		}
-		for at, c := range f.open {
-			if c.dirty {
-				write(at, &c.Candle)
-			}
-		}
-		f.value = appendCursor(f.value[:0], f.place)
-		set([]byte{keyCursor}, f.value)
-	}, sync)
-	if err != nil {
+	}
+	f.value = appendCursor(f.value[:0], f.place)
+	if err := f.archive.store.Commit(f.place.whole, f.value, f.batch.Fill, sync); err != nil {
 		return err
 	}
-	for _, c := range f.open {
-		c.dirty = false
-	}
-	f.fresh, f.closed, f.moved, f.unsynced = f.fresh[:0], f.closed[:0], false, !sync
-	f.committed.Store(f.place.whole)
+	f.archive.commits.Add(1)
+	f.batch.Reset()
+	f.trades, f.moved, f.unsynced = 0, false, !sync
 	if sync {
 		f.synced = time.Now()
-		f.durable.Store(f.place.whole)
 	}
 	return nil
 }

@@ -19,10 +19,8 @@ import (
 //	k instrument interval ^open        open, high, low, close i64 · volume i64 ·
 //	                                   quote u128 · trades u64
 const (
-	keyVersion byte = 'v'
-	keyCursor  byte = 'c'
-	keyTrade   byte = 't'
-	keyCandle  byte = 'k'
+	keyTrade  byte = 't'
+	keyCandle byte = 'k'
 
 	layoutVersion = 1
 

@@ -87,7 +87,7 @@ func TestPruneLeavesWhatARebaseNeeds(t *testing.T) {
 		for from := 0; from < len(events); {
 			n := rapid.IntRange(1, len(events)-from).Draw(t, "piece")
 			now = now.Add(time.Second)
-			if err := errors.Join(a.Replay(events[from:from+n]), a.follower.commit(nil, true), a.prune(now)); err != nil {
+			if err := errors.Join(a.Replay(events[from:from+n]), a.follower.commit(true), a.prune(now)); err != nil {
 				t.Fatal(err)
 			}
 			from += n

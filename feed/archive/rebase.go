@@ -15,7 +15,6 @@ func (a *Archive) Skip(seq uint64, at int64) error {
 	if err != nil {
 		return err
 	}
-	var cuts []cut
 	for _, in := range list {
 		end := f.place.at
 		last, err := a.Trades(in, 0, 1)
@@ -27,13 +26,13 @@ func (a *Archive) Skip(seq uint64, at int64) error {
 		}
 		for i := Minute1; i <= Day1; i++ {
 			// Those that end after the last trade that can be before the hole.
-			cuts = append(cuts, cut{candleKey(nil, in, i, -1), candleKey(nil, in, i, i.opens(end)-1)})
+			f.batch.DeleteRange(candleKey(nil, in, i, -1), candleKey(nil, in, i, i.opens(end)-1))
 		}
 	}
 	f.prunable = f.place.trade
 	f.place.whole, f.place.at, f.place.floor = seq, max(f.place.at, at), max(f.place.at, at)+1
 	clear(f.open)
-	return f.commit(cuts, true)
+	return f.commit(true)
 }
 
 // Rebase takes the journal's word where the store has seen commands after seq
@@ -46,8 +45,6 @@ func (a *Archive) Rebase(seq uint64) error {
 	if err != nil {
 		return err
 	}
-	var cuts []cut
-	var made []closedCandle
 	last := market.TradeID(0)
 	for _, in := range list {
 		kept, since, err := a.lastBefore(in, seq)
@@ -58,23 +55,22 @@ func (a *Archive) Rebase(seq uint64) error {
 		if since < 0 {
 			continue // nothing of it was lost
 		}
-		cuts = append(cuts, cut{tradeKey(nil, in, ^market.TradeID(0)), tradeKey(nil, in, kept)})
+		f.batch.DeleteRange(tradeKey(nil, in, ^market.TradeID(0)), tradeKey(nil, in, kept))
 		for i := Minute1; i <= Day1; i++ {
 			open := i.opens(since)
-			cuts = append(cuts, cut{candleKey(nil, in, i, -1), candleKey(nil, in, i, open-1)})
+			f.batch.DeleteRange(candleKey(nil, in, i, -1), candleKey(nil, in, i, open-1))
 			c, err := a.make(in, open, kept)
 			if err != nil {
 				return err
 			}
 			if c.Trades > 0 && open >= f.place.floor {
-				made = append(made, closedCandle{slot{in, i}, c})
+				f.write(slot{in, i}, &c)
 			}
 		}
 	}
 	f.place.whole, f.place.trade, f.prunable = seq, last, last
-	f.closed = made
 	clear(f.open)
-	return f.commit(cuts, true)
+	return f.commit(true)
 }
 
 // lastBefore returns the id of an instrument's last trade up to seq, 0 where it
