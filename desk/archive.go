@@ -1,7 +1,6 @@
 package desk
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -83,7 +82,7 @@ func appendBounded[T any](list []T, v T) []T {
 func (f *follower) archive(id market.ClaimID, rec rfq.Record) {
 	f.scratch = appendEntry(f.scratch[:0], rec)
 	f.keyScratch = historyKey(f.keyScratch[:0], id, f.seq, f.record)
-	f.batch.set(f.keyScratch, f.scratch)
+	f.batch.Set(f.keyScratch, f.scratch)
 }
 
 // PaymentClaim returns the claim that a signature has been booked for, whatever
@@ -110,7 +109,7 @@ func (d *Desk) PaymentClaim(signature [64]byte) (id market.ClaimID, ok bool, err
 func (f *follower) index(p *rfq.Payment) {
 	f.keyScratch = paymentKey(f.keyScratch[:0], &p.Signature, f.seq)
 	f.scratch = appendPaymentClaim(f.scratch[:0], p.Claim)
-	f.batch.set(f.keyScratch, f.scratch)
+	f.batch.Set(f.keyScratch, f.scratch)
 }
 
 // unwriteAfter takes out every line that a command after seq has written.
@@ -127,7 +126,7 @@ func (f *follower) unwriteAfter(seq uint64) error {
 				return fmt.Errorf("%w: key %x", ErrLayout, key)
 			}
 			if binary.BigEndian.Uint64(key[lines.seqAt:]) > seq {
-				f.batch.del(bytes.Clone(key))
+				f.batch.Delete(key)
 			}
 			return nil
 		})

@@ -15,6 +15,7 @@ import (
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
 	"blockdesk/persist/kv/kvtest"
+	"blockdesk/persist/projection"
 )
 
 // filled sets every field of the value at p, each to another one, from n on.
@@ -169,7 +170,7 @@ func TestGoldenBytes(t *testing.T) {
 		name       string
 		key, value []byte
 	}{
-		{"cursor", []byte{keyCursor}, appendCursor(nil, 1001, 3)},
+		{"cursor", []byte{projection.KeyCursor}, appendCursor(nil, 1001, 3)},
 		{"answer", answerKey(nil, &id), appendAnswer(nil, a)},
 		{"refusal", answerKey(nil, &id), appendAnswer(nil, &answer{seq: 1, result: Result{Outcome: a.result.Outcome}})},
 		{"age", ageKey(nil, 1_800_000_003_000_000_000, &id), nil},
@@ -303,8 +304,8 @@ func TestLayoutVersion(t *testing.T) {
 		return s
 	}
 	for name, s := range map[string]*kvtest.Memory{
-		"version":    set([]byte{keyVersion}, []byte{layoutVersion + 1}),
-		"cursor":     set([]byte{keyCursor}, []byte{1}),
+		"version":    set([]byte{projection.KeyVersion}, []byte{layoutVersion + 1}),
+		"cursor":     set([]byte{projection.KeyCursor}, []byte{1}),
 		"ticket":     set(ticketKey(nil, 1), []byte{1}),
 		"ticket key": set(ticketKey(nil, 2), appendTicket(nil, &rfq.Ticket{ID: 1})),
 	} {

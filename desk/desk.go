@@ -11,6 +11,7 @@ import (
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/persist/kv"
+	"blockdesk/persist/projection"
 )
 
 // Desk joins the doors to the engine's desk: see the package. New, Replay, then
@@ -19,7 +20,7 @@ import (
 type Desk struct {
 	o      Options
 	submit Submitter
-	store  kv.Store
+	store  *projection.Store
 	table  table
 	follow follower
 	view   atomic.Pointer[rfq.View]
@@ -40,27 +41,25 @@ func New(o Options, submit Submitter, store kv.Store) (*Desk, error) {
 		return nil, err
 	}
 	d := &Desk{
-		o: o.withDefaults(), submit: submit, store: store,
+		o: o.withDefaults(), submit: submit,
 		failed: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	d.table.init(d.o.MaxWaiting)
 	d.follow.init(d)
-	if err := checkLayout(store); err != nil {
+	var err error
+	if d.store, err = projection.Open(store, d.follow.layout()); err != nil {
 		return nil, err
 	}
-	if err := d.follow.load(); err != nil {
-		return nil, err
-	}
-	return d, nil
+	return d, d.follow.load()
 }
 
 // Cursor returns the Seq up to which everything is in the store, though perhaps
 // not synced. Replay wants the events of every later command.
-func (d *Desk) Cursor() uint64 { return d.follow.committed.Load() }
+func (d *Desk) Cursor() uint64 { return d.store.Cursor() }
 
-// DurableCursor is Cursor as a crash of the machine leaves it: the journal must
-// keep what comes after.
-func (d *Desk) DurableCursor() uint64 { return d.follow.durable.Load() }
+// DurableCursor returns the Cursor that a crash of the machine leaves: the journal
+// must keep the events after it.
+func (d *Desk) DurableCursor() uint64 { return d.store.DurableCursor() }
 
 // Replay takes events that the store may not have seen: before Start those of
 // the journal after Cursor, or from before it; after Start, and before Run, those
@@ -78,11 +77,12 @@ func (d *Desk) Replay(events []event.Event) error {
 
 // Start ends the recovery: board is Machine.Board of the recovered state, seq its
 // State.Seq. The store must have seen the events of every command up to seq.
-// ErrAhead: it has seen later ones, see Rebase. ErrParted: it has not kept what
-// they said, or was another journal's. After either, nothing has happened.
+// Errors: projection.ErrAhead where it has seen later ones, see Rebase;
+// projection.ErrDiverged where it has not kept what they said, or was another journal's.
+// After either, nothing has happened.
 func (d *Desk) Start(board *rfq.Board, seq uint64) error {
 	if d.follow.whole > seq {
-		return fmt.Errorf("%w: it has seen seq %d, the journal ends at %d", ErrAhead, d.follow.whole, seq)
+		return fmt.Errorf("desk store: %w: it has seen seq %d, the journal ends at %d", projection.ErrAhead, d.follow.whole, seq)
 	}
 	if err := d.follow.agrees(board.View()); err != nil {
 		return err
@@ -120,17 +120,13 @@ func (d *Desk) Shown(ctx context.Context) error {
 // DrainTimeout then. It returns nil when the engine has stopped, else the error of
 // c. Whoever waits in Do gets ErrStopped. When the store fails Run stays, so that
 // readers can be served on; it returns the failure at its end.
-func (d *Desk) Run(ctx context.Context, c Consumer) error {
+func (d *Desk) Run(ctx context.Context, c projection.Consumer) error {
 	if d.running.Swap(true) || d.follow.board == nil {
 		return errors.New("desk: Run was called twice, or before Start")
 	}
 	defer close(d.stopped)
-	following, cut := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer cut(nil)
-	unhook := context.AfterFunc(ctx, func() {
-		time.AfterFunc(d.o.DrainTimeout, func() { cut(errHeldUp) })
-	})
-	defer unhook()
+	following, cut := projection.Drain(ctx, d.o.DrainTimeout, errHeldUp)
+	defer cut()
 	keeping, stopKeeping := context.WithCancel(following)
 	kept := make(chan struct{})
 	go func() {
@@ -160,7 +156,9 @@ func (d *Desk) keep(ctx context.Context) {
 		}
 		if time.Since(synced) >= d.o.SyncEvery {
 			synced = time.Now()
-			_ = d.follow.fail(d.follow.sync()) // it keeps the error
+			if !d.follow.storeless() {
+				_ = d.follow.fail(d.store.Sync()) // it keeps the error
+			}
 		}
 		if !failed && (d.o.Failed() != nil || d.follow.storeless()) {
 			failed = true

@@ -3,7 +3,6 @@ package desk
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -16,16 +15,9 @@ import (
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
+	"blockdesk/persist/kv"
+	"blockdesk/persist/projection"
 )
-
-// Consumer is what the desk follows: engine.Consumer.
-type Consumer interface {
-	Next(ctx context.Context) ([]event.Event, error)
-	Poll() []event.Event
-	Release(n int)
-	// Whole is the highest Seq whose events have all been returned.
-	Whole() uint64
-}
 
 const (
 	// flushBytes is how much a commit gathers before it goes: some hundred claims.
@@ -62,18 +54,17 @@ type follower struct {
 	claims  []*rfq.Claim
 
 	// Since the last commit.
-	batch   batch
+	batch   kv.Batch
 	touched []market.TicketID
 	fresh   map[[16]byte]int64 // keys answered, with their time
 	saved   time.Time
-	marks   uint64 // sync's own
-	flushAt int    // flushBytes, but in tests
+	flushAt int // flushBytes, but in tests
 
 	// The results that are to be given when the batch is in the store.
 	ready []landing
 
 	keys   uint64 // answers in the store
-	parted error  // what the store lacks by its own account; nil = nothing
+	lacks  error  // what the store lacks by its own account; nil = nothing
 	added  int    // of them since prune looked
 	oldest int64  // no answer is older
 	low    []byte // no age key is lower
@@ -81,7 +72,7 @@ type follower struct {
 	scratch    []byte
 	keyScratch []byte
 
-	committed, durable, kept atomic.Uint64
+	kept atomic.Uint64 // keys, as of the last commit
 
 	// halfway is the Seq of a command of which events have been released and are not
 	// shown; 0 = there is none. See Desk.Shown.
@@ -112,20 +103,21 @@ func (f *follower) init(d *Desk) {
 	f.flushAt = flushBytes
 }
 
-// load reads the cursor and the tickets, and counts the answers.
+// layout describes the desk's entries.
+func (f *follower) layout() projection.Layout {
+	return projection.Layout{
+		Name: "desk store", Version: layoutVersion, Err: ErrLayout, Mark: keyMark,
+		Load: func(value []byte) (seq uint64, err error) {
+			f.whole, f.keys, err = parseCursor(value)
+			return f.whole, err
+		},
+	}
+}
+
+// load reads the tickets and counts the answers.
 func (f *follower) load() error {
-	store := f.desk.store
-	value, ok, err := store.Get([]byte{keyCursor})
-	if err != nil {
-		return fmt.Errorf("desk store: %w", err)
-	}
-	if ok {
-		if f.whole, f.keys, err = parseCursor(value); err != nil {
-			return err
-		}
-	}
 	var bad error
-	err = store.Scan([]byte{keyTicket}, []byte{keyTicket + 1}, func(key, value []byte) bool {
+	err := f.desk.store.Scan([]byte{keyTicket}, []byte{keyTicket + 1}, func(key, value []byte) bool {
 		t, err := parseTicket(value)
 		if err == nil && !bytes.Equal(key, ticketKey(nil, t.ID)) {
 			err = fmt.Errorf("%w: ticket %d under another's key", ErrLayout, t.ID)
@@ -143,8 +135,6 @@ func (f *follower) load() error {
 	if bad == nil {
 		err = f.count()
 	}
-	f.committed.Store(f.whole)
-	f.durable.Store(f.whole)
 	f.kept.Store(f.keys)
 	return errors.Join(bad, err)
 }
@@ -161,7 +151,7 @@ func (f *follower) count() error {
 		return fmt.Errorf("desk store: %w", err)
 	}
 	if n != f.keys {
-		f.parted = fmt.Errorf("%w: it has %d answers and should have %d", ErrParted, n, f.keys)
+		f.lacks = diverged("it has %d answers and should have %d", n, f.keys)
 		f.keys = n
 	}
 	return nil
@@ -169,18 +159,23 @@ func (f *follower) count() error {
 
 // agrees holds the tickets against those of the recovered machine.
 func (f *follower) agrees(v *rfq.View) error {
-	if f.parted != nil {
-		return f.parted
+	if f.lacks != nil {
+		return f.lacks
 	}
 	if len(f.tickets) != len(v.Tickets) {
-		return fmt.Errorf("%w: it has %d tickets, the journal %d", ErrParted, len(f.tickets), len(v.Tickets))
+		return diverged("it has %d tickets, the journal %d", len(f.tickets), len(v.Tickets))
 	}
 	for _, t := range v.Tickets {
 		if s := f.tickets[t.ID]; s == nil || !reflect.DeepEqual(s.Ticket, t) {
-			return fmt.Errorf("%w: ticket %d is not the journal's", ErrParted, t.ID)
+			return diverged("ticket %d is not the journal's", t.ID)
 		}
 	}
 	return nil
+}
+
+// diverged is projection.ErrDiverged with what it shows by.
+func diverged(format string, args ...any) error {
+	return fmt.Errorf("desk store: %w: "+format, append([]any{projection.ErrDiverged}, args...)...)
 }
 
 // start begins the desk's life after the recovery.
@@ -193,7 +188,7 @@ func (f *follower) start(board *rfq.Board, seq uint64) error {
 }
 
 // run follows c until it ends.
-func (f *follower) run(ctx context.Context, c Consumer) error {
+func (f *follower) run(ctx context.Context, c projection.Consumer) error {
 	for {
 		events, err := f.next(ctx, c)
 		switch {
@@ -224,7 +219,7 @@ func (f *follower) run(ctx context.Context, c Consumer) error {
 
 // next waits for events. In the midst of a command it returns none after
 // tornWait: the command may have ended without any.
-func (f *follower) next(ctx context.Context, c Consumer) ([]event.Event, error) {
+func (f *follower) next(ctx context.Context, c projection.Consumer) ([]event.Event, error) {
 	if !f.torn() {
 		return c.Next(ctx)
 	}
@@ -239,7 +234,7 @@ func (f *follower) next(ctx context.Context, c Consumer) ([]event.Event, error) 
 
 // step follows what c has returned. Where the last command may have more events,
 // those before it are settled first: nobody waits for it but who asked for it.
-func (f *follower) step(c Consumer, events []event.Event) error {
+func (f *follower) step(c projection.Consumer, events []event.Event) error {
 	last := &events[len(events)-1]
 	if last.Seq > c.Whole() {
 		n := sort.Search(len(events), func(i int) bool { return events[i].Seq >= last.Seq })
@@ -280,7 +275,7 @@ func (f *follower) follow(events []event.Event) error {
 		if err := f.apply(rec, seq); err != nil {
 			return err
 		}
-		if len(f.batch.data) >= f.flushAt {
+		if f.batch.Size() >= f.flushAt {
 			if err := f.settle(false); err != nil {
 				return err
 			}
@@ -374,7 +369,7 @@ func (f *follower) claimOf(id market.ClaimID) *rfq.Claim {
 // settle commits what there is, shows it and gives the results that wait for it.
 // In the midst of a command, and before Start, it only commits.
 func (f *follower) settle(sync bool) error {
-	if sync || len(f.batch.ops) > 0 || len(f.touched) > 0 || time.Since(f.saved) > f.desk.o.SyncEvery {
+	if sync || f.batch.Len() > 0 || len(f.touched) > 0 || time.Since(f.saved) > f.desk.o.SyncEvery {
 		if err := f.fail(f.commit(sync)); err != nil {
 			return err
 		}
@@ -424,7 +419,7 @@ func (f *follower) failure() error {
 // step. A store that has failed is left as it is: Replay makes up for it.
 func (f *follower) commit(sync bool) error {
 	if f.storeless() {
-		f.batch.reset()
+		f.batch.Reset()
 		f.touched = f.touched[:0]
 		return nil
 	}
@@ -432,54 +427,21 @@ func (f *follower) commit(sync bool) error {
 		f.keyScratch = ticketKey(f.keyScratch[:0], id)
 		s := f.tickets[id]
 		if s == nil {
-			f.batch.del(f.keyScratch)
+			f.batch.Delete(f.keyScratch)
 		} else if s.dirty {
 			s.dirty = false
 			f.scratch = appendTicket(f.scratch[:0], s.Ticket)
-			f.batch.set(f.keyScratch, f.scratch)
+			f.batch.Set(f.keyScratch, f.scratch)
 		}
 	}
 	f.touched = f.touched[:0]
-	f.setCursor()
-	if err := f.desk.store.Commit(f.batch.fill, sync); err != nil {
-		return fmt.Errorf("desk store: %w", err)
+	f.scratch = appendCursor(f.scratch[:0], f.whole, f.keys)
+	if err := f.desk.store.Commit(f.whole, f.scratch, f.batch.Fill, sync); err != nil {
+		return err
 	}
-	f.batch.reset()
+	f.batch.Reset()
 	clear(f.fresh)
 	f.saved = time.Now()
 	f.kept.Store(f.keys)
-	f.committed.Store(f.whole)
-	if sync {
-		raise(&f.durable, f.whole)
-	}
 	return nil
-}
-
-func (f *follower) setCursor() {
-	f.scratch = appendCursor(f.scratch[:0], f.whole, f.keys)
-	f.batch.set([]byte{keyCursor}, f.scratch)
-}
-
-// sync makes durable what has been committed. On a goroutine of its own, so that
-// nobody who waits for a result waits for it.
-func (f *follower) sync() error {
-	committed := f.committed.Load()
-	if committed == f.durable.Load() || f.storeless() {
-		return nil
-	}
-	f.marks++
-	err := f.desk.store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
-		set([]byte{keyMark}, binary.BigEndian.AppendUint64(nil, f.marks))
-	}, true)
-	if err != nil {
-		return fmt.Errorf("desk store: %w", err)
-	}
-	raise(&f.durable, committed)
-	return nil
-}
-
-// raise sets v to at least n.
-func raise(v *atomic.Uint64, n uint64) {
-	for old := v.Load(); old < n && !v.CompareAndSwap(old, n); old = v.Load() {
-	}
 }

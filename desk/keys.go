@@ -3,6 +3,8 @@ package desk
 import (
 	"encoding/binary"
 	"fmt"
+
+	"blockdesk/persist/kv"
 )
 
 // A prune takes out at most twice as many answers as came in since the last one
@@ -25,16 +27,16 @@ func (f *follower) remember(r *Result) error {
 	}
 	if known {
 		f.keyScratch = ageKey(f.keyScratch[:0], first, id)
-		f.batch.del(f.keyScratch)
+		f.batch.Delete(f.keyScratch)
 	} else {
 		f.keys++
 		f.added++
 	}
 	f.scratch = appendAnswer(f.scratch[:0], &answer{body: f.key.Key.Body, seq: f.seq, result: *r})
 	f.keyScratch = answerKey(f.keyScratch[:0], id)
-	f.batch.set(f.keyScratch, f.scratch)
+	f.batch.Set(f.keyScratch, f.scratch)
 	f.keyScratch = ageKey(f.keyScratch[:0], r.At, id)
-	f.batch.set(f.keyScratch, nil)
+	f.batch.Set(f.keyScratch, nil)
 	f.fresh[*id] = r.At
 	f.oldest = min(f.oldest, r.At)
 	return nil
@@ -84,8 +86,8 @@ func (f *follower) prune() error {
 		}
 		budget--
 		f.keys--
-		f.batch.del(key)
-		f.batch.del(answerKey(f.keyScratch[:0], (*[16]byte)(key[9:])))
+		f.batch.Delete(key)
+		f.batch.Delete(answerKey(f.keyScratch[:0], (*[16]byte)(key[9:])))
 		last = append(last[:0], key...)
 		return true
 	})
@@ -96,7 +98,7 @@ func (f *follower) prune() error {
 		return bad
 	}
 	// Scanning from the start again would pass over all that was deleted.
-	f.low = after(last)
+	f.low = kv.After(last)
 	return f.commit(false)
 }
 
@@ -116,8 +118,8 @@ func (f *follower) forgetAfter(seq uint64) error {
 			return err
 		}
 		f.keys--
-		f.batch.del(key)
-		f.batch.del(ageKey(nil, a.result.At, (*[16]byte)(key[1:])))
+		f.batch.Delete(key)
+		f.batch.Delete(ageKey(nil, a.result.At, (*[16]byte)(key[1:])))
 		return nil
 	})
 }

@@ -402,6 +402,6 @@ func TestKeyReused(t *testing.T) {
 		if f.keys != 1 {
 			t.Fatalf("round %d: %d answers", i, f.keys)
 		}
-		(&rig{t: t, Desk: d, store: d.store}).checkKeys(1)
+		(&rig{t: t, Desk: d, store: d.store.Store}).checkKeys(1)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"blockdesk/market"
-	"blockdesk/persist/kv"
 )
 
 // The store's layout, version 2. Numbers in keys are big-endian, so that a scan
@@ -39,8 +38,6 @@ import (
 // as it was at that time, which neither the events nor the recovered machine
 // tell; so the store follows the tickets too.
 const (
-	keyVersion byte = 'v'
-	keyCursor  byte = 'c'
 	keyAnswer  byte = 'k'
 	keyAge     byte = 'i'
 	keyHistory byte = 'h'
@@ -93,10 +90,6 @@ func parsePaymentClaim(value []byte) (market.ClaimID, error) {
 	return market.ClaimID(binary.BigEndian.Uint64(value[1:])), nil
 }
 
-// after returns the first key that is greater than key: [key, after(key)) is
-// key alone.
-func after(key []byte) []byte { return append(append(make([]byte, 0, len(key)+1), key...), 0) }
-
 func appendCursor(dst []byte, seq, keys uint64) []byte {
 	dst = binary.BigEndian.AppendUint64(append(dst, valueVersion), seq)
 	return binary.BigEndian.AppendUint64(dst, keys)
@@ -107,25 +100,4 @@ func parseCursor(value []byte) (seq, keys uint64, err error) {
 		return 0, 0, fmt.Errorf("%w: cursor %x", ErrLayout, value)
 	}
 	return binary.BigEndian.Uint64(value[1:]), binary.BigEndian.Uint64(value[9:]), nil
-}
-
-// checkLayout writes the layout's version into an empty store and refuses one of
-// another version.
-func checkLayout(store kv.Store) error {
-	value, ok, err := store.Get([]byte{keyVersion})
-	switch {
-	case err != nil:
-		return fmt.Errorf("desk store: %w", err)
-	case ok && (len(value) != 1 || value[0] != layoutVersion):
-		return fmt.Errorf("%w: layout version %x, this program knows %d", ErrLayout, value, layoutVersion)
-	case ok:
-		return nil
-	}
-	err = store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
-		set([]byte{keyVersion}, []byte{layoutVersion})
-	}, true)
-	if err != nil {
-		return fmt.Errorf("desk store: %w", err)
-	}
-	return nil
 }

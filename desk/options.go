@@ -35,16 +35,9 @@ var (
 	errStoppedWaiting = fmt.Errorf("%w: %w", ErrStopped, ErrUnknown)
 )
 
-// Errors of New, Replay, Start, Rebase and Run.
-var (
-	// ErrLayout: the store holds what this version cannot read.
-	ErrLayout = errors.New("desk store: record cannot be read")
-	// ErrAhead: the store has seen commands that the journal does not have.
-	ErrAhead = errors.New("desk store: ahead of the journal")
-	// ErrParted: the store has not what the journal says that it has seen: it was
-	// damaged, or belongs to another journal.
-	ErrParted = errors.New("desk store: not the journal's")
-)
+// ErrLayout is wrapped by errors of New, Replay, Start, Rebase and Run where the store
+// holds what this version cannot read.
+var ErrLayout = errors.New("desk store: record cannot be read")
 
 // Options of a Desk. The zero value of a field is its default.
 type Options struct {

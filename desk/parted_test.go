@@ -6,6 +6,7 @@ import (
 
 	"blockdesk/engine/rfq"
 	"blockdesk/persist/kv/kvtest"
+	"blockdesk/persist/projection"
 )
 
 // TestParted: a store that was damaged, or is another journal's, is not taken for
@@ -31,8 +32,8 @@ func TestParted(t *testing.T) {
 		r.store = store
 		replica := r.recover()
 		board, seq := replica.State.Desk().Board(), replica.State.Seq()
-		if err := r.Start(board, seq); !errors.Is(err, ErrParted) {
-			t.Errorf("%s: Start: %v; want %v", name, err, ErrParted)
+		if err := r.Start(board, seq); !errors.Is(err, projection.ErrDiverged) {
+			t.Errorf("%s: Start: %v; want %v", name, err, projection.ErrDiverged)
 		}
 		if err := r.Rebase(board, seq); err != nil {
 			t.Fatalf("%s: Rebase: %v", name, err)

@@ -32,7 +32,7 @@ func (d *Desk) Rebase(board *rfq.Board, seq uint64) error {
 		f.tickets[t.ID] = &shadow{Ticket: t, shared: true}
 		f.touch(t.ID)
 	}
-	f.whole, f.seq, f.parted = seq, seq, nil
+	f.whole, f.seq, f.lacks = seq, seq, nil
 	if err := f.commit(true); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (f *follower) sweep(kind byte, visit func(key, value []byte) error) error {
 		if bad != nil {
 			return bad
 		}
-		if len(f.batch.ops) > 0 {
+		if f.batch.Len() > 0 {
 			if err := f.commit(false); err != nil {
 				return err
 			}

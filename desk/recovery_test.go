@@ -20,6 +20,7 @@ import (
 	"blockdesk/market"
 	"blockdesk/persist"
 	"blockdesk/persist/kv/kvtest"
+	"blockdesk/persist/projection"
 )
 
 // said is what callers have been told.
@@ -280,7 +281,7 @@ func TestDurableCursor(t *testing.T) {
 	store := r.store.(*kvtest.Memory)
 	await.True(t, "a sync", func() bool { return r.DurableCursor() >= seq })
 	safe := store.Crash(kvtest.All).Content()
-	if got, _, err := parseCursor([]byte(safe[string(rune(keyCursor))])); err != nil || got < seq {
+	if got, _, err := parseCursor([]byte(safe[string(rune(projection.KeyCursor))])); err != nil || got < seq {
 		t.Errorf("durable up to %d, but synced up to %d, %v", r.DurableCursor(), got, err)
 	}
 	for range 100 { // no events
@@ -359,8 +360,8 @@ func TestRebase(t *testing.T) {
 	r.journal.commands = r.journal.commands[:cut]
 	replica := r.recover()
 	board, seq := replica.State.Desk().Board(), replica.State.Seq()
-	if err := r.Start(board, seq); !errors.Is(err, ErrAhead) {
-		t.Fatalf("Start: %v; want %v", err, ErrAhead)
+	if err := r.Start(board, seq); !errors.Is(err, projection.ErrAhead) {
+		t.Fatalf("Start: %v; want %v", err, projection.ErrAhead)
 	}
 	// A crash in the midst of it changes nothing.
 	store := r.store.(*kvtest.Memory)
@@ -486,7 +487,7 @@ func TestReplayPassesOver(t *testing.T) {
 			}
 		})
 	}
-	if n := len(d.follow.batch.ops) + len(d.follow.touched); n != 0 || d.Cursor() != replica.State.Seq() {
+	if n := d.follow.batch.Len() + len(d.follow.touched); n != 0 || d.Cursor() != replica.State.Seq() {
 		t.Errorf("%d changes; cursor %d of %d", n, d.Cursor(), replica.State.Seq())
 	}
 }
@@ -527,35 +528,6 @@ func TestOutcomeEndsCommand(t *testing.T) {
 	}
 	if len(d.View().Tickets) != 1 {
 		t.Errorf("%+v", d.View())
-	}
-}
-
-// TestSyncIsModest: what is committed while a sync is under way is not durable by
-// it.
-func TestSyncIsModest(t *testing.T) {
-	t.Parallel()
-	store := &hookStore{Memory: kvtest.New()}
-	d, err := New(Options{}, nil, store)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &d.follow
-	commit := func(whole uint64) {
-		f.whole = whole
-		if err := f.commit(false); err != nil {
-			t.Fatal(err)
-		}
-	}
-	commit(5)
-	store.onSync = func() { store.onSync = nil; commit(9) }
-	if err := f.sync(); err != nil {
-		t.Fatal(err)
-	}
-	if d.DurableCursor() != 5 || d.Cursor() != 9 {
-		t.Errorf("durable %d, cursor %d; want 5 and 9", d.DurableCursor(), d.Cursor())
-	}
-	if err := f.sync(); err != nil || d.DurableCursor() != 9 {
-		t.Errorf("durable %d, %v; want 9", d.DurableCursor(), err)
 	}
 }
 

@@ -4,24 +4,23 @@ import (
 	"maps"
 	"sync/atomic"
 
-	"blockdesk/persist/kv"
 	"blockdesk/persist/kv/kvtest"
+	"blockdesk/persist/projection"
 )
 
 // content is what matters of the store: all but the cursor and the marks.
 func content(s *kvtest.Memory) map[string]string {
 	all := s.Content()
-	maps.DeleteFunc(all, func(k, _ string) bool { return k[0] == keyCursor || k[0] == keyMark })
+	maps.DeleteFunc(all, func(k, _ string) bool { return k[0] == projection.KeyCursor || k[0] == keyMark })
 	return all
 }
 
-// hookStore lets a test stop who reads or syncs.
+// hookStore lets a test stop a reader.
 type hookStore struct {
 	*kvtest.Memory
 	// gets, while it is not nil, gets a channel from each Get that found nothing
 	// yet; it returns when the channel is closed.
-	gets   atomic.Pointer[chan chan struct{}]
-	onSync func()
+	gets atomic.Pointer[chan chan struct{}]
 }
 
 func (s *hookStore) Get(key []byte) ([]byte, bool, error) {
@@ -32,12 +31,4 @@ func (s *hookStore) Get(key []byte) ([]byte, bool, error) {
 		<-c
 	}
 	return v, ok, err
-}
-
-func (s *hookStore) Commit(fill kv.Fill, sync bool) error {
-	err := s.Memory.Commit(fill, sync)
-	if sync && s.onSync != nil {
-		s.onSync()
-	}
-	return err
 }
