@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"blockdesk/market"
+	"blockdesk/persist/kv"
 )
 
 // loadDesk reads the live quotes and claims, and the facts. Quotes of sessions that
@@ -63,7 +64,7 @@ func (f *follower) loadDesk() error {
 	err = g.store.Commit(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
 		for _, id := range strays {
 			key := quoteKey(nil, id)
-			deleteRange(key, after(key))
+			deleteRange(key, kv.After(key))
 		}
 	}, false)
 	if err != nil {
@@ -80,7 +81,7 @@ func (d *deskFollower) waits() bool {
 
 // commit writes what has changed.
 func (d *deskFollower) commit(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
-	drop := func(key []byte) { deleteRange(key, after(key)) }
+	drop := func(key []byte) { deleteRange(key, kv.After(key)) }
 	for _, q := range d.changedQuotes {
 		if key := quoteKey(nil, q.ID); q.gone {
 			drop(key)

@@ -1,7 +1,6 @@
 package fixgw
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -13,16 +12,9 @@ import (
 
 	"blockdesk/engine/event"
 	"blockdesk/market"
+	"blockdesk/persist/kv"
+	"blockdesk/persist/projection"
 )
-
-// Consumer is what the gateway follows: engine.Consumer.
-type Consumer interface {
-	Next(ctx context.Context) ([]event.Event, error)
-	Poll() []event.Event
-	Release(n int)
-	// Whole is the highest Seq whose events have all been returned.
-	Whole() uint64
-}
 
 // position is a place in the engine's events: the event that follows the first
 // index events of the command seq.
@@ -34,6 +26,9 @@ type position struct {
 func (p position) before(q position) bool {
 	return p.seq < q.seq || p.seq == q.seq && p.index < q.index
 }
+
+// whole returns the Seq up to which all events lie before p.
+func (p position) whole() uint64 { return p.seq - min(p.seq, 1) }
 
 // follower turns durable events into reports. One goroutine at a time: Replay's
 // caller before Run, then Run's.
@@ -49,6 +44,7 @@ func (p position) before(q position) bool {
 // the next life gives their Seqs to others, in another epoch.
 type follower struct {
 	gateway *Gateway
+	store   *projection.Store
 	// mu is held while events are followed, and by the saver while it commits.
 	mu     sync.Mutex
 	out    outbox                    // its scratch alone
@@ -62,8 +58,8 @@ type follower struct {
 	// parted: a Rebase is not through; partedStored: the store says so.
 	parted, partedStored bool
 	ref                  reference
-	consumer             Consumer // Run's
-	step                 func()   // lent, bound once
+	consumer             projection.Consumer // Run's
+	step                 func()              // lent, bound once
 	// replaying: quickfix's sessions do not run yet; reports go straight into
 	// the message stores.
 	replaying bool
@@ -80,15 +76,14 @@ type follower struct {
 	saved   time.Time
 	key     []byte
 	value   []byte
+	cursor  []byte
 	text    []byte
 	execID  []byte
 	capture []byte // body of a TradeCaptureReport
 
 	desk deskFollower
 
-	committed atomic.Uint64 // Seq up to which the store, unsynced, has everything
-	durable   atomic.Uint64 // the same, synced
-	lost      atomic.Uint64 // events of sessions that are no more
+	lost atomic.Uint64 // events of sessions that are no more
 }
 
 // reference is the session and ClOrdID of the command whose events are being
@@ -113,26 +108,32 @@ const disconnectRef = "\x01disconnect"
 // cursorSize is the size of the cursor's record: Seq u64, index u32, epoch u32.
 const cursorSize = 16
 
-// load reads the cursor and the live orders.
+// open checks the store's layout and reads the cursor.
+func (f *follower) open(store kv.Store) (err error) {
+	f.store, err = projection.Open(store, projection.Layout{
+		Name: "FIX store", Version: layoutVersion, Err: errLayout, Mark: keyMark,
+		Load: func(value []byte) (seq uint64, err error) {
+			if len(value) != cursorSize {
+				return 0, fmt.Errorf("%w: cursor of %d bytes", errLayout, len(value))
+			}
+			f.done = position{binary.BigEndian.Uint64(value), binary.BigEndian.Uint32(value[8:])}
+			f.ended = uint64(binary.BigEndian.Uint32(value[12:]))
+			f.epoch = f.ended
+			return f.done.whole(), nil
+		},
+	})
+	return err
+}
+
+// load reads the live orders and what the desk has for sessions.
 func (f *follower) load() error {
-	store := f.gateway.store
-	value, ok, err := store.Get([]byte{keyCursor})
-	switch {
-	case err != nil:
-		return fmt.Errorf("FIX store: %w", err)
-	case ok && len(value) != cursorSize:
-		return fmt.Errorf("%w: cursor of %d bytes", errLayout, len(value))
-	case ok:
-		f.done = position{binary.BigEndian.Uint64(value), binary.BigEndian.Uint32(value[8:])}
-		f.ended = uint64(binary.BigEndian.Uint32(value[12:]))
-		f.epoch = f.ended
-	}
-	if _, f.partedStored, err = store.Get([]byte{keyParted}); err != nil {
+	var err error
+	if _, f.partedStored, err = f.store.Get([]byte{keyParted}); err != nil {
 		return fmt.Errorf("FIX store: %w", err)
 	}
 	f.parted = f.partedStored
 	var bad error
-	err = store.Scan([]byte{keyLive}, []byte{keyLive + 1}, func(key, value []byte) bool {
+	err = f.store.Scan([]byte{keyLive}, []byte{keyLive + 1}, func(key, value []byte) bool {
 		if len(value) == 0 {
 			return true
 		}
@@ -153,8 +154,6 @@ func (f *follower) load() error {
 	if err != nil {
 		return fmt.Errorf("FIX store: %w", err)
 	}
-	f.committed.Store(f.done.seq - min(f.done.seq, 1))
-	f.durable.Store(f.committed.Load())
 	return errors.Join(bad, f.loadDesk())
 }
 

@@ -3,8 +3,10 @@ package fixgw
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
+	"errors"
 	"time"
+
+	"blockdesk/persist/kv"
 )
 
 // How the follower's work gets into the store. A commit takes reports, orders,
@@ -98,9 +100,13 @@ func (f *follower) commitSynced(sync bool) error {
 	for _, s := range f.owing {
 		s.messages.mu.Lock()
 	}
-	err := f.gateway.store.Commit(f.fill, sync)
+	place, epoch := f.reached()
+	f.cursor = binary.BigEndian.AppendUint64(f.cursor[:0], place.seq)
+	f.cursor = binary.BigEndian.AppendUint32(f.cursor, place.index)
+	f.cursor = binary.BigEndian.AppendUint32(f.cursor, uint32(epoch))
+	err := f.store.Commit(place.whole(), f.cursor, f.fill, sync)
 	for _, s := range f.owing {
-		if failed := s.messages.filled(err); err == nil {
+		if failed := s.messages.filled(errors.Unwrap(err)); err == nil { // it names the store itself
 			err = failed
 		}
 		s.owed = false
@@ -108,7 +114,7 @@ func (f *follower) commitSynced(sync bool) error {
 	}
 	f.owing = f.owing[:0]
 	if err != nil {
-		return fmt.Errorf("FIX store: %w", err)
+		return err
 	}
 	f.settle()
 	return nil
@@ -145,7 +151,7 @@ func (f *follower) fill(set func(key, value []byte), deleteRange func(lo, hi []b
 			set(f.key, f.value)
 			continue
 		}
-		deleteRange(f.key, after(f.key))
+		deleteRange(f.key, kv.After(f.key))
 		f.key = closedKey(f.key[:0], day, o.id)
 		set(f.key, f.value)
 	}
@@ -158,14 +164,9 @@ func (f *follower) fill(set func(key, value []byte), deleteRange func(lo, hi []b
 	if key := []byte{keyParted}; f.parted {
 		set(key, nil)
 	} else if f.partedStored {
-		deleteRange(key, after(key))
+		deleteRange(key, kv.After(key))
 	}
 	f.desk.commit(set, deleteRange)
-	place, epoch := f.reached()
-	f.value = binary.BigEndian.AppendUint64(f.value[:0], place.seq)
-	f.value = binary.BigEndian.AppendUint32(f.value, place.index)
-	f.value = binary.BigEndian.AppendUint32(f.value, uint32(epoch))
-	set([]byte{keyCursor}, f.value)
 }
 
 // reached returns the larger of place and done, and its epoch.
@@ -195,7 +196,4 @@ func (f *follower) settle() {
 	}
 	f.changed, f.answers, f.owners, f.retired = f.changed[:0], f.answers[:0], f.owners[:0], f.retired[:0]
 	f.reports, f.saved = 0, time.Now()
-	if place, _ := f.reached(); place.seq > 0 {
-		f.committed.Store(place.seq - 1)
-	}
 }

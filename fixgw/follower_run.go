@@ -6,13 +6,14 @@ import (
 	"io"
 
 	"blockdesk/engine/event"
+	"blockdesk/persist/projection"
 )
 
 // How the follower gets its events: by its own goroutine, or by whoever has
 // given the engine a command and takes its turn.
 
 // Run follows c until it ends or a store fails.
-func (f *follower) Run(ctx context.Context, c Consumer) error {
+func (f *follower) Run(ctx context.Context, c projection.Consumer) error {
 	if err := f.startDesk(); err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func (f *follower) lent() {
 }
 
 // take follows events and what has come meanwhile, and sends what they cause.
-func (f *follower) take(events []event.Event, c Consumer) error {
+func (f *follower) take(events []event.Event, c projection.Consumer) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for ; len(events) > 0; events = c.Poll() {

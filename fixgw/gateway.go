@@ -20,6 +20,7 @@ import (
 	"blockdesk/internal/ratelimit"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
+	"blockdesk/persist/projection"
 )
 
 // Engine is what the gateway needs of the engine.
@@ -171,7 +172,7 @@ func New(o Options, e Engine, store kv.Store, doors Doors, instruments *market.I
 	if g.noHash, err = strayHash(); err != nil {
 		return nil, err
 	}
-	if err := checkLayout(store); err != nil {
+	if err := g.follower.open(store); err != nil {
 		return nil, err
 	}
 	if err := g.openSessions(); err != nil {
@@ -243,11 +244,11 @@ func (g *Gateway) Close() error {
 
 // Cursor returns the Seq up to which all reports are in the store, though
 // perhaps not synced. Replay wants the events of every later command.
-func (g *Gateway) Cursor() uint64 { return g.follower.committed.Load() }
+func (g *Gateway) Cursor() uint64 { return g.follower.store.Cursor() }
 
-// DurableCursor is Cursor as a crash of the machine leaves it: the journal must
-// keep what comes after.
-func (g *Gateway) DurableCursor() uint64 { return g.follower.durable.Load() }
+// DurableCursor returns the Cursor that a crash of the machine leaves: the journal
+// must keep the events after it.
+func (g *Gateway) DurableCursor() uint64 { return g.follower.store.DurableCursor() }
 
 // Replay makes the reports of events that a crash has kept from the store.
 // Before Run; events in their order, from Seq Cursor()+1 or before. The clients
@@ -293,7 +294,7 @@ func (g *Gateway) Stats() Stats {
 // Run serves until ctx ends or a store fails. c is followed to its end: stop the
 // engine by the same ctx. Then the sessions are logged out and the stores closed.
 // With Options.ReadOnly c is not read, and may be nil.
-func (g *Gateway) Run(ctx context.Context, c Consumer) error {
+func (g *Gateway) Run(ctx context.Context, c projection.Consumer) error {
 	if err := g.acceptors.start(g); err != nil {
 		return errors.Join(err, g.Close())
 	}

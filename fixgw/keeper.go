@@ -16,7 +16,6 @@ type keeper struct {
 	gateway *Gateway
 	synced  time.Time
 	pruned  uint32 // day up to which buckets have been deleted
-	marks   uint64
 }
 
 // Run keeps until ctx ends or the store fails.
@@ -49,7 +48,7 @@ func (k *keeper) keep() error {
 	}
 	if time.Since(k.synced) >= g.options.SyncEvery {
 		k.synced = time.Now()
-		if err := k.sync(); err != nil {
+		if err := g.follower.store.Sync(); err != nil {
 			return err
 		}
 	}
@@ -57,24 +56,6 @@ func (k *keeper) keep() error {
 		k.pruned = today - 1
 		return k.prune()
 	}
-	return nil
-}
-
-// sync makes durable what the follower has committed.
-func (k *keeper) sync() error {
-	f := k.gateway.follower
-	committed := f.committed.Load()
-	if committed == f.durable.Load() {
-		return nil
-	}
-	k.marks++
-	err := k.gateway.store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
-		set([]byte{keyMark}, binary.BigEndian.AppendUint64(nil, k.marks))
-	}, true)
-	if err != nil {
-		return fmt.Errorf("FIX store: %w", err)
-	}
-	f.durable.Store(committed)
 	return nil
 }
 

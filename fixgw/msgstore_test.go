@@ -15,6 +15,7 @@ import (
 	"blockdesk/market"
 	"blockdesk/persist/kv"
 	"blockdesk/persist/kv/kvtest"
+	"blockdesk/persist/projection"
 )
 
 func storeOptions(change func(*Options)) *Options {
@@ -295,7 +296,7 @@ func TestStoreFailureIsFinal(t *testing.T) {
 func TestBadRecordsAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, key := range map[string][]byte{
-		"layout": {keyVersion}, "session": sessionKey(nil, 1), "reservation": reservedKey(1), "cursor": {keyCursor}, "order": liveKey(nil, 9),
+		"layout": {projection.KeyVersion}, "session": sessionKey(nil, 1), "reservation": reservedKey(1), "cursor": {projection.KeyCursor}, "order": liveKey(nil, 9),
 	} {
 		disk := kvtest.New()
 		disk.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set(key, []byte{7, 7}) }, true)

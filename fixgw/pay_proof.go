@@ -14,6 +14,7 @@ import (
 	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/market"
+	"blockdesk/persist/kv"
 )
 
 // A TradeCaptureReport (35=AE) of a client's says that it has paid for a claim, and
@@ -279,7 +280,7 @@ func (p *prover) answer(t *proofTask, no *tradeRefusal) error {
 	}
 	return t.session.messages.saveWith(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
 		key := t.key()
-		deleteRange(key, after(key))
+		deleteRange(key, kv.After(key))
 	})
 }
 

@@ -33,7 +33,6 @@ import (
 //	p                                   there while a Rebase is not through
 //	k                                   written to make what came before it durable
 const (
-	keyVersion byte = 'v'
 	keyAssign  byte = 'a'
 	keySession byte = 's'
 	keyReserve byte = 'r'
@@ -42,7 +41,6 @@ const (
 	keyLive    byte = 'o'
 	keyClosed  byte = 'y'
 	keyAnswer  byte = 'x'
-	keyCursor  byte = 'c'
 	keyParted  byte = 'p'
 	keyMark    byte = 'k'
 
@@ -100,27 +98,6 @@ func quoteKey(dst []byte, id market.QuoteID) []byte {
 // claimKey: kind is keyClaim or keyClaimOver.
 func claimKey(dst []byte, kind byte, id market.ClaimID) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, kind), uint64(id))
-}
-
-// after returns the first key that is greater than key: [key, after(key)) is
-// key alone.
-func after(key []byte) []byte { return append(append([]byte(nil), key...), 0) }
-
-// checkLayout writes the layout's version into an empty store and refuses one
-// of another version.
-func checkLayout(store kv.Store) error {
-	value, ok, err := store.Get([]byte{keyVersion})
-	switch {
-	case err != nil:
-		return fmt.Errorf("FIX store: %w", err)
-	case ok && (len(value) != 1 || value[0] != layoutVersion):
-		return fmt.Errorf("%w: layout version %x, this program knows %d", errLayout, value, layoutVersion)
-	case ok:
-		return nil
-	}
-	return store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
-		set([]byte{keyVersion}, []byte{layoutVersion})
-	}, true)
 }
 
 // owned is a CompID and whose it is.

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"blockdesk/engine"
-	"blockdesk/engine/event"
 	"blockdesk/feed"
 	"blockdesk/httpgw"
 	"blockdesk/persist"
@@ -262,7 +261,8 @@ func (s *service) runFollowing(ctx context.Context) error {
 			defer s.events.history.Close()
 			return s.sitOut(ctx, "history", s.history.Run(ctx, s.events.history))
 		}},
-		{"fix", func(ctx context.Context) error { return s.sitOut(ctx, "fix", s.fix.Run(ctx, noReports{})) }},
+		// Reports of orders and fills are the leader's to send.
+		{"fix", func(ctx context.Context) error { return s.sitOut(ctx, "fix", s.fix.Run(ctx, nil)) }},
 		{"participants", s.watch.Run},
 		{"http", s.http.Run},
 		{"admin", s.admin.Run},
@@ -275,19 +275,6 @@ func (s *service) runFollowing(ctx context.Context) error {
 	}
 	return errors.Join(err, stopStores())
 }
-
-// noReports is what the FIX gateway of a follower follows: reports of orders and
-// fills are the leader's to send.
-type noReports struct{}
-
-func (noReports) Next(ctx context.Context) ([]event.Event, error) {
-	<-ctx.Done()
-	return nil, io.EOF
-}
-
-func (noReports) Poll() []event.Event { return nil }
-func (noReports) Release(int)         {}
-func (noReports) Whole() uint64       { return 0 }
 
 // followingAdmin is the admin address of a follower.
 func (s *service) followingAdmin() httpgw.AdminOptions {
