@@ -15,7 +15,7 @@ import (
 )
 
 // Desk joins the doors to the engine's desk: see the package. New, Replay, then
-// Start or Rebase, then Run; Do, View, Claim and Stats from any goroutine once
+// Start or Reconcile, then Run; Do, View, Claim and Stats from any goroutine once
 // Start has returned, as long as the store is open.
 type Desk struct {
 	o      Options
@@ -77,7 +77,7 @@ func (d *Desk) Replay(events []event.Event) error {
 
 // Start ends the recovery: board is Machine.Board of the recovered state, seq its
 // State.Seq. The store must have seen the events of every command up to seq.
-// Errors: projection.ErrAhead where it has seen later ones, see Rebase;
+// Errors: projection.ErrAhead where it has seen later ones, see Reconcile;
 // projection.ErrDiverged where it has not kept what they said, or was another journal's.
 // After either, nothing has happened.
 func (d *Desk) Start(board *rfq.Board, seq uint64) error {

@@ -35,7 +35,7 @@ var (
 	errStoppedWaiting = fmt.Errorf("%w: %w", ErrStopped, ErrUnknown)
 )
 
-// ErrLayout is wrapped by errors of New, Replay, Start, Rebase and Run where the store
+// ErrLayout is wrapped by errors of New, Replay, Start, Reconcile and Run where the store
 // holds what this version cannot read.
 var ErrLayout = errors.New("desk store: record cannot be read")
 

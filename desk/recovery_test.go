@@ -336,10 +336,10 @@ func TestReplayOfARunningEngine(t *testing.T) {
 	}
 }
 
-// TestRebase: where the journal has lost what the store has seen, its word is
+// TestReconcile: where the journal has lost what the store has seen, its word is
 // taken; where the store has lost what the journal does not have any more, the
 // desk goes on with what there is.
-func TestRebase(t *testing.T) {
+func TestReconcile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	ticket := r.open(1_000_000).ID
@@ -366,14 +366,14 @@ func TestRebase(t *testing.T) {
 	// A crash in the midst of it changes nothing.
 	store := r.store.(*kvtest.Memory)
 	before := store.Commits()
-	if err := r.Rebase(board, seq); err != nil {
+	if err := r.Reconcile(board, seq); err != nil {
 		t.Fatal(err)
 	}
 	for n := before; n <= store.Commits(); n++ {
 		r.store = store.Prefix(n)
 		again := r.recover()
 		if again.State.Seq() < r.Cursor() {
-			if err := r.Rebase(again.State.Desk().Board(), seq); err != nil {
+			if err := r.Reconcile(again.State.Desk().Board(), seq); err != nil {
 				t.Fatal(err)
 			}
 		} else if err := r.Start(again.State.Desk().Board(), seq); err != nil {
@@ -410,7 +410,7 @@ func TestRebase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Rebase(replica.State.Desk().Board(), seq); err != nil {
+	if err := d.Reconcile(replica.State.Desk().Board(), seq); err != nil {
 		t.Fatal(err)
 	}
 	if d.Cursor() != seq || d.DurableCursor() != seq {

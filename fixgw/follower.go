@@ -55,11 +55,11 @@ type follower struct {
 	done  position // events before it are in the store: Replay skips them
 	epoch uint64   // of the events being followed
 	ended uint64   // epoch of the events before done
-	// parted: a Rebase is not through; partedStored: the store says so.
-	parted, partedStored bool
-	ref                  reference
-	consumer             projection.Consumer // Run's
-	step                 func()              // lent, bound once
+	// unfinished: a Reconcile has not reached its end; storedUnfinished: the store says so.
+	unfinished, storedUnfinished bool
+	ref                          reference
+	consumer                     projection.Consumer // Run's
+	step                         func()              // lent, bound once
 	// replaying: quickfix's sessions do not run yet; reports go straight into
 	// the message stores.
 	replaying bool
@@ -128,10 +128,10 @@ func (f *follower) open(store kv.Store) (err error) {
 // load reads the live orders and what the desk has for sessions.
 func (f *follower) load() error {
 	var err error
-	if _, f.partedStored, err = f.store.Get([]byte{keyParted}); err != nil {
+	if _, f.storedUnfinished, err = f.store.Get([]byte{keyUnfinished}); err != nil {
 		return fmt.Errorf("FIX store: %w", err)
 	}
-	f.parted = f.partedStored
+	f.unfinished = f.storedUnfinished
 	var bad error
 	err = f.store.Scan([]byte{keyLive}, []byte{keyLive + 1}, func(key, value []byte) bool {
 		if len(value) == 0 {
@@ -169,10 +169,8 @@ func (f *follower) follow(events []event.Event) error {
 			return err
 		}
 		f.place.index++
-		if f.reports >= batchReports {
-			if err := f.commit(); err != nil {
-				return err
-			}
+		if err := f.commitIfFull(); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -190,7 +188,7 @@ func (f *follower) apply(e *event.Event) error {
 	case event.EpochStarted:
 		f.epoch = e.Other
 		// An epoch after the store's last is never in the store already, whatever
-		// its Seqs: see Rebase. One that is comes again where another follower of
+		// its Seqs: see Reconcile. One that is comes again where another follower of
 		// the journal is further behind.
 		if f.epoch > f.ended {
 			f.done = position{}
@@ -243,8 +241,8 @@ func (f *follower) refer(e *event.Event) {
 	r, _ := e.Reference()
 	f.ref = reference{session: f.gateway.sessionOf(r.Origin), id: r.OrderID}
 	f.ref.size = copy(f.ref.text[:], r.Text)
-	if r.Origin == 0 && string(r.Text) == rebasedRef && !f.place.before(f.done) {
-		f.parted = false
+	if r.Origin == 0 && string(r.Text) == reconciledRef && !f.place.before(f.done) {
+		f.unfinished = false
 	}
 	// A store that was lost may number the sessions in another way than the
 	// journal; nobody gets another participant's reports.

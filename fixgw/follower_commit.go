@@ -161,9 +161,9 @@ func (f *follower) fill(set func(key, value []byte), deleteRange func(lo, hi []b
 		f.value = appendAnswer(f.value[:0], answer{request: r.msgType, id: r.id, msgType: r.answer, body: r.body})
 		set(f.key, f.value)
 	}
-	if key := []byte{keyParted}; f.parted {
+	if key := []byte{keyUnfinished}; f.unfinished {
 		set(key, nil)
-	} else if f.partedStored {
+	} else if f.storedUnfinished {
 		deleteRange(key, kv.After(key))
 	}
 	f.desk.commit(set, deleteRange)
@@ -179,7 +179,7 @@ func (f *follower) reached() (position, uint64) {
 
 // settle lets go of what a commit has made safe.
 func (f *follower) settle() {
-	f.partedStored = f.parted
+	f.storedUnfinished = f.unfinished
 	f.desk.settle()
 	for i, r := range f.answers {
 		f.owners[i].settled(r)

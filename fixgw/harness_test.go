@@ -195,13 +195,8 @@ func (d *harness) start() {
 		})
 	}
 	var cancels []engine.Command
-	if state := replica.State; cursor > state.Seq() || d.gateway.Parted() {
-		cancels, err = d.gateway.Rebase(state.Seq(), state.Epoch(), func(give func(market.InstrumentID, book.Resting)) {
-			for _, in := range state.Instruments() {
-				state.Orders(in.ID, func(r book.Resting) { give(in.ID, r) })
-			}
-		}, state.Desk().EachClaim)
-		if err != nil {
+	if state := replica.State; cursor > state.Seq() || d.gateway.Start(state) != nil {
+		if cancels, err = d.gateway.Reconcile(state); err != nil {
 			d.t.Fatal(err)
 		}
 	}

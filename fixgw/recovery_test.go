@@ -395,19 +395,19 @@ func TestReplayFromBeforeTheStore(t *testing.T) {
 	begins := func(seq, epoch uint64) event.Event {
 		return event.Event{Seq: seq, At: int64(seq), Kind: event.EpochStarted, Other: epoch}
 	}
-	rebased := event.Event{}
-	rebased.SetReference(7, event.Ref{Text: []byte(rebasedRef)})
+	reconciled := event.Event{}
+	reconciled.SetReference(7, event.Ref{Text: []byte(reconciledRef)})
 	cancelled := event.Event{Seq: 8, At: 8, Kind: event.Cancelled, OrderID: 1}
 	g := &Gateway{}
 	g.roster.Store(&roster{})
 	f := &follower{
-		gateway: g, done: position{seq: 10}, epoch: 2, ended: 2, parted: true,
+		gateway: g, done: position{seq: 10}, epoch: 2, ended: 2, unfinished: true,
 		orders: map[market.OrderID]*order{1: {id: 1, status: statusNew, session: &session{}}},
 	}
-	if err := f.follow([]event.Event{begins(4, 1), begins(6, 2), rebased, cancelled}); err != nil {
+	if err := f.follow([]event.Event{begins(4, 1), begins(6, 2), reconciled, cancelled}); err != nil {
 		t.Fatal(err)
 	}
-	if place, epoch := f.reached(); f.at != 0 || !f.parted || !f.orders[1].live() || place != f.done || epoch != 2 {
+	if place, epoch := f.reached(); f.at != 0 || !f.unfinished || !f.orders[1].live() || place != f.done || epoch != 2 {
 		t.Errorf("what the store has was followed again: %+v, order %+v", f, f.orders[1])
 	}
 	if err := f.follow([]event.Event{begins(9, 3)}); err != nil {

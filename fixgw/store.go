@@ -30,19 +30,19 @@ import (
 //	b day ClaimID                       a claim whose package was sent
 //	t session TradeReportID             a report of a payment without its answer: see pay_proof.go
 //	c                                   cursor: Seq u64, event index u32, epoch u32
-//	p                                   there while a Rebase is not through
+//	p                                   there while a Reconcile is unfinished
 //	k                                   written to make what came before it durable
 const (
-	keyAssign  byte = 'a'
-	keySession byte = 's'
-	keyReserve byte = 'r'
-	keySigned  byte = 'l'
-	keyMessage byte = 'm'
-	keyLive    byte = 'o'
-	keyClosed  byte = 'y'
-	keyAnswer  byte = 'x'
-	keyParted  byte = 'p'
-	keyMark    byte = 'k'
+	keyAssign     byte = 'a'
+	keySession    byte = 's'
+	keyReserve    byte = 'r'
+	keySigned     byte = 'l'
+	keyMessage    byte = 'm'
+	keyLive       byte = 'o'
+	keyClosed     byte = 'y'
+	keyAnswer     byte = 'x'
+	keyUnfinished byte = 'p'
+	keyMark       byte = 'k'
 
 	keyQuote     byte = 'q'
 	keyClaim     byte = 'd'

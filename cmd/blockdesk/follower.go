@@ -192,7 +192,7 @@ func (s *service) openFollowing(replica *engine.Replica) error {
 		return err
 	}
 	state := replica.State
-	if err := errors.Join(s.desk.Rebase(state.Desk().Board(), state.Seq()), s.history.Skip(state.Seq(), state.At())); err != nil {
+	if err := errors.Join(s.desk.Reconcile(state.Desk().Board(), state.Seq()), s.history.Skip(state.Seq(), state.At())); err != nil {
 		return err
 	}
 	if s.eng, err = engine.Follow(s.engineOptions(), replica); err != nil {

@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
 	"blockdesk/desk"
 	"blockdesk/engine"
-	"blockdesk/engine/book"
-	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/feed"
 	"blockdesk/feed/archive"
@@ -153,152 +150,86 @@ func (s *service) floor() uint64 {
 	return min(s.fix.DurableCursor(), s.desk.DurableCursor(), s.history.DurableCursor(), s.backup.floor())
 }
 
-// recover replays the journal; the FIX gateway and the desk see again what they
-// had not taken in when the last run ended. Where journal and FIX store do not
-// fit it returns the commands that must be the first ones.
+// recover replays the journal and brings the stores that follow it into step with it.
+// It returns the commands that must be the engine's first: cancels of the orders that
+// the FIX store and the journal do not agree on.
 func (s *service) recover() (*engine.Replica, []engine.Command, error) {
 	start := time.Now()
-	replica, lost, err := s.replay()
+	replica, first, err := projection.Recover(s.journal, s.projections(), projection.Options{
+		Rebase: s.rebase, Interval: s.cfg.Durability.Mode == "interval", Hint: rebaseHint, Logger: s.log,
+	})
 	if err != nil {
-		return nil, nil, err
-	}
-	cancels, err := s.joinFIX(replica.State, lost.fix)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := s.joinDesk(replica.State, lost.desk); err != nil {
-		return nil, nil, err
-	}
-	if err := s.joinHistory(replica.State, lost.history); err != nil {
 		return nil, nil, err
 	}
 	s.log.Info("recovered", "seq", replica.State.Seq(), "epoch", replica.State.Epoch(),
 		"fix_cursor", s.fix.Cursor(), "desk_cursor", s.desk.Cursor(), "elapsed_ms", time.Since(start).Milliseconds())
-	return replica, cancels, nil
+	return replica, first, nil
 }
 
-// lostStores names the stores that are further behind than the journal reaches
-// back.
-type lostStores struct{ fix, desk, history bool }
-
-// replay recovers the state from as far back as the stores need it. A store that
-// the journal does not reach back to is left out, and said to be lost.
-func (s *service) replay() (replica *engine.Replica, lost lostStores, err error) {
-	for {
-		floor := persist.NewestSnapshot
-		if !lost.fix {
-			floor = min(floor, s.fix.Cursor())
-		}
-		if !lost.desk {
-			floor = min(floor, s.desk.Cursor())
-		}
-		if !lost.history {
-			floor = min(floor, s.history.Cursor())
-		}
-		var missed error
-		replica, err = s.journal.Recover(floor, func(events []event.Event) {
-			if !lost.fix {
-				missed = errors.Join(missed, s.fix.Replay(events))
-			}
-			if !lost.desk {
-				lost.desk = s.unreadable(s.desk.Replay(events), &missed)
-			}
-			if !lost.history {
-				missed = errors.Join(missed, s.history.Replay(events))
-			}
-		})
-		if !errors.Is(err, projection.ErrFloor) || lost.fix && lost.desk && lost.history {
-			return replica, lost, errors.Join(err, missed)
-		}
-		s.log.Warn("the journal does not reach back to where a store ends", "error", err)
-		lost.fix = lost.fix || s.fix.Cursor() == floor
-		lost.desk = lost.desk || s.desk.Cursor() == floor
-		lost.history = lost.history || s.history.Cursor() == floor
+// projections are the stores that follow the journal.
+func (s *service) projections() []projection.Member {
+	return []projection.Member{
+		{
+			Follower: s.fix, Name: "the FIX store", Has: "reports", Start: s.fix.Start, Reconcile: s.reconcileFIX,
+			Lost: func(*engine.State) error {
+				return fmt.Errorf("the FIX store was lost or is older than the journal: %s", rebaseHint)
+			},
+		},
+		{
+			Follower: s.desk, Name: "the desk's store", Has: "answers", Unreadable: desk.ErrLayout,
+			Diverged:  func(err error) { s.log.Warn("the desk's store does not fit the journal", "error", err) },
+			Start:     func(state *engine.State) error { return s.desk.Start(state.Desk().Board(), state.Seq()) },
+			Reconcile: s.reconcileDesk,
+			Lost: func(state *engine.State) error {
+				if isUnused(state.Desk()) {
+					return nil
+				}
+				return fmt.Errorf("the desk's store was lost or is older than the journal, or is damaged: %s; or %s", rebaseHint, deskHint)
+			},
+		},
+		{
+			Follower: s.history, Name: "the history", Has: "trades", Reconcile: s.reconcileHistory,
+			Start: func(state *engine.State) error { return s.history.Start(state.Seq()) },
+		},
 	}
 }
 
-// unreadable reports whether the desk's store does not follow from what it says
-// it has seen; another error of a replay goes to missed.
-func (s *service) unreadable(err error, missed *error) bool {
-	if errors.Is(err, desk.ErrLayout) {
-		s.log.Warn("the desk's store does not fit the journal", "error", err)
-		return true
-	}
-	*missed = errors.Join(*missed, err)
-	return false
-}
-
-// joinFIX holds the FIX store against the recovered state.
-func (s *service) joinFIX(state *engine.State, lost bool) ([]engine.Command, error) {
-	cursor, seq := s.fix.Cursor(), state.Seq()
-	if lost && !s.rebase {
-		return nil, fmt.Errorf("the FIX store was lost or is older than the journal: %s", rebaseHint)
-	}
-	if !lost && cursor <= seq && !s.fix.Parted() {
-		return nil, nil
-	}
-	if cursor > seq && !s.mayRebase(seq) {
-		return nil, fmt.Errorf("the FIX store has reports up to seq %d, the journal ends at seq %d: %s", cursor, seq, rebaseHint)
-	}
-	cancels, err := s.fix.Rebase(seq, state.Epoch(), func(give func(market.InstrumentID, book.Resting)) {
-		for _, in := range state.Instruments() {
-			state.Orders(in.ID, func(r book.Resting) { give(in.ID, r) })
-		}
-	}, state.Desk().EachClaim)
+func (s *service) reconcileFIX(state *engine.State, _ projection.Relation) ([]engine.Command, error) {
+	cursor := s.fix.Cursor()
+	cancels, err := s.fix.Reconcile(state)
 	if err != nil {
 		return nil, err
 	}
 	s.log.Warn("FIX store and journal did not fit: orders that they do not agree on are cancelled",
-		"fix_cursor", cursor, "seq", seq, "cancelled_in_book", len(cancels))
+		"fix_cursor", cursor, "seq", state.Seq(), "cancelled_in_book", len(cancels))
 	return cancels, nil
 }
 
-// joinDesk holds the desk's store against the recovered state. A desk that
-// nothing was ever asked of has nothing to lose.
-func (s *service) joinDesk(state *engine.State, lost bool) error {
-	board, cursor, seq := state.Desk().Board(), s.desk.Cursor(), state.Seq()
-	if !lost && cursor <= seq {
-		err := s.desk.Start(board, seq)
-		if !errors.Is(err, projection.ErrDiverged) {
-			return err
-		}
-		s.log.Warn("the desk's store does not fit the journal", "error", err)
-		lost = true
+func (s *service) reconcileDesk(state *engine.State, r projection.Relation) ([]engine.Command, error) {
+	if r == projection.Ahead || !isUnused(state.Desk()) {
+		s.log.Warn("desk's store and journal did not fit: answers to idempotency keys and claim histories may be gone",
+			"desk_cursor", s.desk.Cursor(), "seq", state.Seq())
 	}
-	switch v := board.View(); {
-	case lost && len(v.Tickets)+len(v.Pairs)+len(v.Operators) == 0:
-		return s.desk.Rebase(board, seq)
-	case lost && !s.rebase:
-		return fmt.Errorf("the desk's store was lost or is older than the journal, or is damaged: %s; or %s", rebaseHint, deskHint)
-	case !lost && !s.mayRebase(seq):
-		return fmt.Errorf("the desk's store has answers up to seq %d, the journal ends at seq %d: %s", cursor, seq, rebaseHint)
-	}
-	s.log.Warn("desk's store and journal did not fit: answers to idempotency keys and claim histories may be gone",
-		"desk_cursor", cursor, "seq", seq)
-	return s.desk.Rebase(board, seq)
+	return nil, s.desk.Reconcile(state.Desk().Board(), state.Seq())
 }
 
-// joinHistory holds the archive against the recovered state. What it has lost
-// nobody can bring back, and nobody's money hangs on it: it goes on with a hole.
-func (s *service) joinHistory(state *engine.State, lost bool) error {
+// isUnused reports whether nothing was ever asked of a desk: then its store has
+// nothing to lose.
+func isUnused(m *rfq.Machine) bool {
+	v := m.Board().View()
+	return len(v.Tickets)+len(v.Pairs)+len(v.Operators) == 0
+}
+
+// reconcileHistory lets a history that was lost go on with a hole: no money depends on
+// it, and nothing is left to fill it from.
+func (s *service) reconcileHistory(state *engine.State, r projection.Relation) ([]engine.Command, error) {
 	cursor, seq := s.history.Cursor(), state.Seq()
-	switch {
-	case lost:
+	if r == projection.Lost {
 		s.log.Warn("the journal does not reach back to where the history ends: trades between are missing", "history_cursor", cursor, "seq", seq)
-		return s.history.Skip(seq, state.At())
-	case cursor <= seq:
-		return s.history.Start(seq)
-	case !s.mayRebase(seq):
-		return fmt.Errorf("the history has trades up to seq %d, the journal ends at seq %d: %s", cursor, seq, rebaseHint)
+		return nil, s.history.Skip(seq, state.At())
 	}
 	s.log.Warn("history and journal did not fit: trades that only the history has are taken out", "history_cursor", cursor, "seq", seq)
-	return s.history.Rebase(seq)
-}
-
-// mayRebase reports whether a store that is ahead of the journal may give way: in
-// mode interval a crash leaves it so.
-func (s *service) mayRebase(seq uint64) bool {
-	return s.rebase || seq > 0 && s.cfg.Durability.Mode == "interval"
+	return nil, s.history.Reconcile(seq)
 }
 
 // deskHint is for a desk's store that cannot be used: all that is in it comes

@@ -26,7 +26,7 @@ const (
 var ErrLimit = errors.New("archive: limit out of range")
 
 // Archive keeps trades and candles: see the package. New, then Replay, Skip or
-// Rebase as the recovery finds, then Run.
+// Reconcile as the recovery finds, then Run.
 type Archive struct {
 	o        Options
 	store    *projection.Store
@@ -203,7 +203,7 @@ func (a *Archive) instruments() (out []market.InstrumentID, err error) {
 // time, or the one after its last. Of one instrument TradeIDs and times grow
 // together, so it looks at some sixty trades and reads nothing else.
 //
-// A mirrored instrument's trades may be old when they come. Those that a Rebase
+// A mirrored instrument's trades may be old when they come. Those that a Reconcile
 // might need count as after any time: what came since the last prune, and the day
 // of the last trade before that.
 func (a *Archive) firstSince(in market.InstrumentID, at int64) (market.TradeID, error) {

@@ -175,9 +175,9 @@ func must(t *rapid.T, s kv.Store) *Archive {
 	return a
 }
 
-// TestRebase: what the journal has lost is taken out, and nothing else, also when
+// TestReconcile: what the journal has lost is taken out, and nothing else, also when
 // a crash comes right after and it must be done again.
-func TestRebase(t *testing.T) {
+func TestReconcile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawEvents(t)
 		last := events[len(events)-1].Seq
@@ -192,7 +192,7 @@ func TestRebase(t *testing.T) {
 			t.Fatalf("start at %d of %d: %v", seq, last, err)
 		}
 		for range 2 {
-			if err := a.Rebase(seq); err != nil {
+			if err := a.Reconcile(seq); err != nil {
 				t.Fatal(err)
 			}
 			holds(t, a, upTo(events, seq))

@@ -21,7 +21,7 @@
 //
 // # Concurrency
 //
-// New, Replay, Skip and Rebase come before Run and are one goroutine's. Trades,
+// New, Replay, Skip and Reconcile come before Run and are one goroutine's. Trades,
 // Candles, Unbroken, Cursor, DurableCursor and Stats may be called from any
 // goroutine.
 //

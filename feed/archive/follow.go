@@ -26,7 +26,7 @@ type openCandle struct {
 }
 
 // follower turns durable events into the store's content. One goroutine at a
-// time: that of Replay, Skip and Rebase, then Run's.
+// time: that of Replay, Skip and Reconcile, then Run's.
 type follower struct {
 	archive *Archive
 	place   cursor
@@ -62,7 +62,7 @@ func (a *Archive) Replay(events []event.Event) error {
 }
 
 // Start ends the recovery: all events up to seq have been replayed. ErrAhead: the
-// store has seen later ones, see Rebase; nothing has happened then.
+// store has seen later ones, see Reconcile; nothing has happened then.
 func (a *Archive) Start(seq uint64) error {
 	f := &a.follower
 	if f.place.whole > seq {

@@ -63,10 +63,10 @@ func TestSkipTellsWholeCandles(t *testing.T) {
 	}
 }
 
-// TestPruneLeavesWhatARebaseNeeds: trades of long ago that a mirrored instrument
+// TestPruneLeavesWhatAReconcileNeeds: trades of long ago that a mirrored instrument
 // has told just now are neither lost to the candles nor counted twice where the
 // journal's end is lost after they were pruned.
-func TestPruneLeavesWhatARebaseNeeds(t *testing.T) {
+func TestPruneLeavesWhatAReconcileNeeds(t *testing.T) {
 	pruned := 0
 	rapid.Check(t, func(t *rapid.T) {
 		var events []event.Event
@@ -102,7 +102,7 @@ func TestPruneLeavesWhatARebaseNeeds(t *testing.T) {
 		if a, err = New(Options{KeepTrades: 2 * day, Now: fixed}, store); err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(a.Rebase(seq), a.Replay(events[seq:]), a.Start(last)); err != nil {
+		if err := errors.Join(a.Reconcile(seq), a.Replay(events[seq:]), a.Start(last)); err != nil {
 			t.Fatal(err)
 		}
 		for _, i := range []Interval{Hour1, Hour4, Day1} {

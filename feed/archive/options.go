@@ -46,7 +46,7 @@ func (o Options) Validate() error {
 		name      string
 		v, lo, hi time.Duration
 	}{
-		// A Rebase makes the open candles anew from the trades: a day of them.
+		// A Reconcile makes the open candles anew from the trades: a day of them.
 		{"KeepTrades", o.KeepTrades, 2 * day, 100 * 366 * day},
 		{"KeepMinutes", o.KeepMinutes, 2 * day, 100 * 366 * day},
 		{"SyncEvery", o.SyncEvery, time.Millisecond, time.Hour},

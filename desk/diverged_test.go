@@ -9,9 +9,9 @@ import (
 	"blockdesk/persist/projection"
 )
 
-// TestParted: a store that was damaged, or is another journal's, is not taken for
-// the desk's; Rebase makes it so.
-func TestParted(t *testing.T) {
+// TestDiverged: a store that was damaged, or is another journal's, is not taken for
+// the desk's; Reconcile makes it so.
+func TestDiverged(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	ticket := r.open(1_000_000).ID
@@ -35,12 +35,12 @@ func TestParted(t *testing.T) {
 		if err := r.Start(board, seq); !errors.Is(err, projection.ErrDiverged) {
 			t.Errorf("%s: Start: %v; want %v", name, err, projection.ErrDiverged)
 		}
-		if err := r.Rebase(board, seq); err != nil {
-			t.Fatalf("%s: Rebase: %v", name, err)
+		if err := r.Reconcile(board, seq); err != nil {
+			t.Fatalf("%s: Reconcile: %v", name, err)
 		}
 		again := r.recover()
 		if err := r.Start(again.State.Desk().Board(), seq); err != nil {
-			t.Errorf("%s: Start after Rebase: %v", name, err)
+			t.Errorf("%s: Start after Reconcile: %v", name, err)
 		}
 	}
 }

@@ -5,10 +5,10 @@ import (
 	"blockdesk/market"
 )
 
-// Skip goes on at the end of a journal that does not reach back to Cursor: in
+// Skip continues at the end of a journal that does not reach back to Cursor, in
 // place of Start. The events between are missing for ever; at is the time of the
-// last of them, Unix nanoseconds. The candles over the hole are taken out, and no
-// other is made there.
+// last of them, Unix nanoseconds. Skip deletes the candles over the hole; no others
+// are made there.
 func (a *Archive) Skip(seq uint64, at int64) error {
 	f := &a.follower
 	list, err := a.instruments()
@@ -35,11 +35,11 @@ func (a *Archive) Skip(seq uint64, at int64) error {
 	return f.commit(true)
 }
 
-// Rebase takes the journal's word where the store has seen commands after seq
-// that the journal has lost (a crash in mode interval, an older backup): in place
-// of Start. Their trades are taken out, and the candles that had them are made
-// anew of what is left.
-func (a *Archive) Rebase(seq uint64) error {
+// Reconcile makes the store agree with a journal that ends at seq, in place of Start:
+// the store has seen commands after seq that the journal has lost (a crash in mode
+// interval, an older backup). Reconcile deletes their trades and makes the candles
+// that had them anew from the trades that are left.
+func (a *Archive) Reconcile(seq uint64) error {
 	f := &a.follower
 	list, err := a.instruments()
 	if err != nil {

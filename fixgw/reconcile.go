@@ -8,48 +8,58 @@ import (
 	"blockdesk/engine/book"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
+	"blockdesk/persist/projection"
 )
 
-// rebasedRef is the ClOrdID of the last command of a Rebase.
-const rebasedRef = "\x01rebased"
+// reconciledRef is the ClOrdID of the last command of a Reconcile. Journals have it.
+const reconciledRef = "\x01rebased"
 
 // lostReason is the text (58) of a report of an order that the engine has lost.
 const lostReason = "lost_by_restart"
 
-// Rebase takes the engine's word where store and journal have parted: the
-// journal has lost commands whose reports are in the store (a crash in mode
-// interval, an older backup), or the store has lost what the journal no longer
-// has. Before Run, instead of Replay.
+// Start ends the recovery of a store that has seen the events of every command.
+// projection.ErrUnfinished: a crash came before the end of a Reconcile, which must be called
+// again.
+func (g *Gateway) Start(*engine.State) error {
+	if g.follower.storedUnfinished {
+		return fmt.Errorf("FIX store: %w", projection.ErrUnfinished)
+	}
+	return nil
+}
+
+// Reconcile makes the store agree with the engine, in place of Start: the journal has
+// lost commands whose reports are in the store (a crash in mode interval, an older
+// backup), or the store has lost what the journal no longer has. Before Run.
 //
-// seq and epoch are those that the journal ends with; live gives every live
-// order of the engine. An order that only the store has is reported as
+// s is the recovered state. An order that only the store has is reported as
 // cancelled. The commands returned cancel what the store does not know, or knows
 // with another open quantity; they must be the engine's first. Until the last of
-// them has been followed the store is Parted, also over a crash. Fills that were
-// reported and are lost stay reported: nobody can tell them any more.
+// them has been followed the Reconcile is unfinished, also over a crash. Fills that
+// were reported and are lost stay reported: nothing is left to correct them by.
 //
-// claims gives every claim of the desk (rfq.Machine.EachClaim). One that only the
-// store has is reported as cancelled, one that the two know differently as
-// restated; quotes end without a word.
-func (g *Gateway) Rebase(seq, epoch uint64, live func(func(market.InstrumentID, book.Resting)), claims func(func(*rfq.Claim, []rfq.Payment) bool)) ([]engine.Command, error) {
+// A claim that only the store has is reported as cancelled, one that the two know
+// differently as restated. Quotes end without a report.
+func (g *Gateway) Reconcile(s *engine.State) ([]engine.Command, error) {
 	f := g.follower
 	f.replaying = true
 	defer func() { f.replaying = false }()
 	f.at = g.options.Now().UnixNano()
-	f.place, f.done, f.parted = position{seq: seq + 1}, position{}, true
-	f.epoch, f.ended = epoch, epoch
+	f.place, f.done, f.unfinished = position{seq: s.Seq() + 1}, position{}, true
+	f.epoch, f.ended = s.Epoch(), s.Epoch()
 
 	var cancels []engine.Command
 	found := make(map[market.OrderID]bool, len(f.orders))
-	live(func(in market.InstrumentID, r book.Resting) {
-		if o := f.orders[r.ID]; o != nil && o.live() {
-			found[r.ID] = true
-			if o.leaves == r.Open {
-				return
+	for _, in := range s.Instruments() {
+		s.Orders(in.ID, func(r book.Resting) {
+			if o := f.orders[r.ID]; o != nil && o.live() {
+				found[r.ID] = true
+				if o.leaves == r.Open {
+					return
+				}
 			}
-		}
-		cancels = append(cancels, engine.Command{Kind: engine.CancelOrder, Instrument: in, Order: book.Order{ID: r.ID}})
-	})
+			cancels = append(cancels, engine.Command{Kind: engine.CancelOrder, Instrument: in.ID, Order: book.Order{ID: r.ID}})
+		})
+	}
 	for id, o := range f.orders {
 		if found[id] || !o.live() {
 			continue
@@ -57,23 +67,25 @@ func (g *Gateway) Rebase(seq, epoch uint64, live func(func(market.InstrumentID, 
 		if err := f.loseOrder(o); err != nil {
 			return nil, fmt.Errorf("order %d: %w", id, err)
 		}
-		if f.reports >= batchReports {
-			if err := f.commit(); err != nil {
-				return nil, err
-			}
+		if err := f.commitIfFull(); err != nil {
+			return nil, err
 		}
 	}
-	if err := f.rebaseDesk(claims); err != nil {
+	if err := f.reconcileDesk(s.Desk()); err != nil {
 		return nil, err
 	}
 	last := engine.Command{Kind: engine.Tick}
-	last.SetRef([]byte(rebasedRef))
+	last.SetRef([]byte(reconciledRef))
 	return append(cancels, last), f.commit()
 }
 
-// Parted reports whether a Rebase was begun and is not through: after a crash it
-// must be called again.
-func (g *Gateway) Parted() bool { return g.follower.partedStored }
+// commitIfFull commits where as many reports wait as one commit takes.
+func (f *follower) commitIfFull() error {
+	if f.reports < batchReports {
+		return nil
+	}
+	return f.commit()
+}
 
 // loseOrder reports the end of an order that the engine does not have.
 func (f *follower) loseOrder(o *order) error {
@@ -92,15 +104,15 @@ func (f *follower) loseOrder(o *order) error {
 	return f.emit(o.session, '8', f.out.scratch)
 }
 
-// rebaseDesk takes the desk's word for the claims of sessions.
-func (f *follower) rebaseDesk(each func(func(*rfq.Claim, []rfq.Payment) bool)) error {
+// reconcileDesk makes the claims of sessions agree with the desk's.
+func (f *follower) reconcileDesk(desk *rfq.Machine) error {
 	for _, id := range sortedKeys(f.desk.quotes) {
 		if err := f.gone(&rfq.Gone{What: rfq.TagQuote, ID: uint64(id)}); err != nil {
 			return err
 		}
 	}
 	now := make(map[market.ClaimID]rfq.Claim)
-	each(func(c *rfq.Claim, _ []rfq.Payment) bool {
+	desk.EachClaim(func(c *rfq.Claim, _ []rfq.Payment) bool {
 		if c.Participant != 0 {
 			now[c.ID] = *c
 		}
@@ -132,10 +144,8 @@ func (f *follower) rebaseDesk(each func(func(*rfq.Claim, []rfq.Payment) bool)) e
 		if err != nil {
 			return fmt.Errorf("claim %s: %w", market.AppendClaimID(nil, id), err)
 		}
-		if f.reports >= batchReports {
-			if err := f.commit(); err != nil {
-				return err
-			}
+		if err := f.commitIfFull(); err != nil {
+			return err
 		}
 	}
 	f.lost.Add(uint64(len(now))) // nobody knows whose they are

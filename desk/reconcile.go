@@ -7,16 +7,15 @@ import (
 	"blockdesk/engine/rfq"
 )
 
-// Rebase takes the journal's word where store and journal have parted, in place
-// of Start: the journal has lost commands that the store has seen (a crash in
-// mode interval, an older backup), or the store has lost what the journal no
-// longer has, or what it had seen. Answers and history of commands after seq are
-// taken out; what the store has not of those before stays unknown to it: the
-// answers to those keys, and the states of those claims. board and seq are as for
-// Start.
+// Reconcile makes the store agree with the journal, in place of Start: the journal has
+// lost commands that the store has seen (a crash in mode interval, an older
+// backup), or the store has lost what the journal no longer has, or what it had
+// seen. Reconcile deletes the answers and the history of commands after seq. What the
+// store lacks of earlier commands stays unknown: the answers to those keys, and the
+// states of those claims. board and seq are as for Start.
 //
-// A crash in its midst leaves a store that must be rebased again.
-func (d *Desk) Rebase(board *rfq.Board, seq uint64) error {
+// A crash in its middle leaves a store that must be reconciled again.
+func (d *Desk) Reconcile(board *rfq.Board, seq uint64) error {
 	f := &d.follow
 	if err := f.forgetAfter(seq); err != nil {
 		return err
