@@ -7,6 +7,7 @@ import (
 
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
+	"blockdesk/persist/kv"
 )
 
 // MaxStates is how many states and how many payments a History shows: the newest
@@ -25,26 +26,21 @@ type History struct {
 // store's and ErrLayout.
 func (d *Desk) Claim(id market.ClaimID) (*History, bool, error) {
 	var h History
-	var bad error
 	lo := binary.BigEndian.AppendUint64([]byte{keyHistory}, uint64(id))
-	err := d.store.Scan(lo, historyEnd(id), func(key, value []byte) bool {
+	err := kv.Each(d.store, lo, historyEnd(id), func(key, value []byte) error {
 		claim, payment, err := parseEntry(value)
 		switch {
 		case err != nil:
-			bad = fmt.Errorf("claim %d: %w", id, err)
-			return false
+			return fmt.Errorf("claim %d: %w", id, err)
 		case payment != nil:
 			h.pay(payment)
 		case len(h.States) == 0 || h.States[len(h.States)-1] != *claim: // a step taken again tells the claim again
 			h.States = appendBounded(h.States, *claim)
 		}
-		return true
+		return nil
 	})
-	if err != nil {
-		return nil, false, fmt.Errorf("desk store: claim %d: %w", id, err)
-	}
-	if bad != nil || len(h.States) == 0 {
-		return nil, false, bad
+	if err != nil || len(h.States) == 0 {
+		return nil, false, err
 	}
 	h.Claim = h.States[len(h.States)-1]
 	return &h, true, nil
@@ -90,18 +86,16 @@ func (f *follower) archive(id market.ClaimID, rec rfq.Record) {
 // claim's history, and may be called from any goroutine. The errors are the
 // store's and ErrLayout.
 func (d *Desk) PaymentClaim(signature [64]byte) (id market.ClaimID, ok bool, err error) {
-	var bad error
 	lo := paymentKey(make([]byte, 0, paymentKeySize), &signature, 0)
 	hi := paymentKey(make([]byte, 0, paymentKeySize), &signature, math.MaxUint64)
-	err = d.store.Scan(lo, hi, func(_, value []byte) bool {
-		id, bad = parsePaymentClaim(value)
-		ok = bad == nil
-		return false
+	err = kv.Each(d.store, lo, hi, func(_, value []byte) error {
+		if id, err = parsePaymentClaim(value); err != nil {
+			return err
+		}
+		ok = true
+		return kv.ErrStop
 	})
-	if err != nil {
-		return 0, false, fmt.Errorf("desk store: payment: %w", err)
-	}
-	return id, ok, bad
+	return id, ok, err
 }
 
 // index writes the claim of a payment. Every change of the payment writes it

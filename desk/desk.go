@@ -47,7 +47,7 @@ func New(o Options, submit Submitter, store kv.Store) (*Desk, error) {
 	d.table.init(d.o.MaxWaiting)
 	d.follow.init(d)
 	var err error
-	if d.store, err = projection.Open(store, d.follow.layout()); err != nil {
+	if d.store, err = projection.Open(kv.Named(store, "desk store"), d.follow.layout()); err != nil {
 		return nil, err
 	}
 	return d, d.follow.load()

@@ -115,11 +115,8 @@ func (d *Desk) keyed(r rfq.Request, key *rfq.Key, w *waiter) (result *Result, pl
 // recalled returns the answer that the store has for the key, or nil.
 func (d *Desk) recalled(key *rfq.Key) (*Result, error) {
 	value, ok, err := d.store.Get(answerKey(make([]byte, 0, answerKeySize), &key.ID))
-	if err != nil {
-		return nil, fmt.Errorf("desk store: %w", err)
-	}
-	if !ok {
-		return nil, nil
+	if err != nil || !ok {
+		return nil, err
 	}
 	a, err := parseAnswer(value)
 	switch {

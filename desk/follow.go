@@ -106,7 +106,7 @@ func (f *follower) init(d *Desk) {
 // layout describes the desk's entries.
 func (f *follower) layout() projection.Layout {
 	return projection.Layout{
-		Name: "desk store", Version: layoutVersion, Err: ErrLayout, Mark: keyMark,
+		Version: layoutVersion, Err: ErrLayout, Mark: keyMark,
 		Load: func(value []byte) (seq uint64, err error) {
 			f.whole, f.keys, err = parseCursor(value)
 			return f.whole, err
@@ -116,30 +116,24 @@ func (f *follower) layout() projection.Layout {
 
 // load reads the tickets and counts the answers.
 func (f *follower) load() error {
-	var bad error
-	err := f.desk.store.Scan([]byte{keyTicket}, []byte{keyTicket + 1}, func(key, value []byte) bool {
+	err := kv.Each(f.desk.store, []byte{keyTicket}, []byte{keyTicket + 1}, func(key, value []byte) error {
 		t, err := parseTicket(value)
 		if err == nil && !bytes.Equal(key, ticketKey(nil, t.ID)) {
 			err = fmt.Errorf("%w: ticket %d under another's key", ErrLayout, t.ID)
 		}
-		if err != nil {
-			bad = err
-			return false
+		if err == nil {
+			f.tickets[t.ID] = &shadow{Ticket: t}
 		}
-		f.tickets[t.ID] = &shadow{Ticket: t}
-		return true
+		return err
 	})
-	if err != nil {
-		return fmt.Errorf("desk store: %w", err)
-	}
-	if bad == nil {
+	if err == nil {
 		err = f.count()
 	}
 	f.kept.Store(f.keys)
-	return errors.Join(bad, err)
+	return err
 }
 
-// count holds the answers against the number of them that the cursor has, so
+// count compares the number of the answers with the one that the cursor has, so
 // that a damaged store does not take for new what has been answered.
 func (f *follower) count() error {
 	n := uint64(0)
@@ -147,14 +141,11 @@ func (f *follower) count() error {
 		n++
 		return true
 	})
-	if err != nil {
-		return fmt.Errorf("desk store: %w", err)
-	}
-	if n != f.keys {
+	if err == nil && n != f.keys {
 		f.lacks = diverged("it has %d answers and should have %d", n, f.keys)
 		f.keys = n
 	}
-	return nil
+	return err
 }
 
 // agrees holds the tickets against those of the recovered machine.

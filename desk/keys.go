@@ -49,11 +49,8 @@ func (f *follower) answeredAt(id *[16]byte) (at int64, ok bool, err error) {
 	}
 	f.keyScratch = answerKey(f.keyScratch[:0], id)
 	value, ok, err := f.desk.store.Get(f.keyScratch)
-	if err != nil {
-		return 0, false, fmt.Errorf("desk store: %w", err)
-	}
-	if !ok {
-		return 0, false, nil
+	if err != nil || !ok {
+		return 0, false, err
 	}
 	a, err := parseAnswer(value)
 	if err != nil {
@@ -73,29 +70,24 @@ func (f *follower) prune() error {
 	}
 	f.oldest = noAnswer
 	var last []byte
-	var bad error
-	err := f.desk.store.Scan(f.low, []byte{keyAge + 1}, func(key, _ []byte) bool {
+	err := kv.Each(f.desk.store, f.low, []byte{keyAge + 1}, func(key, _ []byte) error {
 		if len(key) != ageKeySize {
-			bad = fmt.Errorf("%w: age key %x", ErrLayout, key)
-			return false
+			return fmt.Errorf("%w: age key %x", ErrLayout, key)
 		}
 		at := int64(binary.BigEndian.Uint64(key[1:]))
 		if budget == 0 || !f.overfull() && !f.outlived(at) {
 			f.oldest = at
-			return false
+			return kv.ErrStop
 		}
 		budget--
 		f.keys--
 		f.batch.Delete(key)
 		f.batch.Delete(answerKey(f.keyScratch[:0], (*[16]byte)(key[9:])))
 		last = append(last[:0], key...)
-		return true
+		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("desk store: %w", err)
-	}
-	if bad != nil || last == nil {
-		return bad
+	if err != nil || last == nil {
+		return err
 	}
 	// Scanning from the start again would pass over all that was deleted.
 	f.low = kv.After(last)

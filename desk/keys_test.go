@@ -315,7 +315,7 @@ func TestAnswerBesideAnotherBody(t *testing.T) {
 	store := r.store.(*kvtest.Memory)
 	value := store.Content()[string(answerKey(nil, &key.ID))]
 	hidden := &vanishing{Memory: store, times: 1}
-	r.Desk.store = hidden
+	r.Desk.store.Store = hidden
 	res, kept, err := r.keyed(req, &req.Key, v)
 	if err != nil || kept || res == nil || !res.Replayed || len(value) == 0 {
 		t.Fatalf("%+v, %v, %v", res, kept, err)

@@ -2,9 +2,9 @@ package desk
 
 import (
 	"bytes"
-	"fmt"
 
 	"blockdesk/engine/rfq"
+	"blockdesk/persist/kv"
 )
 
 // Reconcile makes the store agree with the journal, in place of Start: the journal has
@@ -47,22 +47,17 @@ func (f *follower) sweep(kind byte, visit func(key, value []byte) error) error {
 	lo := []byte{kind}
 	for more := true; more; {
 		more = false
-		var bad error
 		n := 0
-		err := f.desk.store.Scan(lo, []byte{kind + 1}, func(key, value []byte) bool {
+		err := kv.Each(f.desk.store, lo, []byte{kind + 1}, func(key, value []byte) error {
 			if n++; n > sweepBatch {
 				more = true
 				lo = bytes.Clone(key)
-				return false
+				return kv.ErrStop
 			}
-			bad = visit(key, value)
-			return bad == nil
+			return visit(key, value)
 		})
 		if err != nil {
-			return fmt.Errorf("desk store: %w", err)
-		}
-		if bad != nil {
-			return bad
+			return err
 		}
 		if f.batch.Len() > 0 {
 			if err := f.commit(false); err != nil {

@@ -3,7 +3,6 @@ package fixgw
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
@@ -104,9 +103,6 @@ func (a *answered) Run(ctx context.Context) error {
 		}
 		return ctx.Err() == nil
 	})
-	if err != nil {
-		return fmt.Errorf("FIX store: %w", err)
-	}
-	a.ready.Store(ctx.Err() == nil)
-	return nil
+	a.ready.Store(err == nil && ctx.Err() == nil)
+	return err
 }

@@ -291,7 +291,7 @@ func (g *Gateway) storedClaim(id market.ClaimID) (*claim, error) {
 	for _, kind := range [...]byte{keyClaim, keyClaimOver} {
 		value, ok, err := g.store.Get(claimKey(nil, kind, id))
 		if err != nil {
-			return nil, fmt.Errorf("FIX store: %w", err)
+			return nil, err
 		}
 		if ok {
 			return parseClaimRecord(id, value, g.sessionOf)

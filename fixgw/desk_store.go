@@ -2,6 +2,7 @@ package fixgw
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"blockdesk/market"
@@ -15,40 +16,32 @@ func (f *follower) loadDesk() error {
 	d.quotes, d.claims = make(map[market.QuoteID]*quote), make(map[market.ClaimID]*claim)
 	d.facts.digits = make(map[market.InstrumentID]uint8)
 	g := f.gateway
-	value, ok, err := g.store.Get([]byte{keyFacts})
+	value, ok, err := f.store.Get([]byte{keyFacts})
 	switch {
 	case err != nil:
-		return fmt.Errorf("FIX store: %w", err)
+		return err
 	case ok && !d.facts.parse(value):
 		return fmt.Errorf("%w: desk's facts of %d bytes", errLayout, len(value))
 	}
-	var bad error
-	scan := func(kind byte, take func(id uint64, value []byte) error) {
-		if bad != nil {
-			return
-		}
-		err := g.store.Scan([]byte{kind}, []byte{kind + 1}, func(key, value []byte) bool {
-			if len(value) > 0 {
-				bad = take(binary.BigEndian.Uint64(key[1:]), value)
+	each := func(kind byte, take func(id uint64, value []byte) error) error {
+		return kv.Each(f.store, []byte{kind}, []byte{kind + 1}, func(key, value []byte) error {
+			if len(value) == 0 {
+				return nil
 			}
-			return bad == nil
+			return take(binary.BigEndian.Uint64(key[1:]), value)
 		})
-		if err != nil {
-			bad = fmt.Errorf("FIX store: %w", err)
-		}
 	}
-	var strays []market.QuoteID
-	scan(keyQuote, func(id uint64, value []byte) error {
+	var orphans []market.QuoteID
+	err = errors.Join(each(keyQuote, func(id uint64, value []byte) error {
 		q, err := parseQuoteRecord(market.QuoteID(id), value, g.sessionOf)
 		if q == nil {
 			f.lost.Add(1)
-			strays = append(strays, market.QuoteID(id))
+			orphans = append(orphans, market.QuoteID(id))
 			return err
 		}
 		d.quotes[q.ID], q.session.quotes[q.ID] = q, q
 		return nil
-	})
-	scan(keyClaim, func(id uint64, value []byte) error {
+	}), each(keyClaim, func(id uint64, value []byte) error {
 		c, err := parseClaimRecord(market.ClaimID(id), value, g.sessionOf)
 		if c == nil {
 			f.lost.Add(1)
@@ -57,20 +50,16 @@ func (f *follower) loadDesk() error {
 		d.claims[c.ID] = c
 		c.session.adoptClaim(c)
 		return nil
-	})
-	if bad != nil || len(strays) == 0 {
-		return bad
+	}))
+	if err != nil || len(orphans) == 0 {
+		return err
 	}
-	err = g.store.Commit(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
-		for _, id := range strays {
+	return g.store.Commit(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
+		for _, id := range orphans {
 			key := quoteKey(nil, id)
 			deleteRange(key, kv.After(key))
 		}
 	}, false)
-	if err != nil {
-		return fmt.Errorf("FIX store: %w", err)
-	}
-	return nil
 }
 
 // waits reports whether something of the desk's has changed since the last

@@ -111,7 +111,7 @@ const cursorSize = 16
 // open checks the store's layout and reads the cursor.
 func (f *follower) open(store kv.Store) (err error) {
 	f.store, err = projection.Open(store, projection.Layout{
-		Name: "FIX store", Version: layoutVersion, Err: errLayout, Mark: keyMark,
+		Version: layoutVersion, Err: errLayout, Mark: keyMark,
 		Load: func(value []byte) (seq uint64, err error) {
 			if len(value) != cursorSize {
 				return 0, fmt.Errorf("%w: cursor of %d bytes", errLayout, len(value))
@@ -129,32 +129,27 @@ func (f *follower) open(store kv.Store) (err error) {
 func (f *follower) load() error {
 	var err error
 	if _, f.storedUnfinished, err = f.store.Get([]byte{keyUnfinished}); err != nil {
-		return fmt.Errorf("FIX store: %w", err)
+		return err
 	}
 	f.unfinished = f.storedUnfinished
-	var bad error
-	err = f.store.Scan([]byte{keyLive}, []byte{keyLive + 1}, func(key, value []byte) bool {
+	err = kv.Each(f.store, []byte{keyLive}, []byte{keyLive + 1}, func(key, value []byte) error {
 		if len(value) == 0 {
-			return true
+			return nil
 		}
 		id := market.OrderID(binary.BigEndian.Uint64(key[1:]))
 		o, err := parseOrderRecord(id, value, f.gateway.sessionOf)
 		switch {
 		case err != nil:
-			bad = err
-			return false
+			return err
 		case o == nil:
 			f.lost.Add(1)
-			return true
+			return nil
 		}
 		f.orders[id] = o
 		o.session.adopt(o)
-		return true
+		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("FIX store: %w", err)
-	}
-	return errors.Join(bad, f.loadDesk())
+	return errors.Join(err, f.loadDesk())
 }
 
 // follow applies events that follow each other and the ones before.

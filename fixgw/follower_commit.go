@@ -3,7 +3,6 @@ package fixgw
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"time"
 
 	"blockdesk/persist/kv"
@@ -106,7 +105,7 @@ func (f *follower) commitSynced(sync bool) error {
 	f.cursor = binary.BigEndian.AppendUint32(f.cursor, uint32(epoch))
 	err := f.store.Commit(place.whole(), f.cursor, f.fill, sync)
 	for _, s := range f.owing {
-		if failed := s.messages.filled(errors.Unwrap(err)); err == nil { // it names the store itself
+		if failed := s.messages.filled(err); err == nil {
 			err = failed
 		}
 		s.owed = false

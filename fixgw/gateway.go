@@ -145,7 +145,7 @@ func New(o Options, e Engine, store kv.Store, doors Doors, instruments *market.I
 		o.Early = nil
 	}
 	g := &Gateway{
-		options: o, engine: e, store: store, doors: doors, instruments: instruments,
+		options: o, engine: e, store: kv.Named(store, "FIX store"), doors: doors, instruments: instruments,
 		verifying: make(chan struct{}, MaxVerifies),
 		rates: rates{
 			messages: ratelimit.Of(o.Rate, time.Second, o.Rate), flood: ratelimit.Of(hardRate*o.Rate, time.Second, hardRate*o.Rate),
@@ -172,7 +172,7 @@ func New(o Options, e Engine, store kv.Store, doors Doors, instruments *market.I
 	if g.noHash, err = strayHash(); err != nil {
 		return nil, err
 	}
-	if err := g.follower.open(store); err != nil {
+	if err := g.follower.open(g.store); err != nil {
 		return nil, err
 	}
 	if err := g.openSessions(); err != nil {

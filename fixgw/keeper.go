@@ -3,7 +3,6 @@ package fixgw
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"time"
 )
 
@@ -61,13 +60,9 @@ func (k *keeper) keep() error {
 
 // prune deletes the days before pruned.
 func (k *keeper) prune() error {
-	err := k.gateway.store.Commit(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
+	return k.gateway.store.Commit(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
 		for _, kind := range [...]byte{keyAnswer, keyClosed, keyPacked} {
 			deleteRange([]byte{kind}, binary.BigEndian.AppendUint32([]byte{kind}, k.pruned))
 		}
 	}, false)
-	if err != nil {
-		return fmt.Errorf("FIX store: %w", err)
-	}
-	return nil
 }

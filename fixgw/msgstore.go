@@ -130,7 +130,7 @@ func (s *messageStore) open(store kv.Store, session uint16, o *Options) error {
 	s.keep, s.reserve, s.replay = uint64(o.KeepMessages), uint64(o.ReserveSeqs), o.MaxReplay
 	value, ok, err := store.Get(sessionKey(nil, session))
 	if err != nil {
-		return fmt.Errorf("FIX store: session %d: %w", session, err)
+		return fmt.Errorf("session %d: %w", session, err)
 	}
 	if ok {
 		if len(value) != sessionRecordSize {
@@ -145,7 +145,7 @@ func (s *messageStore) open(store kv.Store, session uint16, o *Options) error {
 	value, ok, err = store.Get(reservedKey(session))
 	switch {
 	case err != nil:
-		return fmt.Errorf("FIX store: session %d: %w", session, err)
+		return fmt.Errorf("session %d: %w", session, err)
 	case ok && len(value) != 8:
 		return fmt.Errorf("%w: session %d: reservation of %d bytes", errLayout, session, len(value))
 	case ok:
@@ -155,7 +155,7 @@ func (s *messageStore) open(store kv.Store, session uint16, o *Options) error {
 	value, ok, err = store.Get(signedKey(session))
 	switch {
 	case err != nil:
-		return fmt.Errorf("FIX store: session %d: %w", session, err)
+		return fmt.Errorf("session %d: %w", session, err)
 	case ok && len(value) != 8:
 		return fmt.Errorf("%w: session %d: signed logon of %d bytes", errLayout, session, len(value))
 	case ok:
@@ -234,7 +234,7 @@ func (s *messageStore) fill(set func(key, value []byte), deleteRange func(lo, hi
 
 func (s *messageStore) filled(err error) error {
 	if err != nil {
-		s.failed = fmt.Errorf("FIX store: session %d: %w", s.session, err)
+		s.failed = fmt.Errorf("session %d: %w", s.session, err)
 		return s.failed
 	}
 	s.unsaved, s.bytes = s.unsaved[:0], s.bytes[:0]
@@ -376,7 +376,7 @@ func (s *messageStore) extend() error {
 	s.extending = false
 	s.extended.Broadcast()
 	if err != nil {
-		s.failed = fmt.Errorf("FIX store: session %d: %w", s.session, err)
+		s.failed = fmt.Errorf("session %d: %w", s.session, err)
 		return s.failed
 	}
 	s.reserved = next

@@ -41,7 +41,7 @@ func (s *messageStore) IterateMessages(beginSeqNum, endSeqNum int, f func([]byte
 		return true
 	})
 	if err != nil {
-		return fmt.Errorf("FIX store: session %d: %w", s.session, err)
+		return fmt.Errorf("session %d: %w", s.session, err)
 	}
 	if count > s.replay {
 		begin = newest[count%s.replay]
@@ -62,7 +62,7 @@ func (s *messageStore) IterateMessages(beginSeqNum, endSeqNum int, f func([]byte
 	case failed != nil:
 		return failed
 	case err != nil:
-		return fmt.Errorf("FIX store: session %d: %w", s.session, err)
+		return fmt.Errorf("session %d: %w", s.session, err)
 	case last < end:
 		return f(heartbeat(end))
 	}

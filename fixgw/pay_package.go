@@ -162,7 +162,7 @@ func (t *packageTask) needed() (bool, error) {
 	}
 	_, sent, err := t.packer.gateway.store.Get(packedKey(nil, &t.claim))
 	if err != nil {
-		return false, fmt.Errorf("FIX store: claim %s: %w", market.AppendClaimID(nil, t.claim.ID), err)
+		return false, fmt.Errorf("claim %s: %w", market.AppendClaimID(nil, t.claim.ID), err)
 	}
 	return !sent, nil
 }

@@ -141,18 +141,13 @@ func (p *prover) parse(key, value []byte) (*proofTask, error) {
 
 // load takes the reports that the last run has left without an answer. Before Run.
 func (p *prover) load() error {
-	var bad error
-	err := p.gateway.store.Scan([]byte{keyProof}, []byte{keyProof + 1}, func(key, value []byte) bool {
-		var t *proofTask
-		if t, bad = p.parse(key, value); t != nil {
+	return kv.Each(p.gateway.store, []byte{keyProof}, []byte{keyProof + 1}, func(key, value []byte) error {
+		t, err := p.parse(key, value)
+		if t != nil {
 			p.add(t)
 		}
-		return bad == nil
+		return err
 	})
-	if err != nil {
-		return fmt.Errorf("FIX store: %w", err)
-	}
-	return bad
 }
 
 // add needs mu, or to be alone.
@@ -184,7 +179,7 @@ func (p *prover) take(t *proofTask) (*tradeRefusal, error) {
 	}
 	err := p.gateway.store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set(t.key(), t.record()) }, false)
 	if err != nil {
-		return nil, fmt.Errorf("FIX store: report %q: %w", t.id, err)
+		return nil, fmt.Errorf("report %q: %w", t.id, err)
 	}
 	p.add(t)
 	return nil, nil

@@ -119,12 +119,12 @@ func (f *follower) reconcileDesk(desk *rfq.Machine) error {
 		return true
 	})
 	known := sortedKeys(f.desk.claims)
-	err := f.gateway.store.Scan([]byte{keyClaimOver}, []byte{keyClaimOver + 1}, func(key, _ []byte) bool {
+	err := f.store.Scan([]byte{keyClaimOver}, []byte{keyClaimOver + 1}, func(key, _ []byte) bool {
 		known = append(known, market.ClaimID(binary.BigEndian.Uint64(key[1:])))
 		return true
 	})
 	if err != nil {
-		return fmt.Errorf("FIX store: %w", err)
+		return err
 	}
 	for _, id := range known {
 		c, err := f.claim(id)

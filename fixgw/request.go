@@ -130,7 +130,7 @@ func (s *session) stored(clOrdID []byte) (answer, bool, error) {
 		}
 		value, ok, err := s.gateway.store.Get(answerKey(nil, day, s.number, clOrdID))
 		if err != nil {
-			return answer{}, false, fmt.Errorf("FIX store: %w", err)
+			return answer{}, false, err
 		}
 		if ok {
 			a, err := parseAnswer(value)
@@ -146,7 +146,7 @@ func (s *session) storedOrder(id market.OrderID) (*order, error) {
 	for _, day := range [...]uint32{today, today - 1, today + 1} {
 		value, ok, err := s.gateway.store.Get(closedKey(nil, day, id))
 		if err != nil {
-			return nil, fmt.Errorf("FIX store: %w", err)
+			return nil, err
 		}
 		if ok {
 			return parseOrderRecord(id, value, s.gateway.sessionOf)

@@ -133,7 +133,7 @@ func sessionNumbers(store kv.Store, list []owned) (map[owned]uint16, error) {
 		return true
 	})
 	if err != nil {
-		return nil, fmt.Errorf("FIX store: %w", err)
+		return nil, err
 	}
 	numbers, fresh := make(map[owned]uint16, len(list)), make(map[string][]byte)
 	for _, o := range list {

@@ -173,17 +173,9 @@ func (r *records) traceKey(run uint32, at int64) []byte {
 }
 
 // checkVersion refuses a store of another layout, and marks one that is empty.
-func checkVersion(kv kv.Store) error {
-	v, ok, err := kv.Get([]byte{'v'})
-	switch {
-	case err != nil:
+func checkVersion(store kv.Store) error {
+	if err := kv.CheckLayout(store, 'v', recordVersion, ErrRecord); err != nil {
 		return fmt.Errorf("%w: %w", errStore, err)
-	case !ok:
-		return commit(kv, true, func(set func(key, value []byte), _ func(lo, hi []byte)) {
-			set([]byte{'v'}, []byte{recordVersion})
-		})
-	case len(v) != 1 || v[0] != recordVersion:
-		return fmt.Errorf("%w: %w: layout %x", errStore, ErrRecord, v)
 	}
 	return nil
 }
@@ -210,21 +202,22 @@ func (r *records) get(key []byte, record any) (ok bool, err error) {
 // traces reads the traces of a run from a position to before another, until f
 // returns false. All of them must be there.
 func (r *records) traces(run uint32, from, to int64, f func(at int64, t *Trace, failed bool) bool) error {
-	var broken error
 	at, enough := from, false
-	err := r.kv.Scan(r.traceKey(run, from), r.traceKey(run, to), func(key, value []byte) bool {
+	err := kv.Each(r.kv, r.traceKey(run, from), r.traceKey(run, to), func(key, value []byte) error {
 		t, failed, err := decodeTrace(value)
 		if err == nil && binary.BigEndian.Uint64(key[len(key)-8:])^1<<63 != uint64(at) {
 			err = fmt.Errorf("%w: trace %d is missing", ErrRecord, at)
 		}
-		if broken = err; err != nil {
-			return false
+		if err != nil {
+			return err
 		}
 		at++
-		enough = !f(at-1, &t, failed)
-		return !enough
+		if enough = !f(at-1, &t, failed); enough {
+			return kv.ErrStop
+		}
+		return nil
 	})
-	if err = errors.Join(err, broken); err == nil && at < to && !enough {
+	if err == nil && at < to && !enough {
 		err = fmt.Errorf("%w: trace %d is missing", ErrRecord, at)
 	}
 	if err != nil {
@@ -236,20 +229,18 @@ func (r *records) traces(run uint32, from, to int64, f func(at int64, t *Trace, 
 // swaps reads those that are there of the ordinals from one to another, both
 // included, in their order.
 func (r *records) swaps(from, to uint64, f func(s *swapRecord)) error {
-	var broken error
-	end := append(r.key('s', number(to)), 0) // the key after the last
-	err := r.kv.Scan(r.key('s', number(from)), end, func(key, value []byte) bool {
+	err := kv.Each(r.kv, r.key('s', number(from)), kv.After(r.key('s', number(to))), func(key, value []byte) error {
 		var s swapRecord
-		broken = whole(decode(value, &s))
-		if broken == nil && s.Ordinal != binary.BigEndian.Uint64(key[len(key)-8:]) {
-			broken = fmt.Errorf("%w: swap %d in another's place", ErrRecord, s.Ordinal)
+		err := whole(decode(value, &s))
+		if err == nil && s.Ordinal != binary.BigEndian.Uint64(key[len(key)-8:]) {
+			err = fmt.Errorf("%w: swap %d in another's place", ErrRecord, s.Ordinal)
 		}
-		if broken == nil {
+		if err == nil {
 			f(&s)
 		}
-		return broken == nil
+		return err
 	})
-	if err = errors.Join(err, broken); err != nil {
+	if err != nil {
 		return fmt.Errorf("%w: %w", errStore, err)
 	}
 	return nil
@@ -257,15 +248,13 @@ func (r *records) swaps(from, to uint64, f func(s *swapRecord)) error {
 
 // recorded reads the snapshots, the newest first.
 func (r *records) recorded() (list []Recorded, err error) {
-	var broken error
-	err = r.kv.Scan(r.key('r'), r.key('r', number(1<<64-1)), func(_, value []byte) bool {
+	err = kv.Each(r.kv, r.key('r'), r.key('r', number(1<<64-1)), func(_, value []byte) error {
 		var s Recorded
-		if broken = whole(decode(value, &s)); broken == nil {
-			list = append(list, s)
-		}
-		return broken == nil
+		err := whole(decode(value, &s))
+		list = append(list, s)
+		return err
 	})
-	if err = errors.Join(err, broken); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errStore, err)
 	}
 	slices.Reverse(list)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -52,8 +53,8 @@ func New(o Options, store kv.Store) (*Archive, error) {
 	f := &a.follower
 	f.archive, f.open = a, make(map[slot]*openCandle)
 	var err error
-	a.store, err = projection.Open(store, projection.Layout{
-		Name: "archive", Version: layoutVersion, Err: ErrLayout,
+	a.store, err = projection.Open(kv.Named(store, "archive"), projection.Layout{
+		Version: layoutVersion, Err: ErrLayout,
 		Load: func(value []byte) (uint64, error) {
 			var err error
 			f.place, err = parseCursor(value)
@@ -95,16 +96,14 @@ func (a *Archive) Trades(in market.InstrumentID, before market.TradeID, limit in
 		lo = tradeKey(nil, in, before-1)
 	}
 	var out []engine.Trade
-	var bad error
-	err := a.store.Scan(lo, tradesEnd(in), func(key, value []byte) bool {
-		var t engine.Trade
-		if t, bad = parseTrade(key, value); bad != nil {
-			return false
+	err := kv.Each(a.store, lo, tradesEnd(in), func(key, value []byte) error {
+		t, err := parseTrade(key, value)
+		if out = append(out, t); err == nil && len(out) == limit {
+			return kv.ErrStop
 		}
-		out = append(out, t)
-		return len(out) < limit
+		return err
 	})
-	return out, a.wrap(err, bad)
+	return out, err
 }
 
 // Candles returns the candles of an instrument that begin before a time, Unix
@@ -120,26 +119,15 @@ func (a *Archive) Candles(in market.InstrumentID, i Interval, before int64, limi
 		lo = candleKey(nil, in, i, before-1)
 	}
 	var out []Candle
-	var bad error
-	err := a.store.Scan(lo, candlesEnd(in, i), func(key, value []byte) bool {
-		var c Candle
-		if c, bad = parseCandle(key, value); bad != nil {
-			return false
+	err := kv.Each(a.store, lo, candlesEnd(in, i), func(key, value []byte) error {
+		c, err := parseCandle(key, value)
+		if out = append(out, c); err == nil && len(out) == limit {
+			return kv.ErrStop
 		}
-		out = append(out, c)
-		return len(out) < limit
+		return err
 	})
-	for l, r := 0, len(out)-1; l < r; l, r = l+1, r-1 {
-		out[l], out[r] = out[r], out[l]
-	}
-	return out, a.wrap(err, bad)
-}
-
-func (a *Archive) wrap(err, bad error) error {
-	if err != nil {
-		return fmt.Errorf("archive: %w", err)
-	}
-	return bad
+	slices.Reverse(out)
+	return out, err
 }
 
 // prune takes out what is older than the options allow, once every PruneEvery.
@@ -181,19 +169,17 @@ func (a *Archive) instruments() (out []market.InstrumentID, err error) {
 	for next != nil {
 		from := next
 		next = nil
-		var bad error
-		err := a.store.Scan(from, end, func(key, _ []byte) bool {
+		err := kv.Each(a.store, from, end, func(key, _ []byte) error {
 			if len(key) != tradeKeySize {
-				bad = fmt.Errorf("%w: trade under a key of %d bytes", ErrLayout, len(key))
-				return false
+				return fmt.Errorf("%w: trade under a key of %d bytes", ErrLayout, len(key))
 			}
 			in := market.InstrumentID(binary.BigEndian.Uint16(key[1:]))
 			out = append(out, in)
 			next = tradesEnd(in)
-			return false
+			return kv.ErrStop
 		})
-		if err != nil || bad != nil {
-			return nil, a.wrap(err, bad)
+		if err != nil {
+			return nil, err
 		}
 	}
 	return out, nil

@@ -184,11 +184,8 @@ func (f *follower) sum(t *engine.Trade, at slot) error {
 func (f *follower) stored(at slot, open int64) (Candle, error) {
 	key := candleKey(nil, at.in, at.interval, open)
 	value, ok, err := f.archive.store.Get(key)
-	switch {
-	case err != nil:
-		return Candle{}, fmt.Errorf("archive: %w", err)
-	case !ok:
-		return Candle{OpenAt: open}, nil
+	if err != nil || !ok {
+		return Candle{OpenAt: open}, err
 	}
 	return parseCandle(key, value)
 }

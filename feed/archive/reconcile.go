@@ -1,8 +1,8 @@
 package archive
 
 import (
-	"blockdesk/engine"
 	"blockdesk/market"
+	"blockdesk/persist/kv"
 )
 
 // Skip continues at the end of a journal that does not reach back to Cursor, in
@@ -77,34 +77,32 @@ func (a *Archive) Reconcile(seq uint64) error {
 // has none, and the time of the first one after it, -1 where there is none.
 func (a *Archive) lastBefore(in market.InstrumentID, seq uint64) (id market.TradeID, since int64, err error) {
 	since = -1
-	var bad error
-	err = a.store.Scan(tradeKey(nil, in, ^market.TradeID(0)), tradesEnd(in), func(key, value []byte) bool {
-		var t engine.Trade
-		if t, bad = parseTrade(key, value); bad != nil {
-			return false
-		}
-		if t.Seq <= seq {
+	err = kv.Each(a.store, tradeKey(nil, in, ^market.TradeID(0)), tradesEnd(in), func(key, value []byte) error {
+		t, err := parseTrade(key, value)
+		if err == nil && t.Seq <= seq {
 			id = t.ID
-			return false
+			return kv.ErrStop
 		}
 		since = t.At
-		return true
+		return err
 	})
-	return id, since, a.wrap(err, bad)
+	return id, since, err
 }
 
 // make sums up the trades of an instrument at or after open, up to the one with
 // the id last.
 func (a *Archive) make(in market.InstrumentID, open int64, last market.TradeID) (Candle, error) {
 	c := Candle{OpenAt: open}
-	var bad error
-	err := a.store.Scan(tradeKey(nil, in, last), tradesEnd(in), func(key, value []byte) bool {
-		var t engine.Trade
-		if t, bad = parseTrade(key, value); bad != nil || t.At < open {
-			return false
+	err := kv.Each(a.store, tradeKey(nil, in, last), tradesEnd(in), func(key, value []byte) error {
+		t, err := parseTrade(key, value)
+		if err != nil {
+			return err
+		}
+		if t.At < open {
+			return kv.ErrStop
 		}
 		c.addEarlier(&t)
-		return true
+		return nil
 	})
-	return c, a.wrap(err, bad)
+	return c, err
 }

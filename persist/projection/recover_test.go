@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -30,6 +29,13 @@ func (j tape) Recover(floor uint64, visit func([]event.Event)) (*engine.Replica,
 		}
 	}
 	return replica, nil
+}
+
+// gone is a journal that can be recovered from nowhere.
+type gone struct{}
+
+func (gone) Recover(uint64, func([]event.Event)) (*engine.Replica, error) {
+	return nil, projection.ErrFloor
 }
 
 // follower is a projection that keeps the Seqs it has seen.
@@ -180,7 +186,7 @@ func TestRecoverNothing(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	f := &follower{cursor: 4, permitsLost: true}
-	if _, _, err := projection.Recover(tape{begin: math.MaxUint64}, []projection.Member{f.member("a")}, o); err == nil || f.did != "" {
+	if _, _, err := projection.Recover(gone{}, []projection.Member{f.member("a")}, o); !errors.Is(err, projection.ErrFloor) || f.did != "" {
 		t.Errorf("did %q, %v", f.did, err)
 	}
 	if _, _, err := projection.Recover(tape{}, []projection.Member{f.member("a")}, o); err == nil || f.did != "" {

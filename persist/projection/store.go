@@ -3,7 +3,6 @@ package projection
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -19,7 +18,6 @@ const (
 
 // Layout describes the owner's entries.
 type Layout struct {
-	Name    string // of the store; begins its errors
 	Version byte
 	// Err is wrapped by the error of Open where the store has another version.
 	Err error
@@ -43,8 +41,8 @@ type Consumer interface {
 // Store is a kv.Store with a cursor: see the package.
 type Store struct {
 	kv.Store
-	layout Layout
-	marks  uint64 // Sync's own
+	mark  byte
+	marks uint64 // Sync's own
 
 	committed, durable atomic.Uint64
 }
@@ -52,23 +50,18 @@ type Store struct {
 // Open checks the layout of a store, or writes it into an empty one, and reads the
 // cursor. Errors: those of the store, Layout.Err, those of Layout.Load.
 func Open(store kv.Store, l Layout) (*Store, error) {
-	if err := kv.CheckLayout(store, KeyVersion, l.Version, l.Name, l.Err); err != nil {
+	s := &Store{Store: store, mark: l.Mark}
+	if err := kv.CheckLayout(s.Store, KeyVersion, l.Version, l.Err); err != nil {
 		return nil, err
 	}
-	value, ok, err := store.Get([]byte{KeyCursor})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", l.Name, err)
+	value, ok, err := s.Get([]byte{KeyCursor})
+	if err != nil || !ok {
+		return s, err
 	}
-	s := &Store{Store: store, layout: l}
-	if ok {
-		seq, err := l.Load(value)
-		if err != nil {
-			return nil, err
-		}
-		s.committed.Store(seq)
-		s.durable.Store(seq)
-	}
-	return s, nil
+	seq, err := l.Load(value)
+	s.committed.Store(seq)
+	s.durable.Store(seq)
+	return s, err
 }
 
 // Cursor returns the Seq up to which everything is in the store, though perhaps not
@@ -87,7 +80,7 @@ func (s *Store) Commit(seq uint64, cursor []byte, fill kv.Fill, sync bool) error
 		set([]byte{KeyCursor}, cursor)
 	}, sync)
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.layout.Name, err)
+		return err
 	}
 	s.committed.Store(seq)
 	if sync || seq < s.durable.Load() {
@@ -105,10 +98,10 @@ func (s *Store) Sync() error {
 	}
 	s.marks++
 	err := s.Store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) {
-		set([]byte{s.layout.Mark}, binary.BigEndian.AppendUint64(nil, s.marks))
+		set([]byte{s.mark}, binary.BigEndian.AppendUint64(nil, s.marks))
 	}, true)
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.layout.Name, err)
+		return err
 	}
 	// A Commit beside it may have synced more.
 	for old := s.durable.Load(); old < committed && !s.durable.CompareAndSwap(old, committed); old = s.durable.Load() {

@@ -22,7 +22,7 @@ var errLayout = errors.New("another layout")
 // layout has a cursor of 8 bytes.
 func layout() projection.Layout {
 	return projection.Layout{
-		Name: "test store", Version: 3, Err: errLayout, Mark: 'm',
+		Version: 3, Err: errLayout, Mark: 'm',
 		Load: func(cursor []byte) (uint64, error) {
 			if len(cursor) != 8 {
 				return 0, errLayout
@@ -171,11 +171,11 @@ func TestDrain(t *testing.T) {
 		drained, cancel := projection.Drain(ctx, time.Second, cause)
 		defer cancel()
 		stop()
-		time.Sleep(time.Second - 1)
+		time.Sleep(time.Second - 1) // sleep: the bubble's clock is what is tested
 		if synctest.Wait(); drained.Err() != nil {
 			t.Error("ends too early")
 		}
-		time.Sleep(1)
+		time.Sleep(1) // sleep: as before
 		if synctest.Wait(); !errors.Is(context.Cause(drained), cause) {
 			t.Errorf("ends by %v", context.Cause(drained))
 		}

@@ -144,7 +144,7 @@ func Open(o Options, store kv.Store) (*Access, error) {
 	}
 	a.burnt = burnt{clock: &a.clock, most: o.MaxUsedNonces}
 	rand.Read(a.process[:]) // it ends the process where it fails
-	if err := kv.CheckLayout(store, keyVersion, layoutVersion, "access: store", ErrLayout); err != nil {
+	if err := kv.CheckLayout(kv.Named(store, "access: store"), keyVersion, layoutVersion, ErrLayout); err != nil {
 		return nil, err
 	}
 	if err := a.load(); err != nil {
@@ -161,14 +161,12 @@ func (a *Access) load() error {
 	}
 	a.clock.since(latest)
 	now := a.clock.now()
-	var bad error
-	err = scanIssues(a.kv, now-int64(TokenLifetime), func(i *issue) bool {
+	err = eachIssue(a.kv, now-int64(TokenLifetime), func(i *issue) error {
 		_, revoked, err := readRevocation(a.kv, i.at)
-		bad = err
 		a.keep(i, revoked)
-		return err == nil
+		return err
 	})
-	if err = errors.Join(err, bad); err == nil {
+	if err == nil {
 		a.sweep(now)
 	}
 	return err

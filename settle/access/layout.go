@@ -141,22 +141,16 @@ func readTime(kv kv.Store) (int64, error) {
 	return t, nil
 }
 
-// scanIssues calls f with the tokens from number lo on, until f returns false.
-func scanIssues(kv kv.Store, lo int64, f func(*issue) bool) error {
-	var bad error
-	err := kv.Scan(tokenKey(keyIssue, lo), []byte{keyIssue + 1}, func(key, value []byte) bool {
+// eachIssue calls f with the tokens from number lo on, as kv.Each does.
+func eachIssue(store kv.Reader, lo int64, f func(*issue) error) error {
+	return kv.Each(store, tokenKey(keyIssue, lo), []byte{keyIssue + 1}, func(key, value []byte) error {
 		at, ok := parseTokenKey(key)
 		i, whole := parseIssue(at, value)
 		if !ok || !whole {
-			bad = fmt.Errorf("%w: issue %x of %d bytes", ErrLayout, key, len(value))
-			return false
+			return fmt.Errorf("%w: issue %x of %d bytes", ErrLayout, key, len(value))
 		}
 		return f(&i)
 	})
-	if err != nil {
-		return err
-	}
-	return bad
 }
 
 // readIssue returns the token of a number, if the log has it.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"blockdesk/internal/solana"
+	"blockdesk/persist/kv"
 )
 
 // Entry is what the log has of a token. Times are Unix nanoseconds.
@@ -83,20 +84,16 @@ func (a *Access) List(after string, limit int, ended bool) ([]Entry, error) {
 	}
 	limit = min(limit, MaxPage)
 	var list []Entry
-	var bad error
-	err := scanIssues(a.kv, from, func(i *issue) bool {
+	err := eachIssue(a.kv, from, func(i *issue) error {
 		if !ended && i.ends <= now {
-			return true
+			return nil
 		}
 		r, _, err := readRevocation(a.kv, i.at)
-		if bad = err; err == nil {
-			list = append(list, entryOf(i, &r))
+		if list = append(list, entryOf(i, &r)); err == nil && len(list) >= limit {
+			return kv.ErrStop
 		}
-		return err == nil && len(list) < limit
+		return err
 	})
-	if err == nil {
-		err = bad
-	}
 	if err != nil {
 		return nil, fmt.Errorf("access: list: %w", err)
 	}

@@ -104,7 +104,7 @@ func (s *Store) PutBuild(b *Build, sync bool) (*Build, error) {
 // Build returns a claim's build. ok is false where there is none, or no longer.
 // Errors: [ErrDamaged], those of the map.
 func (s *Store) Build(id market.ClaimID) (b *Build, ok bool, err error) {
-	value, ok, err := s.get(claimKey(keyBuild, id))
+	value, ok, err := s.kv.Get(claimKey(keyBuild, id))
 	if err != nil || !ok {
 		return nil, false, err
 	}
@@ -132,7 +132,7 @@ func (s *Store) Prune(now int64) (int, error) {
 		return len(old) < MaxPruned
 	})
 	if err != nil {
-		return 0, fmt.Errorf("settle store: %w", err)
+		return 0, err
 	}
 	for i, key := range old {
 		if err := s.drop(key); err != nil {
@@ -149,7 +149,7 @@ func (s *Store) drop(age []byte) error {
 	}
 	id := market.ClaimID(binary.BigEndian.Uint64(age[9:]))
 	defer s.lock(id)()
-	if _, ok, err := s.get(age); err != nil || !ok {
+	if _, ok, err := s.kv.Get(age); err != nil || !ok {
 		return err
 	}
 	build := claimKey(keyBuild, id)
@@ -158,7 +158,7 @@ func (s *Store) drop(age []byte) error {
 		deleteRange(age, kv.After(age))
 	}, false)
 	if err != nil {
-		return fmt.Errorf("settle store: build of claim %s: %w", claimText(id), err)
+		return fmt.Errorf("build of claim %s: %w", claimText(id), err)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"blockdesk/internal/solana"
+	"blockdesk/persist/kv"
 )
 
 // MaxCursors bounds the accounts of which a cursor is kept.
@@ -14,7 +15,7 @@ func cursorKey(account solana.Address) []byte { return append([]byte{keyCursor},
 // Cursor returns the newest signature up to which an account's history has been
 // read. Errors: [ErrDamaged], those of the map.
 func (s *Store) Cursor(account solana.Address) (sig solana.Signature, ok bool, err error) {
-	value, ok, err := s.get(cursorKey(account))
+	value, ok, err := s.kv.Get(cursorKey(account))
 	if err != nil || !ok {
 		return sig, false, err
 	}
@@ -28,23 +29,16 @@ func (s *Store) Cursor(account solana.Address) (sig solana.Signature, ok bool, e
 // those of the map.
 func (s *Store) Cursors() (map[solana.Address]solana.Signature, error) {
 	cursors := map[solana.Address]solana.Signature{}
-	var damaged error
-	err := s.kv.Scan([]byte{keyCursor}, []byte{keyCursor + 1}, func(key, value []byte) bool {
+	err := kv.Each(s.kv, []byte{keyCursor}, []byte{keyCursor + 1}, func(key, value []byte) error {
 		k, v := reader{buf: key[1:]}, reader{buf: value}
 		account, sig := solana.Address(k.take(32)), solana.Signature(v.take(64))
 		if !k.whole() || !v.whole() {
-			damaged = fmt.Errorf("%w: cursor of %d and %d bytes", ErrDamaged, len(key), len(value))
+			return fmt.Errorf("%w: cursor of %d and %d bytes", ErrDamaged, len(key), len(value))
 		}
 		cursors[account] = sig
-		return damaged == nil
+		return nil
 	})
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("settle store: %w", err)
-	case damaged != nil:
-		return nil, damaged
-	}
-	return cursors, nil
+	return cursors, err
 }
 
 // SetCursor notes that an account's history has been read up to a signature. It
@@ -54,7 +48,7 @@ func (s *Store) Cursors() (map[solana.Address]solana.Signature, error) {
 func (s *Store) SetCursor(account solana.Address, sig solana.Signature) error {
 	s.cursorMu.Lock()
 	defer s.cursorMu.Unlock()
-	_, ok, err := s.get(cursorKey(account))
+	_, ok, err := s.kv.Get(cursorKey(account))
 	if err != nil {
 		return err
 	}
@@ -72,11 +66,8 @@ func (s *Store) roomForCursor() error {
 		n++
 		return true
 	})
-	if err != nil {
-		return fmt.Errorf("settle store: %w", err)
+	if err == nil && n >= MaxCursors {
+		err = fmt.Errorf("%w: %d cursors", ErrFull, n)
 	}
-	if n >= MaxCursors {
-		return fmt.Errorf("%w: %d cursors", ErrFull, n)
-	}
-	return nil
+	return err
 }

@@ -131,7 +131,7 @@ func (s *Store) Keep(x cosign.Signed, lastValid uint64, at int64) (Kept, error) 
 func (s *Store) keep(k *Kept) error {
 	name := signatureKey(keySignature, k.signature)
 	whose := append(le.AppendUint64(nil, uint64(k.claim)), k.hash[:]...)
-	if is, ok, err := s.get(name); err != nil {
+	if is, ok, err := s.kv.Get(name); err != nil {
 		return err
 	} else if ok && !bytes.Equal(is, whose) {
 		return ErrConflict
@@ -140,7 +140,7 @@ func (s *Store) keep(k *Kept) error {
 	if err != nil {
 		return err
 	}
-	err = s.kv.Commit(func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
+	return s.kv.Commit(func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
 		set(keptKey(k.claim, k.hash), appendKept(nil, k))
 		set(name, whose)
 		if ok {
@@ -148,17 +148,13 @@ func (s *Store) keep(k *Kept) error {
 			deleteRange(age, kv.After(age))
 		}
 	}, true)
-	if err != nil {
-		return fmt.Errorf("settle store: %w", err)
-	}
-	return nil
 }
 
 // Kept returns a claim's signed transaction of a message. Errors: [ErrDamaged],
 // those of the map.
 func (s *Store) Kept(id market.ClaimID, hash solana.Hash) (Kept, bool, error) {
 	key := keptKey(id, hash)
-	value, ok, err := s.get(key)
+	value, ok, err := s.kv.Get(key)
 	if err != nil || !ok {
 		return Kept{}, false, err
 	}
@@ -170,20 +166,15 @@ func (s *Store) Kept(id market.ClaimID, hash solana.Hash) (Kept, bool, error) {
 // [ErrDamaged], those of the map.
 func (s *Store) KeptOf(id market.ClaimID) ([]Kept, error) {
 	var list []Kept
-	var damaged error
 	lo := claimKey(keyKept, id)
 	hi := append(bytes.Clone(lo), bytes.Repeat([]byte{0xff}, len(solana.Hash{})+1)...)
-	err := s.kv.Scan(lo, hi, func(key, value []byte) bool {
-		var k Kept
-		k, damaged = decodeKept(key, bytes.Clone(value))
+	err := kv.Each(s.kv, lo, hi, func(key, value []byte) error {
+		k, err := decodeKept(key, bytes.Clone(value))
 		list = append(list, k)
-		return damaged == nil
+		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("settle store: %w", err)
-	}
-	if damaged != nil {
-		return nil, damaged
+		return nil, err
 	}
 	slices.SortFunc(list, func(a, b Kept) int { return cmp.Compare(a.ordinal, b.ordinal) })
 	return list, nil
@@ -192,7 +183,7 @@ func (s *Store) KeptOf(id market.ClaimID) ([]Kept, error) {
 // IsOurs returns the claim whose kept transaction a signature names. Errors:
 // [ErrDamaged], those of the map.
 func (s *Store) IsOurs(sig solana.Signature) (market.ClaimID, bool, error) {
-	value, ok, err := s.get(signatureKey(keySignature, sig))
+	value, ok, err := s.kv.Get(signatureKey(keySignature, sig))
 	if err != nil || !ok {
 		return 0, false, err
 	}

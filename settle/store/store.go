@@ -66,12 +66,11 @@ type Store struct {
 
 // Open checks the layout, and writes it into a map that has nothing of ours.
 // Errors: [ErrLayout], those of the map.
-func Open(kv kv.Store) (*Store, error) {
-	s := &Store{kv: kv}
-	found, ok, err := kv.Get([]byte{keyLayout})
+func Open(store kv.Store) (*Store, error) {
+	s := &Store{kv: kv.Named(store, "settle store")}
+	found, ok, err := s.kv.Get([]byte{keyLayout})
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("settle store: %w", err)
 	case !ok:
 		err = s.create()
 	case !bytes.Equal(found, []byte{layoutVersion}):
@@ -80,48 +79,26 @@ func Open(kv kv.Store) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = kv.Scan([]byte{keyStray}, []byte{keyStray + 1}, func(_, _ []byte) bool {
+	return s, s.kv.Scan([]byte{keyStray}, []byte{keyStray + 1}, func(_, _ []byte) bool {
 		s.strays++
 		return true
 	})
-	if err != nil {
-		return nil, fmt.Errorf("settle store: %w", err)
-	}
-	return s, nil
 }
 
 // create makes a new layout, but not around entries that have none.
 func (s *Store) create() error {
-	used := false
-	err := s.kv.Scan([]byte{keyLayout}, []byte{keyEnd}, func(_, _ []byte) bool {
-		used = true
-		return false
-	})
-	switch {
-	case err != nil:
-		return fmt.Errorf("settle store: %w", err)
-	case used:
+	err := kv.Each(s.kv, []byte{keyLayout}, []byte{keyEnd}, func(_, _ []byte) error {
 		return fmt.Errorf("%w: entries without a version", ErrLayout)
+	})
+	if err != nil {
+		return err
 	}
 	return s.write(func(set func(key, value []byte)) { set([]byte{keyLayout}, []byte{layoutVersion}) }, true)
 }
 
 // write commits what only sets.
 func (s *Store) write(fill func(set func(key, value []byte)), sync bool) error {
-	err := s.kv.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { fill(set) }, sync)
-	if err != nil {
-		return fmt.Errorf("settle store: %w", err)
-	}
-	return nil
-}
-
-// get reads one entry.
-func (s *Store) get(key []byte) ([]byte, bool, error) {
-	value, ok, err := s.kv.Get(key)
-	if err != nil {
-		return nil, false, fmt.Errorf("settle store: %w", err)
-	}
-	return value, ok, nil
+	return s.kv.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { fill(set) }, sync)
 }
 
 // lock keeps other puts of a claim out until the function that it returns is

@@ -142,7 +142,7 @@ func (s *Store) AddStray(x *Stray) error {
 func (s *Store) Stray(sig solana.Signature) (*Stray, bool, error) {
 	for _, prefix := range []byte{keyStray, keyResolved} {
 		key := signatureKey(prefix, sig)
-		value, ok, err := s.get(key)
+		value, ok, err := s.kv.Get(key)
 		if err != nil {
 			return nil, false, err
 		}
@@ -163,20 +163,17 @@ func (s *Store) Strays(from solana.Signature, limit int) ([]Stray, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
-	var damaged error
-	err := s.kv.Scan(kv.After(signatureKey(keyStray, from)), []byte{keyStray + 1}, func(key, value []byte) bool {
+	err := kv.Each(s.kv, kv.After(signatureKey(keyStray, from)), []byte{keyStray + 1}, func(key, value []byte) error {
 		x, err := decodeStray(key, value)
 		if err != nil {
-			damaged = err
-			return false
+			return err
 		}
-		list = append(list, *x)
-		return len(list) < limit
+		if list = append(list, *x); len(list) == limit {
+			return kv.ErrStop
+		}
+		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("settle store: %w", err)
-	}
-	return list, damaged
+	return list, err
 }
 
 // ResolveStray notes who settled a stray, how and when, and returns when that is
@@ -203,7 +200,7 @@ func (s *Store) ResolveStray(sig solana.Signature, by, note string, at int64) er
 		set(signatureKey(keyResolved, sig), appendStray(nil, x))
 	}, true)
 	if err != nil {
-		return fmt.Errorf("settle store: stray %s: %w", sig, err)
+		return fmt.Errorf("stray %s: %w", sig, err)
 	}
 	s.strays--
 	return nil
