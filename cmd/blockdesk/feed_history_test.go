@@ -24,9 +24,7 @@ func TestHistoryAfterKillsIsTheJournals(t *testing.T) {
 	a, b := newTrader(traderA, seed), newTrader(traderB, seed+1)
 	for round := range rounds {
 		connectAll(t, s.Addresses.FIX, a, b)
-		for _, tr := range []*trader{a, b} {
-			settleRound(t, tr)
-		}
+		settleRound(t, a, b)
 		enough := reported(200+rng.IntN(3000), a, b)
 		trading := startTrading(a, b)
 		await.True(t, "reports", func() bool { return enough() || a.broken() != nil || b.broken() != nil })

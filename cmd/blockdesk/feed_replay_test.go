@@ -206,9 +206,7 @@ func (r *replayer) sendDeep(rec *flow.ArenaRecord) bool {
 // settle sends again what has no answer, on new lines.
 func (r *replayer) settle(t *testing.T) {
 	t.Helper()
-	for _, tr := range r.traders() {
-		settleRound(t, tr)
-	}
+	settleRound(t, r.traders()...)
 }
 
 // replayOrder is an order message before it has an id: a new one, an amend (orig)

@@ -150,9 +150,7 @@ func TestStoreAndJournalDoNotFit(t *testing.T) {
 			} else {
 				a, b = tradeOnce(t, s, 5)
 			}
-			for _, tr := range []*trader{a, b} {
-				settleRound(t, tr)
-			}
+			settleRound(t, a, b)
 			checkBook(t, s, a, b)
 			a.disconnect()
 			b.disconnect()
@@ -323,8 +321,8 @@ func TestStopUnderLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		connectAll(t, s.Addresses.FIX, a, b)
+		settleRound(t, a, b)
 		for _, tr := range []*trader{a, b} {
-			settleRound(t, tr)
 			if err := tr.checkStatus(); err != nil {
 				t.Fatal(err)
 			}
