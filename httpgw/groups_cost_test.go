@@ -2,8 +2,6 @@ package httpgw
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/gob"
 	"math"
 	"net"
 	"strings"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"blockdesk/httpgw/shardwire"
 	"blockdesk/market"
 )
 
@@ -51,12 +50,8 @@ func groupDoors(tb testing.TB) (without, beside *door) {
 	eu.o.Groups, us.o.Groups = groupsOf(1, eu.group(), us.group()), groupsOf(2, eu.group(), us.group())
 	beside = of(eu)
 	of(us)
-	var raw bytes.Buffer
-	if err := gob.NewEncoder(&raw).Encode(us.g.deskPart()); err != nil {
-		tb.Fatal(err)
-	}
 	to := eu.g.groups.all[0]
-	seen, err := decodeDeskPart(raw.Bytes(), eu.g.wide.first[to], market.InstrumentID(us.books.set.Len()))
+	seen, err := decodeDeskPart(shardwire.AppendDesk(nil, us.g.deskPart()), eu.g.wide.first[to], market.InstrumentID(us.books.set.Len()))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package httpgw
 
 import (
 	"bytes"
-	"encoding/gob"
 	"net/netip"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/shardwire"
 	"blockdesk/market"
 )
 
@@ -98,38 +98,33 @@ func from(r *groupRoutes, said []byte, request *fasthttp.Request) []byte {
 	return line
 }
 
-func encodedPart(t testing.TB, p *deskPart) []byte {
-	t.Helper()
-	var out bytes.Buffer
-	if err := gob.NewEncoder(&out).Encode(p); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
+// partOf is a group's desk with three books.
+func partOf(v *rfq.View) *shardwire.Desk {
+	return &shardwire.Desk{Enabled: true, At: v.At, Pairs: v.Pairs, Locks: v.Locks, Tickets: v.Tickets, Books: make([]shardwire.Book, 3)}
 }
 
 // A part that names what the group has not is refused whole.
 func TestDeskPartIsChecked(t *testing.T) {
-	part := func(change func(p *deskPart)) []byte {
-		p := &deskPart{Desk: true, View: *fixedView(), Sellable: 7, Books: make([]bookTop, 3)}
-		p.View.Sellable, p.View.Operators = nil, nil
+	part := func(change func(p *shardwire.Desk)) []byte {
+		p := partOf(fixedView())
 		change(p)
-		return encodedPart(t, p)
+		return shardwire.AppendDesk(nil, p)
 	}
-	p, err := decodeDeskPart(part(func(*deskPart) {}), 5, 3)
-	if err != nil || p.View.Pairs[1].Instrument != 6 || p.View.Tickets[0].Instrument != 5 || p.View.Sellable != p.View.Tickets[0] || len(p.tops) != 3 {
+	p, err := decodeDeskPart(part(func(*shardwire.Desk) {}), 5, 3)
+	if err != nil || p.Pairs[1].Instrument != 6 || p.Tickets[0].Instrument != 5 || rfq.Sellable(p.Tickets) != p.Tickets[0] || len(p.tops) != 3 {
 		t.Fatalf("%+v %v", p, err)
 	}
 	for name, raw := range map[string][]byte{
 		"nothing":            {},
-		"no gob":             []byte("desk"),
-		"fewer instruments":  part(func(p *deskPart) { p.Books = p.Books[:2] }),
-		"a foreign pair":     part(func(p *deskPart) { p.View.Pairs[1].Instrument = 3 }),
-		"via a foreign pair": part(func(p *deskPart) { p.View.Pairs[1].Via = 3 }),
-		"a foreign ticket":   part(func(p *deskPart) { p.View.Tickets[2].Instrument = 900 }),
-		"a foreign lock": part(func(p *deskPart) {
-			p.View.Locks = append(p.View.Locks, rfq.Lock{Scope: rfq.LockPair, Instrument: 4})
+		"no part":            []byte("desk"),
+		"fewer instruments":  part(func(p *shardwire.Desk) { p.Books = p.Books[:2] }),
+		"a foreign pair":     part(func(p *shardwire.Desk) { p.Pairs[1].Instrument = 3 }),
+		"via a foreign pair": part(func(p *shardwire.Desk) { p.Pairs[1].Via = 3 }),
+		"a foreign ticket":   part(func(p *shardwire.Desk) { p.Tickets[2].Instrument = 900 }),
+		"a foreign lock": part(func(p *shardwire.Desk) {
+			p.Locks = append(p.Locks, rfq.Lock{Scope: rfq.LockPair, Instrument: 4})
 		}),
-		"a ticket of many": part(func(p *deskPart) { p.View.Tickets[0].Tranches = make([]rfq.Tranche, rfq.MaxTranches+1) }),
+		"a ticket of many": part(func(p *shardwire.Desk) { p.Tickets[0].Tranches = make([]rfq.Tranche, rfq.MaxTranches+1) }),
 	} {
 		if p, err := decodeDeskPart(raw, 5, 3); err == nil {
 			t.Errorf("%s: %+v", name, p)
@@ -139,7 +134,7 @@ func TestDeskPartIsChecked(t *testing.T) {
 
 // FuzzDeskPart: no bytes of another group break the lists.
 func FuzzDeskPart(f *testing.F) {
-	f.Add(encodedPart(f, &deskPart{Desk: true, View: *fixedView(), Books: make([]bookTop, 3)}))
+	f.Add(shardwire.AppendDesk(nil, partOf(fixedView())))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		p, err := decodeDeskPart(raw, 3, 3)

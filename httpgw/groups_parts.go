@@ -3,7 +3,6 @@ package httpgw
 import (
 	"bytes"
 	"context"
-	"encoding/gob"
 	"fmt"
 	"net/netip"
 	"sync/atomic"
@@ -11,9 +10,9 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"blockdesk/catalog"
 	"blockdesk/engine"
 	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/shardwire"
 	"blockdesk/market"
 )
 
@@ -22,40 +21,29 @@ import (
 // and one that does not answer is missed before it is asked for.
 
 const (
-	deskEvery  = time.Second              // between two looks at another group's desk and books
-	factsEvery = time.Duration(refresh)   // and at its facts, which stand for a cycle
-	partTime   = 2 * time.Second          // what one look may take
-	partStale  = 5 * time.Second          // after which a desk that has not been seen is not shown
+	deskEvery  = time.Second              // between two requests for another group's desk and books
+	factsEvery = time.Duration(refresh)   // and for its facts, which are valid for a cycle
+	partTime   = 2 * time.Second          // timeout of one request
+	partStale  = 5 * time.Second          // age from which a desk is not shown
 	factsStale = factsEvery + 2*partStale // and facts
 	pathParts  = "/group/"                // of no route: only other gateways are answered
 	partDesk   = pathParts + "desk"
 	partFacts  = pathParts + "facts"
 )
 
-// deskPart is a group's desk and the tops of its books, as gob. Instruments are
-// numbered as in the group.
+// deskPart is another group's desk and the best prices of its books, numbered as
+// our wideView numbers its instruments.
 type deskPart struct {
-	Desk     bool
-	View     rfq.View // without Sellable and Operators
-	Sellable market.TicketID
-	Books    []bookTop // by InstrumentID
-	at       int64     // when it was asked for, on Options.Clock
-	raw      []byte    // that it was decoded from
-	tops     []engine.View
+	*shardwire.Desk
+	at   int64  // when it was requested, on Options.Clock
+	raw  []byte // that it was decoded from
+	tops []engine.View
 }
 
-// bookTop is what prices are made of.
-type bookTop struct {
-	Status   uint8
-	Bid, Ask market.Level // zero = none
-}
-
-// factsPart is a group's share of the catalog's facts, as gob.
+// factsPart is another group's share of the catalog's facts.
 type factsPart struct {
-	Pairs  []catalog.Pair
-	Tokens []catalog.Token
-	Desk   catalog.Desk
-	at     int64
+	*shardwire.Facts
+	at int64
 }
 
 // seen is what a group has shown last; nil = nothing yet.
@@ -64,9 +52,9 @@ type seen struct {
 	facts atomic.Pointer[factsPart]
 }
 
-// servePart answers another gateway, and nobody else: for everybody it is a path
-// that there is not.
-func (d *door) servePart(ctx *fasthttp.RequestCtx, path []byte) bool {
+// servePart answers another gateway's request for a part and reports whether it
+// did: for everybody else the path does not exist.
+func (d *door) servePart(ctx *fasthttp.RequestCtx, id *requestID, path []byte) bool {
 	g := d.g
 	if !bytes.HasPrefix(path, []byte(pathParts)) || !ctx.IsGet() {
 		return false
@@ -75,37 +63,34 @@ func (d *door) servePart(ctx *fasthttp.RequestCtx, path []byte) bool {
 	if from == nil || bad != nil {
 		return false
 	}
-	var part any
+	var out []byte
+	var err error
 	switch string(path) {
 	case partDesk:
-		part = g.deskPart()
+		out = shardwire.AppendDesk(nil, g.deskPart())
 	case partFacts:
 		if g.wide.ownFacts == nil {
 			return false
 		}
 		f := g.wide.ownFacts()
-		part = &factsPart{Pairs: f.Pairs, Tokens: f.Tokens, Desk: f.Desk}
+		out, err = shardwire.AppendFacts(nil, &shardwire.Facts{Pairs: f.Pairs, Tokens: f.Tokens, Desk: f.Desk})
 	default:
 		return false
 	}
-	var out bytes.Buffer
-	if err := gob.NewEncoder(&out).Encode(part); err != nil {
-		panic("httpgw: a part that cannot be encoded: " + err.Error())
+	if err != nil {
+		g.fail(ctx, id, &problem{status: fasthttp.StatusInternalServerError, code: codeInternal, text: "The part cannot be encoded.", cause: err})
+		return true
 	}
 	ctx.SetContentType("application/octet-stream")
-	ctx.SetBody(out.Bytes())
+	ctx.SetBody(out)
 	return true
 }
 
-func (g *Gateway) deskPart() *deskPart {
-	p := &deskPart{Desk: g.desk != nil, Books: make([]bookTop, g.market.set.Len())}
-	if p.Desk {
+func (g *Gateway) deskPart() *shardwire.Desk {
+	p := &shardwire.Desk{Enabled: g.desk != nil, Books: make([]shardwire.Book, g.market.set.Len())}
+	if p.Enabled {
 		v := g.deskView()
-		p.View = *v
-		if v.Sellable != nil {
-			p.Sellable = v.Sellable.ID
-		}
-		p.View.Sellable, p.View.Operators = nil, nil
+		p.At, p.Pairs, p.Locks, p.Tickets = v.At, v.Pairs, v.Locks, v.Tickets
 	}
 	for i := range p.Books {
 		v := g.market.view(market.InstrumentID(i))
@@ -120,42 +105,28 @@ func (g *Gateway) deskPart() *deskPart {
 	return p
 }
 
-// decodeDeskPart reads a part, whose instruments get their numbers from first on;
-// there are count of them, and what names others is an error.
+// decodeDeskPart decodes the desk of a group that has count instruments and numbers
+// them from first on.
 func decodeDeskPart(raw []byte, first, count market.InstrumentID) (*deskPart, error) {
-	p := &deskPart{raw: raw}
-	if err := gob.NewDecoder(bytes.NewReader(raw)).Decode(p); err != nil {
+	desk, err := shardwire.DecodeDesk(raw, int(count))
+	if err != nil {
 		return nil, fmt.Errorf("httpgw: desk of a group: %w", err)
 	}
-	if len(p.Books) != int(count) {
-		return nil, fmt.Errorf("httpgw: a group has %d instruments, and %d by our configuration", len(p.Books), count)
-	}
-	bad := false
-	number := func(id *market.InstrumentID) {
-		bad = bad || *id >= count
-		*id += first
-	}
-	for i := range p.View.Pairs {
-		pair := &p.View.Pairs[i]
-		if number(&pair.Instrument); pair.Via != rfq.NoInstrument {
-			number(&pair.Via)
+	p := &deskPart{Desk: desk, raw: raw, tops: make([]engine.View, count)}
+	for i := range p.Pairs {
+		pair := &p.Pairs[i]
+		if pair.Instrument += first; pair.Via != rfq.NoInstrument {
+			pair.Via += first
 		}
 	}
-	for i := range p.View.Locks {
-		if l := &p.View.Locks[i]; l.Scope == rfq.LockPair {
-			number(&l.Instrument)
+	for i := range p.Locks {
+		if l := &p.Locks[i]; l.Scope == rfq.LockPair {
+			l.Instrument += first
 		}
 	}
-	for _, t := range p.View.Tickets {
-		if number(&t.Instrument); len(t.Tranches) > rfq.MaxTranches {
-			bad = true
-		}
+	for _, t := range p.Tickets {
+		t.Instrument += first
 	}
-	if bad {
-		return nil, fmt.Errorf("httpgw: a group's desk has instruments that it has not")
-	}
-	p.View.Sellable = p.View.Ticket(p.Sellable)
-	p.tops = make([]engine.View, len(p.Books))
 	for i := range p.tops {
 		v, b := &p.tops[i], &p.Books[i]
 		v.Instrument, v.Status = first+market.InstrumentID(i), b.Status
@@ -165,14 +136,6 @@ func decodeDeskPart(raw []byte, first, count market.InstrumentID) (*deskPart, er
 		if b.Ask != (market.Level{}) {
 			v.Asks = []market.Level{b.Ask}
 		}
-	}
-	return p, nil
-}
-
-func decodeFactsPart(raw []byte) (*factsPart, error) {
-	p := &factsPart{}
-	if err := gob.NewDecoder(bytes.NewReader(raw)).Decode(p); err != nil {
-		return nil, fmt.Errorf("httpgw: facts of a group: %w", err)
 	}
 	return p, nil
 }
@@ -201,8 +164,8 @@ func (g *Gateway) follow(ctx context.Context, to *remoteGroup) error {
 // partRoute stands for the parts' row in the table, which they have none of.
 var partRoute = &route{method: methodGet, surfaces: onBase}
 
-// look asks for one part; nil where it cannot be had now.
-func (g *Gateway) look(to *remoteGroup, path string) []byte {
+// requestPart requests one part; nil where it cannot be had now.
+func (g *Gateway) requestPart(to *remoteGroup, path string) []byte {
 	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(request)
 	defer fasthttp.ReleaseResponse(response)
@@ -215,7 +178,7 @@ func (g *Gateway) look(to *remoteGroup, path string) []byte {
 }
 
 func (g *Gateway) lookAtDesk(to *remoteGroup, now int64) {
-	raw := g.look(to, partDesk)
+	raw := g.requestPart(to, partDesk)
 	if raw == nil {
 		return
 	}
@@ -235,16 +198,15 @@ func (g *Gateway) lookAtDesk(to *remoteGroup, now int64) {
 }
 
 func (g *Gateway) lookAtFacts(to *remoteGroup, now int64) bool {
-	raw := g.look(to, partFacts)
+	raw := g.requestPart(to, partFacts)
 	if raw == nil {
 		return false
 	}
-	p, err := decodeFactsPart(raw)
+	f, err := shardwire.DecodeFacts(raw)
 	if err != nil {
 		g.log.Warn("what another group shows cannot be used", "group", to.Name, "error", err)
 		return false
 	}
-	p.at = now
-	to.seen.facts.Store(p)
+	to.seen.facts.Store(&factsPart{Facts: f, at: now})
 	return true
 }

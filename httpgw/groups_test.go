@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"blockdesk/desk"
 	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/shardwire"
 	"blockdesk/internal/await"
 	"blockdesk/market"
 )
@@ -150,6 +152,23 @@ func TestGroupsHopsAreSigned(t *testing.T) {
 	// A forged client changes nothing either.
 	if got, _ := eu.get(t, target, "X-Forwarded-For: 203.0.113.9", "X-Group: eu"); got.StatusCode != 200 {
 		t.Errorf("%d", got.StatusCode)
+	}
+}
+
+// What a group shows in a version that we do not know is logged and not shown.
+func TestGroupsOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	newer := shardwire.AppendDesk(nil, partOf(fixedView()))
+	newer[4]++
+	var log syncText
+	eu := beside(t, func(eu *groupRig) { eu.o.Logger = slog.New(slog.NewTextHandler(&log, nil)) }, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(newer)
+	})
+	await.True(t, "the version to be logged", func() bool {
+		return strings.Contains(log.String(), "a document of version 2, and this program reads version 1")
+	})
+	if to := eu.g.groups.all[0]; to.seen.desk.Load() != nil || to.seen.facts.Load() != nil {
+		t.Error("it is shown")
 	}
 }
 

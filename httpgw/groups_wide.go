@@ -169,38 +169,31 @@ func mergeDesks(own *rfq.View, parts []*deskPart) *rfq.View {
 	v := *own
 	v.Pairs, v.Locks, v.Tickets = slices.Clone(own.Pairs), slices.Clone(own.Locks), slices.Clone(own.Tickets)
 	for _, p := range parts {
-		if p == nil || !p.Desk {
+		if p == nil || !p.Enabled {
 			continue
 		}
-		v.At = max(v.At, p.View.At)
-		v.Pairs = append(v.Pairs, p.View.Pairs...)
-		v.Tickets = append(v.Tickets, p.View.Tickets...)
-		for _, l := range p.View.Locks {
+		v.At = max(v.At, p.At)
+		v.Pairs = append(v.Pairs, p.Pairs...)
+		v.Tickets = append(v.Tickets, p.Tickets...)
+		for _, l := range p.Locks {
 			switch l.Scope {
 			case rfq.LockPair:
 				v.Locks = append(v.Locks, l)
 			case rfq.LockAll: // of that group: it keeps its pairs shut, and not ours
-				for i := range p.View.Pairs {
-					if of := p.View.Pairs[i].Instrument; l.Locked {
+				for i := range p.Pairs {
+					if of := p.Pairs[i].Instrument; l.Locked {
 						v.Locks = append(v.Locks, rfq.Lock{Scope: rfq.LockPair, Instrument: of, Locked: true, Since: l.Since, Reason: l.Reason})
 					}
 				}
 			}
 		}
-		if s := p.View.Sellable; s != nil && (v.Sellable == nil || soldBefore(s, v.Sellable)) {
-			v.Sellable = s
-		}
 	}
 	slices.SortFunc(v.Tickets, func(a, b *rfq.Ticket) int { return cmp.Compare(a.ID, b.ID) })
+	v.Sellable = rfq.Sellable(v.Tickets)
 	slices.SortStableFunc(v.Locks, func(a, b rfq.Lock) int {
 		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Instrument, b.Instrument), cmp.Compare(a.Rail, b.Rail))
 	})
 	return &v
-}
-
-// soldBefore is the order of [rfq.View.Sellable].
-func soldBefore(a, b *rfq.Ticket) bool {
-	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID)) < 0
 }
 
 // Facts returns the facts of all groups as one, ours first. Of a group that has

@@ -72,7 +72,7 @@ func (d *door) serve(ctx *fasthttp.RequestCtx) {
 	path, query := target(ctx)
 	n, segment := d.router.find(path)
 	if n == nil {
-		if d.g.groups != nil && d.servePart(ctx, path) {
+		if d.g.groups != nil && d.servePart(ctx, &id, path) {
 			return
 		}
 		d.g.fail(ctx, &id, unknownRoute(path))

@@ -20,8 +20,7 @@ type View struct {
 	Locks      []Lock      // by Scope, Instrument, Rail; only those ever set
 	Operators  []Operator  // by ID
 	Tickets    []*Ticket   // by ID
-	// Sellable is the open ticket that is sold first: by Priority, CreatedAt, ID.
-	// nil = none is open.
+	// Sellable is Sellable(Tickets).
 	Sellable *Ticket
 }
 
@@ -151,14 +150,16 @@ func (b *Board) View() *View {
 		return b.last
 	}
 	v := b.now
-	v.Sellable = sellable(v.Tickets)
+	v.Sellable = Sellable(v.Tickets)
 	b.ownPairs, b.ownRails, b.ownLocks, b.ownOperators, b.ownTickets = false, false, false, false, false
 	clear(b.fresh)
 	b.last = &v
 	return b.last
 }
 
-func sellable(tickets []*Ticket) *Ticket {
+// Sellable returns the open ticket that is sold first: by Priority, CreatedAt, ID.
+// nil = none is open.
+func Sellable(tickets []*Ticket) *Ticket {
 	var first *Ticket
 	for _, t := range tickets {
 		if t.State == TicketOpen && (first == nil || soldBefore(t, first)) {
