@@ -1,10 +1,11 @@
 package fixgw
 
 import (
-	"container/heap"
 	"context"
 	"sync"
 	"time"
+
+	"blockdesk/internal/schedule"
 )
 
 // agenda is work that asks the chain, which is slow, or away, or wants to be asked
@@ -15,7 +16,9 @@ type agenda struct {
 	wake    chan struct{}
 
 	mu      sync.Mutex
-	waiting appointments
+	started time.Time            // due times are nanoseconds after it, on the monotonic clock
+	added   uint64               // tasks ever
+	waiting schedule.Queue[task] // tasks due at once in the order in which they came
 }
 
 // task is one piece of work. attempt does what can be done now, and returns after
@@ -25,37 +28,16 @@ type task interface {
 	attempt(ctx context.Context) (again time.Duration)
 }
 
-// appointment is a task and when it is due.
-type appointment struct {
-	at   time.Time
-	task task
-}
-
-// appointments is a heap, the earliest first.
-type appointments []appointment
-
-func (a appointments) Len() int           { return len(a) }
-func (a appointments) Less(i, j int) bool { return a[i].at.Before(a[j].at) }
-func (a appointments) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
-func (a *appointments) Push(x any)        { *a = append(*a, x.(appointment)) }
-
-func (a *appointments) Pop() any {
-	last := len(*a) - 1
-	x := (*a)[last]
-	(*a)[last] = appointment{}
-	*a = (*a)[:last]
-	return x
-}
-
 func newAgenda(workers int) *agenda {
-	return &agenda{workers: workers, wake: make(chan struct{}, 1)}
+	return &agenda{workers: workers, wake: make(chan struct{}, 1), started: time.Now(), waiting: schedule.New[task](nil)}
 }
 
 // add takes a task that is due after a while. Any goroutine.
 func (a *agenda) add(t task, after time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	heap.Push(&a.waiting, appointment{time.Now().Add(after), t})
+	a.added++
+	a.waiting.Set(t, int64(time.Since(a.started)+after), a.added)
 	select {
 	case a.wake <- struct{}{}:
 	default:
@@ -103,11 +85,12 @@ func (a *agenda) Run(ctx context.Context) error {
 func (a *agenda) next() (task, time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.waiting) == 0 {
-		return nil, time.Hour
+	now := int64(time.Since(a.started))
+	if t, ok := a.waiting.Pop(now); ok {
+		return t, 0
 	}
-	if wait := time.Until(a.waiting[0].at); wait > 0 {
-		return nil, wait
+	if _, due, ok := a.waiting.First(); ok {
+		return nil, time.Duration(due - now)
 	}
-	return heap.Pop(&a.waiting).(appointment).task, 0
+	return nil, time.Hour
 }

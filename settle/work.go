@@ -2,7 +2,6 @@ package settle
 
 import (
 	"cmp"
-	"container/heap"
 	"errors"
 	"math"
 	"slices"
@@ -10,11 +9,12 @@ import (
 	"time"
 
 	"blockdesk/engine/rfq"
+	"blockdesk/internal/schedule"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 )
 
-// parked is the time of a job that waits for news, not for a time.
+// parked is the due time of a job that waits for the engine's next record of it.
 const parked = math.MaxInt64
 
 // laterIn is when a job that could not be begun is tried again.
@@ -27,8 +27,7 @@ var errLater = errors.New("settle: later")
 type job struct {
 	claim rfq.Claim // as the engine told it last
 	since int64     // Unix ns: when the work began, as far as it is known
-	at    int64     // Unix ns: when to look at it; parked = not before it is told again
-	place int       // in the heap; -1 = not there, since somebody works on it
+	index int       // in its queue; 0 = not there, since somebody works on it
 	told  bool      // again while somebody worked on it
 	once  bool      // an audit: it is not told again, done is done
 
@@ -51,12 +50,16 @@ type work struct {
 	mu   sync.Mutex
 	jobs map[market.ClaimID]*job
 	// due has what is to be done, audits what comes after all that: there may be as
-	// many as refunds are due.
-	due, audits dueHeap
+	// many as refunds are due. Ordered by Unix ns or parked, then by claim.
+	due, audits schedule.Queue[*job]
 }
 
 func newWork(first, most time.Duration) *work {
-	return &work{first: first, most: most, wake: make(chan struct{}, 1), jobs: map[market.ClaimID]*job{}}
+	index := func(j *job) *int { return &j.index }
+	return &work{
+		first: first, most: most, wake: make(chan struct{}, 1), jobs: map[market.ClaimID]*job{},
+		due: schedule.New(index), audits: schedule.New(index),
+	}
 }
 
 // needsWork reports whether somebody has to act on a claim in this state.
@@ -77,7 +80,7 @@ func (w *work) tell(c *rfq.Claim, now int64) {
 		j = w.add(c, false)
 	}
 	j.claim = *c
-	if j.place < 0 {
+	if j.index == 0 {
 		j.told = true
 		return
 	}
@@ -95,9 +98,9 @@ func (w *work) audit(c *rfq.Claim, now int64) {
 }
 
 func (w *work) add(c *rfq.Claim, once bool) *job {
-	j := &job{claim: *c, since: c.ChangedAt, at: parked, once: once}
+	j := &job{claim: *c, since: c.ChangedAt, once: once}
 	w.jobs[c.ID] = j
-	heap.Push(w.heapOf(j), j)
+	w.park(j)
 	return j
 }
 
@@ -113,22 +116,22 @@ func (w *work) drop(j *job) {
 		return
 	}
 	delete(w.jobs, j.claim.ID)
-	if j.place >= 0 {
-		heap.Remove(w.heapOf(j), j.place)
-	}
+	w.queueOf(j).Remove(j)
 }
 
-func (w *work) heapOf(j *job) *dueHeap {
+func (w *work) queueOf(j *job) *schedule.Queue[*job] {
 	if j.once {
 		return &w.audits
 	}
 	return &w.due
 }
 
-// arm says when a job that nobody works on is due.
+// park enters a job that nobody works on, without a due time.
+func (w *work) park(j *job) { w.queueOf(j).Set(j, parked, uint64(j.claim.ID)) }
+
+// arm sets when a job that nobody works on is due.
 func (w *work) arm(j *job, at int64) {
-	j.at = at
-	heap.Fix(w.heapOf(j), j.place)
+	w.queueOf(j).Set(j, at, uint64(j.claim.ID))
 	select {
 	case w.wake <- struct{}{}:
 	default:
@@ -161,16 +164,13 @@ func (w *work) take(now int64) (c rfq.Claim, wait time.Duration, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	wait = time.Hour
-	for _, h := range []*dueHeap{&w.due, &w.audits} {
-		if len(*h) == 0 || (*h)[0].at == parked {
-			continue
-		}
-		if j := (*h)[0]; j.at > now {
-			wait = min(wait, time.Duration(j.at-now))
-		} else {
-			heap.Pop(h)
+	for _, q := range []*schedule.Queue[*job]{&w.due, &w.audits} {
+		if j, ok := q.Pop(now); ok {
 			j.told = false
 			return j.claim, 0, true
+		}
+		if _, at, ok := q.First(); ok && at != parked {
+			wait = min(wait, time.Duration(at-now))
 		}
 	}
 	return c, wait, false
@@ -182,15 +182,14 @@ func (w *work) done(id market.ClaimID, now int64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	j := w.jobs[id]
-	if j == nil || j.place >= 0 { // it needs no work any more, or is another one of the name
+	if j == nil || j.index > 0 { // it needs no work any more, or is another one of the name
 		return
 	}
 	if err == nil && j.once {
 		delete(w.jobs, id)
 		return
 	}
-	j.at = parked
-	heap.Push(w.heapOf(j), j)
+	w.park(j)
 	switch {
 	case errors.Is(err, errLater):
 		w.arm(j, now+int64(laterIn))
@@ -282,34 +281,4 @@ func (w *work) countStuck(now int64, after time.Duration) (n int) {
 
 func (j *job) isStuck(now int64, after time.Duration) bool {
 	return j.problem == wordTries || now-j.since >= int64(after)
-}
-
-// dueHeap orders jobs by their time, then by their claim.
-type dueHeap []*job
-
-func (h dueHeap) Len() int { return len(h) }
-
-func (h dueHeap) Less(i, j int) bool {
-	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].claim.ID < h[j].claim.ID
-}
-
-func (h dueHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].place, h[j].place = i, j
-}
-
-// Push is heap.Interface's.
-func (h *dueHeap) Push(x any) {
-	j := x.(*job)
-	j.place = len(*h)
-	*h = append(*h, j)
-}
-
-// Pop is heap.Interface's.
-func (h *dueHeap) Pop() any {
-	old := *h
-	j := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h, j.place = old[:len(old)-1], -1
-	return j
 }

@@ -50,7 +50,7 @@ func TestWorkInTurn(t *testing.T) {
 	w.done(1, 41, errAny) // it has ended while somebody worked on it
 	w.forget(2)
 	w.forget(7)
-	if _, _, ok := w.take(1 << 60); ok || w.count() != 0 || len(w.due) != 0 {
+	if _, _, ok := w.take(1 << 60); ok || w.count() != 0 || w.due.Len() != 0 {
 		t.Errorf("%d are left", w.count())
 	}
 }
@@ -101,7 +101,7 @@ func TestWorkOnce(t *testing.T) {
 		}
 		w.done(1, 0, err)
 	}
-	if w.count() != 0 || len(w.audits) != 0 {
+	if w.count() != 0 || w.audits.Len() != 0 {
 		t.Errorf("%d are left", w.count())
 	}
 	w.audit(told(1, rfq.ClaimRefundDue, 0), 0)

@@ -20,7 +20,7 @@ var (
 	outer      = append([]string{"engine"}, vocabulary...)
 	everything = append([]string{
 		"engine/book/ladder", "engine/book/naive", "persist", "persist/kv", "persist/projection", "persist/quorum", "persist/fanout", "desk", "feed", "fixgw", "fixgw/fixclient", "fixgw/fixterm",
-		"httpgw", "catalog", "mirror", "settle", "sdk", "internal", "internal/ratelimit", "internal/solana", "internal/solana/eddsa",
+		"httpgw", "catalog", "mirror", "settle", "sdk", "internal", "internal/ratelimit", "internal/schedule", "internal/solana", "internal/solana/eddsa",
 	}, outer...)
 )
 
@@ -42,13 +42,13 @@ var rooms = []room{
 	{path: "persist/journaltest", may: outer},
 	{path: "desk", may: append([]string{"persist/kv", "persist/projection"}, outer...)}, // the business API of every gateway
 	{path: "feed", may: append([]string{"persist/kv", "persist/projection", "internal/ratelimit"}, outer...)},
-	{path: "fixgw", may: append([]string{"desk", "internal/solana/eddsa", "persist/kv", "persist/projection", "internal/ratelimit"}, outer...)}, // logons by signature
+	{path: "fixgw", may: append([]string{"desk", "internal/solana/eddsa", "persist/kv", "persist/projection", "internal/ratelimit", "internal/schedule"}, outer...)}, // logons by signature
 	{path: "fixgw/fixclient", may: []string{"market"}},
 	{path: "fixgw/fixterm", may: []string{"fixgw/fixclient"}},
 	{path: "catalog", may: append([]string{"feed", "mirror", "internal/solana"}, outer...)}, // every published market document
 	{path: "httpgw", may: append([]string{"catalog", "desk", "feed", "persist/kv", "internal/ratelimit"}, outer...)},
 	{path: "mirror", may: append([]string{"persist/kv", "internal", "internal/solana"}, outer...)},
-	{path: "settle", may: append([]string{"desk", "persist/kv", "internal", "internal/solana", "internal/solana/eddsa"}, outer...)},
+	{path: "settle", may: append([]string{"desk", "persist/kv", "internal/schedule", "internal", "internal/solana", "internal/solana/eddsa"}, outer...)},
 	{path: "sdk"},
 
 	// Keys, defaults and validation; the options of what the configuration checks whole.
@@ -58,6 +58,7 @@ var rooms = []room{
 	{path: "cmd", may: append([]string{"bench", "service/config"}, everything...)},
 	{path: "internal", may: []string{"market"}},
 	{path: "internal/ratelimit"}, // grants to clients at a rate
+	{path: "internal/schedule"},  // items in the order in which they are due
 	{path: "internal/solana", may: []string{"market"}},
 	// Alone, so that the FIX door can verify strictly and sees nothing else of Solana.
 	{path: "internal/solana/eddsa", may: []string{"internal/solana"}},

@@ -1,9 +1,9 @@
 package broadcast
 
 import (
-	"container/heap"
 	"time"
 
+	"blockdesk/internal/schedule"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
@@ -54,10 +54,7 @@ type entry struct {
 	result Result
 	pause  time.Duration
 
-	// due and place are its order and place in each queue; place is one more
-	// than the index, 0 means that it is not there.
-	due   [queues]int64
-	place [queues]int
+	index [queues]int // in each queue; 0 = not there
 }
 
 // The queues, and what they are ordered by.
@@ -69,57 +66,10 @@ const (
 	queues   = 4
 )
 
-// queue holds entries by entry.due[which], the lowest first.
-type queue struct {
-	which int
-	list  []*entry
-}
-
-// set puts an entry at a place by its due, or moves it there.
-func (q *queue) set(e *entry, due int64) {
-	e.due[q.which] = due
-	if at := e.place[q.which]; at > 0 {
-		heap.Fix(q, at-1)
-		return
+// newQueues returns the queues by their numbers.
+func newQueues() (all [queues]schedule.Queue[*entry]) {
+	for which := range all {
+		all[which] = schedule.New(func(e *entry) *int { return &e.index[which] })
 	}
-	heap.Push(q, e)
-}
-
-// remove takes an entry out, if it is there.
-func (q *queue) remove(e *entry) {
-	if at := e.place[q.which]; at > 0 {
-		heap.Remove(q, at-1)
-	}
-}
-
-// pop takes the first entry out, if it is due by limit.
-func (q *queue) pop(limit int64) *entry {
-	if len(q.list) == 0 || q.list[0].due[q.which] > limit {
-		return nil
-	}
-	return heap.Pop(q).(*entry)
-}
-
-// Len, Less, Swap, Push and Pop are container/heap's.
-func (q *queue) Len() int           { return len(q.list) }
-func (q *queue) Less(i, j int) bool { return q.list[i].due[q.which] < q.list[j].due[q.which] }
-
-func (q *queue) Swap(i, j int) {
-	q.list[i], q.list[j] = q.list[j], q.list[i]
-	q.list[i].place[q.which], q.list[j].place[q.which] = i+1, j+1
-}
-
-func (q *queue) Push(x any) {
-	e := x.(*entry)
-	q.list = append(q.list, e)
-	e.place[q.which] = len(q.list)
-}
-
-func (q *queue) Pop() any {
-	last := len(q.list) - 1
-	e := q.list[last]
-	q.list[last] = nil
-	q.list = q.list[:last]
-	e.place[q.which] = 0
-	return e
+	return all
 }

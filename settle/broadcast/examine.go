@@ -16,8 +16,8 @@ func (t *Tracker) doubt(e *entry) {
 		return
 	}
 	e.examining = true
-	t.queues[byLook].remove(e)
-	t.queues[bySlot].remove(e)
+	t.queues[byLook].Remove(e)
+	t.queues[bySlot].Remove(e)
 	t.doubtful = append(t.doubtful, e)
 	wake(t.examined)
 }

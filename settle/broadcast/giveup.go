@@ -45,7 +45,7 @@ func (t *Tracker) GiveUp(claim market.ClaimID, hash solana.Hash) (State, error) 
 	}
 	s := t.stateOf(e)
 	for i := range t.queues {
-		t.queues[i].remove(e)
+		t.queues[i].Remove(e)
 	}
 	if e.past {
 		t.stats.Past--

@@ -2,7 +2,6 @@ package broadcast
 
 import (
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -181,45 +180,32 @@ func TestGuess(t *testing.T) {
 	step(102+BlockhashLife+tipMargin, "AA", 103, 103) // the first true one counts
 }
 
-// TestQueue holds the queues to a sorted list.
-func TestQueue(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	q, other := queue{which: byLook}, queue{which: byHeight}
-	due := map[*entry]int64{}
+// TestQueues: an entry is in several queues at once, each with its own order.
+func TestQueues(t *testing.T) {
+	all := newQueues()
 	list := make([]*entry, 50)
 	for i := range list {
 		list[i] = &entry{}
-		other.set(list[i], int64(i)) // an entry is in several queues at once
-	}
-	for range 20_000 {
-		e := list[rng.IntN(len(list))]
-		switch rng.IntN(4) {
-		case 0:
-			q.remove(e)
-			delete(due, e)
-		case 1:
-			limit := int64(rng.IntN(1000))
-			first := q.pop(limit)
-			for _, d := range due {
-				if first == nil && d <= limit || first != nil && d < due[first] {
-					t.Fatalf("popped %v of limit %d, left is %d", first, limit, d)
-				}
-			}
-			if _, ok := due[first]; first != nil && (!ok || due[first] > limit) {
-				t.Fatal("popped what was not due")
-			}
-			delete(due, first)
-		default:
-			due[e] = int64(rng.IntN(1000))
-			q.set(e, due[e])
-		}
-		if q.Len() != len(due) {
-			t.Fatalf("%d in the queue, %d should be", q.Len(), len(due))
+		for which := range all {
+			all[which].Set(list[i], int64(i*(which+1)%len(list)), uint64(i))
 		}
 	}
-	for i := range list {
-		if e := other.pop(1000); e != list[i] {
-			t.Fatalf("the other queue lost its order at %d", i)
+	for range 25 {
+		e, _ := all[byLook].Pop(1000)
+		all[bySend].Remove(e)
+	}
+	for which, left := range [queues]int{25, 25, 50, 50} {
+		last := int64(-1)
+		for n := 0; ; n++ {
+			_, due, ok := all[which].First()
+			if !ok && n == left {
+				break
+			}
+			if !ok || due < last {
+				t.Fatalf("queue %d: entry %d of %d is due at %d after %d", which, n, left, due, last)
+			}
+			last = due
+			all[which].Pop(due)
 		}
 	}
 }

@@ -40,16 +40,16 @@ func (t *Tracker) reached(p rpc.Position) {
 	now := t.now().UnixNano()
 	soon := func(e *entry) {
 		if !e.examining {
-			t.queues[byLook].set(e, now)
+			t.queues[byLook].Set(e, now, 0)
 		}
 	}
 	slots, heights := &t.queues[bySlot], &t.queues[byHeight]
 	slot, height := int64(min(p.Slot, maxHeight)), int64(min(p.Height, maxHeight))
-	for e := slots.pop(slot); e != nil; e = slots.pop(slot) {
+	for e, ok := slots.Pop(slot); ok; e, ok = slots.Pop(slot) {
 		soon(e)
 	}
 	// Those whose last block is below the height.
-	for e := heights.pop(height - 1); e != nil; e = heights.pop(height - 1) {
+	for e, ok := heights.Pop(height - 1); ok; e, ok = heights.Pop(height - 1) {
 		t.passed(e)
 		soon(e)
 	}
@@ -71,7 +71,7 @@ func (t *Tracker) due() []*entry {
 	defer t.mu.Unlock()
 	var list []*entry
 	now, looks := t.now().UnixNano(), &t.queues[byLook]
-	for e := looks.pop(now); e != nil; e = looks.pop(now) {
+	for e, ok := looks.Pop(now); ok; e, ok = looks.Pop(now) {
 		if e.signature == (solana.Signature{}) {
 			t.doubt(e)
 		} else {
@@ -114,7 +114,7 @@ func (t *Tracker) saw(e *entry, s *rpc.Status) {
 	case !s.Known && e.level != 0:
 		// A fork has dropped it, or the node is behind the one asked before.
 		e.level, e.slot = 0, 0
-		slots.remove(e)
+		slots.Remove(e)
 		if e.sends() && !e.sending {
 			t.later(e, 0)
 		}
@@ -132,8 +132,8 @@ func (t *Tracker) saw(e *entry, s *rpc.Status) {
 		t.doubt(e)
 	case s.Level == rpc.Confirmed:
 		e.level, e.slot, e.sendWord = s.Level, s.Slot, ""
-		t.queues[bySend].remove(e)
-		slots.set(e, int64(min(s.Slot, math.MaxInt64)))
+		t.queues[bySend].Remove(e)
+		slots.Set(e, int64(min(s.Slot, math.MaxInt64)), 0)
 		t.lookIn(e, settlingEvery)
 	default:
 		e.level, e.slot = s.Level, s.Slot
@@ -143,7 +143,7 @@ func (t *Tracker) saw(e *entry, s *rpc.Status) {
 
 // lookIn has an entry looked at after a pause. The caller holds mu.
 func (t *Tracker) lookIn(e *entry, pause time.Duration) {
-	t.queues[byLook].set(e, t.now().Add(pause).UnixNano())
+	t.queues[byLook].Set(e, t.now().Add(pause).UnixNano(), 0)
 }
 
 // wordOf returns the word of a failed call.

@@ -78,17 +78,17 @@ func (t *Tracker) handOverDue() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now, q := t.now().UnixNano(), &t.queues[bySend]
-	for e := q.pop(now); e != nil; e = q.pop(now) {
+	for e, ok := q.Pop(now); ok; e, ok = q.Pop(now) {
 		if e.result.End != 0 {
 			t.handOver(e, t.tells)
 		} else {
 			t.handOver(e, t.again)
 		}
 	}
-	if len(q.list) == 0 {
-		return time.Hour // paced wakes it earlier
+	if _, due, ok := q.First(); ok {
+		return time.Duration(due - now)
 	}
-	return time.Duration(q.list[0].due[bySend] - now)
+	return time.Hour // paced wakes it earlier
 }
 
 // sendAll sends what is handed over, the new ones first.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"blockdesk/internal/schedule"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/ledger"
 	"blockdesk/internal/solana/rpc"
@@ -41,7 +42,7 @@ type Tracker struct {
 	byKey       map[key]*entry
 	bySignature map[solana.Signature]*entry
 	// queues are by the numbers of bySend and the others.
-	queues [queues]queue
+	queues [queues]schedule.Queue[*entry]
 	// doubtful wait for the examiner, in order.
 	doubtful []*entry
 	stats    Stats
@@ -67,12 +68,9 @@ func New(o Options, node Node, ended func(context.Context, Result) error) (*Trac
 	}
 	t := &Tracker{
 		options: o.withDefaults(), node: node, ended: ended,
-		byKey: map[key]*entry{}, bySignature: map[solana.Signature]*entry{},
+		byKey: map[key]*entry{}, bySignature: map[solana.Signature]*entry{}, queues: newQueues(),
 		fresh: make(chan *entry, MaxTracked), again: make(chan *entry, MaxTracked), tells: make(chan *entry, MaxTracked),
 		paced: make(chan struct{}, 1), examined: make(chan struct{}, 1),
-	}
-	for i := range t.queues {
-		t.queues[i].which = i
 	}
 	return t, nil
 }
@@ -100,13 +98,13 @@ func (t *Tracker) Track(k store.Kept) error {
 		t.stats.Missing--
 	}
 	e.raw, e.lastValid, e.madeAt = k.Bytes(), k.LastValid(), k.SignedAt()
-	t.queues[byHeight].set(e, int64(min(k.LastValid(), maxHeight)))
+	t.queues[byHeight].Set(e, int64(min(k.LastValid(), maxHeight)), 0)
 	e.own, e.named, e.guessed = k.Signature(), named, false
 	t.bySignature[e.own] = e
 	if e.signature == (solana.Signature{}) {
 		e.signature = e.own
 	}
-	t.queues[byLook].set(e, t.now().Add(t.options.PollEvery).UnixNano())
+	t.queues[byLook].Set(e, t.now().Add(t.options.PollEvery).UnixNano(), 0)
 	t.handOver(e, t.fresh)
 	return nil
 }
@@ -144,7 +142,7 @@ func (t *Tracker) Await(m Missing) error {
 		t.doubt(e) // the nodes are asked how far they are
 		return nil
 	}
-	t.queues[byHeight].set(e, int64(min(m.LastValid, maxHeight)))
+	t.queues[byHeight].Set(e, int64(min(m.LastValid, maxHeight)), 0)
 	return nil
 }
 
@@ -179,7 +177,7 @@ func (t *Tracker) end(e *entry, end End, slot uint64, failure string) {
 		return
 	}
 	for i := range t.queues {
-		t.queues[i].remove(e)
+		t.queues[i].Remove(e)
 	}
 	e.word = ""
 	e.result = Result{Claim: e.claim, Kind: e.kind, Hash: e.hash, Signature: e.signature, End: end, Slot: slot, Error: failure}
@@ -210,7 +208,7 @@ func (t *Tracker) handOver(e *entry, to chan *entry) {
 
 // later has an entry sent or told after a pause. The caller holds mu.
 func (t *Tracker) later(e *entry, pause time.Duration) {
-	t.queues[bySend].set(e, t.now().Add(pause).UnixNano())
+	t.queues[bySend].Set(e, t.now().Add(pause).UnixNano(), 0)
 	wake(t.paced)
 }
 

@@ -1,0 +1,121 @@
+// Package schedule orders items by when they are due.
+package schedule
+
+// Queue holds items in the order of a due number (Unix nanoseconds, a slot, a
+// height) and, where that is equal, of a second number. An item is there at most
+// once. Each operation takes time in proportion to the logarithm of Len and
+// allocates nothing but room for more items than ever before. Not for concurrent
+// use.
+type Queue[T any] struct {
+	// index returns where the item keeps its index in this queue: one more than its
+	// place in heap, 0 = it is not there. nil: items keep none.
+	index func(item T) *int
+	heap  []entry[T] // the children of i are 2i+1 and 2i+2, and not before it
+}
+
+type entry[T any] struct {
+	due  int64
+	then uint64
+	item T
+}
+
+func (e *entry[T]) before(o *entry[T]) bool {
+	return e.due < o.due || e.due == o.due && e.then < o.then
+}
+
+// New returns an empty queue. index returns a pointer to a number of the item that
+// this queue alone writes, 0 at first; an item of several queues has several. Where
+// index is nil the items are only added and popped: Set always adds, and Remove
+// panics.
+func New[T any](index func(item T) *int) Queue[T] { return Queue[T]{index: index} }
+
+// Len returns the number of items.
+func (q *Queue[T]) Len() int { return len(q.heap) }
+
+// Set adds an item, or moves it where it is there already. then orders items that
+// are due at once.
+func (q *Queue[T]) Set(item T, due int64, then uint64) {
+	i := -1
+	if q.index != nil {
+		i = *q.index(item) - 1
+	}
+	if i < 0 {
+		i = len(q.heap)
+		q.heap = append(q.heap, entry[T]{})
+	}
+	q.fill(i, entry[T]{due, then, item})
+}
+
+// Remove takes an item out, if it is there.
+func (q *Queue[T]) Remove(item T) {
+	if at := *q.index(item); at > 0 {
+		q.cut(at - 1)
+	}
+}
+
+// First returns the first item and its due number, and false where there is none.
+func (q *Queue[T]) First() (item T, due int64, ok bool) {
+	if len(q.heap) == 0 {
+		return item, 0, false
+	}
+	return q.heap[0].item, q.heap[0].due, true
+}
+
+// Pop takes the first item out where its due number is at most limit, and returns
+// false where there is none such.
+func (q *Queue[T]) Pop(limit int64) (item T, ok bool) {
+	if len(q.heap) == 0 || q.heap[0].due > limit {
+		return item, false
+	}
+	item = q.heap[0].item
+	q.cut(0)
+	return item, true
+}
+
+// cut removes the entry at i.
+func (q *Queue[T]) cut(i int) {
+	if q.index != nil {
+		*q.index(q.heap[i].item) = 0
+	}
+	end := len(q.heap) - 1
+	last := q.heap[end]
+	q.heap[end] = entry[T]{} // the garbage collector may have the item
+	q.heap = q.heap[:end]
+	if i < end {
+		q.fill(i, last)
+	}
+}
+
+// fill puts an entry where it belongs, beginning from the gap at i.
+func (q *Queue[T]) fill(i int, e entry[T]) {
+	for i > 0 {
+		up := (i - 1) / 2
+		if !e.before(&q.heap[up]) {
+			break
+		}
+		q.put(i, q.heap[up])
+		i = up
+	}
+	for {
+		down := 2*i + 1
+		if down >= len(q.heap) {
+			break
+		}
+		if right := down + 1; right < len(q.heap) && q.heap[right].before(&q.heap[down]) {
+			down = right
+		}
+		if !q.heap[down].before(&e) {
+			break
+		}
+		q.put(i, q.heap[down])
+		i = down
+	}
+	q.put(i, e)
+}
+
+func (q *Queue[T]) put(i int, e entry[T]) {
+	q.heap[i] = e
+	if q.index != nil {
+		*q.index(e.item) = i + 1
+	}
+}
