@@ -81,8 +81,8 @@ func TestServiceNumbersInParts(t *testing.T) {
 		r.after(cycle)
 		r.stop()
 		r.sameTrades("in parts")
-		if len(r.engine.trades) <= most || r.kv.most > most+each {
-			t.Errorf("%d trades, %d steps in one commit", len(r.engine.trades), r.kv.most)
+		if len(r.engine.trades) <= most || r.kv.most() > most+each {
+			t.Errorf("%d trades, %d steps in one commit", len(r.engine.trades), r.kv.most())
 		}
 	})
 }
@@ -121,9 +121,9 @@ func TestServiceTraders(t *testing.T) {
 			t.Errorf("%d traders", n)
 		}
 		r.stop()
-		for key, head := range r.kv.now {
+		for key, head := range r.kv.Content() {
 			if key[0] == 'h' { // it ends with the number of traders
-				r.kv.now[key] = string(binary.LittleEndian.AppendUint64([]byte(head[:len(head)-8]), mirror.MaxTraders-1))
+				r.kv.Put(key, binary.LittleEndian.AppendUint64([]byte(head[:len(head)-8]), mirror.MaxTraders-1))
 			}
 		}
 		r.start()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +17,7 @@ import (
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/mirror"
-	"blockdesk/persist/kv"
+	"blockdesk/persist/kv/kvtest"
 )
 
 // mintAccount is an initialized mint.
@@ -235,119 +236,42 @@ func (e *toldEngine) Told(market.InstrumentID) (t mirror.Told) {
 	return t
 }
 
-// memKV is a store that a crash takes unsynced commits from.
+// memKV is a store in memory whose commits fail after so many.
 type memKV struct {
-	mu      sync.Mutex
-	now     map[string]string
-	durable map[string]string
-	pending []func(map[string]string)
-	// left is how many commits are done before all fail; below 0 is for ever.
-	left int
-	// most is the most steps that a commit had.
-	most int
+	*kvtest.Memory
+	left atomic.Int64 // commits until all fail; below 0: none fails
 }
 
-func newMemKV() *memKV {
-	return &memKV{now: map[string]string{}, durable: map[string]string{}, left: -1}
-}
+func newMemKV() *memKV { return memKVOf(kvtest.New()) }
 
-func (k *memKV) Get(key []byte) ([]byte, bool, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	v, ok := k.now[string(key)]
-	return []byte(v), ok, nil
-}
-
-func (k *memKV) Scan(lo, hi []byte, f func(key, value []byte) bool) error {
-	k.mu.Lock()
-	var keys []string
-	for key := range k.now {
-		if key >= string(lo) && key < string(hi) {
-			keys = append(keys, key)
+func memKVOf(m *kvtest.Memory) *memKV {
+	k := &memKV{Memory: m}
+	k.left.Store(-1)
+	m.Before(func(bool) error {
+		if k.left.Load() == 0 {
+			return kvtest.ErrBroken
 		}
-	}
-	slices.Sort(keys)
-	values := make([]string, len(keys))
-	for i, key := range keys {
-		values[i] = k.now[key]
-	}
-	k.mu.Unlock()
-	for i := range keys {
-		if !f([]byte(keys[i]), []byte(values[i])) {
-			break
-		}
-	}
-	return nil
-}
-
-func (k *memKV) Commit(fill kv.Fill, sync bool) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.left == 0 {
-		return errors.New("the disk is gone")
-	}
-	k.left--
-	var steps []func(map[string]string)
-	fill(func(key, value []byte) {
-		a, b := string(key), string(value)
-		steps = append(steps, func(m map[string]string) { m[a] = b })
-	}, func(lo, hi []byte) {
-		a, b := string(lo), string(hi)
-		steps = append(steps, func(m map[string]string) {
-			for key := range m {
-				if key >= a && key < b {
-					delete(m, key)
-				}
-			}
-		})
+		k.left.Add(-1)
+		return nil
 	})
-	k.most = max(k.most, len(steps))
-	all := func(m map[string]string) {
-		for _, step := range steps {
-			step(m)
-		}
-	}
-	all(k.now)
-	if k.pending = append(k.pending, all); sync {
-		for _, one := range k.pending {
-			one(k.durable)
-		}
-		k.pending = nil
-	}
-	return nil
+	return k
 }
 
-// limit lets so many commits more be done.
-func (k *memKV) limit(left int) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.left = left
+// most returns the most changes that a commit had.
+func (k *memKV) most() (most int) {
+	for n := range k.Commits() {
+		most = max(most, k.Changes(n))
+	}
+	return most
 }
 
 // count returns how many records of a kind there are.
-func (k *memKV) count(kind byte) (n int) {
-	for key := range k.now {
-		if key[0] == kind {
-			n++
-		}
-	}
-	return n
-}
+func (k *memKV) count(kind byte) int { return len(k.Keys(string(kind))) }
 
 // crash returns what is found again if so many commits without sync have reached
 // the disk.
 func (k *memKV) crash(unsynced int) *memKV {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	found := newMemKV()
-	for key, value := range k.durable {
-		found.now[key], found.durable[key] = value, value
-	}
-	for _, one := range k.pending[:min(unsynced, len(k.pending))] {
-		one(found.now)
-		one(found.durable)
-	}
-	return found
+	return memKVOf(k.Prefix(min(k.Synced()+unsynced, k.Commits())))
 }
 
 // rig is a service on a live chain, in a bubble of its own time.

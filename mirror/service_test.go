@@ -144,7 +144,7 @@ func TestServiceDegrades(t *testing.T) {
 			r.engine.mu.Unlock()
 		}, []mirror.Reason{mirror.EngineRefuses}, false},
 		"the history is not told": {1, func(r *rig) { r.chain.past.listErr = errors.New("no") }, []mirror.Reason{mirror.HistoryBehind}, true},
-		"the disk is gone":        {1, func(r *rig) { r.kv.left = 0; r.chain.past.add(1, 0, buys(1, 1)) }, []mirror.Reason{mirror.StoreFailed, mirror.HistoryBehind}, true},
+		"the disk is gone":        {1, func(r *rig) { r.kv.left.Store(0); r.chain.past.add(1, 0, buys(1, 1)) }, []mirror.Reason{mirror.StoreFailed, mirror.HistoryBehind}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -428,11 +428,12 @@ func TestServiceRecordsAllOfThePast(t *testing.T) {
 func TestServiceStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
-		r.kv.now["v"] = "\x02"
+		r.kv.Put("v", []byte("\x02"))
 		if _, err := mirror.New(r.o, r.chain, r.engine, r.kv); !errors.Is(err, mirror.ErrRecord) {
 			t.Error(err)
 		}
-		r.kv.now["v"], r.o.Every = "\x01", -1
+		r.kv.Put("v", []byte("\x01"))
+		r.o.Every = -1
 		if _, err := mirror.New(r.o, r.chain, r.engine, r.kv); !errors.Is(err, mirror.ErrOptions) {
 			t.Error(err)
 		}
@@ -441,7 +442,7 @@ func TestServiceStore(t *testing.T) {
 		r.start()
 		r.after(2 * cycle)
 		r.stop()
-		for key, value := range r.kv.now {
+		for key, value := range r.kv.Content() {
 			if key == "v" || key[0] == 'p' {
 				continue
 			}
@@ -454,9 +455,9 @@ func TestServiceStore(t *testing.T) {
 					r.engine.trades, r.engine.durable = nil, 0 // so that it is told again
 				}
 				r.kv = r.kv.crash(1 << 20)
-				r.kv.now[key] = spoilt
+				r.kv.Put(key, []byte(spoilt))
 				if what == "gone" {
-					delete(r.kv.now, key)
+					r.kv.Drop(key)
 				}
 				r.start()
 				s := r.after(cycle)
@@ -464,7 +465,7 @@ func TestServiceStore(t *testing.T) {
 				if !s.Reasons.Has(mirror.StoreFailed) || !errors.Is(s.Pairs[0].Err, mirror.ErrRecord) {
 					t.Errorf("record %c, %s: %q, %v", key[0], what, s.Reasons.Words(), s.Pairs[0].Err)
 				}
-				r.kv.now[key] = value
+				r.kv.Put(key, []byte(value))
 			}
 		}
 	})
@@ -490,7 +491,8 @@ func crashAt(t *testing.T, at, unsynced int) (more bool) {
 		await.Pass(t, time.Minute)
 		r.chain.act(buys(10+market.Amount(i), 30))
 	}
-	r.kv.left, r.engine.held = at, at%2 == 0
+	r.kv.left.Store(int64(at))
+	r.engine.held = at%2 == 0
 	r.start()
 	r.after(2 * cycle)
 	for i := range 3 {
@@ -498,7 +500,7 @@ func crashAt(t *testing.T, at, unsynced int) (more bool) {
 		r.after(cycle)
 	}
 	r.stop()
-	more = r.kv.left == 0
+	more = r.kv.left.Load() == 0
 	r.kv = r.kv.crash(unsynced)
 	e := r.engine
 	if e.held {
@@ -567,11 +569,11 @@ func TestServiceOutlivesDisk(t *testing.T) {
 		r.start()
 		r.after(2 * cycle)
 		for left := range 4 {
-			r.kv.limit(left)
+			r.kv.left.Store(int64(left))
 			r.chain.act(buys(10, 30))
 			r.chain.act(buys(10, 31))
 			r.after(2 * cycle)
-			r.kv.limit(-1)
+			r.kv.left.Store(-1)
 			r.chain.act(buys(10, 32))
 			if s := r.after(2 * cycle); s.Reasons != 0 {
 				t.Errorf("%q: %v", s.Reasons.Words(), s.Pairs[0].Err)

@@ -17,7 +17,7 @@ import (
 // store has failed for a while, or the node takes its time.
 func TestServiceShowsNothingOld(t *testing.T) {
 	for name, harm := range map[string]func(r *rig){
-		"the disk is gone":   func(r *rig) { r.kv.limit(0) },
+		"the disk is gone":   func(r *rig) { r.kv.left.Store(0) },
 		"a node takes hours": func(r *rig) { r.chain.slow = 3 * time.Hour },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -146,13 +146,13 @@ func TestServiceCrashesPruning(t *testing.T) {
 					await.Pass(t, 9*time.Hour)
 					r.chain.act(buys(10, 30+market.Amount(i)))
 				}
-				r.kv.left = at
+				r.kv.left.Store(int64(at))
 				r.start()
 				r.after(2 * cycle)
 				r.chain.act(buys(1, 2))
 				r.after(cycle)
 				r.stop()
-				more = r.kv.left == 0
+				more = r.kv.left.Load() == 0
 				r.kv = r.kv.crash(unsynced)
 				r.start()
 				r.chain.act(buys(1, 3))

@@ -85,9 +85,9 @@ func TestServiceSignaturesLimits(t *testing.T) {
 		if list, err := r.s.Signatures(3, 2, 1); err != nil || list != nil {
 			t.Errorf("none: %v, %v", list, err)
 		}
-		for key, value := range r.kv.now {
+		for key, value := range r.kv.Content() {
 			if key[0] == 's' {
-				r.kv.now[key] = value[:len(value)-1]
+				r.kv.Put(key, []byte(value[:len(value)-1]))
 			}
 		}
 		if _, ok, err := r.s.Signature(3, 1); ok || !errors.Is(err, mirror.ErrRecord) {

@@ -12,6 +12,7 @@ import (
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana/build"
 	"blockdesk/market"
+	"blockdesk/persist/kv/kvtest"
 	"blockdesk/settle/broadcast"
 	"blockdesk/settle/store"
 	"blockdesk/settle/store/storetest"
@@ -27,8 +28,8 @@ func (agreeable) Do(r rfq.Request) (*desk.Result, error) {
 // TestRecallGoesOn: a claim whose kept transaction cannot be read holds up no
 // other one.
 func TestRecallGoesOn(t *testing.T) {
-	var kv storetest.KV
-	st, err := store.Open(&kv)
+	kv := kvtest.New()
+	st, err := store.Open(kv)
 	if err != nil {
 		t.Fatal(err)
 	}

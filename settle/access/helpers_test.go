@@ -1,13 +1,9 @@
 package access
 
 import (
-	"bytes"
 	"crypto/ed25519"
 	"encoding/binary"
 	"errors"
-	"maps"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +12,7 @@ import (
 	"blockdesk/desk"
 	"blockdesk/internal/solana"
 	"blockdesk/persist/kv"
+	"blockdesk/persist/kv/kvtest"
 )
 
 const (
@@ -55,55 +52,36 @@ func (w *watch) options() Options {
 	return Options{Now: w.wall.Load, Elapsed: func() time.Duration { return time.Duration(w.gone.Load()) }}
 }
 
-// memKV is a map in memory that fails when it is told to.
+// memKV is a store in memory that counts what is deleted.
 type memKV struct {
-	mu      sync.Mutex
-	m       map[string][]byte
-	commits []map[string][]byte // what was there after each
-	cuts    int                 // ranges that were deleted
-	failing error               // of the next calls
-	half    bool                // a Commit that fails is done all the same
+	*kvtest.Memory
+	cuts int // ranges that were deleted
 }
 
-func newMemKV() *memKV { return &memKV{m: map[string][]byte{}} }
+func newMemKV() *memKV { return &memKV{Memory: kvtest.New()} }
 
-func (k *memKV) fail(err error, half bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.failing, k.half = err, half
+func (k *memKV) Commit(fill kv.Fill, sync bool) error {
+	return k.Memory.Commit(func(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
+		fill(set, func(lo, hi []byte) {
+			k.cuts++
+			deleteRange(lo, hi)
+		})
+	}, sync)
 }
 
-func (k *memKV) Get(key []byte) ([]byte, bool, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	v, ok := k.m[string(key)]
-	return bytes.Clone(v), ok, k.failing
+// takesAndFails is a store whose every call fails, but does what it was asked.
+type takesAndFails struct{ *memKV }
+
+func (k takesAndFails) Get(key []byte) ([]byte, bool, error) {
+	value, ok, _ := k.memKV.Get(key)
+	return value, ok, errDisk
 }
 
-func (k *memKV) Scan(lo, hi []byte, f func(key, value []byte) bool) error {
-	k.mu.Lock()
-	m, err := maps.Clone(k.m), k.failing
-	k.mu.Unlock()
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		if err == nil && key >= string(lo) && (hi == nil || key < string(hi)) && !f([]byte(key), m[key]) {
-			break
-		}
-	}
-	return err
-}
+func (k takesAndFails) Scan([]byte, []byte, func(key, value []byte) bool) error { return errDisk }
 
-func (k *memKV) Commit(fill kv.Fill, _ bool) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.failing != nil && !k.half {
-		return k.failing
-	}
-	fill(func(key, value []byte) { k.m[string(key)] = bytes.Clone(value) }, func(lo, hi []byte) {
-		k.cuts++
-		maps.DeleteFunc(k.m, func(key string, _ []byte) bool { return key >= string(lo) && key < string(hi) })
-	})
-	k.commits = append(k.commits, maps.Clone(k.m))
-	return k.failing
+func (k takesAndFails) Commit(fill kv.Fill, sync bool) error {
+	_ = k.memKV.Commit(fill, sync)
+	return errDisk
 }
 
 var errDisk = errors.New("disk")

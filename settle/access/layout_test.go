@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -46,14 +45,14 @@ func TestGoldenBytes(t *testing.T) {
 	a := mustOpen(t, w.options(), kv)
 	i := issue{at: day0, ends: day0 + week, hash: [32]byte{0: 0x11, 31: 0x12}, key: solana.Address{0: 0x21, 31: 0x22}, client: client(7)}
 	r := revocation{at: day0 + 1, by: "ann"}
-	kv.m[string(tokenKey(keyIssue, i.at))] = i.value()
-	kv.m[string(tokenKey(keyRevocation, i.at))] = r.value()
+	kv.Put(string(tokenKey(keyIssue, i.at)), i.value())
+	kv.Put(string(tokenKey(keyRevocation, i.at)), r.value())
 	if err := a.tend(); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, key := range slices.Sorted(maps.Keys(kv.m)) {
-		got = append(got, hex.EncodeToString([]byte(key))+" "+hex.EncodeToString(kv.m[key]))
+	for _, key := range kv.Keys("") {
+		got = append(got, hex.EncodeToString([]byte(key))+" "+hex.EncodeToString([]byte(kv.Content()[key])))
 	}
 	want := []string{
 		"20 01",
@@ -99,8 +98,8 @@ func TestDamage(t *testing.T) {
 		w := newWatch()
 		kv := newMemKV()
 		a := mustOpen(t, w.options(), kv)
-		kv.m[at] = good
-		kv.m[c.key] = []byte(c.value)
+		kv.Put(at, good)
+		kv.Put(c.key, []byte(c.value))
 		if _, err := Open(w.options(), kv); !errors.Is(err, ErrLayout) {
 			t.Errorf("%s: opens: %v", name, err)
 		}

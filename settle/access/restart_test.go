@@ -141,7 +141,10 @@ func TestStoreFails(t *testing.T) {
 	a := mustOpen(t, w.options(), kv)
 	kept := a.mustProve(t, p, client(1))
 	for _, half := range []bool{false, true} {
-		kv.fail(errDisk, half)
+		if kv.Break(errDisk); half {
+			kv.Break(nil)
+			a.kv = takesAndFails{kv}
+		}
 		g, err := a.prove(t, p, client(2))
 		if !errors.Is(err, errDisk) || g != (desk.Grant{}) {
 			t.Errorf("half %v: granted %+v, %v", half, g, err)
@@ -156,11 +159,11 @@ func TestStoreFails(t *testing.T) {
 		if err := a.tend(); !errors.Is(err, errDisk) {
 			t.Errorf("tend: %v", err)
 		}
-		if _, err := Open(w.options(), kv); !errors.Is(err, errDisk) {
+		if _, err := Open(w.options(), a.kv); !errors.Is(err, errDisk) {
 			t.Errorf("open: %v", err)
 		}
 	}
-	kv.fail(nil, false)
+	a.kv = kv
 	a.mustProve(t, p, client(2))
 	list, err := a.List("", 10, false)
 	if err != nil || len(list) != 3 || list[1].ID == list[2].ID {
@@ -187,7 +190,7 @@ func TestRevokeWhileTheStoreFails(t *testing.T) {
 	}
 	a.admits(t, g, false)
 	mustOpen(t, w.options(), kv).admits(t, g, false)
-	kv.fail(errDisk, false)
+	kv.Break(errDisk)
 	if _, err := a.Revoke(g.ID, "ann"); !errors.Is(err, errDisk) {
 		t.Errorf("while nothing can be read: %v", err)
 	}
@@ -213,19 +216,17 @@ func TestEveryPrefix(t *testing.T) {
 	var all []told
 	for i := range byte(6) {
 		g := a.mustProve(t, p, client(i))
-		all = append(all, told{len(kv.commits), g, true})
+		all = append(all, told{kv.Commits(), g, true})
 		w.pass(7 * second)
 		if i%2 == 1 {
 			if _, err := a.Revoke(g.ID, "ann"); err != nil {
 				t.Fatal(err)
 			}
-			all = append(all, told{len(kv.commits), g, false})
+			all = append(all, told{kv.Commits(), g, false})
 		}
 	}
-	for n := range kv.commits {
-		left := newMemKV()
-		left.m = kv.commits[n]
-		a := mustOpen(t, w.options(), left)
+	for n := range kv.Commits() {
+		a := mustOpen(t, w.options(), kv.Prefix(n+1))
 		now := map[string]told{}
 		for _, s := range all {
 			if s.commits <= n+1 {
@@ -279,7 +280,7 @@ func TestRun(t *testing.T) {
 		}
 		await.Pass(t, pruneEvery+2*time.Minute)
 		synctest.Wait()
-		if n, r := count(), len(kv.m); n != 0 || r != 2 { // version and time
+		if n, r := count(), len(kv.Content()); n != 0 || r != 2 { // version and time
 			t.Errorf("the log keeps %d tokens, the store %d entries", n, r)
 		}
 		if days := int(time.Since(start) / pruneEvery); kv.cuts < 2 || kv.cuts > 2*(days+1) {
@@ -302,7 +303,7 @@ func TestRunEndsWithTheStore(t *testing.T) {
 		kv := newMemKV()
 		a := mustOpen(t, Options{}, kv)
 		g := a.mustProve(t, newPerson(1), client(1))
-		kv.fail(errDisk, false)
+		kv.Break(errDisk)
 		if err := a.Run(t.Context()); !errors.Is(err, errDisk) {
 			t.Errorf("run: %v", err)
 		}

@@ -19,6 +19,7 @@ import (
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/internal/solana/token"
 	"blockdesk/market"
+	"blockdesk/persist/kv/kvtest"
 	"blockdesk/settle/binding"
 	"blockdesk/settle/broadcast"
 	"blockdesk/settle/store"
@@ -45,7 +46,7 @@ func startChain(t testing.TB) *chain {
 	setup := local.Setup
 	client := local.Client(rpc.Options{Timeout: runtest.Patience, AttemptTimeout: runtest.Patience}, "one", "two")
 	hasty := local.Client(rpc.Options{Timeout: time.Second, AttemptTimeout: 300 * time.Millisecond, Attempts: 2}, "one", "two")
-	s, err := store.Open(&storetest.KV{})
+	s, err := store.Open(kvtest.New())
 	must(t, err)
 	c := &chain{t: t, local: local, client: client, hasty: hasty, store: s, taker: local.Key(setup.Wallets[0])}
 	c.desk.Key = local.Key(setup.Desk)

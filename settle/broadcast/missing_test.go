@@ -9,6 +9,7 @@ import (
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
 	"blockdesk/market"
+	"blockdesk/persist/kv/kvtest"
 	"blockdesk/settle/binding"
 	"blockdesk/settle/broadcast"
 	"blockdesk/settle/cosign"
@@ -201,7 +202,7 @@ func TestHistoryByFeePayer(t *testing.T) {
 	for payer, waits := range map[build.Party]bool{build.Desk: false, build.Taker: true} {
 		inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
 			b.world.fate = func(*made) fate { return fate{lost: true} }
-			s, err := store.Open(&storetest.KV{})
+			s, err := store.Open(kvtest.New())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,6 +15,7 @@ import (
 	"blockdesk/internal/solana/build"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
+	"blockdesk/persist/kv/kvtest"
 	"blockdesk/settle/binding"
 	"blockdesk/settle/broadcast"
 	"blockdesk/settle/cosign"
@@ -419,7 +420,7 @@ func TestResigned(t *testing.T) {
 			FeePayer: build.Taker, RentPayer: build.Taker,
 		}
 		u, desk := storetest.Build(t, &a), storetest.Desk{Key: storetest.Key(storetest.DeskKey)}
-		s, err := store.Open(&storetest.KV{})
+		s, err := store.Open(kvtest.New())
 		if err != nil {
 			t.Fatal(err)
 		}

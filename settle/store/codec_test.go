@@ -13,6 +13,7 @@ import (
 	"blockdesk/internal/solana/build"
 	"blockdesk/internal/solana/tx"
 	"blockdesk/market"
+	"blockdesk/persist/kv/kvtest"
 	"blockdesk/settle/cosign"
 	"blockdesk/settle/store"
 	"blockdesk/settle/store/storetest"
@@ -21,7 +22,7 @@ import (
 const goldenClaim = market.ClaimID(0x0102030405060708)
 
 // dump is a whole map, for people.
-func dump(t testing.TB, kv *storetest.KV) string {
+func dump(t testing.TB, kv *kvtest.Memory) string {
 	t.Helper()
 	var b bytes.Buffer
 	err := kv.Scan(nil, nil, func(key, value []byte) bool {
@@ -43,8 +44,8 @@ func filled[T ~[32]byte | ~[64]byte](with byte) (v T) {
 
 // TestGolden freezes what is on disk.
 func TestGolden(t *testing.T) {
-	var kv storetest.KV
-	s := open(t, &kv)
+	kv := kvtest.New()
+	s := open(t, kv)
 	_, buildErr := s.PutBuild(&store.Build{
 		Claim: goldenClaim, Way: rfq.Modular, Taker: filled[solana.Address](0xaa), Raw: []byte{0xde, 0xad}, LastValid: 0x0a0b, BuiltAt: 0x0c0d,
 	}, true)
@@ -72,23 +73,23 @@ func TestGolden(t *testing.T) {
 		"07eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee = " +
 		"ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\n" +
 		"080000000000000c0d0102030405060708 = \n"
-	if got := dump(t, &kv); got != want {
+	if got := dump(t, kv); got != want {
 		t.Errorf("on disk:\n%swant:\n%s", got, want)
 	}
 }
 
 // TestGoldenKept freezes the entries of a signed transaction.
 func TestGoldenKept(t *testing.T) {
-	var kv storetest.KV
+	kv := kvtest.New()
 	x := storetest.Delivery(t, goldenClaim, 1)
-	if _, err := open(t, &kv).Keep(x, 0x0a0b, 0x0c0d); err != nil {
+	if _, err := open(t, kv).Keep(x, 0x0a0b, 0x0c0d); err != nil {
 		t.Fatal(err)
 	}
 	hash, sig := x.Hash(), x.Signature()
 	want := "01 = 01\n" +
 		"030102030405060708" + hex.EncodeToString(hash[:]) + " = 010201" + "0b0a000000000000" + "0d0c000000000000" + hex.EncodeToString(x.Bytes()) + "\n" +
 		"04" + hex.EncodeToString(sig[:]) + " = 0807060504030201" + hex.EncodeToString(hash[:]) + "\n"
-	if got := dump(t, &kv); got != want {
+	if got := dump(t, kv); got != want {
 		t.Errorf("on disk:\n%swant:\n%s", got, want)
 	}
 }
@@ -160,8 +161,8 @@ func FuzzStray(f *testing.F) {
 
 func FuzzKept(f *testing.F) {
 	for i, x := range []cosign.Signed{storetest.Delivery(f, goldenClaim, 1), storetest.Atomic(f, goldenClaim, 1, build.Taker)} {
-		var kv storetest.KV
-		k, err := open(f, &kv).Keep(x, uint64(i+1), now)
+		kv := kvtest.New()
+		k, err := open(f, kv).Keep(x, uint64(i+1), now)
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"blockdesk/internal/solana/build"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
+	"blockdesk/persist/kv/kvtest"
 	"blockdesk/settle/binding"
 	"blockdesk/settle/cosign"
 	"blockdesk/settle/store"
@@ -53,22 +54,22 @@ func sameBuild(a, b *store.Build) bool {
 }
 
 func TestOpen(t *testing.T) {
-	var kv storetest.KV
-	open(t, &kv)
+	kv := kvtest.New()
+	open(t, kv)
 	if got, ok, _ := kv.Get([]byte{1}); !ok || !bytes.Equal(got, []byte{1}) {
 		t.Errorf("layout %x", got)
 	}
-	open(t, &kv)
-	set := func(key, value []byte) *storetest.KV {
-		var kv storetest.KV
+	open(t, kv)
+	set := func(key, value []byte) *kvtest.Memory {
+		kv := kvtest.New()
 		err := kv.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set(key, value) }, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &kv
+		return kv
 	}
 	open(t, set([]byte{0x20}, []byte("another's"))) // the map is shared
-	for name, kv := range map[string]*storetest.KV{
+	for name, kv := range map[string]*kvtest.Memory{
 		"next layout":        set([]byte{1}, []byte{2}),
 		"long layout":        set([]byte{1}, []byte("something else entirely")),
 		"no layout, entries": set([]byte{0x1f, 1}, nil),
@@ -77,15 +78,16 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	broken := errors.New("broken")
-	if _, err := store.Open(&storetest.KV{Before: func(bool) error { return broken }}); !errors.Is(err, broken) {
+	broken, unwritable := errors.New("broken"), kvtest.New()
+	unwritable.FailCommits(broken)
+	if _, err := store.Open(unwritable); !errors.Is(err, broken) {
 		t.Errorf("a map that cannot be written: %v", err)
 	}
 }
 
 func TestBuild(t *testing.T) {
-	var kv storetest.KV
-	s := open(t, &kv)
+	kv := kvtest.New()
+	s := open(t, kv)
 	if b, ok, err := s.Build(1); b != nil || ok || err != nil {
 		t.Errorf("%v %v %v", b, ok, err)
 	}
@@ -101,7 +103,7 @@ func TestBuild(t *testing.T) {
 		"second, sync": func() (*store.Build, error) { return s.PutBuild(buildOf(1, 2), true) },
 		"read":         func() (*store.Build, error) { b, _, err := s.Build(1); return b, err },
 		"after a restart": func() (*store.Build, error) {
-			b, _, err := open(t, &kv).Build(1)
+			b, _, err := open(t, kv).Build(1)
 			return b, err
 		},
 	} {
@@ -115,7 +117,9 @@ func TestBuild(t *testing.T) {
 // without.
 func TestBuildSynced(t *testing.T) {
 	var synced []bool
-	s := open(t, &storetest.KV{Before: func(sync bool) error { synced = append(synced, sync); return nil }})
+	kv := kvtest.New()
+	kv.Before(func(sync bool) error { synced = append(synced, sync); return nil })
+	s := open(t, kv)
 	synced = nil
 	for _, sync := range []bool{false, false, true} {
 		if _, err := s.PutBuild(buildOf(1, 1), sync); err != nil {
@@ -128,7 +132,7 @@ func TestBuildSynced(t *testing.T) {
 }
 
 func TestBuildInvalid(t *testing.T) {
-	s := open(t, &storetest.KV{})
+	s := open(t, kvtest.New())
 	for name, spoil := range map[string]func(b *store.Build){
 		"no claim": func(b *store.Build) { b.Claim = 0 },
 		"no way":   func(b *store.Build) { b.Way = 0 },
@@ -154,8 +158,8 @@ func TestBuildInvalid(t *testing.T) {
 // TestFirstWins: of all that put at once, all get the same.
 func TestFirstWins(t *testing.T) {
 	const putters, claims = 8, 200
-	var kv storetest.KV
-	s := open(t, &kv)
+	kv := kvtest.New()
+	s := open(t, kv)
 	var got [putters][claims + 1]byte
 	var wg sync.WaitGroup
 	for p := range putters {
@@ -171,7 +175,7 @@ func TestFirstWins(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	s = open(t, &kv)
+	s = open(t, kv)
 	for c := 1; c <= claims; c++ {
 		b, _, err := s.Build(market.ClaimID(c))
 		if err != nil {
@@ -186,7 +190,7 @@ func TestFirstWins(t *testing.T) {
 }
 
 func TestPrune(t *testing.T) {
-	s := open(t, &storetest.KV{})
+	s := open(t, kvtest.New())
 	const old = store.MaxPruned + 10
 	for c := 1; c <= old; c++ {
 		b := buildOf(market.ClaimID(c), 1)
@@ -224,8 +228,8 @@ func TestPrune(t *testing.T) {
 }
 
 func TestKeep(t *testing.T) {
-	var kv storetest.KV
-	s := open(t, &kv)
+	kv := kvtest.New()
+	s := open(t, kv)
 	x := storetest.Atomic(t, 7, 1, build.Taker)
 	k, err := s.Keep(x, 1234, now)
 	if err != nil {
@@ -244,7 +248,7 @@ func TestKeep(t *testing.T) {
 		t.Fatal(err)
 	}
 	same("again", k)
-	s = open(t, &kv)
+	s = open(t, kv)
 	k, ok, err := s.Kept(7, x.Hash())
 	if !ok || err != nil {
 		t.Fatal(ok, err)
@@ -275,7 +279,7 @@ func TestKeep(t *testing.T) {
 
 // TestKeepConflict: one set of signatures a message, one cosigned message a claim.
 func TestKeepConflict(t *testing.T) {
-	s := open(t, &storetest.KV{})
+	s := open(t, kvtest.New())
 	a := build.Atomic{
 		Common: storetest.Common(7, 1), Taker: storetest.AddressOf(storetest.Key(2)), Desk: storetest.AddressOf(storetest.Key(1)),
 		Payment: build.Leg{Rail: market.RailSOL, Amount: 7, To: solana.Address{8}}, Base: storetest.Mint(t), BaseAmount: 5,
@@ -304,7 +308,7 @@ func TestKeepConflict(t *testing.T) {
 }
 
 func TestKeptOf(t *testing.T) {
-	s := open(t, &storetest.KV{})
+	s := open(t, kvtest.New())
 	if list, err := s.KeptOf(1); len(list) != 0 || err != nil {
 		t.Errorf("%v %v", list, err)
 	}
@@ -340,7 +344,8 @@ func TestKeptOf(t *testing.T) {
 // that could.
 func TestKeepFailed(t *testing.T) {
 	broken, fail := errors.New("broken"), false
-	kv := storetest.KV{Before: func(sync bool) error {
+	kv := kvtest.New()
+	kv.Before(func(sync bool) error {
 		if fail {
 			return broken
 		}
@@ -348,8 +353,8 @@ func TestKeepFailed(t *testing.T) {
 			t.Error("a commit that does not wait for the disk")
 		}
 		return nil
-	}}
-	s := open(t, &kv)
+	})
+	s := open(t, kv)
 	x := storetest.Delivery(t, 7, 1)
 	fail = true
 	if _, err := s.Keep(x, 1, now); !errors.Is(err, broken) || !strings.Contains(err.Error(), binding.Memo(7)) {
@@ -371,7 +376,7 @@ func TestKeepFailed(t *testing.T) {
 }
 
 func TestCursor(t *testing.T) {
-	s := open(t, &storetest.KV{})
+	s := open(t, kvtest.New())
 	if _, ok, err := s.Cursor(solana.Address{1}); ok || err != nil {
 		t.Errorf("%v %v", ok, err)
 	}
@@ -400,8 +405,8 @@ func TestCursor(t *testing.T) {
 // TestCursorsDamaged: an entry that cannot have been written here is an error.
 func TestCursorsDamaged(t *testing.T) {
 	for _, key := range [][]byte{append([]byte{7}, make([]byte, 31)...), append([]byte{7}, make([]byte, 32)...)} {
-		var kv storetest.KV
-		s := open(t, &kv)
+		kv := kvtest.New()
+		s := open(t, kv)
 		err := kv.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set(key, make([]byte, 95-len(key))) }, false)
 		if err != nil {
 			t.Fatal(err)
@@ -414,7 +419,7 @@ func TestCursorsDamaged(t *testing.T) {
 
 // TestConcurrent: everything at once, for the race detector.
 func TestConcurrent(t *testing.T) {
-	s := open(t, &storetest.KV{})
+	s := open(t, kvtest.New())
 	var signed []cosign.Signed
 	for c := 1; c <= 8; c++ {
 		signed = append(signed, storetest.Delivery(t, market.ClaimID(c), 1), storetest.Delivery(t, market.ClaimID(c), 2))

@@ -7,13 +7,14 @@ import (
 
 	"blockdesk/internal/solana"
 	"blockdesk/market"
+	"blockdesk/persist/kv/kvtest"
 	"blockdesk/settle/store"
 	"blockdesk/settle/store/storetest"
 )
 
 func TestStray(t *testing.T) {
-	var kv storetest.KV
-	s := open(t, &kv)
+	kv := kvtest.New()
+	s := open(t, kv)
 	for n := range 5 {
 		if err := s.AddStray(strayOf(n)); err != nil {
 			t.Fatal(err)
@@ -30,7 +31,7 @@ func TestStray(t *testing.T) {
 	if err := s.ResolveStray(signature(2), "ops", "paid back by hand – 5 µSOL", now+5); err != nil {
 		t.Fatal(err)
 	}
-	s = open(t, &kv)
+	s = open(t, kv)
 	if s.StrayCount() != 4 {
 		t.Errorf("%d unresolved", s.StrayCount())
 	}
@@ -65,7 +66,7 @@ func TestStray(t *testing.T) {
 }
 
 func TestStrayErrors(t *testing.T) {
-	s := open(t, &storetest.KV{})
+	s := open(t, kvtest.New())
 	if err := s.AddStray(strayOf(1)); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func TestStrayErrors(t *testing.T) {
 }
 
 func TestStrayLimit(t *testing.T) {
-	s := open(t, &storetest.KV{})
+	s := open(t, kvtest.New())
 	for n := range store.MaxStrays {
 		if err := s.AddStray(strayOf(n)); err != nil {
 			t.Fatal(err)
@@ -147,8 +148,8 @@ func TestStrayLimit(t *testing.T) {
 
 // TestDamaged: an entry that cannot have been written is told, not used.
 func TestDamaged(t *testing.T) {
-	var kv storetest.KV
-	s := open(t, &kv)
+	kv := kvtest.New()
+	s := open(t, kv)
 	x := storetest.Delivery(t, 7, 1)
 	k, err := s.Keep(x, 1, now)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/tx"
 	"blockdesk/market"
+	"blockdesk/persist/kv/kvtest"
 	"blockdesk/settle/cosign"
 	"blockdesk/settle/store"
 )
@@ -21,8 +22,8 @@ func Forge(t testing.TB, claim market.ClaimID, kind cosign.Kind, number uint64, 
 	value := []byte{1, uint8(kind), 1}
 	value = binary.LittleEndian.AppendUint64(value, lastValid)
 	value = binary.LittleEndian.AppendUint64(value, uint64(at))
-	var kv KV
-	s, err := store.Open(&kv)
+	kv := kvtest.New()
+	s, err := store.Open(kv)
 	if err != nil {
 		t.Fatal(err)
 	}
