@@ -336,8 +336,10 @@ func readPatterns(t *testing.T, path string) map[string]*regexp.Regexp {
 // echoGateway runs a gateway with an echo in the place of the product.
 func echoGateway(t *testing.T, compID string, dictionary *Dictionary, settings map[string]string, l net.Listener) *Gateway {
 	t.Helper()
-	nothing := argonHash{memory: 8, passes: 1, lanes: 1, salt: []byte("saltsalt")}
-	nothing.derived = nothing.derive(nil, 16)
+	hash, _, err := (&Participant{PasswordHash: cheapHash("")}).credentials()
+	if err != nil {
+		t.Fatal(err)
+	}
 	g, err := New(Options{
 		Address: "127.0.0.1:0", CompID: compID, Participants: testParticipants("TW"),
 		RefuseDelay: time.Millisecond, LogonTimeout: time.Second, Dictionary: dictionary,
@@ -349,7 +351,7 @@ func echoGateway(t *testing.T, compID string, dictionary *Dictionary, settings m
 	// The scripts' Logons have neither user nor password.
 	tw := g.sessionNamed("TW")
 	tw.participant.Name = ""
-	tw.terms.Store(&terms{Participant: tw.terms.Load().Participant, hash: &nothing})
+	tw.terms.Store(&terms{Participant: tw.terms.Load().Participant, hash: hash})
 	g.layer = layer{
 		application: &echo{app: app{g}}, settings: map[string]string{config.DataDictionary: "FIX44.xml"},
 		minHeartBt: 1, silentRefuse: true,

@@ -157,59 +157,28 @@ func (a app) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.Messag
 	s.messages.activity.Add(1)
 	if s.over(a.gateway.options.Now()) {
 		g.rateLimited.Add(1)
-		return businessReject(rejNotAvailable, businessIDOf(m), fmt.Sprintf("%s: more than %d messages a second", codeRateLimited, g.options.Rate))
+		return quickfixReject(businessReject(rejNotAvailable, businessIDOf(m.Bytes()), fmt.Sprintf("%s: more than %d messages a second", codeRateLimited, g.options.Rate)))
 	}
 	if err := word(g.validator.Validate(m)); err != nil {
 		g.rejects.Add(1)
 		return err
 	}
 	if !s.loggedOn.Load() || s.removed.Load() { // what quickfix still had when the session ended
-		return businessReject(rejNotAvailable, businessIDOf(m), codeReadOnly+": the session has ended")
+		return quickfixReject(businessReject(rejNotAvailable, businessIDOf(m.Bytes()), codeReadOnly+": the session has ended"))
 	}
 	msgType, err := m.Header.GetBytes(35)
 	if err != nil {
 		return err
 	}
-	if g.options.ReadOnly != nil && isLeadersPart(msgType) {
-		g.rejects.Add(1)
-		return businessReject(rejNotAvailable, businessIDOf(m), leaderText(g.options.ReadOnly()))
+	return quickfixReject(g.handle(s, msgType, m.Bytes()))
+}
+
+// quickfixReject returns a reject as quickfix sends it.
+func quickfixReject(no *reject) quickfix.MessageRejectError {
+	if no == nil {
+		return nil
 	}
-	if string(msgType) == "AE" {
-		return s.tradeReport(m.Bytes())
-	}
-	if len(msgType) == 1 {
-		r := scanRequest(m.Bytes())
-		switch msgType[0] {
-		case 'D':
-			if string(r.ordType) == ordTypeQuoted {
-				return s.orderQuoted(m.Bytes())
-			}
-			return s.newOrder(&r)
-		case 'F':
-			return s.change(&r, false)
-		case 'G':
-			return s.change(&r, true)
-		case 'H':
-			return s.status(&r)
-		case 'q':
-			return s.massCancel(&r)
-		case 'R':
-			return s.quoteRequest(m.Bytes())
-		case 'V':
-			return g.market.request(s, m.Bytes())
-		case 'x':
-			return s.securityList(m.Bytes())
-		case 'c':
-			return s.securityDefinition(m.Bytes())
-		case 'e':
-			return g.statuses.request(s, m.Bytes())
-		}
-	}
-	if string(msgType) == "AJ" {
-		return s.quoteResponse(m.Bytes())
-	}
-	g.rejects.Add(1)
-	return businessReject(rejUnknownType, businessIDOf(m), fmt.Sprintf("%s: MsgType (35) %.4q", codeUnsupported, msgType))
+	return quickfix.NewBusinessMessageRejectErrorWithRefID(no.text, no.reason, no.refID, nil)
 }
 
 // over counts a message and reports whether it is above the session's rate. Who

@@ -102,14 +102,13 @@ func (d *dropCopies) all() []*session {
 	return nil
 }
 
-// copyFill sends the drop copies of the fill that r has just been sent of, under
+// copyFill sends the drop copies of the fill of o that r has just been sent of, under
 // the ExecID of r.
-func (f *follower) copyFill(e *event.Event, r *report) error {
+func (f *follower) copyFill(e *event.Event, o *order, r *report) error {
 	in := f.gateway.instruments.Get(e.Instrument)
 	if in == nil || len(f.gateway.copies.all()) == 0 { // without the instrument r was not sent either
 		return nil
 	}
-	o := r.order
 	body := appendCaptureHead(f.capture[:0], f.execID, o.status, in.Symbol)
 	body = strconv.AppendInt(append(body, "\x01880="...), e.Aux, 10)
 	body = in.AppendQty(append(body, "\x0132="...), r.lastQty)

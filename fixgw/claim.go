@@ -9,9 +9,8 @@ import (
 	"blockdesk/market"
 )
 
-// claim is what the gateway knows of a claim that a session has taken: the
-// desk's newest record of it, and what was told of it. The follower alone changes
-// it, under session.mu; the session reads it under the same lock.
+// clientClaim is a claim as its client sees it: the desk's newest record of it, and
+// what was reported.
 //
 //	desk's state      OrdStatus (39)      told by ExecType (150)
 //	reserved          A pending new       A
@@ -23,16 +22,21 @@ import (
 // expired is left for paid or refund_due by a late payment alone; settled and
 // refund_due are for ever. The desk's other states belong to claims that FIX does
 // not make.
-type claim struct {
+type clientClaim struct {
 	rfq.Claim
-	session *session
-	ref     string // the ClOrdID that it was taken under, or quoteRespMark and a QuoteRespID
-	digits  uint8  // decimals of the base asset
-	status  byte   // OrdStatus (39)
-	// The newest payment for it that was told as due for refund; At = 0: none was.
+	ref    string // the ClOrdID that it was taken under, or quoteRespMark and a QuoteRespID
+	digits uint8  // decimals of the base asset
+	status byte   // OrdStatus (39)
+	// The newest payment for it that was reported as due for refund; At = 0: none was.
 	refund refundTold
+}
 
-	dirty bool // changed since the last commit; the follower's, without the lock
+// claim is a claim that a session has taken. The follower alone changes it, under
+// session.mu; the session reads it under the same lock.
+type claim struct {
+	clientClaim
+	session *session
+	dirty   bool // changed since the last commit; the follower's, without the lock
 }
 
 // refundTold is a payment, and when it was booked.
@@ -71,7 +75,7 @@ func claimExec(status byte) byte {
 
 // claimReport is one ExecutionReport (35=8) of a claim.
 type claimReport struct {
-	claim    *claim // Deadline 0: not reserved yet
+	claim    *clientClaim // Deadline 0: not reserved yet
 	symbol   string
 	execID   []byte
 	execType byte
@@ -152,7 +156,7 @@ func claimStateWord(s rfq.ClaimState) string {
 }
 
 // claimText is the Text (58) of the report that tells of c's status.
-func claimText(dst []byte, c *claim, late bool, why event.Reason) []byte {
+func claimText(dst []byte, c *clientClaim, late bool, why event.Reason) []byte {
 	switch c.status {
 	case statusPendingNew:
 		return append(dst, "AWAIT_PAYMENT"...)
@@ -217,10 +221,10 @@ func parseClaimRecord(id market.ClaimID, value []byte, session func(uint16) *ses
 	if s == nil || s.participant.Number != told.Participant {
 		return nil, nil
 	}
-	c := &claim{
-		Claim: *told, session: s, ref: string(value[claimRecordHead:refEnd]), digits: value[3], status: value[4],
+	c := &claim{session: s, clientClaim: clientClaim{
+		Claim: *told, ref: string(value[claimRecordHead:refEnd]), digits: value[3], status: value[4],
 		refund: refundTold{At: int64(binary.BigEndian.Uint64(value[5:]))},
-	}
+	}}
 	copy(c.refund.Signature[:], value[13:77])
 	return c, nil
 }
@@ -279,12 +283,12 @@ func (s *session) claimUnder(key string) (c claim, ok bool, err error) {
 
 // shown returns a copy without what is the follower's alone.
 func (c *claim) shown() claim {
-	return claim{Claim: c.Claim, session: c.session, ref: c.ref, digits: c.digits, status: c.status, refund: c.refund}
+	return claim{clientClaim: c.clientClaim, session: c.session}
 }
 
 // over reports whether the claim can end in nothing else any more, but by a late
 // payment.
-func (c *claim) over() bool { return !c.State.Live() }
+func (c *clientClaim) over() bool { return !c.State.Live() }
 
 // storedClaim returns a claim from the store, or nil. Any goroutine.
 func (g *Gateway) storedClaim(id market.ClaimID) (*claim, error) {

@@ -239,12 +239,7 @@ func (c *conn) fill(most int) error {
 	return err
 }
 
-const (
-	minRead = 4 << 10
-	// maxHeader is the most that BeginString, BodyLength and CheckSum take
-	// beside the body.
-	maxHeader = 64
-)
+const minRead = 4 << 10
 
 // waiting returns the bytes that the client has not taken from us.
 func (c *conn) waiting() int {

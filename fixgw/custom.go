@@ -3,8 +3,6 @@ package fixgw
 import (
 	"bytes"
 	"strconv"
-
-	"github.com/quickfixgo/quickfix"
 )
 
 // Fields of a Logon that FIX 4.4 does not have. Every session may send them: the
@@ -21,44 +19,44 @@ const (
 // has them by type and message, and TestDictionary holds the two together. What
 // a client sends under these tags is not read.
 const (
-	tagFillUSD           quickfix.Tag = 5601
-	tagRail              quickfix.Tag = 5602
-	tagDiscountBps       quickfix.Tag = 5603
-	tagReferencePriceUSD quickfix.Tag = 5604
-	tagPaymentAmount     quickfix.Tag = 5605
-	tagPaymentAtoms      quickfix.Tag = 5606
-	tagPayTo             quickfix.Tag = 5607
-	tagPaymentMint       quickfix.Tag = 5608
-	tagPaymentReference  quickfix.Tag = 5609
-	tagPaymentMemo       quickfix.Tag = 5610
-	tagBaseAtoms         quickfix.Tag = 5611
-	tagClaimState        quickfix.Tag = 5612
-	tagL1Signature       quickfix.Tag = 5613 // reserved: in the dictionary, in no message yet
-	tagFeeBps            quickfix.Tag = 5614
-	tagEpoch             quickfix.Tag = 5615
-	tagFeedSeq           quickfix.Tag = 5616
+	tagFillUSD           = 5601
+	tagRail              = 5602
+	tagDiscountBps       = 5603
+	tagReferencePriceUSD = 5604
+	tagPaymentAmount     = 5605
+	tagPaymentAtoms      = 5606
+	tagPayTo             = 5607
+	tagPaymentMint       = 5608
+	tagPaymentReference  = 5609
+	tagPaymentMemo       = 5610
+	tagBaseAtoms         = 5611
+	tagClaimState        = 5612
+	tagL1Signature       = 5613 // reserved: in the dictionary, in no message yet
+	tagFeeBps            = 5614
+	tagEpoch             = 5615
+	tagFeedSeq           = 5616
 )
 
 // appendTag appends what stands before a further field's value: SOH, the tag and
 // '='.
-func appendTag(dst []byte, tag quickfix.Tag) []byte {
+func appendTag(dst []byte, tag int) []byte {
 	return append(strconv.AppendInt(append(dst, soh), int64(tag), 10), '=')
 }
 
 // appendCustomText appends a custom field with a text that is printable ASCII by
 // its kind: a decimal, a base58 address or signature, a state's word.
-func appendCustomText(dst []byte, tag quickfix.Tag, value string) []byte {
+func appendCustomText(dst []byte, tag int, value string) []byte {
 	return append(appendTag(dst, tag), value...)
 }
 
 // appendCustomInt appends a custom field with a whole number.
-func appendCustomInt(dst []byte, tag quickfix.Tag, n int64) []byte {
+func appendCustomInt(dst []byte, tag int, n int64) []byte {
 	return strconv.AppendInt(appendTag(dst, tag), n, 10)
 }
 
 // appendCustomCount appends a custom field with a number of 64 bits without
 // sign, such as atoms.
-func appendCustomCount(dst []byte, tag quickfix.Tag, n uint64) []byte {
+func appendCustomCount(dst []byte, tag int, n uint64) []byte {
 	return strconv.AppendUint(appendTag(dst, tag), n, 10)
 }
 
@@ -74,7 +72,7 @@ func withoutCustom(fields []byte) []byte {
 			end = at + i + 1
 		}
 		switch tag, _ := splitField(fields[at:end]); {
-		case at > 0 && tag >= tagCustomFields && tag <= int(tagFeedSeq):
+		case at > 0 && tag >= tagCustomFields && tag <= tagFeedSeq:
 			if kept == nil {
 				kept = append(make([]byte, 0, len(fields)), fields[:at]...)
 			}

@@ -295,6 +295,11 @@ func TestWithoutCustom(t *testing.T) {
 			t.Errorf("%q was changed to %q", before, fields)
 		}
 	}
+}
+
+// TestResendWithoutCustom: so it is when it is resent.
+func TestResendWithoutCustom(t *testing.T) {
+	t.Parallel()
 	s := openStore(t, kvtest.New(), storeOptions(nil))
 	if err := s.setFlags(flagCustom); err != nil {
 		t.Fatal(err)

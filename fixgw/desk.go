@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quickfixgo/quickfix"
-
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
@@ -188,7 +186,7 @@ func (f *follower) quoted(r *rfq.Quote) error {
 		return nil
 	}
 	f.at = r.IssuedAt
-	q := &quote{Quote: *r, session: s, ref: string(f.ref.clOrdID()), digits: digits}
+	q := &quote{session: s, clientQuote: clientQuote{Quote: *r, ref: string(f.ref.clOrdID()), digits: digits}}
 	f.desk.quotes[q.ID] = q
 	s.mu.Lock()
 	s.quotes[q.ID] = q
@@ -227,7 +225,7 @@ func (f *follower) claimed(e *event.Event, r *rfq.Claim) error {
 		return nil
 	}
 	f.at = r.ChangedAt
-	f.text = claimText(f.text[:0], c, was == rfq.ClaimExpired, f.whyRefund(c, was))
+	f.text = claimText(f.text[:0], &c.clientClaim, was == rfq.ClaimExpired, f.whyRefund(c, was))
 	if err := f.reportClaim(e, c, claimExec(status), r.ChangedAt, f.text, false); err != nil {
 		return err
 	}
@@ -258,13 +256,15 @@ func (f *follower) reserved(e *event.Event, r *rfq.Claim) error {
 		return nil
 	}
 	f.at = r.ChangedAt
-	c := &claim{Claim: *r, session: s, ref: string(f.ref.clOrdID()), digits: digits, status: claimStatus(r.State)}
+	c := &claim{session: s, clientClaim: clientClaim{
+		Claim: *r, ref: string(f.ref.clOrdID()), digits: digits, status: claimStatus(r.State),
+	}}
 	f.desk.claims[c.ID] = c
 	s.mu.Lock()
 	s.claims[c.ID] = c
 	s.mu.Unlock()
 	f.touchClaim(c)
-	f.text = claimText(f.text[:0], c, false, event.ReasonNone)
+	f.text = claimText(f.text[:0], &c.clientClaim, false, event.ReasonNone)
 	if err := f.reportClaim(e, c, execPendingNew, r.ReservedAt, f.text, true); err != nil {
 		return err
 	}
@@ -317,7 +317,7 @@ func (f *follower) sendClaim(c *claim, execType byte, at int64, text []byte, ans
 		f.lost.Add(1)
 		return nil
 	}
-	r := claimReport{claim: c, symbol: in.Symbol, execID: f.execID, execType: execType, at: at, text: text}
+	r := claimReport{claim: &c.clientClaim, symbol: in.Symbol, execID: f.execID, execType: execType, at: at, text: text}
 	body := r.appendBody(f.out.scratch[:0])
 	if c.session.custom.Load() {
 		body = f.appendCustomClaim(body, c)
@@ -382,7 +382,7 @@ func (f *follower) quoteStatus(q *quote, status string, at int64, text string) e
 
 // moment sends what is worth nothing later: quotes and what becomes of them. It
 // is not kept for a resend, so what a crash has swallowed stays unsaid.
-func (f *follower) moment(s *session, msgType string, firstTag quickfix.Tag, body []byte) error {
+func (f *follower) moment(s *session, msgType string, firstTag int, body []byte) error {
 	if f.replaying {
 		return nil
 	}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"strconv"
 	"time"
-
-	"github.com/quickfixgo/quickfix"
 )
 
 // Ordinary requests are handled on the goroutine that has read them, past
@@ -248,9 +246,10 @@ func isAmount(value []byte) bool {
 	return points <= 1 && len(value) > points && len(value) <= maxAmount
 }
 
+// maxAmount is the longest number that is ordinary, in bytes.
+const maxAmount = 32
+
 const (
-	// maxAmount is the longest number that is ordinary, in bytes.
-	maxAmount = 32
 	// maxLatency is how old and how new a SendingTime may be; quickfix has 120 s.
 	maxLatency = 119 * time.Second
 	// restWait is how long a request waits for quickfix to be at rest before it
@@ -331,27 +330,12 @@ func (s *session) express(c *conn, x *express, now time.Time) bool {
 	s.gateway.in.Add(1)
 	s.over(now)
 	s.alone = len(c.in) == c.used
-	if no := s.handle(x); no != nil {
-		s.reject(x, no)
+	if no := s.handleOrder(x.kind.msgType(), &x.request); no != nil {
+		s.sendReject(x, no)
 	}
 	s.messages.passed(x.seq)
 	c.placed, s.alone, s.placed = s.placed, false, false
 	return true
-}
-
-func (s *session) handle(x *express) quickfix.MessageRejectError {
-	switch x.kind {
-	case expressNew:
-		return s.newOrder(&x.request)
-	case expressCancel:
-		return s.change(&x.request, false)
-	case expressAmend:
-		return s.change(&x.request, true)
-	case expressStatus:
-		return s.status(&x.request)
-	default:
-		return s.massCancel(&x.request)
-	}
 }
 
 // msgType returns the MsgType of a request of one kind.
@@ -370,16 +354,16 @@ func (k expressKinds) msgType() byte {
 	}
 }
 
-// reject answers x as quickfix does what its application refuses. The handlers
+// sendReject answers x as quickfix does what its application refuses. The handlers
 // refuse by a BusinessMessageReject (35=j) only.
-func (s *session) reject(x *express, no quickfix.MessageRejectError) {
+func (s *session) sendReject(x *express, no *reject) {
 	const tagRefSeqNum = 45
 	b := strconv.AppendUint(s.out.scratch[:0], x.seq, 10)
-	b = append(append(b, "\x0158="...), no.Error()...)
+	b = append(append(b, "\x0158="...), no.text...)
 	b = append(append(b, "\x01372="...), x.kind.msgType())
-	if id := no.BusinessRejectRefID(); id != "" {
+	if id := no.refID; id != "" {
 		b = append(append(b, "\x01379="...), id...)
 	}
-	s.out.scratch = strconv.AppendInt(append(b, "\x01380="...), int64(no.RejectReason()), 10)
+	s.out.scratch = strconv.AppendInt(append(b, "\x01380="...), int64(no.reason), 10)
 	s.sendType("j", tagRefSeqNum, s.out.scratch, false)
 }

@@ -139,7 +139,7 @@ func TestExpressAllocates(t *testing.T) {
 	}
 	s := &session{id: quickfix.SessionID{SenderCompID: "US", TargetCompID: "MM"}}
 	s.line.session = s
-	o := &order{session: s, id: 1, clOrdID: "a", side: market.Buy, typ: book.Limit, tif: book.GTC, status: statusNew, price: 15000, total: 1000, leaves: 1000}
+	o := &clientOrder{id: 1, clOrdID: "a", side: market.Buy, typ: book.Limit, tif: book.GTC, status: statusNew, price: 15000, total: 1000, leaves: 1000}
 	var b batch
 	var body, out []byte
 	encode := func() {

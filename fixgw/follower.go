@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/quickfixgo/quickfix"
-
 	"blockdesk/engine/event"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
@@ -297,7 +295,7 @@ func (f *follower) emit(s *session, msgType byte, body []byte) error {
 }
 
 // emitType is emit for messages that begin with another field.
-func (f *follower) emitType(s *session, msgType string, firstTag quickfix.Tag, body []byte) error {
+func (f *follower) emitType(s *session, msgType string, firstTag int, body []byte) error {
 	f.reports++
 	s.gateway.out.Add(1)
 	f.leaving(s).add(msgType, firstTag, body, f.replaying)

@@ -17,14 +17,14 @@ func (f *follower) accepted(e *event.Event) error {
 	if f.ref.session == nil {
 		return nil
 	}
-	o := &order{
-		session: f.ref.session, id: e.OrderID, clOrdID: string(f.ref.clOrdID()), instrument: e.Instrument,
+	o := &order{session: f.ref.session, clientOrder: clientOrder{
+		id: e.OrderID, clOrdID: string(f.ref.clOrdID()), instrument: e.Instrument,
 		side: e.Side, typ: book.Type(e.Code & 0xff), tif: book.TIF(e.Code >> 8), status: statusNew,
 		price: e.Price, total: e.Qty, leaves: e.Qty,
-	}
+	}}
 	f.orders[o.id] = o
 	f.touch(o)
-	return f.report(e, report{order: o, execType: execNew}, true)
+	return f.report(e, o, report{execType: execNew}, true)
 }
 
 // rejected answers a refused D with an order that has never lived.
@@ -33,15 +33,15 @@ func (f *follower) rejected(e *event.Event) error {
 	if s == nil || !f.asked(e.OrderID) {
 		return nil
 	}
-	o := &order{
-		session: s, id: e.OrderID, clOrdID: string(f.ref.clOrdID()), instrument: e.Instrument,
+	o := &order{session: s, clientOrder: clientOrder{
+		id: e.OrderID, clOrdID: string(f.ref.clOrdID()), instrument: e.Instrument,
 		side: e.Side, status: statusRejected, price: e.Price, total: e.Qty,
-	}
+	}}
 	if !o.side.Valid() {
 		o.side = market.Buy
 	}
 	f.touch(o)
-	return f.report(e, report{order: o, execType: execRejected, ordRej: ordRejOf(event.Reason(e.Code))}, true)
+	return f.report(e, o, report{execType: execRejected, ordRej: ordRejOf(event.Reason(e.Code))}, true)
 }
 
 func (f *follower) traded(e *event.Event) error {
@@ -57,11 +57,11 @@ func (f *follower) traded(e *event.Event) error {
 			return err
 		}
 		f.touch(o)
-		r := report{order: o, execType: execTrade, lastQty: e.Qty, lastPx: e.Price}
-		if err := f.send(e, r, i == 1, false); err != nil {
+		r := report{execType: execTrade, lastQty: e.Qty, lastPx: e.Price}
+		if err := f.send(e, o, r, i == 1, false); err != nil {
 			return err
 		}
-		if err := f.copyFill(e, &r); err != nil {
+		if err := f.copyFill(e, o, &r); err != nil {
 			return err
 		}
 	}
@@ -75,7 +75,7 @@ func (f *follower) cancelled(e *event.Event) error {
 	if o == nil || !o.live() {
 		return nil
 	}
-	r := report{order: o, execType: execCancelled}
+	r := report{execType: execCancelled}
 	status := statusCancelled
 	reason := event.Reason(e.Code)
 	if reason == event.ReasonExpired {
@@ -94,7 +94,7 @@ func (f *follower) cancelled(e *event.Event) error {
 	o.status = status
 	o.session.mu.Unlock()
 	f.touch(o)
-	return f.report(e, r, answers)
+	return f.report(e, o, r, answers)
 }
 
 // amended follows a change of price or quantity: by the owner's G, or by
@@ -105,7 +105,7 @@ func (f *follower) amended(e *event.Event) error {
 		return nil
 	}
 	answers := f.asked(o.id) && event.Reason(e.Code) != event.ReasonSelfTrade
-	r := report{order: o, execType: execReplaced}
+	r := report{execType: execReplaced}
 	was := o.clOrdID
 	o.session.mu.Lock()
 	o.leaves = e.Qty
@@ -130,7 +130,7 @@ func (f *follower) amended(e *event.Event) error {
 		f.text = append(f.text[:0], event.Reason(e.Code).String()...)
 		r.text = f.text
 	}
-	return f.report(e, r, answers)
+	return f.report(e, o, r, answers)
 }
 
 // refused answers an F or G that the engine has refused. An order that it does
@@ -195,13 +195,13 @@ func (f *follower) massCancelled(e *event.Event) error {
 
 // report sends an execution report to its order's session; answers says that it
 // is the first answer to the command's ClOrdID.
-func (f *follower) report(e *event.Event, r report, answers bool) error {
-	return f.send(e, r, false, answers)
+func (f *follower) report(e *event.Event, o *order, r report, answers bool) error {
+	return f.send(e, o, r, false, answers)
 }
 
-// send fills in what the event says and sends r. maker tells the two reports of
+// send fills in what o and the event say and sends r. maker tells the two reports of
 // one trade apart.
-func (f *follower) send(e *event.Event, r report, maker, answers bool) error {
+func (f *follower) send(e *event.Event, o *order, r report, maker, answers bool) error {
 	r.in = f.gateway.instruments.Get(e.Instrument)
 	if r.in == nil { // configured no more
 		f.lost.Add(1)
@@ -211,16 +211,16 @@ func (f *follower) send(e *event.Event, r report, maker, answers bool) error {
 	if maker {
 		f.execID = append(f.execID, 'M')
 	}
-	r.execID, r.at = f.execID, e.At
+	r.order, r.execID, r.at = &o.clientOrder, f.execID, e.At
 	if r.execType == execRejected {
 		f.text = appendReason(f.text[:0], r.in, e)
 		r.text = f.text
 	}
 	f.out.scratch = r.appendBody(f.out.scratch[:0])
 	if answers {
-		return f.answer(r.order.session, '8', f.out.scratch, r.order)
+		return f.answer(o.session, '8', f.out.scratch, o)
 	}
-	return f.emit(r.order.session, '8', f.out.scratch)
+	return f.emit(o.session, '8', f.out.scratch)
 }
 
 // setExecID makes the ExecID of e, which is being followed.

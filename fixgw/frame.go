@@ -19,6 +19,10 @@ const soh = 1
 // what follows it.
 var beginMark = []byte("8=FIX")
 
+// maxHeader is the most that BeginString, BodyLength and CheckSum take beside the
+// body.
+const maxHeader = 64
+
 const (
 	maxBeginString = 16 // bytes of BeginString's value
 	maxLengthText  = 10 // digits of BodyLength; some clients fill with zeros

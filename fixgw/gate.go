@@ -37,6 +37,12 @@ const (
 	codeMissingField = "MISSING_FIELD"
 )
 
+// Limits of HeartBtInt (108), in seconds.
+const (
+	MinHeartBtInt = 10
+	MaxHeartBtInt = 60
+)
+
 // parseLogon reads a Logon; minHeartBt is the least HeartBtInt, in seconds. The
 // error's text is for the client.
 func parseLogon(frame []byte, ourCompID string, minHeartBt int) (l logon, err error) {

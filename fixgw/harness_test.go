@@ -3,6 +3,7 @@ package fixgw
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/quickfixgo/quickfix"
 	"github.com/quickfixgo/quickfix/datadictionary"
+	"golang.org/x/crypto/argon2"
 
 	"blockdesk/engine"
 	"blockdesk/engine/book"
@@ -48,11 +50,16 @@ func testInstruments(t testing.TB) *market.Instruments {
 const testPassword = "correct horse"
 
 // testHash is a cheap hash of testPassword.
-var testHash = sync.OnceValue(func() string {
-	h := argonHash{memory: 8, passes: 1, lanes: 1, salt: []byte("saltsalt")}
-	h.derived = h.derive([]byte(testPassword), 16)
-	return h.String()
-})
+var testHash = sync.OnceValue(func() string { return cheapHash(testPassword) })
+
+// cheapHash returns a hash of a password as participants files have it, at the least
+// cost that they may ask for.
+func cheapHash(password string) string {
+	const salt = "saltsalt"
+	b64 := base64.RawStdEncoding
+	return fmt.Sprintf("$argon2id$v=19$m=8,t=1,p=1$%s$%s", b64.EncodeToString([]byte(salt)),
+		b64.EncodeToString(argon2.IDKey([]byte(password), []byte(salt), 1, 8, 1, 16)))
+}
 
 // testParticipants: one for each CompID, number 1 on.
 func testParticipants(compIDs ...string) []Participant {
@@ -486,7 +493,7 @@ type checker struct {
 var (
 	stockChecker = sync.OnceValue(func() *checker { return newChecker("FIX44.xml") })
 	// customChecker's dictionary is that of a session with 5600=Y.
-	customChecker = sync.OnceValue(func() *checker { return newChecker(dictionaryFile) })
+	customChecker = sync.OnceValue(func() *checker { return newChecker("../sdk/fix/FIX44-blockdesk.xml") })
 )
 
 // checkerFor returns the one for a session with these fields in its Logon.

@@ -1,7 +1,6 @@
 package fixgw
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -15,8 +14,6 @@ import (
 
 // Limits of market data.
 const (
-	// MaxMDReqID is the longest MDReqID (262), in bytes.
-	MaxMDReqID = 64
 	// maxWaitingTrades is how many trades of an instrument wait for their
 	// message; beyond it the oldest are dropped and counted.
 	maxWaitingTrades = 1024
@@ -60,21 +57,9 @@ type box struct {
 	trades []engine.Trade // oldest first
 }
 
-// entryKinds is a set of MDEntryTypes (269).
-type entryKinds uint8
-
-const (
-	kindBid   entryKinds = 1 << 0 // 269=0
-	kindOffer entryKinds = 1 << 1 // 269=1
-	kindTrade entryKinds = 1 << 2 // 269=2
-)
-
 // channel is one stream of increments.
 type channel struct {
-	in      *market.Instrument
-	depth   int
-	kinds   entryKinds
-	custom  bool         // carries Epoch (5615) and FeedSeq (5616)
+	bookFormat
 	last    *engine.View // what every member that is not stale has
 	members []*member
 }
@@ -166,7 +151,7 @@ func (m *marketData) advance(c *channel, b *box) error {
 		return nil
 	}
 	var entries int
-	m.body, entries = appendIncrement(m.body[:0], c, c.last, b.next, b.trades)
+	m.body, entries = c.appendIncrement(m.body[:0], c.last, b.next, b.trades)
 	c.last = b.next
 	if entries == 0 {
 		return nil
@@ -216,7 +201,7 @@ func (m *member) behind() bool {
 
 func (m *marketData) snapshot(to *member) error {
 	to.stale = false
-	return m.send(to, "W", appendSnapshot(nil, to.channel, to.channel.last))
+	return m.send(to, "W", to.channel.appendSnapshot(nil, to.channel.last))
 }
 
 func (m *marketData) send(to *member, msgType string, body []byte) error {
@@ -258,13 +243,14 @@ func (m *marketData) subscribe(s *session, r *mdRequest) error {
 
 // channel returns the channel of a request on one instrument. It needs mu.
 func (m *marketData) channel(in *market.Instrument, r *mdRequest) *channel {
+	format := r.format(in)
 	for _, c := range m.channels[in.ID] {
-		if c.depth == r.depth && c.kinds == r.kinds && c.custom == r.custom {
+		if c.bookFormat == format {
 			return c
 		}
 	}
 	m.listening.Add(1)
-	c := &channel{in: in, depth: r.depth, kinds: r.kinds, custom: r.custom, last: m.view(in)}
+	c := &channel{bookFormat: format, last: m.view(in)}
 	m.channels[in.ID] = append(m.channels[in.ID], c)
 	return c
 }
@@ -330,10 +316,59 @@ func (m *marketData) figures() (subscriptions int, conflated, dropped uint64) {
 	return subscriptions, m.conflated.Load(), m.dropped.Load()
 }
 
-// better compares two prices of a side: the better one first.
-func better(side market.Side, a, b market.Price) int {
-	if side == market.Buy {
-		return cmp.Compare(b, a)
+// request handles a V, on the session's goroutine.
+func (m *marketData) request(s *session, frame []byte) *reject {
+	r, no := decodeMD(frame, m.gateway.instruments, m.gateway.options.MaxSubscriptions)
+	switch {
+	case no != nil:
+		return m.refuse(s, &r, no)
+	case m.source == nil:
+		return businessReject(rejNotAvailable, r.reqID, codeUnsupported+": there is no market data here")
 	}
-	return cmp.Compare(a, b)
+	r.custom = s.custom.Load()
+	if r.action == '2' {
+		if !m.unsubscribe(s, r.reqID) {
+			return m.refuse(s, &r, refuseMD(0, codeUnknownSubscription, "MDReqID (262) %.64q", r.reqID))
+		}
+		return nil
+	}
+	n, used := m.count(s, r.reqID)
+	if used {
+		return m.refuse(s, &r, refuseMD('1', codeInvalidField, "MDReqID (262) %.64q is in use", r.reqID))
+	}
+	if r.action == '0' {
+		for _, in := range r.instruments {
+			format := r.format(in)
+			s.out.scratch = append(s.out.scratch[:0], r.reqID...)
+			s.out.scratch = format.appendSnapshot(s.out.scratch, m.view(in))
+			m.sendOwn(s, "W")
+		}
+		return nil
+	}
+	if n+len(r.instruments) > m.gateway.options.MaxSubscriptions {
+		return m.refuse(s, &r, refuseMD('2', codeOverloaded, "more than %d subscriptions of a session", m.gateway.options.MaxSubscriptions))
+	}
+	if err := m.subscribe(s, &r); err != nil {
+		m.gateway.fail(err)
+	}
+	return nil
+}
+
+func (m *marketData) refuse(s *session, r *mdRequest, no *mdRefusal) *reject {
+	m.gateway.rejects.Add(1)
+	s.out.scratch = append(s.out.scratch[:0], r.reqID[:min(len(r.reqID), MaxMDReqID)]...)
+	if no.reason != 0 {
+		s.out.scratch = append(append(s.out.scratch, "\x01281="...), no.reason)
+	}
+	s.out.scratch = appendText(append(s.out.scratch, "\x0158="...), no.text)
+	m.sendOwn(s, "Y")
+	return nil
+}
+
+// sendOwn sends what lies in the session's scratch buffer.
+func (m *marketData) sendOwn(s *session, msgType string) {
+	m.gateway.out.Add(1)
+	if err := s.out.send(s, msgType, tagMDReqID, s.out.scratch, false); err != nil {
+		m.gateway.fail(err)
+	}
 }

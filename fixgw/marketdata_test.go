@@ -175,23 +175,23 @@ func TestIncrementsFit(t *testing.T) {
 		return m
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		c := &channel{in: in, depth: rapid.IntRange(1, 12).Draw(t, "depth"), kinds: kindBid | kindOffer | kindTrade}
+		c := &bookFormat{in: in, depth: rapid.IntRange(1, 12).Draw(t, "depth"), kinds: kindBid | kindOffer | kindTrade}
 		view := func(seq uint64) *engine.View {
 			return &engine.View{EngineSeq: seq, Bids: levels(t, "bids", true), Asks: levels(t, "asks", false)}
 		}
 		now := view(1)
 		book := shownBook{}
-		book.apply(tb{}, body("W", string(appendSnapshot(nil, c, now))))
+		book.apply(tb{}, body("W", string(c.appendSnapshot(nil, now))))
 		for seq := uint64(2); seq < 6; seq++ {
 			next := view(seq)
 			trades := []engine.Trade{{Seq: seq - 1, Price: 1, Qty: 1}, {Seq: seq, Price: 2, Qty: 3, At: 1e18}}
-			text, n := appendIncrement([]byte("head"), c, now, next, trades)
+			text, n := c.appendIncrement([]byte("head"), now, next, trades)
 			if !strings.HasPrefix(string(text), "head\x01268="+strconv.Itoa(n)+"\x01") || strings.Count(string(text), "\x01269=2\x01") != 1 {
 				t.Fatalf("increment %q of %d entries", text, n)
 			}
 			book.apply(tb{}, body("X", string(text[4:])))
 			whole := shownBook{}
-			whole.apply(tb{}, body("W", string(appendSnapshot(nil, c, next))))
+			whole.apply(tb{}, body("W", string(c.appendSnapshot(nil, next))))
 			if book.String() != whole.String() {
 				t.Fatalf("the client shows %s, the view is %s", book, whole)
 			}

@@ -1,11 +1,10 @@
 package fixgw
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
-
-	"github.com/quickfixgo/quickfix"
 
 	"blockdesk/engine"
 	"blockdesk/market"
@@ -18,10 +17,30 @@ const (
 	mdDelete byte = '2'
 )
 
+// MaxMDReqID is the longest MDReqID (262), in bytes.
+const MaxMDReqID = 64
+
+// entryKinds is a set of MDEntryTypes (269).
+type entryKinds uint8
+
+const (
+	kindBid   entryKinds = 1 << 0 // 269=0
+	kindOffer entryKinds = 1 << 1 // 269=1
+	kindTrade entryKinds = 1 << 2 // 269=2
+)
+
+// bookFormat is what the market data of one subscription shows of its instrument.
+type bookFormat struct {
+	in     *market.Instrument
+	depth  int // levels a side
+	kinds  entryKinds
+	custom bool // with Epoch (5615) and FeedSeq (5616)
+}
+
 // appendSnapshot appends the body of a W after MDReqID's value: Symbol and one
 // entry a level, best first, and the last trade. Prices of a side identify its
 // levels.
-func appendSnapshot(dst []byte, c *channel, v *engine.View) []byte {
+func (c *bookFormat) appendSnapshot(dst []byte, v *engine.View) []byte {
 	bids, asks := topLevels(v.Bids, c.depth), topLevels(v.Asks, c.depth)
 	n := 0
 	if c.kinds&kindBid != 0 {
@@ -57,7 +76,7 @@ func appendSnapshot(dst []byte, c *channel, v *engine.View) []byte {
 // appendFeedPosition appends where v is in the WebSocket's stream of the same
 // instrument: its epoch, and the seq of channel l2, of trades where the request
 // is for trades alone.
-func (c *channel) appendFeedPosition(dst []byte, v *engine.View) []byte {
+func (c *bookFormat) appendFeedPosition(dst []byte, v *engine.View) []byte {
 	if !c.custom {
 		return dst
 	}
@@ -86,9 +105,9 @@ func appendTrade(dst []byte, in *market.Instrument, t *engine.Trade) []byte {
 }
 
 // appendIncrement appends the body of an X after MDReqID's value: what turns the
-// channel's part of prev into that of next, then the trades after prev. It also
+// format's part of prev into that of next, then the trades after prev. It also
 // returns how many entries there are; with none nothing is to be sent.
-func appendIncrement(dst []byte, c *channel, prev, next *engine.View, trades []engine.Trade) ([]byte, int) {
+func (c *bookFormat) appendIncrement(dst []byte, prev, next *engine.View, trades []engine.Trade) ([]byte, int) {
 	e := entries{in: c.in}
 	e.dst = append(c.appendFeedPosition(dst, next), "\x01268="...)
 	// The number of entries comes first: room for three digits is kept, and
@@ -170,6 +189,11 @@ type mdRequest struct {
 	kinds       entryKinds
 	custom      bool // the session's
 	instruments []*market.Instrument
+}
+
+// format returns how the messages on one of its instruments look.
+func (r *mdRequest) format(in *market.Instrument) bookFormat {
+	return bookFormat{in: in, depth: r.depth, kinds: r.kinds, custom: r.custom}
 }
 
 // mdRefusal is why a V is refused.
@@ -290,59 +314,10 @@ func (r *mdRequest) addSymbol(symbol []byte, set *market.Instruments, most int) 
 	return nil
 }
 
-// request handles a V, on the session's goroutine.
-func (m *marketData) request(s *session, frame []byte) quickfix.MessageRejectError {
-	r, no := decodeMD(frame, m.gateway.instruments, m.gateway.options.MaxSubscriptions)
-	switch {
-	case no != nil:
-		return m.refuse(s, &r, no)
-	case m.source == nil:
-		return businessReject(rejNotAvailable, r.reqID, codeUnsupported+": there is no market data here")
+// better compares two prices of a side: the better one first.
+func better(side market.Side, a, b market.Price) int {
+	if side == market.Buy {
+		return cmp.Compare(b, a)
 	}
-	r.custom = s.custom.Load()
-	if r.action == '2' {
-		if !m.unsubscribe(s, r.reqID) {
-			return m.refuse(s, &r, refuseMD(0, codeUnknownSubscription, "MDReqID (262) %.64q", r.reqID))
-		}
-		return nil
-	}
-	n, used := m.count(s, r.reqID)
-	if used {
-		return m.refuse(s, &r, refuseMD('1', codeInvalidField, "MDReqID (262) %.64q is in use", r.reqID))
-	}
-	if r.action == '0' {
-		for _, in := range r.instruments {
-			c := channel{in: in, depth: r.depth, kinds: r.kinds, custom: r.custom}
-			s.out.scratch = append(s.out.scratch[:0], r.reqID...)
-			s.out.scratch = appendSnapshot(s.out.scratch, &c, m.view(in))
-			m.sendOwn(s, "W")
-		}
-		return nil
-	}
-	if n+len(r.instruments) > m.gateway.options.MaxSubscriptions {
-		return m.refuse(s, &r, refuseMD('2', codeOverloaded, "more than %d subscriptions of a session", m.gateway.options.MaxSubscriptions))
-	}
-	if err := m.subscribe(s, &r); err != nil {
-		m.gateway.fail(err)
-	}
-	return nil
-}
-
-func (m *marketData) refuse(s *session, r *mdRequest, no *mdRefusal) quickfix.MessageRejectError {
-	m.gateway.rejects.Add(1)
-	s.out.scratch = append(s.out.scratch[:0], r.reqID[:min(len(r.reqID), MaxMDReqID)]...)
-	if no.reason != 0 {
-		s.out.scratch = append(append(s.out.scratch, "\x01281="...), no.reason)
-	}
-	s.out.scratch = appendText(append(s.out.scratch, "\x0158="...), no.text)
-	m.sendOwn(s, "Y")
-	return nil
-}
-
-// sendOwn sends what lies in the session's scratch buffer.
-func (m *marketData) sendOwn(s *session, msgType string) {
-	m.gateway.out.Add(1)
-	if err := s.out.send(s, msgType, tagMDReqID, s.out.scratch, false); err != nil {
-		m.gateway.fail(err)
-	}
+	return cmp.Compare(a, b)
 }

@@ -301,8 +301,11 @@ func TestMessageLogOptions(t *testing.T) {
 	}
 }
 
+// aMoment is when the lines of these tests are of.
+var aMoment = time.Date(2026, 3, 4, 23, 59, 59, 999_999_999, time.UTC)
+
 func TestParseLogLineRefuses(t *testing.T) {
-	good := string(bytes.TrimSuffix(appendLogLine(nil, logDay, received, []byte("MM"), framed("D", "58=a\x7fb|")), []byte("\n")))
+	good := string(bytes.TrimSuffix(appendLogLine(nil, aMoment, received, []byte("MM"), fixMessage("35=D|58=a\x7fb|")), []byte("\n")))
 	if _, err := ParseLogLine(good); err != nil {
 		t.Fatal(err)
 	}
@@ -316,8 +319,8 @@ func TestParseLogLineRefuses(t *testing.T) {
 		"short escape":    strings.Replace(good, `\x7fb|`, `\x7`+"|", 1),
 		"no field":        strings.Replace(good, "|58=", "|x58=", 1),
 		"too many fields": good[:strings.Index(good, "8=FIX")] + strings.Repeat("1=2|", MaxLogFields+1),
-		"lost nothing":    logDay.Format(logTime) + " lost 0",
-		"lost some":       logDay.Format(logTime) + " lost some",
+		"lost nothing":    aMoment.Format(logTime) + " lost 0",
+		"lost some":       aMoment.Format(logTime) + " lost some",
 	} {
 		if _, err := ParseLogLine(line); !errors.Is(err, ErrLogLine) {
 			t.Errorf("%s: %v", name, err)
@@ -326,8 +329,8 @@ func TestParseLogLineRefuses(t *testing.T) {
 }
 
 func FuzzParseLogLine(f *testing.F) {
-	f.Add(string(appendLogLine(nil, logDay, sent, []byte("MM"), framed("8", "58=a|b|"))))
-	f.Add(logDay.Format(logTime) + " lost 7")
+	f.Add(string(appendLogLine(nil, aMoment, sent, []byte("MM"), fixMessage("35=8|58=a|b|"))))
+	f.Add(aMoment.Format(logTime) + " lost 7")
 	f.Fuzz(func(t *testing.T, line string) {
 		e, err := ParseLogLine(line)
 		if err != nil && !errors.Is(err, ErrLogLine) {
@@ -341,7 +344,7 @@ func FuzzParseLogLine(f *testing.F) {
 
 // Any bytes become text that can be read again.
 func FuzzLogText(f *testing.F) {
-	f.Add(framed("A", "554=secret|"))
+	f.Add(fixMessage("35=A|554=secret|"))
 	f.Add([]byte("35=A\x01554=a\nb\x01=\x01"))
 	f.Fuzz(func(t *testing.T, message []byte) {
 		text := string(AppendLogText(nil, message))

@@ -102,8 +102,8 @@ const (
 //	32 sessionFlags u8
 const sessionRecordSize = 33
 
-// sessionFlags is what a session's last Logon has asked for. It is durable, so
-// that reports that are made while the client is away, and after a restart, are
+// sessionFlags is what a Logon asks for. The message store keeps that of the last one,
+// so that reports that are made while the client is away, and after a restart, are
 // made for it. Bits: frozen.
 type sessionFlags uint8
 

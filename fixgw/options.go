@@ -107,8 +107,6 @@ type Options struct {
 
 // Limits that are not options.
 const (
-	MinHeartBtInt = 10 // seconds
-	MaxHeartBtInt = 60
 	// MaxGarbage is how many bytes that are no FIX message a connection may
 	// send in all.
 	MaxGarbage = 4 << 10

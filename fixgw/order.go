@@ -8,11 +8,8 @@ import (
 	"blockdesk/market"
 )
 
-// order is what the gateway knows of one order that came from a session, as the
-// engine's events tell it. The consumer alone changes it, under session.mu; the
-// session reads it under the same lock.
-type order struct {
-	session *session
+// clientOrder is an order as its client sees it, by the reports that were made.
+type clientOrder struct {
 	id      market.OrderID
 	clOrdID string // the last one accepted for it
 
@@ -27,8 +24,14 @@ type order struct {
 	leaves   market.Qty
 	cum      market.Qty
 	notional market.Uint128 // Σ price × quantity of its trades, in ticks × lots
+}
 
-	dirty bool // changed since the last commit; the follower's, without the lock
+// order is one live order of a session. The follower alone changes it, under
+// session.mu; the session reads it under the same lock.
+type order struct {
+	clientOrder
+	session *session
+	dirty   bool // changed since the last commit; the follower's, without the lock
 }
 
 // Values of OrdStatus (39).
@@ -41,21 +44,11 @@ const (
 	statusExpired   byte = 'C'
 )
 
-// shown returns a copy of what a report shows, without what is the follower's
-// alone.
-func (o *order) shown() order {
-	return order{
-		session: o.session, id: o.id, clOrdID: o.clOrdID, instrument: o.instrument, side: o.side,
-		typ: o.typ, tif: o.tif, status: o.status, price: o.price, total: o.total, leaves: o.leaves,
-		cum: o.cum, notional: o.notional,
-	}
-}
-
 // live reports whether the order may still trade.
-func (o *order) live() bool { return o.status == statusNew || o.status == statusPartial }
+func (o *clientOrder) live() bool { return o.status == statusNew || o.status == statusPartial }
 
 // trade adds a fill.
-func (o *order) trade(price market.Price, qty market.Qty) error {
+func (o *clientOrder) trade(price market.Price, qty market.Qty) error {
 	sum, err := o.notional.Add(market.Mul(uint64(price), uint64(qty)))
 	if err != nil {
 		return fmt.Errorf("order %d: notional: %w", o.id, err)
@@ -102,14 +95,14 @@ func parseOrderRecord(id market.OrderID, value []byte, session func(uint16) *ses
 	if s == nil {
 		return nil, nil
 	}
-	return &order{
-		session: s, id: id, clOrdID: string(value[orderRecordSize:]),
+	return &order{session: s, clientOrder: clientOrder{
+		id: id, clOrdID: string(value[orderRecordSize:]),
 		instrument: market.InstrumentID(binary.BigEndian.Uint16(value[3:])),
 		side:       market.Side(value[5]), typ: book.Type(value[6]), tif: book.TIF(value[7]), status: value[8],
 		price: market.Price(number(9)), total: market.Qty(number(17)),
 		leaves: market.Qty(number(25)), cum: market.Qty(number(33)),
 		notional: market.Uint128{Hi: number(41), Lo: number(49)},
-	}, nil
+	}}, nil
 }
 
 // An answer record says what a ClOrdID was first answered with:

@@ -24,7 +24,7 @@ import (
 // "tag=value" with SOH between them, without firstTag's name and the last SOH.
 type draft struct {
 	msgType    string
-	firstTag   quickfix.Tag
+	firstTag   int
 	possResend bool
 	from, to   int // of the body in batch.bodies
 }
@@ -51,7 +51,7 @@ type untold struct {
 const maxKeptBodies = 64 << 10
 
 // add copies body.
-func (b *batch) add(msgType string, firstTag quickfix.Tag, body []byte, possResend bool) {
+func (b *batch) add(msgType string, firstTag int, body []byte, possResend bool) {
 	from := len(b.bodies)
 	b.bodies = append(b.bodies, body...)
 	b.drafts = append(b.drafts, draft{msgType, firstTag, possResend, from, len(b.bodies)})
@@ -203,7 +203,7 @@ type outbox struct {
 // send hands one message to the session: it is stored, and written when the
 // session is logged on. body is in the form of draft; it is copied. An error is
 // the store's, and final.
-func (o *outbox) send(s *session, msgType string, firstTag quickfix.Tag, body []byte, possResend bool) error {
+func (o *outbox) send(s *session, msgType string, firstTag int, body []byte, possResend bool) error {
 	o.batch.clear()
 	o.batch.add(msgType, firstTag, body, possResend)
 	return s.deliver(&o.batch)

@@ -49,10 +49,13 @@ type Limit struct {
 const (
 	// MaxParticipants bounds a participants file.
 	MaxParticipants = 10_000
-	// MaxCompID is the longest CompID and participant name, in bytes.
-	MaxCompID = 32
 	// MaxParticipantsFile bounds a participants file, in bytes.
 	MaxParticipantsFile = 4 << 20
+)
+
+const (
+	// MaxCompID is the longest CompID and participant name, in bytes.
+	MaxCompID = 32
 
 	compIDRule = "1 to 32 letters, digits, '.', '_', '-'"
 )

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quickfixgo/quickfix"
-
 	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/market"
@@ -301,7 +299,7 @@ func (p *prover) send(t *proofTask, a *tradeAck) error {
 }
 
 // tradeReport handles an AE of the client's.
-func (s *session) tradeReport(frame []byte) quickfix.MessageRejectError {
+func (s *session) tradeReport(frame []byte) *reject {
 	r := scanTradeReport(frame)
 	t, no, err := s.checkTradeReport(&r)
 	if err == nil && no == nil {

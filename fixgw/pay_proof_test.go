@@ -402,10 +402,10 @@ func TestProofCrash(t *testing.T) {
 // FuzzTradeReport: no bytes make a report of a payment that is not wholly right.
 func FuzzTradeReport(f *testing.F) {
 	set := testInstruments(f)
-	c := &claim{digits: 6}
+	c := &clientClaim{digits: 6}
 	c.ID, c.Terms.Base, c.Terms.Price = 77, 252_525_252, 990_000_000
 	id := string(market.AppendClaimID(nil, c.ID))
-	_, text := paidBy(1)
+	text := base58.Encode(bytes.Repeat([]byte{1}, 64))
 	good := reportBody(map[int]string{
 		571: "p1", 572: id, 818: text, 570: "N", 55: "SLUSD/USDC", 32: "252.525252", 31: "0.99", 75: "20260101",
 		60: "20260101-00:00:00", 552: "1", 54: "1", 37: id,

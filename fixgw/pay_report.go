@@ -99,7 +99,7 @@ func (s *session) checkTradeReport(r *tradeReport) (*proofTask, *tradeRefusal, e
 	}
 	t.proof.Claim, t.proof.Ticket, t.proof.Tranche = id, c.Terms.Ticket, c.Terms.Tranche
 	t.instrument = c.Terms.Instrument
-	return t, r.checkTerms(&c, s.gateway.instruments), nil
+	return t, r.checkTerms(&c.clientClaim, s.gateway.instruments), nil
 }
 
 // checkForm checks what every report has to have.
@@ -157,7 +157,7 @@ func (s *session) participantClaim(id market.ClaimID) (claim, bool, error) {
 const termsMismatch = "terms_mismatch"
 
 // checkTerms holds what the report tells of the claim to the claim.
-func (r *tradeReport) checkTerms(c *claim, set *market.Instruments) *tradeRefusal {
+func (r *tradeReport) checkTerms(c *clientClaim, set *market.Instruments) *tradeRefusal {
 	qty, badQty := market.ParseDecimal(r.qty, int(c.digits))
 	price, badPrice := market.ParseDecimal(r.price, market.USDPriceDecimals)
 	in := set.Get(c.Terms.Instrument)

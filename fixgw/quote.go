@@ -6,21 +6,25 @@ import (
 	"strings"
 
 	"github.com/mr-tron/base58"
-	"github.com/quickfixgo/quickfix"
 
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
 
+// clientQuote is a firm price as its client sees it.
+type clientQuote struct {
+	rfq.Quote
+	ref    string // quoteReqMark and the QuoteReqID
+	digits uint8  // decimals of the base asset
+}
+
 // quote is a firm price that a session was given: live until the desk says that
 // it is gone. The follower alone changes it, under session.mu; the session reads
 // it under the same lock, and sets over where its client passes.
 type quote struct {
-	rfq.Quote
+	clientQuote
 	session *session
-	ref     string // quoteReqMark and the QuoteReqID
-	digits  uint8  // decimals of the base asset
-	over    bool   // told as ended, though the desk still has it: nothing more is told, and no claim takes it
+	over    bool // told as ended, though the desk still has it: nothing more is told, and no claim takes it
 
 	dirty bool // changed since the last commit; the follower's, without the lock
 	gone  bool // the desk has forgotten it; the follower's
@@ -54,7 +58,7 @@ const (
 
 // answerForm returns the MsgType of a kept answer and the tag that it begins
 // with.
-func answerForm(code byte) (msgType string, firstTag quickfix.Tag) {
+func answerForm(code byte) (msgType string, firstTag int) {
 	switch code {
 	case answerQuote:
 		return "S", tagQuoteID
@@ -104,7 +108,7 @@ func appendUSDPrice(dst []byte, p market.USDPrice) []byte {
 }
 
 // appendTerms appends what S and AI say alike of a quote, from Symbol on.
-func (q *quote) appendTerms(dst []byte, symbol string) []byte {
+func (q *clientQuote) appendTerms(dst []byte, symbol string) []byte {
 	t := &q.Terms
 	dst = appendOffered(append(append(dst, "\x0155="...), symbol...), t)
 	dst = append(append(dst, "\x0154=1\x01152="...), t.Fill.String()...)
@@ -115,20 +119,20 @@ func (q *quote) appendTerms(dst []byte, symbol string) []byte {
 }
 
 // appendHead appends QuoteID without its tag, and QuoteReqID.
-func (q *quote) appendHead(dst []byte) []byte {
+func (q *clientQuote) appendHead(dst []byte) []byte {
 	dst = market.AppendQuoteID(dst, q.ID)
 	return append(append(dst, "\x01131="...), strings.TrimPrefix(q.ref, quoteReqMark)...)
 }
 
 // appendBody appends the Quote (35=S) without "117=" and without the last SOH.
-func (q *quote) appendBody(dst []byte, symbol string) []byte {
+func (q *clientQuote) appendBody(dst []byte, symbol string) []byte {
 	dst = append(q.appendHead(dst), "\x01537=1"...)
 	return appendTime(append(q.appendTerms(dst, symbol), "\x0160="...), q.IssuedAt)
 }
 
 // appendStatus appends the QuoteStatusReport (35=AI) without "117=" and without
 // the last SOH.
-func (q *quote) appendStatus(dst []byte, symbol, status string, at int64, text string) []byte {
+func (q *clientQuote) appendStatus(dst []byte, symbol, status string, at int64, text string) []byte {
 	dst = append(q.appendTerms(q.appendHead(dst), symbol), "\x01297="...)
 	dst = appendTime(append(append(dst, status...), "\x0160="...), at)
 	if text != "" {
@@ -139,7 +143,7 @@ func (q *quote) appendStatus(dst []byte, symbol, status string, at int64, text s
 
 // appendCancel appends the QuoteCancel (35=Z) without "117=" and without the last
 // SOH.
-func (q *quote) appendCancel(dst []byte, symbol string) []byte {
+func (q *clientQuote) appendCancel(dst []byte, symbol string) []byte {
 	dst = append(q.appendHead(dst), "\x01298=1\x01295=1\x0155="...)
 	return appendOffered(append(dst, symbol...), &q.Terms)
 }
@@ -201,6 +205,7 @@ func parseQuoteRecord(id market.QuoteID, value []byte, session func(uint16) *ses
 		return nil, nil
 	}
 	return &quote{
-		Quote: *told, session: s, ref: string(value[quoteRecordHead:refEnd]), digits: value[3], over: value[4] == 1,
+		clientQuote: clientQuote{Quote: *told, ref: string(value[quoteRecordHead:refEnd]), digits: value[3]},
+		session:     s, over: value[4] == 1,
 	}, nil
 }

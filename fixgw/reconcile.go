@@ -99,7 +99,7 @@ func (f *follower) loseOrder(o *order) error {
 		return nil
 	}
 	f.execID = f.gateway.localID(f.execID[:0])
-	r := report{in: in, order: o, execType: execCancelled, execID: f.execID, at: f.at, text: []byte(lostReason)}
+	r := report{in: in, order: &o.clientOrder, execType: execCancelled, execID: f.execID, at: f.at, text: []byte(lostReason)}
 	f.out.scratch = r.appendBody(f.out.scratch[:0])
 	return f.emit(o.session, '8', f.out.scratch)
 }

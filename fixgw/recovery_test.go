@@ -402,7 +402,7 @@ func TestReplayFromBeforeTheStore(t *testing.T) {
 	g.roster.Store(&roster{})
 	f := &follower{
 		gateway: g, done: position{seq: 10}, epoch: 2, ended: 2, unfinished: true,
-		orders: map[market.OrderID]*order{1: {id: 1, status: statusNew, session: &session{}}},
+		orders: map[market.OrderID]*order{1: {clientOrder: clientOrder{id: 1, status: statusNew}, session: &session{}}},
 	}
 	if err := f.follow([]event.Event{begins(4, 1), begins(6, 2), reconciled, cancelled}); err != nil {
 		t.Fatal(err)

@@ -35,7 +35,7 @@ const avgPxDigits = 6
 
 // report is one ExecutionReport (35=8).
 type report struct {
-	order       *order
+	order       *clientOrder
 	in          *market.Instrument
 	execID      []byte
 	execType    byte

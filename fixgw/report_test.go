@@ -20,7 +20,7 @@ func TestAvgPxIsExact(t *testing.T) {
 			PriceDecimals: uint8(rapid.IntRange(0, 12).Draw(t, "decimals")),
 			Tick:          uint64(rapid.IntRange(1, 1e6).Draw(t, "tick")),
 		}
-		o := order{leaves: 1 << 46}
+		o := clientOrder{leaves: 1 << 46}
 		sum := new(big.Int)
 		for range rapid.IntRange(1, 6).Draw(t, "fills") {
 			p := market.Price(rapid.Int64Range(1, int64(market.MaxPrice)).Draw(t, "price"))
@@ -107,13 +107,13 @@ func TestOrderRecord(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Uint64()
-		want := order{
-			session: s, id: market.OrderID(n.Draw(t, "id")), clOrdID: rapid.StringN(1, 20, 40).Draw(t, "clOrdID"),
+		want := order{session: s, clientOrder: clientOrder{
+			id: market.OrderID(n.Draw(t, "id")), clOrdID: rapid.StringN(1, 20, 40).Draw(t, "clOrdID"),
 			instrument: market.InstrumentID(rapid.Uint16().Draw(t, "in")), side: market.Side(rapid.Byte().Draw(t, "side")),
 			status: rapid.Byte().Draw(t, "status"), price: market.Price(n.Draw(t, "price")), total: market.Qty(n.Draw(t, "total")),
 			leaves: market.Qty(n.Draw(t, "leaves")), cum: market.Qty(n.Draw(t, "cum")),
 			notional: market.Uint128{Hi: n.Draw(t, "hi"), Lo: n.Draw(t, "lo")},
-		}
+		}}
 		got, err := parseOrderRecord(want.id, want.appendRecord(nil), find)
 		if err != nil || *got != want {
 			t.Fatalf("%+v, %v; want %+v", got, err, want)
@@ -124,7 +124,7 @@ func TestOrderRecord(t *testing.T) {
 			t.Errorf("%x passed", bad)
 		}
 	}
-	other := order{session: &session{number: 8}, clOrdID: "x"}
+	other := order{session: &session{number: 8}, clientOrder: clientOrder{clOrdID: "x"}}
 	if o, err := parseOrderRecord(1, other.appendRecord(nil), find); o != nil || err != nil {
 		t.Errorf("order of a session that is no more: %v, %v", o, err)
 	}

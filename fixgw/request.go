@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/quickfixgo/quickfix"
-
 	"blockdesk/engine"
 	"blockdesk/engine/book"
 	"blockdesk/market"
@@ -16,22 +14,24 @@ import (
 // What a session asks for, on its own goroutine. A request that is not passed on
 // is answered here; one that is, by the follower when its events are durable.
 
-// Values of BusinessRejectReason (380).
-const (
-	rejOther         = 0
-	rejUnknownID     = 1
-	rejUnknownType   = 3
-	rejNotAvailable  = 4
-	rejConditional   = 5 // a field is missing that this request needs
-	rejNotAuthorized = 6
-)
-
-func businessReject(reason int, clOrdID []byte, text string) quickfix.MessageRejectError {
-	return quickfix.NewBusinessMessageRejectErrorWithRefID(string(appendText(nil, text)), reason, string(appendText(nil, string(clOrdID))), nil)
+// handleOrder handles a D, F, G, H or q.
+func (s *session) handleOrder(msgType byte, r *request) *reject {
+	switch msgType {
+	case 'D':
+		return s.newOrder(r)
+	case 'F':
+		return s.change(r, false)
+	case 'G':
+		return s.change(r, true)
+	case 'H':
+		return s.status(r)
+	default:
+		return s.massCancel(r)
+	}
 }
 
 // newOrder handles a D.
-func (s *session) newOrder(r *request) quickfix.MessageRejectError {
+func (s *session) newOrder(r *request) *reject {
 	if done, err := s.repeated(r); done {
 		return err
 	}
@@ -51,7 +51,7 @@ func (s *session) newOrder(r *request) quickfix.MessageRejectError {
 }
 
 // submit hands a command to the engine.
-func (s *session) submit(kind engine.Kind, in market.InstrumentID, o book.Order, r *request, entry *ref) quickfix.MessageRejectError {
+func (s *session) submit(kind engine.Kind, in market.InstrumentID, o book.Order, r *request, entry *ref) *reject {
 	c := engine.Command{Kind: kind, Instrument: in, Origin: s.number, Order: o}
 	if !c.SetRef(r.clOrdID) {
 		return businessReject(rejOther, r.clOrdID, fmt.Sprintf("%s: ClOrdID (11): must be 1 to %d bytes", codeInvalidField, MaxClOrdID))
@@ -81,13 +81,13 @@ func (s *session) submit(kind engine.Kind, in market.InstrumentID, o book.Order,
 
 // repeated answers a ClOrdID that the session has used before with its first
 // answer again. While that is on its way, nothing more is sent.
-func (s *session) repeated(r *request) (done bool, reject quickfix.MessageRejectError) {
+func (s *session) repeated(r *request) (done bool, no *reject) {
 	return s.repeatedAs(r.clOrdID)
 }
 
 // repeatedAs is repeated for a name in s.refs: a ClOrdID, or a mark and another
 // id.
-func (s *session) repeatedAs(key []byte) (done bool, reject quickfix.MessageRejectError) {
+func (s *session) repeatedAs(key []byte) (done bool, no *reject) {
 	if len(key) == 0 || len(key) > MaxClOrdID {
 		return false, nil
 	}
@@ -162,7 +162,7 @@ func (s *session) send(msgType byte, body []byte, possResend bool) {
 }
 
 // sendType is send for messages that begin with another field.
-func (s *session) sendType(msgType string, firstTag quickfix.Tag, body []byte, possResend bool) {
+func (s *session) sendType(msgType string, firstTag int, body []byte, possResend bool) {
 	s.gateway.out.Add(1)
 	if err := s.out.send(s, msgType, firstTag, body, possResend); err != nil {
 		s.gateway.fail(err)
@@ -170,7 +170,7 @@ func (s *session) sendType(msgType string, firstTag quickfix.Tag, body []byte, p
 }
 
 // rejectNew answers a D that is not passed on. Its ClOrdID may be used again.
-func (s *session) rejectNew(r *request, o book.Order, in *market.Instrument, no *refusal) quickfix.MessageRejectError {
+func (s *session) rejectNew(r *request, o book.Order, in *market.Instrument, no *refusal) *reject {
 	s.gateway.rejects.Add(1)
 	now := s.gateway.options.Now().UnixNano()
 	b := append(s.out.scratch[:0], "NONE"...)
@@ -294,7 +294,7 @@ func (s *session) findStored(clOrdID []byte) (target, bool, error) {
 }
 
 // change handles an F, and with amend a G.
-func (s *session) change(r *request, amend bool) quickfix.MessageRejectError {
+func (s *session) change(r *request, amend bool) *reject {
 	if done, err := s.repeated(r); done {
 		return err
 	}
@@ -322,7 +322,7 @@ func (s *session) change(r *request, amend bool) quickfix.MessageRejectError {
 		no = s.checkTarget(r, &t)
 	}
 	if no == nil && amend {
-		no = r.decodeAmend(&o, &t, s.gateway.instruments.Get(t.instrument))
+		no = r.decodeAmend(&o, t.typ, s.gateway.instruments.Get(t.instrument))
 	}
 	if no != nil {
 		return s.rejectChange(r, &t, amend, no)
@@ -349,9 +349,9 @@ func (s *session) checkTarget(r *request, t *target) *refusal {
 
 // decodeAmend reads what a G changes: OrderQty, Price, StopPx. The rest must be
 // as it was.
-func (r *request) decodeAmend(o *book.Order, t *target, in *market.Instrument) (no *refusal) {
-	o.Type = t.typ
-	if len(r.ordType) != 1 || r.ordType[0] != ordTypeOf(t.typ) {
+func (r *request) decodeAmend(o *book.Order, typ book.Type, in *market.Instrument) (no *refusal) {
+	o.Type = typ
+	if len(r.ordType) != 1 || r.ordType[0] != ordTypeOf(typ) {
 		return refuse(cxlRejOther, codeUnsupported, "OrdType (40) %.20q: an order keeps its type", r.ordType)
 	}
 	if no = r.decodePrices(o, in); no != nil {
@@ -364,7 +364,7 @@ func (r *request) decodeAmend(o *book.Order, t *target, in *market.Instrument) (
 	return nil
 }
 
-func (s *session) rejectChange(r *request, t *target, amend bool, no *refusal) quickfix.MessageRejectError {
+func (s *session) rejectChange(r *request, t *target, amend bool, no *refusal) *reject {
 	s.gateway.rejects.Add(1)
 	reason := no.reason
 	if reason != cxlRejTooLate && reason != cxlRejUnknownOrder {
@@ -385,7 +385,7 @@ func (s *session) rejectChange(r *request, t *target, amend bool, no *refusal) q
 
 // massCancel handles a q: all orders of the participant, whatever session they
 // came from, on one instrument or all, on one side or both.
-func (s *session) massCancel(r *request) quickfix.MessageRejectError {
+func (s *session) massCancel(r *request) *reject {
 	if done, err := s.repeated(r); done {
 		return err
 	}
@@ -425,7 +425,7 @@ func (s *session) massCancel(r *request) quickfix.MessageRejectError {
 }
 
 // status handles an H: the order as the last durable event has left it.
-func (s *session) status(r *request) quickfix.MessageRejectError {
+func (s *session) status(r *request) *reject {
 	if b := s.gateway.options.Barrier; b != nil && b() != nil {
 		return businessReject(rejNotAvailable, r.clOrdID, s.gateway.deposedOr(leaderText("")))
 	}
@@ -445,9 +445,9 @@ func (s *session) status(r *request) quickfix.MessageRejectError {
 	}
 	s.mu.Lock()
 	o := s.orders[t.id]
-	var copied order
+	var copied clientOrder
 	if o != nil {
-		copied = o.shown()
+		copied = o.clientOrder
 	}
 	s.mu.Unlock()
 	if o == nil {
@@ -456,9 +456,9 @@ func (s *session) status(r *request) quickfix.MessageRejectError {
 			s.gateway.fail(err)
 		}
 		if stored != nil {
-			copied = *stored
+			copied = stored.clientOrder
 		} else { // not accepted yet, or ended a moment ago
-			copied = order{session: s, id: t.id, clOrdID: t.clOrdID, instrument: t.instrument, side: t.side, typ: t.typ, status: 'A'}
+			copied = clientOrder{id: t.id, clOrdID: t.clOrdID, instrument: t.instrument, side: t.side, typ: t.typ, status: 'A'}
 			if t.ended {
 				copied.status = t.status
 			}

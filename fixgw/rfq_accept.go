@@ -1,8 +1,6 @@
 package fixgw
 
 import (
-	"github.com/quickfixgo/quickfix"
-
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
@@ -88,13 +86,13 @@ func (a *acceptance) checkID() *refusal {
 }
 
 // orderQuoted handles a D with OrdType D, previously quoted.
-func (s *session) orderQuoted(frame []byte) quickfix.MessageRejectError {
+func (s *session) orderQuoted(frame []byte) *reject {
 	a := scanAcceptance(frame, false)
 	return s.accept(&a)
 }
 
 // quoteResponse handles an AJ.
-func (s *session) quoteResponse(frame []byte) quickfix.MessageRejectError {
+func (s *session) quoteResponse(frame []byte) *reject {
 	a := scanAcceptance(frame, true)
 	switch string(a.respType) {
 	case respHit:
@@ -108,7 +106,7 @@ func (s *session) quoteResponse(frame []byte) quickfix.MessageRejectError {
 }
 
 // accept makes a claim of a quote.
-func (s *session) accept(a *acceptance) quickfix.MessageRejectError {
+func (s *session) accept(a *acceptance) *reject {
 	key := a.key()
 	if a.checkID() == nil {
 		if done, err := s.repeatedAs([]byte(key)); done {
@@ -162,7 +160,7 @@ func (s *session) decodeAcceptance(a *acceptance, entry *ref) (*rfq.TakeClaim, *
 	t := &q.Terms
 	entry.instrument = in.ID
 	// Who asks before the desk has answered is told what was asked for.
-	entry.claim = &claim{session: s, ref: entry.clOrdID, digits: q.digits, status: statusPendingNew}
+	entry.claim = &claim{session: s, clientClaim: clientClaim{ref: entry.clOrdID, digits: q.digits, status: statusPendingNew}}
 	entry.claim.Quote, entry.claim.Terms, entry.claim.State = q.ID, *t, rfq.ClaimReserved
 	return &rfq.TakeClaim{
 		Ticket: t.Ticket, Tranche: t.Tranche, Fill: t.Fill, Rail: t.Rail, Way: rfq.Modular, Quote: q.ID,
@@ -171,7 +169,7 @@ func (s *session) decodeAcceptance(a *acceptance, entry *ref) (*rfq.TakeClaim, *
 }
 
 // quoteNamed returns a copy of a live quote of the session's.
-func (s *session) quoteNamed(text []byte) (*quote, *refusal) {
+func (s *session) quoteNamed(text []byte) (*clientQuote, *refusal) {
 	if text == nil {
 		return nil, refuse(ordRejOther, codeMissingField, "QuoteID (117)")
 	}
@@ -183,11 +181,12 @@ func (s *session) quoteNamed(text []byte) (*quote, *refusal) {
 		reason := event.ReasonQuoteExpired
 		return nil, &refusal{text: deskText(reason, 0), reason: refusalOf(reason).orderReason}
 	}
-	return &quote{Quote: q.Quote, session: s, ref: q.ref, digits: q.digits}, nil
+	named := q.clientQuote
+	return &named, nil
 }
 
 // check holds everything that the client says of the quote to the quote.
-func (a *acceptance) check(q *quote, in *market.Instrument) *refusal {
+func (a *acceptance) check(q *clientQuote, in *market.Instrument) *refusal {
 	t := &q.Terms
 	size := string(market.AppendDecimal(nil, t.Base, int(q.digits)))
 	price, offered := string(appendUSDPrice(nil, t.Price)), string(appendOfferID(nil, t))
@@ -257,15 +256,16 @@ func (s *session) pass(a *acceptance) {
 	now := s.gateway.options.Now().UnixNano()
 	s.mu.Lock()
 	q := s.quotes[id]
-	var shown *quote
+	var passed *clientQuote
 	if q != nil {
 		q.over = true
-		shown = &quote{Quote: q.Quote, session: s, ref: q.ref, digits: q.digits}
+		copied := q.clientQuote
+		passed = &copied
 	}
 	s.mu.Unlock()
-	if shown != nil {
-		if in := s.gateway.instruments.Get(shown.Terms.Instrument); in != nil {
-			s.out.scratch = shown.appendStatus(s.out.scratch[:0], in.Symbol, quotePassed, now, "")
+	if passed != nil {
+		if in := s.gateway.instruments.Get(passed.Terms.Instrument); in != nil {
+			s.out.scratch = passed.appendStatus(s.out.scratch[:0], in.Symbol, quotePassed, now, "")
 			s.sendType("AI", tagQuoteID, s.out.scratch, false)
 			return
 		}

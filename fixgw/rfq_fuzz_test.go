@@ -44,7 +44,7 @@ func FuzzQuoteRequest(f *testing.F) {
 func FuzzAcceptance(f *testing.F) {
 	d := newShop(f, []string{"TK"}, nil)
 	s := d.gateway.sessionNamed("TK")
-	q := &quote{session: s, ref: quoteReqMark + "r", digits: 6}
+	q := &quote{session: s, clientQuote: clientQuote{ref: quoteReqMark + "r", digits: 6}}
 	q.ID, q.Terms = 7, rfq.Terms{Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailUSDC, Price: 990_000_000, Base: 252_525_252}
 	s.mu.Lock()
 	s.quotes[q.ID] = q
@@ -76,9 +76,11 @@ func FuzzAcceptance(f *testing.F) {
 // again.
 func FuzzDeskRecords(f *testing.F) {
 	s := &session{number: 3}
-	c := &claim{session: s, ref: "c", digits: 6, status: statusPendingNew, refund: refundTold{Signature: [64]byte{1}, At: 9}}
+	c := &claim{session: s, clientClaim: clientClaim{
+		ref: "c", digits: 6, status: statusPendingNew, refund: refundTold{Signature: [64]byte{1}, At: 9},
+	}}
 	c.ID, c.State = 5, rfq.ClaimReserved
-	q := &quote{session: s, ref: quoteReqMark + "r", digits: 6, over: true}
+	q := &quote{session: s, clientQuote: clientQuote{ref: quoteReqMark + "r", digits: 6}, over: true}
 	q.ID = 5
 	facts := deskFacts{digits: map[market.InstrumentID]uint8{0: 6, 700: 9}, mint: testAccount(1)}
 	f.Add(c.appendRecord(nil))

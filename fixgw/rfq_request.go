@@ -7,8 +7,6 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/quickfixgo/quickfix"
-
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
@@ -69,7 +67,7 @@ func scanQuoteRequest(frame []byte) (r quoteRequest) {
 }
 
 // quoteRequest handles an R.
-func (s *session) quoteRequest(frame []byte) quickfix.MessageRejectError {
+func (s *session) quoteRequest(frame []byte) *reject {
 	r := scanQuoteRequest(frame)
 	key := quoteReqMark + string(r.id)
 	if len(r.id) > 0 {

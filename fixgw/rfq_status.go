@@ -4,8 +4,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/quickfixgo/quickfix"
-
 	"blockdesk/engine/event"
 	"blockdesk/market"
 )
@@ -24,7 +22,7 @@ func (s *session) claimNamed(orderID, clOrdID []byte) (c claim, ok bool, err err
 }
 
 // claimShown answers an H: the claim as the last durable event has left it.
-func (s *session) claimShown(r *request, c *claim, now time.Time, err error) quickfix.MessageRejectError {
+func (s *session) claimShown(r *request, c *claim, now time.Time, err error) *reject {
 	if err != nil {
 		s.gateway.fail(err)
 		return businessReject(rejNotAvailable, r.clOrdID, s.gateway.unserved("the store has failed"))
@@ -34,8 +32,8 @@ func (s *session) claimShown(r *request, c *claim, now time.Time, err error) qui
 		return businessReject(rejOther, r.clOrdID, codeUnknownSymbol+": the claim's instrument is not configured")
 	}
 	report := claimReport{
-		claim: c, symbol: in.Symbol, execID: s.gateway.localID(nil), execType: execStatus, at: now.UnixNano(),
-		text: claimText(nil, c, false, event.ReasonNone),
+		claim: &c.clientClaim, symbol: in.Symbol, execID: s.gateway.localID(nil), execType: execStatus, at: now.UnixNano(),
+		text: claimText(nil, &c.clientClaim, false, event.ReasonNone),
 	}
 	body := report.appendBody(s.out.scratch[:0])
 	if s.custom.Load() {
@@ -50,7 +48,7 @@ func (s *session) claimShown(r *request, c *claim, now time.Time, err error) qui
 }
 
 // keepClaim refuses an F or a G: a claim ends by its payment or by its deadline.
-func (s *session) keepClaim(r *request, c *claim, amend bool, err error) quickfix.MessageRejectError {
+func (s *session) keepClaim(r *request, c *claim, amend bool, err error) *reject {
 	if err != nil {
 		s.gateway.fail(err)
 		return businessReject(rejNotAvailable, r.clOrdID, s.gateway.unserved("the store has failed"))

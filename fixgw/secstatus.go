@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/quickfixgo/quickfix"
-
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/market"
@@ -50,7 +48,7 @@ func newStatuses(g *Gateway) *statuses {
 }
 
 // request handles an e, on the session's goroutine.
-func (t *statuses) request(s *session, frame []byte) quickfix.MessageRejectError {
+func (t *statuses) request(s *session, frame []byte) *reject {
 	r := scanSecurity(frame)
 	if err := r.checkID("SecurityStatusReqID (324)"); err != nil {
 		return err

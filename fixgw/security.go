@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/quickfixgo/quickfix"
-
 	"blockdesk/market"
 )
 
@@ -19,14 +17,13 @@ import (
 // lot and MinTradeVol the least quantity. FIX 4.4 has no field for the tick: Text
 // has it, in the form of appendTerms.
 
-const (
-	// MaxRequestID is the longest SecurityReqID (320) and SecurityStatusReqID
-	// (324), in bytes.
-	MaxRequestID = 64
-	// listFragment is how many instruments one SecurityList has at most: some
-	// 250 bytes each.
-	listFragment = 50
-)
+// listFragment is how many instruments one SecurityList has at most: some 250 bytes
+// each.
+const listFragment = 50
+
+// MaxRequestID is the longest SecurityReqID (320) and SecurityStatusReqID (324), in
+// bytes.
+const MaxRequestID = 64
 
 // securityRequest holds the raw values of an x, c or e; nil = absent. They alias
 // the message.
@@ -56,7 +53,7 @@ func scanSecurity(frame []byte) (r securityRequest) {
 }
 
 // checkID holds the request's id to what we give back.
-func (r *securityRequest) checkID(field string) quickfix.MessageRejectError {
+func (r *securityRequest) checkID(field string) *reject {
 	if len(r.id) <= MaxRequestID {
 		return nil
 	}
@@ -71,7 +68,7 @@ const (
 )
 
 // securityList handles an x: one instrument by its Symbol, or all.
-func (s *session) securityList(frame []byte) quickfix.MessageRejectError {
+func (s *session) securityList(frame []byte) *reject {
 	r := scanSecurity(frame)
 	if err := r.checkID("SecurityReqID (320)"); err != nil {
 		return err
@@ -148,7 +145,7 @@ const (
 )
 
 // securityDefinition handles a c: the terms of the instrument that it names.
-func (s *session) securityDefinition(frame []byte) quickfix.MessageRejectError {
+func (s *session) securityDefinition(frame []byte) *reject {
 	r := scanSecurity(frame)
 	if err := r.checkID("SecurityReqID (320)"); err != nil {
 		return err

@@ -86,16 +86,6 @@ func (g *Gateway) deposedOr(text string) string {
 	return text
 }
 
-// isLeadersPart reports whether only the leader can answer messages of a type:
-// orders, quotes, payments, and what became of them.
-func isLeadersPart(msgType []byte) bool {
-	switch string(msgType) {
-	case "D", "F", "G", "H", "q", "R", "AE", "AJ":
-		return true
-	}
-	return false
-}
-
 // NewStandby opens the socket. Close it, or Run it.
 func NewStandby(o StandbyOptions) (*Standby, error) {
 	all := Options{
