@@ -35,8 +35,8 @@ const (
 	MinNodeVersion = 20
 
 	// These end what hangs; a loaded machine is slow.
-	readyWithin = 2 * time.Minute
-	stopWithin  = 30 * time.Second // then it is killed
+	readyWithin = 5 * time.Minute
+	stopWithin  = 2 * time.Minute // then it is killed
 	callWithin  = 2 * time.Minute
 	// idleFor is below the server's, which would close a connection while it is used.
 	idleFor     = time.Minute

@@ -8,7 +8,9 @@ import puppeteer from 'puppeteer-core';
 import { chromium } from './unpack.mjs';
 
 const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const patience = 240_000; // ms; it ends what hangs, and a loaded machine is slow
 const browser = await puppeteer.launch({
+  timeout: patience, protocolTimeout: patience,
   executablePath: chromium.executable, headless: 'shell', env: { ...process.env, ...chromium.environment, TZ: 'UTC' },
   args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--lang=en-US', '--font-render-hinting=none'],
 });
@@ -36,6 +38,7 @@ const does = {
   async open({ url, width = 1440, height = 900, phone = false, scheme = 'dark', script }) {
     const context = await browser.createBrowserContext();
     const page = await context.newPage();
+    page.setDefaultTimeout(patience);
     const seen = await watch(page);
     await dress(page, { width, height, phone, scheme });
     if (script) await page.evaluateOnNewDocument(script);
@@ -50,7 +53,7 @@ const does = {
     return page.evaluate(`(async () => { ${js} })()`);
   },
   async click({ page, selector }) {
-    await page.locator(selector).setTimeout(240_000).click();
+    await page.locator(selector).setTimeout(patience).click();
   },
   async press({ page, key }) {
     await page.keyboard.press(key);
