@@ -69,7 +69,7 @@ func (d *Desk) Replay(events []event.Event) error {
 	if err := d.follow.follow(events); err != nil {
 		return err
 	}
-	if d.follow.board == nil {
+	if !d.follow.started {
 		return nil
 	}
 	return d.follow.settle(false)
@@ -121,7 +121,7 @@ func (d *Desk) Shown(ctx context.Context) error {
 // c. Whoever waits in Do gets ErrStopped. When the store fails Run stays, so that
 // readers can be served on; it returns the failure at its end.
 func (d *Desk) Run(ctx context.Context, c projection.Consumer) error {
-	if d.running.Swap(true) || d.follow.board == nil {
+	if d.running.Swap(true) || !d.follow.started {
 		return errors.New("desk: Run was called twice, or before Start")
 	}
 	defer close(d.stopped)

@@ -39,8 +39,8 @@ const (
 type follower struct {
 	desk    *Desk
 	reader  rfq.Reader
-	board   *rfq.Board // nil before Start
-	tickets map[market.TicketID]*shadow
+	started bool
+	board   *rfq.Board // before Start only its tickets are the desk's
 
 	whole uint64 // all events of the commands up to it have been followed
 	at    int64  // of the last outcome
@@ -55,7 +55,7 @@ type follower struct {
 
 	// Since the last commit.
 	batch   kv.Batch
-	touched []market.TicketID
+	touched map[market.TicketID]struct{}
 	fresh   map[[16]byte]int64 // keys answered, with their time
 	saved   time.Time
 	flushAt int // flushBytes, but in tests
@@ -82,13 +82,6 @@ type follower struct {
 	broken atomic.Pointer[error]
 }
 
-// shadow is a ticket as of the cursor.
-type shadow struct {
-	*rfq.Ticket
-	shared bool // a Result has it: it may not change
-	dirty  bool // since the last commit
-}
-
 // landing is a result on its way to who waits for it.
 type landing struct {
 	token  uint64
@@ -97,7 +90,7 @@ type landing struct {
 
 func (f *follower) init(d *Desk) {
 	f.desk = d
-	f.tickets = map[market.TicketID]*shadow{}
+	f.touched = map[market.TicketID]struct{}{}
 	f.fresh = map[[16]byte]int64{}
 	f.low = []byte{keyAge}
 	f.flushAt = flushBytes
@@ -116,16 +109,16 @@ func (f *follower) layout() projection.Layout {
 
 // load reads the tickets and counts the answers.
 func (f *follower) load() error {
+	var tickets []*rfq.Ticket
 	err := kv.Each(f.desk.store, []byte{keyTicket}, []byte{keyTicket + 1}, func(key, value []byte) error {
 		t, err := parseTicket(value)
 		if err == nil && !bytes.Equal(key, ticketKey(nil, t.ID)) {
 			err = fmt.Errorf("%w: ticket %d under another's key", ErrLayout, t.ID)
 		}
-		if err == nil {
-			f.tickets[t.ID] = &shadow{Ticket: t}
-		}
+		tickets = append(tickets, t)
 		return err
 	})
+	f.board = rfq.NewBoard(tickets)
 	if err == nil {
 		err = f.count()
 	}
@@ -153,11 +146,12 @@ func (f *follower) agrees(v *rfq.View) error {
 	if f.lacks != nil {
 		return f.lacks
 	}
-	if len(f.tickets) != len(v.Tickets) {
-		return diverged("it has %d tickets, the journal %d", len(f.tickets), len(v.Tickets))
+	tickets := f.board.View().Tickets
+	if len(tickets) != len(v.Tickets) {
+		return diverged("it has %d tickets, the journal %d", len(tickets), len(v.Tickets))
 	}
-	for _, t := range v.Tickets {
-		if s := f.tickets[t.ID]; s == nil || !reflect.DeepEqual(s.Ticket, t) {
+	for i, t := range v.Tickets {
+		if !reflect.DeepEqual(tickets[i], t) {
 			return diverged("ticket %d is not the journal's", t.ID)
 		}
 	}
@@ -171,7 +165,7 @@ func diverged(format string, args ...any) error {
 
 // start begins the desk's life after the recovery.
 func (f *follower) start(board *rfq.Board, seq uint64) error {
-	f.whole, f.board = seq, board
+	f.whole, f.board, f.started = seq, board, true
 	if err := f.commit(false); err != nil {
 		return err
 	}
@@ -282,9 +276,10 @@ func (f *follower) apply(rec rfq.Record, seq uint64) error {
 		f.forget()
 	}
 	f.record++
-	if f.board != nil {
-		f.board.Apply(rec, seq)
+	if !f.board.Fits(rec) {
+		return fmt.Errorf("%w: seq %d: a change of an unknown ticket: events are missing", ErrLayout, seq)
 	}
+	f.board.Apply(rec, seq)
 	switch r := rec.(type) {
 	case *rfq.KeyUsed:
 		f.forget() // what came before is not the request's
@@ -300,13 +295,12 @@ func (f *follower) apply(rec rfq.Record, seq uint64) error {
 		f.archive(r.Claim, r)
 		f.index(r)
 	case *rfq.Ticket:
-		f.putTicket(r)
+		f.touched[r.ID] = struct{}{}
 	case *rfq.TicketTranche:
-		return f.putTranche(r)
+		f.touched[r.Ticket] = struct{}{}
 	case *rfq.Gone:
-		if id := market.TicketID(r.ID); r.What == rfq.TagTicket {
-			f.touch(id)
-			delete(f.tickets, id)
+		if r.What == rfq.TagTicket {
+			f.touched[market.TicketID(r.ID)] = struct{}{}
 		}
 	case *rfq.Outcome:
 		return f.outcome(r)
@@ -330,10 +324,8 @@ func (f *follower) outcome(o *rfq.Outcome) error {
 	if !keyed && !wanted {
 		return nil
 	}
-	r := &Result{Outcome: *o, Quote: f.quote, Claim: f.claimOf(claim), Payment: f.payment}
-	if s := f.tickets[o.Ticket]; s != nil {
-		r.Ticket, s.shared = s.Ticket, true
-	} else if o.Ticket != 0 && o.Reason == event.ReasonNone {
+	r := &Result{Outcome: *o, Quote: f.quote, Claim: f.claimOf(claim), Ticket: f.board.Ticket(o.Ticket), Payment: f.payment}
+	if r.Ticket == nil && o.Ticket != 0 && o.Reason == event.ReasonNone {
 		return fmt.Errorf("%w: seq %d: ticket %d is unknown: events are missing", ErrLayout, f.seq, o.Ticket)
 	}
 	if wanted {
@@ -365,7 +357,7 @@ func (f *follower) settle(sync bool) error {
 			return err
 		}
 	}
-	if f.board != nil && !f.torn() {
+	if f.started && !f.torn() {
 		if v := f.board.View(); v != f.desk.view.Load() {
 			f.desk.view.Store(v)
 			f.desk.o.Viewed()
@@ -388,7 +380,7 @@ func (f *follower) settle(sync bool) error {
 // fail keeps an error of the store: readers are served on without it. Before
 // Start it is the caller's.
 func (f *follower) fail(err error) error {
-	if err == nil || f.board == nil {
+	if err == nil || !f.started {
 		return err
 	}
 	f.broken.CompareAndSwap(nil, &err)
@@ -411,21 +403,19 @@ func (f *follower) failure() error {
 func (f *follower) commit(sync bool) error {
 	if f.storeless() {
 		f.batch.Reset()
-		f.touched = f.touched[:0]
+		clear(f.touched)
 		return nil
 	}
-	for _, id := range f.touched {
+	for id := range f.touched {
 		f.keyScratch = ticketKey(f.keyScratch[:0], id)
-		s := f.tickets[id]
-		if s == nil {
+		if t := f.board.Ticket(id); t == nil {
 			f.batch.Delete(f.keyScratch)
-		} else if s.dirty {
-			s.dirty = false
-			f.scratch = appendTicket(f.scratch[:0], s.Ticket)
+		} else {
+			f.scratch = appendTicket(f.scratch[:0], t)
 			f.batch.Set(f.keyScratch, f.scratch)
 		}
 	}
-	f.touched = f.touched[:0]
+	clear(f.touched)
 	f.scratch = appendCursor(f.scratch[:0], f.whole, f.keys)
 	if err := f.desk.store.Commit(f.whole, f.scratch, f.batch.Fill, sync); err != nil {
 		return err

@@ -23,14 +23,12 @@ func (d *Desk) Reconcile(board *rfq.Board, seq uint64) error {
 	if err := f.unwriteAfter(seq); err != nil {
 		return err
 	}
-	for id := range f.tickets {
-		f.touch(id)
+	for _, list := range [][]*rfq.Ticket{f.board.View().Tickets, board.View().Tickets} {
+		for _, t := range list {
+			f.touched[t.ID] = struct{}{}
+		}
 	}
-	clear(f.tickets)
-	for _, t := range board.View().Tickets {
-		f.tickets[t.ID] = &shadow{Ticket: t, shared: true}
-		f.touch(t.ID)
-	}
+	f.board = board
 	f.whole, f.seq, f.lacks = seq, seq, nil
 	if err := f.commit(true); err != nil {
 		return err

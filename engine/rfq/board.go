@@ -97,6 +97,30 @@ type Board struct {
 	fresh                                                  map[market.TicketID]struct{}
 }
 
+// NewBoard returns a board that has these tickets, by ID, and nothing else: for a
+// reader of tickets. They are the board's from then on.
+func NewBoard(tickets []*Ticket) *Board { return &Board{now: View{Tickets: tickets}} }
+
+// Ticket returns the ticket as the last record has left it, or nil. Like a View's, it
+// never changes.
+func (b *Board) Ticket(id market.TicketID) *Ticket {
+	delete(b.fresh, id)
+	return b.now.Ticket(id)
+}
+
+// Fits reports whether Apply can take a record: a reader that does not know all that
+// came before it asks first.
+func (b *Board) Fits(rec Record) bool {
+	switch r := rec.(type) {
+	case *TicketTranche:
+		t := b.now.Ticket(r.Ticket)
+		return t != nil && r.ID != 0 && int(r.ID) <= len(t.Tranches)+1
+	case *Gone:
+		return r.What != TagTicket || b.now.Ticket(market.TicketID(r.ID)) != nil
+	}
+	return true
+}
+
 // Apply takes the next record of the stream and the Seq of its command. A record
 // that does not fit what came before it panics: the engine is broken.
 func (b *Board) Apply(rec Record, seq uint64) {

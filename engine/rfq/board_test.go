@@ -215,3 +215,44 @@ func TestOffer(t *testing.T) {
 		}
 	}
 }
+
+// TestBoardTicket: a ticket that a board has given stays as it was; Fits says what
+// Apply would panic over.
+func TestBoardTicket(t *testing.T) {
+	b := NewBoard([]*Ticket{{ID: 3, Label: "a"}, {ID: 5}})
+	tranche := func(ticket market.TicketID, id market.TrancheID, capacity market.USD) *TicketTranche {
+		return &TicketTranche{Ticket: ticket, Tranche: Tranche{ID: id, Capacity: capacity}}
+	}
+	for n, c := range []struct {
+		rec  Record
+		fits bool
+	}{
+		{tranche(4, 1, 1), false},
+		{tranche(3, 0, 1), false},
+		{tranche(3, 2, 1), false},
+		{&Gone{What: TagTicket, ID: 4}, false},
+		{&Gone{What: TagQuote, ID: 4}, true},
+		{tranche(3, 1, 1), true},
+		{tranche(3, 1, 2), true},
+		{tranche(3, 2, 1), true},
+		{&Ticket{ID: 4}, true},
+		{tranche(4, 1, 1), true},
+		{&Gone{What: TagTicket, ID: 5}, true},
+		{&Ticket{ID: 3, Label: "b"}, true},
+	} {
+		given := b.Ticket(3)
+		before := fmt.Sprintf("%+v", *given)
+		if b.Fits(c.rec) != c.fits {
+			t.Fatalf("record %d fits: %v", n, !c.fits)
+		}
+		if c.fits {
+			b.Apply(c.rec, uint64(n+1))
+		}
+		if after := fmt.Sprintf("%+v", *given); after != before {
+			t.Errorf("record %d changed a ticket that was given: %s, was %s", n, after, before)
+		}
+	}
+	if last := b.Ticket(3); last.Label != "b" || len(last.Tranches) != 2 || last.Tranches[0].Capacity != 2 || b.Ticket(5) != nil {
+		t.Errorf("%+v", last)
+	}
+}
