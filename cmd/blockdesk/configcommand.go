@@ -5,12 +5,14 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"blockdesk/fixgw"
 	"blockdesk/internal/suggest"
 	"blockdesk/service/config"
 )
@@ -153,14 +155,39 @@ func (s *settings) checked(w io.Writer, cfg *config.Config) error {
 	return err
 }
 
-// checkStart checks what serve checks at its start beyond config.Load.
+// checkStart checks what a service needs at its start beyond config.Load: files, and
+// options that the gateways judge. serve and --check both call it.
 func checkStart(cfg *config.Config) error {
 	if err := cfg.CheckSettlement(); err != nil {
+		return err
+	}
+	if err := cfg.CheckFolders(); err != nil {
 		return err
 	}
 	participants, err := loadParticipants(cfg)
 	if err != nil {
 		return err
+	}
+	sessions := fixgw.Options{
+		Address: cfg.Listen.FIX, CompID: cfg.FIX.CompID, Participants: participants,
+		MaxSessions: cfg.FIX.MaxSessions, Rate: cfg.FIX.MessagesPerSecond,
+	}
+	if err := sessions.Validate(); err != nil {
+		return err
+	}
+	if _, err := cfg.FIX.ServerTLS(); err != nil {
+		return err
+	}
+	if _, err := gatewayGroups(cfg); err != nil {
+		return err
+	}
+	if cfg.Role == config.RoleFollower {
+		return nil // it has no operators, takes no orders and settles nothing
+	}
+	if _, err := os.Stat(filepath.Join(cfg.DataDir, operatorTokenFile)); err == nil && len(cfg.Operators) == 0 {
+		if _, err := localToken(cfg.DataDir); err != nil {
+			return fmt.Errorf("operator %s: %w", config.LocalOperator, err)
+		}
 	}
 	instruments, err := cfg.MarketInstruments()
 	if err != nil {
@@ -172,13 +199,10 @@ func checkStart(cfg *config.Config) error {
 			return err
 		}
 	}
-	if _, err := cfg.FIX.ServerTLS(); err != nil {
-		return err
+	// The demo makes its key, and in a group the leader alone opens it.
+	if cfg.Settles() && !cfg.Demo && !cfg.Clustered() && cfg.Settle.KeyFile != "" {
+		_, err = starts.openSigner()
 	}
-	if cfg.Role == config.RoleFollower {
-		return nil // it routes nothing
-	}
-	_, err = gatewayGroups(cfg)
 	return err
 }
 

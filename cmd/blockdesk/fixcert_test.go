@@ -120,9 +120,11 @@ func TestFIXTLSConfiguration(t *testing.T) {
 		"authority is a key": {config.FIX{TLSCertFile: at(certServer), TLSKeyFile: at(keyServer), TLSClientCAFile: at(keyServer)}, "holds no certificate"},
 		"no authority":       {config.FIX{TLSCertFile: at(certServer), TLSKeyFile: at(keyServer), TLSClientCAFile: at("x")}, "fix.tls_client_ca_file"},
 	} {
-		err := c.config.CheckTLS()
+		cfg := config.Default()
+		cfg.FIX.TLSCertFile, cfg.FIX.TLSKeyFile, cfg.FIX.TLSClientCAFile = c.config.TLSCertFile, c.config.TLSKeyFile, c.config.TLSClientCAFile
+		err := cfg.Validate()
 		if err == nil {
-			_, err = c.config.ServerTLS()
+			_, err = cfg.FIX.ServerTLS()
 		}
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v", name, err)

@@ -85,7 +85,7 @@ type settings struct {
 func (s *settings) load() (config.Config, error) {
 	cfg, _, err := s.loadAll()
 	if err == nil {
-		cfg.SelectGroup()
+		cfg = cfg.SelectGroup()
 	}
 	return cfg, err
 }

@@ -55,7 +55,7 @@ func serveCommand(s *settings) *cobra.Command {
 			if check {
 				return s.checked(cmd.OutOrStdout(), &cfg)
 			}
-			if err := cfg.CheckSettlement(); err != nil && cfg.Role != config.RoleFollower {
+			if err := checkStart(&cfg); err != nil {
 				return configError{err}
 			}
 			return serve(cmd.Context(), &cfg, rebase, s, cmd)

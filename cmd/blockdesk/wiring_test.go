@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,14 +80,14 @@ func TestRoutes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg.SelectGroup()
+		cfg = cfg.SelectGroup()
 		routes, err := gatewayGroups(&cfg)
 		if err != nil || routes.Validate() != nil || routes.Own != number || routes.All[1].Instruments[0].Symbol != "92C/SLUSD" {
 			t.Errorf("%s: %+v %v", name, routes, err)
 		}
 	}
 	cfg := config.Default()
-	cfg.SelectGroup()
+	cfg = cfg.SelectGroup()
 	if routes, err := gatewayGroups(&cfg); routes != nil || err != nil {
 		t.Errorf("without groups: %+v %v", routes, err)
 	}
@@ -98,7 +99,7 @@ func TestRoutes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.SelectGroup()
+	cfg = cfg.SelectGroup()
 	if _, err := gatewayGroups(&cfg); err == nil || !strings.Contains(err.Error(), "routing.secret_file: ") {
 		t.Errorf("a short secret: %v", err)
 	}
@@ -106,7 +107,8 @@ func TestRoutes(t *testing.T) {
 
 // Every observed account that the configuration takes has a role in the documents.
 func TestObservedRoles(t *testing.T) {
-	for _, word := range config.ObservedRoles {
+	i := slices.IndexFunc(config.Keys, func(k config.Key) bool { return k.Path == "mirror.pairs[].observed[].role" })
+	for _, word := range config.Keys[i].Words {
 		if o := (config.Observed{Role: word}); accountRole(&o) == 0 {
 			t.Errorf("%s has no role", word)
 		}

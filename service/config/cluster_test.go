@@ -84,7 +84,7 @@ func TestClusterFromTheEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg, _, err := Load(path, []string{"BLOCKDESK_JOURNAL=raft", "BLOCKDESK_CLUSTER_ID=c"}, nil)
-	if err != nil || !cfg.Clustered() || cfg.self().ID != "c" {
+	if err != nil || !cfg.Clustered() || cfg.Peer(cfg.Cluster.ID).ID != "c" {
 		t.Fatalf("%+v, %v", cfg.Cluster, err)
 	}
 }

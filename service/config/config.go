@@ -1,510 +1,440 @@
-// Package config holds the configuration: its keys, defaults, ranges and sources, and
-// the rules that a set of values must obey.
+// Package config holds the configuration: its keys with their rules (Config), the rules
+// of several keys (rules), its sources, and the options of other packages that follow
+// from it.
 package config
 
-import (
-	"bytes"
-	"errors"
-	"fmt"
-	"io/fs"
-	"maps"
-	"os"
-	"reflect"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
+// Values of keys.
+const (
+	RoleAll      = "all"
+	RoleNode     = "node"
+	RoleFollower = "follower"
 
-	"github.com/goccy/go-yaml"
+	journalPebble = "pebble"
+	journalRaft   = "raft"
 
-	"blockdesk/engine"
-	"blockdesk/internal/suggest"
-	"blockdesk/market"
+	fanoutNone = "none"
+	FanoutNATS = "nats"
+
+	LayoutCPMM      = "raydium_cpmm"
+	LayoutVaultPair = "vault_pair"
 )
 
-// Config is the whole configuration. Its keys are those of the YAML file; a
-// leaf is also set by BLOCKDESK_<PATH> in the environment (dots become
-// underscores) and by --set path=value. Flags win over the environment, the
+// Config is the whole configuration. Its keys are those of the YAML file, and the tags
+// of a field are the rules of its key: see Key. Validation, the defaults, `blockdesk
+// config`, completion and docs/configuration.md all read them. A leaf is also set by BLOCKDESK_<PATH> in the environment (dots
+// become underscores) and by --set path=value. Flags win over the environment, the
 // environment over the file, the file over the defaults.
 type Config struct {
-	DataDir        string       `yaml:"data_dir"`
-	Role           string       `yaml:"role"`
-	Demo           bool         `yaml:"demo"`
-	Log            Log          `yaml:"log"`
-	Listen         Listen       `yaml:"listen"`
-	URLs           URLs         `yaml:"urls"`
-	Durability     Durability   `yaml:"durability"`
-	Engine         Engine       `yaml:"engine"`
-	Journal        Journal      `yaml:"journal"`
-	Cluster        Cluster      `yaml:"cluster"`
-	Peers          []Peer       `yaml:"peers"` // the same list on every node and follower
-	Fanout         string       `yaml:"fanout"`
-	NATS           NATS         `yaml:"nats"`
-	FIX            FIX          `yaml:"fix"`
-	Feed           Feed         `yaml:"feed"`
-	History        History      `yaml:"history"`
-	HTTP           HTTP         `yaml:"http"`
-	Operator       Operator     `yaml:"operator"`
-	Tokens         []Token      `yaml:"tokens"` // what documents say of them, those that are named
-	Risk           Risk         `yaml:"risk"`
-	TrustedProxies []string     `yaml:"trusted_proxies"`
-	Instruments    []Instrument `yaml:"instruments"`
-	RFQ            RFQ          `yaml:"rfq"`
-	Chain          Chain        `yaml:"chain"`
-	Settle         Settle       `yaml:"settle"`
-	Mirror         Mirror       `yaml:"mirror"`
-	// Operators command the desk over the admin address. Where there are none,
-	// serve makes one.
-	Operators []OperatorToken `yaml:"operators"`
-	// Groups split the instruments; none: this process has all of them.
-	Groups  []Group `yaml:"groups"`
-	Routing Routing `yaml:"routing"`
-	// whole has the instruments of all groups, once Instruments has ours alone.
+	DataDir        string          `yaml:"data_dir" default:"data" form:"folder" is:"own" about:"folder of the journal and of all stores"`
+	Role           string          `yaml:"role" default:"all" words:"all,node,follower" about:"all: the whole service; node: without WebSocket and stream; follower: reads only. See \"A group of nodes\""`
+	Demo           bool            `yaml:"demo" about:"demo participants, prices and keys; loopback addresses only"`
+	Log            Log             `yaml:"log" about:"the log, on standard error"`
+	Listen         Listen          `yaml:"listen" about:"port 0 takes a free one; addresses.json in the data folder has it"`
+	URLs           URLs            `yaml:"urls" about:"public URLs that documents print"`
+	Durability     Durability      `yaml:"durability" about:"when a command counts as acknowledged"`
+	Engine         Engine          `yaml:"engine" about:"sizes of the engine"`
+	Journal        Journal         `yaml:"journal" about:"the journal and its snapshots"`
+	Cluster        Cluster         `yaml:"cluster" about:"with journal.kind: raft: this node of the group"`
+	Peers          []Peer          `yaml:"peers" range:"0 to 9" about:"nodes of the group, the same list on every node; see \"A group of nodes\""`
+	Fanout         string          `yaml:"fanout" default:"none" words:"none,nats" about:"nats: the leader publishes its durable frames to followers"`
+	NATS           NATS            `yaml:"nats" about:"transport of frames to followers, with fanout: nats"`
+	FIX            FIX             `yaml:"fix" about:"the FIX gateway"`
+	Feed           Feed            `yaml:"feed" about:"WebSocket and event stream"`
+	History        History         `yaml:"history" about:"trades and candles"`
+	HTTP           HTTP            `yaml:"http" about:"rate limits"`
+	Operator       Operator        `yaml:"operator" about:"operator of the service, as documents show it"`
+	Tokens         []Token         `yaml:"tokens" about:"descriptions of tokens for documents: see below"`
+	Risk           Risk            `yaml:"risk" about:"limits on an instrument of a participant without its own"`
+	TrustedProxies []string        `yaml:"trusted_proxies" form:"proxy" is:"own" about:"proxies whose X-Forwarded-For is believed"`
+	Instruments    []Instrument    `yaml:"instruments" range:"1 to 1000" about:"more may be added at the end"`
+	RFQ            RFQ             `yaml:"rfq" about:"the desk"`
+	Chain          Chain           `yaml:"chain" about:"without a node nothing is settled: claims answer CHAIN_UNAVAILABLE"`
+	Settle         Settle          `yaml:"settle" about:"settlement of claims"`
+	Mirror         Mirror          `yaml:"mirror" about:"sources of mirrored instruments; without pairs nothing is read"`
+	Operators      []OperatorToken `yaml:"operators" range:"0 to 128" about:"operators of the desk; none: serve makes one. See below"`
+	Groups         []Group         `yaml:"groups" range:"0 to 63" about:"groups of processes that split the instruments, the same list in all processes; none: this process has all. See below"`
+	Routing        Routing         `yaml:"routing" about:"between groups"`
+	// whole has the instruments of all groups in what SelectGroup returns.
 	whole []Instrument
-}
-
-// Listen holds the addresses. Port 0 takes a free one.
-type Listen struct {
-	Base  string `yaml:"base"`
-	API   string `yaml:"api"`
-	WS    string `yaml:"ws"`
-	FIX   string `yaml:"fix"`
-	Admin string `yaml:"admin"`
-	Chain string `yaml:"chain"` // of the local chain that --demo starts
-}
-
-// URLs holds the public URLs that documents print; empty means the
-// listener's own.
-type URLs struct {
-	Base   string `yaml:"base_url"`
-	API    string `yaml:"api_url"`
-	WS     string `yaml:"ws_url"`
-	Mirror string `yaml:"mirror_url"`
-	Native string `yaml:"native_url"`
-}
-
-// Durability says when a command counts as durable.
-type Durability struct {
-	Mode       string `yaml:"mode"`        // sync, interval or quorum
-	IntervalMS int    `yaml:"interval_ms"` // interval mode: at most this much may be lost
-}
-
-// Engine sizes the engine.
-type Engine struct {
-	Book        string `yaml:"book"`       // ladder, or naive to check against
-	MaxOrders   int    `yaml:"max_orders"` // live orders an instrument; may change from start to start
-	IngressSize int    `yaml:"ingress_size"`
-	EgressSize  int    `yaml:"egress_size"`
-	MaxBatch    int    `yaml:"max_batch"`
-	Wait        string `yaml:"wait"` // park or spin
-}
-
-// Journal selects the journal and the interval of its snapshots.
-type Journal struct {
-	Kind          string `yaml:"kind"`           // pebble or raft
-	SnapshotEvery uint64 `yaml:"snapshot_every"` // commands
-	KeepSnapshots int    `yaml:"keep_snapshots"`
-}
-
-// FIX configures the FIX gateway.
-type FIX struct {
-	CompID            string `yaml:"comp_id"`
-	ParticipantsFile  string `yaml:"participants_file"`
-	MaxSessions       int    `yaml:"max_sessions"`
-	MessagesPerSecond int    `yaml:"messages_per_second"` // a session
-	TLSCertFile       string `yaml:"tls_cert_file"`       // PEM, with the chain; empty = plain TCP
-	TLSKeyFile        string `yaml:"tls_key_file"`        // PEM
-	TLSClientCAFile   string `yaml:"tls_client_ca_file"`  // PEM; empty = clients need no certificate
-	// MessageLogDir is where messages are kept, without secrets; empty = nowhere.
-	MessageLogDir     string `yaml:"message_log_dir"`
-	MessageLogFileMiB int    `yaml:"message_log_file_mib"` // where a file ends
-	MessageLogFiles   int    `yaml:"message_log_files"`    // how many stay
-}
-
-// Feed configures the WebSocket feed.
-type Feed struct {
-	ConnectionsPerIP int `yaml:"connections_per_ip"`
-	MaxConnections   int `yaml:"max_connections"`
-}
-
-// History says how long trades and candles are kept.
-type History struct {
-	TradesDays  int `yaml:"trades_days"`  // trades
-	MinutesDays int `yaml:"minutes_days"` // candles below an hour; longer ones are kept for ever
-}
-
-// HTTP configures the REST gateway. A rate of 0 means no limit.
-type HTTP struct {
-	MarketDataPerMinute int `yaml:"market_data_per_minute"` // a client IP
-	MarketDataBurst     int `yaml:"market_data_burst"`
-	PartnerPerMinute    int `yaml:"partner_per_minute"` // what aggregators poll; a client IP
-	PartnerBurst        int `yaml:"partner_burst"`
-	RFQWritesPerMinute  int `yaml:"rfq_writes_per_minute"` // a client IP
-	RFQWritesBurst      int `yaml:"rfq_writes_burst"`
-	DvPPerMinute        int `yaml:"dvp_per_minute"`       // build and submit, in any 60 s; a client IP
-	HandshakePerMinute  int `yaml:"handshake_per_minute"` // nonces; a client IP
-}
-
-// Operator describes the operator of the service, as GET / shows it.
-type Operator struct {
-	Name     string            `yaml:"name"`
-	Contacts map[string]string `yaml:"contacts"`
-	GitHub   string            `yaml:"github"`
-	Website  string            `yaml:"website"`
-	Market   string            `yaml:"market_name"` // what listings call the market
-}
-
-// Risk holds the default limits, for each participant and instrument. Empty text
-// means no limit.
-type Risk struct {
-	MaxQty        string `yaml:"max_qty"`      // base units
-	MaxNotional   string `yaml:"max_notional"` // quote units
-	MaxOpenOrders int    `yaml:"max_open_orders"`
-	BandBps       int    `yaml:"band_bps"` // 0 = no band
-}
-
-// Instrument describes one instrument in decimal units.
-type Instrument struct {
-	Symbol        string `yaml:"symbol"`
-	PriceDecimals int    `yaml:"price_decimals"`
-	QtyDecimals   int    `yaml:"qty_decimals"`
-	Tick          string `yaml:"tick"`
-	Lot           string `yaml:"lot"`
-	MinQty        string `yaml:"min_qty"`
-	MaxQty        string `yaml:"max_qty"`
-	MaxPrice      string `yaml:"max_price"`
-	BookSource    string `yaml:"book_source"` // matched or mirrored
-}
-
-// Default returns the configuration without a file, environment or flags.
-func Default() Config {
-	pair := func(symbol string) Instrument {
-		return Instrument{
-			Symbol: symbol, PriceDecimals: 6, QtyDecimals: 6,
-			Tick: "0.000001", Lot: "0.000001", MinQty: "0.01",
-			MaxQty: "100000000", MaxPrice: "1000000", BookSource: "matched",
-		}
-	}
-	return Config{
-		DataDir: "data", Role: RoleAll,
-		Log: Log{Level: "info", Format: "text"},
-		Listen: Listen{
-			Base: "127.0.0.1:8080", API: "127.0.0.1:8000", WS: "127.0.0.1:8081",
-			FIX: "127.0.0.1:9878", Admin: "127.0.0.1:8090", Chain: "127.0.0.1:8899",
-		},
-		Durability:  Durability{Mode: "sync", IntervalMS: 5},
-		Engine:      Engine{Book: "ladder", MaxOrders: 1 << 20, IngressSize: 1 << 14, EgressSize: 1 << 17, MaxBatch: 1024, Wait: "park"},
-		Journal:     Journal{Kind: journalPebble, SnapshotEvery: 1_000_000, KeepSnapshots: 3},
-		Cluster:     defaultCluster(),
-		Peers:       []Peer{},
-		Fanout:      fanoutNone,
-		NATS:        defaultNATS(),
-		FIX:         FIX{CompID: "BLOCKDESK", MaxSessions: 256, MessagesPerSecond: 500, MessageLogFileMiB: 64, MessageLogFiles: 16},
-		Feed:        Feed{ConnectionsPerIP: 10, MaxConnections: 10_000},
-		History:     History{TradesDays: 90, MinutesDays: 90},
-		HTTP:        HTTP{MarketDataPerMinute: 60, MarketDataBurst: 20, PartnerPerMinute: 300, PartnerBurst: 60, RFQWritesPerMinute: 30, RFQWritesBurst: 10, DvPPerMinute: 3, HandshakePerMinute: 10},
-		Operator:    Operator{Name: "blockdesk", Contacts: map[string]string{}, Market: "blockdesk"},
-		Tokens:      []Token{},
-		Risk:        Risk{MaxQty: "10000000", MaxNotional: "10000000", MaxOpenOrders: 10_000, BandBps: 5000},
-		Instruments: []Instrument{pair("SLUSD/USDC"), pair("92C/SLUSD")},
-		RFQ:         defaultRFQ(),
-		Chain:       defaultChain(),
-		Settle:      defaultSettle(),
-		Mirror:      defaultMirror(),
-		Operators:   []OperatorToken{},
-		Groups:      []Group{},
-		Routing:     defaultRouting(),
-	}
-}
-
-// Variables of the environment that hold a secret for the command line.
-const (
-	OperatorTokenEnv = "BLOCKDESK_OPERATOR_TOKEN" // an operator's token; a flag wins over it
-	FIXPasswordEnv   = "BLOCKDESK_FIX_PASSWORD"   // the password of `fix client`
-)
-
-// envReserved are the BLOCKDESK_ variables that are not configuration keys.
-var envReserved = []string{
-	"BLOCKDESK_TESTDATA", "BLOCKDESK_CRASH_POINTS", "BLOCKDESK_BENCH_DIR", "BLOCKDESK_KILL_ROUNDS", "BLOCKDESK_SEED",
-	"BLOCKDESK_CLAIMS", "BLOCKDESK_SETTLE_ROUNDS", "BLOCKDESK_FIX_SOAK", "BLOCKDESK_FEED_SECONDS", "BLOCKDESK_MIRROR_SECONDS",
-	"BLOCKDESK_NEWCOMER", "BLOCKDESK_TEST_ALL", "BLOCKDESK_RACE_ALL", "BLOCKDESK_CLUSTER_ROUNDS", "BLOCKDESK_CLUSTER_SEED", "BLOCKDESK_CLUSTER_FAULT",
-	OperatorTokenEnv, FIXPasswordEnv,
-}
-
-// Load reads the file (an empty path means blockdesk.yaml where it
-// exists), then the environment, then sets ("path=value"), and returns the source
-// of each value. Errors name the file and line, the variable, or the flag.
-func Load(path string, environ, sets []string) (Config, Sources, error) {
-	sources := Sources{}
-	cfg, err := readConfig(path, environ, sets, sources)
-	return cfg, sources, err
-}
-
-func readConfig(path string, environ, sets []string, sources Sources) (Config, error) {
-	cfg := Default()
-	cfg.RFQ.Pairs = nil // the default ones need their instruments: completePairs
-	optional := path == ""
-	if optional {
-		path = "blockdesk.yaml"
-	}
-	text, err := os.ReadFile(path)
-	switch {
-	case optional && errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return cfg, fmt.Errorf("config: %w", err)
-	default:
-		if err := Decode(text, &cfg); err != nil {
-			return cfg, fmt.Errorf("%s: %w", path, err)
-		}
-		sources.addFile(path, text)
-	}
-	cfg.completePairs()
-	leaves := cfg.Leaves()
-	leaves["journal"] = leaves["journal.kind"]
-	if err := setByEnvironment(environ, leaves, sources); err != nil {
-		return cfg, err
-	}
-	for _, kv := range sets {
-		name, value, ok := strings.Cut(kv, "=")
-		leaf, known := leaves[name]
-		if !ok || !known {
-			return cfg, flagf("--set %s: want path=value with a known path such as listen.fix%s",
-				name, suggest.Suffix(name, slices.Collect(maps.Keys(leaves))))
-		}
-		if err := setLeaf(leaf, value); err != nil {
-			return cfg, flagf("--set %s: %w", name, err)
-		}
-		sources[name] = "--set"
-	}
-	cfg.completeCluster()
-	return cfg, cfg.Validate()
-}
-
-// FlagError is an error in a --set flag.
-type FlagError struct{ error }
-
-// Unwrap returns the wrapped error.
-func (e FlagError) Unwrap() error { return e.error }
-
-func flagf(format string, args ...any) error { return FlagError{fmt.Errorf(format, args...)} }
-
-func setByEnvironment(environ []string, leaves map[string]reflect.Value, sources Sources) error {
-	for _, kv := range environ {
-		name, value, _ := strings.Cut(kv, "=")
-		if !strings.HasPrefix(name, envPrefix) || slices.Contains(envReserved, name) {
-			continue
-		}
-		path := envName(name, leaves)
-		if path == "" {
-			var names []string
-			for leaf := range leaves {
-				names = append(names, Variable(leaf))
-			}
-			return fmt.Errorf("environment: %s names no setting%s", name, suggest.Suffix(name, names))
-		}
-		if err := setLeaf(leaves[path], value); err != nil {
-			return fmt.Errorf("environment: %s: %w", name, err)
-		}
-		sources[path] = "$" + name
-	}
-	return nil
-}
-
-// envPrefix is the prefix of variables that set a key.
-const envPrefix = "BLOCKDESK_"
-
-// Variable returns the environment variable that sets a key.
-func Variable(path string) string {
-	return envPrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
-}
-
-// Decode reads YAML and refuses unknown keys.
-func Decode(text []byte, into any) error {
-	if len(bytes.TrimSpace(text)) == 0 {
-		return nil
-	}
-	err := yaml.UnmarshalWithOptions(text, into, yaml.Strict(), yaml.DisallowUnknownField())
-	if err != nil {
-		return errors.New(yaml.FormatError(err, false, false))
-	}
-	return nil
-}
-
-// Leaves returns the fields that the environment and flags can set, by path.
-func (c *Config) Leaves() map[string]reflect.Value {
-	leaves := map[string]reflect.Value{}
-	collectLeaves(reflect.ValueOf(c).Elem(), "", leaves)
-	return leaves
-}
-
-// collectLeaves maps "listen.fix" to the field it names, for scalar fields.
-func collectLeaves(v reflect.Value, prefix string, into map[string]reflect.Value) {
-	for i := range v.NumField() {
-		name := prefix + v.Type().Field(i).Tag.Get("yaml")
-		switch f := v.Field(i); f.Kind() {
-		case reflect.Struct:
-			collectLeaves(f, name+".", into)
-		case reflect.String, reflect.Bool, reflect.Int, reflect.Uint64:
-			into[name] = f
-		}
-	}
-}
-
-func envName(variable string, leaves map[string]reflect.Value) string {
-	for path := range leaves {
-		if Variable(path) == variable {
-			return path
-		}
-	}
-	return ""
-}
-
-func setLeaf(v reflect.Value, text string) error {
-	switch v.Kind() {
-	case reflect.String:
-		v.SetString(text)
-	case reflect.Bool:
-		b, err := strconv.ParseBool(text)
-		if err != nil {
-			return errors.New("want true or false")
-		}
-		v.SetBool(b)
-	case reflect.Int:
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return errors.New("want a whole number")
-		}
-		v.SetInt(int64(n))
-	case reflect.Uint64:
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			return errors.New("want a whole number, not negative")
-		}
-		v.SetUint(n)
-	}
-	return nil
-}
-
-func oneOf(key, value string, allowed ...string) error {
-	if slices.Contains(allowed, value) {
-		return nil
-	}
-	return fmt.Errorf("%s: %q is not one of %s", key, value, strings.Join(allowed, ", "))
-}
-
-// Between checks low <= value <= high; the error names the key.
-func Between(key string, value, low, high int) error {
-	if value < low || value > high {
-		return fmt.Errorf("%s: %d is outside %d to %d", key, value, low, high)
-	}
-	return nil
-}
-
-// Validate checks every value against the range of its key, and then the keys against
-// each other.
-func (c *Config) Validate() error {
-	if err := c.checkRanges(); err != nil {
-		return err
-	}
-	if err := c.FIX.CheckTLS(); err != nil {
-		return err
-	}
-	sizes := engine.Options{IngressSize: c.Engine.IngressSize, EgressSize: c.Engine.EgressSize, MaxBatch: c.Engine.MaxBatch}
-	if err := sizes.Validate(); err != nil {
-		return err
-	}
-	if _, err := c.MarketInstruments(); err != nil {
-		return err
-	}
-	if err := c.validateRFQ(); err != nil {
-		return err
-	}
-	if err := c.validateTokens(); err != nil {
-		return err
-	}
-	if err := c.validateSettle(); err != nil {
-		return err
-	}
-	if err := c.validateMirror(); err != nil {
-		return err
-	}
-	if err := c.validateCluster(); err != nil {
-		return err
-	}
-	return c.validateGroups()
-}
-
-const (
-	MaxPerMinute = 60_000_000
-	MaxBurst     = 1_000_000
-	// maxWindow bounds a limit that remembers the moment of each request.
-	maxWindow = 1000
-)
-
-// Interval returns the flush interval of durability mode interval.
-func (c *Config) Interval() time.Duration {
-	return time.Duration(c.Durability.IntervalMS) * time.Millisecond
-}
-
-// MarketInstruments converts the configured instruments to ticks and lots.
-func (c *Config) MarketInstruments() ([]market.Instrument, error) {
-	out := make([]market.Instrument, 0, len(c.Instruments))
-	for i, ic := range c.Instruments {
-		in, err := ic.ToMarket(market.InstrumentID(i))
-		if err != nil {
-			return nil, fmt.Errorf("instruments[%d]: %w", i, err)
-		}
-		if slices.ContainsFunc(out, func(o market.Instrument) bool { return o.Symbol == in.Symbol }) {
-			return nil, fmt.Errorf("instruments[%d]: symbol %s appears twice", i, in.Symbol)
-		}
-		out = append(out, in)
-	}
-	return out, nil
-}
-
-// ToMarket converts the instrument to ticks and lots.
-func (ic *Instrument) ToMarket(id market.InstrumentID) (market.Instrument, error) {
-	base, quote, _ := strings.Cut(ic.Symbol, "/")
-	in := market.Instrument{
-		ID: id, Symbol: ic.Symbol, Base: base, Quote: quote,
-		PriceDecimals: uint8(ic.PriceDecimals), QtyDecimals: uint8(ic.QtyDecimals),
-	}
-	switch ic.BookSource {
-	case "matched":
-		in.Source = market.Matched
-	case "mirrored":
-		in.Source = market.Mirrored
-	default:
-		return in, fmt.Errorf("%s: book_source: %q is not one of matched, mirrored", ic.Symbol, ic.BookSource)
-	}
-	var err error
-	if in.Tick, err = market.ParseDecimal([]byte(ic.Tick), ic.PriceDecimals); err != nil || in.Tick == 0 {
-		return in, fmt.Errorf("%s: tick %q: %w", ic.Symbol, ic.Tick, orZero(err))
-	}
-	if in.Lot, err = market.ParseDecimal([]byte(ic.Lot), ic.QtyDecimals); err != nil || in.Lot == 0 {
-		return in, fmt.Errorf("%s: lot %q: %w", ic.Symbol, ic.Lot, orZero(err))
-	}
-	if in.MinQty, err = in.ParseQty([]byte(ic.MinQty)); err != nil {
-		return in, fmt.Errorf("%s: min_qty %q: %w", ic.Symbol, ic.MinQty, err)
-	}
-	if in.MaxQty, err = in.ParseQty([]byte(ic.MaxQty)); err != nil {
-		return in, fmt.Errorf("%s: max_qty %q: %w", ic.Symbol, ic.MaxQty, err)
-	}
-	if in.MaxPrice, err = in.ParsePrice([]byte(ic.MaxPrice)); err != nil {
-		return in, fmt.Errorf("%s: max_price %q: %w", ic.Symbol, ic.MaxPrice, err)
-	}
-	return in, in.Validate()
-}
-
-func orZero(err error) error {
-	if err == nil {
-		return market.ErrZero
-	}
-	return err
 }
 
 // Log configures the log on standard error.
 type Log struct {
-	Level  string `yaml:"level"`  // debug, info, warn, error
-	Format string `yaml:"format"` // text: key=value; json: an object a line
+	Level  string `yaml:"level" default:"info" words:"debug,info,warn,error" is:"own" about:"lowest level that is logged"`
+	Format string `yaml:"format" default:"text" words:"text,json" is:"own" about:"text: key=value; json: a JSON object a line"`
+}
+
+// Listen holds the addresses of the listeners.
+type Listen struct {
+	Base  string `yaml:"base" default:"127.0.0.1:8080" form:"listen" is:"own" about:"REST and the board"`
+	API   string `yaml:"api" default:"127.0.0.1:8000" form:"listen" is:"own" about:"second address of the API"`
+	WS    string `yaml:"ws" default:"127.0.0.1:8081" form:"listen" is:"own" about:"WebSocket"`
+	FIX   string `yaml:"fix" default:"127.0.0.1:9878" form:"listen" is:"own" about:"FIX 4.4"`
+	Admin string `yaml:"admin" default:"127.0.0.1:8090" form:"listen" is:"own" about:"operators, health, metrics; only /desk/ asks for a token: keep it off public addresses"`
+	Chain string `yaml:"chain" default:"127.0.0.1:8899" form:"listen" is:"own" about:"local chain that --demo starts"`
+}
+
+// URLs holds the public URLs that documents print.
+type URLs struct {
+	Base   string `yaml:"base_url" form:"URL" about:"REST; empty: the listener's own"`
+	API    string `yaml:"api_url" form:"URL" about:"the API's second address"`
+	WS     string `yaml:"ws_url" form:"URL" about:"WebSocket"`
+	Mirror string `yaml:"mirror_url" form:"URL" about:"public mirror of the RFQ book; empty: base_url"`
+	Native string `yaml:"native_url" form:"URL" about:"native backend; empty: base_url"`
+}
+
+// Durability says when a command counts as durable.
+type Durability struct {
+	Mode       string `yaml:"mode" default:"sync" words:"sync,interval,quorum" about:"sync: acknowledged means on disk; interval: the last interval_ms may be lost; quorum: on the disks of a majority, with raft"`
+	IntervalMS int    `yaml:"interval_ms" default:"5" range:"1 to 1000" unit:"ms" about:"how much mode interval may lose"`
+}
+
+// Engine sizes the engine.
+type Engine struct {
+	Book        string `yaml:"book" default:"ladder" words:"ladder,naive" is:"own" about:"naive: the slow, obvious book, to check against"`
+	MaxOrders   int    `yaml:"max_orders" default:"1048576" range:"1 to 16777216" unit:"orders" about:"live orders of an instrument"`
+	IngressSize int    `yaml:"ingress_size" default:"16384" range:"64 to 1048576" unit:"commands" is:"own" about:"commands in progress, a power of two"`
+	EgressSize  int    `yaml:"egress_size" default:"131072" range:"1024 to 16777216" unit:"events" is:"own" about:"events that not all consumers have taken, a power of two"`
+	MaxBatch    int    `yaml:"max_batch" default:"1024" range:"1 to 65536" unit:"commands" is:"own" about:"commands of one batch"`
+	Wait        string `yaml:"wait" default:"park" words:"park,spin" is:"own" about:"spin: lower latency for a whole core"`
+}
+
+// Journal selects the journal and the interval of its snapshots.
+type Journal struct {
+	Kind          string `yaml:"kind" default:"pebble" words:"pebble,raft" about:"pebble: this node's own; raft: a group's. 'journal: raft' is short for it"`
+	SnapshotEvery uint64 `yaml:"snapshot_every" default:"1000000" unit:"commands" is:"own" about:"distance of two snapshots of a single node"`
+	KeepSnapshots int    `yaml:"keep_snapshots" default:"3" range:"1 to 100" unit:"snapshots" is:"own" about:"newest snapshots to keep"`
+}
+
+// UnmarshalYAML accepts `journal: raft` for `journal: {kind: raft}`.
+func (c *Journal) UnmarshalYAML(decode func(any) error) error {
+	if kind := ""; decode(&kind) == nil {
+		c.Kind = kind
+		return nil
+	}
+	type keys Journal
+	return decode((*keys)(c))
+}
+
+// Cluster identifies this process in its raft group and configures the transport
+// between the nodes.
+type Cluster struct {
+	ID          string `yaml:"id" form:"text" is:"own" about:"id of this node in peers"`
+	Bind        string `yaml:"bind" form:"host:port" is:"own" about:"where the other nodes reach it; empty: its address in peers"`
+	Join        bool   `yaml:"join" is:"own" about:"an empty node waits to be added to a group that exists"`
+	TimeoutMS   int    `yaml:"timeout_ms" default:"100" range:"20 to 30000" unit:"ms" about:"how long a leader may be silent before the others elect one"`
+	TLSCertFile string `yaml:"tls_cert_file" form:"file" needs:"tls_key_file,tls_ca_file" is:"own" about:"PEM; without the three files only loopback addresses are allowed"`
+	TLSKeyFile  string `yaml:"tls_key_file" form:"file" needs:"tls_cert_file,tls_ca_file" is:"own" about:"its key, PEM"`
+	TLSCAFile   string `yaml:"tls_ca_file" form:"file" needs:"tls_cert_file,tls_key_file" is:"own" about:"authority of the certificates of all nodes, PEM"`
+}
+
+// Peer is one node of the group, with the addresses that its clients use.
+type Peer struct {
+	ID      string `yaml:"id" form:"1 to 64 letters, digits, dots, dashes, underscores" about:"name of the node, for good"`
+	Address string `yaml:"address" form:"host:port" about:"for the other nodes"`
+	Base    string `yaml:"base_url" form:"peer URL" about:"where clients find it while it leads"`
+	API     string `yaml:"api_url" form:"peer URL" about:"the same of the API"`
+	WS      string `yaml:"ws_url" form:"peer URL" about:"the same of the WebSocket"`
+	FIX     string `yaml:"fix" form:"host:port" about:"the same of FIX"`
+	Admin   string `yaml:"admin_url" form:"peer URL" about:"for operators"`
+}
+
+// NATS configures the transport of durable frames to followers.
+type NATS struct {
+	URLs            []string `yaml:"urls" form:"URLs" not:"embedded" is:"own" about:"servers of your own"`
+	Embedded        bool     `yaml:"embedded" about:"a server in the leader's process; not in a group"`
+	Listen          string   `yaml:"listen" default:"127.0.0.1:4222" form:"host:port" is:"own" about:"address of the embedded server"`
+	Prefix          string   `yaml:"prefix" default:"blockdesk" form:"text" about:"begins all subjects; one for each group"`
+	User            string   `yaml:"user" form:"text" needs:"password_file" not:"credentials_file" is:"own" about:"with password_file"`
+	PasswordFile    string   `yaml:"password_file" form:"file" needs:"user" is:"own" about:"its password"`
+	CredentialsFile string   `yaml:"credentials_file" form:"file" is:"own" about:"a .creds file, in place of user"`
+	TLSCAFile       string   `yaml:"tls_ca_file" form:"file" is:"own" about:"authority of the servers' certificates, PEM; empty: no TLS"`
+	TLSCertFile     string   `yaml:"tls_cert_file" form:"file" needs:"tls_key_file,tls_ca_file" is:"own" about:"our certificate, PEM, if the servers want one"`
+	TLSKeyFile      string   `yaml:"tls_key_file" form:"file" needs:"tls_cert_file" is:"own" about:"its key, PEM"`
+	StreamMiB       int      `yaml:"stream_mib" default:"1024" range:"16 to 1048576" unit:"MiB" about:"frames that the stream keeps for followers that start or fell behind"`
+	StreamReplicas  int      `yaml:"stream_replicas" default:"1" range:"1 to 5" unit:"servers" about:"copies of the stream: 1, 3 or 5"`
+	MaxStaleMS      int      `yaml:"max_stale_ms" default:"2000" range:"300 to 600000" unit:"ms" about:"how far a follower may be behind and still be ready"`
+}
+
+// FIX configures the FIX gateway.
+type FIX struct {
+	CompID            string `yaml:"comp_id" default:"BLOCKDESK" form:"text" about:"our CompID"`
+	ParticipantsFile  string `yaml:"participants_file" form:"file" is:"own" about:"participants; read again when it changes"`
+	MaxSessions       int    `yaml:"max_sessions" default:"256" range:"1 to 10000" unit:"sessions" about:"open at once"`
+	MessagesPerSecond int    `yaml:"messages_per_second" default:"500" range:"1 to 1000000" unit:"messages/s" about:"rate of one session"`
+	TLSCertFile       string `yaml:"tls_cert_file" form:"file" needs:"tls_key_file" is:"own" about:"PEM with the chain, read at the start; empty: plain TCP"`
+	TLSKeyFile        string `yaml:"tls_key_file" form:"file" needs:"tls_cert_file" is:"own" about:"its key, PEM"`
+	TLSClientCAFile   string `yaml:"tls_client_ca_file" form:"file" needs:"tls_cert_file,tls_key_file" is:"own" about:"authority of clients' certificates, PEM; empty: clients need none"`
+	MessageLogDir     string `yaml:"message_log_dir" form:"folder" is:"own" about:"keeps every message of the sessions, without secrets; empty: nowhere"`
+	MessageLogFileMiB int    `yaml:"message_log_file_mib" default:"64" range:"1 to 4096" unit:"MiB" is:"own" about:"where a file of it ends, besides the UTC day"`
+	MessageLogFiles   int    `yaml:"message_log_files" default:"16" range:"1 to 10000" unit:"files" is:"own" about:"newest files to keep"`
+}
+
+// Feed configures the WebSocket feed.
+type Feed struct {
+	ConnectionsPerIP int `yaml:"connections_per_ip" default:"10" range:"1 to 100000" unit:"connections" about:"WebSockets and streams of one address"`
+	MaxConnections   int `yaml:"max_connections" default:"10000" range:"1 to 1000000" unit:"connections" about:"WebSockets and streams in all"`
+}
+
+// History says how long trades and candles are kept.
+type History struct {
+	TradesDays  int `yaml:"trades_days" default:"90" range:"2 to 36500" unit:"days" about:"how long trades are kept"`
+	MinutesDays int `yaml:"minutes_days" default:"90" range:"2 to 36500" unit:"days" about:"how long candles of 1m, 5m and 15m are kept; longer ones stay for ever"`
+}
+
+// HTTP configures the REST gateway.
+type HTTP struct {
+	MarketDataPerMinute int `yaml:"market_data_per_minute" default:"60" range:"0 to 60000000" unit:"requests/min" about:"reads of a client IP; 0: no limit"`
+	MarketDataBurst     int `yaml:"market_data_burst" default:"20" range:"1 to 1000000" unit:"requests" about:"of these at once"`
+	PartnerPerMinute    int `yaml:"partner_per_minute" default:"300" range:"0 to 60000000" unit:"requests/min" about:"adapters in the formats of aggregators, of a client IP; 0: no limit"`
+	PartnerBurst        int `yaml:"partner_burst" default:"60" range:"1 to 1000000" unit:"requests" about:"of these at once"`
+	RFQWritesPerMinute  int `yaml:"rfq_writes_per_minute" default:"30" range:"0 to 60000000" unit:"requests/min" about:"quotes, claims and proofs of payment of a client IP; 0: no limit"`
+	RFQWritesBurst      int `yaml:"rfq_writes_burst" default:"10" range:"1 to 1000000" unit:"requests" about:"of these at once"`
+	DvPPerMinute        int `yaml:"dvp_per_minute" default:"3" range:"0 to 1000" unit:"requests/min" about:"DvP builds and submits together, in any 60 s, of a client IP; 0: no limit"`
+	HandshakePerMinute  int `yaml:"handshake_per_minute" default:"10" range:"0 to 60000000" unit:"requests/min" about:"nonces of a client IP; 0: no limit"`
+}
+
+// Operator describes the operator of the service, as GET / shows it.
+type Operator struct {
+	Name     string            `yaml:"name" default:"blockdesk" form:"text" about:"name of the operator"`
+	Contacts map[string]string `yaml:"contacts" form:"kind: address" about:"how to reach the operator, by kind"`
+	GitHub   string            `yaml:"github" form:"URL" about:"GitHub page"`
+	Website  string            `yaml:"website" form:"URL" about:"website"`
+	Market   string            `yaml:"market_name" default:"blockdesk" form:"text" about:"name of the market in listings"`
+}
+
+// Token describes one token for documents, beyond its instruments and pairs. All
+// fields but the symbol may be empty.
+type Token struct {
+	Symbol          string `yaml:"symbol" form:"token" is:"unique" about:"as the instruments name it"`
+	OnchainSymbol   string `yaml:"onchain_symbol" form:"token name" about:"symbol on the chain, if it differs"`
+	Name            string `yaml:"name" form:"token name" about:"empty: the symbol"`
+	LogoURI         string `yaml:"logo_uri" form:"token URI" about:"its logo"`
+	MetadataURI     string `yaml:"metadata_uri" form:"token URI" about:"its Metaplex metadata"`
+	ImageURI        string `yaml:"image_uri" form:"token URI" about:"source of its image"`
+	ImageIPFSURI    string `yaml:"image_ipfs_uri" form:"token URI" about:"the same on IPFS"`
+	ImageGatewayURL string `yaml:"image_gateway_url" form:"token URI" about:"the same over a gateway"`
+	CoinMarketCapID int    `yaml:"coinmarketcap_id" range:"0 to 2147483647" about:"its number there; 0: none"`
+}
+
+// Risk holds the default limits, for each participant and instrument.
+type Risk struct {
+	MaxQty        string `yaml:"max_qty" default:"10000000" unit:"base units" form:"decimal" about:"largest order; empty: any"`
+	MaxNotional   string `yaml:"max_notional" default:"10000000" unit:"quote units" form:"decimal" about:"its largest value; empty: any"`
+	MaxOpenOrders int    `yaml:"max_open_orders" default:"10000" range:"0 to 16777216" unit:"orders" about:"live orders; 0: any"`
+	BandBps       int    `yaml:"band_bps" default:"5000" range:"0 to 10000" unit:"bps" about:"how far from the last trade or the mid; 0: no band"`
+}
+
+// Instrument describes one instrument in decimal units.
+type Instrument struct {
+	Symbol        string `yaml:"symbol" form:"symbol" is:"unique" about:"BASE/QUOTE"`
+	PriceDecimals int    `yaml:"price_decimals" range:"0 to 18" unit:"digits" about:"of prices; never changes"`
+	QtyDecimals   int    `yaml:"qty_decimals" range:"0 to 18" unit:"digits" about:"of sizes; never changes"`
+	Tick          string `yaml:"tick" unit:"quote units" form:"decimal" about:"step of prices; never changes"`
+	Lot           string `yaml:"lot" unit:"base units" form:"decimal" about:"step of sizes; never changes"`
+	MinQty        string `yaml:"min_qty" unit:"base units" form:"decimal" about:"smallest order"`
+	MaxQty        string `yaml:"max_qty" unit:"base units" form:"decimal" about:"largest order"`
+	MaxPrice      string `yaml:"max_price" unit:"quote units" form:"decimal" about:"highest price"`
+	BookSource    string `yaml:"book_source" words:"matched,mirrored" about:"mirrored: a read-only copy of a market on chain; orders are refused: see below"`
+}
+
+// RFQ configures the desk. Units are in the keys' names.
+type RFQ struct {
+	Enabled      bool         `yaml:"enabled" default:"true" about:"false: no desk routes and no operator; the tickets stay as they are"`
+	QuoteTTLS    int          `yaml:"quote_ttl_s" default:"15" range:"1 to 3600" unit:"s" about:"how long a quote holds"`
+	ClaimTTLS    int          `yaml:"claim_ttl_s" default:"120" range:"1 to 86400" unit:"s" about:"how long a claim waits for its payment"`
+	LateWindowS  int          `yaml:"late_window_s" default:"3600" range:"0 to 2592000" unit:"s" about:"how long after that a payment may still be honoured; later a refund is due"`
+	FeeBps       int          `yaml:"fee_bps" default:"500" range:"0 to 9999" unit:"bps" about:"fee, included in the payment and shown separately"`
+	WalletClaims int          `yaml:"wallet_claims" default:"8" range:"1 to 65535" unit:"claims" about:"claims that a wallet may have reserved at once"`
+	Ladder       []LadderStep `yaml:"ladder" about:"discounts of the public ladder: each fill size once; a larger one never has the smaller discount"`
+	USDCMint     string       `yaml:"usdc_mint" default:"PLaceho1derUSDCmintxxxxxxxxxxxxxxxxxxxxxxxx" form:"address" about:"mint of USDC; the default is a placeholder: no chain has it"`
+	PayTo        PayTo        `yaml:"pay_to" about:"wallets of the desk; a rail without an address is not sold"`
+	SOLPriceUSD  string       `yaml:"sol_price_usd" unit:"USD" form:"USD" about:"dollars a SOL; empty: an operator sets it"`
+	SOLMaxAgeS   int          `yaml:"sol_max_age_s" default:"3600" range:"0 to 604800" unit:"s" about:"an older price sells nothing; 0: any age"`
+	Pairs        []Pair       `yaml:"pairs" about:"pairs sold by tickets; left out: those of these two whose instruments exist. Pairs may be added, not taken away"`
+}
+
+// LadderStep is the discount of one fill size of the public ladder.
+type LadderStep struct {
+	FillUSD     int `yaml:"fill_usd" unit:"USD" form:"250, 1000, 25000, 250000, 1000000 or 2500000" is:"unique" about:"fill size"`
+	DiscountBps int `yaml:"discount_bps" range:"0 to 9999" unit:"bps" about:"its discount"`
+}
+
+// PayTo holds the wallet of each rail. A rail without an address is not sold.
+type PayTo struct {
+	USDC string `yaml:"USDC" form:"address or none" about:"wallet that receives USDC; empty: not sold for it"`
+	SOL  string `yaml:"SOL" form:"address or none" about:"wallet that receives SOL; empty: not sold for it"`
+}
+
+// Pair configures the sale of one instrument by tickets.
+type Pair struct {
+	Symbol            string   `yaml:"symbol" form:"symbol" is:"unique" about:"one of the instruments"`
+	BaseMint          string   `yaml:"base_mint" form:"address" about:"mint of the base asset; the default is a placeholder"`
+	BaseDecimals      int      `yaml:"base_decimals" range:"0 to 12" unit:"digits" about:"its decimals"`
+	Rails             []string `yaml:"rails" words:"USDC,SOL" range:"1 to 2" is:"unique" about:"rails of payment"`
+	PriceSource       string   `yaml:"price_source" words:"operator,book" about:"operator: the anchor; book: the middle of our book"`
+	ReferencePriceUSD string   `yaml:"reference_price_usd" unit:"USD" form:"USD" about:"the anchor; empty: an operator sets it, and until then nothing is sold"`
+	CorridorBps       int      `yaml:"corridor_bps" range:"1 to 9999" unit:"bps" about:"how far from the anchor a reference price may lie"`
+	MaxAgeS           int      `yaml:"max_age_s" range:"0 to 604800" unit:"s" about:"an older anchor sells nothing; 0: any age"`
+	Via               string   `yaml:"via" form:"symbol" about:"pair that prices this book's quote asset; empty: it is a dollar"`
+	Inventory         string   `yaml:"inventory" unit:"base units" form:"decimal" about:"stock to sell in all; empty: an operator sets it"`
+}
+
+// Chain names the Solana nodes of settlement. Without any there is no settlement:
+// claims and DvP answer CHAIN_UNAVAILABLE, the rest works.
+type Chain struct {
+	// RPCURLs may hold secrets, so they are never shown: see upstreams.
+	RPCURLs          string `yaml:"rpc_urls" form:"nodes" is:"secret" about:"Solana nodes, in the order of preference; empty: nothing is settled"`
+	TimeoutMS        int    `yaml:"timeout_ms" default:"8000" range:"100 to 60000" unit:"ms" is:"own" about:"a call with all its tries"`
+	AttemptTimeoutMS int    `yaml:"attempt_timeout_ms" default:"4000" range:"100 to 60000" unit:"ms" is:"own" about:"one try; at most chain.timeout_ms"`
+	SandboxDir       string `yaml:"sandbox_dir" form:"folder" is:"own" about:"server of the local chain; empty: internal/sandbox beside or above the program"`
+	BlockhashSlots   int    `yaml:"blockhash_slots" default:"150" range:"150 to 100000" unit:"slots" about:"how long a blockhash lives; more than 150 on a local chain only"`
+}
+
+// Settle configures the settlement of claims. Units are in the keys' names.
+type Settle struct {
+	KeyFile         string `yaml:"key_file" form:"file" not:"signer_socket" is:"own" about:"the desk's keypair: 64 numbers, which only the service's user may read"`
+	SignerSocket    string `yaml:"signer_socket" form:"socket" is:"own" about:"or the socket of 'blockdesk signer', which has the key in a process of its own"`
+	Desk            string `yaml:"desk" form:"address or none" about:"the key's address: another key is refused; with a signer it may then start later"`
+	Treasury        string `yaml:"treasury" form:"addresses" about:"further wallets of ours besides rfq.pay_to"`
+	Units           int    `yaml:"units" default:"200000" range:"1 to 400000" unit:"compute units" about:"compute limit of our transactions"`
+	MicroLamports   int    `yaml:"micro_lamports" default:"5000" range:"0 to 1000000000" unit:"10^-6 lamports" about:"price of a compute unit; with the limit 0.001 SOL a transaction at most"`
+	ResendMS        int    `yaml:"resend_ms" default:"2000" range:"100 to 30000" unit:"ms" about:"between two sends of the same signed bytes, until they are final or can no longer land"`
+	PollMS          int    `yaml:"poll_ms" default:"400" range:"50 to 10000" unit:"ms" about:"between two looks at transactions that were sent"`
+	WatchMS         int    `yaml:"watch_ms" default:"5000" range:"100 to 600000" unit:"ms" about:"between two searches for payments that nobody reported"`
+	ClockToleranceS int    `yaml:"clock_tolerance_s" default:"300" range:"0 to 3600" unit:"s" about:"how far the chain's clock may be behind ours when the age of a payment is judged"`
+	DustUSDC        string `yaml:"dust_usdc" default:"0.01" unit:"USDC" form:"dust USDC" about:"smaller transfers are counted, not booked, unless they are a whole payment"`
+	DustSOL         string `yaml:"dust_sol" default:"0.0001" unit:"SOL" form:"dust SOL" about:"the same of SOL"`
+}
+
+// Mirror configures the sources of mirrored instruments. A mirrored instrument without
+// a pair here shows nothing.
+type Mirror struct {
+	RPCURLs         string       `yaml:"rpc_urls" form:"nodes" is:"secret" about:"nodes that are read; empty: those of chain.rpc_urls. Name three, of independent operators"`
+	EveryMS         int          `yaml:"every_ms" default:"10000" range:"100 to 600000" unit:"ms" about:"between two readings of accounts and history"`
+	StaleAfterMS    int          `yaml:"stale_after_ms" default:"30000" range:"100 to 86400000" unit:"ms" about:"older readings count as degraded; at least mirror.every_ms"`
+	ReachDays       int          `yaml:"reach_days" default:"8" range:"0 to 36500" unit:"days" about:"how far back swaps are read at first, 8 at least; 0: to the pool's beginning"`
+	RecordEveryS    int          `yaml:"record_every_s" default:"21600" range:"1 to 2592000" unit:"s" about:"between two recorded snapshots; the newest 1,000 are kept"`
+	ClockToleranceS int          `yaml:"clock_tolerance_s" default:"60" range:"1 to 3600" unit:"s" about:"how far the chain's clock may be from ours before a node is not believed"`
+	Pairs           []MirrorPair `yaml:"pairs" range:"0 to 64" about:"sources of mirrored instruments: see below"`
+}
+
+// MirrorPair names the on-chain sources of one mirrored instrument.
+type MirrorPair struct {
+	Symbol        string     `yaml:"symbol" form:"symbol" is:"unique" about:"one of the instruments, with book_source: mirrored"`
+	BaseMint      string     `yaml:"base_mint" form:"address" about:"mint of the base asset"`
+	BaseDecimals  int        `yaml:"base_decimals" range:"0 to 19" unit:"digits" about:"its decimals, compared with the mint on chain"`
+	QuoteMint     string     `yaml:"quote_mint" form:"address" about:"mint of the quote asset"`
+	QuoteDecimals int        `yaml:"quote_decimals" range:"0 to 19" unit:"digits" about:"its decimals"`
+	Book          MirrorBook `yaml:"book"`
+	Pool          MirrorPool `yaml:"pool"`
+	Observed      []Observed `yaml:"observed" about:"token accounts to read as well, 64 at most"`
+}
+
+// MirrorBook is an order book on chain.
+type MirrorBook struct {
+	Layout  string `yaml:"layout" words:",manifest,serum,openbook" about:"empty: no book"`
+	Program string `yaml:"program" form:"address or none" about:"empty: mainnet's"`
+	Market  string `yaml:"market" form:"address or none" about:"the market's account"`
+}
+
+// MirrorPool is a pool on chain.
+type MirrorPool struct {
+	Layout     string `yaml:"layout" words:",raydium_cpmm,vault_pair" about:"empty: no pool"`
+	Program    string `yaml:"program" form:"address or none" about:"of raydium_cpmm; empty: mainnet's"`
+	Address    string `yaml:"address" form:"address or none" about:"the pool's account"`
+	BaseVault  string `yaml:"base_vault" form:"address or none" about:"of vault_pair"`
+	QuoteVault string `yaml:"quote_vault" form:"address or none" about:"of vault_pair"`
+	LPMint     string `yaml:"lp_mint" form:"address or none" about:"for documents"`
+}
+
+// Observed is a token account that documents describe.
+type Observed struct {
+	Address string `yaml:"address" form:"address" about:"its account"`
+	Role    string `yaml:"role" words:"guarantee_reserve,fee_vault_base,fee_vault_quote,desk_inventory" about:"its role"`
+	Label   string `yaml:"label" form:"label" about:"its name in documents"`
+}
+
+// OperatorToken is an operator that may use the admin address.
+type OperatorToken struct {
+	Name        string `yaml:"name" form:"operator name" is:"unique" about:"name of the operator, for good"`
+	TokenSHA256 string `yaml:"token_sha256" form:"SHA-256" is:"secret" about:"SHA-256 of the operator's token"`
+}
+
+// Group is a set of processes with an engine and a journal of their own, and the
+// instruments that they serve. All processes of all groups have the same list.
+type Group struct {
+	Name        string      `yaml:"name" form:"group name" is:"unique" about:"of the group"`
+	Number      int         `yaml:"number" range:"1 to 63" is:"unique" about:"is in the ids that the group makes; never changes"`
+	Instruments []string    `yaml:"instruments" form:"list of symbols" about:"its instruments; more may be added at the end"`
+	PayTo       PayTo       `yaml:"pay_to" about:"in the place of rfq.pay_to: each group has its own"`
+	Nodes       []GroupNode `yaml:"nodes" range:"1 to 9" about:"its processes"`
+}
+
+// GroupNode holds the addresses of one process of a group, for other groups and for
+// clients.
+type GroupNode struct {
+	Base string `yaml:"base_url" form:"http" about:"where other groups reach listen.base"`
+	API  string `yaml:"api_url" form:"http" about:"where other groups reach listen.api"`
+	WS   string `yaml:"ws_url" form:"ws" about:"where clients reach listen.ws"`
+	FIX  string `yaml:"fix" form:"FIX address" about:"where clients reach listen.fix"`
+}
+
+// Routing names the group of this process and limits its requests to other groups.
+type Routing struct {
+	Group      string `yaml:"group" form:"name" about:"group of this process"`
+	SecretFile string `yaml:"secret_file" form:"file of hexadecimal digits" is:"own" about:"32 to 64 bytes, the same for the gateways of all groups"`
+	TimeoutMS  int    `yaml:"timeout_ms" default:"8000" range:"100 to 60000" unit:"ms" about:"a request to another group, with all its tries"`
+	MaxOpen    int    `yaml:"max_open" default:"256" range:"1 to 10000" unit:"requests" about:"requests in progress to one group; one more is answered OVERLOADED"`
+}
+
+// Mints that no chain has, so that a configuration is complete before there are real
+// ones. Nothing can be paid or delivered with them.
+const (
+	placeholderPrefix = "PLaceho1der"
+
+	PlaceholderUSDC  = "PLaceho1derUSDCmintxxxxxxxxxxxxxxxxxxxxxxxx"
+	PlaceholderSLUSD = "PLaceho1derSLUSDmintxxxxxxxxxxxxxxxxxxxxxxx"
+	Placeholder92C   = "PLaceho1der92Cmintxxxxxxxxxxxxxxxxxxxxxxxxx"
+)
+
+// Default returns the configuration without a file, environment or flags.
+func Default() Config {
+	cfg := Config{
+		Peers: []Peer{}, Tokens: []Token{}, Operators: []OperatorToken{}, Groups: []Group{},
+		NATS: NATS{URLs: []string{}}, Operator: Operator{Contacts: map[string]string{}}, Mirror: Mirror{Pairs: []MirrorPair{}},
+		RFQ: RFQ{
+			Ladder: []LadderStep{{250, 0}, {1000, 25}, {25_000, 75}, {250_000, 150}, {1_000_000, 250}, {2_500_000, 400}},
+			Pairs:  DefaultPairs(),
+		},
+	}
+	for _, symbol := range []string{"SLUSD/USDC", "92C/SLUSD"} {
+		cfg.Instruments = append(cfg.Instruments, Instrument{
+			Symbol: symbol, PriceDecimals: 6, QtyDecimals: 6,
+			Tick: "0.000001", Lot: "0.000001", MinQty: "0.01",
+			MaxQty: "100000000", MaxPrice: "1000000", BookSource: "matched",
+		})
+	}
+	for path, leaf := range cfg.Leaves() {
+		if text := keysByPath[path].Default; text != "" {
+			if err := setLeaf(leaf, text); err != nil {
+				panic(path + ": " + err.Error()) // a wrong tag
+			}
+		}
+	}
+	return cfg
+}
+
+// DefaultPairs returns the pairs of a configuration without rfq.pairs.
+func DefaultPairs() []Pair {
+	pair := func(symbol, mint, source, via string) Pair {
+		return Pair{
+			Symbol: symbol, BaseMint: mint, BaseDecimals: 6, Rails: []string{"USDC", "SOL"}, PriceSource: source,
+			CorridorBps: 1000, MaxAgeS: 3600, Via: via,
+		}
+	}
+	return []Pair{
+		pair("SLUSD/USDC", PlaceholderSLUSD, "operator", ""),
+		pair("92C/SLUSD", Placeholder92C, "book", "SLUSD/USDC"),
+	}
 }

@@ -33,12 +33,6 @@ type Fingerprint struct {
 // Their passwords are hashes with a random salt, so the fingerprint reveals nothing
 // about them.
 func FingerprintOf[P any](c *Config, participants []P) Fingerprint {
-	alike := map[string]*Key{}
-	for i := range Keys {
-		if k := &Keys[i]; !k.own {
-			alike[k.Path] = k
-		}
-	}
 	all := *c
 	if c.whole != nil { // requests for another group's instruments are routed by them
 		all.Instruments = c.whole
@@ -51,8 +45,8 @@ func FingerprintOf[P any](c *Config, participants []P) Fingerprint {
 		fmt.Fprintf(sums[part], "%s=%#v\n", path, value)
 	}
 	all.Each(func(path, key string, v reflect.Value) {
-		k := alike[key]
-		if k == nil {
+		k := keysByPath[key]
+		if k.own {
 			return
 		}
 		value := v.Interface()

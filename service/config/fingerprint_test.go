@@ -28,10 +28,6 @@ func filledConfig() Config {
 // becomes another one, unless it is a node's own, or a secret, which is not told.
 func TestFingerprint(t *testing.T) {
 	t.Parallel()
-	keys := map[string]*Key{}
-	for i := range Keys {
-		keys[Keys[i].Path] = &Keys[i]
-	}
 	before := filledConfig()
 	was := FingerprintOf[any](&before, nil)
 	if again := filledConfig(); !reflect.DeepEqual(FingerprintOf[any](&again, nil), was) || len(was.Whole) != 2*fingerprintBytes {
@@ -61,7 +57,7 @@ func TestFingerprint(t *testing.T) {
 		})
 		now := FingerprintOf[any](&cfg, nil)
 		var want []string
-		if k := keys[key]; !k.own && !k.Secret {
+		if k := keysByPath[key]; !k.own && !k.Secret {
 			want = []string{partOfKey(key)}
 			told++
 		}
@@ -70,7 +66,7 @@ func TestFingerprint(t *testing.T) {
 			t.Errorf("%s: %v differ, want %v", at, apart, want)
 		}
 	})
-	for key := range keys {
+	for key := range keysByPath {
 		if !seen[key] {
 			t.Errorf("%s was not changed", key)
 		}
@@ -105,7 +101,7 @@ func TestFingerprintOfGroups(t *testing.T) {
 	eu, changed, us := load("eu"), load("eu"), load("us")
 	changed.Instruments[1].MaxQty = "7"
 	for _, cfg := range []*Config{eu, changed, us} {
-		cfg.SelectGroup()
+		*cfg = cfg.SelectGroup()
 	}
 	was := FingerprintOf[any](eu, nil)
 	if apart := PartsApart(was.Parts, FingerprintOf[any](changed, nil).Parts); !slices.Equal(apart, []string{"instruments"}) {

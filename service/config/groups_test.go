@@ -50,7 +50,7 @@ func TestGroupsAreTaken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg.SelectGroup()
+		cfg = cfg.SelectGroup()
 		list, err := cfg.MarketInstruments()
 		if err != nil || len(list) != 1 || list[0].Symbol != want.symbol || list[0].ID != 0 || cfg.GroupNumber() != want.number {
 			t.Errorf("%s: %v %v, number %d", name, list, err, cfg.GroupNumber())
@@ -64,7 +64,7 @@ func TestGroupsAreTaken(t *testing.T) {
 		}
 	}
 	cfg := Default()
-	cfg.SelectGroup()
+	cfg = cfg.SelectGroup()
 	if len(cfg.OtherPlaces()) != 0 || cfg.GroupNumber() != 0 || len(cfg.Instruments) != 2 {
 		t.Errorf("without groups: %+v", cfg.Instruments)
 	}
@@ -127,7 +127,7 @@ func TestGroupsHaveTheirWallets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.SelectGroup()
+	cfg = cfg.SelectGroup()
 	if cfg.RFQ.PayTo.USDC != ours {
 		t.Errorf("paid to %s", cfg.RFQ.PayTo.USDC)
 	}

@@ -1,226 +1,164 @@
 package config
 
 import (
-	"blockdesk/engine/rfq"
-	"blockdesk/internal/solana/build"
-	"blockdesk/internal/solana/token"
-	"blockdesk/market"
-	"blockdesk/mirror"
-	"blockdesk/persist/quorum"
-	"blockdesk/settle/broadcast"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
 )
 
-// Key is one key of the configuration. Validate checks its value against its range;
-// rules about several keys are in the checks of their sections.
+// Key is one key of the configuration, with the rules that the tags of its field say:
+//
+//	default  of a leaf; none: "", 0, false or an empty list
+//	words    the only values of a text, separated by commas; "" may be left out
+//	range    of a number, or of the length of a list: 1 to 10
+//	unit     of a number or a decimal
+//	form     of a text: the name of one of formats, or a description that nothing checks
+//	needs    keys of the same section that must be set with this one, while the section is in use
+//	not      a key of the same section that must not be set with this one
+//	is       own: each node of a group may have its own value; secret: never shown;
+//	         unique: no two items of the list have the same value
+//	about    help text
 type Key struct {
-	Path  string // rfq.pairs[].max_age_s
-	About string
-	Unit  string   // of a number or a decimal
-	form  string   // of a text or a list: what it looks like
-	Words []string // the only values of a text; "" is one that may be left out
-	// low and high bound a number, and the length of a list that may be bounded.
-	// Both are 0 where nothing is.
-	low, high int
-	valid     func(string) error // checks a text, or each text of a list
-	Secret    bool               // never shown
-	// own: it is each node's, and nodes of a group may have it differently. See
-	// fingerprint.
-	own bool
+	Path      string // rfq.pairs[].max_age_s
+	Default   string
+	About     string
+	Unit      string
+	Words     []string
+	low, high int // both 0: no range
+	form      format
+	needs     []string
+	not       string
+	Secret    bool
+	own       bool
+	unique    bool
+	kind      reflect.Kind
 }
 
-// Keys are all keys, in the order of the documents. A test compares them with Config.
-var Keys = []Key{
-	{Path: "data_dir", About: "where everything is kept", form: "folder", own: true},
-	{Path: "role", About: "all: the whole service; node: without the feed, which followers serve; follower: reads only", Words: []string{RoleAll, RoleNode, RoleFollower}},
-	{Path: "demo", About: "demo participants, prices and keys; loopback addresses only", form: "true or false"},
-	{Path: "log.level", About: "the least that is logged", Words: []string{"debug", "info", "warn", "error"}, own: true},
-	{Path: "log.format", About: "text: key=value; json: an object a line", Words: []string{"text", "json"}, own: true},
-	{Path: "listen.base", About: "REST and the board", form: "host:port", valid: checkListenAddress, own: true},
-	{Path: "listen.api", About: "the API's second address", form: "host:port", valid: checkListenAddress, own: true},
-	{Path: "listen.ws", About: "WebSocket", form: "host:port", valid: checkListenAddress, own: true},
-	{Path: "listen.fix", About: "FIX 4.4", form: "host:port", valid: checkListenAddress, own: true},
-	{Path: "listen.admin", About: "operators, health, metrics; keep it off public addresses", form: "host:port", valid: checkListenAddress, own: true},
-	{Path: "listen.chain", About: "the local chain that --demo starts", form: "host:port", valid: checkListenAddress, own: true},
-	{Path: "urls.base_url", About: "what documents print; empty: the listener's own", form: "URL"},
-	{Path: "urls.api_url", About: "the same of the API", form: "URL"},
-	{Path: "urls.ws_url", About: "the same of the WebSocket", form: "URL"},
-	{Path: "urls.mirror_url", About: "the public mirror of the RFQ book; empty: base_url", form: "URL"},
-	{Path: "urls.native_url", About: "the native backend; empty: base_url", form: "URL"},
-	{Path: "durability.mode", About: "sync: acknowledged means on disk; interval: the last moments may be lost; quorum: on a majority's disks, with raft", Words: []string{"sync", "interval", "quorum"}},
-	{Path: "durability.interval_ms", About: "how much mode interval may lose", Unit: "ms", low: 1, high: 1000},
-	{Path: "engine.book", About: "naive is the slow, obvious book, to check against", Words: []string{"ladder", "naive"}, own: true},
-	{Path: "engine.max_orders", About: "live orders an instrument", Unit: "orders", low: 1, high: 1 << 24},
-	{Path: "engine.ingress_size", About: "commands under way, a power of two", Unit: "commands", low: 64, high: 1 << 20, own: true},
-	{Path: "engine.egress_size", About: "events that not all consumers have taken, a power of two", Unit: "events", low: 1024, high: 1 << 24, own: true},
-	{Path: "engine.max_batch", About: "commands of one batch", Unit: "commands", low: 1, high: 1 << 16, own: true},
-	{Path: "engine.wait", About: "spin: lower latency for a whole core", Words: []string{"park", "spin"}, own: true},
-	{Path: "journal.kind", About: "pebble: this node's own; raft: a group's. `journal: raft` is short for it", Words: []string{journalPebble, journalRaft}},
-	{Path: "journal.snapshot_every", About: "how far snapshots are apart", Unit: "commands", form: "whole number", own: true},
-	{Path: "journal.keep_snapshots", About: "snapshots that stay", Unit: "snapshots", low: 1, high: 100, own: true},
-	{Path: "cluster.id", About: "which of peers this node is", form: "text", own: true},
-	{Path: "cluster.bind", About: "where the other nodes reach it; empty: its address in peers", form: "host:port", own: true},
-	{Path: "cluster.join", About: "wait to be added to a group that exists", form: "true or false", own: true},
-	{Path: "cluster.timeout_ms", About: "how long a leader may be silent", Unit: "ms", low: 20, high: 30_000},
-	{Path: "cluster.tls_cert_file", About: "PEM; empty: loopback addresses only", form: "file", own: true},
-	{Path: "cluster.tls_key_file", About: "its key, PEM", form: "file", own: true},
-	{Path: "cluster.tls_ca_file", About: "who signs the nodes' certificates, PEM", form: "file", own: true},
-	{Path: "peers", About: "the nodes of the group, the same list everywhere", form: "list", high: quorum.MaxPeers},
-	{Path: "peers[].id", About: "its name, for good", form: "1 to 64 letters, digits, dots, dashes, underscores"},
-	{Path: "peers[].address", About: "for the other nodes", form: "host:port"},
-	{Path: "peers[].base_url", About: "where clients find it while it leads", form: "URL"},
-	{Path: "peers[].api_url", About: "the same of the API", form: "URL"},
-	{Path: "peers[].ws_url", About: "the same of the WebSocket", form: "URL"},
-	{Path: "peers[].fix", About: "the same of FIX", form: "host:port"},
-	{Path: "peers[].admin_url", About: "for operators", form: "URL"},
-	{Path: "fanout", About: "nats: the leader publishes its frames to followers", Words: []string{fanoutNone, FanoutNATS}},
-	{Path: "nats.urls", About: "servers of your own", form: "URLs", own: true},
-	{Path: "nats.embedded", About: "a server in the leader's process", form: "true or false"},
-	{Path: "nats.listen", About: "where that listens", form: "host:port", own: true},
-	{Path: "nats.prefix", About: "begins all subjects; one for each group", form: "text"},
-	{Path: "nats.user", About: "with password_file", form: "text", own: true},
-	{Path: "nats.password_file", About: "its password", form: "file", own: true},
-	{Path: "nats.credentials_file", About: "a .creds file, in place of user", form: "file", own: true},
-	{Path: "nats.tls_ca_file", About: "who signs the servers' certificates, PEM; empty: no TLS", form: "file", own: true},
-	{Path: "nats.tls_cert_file", About: "ours, PEM, where the servers want one", form: "file", own: true},
-	{Path: "nats.tls_key_file", About: "its key, PEM", form: "file", own: true},
-	{Path: "nats.stream_mib", About: "what the stream keeps for followers that start or fell behind", Unit: "MiB", low: 16, high: 1 << 20},
-	{Path: "nats.stream_replicas", About: "on how many servers", Unit: "servers", low: 1, high: 5},
-	{Path: "nats.max_stale_ms", About: "how far a follower may be behind and still be ready", Unit: "ms", low: 300, high: 600_000},
-	{Path: "fix.comp_id", About: "our CompID", form: "text"},
-	{Path: "fix.participants_file", About: "who may trade; read again when it changes", form: "file", own: true},
-	{Path: "fix.max_sessions", About: "sessions at once", Unit: "sessions", low: 1, high: 10_000},
-	{Path: "fix.messages_per_second", About: "what a session may send", Unit: "messages/s", low: 1, high: 1_000_000},
-	{Path: "fix.tls_cert_file", About: "PEM with the chain; empty: plain TCP", form: "file", own: true},
-	{Path: "fix.tls_key_file", About: "its key, PEM", form: "file", own: true},
-	{Path: "fix.tls_client_ca_file", About: "who signs clients' certificates; empty: they need none", form: "file", own: true},
-	{Path: "fix.message_log_dir", About: "keeps every message, without secrets; empty: nowhere", form: "folder", own: true},
-	{Path: "fix.message_log_file_mib", About: "where a file of it ends", Unit: "MiB", low: 1, high: 4096, own: true},
-	{Path: "fix.message_log_files", About: "files of it that stay", Unit: "files", low: 1, high: 10_000, own: true},
-	{Path: "feed.connections_per_ip", About: "WebSockets and streams of one address", Unit: "connections", low: 1, high: 100_000},
-	{Path: "feed.max_connections", About: "WebSockets and streams in all", Unit: "connections", low: 1, high: 1_000_000},
-	{Path: "history.trades_days", About: "how long trades are kept", Unit: "days", low: 2, high: 36_500},
-	{Path: "history.minutes_days", About: "how long candles below an hour are kept", Unit: "days", low: 2, high: 36_500},
-	{Path: "http.market_data_per_minute", About: "reads of a client IP; 0: no limit", Unit: "requests/min", high: MaxPerMinute},
-	{Path: "http.market_data_burst", About: "of these at once", Unit: "requests", low: 1, high: MaxBurst},
-	{Path: "http.partner_per_minute", About: "adapters of aggregators, of a client IP; 0: no limit", Unit: "requests/min", high: MaxPerMinute},
-	{Path: "http.partner_burst", About: "of these at once", Unit: "requests", low: 1, high: MaxBurst},
-	{Path: "http.rfq_writes_per_minute", About: "quotes, claims and proofs of a client IP; 0: no limit", Unit: "requests/min", high: MaxPerMinute},
-	{Path: "http.rfq_writes_burst", About: "of these at once", Unit: "requests", low: 1, high: MaxBurst},
-	{Path: "http.dvp_per_minute", About: "DvP builds and submits of a client IP; 0: no limit", Unit: "requests/min", high: maxWindow},
-	{Path: "http.handshake_per_minute", About: "nonces of a client IP; 0: no limit", Unit: "requests/min", high: MaxPerMinute},
-	{Path: "operator.name", About: "who runs the service, for documents", form: "text"},
-	{Path: "operator.contacts", About: "how to reach him, by kind", form: "kind: address"},
-	{Path: "operator.github", About: "his page there", form: "URL"},
-	{Path: "operator.website", About: "his website", form: "URL"},
-	{Path: "operator.market_name", About: "what listings call the market", form: "text"},
-	{Path: "tokens", About: "what documents say of tokens", form: "list"},
-	{Path: "tokens[].symbol", About: "as the instruments name it", form: "token"},
-	{Path: "tokens[].onchain_symbol", About: "where the chain's own differs", form: "text of at most 60 bytes"},
-	{Path: "tokens[].name", About: "empty: the symbol", form: "text of at most 60 bytes"},
-	{Path: "tokens[].logo_uri", About: "its logo", form: "URI of at most 512 bytes"},
-	{Path: "tokens[].metadata_uri", About: "its Metaplex metadata", form: "URI of at most 512 bytes"},
-	{Path: "tokens[].image_uri", About: "where its image comes from", form: "URI of at most 512 bytes"},
-	{Path: "tokens[].image_ipfs_uri", About: "the same on IPFS", form: "URI of at most 512 bytes"},
-	{Path: "tokens[].image_gateway_url", About: "the same over a gateway", form: "URI of at most 512 bytes"},
-	{Path: "tokens[].coinmarketcap_id", About: "its number there; 0: none", high: maxTokenNumber - 1},
-	{Path: "risk.max_qty", About: "the largest order of a participant without limits of its own; empty: any", Unit: "base units", form: "decimal"},
-	{Path: "risk.max_notional", About: "its largest value; empty: any", Unit: "quote units", form: "decimal"},
-	{Path: "risk.max_open_orders", About: "its live orders an instrument; 0: any", Unit: "orders", high: 1 << 24},
-	{Path: "risk.band_bps", About: "how far from the last trade or the mid; 0: no band", Unit: "bps", high: 10_000},
-	{Path: "trusted_proxies", About: "whose X-Forwarded-For is believed", form: "list of addresses or prefixes", valid: checkProxy, own: true},
-	{Path: "instruments", About: "what is traded; more may be added at the end", form: "list", low: 1, high: 1000},
-	{Path: "instruments[].symbol", About: "BASE/QUOTE", form: "symbol"},
-	{Path: "instruments[].price_decimals", About: "of prices", Unit: "digits", high: market.MaxDecimals},
-	{Path: "instruments[].qty_decimals", About: "of sizes", Unit: "digits", high: market.MaxDecimals},
-	{Path: "instruments[].tick", About: "the step of prices; never changes", Unit: "quote units", form: "decimal"},
-	{Path: "instruments[].lot", About: "the step of sizes; never changes", Unit: "base units", form: "decimal"},
-	{Path: "instruments[].min_qty", About: "the smallest order", Unit: "base units", form: "decimal"},
-	{Path: "instruments[].max_qty", About: "the largest order", Unit: "base units", form: "decimal"},
-	{Path: "instruments[].max_price", About: "the highest price", Unit: "quote units", form: "decimal"},
-	{Path: "instruments[].book_source", About: "mirrored: a read-only copy of a market on chain", Words: []string{"matched", "mirrored"}},
-	{Path: "rfq.enabled", About: "false: no desk; its tickets stay as they are", form: "true or false"},
-	{Path: "rfq.quote_ttl_s", About: "how long a quote holds", Unit: "s", low: 1, high: maxTTLS},
-	{Path: "rfq.claim_ttl_s", About: "how long a claim waits for its payment", Unit: "s", low: 1, high: maxClaimTTLS},
-	{Path: "rfq.late_window_s", About: "how long after that a payment may still be honoured", Unit: "s", high: maxLateS},
-	{Path: "rfq.fee_bps", About: "of the payment, included in it", Unit: "bps", high: market.MaxBps - 1},
-	{Path: "rfq.wallet_claims", About: "claims reserved at once, a wallet", Unit: "claims", low: 1, high: 65_535},
-	{Path: "rfq.ladder", About: "discounts of the public ladder: each fill size once", form: "list"},
-	{Path: "rfq.ladder[].fill_usd", About: "a fill size", Unit: "USD", form: "250, 1000, 25000, 250000, 1000000 or 2500000"},
-	{Path: "rfq.ladder[].discount_bps", About: "its discount", Unit: "bps", high: market.MaxBps - 1},
-	{Path: "rfq.usdc_mint", About: "the mint of USDC", form: "Solana address"},
-	{Path: "rfq.pay_to.USDC", About: "wallet that USDC is paid to; empty: not sold for it", form: "Solana address"},
-	{Path: "rfq.pay_to.SOL", About: "wallet that SOL is paid to; empty: not sold for it", form: "Solana address"},
-	{Path: "rfq.sol_price_usd", About: "dollars a SOL; empty: an operator says it", Unit: "USD", form: "decimal"},
-	{Path: "rfq.sol_max_age_s", About: "an older price sells nothing; 0: any age", Unit: "s", high: maxAgeS},
-	{Path: "rfq.pairs", About: "what is sold by tickets", form: "list"},
-	{Path: "rfq.pairs[].symbol", About: "one of the instruments", form: "symbol"},
-	{Path: "rfq.pairs[].base_mint", About: "the mint of what is sold", form: "Solana address"},
-	{Path: "rfq.pairs[].base_decimals", About: "its decimals", Unit: "digits", high: maxBaseDec},
-	{Path: "rfq.pairs[].rails", About: "what it may be paid with", form: "list of USDC, SOL"},
-	{Path: "rfq.pairs[].price_source", About: "operator: the anchor; book: the middle of our book", Words: []string{"operator", "book"}},
-	{Path: "rfq.pairs[].reference_price_usd", About: "the anchor; empty: an operator says it", Unit: "USD", form: "decimal"},
-	{Path: "rfq.pairs[].corridor_bps", About: "how far from the anchor a price may lie", Unit: "bps", low: 1, high: market.MaxBps - 1},
-	{Path: "rfq.pairs[].max_age_s", About: "an older anchor sells nothing; 0: any age", Unit: "s", high: maxAgeS},
-	{Path: "rfq.pairs[].via", About: "pair that prices this book's quote asset; empty: it is a dollar", form: "symbol"},
-	{Path: "rfq.pairs[].inventory", About: "what may be sold in all; empty: an operator says it", Unit: "base units", form: "decimal"},
-	{Path: "chain.rpc_urls", About: "Solana nodes, in the order of preference; empty: nothing is settled", form: "http or https URLs, separated by commas", Secret: true},
-	{Path: "chain.timeout_ms", About: "a call with all its tries", Unit: "ms", low: 100, high: 60_000, own: true},
-	{Path: "chain.attempt_timeout_ms", About: "one try; at most chain.timeout_ms", Unit: "ms", low: 100, high: 60_000, own: true},
-	{Path: "chain.sandbox_dir", About: "the local chain's server; empty: beside or above the program", form: "folder", own: true},
-	{Path: "chain.blockhash_slots", About: "how long a blockhash lives; more than 150 on a local chain only", Unit: "slots", low: broadcast.BlockhashLife, high: 100_000},
-	{Path: "settle.key_file", About: "the desk's key, in this process", form: "file", own: true},
-	{Path: "settle.signer_socket", About: "or of a signer process that has it", form: "socket", own: true},
-	{Path: "settle.desk", About: "the key's address; empty: whatever it is", form: "Solana address"},
-	{Path: "settle.treasury", About: "further wallets of ours", form: "Solana addresses, separated by commas"},
-	{Path: "settle.units", About: "compute limit of our transactions", Unit: "compute units", low: 1, high: build.MaxUnits},
-	{Path: "settle.micro_lamports", About: "price of a compute unit", Unit: "10^-6 lamports", high: 1_000_000_000},
-	{Path: "settle.resend_ms", About: "between two sends of the same bytes", Unit: "ms", low: 100, high: 30_000},
-	{Path: "settle.poll_ms", About: "between two looks at what was sent", Unit: "ms", low: 50, high: 10_000},
-	{Path: "settle.watch_ms", About: "between two looks for payments that nobody reports", Unit: "ms", low: 100, high: 600_000},
-	{Path: "settle.clock_tolerance_s", About: "how far the chain's clock may be behind ours", Unit: "s", high: 3600},
-	{Path: "settle.dust_usdc", About: "less is not booked, unless it is a whole payment", Unit: "USDC", form: "decimal, at most 1"},
-	{Path: "settle.dust_sol", About: "less is not booked, unless it is a whole payment", Unit: "SOL", form: "decimal, at most 0.01"},
-	{Path: "mirror.rpc_urls", About: "nodes that are read; empty: those of chain.rpc_urls", form: "http or https URLs, separated by commas", Secret: true},
-	{Path: "mirror.every_ms", About: "a cycle: accounts and history", Unit: "ms", low: 100, high: 600_000},
-	{Path: "mirror.stale_after_ms", About: "older counts as degraded; at least mirror.every_ms", Unit: "ms", low: 100, high: 24 * 3_600_000},
-	{Path: "mirror.reach_days", About: "how far back swaps are read, 8 at least; 0: to the pool's beginning", Unit: "days", high: 36_500},
-	{Path: "mirror.record_every_s", About: "between two recorded snapshots", Unit: "s", low: 1, high: 30 * 24 * 3600},
-	{Path: "mirror.clock_tolerance_s", About: "how far the chain's clock may be from ours", Unit: "s", low: 1, high: 3600},
-	{Path: "mirror.pairs", About: "what mirrored instruments are read from", form: "list", high: mirror.MaxPairs},
-	{Path: "mirror.pairs[].symbol", About: "one of the instruments", form: "symbol"},
-	{Path: "mirror.pairs[].base_mint", About: "mint of the base asset", form: "Solana address"},
-	{Path: "mirror.pairs[].base_decimals", About: "its decimals", Unit: "digits", high: token.MaxDecimals},
-	{Path: "mirror.pairs[].quote_mint", About: "mint of the quote asset", form: "Solana address"},
-	{Path: "mirror.pairs[].quote_decimals", About: "its decimals", Unit: "digits", high: token.MaxDecimals},
-	{Path: "mirror.pairs[].book.layout", About: "empty: no book", form: "manifest, serum or openbook"},
-	{Path: "mirror.pairs[].book.program", About: "empty: mainnet's", form: "Solana address"},
-	{Path: "mirror.pairs[].book.market", About: "the market's account", form: "Solana address"},
-	{Path: "mirror.pairs[].pool.layout", About: "empty: no pool", form: "raydium_cpmm or vault_pair"},
-	{Path: "mirror.pairs[].pool.program", About: "of raydium_cpmm; empty: mainnet's", form: "Solana address"},
-	{Path: "mirror.pairs[].pool.address", About: "the pool's account", form: "Solana address"},
-	{Path: "mirror.pairs[].pool.base_vault", About: "of vault_pair", form: "Solana address"},
-	{Path: "mirror.pairs[].pool.quote_vault", About: "of vault_pair", form: "Solana address"},
-	{Path: "mirror.pairs[].pool.lp_mint", About: "for documents", form: "Solana address"},
-	{Path: "mirror.pairs[].observed", About: "token accounts that are read along", form: "list"},
-	{Path: "mirror.pairs[].observed[].address", About: "its account", form: "Solana address"},
-	{Path: "mirror.pairs[].observed[].role", About: "what it is", form: "guarantee_reserve, fee_vault_base, fee_vault_quote or desk_inventory"},
-	{Path: "mirror.pairs[].observed[].label", About: "what documents call it", form: "text"},
-	{Path: "operators", About: "who commands the desk; none: serve makes one", form: "list", high: rfq.MaxOperators / 2},
-	{Path: "operators[].name", About: "his name, for ever his", form: "1 to 40 letters, digits, dots, dashes, underscores"},
-	{Path: "operators[].token_sha256", About: "SHA-256 of his token", form: "64 hexadecimal digits", Secret: true},
-	{Path: "groups", About: "who has which instruments, alike in all processes; none: this one has all", form: "list", high: market.MaxGroups},
-	{Path: "groups[].name", About: "of the group", form: "1 to 32 lower case letters, digits, dashes"},
-	{Path: "groups[].number", About: "is in the ids that the group makes; never changes", low: 1, high: market.MaxGroups},
-	{Path: "groups[].instruments", About: "its instruments; more may be added at the end", form: "list of symbols"},
-	{Path: "groups[].pay_to.USDC", About: "in the place of rfq.pay_to.USDC: each group has its own", form: "Solana address"},
-	{Path: "groups[].pay_to.SOL", About: "in the place of rfq.pay_to.SOL: each group has its own", form: "Solana address"},
-	{Path: "groups[].nodes", About: "its processes", form: "list", low: 1, high: maxGroupNodes},
-	{Path: "groups[].nodes[].base_url", About: "where other groups reach listen.base", form: "URL"},
-	{Path: "groups[].nodes[].api_url", About: "where other groups reach listen.api", form: "URL"},
-	{Path: "groups[].nodes[].ws_url", About: "where clients reach listen.ws", form: "URL"},
-	{Path: "groups[].nodes[].fix", About: "where clients reach listen.fix", form: "host:port"},
-	{Path: "routing.group", About: "the group of this process", form: "name"},
-	{Path: "routing.secret_file", About: "the same 32 to 64 bytes for the gateways of all groups", form: "file of hexadecimal digits", own: true},
-	{Path: "routing.timeout_ms", About: "a request to another group", Unit: "ms", low: 100, high: 60_000},
-	{Path: "routing.max_open", About: "requests under way to one group", Unit: "requests", low: 1, high: 10_000},
+// The largest rates of requests, as documented: 0 stands for them.
+const (
+	MaxPerMinute = 60_000_000
+	MaxBurst     = 1_000_000
+)
+
+// Keys are all keys in the order of the documents.
+var Keys = keysOf(reflect.TypeFor[Config](), "")
+
+var keysByPath = maps.Collect(func(yield func(string, *Key) bool) {
+	for i := range Keys {
+		if !yield(Keys[i].Path, &Keys[i]) {
+			return
+		}
+	}
+})
+
+// keysOf reads the tags of a struct and of the structs below it. It panics on a wrong
+// tag.
+func keysOf(t reflect.Type, prefix string) (keys []Key) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if !f.IsExported() {
+			continue // no key
+		}
+		path := prefix + f.Tag.Get("yaml")
+		if f.Type.Kind() == reflect.Struct {
+			keys = append(keys, keysOf(f.Type, path+".")...)
+			continue
+		}
+		keys = append(keys, keyOf(path, f))
+		if f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct {
+			keys = append(keys, keysOf(f.Type.Elem(), path+"[].")...)
+		}
+	}
+	return keys
+}
+
+func keyOf(path string, f reflect.StructField) Key {
+	list := func(tag string) []string {
+		if text, ok := f.Tag.Lookup(tag); ok {
+			return strings.Split(text, ",")
+		}
+		return nil
+	}
+	is := list("is")
+	k := Key{
+		Path: path, Default: f.Tag.Get("default"), About: f.Tag.Get("about"), Unit: f.Tag.Get("unit"), Words: list("words"),
+		needs: list("needs"), not: f.Tag.Get("not"), Secret: slices.Contains(is, "secret"), own: slices.Contains(is, "own"),
+		unique: slices.Contains(is, "unique"), kind: f.Type.Kind(),
+	}
+	if text, ok := f.Tag.Lookup("range"); ok {
+		if _, err := fmt.Sscanf(text, "%d to %d", &k.low, &k.high); err != nil {
+			panic(path + ": " + err.Error())
+		}
+	}
+	form, known := formats[f.Tag.Get("form")]
+	if k.form = form; !known {
+		k.form.name = f.Tag.Get("form")
+	}
+	return k
+}
+
+// Range describes the values that a key accepts.
+func (k *Key) Range() string {
+	prefix := ""
+	if k.kind == reflect.Slice {
+		prefix = "list of "
+	}
+	switch {
+	case k.Words != nil:
+		return prefix + k.words()
+	case k.high != 0:
+		return fmt.Sprintf("%s%d to %d", prefix, k.low, k.high)
+	case k.form.name != "":
+		return k.form.name
+	case k.kind == reflect.Slice:
+		return "list"
+	case k.kind == reflect.Bool:
+		return "true or false"
+	}
+	return "whole number"
+}
+
+// words returns the words of a key without the empty one.
+func (k *Key) words() string {
+	return strings.TrimPrefix(strings.Join(k.Words, ", "), ", ")
+}
+
+// check checks one value. The error begins with path.
+func (k *Key) check(path string, v reflect.Value) error {
+	if k.high != 0 {
+		size := v.Len
+		if v.CanInt() {
+			size = func() int { return int(v.Int()) }
+		}
+		if err := Between(path, size(), k.low, k.high); err != nil {
+			return err
+		}
+	}
+	texts, isList := v.Interface().([]string)
+	if v.Kind() == reflect.String {
+		texts = []string{v.String()}
+	}
+	for i, text := range texts {
+		switch {
+		case k.Words != nil && !slices.Contains(k.Words, text):
+			return fmt.Errorf("%s: %q is not one of %s", path, text, k.words())
+		case isList && k.unique && slices.Contains(texts[:i], text):
+			return fmt.Errorf("%s: %s appears twice", path, text)
+		case k.form.check != nil:
+			if err := k.form.check(text); err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Between checks low <= value <= high; the error names the key.
+func Between(key string, value, low, high int) error {
+	if value < low || value > high {
+		return fmt.Errorf("%s: %d is outside %d to %d", key, value, low, high)
+	}
+	return nil
 }

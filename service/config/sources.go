@@ -7,6 +7,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 )
 
 // Sources of values, besides a line of the file, a variable or a flag.
@@ -27,32 +28,60 @@ func (s Sources) Of(path string) string {
 	return FromDefault
 }
 
+// locate adds the source of the value that an error of Validate is about.
+func (s Sources) locate(err error) error {
+	if err == nil {
+		return nil
+	}
+	path, _, _ := strings.Cut(err.Error(), " ")
+	if from, ok := s[strings.TrimRight(path, ":,")]; ok {
+		return fmt.Errorf("%w (%s)", err, from)
+	}
+	return err
+}
+
 // addFile records the line of every value of a decoded YAML file.
 func (s Sources) addFile(name string, text []byte) {
+	eachNode(text, func(path string, t *token.Token) {
+		if _, known := s[path]; !known { // a key comes before its value
+			s[path] = fmt.Sprintf("%s:%d", name, t.Position.Line)
+		}
+	})
+}
+
+// keyAt returns the path of the value at a position of a YAML file.
+func keyAt(text []byte, at *token.Position) (key string) {
+	eachNode(text, func(path string, t *token.Token) {
+		if key == "" && t.Position.Offset == at.Offset {
+			key = path
+		}
+	})
+	return key
+}
+
+// eachNode calls each for every node of a YAML file that is valid.
+func eachNode(text []byte, each func(path string, t *token.Token)) {
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
-		return // the decoder has said so
+		return // the decoder has reported it
 	}
 	for _, doc := range file.Docs {
 		if doc.Body != nil {
-			ast.Walk(lineNoter{name, s}, doc.Body)
+			ast.Walk(visitor(each), doc.Body)
 		}
 	}
 }
 
-// lineNoter records the lines of a syntax tree.
-type lineNoter struct {
-	file    string
-	sources Sources
-}
+// visitor calls itself with the keys and the values of a syntax tree.
+type visitor func(path string, t *token.Token)
 
 // Visit implements ast.Visitor.
-func (n lineNoter) Visit(node ast.Node) ast.Visitor {
+func (v visitor) Visit(node ast.Node) ast.Visitor {
 	if pair, ok := node.(*ast.MappingValueNode); ok {
-		path := strings.TrimPrefix(pair.Key.GetPath(), "$.")
-		n.sources[path] = fmt.Sprintf("%s:%d", n.file, pair.Key.GetToken().Position.Line)
+		node = pair.Key
 	}
-	return n
+	v(strings.TrimPrefix(node.GetPath(), "$."), node.GetToken())
+	return v
 }
 
 // AddDemo records the values that --demo has filled in: those that differ.

@@ -36,56 +36,18 @@ func (c *Config) Each(each func(path, key string, v reflect.Value)) {
 	eachValue(reflect.ValueOf(c).Elem(), "", "", each)
 }
 
-// checkRanges checks every value against the range of its key and returns the first
-// error.
-func (c *Config) checkRanges() (err error) {
-	keys := map[string]*Key{}
-	for i := range Keys {
-		keys[Keys[i].Path] = &Keys[i]
-	}
+// Leaves returns the fields that the environment and flags can set, by path.
+func (c *Config) Leaves() map[string]reflect.Value {
+	leaves := map[string]reflect.Value{}
 	c.Each(func(path, key string, v reflect.Value) {
-		if k := keys[key]; err == nil && k != nil {
-			err = k.check(path, v)
+		switch v.Kind() {
+		case reflect.String, reflect.Bool, reflect.Int, reflect.Uint64:
+			if path == key { // no item of a list
+				leaves[path] = v
+			}
 		}
 	})
-	return err
-}
-
-func (k *Key) check(path string, v reflect.Value) error {
-	bounded := k.low != 0 || k.high != 0
-	switch {
-	case v.Kind() == reflect.Int && bounded:
-		return Between(path, int(v.Int()), k.low, k.high)
-	case v.Kind() == reflect.Slice && bounded:
-		return Between(path, v.Len(), k.low, k.high)
-	case v.Kind() == reflect.String && k.Words != nil:
-		return oneOf(path, v.String(), k.Words...)
-	case k.valid == nil:
-		return nil
-	}
-	texts, isList := v.Interface().([]string)
-	if !isList {
-		texts = []string{v.String()}
-	}
-	for _, text := range texts {
-		if err := k.valid(text); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-	}
-	return nil
-}
-
-// Range describes the values that a key accepts.
-func (k *Key) Range() string {
-	switch {
-	case k.Words != nil:
-		return strings.Join(k.Words, ", ")
-	case k.form == "list" && k.high != 0:
-		return fmt.Sprintf("list of %d to %d", k.low, k.high)
-	case k.high != 0:
-		return fmt.Sprintf("%d to %d", k.low, k.high)
-	}
-	return k.form
+	return leaves
 }
 
 // ValueText returns a value as text, as --set accepts it.

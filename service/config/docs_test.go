@@ -1,0 +1,166 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// docsFile is the documentation of the configuration. Its first block of YAML and its
+// table of the keys of lists are made from Keys.
+var docsFile = filepath.Join("..", "..", "docs", "configuration.md")
+
+const (
+	docsBegin = "<!-- made by UPDATE_GOLDEN=1 go test ./service/config -run TestConfigurationDocument: change the tags of config.Config, not these lines -->\n"
+	docsEnd   = "<!-- end -->\n"
+)
+
+// TestConfigurationDocument compares the generated parts of docs/configuration.md with
+// the keys.
+func TestConfigurationDocument(t *testing.T) {
+	text, err := os.ReadFile(docsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(string(text), docsBegin)
+	if len(parts) != 3 {
+		t.Fatalf("docs/configuration.md has %d generated parts, want 2", len(parts)-1)
+	}
+	want := parts[0]
+	for i, made := range []string{documentedFile(), documentedItems()} {
+		_, rest, found := strings.Cut(parts[i+1], docsEnd)
+		if !found {
+			t.Fatal("docs/configuration.md: a generated part has no end")
+		}
+		want += docsBegin + made + docsEnd + rest
+	}
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(docsFile, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if string(text) != want {
+		t.Error("docs/configuration.md is stale: UPDATE_GOLDEN=1 go test ./service/config -run TestConfigurationDocument writes it")
+	}
+}
+
+// TestDocumentedFileIsTheDefault: the documentation's file has every key with its
+// default.
+func TestDocumentedFileIsTheDefault(t *testing.T) {
+	_, rest, _ := strings.Cut(documentedFile(), "```yaml\n")
+	example, _, _ := strings.Cut(rest, "```")
+	var cfg Config
+	if err := Decode([]byte(example), &cfg); err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.TrustedProxies = []string{}
+	if !reflect.DeepEqual(cfg, want) {
+		t.Errorf("the example is\n%+v\nthe defaults are\n%+v", cfg, want)
+	}
+}
+
+// documentedFile is a file with every key that has a default.
+func documentedFile() string {
+	var b strings.Builder
+	b.WriteString("```yaml\n")
+	cfg := Default()
+	writeSection(&b, reflect.ValueOf(cfg), "", "")
+	b.WriteString("```\n")
+	return b.String()
+}
+
+func writeSection(b *strings.Builder, v reflect.Value, prefix, indent string) {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		name, path := f.Tag.Get("yaml"), prefix+f.Tag.Get("yaml")
+		k, isList := keysByPath[path], f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct
+		switch {
+		case name == "":
+		case f.Type.Kind() == reflect.Struct:
+			writeLine(b, indent+name+":", f.Tag.Get("about"))
+			writeSection(b, v.Field(i), path+".", indent+"  ")
+		case isList && v.Field(i).Len() > 0:
+			writeLine(b, indent+name+":", k.comment())
+			for j := range v.Field(i).Len() {
+				var item strings.Builder
+				writeSection(&item, v.Field(i).Index(j), path+"[].", indent+"    ")
+				text := strings.Replace(item.String(), indent+"    ", indent+"  - ", 1)
+				if j > 0 { // the first item has the comments
+					text = withoutComments(text)
+				}
+				b.WriteString(text)
+			}
+		default:
+			writeLine(b, indent+name+": "+valueYAML(v.Field(i)), k.comment())
+		}
+	}
+}
+
+func withoutComments(text string) (out string) {
+	for line := range strings.Lines(text) {
+		value, _, _ := strings.Cut(line, " #")
+		out += strings.TrimRight(value, " \n") + "\n"
+	}
+	return out
+}
+
+// writeLine writes a line with its comment in a column of its own, where it fits.
+func writeLine(b *strings.Builder, text, comment string) {
+	if comment != "" {
+		text = fmt.Sprintf("%-27s# %s", text+" ", comment)
+	}
+	b.WriteString(strings.TrimRight(text, " ") + "\n")
+}
+
+func valueYAML(v reflect.Value) string {
+	switch v.Kind() {
+	case reflect.String:
+		text := v.String()
+		if text == "" || strings.Trim(text, "0123456789.") == "" {
+			return `"` + text + `"`
+		}
+		return text
+	case reflect.Map:
+		return "{}"
+	case reflect.Slice:
+		if v.Len() == 0 {
+			return "[]"
+		}
+		return "[" + strings.ReplaceAll(ValueText(v), ",", ", ") + "]"
+	}
+	return fmt.Sprint(v.Interface())
+}
+
+// comment is the help text of a key with its range and unit.
+func (k *Key) comment() string {
+	values := ""
+	switch {
+	case k.high != 0:
+		values = fmt.Sprintf("%d to %d ", k.low, k.high)
+	case k.Words != nil && !strings.Contains(k.About, k.Words[0]+":"):
+		values = k.words()
+	}
+	if values = strings.TrimSpace(values + k.Unit); values != "" {
+		return k.About + " (" + values + ")"
+	}
+	return k.About
+}
+
+// documentedItems is a table of the keys of lists that are empty by default.
+func documentedItems() string {
+	var b strings.Builder
+	b.WriteString("| key | unit | range | |\n|---|---|---|---|\n")
+	for i := range Keys {
+		k := &Keys[i]
+		list, _, isItem := strings.Cut(k.Path, "[]")
+		if isItem && list != "instruments" && !strings.HasPrefix(list, "rfq.") {
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Path, k.Unit, k.Range(), k.About)
+		}
+	}
+	return b.String()
+}
