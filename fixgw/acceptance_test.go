@@ -23,6 +23,8 @@ import (
 	"github.com/quickfixgo/quickfix/config"
 
 	"blockdesk/engine/event"
+	"blockdesk/fixgw/wire"
+	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/persist/kv/kvtest"
@@ -177,7 +179,7 @@ func (r *scriptRun) all(script []byte) error {
 			return fmt.Errorf("line %d: unknown: %q", i+1, line)
 		}
 		if err := r.line(m[1], m[2]+"1", m[3]); err != nil {
-			return fmt.Errorf("line %d: %w\n%s", i+1, err, show([]byte(line)))
+			return fmt.Errorf("line %d: %w\n%s", i+1, err, wiretest.Show([]byte(line)))
 		}
 	}
 	return nil
@@ -206,7 +208,7 @@ func (r *scriptRun) line(kind, conn, body string) error {
 		case err != nil:
 			return fmt.Errorf("the connection does not end: %w", err)
 		case len(more) > 0:
-			return fmt.Errorf("the connection goes on: %s", show(more))
+			return fmt.Errorf("the connection goes on: %s", wiretest.Show(more))
 		}
 		return nil
 	case kind == "I":
@@ -227,13 +229,13 @@ func (r *scriptRun) line(kind, conn, body string) error {
 func (c *scriptConn) next() ([]byte, error) {
 	var in []byte
 	for {
-		field, err := c.in.ReadBytes(soh)
+		field, err := c.in.ReadBytes(wire.SOH)
 		if in = append(in, field...); err != nil {
-			return nil, fmt.Errorf("%w in the place of a message: %s", err, show(in))
+			return nil, fmt.Errorf("%w in the place of a message: %s", err, wiretest.Show(in))
 		}
 		if bytes.HasPrefix(field, []byte("10=")) {
-			if skip, n, err := scanFrame(in, 1<<20); skip != 0 || n != len(in) || err != nil {
-				return nil, fmt.Errorf("not one message: %s", show(in))
+			if skip, n, err := wire.ScanFrame(in, 1<<20); skip != 0 || n != len(in) || err != nil {
+				return nil, fmt.Errorf("not one message: %s", wiretest.Show(in))
 			}
 			return in, nil
 		}
@@ -267,7 +269,7 @@ func completed(body string) []byte {
 		rest = fmt.Sprintf("9=%d\x01%s", size, rest)
 	}
 	if head != "" && !scriptSum.MatchString(rest) {
-		rest += fmt.Sprintf("10=%03d\x01", sumOf(head+rest))
+		rest += fmt.Sprintf("10=%03d\x01", wiretest.SumOf(head+rest))
 	}
 	return []byte(head + rest)
 }
@@ -276,14 +278,14 @@ func completed(body string) []byte {
 func (r *scriptRun) compare(want, got []byte) error {
 	left, right := strings.Split(string(want), "\x01"), strings.Split(string(got), "\x01")
 	if len(left) != len(right) {
-		return fmt.Errorf("%d fields, want %d: %s", len(right)-1, len(left)-1, show(got))
+		return fmt.Errorf("%d fields, want %d: %s", len(right)-1, len(left)-1, wiretest.Show(got))
 	}
 	for i := range left {
 		tag, value, _ := strings.Cut(left[i], "=")
 		gotTag, gotValue, _ := strings.Cut(right[i], "=")
 		pattern := r.patterns[tag]
 		if tag != gotTag || pattern == nil && value != gotValue || pattern != nil && !pattern.MatchString(gotValue) {
-			return fmt.Errorf("%s, want %s: %s", right[i], left[i], show(got))
+			return fmt.Errorf("%s, want %s: %s", right[i], left[i], wiretest.Show(got))
 		}
 	}
 	return nil
@@ -344,7 +346,7 @@ func echoGateway(t *testing.T, compID string, dictionary *Dictionary, settings m
 		Address: "127.0.0.1:0", CompID: compID, Participants: testParticipants("TW"),
 		RefuseDelay: time.Millisecond, LogonTimeout: time.Second, Dictionary: dictionary,
 		Listen: func(string, string) (net.Listener, error) { return l, nil },
-	}, nil, kvtest.New(), Doors{MarketData: &views{}}, testInstruments(t))
+	}, nil, kvtest.New(), Doors{MarketData: &views{}}, wiretest.Instruments(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/quickfixgo/quickfix"
+
+	"blockdesk/fixgw/wire"
 )
 
 // app is quickfix's Application. Its callbacks run on the session's goroutine;
@@ -96,7 +98,7 @@ func (a app) admin(s *session, m *quickfix.Message) quickfix.MessageRejectError 
 	}
 	if string(msgType) == "A" && !s.opening.Swap(false) && !s.loggedOn.Load() {
 		// quickfix still reads what came behind the end of the session.
-		return quickfix.RejectLogon{Text: codeLogonRefused + ": the session has ended"}
+		return quickfix.RejectLogon{Text: wire.CodeLogonRefused + ": the session has ended"}
 	}
 	if err := word(a.gateway.validator.Validate(m)); err != nil {
 		a.gateway.rejects.Add(1)
@@ -108,7 +110,7 @@ func (a app) admin(s *session, m *quickfix.Message) quickfix.MessageRejectError 
 	}
 	switch string(msgType) {
 	case "A":
-		if _, err := parseLogon(m.Bytes(), a.gateway.options.CompID, a.gateway.layer.minHeartBt); err != nil {
+		if _, err := wire.ParseLogon(m.Bytes(), a.gateway.options.CompID, a.gateway.layer.minHeartBt); err != nil {
 			return quickfix.RejectLogon{Text: err.Error()}
 		}
 		if s.removed.Load() { // since the gate has proven it
@@ -121,15 +123,15 @@ func (a app) admin(s *session, m *quickfix.Message) quickfix.MessageRejectError 
 		if err != nil {
 			return err
 		}
-		if _, err := parseSeq(newSeqNo); err != nil {
+		if _, err := wire.ParseSeq(newSeqNo); err != nil {
 			a.gateway.rejects.Add(1)
 			tag := quickfix.Tag(tagNewSeqNo)
-			return quickfix.NewMessageRejectError(fmt.Sprintf("%s: NewSeqNo (36): must be 1 to below 10^9", codeInvalidField), sessionRejectValue, &tag)
+			return quickfix.NewMessageRejectError(fmt.Sprintf("%s: NewSeqNo (36): must be 1 to below 10^9", wire.CodeInvalidField), sessionRejectValue, &tag)
 		}
 	case "2":
 		if !s.resends.Take(a.gateway.options.Now().UnixNano(), a.gateway.rates.resends) {
 			a.gateway.rateLimited.Add(1)
-			return quickfix.NewMessageRejectError(fmt.Sprintf("%s: at most %d ResendRequests at once and one a second", codeRateLimited, MaxResends), sessionRejectOther, nil)
+			return quickfix.NewMessageRejectError(fmt.Sprintf("%s: at most %d ResendRequests at once and one a second", wire.CodeRateLimited, MaxResends), sessionRejectOther, nil)
 		}
 	}
 	return nil
@@ -157,14 +159,14 @@ func (a app) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.Messag
 	s.messages.activity.Add(1)
 	if s.over(a.gateway.options.Now()) {
 		g.rateLimited.Add(1)
-		return quickfixReject(businessReject(rejNotAvailable, businessIDOf(m.Bytes()), fmt.Sprintf("%s: more than %d messages a second", codeRateLimited, g.options.Rate)))
+		return quickfixReject(wire.BusinessReject(wire.RejNotAvailable, wire.BusinessIDOf(m.Bytes()), fmt.Sprintf("%s: more than %d messages a second", wire.CodeRateLimited, g.options.Rate)))
 	}
 	if err := word(g.validator.Validate(m)); err != nil {
 		g.rejects.Add(1)
 		return err
 	}
 	if !s.loggedOn.Load() || s.removed.Load() { // what quickfix still had when the session ended
-		return quickfixReject(businessReject(rejNotAvailable, businessIDOf(m.Bytes()), codeReadOnly+": the session has ended"))
+		return quickfixReject(wire.BusinessReject(wire.RejNotAvailable, wire.BusinessIDOf(m.Bytes()), wire.CodeReadOnly+": the session has ended"))
 	}
 	msgType, err := m.Header.GetBytes(35)
 	if err != nil {
@@ -174,11 +176,11 @@ func (a app) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.Messag
 }
 
 // quickfixReject returns a reject as quickfix sends it.
-func quickfixReject(no *reject) quickfix.MessageRejectError {
+func quickfixReject(no *wire.Reject) quickfix.MessageRejectError {
 	if no == nil {
 		return nil
 	}
-	return quickfix.NewBusinessMessageRejectErrorWithRefID(no.text, no.reason, no.refID, nil)
+	return quickfix.NewBusinessMessageRejectErrorWithRefID(no.Text, no.Reason, no.RefID, nil)
 }
 
 // over counts a message and reports whether it is above the session's rate. Who
@@ -193,7 +195,7 @@ func (s *session) over(now time.Time) bool {
 	s.limited.Add(1)
 	s.struck = now
 	if s.strikes++; s.strikes > s.gateway.options.Rate {
-		s.kick(fmt.Sprintf("%s: more than %d messages a second, for too long", codeRateLimited, s.gateway.options.Rate))
+		s.kick(fmt.Sprintf("%s: more than %d messages a second, for too long", wire.CodeRateLimited, s.gateway.options.Rate))
 	}
 	return true
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"blockdesk/engine/event"
+	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
 
@@ -23,52 +23,6 @@ import (
 // the same event: it is in the session's message store before the follower's
 // position passes the event, also while the session is logged out. A crash makes
 // it again under the same TradeReportID (571), which is the ExecID (17).
-
-// tagTradeReportID is the first field of AE and AR.
-const tagTradeReportID = 571
-
-// Values of PartyIDSource (447) and PartyRole (452): whoever is named by a CompID
-// of ours has entered the order.
-const (
-	partySourceOurs    = "D"  // proprietary code
-	partyEnteringTrade = "36" // entering trader
-)
-
-// appendCaptureHead appends a TradeCaptureReport's body without "571=", up to what
-// LastQty (32) and LastPx (31) follow on: the form that outbox.send takes. status is
-// the order's OrdStatus (39) after the trade.
-func appendCaptureHead(dst, execID []byte, status byte, symbol string) []byte {
-	dst = append(append(dst, execID...), "\x01487=0\x01856=0\x01570=N\x01150=F\x0117="...)
-	dst = append(append(append(dst, execID...), "\x0139="...), status)
-	return append(append(dst, "\x0155="...), symbol...)
-}
-
-// captureSide is the rest of a TradeCaptureReport: when, and whose.
-type captureSide struct {
-	at      int64          // TransactTime (60), Unix nanoseconds
-	side    byte           // Side (54)
-	orderID []byte         // OrderID (37)
-	quoteID market.QuoteID // SecondaryOrderID (198); 0 = none
-	clOrdID string         // ClOrdID (11) of the order by now; "" = none
-	compID  string         // of the session that entered it
-}
-
-// append appends what follows LastPx. The fields of the group have the dictionary's
-// order.
-func (c *captureSide) append(dst []byte) []byte {
-	dst = time.Unix(0, c.at).UTC().AppendFormat(append(dst, "\x0175="...), "20060102")
-	dst = appendTime(append(dst, "\x0160="...), c.at)
-	dst = append(append(dst, "\x01552=1\x0154="...), c.side)
-	dst = append(append(dst, "\x0137="...), c.orderID...)
-	if c.quoteID != 0 {
-		dst = market.AppendQuoteID(append(dst, "\x01198="...), c.quoteID)
-	}
-	if c.clOrdID != "" {
-		dst = append(append(dst, "\x0111="...), c.clOrdID...)
-	}
-	dst = append(append(dst, "\x01453=1\x01448="...), c.compID...)
-	return append(dst, "\x01447="+partySourceOurs+"\x01452="+partyEnteringTrade...)
-}
 
 // dropCopies are the sessions that have asked for a drop copy, by their number. The
 // follower reads the list at every fill; sessions join and leave as they log on.
@@ -104,19 +58,19 @@ func (d *dropCopies) all() []*session {
 
 // copyFill sends the drop copies of the fill of o that r has just been sent of, under
 // the ExecID of r.
-func (f *follower) copyFill(e *event.Event, o *order, r *report) error {
+func (f *follower) copyFill(e *event.Event, o *order, r *wire.ExecutionReport) error {
 	in := f.gateway.instruments.Get(e.Instrument)
 	if in == nil || len(f.gateway.copies.all()) == 0 { // without the instrument r was not sent either
 		return nil
 	}
-	body := appendCaptureHead(f.capture[:0], f.execID, o.status, in.Symbol)
+	body := wire.AppendCaptureHead(f.capture[:0], f.execID, o.Status, in.Symbol)
 	body = strconv.AppendInt(append(body, "\x01880="...), e.Aux, 10)
-	body = in.AppendQty(append(body, "\x0132="...), r.lastQty)
-	body = in.AppendPrice(append(body, "\x0131="...), r.lastPx)
-	f.text = strconv.AppendUint(f.text[:0], uint64(o.id), 10)
-	f.capture = (&captureSide{
-		at: e.At, side: '0' + byte(o.side), orderID: f.text, clOrdID: o.clOrdID, compID: o.session.id.TargetCompID,
-	}).append(body)
+	body = in.AppendQty(append(body, "\x0132="...), r.LastQty)
+	body = in.AppendPrice(append(body, "\x0131="...), r.LastPx)
+	f.text = strconv.AppendUint(f.text[:0], uint64(o.ID), 10)
+	f.capture = (&wire.CaptureSide{
+		At: e.At, Side: '0' + byte(o.Side), OrderID: f.text, ClOrdID: o.ClOrdID, CompID: o.session.id.TargetCompID,
+	}).Append(body)
 	return f.copyTo(o.session, nil)
 }
 
@@ -141,7 +95,7 @@ func (f *follower) emitCapture(s *session, custom []byte) error {
 	if s.custom.Load() {
 		body = append(body, custom...)
 	}
-	return f.emitType(s, "AE", tagTradeReportID, body)
+	return f.emitType(s, "AE", wire.TagTradeReportID, body)
 }
 
 // captureClaim reports a claim that is settled, under the ExecID of the report that
@@ -151,19 +105,19 @@ func (f *follower) captureClaim(c *claim, execID []byte) error {
 	if in == nil { // the report was not sent either
 		return nil
 	}
-	body := appendCaptureHead(f.capture[:0], execID, c.status, in.Symbol)
-	body = appendOffered(body, &c.Terms)
-	body = market.AppendDecimal(append(body, "\x0132="...), c.Terms.Base, int(c.digits))
-	body = appendUSDPrice(append(body, "\x0131="...), c.Terms.Price)
+	body := wire.AppendCaptureHead(f.capture[:0], execID, c.Status, in.Symbol)
+	body = wire.AppendOffered(body, &c.Terms)
+	body = market.AppendDecimal(append(body, "\x0132="...), c.Terms.Base, int(c.Digits))
+	body = wire.AppendUSDPrice(append(body, "\x0131="...), c.Terms.Price)
 	f.text = market.AppendClaimID(f.text[:0], c.ID)
-	side := captureSide{
-		at: c.ChangedAt, side: '1', orderID: f.text, quoteID: c.Quote, clOrdID: c.ref, compID: c.session.id.TargetCompID,
+	side := wire.CaptureSide{
+		At: c.ChangedAt, Side: '1', OrderID: f.text, QuoteID: c.Quote, ClOrdID: c.Ref, CompID: c.session.id.TargetCompID,
 	}
-	if strings.HasPrefix(c.ref, quoteRespMark) {
-		side.clOrdID = ""
+	if strings.HasPrefix(c.Ref, wire.QuoteRespMark) {
+		side.ClOrdID = ""
 	}
-	f.capture = side.append(body)
-	custom := appendCustomText(nil, tagClaimState, claimStateWord(c.State))
+	f.capture = side.Append(body)
+	custom := wire.AppendCustomText(nil, wire.TagClaimState, wire.ClaimStateWord(c.State))
 	if !c.session.dropCopy.Load() {
 		if err := f.emitCapture(c.session, custom); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 	"blockdesk/persist/kv/kvtest"
 )
@@ -183,8 +184,8 @@ func recordCopies(t *testing.T, k *client, copies map[string]string) {
 	for {
 		select {
 		case raw := <-k.in:
-			if err := k.checker.check(raw); err != nil {
-				t.Fatalf("%v\n%s", err, show(raw))
+			if err := k.checker.Check(raw); err != nil {
+				t.Fatalf("%v\n%s", err, wiretest.Show(raw))
 			}
 			m := msg(raw)
 			if m.get(35) == "B" { // the service says that it stops

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/fixgw/wire"
+	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 )
@@ -43,7 +45,7 @@ func TestRandomMessages(t *testing.T) {
 			return fmt.Sprintf("35=%s|34=%d|49=MAD|52=%s|56=DESK|", msgType, seq, time.Now().UTC().Format("20060102-15:04:05.000"))
 		}
 		var sent bytes.Buffer
-		sent.Write(fixMessage(header("A", 1) + "98=0|108=60|141=Y|8013=N|553=mad|554=" + testPassword + "|"))
+		sent.Write(wiretest.Message(header("A", 1) + "98=0|108=60|141=Y|8013=N|553=mad|554=" + testPassword + "|"))
 		seq := 2
 		for range 60 {
 			body := ""
@@ -60,7 +62,7 @@ func TestRandomMessages(t *testing.T) {
 			if r.IntN(20) == 0 {
 				at += r.IntN(5) - 2
 			}
-			frame := fixMessage(header(types[r.IntN(len(types))], at) + body)
+			frame := wiretest.Message(header(types[r.IntN(len(types))], at) + body)
 			if r.IntN(30) == 0 {
 				frame[r.IntN(len(frame))] = byte(r.Uint32())
 			}
@@ -72,8 +74,8 @@ func TestRandomMessages(t *testing.T) {
 		// The gateway has done all of it when it answers what comes after, or has ended the
 		// session. A garbled length takes what comes behind it along, so this is said again.
 		await.True(t, "the end of the session, or an answer", func() bool {
-			conn.Write(fixMessage(header("4", 1) + fmt.Sprintf("123=N|36=%d|", seq+1)))
-			conn.Write(fixMessage(header("1", seq+1) + "112=END|"))
+			conn.Write(wiretest.Message(header("4", 1) + fmt.Sprintf("123=N|36=%d|", seq+1)))
+			conn.Write(wiretest.Message(header("1", seq+1) + "112=END|"))
 			seq++
 			return replies.have("112=END") || replies.ended()
 		})
@@ -129,12 +131,12 @@ func (a *answers) ended() bool {
 func checkAll(t *testing.T, b []byte) {
 	t.Helper()
 	for len(b) > 0 {
-		skip, n, err := scanFrame(b, 1<<20)
+		skip, n, err := wire.ScanFrame(b, 1<<20)
 		if err != nil || skip > 0 || n == 0 {
 			t.Fatalf("%d, %d, %v at %.200q", skip, n, err, b)
 		}
-		if err := stockChecker().check(b[:n]); err != nil {
-			t.Errorf("our message breaks the dictionary: %v\n%s", err, show(b[:n]))
+		if err := wiretest.StockChecker().Check(b[:n]); err != nil {
+			t.Errorf("our message breaks the dictionary: %v\n%s", err, wiretest.Show(b[:n]))
 		}
 		b = b[n:]
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"blockdesk/fixgw/wire"
 	"blockdesk/internal/ratelimit"
 )
 
@@ -38,7 +39,7 @@ type conn struct {
 	used    int    // bytes that the last message takes, from there
 	frame   []byte // rest of the message that Read hands over; aliases in
 	share   share
-	request express
+	request wire.Ordinary
 	placed  bool // the request was: Engine.Turn is to be called
 	gap     gap
 	garbage int
@@ -67,7 +68,7 @@ const roomPause = 200 * time.Microsecond
 var (
 	errSlowReader = errors.New("client reads too slowly")
 	errClosed     = errors.New("connection is closed")
-	errRate       = errors.New(codeRateLimited)
+	errRate       = errors.New(wire.CodeRateLimited)
 )
 
 func newConn(g *Gateway, inner net.Conn) *conn {
@@ -105,7 +106,7 @@ func (c *conn) next() error {
 		if err != nil {
 			return c.end(err)
 		}
-		c.note(received, frame)
+		c.note(wire.Received, frame)
 		if s.kicked.Load() {
 			continue
 		}
@@ -114,20 +115,20 @@ func (c *conn) next() error {
 			return c.end(fmt.Errorf("%w: more than %d messages a second", errRate, hardRate*c.gateway.options.Rate))
 		}
 		x := &c.request
-		if x.scan(frame, s.id.TargetCompID, s.id.SenderCompID) && c.atRest(s, x.seq, now) && s.express(c, x, now) {
+		if x.Scan(frame, s.id.TargetCompID, s.id.SenderCompID) && c.atRest(s, x.Seq, now) && s.express(c, x, now) {
 			if c.placed {
 				c.gateway.engine.Turn(c.gateway.follower.step)
 			}
 			continue
 		}
-		seq, err := checkFrame(frame)
+		seq, err := wire.CheckFrame(frame)
 		if err != nil {
 			return c.end(err)
 		}
 		if err := c.countAhead(s, seq, len(frame)); err != nil {
 			return c.end(err)
 		}
-		if err := c.gap.follow(s.messages.target.Load(), seq, msgType(frame), now, c.gateway.options.GapTimeout); err != nil {
+		if err := c.gap.follow(s.messages.target.Load(), seq, wire.MsgType(frame), now, c.gateway.options.GapTimeout); err != nil {
 			return c.end(err)
 		}
 		c.share.take(frame, seq, now)
@@ -152,7 +153,7 @@ func (c *conn) giveWay() error {
 // end logs the session out with the reason, when it is one for the client. A
 // Logout sent before quickfix has answered the Logon would be thrown away.
 func (c *conn) end(err error) error {
-	if errors.Is(err, errTooLarge) || errors.Is(err, errField) || errors.Is(err, errNoFIX) || errors.Is(err, errRate) || errors.Is(err, errMissing) {
+	if errors.Is(err, wire.ErrTooLarge) || errors.Is(err, wire.ErrField) || errors.Is(err, wire.ErrNotFIX) || errors.Is(err, errRate) || errors.Is(err, errMissing) {
 		s := c.session.Load()
 		for limit := time.Now().Add(c.gateway.options.LogonGrace); !s.loggedOn.Load() && !c.leaving() && time.Now().Before(limit); {
 			time.Sleep(logonPause)
@@ -199,7 +200,7 @@ func (c *conn) receive(most int) ([]byte, error) {
 	c.from += c.used
 	c.used = 0
 	for {
-		skip, n, err := scanFrame(c.in[c.from:], most)
+		skip, n, err := wire.ScanFrame(c.in[c.from:], most)
 		switch {
 		case err != nil:
 			return nil, err
@@ -208,7 +209,7 @@ func (c *conn) receive(most int) ([]byte, error) {
 			return c.in[c.from : c.from+n], nil
 		case skip > 0:
 			if c.garbage += skip; c.garbage > MaxGarbage {
-				return nil, fmt.Errorf("%w: more than %d bytes", errNoFIX, MaxGarbage)
+				return nil, fmt.Errorf("%w: more than %d bytes", wire.ErrNotFIX, MaxGarbage)
 			}
 			c.from += skip
 			continue
@@ -224,8 +225,8 @@ func (c *conn) fill(most int) error {
 	c.in = c.in[:copy(c.in, c.in[c.from:])]
 	c.from = 0
 	if len(c.in) == cap(c.in) {
-		if most += maxHeader; cap(c.in) >= most {
-			return errTooLarge
+		if most += wire.MaxHeader; cap(c.in) >= most {
+			return wire.ErrTooLarge
 		}
 		grown := make([]byte, len(c.in), min(most, max(2*cap(c.in), minRead)))
 		copy(grown, c.in)

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"blockdesk/fixgw/wire"
 )
 
 // What operators do to sessions. Any goroutine may call the methods of this file,
@@ -74,11 +76,11 @@ func (s *session) noteLogon(at time.Time) {
 }
 
 // noteRefusal remembers that a Logon in the name of a session was refused.
-func (g *Gateway) noteRefusal(l *logon, why error, at time.Time) {
-	if s := g.sessionNamed(string(l.sender)); s != nil {
+func (g *Gateway) noteRefusal(l *wire.Logon, why error, at time.Time) {
+	if s := g.sessionNamed(string(l.Sender)); s != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.history.refusal, s.history.reason = at, string(appendText(nil, why.Error()))
+		s.history.refusal, s.history.reason = at, string(wire.AppendText(nil, why.Error()))
 	}
 }
 

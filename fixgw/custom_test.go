@@ -13,6 +13,8 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/fixgw/wire"
+	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/persist/kv/kvtest"
 )
 
@@ -30,25 +32,25 @@ var customFields = []struct {
 	kind     string
 	messages string // MsgTypes that may carry it
 }{
-	{tagCustomFields, "CustomFields", "BOOLEAN", "A"},
-	{tagFillUSD, "FillUSD", "AMT", "S 8"},
-	{tagRail, "Rail", "STRING", "S 8"},
-	{tagDiscountBps, "DiscountBps", "INT", "S 8"},
-	{tagReferencePriceUSD, "ReferencePriceUSD", "PRICE", "S 8"},
-	{tagPaymentAmount, "PaymentAmount", "AMT", "S 8 B"},
-	{tagPaymentAtoms, "PaymentAtoms", "STRING", "S 8 B"},
-	{tagPayTo, "PayTo", "STRING", "S 8 B"},
-	{tagPaymentMint, "PaymentMint", "STRING", "S 8 B"},
-	{tagPaymentReference, "PaymentReference", "STRING", "B"},
-	{tagPaymentMemo, "PaymentMemo", "STRING", "B"},
-	{tagBaseAtoms, "BaseAtoms", "STRING", "S 8"},
-	{tagClaimState, "ClaimState", "STRING", "8 AE"},
-	{tagL1Signature, "L1Signature", "STRING", "8 AE"},
-	{tagFeeBps, "FeeBps", "INT", "S 8"},
-	{tagEpoch, "Epoch", "STRING", "W X"},
-	{tagFeedSeq, "FeedSeq", "STRING", "W X"},
-	{tagCancelOnDisconnect, "CancelOrdersOnDisconnect", "BOOLEAN", "A"},
-	{tagDropCopy, "DropCopy", "BOOLEAN", "A"},
+	{wire.TagCustomFields, "CustomFields", "BOOLEAN", "A"},
+	{wire.TagFillUSD, "FillUSD", "AMT", "S 8"},
+	{wire.TagRail, "Rail", "STRING", "S 8"},
+	{wire.TagDiscountBps, "DiscountBps", "INT", "S 8"},
+	{wire.TagReferencePriceUSD, "ReferencePriceUSD", "PRICE", "S 8"},
+	{wire.TagPaymentAmount, "PaymentAmount", "AMT", "S 8 B"},
+	{wire.TagPaymentAtoms, "PaymentAtoms", "STRING", "S 8 B"},
+	{wire.TagPayTo, "PayTo", "STRING", "S 8 B"},
+	{wire.TagPaymentMint, "PaymentMint", "STRING", "S 8 B"},
+	{wire.TagPaymentReference, "PaymentReference", "STRING", "B"},
+	{wire.TagPaymentMemo, "PaymentMemo", "STRING", "B"},
+	{wire.TagBaseAtoms, "BaseAtoms", "STRING", "S 8"},
+	{wire.TagClaimState, "ClaimState", "STRING", "8 AE"},
+	{wire.TagL1Signature, "L1Signature", "STRING", "8 AE"},
+	{wire.TagFeeBps, "FeeBps", "INT", "S 8"},
+	{wire.TagEpoch, "Epoch", "STRING", "W X"},
+	{wire.TagFeedSeq, "FeedSeq", "STRING", "W X"},
+	{wire.TagCancelOnDisconnect, "CancelOrdersOnDisconnect", "BOOLEAN", "A"},
+	{wire.TagDropCopy, "DropCopy", "BOOLEAN", "A"},
 }
 
 const dictionaryHead = `<!-- FIX 4.4 as QuickFIX has it, with the fields of a session that logs on with
@@ -176,7 +178,7 @@ func TestCustomSession(t *testing.T) {
 		carries            bool
 	}{
 		{"PLAIN", "FIX44.xml", nil, false},
-		{"RICH", dictionaryFile, map[quickfix.Tag]string{tagCustomFields: "Y", tagCancelOnDisconnect: "N", tagDropCopy: "N"}, true},
+		{"RICH", dictionaryFile, map[quickfix.Tag]string{wire.TagCustomFields: "Y", wire.TagCancelOnDisconnect: "N", wire.TagDropCopy: "N"}, true},
 	} {
 		i := d.initiate(c.compID, c.dictionary, c.logon)
 		i.send(t, "V", "262=m", "263=1", "264=5", "265=1", "267=3\x01269=0\x01269=1\x01269=2", "146=1\x0155=92C/SLUSD")
@@ -239,7 +241,7 @@ func TestLogonWishes(t *testing.T) {
 	d.stop()
 	d.start()
 	has(false, true, true)
-	for _, tag := range []int{tagCustomFields, tagCancelOnDisconnect, tagDropCopy} {
+	for _, tag := range []int{wire.TagCustomFields, wire.TagCancelOnDisconnect, wire.TagDropCopy} {
 		_, err := fixclient.Dial(t.Context(), fixclient.Options{
 			Addr: d.addr(), SenderCompID: "MM", TargetCompID: d.options.CompID, Username: "mm", Password: testPassword,
 			LogonFields: fmt.Sprintf("%d=1\x01", tag),
@@ -255,10 +257,10 @@ func TestLogonWishes(t *testing.T) {
 // cancel on disconnect.
 func TestSessionRecordOfOld(t *testing.T) {
 	t.Parallel()
-	for old, want := range map[byte]sessionFlags{0: 0, 1: flagCancel} {
+	for old, want := range map[byte]wire.LogonFlags{0: 0, 1: wire.FlagCancelOnDisconnect} {
 		store, o := kvtest.New(), storeOptions(nil)
 		s := openStore(t, store, o)
-		if err := s.setFlags(sessionFlags(old)); err != nil {
+		if err := s.setFlags(wire.LogonFlags(old)); err != nil {
 			t.Fatal(err)
 		}
 		sendOne(t, s, "8")
@@ -272,47 +274,22 @@ func TestSessionRecordOfOld(t *testing.T) {
 	}
 }
 
-// TestWithoutCustom: what was made for a session with custom fields is plain FIX
-// 4.4 when it comes again to one without.
-func TestWithoutCustom(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"":                              "",
-		"7":                             "7",
-		"7|11=a|58=x":                   "7|11=a|58=x",
-		"7|5600=Y|11=a|5601=100|58=x":   "7|11=a|58=x",
-		"7|11=a|5616=1":                 "7|11=a",
-		"7|5601=1":                      "7",
-		"7|5601=1|5612=":                "7",
-		"5601=1|11=a|5599=1|5617=2|5=5": "5601=1|11=a|5599=1|5617=2|5=5", // a client's id comes first
-	} {
-		fields := []byte(strings.ReplaceAll(in, "|", "\x01"))
-		before := bytes.Clone(fields)
-		if got := show(withoutCustom(fields)); got != want {
-			t.Errorf("%q becomes %q, want %q", in, got, want)
-		}
-		if !bytes.Equal(fields, before) {
-			t.Errorf("%q was changed to %q", before, fields)
-		}
-	}
-}
-
 // TestResendWithoutCustom: so it is when it is resent.
 func TestResendWithoutCustom(t *testing.T) {
 	t.Parallel()
 	s := openStore(t, kvtest.New(), storeOptions(nil))
-	if err := s.setFlags(flagCustom); err != nil {
+	if err := s.setFlags(wire.FlagCustomFields); err != nil {
 		t.Fatal(err)
 	}
 	const head, tail = "35=8|34=1|49=A|52=20260101-00:00:00.000|56=B|37=7|", "11=a|58=x|"
-	rich := fixMessage(head + "5601=100|5612=paid|" + tail)
+	rich := wiretest.Message(head + "5601=100|5612=paid|" + tail)
 	if err := s.SaveMessageAndIncrNextSenderMsgSeqNum(1, rich); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		flags sessionFlags
+		flags wire.LogonFlags
 		want  []byte
-	}{{flagCustom, rich}, {flagCancel, fixMessage(head + tail)}, {flagCustom | flagDropCopy, rich}} {
+	}{{wire.FlagCustomFields, rich}, {wire.FlagCancelOnDisconnect, wiretest.Message(head + tail)}, {wire.FlagCustomFields | wire.FlagDropCopy, rich}} {
 		if err := s.setFlags(c.flags); err != nil {
 			t.Fatal(err)
 		}
@@ -322,25 +299,10 @@ func TestResendWithoutCustom(t *testing.T) {
 		}
 		const checkSum = len("nnn\x01")
 		if got := messages[0]; !bytes.Equal(got[:len(got)-checkSum], c.want[:len(c.want)-checkSum]) {
-			t.Errorf("flags %b: %s, want %s", c.flags, show(got), show(c.want))
+			t.Errorf("flags %b: %s, want %s", c.flags, wiretest.Show(got), wiretest.Show(c.want))
 		}
 		if err := quickfix.ParseMessage(quickfix.NewMessage(), bytes.NewBuffer(messages[0])); err != nil {
 			t.Errorf("quickfix cannot send it again: %v", err)
 		}
 	}
-}
-
-// FuzzWithoutCustom: whatever the fields, none of ours is left, and nothing is
-// added.
-func FuzzWithoutCustom(f *testing.F) {
-	f.Add([]byte("7\x015601=1\x0111=a\x015616=\x01"))
-	f.Fuzz(func(t *testing.T, fields []byte) {
-		stripped := withoutCustom(fields)
-		if again := withoutCustom(stripped); !bytes.Equal(again, stripped) {
-			t.Fatalf("%q becomes %q and then %q", fields, stripped, again)
-		}
-		if len(stripped) > len(fields) {
-			t.Fatalf("%q grows to %q", fields, stripped)
-		}
-	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
 
@@ -186,18 +187,18 @@ func (f *follower) quoted(r *rfq.Quote) error {
 		return nil
 	}
 	f.at = r.IssuedAt
-	q := &quote{session: s, clientQuote: clientQuote{Quote: *r, ref: string(f.ref.clOrdID()), digits: digits}}
+	q := &quote{session: s, ClientQuote: wire.ClientQuote{Quote: *r, Ref: string(f.ref.clOrdID()), Digits: digits}}
 	f.desk.quotes[q.ID] = q
 	s.mu.Lock()
 	s.quotes[q.ID] = q
 	s.mu.Unlock()
 	f.touchQuote(q)
-	body := q.appendBody(f.out.scratch[:0], in.Symbol)
+	body := q.AppendBody(f.out.scratch[:0], in.Symbol)
 	if s.custom.Load() {
-		body = appendCustomTerms(body, &q.Terms, f.desk.facts.mint)
+		body = wire.AppendCustomTerms(body, &q.Terms, f.desk.facts.mint)
 	}
 	f.out.scratch = body
-	return f.answerDesk(s, answerQuote, body, nil)
+	return f.answerDesk(s, wire.AnswerQuote, body, nil)
 }
 
 // claimed follows a claim of a session's.
@@ -212,10 +213,10 @@ func (f *follower) claimed(e *event.Event, r *rfq.Claim) error {
 	if c == nil {
 		return f.reserved(e, r)
 	}
-	status, was := claimStatus(r.State), c.State
+	status, was := wire.ClaimStatus(r.State), c.State
 	c.session.mu.Lock()
-	before := c.status
-	c.Claim, c.status = *r, status
+	before := c.Status
+	c.Claim, c.Status = *r, status
 	if c.State.Live() {
 		c.session.claims[c.ID] = c
 	}
@@ -225,11 +226,11 @@ func (f *follower) claimed(e *event.Event, r *rfq.Claim) error {
 		return nil
 	}
 	f.at = r.ChangedAt
-	f.text = claimText(f.text[:0], &c.clientClaim, was == rfq.ClaimExpired, f.whyRefund(c, was))
-	if err := f.reportClaim(e, c, claimExec(status), r.ChangedAt, f.text, false); err != nil {
+	f.text = wire.ClaimText(f.text[:0], &c.ClientClaim, was == rfq.ClaimExpired, f.whyRefund(c, was))
+	if err := f.reportClaim(e, c, wire.ClaimExec(status), r.ChangedAt, f.text, false); err != nil {
 		return err
 	}
-	if status == statusFilled && f.gateway.hooks.settled != nil {
+	if status == wire.StatusFilled && f.gateway.hooks.settled != nil {
 		return f.gateway.hooks.settled(f, c, f.execID)
 	}
 	return nil
@@ -256,16 +257,16 @@ func (f *follower) reserved(e *event.Event, r *rfq.Claim) error {
 		return nil
 	}
 	f.at = r.ChangedAt
-	c := &claim{session: s, clientClaim: clientClaim{
-		Claim: *r, ref: string(f.ref.clOrdID()), digits: digits, status: claimStatus(r.State),
+	c := &claim{session: s, ClientClaim: wire.ClientClaim{
+		Claim: *r, Ref: string(f.ref.clOrdID()), Digits: digits, Status: wire.ClaimStatus(r.State),
 	}}
 	f.desk.claims[c.ID] = c
 	s.mu.Lock()
 	s.claims[c.ID] = c
 	s.mu.Unlock()
 	f.touchClaim(c)
-	f.text = claimText(f.text[:0], &c.clientClaim, false, event.ReasonNone)
-	if err := f.reportClaim(e, c, execPendingNew, r.ReservedAt, f.text, true); err != nil {
+	f.text = wire.ClaimText(f.text[:0], &c.ClientClaim, false, event.ReasonNone)
+	if err := f.reportClaim(e, c, wire.ExecPendingNew, r.ReservedAt, f.text, true); err != nil {
 		return err
 	}
 	if f.gateway.hooks.reserved != nil && !f.replaying {
@@ -288,19 +289,19 @@ func (f *follower) paymentKnown(e *event.Event, r *rfq.Payment) error {
 	if err != nil || c == nil {
 		return err
 	}
-	told := refundTold{Signature: r.Signature, At: r.At}
-	if r.At < c.refund.At || told == c.refund { // said again: not new
+	told := wire.Refund{Signature: r.Signature, At: r.At}
+	if r.At < c.Refund.At || told == c.Refund { // said again: not new
 		return nil
 	}
 	c.session.mu.Lock()
-	c.refund = told
+	c.Refund = told
 	c.session.mu.Unlock()
 	f.touchClaim(c)
-	if c.status != statusCancelled && (r.Why == event.ReasonLatePayment || r.Why == event.ReasonUndeliverable) {
+	if c.Status != wire.StatusCancelled && (r.Why == event.ReasonLatePayment || r.Why == event.ReasonUndeliverable) {
 		return nil
 	}
-	f.text = appendRefundText(f.text[:0], r.Why)
-	return f.reportClaim(e, c, execStatus, r.At, f.text, false)
+	f.text = wire.AppendRefundText(f.text[:0], r.Why)
+	return f.reportClaim(e, c, wire.ExecStatus, r.At, f.text, false)
 }
 
 // reportClaim sends an execution report of c; answers says that it is the first
@@ -317,8 +318,8 @@ func (f *follower) sendClaim(c *claim, execType byte, at int64, text []byte, ans
 		f.lost.Add(1)
 		return nil
 	}
-	r := claimReport{claim: &c.clientClaim, symbol: in.Symbol, execID: f.execID, execType: execType, at: at, text: text}
-	body := r.appendBody(f.out.scratch[:0])
+	r := wire.ClaimReport{Claim: &c.ClientClaim, Symbol: in.Symbol, ExecID: f.execID, ExecType: execType, At: at, Text: text}
+	body := r.AppendBody(f.out.scratch[:0])
 	if c.session.custom.Load() {
 		body = f.appendCustomClaim(body, c)
 	}
@@ -331,8 +332,8 @@ func (f *follower) sendClaim(c *claim, execType byte, at int64, text []byte, ans
 
 // appendCustomClaim appends what standard fields have no place for.
 func (f *follower) appendCustomClaim(dst []byte, c *claim) []byte {
-	dst = appendCustomTerms(dst, &c.Terms, f.desk.facts.mint)
-	return appendCustomText(dst, tagClaimState, claimStateWord(c.State))
+	dst = wire.AppendCustomTerms(dst, &c.Terms, f.desk.facts.mint)
+	return wire.AppendCustomText(dst, wire.TagClaimState, wire.ClaimStateWord(c.State))
 }
 
 // removeQuotes tells that the quotes whose terms match cannot be taken any more:
@@ -347,11 +348,11 @@ func (f *follower) removeQuotes(at int64, why event.Reason, match func(*rfq.Term
 		if !f.endQuote(q) || in == nil {
 			continue
 		}
-		f.out.scratch = q.appendCancel(f.out.scratch[:0], in.Symbol)
-		if err := f.moment(q.session, "Z", tagQuoteID, f.out.scratch); err != nil {
+		f.out.scratch = q.AppendCancel(f.out.scratch[:0], in.Symbol)
+		if err := f.moment(q.session, "Z", wire.TagQuoteID, f.out.scratch); err != nil {
 			return err
 		}
-		if err := f.quoteStatus(q, quoteRemoved, at, deskText(why, 0)); err != nil {
+		if err := f.quoteStatus(q, wire.QuoteRemoved, at, wire.DeskText(why, 0)); err != nil {
 			return err
 		}
 	}
@@ -376,8 +377,8 @@ func (f *follower) quoteStatus(q *quote, status string, at int64, text string) e
 	if in == nil { // configured no more
 		return nil
 	}
-	f.out.scratch = q.appendStatus(f.out.scratch[:0], in.Symbol, status, at, text)
-	return f.moment(q.session, "AI", tagQuoteID, f.out.scratch)
+	f.out.scratch = q.AppendStatus(f.out.scratch[:0], in.Symbol, status, at, text)
+	return f.moment(q.session, "AI", wire.TagQuoteID, f.out.scratch)
 }
 
 // moment sends what is worth nothing later: quotes and what becomes of them. It
@@ -408,7 +409,7 @@ func (f *follower) gone(r *rfq.Gone) error {
 		if over || r.At < q.ValidUntil { // told before, or used: the claim tells
 			return nil
 		}
-		return f.quoteStatus(q, quoteExpired, r.At, "")
+		return f.quoteStatus(q, wire.QuoteExpired, r.At, "")
 	case rfq.TagClaim:
 		c, err := f.claim(market.ClaimID(r.ID))
 		if err != nil || c == nil {
@@ -428,16 +429,16 @@ func (f *follower) outcome(e *event.Event, r *rfq.Outcome) error {
 	f.at = r.At
 	key := string(f.ref.clOrdID())
 	symbol := f.gateway.symbolAsked(s, key)
-	f.text = append(f.text[:0], deskText(r.Reason, r.Limit)...)
+	f.text = append(f.text[:0], wire.DeskText(r.Reason, r.Limit)...)
 	body := f.out.scratch[:0]
 	switch r.Kind {
 	case rfq.KindRequestQuote:
-		body = appendQuoteReject(body, strings.TrimPrefix(key, quoteReqMark), symbol, refusalOf(r.Reason).quoteReason, f.text)
+		body = wire.AppendQuoteReject(body, strings.TrimPrefix(key, wire.QuoteReqMark), symbol, wire.DeskReasonOf(r.Reason).QuoteReason, f.text)
 		f.out.scratch = body
-		return f.answerDesk(s, answerQuoteReject, body, nil)
+		return f.answerDesk(s, wire.AnswerQuoteReject, body, nil)
 	case rfq.KindTakeClaim:
 		f.setExecID(e)
-		body = appendClaimReject(body, key, f.execID, symbol, refusalOf(r.Reason).orderReason, r.At, f.text)
+		body = wire.AppendClaimReject(body, key, f.execID, symbol, wire.DeskReasonOf(r.Reason).OrderReason, r.At, f.text)
 		f.out.scratch = body
 		return f.answerDesk(s, '8', body, nil)
 	}
@@ -448,7 +449,7 @@ func (f *follower) outcome(e *event.Event, r *rfq.Outcome) error {
 // made, or nil.
 func (f *follower) answerDesk(s *session, code byte, body []byte, c *claim) error {
 	f.keepAnswer(s, code, body, nil, c)
-	msgType, first := answerForm(code)
+	msgType, first := wire.AnswerForm(code)
 	if code == '8' {
 		return f.emitType(s, msgType, first, body)
 	}

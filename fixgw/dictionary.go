@@ -7,6 +7,8 @@ import (
 
 	"github.com/quickfixgo/quickfix"
 	"github.com/quickfixgo/quickfix/datadictionary"
+
+	"blockdesk/fixgw/wire"
 )
 
 // fix44 is QuickFIX's stock dictionary of FIX 4.4, unchanged: see FIX44.LICENSE.
@@ -111,9 +113,9 @@ func word(err quickfix.MessageRejectError) quickfix.MessageRejectError {
 	if err == nil {
 		return nil
 	}
-	code := codeInvalidField
+	code := wire.CodeInvalidField
 	if err.RejectReason() == sessionRejectMissing {
-		code = codeMissingField
+		code = wire.CodeMissingField
 	}
 	text := code + ": " + err.Error()
 	if tag := err.RefTagID(); tag != nil {

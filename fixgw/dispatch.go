@@ -1,17 +1,21 @@
 package fixgw
 
-import "fmt"
+import (
+	"fmt"
+
+	"blockdesk/fixgw/wire"
+)
 
 // handle answers an application message whose form the dictionary allows.
-func (g *Gateway) handle(s *session, msgType, frame []byte) *reject {
+func (g *Gateway) handle(s *session, msgType, frame []byte) *wire.Reject {
 	if g.options.ReadOnly != nil && isLeadersPart(msgType) {
 		g.rejects.Add(1)
-		return businessReject(rejNotAvailable, businessIDOf(frame), leaderText(g.options.ReadOnly()))
+		return wire.BusinessReject(wire.RejNotAvailable, wire.BusinessIDOf(frame), leaderText(g.options.ReadOnly()))
 	}
 	switch string(msgType) {
 	case "D", "F", "G", "H", "q":
-		r := scanRequest(frame)
-		if msgType[0] == 'D' && string(r.ordType) == ordTypeQuoted {
+		r := wire.ScanOrderRequest(frame)
+		if msgType[0] == 'D' && string(r.OrdType) == wire.OrdTypeQuoted {
 			return s.orderQuoted(frame)
 		}
 		return s.handleOrder(msgType[0], &r)
@@ -31,7 +35,7 @@ func (g *Gateway) handle(s *session, msgType, frame []byte) *reject {
 		return g.statuses.request(s, frame)
 	}
 	g.rejects.Add(1)
-	return businessReject(rejUnknownType, businessIDOf(frame), fmt.Sprintf("%s: MsgType (35) %.4q", codeUnsupported, msgType))
+	return wire.BusinessReject(wire.RejUnknownType, wire.BusinessIDOf(frame), fmt.Sprintf("%s: MsgType (35) %.4q", wire.CodeUnsupported, msgType))
 }
 
 // isLeadersPart reports whether only the leader can answer messages of a type:

@@ -16,6 +16,8 @@ import (
 	"github.com/quickfixgo/quickfix/datadictionary"
 
 	"blockdesk/engine/event"
+	"blockdesk/fixgw/wire"
+	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/solana/eddsa"
 )
 
@@ -30,7 +32,7 @@ var (
 	docTypes   = regexp.MustCompile(`\(([0-9A-Za-z]{1,2})\)`)
 	docRow     = regexp.MustCompile(`(?m)^\| ([0-9]+) \| ([A-Za-z0-9]+) \| ([YNC]) \| .* \|$`)
 	docExample = regexp.MustCompile("<!-- example ([a-z0-9-]+) -->\n```fix\n([^`]*)```\n")
-	docCode    = regexp.MustCompile(`\bcode[A-Z]\w* *= "([A-Z_]+)"`)
+	docCode    = regexp.MustCompile(`\b[cC]ode[A-Z]\w* *= "([A-Z_]+)"`)
 	docKeyText = regexp.MustCompile("(?m)^public key: `([1-9A-Za-z]+)`$")
 )
 
@@ -86,7 +88,7 @@ func readReference(t *testing.T) []docSection {
 // cmd/blockdesk's TestFIXDocuments.
 func TestMessageReference(t *testing.T) {
 	t.Parallel()
-	custom := customChecker()
+	custom := wiretest.CustomChecker()
 	sections := readReference(t)
 	if len(sections) == 0 || len(sections[0].types) > 0 {
 		t.Fatal("the first table is not that of header and trailer")
@@ -98,13 +100,13 @@ func TestMessageReference(t *testing.T) {
 	}
 	for _, s := range sections {
 		for tag, name := range s.names {
-			if f := custom.dd.FieldTypeByTag[tag]; f == nil || f.Name() != name {
+			if f := custom.Dictionary.FieldTypeByTag[tag]; f == nil || f.Name() != name {
 				t.Errorf("%s: tag %d is not %s in the dictionary", s.title, tag, name)
 			}
 		}
 		for _, msgType := range s.types {
 			delete(missing, msgType)
-			def := custom.dd.Messages[msgType]
+			def := custom.Dictionary.Messages[msgType]
 			if def == nil {
 				t.Errorf("%s: no message %s in the dictionary", s.title, msgType)
 				continue
@@ -140,14 +142,14 @@ func checkTable(t *testing.T, s *docSection, def *datadictionary.MessageDef) {
 }
 
 // checkExample: a valid message that has the table's fields and no others.
-func checkExample(t *testing.T, custom *checker, s *docSection, around map[int]string, name string, example msg) {
+func checkExample(t *testing.T, custom *wiretest.Checker, s *docSection, around map[int]string, name string, example msg) {
 	t.Helper()
 	if len(example) == 0 {
 		t.Errorf("example %s is empty", name)
 		return
 	}
-	valid, fields := stockChecker(), map[int]bool{}
-	eachField(example, func(tag int, _ []byte) {
+	valid, fields := wiretest.StockChecker(), map[int]bool{}
+	wire.EachField(example, func(tag int, _ []byte) {
 		fields[tag] = true
 		if tag >= 5000 {
 			valid = custom
@@ -156,7 +158,7 @@ func checkExample(t *testing.T, custom *checker, s *docSection, around map[int]s
 			t.Errorf("example %s: tag %d is in no table", name, tag)
 		}
 	})
-	if err := valid.check(example); err != nil {
+	if err := valid.Check(example); err != nil {
 		t.Errorf("example %s breaks the dictionary: %v", name, err)
 	}
 	for tag, required := range s.required {
@@ -184,15 +186,15 @@ func TestDocumentedSignature(t *testing.T) {
 			signed = example
 		}
 	}
-	l, err := parseLogon(signed, "BLOCKDESK", MinHeartBtInt)
+	l, err := wire.ParseLogon(signed, "BLOCKDESK", wire.MinHeartBtInt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	signature, err := base64.StdEncoding.DecodeString(string(l.signature))
+	signature, err := base64.StdEncoding.DecodeString(string(l.Signature))
 	if err != nil || len(signature) != ed25519.SignatureSize {
-		t.Fatalf("no signature: %q", l.signature)
+		t.Fatalf("no signature: %q", l.Signature)
 	}
-	if !eddsa.Verify([32]byte(key), l.signedText(), [64]byte(signature)) {
+	if !eddsa.Verify([32]byte(key), l.SignedText(), [64]byte(signature)) {
 		t.Error("the example's signature is not right for the key")
 	}
 }
@@ -201,9 +203,13 @@ func TestDocumentedSignature(t *testing.T) {
 func TestDocumentedCodes(t *testing.T) {
 	t.Parallel()
 	rules := readDocument(t, "rules-of-engagement.md")
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for _, folder := range []string{"*.go", "wire/*.go"} {
+		some, err := filepath.Glob(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, some...)
 	}
 	codes := 0
 	for _, file := range files {
@@ -240,7 +246,7 @@ func TestDocumentedLimits(t *testing.T) {
 		fmt.Sprintf("A message is at most %d KiB", o.MaxMessage>>10),
 		fmt.Sprintf("%d KiB of bytes that are no FIX message", MaxGarbage>>10),
 		fmt.Sprintf("cut off when %d MiB waits", o.MaxOutbox>>20),
-		fmt.Sprintf("HeartBtInt (108) from %d to %d", MinHeartBtInt, MaxHeartBtInt),
+		fmt.Sprintf("HeartBtInt (108) from %d to %d", wire.MinHeartBtInt, wire.MaxHeartBtInt),
 		fmt.Sprintf("within %d s of the service's clock", MaxLogonSkew/time.Second),
 		fmt.Sprintf("%d s after it came whatever the reason", o.RefuseDelay/time.Second),
 		fmt.Sprintf("newest %s kept messages", thousands(o.MaxReplay)),

@@ -14,46 +14,36 @@ import (
 	"github.com/quickfixgo/quickfix"
 
 	"blockdesk/engine/book"
+	"blockdesk/fixgw/wire"
+	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/ratelimit"
 	"blockdesk/market"
 )
-
-// expressSamples are ordinary requests, in the form of fixMessage.
-var expressSamples = []string{
-	"35=D|34=7|49=MM|52=20260101-00:00:00.000|56=US|11=a|55=SLUSD/USDC|54=1|60=20260101-00:00:00|38=10|40=2|44=1.5|59=1|",
-	"35=D|34=7|49=MM|56=US|52=20260101-00:00:00|1=acc|11=a|21=1|55=X|54=2|60=20260101-00:00:00.123456|38=1.50|111=.5|40=4|44=1|99=2.|59=6|126=20260102-00:00:00.000|18=6|",
-	"35=D|34=7|49=MM|52=20260101-00:00:00.000|56=US|11=a|55=X|54=1|60=20260101-00:00:00.000|40=1|59=6|432=20260101|",
-	"35=F|34=7|49=MM|52=20260101-00:00:00.000|56=US|11=b|41=a|37=12|55=X|54=1|60=20260101-00:00:00.000|38=1|",
-	"35=G|34=7|49=MM|52=20260101-00:00:00.000|56=US|11=b|41=a|55=X|54=1|60=20260101-00:00:00.000|38=1|40=2|44=1|",
-	"35=H|34=7|49=MM|52=20260101-00:00:00.000|56=US|11=b|37=1|55=X|54=1|",
-	"35=q|34=7|49=MM|52=20260101-00:00:00.000|56=US|11=b|530=7|60=20260101-00:00:00.000|",
-	"35=q|34=7|49=MM|52=20260101-00:00:00.000|56=US|11=b|530=1|55=X|54=2|60=20260101-00:00:00.000|",
-}
 
 // strict fails when scan lets a frame through that quickfix's way would not take,
 // or would read in another way.
 func strict(t testing.TB, validator quickfix.Validator, frame []byte) (ordinary bool) {
 	t.Helper()
-	var x express
-	if _, n, err := scanFrame(frame, 1<<16); n != len(frame) || err != nil || !x.scan(frame, "MM", "US") {
+	var x wire.Ordinary
+	if _, n, err := wire.ScanFrame(frame, 1<<16); n != len(frame) || err != nil || !x.Scan(frame, "MM", "US") {
 		return false
 	}
-	if seq, err := checkFrame(frame); err != nil || seq != x.seq {
-		t.Fatalf("let through: %v, number %d for %d: %s", err, x.seq, seq, show(frame))
+	if seq, err := wire.CheckFrame(frame); err != nil || seq != x.Seq {
+		t.Fatalf("let through: %v, number %d for %d: %s", err, x.Seq, seq, wiretest.Show(frame))
 	}
 	m := quickfix.NewMessage()
 	if err := quickfix.ParseMessage(m, bytes.NewBuffer(bytes.Clone(frame))); err != nil {
-		t.Fatalf("let through: %v: %s", err, show(frame))
+		t.Fatalf("let through: %v: %s", err, wiretest.Show(frame))
 	}
 	if err := validator.Validate(m); err != nil {
-		t.Fatalf("let through: %v, tag %v: %s", err, err.RefTagID(), show(frame))
+		t.Fatalf("let through: %v, tag %v: %s", err, err.RefTagID(), wiretest.Show(frame))
 	}
 	at, err := m.Header.GetTime(52)
-	if err != nil || at.UnixNano() != x.sent {
-		t.Fatalf("SendingTime %v, %v: %s", at, err, show(frame))
+	if err != nil || at.UnixNano() != x.SendingTime {
+		t.Fatalf("SendingTime %v, %v: %s", at, err, wiretest.Show(frame))
 	}
-	if a, b := fmt.Sprintf("%q", scanRequest(frame)), fmt.Sprintf("%q", x.request); a != b {
-		t.Fatalf("read as %s, not %s: %s", b, a, show(frame))
+	if a, b := fmt.Sprintf("%q", wire.ScanOrderRequest(frame)), fmt.Sprintf("%q", x.OrderRequest); a != b {
+		t.Fatalf("read as %s, not %s: %s", b, a, wiretest.Show(frame))
 	}
 	return true
 }
@@ -68,8 +58,8 @@ func TestExpressIsStrict(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	var pool []string
-	for _, sample := range expressSamples {
-		if !strict(t, validator, fixMessage(sample)) {
+	for _, sample := range wiretest.OrdinaryRequests {
+		if !strict(t, validator, wiretest.Message(sample)) {
 			t.Errorf("not ordinary: %s", sample)
 		}
 		pool = append(pool, strings.Split(strings.TrimSuffix(sample, "|"), "|")...)
@@ -79,7 +69,7 @@ func TestExpressIsStrict(t *testing.T) {
 		"60=20260101-24:00:00", "126=x", "432=", "530=3", "35=8", "35=AE", "21=4", "15=USD", "122=20260101-00:00:00", "49=TK", "56=ME")
 	ordinary := 0
 	for range 100_000 {
-		fields := strings.Split(strings.TrimSuffix(expressSamples[r.IntN(len(expressSamples))], "|"), "|")
+		fields := strings.Split(strings.TrimSuffix(wiretest.OrdinaryRequests[r.IntN(len(wiretest.OrdinaryRequests))], "|"), "|")
 		for range 1 + r.IntN(3) {
 			i, j := r.IntN(len(fields)), r.IntN(len(fields))
 			switch r.IntN(4) {
@@ -96,7 +86,7 @@ func TestExpressIsStrict(t *testing.T) {
 				fields = []string{"35=D"}
 			}
 		}
-		if strict(t, validator, fixMessage(strings.Join(fields, "|")+"|")) {
+		if strict(t, validator, wiretest.Message(strings.Join(fields, "|")+"|")) {
 			ordinary++
 		}
 	}
@@ -110,12 +100,12 @@ func FuzzExpress(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, sample := range expressSamples {
+	for _, sample := range wiretest.OrdinaryRequests {
 		f.Add(sample)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
 		if len(body) < 4<<10 && !strings.ContainsAny(body, "\x01") {
-			strict(t, validator, fixMessage(body))
+			strict(t, validator, wiretest.Message(body))
 		}
 	})
 }
@@ -123,29 +113,29 @@ func FuzzExpress(f *testing.F) {
 // TestExpressAllocates: nothing to read a request, decode it, and encode its
 // report under a number.
 func TestExpressAllocates(t *testing.T) {
-	set := testInstruments(t)
-	frame := fixMessage(expressSamples[0])
+	set := wiretest.Instruments(t)
+	frame := wiretest.Message(wiretest.OrdinaryRequests[0])
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	var x express
+	var x wire.Ordinary
 	if n := testing.AllocsPerRun(1000, func() {
-		if !x.scan(frame, "MM", "US") {
+		if !x.Scan(frame, "MM", "US") {
 			t.Fatal("not ordinary")
 		}
-		if _, _, no := x.decodeNew(set, now); no != nil {
-			t.Fatal(no.text)
+		if _, _, no := x.DecodeNew(set, now); no != nil {
+			t.Fatal(no.Text)
 		}
 	}); n != 0 {
 		t.Errorf("reading a request allocates %v times", n)
 	}
 	s := &session{id: quickfix.SessionID{SenderCompID: "US", TargetCompID: "MM"}}
 	s.line.session = s
-	o := &clientOrder{id: 1, clOrdID: "a", side: market.Buy, typ: book.Limit, tif: book.GTC, status: statusNew, price: 15000, total: 1000, leaves: 1000}
+	o := &wire.ClientOrder{ID: 1, ClOrdID: "a", Side: market.Buy, Type: book.Limit, TIF: book.GTC, Status: wire.StatusNew, Price: 15000, Total: 1000, Leaves: 1000}
 	var b batch
 	var body, out []byte
 	encode := func() {
 		b.clear()
-		body = (&report{order: o, in: set.Get(0), execType: execNew, execID: []byte("1-0-1"), at: now.UnixNano()}).appendBody(body[:0])
-		b.add("8", tagOrderID, body, false)
+		body = (&wire.ExecutionReport{Order: o, Instrument: set.Get(0), ExecType: wire.ExecNew, ExecID: []byte("1-0-1"), At: now.UnixNano()}).AppendBody(body[:0])
+		b.add("8", wire.TagOrderID, body, false)
 		s.line.batch, s.line.stamp = &b, now.UnixNano()
 		out = s.line.appendDraft(out[:0], &b.drafts[0], 9)
 	}
@@ -153,24 +143,13 @@ func TestExpressAllocates(t *testing.T) {
 	if n := testing.AllocsPerRun(1000, encode); n > 0 {
 		t.Errorf("encoding a report allocates %v times", n)
 	}
-	if err := stockChecker().check(out); err != nil {
-		t.Errorf("%v: %s", err, show(out))
+	if err := wiretest.StockChecker().Check(out); err != nil {
+		t.Errorf("%v: %s", err, wiretest.Show(out))
 	}
 }
 
-func BenchmarkExpressScan(b *testing.B) {
-	frame := fixMessage(expressSamples[0])
-	var x express
-	b.ReportAllocs()
-	for b.Loop() {
-		if !x.scan(frame, "MM", "US") {
-			b.Fatal("not ordinary")
-		}
-	}
-}
-
-// wire is a FIX client that says exactly what it is told to.
-type wire struct {
+// rawClient is a FIX client that says exactly what it is told to.
+type rawClient struct {
 	t    testing.TB
 	conn net.Conn
 	us   string
@@ -179,32 +158,32 @@ type wire struct {
 	got  []msg
 }
 
-func (d *harness) wire(compID, logon string) *wire {
+func (d *harness) wire(compID, logon string) *rawClient {
 	d.t.Helper()
 	conn, err := d.connect()
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	d.t.Cleanup(func() { conn.Close() })
-	w := &wire{t: d.t, conn: conn, us: d.options.CompID, seq: 1}
+	w := &rawClient{t: d.t, conn: conn, us: d.options.CompID, seq: 1}
 	w.say(w.frame(compID, "A", fmt.Sprintf("98=0|108=60|141=Y|553=%s|554=%s|%s", strings.ToLower(compID), testPassword, logon)))
 	w.until(func(m msg) bool { return m.get(35) == "A" })
 	return w
 }
 
 // frame returns the next message.
-func (w *wire) frame(compID, msgType, body string) []byte {
+func (w *rawClient) frame(compID, msgType, body string) []byte {
 	f := w.numbered(compID, msgType, w.seq, "", body)
 	w.seq++
 	return f
 }
 
-func (w *wire) numbered(compID, msgType string, seq int, header, body string) []byte {
-	return fixMessage(fmt.Sprintf("35=%s|34=%d|49=%s|52=%s|56=%s|%s%s", msgType, seq, compID,
+func (w *rawClient) numbered(compID, msgType string, seq int, header, body string) []byte {
+	return wiretest.Message(fmt.Sprintf("35=%s|34=%d|49=%s|52=%s|56=%s|%s%s", msgType, seq, compID,
 		time.Now().UTC().Format("20060102-15:04:05.000"), w.us, header, body))
 }
 
-func (w *wire) say(frames ...[]byte) {
+func (w *rawClient) say(frames ...[]byte) {
 	w.t.Helper()
 	if _, err := w.conn.Write(bytes.Join(frames, nil)); err != nil {
 		w.t.Fatal(err)
@@ -212,19 +191,19 @@ func (w *wire) say(frames ...[]byte) {
 }
 
 // until reads up to a message that last says is the last, or the end.
-func (w *wire) until(last func(msg) bool) {
+func (w *rawClient) until(last func(msg) bool) {
 	w.t.Helper()
 	buf := make([]byte, 4096)
 	for {
-		skip, n, err := scanFrame(w.in, 1<<20)
+		skip, n, err := wire.ScanFrame(w.in, 1<<20)
 		if err != nil || skip > 0 {
-			w.t.Fatalf("not FIX: %v: %s", err, show(w.in))
+			w.t.Fatalf("not FIX: %v: %s", err, wiretest.Show(w.in))
 		}
 		if n > 0 {
 			m := msg(bytes.Clone(w.in[:n]))
 			w.in = w.in[n:]
 			w.got = append(w.got, m)
-			if err := stockChecker().check(m); err != nil {
+			if err := wiretest.StockChecker().Check(m); err != nil {
 				w.t.Fatalf("%v: %s", err, m)
 			}
 			if last(m) {
@@ -244,7 +223,7 @@ func (w *wire) until(last func(msg) bool) {
 // script says the same, chosen by seed, to a session, many messages a write, and
 // returns what came back in a form that does not depend on time: the answers to
 // each ClOrdID in their order. Messages come in the order of their numbers.
-func (w *wire) script(seed uint64) string {
+func (w *rawClient) script(seed uint64) string {
 	w.t.Helper()
 	const id = "MM"
 	r := rand.New(rand.NewPCG(seed, 7))
@@ -282,7 +261,7 @@ func (w *wire) script(seed uint64) string {
 		case 8: // refused by us
 			out = append(out, w.frame(id, "D", strings.Replace(order(n, "59=1|"), "SLUSD", "NO", 1)))
 		case 9: // too long a ClOrdID: a reject (35=j) of the handler's
-			out = append(out, w.frame(id, "q", "11="+strings.Repeat("x", MaxClOrdID+1)+"|530=7|"+now60))
+			out = append(out, w.frame(id, "q", "11="+strings.Repeat("x", wire.MaxClOrdID+1)+"|530=7|"+now60))
 		case 10:
 			out = append(out, w.frame(id, "F", fmt.Sprintf("11=c%d-%d|41=o%d-0|55=SLUSD/USDC|54=1|%s", seed, n, seed, now60)))
 		case 11:
@@ -307,7 +286,7 @@ func (w *wire) script(seed uint64) string {
 	return w.answers()
 }
 
-func (w *wire) answers() string {
+func (w *rawClient) answers() string {
 	said, next := map[string][]string{}, 1
 	for _, m := range w.got {
 		seq := 0

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"blockdesk/engine/event"
+	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
 	"blockdesk/persist/projection"
@@ -95,10 +96,6 @@ type reference struct {
 }
 
 func (r *reference) clOrdID() []byte { return r.text[:r.size] }
-
-// internalMark begins the ClOrdIDs of commands that the gateway itself sends for
-// a session. No client can: it is the field delimiter.
-const internalMark = soh
 
 // disconnectRef is the ClOrdID of a cancel on disconnect.
 const disconnectRef = "\x01disconnect"
@@ -250,7 +247,7 @@ func (f *follower) refer(e *event.Event) {
 // asked reports whether the command being followed is a client's own and is
 // about the order.
 func (f *follower) asked(id market.OrderID) bool {
-	return f.ref.session != nil && f.ref.id == id && f.ref.size > 0 && f.ref.text[0] != internalMark
+	return f.ref.session != nil && f.ref.id == id && f.ref.size > 0 && f.ref.text[0] != wire.InternalMark
 }
 
 // answer sends the first answer to the command's ClOrdID and keeps it for its
@@ -281,8 +278,8 @@ func (f *follower) keepAnswer(s *session, code byte, body []byte, o *order, c *c
 	}
 	r.id, r.order, r.claim = f.ref.id, o, c
 	f.leaving(s).answer(r, code, body)
-	if o != nil && o.live() {
-		s.orders[o.id] = o
+	if o != nil && o.Live() {
+		s.orders[o.ID] = o
 	}
 	s.mu.Unlock()
 	f.answers, f.owners = append(f.answers, r), append(f.owners, s)
@@ -291,7 +288,7 @@ func (f *follower) keepAnswer(s *session, code byte, body []byte, o *order, c *c
 // emit sends a message, whose first field is OrderID (37), with the next deliver.
 // body is in the form of draft; it is copied.
 func (f *follower) emit(s *session, msgType byte, body []byte) error {
-	return f.emitType(s, string(msgType), tagOrderID, body)
+	return f.emitType(s, string(msgType), wire.TagOrderID, body)
 }
 
 // emitType is emit for messages that begin with another field.

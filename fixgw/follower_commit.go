@@ -145,13 +145,13 @@ func (f *follower) fill(set func(key, value []byte), deleteRange func(lo, hi []b
 	day := dayOf(f.at)
 	for _, o := range f.changed {
 		f.value = o.appendRecord(f.value[:0])
-		f.key = liveKey(f.key[:0], o.id)
-		if o.live() {
+		f.key = liveKey(f.key[:0], o.ID)
+		if o.Live() {
 			set(f.key, f.value)
 			continue
 		}
 		deleteRange(f.key, kv.After(f.key))
-		f.key = closedKey(f.key[:0], day, o.id)
+		f.key = closedKey(f.key[:0], day, o.ID)
 		set(f.key, f.value)
 	}
 	for i, r := range f.answers {
@@ -188,8 +188,8 @@ func (f *follower) settle() {
 	}
 	for _, o := range f.changed {
 		o.dirty = false
-		if !o.live() {
-			delete(f.orders, o.id)
+		if !o.Live() {
+			delete(f.orders, o.ID)
 			o.session.forget(o)
 		}
 	}

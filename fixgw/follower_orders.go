@@ -7,6 +7,7 @@ import (
 
 	"blockdesk/engine/book"
 	"blockdesk/engine/event"
+	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
 
@@ -17,14 +18,14 @@ func (f *follower) accepted(e *event.Event) error {
 	if f.ref.session == nil {
 		return nil
 	}
-	o := &order{session: f.ref.session, clientOrder: clientOrder{
-		id: e.OrderID, clOrdID: string(f.ref.clOrdID()), instrument: e.Instrument,
-		side: e.Side, typ: book.Type(e.Code & 0xff), tif: book.TIF(e.Code >> 8), status: statusNew,
-		price: e.Price, total: e.Qty, leaves: e.Qty,
+	o := &order{session: f.ref.session, ClientOrder: wire.ClientOrder{
+		ID: e.OrderID, ClOrdID: string(f.ref.clOrdID()), Instrument: e.Instrument,
+		Side: e.Side, Type: book.Type(e.Code & 0xff), TIF: book.TIF(e.Code >> 8), Status: wire.StatusNew,
+		Price: e.Price, Total: e.Qty, Leaves: e.Qty,
 	}}
-	f.orders[o.id] = o
+	f.orders[o.ID] = o
 	f.touch(o)
-	return f.report(e, o, report{execType: execNew}, true)
+	return f.report(e, o, wire.ExecutionReport{ExecType: wire.ExecNew}, true)
 }
 
 // rejected answers a refused D with an order that has never lived.
@@ -33,31 +34,31 @@ func (f *follower) rejected(e *event.Event) error {
 	if s == nil || !f.asked(e.OrderID) {
 		return nil
 	}
-	o := &order{session: s, clientOrder: clientOrder{
-		id: e.OrderID, clOrdID: string(f.ref.clOrdID()), instrument: e.Instrument,
-		side: e.Side, status: statusRejected, price: e.Price, total: e.Qty,
+	o := &order{session: s, ClientOrder: wire.ClientOrder{
+		ID: e.OrderID, ClOrdID: string(f.ref.clOrdID()), Instrument: e.Instrument,
+		Side: e.Side, Status: wire.StatusRejected, Price: e.Price, Total: e.Qty,
 	}}
-	if !o.side.Valid() {
-		o.side = market.Buy
+	if !o.Side.Valid() {
+		o.Side = market.Buy
 	}
 	f.touch(o)
-	return f.report(e, o, report{execType: execRejected, ordRej: ordRejOf(event.Reason(e.Code))}, true)
+	return f.report(e, o, wire.ExecutionReport{ExecType: wire.ExecRejected, OrdRej: wire.OrdRejOf(event.Reason(e.Code))}, true)
 }
 
 func (f *follower) traded(e *event.Event) error {
 	for i, id := range [...]market.OrderID{e.OrderID, market.OrderID(e.Other)} {
 		o := f.orders[id]
-		if o == nil || !o.live() {
+		if o == nil || !o.Live() {
 			continue
 		}
 		o.session.mu.Lock()
-		err := o.trade(e.Price, e.Qty)
+		err := o.Trade(e.Price, e.Qty)
 		o.session.mu.Unlock()
 		if err != nil {
 			return err
 		}
 		f.touch(o)
-		r := report{execType: execTrade, lastQty: e.Qty, lastPx: e.Price}
+		r := wire.ExecutionReport{ExecType: wire.ExecTrade, LastQty: e.Qty, LastPx: e.Price}
 		if err := f.send(e, o, r, i == 1, false); err != nil {
 			return err
 		}
@@ -72,26 +73,26 @@ func (f *follower) traded(e *event.Event) error {
 // the text then names.
 func (f *follower) cancelled(e *event.Event) error {
 	o := f.orders[e.OrderID]
-	if o == nil || !o.live() {
+	if o == nil || !o.Live() {
 		return nil
 	}
-	r := report{execType: execCancelled}
-	status := statusCancelled
+	r := wire.ExecutionReport{ExecType: wire.ExecCancelled}
+	status := wire.StatusCancelled
 	reason := event.Reason(e.Code)
 	if reason == event.ReasonExpired {
-		r.execType, status = execExpired, statusExpired
+		r.ExecType, status = wire.ExecExpired, wire.StatusExpired
 	}
-	answers := f.asked(o.id) && (reason == event.ReasonUser || reason == event.ReasonAmendedAway)
+	answers := f.asked(o.ID) && (reason == event.ReasonUser || reason == event.ReasonAmendedAway)
 	if answers {
-		r.clOrdID, r.origClOrdID = f.ref.clOrdID(), []byte(o.clOrdID)
+		r.ClOrdID, r.OrigClOrdID = f.ref.clOrdID(), []byte(o.ClOrdID)
 	}
 	f.text = append(f.text[:0], reason.String()...)
 	if bytes.Equal(f.ref.clOrdID(), []byte(disconnectRef)) && f.ref.session != nil {
 		f.text = append(f.text[:0], "cancel_on_disconnect"...)
 	}
-	r.text = f.text
+	r.Text = f.text
 	o.session.mu.Lock()
-	o.status = status
+	o.Status = status
 	o.session.mu.Unlock()
 	f.touch(o)
 	return f.report(e, o, r, answers)
@@ -101,20 +102,20 @@ func (f *follower) cancelled(e *event.Event) error {
 // self-trade prevention, which is reported as a restatement.
 func (f *follower) amended(e *event.Event) error {
 	o := f.orders[e.OrderID]
-	if o == nil || !o.live() {
+	if o == nil || !o.Live() {
 		return nil
 	}
-	answers := f.asked(o.id) && event.Reason(e.Code) != event.ReasonSelfTrade
-	r := report{execType: execReplaced}
-	was := o.clOrdID
+	answers := f.asked(o.ID) && event.Reason(e.Code) != event.ReasonSelfTrade
+	r := wire.ExecutionReport{ExecType: wire.ExecReplaced}
+	was := o.ClOrdID
 	o.session.mu.Lock()
-	o.leaves = e.Qty
-	o.total = o.cum + e.Qty
+	o.Leaves = e.Qty
+	o.Total = o.Cum + e.Qty
 	if e.Kind == event.Amended {
-		o.price = e.Price
+		o.Price = e.Price
 	}
 	if answers {
-		o.clOrdID = string(f.ref.clOrdID())
+		o.ClOrdID = string(f.ref.clOrdID())
 		if old := o.session.refs[was]; old != nil {
 			f.retired = append(f.retired, old)
 			f.touch(o)
@@ -123,12 +124,12 @@ func (f *follower) amended(e *event.Event) error {
 	o.session.mu.Unlock()
 	f.touch(o)
 	if answers {
-		r.origClOrdID = []byte(was)
+		r.OrigClOrdID = []byte(was)
 	} else {
 		const partialDecline = 5
-		r.execType, r.restated = execRestated, partialDecline
+		r.ExecType, r.Restated = wire.ExecRestated, partialDecline
 		f.text = append(f.text[:0], event.Reason(e.Code).String()...)
-		r.text = f.text
+		r.Text = f.text
 	}
 	return f.report(e, o, r, answers)
 }
@@ -140,70 +141,70 @@ func (f *follower) refused(e *event.Event) error {
 	if s == nil || !f.asked(e.OrderID) {
 		return nil
 	}
-	r := cancelReject{
-		orderID: e.OrderID, clOrdID: f.ref.clOrdID(), status: statusRejected,
-		amend: e.Kind == event.AmendRejected, reason: cxlRejOther, at: e.At,
+	r := wire.CancelReject{
+		OrderID: e.OrderID, ClOrdID: f.ref.clOrdID(), Status: wire.StatusRejected,
+		Amend: e.Kind == event.AmendRejected, Reason: wire.CxlRejOther, At: e.At,
 	}
 	o := f.orders[e.OrderID]
 	if o != nil {
-		r.status, r.origClOrdID = o.status, []byte(o.clOrdID)
+		r.Status, r.OrigClOrdID = o.Status, []byte(o.ClOrdID)
 	}
 	if target := s.targetOf(f.ref.clOrdID()); target != "" {
-		r.origClOrdID = []byte(target)
+		r.OrigClOrdID = []byte(target)
 	}
 	if o == nil {
 		var err error
-		if r.status, err = s.statusOf(e.OrderID, r.origClOrdID); err != nil {
+		if r.Status, err = s.statusOf(e.OrderID, r.OrigClOrdID); err != nil {
 			return err
 		}
 	}
-	if r.origClOrdID == nil { // the request was followed by a crash
-		r.origClOrdID = r.clOrdID
+	if r.OrigClOrdID == nil { // the request was followed by a crash
+		r.OrigClOrdID = r.ClOrdID
 	}
 	f.text = f.text[:0]
 	unknown := event.Reason(e.Code) == event.ReasonUnknownOrder
 	switch in := f.gateway.instruments.Get(e.Instrument); {
-	case unknown && r.status != statusRejected:
-		r.reason = cxlRejTooLate
-		f.text = fmt.Appendf(f.text, "%s: order %d has ended", codeTooLate, e.OrderID)
+	case unknown && r.Status != wire.StatusRejected:
+		r.Reason = wire.CxlRejTooLate
+		f.text = fmt.Appendf(f.text, "%s: order %d has ended", wire.CodeTooLate, e.OrderID)
 	case unknown:
-		r.reason = cxlRejUnknownOrder
+		r.Reason = wire.CxlRejUnknownOrder
 		f.text = append(f.text, event.ReasonUnknownOrder.String()...)
 	case in != nil:
-		f.text = appendReason(f.text, in, e)
+		f.text = wire.AppendReason(f.text, in, e)
 	default:
 		f.text = append(f.text, event.Reason(e.Code).String()...)
 	}
-	r.text = f.text
-	f.out.scratch = r.appendBody(f.out.scratch[:0])
+	r.Text = f.text
+	f.out.scratch = r.AppendBody(f.out.scratch[:0])
 	return f.answer(s, '9', f.out.scratch, nil)
 }
 
 func (f *follower) massCancelled(e *event.Event) error {
 	s := f.ref.session
-	if s == nil || f.ref.size == 0 || f.ref.text[0] == internalMark {
+	if s == nil || f.ref.size == 0 || f.ref.text[0] == wire.InternalMark {
 		return nil
 	}
 	f.setExecID(e)
-	r := massReport{id: f.execID, clOrdID: f.ref.clOrdID(), side: e.Side, rejected: -1, orders: int64(e.Qty), at: e.At}
+	r := wire.MassCancelReport{ID: f.execID, ClOrdID: f.ref.clOrdID(), Side: e.Side, Rejected: -1, Orders: int64(e.Qty), At: e.At}
 	if in := f.gateway.instruments.Get(e.Instrument); in != nil {
-		r.symbol = in.Symbol
+		r.Symbol = in.Symbol
 	}
-	f.out.scratch = r.appendBody(f.out.scratch[:0])
+	f.out.scratch = r.AppendBody(f.out.scratch[:0])
 	return f.answer(s, 'r', f.out.scratch, nil)
 }
 
 // report sends an execution report to its order's session; answers says that it
 // is the first answer to the command's ClOrdID.
-func (f *follower) report(e *event.Event, o *order, r report, answers bool) error {
+func (f *follower) report(e *event.Event, o *order, r wire.ExecutionReport, answers bool) error {
 	return f.send(e, o, r, false, answers)
 }
 
 // send fills in what o and the event say and sends r. maker tells the two reports of
 // one trade apart.
-func (f *follower) send(e *event.Event, o *order, r report, maker, answers bool) error {
-	r.in = f.gateway.instruments.Get(e.Instrument)
-	if r.in == nil { // configured no more
+func (f *follower) send(e *event.Event, o *order, r wire.ExecutionReport, maker, answers bool) error {
+	r.Instrument = f.gateway.instruments.Get(e.Instrument)
+	if r.Instrument == nil { // configured no more
 		f.lost.Add(1)
 		return nil
 	}
@@ -211,12 +212,12 @@ func (f *follower) send(e *event.Event, o *order, r report, maker, answers bool)
 	if maker {
 		f.execID = append(f.execID, 'M')
 	}
-	r.order, r.execID, r.at = &o.clientOrder, f.execID, e.At
-	if r.execType == execRejected {
-		f.text = appendReason(f.text[:0], r.in, e)
-		r.text = f.text
+	r.Order, r.ExecID, r.At = &o.ClientOrder, f.execID, e.At
+	if r.ExecType == wire.ExecRejected {
+		f.text = wire.AppendReason(f.text[:0], r.Instrument, e)
+		r.Text = f.text
 	}
-	f.out.scratch = r.appendBody(f.out.scratch[:0])
+	f.out.scratch = r.AppendBody(f.out.scratch[:0])
 	if answers {
 		return f.answer(o.session, '8', f.out.scratch, o)
 	}

@@ -8,12 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 )
 
 // numbered is a message with a number of its own.
 func (d *harness) numbered(compID, msgType string, seq int, fields string) []byte {
-	return fixMessage(fmt.Sprintf("35=%s|34=%d|49=%s|52=%s|56=%s|%s", msgType, seq, compID, stampNow(), d.options.CompID, fields))
+	return wiretest.Message(fmt.Sprintf("35=%s|34=%d|49=%s|52=%s|56=%s|%s", msgType, seq, compID, stampNow(), d.options.CompID, fields))
 }
 
 // until reads until text has come.
@@ -21,11 +22,11 @@ func (r *rawConn) until(text string) {
 	r.t.Helper()
 	r.conn.SetReadDeadline(time.Now().Add(wait))
 	var got []byte
-	for !strings.Contains(show(got), text) {
+	for !strings.Contains(wiretest.Show(got), text) {
 		var buf [4 << 10]byte
 		n, err := r.conn.Read(buf[:])
 		if got = append(got, buf[:n]...); err != nil {
-			r.t.Fatalf("%v instead of %q, after %s", err, text, show(got))
+			r.t.Fatalf("%v instead of %q, after %s", err, text, wiretest.Show(got))
 		}
 	}
 }
@@ -79,7 +80,7 @@ func (d *harness) rawOf(t *testing.T, compID string) *rawConn {
 	t.Helper()
 	r := d.raw()
 	r.t = t
-	r.write(fixMessage(d.logonText(compID, "108=60|553="+strings.ToLower(compID)+"|554="+testPassword+"|")))
+	r.write(wiretest.Message(d.logonText(compID, "108=60|553="+strings.ToLower(compID)+"|554="+testPassword+"|")))
 	r.until("|35=A|")
 	return r
 }

@@ -17,6 +17,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/fixgw/wire"
 	"blockdesk/internal/ratelimit"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
@@ -95,7 +96,7 @@ type layer struct {
 }
 
 func productLayer(g *Gateway) layer {
-	return layer{application: app{g}, settings: productSettings(), minHeartBt: MinHeartBtInt, express: g.options.ReadOnly == nil}
+	return layer{application: app{g}, settings: productSettings(), minHeartBt: wire.MinHeartBtInt, express: g.options.ReadOnly == nil}
 }
 
 // productSettings leaves to our validator what quickfix would look at: that words its

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"blockdesk/fixgw/wire"
+	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 )
 
@@ -17,7 +19,7 @@ import (
 
 // padded returns a message's fields with a Text that makes its body size bytes.
 func padded(fields string, size int) []byte {
-	return fixMessage(fields + "58=" + strings.Repeat("x", size-len(fields)-len("58=|")) + "|")
+	return wiretest.Message(fields + "58=" + strings.Repeat("x", size-len(fields)-len("58=|")) + "|")
 }
 
 // TestBytesBeforeLogon: a first message of as many bytes as there may be is read,
@@ -25,7 +27,7 @@ func padded(fields string, size int) []byte {
 func TestBytesBeforeLogon(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, nil)
-	limit := d.gateway.options.LogonBytes - maxHeader
+	limit := d.gateway.options.LogonBytes - wire.MaxHeader
 	if limit != 4<<10-64 {
 		t.Errorf("limit %d", limit)
 	}
@@ -52,7 +54,7 @@ func TestSecondsBeforeLogon(t *testing.T) {
 		r := d.raw()
 		const pace = 45 * time.Millisecond
 		said := 0
-		for _, b := range fixMessage(d.logonText("MM", "108=60|553=mm|554="+testPassword+"|")) {
+		for _, b := range wiretest.Message(d.logonText("MM", "108=60|553=mm|554="+testPassword+"|")) {
 			if _, err := r.conn.Write([]byte{b}); err != nil {
 				break
 			}
@@ -74,7 +76,7 @@ func TestMessageSize(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, nil)
 	r := d.raw()
-	r.write(fixMessage(d.logonText("MM", "108=60|553=mm|554="+testPassword+"|")))
+	r.write(wiretest.Message(d.logonText("MM", "108=60|553=mm|554="+testPassword+"|")))
 	head := func(seq int) string {
 		return fmt.Sprintf("35=D|34=%d|49=MM|52=%s|56=%s|11=a|55=SLUSD/USDC|54=1|38=1|40=2|44=1|59=1|%s",
 			seq, time.Now().UTC().Format("20060102-15:04:05.000"), d.options.CompID, now60)
@@ -114,7 +116,7 @@ func TestBlockedReader(t *testing.T) {
 		const beat = 10 * time.Second
 		d := newDesk(t, []string{"SLOW", "MM"}, nil)
 		r := d.raw()
-		r.write(fixMessage(d.logonText("SLOW", "108=10|8013=N|553=slow|554="+testPassword+"|")))
+		r.write(wiretest.Message(d.logonText("SLOW", "108=10|8013=N|553=slow|554="+testPassword+"|")))
 		r.until("|35=A|")
 		r.write(d.numbered("SLOW", "D", 2, "11=rest|55=SLUSD/USDC|54=1|38=90000|40=2|44=1|59=1|"+now60))
 		r.until("|11=rest|")
@@ -156,7 +158,7 @@ func TestKickGrace(t *testing.T) {
 		const grace = 100 * time.Millisecond // quickfix gives up after 2 s
 		d := newDesk(t, []string{"MM"}, func(o *Options) { o.KickGrace = grace })
 		r := d.raw()
-		r.write(fixMessage(d.logonText("MM", "108=60|553=mm|554="+testPassword+"|")))
+		r.write(wiretest.Message(d.logonText("MM", "108=60|553=mm|554="+testPassword+"|")))
 		r.until("|35=A|")
 		d.awaitLoggedOn("MM")
 		began := time.Now()

@@ -17,35 +17,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quickfixgo/quickfix"
-	"github.com/quickfixgo/quickfix/datadictionary"
 	"golang.org/x/crypto/argon2"
 
 	"blockdesk/engine"
 	"blockdesk/engine/book"
 	"blockdesk/engine/event"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/fixgw/wire"
+	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
 	"blockdesk/persist/kv/kvtest"
 )
-
-// testInstruments: SLUSD/USDC has a tick of 0.0001 and a lot of 0.01; 92C/SLUSD
-// has a tick of 5 and whole lots.
-func testInstruments(t testing.TB) *market.Instruments {
-	t.Helper()
-	set, err := market.NewInstruments([]market.Instrument{
-		{ID: 0, Symbol: "SLUSD/USDC", Base: "SLUSD", Quote: "USDC", PriceDecimals: 4, QtyDecimals: 2, Tick: 1, Lot: 1, MinQty: 1, MaxQty: 1e9, MaxPrice: 1e9, Source: market.Matched},
-		{ID: 1, Symbol: "92C/SLUSD", Base: "92C", Quote: "SLUSD", PriceDecimals: 0, QtyDecimals: 0, Tick: 5, Lot: 1, MinQty: 1, MaxQty: 1e6, MaxPrice: 1e6, Source: market.Matched},
-		{ID: 2, Symbol: "MIR/USDC", Base: "MIR", Quote: "USDC", PriceDecimals: 2, QtyDecimals: 2, Tick: 1, Lot: 1, MinQty: 1, MaxQty: 1e6, MaxPrice: 1e6, Source: market.Mirrored},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
-}
 
 const testPassword = "correct horse"
 
@@ -126,14 +111,14 @@ type harness struct {
 // a registry of the process.
 func newDesk(t testing.TB, compIDs []string, change func(*Options)) *harness {
 	d := &harness{
-		t: t, set: testInstruments(t), journal: &memJournal{}, store: kvtest.New(), bank: &bank{},
+		t: t, set: wiretest.Instruments(t), journal: &memJournal{}, store: kvtest.New(), bank: &bank{},
 		options: Options{
 			Address: "127.0.0.1:0", CompID: strings.Map(func(r rune) rune {
 				if r == '/' || r == '#' {
 					return '-'
 				}
 				return r
-			}, t.Name())[:min(len(t.Name()), MaxCompID)], Participants: testParticipants(compIDs...),
+			}, t.Name())[:min(len(t.Name()), wire.MaxCompID)], Participants: testParticipants(compIDs...),
 			RefuseDelay: 20 * time.Millisecond, Rate: 100_000,
 			LogonTimeout: wait, LogonGrace: wait, KickGrace: wait, FlushTimeout: wait, DrainTimeout: wait, GapTimeout: wait,
 		},
@@ -338,7 +323,7 @@ type client struct {
 	in     chan []byte
 	// done gets Run's error.
 	done    chan error
-	checker *checker
+	checker *wiretest.Checker
 	got     atomic.Int64 // messages so far
 }
 
@@ -358,7 +343,7 @@ func (d *harness) dial(compID string, change func(*fixclient.Options)) *client {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	k := &client{t: d.t, d: d, compID: compID, c: c, in: make(chan []byte, 100_000), done: make(chan error, 1), checker: checkerFor(o.LogonFields)}
+	k := &client{t: d.t, d: d, compID: compID, c: c, in: make(chan []byte, 100_000), done: make(chan error, 1), checker: wiretest.CheckerFor(o.LogonFields)}
 	go func() {
 		k.done <- c.Run(context.Background(), func(m *fixclient.Message) error {
 			k.in <- bytes.Clone(m.Raw())
@@ -385,8 +370,8 @@ const wait = runtest.Patience
 func (k *client) next() msg {
 	k.t.Helper()
 	raw := await.Receive(k.t, "a message to "+k.compID, k.in)
-	if err := k.checker.check(raw); err != nil {
-		k.t.Fatalf("our message breaks the stock dictionary: %v\n%s", err, show(raw))
+	if err := k.checker.Check(raw); err != nil {
+		k.t.Fatalf("our message breaks the stock dictionary: %v\n%s", err, wiretest.Show(raw))
 	}
 	return msg(raw)
 }
@@ -440,7 +425,7 @@ type msg []byte
 
 func (m msg) get(tag int) string {
 	value := ""
-	eachField(m, func(t int, v []byte) {
+	wire.EachField(m, func(t int, v []byte) {
 		if t == tag && value == "" {
 			value = string(v)
 		}
@@ -457,9 +442,7 @@ func (m msg) pick(tags ...int) string {
 	return strings.TrimSuffix(b.String(), " ")
 }
 
-func (m msg) String() string { return show(m) }
-
-func show(raw []byte) string { return strings.ReplaceAll(string(raw), "\x01", "|") }
+func (m msg) String() string { return wiretest.Show(m) }
 
 // want compares fields of the next message.
 func (k *client) want(fields string) msg {
@@ -481,48 +464,4 @@ func (m msg) want(t testing.TB, fields string) {
 			t.Fatalf("tag %d is %q, want %q in %s", n, got, value, m)
 		}
 	}
-}
-
-// checker holds messages to the stock dictionary, as a stock client does.
-type checker struct {
-	mu        sync.Mutex
-	validator quickfix.Validator
-	dd        *datadictionary.DataDictionary
-}
-
-var (
-	stockChecker = sync.OnceValue(func() *checker { return newChecker("FIX44.xml") })
-	// customChecker's dictionary is that of a session with 5600=Y.
-	customChecker = sync.OnceValue(func() *checker { return newChecker("../sdk/fix/FIX44-blockdesk.xml") })
-)
-
-// checkerFor returns the one for a session with these fields in its Logon.
-func checkerFor(logonFields string) *checker {
-	if strings.Contains(logonFields, "5600=Y") {
-		return customChecker()
-	}
-	return stockChecker()
-}
-
-func newChecker(path string) *checker {
-	dd, err := datadictionary.Parse(path)
-	if err != nil {
-		panic(err)
-	}
-	return &checker{dd: dd, validator: quickfix.NewValidator(quickfix.ValidatorSettings{
-		CheckFieldsOutOfOrder: true, CheckFieldsHaveValues: true, RejectInvalidMessage: true, CheckUserDefinedFields: true,
-	}, dd, nil)}
-}
-
-func (c *checker) check(raw []byte) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m := quickfix.NewMessage()
-	if err := quickfix.ParseMessageWithDataDictionary(m, bytes.NewBuffer(bytes.Clone(raw)), c.dd, c.dd); err != nil {
-		return err
-	}
-	if err := c.validator.Validate(m); err != nil {
-		return fmt.Errorf("%w, tag %v", err, err.RefTagID())
-	}
-	return nil
 }

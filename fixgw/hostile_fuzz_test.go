@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 )
 
@@ -18,7 +19,7 @@ import (
 func FuzzSession(f *testing.F) {
 	d := newDesk(f, []string{"MM"}, func(o *Options) { o.CompID, o.RefuseDelay = "FUZZ", time.Millisecond })
 	message := func(fields string) []byte {
-		return fixMessage(fmt.Sprintf(fields, "49=MM|52="+stampNow()+"|56=FUZZ|"))
+		return wiretest.Message(fmt.Sprintf(fields, "49=MM|52="+stampNow()+"|56=FUZZ|"))
 	}
 	for _, seed := range [][]byte{
 		message("35=D|34=2|%s11=a|55=SLUSD/USDC|54=1|38=1|40=2|44=1|60=20260101-00:00:00|"),
@@ -38,7 +39,7 @@ func FuzzSession(f *testing.F) {
 				t.Fatal(err)
 			}
 			c.SetDeadline(time.Now().Add(wait))
-			c.Write(fixMessage(d.logonText("MM", "108=60|141=Y|553=mm|554="+testPassword+"|")))
+			c.Write(wiretest.Message(d.logonText("MM", "108=60|141=Y|553=mm|554="+testPassword+"|")))
 			var head [512]byte
 			if n, err := c.Read(head[:]); err == nil && bytes.Contains(head[:n], []byte("\x0135=A\x01")) {
 				return c

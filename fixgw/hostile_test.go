@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 )
 
@@ -19,13 +20,13 @@ func TestReaderEndsWithItsSession(t *testing.T) {
 	d := newDesk(t, []string{"MM"}, nil)
 	for life := range 3 {
 		r := d.raw()
-		out := fixMessage(d.logonText("MM", "108=60|141=Y|553=mm|554="+testPassword+"|"))
+		out := wiretest.Message(d.logonText("MM", "108=60|141=Y|553=mm|554="+testPassword+"|"))
 		for seq := 2; seq < 400; seq++ {
 			msgType := "0"
 			if seq == 20 {
 				msgType = "5"
 			}
-			out = append(out, fixMessage(fmt.Sprintf("35=%s|34=%d|49=MM|52=%s|56=%s|", msgType, seq, stampNow(), d.options.CompID))...)
+			out = append(out, wiretest.Message(fmt.Sprintf("35=%s|34=%d|49=MM|52=%s|56=%s|", msgType, seq, stampNow(), d.options.CompID))...)
 		}
 		r.write(out)
 		if answer := r.rest(); !strings.Contains(answer, "|35=5|") {

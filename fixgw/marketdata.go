@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"blockdesk/engine"
+	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
 
@@ -59,7 +60,7 @@ type box struct {
 
 // channel is one stream of increments.
 type channel struct {
-	bookFormat
+	wire.BookFormat
 	last    *engine.View // what every member that is not stale has
 	members []*member
 }
@@ -151,7 +152,7 @@ func (m *marketData) advance(c *channel, b *box) error {
 		return nil
 	}
 	var entries int
-	m.body, entries = c.appendIncrement(m.body[:0], c.last, b.next, b.trades)
+	m.body, entries = c.AppendIncrement(m.body[:0], c.last, b.next, b.trades)
 	c.last = b.next
 	if entries == 0 {
 		return nil
@@ -201,13 +202,13 @@ func (m *member) behind() bool {
 
 func (m *marketData) snapshot(to *member) error {
 	to.stale = false
-	return m.send(to, "W", to.channel.appendSnapshot(nil, to.channel.last))
+	return m.send(to, "W", to.channel.AppendSnapshot(nil, to.channel.last))
 }
 
 func (m *marketData) send(to *member, msgType string, body []byte) error {
 	m.gateway.out.Add(1)
 	m.out.scratch = append(append(m.out.scratch[:0], to.reqID...), body...)
-	return m.out.send(to.session, msgType, tagMDReqID, m.out.scratch, false)
+	return m.out.send(to.session, msgType, wire.TagMDReqID, m.out.scratch, false)
 }
 
 // view returns the present view of an instrument, an empty one before the first.
@@ -221,7 +222,7 @@ func (m *marketData) view(in *market.Instrument) *engine.View {
 }
 
 // subscribe adds a session to the channels of r and sends the snapshots.
-func (m *marketData) subscribe(s *session, r *mdRequest) error {
+func (m *marketData) subscribe(s *session, r *wire.MarketDataRequest) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	requests := m.subscriptions[s]
@@ -229,9 +230,9 @@ func (m *marketData) subscribe(s *session, r *mdRequest) error {
 		requests = make(map[string][]*member)
 		m.subscriptions[s] = requests
 	}
-	for _, in := range r.instruments {
+	for _, in := range r.Instruments {
 		c := m.channel(in, r)
-		member := &member{session: s, reqID: string(r.reqID), channel: c}
+		member := &member{session: s, reqID: string(r.ReqID), channel: c}
 		c.members = append(c.members, member)
 		requests[member.reqID] = append(requests[member.reqID], member)
 		if err := m.snapshot(member); err != nil {
@@ -242,15 +243,15 @@ func (m *marketData) subscribe(s *session, r *mdRequest) error {
 }
 
 // channel returns the channel of a request on one instrument. It needs mu.
-func (m *marketData) channel(in *market.Instrument, r *mdRequest) *channel {
-	format := r.format(in)
+func (m *marketData) channel(in *market.Instrument, r *wire.MarketDataRequest) *channel {
+	format := r.Format(in)
 	for _, c := range m.channels[in.ID] {
-		if c.bookFormat == format {
+		if c.BookFormat == format {
 			return c
 		}
 	}
 	m.listening.Add(1)
-	c := &channel{bookFormat: format, last: m.view(in)}
+	c := &channel{BookFormat: format, last: m.view(in)}
 	m.channels[in.ID] = append(m.channels[in.ID], c)
 	return c
 }
@@ -295,7 +296,7 @@ func (m *marketData) remove(members []*member) {
 		c := gone.channel
 		c.members = slices.DeleteFunc(c.members, func(x *member) bool { return x == gone })
 		if len(c.members) == 0 {
-			id := c.in.ID
+			id := c.Instrument.ID
 			m.listening.Add(-1)
 			m.channels[id] = slices.DeleteFunc(m.channels[id], func(x *channel) bool { return x == c })
 			if len(m.channels[id]) == 0 {
@@ -317,36 +318,36 @@ func (m *marketData) figures() (subscriptions int, conflated, dropped uint64) {
 }
 
 // request handles a V, on the session's goroutine.
-func (m *marketData) request(s *session, frame []byte) *reject {
-	r, no := decodeMD(frame, m.gateway.instruments, m.gateway.options.MaxSubscriptions)
+func (m *marketData) request(s *session, frame []byte) *wire.Reject {
+	r, no := wire.DecodeMarketData(frame, m.gateway.instruments, m.gateway.options.MaxSubscriptions)
 	switch {
 	case no != nil:
 		return m.refuse(s, &r, no)
 	case m.source == nil:
-		return businessReject(rejNotAvailable, r.reqID, codeUnsupported+": there is no market data here")
+		return wire.BusinessReject(wire.RejNotAvailable, r.ReqID, wire.CodeUnsupported+": there is no market data here")
 	}
-	r.custom = s.custom.Load()
-	if r.action == '2' {
-		if !m.unsubscribe(s, r.reqID) {
-			return m.refuse(s, &r, refuseMD(0, codeUnknownSubscription, "MDReqID (262) %.64q", r.reqID))
+	r.Custom = s.custom.Load()
+	if r.Action == '2' {
+		if !m.unsubscribe(s, r.ReqID) {
+			return m.refuse(s, &r, wire.RefuseMarketData(0, wire.CodeUnknownSubscription, "MDReqID (262) %.64q", r.ReqID))
 		}
 		return nil
 	}
-	n, used := m.count(s, r.reqID)
+	n, used := m.count(s, r.ReqID)
 	if used {
-		return m.refuse(s, &r, refuseMD('1', codeInvalidField, "MDReqID (262) %.64q is in use", r.reqID))
+		return m.refuse(s, &r, wire.RefuseMarketData('1', wire.CodeInvalidField, "MDReqID (262) %.64q is in use", r.ReqID))
 	}
-	if r.action == '0' {
-		for _, in := range r.instruments {
-			format := r.format(in)
-			s.out.scratch = append(s.out.scratch[:0], r.reqID...)
-			s.out.scratch = format.appendSnapshot(s.out.scratch, m.view(in))
+	if r.Action == '0' {
+		for _, in := range r.Instruments {
+			format := r.Format(in)
+			s.out.scratch = append(s.out.scratch[:0], r.ReqID...)
+			s.out.scratch = format.AppendSnapshot(s.out.scratch, m.view(in))
 			m.sendOwn(s, "W")
 		}
 		return nil
 	}
-	if n+len(r.instruments) > m.gateway.options.MaxSubscriptions {
-		return m.refuse(s, &r, refuseMD('2', codeOverloaded, "more than %d subscriptions of a session", m.gateway.options.MaxSubscriptions))
+	if n+len(r.Instruments) > m.gateway.options.MaxSubscriptions {
+		return m.refuse(s, &r, wire.RefuseMarketData('2', wire.CodeOverloaded, "more than %d subscriptions of a session", m.gateway.options.MaxSubscriptions))
 	}
 	if err := m.subscribe(s, &r); err != nil {
 		m.gateway.fail(err)
@@ -354,13 +355,13 @@ func (m *marketData) request(s *session, frame []byte) *reject {
 	return nil
 }
 
-func (m *marketData) refuse(s *session, r *mdRequest, no *mdRefusal) *reject {
+func (m *marketData) refuse(s *session, r *wire.MarketDataRequest, no *wire.MarketDataRefusal) *wire.Reject {
 	m.gateway.rejects.Add(1)
-	s.out.scratch = append(s.out.scratch[:0], r.reqID[:min(len(r.reqID), MaxMDReqID)]...)
-	if no.reason != 0 {
-		s.out.scratch = append(append(s.out.scratch, "\x01281="...), no.reason)
+	s.out.scratch = append(s.out.scratch[:0], r.ReqID[:min(len(r.ReqID), wire.MaxMDReqID)]...)
+	if no.Reason != 0 {
+		s.out.scratch = append(append(s.out.scratch, "\x01281="...), no.Reason)
 	}
-	s.out.scratch = appendText(append(s.out.scratch, "\x0158="...), no.text)
+	s.out.scratch = wire.AppendText(append(s.out.scratch, "\x0158="...), no.Text)
 	m.sendOwn(s, "Y")
 	return nil
 }
@@ -368,7 +369,7 @@ func (m *marketData) refuse(s *session, r *mdRequest, no *mdRefusal) *reject {
 // sendOwn sends what lies in the session's scratch buffer.
 func (m *marketData) sendOwn(s *session, msgType string) {
 	m.gateway.out.Add(1)
-	if err := s.out.send(s, msgType, tagMDReqID, s.out.scratch, false); err != nil {
+	if err := s.out.send(s, msgType, wire.TagMDReqID, s.out.scratch, false); err != nil {
 		m.gateway.fail(err)
 	}
 }

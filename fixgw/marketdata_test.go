@@ -13,6 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"blockdesk/engine"
+	"blockdesk/fixgw/wire"
+	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 	"blockdesk/market"
 )
@@ -25,7 +27,7 @@ func (b shownBook) apply(t testing.TB, m msg) {
 		b["0"], b["1"] = map[string]string{}, map[string]string{}
 	}
 	action, kind, price := "0", "", ""
-	eachField(m, func(tag int, value []byte) {
+	wire.EachField(m, func(tag int, value []byte) {
 		switch tag {
 		case 279:
 			action = string(value)
@@ -118,7 +120,7 @@ func TestMarketDataRefused(t *testing.T) {
 		{"262=r|263=1|264=1|265=1|266=N|" + rest, "7", `UNSUPPORTED: AggregatedBook (266) "N": only Y`},
 		{"262=r|263=1|264=1|265=1|267=1|269=3|146=1|55=SLUSD/USDC|", "8", `UNSUPPORTED: MDEntryType (269) "3": only 0, 1 and 2`},
 		{"262=r|263=1|264=1|265=1|267=1|269=0|146=3|55=SLUSD/USDC|55=92C/SLUSD|55=MIR/USDC|", "2", "OVERLOADED: more than 2 subscriptions of a session"},
-		{"262=" + strings.Repeat("r", MaxMDReqID+1) + "|263=1|264=1|265=1|" + rest, "", "INVALID_FIELD: MDReqID (262): at most 64 bytes"},
+		{"262=" + strings.Repeat("r", wire.MaxMDReqID+1) + "|263=1|264=1|265=1|" + rest, "", "INVALID_FIELD: MDReqID (262): at most 64 bytes"},
 		{"262=r|263=1|264=1|265=1|286=1|" + rest, "B", `UNSUPPORTED: OpenCloseSettlFlag (286) "1": trading never opens or closes`},
 		{"262=r|263=1|264=1|265=1|546=2|" + rest, "A", `UNSUPPORTED: Scope (546) "2": only 1 (local)`},
 		{"262=r|263=1|264=1|265=1|547=Y|" + rest, "C", `UNSUPPORTED: MDImplicitDelete (547) "Y": only N`},
@@ -154,7 +156,7 @@ func TestMarketDataRefused(t *testing.T) {
 // depth, the increment turns the client's book into what a snapshot would show.
 func TestIncrementsFit(t *testing.T) {
 	t.Parallel()
-	in := testInstruments(t).Get(0)
+	in := wiretest.Instruments(t).Get(0)
 	levels := func(t *rapid.T, name string, falling bool) []market.Level {
 		prices := rapid.SliceOfNDistinct(rapid.Int64Range(1, 30), 0, 12, rapid.ID[int64]).Draw(t, name)
 		slices.Sort(prices)
@@ -168,30 +170,30 @@ func TestIncrementsFit(t *testing.T) {
 		return all
 	}
 	body := func(msgType, rest string) msg {
-		m := fixMessage("35=" + msgType + "|34=2|49=A|52=20260101-00:00:00.000|56=B|262=r" + strings.ReplaceAll(rest, "\x01", "|") + "|")
-		if err := stockChecker().check(m); err != nil {
-			panic(fmt.Sprint(err, show(m)))
+		m := wiretest.Message("35=" + msgType + "|34=2|49=A|52=20260101-00:00:00.000|56=B|262=r" + strings.ReplaceAll(rest, "\x01", "|") + "|")
+		if err := wiretest.StockChecker().Check(m); err != nil {
+			panic(fmt.Sprint(err, wiretest.Show(m)))
 		}
 		return m
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		c := &bookFormat{in: in, depth: rapid.IntRange(1, 12).Draw(t, "depth"), kinds: kindBid | kindOffer | kindTrade}
+		c := &wire.BookFormat{Instrument: in, Depth: rapid.IntRange(1, 12).Draw(t, "depth"), Kinds: wire.KindBid | wire.KindOffer | wire.KindTrade}
 		view := func(seq uint64) *engine.View {
 			return &engine.View{EngineSeq: seq, Bids: levels(t, "bids", true), Asks: levels(t, "asks", false)}
 		}
 		now := view(1)
 		book := shownBook{}
-		book.apply(tb{}, body("W", string(c.appendSnapshot(nil, now))))
+		book.apply(tb{}, body("W", string(c.AppendSnapshot(nil, now))))
 		for seq := uint64(2); seq < 6; seq++ {
 			next := view(seq)
 			trades := []engine.Trade{{Seq: seq - 1, Price: 1, Qty: 1}, {Seq: seq, Price: 2, Qty: 3, At: 1e18}}
-			text, n := c.appendIncrement([]byte("head"), now, next, trades)
+			text, n := c.AppendIncrement([]byte("head"), now, next, trades)
 			if !strings.HasPrefix(string(text), "head\x01268="+strconv.Itoa(n)+"\x01") || strings.Count(string(text), "\x01269=2\x01") != 1 {
 				t.Fatalf("increment %q of %d entries", text, n)
 			}
 			book.apply(tb{}, body("X", string(text[4:])))
 			whole := shownBook{}
-			whole.apply(tb{}, body("W", string(c.appendSnapshot(nil, next))))
+			whole.apply(tb{}, body("W", string(c.AppendSnapshot(nil, next))))
 			if book.String() != whole.String() {
 				t.Fatalf("the client shows %s, the view is %s", book, whole)
 			}
@@ -212,11 +214,11 @@ func TestSlowReader(t *testing.T) {
 	d := newDesk(t, []string{"SLOW", "MM"}, func(o *Options) { o.MaxOutbox = 128 << 10 })
 	r := d.raw()
 	r.conn.(*net.TCPConn).SetReadBuffer(4 << 10)
-	r.write(fixMessage(d.logonText("SLOW", "108=60|8013=N|553=slow|554="+testPassword+"|")))
+	r.write(wiretest.Message(d.logonText("SLOW", "108=60|8013=N|553=slow|554="+testPassword+"|")))
 	seq := 1
 	send := func(msgType, fields string) {
 		seq++
-		r.write(fixMessage(fmt.Sprintf("35=%s|34=%d|49=SLOW|52=%s|56=%s|%s", msgType, seq, time.Now().UTC().Format("20060102-15:04:05.000"), d.options.CompID, fields)))
+		r.write(wiretest.Message(fmt.Sprintf("35=%s|34=%d|49=SLOW|52=%s|56=%s|%s", msgType, seq, time.Now().UTC().Format("20060102-15:04:05.000"), d.options.CompID, fields)))
 	}
 	send("V", "262=sub|263=1|264=0|265=1|267=3|269=0|269=1|269=2|146=1|55=SLUSD/USDC|")
 	send("D", "11=rest|55=SLUSD/USDC|54=1|38=90000|40=2|44=1|59=1|"+now60)

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"blockdesk/fixgw/wire"
 )
 
 // MessageLogOptions say where messages are kept and how much of them. The zero
@@ -91,14 +93,6 @@ type MessageLog struct {
 	retryAt time.Time
 }
 
-// direction of a message, as seen from us.
-type direction byte
-
-const (
-	received direction = 1
-	sent     direction = 2
-)
-
 // entryHead is what stands before an entry's CompID and message: time, length of
 // the message, direction and length of the CompID.
 const entryHead = 8 + 4 + 1 + 1
@@ -128,7 +122,7 @@ func OpenMessageLog(o MessageLogOptions) (*MessageLog, error) {
 
 // note keeps messages of c's session, where there is a log and a session. It
 // never waits for the disk.
-func (c *conn) note(d direction, messages []byte) {
+func (c *conn) note(d wire.Direction, messages []byte) {
 	log, s := c.gateway.options.MessageLog, c.session.Load()
 	if log != nil && s != nil {
 		log.record(d, s.id.TargetCompID, c.gateway.options.Now(), messages)
@@ -136,7 +130,7 @@ func (c *conn) note(d direction, messages []byte) {
 }
 
 // record takes one or more whole messages, which it copies. Any goroutine.
-func (l *MessageLog) record(d direction, compID string, at time.Time, messages []byte) {
+func (l *MessageLog) record(d wire.Direction, compID string, at time.Time, messages []byte) {
 	l.mu.Lock()
 	if len(l.buf)+entryHead+len(compID)+len(messages) > l.options.QueueBytes {
 		if l.missed == 0 {
@@ -209,12 +203,12 @@ func (l *MessageLog) write(entries []byte) {
 	for len(entries) > 0 {
 		at := time.Unix(0, int64(binary.LittleEndian.Uint64(entries))).UTC()
 		size := int(binary.LittleEndian.Uint32(entries[8:]))
-		d, named := direction(entries[12]), int(entries[13])
+		d, named := wire.Direction(entries[12]), int(entries[13])
 		compID := entries[entryHead : entryHead+named]
 		messages := entries[entryHead+named : entryHead+named+size]
 		entries = entries[entryHead+named+size:]
 		for len(messages) > 0 {
-			skip, n, err := scanFrame(messages, len(messages))
+			skip, n, err := wire.ScanFrame(messages, len(messages))
 			if n == 0 { // no whole message: none of ours, and not for the files
 				n = max(skip, 1)
 				if err != nil || skip == 0 {
@@ -224,7 +218,7 @@ func (l *MessageLog) write(entries []byte) {
 				continue
 			}
 			l.begin(at, int64(len(l.lines)))
-			l.lines = appendLogLine(l.lines, at, d, compID, messages[:n])
+			l.lines = wire.AppendLogLine(l.lines, at, d, compID, messages[:n])
 			l.waiting++
 			messages = messages[n:]
 		}
@@ -234,7 +228,7 @@ func (l *MessageLog) write(entries []byte) {
 // writeLost says in the files that messages are missing, at since or later.
 func (l *MessageLog) writeLost(since time.Time, n uint64) {
 	l.begin(since.UTC(), int64(len(l.lines)))
-	l.lines = append(appendLogTime(l.lines, since.UTC()), " lost "...)
+	l.lines = append(wire.AppendLogTime(l.lines, since.UTC()), " lost "...)
 	l.lines = append(strconv.AppendUint(l.lines, n, 10), '\n')
 }
 
@@ -355,20 +349,3 @@ func fileNumber(path string) uint64 {
 	}
 	return n
 }
-
-// appendLogLine appends one message as a line.
-func appendLogLine(dst []byte, at time.Time, d direction, compID, message []byte) []byte {
-	way := " in "
-	if d == sent {
-		way = " out "
-	}
-	dst = append(append(appendLogTime(dst, at), way...), compID...)
-	return append(AppendLogText(append(dst, ' '), message), '\n')
-}
-
-// appendLogTime appends a time with all nine digits, so that lines align.
-func appendLogTime(dst []byte, at time.Time) []byte {
-	return at.AppendFormat(dst, logTime)
-}
-
-const logTime = "2006-01-02T15:04:05.000000000Z"

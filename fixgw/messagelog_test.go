@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/fixgw/wire"
 )
 
 // openLog opens a log in dir.
@@ -56,7 +57,7 @@ func logLines(t *testing.T, dir string) (lines []string, files []string) {
 
 // framed makes a whole message of fields written with '|'.
 func framed(msgType, fields string) []byte {
-	return appendMessage(nil, header{msgType: msgType, sender: "MM", target: "DESK", seq: 7, at: time.Unix(0, 0)},
+	return wire.AppendMessage(nil, wire.Header{MsgType: msgType, Sender: "MM", Target: "DESK", Seq: 7, At: time.Unix(0, 0)},
 		[]byte(strings.ReplaceAll(fields, "|", "\x01")))
 }
 
@@ -87,13 +88,13 @@ func TestMessageLogOfASession(t *testing.T) {
 	lines, files := logLines(t, dir)
 	text := strings.Join(lines, "\n")
 	for _, secret := range []string{testPassword, "mistyped", "secret", "96=", "554=c"} {
-		if i := strings.Index(text, secret); i >= 0 && !strings.HasPrefix(text[i:], "96="+hidden) {
+		if i := strings.Index(text, secret); i >= 0 && !strings.HasPrefix(text[i:], "96="+wire.Redacted) {
 			t.Errorf("%q is in the log:\n%s", secret, text)
 		}
 	}
 	var seen []string
 	for _, line := range lines {
-		e, err := ParseLogLine(line)
+		e, err := wire.ParseLogLine(line)
 		if err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
@@ -114,7 +115,7 @@ func TestMessageLogOfASession(t *testing.T) {
 	if got := strings.Join(seen, " "); got != "<A >A <D >8 <5 >5" {
 		t.Errorf("MM's messages: %s", got)
 	}
-	if !strings.Contains(text, "554="+hidden) || !strings.Contains(text, "96="+hidden) {
+	if !strings.Contains(text, "554="+wire.Redacted) || !strings.Contains(text, "96="+wire.Redacted) {
 		t.Errorf("nothing was hidden:\n%s", text)
 	}
 	for path, mode := range map[string]os.FileMode{dir: 0o700, files[0]: 0o600} {
@@ -145,12 +146,12 @@ func TestMessageLogHidesSecrets(t *testing.T) {
 		for range rapid.IntRange(0, 3).Draw(t, "after") {
 			body.WriteString(plain.Draw(t, "field") + "\x01")
 		}
-		if got := string(AppendLogText(nil, []byte(body.String()))); strings.Contains(got, "S3CRET") {
+		if got := string(wire.AppendLogText(nil, []byte(body.String()))); strings.Contains(got, "S3CRET") {
 			t.Fatalf("%q is shown as %s", body.String(), got)
 		}
 	})
 	for _, tag := range []string{"554", "925", "91", "89", "1400", "1404"} {
-		if got := string(AppendLogText(nil, framed("D", "11=a|"+tag+"=S3CRET|"))); strings.Contains(got, "S3CRET") {
+		if got := string(wire.AppendLogText(nil, framed("D", "11=a|"+tag+"=S3CRET|"))); strings.Contains(got, "S3CRET") {
 			t.Errorf("tag %s of an order: %s", tag, got)
 		}
 	}
@@ -159,20 +160,20 @@ func TestMessageLogHidesSecrets(t *testing.T) {
 // What is no secret comes back byte for byte.
 func TestMessageLogLosesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		value := rapid.SliceOfN(rapid.Byte(), 0, 30).Filter(func(b []byte) bool { return bytes.IndexByte(b, soh) < 0 })
+		value := rapid.SliceOfN(rapid.Byte(), 0, 30).Filter(func(b []byte) bool { return bytes.IndexByte(b, wire.SOH) < 0 })
 		var message []byte
-		var want []LogField
+		var want []wire.LogField
 		for range rapid.IntRange(1, 5).Draw(t, "fields") {
 			v := value.Draw(t, "value")
-			message = append(append(append(message, "58="...), v...), soh)
-			want = append(want, LogField{58, string(v)})
+			message = append(append(append(message, "58="...), v...), wire.SOH)
+			want = append(want, wire.LogField{Tag: 58, Value: string(v)})
 		}
 		message = append([]byte("35=D\x01"), message...)
-		line := string(appendLogLine(nil, logDay, sent, []byte("MM"), message))
+		line := string(wire.AppendLogLine(nil, logDay, wire.Sent, []byte("MM"), message))
 		if strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {
 			t.Fatalf("no one line: %q", line)
 		}
-		e, err := ParseLogLine(strings.TrimSuffix(line, "\n"))
+		e, err := wire.ParseLogLine(strings.TrimSuffix(line, "\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,13 +200,13 @@ func TestMessageLogRotates(t *testing.T) {
 	big := framed("D", "58="+strings.Repeat("x", 40<<10)+"|")
 	small := framed("0", "")
 	for range 6 { // two fill a file
-		l.record(received, "MM", logDay, big)
+		l.record(wire.Received, "MM", logDay, big)
 	}
-	l.record(received, "MM", logDay.Add(time.Nanosecond), small)    // the next day
-	l.record(received, "MM", logDay.Add(-2*time.Nanosecond), small) // who is late does not turn it back
+	l.record(wire.Received, "MM", logDay.Add(time.Nanosecond), small)    // the next day
+	l.record(wire.Received, "MM", logDay.Add(-2*time.Nanosecond), small) // who is late does not turn it back
 	drain(t, l)
 	l = openLog(t, o)
-	l.record(sent, "MM", logDay.Add(time.Hour), small)
+	l.record(wire.Sent, "MM", logDay.Add(time.Hour), small)
 	drain(t, l)
 
 	_, files := logLines(t, dir)
@@ -235,22 +236,22 @@ func TestMessageLogQueueIsBounded(t *testing.T) {
 	m := framed("0", "")
 	room := (4 << 10) / (entryHead + len("MM") + len(m))
 	for range room {
-		l.record(received, "MM", logDay, m)
+		l.record(wire.Received, "MM", logDay, m)
 	}
 	if n := l.Lost(); n != 0 {
 		t.Fatalf("%d lost below the limit", n)
 	}
 	for range 3 {
-		l.record(received, "MM", logDay, m)
+		l.record(wire.Received, "MM", logDay, m)
 	}
 	drain(t, l)
-	l.record(received, "MM", logDay, m) // there is room again
+	l.record(wire.Received, "MM", logDay, m) // there is room again
 	drain(t, l)
 	lines, _ := logLines(t, dir)
 	if len(lines) != room+2 || l.Lost() != 3 {
 		t.Fatalf("%d lines for %d messages, %d lost", len(lines), room+1, l.Lost())
 	}
-	if e, err := ParseLogLine(lines[room]); err != nil || e.Lost != 3 || !e.At.Equal(logDay) {
+	if e, err := wire.ParseLogLine(lines[room]); err != nil || e.Lost != 3 || !e.At.Equal(logDay) {
 		t.Errorf("%+v, %v: %s", e, err, lines[room])
 	}
 }
@@ -265,7 +266,7 @@ func TestMessageLogSurvivesItsDisk(t *testing.T) {
 	}
 	m := framed("0", "")
 	for range 3 {
-		l.record(received, "MM", logDay, m)
+		l.record(wire.Received, "MM", logDay, m)
 		drain(t, l)
 	}
 	if l.Lost() != 3 || strings.Count(said.String(), "ERROR") != 1 {
@@ -275,7 +276,7 @@ func TestMessageLogSurvivesItsDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.retryAt = time.Time{}
-	l.record(received, "MM", logDay, m)
+	l.record(wire.Received, "MM", logDay, m)
 	drain(t, l)
 	if lines, _ := logLines(t, dir); len(lines) != 1 || l.Lost() != 3 {
 		t.Errorf("%d lines, %d lost", len(lines), l.Lost())
@@ -299,62 +300,4 @@ func TestMessageLogOptions(t *testing.T) {
 	if err := (MessageLogOptions{Dir: "x"}).Validate(); err != nil {
 		t.Error(err)
 	}
-}
-
-// aMoment is when the lines of these tests are of.
-var aMoment = time.Date(2026, 3, 4, 23, 59, 59, 999_999_999, time.UTC)
-
-func TestParseLogLineRefuses(t *testing.T) {
-	good := string(bytes.TrimSuffix(appendLogLine(nil, aMoment, received, []byte("MM"), fixMessage("35=D|58=a\x7fb|")), []byte("\n")))
-	if _, err := ParseLogLine(good); err != nil {
-		t.Fatal(err)
-	}
-	for name, line := range map[string]string{
-		"empty":           "",
-		"no time":         strings.Replace(good, "2026-", "2026:", 1),
-		"no direction":    strings.Replace(good, " in ", " by ", 1),
-		"CompID":          strings.Replace(good, " MM ", " M/M ", 1),
-		"torn":            good[:len(good)-1],
-		"escape":          strings.Replace(good, `\x7f`, `\y7f`, 1),
-		"short escape":    strings.Replace(good, `\x7fb|`, `\x7`+"|", 1),
-		"no field":        strings.Replace(good, "|58=", "|x58=", 1),
-		"too many fields": good[:strings.Index(good, "8=FIX")] + strings.Repeat("1=2|", MaxLogFields+1),
-		"lost nothing":    aMoment.Format(logTime) + " lost 0",
-		"lost some":       aMoment.Format(logTime) + " lost some",
-	} {
-		if _, err := ParseLogLine(line); !errors.Is(err, ErrLogLine) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-func FuzzParseLogLine(f *testing.F) {
-	f.Add(string(appendLogLine(nil, aMoment, sent, []byte("MM"), fixMessage("35=8|58=a|b|"))))
-	f.Add(aMoment.Format(logTime) + " lost 7")
-	f.Fuzz(func(t *testing.T, line string) {
-		e, err := ParseLogLine(line)
-		if err != nil && !errors.Is(err, ErrLogLine) {
-			t.Fatal(err)
-		}
-		if err == nil && e.Lost == 0 && (!isCompID(e.CompID) || len(e.Fields) == 0) {
-			t.Fatalf("%q was read as %+v", line, e)
-		}
-	})
-}
-
-// Any bytes become text that can be read again.
-func FuzzLogText(f *testing.F) {
-	f.Add(fixMessage("35=A|554=secret|"))
-	f.Add([]byte("35=A\x01554=a\nb\x01=\x01"))
-	f.Fuzz(func(t *testing.T, message []byte) {
-		text := string(AppendLogText(nil, message))
-		if strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' }) {
-			t.Fatalf("%q is no printable line", text)
-		}
-		if fields := strings.Count(text, "|"); len(message) > 0 && fields <= MaxLogFields-1 {
-			if _, err := ParseLogText(text); err != nil {
-				t.Fatalf("%q: %v", text, err)
-			}
-		}
-	})
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"blockdesk/fixgw/wire"
 	"blockdesk/persist/kv"
 )
 
@@ -71,7 +72,7 @@ type messageStore struct {
 	pruned   uint64 // messages below are deleted
 	created  int64  // Unix nanoseconds
 	signed   int64  // SendingTime of the last signed Logon, Unix nanoseconds
-	flags    sessionFlags
+	flags    wire.LogonFlags
 	record   []byte
 	key      []byte
 	failed   error // first error of the store: final
@@ -99,19 +100,8 @@ const (
 // sessionRecordSize is the size of a session record:
 //
 //	0 sender u64 · 8 target u64 · 16 pruned u64 · 24 created i64 ·
-//	32 sessionFlags u8
+//	32 LogonFlags u8
 const sessionRecordSize = 33
-
-// sessionFlags is what a Logon asks for. The message store keeps that of the last one,
-// so that reports that are made while the client is away, and after a restart, are
-// made for it. Bits: frozen.
-type sessionFlags uint8
-
-const (
-	flagCancel   sessionFlags = 1 << 0 // cancel on disconnect (8013)
-	flagDropCopy sessionFlags = 1 << 1 // copies of the participant's fills (9406)
-	flagCustom   sessionFlags = 1 << 2 // custom fields in our messages (5600)
-)
 
 // newMessageStore has no numbers and no store yet: see open.
 func newMessageStore() *messageStore {
@@ -140,7 +130,7 @@ func (s *messageStore) open(store kv.Store, session uint16, o *Options) error {
 		s.target.Store(binary.BigEndian.Uint64(value[8:]))
 		s.pruned = binary.BigEndian.Uint64(value[16:])
 		s.created = int64(binary.BigEndian.Uint64(value[24:]))
-		s.flags = sessionFlags(value[32])
+		s.flags = wire.LogonFlags(value[32])
 	}
 	value, ok, err = store.Get(reservedKey(session))
 	switch {
@@ -175,7 +165,7 @@ func (s *messageStore) appendRecord(dst []byte) []byte {
 
 // setFlags notes what the Logon asks for. Where that is something else than before
 // it is synced: what is reported after a crash depends on it.
-func (s *messageStore) setFlags(flags sessionFlags) error {
+func (s *messageStore) setFlags(flags wire.LogonFlags) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.flags == flags {

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strconv"
+
+	"blockdesk/fixgw/wire"
 )
 
 // What of a session's messages is kept for a resend, and how one reads it.
@@ -47,13 +49,13 @@ func (s *messageStore) IterateMessages(beginSeqNum, endSeqNum int, f func([]byte
 		begin = newest[count%s.replay]
 	}
 	s.mu.Lock()
-	plain := s.flags&flagCustom == 0
+	plain := s.flags&wire.FlagCustomFields == 0
 	s.mu.Unlock()
 	last, failed := uint64(0), error(nil)
 	err = s.store.Scan(messageKey(nil, s.session, begin), hi, func(key, value []byte) bool {
 		last = messageNumber(key)
 		if value = bytes.Clone(value); plain { // quickfix keeps it
-			value = messageWithoutCustom(value)
+			value = wire.MessageWithoutCustom(value)
 		}
 		failed = f(value)
 		return failed == nil
@@ -83,7 +85,7 @@ func heartbeat(seq uint64) []byte {
 // miss. Every message begins with BeginString, BodyLength and MsgType.
 func keptForResend(msg []byte) bool {
 	_, rest, found := bytes.Cut(msg, []byte("\x0135="))
-	end := bytes.IndexByte(rest, soh)
+	end := bytes.IndexByte(rest, wire.SOH)
 	return found && end > 0 && keptType(string(rest[:end]))
 }
 

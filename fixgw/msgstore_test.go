@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
@@ -47,7 +48,7 @@ func sendOne(t testing.TB, s *messageStore, msgType string) int {
 }
 
 func storedMessage(seq int, msgType string) []byte {
-	return fixMessage(fmt.Sprintf("35=%s|34=%d|", msgType, seq))
+	return wiretest.Message(fmt.Sprintf("35=%s|34=%d|", msgType, seq))
 }
 
 func numbersOf(t testing.TB, s *messageStore, begin, end int) string {
@@ -300,7 +301,7 @@ func TestBadRecordsAreRefused(t *testing.T) {
 	} {
 		disk := kvtest.New()
 		disk.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set(key, []byte{7, 7}) }, true)
-		g, err := New(Options{Address: "127.0.0.1:0", Participants: testParticipants("A")}, nil, disk, Doors{}, testInstruments(t))
+		g, err := New(Options{Address: "127.0.0.1:0", Participants: testParticipants("A")}, nil, disk, Doors{}, wiretest.Instruments(t))
 		if !errors.Is(err, errLayout) {
 			t.Errorf("%s: %v", name, err)
 		}

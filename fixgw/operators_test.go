@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/fixgw/wire"
+	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 )
 
@@ -30,7 +32,7 @@ func (d *harness) life(compID string, r *rand.Rand) error {
 	seq := 0
 	frame := func(msgType, body string) []byte {
 		seq++
-		return fixMessage(fmt.Sprintf("35=%s|34=%d|49=%s|52=%s|56=%s|%s", msgType, seq, compID, stampNow(), d.options.CompID, body))
+		return wiretest.Message(fmt.Sprintf("35=%s|34=%d|49=%s|52=%s|56=%s|%s", msgType, seq, compID, stampNow(), d.options.CompID, body))
 	}
 	out := frame("A", fmt.Sprintf("98=0|108=60|141=Y|8013=%c|553=%s|554=%s|", "YN"[r.IntN(2)], strings.ToLower(compID), testPassword))
 	out = append(out, frame("V", "262=r|263=1|264=0|265=1|267=3|269=0|269=1|269=2|146=1|55=SLUSD/USDC|")...)
@@ -74,9 +76,9 @@ func inOrder(conn net.Conn) error {
 		n, err := conn.Read(buf)
 		in = append(in, buf[:n]...)
 		for {
-			skip, n, bad := scanFrame(in, 1<<20)
+			skip, n, bad := wire.ScanFrame(in, 1<<20)
 			if bad != nil || skip > 0 {
-				return fmt.Errorf("not FIX: %w: %s", bad, show(in))
+				return fmt.Errorf("not FIX: %w: %s", bad, wiretest.Show(in))
 			}
 			if n == 0 {
 				break

@@ -9,6 +9,7 @@ import (
 	"net"
 	"time"
 
+	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
 
@@ -171,8 +172,8 @@ func (o Options) Validate() error {
 	if o.Address == "" {
 		return errors.New("fix: address is missing")
 	}
-	if !isCompID(o.CompID) {
-		return fmt.Errorf("fix: comp_id %q: %s", o.CompID, compIDRule)
+	if !wire.IsCompID(o.CompID) {
+		return fmt.Errorf("fix: comp_id %q: %s", o.CompID, wire.CompIDRule)
 	}
 	for _, c := range []struct {
 		name   string

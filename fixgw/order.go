@@ -5,62 +5,16 @@ import (
 	"fmt"
 
 	"blockdesk/engine/book"
+	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
-
-// clientOrder is an order as its client sees it, by the reports that were made.
-type clientOrder struct {
-	id      market.OrderID
-	clOrdID string // the last one accepted for it
-
-	instrument market.InstrumentID
-	side       market.Side
-	typ        book.Type
-	tif        book.TIF
-	status     byte // OrdStatus (39)
-
-	price    market.Price // limit; 0 for market and stop
-	total    market.Qty   // OrderQty
-	leaves   market.Qty
-	cum      market.Qty
-	notional market.Uint128 // Σ price × quantity of its trades, in ticks × lots
-}
 
 // order is one live order of a session. The follower alone changes it, under
 // session.mu; the session reads it under the same lock.
 type order struct {
-	clientOrder
+	wire.ClientOrder
 	session *session
 	dirty   bool // changed since the last commit; the follower's, without the lock
-}
-
-// Values of OrdStatus (39).
-const (
-	statusNew       byte = '0'
-	statusPartial   byte = '1'
-	statusFilled    byte = '2'
-	statusCancelled byte = '4'
-	statusRejected  byte = '8'
-	statusExpired   byte = 'C'
-)
-
-// live reports whether the order may still trade.
-func (o *clientOrder) live() bool { return o.status == statusNew || o.status == statusPartial }
-
-// trade adds a fill.
-func (o *clientOrder) trade(price market.Price, qty market.Qty) error {
-	sum, err := o.notional.Add(market.Mul(uint64(price), uint64(qty)))
-	if err != nil {
-		return fmt.Errorf("order %d: notional: %w", o.id, err)
-	}
-	o.notional = sum
-	o.cum += qty
-	o.leaves -= qty
-	o.status = statusPartial
-	if o.leaves <= 0 {
-		o.status = statusFilled
-	}
-	return nil
 }
 
 // orderRecordSize is the size of an order's record without its ClOrdID:
@@ -76,12 +30,12 @@ const (
 func (o *order) appendRecord(dst []byte) []byte {
 	dst = append(dst, orderRecordVersion)
 	dst = binary.BigEndian.AppendUint16(dst, o.session.number)
-	dst = binary.BigEndian.AppendUint16(dst, uint16(o.instrument))
-	dst = append(dst, byte(o.side), byte(o.typ), byte(o.tif), o.status)
-	for _, n := range [...]uint64{uint64(o.price), uint64(o.total), uint64(o.leaves), uint64(o.cum), o.notional.Hi, o.notional.Lo} {
+	dst = binary.BigEndian.AppendUint16(dst, uint16(o.Instrument))
+	dst = append(dst, byte(o.Side), byte(o.Type), byte(o.TIF), o.Status)
+	for _, n := range [...]uint64{uint64(o.Price), uint64(o.Total), uint64(o.Leaves), uint64(o.Cum), o.Notional.Hi, o.Notional.Lo} {
 		dst = binary.BigEndian.AppendUint64(dst, n)
 	}
-	return append(dst, o.clOrdID...)
+	return append(dst, o.ClOrdID...)
 }
 
 // parseOrderRecord reads what appendRecord wrote. session returns the session of
@@ -95,13 +49,13 @@ func parseOrderRecord(id market.OrderID, value []byte, session func(uint16) *ses
 	if s == nil {
 		return nil, nil
 	}
-	return &order{session: s, clientOrder: clientOrder{
-		id: id, clOrdID: string(value[orderRecordSize:]),
-		instrument: market.InstrumentID(binary.BigEndian.Uint16(value[3:])),
-		side:       market.Side(value[5]), typ: book.Type(value[6]), tif: book.TIF(value[7]), status: value[8],
-		price: market.Price(number(9)), total: market.Qty(number(17)),
-		leaves: market.Qty(number(25)), cum: market.Qty(number(33)),
-		notional: market.Uint128{Hi: number(41), Lo: number(49)},
+	return &order{session: s, ClientOrder: wire.ClientOrder{
+		ID: id, ClOrdID: string(value[orderRecordSize:]),
+		Instrument: market.InstrumentID(binary.BigEndian.Uint16(value[3:])),
+		Side:       market.Side(value[5]), Type: book.Type(value[6]), TIF: book.TIF(value[7]), Status: value[8],
+		Price: market.Price(number(9)), Total: market.Qty(number(17)),
+		Leaves: market.Qty(number(25)), Cum: market.Qty(number(33)),
+		Notional: market.Uint128{Hi: number(41), Lo: number(49)},
 	}}, nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/quickfixgo/quickfix"
+
+	"blockdesk/fixgw/wire"
 )
 
 // Application messages go out past quickfix, which would take 90 allocations for
@@ -175,23 +177,23 @@ func (l *line) appendDraft(dst []byte, m *draft, seq uint64) []byte {
 	h := append(append(l.head[:0], "35="...), m.msgType...)
 	h = strconv.AppendUint(append(h, "\x0134="...), seq, 10)
 	h = append(append(h, "\x0149="...), id.SenderCompID...)
-	h = appendTime(append(h, "\x0152="...), l.stamp)
+	h = wire.AppendTime(append(h, "\x0152="...), l.stamp)
 	h = append(append(h, "\x0156="...), id.TargetCompID...)
 	if m.possResend {
 		h = append(h, "\x0197=Y"...)
 	}
-	h = append(strconv.AppendInt(append(h, soh), int64(m.firstTag), 10), '=')
+	h = append(strconv.AppendInt(append(h, wire.SOH), int64(m.firstTag), 10), '=')
 	l.head = h
 	body := l.batch.bodies[m.from:m.to]
 	start := len(dst)
 	dst = append(dst, "8=FIX.4.4\x019="...)
-	dst = append(strconv.AppendInt(dst, int64(len(h)+len(body)+1), 10), soh)
-	dst = append(append(append(dst, h...), body...), soh)
+	dst = append(strconv.AppendInt(dst, int64(len(h)+len(body)+1), 10), wire.SOH)
+	dst = append(append(append(dst, h...), body...), wire.SOH)
 	sum := byte(0)
 	for _, b := range dst[start:] {
 		sum += b
 	}
-	return append(dst, '1', '0', '=', '0'+sum/100, '0'+sum/10%10, '0'+sum%10, soh)
+	return append(dst, '1', '0', '=', '0'+sum/100, '0'+sum/10%10, '0'+sum%10, wire.SOH)
 }
 
 // outbox sends application messages one by one. One goroutine at a time.

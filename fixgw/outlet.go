@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
+
+	"blockdesk/fixgw/wire"
 )
 
 // outlet is a connection's way to the client: it keeps messages in the order of
@@ -87,7 +89,7 @@ func (c *conn) overfull(more int) bool {
 
 func (c *conn) put(messages []byte) {
 	c.out = append(c.out, messages...)
-	c.note(sent, messages)
+	c.note(wire.Sent, messages)
 }
 
 // Write takes a message of quickfix's for the client. It never waits.
@@ -129,18 +131,18 @@ func (c *conn) Write(p []byte) (int, error) {
 func numberOf(message []byte) (seq uint64, logon bool) {
 	msgType := []byte(nil)
 	for rest := message; len(rest) > 0; {
-		end := bytes.IndexByte(rest, soh)
+		end := bytes.IndexByte(rest, wire.SOH)
 		if end < 0 {
 			break
 		}
-		tag, value := splitField(rest[:end])
+		tag, value := wire.SplitField(rest[:end])
 		rest = rest[end+1:]
 		switch tag {
 		case 8, 9, 49, 52, 56:
 		case 35:
 			msgType = value
 		case 34:
-			seq, _ = parseSeq(value) // quickfix's own
+			seq, _ = wire.ParseSeq(value) // quickfix's own
 		case 43:
 			return 0, false
 		default:

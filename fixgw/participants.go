@@ -6,10 +6,10 @@ import (
 	"math"
 
 	"github.com/goccy/go-yaml"
-	"github.com/mr-tron/base58"
 
 	"blockdesk/engine"
 	"blockdesk/engine/book"
+	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
 
@@ -51,13 +51,6 @@ const (
 	MaxParticipants = 10_000
 	// MaxParticipantsFile bounds a participants file, in bytes.
 	MaxParticipantsFile = 4 << 20
-)
-
-const (
-	// MaxCompID is the longest CompID and participant name, in bytes.
-	MaxCompID = 32
-
-	compIDRule = "1 to 32 letters, digits, '.', '_', '-'"
 )
 
 type participantEntry struct {
@@ -162,8 +155,8 @@ func validateParticipants(list []Participant, maxSessions int) error {
 
 func (p *Participant) validate() error {
 	switch {
-	case !isCompID(p.Name):
-		return errors.New("name: " + compIDRule)
+	case !wire.IsCompID(p.Name):
+		return errors.New("name: " + wire.CompIDRule)
 	case p.Number == 0:
 		return errors.New("number must be greater than zero")
 	case len(p.CompIDs) == 0:
@@ -172,8 +165,8 @@ func (p *Participant) validate() error {
 		return fmt.Errorf("stp %d is unknown", p.STP)
 	}
 	for _, id := range p.CompIDs {
-		if !isCompID(id) {
-			return fmt.Errorf("comp_id %q: %s", id, compIDRule)
+		if !wire.IsCompID(id) {
+			return fmt.Errorf("comp_id %q: %s", id, wire.CompIDRule)
 		}
 	}
 	if _, _, err := p.credentials(); err != nil {
@@ -216,36 +209,10 @@ func (p *Participant) wallet() (a market.Address, err error) {
 		return a, nil
 	}
 	// The zero address is the system program, and nobody's wallet.
-	if !parseBase58(a[:], p.Wallet) || a == (market.Address{}) {
+	if !wire.ParseBase58(a[:], p.Wallet) || a == (market.Address{}) {
 		return market.Address{}, errors.New("wallet: must be a Solana account, 32 bytes in base58")
 	}
 	return a, nil
-}
-
-// parseBase58 fills dst with what text means, and reports whether text is how
-// base58 writes exactly that.
-func parseBase58(dst []byte, text string) bool {
-	const most = 2 // base58 takes fewer characters than this for a byte
-	if len(text) > most*len(dst) {
-		return false
-	}
-	raw, err := base58.Decode(text)
-	if err != nil || len(raw) != len(dst) || base58.Encode(raw) != text {
-		return false
-	}
-	copy(dst, raw)
-	return true
-}
-
-func isCompID(text string) bool {
-	for i := range len(text) {
-		c := text[i]
-		letter := c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
-		if !letter && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-' {
-			return false
-		}
-	}
-	return text != "" && len(text) <= MaxCompID
 }
 
 // LimitOn returns the participant's own limits on an instrument; ok is false

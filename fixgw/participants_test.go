@@ -9,6 +9,8 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/book"
+	"blockdesk/fixgw/wire"
+	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/market"
 )
 
@@ -88,7 +90,7 @@ func TestParseParticipants(t *testing.T) {
 	if list, err := ParseParticipants([]byte(json)); err != nil || list[0].Number != 3 {
 		t.Errorf("JSON: %+v, %v", list, err)
 	}
-	set := testInstruments(t)
+	set := wiretest.Instruments(t)
 	l, ok := p.LimitOn("SLUSD/USDC")
 	got, err := l.Limits(set.Get(0))
 	if want := (engine.Limits{MaxQty: 5050, MaxNotional: market.Uint128{Lo: 1000_000000}, BandBps: 500}); !ok || err != nil || got != want {
@@ -124,7 +126,7 @@ func TestParseParticipantsRefuses(t *testing.T) {
 		{"participants:\n" + line("a", 65536, "[A]", ""), "number 65536"},
 		{"participants:\n" + line("a", 1, "[]", ""), "comp_ids is empty"},
 		{"participants:\n" + line("a", 1, `["A B"]`, ""), `comp_id "A B"`},
-		{"participants:\n" + line("a", 1, "["+strings.Repeat("A", MaxCompID+1)+"]", ""), "comp_id"},
+		{"participants:\n" + line("a", 1, "["+strings.Repeat("A", wire.MaxCompID+1)+"]", ""), "comp_id"},
 		{"participants:\n" + line("a", 1, "[A]", ", stp: sometimes"), `stp "sometimes"`},
 		{"participants:\n" + line("a", 1, "[A]", "") + line("a", 2, "[B]", ""), "the name is taken"},
 		{"participants:\n" + line("a", 1, "[A]", "") + line("b", 1, "[B]", ""), "number 1 is taken"},

@@ -12,6 +12,7 @@ import (
 
 	"blockdesk/desk"
 	"blockdesk/engine/rfq"
+	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
 
@@ -141,7 +142,7 @@ func (t *packageTask) pack(ctx context.Context) (again time.Duration, err error)
 		return 0, p.send(t, func(dst []byte) []byte { return p.appendPackage(dst, t, &made) })
 	case errors.As(failed, &refusal) && refusal.Reason == desk.RefusalUnbuildable:
 		return 0, p.send(t, func(dst []byte) []byte {
-			return appendNoPackage(dst, t.claim.ID, codeRefused+": there is no payment that this claim's wallet could sign")
+			return appendNoPackage(dst, t.claim.ID, wire.CodeRefused+": there is no payment that this claim's wallet could sign")
 		})
 	}
 	if again = t.again(); again > 0 { // also when we stop: the next start sees that there is no mark
@@ -149,7 +150,7 @@ func (t *packageTask) pack(ctx context.Context) (again time.Duration, err error)
 	}
 	p.gateway.options.Logger.Warn("package_given_up", "claim", string(market.AppendClaimID(nil, t.claim.ID)), "error", failed)
 	return 0, p.send(t, func(dst []byte) []byte {
-		return appendNoPackage(dst, t.claim.ID, codeChainUnavailable+": the payment could not be made before the claim's time was up")
+		return appendNoPackage(dst, t.claim.ID, wire.CodeChainUnavailable+": the payment could not be made before the claim's time was up")
 	})
 }
 
@@ -232,32 +233,32 @@ func (p *packer) appendPackage(dst []byte, t *packageTask, made *desk.Package) [
 	amount := market.AppendDecimal(nil, terms.Payment, terms.Rail.Decimals())
 	mint := p.gateway.mintOf(terms.Rail)
 	dst = market.AppendClaimID(append(dst, "CLAIM "...), t.claim.ID)
-	dst = appendTime(append(dst, "\x0142="...), t.claim.ReservedAt)
+	dst = wire.AppendTime(append(dst, "\x0142="...), t.claim.ReservedAt)
 	if in := p.gateway.instruments.Get(terms.Instrument); in != nil {
 		dst = append(append(dst, "\x01146=1\x0155="...), in.Symbol...)
 	}
 	dst = append(append(dst, "\x0133=8\x0158=PAY "...), amount...)
 	dst = append(append(dst, ' '), terms.Rail.String()...)
-	dst = append(append(dst, "\x0158=TO "...), base58Text(terms.PayTo[:])...)
+	dst = append(append(dst, "\x0158=TO "...), wire.Base58(terms.PayTo[:])...)
 	dst = append(append(dst, "\x0158=MINT "...), mint...)
-	dst = append(append(dst, "\x0158=FROM "...), base58Text(t.claim.Wallet[:])...)
-	dst = append(append(dst, "\x0158=REFERENCE "...), base58Text(made.Reference[:])...)
-	dst = appendText(append(dst, "\x0158=MEMO "...), made.Memo)
-	dst = appendTime(append(dst, "\x0158=UNTIL "...), t.claim.Deadline)
+	dst = append(append(dst, "\x0158=FROM "...), wire.Base58(t.claim.Wallet[:])...)
+	dst = append(append(dst, "\x0158=REFERENCE "...), wire.Base58(made.Reference[:])...)
+	dst = wire.AppendText(append(dst, "\x0158=MEMO "...), made.Memo)
+	dst = wire.AppendTime(append(dst, "\x0158=UNTIL "...), t.claim.Deadline)
 	dst = strconv.AppendInt(append(dst, "\x0158=TRANSACTION "...), int64(len(made.Transaction)), 10)
 	dst = strconv.AppendInt(append(dst, "\x0195="...), int64(base64.StdEncoding.EncodedLen(len(made.Transaction))), 10)
 	dst = base64.StdEncoding.AppendEncode(append(dst, "\x0196="...), made.Transaction)
 	if !t.session.custom.Load() {
 		return dst
 	}
-	dst = appendCustomText(dst, tagPaymentAmount, string(amount))
-	dst = appendCustomCount(dst, tagPaymentAtoms, terms.Payment)
-	dst = appendCustomText(dst, tagPayTo, base58Text(terms.PayTo[:]))
+	dst = wire.AppendCustomText(dst, wire.TagPaymentAmount, string(amount))
+	dst = wire.AppendCustomCount(dst, wire.TagPaymentAtoms, terms.Payment)
+	dst = wire.AppendCustomText(dst, wire.TagPayTo, wire.Base58(terms.PayTo[:]))
 	if terms.Rail != market.RailSOL {
-		dst = appendCustomText(dst, tagPaymentMint, mint)
+		dst = wire.AppendCustomText(dst, wire.TagPaymentMint, mint)
 	}
-	dst = appendCustomText(dst, tagPaymentReference, base58Text(made.Reference[:]))
-	return appendText(appendTag(dst, tagPaymentMemo), made.Memo)
+	dst = wire.AppendCustomText(dst, wire.TagPaymentReference, wire.Base58(made.Reference[:]))
+	return wire.AppendText(wire.AppendTag(dst, wire.TagPaymentMemo), made.Memo)
 }
 
 // nativeMint stands for the mint of a rail that has none.
@@ -267,7 +268,7 @@ const nativeMint = "native"
 func (g *Gateway) mintOf(rail market.Rail) string {
 	if rail == market.RailUSDC && g.doors.Desk != nil {
 		if v := g.doors.Desk.View(); v != nil {
-			return base58Text(v.Policy.USDCMint[:])
+			return wire.Base58(v.Policy.USDCMint[:])
 		}
 	}
 	return nativeMint

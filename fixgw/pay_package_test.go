@@ -13,6 +13,7 @@ import (
 
 	"blockdesk/desk"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/fixgw/wire"
 	"blockdesk/internal/await"
 	"blockdesk/market"
 )
@@ -20,7 +21,7 @@ import (
 // lines returns the Texts (58) of a News, by their first word.
 func (m msg) lines() map[string]string {
 	out := map[string]string{}
-	eachField(m, func(tag int, value []byte) {
+	wire.EachField(m, func(tag int, value []byte) {
 		if tag == 58 {
 			word, rest, _ := strings.Cut(string(value), " ")
 			out[word] = rest

@@ -1,16 +1,15 @@
 package fixgw
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
 	"blockdesk/desk"
 	"blockdesk/engine/event"
+	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
 )
@@ -25,32 +24,6 @@ import (
 // A report that waits for its answer is in the store until the commit that has the
 // answer. A crash before it has the answer given again, with PossResend. A report that is sent again after its answer is looked into again, and
 // the desk says of one payment and claim the same for ever.
-
-// Limits of proofs.
-const (
-	proofWorkers = 4
-	// proofAttempt bounds one look at the chain.
-	proofAttempt = 5 * time.Second
-	// proofMinPause and proofMaxPause bound the time between two looks.
-	proofMinPause = 100 * time.Millisecond
-	proofMaxPause = 5 * time.Second
-	// MaxTradeReportID is the longest TradeReportID (571), in bytes.
-	MaxTradeReportID = 64
-)
-
-// Codes of the answers to reports of payments.
-const (
-	codePaymentMismatch = "PAYMENT_MISMATCH"
-	codePaymentUsed     = "PAYMENT_ALREADY_USED"
-	codePendingTimeout  = "PENDING_TIMEOUT" // our choice
-)
-
-// Values of TradeReportRejectReason (751).
-const (
-	tradeRejUnknownInstrument = 2
-	tradeRejNotAuthorized     = 3
-	tradeRejOther             = 99
-)
 
 // prover answers reports of payments. Its agenda's goroutines work.
 type prover struct {
@@ -82,12 +55,12 @@ type proofTask struct {
 	possResend bool      // an answer may have been sent before a crash
 	until      time.Time // when it is answered whatever is known
 	// unproven is what the last look has left to say at until; nil = there was none.
-	unproven *tradeRefusal
+	unproven *wire.PaymentRefusal
 }
 
 func newProver(g *Gateway) *prover {
 	return &prover{
-		gateway: g, agenda: newAgenda(proofWorkers),
+		gateway: g, agenda: newAgenda(wire.ProofWorkers),
 		open: make(map[proofKey]*proofTask), held: make(map[uint16]int),
 	}
 }
@@ -158,22 +131,22 @@ func (p *prover) add(t *proofTask) {
 
 // take takes a report, or says why not. One that is on its way already is taken by
 // that. The error is the store's.
-func (p *prover) take(t *proofTask) (*tradeRefusal, error) {
+func (p *prover) take(t *proofTask) (*wire.PaymentRefusal, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	o := &p.gateway.options
 	switch known := p.open[proofKey{t.session.number, t.id}]; {
 	case known != nil && known.proof != t.proof:
-		return refuseTrade(codeInvalidField, "TradeReportID (571) %.64q: another report of this id waits for its answer", t.id), nil
+		return wire.RefusePayment(wire.CodeInvalidField, "TradeReportID (571) %.64q: another report of this id waits for its answer", t.id), nil
 	case known != nil:
 		p.gateway.duplicates.Add(1)
 		return nil, nil
 	case p.gateway.doors.Settlement == nil:
-		return refuseTrade(codeChainUnavailable, "no chain is configured"), nil
+		return wire.RefusePayment(wire.CodeChainUnavailable, "no chain is configured"), nil
 	case p.held[t.session.number] >= o.MaxSessionProofs:
-		return refuseTrade(codeOverloaded, "%d reports of this session wait for an answer", o.MaxSessionProofs), nil
+		return wire.RefusePayment(wire.CodeOverloaded, "%d reports of this session wait for an answer", o.MaxSessionProofs), nil
 	case len(p.open) >= o.MaxProofs:
-		return refuseTrade(codeOverloaded, "%d reports wait for an answer, try again", o.MaxProofs), nil
+		return wire.RefusePayment(wire.CodeOverloaded, "%d reports wait for an answer, try again", o.MaxProofs), nil
 	}
 	err := p.gateway.store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set(t.key(), t.record()) }, false)
 	if err != nil {
@@ -198,29 +171,29 @@ func (t *proofTask) attempt(ctx context.Context) time.Duration {
 // look returns what the answer is, nil where the payment serves its claim, or when
 // to look again. Where the chain hangs, the next turn comes late: what is out of
 // time then is answered without one more look, or the others would wait for it.
-func (t *proofTask) look(ctx context.Context) (no *tradeRefusal, again time.Duration) {
+func (t *proofTask) look(ctx context.Context) (no *wire.PaymentRefusal, again time.Duration) {
 	g := t.prover.gateway
 	if t.unproven != nil && !g.options.Now().Before(t.until) {
 		return t.unproven, 0
 	}
-	bounded, cancel := context.WithTimeout(ctx, proofAttempt)
+	bounded, cancel := context.WithTimeout(ctx, wire.ProofAttempt)
 	defer cancel()
 	v, err := desk.Verdict{}, errNoChain
 	if g.doors.Settlement != nil {
 		v, err = g.doors.Settlement.Verify(bounded, &t.proof)
 	}
-	pause := min(max(v.Pending, proofMinPause), proofMaxPause)
+	pause := min(max(v.Pending, wire.ProofMinPause), wire.ProofMaxPause)
 	switch {
 	case ctx.Err() != nil: // we stop; the next start looks again
 		return nil, pause
 	case err == nil && v.Pending == 0 && v.Refused != event.ReasonDeskFull:
 		return refusedPayment(&v), 0
 	case err != nil:
-		t.unproven = refuseTrade(codeChainUnavailable, "the payment has not been looked at; it is booked when it is seen")
+		t.unproven = wire.RefusePayment(wire.CodeChainUnavailable, "the payment has not been looked at; it is booked when it is seen")
 	case v.Pending == 0:
 		t.unproven = refusedPayment(&v)
 	default:
-		t.unproven = refuseTrade(codePendingTimeout, "not final on the chain after %s; it is booked when it is", g.options.ProofTimeout)
+		t.unproven = wire.RefusePayment(wire.CodePendingTimeout, "not final on the chain after %s; it is booked when it is", g.options.ProofTimeout)
 	}
 	if g.options.Now().Before(t.until) {
 		return nil, pause
@@ -232,7 +205,7 @@ func (t *proofTask) look(ctx context.Context) (no *tradeRefusal, again time.Dura
 }
 
 // refusedPayment says why a payment does not serve its claim; nil where it does.
-func refusedPayment(v *desk.Verdict) *tradeRefusal {
+func refusedPayment(v *desk.Verdict) *wire.PaymentRefusal {
 	word := v.Refused.String()
 	switch v.Refused {
 	case event.ReasonNone:
@@ -241,26 +214,26 @@ func refusedPayment(v *desk.Verdict) *tradeRefusal {
 		if v.Mismatch != "" {
 			word = v.Mismatch
 		}
-		return refuseTrade(codePaymentMismatch, "%s", word)
+		return wire.RefusePayment(wire.CodePaymentMismatch, "%s", word)
 	case event.ReasonPaymentUsed:
-		return refuseTrade(codePaymentUsed, "%s", word)
+		return wire.RefusePayment(wire.CodePaymentUsed, "%s", word)
 	case event.ReasonUnknownClaim, event.ReasonUnknownPayment:
-		return unknownClaim()
+		return wire.UnknownClaim()
 	case event.ReasonLatePayment, event.ReasonClaimState, event.ReasonUndeliverable:
-		return refuseTrade(codeClaimExpired, "%s", word)
+		return wire.RefusePayment(wire.CodeClaimExpired, "%s", word)
 	}
-	return &tradeRefusal{tradeRejOther, deskText(v.Refused, 0)}
+	return &wire.PaymentRefusal{Reason: wire.TradeRejOther, Text: wire.DeskText(v.Refused, 0)}
 }
 
 // answer sends the AR and forgets the report, in memory before, so that a client
 // who has the AR and reports the same again at once is not taken for one who waits.
-func (p *prover) answer(t *proofTask, no *tradeRefusal) error {
-	a := tradeAck{
-		id: t.id, claim: string(market.AppendClaimID(nil, t.proof.Claim)), signature: base58Text(t.proof.Signature[:]),
-		no: no, at: p.gateway.options.Now().UnixNano(),
+func (p *prover) answer(t *proofTask, no *wire.PaymentRefusal) error {
+	a := wire.PaymentAck{
+		ID: t.id, Claim: string(market.AppendClaimID(nil, t.proof.Claim)), Signature: wire.Base58(t.proof.Signature[:]),
+		Refusal: no, At: p.gateway.options.Now().UnixNano(),
 	}
 	if in := p.gateway.instruments.Get(t.instrument); in != nil {
-		a.symbol = in.Symbol
+		a.Symbol = in.Symbol
 	}
 	p.letGo(t)
 	if err := p.send(t, &a); err != nil {
@@ -287,66 +260,37 @@ func (p *prover) letGo(t *proofTask) {
 	}
 }
 
-func (p *prover) send(t *proofTask, a *tradeAck) error {
+func (p *prover) send(t *proofTask, a *wire.PaymentAck) error {
 	p.sending.Lock()
 	defer p.sending.Unlock()
-	p.body = a.appendBody(p.body[:0])
+	p.body = a.AppendBody(p.body[:0])
 	p.gateway.out.Add(1)
-	if a.no != nil {
+	if a.Refusal != nil {
 		p.gateway.rejects.Add(1)
 	}
-	return p.out.send(t.session, "AR", tagTradeReportID, p.body, t.possResend)
+	return p.out.send(t.session, "AR", wire.TagTradeReportID, p.body, t.possResend)
 }
 
-// tradeReport handles an AE of the client's.
-func (s *session) tradeReport(frame []byte) *reject {
-	r := scanTradeReport(frame)
+// PaymentReport handles an AE of the client's.
+func (s *session) tradeReport(frame []byte) *wire.Reject {
+	r := wire.ScanPaymentReport(frame)
 	t, no, err := s.checkTradeReport(&r)
 	if err == nil && no == nil {
 		no, err = s.gateway.prover.take(t)
 	}
 	if err != nil {
 		s.gateway.fail(err)
-		return businessReject(rejNotAvailable, r.id, s.gateway.unserved("the store has failed"))
+		return wire.BusinessReject(wire.RejNotAvailable, r.ID, s.gateway.unserved("the store has failed"))
 	}
 	if no == nil {
 		return nil
 	}
 	s.gateway.rejects.Add(1)
-	a := tradeAck{
-		id: string(r.id), claim: string(r.claim), signature: string(r.signature), symbol: string(r.symbol),
-		no: no, at: s.gateway.options.Now().UnixNano(),
+	a := wire.PaymentAck{
+		ID: string(r.ID), Claim: string(r.Claim), Signature: string(r.Signature), Symbol: string(r.Symbol),
+		Refusal: no, At: s.gateway.options.Now().UnixNano(),
 	}
-	s.out.scratch = a.appendBody(s.out.scratch[:0])
-	s.sendType("AR", tagTradeReportID, s.out.scratch, false)
+	s.out.scratch = a.AppendBody(s.out.scratch[:0])
+	s.sendType("AR", wire.TagTradeReportID, s.out.scratch, false)
 	return nil
-}
-
-// tradeAck is one TradeCaptureReportAck (35=AR).
-type tradeAck struct {
-	id, claim, signature, symbol string        // as the client has written them
-	no                           *tradeRefusal // nil = accepted
-	at                           int64         // Unix nanoseconds
-}
-
-// maxEcho is how much of a value of the client's an answer repeats, in bytes.
-const maxEcho = 100
-
-// appendBody appends the answer without "571=" and without the last SOH.
-func (a *tradeAck) appendBody(dst []byte) []byte {
-	echo := func(head, value string) {
-		if value != "" {
-			dst = appendText(append(dst, head...), value[:min(len(value), maxEcho)])
-		}
-	}
-	echo("", a.id)
-	echo("\x01572=", a.claim)
-	echo("\x01818=", a.signature)
-	echo("\x0155=", cmp.Or(a.symbol, noSymbol))
-	dst = appendTime(append(dst, "\x01150=F\x0160="...), a.at)
-	if a.no == nil {
-		return append(dst, "\x01939=0"...)
-	}
-	dst = strconv.AppendInt(append(dst, "\x01939=1\x01751="...), int64(a.no.reason), 10)
-	return appendText(append(dst, "\x0158="...), a.no.text)
 }

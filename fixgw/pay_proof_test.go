@@ -1,7 +1,6 @@
 package fixgw
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -9,13 +8,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mr-tron/base58"
-
 	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/fixgw/wire"
+	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
-	"blockdesk/market"
 )
 
 // reportFields are those of a report of a payment for a claim, by tag.
@@ -26,23 +24,10 @@ func reportFields(claim msg, id, signature string) map[int]string {
 	}
 }
 
-// reportOrder is how the fields follow each other: Side begins its group.
-var reportOrder = []int{571, 487, 856, 570, 150, 572, 818, 55, 32, 31, 75, 60, 552, 54, 37}
-
-func reportBody(fields map[int]string) string {
-	var b strings.Builder
-	for _, tag := range reportOrder {
-		if value, ok := fields[tag]; ok {
-			fmt.Fprintf(&b, "%d=%s|", tag, value)
-		}
-	}
-	return b.String()
-}
-
 // report reports a payment for a claim.
 func (k *client) report(claim msg, id, signature string) {
 	k.t.Helper()
-	k.send("AE", reportBody(reportFields(claim, id, signature)))
+	k.send("AE", wiretest.PaymentReportBody(reportFields(claim, id, signature)))
 }
 
 // acked takes messages up to the next AR.
@@ -125,7 +110,7 @@ func TestProofForm(t *testing.T) {
 		{818, text[:len(text)-1] + "0", "99", "INVALID_FIELD: SecondaryTradeReportID (818)"},
 		{818, strings.Repeat("1", 64), "99", "INVALID_FIELD: SecondaryTradeReportID (818)"},
 		{818, strings.Repeat("z", 5000), "99", "INVALID_FIELD: SecondaryTradeReportID (818)"},
-		{571, strings.Repeat("x", MaxTradeReportID+1), "99", "INVALID_FIELD: TradeReportID (571): must be 1 to 64"},
+		{571, strings.Repeat("x", wire.MaxTradeReportID+1), "99", "INVALID_FIELD: TradeReportID (571): must be 1 to 64"},
 		{571, "a\xe9b", "99", "INVALID_FIELD: TradeReportID (571)"},
 		{487, "1", "99", `UNSUPPORTED: TradeReportTransType (487) "1": only 0`},
 		{856, "6", "99", `UNSUPPORTED: TradeReportType (856) "6": only 0`},
@@ -146,18 +131,18 @@ func TestProofForm(t *testing.T) {
 		if fields[c.tag] = c.value; c.value == "" {
 			delete(fields, c.tag)
 		}
-		tk.send("AE", reportBody(fields))
+		tk.send("AE", wiretest.PaymentReportBody(fields))
 		m := tk.acked("939=1 751=" + c.reason)
 		m.text(t, c.want)
 	}
 	// Two sides, which the dictionary takes.
-	tk.send("AE", strings.Replace(reportBody(reportFields(claim, "p1", text)), "552=1|", "552=2|54=1|37=x|", 1))
+	tk.send("AE", strings.Replace(wiretest.PaymentReportBody(reportFields(claim, "p1", text)), "552=1|", "552=2|54=1|37=x|", 1))
 	tk.acked("939=1 571=p1").text(t, `INVALID_FIELD: NoSides (552) "2": must be 1`)
 	// What the dictionary demands is a session reject.
 	for tag, want := range map[int]string{570: "371=570", 60: "371=60", 37: "371=37"} {
 		fields := reportFields(claim, "p1", text)
 		delete(fields, tag)
-		tk.send("AE", reportBody(fields))
+		tk.send("AE", wiretest.PaymentReportBody(fields))
 		tk.await("35=3").want(t, want)
 	}
 	if _, proofs := bank.calls(); proofs != 0 {
@@ -169,7 +154,7 @@ func TestProofForm(t *testing.T) {
 	fields := reportFields(claim, "p2", text)
 	fields[31], fields[32], fields[487], fields[856], fields[150], fields[570] = "00.99", "252.5252520000", "0", "0", "F", "Y"
 	tkc := d.dial("TKC", func(o *fixclient.Options) { o.Username = "tk" })
-	tkc.send("AE", reportBody(fields))
+	tkc.send("AE", wiretest.PaymentReportBody(fields))
 	tkc.acked("939=0 571=p2 572=" + claim.get(37))
 }
 
@@ -231,7 +216,7 @@ func TestProofOutOfTime(t *testing.T) {
 		t.Errorf("at first: %+v, again after %s", no, again)
 	}
 	task.until = time.Now()
-	if no, again := task.look(t.Context()); no == nil || again != 0 || !strings.HasPrefix(no.text, codePendingTimeout) {
+	if no, again := task.look(t.Context()); no == nil || again != 0 || !strings.HasPrefix(no.Text, wire.CodePendingTimeout) {
 		t.Errorf("out of time: %+v, again after %s", no, again)
 	}
 	if _, proofs := bank.calls(); proofs != 1 {
@@ -397,48 +382,4 @@ func TestProofCrash(t *testing.T) {
 	for len(answered) < reports {
 		note(tk.next())
 	}
-}
-
-// FuzzTradeReport: no bytes make a report of a payment that is not wholly right.
-func FuzzTradeReport(f *testing.F) {
-	set := testInstruments(f)
-	c := &clientClaim{digits: 6}
-	c.ID, c.Terms.Base, c.Terms.Price = 77, 252_525_252, 990_000_000
-	id := string(market.AppendClaimID(nil, c.ID))
-	text := base58.Encode(bytes.Repeat([]byte{1}, 64))
-	good := reportBody(map[int]string{
-		571: "p1", 572: id, 818: text, 570: "N", 55: "SLUSD/USDC", 32: "252.525252", 31: "0.99", 75: "20260101",
-		60: "20260101-00:00:00", 552: "1", 54: "1", 37: id,
-	})
-	soh := func(s string) []byte { return []byte(strings.ReplaceAll(s, "|", "\x01")) }
-	f.Add(soh(good))
-	f.Add(soh(strings.Replace(good, "31=0.99", "31=0.990000000000", 1)))
-	f.Add(soh("571=|572=C|818=|552=1|"))
-	f.Add([]byte("=\x01=\x01571"))
-	f.Fuzz(func(t *testing.T, frame []byte) {
-		r := scanTradeReport(frame)
-		if r.checkForm() != nil {
-			return
-		}
-		var signature [64]byte
-		if !parseBase58(signature[:], string(r.signature)) {
-			return
-		}
-		if base58.Encode(signature[:]) != string(r.signature) {
-			t.Errorf("signature %q", r.signature)
-		}
-		if _, ok := market.ParseClaimID(r.claim); !ok || r.checkTerms(c, set) != nil {
-			return
-		}
-		if string(r.symbol) != "SLUSD/USDC" || string(r.side) != "1" || !bytes.Equal(r.orderID, r.claim) ||
-			!bytes.HasPrefix(bytes.TrimLeft(r.price, "0"), []byte(".99")) {
-			t.Errorf("taken: %q", frame)
-		}
-		a := tradeAck{id: string(r.id), claim: string(r.claim), signature: string(r.signature), symbol: string(r.symbol), at: 1}
-		head := "35=AR|34=1|49=BLOCKDESK|52=20260101-00:00:00|56=TK|571="
-		answer := fixMessage(head + show(a.appendBody(nil)) + "|")
-		if err := stockChecker().check(answer); err != nil {
-			t.Errorf("the answer breaks the dictionary: %v\n%s", err, show(answer))
-		}
-	})
 }

@@ -7,6 +7,7 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/book"
 	"blockdesk/engine/rfq"
+	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 	"blockdesk/persist/projection"
 )
@@ -51,9 +52,9 @@ func (g *Gateway) Reconcile(s *engine.State) ([]engine.Command, error) {
 	found := make(map[market.OrderID]bool, len(f.orders))
 	for _, in := range s.Instruments() {
 		s.Orders(in.ID, func(r book.Resting) {
-			if o := f.orders[r.ID]; o != nil && o.live() {
+			if o := f.orders[r.ID]; o != nil && o.Live() {
 				found[r.ID] = true
-				if o.leaves == r.Open {
+				if o.Leaves == r.Open {
 					return
 				}
 			}
@@ -61,7 +62,7 @@ func (g *Gateway) Reconcile(s *engine.State) ([]engine.Command, error) {
 		})
 	}
 	for id, o := range f.orders {
-		if found[id] || !o.live() {
+		if found[id] || !o.Live() {
 			continue
 		}
 		if err := f.loseOrder(o); err != nil {
@@ -90,17 +91,17 @@ func (f *follower) commitIfFull() error {
 // loseOrder reports the end of an order that the engine does not have.
 func (f *follower) loseOrder(o *order) error {
 	o.session.mu.Lock()
-	o.status = statusCancelled
+	o.Status = wire.StatusCancelled
 	o.session.mu.Unlock()
 	f.touch(o)
-	in := f.gateway.instruments.Get(o.instrument)
+	in := f.gateway.instruments.Get(o.Instrument)
 	if in == nil { // configured no more
 		f.lost.Add(1)
 		return nil
 	}
 	f.execID = f.gateway.localID(f.execID[:0])
-	r := report{in: in, order: &o.clientOrder, execType: execCancelled, execID: f.execID, at: f.at, text: []byte(lostReason)}
-	f.out.scratch = r.appendBody(f.out.scratch[:0])
+	r := wire.ExecutionReport{Instrument: in, Order: &o.ClientOrder, ExecType: wire.ExecCancelled, ExecID: f.execID, At: f.at, Text: []byte(lostReason)}
+	f.out.scratch = r.AppendBody(f.out.scratch[:0])
 	return f.emit(o.session, '8', f.out.scratch)
 }
 
@@ -157,27 +158,27 @@ func (f *follower) restateClaim(c *claim, is *rfq.Claim) error {
 	if c.Claim == *is {
 		return nil
 	}
-	before := c.status
+	before := c.Status
 	c.session.mu.Lock()
-	c.Claim, c.status = *is, claimStatus(is.State)
+	c.Claim, c.Status = *is, wire.ClaimStatus(is.State)
 	if is.State.Live() {
 		c.session.claims[c.ID] = c
 	}
 	c.session.mu.Unlock()
 	f.touchClaim(c)
-	if c.status == before {
+	if c.Status == before {
 		return nil
 	}
 	f.execID = f.gateway.localID(f.execID[:0])
-	return f.sendClaim(c, execRestated, f.at, []byte(lostReason), false)
+	return f.sendClaim(c, wire.ExecRestated, f.at, []byte(lostReason), false)
 }
 
 // loseClaim reports the end of a claim that the desk does not have, and forgets
 // it.
 func (f *follower) loseClaim(c *claim) error {
-	live := !c.over()
+	live := !c.Over()
 	c.session.mu.Lock()
-	c.State, c.status = rfq.ClaimReleased, statusCancelled
+	c.State, c.Status = rfq.ClaimReleased, wire.StatusCancelled
 	c.session.mu.Unlock()
 	f.touchClaim(c)
 	f.desk.forgotten = append(f.desk.forgotten, c.ID)
@@ -185,5 +186,5 @@ func (f *follower) loseClaim(c *claim) error {
 		return nil
 	}
 	f.execID = f.gateway.localID(f.execID[:0])
-	return f.sendClaim(c, execCancelled, f.at, []byte(lostReason), false)
+	return f.sendClaim(c, wire.ExecCancelled, f.at, []byte(lostReason), false)
 }

@@ -12,6 +12,8 @@ import (
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/fixgw/wire"
+	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 	"blockdesk/market"
 	"blockdesk/persist/kv/kvtest"
@@ -402,12 +404,12 @@ func TestReplayFromBeforeTheStore(t *testing.T) {
 	g.roster.Store(&roster{})
 	f := &follower{
 		gateway: g, done: position{seq: 10}, epoch: 2, ended: 2, unfinished: true,
-		orders: map[market.OrderID]*order{1: {clientOrder: clientOrder{id: 1, status: statusNew}, session: &session{}}},
+		orders: map[market.OrderID]*order{1: {ClientOrder: wire.ClientOrder{ID: 1, Status: wire.StatusNew}, session: &session{}}},
 	}
 	if err := f.follow([]event.Event{begins(4, 1), begins(6, 2), reconciled, cancelled}); err != nil {
 		t.Fatal(err)
 	}
-	if place, epoch := f.reached(); f.at != 0 || !f.unfinished || !f.orders[1].live() || place != f.done || epoch != 2 {
+	if place, epoch := f.reached(); f.at != 0 || !f.unfinished || !f.orders[1].Live() || place != f.done || epoch != 2 {
 		t.Errorf("what the store has was followed again: %+v, order %+v", f, f.orders[1])
 	}
 	if err := f.follow([]event.Event{begins(9, 3)}); err != nil {
@@ -447,8 +449,8 @@ func catchUp(t testing.TB, k *client, seen map[string]string) {
 		for {
 			select {
 			case raw := <-k.in:
-				if err := k.checker.check(raw); err != nil {
-					t.Fatalf("%v\n%s", err, show(raw))
+				if err := k.checker.Check(raw); err != nil {
+					t.Fatalf("%v\n%s", err, wiretest.Show(raw))
 				}
 				if msg(raw).get(11) == "question" {
 					return true

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/quickfixgo/quickfix"
+
+	"blockdesk/fixgw/wire"
+	"blockdesk/fixgw/wire/wiretest"
 )
 
 // taken is a message that we take: fields in the order of the dictionary, a
@@ -43,15 +46,15 @@ func TestSessionRejects(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, nil)
 	mm := d.dial("MM", nil)
-	dictionary := stockChecker().dd
+	dictionary := wiretest.StockChecker().Dictionary
 	tagOf := func(field string) string { tag, _, _ := strings.Cut(field, "="); return tag }
 	for _, m := range taken {
 		rejected := func(why, reason, tag string, fields ...string) {
 			t.Helper()
 			mm.send(m.msgType, strings.Join(fields, "|")+"|")
-			code := codeInvalidField
+			code := wire.CodeInvalidField
 			if reason == "1" {
-				code = codeMissingField
+				code = wire.CodeMissingField
 			}
 			got := mm.next()
 			if got.pick(35, 372, 373, 371) != fmt.Sprintf("35=3 372=%s 373=%s 371=%s", m.msgType, reason, tag) ||
@@ -125,7 +128,7 @@ func TestRejectsAreTheSame(t *testing.T) {
 	}
 	for range 20 {
 		m := quickfix.NewMessage()
-		raw := fixMessage("35=D|34=1|49=A|52=20260101-00:00:00.000|56=B|58=x|")
+		raw := wiretest.Message("35=D|34=1|49=A|52=20260101-00:00:00.000|56=B|58=x|")
 		if err := quickfix.ParseMessage(m, bytes.NewBuffer(raw)); err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +179,7 @@ func TestBusinessRejects(t *testing.T) {
 		{"H", "11=o|55=SLUSD/USDC|54=1|", "o"},
 		{"V", "262=m|263=0|264=1|267=1|269=0|146=1|55=SLUSD/USDC|", "m"},
 		{"e", "324=s|263=0|55=SLUSD/USDC|", "s"},
-		{"x", "320=" + strings.Repeat("l", MaxRequestID+1) + "|559=4|", strings.Repeat("l", MaxRequestID)},
+		{"x", "320=" + strings.Repeat("l", wire.MaxRequestID+1) + "|559=4|", strings.Repeat("l", wire.MaxRequestID)},
 	} {
 		fast.send(c.msgType, c.body)
 		m := fast.want("35=j 380=4 372=" + c.msgType + " 379=" + c.id)

@@ -8,6 +8,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/book"
+	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
 
@@ -15,7 +16,7 @@ import (
 // is answered here; one that is, by the follower when its events are durable.
 
 // handleOrder handles a D, F, G, H or q.
-func (s *session) handleOrder(msgType byte, r *request) *reject {
+func (s *session) handleOrder(msgType byte, r *wire.OrderRequest) *wire.Reject {
 	switch msgType {
 	case 'D':
 		return s.newOrder(r)
@@ -31,13 +32,13 @@ func (s *session) handleOrder(msgType byte, r *request) *reject {
 }
 
 // newOrder handles a D.
-func (s *session) newOrder(r *request) *reject {
+func (s *session) newOrder(r *wire.OrderRequest) *wire.Reject {
 	if done, err := s.repeated(r); done {
 		return err
 	}
-	order, in, no := r.decodeNew(s.gateway.instruments, s.gateway.options.Now())
+	order, in, no := r.DecodeNew(s.gateway.instruments, s.gateway.options.Now())
 	if no == nil {
-		no = r.checkClOrdID()
+		no = r.CheckClOrdID()
 	}
 	if no != nil {
 		return s.rejectNew(r, order, in, no)
@@ -45,20 +46,20 @@ func (s *session) newOrder(r *request) *reject {
 	order.ID = s.gateway.engine.NextOrderID()
 	order.Participant, order.STP = s.participant.Number, s.terms.Load().STP
 	return s.submit(engine.NewOrder, in.ID, order, r, &ref{
-		clOrdID: string(r.clOrdID), msgType: 'D', id: order.ID,
+		clOrdID: string(r.ClOrdID), msgType: 'D', id: order.ID,
 		instrument: in.ID, side: order.Side, typ: order.Type,
 	})
 }
 
 // submit hands a command to the engine.
-func (s *session) submit(kind engine.Kind, in market.InstrumentID, o book.Order, r *request, entry *ref) *reject {
+func (s *session) submit(kind engine.Kind, in market.InstrumentID, o book.Order, r *wire.OrderRequest, entry *ref) *wire.Reject {
 	c := engine.Command{Kind: kind, Instrument: in, Origin: s.number, Order: o}
-	if !c.SetRef(r.clOrdID) {
-		return businessReject(rejOther, r.clOrdID, fmt.Sprintf("%s: ClOrdID (11): must be 1 to %d bytes", codeInvalidField, MaxClOrdID))
+	if !c.SetRef(r.ClOrdID) {
+		return wire.BusinessReject(wire.RejOther, r.ClOrdID, fmt.Sprintf("%s: ClOrdID (11): must be 1 to %d bytes", wire.CodeInvalidField, wire.MaxClOrdID))
 	}
 	if !s.enter(entry) {
 		s.gateway.overloaded.Add(1)
-		return businessReject(rejNotAvailable, r.clOrdID, fmt.Sprintf("%s: %d requests of this session wait for an answer", codeOverloaded, s.gateway.options.MaxPendingOrders))
+		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, fmt.Sprintf("%s: %d requests of this session wait for an answer", wire.CodeOverloaded, s.gateway.options.MaxPendingOrders))
 	}
 	hand := s.gateway.engine.Submit
 	if s.alone {
@@ -72,23 +73,23 @@ func (s *session) submit(kind engine.Kind, in market.InstrumentID, o book.Order,
 	switch {
 	case errors.Is(err, engine.ErrFull):
 		s.gateway.overloaded.Add(1)
-		return businessReject(rejNotAvailable, r.clOrdID, codeOverloaded+": the engine's queue is full, try again")
+		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, wire.CodeOverloaded+": the engine's queue is full, try again")
 	case errors.Is(err, engine.ErrReadOnly), errors.Is(err, engine.ErrStopped):
-		return businessReject(rejNotAvailable, r.clOrdID, s.gateway.unserved(err.Error()))
+		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.unserved(err.Error()))
 	}
-	return businessReject(rejOther, r.clOrdID, s.gateway.unserved("not accepted"))
+	return wire.BusinessReject(wire.RejOther, r.ClOrdID, s.gateway.unserved("not accepted"))
 }
 
 // repeated answers a ClOrdID that the session has used before with its first
 // answer again. While that is on its way, nothing more is sent.
-func (s *session) repeated(r *request) (done bool, no *reject) {
-	return s.repeatedAs(r.clOrdID)
+func (s *session) repeated(r *wire.OrderRequest) (done bool, no *wire.Reject) {
+	return s.repeatedAs(r.ClOrdID)
 }
 
 // repeatedAs is repeated for a name in s.refs: a ClOrdID, or a mark and another
 // id.
-func (s *session) repeatedAs(key []byte) (done bool, no *reject) {
-	if len(key) == 0 || len(key) > MaxClOrdID {
+func (s *session) repeatedAs(key []byte) (done bool, no *wire.Reject) {
+	if len(key) == 0 || len(key) > wire.MaxClOrdID {
 		return false, nil
 	}
 	s.mu.Lock()
@@ -103,7 +104,7 @@ func (s *session) repeatedAs(key []byte) (done bool, no *reject) {
 		stored, ok, err := s.stored(key)
 		if err != nil {
 			s.gateway.fail(err)
-			return true, businessReject(rejNotAvailable, unmarked(key), s.gateway.unserved("the store has failed"))
+			return true, wire.BusinessReject(wire.RejNotAvailable, wire.Unmarked(key), s.gateway.unserved("the store has failed"))
 		}
 		if known == nil && !ok {
 			return false, nil
@@ -112,9 +113,9 @@ func (s *session) repeatedAs(key []byte) (done bool, no *reject) {
 	}
 	s.gateway.duplicates.Add(1)
 	if len(first.body) > 0 {
-		msgType, tag := answerForm(first.msgType)
+		msgType, tag := wire.AnswerForm(first.msgType)
 		if !s.custom.Load() { // which it may have been at the first answer
-			first.body = withoutCustom(first.body)
+			first.body = wire.WithoutCustom(first.body)
 		}
 		s.sendType(msgType, tag, first.body, true)
 	}
@@ -158,7 +159,7 @@ func (s *session) storedOrder(id market.OrderID) (*order, error) {
 // send sends an application message of the session's own goroutine; its first
 // field is OrderID (37).
 func (s *session) send(msgType byte, body []byte, possResend bool) {
-	s.sendType(string(msgType), tagOrderID, body, possResend)
+	s.sendType(string(msgType), wire.TagOrderID, body, possResend)
 }
 
 // sendType is send for messages that begin with another field.
@@ -170,16 +171,16 @@ func (s *session) sendType(msgType string, firstTag int, body []byte, possResend
 }
 
 // rejectNew answers a D that is not passed on. Its ClOrdID may be used again.
-func (s *session) rejectNew(r *request, o book.Order, in *market.Instrument, no *refusal) *reject {
+func (s *session) rejectNew(r *wire.OrderRequest, o book.Order, in *market.Instrument, no *wire.Refusal) *wire.Reject {
 	s.gateway.rejects.Add(1)
 	now := s.gateway.options.Now().UnixNano()
 	b := append(s.out.scratch[:0], "NONE"...)
-	b = append(appendText(append(b, "\x0111="...), string(r.clOrdID)), "\x0117="...)
+	b = append(wire.AppendText(append(b, "\x0111="...), string(r.ClOrdID)), "\x0117="...)
 	b = s.gateway.localID(b)
-	b = r.appendSymbol(append(b, "\x01150=8\x0139=8"...))
+	b = r.AppendSymbol(append(b, "\x01150=8\x0139=8"...))
 	side := byte('1')
-	if len(r.side) == 1 {
-		side = r.side[0]
+	if len(r.Side) == 1 {
+		side = r.Side[0]
 	}
 	b = append(append(b, "\x0154="...), side)
 	if o.Qty > 0 {
@@ -189,21 +190,12 @@ func (s *session) rejectNew(r *request, o book.Order, in *market.Instrument, no 
 		b = in.AppendPrice(append(b, "\x0144="...), o.Price)
 	}
 	b = append(b, "\x01151=0\x0114=0\x016=0\x0160="...)
-	b = appendTime(b, now)
-	b = appendText(append(b, "\x0158="...), no.text)
-	b = strconv.AppendInt(append(b, "\x01103="...), int64(no.reason), 10)
+	b = wire.AppendTime(b, now)
+	b = wire.AppendText(append(b, "\x0158="...), no.Text)
+	b = strconv.AppendInt(append(b, "\x01103="...), int64(no.Reason), 10)
 	s.out.scratch = b
 	s.send('8', b, false)
 	return nil
-}
-
-// appendSymbol appends the request's Symbol (55). A request without one gets an
-// answer without one: FIX has no empty fields.
-func (r *request) appendSymbol(dst []byte) []byte {
-	if len(r.symbol) == 0 {
-		return dst
-	}
-	return appendText(append(dst, "\x0155="...), string(r.symbol))
 }
 
 // target is the order that an F, G or H is about.
@@ -233,7 +225,7 @@ func (s *session) find(orderID, clOrdID []byte) (target, bool, error) {
 		return t, true, nil
 	}
 	if r != nil && r.answer == 0 && r.side.Valid() { // a D or G on its way
-		t := target{id: r.id, clOrdID: r.clOrdID, instrument: r.instrument, side: r.side, typ: r.typ, status: statusNew}
+		t := target{id: r.id, clOrdID: r.clOrdID, instrument: r.instrument, side: r.side, typ: r.typ, status: wire.StatusNew}
 		if o := s.orders[r.id]; o != nil {
 			t = targetOfOrder(o)
 		}
@@ -244,35 +236,35 @@ func (s *session) find(orderID, clOrdID []byte) (target, bool, error) {
 	return s.findStored(clOrdID)
 }
 
-// statusOf returns the status of an order that may have ended, statusRejected
+// statusOf returns the status of an order that may have ended, StatusRejected
 // where the session does not know it. clOrdID is one that it went by.
 func (s *session) statusOf(id market.OrderID, clOrdID []byte) (byte, error) {
 	s.mu.Lock()
 	o := s.orders[id]
-	if r := s.refs[string(clOrdID)]; o == nil && r != nil && r.order != nil && r.order.id == id {
+	if r := s.refs[string(clOrdID)]; o == nil && r != nil && r.order != nil && r.order.ID == id {
 		o = r.order
 	}
 	if o != nil {
 		defer s.mu.Unlock()
-		return o.status, nil
+		return o.Status, nil
 	}
 	s.mu.Unlock()
 	o, err := s.storedOrder(id)
 	if err != nil || o == nil || o.session != s {
-		return statusRejected, err
+		return wire.StatusRejected, err
 	}
-	return o.status, nil
+	return o.Status, nil
 }
 
 func targetOfOrder(o *order) target {
 	return target{
-		id: o.id, clOrdID: o.clOrdID, instrument: o.instrument, side: o.side,
-		typ: o.typ, status: o.status, ended: !o.live(),
+		id: o.ID, clOrdID: o.ClOrdID, instrument: o.Instrument, side: o.Side,
+		typ: o.Type, status: o.Status, ended: !o.Live(),
 	}
 }
 
 func (s *session) findStored(clOrdID []byte) (target, bool, error) {
-	if len(clOrdID) == 0 || len(clOrdID) > MaxClOrdID {
+	if len(clOrdID) == 0 || len(clOrdID) > wire.MaxClOrdID {
 		return target{}, false, nil
 	}
 	a, ok, err := s.stored(clOrdID)
@@ -294,40 +286,40 @@ func (s *session) findStored(clOrdID []byte) (target, bool, error) {
 }
 
 // change handles an F, and with amend a G.
-func (s *session) change(r *request, amend bool) *reject {
+func (s *session) change(r *wire.OrderRequest, amend bool) *wire.Reject {
 	if done, err := s.repeated(r); done {
 		return err
 	}
-	t, found, err := s.find(r.orderID, r.origClOrdID)
+	t, found, err := s.find(r.OrderID, r.OrigClOrdID)
 	if err != nil {
 		s.gateway.fail(err)
-		return businessReject(rejNotAvailable, r.clOrdID, s.gateway.unserved("the store has failed"))
+		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.unserved("the store has failed"))
 	}
 	if !found {
-		if c, ok, err := s.claimNamed(r.orderID, r.origClOrdID); ok || err != nil {
+		if c, ok, err := s.claimNamed(r.OrderID, r.OrigClOrdID); ok || err != nil {
 			return s.keepClaim(r, &c, amend, err)
 		}
 	}
-	no := r.checkClOrdID()
+	no := r.CheckClOrdID()
 	switch {
 	case no != nil:
 	case !found:
-		t.status = statusRejected
-		no = refuse(cxlRejUnknownOrder, codeUnknownOrder, "OrigClOrdID (41) %.40q", r.origClOrdID)
+		t.status = wire.StatusRejected
+		no = wire.Refuse(wire.CxlRejUnknownOrder, wire.CodeUnknownOrder, "OrigClOrdID (41) %.40q", r.OrigClOrdID)
 	case t.ended:
-		no = refuse(cxlRejTooLate, codeTooLate, "order %d has ended", t.id)
+		no = wire.Refuse(wire.CxlRejTooLate, wire.CodeTooLate, "order %d has ended", t.id)
 	}
 	o := book.Order{ID: t.id, Participant: s.participant.Number, Side: t.side}
 	if no == nil {
 		no = s.checkTarget(r, &t)
 	}
 	if no == nil && amend {
-		no = r.decodeAmend(&o, t.typ, s.gateway.instruments.Get(t.instrument))
+		no = r.DecodeAmend(&o, t.typ, s.gateway.instruments.Get(t.instrument))
 	}
 	if no != nil {
 		return s.rejectChange(r, &t, amend, no)
 	}
-	entry := &ref{clOrdID: string(r.clOrdID), msgType: 'F', id: t.id, target: string(r.origClOrdID), instrument: t.instrument, side: t.side, typ: t.typ}
+	entry := &ref{clOrdID: string(r.ClOrdID), msgType: 'F', id: t.id, target: string(r.OrigClOrdID), instrument: t.instrument, side: t.side, typ: t.typ}
 	kind := engine.CancelOrder
 	if amend {
 		kind, entry.msgType = engine.AmendOrder, 'G'
@@ -336,118 +328,101 @@ func (s *session) change(r *request, amend bool) *reject {
 }
 
 // checkTarget holds Symbol and Side, where they are given, to the order's.
-func (s *session) checkTarget(r *request, t *target) *refusal {
+func (s *session) checkTarget(r *wire.OrderRequest, t *target) *wire.Refusal {
 	in := s.gateway.instruments.Get(t.instrument)
-	if in == nil || r.symbol != nil && string(r.symbol) != in.Symbol {
-		return refuse(cxlRejOther, codeInvalidField, "Symbol (55) %.40q: not the order's", r.symbol)
+	if in == nil || r.Symbol != nil && string(r.Symbol) != in.Symbol {
+		return wire.Refuse(wire.CxlRejOther, wire.CodeInvalidField, "Symbol (55) %.40q: not the order's", r.Symbol)
 	}
-	if r.side != nil && (len(r.side) != 1 || r.side[0] != '0'+byte(t.side)) {
-		return refuse(cxlRejOther, codeInvalidField, "Side (54) %.20q: not the order's", r.side)
+	if r.Side != nil && (len(r.Side) != 1 || r.Side[0] != '0'+byte(t.side)) {
+		return wire.Refuse(wire.CxlRejOther, wire.CodeInvalidField, "Side (54) %.20q: not the order's", r.Side)
 	}
 	return nil
 }
 
-// decodeAmend reads what a G changes: OrderQty, Price, StopPx. The rest must be
-// as it was.
-func (r *request) decodeAmend(o *book.Order, typ book.Type, in *market.Instrument) (no *refusal) {
-	o.Type = typ
-	if len(r.ordType) != 1 || r.ordType[0] != ordTypeOf(typ) {
-		return refuse(cxlRejOther, codeUnsupported, "OrdType (40) %.20q: an order keeps its type", r.ordType)
-	}
-	if no = r.decodePrices(o, in); no != nil {
-		return no
-	}
-	if o.Qty, no = parseQty(in, "OrderQty (38)", r.qty); no != nil {
-		return no
-	}
-	o.Type = 0
-	return nil
-}
-
-func (s *session) rejectChange(r *request, t *target, amend bool, no *refusal) *reject {
+func (s *session) rejectChange(r *wire.OrderRequest, t *target, amend bool, no *wire.Refusal) *wire.Reject {
 	s.gateway.rejects.Add(1)
-	reason := no.reason
-	if reason != cxlRejTooLate && reason != cxlRejUnknownOrder {
-		reason = cxlRejOther
+	reason := no.Reason
+	if reason != wire.CxlRejTooLate && reason != wire.CxlRejUnknownOrder {
+		reason = wire.CxlRejOther
 	}
-	reject := cancelReject{
-		orderID: t.id, clOrdID: appendText(nil, string(r.clOrdID)), origClOrdID: appendText(nil, string(r.origClOrdID)),
-		status: t.status, amend: amend, reason: reason, text: appendText(nil, no.text),
-		at: s.gateway.options.Now().UnixNano(),
+	reject := wire.CancelReject{
+		OrderID: t.id, ClOrdID: wire.AppendText(nil, string(r.ClOrdID)), OrigClOrdID: wire.AppendText(nil, string(r.OrigClOrdID)),
+		Status: t.status, Amend: amend, Reason: reason, Text: wire.AppendText(nil, no.Text),
+		At: s.gateway.options.Now().UnixNano(),
 	}
-	if len(reject.origClOrdID) == 0 {
-		reject.origClOrdID = reject.clOrdID
+	if len(reject.OrigClOrdID) == 0 {
+		reject.OrigClOrdID = reject.ClOrdID
 	}
-	s.out.scratch = reject.appendBody(s.out.scratch[:0])
+	s.out.scratch = reject.AppendBody(s.out.scratch[:0])
 	s.send('9', s.out.scratch, false)
 	return nil
 }
 
 // massCancel handles a q: all orders of the participant, whatever session they
 // came from, on one instrument or all, on one side or both.
-func (s *session) massCancel(r *request) *reject {
+func (s *session) massCancel(r *wire.OrderRequest) *wire.Reject {
 	if done, err := s.repeated(r); done {
 		return err
 	}
-	no := r.checkClOrdID()
+	no := r.CheckClOrdID()
 	in, side := engine.AllInstruments, market.Side(0)
 	const notSupported, invalidSecurity, other = 0, 1, 99
 	switch {
 	case no != nil:
-		no.reason = other
-	case string(r.massType) == "1":
+		no.Reason = other
+	case string(r.MassType) == "1":
 		var instrument *market.Instrument
-		if instrument, no = r.instrument(s.gateway.instruments); no != nil {
-			no.reason = invalidSecurity
+		if instrument, no = r.Instrument(s.gateway.instruments); no != nil {
+			no.Reason = invalidSecurity
 		} else {
 			in = instrument.ID
 		}
-	case string(r.massType) != "7":
-		no = refuse(notSupported, codeUnsupported, "MassCancelRequestType (530) %.20q: must be 1 (security) or 7 (all)", r.massType)
+	case string(r.MassType) != "7":
+		no = wire.Refuse(notSupported, wire.CodeUnsupported, "MassCancelRequestType (530) %.20q: must be 1 (security) or 7 (all)", r.MassType)
 	}
-	if no == nil && r.side != nil {
-		if side, no = r.parseSide(); no != nil {
-			no.reason = other
+	if no == nil && r.Side != nil {
+		if side, no = r.ParseSide(); no != nil {
+			no.Reason = other
 		}
 	}
 	if no != nil {
 		s.gateway.rejects.Add(1)
-		report := massReport{
-			id: []byte("NONE"), clOrdID: appendText(nil, string(r.clOrdID)), rejected: no.reason,
-			at: s.gateway.options.Now().UnixNano(), text: appendText(nil, no.text),
+		report := wire.MassCancelReport{
+			ID: []byte("NONE"), ClOrdID: wire.AppendText(nil, string(r.ClOrdID)), Rejected: no.Reason,
+			At: s.gateway.options.Now().UnixNano(), Text: wire.AppendText(nil, no.Text),
 		}
-		s.out.scratch = report.appendBody(s.out.scratch[:0])
+		s.out.scratch = report.AppendBody(s.out.scratch[:0])
 		s.send('r', s.out.scratch, false)
 		return nil
 	}
 	o := book.Order{Participant: s.participant.Number, Side: side}
-	return s.submit(engine.MassCancel, in, o, r, &ref{clOrdID: string(r.clOrdID), msgType: 'q'})
+	return s.submit(engine.MassCancel, in, o, r, &ref{clOrdID: string(r.ClOrdID), msgType: 'q'})
 }
 
 // status handles an H: the order as the last durable event has left it.
-func (s *session) status(r *request) *reject {
+func (s *session) status(r *wire.OrderRequest) *wire.Reject {
 	if b := s.gateway.options.Barrier; b != nil && b() != nil {
-		return businessReject(rejNotAvailable, r.clOrdID, s.gateway.deposedOr(leaderText("")))
+		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.deposedOr(leaderText("")))
 	}
-	t, found, err := s.find(r.orderID, r.clOrdID)
+	t, found, err := s.find(r.OrderID, r.ClOrdID)
 	if err != nil {
 		s.gateway.fail(err)
-		return businessReject(rejNotAvailable, r.clOrdID, s.gateway.unserved("the store has failed"))
+		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.unserved("the store has failed"))
 	}
 	now := s.gateway.options.Now()
 	if !found {
-		if c, ok, err := s.claimNamed(r.orderID, r.clOrdID); ok || err != nil {
+		if c, ok, err := s.claimNamed(r.OrderID, r.ClOrdID); ok || err != nil {
 			return s.claimShown(r, &c, now, err)
 		}
-		no := refuse(ordRejUnknownOrder, codeUnknownOrder, "ClOrdID (11) %.40q", r.clOrdID)
+		no := wire.Refuse(wire.OrdRejUnknownOrder, wire.CodeUnknownOrder, "ClOrdID (11) %.40q", r.ClOrdID)
 		s.statusUnknown(r, no, now)
 		return nil
 	}
 	s.mu.Lock()
 	o := s.orders[t.id]
-	var copied clientOrder
+	var copied wire.ClientOrder
 	if o != nil {
-		copied = o.clientOrder
+		copied = o.ClientOrder
 	}
 	s.mu.Unlock()
 	if o == nil {
@@ -456,37 +431,37 @@ func (s *session) status(r *request) *reject {
 			s.gateway.fail(err)
 		}
 		if stored != nil {
-			copied = stored.clientOrder
+			copied = stored.ClientOrder
 		} else { // not accepted yet, or ended a moment ago
-			copied = clientOrder{id: t.id, clOrdID: t.clOrdID, instrument: t.instrument, side: t.side, typ: t.typ, status: 'A'}
+			copied = wire.ClientOrder{ID: t.id, ClOrdID: t.clOrdID, Instrument: t.instrument, Side: t.side, Type: t.typ, Status: 'A'}
 			if t.ended {
-				copied.status = t.status
+				copied.Status = t.status
 			}
 		}
 	}
-	report := report{
-		order: &copied, in: s.gateway.instruments.Get(copied.instrument), execType: execStatus,
-		execID: s.gateway.localID(nil), at: now.UnixNano(),
+	report := wire.ExecutionReport{
+		Order: &copied, Instrument: s.gateway.instruments.Get(copied.Instrument), ExecType: wire.ExecStatus,
+		ExecID: s.gateway.localID(nil), At: now.UnixNano(),
 	}
-	if report.in == nil {
-		return businessReject(rejOther, r.clOrdID, codeUnknownSymbol+": the order's instrument is not configured")
+	if report.Instrument == nil {
+		return wire.BusinessReject(wire.RejOther, r.ClOrdID, wire.CodeUnknownSymbol+": the order's instrument is not configured")
 	}
-	s.out.scratch = report.appendBody(s.out.scratch[:0])
+	s.out.scratch = report.AppendBody(s.out.scratch[:0])
 	s.send('8', s.out.scratch, false)
 	return nil
 }
 
-func (s *session) statusUnknown(r *request, no *refusal, now time.Time) {
+func (s *session) statusUnknown(r *wire.OrderRequest, no *wire.Refusal, now time.Time) {
 	b := append(s.out.scratch[:0], "NONE"...)
-	b = append(appendText(append(b, "\x0111="...), string(r.clOrdID)), "\x0117="...)
-	b = r.appendSymbol(append(s.gateway.localID(b), "\x01150=I\x0139=8"...))
+	b = append(wire.AppendText(append(b, "\x0111="...), string(r.ClOrdID)), "\x0117="...)
+	b = r.AppendSymbol(append(s.gateway.localID(b), "\x01150=I\x0139=8"...))
 	b = append(b, "\x0154="...)
 	side := byte('1')
-	if len(r.side) == 1 {
-		side = r.side[0]
+	if len(r.Side) == 1 {
+		side = r.Side[0]
 	}
 	b = append(append(b, side), "\x01151=0\x0114=0\x016=0\x0160="...)
-	b = appendText(append(appendTime(b, now.UnixNano()), "\x0158="...), no.text)
-	s.out.scratch = strconv.AppendInt(append(b, "\x01103="...), int64(no.reason), 10)
+	b = wire.AppendText(append(wire.AppendTime(b, now.UnixNano()), "\x0158="...), no.Text)
+	s.out.scratch = strconv.AppendInt(append(b, "\x01103="...), int64(no.Reason), 10)
 	s.send('8', s.out.scratch, false)
 }

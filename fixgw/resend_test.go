@@ -7,16 +7,18 @@ import (
 	"time"
 
 	"blockdesk/engine"
+	"blockdesk/fixgw/wire"
+	"blockdesk/fixgw/wire/wiretest"
 )
 
 // frame returns the next message; rest is what has come behind it.
 func (r *rawConn) frame(rest *[]byte) msg {
 	r.t.Helper()
 	for {
-		skip, n, err := scanFrame(*rest, 1<<20)
+		skip, n, err := wire.ScanFrame(*rest, 1<<20)
 		switch {
 		case err != nil || skip > 0:
-			r.t.Fatalf("%d bytes of no message, %v: %s", skip, err, show(*rest))
+			r.t.Fatalf("%d bytes of no message, %v: %s", skip, err, wiretest.Show(*rest))
 		case n > 0:
 			m := msg((*rest)[:n:n])
 			*rest = (*rest)[n:]
@@ -69,7 +71,7 @@ func TestResendOfAConversation(t *testing.T) {
 	next := 2 // the first number is the Logon's
 	write := func(msgType, fields string) {
 		sender := d.gateway.sessionNamed("MM").messages.NextTargetMsgSeqNum()
-		r.write(fixMessage(fmt.Sprintf("35=%s|34=%d|49=MM|52=%s|56=%s|%s", msgType, sender,
+		r.write(wiretest.Message(fmt.Sprintf("35=%s|34=%d|49=MM|52=%s|56=%s|%s", msgType, sender,
 			time.Now().UTC().Format("20060102-15:04:05.000"), d.options.CompID, fields)))
 	}
 	write("A", "98=0|108=60|8013=N|553=mm|554="+testPassword+"|")

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"blockdesk/desk"
+	"blockdesk/fixgw/wire"
 	"blockdesk/internal/await"
 )
 
@@ -41,10 +42,10 @@ func TestRetryAtOnce(t *testing.T) {
 		{"G", "amend", "11=amend", "41=new|" + order + "38=2|40=2|44=0.5|", "35=8 150=5"},
 		{"F", "cancel", "11=cancel", "41=amend|" + order, "35=8 150=4"},
 		{"q", "mass", "11=mass", "530=7|" + now60, "35=r"},
-		{"R", quoteReqMark + "ask", "131=ask", ask + "250|", "35=S"},
-		{"R", quoteReqMark + "much", "131=much", ask + "2500000|", "35=AG 658=3"},
+		{"R", wire.QuoteReqMark + "ask", "131=ask", ask + "250|", "35=S"},
+		{"R", wire.QuoteReqMark + "much", "131=much", ask + "2500000|", "35=AG 658=3"},
 		{"D", "take", "11=take", "40=D|152=250|117=" + ordered.get(117) + "|" + order, "35=8 150=A"},
-		{"AJ", quoteRespMark + "hit", "693=hit", "694=1|55=SLUSD/USDC|117=" + hit.get(117) + "|", "35=8 150=A"},
+		{"AJ", wire.QuoteRespMark + "hit", "693=hit", "694=1|55=SLUSD/USDC|117=" + hit.get(117) + "|", "35=8 150=A"},
 	} {
 		s.onSight(c.id, func() {
 			before := d.gateway.duplicates.Load()

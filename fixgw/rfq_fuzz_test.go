@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"blockdesk/engine/rfq"
+	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
 
@@ -20,14 +21,14 @@ func FuzzQuoteRequest(f *testing.F) {
 	d := newShop(f, []string{"TK"}, nil)
 	s, view := d.gateway.sessionNamed("TK"), d.offers.View()
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r := scanQuoteRequest(bytes.ReplaceAll(body, []byte("|"), []byte("\x01")))
+		r := wire.ScanQuoteRequest(bytes.ReplaceAll(body, []byte("|"), []byte("\x01")))
 		entry := &ref{}
 		ask, no := s.decodeQuoteRequest(&r, entry)
 		if (ask == nil) == (no == nil) {
 			t.Fatalf("%+v and %+v", ask, no)
 		}
 		if no != nil {
-			if no.text == "" || no.reason == 0 {
+			if no.Text == "" || no.Reason == 0 {
 				t.Fatalf("refused by %+v", no)
 			}
 			return
@@ -44,7 +45,7 @@ func FuzzQuoteRequest(f *testing.F) {
 func FuzzAcceptance(f *testing.F) {
 	d := newShop(f, []string{"TK"}, nil)
 	s := d.gateway.sessionNamed("TK")
-	q := &quote{session: s, clientQuote: clientQuote{ref: quoteReqMark + "r", digits: 6}}
+	q := &quote{session: s, ClientQuote: wire.ClientQuote{Ref: wire.QuoteReqMark + "r", Digits: 6}}
 	q.ID, q.Terms = 7, rfq.Terms{Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailUSDC, Price: 990_000_000, Base: 252_525_252}
 	s.mu.Lock()
 	s.quotes[q.ID] = q
@@ -58,12 +59,12 @@ func FuzzAcceptance(f *testing.F) {
 		f.Add([]byte(seed), false)
 	}
 	f.Fuzz(func(t *testing.T, body []byte, response bool) {
-		a := scanAcceptance(bytes.ReplaceAll(body, []byte("|"), []byte("\x01")), response)
-		take, no := s.decodeAcceptance(&a, &ref{clOrdID: a.key()})
+		a := wire.ScanAcceptance(bytes.ReplaceAll(body, []byte("|"), []byte("\x01")), response)
+		take, no := s.decodeAcceptance(&a, &ref{clOrdID: a.Key()})
 		if (take == nil) == (no == nil) {
 			t.Fatalf("%+v and %+v", take, no)
 		}
-		if no != nil && no.text == "" {
+		if no != nil && no.Text == "" {
 			t.Fatalf("refused by %+v", no)
 		}
 		if take != nil && (take.Quote != q.ID || take.Ticket != 1 || take.Tranche != 1 || take.Fill != 1 || take.Participant != 1 || take.Wallet != testAccount(1)) {
@@ -76,11 +77,11 @@ func FuzzAcceptance(f *testing.F) {
 // again.
 func FuzzDeskRecords(f *testing.F) {
 	s := &session{number: 3}
-	c := &claim{session: s, clientClaim: clientClaim{
-		ref: "c", digits: 6, status: statusPendingNew, refund: refundTold{Signature: [64]byte{1}, At: 9},
+	c := &claim{session: s, ClientClaim: wire.ClientClaim{
+		Ref: "c", Digits: 6, Status: wire.StatusPendingNew, Refund: wire.Refund{Signature: [64]byte{1}, At: 9},
 	}}
 	c.ID, c.State = 5, rfq.ClaimReserved
-	q := &quote{session: s, clientQuote: clientQuote{ref: quoteReqMark + "r", digits: 6}, over: true}
+	q := &quote{session: s, ClientQuote: wire.ClientQuote{Ref: wire.QuoteReqMark + "r", Digits: 6}, over: true}
 	q.ID = 5
 	facts := deskFacts{digits: map[market.InstrumentID]uint8{0: 6, 700: 9}, mint: testAccount(1)}
 	f.Add(c.appendRecord(nil))

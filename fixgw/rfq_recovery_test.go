@@ -9,6 +9,7 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/fixgw/wire"
 	"blockdesk/persist/kv/kvtest"
 )
 
@@ -191,7 +192,7 @@ func TestDeskCrashInsideRecords(t *testing.T) {
 			t.Fatalf("after %d commits: the records differ", n)
 		}
 		// What was answered is answered again.
-		for _, key := range []string{"settled", quoteReqMark + "r2", quoteRespMark + "aj", "full"} {
+		for _, key := range []string{"settled", wire.QuoteReqMark + "r2", wire.QuoteRespMark + "aj", "full"} {
 			s := again.sessionNamed("MM")
 			if key == "settled" {
 				s = again.sessionNamed("TK")

@@ -10,6 +10,8 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/fixgw/wire"
+	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/market"
 )
 
@@ -21,7 +23,7 @@ func TestQuoteRequestRefused(t *testing.T) {
 	tk := d.dial("TK", nil)
 	const group = "146=1|55=SLUSD/USDC|"
 	for _, c := range []struct{ body, reason, text string }{
-		{"131=" + strings.Repeat("x", MaxQuoteReqID+1) + "|" + group + "152=250|", "99", "INVALID_FIELD: QuoteReqID (131)"},
+		{"131=" + strings.Repeat("x", wire.MaxQuoteReqID+1) + "|" + group + "152=250|", "99", "INVALID_FIELD: QuoteReqID (131)"},
 		{"131=r|146=2|55=SLUSD/USDC|152=250|55=SLUSD/USDC|152=250|", "99", "UNSUPPORTED: NoRelatedSym (146)"},
 		{"131=r|146=1|55=NO/PE|152=250|", "1", "UNKNOWN_SYMBOL: "},
 		{"131=r|" + group + "54=2|152=250|", "99", "UNSUPPORTED: Side (54)"},
@@ -134,12 +136,12 @@ func TestAcceptanceRefused(t *testing.T) {
 		{"11=c|40=D|117=" + id + "|55=SLUSD/USDC|54=1|152=250|15=SOL|", "99", "INVALID_FIELD: Currency (15)"},
 		{"11=c|40=D|117=" + id + "|55=SLUSD/USDC|54=1|152=250|59=1|", "11", "UNSUPPORTED: TimeInForce (59)"},
 		{"11=c|40=D|117=" + id + "|55=SLUSD/USDC|54=1|152=250|99=1|", "11", "UNSUPPORTED: tag 99"},
-		{"11=" + strings.Repeat("x", MaxClOrdID+1) + "|40=D|117=" + id + "|55=SLUSD/USDC|54=1|152=250|", "99", "INVALID_FIELD: ClOrdID (11)"},
+		{"11=" + strings.Repeat("x", wire.MaxClOrdID+1) + "|40=D|117=" + id + "|55=SLUSD/USDC|54=1|152=250|", "99", "INVALID_FIELD: ClOrdID (11)"},
 	} {
 		tk.send("D", c.body+now60)
 		tk.hear("35=8 37=NONE 150=8 39=8 103="+c.reason).text(t, c.text)
 	}
-	tk.send("AJ", "693="+strings.Repeat("x", MaxQuoteReqID+1)+"|117="+id+"|694=1|55=SLUSD/USDC|")
+	tk.send("AJ", "693="+strings.Repeat("x", wire.MaxQuoteReqID+1)+"|117="+id+"|694=1|55=SLUSD/USDC|")
 	tk.hear("35=8 150=8 103=99").text(t, "INVALID_FIELD: QuoteRespID (693)")
 	tk.send("AJ", "693=a|117="+id+"|694=1|55=SLUSD/USDC|133=0.98|")
 	tk.hear("35=8 150=8 103=99 693=a").text(t, "INVALID_FIELD: OfferPx (133)")
@@ -224,7 +226,7 @@ func TestPendingQuotes(t *testing.T) {
 	g := &Gateway{options: Options{MaxPendingOrders: 2, MaxQuotes: 10}.withDefaults()}
 	s := newSession(g, &testParticipants("TK")[0], "TK", 1, &messageStore{})
 	for i := range 3 {
-		no := s.enterDesk(&ref{clOrdID: fmt.Sprint(quoteReqMark, i), msgType: 'R'})
+		no := s.enterDesk(&ref{clOrdID: fmt.Sprint(wire.QuoteReqMark, i), msgType: 'R'})
 		if full := i == 2; (no != nil) != full {
 			t.Errorf("request %d: %+v", i, no)
 		}
@@ -232,7 +234,7 @@ func TestPendingQuotes(t *testing.T) {
 	if s.asking != 2 || s.pending != 2 {
 		t.Errorf("%d asked for, %d pending", s.asking, s.pending)
 	}
-	s.withdraw(s.refs[fmt.Sprint(quoteReqMark, 0)])
+	s.withdraw(s.refs[fmt.Sprint(wire.QuoteReqMark, 0)])
 	if s.asking != 1 || s.pending != 1 {
 		t.Errorf("%d asked for, %d pending", s.asking, s.pending)
 	}
@@ -246,11 +248,11 @@ func TestNoDesk(t *testing.T) {
 	tk.rfq("r", "")
 	tk.hear("35=AG 131=r 658=8").text(t, "REFUS_DVP: unknown_pair")
 	g := &Gateway{}
-	if _, no := g.deskView(); no == nil || !strings.HasPrefix(no.text, codeUnsupported) {
+	if _, no := g.deskView(); no == nil || !strings.HasPrefix(no.Text, wire.CodeUnsupported) {
 		t.Errorf("no desk: %+v", no)
 	}
 	g.doors.Desk = &offers{}
-	if _, no := g.deskView(); no == nil || !strings.HasPrefix(no.text, codeOverloaded) {
+	if _, no := g.deskView(); no == nil || !strings.HasPrefix(no.Text, wire.CodeOverloaded) {
 		t.Errorf("no view: %+v", no)
 	}
 }
@@ -262,13 +264,13 @@ func TestEveryRefusalHasItsWord(t *testing.T) {
 		if strings.HasSuffix(reason.String(), "?") {
 			continue
 		}
-		r := refusalOf(reason)
-		body := appendQuoteReject(nil, "r", "A/B", r.quoteReason, []byte(deskText(reason, 5)))
-		report := appendClaimReject(nil, "c", []byte("1-1-1"), "A/B", r.orderReason, 5, []byte(deskText(reason, 5)))
+		r := wire.DeskReasonOf(reason)
+		body := wire.AppendQuoteReject(nil, "r", "A/B", r.QuoteReason, []byte(wire.DeskText(reason, 5)))
+		report := wire.AppendClaimReject(nil, "c", []byte("1-1-1"), "A/B", r.OrderReason, 5, []byte(wire.DeskText(reason, 5)))
 		for _, m := range []struct{ kind, tag, body string }{{"AG", "131=", string(body)}, {"8", "37=", string(report)}} {
-			raw := appendMessage(nil, header{msgType: m.kind, sender: "A", target: "B", seq: 1, at: time.Now()}, []byte(m.tag+m.body+"\x01"))
-			if err := stockChecker().check(raw); err != nil {
-				t.Errorf("%s: %v in %s", reason, err, show(raw))
+			raw := wire.AppendMessage(nil, wire.Header{MsgType: m.kind, Sender: "A", Target: "B", Seq: 1, At: time.Now()}, []byte(m.tag+m.body+"\x01"))
+			if err := wiretest.StockChecker().Check(raw); err != nil {
+				t.Errorf("%s: %v in %s", reason, err, wiretest.Show(raw))
 			}
 		}
 	}

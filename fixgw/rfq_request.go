@@ -10,6 +10,7 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
 
@@ -17,60 +18,11 @@ import (
 // passed on is answered here, and does not use its id up; one that is, by the
 // follower when its events are durable.
 
-// quoteRequest holds the raw values of an R; nil = absent. They alias the
-// message.
-type quoteRequest struct {
-	id, groups            []byte
-	symbol                []byte
-	security, source      []byte
-	side, qty, cash, rail []byte
-	quoteType             []byte
-	twice                 bool // a field of the group came twice
-}
-
-// scanQuoteRequest reads the fields of frame, which the dictionary has let
-// through. Of a group with more than one entry it keeps the first.
-func scanQuoteRequest(frame []byte) (r quoteRequest) {
-	eachField(frame, func(tag int, value []byte) {
-		var field *[]byte
-		switch tag {
-		case 131:
-			field = &r.id
-		case 146:
-			field = &r.groups
-		case 55:
-			field = &r.symbol
-		case 48:
-			field = &r.security
-		case 22:
-			field = &r.source
-		case 54:
-			field = &r.side
-		case 38:
-			field = &r.qty
-		case 152:
-			field = &r.cash
-		case 15:
-			field = &r.rail
-		case 537:
-			field = &r.quoteType
-		default:
-			return
-		}
-		if *field != nil {
-			r.twice = true
-			return
-		}
-		*field = value
-	})
-	return r
-}
-
-// quoteRequest handles an R.
-func (s *session) quoteRequest(frame []byte) *reject {
-	r := scanQuoteRequest(frame)
-	key := quoteReqMark + string(r.id)
-	if len(r.id) > 0 {
+// QuoteRequest handles an R.
+func (s *session) quoteRequest(frame []byte) *wire.Reject {
+	r := wire.ScanQuoteRequest(frame)
+	key := wire.QuoteReqMark + string(r.ID)
+	if len(r.ID) > 0 {
 		if done, err := s.repeatedAs([]byte(key)); done {
 			return err
 		}
@@ -88,41 +40,41 @@ func (s *session) quoteRequest(frame []byte) *reject {
 
 // decodeQuoteRequest makes the desk's request of an R, and fills in what the
 // session keeps of it. The reason of a refusal is a QuoteRequestRejectReason.
-func (s *session) decodeQuoteRequest(r *quoteRequest, entry *ref) (*rfq.RequestQuote, *refusal) {
-	if len(r.id) == 0 || len(r.id) > MaxQuoteReqID {
-		return nil, refuse(quoteRejOther, codeInvalidField, "QuoteReqID (131) %.60q: must be 1 to %d bytes", r.id, MaxQuoteReqID)
+func (s *session) decodeQuoteRequest(r *wire.QuoteRequest, entry *ref) (*rfq.RequestQuote, *wire.Refusal) {
+	if len(r.ID) == 0 || len(r.ID) > wire.MaxQuoteReqID {
+		return nil, wire.Refuse(wire.QuoteRejOther, wire.CodeInvalidField, "QuoteReqID (131) %.60q: must be 1 to %d bytes", r.ID, wire.MaxQuoteReqID)
 	}
 	view, no := s.gateway.deskView()
 	if no != nil {
-		no.reason = quoteRejNoMarket
+		no.Reason = wire.QuoteRejNoMarket
 		return nil, no
 	}
-	if string(r.groups) != "1" || r.twice {
-		return nil, refuse(quoteRejOther, codeUnsupported, "NoRelatedSym (146) %.20q: one instrument a request", r.groups)
+	if string(r.Groups) != "1" || r.Twice {
+		return nil, wire.Refuse(wire.QuoteRejOther, wire.CodeUnsupported, "NoRelatedSym (146) %.20q: one instrument a request", r.Groups)
 	}
-	in := s.gateway.instruments.Lookup(r.symbol)
+	in := s.gateway.instruments.Lookup(r.Symbol)
 	switch {
-	case r.symbol == nil:
-		return nil, refuse(quoteRejUnknownSymbol, codeMissingField, "Symbol (55)")
+	case r.Symbol == nil:
+		return nil, wire.Refuse(wire.QuoteRejUnknownSymbol, wire.CodeMissingField, "Symbol (55)")
 	case in == nil:
-		return nil, refuseSymbol(quoteRejUnknownSymbol, s.gateway.instruments, r.symbol)
-	case r.side != nil && string(r.side) != "1":
-		return nil, refuse(quoteRejOther, codeUnsupported, "Side (54) %.20q: must be 1 (buy), the desk sells", r.side)
-	case r.quoteType != nil && string(r.quoteType) != "1":
-		return nil, refuse(quoteRejOther, codeUnsupported, "QuoteType (537) %.20q: must be 1 (tradeable), quotes are firm", r.quoteType)
-	case r.qty != nil:
-		return nil, refuse(quoteRejOther, codeUnsupported, "OrderQty (38): a quote is asked for in dollars, CashOrderQty (152)")
+		return nil, wire.RefuseSymbol(wire.QuoteRejUnknownSymbol, s.gateway.instruments, r.Symbol)
+	case r.Side != nil && string(r.Side) != "1":
+		return nil, wire.Refuse(wire.QuoteRejOther, wire.CodeUnsupported, "Side (54) %.20q: must be 1 (buy), the desk sells", r.Side)
+	case r.QuoteType != nil && string(r.QuoteType) != "1":
+		return nil, wire.Refuse(wire.QuoteRejOther, wire.CodeUnsupported, "QuoteType (537) %.20q: must be 1 (tradeable), quotes are firm", r.QuoteType)
+	case r.Qty != nil:
+		return nil, wire.Refuse(wire.QuoteRejOther, wire.CodeUnsupported, "OrderQty (38): a quote is asked for in dollars, CashOrderQty (152)")
 	}
 	ask := &rfq.RequestQuote{}
 	entry.instrument = in.ID
-	if ask.Fill, no = parseFill(r.cash); no != nil {
+	if ask.Fill, no = wire.ParseFill(r.Cash); no != nil {
 		return nil, no
 	}
-	if ask.Rail, no = parseRail(r.rail); no != nil {
+	if ask.Rail, no = wire.ParseRail(r.Rail); no != nil {
 		return nil, no
 	}
-	if r.security != nil {
-		ask.Ticket, ask.Tranche, no = parseOffered(view, in.ID, r.security, r.source)
+	if r.Security != nil {
+		ask.Ticket, ask.Tranche, no = parseOffered(view, in.ID, r.Security, r.Source)
 	} else {
 		ask.Ticket, ask.Tranche, no = currentOffer(view, in.ID, ask.Fill, ask.Rail)
 	}
@@ -133,49 +85,22 @@ func (s *session) decodeQuoteRequest(r *quoteRequest, entry *ref) (*rfq.RequestQ
 }
 
 // deskView returns the desk's newest view.
-func (g *Gateway) deskView() (*rfq.View, *refusal) {
+func (g *Gateway) deskView() (*rfq.View, *wire.Refusal) {
 	if g.doors.Desk == nil {
-		return nil, refuse(ordRejUnsupported, codeUnsupported, "the desk is not enabled")
+		return nil, wire.Refuse(wire.OrdRejUnsupported, wire.CodeUnsupported, "the desk is not enabled")
 	}
 	v := g.doors.Desk.View()
 	if v == nil {
-		return nil, refuse(ordRejOther, codeOverloaded, "the desk is starting, try again")
+		return nil, wire.Refuse(wire.OrdRejOther, wire.CodeOverloaded, "the desk is starting, try again")
 	}
 	return v, nil
 }
 
-// parseFill reads a step of the ladder, in dollars with or without decimals.
-func parseFill(text []byte) (market.FillUSD, *refusal) {
-	if text == nil {
-		return 0, refuse(quoteRejOther, codeMissingField, "CashOrderQty (152)")
-	}
-	usd, err := market.ParseDecimal(text, market.USDDecimals)
-	var steps strings.Builder
-	for f := market.FillUSD(1); f <= market.FillCount; f++ {
-		if err == nil && f.USD() == market.USD(usd) {
-			return f, nil
-		}
-		steps.WriteString(" " + f.String())
-	}
-	return 0, refuse(quoteRejOther, codeInvalidField, "CashOrderQty (152) %.40q: must be one of%s", text, steps.String())
-}
-
-// parseRail reads Currency; absent = the first of rail priority.
-func parseRail(text []byte) (market.Rail, *refusal) {
-	if text == nil {
-		return market.RailUSDC, nil
-	}
-	if rail, ok := market.ParseRail(text); ok {
-		return rail, nil
-	}
-	return 0, refuse(quoteRejOther, codeInvalidField, "Currency (15) %.20q: must be %s or %s", text, market.RailUSDC, market.RailSOL)
-}
-
 // parseOffered reads SecurityID: the ids of a ticket and of one of its tranches,
 // as T7/T7-1.
-func parseOffered(v *rfq.View, in market.InstrumentID, text, source []byte) (market.TicketID, market.TrancheID, *refusal) {
+func parseOffered(v *rfq.View, in market.InstrumentID, text, source []byte) (market.TicketID, market.TrancheID, *wire.Refusal) {
 	if source != nil && string(source) != "8" {
-		return 0, 0, refuse(quoteRejOther, codeUnsupported, "SecurityIDSource (22) %.20q: must be 8 (exchange symbol)", source)
+		return 0, 0, wire.Refuse(wire.QuoteRejOther, wire.CodeUnsupported, "SecurityIDSource (22) %.20q: must be 8 (exchange symbol)", source)
 	}
 	order, tranche, _ := bytes.Cut(text, []byte("/"))
 	ticket, ok := market.ParseTicketID(order)
@@ -188,13 +113,13 @@ func parseOffered(v *rfq.View, in market.InstrumentID, text, source []byte) (mar
 		return 0, 0, refuseDesk(event.ReasonUnknownTranche)
 	}
 	if t.Instrument != in {
-		return 0, 0, refuse(quoteRejUnknownSymbol, codeInvalidField, "Symbol (55): not that of SecurityID (48) %.60q", text)
+		return 0, 0, wire.Refuse(wire.QuoteRejUnknownSymbol, wire.CodeInvalidField, "Symbol (55): not that of SecurityID (48) %.60q", text)
 	}
 	return ticket, id, nil
 }
 
 // currentOffer returns what is sold now to who names no ticket.
-func currentOffer(v *rfq.View, in market.InstrumentID, fill market.FillUSD, rail market.Rail) (market.TicketID, market.TrancheID, *refusal) {
+func currentOffer(v *rfq.View, in market.InstrumentID, fill market.FillUSD, rail market.Rail) (market.TicketID, market.TrancheID, *wire.Refusal) {
 	if v.Pair(in) == nil {
 		return 0, 0, refuseDesk(event.ReasonUnknownPair)
 	}
@@ -203,18 +128,18 @@ func currentOffer(v *rfq.View, in market.InstrumentID, fill market.FillUSD, rail
 	case t != nil:
 		return t.ID, tranche, nil
 	case open:
-		return 0, 0, refuse(quoteRejExceedsLimit, codeCapacity, "%s: no open ticket has room for %s over %s", event.ReasonCapacityExhausted, fill, rail)
+		return 0, 0, wire.Refuse(wire.QuoteRejExceedsLimit, wire.CodeCapacity, "%s: no open ticket has room for %s over %s", event.ReasonCapacityExhausted, fill, rail)
 	}
-	return 0, 0, refuse(quoteRejNoMarket, codeUnknownTicket, "%s: no ticket is open", event.ReasonUnknownTicket)
+	return 0, 0, wire.Refuse(wire.QuoteRejNoMarket, wire.CodeUnknownTicket, "%s: no ticket is open", event.ReasonUnknownTicket)
 }
 
 // refuseDesk is a refusal that the desk need not be asked for.
-func refuseDesk(reason event.Reason) *refusal {
-	return &refusal{text: deskText(reason, 0), reason: refusalOf(reason).quoteReason}
+func refuseDesk(reason event.Reason) *wire.Refusal {
+	return &wire.Refusal{Text: wire.DeskText(reason, 0), Reason: wire.DeskReasonOf(reason).QuoteReason}
 }
 
 // submitDesk hands a request to the engine under entry's name.
-func (s *session) submitDesk(request rfq.Request, entry *ref) *refusal {
+func (s *session) submitDesk(request rfq.Request, entry *ref) *wire.Refusal {
 	head := request.Head()
 	head.Token, head.Ref = newToken(s.gateway.options.Group), entry.clOrdID
 	entry.id = market.OrderID(head.Token)
@@ -223,7 +148,7 @@ func (s *session) submitDesk(request rfq.Request, entry *ref) *refusal {
 	}
 	commands, err := engine.DeskCommands(nil, request)
 	if err != nil {
-		return refuse(quoteRejOther, codeInvalidField, "%s", err)
+		return wire.Refuse(wire.QuoteRejOther, wire.CodeInvalidField, "%s", err)
 	}
 	last := &commands[len(commands)-1]
 	last.Origin, last.Order.Participant = s.number, s.participant.Number
@@ -237,23 +162,23 @@ func (s *session) submitDesk(request rfq.Request, entry *ref) *refusal {
 	s.withdraw(entry)
 	if errors.Is(err, engine.ErrFull) {
 		s.gateway.overloaded.Add(1)
-		return refuse(quoteRejOther, codeOverloaded, "the engine's queue is full, try again")
+		return wire.Refuse(wire.QuoteRejOther, wire.CodeOverloaded, "the engine's queue is full, try again")
 	}
 	code, text, _ := strings.Cut(s.gateway.unserved(err.Error()), ": ")
-	return refuse(quoteRejOther, code, "%s", text)
+	return wire.Refuse(wire.QuoteRejOther, code, "%s", text)
 }
 
 // enterDesk is enter for requests to the desk, and holds a session to its quotes.
-func (s *session) enterDesk(entry *ref) *refusal {
+func (s *session) enterDesk(entry *ref) *wire.Refusal {
 	most := s.gateway.options.MaxQuotes
 	s.mu.Lock()
 	quotes := len(s.quotes) + s.asking
 	s.mu.Unlock()
 	switch {
 	case entry.msgType == 'R' && quotes >= most:
-		return refuse(quoteRejExceedsLimit, codeOverloaded, "%d quotes of this session are live or asked for", most)
+		return wire.Refuse(wire.QuoteRejExceedsLimit, wire.CodeOverloaded, "%d quotes of this session are live or asked for", most)
 	case !s.enter(entry):
-		return refuse(quoteRejExceedsLimit, codeOverloaded, "%d requests of this session wait for an answer", s.gateway.options.MaxPendingOrders)
+		return wire.Refuse(wire.QuoteRejExceedsLimit, wire.CodeOverloaded, "%d requests of this session wait for an answer", s.gateway.options.MaxPendingOrders)
 	}
 	return nil
 }
@@ -271,12 +196,26 @@ func newToken(group market.GroupID) uint64 {
 }
 
 // rejectQuoteRequest answers an R that is not passed on.
-func (s *session) rejectQuoteRequest(r *quoteRequest, no *refusal) {
+func (s *session) rejectQuoteRequest(r *wire.QuoteRequest, no *wire.Refusal) {
 	s.gateway.rejects.Add(1)
-	symbol := noSymbol
-	if len(r.symbol) > 0 {
-		symbol = string(appendText(nil, string(r.symbol)))
+	symbol := wire.NoSymbol
+	if len(r.Symbol) > 0 {
+		symbol = string(wire.AppendText(nil, string(r.Symbol)))
 	}
-	s.out.scratch = appendQuoteReject(s.out.scratch[:0], string(appendText(nil, string(r.id))), symbol, no.reason, appendText(nil, no.text))
-	s.sendType("AG", tagQuoteReqID, s.out.scratch, false)
+	s.out.scratch = wire.AppendQuoteReject(s.out.scratch[:0], string(wire.AppendText(nil, string(r.ID))), symbol, no.Reason, wire.AppendText(nil, no.Text))
+	s.sendType("AG", wire.TagQuoteReqID, s.out.scratch, false)
+}
+
+// symbolAsked returns the symbol of a request that has no answer yet.
+func (g *Gateway) symbolAsked(s *session, key string) string {
+	s.mu.Lock()
+	r := s.refs[key]
+	s.mu.Unlock()
+	if r == nil || r.answer != 0 {
+		return wire.NoSymbol
+	}
+	if in := g.instruments.Get(r.instrument); in != nil {
+		return in.Symbol
+	}
+	return wire.NoSymbol
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"blockdesk/engine/event"
+	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
 
@@ -22,25 +23,25 @@ func (s *session) claimNamed(orderID, clOrdID []byte) (c claim, ok bool, err err
 }
 
 // claimShown answers an H: the claim as the last durable event has left it.
-func (s *session) claimShown(r *request, c *claim, now time.Time, err error) *reject {
+func (s *session) claimShown(r *wire.OrderRequest, c *claim, now time.Time, err error) *wire.Reject {
 	if err != nil {
 		s.gateway.fail(err)
-		return businessReject(rejNotAvailable, r.clOrdID, s.gateway.unserved("the store has failed"))
+		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.unserved("the store has failed"))
 	}
 	in := s.gateway.instruments.Get(c.Terms.Instrument)
 	if in == nil {
-		return businessReject(rejOther, r.clOrdID, codeUnknownSymbol+": the claim's instrument is not configured")
+		return wire.BusinessReject(wire.RejOther, r.ClOrdID, wire.CodeUnknownSymbol+": the claim's instrument is not configured")
 	}
-	report := claimReport{
-		claim: &c.clientClaim, symbol: in.Symbol, execID: s.gateway.localID(nil), execType: execStatus, at: now.UnixNano(),
-		text: claimText(nil, &c.clientClaim, false, event.ReasonNone),
+	report := wire.ClaimReport{
+		Claim: &c.ClientClaim, Symbol: in.Symbol, ExecID: s.gateway.localID(nil), ExecType: wire.ExecStatus, At: now.UnixNano(),
+		Text: wire.ClaimText(nil, &c.ClientClaim, false, event.ReasonNone),
 	}
-	body := report.appendBody(s.out.scratch[:0])
+	body := report.AppendBody(s.out.scratch[:0])
 	if s.custom.Load() {
 		if view, no := s.gateway.deskView(); no == nil {
-			body = appendCustomTerms(body, &c.Terms, view.Policy.USDCMint)
+			body = wire.AppendCustomTerms(body, &c.Terms, view.Policy.USDCMint)
 		}
-		body = appendCustomText(body, tagClaimState, claimStateWord(c.State))
+		body = wire.AppendCustomText(body, wire.TagClaimState, wire.ClaimStateWord(c.State))
 	}
 	s.out.scratch = body
 	s.send('8', body, false)
@@ -48,31 +49,31 @@ func (s *session) claimShown(r *request, c *claim, now time.Time, err error) *re
 }
 
 // keepClaim refuses an F or a G: a claim ends by its payment or by its deadline.
-func (s *session) keepClaim(r *request, c *claim, amend bool, err error) *reject {
+func (s *session) keepClaim(r *wire.OrderRequest, c *claim, amend bool, err error) *wire.Reject {
 	if err != nil {
 		s.gateway.fail(err)
-		return businessReject(rejNotAvailable, r.clOrdID, s.gateway.unserved("the store has failed"))
+		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.unserved("the store has failed"))
 	}
 	s.gateway.rejects.Add(1)
-	reason, text := cxlRejOther, codeUnsupported+": a claim ends by its payment or by its deadline"
-	if c.over() {
-		reason, text = cxlRejTooLate, codeTooLate+": the claim is over"
+	reason, text := wire.CxlRejOther, wire.CodeUnsupported+": a claim ends by its payment or by its deadline"
+	if c.Over() {
+		reason, text = wire.CxlRejTooLate, wire.CodeTooLate+": the claim is over"
 	}
 	to := byte('1')
 	if amend {
 		to = '2'
 	}
 	b := market.AppendClaimID(s.out.scratch[:0], c.ID)
-	b = appendText(append(b, "\x0111="...), string(r.clOrdID))
+	b = wire.AppendText(append(b, "\x0111="...), string(r.ClOrdID))
 	b = append(b, "\x0141="...)
-	if len(r.origClOrdID) > 0 {
-		b = appendText(b, string(r.origClOrdID))
+	if len(r.OrigClOrdID) > 0 {
+		b = wire.AppendText(b, string(r.OrigClOrdID))
 	} else {
-		b = appendText(b, string(r.clOrdID))
+		b = wire.AppendText(b, string(r.ClOrdID))
 	}
-	b = append(append(b, "\x0139="...), c.status)
+	b = append(append(b, "\x0139="...), c.Status)
 	b = strconv.AppendInt(append(append(append(b, "\x01434="...), to), "\x01102="...), int64(reason), 10)
-	b = appendTime(append(b, "\x0160="...), s.gateway.options.Now().UnixNano())
+	b = wire.AppendTime(append(b, "\x0160="...), s.gateway.options.Now().UnixNano())
 	b = append(append(b, "\x0158="...), text...)
 	s.out.scratch = b
 	s.send('9', b, false)

@@ -8,6 +8,7 @@ import (
 
 	"blockdesk/engine/rfq"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 	"blockdesk/market"
 )
@@ -185,7 +186,7 @@ func TestCustomFieldsOfQuotes(t *testing.T) {
 	t.Parallel()
 	d := newShop(t, []string{"CF"}, nil)
 	k := d.dial("CF", func(o *fixclient.Options) { o.LogonFields = "5600=Y\x01" })
-	k.checker = customChecker()
+	k.checker = wiretest.CustomChecker()
 	payTo, mint := testAccount(201), testAccount(200)
 	terms := "5601=250 5602=USDC 5603=100 5604=1.000000000 5605=250.000000 5606=250000000 5611=252525252 5614=50 5607=" +
 		base58.Encode(payTo[:]) + " 5608=" + base58.Encode(mint[:])

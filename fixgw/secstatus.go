@@ -6,6 +6,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
 
@@ -48,45 +49,45 @@ func newStatuses(g *Gateway) *statuses {
 }
 
 // request handles an e, on the session's goroutine.
-func (t *statuses) request(s *session, frame []byte) *reject {
-	r := scanSecurity(frame)
-	if err := r.checkID("SecurityStatusReqID (324)"); err != nil {
+func (t *statuses) request(s *session, frame []byte) *wire.Reject {
+	r := wire.ScanSecurityRequest(frame)
+	if err := r.CheckID("SecurityStatusReqID (324)"); err != nil {
 		return err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	watches := t.watches[s]
-	used := watches[string(r.id)] != nil
-	in := t.gateway.instruments.Lookup(r.symbol)
+	used := watches[string(r.ID)] != nil
+	in := t.gateway.instruments.Lookup(r.Symbol)
 	const snapshot, subscribe, unsubscribe = "0", "1", "2"
-	switch action := string(r.subscription); {
+	switch action := string(r.Subscription); {
 	case action == unsubscribe && !used:
-		return businessReject(rejUnknownID, r.id, codeUnknownSubscription+": SecurityStatusReqID (324)")
+		return wire.BusinessReject(wire.RejUnknownID, r.ID, wire.CodeUnknownSubscription+": SecurityStatusReqID (324)")
 	case action == unsubscribe:
-		delete(watches, string(r.id))
+		delete(watches, string(r.ID))
 		return nil
 	case used:
-		return businessReject(rejOther, r.id, codeInvalidField+": SecurityStatusReqID (324) is in use")
-	case r.symbol == nil:
-		return businessReject(rejConditional, r.id, codeMissingField+": Symbol (55)")
+		return wire.BusinessReject(wire.RejOther, r.ID, wire.CodeInvalidField+": SecurityStatusReqID (324) is in use")
+	case r.Symbol == nil:
+		return wire.BusinessReject(wire.RejConditional, r.ID, wire.CodeMissingField+": Symbol (55)")
 	case in == nil:
-		b := t.begin(r.id, string(r.symbol), false, tradingUnknown, t.gateway.options.Now().UnixNano())
-		t.body = appendText(append(b, "\x0158="...), symbolText(t.gateway.instruments, r.symbol))
-		s.sendType("f", tagStatusReqID, t.body, false)
+		b := t.begin(r.ID, string(r.Symbol), false, tradingUnknown, t.gateway.options.Now().UnixNano())
+		t.body = wire.AppendText(append(b, "\x0158="...), wire.SymbolText(t.gateway.instruments, r.Symbol))
+		s.sendType("f", wire.TagStatusReqID, t.body, false)
 		return nil
 	case action == subscribe && len(watches) >= t.gateway.options.MaxSubscriptions:
-		return businessReject(rejNotAvailable, r.id, fmt.Sprintf("%s: more than %d subscriptions of a session", codeOverloaded, t.gateway.options.MaxSubscriptions))
+		return wire.BusinessReject(wire.RejNotAvailable, r.ID, fmt.Sprintf("%s: more than %d subscriptions of a session", wire.CodeOverloaded, t.gateway.options.MaxSubscriptions))
 	}
 	status := tradingStatus(in, t.present(in))
-	if string(r.subscription) == subscribe {
+	if string(r.Subscription) == subscribe {
 		if watches == nil {
 			watches = make(map[string]*watch)
 			t.watches[s] = watches
 		}
-		watches[string(r.id)] = &watch{in: in, told: status}
+		watches[string(r.ID)] = &watch{in: in, told: status}
 	}
-	t.body = t.begin(r.id, in.Symbol, false, status, t.gateway.options.Now().UnixNano())
-	s.sendType("f", tagStatusReqID, t.body, false)
+	t.body = t.begin(r.ID, in.Symbol, false, status, t.gateway.options.Now().UnixNano())
+	s.sendType("f", wire.TagStatusReqID, t.body, false)
 	return nil
 }
 
@@ -113,15 +114,15 @@ func tradingStatus(in *market.Instrument, status uint8) string {
 
 // begin appends an f's body after the name of its first field. It needs mu.
 func (t *statuses) begin(reqID []byte, symbol string, changed bool, status string, at int64) []byte {
-	b := appendText(t.body[:0], string(reqID))
-	b = appendText(append(b, "\x0155="...), symbol)
+	b := wire.AppendText(t.body[:0], string(reqID))
+	b = wire.AppendText(append(b, "\x0155="...), symbol)
 	unsolicited := byte('N')
 	if changed {
 		unsolicited = 'Y'
 	}
 	b = append(append(b, "\x01325="...), unsolicited)
 	b = append(append(b, "\x01326="...), status...)
-	return appendTime(append(b, "\x0160="...), at)
+	return wire.AppendTime(append(b, "\x0160="...), at)
 }
 
 // changed tells an InstrumentSet, on the follower's goroutine, to who watches.
@@ -137,7 +138,7 @@ func (t *statuses) changed(f *follower, e *event.Event) error {
 			}
 			w.told = status
 			t.body = t.begin([]byte(reqID), w.in.Symbol, true, status, e.At)
-			if err := f.emitType(s, "f", tagStatusReqID, t.body); err != nil {
+			if err := f.emitType(s, "f", wire.TagStatusReqID, t.body); err != nil {
 				return err
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
 
@@ -15,50 +16,11 @@ import (
 // prices; Product is OTHER and SecurityType NONE, since FIX 4.4 has none for
 // token pairs and FOR would make Currency that of the quantity. RoundLot is the
 // lot and MinTradeVol the least quantity. FIX 4.4 has no field for the tick: Text
-// has it, in the form of appendTerms.
+// has it, in the form of AppendTerms.
 
 // listFragment is how many instruments one SecurityList has at most: some 250 bytes
 // each.
 const listFragment = 50
-
-// MaxRequestID is the longest SecurityReqID (320) and SecurityStatusReqID (324), in
-// bytes.
-const MaxRequestID = 64
-
-// securityRequest holds the raw values of an x, c or e; nil = absent. They alias
-// the message.
-type securityRequest struct {
-	id           []byte // SecurityReqID (320) or SecurityStatusReqID (324)
-	kind         []byte // SecurityListRequestType (559) or SecurityRequestType (321)
-	symbol       []byte
-	subscription []byte
-}
-
-// scanSecurity reads the fields of frame, which the dictionary has let through.
-// Symbol comes before what repeats, and so does everything else that is read.
-func scanSecurity(frame []byte) (r securityRequest) {
-	eachField(frame, func(tag int, value []byte) {
-		switch tag {
-		case 320, 324:
-			r.id = value
-		case 559, 321:
-			r.kind = value
-		case 55:
-			r.symbol = value
-		case 263:
-			r.subscription = value
-		}
-	})
-	return r
-}
-
-// checkID holds the request's id to what we give back.
-func (r *securityRequest) checkID(field string) *reject {
-	if len(r.id) <= MaxRequestID {
-		return nil
-	}
-	return businessReject(rejOther, r.id[:MaxRequestID], fmt.Sprintf("%s: %s: at most %d bytes", codeInvalidField, field, MaxRequestID))
-}
 
 // Values of SecurityRequestResult (560).
 const (
@@ -68,17 +30,17 @@ const (
 )
 
 // securityList handles an x: one instrument by its Symbol, or all.
-func (s *session) securityList(frame []byte) *reject {
-	r := scanSecurity(frame)
-	if err := r.checkID("SecurityReqID (320)"); err != nil {
+func (s *session) securityList(frame []byte) *wire.Reject {
+	r := wire.ScanSecurityRequest(frame)
+	if err := r.CheckID("SecurityReqID (320)"); err != nil {
 		return err
 	}
-	if string(r.subscription) == "2" {
+	if string(r.Subscription) == "2" {
 		return nil
 	}
 	set := s.gateway.instruments
 	const bySymbol, all = "0", "4"
-	switch string(r.kind) {
+	switch string(r.Kind) {
 	case all:
 		if set.Len() == 0 {
 			break
@@ -88,11 +50,11 @@ func (s *session) securityList(frame []byte) *reject {
 		}
 		return nil
 	case bySymbol:
-		if in := set.Lookup(r.symbol); in != nil {
+		if in := set.Lookup(r.Symbol); in != nil {
 			s.sendList(&r, set, int(in.ID), int(in.ID)+1, 1)
 			return nil
 		}
-		if len(r.symbol) > 0 {
+		if len(r.Symbol) > 0 {
 			break
 		}
 		s.refuseList(&r, listInvalid)
@@ -106,7 +68,7 @@ func (s *session) securityList(frame []byte) *reject {
 }
 
 // sendList sends the instruments from..to-1 as one fragment of a list of total.
-func (s *session) sendList(r *securityRequest, set *market.Instruments, from, to, total int) {
+func (s *session) sendList(r *wire.SecurityRequest, set *market.Instruments, from, to, total int) {
 	b := s.beginList(r, listValid)
 	b = strconv.AppendInt(append(b, "\x01393="...), int64(total), 10)
 	last := byte('N')
@@ -117,22 +79,22 @@ func (s *session) sendList(r *securityRequest, set *market.Instruments, from, to
 	b = strconv.AppendInt(append(b, "\x01146="...), int64(to-from), 10)
 	for id := from; id < to; id++ {
 		in := set.Get(market.InstrumentID(id))
-		b = appendInstrument(b, in)
-		b = appendSizes(b, in)
-		b = appendTerms(append(b, "\x0158="...), in)
+		b = wire.AppendInstrument(b, in)
+		b = wire.AppendSizes(b, in)
+		b = wire.AppendTerms(append(b, "\x0158="...), in)
 	}
 	s.out.scratch = b
-	s.sendType("y", tagSecurityReqID, b, false)
+	s.sendType("y", wire.TagSecurityReqID, b, false)
 }
 
-func (s *session) refuseList(r *securityRequest, result int64) {
+func (s *session) refuseList(r *wire.SecurityRequest, result int64) {
 	s.gateway.rejects.Add(1)
 	s.out.scratch = s.beginList(r, result)
-	s.sendType("y", tagSecurityReqID, s.out.scratch, false)
+	s.sendType("y", wire.TagSecurityReqID, s.out.scratch, false)
 }
 
-func (s *session) beginList(r *securityRequest, result int64) []byte {
-	b := appendText(s.out.scratch[:0], string(r.id))
+func (s *session) beginList(r *wire.SecurityRequest, result int64) []byte {
+	b := wire.AppendText(s.out.scratch[:0], string(r.ID))
 	b = s.gateway.localID(append(b, "\x01322="...))
 	return strconv.AppendInt(append(b, "\x01560="...), result, 10)
 }
@@ -145,71 +107,41 @@ const (
 )
 
 // securityDefinition handles a c: the terms of the instrument that it names.
-func (s *session) securityDefinition(frame []byte) *reject {
-	r := scanSecurity(frame)
-	if err := r.checkID("SecurityReqID (320)"); err != nil {
+func (s *session) securityDefinition(frame []byte) *wire.Reject {
+	r := wire.ScanSecurityRequest(frame)
+	if err := r.CheckID("SecurityReqID (320)"); err != nil {
 		return err
 	}
-	in := s.gateway.instruments.Lookup(r.symbol)
+	in := s.gateway.instruments.Lookup(r.Symbol)
 	const identity = "0"
 	switch {
-	case string(r.kind) != identity:
-		s.refuseDefinition(&r, definitionRejected, fmt.Sprintf("%s: SecurityRequestType (321) %.20q: only 0; SecurityListRequest (x) lists all", codeUnsupported, r.kind))
-	case r.symbol == nil:
-		s.refuseDefinition(&r, definitionRejected, codeMissingField+": Symbol (55)")
+	case string(r.Kind) != identity:
+		s.refuseDefinition(&r, definitionRejected, fmt.Sprintf("%s: SecurityRequestType (321) %.20q: only 0; SecurityListRequest (x) lists all", wire.CodeUnsupported, r.Kind))
+	case r.Symbol == nil:
+		s.refuseDefinition(&r, definitionRejected, wire.CodeMissingField+": Symbol (55)")
 	case in == nil:
-		s.refuseDefinition(&r, definitionNoMatch, symbolText(s.gateway.instruments, r.symbol))
+		s.refuseDefinition(&r, definitionNoMatch, wire.SymbolText(s.gateway.instruments, r.Symbol))
 	default:
-		b := appendInstrument(s.beginDefinition(&r, definitionAccepted), in)
-		b = appendTerms(append(b, "\x0158="...), in)
-		s.out.scratch = appendSizes(b, in)
-		s.sendType("d", tagSecurityReqID, s.out.scratch, false)
+		b := wire.AppendInstrument(s.beginDefinition(&r, definitionAccepted), in)
+		b = wire.AppendTerms(append(b, "\x0158="...), in)
+		s.out.scratch = wire.AppendSizes(b, in)
+		s.sendType("d", wire.TagSecurityReqID, s.out.scratch, false)
 	}
 	return nil
 }
 
-func (s *session) refuseDefinition(r *securityRequest, response byte, text string) {
+func (s *session) refuseDefinition(r *wire.SecurityRequest, response byte, text string) {
 	s.gateway.rejects.Add(1)
 	b := s.beginDefinition(r, response)
-	if len(r.symbol) > 0 {
-		b = appendText(append(b, "\x0155="...), string(r.symbol))
+	if len(r.Symbol) > 0 {
+		b = wire.AppendText(append(b, "\x0155="...), string(r.Symbol))
 	}
-	s.out.scratch = appendText(append(b, "\x0158="...), text)
-	s.sendType("d", tagSecurityReqID, s.out.scratch, false)
+	s.out.scratch = wire.AppendText(append(b, "\x0158="...), text)
+	s.sendType("d", wire.TagSecurityReqID, s.out.scratch, false)
 }
 
-func (s *session) beginDefinition(r *securityRequest, response byte) []byte {
-	b := appendText(s.out.scratch[:0], string(r.id))
+func (s *session) beginDefinition(r *wire.SecurityRequest, response byte) []byte {
+	b := wire.AppendText(s.out.scratch[:0], string(r.ID))
 	b = s.gateway.localID(append(b, "\x01322="...))
 	return append(append(b, "\x01323="...), response)
-}
-
-// appendInstrument appends what says which instrument it is.
-func appendInstrument(dst []byte, in *market.Instrument) []byte {
-	dst = append(append(dst, "\x0155="...), in.Symbol...)
-	dst = append(dst, "\x01460=12\x01167=NONE\x01107="...)
-	dst = append(append(append(dst, in.Base...), " priced in "...), in.Quote...)
-	return append(append(dst, "\x0115="...), in.Quote...)
-}
-
-// appendSizes appends RoundLot and MinTradeVol, in base units.
-func appendSizes(dst []byte, in *market.Instrument) []byte {
-	dst = in.AppendQty(append(dst, "\x01561="...), 1)
-	return in.AppendQty(append(dst, "\x01562="...), in.MinQty)
-}
-
-// appendTerms appends the terms of an instrument that FIX 4.4 has no fields for,
-// by the names of the REST surface and always in this order:
-//
-//	tick_size=0.0001 lot_size=0.01 min_qty=0.01 max_qty=1000.00 max_price=9.0000 book_source=matched
-//
-// Prices are in quote units per base unit, quantities in base units. An order on
-// an instrument that is not matched is refused.
-func appendTerms(dst []byte, in *market.Instrument) []byte {
-	dst = in.AppendPrice(append(dst, "tick_size="...), 1)
-	dst = in.AppendQty(append(dst, " lot_size="...), 1)
-	dst = in.AppendQty(append(dst, " min_qty="...), in.MinQty)
-	dst = in.AppendQty(append(dst, " max_qty="...), in.MaxQty)
-	dst = in.AppendPrice(append(dst, " max_price="...), in.MaxPrice)
-	return append(append(dst, " book_source="...), in.Source.String()...)
 }

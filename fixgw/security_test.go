@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"blockdesk/engine"
+	"blockdesk/fixgw/wire"
 	"blockdesk/internal/await"
 	"blockdesk/market"
 )
@@ -44,7 +45,7 @@ func TestSecurityList(t *testing.T) {
 		}
 	}
 	mm.send("x", "320=all|559=4|263=2|") // there is nothing to end, and no answer
-	long := strings.Repeat("r", MaxRequestID)
+	long := strings.Repeat("r", wire.MaxRequestID)
 	mm.send("x", "320="+long+"|559=4|")
 	mm.want("35=y 320=" + long)
 	mm.send("x", "320="+long+"r|559=4|")
@@ -75,7 +76,7 @@ func TestSecurityListFragments(t *testing.T) {
 	seen := 0
 	for _, want := range []string{"893=N 146=50", "893=N 146=50", "893=Y 146=1"} {
 		m := mm.want("35=y 320=all 560=0 393=101 " + want)
-		eachField(m, func(tag int, value []byte) {
+		wire.EachField(m, func(tag int, value []byte) {
 			if tag == 55 {
 				if string(value) != list[seen].Symbol {
 					t.Errorf("symbol %d is %s", seen, value)
@@ -113,7 +114,7 @@ func TestSecurityDefinition(t *testing.T) {
 			t.Errorf("%s: %s", c.body, m)
 		}
 	}
-	mm.send("c", "320="+strings.Repeat("r", MaxRequestID+1)+"|321=0|55=SLUSD/USDC|")
+	mm.send("c", "320="+strings.Repeat("r", wire.MaxRequestID+1)+"|321=0|55=SLUSD/USDC|")
 	mm.want("35=j 372=c 380=0")
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/quickfixgo/quickfix"
 
 	"blockdesk/engine/book"
+	"blockdesk/fixgw/wire"
 	"blockdesk/internal/ratelimit"
 	"blockdesk/market"
 )
@@ -116,8 +117,8 @@ func (s *session) serveBy(a *acceptor, set string) {
 func (s *session) adopt(o *order) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.orders[o.id] = o
-	s.refs[o.clOrdID] = &ref{clOrdID: o.clOrdID, msgType: 'D', id: o.id, order: o, answer: '8'}
+	s.orders[o.ID] = o
+	s.refs[o.ClOrdID] = &ref{clOrdID: o.ClOrdID, msgType: 'D', id: o.ID, order: o, answer: '8'}
 }
 
 // enter registers a request under a ClOrdID that is new, before it is
@@ -164,7 +165,7 @@ func (s *session) settled(r *ref) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.body = nil
-	inUse := r.order != nil && r.order.live() && r.order.clOrdID == r.clOrdID || r.claim != nil && !r.claim.over()
+	inUse := r.order != nil && r.order.Live() && r.order.ClOrdID == r.clOrdID || r.claim != nil && !r.claim.Over()
 	if !inUse {
 		s.retireLocked(r)
 	}
@@ -197,14 +198,14 @@ func (s *session) retireLocked(r *ref) {
 func (s *session) forget(o *order) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.orders, o.id)
-	if r := s.refs[o.clOrdID]; r != nil && r.body == nil {
+	delete(s.orders, o.ID)
+	if r := s.refs[o.ClOrdID]; r != nil && r.body == nil {
 		s.retireLocked(r)
 	}
 }
 
 // claim reserves the session for c.
-func (s *session) claim(c *conn, l *logon) error {
+func (s *session) claim(c *conn, l *wire.Logon) error {
 	s.entry.Lock()
 	defer s.entry.Unlock()
 	if s.removed.Load() {
@@ -213,23 +214,23 @@ func (s *session) claim(c *conn, l *logon) error {
 	if !s.conn.CompareAndSwap(nil, c) {
 		return fmt.Errorf("%w: session %s is already connected", errConnected, s.id.TargetCompID)
 	}
-	if err := s.messages.setFlags(l.wishes); err != nil {
+	if err := s.messages.setFlags(l.Wishes); err != nil {
 		s.conn.CompareAndSwap(c, nil)
 		s.gateway.fail(err)
 		return errors.New(s.gateway.unserved("the store has failed"))
 	}
 	s.kicked.Store(false)
 	s.opening.Store(true)
-	s.wish(l.wishes)
+	s.wish(l.Wishes)
 	s.gateway.copies.follow(s)
 	return nil
 }
 
 // wish takes what a Logon has asked for. Drop copies follow.
-func (s *session) wish(f sessionFlags) {
-	s.cancelOnDisconnect.Store(f&flagCancel != 0)
-	s.dropCopy.Store(f&flagDropCopy != 0)
-	s.custom.Store(f&flagCustom != 0)
+func (s *session) wish(f wire.LogonFlags) {
+	s.cancelOnDisconnect.Store(f&wire.FlagCancelOnDisconnect != 0)
+	s.dropCopy.Store(f&wire.FlagDropCopy != 0)
+	s.custom.Store(f&wire.FlagCustomFields != 0)
 }
 
 // kick ends the session: a Logout with text, then the connection is cut. Any
@@ -243,7 +244,7 @@ func (s *session) kick(text string) {
 	s.gateway.options.Logger.Info("session_ended", "comp_id", s.id.TargetCompID, "reason", text)
 	logout := quickfix.NewMessage()
 	logout.Header.SetString(35, "5")
-	logout.Body.SetBytes(58, appendText(nil, text))
+	logout.Body.SetBytes(58, wire.AppendText(nil, text))
 	if err := quickfix.SendToTarget(logout, s.id); err != nil {
 		s.gateway.fail(err)
 	}

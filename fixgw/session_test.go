@@ -13,6 +13,8 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/fixgw/wire"
+	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 )
 
@@ -45,9 +47,9 @@ func (r *rawConn) rest() string {
 	r.conn.SetReadDeadline(time.Now().Add(wait))
 	b, err := io.ReadAll(r.conn)
 	if ne := net.Error(nil); errors.As(err, &ne) && ne.Timeout() {
-		r.t.Fatalf("the connection was not closed; it said %s", show(b))
+		r.t.Fatalf("the connection was not closed; it said %s", wiretest.Show(b))
 	}
-	return show(b)
+	return wiretest.Show(b)
 }
 
 func (d *harness) logonText(compID, fields string) string {
@@ -77,11 +79,11 @@ func TestLogonRefused(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			frame := fixMessage(c.message)
+			frame := wiretest.Message(c.message)
 			if c.message == "" {
-				text := strings.Replace(string(fixMessage(d.logonText("MM", "108=60|"+good))), "FIX.4.4", "FIX.4.2", 1)
+				text := strings.Replace(string(wiretest.Message(d.logonText("MM", "108=60|"+good))), "FIX.4.4", "FIX.4.2", 1)
 				text = text[:len(text)-7]
-				frame = fmt.Appendf(nil, "%s10=%03d\x01", text, sumOf(text))
+				frame = fmt.Appendf(nil, "%s10=%03d\x01", text, wiretest.SumOf(text))
 			}
 			r := d.raw()
 			start := time.Now()
@@ -90,7 +92,7 @@ func TestLogonRefused(t *testing.T) {
 			if !strings.Contains(answer, "|35=5|34=1|") || !strings.Contains(answer, "|58=") || !strings.Contains(answer, strings.ReplaceAll(c.want, "|", "?")) {
 				t.Errorf("answer %q, want a Logout with %q", answer, c.want)
 			}
-			if err := stockChecker().check([]byte(strings.ReplaceAll(answer, "|", "\x01"))); err != nil {
+			if err := wiretest.StockChecker().Check([]byte(strings.ReplaceAll(answer, "|", "\x01"))); err != nil {
 				t.Errorf("the Logout breaks the dictionary: %v", err)
 			}
 			if took := time.Since(start); took < d.options.RefuseDelay {
@@ -108,7 +110,7 @@ func TestSecondConnectionIsRefused(t *testing.T) {
 	d := newDesk(t, []string{"MM"}, nil)
 	first := d.dial("MM", nil)
 	r := d.raw()
-	r.write(fixMessage(d.logonText("MM", "108=60|553=mm|554="+testPassword+"|")))
+	r.write(wiretest.Message(d.logonText("MM", "108=60|553=mm|554="+testPassword+"|")))
 	if answer := r.rest(); !strings.Contains(answer, "58=LOGON_REFUSED: session MM is already connected") {
 		t.Errorf("answer %q", answer)
 	}
@@ -125,9 +127,9 @@ func TestBeforeLogon(t *testing.T) {
 		"http":                     "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
 		"a message of 4 KiB":       "8=FIX.4.4\x019=4090\x0135=A\x01" + strings.Repeat("58=x\x01", 2000),
 		"two thousand million":     "8=FIX.4.4\x019=2000000000\x0135=A\x01",
-		"half a logon":             string(fixMessage(d.logonText("MM", "108=60|")))[:60],
+		"half a logon":             string(wiretest.Message(d.logonText("MM", "108=60|")))[:60],
 		"endless begin":            "8=FIX" + strings.Repeat("4", 50_000),
-		"wrong checksum":           strings.Replace(string(fixMessage(d.logonText("MM", "108=60|"))), "\x0110=", "\x0158=x\x0110=", 1),
+		"wrong checksum":           strings.Replace(string(wiretest.Message(d.logonText("MM", "108=60|"))), "\x0110=", "\x0158=x\x0110=", 1),
 		"begins without their end": strings.Repeat("8=FIX.4.4\x019=10\x01", 5000),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -184,14 +186,14 @@ func TestBadBytesEndTheSession(t *testing.T) {
 		"large":         {"8=FIX.4.4\x019=2000000000\x01", "MESSAGE_TOO_LARGE: BodyLength (9) is above 16384"},
 		"one too large": {"8=FIX.4.4\x019=16385\x01", "MESSAGE_TOO_LARGE: BodyLength (9) is above 16384"},
 		"garbage":       {strings.Repeat("x", MaxGarbage+10), "INVALID_MESSAGE: bytes are not FIX"},
-		"empty number":  {string(fixMessage("35=0|34=|49=MM|52=20260101-00:00:00|56=X|")), "INVALID_FIELD: MsgSeqNum (34)"},
-		"xml data":      {string(fixMessage("35=n|34=2|212=999|213=a|")), "INVALID_FIELD: XmlData (213) is not supported"},
+		"empty number":  {string(wiretest.Message("35=0|34=|49=MM|52=20260101-00:00:00|56=X|")), "INVALID_FIELD: MsgSeqNum (34)"},
+		"xml data":      {string(wiretest.Message("35=n|34=2|212=999|213=a|")), "INVALID_FIELD: XmlData (213) is not supported"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newDesk(t, []string{"MM"}, func(o *Options) { o.CompID = "BB-" + strings.ReplaceAll(name, " ", "-") })
 			r := d.raw()
-			r.write(fixMessage(d.logonText("MM", "108=60|553=mm|554="+testPassword+"|")))
+			r.write(wiretest.Message(d.logonText("MM", "108=60|553=mm|554="+testPassword+"|")))
 			r.write([]byte(c.bytes))
 			answer := r.rest()
 			if !strings.Contains(answer, "|35=A|") || !strings.Contains(answer, "|35=5|") || !strings.Contains(answer, "58="+c.want) {
@@ -206,26 +208,26 @@ func TestGarbledMessageIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, nil)
 	r := d.raw()
-	r.write(fixMessage(d.logonText("MM", "108=60|553=mm|554="+testPassword+"|")))
+	r.write(wiretest.Message(d.logonText("MM", "108=60|553=mm|554="+testPassword+"|")))
 	head := func(seq int, more string) string {
 		return fmt.Sprintf("35=0|34=%d|49=MM|52=%s|56=%s|%s", seq, time.Now().UTC().Format("20060102-15:04:05.000"), d.options.CompID, more)
 	}
-	bad := fixMessage(head(2, ""))
+	bad := wiretest.Message(head(2, ""))
 	bad[len(bad)-2] ^= 1
 	r.write(bad)
-	r.write(fixMessage(head(3, "")))
+	r.write(wiretest.Message(head(3, "")))
 	r.conn.SetReadDeadline(time.Now().Add(wait))
 	var got []byte
-	for !strings.Contains(show(got), "|35=2|") {
+	for !strings.Contains(wiretest.Show(got), "|35=2|") {
 		buf := make([]byte, 4096)
 		n, err := r.conn.Read(buf)
 		if err != nil {
-			t.Fatalf("%v after %s", err, show(got))
+			t.Fatalf("%v after %s", err, wiretest.Show(got))
 		}
 		got = append(got, buf[:n]...)
 	}
-	if !strings.Contains(show(got), "|7=2|") {
-		t.Errorf("no request for message 2 in %s", show(got))
+	if !strings.Contains(wiretest.Show(got), "|7=2|") {
+		t.Errorf("no request for message 2 in %s", wiretest.Show(got))
 	}
 }
 
@@ -381,7 +383,7 @@ func TestUnsupported(t *testing.T) {
 	mm.want("35=3 372=D 371=38 373=13")
 	mm.send("D", "11=a|55=SLUSD/USDC|54=1|38=1|40=2|44=1|9000=x|"+now60) // above 5000: let through
 	mm.want("35=8 11=a 150=0")
-	mm.send("D", "11="+strings.Repeat("x", MaxClOrdID+1)+"|55=SLUSD/USDC|54=1|38=1|40=2|44=1|"+now60)
+	mm.send("D", "11="+strings.Repeat("x", wire.MaxClOrdID+1)+"|55=SLUSD/USDC|54=1|38=1|40=2|44=1|"+now60)
 	mm.want("35=8 150=8 39=8 37=NONE")
 	mm.send("D", "11=b|55=SLUSD/USDC|54=1|38=1|40=2|44=1.00001|"+now60)
 	mm.want("35=8 11=b 150=8 39=8 37=NONE 103=99")
@@ -416,7 +418,7 @@ func TestTwentySessions(t *testing.T) {
 			acks, fills := 0, 0
 			for acks < each || fills < each {
 				raw := <-k.in
-				if err := k.checker.check(raw); err != nil {
+				if err := k.checker.Check(raw); err != nil {
 					done <- err
 					return
 				}
@@ -426,7 +428,7 @@ func TestTwentySessions(t *testing.T) {
 				case "F":
 					fills++
 				default:
-					done <- fmt.Errorf("unexpected %s", show(raw))
+					done <- fmt.Errorf("unexpected %s", wiretest.Show(raw))
 					return
 				}
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mr-tron/base58"
 
+	"blockdesk/fixgw/wire"
 	"blockdesk/internal/solana/eddsa"
 )
 
@@ -26,12 +27,9 @@ import (
 // clock.
 const MaxLogonSkew = 30 * time.Second
 
-// signatureText is the length of a signature in base64.
-const signatureText = 88
-
 // errBadSignature is the one answer to a wrong name, CompID or signature, and
 // where there is no key to check it with.
-var errBadSignature = errors.New(codeLogonRefused + ": username, signature or CompID is wrong")
+var errBadSignature = errors.New(wire.CodeLogonRefused + ": username, signature or CompID is wrong")
 
 var errKeySyntax = errors.New("must be an Ed25519 public key, 32 bytes in base58 or base64")
 
@@ -56,58 +54,37 @@ func parseKey(text string) (key [32]byte, err error) {
 	return key, nil
 }
 
-// checkRawData holds RawData (96) of a Logon to its form; length is that of
-// RawDataLength (95), nil = missing.
-func checkRawData(length, data []byte) error {
-	if string(length) != fmt.Sprint(len(data)) {
-		return fmt.Errorf("%w: RawDataLength (95) %.20q: must be the length of RawData (96), %d", errField, length, len(data))
-	}
-	if len(data) != signatureText {
-		return fmt.Errorf("%w: RawData (96): must be a signature, %d bytes of base64", errField, signatureText)
-	}
-	return nil
-}
-
-// signedText is what the signature of a Logon is over.
-func (l *logon) signedText() []byte {
-	text := append([]byte("A"), soh)
-	text = append(append(text, l.sender...), soh)
-	text = append(append(text, l.target...), soh)
-	text = append(append(text, l.seqNum...), soh)
-	return append(text, l.sendingTime...)
-}
-
 // proveSignature reports what is wrong with a signed Logon; s is nil where its
 // CompID is nobody's. Only who has the key learns more than that it is wrong.
-func (g *Gateway) proveSignature(s *session, l *logon) error {
+func (g *Gateway) proveSignature(s *session, l *wire.Logon) error {
 	var key *[32]byte
 	if s != nil {
 		key = s.terms.Load().key
 	}
-	raw, err := base64.StdEncoding.Strict().DecodeString(string(l.signature))
+	raw, err := base64.StdEncoding.Strict().DecodeString(string(l.Signature))
 	switch {
 	case err != nil || len(raw) != 64 || key == nil:
 		return errBadSignature
-	case l.username != nil && string(l.username) != s.participant.Name:
+	case l.Username != nil && string(l.Username) != s.participant.Name:
 		return errBadSignature
-	case !eddsa.Verify(*key, l.signedText(), [64]byte(raw)):
+	case !eddsa.Verify(*key, l.SignedText(), [64]byte(raw)):
 		return errBadSignature
 	}
-	at, err := time.Parse("20060102-15:04:05", string(l.sendingTime))
+	at, err := time.Parse("20060102-15:04:05", string(l.SendingTime))
 	if err != nil {
-		return fmt.Errorf("%w: SendingTime (52) %.30q is no UTCTimestamp", errField, l.sendingTime)
+		return fmt.Errorf("%w: SendingTime (52) %.30q is no UTCTimestamp", wire.ErrField, l.SendingTime)
 	}
 	if now := g.options.Now(); at.Sub(now).Abs() > MaxLogonSkew {
 		return fmt.Errorf("%s: SendingTime (52) is more than %s from our clock, which says %s",
-			codeLogonRefused, MaxLogonSkew, appendTime(nil, now.UnixNano()))
+			wire.CodeLogonRefused, MaxLogonSkew, wire.AppendTime(nil, now.UnixNano()))
 	}
 	later, err := s.messages.signedLogon(at.UnixNano())
 	if err != nil {
 		g.fail(err)
-		return errors.New(codeLogonRefused + ": out of service")
+		return errors.New(wire.CodeLogonRefused + ": out of service")
 	}
 	if !later {
-		return fmt.Errorf("%s: SendingTime (52) is not later than that of the last signed Logon", codeLogonRefused)
+		return fmt.Errorf("%s: SendingTime (52) is not later than that of the last signed Logon", wire.CodeLogonRefused)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mr-tron/base58"
 
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 )
 
@@ -48,7 +49,7 @@ func (d *harness) answer(fields string) string {
 	d.t.Helper()
 	r := d.raw()
 	defer r.conn.Close()
-	r.write(fixMessage(fields))
+	r.write(wiretest.Message(fields))
 	if err := r.conn.SetReadDeadline(time.Now().Add(wait)); err != nil {
 		d.t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func (d *harness) answer(fields string) string {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	return show(buf[:n])
+	return wiretest.Show(buf[:n])
 }
 
 // awaitFree waits until a session is nobody's again.

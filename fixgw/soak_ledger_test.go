@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
 
@@ -62,7 +63,7 @@ func newLedger(set *market.Instruments) *ledger {
 // resend.
 func sayings(m msg) string {
 	var b strings.Builder
-	eachField(m, func(tag int, value []byte) {
+	wire.EachField(m, func(tag int, value []byte) {
 		switch tag {
 		case 8, 9, 10, 34, 43, 49, 52, 56, 97, 122:
 		default:
@@ -278,14 +279,14 @@ func (o *told) check(m msg) error {
 }
 
 // average is AvgPx by another way than appendAvgPx's: rounded down, with
-// avgPxDigits more than the instrument's where it is not exact.
+// AvgPxDigits more than the instrument's where it is not exact.
 func (o *told) average() string {
 	if o.cum == 0 {
 		return "0"
 	}
-	digits := int64(o.in.PriceDecimals) + avgPxDigits
+	digits := int64(o.in.PriceDecimals) + wire.AvgPxDigits
 	units := new(big.Int).Mul(o.notional, big.NewInt(int64(o.in.Tick)))
-	units.Mul(units, new(big.Int).Exp(big.NewInt(10), big.NewInt(avgPxDigits), nil))
+	units.Mul(units, new(big.Int).Exp(big.NewInt(10), big.NewInt(wire.AvgPxDigits), nil))
 	units.Div(units, big.NewInt(int64(o.cum)))
 	exact := new(big.Int).Mod(new(big.Int).Mul(o.notional, big.NewInt(int64(o.in.Tick))), big.NewInt(int64(o.cum))).Sign() == 0
 	text := units.String()

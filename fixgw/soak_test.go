@@ -26,6 +26,7 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/book"
 	"blockdesk/engine/event"
+	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/market"
@@ -124,7 +125,7 @@ func newSoak(t *testing.T) *soak {
 	s.certify()
 	s.disk = newCrashDisk(t, vfs.NewCrashableMem())
 	s.desk = &harness{
-		t: t, set: testInstruments(t), journal: &memJournal{}, disk: s.disk,
+		t: t, set: wiretest.Instruments(t), journal: &memJournal{}, disk: s.disk,
 		options: Options{
 			Address: "127.0.0.1:0", CompID: "SOAK", Participants: soakParticipants(s.sessions),
 			RefuseDelay: 20 * time.Millisecond, Rate: 100, MaxOutbox: 64 << 10, MaxPendingPerIP: 64,
@@ -374,7 +375,7 @@ func (s *soak) storm(ctx context.Context, r *rand.Rand) {
 		k.conn.Write(frame)
 		k.conn.SetReadDeadline(time.Now().Add(time.Duration(r.IntN(200)) * time.Millisecond))
 		answer, _ := io.ReadAll(k.conn)
-		if text := show(answer); strings.Contains(text, "|35=A|") {
+		if text := wiretest.Show(answer); strings.Contains(text, "|35=A|") {
 			s.t.Errorf("a wrong logon is answered by %s", text)
 		} else if strings.Contains(text, "LOGON_REFUSED") {
 			s.refused.Add(1)

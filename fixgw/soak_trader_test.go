@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"blockdesk/fixgw/wire"
+	"blockdesk/fixgw/wire/wiretest"
 )
 
 // trader is a client of the soak that keeps one promise only: it takes what it
@@ -157,7 +160,7 @@ func (k *trader) drop() {
 // frame builds a message; body is fields with | after each, head the further
 // fields of the header.
 func (k *trader) frame(msgType string, seq int, head, body string) []byte {
-	return fixMessage(fmt.Sprintf("35=%s|34=%d|49=%s|52=%s|56=%s|%s%s", msgType, seq, k.compID,
+	return wiretest.Message(fmt.Sprintf("35=%s|34=%d|49=%s|52=%s|56=%s|%s%s", msgType, seq, k.compID,
 		time.Now().UTC().Format("20060102-15:04:05.000"), k.soak.desk.options.CompID, head, body))
 }
 
@@ -197,7 +200,7 @@ func (k *trader) receive(d time.Duration) error {
 	n, err := k.conn.Read(buf[:])
 	k.in = append(k.in, buf[:n]...)
 	for {
-		skip, n, bad := scanFrame(k.in, 1<<20)
+		skip, n, bad := wire.ScanFrame(k.in, 1<<20)
 		if bad != nil || skip > 0 {
 			return fmt.Errorf("%s: the gateway sent %q", k.compID, k.in)
 		}
@@ -223,7 +226,7 @@ func (k *trader) receive(d time.Duration) error {
 
 // handle takes one message, in its turn or not.
 func (k *trader) handle(m msg) error {
-	if err := stockChecker().check(m); err != nil {
+	if err := wiretest.StockChecker().Check(m); err != nil {
 		return fmt.Errorf("breaks the stock dictionary: %w", err)
 	}
 	typ, seqText := m.get(35), m.get(34)

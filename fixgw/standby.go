@@ -11,6 +11,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"blockdesk/fixgw/wire"
 )
 
 // StandbyOptions configures a Standby. The zero value of a field means its default,
@@ -71,7 +73,7 @@ func leaderText(leader string) string {
 }
 
 // unserved is the text of a refusal of what cannot be taken for a while.
-func (g *Gateway) unserved(why string) string { return g.deposedOr(codeReadOnly + ": " + why) }
+func (g *Gateway) unserved(why string) string { return g.deposedOr(wire.CodeReadOnly + ": " + why) }
 
 // farewell is the text of the Logout of a gateway that stops.
 func (g *Gateway) farewell() string { return g.deposedOr(stoppingText) }
@@ -222,16 +224,16 @@ func (s *Standby) serve(inner net.Conn) error {
 func readLogon(conn io.Reader, most int) ([]byte, error) {
 	in := make([]byte, 0, most)
 	for {
-		skip, n, err := scanFrame(in, most-maxHeader)
+		skip, n, err := wire.ScanFrame(in, most-wire.MaxHeader)
 		switch {
 		case err != nil:
 			return nil, err
 		case n > 0:
 			return in[:n], nil
 		case skip > 0:
-			return nil, errNoFIX
+			return nil, wire.ErrNotFIX
 		case len(in) == cap(in):
-			return nil, errTooLarge
+			return nil, wire.ErrTooLarge
 		}
 		n, err = conn.Read(in[len(in):cap(in)])
 		if in = in[:len(in)+n]; n == 0 && err != nil {
@@ -244,7 +246,7 @@ func readLogon(conn io.Reader, most int) ([]byte, error) {
 // us; leader is as leaderText has it.
 func standbyLogout(frame []byte, ourCompID, leader string) []byte {
 	var msgType, sender, target []byte
-	eachField(frame, func(tag int, value []byte) {
+	wire.EachField(frame, func(tag int, value []byte) {
 		switch tag {
 		case 35:
 			msgType = value
@@ -254,9 +256,9 @@ func standbyLogout(frame []byte, ourCompID, leader string) []byte {
 			target = value
 		}
 	})
-	if string(msgType) != "A" || string(target) != ourCompID || !isCompID(string(sender)) {
+	if string(msgType) != "A" || string(target) != ourCompID || !wire.IsCompID(string(sender)) {
 		return nil
 	}
-	body := append(appendText([]byte("58="), leaderText(leader)), soh)
-	return appendMessage(nil, header{msgType: "5", sender: ourCompID, target: string(sender), at: time.Unix(0, 0)}, body)
+	body := append(wire.AppendText([]byte("58="), leaderText(leader)), wire.SOH)
+	return wire.AppendMessage(nil, wire.Header{MsgType: "5", Sender: ourCompID, Target: string(sender), At: time.Unix(0, 0)}, body)
 }

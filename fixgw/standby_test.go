@@ -14,6 +14,7 @@ import (
 	"github.com/quickfixgo/quickfix"
 	"github.com/quickfixgo/quickfix/config"
 
+	"blockdesk/fixgw/wire"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 )
@@ -51,7 +52,7 @@ func saidBy(t *testing.T, s *Standby, text []byte) msg {
 
 // aLogon is one of CompID QF to us.
 func aLogon(us string) []byte {
-	return appendMessage(nil, header{msgType: "A", sender: "QF", target: us, seq: 7, at: time.Now()}, []byte("98=0\x01108=30\x01"))
+	return wire.AppendMessage(nil, wire.Header{MsgType: "A", Sender: "QF", Target: us, Seq: 7, At: time.Now()}, []byte("98=0\x01108=30\x01"))
 }
 
 // TestStandby: what it answers to what a connection begins with.
@@ -67,7 +68,7 @@ func TestStandby(t *testing.T) {
 	if text := got.get(58); text != "LEADER_CHANGED: the leader is b at 10.0.0.2:9878" {
 		t.Errorf("text %q", text)
 	}
-	if _, n, err := scanFrame([]byte(got), 4096); n != len(got) || err != nil {
+	if _, n, err := wire.ScanFrame([]byte(got), 4096); n != len(got) || err != nil {
 		t.Errorf("%q is not one message", got)
 	}
 	leader.Store(&none)
@@ -76,15 +77,15 @@ func TestStandby(t *testing.T) {
 	}
 	leader.Store(&hostile)
 	got = saidBy(t, s, aLogon("DESK"))
-	if _, n, _ := scanFrame([]byte(got), 4096); n != len(got) || len(got.get(58)) > MaxOperatorText+len("LEADER_CHANGED: the leader is ") {
+	if _, n, _ := wire.ScanFrame([]byte(got), 4096); n != len(got) || len(got.get(58)) > MaxOperatorText+len("LEADER_CHANGED: the leader is ") {
 		t.Errorf("hostile: %q", got)
 	}
 	for name, text := range map[string][]byte{
 		"another CompID": aLogon("OTHER"), "no FIX": []byte("GET / HTTP/1.1\r\n\r\n"), "nothing": nil,
-		"too long":        appendMessage(nil, header{msgType: "A", sender: "QF", target: "DESK", seq: 1, at: time.Now()}, []byte("96="+strings.Repeat("x", 512)+"\x01")),
-		"no Logon":        appendMessage(nil, header{msgType: "D", sender: "QF", target: "DESK", seq: 1, at: time.Now()}, []byte("11=a\x01")),
+		"too long":        wire.AppendMessage(nil, wire.Header{MsgType: "A", Sender: "QF", Target: "DESK", Seq: 1, At: time.Now()}, []byte("96="+strings.Repeat("x", 512)+"\x01")),
+		"no Logon":        wire.AppendMessage(nil, wire.Header{MsgType: "D", Sender: "QF", Target: "DESK", Seq: 1, At: time.Now()}, []byte("11=a\x01")),
 		"a garbled Logon": bytes.Replace(aLogon("DESK"), []byte("108=30"), []byte("108=31"), 1),
-		"a bad sender":    appendMessage(nil, header{msgType: "A", sender: "a b\xff", target: "DESK", seq: 1, at: time.Now()}, nil),
+		"a bad sender":    wire.AppendMessage(nil, wire.Header{MsgType: "A", Sender: "a b\xff", Target: "DESK", Seq: 1, At: time.Now()}, nil),
 	} {
 		if got := saidBy(t, s, text); len(got) > 0 {
 			t.Errorf("%s: %q", name, got)
@@ -149,7 +150,7 @@ func FuzzStandbyLogon(f *testing.F) {
 			return
 		}
 		reply := standbyLogout(frame, "DESK", "b at h:1")
-		if _, n, err := scanFrame(reply, 4096); reply != nil && (n != len(reply) || err != nil) {
+		if _, n, err := wire.ScanFrame(reply, 4096); reply != nil && (n != len(reply) || err != nil) {
 			t.Fatalf("%q gets %q", raw, reply)
 		}
 	})

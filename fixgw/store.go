@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
 )
@@ -114,7 +115,7 @@ func (o owned) key(first bool) []byte {
 	if first {
 		return assignKey(o.compID)
 	}
-	return binary.BigEndian.AppendUint16(append(assignKey(o.compID), soh), uint16(o.participant))
+	return binary.BigEndian.AppendUint16(append(assignKey(o.compID), wire.SOH), uint16(o.participant))
 }
 
 // sessionNumbers returns the number of each session: for ever the same, since

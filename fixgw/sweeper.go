@@ -39,7 +39,7 @@ func (w *sweeper) add(s *session) {
 	s.mu.Lock()
 	var tasks []sweep
 	for id, o := range s.orders {
-		tasks = append(tasks, sweep{s, id, o.instrument})
+		tasks = append(tasks, sweep{s, id, o.Instrument})
 	}
 	for _, r := range s.refs {
 		if r.answer == 0 && r.msgType == 'D' {

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"blockdesk/fixgw"
+	"blockdesk/fixgw/wire"
 	"blockdesk/sdk"
 	"blockdesk/service/config"
 )
@@ -84,7 +85,7 @@ func openMessageLog(c *config.FIX, logger *slog.Logger) (*fixgw.MessageLog, erro
 
 // logPrinter shows entries of a message log.
 type logPrinter struct {
-	names  *fixgw.Names
+	names  *wire.Names
 	out    io.Writer
 	json   bool
 	header bool
@@ -99,7 +100,7 @@ func (f *fixLogFlags) printer(out io.Writer, asJSON bool, now time.Time) (*logPr
 		return nil, err
 	}
 	p := &logPrinter{out: out, json: asJSON, header: f.header, compID: f.compID}
-	if p.names, err = fixgw.ReadNames(dictionary); err != nil {
+	if p.names, err = wire.ReadNames(dictionary); err != nil {
 		return nil, err
 	}
 	if f.types != "" {
@@ -215,7 +216,7 @@ func (p *logPrinter) file(ctx context.Context, path string, grows func() (bool, 
 
 // line prints one line, where it is wanted.
 func (p *logPrinter) line(text string) error {
-	e, err := fixgw.ParseLogLine(text)
+	e, err := wire.ParseLogLine(text)
 	if err != nil {
 		return err
 	}
@@ -248,7 +249,7 @@ func (p *logPrinter) line(text string) error {
 }
 
 // field is a field with its name, and its value's.
-func (p *logPrinter) field(f fixgw.LogField) string {
+func (p *logPrinter) field(f wire.LogField) string {
 	if f.Tag == 0 {
 		return f.Value
 	}
@@ -275,7 +276,7 @@ func headerTag(tag int) bool {
 	return false
 }
 
-func (p *logPrinter) lost(e *fixgw.LogEntry) error {
+func (p *logPrinter) lost(e *wire.LogEntry) error {
 	if p.json {
 		return json.NewEncoder(p.out).Encode(map[string]any{"time": e.At, "lost": e.Lost})
 	}
@@ -299,7 +300,7 @@ type logValue struct {
 	Value string `json:"value"`
 }
 
-func (p *logPrinter) object(e *fixgw.LogEntry) error {
+func (p *logPrinter) object(e *wire.LogEntry) error {
 	o := logObject{Time: e.At, Sent: e.Out, CompID: e.CompID, MsgType: e.Get(35), Message: p.names.Message(e.Get(35))}
 	for _, f := range e.Fields {
 		o.Fields = append(o.Fields, logValue{f.Tag, p.names.Field(f.Tag), f.Value})

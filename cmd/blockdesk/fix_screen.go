@@ -5,9 +5,9 @@ import (
 	"io"
 	"sync"
 
-	"blockdesk/fixgw"
 	"blockdesk/fixgw/fixclient"
 	"blockdesk/fixgw/fixterm"
+	"blockdesk/fixgw/wire"
 )
 
 // Control sequences of a terminal (ECMA-48, and DEC's save and restore).
@@ -117,7 +117,7 @@ func (s *screen) expect(from, to int) {
 // has been asked for again.
 func (s *screen) trace(sent bool, message []byte) {
 	if s.raw {
-		r := fixterm.Report{Event: "<", Text: string(fixgw.AppendLogText(nil, message))}
+		r := fixterm.Report{Event: "<", Text: string(wire.AppendLogText(nil, message))}
 		if sent {
 			r.Event = ">"
 		}

@@ -22,8 +22,8 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// wire is a TCP connection to a server that the test can disturb.
-type wire struct {
+// cable is a TCP connection to a server that the test can disturb.
+type cable struct {
 	listener net.Listener
 	to       string
 	all      sync.WaitGroup
@@ -35,13 +35,13 @@ type wire struct {
 	conns map[net.Conn]bool
 }
 
-func newWire(t *testing.T, to string) *wire {
+func newWire(t *testing.T, to string) *cable {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{listener: l, to: to, conns: map[net.Conn]bool{}}
+	w := &cable{listener: l, to: to, conns: map[net.Conn]bool{}}
 	w.cond = sync.NewCond(&w.mu)
 	w.all.Go(w.accept)
 	t.Cleanup(func() {
@@ -53,7 +53,7 @@ func newWire(t *testing.T, to string) *wire {
 }
 
 // set holds what is on the wire, or breaks it and keeps it broken.
-func (w *wire) set(held, dead bool) {
+func (w *cable) set(held, dead bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.held, w.dead = held, dead
@@ -65,7 +65,7 @@ func (w *wire) set(held, dead bool) {
 	w.cond.Broadcast()
 }
 
-func (w *wire) accept() {
+func (w *cable) accept() {
 	for {
 		in, err := w.listener.Accept()
 		if err != nil {
@@ -87,7 +87,7 @@ func (w *wire) accept() {
 	}
 }
 
-func (w *wire) pump(to, from net.Conn) {
+func (w *cable) pump(to, from net.Conn) {
 	buf := make([]byte, 16<<10)
 	for {
 		n, err := from.Read(buf)
@@ -113,7 +113,7 @@ type readers struct {
 	leader    *server.Server
 	followers []*server.Server
 	configs   []string // of the followers
-	wires     []*wire
+	wires     []*cable
 }
 
 func startReaders(t *testing.T) *readers {

@@ -19,7 +19,7 @@ var (
 	vocabulary = []string{"market", "engine/event", "engine/book", "engine/rfq"}
 	outer      = append([]string{"engine"}, vocabulary...)
 	everything = append([]string{
-		"engine/book/ladder", "engine/book/naive", "persist", "persist/kv", "persist/projection", "persist/quorum", "persist/fanout", "desk", "feed", "fixgw", "fixgw/fixclient", "fixgw/fixterm",
+		"engine/book/ladder", "engine/book/naive", "persist", "persist/kv", "persist/projection", "persist/quorum", "persist/fanout", "desk", "feed", "fixgw", "fixgw/wire", "fixgw/fixclient", "fixgw/fixterm",
 		"httpgw", "catalog", "mirror", "settle", "sdk", "internal", "internal/ratelimit", "internal/schedule", "internal/solana", "internal/solana/eddsa",
 	}, outer...)
 )
@@ -42,7 +42,8 @@ var rooms = []room{
 	{path: "persist/journaltest", may: outer},
 	{path: "desk", may: append([]string{"persist/kv", "persist/projection"}, outer...)}, // the business API of every gateway
 	{path: "feed", may: append([]string{"persist/kv", "persist/projection", "internal/ratelimit"}, outer...)},
-	{path: "fixgw", may: append([]string{"desk", "internal/solana/eddsa", "persist/kv", "persist/projection", "internal/ratelimit", "internal/schedule"}, outer...)}, // logons by signature
+	{path: "fixgw/wire", may: outer}, // bytes of FIX to values and back
+	{path: "fixgw", may: append([]string{"fixgw/wire", "desk", "internal/solana/eddsa", "persist/kv", "persist/projection", "internal/ratelimit", "internal/schedule"}, outer...)}, // logons by signature
 	{path: "fixgw/fixclient", may: []string{"market"}},
 	{path: "fixgw/fixterm", may: []string{"fixgw/fixclient"}},
 	{path: "catalog", may: append([]string{"feed", "mirror", "internal/solana"}, outer...)}, // every published market document

@@ -1,4 +1,4 @@
-package fixgw
+package wire
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// hidden stands in the place of a value that is not for the eyes.
-const hidden = "<hidden>"
+// Redacted replaces a secret value.
+const Redacted = "<hidden>"
 
 // AppendLogText appends a message as a person reads it: '|' for SOH, and no
 // secret in it. A byte of a value that is '|', '\' or not printable ASCII becomes
@@ -23,16 +23,16 @@ const hidden = "<hidden>"
 func AppendLogText(dst, message []byte) []byte {
 	careful := carriesSecrets(message)
 	for len(message) > 0 {
-		end := bytes.IndexByte(message, soh)
+		end := bytes.IndexByte(message, SOH)
 		if end < 0 {
 			end = len(message)
 		}
-		tag, value := splitField(message[:end])
+		tag, value := SplitField(message[:end])
 		switch {
 		case tag <= 0:
-			dst = append(dst, hidden...)
+			dst = append(dst, Redacted...)
 		case careful && !shownOfLogon(tag), secretTag(tag):
-			dst = append(append(strconv.AppendInt(dst, int64(tag), 10), '='), hidden...)
+			dst = append(append(strconv.AppendInt(dst, int64(tag), 10), '='), Redacted...)
 		default:
 			dst = appendEscaped(append(strconv.AppendInt(dst, int64(tag), 10), '='), value)
 		}
@@ -46,7 +46,7 @@ func AppendLogText(dst, message []byte) []byte {
 // or of none. One that names several types is what the worst of them is.
 func carriesSecrets(message []byte) bool {
 	typed, careful := false, false
-	eachField(message, func(tag int, value []byte) {
+	EachField(message, func(tag int, value []byte) {
 		if tag == 35 {
 			typed = true
 			careful = careful || string(value) == "A" || string(value) == "BE" || len(value) == 0
@@ -94,7 +94,7 @@ func appendEscaped(dst, value []byte) []byte {
 // LogField is one field of a message in a log.
 type LogField struct {
 	Tag   int    // 0 = was no field
-	Value string // unescaped; Hidden's text where it was a secret
+	Value string // unescaped; Redacted where it was a secret
 }
 
 // LogEntry is one line of a message log.
@@ -145,7 +145,7 @@ func ParseLogLine(line string) (LogEntry, error) {
 		return LogEntry{}, fmt.Errorf("%w: direction %.40q", ErrLogLine, way)
 	}
 	compID, text, _ := strings.Cut(rest, " ")
-	if !isCompID(compID) {
+	if !IsCompID(compID) {
 		return LogEntry{}, fmt.Errorf("%w: CompID %.40q", ErrLogLine, compID)
 	}
 	e.CompID = compID
@@ -164,11 +164,11 @@ func ParseLogText(text string) ([]LogField, error) {
 	}
 	fields := make([]LogField, 0, len(parts)-1)
 	for _, part := range parts[:len(parts)-1] {
-		if part == hidden {
-			fields = append(fields, LogField{Value: hidden})
+		if part == Redacted {
+			fields = append(fields, LogField{Value: Redacted})
 			continue
 		}
-		tag, value := splitField([]byte(part))
+		tag, value := SplitField([]byte(part))
 		if tag <= 0 {
 			return nil, fmt.Errorf("%w: field %.40q", ErrLogLine, part)
 		}
@@ -204,3 +204,28 @@ func unescape(value []byte) (string, error) {
 	}
 	return string(out), nil
 }
+
+// Direction of a message, as seen from us.
+type Direction byte
+
+const (
+	Received Direction = 1
+	Sent     Direction = 2
+)
+
+// AppendLogLine appends one message as a line.
+func AppendLogLine(dst []byte, at time.Time, d Direction, compID, message []byte) []byte {
+	way := " in "
+	if d == Sent {
+		way = " out "
+	}
+	dst = append(append(AppendLogTime(dst, at), way...), compID...)
+	return append(AppendLogText(append(dst, ' '), message), '\n')
+}
+
+// AppendLogTime appends a time with all nine digits, so that lines align.
+func AppendLogTime(dst []byte, at time.Time) []byte {
+	return at.AppendFormat(dst, logTime)
+}
+
+const logTime = "2006-01-02T15:04:05.000000000Z"

@@ -1,4 +1,4 @@
-package fixgw
+package wire
 
 import (
 	"bytes"
@@ -6,22 +6,22 @@ import (
 	"fmt"
 )
 
-// Errors of scanFrame and checkFrame: the connection ends.
+// Errors of ScanFrame and CheckFrame: the connection ends.
 var (
-	errTooLarge = errors.New("MESSAGE_TOO_LARGE: BodyLength (9)")
-	errNoFIX    = errors.New("INVALID_MESSAGE: bytes are not FIX")
-	errField    = errors.New("INVALID_FIELD")
+	ErrTooLarge = errors.New("MESSAGE_TOO_LARGE: BodyLength (9)")
+	ErrNotFIX   = errors.New("INVALID_MESSAGE: bytes are not FIX")
+	ErrField    = errors.New("INVALID_FIELD")
 )
 
-const soh = 1
+const SOH = 1
 
 // beginMark is how every message begins; a message's length is at least that of
 // what follows it.
 var beginMark = []byte("8=FIX")
 
-// maxHeader is the most that BeginString, BodyLength and CheckSum take beside the
+// MaxHeader is the most that BeginString, BodyLength and CheckSum take beside the
 // body.
-const maxHeader = 64
+const MaxHeader = 64
 
 const (
 	maxBeginString = 16 // bytes of BeginString's value
@@ -29,17 +29,17 @@ const (
 	trailerSize    = 7  // "10=nnn" and SOH
 )
 
-// scanFrame looks for one whole message at the start of buf. Of the three
+// ScanFrame looks for one whole message at the start of buf. Of the three
 // results at most one is set: skip bytes are no message and to be dropped, n
 // bytes are a message whose length and checksum are right, or err ends the
 // connection. All zero means that more bytes are needed. A message whose
-// BodyLength is above most is errTooLarge before its bytes are read.
+// BodyLength is above most is ErrTooLarge before its bytes are read.
 //
 // FIX 4.4 volume 2: a garbled message is ignored; the next one begins at the
 // next BeginString. All that its BodyLength claims is dropped with it, so that
 // bytes inside a field are never taken for a message; a whole message that is
 // lost so is missed by its number and asked for again.
-func scanFrame(buf []byte, most int) (skip, n int, err error) {
+func ScanFrame(buf []byte, most int) (skip, n int, err error) {
 	start := bytes.Index(buf, beginMark)
 	switch {
 	case start > 0:
@@ -47,7 +47,7 @@ func scanFrame(buf []byte, most int) (skip, n int, err error) {
 	case start < 0:
 		return max(0, len(buf)-len(beginMark)+1), 0, nil
 	}
-	head := bytes.IndexByte(buf, soh)
+	head := bytes.IndexByte(buf, SOH)
 	if head < 0 {
 		return giveUp(buf, len("8=")+maxBeginString)
 	}
@@ -63,14 +63,14 @@ func scanFrame(buf []byte, most int) (skip, n int, err error) {
 	}
 	length, digits := 0, 0
 	for _, c := range rest[2:] {
-		if c == soh {
+		if c == SOH {
 			break
 		}
 		if digits++; c < '0' || c > '9' || digits > maxLengthText {
 			return len(beginMark), 0, nil
 		}
 		if length = 10*length + int(c-'0'); length > most {
-			return 0, 0, fmt.Errorf("%w is above %d", errTooLarge, most)
+			return 0, 0, fmt.Errorf("%w is above %d", ErrTooLarge, most)
 		}
 	}
 	body := head + 1 + 2 + digits + 1
@@ -97,7 +97,7 @@ func giveUp(buf []byte, most int) (skip, n int, err error) {
 }
 
 func rightTrailer(message, trailer []byte) bool {
-	if message[len(message)-1] != soh || string(trailer[:3]) != "10=" || trailer[6] != soh {
+	if message[len(message)-1] != SOH || string(trailer[:3]) != "10=" || trailer[6] != SOH {
 		return false
 	}
 	sum := byte(0)
@@ -107,71 +107,71 @@ func rightTrailer(message, trailer []byte) bool {
 	return trailer[3] == '0'+sum/100 && trailer[4] == '0'+sum/10%10 && trailer[5] == '0'+sum%10
 }
 
-// checkFrame refuses what quickfix would stumble over: it panics on an empty
+// CheckFrame refuses what quickfix would stumble over: it panics on an empty
 // MsgSeqNum and on the lengths of XmlData, in a goroutine of its own, which
 // would end the process. It returns MsgSeqNum, which is 0 where a SequenceReset
 // has set it so, since it counts for nothing there. Everything else that is wrong
 // with a field is left to the session, which answers it.
-func checkFrame(frame []byte) (seq uint64, err error) {
+func CheckFrame(frame []byte) (seq uint64, err error) {
 	typed, numbered := false, false
 	for at, first := 0, true; at < len(frame); first = false {
-		end := at + bytes.IndexByte(frame[at:], soh)
-		tag, value := splitField(frame[at:end])
+		end := at + bytes.IndexByte(frame[at:], SOH)
+		tag, value := SplitField(frame[at:end])
 		at = end + 1
 		switch tag {
 		case 34:
 			if numbered = true; string(value) == "0" {
 				seq = 0
-			} else if seq, err = parseSeq(value); err != nil {
+			} else if seq, err = ParseSeq(value); err != nil {
 				return seq, err
 			}
 		case 35:
 			// quickfix answers an empty one with an empty RefMsgType.
 			if typed = len(value) > 0; !typed {
-				return seq, fmt.Errorf("%w: MsgType (35) is empty", errField)
+				return seq, fmt.Errorf("%w: MsgType (35) is empty", ErrField)
 			}
 		case 212, 213:
-			return seq, fmt.Errorf("%w: XmlData (213) is not supported", errField)
+			return seq, fmt.Errorf("%w: XmlData (213) is not supported", ErrField)
 		case 10:
 			if at != len(frame) {
-				return seq, fmt.Errorf("%w: CheckSum (10) before the end", errField)
+				return seq, fmt.Errorf("%w: CheckSum (10) before the end", ErrField)
 			}
 		case -1:
-			return seq, fmt.Errorf("%w: a field is not tag=value", errField)
+			return seq, fmt.Errorf("%w: a field is not tag=value", ErrField)
 		}
 		if first && tag != 8 {
-			return seq, errNoFIX
+			return seq, ErrNotFIX
 		}
 	}
 	switch {
 	case !numbered:
-		return seq, fmt.Errorf("%w: MsgSeqNum (34) is missing", errField)
+		return seq, fmt.Errorf("%w: MsgSeqNum (34) is missing", ErrField)
 	case !typed:
-		return seq, fmt.Errorf("%w: MsgType (35) is missing", errField)
+		return seq, fmt.Errorf("%w: MsgType (35) is missing", ErrField)
 	}
 	return seq, nil
 }
 
-// parseSeq reads a sequence number: 1 to 10^9-1, our choice, so that it fits
+// ParseSeq reads a sequence number: 1 to 10^9-1, our choice, so that it fits
 // every client's int.
-func parseSeq(value []byte) (uint64, error) {
+func ParseSeq(value []byte) (uint64, error) {
 	seq := uint64(0)
 	for _, c := range value {
 		if c < '0' || c > '9' || seq > 1e9 {
-			return 0, fmt.Errorf("%w: MsgSeqNum (34) %.20q is not a number below 10^9", errField, value)
+			return 0, fmt.Errorf("%w: MsgSeqNum (34) %.20q is not a number below 10^9", ErrField, value)
 		}
 		seq = 10*seq + uint64(c-'0')
 	}
 	if seq == 0 || seq >= 1e9 {
-		return 0, fmt.Errorf("%w: MsgSeqNum (34) %.20q is not a number from 1 to below 10^9", errField, value)
+		return 0, fmt.Errorf("%w: MsgSeqNum (34) %.20q is not a number from 1 to below 10^9", ErrField, value)
 	}
 	return seq, nil
 }
 
-// splitField returns tag and value of "tag=value", or tag -1. A tag has at most
+// SplitField returns tag and value of "tag=value", or tag -1. A tag has at most
 // 9 digits. A negative one is returned as 0, which is no field's either: the
 // session rejects both.
-func splitField(field []byte) (tag int, value []byte) {
+func SplitField(field []byte) (tag int, value []byte) {
 	negative := len(field) > 0 && field[0] == '-'
 	if negative {
 		field = field[1:]
@@ -190,17 +190,23 @@ func splitField(field []byte) (tag int, value []byte) {
 	return -1, nil
 }
 
-// eachField calls f for each field of a message that scanFrame has let through.
+// EachField calls f for each field of a message that ScanFrame has let through.
 // value aliases frame.
-func eachField(frame []byte, f func(tag int, value []byte)) {
+func EachField(frame []byte, f func(tag int, value []byte)) {
 	for len(frame) > 0 {
-		end := bytes.IndexByte(frame, soh)
+		end := bytes.IndexByte(frame, SOH)
 		if end < 0 {
 			return
 		}
-		if tag, value := splitField(frame[:end]); tag >= 0 {
+		if tag, value := SplitField(frame[:end]); tag >= 0 {
 			f(tag, value)
 		}
 		frame = frame[end+1:]
 	}
+}
+
+func MsgType(frame []byte) string {
+	_, rest, _ := bytes.Cut(frame, []byte("\x0135="))
+	value, _, _ := bytes.Cut(rest, []byte{SOH})
+	return string(value)
 }

@@ -1,4 +1,4 @@
-package fixgw
+package wire
 
 import (
 	"encoding/xml"

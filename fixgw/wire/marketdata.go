@@ -1,4 +1,4 @@
-package fixgw
+package wire
 
 import (
 	"cmp"
@@ -24,51 +24,51 @@ const MaxMDReqID = 64
 type entryKinds uint8
 
 const (
-	kindBid   entryKinds = 1 << 0 // 269=0
-	kindOffer entryKinds = 1 << 1 // 269=1
-	kindTrade entryKinds = 1 << 2 // 269=2
+	KindBid   entryKinds = 1 << 0 // 269=0
+	KindOffer entryKinds = 1 << 1 // 269=1
+	KindTrade entryKinds = 1 << 2 // 269=2
 )
 
-// bookFormat is what the market data of one subscription shows of its instrument.
-type bookFormat struct {
-	in     *market.Instrument
-	depth  int // levels a side
-	kinds  entryKinds
-	custom bool // with Epoch (5615) and FeedSeq (5616)
+// BookFormat is what the market data of one subscription shows of its instrument.
+type BookFormat struct {
+	Instrument *market.Instrument
+	Depth      int // levels a side
+	Kinds      entryKinds
+	custom     bool // with Epoch (5615) and FeedSeq (5616)
 }
 
-// appendSnapshot appends the body of a W after MDReqID's value: Symbol and one
+// AppendSnapshot appends the body of a W after MDReqID's value: Symbol and one
 // entry a level, best first, and the last trade. Prices of a side identify its
 // levels.
-func (c *bookFormat) appendSnapshot(dst []byte, v *engine.View) []byte {
-	bids, asks := topLevels(v.Bids, c.depth), topLevels(v.Asks, c.depth)
+func (c *BookFormat) AppendSnapshot(dst []byte, v *engine.View) []byte {
+	bids, asks := topLevels(v.Bids, c.Depth), topLevels(v.Asks, c.Depth)
 	n := 0
-	if c.kinds&kindBid != 0 {
+	if c.Kinds&KindBid != 0 {
 		n += len(bids)
 	} else {
 		bids = nil
 	}
-	if c.kinds&kindOffer != 0 {
+	if c.Kinds&KindOffer != 0 {
 		n += len(asks)
 	} else {
 		asks = nil
 	}
 	trades := v.Trades
-	if c.kinds&kindTrade == 0 {
+	if c.Kinds&KindTrade == 0 {
 		trades = nil
 	}
 	trades = trades[:min(len(trades), 1)]
 	dst = c.appendFeedPosition(dst, v)
-	dst = append(append(dst, "\x0155="...), c.in.Symbol...)
+	dst = append(append(dst, "\x0155="...), c.Instrument.Symbol...)
 	dst = strconv.AppendInt(append(dst, "\x01268="...), int64(n+len(trades)), 10)
 	for _, l := range bids {
-		dst = appendLevel(append(dst, "\x01269=0"...), c.in, l)
+		dst = appendLevel(append(dst, "\x01269=0"...), c.Instrument, l)
 	}
 	for _, l := range asks {
-		dst = appendLevel(append(dst, "\x01269=1"...), c.in, l)
+		dst = appendLevel(append(dst, "\x01269=1"...), c.Instrument, l)
 	}
 	for i := range trades {
-		dst = appendTrade(append(dst, "\x01269=2"...), c.in, &trades[i])
+		dst = appendTrade(append(dst, "\x01269=2"...), c.Instrument, &trades[i])
 	}
 	return dst
 }
@@ -76,16 +76,16 @@ func (c *bookFormat) appendSnapshot(dst []byte, v *engine.View) []byte {
 // appendFeedPosition appends where v is in the WebSocket's stream of the same
 // instrument: its epoch, and the seq of channel l2, of trades where the request
 // is for trades alone.
-func (c *bookFormat) appendFeedPosition(dst []byte, v *engine.View) []byte {
+func (c *BookFormat) appendFeedPosition(dst []byte, v *engine.View) []byte {
 	if !c.custom {
 		return dst
 	}
 	seq := v.DepthSeq
-	if c.kinds == kindTrade {
+	if c.Kinds == KindTrade {
 		seq = v.TradesSeq
 	}
-	dst = appendCustomCount(dst, tagEpoch, v.Epoch)
-	return appendCustomCount(dst, tagFeedSeq, seq)
+	dst = AppendCustomCount(dst, TagEpoch, v.Epoch)
+	return AppendCustomCount(dst, TagFeedSeq, seq)
 }
 
 func topLevels(levels []market.Level, depth int) []market.Level {
@@ -104,26 +104,26 @@ func appendTrade(dst []byte, in *market.Instrument, t *engine.Trade) []byte {
 	return at.AppendFormat(append(dst, "\x01273="...), "15:04:05.000")
 }
 
-// appendIncrement appends the body of an X after MDReqID's value: what turns the
+// AppendIncrement appends the body of an X after MDReqID's value: what turns the
 // format's part of prev into that of next, then the trades after prev. It also
 // returns how many entries there are; with none nothing is to be sent.
-func (c *bookFormat) appendIncrement(dst []byte, prev, next *engine.View, trades []engine.Trade) ([]byte, int) {
-	e := entries{in: c.in}
+func (c *BookFormat) AppendIncrement(dst []byte, prev, next *engine.View, trades []engine.Trade) ([]byte, int) {
+	e := entries{in: c.Instrument}
 	e.dst = append(c.appendFeedPosition(dst, next), "\x01268="...)
 	// The number of entries comes first: room for three digits is kept, and
 	// what is not needed closed up.
 	at := len(e.dst)
 	e.dst = append(e.dst, "0000000"...)
-	if c.kinds&kindBid != 0 {
-		e.levels(market.Buy, topLevels(prev.Bids, c.depth), topLevels(next.Bids, c.depth))
+	if c.Kinds&KindBid != 0 {
+		e.levels(market.Buy, topLevels(prev.Bids, c.Depth), topLevels(next.Bids, c.Depth))
 	}
-	if c.kinds&kindOffer != 0 {
-		e.levels(market.Sell, topLevels(prev.Asks, c.depth), topLevels(next.Asks, c.depth))
+	if c.Kinds&KindOffer != 0 {
+		e.levels(market.Sell, topLevels(prev.Asks, c.Depth), topLevels(next.Asks, c.Depth))
 	}
-	if c.kinds&kindTrade != 0 {
+	if c.Kinds&KindTrade != 0 {
 		for i := range trades {
 			if t := &trades[i]; t.Seq > prev.EngineSeq {
-				e.dst = appendTrade(e.begin(mdNew, '2'), c.in, t)
+				e.dst = appendTrade(e.begin(mdNew, '2'), c.Instrument, t)
 			}
 		}
 	}
@@ -181,78 +181,78 @@ func (e *entries) levels(side market.Side, prev, next []market.Level) {
 	}
 }
 
-// mdRequest is a V.
-type mdRequest struct {
-	reqID       []byte // aliases the message
-	action      byte   // SubscriptionRequestType (263)
+// MarketDataRequest is a V.
+type MarketDataRequest struct {
+	ReqID       []byte // aliases the message
+	Action      byte   // SubscriptionRequestType (263)
 	depth       int    // levels a side, 1..engine.MaxDepth
 	kinds       entryKinds
-	custom      bool // the session's
-	instruments []*market.Instrument
+	Custom      bool // the session's
+	Instruments []*market.Instrument
 }
 
-// format returns how the messages on one of its instruments look.
-func (r *mdRequest) format(in *market.Instrument) bookFormat {
-	return bookFormat{in: in, depth: r.depth, kinds: r.kinds, custom: r.custom}
+// Format returns how the messages on one of its instruments look.
+func (r *MarketDataRequest) Format(in *market.Instrument) BookFormat {
+	return BookFormat{Instrument: in, Depth: r.depth, Kinds: r.kinds, custom: r.Custom}
 }
 
-// mdRefusal is why a V is refused.
-type mdRefusal struct {
-	reason byte // MDReqRejReason (281); 0 = none
-	text   string
+// MarketDataRefusal is why a V is refused.
+type MarketDataRefusal struct {
+	Reason byte // MDReqRejReason (281); 0 = none
+	Text   string
 }
 
-func refuseMD(reason byte, code, format string, args ...any) *mdRefusal {
-	return &mdRefusal{reason, code + ": " + fmt.Sprintf(format, args...)}
+func RefuseMarketData(reason byte, code, format string, args ...any) *MarketDataRefusal {
+	return &MarketDataRefusal{reason, code + ": " + fmt.Sprintf(format, args...)}
 }
 
-// decodeMD reads a V that the dictionary has let through. Instruments named
+// DecodeMarketData reads a V that the dictionary has let through. Instruments named
 // twice count once; at most `most` may be named. What ends a subscription is
 // known by its MDReqID alone: the dictionary wants the rest, and it means
 // nothing.
-func decodeMD(frame []byte, set *market.Instruments, most int) (r mdRequest, no *mdRefusal) {
-	var asked *mdRefusal // of what is asked for
-	note := func(n *mdRefusal) {
+func DecodeMarketData(frame []byte, set *market.Instruments, most int) (r MarketDataRequest, no *MarketDataRefusal) {
+	var asked *MarketDataRefusal // of what is asked for
+	note := func(n *MarketDataRefusal) {
 		if asked == nil {
 			asked = n
 		}
 	}
-	eachField(frame, func(tag int, value []byte) {
+	EachField(frame, func(tag int, value []byte) {
 		switch tag {
 		case 262:
-			if r.reqID = value; len(value) > MaxMDReqID {
-				no = refuseMD(0, codeInvalidField, "MDReqID (262): at most %d bytes", MaxMDReqID)
+			if r.ReqID = value; len(value) > MaxMDReqID {
+				no = RefuseMarketData(0, CodeInvalidField, "MDReqID (262): at most %d bytes", MaxMDReqID)
 			}
 		case 263:
-			if r.action = firstByte(value); len(value) != 1 || r.action < '0' || r.action > '2' {
-				note(refuseMD('4', codeInvalidField, "SubscriptionRequestType (263) %.20q: must be 0, 1 or 2", value))
+			if r.Action = firstByte(value); len(value) != 1 || r.Action < '0' || r.Action > '2' {
+				note(RefuseMarketData('4', CodeInvalidField, "SubscriptionRequestType (263) %.20q: must be 0, 1 or 2", value))
 			}
 		case 264:
 			n, err := strconv.Atoi(string(value))
 			if r.depth = n; err != nil || n < 0 || n > engine.MaxDepth {
-				note(refuseMD('5', codeInvalidField, "MarketDepth (264) %.20q: must be 0 (all we show) to %d", value, engine.MaxDepth))
+				note(RefuseMarketData('5', CodeInvalidField, "MarketDepth (264) %.20q: must be 0 (all we show) to %d", value, engine.MaxDepth))
 			}
 			if n == 0 {
 				r.depth = engine.MaxDepth
 			}
 		case 265:
 			if string(value) != "1" {
-				note(refuseMD('6', codeUnsupported, "MDUpdateType (265) %.20q: only 1 (incremental)", value))
+				note(RefuseMarketData('6', CodeUnsupported, "MDUpdateType (265) %.20q: only 1 (incremental)", value))
 			}
 		case 266:
 			if string(value) != "Y" {
-				note(refuseMD('7', codeUnsupported, "AggregatedBook (266) %.20q: only Y", value))
+				note(RefuseMarketData('7', CodeUnsupported, "AggregatedBook (266) %.20q: only Y", value))
 			}
 		case 269:
 			switch string(value) {
 			case "0":
-				r.kinds |= kindBid
+				r.kinds |= KindBid
 			case "1":
-				r.kinds |= kindOffer
+				r.kinds |= KindOffer
 			case "2":
-				r.kinds |= kindTrade
+				r.kinds |= KindTrade
 			default:
-				note(refuseMD('8', codeUnsupported, "MDEntryType (269) %.20q: only 0, 1 and 2", value))
+				note(RefuseMarketData('8', CodeUnsupported, "MDEntryType (269) %.20q: only 0, 1 and 2", value))
 			}
 		case 55:
 			note(r.addSymbol(value, set, most))
@@ -261,10 +261,10 @@ func decodeMD(frame []byte, set *market.Instruments, most int) (r mdRequest, no 
 		}
 	})
 	switch {
-	case no != nil || r.action == '2':
+	case no != nil || r.Action == '2':
 		return r, no
-	case asked == nil && (len(r.instruments) == 0 || r.kinds == 0):
-		asked = refuseMD(0, codeMissingField, "Symbol (55) and MDEntryType (269)")
+	case asked == nil && (len(r.Instruments) == 0 || r.kinds == 0):
+		asked = RefuseMarketData(0, CodeMissingField, "Symbol (55) and MDEntryType (269)")
 	}
 	return r, asked
 }
@@ -272,20 +272,20 @@ func decodeMD(frame []byte, set *market.Instruments, most int) (r mdRequest, no 
 // refuseExtra refuses what a V may ask for beyond what we have: there is one
 // session that never closes, one local book whose levels are deleted one by one,
 // and what waits for a slow client is always replaced by a snapshot.
-func refuseExtra(tag int, value []byte) *mdRefusal {
+func refuseExtra(tag int, value []byte) *MarketDataRefusal {
 	switch {
 	case tag == 336:
-		return refuseMD('9', codeUnsupported, "TradingSessionID (336) %.20q: there is one session", value)
+		return RefuseMarketData('9', CodeUnsupported, "TradingSessionID (336) %.20q: there is one session", value)
 	case tag == 546 && string(value) != "1":
-		return refuseMD('A', codeUnsupported, "Scope (546) %.20q: only 1 (local)", value)
+		return RefuseMarketData('A', CodeUnsupported, "Scope (546) %.20q: only 1 (local)", value)
 	case tag == 286:
-		return refuseMD('B', codeUnsupported, "OpenCloseSettlFlag (286) %.20q: trading never opens or closes", value)
+		return RefuseMarketData('B', CodeUnsupported, "OpenCloseSettlFlag (286) %.20q: trading never opens or closes", value)
 	case tag == 547 && string(value) != "N":
-		return refuseMD('C', codeUnsupported, "MDImplicitDelete (547) %.20q: only N", value)
+		return RefuseMarketData('C', CodeUnsupported, "MDImplicitDelete (547) %.20q: only N", value)
 	case tag == 812:
-		return refuseMD(0, codeUnsupported, "ApplQueueMax (812) %.20q", value)
+		return RefuseMarketData(0, CodeUnsupported, "ApplQueueMax (812) %.20q", value)
 	case tag == 815 && string(value) != "0":
-		return refuseMD(0, codeUnsupported, "ApplQueueAction (815) %.20q: only 0", value)
+		return RefuseMarketData(0, CodeUnsupported, "ApplQueueAction (815) %.20q: only 0", value)
 	}
 	return nil
 }
@@ -297,20 +297,20 @@ func firstByte(value []byte) byte {
 	return value[0]
 }
 
-func (r *mdRequest) addSymbol(symbol []byte, set *market.Instruments, most int) *mdRefusal {
+func (r *MarketDataRequest) addSymbol(symbol []byte, set *market.Instruments, most int) *MarketDataRefusal {
 	in := set.Lookup(symbol)
 	if in == nil {
-		return &mdRefusal{'0', symbolText(set, symbol)}
+		return &MarketDataRefusal{'0', SymbolText(set, symbol)}
 	}
-	for _, known := range r.instruments {
+	for _, known := range r.Instruments {
 		if known == in {
 			return nil
 		}
 	}
-	if len(r.instruments) >= most {
-		return refuseMD('2', codeOverloaded, "more than %d subscriptions of a session", most)
+	if len(r.Instruments) >= most {
+		return RefuseMarketData('2', CodeOverloaded, "more than %d subscriptions of a session", most)
 	}
-	r.instruments = append(r.instruments, in)
+	r.Instruments = append(r.Instruments, in)
 	return nil
 }
 

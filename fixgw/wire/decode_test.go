@@ -1,4 +1,4 @@
-package fixgw
+package wire
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"blockdesk/engine/book"
+	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/market"
 )
 
@@ -22,7 +23,7 @@ func nanos(text string) int64 {
 
 func TestDecodeNew(t *testing.T) {
 	t.Parallel()
-	set := testInstruments(t)
+	set := wiretest.Instruments(t)
 	const limit = "11=a|55=SLUSD/USDC|54=1|38=10|40=2|44=1.5|"
 	for _, c := range []struct {
 		fields string
@@ -47,10 +48,10 @@ func TestDecodeNew(t *testing.T) {
 		{"11=a|55=92C/SLUSD|54=2|38=3|40=3|99=50|59=1|", book.Order{Side: market.Sell, Type: book.Stop, TIF: book.GTC, Qty: 3, Stop: 10}},
 		{"11=a|55=92C/SLUSD|54=2|38=3|40=4|99=50|44=45|59=1|", book.Order{Side: market.Sell, Type: book.StopLimit, TIF: book.GTC, Qty: 3, Stop: 10, Price: 9}},
 	} {
-		r := scanRequest(fixMessage("35=D|34=1|" + c.fields))
-		got, _, no := r.decodeNew(set, testNow)
+		r := ScanOrderRequest(wiretest.Message("35=D|34=1|" + c.fields))
+		got, _, no := r.DecodeNew(set, testNow)
 		if no != nil {
-			t.Errorf("%s: refused: %s", c.fields, no.text)
+			t.Errorf("%s: refused: %s", c.fields, no.Text)
 		} else if got != c.want {
 			t.Errorf("%s:\n got %+v\nwant %+v", c.fields, got, c.want)
 		}
@@ -59,7 +60,7 @@ func TestDecodeNew(t *testing.T) {
 
 func TestDecodeNewRefuses(t *testing.T) {
 	t.Parallel()
-	set := testInstruments(t)
+	set := wiretest.Instruments(t)
 	for _, c := range []struct {
 		change string // "tag=value" replaces or adds, "tag" removes
 		reason int
@@ -112,14 +113,14 @@ func TestDecodeNewRefuses(t *testing.T) {
 				fields = append(fields, tag+"="+value)
 			}
 		}
-		r := scanRequest(fixMessage(strings.Join(fields, "|") + "|"))
-		_, _, no := r.decodeNew(set, testNow)
-		if no == nil || no.text != c.text || no.reason != c.reason {
+		r := ScanOrderRequest(wiretest.Message(strings.Join(fields, "|") + "|"))
+		_, _, no := r.DecodeNew(set, testNow)
+		if no == nil || no.Text != c.text || no.Reason != c.reason {
 			t.Errorf("%s: %+v, want %d %s", c.change, no, c.reason, c.text)
 		}
 	}
-	r := scanRequest(fixMessage("35=D|34=1|11=a|55=92C/SLUSD|54=1|38=1|40=2|44=7|"))
-	if _, _, no := r.decodeNew(set, testNow); no == nil || no.text != `INVALID_FIELD: Price (44) "7": not a multiple of the tick 5` {
+	r := ScanOrderRequest(wiretest.Message("35=D|34=1|11=a|55=92C/SLUSD|54=1|38=1|40=2|44=7|"))
+	if _, _, no := r.DecodeNew(set, testNow); no == nil || no.Text != `INVALID_FIELD: Price (44) "7": not a multiple of the tick 5` {
 		t.Errorf("off the tick: %+v", no)
 	}
 }
@@ -127,8 +128,8 @@ func TestDecodeNewRefuses(t *testing.T) {
 func TestClOrdIDLimit(t *testing.T) {
 	t.Parallel()
 	for n, ok := range map[int]bool{0: false, 1: true, MaxClOrdID: true, MaxClOrdID + 1: false} {
-		r := request{clOrdID: []byte(strings.Repeat("x", n))}
-		if no := r.checkClOrdID(); (no == nil) != ok {
+		r := OrderRequest{ClOrdID: []byte(strings.Repeat("x", n))}
+		if no := r.CheckClOrdID(); (no == nil) != ok {
 			t.Errorf("%d bytes: %+v", n, no)
 		}
 	}
@@ -142,20 +143,20 @@ func FuzzDecodeOrder(f *testing.F) {
 		"11=a|55=92C/SLUSD|54=2|38=3|40=4|99=50|44=45|59=6|432=20261125|",
 		"11=a|41=b|37=77|55=SLUSD/USDC|54=1|38=10.00|40=2|44=0001.5000|111=1|18=6 6|126=20261121-01:02:03.456|",
 	} {
-		f.Add(fixMessage("35=D|34=1|" + seed))
+		f.Add(wiretest.Message("35=D|34=1|" + seed))
 	}
-	f.Add(fixMessage("35=V|34=1|262=m|263=1|264=0|265=1|286=1|546=1 2|547=N|267=1|269=2|146=1|55=SLUSD/USDC|812=1|815=0|"))
-	f.Add(fixMessage("35=e|34=1|320=a|324=b|321=0|559=4|263=2|55=SLUSD/USDC|"))
-	set := testInstruments(f)
+	f.Add(wiretest.Message("35=V|34=1|262=m|263=1|264=0|265=1|286=1|546=1 2|547=N|267=1|269=2|146=1|55=SLUSD/USDC|812=1|815=0|"))
+	f.Add(wiretest.Message("35=e|34=1|320=a|324=b|321=0|559=4|263=2|55=SLUSD/USDC|"))
+	set := wiretest.Instruments(f)
 	f.Fuzz(func(t *testing.T, frame []byte) {
-		if r := scanSecurity(frame); len(r.id)+len(r.symbol) > len(frame) || (r.checkID("x") == nil) != (len(r.id) <= MaxRequestID) {
+		if r := ScanSecurityRequest(frame); len(r.ID)+len(r.Symbol) > len(frame) || (r.CheckID("x") == nil) != (len(r.ID) <= MaxRequestID) {
 			t.Fatalf("%q is read as %+v", frame, r)
 		}
-		r := scanRequest(frame)
-		o, in, no := r.decodeNew(set, testNow)
+		r := ScanOrderRequest(frame)
+		o, in, no := r.DecodeNew(set, testNow)
 		if no != nil {
-			if no.text == "" || strings.IndexByte(string(appendText(nil, no.text)), soh) >= 0 {
-				t.Fatalf("refusal %q", no.text)
+			if no.Text == "" || strings.IndexByte(string(AppendText(nil, no.Text)), SOH) >= 0 {
+				t.Fatalf("refusal %q", no.Text)
 			}
 			return
 		}
@@ -163,10 +164,10 @@ func FuzzDecodeOrder(f *testing.F) {
 			o.Display < 0 || o.Display >= o.Qty || !o.Side.Valid() {
 			t.Fatalf("%q passed as %+v", frame, o)
 		}
-		again := scanRequest(fixMessage(fmt.Sprintf("38=%s|", in.AppendQty(nil, o.Qty))))
+		again := ScanOrderRequest(wiretest.Message(fmt.Sprintf("38=%s|", in.AppendQty(nil, o.Qty))))
 		if q, no := parseQty(in, "OrderQty (38)", again.qty); no != nil || q != o.Qty {
 			t.Fatalf("%q: quantity %d comes back as %d, %+v", frame, o.Qty, q, no)
 		}
-		decodeMD(frame, set, 4)
+		DecodeMarketData(frame, set, 4)
 	})
 }

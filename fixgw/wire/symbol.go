@@ -1,4 +1,4 @@
-package fixgw
+package wire
 
 import (
 	"fmt"
@@ -10,12 +10,12 @@ import (
 // its own address.
 const codeOtherGroup = "OTHER_GROUP"
 
-// symbolText says why a symbol names no instrument here.
-func symbolText(set *market.Instruments, symbol []byte) string {
+// SymbolText says why a symbol names no instrument here.
+func SymbolText(set *market.Instruments, symbol []byte) string {
 	at := set.Elsewhere(symbol)
 	switch {
 	case at == nil:
-		return fmt.Sprintf("%s: Symbol (55) %.40q", codeUnknownSymbol, symbol)
+		return fmt.Sprintf("%s: Symbol (55) %.40q", CodeUnknownSymbol, symbol)
 	case at.FIX == "":
 		return fmt.Sprintf("%s: %s is served by group %s", codeOtherGroup, symbol, at.Group)
 	default:
@@ -23,7 +23,7 @@ func symbolText(set *market.Instruments, symbol []byte) string {
 	}
 }
 
-// refuseSymbol refuses what names no instrument here.
-func refuseSymbol(reason int, set *market.Instruments, symbol []byte) *refusal {
-	return &refusal{text: symbolText(set, symbol), reason: reason}
+// RefuseSymbol refuses what names no instrument here.
+func RefuseSymbol(reason int, set *market.Instruments, symbol []byte) *Refusal {
+	return &Refusal{Text: SymbolText(set, symbol), Reason: reason}
 }

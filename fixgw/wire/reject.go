@@ -1,25 +1,25 @@
-package fixgw
+package wire
 
 // Values of BusinessRejectReason (380).
 const (
-	rejOther         = 0
-	rejUnknownID     = 1
-	rejUnknownType   = 3
-	rejNotAvailable  = 4
-	rejConditional   = 5 // a field is missing that this request needs
+	RejOther         = 0
+	RejUnknownID     = 1
+	RejUnknownType   = 3
+	RejNotAvailable  = 4
+	RejConditional   = 5 // a field is missing that this request needs
 	rejNotAuthorized = 6
 )
 
-// reject is a BusinessMessageReject (35=j). nil = the message was taken, and answered
+// Reject is a BusinessMessageReject (35=j). nil = the message was taken, and answered
 // otherwise where it is refused.
-type reject struct {
-	reason int    // BusinessRejectReason (380)
-	refID  string // BusinessRejectRefID (379): the id of the message; "" = it has none
-	text   string // Text (58)
+type Reject struct {
+	Reason int    // BusinessRejectReason (380)
+	RefID  string // BusinessRejectRefID (379): the id of the message; "" = it has none
+	Text   string // Text (58)
 }
 
-func businessReject(reason int, refID []byte, text string) *reject {
-	return &reject{reason: reason, refID: string(appendText(nil, string(refID))), text: string(appendText(nil, text))}
+func BusinessReject(reason int, refID []byte, text string) *Reject {
+	return &Reject{Reason: reason, RefID: string(AppendText(nil, string(refID))), Text: string(AppendText(nil, text))}
 }
 
 // businessID returns the field of a message that a BusinessMessageReject names
@@ -35,11 +35,11 @@ func businessID(msgType string) int {
 	case "R":
 		return 131 // QuoteReqID
 	case "V":
-		return tagMDReqID
+		return TagMDReqID
 	case "c", "v", "x", "z":
-		return tagSecurityReqID
+		return TagSecurityReqID
 	case "e":
-		return tagStatusReqID
+		return TagStatusReqID
 	case "g":
 		return 335 // TradSesReqID
 	case "AD":
@@ -56,14 +56,14 @@ func businessID(msgType string) int {
 	return 0
 }
 
-// businessIDOf returns what a BusinessMessageReject names the message by, cut to
+// BusinessIDOf returns what a BusinessMessageReject names the message by, cut to
 // MaxRequestID; nil where there is nothing.
-func businessIDOf(frame []byte) (id []byte) {
-	tag := businessID(msgType(frame))
+func BusinessIDOf(frame []byte) (id []byte) {
+	tag := businessID(MsgType(frame))
 	if tag == 0 {
 		return nil
 	}
-	eachField(frame, func(t int, value []byte) {
+	EachField(frame, func(t int, value []byte) {
 		if t == tag {
 			id = value[:min(len(value), MaxRequestID)]
 		}

@@ -1,13 +1,14 @@
-package fixgw
+package wire
 
 import (
 	"testing"
 
+	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/market"
 )
 
 func TestSymbolsOfOtherGroups(t *testing.T) {
-	set := testInstruments(t).WithElsewhere(map[string]*market.Place{
+	set := wiretest.Instruments(t).WithElsewhere(map[string]*market.Place{
 		"X/Y": {Group: "us", FIX: "10.0.0.2:9878"}, "V/W": {Group: "us"},
 	})
 	for symbol, want := range map[string]string{
@@ -15,12 +16,12 @@ func TestSymbolsOfOtherGroups(t *testing.T) {
 		"V/W": "OTHER_GROUP: V/W is served by group us",
 		"A/B": `UNKNOWN_SYMBOL: Symbol (55) "A/B"`,
 	} {
-		r := request{symbol: []byte(symbol)}
-		if in, no := r.instrument(set); in != nil || no == nil || no.text != want || no.reason != ordRejUnknown {
+		r := OrderRequest{Symbol: []byte(symbol)}
+		if in, no := r.Instrument(set); in != nil || no == nil || no.Text != want || no.Reason != OrdRejUnknown {
 			t.Errorf("order of %s: %+v", symbol, no)
 		}
-		var m mdRequest
-		if no := m.addSymbol([]byte(symbol), set, 1); no == nil || no.text != want || no.reason != '0' {
+		var m MarketDataRequest
+		if no := m.addSymbol([]byte(symbol), set, 1); no == nil || no.Text != want || no.Reason != '0' {
 			t.Errorf("market data of %s: %+v", symbol, no)
 		}
 	}

@@ -1,4 +1,4 @@
-package fixgw
+package wire
 
 import (
 	"bytes"
@@ -7,25 +7,15 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-)
 
-// fixMessage frames fields, written with | for SOH, between BodyLength and
-// CheckSum.
-func fixMessage(fields string) []byte {
-	body := strings.ReplaceAll(fields, "|", "\x01")
-	msg := fmt.Appendf(nil, "8=FIX.4.4\x019=%d\x01%s", len(body), body)
-	sum := byte(0)
-	for _, b := range msg {
-		sum += b
-	}
-	return fmt.Appendf(msg, "10=%03d\x01", sum)
-}
+	"blockdesk/fixgw/wire/wiretest"
+)
 
 func TestScanFrame(t *testing.T) {
 	t.Parallel()
-	whole := string(fixMessage("35=0|34=1|"))
+	whole := string(wiretest.Message("35=0|34=1|"))
 	padded := strings.Replace(whole, "9=", "9=00000", 1)
-	padded = padded[:len(padded)-4] + fmt.Sprintf("%03d\x01", sumOf(padded[:len(padded)-7]))
+	padded = padded[:len(padded)-4] + fmt.Sprintf("%03d\x01", wiretest.SumOf(padded[:len(padded)-7]))
 	for _, c := range []struct {
 		name, in string
 		skip, n  int
@@ -49,25 +39,17 @@ func TestScanFrame(t *testing.T) {
 		{"negative length", "8=FIX.4.4\x019=-1\x01", 5, 0, nil},
 		{"length of too many digits", "8=FIX.4.4\x019=00000000001\x01", 5, 0, nil},
 		{"at the limit", "8=FIX.4.4\x019=100\x01", 0, 0, nil},
-		{"one above the limit", "8=FIX.4.4\x019=101\x01", 0, 0, errTooLarge},
-		{"two thousand million", "8=FIX.4.4\x019=2000000000\x01", 0, 0, errTooLarge},
+		{"one above the limit", "8=FIX.4.4\x019=101\x01", 0, 0, ErrTooLarge},
+		{"two thousand million", "8=FIX.4.4\x019=2000000000\x01", 0, 0, ErrTooLarge},
 		{"wrong checksum", whole[:len(whole)-2] + "x\x01", len(whole) - len("10=000|"), 0, nil},
 		{"wrong length", strings.Replace(whole, "9=10", "9=11", 1) + "abcd", len(whole) - len("10=000|") + 1, 0, nil},
 		{"a message inside a garbled one", "8=FIX.4.4\x019=37\x0195=25\x0196=" + whole + "\x0110=000\x01", len("8=FIX.4.4|9=37|") + 37, 0, nil},
 	} {
-		skip, n, err := scanFrame([]byte(c.in), 100)
+		skip, n, err := ScanFrame([]byte(c.in), 100)
 		if skip != c.skip || n != c.n || !errorIs(err, c.err) {
 			t.Errorf("%s: skip %d, n %d, %v; want %d, %d, %v", c.name, skip, n, err, c.skip, c.n, c.err)
 		}
 	}
-}
-
-func sumOf(text string) byte {
-	sum := byte(0)
-	for i := range len(text) {
-		sum += text[i]
-	}
-	return sum
 }
 
 func errorIs(err, want error) bool {
@@ -104,7 +86,7 @@ func TestCheckFrame(t *testing.T) {
 		{"34=1|212=5|213=a=b|", "INVALID_FIELD: XmlData (213) is not supported"},
 		{"34=1|10=000|", "INVALID_FIELD: CheckSum (10) before the end"},
 	} {
-		_, err := checkFrame(fixMessage(c.fields))
+		_, err := CheckFrame(wiretest.Message(c.fields))
 		got := ""
 		if err != nil {
 			got = err.Error()
@@ -126,14 +108,14 @@ func TestFramesSurviveCutting(t *testing.T) {
 			if rapid.Bool().Draw(t, "garbage") {
 				stream = append(stream, rapid.StringMatching(`[a-z0-9=|]{0,20}`).Draw(t, "noise")...)
 			}
-			m := fixMessage(fmt.Sprintf("35=D|34=%d|58=%s|", rapid.IntRange(1, 1e6).Draw(t, "seq"), rapid.StringMatching(`[a-zA-Z0-9 ]{0,60}`).Draw(t, "text")))
+			m := wiretest.Message(fmt.Sprintf("35=D|34=%d|58=%s|", rapid.IntRange(1, 1e6).Draw(t, "seq"), rapid.StringMatching(`[a-zA-Z0-9 ]{0,60}`).Draw(t, "text")))
 			stream = append(stream, m...)
 			want = append(want, string(m))
 		}
 		var got []string
 		var buf []byte
 		for rest := stream; ; {
-			skip, n, err := scanFrame(buf, 1000)
+			skip, n, err := ScanFrame(buf, 1000)
 			switch {
 			case err != nil:
 				t.Fatal(err)
@@ -161,11 +143,11 @@ func TestFramesSurviveCutting(t *testing.T) {
 // a message that is not one; and the logon and field scanners stand whatever
 // passes.
 func FuzzScanFrame(f *testing.F) {
-	f.Add(fixMessage("35=A|34=1|49=MM|56=BLOCKDESK|98=0|108=30|553=mm|554=x|8013=N|"))
+	f.Add(wiretest.Message("35=A|34=1|49=MM|56=BLOCKDESK|98=0|108=30|553=mm|554=x|8013=N|"))
 	f.Add([]byte("8=FIX.4.4\x019=2000000000\x01"))
 	f.Add([]byte("garbage 8=FIX8=FIX.4.4\x019=5\x0135=0\x0110=000\x01"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		skip, n, err := scanFrame(data, 4096)
+		skip, n, err := ScanFrame(data, 4096)
 		set := 0
 		for _, b := range []bool{skip > 0, n > 0, err != nil} {
 			if b {
@@ -178,11 +160,11 @@ func FuzzScanFrame(f *testing.F) {
 		if n == 0 {
 			return
 		}
-		if !bytes.HasPrefix(data, beginMark) || data[n-1] != soh {
+		if !bytes.HasPrefix(data, beginMark) || data[n-1] != SOH {
 			t.Fatalf("%q passed", data[:n])
 		}
-		if _, err := checkFrame(data[:n]); err == nil {
-			parseLogon(data[:n], "BLOCKDESK", MinHeartBtInt)
+		if _, err := CheckFrame(data[:n]); err == nil {
+			ParseLogon(data[:n], "BLOCKDESK", MinHeartBtInt)
 		}
 	})
 }

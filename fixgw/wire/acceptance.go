@@ -1,0 +1,132 @@
+package wire
+
+import "blockdesk/market"
+
+// Acceptance holds the raw values of a D with OrdType D, or of an AJ; nil =
+// absent. They alias the message.
+type Acceptance struct {
+	ClOrdID, RespID    []byte
+	QuoteID, RespType  []byte
+	Symbol, side       []byte
+	qty, cash          []byte
+	price, offer, rail []byte
+	tif                []byte
+	security           []byte
+	other              int  // a field that changes an order, and that no quote has; 0 = none
+	Response           bool // an AJ
+}
+
+// OrdTypeQuoted is the OrdType (40) of an order that takes a quote.
+const OrdTypeQuoted = "D"
+
+// Values of QuoteRespType (694).
+const (
+	RespHit  = "1"
+	RespPass = "6"
+)
+
+func ScanAcceptance(frame []byte, response bool) Acceptance {
+	a := Acceptance{Response: response}
+	EachField(frame, func(tag int, value []byte) {
+		switch tag {
+		case 11:
+			a.ClOrdID = value
+		case 693:
+			a.RespID = value
+		case 117:
+			a.QuoteID = value
+		case 694:
+			a.RespType = value
+		case 55:
+			a.Symbol = value
+		case 54:
+			a.side = value
+		case 38:
+			a.qty = value
+		case 152:
+			a.cash = value
+		case 44:
+			a.price = value
+		case 133:
+			a.offer = value
+		case 15:
+			a.rail = value
+		case 59:
+			a.tif = value
+		case 48:
+			a.security = value
+		case 18, 99, 111, 126, 432:
+			a.other = tag
+		}
+	})
+	return a
+}
+
+// Key is the name that the request goes by.
+func (a *Acceptance) Key() string {
+	if a.Response {
+		return QuoteRespMark + string(a.RespID)
+	}
+	return string(a.ClOrdID)
+}
+
+// CheckID holds the request's id to what the engine carries.
+func (a *Acceptance) CheckID() *Refusal {
+	switch {
+	case a.Response && (len(a.RespID) == 0 || len(a.RespID) > MaxQuoteReqID):
+		return Refuse(OrdRejOther, CodeInvalidField, "QuoteRespID (693) %.60q: must be 1 to %d bytes", a.RespID, MaxQuoteReqID)
+	case !a.Response && (len(a.ClOrdID) == 0 || len(a.ClOrdID) > MaxClOrdID):
+		return Refuse(OrdRejOther, CodeInvalidField, "ClOrdID (11) %.60q: must be 1 to %d bytes", a.ClOrdID, MaxClOrdID)
+	}
+	return nil
+}
+
+// Check holds everything that the client says of the quote to the quote.
+func (a *Acceptance) Check(q *ClientQuote, in *market.Instrument) *Refusal {
+	t := &q.Terms
+	size := string(market.AppendDecimal(nil, t.Base, int(q.Digits)))
+	price, offered := string(AppendUSDPrice(nil, t.Price)), string(appendOfferID(nil, t))
+	switch {
+	case a.Symbol == nil:
+		return Refuse(OrdRejUnknown, CodeMissingField, "Symbol (55)")
+	case string(a.Symbol) != in.Symbol:
+		return differs("Symbol (55)", a.Symbol, in.Symbol)
+	case a.security != nil && string(a.security) != offered:
+		return differs("SecurityID (48)", a.security, offered)
+	case a.side == nil && !a.Response:
+		return Refuse(OrdRejOther, CodeMissingField, "Side (54)")
+	case a.side != nil && string(a.side) != "1":
+		return Refuse(OrdRejUnsupported, CodeUnsupported, "Side (54) %.20q: must be 1 (buy), the desk sells", a.side)
+	case a.other != 0:
+		return Refuse(OrdRejUnsupported, CodeUnsupported, "tag %d: not with a quote", a.other)
+	case a.tif != nil && string(a.tif) != "0" && string(a.tif) != "3" && string(a.tif) != "4":
+		return Refuse(OrdRejUnsupported, CodeUnsupported, "TimeInForce (59) %.20q: a quote is taken whole and at once", a.tif)
+	case a.qty == nil && a.cash == nil && !a.Response:
+		return Refuse(ordRejQuantity, CodeMissingField, "OrderQty (38) or CashOrderQty (152)")
+	case !isDecimal(a.qty, t.Base, int(q.Digits)):
+		return differs("OrderQty (38)", a.qty, size)
+	case !isDecimal(a.cash, uint64(t.Fill.USD()), market.USDDecimals):
+		return differs("CashOrderQty (152)", a.cash, t.Fill.String())
+	case !isDecimal(a.price, uint64(t.Price), market.USDPriceDecimals):
+		return differs("Price (44)", a.price, price)
+	case !isDecimal(a.offer, uint64(t.Price), market.USDPriceDecimals):
+		return differs("OfferPx (133)", a.offer, price)
+	case a.rail != nil && string(a.rail) != t.Rail.String():
+		return differs("Currency (15)", a.rail, t.Rail.String())
+	}
+	return nil
+}
+
+// isDecimal reports whether text, where it is there, means value.
+func isDecimal(text []byte, value uint64, decimals int) bool {
+	if text == nil {
+		return true
+	}
+	got, err := market.ParseDecimal(text, decimals)
+	return err == nil && got == value
+}
+
+// differs is a refusal of a field that is not as the quote has it.
+func differs(field string, got []byte, want string) *Refusal {
+	return Refuse(OrdRejOther, CodeInvalidField, "%s %.40q: the quote has %s", field, got, want)
+}

@@ -1,0 +1,390 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"time"
+
+	"blockdesk/engine"
+	"blockdesk/engine/book"
+	"blockdesk/market"
+)
+
+// MaxClOrdID is the longest ClOrdID (11), in bytes.
+const MaxClOrdID = engine.MaxRef
+
+// Codes at the front of Text (58), beside the words of event.Reason.
+const (
+	CodeUnknownSymbol = "UNKNOWN_SYMBOL"
+	CodeUnknownOrder  = "UNKNOWN_ORDER"
+	// No market data or status is subscribed to under that id.
+	CodeUnknownSubscription = "UNKNOWN_SUBSCRIPTION"
+	CodeTooLate             = "TOO_LATE"
+	CodeRateLimited         = "RATE_LIMITED"
+	CodeOverloaded          = "OVERLOADED"
+	CodeReadOnly            = "READ_ONLY"
+	CodeUnsupported         = "UNSUPPORTED"
+)
+
+// Values of OrdRejReason (103) and CxlRejReason (102) that we use.
+const (
+	OrdRejBroker       = 0
+	OrdRejUnknown      = 1
+	ordRejClosed       = 2
+	ordRejExceedsLimit = 3
+	OrdRejUnknownOrder = 5
+	ordRejDuplicate    = 6
+	OrdRejUnsupported  = 11
+	ordRejQuantity     = 13
+	OrdRejOther        = 99
+
+	CxlRejTooLate      = 0
+	CxlRejUnknownOrder = 1
+	CxlRejOther        = 99
+)
+
+// Refusal is why a request is not passed on to the engine.
+type Refusal struct {
+	Text   string // begins with the code
+	Reason int    // OrdRejReason; CxlRejReason is made from it
+}
+
+func Refuse(reason int, code, format string, args ...any) *Refusal {
+	return &Refusal{Text: code + ": " + fmt.Sprintf(format, args...), Reason: reason}
+}
+
+// OrderRequest holds the raw values of a D, F, G, H or q; nil = absent. They alias
+// the message.
+type OrderRequest struct {
+	ClOrdID, OrigClOrdID, OrderID []byte
+	Symbol, Side                  []byte
+	qty, maxFloor                 []byte
+	OrdType, price, stop          []byte
+	tif, expireDate, expireTime   []byte
+	execInst                      []byte
+	MassType                      []byte
+	quoteID                       []byte
+}
+
+// ScanOrderRequest reads the fields of frame, which the dictionary has let through:
+// none of them twice.
+func ScanOrderRequest(frame []byte) (r OrderRequest) {
+	for len(frame) > 0 {
+		end := bytes.IndexByte(frame, SOH)
+		if end < 0 {
+			return r
+		}
+		tag, value := SplitField(frame[:end])
+		frame = frame[end+1:]
+		switch tag {
+		case 11:
+			r.ClOrdID = value
+		case 41:
+			r.OrigClOrdID = value
+		case 37:
+			r.OrderID = value
+		case 55:
+			r.Symbol = value
+		case 54:
+			r.Side = value
+		case 38:
+			r.qty = value
+		case 111:
+			r.maxFloor = value
+		case 40:
+			r.OrdType = value
+		case 44:
+			r.price = value
+		case 99:
+			r.stop = value
+		case 59:
+			r.tif = value
+		case 432:
+			r.expireDate = value
+		case 126:
+			r.expireTime = value
+		case 18:
+			r.execInst = value
+		case 530:
+			r.MassType = value
+		case 117:
+			r.quoteID = value
+		}
+	}
+	return r
+}
+
+// CheckClOrdID holds the id to what the engine carries.
+func (r *OrderRequest) CheckClOrdID() *Refusal {
+	if len(r.ClOrdID) == 0 || len(r.ClOrdID) > MaxClOrdID {
+		return Refuse(OrdRejOther, CodeInvalidField, "ClOrdID (11) %.60q: must be 1 to %d bytes", r.ClOrdID, MaxClOrdID)
+	}
+	return nil
+}
+
+func (r *OrderRequest) Instrument(set *market.Instruments) (*market.Instrument, *Refusal) {
+	if in := set.Lookup(r.Symbol); in != nil {
+		return in, nil
+	}
+	if r.Symbol == nil {
+		return nil, Refuse(OrdRejUnknown, CodeMissingField, "Symbol (55)")
+	}
+	return nil, RefuseSymbol(OrdRejUnknown, set, r.Symbol)
+}
+
+func (r *OrderRequest) ParseSide() (market.Side, *Refusal) {
+	switch string(r.Side) {
+	case "1":
+		return market.Buy, nil
+	case "2":
+		return market.Sell, nil
+	}
+	return 0, Refuse(OrdRejUnsupported, CodeInvalidField, "Side (54) %.20q: must be 1 (buy) or 2 (sell)", r.Side)
+}
+
+// DecodeNew makes the engine's order of a D. ID, Participant and STP are left to
+// the caller. now decides the end of a day order.
+func (r *OrderRequest) DecodeNew(set *market.Instruments, now time.Time) (o book.Order, in *market.Instrument, no *Refusal) {
+	if in, no = r.Instrument(set); no != nil {
+		return o, nil, no
+	}
+	if o.Side, no = r.ParseSide(); no != nil {
+		return o, in, no
+	}
+	if r.quoteID != nil {
+		return o, in, Refuse(OrdRejUnsupported, CodeUnsupported, "QuoteID (117): only with OrdType (40) D, previously quoted")
+	}
+	if no = r.decodeType(&o, in); no != nil {
+		return o, in, no
+	}
+	if no = r.decodeQty(&o, in); no != nil {
+		return o, in, no
+	}
+	if no = r.decodeTIF(&o, now); no != nil {
+		return o, in, no
+	}
+	for _, inst := range bytes.Fields(r.execInst) {
+		if string(inst) != "6" {
+			return o, in, Refuse(OrdRejUnsupported, CodeUnsupported, "ExecInst (18) %.20q: only 6 (post-only)", r.execInst)
+		}
+		o.Flags |= book.FlagPostOnly
+	}
+	return o, in, nil
+}
+
+func (r *OrderRequest) decodeType(o *book.Order, in *market.Instrument) *Refusal {
+	switch string(r.OrdType) {
+	case "1":
+		o.Type = book.Market
+	case "2":
+		o.Type = book.Limit
+	case "3":
+		o.Type = book.Stop
+	case "4":
+		o.Type = book.StopLimit
+	default:
+		return Refuse(OrdRejUnsupported, CodeUnsupported, "OrdType (40) %.20q: must be 1 (market), 2 (limit), 3 (stop) or 4 (stop limit)", r.OrdType)
+	}
+	return r.decodePrices(o, in)
+}
+
+// decodePrices reads Price and StopPx as o.Type wants them.
+func (r *OrderRequest) decodePrices(o *book.Order, in *market.Instrument) (no *Refusal) {
+	limited := o.Type == book.Limit || o.Type == book.StopLimit
+	if o.Price, no = parsePrice(in, "Price (44)", r.price, limited); no != nil {
+		return no
+	}
+	stop := o.Type == book.Stop || o.Type == book.StopLimit
+	o.Stop, no = parsePrice(in, "StopPx (99)", r.stop, stop)
+	return no
+}
+
+func parsePrice(in *market.Instrument, field string, text []byte, wanted bool) (market.Price, *Refusal) {
+	switch {
+	case text == nil && !wanted:
+		return 0, nil
+	case text == nil:
+		return 0, Refuse(OrdRejOther, CodeMissingField, "%s: this OrdType (40) needs it", field)
+	case !wanted:
+		return 0, Refuse(OrdRejOther, CodeInvalidField, "%s %.40q: this OrdType (40) has none", field, text)
+	}
+	p, err := in.ParsePrice(text)
+	if errors.Is(err, market.ErrNotOnTick) {
+		return 0, Refuse(OrdRejOther, CodeInvalidField, "%s %.40q: not a multiple of the tick %s", field, text, in.AppendPrice(nil, 1))
+	}
+	if err != nil {
+		return 0, Refuse(OrdRejOther, CodeInvalidField, "%s %.40q: %s", field, text, err)
+	}
+	return p, nil
+}
+
+func parseQty(in *market.Instrument, field string, text []byte) (market.Qty, *Refusal) {
+	if text == nil {
+		return 0, Refuse(ordRejQuantity, CodeMissingField, "%s", field)
+	}
+	q, err := in.ParseQty(text)
+	if errors.Is(err, market.ErrNotOnLot) {
+		return 0, Refuse(ordRejQuantity, CodeInvalidField, "%s %.40q: not a multiple of the lot %s", field, text, in.AppendQty(nil, 1))
+	}
+	if err != nil {
+		return 0, Refuse(ordRejQuantity, CodeInvalidField, "%s %.40q: %s", field, text, err)
+	}
+	return q, nil
+}
+
+// decodeQty reads OrderQty and MaxFloor. A MaxFloor that is not below OrderQty
+// hides nothing.
+func (r *OrderRequest) decodeQty(o *book.Order, in *market.Instrument) (no *Refusal) {
+	if o.Qty, no = parseQty(in, "OrderQty (38)", r.qty); no != nil {
+		return no
+	}
+	if r.maxFloor == nil {
+		return nil
+	}
+	if o.Display, no = parseQty(in, "MaxFloor (111)", r.maxFloor); no != nil {
+		return no
+	}
+	if o.Display >= o.Qty {
+		o.Display = 0
+	}
+	return nil
+}
+
+// decodeTIF reads TimeInForce; FIX 4.4: absent means Day. A market order never
+// rests, so that only FOK changes what it does.
+func (r *OrderRequest) decodeTIF(o *book.Order, now time.Time) (no *Refusal) {
+	if r.tif != nil && len(r.tif) != 1 {
+		return Refuse(OrdRejUnsupported, CodeUnsupported, "TimeInForce (59) %.20q", r.tif)
+	}
+	word := byte('0')
+	if r.tif != nil {
+		word = r.tif[0]
+	}
+	if word != '6' && (r.expireDate != nil || r.expireTime != nil) {
+		return Refuse(OrdRejOther, CodeInvalidField, "ExpireTime (126), ExpireDate (432): only with TimeInForce (59) 6")
+	}
+	switch word {
+	case '0':
+		o.TIF = book.Day
+		o.ExpireAt = now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour).UnixNano()
+	case '1':
+		o.TIF = book.GTC
+	case '3':
+		o.TIF = book.IOC
+	case '4':
+		o.TIF = book.FOK
+	case '6':
+		o.TIF = book.GTD
+		o.ExpireAt, no = r.parseExpiry()
+	default:
+		return Refuse(OrdRejUnsupported, CodeUnsupported, "TimeInForce (59) %.20q: must be 0 (day), 1 (GTC), 3 (IOC), 4 (FOK) or 6 (GTD)", r.tif)
+	}
+	if o.Type == book.Market && (o.TIF == book.Day || o.TIF == book.GTC) {
+		o.TIF, o.ExpireAt = book.IOC, 0
+	}
+	return no
+}
+
+// parseExpiry returns ExpireTime, or the end of the UTC day ExpireDate.
+func (r *OrderRequest) parseExpiry() (int64, *Refusal) {
+	if r.expireTime != nil {
+		if at, ok := parseTimestamp(r.expireTime); ok {
+			return at, nil
+		}
+		return 0, Refuse(OrdRejOther, CodeInvalidField, "ExpireTime (126) %.40q: must be YYYYMMDD-HH:MM:SS[.sss]", r.expireTime)
+	}
+	if r.expireDate == nil {
+		return 0, Refuse(OrdRejOther, CodeMissingField, "ExpireTime (126) or ExpireDate (432): TimeInForce (59) 6 needs one")
+	}
+	if at, ok := parseDate(r.expireDate); ok {
+		return at + int64(24*time.Hour), nil
+	}
+	return 0, Refuse(OrdRejOther, CodeInvalidField, "ExpireDate (432) %.20q: must be YYYYMMDD", r.expireDate)
+}
+
+// parseDate reads YYYYMMDD, in the years 2000 to 2199, as Unix nanoseconds.
+func parseDate(text []byte) (int64, bool) {
+	year, ok1 := digits(text, 0, 4)
+	month, ok2 := digits(text, 4, 6)
+	day, ok3 := digits(text, 6, 8)
+	if !ok1 || !ok2 || !ok3 || len(text) != 8 || year < 2000 || year > 2199 {
+		return 0, false
+	}
+	t := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
+	if t.Month() != time.Month(month) || t.Day() != day {
+		return 0, false // 31 February
+	}
+	return t.UnixNano(), true
+}
+
+// parseTimestamp reads a UTCTimestamp with 0, 3, 6 or 9 fractional digits as
+// Unix nanoseconds.
+func parseTimestamp(text []byte) (int64, bool) {
+	if len(text) < 17 || text[8] != '-' || text[11] != ':' || text[14] != ':' {
+		return 0, false
+	}
+	date, ok := parseDate(text[:8])
+	hour, ok1 := digits(text, 9, 11)
+	minute, ok2 := digits(text, 12, 14)
+	second, ok3 := digits(text, 15, 17)
+	if !ok || !ok1 || !ok2 || !ok3 || hour > 23 || minute > 59 || second > 59 {
+		return 0, false
+	}
+	at := date + int64(hour*3600+minute*60+second)*int64(time.Second)
+	switch len(text) {
+	case 17:
+		return at, true
+	case 21, 24, 27:
+	default:
+		return 0, false
+	}
+	fraction, ok := digits(text, 18, len(text))
+	if !ok || text[17] != '.' {
+		return 0, false
+	}
+	for range 27 - len(text) {
+		fraction *= 10
+	}
+	return at + int64(fraction), true
+}
+
+// digits reads text[from:to] as a number.
+func digits(text []byte, from, to int) (n int, ok bool) {
+	if len(text) < to {
+		return 0, false
+	}
+	for _, c := range text[from:to] {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = 10*n + int(c-'0')
+	}
+	return n, true
+}
+
+// AppendSymbol appends the request's Symbol (55). A request without one gets an
+// answer without one: FIX has no empty fields.
+func (r *OrderRequest) AppendSymbol(dst []byte) []byte {
+	if len(r.Symbol) == 0 {
+		return dst
+	}
+	return AppendText(append(dst, "\x0155="...), string(r.Symbol))
+}
+
+// DecodeAmend reads what a G changes: OrderQty, Price, StopPx. The rest must be
+// as it was.
+func (r *OrderRequest) DecodeAmend(o *book.Order, typ book.Type, in *market.Instrument) (no *Refusal) {
+	o.Type = typ
+	if len(r.OrdType) != 1 || r.OrdType[0] != ordTypeOf(typ) {
+		return Refuse(CxlRejOther, CodeUnsupported, "OrdType (40) %.20q: an order keeps its type", r.OrdType)
+	}
+	if no = r.decodePrices(o, in); no != nil {
+		return no
+	}
+	if o.Qty, no = parseQty(in, "OrderQty (38)", r.qty); no != nil {
+		return no
+	}
+	o.Type = 0
+	return nil
+}

@@ -1,0 +1,47 @@
+package wire
+
+import "github.com/mr-tron/base58"
+
+const (
+	// MaxCompID is the longest CompID and participant name, in bytes.
+	MaxCompID = 32
+
+	CompIDRule = "1 to 32 letters, digits, '.', '_', '-'"
+)
+
+// ParseBase58 fills dst with what text means, and reports whether text is how
+// base58 writes exactly that.
+func ParseBase58(dst []byte, text string) bool {
+	const most = 2 // base58 takes fewer characters than this for a byte
+	if len(text) > most*len(dst) {
+		return false
+	}
+	raw, err := base58.Decode(text)
+	if err != nil || len(raw) != len(dst) || base58.Encode(raw) != text {
+		return false
+	}
+	copy(dst, raw)
+	return true
+}
+
+func IsCompID(text string) bool {
+	for i := range len(text) {
+		c := text[i]
+		letter := c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
+		if !letter && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return text != "" && len(text) <= MaxCompID
+}
+
+func printable(text []byte) bool {
+	for _, c := range text {
+		if c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func Base58(data []byte) string { return base58.Encode(data) }

@@ -1,0 +1,182 @@
+package wire
+
+import "fmt"
+
+// Logon is what a Logon (35=A) asks for. Texts alias the message.
+type Logon struct {
+	Sender, target     []byte
+	Username, Password []byte
+	// Signature is RawData (96); nil = the logon is by password.
+	Signature           []byte
+	SeqNum, SendingTime []byte
+	HeartBtInt          int
+	reset               bool
+	Wishes              LogonFlags
+}
+
+// refusal texts of a Logon begin with these codes.
+const (
+	CodeLogonRefused = "LOGON_REFUSED"
+	CodeInvalidField = "INVALID_FIELD"
+	CodeMissingField = "MISSING_FIELD"
+)
+
+// Limits of HeartBtInt (108), in seconds.
+const (
+	MinHeartBtInt = 10
+	MaxHeartBtInt = 60
+)
+
+// ParseLogon reads a Logon; minHeartBt is the least HeartBtInt, in seconds. The
+// error's text is for the client.
+func ParseLogon(frame []byte, ourCompID string, minHeartBt int) (l Logon, err error) {
+	beginString, msgType := "", ""
+	var heartBtInt, encrypt, reset, rawLength []byte
+	var asked wishes
+	EachField(frame, func(tag int, value []byte) {
+		switch tag {
+		case 8:
+			beginString = string(value)
+		case 34:
+			l.SeqNum = value
+		case 35:
+			msgType = string(value)
+		case 49:
+			l.Sender = value
+		case 52:
+			l.SendingTime = value
+		case 56:
+			l.target = value
+		case 95:
+			rawLength = value
+		case 96:
+			l.Signature = value
+		case 98:
+			encrypt = value
+		case 108:
+			heartBtInt = value
+		case 141:
+			reset = value
+		case 553:
+			l.Username = value
+		case 554:
+			l.Password = value
+		case TagCustomFields:
+			asked.custom = value
+		case TagCancelOnDisconnect:
+			asked.cancel = value
+		case TagDropCopy:
+			asked.dropCopy = value
+		}
+	})
+	switch {
+	case msgType != "A":
+		return l, fmt.Errorf("%s: the first message must be a Logon, not MsgType (35) %.4q", CodeLogonRefused, msgType)
+	case beginString != "FIX.4.4":
+		return l, fmt.Errorf("%s: BeginString (8) %.20q: must be FIX.4.4", CodeInvalidField, beginString)
+	case string(l.target) != ourCompID:
+		return l, fmt.Errorf("%s: TargetCompID (56) %.40q: must be %s", CodeInvalidField, l.target, ourCompID)
+	case string(encrypt) != "0":
+		return l, fmt.Errorf("%s: EncryptMethod (98) %.20q: must be 0", CodeInvalidField, encrypt)
+	}
+	if l.HeartBtInt, err = parseHeartBtInt(heartBtInt, minHeartBt); err != nil {
+		return l, err
+	}
+	if l.reset, err = parseYesNo(141, reset, false); err != nil {
+		return l, err
+	}
+	if l.Signature != nil {
+		if err := checkRawData(rawLength, l.Signature); err != nil {
+			return l, err
+		}
+	}
+	l.Wishes, err = asked.parse()
+	return l, err
+}
+
+// wishes are the values of what a Logon asks for by fields of ours; nil = absent.
+type wishes struct{ custom, cancel, dropCopy []byte }
+
+func (w *wishes) parse() (flags LogonFlags, err error) {
+	for _, f := range [...]struct {
+		tag    int
+		value  []byte
+		absent bool
+		flag   LogonFlags
+	}{
+		{TagCustomFields, w.custom, false, FlagCustomFields},
+		{TagCancelOnDisconnect, w.cancel, true, FlagCancelOnDisconnect},
+		{TagDropCopy, w.dropCopy, false, FlagDropCopy},
+	} {
+		yes, err := parseYesNo(f.tag, f.value, f.absent)
+		if err != nil {
+			return 0, err
+		}
+		if yes {
+			flags |= f.flag
+		}
+	}
+	return flags, nil
+}
+
+func parseHeartBtInt(value []byte, least int) (int, error) {
+	n := 0
+	for _, c := range value {
+		if c < '0' || c > '9' || n > MaxHeartBtInt {
+			n = -1
+			break
+		}
+		n = 10*n + int(c-'0')
+	}
+	if n < least || n > MaxHeartBtInt {
+		return 0, fmt.Errorf("%s: HeartBtInt (108) %.20q: must be %d to %d", CodeInvalidField, value, least, MaxHeartBtInt)
+	}
+	return n, nil
+}
+
+func parseYesNo(tag int, value []byte, absent bool) (bool, error) {
+	switch {
+	case value == nil:
+		return absent, nil
+	case string(value) == "Y":
+		return true, nil
+	case string(value) == "N":
+		return false, nil
+	}
+	return false, fmt.Errorf("%s: tag %d %.20q: must be Y or N", CodeInvalidField, tag, value)
+}
+
+// LogonFlags is what a Logon asks for. The message store keeps that of the last one,
+// so that reports that are made while the client is away, and after a restart, are
+// made for it. Bits: frozen.
+type LogonFlags uint8
+
+const (
+	FlagCancelOnDisconnect LogonFlags = 1 << 0 // cancel on disconnect (8013)
+	FlagDropCopy           LogonFlags = 1 << 1 // copies of the participant's fills (9406)
+	FlagCustomFields       LogonFlags = 1 << 2 // custom fields in our messages (5600)
+)
+
+// signatureText is the length of a signature in base64.
+const signatureText = 88
+
+// checkRawData holds RawData (96) of a Logon to its form; length is that of
+// RawDataLength (95), nil = missing.
+func checkRawData(length, data []byte) error {
+	if string(length) != fmt.Sprint(len(data)) {
+		return fmt.Errorf("%w: RawDataLength (95) %.20q: must be the length of RawData (96), %d", ErrField, length, len(data))
+	}
+	if len(data) != signatureText {
+		return fmt.Errorf("%w: RawData (96): must be a signature, %d bytes of base64", ErrField, signatureText)
+	}
+	return nil
+}
+
+// SignedText is what the signature of a Logon is over.
+func (l *Logon) SignedText() []byte {
+	text := append([]byte("A"), SOH)
+	text = append(append(text, l.Sender...), SOH)
+	text = append(append(text, l.target...), SOH)
+	text = append(append(text, l.SeqNum...), SOH)
+	return append(text, l.SendingTime...)
+}

@@ -1,0 +1,246 @@
+package wire
+
+import "bytes"
+
+// The messages that may be ordinary, as a set.
+type OrdinaryKinds uint8
+
+const (
+	expressNew    OrdinaryKinds = 1 << 0 // D
+	expressCancel OrdinaryKinds = 1 << 1 // F
+	expressAmend  OrdinaryKinds = 1 << 2 // G
+	expressStatus OrdinaryKinds = 1 << 3 // H
+	expressMass   OrdinaryKinds = 1 << 4 // q
+
+	expressChange = expressCancel | expressAmend
+	expressOrder  = expressNew | expressAmend
+	expressAll    = expressNew | expressChange | expressStatus | expressMass
+)
+
+// Ordinary is an ordinary request. It aliases the message.
+type Ordinary struct {
+	OrderRequest
+	Kind        OrdinaryKinds
+	Seq         uint64
+	SendingTime int64 // SendingTime, Unix nanoseconds
+}
+
+func expressKind(msgType []byte) OrdinaryKinds {
+	if len(msgType) != 1 {
+		return 0
+	}
+	switch msgType[0] {
+	case 'D':
+		return expressNew
+	case 'F':
+		return expressCancel
+	case 'G':
+		return expressAmend
+	case 'H':
+		return expressStatus
+	case 'q':
+		return expressMass
+	}
+	return 0
+}
+
+// Bits of what scan has seen: the header's fields, and those of the body that
+// may be required.
+const (
+	seenSeq uint32 = 1 << iota
+	seenSender
+	seenSendingTime
+	seenTarget
+	seenClOrdID
+	seenOrigClOrdID
+	seenSide
+	seenTransactTime
+	seenOrdType
+	seenMassType
+	seenHandlInst
+	seenAccount
+
+	seenHeader = seenSeq | seenSender | seenSendingTime | seenTarget
+)
+
+// expressBegin is how an ordinary message begins; BodyLength follows.
+var expressBegin = []byte("8=FIX.4.4\x019=")
+
+// Scan reads a frame that ScanFrame has let through, and reports whether it is
+// an ordinary request from sender to target.
+func (x *Ordinary) Scan(frame []byte, sender, target string) bool {
+	*x = Ordinary{}
+	if !bytes.HasPrefix(frame, expressBegin) {
+		return false
+	}
+	rest := frame[len(expressBegin):]
+	rest = rest[bytes.IndexByte(rest, SOH)+1:]
+	end := bytes.IndexByte(rest, SOH)
+	if end < 3 || string(rest[:3]) != "35=" {
+		return false
+	}
+	if x.Kind = expressKind(rest[3:end]); x.Kind == 0 {
+		return false
+	}
+	rest = rest[end+1 : len(rest)-trailerSize]
+	seen := uint32(0)
+	for len(rest) > 0 {
+		end := bytes.IndexByte(rest, SOH)
+		tag, value := SplitField(rest[:end])
+		if len(value) == 0 {
+			return false
+		}
+		rest = rest[end+1:]
+		var bit uint32
+		var ok bool
+		if seen&seenHeader != seenHeader {
+			bit, ok = x.header(tag, value, sender, target)
+		} else {
+			bit, ok = x.body(tag, value)
+		}
+		if !ok || seen&bit != 0 {
+			return false
+		}
+		seen |= bit
+	}
+	needs := x.needs()
+	return seen&needs == needs
+}
+
+// needs returns the fields that the dictionary requires.
+func (x *Ordinary) needs() uint32 {
+	const side, at = seenHeader | seenClOrdID | seenSide, seenTransactTime
+	switch x.Kind {
+	case expressNew:
+		return side | at | seenOrdType
+	case expressCancel:
+		return side | at | seenOrigClOrdID
+	case expressAmend:
+		return side | at | seenOrigClOrdID | seenOrdType
+	case expressStatus:
+		return side
+	default:
+		return seenHeader | seenClOrdID | seenMassType | at
+	}
+}
+
+// header takes one of the four fields of the header.
+func (x *Ordinary) header(tag int, value []byte, sender, target string) (bit uint32, ok bool) {
+	switch tag {
+	case 34:
+		seq, err := ParseSeq(value)
+		x.Seq = seq
+		return seenSeq, err == nil
+	case 49:
+		return seenSender, string(value) == sender
+	case 52:
+		x.SendingTime, ok = parseTimestamp(value)
+		return seenSendingTime, ok
+	case 56:
+		return seenTarget, string(value) == target
+	}
+	return 0, false
+}
+
+// body takes a field of the body. Fields without a bit are there once because
+// their value is nil before.
+func (x *Ordinary) body(tag int, value []byte) (bit uint32, ok bool) {
+	switch tag {
+	case 11:
+		x.ClOrdID = value
+		return seenClOrdID, true
+	case 41:
+		x.OrigClOrdID = value
+		return seenOrigClOrdID, x.Kind&expressChange != 0
+	case 54:
+		x.Side = value
+		return seenSide, oneOf(value, "12")
+	case 60:
+		_, ok = parseTimestamp(value)
+		return seenTransactTime, ok && x.Kind != expressStatus
+	case 40:
+		x.OrdType = value
+		return seenOrdType, oneOf(value, "1234") && x.Kind&expressOrder != 0
+	case 530:
+		x.MassType = value
+		return seenMassType, oneOf(value, "17") && x.Kind == expressMass
+	case 21: // HandlInst
+		return seenHandlInst, oneOf(value, "123") && x.Kind&expressOrder != 0
+	case 1: // Account
+		return seenAccount, x.Kind&(expressOrder|expressCancel) != 0
+	case 55:
+		return 0, once(&x.Symbol, value)
+	case 37:
+		return 0, x.Kind&(expressChange|expressStatus) != 0 && once(&x.OrderID, value)
+	case 38:
+		return 0, x.Kind&(expressOrder|expressCancel) != 0 && isAmount(value) && once(&x.qty, value)
+	case 59:
+		return 0, x.Kind&expressOrder != 0 && oneOf(value, "01346") && once(&x.tif, value)
+	case 44:
+		return 0, x.Kind&expressOrder != 0 && isAmount(value) && once(&x.price, value)
+	case 99:
+		return 0, x.Kind&expressOrder != 0 && isAmount(value) && once(&x.stop, value)
+	case 111:
+		return 0, x.Kind&expressOrder != 0 && isAmount(value) && once(&x.maxFloor, value)
+	case 18:
+		return 0, x.Kind&expressOrder != 0 && oneOf(value, "6") && once(&x.execInst, value)
+	case 432:
+		return 0, x.Kind&expressOrder != 0 && once(&x.expireDate, value)
+	case 126:
+		_, ok = parseTimestamp(value)
+		return 0, x.Kind&expressOrder != 0 && ok && once(&x.expireTime, value)
+	}
+	return 0, false
+}
+
+func once(field *[]byte, value []byte) bool {
+	first := *field == nil
+	*field = value
+	return first
+}
+
+// oneOf reports whether value is one of the characters of set.
+func oneOf(value []byte, set string) bool {
+	if len(value) != 1 {
+		return false
+	}
+	for i := range len(set) {
+		if set[i] == value[0] {
+			return true
+		}
+	}
+	return false
+}
+
+// isAmount reports whether value is digits with at most one point among them.
+func isAmount(value []byte) bool {
+	points := 0
+	for _, c := range value {
+		switch {
+		case c == '.':
+			points++
+		case c < '0' || c > '9':
+			return false
+		}
+	}
+	return points <= 1 && len(value) > points && len(value) <= maxAmount
+}
+
+// maxAmount is the longest number that is ordinary, in bytes.
+const maxAmount = 32
+
+// MsgType returns the MsgType of a request of one kind.
+func (k OrdinaryKinds) MsgType() byte {
+	switch k {
+	case expressNew:
+		return 'D'
+	case expressCancel:
+		return 'F'
+	case expressAmend:
+		return 'G'
+	case expressStatus:
+		return 'H'
+	default:
+		return 'q'
+	}
+}

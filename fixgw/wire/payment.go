@@ -1,0 +1,182 @@
+package wire
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"time"
+
+	"blockdesk/market"
+)
+
+// Limits of proofs.
+const (
+	ProofWorkers = 4
+	// ProofAttempt bounds one look at the chain.
+	ProofAttempt = 5 * time.Second
+	// ProofMinPause and ProofMaxPause bound the time between two looks.
+	ProofMinPause = 100 * time.Millisecond
+	ProofMaxPause = 5 * time.Second
+	// MaxTradeReportID is the longest TradeReportID (571), in bytes.
+	MaxTradeReportID = 64
+)
+
+// Codes of the answers to reports of payments.
+const (
+	CodePaymentMismatch = "PAYMENT_MISMATCH"
+	CodePaymentUsed     = "PAYMENT_ALREADY_USED"
+	CodePendingTimeout  = "PENDING_TIMEOUT" // our choice
+)
+
+// Values of TradeReportRejectReason (751).
+const (
+	TradeRejUnknownInstrument = 2
+	tradeRejNotAuthorized     = 3
+	TradeRejOther             = 99
+)
+
+// PaymentAck is one TradeCaptureReportAck (35=AR).
+type PaymentAck struct {
+	ID, Claim, Signature, Symbol string          // as the client has written them
+	Refusal                      *PaymentRefusal // nil = accepted
+	At                           int64           // Unix nanoseconds
+}
+
+// maxEcho is how much of a value of the client's an answer repeats, in bytes.
+const maxEcho = 100
+
+// AppendBody appends the answer without "571=" and without the last SOH.
+func (a *PaymentAck) AppendBody(dst []byte) []byte {
+	echo := func(head, value string) {
+		if value != "" {
+			dst = AppendText(append(dst, head...), value[:min(len(value), maxEcho)])
+		}
+	}
+	echo("", a.ID)
+	echo("\x01572=", a.Claim)
+	echo("\x01818=", a.Signature)
+	echo("\x0155=", cmp.Or(a.Symbol, NoSymbol))
+	dst = AppendTime(append(dst, "\x01150=F\x0160="...), a.At)
+	if a.Refusal == nil {
+		return append(dst, "\x01939=0"...)
+	}
+	dst = strconv.AppendInt(append(dst, "\x01939=1\x01751="...), int64(a.Refusal.Reason), 10)
+	return AppendText(append(dst, "\x0158="...), a.Refusal.Text)
+}
+
+// PaymentRefusal is why a TradeCaptureReport is not accepted.
+type PaymentRefusal struct {
+	Reason int    // TradeReportRejectReason (751)
+	Text   string // begins with the code
+}
+
+func RefusePayment(code, format string, args ...any) *PaymentRefusal {
+	return &PaymentRefusal{TradeRejOther, code + ": " + fmt.Sprintf(format, args...)}
+}
+
+// UnknownClaim is the one answer to a claim that there is not, and to one that is
+// another participant's.
+func UnknownClaim() *PaymentRefusal {
+	return &PaymentRefusal{tradeRejNotAuthorized, codeUnknownClaim + ": TradeReportRefID (572): no claim of yours"}
+}
+
+// PaymentReport holds the raw values of an AE that the dictionary has let through;
+// nil = absent. They alias the message.
+type PaymentReport struct {
+	ID, Claim, Signature            []byte // 571 572 818
+	Symbol, qty, price              []byte // 55 32 31
+	transType, reportType, execType []byte // 487 856 150
+	sides, side, orderID            []byte // 552 54 37
+}
+
+// ScanPaymentReport reads the fields of frame. Of a field that is there more than
+// once, in several sides, the first counts; checkTradeReport wants one side.
+func ScanPaymentReport(frame []byte) (r PaymentReport) {
+	EachField(frame, func(tag int, value []byte) {
+		to := r.field(tag)
+		if to != nil && *to == nil {
+			*to = value
+		}
+	})
+	return r
+}
+
+func (r *PaymentReport) field(tag int) *[]byte {
+	switch tag {
+	case 571:
+		return &r.ID
+	case 572:
+		return &r.Claim
+	case 818:
+		return &r.Signature
+	case 55:
+		return &r.Symbol
+	case 32:
+		return &r.qty
+	case 31:
+		return &r.price
+	case 487:
+		return &r.transType
+	case 856:
+		return &r.reportType
+	case 150:
+		return &r.execType
+	case 552:
+		return &r.sides
+	case 54:
+		return &r.side
+	case 37:
+		return &r.orderID
+	}
+	return nil
+}
+
+// CheckForm checks what every report has to have.
+func (r *PaymentReport) CheckForm() *PaymentRefusal {
+	switch {
+	case len(r.ID) > MaxTradeReportID || !printable(r.ID):
+		return RefusePayment(CodeInvalidField, "TradeReportID (571): must be 1 to %d printable ASCII characters", MaxTradeReportID)
+	case r.Claim == nil:
+		return RefusePayment(CodeMissingField, "TradeReportRefID (572): the claim's id")
+	case r.Signature == nil:
+		return RefusePayment(CodeMissingField, "SecondaryTradeReportID (818): the payment's signature")
+	case r.Symbol == nil:
+		return RefusePayment(CodeMissingField, "Symbol (55)")
+	case r.transType != nil && string(r.transType) != "0":
+		return RefusePayment(CodeUnsupported, "TradeReportTransType (487) %.20q: only 0 (new)", r.transType)
+	case r.reportType != nil && string(r.reportType) != "0":
+		return RefusePayment(CodeUnsupported, "TradeReportType (856) %.20q: only 0 (submit)", r.reportType)
+	case r.execType != nil && string(r.execType) != "F":
+		return RefusePayment(CodeUnsupported, "ExecType (150) %.20q: only F (trade)", r.execType)
+	case string(r.sides) != "1":
+		return RefusePayment(CodeInvalidField, "NoSides (552) %.20q: must be 1", r.sides)
+	}
+	return nil
+}
+
+// termsMismatch is REST's word for a proof that names the right claim and tells
+// something wrong of it.
+const termsMismatch = "terms_mismatch"
+
+// CheckTerms holds what the report tells of the claim to the claim.
+func (r *PaymentReport) CheckTerms(c *ClientClaim, set *market.Instruments) *PaymentRefusal {
+	qty, badQty := market.ParseDecimal(r.qty, int(c.Digits))
+	price, badPrice := market.ParseDecimal(r.price, market.USDPriceDecimals)
+	in := set.Get(c.Terms.Instrument)
+	var field string
+	switch {
+	case in == nil || string(r.Symbol) != in.Symbol:
+		field = "Symbol (55)"
+	case badQty != nil || qty != c.Terms.Base:
+		field = "LastQty (32)"
+	case badPrice != nil || market.USDPrice(price) != c.Terms.Price:
+		field = "LastPx (31)"
+	case string(r.side) != "1":
+		field = "Side (54)"
+	case string(r.orderID) != string(r.Claim):
+		field = "OrderID (37)"
+	default:
+		return nil
+	}
+	return RefusePayment(CodePaymentMismatch, termsMismatch+": %s is not the claim's", field)
+}

@@ -1,0 +1,107 @@
+package wire
+
+import (
+	"strconv"
+
+	"blockdesk/engine/event"
+	"blockdesk/market"
+)
+
+// Codes of contract C at the front of Text (58) that only the desk's messages
+// have.
+const (
+	CodeUnknownTicket    = "UNKNOWN_TICKET"
+	codeUnknownClaim     = "UNKNOWN_CLAIM"
+	CodeCapacity         = "CAPACITY_EXHAUSTED"
+	CodeRefused          = "REFUS_DVP"
+	CodeClaimExpired     = "CLAIM_EXPIRED"
+	CodeChainUnavailable = "CHAIN_UNAVAILABLE"
+)
+
+// Values of QuoteRequestRejectReason (658).
+const (
+	QuoteRejUnknownSymbol = 1
+	quoteRejClosed        = 2
+	QuoteRejExceedsLimit  = 3
+	quoteRejTooLate       = 4
+	quoteRejPrice         = 5
+	quoteRejNotAuthorized = 6
+	QuoteRejNoMarket      = 8
+	quoteRejNoInventory   = 9
+	QuoteRejOther         = 99
+)
+
+// Values of OrdRejReason (103) that only claims have.
+const ordRejTooLate = 4
+
+// NoSymbol is the Symbol (55) of an answer that nobody knows the instrument of:
+// its request came before a crash.
+const NoSymbol = "[N/A]"
+
+// DeskReason is what one of the desk's reasons is on the wire: the codes are
+// those of REST, the machine word is the reason's own.
+type DeskReason struct {
+	code        string
+	QuoteReason int // QuoteRequestRejectReason (658)
+	OrderReason int // OrdRejReason (103)
+	text        string
+}
+
+// DeskReasonOf returns what a reason is on the wire.
+func DeskReasonOf(reason event.Reason) DeskReason {
+	switch reason {
+	case event.ReasonKilled:
+		return DeskReason{CodeRefused, quoteRejNotAuthorized, OrdRejBroker, "the participant is stopped"}
+	case event.ReasonUnknownParticipant:
+		return DeskReason{CodeRefused, quoteRejNotAuthorized, OrdRejBroker, "the engine does not know the participant"}
+	case event.ReasonUnknownTicket:
+		return DeskReason{CodeUnknownTicket, QuoteRejUnknownSymbol, OrdRejUnknown, "no such ticket"}
+	case event.ReasonUnknownTranche:
+		return DeskReason{CodeUnknownTicket, QuoteRejUnknownSymbol, OrdRejUnknown, "the ticket has no such tranche"}
+	case event.ReasonUnknownPair:
+		return DeskReason{CodeRefused, QuoteRejNoMarket, OrdRejUnknown, "the desk does not sell this pair"}
+	case event.ReasonTicketWithdrawn:
+		return DeskReason{CodeCapacity, quoteRejTooLate, ordRejTooLate, "the ticket has been withdrawn"}
+	case event.ReasonTicketExpired:
+		return DeskReason{CodeCapacity, quoteRejTooLate, ordRejTooLate, "the ticket has expired"}
+	case event.ReasonCapacityExhausted:
+		return DeskReason{CodeCapacity, QuoteRejExceedsLimit, ordRejExceedsLimit, "the tranche has not as much left"}
+	case event.ReasonInventory:
+		return DeskReason{CodeRefused, quoteRejNoInventory, ordRejExceedsLimit, "the desk does not hold as much of the base asset now"}
+	case event.ReasonLocked:
+		return DeskReason{CodeRefused, quoteRejClosed, ordRejClosed, "the desk is locked for this pair or rail"}
+	case event.ReasonPriceCorridor:
+		return DeskReason{CodeRefused, quoteRejPrice, OrdRejOther, "the reference price lies outside the corridor around its anchor"}
+	case event.ReasonPriceStale:
+		return DeskReason{CodeRefused, quoteRejPrice, OrdRejOther, "the price that this would be sold at is too old"}
+	case event.ReasonPriceUnavailable:
+		return DeskReason{CodeRefused, quoteRejPrice, OrdRejOther, "there is no price to sell this at now"}
+	case event.ReasonRailNotAccepted:
+		return DeskReason{CodeInvalidField, QuoteRejOther, OrdRejUnsupported, "Currency (15): the ticket does not take this rail"}
+	case event.ReasonQuoteExpired:
+		return DeskReason{CodeClaimExpired, quoteRejTooLate, ordRejTooLate, "QuoteID (117): it has expired, it was used, or it was never given"}
+	case event.ReasonQuoteMismatch:
+		return DeskReason{CodeInvalidField, QuoteRejOther, OrdRejUnsupported, "QuoteID (117): given for something else"}
+	case event.ReasonWalletClaims:
+		return DeskReason{CodeRefused, QuoteRejExceedsLimit, ordRejExceedsLimit, "the wallet has as many claims reserved as it may"}
+	case event.ReasonDeskFull:
+		return DeskReason{CodeOverloaded, QuoteRejExceedsLimit, ordRejExceedsLimit, "the desk is at one of its limits, try again"}
+	case event.ReasonInvalidCommand:
+		return DeskReason{CodeInvalidField, QuoteRejOther, OrdRejOther, "a value that the desk does not take"}
+	}
+	return DeskReason{CodeRefused, QuoteRejOther, OrdRejOther, "the desk has refused it"}
+}
+
+// DeskText is the Text (58) of a refusal: its code, its word, a sentence, and the
+// number that it is about.
+func DeskText(reason event.Reason, limit int64) string {
+	r := DeskReasonOf(reason)
+	text := r.code + ": " + reason.String() + ": " + r.text
+	switch reason {
+	case event.ReasonCapacityExhausted:
+		text += ": " + string(market.AppendDecimal(nil, uint64(limit), market.USDDecimals)) + " USD"
+	case event.ReasonWalletClaims, event.ReasonDeskFull:
+		text += ": " + strconv.FormatInt(limit, 10)
+	}
+	return text
+}

@@ -1,0 +1,76 @@
+package wire
+
+import (
+	"fmt"
+
+	"blockdesk/market"
+)
+
+// MaxRequestID is the longest SecurityReqID (320) and SecurityStatusReqID (324), in
+// bytes.
+const MaxRequestID = 64
+
+// SecurityRequest holds the raw values of an x, c or e; nil = absent. They alias
+// the message.
+type SecurityRequest struct {
+	ID           []byte // SecurityReqID (320) or SecurityStatusReqID (324)
+	Kind         []byte // SecurityListRequestType (559) or SecurityRequestType (321)
+	Symbol       []byte
+	Subscription []byte
+}
+
+// ScanSecurityRequest reads the fields of frame, which the dictionary has let through.
+// Symbol comes before what repeats, and so does everything else that is read.
+func ScanSecurityRequest(frame []byte) (r SecurityRequest) {
+	EachField(frame, func(tag int, value []byte) {
+		switch tag {
+		case 320, 324:
+			r.ID = value
+		case 559, 321:
+			r.Kind = value
+		case 55:
+			r.Symbol = value
+		case 263:
+			r.Subscription = value
+		}
+	})
+	return r
+}
+
+// CheckID holds the request's id to what we give back.
+func (r *SecurityRequest) CheckID(field string) *Reject {
+	if len(r.ID) <= MaxRequestID {
+		return nil
+	}
+	return BusinessReject(RejOther, r.ID[:MaxRequestID], fmt.Sprintf("%s: %s: at most %d bytes", CodeInvalidField, field, MaxRequestID))
+}
+
+// AppendInstrument appends what says which instrument it is.
+func AppendInstrument(dst []byte, in *market.Instrument) []byte {
+	dst = append(append(dst, "\x0155="...), in.Symbol...)
+	dst = append(dst, "\x01460=12\x01167=NONE\x01107="...)
+	dst = append(append(append(dst, in.Base...), " priced in "...), in.Quote...)
+	return append(append(dst, "\x0115="...), in.Quote...)
+}
+
+// AppendSizes appends RoundLot and MinTradeVol, in base units.
+func AppendSizes(dst []byte, in *market.Instrument) []byte {
+	dst = in.AppendQty(append(dst, "\x01561="...), 1)
+	return in.AppendQty(append(dst, "\x01562="...), in.MinQty)
+}
+
+// AppendTerms appends the terms of an instrument that FIX 4.4 has no fields for,
+// by the names of the REST surface and always in this order:
+//
+//	tick_size=0.0001 lot_size=0.01 min_qty=0.01 max_qty=1000.00 max_price=9.0000 book_source=matched
+//
+// Prices are in quote units per base unit, quantities in base units. An order on
+// an instrument that is not matched is refused.
+func AppendTerms(dst []byte, in *market.Instrument) []byte {
+	dst = in.AppendPrice(append(dst, "tick_size="...), 1)
+	dst = in.AppendQty(append(dst, " lot_size="...), 1)
+	dst = in.AppendQty(append(dst, " min_qty="...), in.MinQty)
+	dst = in.AppendQty(append(dst, " max_qty="...), in.MaxQty)
+	dst = in.AppendPrice(append(dst, " max_price="...), in.MaxPrice)
+	return append(append(dst, " book_source="...), in.Source.String()...)
+}
