@@ -11,6 +11,7 @@ const (
 	APIVersion       = "1.1.0"
 	ControlChainID   = 1492
 	ControlChainRole = "orchestration and runtime chain; not a JSON-RPC endpoint"
+	ExecutionNetwork = "solana-mainnet-beta" // where trades execute
 	settlementSymbol = "USDC"
 	settlementRole   = "canonical_settlement_rail"
 )

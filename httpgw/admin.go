@@ -134,9 +134,9 @@ func NewAdmin(o AdminOptions) (*Admin, error) {
 		return nil, fmt.Errorf("httpgw: admin address: %w", err)
 	}
 	ids := newRequestIDs()
-	open := newConns(adminConns, adminConns, &proxies{}, ids, refused)
+	open := newConns(adminConns, adminConns, &proxies{}, ids, refused, false)
 	a.ids = ids
-	a.listener = newLimitedListener(impatientListener{listener}, open)
+	a.listener = newLimitedListener(impatientListener{listener}, open, 0)
 	mux := http.NewServeMux()
 	door := &adminDoor{next: mux, ids: ids, bodyTime: DefaultReadTimeout}
 	mux.HandleFunc("/", door.unknown)

@@ -94,52 +94,50 @@ func (a *Admin) clusterStatus(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-func (o *operate) clusterRoutes() map[string]map[string]endpointFunc {
-	return map[string]map[string]endpointFunc{
-		"/desk/cluster/members":             {"POST": o.addMember},
-		"/desk/cluster/members/{id}/remove": {"POST": o.removeMember},
-		"/desk/cluster/transfer":            {"POST": o.transferLead},
+// clusterEndpoints are the operators' endpoints of a node's group.
+type clusterEndpoints struct {
+	cluster OperatorCluster
+	log     commandLog
+}
+
+func (e *clusterEndpoints) routes() operatorRoutes {
+	return operatorRoutes{
+		"/desk/cluster/members":             {"POST": bodied(e.addMember)},
+		"/desk/cluster/members/{id}/remove": {"POST": bodied(e.removeMember)},
+		"/desk/cluster/transfer":            {"POST": bodied(e.transferLead)},
 	}
+}
+
+type addMemberBody struct {
+	ID      string `json:"id"`
+	Address string `json:"address"`
+	Voter   bool   `json:"voter"`
 }
 
 // addMember adds a node, or makes one that is there a voter.
-func (o *operate) addMember(c *call) (any, *problem) {
-	var in struct {
-		ID      string `json:"id"`
-		Address string `json:"address"`
-		Voter   bool   `json:"voter"`
-	}
-	if bad := c.decode(&in); bad != nil {
-		return nil, bad
-	}
-	return o.changed(c, in.ID, o.Cluster.Add(in.ID, in.Address, in.Voter))
+func (e *clusterEndpoints) addMember(c *call, in *addMemberBody) (any, *problem) {
+	return e.changed(c, in.ID, e.cluster.Add(in.ID, in.Address, in.Voter))
 }
 
-func (o *operate) removeMember(c *call) (any, *problem) {
-	if bad := c.decode(&struct{}{}); bad != nil {
-		return nil, bad
-	}
+func (e *clusterEndpoints) removeMember(c *call, _ *noBody) (any, *problem) {
 	id := c.PathValue("id")
-	return o.changed(c, id, o.Cluster.Remove(id))
+	return e.changed(c, id, e.cluster.Remove(id))
 }
 
-func (o *operate) transferLead(c *call) (any, *problem) {
-	if bad := c.decode(&struct{}{}); bad != nil {
-		return nil, bad
-	}
-	return o.changed(c, "", o.Cluster.Transfer())
+func (e *clusterEndpoints) transferLead(c *call, _ *noBody) (any, *problem) {
+	return e.changed(c, "", e.cluster.Transfer())
 }
 
 // changed logs what came of a change, and answers with the node's status. A change
 // that is asked for twice is made once: the second finds it made.
-func (o *operate) changed(c *call, id string, err error) (any, *problem) {
+func (e *clusterEndpoints) changed(c *call, id string, err error) (any, *problem) {
 	if err == nil {
-		o.log.Info("group changed", "request_id", string(c.id[:]), "operator", c.who.Name, "path", c.Pattern, "node", id)
-		return o.Cluster.Status(), nil
+		e.log.Info("group changed", "request_id", string(c.id[:]), "operator", c.who.Name, "path", c.Pattern, "node", id)
+		return e.cluster.Status(), nil
 	}
 	switch {
 	case errors.Is(err, ErrClusterLeader):
-		return nil, o.notLeader()
+		return nil, e.notLeader()
 	case errors.Is(err, ErrClusterAddress):
 		return nil, invalidOperatorField("address", "must be host:port, of the loopback alone where the group has no TLS, and id 1 to 64 bytes")
 	case errors.Is(err, ErrClusterTaken):
@@ -155,7 +153,7 @@ func (o *operate) changed(c *call, id string, err error) (any, *problem) {
 			text: "This node leads: hand the lead over before it is removed.",
 		}
 	}
-	o.log.Error("group not changed", "request_id", string(c.id[:]), "path", c.Pattern, "node", id, "error", err)
+	e.log.Error("group not changed", "request_id", string(c.id[:]), "path", c.Pattern, "node", id, "error", err)
 	return nil, &problem{
 		status: http.StatusServiceUnavailable, code: codeClusterState, reason: "not_done", retryS: retryLeaderS,
 		text: "The group did not take it up; the log says why under the request_id. Look at the status before the next try.",
@@ -163,12 +161,12 @@ func (o *operate) changed(c *call, id string, err error) (any, *problem) {
 }
 
 // notLeader says on which node's admin address an operator's request is answered.
-func (o *operate) notLeader() *problem {
+func (e *clusterEndpoints) notLeader() *problem {
 	p := &problem{
 		status: http.StatusServiceUnavailable, code: codeLeaderChanged, retryS: retryLeaderS,
 		text: "This node does not lead, and no leader is known. Try again in a moment.",
 	}
-	leader := o.Cluster.Status().Leader
+	leader := e.cluster.Status().Leader
 	if leader.ID == "" {
 		return p
 	}
@@ -178,4 +176,4 @@ func (o *operate) notLeader() *problem {
 }
 
 // elsewhere answers the operator's routes of a node that stands by.
-func (o *operate) elsewhere(*call) (any, *problem) { return nil, o.notLeader() }
+func (e *clusterEndpoints) elsewhere(*call) (any, *problem) { return nil, e.notLeader() }

@@ -4,13 +4,15 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"blockdesk/desk"
 )
 
 // MirrorSources are where the metrics of mirrored instruments come from. Nil
 // functions leave theirs out.
 type MirrorSources struct {
 	Pairs func() []MirrorPair
-	Nodes func() []ChainNode
+	Nodes func() []desk.ChainNode
 }
 
 // MirrorPair is what metrics tell of a mirrored instrument.

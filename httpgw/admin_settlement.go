@@ -9,7 +9,7 @@ import (
 // SettlementSources are the functions that /metrics asks about settlement, at
 // each scrape. They must not block. A nil one leaves its metrics out.
 type SettlementSources struct {
-	Chain  func() ChainHealth
+	Chain  func() desk.ChainHealth
 	Money  func() desk.MoneyCounts
 	Tokens func() int // DvP tokens that are good now
 	// Counters are what the settlement counts itself.
@@ -38,7 +38,7 @@ func (s *SettlementSources) collectors() []prometheus.Collector {
 			func() float64 { return s.Chain().BlockhashAge.Seconds() })
 		gauge("blockhash_slot", "Slot of the blockhash that the next package gets; 0: there is none.",
 			func() float64 { return float64(s.Chain().BlockhashSlot) })
-		all = append(all, newNodeMetrics(settlementPrefix, func() []ChainNode { return s.Chain().Nodes }))
+		all = append(all, newNodeMetrics(settlementPrefix, func() []desk.ChainNode { return s.Chain().Nodes }))
 	}
 	if s.Money != nil {
 		for _, list := range []struct {
@@ -65,11 +65,11 @@ func (s *SettlementSources) collectors() []prometheus.Collector {
 
 // nodeMetrics are those of each upstream, by its name.
 type nodeMetrics struct {
-	nodes                func() []ChainNode
+	nodes                func() []desk.ChainNode
 	available, slot, lag *prometheus.Desc
 }
 
-func newNodeMetrics(prefix string, nodes func() []ChainNode) *nodeMetrics {
+func newNodeMetrics(prefix string, nodes func() []desk.ChainNode) *nodeMetrics {
 	of := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc(prefix+name, help, []string{"node"}, nil)
 	}

@@ -12,8 +12,8 @@ import (
 // without a source.
 func TestSettlementMetrics(t *testing.T) {
 	a := startAdmin(t, AdminOptions{Settlement: SettlementSources{
-		Chain: func() ChainHealth {
-			return ChainHealth{Slot: 10, Tracked: 4, Landed: 2, BlockhashAge: 1500 * time.Millisecond, BlockhashSlot: 9, Nodes: []ChainNode{
+		Chain: func() desk.ChainHealth {
+			return desk.ChainHealth{Slot: 10, Tracked: 4, Landed: 2, BlockhashAge: 1500 * time.Millisecond, BlockhashSlot: 9, Nodes: []desk.ChainNode{
 				{Name: "main", Available: true, Slot: 10}, {Name: "spare", Slot: 3, Lag: 7}, {Name: "new"}, {Name: "main", Slot: 99},
 			}}
 		},

@@ -11,25 +11,16 @@ import (
 // MaxToken is the longest Bearer token that is looked at, in bytes.
 const MaxToken = 256
 
-// Machine words of TAKER_NON_ADMIS_JETON. One that is unknown, one that has
-// expired and one that was revoked are not told apart.
-const (
-	tokenMissing   = "token_missing"
-	tokenMalformed = "token_malformed"
-	tokenUnknown   = "token_unknown"
-	tokenOfAnother = "taker_mismatch"
-)
-
-// taker returns the key whose token a request carries.
-func (g *Gateway) taker(h *fasthttp.RequestHeader) (market.Address, *problem) {
+// Taker returns the key whose token a request carries.
+func (e *dvpEndpoints) Taker(h *fasthttp.RequestHeader) (market.Address, *problem) {
 	secret, reason := bearerToken(h)
 	if reason != "" {
 		return market.Address{}, refuseToken(reason)
 	}
-	if g.keys == nil {
+	if e.handshake == nil {
 		return market.Address{}, refuseToken(tokenUnknown)
 	}
-	key, ok := g.keys.Admit(secret)
+	key, ok := e.handshake.Admit(secret)
 	if !ok {
 		return market.Address{}, refuseToken(tokenUnknown)
 	}
@@ -68,22 +59,4 @@ func isToken(text []byte) bool {
 		}
 	}
 	return len(text) > 0
-}
-
-// refuseToken says why a token admits nobody, and what would (RFC 6750, section
-// 3).
-func refuseToken(reason string) *problem {
-	const challenge = `Bearer realm="dvp"`
-	bad := &problem{
-		status: 403, code: codeToken, reason: reason, challenge: challenge + `, error="invalid_token"`,
-		text: "This takes a DvP token: Authorization: Bearer, a space, the token. " + pathHandshake + " gives one.",
-	}
-	switch reason {
-	case tokenMissing:
-		bad.challenge = challenge
-	case tokenOfAnother:
-		bad.challenge = challenge + `, error="insufficient_scope"`
-		bad.text = "The token belongs to another key than this taker's."
-	}
-	return bad
 }

@@ -63,8 +63,8 @@ func TestBearer(t *testing.T) {
 			}
 		}
 	}
-	rig.g.keys = nil
-	if got := rig.post(t, pathBuild, buildBody, bearer); got.status != 403 || decodeError(t, got.body).Reason != "token_unknown" {
+	without := newDvPRig(t, func(d *Doors, _ *Options) { d.Handshake = nil })
+	if got := without.post(t, pathBuild, buildBody, bearer); got.status != 403 || decodeError(t, got.body).Reason != "token_unknown" {
 		t.Errorf("without a handshake: status %d: %s", got.status, got.body)
 	}
 }

@@ -3,10 +3,9 @@ package httpgw
 import (
 	"encoding/json"
 	"net/url"
-	"slices"
 	"strings"
-	"sync"
 
+	"blockdesk/catalog"
 	"blockdesk/httpgw/board"
 )
 
@@ -44,81 +43,36 @@ type boardGroup struct {
 	Symbols []string `json:"symbols"`
 }
 
-// boardGroups returns the other groups at the first node of each, where clients are
-// sent.
-func boardGroups(o *Groups) []boardGroup {
-	others := []boardGroup{}
-	if o == nil {
-		return others
-	}
-	for i := range o.All {
-		g := &o.All[i]
-		if g.Number == o.Own {
-			continue
-		}
-		one := boardGroup{Name: g.Name, Base: g.Nodes[0].Base, WS: g.Nodes[0].WS}
-		for j := range g.Instruments {
-			one.Symbols = append(one.Symbols, g.Instruments[j].Symbol)
-		}
-		others = append(others, one)
-	}
-	return others
-}
-
-// humanPages are the pages for people, with what depends on the public URLs: they
-// are known when the addresses are listened on, hence the functions.
-type humanPages struct {
-	files []download
-	// reference are the files of the page that shows the specification.
-	reference []download
-	wallet    string // the template of the wallet page
-	config    func() *page
-	// policy is the Content-Security-Policy of the pages.
-	policy func() []byte
-}
-
-// newHumanPages reads the built files.
-func newHumanPages(g *Gateway) (*humanPages, error) {
-	files, err := board.Files()
+// newBoard reads the built files: the board's, and the template of the wallet page.
+func newBoard(policy []byte) (files []download, wallet string, err error) {
+	built, err := board.Files()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	h := &humanPages{
-		config: sync.OnceValue(func() *page { return g.boardConfig() }),
-		policy: sync.OnceValue(func() []byte {
-			reached := slices.Clone(g.opts.Elsewhere)
-			for _, other := range boardGroups(g.opts.Groups) {
-				reached = append(reached, other.WS)
-			}
-			return contentPolicy(g.URLs(), g.opts.DemoChain, reached)
-		}),
-	}
-	for _, f := range files {
+	for _, f := range built {
 		if f.Name == board.Wallet {
-			h.wallet = string(f.Body)
+			wallet = string(f.Body)
 			continue
 		}
 		p := hashPage(f.Body)
 		p.media = f.Media
 		at := pathBoardFolder + f.Name
 		if f.Name == board.Page {
-			at, p.policy = pathBoardPage, h.policy
+			at, p.policy = pathBoardPage, policy
 		}
-		h.files = append(h.files, download{path: at, page: p})
+		files = append(files, download{path: at, page: p})
 	}
-	h.reference, err = newReference()
-	return h, err
+	return files, wallet, nil
 }
 
-func (g *Gateway) boardConfig() *page {
-	urls, about := g.URLs(), &g.opts.Description
+func newBoardConfig(o *siteOptions) *page {
 	c := boardConfig{
-		Service: about.Service, Operator: about.Operator, Network: ExecutionNetwork,
-		Base: urls.Base, API: urls.API, WS: urls.WS, Refresh: refreshSeconds,
-		Groups: boardGroups(g.opts.Groups),
+		Service: o.About.Service, Operator: o.About.Operator, Network: catalog.ExecutionNetwork,
+		Base: o.URLs.Base, API: o.URLs.API, WS: o.URLs.WS, Refresh: refreshSeconds,
+		Groups: append([]boardGroup{}, o.Groups...),
 	}
-	if chain := g.opts.DemoChain; chain != "" {
-		c.DemoChain = &chain
+	if o.DemoChain != "" {
+		c.DemoChain = &o.DemoChain
 	}
 	body, err := json.Marshal(&c)
 	if err != nil {
@@ -129,9 +83,13 @@ func (g *Gateway) boardConfig() *page {
 
 // contentPolicy allows the pages their own files, the service's addresses, where it
 // sends requests on to, other groups' feeds and, in a demo, its chain.
-func contentPolicy(urls URLs, demoChain string, elsewhere []string) []byte {
+func contentPolicy(o *siteOptions) []byte {
 	connect := "'self'"
-	for _, at := range append([]string{urls.Base, urls.WS, demoChain}, elsewhere...) {
+	all := append([]string{o.URLs.Base, o.URLs.WS, o.DemoChain}, o.Elsewhere...)
+	for _, other := range o.Groups {
+		all = append(all, other.WS)
+	}
+	for _, at := range all {
 		if origin := originOf(at); origin != "" {
 			connect += " " + origin
 		}
@@ -148,14 +106,6 @@ func originOf(text string) string {
 		return ""
 	}
 	return u.Scheme + "://" + u.Host
-}
-
-// routes are the board and its files.
-func (h *humanPages) routes() []route {
-	return append(fileRoutes(h.files), route{
-		path: pathBoardConfig, method: methodGet, surfaces: onBase | onAPI, cache: liveData, limit: unlimited,
-		read: func([]byte) (*page, *problem) { return h.config(), nil },
-	})
 }
 
 // fileRoutes are a page and its files. They cost no token: a page that cannot load

@@ -5,6 +5,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"blockdesk/catalog"
 )
 
 // TestBoardServed: the page and its files are on both addresses, with ETags,
@@ -54,7 +56,7 @@ func TestBoardConfig(t *testing.T) {
 	for _, demo := range []string{"", chain} {
 		g := startDesk(t, func(o *Options) {
 			o.DemoChain, o.Elsewhere = demo, []string{"https://node-b.example/x"}
-			o.URLs = URLs{Base: "https://desk.example/behind", WS: "wss://ws.example"}
+			o.URLs = catalog.URLs{Base: "https://desk.example/behind", WS: "wss://ws.example"}
 		})
 		_, body := ask(t, g.BaseAddr(), "GET", pathBoardConfig, "")
 		var c boardConfig

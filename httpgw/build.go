@@ -105,28 +105,21 @@ func takersKey(op operation, p *post, canonical []byte) rfq.Key {
 
 // postBuild reserves a piece of a tranche and builds the transaction of both
 // legs. It never signs: nothing here or behind it has a key.
-func (g *Gateway) postBuild(p *post) (*answer, *problem) {
-	r, payer, bad := parseBuild(p, g.deskView())
+func (e *dvpEndpoints) postBuild(p *post) (*answer, *problem) {
+	r, payer, bad := parseBuild(p, e.deal.view())
 	if bad != nil {
 		return nil, bad
 	}
-	if g.settle == nil || g.settle.Ready() != nil {
-		return nil, chainUnavailable("Nothing has been reserved.")
-	}
-	result, bad := g.ask(r)
-	if bad != nil {
-		return nil, bad.rename(claimMembers[claimWallet].name, buildMembers[buildTaker].name)
-	}
-	pack, bad := g.pack(result, payer)
+	result, pack, bad := e.deal.reserve(r, payer, "bot_wallet", buildMembers[buildTaker].name)
 	if bad != nil {
 		return nil, bad
 	}
-	w := g.terms()
-	return &answer{status: 200, body: w.build(result.Claim, result.Ticket.Label, pack), replayed: result.Replayed}, nil
+	w := e.deal.terms()
+	return &answer{status: 200, body: appendBuild(&w, result.Claim, result.Ticket.Label, pack), replayed: result.Replayed}, nil
 }
 
-// build renders a build.
-func (w *termsWriter) build(c *rfq.Claim, label string, pack *desk.Package) []byte {
+// appendBuild renders a build.
+func appendBuild(w *termsWriter, c *rfq.Claim, label string, pack *desk.Package) []byte {
 	dst := make([]byte, 0, 2048+2*len(pack.Transaction))
 	dst = append(market.AppendBuildID(append(dst, `{"ok":true,"build_id":"`...), c.ID), `","claim_id":"`...)
 	dst = append(market.AppendClaimID(dst, c.ID), `","transaction":"`...)
@@ -163,25 +156,25 @@ func unknownBuild() *problem {
 }
 
 // serveBuild shows where a build stands. Like a claim it is no secret.
-func (g *Gateway) serveBuild(segment []byte) (*page, *problem) {
+func (e *dvpEndpoints) serveBuild(segment []byte) (*page, *problem) {
 	id, ok := market.ParseBuildID(segment)
 	if !ok {
 		return nil, unknownBuild()
 	}
 	const later = "Ask again later."
-	if g.dvp == nil {
+	if e.dvp == nil {
 		return nil, chainUnavailable(later)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 	defer cancel()
-	b, ok, err := g.dvp.Build(ctx, id)
+	b, ok, err := e.dvp.Build(ctx, id)
 	switch {
 	case err != nil:
 		return nil, settlementProblem(err, later)
 	case !ok:
 		return nil, unknownBuild()
 	}
-	h, ok, err := g.desk.Claim(id)
+	h, ok, err := e.deal.Desk.Claim(id)
 	switch {
 	case err != nil:
 		return nil, deskProblem(err)

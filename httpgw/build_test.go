@@ -184,10 +184,10 @@ func TestBuildRefusals(t *testing.T) {
 	if got := rig.refusedAs(t, pathBuild, buildBody, 503, codeChainUnavailable, "", ""); got.header.Get("Retry-After") != "10" {
 		t.Errorf("not ready: %v", got.header)
 	}
-	rig.g.settle = nil
-	rig.refusedAs(t, pathBuild, buildBody, 503, codeChainUnavailable, "", "")
-	rig.refusedAs(t, pathBuild, strings.Replace(buildBody, taker, "", 1), 409, codeRefused, guardEmpty, "taker")
-	if len(rig.desk.asked) != asked {
+	without := newDvPRig(t, func(d *Doors, _ *Options) { d.Settlement = nil })
+	without.refusedAs(t, pathBuild, buildBody, 503, codeChainUnavailable, "", "")
+	without.refusedAs(t, pathBuild, strings.Replace(buildBody, taker, "", 1), 409, codeRefused, guardEmpty, "taker")
+	if len(rig.desk.asked) != asked || len(without.desk.asked) != 0 {
 		t.Error("something was reserved without a chain")
 	}
 }
@@ -231,14 +231,6 @@ func TestBuildKeys(t *testing.T) {
 	rig.post(t, pathBuild, buildBody, bearer)
 	if none := rig.desk.last().Head().Key; none != (rfq.Key{}) {
 		t.Errorf("without the header: %x", none)
-	}
-	// Another taker has other keys.
-	p := &post{key: []byte("k"), taker: takerKey()}
-	if mine, his := takersKey(opBuild, p, nil), takersKey(opBuild, &post{key: p.key, taker: address(7)}, nil); mine.ID == his.ID || mine.ID != one.ID {
-		t.Errorf("two takers: %x %x", mine, his)
-	}
-	if mine, submit := takersKey(opBuild, p, nil), takersKey(opSubmit, p, nil); mine.ID == submit.ID {
-		t.Error("build and submit share a key")
 	}
 	rig.desk.result = func(r rfq.Request) (*desk.Result, error) {
 		result := sell(rig.desk.view, r)
@@ -321,7 +313,7 @@ func TestBuildState(t *testing.T) {
 	if got := get("B000000000002e", ""); got.status != 503 || decodeError(t, got.body).Code != codeChainUnavailable || strings.Contains(string(got.body), "host-7") {
 		t.Errorf("failing: status %d: %s", got.status, got.body)
 	}
-	rig.g.dvp = nil
+	rig = newDvPRig(t, func(d *Doors, _ *Options) { d.DvP = nil })
 	if got := get("B000000000002e", ""); got.status != 503 || got.header.Get("Retry-After") != "10" {
 		t.Errorf("without a door: status %d: %s", got.status, got.body)
 	}

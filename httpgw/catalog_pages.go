@@ -1,11 +1,6 @@
 package httpgw
 
-import (
-	"bytes"
-	"sync/atomic"
-
-	"blockdesk/catalog"
-)
+import "blockdesk/catalog"
 
 const (
 	pathMarket    = "/api/v1/market/"
@@ -19,35 +14,17 @@ const (
 // that it is of, and remembers them. Facts change once a cycle (spec, 1.4).
 type catalogPages struct {
 	facts func() *catalog.Facts
-	kept  []atomic.Pointer[catalogPage] // by row
-}
-
-// catalogPage is a page and the facts that it is of.
-type catalogPage struct {
-	of   *catalog.Facts
-	page *page
+	kept  []keptPage[*catalog.Facts] // by row
 }
 
 // get returns a row's page of the present facts. Where nothing in it has changed
 // it stays the same page, with its ETag and its compressed form.
 func (c *catalogPages) get(row int, render func(*catalog.Facts) any) *page {
-	return c.keep(row, func(f *catalog.Facts) []byte { return catalog.Encode(render(f)) }, func(*page) {})
-}
-
-// keep is get of what renders to bytes; finish completes a page before it is seen.
-func (c *catalogPages) keep(row int, render func(*catalog.Facts) []byte, finish func(*page)) *page {
 	f := c.facts()
-	old := c.kept[row].Load()
-	if old != nil && old.of == f {
-		return old.page
+	if p := c.kept[row].get(f); p != nil {
+		return p
 	}
-	fresh := &catalogPage{of: f, page: hashPage(render(f))}
-	finish(fresh.page)
-	if old != nil && bytes.Equal(old.page.body, fresh.page.body) {
-		fresh.page = old.page
-	}
-	c.kept[row].Store(fresh)
-	return fresh.page
+	return c.kept[row].keep(f, hashPage(catalog.Encode(render(f))))
 }
 
 // serve returns the handler of one row.
@@ -74,7 +51,7 @@ func (c *catalogPages) servePool(segment []byte) (*page, *problem) {
 
 // catalogRoutes are the rows of every document under all its paths. There are
 // none without facts, but for the schemas, which need none.
-func (g *Gateway) catalogRoutes(doors Doors) []route {
+func catalogRoutes(facts func() *catalog.Facts) []route {
 	row := func(path string, on surface, cache cacheClass, in group, read func([]byte) (*page, *problem)) route {
 		return route{path: path, method: methodGet, surfaces: on, cache: cache, limit: marketLimit, group: in, read: read}
 	}
@@ -85,11 +62,11 @@ func (g *Gateway) catalogRoutes(doors Doors) []route {
 		row(pathSchemas, both, configData, groupMarket, serveSchemas),
 		row("/schemas.json", both, configData, "", serveSchemas),
 	}
-	if doors.Facts == nil {
+	if facts == nil {
 		return table
 	}
 	documents, wellKnowns := catalog.Documents(), catalog.WellKnowns()
-	c := &catalogPages{facts: doors.Facts, kept: make([]atomic.Pointer[catalogPage], len(documents)+len(wellKnowns)+1)}
+	c := &catalogPages{facts: facts, kept: make([]keptPage[*catalog.Facts], len(documents)+len(wellKnowns))}
 	for i := range documents {
 		d := &documents[i]
 		cache := liveData
@@ -119,13 +96,6 @@ func (g *Gateway) catalogRoutes(doors Doors) []route {
 		read := c.serve(len(documents)+i, func(f *catalog.Facts) any { return w.Render(f) })
 		table = append(table, row(pathWellKnown+w.File, both, configData, groupDiscovery, read))
 	}
-	render := walletPage(g.human.wallet)
-	wallet := func([]byte) (*page, *problem) {
-		return c.keep(len(c.kept)-1, render, func(p *page) { p.media, p.policy = htmlType, g.human.policy }), nil
-	}
-	walletRow := row(pathWallet, onBase, liveData, "", wallet)
-	walletRow.facts = true // and browsers take no token along to where a follower sends it
-	table = append(table, walletRow)
 	return append(table, route{
 		path: pathPools + poolSegment, method: methodGet, surfaces: both, cache: liveData, limit: marketLimit,
 		group: groupMarket, facts: true, readOne: c.servePool,

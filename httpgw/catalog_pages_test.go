@@ -12,33 +12,7 @@ import (
 
 	"blockdesk/catalog"
 	"blockdesk/engine"
-	"blockdesk/market"
 )
-
-// testPool is the address of testFacts' only pool.
-const testPool = "Poo1111111111111111111111111111111111111111"
-
-// testFacts are of the pairs of newBooks, one with a pool.
-func testFacts() *catalog.Facts {
-	one := market.USDPrice(1_000_000_000)
-	return &catalog.Facts{
-		At:      catalog.Time(1_795_262_400_000_000_000),
-		Service: catalog.Service{Name: "blockdesk", Operator: `a "desk"`, Market: "test <&> market", FeeBps: 500, Network: "n"},
-		URLs:    catalog.URLs{Base: "http://base", API: "http://api", WS: "ws://ws", Mirror: "http://base", Native: "http://base"},
-		Tokens: []catalog.Token{
-			{Mint: "SLUSDmint1111111111111111111111111111111111", Symbol: "SLUSD", Name: "SLUSD", Decimals: 6, Role: catalog.RoleBase},
-			{Symbol: "92C", Name: "92C", Decimals: 6, Role: catalog.RoleBase},
-			{Symbol: "USDC", Name: "USD Coin", Decimals: 6, Role: catalog.RoleSettlement},
-		},
-		Pairs: []catalog.Pair{
-			{
-				Symbol: "SLUSD/USDC", Base: "SLUSD", Quote: "USDC", Source: market.Matched, PriceUSD: one, PriceSource: catalog.FromBook,
-				Epoch: 7, Pool: &catalog.Pool{Address: testPool, Layout: "vault_pair", BaseDecimals: 6, QuoteDecimals: 6, Slot: 1},
-			},
-			{Symbol: "92C/SLUSD", Base: "92C", Quote: "SLUSD", Source: market.Mirrored, PriceSource: catalog.NoPrice},
-		},
-	}
-}
 
 // catalogPaths are every path that a document of the catalog is served under, by
 // its first one, and the addresses that have it.
@@ -104,7 +78,7 @@ func TestCatalogIsDescribed(t *testing.T) {
 		for path := range catalogPaths() {
 			c.send(t, path, "GET "+path+" HTTP/1.1\r\nHost: test\r\n\r\n", 200)
 		}
-		m := newMarketPages(b.set, b, nil)
+		m := newMarketPages(&marketOptions{Instruments: b.set, Views: b})
 		o := &oraclePages{market: m, service: "s", now: func() int64 { return 1 }, facts: doors.Facts}
 		p, _ := o.serve(nil)
 		if err := d.ValidateAs("OracleHeartbeat", p.body); err != nil {
@@ -121,7 +95,7 @@ func TestHeartbeatIsOfTheFacts(t *testing.T) {
 	halted := *fullView(1, 7)
 	halted.Status = engine.StatusHalted
 	b.views[1].Store(&halted)
-	o := &oraclePages{market: newMarketPages(b.set, b, nil), now: func() int64 { return 1 }, facts: func() *catalog.Facts { return facts }}
+	o := &oraclePages{market: newMarketPages(&marketOptions{Instruments: b.set, Views: b}), now: func() int64 { return 1 }, facts: func() *catalog.Facts { return facts }}
 	_, h := readHeartbeat(t, o)
 	for i, beyond := range [][]string{nil, {"trading_halted"}} {
 		want := append(facts.Reasons(h.Pairs[i].Symbol), beyond...)
@@ -147,7 +121,7 @@ func TestCatalogPages(t *testing.T) {
 	second.At += nanosPerSecond
 	var now atomic.Pointer[catalog.Facts]
 	now.Store(first)
-	c := &catalogPages{facts: now.Load, kept: make([]atomic.Pointer[catalogPage], 2)}
+	c := &catalogPages{facts: now.Load, kept: make([]keptPage[*catalog.Facts], 2)}
 	renders := 0
 	render := func(f *catalog.Facts) any {
 		renders++
@@ -195,10 +169,11 @@ func TestPool(t *testing.T) {
 // TestManifestIsWhole: every read of the market, and every static file, is in the
 // integration manifest, and nothing else is.
 func TestManifestIsWhole(t *testing.T) {
-	w := newWriter(t, nil)
-	w.g.opts.Specification = specification(t)
+	doors := testDoors()
+	doors.Desk = &scriptedDesk{view: fixedView()}
+	w := newWriterOf(t, doors, func(o *Options) { o.Specification = specification(t) })
 	want := map[string]bool{}
-	for _, row := range w.g.routes(testDoors()) {
+	for _, row := range w.g.routes(doors) {
 		file := strings.HasSuffix(row.path, ".json") && strings.Count(row.path, "/") == 1
 		if row.surfaces&onBase != 0 && row.method == methodGet && (row.group == groupMarket || file) {
 			want[row.path] = true

@@ -274,7 +274,7 @@ func checkSold(t *testing.T, g *Gateway, d *desk.Desk, ticket market.TicketID, s
 			t.Errorf("told %+v, kept %+v", a, h.Claim)
 		}
 		byTranche[terms.Tranche] += terms.Fill.USD()
-		if p, bad := g.serveClaim([]byte(text)); bad != nil || !strings.Contains(string(p.body), a.Claim.Wallet) {
+		if p, bad := g.rfq.serveClaim([]byte(text)); bad != nil || !strings.Contains(string(p.body), a.Claim.Wallet) {
 			t.Errorf("claim %s on the wire: %+v", text, bad)
 		}
 	}

@@ -1,21 +1,13 @@
 package httpgw
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
-	"os"
 	"slices"
-	"strings"
 	"testing"
 	"time"
-
-	"blockdesk/internal/await"
-	"blockdesk/internal/runtest"
 )
 
 // tellingConn notes what reaches the connection inside.
@@ -92,93 +84,6 @@ func TestDeadlinesAreSetWhenTheyMatter(t *testing.T) {
 	}
 }
 
-// TestUncopiedBodies: bodies that go out beside their headers are whole and in
-// their place among others, however the requests come.
-func TestUncopiedBodies(t *testing.T) {
-	books := newBooks(t)
-	g := start(t, testOptions(books), books, testDoors())
-	const large, small = "/api/v1/market/trades?symbol=SLUSD/USDC&limit=100", "/api/v1/market/ticker?symbol=SLUSD/USDC"
-	_, wholeLarge := ask(t, g.BaseAddr(), "GET", large, "")
-	_, wholeSmall := ask(t, g.BaseAddr(), "GET", small, "")
-	if len(wholeLarge) < uncopiedFrom || len(wholeSmall) >= uncopiedFrom {
-		t.Fatalf("bodies of %d and %d bytes show nothing", len(wholeLarge), len(wholeSmall))
-	}
-	requests := []struct {
-		method, target, headers string
-		status                  int
-		body                    []byte
-	}{
-		{"GET", small, "", 200, wholeSmall},
-		{"GET", large, "", 200, wholeLarge},
-		{"GET", large, "", 200, wholeLarge},
-		{"HEAD", large, "", 200, nil},
-		{"GET", small, "", 200, wholeSmall},
-		{"GET", large, "If-None-Match: *\r\n", 304, nil},
-		{"GET", large, "", 200, wholeLarge},
-	}
-	for _, pipelined := range []bool{false, true} {
-		conn, err := net.Dial("tcp", g.BaseAddr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(runtest.Patience))
-		var text strings.Builder
-		in := bufio.NewReader(conn)
-		for _, r := range requests {
-			fmt.Fprintf(&text, "%s %s HTTP/1.1\r\nHost: test\r\n%s\r\n", r.method, r.target, r.headers)
-		}
-		if pipelined {
-			if _, err := io.WriteString(conn, text.String()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for i, r := range requests {
-			if !pipelined {
-				if _, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: test\r\n%s\r\n", r.method, r.target, r.headers); err != nil {
-					t.Fatal(err)
-				}
-			}
-			resp, err := http.ReadResponse(in, &http.Request{Method: r.method})
-			if err != nil {
-				t.Fatalf("pipelined %v, request %d: %v", pipelined, i, err)
-			}
-			body, err := io.ReadAll(resp.Body)
-			if err != nil || resp.StatusCode != r.status || !bytes.Equal(body, r.body) {
-				t.Fatalf("pipelined %v, request %d: status %d, %d bytes, %v", pipelined, i, resp.StatusCode, len(body), err)
-			}
-			if r.method == "HEAD" && resp.ContentLength != int64(len(wholeLarge)) {
-				t.Errorf("HEAD says %d bytes, not %d", resp.ContentLength, len(wholeLarge))
-			}
-		}
-	}
-}
-
-// TestReaderThatDoesNotRead: the write timeout ends an answer that nobody takes.
-func TestReaderThatDoesNotRead(t *testing.T) {
-	books := newBooks(t)
-	o := testOptions(books)
-	o.WriteTimeout = 200 * time.Millisecond
-	g := start(t, o, books, testDoors())
-	conn, err := net.Dial("tcp", g.BaseAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	request := "GET /api/v1/market/trades?symbol=SLUSD/USDC&limit=100 HTTP/1.1\r\nHost: test\r\n\r\n"
-	_ = conn.SetDeadline(time.Now().Add(runtest.Patience))
-	for {
-		_, err := io.WriteString(conn, strings.Repeat(request, 100))
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Fatal("the server has not closed the connection")
-		}
-		if err != nil {
-			break
-		}
-	}
-	await.Equal(t, "the number of connections", 0, g.conns.count)
-}
-
 // TestBodyReadOtherwise: a stream that fasthttp would not write by WriteTo.
 func TestBodyReadOtherwise(t *testing.T) {
 	c := newClientConn(&tellingConn{}, time.Second)
@@ -190,47 +95,5 @@ func TestBodyReadOtherwise(t *testing.T) {
 	var out bytes.Buffer
 	if n, err := c.uncopied(want).(io.WriterTo).WriteTo(&out); err != nil || n != int64(len(want)) || !bytes.Equal(out.Bytes(), want) {
 		t.Errorf("%d bytes written, %v", n, err)
-	}
-}
-
-// endlessConn asks the same as long as its benchmark runs, and takes any answer.
-type endlessConn struct {
-	tellingConn
-	b       *testing.B
-	request string
-	peer    *net.TCPAddr
-}
-
-func (c *endlessConn) Read(p []byte) (int, error) {
-	if !c.b.Loop() {
-		return 0, io.EOF
-	}
-	return copy(p, c.request), nil
-}
-
-func (c *endlessConn) Write(p []byte) (int, error)      { return len(p), nil }
-func (c *endlessConn) SetReadDeadline(time.Time) error  { return nil }
-func (c *endlessConn) SetWriteDeadline(time.Time) error { return nil }
-func (c *endlessConn) LocalAddr() net.Addr              { return &net.TCPAddr{} }
-func (c *endlessConn) RemoteAddr() net.Addr             { return c.peer }
-func (c *endlessConn) Close() error                     { return nil }
-
-// BenchmarkRequest is a whole cached read, fasthttp's part included and the
-// kernel's left out.
-func BenchmarkRequest(b *testing.B) {
-	for name, header := range map[string]string{"200": "", "304": "If-None-Match: *\r\n"} {
-		b.Run(name, func(b *testing.B) {
-			books := newBooks(b)
-			o := testOptions(books)
-			o.NoLimits, o.Market = false, Rate{60_000_000, 1_000_000}
-			g := start(b, o, books, testDoors())
-			c := newClientConn(&endlessConn{
-				b: b, peer: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, request: "GET /api/v1/market/depth?symbol=SLUSD/USDC&limit=78 HTTP/1.1\r\nHost: test\r\n" + header + "\r\n",
-			}, time.Second)
-			b.ReportAllocs()
-			if err := g.servers[0].http.ServeConn(c); err != nil {
-				b.Fatal(err)
-			}
-		})
 	}
 }

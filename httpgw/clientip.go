@@ -2,6 +2,7 @@ package httpgw
 
 import (
 	"bytes"
+	"cmp"
 	"net"
 	"net/netip"
 	"slices"
@@ -12,7 +13,7 @@ import (
 // maxForwarded is how many addresses of a forwarding header are walked.
 const maxForwarded = 32
 
-// proxies knows who may name another client.
+// proxies are the peers that may name another client. The zero value is none.
 type proxies struct {
 	trusted []netip.Prefix
 	header  string
@@ -22,11 +23,13 @@ type proxies struct {
 // own limits do, for limits of other rooms behind its routes. header is where
 // trusted proxies name it; empty means X-Forwarded-For.
 func ClientIP(trusted []netip.Prefix, header string) func(*fasthttp.RequestCtx) netip.Addr {
-	if header == "" {
-		header = fasthttp.HeaderXForwardedFor
-	}
-	p := &proxies{trusted: slices.Clone(trusted), header: header}
-	return p.client
+	return newProxies(trusted, header).client
+}
+
+// newProxies returns the proxies at the trusted addresses, which name the client in
+// header; empty means X-Forwarded-For.
+func newProxies(trusted []netip.Prefix, header string) *proxies {
+	return &proxies{trusted: slices.Clone(trusted), header: cmp.Or(header, fasthttp.HeaderXForwardedFor)}
 }
 
 func (p *proxies) trusts(addr netip.Addr) bool {

@@ -8,10 +8,34 @@ import (
 	"syscall"
 	"time"
 
-	"blockdesk/internal/ratelimit"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
+
+	"blockdesk/internal/ratelimit"
+)
+
+// Listening addresses where the options name no others. The published documents name
+// them as well, and the site replaces them there.
+const (
+	DefaultBase = "127.0.0.1:8080"
+	DefaultAPI  = "127.0.0.1:8000"
+	DefaultWS   = "127.0.0.1:8081"
+)
+
+// Limits of a connection on every address, where the options name no other (our
+// choice).
+const (
+	// DefaultMaxHeaderBytes is smaller than the body's limit on purpose: the
+	// buffer is allocated whole for each connection, and a header that drips in
+	// is scanned again from its start at each packet, so cost grows with the
+	// square.
+	DefaultMaxHeaderBytes = 16 << 10
+	DefaultMaxBodyBytes   = 64 << 10
+
+	DefaultReadTimeout     = 10 * time.Second
+	DefaultWriteTimeout    = 10 * time.Second
+	DefaultIdleTimeout     = 60 * time.Second
+	DefaultShutdownTimeout = 4 * time.Second
 )
 
 // conns counts the connections of all addresses and refuses those above the
@@ -25,7 +49,7 @@ type conns struct {
 	proxies    *proxies
 	ids        *requestIDs
 	refused    prometheus.Counter
-	// lines are what its door's answers have, up to the name of the request's id.
+	// lines are the headers of a refusal, up to the name of that of the request's id.
 	lines []byte
 
 	mu    sync.Mutex
@@ -33,14 +57,21 @@ type conns struct {
 	byKey map[ratelimit.Client]int      // at most max; trusted proxies are left out
 }
 
-// privateLines are on the answers of a door that no page of another site may read.
-var privateLines = lines("Cache-Control: "+string(cacheControl[neverCached]), "X-Content-Type-Options: nosniff", "X-Request-Id")
+// privateLines are on the answers of an address that no page of another site may read.
+var privateLines = joinLines("Cache-Control: "+string(cacheControl[neverCached]), "X-Content-Type-Options: nosniff", "X-Request-Id")
 
-func newConns(most, perIP int, p *proxies, ids *requestIDs, refused prometheus.Counter) *conns {
-	return &conns{
+// newConns returns the connections of some addresses: most of them at most, and
+// perIP of one client. refused counts those that were refused. public: the pages of
+// any site may read the answers, also that to a refused connection.
+func newConns(most, perIP int, p *proxies, ids *requestIDs, refused prometheus.Counter, public bool) *conns {
+	c := &conns{
 		max: most, perIP: perIP, proxies: p, ids: ids, refused: refused, lines: privateLines,
 		open: make(map[net.Conn]ratelimit.Client), byKey: make(map[ratelimit.Client]int),
 	}
+	if public {
+		c.lines = commonLines[neverCached]
+	}
+	return c
 }
 
 // add counts a connection, or says why not.
@@ -144,9 +175,11 @@ type limitedListener struct {
 	close  func() error
 }
 
-func newLimitedListener(inner net.Listener, c *conns) *limitedListener {
+// newLimitedListener returns a listener of the connections that c admits. slack is
+// how early their deadlines may pass; 0: they are exact.
+func newLimitedListener(inner net.Listener, c *conns, slack time.Duration) *limitedListener {
 	closed := make(chan struct{})
-	return &limitedListener{Listener: inner, conns: c, closed: closed, close: sync.OnceValue(func() error {
+	return &limitedListener{Listener: inner, conns: c, slack: slack, closed: closed, close: sync.OnceValue(func() error {
 		close(closed)
 		return inner.Close()
 	})}

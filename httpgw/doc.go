@@ -95,3 +95,4 @@
 // maxFarewell, maxGroupAnswer, maxForwards, maxHop, [Groups].MaxOpen. MaxConns bounds the requests that
 // wait for the desk as well; the desk has a limit of its own.
 package httpgw
+

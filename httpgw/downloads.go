@@ -176,12 +176,12 @@ func indexDownloads(files []download, specified bool) []download {
 
 // downloadRoutes are a row for each file and folder, on the addresses where the
 // OpenAPI document is.
-func (g *Gateway) downloadRoutes() []route {
+func (e *siteEndpoints) downloadRoutes() []route {
 	var table []route
-	for _, d := range g.downloads {
+	for _, d := range e.downloads {
 		content := func() *page { return d.page }
 		if d.page == nil {
-			content = sync.OnceValue(func() *page { return hashPage(publish(d.text, g.URLs())) })
+			content = sync.OnceValue(func() *page { return hashPage(publish(d.text, &e.o.URLs)) })
 		}
 		table = append(table, route{
 			path: d.path, method: methodGet, surfaces: onBase | onAPI, cache: configData, limit: unlimited,

@@ -42,7 +42,7 @@ func TestDownloads(t *testing.T) {
 			return err
 		}
 		if name == sdk.Specification || name == sdk.Channels {
-			want = publish(want, g.URLs())
+			want = publish(want, &g.urls)
 		}
 		for _, addr := range []net.Addr{g.BaseAddr(), g.APIAddr()} {
 			resp, body := ask(t, addr, "GET", "/public-sdk/"+name, "")

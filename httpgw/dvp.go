@@ -1,25 +1,85 @@
 package httpgw
 
-// Groups of the DvP routes in the service description (spec, 2.4).
-const (
-	groupHandshake group = "handshake"
-	groupDvP       group = "dvp_build_submit"
+import (
+	"context"
+	"time"
+
+	"blockdesk/catalog"
+	"blockdesk/desk"
+	"blockdesk/market"
 )
 
-// Paths of DvP (spec, 4.4), and of a build's state (contract, section E).
+// What the handshake promises (contract, section E). Whoever is behind
+// [Handshake] keeps it; cmd sees to that.
 const (
-	pathHandshake = "/api/v1/dvp/handshake"
-	pathBuild     = "/api/v1/dvp/build"
-	pathSubmit    = "/api/v1/dvp/submit"
-	pathBuilds    = "/api/v1/dvp/builds/"
-	buildSegment  = "{build_id}"
+	NonceLifetime = time.Minute
+	TokenLifetime = 7 * 24 * time.Hour
+	TokenWindow   = time.Hour // a client IP gets one token in it (spec, 5.3)
 )
 
-// dvpRoutes are the rows of DvP. There are none without a desk.
-func (g *Gateway) dvpRoutes() []route {
-	if g.desk == nil {
-		return nil
+// Handshake gives DvP tokens to those who prove that they have the key of an
+// address (spec, part 5). Any goroutine may call it.
+type Handshake interface {
+	// Challenge returns a nonce for the key to sign. desk.ErrBadKey: no signature of
+	// this key is ever taken.
+	Challenge(key market.Address) (desk.Challenge, error)
+	// Issue returns a token for the key whose signature over the UTF-8 bytes of
+	// nonce this is. client is who asks, as the rate limits count him. Errors:
+	// ErrBadKey, ErrBadNonce, ErrBadProof, *TooSoon, ErrTokensFull of package desk; any other is
+	// our fault.
+	Issue(key market.Address, nonce string, signature [64]byte, client [16]byte) (desk.Grant, error)
+	// Admit returns the key that a token was issued to; ok is false where it is
+	// unknown, expired or revoked. It does not keep secret, and must not block.
+	Admit(secret []byte) (key market.Address, ok bool)
+}
+
+// DvP co-signs the atomic transactions that Settlement.Package builds. Any
+// goroutine may call it.
+type DvP interface {
+	// Submit signs and sends a build that its taker has signed, once for ever; for
+	// one that was submitted before it tells what has become of it. A *desk.Refusal
+	// says why the desk does not sign: then no signature of it exists. Other
+	// errors: desk.ErrUnknownBuild, those of package desk, or that it could not be done
+	// now; then it may come to be done all the same, and the same submission
+	// says so.
+	Submit(ctx context.Context, s *desk.Submission) (desk.Submitted, error)
+	// Build tells where a build stands; ok is false where there is none.
+	Build(ctx context.Context, id market.ClaimID) (b desk.BuildState, ok bool, err error)
+}
+
+// dvpOptions are what the DvP endpoints are made of.
+type dvpOptions struct {
+	Deal deal
+	// Handshake gives and admits tokens; nil: no token is good.
+	Handshake Handshake
+	DvP       DvP // nil = the chain is unavailable
+	URLs      catalog.URLs
+	// HandshakeLimit and Limit are the limits that the terms of the handshake state;
+	// nil: there are none.
+	HandshakeLimit *Rate
+	Limit          *Window
+	Now            func() int64 // Unix nanoseconds
+}
+
+// dvpEndpoints are the DvP surface (spec, 4.4 and part 5): handshake, builds and
+// submissions. Any goroutine may use it.
+type dvpEndpoints struct {
+	deal      deal
+	handshake Handshake
+	dvp       DvP
+	submits   *submitKeys
+	terms     *page // of the handshake
+}
+
+func newDvPEndpoints(o dvpOptions) *dvpEndpoints {
+	return &dvpEndpoints{
+		deal: o.Deal, handshake: o.Handshake, dvp: o.DvP, submits: newSubmitKeys(o.Now),
+		terms: hashPage(encodeDocument(newHandshakeTerms(&o))),
 	}
+}
+
+// Routes returns the rows of the surface.
+func (e *dvpEndpoints) Routes() []route {
 	row := func(path string, limit limitClass, in group, do func(*post) (*answer, *problem)) route {
 		return route{
 			path: path, method: methodPost, surfaces: onBase, cache: neverCached, limit: limit, group: in,
@@ -29,72 +89,14 @@ func (g *Gateway) dvpRoutes() []route {
 	return []route{
 		{
 			path: pathHandshake, method: methodGet, surfaces: onBase, cache: configData, limit: marketLimit,
-			group: groupHandshake, read: g.handshakeTermsPage(),
+			group: groupHandshake, read: func([]byte) (*page, *problem) { return e.terms, nil },
 		},
-		row(pathHandshake, handshakeLimit, groupHandshake, g.postHandshake),
-		row(pathBuild, dvpLimit, groupDvP, g.postBuild),
-		row(pathSubmit, dvpLimit, groupDvP, g.postSubmit),
+		row(pathHandshake, handshakeLimit, groupHandshake, e.postHandshake),
+		row(pathBuild, dvpLimit, groupDvP, e.postBuild),
+		row(pathSubmit, dvpLimit, groupDvP, e.postSubmit),
 		{
 			path: pathBuilds + buildSegment, method: methodGet, surfaces: onBase, cache: liveData, limit: marketLimit,
-			group: groupDvP, leader: true, readOne: g.serveBuild,
+			group: groupDvP, leader: true, readOne: e.serveBuild,
 		},
 	}
-}
-
-// Machine words of REFUS_DVP that this package gives itself.
-const (
-	guardEmpty = "empty_counterparty"
-	guardOther = "refused" // for a guard whose name is no machine word
-)
-
-// guards are the sentences for the words of a [desk.Refusal] that are not the desk's
-// own (contract, section E).
-var guards = map[string]string{
-	guardEmpty:          "There is no counterparty: its address or its signature is empty.",
-	"message_mismatch":  "This is not, byte for byte, the transaction that was built.",
-	"bad_signature":     "The signature is not one of the taker over the transaction that was built.",
-	"expired":           "The build can land no more, its reservation has ended, or the desk has changed since. Ask for a new one.",
-	"already_settled":   "The claim has been settled.",
-	"taker_funds":       "The taker does not hold what it is to pay.",
-	"unbuildable":       "No transaction can settle this claim, for its wallet or its terms.",
-	"simulation_failed": "The transaction would fail on the chain.",
-}
-
-// guarded says what a guard that has tripped is on the wire: REFUS_DVP, unless
-// its word has a code of its own elsewhere.
-func guarded(word string) *problem {
-	if word == tokenOfAnother {
-		return refuseToken(word)
-	}
-	for reason := range refusals {
-		if reason.String() == word {
-			return refuse(reason)
-		}
-	}
-	bad := &problem{status: 409, code: codeRefused, reason: word, text: guards[word]}
-	if bad.text == "" {
-		bad.text = "A guard of the desk has refused this."
-	}
-	if !isWord(word) {
-		bad.reason = guardOther
-	}
-	return bad
-}
-
-// isWord reports whether text is a machine word, which stands in JSON as it is.
-func isWord(text string) bool {
-	for _, c := range []byte(text) {
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' {
-			return false
-		}
-	}
-	return text != "" && len(text) <= MaxSegment
-}
-
-// rename calls the field that a refusal is about as this route does.
-func (p *problem) rename(from, to string) *problem {
-	if p.field == from {
-		p.field = to
-	}
-	return p
 }

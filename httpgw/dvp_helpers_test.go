@@ -123,10 +123,14 @@ func dvpDoors() (Doors, *dvpRig) {
 	return doors, rig
 }
 
-func newDvPRig(t testing.TB) *dvpRig {
+func newDvPRig(t testing.TB, mend ...func(*Doors, *Options)) *dvpRig {
 	t.Helper()
 	doors, rig := dvpDoors()
-	rig.writer = newWriterOf(t, doors)
+	var o Options
+	for _, change := range mend {
+		change(&doors, &o)
+	}
+	rig.writer = newWriterOf(t, doors, func(all *Options) { all.Now = o.Now })
 	return rig
 }
 

@@ -6,14 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/valyala/fasthttp"
 
 	"blockdesk/engine"
-	"blockdesk/internal/ratelimit"
 )
 
 // FuzzRouter sends any method and target through the whole handler: no panic, a
@@ -107,7 +107,7 @@ func FuzzDepthQuery(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	b := newBooks(f)
-	m := newMarketPages(b.set, b, nil)
+	m := newMarketPages(&marketOptions{Instruments: b.set, Views: b})
 	f.Fuzz(func(t *testing.T, query []byte) {
 		p, bad := m.serveDepth(query)
 		if bad != nil {
@@ -133,26 +133,31 @@ func FuzzDepthQuery(f *testing.F) {
 		if values.Get("symbol") != d.Symbol {
 			t.Fatalf("served %s for %q", d.Symbol, values.Get("symbol"))
 		}
-		if len(d.Bids) > engine.MaxDepth || p.key < 1 || p.key > MaxDepth {
-			t.Fatalf("limit %d", p.key)
+		// The limit stands last in the ETag.
+		limit, err := strconv.Atoi(string(bytes.Trim(p.etag[bytes.LastIndexByte(p.etag, '-')+1:], `"`)))
+		if len(d.Bids) > engine.MaxDepth || err != nil || limit < 1 || limit > MaxDepth {
+			t.Fatalf("limit %d of %s", limit, p.etag)
 		}
 	})
 }
 
-// FuzzForwardedFor: any header gives an address, and never panics.
-func FuzzForwardedFor(f *testing.F) {
-	for _, seed := range []string{"", "1.2.3.4", "1.2.3.4, ::1", ",,,", "[::1]:99", "fe80::1%x", "unknown", "\x00"} {
+// FuzzSegment: which last segments name something, on the wire and in the table.
+func FuzzSegment(f *testing.F) {
+	for _, seed := range []string{"C0000000000001", "..", ".", "a/b", "%2e", "", "a\x00", "a b", strings.Repeat("x", MaxSegment+1)} {
 		f.Add(seed)
 	}
-	p := &proxies{header: "X-Forwarded-For", trusted: []netip.Prefix{
-		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::/0"),
-	}}
-	f.Fuzz(func(t *testing.T, line string) {
-		ctx := requestFrom("10.0.0.1")
-		ctx.Request.Header.Set("X-Forwarded-For", line)
-		addr := p.client(ctx)
-		if !addr.IsValid() || addr.Zone() != "" || ratelimit.ClientOf(addr) == (ratelimit.Client{}) {
-			t.Fatalf("%q: %v", line, addr)
+	w := newWriter(f, nil)
+	f.Fuzz(func(t *testing.T, segment string) {
+		n, got := w.doors[0].router.find([]byte(claimsPath + segment))
+		whole := len(segment) > 0 && len(segment) <= MaxSegment && strings.Trim(segment, ".") != "" || len(segment) > 2 && len(segment) <= MaxSegment
+		for _, c := range segment {
+			whole = whole && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-", c))
+		}
+		if (n != nil) != whole {
+			t.Fatalf("%q: found %v, want %v", segment, n != nil, whole)
+		}
+		if n != nil && string(got) != segment {
+			t.Fatalf("%q: segment %q", segment, got)
 		}
 	})
 }

@@ -7,15 +7,16 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"slices"
+	"runtime/debug"
 	"strconv"
 	"time"
-
-	"blockdesk/internal/ratelimit"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 	"golang.org/x/sync/errgroup"
+
+	"blockdesk/catalog"
+	"blockdesk/market"
 )
 
 const (
@@ -36,27 +37,23 @@ const (
 // Gateway serves the three public addresses. Its methods may be called from any
 // goroutine.
 type Gateway struct {
-	opts      Options
-	log       *slog.Logger
-	market    *marketPages
-	desk      Desk       // nil = no RFQ routes
-	settle    Settlement // nil = the chain is unavailable
-	keys      Handshake  // nil = no token is good
-	dvp       DvP        // nil = the chain is unavailable
-	submits   *submitKeys
-	groups    *groupRoutes // nil = the instruments are not split
-	wide      *wideView    // all groups as one; nil with groups
-	rfqAll    *rfqPages    // rfq, or that of all groups
-	rfq       *rfqPages    // nil without a desk
-	about     *page
-	downloads []download
-	human     *humanPages
-	limits    [limitClassCount]*namedLimit
-	proxies   proxies
-	conns     *conns
-	ids       *requestIDs
-	gzip      gzipPool
-	metrics   *metrics
+	opts    Options
+	log     *slog.Logger
+	urls    catalog.URLs
+	market  *marketEndpoints
+	rfq     *rfqEndpoints // nil without a desk
+	dvp     *dvpEndpoints // nil without a desk
+	site    *siteEndpoints
+	desk    Desk         // nil = no RFQ routes
+	groups  *groupRoutes // nil = the instruments are not split
+	wide    *wideView    // all groups as one; nil with groups
+	about   *page        // GET /
+	limits  [limitClassCount]*requestLimit
+	proxies *proxies
+	conns   *conns
+	ids     *requestIDs
+	gzip    gzipPool
+	metrics *metrics
 
 	servers []server
 }
@@ -68,84 +65,93 @@ type server struct {
 	http     *fasthttp.Server
 }
 
-// rateLimit grants one request of a client, or refuses it, which changes nothing.
-type rateLimit interface {
-	Take(c ratelimit.Client) ratelimit.Allowance
-}
-
-// namedLimit is a limit with the lines of its headers, up to the requests that
-// are left.
-type namedLimit struct {
-	rateLimit
-	head []byte
-}
-
 // New listens on the three addresses and serves nothing yet; connections wait
-// until Run. Whoever does not call Run calls Close.
-func New(o Options, views Views, doors Doors) (*Gateway, error) {
+// until Run. A caller that does not call Run calls Close.
+func New(o Options, views catalog.Views, d Doors) (*Gateway, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	o.applyDefaults()
-	g := &Gateway{
-		opts: o, log: o.Logger,
-		market:  newMarketPages(o.Instruments, views, doors.History),
-		desk:    doors.Desk,
-		settle:  doors.Settlement,
-		keys:    doors.Handshake,
-		dvp:     doors.DvP,
-		submits: newSubmitKeys(o.Now),
-		proxies: proxies{trusted: o.TrustedProxies, header: o.ForwardedHeader},
-		ids:     newRequestIDs(),
-		metrics: newMetrics(),
-	}
-	g.market.signatures = doors.Signatures
-	g.conns = newConns(o.MaxConns, o.MaxConnsPerIP, &g.proxies, g.ids, g.metrics.refused)
-	g.conns.lines = commonLines[neverCached]
+	g := newListening(o)
+	g.desk = d.Desk
 	if !o.NoLimits {
-		g.limits[marketLimit] = bucketLimit("market", o.Market, &o)
-		g.limits[partnerLimit] = bucketLimit("partner", o.Partner, &o)
-		g.limits[rfqWriteLimit] = bucketLimit("rfq-write", o.RFQWrite, &o)
-		g.limits[handshakeLimit] = bucketLimit("dvp-handshake", o.Handshake, &o)
-		g.limits[dvpLimit] = windowLimit("dvp", o.DvP, &o)
+		g.limits[marketLimit] = newRateLimit("market", o.Market, o.MaxClients, o.Clock)
+		g.limits[partnerLimit] = newRateLimit("partner", o.Partner, o.MaxClients, o.Clock)
+		g.limits[rfqWriteLimit] = newRateLimit("rfq-write", o.RFQWrite, o.MaxClients, o.Clock)
+		g.limits[handshakeLimit] = newRateLimit("dvp-handshake", o.Handshake, o.MaxClients, o.Clock)
+		g.limits[dvpLimit] = newWindowLimit("dvp", o.DvP, o.MaxClients, o.Clock)
 	}
-	if doors.Desk != nil {
-		g.rfq = newRFQPages(g, doors.Desk, views, doors.Settlement)
-		g.rfq.health = doors.ChainHealth
-	}
-	g.rfqAll = g.rfq
-	var err error
-	if o.Downloads != nil {
-		g.downloads = slices.Clone(o.Downloads.all)
-	}
-	g.downloads = append(g.downloads, indexDownloads(g.downloads, len(o.Specification) > 0 && o.Downloads != nil)...)
-	if g.human, err = newHumanPages(g); err != nil {
+	if err := g.listen(); err != nil {
 		return nil, err
 	}
-	if o.Groups != nil {
-		if g.groups, err = newGroupRoutes(o.Groups, o.Now); err != nil {
-			return nil, err
-		}
-		if doors, err = g.widen(views, doors); err != nil {
-			return nil, err
-		}
-	}
-	table := g.routes(doors)
-	if err := g.listen(func(on surface) *fasthttp.Server {
-		d := &door{g: g, on: on, router: newRouter(table, on, g.metrics)}
-		return g.newServer(on, d.serve, d.expect)
-	}); err != nil {
-		return nil, err
-	}
-	if g.about, err = g.describe(table); err != nil {
+	g.urls = publicURLs(o.URLs, g.BaseAddr(), g.APIAddr(), g.WSAddr())
+	if err := g.open(views, &d); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
+	table := g.routes(d)
+	g.about = g.site.Describe(table)
+	g.serveWith(func(on surface) *fasthttp.Server {
+		d := &door{g: g, on: on, router: newRouter(table, on, g.metrics)}
+		return g.newServer(on, d.serve, d.expect)
+	})
 	return g, nil
 }
 
-// listen binds the three addresses and gives each its server. After an error none
-// is bound.
-func (g *Gateway) listen(serverOf func(on surface) *fasthttp.Server) error {
+// newListening returns a gateway that counts and limits connections, and has no
+// routes.
+func newListening(o Options) *Gateway {
+	g := &Gateway{
+		opts: o, log: o.Logger, ids: newRequestIDs(), metrics: newMetrics(),
+		proxies: newProxies(o.TrustedProxies, o.ForwardedHeader),
+	}
+	g.conns = newConns(o.MaxConns, o.MaxConnsPerIP, g.proxies, g.ids, g.metrics.refused, true)
+	return g
+}
+
+// open makes the surfaces.
+func (g *Gateway) open(views catalog.Views, d *Doors) error {
+	o, facts := &g.opts, d.Facts
+	var all *allInstruments
+	var allDesks *deskSource
+	if o.Groups != nil {
+		var err error
+		if g.groups, err = newGroupRoutes(o.Groups, o.Now); err != nil {
+			return err
+		}
+		if g.wide, err = newWideView(g, views, d.Facts); err != nil {
+			return err
+		}
+		if facts != nil {
+			facts = g.wide.Facts
+		}
+		all = &allInstruments{g.wide.set, g.wide.statusOf}
+		allDesks = &deskSource{wideDesk{g.wide}, g.wide.set, g.wide}
+	}
+	g.market = newMarketEndpoints(marketOptions{
+		Instruments: o.Instruments, Views: views, History: d.History, Signatures: d.Signatures, Facts: facts,
+		Stream: d.Stream, Service: o.Description.Service, Now: o.Now, All: all,
+	})
+	if d.Desk != nil {
+		sale := deal{d.Desk, d.Settlement, o.Instruments}
+		g.rfq = newRFQEndpoints(rfqOptions{
+			Deal: sale, Books: views, Health: d.ChainHealth, About: &o.Description, URLs: g.urls, Now: o.Now, All: allDesks,
+		})
+		tokens := dvpOptions{Deal: sale, Handshake: d.Handshake, DvP: d.DvP, URLs: g.urls, Now: o.Now}
+		if !o.NoLimits {
+			tokens.HandshakeLimit, tokens.Limit = &o.Handshake, &o.DvP
+		}
+		g.dvp = newDvPEndpoints(tokens)
+	}
+	var err error
+	g.site, err = newSite(siteOptions{
+		About: &o.Description, URLs: g.urls, Specification: o.Specification, Downloads: o.Downloads, DemoChain: o.DemoChain,
+		Elsewhere: o.Elsewhere, Groups: boardGroups(o.Groups), Facts: facts,
+	})
+	return err
+}
+
+// listen binds the three addresses. After an error none is bound.
+func (g *Gateway) listen() error {
 	o := &g.opts
 	for _, a := range []struct {
 		on   surface
@@ -155,29 +161,18 @@ func (g *Gateway) listen(serverOf func(on surface) *fasthttp.Server) error {
 		if err != nil {
 			return errors.Join(fmt.Errorf("httpgw: %s address: %w", surfaceNames[a.on], err), g.Close())
 		}
-		limited := newLimitedListener(listener, g.conns)
 		// Of the shortest timeout: 10 s may end after 9.4.
-		limited.slack = min(o.ReadTimeout, o.WriteTimeout, o.IdleTimeout) / 16
-		g.servers = append(g.servers, server{on: a.on, listener: limited, http: serverOf(a.on)})
+		slack := min(o.ReadTimeout, o.WriteTimeout, o.IdleTimeout) / 16
+		g.servers = append(g.servers, server{on: a.on, listener: newLimitedListener(listener, g.conns, slack)})
 	}
 	return nil
 }
 
-func bucketLimit(name string, r Rate, o *Options) *namedLimit {
-	return &namedLimit{
-		ratelimit.NewBuckets(ratelimit.Of(r.PerMinute, time.Minute, r.Burst), o.MaxClients, o.Clock),
-		// Beside the draft's quota and window, burst is ours.
-		limitHead(name, r.PerMinute, ";burst="+strconv.Itoa(r.Burst)),
+// serveWith gives each address its server.
+func (g *Gateway) serveWith(serverOf func(on surface) *fasthttp.Server) {
+	for i := range g.servers {
+		g.servers[i].http = serverOf(g.servers[i].on)
 	}
-}
-
-func windowLimit(name string, w Window, o *Options) *namedLimit {
-	return &namedLimit{ratelimit.NewWindows(w.PerMinute, o.MaxClients, o.Clock), limitHead(name, w.PerMinute, "")}
-}
-
-func limitHead(name string, perMinute int, more string) []byte {
-	quoted, quota := strconv.Quote(name), strconv.Itoa(perMinute)
-	return lines("RateLimit-Policy: "+quoted+";q="+quota+";w=60"+more, "X-RateLimit-Limit: "+quota, "RateLimit: "+quoted+";r=")
 }
 
 func (g *Gateway) newServer(on surface, serve fasthttp.RequestHandler, expect func(*fasthttp.RequestCtx) int) *fasthttp.Server {
@@ -209,6 +204,18 @@ func (g *Gateway) newServer(on surface, serve fasthttp.RequestHandler, expect fu
 		KeepHijackedConns:            true,
 		CloseOnShutdown:              true,
 	}
+}
+
+// URLs returns the public URLs: those of the options, or those of the listeners.
+func (g *Gateway) URLs() catalog.URLs { return g.urls }
+
+// Tickets calls each for every ticket of market-tickets; see [rfqEndpoints.Tickets]. It
+// returns zeros without a desk.
+func (g *Gateway) Tickets(each func(in market.InstrumentID, id market.TicketID, record []byte)) (seq uint64, at int64) {
+	if g.rfq == nil {
+		return 0, 0
+	}
+	return g.rfq.Tickets(each)
 }
 
 // BaseAddr returns the base address that New listens on.
@@ -342,4 +349,26 @@ func (q quietLogger) Printf(format string, args ...any) {
 	if q.log.Enabled(context.Background(), slog.LevelDebug) {
 		q.log.Debug("http connection", "remark", fmt.Sprintf(format, args...))
 	}
+}
+
+// catch, deferred, answers a request whose handler has panicked.
+func (g *Gateway) catch(ctx *fasthttp.RequestCtx, id *requestID) {
+	broken := recover()
+	if broken == nil {
+		return
+	}
+	g.metrics.panics.Inc()
+	g.log.Error("http handler panicked", "request_id", string(id[:]), "panic", broken, "stack", string(debug.Stack()))
+	ctx.Response.Reset()
+	g.fail(ctx, id, &problem{
+		status: 500, code: codeInternal, text: "The service could not answer. The request_id names the log's entry.",
+	})
+}
+
+// fail writes an error, and logs its cause if it has one.
+func (g *Gateway) fail(ctx *fasthttp.RequestCtx, id *requestID, p *problem) {
+	if p.cause != nil {
+		g.log.Error("http request failed", "request_id", string(id[:]), "code", p.code, "error", p.cause)
+	}
+	writeProblem(ctx, id, p)
 }

@@ -189,7 +189,7 @@ func TestShortageOfDescriptors(t *testing.T) {
 	for _, failures := range []int32{3, 1 << 30} {
 		f := &failingListener{Listener: inner}
 		f.left.Store(failures)
-		l := newLimitedListener(f, newConns(10, 10, &proxies{}, newRequestIDs(), m.refused))
+		l := newLimitedListener(f, newConns(10, 10, &proxies{}, newRequestIDs(), m.refused, true), 0)
 		if failures == 3 {
 			conn, err := net.Dial("tcp", inner.Addr().String())
 			if err != nil {

@@ -135,7 +135,7 @@ func (d *door) routed(ctx *fasthttp.RequestCtx, id *requestID, r *route, query, 
 	g := d.g
 	from, bad := g.groups.arrived(ctx)
 	if bad == nil && from == nil {
-		bad = g.admit(ctx, r.limit)
+		bad = g.limits[r.limit].admit(ctx, g.proxies)
 	}
 	if bad != nil {
 		g.fail(ctx, id, bad)
@@ -319,7 +319,7 @@ func (g *Gateway) takerOf(ctx *fasthttp.RequestCtx) (market.Address, *problem) {
 			return h.taker, nil
 		}
 	}
-	return g.taker(&ctx.Request.Header)
+	return g.dvp.Taker(&ctx.Request.Header)
 }
 
 // hostOf splits a URL that has nothing behind its host.
@@ -333,4 +333,25 @@ func hostOf(text string) (host string, secure bool, err error) {
 		host = fasthttp.AddMissingPort(host, secure)
 	}
 	return host, secure, nil
+}
+
+// boardGroups returns the other groups at the first node of each, where clients are
+// sent.
+func boardGroups(o *Groups) []boardGroup {
+	if o == nil {
+		return nil
+	}
+	var others []boardGroup
+	for i := range o.All {
+		g := &o.All[i]
+		if g.Number == o.Own {
+			continue
+		}
+		one := boardGroup{Name: g.Name, Base: g.Nodes[0].Base, WS: g.Nodes[0].WS}
+		for j := range g.Instruments {
+			one.Symbols = append(one.Symbols, g.Instruments[j].Symbol)
+		}
+		others = append(others, one)
+	}
+	return others
 }

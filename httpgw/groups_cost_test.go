@@ -77,7 +77,7 @@ func (d *door) unrouted(ctx *fasthttp.RequestCtx) {
 	stats := d.router.unknown
 	defer func() { stats.observe(ctx.Response.StatusCode(), time.Since(ctx.Time())) }()
 	defer d.g.catch(ctx, &id)
-	asked := readAsked(&ctx.Request.Header)
+	h := readHeader(&ctx.Request.Header)
 	path, query := target(ctx)
 	n, segment := d.router.find(path)
 	e := n.methods[methodOf(ctx.Method())]
@@ -86,11 +86,11 @@ func (d *door) unrouted(ctx *fasthttp.RequestCtx) {
 		d.g.fail(ctx, &id, bad)
 		return
 	}
-	if bad := d.g.admit(ctx, e.limit); bad != nil {
+	if bad := d.g.limits[e.limit].admit(ctx, d.g.proxies); bad != nil {
 		d.g.fail(ctx, &id, bad)
 		return
 	}
-	d.answer(ctx, &id, e.route, query, segment, &asked)
+	d.answer(ctx, &id, e.route, query, segment, &h)
 }
 
 // Who has no groups pays nothing for them. Who has some pays nothing for a read of

@@ -110,7 +110,7 @@ func (g *Gateway) forward(ctx *fasthttp.RequestCtx, id *requestID, r *route, to 
 	if r.bearer {
 		// A token of ours is told by its key; one that we do not know goes with the
 		// request, for the group that may have given it.
-		said.taker, _ = g.taker(&ctx.Request.Header)
+		said.taker, _ = g.dvp.Taker(&ctx.Request.Header)
 	}
 	if bad := g.groups.ask(to, r, said, raw, request, response, g.groups.timeout); bad != nil {
 		g.groups.forwarded.WithLabelValues(to.Name, "unreachable").Inc()
@@ -242,7 +242,7 @@ func (g *Gateway) giveBack(ctx *fasthttp.RequestCtx, id *requestID, r *route, to
 	if status := response.StatusCode(); status != fasthttp.StatusOK && status != fasthttp.StatusNotModified {
 		cache = neverCached
 	}
-	g.common(ctx, id, cache)
+	writeCommon(ctx, id, cache)
 	h := &ctx.Response.Header
 	for _, name := range returnedHeaders {
 		if value := response.Header.Peek(name); len(value) > 0 {
@@ -253,19 +253,6 @@ func (g *Gateway) giveBack(ctx *fasthttp.RequestCtx, id *requestID, r *route, to
 	h.SetContentTypeBytes(response.Header.ContentType())
 	ctx.SetStatusCode(response.StatusCode())
 	ctx.Response.SetBody(response.Body())
-}
-
-// rawTarget is a request's path and query as they were sent.
-func rawTarget(ctx *fasthttp.RequestCtx) []byte {
-	raw := ctx.Request.Header.RequestURI()
-	if len(raw) > 0 && raw[0] == '/' {
-		return raw
-	}
-	path, query := target(ctx)
-	if len(query) == 0 {
-		return path
-	}
-	return append(append(bytes.Clone(path), '?'), query...)
 }
 
 // close ends the connections to other groups.

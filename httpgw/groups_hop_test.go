@@ -142,10 +142,14 @@ func FuzzDeskPart(f *testing.F) {
 			return
 		}
 		b := newBooks(t)
-		pages := pagesOf(t, showing(mergeDesks(fixedView(), []*deskPart{p, nil})), newDeskClock())
-		pages.set = b.set
-		for d := range documentCount {
-			pages.get(d)
+		documents := newRFQEndpoints(rfqOptions{
+			Deal:  deal{Desk: showing(mergeDesks(fixedView(), []*deskPart{p, nil})), Instruments: b.set},
+			Books: b, About: &Description{}, Now: newDeskClock().now,
+		})
+		for _, r := range documents.Routes() {
+			if r.read != nil {
+				_, _ = r.read(nil)
+			}
 		}
 	})
 }

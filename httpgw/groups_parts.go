@@ -87,13 +87,16 @@ func (d *door) servePart(ctx *fasthttp.RequestCtx, id *requestID, path []byte) b
 }
 
 func (g *Gateway) deskPart() *shardwire.Desk {
-	p := &shardwire.Desk{Enabled: g.desk != nil, Books: make([]shardwire.Book, g.market.set.Len())}
+	p := &shardwire.Desk{Enabled: g.desk != nil, Books: make([]shardwire.Book, g.opts.Instruments.Len())}
 	if p.Enabled {
-		v := g.deskView()
+		v := g.desk.View()
+		if v == nil {
+			v = &rfq.View{}
+		}
 		p.At, p.Pairs, p.Locks, p.Tickets = v.At, v.Pairs, v.Locks, v.Tickets
 	}
 	for i := range p.Books {
-		v := g.market.view(market.InstrumentID(i))
+		v := g.market.View(market.InstrumentID(i))
 		p.Books[i].Status = v.Status
 		if len(v.Bids) > 0 {
 			p.Books[i].Bid = v.Bids[0]

@@ -19,7 +19,7 @@ import (
 // a price or an offer of then is none of now.
 type wideView struct {
 	set      *market.Instruments
-	own      Views
+	own      catalog.Views
 	desk     deskReader // ours; nil = none
 	ownFacts func() *catalog.Facts
 	groups   *groupRoutes
@@ -49,7 +49,7 @@ type mergedFacts struct {
 // choice).
 const reasonGroup = "group_unreachable"
 
-func newWideView(g *Gateway, views Views, facts func() *catalog.Facts) (*wideView, error) {
+func newWideView(g *Gateway, views catalog.Views, facts func() *catalog.Facts) (*wideView, error) {
 	w := &wideView{
 		own: views, groups: g.groups, first: map[*remoteGroup]market.InstrumentID{}, clock: g.opts.Clock, ownFacts: facts,
 	}
@@ -74,23 +74,6 @@ func newWideView(g *Gateway, views Views, facts func() *catalog.Facts) (*wideVie
 	return w, err
 }
 
-// widen makes the pages about everything those of all groups.
-func (g *Gateway) widen(views Views, doors Doors) (Doors, error) {
-	var err error
-	if g.wide, err = newWideView(g, views, doors.Facts); err != nil {
-		return doors, err
-	}
-	if doors.Facts != nil {
-		doors.Facts = g.wide.Facts
-	}
-	g.market.wide = g.wide
-	if g.rfq != nil {
-		g.rfqAll = newRFQPages(g, wideDesk{g.wide}, g.wide, doors.Settlement)
-		g.rfqAll.set = g.wide.set
-	}
-	return doors, nil
-}
-
 // lately returns what a group's desk has shown, nil where that is too long ago.
 func (w *wideView) lately(to *remoteGroup) *deskPart {
 	if p := to.seen.desk.Load(); p != nil && w.clock()-p.at < int64(partStale) {
@@ -112,19 +95,12 @@ func (w *wideView) View(id market.InstrumentID) *engine.View {
 	return nil
 }
 
-// appendStatus appends the status of each instrument of the other groups.
-func (w *wideView) appendStatus(dst []uint8) []uint8 {
-	for _, to := range w.groups.all {
-		p := w.lately(to)
-		for i := range to.Instruments {
-			status := uint8(statusUnknown)
-			if p != nil {
-				status = p.tops[i].Status
-			}
-			dst = append(dst, status)
-		}
+// statusOf returns the status of an instrument of another group.
+func (w *wideView) statusOf(id market.InstrumentID) uint8 {
+	if v := w.View(id); v != nil {
+		return v.Status
 	}
-	return dst
+	return statusUnknown
 }
 
 // wideDesk is wideView for [rfqPages].
@@ -285,14 +261,6 @@ func addTokens(f *catalog.Facts, tokens []catalog.Token) {
 		}
 	}
 }
-
-// wideParts says what of the groups a document is made of.
-type wideParts uint8
-
-const (
-	ofDesks wideParts = iota + 1
-	ofFacts
-)
 
 // wideLine names the groups that a list is made of.
 var wideLine = []byte("X-Groups")

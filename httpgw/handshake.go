@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"strconv"
-	"sync"
 	"time"
 
 	"blockdesk/desk"
@@ -35,7 +34,7 @@ var handshakeMembers = []member{
 // postHandshake gives a nonce, or a token for a signed one. It remembers no
 // Idempotency-Key: what it would have to keep is the token itself, and a nonce
 // is good for one token.
-func (g *Gateway) postHandshake(p *post) (*answer, *problem) {
+func (e *dvpEndpoints) postHandshake(p *post) (*answer, *problem) {
 	var m members
 	if bad := decodeObject(p.body, handshakeMembers, &m); bad != nil {
 		return nil, bad
@@ -57,18 +56,18 @@ func (g *Gateway) postHandshake(p *post) (*answer, *problem) {
 			return nil, invalidMember(name(handshakeProof), "not_a_signature")
 		}
 	}
-	if g.keys == nil {
+	if e.handshake == nil {
 		return nil, chainUnavailable("No token is given now.")
 	}
 	if nonce == nil {
-		return g.challenge(key)
+		return e.challenge(key)
 	}
-	return g.issue(key, string(nonce), proof, p.client)
+	return e.issue(key, string(nonce), proof, p.client)
 }
 
 // challenge renders a nonce.
-func (g *Gateway) challenge(key market.Address) (*answer, *problem) {
-	c, err := g.keys.Challenge(key)
+func (e *dvpEndpoints) challenge(key market.Address) (*answer, *problem) {
+	c, err := e.handshake.Challenge(key)
 	if err != nil {
 		return nil, handshakeProblem(err)
 	}
@@ -79,8 +78,8 @@ func (g *Gateway) challenge(key market.Address) (*answer, *problem) {
 }
 
 // issue renders a token. Nobody else gets to see these bytes.
-func (g *Gateway) issue(key market.Address, nonce string, proof [64]byte, client ratelimit.Client) (*answer, *problem) {
-	grant, err := g.keys.Issue(key, nonce, proof, client)
+func (e *dvpEndpoints) issue(key market.Address, nonce string, proof [64]byte, client ratelimit.Client) (*answer, *problem) {
+	grant, err := e.handshake.Issue(key, nonce, proof, client)
 	if err != nil {
 		return nil, handshakeProblem(err)
 	}
@@ -195,15 +194,8 @@ type limitTerms struct {
 	Burst  *int  `json:"burst"` // null: no bucket, but any window
 }
 
-// handshakeTermsPage returns the handler of the terms. They are rendered for the
-// first who asks, as the specification is.
-func (g *Gateway) handshakeTermsPage() func([]byte) (*page, *problem) {
-	rendered := sync.OnceValue(func() *page { return hashPage(encodeDocument(g.handshakeTerms())) })
-	return func([]byte) (*page, *problem) { return rendered(), nil }
-}
-
-func (g *Gateway) handshakeTerms() *handshakeTerms {
-	url := g.URLs().Base + pathHandshake
+func newHandshakeTerms(o *dvpOptions) *handshakeTerms {
+	url := o.URLs.Base + pathHandshake
 	request := func(step int, action, method string, status int, sends, returns []string) handshakeStep {
 		return handshakeStep{step, action, &method, &url, sends, &status, returns}
 	}
@@ -224,9 +216,11 @@ func (g *Gateway) handshakeTerms() *handshakeTerms {
 	t.Encodings.Key, t.Encodings.Nonce, t.Encodings.Signature = "base58", "base64", "base58 or base64"
 	t.Token.Type, t.Token.Lifetime = "Bearer", int64(TokenLifetime/time.Second)
 	t.Token.Issuance.PerIP, t.Token.Issuance.Window = 1, int64(TokenWindow/time.Second)
-	if o := &g.opts; !o.NoLimits {
-		t.Limits.Handshake = &limitTerms{o.Handshake.PerMinute, int64(ratelimit.Span / time.Second), &o.Handshake.Burst}
-		t.Limits.DvP = &limitTerms{o.DvP.PerMinute, int64(ratelimit.Span / time.Second), nil}
+	if l := o.HandshakeLimit; l != nil {
+		t.Limits.Handshake = &limitTerms{l.PerMinute, int64(ratelimit.Span / time.Second), &l.Burst}
+	}
+	if l := o.Limit; l != nil {
+		t.Limits.DvP = &limitTerms{l.PerMinute, int64(ratelimit.Span / time.Second), nil}
 	}
 	return t
 }

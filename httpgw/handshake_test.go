@@ -121,13 +121,13 @@ func TestWrongHandshakes(t *testing.T) {
 	}
 	rig.keys.failing = desk.ErrBadKey
 	rig.refusedAs(t, pathHandshake, challengeBody, 400, codeInvalidField, "not_a_key", "pubkey")
-	rig.g.keys = nil
+	without := newDvPRig(t, func(d *Doors, _ *Options) { d.Handshake = nil })
 	for _, body := range []string{challengeBody, issueBody} {
-		if got := rig.refusedAs(t, pathHandshake, body, 503, codeChainUnavailable, "", ""); got.header.Get("Retry-After") != "10" {
+		if got := without.refusedAs(t, pathHandshake, body, 503, codeChainUnavailable, "", ""); got.header.Get("Retry-After") != "10" {
 			t.Errorf("without a handshake: %v", got.header)
 		}
 	}
-	rig.refusedAs(t, pathHandshake, "{}", 400, codeMissingField, "", "pubkey")
+	without.refusedAs(t, pathHandshake, "{}", 400, codeMissingField, "", "pubkey")
 }
 
 // TestHandshakeTerms: what a client goes by; limits that there are not are null.

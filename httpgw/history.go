@@ -7,12 +7,12 @@ import (
 )
 
 // serveClaim shows a claim with what has happened to it.
-func (g *Gateway) serveClaim(segment []byte) (*page, *problem) {
+func (e *rfqEndpoints) serveClaim(segment []byte) (*page, *problem) {
 	id, ok := market.ParseClaimID(segment)
 	if !ok {
 		return nil, refuse(event.ReasonUnknownClaim)
 	}
-	h, ok, err := g.desk.Claim(id)
+	h, ok, err := e.deal.Desk.Claim(id)
 	switch {
 	case err != nil:
 		return nil, deskProblem(err)
@@ -20,22 +20,22 @@ func (g *Gateway) serveClaim(segment []byte) (*page, *problem) {
 		return nil, refuse(event.ReasonUnknownClaim)
 	}
 	var delivery [64]byte
-	if g.settle != nil {
-		if delivery, _, err = g.settle.Delivery(id); err != nil {
+	if e.deal.Settlement != nil {
+		if delivery, _, err = e.deal.Settlement.Delivery(id); err != nil {
 			return nil, deskProblem(err)
 		}
 	}
-	w := g.terms()
+	w := e.deal.terms()
 	label := ""
 	if t := w.view.Ticket(h.Claim.Terms.Ticket); t != nil {
 		label = t.Label
 	}
-	return hashPage(w.history(h, label, &delivery)), nil
+	return hashPage(appendHistory(&w, h, label, &delivery)), nil
 }
 
-// history renders a claim: as it is now, the transaction that delivers, each
+// appendHistory renders a claim: as it is now, the transaction that delivers, each
 // state with its time, oldest first, and each payment that named it.
-func (w *termsWriter) history(h *desk.History, label string, delivery *[64]byte) []byte {
+func appendHistory(w *termsWriter, h *desk.History, label string, delivery *[64]byte) []byte {
 	c := &h.Claim
 	dst := make([]byte, 0, 2048)
 	dst = append(claimHead(dst, c), `,"claim":`...)

@@ -3,7 +3,6 @@ package httpgw
 import (
 	"errors"
 	"strconv"
-	"sync/atomic"
 
 	"blockdesk/engine"
 	"blockdesk/feed/archive"
@@ -52,13 +51,13 @@ type candlePages struct {
 	shelves [][archive.Day1]candleShelf
 }
 
-type candleShelf [candleSlots]atomic.Pointer[candlePage]
+type candleShelf [candleSlots]keptPage[candleSource]
 
-type candlePage struct {
-	version uint64
+// candleSource is what a page of newest candles depends on.
+type candleSource struct {
+	version uint64 // of the history
 	limit   int
 	list    string // the member that holds the candles
-	page    *page
 }
 
 // serveKlines answers with the candles of one symbol, of one minute where neither
@@ -105,15 +104,15 @@ func (m *marketPages) serveIntervals(query []byte, in *market.Instrument, list s
 		return candlesOf(h, in, interval, list, int64(before)*nanosPerMilli, limit)
 	}
 	slot := &m.candles.shelves[in.ID][interval-1][limit%candleSlots]
-	version := h.Version()
-	if old := slot.Load(); old != nil && old.version == version && old.limit == limit && old.list == list {
-		return old.page, nil
+	source := candleSource{h.Version(), limit, list}
+	if p := slot.get(source); p != nil {
+		return p, nil
 	}
 	p, bad := candlesOf(h, in, interval, list, 0, limit)
-	if bad == nil {
-		slot.Store(&candlePage{version: version, limit: limit, list: list, page: p})
+	if bad != nil {
+		return nil, bad
 	}
-	return p, bad
+	return slot.keep(source, p), nil
 }
 
 func candlesOf(h History, in *market.Instrument, i archive.Interval, list string, before int64, limit int) (*page, *problem) {

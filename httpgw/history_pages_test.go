@@ -80,7 +80,7 @@ func candlesOfPage(t *testing.T, p *page, bad *problem) (a candlesAnswer) {
 func TestCandlePages(t *testing.T) {
 	b := newBooks(t)
 	h := &shortHistory{trades: 2000}
-	m := newMarketPages(b.set, b, h)
+	m := newMarketPages(&marketOptions{Instruments: b.set, Views: b, History: h})
 	d := described(t)
 
 	p, bad := m.serveKlines([]byte("symbol=SLUSD/USDC&interval=1h&limit=2"))
@@ -117,7 +117,7 @@ func TestCandlePages(t *testing.T) {
 func TestCandlePagesAreKept(t *testing.T) {
 	b := newBooks(t)
 	h := &shortHistory{trades: 10}
-	m := newMarketPages(b.set, b, h)
+	m := newMarketPages(&marketOptions{Instruments: b.set, Views: b, History: h})
 	ask := func(query string) *page {
 		p, bad := m.serveKlines([]byte(query))
 		if bad != nil {
@@ -133,8 +133,8 @@ func TestCandlePagesAreKept(t *testing.T) {
 		t.Error("another interval got the same page")
 	}
 	h.version++
-	if ask("symbol=SLUSD/USDC&limit=5") == first {
-		t.Error("an old page was told")
+	if ask("symbol=SLUSD/USDC&limit=5"); h.asked != 3 {
+		t.Errorf("after a change asked %d times", h.asked)
 	}
 	if p, bad := m.serveCandles([]byte("timeframe=1m&limit=5")); bad != nil || !strings.Contains(string(p.body), `"candles":[`) {
 		t.Errorf("klines were told as candles: %+v %s", bad, p.body)
@@ -144,7 +144,7 @@ func TestCandlePagesAreKept(t *testing.T) {
 // TestTradesBefore: trades older than a view's come by their cursor.
 func TestTradesBefore(t *testing.T) {
 	b := newBooks(t)
-	m := newMarketPages(b.set, b, &shortHistory{trades: 2000})
+	m := newMarketPages(&marketOptions{Instruments: b.set, Views: b, History: &shortHistory{trades: 2000}})
 	p, bad := m.serveTrades([]byte("symbol=SLUSD/USDC&limit=100&before=1500"))
 	if bad != nil {
 		t.Fatal(bad)
@@ -167,7 +167,7 @@ func TestTradesBefore(t *testing.T) {
 func TestHistoryBehind(t *testing.T) {
 	b := newBooks(t)
 	h := &shortHistory{trades: 450}
-	m := newMarketPages(b.set, b, h)
+	m := newMarketPages(&marketOptions{Instruments: b.set, Views: b, History: h})
 	const shown = 80_000 // the Seq of the view's trades, which are 401 to 500
 	for _, c := range []struct {
 		cursor, before uint64
@@ -202,7 +202,7 @@ func TestHistoryBehind(t *testing.T) {
 func TestHistoryRefusals(t *testing.T) {
 	b := newBooks(t)
 	h := &shortHistory{trades: 10}
-	m := newMarketPages(b.set, b, h)
+	m := newMarketPages(&marketOptions{Instruments: b.set, Views: b, History: h})
 	for _, c := range []struct{ query, code, field string }{
 		{"", codeMissingField, "symbol"},
 		{"symbol=X/Y", codeUnknownSymbol, "symbol"},

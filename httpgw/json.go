@@ -482,3 +482,6 @@ func (s *scanner) hex4() (r rune, ok bool) {
 	s.rest = s.rest[6:]
 	return r, true
 }
+
+// MaxTransaction is the longest transaction that a Solana node takes, in bytes.
+const MaxTransaction = 1232

@@ -1,7 +1,6 @@
 package httpgw
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -17,9 +16,6 @@ type Leader struct {
 }
 
 const (
-	// retryLeaderS is the Retry-After of an answer that sends elsewhere, in
-	// seconds: a group that votes has a leader in less.
-	retryLeaderS = 1
 	// MaxCloseReason is the longest reason of a WebSocket's close, in bytes (RFC
 	// 6455, section 5.5).
 	MaxCloseReason = 123
@@ -81,13 +77,13 @@ func (d *door) elsewhere(r *route, path, query []byte) *problem {
 	o := &d.g.opts
 	switch {
 	case o.ReadOnly != nil && (r.leader || r.facts):
-		return elsewhere(o.ReadOnly(), d.on, targetOf(path, query))
+		return elsewhere(o.ReadOnly(), d.on, joinTarget(path, query))
 	case !r.leader:
 		return nil
 	}
 	if o.Deposed != nil {
 		if l, over := o.Deposed(); over {
-			return elsewhere(l, d.on, targetOf(path, query))
+			return elsewhere(l, d.on, joinTarget(path, query))
 		}
 	}
 	if o.Barrier != nil && r.post == nil && o.Barrier() != nil {
@@ -95,7 +91,7 @@ func (d *door) elsewhere(r *route, path, query []byte) *problem {
 		if o.Deposed != nil {
 			l, _ = o.Deposed()
 		}
-		return elsewhere(l, d.on, targetOf(path, query))
+		return elsewhere(l, d.on, joinTarget(path, query))
 	}
 	return nil
 }
@@ -128,28 +124,4 @@ func outcomeUnknown(l Leader, on surface) *problem {
 		p.leader = leaderMember(l.ID, to)
 	}
 	return p
-}
-
-// leaderMember is the member leader of an error: {"id", "url"}.
-func leaderMember(id, url string) []byte {
-	text, _ := json.Marshal(struct {
-		ID  string `json:"id"`
-		URL string `json:"url"`
-	}{id, url}) // strings always can
-	return text
-}
-
-// isTarget reports whether a raw request target can stand in a Location: it begins
-// with a slash, so that it stays on the host before it, and has visible ASCII
-// characters only, without the two that clients read otherwise.
-func isTarget(raw []byte) bool {
-	if len(raw) == 0 || raw[0] != '/' {
-		return false
-	}
-	for _, c := range raw {
-		if c <= ' ' || c > '~' || c == '#' || c == '\\' {
-			return false
-		}
-	}
-	return true
 }

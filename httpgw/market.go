@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"sync/atomic"
 
+	"blockdesk/catalog"
 	"blockdesk/engine"
 	"blockdesk/feed/archive"
 	"blockdesk/market"
@@ -16,18 +17,25 @@ import (
 const limitSlots = 13
 
 // shelf keeps the pages of one endpoint and one instrument.
-type shelf [limitSlots]atomic.Pointer[page]
+type shelf [limitSlots]atomic.Pointer[shelfPage]
+
+// shelfPage is a page of one view and one limit.
+type shelfPage struct {
+	view  *engine.View
+	limit int
+	page  *page
+}
 
 // marketPages renders market data and remembers it.
 type marketPages struct {
 	set   *market.Instruments
-	views Views
+	views catalog.Views
 	// signatures tells where trades were made on chain; nil: of none it is known.
 	signatures Signatures
 
 	depth, trades, ticker []shelf // by InstrumentID
 	candles               candlePages
-	wide                  *wideView // of all groups; nil = there are none
+	all                   *allInstruments // nil: set is all there are
 	symbols               atomic.Pointer[symbolsPage]
 	none                  []engine.View // by InstrumentID: before the first view
 }
@@ -37,13 +45,13 @@ type symbolsPage struct {
 	page   *page
 }
 
-func newMarketPages(set *market.Instruments, views Views, history History) *marketPages {
-	n := set.Len()
+func newMarketPages(o *marketOptions) *marketPages {
+	n := o.Instruments.Len()
 	m := &marketPages{
-		set: set, views: views,
+		set: o.Instruments, views: o.Views, signatures: o.Signatures, all: o.All,
 		depth: make([]shelf, n), trades: make([]shelf, n), ticker: make([]shelf, n),
 		none:    make([]engine.View, n),
-		candles: candlePages{history: history, shelves: make([][archive.Day1]candleShelf, n)},
+		candles: candlePages{history: o.History, shelves: make([][archive.Day1]candleShelf, n)},
 	}
 	for i := range m.none {
 		m.none[i].Instrument = market.InstrumentID(i)
@@ -168,12 +176,12 @@ func (s *shelf) get(in *market.Instrument, v *engine.View, seq uint64, limit int
 ) *page {
 	slot := &s[limit%limitSlots]
 	old := slot.Load()
-	if old != nil && old.view == v && old.key == limit {
-		return old
+	if old != nil && old.view == v && old.limit == limit {
+		return old.page
 	}
 	room := 1024
-	if old != nil && old.key == limit {
-		room = len(old.body) + len(old.body)/8
+	if old != nil && old.limit == limit {
+		room = len(old.page.body) + len(old.page.body)/8
 	}
 	etag := make([]byte, 0, 48)
 	etag = append(etag, `"e`...)
@@ -181,8 +189,8 @@ func (s *shelf) get(in *market.Instrument, v *engine.View, seq uint64, limit int
 		etag = append(strconv.AppendUint(etag, n, 10), '-')
 	}
 	etag[len(etag)-1] = '"'
-	p := &page{view: v, key: limit, body: render(make([]byte, 0, room), in, v, limit), etag: etag}
-	slot.Store(p)
+	p := &page{body: render(make([]byte, 0, room), in, v, limit), etag: etag}
+	slot.Store(&shelfPage{v, limit, p})
 	return p
 }
 
@@ -195,24 +203,21 @@ func (m *marketPages) serveSymbols([]byte) (*page, *problem) {
 		return kept.page, nil
 	}
 	set := m.set
-	if m.wide != nil {
-		set = m.wide.set
+	if m.all != nil {
+		set = m.all.Set
 	}
 	fresh := &symbolsPage{status: bytes.Clone(status), page: hashPage(appendSymbols(nil, set, status))}
 	m.symbols.Store(fresh)
 	return fresh.page, nil
 }
 
-// statusUnknown is that of an instrument whose group has not been seen lately.
-const statusUnknown = 255
-
 // appendStatus appends the status of each of all instruments.
 func (m *marketPages) appendStatus(dst []uint8) []uint8 {
 	for i := range m.set.Len() {
 		dst = append(dst, m.view(market.InstrumentID(i)).Status)
 	}
-	if m.wide != nil {
-		dst = m.wide.appendStatus(dst)
+	for i := m.set.Len(); m.all != nil && i < m.all.Set.Len(); i++ {
+		dst = append(dst, m.all.Status(market.InstrumentID(i)))
 	}
 	return dst
 }

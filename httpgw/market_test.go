@@ -77,7 +77,7 @@ func TestQueries(t *testing.T) {
 // TestDepthLimits: each limit shows so many levels, and 50 is the default.
 func TestDepthLimits(t *testing.T) {
 	b := newBooks(t)
-	m := newMarketPages(b.set, b, nil)
+	m := newMarketPages(&marketOptions{Instruments: b.set, Views: b})
 	for limit := 0; limit <= MaxDepth; limit++ {
 		query, want := fmt.Sprintf("symbol=SLUSD/USDC&limit=%d", limit), limit
 		if limit == 0 {
@@ -101,7 +101,7 @@ func TestDepthLimits(t *testing.T) {
 // bytes and another ETag; no two (endpoint's view, limit) share an ETag.
 func TestPagesAreRenderedOnce(t *testing.T) {
 	b := newBooks(t)
-	m := newMarketPages(b.set, b, nil)
+	m := newMarketPages(&marketOptions{Instruments: b.set, Views: b})
 	query := []byte("symbol=SLUSD/USDC&limit=20")
 	get := func() *page {
 		p, bad := m.serveDepth(query)
@@ -154,7 +154,7 @@ func TestSlotsOfUsualLimits(t *testing.T) {
 // TestSymbolsFollowStatus: a halt shows at once.
 func TestSymbolsFollowStatus(t *testing.T) {
 	b := newBooks(t)
-	m := newMarketPages(b.set, b, nil)
+	m := newMarketPages(&marketOptions{Instruments: b.set, Views: b})
 	before, _ := m.serveSymbols(nil)
 	if again, _ := m.serveSymbols(nil); again != before {
 		t.Error("rendered again without a change")
@@ -243,7 +243,7 @@ func TestAcceptsGzip(t *testing.T) {
 // whose ETag and seq belong together, and seq never falls.
 func TestReadersDuringChanges(t *testing.T) {
 	b := newBooks(t)
-	m := newMarketPages(b.set, b, nil)
+	m := newMarketPages(&marketOptions{Instruments: b.set, Views: b})
 	const versions = 300
 	var readers sync.WaitGroup
 	stop := make(chan struct{})
@@ -339,7 +339,7 @@ func TestDescription(t *testing.T) {
 // TestCachedReadAllocatesNothing: of ours, from the raw query to the page.
 func TestCachedReadAllocatesNothing(t *testing.T) {
 	b := newBooks(t)
-	m := newMarketPages(b.set, b, nil)
+	m := newMarketPages(&marketOptions{Instruments: b.set, Views: b})
 	l := ratelimit.NewBuckets(ratelimit.Of(DefaultPerMinute, time.Minute, DefaultBurst), DefaultMaxClients, func() int64 { return 1 })
 	for _, c := range []struct {
 		query string
@@ -372,7 +372,7 @@ func TestCachedReadAllocatesNothing(t *testing.T) {
 // TestViewsBeforeTheFirst: an instrument without a view is an empty book.
 func TestViewsBeforeTheFirst(t *testing.T) {
 	b := newBooks(t)
-	m := newMarketPages(b.set, b, nil)
+	m := newMarketPages(&marketOptions{Instruments: b.set, Views: b})
 	p, bad := m.serveDepth([]byte("symbol=EMPTY/USDC"))
 	if bad != nil {
 		t.Fatal(bad)

@@ -13,11 +13,12 @@ import (
 	"maps"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -105,16 +106,20 @@ func (o *Operate) standsBy() bool { return o.Cluster != nil && o.Backup == nil }
 
 // operate serves the endpoints.
 type operate struct {
-	Operate
-	ids    *requestIDs
-	limit  *ratelimit.Buckets
-	log    *slog.Logger
-	backup chan struct{} // full while a backup is under way
-	// edit is held from a look at the view to the outcome of what was made of
-	// it, so that of two operators neither undoes what the other has just done.
-	edit    sync.Mutex
-	fixKeys fixKeys
+	operators []Operator
+	copyTo    func(ctx context.Context, to string) error // Operate.Backup
+	backup    chan struct{}                              // full while a backup is under way
+	ids       *requestIDs
+	limit     *ratelimit.Buckets
+	log       commandLog
+	routes    operatorRoutes
 }
+
+// operatorRoutes are endpoints by path and method.
+type operatorRoutes map[string]map[string]endpointFunc
+
+// commandLog logs what operators command.
+type commandLog struct{ *slog.Logger }
 
 // call is one request of an operator.
 type call struct {
@@ -128,16 +133,56 @@ type call struct {
 // endpointFunc answers a call: a value for encoding/json, or a problem.
 type endpointFunc func(*call) (any, *problem)
 
+// bodied makes an endpoint of a function that takes a body.
+func bodied[B any](do func(*call, *B) (any, *problem)) endpointFunc {
+	return func(c *call) (any, *problem) {
+		in := new(B)
+		if bad := c.decode(in); bad != nil {
+			return nil, bad
+		}
+		return do(c, in)
+	}
+}
+
+// noBody is the body of a request that needs none: an object without members.
+type noBody struct{}
+
 func newOperate(o Operate, ids *requestIDs, log *slog.Logger) *operate {
-	if o.Now == nil {
-		o.Now = func() int64 { return time.Now().UnixNano() }
-	}
 	start := time.Now()
-	return &operate{
-		Operate: o, ids: ids, log: log, backup: make(chan struct{}, 1),
-		fixKeys: fixKeys{byID: make(map[[16]byte]*fixKey)},
-		limit:   operatorLimit(func() int64 { return int64(time.Since(start)) }),
+	p := &operate{
+		operators: o.Operators, copyTo: o.Backup, backup: make(chan struct{}, 1), ids: ids, log: commandLog{log},
+		limit: operatorLimit(func() int64 { return int64(time.Since(start)) }), routes: operatorRoutes{},
 	}
+	now := o.Now
+	if now == nil {
+		now = func() int64 { return time.Now().UnixNano() }
+	}
+	if o.Backup != nil {
+		p.routes["/desk/backup"] = map[string]endpointFunc{"POST": bodied(p.makeBackup)}
+	}
+	var rest map[string]endpointFunc
+	if o.Cluster != nil {
+		cluster := &clusterEndpoints{o.Cluster, p.log}
+		maps.Copy(p.routes, cluster.routes())
+		if o.standsBy() {
+			rest = map[string]endpointFunc{"GET": cluster.elsewhere, "POST": cluster.elsewhere}
+		}
+	}
+	p.routes["/desk"], p.routes["/desk/"] = rest, rest
+	if o.Desk != nil {
+		sales := &deskEndpoints{desk: o.Desk, instruments: o.Instruments, log: p.log, now: now}
+		maps.Copy(p.routes, sales.routes())
+	}
+	if o.Money != nil {
+		maps.Copy(p.routes, (&moneyEndpoints{o.Money, p.log}).routes())
+	}
+	if o.Tokens != nil {
+		maps.Copy(p.routes, (&tokenEndpoints{o.Tokens, p.log, now}).routes())
+	}
+	if o.FIX != nil {
+		maps.Copy(p.routes, newFIXEndpoints(o.FIX, p.log, now).routes())
+	}
+	return p
 }
 
 func operatorLimit(clock func() int64) *ratelimit.Buckets {
@@ -145,51 +190,14 @@ func operatorLimit(clock func() int64) *ratelimit.Buckets {
 }
 
 // register adds the endpoints to the admin's routes.
-func (o *operate) register(mux *http.ServeMux) {
-	routes := map[string]map[string]endpointFunc{}
-	if o.Backup != nil {
-		routes["/desk/backup"] = map[string]endpointFunc{"POST": o.makeBackup}
-	}
-	if o.Cluster != nil {
-		maps.Copy(routes, o.clusterRoutes())
-	}
-	if o.Desk != nil {
-		maps.Copy(routes, o.deskRoutes())
-	}
-	if o.Money != nil {
-		maps.Copy(routes, o.moneyRoutes())
-	}
-	if o.Tokens != nil {
-		maps.Copy(routes, o.tokenRoutes())
-	}
-	if o.FIX != nil {
-		maps.Copy(routes, o.fixRoutes())
-	}
-	for path, methods := range routes {
-		mux.HandleFunc(path, o.handler(methods))
-	}
-	var rest map[string]endpointFunc
-	if o.standsBy() {
-		rest = map[string]endpointFunc{"GET": o.elsewhere, "POST": o.elsewhere}
-	}
-	mux.HandleFunc("/desk", o.handler(rest))
-	mux.HandleFunc("/desk/", o.handler(rest))
-}
-
-func (o *operate) deskRoutes() map[string]map[string]endpointFunc {
-	return map[string]map[string]endpointFunc{
-		"/desk/tickets":                     {"GET": o.listTickets, "POST": o.postTicket},
-		"/desk/tickets/{order_id}/amend":    {"POST": o.amendTicket},
-		"/desk/tickets/{order_id}/tranches": {"POST": o.setTranche},
-		"/desk/tickets/{order_id}/withdraw": {"POST": o.withdrawTicket},
-		"/desk/locks":                       {"GET": o.listLocks, "POST": o.setLock},
-		"/desk/prices":                      {"GET": o.listPrices, "POST": o.setPrice},
-		"/desk/inventory":                   {"GET": o.listInventory, "POST": o.setInventory},
+func (p *operate) register(mux *http.ServeMux) {
+	for path, methods := range p.routes {
+		mux.HandleFunc(path, p.handler(methods))
 	}
 }
 
 // handler serves one path; one without methods is unknown.
-func (o *operate) handler(methods map[string]endpointFunc) http.HandlerFunc {
+func (p *operate) handler(methods map[string]endpointFunc) http.HandlerFunc {
 	var allow []string
 	for m := range methods {
 		allow = append(allow, m)
@@ -199,8 +207,8 @@ func (o *operate) handler(methods map[string]endpointFunc) http.HandlerFunc {
 	}
 	slices.Sort(allow)
 	return func(w http.ResponseWriter, r *http.Request) {
-		c := &call{Request: r, id: o.ids.next()}
-		answer, bad := o.serve(w, c, methods, strings.Join(allow, ", "))
+		c := &call{Request: r, id: p.ids.next()}
+		answer, bad := p.serve(w, c, methods, strings.Join(allow, ", "))
 		h := w.Header()
 		if c.replayed {
 			h.Set(string(hReplayed), "true")
@@ -215,14 +223,14 @@ func (o *operate) handler(methods map[string]endpointFunc) http.HandlerFunc {
 		}
 		adminHeaders(h, &c.id)
 		if err := json.NewEncoder(w).Encode(answer); err != nil {
-			o.log.Debug("operator's answer not delivered", "error", err)
+			p.log.Debug("operator's answer not delivered", "error", err)
 		}
 	}
 }
 
 // serve checks who calls before anything else is told.
-func (o *operate) serve(w http.ResponseWriter, c *call, methods map[string]endpointFunc, allow string) (any, *problem) {
-	if bad := o.authorize(c); bad != nil {
+func (p *operate) serve(w http.ResponseWriter, c *call, methods map[string]endpointFunc, allow string) (any, *problem) {
+	if bad := p.authorize(c); bad != nil {
 		return nil, bad
 	}
 	if methods == nil {
@@ -247,13 +255,13 @@ func (o *operate) serve(w http.ResponseWriter, c *call, methods map[string]endpo
 // authorize finds the operator whose token c carries. The time that it takes
 // does not depend on which, or on how much of a token is right: what is compared
 // are hashes.
-func (o *operate) authorize(c *call) *problem {
+func (p *operate) authorize(c *call) *problem {
 	peer, err := netip.ParseAddrPort(c.RemoteAddr)
 	if err != nil {
 		peer = netip.AddrPortFrom(netip.IPv6Unspecified(), 0) // all without an address share it
 	}
 	key := ratelimit.ClientOf(peer.Addr())
-	if a := o.limit.Take(key); !a.OK {
+	if a := p.limit.Take(key); !a.OK {
 		return rateLimited(int(a.RetryS))
 	}
 	scheme, token, _ := strings.Cut(c.Header.Get("Authorization"), " ")
@@ -264,16 +272,16 @@ func (o *operate) authorize(c *call) *problem {
 		}
 	}
 	sum := sha256.Sum256([]byte(token))
-	for i := range o.Operators {
-		if subtle.ConstantTimeCompare(sum[:], o.Operators[i].TokenSHA256[:]) == 1 {
-			c.who = &o.Operators[i]
+	for i := range p.operators {
+		if subtle.ConstantTimeCompare(sum[:], p.operators[i].TokenSHA256[:]) == 1 {
+			c.who = &p.operators[i]
 		}
 	}
 	if c.who != nil {
 		return nil
 	}
-	o.limit.Charge(key, wrongTokenCost-1)
-	o.log.Warn("operator's token refused", "request_id", string(c.id[:]), "peer", peer.Addr().String())
+	p.limit.Charge(key, wrongTokenCost-1)
+	p.log.Warn("operator's token refused", "request_id", string(c.id[:]), "peer", peer.Addr().String())
 	return &problem{
 		status: http.StatusUnauthorized, code: codeOperatorToken, reason: "unknown",
 		text: "No operator has this token.",
@@ -393,30 +401,18 @@ func invalidOperatorField(field, rule string) *problem {
 	return &problem{status: http.StatusBadRequest, code: codeInvalidField, field: field, text: field + " " + rule + "."}
 }
 
-// do sends a request to the desk in the name of the operator, and logs it.
-func (o *operate) do(c *call, r rfq.Request) (*desk.Result, *problem) {
-	head := r.Head()
-	head.Operator = c.who.ID
-	var bad *problem
-	if head.Key, bad = c.key(); bad != nil {
-		return nil, bad
-	}
-	result, err := o.Desk.Do(r)
-	return o.outcome(c, result, err)
-}
-
 // outcome logs what came of an operator's command, and says what it is on the
 // wire.
-func (o *operate) outcome(c *call, result *desk.Result, err error) (*desk.Result, *problem) {
+func (l commandLog) outcome(c *call, result *desk.Result, err error) (*desk.Result, *problem) {
 	if err != nil {
 		bad := deskProblem(err)
 		if bad.cause != nil {
-			o.log.Error("operator's command failed", "request_id", string(c.id[:]), "path", c.Pattern, "error", bad.cause)
+			l.Error("operator's command failed", "request_id", string(c.id[:]), "path", c.Pattern, "error", bad.cause)
 		}
 		return nil, bad
 	}
 	c.replayed = result.Replayed
-	o.log.Info("operator's command", "request_id", string(c.id[:]), "operator", c.who.Name,
+	l.Info("operator's command", "request_id", string(c.id[:]), "operator", c.who.Name,
 		"path", c.Pattern, "replayed", c.replayed, "reason", result.Reason.String())
 	if result.Reason != 0 {
 		return nil, operatorRefusal(&result.Outcome)
@@ -440,6 +436,35 @@ func operatorRefusal(o *rfq.Outcome) *problem {
 	return refusal(o)
 }
 
+// Limits of the operators' lists (our choice).
+const (
+	listLimit    = 100 // items, where the query has no limit
+	MaxListLimit = 500 // items, at most
+)
+
+// parseListLimit reads the query's limit.
+func parseListLimit(values url.Values) (int, *problem) {
+	text := values.Get("limit")
+	if text == "" {
+		return listLimit, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil || n < 1 || n > MaxListLimit {
+		return 0, invalidLimit(MaxListLimit)
+	}
+	return int(n), nil
+}
+
+// checkOnce refuses a query that has one of the names more than once.
+func checkOnce(values url.Values, names ...string) *problem {
+	for _, name := range names {
+		if len(values[name]) > 1 {
+			return repeatedField(codeInvalidField, name)
+		}
+	}
+	return nil
+}
+
 // key hashes the Idempotency-Key, if there is one: each operator has keys of his
 // own, and the path is part of the body.
 func (c *call) key() (rfq.Key, *problem) {
@@ -455,35 +480,33 @@ func (c *call) key() (rfq.Key, *problem) {
 	return rfq.Key{ID: [16]byte(id[:]), Body: [8]byte(body[:])}, nil
 }
 
+type backupBody struct {
+	To string `json:"to"`
+}
+
 // makeBackup copies the service's data.
-func (o *operate) makeBackup(c *call) (any, *problem) {
-	var in struct {
-		To string `json:"to"`
-	}
-	if bad := c.decode(&in); bad != nil {
-		return nil, bad
-	}
+func (p *operate) makeBackup(c *call, in *backupBody) (any, *problem) {
 	if !strings.HasPrefix(in.To, "/") {
 		return nil, invalidOperatorField("to", "must be an absolute path of a folder on the service's machine")
 	}
 	select {
-	case o.backup <- struct{}{}:
+	case p.backup <- struct{}{}:
 	default:
 		return nil, &problem{
 			status: http.StatusConflict, code: codeOverloaded, reason: "backup_running",
 			text: "A backup is under way.", retryS: 10,
 		}
 	}
-	defer func() { <-o.backup }()
-	if err := o.Backup(c.Context(), in.To); err != nil {
+	defer func() { <-p.backup }()
+	if err := p.copyTo(c.Context(), in.To); err != nil {
 		// The operator may know what the service's files are called.
-		o.log.Error("backup failed", "request_id", string(c.id[:]), "error", err)
+		p.log.Error("backup failed", "request_id", string(c.id[:]), "error", err)
 		return nil, &problem{
 			status: http.StatusInternalServerError, code: codeInternal, reason: "backup_failed",
 			text: "The backup failed; the service's log says why under the request_id.",
 		}
 	}
-	o.log.Info("backup made", "request_id", string(c.id[:]), "operator", c.who.Name)
+	p.log.Info("backup made", "request_id", string(c.id[:]), "operator", c.who.Name)
 	return struct {
 		OK bool   `json:"ok"`
 		To string `json:"to"`

@@ -88,7 +88,7 @@ type fixSessionJSON struct {
 	Participant        string    `json:"participant"`
 	Number             uint16    `json:"session"`
 	State              string    `json:"state"` // logged_on, logged_off or removed
-	Since              *jsonTime `json:"logged_on_since"`
+	Since              jsonTime `json:"logged_on_since"`
 	Remote             *string   `json:"remote"`
 	NextIn             uint64    `json:"next_in"`
 	NextOut            uint64    `json:"next_out"`
@@ -99,15 +99,15 @@ type fixSessionJSON struct {
 	CancelOnDisconnect bool      `json:"cancel_on_disconnect"`
 	DropCopy           bool      `json:"drop_copy"`
 	CustomFields       bool      `json:"custom_fields"`
-	LastLogon          *jsonTime `json:"last_logon"`
-	LastRefusal        *jsonTime `json:"last_refusal"`
+	LastLogon          jsonTime `json:"last_logon"`
+	LastRefusal        jsonTime `json:"last_refusal"`
 	Refusal            *string   `json:"refusal"`
 }
 
 type (
 	fixParticipantsJSON struct {
 		File     *string   `json:"file"`
-		LoadedAt *jsonTime `json:"loaded_at"`
+		LoadedAt jsonTime `json:"loaded_at"`
 		Refused  *string   `json:"refused"`
 	}
 	fixSessionsAnswer struct {
@@ -125,24 +125,36 @@ type (
 	}
 )
 
-func (o *operate) fixRoutes() map[string]map[string]endpointFunc {
-	return map[string]map[string]endpointFunc{
-		"/desk/fix/sessions":                 {"GET": o.listFIXSessions},
-		"/desk/fix/sessions/{comp_id}/reset": {"POST": o.resetFIXSession},
-		"/desk/fix/sessions/{comp_id}/kick":  {"POST": o.kickFIXSession},
-		"/desk/fix/announce":                 {"POST": o.announceFIX},
+// fixEndpoints are the operators' endpoints of the FIX gateway.
+type fixEndpoints struct {
+	fix  OperatorFIX
+	log  commandLog
+	now  func() int64 // Unix nanoseconds
+	keys fixKeys
+}
+
+func newFIXEndpoints(fix OperatorFIX, log commandLog, now func() int64) *fixEndpoints {
+	return &fixEndpoints{fix: fix, log: log, now: now, keys: fixKeys{byID: make(map[[16]byte]*fixKey)}}
+}
+
+func (e *fixEndpoints) routes() operatorRoutes {
+	return operatorRoutes{
+		"/desk/fix/sessions":                 {"GET": e.listSessions},
+		"/desk/fix/sessions/{comp_id}/reset": {"POST": bodied(e.resetSession)},
+		"/desk/fix/sessions/{comp_id}/kick":  {"POST": bodied(e.kickSession)},
+		"/desk/fix/announce":                 {"POST": bodied(e.announce)},
 	}
 }
 
-// listFIXSessions lists them all: there are at most as many as are configured, and
+// listSessions lists them all: there are at most as many as are configured, and
 // those that were taken out since the start.
-func (o *operate) listFIXSessions(*call) (any, *problem) {
-	p := o.FIX.Participants()
+func (e *fixEndpoints) listSessions(*call) (any, *problem) {
+	p := e.fix.Participants()
 	answer := fixSessionsAnswer{
 		OK: true, Sessions: []fixSessionJSON{},
-		Participants: fixParticipantsJSON{File: textOrNull(p.File), LoadedAt: timeOrNull(p.LoadedAt), Refused: textOrNull(p.Refused)},
+		Participants: fixParticipantsJSON{File: word(p.File), LoadedAt: jsonTime(p.LoadedAt), Refused: word(p.Refused)},
 	}
-	for _, s := range o.FIX.Sessions() {
+	for _, s := range e.fix.Sessions() {
 		state := "logged_off"
 		switch {
 		case s.Removed:
@@ -152,96 +164,75 @@ func (o *operate) listFIXSessions(*call) (any, *problem) {
 		}
 		answer.Sessions = append(answer.Sessions, fixSessionJSON{
 			CompID: s.CompID, Participant: s.Participant, Number: s.Number, State: state,
-			Since: timeOrNull(s.Since), Remote: textOrNull(s.Remote), NextIn: s.NextIn, NextOut: s.NextOut,
+			Since: jsonTime(s.Since), Remote: word(s.Remote), NextIn: s.NextIn, NextOut: s.NextOut,
 			LiveOrders: s.LiveOrders, PendingRequests: s.PendingRequests, WaitingBytes: s.WaitingBytes, RateRefusals: s.RateRefusals,
 			CancelOnDisconnect: s.CancelOnDisconnect, DropCopy: s.DropCopy, CustomFields: s.CustomFields,
-			LastLogon: timeOrNull(s.LastLogon), LastRefusal: timeOrNull(s.LastRefusal), Refusal: textOrNull(s.Refusal),
+			LastLogon: jsonTime(s.LastLogon), LastRefusal: jsonTime(s.LastRefusal), Refusal: word(s.Refusal),
 		})
 	}
 	return answer, nil
 }
 
-func textOrNull(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
+type resetSessionBody struct {
+	Force bool `json:"force"`
 }
 
-func timeOrNull(at int64) *jsonTime {
-	if at == 0 {
-		return nil
-	}
-	t := jsonTime(at)
-	return &t
-}
-
-func (o *operate) resetFIXSession(c *call) (any, *problem) {
-	var in struct {
-		Force bool `json:"force"`
-	}
-	if bad := c.decode(&in); bad != nil {
-		return nil, bad
-	}
+func (e *fixEndpoints) resetSession(c *call, in *resetSessionBody) (any, *problem) {
 	compID := c.PathValue("comp_id")
-	return o.actFIX(c, func() (any, error) {
-		return fixSessionAnswer{true, compID}, o.FIX.ResetSequence(compID, in.Force)
+	return e.act(c, func() (any, error) {
+		return fixSessionAnswer{true, compID}, e.fix.ResetSequence(compID, in.Force)
 	})
 }
 
-func (o *operate) kickFIXSession(c *call) (any, *problem) {
-	var in struct {
-		Text string `json:"text"`
-	}
-	if bad := c.decode(&in); bad != nil {
-		return nil, bad
-	}
+type kickSessionBody struct {
+	Text string `json:"text"`
+}
+
+func (e *fixEndpoints) kickSession(c *call, in *kickSessionBody) (any, *problem) {
 	compID := c.PathValue("comp_id")
-	return o.actFIX(c, func() (any, error) {
-		return fixSessionAnswer{true, compID}, o.FIX.Kick(compID, in.Text)
+	return e.act(c, func() (any, error) {
+		return fixSessionAnswer{true, compID}, e.fix.Kick(compID, in.Text)
 	})
 }
 
-func (o *operate) announceFIX(c *call) (any, *problem) {
-	var in struct {
-		Text   string `json:"text"`
-		CompID string `json:"comp_id"`
-	}
-	if bad := c.decode(&in); bad != nil {
-		return nil, bad
-	}
-	return o.actFIX(c, func() (any, error) {
-		sent, err := o.FIX.Announce(in.CompID, in.Text)
+type announceBody struct {
+	Text   string `json:"text"`
+	CompID string `json:"comp_id"`
+}
+
+func (e *fixEndpoints) announce(c *call, in *announceBody) (any, *problem) {
+	return e.act(c, func() (any, error) {
+		sent, err := e.fix.Announce(in.CompID, in.Text)
 		return fixAnnounceAnswer{true, sent}, err
 	})
 }
 
-// actFIX has the FIX gateway do something, one command at a time, and once under
+// act has the FIX gateway do something, one command at a time, and once under
 // an Idempotency-Key. It is logged, not journaled: no order and no money moves by
 // it.
-func (o *operate) actFIX(c *call, do func() (any, error)) (any, *problem) {
+func (e *fixEndpoints) act(c *call, do func() (any, error)) (any, *problem) {
 	key, bad := c.key()
 	if bad != nil {
 		return nil, bad
 	}
-	o.fixKeys.Lock()
-	defer o.fixKeys.Unlock()
-	answer, err := o.fixKeys.find(key, o.Now())
+	e.keys.Lock()
+	defer e.keys.Unlock()
+	answer, err := e.keys.find(key, e.now())
 	if err != nil {
 		return nil, deskProblem(err)
 	}
 	if c.replayed = answer != nil; !c.replayed {
 		if answer, err = do(); err != nil {
-			return nil, o.fixProblem(c, err)
+			return nil, e.problemOf(c, err)
 		}
-		o.fixKeys.keep(key, answer, o.Now())
+		e.keys.keep(key, answer, e.now())
 	}
-	o.log.Info("operator's command", "request_id", string(c.id[:]), "operator", c.who.Name,
+	e.log.Info("operator's command", "request_id", string(c.id[:]), "operator", c.who.Name,
 		"path", c.Pattern, "comp_id", c.PathValue("comp_id"), "replayed", c.replayed)
 	return answer, nil
 }
 
-func (o *operate) fixProblem(c *call, err error) *problem {
+func (e *fixEndpoints) problemOf(c *call, err error) *problem {
 	state := func(reason, text string) *problem {
 		return &problem{status: http.StatusConflict, code: codeSessionState, reason: reason, text: text}
 	}
@@ -258,7 +249,7 @@ func (o *operate) fixProblem(c *call, err error) *problem {
 	case errors.Is(err, ErrFIXText):
 		return invalidOperatorField("text", "must be 1 to 256 printable ASCII characters")
 	}
-	o.log.Error("operator's command failed", "request_id", string(c.id[:]), "path", c.Pattern, "error", err)
+	e.log.Error("operator's command failed", "request_id", string(c.id[:]), "path", c.Pattern, "error", err)
 	return &problem{status: http.StatusInternalServerError, code: codeInternal, text: "The FIX gateway could not do it. The request_id names the log's entry."}
 }
 

@@ -16,12 +16,31 @@ import (
 	"blockdesk/market"
 )
 
-// Limits of /desk/money (our choice).
-const (
-	moneyLimit    = 100 // items of a list, where the query does not say
-	MaxMoneyLimit = 500 // items of a list, at most
-	MaxNote       = 500 // bytes of a note
-)
+// MaxNote is the longest note about money, in bytes (our choice).
+const MaxNote = 500
+
+// OperatorMoney is the money that needs an operator: it serves /desk/money on the
+// admin address. Any goroutine may call it.
+type OperatorMoney interface {
+	// Money lists one kind, after a cursor, in the order of the items' cursors; at
+	// most limit items.
+	Money(kind desk.MoneyKind, after desk.MoneyCursor, limit int) ([]desk.MoneyItem, error)
+	// MoneyCounts counts each kind. It must not block.
+	MoneyCounts() desk.MoneyCounts
+	// Refunded records that a payment was paid back by the transaction with the
+	// signature refund. Result.Payment is the payment.
+	Refunded(by desk.OperatorAct, payment, refund [64]byte) (*desk.Result, error)
+	// Abandon gives up a claim that is paid for and can never be delivered: a refund
+	// of its payment is due. Result.Claim is the claim.
+	Abandon(by desk.OperatorAct, claim market.ClaimID) (*desk.Result, error)
+	// Release ends a transaction that waits on the chain for ever, after an operator
+	// has seen that it is not there: an atomic claim is released, the delivery of a
+	// paid claim expires. Result.Claim is the claim. Error: desk.ErrNotDoubtful.
+	Release(ctx context.Context, by desk.OperatorAct, claim market.ClaimID) (*desk.Result, error)
+	// ResolveStray records what an operator has done about an unmatched payment; the
+	// first note stands. Error: desk.ErrUnknownStray.
+	ResolveStray(by desk.OperatorAct, payment [64]byte, note string) error
+}
 
 // moneyKinds are the lists, in the order of their haste.
 var moneyKinds = []struct {
@@ -64,13 +83,19 @@ type moneyJSON struct {
 	Delivery  *string     `json:"delivery_signature"`
 }
 
-func (o *operate) moneyRoutes() map[string]map[string]endpointFunc {
-	return map[string]map[string]endpointFunc{
-		"/desk/money":          {"GET": o.listMoney},
-		"/desk/money/refunded": {"POST": o.markRefunded},
-		"/desk/money/abandon":  {"POST": o.abandonClaim},
-		"/desk/money/release":  {"POST": o.releaseClaim},
-		"/desk/money/resolve":  {"POST": o.resolveStray},
+// moneyEndpoints are the operators' endpoints of the money that needs a person.
+type moneyEndpoints struct {
+	money OperatorMoney
+	log   commandLog
+}
+
+func (e *moneyEndpoints) routes() operatorRoutes {
+	return operatorRoutes{
+		"/desk/money":          {"GET": e.listMoney},
+		"/desk/money/refunded": {"POST": bodied(e.markRefunded)},
+		"/desk/money/abandon":  {"POST": bodied(e.abandonClaim)},
+		"/desk/money/release":  {"POST": bodied(e.releaseClaim)},
+		"/desk/money/resolve":  {"POST": bodied(e.resolveStray)},
 	}
 }
 
@@ -84,10 +109,8 @@ type moneyQuery struct {
 // parseMoneyQuery reads kind, after and limit, each at most once.
 func parseMoneyQuery(r *http.Request) (q moneyQuery, bad *problem) {
 	values := r.URL.Query()
-	for _, name := range []string{"kind", "after", "limit"} {
-		if len(values[name]) > 1 {
-			return q, repeatedField(codeInvalidField, name)
-		}
+	if bad := checkOnce(values, "kind", "after", "limit"); bad != nil {
+		return q, bad
 	}
 	if text := values.Get("kind"); text != "" {
 		for _, k := range moneyKinds {
@@ -111,24 +134,17 @@ func parseMoneyQuery(r *http.Request) (q moneyQuery, bad *problem) {
 			return q, invalidOperatorField("after", "must be the next of an answer about the same kind")
 		}
 	}
-	q.limit = moneyLimit
-	if text := values.Get("limit"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 32)
-		if err != nil || n < 1 || n > MaxMoneyLimit {
-			return q, invalidLimit(MaxMoneyLimit)
-		}
-		q.limit = int(n)
-	}
-	return q, nil
+	q.limit, bad = parseListLimit(values)
+	return q, bad
 }
 
 // listMoney lists the money that needs a person.
-func (o *operate) listMoney(c *call) (any, *problem) {
+func (e *moneyEndpoints) listMoney(c *call) (any, *problem) {
 	q, bad := parseMoneyQuery(c.Request)
 	if bad != nil {
 		return nil, bad
 	}
-	n := o.Money.MoneyCounts()
+	n := e.money.MoneyCounts()
 	answer := moneyAnswer{
 		OK: true, Counts: moneyCountsJSON{Stuck: n.Stuck, Refunds: n.Refunds, Strays: n.Strays, Doubtful: n.Doubtful}, Lists: map[string]*moneyList{},
 	}
@@ -137,9 +153,9 @@ func (o *operate) listMoney(c *call) (any, *problem) {
 			continue
 		}
 		// One more than is shown tells whether there is a rest.
-		items, err := o.Money.Money(k.kind, q.after, q.limit+1)
+		items, err := e.money.Money(k.kind, q.after, q.limit+1)
 		if err != nil {
-			_, bad := o.outcome(c, nil, err)
+			_, bad := e.log.outcome(c, nil, err)
 			return nil, bad
 		}
 		answer.Lists[k.name] = listOf(k.kind, items, q.limit)
@@ -198,24 +214,22 @@ func parseOperatorSignature(field, text string) ([64]byte, *problem) {
 }
 
 // act has the settlement do something in the name of the operator.
-func (o *operate) act(c *call, do func(by desk.OperatorAct) (*desk.Result, error)) (*desk.Result, *problem) {
+func (e *moneyEndpoints) act(c *call, do func(by desk.OperatorAct) (*desk.Result, error)) (*desk.Result, *problem) {
 	key, bad := c.key()
 	if bad != nil {
 		return nil, bad
 	}
 	result, err := do(desk.OperatorAct{Operator: c.who.ID, Name: c.who.Name, Key: key})
-	return o.outcome(c, result, err)
+	return e.log.outcome(c, result, err)
+}
+
+type markRefundedBody struct {
+	Payment string `json:"l1_signature"`
+	Refund  string `json:"refund_signature"`
 }
 
 // markRefunded notes that a payment which was due for refund has been paid back.
-func (o *operate) markRefunded(c *call) (any, *problem) {
-	var in struct {
-		Payment string `json:"l1_signature"`
-		Refund  string `json:"refund_signature"`
-	}
-	if bad := c.decode(&in); bad != nil {
-		return nil, bad
-	}
+func (e *moneyEndpoints) markRefunded(c *call, in *markRefundedBody) (any, *problem) {
 	payment, bad := parseOperatorSignature("l1_signature", in.Payment)
 	if bad != nil {
 		return nil, bad
@@ -227,8 +241,8 @@ func (o *operate) markRefunded(c *call) (any, *problem) {
 	if refund == payment {
 		return nil, invalidMember("refund_signature", "mismatch")
 	}
-	result, bad := o.act(c, func(by desk.OperatorAct) (*desk.Result, error) {
-		return o.Money.Refunded(by, payment, refund)
+	result, bad := e.act(c, func(by desk.OperatorAct) (*desk.Result, error) {
+		return e.money.Refunded(by, payment, refund)
 	})
 	if bad != nil {
 		return nil, bad
@@ -239,36 +253,32 @@ func (o *operate) markRefunded(c *call) (any, *problem) {
 	}{true, appendPayment(nil, result.Payment)}, nil
 }
 
+type abandonClaimBody struct {
+	Claim string `json:"claim_id"`
+}
+
 // abandonClaim gives up a claim that can never be delivered.
-func (o *operate) abandonClaim(c *call) (any, *problem) {
-	var in struct {
-		Claim string `json:"claim_id"`
-	}
-	if bad := c.decode(&in); bad != nil {
-		return nil, bad
-	}
-	return o.actOnClaim(c, in.Claim, func(_ context.Context, by desk.OperatorAct, id market.ClaimID) (*desk.Result, error) {
-		return o.Money.Abandon(by, id)
+func (e *moneyEndpoints) abandonClaim(c *call, in *abandonClaimBody) (any, *problem) {
+	return e.actOnClaim(c, in.Claim, func(_ context.Context, by desk.OperatorAct, id market.ClaimID) (*desk.Result, error) {
+		return e.money.Abandon(by, id)
 	})
 }
 
+type releaseClaimBody struct {
+	Claim   string `json:"claim_id"`
+	Confirm bool   `json:"confirm"`
+}
+
 // releaseClaim ends what waits on the chain for ever.
-func (o *operate) releaseClaim(c *call) (any, *problem) {
-	var in struct {
-		Claim   string `json:"claim_id"`
-		Confirm bool   `json:"confirm"`
-	}
-	if bad := c.decode(&in); bad != nil {
-		return nil, bad
-	}
+func (e *moneyEndpoints) releaseClaim(c *call, in *releaseClaimBody) (any, *problem) {
 	if !in.Confirm {
 		return nil, invalidOperatorField("confirm", "must be true, once two explorers have shown that the transaction is not on the chain")
 	}
-	return o.actOnClaim(c, in.Claim, o.Money.Release)
+	return e.actOnClaim(c, in.Claim, e.money.Release)
 }
 
 // actOnClaim has the settlement do something with the claim that a body names.
-func (o *operate) actOnClaim(
+func (e *moneyEndpoints) actOnClaim(
 	c *call, text string, do func(context.Context, desk.OperatorAct, market.ClaimID) (*desk.Result, error),
 ) (any, *problem) {
 	if text == "" {
@@ -278,7 +288,7 @@ func (o *operate) actOnClaim(
 	if !ok {
 		return nil, refuse(event.ReasonUnknownClaim)
 	}
-	result, bad := o.act(c, func(by desk.OperatorAct) (*desk.Result, error) {
+	result, bad := e.act(c, func(by desk.OperatorAct) (*desk.Result, error) {
 		result, err := do(c.Context(), by, id)
 		if errors.Is(err, desk.ErrNotDoubtful) {
 			return &desk.Result{Outcome: rfq.Outcome{Reason: event.ReasonClaimState}}, nil
@@ -295,16 +305,14 @@ func (o *operate) actOnClaim(
 	}{true, text, claimStates[result.Claim.State]}, nil
 }
 
+type resolveStrayBody struct {
+	Payment string `json:"l1_signature"`
+	Note    string `json:"note"`
+}
+
 // resolveStray notes what a person has done about money that the desk could not
 // book.
-func (o *operate) resolveStray(c *call) (any, *problem) {
-	var in struct {
-		Payment string `json:"l1_signature"`
-		Note    string `json:"note"`
-	}
-	if bad := c.decode(&in); bad != nil {
-		return nil, bad
-	}
+func (e *moneyEndpoints) resolveStray(c *call, in *resolveStrayBody) (any, *problem) {
 	payment, bad := parseOperatorSignature("l1_signature", in.Payment)
 	if bad != nil {
 		return nil, bad
@@ -315,8 +323,8 @@ func (o *operate) resolveStray(c *call) (any, *problem) {
 	if !isPlain(in.Note, MaxNote) {
 		return nil, invalidOperatorField("note", fmt.Sprintf("must be 1 to %d characters of printable ASCII", MaxNote))
 	}
-	if _, bad := o.act(c, func(by desk.OperatorAct) (*desk.Result, error) {
-		err := o.Money.ResolveStray(by, payment, in.Note)
+	if _, bad := e.act(c, func(by desk.OperatorAct) (*desk.Result, error) {
+		err := e.money.ResolveStray(by, payment, in.Note)
 		if errors.Is(err, desk.ErrUnknownStray) {
 			return &desk.Result{Outcome: rfq.Outcome{Reason: event.ReasonUnknownPayment}}, nil
 		}

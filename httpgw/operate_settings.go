@@ -25,24 +25,24 @@ type locksAnswer struct {
 	Locks []operatorLock `json:"locks"`
 }
 
-func (o *operate) listLocks(*call) (any, *problem) { return o.locks(), nil }
+func (e *deskEndpoints) listLocks(*call) (any, *problem) { return e.locks(), nil }
 
-func (o *operate) locks() locksAnswer {
-	v := o.Desk.View()
+func (e *deskEndpoints) locks() locksAnswer {
+	v := e.desk.View()
 	answer := locksAnswer{OK: true, Locks: []operatorLock{}}
 	for i := range v.Locks {
 		l := &v.Locks[i]
 		answer.Locks = append(answer.Locks, operatorLock{
-			Name: o.lockName(l), Locked: l.Locked, Since: jsonTime(l.Since), By: operatorName(v, l.By), Reason: l.Reason,
+			Name: e.lockName(l), Locked: l.Locked, Since: jsonTime(l.Since), By: operatorName(v, l.By), Reason: l.Reason,
 		})
 	}
 	return answer
 }
 
-func (o *operate) lockName(l *rfq.Lock) string {
+func (e *deskEndpoints) lockName(l *rfq.Lock) string {
 	switch l.Scope {
 	case rfq.LockPair:
-		return "pair:" + o.symbol(l.Instrument)
+		return "pair:" + e.symbol(l.Instrument)
 	case rfq.LockRail:
 		return "rail:" + l.Rail.String()
 	default:
@@ -50,17 +50,15 @@ func (o *operate) lockName(l *rfq.Lock) string {
 	}
 }
 
+type setLockBody struct {
+	Pair   string `json:"pair"`
+	Rail   string `json:"rail"`
+	Locked *bool  `json:"locked"`
+	Reason string `json:"reason"`
+}
+
 // setLock locks or unlocks a pair, a rail, or everything where neither is named.
-func (o *operate) setLock(c *call) (any, *problem) {
-	var in struct {
-		Pair   string `json:"pair"`
-		Rail   string `json:"rail"`
-		Locked *bool  `json:"locked"`
-		Reason string `json:"reason"`
-	}
-	if bad := c.decode(&in); bad != nil {
-		return nil, bad
-	}
+func (e *deskEndpoints) setLock(c *call, in *setLockBody) (any, *problem) {
 	if in.Locked == nil {
 		return nil, missingMember("locked")
 	}
@@ -75,7 +73,7 @@ func (o *operate) setLock(c *call) (any, *problem) {
 	case in.Pair != "" && in.Rail != "":
 		return nil, invalidOperatorField("rail", "must not come with pair: a lock holds one of the two, or everything")
 	case in.Pair != "":
-		id, bad := o.pair(in.Pair)
+		id, bad := e.pair(in.Pair)
 		if bad != nil {
 			return nil, bad
 		}
@@ -87,10 +85,10 @@ func (o *operate) setLock(c *call) (any, *problem) {
 		}
 		r.Scope, r.Rail = rfq.LockRail, rail
 	}
-	if _, bad := o.do(c, r); bad != nil {
+	if _, bad := e.do(c, r); bad != nil {
 		return nil, bad
 	}
-	return o.locks(), nil
+	return e.locks(), nil
 }
 
 func parseOneRail(word string) (market.Rail, *problem) {
@@ -121,10 +119,10 @@ type pricesAnswer struct {
 	Prices []operatorPrice `json:"prices"`
 }
 
-func (o *operate) listPrices(*call) (any, *problem) { return o.prices(), nil }
+func (e *deskEndpoints) listPrices(*call) (any, *problem) { return e.prices(), nil }
 
-func (o *operate) prices() pricesAnswer {
-	v, now := o.Desk.View(), o.Now()
+func (e *deskEndpoints) prices() pricesAnswer {
+	v, now := e.desk.View(), e.now()
 	answer := pricesAnswer{OK: true, Prices: []operatorPrice{}}
 	add := func(p operatorPrice, price market.USDPrice, at, maxAge int64) {
 		p.Price, p.SetAt, p.MaxAgeS = jsonPrice(price), jsonTime(at), maxAge/int64(time.Second)
@@ -135,7 +133,7 @@ func (o *operate) prices() pricesAnswer {
 		p := &v.Pairs[i]
 		low, high := rfq.Corridor(p)
 		add(operatorPrice{
-			Pair: o.symbol(p.Instrument), Source: sourceWords[p.Source],
+			Pair: e.symbol(p.Instrument), Source: sourceWords[p.Source],
 			CorridorBps: p.CorridorBps, Min: jsonPrice(low), Max: jsonPrice(high),
 		}, p.Anchor, p.AnchorAt, p.MaxAge)
 	}
@@ -146,34 +144,32 @@ func (o *operate) prices() pricesAnswer {
 	return answer
 }
 
+type setPriceBody struct {
+	Pair     string `json:"pair"`
+	Rail     string `json:"rail"`
+	PriceUSD string `json:"price_usd"`
+	MaxAgeS  *int64 `json:"max_age_s"`
+}
+
 // setPrice sets the anchor of a pair, or the price of a rail's asset, which may
 // bring its own age limit with it.
-func (o *operate) setPrice(c *call) (any, *problem) {
-	var in struct {
-		Pair     string `json:"pair"`
-		Rail     string `json:"rail"`
-		PriceUSD string `json:"price_usd"`
-		MaxAgeS  *int64 `json:"max_age_s"`
-	}
-	if bad := c.decode(&in); bad != nil {
-		return nil, bad
-	}
+func (e *deskEndpoints) setPrice(c *call, in *setPriceBody) (any, *problem) {
 	price, bad := parseOperatorPrice("price_usd", in.PriceUSD)
 	if bad != nil {
 		return nil, bad
 	}
 	if in.Rail == "" {
-		id, bad := o.pair(in.Pair)
+		id, bad := e.pair(in.Pair)
 		if bad != nil {
 			return nil, bad
 		}
 		if in.MaxAgeS != nil {
 			return nil, invalidOperatorField("max_age_s", "must not come with pair: the configuration has it")
 		}
-		if _, bad := o.do(c, &rfq.SetAnchor{Instrument: id, Price: price}); bad != nil {
+		if _, bad := e.do(c, &rfq.SetAnchor{Instrument: id, Price: price}); bad != nil {
 			return nil, bad
 		}
-		return o.prices(), nil
+		return e.prices(), nil
 	}
 	rail, bad := parseOneRail(in.Rail)
 	switch {
@@ -184,10 +180,10 @@ func (o *operate) setPrice(c *call) (any, *problem) {
 	case in.MaxAgeS != nil && (*in.MaxAgeS < 0 || *in.MaxAgeS > maxOperatorAgeS):
 		return nil, invalidOperatorField("max_age_s", "must be 0 (any age) to 604800")
 	}
-	o.edit.Lock()
-	defer o.edit.Unlock()
+	e.edit.Lock()
+	defer e.edit.Unlock()
 	r := &rfq.SetRailPrice{Rail: rail, Price: price}
-	for _, now := range o.Desk.View().RailPrices {
+	for _, now := range e.desk.View().RailPrices {
 		if now.Rail == rail {
 			r.MaxAge = now.MaxAge
 		}
@@ -195,10 +191,10 @@ func (o *operate) setPrice(c *call) (any, *problem) {
 	if in.MaxAgeS != nil {
 		r.MaxAge = *in.MaxAgeS * int64(time.Second)
 	}
-	if _, bad := o.do(c, r); bad != nil {
+	if _, bad := e.do(c, r); bad != nil {
 		return nil, bad
 	}
-	return o.prices(), nil
+	return e.prices(), nil
 }
 
 // operatorInventory is what the desk may sell of a pair's base asset, in its
@@ -216,38 +212,36 @@ type inventoryAnswer struct {
 	Inventory []operatorInventory `json:"inventory"`
 }
 
-func (o *operate) listInventory(*call) (any, *problem) { return o.inventory(), nil }
+func (e *deskEndpoints) listInventory(*call) (any, *problem) { return e.inventory(), nil }
 
-func (o *operate) inventory() inventoryAnswer {
+func (e *deskEndpoints) inventory() inventoryAnswer {
 	answer := inventoryAnswer{OK: true, Inventory: []operatorInventory{}}
-	for _, p := range o.Desk.View().Pairs {
+	for _, p := range e.desk.View().Pairs {
 		units := func(atoms uint64) jsonUnits { return jsonUnits{atoms, p.BaseDecimals} }
 		answer.Inventory = append(answer.Inventory, operatorInventory{
-			Pair: o.symbol(p.Instrument), Inventory: units(p.Inventory), Reserved: units(p.Reserved), Sold: units(p.Sold),
+			Pair: e.symbol(p.Instrument), Inventory: units(p.Inventory), Reserved: units(p.Reserved), Sold: units(p.Sold),
 			Free: units(p.Inventory - min(p.Inventory, p.Reserved+p.Sold)),
 		})
 	}
 	return answer
 }
 
+type setInventoryBody struct {
+	Pair      string `json:"pair"`
+	Inventory string `json:"inventory"`
+}
+
 // setInventory sets how much the desk may sell in all, what it has sold
 // included.
-func (o *operate) setInventory(c *call) (any, *problem) {
-	var in struct {
-		Pair      string `json:"pair"`
-		Inventory string `json:"inventory"`
-	}
-	if bad := c.decode(&in); bad != nil {
-		return nil, bad
-	}
-	id, bad := o.pair(in.Pair)
+func (e *deskEndpoints) setInventory(c *call, in *setInventoryBody) (any, *problem) {
+	id, bad := e.pair(in.Pair)
 	if bad != nil {
 		return nil, bad
 	}
 	if in.Inventory == "" {
 		return nil, missingMember("inventory")
 	}
-	p := o.Desk.View().Pair(id)
+	p := e.desk.View().Pair(id)
 	if p == nil {
 		return nil, &problem{status: http.StatusBadRequest, code: codeUnknownSymbol, field: "pair", text: "The desk has no such pair."}
 	}
@@ -255,8 +249,8 @@ func (o *operate) setInventory(c *call) (any, *problem) {
 	if err != nil {
 		return nil, invalidOperatorField("inventory", "must be a decimal of whole atoms of the base asset, as text")
 	}
-	if _, bad := o.do(c, &rfq.SetInventory{Instrument: id, Atoms: atoms}); bad != nil {
+	if _, bad := e.do(c, &rfq.SetInventory{Instrument: id, Atoms: atoms}); bad != nil {
 		return nil, bad
 	}
-	return o.inventory(), nil
+	return e.inventory(), nil
 }

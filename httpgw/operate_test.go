@@ -26,6 +26,7 @@ const (
 // operatorRig is the operator's endpoints over a desk that grants everything.
 type operatorRig struct {
 	desk    *scriptedDesk
+	now     int64
 	backups []string
 	failing error // of Backup
 	mux     *http.ServeMux
@@ -34,7 +35,7 @@ type operatorRig struct {
 
 func newOperatorRig(t testing.TB) *operatorRig {
 	t.Helper()
-	rig := &operatorRig{desk: &scriptedDesk{view: fixedView()}, mux: http.NewServeMux()}
+	rig := &operatorRig{now: deskDay, desk: &scriptedDesk{view: fixedView()}, mux: http.NewServeMux()}
 	rig.desk.result = func(r rfq.Request) (*desk.Result, error) {
 		return &desk.Result{Ticket: rig.desk.view.Tickets[0]}, nil
 	}
@@ -49,7 +50,7 @@ func newOperatorRig(t testing.TB) *operatorRig {
 
 func (rig *operatorRig) options(t testing.TB) Operate {
 	return Operate{
-		Desk: rig.desk, Instruments: newBooks(t).set, Now: func() int64 { return deskDay },
+		Desk: rig.desk, Instruments: newBooks(t).set, Now: func() int64 { return rig.now },
 		Operators: []Operator{
 			{ID: 1, Name: "ann", TokenSHA256: sha256.Sum256([]byte(annToken))},
 			{ID: 2, Name: "bob", TokenSHA256: sha256.Sum256([]byte(bobToken))},
@@ -148,7 +149,7 @@ func TestOperatorCommands(t *testing.T) {
 
 func parseTime(t testing.TB, text string) int64 {
 	t.Helper()
-	at, bad := (&operate{Operate: Operate{Now: func() int64 { return 0 }}}).parseExpiry(text)
+	at, bad := (&deskEndpoints{now: func() int64 { return 0 }}).parseExpiry(text)
 	if bad != nil {
 		t.Fatal(bad.text)
 	}
@@ -406,7 +407,7 @@ func TestOperatorReads(t *testing.T) {
 			t.Errorf("%s: %s", path, got)
 		}
 	}
-	rig.op.Now = func() int64 { return deskDay + 3600e9 }
+	rig.now = deskDay + 3600e9
 	if got := read("/desk/prices"); strings.Count(got, `"stale":true`) != 2 {
 		t.Errorf("an hour later: %s", got)
 	}

@@ -3,8 +3,10 @@ package httpgw
 import (
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
@@ -43,39 +45,73 @@ type ticketAnswer struct {
 	Ticket *operatorTicket `json:"ticket"`
 }
 
-func (o *operate) listTickets(*call) (any, *problem) {
-	v := o.Desk.View()
+// deskEndpoints are the operators' endpoints of the desk: its tickets, locks, prices
+// and inventory.
+type deskEndpoints struct {
+	desk        OperatorDesk
+	instruments *market.Instruments
+	log         commandLog
+	now         func() int64 // Unix nanoseconds
+	// edit is held from a look at the view to the outcome of the request that was made
+	// of it, so that no operator undoes what another has just done.
+	edit sync.Mutex
+}
+
+func (e *deskEndpoints) routes() operatorRoutes {
+	return operatorRoutes{
+		"/desk/tickets":                     {"GET": e.listTickets, "POST": bodied(e.postTicket)},
+		"/desk/tickets/{order_id}/amend":    {"POST": bodied(e.amendTicket)},
+		"/desk/tickets/{order_id}/tranches": {"POST": bodied(e.setTranche)},
+		"/desk/tickets/{order_id}/withdraw": {"POST": bodied(e.withdrawTicket)},
+		"/desk/locks":                       {"GET": e.listLocks, "POST": bodied(e.setLock)},
+		"/desk/prices":                      {"GET": e.listPrices, "POST": bodied(e.setPrice)},
+		"/desk/inventory":                   {"GET": e.listInventory, "POST": bodied(e.setInventory)},
+	}
+}
+
+// do sends a request to the desk in the name of the operator, and logs it.
+func (e *deskEndpoints) do(c *call, r rfq.Request) (*desk.Result, *problem) {
+	head := r.Head()
+	head.Operator = c.who.ID
+	var bad *problem
+	if head.Key, bad = c.key(); bad != nil {
+		return nil, bad
+	}
+	result, err := e.desk.Do(r)
+	return e.log.outcome(c, result, err)
+}
+
+func (e *deskEndpoints) listTickets(*call) (any, *problem) {
+	v := e.desk.View()
 	answer := struct {
 		OK      bool              `json:"ok"`
 		Seq     uint64            `json:"seq"`
 		Tickets []*operatorTicket `json:"tickets"`
 	}{true, v.Seq, []*operatorTicket{}}
 	for _, t := range v.Tickets {
-		answer.Tickets = append(answer.Tickets, o.ticket(v, t))
+		answer.Tickets = append(answer.Tickets, e.ticket(v, t))
 	}
 	return answer, nil
 }
 
+type postTicketBody struct {
+	Pair              string   `json:"pair"`
+	Label             string   `json:"label"`
+	Tranches          []string `json:"tranches"` // capacities in USD
+	Rails             []string `json:"rails"`
+	Priority          *uint16  `json:"priority"` // default DefaultPriority
+	ReferencePriceUSD string   `json:"reference_price_usd"`
+	ExpiresAt         string   `json:"expires_at"`
+}
+
 // postTicket: a new ticket. Rails are the pair's where none are named.
-func (o *operate) postTicket(c *call) (any, *problem) {
-	var in struct {
-		Pair              string   `json:"pair"`
-		Label             string   `json:"label"`
-		Tranches          []string `json:"tranches"` // capacities in USD
-		Rails             []string `json:"rails"`
-		Priority          *uint16  `json:"priority"` // default DefaultPriority
-		ReferencePriceUSD string   `json:"reference_price_usd"`
-		ExpiresAt         string   `json:"expires_at"`
-	}
-	if bad := c.decode(&in); bad != nil {
-		return nil, bad
-	}
+func (e *deskEndpoints) postTicket(c *call, in *postTicketBody) (any, *problem) {
 	r := &rfq.PostTicket{Label: in.Label, Priority: DefaultPriority}
 	if in.Priority != nil {
 		r.Priority = *in.Priority
 	}
 	var bad *problem
-	if r.Instrument, bad = o.pair(in.Pair); bad != nil {
+	if r.Instrument, bad = e.pair(in.Pair); bad != nil {
 		return nil, bad
 	}
 	if !isPlainText(in.Label) {
@@ -97,27 +133,25 @@ func (o *operate) postTicket(c *call) (any, *problem) {
 	if r.Reference, bad = parseReference(in.ReferencePriceUSD); bad != nil {
 		return nil, bad
 	}
-	if r.ExpiresAt, bad = o.parseExpiry(in.ExpiresAt); bad != nil {
+	if r.ExpiresAt, bad = e.parseExpiry(in.ExpiresAt); bad != nil {
 		return nil, bad
 	}
-	return o.ticketCommand(c, r)
+	return e.ticketCommand(c, r)
+}
+
+type amendTicketBody struct {
+	Rails             []string `json:"rails"`
+	Priority          *uint16  `json:"priority"`
+	ReferencePriceUSD *string  `json:"reference_price_usd"`
+	ExpiresAt         *string  `json:"expires_at"`
 }
 
 // amendTicket changes what the body names and leaves the rest as it is now. An
 // empty reference_price_usd is the pair's, an empty expires_at is never.
-func (o *operate) amendTicket(c *call) (any, *problem) {
-	var in struct {
-		Rails             []string `json:"rails"`
-		Priority          *uint16  `json:"priority"`
-		ReferencePriceUSD *string  `json:"reference_price_usd"`
-		ExpiresAt         *string  `json:"expires_at"`
-	}
-	if bad := c.decode(&in); bad != nil {
-		return nil, bad
-	}
-	o.edit.Lock()
-	defer o.edit.Unlock()
-	t, bad := o.named(c)
+func (e *deskEndpoints) amendTicket(c *call, in *amendTicketBody) (any, *problem) {
+	e.edit.Lock()
+	defer e.edit.Unlock()
+	t, bad := e.named(c)
 	if bad != nil {
 		return nil, bad
 	}
@@ -138,26 +172,24 @@ func (o *operate) amendTicket(c *call) (any, *problem) {
 		}
 	}
 	if in.ExpiresAt != nil {
-		if r.ExpiresAt, bad = o.parseExpiry(*in.ExpiresAt); bad != nil {
+		if r.ExpiresAt, bad = e.parseExpiry(*in.ExpiresAt); bad != nil {
 			return nil, bad
 		}
 	}
-	return o.ticketCommand(c, r)
+	return e.ticketCommand(c, r)
+}
+
+type setTrancheBody struct {
+	TrancheID   string `json:"tranche_id"`
+	CapacityUSD string `json:"capacity_usd"`
 }
 
 // setTranche changes a tranche's capacity, or adds the next tranche where the
 // body names none.
-func (o *operate) setTranche(c *call) (any, *problem) {
-	var in struct {
-		TrancheID   string `json:"tranche_id"`
-		CapacityUSD string `json:"capacity_usd"`
-	}
-	if bad := c.decode(&in); bad != nil {
-		return nil, bad
-	}
-	o.edit.Lock()
-	defer o.edit.Unlock()
-	t, bad := o.named(c)
+func (e *deskEndpoints) setTranche(c *call, in *setTrancheBody) (any, *problem) {
+	e.edit.Lock()
+	defer e.edit.Unlock()
+	t, bad := e.named(c)
 	if bad != nil {
 		return nil, bad
 	}
@@ -172,34 +204,30 @@ func (o *operate) setTranche(c *call) (any, *problem) {
 	if r.Capacity, bad = parseCapacity("capacity_usd", in.CapacityUSD); bad != nil {
 		return nil, bad
 	}
-	return o.ticketCommand(c, r)
+	return e.ticketCommand(c, r)
 }
 
-func (o *operate) withdrawTicket(c *call) (any, *problem) {
-	var in struct{}
-	if bad := c.decode(&in); bad != nil {
-		return nil, bad
-	}
-	t, bad := o.named(c)
+func (e *deskEndpoints) withdrawTicket(c *call, _ *noBody) (any, *problem) {
+	t, bad := e.named(c)
 	if bad != nil {
 		return nil, bad
 	}
-	return o.ticketCommand(c, &rfq.WithdrawTicket{Ticket: t.ID})
+	return e.ticketCommand(c, &rfq.WithdrawTicket{Ticket: t.ID})
 }
 
 // ticketCommand sends r and answers with the ticket as it was then.
-func (o *operate) ticketCommand(c *call, r rfq.Request) (any, *problem) {
-	result, bad := o.do(c, r)
+func (e *deskEndpoints) ticketCommand(c *call, r rfq.Request) (any, *problem) {
+	result, bad := e.do(c, r)
 	if bad != nil {
 		return nil, bad
 	}
-	return ticketAnswer{true, o.ticket(o.Desk.View(), result.Ticket)}, nil
+	return ticketAnswer{true, e.ticket(e.desk.View(), result.Ticket)}, nil
 }
 
 // named returns the ticket of the path.
-func (o *operate) named(c *call) (*rfq.Ticket, *problem) {
+func (e *deskEndpoints) named(c *call) (*rfq.Ticket, *problem) {
 	if id, ok := market.ParseTicketID([]byte(c.PathValue("order_id"))); ok {
-		if t := o.Desk.View().Ticket(id); t != nil {
+		if t := e.desk.View().Ticket(id); t != nil {
 			return t, nil
 		}
 	}
@@ -210,9 +238,9 @@ func (o *operate) named(c *call) (*rfq.Ticket, *problem) {
 }
 
 // ticket renders t with the names that v has.
-func (o *operate) ticket(v *rfq.View, t *rfq.Ticket) *operatorTicket {
+func (e *deskEndpoints) ticket(v *rfq.View, t *rfq.Ticket) *operatorTicket {
 	out := &operatorTicket{
-		OrderID: string(market.AppendTicketID(nil, t.ID)), Label: t.Label, Pair: o.symbol(t.Instrument),
+		OrderID: string(market.AppendTicketID(nil, t.ID)), Label: t.Label, Pair: e.symbol(t.Instrument),
 		State: ticketStates[t.State], Rails: jsonRails(t.Rails), Priority: t.Priority, Reference: jsonPrice(t.Reference),
 		CreatedAt: jsonTime(t.CreatedAt), UpdatedAt: jsonTime(t.UpdatedAt), ExpiresAt: jsonTime(t.ExpiresAt),
 		PostedBy: operatorName(v, t.By), Seq: t.Seq, Tranches: []operatorTranche{},
@@ -227,20 +255,20 @@ func (o *operate) ticket(v *rfq.View, t *rfq.Ticket) *operatorTicket {
 	return out
 }
 
-func (o *operate) symbol(id market.InstrumentID) string {
-	if in := o.Instruments.Get(id); in != nil {
+func (e *deskEndpoints) symbol(id market.InstrumentID) string {
+	if in := e.instruments.Get(id); in != nil {
 		return in.Symbol
 	}
 	return "" // an instrument that the configuration has no more
 }
 
 // pair returns the instrument that a body names.
-func (o *operate) pair(symbol string) (market.InstrumentID, *problem) {
+func (e *deskEndpoints) pair(symbol string) (market.InstrumentID, *problem) {
 	if symbol == "" {
 		return 0, missingMember("pair")
 	}
-	for _, p := range o.Desk.View().Pairs {
-		if o.symbol(p.Instrument) == symbol {
+	for _, p := range e.desk.View().Pairs {
+		if e.symbol(p.Instrument) == symbol {
 			return p.Instrument, nil
 		}
 	}
@@ -251,7 +279,7 @@ func (o *operate) pair(symbol string) (market.InstrumentID, *problem) {
 }
 
 // parseExpiry reads an instant in the future; empty text is 0, never.
-func (o *operate) parseExpiry(text string) (int64, *problem) {
+func (e *deskEndpoints) parseExpiry(text string) (int64, *problem) {
 	if text == "" {
 		return 0, nil
 	}
@@ -259,7 +287,7 @@ func (o *operate) parseExpiry(text string) (int64, *problem) {
 	if err != nil || at.Year() > 2200 {
 		return 0, invalidOperatorField("expires_at", "must be an RFC 3339 time such as 2030-01-02T15:04:05Z")
 	}
-	if at.UnixNano() <= o.Now() {
+	if at.UnixNano() <= e.now() {
 		return 0, invalidOperatorField("expires_at", "must be in the future")
 	}
 	return at.UnixNano(), nil

@@ -4,15 +4,8 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	"blockdesk/market"
-)
-
-// Limits of /desk/tokens (our choice).
-const (
-	tokenLimit    = 100 // tokens of a list, where the query does not say
-	MaxTokenLimit = 500 // tokens of a list, at most
 )
 
 // codeUnknownToken is our choice: the contract has no word for it.
@@ -61,31 +54,38 @@ type tokensAnswer struct {
 	Next   *string           `json:"next"` // what after takes for the rest; null = that was all
 }
 
-func (o *operate) tokenRoutes() map[string]map[string]endpointFunc {
-	return map[string]map[string]endpointFunc{
-		"/desk/tokens":                   {"GET": o.listTokens},
-		"/desk/tokens/{token_id}/revoke": {"POST": o.revokeToken},
+// tokenEndpoints are the operators' endpoints of the DvP tokens.
+type tokenEndpoints struct {
+	tokens OperatorTokens
+	log    commandLog
+	now    func() int64 // Unix nanoseconds
+}
+
+func (e *tokenEndpoints) routes() operatorRoutes {
+	return operatorRoutes{
+		"/desk/tokens":                   {"GET": e.listTokens},
+		"/desk/tokens/{token_id}/revoke": {"POST": bodied(e.revokeToken)},
 	}
 }
 
 // listTokens lists those that are not over, or all that the log has.
-func (o *operate) listTokens(c *call) (any, *problem) {
+func (e *tokenEndpoints) listTokens(c *call) (any, *problem) {
 	values := c.URL.Query()
 	ended, limit, bad := parseTokenQuery(values)
 	if bad != nil {
 		return nil, bad
 	}
 	// One more than is shown tells whether there is a rest.
-	list, err := o.Tokens.Tokens(values.Get("after"), limit+1, ended)
+	list, err := e.tokens.Tokens(values.Get("after"), limit+1, ended)
 	switch {
 	case errors.Is(err, ErrUnknownToken):
 		return nil, invalidOperatorField("after", "must be the next of an answer")
 	case err != nil:
-		return nil, o.tokensFailed(c, err)
+		return nil, e.tokensFailed(c, err)
 	}
 	answer := tokensAnswer{OK: true, Tokens: []accessTokenJSON{}}
 	for i := range list[:min(limit, len(list))] {
-		answer.Tokens = append(answer.Tokens, o.token(&list[i]))
+		answer.Tokens = append(answer.Tokens, e.token(&list[i]))
 	}
 	if len(list) > limit {
 		answer.Next = &list[limit-1].ID
@@ -95,10 +95,8 @@ func (o *operate) listTokens(c *call) (any, *problem) {
 
 // parseTokenQuery reads all and limit; they and after come at most once.
 func parseTokenQuery(values url.Values) (ended bool, limit int, bad *problem) {
-	for _, name := range []string{"all", "after", "limit"} {
-		if len(values[name]) > 1 {
-			return false, 0, repeatedField(codeInvalidField, name)
-		}
+	if bad := checkOnce(values, "all", "after", "limit"); bad != nil {
+		return false, 0, bad
 	}
 	switch values.Get("all") {
 	case "", "false":
@@ -107,28 +105,17 @@ func parseTokenQuery(values url.Values) (ended bool, limit int, bad *problem) {
 	default:
 		return false, 0, invalidOperatorField("all", "must be true or false")
 	}
-	limit = tokenLimit
-	if text := values.Get("limit"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 32)
-		if err != nil || n < 1 || n > MaxTokenLimit {
-			return false, 0, invalidLimit(MaxTokenLimit)
-		}
-		limit = int(n)
-	}
-	return ended, limit, nil
+	limit, bad = parseListLimit(values)
+	return ended, limit, bad
 }
 
 // revokeToken ends a token. Doing it again changes nothing, so that an
 // Idempotency-Key is only looked at.
-func (o *operate) revokeToken(c *call) (any, *problem) {
-	var in struct{}
-	if bad := c.decode(&in); bad != nil {
-		return nil, bad
-	}
+func (e *tokenEndpoints) revokeToken(c *call, _ *noBody) (any, *problem) {
 	if _, bad := c.key(); bad != nil {
 		return nil, bad
 	}
-	t, err := o.Tokens.Revoke(c.PathValue("token_id"), c.who.Name)
+	t, err := e.tokens.Revoke(c.PathValue("token_id"), c.who.Name)
 	switch {
 	case errors.Is(err, ErrUnknownToken):
 		return nil, &problem{
@@ -136,22 +123,22 @@ func (o *operate) revokeToken(c *call) (any, *problem) {
 			text: "No token has this token_id. GET /desk/tokens lists those there are.",
 		}
 	case err != nil:
-		return nil, o.tokensFailed(c, err)
+		return nil, e.tokensFailed(c, err)
 	}
-	o.log.Info("operator's command", "request_id", string(c.id[:]), "operator", c.who.Name, "path", c.Pattern, "token_id", t.ID)
+	e.log.Info("operator's command", "request_id", string(c.id[:]), "operator", c.who.Name, "path", c.Pattern, "token_id", t.ID)
 	return struct {
 		OK    bool            `json:"ok"`
 		Token accessTokenJSON `json:"token"`
-	}{true, o.token(&t)}, nil
+	}{true, e.token(&t)}, nil
 }
 
-func (o *operate) tokensFailed(c *call, err error) *problem {
-	_, bad := o.outcome(c, nil, err)
+func (e *tokenEndpoints) tokensFailed(c *call, err error) *problem {
+	_, bad := e.log.outcome(c, nil, err)
 	return bad
 }
 
 // token renders t as it is now.
-func (o *operate) token(t *AccessToken) accessTokenJSON {
+func (e *tokenEndpoints) token(t *AccessToken) accessTokenJSON {
 	out := accessTokenJSON{
 		ID: t.ID, Key: jsonAddress(t.Key), State: "valid",
 		IssuedAt: jsonTime(t.IssuedAt), ExpiresAt: jsonTime(t.ExpiresAt), RevokedAt: jsonTime(t.RevokedAt),
@@ -159,7 +146,7 @@ func (o *operate) token(t *AccessToken) accessTokenJSON {
 	switch {
 	case t.RevokedAt != 0:
 		out.State, out.RevokedBy = "revoked", &t.RevokedBy
-	case t.ExpiresAt <= o.Now():
+	case t.ExpiresAt <= e.now():
 		out.State = "ended"
 	}
 	return out

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -50,6 +51,12 @@ func (l *tokenLog) Revoke(id, by string) (AccessToken, error) {
 // over, one that is revoked, one that is valid.
 func newTokenRig(t testing.TB) (*operatorRig, *tokenLog) {
 	t.Helper()
+	return newTokenRigTo(t, io.Discard)
+}
+
+// newTokenRigTo is newTokenRig with a log.
+func newTokenRigTo(t testing.TB, out io.Writer) (*operatorRig, *tokenLog) {
+	t.Helper()
 	log := &tokenLog{tokens: []AccessToken{
 		{ID: "K1", Key: market.Address{1}, IssuedAt: deskDay - 9e9, ExpiresAt: deskDay},
 		{ID: "K2", Key: market.Address{2}, IssuedAt: deskDay - 8e9, ExpiresAt: deskDay + 1, RevokedAt: deskDay - 7e9, RevokedBy: "bob"},
@@ -59,7 +66,7 @@ func newTokenRig(t testing.TB) (*operatorRig, *tokenLog) {
 	o := rig.options(t)
 	o.Tokens = log
 	rig.mux = http.NewServeMux()
-	rig.op = newOperate(o, newRequestIDs(), slog.New(slog.DiscardHandler))
+	rig.op = newOperate(o, newRequestIDs(), slog.New(slog.NewTextHandler(out, nil)))
 	rig.op.register(rig.mux)
 	return rig, log
 }
@@ -151,9 +158,8 @@ func TestOperatorTokenRefusals(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/desk/tokens", "/desk/tokens/K3/revoke"} {
-		rig, log := newTokenRig(t)
 		var written bytes.Buffer
-		rig.op.log = slog.New(slog.NewTextHandler(&written, nil))
+		rig, log := newTokenRigTo(t, &written)
 		log.err = errors.New("the disk is on fire")
 		method, body := "POST", "{}"
 		if path == "/desk/tokens" {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"blockdesk/catalog"
 	"blockdesk/market"
 )
 
@@ -19,25 +20,9 @@ import (
 // description's (part 8), those of RFQ writes and handshakes the contract's
 // (section C); the others are our choice.
 const (
-	DefaultBase = "127.0.0.1:8080"
-	DefaultAPI  = "127.0.0.1:8000"
-	DefaultWS   = "127.0.0.1:8081"
-
 	DefaultMaxConns      = 4096
 	DefaultMaxConnsPerIP = 1024
 	DefaultMaxClients    = 65536
-
-	// DefaultMaxHeaderBytes is smaller than the body's limit on purpose: the
-	// buffer is allocated whole for each connection, and a header that drips in
-	// is scanned again from its start at each packet, so cost grows with the
-	// square.
-	DefaultMaxHeaderBytes = 16 << 10
-	DefaultMaxBodyBytes   = 64 << 10
-
-	DefaultReadTimeout     = 10 * time.Second
-	DefaultWriteTimeout    = 10 * time.Second
-	DefaultIdleTimeout     = 60 * time.Second
-	DefaultShutdownTimeout = 4 * time.Second
 
 	DefaultPerMinute = 60
 	DefaultBurst     = 20
@@ -55,35 +40,15 @@ const (
 	DefaultDvPPerMinute = 3
 )
 
-// Rate is a token bucket of Burst tokens, refilled PerMinute a minute, one for
-// each client. The zero value means the default; see Options.NoLimits.
-type Rate struct {
-	PerMinute int // 1..60,000,000
-	Burst     int // 1..1,000,000
-}
-
-// Window is a limit of PerMinute requests in any 60 s, for each client. The zero
-// value means the default; see Options.NoLimits.
-type Window struct {
-	PerMinute int // 1..MaxWindow
-}
-
-// MaxWindow is the largest Window: the moment of each request is remembered.
-const MaxWindow = 1_000_000
-
-// URLs are the addresses that documents print, without a slash at the end. An
-// empty one is made from its listener. Mirror and Native are those of the public
-// mirror and of the native backend (spec, 1.8), which the base address serves:
-// empty means Base.
-type URLs struct{ Base, API, WS, Mirror, Native string }
-
 // Options configures a Gateway. The zero value of a field means its default.
 type Options struct {
 	// Listening addresses, host:port; port 0 takes a free one.
 	Base, API, WS string
 	// Listen binds them; default net.Listen.
 	Listen func(network, addr string) (net.Listener, error)
-	URLs   URLs
+	// URLs are those that documents print, without a slash at the end. An empty one is
+	// made from its listener; Mirror and Native are Base where they are empty.
+	URLs catalog.URLs
 
 	// Instruments are all that readers may name. Required.
 	Instruments *market.Instruments
@@ -190,7 +155,7 @@ func (o *Options) applyDefaults() {
 	if o.Now == nil {
 		o.Now = func() int64 { return time.Now().UnixNano() }
 	}
-	o.Description.applyDefaults()
+	o.Description.ApplyDefaults()
 }
 
 // Validate reports the first field that is out of range, after defaults were
@@ -214,7 +179,7 @@ func (o Options) Validate() error {
 	if n := o.DvP.PerMinute; n < 1 || n > MaxWindow {
 		return fmt.Errorf("httpgw: rate dvp: per_minute %d: 1 to %d", n, MaxWindow)
 	}
-	return errors.Join(o.Market.validate("market"), o.Partner.validate("partner"), o.RFQWrite.validate("rfq_write"), o.Handshake.validate("handshake"))
+	return errors.Join(o.Market.Validate("market"), o.Partner.Validate("partner"), o.RFQWrite.Validate("rfq_write"), o.Handshake.Validate("handshake"))
 }
 
 // checkConns reports the first limit on connections and requests that is out of
@@ -233,16 +198,6 @@ func (o *Options) checkConns() error {
 		return fmt.Errorf("httpgw: max_body_bytes %d: 1 to %d", o.MaxBodyBytes, 16<<20)
 	case o.ReadTimeout < 0 || o.WriteTimeout < 0 || o.IdleTimeout < 0 || o.ShutdownTimeout < 0:
 		return errors.New("httpgw: a timeout is negative")
-	}
-	return nil
-}
-
-func (r Rate) validate(name string) error {
-	if r.PerMinute < 1 || r.PerMinute > 60_000_000 {
-		return fmt.Errorf("httpgw: rate %s: per_minute %d: 1 to 60000000", name, r.PerMinute)
-	}
-	if r.Burst < 1 || r.Burst > 1_000_000 {
-		return fmt.Errorf("httpgw: rate %s: burst %d: 1 to 1000000", name, r.Burst)
 	}
 	return nil
 }

@@ -29,11 +29,11 @@ type oraclePages struct {
 	kept    atomic.Pointer[oraclePage]
 }
 
-func (g *Gateway) oracleRoute(facts func() *catalog.Facts) route {
-	o := &oraclePages{market: g.market, service: g.opts.Description.Service, now: g.opts.Now, facts: facts}
+func oracleRoute(pages *marketPages, o *marketOptions) route {
+	p := &oraclePages{market: pages, service: o.Service, now: o.Now, facts: o.Facts}
 	return route{
 		path: "/api/v1/market/oracle/heartbeat", method: methodGet, surfaces: onBase | onAPI,
-		cache: liveData, limit: marketLimit, group: groupMarket, read: o.serve,
+		cache: liveData, limit: marketLimit, group: groupMarket, read: p.serve,
 	}
 }
 
@@ -68,7 +68,7 @@ func (o *oraclePages) append(dst []byte, now int64, views []*engine.View, facts 
 	}
 	dst = append(dst, `{"ok":true,"service":`...)
 	dst = appendText(dst, o.service)
-	dst = append(dst, `,"api_version":"`+APIVersion+`","ts":`...)
+	dst = append(dst, `,"api_version":"`+catalog.APIVersion+`","ts":`...)
 	dst = appendTime(dst, now)
 	dst = append(dst, `,"engine_seq":`...)
 	dst = strconv.AppendUint(dst, newest, 10)

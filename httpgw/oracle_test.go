@@ -60,7 +60,7 @@ func TestOracleHeartbeat(t *testing.T) {
 	b.views[2].Store(&quoted)
 	clock := &deskClock{}
 	clock.ns.Store(quoted.At + 2_900_000_000)
-	o := &oraclePages{market: newMarketPages(b.set, b, nil), service: `a "desk"`, now: clock.now}
+	o := &oraclePages{market: newMarketPages(&marketOptions{Instruments: b.set, Views: b}), service: `a "desk"`, now: clock.now}
 
 	first, h := readHeartbeat(t, o)
 	type row struct {
@@ -128,7 +128,7 @@ func TestOracleOfTheChain(t *testing.T) {
 			c.pair.Symbol, c.pair.Source, c.pair.PriceSource = "92C/SLUSD", market.Mirrored, catalog.NoPrice
 			facts := &catalog.Facts{Pairs: []catalog.Pair{c.pair}}
 			o := &oraclePages{
-				market: newMarketPages(b.set, b, nil), now: func() int64 { return quoted.At + 30*nanosPerSecond },
+				market: newMarketPages(&marketOptions{Instruments: b.set, Views: b}), now: func() int64 { return quoted.At + 30*nanosPerSecond },
 				facts: func() *catalog.Facts { return facts },
 			}
 			_, h := readHeartbeat(t, o)
@@ -146,7 +146,7 @@ func TestOracleOfTheChain(t *testing.T) {
 // A view from a clock ahead of ours is not older than now.
 func TestOracleOfTheFuture(t *testing.T) {
 	b := newBooks(t)
-	o := &oraclePages{market: newMarketPages(b.set, b, nil), now: func() int64 { return b.View(0).At - 5e9 }}
+	o := &oraclePages{market: newMarketPages(&marketOptions{Instruments: b.set, Views: b}), now: func() int64 { return b.View(0).At - 5e9 }}
 	if _, h := readHeartbeat(t, o); *h.Pairs[0].Freshness != 0 {
 		t.Errorf("freshness %d", *h.Pairs[0].Freshness)
 	}

@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/klauspost/compress/gzip"
-
-	"blockdesk/engine"
 )
 
 // gzipFrom is the size from which a body is worth compressing: below it an
@@ -19,14 +17,11 @@ const gzipFrom = 1200
 // page is a body that was rendered once. It does not change, but that its
 // compressed form is made when somebody first asks for it.
 type page struct {
-	view *engine.View // that it shows, for the cache
-	key  int          // limit that it was rendered with
 	body []byte
 	etag []byte // strong, with quotes; nil = none
 	// media is the body's Content-Type; "" = JSON.
 	media string
-	// policy returns the Content-Security-Policy of a page for people; nil = none.
-	policy func() []byte
+	policy []byte // Content-Security-Policy of a page for people; nil = none
 
 	packed atomic.Pointer[packed]
 }
@@ -42,6 +37,34 @@ func hashPage(body []byte) *page {
 	etag = append(etag, '"')
 	etag = hex.AppendEncode(etag, sum[:12])
 	return &page{body: body, etag: append(etag, '"')}
+}
+
+// keptPage keeps the page of the newest source, so that what has not changed keeps its
+// ETag and its compressed form. Any goroutine may use it; the zero value is empty.
+type keptPage[S comparable] struct{ newest atomic.Pointer[sourcePage[S]] }
+
+// sourcePage is a page with what it was rendered from.
+type sourcePage[S comparable] struct {
+	source S
+	page   *page
+}
+
+// get returns the page of a source, nil where another source is the newest.
+func (k *keptPage[S]) get(source S) *page {
+	if kept := k.newest.Load(); kept != nil && kept.source == source {
+		return kept.page
+	}
+	return nil
+}
+
+// keep makes fresh the page of a source and returns it, or the page before it if
+// that one has the same body.
+func (k *keptPage[S]) keep(source S, fresh *page) *page {
+	if old := k.newest.Load(); old != nil && bytes.Equal(old.page.body, fresh.body) {
+		fresh = old.page
+	}
+	k.newest.Store(&sourcePage[S]{source, fresh})
+	return fresh
 }
 
 // gzipped returns the compressed form; two callers at once may both make it,

@@ -42,16 +42,16 @@ type partnerPages struct {
 
 // partnerRoutes are the rows of adapters with a query. There are none without
 // facts, and DEX Screener's events need a history.
-func (g *Gateway) partnerRoutes(doors Doors) []route {
-	if doors.Facts == nil {
+func partnerRoutes(pages *marketPages, facts func() *catalog.Facts, history History) []route {
+	if facts == nil {
 		return nil
 	}
 	p := &partnerPages{
-		market: g.market, facts: doors.Facts, history: doors.History,
-		books: make([]shelf, g.opts.Instruments.Len()), tickers: map[string]*market.Instrument{},
+		market: pages, facts: facts, history: history,
+		books: make([]shelf, pages.set.Len()), tickers: map[string]*market.Instrument{},
 	}
-	for i := range g.opts.Instruments.Len() {
-		in := g.opts.Instruments.Get(market.InstrumentID(i))
+	for i := range pages.set.Len() {
+		in := pages.set.Get(market.InstrumentID(i))
 		p.tickers[catalog.Ticker(in.Symbol)] = in
 	}
 	row := func(path string, read func([]byte) (*page, *problem)) route {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"mime"
 	"strings"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -91,87 +90,4 @@ func idempotencyKey(h *fasthttp.RequestHeader) ([]byte, *problem) {
 		}
 	}
 	return lines[0], nil
-}
-
-// write runs a route's handler for a POST and writes what it returns.
-func (d *door) write(ctx *fasthttp.RequestCtx, id *requestID, r *route) {
-	g := d.g
-	var taker market.Address
-	var bad *problem
-	if r.bearer {
-		if taker, bad = g.takerOf(ctx); bad != nil {
-			g.fail(ctx, id, bad)
-			return
-		}
-	}
-	p, bad := readPost(ctx)
-	if bad != nil {
-		g.fail(ctx, id, bad)
-		return
-	}
-	p.taker, p.client = taker, ratelimit.ClientOf(g.clientOf(ctx))
-	a, bad := r.post(p)
-	if bad = d.deposed(bad); bad != nil {
-		if bad.replayed {
-			ctx.Response.Header.SetCanonical(hReplayed, []byte("true"))
-		}
-		g.fail(ctx, id, bad)
-		return
-	}
-	g.common(ctx, id, neverCached)
-	h := &ctx.Response.Header
-	if a.replayed {
-		h.SetCanonical(hReplayed, []byte("true"))
-	}
-	setRetryAfter(h, a.retryS)
-	ctx.SetStatusCode(a.status)
-	h.SetContentType(jsonType)
-	ctx.Response.SetBodyRaw(a.body)
-}
-
-// expect answers a client that asks, by Expect: 100-continue, whether it should
-// send its body. Where the headers already say no, it is told so at once, and
-// the connection is closed, since it may send the body all the same. It is
-// fasthttp's ExpectHandler; the handler then does not run.
-func (d *door) expect(ctx *fasthttp.RequestCtx) int {
-	started := time.Now()
-	bad, stats := d.forebode(ctx)
-	if bad == nil {
-		return fasthttp.StatusContinue
-	}
-	id := d.g.ids.next()
-	d.g.fail(ctx, &id, bad)
-	stats.observe(bad.status, time.Since(started))
-	return bad.status
-}
-
-// forebode returns what a request will be refused for whatever its body is. It
-// takes no token: a request that is refused here has cost nothing.
-func (d *door) forebode(ctx *fasthttp.RequestCtx) (*problem, *routeStats) {
-	stats := d.router.unknown
-	if readAsked(&ctx.Request.Header).twiceFramed {
-		return malformedFraming(), stats
-	}
-	path, query := target(ctx)
-	n, _ := d.router.find(path)
-	if n == nil {
-		return unknownRoute(path), stats
-	}
-	if ctx.IsOptions() {
-		return nil, stats
-	}
-	e := n.methods[methodOf(ctx.Method())]
-	if e == nil {
-		return methodNotAllowed(n.allow), stats
-	}
-	if bad := d.elsewhere(e.route, path, query); bad != nil {
-		return bad, e.stats
-	}
-	if ctx.Request.Header.ContentLength() > d.g.opts.MaxBodyBytes {
-		return bodyTooLarge(d.g.opts.MaxBodyBytes), e.stats
-	}
-	if e.post == nil || e.bearer { // who has no token is told that first, and in serve: a guess has its price
-		return nil, e.stats
-	}
-	return checkMedia(&ctx.Request.Header), e.stats
 }

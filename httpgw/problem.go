@@ -1,6 +1,9 @@
 package httpgw
 
-import "strconv"
+import (
+	"encoding/json"
+	"strconv"
+)
 
 // Codes of error bodies (contract, section C). Those under "our choice" name
 // what the contract leaves open.
@@ -40,6 +43,10 @@ const (
 	codeUpgradeRequired = "UPGRADE_REQUIRED"
 	codeInternal        = "INTERNAL"
 )
+
+// retryLeaderS is the Retry-After of an answer that sends a client to the leader, in
+// seconds: a group that votes has a leader in less.
+const retryLeaderS = 1
 
 const (
 	descriptionPath   = "/"
@@ -218,4 +225,21 @@ func invalidKey(reason string) *problem {
 		text: "The header " + idempotencyHeader + " must be one value of 1 to " + strconv.Itoa(MaxIdempotencyKey) +
 			" visible ASCII characters.",
 	}
+}
+
+// rename calls the field that a refusal is about as this route does.
+func (p *problem) rename(from, to string) *problem {
+	if p.field == from {
+		p.field = to
+	}
+	return p
+}
+
+// leaderMember is the member leader of an error: {"id", "url"}.
+func leaderMember(id, url string) []byte {
+	text, _ := json.Marshal(struct {
+		ID  string `json:"id"`
+		URL string `json:"url"`
+	}{id, url}) // strings always can
+	return text
 }

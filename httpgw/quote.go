@@ -40,21 +40,21 @@ func parseQuote(p *post, v *rfq.View) (*rfq.RequestQuote, *problem) {
 }
 
 // postQuote gives a firm price for one claim.
-func (g *Gateway) postQuote(p *post) (*answer, *problem) {
-	r, bad := parseQuote(p, g.deskView())
+func (e *rfqEndpoints) postQuote(p *post) (*answer, *problem) {
+	r, bad := parseQuote(p, e.deal.view())
 	if bad != nil {
 		return nil, bad
 	}
-	result, bad := g.ask(r)
+	result, bad := e.deal.ask(r)
 	if bad != nil {
 		return nil, bad
 	}
-	w := g.terms()
-	return &answer{status: 200, body: w.quote(result.Quote, result.Ticket.Label), replayed: result.Replayed}, nil
+	w := e.deal.terms()
+	return &answer{status: 200, body: appendQuote(&w, result.Quote, result.Ticket.Label), replayed: result.Replayed}, nil
 }
 
-// quote renders the answer.
-func (w *termsWriter) quote(q *rfq.Quote, label string) []byte {
+// appendQuote renders the answer.
+func appendQuote(w *termsWriter, q *rfq.Quote, label string) []byte {
 	dst := make([]byte, 0, 1024)
 	dst = append(dst, `{"ok":true,"quote_id":"`...)
 	dst = market.AppendQuoteID(dst, q.ID)

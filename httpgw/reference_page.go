@@ -29,7 +29,7 @@ func newReference() ([]download, error) {
 		p.media = f.Media
 		at := pathReferenceFolder + f.Name
 		if f.Name == reference.Page {
-			at, p.policy = pathReference, func() []byte { return referencePolicy }
+			at, p.policy = pathReference, referencePolicy
 		}
 		all = append(all, download{path: at, page: p})
 	}

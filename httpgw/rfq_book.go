@@ -37,15 +37,12 @@ func (p *rfqPages) renderTickets(e *edition) []byte {
 // Tickets calls each for every ticket of market-tickets, by ID, with its record as
 // that document has it: a JSON object whose bytes never change. It returns the Seq
 // of the last command that changed something the desk shows, which is the seq of
-// that document, and its time, Unix ns; zeros without a desk. Prices are those of
+// that document, and its time in Unix ns. Prices are those of
 // the present cycle. Any goroutine may call it; what one has seen, it sees no
 // older state than.
-func (g *Gateway) Tickets(each func(in market.InstrumentID, id market.TicketID, record []byte)) (seq uint64, at int64) {
-	if g.rfq == nil {
-		return 0, 0
-	}
-	e := g.rfq.current()
-	texts := g.rfq.textsOf(e)
+func (r *rfqEndpoints) Tickets(each func(in market.InstrumentID, id market.TicketID, record []byte)) (seq uint64, at int64) {
+	e := r.own.current()
+	texts := r.own.textsOf(e)
 	for i := range texts.list {
 		t := &texts.list[i]
 		each(t.ticket.Instrument, t.ticket.ID, t.full)

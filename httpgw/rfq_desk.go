@@ -89,8 +89,6 @@ type inventoryJSON struct {
 	Sold     jsonUnits   `json:"sold"`
 }
 
-var sourceWords = map[rfq.PriceSource]string{rfq.SourceOperator: "operator", rfq.SourceBook: "book"}
-
 func (p *rfqPages) deskStatus(e *edition) deskDocument {
 	policy := &e.view.Policy
 	d := deskDocument{
@@ -145,21 +143,13 @@ func (p *rfqPages) chainHealth() deskChainJSON {
 	return d
 }
 
-// known returns a number that may be null in JSON: null for 0.
-func known(n uint64) *uint64 {
-	if n == 0 {
-		return nil
-	}
-	return &n
-}
-
 func (p *rfqPages) pricePolicy(n *pairNow) pricePolicyJSON {
 	d := pricePolicyJSON{
 		Pair: n.in.Symbol, Source: sourceWords[n.Source], Corridor: n.CorridorBps, MaxAge: wholeSeconds(n.MaxAge),
 		Anchor: jsonPrice(n.Anchor), AnchorAt: jsonTime(n.AnchorAt), Min: jsonPrice(n.min), Max: jsonPrice(n.max),
 		Reference: jsonPrice(n.reference),
 	}
-	if via := p.set.Get(n.Via); n.Source == rfq.SourceBook && via != nil {
+	if via := p.of.Instruments.Get(n.Via); n.Source == rfq.SourceBook && via != nil {
 		d.Via = &via.Symbol
 	}
 	if n.why != 0 {

@@ -96,14 +96,6 @@ func pairsOf(e *edition) pairsDocument {
 	return d
 }
 
-// word returns a text that may be null in JSON: null for "".
-func word(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
-}
-
 // tokensDocument lists what is sold, what it is quoted in, and what pays.
 type tokensDocument struct {
 	OK     bool        `json:"ok"`

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine/rfq"
 )
 
@@ -60,14 +61,14 @@ func checkGolden(t *testing.T, name string, body []byte) {
 // know is null.
 func TestChainHealthShown(t *testing.T) {
 	for _, c := range []struct {
-		health ChainHealth
+		health desk.ChainHealth
 		want   string
 	}{
-		{ChainHealth{}, `"desk_address":null,"slot":null,"blockhash_age_ms":null,"tracked":0,"nodes":[]}}`},
+		{desk.ChainHealth{}, `"desk_address":null,"slot":null,"blockhash_age_ms":null,"tracked":0,"nodes":[]}}`},
 		{
-			ChainHealth{
+			desk.ChainHealth{
 				Desk: address(60), Slot: 4711, BlockhashAge: 1500 * time.Millisecond, Tracked: 3,
-				Nodes: []ChainNode{{Name: "main", Available: true, Slot: 4711}, {Name: "spare", Slot: 4700, Lag: 11}, {Name: "new"}},
+				Nodes: []desk.ChainNode{{Name: "main", Available: true, Slot: 4711}, {Name: "spare", Slot: 4700, Lag: 11}, {Name: "new"}},
 			},
 			`"desk_address":"` + addressText(address(60)) + `","slot":4711,"blockhash_age_ms":1500,"tracked":3,"nodes":[` +
 				`{"name":"main","available":true,"slot":4711,"lag_slots":0},{"name":"spare","available":false,"slot":4700,"lag_slots":11},` +
@@ -75,7 +76,7 @@ func TestChainHealthShown(t *testing.T) {
 		},
 	} {
 		p := pagesOf(t, showing(fixedView()), newDeskClock())
-		p.chain, p.health = chain{}, func() ChainHealth { return c.health }
+		p.chain, p.health = chain{}, func() desk.ChainHealth { return c.health }
 		if body := string(p.get(docDesk).body); !strings.HasSuffix(body, `"chain":{"available":true,"reason":null,"execution_network":"solana-mainnet-beta",`+c.want) {
 			t.Errorf("want %s in %s", c.want, body)
 		}

@@ -140,3 +140,19 @@ func encodeDocument(document any) []byte {
 	}
 	return bytes.TrimRight(body.Bytes(), "\n")
 }
+
+// word returns a text that may be null in JSON: null for "".
+func word(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// known returns a number that may be null in JSON: null for 0.
+func known(n uint64) *uint64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"blockdesk/catalog"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
@@ -83,7 +84,7 @@ type exampleCommands struct {
 }
 
 func (p *rfqPages) manifest(e *edition) manifestDocument {
-	urls := p.urls()
+	urls := p.urls
 	d := manifestDocument{
 		OK: true, Schema: "svc_rfq_robot_manifest_v1", Name: p.about.Service + " RFQ robot manifest",
 		UpdatedAt: p.updatedAt(e.view), TruthRule: truthRule,
@@ -101,7 +102,7 @@ func (p *rfqPages) manifest(e *edition) manifestDocument {
 	return d
 }
 
-func readURLs(u *URLs) readEndpoints {
+func readURLs(u *catalog.URLs) readEndpoints {
 	return readEndpoints{
 		Mirror: mirrorURLs{
 			bookURLs: bookURLs{u.Mirror + pathTickets, u.Mirror + pathSellable},
@@ -113,14 +114,14 @@ func readURLs(u *URLs) readEndpoints {
 	}
 }
 
-func claimURLs(u *URLs) claimEndpoints {
+func claimURLs(u *catalog.URLs) claimEndpoints {
 	return claimEndpoints{
 		Modular: u.Native + pathNativeModular, Atomic: u.Native + pathNativeAtomic,
 		AliasModular: u.Base + pathModular, AliasAtomic: u.Base + pathAtomic,
 	}
 }
 
-func submitURLs(u *URLs) submissionURLs {
+func submitURLs(u *catalog.URLs) submissionURLs {
 	return submissionURLs{
 		Primary: u.Native + pathNativeVerify, Alias: u.Base + pathAliasVerify, Fallback: u.API + pathFallbackVerify,
 	}
@@ -205,7 +206,7 @@ type discoveryDocument struct {
 
 // discovery depends on the configuration alone.
 func (p *rfqPages) discovery() discoveryDocument {
-	urls := p.urls()
+	urls := p.urls
 	d := discoveryDocument{
 		OK: true, Schema: "svc_rfq_discovery_v1", Name: p.about.Service + " RFQ", Version: RFQVersion,
 		UpdatedAt: jsonTime(p.begun), Service: urls.Base + descriptionPath, Specification: urls.Base + specificationPath,
@@ -216,7 +217,7 @@ func (p *rfqPages) discovery() discoveryDocument {
 			urls.Base + pathHandshake, urls.Base + pathBuild, urls.Base + pathSubmit, urls.Base + pathBuilds + buildSegment,
 		},
 		Priority: jsonRails(market.AllRails), Fills: fillSizes(),
-		Network: ExecutionNetwork, ChainID: ControlChainID, ChainRole: controlChainRole,
+		Network: catalog.ExecutionNetwork, ChainID: catalog.ControlChainID, ChainRole: catalog.ControlChainRole,
 	}
 	d.Submission.Priority = []string{"primary_1492", "public_alias_1492", "fallback_8000"}
 	d.Submission.submissionURLs = submitURLs(&urls)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mr-tron/base58"
 
+	"blockdesk/catalog"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/runtest"
 )
@@ -184,7 +185,7 @@ func TestShellQuote(t *testing.T) {
 // TestURLDefaults: the mirror and the native backend are the base address unless
 // they have URLs of their own.
 func TestURLDefaults(t *testing.T) {
-	g := startDesk(t, func(o *Options) { o.URLs = URLs{Base: "https://desk.example/", Native: "https://native.example//"} })
+	g := startDesk(t, func(o *Options) { o.URLs = catalog.URLs{Base: "https://desk.example/", Native: "https://native.example//"} })
 	u := g.URLs()
 	if u.Base != "https://desk.example" || u.Mirror != u.Base || u.Native != "https://native.example" || u.API != "http://"+g.APIAddr().String() {
 		t.Errorf("URLs %+v", u)

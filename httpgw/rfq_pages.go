@@ -1,7 +1,6 @@
 package httpgw
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"encoding/hex"
@@ -11,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"blockdesk/catalog"
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
@@ -48,27 +49,19 @@ type deskReader interface {
 
 // rfqPages renders the desk's documents and remembers them.
 type rfqPages struct {
-	desk  deskReader
-	set   *market.Instruments
-	books Views // of the pairs whose reference is our own book
-	about *Description
-	urls  func() URLs
-	now   func() int64 // Unix nanoseconds
-	chain Settlement   // nil = the chain is unavailable
-	// health tells more of it; nil = nothing is known
-	health func() ChainHealth
-	begun  int64 // when the service started
+	of    deskSource
+	chain Settlement // nil = the chain is unavailable
+	// health returns more about it; nil = nothing is known
+	health func() desk.ChainHealth
+	about  *Description
+	urls   catalog.URLs
+	now    func() int64 // Unix nanoseconds
+	begun  int64        // when the service started
 
 	edition atomic.Pointer[edition]
 	texts   atomic.Pointer[ticketTexts]
-	kept    [documentCount]atomic.Pointer[rfqPage]
+	kept    [documentCount]keptPage[*edition]
 	none    rfq.View // before the first view
-}
-
-// rfqPage is a page and the edition that it is good for.
-type rfqPage struct {
-	of   *edition
-	page *page
 }
 
 // cycle is a span of refresh, from a whole multiple of it, and the middles of
@@ -103,10 +96,9 @@ type pairNow struct {
 	selling   market.Rails // over which quotes are given
 }
 
-func newRFQPages(g *Gateway, desk deskReader, books Views, chain Settlement) *rfqPages {
+func newRFQPages(of deskSource, o *rfqOptions) *rfqPages {
 	return &rfqPages{
-		desk: desk, set: g.opts.Instruments, books: books, about: &g.opts.Description,
-		urls: g.URLs, now: g.opts.Now, chain: chain, begun: g.opts.Now(),
+		of: of, chain: o.Deal.Settlement, health: o.Health, about: o.About, urls: o.URLs, now: o.Now, begun: o.Now(),
 	}
 }
 
@@ -118,22 +110,14 @@ func (p *rfqPages) serve(d document) func([]byte) (*page, *problem) {
 // get returns the page of the newest view and the present cycle.
 func (p *rfqPages) get(d document) *page {
 	e := p.current()
-	old := p.kept[d].Load()
-	if old != nil && old.of == e {
-		return old.page
+	if kept := p.kept[d].get(e); kept != nil {
+		return kept
 	}
 	body := p.render(d, e)
-	fresh := &rfqPage{of: e}
-	switch {
-	case old != nil && bytes.Equal(old.page.body, body):
-		fresh.page = old.page // with its ETag and its compressed form
-	case d == docTickets || d == docCompact || d == docBoard:
-		fresh.page = &page{body: body, etag: bookETag(e.view.Seq, body)}
-	default:
-		fresh.page = hashPage(body)
+	if d == docTickets || d == docCompact || d == docBoard {
+		return p.kept[d].keep(e, &page{body: body, etag: bookETag(e.view.Seq, body)})
 	}
-	p.kept[d].Store(fresh)
-	return fresh.page
+	return p.kept[d].keep(e, hashPage(body))
 }
 
 // bookETag names a list of the book by its Seq, which the body tells, and two
@@ -151,7 +135,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // current returns the edition of the newest view and the present cycle.
 func (p *rfqPages) current() *edition {
-	v, now := p.desk.View(), p.now()
+	v, now := p.of.Desk.View(), p.now()
 	if v == nil {
 		v = &p.none
 	}
@@ -166,7 +150,7 @@ func (p *rfqPages) current() *edition {
 	}
 	e := &edition{view: v, cycle: c, ts: max(c.from, v.At), pairs: make([]pairNow, 0, len(v.Pairs))}
 	for i := range v.Pairs {
-		if in := p.set.Get(v.Pairs[i].Instrument); in != nil {
+		if in := p.of.Instruments.Get(v.Pairs[i].Instrument); in != nil {
 			e.pairs = append(e.pairs, pairAt(e, &v.Pairs[i], in))
 		}
 	}

@@ -72,7 +72,7 @@ func TestStampAge(t *testing.T) {
 			if rapid.Bool().Draw(rt, "change") {
 				v := claimed(desk.View(), 1)
 				v.At = clock.now() - rapid.Int64Range(0, refresh).Draw(rt, "ago")
-				desk.view.Store(v)
+				desk.show(v)
 			}
 			body := p.get(docTickets)
 			ts, err := time.Parse(time.RFC3339Nano, tsOf(t, body))
@@ -100,7 +100,7 @@ func TestChangeShows(t *testing.T) {
 	}
 	v := claimed(desk.View(), 0)
 	v.At = deskDay
-	desk.view.Store(v)
+	desk.show(v)
 	for d := range documentCount {
 		changes := slices.Contains([]document{docStatus, docSellable, docTickets, docCompact, docBoard, docDesk}, d)
 		if again := p.get(d); (again != first[d]) != changes || bytes.Equal(again.etag, first[d].etag) == changes {
@@ -122,7 +122,7 @@ func TestHaltedBookPricesNothing(t *testing.T) {
 	} {
 		book := fullView(0, 1042)
 		book.Status = c.status
-		p.books.(*books).views[0].Store(book)
+		p.of.Books.(*books).views[0].Store(book)
 		clock.move(time.Duration(refresh))
 		var d struct {
 			Pairs []struct {
@@ -192,7 +192,7 @@ func TestReferenceFollowsBook(t *testing.T) {
 	clock := newDeskClock()
 	desk := showing(fixedView())
 	p := pagesOf(t, desk, clock)
-	b := p.books.(*books)
+	b := p.of.Books.(*books)
 	reference := func() any {
 		var d struct{ Pairs []map[string]any }
 		if err := json.Unmarshal(p.get(docPairs).body, &d); err != nil {
@@ -206,7 +206,7 @@ func TestReferenceFollowsBook(t *testing.T) {
 	v := fullView(0, 2000)
 	v.Bids = []market.Level{{Price: 9_991, Qty: 1}}
 	b.views[0].Store(v)
-	desk.view.Store(claimed(desk.View(), 0))
+	desk.show(claimed(desk.View(), 0))
 	if got := reference(); got != "0.999550000" {
 		t.Errorf("reference %v within the cycle", got)
 	}
@@ -269,7 +269,7 @@ func TestReadersWhileClaiming(t *testing.T) {
 		})
 	}
 	for i := range 300 {
-		desk.view.Store(claimed(desk.View(), i%20))
+		desk.show(claimed(desk.View(), i%20))
 	}
 	close(stop)
 	readers.Wait()

@@ -93,12 +93,12 @@ func (price ticketPrice) bestPrice(v *rfq.View, t *rfq.Tranche) market.USDPrice 
 // it is at a command, and not at all by a halted one; readers see where it was
 // when the cycle began for them.
 func (p *rfqPages) newCycle(now int64) *cycle {
-	c := &cycle{from: now - now%refresh, mids: make([]market.USDPrice, p.set.Len())}
+	c := &cycle{from: now - now%refresh, mids: make([]market.USDPrice, p.of.Instruments.Len())}
 	c.until = c.from + refresh
 	for i := range c.mids {
 		id := market.InstrumentID(i)
-		if v := p.books.View(id); v != nil && v.Status == engine.StatusTrading && len(v.Bids) > 0 && len(v.Asks) > 0 {
-			c.mids[i] = p.set.Get(id).MidPrice(v.Bids[0].Price, v.Asks[0].Price)
+		if v := p.of.Books.View(id); v != nil && v.Status == engine.StatusTrading && len(v.Bids) > 0 && len(v.Asks) > 0 {
+			c.mids[i] = p.of.Instruments.Get(id).MidPrice(v.Bids[0].Price, v.Asks[0].Price)
 		}
 	}
 	return c

@@ -8,12 +8,9 @@ import (
 
 // What the description fixes (spec, 1.7, 1.9 and part 9).
 const (
-	RFQVersion       = "1.0.0"
-	ControlChainID   = catalog.ControlChainID
-	ExecutionNetwork = "solana-mainnet-beta"
+	RFQVersion = "1.0.0"
 
-	controlChainRole = catalog.ControlChainRole
-	truthRule        = "read the book from the public mirror, optionally confirm on the registry backend, " +
+	truthRule = "read the book from the public mirror, optionally confirm on the registry backend, " +
 		"then submit the payment signature on the native surface (priority) rather than the fallback"
 )
 
@@ -123,9 +120,9 @@ type adviceJSON struct {
 }
 
 func (p *rfqPages) status(e *edition) statusDocument {
-	v, urls := e.view, p.urls()
+	v, urls := e.view, p.urls
 	d := statusDocument{
-		OK: true, Version: RFQVersion, APIVersion: APIVersion, Seq: v.Seq, TS: jsonTime(e.ts),
+		OK: true, Version: RFQVersion, APIVersion: catalog.APIVersion, Seq: v.Seq, TS: jsonTime(e.ts),
 		UpdatedAt: p.updatedAt(v), Refresh: wholeSeconds(refresh),
 		Active: activeRails(v), Priority: jsonRails(market.AllRails), Fills: fillSizes(),
 		Locks: locksOf(e), Chain: p.chainState(), Surfaces: surfacesOf(&urls),
@@ -135,7 +132,7 @@ func (p *rfqPages) status(e *edition) statusDocument {
 			Claim:   adviceJSON{"native_backend", "POST", urls.Native + pathNativeModular},
 			Submit:  adviceJSON{"native_backend", "POST", urls.Native + pathNativeVerify},
 		},
-		TruthRule: truthRule, Network: ExecutionNetwork, ChainID: ControlChainID, ChainRole: controlChainRole,
+		TruthRule: truthRule, Network: catalog.ExecutionNetwork, ChainID: catalog.ControlChainID, ChainRole: catalog.ControlChainRole,
 	}
 	d.Accepting = !d.Locks[0].Locked
 	if v.Sellable != nil {
@@ -174,7 +171,7 @@ func (s *ticketVolumes) add(t *rfq.Ticket) {
 func (p *rfqPages) updatedAt(v *rfq.View) jsonTime { return jsonTime(max(v.At, p.begun)) }
 
 func (p *rfqPages) chainState() chainJSON {
-	c := chainJSON{Network: ExecutionNetwork}
+	c := chainJSON{Network: catalog.ExecutionNetwork}
 	switch {
 	case p.chain == nil:
 		c.Reason = word("not_configured")
@@ -187,7 +184,7 @@ func (p *rfqPages) chainState() chainJSON {
 }
 
 // surfacesOf tells the surfaces' roles (spec, 1.8).
-func surfacesOf(urls *URLs) surfacesJSON {
+func surfacesOf(urls *catalog.URLs) surfacesJSON {
 	return surfacesJSON{
 		Mirror: surfaceJSON{
 			"canonical public market source: reads of the RFQ book", urls.Mirror,

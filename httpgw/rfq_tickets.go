@@ -87,11 +87,6 @@ func (p *rfqPages) renderTicket(scratch []byte, e *edition, n *pairNow, t *rfq.T
 	}
 }
 
-var ticketStates = [...]string{
-	rfq.TicketOpen: "open", rfq.TicketExhausted: "exhausted",
-	rfq.TicketWithdrawn: "withdrawn", rfq.TicketExpired: "expired",
-}
-
 // appendTicket appends a ticket record (contract, section D).
 func (p *rfqPages) appendTicket(dst []byte, n *pairNow, t *rfq.Ticket, reference market.USDPrice) []byte {
 	dst = append(dst, `{"order_id":"`...)

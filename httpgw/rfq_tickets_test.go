@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -20,7 +19,7 @@ func TestTextsAreShared(t *testing.T) {
 	p := pagesOf(t, desk, newDeskClock())
 	p.get(docTickets)
 	before := p.texts.Load()
-	desk.view.Store(claimed(desk.View(), 42))
+	desk.show(claimed(desk.View(), 42))
 	p.get(docCompact)
 	after := p.texts.Load()
 	for i := range before.list {
@@ -32,7 +31,7 @@ func TestTextsAreShared(t *testing.T) {
 	// A ladder or a mint of its own changes every text.
 	next := *desk.View()
 	next.Policy.Discounts[0]++
-	desk.view.Store(&next)
+	desk.show(&next)
 	p.get(docTickets)
 	if fresh := p.texts.Load(); &fresh.list[0].full[0] == &after.list[0].full[0] {
 		t.Error("a text of the old ladder")
@@ -46,7 +45,7 @@ func TestTextsAgainstFresh(t *testing.T) {
 		desk, clock := showing(largeView(8)), newDeskClock()
 		p := pagesOf(t, desk, clock)
 		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
-			desk.view.Store(changeView(rt, desk.View()))
+			desk.show(changeView(rt, desk.View()))
 			clock.ns.Add(rapid.Int64Range(0, 2*refresh).Draw(rt, "time"))
 			if rapid.Bool().Draw(rt, "skip") {
 				continue
@@ -68,9 +67,9 @@ func TestTicketsAreTheDocuments(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		desk, clock := showing(fixedView()), newDeskClock()
 		p := pagesOf(t, desk, clock)
-		g := &Gateway{rfq: p}
+		g := &rfqEndpoints{own: p}
 		for range rapid.IntRange(1, 8).Draw(rt, "steps") {
-			desk.view.Store(changeView(rt, desk.View()))
+			desk.show(changeView(rt, desk.View()))
 			clock.ns.Add(rapid.Int64Range(0, 2*refresh).Draw(rt, "time"))
 			var list []string
 			seq, at := g.Tickets(func(in market.InstrumentID, id market.TicketID, record []byte) {
@@ -220,47 +219,6 @@ func TestHostileLabels(t *testing.T) {
 	})
 }
 
-// FuzzAppendText: any bytes become a JSON string that means the same text, as
-// far as it was UTF-8.
-func FuzzAppendText(f *testing.F) {
-	f.Add("plain")
-	f.Add("\"\\\n\x00\x1f\x7f é \u2028 \xff\xc3")
-	f.Fuzz(func(t *testing.T, text string) {
-		var got string
-		if err := json.Unmarshal(appendText(nil, text), &got); err != nil {
-			t.Fatal(err)
-		}
-		var want strings.Builder
-		for _, r := range text { // each bad byte is one U+FFFD
-			want.WriteRune(r)
-		}
-		if got != want.String() || !utf8.ValidString(got) {
-			t.Fatalf("%q became %q", text, got)
-		}
-	})
-}
-
-// TestMoneyText: the ends of the range, exactly.
-func TestMoneyText(t *testing.T) {
-	for _, c := range []struct{ got, want string }{
-		{string(appendUSD(nil, 0)), `"0.000000"`},
-		{string(appendUSD(nil, 1)), `"0.000001"`},
-		{string(appendUSD(nil, 1<<64-1)), `"18446744073709.551615"`},
-		{string(appendUSDPrice(nil, 0)), `null`},
-		{string(appendUSDPrice(nil, market.MaxUSDPrice)), `"1000000000.000000000"`},
-		{string(appendAccount(nil, market.Address{})), `null`},
-		{string(appendAccount(nil, market.Address{31: 1})), `"11111111111111111111111111111112"`},
-		{string(appendMillis(nil, 0)), `null`},
-		{string(appendMillis(nil, 1_999_999)), `"1970-01-01T00:00:00.001Z"`},
-		{string(appendRails(nil, 0)), `[]`},
-		{string(appendRails(nil, market.AllRails)), `["USDC","SOL"]`},
-	} {
-		if c.got != c.want {
-			t.Errorf("got %s, want %s", c.got, c.want)
-		}
-	}
-}
-
 // BenchmarkBook is a read of the book of 1,000 tickets with three tranches each:
 // cached, after a claim on one of them, and by a server that has just started.
 func BenchmarkBook(b *testing.B) {
@@ -283,7 +241,7 @@ func BenchmarkBook(b *testing.B) {
 			v := [2]*rfq.View{claimed(desk.View(), 500)}
 			v[1] = claimed(v[0], 500)
 			for i := 0; b.Loop(); i++ {
-				desk.view.Store(v[i&1])
+				desk.show(v[i&1])
 				p.get(d)
 			}
 			size(b, d)
@@ -291,7 +249,7 @@ func BenchmarkBook(b *testing.B) {
 		b.Run("start/"+d.String(), func(b *testing.B) {
 			for b.Loop() {
 				p.texts.Store(nil)
-				p.kept[d].Store(nil)
+				p.kept[d].newest.Store(nil)
 				p.get(d)
 			}
 			size(b, d)

@@ -16,42 +16,6 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// errorBody is the shape of section C, decoded strictly.
-type errorBody struct {
-	OK     *bool  `json:"ok"`
-	Code   string `json:"code"`
-	Error  string `json:"error"`
-	Reason string `json:"reason"`
-	Field  string `json:"field"`
-	Path   string `json:"path"`
-	Leader *struct {
-		ID  string `json:"id"`
-		URL string `json:"url"`
-	} `json:"leader"`
-	RequestID     string `json:"request_id"`
-	Service       string `json:"service"`
-	Specification string `json:"specification"`
-}
-
-var requestIDForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{10}$`)
-
-func decodeError(t testing.TB, body []byte) errorBody {
-	t.Helper()
-	var e errorBody
-	d := json.NewDecoder(strings.NewReader(string(body)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&e); err != nil {
-		t.Fatalf("error body %q: %v", body, err)
-	}
-	if e.OK == nil || *e.OK || e.Code == "" || e.Error == "" || e.Service != "/" || e.Specification != specificationPath {
-		t.Fatalf("error body %q lacks a member", body)
-	}
-	if !requestIDForm.MatchString(e.RequestID) {
-		t.Fatalf("request_id %q", e.RequestID)
-	}
-	return e
-}
-
 // TestRoutesBySurfaceAndMethod drives each row of the table on each address
 // with each method, and paths that are no rows beside them.
 func TestRoutesBySurfaceAndMethod(t *testing.T) {

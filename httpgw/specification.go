@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 	"sync"
+
+	"blockdesk/catalog"
 )
 
 // specificationAlias is the document's address among the market data (spec,
@@ -15,21 +17,20 @@ const specificationAlias = "/api/v1/market/openapi.json"
 const specificationStatic = "/openapi.json"
 
 // specificationRoutes are the rows of the machine-readable description, and of the
-// page that shows it. There are none without one. It is rendered for the first who
-// asks: the table is made before the ports are known, and no request comes earlier
-// than they are.
-func (g *Gateway) specificationRoutes() []route {
-	if len(g.opts.Specification) == 0 {
+// page that shows it. There are none without one. It is rendered for the first
+// request: no start waits for it.
+func (e *siteEndpoints) specificationRoutes() []route {
+	if len(e.o.Specification) == 0 {
 		return nil
 	}
-	rendered := sync.OnceValue(func() *page { return hashPage(publish(g.opts.Specification, g.URLs())) })
+	rendered := sync.OnceValue(func() *page { return hashPage(publish(e.o.Specification, &e.o.URLs)) })
 	row := func(path string, limit limitClass, in group) route {
 		return route{
 			path: path, method: methodGet, surfaces: onBase | onAPI, cache: configData, limit: limit, group: in,
 			read: func([]byte) (*page, *problem) { return rendered(), nil },
 		}
 	}
-	return append(fileRoutes(g.human.reference),
+	return append(fileRoutes(e.reference),
 		row(specificationPath, unlimited, ""), // GET / names it by a member of its own
 		row(specificationAlias, marketLimit, groupMarket),
 		row(specificationStatic, marketLimit, ""),
@@ -42,7 +43,7 @@ func (g *Gateway) specificationRoutes() []route {
 // both must work as they are printed, so the whole text is gone over. A server of
 // an AsyncAPI document names host and protocol in two members, one behind the
 // other.
-func publish(document []byte, urls URLs) []byte {
+func publish(document []byte, urls *catalog.URLs) []byte {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, document); err != nil {
 		panic("httpgw: a specification that is not JSON has passed Options.Validate: " + err.Error())

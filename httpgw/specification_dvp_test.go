@@ -220,9 +220,9 @@ func TestDvPRequestsAreDescribed(t *testing.T) {
 func TestChainHealthIsDescribed(t *testing.T) {
 	d := described(t)
 	p := pagesOf(t, showing(fixedView()), newDeskClock())
-	p.chain, p.health = chain{}, func() ChainHealth {
-		return ChainHealth{
-			Desk: address(60), Slot: 4711, BlockhashAge: time.Second, Tracked: 3, Nodes: []ChainNode{{Name: "main", Available: true, Slot: 4711}, {Name: "new"}},
+	p.chain, p.health = chain{}, func() desk.ChainHealth {
+		return desk.ChainHealth{
+			Desk: address(60), Slot: 4711, BlockhashAge: time.Second, Tracked: 3, Nodes: []desk.ChainNode{{Name: "main", Available: true, Slot: 4711}, {Name: "new"}},
 		}
 	}
 	body := p.get(docDesk).body

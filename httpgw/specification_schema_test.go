@@ -38,10 +38,9 @@ func described(t testing.TB) *openapitest.Document {
 // TestTableIsDescribed: what the table has on each address is what the
 // specification has there, neither more nor less.
 func TestTableIsDescribed(t *testing.T) {
-	w := newWriter(t, nil)
-	w.g.opts.Specification = specification(t)
 	doors := testDoors()
-	doors.Desk = w.desk
+	doors.Desk = &scriptedDesk{view: fixedView()}
+	w := newWriterOf(t, doors, func(o *Options) { o.Specification = specification(t) })
 	served := map[string]bool{}
 	for _, row := range w.g.routes(doors) {
 		for on, name := range surfaceNames {
@@ -161,7 +160,7 @@ func TestPagesMatch(t *testing.T) {
 		}
 	}
 	b := newBooks(t)
-	m := newMarketPages(b.set, b, nil)
+	m := newMarketPages(&marketOptions{Instruments: b.set, Views: b})
 	for _, symbol := range []string{"SLUSD/USDC", "92C/SLUSD", "EMPTY/USDC"} {
 		for schema, serve := range map[string]func([]byte) (*page, *problem){
 			"Depth": m.serveDepth, "Trades": m.serveTrades, "Ticker": m.serveTicker, "Symbols": m.serveSymbols,

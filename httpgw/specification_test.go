@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"blockdesk/catalog"
 	"blockdesk/sdk"
 )
 
@@ -35,7 +36,7 @@ func withSpecification(t *testing.T, mend func(*Options)) *Gateway {
 // TestPublish: members keep their order, blanks go, and only the default
 // addresses are replaced, wherever they stand, each by its own URL.
 func TestPublish(t *testing.T) {
-	urls := URLs{Base: "https://desk.example/a", API: "http://127.0.0.1:8080", WS: `wss://"quoted"\`}
+	urls := catalog.URLs{Base: "https://desk.example/a", API: "http://127.0.0.1:8080", WS: `wss://"quoted"\`}
 	const in = `{
   "z": "http://127.0.0.1:8080",
   "b": ["curl 'http://127.0.0.1:8000/x y' <&>", "ws://127.0.0.1:8081/ws"],
@@ -43,7 +44,7 @@ func TestPublish(t *testing.T) {
 }`
 	const want = `{"z":"https://desk.example/a","b":["curl 'http://127.0.0.1:8080/x y' <&>","wss://\"quoted\"\\/ws"],` +
 		`"a":1.50,"c":"http://127.0.0.1:8090 http://127.0.0.1"}`
-	if got := string(publish([]byte(in), urls)); got != want {
+	if got := string(publish([]byte(in), &urls)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -55,8 +56,8 @@ func TestPublishServers(t *testing.T) {
 		"c": {"host": "127.0.0.1:8080", "protocol": "http", "x": 1}, "d": {"host": "127.0.0.1:8000", "protocol": "http"}}`
 	const want = `{"a":{"host":"ws.example","protocol":"wss"},"b":{"host":"desk.example","protocol":"wss","pathname":"/a"},` +
 		`"c":{"host":"desk.example","protocol":"https","pathname":"/a","x":1},"d":{"host":"127.0.0.1:9","protocol":"http"}}`
-	urls := URLs{Base: "https://desk.example/a", API: "http://127.0.0.1:9", WS: "wss://ws.example"}
-	if got := string(publish([]byte(in), urls)); got != want {
+	urls := catalog.URLs{Base: "https://desk.example/a", API: "http://127.0.0.1:9", WS: "wss://ws.example"}
+	if got := string(publish([]byte(in), &urls)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -64,8 +65,8 @@ func TestPublishServers(t *testing.T) {
 // TestSpecificationServed: both paths on both addresses give the same bytes with
 // one ETag, plain, compressed and not at all to whom has them.
 func TestSpecificationServed(t *testing.T) {
-	g := withSpecification(t, func(o *Options) { o.URLs = URLs{Base: "https://desk.example", WS: "wss://ws.example/"} })
-	want := publish(specification(t), g.URLs())
+	g := withSpecification(t, func(o *Options) { o.URLs = catalog.URLs{Base: "https://desk.example", WS: "wss://ws.example/"} })
+	want := publish(specification(t), &g.urls)
 	for _, name := range []string{`"https://desk.example"`, `"http://` + g.APIAddr().String() + `"`, `"wss://ws.example"`} {
 		if !bytes.Contains(want, []byte(`{"url":`+name)) {
 			t.Errorf("no server %s", name)

@@ -81,19 +81,17 @@ func NewStandby(o StandbyOptions) (*Standby, error) {
 	if err := all.checkConns(); err != nil {
 		return nil, err
 	}
-	g := &Gateway{
-		opts: all, log: all.Logger, ids: newRequestIDs(), metrics: newMetrics(),
-		proxies: proxies{trusted: all.TrustedProxies, header: all.ForwardedHeader},
-	}
-	g.conns = newConns(all.MaxConns, all.MaxConnsPerIP, &g.proxies, g.ids, g.metrics.refused)
-	g.conns.lines = commonLines[neverCached]
+	g := newListening(all)
 	s := &Standby{inner: g, leader: o.Leader, closing: cmp.Or(o.CloseTimeout, time.Second)}
 	s.upgrader = websocket.FastHTTPUpgrader{
 		ReadBufferSize: 256, WriteBufferSize: 256,
 		CheckOrigin: func(*fasthttp.RequestCtx) bool { return true }, // nothing is read or told here
 		Error:       s.noUpgrade,
 	}
-	err := g.listen(func(on surface) *fasthttp.Server {
+	if err := g.listen(); err != nil {
+		return nil, err
+	}
+	g.serveWith(func(on surface) *fasthttp.Server {
 		d := &standbyDoor{Standby: s, on: on, stats: g.metrics.routes.route(surfaceNames[on], "standby")}
 		server := g.newServer(on, d.serve, d.expect)
 		// A WebSocket is counted until it is closed: it is not handed to anybody.
@@ -104,9 +102,6 @@ func NewStandby(o StandbyOptions) (*Standby, error) {
 		}
 		return server
 	})
-	if err != nil {
-		return nil, err
-	}
 	return s, nil
 }
 
@@ -171,7 +166,7 @@ func (d *standbyDoor) serve(ctx *fasthttp.RequestCtx) {
 	id := g.ids.next()
 	defer func() { d.stats.observe(ctx.Response.StatusCode(), time.Since(ctx.Time())) }()
 	defer g.catch(ctx, &id)
-	if readAsked(&ctx.Request.Header).twiceFramed {
+	if readHeader(&ctx.Request.Header).twiceFramed {
 		ctx.SetConnectionClose()
 		g.fail(ctx, &id, malformedFraming())
 		return
@@ -179,14 +174,14 @@ func (d *standbyDoor) serve(ctx *fasthttp.RequestCtx) {
 	path, query := target(ctx)
 	switch {
 	case ctx.IsOptions():
-		g.preflight(ctx, &id, standbyMethods)
+		writePreflight(ctx, &id, standbyMethods)
 	case methodOf(ctx.Method()) == 0:
 		g.fail(ctx, &id, methodNotAllowed(standbyMethods))
 	case isUpgrade(ctx) && string(path) == pathWebSocket:
-		g.common(ctx, &id, neverCached)
+		writeCommon(ctx, &id, neverCached)
 		d.farewell(ctx)
 	default:
-		g.fail(ctx, &id, elsewhere(d.leader(), d.on, targetOf(path, query)))
+		g.fail(ctx, &id, elsewhere(d.leader(), d.on, joinTarget(path, query)))
 	}
 }
 
@@ -226,12 +221,4 @@ func (s *Standby) noUpgrade(ctx *fasthttp.RequestCtx, status int, _ error) {
 	s.inner.fail(ctx, &id, &problem{
 		status: status, code: codeInvalidField, reason: "websocket_upgrade", text: "This is not an upgrade request of RFC 6455.",
 	})
-}
-
-// targetOf joins what target has cut.
-func targetOf(path, query []byte) []byte {
-	if len(query) == 0 {
-		return path
-	}
-	return append(append(append(make([]byte, 0, len(path)+1+len(query)), path...), '?'), query...)
 }

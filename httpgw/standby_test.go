@@ -328,7 +328,7 @@ func (pastAtLeader) Cursor() uint64  { return 1 }
 // query as they are, and refused for a moment where there is none.
 func TestPastAtLeader(t *testing.T) {
 	w := newWriter(t, nil)
-	w.g.market.candles.history = pastAtLeader{}
+	w.g.market.pages.candles.history = pastAtLeader{}
 	for name, leader := range map[string]Leader{"a leader": theLeader, "none": {}} {
 		w.g.opts.ReadOnly = func() Leader { return leader }
 		for _, path := range []string{

@@ -24,8 +24,8 @@ const (
 
 // A signature that is not there is a guard's matter, and not the form's.
 var submitMembers = []member{
-	submitBuild:       {name: "build_id", kind: textMember, most: MaxSegment},
-	submitTransaction: {name: "transaction", kind: longMember, most: maxLong, optional: true, blank: true},
+	submitBuild:       {name: submitFields[0], kind: textMember, most: MaxSegment},
+	submitTransaction: {name: submitFields[1], kind: longMember, most: maxLong, optional: true, blank: true},
 	submitSignature:   {name: "signature", kind: textMember, most: maxSignatureText, optional: true, blank: true},
 }
 
@@ -71,31 +71,31 @@ func isNoSignature(text []byte) bool {
 // idempotent without a key: a build is signed once, for ever, and the same
 // submission again is told what has become of it. So of a key nothing is
 // remembered but the body that it stands for.
-func (g *Gateway) postSubmit(p *post) (*answer, *problem) {
+func (e *dvpEndpoints) postSubmit(p *post) (*answer, *problem) {
 	s, bad := parseSubmission(p)
 	if bad != nil {
 		return nil, bad
 	}
 	key := takersKey(opSubmit, p, fmt.Appendf(nil, "%d %x %x", s.Claim, s.Transaction, s.Signature))
-	if !g.submits.hold(key) {
+	if !e.submits.hold(key) {
 		return nil, deskProblem(desk.ErrConflict)
 	}
-	done, bad := g.submit(s)
-	g.submits.end(key, bad == nil)
+	done, bad := e.submit(s)
+	e.submits.end(key, bad == nil)
 	if bad != nil {
 		return nil, bad
 	}
 	return &answer{status: 200, body: appendSubmitted(done)}, nil
 }
 
-func (g *Gateway) submit(s *desk.Submission) (*desk.Submitted, *problem) {
+func (e *dvpEndpoints) submit(s *desk.Submission) (*desk.Submitted, *problem) {
 	const again = "Send the same again later: it is signed once at most."
-	if g.dvp == nil {
+	if e.dvp == nil {
 		return nil, chainUnavailable(again)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), submitTime)
 	defer cancel()
-	done, err := g.dvp.Submit(ctx, s)
+	done, err := e.dvp.Submit(ctx, s)
 	switch {
 	case errors.Is(err, desk.ErrUnknownBuild):
 		return nil, unknownBuild()

@@ -13,7 +13,6 @@ import (
 	"github.com/mr-tron/base58"
 
 	"blockdesk/desk"
-	"blockdesk/engine/rfq"
 )
 
 // TestSubmit: what reaches the settlement, and the answer, byte for byte.
@@ -140,8 +139,8 @@ func TestSubmitRefusals(t *testing.T) {
 			t.Errorf("%v: %v", c.err, got.header)
 		}
 	}
-	rig.g.dvp = nil
-	if got := rig.refusedAs(t, pathSubmit, submitBody, 503, codeChainUnavailable, "", ""); got.header.Get("Retry-After") != "10" {
+	without := newDvPRig(t, func(d *Doors, _ *Options) { d.DvP = nil })
+	if got := without.refusedAs(t, pathSubmit, submitBody, 503, codeChainUnavailable, "", ""); got.header.Get("Retry-After") != "10" {
 		t.Errorf("without a door: %v", got.header)
 	}
 }
@@ -149,9 +148,8 @@ func TestSubmitRefusals(t *testing.T) {
 // TestSubmitWithKeys: a key stands for one body, from when the settlement is
 // asked until it has refused, or for a day.
 func TestSubmitWithKeys(t *testing.T) {
-	rig := newDvPRig(t)
 	now := deskDay
-	rig.g.submits = newSubmitKeys(func() int64 { return now })
+	rig := newDvPRig(t, func(_ *Doors, o *Options) { o.Now = func() int64 { return now } })
 	other := strings.Replace(submitBody, "2e", "2f", 1)
 	send := func(body, key string, status int) {
 		t.Helper()
@@ -180,44 +178,6 @@ func TestSubmitWithKeys(t *testing.T) {
 	send(other, "k", 409)
 	now++
 	send(other, "k", 200)
-}
-
-// TestSubmitKeysAreBounded: past MaxSubmitKeys the oldest goes, and nothing
-// stays of what has ended.
-func TestSubmitKeysAreBounded(t *testing.T) {
-	now := int64(0)
-	k := newSubmitKeys(func() int64 { return now })
-	key := func(i int, body byte) rfq.Key {
-		return rfq.Key{ID: [16]byte{1, byte(i >> 16), byte(i >> 8), byte(i)}, Body: [8]byte{body}}
-	}
-	for i := range MaxSubmitKeys {
-		if now++; !k.hold(key(i, 1)) {
-			t.Fatalf("key %d is refused", i)
-		}
-	}
-	if k.hold(key(0, 2)) || len(k.byID) != MaxSubmitKeys {
-		t.Fatalf("the first of %d keys has gone", len(k.byID))
-	}
-	if !k.hold(key(MaxSubmitKeys, 1)) || k.hold(key(1, 2)) || len(k.byID) != MaxSubmitKeys || k.age.Len() != MaxSubmitKeys {
-		t.Fatalf("one more: %d keys, %d in their order", len(k.byID), k.age.Len())
-	}
-	if !k.hold(key(0, 2)) {
-		t.Error("the oldest has not made room")
-	}
-	for i := range MaxSubmitKeys + 1 {
-		k.end(key(i, 1), i%2 == 0)
-		k.end(key(i, 2), false)
-	}
-	if n := len(k.byID); n != k.age.Len() || n < MaxSubmitKeys/2-2 || n > MaxSubmitKeys/2+2 {
-		t.Errorf("half have been answered, and %d of %d are kept", n, MaxSubmitKeys)
-	}
-	now += submitKeyLife
-	if !k.hold(key(0, 3)) || len(k.byID) != 1 || k.age.Len() != 1 {
-		t.Errorf("a day later: %d keys", len(k.byID))
-	}
-	if k.end(rfq.Key{}, false); !k.hold(rfq.Key{}) || len(k.byID) != 1 {
-		t.Error("no key is kept as one")
-	}
 }
 
 // TestSubmitAtOnce: of two bodies with one key that come at the same time, one

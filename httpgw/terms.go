@@ -3,6 +3,8 @@ package httpgw
 import (
 	"strconv"
 
+	"blockdesk/desk"
+	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
@@ -91,3 +93,95 @@ func (w *termsWriter) fee(dst []byte, t *rfq.Terms) []byte {
 	dst = appendAmount(dst, "amount", atoms, t.Rail.Decimals())
 	return append(dst, '}')
 }
+
+// claimStates are the wire words (contract, section D).
+var claimStates = map[rfq.ClaimState]string{
+	rfq.ClaimReserved: "reserved", rfq.ClaimPaid: "paid", rfq.ClaimDelivering: "delivering",
+	rfq.ClaimSettled: "settled", rfq.ClaimExpired: "expired", rfq.ClaimCosigned: "cosigned",
+	rfq.ClaimReleased: "released", rfq.ClaimRefundDue: "refund_due",
+}
+
+var ways = map[rfq.Way]string{rfq.Modular: "modular", rfq.Atomic: "atomic"}
+
+// claimHead appends what an answer about a claim begins with.
+func claimHead(dst []byte, c *rfq.Claim) []byte {
+	dst = append(dst, `{"ok":true,"claim_id":"`...)
+	dst = market.AppendClaimID(dst, c.ID)
+	dst = append(dst, `","state":"`...)
+	dst = append(dst, claimStates[c.State]...)
+	return append(dst, '"')
+}
+
+// claim appends the object with the terms of a claim.
+func (w *termsWriter) claim(dst []byte, c *rfq.Claim, label string) []byte {
+	dst = append(dst, `{"way":"`...)
+	dst = append(dst, ways[c.Way]...)
+	dst = append(dst, `","bot_wallet":`...)
+	dst = appendAccount(dst, c.Wallet)
+	dst = appendQuoteID(append(dst, `,"quote_id":`...), c.Quote)
+	dst = w.offer(append(dst, ','), &c.Terms, label)
+	dst = w.fee(append(dst, ','), &c.Terms)
+	return append(appendMillis(append(dst, `,"reserved_at":`...), c.ReservedAt), '}')
+}
+
+// appendQuoteID appends the quote that gave a claim its price, or null.
+func appendQuoteID(dst []byte, id market.QuoteID) []byte {
+	if id == 0 {
+		return append(dst, "null"...)
+	}
+	return append(market.AppendQuoteID(append(dst, '"'), id), '"')
+}
+
+// boundPayment appends the object of what is to be paid, with what binds it to
+// its claim.
+func (w *termsWriter) boundPayment(dst []byte, t *rfq.Terms, pack *desk.Package) []byte {
+	dst = append(w.payment(dst, t), `,"reference":`...)
+	dst = append(appendAccount(dst, pack.Reference), `,"memo":`...)
+	return append(appendText(dst, pack.Memo), '}')
+}
+
+// delivery appends the object of what a claim brings its wallet, and by which
+// transaction.
+func (w *termsWriter) delivery(dst []byte, c *rfq.Claim, signature *[64]byte) []byte {
+	return append(appendSignature(append(w.delivered(dst, c), `,"l1_signature":`...), signature), '}')
+}
+
+// delivered appends what a claim brings its wallet, with the brace that opens
+// it and not the one that closes it.
+func (w *termsWriter) delivered(dst []byte, c *rfq.Claim) []byte {
+	dst = append(appendAccount(append(dst, `{"to":`...), c.Wallet), `,"mint":`...)
+	dst = append(appendAccount(dst, w.baseMint(c.Terms.Instrument)), ',')
+	return appendAmount(dst, "amount", c.Terms.Base, w.baseDecimals(c.Terms.Instrument))
+}
+
+// paymentStates are the wire words (our choice).
+var paymentStates = map[rfq.PaymentState]string{
+	rfq.PaymentApplied: "applied", rfq.PaymentRefundDue: "refund_due", rfq.PaymentRefunded: "refunded",
+}
+
+// appendPayment appends the object of a payment.
+func appendPayment(dst []byte, p *rfq.Payment) []byte {
+	dst = appendSignature(append(dst, `{"l1_signature":`...), &p.Signature)
+	dst = append(dst, `,"state":"`...)
+	dst = append(dst, paymentStates[p.State]...)
+	dst = append(dst, `","reason":`...)
+	if p.Why != event.ReasonNone {
+		dst = append(append(append(dst, '"'), p.Why.String()...), '"')
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = append(dst, `,"rail":"`...)
+	dst = append(dst, p.Rail.String()...)
+	dst = appendAmount(append(dst, `",`...), "amount", p.Amount, p.Rail.Decimals())
+	dst = append(dst, `,"payer":`...)
+	dst = append(appendAccount(dst, p.Payer), `,"slot":`...)
+	dst = strconv.AppendUint(dst, p.Slot, 10)
+	return append(appendMillis(append(dst, `,"at":`...), p.At), '}')
+}
+
+var ticketStates = [...]string{
+	rfq.TicketOpen: "open", rfq.TicketExhausted: "exhausted",
+	rfq.TicketWithdrawn: "withdrawn", rfq.TicketExpired: "expired",
+}
+
+var sourceWords = map[rfq.PriceSource]string{rfq.SourceOperator: "operator", rfq.SourceBook: "book"}

@@ -12,16 +12,30 @@ const pathWallet = "/wallet"
 
 const htmlType = "text/html; charset=utf-8"
 
-// walletPage returns what renders the page by its template: the same tokens,
-// accounts and addresses as the catalog's documents of these facts. What a wallet
-// does here is the page's script.
-func walletPage(text string) func(*catalog.Facts) []byte {
-	page := template.Must(template.New("wallet").Parse(text))
-	return func(f *catalog.Facts) []byte {
-		var out bytes.Buffer
-		if err := page.Execute(&out, catalog.WalletView(f)); err != nil {
-			panic("httpgw: a page that cannot be rendered: " + err.Error())
-		}
-		return out.Bytes()
+// walletPage renders the wallet page by its template: the same tokens, accounts and
+// addresses as the catalog's documents of the same facts. What a wallet does here is
+// the page's script.
+type walletPage struct {
+	template *template.Template
+	policy   []byte
+	facts    func() *catalog.Facts
+	kept     keptPage[*catalog.Facts]
+}
+
+func newWalletPage(text string, policy []byte, facts func() *catalog.Facts) *walletPage {
+	return &walletPage{template: template.Must(template.New("wallet").Parse(text)), policy: policy, facts: facts}
+}
+
+func (w *walletPage) serve([]byte) (*page, *problem) {
+	f := w.facts()
+	if p := w.kept.get(f); p != nil {
+		return p, nil
 	}
+	var out bytes.Buffer
+	if err := w.template.Execute(&out, catalog.WalletView(f)); err != nil {
+		panic("httpgw: a page that cannot be rendered: " + err.Error())
+	}
+	p := hashPage(out.Bytes())
+	p.media, p.policy = htmlType, w.policy
+	return w.kept.keep(f, p), nil
 }

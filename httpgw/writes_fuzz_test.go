@@ -2,7 +2,6 @@ package httpgw
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -113,45 +112,4 @@ func checkAsked(t *testing.T, asked rfq.Request, body []byte) {
 		fill.String() != fmt.Sprint(want.Fill) || rail.String() != want.Rail {
 		t.Fatalf("asked %+v for %q", asked, body)
 	}
-}
-
-// FuzzSegment: which last segments name something, on the wire and in the table.
-func FuzzSegment(f *testing.F) {
-	for _, seed := range []string{"C0000000000001", "..", ".", "a/b", "%2e", "", "a\x00", "a b", strings.Repeat("x", MaxSegment+1)} {
-		f.Add(seed)
-	}
-	w := newWriter(f, nil)
-	f.Fuzz(func(t *testing.T, segment string) {
-		n, got := w.doors[0].router.find([]byte(claimsPath + segment))
-		whole := len(segment) > 0 && len(segment) <= MaxSegment && strings.Trim(segment, ".") != "" || len(segment) > 2 && len(segment) <= MaxSegment
-		for _, c := range segment {
-			whole = whole && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-", c))
-		}
-		if (n != nil) != whole {
-			t.Fatalf("%q: found %v, want %v", segment, n != nil, whole)
-		}
-		if n != nil && string(got) != segment {
-			t.Fatalf("%q: segment %q", segment, got)
-		}
-	})
-}
-
-// FuzzAddress: what is an address or a signature here, base58 writes so.
-func FuzzAddress(f *testing.F) {
-	for _, seed := range []string{wallet, signature, strings.Repeat("1", 32), strings.Repeat("z", 44), "é" + wallet[2:], "0OIl", ""} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		if a, ok := parseAddress([]byte(text)); ok && base58.Encode(a[:]) != text {
-			t.Fatalf("address %q is %q", text, base58.Encode(a[:]))
-		}
-		if s, ok := parseSignature([]byte(text)); ok && base58.Encode(s[:]) != text {
-			t.Fatalf("signature %q is %q", text, base58.Encode(s[:]))
-		}
-		// All that base58 writes of 32 bytes is read again.
-		a := sha256.Sum256([]byte(text))
-		if got, ok := parseAddress([]byte(base58.Encode(a[:]))); !ok || got != a {
-			t.Fatalf("%x is not read again", a)
-		}
-	})
 }

@@ -36,16 +36,16 @@ type settleDoor struct {
 func (d *settleDoor) Ready() error { return d.part.ready() }
 
 // health is what the gateway tells of the chain.
-func (p *settlement) health() httpgw.ChainHealth {
+func (p *settlement) health() desk.ChainHealth {
 	h := p.core.Health()
-	out := httpgw.ChainHealth{Desk: h.Desk, Tracked: h.Working, Landed: h.Tracker.Landed}
+	out := desk.ChainHealth{Desk: h.Desk, Tracked: h.Working, Landed: h.Tracker.Landed}
 	if !h.Blockhash.FetchedAt.IsZero() {
 		out.BlockhashAge = max(time.Since(h.Blockhash.FetchedAt), 1)
 		out.BlockhashSlot = h.Blockhash.Slot
 	}
 	for i := range h.Nodes {
 		n := &h.Nodes[i]
-		out.Nodes = append(out.Nodes, httpgw.ChainNode{Name: n.Name, Available: n.Available, Slot: n.Slot, Lag: n.Lag})
+		out.Nodes = append(out.Nodes, desk.ChainNode{Name: n.Name, Available: n.Available, Slot: n.Slot, Lag: n.Lag})
 		out.Slot = max(out.Slot, n.Slot)
 	}
 	return out

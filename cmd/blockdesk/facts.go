@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"blockdesk/catalog"
-	"blockdesk/httpgw"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 	"blockdesk/service/config"
@@ -51,7 +50,7 @@ func (s *service) describeService() catalog.Service {
 	c := s.cfg
 	return catalog.Service{
 		Name: "blockdesk", Operator: c.Operator.Name, Market: c.Operator.Market, Website: c.Operator.Website, GitHub: c.Operator.GitHub,
-		FeeBps: uint16(c.RFQ.FeeBps), Network: httpgw.ExecutionNetwork, ConfiguredAt: catalog.Time(time.Now().UnixNano()),
+		FeeBps: uint16(c.RFQ.FeeBps), Network: catalog.ExecutionNetwork, ConfiguredAt: catalog.Time(time.Now().UnixNano()),
 		Limits: catalog.Limits{
 			Market: c.HTTP.MarketDataPerMinute, MarketBurst: c.HTTP.MarketDataBurst,
 			Partner: c.HTTP.PartnerPerMinute, PartnerBurst: c.HTTP.PartnerBurst,

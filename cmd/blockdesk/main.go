@@ -18,7 +18,7 @@ import (
 	"blockdesk/service/config"
 )
 
-// version is the program's; the API's own version is httpgw.APIVersion.
+// version is the program's; the API's own version is catalog.APIVersion.
 const version = "0.1.0"
 
 func main() { os.Exit(mainOn(machine{})) }

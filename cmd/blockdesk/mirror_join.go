@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"blockdesk/desk"
 	"blockdesk/engine"
 	"blockdesk/httpgw"
 	"blockdesk/internal/solana/rpc"
@@ -109,12 +110,12 @@ func (s *service) mirrorSources() (m httpgw.MirrorSources) {
 			}
 		}
 		return out
-	}, Nodes: func() []httpgw.ChainNode {
+	}, Nodes: func() []desk.ChainNode {
 		state := s.mirrorState()
-		out := make([]httpgw.ChainNode, len(state.Upstreams))
+		out := make([]desk.ChainNode, len(state.Upstreams))
 		for i := range state.Upstreams {
 			u := &state.Upstreams[i]
-			out[i] = httpgw.ChainNode{Name: u.Name, Available: u.Available && u.Refused == nil, Slot: u.Slot, Lag: state.MaxSlot - min(u.Slot, state.MaxSlot)}
+			out[i] = desk.ChainNode{Name: u.Name, Available: u.Available && u.Refused == nil, Slot: u.Slot, Lag: state.MaxSlot - min(u.Slot, state.MaxSlot)}
 		}
 		return out
 	}}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"blockdesk/catalog"
 	"blockdesk/desk"
 	"blockdesk/engine"
 	"blockdesk/feed"
@@ -285,7 +286,7 @@ func (s *service) listen() error {
 	limits := &s.cfg.HTTP
 	options := httpgw.Options{
 		Base: s.cfg.Listen.Base, API: s.cfg.Listen.API, WS: s.cfg.Listen.WS, Listen: s.listenOn,
-		URLs: httpgw.URLs{
+		URLs: catalog.URLs{
 			Base: s.cfg.URLs.Base, API: s.cfg.URLs.API, WS: s.cfg.URLs.WS, Mirror: s.cfg.URLs.Mirror, Native: s.cfg.URLs.Native,
 		},
 		Instruments: s.set, Groups: groups, Specification: specification, Downloads: s.program.downloads, DemoChain: s.demoChain(), TrustedProxies: proxies, Logger: s.log,

@@ -20,7 +20,7 @@ var (
 	outer      = append([]string{"engine"}, vocabulary...)
 	everything = append([]string{
 		"engine/book/ladder", "engine/book/naive", "persist", "persist/kv", "persist/projection", "persist/quorum", "persist/fanout", "desk", "feed", "fixgw", "fixgw/wire", "fixgw/fixclient", "fixgw/fixterm",
-		"httpgw", "catalog", "mirror", "settle", "sdk", "internal", "internal/ratelimit", "internal/schedule", "internal/solana", "internal/solana/eddsa",
+		"httpgw", "httpgw/wire", "httpgw/terms", "httpgw/market", "httpgw/rfq", "httpgw/dvp", "httpgw/site", "httpgw/admin", "catalog", "mirror", "settle", "sdk", "internal", "internal/ratelimit", "internal/schedule", "internal/solana", "internal/solana/eddsa",
 	}, outer...)
 )
 
@@ -47,7 +47,20 @@ var rooms = []room{
 	{path: "fixgw/fixclient", may: []string{"market"}},
 	{path: "fixgw/fixterm", may: []string{"fixgw/fixclient"}},
 	{path: "catalog", may: append([]string{"feed", "mirror", "internal/solana"}, outer...)}, // every published market document
-	{path: "httpgw", may: append([]string{"catalog", "desk", "feed", "persist/kv", "internal/ratelimit"}, outer...)},
+	{path: "httpgw", may: append([]string{
+		"catalog", "desk", "feed", "internal/ratelimit",
+		"httpgw/wire", "httpgw/terms", "httpgw/market", "httpgw/rfq", "httpgw/dvp", "httpgw/site", "httpgw/board", "httpgw/reference",
+	}, outer...)},
+	{path: "httpgw/wire", may: []string{"market", "internal/ratelimit"}},           // what every answer is made of
+	{path: "httpgw/terms", may: append([]string{"desk", "httpgw/wire"}, outer...)}, // the desk's words in requests and answers
+	// The surfaces, which do not import each other.
+	{path: "httpgw/market", may: append([]string{"catalog", "feed", "httpgw/wire"}, outer...)},
+	{path: "httpgw/rfq", may: append([]string{"catalog", "desk", "internal/ratelimit", "httpgw/wire", "httpgw/terms"}, outer...)},
+	{path: "httpgw/dvp", may: append([]string{"catalog", "desk", "internal/ratelimit", "httpgw/wire", "httpgw/terms"}, outer...)},
+	{path: "httpgw/site", may: []string{"catalog", "httpgw/wire", "httpgw/board", "httpgw/reference"}},
+	{path: "httpgw/admin", may: append([]string{"desk", "internal/ratelimit", "httpgw/wire", "httpgw/terms"}, outer...)},
+	{path: "httpgw/board"}, // pages for people, built
+	{path: "httpgw/reference", may: []string{"httpgw/board"}}, // the page of the API reference, built
 	{path: "mirror", may: append([]string{"persist/kv", "internal", "internal/solana"}, outer...)},
 	{path: "settle", may: append([]string{"desk", "persist/kv", "internal/schedule", "internal", "internal/solana", "internal/solana/eddsa"}, outer...)},
 	{path: "sdk"},

@@ -1,0 +1,42 @@
+package httpgw
+
+import (
+	"github.com/valyala/fasthttp"
+
+	"blockdesk/catalog"
+	"blockdesk/desk"
+)
+
+// Doors are what other rooms put behind a route of this one. A nil door leaves
+// its routes out of the table.
+type Doors struct {
+	// WebSocket takes an upgrade request for /ws/rfq. It must not panic.
+	WebSocket fasthttp.RequestHandler
+	// Stream takes a request for /api/v1/market/stream, GET or HEAD, and answers it
+	// itself, X-Request-Id and the headers of the limit apart. It must not panic.
+	Stream fasthttp.RequestHandler
+	// WebSocketHealth returns the body of /ws/rfq/health, any value that
+	// encoding/json encodes. It is called once a request.
+	WebSocketHealth func() any
+	// History is behind klines, candles and trades older than a view's. Nil:
+	// there is none.
+	History History
+	// Signatures tells of which transactions the trades of mirrored instruments
+	// were. Nil: of none it is known.
+	Signatures Signatures
+	// Facts returns what the documents of package catalog are made of: the same
+	// value until the next cycle, which nobody changes. It must not block for long.
+	// Nil: none of them is served.
+	Facts func() *catalog.Facts
+	// Desk is behind every RFQ route.
+	Desk Desk
+	// Settlement is behind claims and proofs of payment. Where it is nil, they
+	// stand in the table, and what is right is answered CHAIN_UNAVAILABLE. The
+	// same holds for Handshake and DvP; without a Handshake no token is good.
+	Settlement Settlement
+	Handshake  Handshake
+	DvP        DvP
+	// ChainHealth is what /api/v1/dvp/status says of the chain, asked at most
+	// once for a rendering of it. It must not block. Nil: nothing is known.
+	ChainHealth func() desk.ChainHealth
+}
