@@ -14,8 +14,6 @@ import (
 	"blockdesk/market"
 )
 
-func addressText(a market.Address) string { return strings.Trim(string(appendAccount(nil, a)), `"`) }
-
 // TestBuild: the answer to a build, byte for byte, what the desk was asked, and
 // who was to pay the fee.
 func TestBuild(t *testing.T) {
@@ -164,9 +162,9 @@ func TestBuildRefusals(t *testing.T) {
 		{fmt.Errorf("wrapped: %w", &desk.Refusal{Reason: "simulation_failed"}), 409, codeRefused, "simulation_failed"},
 		{&desk.Refusal{Reason: "expired"}, 409, codeRefused, "expired"},
 		{&desk.Refusal{Reason: "of_tomorrow_7"}, 409, codeRefused, "of_tomorrow_7"},
-		{&desk.Refusal{Reason: `no "word"`}, 409, codeRefused, guardOther},
-		{&desk.Refusal{}, 409, codeRefused, guardOther},
-		{&desk.Refusal{Reason: desk.RefusalReason(strings.Repeat("x", MaxSegment+1))}, 409, codeRefused, guardOther},
+		{&desk.Refusal{Reason: `no "word"`}, 409, codeRefused, "refused"},
+		{&desk.Refusal{}, 409, codeRefused, "refused"},
+		{&desk.Refusal{Reason: desk.RefusalReason(strings.Repeat("x", MaxSegment+1))}, 409, codeRefused, "refused"},
 		{&desk.Refusal{Reason: "capacity_exhausted"}, 409, codeCapacityExhausted, "capacity_exhausted"},
 		{errors.New("10.0.0.7 refuses"), 503, codeChainUnavailable, ""},
 	} {
@@ -319,25 +317,5 @@ func TestBuildState(t *testing.T) {
 	}
 	if got := get("B2e", ""); got.status != 404 {
 		t.Errorf("no build, without a door: status %d: %s", got.status, got.body)
-	}
-}
-
-// TestGuardsAreTotal: each word has a sentence and goes out as it is; those of
-// the desk have their own code.
-func TestGuardsAreTotal(t *testing.T) {
-	id := requestID([]byte("01234567-0123456789"))
-	for word := range guards {
-		p := guarded(word)
-		if e := decodeError(t, p.append(nil, &id)); e.Reason != word || e.Code != codeRefused || p.status != 409 || !strings.HasSuffix(p.text, ".") {
-			t.Errorf("%s: %+v", word, p)
-		}
-	}
-	for reason, is := range refusals {
-		if p := guarded(reason.String()); p.status != is.status || p.code != is.code || p.reason != reason.String() {
-			t.Errorf("%s: %+v", reason, p)
-		}
-	}
-	if p := guarded(tokenOfAnother); p.status != 403 || p.code != codeToken {
-		t.Errorf("%+v", p)
 	}
 }

@@ -7,11 +7,9 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"blockdesk/catalog"
-	"blockdesk/engine"
 )
 
 // catalogPaths are every path that a document of the catalog is served under, by
@@ -69,42 +67,13 @@ func TestCatalogFilesAreOneDocument(t *testing.T) {
 // TestCatalogIsDescribed: what is served of whatever facts matches the
 // specification, as it matches its own schema.
 func TestCatalogIsDescribed(t *testing.T) {
-	d := described(t)
-	for name, facts := range map[string]*catalog.Facts{"nothing": {}, "test": testFacts()} {
-		b := newBooks(t)
+	for _, facts := range []*catalog.Facts{{}, testFacts()} {
 		doors := testDoors()
 		doors.Facts = func() *catalog.Facts { return facts }
 		c := newConformingOf(t, withDesk(doors), nil)
 		for path := range catalogPaths() {
 			c.send(t, path, "GET "+path+" HTTP/1.1\r\nHost: test\r\n\r\n", 200)
 		}
-		m := newMarketPages(&marketOptions{Instruments: b.set, Views: b})
-		o := &oraclePages{market: m, service: "s", now: func() int64 { return 1 }, facts: doors.Facts}
-		p, _ := o.serve(nil)
-		if err := d.ValidateAs("OracleHeartbeat", p.body); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// TestHeartbeatIsOfTheFacts: the heartbeat gives the reasons that every document
-// gives, and adds what its views know beyond them.
-func TestHeartbeatIsOfTheFacts(t *testing.T) {
-	facts := testFacts()
-	b := newBooks(t)
-	halted := *fullView(1, 7)
-	halted.Status = engine.StatusHalted
-	b.views[1].Store(&halted)
-	o := &oraclePages{market: newMarketPages(&marketOptions{Instruments: b.set, Views: b}), now: func() int64 { return 1 }, facts: func() *catalog.Facts { return facts }}
-	_, h := readHeartbeat(t, o)
-	for i, beyond := range [][]string{nil, {"trading_halted"}} {
-		want := append(facts.Reasons(h.Pairs[i].Symbol), beyond...)
-		if got := h.Pairs[i].Degradation.Reasons; !slices.Equal(got, want) {
-			t.Errorf("%s is degraded by %v, want %v", h.Pairs[i].Symbol, got, want)
-		}
-	}
-	if facts.Reasons("A/B") != nil || (*catalog.Facts)(nil).Reasons("SLUSD/USDC") != nil {
-		t.Error("there are reasons without a pair")
 	}
 }
 
@@ -112,33 +81,6 @@ func TestHeartbeatIsOfTheFacts(t *testing.T) {
 func withDesk(doors Doors) Doors {
 	doors.Desk = &scriptedDesk{view: fixedView()}
 	return doors
-}
-
-// TestCatalogPages: facts are rendered once, and what has not changed stays the
-// page that it was.
-func TestCatalogPages(t *testing.T) {
-	first, second := testFacts(), testFacts()
-	second.At += nanosPerSecond
-	var now atomic.Pointer[catalog.Facts]
-	now.Store(first)
-	c := &catalogPages{facts: now.Load, kept: make([]keptPage[*catalog.Facts], 2)}
-	renders := 0
-	render := func(f *catalog.Facts) any {
-		renders++
-		return catalog.Status(f, "s")
-	}
-	still := func(f *catalog.Facts) any { return catalog.Metadata(f, "s") }
-	p, kept := c.get(0, render), c.get(1, still)
-	if c.get(0, render) != p || renders != 1 {
-		t.Errorf("rendered %d times", renders)
-	}
-	now.Store(second)
-	if c.get(0, render) == p || renders != 2 {
-		t.Errorf("the next cycle's page is the last one's; rendered %d times", renders)
-	}
-	if c.get(1, still) != kept {
-		t.Error("what has not changed is another page")
-	}
 }
 
 // TestPool: a pool by its address; nothing else is one.

@@ -56,14 +56,7 @@ type Downloads struct{ all []download }
 // MaxDownloads, and packs the packages among them. The OpenAPI document is left out:
 // Options.Specification is served in its place.
 func ReadDownloads(files fs.FS) (*Downloads, error) {
-	all, err := readDownloads(files)
-	if err != nil {
-		return nil, err
-	}
-	return &Downloads{all}, nil
-}
-
-func readDownloads(files fs.FS) (all []download, err error) {
+	var all []download
 	add := func(name string, body []byte) error {
 		if len(all) == MaxDownloads {
 			return fmt.Errorf("more than %d files", MaxDownloads)
@@ -87,7 +80,7 @@ func readDownloads(files fs.FS) (all []download, err error) {
 		all = append(all, download{path: downloadsPath + name, page: p})
 		return nil
 	}
-	err = fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || downloadsPath+name == specificationPath {
 			return err
 		}
@@ -109,7 +102,7 @@ func readDownloads(files fs.FS) (all []download, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("httpgw: downloads: %w", err)
 	}
-	return all, nil
+	return &Downloads{all}, nil
 }
 
 // folderIndex is what a folder of downloads answers (our choice).

@@ -22,12 +22,12 @@ func TestDownloadArchive(t *testing.T) {
 		"fix/README.md":       {Data: []byte("# FIX\n")},
 		"ts2/other/file.json": {Data: []byte("{}")},
 	}
-	all, err := readDownloads(files)
+	all, err := ReadDownloads(files)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]map[string]string{}
-	for _, d := range all {
+	for _, d := range all.all {
 		if name, ok := strings.CutSuffix(d.path, "/"+archiveName); ok {
 			got[strings.TrimPrefix(name, downloadsPath)] = unpack(t, d.page.body)
 			if d.page.media != "application/gzip" {

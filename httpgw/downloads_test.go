@@ -5,12 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"io/fs"
 	"maps"
 	"net"
 	"slices"
-	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -89,7 +87,17 @@ func TestFolders(t *testing.T) {
 	listed := map[string]bool{}
 	var read func(at string)
 	read = func(at string) {
-		var index folderIndex
+		var index struct {
+			OK      bool
+			Path    string
+			Folders []string
+			Files   []struct {
+				Path  string
+				Media string `json:"content_type"`
+				Bytes *int
+				Hash  *string `json:"sha256"`
+			}
+		}
 		resp, body := ask(t, g.APIAddr(), "GET", at, "")
 		if err := json.Unmarshal(body, &index); err != nil || resp.Header.Get("Content-Type") != jsonType || index.Path != at || !index.OK {
 			t.Fatalf("%s: %v: %s", at, err, body)
@@ -97,7 +105,7 @@ func TestFolders(t *testing.T) {
 		for _, file := range index.Files {
 			resp, body := ask(t, g.BaseAddr(), "GET", file.Path, "")
 			sum := sha256.Sum256(body)
-			published := file.Path == specificationPath || file.Path == channelsPath
+			published := file.Path == specificationPath || file.Path == "/public-sdk/"+sdk.Channels
 			same := published && file.Bytes == nil && file.Hash == nil ||
 				file.Bytes != nil && *file.Bytes == len(body) && *file.Hash == hex.EncodeToString(sum[:])
 			if resp.StatusCode != 200 || file.Media != resp.Header.Get("Content-Type") || !same {
@@ -109,37 +117,9 @@ func TestFolders(t *testing.T) {
 			read(folder)
 		}
 	}
-	read(downloadsPath)
-	want := []string{"/public-sdk/README.md", "/public-sdk/a/b/c.txt", "/public-sdk/a/d.txt", channelsPath, specificationPath}
+	read("/public-sdk/")
+	want := []string{"/public-sdk/README.md", "/public-sdk/a/b/c.txt", "/public-sdk/a/d.txt", "/public-sdk/"+sdk.Channels, specificationPath}
 	if got := slices.Sorted(maps.Keys(listed)); !slices.Equal(got, want) {
 		t.Errorf("listed are %v, want %v", got, want)
-	}
-	if indexDownloads(nil, false) != nil {
-		t.Error("nothing has an index")
-	}
-}
-
-// TestDownloadsRefused: files that cannot be routes are an error at the start.
-func TestDownloadsRefused(t *testing.T) {
-	t.Parallel()
-	full := fstest.MapFS{}
-	for i := range MaxDownloads {
-		full[fmt.Sprint("f", i)] = &fstest.MapFile{}
-	}
-	if all, err := readDownloads(full); err != nil || len(all) != MaxDownloads {
-		t.Errorf("at the limit: %d files, %v", len(all), err)
-	}
-	full["one/more"] = &fstest.MapFile{}
-	if _, err := readDownloads(full); err == nil || !strings.Contains(err.Error(), "more than 256 files") {
-		t.Errorf("one above the limit: %v", err)
-	}
-	if _, err := readDownloads(fstest.MapFS{"{x}": &fstest.MapFile{}}); err == nil {
-		t.Error("a name in braces passed")
-	}
-	if _, err := readDownloads(fstest.MapFS{sdk.Channels: &fstest.MapFile{Data: []byte("{")}}); err == nil {
-		t.Error("half an AsyncAPI document passed")
-	}
-	if all, err := readDownloads(fstest.MapFS{"a.bin": &fstest.MapFile{Data: []byte{0}}}); err != nil || all[0].page.media != "application/octet-stream" {
-		t.Errorf("a binary: %v, %v", all, err)
 	}
 }

@@ -125,3 +125,7 @@ func claimed(v *rfq.View, i int) *rfq.View {
 	}
 	return &next
 }
+
+func addressText(a market.Address) string { return strings.Trim(string(appendAccount(nil, a)), `"`) }
+
+func claimText(id market.ClaimID) string { return string(market.AppendClaimID(nil, id)) }

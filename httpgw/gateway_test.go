@@ -497,15 +497,3 @@ func BenchmarkCachedDepth(b *testing.B) {
 		})
 	}
 }
-
-// BenchmarkRenderDepth is a miss: 50 levels a side.
-func BenchmarkRenderDepth(b *testing.B) {
-	books := newBooks(b)
-	in, v := books.set.Get(0), fullView(0, 1)
-	buf := make([]byte, 0, 1<<14)
-	b.ReportAllocs()
-	for b.Loop() {
-		buf = appendDepth(buf[:0], in, v, 50)
-	}
-	b.SetBytes(int64(len(buf)))
-}

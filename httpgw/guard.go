@@ -2,6 +2,8 @@ package httpgw
 
 import (
 	"errors"
+	"maps"
+	"slices"
 
 	"blockdesk/desk"
 )
@@ -24,6 +26,9 @@ var guards = map[string]string{
 	"unbuildable":       "No transaction can settle this claim, for its wallet or its terms.",
 	"simulation_failed": "The transaction would fail on the chain.",
 }
+
+// guardWords returns the machine words that have a sentence.
+func guardWords() []string { return slices.Sorted(maps.Keys(guards)) }
 
 // guarded says what a guard that has tripped is on the wire: REFUS_DVP, unless
 // its word has a code of its own elsewhere.

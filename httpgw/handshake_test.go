@@ -167,7 +167,7 @@ func TestHandshakeTerms(t *testing.T) {
 // own keeper of them, builds with it, and gets no second one within the hour,
 // whichever key it proves.
 func TestHandshakeForReal(t *testing.T) {
-	if NonceLifetime != access.NonceTTL || TokenLifetime != access.TokenLifetime || TokenWindow != access.IssueWindow || handshakeProtocol != access.Protocol {
+	if NonceLifetime != access.NonceTTL || TokenLifetime != access.TokenLifetime || TokenWindow != access.IssueWindow || "svc_dvp_handshake_v1" != access.Protocol {
 		t.Error("the terms are not what the settlement keeps to")
 	}
 	keeper, err := access.Open(access.Options{}, kvtest.New())

@@ -2,14 +2,9 @@ package httpgw
 
 import (
 	"encoding/json"
-	"net"
 	"slices"
-	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"blockdesk/catalog"
 	"blockdesk/engine"
@@ -149,44 +144,5 @@ func TestOracleOfTheFuture(t *testing.T) {
 	o := &oraclePages{market: newMarketPages(&marketOptions{Instruments: b.set, Views: b}), now: func() int64 { return b.View(0).At - 5e9 }}
 	if _, h := readHeartbeat(t, o); *h.Pairs[0].Freshness != 0 {
 		t.Errorf("freshness %d", *h.Pairs[0].Freshness)
-	}
-}
-
-// TestStreamRoute: the door answers on both addresses, each connection takes one
-// token of the market's limit, and the header of a return may cross origins.
-func TestStreamRoute(t *testing.T) {
-	b, doors := newBooks(t), testDoors()
-	var asked atomic.Int32
-	doors.Stream = func(ctx *fasthttp.RequestCtx) {
-		asked.Add(1)
-		if id := ctx.Response.Header.Peek("X-Request-Id"); len(id) == 0 {
-			t.Error("the door is not told the request's id")
-		}
-		ctx.SetContentType("text/event-stream; charset=utf-8")
-		ctx.SetBodyString("event: status\n\n")
-	}
-	o := testOptions(b)
-	o.NoLimits, o.Market = false, Rate{PerMinute: 1, Burst: 2}
-	g := start(t, o, b, doors)
-	const path = "/api/v1/market/stream"
-	for _, addr := range []net.Addr{g.BaseAddr(), g.APIAddr()} {
-		resp, body := ask(t, addr, "GET", path, "")
-		if resp.StatusCode != 200 || string(body) != "event: status\n\n" || resp.Header.Get("RateLimit") == "" {
-			t.Errorf("status %d %v: %s", resp.StatusCode, resp.Header, body)
-		}
-	}
-	if resp, _ := ask(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != 429 || asked.Load() != 2 {
-		t.Errorf("status %d after %d connections", resp.StatusCode, asked.Load())
-	}
-	if resp, _ := ask(t, g.WSAddr(), "GET", path, ""); resp.StatusCode != 404 {
-		t.Errorf("on the ws address: status %d", resp.StatusCode)
-	}
-	if resp, _ := ask(t, g.BaseAddr(), "OPTIONS", path, ""); !strings.Contains(resp.Header.Get("Access-Control-Allow-Headers"), "Last-Event-ID") {
-		t.Errorf("OPTIONS: %v", resp.Header)
-	}
-	doors.Stream = nil
-	o.Market = Rate{PerMinute: 60, Burst: 20}
-	if resp, _ := ask(t, start(t, o, b, doors).BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
-		t.Errorf("without a door: status %d", resp.StatusCode)
 	}
 }

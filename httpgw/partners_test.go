@@ -40,7 +40,7 @@ func (h *tape) Trades(in market.InstrumentID, before market.TradeID, limit int) 
 
 // add puts a trade on an instrument's tape, one second after the one before.
 func (h *tape) add(in market.InstrumentID, id market.TradeID, seq uint64, side market.Side) {
-	t := engine.Trade{ID: id, Seq: seq, At: int64(id) * nanosPerSecond, Price: 10_000, Qty: 3, Side: side}
+	t := engine.Trade{ID: id, Seq: seq, At: int64(id) * 1e9, Price: 10_000, Qty: 3, Side: side}
 	h.trades[in] = append([]engine.Trade{t}, h.trades[in]...)
 }
 
@@ -49,7 +49,7 @@ func long(n int) *tape {
 	h := &tape{cursor: uint64(n)}
 	for id := n; id > 0; id-- {
 		h.trades[0] = append(h.trades[0], engine.Trade{
-			ID: market.TradeID(id), Seq: uint64(id), At: int64(id) * nanosPerSecond, Price: 1, Qty: 1, Side: market.Buy,
+			ID: market.TradeID(id), Seq: uint64(id), At: int64(id) * 1e9, Price: 1, Qty: 1, Side: market.Buy,
 		})
 	}
 	return h

@@ -44,9 +44,11 @@ const (
 	codeInternal        = "INTERNAL"
 )
 
-// retryLeaderS is the Retry-After of an answer that sends a client to the leader, in
-// seconds: a group that votes has a leader in less.
-const retryLeaderS = 1
+// Seconds of Retry-After.
+const (
+	retryLeaderS = 1  // of an answer that sends a client to the leader: a group that votes has a leader in less
+	retryChainS  = 10 // the chain is not reached
+)
 
 const (
 	descriptionPath   = "/"

@@ -13,9 +13,9 @@ const (
 // that is named here, so that no style with a text is allowed; it draws an icon
 // from a URL that has the picture in it; and it searches in a worker that it makes
 // of its own text, under this same policy.
-var referencePolicy = []byte("default-src 'none'; script-src 'self'; " +
+const referencePolicy = "default-src 'none'; script-src 'self'; " +
 	"style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='; img-src 'self' data:; connect-src 'self'; worker-src blob:; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // newReference reads the built files.
 func newReference() ([]download, error) {
@@ -29,7 +29,7 @@ func newReference() ([]download, error) {
 		p.media = f.Media
 		at := pathReferenceFolder + f.Name
 		if f.Name == reference.Page {
-			at, p.policy = pathReference, referencePolicy
+			at, p.policy = pathReference, []byte(referencePolicy)
 		}
 		all = append(all, download{path: at, page: p})
 	}

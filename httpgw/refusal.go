@@ -2,6 +2,8 @@ package httpgw
 
 import (
 	"errors"
+	"maps"
+	"slices"
 
 	"blockdesk/desk"
 	"blockdesk/engine/event"
@@ -12,7 +14,6 @@ import (
 const (
 	retryBusyS     = 1  // a queue is full
 	retryReadOnlyS = 10 // somebody must make room on the disk
-	retryChainS    = 10 // the chain is not reached
 )
 
 // refused is what one of the desk's reasons is on the wire. Its machine word is
@@ -63,6 +64,9 @@ var refusals = map[event.Reason]refused{
 	event.ReasonUnknownOperator:  {status: 403, code: codeRefused, text: "The desk does not know this operator."},
 	event.ReasonInvalidCommand:   {status: 400, code: codeInvalidField, text: "The request has a value that the desk does not take."},
 }
+
+// refusedReasons returns the reasons that have a status, a code and a sentence.
+func refusedReasons() []event.Reason { return slices.Sorted(maps.Keys(refusals)) }
 
 // refusal says what a desk's refusal is on the wire.
 func refusal(o *rfq.Outcome) *problem {

@@ -7,8 +7,11 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// jsonType is the Content-Type of every JSON body.
-const jsonType = "application/json; charset=utf-8"
+// Content-Types of every JSON body and of the pages for people.
+const (
+	jsonType = "application/json; charset=utf-8"
+	htmlType = "text/html; charset=utf-8"
+)
 
 // Header names and constant values in the form that fasthttp takes without
 // allocating.

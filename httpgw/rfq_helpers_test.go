@@ -10,11 +10,10 @@ import (
 func pagesOf(t testing.TB, desk deskReader, c *deskClock) *rfqPages {
 	t.Helper()
 	b := newBooks(t)
-	o := testOptions(b)
-	o.Now = c.now
-	o.applyDefaults()
+	about := &Description{}
+	about.ApplyDefaults()
 	return newRFQPages(deskSource{desk, b.set, b}, &rfqOptions{
-		About: &o.Description, Now: c.now,
+		About: about, Now: c.now,
 		URLs: catalog.URLs{
 			Base: "https://desk.example", API: "https://api.example", WS: "wss://ws.example",
 			Mirror: "https://mirror.example", Native: "https://native.example",

@@ -186,3 +186,10 @@ func TestRFQReadsShareTheLimit(t *testing.T) {
 		}
 	}
 }
+
+// TestTicketsWithoutDesk: there are none.
+func TestTicketsWithoutDesk(t *testing.T) {
+	if seq, at := (&Gateway{}).Tickets(nil); seq != 0 || at != 0 {
+		t.Errorf("without a desk: seq %d at %d", seq, at)
+	}
+}

@@ -26,15 +26,6 @@ import (
 // whole program. Here are the answers that it cannot be brought to give: those
 // behind a settlement, and those of a desk in trouble.
 
-func described(t testing.TB) *openapitest.Document {
-	t.Helper()
-	d, err := openapitest.Parse(specification(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
 // TestTableIsDescribed: what the table has on each address is what the
 // specification has there, neither more nor less.
 func TestTableIsDescribed(t *testing.T) {
@@ -92,7 +83,7 @@ func TestCodesAreDescribed(t *testing.T) {
 		t.Errorf("codes of the package %v\nof the specification %v", ours, codes)
 	}
 	words := append(ownReasons(t), jsonEmpty, jsonBOM, jsonNoObject, jsonSyntax, jsonTooDeep, jsonUTF8, jsonSurrogate, jsonTrailing)
-	for reason := range refusals {
+	for _, reason := range refusedReasons() {
 		words = append(words, reason.String())
 	}
 	for _, word := range words {
@@ -138,42 +129,6 @@ func ownReasons(t *testing.T) (all []string) {
 		t.Errorf("the package has the reasons %v and no more", all)
 	}
 	return all
-}
-
-// TestPagesMatch: every page of every state of the desk and of the market.
-func TestPagesMatch(t *testing.T) {
-	d := described(t)
-	schemas := [documentCount]string{
-		"RFQStatus", "CurrentSellableTicket", "MarketTickets", "CompactBook", "Levels", "Pairs", "Tokens", "RailList",
-		"RobotManifest", "Discovery", "Board", "DeskStatus",
-	}
-	shut := fixedView()
-	shut.Policy.PayTo, shut.Sellable, shut.Tickets = [market.RailCount]market.Address{}, nil, nil
-	alone := fixedView() // its quote asset is known by its symbol only
-	alone.Pairs, alone.Tickets, alone.Sellable = alone.Pairs[1:], nil, nil
-	for name, v := range map[string]*rfq.View{"none": nil, "empty": {}, "fixed": fixedView(), "shut": shut, "alone": alone} {
-		p := pagesOf(t, showing(v), newDeskClock())
-		for doc := range documentCount {
-			if err := d.ValidateAs(schemas[doc], p.get(doc).body); err != nil {
-				t.Errorf("%s: %v: %v in %s", name, doc, err, p.get(doc).body)
-			}
-		}
-	}
-	b := newBooks(t)
-	m := newMarketPages(&marketOptions{Instruments: b.set, Views: b})
-	for _, symbol := range []string{"SLUSD/USDC", "92C/SLUSD", "EMPTY/USDC"} {
-		for schema, serve := range map[string]func([]byte) (*page, *problem){
-			"Depth": m.serveDepth, "Trades": m.serveTrades, "Ticker": m.serveTicker, "Symbols": m.serveSymbols,
-		} {
-			p, bad := serve([]byte("symbol=" + symbol))
-			if bad != nil {
-				t.Fatalf("%s of %s: %+v", schema, symbol, bad)
-			}
-			if err := d.ValidateAs(schema, p.body); err != nil {
-				t.Errorf("%s of %s: %v in %s", schema, symbol, err, p.body)
-			}
-		}
-	}
 }
 
 // conforming is a gateway whose every answer is held to the specification.
@@ -233,7 +188,8 @@ func TestDeskAnswersAreDescribed(t *testing.T) {
 	quote := pathRFQ + "quote"
 	c.post(t, quote, quoteBody, 200)
 	c.post(t, quote, strings.Replace(quoteBody, "USDC", "SOL", 1), 200)
-	for reason, is := range refusals {
+	for _, reason := range refusedReasons() {
+		is := refuse(reason)
 		if reason == event.ReasonUnknownOperator { // of the admin address alone
 			continue
 		}

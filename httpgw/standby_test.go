@@ -327,8 +327,9 @@ func (pastAtLeader) Cursor() uint64  { return 1 }
 // TestPastAtLeader: what a follower has not seen is sent to the leader, path and
 // query as they are, and refused for a moment where there is none.
 func TestPastAtLeader(t *testing.T) {
-	w := newWriter(t, nil)
-	w.g.market.pages.candles.history = pastAtLeader{}
+	doors := testDoors()
+	doors.Desk, doors.History = &scriptedDesk{view: fixedView()}, pastAtLeader{}
+	w := newWriterOf(t, doors)
 	for name, leader := range map[string]Leader{"a leader": theLeader, "none": {}} {
 		w.g.opts.ReadOnly = func() Leader { return leader }
 		for _, path := range []string{

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mr-tron/base58"
 
@@ -110,7 +111,7 @@ func TestWrongSubmissions(t *testing.T) {
 // theirs goes out.
 func TestSubmitRefusals(t *testing.T) {
 	rig := newDvPRig(t)
-	for word := range guards {
+	for _, word := range guardWords() {
 		rig.dvp.failing = fmt.Errorf("wrapped: %w", &desk.Refusal{Reason: desk.RefusalReason(word)})
 		rig.refusedAs(t, pathSubmit, submitBody, 409, codeRefused, word, "")
 	}
@@ -174,7 +175,7 @@ func TestSubmitWithKeys(t *testing.T) {
 	rig.dvp.failing = nil
 	send(other, "k2", 200)
 	send(other, "k", 409)
-	now += submitKeyLife - 1
+	now += int64(24*time.Hour) - 1
 	send(other, "k", 409)
 	now++
 	send(other, "k", 200)

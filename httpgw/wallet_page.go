@@ -10,8 +10,6 @@ import (
 // pathWallet is the page that wallets show of the service (spec, 4.2).
 const pathWallet = "/wallet"
 
-const htmlType = "text/html; charset=utf-8"
-
 // walletPage renders the wallet page by its template: the same tokens, accounts and
 // addresses as the catalog's documents of the same facts. What a wallet does here is
 // the page's script.

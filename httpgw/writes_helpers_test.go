@@ -161,5 +161,3 @@ var (
 )
 
 const claimsPath = pathRFQ + "claims/"
-
-func claimText(id market.ClaimID) string { return string(market.AppendClaimID(nil, id)) }

@@ -107,7 +107,7 @@ func TestClaim(t *testing.T) {
 		if *asked != (rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailSOL, Way: way, Quote: 77, Wallet: address}) {
 			t.Errorf("%s: asked %+v", path, asked)
 		}
-		if !a.OK || a.ClaimID != claimText(78) || a.State != "reserved" || a.Claim.Way != ways[way] || a.Claim.Wallet != wallet ||
+		if !a.OK || a.ClaimID != claimText(78) || a.State != "reserved" || a.Claim.Way != map[rfq.Way]string{rfq.Modular: "modular", rfq.Atomic: "atomic"}[way] || a.Claim.Wallet != wallet ||
 			*a.Claim.Quote != "Q000000000002d" || a.Claim.Order != "T7" || a.Claim.Fill != "250" || a.Claim.Base != "250626566" {
 			t.Errorf("%s: %s", path, got.body)
 		}
@@ -227,30 +227,6 @@ func TestWrongMembers(t *testing.T) {
 		if w.desk.last() != nil {
 			t.Errorf("%s %s: the desk was asked", c.path, body)
 		}
-	}
-}
-
-// TestRefusalsAreTotal: every reason that the desk may give has its status, code
-// and sentence, and its own word.
-func TestRefusalsAreTotal(t *testing.T) {
-	unknown := event.Reason(0xffff).String()
-	for reason := event.ReasonUnknownTicket; reason < event.ReasonUnknownTicket+100; reason++ {
-		if _, known := refusals[reason]; known == (reason.String() == unknown) {
-			t.Errorf("reason %d %s: in the table: %v", reason, reason, known)
-		}
-	}
-	id := requestID([]byte("01234567-0123456789"))
-	for reason := range refusals {
-		p := refusal(&rfq.Outcome{Reason: reason})
-		if e := decodeError(t, p.append(nil, &id)); e.Reason != reason.String() || p.status < 400 || p.status > 503 || !strings.HasSuffix(p.text, ".") {
-			t.Errorf("reason %s: %+v", reason, p)
-		}
-		if (p.status == 503) != (p.retryS > 0) {
-			t.Errorf("reason %s: status %d, Retry-After %d", reason, p.status, p.retryS)
-		}
-	}
-	if p := refusal(&rfq.Outcome{Reason: 0xfff}); p.status != 409 || p.code != codeRefused {
-		t.Errorf("a reason of tomorrow: %+v", p)
 	}
 }
 
