@@ -4,6 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"blockdesk/httpgw/dvp"
+	"blockdesk/httpgw/gatewaytest"
+	"blockdesk/httpgw/terms"
+	"blockdesk/httpgw/wire"
 )
 
 // TestBearer: each form of the header, and what is told of those that do not
@@ -31,17 +36,17 @@ func TestBearer(t *testing.T) {
 		{"Authorization: Bearer ==", "token_malformed"},
 		{"Authorization: Bearer \"" + secret + "\"", "token_malformed"},
 		{"Authorization: Bearer caf\xc3\xa9", "token_malformed"},
-		{"Authorization: Bearer " + strings.Repeat("x", MaxToken+1), "token_malformed"},
+		{"Authorization: Bearer " + strings.Repeat("x", dvp.MaxToken+1), "token_malformed"},
 		{"Authorization: Bearer " + strings.Repeat("x", 8000), "token_malformed"},
 		{bearer + "\r\n" + bearer, "token_malformed"},
 		{bearer + "\r\nauthorization:", "token_malformed"},
-		{"Authorization: Bearer " + strings.Repeat("x", MaxToken), "token_unknown"},
+		{"Authorization: Bearer " + strings.Repeat("x", dvp.MaxToken), "token_unknown"},
 		{"Authorization: Bearer " + secret + "=", "token_unknown"},
 		{"Authorization: Bearer " + strings.ToUpper(secret), "token_unknown"},
 		{"Authorization: Bearer " + secret[:len(secret)-1], "token_unknown"},
 		{"Authorization: Bearer -._~+/x==", "token_unknown"},
 	} {
-		for path, body := range map[string]string{pathBuild: buildBody, pathSubmit: submitBody} {
+		for path, body := range map[string]string{terms.PathBuild: buildBody, terms.PathSubmit: submitBody} {
 			got := rig.post(t, path, body, c.lines)
 			if c.reason == "" {
 				if got.status != 200 || got.header.Get("WWW-Authenticate") != "" {
@@ -49,19 +54,19 @@ func TestBearer(t *testing.T) {
 				}
 				continue
 			}
-			e := decodeError(t, got.body)
+			e := gatewaytest.DecodeError(t, got.body)
 			challenge := `Bearer realm="dvp"`
 			if c.reason != "token_missing" {
 				challenge += `, error="invalid_token"`
 			}
-			if got.status != 403 || e.Code != codeToken || e.Reason != c.reason || e.Field != "" ||
+			if got.status != 403 || e.Code != wire.CodeToken || e.Reason != c.reason || e.Field != "" ||
 				got.header.Get("WWW-Authenticate") != challenge || got.header.Get("Cache-Control") != "no-store" {
 				t.Errorf("%.80q: status %d %v: %s, want %s", c.lines, got.status, got.header, got.body, c.reason)
 			}
 		}
 	}
-	without := newDvPRig(t, func(d *Doors, _ *Options) { d.Handshake = nil })
-	if got := without.post(t, pathBuild, buildBody, bearer); got.status != 403 || decodeError(t, got.body).Reason != "token_unknown" {
+	without := newDvPRig(t, func(d *Dependencies, _ *Options) { d.Handshake = nil })
+	if got := without.post(t, terms.PathBuild, buildBody, bearer); got.status != 403 || gatewaytest.DecodeError(t, got.body).Reason != "token_unknown" {
 		t.Errorf("without a handshake: status %d: %s", got.status, got.body)
 	}
 }
@@ -71,24 +76,24 @@ func TestBearer(t *testing.T) {
 func TestBearerComesBeforeTheBody(t *testing.T) {
 	rig := newDvPRig(t)
 	for _, raw := range []string{
-		postText(pathBuild, "{"), postText(pathBuild, strings.Repeat("x", DefaultMaxBodyBytes)),
-		strings.Replace(postText(pathSubmit, submitBody), "application/json", "text/plain", 1),
-		postText(pathSubmit, submitBody, "Content-Encoding: gzip"), postText(pathBuild, buildBody, "Idempotency-Key:"),
+		postText(terms.PathBuild, "{"), postText(terms.PathBuild, strings.Repeat("x", wire.DefaultMaxBodyBytes)),
+		strings.Replace(postText(terms.PathSubmit, submitBody), "application/json", "text/plain", 1),
+		postText(terms.PathSubmit, submitBody, "Content-Encoding: gzip"), postText(terms.PathBuild, buildBody, "Idempotency-Key:"),
 	} {
 		got := do(t, rig.doors[0], raw)
-		if e := decodeError(t, got.body); got.status != 403 || e.Code != codeToken {
+		if e := gatewaytest.DecodeError(t, got.body); got.status != 403 || e.Code != wire.CodeToken {
 			t.Errorf("%.120q: status %d: %s", raw, got.status, got.body)
 		}
 	}
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	doors, _ := dvpDoors()
 	g := start(t, testOptions(b), b, doors)
 	chunked := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n%s\r\n\r\n",
-		pathBuild, len(buildBody), buildBody, bearer)
+		terms.PathBuild, len(buildBody), buildBody, bearer)
 	if codes := statusesOf(talk(t, g.BaseAddr(), chunked, true)); codes != "400" {
 		t.Errorf("a token in a trailer: %s", codes)
 	}
-	expect := strings.Replace(postText(pathBuild, buildBody, "Expect: 100-continue"), "application/json", "text/plain", 1)
+	expect := strings.Replace(postText(terms.PathBuild, buildBody, "Expect: 100-continue"), "application/json", "text/plain", 1)
 	if codes := statusesOf(talk(t, g.BaseAddr(), expect, true)); codes != "100 403" {
 		t.Errorf("with Expect: %s", codes)
 	}

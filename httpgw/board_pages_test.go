@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"blockdesk/catalog"
+	"blockdesk/httpgw/gatewaytest"
+	"blockdesk/httpgw/site"
+	"blockdesk/httpgw/wire"
 )
 
 // TestBoardServed: the page and its files are on both addresses, with ETags,
@@ -14,37 +17,37 @@ import (
 func TestBoardServed(t *testing.T) {
 	g := startDesk(t, nil)
 	for path, media := range map[string]string{
-		pathBoardPage: htmlType, "/board/board.js": "text/javascript; charset=utf-8", "/board/wallet.js": "text/javascript; charset=utf-8",
-		"/board/board.css": "text/css; charset=utf-8", "/board/icon.svg": "image/svg+xml", pathBoardConfig: jsonType,
+		site.PathBoardPage: wire.HtmlType, "/board/board.js": "text/javascript; charset=utf-8", "/board/wallet.js": "text/javascript; charset=utf-8",
+		"/board/board.css": "text/css; charset=utf-8", "/board/icon.svg": "image/svg+xml", site.PathBoardConfig: wire.JSONType,
 	} {
 		for _, addr := range []net.Addr{g.BaseAddr(), g.APIAddr()} {
-			resp, body := ask(t, addr, "GET", path, "")
+			resp, body := gatewaytest.Ask(t, addr, "GET", path, "")
 			h := resp.Header
 			if resp.StatusCode != 200 || h.Get("Content-Type") != media || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cache-Control") != "no-cache" {
 				t.Fatalf("%s: status %d %v", path, resp.StatusCode, h)
 			}
-			if policy := h.Get("Content-Security-Policy"); strings.HasPrefix(policy, "default-src 'none'; ") != (path == pathBoardPage) {
+			if policy := h.Get("Content-Security-Policy"); strings.HasPrefix(policy, "default-src 'none'; ") != (path == site.PathBoardPage) {
 				t.Errorf("%s: policy %q", path, policy)
 			}
-			if again, _ := ask(t, addr, "GET", path, "If-None-Match: "+h.Get("ETag")+"\r\n"); again.StatusCode != 304 {
+			if again, _ := gatewaytest.Ask(t, addr, "GET", path, "If-None-Match: "+h.Get("ETag")+"\r\n"); again.StatusCode != 304 {
 				t.Errorf("%s: again: status %d", path, again.StatusCode)
 			}
-			packed, small := ask(t, addr, "GET", path, "Accept-Encoding: gzip\r\n")
-			if coded := packed.Header.Get("Content-Encoding") == "gzip"; coded != (len(body) >= gzipFrom) || coded && len(small) >= len(body) {
+			packed, small := gatewaytest.Ask(t, addr, "GET", path, "Accept-Encoding: gzip\r\n")
+			if coded := packed.Header.Get("Content-Encoding") == "gzip"; coded != (len(body) >= wire.GzipFrom) || coded && len(small) >= len(body) {
 				t.Errorf("%s: %d bytes come as %d, compressed: %v", path, len(body), len(small), coded)
 			}
 		}
-		if resp, _ := ask(t, g.WSAddr(), "GET", path, ""); resp.StatusCode != 404 {
+		if resp, _ := gatewaytest.Ask(t, g.WSAddr(), "GET", path, ""); resp.StatusCode != 404 {
 			t.Errorf("%s on the ws address: status %d", path, resp.StatusCode)
 		}
 	}
 	// The wallet page is a template, and not one of the files.
 	for _, path := range []string{"/board/", "/board/board.html", "/board/wallet.html", "/board/../board"} {
-		if resp, _ := ask(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
+		if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
 			t.Errorf("%s: status %d", path, resp.StatusCode)
 		}
 	}
-	if _, body := ask(t, g.BaseAddr(), "GET", pathBoardPage, ""); strings.Contains(string(body), "style=") || strings.Contains(string(body), "<script>") {
+	if _, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", site.PathBoardPage, ""); strings.Contains(string(body), "style=") || strings.Contains(string(body), "<script>") {
 		t.Error("the page has a script or a style in it, which its policy forbids")
 	}
 }
@@ -58,7 +61,7 @@ func TestBoardConfig(t *testing.T) {
 			o.DemoChain, o.Elsewhere = demo, []string{"https://node-b.example/x"}
 			o.URLs = catalog.URLs{Base: "https://desk.example/behind", WS: "wss://ws.example"}
 		})
-		_, body := ask(t, g.BaseAddr(), "GET", pathBoardConfig, "")
+		_, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", site.PathBoardConfig, "")
 		var c boardSeen
 		if err := json.Unmarshal(body, &c); err != nil {
 			t.Fatal(err)
@@ -69,7 +72,7 @@ func TestBoardConfig(t *testing.T) {
 		if c.Base != "https://desk.example/behind" || c.WS != "wss://ws.example" || c.API != "http://"+g.APIAddr().String() || c.Refresh != 10 || c.Groups == nil || len(c.Groups) > 0 {
 			t.Errorf("the page is told %s", body)
 		}
-		resp, _ := ask(t, g.BaseAddr(), "GET", pathBoardPage, "")
+		resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", site.PathBoardPage, "")
 		policy := resp.Header.Get("Content-Security-Policy")
 		if !strings.Contains(policy, "connect-src 'self' https://desk.example wss://ws.example") || !strings.Contains(policy, " https://node-b.example; ") || strings.Contains(policy, chain) != (demo != "") {
 			t.Errorf("demo %q: policy %s", demo, policy)
@@ -81,7 +84,7 @@ func TestBoardConfig(t *testing.T) {
 // may reach the feeds.
 func TestBoardConfigOfGroups(t *testing.T) {
 	eu, _ := startGroups(t, func(eu, _ *groupRig) { eu.o.Groups.All[1].Nodes[0].WS = "wss://us.example" })
-	_, body := eu.get(t, pathBoardConfig)
+	_, body := eu.get(t, site.PathBoardConfig)
 	var c boardSeen
 	if err := json.Unmarshal(body, &c); err != nil {
 		t.Fatal(err)
@@ -91,7 +94,7 @@ func TestBoardConfigOfGroups(t *testing.T) {
 		len(c.Groups[0].Symbols) != len(us.Instruments) || c.Groups[0].Symbols[0] != us.Instruments[0].Symbol {
 		t.Errorf("the page is told %s", body)
 	}
-	resp, _ := eu.get(t, pathBoardPage)
+	resp, _ := eu.get(t, site.PathBoardPage)
 	if policy := resp.Header.Get("Content-Security-Policy"); !strings.Contains(policy, " wss://us.example; ") || strings.Contains(policy, us.Nodes[0].Base) {
 		t.Errorf("policy %s", policy)
 	}

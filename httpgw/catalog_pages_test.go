@@ -10,17 +10,21 @@ import (
 	"testing"
 
 	"blockdesk/catalog"
+	"blockdesk/httpgw/gatewaytest"
+	marketapi "blockdesk/httpgw/market"
+	"blockdesk/httpgw/site"
+	"blockdesk/httpgw/wire"
 )
 
 // catalogPaths are every path that a document of the catalog is served under, by
 // its first one, and the addresses that have it.
 func catalogPaths() map[string][]string {
-	all := map[string][]string{pathSchemas: {"/schemas.json"}}
+	all := map[string][]string{marketapi.PathSchemas: {"/schemas.json"}}
 	for _, d := range catalog.Documents() {
-		all[pathMarket+d.Name] = d.Files
+		all[marketapi.PathMarket+d.Name] = d.Files
 	}
 	for _, w := range catalog.WellKnowns() {
-		all[pathWellKnown+w.File] = nil
+		all[marketapi.PathWellKnown+w.File] = nil
 	}
 	return all
 }
@@ -28,37 +32,37 @@ func catalogPaths() map[string][]string {
 // TestCatalogFilesAreOneDocument: every static file has the bytes and the ETag of
 // its document, on both addresses, and none of it is on the WebSocket's.
 func TestCatalogFilesAreOneDocument(t *testing.T) {
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
 	both := []net.Addr{g.BaseAddr(), g.APIAddr()}
 	paths := catalogPaths()
 	for _, first := range slices.Sorted(maps.Keys(paths)) {
-		resp, want := ask(t, both[0], "GET", first, "")
-		if resp.StatusCode != 200 || !json.Valid(want) || resp.Header.Get("Content-Type") != jsonType {
+		resp, want := gatewaytest.Ask(t, both[0], "GET", first, "")
+		if resp.StatusCode != 200 || !json.Valid(want) || resp.Header.Get("Content-Type") != wire.JSONType {
 			t.Errorf("%s: status %d %s: %s", first, resp.StatusCode, resp.Header.Get("Content-Type"), want)
 			continue
 		}
 		for _, path := range append([]string{first}, paths[first]...) {
 			for _, addr := range both {
-				other, body := ask(t, addr, "GET", path, "")
+				other, body := gatewaytest.Ask(t, addr, "GET", path, "")
 				if !bytes.Equal(body, want) || other.Header.Get("ETag") != resp.Header.Get("ETag") {
 					t.Errorf("%s differs from %s", path, first)
 				}
-				if again, _ := ask(t, addr, "GET", path, "If-None-Match: "+other.Header.Get("ETag")+"\r\n"); again.StatusCode != 304 {
+				if again, _ := gatewaytest.Ask(t, addr, "GET", path, "If-None-Match: "+other.Header.Get("ETag")+"\r\n"); again.StatusCode != 304 {
 					t.Errorf("%s with its ETag: status %d", path, again.StatusCode)
 				}
 			}
-			if resp, _ := ask(t, g.WSAddr(), "GET", path, ""); resp.StatusCode != 404 {
+			if resp, _ := gatewaytest.Ask(t, g.WSAddr(), "GET", path, ""); resp.StatusCode != 404 {
 				t.Errorf("%s on the ws address: status %d", path, resp.StatusCode)
 			}
 		}
 	}
 	for path, of := range map[string]string{"/status": "status", "/proof": "proof", "/pairs": "pairs"} {
-		_, want := ask(t, both[1], "GET", pathMarket+of, "")
-		if _, body := ask(t, both[1], "GET", path, ""); !bytes.Equal(body, want) {
+		_, want := gatewaytest.Ask(t, both[1], "GET", marketapi.PathMarket+of, "")
+		if _, body := gatewaytest.Ask(t, both[1], "GET", path, ""); !bytes.Equal(body, want) {
 			t.Errorf("%s on the api address differs from %s", path, of)
 		}
-		if resp, _ := ask(t, both[0], "GET", path, ""); resp.StatusCode != 404 {
+		if resp, _ := gatewaytest.Ask(t, both[0], "GET", path, ""); resp.StatusCode != 404 {
 			t.Errorf("%s on the base address: status %d", path, resp.StatusCode)
 		}
 	}
@@ -67,7 +71,7 @@ func TestCatalogFilesAreOneDocument(t *testing.T) {
 // TestCatalogIsDescribed: what is served of whatever facts matches the
 // specification, as it matches its own schema.
 func TestCatalogIsDescribed(t *testing.T) {
-	for _, facts := range []*catalog.Facts{{}, testFacts()} {
+	for _, facts := range []*catalog.Facts{{}, gatewaytest.Facts()} {
 		doors := testDoors()
 		doors.Facts = func() *catalog.Facts { return facts }
 		c := newConformingOf(t, withDesk(doors), nil)
@@ -78,8 +82,8 @@ func TestCatalogIsDescribed(t *testing.T) {
 }
 
 // withDesk adds the scripted desk that newConformingOf needs.
-func withDesk(doors Doors) Doors {
-	doors.Desk = &scriptedDesk{view: fixedView()}
+func withDesk(doors Dependencies) Dependencies {
+	doors.Desk = &gatewaytest.ScriptedDesk{Shown: gatewaytest.FixedView()}
 	return doors
 }
 
@@ -87,22 +91,22 @@ func withDesk(doors Doors) Doors {
 func TestPool(t *testing.T) {
 	c := newConformingOf(t, withDesk(testDoors()), nil)
 	get := func(segment string, status int) []byte {
-		return c.send(t, pathPools+poolSegment, "GET "+pathPools+segment+" HTTP/1.1\r\nHost: test\r\n\r\n", status).Body
+		return c.send(t, marketapi.PathPools+marketapi.PoolSegment, "GET "+marketapi.PathPools+segment+" HTTP/1.1\r\nHost: test\r\n\r\n", status).Body
 	}
-	if body := get(testPool, 200); !bytes.Contains(body, []byte(`"pool_id":"`+testPool+`"`)) {
+	if body := get(gatewaytest.Pool, 200); !bytes.Contains(body, []byte(`"pool_id":"`+gatewaytest.Pool+`"`)) {
 		t.Errorf("the pool is %s", body)
 	}
-	unread := testFacts()
+	unread := gatewaytest.Facts()
 	unread.Pairs[0].Pool.Slot = 0
 	doors := testDoors()
 	doors.Facts = func() *catalog.Facts { return unread }
 	early := newConformingOf(t, withDesk(doors), nil)
-	a := early.send(t, pathPools+poolSegment, "GET "+pathPools+testPool+" HTTP/1.1\r\nHost: test\r\n\r\n", 503)
-	if a.Code() != codeChainUnavailable || a.Header.Get("Retry-After") == "" {
+	a := early.send(t, marketapi.PathPools+marketapi.PoolSegment, "GET "+marketapi.PathPools+gatewaytest.Pool+" HTTP/1.1\r\nHost: test\r\n\r\n", 503)
+	if a.Code() != wire.CodeChainUnavailable || a.Header.Get("Retry-After") == "" {
 		t.Errorf("a pool that was not read: %s", a.Body)
 	}
-	for _, segment := range []string{"x", strings.ToLower(testPool), strings.Repeat("x", MaxSegment)} {
-		if body := get(segment, 404); !bytes.Contains(body, []byte(codeUnknownPool)) {
+	for _, segment := range []string{"x", strings.ToLower(gatewaytest.Pool), strings.Repeat("x", wire.MaxSegment)} {
+		if body := get(segment, 404); !bytes.Contains(body, []byte(wire.CodeUnknownPool)) {
 			t.Errorf("%s: %s", segment, body)
 		}
 	}
@@ -112,13 +116,13 @@ func TestPool(t *testing.T) {
 // integration manifest, and nothing else is.
 func TestManifestIsWhole(t *testing.T) {
 	doors := testDoors()
-	doors.Desk = &scriptedDesk{view: fixedView()}
-	w := newWriterOf(t, doors, func(o *Options) { o.Specification = specification(t) })
+	doors.Desk = &gatewaytest.ScriptedDesk{Shown: gatewaytest.FixedView()}
+	w := newWriterOf(t, doors, func(o *Options) { o.Specification = gatewaytest.Specification(t) })
 	want := map[string]bool{}
 	for _, row := range w.g.routes(doors) {
-		file := strings.HasSuffix(row.path, ".json") && strings.Count(row.path, "/") == 1
-		if row.surfaces&onBase != 0 && row.method == methodGet && (row.group == groupMarket || file) {
-			want[row.path] = true
+		file := strings.HasSuffix(row.Path, ".json") && strings.Count(row.Path, "/") == 1
+		if row.On&wire.OnBase != 0 && row.Method == wire.MethodGet && (row.Group == wire.GroupMarket || file) {
+			want[row.Path] = true
 		}
 	}
 	var manifest struct {
@@ -127,7 +131,7 @@ func TestManifestIsWhole(t *testing.T) {
 			Files []string
 		}
 	}
-	if err := json.Unmarshal(catalog.Encode(catalog.IntegrationManifest(testFacts(), "")), &manifest); err != nil {
+	if err := json.Unmarshal(catalog.Encode(catalog.IntegrationManifest(gatewaytest.Facts(), "")), &manifest); err != nil {
 		t.Fatal(err)
 	}
 	listed := map[string]bool{}
@@ -144,17 +148,17 @@ func TestManifestIsWhole(t *testing.T) {
 // TestWalletPage: it tells what the documents tell, escapes what operators have
 // named, and runs no script but the service's own.
 func TestWalletPage(t *testing.T) {
-	facts := testFacts()
+	facts := gatewaytest.Facts()
 	facts.Tokens[0].Accounts = []catalog.Account{
 		{Address: "Reserve", Amount: 1_234_567_500_000, Role: catalog.GuaranteeReserve, Label: `<b>"reserve"`, Slot: 7},
 	}
 	doors := testDoors()
 	doors.Facts = func() *catalog.Facts { return facts }
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, doors)
-	resp, body := ask(t, g.BaseAddr(), "GET", pathWallet, "")
+	resp, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", site.PathWallet, "")
 	text := string(body)
-	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != htmlType || resp.Header.Get("ETag") == "" {
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != wire.HtmlType || resp.Header.Get("ETag") == "" {
 		t.Fatalf("status %d %v", resp.StatusCode, resp.Header)
 	}
 	for _, want := range []string{
@@ -170,21 +174,21 @@ func TestWalletPage(t *testing.T) {
 		strings.Contains(text, `<b>"`) || strings.Contains(text, "style=") || !strings.HasPrefix(policy, "default-src 'none'; script-src 'self'; ") {
 		t.Errorf("the page is open to scripts: %s\n%s", policy, text)
 	}
-	if resp, _ := ask(t, g.APIAddr(), "GET", pathWallet, ""); resp.StatusCode != 404 {
+	if resp, _ := gatewaytest.Ask(t, g.APIAddr(), "GET", site.PathWallet, ""); resp.StatusCode != 404 {
 		t.Errorf("on the api address: status %d", resp.StatusCode)
 	}
 }
 
 // TestNoFacts: without the door there are the schemas and nothing else.
 func TestNoFacts(t *testing.T) {
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	doors := testDoors()
 	doors.Facts = nil
 	g := start(t, testOptions(b), b, doors)
 	for path, want := range map[string]int{
-		pathMarket + "status": 404, "/market.json": 404, pathGecko + "orderbook": 404, pathSchemas: 200, pathMarket + "oracle/heartbeat": 200,
+		marketapi.PathMarket + "status": 404, "/market.json": 404, marketapi.PathGecko + "orderbook": 404, marketapi.PathSchemas: 200, marketapi.PathMarket + "oracle/heartbeat": 200,
 	} {
-		if resp, _ := ask(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != want {
+		if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != want {
 			t.Errorf("%s: status %d, want %d", path, resp.StatusCode, want)
 		}
 	}

@@ -20,6 +20,10 @@ import (
 	"blockdesk/desk"
 	"blockdesk/engine"
 	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/gatewaytest"
+	rfqapi "blockdesk/httpgw/rfq"
+	"blockdesk/httpgw/terms"
+	"blockdesk/httpgw/wire"
 	"blockdesk/internal/runtest"
 	"blockdesk/market"
 	"blockdesk/persist"
@@ -95,17 +99,17 @@ func mustDo(t *testing.T, d *desk.Desk, r rfq.Request) *desk.Result {
 // openShop sets the desk up and puts tranches of so many dollars on sale.
 func openShop(t *testing.T, d *desk.Desk, dollars ...uint64) market.TicketID {
 	t.Helper()
-	policy := fixedView().Policy
+	policy := gatewaytest.FixedView().Policy
 	policy.ClaimTTL, policy.WalletClaims = 3600e9, 1<<16-1
 	mustDo(t, d, &rfq.SetPolicy{Policy: policy})
 	mustDo(t, d, &rfq.SetPair{Pair: rfq.Pair{
-		BaseMint: address(1), BaseDecimals: 6, Rails: market.AllRails, Source: rfq.SourceOperator, CorridorBps: 500, Via: rfq.NoInstrument,
+		BaseMint: gatewaytest.Address(1), BaseDecimals: 6, Rails: market.AllRails, Source: rfq.SourceOperator, CorridorBps: 500, Via: rfq.NoInstrument,
 	}})
 	mustDo(t, d, &rfq.SetAnchor{Price: 1_000_000_000})
 	mustDo(t, d, &rfq.SetInventory{Atoms: 1 << 60})
 	post := &rfq.PostTicket{Label: "race"}
 	for _, n := range dollars {
-		post.Capacities = append(post.Capacities, market.USD(n)*dollar)
+		post.Capacities = append(post.Capacities, market.USD(n)*gatewaytest.Dollar)
 	}
 	return mustDo(t, d, post).Ticket.ID
 }
@@ -131,7 +135,7 @@ type told struct {
 // too busy.
 func (r *racer) send(key, body string, way rfq.Way) told {
 	paths := map[rfq.Way][3]string{
-		rfq.Modular: {pathNativeModular, pathModular, pathModular}, rfq.Atomic: {pathNativeAtomic, pathAtomic, pathAtomic},
+		rfq.Modular: {rfqapi.PathNativeModular, rfqapi.PathModular, rfqapi.PathModular}, rfq.Atomic: {rfqapi.PathNativeAtomic, rfqapi.PathAtomic, rfqapi.PathAtomic},
 	}
 	surface := r.rng.IntN(3)
 	for {
@@ -140,15 +144,15 @@ func (r *racer) send(key, body string, way rfq.Way) told {
 		r.ctx.Request.Header.SetMethod(fasthttp.MethodPost)
 		r.ctx.Request.SetRequestURI(paths[way][surface])
 		r.ctx.Request.Header.SetContentType("application/json")
-		r.ctx.Request.Header.Set(idempotencyHeader, key)
+		r.ctx.Request.Header.Set(wire.IdempotencyHeader, key)
 		r.ctx.Request.SetBodyString(body)
 		r.doors[surface].serve(r.ctx)
 		answer := told{status: r.ctx.Response.StatusCode(), text: string(r.ctx.Response.Body())}
 		answer.replayed = string(r.ctx.Response.Header.Peek("Idempotency-Replayed")) == "true"
 		if answer.status != 200 {
-			e := decodeError(r.t, []byte(answer.text))
+			e := gatewaytest.DecodeError(r.t, []byte(answer.text))
 			answer.text = e.Code + " " + e.Reason
-			if e.Code == codeOverloaded {
+			if e.Code == wire.CodeOverloaded {
 				runtime.Gosched()
 				continue
 			}
@@ -160,7 +164,7 @@ func (r *racer) send(key, body string, way rfq.Way) told {
 // claim makes the nth claim, which has the same key and body whoever makes it.
 func (r *racer) claim(n int64, most market.FillUSD) {
 	rng := rand.New(rand.NewPCG(uint64(n), 1))
-	wallet := address(byte(n))
+	wallet := gatewaytest.Address(byte(n))
 	wallet[0] = byte(n>>8) | 1
 	body := fmt.Sprintf(`{"bot_wallet":"%s","order_id":"T%d","tranche_id":"T%d-%d","fill_usd":%s}`,
 		base58.Encode(wallet[:]), r.ticket, r.ticket, 1+rng.IntN(2), market.FillUSD(1+rng.IntN(int(most))))
@@ -176,20 +180,20 @@ func TestClaimsRace(t *testing.T) {
 	// at most rfq.MaxClaims.
 	pieces := min(uint64(attempts)/2, rfq.MaxClaims/2)
 	d := sellingDesk(t)
-	smallest := uint64(market.FillUSD(1).USD() / dollar)
+	smallest := uint64(market.FillUSD(1).USD() / gatewaytest.Dollar)
 	ticket := openShop(t, d, max(1, pieces/2)*smallest, max(1, pieces-pieces/2)*smallest)
 	doors := testDoors()
 	doors.Desk, doors.Settlement = d, &fakeChain{}
 	g := newGateway(t, doors)
 	table := g.routes(doors)
-	base, api := newRouter(table, onBase, newMetrics()), newRouter(table, onAPI, newMetrics())
+	base, api := newRouter(table, wire.OnBase, newMetrics()), newRouter(table, wire.OnAPI, newMetrics())
 	racers := make([]racer, 16)
 	var next atomic.Int64
 	var done sync.WaitGroup
 	for i := range racers {
 		r := &racers[i]
 		*r = racer{
-			t: t, ticket: ticket, rng: rand.New(rand.NewPCG(uint64(i), 7)), ctx: requestFrom("192.0.2.1"), told: map[int64]told{},
+			t: t, ticket: ticket, rng: rand.New(rand.NewPCG(uint64(i), 7)), ctx: gatewaytest.RequestFrom("192.0.2.1"), told: map[int64]told{},
 			doors: [3]*door{{g: g, router: base}, {g: g, router: base}, {g: g, router: api}},
 		}
 		done.Go(func() {
@@ -241,7 +245,7 @@ func checkTold(t *testing.T, n int64, answers []told, sold map[string]claimAnswe
 			sold[a.ClaimID] = a
 		}
 	case 409:
-		if !strings.HasPrefix(first.text, codeCapacityExhausted) {
+		if !strings.HasPrefix(first.text, wire.CodeCapacityExhausted) {
 			t.Errorf("claim %d: %s", n, first.text)
 		}
 	default:
@@ -261,10 +265,10 @@ func exhausted(t *rfq.Ticket) bool {
 // checkSold compares what the clients were told with what the desk has.
 func checkSold(t *testing.T, g *Gateway, d *desk.Desk, ticket market.TicketID, sold map[string]claimAnswer) {
 	t.Helper()
-	var read func([]byte) (*page, *problem)
+	var read func([]byte) (*wire.Page, *wire.Problem)
 	for _, row := range g.rfq.Routes() {
-		if strings.HasPrefix(row.path, claimsPath) {
-			read = row.readOne
+		if strings.HasPrefix(row.Path, claimsPath) {
+			read = row.ReadOne
 		}
 	}
 	byTranche := map[market.TrancheID]market.USD{}
@@ -280,13 +284,13 @@ func checkSold(t *testing.T, g *Gateway, d *desk.Desk, ticket market.TicketID, s
 			t.Errorf("told %+v, kept %+v", a, h.Claim)
 		}
 		byTranche[terms.Tranche] += terms.Fill.USD()
-		if p, bad := read([]byte(text)); bad != nil || !strings.Contains(string(p.body), a.Claim.Wallet) {
+		if p, bad := read([]byte(text)); bad != nil || !strings.Contains(string(p.Body), a.Claim.Wallet) {
 			t.Errorf("claim %s on the wire: %+v", text, bad)
 		}
 	}
 	shown := d.View().Ticket(ticket)
 	if shown.State != rfq.TicketExhausted {
-		t.Errorf("the ticket is %s", ticketStates[shown.State])
+		t.Errorf("the ticket is %s", terms.TicketStates[shown.State])
 	}
 	for i := range shown.Tranches {
 		tr := &shown.Tranches[i]

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/httpgw/gatewaytest"
+	"blockdesk/httpgw/wire"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 )
@@ -20,12 +22,12 @@ import (
 // TestUncopiedBodies: bodies that go out beside their headers are whole and in
 // their place among others, however the requests come.
 func TestUncopiedBodies(t *testing.T) {
-	books := newBooks(t)
+	books := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(books), books, testDoors())
 	const large, small = "/api/v1/market/trades?symbol=SLUSD/USDC&limit=100", "/api/v1/market/ticker?symbol=SLUSD/USDC"
-	_, wholeLarge := ask(t, g.BaseAddr(), "GET", large, "")
-	_, wholeSmall := ask(t, g.BaseAddr(), "GET", small, "")
-	if len(wholeLarge) < uncopiedFrom || len(wholeSmall) >= uncopiedFrom {
+	_, wholeLarge := gatewaytest.Ask(t, g.BaseAddr(), "GET", large, "")
+	_, wholeSmall := gatewaytest.Ask(t, g.BaseAddr(), "GET", small, "")
+	if len(wholeLarge) < wire.UncopiedFrom || len(wholeSmall) >= wire.UncopiedFrom {
 		t.Fatalf("bodies of %d and %d bytes show nothing", len(wholeLarge), len(wholeSmall))
 	}
 	requests := []struct {
@@ -81,7 +83,7 @@ func TestUncopiedBodies(t *testing.T) {
 
 // TestReaderThatDoesNotRead: the write timeout ends an answer that nobody takes.
 func TestReaderThatDoesNotRead(t *testing.T) {
-	books := newBooks(t)
+	books := gatewaytest.NewBooks(t)
 	o := testOptions(books)
 	o.WriteTimeout = 200 * time.Millisecond
 	g := start(t, o, books, testDoors())
@@ -101,7 +103,7 @@ func TestReaderThatDoesNotRead(t *testing.T) {
 			break
 		}
 	}
-	await.Equal(t, "the number of connections", 0, g.conns.count)
+	await.Equal(t, "the number of connections", 0, g.conns.Count)
 }
 
 // endlessConn asks the same as long as its benchmark runs, and takes any answer.
@@ -119,28 +121,28 @@ func (c *endlessConn) Read(p []byte) (int, error) {
 	return copy(p, c.request), nil
 }
 
-func (c *endlessConn) Write(p []byte) (int, error)      { return len(p), nil }
+func (c *endlessConn) Write(p []byte) (int, error) { return len(p), nil }
 
-func (c *endlessConn) SetReadDeadline(time.Time) error  { return nil }
+func (c *endlessConn) SetReadDeadline(time.Time) error { return nil }
 
 func (c *endlessConn) SetWriteDeadline(time.Time) error { return nil }
 
-func (c *endlessConn) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+func (c *endlessConn) LocalAddr() net.Addr { return &net.TCPAddr{} }
 
-func (c *endlessConn) RemoteAddr() net.Addr             { return c.peer }
+func (c *endlessConn) RemoteAddr() net.Addr { return c.peer }
 
-func (c *endlessConn) Close() error                     { return nil }
+func (c *endlessConn) Close() error { return nil }
 
 // BenchmarkRequest is a whole cached read, fasthttp's part included and the
 // kernel's left out.
 func BenchmarkRequest(b *testing.B) {
 	for name, header := range map[string]string{"200": "", "304": "If-None-Match: *\r\n"} {
 		b.Run(name, func(b *testing.B) {
-			books := newBooks(b)
+			books := gatewaytest.NewBooks(b)
 			o := testOptions(books)
-			o.NoLimits, o.Market = false, Rate{60_000_000, 1_000_000}
+			o.NoLimits, o.Market = false, wire.Rate{PerMinute: 60_000_000, Burst: 1_000_000}
 			g := start(b, o, books, testDoors())
-			c := newClientConn(&endlessConn{
+			c := wire.NewClientConn(&endlessConn{
 				b: b, peer: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, request: "GET /api/v1/market/depth?symbol=SLUSD/USDC&limit=78 HTTP/1.1\r\nHost: test\r\n" + header + "\r\n",
 			}, time.Second)
 			b.ReportAllocs()

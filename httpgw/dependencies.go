@@ -5,11 +5,14 @@ import (
 
 	"blockdesk/catalog"
 	"blockdesk/desk"
+	"blockdesk/httpgw/dvp"
+	marketapi "blockdesk/httpgw/market"
+	"blockdesk/httpgw/terms"
 )
 
-// Doors are what other rooms put behind a route of this one. A nil door leaves
+// Dependencies are what other rooms put behind a route of this one. A nil door leaves
 // its routes out of the table.
-type Doors struct {
+type Dependencies struct {
 	// WebSocket takes an upgrade request for /ws/rfq. It must not panic.
 	WebSocket fasthttp.RequestHandler
 	// Stream takes a request for /api/v1/market/stream, GET or HEAD, and answers it
@@ -20,22 +23,22 @@ type Doors struct {
 	WebSocketHealth func() any
 	// History is behind klines, candles and trades older than a view's. Nil:
 	// there is none.
-	History History
+	History marketapi.History
 	// Signatures tells of which transactions the trades of mirrored instruments
 	// were. Nil: of none it is known.
-	Signatures Signatures
+	Signatures marketapi.Signatures
 	// Facts returns what the documents of package catalog are made of: the same
 	// value until the next cycle, which nobody changes. It must not block for long.
 	// Nil: none of them is served.
 	Facts func() *catalog.Facts
 	// Desk is behind every RFQ route.
-	Desk Desk
+	Desk terms.Desk
 	// Settlement is behind claims and proofs of payment. Where it is nil, they
 	// stand in the table, and what is right is answered CHAIN_UNAVAILABLE. The
-	// same holds for Handshake and DvP; without a Handshake no token is good.
-	Settlement Settlement
-	Handshake  Handshake
-	DvP        DvP
+	// same holds for Handshake and Cosigner; without a Handshake no token is good.
+	Settlement terms.Settlement
+	Handshake  dvp.Handshake
+	DvP        dvp.Cosigner
 	// ChainHealth is what /api/v1/dvp/status says of the chain, asked at most
 	// once for a rendering of it. It must not block. Nil: nothing is known.
 	ChainHealth func() desk.ChainHealth

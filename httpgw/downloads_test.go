@@ -12,12 +12,15 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"blockdesk/httpgw/gatewaytest"
+	"blockdesk/httpgw/site"
+	"blockdesk/httpgw/wire"
 	"blockdesk/sdk"
 )
 
-func downloadsOf(t *testing.T, files fs.FS) *Downloads {
+func downloadsOf(t *testing.T, files fs.FS) *site.Downloads {
 	t.Helper()
-	all, err := ReadDownloads(files)
+	all, err := site.ReadDownloads(files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,14 +43,14 @@ func TestDownloads(t *testing.T) {
 			return err
 		}
 		if name == sdk.Specification || name == sdk.Channels {
-			want = publish(want, &g.urls)
+			want = site.Publish(want, &g.urls)
 		}
 		for _, addr := range []net.Addr{g.BaseAddr(), g.APIAddr()} {
-			resp, body := ask(t, addr, "GET", "/public-sdk/"+name, "")
+			resp, body := gatewaytest.Ask(t, addr, "GET", "/public-sdk/"+name, "")
 			if resp.StatusCode != 200 || !bytes.Equal(body, want) {
 				t.Errorf("%s: status %d, %d bytes", name, resp.StatusCode, len(body))
 			}
-			if again, _ := ask(t, addr, "GET", "/public-sdk/"+name, "If-None-Match: "+resp.Header.Get("ETag")+"\r\n"); again.StatusCode != 304 {
+			if again, _ := gatewaytest.Ask(t, addr, "GET", "/public-sdk/"+name, "If-None-Match: "+resp.Header.Get("ETag")+"\r\n"); again.StatusCode != 304 {
 				t.Errorf("%s: again: status %d", name, again.StatusCode)
 			}
 		}
@@ -61,15 +64,15 @@ func TestDownloads(t *testing.T) {
 	for path, media := range map[string]string{
 		"fix/FIX44-blockdesk.xml": "application/xml; charset=utf-8",
 		"fix/FIX44.LICENSE":       "text/plain; charset=utf-8",
-		sdk.Specification:         jsonType,
-		sdk.Channels:              jsonType,
+		sdk.Specification:         wire.JSONType,
+		sdk.Channels:              wire.JSONType,
 	} {
-		if resp, _ := ask(t, g.BaseAddr(), "HEAD", "/public-sdk/"+path, ""); resp.Header.Get("Content-Type") != media {
+		if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "HEAD", "/public-sdk/"+path, ""); resp.Header.Get("Content-Type") != media {
 			t.Errorf("%s: %q, want %q", path, resp.Header.Get("Content-Type"), media)
 		}
 	}
 	for _, path := range []string{"/public-sdk", "/public-sdk/fix/NO.xml", "/public-sdk/no/", "/public-sdk/../sdk.go", "/public-sdk/fix"} {
-		if resp, _ := ask(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
+		if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
 			t.Errorf("%s: status %d", path, resp.StatusCode)
 		}
 	}
@@ -98,14 +101,14 @@ func TestFolders(t *testing.T) {
 				Hash  *string `json:"sha256"`
 			}
 		}
-		resp, body := ask(t, g.APIAddr(), "GET", at, "")
-		if err := json.Unmarshal(body, &index); err != nil || resp.Header.Get("Content-Type") != jsonType || index.Path != at || !index.OK {
+		resp, body := gatewaytest.Ask(t, g.APIAddr(), "GET", at, "")
+		if err := json.Unmarshal(body, &index); err != nil || resp.Header.Get("Content-Type") != wire.JSONType || index.Path != at || !index.OK {
 			t.Fatalf("%s: %v: %s", at, err, body)
 		}
 		for _, file := range index.Files {
-			resp, body := ask(t, g.BaseAddr(), "GET", file.Path, "")
+			resp, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", file.Path, "")
 			sum := sha256.Sum256(body)
-			published := file.Path == specificationPath || file.Path == "/public-sdk/"+sdk.Channels
+			published := file.Path == wire.SpecificationPath || file.Path == "/public-sdk/"+sdk.Channels
 			same := published && file.Bytes == nil && file.Hash == nil ||
 				file.Bytes != nil && *file.Bytes == len(body) && *file.Hash == hex.EncodeToString(sum[:])
 			if resp.StatusCode != 200 || file.Media != resp.Header.Get("Content-Type") || !same {
@@ -118,7 +121,7 @@ func TestFolders(t *testing.T) {
 		}
 	}
 	read("/public-sdk/")
-	want := []string{"/public-sdk/README.md", "/public-sdk/a/b/c.txt", "/public-sdk/a/d.txt", "/public-sdk/"+sdk.Channels, specificationPath}
+	want := []string{"/public-sdk/README.md", "/public-sdk/a/b/c.txt", "/public-sdk/a/d.txt", "/public-sdk/" + sdk.Channels, wire.SpecificationPath}
 	if got := slices.Sorted(maps.Keys(listed)); !slices.Equal(got, want) {
 		t.Errorf("listed are %v, want %v", got, want)
 	}

@@ -11,10 +11,13 @@ import (
 
 	"blockdesk/desk"
 	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/gatewaytest"
+	"blockdesk/httpgw/terms"
+	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 )
 
-// FuzzDvP sends any body and any Authorization to the routes of DvP through the
+// FuzzDvP sends any body and any Authorization to the routes of Cosigner through the
 // whole handler: no panic, one of our statuses and codes, nothing of the request
 // comes back, and what the other rooms are asked is what encoding/json reads in
 // the body.
@@ -28,28 +31,28 @@ func FuzzDvP(f *testing.F) {
 	}
 	f.Add(uint8(1), "Bearer "+marker, []byte(buildBody))
 	rig := newDvPRig(f)
-	paths := []string{pathHandshake, pathBuild, pathSubmit}
+	paths := []string{terms.PathHandshake, terms.PathBuild, terms.PathSubmit}
 	f.Fuzz(func(t *testing.T, at uint8, authorization string, body []byte) {
 		path := paths[int(at)%len(paths)]
-		ctx := requestFrom("192.0.2.1")
+		ctx := gatewaytest.RequestFrom("192.0.2.1")
 		ctx.Request.Header.SetMethod("POST")
 		ctx.Request.SetRequestURI(path)
 		ctx.Request.Header.Set("Content-Type", "application/json")
 		ctx.Request.Header.Set("Authorization", authorization)
 		ctx.Request.SetBody(body)
-		rig.desk.asked, rig.dvp.sent, rig.keys.issues = nil, nil, nil
+		rig.desk.Asked, rig.dvp.sent, rig.keys.issues = nil, nil, nil
 		rig.doors[0].serve(ctx)
 		status, answer := ctx.Response.StatusCode(), ctx.Response.Body()
 		if bytes.Contains(answer, []byte(marker)) || bytes.Contains(ctx.Response.Header.Header(), []byte(marker)) {
 			t.Fatalf("an echo: %s", answer)
 		}
-		asked := rig.desk.last() != nil || len(rig.dvp.sent) > 0 || len(rig.keys.issues) > 0
+		asked := rig.desk.Last() != nil || len(rig.dvp.sent) > 0 || len(rig.keys.issues) > 0
 		switch status {
 		case 200, 201:
 			checkDvP(t, rig, path, body)
 		case 400, 403, 404, 409:
-			switch e := decodeError(t, answer); e.Code {
-			case codeInvalidJSON, codeInvalidField, codeMissingField, codeUnknownTicket, codeUnknownClaim, codeToken, codeRefused:
+			switch e := gatewaytest.DecodeError(t, answer); e.Code {
+			case wire.CodeInvalidJSON, wire.CodeInvalidField, wire.CodeMissingField, wire.CodeUnknownTicket, wire.CodeUnknownClaim, wire.CodeToken, wire.CodeRefused:
 			default:
 				t.Fatalf("code %s", e.Code)
 			}
@@ -59,7 +62,7 @@ func FuzzDvP(f *testing.F) {
 		default:
 			t.Fatalf("status %d: %s", status, answer)
 		}
-		if asked && path != pathHandshake && !strings.HasSuffix(string(ctx.Request.Header.Peek("Authorization")), secret) {
+		if asked && path != terms.PathHandshake && !strings.HasSuffix(string(ctx.Request.Header.Peek("Authorization")), secret) {
 			t.Fatalf("admitted by %q", authorization)
 		}
 	})
@@ -84,7 +87,7 @@ func checkDvP(t *testing.T, rig *dvpRig, path string, body []byte) {
 		return want.Signature == base58.Encode(s[:]) || want.Signature == base64.StdEncoding.EncodeToString(s[:])
 	}
 	switch path {
-	case pathHandshake:
+	case terms.PathHandshake:
 		for _, call := range rig.keys.issues {
 			if base58.Encode(call.key[:]) != want.Pubkey || call.nonce != want.Nonce || !sameSignature(call.proof) {
 				t.Fatalf("issued to %+v for %q", call, body)
@@ -93,8 +96,8 @@ func checkDvP(t *testing.T, rig *dvpRig, path string, body []byte) {
 		if issued := len(rig.keys.issues) == 1; issued != (want.Signature != "") {
 			t.Fatalf("issued: %v for %q", issued, body)
 		}
-	case pathBuild:
-		r := rig.desk.last().(*rfq.TakeClaim)
+	case terms.PathBuild:
+		r := rig.desk.Last().(*rfq.TakeClaim)
 		quote := ""
 		if r.Quote != 0 {
 			quote = string(market.AppendQuoteID(nil, r.Quote))
@@ -106,13 +109,13 @@ func checkDvP(t *testing.T, rig *dvpRig, path string, body []byte) {
 		if payer := rig.chain.payers[len(rig.chain.payers)-1]; (payer == desk.TakerPays) != (want.Payer == "taker") {
 			t.Fatalf("payer %d for %q", payer, body)
 		}
-	case pathSubmit:
+	case terms.PathSubmit:
 		s := &rig.dvp.sent[0]
 		if string(market.AppendBuildID(nil, s.Claim)) != want.Build || s.By != takerKey() {
 			t.Fatalf("sent %+v for %q", s, body)
 		}
 		if whole := s.Transaction != nil; whole != (want.Transaction != "") || base64.StdEncoding.EncodeToString(s.Transaction) != want.Transaction ||
-			!whole && !sameSignature(s.Signature) || len(s.Transaction) > MaxTransaction || !whole && s.Signature == [64]byte{} {
+			!whole && !sameSignature(s.Signature) || len(s.Transaction) > wire.MaxTransaction || !whole && s.Signature == [64]byte{} {
 			t.Fatalf("sent %+v for %q", s, body)
 		}
 	}

@@ -12,10 +12,12 @@ import (
 	"github.com/mr-tron/base58"
 
 	"blockdesk/desk"
+	"blockdesk/httpgw/gatewaytest"
+	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 )
 
-// Bodies and a token that are right for fixedView and dvpDoors.
+// Bodies and a token that are right for FixedView and dvpDoors.
 var (
 	secret = "dvp_9qTGGRF9uBCzqxsvlxWuT0e6ChK82p5Uduhkz15bzYI"
 	bearer = "Authorization: Bearer " + secret
@@ -33,7 +35,7 @@ var (
 )
 
 func takerKey() (a market.Address) {
-	a, _ = parseAddress([]byte(taker))
+	a, _ = wire.ParseAddress([]byte(taker))
 	return a
 }
 
@@ -53,14 +55,14 @@ type issueCall struct {
 }
 
 func (h *fakeHandshake) Challenge(market.Address) (desk.Challenge, error) {
-	return desk.Challenge{Nonce: nonceText, ExpiresAt: deskDay + 60e9}, h.failing
+	return desk.Challenge{Nonce: nonceText, ExpiresAt: gatewaytest.DeskDay + 60e9}, h.failing
 }
 
 func (h *fakeHandshake) Issue(key market.Address, nonce string, proof [64]byte, client [16]byte) (desk.Grant, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.issues = append(h.issues, issueCall{key, nonce, proof, client})
-	return desk.Grant{Secret: secret, ExpiresAt: deskDay + 7*86400e9}, h.failing
+	return desk.Grant{Secret: secret, ExpiresAt: gatewaytest.DeskDay + 7*86400e9}, h.failing
 }
 
 func (h *fakeHandshake) Admit(text []byte) (market.Address, bool) {
@@ -109,7 +111,7 @@ type dvpRig struct {
 }
 
 // dvpDoors opens every door of this room.
-func dvpDoors() (Doors, *dvpRig) {
+func dvpDoors() (Dependencies, *dvpRig) {
 	rig := &dvpRig{
 		keys: &fakeHandshake{}, chain: &fakeChain{},
 		dvp: &fakeDvP{
@@ -118,12 +120,12 @@ func dvpDoors() (Doors, *dvpRig) {
 		},
 	}
 	doors := testDoors()
-	doors.Desk = &scriptedDesk{view: fixedView()}
+	doors.Desk = &gatewaytest.ScriptedDesk{Shown: gatewaytest.FixedView()}
 	doors.Settlement, doors.Handshake, doors.DvP = rig.chain, rig.keys, rig.dvp
 	return doors, rig
 }
 
-func newDvPRig(t testing.TB, mend ...func(*Doors, *Options)) *dvpRig {
+func newDvPRig(t testing.TB, mend ...func(*Dependencies, *Options)) *dvpRig {
 	t.Helper()
 	doors, rig := dvpDoors()
 	var o Options
@@ -139,7 +141,7 @@ func newDvPRig(t testing.TB, mend ...func(*Doors, *Options)) *dvpRig {
 func (rig *dvpRig) refusedAs(t *testing.T, path, body string, status int, code, reason, field string) reply {
 	t.Helper()
 	got := rig.post(t, path, body, bearer)
-	e := decodeError(t, got.body)
+	e := gatewaytest.DecodeError(t, got.body)
 	if got.status != status || e.Code != code || e.Reason != reason || e.Field != field {
 		t.Errorf("%s %.300s: status %d: %s\nwant %d %s %s %s", path, body, got.status, got.body, status, code, reason, field)
 	}

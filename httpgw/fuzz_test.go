@@ -10,6 +10,10 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp"
+
+	"blockdesk/httpgw/gatewaytest"
+	rfqapi "blockdesk/httpgw/rfq"
+	"blockdesk/httpgw/wire"
 )
 
 // FuzzRouter sends any method and target through the whole handler: no panic, a
@@ -27,42 +31,42 @@ func FuzzRouter(f *testing.F) {
 		{"GET", "/a?x=http://b/../c", ""},
 		{"GET", claimsPath + "C0000000000001", ""},
 		{"HEAD", claimsPath + "..", ""},
-		{"POST", pathRFQ + "quote", "Content-Type: application/json\r\nContent-Length: 0\r\n"},
+		{"POST", rfqapi.PathRFQ + "quote", "Content-Type: application/json\r\nContent-Length: 0\r\n"},
 	} {
 		f.Add(seed.method, seed.target, seed.headers)
 	}
-	b := newBooks(f)
+	b := gatewaytest.NewBooks(f)
 	doors := testDoors()
-	doors.Desk = &scriptedDesk{view: fixedView()}
+	doors.Desk = &gatewaytest.ScriptedDesk{Shown: gatewaytest.FixedView()}
 	g, err := New(testOptions(b), b, doors)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { _ = g.Close() })
 	table := g.routes(doors)
-	d := &door{g: g, router: newRouter(table, onBase, newMetrics())}
+	d := &door{g: g, router: newRouter(table, wire.OnBase, newMetrics())}
 	rows := make(map[string]bool)
 	for i := range table {
-		if table[i].surfaces&onBase != 0 {
-			rows[table[i].path] = true
+		if table[i].On&wire.OnBase != 0 {
+			rows[table[i].Path] = true
 		}
 	}
 	f.Fuzz(func(t *testing.T, method, uri, headers string) {
 		raw := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: h\r\n%s\r\n", method, uri, headers)
-		ctx := requestFrom("192.0.2.1")
+		ctx := gatewaytest.RequestFrom("192.0.2.1")
 		if err := ctx.Request.ReadLimitBody(bufio.NewReaderSize(bytes.NewReader([]byte(raw)), 1<<16), 1<<16); err != nil {
 			var tooSmall *fasthttp.ErrSmallBuffer
 			if errors.As(err, &tooSmall) || errors.Is(err, fasthttp.ErrBodyTooLarge) {
 				return // TestUnreadable has these; they read on from a socket
 			}
 			g.unreadable(ctx, err)
-			decodeError(t, ctx.Response.Body())
+			gatewaytest.DecodeError(t, ctx.Response.Body())
 			return
 		}
 		d.serve(ctx)
 		status, body := ctx.Response.StatusCode(), ctx.Response.Body()
-		path, _ := target(ctx)
-		unknown := status == 404 && bytes.Contains(body, []byte(codeUnknownRoute))
+		path, _ := wire.Target(ctx)
+		unknown := status == 404 && bytes.Contains(body, []byte(wire.CodeUnknownRoute))
 		if known := rows[string(path)] || isClaim(path); known == unknown {
 			t.Fatalf("path %q: status %d: %s", path, status, body)
 		}
@@ -73,11 +77,11 @@ func FuzzRouter(f *testing.F) {
 				t.Fatalf("body %q", body)
 			}
 		case 400, 404, 405, 415, 426:
-			e := decodeError(t, body)
-			if e.Path != "" && e.Path != hiddenPath && e.Path != string(path) {
+			e := gatewaytest.DecodeError(t, body)
+			if e.Path != "" && e.Path != wire.HiddenPath && e.Path != string(path) {
 				t.Fatalf("path %q for %q", e.Path, path)
 			}
-			if len(e.Path) > MaxEcho {
+			if len(e.Path) > wire.MaxEcho {
 				t.Fatalf("an echo of %d bytes", len(e.Path))
 			}
 		default:
@@ -89,18 +93,18 @@ func FuzzRouter(f *testing.F) {
 // isClaim reports whether a path names a claim.
 func isClaim(path []byte) bool {
 	segment, found := bytes.CutPrefix(path, []byte(claimsPath))
-	return found && isSegment(segment)
+	return found && wire.IsSegment(segment)
 }
 
 // FuzzSegment: which last segments name something, on the wire and in the table.
 func FuzzSegment(f *testing.F) {
-	for _, seed := range []string{"C0000000000001", "..", ".", "a/b", "%2e", "", "a\x00", "a b", strings.Repeat("x", MaxSegment+1)} {
+	for _, seed := range []string{"C0000000000001", "..", ".", "a/b", "%2e", "", "a\x00", "a b", strings.Repeat("x", wire.MaxSegment+1)} {
 		f.Add(seed)
 	}
 	w := newWriter(f, nil)
 	f.Fuzz(func(t *testing.T, segment string) {
 		n, got := w.doors[0].router.find([]byte(claimsPath + segment))
-		whole := len(segment) > 0 && len(segment) <= MaxSegment && strings.Trim(segment, ".") != "" || len(segment) > 2 && len(segment) <= MaxSegment
+		whole := len(segment) > 0 && len(segment) <= wire.MaxSegment && strings.Trim(segment, ".") != "" || len(segment) > 2 && len(segment) <= wire.MaxSegment
 		for _, c := range segment {
 			whole = whole && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-", c))
 		}

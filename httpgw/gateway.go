@@ -16,6 +16,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"blockdesk/catalog"
+	"blockdesk/httpgw/dvp"
+	marketapi "blockdesk/httpgw/market"
+	rfqapi "blockdesk/httpgw/rfq"
+	"blockdesk/httpgw/site"
+	"blockdesk/httpgw/terms"
+	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 )
 
@@ -40,19 +46,19 @@ type Gateway struct {
 	opts    Options
 	log     *slog.Logger
 	urls    catalog.URLs
-	market  *marketEndpoints
-	rfq     *rfqEndpoints // nil without a desk
-	dvp     *dvpEndpoints // nil without a desk
-	site    *siteEndpoints
-	desk    Desk         // nil = no RFQ routes
+	market  *marketapi.Endpoints
+	rfq     *rfqapi.Endpoints // nil without a desk
+	dvp     *dvp.Endpoints    // nil without a desk
+	site    *site.Endpoints
+	desk    terms.Desk   // nil = no RFQ routes
 	groups  *groupRoutes // nil = the instruments are not split
 	wide    *wideView    // all groups as one; nil with groups
-	about   *page        // GET /
-	limits  [limitClassCount]*requestLimit
-	proxies *proxies
-	conns   *conns
-	ids     *requestIDs
-	gzip    gzipPool
+	about   *wire.Page   // GET /
+	limits  [wire.LimitClassCount]*wire.Limit
+	proxies *wire.Proxies
+	conns   *wire.Conns
+	ids     *wire.RequestIDs
+	gzip    wire.GzipPool
 	metrics *metrics
 
 	servers []server
@@ -60,14 +66,14 @@ type Gateway struct {
 
 // server is one address.
 type server struct {
-	on       surface
+	on       wire.Surface
 	listener net.Listener
 	http     *fasthttp.Server
 }
 
 // New listens on the three addresses and serves nothing yet; connections wait
 // until Run. A caller that does not call Run calls Close.
-func New(o Options, views catalog.Views, d Doors) (*Gateway, error) {
+func New(o Options, views catalog.Views, d Dependencies) (*Gateway, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -75,11 +81,11 @@ func New(o Options, views catalog.Views, d Doors) (*Gateway, error) {
 	g := newListening(o)
 	g.desk = d.Desk
 	if !o.NoLimits {
-		g.limits[marketLimit] = newRateLimit("market", o.Market, o.MaxClients, o.Clock)
-		g.limits[partnerLimit] = newRateLimit("partner", o.Partner, o.MaxClients, o.Clock)
-		g.limits[rfqWriteLimit] = newRateLimit("rfq-write", o.RFQWrite, o.MaxClients, o.Clock)
-		g.limits[handshakeLimit] = newRateLimit("dvp-handshake", o.Handshake, o.MaxClients, o.Clock)
-		g.limits[dvpLimit] = newWindowLimit("dvp", o.DvP, o.MaxClients, o.Clock)
+		g.limits[wire.MarketLimit] = wire.NewRateLimit("market", o.Market, o.MaxClients, o.Clock)
+		g.limits[wire.PartnerLimit] = wire.NewRateLimit("partner", o.Partner, o.MaxClients, o.Clock)
+		g.limits[wire.RfqWriteLimit] = wire.NewRateLimit("rfq-write", o.RFQWrite, o.MaxClients, o.Clock)
+		g.limits[wire.HandshakeLimit] = wire.NewRateLimit("dvp-handshake", o.Handshake, o.MaxClients, o.Clock)
+		g.limits[wire.DvpLimit] = wire.NewWindowLimit("dvp", o.DvP, o.MaxClients, o.Clock)
 	}
 	if err := g.listen(); err != nil {
 		return nil, err
@@ -90,7 +96,7 @@ func New(o Options, views catalog.Views, d Doors) (*Gateway, error) {
 	}
 	table := g.routes(d)
 	g.about = g.site.Describe(table)
-	g.serveWith(func(on surface) *fasthttp.Server {
+	g.serveWith(func(on wire.Surface) *fasthttp.Server {
 		d := &door{g: g, on: on, router: newRouter(table, on, g.metrics)}
 		return g.newServer(on, d.serve, d.expect)
 	})
@@ -101,18 +107,18 @@ func New(o Options, views catalog.Views, d Doors) (*Gateway, error) {
 // routes.
 func newListening(o Options) *Gateway {
 	g := &Gateway{
-		opts: o, log: o.Logger, ids: newRequestIDs(), metrics: newMetrics(),
-		proxies: newProxies(o.TrustedProxies, o.ForwardedHeader),
+		opts: o, log: o.Logger, ids: wire.NewRequestIDs(), metrics: newMetrics(),
+		proxies: wire.NewProxies(o.TrustedProxies, o.ForwardedHeader),
 	}
-	g.conns = newConns(o.MaxConns, o.MaxConnsPerIP, g.proxies, g.ids, g.metrics.refused, true)
+	g.conns = wire.NewConns(o.MaxConns, o.MaxConnsPerIP, g.proxies, g.ids, g.metrics.refused, true)
 	return g
 }
 
 // open makes the surfaces.
-func (g *Gateway) open(views catalog.Views, d *Doors) error {
+func (g *Gateway) open(views catalog.Views, d *Dependencies) error {
 	o, facts := &g.opts, d.Facts
-	var all *allInstruments
-	var allDesks *deskSource
+	var all *marketapi.AllInstruments
+	var allDesks *rfqapi.DeskSource
 	if o.Groups != nil {
 		var err error
 		if g.groups, err = newGroupRoutes(o.Groups, o.Now); err != nil {
@@ -124,26 +130,26 @@ func (g *Gateway) open(views catalog.Views, d *Doors) error {
 		if facts != nil {
 			facts = g.wide.Facts
 		}
-		all = &allInstruments{g.wide.set, g.wide.statusOf}
-		allDesks = &deskSource{wideDesk{g.wide}, g.wide.set, g.wide}
+		all = &marketapi.AllInstruments{Set: g.wide.set, Status: g.wide.statusOf}
+		allDesks = &rfqapi.DeskSource{Desk: wideDesk{g.wide}, Instruments: g.wide.set, Books: g.wide}
 	}
-	g.market = newMarketEndpoints(marketOptions{
+	g.market = marketapi.New(marketapi.Options{
 		Instruments: o.Instruments, Views: views, History: d.History, Signatures: d.Signatures, Facts: facts,
 		Stream: d.Stream, Service: o.Description.Service, Now: o.Now, All: all,
 	})
 	if d.Desk != nil {
-		sale := deal{d.Desk, d.Settlement, o.Instruments}
-		g.rfq = newRFQEndpoints(rfqOptions{
+		sale := terms.Deal{Desk: d.Desk, Settlement: d.Settlement, Instruments: o.Instruments}
+		g.rfq = rfqapi.New(rfqapi.Options{
 			Deal: sale, Books: views, Health: d.ChainHealth, About: &o.Description, URLs: g.urls, Now: o.Now, All: allDesks,
 		})
-		tokens := dvpOptions{Deal: sale, Handshake: d.Handshake, DvP: d.DvP, URLs: g.urls, Now: o.Now}
+		tokens := dvp.Options{Deal: sale, Handshake: d.Handshake, DvP: d.DvP, URLs: g.urls, Now: o.Now}
 		if !o.NoLimits {
 			tokens.HandshakeLimit, tokens.Limit = &o.Handshake, &o.DvP
 		}
-		g.dvp = newDvPEndpoints(tokens)
+		g.dvp = dvp.New(tokens)
 	}
 	var err error
-	g.site, err = newSite(siteOptions{
+	g.site, err = site.New(site.Options{
 		About: &o.Description, URLs: g.urls, Specification: o.Specification, Downloads: o.Downloads, DemoChain: o.DemoChain,
 		Elsewhere: o.Elsewhere, Groups: boardGroups(o.Groups), Facts: facts,
 	})
@@ -154,37 +160,37 @@ func (g *Gateway) open(views catalog.Views, d *Doors) error {
 func (g *Gateway) listen() error {
 	o := &g.opts
 	for _, a := range []struct {
-		on   surface
+		on   wire.Surface
 		addr string
-	}{{onBase, o.Base}, {onAPI, o.API}, {onWS, o.WS}} {
+	}{{wire.OnBase, o.Base}, {wire.OnAPI, o.API}, {wire.OnWS, o.WS}} {
 		listener, err := o.Listen("tcp", a.addr)
 		if err != nil {
-			return errors.Join(fmt.Errorf("httpgw: %s address: %w", surfaceNames[a.on], err), g.Close())
+			return errors.Join(fmt.Errorf("httpgw: %s address: %w", wire.SurfaceNames[a.on], err), g.Close())
 		}
 		// Of the shortest timeout: 10 s may end after 9.4.
 		slack := min(o.ReadTimeout, o.WriteTimeout, o.IdleTimeout) / 16
-		g.servers = append(g.servers, server{on: a.on, listener: newLimitedListener(listener, g.conns, slack)})
+		g.servers = append(g.servers, server{on: a.on, listener: wire.NewListener(listener, g.conns, slack)})
 	}
 	return nil
 }
 
 // serveWith gives each address its server.
-func (g *Gateway) serveWith(serverOf func(on surface) *fasthttp.Server) {
+func (g *Gateway) serveWith(serverOf func(on wire.Surface) *fasthttp.Server) {
 	for i := range g.servers {
 		g.servers[i].http = serverOf(g.servers[i].on)
 	}
 }
 
-func (g *Gateway) newServer(on surface, serve fasthttp.RequestHandler, expect func(*fasthttp.RequestCtx) int) *fasthttp.Server {
+func (g *Gateway) newServer(on wire.Surface, serve fasthttp.RequestHandler, expect func(*fasthttp.RequestCtx) int) *fasthttp.Server {
 	headerBytes := g.opts.MaxHeaderBytes
-	if on == onWS {
+	if on == wire.OnWS {
 		headerBytes = min(headerBytes, wsHeaderBytes)
 	}
 	return &fasthttp.Server{
 		Handler:       serve,
 		ExpectHandler: expect,
 		ErrorHandler:  g.unreadable,
-		ConnState:     g.conns.state,
+		ConnState:     g.conns.State,
 		Logger:        quietLogger{g.log},
 
 		ReadBufferSize:     headerBytes,
@@ -209,7 +215,7 @@ func (g *Gateway) newServer(on surface, serve fasthttp.RequestHandler, expect fu
 // URLs returns the public URLs: those of the options, or those of the listeners.
 func (g *Gateway) URLs() catalog.URLs { return g.urls }
 
-// Tickets calls each for every ticket of market-tickets; see [rfqEndpoints.Tickets]. It
+// Tickets calls each for every ticket of market-tickets; see [Endpoints.Tickets]. It
 // returns zeros without a desk.
 func (g *Gateway) Tickets(each func(in market.InstrumentID, id market.TicketID, record []byte)) (seq uint64, at int64) {
 	if g.rfq == nil {
@@ -227,12 +233,12 @@ func (g *Gateway) APIAddr() net.Addr { return g.servers[1].listener.Addr() }
 // WSAddr returns the ws address that New listens on.
 func (g *Gateway) WSAddr() net.Addr { return g.servers[2].listener.Addr() }
 
-// Collectors returns this room's metrics, for AdminOptions.Collectors.
+// Collectors returns this room's metrics, for Options.Collectors.
 func (g *Gateway) Collectors() []prometheus.Collector {
 	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "blockdesk_http_connections",
 		Help: "Open HTTP connections of all public addresses, upgraded ones left out.",
-	}, func() float64 { return float64(g.conns.count()) })
+	}, func() float64 { return float64(g.conns.Count()) })
 	m := g.metrics
 	all := []prometheus.Collector{&m.routes, m.broken, m.refused, m.panics, open}
 	if g.groups != nil {
@@ -267,7 +273,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		s := &g.servers[i]
 		group.Go(func() error {
 			if err := s.http.Serve(s.listener); err != nil {
-				return fmt.Errorf("httpgw: serve %s: %w", surfaceNames[s.on], err)
+				return fmt.Errorf("httpgw: serve %s: %w", wire.SurfaceNames[s.on], err)
 			}
 			return nil
 		})
@@ -290,11 +296,11 @@ func (g *Gateway) stop(s *server) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	g.conns.closeAll()
+	g.conns.CloseAll()
 	firm, cancelFirm := context.WithTimeout(context.Background(), breakOffTime)
 	defer cancelFirm()
 	if err := s.http.ShutdownWithContext(firm); err != nil && !errors.Is(err, net.ErrClosed) {
-		return fmt.Errorf("httpgw: stop %s: %w", surfaceNames[s.on], err)
+		return fmt.Errorf("httpgw: stop %s: %w", wire.SurfaceNames[s.on], err)
 	}
 	return nil
 }
@@ -302,24 +308,24 @@ func (g *Gateway) stop(s *server) error {
 // unreadable answers a request that fasthttp could not read. Nothing of the
 // request is known to be sound, so nothing of it is looked at.
 func (g *Gateway) unreadable(ctx *fasthttp.RequestCtx, err error) {
-	id := g.ids.next()
+	id := g.ids.Next()
 	var tooSmall *fasthttp.ErrSmallBuffer
 	var netErr net.Error
-	p := &problem{status: 400, code: codeMalformed, text: "This is not an HTTP request that the service can read."}
+	p := &wire.Problem{Status: 400, Code: wire.CodeMalformed, Text: "This is not an HTTP request that the service can read."}
 	switch {
 	case errors.As(err, &tooSmall):
-		p = &problem{
-			status: 431, code: codeHeadersTooLarge,
-			text: "The request line and the headers are longer than the service reads.",
+		p = &wire.Problem{
+			Status: 431, Code: wire.CodeHeadersTooLarge,
+			Text: "The request line and the headers are longer than the service reads.",
 		}
 		drain(ctx)
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		p = bodyTooLarge(g.opts.MaxBodyBytes)
+		p = wire.BodyTooLarge(g.opts.MaxBodyBytes)
 		drain(ctx)
 	case errors.As(err, &netErr) && netErr.Timeout():
-		p = &problem{status: 408, code: codeRequestTimeout, text: "The request did not arrive in time."}
+		p = &wire.Problem{Status: 408, Code: wire.CodeRequestTimeout, Text: "The request did not arrive in time."}
 	}
-	g.metrics.broken.WithLabelValues(strconv.Itoa(p.status)).Inc()
+	g.metrics.broken.WithLabelValues(strconv.Itoa(p.Status)).Inc()
 	// fasthttp sets the deadline anew for what a handler has answered, and not
 	// for this: it would still be that of the answer before.
 	if err := ctx.Conn().SetWriteDeadline(time.Now().Add(g.opts.WriteTimeout)); err != nil {
@@ -352,7 +358,7 @@ func (q quietLogger) Printf(format string, args ...any) {
 }
 
 // catch, deferred, answers a request whose handler has panicked.
-func (g *Gateway) catch(ctx *fasthttp.RequestCtx, id *requestID) {
+func (g *Gateway) catch(ctx *fasthttp.RequestCtx, id *wire.RequestID) {
 	broken := recover()
 	if broken == nil {
 		return
@@ -360,15 +366,15 @@ func (g *Gateway) catch(ctx *fasthttp.RequestCtx, id *requestID) {
 	g.metrics.panics.Inc()
 	g.log.Error("http handler panicked", "request_id", string(id[:]), "panic", broken, "stack", string(debug.Stack()))
 	ctx.Response.Reset()
-	g.fail(ctx, id, &problem{
-		status: 500, code: codeInternal, text: "The service could not answer. The request_id names the log's entry.",
+	g.fail(ctx, id, &wire.Problem{
+		Status: 500, Code: wire.CodeInternal, Text: "The service could not answer. The request_id names the log's entry.",
 	})
 }
 
 // fail writes an error, and logs its cause if it has one.
-func (g *Gateway) fail(ctx *fasthttp.RequestCtx, id *requestID, p *problem) {
-	if p.cause != nil {
-		g.log.Error("http request failed", "request_id", string(id[:]), "code", p.code, "error", p.cause)
+func (g *Gateway) fail(ctx *fasthttp.RequestCtx, id *wire.RequestID, p *wire.Problem) {
+	if p.Cause != nil {
+		g.log.Error("http request failed", "request_id", string(id[:]), "code", p.Code, "error", p.Cause)
 	}
-	writeProblem(ctx, id, p)
+	wire.WriteProblem(ctx, id, p)
 }

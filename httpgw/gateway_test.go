@@ -20,6 +20,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"blockdesk/engine"
+	"blockdesk/httpgw/gatewaytest"
+	"blockdesk/httpgw/wire"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/market"
@@ -28,7 +30,7 @@ import (
 // TestSlowSenders: a request that drips in gets 408 when its time is up, however
 // often a byte arrives, and one that never begins is closed.
 func TestSlowSenders(t *testing.T) {
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
 	o.ReadTimeout = 300 * time.Millisecond
 	g := start(t, o, b, testDoors())
@@ -52,7 +54,7 @@ func TestSlowSenders(t *testing.T) {
 			if sent := stop(); sent == len(text) && text != "" {
 				t.Errorf("all of the %d bytes were waited for", sent)
 			}
-			if e := decodeError(t, body); resp.StatusCode != 408 || e.Code != codeRequestTimeout {
+			if e := gatewaytest.DecodeError(t, body); resp.StatusCode != 408 || e.Code != wire.CodeRequestTimeout {
 				t.Errorf("status %d code %s", resp.StatusCode, e.Code)
 			}
 		})
@@ -93,9 +95,9 @@ func TestConnectionLimits(t *testing.T) {
 		max, perIP int
 		status     int
 		code       string
-	}{"in all": {3, 100, 503, codeOverloaded}, "one client": {100, 3, 429, codeRateLimited}} {
+	}{"in all": {3, 100, 503, wire.CodeOverloaded}, "one client": {100, 3, 429, wire.CodeRateLimited}} {
 		t.Run(name, func(t *testing.T) {
-			b := newBooks(t)
+			b := gatewaytest.NewBooks(t)
 			o := testOptions(b)
 			o.MaxConns, o.MaxConnsPerIP = c.max, c.perIP
 			g := start(t, o, b, testDoors())
@@ -109,9 +111,9 @@ func TestConnectionLimits(t *testing.T) {
 				defer conn.Close()
 				open[i] = conn
 			}
-			await.Equal(t, "the number of connections", 3, g.conns.count)
-			resp, body := ask(t, g.BaseAddr(), "GET", "/", "")
-			if e := decodeError(t, body); resp.StatusCode != c.status || e.Code != c.code || e.Reason != "connections" {
+			await.Equal(t, "the number of connections", 3, g.conns.Count)
+			resp, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", "/", "")
+			if e := gatewaytest.DecodeError(t, body); resp.StatusCode != c.status || e.Code != c.code || e.Reason != "connections" {
 				t.Fatalf("one more: status %d: %s", resp.StatusCode, body)
 			}
 			checkHeaders(t, "one more", resp.Header)
@@ -122,16 +124,16 @@ func TestConnectionLimits(t *testing.T) {
 				t.Errorf("refused counts %v", n)
 			}
 			open[0].Close()
-			await.Equal(t, "the number of connections", 2, g.conns.count)
-			if resp, _ := ask(t, g.BaseAddr(), "GET", "/", "Connection: close\r\n"); resp.StatusCode != 200 {
+			await.Equal(t, "the number of connections", 2, g.conns.Count)
+			if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", "/", "Connection: close\r\n"); resp.StatusCode != 200 {
 				t.Errorf("after one was closed: status %d", resp.StatusCode)
 			}
-			await.Equal(t, "the number of connections", 2, g.conns.count)
+			await.Equal(t, "the number of connections", 2, g.conns.Count)
 			const upgrade = "Connection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\n"
 			if _, err := io.WriteString(open[2], "GET /ws/rfq HTTP/1.1\r\nHost: a\r\n"+upgrade+"\r\n"); err != nil {
 				t.Fatal(err)
 			}
-			await.Equal(t, "the number of connections", 1, g.conns.count)
+			await.Equal(t, "the number of connections", 1, g.conns.Count)
 		})
 	}
 }
@@ -139,7 +141,7 @@ func TestConnectionLimits(t *testing.T) {
 // TestTrustedProxyHasNoConnectionLimit: all of its clients come from one
 // address.
 func TestTrustedProxyHasNoConnectionLimit(t *testing.T) {
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
 	o.MaxConnsPerIP, o.TrustedProxies = 1, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	g := start(t, o, b, testDoors())
@@ -148,8 +150,8 @@ func TestTrustedProxyHasNoConnectionLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	await.Equal(t, "the number of connections", 1, g.conns.count)
-	if resp, _ := ask(t, g.BaseAddr(), "GET", "/", ""); resp.StatusCode != 200 {
+	await.Equal(t, "the number of connections", 1, g.conns.Count)
+	if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", "/", ""); resp.StatusCode != 200 {
 		t.Errorf("second connection of a proxy: status %d", resp.StatusCode)
 	}
 }
@@ -189,7 +191,7 @@ func TestShortageOfDescriptors(t *testing.T) {
 	for _, failures := range []int32{3, 1 << 30} {
 		f := &failingListener{Listener: inner}
 		f.left.Store(failures)
-		l := newLimitedListener(f, newConns(10, 10, &proxies{}, newRequestIDs(), m.refused, true), 0)
+		l := wire.NewListener(f, wire.NewConns(10, 10, &wire.Proxies{}, wire.NewRequestIDs(), m.refused, true), 0)
 		if failures == 3 {
 			conn, err := net.Dial("tcp", inner.Addr().String())
 			if err != nil {
@@ -218,7 +220,7 @@ func TestShortageOfDescriptors(t *testing.T) {
 
 // TestShutdown: a request under way is answered, and nobody new gets in.
 func TestShutdown(t *testing.T) {
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	entered, release := make(chan struct{}), make(chan struct{})
 	doors := testDoors()
 	doors.WebSocketHealth = func() any {
@@ -241,7 +243,7 @@ func TestShutdown(t *testing.T) {
 	}
 	answered := make(chan result, 1)
 	go func() {
-		resp, body := ask(t, g.APIAddr(), "GET", "/ws/rfq/health", "")
+		resp, body := gatewaytest.Ask(t, g.APIAddr(), "GET", "/ws/rfq/health", "")
 		answered <- result{resp.StatusCode, string(body)}
 	}()
 	await.Closed(t, "the request", entered)
@@ -267,7 +269,7 @@ func TestShutdown(t *testing.T) {
 // TestShutdownOfSilent: a connection that says nothing holds the end up for
 // ShutdownTimeout, and not for as long as a client may be silent.
 func TestShutdownOfSilent(t *testing.T) {
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
 	o.ShutdownTimeout = 50 * time.Millisecond
 	o.ReadTimeout, o.IdleTimeout = 10*runtest.Patience, 10*runtest.Patience
@@ -281,9 +283,9 @@ func TestShutdownOfSilent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	await.Equal(t, "the number of connections", 1, g.conns.count)
+	await.Equal(t, "the number of connections", 1, g.conns.Count)
 	stop()
-	await.Equal(t, "the number of connections", 0, g.conns.count)
+	await.Equal(t, "the number of connections", 0, g.conns.Count)
 }
 
 // TestRunAfterTheEnd: a context that has ended already.
@@ -291,8 +293,8 @@ func TestRunAfterTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for range 20 {
-		b := newBooks(t)
-		g, err := New(testOptions(b), b, Doors{})
+		b := gatewaytest.NewBooks(t)
+		g, err := New(testOptions(b), b, Dependencies{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -308,20 +310,20 @@ func (brokenViews) View(market.InstrumentID) *engine.View { panic("a bug") }
 
 // TestPanicIsOneAnswer: 500, logged and counted, and the next request is served.
 func TestPanicIsOneAnswer(t *testing.T) {
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
 	var logged strings.Builder
 	o.Logger = slog.New(slog.NewTextHandler(&logged, nil))
 	g := start(t, o, brokenViews{}, testDoors())
-	resp, body := ask(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", "")
-	e := decodeError(t, body)
-	if resp.StatusCode != 500 || e.Code != codeInternal || strings.Contains(string(body), "a bug") {
+	resp, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", "")
+	e := gatewaytest.DecodeError(t, body)
+	if resp.StatusCode != 500 || e.Code != wire.CodeInternal || strings.Contains(string(body), "a bug") {
 		t.Errorf("status %d: %s", resp.StatusCode, body)
 	}
 	if counted(t, g.metrics.panics) != 1 || !strings.Contains(logged.String(), e.RequestID) {
 		t.Errorf("not counted or not logged: %s", logged.String())
 	}
-	if resp, _ := ask(t, g.BaseAddr(), "GET", "/", ""); resp.StatusCode != 200 {
+	if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", "/", ""); resp.StatusCode != 200 {
 		t.Errorf("afterwards: status %d", resp.StatusCode)
 	}
 }
@@ -329,7 +331,7 @@ func TestPanicIsOneAnswer(t *testing.T) {
 // TestPipelining: answers come in the order of the requests, each with its own
 // id, and one request's headers do not show in the next one's answer.
 func TestPipelining(t *testing.T) {
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
 	conn, err := net.Dial("tcp", g.BaseAddr().String())
 	if err != nil {
@@ -373,7 +375,7 @@ func TestPipelining(t *testing.T) {
 // not served.
 func TestTwoFramings(t *testing.T) {
 	t.Parallel()
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
 	const hidden = "0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: test\r\n\r\n"
 	for _, c := range []struct {
@@ -405,8 +407,8 @@ func TestTwoFramings(t *testing.T) {
 }
 
 func TestOptionsValidate(t *testing.T) {
-	b := newBooks(t)
-	good := Options{Instruments: b.set}
+	b := gatewaytest.NewBooks(t)
+	good := Options{Instruments: b.Set}
 	if err := good.Validate(); err != nil {
 		t.Fatalf("the defaults: %v", err)
 	}
@@ -418,27 +420,27 @@ func TestOptionsValidate(t *testing.T) {
 		"max_header_bytes": func(o *Options) { o.MaxHeaderBytes = 64<<10 + 1 },
 		"max_body_bytes":   func(o *Options) { o.MaxBodyBytes = -1 },
 		"timeout":          func(o *Options) { o.IdleTimeout = -1 },
-		"per_minute":       func(o *Options) { o.Market = Rate{60_000_001, 1} },
-		"burst":            func(o *Options) { o.Market = Rate{1, 0} },
-		"rfq_write":        func(o *Options) { o.RFQWrite = Rate{-1, 1} },
+		"per_minute":       func(o *Options) { o.Market = wire.Rate{PerMinute: 60_000_001, Burst: 1} },
+		"burst":            func(o *Options) { o.Market = wire.Rate{PerMinute: 1, Burst: 0} },
+		"rfq_write":        func(o *Options) { o.RFQWrite = wire.Rate{PerMinute: -1, Burst: 1} },
 	} {
 		o := good
 		breakIt(&o)
 		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := New(o, b, Doors{}); err == nil {
+		if _, err := New(o, b, Dependencies{}); err == nil {
 			t.Errorf("%s: New took it", name)
 		}
 	}
 	// An address that is taken names itself, and the others are given back.
-	g, err := New(testOptions(b), b, Doors{})
+	g, err := New(testOptions(b), b, Dependencies{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := testOptions(b)
 	o.WS = g.BaseAddr().String()
-	if _, err := New(o, b, Doors{}); err == nil || !strings.Contains(err.Error(), "ws address") {
+	if _, err := New(o, b, Dependencies{}); err == nil || !strings.Contains(err.Error(), "ws address") {
 		t.Errorf("a taken address: %v", err)
 	}
 	if err := g.Close(); err != nil {
@@ -450,23 +452,23 @@ func TestOptionsValidate(t *testing.T) {
 // already; etag may be "".
 func cachedRead(tb testing.TB, etag string) (*door, *fasthttp.RequestCtx) {
 	tb.Helper()
-	books := newBooks(tb)
+	books := gatewaytest.NewBooks(tb)
 	o := testOptions(books)
-	o.NoLimits, o.Market = false, Rate{60_000_000, 1_000_000}
-	g, err := New(o, books, Doors{})
+	o.NoLimits, o.Market = false, wire.Rate{PerMinute: 60_000_000, Burst: 1_000_000}
+	g, err := New(o, books, Dependencies{})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = g.Close() })
-	ctx := requestFrom("192.0.2.1")
+	ctx := gatewaytest.RequestFrom("192.0.2.1")
 	text := "GET /api/v1/market/depth?symbol=SLUSD/USDC&limit=50 HTTP/1.1\r\nHost: test\r\nIf-None-Match: " + etag + "\r\n\r\n"
 	if err := ctx.Request.Read(bufio.NewReader(strings.NewReader(text))); err != nil {
 		tb.Fatal(err)
 	}
-	return &door{g: g, router: newRouter(g.routes(Doors{}), onBase, newMetrics())}, ctx
+	return &door{g: g, router: newRouter(g.routes(Dependencies{}), wire.OnBase, newMetrics())}, ctx
 }
 
-const depthETag = `"e7-91042-1042-50"` // of newBooks
+const depthETag = `"e7-91042-1042-50"` // of NewBooks
 
 // TestCachedHandlerAllocatesNothing: route, limiter, page, headers and metrics
 // together, for 200 and 304.

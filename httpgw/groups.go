@@ -12,6 +12,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"blockdesk/catalog"
+	"blockdesk/httpgw/site"
+	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 )
 
@@ -131,11 +133,11 @@ func newGroupRoutes(o *Groups, now func() int64) (*groupRoutes, error) {
 // routed admits a request, or knows that another gateway has, and forwards what is
 // for another group. It reports whether the request has its answer. It is called
 // only where there are groups.
-func (d *door) routed(ctx *fasthttp.RequestCtx, id *requestID, r *route, query, segment []byte) bool {
+func (d *door) routed(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Route, query, segment []byte) bool {
 	g := d.g
 	from, bad := g.groups.arrived(ctx)
 	if bad == nil && from == nil {
-		bad = g.limits[r.limit].admit(ctx, g.proxies)
+		bad = g.limits[r.Limit].Admit(ctx, g.proxies)
 	}
 	if bad != nil {
 		g.fail(ctx, id, bad)
@@ -147,16 +149,16 @@ func (d *door) routed(ctx *fasthttp.RequestCtx, id *requestID, r *route, query, 
 		if from != nil {
 			ctx.SetUserValue(hopKey{}, from)
 		}
-		if r.wide != 0 {
+		if r.Merged != 0 {
 			var buf [256]byte // of a few groups
-			ctx.Response.Header.SetCanonical(wideLine, g.wide.appendSeen(buf[:0], r.wide))
+			ctx.Response.Header.SetCanonical(wideLine, g.wide.appendSeen(buf[:0], r.Merged))
 		} else {
 			ctx.Response.Header.SetCanonical(groupLine, []byte(g.groups.name))
 		}
 		return false
 	case from != nil: // the two of us have not the same list of groups
 		g.fail(ctx, id, misrouted())
-	case r.stream != nil:
+	case r.Stream != nil:
 		g.fail(ctx, id, to.redirect(ctx))
 	default:
 		g.forward(ctx, id, r, to)
@@ -167,15 +169,15 @@ func (d *door) routed(ctx *fasthttp.RequestCtx, id *requestID, r *route, query, 
 // groupOf returns the group that a request is for, nil where that is ours, or
 // where it is no group's: what is wrong with the request is then for the route to
 // say.
-func (g *Gateway) groupOf(ctx *fasthttp.RequestCtx, r *route, query, segment []byte) *remoteGroup {
+func (g *Gateway) groupOf(ctx *fasthttp.RequestCtx, r *wire.Route, query, segment []byte) *remoteGroup {
 	switch {
-	case r.post != nil:
+	case r.Post != nil:
 		return g.groupOfBody(ctx.Request.Body())
-	case r.readOne != nil:
+	case r.ReadOne != nil:
 		return g.groupOfSegment(segment)
-	case r.stream != nil:
+	case r.Stream != nil:
 		return g.groups.ofList(query)
-	case r.read != nil:
+	case r.Read != nil:
 		return g.groups.ofQuery(query)
 	default:
 		return nil
@@ -187,7 +189,7 @@ var queryNames = [...]string{"symbol", "ticker_id", "id"}
 
 func (r *groupRoutes) ofQuery(query []byte) *remoteGroup {
 	for _, name := range queryNames {
-		if raw, count := param(query, name); count == 1 {
+		if raw, count := wire.Param(query, name); count == 1 {
 			if to := r.named(raw); to != nil {
 				return to
 			}
@@ -198,8 +200,8 @@ func (r *groupRoutes) ofQuery(query []byte) *remoteGroup {
 
 // named returns the group that has what a raw value of a query names.
 func (r *groupRoutes) named(raw []byte) *remoteGroup {
-	var buf [maxQueryValue]byte
-	text, ok := appendUnescaped(buf[:0], raw)
+	var buf [wire.MaxQueryValue]byte
+	text, ok := wire.AppendUnescaped(buf[:0], raw)
 	if !ok {
 		return nil
 	}
@@ -255,22 +257,22 @@ func (g *Gateway) groupOfClaim(id market.ClaimID) *remoteGroup {
 }
 
 // routedMembers are what a body says of the group that it is for.
-var routedMembers = []member{
-	{name: "order_id", kind: textMember, most: MaxSegment, optional: true},
-	{name: "build_id", kind: textMember, most: MaxSegment, optional: true},
+var routedMembers = []wire.Member{
+	{Name: "order_id", Kind: wire.TextMember, Most: wire.MaxSegment, Optional: true},
+	{Name: "build_id", Kind: wire.TextMember, Most: wire.MaxSegment, Optional: true},
 }
 
 // groupOfBody reads of a body only what it is about. Everything else that may be
 // wrong with it is for the route to say, here or there.
 func (g *Gateway) groupOfBody(body []byte) *remoteGroup {
-	var m members
-	if bad := decodeObject(body, routedMembers, &m); bad != nil && bad.code == codeInvalidJSON {
+	var m wire.Members
+	if bad := wire.DecodeObject(body, routedMembers, &m); bad != nil && bad.Code == wire.CodeInvalidJSON {
 		return nil
 	}
-	if ticket, ok := market.ParseTicketID(m.get(0)); ok {
+	if ticket, ok := market.ParseTicketID(m.Get(0)); ok {
 		return g.groups.byNumber[ticket.Group()]
 	}
-	if build, ok := market.ParseBuildID(m.get(1)); ok {
+	if build, ok := market.ParseBuildID(m.Get(1)); ok {
 		return g.groupOfClaim(build)
 	}
 	return nil
@@ -278,26 +280,26 @@ func (g *Gateway) groupOfBody(body []byte) *remoteGroup {
 
 // redirect sends a stream to the group that has all its symbols: it may last for
 // days, and costs its own connection in any case.
-func (to *remoteGroup) redirect(ctx *fasthttp.RequestCtx) *problem {
-	raw := rawTarget(ctx)
-	if !isTarget(raw) {
-		return unknownRoute(nil)
+func (to *remoteGroup) redirect(ctx *fasthttp.RequestCtx) *wire.Problem {
+	raw := wire.RawTarget(ctx)
+	if !wire.IsTarget(raw) {
+		return wire.UnknownRoute(nil)
 	}
-	return &problem{
-		status: fasthttp.StatusTemporaryRedirect, code: codeOtherGroup, reason: "other_group", location: to.nodes[0].base + string(raw),
-		text: "Another group serves these symbols. Its stream is where Location says.",
+	return &wire.Problem{
+		Status: fasthttp.StatusTemporaryRedirect, Code: wire.CodeOtherGroup, Reason: "other_group", Location: to.nodes[0].base + string(raw),
+		Text: "Another group serves these symbols. Its stream is where Location says.",
 	}
 }
 
-func groupUnreachable(reason, text string) *problem {
-	return &problem{status: fasthttp.StatusServiceUnavailable, code: codeGroupLost, reason: reason, retryS: retryGroupS, text: text}
+func groupUnreachable(reason, text string) *wire.Problem {
+	return &wire.Problem{Status: fasthttp.StatusServiceUnavailable, Code: wire.CodeGroupLost, Reason: reason, RetryS: retryGroupS, Text: text}
 }
 
 // misrouted is told to another gateway that has sent us what is not ours.
-func misrouted() *problem {
-	return &problem{
-		status: fasthttp.StatusMisdirectedRequest, code: codeOtherGroup, reason: "misrouted",
-		text: "This group does not serve what was forwarded to it: the groups are not configured alike.",
+func misrouted() *wire.Problem {
+	return &wire.Problem{
+		Status: fasthttp.StatusMisdirectedRequest, Code: wire.CodeOtherGroup, Reason: "misrouted",
+		Text: "This group does not serve what was forwarded to it: the groups are not configured alike.",
 	}
 }
 
@@ -309,11 +311,11 @@ func (g *Gateway) clientOf(ctx *fasthttp.RequestCtx) netip.Addr {
 			return h.client
 		}
 	}
-	return g.proxies.client(ctx)
+	return g.proxies.Client(ctx)
 }
 
 // takerOf returns the key whose token a request carries, or had where it came in.
-func (g *Gateway) takerOf(ctx *fasthttp.RequestCtx) (market.Address, *problem) {
+func (g *Gateway) takerOf(ctx *fasthttp.RequestCtx) (market.Address, *wire.Problem) {
 	if g.groups != nil {
 		if h, ok := ctx.UserValue(hopKey{}).(*hop); ok && h.taker != (market.Address{}) {
 			return h.taker, nil
@@ -337,17 +339,17 @@ func hostOf(text string) (host string, secure bool, err error) {
 
 // boardGroups returns the other groups at the first node of each, where clients are
 // sent.
-func boardGroups(o *Groups) []boardGroup {
+func boardGroups(o *Groups) []site.BoardGroup {
 	if o == nil {
 		return nil
 	}
-	var others []boardGroup
+	var others []site.BoardGroup
 	for i := range o.All {
 		g := &o.All[i]
 		if g.Number == o.Own {
 			continue
 		}
-		one := boardGroup{Name: g.Name, Base: g.Nodes[0].Base, WS: g.Nodes[0].WS}
+		one := site.BoardGroup{Name: g.Name, Base: g.Nodes[0].Base, WS: g.Nodes[0].WS}
 		for j := range g.Instruments {
 			one.Symbols = append(one.Symbols, g.Instruments[j].Symbol)
 		}

@@ -10,7 +10,10 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"blockdesk/httpgw/gatewaytest"
+	rfqapi "blockdesk/httpgw/rfq"
 	"blockdesk/httpgw/shardwire"
+	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 )
 
@@ -21,11 +24,11 @@ var groupCosts = map[string]struct {
 	more float64
 }{
 	"read":    {getText("/api/v1/market/depth?symbol=SLUSD/USDC&limit=50"), 0},
-	"tickets": {getText(pathTickets), 0}, // of all groups
+	"tickets": {getText(rfqapi.PathTickets), 0}, // of all groups
 	"symbols": {getText("/api/v1/market/symbols"), 0},
 	// Its body is looked at first, for whom it is for, and has members that say
 	// nothing of that.
-	"write": {postText(pathRFQ+"quote", quoteOf(7)), 1},
+	"write": {postText(rfqapi.PathRFQ+"quote", quoteOf(7)), 1},
 }
 
 func getText(target string) string { return "GET " + target + " HTTP/1.1\r\nHost: test\r\n\r\n" }
@@ -36,14 +39,14 @@ func getText(target string) string { return "GET " + target + " HTTP/1.1\r\nHost
 func groupDoors(tb testing.TB) (without, beside *door) {
 	tb.Helper()
 	of := func(r *groupRig) *door {
-		r.o.NoLimits, r.o.Market, r.o.RFQWrite = false, Rate{60_000_000, 1_000_000}, Rate{60_000_000, 1_000_000}
-		r.o.Now = func() int64 { return deskDay }
+		r.o.NoLimits, r.o.Market, r.o.RFQWrite = false, wire.Rate{PerMinute: 60_000_000, Burst: 1_000_000}, wire.Rate{PerMinute: 60_000_000, Burst: 1_000_000}
+		r.o.Now = func() int64 { return gatewaytest.DeskDay }
 		var err error
 		if r.g, err = New(r.o, r.books, r.doors); err != nil {
 			tb.Fatal(err)
 		}
 		tb.Cleanup(func() { _ = r.g.Close() })
-		return &door{g: r.g, on: onBase, router: newRouter(r.g.routes(r.doors), onBase, newMetrics())}
+		return &door{g: r.g, on: wire.OnBase, router: newRouter(r.g.routes(r.doors), wire.OnBase, newMetrics())}
 	}
 	eu, us := newGroup(tb, "eu", 1, ""), newGroup(tb, "us", 2, "X")
 	without = of(newGroup(tb, "alone", 1, ""))
@@ -51,7 +54,7 @@ func groupDoors(tb testing.TB) (without, beside *door) {
 	beside = of(eu)
 	of(us)
 	to := eu.g.groups.all[0]
-	seen, err := decodeDeskPart(shardwire.AppendDesk(nil, us.g.deskPart()), eu.g.wide.first[to], market.InstrumentID(us.books.set.Len()))
+	seen, err := decodeDeskPart(shardwire.AppendDesk(nil, us.g.deskPart()), eu.g.wide.first[to], market.InstrumentID(us.books.Set.Len()))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -63,7 +66,7 @@ func groupDoors(tb testing.TB) (without, beside *door) {
 // parsed returns a request as a server has read it.
 func parsed(tb testing.TB, text string) *fasthttp.RequestCtx {
 	tb.Helper()
-	ctx := requestFrom("192.0.2.1")
+	ctx := gatewaytest.RequestFrom("192.0.2.1")
 	if err := ctx.Request.Read(bufio.NewReader(strings.NewReader(text))); err != nil {
 		tb.Fatal(err)
 	}
@@ -73,24 +76,24 @@ func parsed(tb testing.TB, text string) *fasthttp.RequestCtx {
 // unrouted is serve for a request that is right, as it would be if there were no
 // groups at all.
 func (d *door) unrouted(ctx *fasthttp.RequestCtx) {
-	id := d.g.ids.next()
+	id := d.g.ids.Next()
 	stats := d.router.unknown
 	defer func() { stats.observe(ctx.Response.StatusCode(), time.Since(ctx.Time())) }()
 	defer d.g.catch(ctx, &id)
-	h := readHeader(&ctx.Request.Header)
-	path, query := target(ctx)
+	h := wire.ReadHeader(&ctx.Request.Header)
+	path, query := wire.Target(ctx)
 	n, segment := d.router.find(path)
-	e := n.methods[methodOf(ctx.Method())]
+	e := n.methods[wire.MethodOf(ctx.Method())]
 	stats = e.stats
-	if bad := d.elsewhere(e.route, path, query); bad != nil {
+	if bad := d.elsewhere(e.Route, path, query); bad != nil {
 		d.g.fail(ctx, &id, bad)
 		return
 	}
-	if bad := d.g.limits[e.limit].admit(ctx, d.g.proxies); bad != nil {
+	if bad := d.g.limits[e.Limit].Admit(ctx, d.g.proxies); bad != nil {
 		d.g.fail(ctx, &id, bad)
 		return
 	}
-	d.answer(ctx, &id, e.route, query, segment, &h)
+	d.answer(ctx, &id, e.Route, query, segment, &h)
 }
 
 // Who has no groups pays nothing for them. Who has some pays nothing for a read of
@@ -144,7 +147,7 @@ func BenchmarkGroups(b *testing.B) {
 // socket between them, the client's left out.
 func BenchmarkForwarded(b *testing.B) {
 	eu, _ := startGroups(b, nil)
-	c := newClientConn(&endlessConn{
+	c := wire.NewClientConn(&endlessConn{
 		b: b, peer: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)},
 		request: getText("/api/v1/market/depth?symbol=XSLUSD/USDC&limit=50"),
 	}, time.Second)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
+
+	"blockdesk/httpgw/wire"
 )
 
 // remoteGroup is another group with the connections to its nodes.
@@ -78,26 +80,26 @@ func dialGroup(address string, timeout time.Duration) (net.Conn, error) {
 }
 
 // address returns a node's URL of the surface that has a route, and its client.
-func (n *remoteNode) address(r *route) (string, *fasthttp.HostClient) {
-	if r.surfaces&onBase != 0 {
+func (n *remoteNode) address(r *wire.Route) (string, *fasthttp.HostClient) {
+	if r.On&wire.OnBase != 0 {
 		return n.base, n.toBase
 	}
 	return n.api, n.toA
 }
 
 // forward asks another group and writes what it answers.
-func (g *Gateway) forward(ctx *fasthttp.RequestCtx, id *requestID, r *route, to *remoteGroup) {
-	raw := rawTarget(ctx)
-	if !isTarget(raw) {
-		g.fail(ctx, id, unknownRoute(nil))
+func (g *Gateway) forward(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Route, to *remoteGroup) {
+	raw := wire.RawTarget(ctx)
+	if !wire.IsTarget(raw) {
+		g.fail(ctx, id, wire.UnknownRoute(nil))
 		return
 	}
 	if to.open.Add(1) > to.maxOpen {
 		to.open.Add(-1)
 		g.groups.forwarded.WithLabelValues(to.Name, "overloaded").Inc()
-		g.fail(ctx, id, &problem{
-			status: 503, code: codeOverloaded, reason: "group", retryS: retryGroupS,
-			text: "Too many requests for another group are under way. Nothing was done.",
+		g.fail(ctx, id, &wire.Problem{
+			Status: 503, Code: wire.CodeOverloaded, Reason: "group", RetryS: retryGroupS,
+			Text: "Too many requests for another group are under way. Nothing was done.",
 		})
 		return
 	}
@@ -106,8 +108,8 @@ func (g *Gateway) forward(ctx *fasthttp.RequestCtx, id *requestID, r *route, to 
 	defer fasthttp.ReleaseRequest(request)
 	defer fasthttp.ReleaseResponse(response)
 	g.copyRequest(ctx, r, request)
-	said := &hop{from: g.groups.own, client: g.proxies.client(ctx)}
-	if r.bearer {
+	said := &hop{from: g.groups.own, client: g.proxies.Client(ctx)}
+	if r.Bearer {
 		// A token of ours is told by its key; one that we do not know goes with the
 		// request, for the group that may have given it.
 		said.taker, _ = g.dvp.Taker(&ctx.Request.Header)
@@ -125,7 +127,7 @@ func (g *Gateway) forward(ctx *fasthttp.RequestCtx, id *requestID, r *route, to 
 // as what is for one connection only, stays here.
 var forwardedHeaders = [...]string{
 	fasthttp.HeaderContentType, fasthttp.HeaderContentEncoding, fasthttp.HeaderAcceptEncoding, fasthttp.HeaderIfNoneMatch,
-	fasthttp.HeaderAuthorization, idempotencyHeader,
+	fasthttp.HeaderAuthorization, wire.IdempotencyHeader,
 }
 
 // returnedHeaders are what of an answer comes back, beside what is written anew.
@@ -134,14 +136,14 @@ var returnedHeaders = [...]string{
 	fasthttp.HeaderWWWAuthenticate, "Idempotency-Replayed",
 }
 
-func (g *Gateway) copyRequest(ctx *fasthttp.RequestCtx, r *route, request *fasthttp.Request) {
-	request.Header.SetMethod(methodNames[r.method])
+func (g *Gateway) copyRequest(ctx *fasthttp.RequestCtx, r *wire.Route, request *fasthttp.Request) {
+	request.Header.SetMethod(wire.MethodNames[r.Method])
 	for _, name := range forwardedHeaders {
 		for _, value := range ctx.Request.Header.PeekAll(name) {
 			request.Header.AddBytesV(name, value)
 		}
 	}
-	if r.post != nil {
+	if r.Post != nil {
 		request.SetBodyRaw(ctx.Request.Body())
 	}
 }
@@ -151,8 +153,8 @@ func (g *Gateway) copyRequest(ctx *fasthttp.RequestCtx, r *route, request *fasth
 // request that may have been done is not sent again, but told to the client as
 // such.
 func (r *groupRoutes) ask(
-	to *remoteGroup, row *route, said *hop, raw []byte, request *fasthttp.Request, response *fasthttp.Response, within time.Duration,
-) *problem {
+	to *remoteGroup, row *wire.Route, said *hop, raw []byte, request *fasthttp.Request, response *fasthttp.Response, within time.Duration,
+) *wire.Problem {
 	deadline := time.Now().Add(within)
 	at, answered := int(to.first.Load()), false
 	for range maxForwards {
@@ -165,9 +167,9 @@ func (r *groupRoutes) ask(
 		case errors.As(err, &notSent), errors.Is(err, fasthttp.ErrNoFreeConns):
 			at = (at + 1) % len(to.nodes)
 			continue
-		case err != nil && row.post != nil:
+		case err != nil && row.Post != nil:
 			return groupUnreachable("outcome_unknown",
-				"Another group has this, and did not answer in time: it may have been done. Ask again with the same "+idempotencyHeader+".")
+				"Another group has this, and did not answer in time: it may have been done. Ask again with the same "+wire.IdempotencyHeader+".")
 		case errors.Is(err, fasthttp.ErrBodyTooLarge):
 			return badAnswer()
 		case err != nil:
@@ -193,7 +195,7 @@ func (r *groupRoutes) ask(
 // elsewhere returns the node to try after an answer of node at: the leader that it
 // names, or the next where it knows none; -1 where the answer is one. A leader that
 // is none of the configured nodes is not followed.
-func (to *remoteGroup) elsewhere(at int, response *fasthttp.Response) (next int, bad *problem) {
+func (to *remoteGroup) elsewhere(at int, response *fasthttp.Response) (next int, bad *wire.Problem) {
 	switch response.StatusCode() {
 	case fasthttp.StatusTemporaryRedirect:
 		location := string(response.Header.Peek(fasthttp.HeaderLocation))
@@ -206,7 +208,7 @@ func (to *remoteGroup) elsewhere(at int, response *fasthttp.Response) (next int,
 		return -1, badAnswer()
 	case fasthttp.StatusServiceUnavailable:
 		body := response.Body()
-		if bytes.Contains(body, []byte(`"code":"`+codeLeaderChanged+`"`)) && !bytes.Contains(body, []byte(`"outcome_unknown"`)) {
+		if bytes.Contains(body, []byte(`"code":"`+wire.CodeLeaderChanged+`"`)) && !bytes.Contains(body, []byte(`"outcome_unknown"`)) {
 			return (at + 1) % len(to.nodes), nil
 		}
 	case fasthttp.StatusMisdirectedRequest, fasthttp.StatusTooManyRequests:
@@ -221,9 +223,9 @@ func (to *remoteGroup) elsewhere(at int, response *fasthttp.Response) (next int,
 
 // badAnswer: the groups are not configured alike, or the other one is no such
 // service.
-func badAnswer() *problem {
+func badAnswer() *wire.Problem {
 	bad := groupUnreachable("bad_answer", "Another group has this, and gave no answer that can be used. Nothing was done.")
-	bad.status = fasthttp.StatusBadGateway
+	bad.Status = fasthttp.StatusBadGateway
 	return bad
 }
 
@@ -232,17 +234,17 @@ var groupLine = []byte("X-Group")
 
 // giveBack writes the answer of another group. Its request id stays, since the
 // body and that group's log have it.
-func (g *Gateway) giveBack(ctx *fasthttp.RequestCtx, id *requestID, r *route, to *remoteGroup, response *fasthttp.Response) {
-	var theirs requestID
-	if text := response.Header.PeekBytes(hRequestID); len(text) == len(theirs) {
+func (g *Gateway) giveBack(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Route, to *remoteGroup, response *fasthttp.Response) {
+	var theirs wire.RequestID
+	if text := response.Header.PeekBytes(wire.RequestIDHeader); len(text) == len(theirs) {
 		copy(theirs[:], text)
 		id = &theirs
 	}
-	cache := r.cache
+	cache := r.Cache
 	if status := response.StatusCode(); status != fasthttp.StatusOK && status != fasthttp.StatusNotModified {
-		cache = neverCached
+		cache = wire.NeverCached
 	}
-	writeCommon(ctx, id, cache)
+	wire.WriteCommon(ctx, id, cache)
 	h := &ctx.Response.Header
 	for _, name := range returnedHeaders {
 		if value := response.Header.Peek(name); len(value) > 0 {

@@ -12,6 +12,7 @@ import (
 
 	"blockdesk/catalog"
 	"blockdesk/desk"
+	"blockdesk/httpgw/gatewaytest"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/market"
@@ -23,9 +24,9 @@ var groupSecret = bytes.Repeat([]byte{7}, minGroupSecret)
 type groupRig struct {
 	name   string
 	number market.GroupID
-	books  *books
-	desk   *scriptedDesk
-	doors  Doors
+	books  *gatewaytest.Books
+	desk   *gatewaytest.ScriptedDesk
+	doors  Dependencies
 	listen map[string]net.Listener // by address
 	o      Options
 	g      *Gateway
@@ -35,26 +36,26 @@ type groupRig struct {
 // newGroup binds the addresses of a group, whose symbols begin with prefix.
 func newGroup(t testing.TB, name string, number market.GroupID, prefix string) *groupRig {
 	t.Helper()
-	r := &groupRig{name: name, number: number, books: newBooks(t), listen: map[string]net.Listener{}}
+	r := &groupRig{name: name, number: number, books: gatewaytest.NewBooks(t), listen: map[string]net.Listener{}}
 	var list []market.Instrument
-	for i := range r.books.set.Len() {
-		in := *r.books.set.Get(market.InstrumentID(i))
+	for i := range r.books.Set.Len() {
+		in := *r.books.Set.Get(market.InstrumentID(i))
 		in.Base = prefix + in.Base
 		in.Symbol = in.Base + "/" + in.Quote
 		list = append(list, in)
 	}
 	var err error
-	if r.books.set, err = market.NewInstruments(list); err != nil {
+	if r.books.Set, err = market.NewInstruments(list); err != nil {
 		t.Fatal(err)
 	}
-	view := fixedView()
+	view := gatewaytest.FixedView()
 	for _, ticket := range view.Tickets {
 		ticket.ID += market.FirstTicket(number) - 1
 	}
-	r.desk = &scriptedDesk{view: view, history: map[market.ClaimID]*desk.History{}}
+	r.desk = &gatewaytest.ScriptedDesk{Shown: view, History: map[market.ClaimID]*desk.History{}}
 	doors, _ := dvpDoors()
 	doors.Desk = r.desk
-	facts := testFacts()
+	facts := gatewaytest.Facts()
 	for i := range facts.Pairs {
 		facts.Pairs[i].Symbol = prefix + facts.Pairs[i].Symbol
 	}
@@ -75,8 +76,8 @@ func newGroup(t testing.TB, name string, number market.GroupID, prefix string) *
 // group is how the others know it.
 func (r *groupRig) group() Group {
 	g := Group{Name: r.name, Number: r.number, Nodes: []GroupNode{{Base: "http://" + r.o.Base, API: "http://" + r.o.API}}}
-	for i := range r.books.set.Len() {
-		g.Instruments = append(g.Instruments, *r.books.set.Get(market.InstrumentID(i)))
+	for i := range r.books.Set.Len() {
+		g.Instruments = append(g.Instruments, *r.books.Set.Get(market.InstrumentID(i)))
 	}
 	return g
 }
@@ -86,7 +87,7 @@ func groupsOf(own market.GroupID, all ...Group) *Groups {
 	return &Groups{Own: own, All: all, Secret: groupSecret, Timeout: runtest.Patience, MaxOpen: 8}
 }
 
-// startGroups runs two groups: eu with the symbols of newBooks, us with others.
+// startGroups runs two groups: eu with the symbols of NewBooks, us with others.
 func startGroups(t testing.TB, change func(eu, us *groupRig)) (eu, us *groupRig) {
 	t.Helper()
 	eu, us = newGroup(t, "eu", 1, ""), newGroup(t, "us", 2, "X")
@@ -121,7 +122,7 @@ func (r *groupRig) run(t testing.TB) {
 // send asks a group over its base address.
 func (r *groupRig) send(t testing.TB, raw string) (*http.Response, []byte) {
 	t.Helper()
-	return exchange(t, r.g.BaseAddr(), raw)
+	return gatewaytest.Exchange(t, r.g.BaseAddr(), raw)
 }
 
 func (r *groupRig) get(t testing.TB, target string, headers ...string) (*http.Response, []byte) {
@@ -130,7 +131,7 @@ func (r *groupRig) get(t testing.TB, target string, headers ...string) (*http.Re
 	for _, h := range headers {
 		lines += h + "\r\n"
 	}
-	return ask(t, r.g.BaseAddr(), "GET", target, lines)
+	return gatewaytest.Ask(t, r.g.BaseAddr(), "GET", target, lines)
 }
 
 // beside runs eu beside a group us whose nodes are scripted.

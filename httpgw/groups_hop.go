@@ -14,6 +14,7 @@ import (
 	"github.com/mr-tron/base58"
 	"github.com/valyala/fasthttp"
 
+	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 )
 
@@ -22,7 +23,7 @@ import (
 //	X-Blockdesk-Hop: v1 FROM TO UNIX_MS CLIENT TAKER MAC
 //
 // FROM and TO are groups' numbers, CLIENT is the address that its limits have
-// counted for, TAKER the key of its DvP token in base58, or "-". MAC is
+// counted for, TAKER the key of its Cosigner token in base58, or "-". MAC is
 // HMAC-SHA256, in hexadecimal digits, by the groups' secret over all of that and
 // the request: its method, target, Idempotency-Key and body. So nobody outside
 // can say that a request was admitted, or for whom, and nobody on the way can
@@ -50,16 +51,16 @@ const (
 
 // arrived returns what another gateway says of a request; nil where it comes from
 // a client.
-func (r *groupRoutes) arrived(ctx *fasthttp.RequestCtx) (*hop, *problem) {
+func (r *groupRoutes) arrived(ctx *fasthttp.RequestCtx) (*hop, *wire.Problem) {
 	lines := ctx.Request.Header.PeekAll(hopHeader)
 	if len(lines) == 0 {
 		return nil, nil
 	}
 	h, ok := r.verify(lines, &ctx.Request)
 	if !ok {
-		return nil, &problem{
-			status: 400, code: codeInvalidField, field: hopHeader, reason: "not_signed",
-			text: "This header is for the gateways of other groups, which sign it.",
+		return nil, &wire.Problem{
+			Status: 400, Code: wire.CodeInvalidField, Field: hopHeader, Reason: "not_signed",
+			Text: "This header is for the gateways of other groups, which sign it.",
 		}
 	}
 	return h, nil
@@ -99,7 +100,7 @@ func (r *groupRoutes) verify(lines [][]byte, request *fasthttp.Request) (*hop, b
 	h := &hop{from: market.GroupID(from), client: client}
 	if text := fields[5]; string(text) != "-" {
 		var ok bool
-		if h.taker, ok = parseAddress(text); !ok {
+		if h.taker, ok = wire.ParseAddress(text); !ok {
 			return nil, false
 		}
 	}
@@ -137,7 +138,7 @@ func (r *groupRoutes) sign(said, raw []byte, request *fasthttp.Request) []byte {
 	defer r.macs.Put(mac)
 	mac.Reset()
 	// A line each, of things that have no line's end in them.
-	for _, part := range [][]byte{said, h.Method(), raw, h.Peek(idempotencyHeader)} {
+	for _, part := range [][]byte{said, h.Method(), raw, h.Peek(wire.IdempotencyHeader)} {
 		_, _ = mac.Write(part) // never fails
 		_, _ = mac.Write([]byte{'\n'})
 	}

@@ -9,7 +9,11 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/gatewaytest"
+	rfqapi "blockdesk/httpgw/rfq"
 	"blockdesk/httpgw/shardwire"
+	"blockdesk/httpgw/terms"
+	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 )
 
@@ -23,7 +27,7 @@ func hopRequest(target, key, body string) *fasthttp.Request {
 	r.Header.SetMethod(fasthttp.MethodPost)
 	r.Header.SetRequestURI(target)
 	if key != "" {
-		r.Header.Set(idempotencyHeader, key)
+		r.Header.Set(wire.IdempotencyHeader, key)
 	}
 	r.SetBodyString(body)
 	return r
@@ -106,7 +110,7 @@ func partOf(v *rfq.View) *shardwire.Desk {
 // A part that names what the group has not is refused whole.
 func TestDeskPartIsChecked(t *testing.T) {
 	part := func(change func(p *shardwire.Desk)) []byte {
-		p := partOf(fixedView())
+		p := partOf(gatewaytest.FixedView())
 		change(p)
 		return shardwire.AppendDesk(nil, p)
 	}
@@ -134,21 +138,21 @@ func TestDeskPartIsChecked(t *testing.T) {
 
 // FuzzDeskPart: no bytes of another group break the lists.
 func FuzzDeskPart(f *testing.F) {
-	f.Add(shardwire.AppendDesk(nil, partOf(fixedView())))
+	f.Add(shardwire.AppendDesk(nil, partOf(gatewaytest.FixedView())))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		p, err := decodeDeskPart(raw, 3, 3)
 		if err != nil {
 			return
 		}
-		b := newBooks(t)
-		documents := newRFQEndpoints(rfqOptions{
-			Deal:  deal{Desk: showing(mergeDesks(fixedView(), []*deskPart{p, nil})), Instruments: b.set},
-			Books: b, About: &Description{}, Now: newDeskClock().now,
+		b := gatewaytest.NewBooks(t)
+		documents := rfqapi.New(rfqapi.Options{
+			Deal:  terms.Deal{Desk: gatewaytest.Showing(mergeDesks(gatewaytest.FixedView(), []*deskPart{p, nil})), Instruments: b.Set},
+			Books: b, About: &wire.Description{}, Now: gatewaytest.NewDeskClock().Now,
 		})
 		for _, r := range documents.Routes() {
-			if r.read != nil {
-				_, _ = r.read(nil)
+			if r.Read != nil {
+				_, _ = r.Read(nil)
 			}
 		}
 	})

@@ -12,7 +12,9 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/rfq"
+	rfqapi "blockdesk/httpgw/rfq"
 	"blockdesk/httpgw/shardwire"
+	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 )
 
@@ -21,12 +23,12 @@ import (
 // and one that does not answer is missed before it is asked for.
 
 const (
-	deskEvery  = time.Second              // between two requests for another group's desk and books
-	factsEvery = time.Duration(refresh)   // and for its facts, which are valid for a cycle
-	partTime   = 2 * time.Second          // timeout of one request
-	partStale  = 5 * time.Second          // age from which a desk is not shown
-	factsStale = factsEvery + 2*partStale // and facts
-	pathParts  = "/group/"                // of no route: only other gateways are answered
+	deskEvery  = time.Second                   // between two requests for another group's desk and books
+	factsEvery = time.Duration(rfqapi.Refresh) // and for its facts, which are valid for a cycle
+	partTime   = 2 * time.Second               // timeout of one request
+	partStale  = 5 * time.Second               // age from which a desk is not shown
+	factsStale = factsEvery + 2*partStale      // and facts
+	pathParts  = "/group/"                     // of no route: only other gateways are answered
 	partDesk   = pathParts + "desk"
 	partFacts  = pathParts + "facts"
 )
@@ -54,7 +56,7 @@ type seen struct {
 
 // servePart answers another gateway's request for a part and reports whether it
 // did: for everybody else the path does not exist.
-func (d *door) servePart(ctx *fasthttp.RequestCtx, id *requestID, path []byte) bool {
+func (d *door) servePart(ctx *fasthttp.RequestCtx, id *wire.RequestID, path []byte) bool {
 	g := d.g
 	if !bytes.HasPrefix(path, []byte(pathParts)) || !ctx.IsGet() {
 		return false
@@ -78,7 +80,7 @@ func (d *door) servePart(ctx *fasthttp.RequestCtx, id *requestID, path []byte) b
 		return false
 	}
 	if err != nil {
-		g.fail(ctx, id, &problem{status: fasthttp.StatusInternalServerError, code: codeInternal, text: "The part cannot be encoded.", cause: err})
+		g.fail(ctx, id, &wire.Problem{Status: fasthttp.StatusInternalServerError, Code: wire.CodeInternal, Text: "The part cannot be encoded.", Cause: err})
 		return true
 	}
 	ctx.SetContentType("application/octet-stream")
@@ -165,7 +167,7 @@ func (g *Gateway) follow(ctx context.Context, to *remoteGroup) error {
 }
 
 // partRoute stands for the parts' row in the table, which they have none of.
-var partRoute = &route{method: methodGet, surfaces: onBase}
+var partRoute = &wire.Route{Method: wire.MethodGet, On: wire.OnBase}
 
 // requestPart requests one part; nil where it cannot be had now.
 func (g *Gateway) requestPart(to *remoteGroup, path string) []byte {

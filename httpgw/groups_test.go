@@ -14,7 +14,11 @@ import (
 
 	"blockdesk/desk"
 	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/gatewaytest"
+	rfqapi "blockdesk/httpgw/rfq"
 	"blockdesk/httpgw/shardwire"
+	"blockdesk/httpgw/terms"
+	"blockdesk/httpgw/wire"
 	"blockdesk/internal/await"
 	"blockdesk/market"
 )
@@ -26,10 +30,10 @@ func TestGroupsAnswerForEachOther(t *testing.T) {
 	t.Parallel()
 	claim := market.ClaimID(market.GroupWord(2, 99))
 	eu, us := startGroups(t, func(_, us *groupRig) {
-		c := rfq.Claim{ID: claim, State: rfq.ClaimReserved, Way: rfq.Modular, Terms: sell(us.desk.view, &rfq.RequestQuote{
+		c := rfq.Claim{ID: claim, State: rfq.ClaimReserved, Way: rfq.Modular, Terms: gatewaytest.Sell(us.desk.Shown, &rfq.RequestQuote{
 			Ticket: usTicket, Tranche: 2, Fill: 1, Rail: market.RailUSDC,
 		}).Quote.Terms}
-		us.desk.history[claim] = &desk.History{Claim: c, States: []rfq.Claim{c}}
+		us.desk.History[claim] = &desk.History{Claim: c, States: []rfq.Claim{c}}
 	})
 	for _, raw := range []string{
 		"GET /api/v1/market/depth?symbol=XSLUSD/USDC&limit=5",
@@ -40,31 +44,31 @@ func TestGroupsAnswerForEachOther(t *testing.T) {
 		"GET /trades.json?symbol=X92C/SLUSD",
 		"GET /api/v1/market/adapters/coingecko/orderbook?ticker_id=XSLUSD_USDC",
 		"GET /api/v1/market/adapters/coinmarketcap/orderbook/XSLUSD_USDC",
-		"GET " + claimsPath + claimText(claim),
+		"GET " + claimsPath + gatewaytest.ClaimText(claim),
 	} {
 		method, target, _ := strings.Cut(raw, " ")
-		there, want := ask(t, us.g.BaseAddr(), method, target, "")
-		here, got := ask(t, eu.g.BaseAddr(), method, target, "")
+		there, want := gatewaytest.Ask(t, us.g.BaseAddr(), method, target, "")
+		here, got := gatewaytest.Ask(t, eu.g.BaseAddr(), method, target, "")
 		if here.StatusCode != there.StatusCode || !bytes.Equal(withoutID(got), withoutID(want)) || here.Header.Get("X-Group") != "us" ||
 			here.Header.Get("ETag") != there.Header.Get("ETag") || here.Header.Get("Cache-Control") != there.Header.Get("Cache-Control") ||
 			here.Header.Get("Content-Type") != there.Header.Get("Content-Type") || here.ContentLength != there.ContentLength {
 			t.Errorf("%s\nhere  %v %.300s\nthere %v %.300s", raw, here, got, there, want)
 		}
 		if tag := there.Header.Get("ETag"); tag != "" {
-			if again, _ := ask(t, eu.g.BaseAddr(), method, target, "If-None-Match: "+tag+"\r\n"); again.StatusCode != 304 {
+			if again, _ := gatewaytest.Ask(t, eu.g.BaseAddr(), method, target, "If-None-Match: "+tag+"\r\n"); again.StatusCode != 304 {
 				t.Errorf("%s: known, and %d", raw, again.StatusCode)
 			}
 		}
 	}
-	got, body := eu.send(t, postText(pathRFQ+"quote", quoteOf(usTicket), "Idempotency-Key: k1"))
+	got, body := eu.send(t, postText(rfqapi.PathRFQ+"quote", quoteOf(usTicket), "Idempotency-Key: k1"))
 	if got.StatusCode != 200 || !bytes.Contains(body, []byte(`"order_id":"T1000000007"`)) {
 		t.Errorf("quote: %v %s", got, body)
 	}
-	if r, ok := us.desk.last().(*rfq.RequestQuote); !ok || r.Ticket != usTicket || r.Key == (rfq.Key{}) {
-		t.Errorf("the other desk was asked %+v", us.desk.last())
+	if r, ok := us.desk.Last().(*rfq.RequestQuote); !ok || r.Ticket != usTicket || r.Key == (rfq.Key{}) {
+		t.Errorf("the other desk was asked %+v", us.desk.Last())
 	}
-	if eu.desk.last() != nil {
-		t.Errorf("our desk was asked %+v", eu.desk.last())
+	if eu.desk.Last() != nil {
+		t.Errorf("our desk was asked %+v", eu.desk.Last())
 	}
 	here, _ := eu.get(t, "/api/v1/market/depth?symbol=SLUSD/USDC")
 	if here.Header.Get("X-Group") != "eu" {
@@ -87,8 +91,8 @@ func TestGroupsCountOnce(t *testing.T) {
 	t.Parallel()
 	eu, us := startGroups(t, func(eu, us *groupRig) {
 		for _, r := range []*groupRig{eu, us} {
-			r.o.NoLimits, r.o.Market = false, Rate{PerMinute: 1, Burst: 3}
-			r.o.RFQWrite = Rate{PerMinute: 1, Burst: 1}
+			r.o.NoLimits, r.o.Market = false, wire.Rate{PerMinute: 1, Burst: 3}
+			r.o.RFQWrite = wire.Rate{PerMinute: 1, Burst: 1}
 		}
 	})
 	const target = "/api/v1/market/ticker?symbol=XSLUSD/USDC"
@@ -108,17 +112,17 @@ func TestGroupsTellTheTaker(t *testing.T) {
 	t.Parallel()
 	eu, us := startGroups(t, func(_, us *groupRig) { us.doors.Handshake = nil })
 	body := strings.ReplaceAll(buildBody, "T7", "T1000000007")
-	if got, text := us.send(t, postText(pathBuild, body, bearer)); got.StatusCode != 403 {
+	if got, text := us.send(t, postText(terms.PathBuild, body, bearer)); got.StatusCode != 403 {
 		t.Fatalf("a token that it does not know: %d %s", got.StatusCode, text)
 	}
-	if got, text := eu.send(t, postText(pathBuild, body, bearer)); got.StatusCode != 200 {
+	if got, text := eu.send(t, postText(terms.PathBuild, body, bearer)); got.StatusCode != 200 {
 		t.Errorf("with a token of ours: %d %s", got.StatusCode, text)
 	}
-	if got, text := eu.send(t, postText(pathBuild, body, "Authorization: Bearer nobodys")); got.StatusCode != 403 {
+	if got, text := eu.send(t, postText(terms.PathBuild, body, "Authorization: Bearer nobodys")); got.StatusCode != 403 {
 		t.Errorf("with nobody's: %d %s", got.StatusCode, text)
 	}
-	if r, ok := us.desk.last().(*rfq.TakeClaim); !ok || r.Wallet != takerKey() {
-		t.Errorf("asked %+v", us.desk.last())
+	if r, ok := us.desk.Last().(*rfq.TakeClaim); !ok || r.Wallet != takerKey() {
+		t.Errorf("asked %+v", us.desk.Last())
 	}
 }
 
@@ -139,13 +143,13 @@ func TestGroupsHopsAreSigned(t *testing.T) {
 	} {
 		for _, r := range []*groupRig{eu, us} {
 			got, body := r.get(t, target, lines...)
-			if e := decodeError(t, body); got.StatusCode != 400 || e.Code != codeInvalidField || e.Field != hopHeader {
+			if e := gatewaytest.DecodeError(t, body); got.StatusCode != 400 || e.Code != wire.CodeInvalidField || e.Field != hopHeader {
 				t.Errorf("%s: %d %s", name, got.StatusCode, body)
 			}
 		}
 	}
 	for _, path := range []string{partDesk, partFacts, pathParts + "x"} {
-		if got, body := us.get(t, path); got.StatusCode != 404 || decodeError(t, body).Code != codeUnknownRoute {
+		if got, body := us.get(t, path); got.StatusCode != 404 || gatewaytest.DecodeError(t, body).Code != wire.CodeUnknownRoute {
 			t.Errorf("%s for a client: %d %s", path, got.StatusCode, body)
 		}
 	}
@@ -158,7 +162,7 @@ func TestGroupsHopsAreSigned(t *testing.T) {
 // What a group shows in a version that we do not know is logged and not shown.
 func TestGroupsOfAnotherVersion(t *testing.T) {
 	t.Parallel()
-	newer := shardwire.AppendDesk(nil, partOf(fixedView()))
+	newer := shardwire.AppendDesk(nil, partOf(gatewaytest.FixedView()))
 	newer[4]++
 	var log syncText
 	eu := beside(t, func(eu *groupRig) { eu.o.Logger = slog.New(slog.NewTextHandler(&log, nil)) }, func(w http.ResponseWriter, _ *http.Request) {
@@ -188,7 +192,7 @@ func TestGroupsThatDisagree(t *testing.T) {
 		}
 	})
 	got, body := eu.get(t, "/api/v1/market/ticker?symbol=A/B")
-	if e := decodeError(t, body); got.StatusCode != 502 || e.Code != codeGroupLost || e.Reason != "bad_answer" || got.Header.Get("Retry-After") == "" {
+	if e := gatewaytest.DecodeError(t, body); got.StatusCode != 502 || e.Code != wire.CodeGroupLost || e.Reason != "bad_answer" || got.Header.Get("Retry-After") == "" {
 		t.Errorf("%d %s", got.StatusCode, body)
 	}
 }
@@ -198,7 +202,7 @@ func TestGroupsWithOtherSecrets(t *testing.T) {
 	t.Parallel()
 	eu, _ := startGroups(t, func(_, us *groupRig) { us.o.Groups.Secret = bytes.Repeat([]byte{8}, minGroupSecret) })
 	got, body := eu.get(t, "/api/v1/market/ticker?symbol=XSLUSD/USDC")
-	if e := decodeError(t, body); got.StatusCode != 502 || e.Code != codeGroupLost {
+	if e := gatewaytest.DecodeError(t, body); got.StatusCode != 502 || e.Code != wire.CodeGroupLost {
 		t.Errorf("%d %s", got.StatusCode, body)
 	}
 }
@@ -207,7 +211,7 @@ func TestGroupsWithOtherSecrets(t *testing.T) {
 func TestGroupsThatFail(t *testing.T) {
 	t.Parallel()
 	const read = "/api/v1/market/ticker?symbol=XSLUSD/USDC"
-	write := postText(pathRFQ+"quote", quoteOf(usTicket))
+	write := postText(rfqapi.PathRFQ+"quote", quoteOf(usTicket))
 	answer := func(status int, body string, more ...string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			if isPart(r) {
@@ -225,26 +229,26 @@ func TestGroupsThatFail(t *testing.T) {
 		_, _ = io.ReadAll(r.Body)
 		<-r.Context().Done()
 	}
-	id := newRequestIDs().next()
-	none := elsewhere(Leader{}, onBase, nil)
-	leaderless := string(none.append(nil, &id))
-	none.reason = "outcome_unknown"
-	unknown := string(none.append(nil, &id))
+	id := wire.NewRequestIDs().Next()
+	none := elsewhere(Leader{}, wire.OnBase, nil)
+	leaderless := string(none.Append(nil, &id))
+	none.Reason = "outcome_unknown"
+	unknown := string(none.Append(nil, &id))
 	for name, c := range map[string]struct {
 		nodes                  []http.HandlerFunc
 		status, posted         int
 		code, reason, onWrites string
 	}{
-		"nobody":     {nil, 503, 503, codeGroupLost, "no_answer", "no_answer"},
-		"slow":       {[]http.HandlerFunc{slow}, 503, 503, codeGroupLost, "no_answer", "outcome_unknown"},
-		"huge":       {[]http.HandlerFunc{answer(200, strings.Repeat("x", maxGroupAnswer+1))}, 502, 503, codeGroupLost, "bad_answer", "outcome_unknown"},
-		"limits":     {[]http.HandlerFunc{answer(429, `{}`)}, 502, 502, codeGroupLost, "bad_answer", "bad_answer"},
-		"misrouted":  {[]http.HandlerFunc{answer(421, `{}`)}, 502, 502, codeGroupLost, "bad_answer", "bad_answer"},
-		"sends away": {[]http.HandlerFunc{answer(307, ``, "Location", "http://attacker.example/api")}, 502, 502, codeGroupLost, "bad_answer", "bad_answer"},
-		"leaderless": {[]http.HandlerFunc{answer(503, leaderless)}, 503, 503, codeLeaderChanged, "", ""},
+		"nobody":     {nil, 503, 503, wire.CodeGroupLost, "no_answer", "no_answer"},
+		"slow":       {[]http.HandlerFunc{slow}, 503, 503, wire.CodeGroupLost, "no_answer", "outcome_unknown"},
+		"huge":       {[]http.HandlerFunc{answer(200, strings.Repeat("x", maxGroupAnswer+1))}, 502, 503, wire.CodeGroupLost, "bad_answer", "outcome_unknown"},
+		"limits":     {[]http.HandlerFunc{answer(429, `{}`)}, 502, 502, wire.CodeGroupLost, "bad_answer", "bad_answer"},
+		"misrouted":  {[]http.HandlerFunc{answer(421, `{}`)}, 502, 502, wire.CodeGroupLost, "bad_answer", "bad_answer"},
+		"sends away": {[]http.HandlerFunc{answer(307, ``, "Location", "http://attacker.example/api")}, 502, 502, wire.CodeGroupLost, "bad_answer", "bad_answer"},
+		"leaderless": {[]http.HandlerFunc{answer(503, leaderless)}, 503, 503, wire.CodeLeaderChanged, "", ""},
 		"unknown": {
 			[]http.HandlerFunc{answer(503, unknown)},
-			503, 503, codeLeaderChanged, "outcome_unknown", "outcome_unknown",
+			503, 503, wire.CodeLeaderChanged, "outcome_unknown", "outcome_unknown",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -255,10 +259,10 @@ func TestGroupsThatFail(t *testing.T) {
 				}
 			}, c.nodes...)
 			got, body := eu.get(t, read)
-			if e := decodeError(t, body); got.StatusCode != c.status || e.Code != c.code || e.Reason != c.reason {
+			if e := gatewaytest.DecodeError(t, body); got.StatusCode != c.status || e.Code != c.code || e.Reason != c.reason {
 				t.Errorf("read: %d %.300s", got.StatusCode, body)
 			}
-			if got, body = eu.send(t, write); got.StatusCode != c.posted || decodeError(t, body).Reason != c.onWrites {
+			if got, body = eu.send(t, write); got.StatusCode != c.posted || gatewaytest.DecodeError(t, body).Reason != c.onWrites {
 				t.Errorf("write: %d %.300s", got.StatusCode, body)
 			}
 		})
@@ -294,7 +298,7 @@ func TestGroupsFollowTheLeader(t *testing.T) {
 	nodes := eu.o.Groups.All[1].Nodes
 	leader.Store(&nodes[1].Base)
 	for range 2 {
-		if got, body := eu.send(t, postText(pathRFQ+"quote", quoteOf(usTicket))); got.StatusCode != 200 || string(body) != `{"ok":true}` {
+		if got, body := eu.send(t, postText(rfqapi.PathRFQ+"quote", quoteOf(usTicket))); got.StatusCode != 200 || string(body) != `{"ok":true}` {
 			t.Fatalf("%d %s", got.StatusCode, body)
 		}
 	}
@@ -304,7 +308,7 @@ func TestGroupsFollowTheLeader(t *testing.T) {
 	}
 	before := first.Load() + second.Load()
 	other.Store(&nodes[0].Base)
-	if got, body := eu.send(t, postText(pathRFQ+"quote", quoteOf(usTicket))); got.StatusCode != 503 || decodeError(t, body).Reason != "no_answer" {
+	if got, body := eu.send(t, postText(rfqapi.PathRFQ+"quote", quoteOf(usTicket))); got.StatusCode != 503 || gatewaytest.DecodeError(t, body).Reason != "no_answer" {
 		t.Errorf("%d %s", got.StatusCode, body)
 	}
 	if more := first.Load() + second.Load() - before; more < 2 || more > maxForwards {
@@ -339,19 +343,19 @@ func TestGroupsLimits(t *testing.T) {
 		await.Receive(t, "as many requests as may be under way", entered)
 	}
 	got, body := eu.get(t, target)
-	if e := decodeError(t, body); got.StatusCode != 503 || e.Code != codeOverloaded || e.Reason != "group" {
+	if e := gatewaytest.DecodeError(t, body); got.StatusCode != 503 || e.Code != wire.CodeOverloaded || e.Reason != "group" {
 		t.Errorf("one more: %d %s", got.StatusCode, body)
 	}
 	letGo()
 	if a, b := <-answered, <-answered; a != 200 || b != 200 {
 		t.Errorf("those before: %d %d", a, b)
 	}
-	long := strings.Replace(quoteOf(usTicket), `"rail"`, `"x":"`+strings.Repeat("x", DefaultMaxBodyBytes)+`","rail"`, 1)
-	if got, _ := eu.send(t, postText(pathRFQ+"quote", long)); got.StatusCode != 413 || len(entered) != 0 {
+	long := strings.Replace(quoteOf(usTicket), `"rail"`, `"x":"`+strings.Repeat("x", wire.DefaultMaxBodyBytes)+`","rail"`, 1)
+	if got, _ := eu.send(t, postText(rfqapi.PathRFQ+"quote", long)); got.StatusCode != 413 || len(entered) != 0 {
 		t.Errorf("a body over the limit: %d", got.StatusCode)
 	}
 	for _, bad := range []string{`{`, `[]`, `{"order_id":7}`, `{"order_id":"T1000000007"} x`, `{"order_id":"` + strings.Repeat("T", 100) + `"}`, ``} {
-		got, _ := eu.send(t, postText(pathRFQ+"quote", bad))
+		got, _ := eu.send(t, postText(rfqapi.PathRFQ+"quote", bad))
 		if got.StatusCode != 400 || got.Header.Get("X-Group") != "eu" {
 			t.Errorf("%q: %d %v", bad, got.StatusCode, got.Header)
 		}
@@ -364,7 +368,7 @@ func TestGroupsStreams(t *testing.T) {
 	eu, us := startGroups(t, nil)
 	const path = "/api/v1/market/stream?symbols="
 	got, body := eu.get(t, path+"XSLUSD/USDC,X92C/SLUSD")
-	if got.StatusCode != 307 || got.Header.Get("Location") != "http://"+us.o.Base+path+"XSLUSD/USDC,X92C/SLUSD" || decodeError(t, body).Code != codeOtherGroup {
+	if got.StatusCode != 307 || got.Header.Get("Location") != "http://"+us.o.Base+path+"XSLUSD/USDC,X92C/SLUSD" || gatewaytest.DecodeError(t, body).Code != wire.CodeOtherGroup {
 		t.Errorf("%d %v %s", got.StatusCode, got.Header, body)
 	}
 	if got, _ := eu.get(t, path+"XSLUSD/USDC,SLUSD/USDC"); got.StatusCode != 200 {
@@ -382,7 +386,7 @@ func TestGroupsLists(t *testing.T) {
 	eu.eventuallySeen(t, true)
 	us.eventuallySeen(t, true)
 	lists := []string{
-		"/api/v1/market/symbols", pathTickets, pathCompact, pathPairs, pathTokens, pathBoard, pathSellable,
+		"/api/v1/market/symbols", rfqapi.PathTickets, rfqapi.PathCompact, rfqapi.PathPairs, rfqapi.PathTokens, rfqapi.PathBoard, rfqapi.PathSellable,
 		"/api/v1/market/pairs", "/api/v1/market/adapters/coingecko/tickers",
 	}
 	for _, path := range lists {
@@ -391,16 +395,16 @@ func TestGroupsLists(t *testing.T) {
 		if got.StatusCode != 200 || !strings.HasPrefix(line, "eu, us;age_ms=") {
 			t.Errorf("%s: %d %q", path, got.StatusCode, line)
 		}
-		if path != pathSellable && path != pathTokens && (!bytes.Contains(body, []byte("XSLUSD")) || !bytes.Contains(body, []byte(`"SLUSD`))) {
+		if path != rfqapi.PathSellable && path != rfqapi.PathTokens && (!bytes.Contains(body, []byte("XSLUSD")) || !bytes.Contains(body, []byte(`"SLUSD`))) {
 			t.Errorf("%s has not both: %.400s", path, body)
 		}
 	}
-	if _, body := eu.get(t, pathTickets); !bytes.Contains(body, []byte(`"order_id":"T7"`)) || !bytes.Contains(body, []byte(`"order_id":"T1000000007"`)) {
+	if _, body := eu.get(t, rfqapi.PathTickets); !bytes.Contains(body, []byte(`"order_id":"T7"`)) || !bytes.Contains(body, []byte(`"order_id":"T1000000007"`)) {
 		t.Errorf("tickets: %.600s", body)
 	}
 	// The desk's own text channel has its own tickets alone.
 	eu.g.Tickets(func(in market.InstrumentID, id market.TicketID, _ []byte) {
-		if int(in) >= eu.books.set.Len() || id.Group() != 1 {
+		if int(in) >= eu.books.Set.Len() || id.Group() != 1 {
 			t.Errorf("ticket %d of instrument %d", id, in)
 		}
 	})

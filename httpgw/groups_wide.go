@@ -10,6 +10,9 @@ import (
 	"blockdesk/catalog"
 	"blockdesk/engine"
 	"blockdesk/engine/rfq"
+	marketapi "blockdesk/httpgw/market"
+	rfqapi "blockdesk/httpgw/rfq"
+	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 )
 
@@ -20,7 +23,7 @@ import (
 type wideView struct {
 	set      *market.Instruments
 	own      catalog.Views
-	desk     deskReader // ours; nil = none
+	desk     rfqapi.DeskReader // ours; nil = none
 	ownFacts func() *catalog.Facts
 	groups   *groupRoutes
 	first    map[*remoteGroup]market.InstrumentID // number of its first instrument
@@ -100,10 +103,10 @@ func (w *wideView) statusOf(id market.InstrumentID) uint8 {
 	if v := w.View(id); v != nil {
 		return v.Status
 	}
-	return statusUnknown
+	return marketapi.StatusUnknown
 }
 
-// wideDesk is wideView for [rfqPages].
+// wideDesk is wideView for [pages].
 type wideDesk struct{ *wideView }
 
 // View returns the desks of all groups as one. It is the same until one changes.
@@ -267,15 +270,15 @@ var wideLine = []byte("X-Groups")
 
 // appendSeen appends the value of X-Groups: ours, then each other group with the
 // age of what it has shown, or that it is not in the answer.
-func (w *wideView) appendSeen(dst []byte, of wideParts) []byte {
+func (w *wideView) appendSeen(dst []byte, of wire.Merged) []byte {
 	dst = append(dst, w.groups.name...)
 	for _, to := range w.groups.all {
 		dst = append(append(dst, ", "...), to.Name...)
 		at, stale := int64(0), int64(partStale)
-		if p := to.seen.desk.Load(); p != nil && of == ofDesks {
+		if p := to.seen.desk.Load(); p != nil && of == wire.MergedDesks {
 			at = p.at
 		}
-		if p := to.seen.facts.Load(); p != nil && of == ofFacts {
+		if p := to.seen.facts.Load(); p != nil && of == wire.MergedFacts {
 			at, stale = p.at, int64(factsStale)
 		}
 		age := w.clock() - at

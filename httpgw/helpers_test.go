@@ -6,37 +6,27 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-	"go.uber.org/goleak"
 
 	"blockdesk/catalog"
+	"blockdesk/httpgw/gatewaytest"
 	"blockdesk/internal/runtest"
 )
 
-// TestMain fails the package when a test leaves a goroutine behind. Three are
-// fasthttp's: its clock of the Date header never ends, and the cleaners of a
-// server's worker pool and of a client's idle connections wake up after seconds to
-// see that they have ended.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"),
-	)
-}
+func TestMain(m *testing.M) { gatewaytest.Main(m) }
 
 // testOptions listens on free ports and has no rate limit. Its clients may be slow.
-func testOptions(b *books) Options {
+func testOptions(b *gatewaytest.Books) Options {
 	return Options{
-		Base: "127.0.0.1:0", API: "127.0.0.1:0", WS: "127.0.0.1:0", Instruments: b.set, NoLimits: true,
+		Base: "127.0.0.1:0", API: "127.0.0.1:0", WS: "127.0.0.1:0", Instruments: b.Set, NoLimits: true,
 		ReadTimeout: runtest.Patience, WriteTimeout: runtest.Patience, IdleTimeout: runtest.Patience,
 		ShutdownTimeout: time.Second,
 	}
 }
 
 // testDoors upgrade for form's sake: they answer 101 and nothing more.
-func testDoors() Doors {
-	facts := testFacts()
-	return Doors{
+func testDoors() Dependencies {
+	facts := gatewaytest.Facts()
+	return Dependencies{
 		WebSocket: func(ctx *fasthttp.RequestCtx) {
 			ctx.SetStatusCode(fasthttp.StatusSwitchingProtocols)
 			ctx.Response.Header.Set("Connection", "Upgrade")
@@ -53,7 +43,7 @@ func testDoors() Doors {
 }
 
 // start runs a gateway until the test ends.
-func start(t testing.TB, o Options, views catalog.Views, doors Doors) *Gateway {
+func start(t testing.TB, o Options, views catalog.Views, doors Dependencies) *Gateway {
 	t.Helper()
 	g, err := New(o, views, doors)
 	if err != nil {

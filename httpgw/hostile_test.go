@@ -16,12 +16,15 @@ import (
 	"time"
 
 	"blockdesk/desk"
+	"blockdesk/httpgw/gatewaytest"
+	rfqapi "blockdesk/httpgw/rfq"
+	"blockdesk/httpgw/wire"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 )
 
 // startWriter runs a gateway with a desk until the test ends.
-func startWriter(t testing.TB, change func(*Options)) (*Gateway, *scriptedDesk) {
+func startWriter(t testing.TB, change func(*Options)) (*Gateway, *gatewaytest.ScriptedDesk) {
 	t.Helper()
 	g, sold := newWriterGateway(t, change)
 	runtest.Start(t, g.Run)
@@ -29,15 +32,15 @@ func startWriter(t testing.TB, change func(*Options)) (*Gateway, *scriptedDesk) 
 }
 
 // newWriterGateway returns a gateway with a desk, which listens and does not run yet.
-func newWriterGateway(t testing.TB, change func(*Options)) (*Gateway, *scriptedDesk) {
+func newWriterGateway(t testing.TB, change func(*Options)) (*Gateway, *gatewaytest.ScriptedDesk) {
 	t.Helper()
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
 	if change != nil {
 		change(&o)
 	}
 	doors := testDoors()
-	sold := &scriptedDesk{view: fixedView()}
+	sold := &gatewaytest.ScriptedDesk{Shown: gatewaytest.FixedView()}
 	doors.Desk = sold
 	doors.Settlement = &fakeChain{verdict: desk.Verdict{Pending: time.Second}}
 	g, err := New(o, b, doors)
@@ -84,7 +87,7 @@ func statusesOf(answer string) (codes string) {
 // each time as it should be.
 func TestHostileWrites(t *testing.T) {
 	g, _ := startWriter(t, nil)
-	const quote = pathRFQ + "quote"
+	const quote = rfqapi.PathRFQ + "quote"
 	good := postText(quote, quoteBody)
 	long := func(n int) string { return `{"order_id":"` + strings.Repeat("x", n-15) + `"}` }
 	chunked := func(chunks string, headers ...string) string {
@@ -102,8 +105,8 @@ func TestHostileWrites(t *testing.T) {
 		{"three of them", good + good + good, "200 200 200"},
 		{"an absolute target", strings.Replace(good, quote, "http://evil.example"+quote, 1), "200"},
 		{"a query", strings.Replace(good, quote, quote+"?a=b", 1), "200"},
-		{"the longest body", postText(quote, long(DefaultMaxBodyBytes)), "400"},
-		{"one byte more", postText(quote, long(DefaultMaxBodyBytes+1)), "413"},
+		{"the longest body", postText(quote, long(wire.DefaultMaxBodyBytes)), "400"},
+		{"one byte more", postText(quote, long(wire.DefaultMaxBodyBytes+1)), "413"},
 		{"a terabyte announced", strings.Replace(good, "Content-Length: 68", "Content-Length: 1099511627776", 1), "413"},
 		{"more than a word announced", strings.Replace(good, "Content-Length: 68", "Content-Length: 99999999999999999999", 1), "400"},
 		{"a signed length", strings.Replace(good, "Content-Length: 68", "Content-Length: +68", 1), "400"},
@@ -161,7 +164,7 @@ func TestHostilePaths(t *testing.T) {
 			t.Errorf("%q: answers %q, want %q: %s", path, codes, status, answer)
 		}
 	}
-	if n := len(sold.asked); n != 0 {
+	if n := len(sold.Asked); n != 0 {
 		t.Errorf("the desk was asked %d times", n)
 	}
 }
@@ -170,7 +173,7 @@ func TestHostilePaths(t *testing.T) {
 // wherever it drips. Within chunks fasthttp does not say that it was the time.
 func TestSlowWrites(t *testing.T) {
 	g, sold := newWriterGateway(t, func(o *Options) { o.ReadTimeout = 300 * time.Millisecond })
-	head := "POST " + pathRFQ + "quote HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n"
+	head := "POST " + rfqapi.PathRFQ + "quote HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n"
 	cases := map[string]struct{ at, drip, want string }{
 		"headers":           {head, strings.Repeat("A: b\r\n", 1000), "408"},
 		"body":              {head + "Content-Length: 60000\r\n\r\n", strings.Repeat(" ", 6000), "408"},
@@ -179,7 +182,7 @@ func TestSlowWrites(t *testing.T) {
 		"a chunk's comment": {head + "Transfer-Encoding: chunked\r\n\r\n1;", strings.Repeat("x", 6000), "400 or 408"},
 		"trailers":          {head + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n", strings.Repeat("A: b\r\n", 1000), "408"},
 		"after 100":         {head + "Content-Length: 60000\r\nExpect: 100-continue\r\n\r\n", strings.Repeat(" ", 6000), "100 408"},
-		"the second one":    {postText(pathRFQ+"quote", quoteBody) + head, strings.Repeat("A: b\r\n", 1000), "200 408"},
+		"the second one":    {postText(rfqapi.PathRFQ+"quote", quoteBody) + head, strings.Repeat("A: b\r\n", 1000), "200 408"},
 	}
 	// A connection's time begins when the gateway takes it, which is only when what a
 	// client may send at once is there.
@@ -212,7 +215,7 @@ func TestSlowWrites(t *testing.T) {
 			t.Errorf("%s: answers %q, want %q: %s", name, codes, c.want, answer)
 		}
 	}
-	if n := len(sold.asked); n > 1 {
+	if n := len(sold.Asked); n > 1 {
 		t.Errorf("the desk was asked %d times", n)
 	}
 }
@@ -225,13 +228,13 @@ func TestExpect(t *testing.T) {
 	ask := func(path, media string, length int) string {
 		return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: t\r\nContent-Type: %s\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", path, media, length)
 	}
-	const quote, media = pathRFQ + "quote", "application/json"
+	const quote, media = rfqapi.PathRFQ + "quote", "application/json"
 	for _, c := range []struct{ name, head, want, code string }{
-		{"no such route", ask("/nowhere", media, 68), "404", codeUnknownRoute},
-		{"a route of reads", ask(pathRFQ+"levels", media, 68), "405", codeMethodNotAllowed},
-		{"too long", ask(quote, media, DefaultMaxBodyBytes+1), "413", codeBodyTooLarge},
-		{"no JSON", ask(quote, "text/plain", 68), "415", codeUnsupportedMedia},
-		{"two framings", strings.Replace(ask(quote, media, 68), "Expect", "Transfer-Encoding: chunked\r\nExpect", 1), "400", codeMalformed},
+		{"no such route", ask("/nowhere", media, 68), "404", wire.CodeUnknownRoute},
+		{"a route of reads", ask(rfqapi.PathRFQ+"levels", media, 68), "405", wire.CodeMethodNotAllowed},
+		{"too long", ask(quote, media, wire.DefaultMaxBodyBytes+1), "413", wire.CodeBodyTooLarge},
+		{"no JSON", ask(quote, "text/plain", 68), "415", wire.CodeUnsupportedMedia},
+		{"two framings", strings.Replace(ask(quote, media, 68), "Expect", "Transfer-Encoding: chunked\r\nExpect", 1), "400", wire.CodeMalformed},
 	} {
 		answer := talk(t, g.BaseAddr(), c.head, false)
 		if codes := statusesOf(answer); codes != c.want {
@@ -243,7 +246,7 @@ func TestExpect(t *testing.T) {
 			t.Fatal(err)
 		}
 		body, _ := io.ReadAll(resp.Body)
-		if e := decodeError(t, body); e.Code != c.code || resp.Header.Get("RateLimit") != "" {
+		if e := gatewaytest.DecodeError(t, body); e.Code != c.code || resp.Header.Get("RateLimit") != "" {
 			t.Errorf("%s: %v %s", c.name, resp.Header, body)
 		}
 		checkHeaders(t, c.name, resp.Header)
@@ -293,7 +296,7 @@ func TestTrailerNamesNoClient(t *testing.T) {
 		for i := range 12 {
 			raw := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: t\r\nConnection: close\r\n%s: 203.0.113.1\r\n"+
 				"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n%s: 198.51.100.%d\r\n\r\n",
-				pathRFQ+"quote", header, header, i)
+				rfqapi.PathRFQ+"quote", header, header, i)
 			last = talk(t, g.BaseAddr(), raw, false)
 			if header == "X-Forwarded-For" && statusesOf(last) != "400" {
 				t.Errorf("fasthttp took it as a trailer: %s", last)
@@ -323,13 +326,13 @@ func TestMemoryOfWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		head := postText(pathRFQ+"quote", "", "A: "+strings.Repeat("b", 8<<10))
-		head = strings.Replace(head, "Content-Length: 0", fmt.Sprintf("Content-Length: %d", DefaultMaxBodyBytes), 1)
+		head := postText(rfqapi.PathRFQ+"quote", "", "A: "+strings.Repeat("b", 8<<10))
+		head = strings.Replace(head, "Content-Length: 0", fmt.Sprintf("Content-Length: %d", wire.DefaultMaxBodyBytes), 1)
 		if _, err := io.WriteString(conn, head+"{"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	await.Equal(t, "the number of connections", n, g.conns.count)
+	await.Equal(t, "the number of connections", n, g.conns.Count)
 	if after := heap(); after > before+n*each {
 		t.Errorf("%d connections hold %d KiB", n, (after-before)>>10)
 	}

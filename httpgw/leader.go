@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/valyala/fasthttp"
+
+	"blockdesk/httpgw/wire"
 )
 
 // Leader is the node that serves writes: what the others tell clients. The zero
@@ -24,10 +26,10 @@ const (
 // url is the leader's address of a surface, "" where it is not known or is no
 // address that a header can carry. socket: for a WebSocket, else for HTTP, whatever
 // the two are configured as.
-func (l *Leader) url(on surface, socket bool) string {
-	address := map[surface]string{onBase: l.Base, onAPI: l.API, onWS: l.WS}[on]
+func (l *Leader) url(on wire.Surface, socket bool) string {
+	address := map[wire.Surface]string{wire.OnBase: l.Base, wire.OnAPI: l.API, wire.OnWS: l.WS}[on]
 	scheme, host, _ := strings.Cut(address, "://")
-	if host == "" || !isTarget([]byte("/"+host)) {
+	if host == "" || !wire.IsTarget([]byte("/"+host)) {
 		return ""
 	}
 	for _, known := range [...]struct{ web, socket string }{{"http", "ws"}, {"https", "wss"}} {
@@ -43,55 +45,55 @@ func (l *Leader) url(on surface, socket bool) string {
 }
 
 // closeReason is why a WebSocket is closed: the code, and where to go on.
-func (l *Leader) closeReason(on surface) string {
+func (l *Leader) closeReason(on wire.Surface) string {
 	to := l.url(on, true)
-	if reason := codeLeaderChanged + ": " + to + pathWebSocket; to != "" && len(reason) <= MaxCloseReason {
+	if reason := wire.CodeLeaderChanged + ": " + to + pathWebSocket; to != "" && len(reason) <= MaxCloseReason {
 		return reason
 	}
-	return codeLeaderChanged
+	return wire.CodeLeaderChanged
 }
 
 // elsewhere is the answer of a node that does not lead to a request for the
 // leader: 307, where that one's address of the surface is known, with the path and
 // the query as they came, else 503. It never names another host than the
 // configured one.
-func elsewhere(l Leader, on surface, rawTarget []byte) *problem {
-	p := &problem{status: fasthttp.StatusServiceUnavailable, code: codeLeaderChanged, retryS: retryLeaderS}
+func elsewhere(l Leader, on wire.Surface, rawTarget []byte) *wire.Problem {
+	p := &wire.Problem{Status: fasthttp.StatusServiceUnavailable, Code: wire.CodeLeaderChanged, RetryS: wire.RetryLeaderS}
 	to := l.url(on, false)
 	if to == "" {
-		p.text = "This node does not lead, and no leader is known. Try again in a moment."
+		p.Text = "This node does not lead, and no leader is known. Try again in a moment."
 		return p
 	}
-	if !isTarget(rawTarget) {
-		return unknownRoute(nil)
+	if !wire.IsTarget(rawTarget) {
+		return wire.UnknownRoute(nil)
 	}
-	p.status, p.location = fasthttp.StatusTemporaryRedirect, to+string(rawTarget)
-	p.text = "Another node leads. Send the same request, with the same Idempotency-Key, where Location says."
-	p.leader = leaderMember(l.ID, to)
+	p.Status, p.Location = fasthttp.StatusTemporaryRedirect, to+string(rawTarget)
+	p.Text = "Another node leads. Send the same request, with the same Idempotency-Key, where Location says."
+	p.Leader = wire.LeaderMember(l.ID, to)
 	return p
 }
 
 // elsewhere says where a route is answered, nil where it is here: what only the
 // leader can answer is not, on a follower and once this node is deposed.
-func (d *door) elsewhere(r *route, path, query []byte) *problem {
+func (d *door) elsewhere(r *wire.Route, path, query []byte) *wire.Problem {
 	o := &d.g.opts
 	switch {
-	case o.ReadOnly != nil && (r.leader || r.facts):
-		return elsewhere(o.ReadOnly(), d.on, joinTarget(path, query))
-	case !r.leader:
+	case o.ReadOnly != nil && (r.Leader || r.Facts):
+		return elsewhere(o.ReadOnly(), d.on, wire.JoinTarget(path, query))
+	case !r.Leader:
 		return nil
 	}
 	if o.Deposed != nil {
 		if l, over := o.Deposed(); over {
-			return elsewhere(l, d.on, joinTarget(path, query))
+			return elsewhere(l, d.on, wire.JoinTarget(path, query))
 		}
 	}
-	if o.Barrier != nil && r.post == nil && o.Barrier() != nil {
+	if o.Barrier != nil && r.Post == nil && o.Barrier() != nil {
 		var l Leader
 		if o.Deposed != nil {
 			l, _ = o.Deposed()
 		}
-		return elsewhere(l, d.on, joinTarget(path, query))
+		return elsewhere(l, d.on, wire.JoinTarget(path, query))
 	}
 	return nil
 }
@@ -100,28 +102,28 @@ func (d *door) elsewhere(r *route, path, query []byte) *problem {
 // under it because another node leads, or could not answer since it does, what came
 // of it is not known: other than on a single node the engine's last commands may be
 // in the log, and the next leader answers for them.
-func (d *door) deposed(bad *problem) *problem {
-	if bad == nil || bad.status < fasthttp.StatusInternalServerError || d.g.opts.Deposed == nil {
+func (d *door) deposed(bad *wire.Problem) *wire.Problem {
+	if bad == nil || bad.Status < fasthttp.StatusInternalServerError || d.g.opts.Deposed == nil {
 		return bad
 	}
 	l, over := d.g.opts.Deposed()
-	if !over && !bad.ending {
+	if !over && !bad.Ending {
 		return bad
 	}
 	p := outcomeUnknown(l, d.on)
-	p.cause = bad.cause
+	p.Cause = bad.Cause
 	return p
 }
 
 // outcomeUnknown is the answer to a request that was under way when this node
 // stopped to lead: neither a refusal nor an acknowledgement.
-func outcomeUnknown(l Leader, on surface) *problem {
-	p := &problem{
-		status: fasthttp.StatusServiceUnavailable, code: codeLeaderChanged, reason: "outcome_unknown", retryS: retryLeaderS,
-		text: "Another node leads now; the outcome is unknown. Ask again with the same Idempotency-Key.",
+func outcomeUnknown(l Leader, on wire.Surface) *wire.Problem {
+	p := &wire.Problem{
+		Status: fasthttp.StatusServiceUnavailable, Code: wire.CodeLeaderChanged, Reason: "outcome_unknown", RetryS: wire.RetryLeaderS,
+		Text: "Another node leads now; the outcome is unknown. Ask again with the same Idempotency-Key.",
 	}
 	if to := l.url(on, false); to != "" {
-		p.leader = leaderMember(l.ID, to)
+		p.Leader = wire.LeaderMember(l.ID, to)
 	}
 	return p
 }

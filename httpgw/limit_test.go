@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"blockdesk/httpgw/gatewaytest"
 )
 
 // handClock is a clock that a test turns.
@@ -15,7 +17,7 @@ func (c *handClock) read() int64 { return c.now }
 // TestLimitOnTheWire: one bucket over all addresses, exact headers, 304 and 400
 // cost a token, what is not market data costs none.
 func TestLimitOnTheWire(t *testing.T) {
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	clock := &handClock{}
 	o := testOptions(b)
 	o.NoLimits, o.Clock = false, clock.read
@@ -30,7 +32,7 @@ func TestLimitOnTheWire(t *testing.T) {
 		case 3:
 			target = "/api/v1/market/symbols"
 		}
-		resp, _ := ask(t, addr, "GET", target, "")
+		resp, _ := gatewaytest.Ask(t, addr, "GET", target, "")
 		if resp.StatusCode != want {
 			t.Fatalf("request %d: status %d", i+1, resp.StatusCode)
 		}
@@ -45,28 +47,28 @@ func TestLimitOnTheWire(t *testing.T) {
 		}
 	}
 	for range 3 {
-		resp, body := ask(t, g.APIAddr(), "HEAD", "/api/v1/market/depth?symbol=SLUSD/USDC", "")
+		resp, body := gatewaytest.Ask(t, g.APIAddr(), "HEAD", "/api/v1/market/depth?symbol=SLUSD/USDC", "")
 		if resp.StatusCode != 429 || len(body) != 0 {
 			t.Fatalf("request 21: status %d", resp.StatusCode)
 		}
 	}
-	resp, body := ask(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", "X-Forwarded-For: 198.51.100.7\r\n")
+	resp, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", "X-Forwarded-For: 198.51.100.7\r\n")
 	if resp.StatusCode != 429 || resp.Header.Get("Retry-After") != "1" || resp.Header.Get("X-RateLimit-Remaining") != "0" {
 		t.Fatalf("a forwarding header of a stranger: status %d %v", resp.StatusCode, resp.Header)
 	}
-	if e := decodeError(t, body); e.Code != "RATE_LIMITED" {
+	if e := gatewaytest.DecodeError(t, body); e.Code != "RATE_LIMITED" {
 		t.Errorf("code %s", e.Code)
 	}
 	for _, free := range []string{"/", "/nowhere"} {
-		if resp, _ := ask(t, g.BaseAddr(), "GET", free, ""); resp.StatusCode == 429 || resp.Header.Get("RateLimit") != "" {
+		if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", free, ""); resp.StatusCode == 429 || resp.Header.Get("RateLimit") != "" {
 			t.Errorf("%s: limited", free)
 		}
 	}
-	if resp, _ := ask(t, g.BaseAddr(), "OPTIONS", "/api/v1/market/depth", ""); resp.StatusCode != 204 {
+	if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "OPTIONS", "/api/v1/market/depth", ""); resp.StatusCode != 204 {
 		t.Errorf("a preflight: status %d", resp.StatusCode)
 	}
 	clock.now += int64(time.Second)
-	if resp, _ := ask(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", ""); resp.StatusCode != 200 {
+	if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", ""); resp.StatusCode != 200 {
 		t.Errorf("a second later: status %d", resp.StatusCode)
 	}
 }

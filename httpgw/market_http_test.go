@@ -13,11 +13,16 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp"
+
+	"blockdesk/httpgw/gatewaytest"
+	marketapi "blockdesk/httpgw/market"
+	"blockdesk/httpgw/site"
+	"blockdesk/httpgw/wire"
 )
 
 // TestQueries: what each query answers, on the wire.
 func TestQueries(t *testing.T) {
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
 	for _, c := range []struct {
 		target      string
@@ -29,44 +34,44 @@ func TestQueries(t *testing.T) {
 		{"depth?symbol=EMPTY/USDC&limit=0100", "", ""},
 		{"depth?symbol=SLUSD/USDC&_=1732&callback=x", "", ""},
 		{"depth?&&symbol=SLUSD/USDC&", "", ""},
-		{"depth", codeMissingField, "symbol"},
-		{"depth?symbol", codeMissingField, "symbol"},
-		{"depth?symbol=", codeMissingField, "symbol"},
-		{"depth?Symbol=SLUSD/USDC", codeMissingField, "symbol"},
-		{"depth?symbol=SLUSD/USDC&symbol=SLUSD/USDC", codeInvalidField, "symbol"},
-		{"depth?symbol=slusd/usdc", codeUnknownSymbol, "symbol"},
-		{"depth?symbol=X/Y", codeUnknownSymbol, "symbol"},
-		{"depth?symbol=SLUSD%2", codeUnknownSymbol, "symbol"},
-		{"depth?symbol=SLUSD%zzUSDC", codeUnknownSymbol, "symbol"},
-		{"depth?symbol=SLUSD/USDC%00", codeUnknownSymbol, "symbol"},
-		{"depth?symbol=SLUSD+USDC", codeUnknownSymbol, "symbol"},
-		{"depth?symbol=" + strings.Repeat("A", maxQueryValue+1), codeUnknownSymbol, "symbol"},
-		{"depth?symbol=SLUSD/USDC&limit=0", codeInvalidLimit, "limit"},
-		{"depth?symbol=SLUSD/USDC&limit=101", codeInvalidLimit, "limit"},
-		{"depth?symbol=SLUSD/USDC&limit=", codeInvalidLimit, "limit"},
-		{"depth?symbol=SLUSD/USDC&limit", codeInvalidLimit, "limit"},
-		{"depth?symbol=SLUSD/USDC&limit=-1", codeInvalidLimit, "limit"},
-		{"depth?symbol=SLUSD/USDC&limit=%2B5", codeInvalidLimit, "limit"},
-		{"depth?symbol=SLUSD/USDC&limit=5.0", codeInvalidLimit, "limit"},
-		{"depth?symbol=SLUSD/USDC&limit=1e1", codeInvalidLimit, "limit"},
-		{"depth?symbol=SLUSD/USDC&limit=5&limit=6", codeInvalidLimit, "limit"},
-		{"depth?symbol=SLUSD/USDC&limit=18446744073709551617", codeInvalidLimit, "limit"},
-		{"depth?symbol=SLUSD/USDC&limit=999999999", codeInvalidLimit, "limit"},
+		{"depth", wire.CodeMissingField, "symbol"},
+		{"depth?symbol", wire.CodeMissingField, "symbol"},
+		{"depth?symbol=", wire.CodeMissingField, "symbol"},
+		{"depth?Symbol=SLUSD/USDC", wire.CodeMissingField, "symbol"},
+		{"depth?symbol=SLUSD/USDC&symbol=SLUSD/USDC", wire.CodeInvalidField, "symbol"},
+		{"depth?symbol=slusd/usdc", wire.CodeUnknownSymbol, "symbol"},
+		{"depth?symbol=X/Y", wire.CodeUnknownSymbol, "symbol"},
+		{"depth?symbol=SLUSD%2", wire.CodeUnknownSymbol, "symbol"},
+		{"depth?symbol=SLUSD%zzUSDC", wire.CodeUnknownSymbol, "symbol"},
+		{"depth?symbol=SLUSD/USDC%00", wire.CodeUnknownSymbol, "symbol"},
+		{"depth?symbol=SLUSD+USDC", wire.CodeUnknownSymbol, "symbol"},
+		{"depth?symbol=" + strings.Repeat("A", wire.MaxQueryValue+1), wire.CodeUnknownSymbol, "symbol"},
+		{"depth?symbol=SLUSD/USDC&limit=0", wire.CodeInvalidLimit, "limit"},
+		{"depth?symbol=SLUSD/USDC&limit=101", wire.CodeInvalidLimit, "limit"},
+		{"depth?symbol=SLUSD/USDC&limit=", wire.CodeInvalidLimit, "limit"},
+		{"depth?symbol=SLUSD/USDC&limit", wire.CodeInvalidLimit, "limit"},
+		{"depth?symbol=SLUSD/USDC&limit=-1", wire.CodeInvalidLimit, "limit"},
+		{"depth?symbol=SLUSD/USDC&limit=%2B5", wire.CodeInvalidLimit, "limit"},
+		{"depth?symbol=SLUSD/USDC&limit=5.0", wire.CodeInvalidLimit, "limit"},
+		{"depth?symbol=SLUSD/USDC&limit=1e1", wire.CodeInvalidLimit, "limit"},
+		{"depth?symbol=SLUSD/USDC&limit=5&limit=6", wire.CodeInvalidLimit, "limit"},
+		{"depth?symbol=SLUSD/USDC&limit=18446744073709551617", wire.CodeInvalidLimit, "limit"},
+		{"depth?symbol=SLUSD/USDC&limit=999999999", wire.CodeInvalidLimit, "limit"},
 		{"trades?symbol=SLUSD/USDC&limit=100", "", ""},
-		{"trades?symbol=SLUSD/USDC&limit=101", codeInvalidLimit, "limit"},
-		{"trades?limit=5", codeMissingField, "symbol"},
+		{"trades?symbol=SLUSD/USDC&limit=101", wire.CodeInvalidLimit, "limit"},
+		{"trades?limit=5", wire.CodeMissingField, "symbol"},
 		{"ticker?symbol=92C/SLUSD", "", ""},
-		{"ticker", codeMissingField, "symbol"},
+		{"ticker", wire.CodeMissingField, "symbol"},
 		{"symbols?anything=goes", "", ""},
 	} {
-		resp, body := ask(t, g.APIAddr(), "GET", "/api/v1/market/"+c.target, "")
+		resp, body := gatewaytest.Ask(t, g.APIAddr(), "GET", "/api/v1/market/"+c.target, "")
 		if c.code == "" {
 			if resp.StatusCode != 200 {
 				t.Errorf("%s: status %d: %s", c.target, resp.StatusCode, body)
 			}
 			continue
 		}
-		if e := decodeError(t, body); resp.StatusCode != 400 || e.Code != c.code || e.Field != c.field {
+		if e := gatewaytest.DecodeError(t, body); resp.StatusCode != 400 || e.Code != c.code || e.Field != c.field {
 			t.Errorf("%s: status %d code %s field %s, want 400 %s %s", c.target, resp.StatusCode, e.Code, e.Field, c.code, c.field)
 		}
 	}
@@ -75,10 +80,12 @@ func TestQueries(t *testing.T) {
 // TestConditionalGet: ETag, If-None-Match in all its forms, gzip as another
 // representation.
 func TestConditionalGet(t *testing.T) {
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
 	const target = "/api/v1/market/depth?symbol=SLUSD/USDC&limit=100"
-	get := func(headers string) (*http.Response, []byte) { return ask(t, g.BaseAddr(), "GET", target, headers) }
+	get := func(headers string) (*http.Response, []byte) {
+		return gatewaytest.Ask(t, g.BaseAddr(), "GET", target, headers)
+	}
 
 	plain, body := get("")
 	packed, small := get("Accept-Encoding: br, gzip;q=0.5\r\n")
@@ -121,7 +128,7 @@ func TestConditionalGet(t *testing.T) {
 			t.Errorf("%q: ETag %q Vary %q", c.headers, resp.Header.Get("ETag"), resp.Header.Get("Vary"))
 		}
 	}
-	b.views[0].Store(fullView(0, 1043))
+	b.Views[0].Store(gatewaytest.FullView(0, 1043))
 	if resp, _ := get("If-None-Match: " + etag + "\r\n"); resp.StatusCode != 200 {
 		t.Errorf("after a change: status %d", resp.StatusCode)
 	}
@@ -129,11 +136,11 @@ func TestConditionalGet(t *testing.T) {
 
 // TestDescription: exactly the members of part 2.4, and endpoints that answer.
 func TestDescription(t *testing.T) {
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
 	o.URLs.Base = "https://desk.example/"
 	g := start(t, o, b, testDoors())
-	_, body := ask(t, g.BaseAddr(), "GET", "/", "")
+	_, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", "/", "")
 	var got map[string]json.RawMessage
 	if err := json.Unmarshal(body, &got); err != nil {
 		t.Fatal(err)
@@ -150,27 +157,27 @@ func TestDescription(t *testing.T) {
 	if !slices.Equal(names, want) {
 		t.Errorf("members %v, want %v", names, want)
 	}
-	var d description
+	var d site.ServiceDescription
 	if err := json.Unmarshal(body, &d); err != nil {
 		t.Fatal(err)
 	}
 	if d.Version != "1.1.0" || d.SDK != "/public-sdk/" || d.Qualification.Label == "" || d.Qualification.Nature == "" {
 		t.Errorf("description %+v", d)
 	}
-	wantEndpoints := map[group][]string{
-		groupMarket: {
+	wantEndpoints := map[wire.Group][]string{
+		wire.GroupMarket: {
 			"GET https://desk.example/api/v1/market/symbols", "GET https://desk.example/api/v1/market/ticker",
 			"GET https://desk.example/api/v1/market/depth", "GET https://desk.example/api/v1/market/trades",
 			"GET https://desk.example/api/v1/market/klines", "GET https://desk.example/api/v1/market/candles",
 			"GET https://desk.example/api/v1/market/oracle/heartbeat", "GET https://desk.example/api/v1/market/stream",
 		},
-		groupBoard:     {"GET https://desk.example/board"},
-		groupWebSocket: {"GET ws://" + g.WSAddr().String() + "/ws/rfq", "GET http://" + g.APIAddr().String() + "/ws/rfq/health"},
+		wire.GroupBoard:     {"GET https://desk.example/board"},
+		wire.GroupWebSocket: {"GET ws://" + g.WSAddr().String() + "/ws/rfq", "GET http://" + g.APIAddr().String() + "/ws/rfq/health"},
 	}
 	for path := range catalogPaths() {
-		in := groupMarket
-		if strings.HasPrefix(path, pathWellKnown) {
-			in = groupDiscovery
+		in := wire.GroupMarket
+		if strings.HasPrefix(path, marketapi.PathWellKnown) {
+			in = wire.GroupDiscovery
 		}
 		wantEndpoints[in] = append(wantEndpoints[in], "GET https://desk.example"+path)
 	}
@@ -189,7 +196,7 @@ func TestDescription(t *testing.T) {
 // TestStreamRoute: the door answers on both addresses, each connection takes one
 // token of the market's limit, and the header of a return may cross origins.
 func TestStreamRoute(t *testing.T) {
-	b, doors := newBooks(t), testDoors()
+	b, doors := gatewaytest.NewBooks(t), testDoors()
 	var asked atomic.Int32
 	doors.Stream = func(ctx *fasthttp.RequestCtx) {
 		asked.Add(1)
@@ -200,27 +207,27 @@ func TestStreamRoute(t *testing.T) {
 		ctx.SetBodyString("event: status\n\n")
 	}
 	o := testOptions(b)
-	o.NoLimits, o.Market = false, Rate{PerMinute: 1, Burst: 2}
+	o.NoLimits, o.Market = false, wire.Rate{PerMinute: 1, Burst: 2}
 	g := start(t, o, b, doors)
 	const path = "/api/v1/market/stream"
 	for _, addr := range []net.Addr{g.BaseAddr(), g.APIAddr()} {
-		resp, body := ask(t, addr, "GET", path, "")
+		resp, body := gatewaytest.Ask(t, addr, "GET", path, "")
 		if resp.StatusCode != 200 || string(body) != "event: status\n\n" || resp.Header.Get("RateLimit") == "" {
 			t.Errorf("status %d %v: %s", resp.StatusCode, resp.Header, body)
 		}
 	}
-	if resp, _ := ask(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != 429 || asked.Load() != 2 {
+	if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != 429 || asked.Load() != 2 {
 		t.Errorf("status %d after %d connections", resp.StatusCode, asked.Load())
 	}
-	if resp, _ := ask(t, g.WSAddr(), "GET", path, ""); resp.StatusCode != 404 {
+	if resp, _ := gatewaytest.Ask(t, g.WSAddr(), "GET", path, ""); resp.StatusCode != 404 {
 		t.Errorf("on the ws address: status %d", resp.StatusCode)
 	}
-	if resp, _ := ask(t, g.BaseAddr(), "OPTIONS", path, ""); !strings.Contains(resp.Header.Get("Access-Control-Allow-Headers"), "Last-Event-ID") {
+	if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "OPTIONS", path, ""); !strings.Contains(resp.Header.Get("Access-Control-Allow-Headers"), "Last-Event-ID") {
 		t.Errorf("OPTIONS: %v", resp.Header)
 	}
 	doors.Stream = nil
-	o.Market = Rate{PerMinute: 60, Burst: 20}
-	if resp, _ := ask(t, start(t, o, b, doors).BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
+	o.Market = wire.Rate{PerMinute: 60, Burst: 20}
+	if resp, _ := gatewaytest.Ask(t, start(t, o, b, doors).BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
 		t.Errorf("without a door: status %d", resp.StatusCode)
 	}
 }

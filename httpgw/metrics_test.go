@@ -10,36 +10,38 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"blockdesk/httpgw/admin"
+	"blockdesk/httpgw/gatewaytest"
 	"blockdesk/internal/runtest"
 )
 
 // TestMetrics: every figure shows under its name with its value, and requests
 // are counted by address, route and status; a source that is nil is absent.
 func TestMetrics(t *testing.T) {
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
-	a := serveMetrics(t, AdminOptions{
+	a := serveMetrics(t, admin.Options{
 		Collectors: append(
 			g.Collectors(),
-			NewFigures("room_", func() uint64 { return 6 }).
+			admin.NewFigures("room_", func() uint64 { return 6 }).
 				Gauge("fill_commands", "Fill.", func(n *uint64) float64 { return float64(*n) / 4 }).
 				Counter("frames_total", "Frames.", func(n *uint64) float64 { return float64(*n) }),
-			NewFamily("room_lag_events", "Lag.", "consumer", prometheus.GaugeValue, func(send func(string, float64)) {
+			admin.NewFamily("room_lag_events", "Lag.", "consumer", prometheus.GaugeValue, func(send func(string, float64)) {
 				send("feed", 3)
 				send("fix", 4)
 			}),
 		),
-		Ready: []Check{
+		Ready: []admin.Check{
 			{Name: "good", Err: func() error { return nil }},
 			{Name: "bad", Err: func() error { return errors.New("no") }},
 		},
 	})
-	ask(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", "")
-	ask(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", "")
-	ask(t, g.APIAddr(), "GET", "/api/v1/market/depth?symbol=x", "")
-	ask(t, g.BaseAddr(), "GET", "/some/strange/path", "")
-	ask(t, g.BaseAddr(), "DELETE", "/", "")
-	exchange(t, g.BaseAddr(), "nonsense\r\n\r\n")
+	gatewaytest.Ask(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", "")
+	gatewaytest.Ask(t, g.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD/USDC", "")
+	gatewaytest.Ask(t, g.APIAddr(), "GET", "/api/v1/market/depth?symbol=x", "")
+	gatewaytest.Ask(t, g.BaseAddr(), "GET", "/some/strange/path", "")
+	gatewaytest.Ask(t, g.BaseAddr(), "DELETE", "/", "")
+	gatewaytest.Exchange(t, g.BaseAddr(), "nonsense\r\n\r\n")
 
 	resp, err := http.Get("http://" + a.Addr().String() + "/metrics")
 	if err != nil {
@@ -82,10 +84,10 @@ func TestMetrics(t *testing.T) {
 }
 
 // serveMetrics runs an admin address until the test ends.
-func serveMetrics(t *testing.T, o AdminOptions) *Admin {
+func serveMetrics(t *testing.T, o admin.Options) *admin.Server {
 	t.Helper()
 	o.Addr, o.ShutdownTimeout = "127.0.0.1:0", time.Second
-	a, err := NewAdmin(o)
+	a, err := admin.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

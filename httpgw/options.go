@@ -13,10 +13,12 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"blockdesk/catalog"
+	"blockdesk/httpgw/site"
+	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 )
 
-// Defaults of Options. The rate limits of market data and of DvP are the
+// Defaults of Options. The rate limits of market data and of Cosigner are the
 // description's (part 8), those of RFQ writes and handshakes the contract's
 // (section C); the others are our choice.
 const (
@@ -52,13 +54,13 @@ type Options struct {
 
 	// Instruments are all that readers may name. Required.
 	Instruments *market.Instruments
-	Description Description
+	Description wire.Description
 	// Specification is the OpenAPI document, JSON that names the default
 	// addresses; see publish. It must not change. Empty: it is not served.
 	Specification []byte
 	// Downloads are the files below /public-sdk/. The AsyncAPI document among them
 	// is published as the Specification is. nil: there are none.
-	Downloads *Downloads
+	Downloads *site.Downloads
 	// DemoChain is the URL of the local chain of a demo, which the pages for people
 	// are told so that their sandbox wallet can be funded there. Empty: there is none.
 	DemoChain string
@@ -82,11 +84,11 @@ type Options struct {
 	IdleTimeout     time.Duration // between two requests
 	ShutdownTimeout time.Duration // for requests under way when Run ends
 
-	Market    Rate   // market data and RFQ reads
-	Partner   Rate   // what aggregators poll, below /api/v1/market/adapters/
-	RFQWrite  Rate   // quotes, claims and proofs of payment
-	Handshake Rate   // nonces and tokens
-	DvP       Window // builds and submissions, together
+	Market    wire.Rate   // market data and RFQ reads
+	Partner   wire.Rate   // what aggregators poll, below /api/v1/market/adapters/
+	RFQWrite  wire.Rate   // quotes, claims and proofs of payment
+	Handshake wire.Rate   // nonces and tokens
+	DvP       wire.Window // builds and submissions, together
 	// NoLimits switches every rate limit off.
 	NoLimits bool
 
@@ -126,26 +128,26 @@ type Options struct {
 }
 
 func (o *Options) applyDefaults() {
-	o.Base = cmp.Or(o.Base, DefaultBase)
-	o.API = cmp.Or(o.API, DefaultAPI)
-	o.WS = cmp.Or(o.WS, DefaultWS)
+	o.Base = cmp.Or(o.Base, wire.DefaultBase)
+	o.API = cmp.Or(o.API, wire.DefaultAPI)
+	o.WS = cmp.Or(o.WS, wire.DefaultWS)
 	if o.Listen == nil {
 		o.Listen = net.Listen
 	}
 	o.MaxConns = cmp.Or(o.MaxConns, DefaultMaxConns)
 	o.MaxConnsPerIP = cmp.Or(o.MaxConnsPerIP, DefaultMaxConnsPerIP)
 	o.MaxClients = cmp.Or(o.MaxClients, DefaultMaxClients)
-	o.MaxHeaderBytes = cmp.Or(o.MaxHeaderBytes, DefaultMaxHeaderBytes)
-	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, DefaultMaxBodyBytes)
-	o.ReadTimeout = cmp.Or(o.ReadTimeout, DefaultReadTimeout)
-	o.WriteTimeout = cmp.Or(o.WriteTimeout, DefaultWriteTimeout)
-	o.IdleTimeout = cmp.Or(o.IdleTimeout, DefaultIdleTimeout)
-	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, DefaultShutdownTimeout)
-	o.Market = cmp.Or(o.Market, Rate{DefaultPerMinute, DefaultBurst})
-	o.Partner = cmp.Or(o.Partner, Rate{DefaultPartnerPerMinute, DefaultPartnerBurst})
-	o.RFQWrite = cmp.Or(o.RFQWrite, Rate{DefaultWritePerMinute, DefaultWriteBurst})
-	o.Handshake = cmp.Or(o.Handshake, Rate{DefaultHandshakePerMinute, DefaultHandshakeBurst})
-	o.DvP = cmp.Or(o.DvP, Window{DefaultDvPPerMinute})
+	o.MaxHeaderBytes = cmp.Or(o.MaxHeaderBytes, wire.DefaultMaxHeaderBytes)
+	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, wire.DefaultMaxBodyBytes)
+	o.ReadTimeout = cmp.Or(o.ReadTimeout, wire.DefaultReadTimeout)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, wire.DefaultWriteTimeout)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, wire.DefaultIdleTimeout)
+	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, wire.DefaultShutdownTimeout)
+	o.Market = cmp.Or(o.Market, wire.Rate{PerMinute: DefaultPerMinute, Burst: DefaultBurst})
+	o.Partner = cmp.Or(o.Partner, wire.Rate{PerMinute: DefaultPartnerPerMinute, Burst: DefaultPartnerBurst})
+	o.RFQWrite = cmp.Or(o.RFQWrite, wire.Rate{PerMinute: DefaultWritePerMinute, Burst: DefaultWriteBurst})
+	o.Handshake = cmp.Or(o.Handshake, wire.Rate{PerMinute: DefaultHandshakePerMinute, Burst: DefaultHandshakeBurst})
+	o.DvP = cmp.Or(o.DvP, wire.Window{PerMinute: DefaultDvPPerMinute})
 	o.ForwardedHeader = cmp.Or(o.ForwardedHeader, fasthttp.HeaderXForwardedFor)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Clock == nil {
@@ -176,8 +178,8 @@ func (o Options) Validate() error {
 			return err
 		}
 	}
-	if n := o.DvP.PerMinute; n < 1 || n > MaxWindow {
-		return fmt.Errorf("httpgw: rate dvp: per_minute %d: 1 to %d", n, MaxWindow)
+	if n := o.DvP.PerMinute; n < 1 || n > wire.MaxWindow {
+		return fmt.Errorf("httpgw: rate dvp: per_minute %d: 1 to %d", n, wire.MaxWindow)
 	}
 	return errors.Join(o.Market.Validate("market"), o.Partner.Validate("partner"), o.RFQWrite.Validate("rfq_write"), o.Handshake.Validate("handshake"))
 }

@@ -9,6 +9,8 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/feed/archive"
+	marketapi "blockdesk/httpgw/market"
+	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 )
 
@@ -57,11 +59,11 @@ func long(n int) *tape {
 
 // partner asks an adapter of a gateway with this history and holds the answer to
 // the specification.
-func partner(t *testing.T, h History) func(path, query string, status int) []byte {
+func partner(t *testing.T, h marketapi.History) func(path, query string, status int) []byte {
 	t.Helper()
 	doors := withDesk(testDoors())
 	doors.History = h
-	c := newConformingOf(t, doors, func(o *Options) { o.Partner = Rate{60_000_000, 1_000_000} })
+	c := newConformingOf(t, doors, func(o *Options) { o.Partner = wire.Rate{PerMinute: 60_000_000, Burst: 1_000_000} })
 	return func(path, query string, status int) []byte {
 		t.Helper()
 		return c.send(t, path, "GET "+path+query+" HTTP/1.1\r\nHost: test\r\n\r\n", status).Body
@@ -81,7 +83,7 @@ func TestScreenerEvents(t *testing.T) {
 	var block struct {
 		Block struct{ BlockNumber, BlockTimestamp int64 }
 	}
-	if err := json.Unmarshal(ask(pathScreener+"latest-block", "", 200), &block); err != nil || block.Block.BlockNumber != 30 || block.Block.BlockTimestamp != 4 {
+	if err := json.Unmarshal(ask(marketapi.PathScreener+"latest-block", "", 200), &block); err != nil || block.Block.BlockNumber != 30 || block.Block.BlockTimestamp != 4 {
 		t.Errorf("the latest block is %+v: %v", block, err)
 	}
 	events := func(from, to int) string {
@@ -96,7 +98,7 @@ func TestScreenerEvents(t *testing.T) {
 				Asset1Out  string
 			}
 		}
-		if err := json.Unmarshal(ask(pathScreener+"events", fmt.Sprintf("?fromBlock=%d&toBlock=%d", from, to), 200), &got); err != nil {
+		if err := json.Unmarshal(ask(marketapi.PathScreener+"events", fmt.Sprintf("?fromBlock=%d&toBlock=%d", from, to), 200), &got); err != nil {
 			t.Fatal(err)
 		}
 		all := ""
@@ -131,24 +133,24 @@ func TestPartnerLimits(t *testing.T) {
 			t.Errorf("refused with %s, want %s", body, reason)
 		}
 	}
-	ask := partner(t, long(maxPartnerScan))
+	ask := partner(t, long(marketapi.MaxPartnerScan))
 	const gecko = "?ticker_id=SLUSD_USDC&end_time=999" // before the first trade
-	events := pathScreener + "events"
+	events := marketapi.PathScreener + "events"
 	for n, query := range map[int]string{
-		maxPartnerTrades: fmt.Sprintf("?fromBlock=5&toBlock=%d", 4+maxPartnerTrades), 0: "?fromBlock=0&toBlock=0",
+		marketapi.MaxPartnerTrades: fmt.Sprintf("?fromBlock=5&toBlock=%d", 4+marketapi.MaxPartnerTrades), 0: "?fromBlock=0&toBlock=0",
 	} {
 		if got := strings.Count(string(ask(events, query, 200)), `"swap"`); got != n {
 			t.Errorf("%s: %d events, want %d", query, got, n)
 		}
 	}
-	refused(ask(events, fmt.Sprintf("?fromBlock=5&toBlock=%d", 5+maxPartnerTrades), 400), "too_many_events")
-	ask(pathGecko+"historical_trades", gecko, 200)
+	refused(ask(events, fmt.Sprintf("?fromBlock=5&toBlock=%d", 5+marketapi.MaxPartnerTrades), 400), "too_many_events")
+	ask(marketapi.PathGecko+"historical_trades", gecko, 200)
 
-	ask = partner(t, long(maxPartnerScan+1))
-	refused(ask(pathGecko+"historical_trades", gecko, 400), "too_far_back")
+	ask = partner(t, long(marketapi.MaxPartnerScan+1))
+	refused(ask(marketapi.PathGecko+"historical_trades", gecko, 400), "too_far_back")
 	refused(ask(events, "?fromBlock=0&toBlock=0", 400), "too_far_back")
-	if got := strings.Count(string(ask(pathGecko+"historical_trades", fmt.Sprintf("?ticker_id=SLUSD_USDC&limit=%d&type=buy", maxPartnerTrades), 200)), "trade_id"); got != maxPartnerTrades {
-		t.Errorf("%d trades, want %d", got, maxPartnerTrades)
+	if got := strings.Count(string(ask(marketapi.PathGecko+"historical_trades", fmt.Sprintf("?ticker_id=SLUSD_USDC&limit=%d&type=buy", marketapi.MaxPartnerTrades), 200)), "trade_id"); got != marketapi.MaxPartnerTrades {
+		t.Errorf("%d trades, want %d", got, marketapi.MaxPartnerTrades)
 	}
 }
 
@@ -173,7 +175,7 @@ func TestGeckoTrades(t *testing.T) {
 		var got map[string][]struct {
 			ID int `json:"trade_id"`
 		}
-		if err := json.Unmarshal(ask(pathGecko+"historical_trades", "?ticker_id=SLUSD_USDC"+query, 200), &got); err != nil {
+		if err := json.Unmarshal(ask(marketapi.PathGecko+"historical_trades", "?ticker_id=SLUSD_USDC"+query, 200), &got); err != nil {
 			t.Fatal(err)
 		}
 		all := ""
@@ -194,10 +196,10 @@ func TestGeckoTrades(t *testing.T) {
 // TestPartnerWithoutHistory: views tell what they have.
 func TestPartnerWithoutHistory(t *testing.T) {
 	ask := partner(t, nil)
-	if got := strings.Count(string(ask(pathGecko+"historical_trades", "?ticker_id=SLUSD_USDC", 200)), "trade_id"); got != engine.MaxTape {
+	if got := strings.Count(string(ask(marketapi.PathGecko+"historical_trades", "?ticker_id=SLUSD_USDC", 200)), "trade_id"); got != engine.MaxTape {
 		t.Errorf("%d trades, want %d", got, engine.MaxTape)
 	}
-	if got := string(ask(pathScreener+"latest-block", "", 200)); !strings.Contains(got, `"blockNumber":80000`) {
+	if got := string(ask(marketapi.PathScreener+"latest-block", "", 200)); !strings.Contains(got, `"blockNumber":80000`) {
 		t.Errorf("the latest block is %s", got)
 	}
 }
@@ -205,9 +207,9 @@ func TestPartnerWithoutHistory(t *testing.T) {
 // TestPartnerHistoryFails: a broken disk is no empty market.
 func TestPartnerHistoryFails(t *testing.T) {
 	ask := partner(t, &tape{fail: errors.New("a broken disk")})
-	ask(pathGecko+"historical_trades", "?ticker_id=SLUSD_USDC", 500)
-	ask(pathScreener+"latest-block", "", 500)
-	ask(pathScreener+"events", "?fromBlock=0&toBlock=1", 500)
+	ask(marketapi.PathGecko+"historical_trades", "?ticker_id=SLUSD_USDC", 500)
+	ask(marketapi.PathScreener+"latest-block", "", 500)
+	ask(marketapi.PathScreener+"events", "?fromBlock=0&toBlock=1", 500)
 }
 
 // TestPartnerBooks: the depth counts both sides, and CoinMarketCap gets all.
@@ -215,11 +217,11 @@ func TestPartnerBooks(t *testing.T) {
 	ask := partner(t, nil)
 	levels := func(body []byte) int { return strings.Count(string(body), `["`) }
 	for query, want := range map[string]int{"": 200, "&depth=0": 200, "&depth=200": 200, "&depth=100": 100, "&depth=1": 2, "&depth=3": 4} {
-		if got := levels(ask(pathGecko+"orderbook", "?ticker_id=SLUSD_USDC"+query, 200)); got != want {
+		if got := levels(ask(marketapi.PathGecko+"orderbook", "?ticker_id=SLUSD_USDC"+query, 200)); got != want {
 			t.Errorf("%s: %d levels, want %d", query, got, want)
 		}
 	}
-	ask(pathGecko+"orderbook", "?ticker_id=SLUSD_USDC&depth=201", 400)
+	ask(marketapi.PathGecko+"orderbook", "?ticker_id=SLUSD_USDC&depth=201", 400)
 	g := partnerOne(t)
 	for name, want := range map[string]int{"SLUSD_USDC": 200, "EMPTY_USDC": 0} {
 		if got := levels(g("orderbook/", name, 200)); got != want {
@@ -238,21 +240,23 @@ func partnerOne(t *testing.T) func(what, pair string, status int) []byte {
 	c := newConformingOf(t, withDesk(testDoors()), nil)
 	return func(what, pair string, status int) []byte {
 		t.Helper()
-		return c.send(t, pathCap+what+pairSegment, "GET "+pathCap+what+pair+" HTTP/1.1\r\nHost: test\r\n\r\n", status).Body
+		return c.send(t, marketapi.PathCap+what+marketapi.PairSegment, "GET "+marketapi.PathCap+what+pair+" HTTP/1.1\r\nHost: test\r\n\r\n", status).Body
 	}
 }
 
 // TestPartnerLimitIsItsOwn: aggregators do not take from other readers, nor they
 // from them.
 func TestPartnerLimitIsItsOwn(t *testing.T) {
-	c := newConformingOf(t, withDesk(testDoors()), func(o *Options) { o.Market, o.Partner = Rate{1, 1}, Rate{1, 2} })
+	c := newConformingOf(t, withDesk(testDoors()), func(o *Options) {
+		o.Market, o.Partner = wire.Rate{PerMinute: 1, Burst: 1}, wire.Rate{PerMinute: 1, Burst: 2}
+	})
 	get := func(path string, status int) {
 		t.Helper()
 		c.send(t, path, "GET "+path+" HTTP/1.1\r\nHost: test\r\n\r\n", status)
 	}
-	get(pathGecko+"tickers", 200)
-	get(pathMarket+"status", 200)
+	get(marketapi.PathGecko+"tickers", 200)
+	get(marketapi.PathMarket+"status", 200)
 	get("/market.json", 429)
-	get(pathCap+"summary", 200)
-	get(pathScreener+"latest-block", 429)
+	get(marketapi.PathCap+"summary", 200)
+	get(marketapi.PathScreener+"latest-block", 429)
 }

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"blockdesk/httpgw/gatewaytest"
+	"blockdesk/httpgw/site"
+	"blockdesk/httpgw/wire"
 	"blockdesk/sdk"
 )
 
@@ -14,38 +17,38 @@ import (
 func TestReferenceServed(t *testing.T) {
 	g := withSpecification(t, nil)
 	for path, media := range map[string]string{
-		pathReference: htmlType, "/docs/docs.js": "text/javascript; charset=utf-8", "/docs/redoc.js": "text/javascript; charset=utf-8",
+		site.PathReference: wire.HtmlType, "/docs/docs.js": "text/javascript; charset=utf-8", "/docs/redoc.js": "text/javascript; charset=utf-8",
 		"/docs/docs.css": "text/css; charset=utf-8", "/docs/licenses.txt": "text/plain; charset=utf-8",
 	} {
 		for _, addr := range []net.Addr{g.BaseAddr(), g.APIAddr()} {
-			resp, body := ask(t, addr, "GET", path, "")
+			resp, body := gatewaytest.Ask(t, addr, "GET", path, "")
 			h := resp.Header
 			if resp.StatusCode != 200 || h.Get("Content-Type") != media || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cache-Control") != "no-cache" {
 				t.Fatalf("%s: status %d %v", path, resp.StatusCode, h)
 			}
-			if policy := h.Get("Content-Security-Policy"); (policy == string(referencePolicy)) != (path == pathReference) || path != pathReference && policy != "" {
+			if policy := h.Get("Content-Security-Policy"); (policy == string(site.ReferencePolicy)) != (path == site.PathReference) || path != site.PathReference && policy != "" {
 				t.Errorf("%s: policy %q", path, policy)
 			}
-			if again, _ := ask(t, addr, "GET", path, "If-None-Match: "+h.Get("ETag")+"\r\n"); again.StatusCode != 304 {
+			if again, _ := gatewaytest.Ask(t, addr, "GET", path, "If-None-Match: "+h.Get("ETag")+"\r\n"); again.StatusCode != 304 {
 				t.Errorf("%s: again: status %d", path, again.StatusCode)
 			}
 			if path == "/docs/docs.js" && !strings.Contains(string(body), "'/public-sdk/"+sdk.Specification+"'") {
 				t.Error("the page does not ask for the specification")
 			}
 		}
-		if packed, small := ask(t, g.BaseAddr(), "GET", path, "Accept-Encoding: gzip\r\n"); packed.Header.Get("Content-Encoding") == "gzip" && len(small) > 450<<10 {
+		if packed, small := gatewaytest.Ask(t, g.BaseAddr(), "GET", path, "Accept-Encoding: gzip\r\n"); packed.Header.Get("Content-Encoding") == "gzip" && len(small) > 450<<10 {
 			t.Errorf("%s: comes as %d bytes", path, len(small))
 		}
-		if resp, _ := ask(t, g.WSAddr(), "GET", path, ""); resp.StatusCode != 404 {
+		if resp, _ := gatewaytest.Ask(t, g.WSAddr(), "GET", path, ""); resp.StatusCode != 404 {
 			t.Errorf("%s on the ws address: status %d", path, resp.StatusCode)
 		}
 	}
 	for _, path := range []string{"/docs/", "/docs/docs.html", "/docs/../docs"} {
-		if resp, _ := ask(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
+		if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
 			t.Errorf("%s: status %d", path, resp.StatusCode)
 		}
 	}
-	_, page := ask(t, g.BaseAddr(), "GET", pathReference, "")
+	_, page := gatewaytest.Ask(t, g.BaseAddr(), "GET", site.PathReference, "")
 	if strings.Contains(string(page), "style=") || strings.Contains(string(page), "<style") || strings.Contains(string(page), "<script>") {
 		t.Error("the page has a script or a style in it, which its policy forbids")
 	}
@@ -54,8 +57,8 @@ func TestReferenceServed(t *testing.T) {
 // TestNoReference: without a specification there is nothing to show.
 func TestNoReference(t *testing.T) {
 	g := startDesk(t, nil)
-	for _, path := range []string{pathReference, "/docs/redoc.js"} {
-		if resp, _ := ask(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
+	for _, path := range []string{site.PathReference, "/docs/redoc.js"} {
+		if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
 			t.Errorf("%s: status %d", path, resp.StatusCode)
 		}
 	}

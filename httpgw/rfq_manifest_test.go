@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"blockdesk/catalog"
+	"blockdesk/httpgw/gatewaytest"
+	"blockdesk/httpgw/wire"
 	"blockdesk/internal/runtest"
 )
 
@@ -21,7 +23,7 @@ func liveManifest(t *testing.T, g *Gateway) (m struct {
 },
 ) {
 	t.Helper()
-	_, body := ask(t, g.BaseAddr(), "GET", "/api/v1/rfq/robot-manifest", "")
+	_, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", "/api/v1/rfq/robot-manifest", "")
 	if err := json.Unmarshal(body, &m); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +81,7 @@ func TestExamplesRun(t *testing.T) {
 			t.Errorf("%s: %s answered %s", name, command, said.Bytes())
 		}
 		switch answer.Code {
-		case codeInvalidJSON, codeInvalidField, codeMissingField, codeUnsupportedMedia, codeMethodNotAllowed, codeUnknownRoute:
+		case wire.CodeInvalidJSON, wire.CodeInvalidField, wire.CodeMissingField, wire.CodeUnsupportedMedia, wire.CodeMethodNotAllowed, wire.CodeUnknownRoute:
 			t.Errorf("%s: %s is no right request: %s", name, command, said.Bytes())
 		}
 	}
@@ -88,7 +90,9 @@ func TestExamplesRun(t *testing.T) {
 // TestURLDefaults: the mirror and the native backend are the base address unless
 // they have URLs of their own.
 func TestURLDefaults(t *testing.T) {
-	g := startDesk(t, func(o *Options) { o.URLs = catalog.URLs{Base: "https://desk.example/", Native: "https://native.example//"} })
+	g := startDesk(t, func(o *Options) {
+		o.URLs = catalog.URLs{Base: "https://desk.example/", Native: "https://native.example//"}
+	})
 	u := g.URLs()
 	if u.Base != "https://desk.example" || u.Mirror != u.Base || u.Native != "https://native.example" || u.API != "http://"+g.APIAddr().String() {
 		t.Errorf("URLs %+v", u)

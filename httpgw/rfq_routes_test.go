@@ -10,40 +10,44 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"blockdesk/httpgw/gatewaytest"
+	"blockdesk/httpgw/site"
+	"blockdesk/httpgw/wire"
 )
 
 // rfqReads are the paths of spec 4.1 and 4.3 that are read, and where.
 var rfqReads = []struct {
 	path string
-	on   surface
+	on   wire.Surface
 }{
-	{"/api/v1/rfq/status", onBase | onAPI},
-	{"/api/v1/rfq/current-sellable-ticket", onBase | onAPI},
-	{"/api/v1/rfq/market-tickets", onBase | onAPI},
-	{"/api/v1/rfq/market-tickets.compact", onBase | onAPI},
-	{"/api/v1/rfq/levels", onBase | onAPI},
-	{"/api/v1/rfq/pairs", onBase | onAPI},
-	{"/api/v1/rfq/tokens", onBase | onAPI},
-	{"/api/v1/rfq/rails", onBase | onAPI},
-	{"/api/v1/rfq/robot-manifest", onBase | onAPI},
-	{"/rfq-native/market-tickets.json", onBase},
-	{"/rfq-native/current-sellable-ticket.json", onBase},
-	{"/.well-known/svc-rfq.json", onBase | onAPI},
-	{"/api/v1/exchange/board", onBase},
-	{"/api/v1/dvp/status", onBase},
+	{"/api/v1/rfq/status", wire.OnBase | wire.OnAPI},
+	{"/api/v1/rfq/current-sellable-ticket", wire.OnBase | wire.OnAPI},
+	{"/api/v1/rfq/market-tickets", wire.OnBase | wire.OnAPI},
+	{"/api/v1/rfq/market-tickets.compact", wire.OnBase | wire.OnAPI},
+	{"/api/v1/rfq/levels", wire.OnBase | wire.OnAPI},
+	{"/api/v1/rfq/pairs", wire.OnBase | wire.OnAPI},
+	{"/api/v1/rfq/tokens", wire.OnBase | wire.OnAPI},
+	{"/api/v1/rfq/rails", wire.OnBase | wire.OnAPI},
+	{"/api/v1/rfq/robot-manifest", wire.OnBase | wire.OnAPI},
+	{"/rfq-native/market-tickets.json", wire.OnBase},
+	{"/rfq-native/current-sellable-ticket.json", wire.OnBase},
+	{"/.well-known/svc-rfq.json", wire.OnBase | wire.OnAPI},
+	{"/api/v1/exchange/board", wire.OnBase},
+	{"/api/v1/dvp/status", wire.OnBase},
 }
 
 // startDesk runs a gateway whose desk shows the fixed view on a stopped clock.
 func startDesk(t *testing.T, mend func(*Options)) *Gateway {
 	t.Helper()
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
-	o.Now = newDeskClock().now
+	o.Now = gatewaytest.NewDeskClock().Now
 	if mend != nil {
 		mend(&o)
 	}
 	doors := testDoors()
-	doors.Desk = showing(fixedView())
+	doors.Desk = gatewaytest.Showing(gatewaytest.FixedView())
 	return start(t, o, b, doors)
 }
 
@@ -52,16 +56,16 @@ func startDesk(t *testing.T, mend func(*Options)) *Gateway {
 func TestRFQRoutes(t *testing.T) {
 	g := startDesk(t, nil)
 	for _, row := range rfqReads {
-		for on, addr := range map[surface]net.Addr{onBase: g.BaseAddr(), onAPI: g.APIAddr(), onWS: g.WSAddr()} {
-			where := surfaceNames[on] + " " + row.path
-			get, body := ask(t, addr, "GET", row.path, "")
+		for on, addr := range map[wire.Surface]net.Addr{wire.OnBase: g.BaseAddr(), wire.OnAPI: g.APIAddr(), wire.OnWS: g.WSAddr()} {
+			where := wire.SurfaceNames[on] + " " + row.path
+			get, body := gatewaytest.Ask(t, addr, "GET", row.path, "")
 			if row.on&on == 0 {
 				if get.StatusCode != 404 {
 					t.Errorf("%s: status %d", where, get.StatusCode)
 				}
 				continue
 			}
-			if get.StatusCode != 200 || get.Header.Get("Content-Type") != jsonType || !bytes.HasPrefix(body, []byte(`{"ok":true,`)) {
+			if get.StatusCode != 200 || get.Header.Get("Content-Type") != wire.JSONType || !bytes.HasPrefix(body, []byte(`{"ok":true,`)) {
 				t.Errorf("%s: status %d: %.80s", where, get.StatusCode, body)
 				continue
 			}
@@ -71,28 +75,28 @@ func TestRFQRoutes(t *testing.T) {
 				t.Errorf("%s: ETag %q", where, etag)
 			}
 			for _, method := range []string{"GET", "HEAD"} {
-				resp, rest := ask(t, addr, method, row.path, "If-None-Match: "+etag+"\r\n")
+				resp, rest := gatewaytest.Ask(t, addr, method, row.path, "If-None-Match: "+etag+"\r\n")
 				if resp.StatusCode != 304 || len(rest) != 0 || resp.Header.Get("ETag") != etag {
 					t.Errorf("%s: %s again: status %d", where, method, resp.StatusCode)
 				}
 			}
-			head, none := ask(t, addr, "HEAD", row.path, "")
+			head, none := gatewaytest.Ask(t, addr, "HEAD", row.path, "")
 			if head.StatusCode != 200 || len(none) != 0 || head.ContentLength != int64(len(body)) || head.Header.Get("ETag") != etag {
 				t.Errorf("%s: HEAD: status %d length %d", where, head.StatusCode, head.ContentLength)
 			}
 			checkPacked(t, where, addr, row.path, body, etag)
-			if post, _ := ask(t, addr, "POST", row.path, "Content-Length: 0\r\n"); post.StatusCode != 405 || post.Header.Get("Allow") != "GET, HEAD, OPTIONS" {
+			if post, _ := gatewaytest.Ask(t, addr, "POST", row.path, "Content-Length: 0\r\n"); post.StatusCode != 405 || post.Header.Get("Allow") != "GET, HEAD, OPTIONS" {
 				t.Errorf("%s: POST: status %d Allow %q", where, post.StatusCode, post.Header.Get("Allow"))
 			}
 		}
 	}
 }
 
-// checkPacked reads a document compressed, which is worth it from gzipFrom on.
+// checkPacked reads a document compressed, which is worth it from GzipFrom on.
 func checkPacked(t *testing.T, where string, addr net.Addr, path string, body []byte, etag string) {
 	t.Helper()
-	resp, got := ask(t, addr, "GET", path, "Accept-Encoding: gzip\r\n")
-	if len(body) < gzipFrom {
+	resp, got := gatewaytest.Ask(t, addr, "GET", path, "Accept-Encoding: gzip\r\n")
+	if len(body) < wire.GzipFrom {
 		if resp.Header.Get("Content-Encoding") != "" || !bytes.Equal(got, body) {
 			t.Errorf("%s: a short body in %q", where, resp.Header.Get("Content-Encoding"))
 		}
@@ -118,9 +122,9 @@ func TestOneBook(t *testing.T) {
 		{"/api/v1/rfq/market-tickets", "/rfq-native/market-tickets.json"},
 		{"/api/v1/rfq/current-sellable-ticket", "/rfq-native/current-sellable-ticket.json"},
 	} {
-		_, mirror := ask(t, g.BaseAddr(), "GET", paths[0], "")
-		_, registry := ask(t, g.APIAddr(), "GET", paths[0], "")
-		_, native := ask(t, g.BaseAddr(), "GET", paths[1], "")
+		_, mirror := gatewaytest.Ask(t, g.BaseAddr(), "GET", paths[0], "")
+		_, registry := gatewaytest.Ask(t, g.APIAddr(), "GET", paths[0], "")
+		_, native := gatewaytest.Ask(t, g.BaseAddr(), "GET", paths[1], "")
 		if !bytes.Equal(mirror, registry) || !bytes.Equal(mirror, native) {
 			t.Errorf("%s: the surfaces differ", paths[0])
 		}
@@ -129,14 +133,14 @@ func TestOneBook(t *testing.T) {
 
 // TestNoDesk: without a desk there are no such routes, and none is promised.
 func TestNoDesk(t *testing.T) {
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
 	for _, row := range rfqReads {
-		if resp, _ := ask(t, g.BaseAddr(), "GET", row.path, ""); resp.StatusCode != 404 {
+		if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", row.path, ""); resp.StatusCode != 404 {
 			t.Errorf("%s: status %d", row.path, resp.StatusCode)
 		}
 	}
-	if _, body := ask(t, g.BaseAddr(), "GET", "/", ""); bytes.Contains(body, []byte(`"rfq":`)) {
+	if _, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", "/", ""); bytes.Contains(body, []byte(`"rfq":`)) {
 		t.Errorf("promised: %s", body)
 	}
 }
@@ -144,20 +148,20 @@ func TestNoDesk(t *testing.T) {
 // TestRFQDescribed: GET / lists every read in its group.
 func TestRFQDescribed(t *testing.T) {
 	g := startDesk(t, func(o *Options) { o.URLs.Base = "https://desk.example" })
-	_, body := ask(t, g.BaseAddr(), "GET", "/", "")
-	var d description
+	_, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", "/", "")
+	var d site.ServiceDescription
 	if err := json.Unmarshal(body, &d); err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range rfqReads {
-		in := groupRFQ
+		in := wire.GroupRFQ
 		switch {
 		case strings.HasPrefix(row.path, "/.well-known"):
-			in = groupDiscovery
+			in = wire.GroupDiscovery
 		case strings.HasSuffix(row.path, "board"):
-			in = groupBoard
+			in = wire.GroupBoard
 		case strings.HasSuffix(row.path, "dvp/status"):
-			in = groupDesk
+			in = wire.GroupDesk
 		}
 		if line := "GET https://desk.example" + row.path; !slices.Contains(d.Endpoints[in], line) {
 			t.Errorf("%s lacks %s", in, line)
@@ -169,7 +173,7 @@ func TestRFQDescribed(t *testing.T) {
 // one bucket, over both addresses.
 func TestRFQReadsShareTheLimit(t *testing.T) {
 	g := startDesk(t, func(o *Options) {
-		o.NoLimits, o.Market = false, Rate{PerMinute: 1, Burst: 2}
+		o.NoLimits, o.Market = false, wire.Rate{PerMinute: 1, Burst: 2}
 		o.Clock = func() int64 { return int64(time.Hour) }
 	})
 	for i, c := range []struct {
@@ -181,7 +185,7 @@ func TestRFQReadsShareTheLimit(t *testing.T) {
 		{g.APIAddr(), "/api/v1/market/symbols", 200},
 		{g.BaseAddr(), "/api/v1/rfq/market-tickets.compact", 429},
 	} {
-		if resp, _ := ask(t, c.addr, "GET", c.path, ""); resp.StatusCode != c.status {
+		if resp, _ := gatewaytest.Ask(t, c.addr, "GET", c.path, ""); resp.StatusCode != c.status {
 			t.Errorf("read %d: status %d, want %d", i, resp.StatusCode, c.status)
 		}
 	}

@@ -6,16 +6,18 @@ import (
 	"strings"
 
 	"github.com/valyala/fasthttp"
+
+	"blockdesk/httpgw/wire"
 )
 
 // pathWebSocket is where a WebSocket begins, on every address that has one.
 const pathWebSocket = "/ws/rfq"
 
 // routes joins the rows of the surfaces.
-func (g *Gateway) routes(d Doors) []route {
-	table := append([]route{{
-		path: descriptionPath, method: methodGet, surfaces: onBase | onAPI,
-		cache: configData, limit: unlimited, read: func([]byte) (*page, *problem) { return g.about, nil },
+func (g *Gateway) routes(d Dependencies) []wire.Route {
+	table := append([]wire.Route{{
+		Path: wire.DescriptionPath, Method: wire.MethodGet, On: wire.OnBase | wire.OnAPI,
+		Cache: wire.ConfigData, Limit: wire.Unlimited, Read: func([]byte) (*wire.Page, *wire.Problem) { return g.about, nil },
 	}}, g.market.Routes()...)
 	if g.rfq != nil {
 		table = append(table, g.rfq.Routes()...)
@@ -23,15 +25,15 @@ func (g *Gateway) routes(d Doors) []route {
 	}
 	table = append(table, g.site.Routes()...)
 	if d.WebSocket != nil {
-		table = append(table, route{
-			path: pathWebSocket, method: methodGet, surfaces: onBase | onWS,
-			cache: neverCached, limit: unlimited, group: groupWebSocket, raw: d.WebSocket,
+		table = append(table, wire.Route{
+			Path: pathWebSocket, Method: wire.MethodGet, On: wire.OnBase | wire.OnWS,
+			Cache: wire.NeverCached, Limit: wire.Unlimited, Group: wire.GroupWebSocket, Raw: d.WebSocket,
 		})
 	}
 	if d.WebSocketHealth != nil {
-		table = append(table, route{
-			path: "/ws/rfq/health", method: methodGet, surfaces: onAPI,
-			cache: neverCached, limit: unlimited, group: groupWebSocket, read: healthPage(d.WebSocketHealth),
+		table = append(table, wire.Route{
+			Path: "/ws/rfq/health", Method: wire.MethodGet, On: wire.OnAPI,
+			Cache: wire.NeverCached, Limit: wire.Unlimited, Group: wire.GroupWebSocket, Read: healthPage(d.WebSocketHealth),
 		})
 	}
 	return table
@@ -39,13 +41,13 @@ func (g *Gateway) routes(d Doors) []route {
 
 // endpoint is a route with what is prepared for one surface.
 type endpoint struct {
-	*route
+	*wire.Route
 	stats *routeStats
 }
 
 // node is a path of one surface.
 type node struct {
-	methods [methodCount]*endpoint
+	methods [wire.MethodCount]*endpoint
 	allow   string // the value of Allow
 }
 
@@ -59,18 +61,18 @@ type router struct {
 	unknown *routeStats
 }
 
-func newRouter(table []route, on surface, m *metrics) *router {
-	name := surfaceNames[on]
+func newRouter(table []wire.Route, on wire.Surface, m *metrics) *router {
+	name := wire.SurfaceNames[on]
 	r := &router{
 		nodes: make(map[string]*node), families: make(map[string]*node), unknown: m.routes.route(name, "unknown"),
 	}
 	for i := range table {
 		row := &table[i]
-		if row.surfaces&on == 0 {
+		if row.On&on == 0 {
 			continue
 		}
-		nodes, key := r.nodes, row.path
-		if family, _, ok := strings.Cut(row.path, "{"); ok {
+		nodes, key := r.nodes, row.Path
+		if family, _, ok := strings.Cut(row.Path, "{"); ok {
 			nodes, key = r.families, family
 		}
 		n := nodes[key]
@@ -78,7 +80,7 @@ func newRouter(table []route, on surface, m *metrics) *router {
 			n = &node{}
 			nodes[key] = n
 		}
-		n.methods[row.method] = &endpoint{route: row, stats: m.routes.route(name, row.path)}
+		n.methods[row.Method] = &endpoint{Route: row, stats: m.routes.route(name, row.Path)}
 	}
 	for _, nodes := range []map[string]*node{r.nodes, r.families} {
 		for _, n := range nodes {
@@ -90,12 +92,12 @@ func newRouter(table []route, on surface, m *metrics) *router {
 
 // tellMethods fills in allow.
 func (n *node) tellMethods() {
-	for i := methodGet; i < methodCount; i++ {
+	for i := wire.MethodGet; i < wire.MethodCount; i++ {
 		if n.methods[i] == nil {
 			continue
 		}
-		n.allow += methodNames[i] + ", "
-		if i == methodGet {
+		n.allow += wire.MethodNames[i] + ", "
+		if i == wire.MethodGet {
 			n.allow += "HEAD, "
 		}
 	}
@@ -109,22 +111,22 @@ func (r *router) find(path []byte) (n *node, segment []byte) {
 		return n, nil
 	}
 	cut := bytes.LastIndexByte(path, '/') + 1
-	if segment = path[cut:]; isSegment(segment) {
+	if segment = path[cut:]; wire.IsSegment(segment) {
 		return r.families[string(path[:cut])], segment
 	}
 	return nil, nil
 }
 
 // healthPage returns the handler of a value for encoding/json.
-func healthPage(health func() any) func([]byte) (*page, *problem) {
-	return func([]byte) (*page, *problem) {
+func healthPage(health func() any) func([]byte) (*wire.Page, *wire.Problem) {
+	return func([]byte) (*wire.Page, *wire.Problem) {
 		body, err := json.Marshal(health())
 		if err != nil {
-			return nil, &problem{
-				status: fasthttp.StatusInternalServerError, code: codeInternal,
-				text: "The health of the WebSocket could not be told.",
+			return nil, &wire.Problem{
+				Status: fasthttp.StatusInternalServerError, Code: wire.CodeInternal,
+				Text: "The health of the WebSocket could not be told.",
 			}
 		}
-		return &page{body: body}, nil
+		return &wire.Page{Body: body}, nil
 	}
 }

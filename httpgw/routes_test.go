@@ -13,19 +13,21 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"blockdesk/httpgw/gatewaytest"
+	"blockdesk/httpgw/wire"
 	"blockdesk/internal/runtest"
 )
 
 // TestRoutesBySurfaceAndMethod drives each row of the table on each address
 // with each method, and paths that are no rows beside them.
 func TestRoutesBySurfaceAndMethod(t *testing.T) {
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
-	addrs := map[surface]net.Addr{onBase: g.BaseAddr(), onAPI: g.APIAddr(), onWS: g.WSAddr()}
-	const both = onBase | onAPI
+	addrs := map[wire.Surface]net.Addr{wire.OnBase: g.BaseAddr(), wire.OnAPI: g.APIAddr(), wire.OnWS: g.WSAddr()}
+	const both = wire.OnBase | wire.OnAPI
 	rows := []struct {
 		target string
-		on     surface
+		on     wire.Surface
 		get    int
 	}{
 		{"/", both, 200},
@@ -33,8 +35,8 @@ func TestRoutesBySurfaceAndMethod(t *testing.T) {
 		{"/api/v1/market/ticker?symbol=SLUSD/USDC", both, 200},
 		{"/api/v1/market/depth?symbol=92C%2fSLUSD", both, 200},
 		{"/api/v1/market/trades?symbol=SLUSD%2FUSDC&limit=3", both, 200},
-		{"/ws/rfq", onBase | onWS, 426},
-		{"/ws/rfq/health", onAPI, 200},
+		{"/ws/rfq", wire.OnBase | wire.OnWS, 426},
+		{"/ws/rfq/health", wire.OnAPI, 200},
 		{"/api/v1/market/Depth?symbol=SLUSD/USDC", 0, 404},
 		{"/api/v1/market/depth/?symbol=SLUSD/USDC", 0, 404},
 		{"/api/v1/market", 0, 404},
@@ -51,8 +53,8 @@ func TestRoutesBySurfaceAndMethod(t *testing.T) {
 				case method != "GET" && method != "HEAD":
 					want = 405
 				}
-				resp, body := ask(t, addr, method, row.target, "")
-				where := surfaceNames[on] + " " + method + " " + row.target
+				resp, body := gatewaytest.Ask(t, addr, method, row.target, "")
+				where := wire.SurfaceNames[on] + " " + method + " " + row.target
 				if resp.StatusCode != want {
 					t.Errorf("%s: status %d, want %d: %s", where, resp.StatusCode, want, body)
 					continue
@@ -69,7 +71,7 @@ func TestRoutesBySurfaceAndMethod(t *testing.T) {
 					t.Errorf("%s: Allow %q", where, allow)
 				}
 				if want >= 400 && method != "HEAD" {
-					decodeError(t, body)
+					gatewaytest.DecodeError(t, body)
 				}
 			}
 		}
@@ -96,11 +98,11 @@ func checkHeaders(t *testing.T, where string, h map[string][]string) {
 
 // TestHeadEqualsGet: a HEAD has the headers of the GET, its length included.
 func TestHeadEqualsGet(t *testing.T) {
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
 	for _, target := range []string{"/", "/api/v1/market/symbols", "/api/v1/market/depth?symbol=SLUSD/USDC", "/nowhere"} {
-		get, body := ask(t, g.BaseAddr(), "GET", target, "")
-		head, none := ask(t, g.BaseAddr(), "HEAD", target, "")
+		get, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", target, "")
+		head, none := gatewaytest.Ask(t, g.BaseAddr(), "HEAD", target, "")
 		if len(none) != 0 {
 			t.Errorf("%s: HEAD with a body", target)
 		}
@@ -112,7 +114,7 @@ func TestHeadEqualsGet(t *testing.T) {
 				t.Errorf("%s: %s: GET %q, HEAD %q", target, name, get.Header.Get(name), head.Header.Get(name))
 			}
 		}
-		if ct := get.Header.Get("Content-Type"); ct != jsonType {
+		if ct := get.Header.Get("Content-Type"); ct != wire.JSONType {
 			t.Errorf("%s: Content-Type %q", target, ct)
 		}
 	}
@@ -120,9 +122,9 @@ func TestHeadEqualsGet(t *testing.T) {
 
 // TestNotFoundEcho: a path comes back only when it is standard.
 func TestNotFoundEcho(t *testing.T) {
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
-	long := "/" + strings.Repeat("a", MaxEcho-1)
+	long := "/" + strings.Repeat("a", wire.MaxEcho-1)
 	for _, c := range []struct{ target, path string }{
 		{"/nowhere", "/nowhere"},
 		{"/A.b_c-9/", "/A.b_c-9/"},
@@ -133,28 +135,28 @@ func TestNotFoundEcho(t *testing.T) {
 		{"//api/v1/market/depth?symbol=SLUSD/USDC", "//api/v1/market/depth"},
 		{"/./api/v1/market/symbols", "/./api/v1/market/symbols"},
 		{long, long},
-		{long + "a", hiddenPath},
-		{"/api/v1/market%2fsymbols", hiddenPath},
-		{"/%61pi/v1/market/symbols", hiddenPath},
-		{"/a%00b", hiddenPath},
-		{"/a%0d%0aSet-Cookie:x", hiddenPath},
-		{"/a;b", hiddenPath},
-		{"/<script>alert(1)</script>", hiddenPath},
-		{"/\"},{\"", hiddenPath},
-		{"/h\u00e9", hiddenPath},
-		{"/a\\b", hiddenPath},
-		{"/a#b", hiddenPath},
-		{"/a:b@c", hiddenPath},
-		{"/~user", hiddenPath},
+		{long + "a", wire.HiddenPath},
+		{"/api/v1/market%2fsymbols", wire.HiddenPath},
+		{"/%61pi/v1/market/symbols", wire.HiddenPath},
+		{"/a%00b", wire.HiddenPath},
+		{"/a%0d%0aSet-Cookie:x", wire.HiddenPath},
+		{"/a;b", wire.HiddenPath},
+		{"/<script>alert(1)</script>", wire.HiddenPath},
+		{"/\"},{\"", wire.HiddenPath},
+		{"/h\u00e9", wire.HiddenPath},
+		{"/a\\b", wire.HiddenPath},
+		{"/a#b", wire.HiddenPath},
+		{"/a:b@c", wire.HiddenPath},
+		{"/~user", wire.HiddenPath},
 		{"http://evil.example/nowhere", "/nowhere"},
-		{"*", hiddenPath},
+		{"*", wire.HiddenPath},
 	} {
-		resp, body := ask(t, g.BaseAddr(), "GET", c.target, "")
+		resp, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", c.target, "")
 		if resp.StatusCode != 404 {
 			t.Errorf("GET %q: status %d", c.target, resp.StatusCode)
 			continue
 		}
-		if e := decodeError(t, body); e.Code != "ROUTE_INCONNUE" || e.Path != c.path {
+		if e := gatewaytest.DecodeError(t, body); e.Code != "ROUTE_INCONNUE" || e.Path != c.path {
 			t.Errorf("GET %q: code %q path %q, want path %q", c.target, e.Code, e.Path, c.path)
 		}
 	}
@@ -162,10 +164,10 @@ func TestNotFoundEcho(t *testing.T) {
 
 // TestAbsoluteForm: a request target may be a whole URL; the path decides.
 func TestAbsoluteForm(t *testing.T) {
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
 	for _, target := range []string{"http://anywhere", "http://anywhere/api/v1/market/depth?symbol=SLUSD/USDC"} {
-		if resp, body := ask(t, g.BaseAddr(), "GET", target, ""); resp.StatusCode != 200 {
+		if resp, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", target, ""); resp.StatusCode != 200 {
 			t.Errorf("GET %s: status %d: %s", target, resp.StatusCode, body)
 		}
 	}
@@ -173,7 +175,7 @@ func TestAbsoluteForm(t *testing.T) {
 
 // TestUnreadable: requests that never reach the router.
 func TestUnreadable(t *testing.T) {
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
 	g := start(t, o, b, testDoors())
 	for _, c := range []struct {
@@ -181,46 +183,46 @@ func TestUnreadable(t *testing.T) {
 		status    int
 		code      string
 	}{
-		{"no words", "hello\r\n\r\n", 400, codeMalformed},
-		{"no host", "GET / HTTP/1.1\r\n\r\n", 400, codeMalformed},
-		{"two hosts", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, codeMalformed},
-		{"a control byte in the path", "GET /a\x01b HTTP/1.1\r\nHost: a\r\n\r\n", 400, codeMalformed},
-		{"NUL in the path", "GET /a\x00b HTTP/1.1\r\nHost: a\r\n\r\n", 400, codeMalformed},
-		{"a bare CR in the path", "GET /a\rb HTTP/1.1\r\nHost: a\r\n\r\n", 400, codeMalformed},
-		{"a wrong version", "GET / HTTP/9\r\nHost: a\r\n\r\n", 400, codeMalformed},
-		{"two lengths", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx", 400, codeMalformed},
-		{"a negative length", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\nx", 400, codeMalformed},
-		{"an unknown coding", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: rot13\r\n\r\nx", 400, codeMalformed},
-		{"a broken chunk", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400, codeMalformed},
+		{"no words", "hello\r\n\r\n", 400, wire.CodeMalformed},
+		{"no host", "GET / HTTP/1.1\r\n\r\n", 400, wire.CodeMalformed},
+		{"two hosts", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, wire.CodeMalformed},
+		{"a control byte in the path", "GET /a\x01b HTTP/1.1\r\nHost: a\r\n\r\n", 400, wire.CodeMalformed},
+		{"NUL in the path", "GET /a\x00b HTTP/1.1\r\nHost: a\r\n\r\n", 400, wire.CodeMalformed},
+		{"a bare CR in the path", "GET /a\rb HTTP/1.1\r\nHost: a\r\n\r\n", 400, wire.CodeMalformed},
+		{"a wrong version", "GET / HTTP/9\r\nHost: a\r\n\r\n", 400, wire.CodeMalformed},
+		{"two lengths", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx", 400, wire.CodeMalformed},
+		{"a negative length", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\nx", 400, wire.CodeMalformed},
+		{"an unknown coding", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: rot13\r\n\r\nx", 400, wire.CodeMalformed},
+		{"a broken chunk", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400, wire.CodeMalformed},
 		{
-			"one long header", "GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", DefaultMaxHeaderBytes) + "\r\n\r\n",
-			431, codeHeadersTooLarge,
+			"one long header", "GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", wire.DefaultMaxHeaderBytes) + "\r\n\r\n",
+			431, wire.CodeHeadersTooLarge,
 		},
 		{
 			"a thousand headers", "GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("Some-Header: 0123456789\r\n", 1000) + "\r\n",
-			431, codeHeadersTooLarge,
+			431, wire.CodeHeadersTooLarge,
 		},
-		{"a long path", "GET /" + strings.Repeat("x", DefaultMaxHeaderBytes) + " HTTP/1.1\r\nHost: a\r\n\r\n", 431, codeHeadersTooLarge},
+		{"a long path", "GET /" + strings.Repeat("x", wire.DefaultMaxHeaderBytes) + " HTTP/1.1\r\nHost: a\r\n\r\n", 431, wire.CodeHeadersTooLarge},
 		{
 			"a body of one byte too many",
-			"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 65537\r\n\r\n" + strings.Repeat("x", 65537), 413, codeBodyTooLarge,
+			"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 65537\r\n\r\n" + strings.Repeat("x", 65537), 413, wire.CodeBodyTooLarge,
 		},
 		{
 			"a chunked body of one byte too many",
 			"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n10001\r\n" + strings.Repeat("x", 65537) + "\r\n0\r\n\r\n",
-			413, codeBodyTooLarge,
+			413, wire.CodeBodyTooLarge,
 		},
 		{
 			"the longest body", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 65536\r\n\r\n" + strings.Repeat("x", 65536),
-			405, codeMethodNotAllowed,
+			405, wire.CodeMethodNotAllowed,
 		},
 	} {
-		resp, body := exchange(t, g.BaseAddr(), c.raw)
+		resp, body := gatewaytest.Exchange(t, g.BaseAddr(), c.raw)
 		if resp.StatusCode != c.status {
 			t.Errorf("%s: status %d, want %d: %s", c.name, resp.StatusCode, c.status, body)
 			continue
 		}
-		if e := decodeError(t, body); e.Code != c.code {
+		if e := gatewaytest.DecodeError(t, body); e.Code != c.code {
 			t.Errorf("%s: code %q, want %q", c.name, e.Code, c.code)
 		}
 		checkHeaders(t, c.name, resp.Header)
@@ -230,20 +232,20 @@ func TestUnreadable(t *testing.T) {
 // TestHeaderLimitExact: the last request line and headers that fit, and one byte
 // more.
 func TestHeaderLimitExact(t *testing.T) {
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
 	for _, c := range []struct {
 		addr  net.Addr
 		limit int
-	}{{g.BaseAddr(), DefaultMaxHeaderBytes}, {g.WSAddr(), wsHeaderBytes}} {
+	}{{g.BaseAddr(), wire.DefaultMaxHeaderBytes}, {g.WSAddr(), wsHeaderBytes}} {
 		request := func(size int) string {
 			const head = "GET /x HTTP/1.1\r\nHost: a\r\nX: "
 			return head + strings.Repeat("x", size-len(head)-4) + "\r\n\r\n"
 		}
-		if resp, _ := exchange(t, c.addr, request(c.limit)); resp.StatusCode != 404 {
+		if resp, _ := gatewaytest.Exchange(t, c.addr, request(c.limit)); resp.StatusCode != 404 {
 			t.Errorf("%d bytes: status %d, want 404", c.limit, resp.StatusCode)
 		}
-		if resp, _ := exchange(t, c.addr, request(c.limit+1)); resp.StatusCode != fasthttp.StatusRequestHeaderFieldsTooLarge {
+		if resp, _ := gatewaytest.Exchange(t, c.addr, request(c.limit+1)); resp.StatusCode != fasthttp.StatusRequestHeaderFieldsTooLarge {
 			t.Errorf("%d bytes: status %d, want 431", c.limit+1, resp.StatusCode)
 		}
 	}
@@ -252,7 +254,7 @@ func TestHeaderLimitExact(t *testing.T) {
 // TestUnreadableLate: a request that cannot be read is answered, however long
 // ago the connection's last answer was.
 func TestUnreadableLate(t *testing.T) {
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
 	o.WriteTimeout = 300 * time.Millisecond
 	g := start(t, o, b, testDoors())

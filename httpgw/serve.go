@@ -5,6 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"blockdesk/httpgw/wire"
 	"blockdesk/internal/ratelimit"
 	"blockdesk/market"
 )
@@ -12,116 +13,116 @@ import (
 // door serves one address.
 type door struct {
 	g      *Gateway
-	on     surface
+	on     wire.Surface
 	router *router
 }
 
 // serve answers one request. It is fasthttp's handler.
 func (d *door) serve(ctx *fasthttp.RequestCtx) {
-	id := d.g.ids.next()
+	id := d.g.ids.Next()
 	stats := d.router.unknown
 	defer func() { stats.observe(ctx.Response.StatusCode(), time.Since(ctx.Time())) }()
 	defer d.g.catch(ctx, &id)
 
-	h := readHeader(&ctx.Request.Header)
-	if h.twiceFramed {
+	h := wire.ReadHeader(&ctx.Request.Header)
+	if h.TwiceFramed {
 		ctx.SetConnectionClose()
-		d.g.fail(ctx, &id, malformedFraming())
+		d.g.fail(ctx, &id, wire.MalformedFraming())
 		return
 	}
-	path, query := target(ctx)
+	path, query := wire.Target(ctx)
 	n, segment := d.router.find(path)
 	if n == nil {
 		if d.g.groups != nil && d.servePart(ctx, &id, path) {
 			return
 		}
-		d.g.fail(ctx, &id, unknownRoute(path))
+		d.g.fail(ctx, &id, wire.UnknownRoute(path))
 		return
 	}
 	if ctx.IsOptions() {
-		writePreflight(ctx, &id, n.allow)
+		wire.WritePreflight(ctx, &id, n.allow)
 		return
 	}
-	m := methodOf(ctx.Method())
+	m := wire.MethodOf(ctx.Method())
 	e := n.methods[m]
 	if e == nil {
-		d.g.fail(ctx, &id, methodNotAllowed(n.allow))
+		d.g.fail(ctx, &id, wire.MethodNotAllowed(n.allow))
 		return
 	}
 	stats = e.stats
-	if bad := d.elsewhere(e.route, path, query); bad != nil {
+	if bad := d.elsewhere(e.Route, path, query); bad != nil {
 		d.g.fail(ctx, &id, bad)
 		return
 	}
 	if d.g.groups != nil {
-		if d.routed(ctx, &id, e.route, query, segment) {
+		if d.routed(ctx, &id, e.Route, query, segment) {
 			return
 		}
-	} else if bad := d.g.limits[e.limit].admit(ctx, d.g.proxies); bad != nil {
+	} else if bad := d.g.limits[e.Limit].Admit(ctx, d.g.proxies); bad != nil {
 		d.g.fail(ctx, &id, bad)
 		return
 	}
-	d.answer(ctx, &id, e.route, query, segment, &h)
+	d.answer(ctx, &id, e.Route, query, segment, &h)
 }
 
 // answer runs the route's handler and writes what it returns.
-func (d *door) answer(ctx *fasthttp.RequestCtx, id *requestID, r *route, query, segment []byte, h *requestHeader) {
+func (d *door) answer(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Route, query, segment []byte, h *wire.Header) {
 	g := d.g
-	if r.post != nil {
+	if r.Post != nil {
 		d.write(ctx, id, r)
 		return
 	}
-	if r.raw != nil {
-		if !isUpgrade(ctx) {
-			g.fail(ctx, id, &problem{
-				status: 426, code: codeUpgradeRequired,
-				text: "This route speaks WebSocket. Send an upgrade request.",
+	if r.Raw != nil {
+		if !wire.IsUpgrade(ctx) {
+			g.fail(ctx, id, &wire.Problem{
+				Status: 426, Code: wire.CodeUpgradeRequired,
+				Text: "This route speaks WebSocket. Send an upgrade request.",
 			})
 			return
 		}
-		writeID(ctx, id)
-		r.raw(ctx)
+		wire.WriteID(ctx, id)
+		r.Raw(ctx)
 		return
 	}
-	if r.stream != nil {
-		writeID(ctx, id)
-		r.stream(ctx)
+	if r.Stream != nil {
+		wire.WriteID(ctx, id)
+		r.Stream(ctx)
 		return
 	}
-	p, bad := r.page(query, segment)
-	if bad != nil && bad.atLeader && g.opts.ReadOnly != nil {
-		bad = elsewhere(g.opts.ReadOnly(), d.on, rawTarget(ctx))
+	p, bad := r.Page(query, segment)
+	if bad != nil && bad.AtLeader && g.opts.ReadOnly != nil {
+		bad = elsewhere(g.opts.ReadOnly(), d.on, wire.RawTarget(ctx))
 	}
 	if bad = d.deposed(bad); bad != nil {
 		g.fail(ctx, id, bad)
 		return
 	}
-	writePage(ctx, id, r.cache, p, h, &g.gzip)
+	wire.WritePage(ctx, id, r.Cache, p, h, &g.gzip)
 }
 
 // write runs a route's handler for a POST and writes what it returns.
-func (d *door) write(ctx *fasthttp.RequestCtx, id *requestID, r *route) {
+func (d *door) write(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Route) {
 	g := d.g
 	var taker market.Address
-	var bad *problem
-	if r.bearer {
+	var bad *wire.Problem
+	if r.Bearer {
 		if taker, bad = g.takerOf(ctx); bad != nil {
 			g.fail(ctx, id, bad)
 			return
 		}
 	}
-	p, bad := readPost(ctx)
+	p, bad := wire.ReadPost(ctx)
 	if bad != nil {
 		g.fail(ctx, id, bad)
 		return
 	}
-	p.taker, p.client = taker, ratelimit.ClientOf(g.clientOf(ctx))
-	a, bad := r.post(p)
+	p.Taker, p.Client = taker, ratelimit.ClientOf(g.clientOf(ctx))
+	a, bad := r.Post(p)
 	if bad = d.deposed(bad); bad != nil {
 		g.fail(ctx, id, bad)
 		return
 	}
-	writeAnswer(ctx, id, a)
+	wire.WriteAnswer(ctx, id, a)
 }
 
 // expect answers a client that asks, by Expect: 100-continue, whether it should
@@ -134,39 +135,39 @@ func (d *door) expect(ctx *fasthttp.RequestCtx) int {
 	if bad == nil {
 		return fasthttp.StatusContinue
 	}
-	id := d.g.ids.next()
+	id := d.g.ids.Next()
 	d.g.fail(ctx, &id, bad)
-	stats.observe(bad.status, time.Since(started))
-	return bad.status
+	stats.observe(bad.Status, time.Since(started))
+	return bad.Status
 }
 
 // forebode returns what a request will be refused for whatever its body is. It
 // takes no token: a request that is refused here has cost nothing.
-func (d *door) forebode(ctx *fasthttp.RequestCtx) (*problem, *routeStats) {
+func (d *door) forebode(ctx *fasthttp.RequestCtx) (*wire.Problem, *routeStats) {
 	stats := d.router.unknown
-	if readHeader(&ctx.Request.Header).twiceFramed {
-		return malformedFraming(), stats
+	if wire.ReadHeader(&ctx.Request.Header).TwiceFramed {
+		return wire.MalformedFraming(), stats
 	}
-	path, query := target(ctx)
+	path, query := wire.Target(ctx)
 	n, _ := d.router.find(path)
 	if n == nil {
-		return unknownRoute(path), stats
+		return wire.UnknownRoute(path), stats
 	}
 	if ctx.IsOptions() {
 		return nil, stats
 	}
-	e := n.methods[methodOf(ctx.Method())]
+	e := n.methods[wire.MethodOf(ctx.Method())]
 	if e == nil {
-		return methodNotAllowed(n.allow), stats
+		return wire.MethodNotAllowed(n.allow), stats
 	}
-	if bad := d.elsewhere(e.route, path, query); bad != nil {
+	if bad := d.elsewhere(e.Route, path, query); bad != nil {
 		return bad, e.stats
 	}
 	if ctx.Request.Header.ContentLength() > d.g.opts.MaxBodyBytes {
-		return bodyTooLarge(d.g.opts.MaxBodyBytes), e.stats
+		return wire.BodyTooLarge(d.g.opts.MaxBodyBytes), e.stats
 	}
-	if e.post == nil || e.bearer { // who has no token is told that first, and in serve: a guess has its price
+	if e.Post == nil || e.Bearer { // who has no token is told that first, and in serve: a guess has its price
 		return nil, e.stats
 	}
-	return checkMedia(&ctx.Request.Header), e.stats
+	return wire.CheckMedia(&ctx.Request.Header), e.stats
 }

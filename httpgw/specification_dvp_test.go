@@ -9,11 +9,14 @@ import (
 	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/gatewaytest"
+	"blockdesk/httpgw/terms"
+	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 	"blockdesk/sdk/openapitest"
 )
 
-// TestDvPAnswersAreDescribed: whatever the routes of DvP answer is in the
+// TestDvPAnswersAreDescribed: whatever the routes of Cosigner answer is in the
 // specification, with its status, code, reason and headers, and no member of it
 // could be missing, too many or of another type.
 func TestDvPAnswersAreDescribed(t *testing.T) {
@@ -42,51 +45,51 @@ func TestDvPAnswersAreDescribed(t *testing.T) {
 		return c.send(t, path, "GET "+target+" HTTP/1.1\r\nHost: test\r\n"+more+"\r\n", status)
 	}
 
-	offered := get(pathHandshake, pathHandshake, "", 200)
-	get(pathHandshake, pathHandshake, "If-None-Match: "+offered.Header.Get("ETag")+"\r\n", 304)
-	ask(pathHandshake, challengeBody, 200)
-	ask(pathHandshake, issueBody, 201)
-	ask(pathHandshake, "{}", 400)
-	ask(pathHandshake, strings.Replace(issueBody, proofText, "x", 1), 400)
+	offered := get(terms.PathHandshake, terms.PathHandshake, "", 200)
+	get(terms.PathHandshake, terms.PathHandshake, "If-None-Match: "+offered.Header.Get("ETag")+"\r\n", 304)
+	ask(terms.PathHandshake, challengeBody, 200)
+	ask(terms.PathHandshake, issueBody, 201)
+	ask(terms.PathHandshake, "{}", 400)
+	ask(terms.PathHandshake, strings.Replace(issueBody, proofText, "x", 1), 400)
 	for _, failure := range []struct {
 		err    error
 		status int
 	}{{desk.ErrBadKey, 400}, {desk.ErrBadNonce, 400}, {desk.ErrBadProof, 400}, {&desk.TooSoon{RetryAfter: time.Hour}, 429}, {desk.ErrTokensFull, 503}, {errors.New("x"), 500}} {
 		rig.keys.failing = failure.err
-		ask(pathHandshake, issueBody, failure.status)
+		ask(terms.PathHandshake, issueBody, failure.status)
 	}
 	rig.keys.failing = nil
 
 	full := strings.Replace(buildBody, "}", `,"quote_id":"Q000000000002d","fee_payer":"taker"}`, 1)
 	for _, body := range []string{buildBody, full, strings.Replace(buildBody, "USDC", "SOL", 1)} {
-		ask(pathBuild, body, 200, bearer, key)
+		ask(terms.PathBuild, body, 200, bearer, key)
 	}
-	ask(pathBuild, strings.Replace(buildBody, taker, "", 1), 409, bearer)
-	ask(pathBuild, strings.Replace(buildBody, taker, otherKey, 1), 403, bearer)
-	ask(pathBuild, strings.Replace(full, `er"}`, `es"}`, 1), 400, bearer)
-	ask(pathBuild, strings.Replace(buildBody, "T7", "T6", 1), 404, bearer)
+	ask(terms.PathBuild, strings.Replace(buildBody, taker, "", 1), 409, bearer)
+	ask(terms.PathBuild, strings.Replace(buildBody, taker, otherKey, 1), 403, bearer)
+	ask(terms.PathBuild, strings.Replace(full, `er"}`, `es"}`, 1), 400, bearer)
+	ask(terms.PathBuild, strings.Replace(buildBody, "T7", "T6", 1), 404, bearer)
 	for stage := desk.BuildOpen; stage <= desk.BuildExpired; stage++ {
 		rig.dvp.result.Stage, rig.dvp.result.Slot = stage, uint64(stage-1)
-		ask(pathSubmit, submitBody, 200, bearer, key)
+		ask(terms.PathSubmit, submitBody, 200, bearer, key)
 	}
-	ask(pathSubmit, strings.Replace(submitBody, "B0", "C0", 1), 404, bearer)
-	ask(pathSubmit, `{"build_id":"B000000000002e"}`, 409, bearer)
-	ask(pathSubmit, strings.Replace(submitBody, "2e", "2f", 1), 409, bearer, key)
-	for _, path := range []string{pathBuild, pathSubmit} {
+	ask(terms.PathSubmit, strings.Replace(submitBody, "B0", "C0", 1), 404, bearer)
+	ask(terms.PathSubmit, `{"build_id":"B000000000002e"}`, 409, bearer)
+	ask(terms.PathSubmit, strings.Replace(submitBody, "2e", "2f", 1), 409, bearer, key)
+	for _, path := range []string{terms.PathBuild, terms.PathSubmit} {
 		ask(path, "{}", 403)
 		ask(path, "{}", 403, "Authorization: Basic x")
 		ask(path, "{}", 403, bearer+"x")
 		ask(path, "{}", 400, bearer)
 		ask(path, "{", 400, bearer)
 		ask(path, `{"x":1}`, 400, bearer)
-		ask(path, "{}", 400, bearer, "Idempotency-Key: "+strings.Repeat("k", MaxIdempotencyKey+1))
+		ask(path, "{}", 400, bearer, "Idempotency-Key: "+strings.Repeat("k", wire.MaxIdempotencyKey+1))
 		c.send(t, path, strings.Replace(postText(path, "{}", bearer), "application/json", "text/plain", 1), 415)
-		ask(path, strings.Repeat(" ", DefaultMaxBodyBytes+1), 413, bearer)
+		ask(path, strings.Repeat(" ", wire.DefaultMaxBodyBytes+1), 413, bearer)
 		get(path, path, "", 405)
 	}
 	settlementFails(t, c, rig, ask)
 	buildStates(t, c, rig, get)
-	for _, code := range []string{codeToken, codeTokenTooSoon, codeRefused, codeUnknownClaim, codeClaimExpired, codeIdempotencyConflict, codeChainUnavailable} {
+	for _, code := range []string{wire.CodeToken, wire.CodeTokenTooSoon, wire.CodeRefused, wire.CodeUnknownClaim, wire.CodeClaimExpired, wire.CodeIdempotencyConflict, wire.CodeChainUnavailable} {
 		if !c.codes[code] {
 			t.Errorf("%s was not seen", code)
 		}
@@ -98,49 +101,49 @@ func settlementFails(t *testing.T, c *conforming, rig *dvpRig, ask func(path, bo
 	t.Helper()
 	refuse := func(word string, status int) {
 		rig.chain.failing, rig.dvp.failing = &desk.Refusal{Reason: desk.RefusalReason(word)}, &desk.Refusal{Reason: desk.RefusalReason(word)}
-		ask(pathBuild, buildBody, status, bearer)
-		ask(pathSubmit, submitBody, status, bearer)
+		ask(terms.PathBuild, buildBody, status, bearer)
+		ask(terms.PathSubmit, submitBody, status, bearer)
 	}
-	for _, word := range guardWords() {
+	for _, word := range terms.GuardWords() {
 		refuse(word, 409)
 	}
-	refuse(tokenOfAnother, 403)
+	refuse(terms.TokenOfAnother, 403)
 	refuse(`no "word"`, 409)
 	rig.chain.failing, rig.dvp.failing = errors.New("no node"), errors.New("no node")
-	ask(pathBuild, buildBody, 503, bearer)
-	ask(pathSubmit, submitBody, 503, bearer)
+	ask(terms.PathBuild, buildBody, 503, bearer)
+	ask(terms.PathSubmit, submitBody, 503, bearer)
 	rig.chain.failing = nil
-	for _, reason := range refusedReasons() {
-		is := refusal(&rfq.Outcome{Reason: reason})
-		if is.field == "l1_signature" || reason == event.ReasonUnknownOperator { // of a payment, or of the admin address alone
+	for _, reason := range terms.RefusedReasons() {
+		is := terms.Refusal(&rfq.Outcome{Reason: reason})
+		if is.Field == "l1_signature" || reason == event.ReasonUnknownOperator { // of a payment, or of the admin address alone
 			continue
 		}
-		c.desk.result = func(rfq.Request) (*desk.Result, error) {
+		c.desk.Result = func(rfq.Request) (*desk.Result, error) {
 			return &desk.Result{Outcome: rfq.Outcome{Reason: reason}, Replayed: true}, nil
 		}
-		ask(pathBuild, buildBody, is.status, bearer)
+		ask(terms.PathBuild, buildBody, is.Status, bearer)
 		rig.dvp.failing = &desk.Refusal{Reason: desk.RefusalReason(reason.String())}
-		ask(pathSubmit, submitBody, is.status, bearer)
+		ask(terms.PathSubmit, submitBody, is.Status, bearer)
 	}
 	for _, failure := range []error{desk.ErrBusy, desk.ErrReadOnly, desk.ErrUnknown} {
-		c.desk.result = func(rfq.Request) (*desk.Result, error) { return nil, failure }
+		c.desk.Result = func(rfq.Request) (*desk.Result, error) { return nil, failure }
 		rig.dvp.failing = failure
-		ask(pathBuild, buildBody, 503, bearer)
-		ask(pathSubmit, submitBody, 503, bearer)
+		ask(terms.PathBuild, buildBody, 503, bearer)
+		ask(terms.PathSubmit, submitBody, 503, bearer)
 	}
 }
 
 // buildStates asks for a build in each stage, and for one that is not there.
 func buildStates(t *testing.T, c *conforming, rig *dvpRig, get func(path, target, more string, status int) *openapitest.Answer) {
 	t.Helper()
-	const path = pathBuilds + buildSegment
-	claim := sell(c.desk.view, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Way: rfq.Atomic, Wallet: takerKey()}).Claim
-	c.desk.history[claim.ID] = &desk.History{Claim: *claim}
+	const path = terms.PathBuilds + terms.BuildSegment
+	claim := gatewaytest.Sell(c.desk.Shown, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Way: rfq.Atomic, Wallet: takerKey()}).Claim
+	c.desk.History[claim.ID] = &desk.History{Claim: *claim}
 	rig.dvp.failing = nil
-	target := pathBuilds + string(market.AppendBuildID(nil, claim.ID))
+	target := terms.PathBuilds + string(market.AppendBuildID(nil, claim.ID))
 	for stage := desk.BuildOpen; stage <= desk.BuildExpired; stage++ {
 		rig.dvp.builds[claim.ID] = desk.BuildState{
-			Claim: claim.ID, Taker: takerKey(), Stage: stage, Blockhash: address(90), LastValid: 7, BuiltAt: deskDay,
+			Claim: claim.ID, Taker: takerKey(), Stage: stage, Blockhash: gatewaytest.Address(90), LastValid: 7, BuiltAt: gatewaytest.DeskDay,
 			Signature: [64]byte{byte(stage) - 1}, Slot: uint64(stage) - 1,
 		}
 		a := get(path, target, "", 200)
@@ -155,27 +158,27 @@ func buildStates(t *testing.T, c *conforming, rig *dvpRig, get func(path, target
 			t.Error(err)
 		}
 	}
-	get(path, pathBuilds+"B1", "", 404)
+	get(path, terms.PathBuilds+"B1", "", 404)
 	rig.dvp.failing = errors.New("no store")
 	get(path, target, "", 503)
 }
 
-// TestDvPLimitsAreDescribed: what the limits of DvP answer, and an address that
+// TestDvPLimitsAreDescribed: what the limits of Cosigner answer, and an address that
 // may not be there.
 func TestDvPLimitsAreDescribed(t *testing.T) {
 	doors, _ := dvpDoors()
-	c := newConformingOf(t, doors, func(o *Options) { o.DvP, o.Handshake = Window{1}, Rate{1, 1} })
-	c.post(t, pathHandshake, challengeBody, 200)
-	c.post(t, pathHandshake, challengeBody, 429)
-	c.post(t, pathBuild, buildBody, 403)
-	c.post(t, pathBuild, buildBody, 429)
-	c.post(t, pathSubmit, submitBody, 429)
+	c := newConformingOf(t, doors, func(o *Options) { o.DvP, o.Handshake = wire.Window{PerMinute: 1}, wire.Rate{PerMinute: 1, Burst: 1} })
+	c.post(t, terms.PathHandshake, challengeBody, 200)
+	c.post(t, terms.PathHandshake, challengeBody, 429)
+	c.post(t, terms.PathBuild, buildBody, 403)
+	c.post(t, terms.PathBuild, buildBody, 429)
+	c.post(t, terms.PathSubmit, submitBody, 429)
 	closed := newConforming(t, nil, nil)
 	for _, row := range []struct {
 		path, body, code string
 		status           int
 	}{
-		{pathHandshake, challengeBody, codeChainUnavailable, 503}, {pathBuild, buildBody, codeToken, 403}, {pathSubmit, submitBody, codeToken, 403},
+		{terms.PathHandshake, challengeBody, wire.CodeChainUnavailable, 503}, {terms.PathBuild, buildBody, wire.CodeToken, 403}, {terms.PathSubmit, submitBody, wire.CodeToken, 403},
 	} {
 		if a := closed.send(t, row.path, postText(row.path, row.body, bearer), row.status); a.Code() != row.code {
 			t.Errorf("%s without a settlement: %s", row.path, a.Body)
@@ -187,20 +190,20 @@ func TestDvPLimitsAreDescribed(t *testing.T) {
 // service takes, and no other.
 func TestDvPRequestsAreDescribed(t *testing.T) {
 	rig := newDvPRig(t)
-	d := described(t)
+	d := gatewaytest.Described(t)
 	operations := map[string]openapitest.Operation{}
 	for _, o := range d.Operations() {
 		operations[o.Method+" "+o.Path] = o
 	}
 	signatureOnly := `{"build_id":"B000000000002e","signature":"` + proofText + `"}`
 	cases := map[string][]string{
-		pathHandshake: {challengeBody, issueBody, "{}", strings.Replace(challengeBody, "}", `,"nonce":"`+nonceText+`"}`, 1), strings.Replace(issueBody, nonceText, "", 1)},
-		pathBuild: {
+		terms.PathHandshake: {challengeBody, issueBody, "{}", strings.Replace(challengeBody, "}", `,"nonce":"`+nonceText+`"}`, 1), strings.Replace(issueBody, nonceText, "", 1)},
+		terms.PathBuild: {
 			buildBody, strings.Replace(buildBody, `"250"`, "250", 1), strings.Replace(buildBody, "}", `,"fee_payer":"taker"}`, 1),
 			strings.Replace(buildBody, "}", `,"fee_payer":"x"}`, 1), strings.Replace(buildBody, "USDC", "BTC", 1), strings.Replace(buildBody, taker, "", 1),
 			strings.Replace(buildBody, "}", `,"x":1}`, 1), strings.Replace(buildBody, `,"rail":"USDC"`, "", 1),
 		},
-		pathSubmit: {
+		terms.PathSubmit: {
 			submitBody, signatureOnly, strings.Replace(signatureOnly, "}", `,"transaction":"`+signedTx+`"}`, 1), `{"build_id":"B000000000002e"}`,
 			strings.Replace(submitBody, signedTx, "x", 1), strings.Replace(submitBody, "B0", "C0", 1), strings.Replace(signatureOnly, proofText, "x", 1),
 		},

@@ -14,6 +14,10 @@ import (
 	"blockdesk/catalog"
 	"blockdesk/desk"
 	"blockdesk/engine/event"
+	"blockdesk/httpgw/gatewaytest"
+	marketapi "blockdesk/httpgw/market"
+	rfqapi "blockdesk/httpgw/rfq"
+	"blockdesk/httpgw/wire"
 	"blockdesk/sdk"
 )
 
@@ -69,7 +73,7 @@ func answers(t *testing.T) map[string][]byte {
 		all[path] = body
 	}
 	for _, d := range catalog.Documents() {
-		golden(pathMarket+d.Name, d.Name+".live")
+		golden(marketapi.PathMarket+d.Name, d.Name+".live")
 		for _, file := range d.Files {
 			golden(file, d.Name+".live")
 		}
@@ -78,23 +82,23 @@ func answers(t *testing.T) map[string][]byte {
 		}
 	}
 	for _, w := range catalog.WellKnowns() {
-		golden(pathWellKnown+w.File, strings.TrimSuffix(w.File, ".json"))
+		golden(marketapi.PathWellKnown+w.File, strings.TrimSuffix(w.File, ".json"))
 	}
-	golden(pathPools+poolSegment, "pool.live")
-	b := newBooks(t)
+	golden(marketapi.PathPools+marketapi.PoolSegment, "pool.live")
+	b := gatewaytest.NewBooks(t)
 	g := start(t, testOptions(b), b, testDoors())
 	for path, target := range map[string]string{
-		pathGecko + "orderbook":             "?ticker_id=SLUSD_USDC&depth=4",
-		pathGecko + "historical_trades":     "?ticker_id=SLUSD_USDC&limit=2",
-		pathCap + "orderbook/{market_pair}": "92C_SLUSD",
-		pathCap + "trades/{market_pair}":    "92C_SLUSD",
-		pathScreener + "latest-block":       "",
-		pathScreener + "asset":              "?id=SLUSDmint1111111111111111111111111111111111",
-		pathScreener + "pair":               "?id=SLUSD_USDC",
-		pathScreener + "events":             "?fromBlock=0&toBlock=9223372036854775807",
+		marketapi.PathGecko + "orderbook":             "?ticker_id=SLUSD_USDC&depth=4",
+		marketapi.PathGecko + "historical_trades":     "?ticker_id=SLUSD_USDC&limit=2",
+		marketapi.PathCap + "orderbook/{market_pair}": "92C_SLUSD",
+		marketapi.PathCap + "trades/{market_pair}":    "92C_SLUSD",
+		marketapi.PathScreener + "latest-block":       "",
+		marketapi.PathScreener + "asset":              "?id=SLUSDmint1111111111111111111111111111111111",
+		marketapi.PathScreener + "pair":               "?id=SLUSD_USDC",
+		marketapi.PathScreener + "events":             "?fromBlock=0&toBlock=9223372036854775807",
 	} {
 		below, _, _ := strings.Cut(path, "{")
-		resp, body := ask(t, g.BaseAddr(), "GET", below+target, "")
+		resp, body := gatewaytest.Ask(t, g.BaseAddr(), "GET", below+target, "")
 		if resp.StatusCode != 200 {
 			t.Fatalf("%s%s: status %d: %s", below, target, resp.StatusCode, body)
 		}
@@ -185,14 +189,14 @@ func TestErrorExamplesAreAnswers(t *testing.T) {
 // errorAnswers are bodies of refusals by the name of their example.
 func errorAnswers(t *testing.T) map[string][]byte {
 	t.Helper()
-	const quote, depth = pathRFQ + "quote", "/api/v1/market/depth"
+	const quote, depth = rfqapi.PathRFQ + "quote", "/api/v1/market/depth"
 	get := func(target, more string) string {
 		return "GET " + target + " HTTP/1.1\r\nHost: test\r\n" + more + "\r\n"
 	}
 	chain := &fakeChain{verdict: desk.Verdict{Refused: event.ReasonPaymentMismatch, Mismatch: "amount_short"}}
 	c := newConforming(t, chain, nil)
 	hasty := newConforming(t, nil, func(o *Options) { o.ReadTimeout = 200 * time.Millisecond })
-	narrow := newConforming(t, nil, func(o *Options) { o.Market = Rate{1, 1} })
+	narrow := newConforming(t, nil, func(o *Options) { o.Market = wire.Rate{PerMinute: 1, Burst: 1} })
 	narrow.send(t, depth, get(depth+"?symbol=SLUSD/USDC", ""), 200)
 	all := map[string][]byte{}
 	for name, r := range map[string]struct {
@@ -201,8 +205,8 @@ func errorAnswers(t *testing.T) map[string][]byte {
 		status    int
 	}{
 		"RateLimited":          {narrow, depth, get(depth+"?symbol=SLUSD/USDC", ""), 429},
-		"ChainUnavailable":     {narrow, pathModular, postText(pathModular, claimBody), 503},
-		"VerifyUnavailable":    {narrow, pathNativeVerify, postText(pathNativeVerify, paymentBody), 503},
+		"ChainUnavailable":     {narrow, rfqapi.PathModular, postText(rfqapi.PathModular, claimBody), 503},
+		"VerifyUnavailable":    {narrow, rfqapi.PathNativeVerify, postText(rfqapi.PathNativeVerify, paymentBody), 503},
 		"MissingSymbol":        {c, depth, get(depth, ""), 400},
 		"UnknownSymbol":        {c, depth, get(depth+"?symbol=BTC/USD", ""), 400},
 		"InvalidLimit":         {c, depth, get(depth+"?symbol=SLUSD/USDC&limit=101", ""), 400},
@@ -214,12 +218,12 @@ func errorAnswers(t *testing.T) map[string][]byte {
 		"RequestTimeout":       {hasty, quote, "POST " + quote + " HTTP/1.1\r\nHost: test\r\nContent-Length: 9\r\n\r\n{", 408},
 		"BodyTooLarge":         {c, quote, postText(quote, strings.Repeat(" ", 70_000)), 413},
 		"UnsupportedMediaType": {c, quote, strings.Replace(postText(quote, quoteBody), "application/json", "application/x-www-form-urlencoded", 1), 415},
-		"PaymentMismatch":      {c, pathNativeVerify, postText(pathNativeVerify, paymentBody), 422},
+		"PaymentMismatch":      {c, rfqapi.PathNativeVerify, postText(rfqapi.PathNativeVerify, paymentBody), 422},
 		"UnknownClaim":         {c, claimsPath + "{claim_id}", get(claimsPath+"C0000000000001", ""), 404},
 	} {
 		all[name] = r.of.send(t, r.path, r.raw, r.status).Body
 	}
-	_, all["UnknownRoute"] = ask(t, c.g.BaseAddr(), "GET", "/api/v1/rfq/nothing", "")
+	_, all["UnknownRoute"] = gatewaytest.Ask(t, c.g.BaseAddr(), "GET", "/api/v1/rfq/nothing", "")
 	return all
 }
 

@@ -17,6 +17,11 @@ import (
 	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/gatewaytest"
+	rfqapi "blockdesk/httpgw/rfq"
+	"blockdesk/httpgw/site"
+	"blockdesk/httpgw/terms"
+	"blockdesk/httpgw/wire"
 	"blockdesk/internal/await"
 	"blockdesk/market"
 	"blockdesk/sdk/openapitest"
@@ -30,19 +35,19 @@ import (
 // specification has there, neither more nor less.
 func TestTableIsDescribed(t *testing.T) {
 	doors := testDoors()
-	doors.Desk = &scriptedDesk{view: fixedView()}
-	w := newWriterOf(t, doors, func(o *Options) { o.Specification = specification(t) })
+	doors.Desk = &gatewaytest.ScriptedDesk{Shown: gatewaytest.FixedView()}
+	w := newWriterOf(t, doors, func(o *Options) { o.Specification = gatewaytest.Specification(t) })
 	served := map[string]bool{}
 	for _, row := range w.g.routes(doors) {
-		for on, name := range surfaceNames {
+		for on, name := range wire.SurfaceNames {
 			// The files of a page are its own.
-			own := strings.HasPrefix(row.path, pathBoardFolder) || strings.HasPrefix(row.path, pathReferenceFolder)
-			if row.surfaces&on != 0 && !own {
-				served[name+" "+methodNames[row.method]+" "+row.path] = true
+			own := strings.HasPrefix(row.Path, site.PathBoardFolder) || strings.HasPrefix(row.Path, site.PathReferenceFolder)
+			if row.On&on != 0 && !own {
+				served[name+" "+wire.MethodNames[row.Method]+" "+row.Path] = true
 			}
 		}
 	}
-	for _, o := range described(t).Operations() {
+	for _, o := range gatewaytest.Described(t).Operations() {
 		for server := range o.Servers {
 			line := strings.TrimSuffix(server, " address") + " " + o.Method + " " + o.Path
 			if !served[line] {
@@ -60,14 +65,14 @@ func TestTableIsDescribed(t *testing.T) {
 // specification, and it tells the reasons of bodies and of the desk. What status
 // has what code the answers themselves show.
 func TestCodesAreDescribed(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "problem.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("wire", "problem.go"), nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var ours []string
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
-		if !ok || !strings.HasPrefix(spec.Names[0].Name, "code") {
+		if !ok || !strings.HasPrefix(spec.Names[0].Name, "Code") {
 			return true
 		}
 		text, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
@@ -77,13 +82,13 @@ func TestCodesAreDescribed(t *testing.T) {
 		ours = append(ours, text)
 		return true
 	})
-	codes, reasons := described(t).Codes()
+	codes, reasons := gatewaytest.Described(t).Codes()
 	slices.Sort(ours)
 	if slices.Sort(codes); len(ours) < 20 || !slices.Equal(ours, codes) {
 		t.Errorf("codes of the package %v\nof the specification %v", ours, codes)
 	}
-	words := append(ownReasons(t), jsonEmpty, jsonBOM, jsonNoObject, jsonSyntax, jsonTooDeep, jsonUTF8, jsonSurrogate, jsonTrailing)
-	for _, reason := range refusedReasons() {
+	words := append(ownReasons(t), wire.EmptyBody, wire.ByteOrderMark, wire.NotAnObject, wire.BadSyntax, wire.TooDeep, wire.InvalidUTF8, wire.LoneSurrogate, wire.TrailingData)
+	for _, reason := range terms.RefusedReasons() {
 		words = append(words, reason.String())
 	}
 	for _, word := range words {
@@ -96,13 +101,18 @@ func TestCodesAreDescribed(t *testing.T) {
 // ownReasons are the reasons that this package's files name in problems.
 func ownReasons(t *testing.T) (all []string) {
 	t.Helper()
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	// What operators are refused, in package admin, is not in the public specification.
+	for _, folder := range []string{".", "wire", "terms", "market", "rfq", "dvp", "site"} {
+		found, err := filepath.Glob(filepath.Join(folder, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
 	}
 	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "operate") || strings.HasPrefix(name, "admin_cluster") {
-			continue // what operators are refused is not in the public specification
+		if strings.HasSuffix(name, "_test.go") {
+			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		if err != nil {
@@ -115,7 +125,7 @@ func ownReasons(t *testing.T) (all []string) {
 			}
 			key, isName := pair.Key.(*ast.Ident)
 			value, isText := pair.Value.(*ast.BasicLit)
-			if isName && isText && key.Name == "reason" {
+			if isName && isText && key.Name == "Reason" {
 				text, err := strconv.Unquote(value.Value)
 				if err != nil {
 					t.Fatal(err)
@@ -135,27 +145,27 @@ func ownReasons(t *testing.T) (all []string) {
 type conforming struct {
 	g     *Gateway
 	d     *openapitest.Document
-	desk  *scriptedDesk
+	desk  *gatewaytest.ScriptedDesk
 	codes map[string]bool // seen
 }
 
-func newConforming(t *testing.T, chain Settlement, mend func(*Options)) *conforming {
+func newConforming(t *testing.T, chain terms.Settlement, mend func(*Options)) *conforming {
 	t.Helper()
 	doors := testDoors()
-	doors.Desk, doors.Settlement = &scriptedDesk{view: fixedView()}, chain
+	doors.Desk, doors.Settlement = &gatewaytest.ScriptedDesk{Shown: gatewaytest.FixedView()}, chain
 	return newConformingOf(t, doors, mend)
 }
 
 // newConformingOf opens other doors, that of a scripted desk among them.
-func newConformingOf(t *testing.T, doors Doors, mend func(*Options)) *conforming {
+func newConformingOf(t *testing.T, doors Dependencies, mend func(*Options)) *conforming {
 	t.Helper()
-	c := &conforming{d: described(t), codes: map[string]bool{}, desk: doors.Desk.(*scriptedDesk)}
-	c.desk.history = map[market.ClaimID]*desk.History{}
-	b := newBooks(t)
+	c := &conforming{d: gatewaytest.Described(t), codes: map[string]bool{}, desk: doors.Desk.(*gatewaytest.ScriptedDesk)}
+	c.desk.History = map[market.ClaimID]*desk.History{}
+	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
-	plenty := Rate{60_000_000, 1_000_000}
-	o.NoLimits, o.Market, o.RFQWrite, o.Handshake, o.DvP = false, plenty, plenty, plenty, Window{MaxWindow}
-	o.Specification = specification(t)
+	plenty := wire.Rate{PerMinute: 60_000_000, Burst: 1_000_000}
+	o.NoLimits, o.Market, o.RFQWrite, o.Handshake, o.DvP = false, plenty, plenty, plenty, wire.Window{PerMinute: wire.MaxWindow}
+	o.Specification = gatewaytest.Specification(t)
 	if mend != nil {
 		mend(&o)
 	}
@@ -168,7 +178,7 @@ func newConformingOf(t *testing.T, doors Doors, mend func(*Options)) *conforming
 func (c *conforming) send(t *testing.T, path, raw string, status int) *openapitest.Answer {
 	t.Helper()
 	method, _, _ := strings.Cut(raw, " ")
-	resp, body := exchange(t, c.g.BaseAddr(), raw)
+	resp, body := gatewaytest.Exchange(t, c.g.BaseAddr(), raw)
 	a := &openapitest.Answer{Method: method, Path: path, Status: resp.StatusCode, Header: resp.Header, Body: body}
 	if err := c.d.CheckAnswer(a); err != nil || a.Status != status {
 		t.Errorf("want status %d: %v: %s", status, err, body)
@@ -185,31 +195,31 @@ func (c *conforming) post(t *testing.T, path, body string, status int) *openapit
 // TestDeskAnswersAreDescribed: quotes and each refusal and failure of the desk.
 func TestDeskAnswersAreDescribed(t *testing.T) {
 	c := newConforming(t, nil, nil)
-	quote := pathRFQ + "quote"
+	quote := rfqapi.PathRFQ + "quote"
 	c.post(t, quote, quoteBody, 200)
 	c.post(t, quote, strings.Replace(quoteBody, "USDC", "SOL", 1), 200)
-	for _, reason := range refusedReasons() {
-		is := refuse(reason)
+	for _, reason := range terms.RefusedReasons() {
+		is := terms.Refuse(reason)
 		if reason == event.ReasonUnknownOperator { // of the admin address alone
 			continue
 		}
-		c.desk.result = func(rfq.Request) (*desk.Result, error) {
+		c.desk.Result = func(rfq.Request) (*desk.Result, error) {
 			return &desk.Result{Outcome: rfq.Outcome{Reason: reason}, Replayed: true}, nil
 		}
-		if is.status == 422 { // of a payment alone
+		if is.Status == 422 { // of a payment alone
 			continue
 		}
-		if a := c.post(t, quote, quoteBody, is.status); a.Header.Get("Idempotency-Replayed") != "true" {
+		if a := c.post(t, quote, quoteBody, is.Status); a.Header.Get("Idempotency-Replayed") != "true" {
 			t.Errorf("%s: not replayed", reason)
 		}
 	}
 	for _, failure := range []error{desk.ErrBusy, desk.ErrReadOnly, desk.ErrStopped, desk.ErrTimeout, desk.ErrUnknown} {
-		c.desk.result = func(rfq.Request) (*desk.Result, error) { return nil, failure }
+		c.desk.Result = func(rfq.Request) (*desk.Result, error) { return nil, failure }
 		c.post(t, quote, quoteBody, 503)
 	}
-	c.desk.result = func(rfq.Request) (*desk.Result, error) { return nil, desk.ErrConflict }
+	c.desk.Result = func(rfq.Request) (*desk.Result, error) { return nil, desk.ErrConflict }
 	c.post(t, quote, quoteBody, 409)
-	c.desk.result = func(rfq.Request) (*desk.Result, error) { return nil, errors.New("a broken store") }
+	c.desk.Result = func(rfq.Request) (*desk.Result, error) { return nil, errors.New("a broken store") }
 	c.post(t, quote, quoteBody, 500)
 }
 
@@ -219,15 +229,15 @@ func TestSettledAnswersAreDescribed(t *testing.T) {
 	chain := &fakeChain{}
 	c := newConforming(t, chain, nil)
 	full := strings.Replace(claimBody, "}", `,"payment_rail":"SOL","quote_id":"Q000000000002d"}`, 1)
-	for _, path := range []string{pathModular, pathNativeModular, pathAtomic, pathNativeAtomic} {
+	for _, path := range []string{rfqapi.PathModular, rfqapi.PathNativeModular, rfqapi.PathAtomic, rfqapi.PathNativeAtomic} {
 		for _, body := range []string{claimBody, full} {
 			c.post(t, path, body, 200)
 		}
 	}
-	claim := sell(c.desk.view, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Way: rfq.Modular, Wallet: address(9)}).Claim
+	claim := gatewaytest.Sell(c.desk.Shown, &rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Way: rfq.Modular, Wallet: gatewaytest.Address(9)}).Claim
 	payment := &rfq.Payment{
 		Signature: [64]byte{1, 2}, Claim: claim.ID, Rail: market.RailUSDC, State: rfq.PaymentApplied, Amount: 250_000_001,
-		Payer: address(9), Slot: 4242, At: deskDay,
+		Payer: gatewaytest.Address(9), Slot: 4242, At: gatewaytest.DeskDay,
 	}
 	surplus := *payment
 	surplus.State, surplus.Why = rfq.PaymentRefundDue, event.ReasonLatePayment
@@ -245,25 +255,25 @@ func TestSettledAnswersAreDescribed(t *testing.T) {
 		{desk.Verdict{Refused: event.ReasonLatePayment}, 409},
 	} {
 		chain.verdict = verdict.Verdict
-		for _, path := range []string{pathNativeVerify, pathAliasVerify} {
+		for _, path := range []string{rfqapi.PathNativeVerify, rfqapi.PathAliasVerify} {
 			c.post(t, path, paymentBody, verdict.status)
 		}
 	}
 	chain.failing = errors.New("no node answers")
-	c.post(t, pathNativeVerify, paymentBody, 503)
-	c.post(t, pathModular, claimBody, 503)
+	c.post(t, rfqapi.PathNativeVerify, paymentBody, 503)
+	c.post(t, rfqapi.PathModular, claimBody, 503)
 
-	for state := range claimStates {
+	for state := range terms.ClaimStates {
 		later := *claim
-		later.State, later.ChangedAt, later.Paid = state, deskDay+5e9, 250_000_001
-		c.desk.history[claim.ID] = &desk.History{
+		later.State, later.ChangedAt, later.Paid = state, gatewaytest.DeskDay+5e9, 250_000_001
+		c.desk.History[claim.ID] = &desk.History{
 			Claim: later, States: []rfq.Claim{*claim, later}, Payments: []rfq.Payment{*payment, surplus},
 		}
-		target := claimsPath + claimText(claim.ID)
+		target := claimsPath + gatewaytest.ClaimText(claim.ID)
 		a := c.send(t, claimsPath+"{claim_id}", "GET "+target+" HTTP/1.1\r\nHost: test\r\n\r\n", 200)
 		c.send(t, claimsPath+"{claim_id}", "GET "+target+" HTTP/1.1\r\nHost: test\r\nIf-None-Match: "+a.Header.Get("ETag")+"\r\n\r\n", 304)
 	}
-	for _, code := range []string{codePaymentUsed, codePaymentMismatch, codeClaimExpired, codeChainUnavailable} {
+	for _, code := range []string{wire.CodePaymentUsed, wire.CodePaymentMismatch, wire.CodeClaimExpired, wire.CodeChainUnavailable} {
 		if !c.codes[code] {
 			t.Errorf("%s was not seen", code)
 		}
@@ -273,26 +283,26 @@ func TestSettledAnswersAreDescribed(t *testing.T) {
 // TestRefusalsOfAllRoutesAreDescribed: limits, and requests that no route sees.
 func TestRefusalsOfAllRoutesAreDescribed(t *testing.T) {
 	c := newConforming(t, nil, func(o *Options) {
-		o.Market, o.RFQWrite = Rate{1, 1}, Rate{1, 1}
+		o.Market, o.RFQWrite = wire.Rate{PerMinute: 1, Burst: 1}, wire.Rate{PerMinute: 1, Burst: 1}
 	})
 	hasty := newConforming(t, nil, func(o *Options) { o.ReadTimeout = 100 * time.Millisecond })
-	symbols, quote := "/api/v1/market/symbols", pathRFQ+"quote"
+	symbols, quote := "/api/v1/market/symbols", rfqapi.PathRFQ+"quote"
 	get := func(path, more string) string {
 		return fmt.Sprintf("GET %s HTTP/1.1\r\nHost: test\r\n%s\r\n", path, more)
 	}
 	c.send(t, symbols, get(symbols, ""), 200)
 	c.send(t, symbols, get(symbols, ""), 429)
-	c.send(t, specificationAlias, get(specificationAlias, ""), 429)
-	c.send(t, specificationPath, get(specificationPath, ""), 200)
-	c.send(t, specificationPath, get(specificationPath, ""), 200)
+	c.send(t, site.SpecificationAlias, get(site.SpecificationAlias, ""), 429)
+	c.send(t, wire.SpecificationPath, get(wire.SpecificationPath, ""), 200)
+	c.send(t, wire.SpecificationPath, get(wire.SpecificationPath, ""), 200)
 	c.post(t, quote, quoteBody, 200)
 	c.post(t, quote, quoteBody, 429)
-	c.post(t, quote, strings.Repeat(" ", DefaultMaxBodyBytes+1), 413)
+	c.post(t, quote, strings.Repeat(" ", wire.DefaultMaxBodyBytes+1), 413)
 	hasty.send(t, quote, "POST "+quote+" HTTP/1.1\r\nHost: test\r\nContent-Length: 9\r\n\r\n{", 408)
 	c.send(t, symbols, get(symbols, "X: "+strings.Repeat("x", 64<<10)+"\r\n"), 431)
 	c.send(t, symbols, "GET "+symbols+" HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400)
 	c.send(t, symbols, "GET "+symbols+" HTTP/1.1\r\nbroken\r\n\r\n", 400)
-	for _, code := range []string{codeRateLimited, codeBodyTooLarge, codeRequestTimeout, codeHeadersTooLarge, codeMalformed} {
+	for _, code := range []string{wire.CodeRateLimited, wire.CodeBodyTooLarge, wire.CodeRequestTimeout, wire.CodeHeadersTooLarge, wire.CodeMalformed} {
 		if !c.codes[code] && !hasty.codes[code] {
 			t.Errorf("%s was not seen", code)
 		}
@@ -306,7 +316,7 @@ func TestRefusalsOfAllRoutesAreDescribed(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		await.Equal(t, "the number of connections", 1, full.g.conns.count)
+		await.Equal(t, "the number of connections", 1, full.g.conns.Count)
 		if a := full.send(t, symbols, get(symbols, ""), status); a.Header.Get("Retry-After") == "" {
 			t.Errorf("%d: headers %v", status, a.Header)
 		}

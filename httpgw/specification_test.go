@@ -9,13 +9,16 @@ import (
 	"testing"
 
 	"blockdesk/catalog"
+	"blockdesk/httpgw/gatewaytest"
+	"blockdesk/httpgw/site"
+	"blockdesk/httpgw/wire"
 )
 
 // withSpecification runs a gateway with every door of this room open.
 func withSpecification(t *testing.T, mend func(*Options)) *Gateway {
 	t.Helper()
 	return startDesk(t, func(o *Options) {
-		o.Specification = specification(t)
+		o.Specification = gatewaytest.Specification(t)
 		if mend != nil {
 			mend(o)
 		}
@@ -26,22 +29,22 @@ func withSpecification(t *testing.T, mend func(*Options)) *Gateway {
 // one ETag, plain, compressed and not at all to whom has them.
 func TestSpecificationServed(t *testing.T) {
 	g := withSpecification(t, func(o *Options) { o.URLs = catalog.URLs{Base: "https://desk.example", WS: "wss://ws.example/"} })
-	want := publish(specification(t), &g.urls)
+	want := site.Publish(gatewaytest.Specification(t), &g.urls)
 	for _, name := range []string{`"https://desk.example"`, `"http://` + g.APIAddr().String() + `"`, `"wss://ws.example"`} {
 		if !bytes.Contains(want, []byte(`{"url":`+name)) {
 			t.Errorf("no server %s", name)
 		}
 	}
-	for _, of := range []string{DefaultBase, DefaultAPI, DefaultWS} {
+	for _, of := range []string{wire.DefaultBase, wire.DefaultAPI, wire.DefaultWS} {
 		if bytes.Contains(want, []byte(of)) {
 			t.Errorf("%s is still named", of)
 		}
 	}
 	etag := ""
 	for _, addr := range []net.Addr{g.BaseAddr(), g.APIAddr()} {
-		for _, path := range []string{specificationPath, specificationAlias} {
-			resp, body := ask(t, addr, "GET", path, "")
-			if resp.StatusCode != 200 || !bytes.Equal(body, want) || resp.Header.Get("Content-Type") != jsonType {
+		for _, path := range []string{wire.SpecificationPath, site.SpecificationAlias} {
+			resp, body := gatewaytest.Ask(t, addr, "GET", path, "")
+			if resp.StatusCode != 200 || !bytes.Equal(body, want) || resp.Header.Get("Content-Type") != wire.JSONType {
 				t.Fatalf("%s: status %d, %d bytes of %s", path, resp.StatusCode, len(body), resp.Header.Get("Content-Type"))
 			}
 			if etag == "" {
@@ -50,10 +53,10 @@ func TestSpecificationServed(t *testing.T) {
 			if got := resp.Header.Get("ETag"); got != etag || !strings.HasPrefix(got, `"`) || resp.Header.Get("Cache-Control") != "public, max-age=60" {
 				t.Errorf("%s: headers %v", path, resp.Header)
 			}
-			if again, _ := ask(t, addr, "HEAD", path, "If-None-Match: "+etag+"\r\n"); again.StatusCode != 304 {
+			if again, _ := gatewaytest.Ask(t, addr, "HEAD", path, "If-None-Match: "+etag+"\r\n"); again.StatusCode != 304 {
 				t.Errorf("%s: again: status %d", path, again.StatusCode)
 			}
-			packed, small := ask(t, addr, "GET", path, "Accept-Encoding: gzip\r\n")
+			packed, small := gatewaytest.Ask(t, addr, "GET", path, "Accept-Encoding: gzip\r\n")
 			z, err := gzip.NewReader(bytes.NewReader(small))
 			if err != nil {
 				t.Fatal(err)
@@ -64,11 +67,11 @@ func TestSpecificationServed(t *testing.T) {
 			}
 		}
 	}
-	if resp, _ := ask(t, g.WSAddr(), "GET", specificationPath, ""); resp.StatusCode != 404 {
+	if resp, _ := gatewaytest.Ask(t, g.WSAddr(), "GET", wire.SpecificationPath, ""); resp.StatusCode != 404 {
 		t.Errorf("on the ws address: status %d", resp.StatusCode)
 	}
-	_, about := ask(t, g.BaseAddr(), "GET", "/", "")
-	if !bytes.Contains(about, []byte(`"GET https://desk.example`+specificationAlias+`"`)) || !bytes.Contains(about, []byte(`"specification_openapi":"`+specificationPath+`"`)) {
+	_, about := gatewaytest.Ask(t, g.BaseAddr(), "GET", "/", "")
+	if !bytes.Contains(about, []byte(`"GET https://desk.example`+site.SpecificationAlias+`"`)) || !bytes.Contains(about, []byte(`"specification_openapi":"`+wire.SpecificationPath+`"`)) {
 		t.Errorf("GET / does not say where it is: %s", about)
 	}
 }
@@ -77,12 +80,12 @@ func TestSpecificationServed(t *testing.T) {
 // JSON is refused at the start.
 func TestNoSpecification(t *testing.T) {
 	g := startDesk(t, nil)
-	for _, path := range []string{specificationPath, specificationAlias} {
-		if resp, _ := ask(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
+	for _, path := range []string{wire.SpecificationPath, site.SpecificationAlias} {
+		if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
 			t.Errorf("%s: status %d", path, resp.StatusCode)
 		}
 	}
-	o := testOptions(newBooks(t))
+	o := testOptions(gatewaytest.NewBooks(t))
 	if o.Specification = []byte("{"); o.Validate() == nil {
 		t.Error("half a document is accepted")
 	}

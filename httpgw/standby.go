@@ -14,6 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 	"golang.org/x/sync/errgroup"
+
+	"blockdesk/httpgw/wire"
 )
 
 const (
@@ -91,13 +93,13 @@ func NewStandby(o StandbyOptions) (*Standby, error) {
 	if err := g.listen(); err != nil {
 		return nil, err
 	}
-	g.serveWith(func(on surface) *fasthttp.Server {
-		d := &standbyDoor{Standby: s, on: on, stats: g.metrics.routes.route(surfaceNames[on], "standby")}
+	g.serveWith(func(on wire.Surface) *fasthttp.Server {
+		d := &standbyDoor{Standby: s, on: on, stats: g.metrics.routes.route(wire.SurfaceNames[on], "standby")}
 		server := g.newServer(on, d.serve, d.expect)
 		// A WebSocket is counted until it is closed: it is not handed to anybody.
 		server.ConnState = func(conn net.Conn, state fasthttp.ConnState) {
 			if state == fasthttp.StateClosed {
-				g.conns.remove(conn)
+				g.conns.Remove(conn)
 			}
 		}
 		return server
@@ -114,7 +116,7 @@ func (s *Standby) APIAddr() net.Addr { return s.inner.APIAddr() }
 // WSAddr returns the ws address that NewStandby listens on.
 func (s *Standby) WSAddr() net.Addr { return s.inner.WSAddr() }
 
-// Collectors returns this room's metrics, for AdminOptions.Collectors: those of a
+// Collectors returns this room's metrics, for Options.Collectors: those of a
 // Gateway, all requests as the route "standby".
 func (s *Standby) Collectors() []prometheus.Collector { return s.inner.Collectors() }
 
@@ -130,7 +132,7 @@ func (s *Standby) Run(ctx context.Context) error {
 		one := &s.inner.servers[i]
 		group.Go(func() error {
 			if err := one.http.Serve(one.listener); err != nil {
-				return fmt.Errorf("httpgw: standby %s: %w", surfaceNames[one.on], err)
+				return fmt.Errorf("httpgw: standby %s: %w", wire.SurfaceNames[one.on], err)
 			}
 			return nil
 		})
@@ -140,14 +142,14 @@ func (s *Standby) Run(ctx context.Context) error {
 			polite, cancel := context.WithTimeout(context.Background(), standbyGrace)
 			defer cancel()
 			if err := one.http.ShutdownWithContext(polite); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-				return fmt.Errorf("httpgw: stop standby %s: %w", surfaceNames[one.on], err)
+				return fmt.Errorf("httpgw: stop standby %s: %w", wire.SurfaceNames[one.on], err)
 			}
 			return nil
 		})
 	}
 	err := group.Wait()
-	for end := time.Now().Add(standbyEnd); s.inner.conns.count() > 0 && time.Now().Before(end); {
-		s.inner.conns.closeAll()
+	for end := time.Now().Add(standbyEnd); s.inner.conns.Count() > 0 && time.Now().Before(end); {
+		s.inner.conns.CloseAll()
 		time.Sleep(time.Millisecond)
 	}
 	return err
@@ -156,32 +158,32 @@ func (s *Standby) Run(ctx context.Context) error {
 // standbyDoor serves one address.
 type standbyDoor struct {
 	*Standby
-	on    surface
+	on    wire.Surface
 	stats *routeStats
 }
 
 // serve answers one request. It is fasthttp's handler.
 func (d *standbyDoor) serve(ctx *fasthttp.RequestCtx) {
 	g := d.inner
-	id := g.ids.next()
+	id := g.ids.Next()
 	defer func() { d.stats.observe(ctx.Response.StatusCode(), time.Since(ctx.Time())) }()
 	defer g.catch(ctx, &id)
-	if readHeader(&ctx.Request.Header).twiceFramed {
+	if wire.ReadHeader(&ctx.Request.Header).TwiceFramed {
 		ctx.SetConnectionClose()
-		g.fail(ctx, &id, malformedFraming())
+		g.fail(ctx, &id, wire.MalformedFraming())
 		return
 	}
-	path, query := target(ctx)
+	path, query := wire.Target(ctx)
 	switch {
 	case ctx.IsOptions():
-		writePreflight(ctx, &id, standbyMethods)
-	case methodOf(ctx.Method()) == 0:
-		g.fail(ctx, &id, methodNotAllowed(standbyMethods))
-	case isUpgrade(ctx) && string(path) == pathWebSocket:
-		writeCommon(ctx, &id, neverCached)
+		wire.WritePreflight(ctx, &id, standbyMethods)
+	case wire.MethodOf(ctx.Method()) == 0:
+		g.fail(ctx, &id, wire.MethodNotAllowed(standbyMethods))
+	case wire.IsUpgrade(ctx) && string(path) == pathWebSocket:
+		wire.WriteCommon(ctx, &id, wire.NeverCached)
 		d.farewell(ctx)
 	default:
-		g.fail(ctx, &id, elsewhere(d.leader(), d.on, joinTarget(path, query)))
+		g.fail(ctx, &id, elsewhere(d.leader(), d.on, wire.JoinTarget(path, query)))
 	}
 }
 
@@ -198,7 +200,7 @@ func (d *standbyDoor) farewell(ctx *fasthttp.RequestCtx) {
 	last := websocket.FormatCloseMessage(websocket.CloseServiceRestart, leader.closeReason(d.on))
 	// An error is answered: noUpgrade.
 	_ = d.upgrader.Upgrade(ctx, func(ws *websocket.Conn) {
-		defer d.inner.conns.remove(conn)
+		defer d.inner.conns.Remove(conn)
 		defer func() { _ = conn.Close() }() // who does not read it has gone
 		by := time.Now().Add(d.closing)
 		if ws.WriteControl(websocket.CloseMessage, last, by) != nil || ws.SetReadDeadline(by) != nil {
@@ -215,10 +217,10 @@ func (d *standbyDoor) farewell(ctx *fasthttp.RequestCtx) {
 
 // noUpgrade answers an upgrade request that is none.
 func (s *Standby) noUpgrade(ctx *fasthttp.RequestCtx, status int, _ error) {
-	id := s.inner.ids.next()
+	id := s.inner.ids.Next()
 	ctx.Response.Header.Set("Sec-WebSocket-Version", "13")
 	ctx.SetConnectionClose()
-	s.inner.fail(ctx, &id, &problem{
-		status: status, code: codeInvalidField, reason: "websocket_upgrade", text: "This is not an upgrade request of RFC 6455.",
+	s.inner.fail(ctx, &id, &wire.Problem{
+		Status: status, Code: wire.CodeInvalidField, Reason: "websocket_upgrade", Text: "This is not an upgrade request of RFC 6455.",
 	})
 }

@@ -19,6 +19,12 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/rfq"
 	"blockdesk/feed/archive"
+	"blockdesk/httpgw/gatewaytest"
+	marketapi "blockdesk/httpgw/market"
+	rfqapi "blockdesk/httpgw/rfq"
+	"blockdesk/httpgw/site"
+	"blockdesk/httpgw/terms"
+	"blockdesk/httpgw/wire"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/market"
@@ -57,8 +63,8 @@ func TestStandby(t *testing.T) {
 	}{
 		{s.BaseAddr(), "GET", "/api/v1/market/depth?symbol=SLUSD%2FUSDC&limit=5", "", 307, "http://10.0.0.2:8080/api/v1/market/depth?symbol=SLUSD%2FUSDC&limit=5"},
 		{s.BaseAddr(), "HEAD", "/", "", 307, "http://10.0.0.2:8080/"},
-		{s.BaseAddr(), "POST", pathRFQ + "quote", post, 307, "http://10.0.0.2:8080" + pathRFQ + "quote"},
-		{s.BaseAddr(), "POST", pathRFQ + "quote", post + "Expect: 100-continue\r\n", 307, "http://10.0.0.2:8080" + pathRFQ + "quote"},
+		{s.BaseAddr(), "POST", rfqapi.PathRFQ + "quote", post, 307, "http://10.0.0.2:8080" + rfqapi.PathRFQ + "quote"},
+		{s.BaseAddr(), "POST", rfqapi.PathRFQ + "quote", post + "Expect: 100-continue\r\n", 307, "http://10.0.0.2:8080" + rfqapi.PathRFQ + "quote"},
 		{s.APIAddr(), "GET", "/api/v1/market/stream?symbol=X", "", 307, "https://api.example/api/v1/market/stream?symbol=X"},
 		{s.WSAddr(), "GET", pathWebSocket, "", 307, "http://10.0.0.2:8081" + pathWebSocket},
 		{s.BaseAddr(), "GET", "//evil.example/x", "", 307, "http://10.0.0.2:8080//evil.example/x"},
@@ -69,7 +75,7 @@ func TestStandby(t *testing.T) {
 		{s.BaseAddr(), "GET", "/\x7f\x01", "", 400, ""},
 		{s.BaseAddr(), "GET", "/\xc3\xa9", "", 404, ""},
 		{s.BaseAddr(), "GET", "@evil.example/", "", 400, ""},
-		{s.BaseAddr(), "OPTIONS", pathRFQ + "quote", "", 204, ""},
+		{s.BaseAddr(), "OPTIONS", rfqapi.PathRFQ + "quote", "", 204, ""},
 		{s.BaseAddr(), "DELETE", "/", "", 405, ""},
 		{s.BaseAddr(), "POST", "/", "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", 400, ""},
 	} {
@@ -77,7 +83,7 @@ func TestStandby(t *testing.T) {
 		if strings.HasPrefix(c.headers, "Content-Type") && !strings.Contains(c.headers, "Expect") {
 			c.headers += "\r\n{}"
 		}
-		resp, body := ask(t, c.addr, c.method, c.target, c.headers)
+		resp, body := gatewaytest.Ask(t, c.addr, c.method, c.target, c.headers)
 		if resp.StatusCode != c.status || resp.Header.Get("Location") != c.location {
 			t.Errorf("%s: status %d, location %q, want %d %q", name, resp.StatusCode, resp.Header.Get("Location"), c.status, c.location)
 			continue
@@ -86,8 +92,8 @@ func TestStandby(t *testing.T) {
 		if c.status != 307 || c.method == "HEAD" {
 			continue
 		}
-		e := decodeError(t, body)
-		if e.Code != codeLeaderChanged || e.Leader == nil || e.Leader.ID != "b" || !strings.HasPrefix(c.location, e.Leader.URL+"/") ||
+		e := gatewaytest.DecodeError(t, body)
+		if e.Code != wire.CodeLeaderChanged || e.Leader == nil || e.Leader.ID != "b" || !strings.HasPrefix(c.location, e.Leader.URL+"/") ||
 			resp.Header.Get("Retry-After") != "1" {
 			t.Errorf("%s: %v %s", name, resp.Header, body)
 		}
@@ -97,8 +103,8 @@ func TestStandby(t *testing.T) {
 		"a header more": {ID: "b", Base: "http://x\r\nSet-Cookie: y"}, "another scheme": {ID: "b", Base: "javascript://x"},
 	} {
 		known.Store(&l)
-		resp, body := ask(t, s.BaseAddr(), "GET", "/", "")
-		if e := decodeError(t, body); resp.StatusCode != 503 || e.Code != codeLeaderChanged || e.Leader != nil ||
+		resp, body := gatewaytest.Ask(t, s.BaseAddr(), "GET", "/", "")
+		if e := gatewaytest.DecodeError(t, body); resp.StatusCode != 503 || e.Code != wire.CodeLeaderChanged || e.Leader != nil ||
 			resp.Header.Get("Retry-After") != "1" || resp.Header.Get("Location") != "" {
 			t.Errorf("%s: status %d %v: %s", name, resp.StatusCode, resp.Header, body)
 		}
@@ -128,7 +134,7 @@ func TestStandbyWebSocket(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if id := resp.Header.Get("X-Request-Id"); !requestIDForm.MatchString(id) {
+		if id := resp.Header.Get("X-Request-Id"); !gatewaytest.RequestIDForm.MatchString(id) {
 			t.Errorf("%s: headers %v", name, resp.Header)
 		}
 		_ = conn.SetReadDeadline(time.Now().Add(runtest.Patience))
@@ -138,11 +144,11 @@ func TestStandbyWebSocket(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		_ = conn.Close()
-		await.Equal(t, "the number of connections", 0, s.inner.conns.count)
+		await.Equal(t, "the number of connections", 0, s.inner.conns.Count)
 	}
 	s, _ := startStandby(t, StandbyOptions{Leader: func() Leader { return theLeader }})
-	resp, body := ask(t, s.WSAddr(), "GET", pathWebSocket, "Connection: Upgrade\r\nUpgrade: websocket\r\n")
-	if e := decodeError(t, body); resp.StatusCode != 400 || e.Reason != "websocket_upgrade" {
+	resp, body := gatewaytest.Ask(t, s.WSAddr(), "GET", pathWebSocket, "Connection: Upgrade\r\nUpgrade: websocket\r\n")
+	if e := gatewaytest.DecodeError(t, body); resp.StatusCode != 400 || e.Reason != "websocket_upgrade" {
 		t.Errorf("no key: status %d %s", resp.StatusCode, body)
 	}
 }
@@ -161,9 +167,9 @@ func TestStandbyLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer idle.Close()
-	await.Equal(t, "the number of connections", 2, s.inner.conns.count)
-	resp, body := ask(t, s.BaseAddr(), "GET", "/", "")
-	if e := decodeError(t, body); resp.StatusCode != 503 || e.Code != codeOverloaded || e.Reason != "connections" {
+	await.Equal(t, "the number of connections", 2, s.inner.conns.Count)
+	resp, body := gatewaytest.Ask(t, s.BaseAddr(), "GET", "/", "")
+	if e := gatewaytest.DecodeError(t, body); resp.StatusCode != 503 || e.Code != wire.CodeOverloaded || e.Reason != "connections" {
 		t.Errorf("one more: status %d: %s", resp.StatusCode, body)
 	}
 
@@ -173,7 +179,7 @@ func TestStandbyLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer mute.Close()
-	await.Equal(t, "the number of connections", 0, s.inner.conns.count)
+	await.Equal(t, "the number of connections", 0, s.inner.conns.Count)
 
 	s, _ = startStandby(t, StandbyOptions{Leader: func() Leader { return theLeader }, ReadTimeout: 300 * time.Millisecond})
 	silent, err := net.Dial("tcp", s.WSAddr().String())
@@ -193,7 +199,7 @@ func TestStandbyLimits(t *testing.T) {
 	if all, err := io.ReadAll(slow); err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 408 ") {
 		t.Errorf("slow: %q, %v", all, err)
 	}
-	await.Equal(t, "the number of connections", 0, s.inner.conns.count) // the silent one has had its time too
+	await.Equal(t, "the number of connections", 0, s.inner.conns.Count) // the silent one has had its time too
 }
 
 // TestStandbyEnds: Run ends at once whatever is open, and its addresses are free.
@@ -209,9 +215,9 @@ func TestStandbyEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ws.Close()
-	await.Equal(t, "the number of connections", 2, s.inner.conns.count)
+	await.Equal(t, "the number of connections", 2, s.inner.conns.Count)
 	stop()
-	if n := s.inner.conns.count(); n != 0 {
+	if n := s.inner.conns.Count(); n != 0 {
 		t.Errorf("%d connections are left", n)
 	}
 	again, err := net.Listen("tcp", s.BaseAddr().String())
@@ -238,18 +244,18 @@ func FuzzElsewhere(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		p := elsewhere(theLeader, onAPI, raw)
-		if p.location == "" {
-			if p.status != 404 {
-				t.Fatalf("%q: status %d", raw, p.status)
+		p := elsewhere(theLeader, wire.OnAPI, raw)
+		if p.Location == "" {
+			if p.Status != 404 {
+				t.Fatalf("%q: status %d", raw, p.Status)
 			}
 			return
 		}
-		if strings.ContainsAny(p.location, "\r\n\x00 ") || p.location != theLeader.API+string(raw) {
-			t.Fatalf("%q: location %q", raw, p.location)
+		if strings.ContainsAny(p.Location, "\r\n\x00 ") || p.Location != theLeader.API+string(raw) {
+			t.Fatalf("%q: location %q", raw, p.Location)
 		}
-		if u, err := url.Parse(p.location); err == nil && (u.Host != "api.example" || u.User != nil || u.Scheme != "https") {
-			t.Fatalf("%q: location %q", raw, p.location)
+		if u, err := url.Parse(p.Location); err == nil && (u.Host != "api.example" || u.User != nil || u.Scheme != "https") {
+			t.Fatalf("%q: location %q", raw, p.Location)
 		}
 	})
 }
@@ -260,66 +266,66 @@ func TestReadOnly(t *testing.T) {
 	w := newWriter(t, nil)
 	w.g.opts.ReadOnly = func() Leader { return theLeader }
 	leaders := map[string]bool{
-		"POST " + pathRFQ + "quote": true, "POST " + pathNativeModular: true, "POST " + pathModular: true, "POST " + pathNativeAtomic: true,
-		"POST " + pathAtomic: true, "POST " + pathNativeVerify: true, "POST " + pathAliasVerify: true, "POST " + pathFallbackVerify: true,
-		"POST " + pathHandshake: true, "POST " + pathBuild: true, "POST " + pathSubmit: true,
-		"GET " + pathRFQ + "claims/{claim_id}": true, "GET " + pathBuilds + buildSegment: true,
-		"GET " + pathStatus: true, "GET " + pathDeskStatus: true,
+		"POST " + rfqapi.PathRFQ + "quote": true, "POST " + rfqapi.PathNativeModular: true, "POST " + rfqapi.PathModular: true, "POST " + rfqapi.PathNativeAtomic: true,
+		"POST " + rfqapi.PathAtomic: true, "POST " + rfqapi.PathNativeVerify: true, "POST " + rfqapi.PathAliasVerify: true, "POST " + rfqapi.PathFallbackVerify: true,
+		"POST " + terms.PathHandshake: true, "POST " + terms.PathBuild: true, "POST " + terms.PathSubmit: true,
+		"GET " + rfqapi.PathRFQ + "claims/{claim_id}": true, "GET " + terms.PathBuilds + terms.BuildSegment: true,
+		"GET " + rfqapi.PathStatus: true, "GET " + rfqapi.PathDeskStatus: true,
 	}
 	seen := 0
 	doors := testDoors()
 	doors.Desk = w.desk
 	for _, r := range w.g.routes(doors) {
-		name := methodNames[r.method] + " " + r.path
-		if r.leader != leaders[name] || r.post != nil && !r.leader {
-			t.Errorf("%s: leader %t", name, r.leader)
+		name := wire.MethodNames[r.Method] + " " + r.Path
+		if r.Leader != leaders[name] || r.Post != nil && !r.Leader {
+			t.Errorf("%s: leader %t", name, r.Leader)
 		}
-		if r.raw != nil || r.stream != nil {
+		if r.Raw != nil || r.Stream != nil {
 			continue
 		}
 		seen++
-		path, query, _ := strings.Cut(strings.NewReplacer("{claim_id}", claimText(78), buildSegment, "B1", poolSegment, "P1").Replace(r.path), "?")
-		for i, on := range []surface{onBase, onAPI, onWS} {
-			if r.surfaces&on == 0 {
+		path, query, _ := strings.Cut(strings.NewReplacer("{claim_id}", gatewaytest.ClaimText(78), terms.BuildSegment, "B1", marketapi.PoolSegment, "P1").Replace(r.Path), "?")
+		for i, on := range []wire.Surface{wire.OnBase, wire.OnAPI, wire.OnWS} {
+			if r.On&on == 0 {
 				continue
 			}
-			raw := methodNames[r.method] + " " + path + "?" + query + " HTTP/1.1\r\nHost: x\r\n\r\n"
-			if r.post != nil {
+			raw := wire.MethodNames[r.Method] + " " + path + "?" + query + " HTTP/1.1\r\nHost: x\r\n\r\n"
+			if r.Post != nil {
 				raw = postText(path, "no JSON, which is for the leader to say")
 			}
 			got := do(t, w.doors[i], raw)
-			if (got.status == 307) != (r.leader || r.facts) {
-				t.Errorf("%s %s: status %d: %.200s", surfaceNames[on], name, got.status, got.body)
+			if (got.status == 307) != (r.Leader || r.Facts) {
+				t.Errorf("%s %s: status %d: %.200s", wire.SurfaceNames[on], name, got.status, got.body)
 			}
 			if got.status == 307 && !strings.HasPrefix(got.header.Get("Location"), theLeader.url(on, false)+path) {
-				t.Errorf("%s %s: location %q", surfaceNames[on], name, got.header.Get("Location"))
+				t.Errorf("%s %s: location %q", wire.SurfaceNames[on], name, got.header.Get("Location"))
 			}
 		}
 	}
-	if seen < len(leaders) || w.desk.last() != nil {
-		t.Errorf("%d routes, desk asked %v", seen, w.desk.last())
+	if seen < len(leaders) || w.desk.Last() != nil {
+		t.Errorf("%d routes, desk asked %v", seen, w.desk.Last())
 	}
 	// The history of a follower begins where it has joined, and it reads no chain.
-	for _, path := range []string{pathMarket + "status", pathMarket + "tokenlist", pathPools + strings.Repeat("1", 32), pathWallet} {
+	for _, path := range []string{marketapi.PathMarket + "status", marketapi.PathMarket + "tokenlist", marketapi.PathPools + strings.Repeat("1", 32), site.PathWallet} {
 		if got := do(t, w.doors[0], "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"); got.status != 307 {
 			t.Errorf("the document %s: status %d", path, got.status)
 		}
 	}
 	w.g.opts.ReadOnly = func() Leader { return Leader{} }
-	if got := w.post(t, pathRFQ+"quote", quoteBody); got.status != 503 || decodeError(t, got.body).Code != codeLeaderChanged {
+	if got := w.post(t, rfqapi.PathRFQ+"quote", quoteBody); got.status != 503 || gatewaytest.DecodeError(t, got.body).Code != wire.CodeLeaderChanged {
 		t.Errorf("no leader: status %d: %s", got.status, got.body)
 	}
 }
 
 // pastAtLeader is the History of a follower that has joined a moment ago.
-type pastAtLeader struct{ History }
+type pastAtLeader struct{ marketapi.History }
 
 func (pastAtLeader) Trades(market.InstrumentID, market.TradeID, int) ([]engine.Trade, error) {
-	return nil, fmt.Errorf("since noon: %w", ErrAtLeader)
+	return nil, fmt.Errorf("since noon: %w", marketapi.ErrAtLeader)
 }
 
 func (pastAtLeader) Candles(market.InstrumentID, archive.Interval, int64, int) ([]archive.Candle, error) {
-	return nil, fmt.Errorf("since noon: %w", ErrAtLeader)
+	return nil, fmt.Errorf("since noon: %w", marketapi.ErrAtLeader)
 }
 func (pastAtLeader) Version() uint64 { return 1 }
 func (pastAtLeader) Cursor() uint64  { return 1 }
@@ -328,7 +334,7 @@ func (pastAtLeader) Cursor() uint64  { return 1 }
 // query as they are, and refused for a moment where there is none.
 func TestPastAtLeader(t *testing.T) {
 	doors := testDoors()
-	doors.Desk, doors.History = &scriptedDesk{view: fixedView()}, pastAtLeader{}
+	doors.Desk, doors.History = &gatewaytest.ScriptedDesk{Shown: gatewaytest.FixedView()}, pastAtLeader{}
 	w := newWriterOf(t, doors)
 	for name, leader := range map[string]Leader{"a leader": theLeader, "none": {}} {
 		w.g.opts.ReadOnly = func() Leader { return leader }
@@ -336,7 +342,7 @@ func TestPastAtLeader(t *testing.T) {
 			"/api/v1/market/klines?symbol=SLUSD/USDC&limit=7", "/api/v1/market/candles", "/api/v1/market/trades?symbol=SLUSD/USDC&before=3",
 		} {
 			got := do(t, w.doors[0], "GET "+path+" HTTP/1.1\r\nHost: test\r\n\r\n")
-			if leader.ID == "" && (got.status != 503 || decodeError(t, got.body).Code != codeLeaderChanged) ||
+			if leader.ID == "" && (got.status != 503 || gatewaytest.DecodeError(t, got.body).Code != wire.CodeLeaderChanged) ||
 				leader.ID != "" && (got.status != 307 || got.header.Get("Location") != theLeader.Base+path) {
 				t.Errorf("%s, %s: status %d: %v", name, path, got.status, got.header)
 			}
@@ -353,7 +359,7 @@ func TestBarrier(t *testing.T) {
 	w.g.opts.Barrier = func() error { asked++; return leads }
 	w.g.opts.Deposed = func() (Leader, bool) { return theLeader, false }
 	get := func(path string) reply { return do(t, w.doors[0], "GET "+path+" HTTP/1.1\r\nHost: test\r\n\r\n") }
-	claim := claimsPath + claimText(78)
+	claim := claimsPath + gatewaytest.ClaimText(78)
 	if got := get(claim); got.status != http.StatusNotFound || asked != 1 {
 		t.Fatalf("status %d after %d questions: %s", got.status, asked, got.body)
 	}
@@ -375,32 +381,32 @@ func TestDeposed(t *testing.T) {
 		status       int
 		code, reason string
 	}{
-		"journal failed under it":    {true, unknown, 503, codeLeaderChanged, "outcome_unknown"},
-		"before the term is over":    {false, unknown, 503, codeLeaderChanged, "outcome_unknown"},
-		"stopped under it":           {false, errors.Join(desk.ErrStopped, desk.ErrUnknown), 503, codeLeaderChanged, "outcome_unknown"},
-		"stopped before it":          {false, desk.ErrStopped, 503, codeLeaderChanged, "outcome_unknown"},
-		"a store has gone":           {true, errors.New("not the leader"), 503, codeLeaderChanged, "outcome_unknown"},
-		"too slow, and still leads":  {false, desk.ErrTimeout, 503, codeOverloaded, "outcome_unknown"},
-		"full, and still leads":      {false, desk.ErrReadOnly, 503, codeReadOnly, ""},
-		"a conflict is one for good": {true, desk.ErrConflict, 409, codeIdempotencyConflict, ""},
+		"journal failed under it":    {true, unknown, 503, wire.CodeLeaderChanged, "outcome_unknown"},
+		"before the term is over":    {false, unknown, 503, wire.CodeLeaderChanged, "outcome_unknown"},
+		"stopped under it":           {false, errors.Join(desk.ErrStopped, desk.ErrUnknown), 503, wire.CodeLeaderChanged, "outcome_unknown"},
+		"stopped before it":          {false, desk.ErrStopped, 503, wire.CodeLeaderChanged, "outcome_unknown"},
+		"a store has gone":           {true, errors.New("not the leader"), 503, wire.CodeLeaderChanged, "outcome_unknown"},
+		"too slow, and still leads":  {false, desk.ErrTimeout, 503, wire.CodeOverloaded, "outcome_unknown"},
+		"full, and still leads":      {false, desk.ErrReadOnly, 503, wire.CodeReadOnly, ""},
+		"a conflict is one for good": {true, desk.ErrConflict, 409, wire.CodeIdempotencyConflict, ""},
 	} {
 		w := newWriter(t, nil)
 		var asked atomic.Bool // the leader is deposed while the desk works
 		w.g.opts.Deposed = func() (Leader, bool) { return theLeader, c.over && asked.Load() }
-		w.desk.result = func(rfq.Request) (*desk.Result, error) { asked.Store(true); return nil, c.err }
-		got := w.post(t, pathRFQ+"quote", quoteBody)
-		e := decodeError(t, got.body)
+		w.desk.Result = func(rfq.Request) (*desk.Result, error) { asked.Store(true); return nil, c.err }
+		got := w.post(t, rfqapi.PathRFQ+"quote", quoteBody)
+		e := gatewaytest.DecodeError(t, got.body)
 		if got.status != c.status || e.Code != c.code || e.Reason != c.reason || got.header.Get("Location") != "" {
 			t.Errorf("%s: status %d: %s", name, got.status, got.body)
 		}
-		if c.code == codeLeaderChanged && (e.Leader == nil || e.Leader.URL != theLeader.Base || got.header.Get("Retry-After") != "1") {
+		if c.code == wire.CodeLeaderChanged && (e.Leader == nil || e.Leader.URL != theLeader.Base || got.header.Get("Retry-After") != "1") {
 			t.Errorf("%s: %v %s", name, got.header, got.body)
 		}
 		if !c.over {
 			continue
 		}
 		// What comes later is sent on, unread.
-		if got := w.post(t, pathRFQ+"quote", quoteBody); got.status != http.StatusTemporaryRedirect {
+		if got := w.post(t, rfqapi.PathRFQ+"quote", quoteBody); got.status != http.StatusTemporaryRedirect {
 			t.Errorf("%s, the next: status %d: %s", name, got.status, got.body)
 		}
 	}

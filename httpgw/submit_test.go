@@ -14,6 +14,9 @@ import (
 	"github.com/mr-tron/base58"
 
 	"blockdesk/desk"
+	"blockdesk/httpgw/gatewaytest"
+	"blockdesk/httpgw/terms"
+	"blockdesk/httpgw/wire"
 )
 
 // TestSubmit: what reaches the settlement, and the answer, byte for byte.
@@ -30,11 +33,11 @@ func TestSubmit(t *testing.T) {
 		{`{"build_id":"B000000000002e","signature":"` + base58.Encode(proof[:]) + `"}`, desk.Submission{Signature: proof}},
 		{`{"build_id":"B000000000002e","signature":"` + base64.StdEncoding.EncodeToString(proof[:]) + `","transaction":""}`, desk.Submission{Signature: proof}},
 		{
-			`{"build_id":"B000000000002e","transaction":"` + base64.StdEncoding.EncodeToString(make([]byte, MaxTransaction)) + `"}`,
-			desk.Submission{Transaction: make([]byte, MaxTransaction)},
+			`{"build_id":"B000000000002e","transaction":"` + base64.StdEncoding.EncodeToString(make([]byte, wire.MaxTransaction)) + `"}`,
+			desk.Submission{Transaction: make([]byte, wire.MaxTransaction)},
 		},
 	} {
-		got := rig.post(t, pathSubmit, c.body, bearer)
+		got := rig.post(t, terms.PathSubmit, c.body, bearer)
 		want := `{"ok":true,"claim_id":"C000000000002e","signature":"` + base58.Encode(rig.dvp.result.Signature[:]) +
 			`","state":"broadcast","slot":null,"transaction":"` + base64.StdEncoding.EncodeToString([]byte("signed by all")) + `"}`
 		if got.status != 200 || string(got.body) != want || got.header.Get("Cache-Control") != "no-store" || got.header.Get("ETag") != "" {
@@ -48,7 +51,7 @@ func TestSubmit(t *testing.T) {
 	}
 	for stage, word := range map[desk.BuildStage]string{desk.BuildFinalized: "finalized", desk.BuildFailed: "failed", desk.BuildExpired: "expired"} {
 		rig.dvp.result.Stage, rig.dvp.result.Slot = stage, 4242
-		got := rig.post(t, pathSubmit, submitBody, bearer)
+		got := rig.post(t, terms.PathSubmit, submitBody, bearer)
 		if want := `"state":"` + word + `","slot":4242,`; got.status != 200 || !strings.Contains(string(got.body), want) {
 			t.Errorf("%s: status %d: %s", word, got.status, got.body)
 		}
@@ -59,7 +62,7 @@ func TestSubmit(t *testing.T) {
 // asked.
 func TestWrongSubmissions(t *testing.T) {
 	none := base58.Encode(make([]byte, 64))
-	long := base64.StdEncoding.EncodeToString(make([]byte, MaxTransaction+1))
+	long := base64.StdEncoding.EncodeToString(make([]byte, wire.MaxTransaction+1))
 	tx := `"` + signedTx + `"`
 	signature := func(text string) string { return `{"build_id":"B000000000002e","signature":"` + text + `"}` }
 	for _, c := range []struct {
@@ -67,40 +70,40 @@ func TestWrongSubmissions(t *testing.T) {
 		status              int
 		code, reason, field string
 	}{
-		{"", 400, codeInvalidJSON, "empty_body", ""},
-		{"{}", 400, codeMissingField, "", "build_id"},
-		{submitBody + "x", 400, codeInvalidJSON, "trailing_data", ""},
-		{strings.Replace(submitBody, "}", `,"claim_id":"C000000000002e"}`, 1), 400, codeInvalidField, "unknown_field", ""},
-		{strings.Replace(submitBody, "}", `,"transaction":`+tx+`}`, 1), 400, codeInvalidField, "repeated", "transaction"},
-		{strings.Replace(submitBody, "}", `,"signature":"`+proofText+`"}`, 1), 400, codeInvalidField, "one_of_two", "signature"},
-		{strings.Replace(submitBody, `"B000000000002e"`, `""`, 1), 400, codeInvalidField, "empty", "build_id"},
-		{strings.Replace(submitBody, "B0", "C0", 1), 404, codeUnknownClaim, "unknown_build", "build_id"},
-		{strings.Replace(submitBody, "B0", "b0", 1), 404, codeUnknownClaim, "unknown_build", "build_id"},
-		{strings.Replace(submitBody, "B0", "B00", 1), 404, codeUnknownClaim, "unknown_build", "build_id"},
+		{"", 400, wire.CodeInvalidJSON, "empty_body", ""},
+		{"{}", 400, wire.CodeMissingField, "", "build_id"},
+		{submitBody + "x", 400, wire.CodeInvalidJSON, "trailing_data", ""},
+		{strings.Replace(submitBody, "}", `,"claim_id":"C000000000002e"}`, 1), 400, wire.CodeInvalidField, "unknown_field", ""},
+		{strings.Replace(submitBody, "}", `,"transaction":`+tx+`}`, 1), 400, wire.CodeInvalidField, "repeated", "transaction"},
+		{strings.Replace(submitBody, "}", `,"signature":"`+proofText+`"}`, 1), 400, wire.CodeInvalidField, "one_of_two", "signature"},
+		{strings.Replace(submitBody, `"B000000000002e"`, `""`, 1), 400, wire.CodeInvalidField, "empty", "build_id"},
+		{strings.Replace(submitBody, "B0", "C0", 1), 404, wire.CodeUnknownClaim, "unknown_build", "build_id"},
+		{strings.Replace(submitBody, "B0", "b0", 1), 404, wire.CodeUnknownClaim, "unknown_build", "build_id"},
+		{strings.Replace(submitBody, "B0", "B00", 1), 404, wire.CodeUnknownClaim, "unknown_build", "build_id"},
 		// Not a transaction.
-		{strings.Replace(submitBody, tx, "7", 1), 400, codeInvalidField, "wrong_type", "transaction"},
-		{strings.Replace(submitBody, signedTx, "x", 1), 400, codeInvalidField, "not_base64", "transaction"},
-		{strings.Replace(submitBody, signedTx, "====", 1), 400, codeInvalidField, "not_base64", "transaction"},
-		{strings.Replace(submitBody, signedTx, signedTx+"AAAA", 1), 400, codeInvalidField, "not_base64", "transaction"},
-		{strings.Replace(submitBody, signedTx, strings.TrimRight(signedTx, "="), 1), 400, codeInvalidField, "not_base64", "transaction"},
-		{strings.Replace(submitBody, signedTx, signedTx[:4]+`\n\n\n\n`+signedTx[4:], 1), 400, codeInvalidField, "not_base64", "transaction"},
-		{strings.Replace(submitBody, signedTx, "AB==", 1), 400, codeInvalidField, "not_base64", "transaction"},
-		{strings.Replace(submitBody, signedTx, "_-__", 1), 400, codeInvalidField, "not_base64", "transaction"},
-		{strings.Replace(submitBody, signedTx, long, 1), 400, codeInvalidField, "not_base64", "transaction"},
-		{strings.Replace(submitBody, signedTx, long+"AAAA", 1), 400, codeInvalidField, "too_long", "transaction"},
+		{strings.Replace(submitBody, tx, "7", 1), 400, wire.CodeInvalidField, "wrong_type", "transaction"},
+		{strings.Replace(submitBody, signedTx, "x", 1), 400, wire.CodeInvalidField, "not_base64", "transaction"},
+		{strings.Replace(submitBody, signedTx, "====", 1), 400, wire.CodeInvalidField, "not_base64", "transaction"},
+		{strings.Replace(submitBody, signedTx, signedTx+"AAAA", 1), 400, wire.CodeInvalidField, "not_base64", "transaction"},
+		{strings.Replace(submitBody, signedTx, strings.TrimRight(signedTx, "="), 1), 400, wire.CodeInvalidField, "not_base64", "transaction"},
+		{strings.Replace(submitBody, signedTx, signedTx[:4]+`\n\n\n\n`+signedTx[4:], 1), 400, wire.CodeInvalidField, "not_base64", "transaction"},
+		{strings.Replace(submitBody, signedTx, "AB==", 1), 400, wire.CodeInvalidField, "not_base64", "transaction"},
+		{strings.Replace(submitBody, signedTx, "_-__", 1), 400, wire.CodeInvalidField, "not_base64", "transaction"},
+		{strings.Replace(submitBody, signedTx, long, 1), 400, wire.CodeInvalidField, "not_base64", "transaction"},
+		{strings.Replace(submitBody, signedTx, long+"AAAA", 1), 400, wire.CodeInvalidField, "too_long", "transaction"},
 		// Not a signature.
-		{signature(proofText[2:]), 400, codeInvalidField, "not_a_signature", "signature"},
-		{signature(none + "1"), 400, codeInvalidField, "not_a_signature", "signature"},
-		{signature(none[1:]), 400, codeInvalidField, "not_a_signature", "signature"},
-		{signature(strings.Repeat("A", 86) + "=="), 409, codeRefused, guardEmpty, ""},
-		{signature(none), 409, codeRefused, guardEmpty, ""},
-		{signature(""), 409, codeRefused, guardEmpty, ""},
-		{`{"build_id":"B000000000002e"}`, 409, codeRefused, guardEmpty, ""},
-		{`{"build_id":"B000000000002e","transaction":"","signature":""}`, 409, codeRefused, guardEmpty, ""},
-		{`{"build_id":"B000000000002e","transaction":null,"signature":null}`, 409, codeRefused, guardEmpty, ""},
+		{signature(proofText[2:]), 400, wire.CodeInvalidField, "not_a_signature", "signature"},
+		{signature(none + "1"), 400, wire.CodeInvalidField, "not_a_signature", "signature"},
+		{signature(none[1:]), 400, wire.CodeInvalidField, "not_a_signature", "signature"},
+		{signature(strings.Repeat("A", 86) + "=="), 409, wire.CodeRefused, terms.GuardEmpty, ""},
+		{signature(none), 409, wire.CodeRefused, terms.GuardEmpty, ""},
+		{signature(""), 409, wire.CodeRefused, terms.GuardEmpty, ""},
+		{`{"build_id":"B000000000002e"}`, 409, wire.CodeRefused, terms.GuardEmpty, ""},
+		{`{"build_id":"B000000000002e","transaction":"","signature":""}`, 409, wire.CodeRefused, terms.GuardEmpty, ""},
+		{`{"build_id":"B000000000002e","transaction":null,"signature":null}`, 409, wire.CodeRefused, terms.GuardEmpty, ""},
 	} {
 		rig := newDvPRig(t)
-		rig.refusedAs(t, pathSubmit, c.body, c.status, c.code, c.reason, c.field)
+		rig.refusedAs(t, terms.PathSubmit, c.body, c.status, c.code, c.reason, c.field)
 		if len(rig.dvp.sent) != 0 {
 			t.Errorf("%.200s: the settlement was asked", c.body)
 		}
@@ -111,9 +114,9 @@ func TestWrongSubmissions(t *testing.T) {
 // theirs goes out.
 func TestSubmitRefusals(t *testing.T) {
 	rig := newDvPRig(t)
-	for _, word := range guardWords() {
+	for _, word := range terms.GuardWords() {
 		rig.dvp.failing = fmt.Errorf("wrapped: %w", &desk.Refusal{Reason: desk.RefusalReason(word)})
-		rig.refusedAs(t, pathSubmit, submitBody, 409, codeRefused, word, "")
+		rig.refusedAs(t, terms.PathSubmit, submitBody, 409, wire.CodeRefused, word, "")
 	}
 	for _, c := range []struct {
 		err                 error
@@ -121,18 +124,18 @@ func TestSubmitRefusals(t *testing.T) {
 		code, reason, field string
 		retry               string
 	}{
-		{&desk.Refusal{Reason: "locked"}, 409, codeRefused, "locked", "", ""},
-		{&desk.Refusal{Reason: "price_corridor"}, 409, codeRefused, "price_corridor", "", ""},
-		{&desk.Refusal{Reason: "claim_state"}, 409, codeClaimExpired, "claim_state", "build_id", ""},
-		{&desk.Refusal{Reason: tokenOfAnother}, 403, codeToken, tokenOfAnother, "", ""},
-		{fmt.Errorf("wrapped: %w", desk.ErrUnknownBuild), 404, codeUnknownClaim, "unknown_build", "build_id", ""},
-		{desk.ErrBusy, 503, codeOverloaded, "busy", "", "1"},
-		{desk.ErrReadOnly, 503, codeReadOnly, "", "", "10"},
-		{desk.ErrUnknown, 503, codeOverloaded, "outcome_unknown", "", "1"},
-		{errors.New("wrapped: no signer at /run/host-7"), 503, codeChainUnavailable, "", "", "10"},
+		{&desk.Refusal{Reason: "locked"}, 409, wire.CodeRefused, "locked", "", ""},
+		{&desk.Refusal{Reason: "price_corridor"}, 409, wire.CodeRefused, "price_corridor", "", ""},
+		{&desk.Refusal{Reason: "claim_state"}, 409, wire.CodeClaimExpired, "claim_state", "build_id", ""},
+		{&desk.Refusal{Reason: terms.TokenOfAnother}, 403, wire.CodeToken, terms.TokenOfAnother, "", ""},
+		{fmt.Errorf("wrapped: %w", desk.ErrUnknownBuild), 404, wire.CodeUnknownClaim, "unknown_build", "build_id", ""},
+		{desk.ErrBusy, 503, wire.CodeOverloaded, "busy", "", "1"},
+		{desk.ErrReadOnly, 503, wire.CodeReadOnly, "", "", "10"},
+		{desk.ErrUnknown, 503, wire.CodeOverloaded, "outcome_unknown", "", "1"},
+		{errors.New("wrapped: no signer at /run/host-7"), 503, wire.CodeChainUnavailable, "", "", "10"},
 	} {
 		rig.dvp.failing = c.err
-		got := rig.refusedAs(t, pathSubmit, submitBody, c.status, c.code, c.reason, c.field)
+		got := rig.refusedAs(t, terms.PathSubmit, submitBody, c.status, c.code, c.reason, c.field)
 		if got.header.Get("Retry-After") != c.retry || strings.Contains(string(got.body), "wrapped") || strings.Contains(string(got.body), "host-7") {
 			t.Errorf("%v: %v: %s", c.err, got.header, got.body)
 		}
@@ -140,8 +143,8 @@ func TestSubmitRefusals(t *testing.T) {
 			t.Errorf("%v: %v", c.err, got.header)
 		}
 	}
-	without := newDvPRig(t, func(d *Doors, _ *Options) { d.DvP = nil })
-	if got := without.refusedAs(t, pathSubmit, submitBody, 503, codeChainUnavailable, "", ""); got.header.Get("Retry-After") != "10" {
+	without := newDvPRig(t, func(d *Dependencies, _ *Options) { d.DvP = nil })
+	if got := without.refusedAs(t, terms.PathSubmit, submitBody, 503, wire.CodeChainUnavailable, "", ""); got.header.Get("Retry-After") != "10" {
 		t.Errorf("without a door: %v", got.header)
 	}
 }
@@ -149,13 +152,13 @@ func TestSubmitRefusals(t *testing.T) {
 // TestSubmitWithKeys: a key stands for one body, from when the settlement is
 // asked until it has refused, or for a day.
 func TestSubmitWithKeys(t *testing.T) {
-	now := deskDay
-	rig := newDvPRig(t, func(_ *Doors, o *Options) { o.Now = func() int64 { return now } })
+	now := gatewaytest.DeskDay
+	rig := newDvPRig(t, func(_ *Dependencies, o *Options) { o.Now = func() int64 { return now } })
 	other := strings.Replace(submitBody, "2e", "2f", 1)
 	send := func(body, key string, status int) {
 		t.Helper()
-		got := rig.post(t, pathSubmit, body, bearer, "Idempotency-Key: "+key)
-		if got.status != status || status == 409 && decodeError(t, got.body).Code != codeIdempotencyConflict {
+		got := rig.post(t, terms.PathSubmit, body, bearer, "Idempotency-Key: "+key)
+		if got.status != status || status == 409 && gatewaytest.DecodeError(t, got.body).Code != wire.CodeIdempotencyConflict {
 			t.Errorf("status %d: %s", got.status, got.body)
 		}
 	}
@@ -193,7 +196,7 @@ func TestSubmitAtOnce(t *testing.T) {
 		group.Add(1)
 		go func() {
 			defer group.Done()
-			got := rig.post(t, pathSubmit, bodies[i%2], bearer, "Idempotency-Key: k")
+			got := rig.post(t, terms.PathSubmit, bodies[i%2], bearer, "Idempotency-Key: k")
 			mu.Lock()
 			defer mu.Unlock()
 			seen[got.status]++
@@ -214,25 +217,25 @@ func TestSubmitAtOnce(t *testing.T) {
 // signature and no transaction.
 func TestNothingSecretIsLogged(t *testing.T) {
 	doors, rig := dvpDoors()
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
 	var text syncText
 	o.Logger = slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	g := start(t, o, b, doors)
 	send := func() {
 		for path, bodies := range map[string][]string{
-			pathHandshake: {challengeBody, issueBody}, pathBuild: {buildBody, "{"}, pathSubmit: {submitBody, "{"},
+			terms.PathHandshake: {challengeBody, issueBody}, terms.PathBuild: {buildBody, "{"}, terms.PathSubmit: {submitBody, "{"},
 		} {
 			for _, body := range bodies {
-				exchange(t, g.BaseAddr(), postText(path, body, bearer))
-				exchange(t, g.BaseAddr(), postText(path, body, bearer+"x"))
+				gatewaytest.Exchange(t, g.BaseAddr(), postText(path, body, bearer))
+				gatewaytest.Exchange(t, g.BaseAddr(), postText(path, body, bearer+"x"))
 			}
 		}
 	}
 	send()
 	rig.keys.failing, rig.dvp.failing, rig.chain.failing = errors.New("a"), errors.New("b"), errors.New("c")
 	send()
-	exchange(t, g.BaseAddr(), "POST "+pathSubmit+" HTTP/1.1\r\n"+bearer+"\r\nContent-Length: x\r\n\r\n")
+	gatewaytest.Exchange(t, g.BaseAddr(), "POST "+terms.PathSubmit+" HTTP/1.1\r\n"+bearer+"\r\nContent-Length: x\r\n\r\n")
 	logged := text.String()
 	if !strings.Contains(logged, "http request failed") {
 		t.Fatalf("nothing is logged at all: %q", logged)

@@ -5,13 +5,17 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"blockdesk/httpgw/gatewaytest"
+	"blockdesk/httpgw/terms"
+	"blockdesk/httpgw/wire"
 )
 
 // TestDvPLimitOnTheWire: build and submit share one window, what is refused by
 // it costs nothing, and whatever else is wrong does; it goes before the token,
 // and the token before the body. Handshakes have a bucket of their own.
 func TestDvPLimitOnTheWire(t *testing.T) {
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	clock := &handClock{now: 1}
 	o := testOptions(b)
 	o.NoLimits, o.Clock = false, clock.read
@@ -21,13 +25,13 @@ func TestDvPLimitOnTheWire(t *testing.T) {
 		path, body, header string
 		status             int
 	}{
-		{pathBuild, "not looked at", "X: y", 403},
-		{pathSubmit, "no JSON", bearer, 400},
-		{pathBuild, buildBody, bearer, 200},
+		{terms.PathBuild, "not looked at", "X: y", 403},
+		{terms.PathSubmit, "no JSON", bearer, 400},
+		{terms.PathBuild, buildBody, bearer, 200},
 	}
 	for i, c := range steps {
 		clock.now += int64(10 * time.Second)
-		resp, body := exchange(t, g.BaseAddr(), postText(c.path, c.body, c.header))
+		resp, body := gatewaytest.Exchange(t, g.BaseAddr(), postText(c.path, c.body, c.header))
 		if resp.StatusCode != c.status {
 			t.Fatalf("request %d: status %d: %s", i+1, resp.StatusCode, body)
 		}
@@ -42,57 +46,57 @@ func TestDvPLimitOnTheWire(t *testing.T) {
 		}
 	}
 	for i := range 6 {
-		path, header := []string{pathBuild, pathSubmit}[i%2], []string{bearer, "X: y", "Authorization: Basic x"}[i%3]
-		resp, body := exchange(t, g.BaseAddr(), postText(path, buildBody, header))
-		e := decodeError(t, body)
-		if resp.StatusCode != 429 || e.Code != codeRateLimited || e.Reason != "rate" || resp.Header.Get("Retry-After") != "40" ||
+		path, header := []string{terms.PathBuild, terms.PathSubmit}[i%2], []string{bearer, "X: y", "Authorization: Basic x"}[i%3]
+		resp, body := gatewaytest.Exchange(t, g.BaseAddr(), postText(path, buildBody, header))
+		e := gatewaytest.DecodeError(t, body)
+		if resp.StatusCode != 429 || e.Code != wire.CodeRateLimited || e.Reason != "rate" || resp.Header.Get("Retry-After") != "40" ||
 			resp.Header.Get("RateLimit") != `"dvp";r=0;t=60` || resp.Header.Get("WWW-Authenticate") != "" {
 			t.Fatalf("request 4: status %d %v: %s", resp.StatusCode, resp.Header, body)
 		}
 	}
 	clock.now += int64(40*time.Second) - 1
-	if resp, _ := exchange(t, g.BaseAddr(), postText(pathSubmit, submitBody, bearer)); resp.StatusCode != 429 || resp.Header.Get("Retry-After") != "1" {
+	if resp, _ := gatewaytest.Exchange(t, g.BaseAddr(), postText(terms.PathSubmit, submitBody, bearer)); resp.StatusCode != 429 || resp.Header.Get("Retry-After") != "1" {
 		t.Errorf("a nanosecond early: status %d %v", resp.StatusCode, resp.Header)
 	}
 	clock.now++
-	if resp, body := exchange(t, g.BaseAddr(), postText(pathSubmit, submitBody, bearer)); resp.StatusCode != 200 {
+	if resp, body := gatewaytest.Exchange(t, g.BaseAddr(), postText(terms.PathSubmit, submitBody, bearer)); resp.StatusCode != 200 {
 		t.Errorf("60 s after the first: status %d: %s", resp.StatusCode, body)
 	}
 	for i := range 10 {
-		resp, body := exchange(t, g.BaseAddr(), postText(pathHandshake, challengeBody))
+		resp, body := gatewaytest.Exchange(t, g.BaseAddr(), postText(terms.PathHandshake, challengeBody))
 		if want := fmt.Sprintf(`"dvp-handshake";r=%d;t=%d`, 9-i, 6*(i+1)); resp.StatusCode != 200 || resp.Header.Get("RateLimit") != want {
 			t.Fatalf("handshake %d: status %d, RateLimit %q: %s", i+1, resp.StatusCode, resp.Header.Get("RateLimit"), body)
 		}
 	}
-	resp, body := exchange(t, g.BaseAddr(), postText(pathHandshake, challengeBody))
-	if e := decodeError(t, body); resp.StatusCode != 429 || e.Code != codeRateLimited || resp.Header.Get("Retry-After") != "6" ||
+	resp, body := gatewaytest.Exchange(t, g.BaseAddr(), postText(terms.PathHandshake, challengeBody))
+	if e := gatewaytest.DecodeError(t, body); resp.StatusCode != 429 || e.Code != wire.CodeRateLimited || resp.Header.Get("Retry-After") != "6" ||
 		resp.Header.Get("RateLimit-Policy") != `"dvp-handshake";q=10;w=60;burst=10` {
 		t.Errorf("handshake 11: status %d %v: %s", resp.StatusCode, resp.Header, body)
 	}
-	if resp, _ := ask(t, g.BaseAddr(), "GET", pathHandshake, ""); resp.StatusCode != 200 || resp.Header.Get("RateLimit") != `"market";r=19;t=1` {
+	if resp, _ := gatewaytest.Ask(t, g.BaseAddr(), "GET", terms.PathHandshake, ""); resp.StatusCode != 200 || resp.Header.Get("RateLimit") != `"market";r=19;t=1` {
 		t.Errorf("the terms: status %d, RateLimit %q", resp.StatusCode, resp.Header.Get("RateLimit"))
 	}
 }
 
 // TestDvPOptions: what the limits may be, and what no limits are.
 func TestDvPOptions(t *testing.T) {
-	b := newBooks(t)
-	for most, good := range map[int]bool{0: true, 1: true, MaxWindow: true, MaxWindow + 1: false, -1: false} {
+	b := gatewaytest.NewBooks(t)
+	for most, good := range map[int]bool{0: true, 1: true, wire.MaxWindow: true, wire.MaxWindow + 1: false, -1: false} {
 		o := testOptions(b)
 		if o.DvP.PerMinute = most; (o.Validate() == nil) != good {
 			t.Errorf("%d in a window: %v", most, o.Validate())
 		}
 	}
 	o := testOptions(b)
-	if o.Handshake = (Rate{PerMinute: -1, Burst: 1}); o.Validate() == nil {
+	if o.Handshake = (wire.Rate{PerMinute: -1, Burst: 1}); o.Validate() == nil {
 		t.Error("a negative rate of handshakes is accepted")
 	}
 	doors, _ := dvpDoors()
 	g := start(t, testOptions(b), b, doors)
 	addrs := []net.Addr{g.BaseAddr()}
 	for range 20 {
-		for _, path := range []string{pathBuild, pathHandshake} {
-			if resp, _ := exchange(t, addrs[0], postText(path, "{}", bearer)); resp.StatusCode != 400 || resp.Header.Get("RateLimit") != "" {
+		for _, path := range []string{terms.PathBuild, terms.PathHandshake} {
+			if resp, _ := gatewaytest.Exchange(t, addrs[0], postText(path, "{}", bearer)); resp.StatusCode != 400 || resp.Header.Get("RateLimit") != "" {
 				t.Fatalf("%s without limits: status %d %v", path, resp.StatusCode, resp.Header)
 			}
 		}

@@ -12,6 +12,9 @@ import (
 
 	"blockdesk/desk"
 	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/gatewaytest"
+	rfqapi "blockdesk/httpgw/rfq"
+	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 )
 
@@ -37,10 +40,10 @@ func FuzzPost(f *testing.F) {
 		f.Add(uint8(i), seed.media, seed.key, []byte(seed.body))
 	}
 	w := newWriter(f, &fakeChain{verdict: desk.Verdict{Pending: time.Second}})
-	paths := []string{pathRFQ + "quote", pathModular, pathAliasVerify, pathAtomic, pathNativeAtomic, pathNativeVerify, pathNativeModular}
+	paths := []string{rfqapi.PathRFQ + "quote", rfqapi.PathModular, rfqapi.PathAliasVerify, rfqapi.PathAtomic, rfqapi.PathNativeAtomic, rfqapi.PathNativeVerify, rfqapi.PathNativeModular}
 	f.Fuzz(func(t *testing.T, at uint8, media, key string, body []byte) {
 		path := paths[int(at)%len(paths)]
-		ctx := requestFrom("192.0.2.1")
+		ctx := gatewaytest.RequestFrom("192.0.2.1")
 		ctx.Request.Header.SetMethod("POST")
 		ctx.Request.SetRequestURI(path)
 		ctx.Request.Header.Set("Content-Type", media)
@@ -48,7 +51,7 @@ func FuzzPost(f *testing.F) {
 			ctx.Request.Header.Set("Idempotency-Key", key)
 		}
 		ctx.Request.SetBody(body)
-		w.desk.asked = nil
+		w.desk.Asked = nil
 		w.doors[0].serve(ctx)
 		status, answer := ctx.Response.StatusCode(), ctx.Response.Body()
 		if bytes.Contains(answer, []byte(marker)) || bytes.Contains(ctx.Response.Header.Header(), []byte(marker)) {
@@ -56,16 +59,16 @@ func FuzzPost(f *testing.F) {
 		}
 		switch status {
 		case 200:
-			checkAsked(t, w.desk.last(), body)
+			checkAsked(t, w.desk.Last(), body)
 		case 202:
 		case 400, 404, 415:
-			e := decodeError(t, answer)
+			e := gatewaytest.DecodeError(t, answer)
 			switch e.Code {
-			case codeInvalidJSON, codeInvalidField, codeMissingField, codeUnknownTicket, codeUnknownClaim, codeUnsupportedMedia:
+			case wire.CodeInvalidJSON, wire.CodeInvalidField, wire.CodeMissingField, wire.CodeUnknownTicket, wire.CodeUnknownClaim, wire.CodeUnsupportedMedia:
 			default:
 				t.Fatalf("code %s", e.Code)
 			}
-			if w.desk.last() != nil {
+			if w.desk.Last() != nil {
 				t.Fatalf("status %d, and the desk was asked", status)
 			}
 		default:

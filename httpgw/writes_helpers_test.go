@@ -16,6 +16,10 @@ import (
 
 	"blockdesk/desk"
 	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/gatewaytest"
+	rfqapi "blockdesk/httpgw/rfq"
+	"blockdesk/httpgw/terms"
+	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 )
 
@@ -42,8 +46,8 @@ func (c *fakeChain) Package(ctx context.Context, claim *rfq.Claim, payer desk.Fe
 	defer c.mu.Unlock()
 	c.payers = append(c.payers, payer)
 	return desk.Package{
-		Transaction: fmt.Appendf(nil, "transaction of %d", claim.ID), Reference: address(200), Memo: fmt.Sprintf(`claim "%d" \`, claim.ID),
-		Hash: [32]byte{0xab, 31: 0xcd}, Blockhash: address(90), LastValid: 398_214_907, Signers: []market.Address{address(60), claim.Wallet},
+		Transaction: fmt.Appendf(nil, "transaction of %d", claim.ID), Reference: gatewaytest.Address(200), Memo: fmt.Sprintf(`claim "%d" \`, claim.ID),
+		Hash: [32]byte{0xab, 31: 0xcd}, Blockhash: gatewaytest.Address(90), LastValid: 398_214_907, Signers: []market.Address{gatewaytest.Address(60), claim.Wallet},
 	}, c.failing
 }
 
@@ -64,34 +68,34 @@ func (c *fakeChain) Verify(ctx context.Context, p *desk.PaymentProof) (desk.Verd
 // writer is a gateway with a desk, reached without a socket.
 type writer struct {
 	g     *Gateway
-	desk  *scriptedDesk
+	desk  *gatewaytest.ScriptedDesk
 	doors [3]*door // base, api, ws
 }
 
-func newWriter(t testing.TB, chain Settlement) *writer {
+func newWriter(t testing.TB, chain terms.Settlement) *writer {
 	t.Helper()
 	doors := testDoors()
-	doors.Desk, doors.Settlement = &scriptedDesk{view: fixedView()}, chain
+	doors.Desk, doors.Settlement = &gatewaytest.ScriptedDesk{Shown: gatewaytest.FixedView()}, chain
 	return newWriterOf(t, doors)
 }
 
 // newWriterOf opens other doors, that of a scripted desk among them.
-func newWriterOf(t testing.TB, doors Doors, mend ...func(*Options)) *writer {
+func newWriterOf(t testing.TB, doors Dependencies, mend ...func(*Options)) *writer {
 	t.Helper()
-	w := &writer{desk: doors.Desk.(*scriptedDesk)}
-	w.desk.history = map[market.ClaimID]*desk.History{}
+	w := &writer{desk: doors.Desk.(*gatewaytest.ScriptedDesk)}
+	w.desk.History = map[market.ClaimID]*desk.History{}
 	w.g = newGateway(t, doors, mend...)
 	table := w.g.routes(doors)
-	for i, on := range []surface{onBase, onAPI, onWS} {
+	for i, on := range []wire.Surface{wire.OnBase, wire.OnAPI, wire.OnWS} {
 		w.doors[i] = &door{g: w.g, on: on, router: newRouter(table, on, newMetrics())}
 	}
 	return w
 }
 
 // newGateway returns a gateway that listens and serves nothing.
-func newGateway(t testing.TB, doors Doors, mend ...func(*Options)) *Gateway {
+func newGateway(t testing.TB, doors Dependencies, mend ...func(*Options)) *Gateway {
 	t.Helper()
-	b := newBooks(t)
+	b := gatewaytest.NewBooks(t)
 	o := testOptions(b)
 	for _, change := range mend {
 		change(&o)
@@ -115,9 +119,9 @@ type reply struct {
 // do sends a raw request through a door's handler.
 func do(t testing.TB, d *door, raw string) reply {
 	t.Helper()
-	ctx := requestFrom("192.0.2.1")
+	ctx := gatewaytest.RequestFrom("192.0.2.1")
 	r := bufio.NewReaderSize(bytes.NewReader([]byte(raw)), 1<<17)
-	if err := ctx.Request.ReadLimitBody(r, DefaultMaxBodyBytes); err != nil {
+	if err := ctx.Request.ReadLimitBody(r, wire.DefaultMaxBodyBytes); err != nil {
 		t.Fatalf("request %.200q: %v", raw, err)
 	}
 	d.serve(ctx)
@@ -150,7 +154,7 @@ func postText(path, body string, headers ...string) string {
 		path, strings.Join(all, "\r\n"), len(body), body)
 }
 
-// Bodies that are right for fixedView.
+// Bodies that are right for FixedView.
 var (
 	wallet    = base58.Encode([]byte("the wallet of a bot, 32 bytes of"))
 	signature = base58.Encode(bytes.Repeat([]byte("signature of a payment, "), 3)[:64])
@@ -160,4 +164,4 @@ var (
 	paymentBody = `{"order_id":"T7","tranche_id":"T7-2","l1_signature":"` + signature + `"}`
 )
 
-const claimsPath = pathRFQ + "claims/"
+const claimsPath = rfqapi.PathRFQ + "claims/"

@@ -15,6 +15,10 @@ import (
 	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/gatewaytest"
+	rfqapi "blockdesk/httpgw/rfq"
+	"blockdesk/httpgw/terms"
+	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 )
 
@@ -22,26 +26,26 @@ import (
 func TestQuote(t *testing.T) {
 	w := newWriter(t, nil)
 	for _, fill := range []string{`"250"`, `250`} {
-		got := w.post(t, pathRFQ+"quote", strings.Replace(quoteBody, `"250"`, fill, 1))
+		got := w.post(t, rfqapi.PathRFQ+"quote", strings.Replace(quoteBody, `"250"`, fill, 1))
 		const want = `{"ok":true,"quote_id":"Q000000000002d","order_id":"T7","tranche_id":"T7-2","ticket_label":"spring block",` +
 			`"pair":"SLUSD/USDC","fill_usd":"250","rail":"USDC","reference_price_usd":"1.000000000","discount_bps":25,` +
 			`"price_usd":"0.997500000","base_amount":"250.626566","base_amount_atoms":"250626566",` +
 			`"payment":{"rail":"USDC","mint":"%s","amount":"250.000001","amount_atoms":"250000001","pay_to":"%s"},` +
 			`"fee_bps":500,"fee":{"included":true,"amount":"12.500000","amount_atoms":"12500000"},` +
 			`"issued_at":"2026-11-20T12:00:04.123Z","valid_until":"2026-11-20T12:00:19.123Z","firm":true}`
-		text := func(a market.Address) string { return strings.Trim(string(appendAccount(nil, a)), `"`) }
-		if s := fmt.Sprintf(want, text(address(100)), text(address(120))); got.status != 200 || string(got.body) != s {
+		text := func(a market.Address) string { return strings.Trim(string(wire.AppendAddress(nil, a)), `"`) }
+		if s := fmt.Sprintf(want, text(gatewaytest.Address(100)), text(gatewaytest.Address(120))); got.status != 200 || string(got.body) != s {
 			t.Fatalf("status %d: %s\nwant %s", got.status, got.body, s)
 		}
-		if got.header.Get("Cache-Control") != "no-store" || got.header.Get("Content-Type") != jsonType || got.header.Get("Idempotency-Replayed") != "" {
+		if got.header.Get("Cache-Control") != "no-store" || got.header.Get("Content-Type") != wire.JSONType || got.header.Get("Idempotency-Replayed") != "" {
 			t.Errorf("headers %v", got.header)
 		}
-		asked := w.desk.last().(*rfq.RequestQuote)
+		asked := w.desk.Last().(*rfq.RequestQuote)
 		if *asked != (rfq.RequestQuote{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailUSDC}) {
 			t.Errorf("asked %+v", asked)
 		}
 	}
-	got := w.post(t, pathRFQ+"quote", `{"order_id":"T11","tranche_id":"T11-1","fill_usd":1000,"rail":"SOL"}`)
+	got := w.post(t, rfqapi.PathRFQ+"quote", `{"order_id":"T11","tranche_id":"T11-1","fill_usd":1000,"rail":"SOL"}`)
 	var q struct {
 		Label   string `json:"ticket_label"`
 		Payment struct {
@@ -49,7 +53,7 @@ func TestQuote(t *testing.T) {
 			Amount string
 		}
 	}
-	if err := json.Unmarshal(got.body, &q); err != nil || q.Label != w.desk.view.Ticket(11).Label || q.Payment.Mint != nil || q.Payment.Amount != "1.000000001" {
+	if err := json.Unmarshal(got.body, &q); err != nil || q.Label != w.desk.Shown.Ticket(11).Label || q.Payment.Mint != nil || q.Payment.Amount != "1.000000001" {
 		t.Errorf("a label that tries to break out, and SOL: %v %s", err, got.body)
 	}
 }
@@ -94,7 +98,7 @@ func TestClaim(t *testing.T) {
 	chain := &fakeChain{}
 	w := newWriter(t, chain)
 	for path, way := range map[string]rfq.Way{
-		pathModular: rfq.Modular, pathNativeModular: rfq.Modular, pathAtomic: rfq.Atomic, pathNativeAtomic: rfq.Atomic,
+		rfqapi.PathModular: rfq.Modular, rfqapi.PathNativeModular: rfq.Modular, rfqapi.PathAtomic: rfq.Atomic, rfqapi.PathNativeAtomic: rfq.Atomic,
 	} {
 		body := strings.Replace(claimBody, "}", `,"payment_rail":"SOL","quote_id":"Q000000000002d"}`, 1)
 		got := w.post(t, path, body)
@@ -102,39 +106,39 @@ func TestClaim(t *testing.T) {
 		if err := json.Unmarshal(got.body, &a); err != nil || got.status != 200 {
 			t.Fatalf("%s: status %d %v: %s", path, got.status, err, got.body)
 		}
-		asked := w.desk.last().(*rfq.TakeClaim)
-		address, _ := parseAddress([]byte(wallet))
+		asked := w.desk.Last().(*rfq.TakeClaim)
+		address, _ := wire.ParseAddress([]byte(wallet))
 		if *asked != (rfq.TakeClaim{Ticket: 7, Tranche: 2, Fill: 1, Rail: market.RailSOL, Way: way, Quote: 77, Wallet: address}) {
 			t.Errorf("%s: asked %+v", path, asked)
 		}
-		if !a.OK || a.ClaimID != claimText(78) || a.State != "reserved" || a.Claim.Way != map[rfq.Way]string{rfq.Modular: "modular", rfq.Atomic: "atomic"}[way] || a.Claim.Wallet != wallet ||
+		if !a.OK || a.ClaimID != gatewaytest.ClaimText(78) || a.State != "reserved" || a.Claim.Way != map[rfq.Way]string{rfq.Modular: "modular", rfq.Atomic: "atomic"}[way] || a.Claim.Wallet != wallet ||
 			*a.Claim.Quote != "Q000000000002d" || a.Claim.Order != "T7" || a.Claim.Fill != "250" || a.Claim.Base != "250626566" {
 			t.Errorf("%s: %s", path, got.body)
 		}
 		if p := a.Payment; p.Rail != "SOL" || p.Mint != nil || p.Atoms != "250000001" || p.Memo != `claim "78" \` || p.Reference == "" || p.PayTo == "" {
 			t.Errorf("%s: payment %+v", path, p)
 		}
-		if string(a.Transaction) != "transaction of 78" || a.ExpiresAt.UnixMilli() != (deskDay+120e9)/1e6 {
+		if string(a.Transaction) != "transaction of 78" || a.ExpiresAt.UnixMilli() != (gatewaytest.DeskDay+120e9)/1e6 {
 			t.Errorf("%s: %s", path, got.body)
 		}
-		if a.Verify.URL != "https://native.example"+pathNativeVerify || !slices.Equal(a.Verify.Fields, []string{"order_id", "tranche_id", "l1_signature"}) {
+		if a.Verify.URL != "https://native.example"+rfqapi.PathNativeVerify || !slices.Equal(a.Verify.Fields, []string{"order_id", "tranche_id", "l1_signature"}) {
 			t.Errorf("%s: verify %+v", path, a.Verify)
 		}
 	}
-	got := w.post(t, pathAtomic, claimBody)
+	got := w.post(t, rfqapi.PathAtomic, claimBody)
 	var a claimAnswer
-	if err := json.Unmarshal(got.body, &a); err != nil || a.Submit.URL != w.g.URLs().Base+pathSubmit ||
+	if err := json.Unmarshal(got.body, &a); err != nil || a.Submit.URL != w.g.URLs().Base+terms.PathSubmit ||
 		a.Submit.BuildID != "B000000000002e" || !slices.Equal(a.Submit.Fields, []string{"build_id", "transaction"}) {
 		t.Errorf("submit: %v %+v", err, a.Submit)
 	}
 	if payer := chain.payers[len(chain.payers)-1]; payer != desk.DeskPays {
 		t.Errorf("the fee of an atomic claim is paid by %d", payer)
 	}
-	got = w.post(t, pathModular, claimBody)
+	got = w.post(t, rfqapi.PathModular, claimBody)
 	if payer := chain.payers[len(chain.payers)-1]; payer != desk.TakerPays || strings.Contains(string(got.body), "submit") {
 		t.Errorf("a modular claim: payer %d: %s", payer, got.body)
 	}
-	if asked := w.desk.last().(*rfq.TakeClaim); asked.Rail != market.RailUSDC || asked.Quote != 0 {
+	if asked := w.desk.Last().(*rfq.TakeClaim); asked.Rail != market.RailUSDC || asked.Quote != 0 {
 		t.Errorf("defaults: asked %+v", asked)
 	}
 }
@@ -142,14 +146,14 @@ func TestClaim(t *testing.T) {
 // TestNoChain: without a settlement, and while one is not ready, what is right
 // gets 503 and reserves nothing, and what is wrong is told as ever.
 func TestNoChain(t *testing.T) {
-	for name, chain := range map[string]Settlement{"none": nil, "not ready": &fakeChain{down: errors.New("no node answers")}} {
+	for name, chain := range map[string]terms.Settlement{"none": nil, "not ready": &fakeChain{down: errors.New("no node answers")}} {
 		w := newWriter(t, chain)
-		paths := []string{pathModular, pathNativeModular, pathAtomic, pathNativeAtomic}
-		bodies := map[string]string{claimBody: codeChainUnavailable, strings.Replace(claimBody, "T7-2", "T7-9", 1): codeUnknownTicket, "{}": codeMissingField}
+		paths := []string{rfqapi.PathModular, rfqapi.PathNativeModular, rfqapi.PathAtomic, rfqapi.PathNativeAtomic}
+		bodies := map[string]string{claimBody: wire.CodeChainUnavailable, strings.Replace(claimBody, "T7-2", "T7-9", 1): wire.CodeUnknownTicket, "{}": wire.CodeMissingField}
 		if chain == nil {
-			for _, path := range []string{pathNativeVerify, pathAliasVerify} {
+			for _, path := range []string{rfqapi.PathNativeVerify, rfqapi.PathAliasVerify} {
 				got := w.post(t, path, paymentBody)
-				if e := decodeError(t, got.body); got.status != 503 || e.Code != codeChainUnavailable || got.header.Get("Retry-After") != "10" {
+				if e := gatewaytest.DecodeError(t, got.body); got.status != 503 || e.Code != wire.CodeChainUnavailable || got.header.Get("Retry-After") != "10" {
 					t.Errorf("%s: status %d: %s", path, got.status, got.body)
 				}
 			}
@@ -157,22 +161,22 @@ func TestNoChain(t *testing.T) {
 		for _, path := range paths {
 			for body, code := range bodies {
 				got := w.post(t, path, body)
-				e := decodeError(t, got.body)
-				if e.Code != code || code == codeChainUnavailable && (got.status != 503 || got.header.Get("Retry-After") != "10") {
+				e := gatewaytest.DecodeError(t, got.body)
+				if e.Code != code || code == wire.CodeChainUnavailable && (got.status != 503 || got.header.Get("Retry-After") != "10") {
 					t.Errorf("%s: %s: status %d: %s", name, path, got.status, got.body)
 				}
 			}
 		}
-		if len(w.desk.asked) != 0 {
-			t.Errorf("%s: the desk was asked %d times", name, len(w.desk.asked))
+		if len(w.desk.Asked) != 0 {
+			t.Errorf("%s: the desk was asked %d times", name, len(w.desk.Asked))
 		}
-		if got := w.post(t, pathRFQ+"quote", quoteBody); got.status != 200 {
+		if got := w.post(t, rfqapi.PathRFQ+"quote", quoteBody); got.status != 200 {
 			t.Errorf("%s: a quote: status %d", name, got.status)
 		}
 	}
 	w := newWriter(t, &fakeChain{failing: errors.New("10.0.0.7 refuses")})
-	got := w.post(t, pathModular, claimBody)
-	if e := decodeError(t, got.body); got.status != 503 || e.Code != codeChainUnavailable || strings.Contains(string(got.body), "10.0.0.7") {
+	got := w.post(t, rfqapi.PathModular, claimBody)
+	if e := gatewaytest.DecodeError(t, got.body); got.status != 503 || e.Code != wire.CodeChainUnavailable || strings.Contains(string(got.body), "10.0.0.7") {
 		t.Errorf("a package that fails: status %d: %s", got.status, got.body)
 	}
 }
@@ -185,46 +189,46 @@ func TestWrongMembers(t *testing.T) {
 		status               int
 		code, field, reason  string
 	}{
-		{pathRFQ + "quote", strings.ReplaceAll(quoteBody, "T7", "T6"), "", "", 404, codeUnknownTicket, "order_id", "unknown_ticket"},
-		{pathRFQ + "quote", quoteBody, `"T7"`, `"T8"`, 404, codeUnknownTicket, "tranche_id", "unknown_tranche"},
-		{pathRFQ + "quote", quoteBody, `"T7"`, `"T07"`, 404, codeUnknownTicket, "order_id", "unknown_ticket"},
-		{pathRFQ + "quote", quoteBody, `"T7"`, `"nope"`, 404, codeUnknownTicket, "order_id", "unknown_ticket"},
-		{pathRFQ + "quote", quoteBody, `"T7-2"`, `"T7-3"`, 404, codeUnknownTicket, "tranche_id", "unknown_tranche"},
-		{pathRFQ + "quote", quoteBody, `"T7-2"`, `"T8-1"`, 404, codeUnknownTicket, "tranche_id", "unknown_tranche"},
-		{pathRFQ + "quote", quoteBody, `"T7-2"`, `"2"`, 404, codeUnknownTicket, "tranche_id", "unknown_tranche"},
-		{pathRFQ + "quote", quoteBody, `"250"`, `"251"`, 400, codeInvalidField, "fill_usd", "not_on_ladder"},
-		{pathRFQ + "quote", quoteBody, `"250"`, `"250.00"`, 400, codeInvalidField, "fill_usd", "not_on_ladder"},
-		{pathRFQ + "quote", quoteBody, `"250"`, `0`, 400, codeInvalidField, "fill_usd", "not_on_ladder"},
-		{pathRFQ + "quote", quoteBody, `"250"`, `250.0`, 400, codeInvalidField, "fill_usd", "not_whole"},
-		{pathRFQ + "quote", quoteBody, `"USDC"`, `"usdc"`, 400, codeInvalidField, "rail", "unknown_rail"},
-		{pathRFQ + "quote", quoteBody, `"USDC"`, `null`, 400, codeMissingField, "rail", ""},
-		{pathRFQ + "quote", quoteBody, `"T7"`, `"` + strings.Repeat("T", 65) + `"`, 400, codeInvalidField, "order_id", "too_long"},
-		{pathModular, claimBody, wallet, base58.Encode([]byte(strings.Repeat("x", 31))), 400, codeInvalidField, "bot_wallet", "not_an_address"},
-		{pathModular, claimBody, wallet, strings.Replace(wallet, wallet[:1], "0", 1), 400, codeInvalidField, "bot_wallet", "not_an_address"},
-		{pathModular, claimBody, wallet, strings.Repeat("z", 44), 400, codeInvalidField, "bot_wallet", "not_an_address"},
-		{pathModular, claimBody, wallet, zeros, 400, codeInvalidField, "bot_wallet", "not_an_address"},
-		{pathModular, claimBody, wallet, wallet + "1", 400, codeInvalidField, "bot_wallet", "too_long"},
-		{pathModular, claimBody, "}", `,"payment_rail":"BTC"}`, 400, codeInvalidField, "payment_rail", "unknown_rail"},
-		{pathModular, claimBody, "}", `,"quote_id":"Q1"}`, 400, codeInvalidField, "quote_id", "not_an_id"},
-		{pathModular, claimBody, "}", `,"rail":"USDC"}`, 400, codeInvalidField, "", "unknown_field"},
-		{pathAtomic, claimBody, `"T7"`, `"T99"`, 404, codeUnknownTicket, "order_id", "unknown_ticket"},
-		{pathAliasVerify, paymentBody, signature, signature[3:], 400, codeInvalidField, "l1_signature", "not_a_signature"},
-		{pathAliasVerify, paymentBody, signature, strings.Repeat("1", 64), 400, codeInvalidField, "l1_signature", "not_a_signature"},
-		{pathAliasVerify, paymentBody, "}", `,"claim_id":"C1"}`, 404, codeUnknownClaim, "claim_id", "unknown_claim"},
-		{pathAliasVerify, paymentBody, "}", `,"ticket_label":"autumn block"}`, 400, codeInvalidField, "ticket_label", "mismatch"},
-		{pathAliasVerify, paymentBody, "}", `,"fill_usd":"3"}`, 400, codeInvalidField, "fill_usd", "not_on_ladder"},
-		{pathAliasVerify, paymentBody, "}", `,"payment_rail":"sol"}`, 400, codeInvalidField, "payment_rail", "unknown_rail"},
-		{pathAliasVerify, paymentBody, `"T7"`, `"T8"`, 404, codeUnknownTicket, "tranche_id", "unknown_tranche"},
-		{pathAliasVerify, paymentBody, `"T7-2"`, `"T7-3"`, 404, codeUnknownTicket, "tranche_id", "unknown_tranche"},
+		{rfqapi.PathRFQ + "quote", strings.ReplaceAll(quoteBody, "T7", "T6"), "", "", 404, wire.CodeUnknownTicket, "order_id", "unknown_ticket"},
+		{rfqapi.PathRFQ + "quote", quoteBody, `"T7"`, `"T8"`, 404, wire.CodeUnknownTicket, "tranche_id", "unknown_tranche"},
+		{rfqapi.PathRFQ + "quote", quoteBody, `"T7"`, `"T07"`, 404, wire.CodeUnknownTicket, "order_id", "unknown_ticket"},
+		{rfqapi.PathRFQ + "quote", quoteBody, `"T7"`, `"nope"`, 404, wire.CodeUnknownTicket, "order_id", "unknown_ticket"},
+		{rfqapi.PathRFQ + "quote", quoteBody, `"T7-2"`, `"T7-3"`, 404, wire.CodeUnknownTicket, "tranche_id", "unknown_tranche"},
+		{rfqapi.PathRFQ + "quote", quoteBody, `"T7-2"`, `"T8-1"`, 404, wire.CodeUnknownTicket, "tranche_id", "unknown_tranche"},
+		{rfqapi.PathRFQ + "quote", quoteBody, `"T7-2"`, `"2"`, 404, wire.CodeUnknownTicket, "tranche_id", "unknown_tranche"},
+		{rfqapi.PathRFQ + "quote", quoteBody, `"250"`, `"251"`, 400, wire.CodeInvalidField, "fill_usd", "not_on_ladder"},
+		{rfqapi.PathRFQ + "quote", quoteBody, `"250"`, `"250.00"`, 400, wire.CodeInvalidField, "fill_usd", "not_on_ladder"},
+		{rfqapi.PathRFQ + "quote", quoteBody, `"250"`, `0`, 400, wire.CodeInvalidField, "fill_usd", "not_on_ladder"},
+		{rfqapi.PathRFQ + "quote", quoteBody, `"250"`, `250.0`, 400, wire.CodeInvalidField, "fill_usd", "not_whole"},
+		{rfqapi.PathRFQ + "quote", quoteBody, `"USDC"`, `"usdc"`, 400, wire.CodeInvalidField, "rail", "unknown_rail"},
+		{rfqapi.PathRFQ + "quote", quoteBody, `"USDC"`, `null`, 400, wire.CodeMissingField, "rail", ""},
+		{rfqapi.PathRFQ + "quote", quoteBody, `"T7"`, `"` + strings.Repeat("T", 65) + `"`, 400, wire.CodeInvalidField, "order_id", "too_long"},
+		{rfqapi.PathModular, claimBody, wallet, base58.Encode([]byte(strings.Repeat("x", 31))), 400, wire.CodeInvalidField, "bot_wallet", "not_an_address"},
+		{rfqapi.PathModular, claimBody, wallet, strings.Replace(wallet, wallet[:1], "0", 1), 400, wire.CodeInvalidField, "bot_wallet", "not_an_address"},
+		{rfqapi.PathModular, claimBody, wallet, strings.Repeat("z", 44), 400, wire.CodeInvalidField, "bot_wallet", "not_an_address"},
+		{rfqapi.PathModular, claimBody, wallet, zeros, 400, wire.CodeInvalidField, "bot_wallet", "not_an_address"},
+		{rfqapi.PathModular, claimBody, wallet, wallet + "1", 400, wire.CodeInvalidField, "bot_wallet", "too_long"},
+		{rfqapi.PathModular, claimBody, "}", `,"payment_rail":"BTC"}`, 400, wire.CodeInvalidField, "payment_rail", "unknown_rail"},
+		{rfqapi.PathModular, claimBody, "}", `,"quote_id":"Q1"}`, 400, wire.CodeInvalidField, "quote_id", "not_an_id"},
+		{rfqapi.PathModular, claimBody, "}", `,"rail":"USDC"}`, 400, wire.CodeInvalidField, "", "unknown_field"},
+		{rfqapi.PathAtomic, claimBody, `"T7"`, `"T99"`, 404, wire.CodeUnknownTicket, "order_id", "unknown_ticket"},
+		{rfqapi.PathAliasVerify, paymentBody, signature, signature[3:], 400, wire.CodeInvalidField, "l1_signature", "not_a_signature"},
+		{rfqapi.PathAliasVerify, paymentBody, signature, strings.Repeat("1", 64), 400, wire.CodeInvalidField, "l1_signature", "not_a_signature"},
+		{rfqapi.PathAliasVerify, paymentBody, "}", `,"claim_id":"C1"}`, 404, wire.CodeUnknownClaim, "claim_id", "unknown_claim"},
+		{rfqapi.PathAliasVerify, paymentBody, "}", `,"ticket_label":"autumn block"}`, 400, wire.CodeInvalidField, "ticket_label", "mismatch"},
+		{rfqapi.PathAliasVerify, paymentBody, "}", `,"fill_usd":"3"}`, 400, wire.CodeInvalidField, "fill_usd", "not_on_ladder"},
+		{rfqapi.PathAliasVerify, paymentBody, "}", `,"payment_rail":"sol"}`, 400, wire.CodeInvalidField, "payment_rail", "unknown_rail"},
+		{rfqapi.PathAliasVerify, paymentBody, `"T7"`, `"T8"`, 404, wire.CodeUnknownTicket, "tranche_id", "unknown_tranche"},
+		{rfqapi.PathAliasVerify, paymentBody, `"T7-2"`, `"T7-3"`, 404, wire.CodeUnknownTicket, "tranche_id", "unknown_tranche"},
 	} {
 		w := newWriter(t, &fakeChain{})
 		body := strings.Replace(c.body, c.from, c.to, 1)
 		got := w.post(t, c.path, body)
-		e := decodeError(t, got.body)
+		e := gatewaytest.DecodeError(t, got.body)
 		if got.status != c.status || e.Code != c.code || e.Field != c.field || e.Reason != c.reason {
 			t.Errorf("%s %s: status %d: %s\nwant %d %s %s %s", c.path, body, got.status, got.body, c.status, c.code, c.field, c.reason)
 		}
-		if w.desk.last() != nil {
+		if w.desk.Last() != nil {
 			t.Errorf("%s %s: the desk was asked", c.path, body)
 		}
 	}
@@ -240,18 +244,18 @@ func TestRefusalOnTheWire(t *testing.T) {
 		status              int
 		code, field, header string
 	}{
-		{pathRFQ + "quote", quoteBody, event.ReasonRailNotAccepted, 400, codeInvalidField, "rail", ""},
-		{pathModular, claimBody, event.ReasonRailNotAccepted, 400, codeInvalidField, "payment_rail", "true"},
-		{pathModular, claimBody, event.ReasonCapacityExhausted, 409, codeCapacityExhausted, "", ""},
-		{pathAtomic, claimBody, event.ReasonLocked, 409, codeRefused, "", "true"},
-		{pathAtomic, claimBody, event.ReasonQuoteExpired, 409, codeClaimExpired, "quote_id", ""},
-		{pathAtomic, claimBody, event.ReasonDeskFull, 503, codeOverloaded, "", ""},
+		{rfqapi.PathRFQ + "quote", quoteBody, event.ReasonRailNotAccepted, 400, wire.CodeInvalidField, "rail", ""},
+		{rfqapi.PathModular, claimBody, event.ReasonRailNotAccepted, 400, wire.CodeInvalidField, "payment_rail", "true"},
+		{rfqapi.PathModular, claimBody, event.ReasonCapacityExhausted, 409, wire.CodeCapacityExhausted, "", ""},
+		{rfqapi.PathAtomic, claimBody, event.ReasonLocked, 409, wire.CodeRefused, "", "true"},
+		{rfqapi.PathAtomic, claimBody, event.ReasonQuoteExpired, 409, wire.CodeClaimExpired, "quote_id", ""},
+		{rfqapi.PathAtomic, claimBody, event.ReasonDeskFull, 503, wire.CodeOverloaded, "", ""},
 	} {
-		w.desk.result = func(rfq.Request) (*desk.Result, error) {
+		w.desk.Result = func(rfq.Request) (*desk.Result, error) {
 			return &desk.Result{Outcome: rfq.Outcome{Reason: c.reason}, Replayed: c.header == "true"}, nil
 		}
 		got := w.post(t, c.path, c.body)
-		e := decodeError(t, got.body)
+		e := gatewaytest.DecodeError(t, got.body)
 		if got.status != c.status || e.Code != c.code || e.Field != c.field || e.Reason != c.reason.String() || got.header.Get("Idempotency-Replayed") != c.header {
 			t.Errorf("%s %s: status %d %v: %s", c.path, c.reason, got.status, got.header, got.body)
 		}
@@ -267,17 +271,17 @@ func TestDeskErrors(t *testing.T) {
 		code, reason string
 		retry        string
 	}{
-		{desk.ErrBusy, 503, codeOverloaded, "busy", "1"},
-		{desk.ErrReadOnly, 503, codeReadOnly, "", "10"},
-		{desk.ErrStopped, 503, codeOverloaded, "stopping", "1"},
-		{desk.ErrTimeout, 503, codeOverloaded, "outcome_unknown", "1"},
-		{fmt.Errorf("%w: %w", desk.ErrReadOnly, desk.ErrUnknown), 503, codeOverloaded, "outcome_unknown", "1"},
-		{desk.ErrConflict, 409, codeIdempotencyConflict, "", ""},
-		{errors.New("secret of the store"), 500, codeInternal, "", ""},
+		{desk.ErrBusy, 503, wire.CodeOverloaded, "busy", "1"},
+		{desk.ErrReadOnly, 503, wire.CodeReadOnly, "", "10"},
+		{desk.ErrStopped, 503, wire.CodeOverloaded, "stopping", "1"},
+		{desk.ErrTimeout, 503, wire.CodeOverloaded, "outcome_unknown", "1"},
+		{fmt.Errorf("%w: %w", desk.ErrReadOnly, desk.ErrUnknown), 503, wire.CodeOverloaded, "outcome_unknown", "1"},
+		{desk.ErrConflict, 409, wire.CodeIdempotencyConflict, "", ""},
+		{errors.New("secret of the store"), 500, wire.CodeInternal, "", ""},
 	} {
-		w.desk.result = func(rfq.Request) (*desk.Result, error) { return nil, fmt.Errorf("wrapped: %w", c.err) }
-		got := w.post(t, pathRFQ+"quote", quoteBody)
-		e := decodeError(t, got.body)
+		w.desk.Result = func(rfq.Request) (*desk.Result, error) { return nil, fmt.Errorf("wrapped: %w", c.err) }
+		got := w.post(t, rfqapi.PathRFQ+"quote", quoteBody)
+		e := gatewaytest.DecodeError(t, got.body)
 		if got.status != c.status || e.Code != c.code || e.Reason != c.reason || got.header.Get("Retry-After") != c.retry {
 			t.Errorf("%v: status %d %v: %s", c.err, got.status, got.header, got.body)
 		}
@@ -295,41 +299,41 @@ func TestIdempotencyKeys(t *testing.T) {
 		if got := w.post(t, path, body, "Idempotency-Key: "+key); got.status != 200 {
 			t.Fatalf("%s: status %d: %s", path, got.status, got.body)
 		}
-		return w.desk.last().Head().Key
+		return w.desk.Last().Head().Key
 	}
 	spaced := "\n{ \"fill_usd\" : 250,\t\"tranche_id\":\"T7-2\", \"order_id\":\"T7\",\"bot_wallet\":\"" + wallet +
 		`","payment_rail":"USDC","quote_id":null}`
-	one := keyOf(pathModular, claimBody, "k")
+	one := keyOf(rfqapi.PathModular, claimBody, "k")
 	if one == (rfq.Key{}) {
 		t.Fatal("no key")
 	}
-	for _, same := range []rfq.Key{keyOf(pathNativeModular, claimBody, "k"), keyOf(pathModular, spaced, "k")} {
+	for _, same := range []rfq.Key{keyOf(rfqapi.PathNativeModular, claimBody, "k"), keyOf(rfqapi.PathModular, spaced, "k")} {
 		if same != one {
 			t.Errorf("the alias, other white space, 250 for \"250\", a default written out: %x, want %x", same, one)
 		}
 	}
-	if other := keyOf(pathModular, strings.Replace(claimBody, `"250"`, `"1000"`, 1), "k"); other.ID != one.ID || other.Body == one.Body {
+	if other := keyOf(rfqapi.PathModular, strings.Replace(claimBody, `"250"`, `"1000"`, 1), "k"); other.ID != one.ID || other.Body == one.Body {
 		t.Errorf("another body: %x, %x", other, one)
 	}
 	for name, other := range map[string]rfq.Key{
-		"another key": keyOf(pathModular, claimBody, "K"), "another operation": keyOf(pathAtomic, claimBody, "k"),
-		"a quote": keyOf(pathRFQ+"quote", quoteBody, "k"),
+		"another key": keyOf(rfqapi.PathModular, claimBody, "K"), "another operation": keyOf(rfqapi.PathAtomic, claimBody, "k"),
+		"a quote": keyOf(rfqapi.PathRFQ+"quote", quoteBody, "k"),
 	} {
 		if other.ID == one.ID {
 			t.Errorf("%s: the same id", name)
 		}
 	}
-	w.post(t, pathModular, claimBody)
-	if none := w.desk.last().Head().Key; none != (rfq.Key{}) {
+	w.post(t, rfqapi.PathModular, claimBody)
+	if none := w.desk.Last().Head().Key; none != (rfq.Key{}) {
 		t.Errorf("without the header: %x", none)
 	}
-	w.desk.result = func(r rfq.Request) (*desk.Result, error) {
-		result := sell(w.desk.view, r)
+	w.desk.Result = func(r rfq.Request) (*desk.Result, error) {
+		result := gatewaytest.Sell(w.desk.Shown, r)
 		result.Replayed = true
 		return result, nil
 	}
-	first := w.post(t, pathModular, claimBody, "Idempotency-Key: k")
-	second := w.post(t, pathNativeModular, spaced, "Idempotency-Key: k")
+	first := w.post(t, rfqapi.PathModular, claimBody, "Idempotency-Key: k")
+	second := w.post(t, rfqapi.PathNativeModular, spaced, "Idempotency-Key: k")
 	if first.header.Get("Idempotency-Replayed") != "true" || !reflect.DeepEqual(first.body, second.body) || first.header.Get("X-Request-Id") == second.header.Get("X-Request-Id") {
 		t.Errorf("replayed: %v %s\n%v %s", first.header, first.body, second.header, second.body)
 	}
@@ -340,23 +344,23 @@ func TestIdempotencyHeader(t *testing.T) {
 	w := newWriter(t, nil)
 	for _, c := range []struct{ lines, reason string }{
 		{"Idempotency-Key: a", ""},
-		{"idempotency-key: " + strings.Repeat("~", MaxIdempotencyKey), ""},
+		{"idempotency-key: " + strings.Repeat("~", wire.MaxIdempotencyKey), ""},
 		{`Idempotency-Key: "quoted-as-the-draft-says"`, ""},
-		{"Idempotency-Key: " + strings.Repeat("~", MaxIdempotencyKey+1), "too_long"},
+		{"Idempotency-Key: " + strings.Repeat("~", wire.MaxIdempotencyKey+1), "too_long"},
 		{"Idempotency-Key:", "empty"},
 		{"Idempotency-Key: a b", "not_visible_ascii"},
 		{"Idempotency-Key: caf\xc3\xa9", "not_visible_ascii"},
 		{"Idempotency-Key: a\tb", "not_visible_ascii"},
 		{"Idempotency-Key: a\r\nIdempotency-Key: a", "repeated"},
 	} {
-		got := w.post(t, pathRFQ+"quote", quoteBody, c.lines)
+		got := w.post(t, rfqapi.PathRFQ+"quote", quoteBody, c.lines)
 		if c.reason == "" {
-			if got.status != 200 || w.desk.last().Head().Key == (rfq.Key{}) {
+			if got.status != 200 || w.desk.Last().Head().Key == (rfq.Key{}) {
 				t.Errorf("%q: status %d: %s", c.lines, got.status, got.body)
 			}
 			continue
 		}
-		if e := decodeError(t, got.body); got.status != 400 || e.Code != codeInvalidField || e.Field != "Idempotency-Key" || e.Reason != c.reason {
+		if e := gatewaytest.DecodeError(t, got.body); got.status != 400 || e.Code != wire.CodeInvalidField || e.Field != "Idempotency-Key" || e.Reason != c.reason {
 			t.Errorf("%q: status %d: %s", c.lines, got.status, got.body)
 		}
 	}
@@ -383,7 +387,7 @@ func TestMediaTypes(t *testing.T) {
 		"Content-Type: application/json\r\nContent-Encoding: gzip":           "content_encoding",
 		"Content-Type: application/json\r\nContent-Encoding: identity, gzip": "content_encoding",
 	} {
-		raw := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: test\r\n%s\r\nContent-Length: %d\r\n\r\n%s", pathRFQ+"quote", lines, len(quoteBody), quoteBody)
+		raw := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: test\r\n%s\r\nContent-Length: %d\r\n\r\n%s", rfqapi.PathRFQ+"quote", lines, len(quoteBody), quoteBody)
 		got := do(t, w.doors[0], raw)
 		if reason == "" {
 			if got.status != 200 {
@@ -391,7 +395,7 @@ func TestMediaTypes(t *testing.T) {
 			}
 			continue
 		}
-		if e := decodeError(t, got.body); got.status != 415 || e.Code != codeUnsupportedMedia || e.Reason != reason {
+		if e := gatewaytest.DecodeError(t, got.body); got.status != 415 || e.Code != wire.CodeUnsupportedMedia || e.Reason != reason {
 			t.Errorf("%q: status %d: %s", lines, got.status, got.body)
 		}
 	}

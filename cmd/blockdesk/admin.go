@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"blockdesk/engine"
-	"blockdesk/httpgw"
+	"blockdesk/httpgw/admin"
 )
 
 // maxFeedLag is how long readers may be behind before the service says that it
@@ -26,16 +26,16 @@ const feedConsumer = "feed"
 // it: orders, market data and quotes need none.
 const chainWait = 30 * time.Second
 
-func (s *service) adminOptions() httpgw.AdminOptions {
+func (s *service) adminOptions() admin.Options {
 	readOnly := func() error {
 		if st := s.eng.Stats(); st.Failed != nil {
 			return fmt.Errorf("read-only: %w", st.Failed)
 		}
 		return nil
 	}
-	o := httpgw.AdminOptions{
+	o := admin.Options{
 		Addr: s.cfg.Listen.Admin, Listen: s.listenOn, Operate: s.operate(),
-		Ready: []httpgw.Check{
+		Ready: []admin.Check{
 			{Name: "engine", Err: readOnly},
 			{Name: "journal", Err: func() error { return s.journal.Health().Failed }},
 			{Name: "fix_store", Err: s.fixStore.Failed},
@@ -52,18 +52,18 @@ func (s *service) adminOptions() httpgw.AdminOptions {
 			}},
 			{Name: "snapshot", Err: func() error { return s.journal.Health().SnapshotFailed }},
 		},
-		Desk:       httpgw.DeskSources{Stats: s.desk.Stats, View: s.desk.View, Instruments: s.set, Now: func() int64 { return time.Now().UnixNano() }},
+		Desk:       admin.DeskSources{Stats: s.desk.Stats, View: s.desk.View, Instruments: s.set, Now: func() int64 { return time.Now().UnixNano() }},
 		Collectors: s.collectors(), Logger: s.log,
 	}
 	if s.reign != nil {
 		o.ShutdownTimeout = deposedGrace
 	}
 	if s.mirror.service != nil {
-		o.Ready = append(o.Ready, httpgw.Check{Name: "mirror", Err: s.mirrorReady, Wait: mirrorWait(&s.cfg.Mirror)})
+		o.Ready = append(o.Ready, admin.Check{Name: "mirror", Err: s.mirrorReady, Wait: mirrorWait(&s.cfg.Mirror)})
 		o.Mirror = s.mirrorSources()
 	}
 	if door := s.settleDoor(); door != nil {
-		o.Ready = append(o.Ready, httpgw.Check{Name: "chain", Err: door.Ready, Wait: chainWait})
+		o.Ready = append(o.Ready, admin.Check{Name: "chain", Err: door.Ready, Wait: chainWait})
 		o.Settlement = door.sources()
 	}
 	return o
@@ -85,8 +85,8 @@ func feedBehind(lag time.Duration, consumers []engine.Lag) error {
 }
 
 // operate is what operators command.
-func (s *service) operate() *httpgw.Operate {
-	o := &httpgw.Operate{
+func (s *service) operate() *admin.Operations {
+	o := &admin.Operations{
 		Instruments: s.set, Operators: s.operators, Backup: s.backUp, FIX: fixSessions{s.fix, s.watch}, Cluster: s.cluster,
 	}
 	if s.cfg.RFQ.Enabled {

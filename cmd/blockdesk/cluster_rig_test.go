@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"blockdesk/bench/server"
-	"blockdesk/httpgw"
+	"blockdesk/httpgw/admin"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 )
@@ -297,7 +297,7 @@ func (g *group) level(all bool) {
 			if err != nil {
 				return false
 			}
-			var s httpgw.ClusterStatus
+			var s admin.ClusterStatus
 			err = json.NewDecoder(resp.Body).Decode(&s)
 			resp.Body.Close()
 			if err != nil || !s.Level {

@@ -14,7 +14,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"blockdesk/httpgw"
+	"blockdesk/httpgw/admin"
 	"blockdesk/persist/quorum"
 	"blockdesk/service/config"
 )
@@ -68,20 +68,20 @@ type groupView struct {
 
 // nodeRow is one node of it.
 type nodeRow struct {
-	ID       string                `json:"id"`
-	Address  string                `json:"address"`
-	Voter    bool                  `json:"voter"`
-	AdminURL string                `json:"admin_url"`
-	Level    bool                  `json:"level"` // it could lead in a moment, or does
-	Behind   uint64                `json:"behind_entries"`
-	Problem  string                `json:"problem,omitempty"`
-	Status   *httpgw.ClusterStatus `json:"status,omitempty"` // nil: it does not answer
+	ID       string               `json:"id"`
+	Address  string               `json:"address"`
+	Voter    bool                 `json:"voter"`
+	AdminURL string               `json:"admin_url"`
+	Level    bool                 `json:"level"` // it could lead in a moment, or does
+	Behind   uint64               `json:"behind_entries"`
+	Problem  string               `json:"problem,omitempty"`
+	Status   *admin.ClusterStatus `json:"status,omitempty"` // nil: it does not answer
 }
 
 // nodeAnswer is what asking one admin address gave.
 type nodeAnswer struct {
 	url    string
-	status *httpgw.ClusterStatus
+	status *admin.ClusterStatus
 	err    error
 }
 
@@ -134,7 +134,7 @@ func askNodes(ctx context.Context, urls []string) []nodeAnswer {
 }
 
 // askNode asks one node for its status.
-func askNode(ctx context.Context, url string) (*httpgw.ClusterStatus, error) {
+func askNode(ctx context.Context, url string) (*admin.ClusterStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, nodeTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/cluster", nil)
@@ -149,7 +149,7 @@ func askNode(ctx context.Context, url string) (*httpgw.ClusterStatus, error) {
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s/cluster answers %s: it is no node of a group", url, resp.Status)
 	}
-	out := &httpgw.ClusterStatus{}
+	out := &admin.ClusterStatus{}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxNodeAnswer)).Decode(out); err != nil || !out.OK || out.ID == "" {
 		return nil, errors.Join(fmt.Errorf("%s/cluster is no page of blockdesk's", url), err)
 	}
@@ -158,7 +158,7 @@ func askNode(ctx context.Context, url string) (*httpgw.ClusterStatus, error) {
 
 // judge says how a group is from what its nodes say, one at least.
 func judge(answers []nodeAnswer) *groupView {
-	var leader, best *httpgw.ClusterStatus
+	var leader, best *admin.ClusterStatus
 	for _, a := range answers {
 		s := a.status
 		if s == nil {
@@ -198,7 +198,7 @@ func judge(answers []nodeAnswer) *groupView {
 }
 
 // judgeNode says how one member is. leader is nil where nobody leads.
-func judgeNode(m httpgw.ClusterMember, leader *httpgw.ClusterStatus, answers []nodeAnswer) nodeRow {
+func judgeNode(m admin.ClusterMember, leader *admin.ClusterStatus, answers []nodeAnswer) nodeRow {
 	row := nodeRow{ID: m.ID, Address: m.Address, Voter: m.Voter, AdminURL: m.AdminURL}
 	for _, a := range answers {
 		switch {
@@ -233,7 +233,7 @@ func judgeNode(m httpgw.ClusterMember, leader *httpgw.ClusterStatus, answers []n
 }
 
 // conclude fills in what the rows come to.
-func (v *groupView) conclude(leader *httpgw.ClusterStatus) {
+func (v *groupView) conclude(leader *admin.ClusterStatus) {
 	majority := v.Voters/2 + 1
 	v.CanLose = v.Level - majority
 	var wrong []string

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"blockdesk/httpgw"
+	"blockdesk/httpgw/admin"
 )
 
 // playedNode is what a node of a played group says.
@@ -22,9 +22,9 @@ type playedNode struct {
 
 // playGroup is what asking these nodes gives; those after voters have no vote.
 func playGroup(voters int, nodes ...playedNode) (answers []nodeAnswer) {
-	var members []httpgw.ClusterMember
+	var members []admin.ClusterMember
 	for i, n := range nodes {
-		members = append(members, httpgw.ClusterMember{ID: n.id, Address: n.id + ":1", Voter: i < voters, AdminURL: "http://" + n.id})
+		members = append(members, admin.ClusterMember{ID: n.id, Address: n.id + ":1", Voter: i < voters, AdminURL: "http://" + n.id})
 	}
 	for _, n := range nodes {
 		if n.silent {
@@ -35,9 +35,9 @@ func playGroup(voters int, nodes ...playedNode) (answers []nodeAnswer) {
 		if term == 0 {
 			term = 7
 		}
-		answers = append(answers, nodeAnswer{url: "http://" + n.id, status: &httpgw.ClusterStatus{
+		answers = append(answers, nodeAnswer{url: "http://" + n.id, status: &admin.ClusterStatus{
 			OK: true, ID: n.id, Role: n.role, Serves: n.role == "leader" && !n.unready, Level: !n.failed, Failed: n.failed,
-			Term: term, Leader: httpgw.ClusterMember{ID: n.leader}, LogIndex: n.applied, CommittedIndex: n.applied, AppliedIndex: n.applied,
+			Term: term, Leader: admin.ClusterMember{ID: n.leader}, LogIndex: n.applied, CommittedIndex: n.applied, AppliedIndex: n.applied,
 			Members: members,
 		}})
 	}

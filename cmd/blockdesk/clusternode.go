@@ -14,6 +14,7 @@ import (
 	"blockdesk/engine"
 	"blockdesk/fixgw"
 	"blockdesk/httpgw"
+	"blockdesk/httpgw/admin"
 	"blockdesk/persist/quorum"
 	"blockdesk/service/config"
 )
@@ -44,7 +45,7 @@ type clusterNode struct {
 	service atomic.Pointer[service] // of this node's term; nil: it does not lead
 	config  *configWatch
 
-	operators []httpgw.Operator // who may change the group
+	operators []admin.Operator // who may change the group
 	// participants are the last list that was taken: a file that is refused now must
 	// not end one leader after the other.
 	participants []fixgw.Participant
@@ -155,12 +156,12 @@ func (m *clusterNode) leader() httpgw.Leader {
 }
 
 // standbyAdmin is the admin address of a node that does not lead.
-func (m *clusterNode) standbyAdmin() httpgw.AdminOptions {
-	return httpgw.AdminOptions{
+func (m *clusterNode) standbyAdmin() admin.Options {
+	return admin.Options{
 		Addr: m.cfg.Listen.Admin, Listen: m.lent.listen, Logger: m.log,
-		Operate: &httpgw.Operate{Operators: m.operators, Cluster: clusterDoor{m}},
+		Operate: &admin.Operations{Operators: m.operators, Cluster: clusterDoor{m}},
 		Live:    m.node.Failed,
-		Ready: []httpgw.Check{
+		Ready: []admin.Check{
 			{Name: "node", Err: m.node.Failed},
 			{Name: "leader", Err: func() error {
 				if id := m.node.Leader().ID; id != "" {

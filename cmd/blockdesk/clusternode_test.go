@@ -16,7 +16,7 @@ import (
 	"blockdesk/bench/server"
 	"blockdesk/engine/book"
 	"blockdesk/fixgw"
-	"blockdesk/httpgw"
+	"blockdesk/httpgw/wire"
 	"blockdesk/internal/await"
 	"blockdesk/service/config"
 )
@@ -56,7 +56,7 @@ func TestGroupNodesAreNotHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 		took := time.Since(began)
-		if took < httpgw.DefaultShutdownTimeout {
+		if took < wire.DefaultShutdownTimeout {
 			return
 		}
 		t.Logf("a leader with slow clients has stopped after %v", took)

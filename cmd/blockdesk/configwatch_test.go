@@ -19,7 +19,7 @@ import (
 	"blockdesk/bench/server"
 	"blockdesk/engine/book"
 	"blockdesk/fixgw"
-	"blockdesk/httpgw"
+	"blockdesk/httpgw/admin"
 	"blockdesk/internal/await"
 	"blockdesk/service/config"
 )
@@ -38,10 +38,10 @@ func TestConfigWatch(t *testing.T) {
 				w.WriteHeader(http.StatusServiceUnavailable)
 				return
 			}
-			status := httpgw.ClusterStatus{OK: true, ID: id, ConfigFingerprint: said[id].Whole, ConfigParts: said[id].Parts}
+			status := admin.ClusterStatus{OK: true, ID: id, ConfigFingerprint: said[id].Whole, ConfigParts: said[id].Parts}
 			for member, url := range urls {
 				if member != left {
-					status.Members = append(status.Members, httpgw.ClusterMember{ID: member, AdminURL: url})
+					status.Members = append(status.Members, admin.ClusterMember{ID: member, AdminURL: url})
 				}
 			}
 			if err := json.NewEncoder(w).Encode(status); err != nil {

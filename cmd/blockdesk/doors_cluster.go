@@ -5,24 +5,24 @@ import (
 	"fmt"
 	"time"
 
-	"blockdesk/httpgw"
+	"blockdesk/httpgw/admin"
 	"blockdesk/persist/quorum"
 )
 
 // clusterDoor shows a node of a group to its operators.
 type clusterDoor struct{ node *clusterNode }
 
-// Status implements httpgw.OperatorCluster.
-func (d clusterDoor) Status() httpgw.ClusterStatus {
+// Status implements admin.Cluster.
+func (d clusterDoor) Status() admin.ClusterStatus {
 	m := d.node
 	s, health, config := m.node.Status(), m.node.Health(), m.config.fingerprint()
-	out := httpgw.ClusterStatus{
+	out := admin.ClusterStatus{
 		OK: true, ID: s.ID, Version: version, UptimeS: int64(time.Since(m.started).Seconds()),
 		Role: roleWord(s.Role), Serves: m.service.Load() != nil, Failed: s.Failed != nil,
 		Term: s.Term, LogIndex: s.LastIndex, CommittedIndex: s.Committed, AppliedIndex: s.Applied,
 		ContactMS: max(-1, s.Contact.Milliseconds()), DiskFreePercent: health.FreePercent, DiskLow: health.DiskLow,
 		ConfigFingerprint: config.Whole, ConfigParts: config.Parts, ConfigDiffers: m.config.differing(),
-		Members: []httpgw.ClusterMember{},
+		Members: []admin.ClusterMember{},
 	}
 	if s.Leader.ID != "" {
 		out.Leader = m.member(quorum.Member{Peer: s.Leader, Voter: true})
@@ -47,22 +47,22 @@ func roleWord(r quorum.Role) string {
 }
 
 // member adds to a member what the configuration says of it.
-func (m *clusterNode) member(of quorum.Member) httpgw.ClusterMember {
-	out := httpgw.ClusterMember{ID: of.ID, Address: of.Address, Voter: of.Voter}
+func (m *clusterNode) member(of quorum.Member) admin.ClusterMember {
+	out := admin.ClusterMember{ID: of.ID, Address: of.Address, Voter: of.Voter}
 	if p := m.cfg.Peer(of.ID); p != nil {
 		out.AdminURL = p.Admin
 	}
 	return out
 }
 
-// Add implements httpgw.OperatorCluster. A member is not moved to another address:
+// Add implements admin.Cluster. A member is not moved to another address:
 // it is removed first. A voter stays one.
 func (d clusterDoor) Add(id, address string, voter bool) error {
 	n := d.node.node
 	for _, m := range n.Status().Members {
 		switch {
 		case (m.ID == id) != (m.Address == address):
-			return fmt.Errorf("%w: %s at %s", httpgw.ErrClusterTaken, m.ID, m.Address)
+			return fmt.Errorf("%w: %s at %s", admin.ErrClusterTaken, m.ID, m.Address)
 		case m.ID == id && (m.Voter || !voter):
 			return d.leads()
 		}
@@ -73,24 +73,24 @@ func (d clusterDoor) Add(id, address string, voter bool) error {
 	return clusterError(n.AddNonvoter(id, address))
 }
 
-// Remove implements httpgw.OperatorCluster.
+// Remove implements admin.Cluster.
 func (d clusterDoor) Remove(id string) error {
 	n := d.node.node
 	if err := d.leads(); err != nil {
 		return err
 	}
 	if id == n.Status().ID {
-		return httpgw.ErrClusterSelf
+		return admin.ErrClusterSelf
 	}
 	for _, m := range n.Status().Members {
 		if m.ID == id {
 			return clusterError(n.Remove(id))
 		}
 	}
-	return fmt.Errorf("%w: %s", httpgw.ErrClusterUnknown, id)
+	return fmt.Errorf("%w: %s", admin.ErrClusterUnknown, id)
 }
 
-// Transfer implements httpgw.OperatorCluster.
+// Transfer implements admin.Cluster.
 func (d clusterDoor) Transfer() error {
 	if err := d.leads(); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (d clusterDoor) Transfer() error {
 // leads refuses what only the leader can answer for.
 func (d clusterDoor) leads() error {
 	if s := d.node.node.Status(); s.Role != quorum.Leader {
-		return fmt.Errorf("%w: %s does", httpgw.ErrClusterLeader, s.Leader.ID)
+		return fmt.Errorf("%w: %s does", admin.ErrClusterLeader, s.Leader.ID)
 	}
 	return nil
 }
@@ -110,9 +110,9 @@ func (d clusterDoor) leads() error {
 func clusterError(err error) error {
 	switch {
 	case errors.Is(err, quorum.ErrDeposed), errors.Is(err, quorum.ErrStopped):
-		return errors.Join(httpgw.ErrClusterLeader, err)
+		return errors.Join(admin.ErrClusterLeader, err)
 	case errors.Is(err, quorum.ErrMember):
-		return errors.Join(httpgw.ErrClusterAddress, err)
+		return errors.Join(admin.ErrClusterAddress, err)
 	}
 	return err
 }

@@ -6,22 +6,22 @@ import (
 	"time"
 
 	"blockdesk/fixgw"
-	"blockdesk/httpgw"
+	"blockdesk/httpgw/admin"
 )
 
-// fixSessions is httpgw.OperatorFIX.
+// fixSessions is admin.FIX.
 type fixSessions struct {
 	gateway *fixgw.Gateway
 	watch   *participantsWatch
 }
 
 // Sessions lists them all.
-func (d fixSessions) Sessions() []httpgw.FIXSession {
+func (d fixSessions) Sessions() []admin.FIXSession {
 	list := d.gateway.Sessions()
-	out := make([]httpgw.FIXSession, 0, len(list))
+	out := make([]admin.FIXSession, 0, len(list))
 	for i := range list {
 		s := &list[i]
-		out = append(out, httpgw.FIXSession{
+		out = append(out, admin.FIXSession{
 			CompID: s.CompID, Participant: s.Participant, Number: s.Number, Removed: s.Removed, LoggedOn: s.LoggedOn,
 			Since: unixNanos(s.Since), Remote: s.Remote, NextIn: s.NextIn, NextOut: s.NextOut,
 			LiveOrders: s.LiveOrders, PendingRequests: s.PendingRequests, WaitingBytes: s.WaitingBytes, RateRefusals: s.RateRefusals,
@@ -41,7 +41,7 @@ func unixNanos(t time.Time) int64 {
 }
 
 // Participants tells what of the participants file is in force.
-func (d fixSessions) Participants() httpgw.FIXParticipants { return d.watch.Status() }
+func (d fixSessions) Participants() admin.FIXParticipants { return d.watch.Status() }
 
 // ResetSequence starts a session's numbers at 1.
 func (d fixSessions) ResetSequence(compID string, force bool) error {
@@ -63,8 +63,8 @@ func (d fixSessions) Announce(compID, text string) (int, error) {
 // address's words.
 func fixSessionError(err error) error {
 	for inner, outer := range map[error]error{
-		fixgw.ErrUnknownSession: httpgw.ErrFIXSession, fixgw.ErrLoggedOn: httpgw.ErrFIXLoggedOn,
-		fixgw.ErrNotLoggedOn: httpgw.ErrFIXNotLoggedOn, fixgw.ErrText: httpgw.ErrFIXText,
+		fixgw.ErrUnknownSession: admin.ErrFIXSession, fixgw.ErrLoggedOn: admin.ErrFIXLoggedOn,
+		fixgw.ErrNotLoggedOn: admin.ErrFIXNotLoggedOn, fixgw.ErrText: admin.ErrFIXText,
 	} {
 		if errors.Is(err, inner) {
 			return fmt.Errorf("%w: %w", outer, err)

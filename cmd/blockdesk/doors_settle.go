@@ -5,7 +5,7 @@ import (
 
 	"blockdesk/desk"
 	"blockdesk/engine/rfq"
-	"blockdesk/httpgw"
+	"blockdesk/httpgw/admin"
 	"blockdesk/market"
 	"blockdesk/settle"
 )
@@ -26,7 +26,7 @@ func (d settleDesk) Claim(id market.ClaimID) (*rfq.Claim, []rfq.Payment, bool, e
 }
 
 // settleDoor is settlement as the REST gateway and the operators need it:
-// httpgw.Settlement, httpgw.DvP and httpgw.OperatorMoney.
+// terms.Settlement, dvp.Cosigner and admin.Money.
 type settleDoor struct {
 	*settle.Settle
 	part *settlement
@@ -52,13 +52,13 @@ func (p *settlement) health() desk.ChainHealth {
 }
 
 // sources are what /metrics asks of settlement.
-func (d *settleDoor) sources() httpgw.SettlementSources {
-	count := func(name, help string, of func(settle.Counts) uint64) httpgw.Counter {
-		return httpgw.Counter{Name: name, Help: help, Value: func() uint64 { return of(d.Settle.Counts()) }}
+func (d *settleDoor) sources() admin.SettlementSources {
+	count := func(name, help string, of func(settle.Counts) uint64) admin.Counter {
+		return admin.Counter{Name: name, Help: help, Value: func() uint64 { return of(d.Settle.Counts()) }}
 	}
-	return httpgw.SettlementSources{
+	return admin.SettlementSources{
 		Chain: d.part.health, Money: d.MoneyCounts, Tokens: d.part.access.Live,
-		Counters: []httpgw.Counter{
+		Counters: []admin.Counter{
 			count("packages_total", "Packages made.", func(c settle.Counts) uint64 { return c.Built }),
 			count("refused_total", "Submissions and packages that a guard has refused.", func(c settle.Counts) uint64 { return c.Refused }),
 			count("cosigned_total", "Atomic transactions that the desk has signed.", func(c settle.Counts) uint64 { return c.Cosigned }),

@@ -16,6 +16,8 @@ import (
 	"blockdesk/engine"
 	"blockdesk/feed"
 	"blockdesk/httpgw"
+	"blockdesk/httpgw/admin"
+	"blockdesk/httpgw/wire"
 	"blockdesk/persist"
 	"blockdesk/persist/fanout"
 	"blockdesk/service/config"
@@ -117,12 +119,12 @@ func (f *followerNode) turns(ctx context.Context) error {
 // join has the standby hold the addresses until the leader's newest snapshot is
 // here.
 func (f *followerNode) join(ctx context.Context) (replica *engine.Replica, err error) {
-	admin := httpgw.AdminOptions{
+	o := admin.Options{
 		Addr: f.cfg.Listen.Admin, Listen: f.lent.listen, Logger: f.log,
-		Ready:      []httpgw.Check{{Name: "follower", Err: func() error { return errJoining }}},
+		Ready:      []admin.Check{{Name: "follower", Err: func() error { return errJoining }}},
 		Collectors: append(processFigures(f.cfg), f.figures()),
 	}
-	s := &standby{cfg: f.cfg, log: f.log, listen: f.lent.listen, leader: f.leaders.leader, admin: admin}
+	s := &standby{cfg: f.cfg, log: f.log, listen: f.lent.listen, leader: f.leaders.leader, admin: o}
 	err = s.while(ctx, func(ctx context.Context) error {
 		replica, err = f.follower.Join(ctx)
 		return err
@@ -219,7 +221,7 @@ func (s *service) newFeed(data feed.Book) (*feed.Feed, error) {
 	}
 	return feed.New(feed.Options{
 		MaxConnections: s.cfg.Feed.MaxConnections, MaxPerIP: s.cfg.Feed.ConnectionsPerIP,
-		Tickets: s.tickets(), ClientIP: httpgw.ClientIP(proxies, ""), Elsewhere: s.cfg.OtherPlaces(), Logger: s.log,
+		Tickets: s.tickets(), ClientIP: wire.ClientIP(proxies, ""), Elsewhere: s.cfg.OtherPlaces(), Logger: s.log,
 	}, s.instruments, data, s.eng.Epoch())
 }
 
@@ -277,11 +279,11 @@ func (s *service) runFollowing(ctx context.Context) error {
 }
 
 // followingAdmin is the admin address of a follower.
-func (s *service) followingAdmin() httpgw.AdminOptions {
+func (s *service) followingAdmin() admin.Options {
 	f := s.following
-	return httpgw.AdminOptions{
+	return admin.Options{
 		Addr: s.cfg.Listen.Admin, Listen: s.listenOn, Logger: s.log,
-		Ready: []httpgw.Check{
+		Ready: []admin.Check{
 			{Name: "follower", Err: f.follower.Ready},
 			{Name: "instruments", Err: s.followed.agrees},
 			{Name: "engine", Err: func() error { return s.eng.Stats().Failed }},
@@ -290,7 +292,7 @@ func (s *service) followingAdmin() httpgw.AdminOptions {
 			{Name: "history_store", Err: s.historyStore.Failed},
 			{Name: "feed", Err: s.feedReady},
 		},
-		Desk: httpgw.DeskSources{Stats: s.desk.Stats, View: s.desk.View, Instruments: s.set, Now: func() int64 { return time.Now().UnixNano() }},
+		Desk: admin.DeskSources{Stats: s.desk.Stats, View: s.desk.View, Instruments: s.set, Now: func() int64 { return time.Now().UnixNano() }},
 		Collectors: append(append(processFigures(s.cfg), f.figures(), engineFigures(s.eng.Stats), consumerLags(s.eng.Stats),
 			feedFigures(s.feed.Stats), historyFigures(s.history.Stats), fixFigures(s.fix.Stats)), s.http.Collectors()...),
 	}

@@ -3,7 +3,7 @@ package main
 import (
 	"blockdesk/engine"
 	"blockdesk/feed/archive"
-	"blockdesk/httpgw"
+	marketapi "blockdesk/httpgw/market"
 	"blockdesk/market"
 )
 
@@ -11,13 +11,13 @@ import (
 // what reaches further back is the leader's to answer.
 type followedHistory struct{ *archive.Archive }
 
-// Trades returns httpgw.ErrAtLeader where older ones might be missing.
+// Trades returns marketapi.ErrAtLeader where older ones might be missing.
 func (h followedHistory) Trades(in market.InstrumentID, before market.TradeID, limit int) ([]engine.Trade, error) {
 	trades, err := h.Archive.Trades(in, before, limit)
 	return trades, h.whole(len(trades), limit, err)
 }
 
-// Candles returns httpgw.ErrAtLeader where older ones might be missing.
+// Candles returns marketapi.ErrAtLeader where older ones might be missing.
 func (h followedHistory) Candles(in market.InstrumentID, i archive.Interval, before int64, limit int) ([]archive.Candle, error) {
 	candles, err := h.Archive.Candles(in, i, before, limit)
 	return candles, h.whole(len(candles), limit, err)
@@ -25,7 +25,7 @@ func (h followedHistory) Candles(in market.InstrumentID, i archive.Interval, bef
 
 func (h followedHistory) whole(have, limit int, err error) error {
 	if err == nil && have < limit && h.Unbroken() != 0 {
-		return httpgw.ErrAtLeader
+		return marketapi.ErrAtLeader
 	}
 	return err
 }

@@ -13,7 +13,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/event"
-	"blockdesk/httpgw"
+	"blockdesk/httpgw/admin"
 	"blockdesk/persist"
 	"blockdesk/persist/fanout"
 	"blockdesk/persist/kv"
@@ -31,7 +31,7 @@ type ground struct {
 	group []prometheus.Collector
 	reign *reign
 	// cluster is its node's door for operators; nil on a single node.
-	cluster httpgw.OperatorCluster
+	cluster admin.Cluster
 
 	fixStore, deskStore, settleStore, historyStore, mirrorStore durableMap
 

@@ -9,7 +9,7 @@ import (
 	"blockdesk/feed"
 	"blockdesk/feed/archive"
 	"blockdesk/fixgw"
-	"blockdesk/httpgw"
+	"blockdesk/httpgw/admin"
 	"blockdesk/persist"
 	"blockdesk/service/config"
 	"blockdesk/settle/broadcast"
@@ -25,7 +25,7 @@ func (s *service) collectors() []prometheus.Collector {
 		feedFigures(s.feed.Stats), historyFigures(s.history.Stats), fixFigures(s.fix.Stats), s.watchFigures(),
 	)
 	if !s.certificateEnds.IsZero() {
-		all = append(all, httpgw.NewFigures("blockdesk_fix_", func() time.Time { return s.certificateEnds }).
+		all = append(all, admin.NewFigures("blockdesk_fix_", func() time.Time { return s.certificateEnds }).
 			Gauge("certificate_expiry_timestamp_seconds", "When the certificate of the FIX address, as it was read at the start, ends. After that no client gets in.",
 				func(t *time.Time) float64 { return float64(t.Unix()) }))
 	}
@@ -46,7 +46,7 @@ func processFigures(c *config.Config) []prometheus.Collector {
 		constant("blockdesk_journal_mode",
 			"Always 1; the label says what acknowledged means: sync = on disk, interval = soon on disk, quorum = on the disks of a majority.",
 			"mode", c.Durability.Mode),
-		httpgw.NewFigures("blockdesk_", time.Now).
+		admin.NewFigures("blockdesk_", time.Now).
 			Gauge("clock_timestamp_seconds", "What the service takes for the time. Where it is not the scraper's, orders and claims end at the wrong moment.",
 				func(t *time.Time) float64 { return float64(t.UnixMilli()) / 1e3 }),
 	}
@@ -60,7 +60,7 @@ func constant(name, help, label, value string) prometheus.Collector {
 }
 
 func engineFigures(read func() engine.Stats) prometheus.Collector {
-	return httpgw.NewFigures("blockdesk_", read).
+	return admin.NewFigures("blockdesk_", read).
 		Gauge("engine_seq", "Sequence number of the last command that the engine applied.", func(s *engine.Stats) float64 { return float64(s.Seq) }).
 		Gauge("durable_seq", "Sequence number of the last command that is durable. What is between it and blockdesk_engine_seq nobody has seen yet.", func(s *engine.Stats) float64 { return float64(s.Durable) }).
 		Gauge("ingress_ring_commands", "Commands in the ingress ring: not applied yet, or not durable.", func(s *engine.Stats) float64 { return float64(s.Ingress) }).
@@ -68,12 +68,12 @@ func engineFigures(read func() engine.Stats) prometheus.Collector {
 		Gauge("egress_ring_events", "Events in the egress ring that some consumer has not released.", func(s *engine.Stats) float64 { return float64(s.Egress) }).
 		Gauge("egress_ring_capacity_events", "Room of the egress ring (engine.egress_size). Where it is full, the engine waits for its slowest consumer.", func(s *engine.Stats) float64 { return float64(s.EgressSize) }).
 		Counter("commands_refused_total", "Commands refused at the door of the engine: ring full, read-only, or stopped.", func(s *engine.Stats) float64 { return float64(s.Refused) }).
-		Gauge("read_only", "1 while no order is taken, since it could not be made durable.", func(s *engine.Stats) float64 { return httpgw.OneIf(s.Failed != nil) }).
-		Gauge("cancels_only", "1 while only cancels and the like are taken: the disk is nearly full, or the start is not over.", func(s *engine.Stats) float64 { return httpgw.OneIf(s.Intake != engine.IntakeAll) })
+		Gauge("read_only", "1 while no order is taken, since it could not be made durable.", func(s *engine.Stats) float64 { return admin.OneIf(s.Failed != nil) }).
+		Gauge("cancels_only", "1 while only cancels and the like are taken: the disk is nearly full, or the start is not over.", func(s *engine.Stats) float64 { return admin.OneIf(s.Intake != engine.IntakeAll) })
 }
 
 func consumerLags(read func() engine.Stats) prometheus.Collector {
-	return httpgw.NewFamily("blockdesk_consumer_lag_events", "Events that a follower of the engine has not released. One that grows names who is slow.", "consumer",
+	return admin.NewFamily("blockdesk_consumer_lag_events", "Events that a follower of the engine has not released. One that grows names who is slow.", "consumer",
 		prometheus.GaugeValue, func(send func(string, float64)) {
 			for _, lag := range read().Consumers {
 				send(lag.Name, float64(lag.Events))
@@ -82,18 +82,18 @@ func consumerLags(read func() engine.Stats) prometheus.Collector {
 }
 
 func journalFigures(read func() persist.Health) prometheus.Collector {
-	return httpgw.NewFigures("blockdesk_", read).
+	return admin.NewFigures("blockdesk_", read).
 		Gauge("journal_epoch", "How often the journal was started. A step of it is a restart.", func(h *persist.Health) float64 { return float64(h.Epoch) }).
-		Gauge("journal_failed", "1 once a write to the journal has failed: read-only until a restart.", func(h *persist.Health) float64 { return httpgw.OneIf(h.Failed != nil) }).
+		Gauge("journal_failed", "1 once a write to the journal has failed: read-only until a restart.", func(h *persist.Health) float64 { return admin.OneIf(h.Failed != nil) }).
 		Gauge("disk_free_ratio", "Free share of the journal's disk.", func(h *persist.Health) float64 { return float64(h.FreePercent) / 100 }).
-		Gauge("disk_low", "1 while so little of the disk is free that only cancels are taken.", func(h *persist.Health) float64 { return httpgw.OneIf(h.DiskLow) }).
+		Gauge("disk_low", "1 while so little of the disk is free that only cancels are taken.", func(h *persist.Health) float64 { return admin.OneIf(h.DiskLow) }).
 		Gauge("snapshot_seq", "Sequence number that the newest snapshot has.", func(h *persist.Health) float64 { return float64(h.SnapshotSeq) }).
 		Gauge("snapshot_behind_commands", "Commands that the maker of snapshots is behind the journal.", func(h *persist.Health) float64 { return float64(h.SnapshotBehind) }).
-		Gauge("snapshot_failed", "1 while the last snapshot has failed: the journal grows, and a restart takes longer.", func(h *persist.Health) float64 { return httpgw.OneIf(h.SnapshotFailed != nil) })
+		Gauge("snapshot_failed", "1 while the last snapshot has failed: the journal grows, and a restart takes longer.", func(h *persist.Health) float64 { return admin.OneIf(h.SnapshotFailed != nil) })
 }
 
 func writeFigures(read func() persist.Stats) prometheus.Collector {
-	return httpgw.NewFigures("blockdesk_journal_", read).
+	return admin.NewFigures("blockdesk_journal_", read).
 		Counter("frames_total", "Frames written to the journal since the start.", func(s *persist.Stats) float64 { return float64(s.Frames) }).
 		Counter("bytes_total", "Bytes of those frames, before compression.", func(s *persist.Stats) float64 { return float64(s.Bytes) })
 }
@@ -120,7 +120,7 @@ func (s syncTimes) Collect(out chan<- prometheus.Metric) {
 }
 
 func feedFigures(read func() feed.Stats) prometheus.Collector {
-	return httpgw.NewFigures("blockdesk_", read).
+	return admin.NewFigures("blockdesk_", read).
 		Gauge("market_data_seq", "Sequence number of the last command that market data shows.", func(s *feed.Stats) float64 { return float64(s.EngineSeq) }).
 		Gauge("feed_lag_seconds", "Time from the engine's stamp on the last batch to its publication; 0 on a quiet market.", func(s *feed.Stats) float64 { return s.Lag.Seconds() }).
 		Gauge("ws_connections", "Open WebSocket connections.", func(s *feed.Stats) float64 { return float64(s.WebSockets()) }).
@@ -138,13 +138,13 @@ func feedFigures(read func() feed.Stats) prometheus.Collector {
 }
 
 func historyFigures(read func() archive.Stats) prometheus.Collector {
-	return httpgw.NewFigures("blockdesk_history_", read).
+	return admin.NewFigures("blockdesk_history_", read).
 		Counter("trades_total", "Trades archived since the start.", func(s *archive.Stats) float64 { return float64(s.Trades) }).
 		Gauge("cursor_seq", "Sequence number of the last command that the archive of trades and candles has.", func(s *archive.Stats) float64 { return float64(s.Cursor) })
 }
 
 func fixFigures(read func() fixgw.Stats) prometheus.Collector {
-	return httpgw.NewFigures("blockdesk_fix_", read).
+	return admin.NewFigures("blockdesk_fix_", read).
 		Gauge("sessions", "FIX sessions logged on.", func(s *fixgw.Stats) float64 { return float64(s.Sessions) }).
 		Gauge("connections", "Open FIX connections, those that have not logged on yet among them.", func(s *fixgw.Stats) float64 { return float64(s.Connections) }).
 		Gauge("live_orders", "Orders of FIX sessions that rest in a book.", func(s *fixgw.Stats) float64 { return float64(s.LiveOrders) }).
@@ -167,13 +167,13 @@ func fixFigures(read func() fixgw.Stats) prometheus.Collector {
 
 // watchFigures are those of the participants file.
 func (s *service) watchFigures() prometheus.Collector {
-	return httpgw.NewFigures("blockdesk_fix_participants_", func() *participantsWatch { return s.watch }).
+	return admin.NewFigures("blockdesk_fix_participants_", func() *participantsWatch { return s.watch }).
 		Counter("reloads_total", "Times that a changed participants file came in force.", func(w **participantsWatch) float64 { return float64((*w).Reloads()) }).
-		Gauge("refused", "1 while the participants file as it is now is refused, and an older state is in force.", func(w **participantsWatch) float64 { return httpgw.OneIf((*w).Status().Refused != "") })
+		Gauge("refused", "1 while the participants file as it is now is refused, and an older state is in force.", func(w **participantsWatch) float64 { return admin.OneIf((*w).Status().Refused != "") })
 }
 
 func broadcastFigures(read func() broadcast.Stats) prometheus.Collector {
-	return httpgw.NewFigures("blockdesk_settlement_", read).
+	return admin.NewFigures("blockdesk_settlement_", read).
 		Counter("sends_total", "Times that a signed transaction was given to a node, the same bytes again among them.", func(s *broadcast.Stats) float64 { return float64(s.Sends) }).
 		Counter("send_errors_total", "Times that a node did not take one.", func(s *broadcast.Stats) float64 { return float64(s.SendErrors) }).
 		Counter("finalized_total", "Signed transactions that are final on the chain.", func(s *broadcast.Stats) float64 { return float64(s.Finalized) }).

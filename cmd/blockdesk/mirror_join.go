@@ -10,7 +10,8 @@ import (
 
 	"blockdesk/desk"
 	"blockdesk/engine"
-	"blockdesk/httpgw"
+	"blockdesk/httpgw/admin"
+	marketapi "blockdesk/httpgw/market"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/mirror"
@@ -92,16 +93,16 @@ func (s *service) mirrorReady() error {
 }
 
 // mirrorSources are what metrics are made of; nil functions where nothing is read.
-func (s *service) mirrorSources() (m httpgw.MirrorSources) {
+func (s *service) mirrorSources() (m admin.MirrorSources) {
 	if s.mirror.service == nil {
 		return m
 	}
-	return httpgw.MirrorSources{Pairs: func() []httpgw.MirrorPair {
+	return admin.MirrorSources{Pairs: func() []admin.MirrorPair {
 		state := s.mirrorState()
-		out := make([]httpgw.MirrorPair, len(state.Pairs))
+		out := make([]admin.MirrorPair, len(state.Pairs))
 		for i := range state.Pairs {
 			p := &state.Pairs[i]
-			out[i] = httpgw.MirrorPair{
+			out[i] = admin.MirrorPair{
 				Symbol: p.Instrument.Symbol, Slot: p.At.Slot, Witnesses: p.Witnesses, Numbered: p.Swaps.Numbered,
 				Untold: p.Swaps.Untold, Pending: p.Swaps.Pending, Unshown: p.Unshown, Degraded: p.Reasons != 0,
 			}
@@ -181,7 +182,7 @@ func (t tradeSignatures) Signatures(in market.InstrumentID, from, to uint64) ([]
 }
 
 // signatures is nil where nothing is read from a chain.
-func (s *service) signatures() httpgw.Signatures {
+func (s *service) signatures() marketapi.Signatures {
 	if s.mirror.service == nil {
 		return nil
 	}

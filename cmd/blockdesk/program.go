@@ -9,20 +9,20 @@ import (
 	"runtime/debug"
 
 	"blockdesk/fixgw"
-	"blockdesk/httpgw"
+	"blockdesk/httpgw/site"
 	"blockdesk/sdk"
 )
 
 // program is what a process reads of itself once, for the services that it runs
 // one after the other: the clients of a new leader do not wait for it.
 type program struct {
-	downloads  *httpgw.Downloads
+	downloads  *site.Downloads
 	dictionary *fixgw.Dictionary
 	hash       string // of the file that runs; empty: it cannot be read
 }
 
 func readProgram(log *slog.Logger) (p program, err error) {
-	if p.downloads, err = httpgw.ReadDownloads(sdk.Files); err != nil {
+	if p.downloads, err = site.ReadDownloads(sdk.Files); err != nil {
 		return p, err
 	}
 	if p.dictionary, err = fixgw.ReadDictionary(); err != nil {

@@ -13,7 +13,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/fixgw"
-	"blockdesk/httpgw"
+	"blockdesk/httpgw/admin"
 	"blockdesk/market"
 	"blockdesk/service/config"
 )
@@ -34,7 +34,7 @@ type participantsWatch struct {
 	tried  fileState // of the file that was read last
 
 	mu      sync.Mutex
-	status  httpgw.FIXParticipants
+	status  admin.FIXParticipants
 	reloads uint64
 }
 
@@ -47,7 +47,7 @@ type fileState struct {
 // newParticipantsWatch begins with what is in force: s.participants.
 func (s *service) newParticipantsWatch() (*participantsWatch, error) {
 	w := &participantsWatch{service: s, limits: make(map[market.ParticipantID][]engine.Limits), tried: s.participantsState}
-	w.status = httpgw.FIXParticipants{File: s.cfg.FIX.ParticipantsFile, LoadedAt: time.Now().UnixNano()}
+	w.status = admin.FIXParticipants{File: s.cfg.FIX.ParticipantsFile, LoadedAt: time.Now().UnixNano()}
 	if s.cfg.Demo {
 		w.demo = s.participants[len(s.participants)-len(demoParticipants):]
 	}
@@ -192,7 +192,7 @@ func (w *participantsWatch) submit(ctx context.Context, c *engine.Command) error
 }
 
 // Status tells what of the file is in force.
-func (w *participantsWatch) Status() httpgw.FIXParticipants {
+func (w *participantsWatch) Status() admin.FIXParticipants {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.status

@@ -22,6 +22,8 @@ import (
 	"blockdesk/feed/archive"
 	"blockdesk/fixgw"
 	"blockdesk/httpgw"
+	"blockdesk/httpgw/admin"
+	"blockdesk/httpgw/wire"
 	"blockdesk/internal/sandbox"
 	"blockdesk/market"
 	"blockdesk/persist"
@@ -84,7 +86,7 @@ type service struct {
 	// participantsBefore are in force where the file is refused now; nil: the start
 	// fails then.
 	participantsBefore []fixgw.Participant
-	operators          []httpgw.Operator
+	operators          []admin.Operator
 
 	*ground
 	// listenOn binds an address, or borrows one that is bound.
@@ -99,7 +101,7 @@ type service struct {
 	settlement settlement
 	mirror     chainMirror
 	http       *httpgw.Gateway
-	admin      *httpgw.Admin
+	admin      *admin.Server
 	setup      []engine.Command // brings the state up to the configuration
 	// participantsState is of the file that participants are from; watch looks for
 	// others.
@@ -290,7 +292,7 @@ func (s *service) listen() error {
 			Base: s.cfg.URLs.Base, API: s.cfg.URLs.API, WS: s.cfg.URLs.WS, Mirror: s.cfg.URLs.Mirror, Native: s.cfg.URLs.Native,
 		},
 		Instruments: s.set, Groups: groups, Specification: specification, Downloads: s.program.downloads, DemoChain: s.demoChain(), TrustedProxies: proxies, Logger: s.log,
-		Description: httpgw.Description{Operator: s.cfg.Operator.Name, Contacts: s.cfg.Operator.Contacts, GitHub: s.cfg.Operator.GitHub},
+		Description: wire.Description{Operator: s.cfg.Operator.Name, Contacts: s.cfg.Operator.Contacts, GitHub: s.cfg.Operator.GitHub},
 		Market:      rate(limits.MarketDataPerMinute, limits.MarketDataBurst),
 		Partner:     rate(limits.PartnerPerMinute, limits.PartnerBurst),
 		RFQWrite:    rate(limits.RFQWritesPerMinute, limits.RFQWritesBurst),
@@ -306,18 +308,18 @@ func (s *service) listen() error {
 	if s.http, err = httpgw.New(options, s.feed, s.doors()); err != nil {
 		return err
 	}
-	admin := s.adminOptions
+	of := s.adminOptions
 	if s.following != nil {
-		admin = s.followingAdmin
+		of = s.followingAdmin
 	}
-	s.admin, err = httpgw.NewAdmin(admin())
+	s.admin, err = admin.New(of())
 	return err
 }
 
 // doors are what the REST gateway finds behind its routes. Where no chain is
 // configured there is no settlement: claims answer that the chain is not reached.
-func (s *service) doors() httpgw.Doors {
-	d := httpgw.Doors{
+func (s *service) doors() httpgw.Dependencies {
+	d := httpgw.Dependencies{
 		History: s.history, Signatures: s.signatures(), Facts: s.publishedFacts().Facts,
 	}
 	if s.following != nil {

@@ -10,7 +10,7 @@ import (
 	"os"
 
 	"blockdesk/engine/rfq"
-	"blockdesk/httpgw"
+	"blockdesk/httpgw/admin"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 	"blockdesk/service/config"
@@ -21,7 +21,7 @@ type deskPlan struct {
 	wanted    deskSetup
 	requests  []setupRequest
 	applied   appliedDesk // once the requests are done
-	operators []httpgw.Operator
+	operators []admin.Operator
 	demoToken string
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"blockdesk/fixgw"
 	"blockdesk/httpgw"
+	"blockdesk/httpgw/admin"
 	"blockdesk/service/config"
 )
 
@@ -30,7 +31,7 @@ type standby struct {
 	log    *slog.Logger
 	listen func(network, addr string) (net.Listener, error)
 	leader func() httpgw.Leader // must not block
-	admin  httpgw.AdminOptions
+	admin  admin.Options
 }
 
 // while holds them until wait returns, whose error it returns.
@@ -61,7 +62,7 @@ func (s *standby) while(ctx context.Context, wait func(context.Context) error) (
 	defer func() { err = errors.Join(err, ignoreClosed(fix.Close())) }()
 	s.admin.ShutdownTimeout = standbyGrace
 	s.admin.Collectors = append(s.admin.Collectors, web.Collectors()...)
-	admin, err := httpgw.NewAdmin(s.admin)
+	admin, err := admin.New(s.admin)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"blockdesk/httpgw"
+	"blockdesk/httpgw/admin"
 )
 
 // ticketJSON is a ticket as the admin address tells it.
@@ -100,7 +100,7 @@ func ticketPostCommand(s *settings, f *operatorFlags) *cobra.Command {
 	flags.StringVar(&in.Label, "label", "", "what clients see, 1 to 40 characters")
 	flags.StringSliceVar(&in.Tranches, "tranches", nil, "capacities in USD, e.g. 250000,100000")
 	flags.StringSliceVar(&in.Rails, "rails", nil, "how it may be paid (default: as the pair)")
-	flags.IntVar(&priority, "priority", httpgw.DefaultPriority, "lower is sold first, 0 to 65535")
+	flags.IntVar(&priority, "priority", admin.DefaultPriority, "lower is sold first, 0 to 65535")
 	flags.StringVar(&in.ReferencePriceUSD, "price", "", "reference price in USD of this ticket (default: the pair's)")
 	flags.StringVar(&expires, "expires", "", "a time such as 2030-01-02T15:04:05Z, or a while such as 48h (default: never)")
 	return requireFlags(cmd, "pair", "label", "tranches")

@@ -10,6 +10,7 @@ import (
 	"blockdesk/catalog"
 	"blockdesk/feed/archive"
 	"blockdesk/httpgw"
+	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 	"blockdesk/service/config"
 )
@@ -29,19 +30,19 @@ func archiveOptions(c config.History) archive.Options {
 
 // rate is a limit of so many a minute; 0 is the largest that there is, which
 // nobody reaches.
-func rate(perMinute, burst int) httpgw.Rate {
+func rate(perMinute, burst int) wire.Rate {
 	if perMinute == 0 {
-		return httpgw.Rate{PerMinute: config.MaxPerMinute, Burst: config.MaxBurst}
+		return wire.Rate{PerMinute: config.MaxPerMinute, Burst: config.MaxBurst}
 	}
-	return httpgw.Rate{PerMinute: perMinute, Burst: burst}
+	return wire.Rate{PerMinute: perMinute, Burst: burst}
 }
 
 // window is a limit of so many in any minute; 0 is the largest that there is.
-func window(perMinute int) httpgw.Window {
+func window(perMinute int) wire.Window {
 	if perMinute == 0 {
-		return httpgw.Window{PerMinute: httpgw.MaxWindow}
+		return wire.Window{PerMinute: wire.MaxWindow}
 	}
-	return httpgw.Window{PerMinute: perMinute}
+	return wire.Window{PerMinute: perMinute}
 }
 
 // leaderOf is where the clients of a peer find it; zero where it is not known.

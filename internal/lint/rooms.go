@@ -49,7 +49,7 @@ var rooms = []room{
 	{path: "catalog", may: append([]string{"feed", "mirror", "internal/solana"}, outer...)}, // every published market document
 	{path: "httpgw", may: append([]string{
 		"catalog", "desk", "feed", "internal/ratelimit",
-		"httpgw/wire", "httpgw/terms", "httpgw/market", "httpgw/rfq", "httpgw/dvp", "httpgw/site", "httpgw/board", "httpgw/reference",
+		"httpgw/wire", "httpgw/terms", "httpgw/market", "httpgw/rfq", "httpgw/dvp", "httpgw/site",
 	}, outer...)},
 	{path: "httpgw/wire", may: []string{"market", "internal/ratelimit"}},           // what every answer is made of
 	{path: "httpgw/terms", may: append([]string{"desk", "httpgw/wire"}, outer...)}, // the desk's words in requests and answers

@@ -1,0 +1,516 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"blockdesk/desk"
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/terms"
+	"blockdesk/httpgw/wire"
+	"blockdesk/internal/ratelimit"
+	"blockdesk/market"
+)
+
+// Limits of the operator's endpoints (our choice).
+const (
+	// operatorsPerMinute and operatorBurst bound the requests of one address,
+	// with a right token or none.
+	operatorsPerMinute = 600
+	operatorBurst      = 100
+	// wrongTokenCost is what a wrong token costs of them: at most one guess a
+	// second, after the first ten.
+	wrongTokenCost = 10
+	// operatorClients bounds the addresses that are remembered.
+	operatorClients = 1024
+	// minTokenBytes is the shortest token that is looked at.
+	minTokenBytes = 16
+)
+
+// codeOperatorToken is our choice: the contract has no word for it.
+const codeOperatorToken = "OPERATOR_TOKEN_REFUSED"
+
+// Operator is one who may command the desk.
+type Operator struct {
+	ID          market.OperatorID // as the engine knows him, from 1
+	Name        string
+	TokenSHA256 [sha256.Size]byte // of the token's bytes
+}
+
+// Desk is what the operator's endpoints need of the desk; see package
+// desk.
+type Desk interface {
+	View() *rfq.View
+	Do(r rfq.Request) (*desk.Result, error)
+}
+
+// Operations is what is behind the operator's endpoints, /desk/ on the admin
+// address.
+type Operations struct {
+	// Desk is behind tickets, locks, prices and inventory; nil leaves them out.
+	Desk        Desk
+	Instruments *market.Instruments
+	Operators   []Operator
+	// Backup copies everything that the service has into an empty or missing
+	// folder, while it runs. It may take minutes; it is called once at a time.
+	Backup func(ctx context.Context, to string) error
+	// Money is behind /desk/money; nil leaves it out.
+	Money Money
+	// Tokens is behind /desk/tokens; nil leaves it out.
+	Tokens Tokens
+	// FIX is behind /desk/fix; nil leaves it out.
+	FIX FIX
+	// Cluster is behind /cluster and /desk/cluster; nil leaves it out. A node that
+	// stands by has nothing else, and no Backup: its other paths say who leads.
+	Cluster Cluster
+	// Now returns Unix nanoseconds. Default: the system's clock.
+	Now func() int64
+}
+
+func (o *Operations) validate() error {
+	switch {
+	case !o.standsBy() && (o.Instruments == nil || o.Backup == nil):
+		return errors.New("httpgw: operate: instruments and backup are required")
+	case o.Money != nil && o.Desk == nil:
+		return errors.New("httpgw: operate: money needs a desk")
+	case len(o.Operators) == 0:
+		return errors.New("httpgw: operate: no operator")
+	}
+	for i := range o.Operators {
+		if op := &o.Operators[i]; op.ID == 0 || op.Name == "" || op.TokenSHA256 == [sha256.Size]byte{} {
+			return fmt.Errorf("httpgw: operate: operator %d %q: id, name and token are required", i, op.Name)
+		}
+	}
+	return nil
+}
+
+// standsBy reports whether this is a node of a group that does not serve.
+func (o *Operations) standsBy() bool { return o.Cluster != nil && o.Backup == nil }
+
+// endpoints serves the endpoints.
+type endpoints struct {
+	operators []Operator
+	copyTo    func(ctx context.Context, to string) error // Operate.Backup
+	backup    chan struct{}                              // full while a backup is under way
+	ids       *wire.RequestIDs
+	limit     *ratelimit.Buckets
+	log       commandLog
+	routes    operatorRoutes
+}
+
+// operatorRoutes are endpoints by path and method.
+type operatorRoutes map[string]map[string]endpointFunc
+
+// commandLog logs what operators command.
+type commandLog struct{ *slog.Logger }
+
+// call is one request of an operator.
+type call struct {
+	*http.Request
+	who      *Operator
+	body     []byte
+	id       wire.RequestID
+	replayed bool // an Idempotency-Key has brought back an earlier answer
+}
+
+// endpointFunc answers a call: a value for encoding/json, or a problem.
+type endpointFunc func(*call) (any, *wire.Problem)
+
+// bodied makes an endpoint of a function that takes a body.
+func bodied[B any](do func(*call, *B) (any, *wire.Problem)) endpointFunc {
+	return func(c *call) (any, *wire.Problem) {
+		in := new(B)
+		if bad := c.decode(in); bad != nil {
+			return nil, bad
+		}
+		return do(c, in)
+	}
+}
+
+// noBody is the body of a request that needs none: an object without members.
+type noBody struct{}
+
+func newEndpoints(o Operations, ids *wire.RequestIDs, log *slog.Logger) *endpoints {
+	start := time.Now()
+	p := &endpoints{
+		operators: o.Operators, copyTo: o.Backup, backup: make(chan struct{}, 1), ids: ids, log: commandLog{log},
+		limit: operatorLimit(func() int64 { return int64(time.Since(start)) }), routes: operatorRoutes{},
+	}
+	now := o.Now
+	if now == nil {
+		now = func() int64 { return time.Now().UnixNano() }
+	}
+	if o.Backup != nil {
+		p.routes["/desk/backup"] = map[string]endpointFunc{"POST": bodied(p.makeBackup)}
+	}
+	var rest map[string]endpointFunc
+	if o.Cluster != nil {
+		cluster := &clusterEndpoints{o.Cluster, p.log}
+		maps.Copy(p.routes, cluster.routes())
+		if o.standsBy() {
+			rest = map[string]endpointFunc{"GET": cluster.elsewhere, "POST": cluster.elsewhere}
+		}
+	}
+	p.routes["/desk"], p.routes["/desk/"] = rest, rest
+	if o.Desk != nil {
+		sales := &deskEndpoints{desk: o.Desk, instruments: o.Instruments, log: p.log, now: now}
+		maps.Copy(p.routes, sales.routes())
+	}
+	if o.Money != nil {
+		maps.Copy(p.routes, (&moneyEndpoints{o.Money, p.log}).routes())
+	}
+	if o.Tokens != nil {
+		maps.Copy(p.routes, (&tokenEndpoints{o.Tokens, p.log, now}).routes())
+	}
+	if o.FIX != nil {
+		maps.Copy(p.routes, newFIXEndpoints(o.FIX, p.log, now).routes())
+	}
+	return p
+}
+
+func operatorLimit(clock func() int64) *ratelimit.Buckets {
+	return ratelimit.NewBuckets(ratelimit.Of(operatorsPerMinute, time.Minute, operatorBurst), operatorClients, clock)
+}
+
+// register adds the endpoints to the admin's routes.
+func (p *endpoints) register(mux *http.ServeMux) {
+	for path, methods := range p.routes {
+		mux.HandleFunc(path, p.handler(methods))
+	}
+}
+
+// handler serves one path; one without methods is unknown.
+func (p *endpoints) handler(methods map[string]endpointFunc) http.HandlerFunc {
+	var allow []string
+	for m := range methods {
+		allow = append(allow, m)
+		if m == http.MethodGet {
+			allow = append(allow, http.MethodHead)
+		}
+	}
+	slices.Sort(allow)
+	return func(w http.ResponseWriter, r *http.Request) {
+		c := &call{Request: r, id: p.ids.Next()}
+		answer, bad := p.serve(w, c, methods, strings.Join(allow, ", "))
+		h := w.Header()
+		if c.replayed {
+			h.Set(string(wire.ReplayedHeader), "true")
+		}
+		if bad != nil {
+			if c.body == nil && c.ContentLength != 0 {
+				// Else the answer would wait for the body that nobody wants.
+				h.Set("Connection", "close")
+			}
+			refuseAdmin(w, &c.id, bad)
+			return
+		}
+		adminHeaders(h, &c.id)
+		if err := json.NewEncoder(w).Encode(answer); err != nil {
+			p.log.Debug("operator's answer not delivered", "error", err)
+		}
+	}
+}
+
+// serve checks who calls before anything else is told.
+func (p *endpoints) serve(w http.ResponseWriter, c *call, methods map[string]endpointFunc, allow string) (any, *wire.Problem) {
+	if bad := p.authorize(c); bad != nil {
+		return nil, bad
+	}
+	if methods == nil {
+		return nil, wire.UnknownRoute(rawPath(c.Request))
+	}
+	method := c.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	serve := methods[method]
+	if serve == nil {
+		return nil, wire.MethodNotAllowed(allow)
+	}
+	if c.Method == http.MethodPost {
+		if bad := c.read(w); bad != nil {
+			return nil, bad
+		}
+	}
+	return serve(c)
+}
+
+// authorize finds the operator whose token c carries. The time that it takes
+// does not depend on which, or on how much of a token is right: what is compared
+// are hashes.
+func (p *endpoints) authorize(c *call) *wire.Problem {
+	peer, err := netip.ParseAddrPort(c.RemoteAddr)
+	if err != nil {
+		peer = netip.AddrPortFrom(netip.IPv6Unspecified(), 0) // all without an address share it
+	}
+	key := ratelimit.ClientOf(peer.Addr())
+	if a := p.limit.Take(key); !a.OK {
+		return wire.RateLimited(int(a.RetryS))
+	}
+	scheme, token, _ := strings.Cut(c.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") || len(token) < minTokenBytes {
+		return &wire.Problem{
+			Status: http.StatusUnauthorized, Code: codeOperatorToken, Reason: "missing",
+			Text: "This needs an operator's token: Authorization: Bearer, a space, the token.",
+		}
+	}
+	sum := sha256.Sum256([]byte(token))
+	for i := range p.operators {
+		if subtle.ConstantTimeCompare(sum[:], p.operators[i].TokenSHA256[:]) == 1 {
+			c.who = &p.operators[i]
+		}
+	}
+	if c.who != nil {
+		return nil
+	}
+	p.limit.Charge(key, wrongTokenCost-1)
+	p.log.Warn("operator's token refused", "request_id", string(c.id[:]), "peer", peer.Addr().String())
+	return &wire.Problem{
+		Status: http.StatusUnauthorized, Code: codeOperatorToken, Reason: "unknown",
+		Text: "No operator has this token.",
+	}
+}
+
+// read takes the body, which must be JSON. Admin bounds its length and the time
+// that it may take.
+func (c *call) read(w http.ResponseWriter) *wire.Problem {
+	if coding := c.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return wire.UnsupportedMedia("content_encoding")
+	}
+	if !wire.IsJSON([]byte(c.Header.Get("Content-Type"))) {
+		return wire.UnsupportedMedia("content_type")
+	}
+	body, err := io.ReadAll(c.Body)
+	var long *http.MaxBytesError
+	switch {
+	case errors.As(err, &long):
+		return &wire.Problem{
+			Status: http.StatusRequestEntityTooLarge, Code: wire.CodeBodyTooLarge,
+			Text: fmt.Sprintf("The body is longer than %d bytes.", long.Limit),
+		}
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &wire.Problem{Status: http.StatusRequestTimeout, Code: wire.CodeRequestTimeout, Text: "The body did not arrive in time."}
+	case err != nil:
+		return &wire.Problem{Status: http.StatusBadRequest, Code: wire.CodeMalformed, Text: "The body did not arrive whole."}
+	}
+	c.body = body
+	// What follows may take longer than a body may. A writer without deadlines,
+	// as tests have, had none.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	return nil
+}
+
+// decode reads the body into v, a pointer to a struct with tags: one JSON object
+// in UTF-8 with members that v has, by their exact names, each at most once.
+func (c *call) decode(v any) *wire.Problem {
+	if bad := checkMembers(c.body, memberNames(v)); bad != nil {
+		return bad
+	}
+	err := json.Unmarshal(c.body, v)
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return invalidOperatorField(wrong.Field, "must be a JSON "+jsonWord(wrong))
+	case err != nil:
+		return invalidOperatorJSON()
+	}
+	return nil
+}
+
+// memberNames returns the names of the members that v has.
+func memberNames(v any) []string {
+	var names []string
+	for t, i := reflect.TypeOf(v).Elem(), 0; i < t.NumField(); i++ {
+		names = append(names, t.Field(i).Tag.Get("json"))
+	}
+	return names
+}
+
+// checkMembers refuses what encoding/json takes without a word: a name twice, of
+// which the last value counts, a name in other letters, and bytes that are no
+// UTF-8. What is no JSON comes before what is wrong with a member.
+func checkMembers(body []byte, names []string) (wrong *wire.Problem) {
+	d := json.NewDecoder(bytes.NewReader(body))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') || !utf8.Valid(body) {
+		return invalidOperatorJSON()
+	}
+	var seen []string
+	for d.More() {
+		name, err := d.Token()
+		var value json.RawMessage
+		if err != nil || d.Decode(&value) != nil {
+			return invalidOperatorJSON()
+		}
+		text, _ := name.(string)
+		switch {
+		case wrong != nil:
+		case !slices.Contains(names, text):
+			wrong = wire.UnknownMember()
+		case slices.Contains(seen, text):
+			wrong = wire.InvalidMember(text, "repeated")
+		default:
+			seen = append(seen, text)
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return invalidOperatorJSON()
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return invalidOperatorJSON()
+	}
+	return wrong
+}
+
+func jsonWord(e *json.UnmarshalTypeError) string {
+	switch e.Type.String() {
+	case "string":
+		return "string"
+	case "bool":
+		return "true or false"
+	case "[]string":
+		return "array of strings"
+	default:
+		return "number in its range"
+	}
+}
+
+func invalidOperatorJSON() *wire.Problem {
+	return &wire.Problem{Status: http.StatusBadRequest, Code: wire.CodeInvalidJSON, Text: "The body is not one JSON object."}
+}
+
+// invalidOperatorField says what is wrong with a member; rule needs no escapes
+// in JSON.
+func invalidOperatorField(field, rule string) *wire.Problem {
+	return &wire.Problem{Status: http.StatusBadRequest, Code: wire.CodeInvalidField, Field: field, Text: field + " " + rule + "."}
+}
+
+// outcome logs what came of an operator's command, and says what it is on the
+// wire.
+func (l commandLog) outcome(c *call, result *desk.Result, err error) (*desk.Result, *wire.Problem) {
+	if err != nil {
+		bad := terms.DeskProblem(err)
+		if bad.Cause != nil {
+			l.Error("operator's command failed", "request_id", string(c.id[:]), "path", c.Pattern, "error", bad.Cause)
+		}
+		return nil, bad
+	}
+	c.replayed = result.Replayed
+	l.Info("operator's command", "request_id", string(c.id[:]), "operator", c.who.Name,
+		"path", c.Pattern, "replayed", c.replayed, "reason", result.Reason.String())
+	if result.Reason != 0 {
+		return nil, operatorRefusal(&result.Outcome)
+	}
+	return result, nil
+}
+
+// operatorRefusals are for reasons that no client meets: an operator has named
+// the value.
+var operatorRefusals = map[event.Reason]string{
+	event.ReasonInvalidQty:         "The capacity is less than what the tranche has reserved and filled, or more than one may have.",
+	event.ReasonInvalidPrice:       "The price is not one that the desk takes.",
+	event.ReasonInvalidExpiry:      "The expiry is not in the future.",
+	event.ReasonInvalidCombination: "The values do not go together.",
+}
+
+func operatorRefusal(o *rfq.Outcome) *wire.Problem {
+	if text := operatorRefusals[o.Reason]; text != "" {
+		return &wire.Problem{Status: http.StatusBadRequest, Code: wire.CodeInvalidField, Reason: o.Reason.String(), Text: text}
+	}
+	return terms.Refusal(o)
+}
+
+// Limits of the operators' lists (our choice).
+const (
+	listLimit    = 100 // items, where the query has no limit
+	MaxListLimit = 500 // items, at most
+)
+
+// parseListLimit reads the query's limit.
+func parseListLimit(values url.Values) (int, *wire.Problem) {
+	text := values.Get("limit")
+	if text == "" {
+		return listLimit, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil || n < 1 || n > MaxListLimit {
+		return 0, wire.InvalidLimit(MaxListLimit)
+	}
+	return int(n), nil
+}
+
+// checkOnce refuses a query that has one of the names more than once.
+func checkOnce(values url.Values, names ...string) *wire.Problem {
+	for _, name := range names {
+		if len(values[name]) > 1 {
+			return wire.RepeatedField(wire.CodeInvalidField, name)
+		}
+	}
+	return nil
+}
+
+// key hashes the Idempotency-Key, if there is one: each operator has keys of his
+// own, and the path is part of the body.
+func (c *call) key() (rfq.Key, *wire.Problem) {
+	keys := c.Header.Values(wire.IdempotencyHeader)
+	switch {
+	case len(keys) == 0:
+		return rfq.Key{}, nil
+	case len(keys) > 1 || keys[0] == "" || len(keys[0]) > wire.MaxIdempotencyKey:
+		return rfq.Key{}, invalidOperatorField(wire.IdempotencyHeader, fmt.Sprintf("must come once, with 1 to %d bytes", wire.MaxIdempotencyKey))
+	}
+	id := sha256.Sum256(fmt.Appendf(nil, "operator %d %s", c.who.ID, keys[0]))
+	body := sha256.Sum256(fmt.Appendf(nil, "%s %s", c.URL.Path, c.body))
+	return rfq.Key{ID: [16]byte(id[:]), Body: [8]byte(body[:])}, nil
+}
+
+type backupBody struct {
+	To string `json:"to"`
+}
+
+// makeBackup copies the service's data.
+func (p *endpoints) makeBackup(c *call, in *backupBody) (any, *wire.Problem) {
+	if !strings.HasPrefix(in.To, "/") {
+		return nil, invalidOperatorField("to", "must be an absolute path of a folder on the service's machine")
+	}
+	select {
+	case p.backup <- struct{}{}:
+	default:
+		return nil, &wire.Problem{
+			Status: http.StatusConflict, Code: wire.CodeOverloaded, Reason: "backup_running",
+			Text: "A backup is under way.", RetryS: 10,
+		}
+	}
+	defer func() { <-p.backup }()
+	if err := p.copyTo(c.Context(), in.To); err != nil {
+		// The operator may know what the service's files are called.
+		p.log.Error("backup failed", "request_id", string(c.id[:]), "error", err)
+		return nil, &wire.Problem{
+			Status: http.StatusInternalServerError, Code: wire.CodeInternal, Reason: "backup_failed",
+			Text: "The backup failed; the service's log says why under the request_id.",
+		}
+	}
+	p.log.Info("backup made", "request_id", string(c.id[:]), "operator", c.who.Name)
+	return struct {
+		OK bool   `json:"ok"`
+		To string `json:"to"`
+	}{true, in.To}, nil
+}

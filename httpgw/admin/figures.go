@@ -1,0 +1,91 @@
+package admin
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Figures are metrics of one room, all read out of one S a scrape, so that they
+// belong to the same moment. Add what there is before it is registered.
+type Figures[S any] struct {
+	prefix string
+	read   func() S
+	list   []figure[S]
+}
+
+type figure[S any] struct {
+	of    *prometheus.Desc
+	kind  prometheus.ValueType
+	value func(*S) float64
+}
+
+var _ prometheus.Collector = (*Figures[struct{}])(nil)
+
+// NewFigures returns a collector of metrics whose names begin with prefix. read is
+// called once a scrape, perhaps by several goroutines at once, and must not block.
+func NewFigures[S any](prefix string, read func() S) *Figures[S] {
+	return &Figures[S]{prefix: prefix, read: read}
+}
+
+// Gauge adds a metric that goes up and down; the name ends in its unit. help is
+// for the person on duty. It returns f.
+func (f *Figures[S]) Gauge(name, help string, value func(*S) float64) *Figures[S] {
+	return f.add(name, help, prometheus.GaugeValue, value)
+}
+
+// Counter adds a metric that only grows while the process runs; the name ends in
+// _total. It returns f.
+func (f *Figures[S]) Counter(name, help string, value func(*S) float64) *Figures[S] {
+	return f.add(name, help, prometheus.CounterValue, value)
+}
+
+func (f *Figures[S]) add(name, help string, kind prometheus.ValueType, value func(*S) float64) *Figures[S] {
+	f.list = append(f.list, figure[S]{prometheus.NewDesc(f.prefix+name, help, nil, nil), kind, value})
+	return f
+}
+
+// Describe sends the descriptions.
+func (f *Figures[S]) Describe(out chan<- *prometheus.Desc) {
+	for i := range f.list {
+		out <- f.list[i].of
+	}
+}
+
+// Collect sends the values of now.
+func (f *Figures[S]) Collect(out chan<- prometheus.Metric) {
+	now := f.read()
+	for i := range f.list {
+		out <- prometheus.MustNewConstMetric(f.list[i].of, f.list[i].kind, f.list[i].value(&now))
+	}
+}
+
+// Family is a metric with one label, whose values are known where it is scraped.
+type Family struct {
+	of   *prometheus.Desc
+	kind prometheus.ValueType
+	each func(send func(label string, value float64))
+}
+
+var _ prometheus.Collector = (*Family)(nil)
+
+// NewFamily returns the collector of a metric with one label. each is called at
+// every scrape, perhaps by several goroutines at once; it must not block, and
+// sends each label once.
+func NewFamily(name, help, label string, kind prometheus.ValueType, each func(send func(label string, value float64))) *Family {
+	return &Family{prometheus.NewDesc(name, help, []string{label}, nil), kind, each}
+}
+
+// Describe sends the description.
+func (f *Family) Describe(out chan<- *prometheus.Desc) { out <- f.of }
+
+// Collect sends the values of now.
+func (f *Family) Collect(out chan<- prometheus.Metric) {
+	f.each(func(label string, value float64) {
+		out <- prometheus.MustNewConstMetric(f.of, f.kind, value, label)
+	})
+}
+
+// OneIf is a condition as a metric: 1 or 0.
+func OneIf(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,341 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/mr-tron/base58"
+
+	"blockdesk/desk"
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/terms"
+	"blockdesk/httpgw/wire"
+	"blockdesk/market"
+)
+
+// MaxNote is the longest note about money, in bytes (our choice).
+const MaxNote = 500
+
+// Money is the money that needs an operator: it serves /desk/money on the
+// admin address. Any goroutine may call it.
+type Money interface {
+	// Money lists one kind, after a cursor, in the order of the items' cursors; at
+	// most limit items.
+	Money(kind desk.MoneyKind, after desk.MoneyCursor, limit int) ([]desk.MoneyItem, error)
+	// MoneyCounts counts each kind. It must not block.
+	MoneyCounts() desk.MoneyCounts
+	// Refunded records that a payment was paid back by the transaction with the
+	// signature refund. Result.Payment is the payment.
+	Refunded(by desk.OperatorAct, payment, refund [64]byte) (*desk.Result, error)
+	// Abandon gives up a claim that is paid for and can never be delivered: a refund
+	// of its payment is due. Result.Claim is the claim.
+	Abandon(by desk.OperatorAct, claim market.ClaimID) (*desk.Result, error)
+	// Release ends a transaction that waits on the chain for ever, after an operator
+	// has seen that it is not there: an atomic claim is released, the delivery of a
+	// paid claim expires. Result.Claim is the claim. Error: desk.ErrNotDoubtful.
+	Release(ctx context.Context, by desk.OperatorAct, claim market.ClaimID) (*desk.Result, error)
+	// ResolveStray records what an operator has done about an unmatched payment; the
+	// first note stands. Error: desk.ErrUnknownStray.
+	ResolveStray(by desk.OperatorAct, payment [64]byte, note string) error
+}
+
+// moneyKinds are the lists, in the order of their haste.
+var moneyKinds = []struct {
+	kind desk.MoneyKind
+	name string
+}{{desk.MoneyStuck, "stuck_deliveries"}, {desk.MoneyDoubtful, "doubtful"}, {desk.MoneyRefund, "refunds_due"}, {desk.MoneyStray, "strays"}}
+
+// moneyAnswer is GET /desk/money: all lists from their beginning, or the one
+// that the query names.
+type moneyAnswer struct {
+	OK     bool                  `json:"ok"`
+	Counts moneyCountsJSON       `json:"counts"`
+	Lists  map[string]*moneyList `json:"lists"`
+}
+
+type moneyCountsJSON struct {
+	Stuck    int `json:"stuck_deliveries"`
+	Doubtful int `json:"doubtful"`
+	Refunds  int `json:"refunds_due"`
+	Strays   int `json:"strays"`
+}
+
+type moneyList struct {
+	Items []moneyJSON `json:"items"`
+	Next  *string     `json:"next"` // what after takes for the rest; null = that was all
+}
+
+// moneyJSON is one sum; null is what it does not have.
+type moneyJSON struct {
+	Signature *string      `json:"l1_signature"`
+	Claim     *string      `json:"claim_id"`
+	Reason    *string      `json:"reason"`
+	Rail      *string      `json:"rail"`
+	Amount    *wire.Units  `json:"amount"` // null: not an asset of a rail
+	Atoms     string       `json:"amount_atoms"`
+	Payer     wire.Address `json:"payer"`
+	Slot      *uint64      `json:"slot"`
+	At        wire.Time    `json:"at"`
+	Attempts  int          `json:"attempts"`
+	Delivery  *string      `json:"delivery_signature"`
+}
+
+// moneyEndpoints are the operators' endpoints of the money that needs a person.
+type moneyEndpoints struct {
+	money Money
+	log   commandLog
+}
+
+func (e *moneyEndpoints) routes() operatorRoutes {
+	return operatorRoutes{
+		"/desk/money":          {"GET": e.listMoney},
+		"/desk/money/refunded": {"POST": bodied(e.markRefunded)},
+		"/desk/money/abandon":  {"POST": bodied(e.abandonClaim)},
+		"/desk/money/release":  {"POST": bodied(e.releaseClaim)},
+		"/desk/money/resolve":  {"POST": bodied(e.resolveStray)},
+	}
+}
+
+// moneyQuery is what a list was asked for.
+type moneyQuery struct {
+	kind  desk.MoneyKind // 0 = all
+	after desk.MoneyCursor
+	limit int
+}
+
+// parseMoneyQuery reads kind, after and limit, each at most once.
+func parseMoneyQuery(r *http.Request) (q moneyQuery, bad *wire.Problem) {
+	values := r.URL.Query()
+	if bad := checkOnce(values, "kind", "after", "limit"); bad != nil {
+		return q, bad
+	}
+	if text := values.Get("kind"); text != "" {
+		for _, k := range moneyKinds {
+			if k.name == text {
+				q.kind = k.kind
+			}
+		}
+		if q.kind == 0 {
+			return q, invalidOperatorField("kind", "must be stuck_deliveries, doubtful, refunds_due or strays")
+		}
+	}
+	if text := values.Get("after"); text != "" {
+		ok := false
+		switch q.kind {
+		case desk.MoneyStuck, desk.MoneyDoubtful:
+			q.after.Claim, ok = market.ParseClaimID([]byte(text))
+		case desk.MoneyRefund, desk.MoneyStray:
+			q.after.Signature, ok = wire.ParseSignature([]byte(text))
+		}
+		if !ok {
+			return q, invalidOperatorField("after", "must be the next of an answer about the same kind")
+		}
+	}
+	q.limit, bad = parseListLimit(values)
+	return q, bad
+}
+
+// listMoney lists the money that needs a person.
+func (e *moneyEndpoints) listMoney(c *call) (any, *wire.Problem) {
+	q, bad := parseMoneyQuery(c.Request)
+	if bad != nil {
+		return nil, bad
+	}
+	n := e.money.MoneyCounts()
+	answer := moneyAnswer{
+		OK: true, Counts: moneyCountsJSON{Stuck: n.Stuck, Refunds: n.Refunds, Strays: n.Strays, Doubtful: n.Doubtful}, Lists: map[string]*moneyList{},
+	}
+	for _, k := range moneyKinds {
+		if q.kind != 0 && q.kind != k.kind {
+			continue
+		}
+		// One more than is shown tells whether there is a rest.
+		items, err := e.money.Money(k.kind, q.after, q.limit+1)
+		if err != nil {
+			_, bad := e.log.outcome(c, nil, err)
+			return nil, bad
+		}
+		answer.Lists[k.name] = listOf(k.kind, items, q.limit)
+	}
+	return answer, nil
+}
+
+// listOf renders the first of some items.
+func listOf(kind desk.MoneyKind, items []desk.MoneyItem, limit int) *moneyList {
+	list := &moneyList{Items: []moneyJSON{}}
+	for i := range items[:min(limit, len(items))] {
+		list.Items = append(list.Items, moneyOf(&items[i]))
+	}
+	if len(items) > limit {
+		last := &list.Items[limit-1]
+		if list.Next = last.Signature; kind == desk.MoneyStuck || kind == desk.MoneyDoubtful {
+			list.Next = last.Claim
+		}
+	}
+	return list
+}
+
+func moneyOf(m *desk.MoneyItem) moneyJSON {
+	out := moneyJSON{
+		Signature: signatureWord(&m.Signature), Reason: wire.NullText(m.Reason), Atoms: strconv.FormatUint(m.Amount, 10),
+		Payer: wire.Address(m.Payer), Slot: wire.NullNumber(m.Slot), At: wire.Time(m.At), Attempts: m.Attempts, Delivery: signatureWord(&m.Delivery),
+	}
+	if m.Claim != 0 {
+		out.Claim = wire.NullText(string(market.AppendClaimID(nil, m.Claim)))
+	}
+	if m.Rail != 0 {
+		out.Rail = wire.NullText(m.Rail.String())
+		out.Amount = &wire.Units{N: m.Amount, Decimals: uint8(m.Rail.Decimals())}
+	}
+	return out
+}
+
+// signatureWord returns a signature in base58, nil for one of zeros.
+func signatureWord(s *[64]byte) *string {
+	if *s == ([64]byte{}) {
+		return nil
+	}
+	return wire.NullText(base58.Encode(s[:]))
+}
+
+// parseOperatorSignature reads a signature that a body must have.
+func parseOperatorSignature(field, text string) ([64]byte, *wire.Problem) {
+	if text == "" {
+		return [64]byte{}, wire.MissingMember(field)
+	}
+	s, ok := wire.ParseSignature([]byte(text))
+	if !ok {
+		return s, wire.InvalidMember(field, "not_a_signature")
+	}
+	return s, nil
+}
+
+// act has the settlement do something in the name of the operator.
+func (e *moneyEndpoints) act(c *call, do func(by desk.OperatorAct) (*desk.Result, error)) (*desk.Result, *wire.Problem) {
+	key, bad := c.key()
+	if bad != nil {
+		return nil, bad
+	}
+	result, err := do(desk.OperatorAct{Operator: c.who.ID, Name: c.who.Name, Key: key})
+	return e.log.outcome(c, result, err)
+}
+
+type markRefundedBody struct {
+	Payment string `json:"l1_signature"`
+	Refund  string `json:"refund_signature"`
+}
+
+// markRefunded notes that a payment which was due for refund has been paid back.
+func (e *moneyEndpoints) markRefunded(c *call, in *markRefundedBody) (any, *wire.Problem) {
+	payment, bad := parseOperatorSignature("l1_signature", in.Payment)
+	if bad != nil {
+		return nil, bad
+	}
+	refund, bad := parseOperatorSignature("refund_signature", in.Refund)
+	if bad != nil {
+		return nil, bad
+	}
+	if refund == payment {
+		return nil, wire.InvalidMember("refund_signature", "mismatch")
+	}
+	result, bad := e.act(c, func(by desk.OperatorAct) (*desk.Result, error) {
+		return e.money.Refunded(by, payment, refund)
+	})
+	if bad != nil {
+		return nil, bad
+	}
+	return struct {
+		OK      bool            `json:"ok"`
+		Payment json.RawMessage `json:"payment"`
+	}{true, terms.AppendPayment(nil, result.Payment)}, nil
+}
+
+type abandonClaimBody struct {
+	Claim string `json:"claim_id"`
+}
+
+// abandonClaim gives up a claim that can never be delivered.
+func (e *moneyEndpoints) abandonClaim(c *call, in *abandonClaimBody) (any, *wire.Problem) {
+	return e.actOnClaim(c, in.Claim, func(_ context.Context, by desk.OperatorAct, id market.ClaimID) (*desk.Result, error) {
+		return e.money.Abandon(by, id)
+	})
+}
+
+type releaseClaimBody struct {
+	Claim   string `json:"claim_id"`
+	Confirm bool   `json:"confirm"`
+}
+
+// releaseClaim ends what waits on the chain for ever.
+func (e *moneyEndpoints) releaseClaim(c *call, in *releaseClaimBody) (any, *wire.Problem) {
+	if !in.Confirm {
+		return nil, invalidOperatorField("confirm", "must be true, once two explorers have shown that the transaction is not on the chain")
+	}
+	return e.actOnClaim(c, in.Claim, e.money.Release)
+}
+
+// actOnClaim has the settlement do something with the claim that a body names.
+func (e *moneyEndpoints) actOnClaim(
+	c *call, text string, do func(context.Context, desk.OperatorAct, market.ClaimID) (*desk.Result, error),
+) (any, *wire.Problem) {
+	if text == "" {
+		return nil, wire.MissingMember("claim_id")
+	}
+	id, ok := market.ParseClaimID([]byte(text))
+	if !ok {
+		return nil, terms.Refuse(event.ReasonUnknownClaim)
+	}
+	result, bad := e.act(c, func(by desk.OperatorAct) (*desk.Result, error) {
+		result, err := do(c.Context(), by, id)
+		if errors.Is(err, desk.ErrNotDoubtful) {
+			return &desk.Result{Outcome: rfq.Outcome{Reason: event.ReasonClaimState}}, nil
+		}
+		return result, err
+	})
+	if bad != nil {
+		return nil, bad
+	}
+	return struct {
+		OK    bool   `json:"ok"`
+		Claim string `json:"claim_id"`
+		State string `json:"state"`
+	}{true, text, terms.ClaimStates[result.Claim.State]}, nil
+}
+
+type resolveStrayBody struct {
+	Payment string `json:"l1_signature"`
+	Note    string `json:"note"`
+}
+
+// resolveStray notes what a person has done about money that the desk could not
+// book.
+func (e *moneyEndpoints) resolveStray(c *call, in *resolveStrayBody) (any, *wire.Problem) {
+	payment, bad := parseOperatorSignature("l1_signature", in.Payment)
+	if bad != nil {
+		return nil, bad
+	}
+	if in.Note == "" {
+		return nil, wire.MissingMember("note")
+	}
+	if !isPlain(in.Note, MaxNote) {
+		return nil, invalidOperatorField("note", fmt.Sprintf("must be 1 to %d characters of printable ASCII", MaxNote))
+	}
+	if _, bad := e.act(c, func(by desk.OperatorAct) (*desk.Result, error) {
+		err := e.money.ResolveStray(by, payment, in.Note)
+		if errors.Is(err, desk.ErrUnknownStray) {
+			return &desk.Result{Outcome: rfq.Outcome{Reason: event.ReasonUnknownPayment}}, nil
+		}
+		return &desk.Result{}, err
+	}); bad != nil {
+		return nil, bad
+	}
+	return struct {
+		OK      bool   `json:"ok"`
+		Payment string `json:"l1_signature"`
+	}{true, in.Payment}, nil
+}

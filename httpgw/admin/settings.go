@@ -1,0 +1,258 @@
+package admin
+
+import (
+	"net/http"
+	"time"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/terms"
+	"blockdesk/httpgw/wire"
+	"blockdesk/market"
+)
+
+// maxOperatorAgeS is the longest age that an operator may give a price, seconds.
+const maxOperatorAgeS = 7 * 24 * 3600
+
+// operatorLock is one lock. A lock that was never set is not there.
+type operatorLock struct {
+	Name   string    `json:"name"` // global, pair:SYMBOL or rail:RAIL
+	Locked bool      `json:"locked"`
+	Since  wire.Time `json:"since"`
+	By     string    `json:"by"`
+	Reason string    `json:"reason"`
+}
+
+type locksAnswer struct {
+	OK    bool           `json:"ok"`
+	Locks []operatorLock `json:"locks"`
+}
+
+func (e *deskEndpoints) listLocks(*call) (any, *wire.Problem) { return e.locks(), nil }
+
+func (e *deskEndpoints) locks() locksAnswer {
+	v := e.desk.View()
+	answer := locksAnswer{OK: true, Locks: []operatorLock{}}
+	for i := range v.Locks {
+		l := &v.Locks[i]
+		answer.Locks = append(answer.Locks, operatorLock{
+			Name: e.lockName(l), Locked: l.Locked, Since: wire.Time(l.Since), By: operatorName(v, l.By), Reason: l.Reason,
+		})
+	}
+	return answer
+}
+
+func (e *deskEndpoints) lockName(l *rfq.Lock) string {
+	switch l.Scope {
+	case rfq.LockPair:
+		return "pair:" + e.symbol(l.Instrument)
+	case rfq.LockRail:
+		return "rail:" + l.Rail.String()
+	default:
+		return "global"
+	}
+}
+
+type setLockBody struct {
+	Pair   string `json:"pair"`
+	Rail   string `json:"rail"`
+	Locked *bool  `json:"locked"`
+	Reason string `json:"reason"`
+}
+
+// setLock locks or unlocks a pair, a rail, or everything where neither is named.
+func (e *deskEndpoints) setLock(c *call, in *setLockBody) (any, *wire.Problem) {
+	if in.Locked == nil {
+		return nil, wire.MissingMember("locked")
+	}
+	if *in.Locked && in.Reason == "" {
+		return nil, wire.MissingMember("reason")
+	}
+	if in.Reason != "" && !isPlainText(in.Reason) {
+		return nil, invalidOperatorField("reason", plainTextRule())
+	}
+	r := &rfq.SetLock{Scope: rfq.LockAll, Locked: *in.Locked, Reason: in.Reason}
+	switch {
+	case in.Pair != "" && in.Rail != "":
+		return nil, invalidOperatorField("rail", "must not come with pair: a lock holds one of the two, or everything")
+	case in.Pair != "":
+		id, bad := e.pair(in.Pair)
+		if bad != nil {
+			return nil, bad
+		}
+		r.Scope, r.Instrument = rfq.LockPair, id
+	case in.Rail != "":
+		rail, bad := parseOneRail(in.Rail)
+		if bad != nil {
+			return nil, bad
+		}
+		r.Scope, r.Rail = rfq.LockRail, rail
+	}
+	if _, bad := e.do(c, r); bad != nil {
+		return nil, bad
+	}
+	return e.locks(), nil
+}
+
+func parseOneRail(word string) (market.Rail, *wire.Problem) {
+	rail, ok := market.ParseRail([]byte(word))
+	if !ok {
+		return 0, invalidOperatorField("rail", "must be USDC or SOL")
+	}
+	return rail, nil
+}
+
+// operatorPrice is what an operator has said a pair or a rail is worth.
+type operatorPrice struct {
+	Pair    string     `json:"pair,omitempty"`
+	Rail    string     `json:"rail,omitempty"`
+	Source  string     `json:"price_source,omitempty"` // of a pair: operator or book
+	Price   wire.Price `json:"price_usd"`              // null: none yet, nothing is sold
+	SetAt   wire.Time  `json:"set_at"`
+	MaxAgeS int64      `json:"max_age_s"` // 0 = any age
+	Stale   bool       `json:"stale"`
+	// Of a pair: between what the reference price must lie.
+	CorridorBps uint16     `json:"corridor_bps,omitempty"`
+	Min         wire.Price `json:"min_price_usd,omitempty"`
+	Max         wire.Price `json:"max_price_usd,omitempty"`
+}
+
+type pricesAnswer struct {
+	OK     bool            `json:"ok"`
+	Prices []operatorPrice `json:"prices"`
+}
+
+func (e *deskEndpoints) listPrices(*call) (any, *wire.Problem) { return e.prices(), nil }
+
+func (e *deskEndpoints) prices() pricesAnswer {
+	v, now := e.desk.View(), e.now()
+	answer := pricesAnswer{OK: true, Prices: []operatorPrice{}}
+	add := func(p operatorPrice, price market.USDPrice, at, maxAge int64) {
+		p.Price, p.SetAt, p.MaxAgeS = wire.Price(price), wire.Time(at), maxAge/int64(time.Second)
+		p.Stale = price != 0 && maxAge > 0 && now-at > maxAge
+		answer.Prices = append(answer.Prices, p)
+	}
+	for i := range v.Pairs {
+		p := &v.Pairs[i]
+		low, high := rfq.Corridor(p)
+		add(operatorPrice{
+			Pair: e.symbol(p.Instrument), Source: terms.SourceWords[p.Source],
+			CorridorBps: p.CorridorBps, Min: wire.Price(low), Max: wire.Price(high),
+		}, p.Anchor, p.AnchorAt, p.MaxAge)
+	}
+	for i := range v.RailPrices {
+		r := &v.RailPrices[i]
+		add(operatorPrice{Rail: r.Rail.String()}, r.Price, r.At, r.MaxAge)
+	}
+	return answer
+}
+
+type setPriceBody struct {
+	Pair     string `json:"pair"`
+	Rail     string `json:"rail"`
+	PriceUSD string `json:"price_usd"`
+	MaxAgeS  *int64 `json:"max_age_s"`
+}
+
+// setPrice sets the anchor of a pair, or the price of a rail's asset, which may
+// bring its own age limit with it.
+func (e *deskEndpoints) setPrice(c *call, in *setPriceBody) (any, *wire.Problem) {
+	price, bad := parseOperatorPrice("price_usd", in.PriceUSD)
+	if bad != nil {
+		return nil, bad
+	}
+	if in.Rail == "" {
+		id, bad := e.pair(in.Pair)
+		if bad != nil {
+			return nil, bad
+		}
+		if in.MaxAgeS != nil {
+			return nil, invalidOperatorField("max_age_s", "must not come with pair: the configuration has it")
+		}
+		if _, bad := e.do(c, &rfq.SetAnchor{Instrument: id, Price: price}); bad != nil {
+			return nil, bad
+		}
+		return e.prices(), nil
+	}
+	rail, bad := parseOneRail(in.Rail)
+	switch {
+	case bad != nil:
+		return nil, bad
+	case in.Pair != "" || rail == market.RailUSDC:
+		return nil, invalidOperatorField("rail", "must be SOL, without pair: a USDC counts as a dollar")
+	case in.MaxAgeS != nil && (*in.MaxAgeS < 0 || *in.MaxAgeS > maxOperatorAgeS):
+		return nil, invalidOperatorField("max_age_s", "must be 0 (any age) to 604800")
+	}
+	e.edit.Lock()
+	defer e.edit.Unlock()
+	r := &rfq.SetRailPrice{Rail: rail, Price: price}
+	for _, now := range e.desk.View().RailPrices {
+		if now.Rail == rail {
+			r.MaxAge = now.MaxAge
+		}
+	}
+	if in.MaxAgeS != nil {
+		r.MaxAge = *in.MaxAgeS * int64(time.Second)
+	}
+	if _, bad := e.do(c, r); bad != nil {
+		return nil, bad
+	}
+	return e.prices(), nil
+}
+
+// operatorInventory is what the desk may sell of a pair's base asset, in its
+// units.
+type operatorInventory struct {
+	Pair      string     `json:"pair"`
+	Inventory wire.Units `json:"inventory"`
+	Free      wire.Units `json:"free"`
+	Reserved  wire.Units `json:"reserved"`
+	Sold      wire.Units `json:"sold"`
+}
+
+type inventoryAnswer struct {
+	OK        bool                `json:"ok"`
+	Inventory []operatorInventory `json:"inventory"`
+}
+
+func (e *deskEndpoints) listInventory(*call) (any, *wire.Problem) { return e.inventory(), nil }
+
+func (e *deskEndpoints) inventory() inventoryAnswer {
+	answer := inventoryAnswer{OK: true, Inventory: []operatorInventory{}}
+	for _, p := range e.desk.View().Pairs {
+		units := func(atoms uint64) wire.Units { return wire.Units{N: atoms, Decimals: p.BaseDecimals} }
+		answer.Inventory = append(answer.Inventory, operatorInventory{
+			Pair: e.symbol(p.Instrument), Inventory: units(p.Inventory), Reserved: units(p.Reserved), Sold: units(p.Sold),
+			Free: units(p.Inventory - min(p.Inventory, p.Reserved+p.Sold)),
+		})
+	}
+	return answer
+}
+
+type setInventoryBody struct {
+	Pair      string `json:"pair"`
+	Inventory string `json:"inventory"`
+}
+
+// setInventory sets how much the desk may sell in all, what it has sold
+// included.
+func (e *deskEndpoints) setInventory(c *call, in *setInventoryBody) (any, *wire.Problem) {
+	id, bad := e.pair(in.Pair)
+	if bad != nil {
+		return nil, bad
+	}
+	if in.Inventory == "" {
+		return nil, wire.MissingMember("inventory")
+	}
+	p := e.desk.View().Pair(id)
+	if p == nil {
+		return nil, &wire.Problem{Status: http.StatusBadRequest, Code: wire.CodeUnknownSymbol, Field: "pair", Text: "The desk has no such pair."}
+	}
+	atoms, err := market.ParseDecimal([]byte(in.Inventory), int(p.BaseDecimals))
+	if err != nil {
+		return nil, invalidOperatorField("inventory", "must be a decimal of whole atoms of the base asset, as text")
+	}
+	if _, bad := e.do(c, &rfq.SetInventory{Instrument: id, Atoms: atoms}); bad != nil {
+		return nil, bad
+	}
+	return e.inventory(), nil
+}

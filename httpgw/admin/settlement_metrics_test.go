@@ -1,0 +1,42 @@
+package admin
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"blockdesk/desk"
+	"blockdesk/httpgw/gatewaytest"
+)
+
+// TestSettlementMetrics: each figure under its name, a node's under its own; none
+// without a source.
+func TestSettlementMetrics(t *testing.T) {
+	a := startAdmin(t, Options{Settlement: SettlementSources{
+		Chain: func() desk.ChainHealth {
+			return desk.ChainHealth{Slot: 10, Tracked: 4, Landed: 2, BlockhashAge: 1500 * time.Millisecond, BlockhashSlot: 9, Nodes: []desk.ChainNode{
+				{Name: "main", Available: true, Slot: 10}, {Name: "spare", Slot: 3, Lag: 7}, {Name: "new"}, {Name: "main", Slot: 99},
+			}}
+		},
+		Money:    func() desk.MoneyCounts { return desk.MoneyCounts{Refunds: 1, Stuck: 2, Strays: 3, Doubtful: 7} },
+		Tokens:   func() int { return 5 },
+		Counters: []Counter{{Name: "cosigned_total", Help: "Signatures.", Value: func() uint64 { return 6 }}},
+	}})
+	_, body := gatewaytest.Ask(t, a.Addr(), "GET", "/metrics", "Connection: close\r\n")
+	for _, line := range []string{
+		"tracked 4", "landed 2", "blockhash_age_seconds 1.5", "blockhash_slot 9", "refunds_due 1", "stuck_deliveries 2", "strays 3", "doubtful 7", "tokens 5", "cosigned_total 6",
+		`node_available{node="main"} 1`, `node_available{node="spare"} 0`, `node_available{node="new"} 0`,
+		`node_slot{node="main"} 10`, `node_slot{node="spare"} 3`, `node_lag_slots{node="main"} 0`, `node_lag_slots{node="spare"} 7`,
+	} {
+		if !strings.Contains(string(body), "\nblockdesk_settlement_"+line+"\n") {
+			t.Errorf("/metrics lacks blockdesk_settlement_%s", line)
+		}
+	}
+	if strings.Contains(string(body), `node_slot{node="new"}`) {
+		t.Error("a node that has shown no slot has one")
+	}
+	_, body = gatewaytest.Ask(t, startAdmin(t, Options{}).Addr(), "GET", "/metrics", "Connection: close\r\n")
+	if strings.Contains(string(body), "blockdesk_settlement_") {
+		t.Error("a metric without a source")
+	}
+}

@@ -1,0 +1,154 @@
+package admin
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+
+	"blockdesk/httpgw/wire"
+	"blockdesk/market"
+)
+
+// codeUnknownToken is our choice: the contract has no word for it.
+const codeUnknownToken = "UNKNOWN_TOKEN"
+
+// Tokens is the log of the Cosigner tokens: what is behind /desk/tokens on the
+// admin address. Any goroutine may call it.
+type Tokens interface {
+	// Tokens lists tokens in the order of their issue, from behind the id after, ""
+	// for the beginning; at most limit. Those whose time is over come with ended.
+	// ErrUnknownToken where after is no id.
+	Tokens(after string, limit int, ended bool) ([]AccessToken, error)
+	// Revoke ends a token for good, in the name of an operator, and returns it. Who
+	// revokes one again gets it as it is. ErrUnknownToken where there is none.
+	Revoke(id, by string) (AccessToken, error)
+}
+
+// ErrUnknownToken means that no token has this id.
+var ErrUnknownToken = errors.New("httpgw: unknown token")
+
+// AccessToken is what the log has of a Cosigner token; nobody has its secret. Times are
+// Unix nanoseconds.
+type AccessToken struct {
+	ID        string
+	Key       market.Address // that it is bound to
+	IssuedAt  int64
+	ExpiresAt int64
+	RevokedAt int64  // 0 = not revoked
+	RevokedBy string // operator's name
+}
+
+// accessTokenJSON is a token as the operator sees it; null is what it does not have.
+type accessTokenJSON struct {
+	ID        string       `json:"token_id"`
+	Key       wire.Address `json:"pubkey"`
+	State     string       `json:"state"` // valid, ended or revoked (spec, part 3)
+	IssuedAt  wire.Time    `json:"issued_at"`
+	ExpiresAt wire.Time    `json:"expires_at"`
+	RevokedAt wire.Time    `json:"revoked_at"`
+	RevokedBy *string      `json:"revoked_by"`
+}
+
+type tokensAnswer struct {
+	OK     bool              `json:"ok"`
+	Tokens []accessTokenJSON `json:"tokens"`
+	Next   *string           `json:"next"` // what after takes for the rest; null = that was all
+}
+
+// tokenEndpoints are the operators' endpoints of the Cosigner tokens.
+type tokenEndpoints struct {
+	tokens Tokens
+	log    commandLog
+	now    func() int64 // Unix nanoseconds
+}
+
+func (e *tokenEndpoints) routes() operatorRoutes {
+	return operatorRoutes{
+		"/desk/tokens":                   {"GET": e.listTokens},
+		"/desk/tokens/{token_id}/revoke": {"POST": bodied(e.revokeToken)},
+	}
+}
+
+// listTokens lists those that are not over, or all that the log has.
+func (e *tokenEndpoints) listTokens(c *call) (any, *wire.Problem) {
+	values := c.URL.Query()
+	ended, limit, bad := parseTokenQuery(values)
+	if bad != nil {
+		return nil, bad
+	}
+	// One more than is shown tells whether there is a rest.
+	list, err := e.tokens.Tokens(values.Get("after"), limit+1, ended)
+	switch {
+	case errors.Is(err, ErrUnknownToken):
+		return nil, invalidOperatorField("after", "must be the next of an answer")
+	case err != nil:
+		return nil, e.tokensFailed(c, err)
+	}
+	answer := tokensAnswer{OK: true, Tokens: []accessTokenJSON{}}
+	for i := range list[:min(limit, len(list))] {
+		answer.Tokens = append(answer.Tokens, e.token(&list[i]))
+	}
+	if len(list) > limit {
+		answer.Next = &list[limit-1].ID
+	}
+	return answer, nil
+}
+
+// parseTokenQuery reads all and limit; they and after come at most once.
+func parseTokenQuery(values url.Values) (ended bool, limit int, bad *wire.Problem) {
+	if bad := checkOnce(values, "all", "after", "limit"); bad != nil {
+		return false, 0, bad
+	}
+	switch values.Get("all") {
+	case "", "false":
+	case "true":
+		ended = true
+	default:
+		return false, 0, invalidOperatorField("all", "must be true or false")
+	}
+	limit, bad = parseListLimit(values)
+	return ended, limit, bad
+}
+
+// revokeToken ends a token. Doing it again changes nothing, so that an
+// Idempotency-Key is only looked at.
+func (e *tokenEndpoints) revokeToken(c *call, _ *noBody) (any, *wire.Problem) {
+	if _, bad := c.key(); bad != nil {
+		return nil, bad
+	}
+	t, err := e.tokens.Revoke(c.PathValue("token_id"), c.who.Name)
+	switch {
+	case errors.Is(err, ErrUnknownToken):
+		return nil, &wire.Problem{
+			Status: http.StatusNotFound, Code: codeUnknownToken, Field: "token_id",
+			Text: "No token has this token_id. GET /desk/tokens lists those there are.",
+		}
+	case err != nil:
+		return nil, e.tokensFailed(c, err)
+	}
+	e.log.Info("operator's command", "request_id", string(c.id[:]), "operator", c.who.Name, "path", c.Pattern, "token_id", t.ID)
+	return struct {
+		OK    bool            `json:"ok"`
+		Token accessTokenJSON `json:"token"`
+	}{true, e.token(&t)}, nil
+}
+
+func (e *tokenEndpoints) tokensFailed(c *call, err error) *wire.Problem {
+	_, bad := e.log.outcome(c, nil, err)
+	return bad
+}
+
+// token renders t as it is now.
+func (e *tokenEndpoints) token(t *AccessToken) accessTokenJSON {
+	out := accessTokenJSON{
+		ID: t.ID, Key: wire.Address(t.Key), State: "valid",
+		IssuedAt: wire.Time(t.IssuedAt), ExpiresAt: wire.Time(t.ExpiresAt), RevokedAt: wire.Time(t.RevokedAt),
+	}
+	switch {
+	case t.RevokedAt != 0:
+		out.State, out.RevokedBy = "revoked", &t.RevokedBy
+	case t.ExpiresAt <= e.now():
+		out.State = "ended"
+	}
+	return out
+}

@@ -1,0 +1,210 @@
+package dvp
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"github.com/mr-tron/base58"
+
+	"blockdesk/desk"
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/terms"
+	"blockdesk/httpgw/wire"
+	"blockdesk/market"
+)
+
+// Members of the body of a build (contract, section E), by their place in
+// buildMembers.
+const (
+	buildOrder = iota
+	buildTranche
+	buildFill
+	buildRail
+	buildTaker
+	buildQuote
+	buildPayer
+)
+
+var buildMembers = []wire.Member{
+	buildOrder: terms.OrderMember, buildTranche: terms.TrancheMember, buildFill: terms.FillMember,
+	buildRail: {Name: "rail", Kind: wire.TextMember, Most: 8},
+	// A taker that is not there is a guard's matter, and not the form's.
+	buildTaker: {Name: "taker", Kind: wire.TextMember, Most: wire.MaxAddressText, Optional: true, Blank: true},
+	buildQuote: {Name: "quote_id", Kind: wire.TextMember, Most: wire.MaxSegment, Optional: true},
+	buildPayer: {Name: "fee_payer", Kind: wire.TextMember, Most: 8, Optional: true},
+}
+
+// feePayers are the wire words of who pays the network's fee. The desk does
+// where nobody is named.
+var feePayers = map[string]desk.FeePayer{"": desk.DeskPays, "desk": desk.DeskPays, "taker": desk.TakerPays}
+
+// noAccount is the zero address, which is the system program and no
+// counterparty.
+var noAccount = strings.Repeat("1", wire.MinAddressText)
+
+// parseBuild reads the body of a build.
+func parseBuild(p *wire.Post, v *rfq.View) (*rfq.TakeClaim, desk.FeePayer, *wire.Problem) {
+	var m wire.Members
+	if bad := wire.DecodeObject(p.Body, buildMembers, &m); bad != nil {
+		return nil, 0, bad
+	}
+	r := &rfq.TakeClaim{Way: rfq.Atomic}
+	var ok bool
+	var bad *wire.Problem
+	if r.Fill, bad = terms.ParseFill(m.Get(buildFill)); bad != nil {
+		return nil, 0, bad
+	}
+	if r.Rail, bad = terms.ParseRail(buildMembers[buildRail].Name, m.Get(buildRail)); bad != nil {
+		return nil, 0, bad
+	}
+	if text := m.Get(buildQuote); text != nil {
+		if r.Quote, ok = market.ParseQuoteID(text); !ok {
+			return nil, 0, wire.InvalidMember(buildMembers[buildQuote].Name, "not_an_id")
+		}
+	}
+	payer, ok := feePayers[string(m.Get(buildPayer))]
+	if !ok {
+		return nil, 0, wire.InvalidMember(buildMembers[buildPayer].Name, "unknown_fee_payer")
+	}
+	if r.Wallet, bad = parseTaker(m.Get(buildTaker), p.Taker); bad != nil {
+		return nil, 0, bad
+	}
+	if r.Ticket, r.Tranche, bad = terms.ParseOffer(v, m.Get(buildOrder), m.Get(buildTranche), false); bad != nil {
+		return nil, 0, bad
+	}
+	r.Key = takersKey(terms.OpBuild, p, append(rfq.AppendRequest(nil, r), byte(payer)))
+	return r, payer, nil
+}
+
+// parseTaker reads the counterparty, which must be the one that the token
+// belongs to.
+func parseTaker(text []byte, of market.Address) (market.Address, *wire.Problem) {
+	name := buildMembers[buildTaker].Name
+	taker, ok := wire.ParseAddress(text)
+	switch {
+	case text == nil || string(text) == noAccount:
+		bad := terms.Guarded(terms.GuardEmpty)
+		bad.Field = name
+		return market.Address{}, bad
+	case !ok:
+		return market.Address{}, wire.InvalidMember(name, "not_an_address")
+	case taker != of:
+		bad := terms.RefuseToken(terms.TokenOfAnother)
+		bad.Field = name
+		return market.Address{}, bad
+	}
+	return taker, nil
+}
+
+// takersKey is idempotency for a request that comes with a token: each taker has
+// keys of its own.
+func takersKey(op terms.Operation, p *wire.Post, canonical []byte) rfq.Key {
+	return terms.Idempotency(op+terms.Operation(" "+base58.Encode(p.Taker[:])), p.Key, canonical)
+}
+
+// postBuild reserves a piece of a tranche and builds the transaction of both
+// legs. It never signs: nothing here or behind it has a key.
+func (e *Endpoints) postBuild(p *wire.Post) (*wire.Answer, *wire.Problem) {
+	r, payer, bad := parseBuild(p, e.deal.View())
+	if bad != nil {
+		return nil, bad
+	}
+	result, pack, bad := e.deal.Reserve(r, payer, "bot_wallet", buildMembers[buildTaker].Name)
+	if bad != nil {
+		return nil, bad
+	}
+	w := e.deal.Writer()
+	return &wire.Answer{Status: 200, Body: appendBuild(&w, result.Claim, result.Ticket.Label, pack), Replayed: result.Replayed}, nil
+}
+
+// appendBuild renders a build.
+func appendBuild(w *terms.Writer, c *rfq.Claim, label string, pack *desk.Package) []byte {
+	dst := make([]byte, 0, 2048+2*len(pack.Transaction))
+	dst = append(market.AppendBuildID(append(dst, `{"ok":true,"build_id":"`...), c.ID), `","claim_id":"`...)
+	dst = append(market.AppendClaimID(dst, c.ID), `","transaction":"`...)
+	dst = append(base64.StdEncoding.AppendEncode(dst, pack.Transaction), `","message_sha256":"`...)
+	dst = append(hex.AppendEncode(dst, pack.Hash[:]), `","required_signers":[`...)
+	for i, signer := range pack.Signers {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = wire.AppendAddress(dst, signer)
+	}
+	dst = append(dst, `],"payment":`...)
+	dst = w.Delivered(append(w.BoundPayment(dst, &c.Terms, pack), `,"delivery":`...), c)
+	dst = appendBlockhash(append(dst, '}'), &pack.Blockhash, pack.LastValid)
+	dst = wire.AppendMillis(append(dst, `,"expires_at":`...), c.Deadline)
+	dst = append(dst, `,"quote":{"quote_id":`...)
+	dst = append(terms.AppendQuoteID(dst, c.Quote), ',')
+	dst = append(w.Offer(dst, &c.Terms, label), ',')
+	return append(w.Fee(dst, &c.Terms), "}}"...)
+}
+
+// appendBlockhash appends the members that say how long a transaction can land.
+func appendBlockhash(dst []byte, blockhash *[32]byte, lastValid uint64) []byte {
+	dst = append(dst, `,"recent_blockhash":"`...)
+	dst = append(dst, base58.Encode(blockhash[:])...)
+	return strconv.AppendUint(append(dst, `","last_valid_block_height":`...), lastValid, 10)
+}
+
+// unknownBuild: a build is its claim's, hence the code.
+func unknownBuild() *wire.Problem {
+	return &wire.Problem{
+		Status: 404, Code: wire.CodeUnknownClaim, Field: submitMembers[submitBuild].Name, Reason: "unknown_build", Text: "No such build.",
+	}
+}
+
+// serveBuild shows where a build stands. Like a claim it is no secret.
+func (e *Endpoints) serveBuild(segment []byte) (*wire.Page, *wire.Problem) {
+	id, ok := market.ParseBuildID(segment)
+	if !ok {
+		return nil, unknownBuild()
+	}
+	const later = "Ask again later."
+	if e.dvp == nil {
+		return nil, terms.ChainUnavailable(later)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), terms.SettleTime)
+	defer cancel()
+	b, ok, err := e.dvp.Build(ctx, id)
+	switch {
+	case err != nil:
+		return nil, terms.SettlementProblem(err, later)
+	case !ok:
+		return nil, unknownBuild()
+	}
+	h, ok, err := e.deal.Desk.Claim(id)
+	switch {
+	case err != nil:
+		return nil, terms.DeskProblem(err)
+	case !ok: // built, and the desk's store has lost it
+		return nil, unknownBuild()
+	}
+	return wire.NewPage(appendBuildState(make([]byte, 0, 1024), &b, &h.Claim)), nil
+}
+
+func appendBuildState(dst []byte, b *desk.BuildState, c *rfq.Claim) []byte {
+	dst = append(market.AppendBuildID(append(dst, `{"ok":true,"build_id":"`...), b.Claim), `","claim_id":"`...)
+	dst = append(market.AppendClaimID(dst, b.Claim), `","state":"`...)
+	dst = append(append(dst, b.Stage.String()...), `","claim_state":"`...)
+	dst = append(append(dst, terms.ClaimStates[c.State]...), `","taker":`...)
+	dst = append(wire.AppendAddress(dst, b.Taker), `,"message_sha256":"`...)
+	dst = append(hex.AppendEncode(dst, b.Hash[:]), '"')
+	dst = appendBlockhash(dst, &b.Blockhash, b.LastValid)
+	dst = wire.AppendSignature(append(dst, `,"signature":`...), &b.Signature)
+	dst = appendSlot(append(dst, `,"slot":`...), b.Slot)
+	dst = wire.AppendMillis(append(dst, `,"built_at":`...), b.BuiltAt)
+	dst = wire.AppendMillis(append(dst, `,"expires_at":`...), c.Deadline)
+	return append(wire.AppendMillis(append(dst, `,"changed_at":`...), c.ChangedAt), '}')
+}
+
+// appendSlot appends a slot, or null for 0.
+func appendSlot(dst []byte, slot uint64) []byte {
+	if slot == 0 {
+		return append(dst, "null"...)
+	}
+	return strconv.AppendUint(dst, slot, 10)
+}

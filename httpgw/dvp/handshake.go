@@ -1,0 +1,228 @@
+package dvp
+
+import (
+	"encoding/base64"
+	"errors"
+	"strconv"
+	"time"
+
+	"blockdesk/desk"
+	"blockdesk/httpgw/terms"
+	"blockdesk/httpgw/wire"
+	"blockdesk/internal/ratelimit"
+	"blockdesk/market"
+)
+
+// handshakeProtocol names the handshake (contract, section E).
+const handshakeProtocol = "svc_dvp_handshake_v1"
+
+// retryTokensS is Retry-After, in seconds, where no more tokens may be issued.
+const retryTokensS = 600
+
+// Members of the body of a handshake, by their place in handshakeMembers: the
+// key alone asks for a nonce, all three for a token.
+const (
+	handshakeKey = iota
+	handshakeNonce
+	handshakeProof
+)
+
+var handshakeMembers = []wire.Member{
+	handshakeKey:   {Name: "pubkey", Kind: wire.TextMember, Most: wire.MaxAddressText},
+	handshakeNonce: {Name: "nonce", Kind: wire.LongMember, Most: 512, Optional: true},
+	handshakeProof: {Name: "signature", Kind: wire.TextMember, Most: wire.MaxSignatureText, Optional: true},
+}
+
+// postHandshake gives a nonce, or a token for a signed one. It remembers no
+// Idempotency-Key: what it would have to keep is the token itself, and a nonce
+// is good for one token.
+func (e *Endpoints) postHandshake(p *wire.Post) (*wire.Answer, *wire.Problem) {
+	var m wire.Members
+	if bad := wire.DecodeObject(p.Body, handshakeMembers, &m); bad != nil {
+		return nil, bad
+	}
+	name := func(i int) string { return handshakeMembers[i].Name }
+	key, ok := wire.ParseAddress(m.Get(handshakeKey))
+	if !ok {
+		return nil, wire.InvalidMember(name(handshakeKey), "not_a_key")
+	}
+	nonce, text := m.Get(handshakeNonce), m.Get(handshakeProof)
+	var proof [64]byte
+	switch {
+	case nonce == nil && text != nil:
+		return nil, wire.MissingMember(name(handshakeNonce))
+	case nonce != nil && text == nil:
+		return nil, wire.MissingMember(name(handshakeProof))
+	case text != nil:
+		if proof, ok = parseAnySignature(text); !ok {
+			return nil, wire.InvalidMember(name(handshakeProof), "not_a_signature")
+		}
+	}
+	if e.handshake == nil {
+		return nil, terms.ChainUnavailable("No token is given now.")
+	}
+	if nonce == nil {
+		return e.challenge(key)
+	}
+	return e.issue(key, string(nonce), proof, p.Client)
+}
+
+// challenge renders a nonce.
+func (e *Endpoints) challenge(key market.Address) (*wire.Answer, *wire.Problem) {
+	c, err := e.handshake.Challenge(key)
+	if err != nil {
+		return nil, handshakeProblem(err)
+	}
+	dst := append(make([]byte, 0, 512), `{"ok":true,"pubkey":`...)
+	dst = append(wire.AppendAddress(dst, key), `,"nonce":`...)
+	dst = append(wire.AppendText(dst, c.Nonce), `,"expires_at":`...)
+	return &wire.Answer{Status: 200, Body: append(wire.AppendMillis(dst, c.ExpiresAt), '}')}, nil
+}
+
+// issue renders a token. Nobody else gets to see these bytes.
+func (e *Endpoints) issue(key market.Address, nonce string, proof [64]byte, client ratelimit.Client) (*wire.Answer, *wire.Problem) {
+	grant, err := e.handshake.Issue(key, nonce, proof, client)
+	if err != nil {
+		return nil, handshakeProblem(err)
+	}
+	dst := append(make([]byte, 0, 512), `{"ok":true,"access_token":`...)
+	dst = append(wire.AppendText(dst, grant.Secret), `,"token_type":"Bearer","expires_in":`...)
+	dst = strconv.AppendInt(dst, int64(TokenLifetime/time.Second), 10)
+	dst = wire.AppendMillis(append(dst, `,"expires_at":`...), grant.ExpiresAt)
+	dst = wire.AppendAddress(append(dst, `,"pubkey":`...), key)
+	return &wire.Answer{Status: 201, Body: append(dst, '}')}, nil
+}
+
+// handshakeProblem says what an error of the handshake is on the wire.
+func handshakeProblem(err error) *wire.Problem {
+	var soon *desk.TooSoon
+	switch {
+	case errors.As(err, &soon):
+		return &wire.Problem{
+			Status: 429, Code: wire.CodeTokenTooSoon, Reason: "issuance", RetryS: int(max(1, ratelimit.Seconds(int64(soon.RetryAfter)))),
+			Text: "This address has been given a token less than an hour ago. Use that one, or wait as long as Retry-After says.",
+		}
+	case errors.Is(err, desk.ErrBadKey):
+		return wire.InvalidMember(handshakeMembers[handshakeKey].Name, "not_a_key")
+	case errors.Is(err, desk.ErrBadNonce):
+		bad := wire.InvalidMember(handshakeMembers[handshakeNonce].Name, "bad_nonce")
+		bad.Text = "The nonce was not given for this key, has expired, or was used. Ask for a new one."
+		return bad
+	case errors.Is(err, desk.ErrBadProof):
+		bad := wire.InvalidMember(handshakeMembers[handshakeProof].Name, "bad_signature")
+		bad.Text = "The signature is not one of the key over the nonce's text. Ask for a new nonce."
+		return bad
+	case errors.Is(err, desk.ErrTokensFull):
+		return &wire.Problem{
+			Status: 503, Code: wire.CodeOverloaded, Reason: "tokens_full", RetryS: retryTokensS,
+			Text: "As many tokens are out as there may be. Try again later.",
+		}
+	default:
+		return &wire.Problem{
+			Status: 500, Code: wire.CodeInternal, Text: "The handshake failed. The request_id names the log's entry.", Cause: err,
+		}
+	}
+}
+
+// parseAnySignature reads a signature in base58 or in base64, canonical in
+// either: the two never meet, since 64 bytes in base64 end with "==".
+func parseAnySignature(text []byte) (s [64]byte, ok bool) {
+	if raw, isBase64 := parseBase64(text, len(s)); isBase64 && len(raw) == len(s) {
+		s = [64]byte(raw)
+		return s, s != [64]byte{}
+	}
+	return wire.ParseSignature(text)
+}
+
+// parseBase64 reads at most that many bytes in base64 with its padding, exactly
+// as it is written: no line breaks, no other spelling of the same bytes.
+func parseBase64(text []byte, most int) ([]byte, bool) {
+	if len(text) == 0 || len(text) > base64.StdEncoding.EncodedLen(most) {
+		return nil, false
+	}
+	raw := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
+	n, err := base64.StdEncoding.Strict().Decode(raw, text)
+	// The decoder passes over line breaks.
+	if err != nil || n > most || base64.StdEncoding.EncodedLen(n) != len(text) {
+		return nil, false
+	}
+	return raw[:n], true
+}
+
+// handshakeTerms is GET /api/v1/dvp/handshake (contract, section E). The shapes
+// of a step and of limits are our choice.
+type handshakeTerms struct {
+	OK        bool            `json:"ok"`
+	Protocol  string          `json:"protocol"`
+	Steps     []handshakeStep `json:"steps"`
+	Algorithm string          `json:"algorithm"`
+	Encodings struct {
+		Key       string `json:"pubkey"`
+		Nonce     string `json:"nonce"`
+		Signature string `json:"signature"`
+	} `json:"encodings"`
+	Signs    string `json:"signs"`
+	NonceTTL int64  `json:"nonce_ttl_s"`
+	Token    struct {
+		Type     string `json:"type"`
+		Lifetime int64  `json:"lifetime_s"`
+		Issuance struct {
+			PerIP  int   `json:"per_ip"`
+			Window int64 `json:"window_s"`
+		} `json:"issuance"`
+	} `json:"token"`
+	Limits struct {
+		Handshake *limitTerms `json:"handshake"` // null: none
+		Cosigner  *limitTerms `json:"build_submit"`
+	} `json:"limits"`
+}
+
+// handshakeStep is one of the four (spec, 5.2); the client signs without us.
+type handshakeStep struct {
+	Step    int      `json:"step"`
+	Action  string   `json:"action"`
+	Method  *string  `json:"method"`
+	URL     *string  `json:"url"`
+	Sends   []string `json:"sends"`
+	Status  *int     `json:"status"`
+	Returns []string `json:"returns"`
+}
+
+// limitTerms is a limit of so many requests in any window, or of a bucket that
+// is filled with so many in one.
+type limitTerms struct {
+	PerIP  int   `json:"per_ip"`
+	Window int64 `json:"window_s"`
+	Burst  *int  `json:"burst"` // null: no bucket, but any window
+}
+
+func newHandshakeTerms(o *Options) *handshakeTerms {
+	url := o.URLs.Base + terms.PathHandshake
+	request := func(step int, action, method string, status int, sends, returns []string) handshakeStep {
+		return handshakeStep{step, action, &method, &url, sends, &status, returns}
+	}
+	none, key := []string{}, handshakeMembers[handshakeKey].Name
+	nonce, proof := handshakeMembers[handshakeNonce].Name, handshakeMembers[handshakeProof].Name
+	t := &handshakeTerms{
+		OK: true, Protocol: handshakeProtocol, Algorithm: "ed25519",
+		Signs:    "the UTF-8 bytes of the nonce's base64 text, as it was sent",
+		NonceTTL: int64(NonceLifetime / time.Second),
+		Steps: []handshakeStep{
+			request(1, "read the terms", "GET", 200, none, none),
+			request(2, "ask for a nonce", "POST", 200, []string{key}, []string{key, nonce, "expires_at"}),
+			{Step: 3, Action: "sign the nonce", Sends: none, Returns: []string{proof}},
+			request(4, "ask for the token", "POST", 201, []string{key, nonce, proof},
+				[]string{"access_token", "token_type", "expires_in", "expires_at", key}),
+		},
+	}
+	t.Encodings.Key, t.Encodings.Nonce, t.Encodings.Signature = "base58", "base64", "base58 or base64"
+	t.Token.Type, t.Token.Lifetime = "Bearer", int64(TokenLifetime/time.Second)
+	t.Token.Issuance.PerIP, t.Token.Issuance.Window = 1, int64(TokenWindow/time.Second)
+	if l := o.HandshakeLimit; l != nil {
+		t.Limits.Handshake = &limitTerms{l.PerMinute, int64(ratelimit.Span / time.Second), &l.Burst}
+	}
+	if l := o.Limit; l != nil {
+		t.Limits.Cosigner = &limitTerms{l.PerMinute, int64(ratelimit.Span / time.Second), nil}
+	}
+	return t
+}

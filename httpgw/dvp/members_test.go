@@ -1,0 +1,25 @@
+package dvp
+
+import (
+	"testing"
+
+	"blockdesk/httpgw/wire"
+)
+
+// TestMembers: the decoder can hold each body.
+func TestMembers(t *testing.T) {
+	for _, table := range [][]wire.Member{handshakeMembers, buildMembers, submitMembers} {
+		long := 0
+		for i := range table {
+			switch of := &table[i]; {
+			case of.Kind == wire.LongMember && of.Most <= wire.MaxLong:
+				long++
+			case of.Kind == wire.LongMember, of.Most > wire.MaxValue, of.Most < 1:
+				t.Errorf("%s: %d bytes", of.Name, of.Most)
+			}
+		}
+		if long > 1 || len(table) > wire.MaxMembers {
+			t.Errorf("%s and so on: %d members, %d long ones", table[0].Name, len(table), long)
+		}
+	}
+}

@@ -1,0 +1,27 @@
+package gatewaytest
+
+import (
+	"testing"
+
+	"blockdesk/sdk"
+	"blockdesk/sdk/openapitest"
+)
+
+// Specification is the document that integrators download.
+func Specification(t testing.TB) []byte {
+	t.Helper()
+	text, err := sdk.Files.ReadFile(sdk.Specification)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func Described(t testing.TB) *openapitest.Document {
+	t.Helper()
+	d, err := openapitest.Parse(Specification(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}

@@ -1,0 +1,106 @@
+package market
+
+import (
+	"blockdesk/catalog"
+	"blockdesk/httpgw/wire"
+)
+
+const (
+	PathMarket    = "/api/v1/market/"
+	PathPools     = PathMarket + "pools/"
+	PoolSegment   = "{pool_address}"
+	PathSchemas   = PathMarket + "schemas"
+	PathWellKnown = "/.well-known/"
+)
+
+// catalogPages renders the documents of package catalog, each once for the facts
+// that it is of, and remembers them. Facts change once a cycle (spec, 1.4).
+type catalogPages struct {
+	facts func() *catalog.Facts
+	kept  []wire.Kept[*catalog.Facts] // by row
+}
+
+// get returns a row's page of the present facts. Where nothing in it has changed
+// it stays the same page, with its ETag and its compressed form.
+func (c *catalogPages) get(row int, render func(*catalog.Facts) any) *wire.Page {
+	f := c.facts()
+	if p := c.kept[row].Get(f); p != nil {
+		return p
+	}
+	return c.kept[row].Keep(f, wire.NewPage(catalog.Encode(render(f))))
+}
+
+// serve returns the handler of one row.
+func (c *catalogPages) serve(row int, render func(*catalog.Facts) any) func([]byte) (*wire.Page, *wire.Problem) {
+	return func([]byte) (*wire.Page, *wire.Problem) { return c.get(row, render), nil }
+}
+
+// servePool shows one pool.
+func (c *catalogPages) servePool(segment []byte) (*wire.Page, *wire.Problem) {
+	facts := c.facts()
+	pool, ok := catalog.PoolAt(facts, catalog.PoolSchema, string(segment))
+	switch {
+	case ok:
+	case facts.HasPool(string(segment)):
+		return nil, &wire.Problem{
+			Status: 503, Code: wire.CodeChainUnavailable, Reason: "pool_not_read", RetryS: wire.RetryChainS,
+			Text: "The pool has not been read from the chain yet. /api/v1/market/pool-registry says where it is.",
+		}
+	default:
+		return nil, &wire.Problem{Status: 404, Code: wire.CodeUnknownPool, Text: "No such pool. /api/v1/market/pools lists those there are."}
+	}
+	return wire.NewPage(catalog.Encode(pool)), nil
+}
+
+// catalogRoutes are the rows of every document under all its paths. There are
+// none without facts, but for the schemas, which need none.
+func catalogRoutes(facts func() *catalog.Facts) []wire.Route {
+	row := func(path string, on wire.Surface, cache wire.Cache, in wire.Group, read func([]byte) (*wire.Page, *wire.Problem)) wire.Route {
+		return wire.Route{Path: path, Method: wire.MethodGet, On: on, Cache: cache, Limit: wire.MarketLimit, Group: in, Read: read}
+	}
+	const both = wire.OnBase | wire.OnAPI
+	schemas := wire.NewPage(catalog.Encode(catalog.Schemas()))
+	serveSchemas := func([]byte) (*wire.Page, *wire.Problem) { return schemas, nil }
+	table := []wire.Route{
+		row(PathSchemas, both, wire.ConfigData, wire.GroupMarket, serveSchemas),
+		row("/schemas.json", both, wire.ConfigData, "", serveSchemas),
+	}
+	if facts == nil {
+		return table
+	}
+	documents, wellKnowns := catalog.Documents(), catalog.WellKnowns()
+	c := &catalogPages{facts: facts, kept: make([]wire.Kept[*catalog.Facts], len(documents)+len(wellKnowns))}
+	for i := range documents {
+		d := &documents[i]
+		cache := wire.LiveData
+		if d.Fixed {
+			cache = wire.ConfigData
+		}
+		read := c.serve(i, func(f *catalog.Facts) any { return d.Render(f, d.Schema) })
+		of := func(path string, on wire.Surface, in wire.Group) wire.Route {
+			r := row(path, on, cache, in, read)
+			r.Merged, r.Facts = wire.MergedFacts, true
+			return r
+		}
+		main := of(PathMarket+d.Name, both, wire.GroupMarket)
+		if d.Partner {
+			main.Limit = wire.PartnerLimit
+		}
+		table = append(table, main)
+		for _, file := range d.Files {
+			table = append(table, of(file, both, ""))
+		}
+		if d.Legacy != "" {
+			table = append(table, of(d.Legacy, wire.OnAPI, ""))
+		}
+	}
+	for i := range wellKnowns {
+		w := &wellKnowns[i]
+		read := c.serve(len(documents)+i, func(f *catalog.Facts) any { return w.Render(f) })
+		table = append(table, row(PathWellKnown+w.File, both, wire.ConfigData, wire.GroupDiscovery, read))
+	}
+	return append(table, wire.Route{
+		Path: PathPools + PoolSegment, Method: wire.MethodGet, On: both, Cache: wire.LiveData, Limit: wire.MarketLimit,
+		Group: wire.GroupMarket, Facts: true, ReadOne: c.servePool,
+	})
+}

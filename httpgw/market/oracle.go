@@ -1,0 +1,178 @@
+package market
+
+import (
+	"slices"
+	"strconv"
+	"sync/atomic"
+
+	"blockdesk/catalog"
+	"blockdesk/engine"
+	"blockdesk/httpgw/wire"
+	"blockdesk/market"
+)
+
+// oraclePage is the oracle's heartbeat of one second and of these views and
+// facts.
+type oraclePage struct {
+	second int64
+	views  []*engine.View // by InstrumentID
+	facts  *catalog.Facts // nil = there are none
+	page   *wire.Page
+}
+
+// oraclePages renders the heartbeat for whoever watches our prices: what each
+// pair's price is, where it comes from and how old it is.
+type oraclePages struct {
+	market  *pages
+	service string
+	now     func() int64
+	facts   func() *catalog.Facts // nil = there are none
+	kept    atomic.Pointer[oraclePage]
+}
+
+func oracleRoute(pages *pages, o *Options) wire.Route {
+	p := &oraclePages{market: pages, service: o.Service, now: o.Now, facts: o.Facts}
+	return wire.Route{
+		Path: "/api/v1/market/oracle/heartbeat", Method: wire.MethodGet, On: wire.OnBase | wire.OnAPI,
+		Cache: wire.LiveData, Limit: wire.MarketLimit, Group: wire.GroupMarket, Read: p.serve,
+	}
+}
+
+// serve answers with the page of this second, which is rendered again within it
+// only if a view has changed.
+func (o *oraclePages) serve([]byte) (*wire.Page, *wire.Problem) {
+	now := o.now()
+	second := now / nanosPerSecond
+	views := make([]*engine.View, o.market.set.Len())
+	for i := range views {
+		views[i] = o.market.view(market.InstrumentID(i))
+	}
+	var facts *catalog.Facts
+	if o.facts != nil {
+		facts = o.facts()
+	}
+	if kept := o.kept.Load(); kept != nil && kept.second == second && kept.facts == facts && slices.Equal(kept.views, views) {
+		return kept.page, nil
+	}
+	fresh := &oraclePage{second: second, views: views, facts: facts, page: wire.NewPage(o.append(nil, now, views, facts))}
+	o.kept.Store(fresh)
+	return fresh.page, nil
+}
+
+const nanosPerSecond = 1_000_000_000
+
+// append renders the heartbeat at a time in Unix nanoseconds.
+func (o *oraclePages) append(dst []byte, now int64, views []*engine.View, facts *catalog.Facts) []byte {
+	newest := uint64(0)
+	for _, v := range views {
+		newest = max(newest, v.EngineSeq)
+	}
+	dst = append(dst, `{"ok":true,"service":`...)
+	dst = wire.AppendText(dst, o.service)
+	dst = append(dst, `,"api_version":"`+catalog.APIVersion+`","ts":`...)
+	dst = appendTime(dst, now)
+	dst = append(dst, `,"engine_seq":`...)
+	dst = strconv.AppendUint(dst, newest, 10)
+	dst = append(dst, `,"pairs":[`...)
+	for i, v := range views {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendOraclePair(dst, o.market.set.Get(market.InstrumentID(i)), v, now, facts)
+	}
+	return append(dst, "]}"...)
+}
+
+// appendOraclePair renders one pair. Its price is that of the last trade, else the
+// middle of the book, else there is none: nothing stands in for it. Its price in
+// dollars is the one of the catalog's documents, of their cycle; and so are the age
+// of a mirrored pair, and whether its book counts.
+func appendOraclePair(dst []byte, in *market.Instrument, v *engine.View, now int64, facts *catalog.Facts) []byte {
+	dst = append(append(dst, `{"symbol":"`...), in.Symbol...)
+	dst = append(append(dst, `","source":"`...), in.Source.String()...)
+	dst = append(append(dst, `","status":"`...), statusWord(v.Status)...)
+	dst = append(dst, `","epoch":"e`...)
+	dst = strconv.AppendUint(dst, v.Epoch, 10)
+	dst = append(dst, `","seq":`...)
+	dst = strconv.AppendUint(dst, v.TickerSeq, 10)
+	dst = append(dst, `,"engine_seq":`...)
+	dst = strconv.AppendUint(dst, v.EngineSeq, 10)
+	dst = append(dst, `,"ts":`...)
+	dst = appendTime(dst, v.At)
+
+	bid, ask, readAt := best(v.Bids).Price, best(v.Asks).Price, v.At
+	if in.Source == market.Mirrored {
+		// The view has the chain's last book for ever, and a restart makes it new.
+		at, live := facts.ChainBook(in.Symbol)
+		if readAt = int64(at); !live {
+			bid, ask = 0, 0
+		}
+	}
+	from := priceSource(v.Ticker.Last, bid, ask)
+	switch from {
+	case "last_trade":
+		dst = appendPrice(dst, `,"price":`, in, v.Ticker.Last)
+	case "book_mid":
+		dst = append(dst, `,"price":"`...)
+		dst = append(appendMiddle(dst, in, bid, ask), '"')
+	default:
+		dst = append(dst, `,"price":null`...)
+	}
+	dst = append(append(dst, `,"price_source":"`...), from...)
+	usd, usdFrom := facts.PriceUSD(in.Symbol)
+	dst = wire.AppendUSDPrice(append(dst, `","price_usd":`...), usd)
+	dst = append(append(dst, `,"price_usd_source":"`...), usdFrom.String()...)
+	dst = appendPrice(dst, `","last":`, in, v.Ticker.Last)
+	dst = appendMid(dst, in, bid, ask)
+	dst = append(dst, `,"last_trade_ts":`...)
+	dst = appendTime(dst, v.Ticker.LastAt)
+	dst = append(dst, `,"data_freshness_seconds":`...)
+	if readAt == 0 {
+		dst = append(dst, "null"...)
+	} else {
+		dst = strconv.AppendInt(dst, max(0, (now-readAt)/nanosPerSecond), 10)
+	}
+	return appendDegradation(dst, v, from, facts.Reasons(in.Symbol))
+}
+
+// priceSource says where a pair's price comes from; 0 is no price.
+func priceSource(last, bid, ask market.Price) string {
+	switch {
+	case last != 0:
+		return "last_trade"
+	case bid != 0 && ask != 0:
+		return "book_mid"
+	default:
+		return "none"
+	}
+}
+
+// appendDegradation ends a pair with what is less about it than there should be:
+// what the catalog's documents say, of their cycle, and what this view says
+// beyond it. A pair with a price of its own may have none in dollars.
+func appendDegradation(dst []byte, v *engine.View, from string, reasons []string) []byte {
+	add := func(reason string) {
+		if !slices.Contains(reasons, reason) {
+			reasons = append(reasons, reason)
+		}
+	}
+	if v.Status == engine.StatusHalted {
+		add("trading_halted")
+	}
+	switch from {
+	case "book_mid":
+		add("no_trade_yet")
+	case "none":
+		add("no_price")
+	}
+	dst = append(dst, `,"degradation_state":{"degraded":`...)
+	dst = strconv.AppendBool(dst, len(reasons) > 0)
+	dst = append(dst, `,"reasons":[`...)
+	for i, reason := range reasons {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = strconv.AppendQuote(dst, reason)
+	}
+	return append(dst, "]}}"...)
+}

@@ -1,0 +1,224 @@
+package market
+
+import (
+	"bytes"
+	"strconv"
+	"sync/atomic"
+
+	"blockdesk/catalog"
+	"blockdesk/engine"
+	"blockdesk/feed/archive"
+	"blockdesk/httpgw/wire"
+	"blockdesk/market"
+)
+
+// limitSlots is the number of pages that one endpoint keeps an instrument. It is
+// prime, so that the limits people use (1 5 10 20 25 50 100) fall on slots of
+// their own; others share, and are rendered again when they take turns.
+const limitSlots = 13
+
+// shelf keeps the pages of one endpoint and one instrument.
+type shelf [limitSlots]atomic.Pointer[shelfPage]
+
+// shelfPage is a page of one view and one limit.
+type shelfPage struct {
+	view  *engine.View
+	limit int
+	page  *wire.Page
+}
+
+// pages renders market data and remembers it.
+type pages struct {
+	set   *market.Instruments
+	views catalog.Views
+	// signatures tells where trades were made on chain; nil: of none it is known.
+	signatures Signatures
+
+	depth, trades, ticker []shelf // by InstrumentID
+	candles               candlePages
+	all                   *AllInstruments // nil: set is all there are
+	symbols               atomic.Pointer[symbolsPage]
+	none                  []engine.View // by InstrumentID: before the first view
+}
+
+type symbolsPage struct {
+	status []uint8 // by InstrumentID
+	page   *wire.Page
+}
+
+func newPages(o *Options) *pages {
+	n := o.Instruments.Len()
+	m := &pages{
+		set: o.Instruments, views: o.Views, signatures: o.Signatures, all: o.All,
+		depth: make([]shelf, n), trades: make([]shelf, n), ticker: make([]shelf, n),
+		none:    make([]engine.View, n),
+		candles: candlePages{history: o.History, shelves: make([][archive.Day1]candleShelf, n)},
+	}
+	for i := range m.none {
+		m.none[i].Instrument = market.InstrumentID(i)
+	}
+	return m
+}
+
+func (m *pages) view(id market.InstrumentID) *engine.View {
+	if v := m.views.View(id); v != nil {
+		return v
+	}
+	return &m.none[id]
+}
+
+// instrument reads the parameter symbol.
+func (m *pages) instrument(query []byte) (*market.Instrument, *wire.Problem) {
+	raw, count := wire.Param(query, "symbol")
+	switch {
+	case count == 0 || len(raw) == 0:
+		return nil, wire.MissingField("symbol")
+	case count > 1:
+		return nil, wire.RepeatedField(wire.CodeInvalidField, "symbol")
+	}
+	var buf [wire.MaxQueryValue]byte
+	symbol, ok := wire.AppendUnescaped(buf[:0], raw)
+	if !ok {
+		return nil, wire.UnknownSymbol()
+	}
+	in := m.set.Lookup(symbol)
+	if in == nil {
+		return nil, wire.UnknownSymbol()
+	}
+	return in, nil
+}
+
+func (m *pages) serveDepth(query []byte) (*wire.Page, *wire.Problem) {
+	in, bad := m.instrument(query)
+	if bad != nil {
+		return nil, bad
+	}
+	limit, bad := wire.LimitParam(query, defaultDepth, MaxDepth)
+	if bad != nil {
+		return nil, bad
+	}
+	v := m.view(in.ID)
+	return m.depth[in.ID].get(in, v, v.DepthSeq, limit, appendDepth), nil
+}
+
+func (m *pages) serveTrades(query []byte) (*wire.Page, *wire.Problem) {
+	in, bad := m.instrument(query)
+	if bad != nil {
+		return nil, bad
+	}
+	limit, bad := wire.LimitParam(query, defaultTrades, MaxTrades)
+	if bad != nil {
+		return nil, bad
+	}
+	before, bad := cursorParam(query, "before", 1<<63-1)
+	if bad != nil {
+		return nil, bad
+	}
+	if before > 0 {
+		return m.serveTradesBefore(in, market.TradeID(before), limit)
+	}
+	v := m.view(in.ID)
+	return m.trades[in.ID].get(in, v, v.TradesSeq, limit, m.appendTrades), nil
+}
+
+// appendTrades appends the answer with the first limit trades of a view.
+func (m *pages) appendTrades(dst []byte, in *market.Instrument, v *engine.View, limit int) []byte {
+	trades := v.Trades[:min(limit, len(v.Trades))]
+	return appendTradeList(appendHead(dst, in, v, v.TradesSeq), in, trades, m.signaturesOf(in, trades))
+}
+
+// signaturesOf returns the signatures of trades, newest first, that were made on
+// chain; nil where none can be told.
+func (m *pages) signaturesOf(in *market.Instrument, trades []engine.Trade) [][64]byte {
+	if m.signatures == nil || in.Source != market.Mirrored || len(trades) == 0 {
+		return nil
+	}
+	newest, oldest := trades[0].Ordinal, trades[len(trades)-1].Ordinal
+	if oldest == 0 || newest-oldest >= MaxTrades {
+		return nil // from when the instrument was none of a chain
+	}
+	list, err := m.signatures.Signatures(in.ID, oldest, newest)
+	if err != nil {
+		return nil // the store's readiness check tells of it, and the trades are true without
+	}
+	out := make([][64]byte, len(trades))
+	for i := range trades {
+		if at := trades[i].Ordinal - oldest; at < uint64(len(list)) {
+			out[i] = list[at]
+		}
+	}
+	return out
+}
+
+// serveTradesFile is serveTrades where the symbol may be absent, as in candles:
+// the first instrument then.
+func (m *pages) serveTradesFile(query []byte) (*wire.Page, *wire.Problem) {
+	if _, count := wire.Param(query, "symbol"); count == 0 {
+		first := append([]byte("symbol="), m.set.Get(0).Symbol...)
+		query = append(append(first, '&'), query...)
+	}
+	return m.serveTrades(query)
+}
+
+func (m *pages) serveTicker(query []byte) (*wire.Page, *wire.Problem) {
+	in, bad := m.instrument(query)
+	if bad != nil {
+		return nil, bad
+	}
+	v := m.view(in.ID)
+	return m.ticker[in.ID].get(in, v, v.TickerSeq, 0, appendTicker), nil
+}
+
+// get returns the page of a view, rendering it where it is not the one kept.
+// The ETag names all that can differ between two views: the epoch, the engine's
+// sequence, the part's own sequence, and the limit.
+func (s *shelf) get(in *market.Instrument, v *engine.View, seq uint64, limit int,
+	render func([]byte, *market.Instrument, *engine.View, int) []byte,
+) *wire.Page {
+	slot := &s[limit%limitSlots]
+	old := slot.Load()
+	if old != nil && old.view == v && old.limit == limit {
+		return old.page
+	}
+	room := 1024
+	if old != nil && old.limit == limit {
+		room = len(old.page.Body) + len(old.page.Body)/8
+	}
+	etag := make([]byte, 0, 48)
+	etag = append(etag, `"e`...)
+	for _, n := range [...]uint64{v.Epoch, v.EngineSeq, seq, uint64(limit)} {
+		etag = append(strconv.AppendUint(etag, n, 10), '-')
+	}
+	etag[len(etag)-1] = '"'
+	p := &wire.Page{Body: render(make([]byte, 0, room), in, v, limit), ETag: etag}
+	slot.Store(&shelfPage{v, limit, p})
+	return p
+}
+
+// serveSymbols shows the configuration and one live thing, the status; so the
+// page is good as long as no status has changed.
+func (m *pages) serveSymbols([]byte) (*wire.Page, *wire.Problem) {
+	var buf [256]uint8 // more take room of their own
+	status := m.appendStatus(buf[:0])
+	if kept := m.symbols.Load(); kept != nil && bytes.Equal(kept.status, status) {
+		return kept.page, nil
+	}
+	set := m.set
+	if m.all != nil {
+		set = m.all.Set
+	}
+	fresh := &symbolsPage{status: bytes.Clone(status), page: wire.NewPage(appendSymbols(nil, set, status))}
+	m.symbols.Store(fresh)
+	return fresh.page, nil
+}
+
+// appendStatus appends the status of each of all instruments.
+func (m *pages) appendStatus(dst []uint8) []uint8 {
+	for i := range m.set.Len() {
+		dst = append(dst, m.view(market.InstrumentID(i)).Status)
+	}
+	for i := m.set.Len(); m.all != nil && i < m.all.Set.Len(); i++ {
+		dst = append(dst, m.all.Status(market.InstrumentID(i)))
+	}
+	return dst
+}

@@ -1,0 +1,54 @@
+package market
+
+import (
+	"strconv"
+
+	"blockdesk/engine"
+	"blockdesk/httpgw/wire"
+	"blockdesk/market"
+)
+
+// named returns the instrument that a path names, by its Ticker.
+func (p *partnerPages) named(segment []byte) (*market.Instrument, *wire.Problem) {
+	if in := p.tickers[string(segment)]; in != nil {
+		return in, nil
+	}
+	return nil, unknownNamed("market_pair")
+}
+
+// capBook is CoinMarketCap's orderbook: all levels that there are, at most
+// MaxDepth a side.
+func (p *partnerPages) capBook(segment []byte) (*wire.Page, *wire.Problem) {
+	in, bad := p.named(segment)
+	if bad != nil {
+		return nil, bad
+	}
+	v := p.market.view(in.ID)
+	dst := appendMillisOf(append(make([]byte, 0, 8192), `{"timestamp":`...), v.At)
+	dst = appendLevels(append(dst, `,"bids":`...), in, v.Bids, MaxDepth)
+	dst = appendLevels(append(dst, `,"asks":`...), in, v.Asks, MaxDepth)
+	return wire.NewPage(append(dst, '}')), nil
+}
+
+// capTrades is CoinMarketCap's trades: the last MaxTrades, newest first.
+func (p *partnerPages) capTrades(segment []byte) (*wire.Page, *wire.Problem) {
+	in, bad := p.named(segment)
+	if bad != nil {
+		return nil, bad
+	}
+	v := p.market.view(in.ID)
+	dst := append(make([]byte, 0, 8192), '[')
+	for i := range v.Trades {
+		dst = appendCapTrade(dotted(dst, i == 0), in, &v.Trades[i])
+	}
+	return wire.NewPage(append(dst, ']')), nil
+}
+
+func appendCapTrade(dst []byte, in *market.Instrument, t *engine.Trade) []byte {
+	dst = strconv.AppendUint(append(dst, `{"trade_id":`...), uint64(t.ID), 10)
+	dst = in.AppendPrice(append(dst, `,"price":"`...), t.Price)
+	dst = in.AppendQty(append(dst, `","base_volume":"`...), t.Qty)
+	dst = appendQuoteAmount(append(dst, `","quote_volume":"`...), in, t)
+	dst = appendMillisOf(append(dst, `","timestamp":`...), t.At)
+	return append(append(append(dst, `,"type":"`...), t.Side.String()...), `"}`...)
+}

@@ -1,0 +1,194 @@
+package rfq
+
+import (
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/terms"
+	"blockdesk/httpgw/wire"
+	"blockdesk/market"
+)
+
+// deskDocument is GET /api/v1/dvp/status: what keeps the desk shut, how it
+// prices, and the corridor that the prices of each fill lie in.
+type deskDocument struct {
+	OK        bool            `json:"ok"`
+	Seq       uint64          `json:"seq"`
+	TS        wire.Time       `json:"ts"`
+	Locks     []lockJSON      `json:"locks"`
+	Policy    policyJSON      `json:"price_policy"`
+	Corridor  []corridorJSON  `json:"discount_corridor"`
+	Inventory inventoryTotals `json:"inventory"`
+	Chain     deskChainJSON   `json:"chain"`
+}
+
+// deskChainJSON is the chain as the settlement saw it when the document was
+// rendered; of a node, null is what it has not shown.
+type deskChainJSON struct {
+	chainJSON
+	Desk         wire.Address `json:"desk_address"` // delivers, co-signs and sponsors
+	Slot         *uint64      `json:"slot"`
+	BlockhashAge *int64       `json:"blockhash_age_ms"` // of the one that the next package gets
+	Tracked      int          `json:"tracked"`          // signed transactions whose end is not known
+	Nodes        []nodeJSON   `json:"nodes"`            // in the order of preference
+}
+
+type nodeJSON struct {
+	Name      string  `json:"name"`
+	Available bool    `json:"available"`
+	Slot      *uint64 `json:"slot"`
+	Lag       *uint64 `json:"lag_slots"`
+}
+
+type lockJSON struct {
+	Name   string    `json:"name"` // global, pair:SYMBOL or rail:RAIL
+	Locked bool      `json:"locked"`
+	Since  wire.Time `json:"since"` // of the last change; null = never locked
+	Reason *string   `json:"reason"`
+}
+
+type policyJSON struct {
+	Rounding string            `json:"rounding"`
+	FeeBps   uint16            `json:"fee_bps"`
+	FeeIn    bool              `json:"fee_included"`
+	QuoteTTL int64             `json:"quote_ttl_s"`
+	ClaimTTL int64             `json:"claim_ttl_s"`
+	Pairs    []pricePolicyJSON `json:"pairs"`
+}
+
+type pricePolicyJSON struct {
+	Pair      string     `json:"pair"`
+	Source    string     `json:"source"` // operator or book
+	Via       *string    `json:"via"`    // pair that turns the quote asset into dollars
+	Corridor  uint16     `json:"corridor_bps"`
+	MaxAge    int64      `json:"max_age_s"` // 0 = any age
+	Anchor    wire.Price `json:"anchor_price_usd"`
+	AnchorAt  wire.Time  `json:"anchored_at"`
+	Min       wire.Price `json:"min_reference_usd"`
+	Max       wire.Price `json:"max_reference_usd"`
+	Reference wire.Price `json:"reference_price_usd"`
+	Reason    *string    `json:"reason"` // why there is no reference
+}
+
+type corridorJSON struct {
+	Pair     string     `json:"pair"`
+	Fill     string     `json:"fill_usd"`
+	Discount uint16     `json:"discount_bps"`
+	Min      wire.Price `json:"min_price_usd"`
+	Max      wire.Price `json:"max_price_usd"`
+}
+
+// inventoryTotals are in whole units of each asset.
+type inventoryTotals struct {
+	Pairs []inventoryJSON `json:"pairs"`
+}
+
+type inventoryJSON struct {
+	Pair     string       `json:"pair"`
+	Symbol   string       `json:"symbol"`
+	Mint     wire.Address `json:"mint"`
+	Total    wire.Units   `json:"total"`
+	Free     wire.Units   `json:"free"`
+	Reserved wire.Units   `json:"reserved"`
+	Sold     wire.Units   `json:"sold"`
+}
+
+func (p *pages) deskStatus(e *edition) deskDocument {
+	policy := &e.view.Policy
+	d := deskDocument{
+		OK: true, Seq: e.view.Seq, TS: wire.Time(e.ts), Locks: locksOf(e),
+		Policy: policyJSON{
+			Rounding: "price up, base amount down, payment up",
+			FeeBps:   policy.FeeBps, FeeIn: true,
+			QuoteTTL: wholeSeconds(policy.QuoteTTL), ClaimTTL: wholeSeconds(policy.ClaimTTL), Pairs: []pricePolicyJSON{},
+		},
+		Corridor:  []corridorJSON{},
+		Inventory: inventoryTotals{Pairs: []inventoryJSON{}},
+		Chain:     p.chainHealth(),
+	}
+	for i := range e.pairs {
+		n := &e.pairs[i]
+		d.Policy.Pairs = append(d.Policy.Pairs, p.pricePolicy(n))
+		for f := market.FillUSD(1); f <= market.FillCount; f++ {
+			row := corridorJSON{Pair: n.in.Symbol, Fill: f.String(), Discount: policy.Discounts[f-1]}
+			if n.max != 0 {
+				row.Min, row.Max = wire.Price(policy.Price(n.min, f)), wire.Price(policy.Price(n.max, f))
+			}
+			d.Corridor = append(d.Corridor, row)
+		}
+		units := func(atoms uint64) wire.Units { return wire.Units{N: atoms, Decimals: n.BaseDecimals} }
+		d.Inventory.Pairs = append(d.Inventory.Pairs, inventoryJSON{
+			Pair: n.in.Symbol, Symbol: n.in.Base, Mint: wire.Address(n.BaseMint), Total: units(n.Inventory),
+			Free: units(n.Free()), Reserved: units(n.Reserved), Sold: units(n.Sold),
+		})
+	}
+	return d
+}
+
+// chainHealth tells what is known of the chain, its nodes included.
+func (p *pages) chainHealth() deskChainJSON {
+	d := deskChainJSON{chainJSON: p.chainState(), Nodes: []nodeJSON{}}
+	if p.health == nil {
+		return d
+	}
+	h := p.health()
+	d.Desk, d.Tracked, d.Slot = wire.Address(h.Desk), h.Tracked, wire.NullNumber(h.Slot)
+	if h.BlockhashAge > 0 {
+		ms := h.BlockhashAge.Milliseconds()
+		d.BlockhashAge = &ms
+	}
+	for _, n := range h.Nodes {
+		one := nodeJSON{Name: n.Name, Available: n.Available, Slot: wire.NullNumber(n.Slot)}
+		if one.Slot != nil {
+			one.Lag = &n.Lag
+		}
+		d.Nodes = append(d.Nodes, one)
+	}
+	return d
+}
+
+func (p *pages) pricePolicy(n *pairNow) pricePolicyJSON {
+	d := pricePolicyJSON{
+		Pair: n.in.Symbol, Source: terms.SourceWords[n.Source], Corridor: n.CorridorBps, MaxAge: wholeSeconds(n.MaxAge),
+		Anchor: wire.Price(n.Anchor), AnchorAt: wire.Time(n.AnchorAt), Min: wire.Price(n.min), Max: wire.Price(n.max),
+		Reference: wire.Price(n.reference),
+	}
+	if via := p.of.Instruments.Get(n.Via); n.Source == rfq.SourceBook && via != nil {
+		d.Via = &via.Symbol
+	}
+	if n.why != 0 {
+		d.Reason = wire.NullText(n.why.String())
+	}
+	return d
+}
+
+func wholeSeconds(ns int64) int64 { return ns / 1e9 }
+
+// locksOf lists the global lock, one for each pair and one for each rail,
+// whether they were ever set or not.
+func locksOf(e *edition) []lockJSON {
+	all := []lockJSON{lockOf("global", findLock(e.view, rfq.LockAll, 0, 0))}
+	for i := range e.pairs {
+		n := &e.pairs[i]
+		all = append(all, lockOf("pair:"+n.in.Symbol, findLock(e.view, rfq.LockPair, n.Instrument, 0)))
+	}
+	for r := market.RailUSDC; r < market.RailCount; r++ {
+		all = append(all, lockOf("rail:"+r.String(), findLock(e.view, rfq.LockRail, 0, r)))
+	}
+	return all
+}
+
+func findLock(v *rfq.View, scope rfq.LockScope, in market.InstrumentID, rail market.Rail) *rfq.Lock {
+	for i := range v.Locks {
+		l := &v.Locks[i]
+		if l.Scope == scope && (scope != rfq.LockPair || l.Instrument == in) && (scope != rfq.LockRail || l.Rail == rail) {
+			return l
+		}
+	}
+	return nil
+}
+
+func lockOf(name string, l *rfq.Lock) lockJSON {
+	if l == nil {
+		return lockJSON{Name: name}
+	}
+	return lockJSON{Name: name, Locked: l.Locked, Since: wire.Time(l.Since), Reason: wire.NullText(l.Reason)}
+}

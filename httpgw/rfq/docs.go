@@ -1,0 +1,194 @@
+package rfq
+
+import (
+	"slices"
+
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/wire"
+	"blockdesk/market"
+)
+
+// levelsDocument is the public ladder.
+type levelsDocument struct {
+	OK     bool    `json:"ok"`
+	Levels []level `json:"levels"`
+}
+
+type level struct {
+	Fill     string `json:"fill_usd"`
+	Discount uint16 `json:"discount_bps"`
+}
+
+func levelsOf(p *rfq.Policy) levelsDocument {
+	d := levelsDocument{OK: true}
+	for f := market.FillUSD(1); f <= market.FillCount; f++ {
+		d.Levels = append(d.Levels, level{f.String(), p.Discounts[f-1]})
+	}
+	return d
+}
+
+// fillSizes are the fills in order (spec, 2.2).
+func fillSizes() []string {
+	var all []string
+	for f := market.FillUSD(1); f <= market.FillCount; f++ {
+		all = append(all, f.String())
+	}
+	return all
+}
+
+// railsDocument tells the ways of paying. A rail is active unless it is locked.
+type railsDocument struct {
+	OK       bool       `json:"ok"`
+	Active   wire.Rails `json:"active_rails"`
+	Priority wire.Rails `json:"rail_priority"`
+}
+
+func activeRails(v *rfq.View) wire.Rails {
+	active := market.Rails(0)
+	for r := market.RailUSDC; r < market.RailCount; r++ {
+		if lock := findLock(v, rfq.LockRail, 0, r); lock == nil || !lock.Locked {
+			active = active.With(r)
+		}
+	}
+	return wire.Rails(active)
+}
+
+// pairsDocument lists the pairs that tickets may name.
+type pairsDocument struct {
+	OK    bool       `json:"ok"`
+	Pairs []pairJSON `json:"pairs"`
+}
+
+type pairJSON struct {
+	Pair         string       `json:"pair"`
+	BaseSymbol   string       `json:"base_symbol"`
+	BaseMint     wire.Address `json:"base_mint"`
+	BaseDecimals uint8        `json:"base_decimals"`
+	QuoteSymbol  string       `json:"quote_symbol"`
+	Rails        wire.Rails   `json:"rails"`
+	Reference    wire.Price   `json:"reference_price_usd"`
+	// Status is active, locked, unpriced, or closed where it cannot be paid for
+	// over any rail; Reason is the machine word of what a quote would be refused
+	// with.
+	Status string  `json:"status"`
+	Reason *string `json:"reason"`
+}
+
+func pairsOf(e *edition) pairsDocument {
+	d := pairsDocument{OK: true, Pairs: []pairJSON{}}
+	for i := range e.pairs {
+		n := &e.pairs[i]
+		one := pairJSON{
+			Pair: n.in.Symbol, BaseSymbol: n.in.Base, BaseMint: wire.Address(n.BaseMint),
+			BaseDecimals: n.BaseDecimals, QuoteSymbol: n.in.Quote, Rails: wire.Rails(n.Rails),
+			Reference: wire.Price(n.reference), Status: "active",
+		}
+		switch {
+		case n.lock != nil:
+			one.Status, one.Reason = "locked", wire.NullText(event.ReasonLocked.String())
+		case n.why != 0:
+			one.Status, one.Reason = "unpriced", wire.NullText(n.why.String())
+		case n.selling == 0:
+			one.Status, one.Reason = "closed", wire.NullText(event.ReasonRailNotAccepted.String())
+		}
+		d.Pairs = append(d.Pairs, one)
+	}
+	return d
+}
+
+// tokensDocument lists what is sold, what it is quoted in, and what pays.
+type tokensDocument struct {
+	OK     bool        `json:"ok"`
+	Tokens []tokenJSON `json:"tokens"`
+	Rails  []railJSON  `json:"rails"`
+}
+
+// Roles of a token. The one called role is the last of roles in this order.
+const (
+	roleBase       = "base"
+	roleQuote      = "quote"
+	roleSettlement = "settlement"
+)
+
+type tokenJSON struct {
+	Symbol   string       `json:"symbol"`
+	Mint     wire.Address `json:"mint"` // null: native SOL, or not told to the desk
+	Decimals *uint8       `json:"decimals"`
+	Role     string       `json:"role"`
+	Roles    []string     `json:"roles"`
+	// Rails that buy it, where it is sold, or that it pays over.
+	Rails wire.Rails `json:"rails"`
+}
+
+type railJSON struct {
+	Rail     string       `json:"rail"`
+	Mint     wire.Address `json:"mint"` // null: native SOL
+	Decimals int          `json:"decimals"`
+	Priority int          `json:"priority"` // 1 = first
+	PayTo    wire.Address `json:"pay_to"`   // null: not configured
+	Price    wire.Price   `json:"price_usd"`
+	PricedAt wire.Time    `json:"priced_at"`
+	Active   bool         `json:"active"`
+	Reason   *string      `json:"reason"` // why no quote is given over it
+}
+
+func (p *pages) tokensOf(e *edition) tokensDocument {
+	var list []tokenJSON
+	token := func(symbol string) *tokenJSON {
+		at := slices.IndexFunc(list, func(t tokenJSON) bool { return t.Symbol == symbol })
+		if at < 0 {
+			at = len(list)
+			list = append(list, tokenJSON{Symbol: symbol})
+		}
+		return &list[at]
+	}
+	for i := range e.pairs {
+		n := &e.pairs[i]
+		t := token(n.in.Base)
+		t.Mint, t.Decimals, t.Rails = wire.Address(n.BaseMint), &n.BaseDecimals, t.Rails|wire.Rails(n.Rails)
+		t.take(roleBase)
+	}
+	for i := range e.pairs {
+		token(e.pairs[i].in.Quote).take(roleQuote)
+	}
+	d := tokensDocument{OK: true, Rails: railsOf(e)}
+	for i := range d.Rails {
+		r, decimals := &d.Rails[i], uint8(d.Rails[i].Decimals)
+		t := token(r.Rail)
+		t.Mint, t.Decimals = r.Mint, &decimals
+		t.Rails |= wire.Rails(market.Rails(0).With(market.RailUSDC + market.Rail(i)))
+		t.take(roleSettlement)
+	}
+	d.Tokens = list
+	return d
+}
+
+func (t *tokenJSON) take(role string) {
+	t.Role = role
+	if !slices.Contains(t.Roles, role) {
+		t.Roles = append(t.Roles, role)
+	}
+}
+
+// railsOf lists all rails in the order of rail_priority.
+func railsOf(e *edition) []railJSON {
+	var all []railJSON
+	active := market.Rails(activeRails(e.view))
+	for r := market.RailUSDC; r < market.RailCount; r++ {
+		price, why := e.rail(r)
+		one := railJSON{
+			Rail: r.String(), Decimals: r.Decimals(), Priority: int(r - market.RailUSDC + 1),
+			PayTo: wire.Address(e.view.Policy.PayTo[r]), Price: wire.Price(price.Price), PricedAt: wire.Time(price.At),
+			Active: active.Has(r),
+		}
+		if r == market.RailUSDC {
+			one.Mint = wire.Address(e.view.Policy.USDCMint)
+		}
+		if why != 0 {
+			one.Reason = wire.NullText(why.String())
+		}
+		all = append(all, one)
+	}
+	return all
+}

@@ -1,0 +1,67 @@
+package rfq
+
+import (
+	"blockdesk/desk"
+	"blockdesk/engine/event"
+	"blockdesk/httpgw/terms"
+	"blockdesk/httpgw/wire"
+	"blockdesk/market"
+)
+
+// serveClaim shows a claim with what has happened to it.
+func (e *Endpoints) serveClaim(segment []byte) (*wire.Page, *wire.Problem) {
+	id, ok := market.ParseClaimID(segment)
+	if !ok {
+		return nil, terms.Refuse(event.ReasonUnknownClaim)
+	}
+	h, ok, err := e.deal.Desk.Claim(id)
+	switch {
+	case err != nil:
+		return nil, terms.DeskProblem(err)
+	case !ok:
+		return nil, terms.Refuse(event.ReasonUnknownClaim)
+	}
+	var delivery [64]byte
+	if e.deal.Settlement != nil {
+		if delivery, _, err = e.deal.Settlement.Delivery(id); err != nil {
+			return nil, terms.DeskProblem(err)
+		}
+	}
+	w := e.deal.Writer()
+	label := ""
+	if t := w.View.Ticket(h.Claim.Terms.Ticket); t != nil {
+		label = t.Label
+	}
+	return wire.NewPage(appendHistory(&w, h, label, &delivery)), nil
+}
+
+// appendHistory renders a claim: as it is now, the transaction that delivers, each
+// state with its time, oldest first, and each payment that named it.
+func appendHistory(w *terms.Writer, h *desk.History, label string, delivery *[64]byte) []byte {
+	c := &h.Claim
+	dst := make([]byte, 0, 2048)
+	dst = append(terms.AppendClaimHead(dst, c), `,"claim":`...)
+	dst = w.Claim(dst, c, label)
+	dst = append(dst, `,"payment":`...)
+	dst = append(w.Payment(dst, &c.Terms), `},"paid_atoms":"`...)
+	dst = market.AppendDecimal(dst, c.Paid, 0)
+	dst = wire.AppendMillis(append(dst, `","expires_at":`...), c.Deadline)
+	dst = wire.AppendMillis(append(dst, `,"changed_at":`...), c.ChangedAt)
+	dst = w.Delivery(append(dst, `,"delivery":`...), c, delivery)
+	dst = append(dst, `,"history":[`...)
+	for i := range h.States {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(append(dst, `{"state":"`...), terms.ClaimStates[h.States[i].State]...)
+		dst = append(wire.AppendMillis(append(dst, `","at":`...), h.States[i].ChangedAt), '}')
+	}
+	dst = append(dst, `],"payments":[`...)
+	for i := range h.Payments {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = terms.AppendPayment(dst, &h.Payments[i])
+	}
+	return append(dst, "]}"...)
+}

@@ -1,0 +1,201 @@
+package rfq
+
+import (
+	"cmp"
+	"encoding/binary"
+	"encoding/hex"
+	"hash/crc32"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"blockdesk/catalog"
+	"blockdesk/desk"
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/terms"
+	"blockdesk/httpgw/wire"
+	"blockdesk/market"
+)
+
+// Refresh is the description's cycle (spec, 1.4): what a document says about
+// the time, its ts and which prices have gone stale, is at most so old.
+const Refresh = int64(10 * time.Second)
+
+// document names a page of the desk.
+type document uint8
+
+const (
+	docStatus document = iota
+	docSellable
+	docTickets
+	docCompact
+	docLevels
+	docPairs
+	docTokens
+	docRails
+	docManifest
+	docDiscovery
+	docBoard
+	docDesk
+	documentCount
+)
+
+// DeskReader is what reads need of a desk. View returns the newest view, nil
+// before the first one; it must not block, and a view must never change after it
+// was returned.
+type DeskReader interface {
+	View() *rfq.View
+}
+
+// pages renders the desk's documents and remembers them.
+type pages struct {
+	of    DeskSource
+	chain terms.Settlement // nil = the chain is unavailable
+	// health returns more about it; nil = nothing is known
+	health func() desk.ChainHealth
+	about  *wire.Description
+	urls   catalog.URLs
+	now    func() int64 // Unix nanoseconds
+	begun  int64        // when the service started
+
+	edition atomic.Pointer[edition]
+	texts   atomic.Pointer[ticketTexts]
+	kept    [documentCount]wire.Kept[*edition]
+	none    rfq.View // before the first view
+}
+
+// cycle is a span of refresh, from a whole multiple of it, and the middles of
+// our books at its first read. Prices move between cycles only: else a busy book
+// would change the text of every ticket at every claim.
+type cycle struct {
+	from, until int64             // Unix nanoseconds
+	mids        []market.USDPrice // by InstrumentID; 0 = none
+}
+
+// edition is what all documents of one view and one cycle share. It does not
+// change.
+type edition struct {
+	view  *rfq.View
+	cycle *cycle
+	// ts is the start of the cycle, or the view's last change where that is
+	// later: two readers that render at the same time write the same.
+	ts    int64
+	pairs []pairNow // by Instrument
+}
+
+// pairNow is a pair at an edition's time.
+type pairNow struct {
+	*rfq.Pair
+	in       *market.Instrument
+	base     []byte          // members that say what a ticket sells
+	min, max market.USDPrice // of the reference: the corridor; 0 = no anchor yet
+	// reference is the pair's own, 0 where nothing is priced, and why.
+	reference market.USDPrice
+	why       event.Reason
+	lock      *rfq.Lock    // that keeps the whole pair shut; nil = none
+	selling   market.Rails // over which quotes are given
+}
+
+func newPages(of DeskSource, o *Options) *pages {
+	return &pages{
+		of: of, chain: o.Deal.Settlement, health: o.Health, about: o.About, urls: o.URLs, now: o.Now, begun: o.Now(),
+	}
+}
+
+// serve returns the handler of one document.
+func (p *pages) serve(d document) func([]byte) (*wire.Page, *wire.Problem) {
+	return func([]byte) (*wire.Page, *wire.Problem) { return p.get(d), nil }
+}
+
+// get returns the page of the newest view and the present cycle.
+func (p *pages) get(d document) *wire.Page {
+	e := p.current()
+	if kept := p.kept[d].Get(e); kept != nil {
+		return kept
+	}
+	body := p.render(d, e)
+	if d == docTickets || d == docCompact || d == docBoard {
+		return p.kept[d].Keep(e, &wire.Page{Body: body, ETag: bookETag(e.view.Seq, body)})
+	}
+	return p.kept[d].Keep(e, wire.NewPage(body))
+}
+
+// bookETag names a list of the book by its Seq, which the body tells, and two
+// 32-bit sums. SHA-256 of a large book costs more than all the rest of a change.
+func bookETag(seq uint64, body []byte) []byte {
+	etag := strconv.AppendUint(append(make([]byte, 0, 48), `"s`...), seq, 10)
+	var sums [8]byte
+	binary.BigEndian.PutUint32(sums[:4], crc32.Checksum(body, castagnoli))
+	binary.BigEndian.PutUint32(sums[4:], crc32.ChecksumIEEE(body))
+	etag = hex.AppendEncode(append(etag, '-'), sums[:])
+	return append(etag, '"')
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// current returns the edition of the newest view and the present cycle.
+func (p *pages) current() *edition {
+	v, now := p.of.Desk.View(), p.now()
+	if v == nil {
+		v = &p.none
+	}
+	old := p.edition.Load()
+	var c *cycle
+	if old != nil && now >= old.cycle.from && now < old.cycle.until {
+		if c = old.cycle; old.view == v {
+			return old
+		}
+	} else {
+		c = p.newCycle(now)
+	}
+	e := &edition{view: v, cycle: c, ts: max(c.from, v.At), pairs: make([]pairNow, 0, len(v.Pairs))}
+	for i := range v.Pairs {
+		if in := p.of.Instruments.Get(v.Pairs[i].Instrument); in != nil {
+			e.pairs = append(e.pairs, pairAt(e, &v.Pairs[i], in))
+		}
+	}
+	p.edition.Store(e)
+	return e
+}
+
+func (p *pages) render(d document, e *edition) []byte {
+	switch d {
+	case docSellable:
+		return p.renderSellable(e)
+	case docTickets:
+		return p.renderTickets(e)
+	case docCompact:
+		return p.renderCompact(e)
+	case docBoard:
+		return p.renderBoard(e)
+	case docLevels:
+		return wire.Encode(levelsOf(&e.view.Policy))
+	case docPairs:
+		return wire.Encode(pairsOf(e))
+	case docTokens:
+		return wire.Encode(p.tokensOf(e))
+	case docRails:
+		return wire.Encode(railsDocument{OK: true, Active: activeRails(e.view), Priority: wire.Rails(market.AllRails)})
+	case docManifest:
+		return wire.Encode(p.manifest(e))
+	case docDiscovery:
+		return wire.Encode(p.discovery())
+	case docDesk:
+		return wire.Encode(p.deskStatus(e))
+	default:
+		return wire.Encode(p.status(e))
+	}
+}
+
+// pair returns how an instrument is sold, or nil.
+func (e *edition) pair(id market.InstrumentID) *pairNow {
+	i, ok := slices.BinarySearchFunc(e.pairs, id, func(n pairNow, id market.InstrumentID) int {
+		return cmp.Compare(n.Instrument, id)
+	})
+	if !ok {
+		return nil
+	}
+	return &e.pairs[i]
+}

@@ -1,0 +1,122 @@
+package rfq
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"blockdesk/desk"
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/terms"
+	"blockdesk/httpgw/wire"
+	"blockdesk/internal/ratelimit"
+	"blockdesk/market"
+)
+
+// Members of the body of a proof of payment, by their place in paymentMembers.
+// Three are enforced (contract, section D).
+const (
+	paymentOrder = iota
+	paymentTranche
+	paymentSignature
+	paymentClaim
+	paymentLabel
+	paymentFill
+	paymentRail
+)
+
+var paymentMembers = []wire.Member{
+	paymentOrder: terms.OrderMember, paymentTranche: terms.TrancheMember,
+	paymentSignature: {Name: "l1_signature", Kind: wire.TextMember, Most: wire.MaxSignatureText},
+	paymentClaim:     {Name: "claim_id", Kind: wire.TextMember, Most: wire.MaxSegment, Optional: true},
+	paymentLabel:     {Name: "ticket_label", Kind: wire.TextMember, Most: rfq.MaxText, Optional: true},
+	paymentFill:      {Name: terms.FillMember.Name, Kind: wire.WholeMember, Most: 16, Optional: true},
+	paymentRail:      {Name: "payment_rail", Kind: wire.TextMember, Most: 8, Optional: true},
+}
+
+// parsePayment reads the body of a proof of payment. gone: see ParseOffer.
+func parsePayment(p *wire.Post, v *rfq.View, gone bool) (*desk.PaymentProof, *wire.Problem) {
+	var m wire.Members
+	if bad := wire.DecodeObject(p.Body, paymentMembers, &m); bad != nil {
+		return nil, bad
+	}
+	proof, label := new(desk.PaymentProof), string(m.Get(paymentLabel))
+	var ok bool
+	var bad *wire.Problem
+	if proof.Signature, ok = wire.ParseSignature(m.Get(paymentSignature)); !ok {
+		return nil, wire.InvalidMember(paymentMembers[paymentSignature].Name, "not_a_signature")
+	}
+	if text := m.Get(paymentFill); text != nil {
+		if proof.Fill, bad = terms.ParseFill(text); bad != nil {
+			return nil, bad
+		}
+	}
+	if text := m.Get(paymentRail); text != nil {
+		if proof.Rail, bad = terms.ParseRail(paymentMembers[paymentRail].Name, text); bad != nil {
+			return nil, bad
+		}
+	}
+	if proof.Ticket, proof.Tranche, bad = terms.ParseOffer(v, m.Get(paymentOrder), m.Get(paymentTranche), gone); bad != nil {
+		return nil, bad
+	}
+	if t := v.Ticket(proof.Ticket); t != nil && label != "" && label != t.Label {
+		return nil, wire.InvalidMember(paymentMembers[paymentLabel].Name, "mismatch")
+	}
+	if text := m.Get(paymentClaim); text != nil {
+		if proof.Claim, ok = market.ParseClaimID(text); !ok {
+			return nil, terms.Refuse(event.ReasonUnknownClaim)
+		}
+	}
+	proof.Key = terms.Idempotency(terms.OpVerifyPayment, p.Key, fmt.Appendf(nil, "%d %d %x %d %q %d %d",
+		proof.Ticket, proof.Tranche, proof.Signature, proof.Claim, label, proof.Fill, proof.Rail))
+	return proof, nil
+}
+
+// postPayment has a payment verified. A ticket that has left the view may have
+// had a claim whose payment comes late: what becomes of that is for the
+// settlement to say.
+func (e *Endpoints) postPayment(p *wire.Post) (*wire.Answer, *wire.Problem) {
+	proof, bad := parsePayment(p, e.deal.View(), e.deal.Settlement != nil)
+	if bad != nil {
+		return nil, bad
+	}
+	if e.deal.Settlement == nil {
+		return nil, terms.ChainUnavailable("The payment has not been looked at; send it again later.")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), terms.SettleTime)
+	defer cancel()
+	v, err := e.deal.Settlement.Verify(ctx, proof)
+	if err != nil {
+		return nil, terms.SettlementProblem(err, "The payment has not been verified; send it again later.")
+	}
+	return e.verified(&v)
+}
+
+// verified renders what came of a proof.
+func (e *Endpoints) verified(v *desk.Verdict) (*wire.Answer, *wire.Problem) {
+	switch {
+	case v.Pending > 0:
+		ms := (v.Pending + time.Millisecond - 1).Milliseconds()
+		body := append([]byte(`{"ok":true,"state":"pending","retry_after_ms":`), strconv.FormatInt(ms, 10)...)
+		return &wire.Answer{Status: 202, Body: append(body, '}'), RetryS: int(ratelimit.Seconds(int64(v.Pending)))}, nil
+	case v.Refused != event.ReasonNone:
+		bad := terms.Refuse(v.Refused)
+		if v.Mismatch != "" {
+			bad.Reason = v.Mismatch
+		}
+		bad.Replayed = v.Replayed
+		return nil, bad
+	}
+	w := e.deal.Writer()
+	return &wire.Answer{Status: 200, Body: appendVerification(&w, v), Replayed: v.Replayed}, nil
+}
+
+// appendVerification renders the answer to a payment that pays its claim.
+func appendVerification(w *terms.Writer, v *desk.Verdict) []byte {
+	dst := make([]byte, 0, 1024)
+	dst = append(terms.AppendClaimHead(dst, v.Claim), `,"verified":true,"payment":`...)
+	dst = terms.AppendPayment(dst, v.Payment)
+	return append(w.Delivery(append(dst, `,"delivery":`...), v.Claim, &v.Delivery), '}')
+}

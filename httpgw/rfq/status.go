@@ -1,0 +1,203 @@
+package rfq
+
+import (
+	"blockdesk/catalog"
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/wire"
+	"blockdesk/market"
+)
+
+// What the description fixes (spec, 1.7, 1.9 and part 9).
+const (
+	Version = "1.0.0"
+
+	truthRule = "read the book from the public mirror, optionally confirm on the registry backend, " +
+		"then submit the payment signature on the native surface (priority) rather than the fallback"
+)
+
+// Paths that documents print, each a row of the table or of the claims' one.
+const (
+	PathRFQ        = "/api/v1/rfq/"
+	pathNative     = "/rfq-native/"
+	PathTickets    = PathRFQ + "market-tickets"
+	PathSellable   = PathRFQ + "current-sellable-ticket"
+	PathCompact    = PathRFQ + "market-tickets.compact"
+	pathLevels     = PathRFQ + "levels"
+	PathPairs      = PathRFQ + "pairs"
+	pathRails      = PathRFQ + "rails"
+	pathManifest   = PathRFQ + "robot-manifest"
+	PathStatus     = PathRFQ + "status"
+	PathTokens     = PathRFQ + "tokens"
+	pathDiscovery  = "/.well-known/svc-rfq.json"
+	PathBoard      = "/api/v1/exchange/board"
+	PathDeskStatus = "/api/v1/dvp/status"
+
+	pathNativeTickets  = pathNative + "market-tickets.json"
+	pathNativeSellable = pathNative + "current-sellable-ticket.json"
+	PathNativeModular  = pathNative + "modular-claim-take"
+	PathNativeAtomic   = pathNative + "atomic-claim-ticket"
+	PathNativeVerify   = pathNative + "settlement/verify-payment"
+	PathModular        = PathRFQ + "modular-claim-take"
+	PathAtomic         = PathRFQ + "atomic-claim-ticket"
+	PathAliasVerify    = PathRFQ + "native/settlement/verify-payment"
+	PathFallbackVerify = PathRFQ + "settlement/verify-payment"
+)
+
+// statusDocument is GET /api/v1/rfq/status.
+type statusDocument struct {
+	OK          bool            `json:"ok"`
+	Version     string          `json:"version"`
+	APIVersion  string          `json:"api_version"`
+	Seq         uint64          `json:"seq"`
+	TS          wire.Time       `json:"ts"`
+	UpdatedAt   wire.Time       `json:"updated_at"` // the book's last change
+	Refresh     int64           `json:"refresh_s"`
+	Accepting   bool            `json:"accepting"` // no global lock
+	Tickets     ticketCounts    `json:"tickets"`
+	Volumes     ticketVolumes   `json:"open_tickets"`
+	Sellable    *string         `json:"current_sellable_ticket"`
+	Active      wire.Rails      `json:"active_rails"`
+	Priority    wire.Rails      `json:"rail_priority"`
+	Fills       []string        `json:"partial_fill_sizes_usd"`
+	Locks       []lockJSON      `json:"locks"`
+	Chain       chainJSON       `json:"chain"`
+	Surfaces    surfacesJSON    `json:"surfaces"`
+	Recommended recommendedJSON `json:"recommended"`
+	TruthRule   string          `json:"truth_rule"`
+	Network     string          `json:"execution_network"`
+	ChainID     int             `json:"control_chain_id"`
+	ChainRole   string          `json:"control_chain_role"`
+	ChainRPC    bool            `json:"control_chain_rpc_compatible"`
+}
+
+type ticketCounts struct {
+	Total     int `json:"total"`
+	Open      int `json:"open"`
+	Exhausted int `json:"exhausted"`
+	Withdrawn int `json:"withdrawn"`
+	Expired   int `json:"expired"`
+}
+
+// ticketVolumes sums the tranches of the open tickets.
+type ticketVolumes struct {
+	Tranches  int      `json:"tranches"`
+	Capacity  wire.USD `json:"capacity_usd"`
+	Available wire.USD `json:"available_usd"`
+	Reserved  wire.USD `json:"reserved_usd"`
+	Filled    wire.USD `json:"filled_usd"`
+}
+
+// chainJSON says whether claims can be settled now.
+type chainJSON struct {
+	Available bool    `json:"available"`
+	Reason    *string `json:"reason"`
+	Network   string  `json:"execution_network"`
+}
+
+type surfacesJSON struct {
+	Mirror   surfaceJSON `json:"public_mirror"`
+	Registry surfaceJSON `json:"registry_backend"`
+	Native   surfaceJSON `json:"native_backend"`
+	Frontend surfaceJSON `json:"public_frontend"`
+}
+
+type surfaceJSON struct {
+	Role    string `json:"role"`
+	BaseURL string `json:"base_url"`
+}
+
+// recommendedJSON is the truth rule as URLs.
+type recommendedJSON struct {
+	Read    adviceJSON `json:"read"`
+	Confirm adviceJSON `json:"confirm"`
+	Claim   adviceJSON `json:"claim"`
+	Submit  adviceJSON `json:"submit"`
+}
+
+type adviceJSON struct {
+	Surface string `json:"surface"`
+	Method  string `json:"method"`
+	URL     string `json:"url"`
+}
+
+func (p *pages) status(e *edition) statusDocument {
+	v, urls := e.view, p.urls
+	d := statusDocument{
+		OK: true, Version: Version, APIVersion: catalog.APIVersion, Seq: v.Seq, TS: wire.Time(e.ts),
+		UpdatedAt: p.updatedAt(v), Refresh: wholeSeconds(Refresh),
+		Active: activeRails(v), Priority: wire.Rails(market.AllRails), Fills: fillSizes(),
+		Locks: locksOf(e), Chain: p.chainState(), Surfaces: surfacesOf(&urls),
+		Recommended: recommendedJSON{
+			Read:    adviceJSON{"public_mirror", "GET", urls.Mirror + PathTickets},
+			Confirm: adviceJSON{"registry_backend", "GET", urls.API + PathTickets},
+			Claim:   adviceJSON{"native_backend", "POST", urls.Native + PathNativeModular},
+			Submit:  adviceJSON{"native_backend", "POST", urls.Native + PathNativeVerify},
+		},
+		TruthRule: truthRule, Network: catalog.ExecutionNetwork, ChainID: catalog.ControlChainID, ChainRole: catalog.ControlChainRole,
+	}
+	d.Accepting = !d.Locks[0].Locked
+	if v.Sellable != nil {
+		d.Sellable = wire.NullText(string(market.AppendTicketID(nil, v.Sellable.ID)))
+	}
+	d.Tickets.Total = len(v.Tickets)
+	for _, t := range v.Tickets {
+		switch t.State {
+		case rfq.TicketOpen:
+			d.Tickets.Open++
+			d.Volumes.add(t)
+		case rfq.TicketExhausted:
+			d.Tickets.Exhausted++
+		case rfq.TicketWithdrawn:
+			d.Tickets.Withdrawn++
+		case rfq.TicketExpired:
+			d.Tickets.Expired++
+		}
+	}
+	return d
+}
+
+func (s *ticketVolumes) add(t *rfq.Ticket) {
+	for i := range t.Tranches {
+		tranche := &t.Tranches[i]
+		s.Tranches++
+		s.Capacity += wire.USD(tranche.Capacity)
+		s.Available += wire.USD(tranche.Available())
+		s.Reserved += wire.USD(tranche.Reserved)
+		s.Filled += wire.USD(tranche.Filled)
+	}
+}
+
+// updatedAt is the last change of the book, or the service's start where that
+// is later: its URLs may be new since.
+func (p *pages) updatedAt(v *rfq.View) wire.Time { return wire.Time(max(v.At, p.begun)) }
+
+func (p *pages) chainState() chainJSON {
+	c := chainJSON{Network: catalog.ExecutionNetwork}
+	switch {
+	case p.chain == nil:
+		c.Reason = wire.NullText("not_configured")
+	case p.chain.Ready() != nil:
+		c.Reason = wire.NullText("not_ready")
+	default:
+		c.Available = true
+	}
+	return c
+}
+
+// surfacesOf tells the surfaces' roles (spec, 1.8).
+func surfacesOf(urls *catalog.URLs) surfacesJSON {
+	return surfacesJSON{
+		Mirror: surfaceJSON{
+			"canonical public market source: reads of the RFQ book", urls.Mirror,
+		},
+		Registry: surfaceJSON{
+			"historical DEX execution surface: confirmation of the book; fallback for signature submission", urls.API,
+		},
+		Native: surfaceJSON{
+			"control chain runtime proxy, id 1492: prioritized claim construction and signature submission", urls.Native,
+		},
+		Frontend: surfaceJSON{
+			"human surface plus proxy of the market API", urls.Base,
+		},
+	}
+}

@@ -1,0 +1,229 @@
+package rfq
+
+import (
+	"bytes"
+	"strconv"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/terms"
+	"blockdesk/httpgw/wire"
+	"blockdesk/market"
+)
+
+// ticketText is what one ticket is in the three documents that list tickets.
+// Most changes are those of one ticket, and the others' texts are copied.
+type ticketText struct {
+	ticket *rfq.Ticket
+	price  ticketPrice
+
+	full  []byte // in market-tickets
+	rows  []byte // in market-tickets.compact, a comma after each; empty = nothing to sell
+	offer []byte // on the board; empty = nothing to sell
+}
+
+// ticketTexts are the texts of all tickets of a view, by ID.
+type ticketTexts struct {
+	of   *edition
+	list []ticketText
+	// fixed is what all texts have in common: ladder, pairs and guarantee. Where
+	// it changes, no text is good any more.
+	fixed []byte
+}
+
+// textsOf returns the texts of an edition. It takes over those of tickets that
+// have not changed: a view shares them, so the pointers are the same.
+func (p *pages) textsOf(e *edition) *ticketTexts {
+	old := p.texts.Load()
+	if old != nil && old.of == e {
+		return old
+	}
+	fresh := &ticketTexts{of: e, list: make([]ticketText, 0, len(e.view.Tickets)), fixed: p.appendFixed(nil, e)}
+	var donors []ticketText
+	if old != nil && bytes.Equal(old.fixed, fresh.fixed) {
+		donors = old.list
+	}
+	scratch := make([]byte, 0, 8<<10)
+	for _, t := range e.view.Tickets {
+		n := e.pair(t.Instrument)
+		if n == nil {
+			continue
+		}
+		price := e.priceOf(n, t)
+		for len(donors) > 0 && donors[0].ticket.ID < t.ID {
+			donors = donors[1:]
+		}
+		if len(donors) > 0 && donors[0].ticket == t && donors[0].price == price {
+			fresh.list = append(fresh.list, donors[0])
+			continue
+		}
+		fresh.list = append(fresh.list, p.renderTicket(scratch, e, n, t, price))
+	}
+	p.texts.Store(fresh)
+	return fresh
+}
+
+// appendFixed appends what ticketTexts.fixed holds.
+func (p *pages) appendFixed(dst []byte, e *edition) []byte {
+	for _, bps := range e.view.Policy.Discounts {
+		dst = strconv.AppendUint(dst, uint64(bps), 10)
+		dst = append(dst, ' ')
+	}
+	for i := range e.pairs {
+		dst = append(dst, e.pairs[i].base...)
+	}
+	return dst
+}
+
+// renderTicket renders one ticket in scratch, which it overwrites, and returns
+// all three texts in one piece of memory.
+func (p *pages) renderTicket(scratch []byte, e *edition, n *pairNow, t *rfq.Ticket, price ticketPrice) ticketText {
+	text := p.appendTicket(scratch[:0], n, t, price.reference)
+	full := len(text)
+	text = appendCompact(text, e.view, n, t, price)
+	rows := len(text)
+	text = p.appendOffer(text, e.view, n, t, price)
+	text = bytes.Clone(text)
+	return ticketText{
+		ticket: t, price: price,
+		full: text[:full:full], rows: text[full:rows:rows], offer: text[rows:],
+	}
+}
+
+// appendTicket appends a ticket record (contract, section D).
+func (p *pages) appendTicket(dst []byte, n *pairNow, t *rfq.Ticket, reference market.USDPrice) []byte {
+	dst = append(dst, `{"order_id":"`...)
+	dst = market.AppendTicketID(dst, t.ID)
+	dst = append(dst, `","ticket_label":`...)
+	dst = wire.AppendText(dst, t.Label)
+	dst = append(dst, `,"pair":"`...)
+	dst = append(dst, n.in.Symbol...)
+	dst = append(dst, `","side":"sell","state":"`...)
+	dst = append(dst, terms.TicketStates[t.State]...)
+	dst = append(dst, '"')
+	dst = append(dst, n.base...)
+	dst = append(dst, `,"rails":`...)
+	dst = wire.AppendRails(dst, t.Rails)
+	dst = append(dst, `,"tranches":[`...)
+	for i := range t.Tranches {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendTranche(dst, t, &t.Tranches[i])
+	}
+	dst = append(dst, `],"reference_price_usd":`...)
+	dst = wire.AppendUSDPrice(dst, reference)
+	dst = append(dst, `,"guarantee":{"libelle":`...)
+	dst = wire.AppendText(dst, p.about.QualificationLabel)
+	dst = append(dst, `,"montant_verifie_independamment":false},"created_at":`...)
+	dst = wire.AppendMillis(dst, t.CreatedAt)
+	dst = append(dst, `,"updated_at":`...)
+	dst = wire.AppendMillis(dst, t.UpdatedAt)
+	dst = append(dst, `,"expires_at":`...)
+	dst = wire.AppendMillis(dst, t.ExpiresAt)
+	dst = append(dst, `,"seq":`...)
+	dst = strconv.AppendUint(dst, t.Seq, 10)
+	return append(dst, '}')
+}
+
+func appendTranche(dst []byte, t *rfq.Ticket, tranche *rfq.Tranche) []byte {
+	dst = append(dst, `{"tranche_id":"`...)
+	dst = market.AppendTrancheID(dst, t.ID, tranche.ID)
+	dst = append(dst, `","capacity_usd":`...)
+	dst = wire.AppendUSD(dst, tranche.Capacity)
+	dst = append(dst, `,"available_usd":`...)
+	dst = wire.AppendUSD(dst, tranche.Available())
+	dst = append(dst, `,"reserved_usd":`...)
+	dst = wire.AppendUSD(dst, tranche.Reserved)
+	dst = append(dst, `,"filled_usd":`...)
+	dst = wire.AppendUSD(dst, tranche.Filled)
+	dst = append(dst, `,"state":"`...)
+	state := t.State
+	if state == rfq.TicketOpen && !sellable(tranche) {
+		state = rfq.TicketExhausted
+	}
+	dst = append(dst, terms.TicketStates[state]...)
+	return append(dst, `"}`...)
+}
+
+// sellable reports whether a tranche has capacity for the smallest fill.
+func sellable(t *rfq.Tranche) bool { return t.Available() >= market.FillUSD(1).USD() }
+
+// appendCompact appends one row for each tranche that can be claimed:
+//
+//	[order_id, tranche_id, pair, available_usd, best_price_usd, expires_unix_ms],
+//
+// best_price_usd is that of the largest discount among the fills that the
+// tranche has capacity for, and null while no quote is given; expires_unix_ms is
+// null for a ticket that does not expire.
+func appendCompact(dst []byte, v *rfq.View, n *pairNow, t *rfq.Ticket, price ticketPrice) []byte {
+	if t.State != rfq.TicketOpen {
+		return dst
+	}
+	for i := range t.Tranches {
+		tranche := &t.Tranches[i]
+		if !sellable(tranche) {
+			continue
+		}
+		dst = append(dst, `["`...)
+		dst = market.AppendTicketID(dst, t.ID)
+		dst = append(dst, `","`...)
+		dst = market.AppendTrancheID(dst, t.ID, tranche.ID)
+		dst = append(dst, `","`...)
+		dst = append(dst, n.in.Symbol...)
+		dst = append(dst, `",`...)
+		dst = wire.AppendUSD(dst, tranche.Available())
+		dst = append(dst, ',')
+		dst = wire.AppendUSDPrice(dst, price.bestPrice(v, tranche))
+		dst = append(dst, ',')
+		if t.ExpiresAt == 0 {
+			dst = append(dst, "null"...)
+		} else {
+			dst = strconv.AppendInt(dst, t.ExpiresAt/1e6, 10)
+		}
+		dst = append(dst, "],"...)
+	}
+	return dst
+}
+
+// appendOffer appends an open ticket as the board shows it: what guarantees it,
+// what the operator declares, and that nobody else has checked it (spec, 1.10).
+func (p *pages) appendOffer(dst []byte, v *rfq.View, n *pairNow, t *rfq.Ticket, price ticketPrice) []byte {
+	if t.State != rfq.TicketOpen {
+		return dst
+	}
+	var capacity, available market.USD
+	largest := &rfq.Tranche{}
+	for i := range t.Tranches {
+		tranche := &t.Tranches[i]
+		capacity += tranche.Capacity
+		available += tranche.Available()
+		if tranche.Available() > largest.Available() {
+			largest = tranche
+		}
+	}
+	dst = append(dst, `{"order_id":"`...)
+	dst = market.AppendTicketID(dst, t.ID)
+	dst = append(dst, `","ticket_label":`...)
+	dst = wire.AppendText(dst, t.Label)
+	dst = append(dst, `,"pair":"`...)
+	dst = append(dst, n.in.Symbol...)
+	dst = append(dst, `","side":"sell","rails":`...)
+	dst = wire.AppendRails(dst, t.Rails)
+	dst = append(dst, `,"available_usd":`...)
+	dst = wire.AppendUSD(dst, available)
+	dst = append(dst, `,"best_price_usd":`...)
+	dst = wire.AppendUSDPrice(dst, price.bestPrice(v, largest))
+	dst = append(dst, `,"guaranteed_by":{"libelle":`...)
+	dst = wire.AppendText(dst, p.about.QualificationLabel)
+	dst = append(dst, `},"operator_declared":{"operateur":`...)
+	dst = wire.AppendText(dst, p.about.Operator)
+	dst = append(dst, `,"nature":`...)
+	dst = wire.AppendText(dst, p.about.QualificationNature)
+	dst = append(dst, `,"capacity_usd":`...)
+	dst = wire.AppendUSD(dst, capacity)
+	dst = append(dst, `,"reference_price_usd":`...)
+	dst = wire.AppendUSDPrice(dst, price.reference)
+	dst = append(dst, `},"independently_verified":false,"montant_verifie_independamment":false,"expires_at":`...)
+	dst = wire.AppendMillis(dst, t.ExpiresAt)
+	return append(dst, '}')
+}

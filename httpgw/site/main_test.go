@@ -1,0 +1,9 @@
+package site
+
+import (
+	"testing"
+
+	"blockdesk/httpgw/gatewaytest"
+)
+
+func TestMain(m *testing.M) { gatewaytest.Main(m) }

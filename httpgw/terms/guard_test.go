@@ -1,0 +1,29 @@
+package terms
+
+import (
+	"strings"
+	"testing"
+
+	"blockdesk/httpgw/gatewaytest"
+	"blockdesk/httpgw/wire"
+)
+
+// TestGuardsAreTotal: each word has a sentence and goes out as it is; those of
+// the desk have their own code.
+func TestGuardsAreTotal(t *testing.T) {
+	id := wire.RequestID([]byte("01234567-0123456789"))
+	for word := range guards {
+		p := Guarded(word)
+		if e := gatewaytest.DecodeError(t, p.Append(nil, &id)); e.Reason != word || e.Code != wire.CodeRefused || p.Status != 409 || !strings.HasSuffix(p.Text, ".") {
+			t.Errorf("%s: %+v", word, p)
+		}
+	}
+	for reason, is := range refusals {
+		if p := Guarded(reason.String()); p.Status != is.status || p.Code != is.code || p.Reason != reason.String() {
+			t.Errorf("%s: %+v", reason, p)
+		}
+	}
+	if p := Guarded(TokenOfAnother); p.Status != 403 || p.Code != wire.CodeToken {
+		t.Errorf("%+v", p)
+	}
+}

@@ -1,0 +1,9 @@
+package terms
+
+import (
+	"testing"
+
+	"blockdesk/httpgw/gatewaytest"
+)
+
+func TestMain(m *testing.M) { gatewaytest.Main(m) }

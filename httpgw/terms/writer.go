@@ -1,0 +1,188 @@
+package terms
+
+import (
+	"strconv"
+
+	"blockdesk/desk"
+	"blockdesk/engine/event"
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/wire"
+	"blockdesk/market"
+)
+
+// appendAmount appends the members name and name_atoms of an amount.
+func appendAmount(dst []byte, name string, atoms uint64, decimals int) []byte {
+	dst = append(append(append(dst, '"'), name...), `":"`...)
+	dst = market.AppendDecimal(dst, atoms, decimals)
+	dst = append(append(append(dst, `","`...), name...), `_atoms":"`...)
+	dst = strconv.AppendUint(dst, atoms, 10)
+	return append(dst, '"')
+}
+
+// Writer renders the terms of quotes and claims. Its zero decimals are for
+// a pair that is not there, which no terms name.
+type Writer struct {
+	instruments *market.Instruments
+	View        *rfq.View
+}
+
+// Offer appends the members that say what was sold, without braces.
+func (w *Writer) Offer(dst []byte, t *rfq.Terms, label string) []byte {
+	dst = append(dst, `"order_id":"`...)
+	dst = market.AppendTicketID(dst, t.Ticket)
+	dst = append(dst, `","tranche_id":"`...)
+	dst = market.AppendTrancheID(dst, t.Ticket, t.Tranche)
+	dst = append(dst, `","ticket_label":`...)
+	dst = wire.AppendText(dst, label)
+	dst = append(dst, `,"pair":"`...)
+	dst = append(dst, w.instruments.Get(t.Instrument).Symbol...)
+	dst = append(dst, `","fill_usd":"`...)
+	dst = append(dst, t.Fill.String()...)
+	dst = append(dst, `","rail":"`...)
+	dst = append(dst, t.Rail.String()...)
+	dst = append(dst, `","reference_price_usd":`...)
+	dst = wire.AppendUSDPrice(dst, t.Reference)
+	dst = append(dst, `,"discount_bps":`...)
+	dst = strconv.AppendUint(dst, uint64(t.DiscountBps), 10)
+	dst = append(dst, `,"price_usd":`...)
+	dst = wire.AppendUSDPrice(dst, t.Price)
+	dst = append(dst, ',')
+	return appendAmount(dst, "base_amount", t.Base, w.baseDecimals(t.Instrument))
+}
+
+func (w *Writer) baseDecimals(in market.InstrumentID) int {
+	if p := w.View.Pair(in); p != nil {
+		return int(p.BaseDecimals)
+	}
+	return 0
+}
+
+// baseMint returns the mint of what a pair sells.
+func (w *Writer) baseMint(in market.InstrumentID) market.Address {
+	if p := w.View.Pair(in); p != nil {
+		return p.BaseMint
+	}
+	return market.Address{}
+}
+
+// Payment appends what is to be paid, with the brace that opens it and not the
+// one that closes it.
+func (w *Writer) Payment(dst []byte, t *rfq.Terms) []byte {
+	dst = append(dst, `{"rail":"`...)
+	dst = append(dst, t.Rail.String()...)
+	dst = append(dst, `","mint":`...)
+	if t.Rail == market.RailUSDC {
+		dst = wire.AppendAddress(dst, w.View.Policy.USDCMint)
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = appendAmount(append(dst, ','), "amount", t.Payment, t.Rail.Decimals())
+	dst = append(dst, `,"pay_to":`...)
+	return wire.AppendAddress(dst, t.PayTo)
+}
+
+// Fee appends the members about the Fee, which is a part of the payment: its
+// share, rounded down (our choice).
+func (w *Writer) Fee(dst []byte, t *rfq.Terms) []byte {
+	dst = append(dst, `"fee_bps":`...)
+	dst = strconv.AppendUint(dst, uint64(t.FeeBps), 10)
+	dst = append(dst, `,"fee":{"included":true,`...)
+	atoms, err := market.MulDivFloor(t.Payment, uint64(t.FeeBps), market.MaxBps)
+	if err != nil { // a fee above the whole, which no policy has
+		atoms = t.Payment
+	}
+	dst = appendAmount(dst, "amount", atoms, t.Rail.Decimals())
+	return append(dst, '}')
+}
+
+// ClaimStates are the wire words (contract, section D).
+var ClaimStates = map[rfq.ClaimState]string{
+	rfq.ClaimReserved: "reserved", rfq.ClaimPaid: "paid", rfq.ClaimDelivering: "delivering",
+	rfq.ClaimSettled: "settled", rfq.ClaimExpired: "expired", rfq.ClaimCosigned: "cosigned",
+	rfq.ClaimReleased: "released", rfq.ClaimRefundDue: "refund_due",
+}
+
+var ways = map[rfq.Way]string{rfq.Modular: "modular", rfq.Atomic: "atomic"}
+
+// AppendClaimHead appends what an answer about a claim begins with.
+func AppendClaimHead(dst []byte, c *rfq.Claim) []byte {
+	dst = append(dst, `{"ok":true,"claim_id":"`...)
+	dst = market.AppendClaimID(dst, c.ID)
+	dst = append(dst, `","state":"`...)
+	dst = append(dst, ClaimStates[c.State]...)
+	return append(dst, '"')
+}
+
+// Claim appends the object with the terms of a Claim.
+func (w *Writer) Claim(dst []byte, c *rfq.Claim, label string) []byte {
+	dst = append(dst, `{"way":"`...)
+	dst = append(dst, ways[c.Way]...)
+	dst = append(dst, `","bot_wallet":`...)
+	dst = wire.AppendAddress(dst, c.Wallet)
+	dst = AppendQuoteID(append(dst, `,"quote_id":`...), c.Quote)
+	dst = w.Offer(append(dst, ','), &c.Terms, label)
+	dst = w.Fee(append(dst, ','), &c.Terms)
+	return append(wire.AppendMillis(append(dst, `,"reserved_at":`...), c.ReservedAt), '}')
+}
+
+// AppendQuoteID appends the quote that gave a claim its price, or null.
+func AppendQuoteID(dst []byte, id market.QuoteID) []byte {
+	if id == 0 {
+		return append(dst, "null"...)
+	}
+	return append(market.AppendQuoteID(append(dst, '"'), id), '"')
+}
+
+// BoundPayment appends the object of what is to be paid, with what binds it to
+// its claim.
+func (w *Writer) BoundPayment(dst []byte, t *rfq.Terms, pack *desk.Package) []byte {
+	dst = append(w.Payment(dst, t), `,"reference":`...)
+	dst = append(wire.AppendAddress(dst, pack.Reference), `,"memo":`...)
+	return append(wire.AppendText(dst, pack.Memo), '}')
+}
+
+// Delivery appends the object of what a claim brings its wallet, and by which
+// transaction.
+func (w *Writer) Delivery(dst []byte, c *rfq.Claim, signature *[64]byte) []byte {
+	return append(wire.AppendSignature(append(w.Delivered(dst, c), `,"l1_signature":`...), signature), '}')
+}
+
+// Delivered appends what a claim brings its wallet, with the brace that opens
+// it and not the one that closes it.
+func (w *Writer) Delivered(dst []byte, c *rfq.Claim) []byte {
+	dst = append(wire.AppendAddress(append(dst, `{"to":`...), c.Wallet), `,"mint":`...)
+	dst = append(wire.AppendAddress(dst, w.baseMint(c.Terms.Instrument)), ',')
+	return appendAmount(dst, "amount", c.Terms.Base, w.baseDecimals(c.Terms.Instrument))
+}
+
+// paymentStates are the wire words (our choice).
+var paymentStates = map[rfq.PaymentState]string{
+	rfq.PaymentApplied: "applied", rfq.PaymentRefundDue: "refund_due", rfq.PaymentRefunded: "refunded",
+}
+
+// AppendPayment appends the object of a payment.
+func AppendPayment(dst []byte, p *rfq.Payment) []byte {
+	dst = wire.AppendSignature(append(dst, `{"l1_signature":`...), &p.Signature)
+	dst = append(dst, `,"state":"`...)
+	dst = append(dst, paymentStates[p.State]...)
+	dst = append(dst, `","reason":`...)
+	if p.Why != event.ReasonNone {
+		dst = append(append(append(dst, '"'), p.Why.String()...), '"')
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = append(dst, `,"rail":"`...)
+	dst = append(dst, p.Rail.String()...)
+	dst = appendAmount(append(dst, `",`...), "amount", p.Amount, p.Rail.Decimals())
+	dst = append(dst, `,"payer":`...)
+	dst = append(wire.AppendAddress(dst, p.Payer), `,"slot":`...)
+	dst = strconv.AppendUint(dst, p.Slot, 10)
+	return append(wire.AppendMillis(append(dst, `,"at":`...), p.At), '}')
+}
+
+var TicketStates = [...]string{
+	rfq.TicketOpen: "open", rfq.TicketExhausted: "exhausted",
+	rfq.TicketWithdrawn: "withdrawn", rfq.TicketExpired: "expired",
+}
+
+var SourceWords = map[rfq.PriceSource]string{rfq.SourceOperator: "operator", rfq.SourceBook: "book"}

@@ -1,0 +1,99 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"testing"
+	"time"
+)
+
+// tellingConn notes what reaches the connection inside.
+type tellingConn struct {
+	net.Conn
+	told []string
+}
+
+func (c *tellingConn) tell(what string, t time.Time) error {
+	c.told = append(c.told, fmt.Sprintf("%s %d", what, t.Unix()))
+	return nil
+}
+
+func (c *tellingConn) SetReadDeadline(t time.Time) error  { return c.tell("read by", t) }
+func (c *tellingConn) SetWriteDeadline(t time.Time) error { return c.tell("write by", t) }
+func (c *tellingConn) SetDeadline(t time.Time) error      { return c.tell("by", t) }
+
+func (c *tellingConn) Read(p []byte) (int, error) { return len(p), c.tell("read", time.Unix(0, 0)) }
+
+func (c *tellingConn) Write(p []byte) (int, error) { return len(p), c.tell("write", time.Unix(0, 0)) }
+
+func TestDeadlinesAreSetWhenTheyMatter(t *testing.T) {
+	at := func(s int64) time.Time { return time.Unix(s, 0) }
+	inner := &tellingConn{}
+	c := NewClientConn(inner, 5*time.Second)
+	check := func(what string, want ...string) {
+		t.Helper()
+		if !slices.Equal(inner.told, want) {
+			t.Errorf("%s: %q, want %q", what, inner.told, want)
+		}
+		inner.told = nil
+	}
+	read := func() { _, _ = c.Read(make([]byte, 1)) }
+	write := func() { _, _ = c.Write(make([]byte, 1)) }
+
+	read()
+	write()
+	check("no deadline", "read 0", "write 0")
+	_ = c.SetReadDeadline(at(100))
+	_ = c.SetReadDeadline(at(20))
+	_ = c.SetReadDeadline(at(101))
+	_ = c.SetWriteDeadline(at(40))
+	check("nothing waits yet")
+	read()
+	write()
+	check("the last one is set", "read by 101", "read 0", "write by 40", "write 0")
+	_ = c.SetReadDeadline(at(106))
+	_ = c.SetWriteDeadline(at(45))
+	read()
+	write()
+	check("within the slack", "read 0", "write 0")
+	_ = c.SetReadDeadline(at(107))
+	_ = c.SetWriteDeadline(at(46))
+	read()
+	write()
+	check("beyond it", "read by 107", "read 0", "write by 46", "write 0")
+	_ = c.SetReadDeadline(at(106))
+	_ = c.SetWriteDeadline(at(45))
+	read()
+	write()
+	check("earlier", "read by 106", "read 0", "write by 45", "write 0")
+	_ = c.SetReadDeadline(time.Time{})
+	read()
+	check("none any more", fmt.Sprintf("read by %d", time.Time{}.Unix()), "read 0")
+	_ = c.SetReadDeadline(at(200))
+	_ = c.SetDeadline(at(0))
+	_ = c.SetReadDeadline(at(300))
+	_ = c.SetWriteDeadline(at(301))
+	read()
+	write()
+	check("hijacked", "by 0", "read by 300", "write by 301", "read 0", "write 0")
+	if c.UnsafeConn() != inner {
+		t.Error("another connection inside")
+	}
+}
+
+// TestBodyReadOtherwise: a stream that fasthttp would not write by WriteTo.
+func TestBodyReadOtherwise(t *testing.T) {
+	c := NewClientConn(&tellingConn{}, time.Second)
+	want := bytes.Repeat([]byte("0123456789"), 1000)
+	got, err := io.ReadAll(struct{ io.Reader }{c.uncopied(want)})
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	var out bytes.Buffer
+	if n, err := c.uncopied(want).(io.WriterTo).WriteTo(&out); err != nil || n != int64(len(want)) || !bytes.Equal(out.Bytes(), want) {
+		t.Errorf("%d bytes written, %v", n, err)
+	}
+}

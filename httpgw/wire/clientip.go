@@ -1,0 +1,117 @@
+package wire
+
+import (
+	"bytes"
+	"cmp"
+	"net"
+	"net/netip"
+	"slices"
+
+	"github.com/valyala/fasthttp"
+)
+
+// maxForwarded is how many addresses of a forwarding header are walked.
+const maxForwarded = 32
+
+// Proxies are the peers that may name another client. The zero value is none.
+type Proxies struct {
+	trusted []netip.Prefix
+	header  string
+}
+
+// ClientIP returns a function that names the client of a request as a Gateway's
+// own limits do, for limits of other rooms behind its routes. header is where
+// trusted proxies name it; empty means X-Forwarded-For.
+func ClientIP(trusted []netip.Prefix, header string) func(*fasthttp.RequestCtx) netip.Addr {
+	return NewProxies(trusted, header).Client
+}
+
+// NewProxies returns the proxies at the trusted addresses, which name the client in
+// header; empty means X-Forwarded-For.
+func NewProxies(trusted []netip.Prefix, header string) *Proxies {
+	return &Proxies{trusted: slices.Clone(trusted), header: cmp.Or(header, fasthttp.HeaderXForwardedFor)}
+}
+
+func (p *Proxies) trusts(addr netip.Addr) bool {
+	for _, prefix := range p.trusted {
+		if prefix.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// Client returns the address that a request's limits count for: the peer, or,
+// where that is a trusted proxy, the last address of the forwarding header that
+// is not one. Each proxy appends whom it saw, so everything left of that address
+// may be the Client's own invention. An entry that is no address ends the walk:
+// the proxy that wrote it counts.
+func (p *Proxies) Client(ctx *fasthttp.RequestCtx) netip.Addr {
+	peer := peerOf(ctx.RemoteAddr())
+	if len(p.trusted) == 0 || !p.trusts(peer) {
+		return peer
+	}
+	client := peer
+	lines := p.lines(&ctx.Request.Header)
+	for walked := 0; len(lines) > 0; lines = lines[:len(lines)-1] {
+		rest := lines[len(lines)-1]
+		for more := true; more; walked++ {
+			entry := rest
+			comma := bytes.LastIndexByte(rest, ',')
+			if more = comma >= 0; more {
+				entry, rest = rest[comma+1:], rest[:comma]
+			}
+			addr, ok := parseForwarded(bytes.TrimSpace(entry))
+			if !ok || walked == maxForwarded {
+				return client
+			}
+			client = addr
+			if !p.trusts(addr) {
+				return client
+			}
+		}
+	}
+	return client
+}
+
+// lines returns the values of the forwarding header, first line first. fasthttp
+// appends the trailers of a chunked body to the headers: those come from the
+// client itself, behind what its proxy wrote, and are left out.
+func (p *Proxies) lines(h *fasthttp.RequestHeader) [][]byte {
+	all := h.PeekAll(p.header)
+	raw := h.RawHeaders()
+	if len(all) == 0 || len(raw) == 0 {
+		return all
+	}
+	headers := 0
+	for len(raw) > 0 {
+		var line []byte
+		line, raw, _ = bytes.Cut(raw, []byte{'\n'})
+		name, _, _ := bytes.Cut(line, []byte{':'})
+		if bytes.EqualFold(name, []byte(p.header)) {
+			headers++
+		}
+	}
+	return all[:min(headers, len(all))]
+}
+
+// peerOf returns the address of a socket; all but TCP share one.
+func peerOf(addr net.Addr) netip.Addr {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok {
+		return netip.IPv6Unspecified()
+	}
+	return tcp.AddrPort().Addr().Unmap()
+}
+
+// parseForwarded reads an address with or without a port.
+func parseForwarded(text []byte) (netip.Addr, bool) {
+	if len(text) == 0 || len(text) > 64 {
+		return netip.Addr{}, false
+	}
+	if addr, err := netip.ParseAddr(string(text)); err == nil {
+		return addr.WithZone("").Unmap(), true
+	}
+	withPort, err := netip.ParseAddrPort(string(text))
+	return withPort.Addr().WithZone("").Unmap(), err == nil
+}

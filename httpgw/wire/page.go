@@ -1,0 +1,134 @@
+package wire
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"sync"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// GzipFrom is the size from which a body is worth compressing: below it an
+// answer fits one packet anyway.
+const GzipFrom = 1200
+
+// Page is a body that was rendered once. It does not change, but that its
+// compressed form is made when somebody first asks for it.
+type Page struct {
+	Body []byte
+	ETag []byte // strong, with quotes; nil = none
+	// media is the body's Content-Type; "" = JSON.
+	Media  string
+	Policy []byte // Content-Security-Policy of a page for people; nil = none
+
+	packed atomic.Pointer[packed]
+}
+
+// packed is the compressed form of a page, another representation with an ETag
+// of its own.
+type packed struct{ body, etag []byte }
+
+// NewPage returns a page whose ETag is a hash of its body.
+func NewPage(body []byte) *Page {
+	sum := sha256.Sum256(body)
+	etag := make([]byte, 0, 2+24)
+	etag = append(etag, '"')
+	etag = hex.AppendEncode(etag, sum[:12])
+	return &Page{Body: body, ETag: append(etag, '"')}
+}
+
+// Kept keeps the page of the newest source, so that what has not changed keeps its
+// ETag and its compressed form. Any goroutine may use it; the zero value is empty.
+type Kept[S comparable] struct{ newest atomic.Pointer[sourcePage[S]] }
+
+// sourcePage is a page with what it was rendered from.
+type sourcePage[S comparable] struct {
+	source S
+	page   *Page
+}
+
+// Get returns the page of a source, nil where another source is the newest.
+func (k *Kept[S]) Get(source S) *Page {
+	if kept := k.newest.Load(); kept != nil && kept.source == source {
+		return kept.page
+	}
+	return nil
+}
+
+// Keep makes fresh the page of a source and returns it, or the page before it if
+// that one has the same body.
+func (k *Kept[S]) Keep(source S, fresh *Page) *Page {
+	if old := k.newest.Load(); old != nil && bytes.Equal(old.page.Body, fresh.Body) {
+		fresh = old.page
+	}
+	k.newest.Store(&sourcePage[S]{source, fresh})
+	return fresh
+}
+
+// gzipped returns the compressed form; two callers at once may both make it,
+// with the same bytes.
+func (p *Page) gzipped(pool *GzipPool) *packed {
+	if z := p.packed.Load(); z != nil {
+		return z
+	}
+	z := &packed{body: pool.compress(p.Body)}
+	if n := len(p.ETag); n > 0 {
+		z.etag = append(append(z.etag, p.ETag[:n-1]...), `-gz"`...)
+	}
+	p.packed.Store(z)
+	return z
+}
+
+// GzipPool keeps compressors, which are some hundred KB each.
+type GzipPool struct{ pool sync.Pool }
+
+func (g *GzipPool) compress(body []byte) []byte {
+	z, ok := g.pool.Get().(*gzip.Writer)
+	if !ok {
+		z, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails on a wrong level only
+	}
+	var out bytes.Buffer
+	out.Grow(len(body) / 2)
+	z.Reset(&out)
+	// A bytes.Buffer takes every write.
+	_, _ = z.Write(body)
+	_ = z.Close()
+	g.pool.Put(z)
+	return out.Bytes()
+}
+
+// acceptsGzip reads an Accept-Encoding header: gzip is named, in letters of either
+// case, and not with a quality of zero.
+func acceptsGzip(header []byte) bool {
+	for len(header) > 0 {
+		var item []byte
+		item, header, _ = bytes.Cut(header, []byte{','})
+		coding, params, _ := bytes.Cut(item, []byte{';'})
+		if !bytes.EqualFold(bytes.TrimSpace(coding), []byte("gzip")) {
+			continue
+		}
+		params = bytes.TrimSpace(params)
+		weighed := len(params) > 1 && params[0]|0x20 == 'q' && params[1] == '='
+		return !weighed || len(bytes.Trim(params[2:], "0.")) > 0
+	}
+	return false
+}
+
+// etagMatches reads an If-None-Match header, by weak comparison as RFC 9110
+// asks.
+func etagMatches(header, etag []byte) bool {
+	if string(bytes.TrimSpace(header)) == "*" {
+		return len(etag) > 0
+	}
+	for len(header) > 0 && len(etag) > 0 {
+		var item []byte
+		item, header, _ = bytes.Cut(header, []byte{','})
+		item = bytes.TrimPrefix(bytes.TrimSpace(item), []byte("W/"))
+		if bytes.Equal(item, etag) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,247 @@
+package wire
+
+import (
+	"encoding/json"
+	"strconv"
+)
+
+// Codes of error bodies (contract, section C). Those under "our choice" name
+// what the contract leaves open.
+const (
+	CodeInvalidJSON         = "INVALID_JSON"
+	CodeMissingField        = "MISSING_FIELD"
+	CodeInvalidField        = "INVALID_FIELD"
+	CodeInvalidLimit        = "INVALID_LIMIT"
+	CodeUnknownSymbol       = "UNKNOWN_SYMBOL"
+	CodeUnknownRoute        = "ROUTE_INCONNUE"
+	CodeUnknownTicket       = "UNKNOWN_TICKET"
+	CodeUnknownClaim        = "UNKNOWN_CLAIM"
+	CodeUnknownPool         = "UNKNOWN_POOL"
+	CodeMethodNotAllowed    = "METHOD_NOT_ALLOWED"
+	CodeRefused             = "REFUS_DVP"
+	CodeCapacityExhausted   = "CAPACITY_EXHAUSTED"
+	CodeClaimExpired        = "CLAIM_EXPIRED"
+	CodePaymentUsed         = "PAYMENT_ALREADY_USED"
+	CodeIdempotencyConflict = "IDEMPOTENCY_CONFLICT"
+	CodeBodyTooLarge        = "BODY_TOO_LARGE"
+	CodeUnsupportedMedia    = "UNSUPPORTED_MEDIA_TYPE"
+	CodePaymentMismatch     = "PAYMENT_MISMATCH"
+	CodeHeadersTooLarge     = "HEADERS_TOO_LARGE"
+	CodeRateLimited         = "RATE_LIMITED"
+	CodeOverloaded          = "OVERLOADED"
+	CodeReadOnly            = "READ_ONLY"
+	CodeToken               = "TAKER_NON_ADMIS_JETON"
+	CodeTokenTooSoon        = "EMISSION_PAR_IP_TROP_RECENTE"
+	CodeChainUnavailable    = "CHAIN_UNAVAILABLE"
+
+	// Our choice.
+	CodeLeaderChanged   = "LEADER_CHANGED"
+	CodeOtherGroup      = "OTHER_GROUP"
+	CodeGroupLost       = "GROUP_UNREACHABLE"
+	CodeMalformed       = "MALFORMED_REQUEST"
+	CodeRequestTimeout  = "REQUEST_TIMEOUT"
+	CodeUpgradeRequired = "UPGRADE_REQUIRED"
+	CodeInternal        = "INTERNAL"
+)
+
+// Seconds of Retry-After.
+const (
+	RetryLeaderS = 1  // of an answer that sends a client to the leader: a group that votes has a leader in less
+	RetryChainS  = 10 // the chain is not reached
+)
+
+const (
+	DescriptionPath   = "/"
+	SpecificationPath = "/public-sdk/openapi/svc_public_api_v1.json"
+
+	// MaxEcho is the longest path that a 404 repeats, in bytes.
+	MaxEcho = 160
+	// HiddenPath stands for any other path (spec, 4.6 and part 7).
+	HiddenPath = "(chemin non standard - non reproduit)"
+)
+
+// Problem is an error that a client gets. All its texts are our own words, and
+// path has passed echoPath, so its JSON needs no escapes.
+type Problem struct {
+	Status int
+	Code   string
+	Text   string // one sentence for a person
+	Reason string // machine word, "" = none
+	Field  string // "" = none
+	path   string // of ROUTE_INCONNUE
+	Allow  string // of METHOD_NOT_ALLOWED
+	// challenge is the value of WWW-Authenticate, "" = none.
+	Challenge string
+	RetryS    int    // Retry-After, 0 = none
+	Location  string // of a redirect, "" = none
+	Leader    []byte // JSON of the leader of LEADER_CHANGED, nil = not known
+
+	AtLeader bool  // a follower has not what was asked for
+	Replayed bool  // an Idempotency-Key has brought back a refusal
+	Ending   bool  // the desk ended under the request, or before it
+	Cause    error // for the log only; nil = nothing that it should know
+}
+
+// Append appends the JSON body.
+func (p *Problem) Append(dst []byte, id *RequestID) []byte {
+	dst = append(dst, `{"ok":false,"code":"`...)
+	dst = append(dst, p.Code...)
+	dst = append(dst, `","error":"`...)
+	dst = append(dst, p.Text...)
+	dst = appendMember(dst, `","reason":"`, p.Reason)
+	dst = appendMember(dst, `","field":"`, p.Field)
+	dst = appendMember(dst, `","path":"`, p.path)
+	if p.Leader != nil {
+		dst = append(append(dst, `","leader":`...), p.Leader...)
+		dst = append(dst, `,"request_id":"`...)
+	} else {
+		dst = append(dst, `","request_id":"`...)
+	}
+	dst = append(dst, id[:]...)
+	return append(dst, `","service":"`+DescriptionPath+`","specification":"`+SpecificationPath+`"}`...)
+}
+
+func appendMember(dst []byte, name, value string) []byte {
+	if value == "" {
+		return dst
+	}
+	dst = append(dst, name...)
+	return append(dst, value...)
+}
+
+// echoPath returns what a 404 may repeat of a raw path.
+func echoPath(path []byte) string {
+	if len(path) == 0 || len(path) > MaxEcho {
+		return HiddenPath
+	}
+	for _, c := range path {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (c < '0' || c > '9') && c != '/' && c != '.' && c != '_' && c != '-' {
+			return HiddenPath
+		}
+	}
+	return string(path)
+}
+
+func UnknownRoute(path []byte) *Problem {
+	return &Problem{
+		Status: 404, Code: CodeUnknownRoute,
+		Text: "This route does not exist. See the service description and the specification.",
+		path: echoPath(path),
+	}
+}
+
+func MethodNotAllowed(allow string) *Problem {
+	return &Problem{
+		Status: 405, Code: CodeMethodNotAllowed, Allow: allow,
+		Text: "This route does not take this method. The Allow header lists those it takes.",
+	}
+}
+
+func RateLimited(retryS int) *Problem {
+	return &Problem{
+		Status: 429, Code: CodeRateLimited, RetryS: retryS, Reason: "rate",
+		Text: "Too many requests from this address. Wait as long as Retry-After says.",
+	}
+}
+
+func MissingField(field string) *Problem {
+	return &Problem{
+		Status: 400, Code: CodeMissingField, Field: field,
+		Text: "The query parameter " + field + " is required.",
+	}
+}
+
+func RepeatedField(code, field string) *Problem {
+	return &Problem{
+		Status: 400, Code: code, Field: field, Reason: "repeated",
+		Text: "The query parameter " + field + " is given more than once.",
+	}
+}
+
+func InvalidLimit(most int) *Problem {
+	return &Problem{
+		Status: 400, Code: CodeInvalidLimit, Field: "limit",
+		Text: "limit must be a whole number from 1 to " + strconv.Itoa(most) + ".",
+	}
+}
+
+func UnknownSymbol() *Problem {
+	return &Problem{
+		Status: 400, Code: CodeUnknownSymbol, Field: "symbol",
+		Text: "No such symbol. /api/v1/market/symbols lists those there are.",
+	}
+}
+
+func invalidJSON(reason string) *Problem {
+	return &Problem{
+		Status: 400, Code: CodeInvalidJSON, Reason: reason,
+		Text: "The body must be one flat JSON object in UTF-8, and nothing else.",
+	}
+}
+
+func MissingMember(name string) *Problem {
+	return &Problem{
+		Status: 400, Code: CodeMissingField, Field: name,
+		Text: "The body must have the member " + name + ".",
+	}
+}
+
+func InvalidMember(name, reason string) *Problem {
+	return &Problem{
+		Status: 400, Code: CodeInvalidField, Field: name, Reason: reason,
+		Text: "The member " + name + " of the body is not as the specification has it.",
+	}
+}
+
+// UnknownMember does not say which: the name is the client's.
+func UnknownMember() *Problem {
+	return &Problem{
+		Status: 400, Code: CodeInvalidField, Reason: "unknown_field",
+		Text: "The body has a member that this route does not know.",
+	}
+}
+
+func MalformedFraming() *Problem {
+	return &Problem{
+		Status: 400, Code: CodeMalformed, Text: "Transfer-Encoding goes with HTTP/1.1, and not with Content-Length.",
+	}
+}
+
+func BodyTooLarge(most int) *Problem {
+	return &Problem{
+		Status: 413, Code: CodeBodyTooLarge, Text: "The body is longer than " + strconv.Itoa(most) + " bytes.",
+	}
+}
+
+func UnsupportedMedia(reason string) *Problem {
+	return &Problem{
+		Status: 415, Code: CodeUnsupportedMedia, Reason: reason,
+		Text: "The body must come as Content-Type application/json in UTF-8, and with no Content-Encoding.",
+	}
+}
+
+func invalidKey(reason string) *Problem {
+	return &Problem{
+		Status: 400, Code: CodeInvalidField, Field: IdempotencyHeader, Reason: reason,
+		Text: "The header " + IdempotencyHeader + " must be one value of 1 to " + strconv.Itoa(MaxIdempotencyKey) +
+			" visible ASCII characters.",
+	}
+}
+
+// Rename calls the field that a refusal is about as this route does.
+func (p *Problem) Rename(from, to string) *Problem {
+	if p.Field == from {
+		p.Field = to
+	}
+	return p
+}
+
+// LeaderMember is the member leader of an error: {"id", "url"}.
+func LeaderMember(id, url string) []byte {
+	text, _ := json.Marshal(struct {
+		ID  string `json:"id"`
+		URL string `json:"url"`
+	}{id, url}) // strings always can
+	return text
+}

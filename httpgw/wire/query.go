@@ -1,0 +1,90 @@
+package wire
+
+import "bytes"
+
+// MaxQueryValue is the longest value of a query parameter that is looked at, in
+// bytes as sent: a symbol with every byte escaped.
+const MaxQueryValue = 3 * 32
+
+// Param finds the parameter called name in a raw query string. A parameter
+// without "=" has an empty value. value aliases query and is not decoded.
+func Param(query []byte, name string) (value []byte, count int) {
+	for len(query) > 0 {
+		var pair []byte
+		pair, query, _ = bytes.Cut(query, []byte{'&'})
+		key, v, _ := bytes.Cut(pair, []byte{'='})
+		if string(key) == name {
+			if count == 0 {
+				value = v
+			}
+			count++
+		}
+	}
+	return value, count
+}
+
+// AppendUnescaped appends raw with %XX and + decoded as in a form. It reports
+// false where an escape is broken or raw is longer than MaxQueryValue.
+func AppendUnescaped(dst, raw []byte) ([]byte, bool) {
+	if len(raw) > MaxQueryValue {
+		return dst, false
+	}
+	for i := 0; i < len(raw); i++ {
+		c := raw[i]
+		switch c {
+		case '+':
+			c = ' '
+		case '%':
+			if i+2 >= len(raw) {
+				return dst, false
+			}
+			hi, lo := unhex(raw[i+1]), unhex(raw[i+2])
+			if hi > 15 || lo > 15 {
+				return dst, false
+			}
+			c = hi<<4 | lo
+			i += 2
+		}
+		dst = append(dst, c)
+	}
+	return dst, true
+}
+
+// unhex returns the value of a hexadecimal digit, 255 for anything else.
+func unhex(c byte) byte {
+	switch {
+	case c >= '0' && c <= '9':
+		return c - '0'
+	case c >= 'a' && c <= 'f':
+		return c - 'a' + 10
+	case c >= 'A' && c <= 'F':
+		return c - 'A' + 10
+	default:
+		return 255
+	}
+}
+
+// LimitParam reads the parameter limit: decimal digits only, 1..most; absent
+// means byDefault. More than most is refused, not clamped.
+func LimitParam(query []byte, byDefault, most int) (int, *Problem) {
+	text, count := Param(query, "limit")
+	switch {
+	case count == 0:
+		return byDefault, nil
+	case count > 1:
+		return 0, RepeatedField(CodeInvalidLimit, "limit")
+	case len(text) == 0 || len(text) > 9:
+		return 0, InvalidLimit(most)
+	}
+	n := 0
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			return 0, InvalidLimit(most)
+		}
+		n = 10*n + int(c-'0')
+	}
+	if n < 1 || n > most {
+		return 0, InvalidLimit(most)
+	}
+	return n, nil
+}

@@ -1,0 +1,102 @@
+package wire
+
+import (
+	"bytes"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Header has the lines of a request's header that answers depend on. Its
+// values alias fasthttp's buffer.
+type Header struct {
+	// TwiceFramed is true for a request with both a Content-Length and a
+	// Transfer-Encoding (RFC 9112, section 6.1): this server and a proxy may see
+	// its end in different places, so what follows it on the connection may not be
+	// a request at all. fasthttp reads such a request as chunked, and its parsed
+	// headers do not show how the request was framed.
+	TwiceFramed    bool
+	acceptEncoding []byte // the first one
+	ifNoneMatch    []byte // the first one
+}
+
+// ReadHeader reads the lines in one pass and does not allocate.
+func ReadHeader(h *fasthttp.RequestHeader) (r Header) {
+	chunked, measured := false, !h.IsHTTP11()
+	for raw := h.RawHeaders(); len(raw) > 0; {
+		line := raw
+		if end := bytes.IndexByte(raw, '\n'); end >= 0 {
+			line, raw = raw[:end], raw[end+1:]
+		} else {
+			raw = nil
+		}
+		colon := max(bytes.IndexByte(line, ':'), 0)
+		is := func(name string) bool { return bytes.EqualFold(line[:colon], []byte(name)) }
+		switch colon {
+		case len(fasthttp.HeaderTransferEncoding):
+			chunked = chunked || is(fasthttp.HeaderTransferEncoding)
+		case len(fasthttp.HeaderContentLength):
+			measured = measured || is(fasthttp.HeaderContentLength)
+		case len(fasthttp.HeaderAcceptEncoding):
+			if r.acceptEncoding == nil && is(fasthttp.HeaderAcceptEncoding) {
+				r.acceptEncoding = bytes.TrimSpace(line[colon+1:])
+			}
+		case len(fasthttp.HeaderIfNoneMatch):
+			if r.ifNoneMatch == nil && is(fasthttp.HeaderIfNoneMatch) {
+				r.ifNoneMatch = bytes.TrimSpace(line[colon+1:])
+			}
+		}
+	}
+	r.TwiceFramed = chunked && measured
+	return r
+}
+
+// Target splits the request Target as it was sent. fasthttp's own path has been
+// decoded and cleaned of "..", which would let two texts name one route.
+func Target(ctx *fasthttp.RequestCtx) (path, query []byte) {
+	uri := ctx.Request.Header.RequestURI()
+	if len(uri) > 0 && uri[0] == '/' {
+		path, query, _ = bytes.Cut(uri, []byte{'?'})
+		return path, query
+	}
+	// The absolute form, which RFC 9112 tells servers to take.
+	return ctx.URI().PathOriginal(), ctx.URI().QueryString()
+}
+
+// IsUpgrade reports whether a request asks for a WebSocket.
+func IsUpgrade(ctx *fasthttp.RequestCtx) bool {
+	h := &ctx.Request.Header
+	return ctx.IsGet() && h.ConnectionUpgrade() &&
+		bytes.EqualFold(h.PeekBytes(hUpgrade), []byte("websocket"))
+}
+
+// RawTarget returns a request's path and query as the client sent them.
+func RawTarget(ctx *fasthttp.RequestCtx) []byte {
+	raw := ctx.Request.Header.RequestURI()
+	if len(raw) > 0 && raw[0] == '/' {
+		return raw
+	}
+	return JoinTarget(Target(ctx))
+}
+
+// JoinTarget joins what target has cut.
+func JoinTarget(path, query []byte) []byte {
+	if len(query) == 0 {
+		return path
+	}
+	return append(append(append(make([]byte, 0, len(path)+1+len(query)), path...), '?'), query...)
+}
+
+// IsTarget reports whether a raw request target can stand in a Location: it begins
+// with a slash, so that it stays on the host before it, and has visible ASCII
+// characters only, without the two that clients read otherwise.
+func IsTarget(raw []byte) bool {
+	if len(raw) == 0 || raw[0] != '/' {
+		return false
+	}
+	for _, c := range raw {
+		if c <= ' ' || c > '~' || c == '#' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,153 @@
+package wire
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Content-Types of every JSON body and of the pages for people.
+const (
+	JSONType = "application/json; charset=utf-8"
+	HtmlType = "text/html; charset=utf-8"
+)
+
+// Header names and constant values in the form that fasthttp takes without
+// allocating.
+var (
+	hContentEnc     = []byte("Content-Encoding")
+	hETag           = []byte("ETag")
+	hVary           = []byte("Vary")
+	RequestIDHeader = []byte("X-Request-Id")
+	hUpgrade        = []byte("Upgrade")
+	ReplayedHeader  = []byte("Idempotency-Replayed")
+
+	hAuthenticate = []byte("WWW-Authenticate")
+)
+
+// Lines that always go together are one header to fasthttp: it writes a name as
+// it stands, so all lines but the last are part of the last one's name. Two such
+// headers instead of ten save a fifth of the time outside the kernel.
+
+// commonLines are on every answer; the value is the request's id.
+var commonLines = [cacheClassCount][]byte{
+	NeverCached: commonTo(CacheControl[NeverCached]),
+	LiveData:    commonTo(CacheControl[LiveData]),
+	ConfigData:  commonTo(CacheControl[ConfigData]),
+}
+
+func commonTo(cache []byte) []byte {
+	return joinLines("Cache-Control: "+string(cache), "X-Content-Type-Options: nosniff", "Access-Control-Allow-Origin: *",
+		"Access-Control-Expose-Headers: *", "X-Request-Id")
+}
+
+// pageLines are on a page for people; the value is its policy.
+var pageLines = joinLines("Referrer-Policy: no-referrer", "X-Frame-Options: DENY", "Content-Security-Policy")
+
+// joinLines joins whole lines and the name of the last one.
+func joinLines(all ...string) []byte { return []byte(strings.Join(all, "\r\n")) }
+
+// WriteID writes X-Request-Id alone, for handlers that write the rest themselves.
+func WriteID(ctx *fasthttp.RequestCtx, id *RequestID) {
+	ctx.Response.Header.SetCanonical(RequestIDHeader, id[:])
+}
+
+// WriteCommon writes the headers that every answer has.
+func WriteCommon(ctx *fasthttp.RequestCtx, id *RequestID, cache Cache) {
+	ctx.Response.Header.SetCanonical(commonLines[cache], id[:])
+}
+
+// WritePage writes a page in the form that the client accepts, or 304 where the
+// client has that form already. h is the request's header.
+func WritePage(ctx *fasthttp.RequestCtx, id *RequestID, cache Cache, p *Page, h *Header, pool *GzipPool) {
+	WriteCommon(ctx, id, cache)
+	out := &ctx.Response.Header
+	body, etag, gzipped := p.Body, p.ETag, false
+	if len(body) >= GzipFrom {
+		out.SetCanonical(hVary, []byte("Accept-Encoding"))
+		if acceptsGzip(h.acceptEncoding) {
+			z := p.gzipped(pool)
+			body, etag, gzipped = z.body, z.etag, true
+		}
+	}
+	if len(etag) > 0 {
+		out.SetCanonical(hETag, etag)
+		if etagMatches(h.ifNoneMatch, etag) {
+			ctx.SetStatusCode(fasthttp.StatusNotModified)
+			return
+		}
+	}
+	if p.Policy != nil {
+		out.SetCanonical(pageLines, p.Policy)
+	}
+	media := JSONType
+	if p.Media != "" {
+		media = p.Media
+	}
+	out.SetContentType(media)
+	if gzipped {
+		out.SetCanonical(hContentEnc, []byte("gzip"))
+	}
+	if conn, ok := ctx.Conn().(*ClientConn); ok && len(body) >= UncopiedFrom && !ctx.IsHead() {
+		ctx.Response.SetBodyStream(conn.uncopied(body), len(body))
+		return
+	}
+	ctx.Response.SetBodyRaw(body)
+}
+
+// WriteAnswer writes what a POST gets when it is not refused.
+func WriteAnswer(ctx *fasthttp.RequestCtx, id *RequestID, a *Answer) {
+	WriteCommon(ctx, id, NeverCached)
+	h := &ctx.Response.Header
+	if a.Replayed {
+		h.SetCanonical(ReplayedHeader, []byte("true"))
+	}
+	setRetryAfter(h, a.RetryS)
+	ctx.SetStatusCode(a.Status)
+	h.SetContentType(JSONType)
+	ctx.Response.SetBodyRaw(a.Body)
+}
+
+// WriteProblem writes an error.
+func WriteProblem(ctx *fasthttp.RequestCtx, id *RequestID, p *Problem) {
+	h := &ctx.Response.Header
+	if p.Replayed {
+		h.SetCanonical(ReplayedHeader, []byte("true"))
+	}
+	WriteCommon(ctx, id, NeverCached)
+	if p.Allow != "" {
+		h.Set("Allow", p.Allow)
+	}
+	setRetryAfter(h, p.RetryS)
+	if p.Location != "" {
+		h.Set("Location", p.Location)
+	}
+	if p.Challenge != "" {
+		h.SetCanonical(hAuthenticate, []byte(p.Challenge))
+	}
+	if p.Status == fasthttp.StatusUpgradeRequired {
+		h.SetCanonical(hUpgrade, []byte("websocket"))
+	}
+	ctx.SetStatusCode(p.Status)
+	h.SetContentType(JSONType)
+	ctx.Response.SetBodyRaw(p.Append(nil, id))
+}
+
+// WritePreflight answers OPTIONS: a browser asks before it sends a request from a
+// page of another origin, other clients ask for the methods of a route.
+func WritePreflight(ctx *fasthttp.RequestCtx, id *RequestID, allow string) {
+	WriteCommon(ctx, id, ConfigData)
+	h := &ctx.Response.Header
+	h.Set("Allow", allow)
+	h.Set("Access-Control-Allow-Methods", allow)
+	h.Set("Access-Control-Allow-Headers", "Content-Type, If-None-Match, Authorization, Idempotency-Key, Last-Event-ID")
+	h.Set("Access-Control-Max-Age", "86400")
+	ctx.SetStatusCode(fasthttp.StatusNoContent)
+}
+
+func setRetryAfter(h *fasthttp.ResponseHeader, seconds int) {
+	if seconds > 0 {
+		h.Set("Retry-After", strconv.Itoa(seconds))
+	}
+}

@@ -1,0 +1,158 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"github.com/mr-tron/base58"
+
+	"blockdesk/market"
+)
+
+// The values that documents of the desk are made of. Each has one form on every
+// surface: money and prices with all their decimals, so that a column of them
+// lines up, addresses in base58, times in milliseconds rounded down: a promise is
+// never told longer than it is.
+
+// AppendUSD appends dollars as a JSON string with six decimals.
+func AppendUSD(dst []byte, n market.USD) []byte {
+	dst = append(dst, '"')
+	dst = market.AppendDecimal(dst, uint64(n), market.USDDecimals)
+	return append(dst, '"')
+}
+
+// AppendUSDPrice appends a price as a JSON string with nine decimals, or null
+// where there is none.
+func AppendUSDPrice(dst []byte, n market.USDPrice) []byte {
+	if n == 0 {
+		return append(dst, "null"...)
+	}
+	dst = append(dst, '"')
+	dst = market.AppendDecimal(dst, uint64(n), market.USDPriceDecimals)
+	return append(dst, '"')
+}
+
+// AppendAddress appends an address in base58 as a JSON string, or null for the
+// zero address, which is none.
+func AppendAddress(dst []byte, a market.Address) []byte {
+	if a == (market.Address{}) {
+		return append(dst, "null"...)
+	}
+	dst = append(dst, '"')
+	dst = append(dst, base58.Encode(a[:])...)
+	return append(dst, '"')
+}
+
+// AppendText appends any text as a JSON string: quotes, backslashes and control
+// bytes are escaped, and what is not UTF-8 becomes U+FFFD.
+func AppendText(dst []byte, text string) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r < ' ':
+			dst = append(dst, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
+		default:
+			dst = append(dst, string(r)...)
+		}
+	}
+	return append(dst, '"')
+}
+
+// AppendMillis appends Unix nanoseconds as a JSON string, or null for 0.
+func AppendMillis(dst []byte, ns int64) []byte {
+	if ns == 0 {
+		return append(dst, "null"...)
+	}
+	dst = append(dst, '"')
+	dst = time.Unix(0, ns).UTC().AppendFormat(dst, "2006-01-02T15:04:05.000Z")
+	return append(dst, '"')
+}
+
+// AppendRails appends the rails of a set in the order of rail_priority.
+func AppendRails(dst []byte, set market.Rails) []byte {
+	dst = append(dst, '[')
+	for r := market.RailUSDC; r < market.RailCount; r++ {
+		if !set.Has(r) {
+			continue
+		}
+		if dst[len(dst)-1] != '[' {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, '"')
+		dst = append(dst, r.String()...)
+		dst = append(dst, '"')
+	}
+	return append(dst, ']')
+}
+
+// The same values as types for encoding/json, in documents that are small and
+// rendered seldom.
+type (
+	USD     market.USD
+	Price   market.USDPrice
+	Address market.Address
+	Rails   market.Rails
+	Time    int64 // Unix nanoseconds; 0 = null
+	// Units counts 10^-decimals of something.
+	Units struct {
+		N        uint64
+		Decimals uint8
+	}
+)
+
+// MarshalJSON writes dollars.
+func (n USD) MarshalJSON() ([]byte, error) { return AppendUSD(nil, market.USD(n)), nil }
+
+// MarshalJSON writes a price or null.
+func (n Price) MarshalJSON() ([]byte, error) {
+	return AppendUSDPrice(nil, market.USDPrice(n)), nil
+}
+
+// MarshalJSON writes an address or null.
+func (a Address) MarshalJSON() ([]byte, error) {
+	return AppendAddress(nil, market.Address(a)), nil
+}
+
+// MarshalJSON writes a list of words.
+func (s Rails) MarshalJSON() ([]byte, error) { return AppendRails(nil, market.Rails(s)), nil }
+
+// MarshalJSON writes a time or null.
+func (t Time) MarshalJSON() ([]byte, error) { return AppendMillis(nil, int64(t)), nil }
+
+// MarshalJSON writes a decimal.
+func (u Units) MarshalJSON() ([]byte, error) {
+	dst := market.AppendDecimal([]byte{'"'}, u.N, int(u.Decimals))
+	return append(dst, '"'), nil
+}
+
+// Encode renders a document. Texts keep their <, > and &: the body is
+// never read as HTML, and the manifest's command lines stay readable.
+func Encode(document any) []byte {
+	var body bytes.Buffer
+	e := json.NewEncoder(&body)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(document); err != nil {
+		panic("httpgw: a document that cannot be encoded: " + err.Error())
+	}
+	return bytes.TrimRight(body.Bytes(), "\n")
+}
+
+// NullText returns a text that may be null in JSON: null for "".
+func NullText(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// NullNumber returns a number that may be null in JSON: null for 0.
+func NullNumber(n uint64) *uint64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
