@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/engine/rfq"
 	"blockdesk/fixgw/fixclient"

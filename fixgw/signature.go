@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/fixgw/wire"
 	"blockdesk/internal/solana/eddsa"

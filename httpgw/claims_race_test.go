@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 	"github.com/valyala/fasthttp"
 
 	"blockdesk/desk"

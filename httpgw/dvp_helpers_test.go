@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/desk"
 	"blockdesk/httpgw/gatewaytest"

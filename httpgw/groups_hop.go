@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 	"github.com/valyala/fasthttp"
 
 	"blockdesk/httpgw/wire"

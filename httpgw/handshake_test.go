@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/desk"
 	"blockdesk/httpgw/dvp"

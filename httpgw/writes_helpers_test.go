@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/desk"
 	"blockdesk/engine/rfq"

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/engine"
 	"blockdesk/engine/rfq"

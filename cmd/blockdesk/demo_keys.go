@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/service/config"
 )

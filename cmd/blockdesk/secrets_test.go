@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/fixgw/fixclient"
 	"blockdesk/internal/await"

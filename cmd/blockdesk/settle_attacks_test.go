@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"

@@ -23,7 +23,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/bench/server"
 	"blockdesk/internal/await"

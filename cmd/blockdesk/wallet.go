@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 	"github.com/spf13/cobra"
 
 	"blockdesk/internal/sandbox"

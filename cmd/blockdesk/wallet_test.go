@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"

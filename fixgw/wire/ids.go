@@ -1,6 +1,6 @@
 package wire
 
-import "github.com/mr-tron/base58"
+import "github.com/gagliardetto/solana-go/base58"
 
 const (
 	// MaxCompID is the longest CompID and participant name, in bytes.

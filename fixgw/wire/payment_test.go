@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/market"

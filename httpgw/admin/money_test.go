@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/desk"
 	"blockdesk/engine/event"

@@ -3,7 +3,7 @@ package dvp
 import (
 	"testing"
 
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/engine/rfq"
 	"blockdesk/httpgw/terms"

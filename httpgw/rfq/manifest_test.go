@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/engine/rfq"
 	"blockdesk/httpgw/gatewaytest"

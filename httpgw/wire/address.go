@@ -1,7 +1,7 @@
 package wire
 
 import (
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/market"
 )

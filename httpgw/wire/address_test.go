@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 )
 
 // FuzzAddress: what is an address or a signature here, base58 writes so.

@@ -132,8 +132,8 @@ var libraries = []library{
 	{"golang.org/x/sync", []string{"persist", "feed", "fixgw", "httpgw", "mirror", "settle", "cmd", "bench"}},
 	{"github.com/hashicorp", []string{"persist/quorum"}},
 	{"github.com/nats-io", []string{"persist/fanout"}},
-	{"github.com/mr-tron/base58", []string{"httpgw", "fixgw", "persist", "settle", "mirror", "internal/solana", "service/config", "cmd"}},
-	{"github.com/gagliardetto/solana-go", []string{"internal/solana", "mirror", "settle"}},
+	{"github.com/gagliardetto/solana-go/base58", []string{"httpgw", "fixgw", "persist", "internal/solana", "service/config", "cmd"}},
+	{"github.com/gagliardetto/solana-go", []string{"internal/solana"}}, // keys, programs, instructions
 	{"github.com/oasisprotocol/curve25519-voi", []string{"internal/solana"}},
 }
 

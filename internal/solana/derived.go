@@ -1,22 +1,18 @@
 package solana
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync"
 
-	"github.com/oasisprotocol/curve25519-voi/curve"
+	sdk "github.com/gagliardetto/solana-go"
 )
 
 // Limits of derivation, by the runtime's rules.
 const (
-	MaxSeeds      = 16
-	MaxSeedLength = 32
+	MaxSeeds      = sdk.MaxSeeds
+	MaxSeedLength = sdk.MaxSeedLength
 )
-
-// derivedMark ends the text that a derived address is the hash of.
-const derivedMark = "ProgramDerivedAddress"
 
 // Errors of derivation.
 var (
@@ -26,12 +22,7 @@ var (
 
 // OnCurve reports whether an address is a point of the curve, so that a key for
 // it may exist. A derived address is not.
-func OnCurve(a Address) bool {
-	compressed := curve.CompressedEdwardsY(a)
-	var p curve.EdwardsPoint
-	_, err := p.SetCompressedY(&compressed)
-	return err == nil
-}
+func OnCurve(a Address) bool { return sdk.IsOnCurve(a[:]) }
 
 // Derive finds a program's derived address and its bump: the first one from 255
 // downwards that is off the curve. Errors: [ErrSeeds], [ErrNoBump].
@@ -40,24 +31,16 @@ func Derive(program Address, seeds ...[]byte) (Address, uint8, error) {
 	if len(seeds) >= MaxSeeds {
 		return Address{}, 0, fmt.Errorf("%w: %d", ErrSeeds, len(seeds))
 	}
-	var text []byte
 	for _, s := range seeds {
 		if len(s) > MaxSeedLength {
 			return Address{}, 0, fmt.Errorf("%w: %d bytes", ErrSeeds, len(s))
 		}
-		text = append(text, s...)
 	}
-	at := len(text)
-	text = append(text, 0)
-	text = append(text, program[:]...)
-	text = append(text, derivedMark...)
-	for bump := 255; bump >= 0; bump-- {
-		text[at] = uint8(bump)
-		if a := Address(sha256.Sum256(text)); !OnCurve(a) {
-			return a, uint8(bump), nil
-		}
+	a, bump, err := sdk.FindProgramAddress(seeds, sdk.PublicKey(program))
+	if err != nil {
+		return Address{}, 0, ErrNoBump
 	}
-	return Address{}, 0, ErrNoBump
+	return Address(a), bump, nil
 }
 
 // TokenAccount derives the associated token account of a wallet: the one that

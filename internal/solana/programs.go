@@ -1,24 +1,26 @@
 package solana
 
+import sdk "github.com/gagliardetto/solana-go"
+
 // The programs that we call or recognize, by their addresses on every cluster.
 // The bytes are checked against their texts by a test.
 var (
 	// SystemProgram moves lamports and creates accounts. Its address is zero.
-	SystemProgram = Address{}
+	SystemProgram = Address(sdk.SystemProgramID)
 	// TokenProgram is the classic SPL Token program.
-	TokenProgram = known("TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA")
+	TokenProgram = Address(sdk.TokenProgramID)
 	// Token2022Program is the token program with extensions.
-	Token2022Program = known("TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb")
+	Token2022Program = Address(sdk.Token2022ProgramID)
 	// AssociatedTokenProgram creates each wallet's account of a mint.
-	AssociatedTokenProgram = known("ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL")
+	AssociatedTokenProgram = Address(sdk.SPLAssociatedTokenAccountProgramID)
 	// MemoProgram writes a text into a transaction; MemoV1Program is its first
 	// version, still called by old wallets.
-	MemoProgram   = known("MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr")
-	MemoV1Program = known("Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo")
+	MemoProgram   = Address(sdk.MemoProgramID)
+	MemoV1Program = Address(sdk.MemoProgramIDV1)
 	// ComputeBudgetProgram sets a transaction's limit and price.
-	ComputeBudgetProgram = known("ComputeBudget111111111111111111111111111111")
+	ComputeBudgetProgram = Address(sdk.ComputeBudget)
 	// NativeMint is the mint of wrapped SOL in the classic token program.
-	NativeMint = known("So11111111111111111111111111111111111111112")
+	NativeMint = Address(sdk.WrappedSol)
 	// ManifestProgram, SerumProgram (v3), OpenBookProgram (its fork, of the same
 	// layout) and OpenBookV2Program keep order books.
 	ManifestProgram   = known("MNFSTqtC93rEfYHB6hF82sKdZpUDFWkViLByLd1k1Ms")
@@ -29,7 +31,7 @@ var (
 	RaydiumCPMMProgram = known("CPMMoo8L3F4NbTegBCKVNunggL7H1ZpdTHKxQB5qKP1C")
 	// ClockSysvar tells the slot and the time of the bank that is read;
 	// SysvarOwner owns it.
-	ClockSysvar = known("SysvarC1ock11111111111111111111111111111111")
+	ClockSysvar = Address(sdk.SysVarClockPubkey)
 	SysvarOwner = known("Sysvar1111111111111111111111111111111111111")
 )
 

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/market"
 )
@@ -12,7 +12,9 @@ import (
 // Address is an account: a wallet, a mint, a program. Its text is base58.
 type Address = market.Address
 
-// Hash is a blockhash or the SHA-256 of a message. Its text is base58.
+// Hash is a blockhash or the SHA-256 of a message. Its text is base58. Hash and
+// Signature are our own because solana-go's have a Verify that small-order keys
+// pass, and read JSON of any length.
 type Hash [32]byte
 
 // Signature is an ed25519 signature; a transaction is named by its first one.
@@ -25,49 +27,43 @@ const LamportsPerSOL = 1_000_000_000
 // ErrText means a text that is not the base58 of as many bytes as are wanted.
 var ErrText = errors.New("solana: not base58 of the right length")
 
-// The longest texts of 32 and of 64 bytes.
-const (
-	maxText32 = 44
-	maxText64 = 88
-)
-
 // ParseAddress reads the one base58 text of an address. Errors: [ErrText].
-func ParseAddress(text string) (a Address, err error) {
-	return a, parse(a[:], text, maxText32)
-}
+func ParseAddress(text string) (Address, error) { return parse32(text) }
 
 // ParseHash reads a blockhash. Errors: [ErrText].
-func ParseHash(text string) (h Hash, err error) {
-	return h, parse(h[:], text, maxText32)
-}
+func ParseHash(text string) (Hash, error) { return parse32(text) }
 
 // ParseSignature reads a transaction's signature. Errors: [ErrText].
 func ParseSignature(text string) (s Signature, err error) {
-	return s, parse(s[:], text, maxText64)
+	if len(text) > base58.EncodedMaxLen64 {
+		return s, fmt.Errorf("%w: %d characters", ErrText, len(text))
+	}
+	if base58.Decode64(text, (*[64]byte)(&s)) != nil || Text(s) != text {
+		return Signature{}, fmt.Errorf("%w: %q", ErrText, text)
+	}
+	return s, nil
 }
 
-// parse fills dst. The length is bounded first: decoding is quadratic.
-func parse(dst []byte, text string, most int) error {
-	if len(text) > most {
-		return fmt.Errorf("%w: %d characters", ErrText, len(text))
+// parse32 reads 32 bytes. What the library reads is written again and compared.
+func parse32(text string) (v [32]byte, err error) {
+	if len(text) > base58.EncodedMaxLen32 {
+		return v, fmt.Errorf("%w: %d characters", ErrText, len(text))
 	}
-	b, err := base58.FastBase58Decoding(text)
-	if err != nil || len(b) != len(dst) {
-		return fmt.Errorf("%w: %q", ErrText, text)
+	if base58.Decode32(text, &v) != nil || base58.Encode32(&v) != text {
+		return [32]byte{}, fmt.Errorf("%w: %q", ErrText, text)
 	}
-	copy(dst, b)
-	return nil
+	return v, nil
 }
 
 // Text returns the base58 of an address, a hash or a signature.
 func Text[T Address | Hash | Signature](v T) string {
 	switch v := any(v).(type) {
 	case Address:
-		return base58.FastBase58Encoding(v[:])
+		return base58.Encode32((*[32]byte)(&v))
 	case Hash:
-		return base58.FastBase58Encoding(v[:])
+		return base58.Encode32((*[32]byte)(&v))
 	case Signature:
-		return base58.FastBase58Encoding(v[:])
+		return base58.Encode64((*[64]byte)(&v))
 	}
 	return ""
 }

@@ -4,28 +4,35 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"math/big"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
-	sdk "github.com/gagliardetto/solana-go"
+	"github.com/oasisprotocol/curve25519-voi/curve"
+	"pgregory.net/rapid"
 
 	"blockdesk/internal/solana"
 )
 
 func TestTexts(t *testing.T) {
-	for name, c := range map[string][2]solana.Address{
-		"system": {solana.SystemProgram, solana.Address(sdk.SystemProgramID)}, "token": {solana.TokenProgram, solana.Address(sdk.TokenProgramID)},
-		"token-2022": {solana.Token2022Program, solana.Address(sdk.Token2022ProgramID)}, "memo": {solana.MemoProgram, solana.Address(sdk.MemoProgramID)},
-		"ata": {solana.AssociatedTokenProgram, solana.Address(sdk.SPLAssociatedTokenAccountProgramID)}, "wrapped SOL": {solana.NativeMint, solana.Address(sdk.WrappedSol)},
-		"compute budget": {solana.ComputeBudgetProgram, solana.Address(sdk.ComputeBudget)}, "clock": {solana.ClockSysvar, solana.Address(sdk.SysVarClockPubkey)},
+	for text, want := range map[string]solana.Address{
+		"11111111111111111111111111111111":             solana.SystemProgram,
+		"TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA":  solana.TokenProgram,
+		"TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb":  solana.Token2022Program,
+		"MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr":  solana.MemoProgram,
+		"Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo":  solana.MemoV1Program,
+		"ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL": solana.AssociatedTokenProgram,
+		"So11111111111111111111111111111111111111112":  solana.NativeMint,
+		"ComputeBudget111111111111111111111111111111":  solana.ComputeBudgetProgram,
+		"SysvarC1ock11111111111111111111111111111111":  solana.ClockSysvar,
 	} {
-		if c[0] != c[1] {
-			t.Errorf("%s: %s, solana-go has %s", name, solana.Text(c[0]), solana.Text(c[1]))
+		if got := solana.Text(want); got != text {
+			t.Errorf("%s is written %s", text, got)
 		}
-		back, err := solana.ParseAddress(solana.Text(c[0]))
-		if err != nil || back != c[0] {
-			t.Errorf("%s: read back %v, %v", name, back, err)
+		if back, err := solana.ParseAddress(text); err != nil || back != want {
+			t.Errorf("%s: read %v, %v", text, back, err)
 		}
 	}
 	signature := solana.Signature{0: 1, 63: 2}
@@ -59,6 +66,66 @@ func wallet(i int) solana.Address {
 	return sha256.Sum256(binary.LittleEndian.AppendUint32(nil, uint32(i)))
 }
 
+// derive is the rule of the runtime, written out, beside solana-go's.
+func derive(program solana.Address, seeds ...[]byte) (solana.Address, uint8) {
+	for bump := uint8(255); bump > 0; bump-- {
+		h := sha256.New()
+		for _, s := range append(slices.Clone(seeds), []byte{bump}, program[:], []byte("ProgramDerivedAddress")) {
+			h.Write(s)
+		}
+		if a := solana.Address(h.Sum(nil)); !onCurve(a) {
+			return a, bump
+		}
+	}
+	return solana.Address{}, 0
+}
+
+func onCurve(a solana.Address) bool {
+	compressed := curve.CompressedEdwardsY(a)
+	var p curve.EdwardsPoint
+	_, err := p.SetCompressedY(&compressed)
+	return err == nil
+}
+
+// encode is base58 by its definition, in big numbers.
+func encode(data []byte) string {
+	const digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+	n, rest := new(big.Int).SetBytes(data), new(big.Int)
+	var text []byte
+	for base := big.NewInt(58); n.Sign() > 0; {
+		n.DivMod(n, base, rest)
+		text = append(text, digits[rest.Int64()])
+	}
+	for i := 0; i < len(data) && data[i] == 0; i++ {
+		text = append(text, digits[0])
+	}
+	slices.Reverse(text)
+	return string(text)
+}
+
+// TestTextsByDefinition holds the library's texts, which are written and read by
+// assembly where the processor has it, to base58's definition.
+func TestTextsByDefinition(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var s solana.Signature
+		zeros := rapid.IntRange(0, 64).Draw(t, "zeros")
+		copy(s[zeros:], rapid.SliceOfN(rapid.Byte(), 64, 64).Draw(t, "bytes"))
+		a := solana.Address(s[32:])
+		if got, want := solana.Text(s), encode(s[:]); got != want {
+			t.Fatalf("%x is %s, want %s", s, got, want)
+		}
+		if got, want := solana.Text(a), encode(a[:]); got != want {
+			t.Fatalf("%x is %s, want %s", a, got, want)
+		}
+		if back, err := solana.ParseSignature(encode(s[:])); err != nil || back != s {
+			t.Fatalf("%x reads %x, %v", s, back, err)
+		}
+		if back, err := solana.ParseAddress(encode(a[:])); err != nil || back != a {
+			t.Fatalf("%x reads %x, %v", a, back, err)
+		}
+	})
+}
+
 func TestDerived(t *testing.T) {
 	var cache solana.Accounts
 	for i := range 300 {
@@ -68,14 +135,14 @@ func TestDerived(t *testing.T) {
 				t.Fatal(err)
 			}
 			owner, mint := wallet(i), wallet(-i)
-			want, bump, err := sdk.FindProgramAddress([][]byte{owner[:], program[:], mint[:]}, sdk.SPLAssociatedTokenAccountProgramID)
-			if err != nil || got != solana.Address(want) {
-				t.Fatalf("%d: %s, solana-go %s (%v)", i, solana.Text(got), want, err)
+			want, bump := derive(solana.AssociatedTokenProgram, owner[:], program[:], mint[:])
+			if got != want {
+				t.Fatalf("%d: %s, want %s", i, solana.Text(got), solana.Text(want))
 			}
 			if _, b, _ := solana.Derive(solana.AssociatedTokenProgram, owner[:], program[:], mint[:]); b != bump {
-				t.Fatalf("%d: bump %d, solana-go %d", i, b, bump)
+				t.Fatalf("%d: bump %d, want %d", i, b, bump)
 			}
-			if solana.OnCurve(got) || solana.OnCurve(wallet(i)) != sdk.IsOnCurve(owner[:]) {
+			if solana.OnCurve(got) || solana.OnCurve(wallet(i)) != onCurve(owner) {
 				t.Fatalf("%d: on the curve or not?", i)
 			}
 			if again, err := cache.Of(wallet(i), wallet(-i), program); err != nil || again != got {

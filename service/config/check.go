@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana/rpc"

@@ -43,7 +43,8 @@ type FileSigner struct {
 
 // OpenKeyFile reads a key in the form of Solana's tools: a JSON array of 64
 // numbers, the seed and the public key. The file must be a regular one, not a
-// symbolic link, ours, and closed to everybody else (mode 0600 or less). Errors:
+// symbolic link, ours, and closed to everybody else (mode 0600 or less). solana-go's
+// reader of such files checks none of that, and its keys print themselves. Errors:
 // [ErrKeyFile], or the file system's.
 func OpenKeyFile(path string) (*FileSigner, error) {
 	text, err := readPrivate(path, MaxKeyFile)

@@ -18,7 +18,7 @@ import (
 	"testing"
 
 	sdk "github.com/gagliardetto/solana-go"
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 	"golang.org/x/sys/unix"
 
 	"blockdesk/internal/solana"

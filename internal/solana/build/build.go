@@ -14,6 +14,10 @@
 //     delivery it signs alone and pays all, and its tokens move once.
 //  5. Limits of computing and its price are always set, and capped.
 //
+// The instructions are solana-go's. What it builds is judged like a stranger's:
+// settle/binding decodes the bytes strictly and holds them to the terms before
+// anything is signed.
+//
 // Concurrency: pure functions beside the cache of derived accounts, which is
 // safe for concurrent use. Cost: a benchmark tells it.
 package build
@@ -21,6 +25,8 @@ package build
 import (
 	"errors"
 	"fmt"
+
+	sdk "github.com/gagliardetto/solana-go"
 
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/token"
@@ -142,8 +148,8 @@ type Leg struct {
 	CreateAccount bool
 }
 
-// calls pays the leg from a wallet.
-func (l *Leg) calls(from solana.Address, references []solana.Address, accounts *solana.Accounts) ([]call, error) {
+// instructions pay the leg from a wallet.
+func (l *Leg) instructions(from solana.Address, references []solana.Address, accounts *solana.Accounts) ([]sdk.Instruction, error) {
 	if l.Amount == 0 || l.To == from || l.To == (solana.Address{}) {
 		return nil, fmt.Errorf("%w: %d atoms from %s to %s", ErrTerms, l.Amount, solana.Text(from), solana.Text(l.To))
 	}
@@ -152,7 +158,7 @@ func (l *Leg) calls(from solana.Address, references []solana.Address, accounts *
 		if !l.Mint.IsZero() || l.CreateAccount {
 			return nil, fmt.Errorf("%w: a token account on the SOL rail", ErrTerms)
 		}
-		return []call{transferLamports(from, l.To, l.Amount, references)}, nil
+		return []sdk.Instruction{transferLamports(from, l.To, l.Amount, references)}, nil
 	case market.RailUSDC:
 		return move(l.Mint, from, l.To, l.Amount, creator{l.CreateAccount, from}, references, accounts)
 	default:
@@ -167,7 +173,7 @@ type creator struct {
 }
 
 // move transfers tokens between the associated accounts of two wallets.
-func move(mint token.Checked, from, to solana.Address, amount market.Amount, by creator, references []solana.Address, accounts *solana.Accounts) ([]call, error) {
+func move(mint token.Checked, from, to solana.Address, amount market.Amount, by creator, references []solana.Address, accounts *solana.Accounts) ([]sdk.Instruction, error) {
 	if mint.IsZero() {
 		return nil, fmt.Errorf("%w: no mint", ErrTerms)
 	}
@@ -181,9 +187,9 @@ func move(mint token.Checked, from, to solana.Address, amount market.Amount, by 
 	}
 	transfer := transferTokens(mint, source, target, from, amount, references)
 	if !by.create {
-		return []call{transfer}, nil
+		return []sdk.Instruction{transfer}, nil
 	}
-	return []call{createTokenAccount(mint, by.payer, to, target), transfer}, nil
+	return []sdk.Instruction{createTokenAccount(mint, by.payer, to, target), transfer}, nil
 }
 
 // Payment is a claim's payment alone, to be signed and sent by who pays.
@@ -203,12 +209,12 @@ func (p *Payment) Build(accounts *solana.Accounts) (*Unsigned, error) {
 	if p.Reference == (solana.Address{}) || p.Wallet == (solana.Address{}) || p.Reference == p.Wallet || p.Reference == p.Leg.To {
 		return nil, fmt.Errorf("%w: reference %s of wallet %s", ErrTerms, solana.Text(p.Reference), solana.Text(p.Wallet))
 	}
-	pay, err := p.Leg.calls(p.Wallet, p.references(), accounts)
+	pay, err := p.Leg.instructions(p.Wallet, p.references(), accounts)
 	if err != nil {
 		return nil, err
 	}
-	calls := append(p.Budget.calls(), pay...)
-	return compile(p.Wallet, p.Blockhash, append(calls, memo(p.Memo)))
+	all := append(p.Budget.instructions(), pay...)
+	return compile(p.Wallet, p.Blockhash, append(all, memoOf(p.Memo)))
 }
 
 // Party is a side of the atomic transaction.
@@ -252,7 +258,7 @@ func (a *Atomic) Build(accounts *solana.Accounts) (*Unsigned, error) {
 	case a.Reference != zero && (a.Reference == a.Desk || a.Reference == a.Taker || a.Reference == a.Payment.To):
 		return nil, fmt.Errorf("%w: reference %s is a party", ErrTerms, solana.Text(a.Reference))
 	}
-	pay, err := a.Payment.calls(a.Taker, a.references(), accounts)
+	pay, err := a.Payment.instructions(a.Taker, a.references(), accounts)
 	if err != nil {
 		return nil, err
 	}
@@ -260,9 +266,9 @@ func (a *Atomic) Build(accounts *solana.Accounts) (*Unsigned, error) {
 	if err != nil {
 		return nil, err
 	}
-	calls := append(a.Budget.calls(), pay...)
-	calls = append(calls, deliver...)
-	return compile(feePayer, a.Blockhash, append(calls, memo(a.Memo)))
+	all := append(a.Budget.instructions(), pay...)
+	all = append(all, deliver...)
+	return compile(feePayer, a.Blockhash, append(all, memoOf(a.Memo)))
 }
 
 func (a *Atomic) wallet(p Party) solana.Address {
@@ -307,6 +313,6 @@ func (d *Delivery) Build(accounts *solana.Accounts) (*Unsigned, error) {
 	if err != nil {
 		return nil, err
 	}
-	calls := append(d.Budget.calls(), deliver...)
-	return compile(d.Desk, d.Blockhash, append(calls, memo(d.Memo)))
+	all := append(d.Budget.instructions(), deliver...)
+	return compile(d.Desk, d.Blockhash, append(all, memoOf(d.Memo)))
 }

@@ -1,8 +1,16 @@
 package build
 
 import (
-	"encoding/binary"
+	"cmp"
 	"fmt"
+	"slices"
+
+	sdk "github.com/gagliardetto/solana-go"
+	ata "github.com/gagliardetto/solana-go/programs/associated-token-account"
+	computebudget "github.com/gagliardetto/solana-go/programs/compute-budget"
+	"github.com/gagliardetto/solana-go/programs/memo"
+	"github.com/gagliardetto/solana-go/programs/system"
+	sdktoken "github.com/gagliardetto/solana-go/programs/token"
 
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/token"
@@ -10,130 +18,113 @@ import (
 	"blockdesk/market"
 )
 
-// access says how an instruction uses an account.
-type access uint8
+func meta(a solana.Address) *sdk.AccountMeta { return sdk.Meta(sdk.PublicKey(a)) }
 
-const (
-	read   access = 0
-	write  access = 1
-	sign   access = 2
-	isBoth access = write | sign
-)
-
-// account is one that an instruction names.
-type account struct {
-	key solana.Address
-	use access
+func transferLamports(from, to solana.Address, amount market.Amount, references []solana.Address) sdk.Instruction {
+	t := system.NewTransferInstruction(uint64(amount), sdk.PublicKey(from), sdk.PublicKey(to))
+	t.AccountMetaSlice = withReferences(t.AccountMetaSlice, references)
+	return t.Build()
 }
 
-// call is an instruction before its accounts have numbers.
-type call struct {
-	program  solana.Address
-	accounts []account
-	data     []byte
-}
-
-// Numbers of the instructions that we build, by their programs.
-const (
-	systemTransfer       = 2
-	tokenTransferChecked = 12
-	createIdempotent     = 1
-	setComputeUnitLimit  = 2
-	setComputeUnitPrice  = 3
-)
-
-func transferLamports(from, to solana.Address, amount market.Amount, references []solana.Address) call {
-	data := binary.LittleEndian.AppendUint32(make([]byte, 0, 12), systemTransfer)
-	return call{
-		program: solana.SystemProgram, data: binary.LittleEndian.AppendUint64(data, uint64(amount)),
-		accounts: withReferences(references, account{from, isBoth}, account{to, write}),
-	}
-}
-
-func transferTokens(mint token.Checked, from, to, owner solana.Address, amount market.Amount, references []solana.Address) call {
-	data := binary.LittleEndian.AppendUint64(append(make([]byte, 0, 10), tokenTransferChecked), uint64(amount))
-	return call{
-		program: mint.Program(), data: append(data, mint.Decimals()),
-		accounts: withReferences(references, account{from, write}, account{mint.Address(), read}, account{to, write}, account{owner, sign}),
-	}
+func transferTokens(mint token.Checked, from, to, owner solana.Address, amount market.Amount, references []solana.Address) sdk.Instruction {
+	t := sdktoken.NewTransferCheckedInstruction(uint64(amount), mint.Decimals(),
+		sdk.PublicKey(from), sdk.PublicKey(mint.Address()), sdk.PublicKey(to), sdk.PublicKey(owner), nil)
+	t.Accounts = withReferences(t.Accounts, references)
+	return t.Build().SetProgramID(sdk.PublicKey(mint.Program()))
 }
 
 // withReferences adds keys that are only there to be found by, in Solana Pay's
 // manner: read, after the accounts that the program looks at.
-func withReferences(references []solana.Address, accounts ...account) []account {
+func withReferences(accounts sdk.AccountMetaSlice, references []solana.Address) sdk.AccountMetaSlice {
 	for _, r := range references {
-		accounts = append(accounts, account{r, read})
+		accounts = append(accounts, meta(r))
 	}
 	return accounts
 }
 
-// createTokenAccount creates an associated token account, or finds it there.
-func createTokenAccount(mint token.Checked, payer, wallet, at solana.Address) call {
-	return call{
-		program: solana.AssociatedTokenProgram, data: []byte{createIdempotent},
-		accounts: []account{
-			{payer, isBoth}, {at, write}, {wallet, read}, {mint.Address(), read}, {solana.SystemProgram, read}, {mint.Program(), read},
-		},
-	}
+// createTokenAccount creates an associated token account, or finds it there. The
+// library's builder would derive the account's address again, without our cache.
+func createTokenAccount(mint token.Checked, payer, wallet, at solana.Address) sdk.Instruction {
+	return sdk.NewInstruction(sdk.SPLAssociatedTokenAccountProgramID, sdk.AccountMetaSlice{
+		meta(payer).WRITE().SIGNER(), meta(at).WRITE(), meta(wallet), meta(mint.Address()), meta(solana.SystemProgram), meta(mint.Program()),
+	}, []byte{ata.Instruction_CreateIdempotent})
 }
 
-func memo(text string) call { return call{program: solana.MemoProgram, data: []byte(text)} }
+func memoOf(text string) sdk.Instruction { return memo.NewMemoInstruction([]byte(text)).Build() }
 
-func (b Budget) calls() []call {
-	limit := binary.LittleEndian.AppendUint32([]byte{setComputeUnitLimit}, b.Units)
-	price := binary.LittleEndian.AppendUint64([]byte{setComputeUnitPrice}, b.MicroLamports)
-	return []call{{program: solana.ComputeBudgetProgram, data: limit}, {program: solana.ComputeBudgetProgram, data: price}}
+func (b Budget) instructions() []sdk.Instruction {
+	return []sdk.Instruction{
+		computebudget.NewSetComputeUnitLimitInstruction(b.Units).Build(),
+		computebudget.NewSetComputeUnitPriceInstruction(b.MicroLamports).Build(),
+	}
 }
 
 // compile numbers the accounts of a version 0 message without tables: the fee
-// payer first, then each run of the header in order of first appearance, so that
-// the same values give the same bytes.
-func compile(feePayer solana.Address, blockhash solana.Hash, calls []call) (*Unsigned, error) {
-	used := make([]account, 1, 16)
-	used[0] = account{feePayer, isBoth}
-	for i := range calls {
-		for _, a := range calls[i].accounts {
-			used = use(used, a)
+// payer first, then signers before others and writable before read, each in order
+// of first appearance, so that the same values give the same bytes. It is our own
+// because solana-go's NewTransaction puts the programs behind all other keys, which
+// would change the bytes, and writes to the instructions that it is given.
+func compile(feePayer solana.Address, blockhash solana.Hash, list []sdk.Instruction) (*Unsigned, error) {
+	used := append(make([]sdk.AccountMeta, 0, 16), *meta(feePayer).WRITE().SIGNER())
+	accounts := make([][]*sdk.AccountMeta, len(list))
+	for i, in := range list {
+		accounts[i] = in.Accounts()
+		for _, a := range accounts[i] {
+			used = use(used, *a)
 		}
-		used = use(used, account{calls[i].program, read})
+		used = use(used, sdk.AccountMeta{PublicKey: in.ProgramID()})
 	}
-	m := tx.Message{Version: tx.V0, Blockhash: blockhash, Keys: make([]solana.Address, 0, len(used)), Instructions: make([]tx.Instruction, len(calls))}
-	for _, run := range [...]access{isBoth, sign, write, read} {
-		for _, a := range used {
-			if a.use == run {
-				m.Keys = append(m.Keys, a.key)
-				count(&m.Header, run)
-			}
+	slices.SortStableFunc(used, func(a, b sdk.AccountMeta) int { return cmp.Compare(run(a), run(b)) })
+	m := tx.Message{Version: tx.V0, Blockhash: blockhash, Keys: make([]solana.Address, len(used)), Instructions: make([]tx.Instruction, len(list))}
+	for i, a := range used {
+		m.Keys[i] = solana.Address(a.PublicKey)
+		count(&m.Header, a)
+	}
+	for i, in := range list {
+		data, err := in.Data()
+		if err != nil {
+			return nil, fmt.Errorf("build: instruction %d: %w", i, err)
 		}
-	}
-	for i := range calls {
-		in := &m.Instructions[i]
-		in.Program, in.Data = number(m.Keys, calls[i].program), calls[i].data
-		in.Accounts = make([]uint8, len(calls[i].accounts))
-		for j, a := range calls[i].accounts {
-			in.Accounts[j] = number(m.Keys, a.key)
+		out := &m.Instructions[i]
+		out.Program, out.Data = number(m.Keys, in.ProgramID()), data
+		out.Accounts = make([]uint8, len(accounts[i]))
+		for j, a := range accounts[i] {
+			out.Accounts[j] = number(m.Keys, a.PublicKey)
 		}
 	}
 	return seal(&m)
 }
 
-func count(h *tx.Header, run access) {
-	switch run {
-	case isBoth:
+// run is the number of the run of a message's keys that an account belongs to.
+func run(a sdk.AccountMeta) int {
+	n := 0
+	if !a.IsSigner {
+		n += 2
+	}
+	if !a.IsWritable {
+		n++
+	}
+	return n
+}
+
+func count(h *tx.Header, a sdk.AccountMeta) {
+	switch {
+	case a.IsSigner && a.IsWritable:
 		h.Required++
-	case sign:
+	case a.IsSigner:
 		h.Required++
 		h.ReadonlySigned++
-	case read:
+	case !a.IsWritable:
 		h.ReadonlyUnsigned++
 	}
 }
 
 // use enters an account, or what else is done with it.
-func use(used []account, a account) []account {
+func use(used []sdk.AccountMeta, a sdk.AccountMeta) []sdk.AccountMeta {
 	for i := range used {
-		if used[i].key == a.key {
-			used[i].use |= a.use
+		if used[i].PublicKey == a.PublicKey {
+			used[i].IsSigner = used[i].IsSigner || a.IsSigner
+			used[i].IsWritable = used[i].IsWritable || a.IsWritable
 			return used
 		}
 	}
@@ -141,13 +132,13 @@ func use(used []account, a account) []account {
 }
 
 // number returns a key's place. Every key has been entered by use.
-func number(keys []solana.Address, key solana.Address) uint8 {
+func number(keys []solana.Address, key sdk.PublicKey) uint8 {
 	for i := range keys {
-		if keys[i] == key {
+		if keys[i] == solana.Address(key) {
 			return uint8(i)
 		}
 	}
-	panic(fmt.Sprintf("build: key %s was not entered", solana.Text(key)))
+	panic(fmt.Sprintf("build: key %s was not entered", key))
 }
 
 // seal encodes a message with an empty slot for each signer.

@@ -7,6 +7,9 @@
 // never a guess. A missing member that matters is an error; null means what the
 // interface says it means.
 //
+// It is written by hand because solana-go's types read a missing member as zero and
+// compare nothing.
+//
 // Concurrency: pure functions and values. Cost: a benchmark tells it.
 package ledger
 
@@ -19,7 +22,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/tx"
@@ -367,7 +370,7 @@ func (c *Confirmed) readData(in *InnerInstruction, text string) error {
 	if text == "" {
 		return nil
 	}
-	b, err := base58.FastBase58Decoding(text)
+	b, err := base58.Decode(text)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrMalformed, err)
 	}

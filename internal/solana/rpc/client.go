@@ -9,6 +9,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	sdk "github.com/gagliardetto/solana-go/rpc"
+	"github.com/gagliardetto/solana-go/rpc/jsonrpc"
 )
 
 // Commitment is how settled a block must be.
@@ -24,11 +27,11 @@ const (
 func (c Commitment) String() string {
 	switch c {
 	case Processed:
-		return "processed"
+		return string(sdk.CommitmentProcessed)
 	case Confirmed:
-		return "confirmed"
+		return string(sdk.CommitmentConfirmed)
 	case Finalized:
-		return "finalized"
+		return string(sdk.CommitmentFinalized)
 	default:
 		return "commitment?"
 	}
@@ -240,7 +243,7 @@ func newQuestion[T any](c *Client, method string, parse func(json.RawMessage) (T
 		params = []any{}
 	}
 	var err error
-	if q.body, err = json.Marshal(request{"2.0", q.id, method, params}); err != nil {
+	if q.body, err = json.Marshal(jsonrpc.RPCRequest{JSONRPC: "2.0", ID: q.id, Method: method, Params: params}); err != nil {
 		return q, fmt.Errorf("rpc: %s: %w", method, err)
 	}
 	return q, nil

@@ -13,6 +13,10 @@
 //     if the node names the transaction by its own first signature.
 //  4. A node's URL may hold a key: errors and health name it by its Name only.
 //
+// Requests are solana-go's types. The client and the answers are our own: that
+// library's client asks one node, reads an answer of any length, and takes a missing
+// member for zero.
+//
 // Concurrency: safe for concurrent use. Goroutines run only while [Client.Run]
 // or a call does.
 package rpc

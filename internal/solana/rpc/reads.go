@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 
+	sdk "github.com/gagliardetto/solana-go/rpc"
+
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/ledger"
 	"blockdesk/market"
@@ -29,7 +31,7 @@ var (
 )
 
 // object is a parameter with members.
-type object map[string]any
+type object = sdk.M
 
 // context is the slot that an answer is as of.
 type contextual[T any] struct {

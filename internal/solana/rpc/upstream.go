@@ -62,14 +62,8 @@ type UpstreamHealth struct {
 	Calls, Errors  uint64
 }
 
-// request and response are JSON-RPC 2.0's.
-type request struct {
-	Version string `json:"jsonrpc"`
-	ID      uint64 `json:"id"`
-	Method  string `json:"method"`
-	Params  []any  `json:"params"`
-}
-
+// response is JSON-RPC 2.0's. Requests are solana-go's types, answers are our own:
+// solana-go's read a member that is missing as zero and an error as any value.
 type response struct {
 	ID     *uint64         `json:"id"`
 	Result json.RawMessage `json:"result"`

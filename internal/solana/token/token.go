@@ -10,6 +10,9 @@
 //	[0,82) mint or [0,165) account ‖ zeros to 165 ‖ u8 kind (1 mint, 2 account)
 //	then { u16 extension, u16 length, value } until the end or extension 0
 //
+// It is written by hand because solana-go reads an authority with a malformed tag as
+// none, and other lengths than the program's.
+//
 // Concurrency: pure functions and values.
 package token
 

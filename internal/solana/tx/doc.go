@@ -30,5 +30,9 @@
 // What it does not judge: whether signatures verify, whether a transaction uses
 // address tables or a durable nonce. It shows them, and the caller decides.
 //
+// It is written by hand because solana-go's decoder accepts what the runtime
+// refuses, such as trailing bytes, and keeps no exact bytes; our tests hold the two
+// against each other.
+//
 // Concurrency: pure functions; values are safe to read concurrently.
 package tx

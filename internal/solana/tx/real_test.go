@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	sdk "github.com/gagliardetto/solana-go"
-	"github.com/mr-tron/base58"
+	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/eddsa"
