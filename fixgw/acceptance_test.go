@@ -342,11 +342,11 @@ func echoGateway(t *testing.T, compID string, dictionary *Dictionary, settings m
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := New(Options{
+	g, err := New(Options{SessionOptions: SessionOptions{
 		Address: "127.0.0.1:0", CompID: compID, Participants: testParticipants("TW"),
 		RefuseDelay: time.Millisecond, LogonTimeout: time.Second, Dictionary: dictionary,
 		Listen: func(string, string) (net.Listener, error) { return l, nil },
-	}, nil, kvtest.New(), Doors{MarketData: &views{}}, wiretest.Instruments(t))
+	}}, nil, kvtest.New(), Doors{MarketData: &views{}}, wiretest.Instruments(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,7 +355,7 @@ func echoGateway(t *testing.T, compID string, dictionary *Dictionary, settings m
 	tw.participant.Name = ""
 	tw.terms.Store(&terms{Participant: tw.terms.Load().Participant, hash: hash})
 	g.layer = layer{
-		application: &echo{app: app{g}}, settings: map[string]string{config.DataDictionary: "FIX44.xml"},
+		application: &echo{app: app{g.server}}, settings: map[string]string{config.DataDictionary: "FIX44.xml"},
 		minHeartBt: 1, silentRefuse: true,
 	}
 	for name, value := range settings {
@@ -417,7 +417,7 @@ func (e *echo) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.Mess
 		m.Header.SetString(97, "Y")
 	}
 	if err := quickfix.SendToTarget(m, id); err != nil {
-		e.gateway.fail(err)
+		e.server.fail(err)
 	}
 	return nil
 }

@@ -39,12 +39,12 @@ const wakeMargin = 20 * time.Millisecond
 const ownSet = "own"
 
 // startAcceptor starts quickfix's sessions for ours. Stop it.
-func (g *Gateway) startAcceptor(sessions []*session) (*acceptor, error) {
+func (v *server) startAcceptor(sessions []*session) (*acceptor, error) {
 	messages := make(stores, len(sessions))
 	for _, s := range sessions {
 		messages[s.id.TargetCompID] = s.messages
 	}
-	a, err := newAcceptor(g.Addr(), &g.options, &g.layer, messages, ownSet)
+	a, err := newAcceptor(v.Addr(), &v.options, &v.layer, messages, ownSet)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (g *Gateway) startAcceptor(sessions []*session) (*acceptor, error) {
 
 // newAcceptor starts a session of quickfix for each message store; set is their
 // Qualifier. Stop it.
-func newAcceptor(address net.Addr, o *Options, l *layer, messages stores, set string) (*acceptor, error) {
+func newAcceptor(address net.Addr, o *SessionOptions, l *layer, messages stores, set string) (*acceptor, error) {
 	settings, err := acceptorSettings(address, o, l, messages, set)
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func newAcceptor(address net.Addr, o *Options, l *layer, messages stores, set st
 }
 
 // sessionID is how quickfix calls the session of a CompID in a set of them.
-func sessionID(o *Options, compID, set string) quickfix.SessionID {
+func sessionID(o *SessionOptions, compID, set string) quickfix.SessionID {
 	return quickfix.SessionID{BeginString: quickfix.BeginStringFIX44, SenderCompID: o.CompID, TargetCompID: compID, Qualifier: set}
 }
 
@@ -148,7 +148,7 @@ func (f stores) Create(id quickfix.SessionID) (quickfix.MessageStore, error) {
 	return s, nil
 }
 
-func acceptorSettings(address net.Addr, o *Options, l *layer, messages stores, set string) (*quickfix.Settings, error) {
+func acceptorSettings(address net.Addr, o *SessionOptions, l *layer, messages stores, set string) (*quickfix.Settings, error) {
 	settings := quickfix.NewSettings()
 	global := settings.GlobalSettings()
 	global.Set(config.SocketAcceptPort, strconv.Itoa(address.(*net.TCPAddr).Port))

@@ -11,7 +11,7 @@ import (
 
 // app is quickfix's Application. Its callbacks run on the session's goroutine;
 // ToApp and ToAdmin also on that of whoever sends, and with locks held.
-type app struct{ gateway *Gateway }
+type app struct{ server *server }
 
 var _ quickfix.Application = app{}
 
@@ -20,28 +20,27 @@ func (app) OnCreate(quickfix.SessionID) {}
 
 // OnLogon notes that the session may trade.
 func (a app) OnLogon(id quickfix.SessionID) {
-	if s := a.gateway.sessionNamed(id.TargetCompID); s != nil {
+	if s := a.server.sessionNamed(id.TargetCompID); s != nil {
 		s.turn.Lock()
 		defer s.turn.Unlock()
-		s.strikes = 0
-		s.noteLogon(a.gateway.options.Now())
+		s.limits.strikes = 0
+		s.history.loggedOn(a.server.options.Now())
 		s.loggedOn.Store(true)
-		a.gateway.options.Logger.Info("session_logged_on", "comp_id", id.TargetCompID)
+		a.server.options.Logger.Info("session_logged_on", "comp_id", id.TargetCompID)
 	}
 }
 
 // OnLogout takes the session's market data away and, if it wants that, its
 // orders.
 func (a app) OnLogout(id quickfix.SessionID) {
-	s := a.gateway.sessionNamed(id.TargetCompID)
+	s := a.server.sessionNamed(id.TargetCompID)
 	if s == nil || !s.end() {
 		return
 	}
-	a.gateway.options.Logger.Info("session_logged_out", "comp_id", id.TargetCompID)
-	a.gateway.market.drop(s)
-	a.gateway.statuses.drop(s)
-	if s.cancelOnDisconnect.Load() && !a.gateway.stopping.Load() {
-		a.gateway.sweeper.add(s)
+	a.server.options.Logger.Info("session_logged_out", "comp_id", id.TargetCompID)
+	s.handler.loggedOut()
+	if s.cancelOnDisconnect.Load() && !a.server.stopping.Load() {
+		s.handler.cancelOrders()
 	}
 }
 
@@ -61,16 +60,16 @@ func (a app) ToAdmin(m *quickfix.Message, id quickfix.SessionID) {
 	if err != nil {
 		return
 	}
-	a.gateway.sessionNamed(id.TargetCompID).line.admin(msgType)
-	if a.gateway.stopping.Load() && !m.Body.Has(tagText) && string(msgType) == "5" {
-		m.Body.SetString(tagText, a.gateway.farewell())
+	a.server.sessionNamed(id.TargetCompID).line.admin(msgType)
+	if a.server.stopping.Load() && !m.Body.Has(tagText) && string(msgType) == "5" {
+		m.Body.SetString(tagText, a.server.farewell())
 	}
 }
 
 // ToApp lets every application message out; what must not be sent again is not
 // kept (see messageStore). The carrier stands for messages that go another way.
 func (a app) ToApp(m *quickfix.Message, id quickfix.SessionID) error {
-	if l := &a.gateway.sessionNamed(id.TargetCompID).line; m == l.carrier {
+	if l := &a.server.sessionNamed(id.TargetCompID).line; m == l.carrier {
 		l.carried()
 		return quickfix.ErrDoNotSend
 	}
@@ -79,7 +78,7 @@ func (a app) ToApp(m *quickfix.Message, id quickfix.SessionID) error {
 
 // FromAdmin takes a session message.
 func (a app) FromAdmin(m *quickfix.Message, id quickfix.SessionID) quickfix.MessageRejectError {
-	s := a.gateway.sessionNamed(id.TargetCompID)
+	s := a.server.sessionNamed(id.TargetCompID)
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	no := a.admin(s, m)
@@ -90,7 +89,7 @@ func (a app) FromAdmin(m *quickfix.Message, id quickfix.SessionID) quickfix.Mess
 
 // admin holds session messages to the dictionary and to our limits.
 func (a app) admin(s *session, m *quickfix.Message) quickfix.MessageRejectError {
-	a.gateway.in.Add(1)
+	a.server.in.Add(1)
 	s.messages.activity.Add(1)
 	msgType, err := m.Header.GetBytes(35)
 	if err != nil {
@@ -100,17 +99,17 @@ func (a app) admin(s *session, m *quickfix.Message) quickfix.MessageRejectError 
 		// quickfix still reads what came behind the end of the session.
 		return quickfix.RejectLogon{Text: wire.CodeLogonRefused + ": the session has ended"}
 	}
-	if err := word(a.gateway.validator.Validate(m)); err != nil {
-		a.gateway.rejects.Add(1)
+	if err := word(a.server.validator.Validate(m)); err != nil {
+		a.server.rejects.Add(1)
 		return err
 	}
-	if s.over(a.gateway.options.Now()) {
+	if s.over(a.server.options.Now()) {
 		// Not refused: a Heartbeat or Logout must count. It was counted.
-		a.gateway.rateLimited.Add(1)
+		a.server.rateLimited.Add(1)
 	}
 	switch string(msgType) {
 	case "A":
-		if _, err := wire.ParseLogon(m.Bytes(), a.gateway.options.CompID, a.gateway.layer.minHeartBt); err != nil {
+		if _, err := wire.ParseLogon(m.Bytes(), a.server.options.CompID, a.server.layer.minHeartBt); err != nil {
 			return quickfix.RejectLogon{Text: err.Error()}
 		}
 		if s.removed.Load() { // since the gate has proven it
@@ -124,13 +123,13 @@ func (a app) admin(s *session, m *quickfix.Message) quickfix.MessageRejectError 
 			return err
 		}
 		if _, err := wire.ParseSeq(newSeqNo); err != nil {
-			a.gateway.rejects.Add(1)
+			a.server.rejects.Add(1)
 			tag := quickfix.Tag(tagNewSeqNo)
 			return quickfix.NewMessageRejectError(fmt.Sprintf("%s: NewSeqNo (36): must be 1 to below 10^9", wire.CodeInvalidField), sessionRejectValue, &tag)
 		}
 	case "2":
-		if !s.resends.Take(a.gateway.options.Now().UnixNano(), a.gateway.rates.resends) {
-			a.gateway.rateLimited.Add(1)
+		if !s.limits.resends.Take(a.server.options.Now().UnixNano(), a.server.rates.resends) {
+			a.server.rateLimited.Add(1)
 			return quickfix.NewMessageRejectError(fmt.Sprintf("%s: at most %d ResendRequests at once and one a second", wire.CodeRateLimited, MaxResends), sessionRejectOther, nil)
 		}
 	}
@@ -151,18 +150,18 @@ const (
 
 // FromApp takes an application message.
 func (a app) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.MessageRejectError {
-	g := a.gateway
-	s := g.sessionNamed(id.TargetCompID)
+	v := a.server
+	s := v.sessionNamed(id.TargetCompID)
 	s.turn.Lock()
 	defer s.turn.Unlock()
-	g.in.Add(1)
+	v.in.Add(1)
 	s.messages.activity.Add(1)
-	if s.over(a.gateway.options.Now()) {
-		g.rateLimited.Add(1)
-		return quickfixReject(wire.BusinessReject(wire.RejNotAvailable, wire.BusinessIDOf(m.Bytes()), fmt.Sprintf("%s: more than %d messages a second", wire.CodeRateLimited, g.options.Rate)))
+	if s.over(a.server.options.Now()) {
+		v.rateLimited.Add(1)
+		return quickfixReject(wire.BusinessReject(wire.RejNotAvailable, wire.BusinessIDOf(m.Bytes()), fmt.Sprintf("%s: more than %d messages a second", wire.CodeRateLimited, v.options.Rate)))
 	}
-	if err := word(g.validator.Validate(m)); err != nil {
-		g.rejects.Add(1)
+	if err := word(v.validator.Validate(m)); err != nil {
+		v.rejects.Add(1)
 		return err
 	}
 	if !s.loggedOn.Load() || s.removed.Load() { // what quickfix still had when the session ended
@@ -172,7 +171,7 @@ func (a app) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.Messag
 	if err != nil {
 		return err
 	}
-	return quickfixReject(g.handle(s, msgType, m.Bytes()))
+	return quickfixReject(s.handler.message(msgType, m.Bytes()))
 }
 
 // quickfixReject returns a reject as quickfix sends it.
@@ -183,19 +182,12 @@ func quickfixReject(no *wire.Reject) quickfix.MessageRejectError {
 	return quickfix.NewBusinessMessageRejectErrorWithRefID(no.Text, no.Reason, no.RefID, nil)
 }
 
-// over counts a message and reports whether it is above the session's rate. Who
-// goes on for as many messages as the rate allows in a second is logged out.
+// over counts a message and reports whether it is above the session's rate. A session
+// that goes on for as many messages as the rate allows in a second is logged out.
 func (s *session) over(now time.Time) bool {
-	if s.rate.Take(now.UnixNano(), s.gateway.rates.messages) {
-		if s.strikes > 0 && now.Sub(s.struck) > time.Second {
-			s.strikes = 0
-		}
-		return false
+	over, ended := s.limits.over(now, s.server.rates.messages, s.server.options.Rate)
+	if ended {
+		s.kick(fmt.Sprintf("%s: more than %d messages a second, for too long", wire.CodeRateLimited, s.server.options.Rate))
 	}
-	s.limited.Add(1)
-	s.struck = now
-	if s.strikes++; s.strikes > s.gateway.options.Rate {
-		s.kick(fmt.Sprintf("%s: more than %d messages a second, for too long", wire.CodeRateLimited, s.gateway.options.Rate))
-	}
-	return true
+	return over
 }

@@ -30,26 +30,26 @@ import (
 // a copy could not be delivered.
 type dropCopies struct {
 	mu   sync.Mutex
-	list atomic.Pointer[[]*session] // never changes; nil = none
+	list atomic.Pointer[[]*blotter] // never changes; nil = none
 }
 
 // follow puts s in, or takes it out, as it wishes now.
-func (d *dropCopies) follow(s *session) {
+func (d *dropCopies) follow(s *blotter) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	in := s.dropCopy.Load()
 	if in == slices.Contains(d.all(), s) {
 		return
 	}
-	list := slices.DeleteFunc(slices.Clone(d.all()), func(other *session) bool { return other == s })
+	list := slices.DeleteFunc(slices.Clone(d.all()), func(other *blotter) bool { return other == s })
 	if in {
 		list = append(list, s)
-		slices.SortFunc(list, func(a, b *session) int { return cmp.Compare(a.number, b.number) })
+		slices.SortFunc(list, func(a, b *blotter) int { return cmp.Compare(a.number, b.number) })
 	}
 	d.list.Store(&list)
 }
 
-func (d *dropCopies) all() []*session {
+func (d *dropCopies) all() []*blotter {
 	if list := d.list.Load(); list != nil {
 		return *list
 	}
@@ -69,14 +69,14 @@ func (f *follower) copyFill(e *event.Event, o *order, r *wire.ExecutionReport) e
 	body = in.AppendPrice(append(body, "\x0131="...), r.LastPx)
 	f.text = strconv.AppendUint(f.text[:0], uint64(o.ID), 10)
 	f.capture = (&wire.CaptureSide{
-		At: e.At, Side: '0' + byte(o.Side), OrderID: f.text, ClOrdID: o.ClOrdID, CompID: o.session.id.TargetCompID,
+		At: e.At, Side: '0' + byte(o.Side), OrderID: f.text, ClOrdID: o.ClOrdID, CompID: o.owner.id.TargetCompID,
 	}).Append(body)
-	return f.copyTo(o.session, nil)
+	return f.copyTo(o.owner, nil)
 }
 
 // copyTo sends the TradeCaptureReport in f.capture to the drop copies of the
 // owner's participant; custom: see emitCapture.
-func (f *follower) copyTo(owner *session, custom []byte) error {
+func (f *follower) copyTo(owner *blotter, custom []byte) error {
 	for _, s := range f.gateway.copies.all() {
 		if s.participant.Number != owner.participant.Number {
 			continue
@@ -90,7 +90,7 @@ func (f *follower) copyTo(owner *session, custom []byte) error {
 
 // emitCapture sends the TradeCaptureReport in f.capture to s, with the custom
 // fields behind it where the session takes them.
-func (f *follower) emitCapture(s *session, custom []byte) error {
+func (f *follower) emitCapture(s *blotter, custom []byte) error {
 	body := f.capture
 	if s.custom.Load() {
 		body = append(body, custom...)
@@ -111,17 +111,17 @@ func (f *follower) captureClaim(c *claim, execID []byte) error {
 	body = wire.AppendUSDPrice(append(body, "\x0131="...), c.Terms.Price)
 	f.text = market.AppendClaimID(f.text[:0], c.ID)
 	side := wire.CaptureSide{
-		At: c.ChangedAt, Side: '1', OrderID: f.text, QuoteID: c.Quote, ClOrdID: c.Ref, CompID: c.session.id.TargetCompID,
+		At: c.ChangedAt, Side: '1', OrderID: f.text, QuoteID: c.Quote, ClOrdID: c.Ref, CompID: c.owner.id.TargetCompID,
 	}
 	if strings.HasPrefix(c.Ref, wire.QuoteRespMark) {
 		side.ClOrdID = ""
 	}
 	f.capture = side.Append(body)
 	custom := wire.AppendCustomText(nil, wire.TagClaimState, wire.ClaimStateWord(c.State))
-	if !c.session.dropCopy.Load() {
-		if err := f.emitCapture(c.session, custom); err != nil {
+	if !c.owner.dropCopy.Load() {
+		if err := f.emitCapture(c.owner, custom); err != nil {
 			return err
 		}
 	}
-	return f.copyTo(c.session, custom)
+	return f.copyTo(c.owner, custom)
 }

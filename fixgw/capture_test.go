@@ -294,8 +294,8 @@ func (k *client) await(fields string) msg {
 // it once.
 func TestDropCopiesList(t *testing.T) {
 	var d dropCopies
-	list := []*session{{number: 3}, {number: 1}, {number: 2}}
-	wish := func(s *session, copies bool) {
+	list := []*blotter{{session: &session{number: 3}}, {session: &session{number: 1}}, {session: &session{number: 2}}}
+	wish := func(s *blotter, copies bool) {
 		s.dropCopy.Store(copies)
 		d.follow(s)
 		d.follow(s)
@@ -305,7 +305,7 @@ func TestDropCopiesList(t *testing.T) {
 	}
 	wish(list[2], false)
 	got := d.all()
-	if want := []*session{list[1], list[0]}; !slices.Equal(got, want) {
+	if want := []*blotter{list[1], list[0]}; !slices.Equal(got, want) {
 		t.Errorf("%v", got)
 	}
 	wish(list[0], false)

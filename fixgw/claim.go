@@ -10,11 +10,11 @@ import (
 )
 
 // claim is a claim that a session has taken. The follower alone changes it, under
-// session.mu; the session reads it under the same lock.
+// its owner's mutex; the session reads it under the same lock.
 type claim struct {
 	wire.ClientClaim
-	session *session
-	dirty   bool // changed since the last commit; the follower's, without the lock
+	owner *blotter
+	dirty bool // changed since the last commit; the follower's, without the lock
 }
 
 // A claim's record:
@@ -28,7 +28,7 @@ const (
 
 func (c *claim) appendRecord(dst []byte) []byte {
 	dst = append(dst, claimRecordVersion)
-	dst = binary.BigEndian.AppendUint16(dst, c.session.number)
+	dst = binary.BigEndian.AppendUint16(dst, c.owner.number)
 	dst = append(dst, c.Digits, c.Status)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(c.Refund.At))
 	dst = append(dst, c.Refund.Signature[:]...)
@@ -39,7 +39,7 @@ func (c *claim) appendRecord(dst []byte) []byte {
 // parseClaimRecord reads what appendRecord wrote. session returns the session of
 // a number, or nil where there is none any more; such a claim is nil, and so is
 // one whose session is another participant's by now.
-func parseClaimRecord(id market.ClaimID, value []byte, session func(uint16) *session) (*claim, error) {
+func parseClaimRecord(id market.ClaimID, value []byte, session func(uint16) *blotter) (*claim, error) {
 	bad := func() (*claim, error) {
 		return nil, fmt.Errorf("%w: claim %s: %d bytes", errLayout, market.AppendClaimID(nil, id), len(value))
 	}
@@ -56,7 +56,7 @@ func parseClaimRecord(id market.ClaimID, value []byte, session func(uint16) *ses
 	if s == nil || s.participant.Number != told.Participant {
 		return nil, nil
 	}
-	c := &claim{session: s, ClientClaim: wire.ClientClaim{
+	c := &claim{owner: s, ClientClaim: wire.ClientClaim{
 		Claim: *told, Ref: string(value[claimRecordHead:refEnd]), Digits: value[3], Status: value[4],
 		Refund: wire.Refund{At: int64(binary.BigEndian.Uint64(value[5:]))},
 	}}
@@ -65,20 +65,20 @@ func parseClaimRecord(id market.ClaimID, value []byte, session func(uint16) *ses
 }
 
 // claimOf returns a copy of a claim of the session's, live or over; ok is false
-// where it has none of that id. Any goroutine but one that holds session.mu.
-func (s *session) claimOf(id market.ClaimID) (c claim, ok bool, err error) {
+// where it has none of that id. Any goroutine but one that holds its mutex.
+func (s *blotter) claimOf(id market.ClaimID) (c claim, ok bool, err error) {
 	if c, ok = s.liveClaim(id); ok {
 		return c, true, nil
 	}
 	stored, err := s.gateway.storedClaim(id)
-	if err != nil || stored == nil || stored.session != s {
+	if err != nil || stored == nil || stored.owner != s {
 		return claim{}, false, err
 	}
 	return *stored, true, nil
 }
 
 // liveClaim returns a copy of a claim of the session's that is not over.
-func (s *session) liveClaim(id market.ClaimID) (c claim, ok bool) {
+func (s *blotter) liveClaim(id market.ClaimID) (c claim, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known := s.claims[id]; known != nil {
@@ -89,7 +89,7 @@ func (s *session) liveClaim(id market.ClaimID) (c claim, ok bool) {
 
 // claimUnder returns a copy of the claim that was taken under a ClOrdID, or
 // under QuoteRespMark and a QuoteRespID, today or yesterday.
-func (s *session) claimUnder(key string) (c claim, ok bool, err error) {
+func (s *blotter) claimUnder(key string) (c claim, ok bool, err error) {
 	s.mu.Lock()
 	r := s.refs[key]
 	var id market.OrderID
@@ -118,7 +118,7 @@ func (s *session) claimUnder(key string) (c claim, ok bool, err error) {
 
 // shown returns a copy without what is the follower's alone.
 func (c *claim) shown() claim {
-	return claim{ClientClaim: c.ClientClaim, session: c.session}
+	return claim{ClientClaim: c.ClientClaim, owner: c.owner}
 }
 
 // storedClaim returns a claim from the store, or nil. Any goroutine.
@@ -129,14 +129,14 @@ func (g *Gateway) storedClaim(id market.ClaimID) (*claim, error) {
 			return nil, err
 		}
 		if ok {
-			return parseClaimRecord(id, value, g.sessionOf)
+			return parseClaimRecord(id, value, g.blotterNumbered)
 		}
 	}
 	return nil, nil
 }
 
 // adoptClaim takes a live claim from the store, before Run.
-func (s *session) adoptClaim(c *claim) {
+func (s *blotter) adoptClaim(c *claim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.claims[c.ID] = c
@@ -144,7 +144,7 @@ func (s *session) adoptClaim(c *claim) {
 }
 
 // forgetClaim drops a claim that is over and is in the store as such.
-func (s *session) forgetClaim(c *claim) {
+func (s *blotter) forgetClaim(c *claim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.claims, c.ID)

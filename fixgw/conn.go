@@ -29,7 +29,7 @@ import (
 // unfinished for two heartbeats, is cut off.
 type conn struct {
 	net.Conn
-	gateway  *Gateway
+	server   *server
 	accepted time.Time
 	session  atomic.Pointer[session] // nil before the logon
 
@@ -40,7 +40,7 @@ type conn struct {
 	frame   []byte // rest of the message that Read hands over; aliases in
 	share   share
 	request wire.Ordinary
-	placed  bool // the request was: Engine.Turn is to be called
+	placed  bool // the request was: handler.runInline is to be called
 	gap     gap
 	garbage int
 	ahead   int // bytes of messages with numbers too high, in this gap
@@ -71,10 +71,10 @@ var (
 	errRate       = errors.New(wire.CodeRateLimited)
 )
 
-func newConn(g *Gateway, inner net.Conn) *conn {
+func newConn(v *server, inner net.Conn) *conn {
 	c := &conn{
-		Conn: inner, gateway: g, accepted: g.options.Now(), wake: make(chan struct{}, 1),
-		patience: g.options.FlushTimeout, in: make([]byte, 0, g.options.LogonBytes),
+		Conn: inner, server: v, accepted: v.options.Now(), wake: make(chan struct{}, 1),
+		patience: v.options.FlushTimeout, in: make([]byte, 0, v.options.LogonBytes),
 	}
 	c.outlet.init(inner)
 	return c
@@ -102,7 +102,7 @@ func (c *conn) Read(p []byte) (int, error) {
 func (c *conn) next() error {
 	s := c.session.Load()
 	for {
-		frame, err := c.receive(c.gateway.options.MaxMessage)
+		frame, err := c.receive(c.server.options.MaxMessage)
 		if err != nil {
 			return c.end(err)
 		}
@@ -110,14 +110,14 @@ func (c *conn) next() error {
 		if s.kicked.Load() {
 			continue
 		}
-		now := c.gateway.options.Now()
-		if !c.flood.Take(now.UnixNano(), c.gateway.rates.flood) {
-			return c.end(fmt.Errorf("%w: more than %d messages a second", errRate, hardRate*c.gateway.options.Rate))
+		now := c.server.options.Now()
+		if !c.flood.Take(now.UnixNano(), c.server.rates.flood) {
+			return c.end(fmt.Errorf("%w: more than %d messages a second", errRate, hardRate*c.server.options.Rate))
 		}
 		x := &c.request
 		if x.Scan(frame, s.id.TargetCompID, s.id.SenderCompID) && c.atRest(s, x.Seq, now) && s.express(c, x, now) {
 			if c.placed {
-				c.gateway.engine.Turn(c.gateway.follower.step)
+				s.handler.runInline()
 			}
 			continue
 		}
@@ -128,7 +128,7 @@ func (c *conn) next() error {
 		if err := c.countAhead(s, seq, len(frame)); err != nil {
 			return c.end(err)
 		}
-		if err := c.gap.follow(s.messages.target.Load(), seq, wire.MsgType(frame), now, c.gateway.options.GapTimeout); err != nil {
+		if err := c.gap.follow(s.messages.target.Load(), seq, wire.MsgType(frame), now, c.server.options.GapTimeout); err != nil {
 			return c.end(err)
 		}
 		c.share.take(frame, seq, now)
@@ -155,7 +155,7 @@ func (c *conn) giveWay() error {
 func (c *conn) end(err error) error {
 	if errors.Is(err, wire.ErrTooLarge) || errors.Is(err, wire.ErrField) || errors.Is(err, wire.ErrNotFIX) || errors.Is(err, errRate) || errors.Is(err, errMissing) {
 		s := c.session.Load()
-		for limit := time.Now().Add(c.gateway.options.LogonGrace); !s.loggedOn.Load() && !c.leaving() && time.Now().Before(limit); {
+		for limit := time.Now().Add(c.server.options.LogonGrace); !s.loggedOn.Load() && !c.leaving() && time.Now().Before(limit); {
 			time.Sleep(logonPause)
 		}
 		if s.loggedOn.Load() {
@@ -260,7 +260,7 @@ func (c *conn) Close() error {
 	if c.cut != nil {
 		return nil // a later deadline would undo the cut's
 	}
-	return c.Conn.SetWriteDeadline(time.Now().Add(c.gateway.options.FlushTimeout))
+	return c.Conn.SetWriteDeadline(time.Now().Add(c.server.options.FlushTimeout))
 }
 
 // letGo gives the session back once quickfix has closed the connection and
@@ -298,7 +298,7 @@ func (c *conn) signal() {
 func (c *conn) Run(ctx context.Context) error {
 	defer func() {
 		c.Conn.Close()
-		c.gateway.door.gone(c)
+		c.server.door.gone(c)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.ended = true
@@ -340,7 +340,7 @@ func (c *conn) write(batch []byte) error {
 	c.mu.Lock()
 	patience, err := c.patience, c.cut
 	if c.closing {
-		patience = c.gateway.options.FlushTimeout
+		patience = c.server.options.FlushTimeout
 	}
 	if err == nil {
 		err = c.Conn.SetWriteDeadline(time.Now().Add(patience))

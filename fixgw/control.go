@@ -62,53 +62,48 @@ type SessionStatus struct {
 	Refusal            string    // its reason
 }
 
-// history is what a session remembers for SessionStatus. Guarded by session.mu.
+// history is what a session remembers for SessionStatus.
 type history struct {
+	mu             sync.Mutex
 	logon, refusal time.Time
 	reason         string
 }
 
-// noteLogon remembers when the session has logged on.
-func (s *session) noteLogon(at time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.history.logon = at
+// loggedOn remembers when the session has logged on.
+func (h *history) loggedOn(at time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.logon = at
+}
+
+// refused remembers that a Logon in the name of the session was refused.
+func (h *history) refused(at time.Time, why error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.refusal, h.reason = at, string(wire.AppendText(nil, why.Error()))
 }
 
 // noteRefusal remembers that a Logon in the name of a session was refused.
-func (g *Gateway) noteRefusal(l *wire.Logon, why error, at time.Time) {
-	if s := g.sessionNamed(string(l.Sender)); s != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.history.refusal, s.history.reason = at, string(wire.AppendText(nil, why.Error()))
+func (v *server) noteRefusal(l *wire.Logon, why error, at time.Time) {
+	if s := v.sessionNamed(string(l.Sender)); s != nil {
+		s.history.refused(at, why)
 	}
 }
 
-// Sessions returns every session, by its number: also those that were removed
-// while this process runs.
-func (g *Gateway) Sessions() []SessionStatus {
-	sessions := g.sessions()
-	list := make([]SessionStatus, 0, len(sessions))
-	for _, s := range sessions {
-		list = append(list, s.describe())
-	}
-	return list
-}
-
+// describe returns what the server knows of a session.
 func (s *session) describe() SessionStatus {
 	st := SessionStatus{
 		CompID: s.id.TargetCompID, Participant: s.participant.Name, Number: s.number,
 		Removed: s.removed.Load(), LoggedOn: s.loggedOn.Load(),
 		NextIn: uint64(s.messages.NextTargetMsgSeqNum()), NextOut: uint64(s.messages.NextSenderMsgSeqNum()),
-		RateRefusals: s.limited.Load(), CancelOnDisconnect: s.cancelOnDisconnect.Load(),
+		RateRefusals: s.limits.limited.Load(), CancelOnDisconnect: s.cancelOnDisconnect.Load(),
 		DropCopy: s.dropCopy.Load(), CustomFields: s.custom.Load(),
 	}
 	if c := s.conn.Load(); c != nil {
 		st.Remote, st.WaitingBytes = c.RemoteAddr().String(), c.waiting()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st.LiveOrders, st.PendingRequests = len(s.orders), s.pending
+	s.history.mu.Lock()
+	defer s.history.mu.Unlock()
 	st.LastLogon, st.LastRefusal, st.Refusal = s.history.logon, s.history.refusal, s.history.reason
 	if st.LoggedOn {
 		st.Since = st.LastLogon
@@ -123,8 +118,8 @@ const resetPause = 10 * time.Millisecond
 // that it has been sent, synced: a client asks for the state of its orders then.
 // The session must not be logged on; with force it is logged out first. A Logon
 // that comes meanwhile waits.
-func (g *Gateway) ResetSequence(compID string, force bool) error {
-	s := g.sessionNamed(compID)
+func (v *server) ResetSequence(compID string, force bool) error {
+	s := v.sessionNamed(compID)
 	if s == nil {
 		return fmt.Errorf("%w: %s", ErrUnknownSession, compID)
 	}
@@ -133,7 +128,7 @@ func (g *Gateway) ResetSequence(compID string, force bool) error {
 	if force && s.loggedOn.Load() {
 		s.kick(resetText)
 	}
-	most := g.options.KickGrace + 2*g.options.FlushTimeout
+	most := v.options.KickGrace + 2*v.options.FlushTimeout
 	for end := time.Now().Add(most); force && s.conn.Load() != nil && time.Now().Before(end); {
 		time.Sleep(resetPause)
 	}
@@ -141,19 +136,19 @@ func (g *Gateway) ResetSequence(compID string, force bool) error {
 		return fmt.Errorf("%w: %s", ErrLoggedOn, compID)
 	}
 	if err := s.messages.Reset(); err != nil {
-		g.fail(err)
+		v.fail(err)
 		return err
 	}
-	g.options.Logger.Info("sequence_reset", "comp_id", compID)
+	v.options.Logger.Info("sequence_reset", "comp_id", compID)
 	return nil
 }
 
 // Kick logs a session out with a text. The client may log on again at once.
-func (g *Gateway) Kick(compID, text string) error {
+func (v *server) Kick(compID, text string) error {
 	if !isOperatorText(text) {
 		return ErrText
 	}
-	s := g.sessionNamed(compID)
+	s := v.sessionNamed(compID)
 	if s == nil {
 		return fmt.Errorf("%w: %s", ErrUnknownSession, compID)
 	}
@@ -175,13 +170,13 @@ const tagHeadline = 148
 
 // Announce sends maintenance news to one session, or with an empty CompID to all
 // that are logged on, and returns to how many.
-func (g *Gateway) Announce(compID, text string) (int, error) {
+func (v *server) Announce(compID, text string) (int, error) {
 	if !isOperatorText(text) {
 		return 0, ErrText
 	}
-	list := g.sessions()
+	list := v.sessions()
 	if compID != "" {
-		s := g.sessionNamed(compID)
+		s := v.sessionNamed(compID)
 		if s == nil {
 			return 0, fmt.Errorf("%w: %s", ErrUnknownSession, compID)
 		}
@@ -190,23 +185,23 @@ func (g *Gateway) Announce(compID, text string) (int, error) {
 		}
 		list = []*session{s}
 	}
-	return g.announce(list, codeMaintenance+": "+text, text)
+	return v.announce(list, codeMaintenance+": "+text, text)
 }
 
 // announce sends news to those of list that are logged on.
-func (g *Gateway) announce(list []*session, headline, text string) (sent int, err error) {
-	g.news.mu.Lock()
-	defer g.news.mu.Unlock()
+func (v *server) announce(list []*session, headline, text string) (sent int, err error) {
+	v.news.mu.Lock()
+	defer v.news.mu.Unlock()
 	body := fmt.Appendf(nil, "%s\x0133=1\x0158=%s", headline, text)
 	for _, s := range list {
 		if !s.loggedOn.Load() || s.kicked.Load() {
 			continue
 		}
-		if err := g.news.out.send(s, "B", tagHeadline, body, false); err != nil {
-			g.fail(err)
+		if err := v.news.out.send(s, "B", tagHeadline, body, false); err != nil {
+			v.fail(err)
 			return sent, err
 		}
-		g.out.Add(1)
+		v.out.Add(1)
 		sent++
 	}
 	return sent, nil

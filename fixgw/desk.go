@@ -49,7 +49,7 @@ type claimHooks struct {
 	// reserved is called with a copy of each claim that is reserved, once its first
 	// report is made; and, with again true, at the start of Run of each that still is,
 	// whether it was called before or not.
-	reserved func(s *session, c *claim, again bool)
+	reserved func(s *blotter, c *claim, again bool)
 	// settled is called once the report of the fill is made, with execID its ExecID:
 	// what it sends by the follower comes again after a crash as that report does.
 	settled func(f *follower, c *claim, execID []byte) error
@@ -80,7 +80,7 @@ func (f *follower) startDesk() error {
 	for _, id := range sortedKeys(f.desk.claims) {
 		if c := f.desk.claims[id]; c.State == rfq.ClaimReserved {
 			shown := c.shown()
-			g.hooks.reserved(c.session, &shown, true)
+			g.hooks.reserved(c.owner, &shown, true)
 		}
 	}
 	return nil
@@ -103,7 +103,7 @@ func (d *deskFollower) learnPolicy(p *rfq.Policy) {
 func (f *follower) wants(t rfq.Tag) bool {
 	switch t {
 	case rfq.TagQuote, rfq.TagOutcome:
-		return f.ref.session != nil
+		return f.ref.blotter != nil
 	case rfq.TagPolicy, rfq.TagPair, rfq.TagTicket, rfq.TagLock, rfq.TagClaim, rfq.TagPayment, rfq.TagGone:
 		return true
 	}
@@ -176,7 +176,7 @@ func (f *follower) answeredBy(record rfq.Record) bool {
 
 // quoted answers an R.
 func (f *follower) quoted(r *rfq.Quote) error {
-	s := f.ref.session
+	s := f.ref.blotter
 	in := f.gateway.instruments.Get(r.Terms.Instrument)
 	digits, known := f.desk.facts.digits[r.Terms.Instrument]
 	if market.OrderID(r.ID) != f.ref.id {
@@ -187,7 +187,7 @@ func (f *follower) quoted(r *rfq.Quote) error {
 		return nil
 	}
 	f.at = r.IssuedAt
-	q := &quote{session: s, ClientQuote: wire.ClientQuote{Quote: *r, Ref: string(f.ref.clOrdID()), Digits: digits}}
+	q := &quote{owner: s, ClientQuote: wire.ClientQuote{Quote: *r, Ref: string(f.ref.clOrdID()), Digits: digits}}
 	f.desk.quotes[q.ID] = q
 	s.mu.Lock()
 	s.quotes[q.ID] = q
@@ -214,13 +214,13 @@ func (f *follower) claimed(e *event.Event, r *rfq.Claim) error {
 		return f.reserved(e, r)
 	}
 	status, was := wire.ClaimStatus(r.State), c.State
-	c.session.mu.Lock()
+	c.owner.mu.Lock()
 	before := c.Status
 	c.Claim, c.Status = *r, status
 	if c.State.Live() {
-		c.session.claims[c.ID] = c
+		c.owner.claims[c.ID] = c
 	}
-	c.session.mu.Unlock()
+	c.owner.mu.Unlock()
 	f.touchClaim(c)
 	if status == before {
 		return nil
@@ -249,7 +249,7 @@ func (f *follower) whyRefund(c *claim, was rfq.ClaimState) event.Reason {
 
 // reserved follows a claim that the session's command has just taken.
 func (f *follower) reserved(e *event.Event, r *rfq.Claim) error {
-	s := f.ref.session
+	s := f.ref.blotter
 	in := f.gateway.instruments.Get(r.Terms.Instrument)
 	digits, known := f.desk.facts.digits[r.Terms.Instrument]
 	if s == nil || market.OrderID(r.ID) != f.ref.id || in == nil || !known {
@@ -257,7 +257,7 @@ func (f *follower) reserved(e *event.Event, r *rfq.Claim) error {
 		return nil
 	}
 	f.at = r.ChangedAt
-	c := &claim{session: s, ClientClaim: wire.ClientClaim{
+	c := &claim{owner: s, ClientClaim: wire.ClientClaim{
 		Claim: *r, Ref: string(f.ref.clOrdID()), Digits: digits, Status: wire.ClaimStatus(r.State),
 	}}
 	f.desk.claims[c.ID] = c
@@ -293,9 +293,9 @@ func (f *follower) paymentKnown(e *event.Event, r *rfq.Payment) error {
 	if r.At < c.Refund.At || told == c.Refund { // said again: not new
 		return nil
 	}
-	c.session.mu.Lock()
+	c.owner.mu.Lock()
 	c.Refund = told
-	c.session.mu.Unlock()
+	c.owner.mu.Unlock()
 	f.touchClaim(c)
 	if c.Status != wire.StatusCancelled && (r.Why == event.ReasonLatePayment || r.Why == event.ReasonUndeliverable) {
 		return nil
@@ -320,14 +320,14 @@ func (f *follower) sendClaim(c *claim, execType byte, at int64, text []byte, ans
 	}
 	r := wire.ClaimReport{Claim: &c.ClientClaim, Symbol: in.Symbol, ExecID: f.execID, ExecType: execType, At: at, Text: text}
 	body := r.AppendBody(f.out.scratch[:0])
-	if c.session.custom.Load() {
+	if c.owner.custom.Load() {
 		body = f.appendCustomClaim(body, c)
 	}
 	f.out.scratch = body
 	if answers {
-		return f.answerDesk(c.session, '8', body, c)
+		return f.answerDesk(c.owner, '8', body, c)
 	}
-	return f.emit(c.session, '8', body)
+	return f.emit(c.owner, '8', body)
 }
 
 // appendCustomClaim appends what standard fields have no place for.
@@ -349,7 +349,7 @@ func (f *follower) removeQuotes(at int64, why event.Reason, match func(*rfq.Term
 			continue
 		}
 		f.out.scratch = q.AppendCancel(f.out.scratch[:0], in.Symbol)
-		if err := f.moment(q.session, "Z", wire.TagQuoteID, f.out.scratch); err != nil {
+		if err := f.moment(q.owner, "Z", wire.TagQuoteID, f.out.scratch); err != nil {
 			return err
 		}
 		if err := f.quoteStatus(q, wire.QuoteRemoved, at, wire.DeskText(why, 0)); err != nil {
@@ -361,10 +361,10 @@ func (f *follower) removeQuotes(at int64, why event.Reason, match func(*rfq.Term
 
 // endQuote marks a quote as over, and reports whether it was not before.
 func (f *follower) endQuote(q *quote) bool {
-	q.session.mu.Lock()
+	q.owner.mu.Lock()
 	was := q.over
 	q.over = true
-	q.session.mu.Unlock()
+	q.owner.mu.Unlock()
 	if !was {
 		f.touchQuote(q)
 	}
@@ -378,12 +378,12 @@ func (f *follower) quoteStatus(q *quote, status string, at int64, text string) e
 		return nil
 	}
 	f.out.scratch = q.AppendStatus(f.out.scratch[:0], in.Symbol, status, at, text)
-	return f.moment(q.session, "AI", wire.TagQuoteID, f.out.scratch)
+	return f.moment(q.owner, "AI", wire.TagQuoteID, f.out.scratch)
 }
 
 // moment sends what is worth nothing later: quotes and what becomes of them. It
 // is not kept for a resend, so what a crash has swallowed stays unsaid.
-func (f *follower) moment(s *session, msgType string, firstTag int, body []byte) error {
+func (f *follower) moment(s *blotter, msgType string, firstTag int, body []byte) error {
 	if f.replaying {
 		return nil
 	}
@@ -402,10 +402,10 @@ func (f *follower) gone(r *rfq.Gone) error {
 		f.touchQuote(q)
 		q.gone = true
 		delete(f.desk.quotes, q.ID)
-		q.session.mu.Lock()
-		delete(q.session.quotes, q.ID)
+		q.owner.mu.Lock()
+		delete(q.owner.quotes, q.ID)
 		over := q.over
-		q.session.mu.Unlock()
+		q.owner.mu.Unlock()
 		if over || r.At < q.ValidUntil { // told before, or used: the claim tells
 			return nil
 		}
@@ -422,7 +422,7 @@ func (f *follower) gone(r *rfq.Gone) error {
 
 // outcome answers a request that the desk has refused.
 func (f *follower) outcome(e *event.Event, r *rfq.Outcome) error {
-	s := f.ref.session
+	s := f.ref.blotter
 	if r.Reason == event.ReasonNone || market.OrderID(r.Token) != f.ref.id {
 		return nil
 	}
@@ -447,7 +447,7 @@ func (f *follower) outcome(e *event.Event, r *rfq.Outcome) error {
 
 // answerDesk is answer for requests to the desk: c is the claim that one has
 // made, or nil.
-func (f *follower) answerDesk(s *session, code byte, body []byte, c *claim) error {
+func (f *follower) answerDesk(s *blotter, code byte, body []byte, c *claim) error {
 	f.keepAnswer(s, code, body, nil, c)
 	msgType, first := wire.AnswerForm(code)
 	if code == '8' {

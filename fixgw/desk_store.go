@@ -33,22 +33,22 @@ func (f *follower) loadDesk() error {
 	}
 	var orphans []market.QuoteID
 	err = errors.Join(each(keyQuote, func(id uint64, value []byte) error {
-		q, err := parseQuoteRecord(market.QuoteID(id), value, g.sessionOf)
+		q, err := parseQuoteRecord(market.QuoteID(id), value, g.blotterNumbered)
 		if q == nil {
 			f.lost.Add(1)
 			orphans = append(orphans, market.QuoteID(id))
 			return err
 		}
-		d.quotes[q.ID], q.session.quotes[q.ID] = q, q
+		d.quotes[q.ID], q.owner.quotes[q.ID] = q, q
 		return nil
 	}), each(keyClaim, func(id uint64, value []byte) error {
-		c, err := parseClaimRecord(market.ClaimID(id), value, g.sessionOf)
+		c, err := parseClaimRecord(market.ClaimID(id), value, g.blotterNumbered)
 		if c == nil {
 			f.lost.Add(1)
 			return err
 		}
 		d.claims[c.ID] = c
-		c.session.adoptClaim(c)
+		c.owner.adoptClaim(c)
 		return nil
 	}))
 	if err != nil || len(orphans) == 0 {
@@ -75,9 +75,9 @@ func (d *deskFollower) commit(set func(key, value []byte), deleteRange func(lo, 
 		if key := quoteKey(nil, q.ID); q.gone {
 			drop(key)
 		} else {
-			q.session.mu.Lock() // its client may pass on it now
+			q.owner.mu.Lock() // its client may pass on it now
 			record := q.appendRecord(nil)
-			q.session.mu.Unlock()
+			q.owner.mu.Unlock()
 			set(key, record)
 		}
 	}
@@ -108,7 +108,7 @@ func (d *deskFollower) settle() {
 		c.dirty = false
 		if !c.State.Live() {
 			delete(d.claims, c.ID)
-			c.session.forgetClaim(c)
+			c.owner.forgetClaim(c)
 		}
 	}
 	d.changedQuotes, d.changedClaims, d.forgotten, d.changedFacts = d.changedQuotes[:0], d.changedClaims[:0], d.forgotten[:0], false

@@ -1,4 +1,4 @@
-// Package fixgw is the FIX 4.4 door: an acceptor on quickfix, order entry and
+// Package fixgw is the FIX 4.4 gateway: an acceptor on quickfix, order entry and
 // market data, and the reports that tell clients what the engine has done.
 //
 //	socket ─▶ conn: whole, checked frames ─┬─ ordinary (express.go) ──────┬─▶ request ─▶ Engine.Submit
@@ -12,7 +12,16 @@
 //
 // It owns the participants, the sessions with their sequence numbers and sent
 // messages, the (session, ClOrdID) index and the state of orders, quotes and
-// claims as clients see it. It is the only room that knows quickfix.
+// claims as clients see it. It is the only package that knows quickfix.
+//
+// # Parts
+//
+// From the bottom: package wire reads and writes messages. server accepts connections,
+// proves Logons and owns the sessions: a session's connection, rates (limits), message
+// store and way out (line). It knows what it serves by two interfaces, application and
+// handler (session.go). Each session has one handler, its blotter: its client's requests
+// by ClOrdID (requestIndex), orders, quotes and claims. Gateway joins the server and the
+// blotters with the engine, the follower of its events, market data and the desk.
 //
 // Invariants:
 //  1. No report is sent before its command is durable: the follower sees durable
@@ -167,12 +176,12 @@
 // One goroutine a session and one an acceptor (quickfix's), two a connection and
 // one that writes (before the logon one that reads and one that writes, both
 // ours), one follower and its saver, one for market data, one keeper, one sweeper,
-// and four each that make packages and look for payments. A session's mutex guards
+// and four each that make packages and look for payments. A blotter's mutex guards
 // its orders, quotes, claims and ClOrdIDs; only the follower changes what they
 // say. The market data's mutex is held while messages are sent, which may wait for a replay of one
 // session, so replays are bounded in length and rate. Locks are taken in the order
 // session's turn, market data's mutex, line's mutex, quickfix's locks, message
-// store's mutex, connection's mutex, a session's own; quickfix's callbacks that hold
+// store's mutex, connection's mutex, a blotter's; quickfix's callbacks that hold
 // its locks (ToApp, ToAdmin, the store's) take only those after them.
 //
 // # A group of nodes

@@ -11,8 +11,8 @@ import (
 // its rules.
 type door struct {
 	net.Listener
-	gateway *Gateway
-	done    chan struct{} // closed when Run takes no more
+	server *server
+	done   chan struct{} // closed when Run takes no more
 
 	mu      sync.Mutex
 	conns   map[*conn]bool
@@ -22,9 +22,9 @@ type door struct {
 	closed  bool
 }
 
-func newDoor(g *Gateway, inner net.Listener) *door {
+func newDoor(v *server, inner net.Listener) *door {
 	return &door{
-		Listener: inner, gateway: g,
+		Listener: inner, server: v,
 		done: make(chan struct{}), conns: make(map[*conn]bool), from: make(map[netip.Addr]int),
 	}
 }
@@ -81,7 +81,7 @@ func (d *door) admit(inner net.Conn) *conn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	address := addressOf(inner)
-	if d.closed || d.pending >= d.gateway.options.MaxPending || d.from[address] >= d.gateway.options.MaxPendingPerIP {
+	if d.closed || d.pending >= d.server.options.MaxPending || d.from[address] >= d.server.options.MaxPendingPerIP {
 		d.refused++
 		return nil
 	}
@@ -91,7 +91,7 @@ func (d *door) admit(inner net.Conn) *conn {
 			return nil
 		}
 	}
-	c := newConn(d.gateway, d.gateway.secure(inner))
+	c := newConn(d.server, d.server.secure(inner))
 	d.conns[c] = true
 	d.pending++
 	d.from[address]++

@@ -45,8 +45,8 @@ const spareSets = 2
 // port. Close what it returns, whether or not a gateway has taken it. Where the
 // participants, or our address or CompID, are others than before, all sets are made
 // anew; Next then waits for the old ones to end, as Close does. Errors: those of
-// Options.Validate; the address's.
-func (p *Spares) Next(o Options) (*Early, error) {
+// SessionOptions.Validate; the address's.
+func (p *Spares) Next(o SessionOptions) (*Early, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (p *Spares) Close() {
 
 // newEarly makes the sessions of o.Participants, o with its defaults; set is theirs
 // alone among those of the same CompIDs in this process.
-func newEarly(o *Options, set string) (*Early, error) {
+func newEarly(o *SessionOptions, set string) (*Early, error) {
 	address, err := net.ResolveTCPAddr("tcp", o.Address)
 	if err != nil || address.Port == 0 {
 		return nil, fmt.Errorf("fix: address %q: must name its port: %w", o.Address, err)
@@ -97,7 +97,7 @@ func newEarly(o *Options, set string) (*Early, error) {
 }
 
 // fits reports whether these are the sessions, at the address, of a gateway with o.
-func (e *Early) fits(o *Options) bool {
+func (e *Early) fits(o *SessionOptions) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	n := 0
@@ -126,7 +126,7 @@ func (e *Early) messages(compID string) *messageStore {
 
 // take gives the sessions to the gateway that was made with them, which stops them;
 // nil where there are none, or where Close was quicker.
-func (e *Early) take(g *Gateway) *acceptor {
+func (e *Early) take(v *server) *acceptor {
 	if e == nil {
 		return nil
 	}
@@ -136,9 +136,9 @@ func (e *Early) take(g *Gateway) *acceptor {
 		return nil
 	}
 	e.taken = true
-	e.app.to.Store(&g.layer.application)
+	e.app.to.Store(&v.layer.application)
 	for compID := range e.sessions {
-		g.sessionNamed(compID).serveBy(e.acceptor, e.set)
+		v.sessionNamed(compID).serveBy(e.acceptor, e.set)
 	}
 	return e.acceptor
 }

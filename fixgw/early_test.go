@@ -10,7 +10,7 @@ import (
 
 // takeEarly has the gateway of o listen on a port that is known before, and takes the
 // sessions of these participants, made ahead, from spares.
-func takeEarly(t *testing.T, spares *Spares, o *Options, participants []Participant) *Early {
+func takeEarly(t *testing.T, spares *Spares, o *SessionOptions, participants []Participant) *Early {
 	t.Helper()
 	listener, err := net.Listen("tcp", o.Address)
 	if err != nil {
@@ -23,7 +23,7 @@ func takeEarly(t *testing.T, spares *Spares, o *Options, participants []Particip
 	return nextSpare(t, spares, &ahead)
 }
 
-func nextSpare(t *testing.T, spares *Spares, o *Options) *Early {
+func nextSpare(t *testing.T, spares *Spares, o *SessionOptions) *Early {
 	t.Helper()
 	early, err := spares.Next(*o)
 	if err != nil {
@@ -52,7 +52,7 @@ func TestEarlySessionsServe(t *testing.T) {
 	var spares Spares
 	var early *Early
 	d := newDesk(t, []string{"MM"}, func(o *Options) {
-		early = takeEarly(t, &spares, o, o.Participants)
+		early = takeEarly(t, &spares, &o.SessionOptions, o.Participants)
 		o.Early = early
 	})
 	sender, target := 1, 1
@@ -76,7 +76,7 @@ func TestEarlySessionsServe(t *testing.T) {
 		if n := known(early); n != 0 {
 			t.Errorf("term %d: quickfix keeps %d sessions that have ended", term, n)
 		}
-		if early = takeEarly(t, &spares, &d.options, d.options.Participants); early != after {
+		if early = takeEarly(t, &spares, &d.options.SessionOptions, d.options.Participants); early != after {
 			t.Errorf("term %d: the next one's sessions were not there before", term)
 		}
 		d.options.Early = early
@@ -89,7 +89,7 @@ func TestEarlySessionsServe(t *testing.T) {
 func TestSparesAreMadeAhead(t *testing.T) {
 	t.Parallel()
 	var spares Spares
-	o := Options{Address: "127.0.0.1:9878", CompID: t.Name(), Participants: testParticipants("MM")}
+	o := SessionOptions{Address: "127.0.0.1:9878", CompID: t.Name(), Participants: testParticipants("MM")}
 	sets := []*Early{nextSpare(t, &spares, &o)}
 	for turn := range 2 * spareSets {
 		ahead := slices.Clone(spares.ahead)
@@ -127,7 +127,7 @@ func TestEarlySessionsOfOthers(t *testing.T) {
 	var spares Spares
 	var early *Early
 	d := newDesk(t, []string{"MM", "TAKER"}, func(o *Options) {
-		early = takeEarly(t, &spares, o, o.Participants[:1])
+		early = takeEarly(t, &spares, &o.SessionOptions, o.Participants[:1])
 		o.Early = early
 	})
 	for _, who := range []string{"MM", "TAKER"} {
@@ -144,7 +144,7 @@ func TestEarlySessionsOfOthers(t *testing.T) {
 func TestSparesNeedAPort(t *testing.T) {
 	t.Parallel()
 	var spares Spares
-	o := Options{Address: "127.0.0.1:0", CompID: t.Name(), Participants: testParticipants("MM")}
+	o := SessionOptions{Address: "127.0.0.1:0", CompID: t.Name(), Participants: testParticipants("MM")}
 	if e, err := spares.Next(o); err == nil {
 		e.Close()
 		t.Error("made without a port")

@@ -62,7 +62,7 @@ func (n *share) take(frame []byte, seq uint64, now time.Time) {
 // message of the session. It waits a moment for that.
 func (c *conn) atRest(s *session, seq uint64, now time.Time) bool {
 	n := &c.share
-	if !c.gateway.layer.express || n.ending || now.Sub(n.at) >= n.every {
+	if !c.server.layer.express || n.ending || now.Sub(n.at) >= n.every {
 		return false
 	}
 	if next := s.messages.target.Load(); next > n.highest {
@@ -90,20 +90,20 @@ func (c *conn) atRest(s *session, seq uint64, now time.Time) bool {
 func (s *session) express(c *conn, x *wire.Ordinary, now time.Time) bool {
 	s.turn.Lock()
 	defer s.turn.Unlock()
-	if s.line.online.Load() != c || !s.loggedOn.Load() || s.removed.Load() || s.kicked.Load() || !s.rate.Has(now.UnixNano(), s.gateway.rates.messages) {
+	if s.line.online.Load() != c || !s.loggedOn.Load() || s.removed.Load() || s.kicked.Load() || !s.limits.messages.Has(now.UnixNano(), s.server.rates.messages) {
 		return false
 	}
 	if late := now.Sub(time.Unix(0, x.SendingTime)); late > maxLatency || late < -maxLatency {
 		return false
 	}
-	s.gateway.in.Add(1)
+	s.server.in.Add(1)
 	s.over(now)
-	s.alone = len(c.in) == c.used
-	if no := s.handleOrder(x.Kind.MsgType(), &x.OrderRequest); no != nil {
+	placed, no := s.handler.request(x.MsgType, &x.OrderRequest, len(c.in) == c.used)
+	if no != nil {
 		s.sendReject(x, no)
 	}
 	s.messages.passed(x.Seq)
-	c.placed, s.alone, s.placed = s.placed, false, false
+	c.placed = placed
 	return true
 }
 
@@ -113,7 +113,7 @@ func (s *session) sendReject(x *wire.Ordinary, no *wire.Reject) {
 	const tagRefSeqNum = 45
 	b := strconv.AppendUint(s.out.scratch[:0], x.Seq, 10)
 	b = append(append(b, "\x0158="...), no.Text...)
-	b = append(append(b, "\x01372="...), x.Kind.MsgType())
+	b = append(append(b, "\x01372="...), x.MsgType)
 	if id := no.RefID; id != "" {
 		b = append(append(b, "\x01379="...), id...)
 	}

@@ -63,13 +63,13 @@ type follower struct {
 	// the message stores.
 	replaying bool
 
-	senders []*session    // with reports that are not sent
-	owing   []*session    // whose sent reports wait for the commit
+	senders []*blotter    // with reports that are not sent
+	owing   []*blotter    // whose sent reports wait for the commit
 	wake    chan struct{} // to the saver; capacity 1
 
 	changed []*order // since the last commit
 	answers []*ref
-	owners  []*session // of answers
+	owners  []*blotter // of answers
 	retired []*ref     // whose order has another ClOrdID now
 	reports int        // since the last commit
 	saved   time.Time
@@ -88,7 +88,7 @@ type follower struct {
 // reference is the session and ClOrdID of the command whose events are being
 // followed.
 type reference struct {
-	session  *session // nil = the command came from no session
+	blotter  *blotter // nil = the command came from no session
 	id       market.OrderID
 	text     [event.MaxText]byte
 	size     int
@@ -132,7 +132,7 @@ func (f *follower) load() error {
 			return nil
 		}
 		id := market.OrderID(binary.BigEndian.Uint64(key[1:]))
-		o, err := parseOrderRecord(id, value, f.gateway.sessionOf)
+		o, err := parseOrderRecord(id, value, f.gateway.blotterNumbered)
 		switch {
 		case err != nil:
 			return err
@@ -141,7 +141,7 @@ func (f *follower) load() error {
 			return nil
 		}
 		f.orders[id] = o
-		o.session.adopt(o)
+		o.owner.adopt(o)
 		return nil
 	})
 	return errors.Join(err, f.loadDesk())
@@ -153,7 +153,7 @@ func (f *follower) follow(events []event.Event) error {
 		e := &events[i]
 		if e.Seq != f.place.seq {
 			f.place = position{seq: e.Seq}
-			f.ref.session, f.ref.answered = nil, false
+			f.ref.blotter, f.ref.answered = nil, false
 		}
 		if err := f.apply(e); err != nil {
 			return err
@@ -229,17 +229,17 @@ func (f *follower) answersRequest(e *event.Event) bool {
 
 func (f *follower) refer(e *event.Event) {
 	r, _ := e.Reference()
-	f.ref = reference{session: f.gateway.sessionOf(r.Origin), id: r.OrderID}
+	f.ref = reference{blotter: f.gateway.blotterNumbered(r.Origin), id: r.OrderID}
 	f.ref.size = copy(f.ref.text[:], r.Text)
 	if r.Origin == 0 && string(r.Text) == reconciledRef && !f.place.before(f.done) {
 		f.unfinished = false
 	}
 	// A store that was lost may number the sessions in another way than the
 	// journal; nobody gets another participant's reports.
-	if s := f.ref.session; s != nil && s.participant.Number != r.Participant {
-		f.ref.session = nil
+	if s := f.ref.blotter; s != nil && s.participant.Number != r.Participant {
+		f.ref.blotter = nil
 	}
-	if f.ref.session == nil && r.Origin != 0 {
+	if f.ref.blotter == nil && r.Origin != 0 {
 		f.lost.Add(1)
 	}
 }
@@ -247,19 +247,19 @@ func (f *follower) refer(e *event.Event) {
 // asked reports whether the command being followed is a client's own and is
 // about the order.
 func (f *follower) asked(id market.OrderID) bool {
-	return f.ref.session != nil && f.ref.id == id && f.ref.size > 0 && f.ref.text[0] != wire.InternalMark
+	return f.ref.blotter != nil && f.ref.id == id && f.ref.size > 0 && f.ref.text[0] != wire.InternalMark
 }
 
 // answer sends the first answer to the command's ClOrdID and keeps it for its
 // repetitions.
-func (f *follower) answer(s *session, msgType byte, body []byte, o *order) error {
+func (f *follower) answer(s *blotter, msgType byte, body []byte, o *order) error {
 	f.keepAnswer(s, msgType, body, o, nil)
 	return f.emit(s, msgType, body)
 }
 
 // keepAnswer keeps the first answer to the command's ClOrdID, with the order or
 // the claim that it has made.
-func (f *follower) keepAnswer(s *session, code byte, body []byte, o *order, c *claim) {
+func (f *follower) keepAnswer(s *blotter, code byte, body []byte, o *order, c *claim) {
 	if f.ref.answered {
 		return
 	}
@@ -271,10 +271,7 @@ func (f *follower) keepAnswer(s *session, code byte, body []byte, o *order, c *c
 		r = &ref{clOrdID: string(f.ref.clOrdID())}
 		s.refs[r.clOrdID] = r
 	case r.answer == 0:
-		s.pending--
-		if r.msgType == 'R' {
-			s.asking--
-		}
+		s.refAnswered(r)
 	}
 	r.id, r.order, r.claim = f.ref.id, o, c
 	f.leaving(s).answer(r, code, body)
@@ -287,12 +284,12 @@ func (f *follower) keepAnswer(s *session, code byte, body []byte, o *order, c *c
 
 // emit sends a message, whose first field is OrderID (37), with the next deliver.
 // body is in the form of draft; it is copied.
-func (f *follower) emit(s *session, msgType byte, body []byte) error {
+func (f *follower) emit(s *blotter, msgType byte, body []byte) error {
 	return f.emitType(s, string(msgType), wire.TagOrderID, body)
 }
 
 // emitType is emit for messages that begin with another field.
-func (f *follower) emitType(s *session, msgType string, firstTag int, body []byte) error {
+func (f *follower) emitType(s *blotter, msgType string, firstTag int, body []byte) error {
 	f.reports++
 	s.gateway.out.Add(1)
 	f.leaving(s).add(msgType, firstTag, body, f.replaying)
@@ -300,7 +297,7 @@ func (f *follower) emitType(s *session, msgType string, firstTag int, body []byt
 }
 
 // leaving returns the batch that goes to s with the next deliver.
-func (f *follower) leaving(s *session) *batch {
+func (f *follower) leaving(s *blotter) *reportBatch {
 	if s.reports.empty() {
 		f.senders = append(f.senders, s)
 	}

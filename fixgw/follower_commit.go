@@ -184,13 +184,13 @@ func (f *follower) settle() {
 		f.owners[i].settled(r)
 	}
 	for _, r := range f.retired {
-		r.order.session.retire(r)
+		r.order.owner.retire(r)
 	}
 	for _, o := range f.changed {
 		o.dirty = false
 		if !o.Live() {
 			delete(f.orders, o.ID)
-			o.session.forget(o)
+			o.owner.forget(o)
 		}
 	}
 	f.changed, f.answers, f.owners, f.retired = f.changed[:0], f.answers[:0], f.owners[:0], f.retired[:0]

@@ -15,10 +15,10 @@ import (
 // tell of it.
 
 func (f *follower) accepted(e *event.Event) error {
-	if f.ref.session == nil {
+	if f.ref.blotter == nil {
 		return nil
 	}
-	o := &order{session: f.ref.session, ClientOrder: wire.ClientOrder{
+	o := &order{owner: f.ref.blotter, ClientOrder: wire.ClientOrder{
 		ID: e.OrderID, ClOrdID: string(f.ref.clOrdID()), Instrument: e.Instrument,
 		Side: e.Side, Type: book.Type(e.Code & 0xff), TIF: book.TIF(e.Code >> 8), Status: wire.StatusNew,
 		Price: e.Price, Total: e.Qty, Leaves: e.Qty,
@@ -30,11 +30,11 @@ func (f *follower) accepted(e *event.Event) error {
 
 // rejected answers a refused D with an order that has never lived.
 func (f *follower) rejected(e *event.Event) error {
-	s := f.ref.session
+	s := f.ref.blotter
 	if s == nil || !f.asked(e.OrderID) {
 		return nil
 	}
-	o := &order{session: s, ClientOrder: wire.ClientOrder{
+	o := &order{owner: s, ClientOrder: wire.ClientOrder{
 		ID: e.OrderID, ClOrdID: string(f.ref.clOrdID()), Instrument: e.Instrument,
 		Side: e.Side, Status: wire.StatusRejected, Price: e.Price, Total: e.Qty,
 	}}
@@ -51,9 +51,9 @@ func (f *follower) traded(e *event.Event) error {
 		if o == nil || !o.Live() {
 			continue
 		}
-		o.session.mu.Lock()
+		o.owner.mu.Lock()
 		err := o.Trade(e.Price, e.Qty)
-		o.session.mu.Unlock()
+		o.owner.mu.Unlock()
 		if err != nil {
 			return err
 		}
@@ -87,13 +87,13 @@ func (f *follower) cancelled(e *event.Event) error {
 		r.ClOrdID, r.OrigClOrdID = f.ref.clOrdID(), []byte(o.ClOrdID)
 	}
 	f.text = append(f.text[:0], reason.String()...)
-	if bytes.Equal(f.ref.clOrdID(), []byte(disconnectRef)) && f.ref.session != nil {
+	if bytes.Equal(f.ref.clOrdID(), []byte(disconnectRef)) && f.ref.blotter != nil {
 		f.text = append(f.text[:0], "cancel_on_disconnect"...)
 	}
 	r.Text = f.text
-	o.session.mu.Lock()
+	o.owner.mu.Lock()
 	o.Status = status
-	o.session.mu.Unlock()
+	o.owner.mu.Unlock()
 	f.touch(o)
 	return f.report(e, o, r, answers)
 }
@@ -108,7 +108,7 @@ func (f *follower) amended(e *event.Event) error {
 	answers := f.asked(o.ID) && event.Reason(e.Code) != event.ReasonSelfTrade
 	r := wire.ExecutionReport{ExecType: wire.ExecReplaced}
 	was := o.ClOrdID
-	o.session.mu.Lock()
+	o.owner.mu.Lock()
 	o.Leaves = e.Qty
 	o.Total = o.Cum + e.Qty
 	if e.Kind == event.Amended {
@@ -116,12 +116,12 @@ func (f *follower) amended(e *event.Event) error {
 	}
 	if answers {
 		o.ClOrdID = string(f.ref.clOrdID())
-		if old := o.session.refs[was]; old != nil {
+		if old := o.owner.refs[was]; old != nil {
 			f.retired = append(f.retired, old)
 			f.touch(o)
 		}
 	}
-	o.session.mu.Unlock()
+	o.owner.mu.Unlock()
 	f.touch(o)
 	if answers {
 		r.OrigClOrdID = []byte(was)
@@ -137,7 +137,7 @@ func (f *follower) amended(e *event.Event) error {
 // refused answers an F or G that the engine has refused. An order that it does
 // not know any more while we do has ended before the request came to it.
 func (f *follower) refused(e *event.Event) error {
-	s := f.ref.session
+	s := f.ref.blotter
 	if s == nil || !f.asked(e.OrderID) {
 		return nil
 	}
@@ -181,7 +181,7 @@ func (f *follower) refused(e *event.Event) error {
 }
 
 func (f *follower) massCancelled(e *event.Event) error {
-	s := f.ref.session
+	s := f.ref.blotter
 	if s == nil || f.ref.size == 0 || f.ref.text[0] == wire.InternalMark {
 		return nil
 	}
@@ -219,9 +219,9 @@ func (f *follower) send(e *event.Event, o *order, r wire.ExecutionReport, maker,
 	}
 	f.out.scratch = r.AppendBody(f.out.scratch[:0])
 	if answers {
-		return f.answer(o.session, '8', f.out.scratch, o)
+		return f.answer(o.owner, '8', f.out.scratch, o)
 	}
-	return f.emit(o.session, '8', f.out.scratch)
+	return f.emit(o.owner, '8', f.out.scratch)
 }
 
 // setExecID makes the ExecID of e, which is being followed.

@@ -29,46 +29,46 @@ var errBadLogon = errors.New(wire.CodeLogonRefused + ": username, password or Co
 // admit reads the first message, proves the logon and takes the session. After
 // an error the connection is closed, or about to be.
 func (c *conn) admit() error {
-	g := c.gateway
-	c.Conn.SetReadDeadline(c.accepted.Add(g.options.LogonTimeout))
-	frame, err := c.receive(g.options.LogonBytes - wire.MaxHeader)
+	v := c.server
+	c.Conn.SetReadDeadline(c.accepted.Add(v.options.LogonTimeout))
+	frame, err := c.receive(v.options.LogonBytes - wire.MaxHeader)
 	if err != nil {
 		c.cutOff(err)
 		return err
 	}
 	c.Conn.SetReadDeadline(time.Time{})
 	came := time.Now()
-	s, l, err := g.prove(frame)
+	s, l, err := v.prove(frame)
 	if err == nil {
-		err = s.claim(c, &l)
+		err = s.take(c, &l)
 		// Who logs out and on again at once may be faster than we let go. A refusal
 		// takes RefuseDelay in any case.
-		for errors.Is(err, errConnected) && time.Since(came) < g.options.RefuseDelay && !g.stopping.Load() {
+		for errors.Is(err, errConnected) && time.Since(came) < v.options.RefuseDelay && !v.stopping.Load() {
 			time.Sleep(logonPause)
-			err = s.claim(c, &l)
+			err = s.take(c, &l)
 		}
 	}
 	if err != nil {
-		g.refusedLogons.Add(1)
-		g.noteRefusal(&l, err, came)
-		g.options.Logger.Info("logon_refused", "remote", c.RemoteAddr().String(), "reason", err.Error())
+		v.refusedLogons.Add(1)
+		v.noteRefusal(&l, err, came)
+		v.options.Logger.Info("logon_refused", "remote", c.RemoteAddr().String(), "reason", err.Error())
 		select {
-		case <-time.After(time.Until(came.Add(g.options.RefuseDelay))):
-		case <-g.door.done:
+		case <-time.After(time.Until(came.Add(v.options.RefuseDelay))):
+		case <-v.door.done:
 		}
-		if g.layer.silentRefuse {
+		if v.layer.silentRefuse {
 			return err
 		}
-		if _, sent := c.Write(refuseLogon(frame, g.options.CompID, err.Error())); sent != nil {
+		if _, sent := c.Write(refuseLogon(frame, v.options.CompID, err.Error())); sent != nil {
 			return sent
 		}
 		return err
 	}
-	g.door.loggedOn(c, s)
+	v.door.loggedOn(c, s)
 	c.note(wire.Received, frame)
 	c.share = share{every: time.Duration(l.HeartBtInt) * time.Second / 2}
 	seq, _ := wire.ParseSeq(l.SeqNum) // prove has checked it
-	c.share.take(frame, seq, g.options.Now())
+	c.share.take(frame, seq, v.options.Now())
 	// What fills the gap before such a Logon is behind the first request, which must
 	// not wait for it.
 	c.share.stuck = seq > s.messages.target.Load()
@@ -81,7 +81,7 @@ func (c *conn) admit() error {
 
 // prove returns the session of a Logon whose signature is right, or, where it has
 // none, its password.
-func (g *Gateway) prove(frame []byte) (*session, wire.Logon, error) {
+func (v *server) prove(frame []byte) (*session, wire.Logon, error) {
 	seq, err := wire.CheckFrame(frame)
 	if err == nil && seq == 0 {
 		// Let through, it would cost the session a number of ours.
@@ -90,26 +90,26 @@ func (g *Gateway) prove(frame []byte) (*session, wire.Logon, error) {
 	if err != nil {
 		return nil, wire.Logon{}, err
 	}
-	l, err := wire.ParseLogon(frame, g.options.CompID, g.layer.minHeartBt)
+	l, err := wire.ParseLogon(frame, v.options.CompID, v.layer.minHeartBt)
 	if err != nil {
 		return nil, l, err
 	}
-	s := g.sessionNamed(string(l.Sender))
+	s := v.sessionNamed(string(l.Sender))
 	if s != nil && s.removed.Load() {
 		s = nil
 	}
 	if l.Signature != nil {
-		return s, l, g.proveSignature(s, &l)
+		return s, l, v.proveSignature(s, &l)
 	}
-	hash := g.noHash
+	hash := v.noHash
 	if s != nil {
 		if own := s.terms.Load().hash; own != nil {
 			hash = own
 		}
 	}
-	g.verifying <- struct{}{}
+	v.verifying <- struct{}{}
 	right := hash.verify(l.Password)
-	<-g.verifying
+	<-v.verifying
 	if s == nil || !right || string(l.Username) != s.participant.Name {
 		return nil, l, errBadLogon
 	}
@@ -140,6 +140,6 @@ func refuseLogon(frame []byte, ourCompID, text string) []byte {
 	if !wire.IsCompID(string(sender)) {
 		sender = []byte("UNKNOWN")
 	}
-	body := append(wire.AppendText([]byte("58="), text), wire.SOH)
+	body := wire.AppendText([]byte("58="), text)
 	return wire.AppendMessage(nil, wire.Header{MsgType: "5", Sender: ourCompID, Target: string(sender), Seq: 1, At: time.Now()}, body)
 }

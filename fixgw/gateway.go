@@ -2,23 +2,15 @@ package fixgw
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/quickfixgo/quickfix"
-	"github.com/quickfixgo/quickfix/config"
-
 	"blockdesk/engine"
 	"blockdesk/engine/event"
-	"blockdesk/fixgw/wire"
-	"blockdesk/internal/ratelimit"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
 	"blockdesk/persist/projection"
@@ -50,18 +42,13 @@ type MarketData interface {
 // Gateway is the FIX acceptor. New opens its socket and reads its store; Replay
 // brings it up to the engine; Run works.
 type Gateway struct {
+	*server
 	options     Options
-	rates       rates
 	engine      Engine
 	store       kv.Store
 	doors       Doors
 	hooks       claimHooks // set before Replay and Run
 	instruments *market.Instruments
-	validator   quickfix.Validator
-	door        *door
-	roster      atomic.Pointer[roster]
-	noHash      *argonHash
-	verifying   chan struct{} // a slot for each password being checked
 	follower    *follower
 	answered    *answered
 	market      *marketData
@@ -70,43 +57,11 @@ type Gateway struct {
 	copies      dropCopies
 	packer      *packer
 	prover      *prover
-	layer       layer
-	stopping    atomic.Bool
-	acceptors   acceptors
-	news        announcer
-	failed      chan error // capacity 1: the store's first error
 
 	idPrefix string
 	idCount  atomic.Uint64
 
-	in, out, rejects, duplicates   atomic.Uint64
-	rateLimited, overloaded, kicks atomic.Uint64
-	refusedLogons                  atomic.Uint64
-}
-
-// layer is what stands on a session and what it asks of a Logon. It is always
-// as productLayer has it, but in the test of the session alone: the acceptance
-// scripts want an echo, heartbeats of two seconds and no word to a bad Logon.
-type layer struct {
-	application  quickfix.Application
-	settings     map[string]string // quickfix's, of every session
-	minHeartBt   int               // seconds
-	silentRefuse bool              // a refused Logon is answered by closing
-	express      bool              // ordinary requests go past quickfix: see express.go
-}
-
-func productLayer(g *Gateway) layer {
-	return layer{application: app{g}, settings: productSettings(), minHeartBt: wire.MinHeartBtInt, express: g.options.ReadOnly == nil}
-}
-
-// productSettings leaves to our validator what quickfix would look at: that words its
-// rejects.
-func productSettings() map[string]string {
-	return map[string]string{
-		config.ValidateFieldsHaveValues: "N",
-		config.ValidateFieldsOutOfOrder: "N",
-		config.RejectInvalidMessage:     "N",
-	}
+	duplicates, overloaded atomic.Uint64
 }
 
 // Stats is a moment's figures.
@@ -131,28 +86,15 @@ type Stats struct {
 	Cursor           uint64
 }
 
-// rates are what a session may do in a second. Above messages it gets business rejects,
-// above flood its connection ends; resends bounds its ResendRequests.
-type rates struct{ messages, flood, resends ratelimit.Rate }
-
 // New opens the socket and reads the store. Close it, or Run it.
 func New(o Options, e Engine, store kv.Store, doors Doors, instruments *market.Instruments) (*Gateway, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	o = o.withDefaults()
-	if o.Early != nil && !o.Early.fits(&o) {
-		o.Early.Close()
-		o.Early = nil
-	}
 	g := &Gateway{
 		options: o, engine: e, store: kv.Named(store, "FIX store"), doors: doors, instruments: instruments,
-		verifying: make(chan struct{}, MaxVerifies),
-		rates: rates{
-			messages: ratelimit.Of(o.Rate, time.Second, o.Rate), flood: ratelimit.Of(hardRate*o.Rate, time.Second, hardRate*o.Rate),
-			resends: ratelimit.Of(1, time.Second, MaxResends),
-		},
-		failed: make(chan error, 1), idPrefix: "G" + strconv.FormatInt(o.Now().UnixNano(), 36) + "-",
+		idPrefix: "G" + strconv.FormatInt(o.Now().UnixNano(), 36) + "-",
 	}
 	g.follower = &follower{gateway: g, orders: make(map[market.OrderID]*order), wake: make(chan struct{}, 1)}
 	g.follower.step = g.follower.lent
@@ -162,21 +104,11 @@ func New(o Options, e Engine, store kv.Store, doors Doors, instruments *market.I
 	g.sweeper = newSweeper(g)
 	g.packer, g.prover = newPacker(g), newProver(g)
 	g.hooks = claimHooks{reserved: g.packer.reserved, settled: (*follower).captureClaim}
-	g.layer = productLayer(g)
-	var err error
-	if o.Dictionary == nil {
-		if o.Dictionary, err = ReadDictionary(); err != nil {
-			return nil, err
-		}
-	}
-	g.validator = o.Dictionary.validator
-	if g.noHash, err = strayHash(); err != nil {
-		return nil, err
-	}
 	if err := g.follower.open(g.store); err != nil {
 		return nil, err
 	}
-	if err := g.openSessions(); err != nil {
+	var err error
+	if g.server, err = openServer(o.SessionOptions, g.store, g); err != nil {
 		return nil, err
 	}
 	if err := g.follower.load(); err != nil {
@@ -185,62 +117,54 @@ func New(o Options, e Engine, store kv.Store, doors Doors, instruments *market.I
 	if err := g.prover.load(); err != nil {
 		return nil, err
 	}
-	listener, err := o.Listen("tcp", o.Address)
-	if err != nil {
-		return nil, fmt.Errorf("fix: %w", err)
+	if err := g.listen(); err != nil {
+		return nil, err
 	}
-	g.door = newDoor(g, listener)
 	return g, nil
 }
 
-// openSessions makes the first roster. Run makes their acceptor.
-func (g *Gateway) openSessions() error {
-	empty := &roster{
-		byCompID: make(map[string]*session),
-		numbers:  make(map[string]market.ParticipantID), names: make(map[market.ParticipantID]string),
-	}
-	e, err := g.enlist(empty, slices.Clone(g.options.Participants))
-	if err != nil {
-		return err
-	}
-	for s, terms := range e.terms {
-		s.terms.Store(terms)
-	}
-	g.roster.Store(e.next)
-	for _, s := range e.fresh {
-		g.copies.follow(s)
+// open implements application.
+func (g *Gateway) open(s *session) handler { return newBlotter(g, s) }
+
+// blotterOf returns the blotter of a session.
+func (g *Gateway) blotterOf(s *session) *blotter { return s.handler.(*blotter) }
+
+// blotterNumbered returns the blotter of a session by its number, or nil. Any goroutine.
+func (g *Gateway) blotterNumbered(number uint16) *blotter {
+	if s := g.numbered(number); s != nil {
+		return g.blotterOf(s)
 	}
 	return nil
 }
 
-// secure puts TLS around an accepted connection, where it is configured.
-func (g *Gateway) secure(inner net.Conn) net.Conn {
-	if g.options.TLS == nil {
-		return inner
+// blotters returns those of all sessions, by their number. Any goroutine.
+func (g *Gateway) blotters() []*blotter {
+	sessions := g.sessions()
+	list := make([]*blotter, 0, len(sessions))
+	for _, s := range sessions {
+		list = append(list, g.blotterOf(s))
 	}
-	return tls.Server(inner, g.options.TLS)
+	return list
+}
+
+// Sessions returns every session, by its number: also those that were removed
+// while this process runs.
+func (g *Gateway) Sessions() []SessionStatus {
+	blotters := g.blotters()
+	list := make([]SessionStatus, 0, len(blotters))
+	for _, b := range blotters {
+		status := b.describe()
+		b.mu.Lock()
+		status.LiveOrders, status.PendingRequests = len(b.orders), b.pending
+		b.mu.Unlock()
+		list = append(list, status)
+	}
+	return list
 }
 
 // localID appends an ExecID for a report that no event causes.
 func (g *Gateway) localID(dst []byte) []byte {
 	return strconv.AppendUint(append(dst, g.idPrefix...), g.idCount.Add(1), 10)
-}
-
-// fail ends Run with the first error of the store.
-func (g *Gateway) fail(err error) {
-	select {
-	case g.failed <- err:
-	default:
-	}
-}
-
-// Addr returns the address that the gateway listens on.
-func (g *Gateway) Addr() net.Addr { return g.door.Listener.Addr() }
-
-// Close frees the socket of a gateway that is not run.
-func (g *Gateway) Close() error {
-	g.door.shut()
-	return g.door.Listener.Close()
 }
 
 // Cursor returns the Seq up to which all reports are in the store, though
@@ -279,14 +203,11 @@ func (g *Gateway) Stats() Stats {
 	if log := g.options.MessageLog; log != nil {
 		s.UnloggedMessages = log.Lost()
 	}
-	s.Connections, _, s.RefusedConns = g.door.figures()
-	for _, session := range g.sessions() {
-		if session.loggedOn.Load() {
-			s.Sessions++
-		}
-		session.mu.Lock()
-		s.LiveOrders += len(session.orders)
-		session.mu.Unlock()
+	s.Connections, s.Sessions, s.RefusedConns = g.figures()
+	for _, b := range g.blotters() {
+		b.mu.Lock()
+		s.LiveOrders += len(b.orders)
+		b.mu.Unlock()
 	}
 	s.Subscriptions, s.ConflatedUpdates, s.DroppedTrades = g.market.figures()
 	return s
@@ -296,7 +217,7 @@ func (g *Gateway) Stats() Stats {
 // engine by the same ctx. Then the sessions are logged out and the stores closed.
 // With Options.ReadOnly c is not read, and may be nil.
 func (g *Gateway) Run(ctx context.Context, c projection.Consumer) error {
-	if err := g.acceptors.start(g); err != nil {
+	if err := g.acceptors.start(g.server); err != nil {
 		return errors.Join(err, g.Close())
 	}
 	base := context.WithoutCancel(ctx)
@@ -340,8 +261,7 @@ func (g *Gateway) Run(ctx context.Context, c projection.Consumer) error {
 	case result = <-followed:
 		followed <- nil
 	}
-	g.stopping.Store(true)
-	g.door.shut()
+	g.shut()
 	select {
 	case err := <-followed:
 		result = errors.Join(result, err)
@@ -351,51 +271,10 @@ func (g *Gateway) Run(ctx context.Context, c projection.Consumer) error {
 	}
 	stopWork()
 	work.Wait()
-	// Who is logged on hears why before the Logout, whose text says it again. An
-	// error is the store's, which closing it tells.
-	_, _ = g.announce(g.sessions(), g.farewell(), "Log on again when the service is back.")
-	g.acceptors.stop()
+	g.logOut()
 	flushed := time.AfterFunc(2*g.options.FlushTimeout, cutConns)
 	conns.Wait()
 	flushed.Stop()
 	cutConns()
 	return errors.Join(result, endLog(), g.closeStores())
-}
-
-// runConns runs each connection that the door lets in, until the door is shut:
-// one goroutine writes, another reads the Logon and, once it is proven, gives the
-// connection to quickfix, which reads on.
-func (g *Gateway) runConns(ctx context.Context, conns *sync.WaitGroup) {
-	for {
-		c, err := g.door.accept()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		} else if err != nil {
-			g.fail(fmt.Errorf("fix: %w", err))
-			return
-		}
-		conns.Go(func() { g.ran(c, c.Run(ctx)) })
-		conns.Go(func() {
-			if c.admit() != nil || c.session.Load().acceptor.hand(c) != nil {
-				// Who reads no more has gone, whatever Close says.
-				_ = c.Close()
-			}
-		})
-	}
-}
-
-// ran logs why a connection has ended, where it is of interest.
-func (g *Gateway) ran(c *conn, err error) {
-	if errors.Is(err, errSlowReader) {
-		g.options.Logger.Warn("connection_cut", "remote", c.RemoteAddr().String(), "reason", err.Error())
-	}
-}
-
-// closeStores gives the reserved numbers back and makes everything safe.
-func (g *Gateway) closeStores() error {
-	var all error
-	for _, s := range g.sessions() {
-		all = errors.Join(all, s.messages.Close())
-	}
-	return all
 }

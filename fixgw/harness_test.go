@@ -112,7 +112,7 @@ type harness struct {
 func newDesk(t testing.TB, compIDs []string, change func(*Options)) *harness {
 	d := &harness{
 		t: t, set: wiretest.Instruments(t), journal: &memJournal{}, store: kvtest.New(), bank: &bank{},
-		options: Options{
+		options: Options{SessionOptions: SessionOptions{
 			Address: "127.0.0.1:0", CompID: strings.Map(func(r rune) rune {
 				if r == '/' || r == '#' {
 					return '-'
@@ -120,8 +120,8 @@ func newDesk(t testing.TB, compIDs []string, change func(*Options)) *harness {
 				return r
 			}, t.Name())[:min(len(t.Name()), wire.MaxCompID)], Participants: testParticipants(compIDs...),
 			RefuseDelay: 20 * time.Millisecond, Rate: 100_000,
-			LogonTimeout: wait, LogonGrace: wait, KickGrace: wait, FlushTimeout: wait, DrainTimeout: wait, GapTimeout: wait,
-		},
+			LogonTimeout: wait, LogonGrace: wait, KickGrace: wait, FlushTimeout: wait, GapTimeout: wait,
+		}, DrainTimeout: wait},
 	}
 	if virtual() {
 		d.options.Listen = func(string, string) (net.Listener, error) {
@@ -272,6 +272,11 @@ func (d *harness) stop() {
 			d.t.Errorf("stopped with: %v", err)
 		}
 	}
+}
+
+// blotter returns that of a session.
+func (d *harness) blotter(compID string) *blotter {
+	return d.gateway.blotterOf(d.gateway.sessionNamed(compID))
 }
 
 func (d *harness) addr() string { return d.gateway.Addr().String() }

@@ -35,15 +35,8 @@ func (k *keeper) Run(ctx context.Context) error {
 
 func (k *keeper) keep() error {
 	g := k.gateway
-	for _, s := range g.sessions() {
-		if s.messages.low() {
-			if err := s.messages.extend(); err != nil {
-				return err
-			}
-		}
-		if err := s.messages.save(); err != nil {
-			return err
-		}
+	if err := g.saveMessages(); err != nil {
+		return err
 	}
 	if time.Since(k.synced) >= g.options.SyncEvery {
 		k.synced = time.Now()

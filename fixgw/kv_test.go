@@ -27,7 +27,7 @@ func TestOnPebble(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 3))
 	fs := vfs.NewCrashableMem()
-	o := storeOptions(func(o *Options) { o.ReserveSeqs, o.KeepMessages = 50, 100_000 })
+	o := storeOptions(func(o *SessionOptions) { o.ReserveSeqs, o.KeepMessages = 50, 100_000 })
 	used := 0
 	for life := range 5 {
 		kv := openKV(t, fs)
@@ -61,7 +61,7 @@ func BenchmarkPebbleSend(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer kv.Close()
-	s := openStore(b, kv, storeOptions(func(o *Options) { o.ReserveSeqs = 1_000_000 }))
+	s := openStore(b, kv, storeOptions(func(o *SessionOptions) { o.ReserveSeqs = 1_000_000 }))
 	body := storedMessage(1, "8")
 	for len(body) < 250 {
 		body = append(body, body...)

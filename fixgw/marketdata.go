@@ -195,10 +195,7 @@ func (m *marketData) refresh() error {
 }
 
 // behind reports whether the client has not taken what it was sent.
-func (m *member) behind() bool {
-	c := m.session.conn.Load()
-	return c == nil || c.waiting() > staleBytes
-}
+func (m *member) behind() bool { return m.session.behind(staleBytes) }
 
 func (m *marketData) snapshot(to *member) error {
 	to.stale = false

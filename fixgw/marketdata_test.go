@@ -264,7 +264,7 @@ func TestWriteDeadline(t *testing.T) {
 	d := newDesk(t, []string{"SLOW"}, nil)
 	client, server := net.Pipe() // takes nothing that is not read
 	defer client.Close()
-	c := newConn(d.gateway, server)
+	c := newConn(d.gateway.server, server)
 	c.patience = 50 * time.Millisecond
 	done := make(chan error, 1)
 	go func() { done <- c.Run(t.Context()) }()
@@ -284,7 +284,7 @@ func TestOutboxLimit(t *testing.T) {
 	d := newDesk(t, []string{"SLOW"}, func(o *Options) { o.MaxOutbox = 64 << 10 })
 	client, server := net.Pipe()
 	defer client.Close()
-	c := newConn(d.gateway, server)
+	c := newConn(d.gateway.server, server)
 	if _, err := c.Write(make([]byte, 64<<10)); err != nil {
 		t.Errorf("at the limit: %v", err)
 	}

@@ -123,9 +123,9 @@ func OpenMessageLog(o MessageLogOptions) (*MessageLog, error) {
 // note keeps messages of c's session, where there is a log and a session. It
 // never waits for the disk.
 func (c *conn) note(d wire.Direction, messages []byte) {
-	log, s := c.gateway.options.MessageLog, c.session.Load()
+	log, s := c.server.options.MessageLog, c.session.Load()
 	if log != nil && s != nil {
-		log.record(d, s.id.TargetCompID, c.gateway.options.Now(), messages)
+		log.record(d, s.id.TargetCompID, c.server.options.Now(), messages)
 	}
 }
 

@@ -58,7 +58,7 @@ func logLines(t *testing.T, dir string) (lines []string, files []string) {
 // framed makes a whole message of fields written with '|'.
 func framed(msgType, fields string) []byte {
 	return wire.AppendMessage(nil, wire.Header{MsgType: msgType, Sender: "MM", Target: "DESK", Seq: 7, At: time.Unix(0, 0)},
-		[]byte(strings.ReplaceAll(fields, "|", "\x01")))
+		[]byte(strings.ReplaceAll(strings.TrimSuffix(fields, "|"), "|", "\x01")))
 }
 
 var logDay = time.Date(2026, 3, 4, 23, 59, 59, 999_999_999, time.UTC)

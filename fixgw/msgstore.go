@@ -113,7 +113,7 @@ func newMessageStore() *messageStore {
 
 // open reads what the store has of the session. Before that quickfix may ask for
 // the creation time, and for nothing else. Once.
-func (s *messageStore) open(store kv.Store, session uint16, o *Options) error {
+func (s *messageStore) open(store kv.Store, session uint16, o *SessionOptions) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.store, s.session, s.created = store, session, o.Now().UnixNano()

@@ -19,8 +19,8 @@ import (
 	"blockdesk/persist/projection"
 )
 
-func storeOptions(change func(*Options)) *Options {
-	o := Options{Address: "x", Participants: testParticipants("A")}
+func storeOptions(change func(*SessionOptions)) *SessionOptions {
+	o := SessionOptions{Address: "x", Participants: testParticipants("A")}
 	if change != nil {
 		change(&o)
 	}
@@ -28,7 +28,7 @@ func storeOptions(change func(*Options)) *Options {
 	return &o
 }
 
-func openStore(t testing.TB, store kv.Store, o *Options) *messageStore {
+func openStore(t testing.TB, store kv.Store, o *SessionOptions) *messageStore {
 	t.Helper()
 	s, err := openedMessageStore(store, 1, o)
 	if err != nil {
@@ -68,7 +68,7 @@ func numbersOf(t testing.TB, s *messageStore, begin, end int) string {
 func TestNumbersNeverFall(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		o := storeOptions(func(o *Options) { o.ReserveSeqs = rapid.IntRange(2, 20).Draw(t, "reserve") })
+		o := storeOptions(func(o *SessionOptions) { o.ReserveSeqs = rapid.IntRange(2, 20).Draw(t, "reserve") })
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		disk, used, began := kvtest.New(), 0, 1
 		for range rapid.IntRange(1, 6).Draw(t, "lives") {
@@ -120,7 +120,7 @@ func TestNumbersNeverFall(t *testing.T) {
 func TestExtendAgainstSends(t *testing.T) {
 	t.Parallel()
 	disk := kvtest.New()
-	s := openStore(t, disk, storeOptions(func(o *Options) { o.ReserveSeqs = 8 }))
+	s := openStore(t, disk, storeOptions(func(o *SessionOptions) { o.ReserveSeqs = 8 }))
 	var group sync.WaitGroup
 	for range 4 {
 		group.Add(1)
@@ -144,7 +144,7 @@ func TestExtendAgainstSends(t *testing.T) {
 
 func TestIterateMessages(t *testing.T) {
 	t.Parallel()
-	s := openStore(t, kvtest.New(), storeOptions(func(o *Options) { o.MaxReplay = 3 }))
+	s := openStore(t, kvtest.New(), storeOptions(func(o *SessionOptions) { o.MaxReplay = 3 }))
 	for _, msgType := range []string{"A", "8", "0", "W", "9", "8", "X", "r", "0", "5"} { // 1..10
 		sendOne(t, s, msgType)
 	}
@@ -197,7 +197,7 @@ func TestIterateHoldsNoLock(t *testing.T) {
 func TestOldMessagesAreDeleted(t *testing.T) {
 	t.Parallel()
 	disk := kvtest.New()
-	s := openStore(t, disk, storeOptions(func(o *Options) { o.KeepMessages, o.ReserveSeqs = 100, 100_000 }))
+	s := openStore(t, disk, storeOptions(func(o *SessionOptions) { o.KeepMessages, o.ReserveSeqs = 100, 100_000 }))
 	for range 3*pruneStep + 200 {
 		sendOne(t, s, "8")
 	}
@@ -301,7 +301,7 @@ func TestBadRecordsAreRefused(t *testing.T) {
 	} {
 		disk := kvtest.New()
 		disk.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set(key, []byte{7, 7}) }, true)
-		g, err := New(Options{Address: "127.0.0.1:0", Participants: testParticipants("A")}, nil, disk, Doors{}, wiretest.Instruments(t))
+		g, err := New(Options{SessionOptions: SessionOptions{Address: "127.0.0.1:0", Participants: testParticipants("A")}}, nil, disk, Doors{}, wiretest.Instruments(t))
 		if !errors.Is(err, errLayout) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -330,7 +330,7 @@ func TestKeptTypes(t *testing.T) {
 	}
 }
 
-func openedMessageStore(store kv.Store, session uint16, o *Options) (*messageStore, error) {
+func openedMessageStore(store kv.Store, session uint16, o *SessionOptions) (*messageStore, error) {
 	s := newMessageStore()
 	return s, s.open(store, session, o)
 }

@@ -10,11 +10,11 @@ import (
 )
 
 // order is one live order of a session. The follower alone changes it, under
-// session.mu; the session reads it under the same lock.
+// its owner's mutex; the session reads it under the same lock.
 type order struct {
 	wire.ClientOrder
-	session *session
-	dirty   bool // changed since the last commit; the follower's, without the lock
+	owner *blotter
+	dirty bool // changed since the last commit; the follower's, without the lock
 }
 
 // orderRecordSize is the size of an order's record without its ClOrdID:
@@ -29,7 +29,7 @@ const (
 
 func (o *order) appendRecord(dst []byte) []byte {
 	dst = append(dst, orderRecordVersion)
-	dst = binary.BigEndian.AppendUint16(dst, o.session.number)
+	dst = binary.BigEndian.AppendUint16(dst, o.owner.number)
 	dst = binary.BigEndian.AppendUint16(dst, uint16(o.Instrument))
 	dst = append(dst, byte(o.Side), byte(o.Type), byte(o.TIF), o.Status)
 	for _, n := range [...]uint64{uint64(o.Price), uint64(o.Total), uint64(o.Leaves), uint64(o.Cum), o.Notional.Hi, o.Notional.Lo} {
@@ -40,7 +40,7 @@ func (o *order) appendRecord(dst []byte) []byte {
 
 // parseOrderRecord reads what appendRecord wrote. session returns the session of
 // a number, or nil where there is none any more; such an order is nil.
-func parseOrderRecord(id market.OrderID, value []byte, session func(uint16) *session) (*order, error) {
+func parseOrderRecord(id market.OrderID, value []byte, session func(uint16) *blotter) (*order, error) {
 	if len(value) <= orderRecordSize || value[0] != orderRecordVersion {
 		return nil, fmt.Errorf("%w: order %d: %d bytes", errLayout, id, len(value))
 	}
@@ -49,7 +49,7 @@ func parseOrderRecord(id market.OrderID, value []byte, session func(uint16) *ses
 	if s == nil {
 		return nil, nil
 	}
-	return &order{session: s, ClientOrder: wire.ClientOrder{
+	return &order{owner: s, ClientOrder: wire.ClientOrder{
 		ID: id, ClOrdID: string(value[orderRecordSize:]),
 		Instrument: market.InstrumentID(binary.BigEndian.Uint16(value[3:])),
 		Side:       market.Side(value[5]), Type: book.Type(value[6]), TIF: book.TIF(value[7]), Status: value[8],

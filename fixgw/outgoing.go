@@ -1,7 +1,6 @@
 package fixgw
 
 import (
-	"bytes"
 	"errors"
 	"strconv"
 	"sync"
@@ -34,19 +33,11 @@ type draft struct {
 // batch is messages of one session that go out together. One goroutine at a
 // time.
 type batch struct {
-	drafts  []draft
-	bodies  []byte
-	answers []untold
-}
-
-// untold is the first answer to a request, whose message is in the batch. It becomes
-// the request's under the line's mutex, right before the batch gets its numbers.
-// Earlier, a repetition could be answered ahead of it. Later, one from a client who
-// has the message could find the request unanswered, and be left without a word.
-type untold struct {
-	ref  *ref
-	code byte // ref.answer
-	body []byte
+	drafts []draft
+	bodies []byte
+	// before is called under the line's mutex, right before the batch gets its
+	// numbers; nil = nothing is.
+	before func()
 }
 
 // maxKeptBodies is the largest buffer that an idle batch holds on to.
@@ -59,17 +50,8 @@ func (b *batch) add(msgType string, firstTag int, body []byte, possResend bool) 
 	b.drafts = append(b.drafts, draft{msgType, firstTag, possResend, from, len(b.bodies)})
 }
 
-// answer notes that the messages have the first answer to what r has asked for. It
-// copies body.
-func (b *batch) answer(r *ref, code byte, body []byte) {
-	b.answers = append(b.answers, untold{r, code, bytes.Clone(body)})
-}
-
-func (b *batch) empty() bool { return len(b.drafts) == 0 && len(b.answers) == 0 }
-
 func (b *batch) clear() {
-	clear(b.answers) // who is idle holds on to no request
-	b.drafts, b.answers = b.drafts[:0], b.answers[:0]
+	b.drafts = b.drafts[:0]
 	if b.bodies = b.bodies[:0]; cap(b.bodies) > maxKeptBodies {
 		b.bodies = nil
 	}
@@ -100,15 +82,21 @@ func (l *line) init(s *session) {
 	s.messages.restarted = l.restart
 }
 
+// number is called when the batch is about to get its numbers.
+func (b *batch) number() {
+	if b.before != nil {
+		b.before()
+	}
+}
+
 // deliver numbers the messages of b and sends them, or only stores them where
-// nobody is logged on. Whoever asks for the same again from then on is answered,
-// after them. An error is the store's, and final. Any goroutine that holds none of
+// nobody is logged on. An error is the store's, and final. Any goroutine that holds none of
 // quickfix's locks.
 func (s *session) deliver(b *batch) error {
 	l := &s.line
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s.tell(b)
+	b.number()
 	l.batch, l.err = b, nil
 	err := quickfix.SendToTarget(l.carrier, s.id)
 	l.batch = nil
@@ -118,32 +106,20 @@ func (s *session) deliver(b *batch) error {
 	return err
 }
 
-// tell makes the answers of b those of their requests.
-func (s *session) tell(b *batch) {
-	if len(b.answers) == 0 {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, u := range b.answers {
-		u.ref.answer, u.ref.body = u.code, u.body
-	}
-}
-
 // store numbers the messages of b while quickfix does not run. There may be none:
 // what tells of a moment is not said later.
 func (s *session) store(b *batch) error {
-	s.tell(b)
+	b.number()
 	if len(b.drafts) == 0 {
 		return nil
 	}
-	s.line.batch, s.line.stamp = b, s.gateway.options.Now().UnixNano()
+	s.line.batch, s.line.stamp = b, s.server.options.Now().UnixNano()
 	return s.messages.number(b, s.line.encode, nil)
 }
 
 // carried is ToApp of the carrier.
 func (l *line) carried() {
-	l.stamp = l.session.gateway.options.Now().UnixNano()
+	l.stamp = l.session.server.options.Now().UnixNano()
 	l.err = l.session.messages.number(l.batch, l.encode, l.show)
 }
 
@@ -184,16 +160,7 @@ func (l *line) appendDraft(dst []byte, m *draft, seq uint64) []byte {
 	}
 	h = append(strconv.AppendInt(append(h, wire.SOH), int64(m.firstTag), 10), '=')
 	l.head = h
-	body := l.batch.bodies[m.from:m.to]
-	start := len(dst)
-	dst = append(dst, "8=FIX.4.4\x019="...)
-	dst = append(strconv.AppendInt(dst, int64(len(h)+len(body)+1), 10), wire.SOH)
-	dst = append(append(append(dst, h...), body...), wire.SOH)
-	sum := byte(0)
-	for _, b := range dst[start:] {
-		sum += b
-	}
-	return append(dst, '1', '0', '=', '0'+sum/100, '0'+sum/10%10, '0'+sum%10, wire.SOH)
+	return wire.AppendFrame(dst, h, l.batch.bodies[m.from:m.to])
 }
 
 // outbox sends application messages one by one. One goroutine at a time.

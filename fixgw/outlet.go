@@ -80,7 +80,7 @@ func (c *conn) push(first, next, handed uint64, messages []byte) {
 // overfull cuts a client off that lets too much wait. It needs mu.
 func (c *conn) overfull(more int) bool {
 	waits := len(c.out) + len(c.held)
-	if waits+more <= c.gateway.options.MaxOutbox {
+	if waits+more <= c.server.options.MaxOutbox {
 		return false
 	}
 	c.cutLocked(fmt.Errorf("%w: %d bytes wait", errSlowReader, waits))

@@ -171,8 +171,8 @@ func TestDictionaryIsStock(t *testing.T) {
 
 func TestOptionsValidate(t *testing.T) {
 	t.Parallel()
-	good := Options{Address: "127.0.0.1:0", Participants: testParticipants("A", "B")}
-	nobody := Options{Address: good.Address}
+	good := Options{SessionOptions: SessionOptions{Address: "127.0.0.1:0", Participants: testParticipants("A", "B")}}
+	nobody := Options{SessionOptions: SessionOptions{Address: good.Address}}
 	if err := errors.Join(good.Validate(), nobody.Validate()); err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ type packer struct {
 // packageTask is the package of one claim.
 type packageTask struct {
 	packer     *packer
-	session    *session
+	owner      *blotter
 	claim      rfq.Claim     // as it was reserved
 	possResend bool          // a News may have been sent before a crash
 	pause      time.Duration // before the next attempt
@@ -75,7 +75,7 @@ func newPacker(g *Gateway) *packer {
 
 // reserved takes a claim of s that waits for its payment; again says that it may
 // have been taken before the process's start. It does not wait. Any goroutine.
-func (p *packer) reserved(s *session, c *claim, again bool) {
+func (p *packer) reserved(s *blotter, c *claim, again bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.tasks[c.ID] != nil {
@@ -85,14 +85,14 @@ func (p *packer) reserved(s *session, c *claim, again bool) {
 		p.behind = true
 		return
 	}
-	t := &packageTask{packer: p, session: s, claim: c.Claim, possResend: again}
+	t := &packageTask{packer: p, owner: s, claim: c.Claim, possResend: again}
 	p.tasks[c.ID] = t
 	p.agenda.add(t, 0)
 }
 
 // refill takes the claims that there was no room for.
 func (p *packer) refill() {
-	for _, s := range p.gateway.sessions() {
+	for _, s := range p.gateway.blotters() {
 		for _, c := range s.reservedClaims() {
 			p.reserved(s, &c, true)
 		}
@@ -100,7 +100,7 @@ func (p *packer) refill() {
 }
 
 // reservedClaims returns copies of the session's claims that wait for a payment.
-func (s *session) reservedClaims() (list []claim) {
+func (s *blotter) reservedClaims() (list []claim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.claims {
@@ -157,7 +157,7 @@ func (t *packageTask) pack(ctx context.Context) (again time.Duration, err error)
 // needed reports whether the claim still waits for a payment and its News was not
 // sent.
 func (t *packageTask) needed() (bool, error) {
-	c, ok, err := t.session.claimOf(t.claim.ID)
+	c, ok, err := t.owner.claimOf(t.claim.ID)
 	if err != nil || !ok || c.State != rfq.ClaimReserved {
 		return false, err
 	}
@@ -191,10 +191,10 @@ func (p *packer) send(t *packageTask, appendBody func([]byte) []byte) error {
 	defer p.sending.Unlock()
 	p.body = appendBody(p.body[:0])
 	p.gateway.out.Add(1)
-	if err := p.out.send(t.session, "B", tagHeadline, p.body, t.possResend); err != nil {
+	if err := p.out.send(t.owner.session, "B", tagHeadline, p.body, t.possResend); err != nil {
 		return err
 	}
-	return t.session.messages.saveWith(func(set func(key, value []byte), _ func(lo, hi []byte)) {
+	return t.owner.messages.saveWith(func(set func(key, value []byte), _ func(lo, hi []byte)) {
 		set(packedKey(nil, &t.claim), nil)
 	})
 }
@@ -248,7 +248,7 @@ func (p *packer) appendPackage(dst []byte, t *packageTask, made *desk.Package) [
 	dst = strconv.AppendInt(append(dst, "\x0158=TRANSACTION "...), int64(len(made.Transaction)), 10)
 	dst = strconv.AppendInt(append(dst, "\x0195="...), int64(base64.StdEncoding.EncodedLen(len(made.Transaction))), 10)
 	dst = base64.StdEncoding.AppendEncode(append(dst, "\x0196="...), made.Transaction)
-	if !t.session.custom.Load() {
+	if !t.owner.custom.Load() {
 		return dst
 	}
 	dst = wire.AppendCustomText(dst, wire.TagPaymentAmount, string(amount))

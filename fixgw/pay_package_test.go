@@ -187,7 +187,7 @@ func TestPackageCrash(t *testing.T) {
 		d.start()
 	}
 	tk := d.dial("TK", keep(sender, target))
-	reserved := d.gateway.sessionNamed("TK").reservedClaims()
+	reserved := d.blotter("TK").reservedClaims()
 	if len(reserved) == 0 {
 		t.Fatal("no claim is reserved")
 	}

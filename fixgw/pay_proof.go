@@ -48,7 +48,7 @@ type proofKey struct {
 // proofTask is one report that is not answered yet.
 type proofTask struct {
 	prover     *prover
-	session    *session
+	owner      *blotter
 	id         string // TradeReportID
 	proof      desk.PaymentProof
 	instrument market.InstrumentID
@@ -75,7 +75,7 @@ const (
 )
 
 func (t *proofTask) key() []byte {
-	return append(binary.BigEndian.AppendUint16([]byte{keyProof}, t.session.number), t.id...)
+	return append(binary.BigEndian.AppendUint16([]byte{keyProof}, t.owner.number), t.id...)
 }
 
 func (t *proofTask) record() []byte {
@@ -93,12 +93,12 @@ func (p *prover) parse(key, value []byte) (*proofTask, error) {
 	if len(key) <= head || len(value) != proofRecordSize || value[0] != proofRecordVersion {
 		return nil, fmt.Errorf("%w: report of a payment %x: %d bytes", errLayout, key, len(value))
 	}
-	s := p.gateway.sessionOf(binary.BigEndian.Uint16(key[1:]))
+	s := p.gateway.blotterNumbered(binary.BigEndian.Uint16(key[1:]))
 	if s == nil {
 		return nil, nil
 	}
 	t := &proofTask{
-		prover: p, session: s, id: string(key[head:]), possResend: true,
+		prover: p, owner: s, id: string(key[head:]), possResend: true,
 		instrument: market.InstrumentID(binary.BigEndian.Uint16(value[19:])),
 		proof: desk.PaymentProof{
 			Claim:   market.ClaimID(binary.BigEndian.Uint64(value[1:])),
@@ -124,8 +124,8 @@ func (p *prover) load() error {
 // add needs mu, or to be alone.
 func (p *prover) add(t *proofTask) {
 	t.until = p.gateway.options.Now().Add(p.gateway.options.ProofTimeout)
-	p.open[proofKey{t.session.number, t.id}] = t
-	p.held[t.session.number]++
+	p.open[proofKey{t.owner.number, t.id}] = t
+	p.held[t.owner.number]++
 	p.agenda.add(t, 0)
 }
 
@@ -135,7 +135,7 @@ func (p *prover) take(t *proofTask) (*wire.PaymentRefusal, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	o := &p.gateway.options
-	switch known := p.open[proofKey{t.session.number, t.id}]; {
+	switch known := p.open[proofKey{t.owner.number, t.id}]; {
 	case known != nil && known.proof != t.proof:
 		return wire.RefusePayment(wire.CodeInvalidField, "TradeReportID (571) %.64q: another report of this id waits for its answer", t.id), nil
 	case known != nil:
@@ -143,7 +143,7 @@ func (p *prover) take(t *proofTask) (*wire.PaymentRefusal, error) {
 		return nil, nil
 	case p.gateway.doors.Settlement == nil:
 		return wire.RefusePayment(wire.CodeChainUnavailable, "no chain is configured"), nil
-	case p.held[t.session.number] >= o.MaxSessionProofs:
+	case p.held[t.owner.number] >= o.MaxSessionProofs:
 		return wire.RefusePayment(wire.CodeOverloaded, "%d reports of this session wait for an answer", o.MaxSessionProofs), nil
 	case len(p.open) >= o.MaxProofs:
 		return wire.RefusePayment(wire.CodeOverloaded, "%d reports wait for an answer, try again", o.MaxProofs), nil
@@ -241,10 +241,10 @@ func (p *prover) answer(t *proofTask, no *wire.PaymentRefusal) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.open[proofKey{t.session.number, t.id}] != nil {
-		return t.session.messages.save() // the record is that of the report said again
+	if p.open[proofKey{t.owner.number, t.id}] != nil {
+		return t.owner.messages.save() // the record is that of the report said again
 	}
-	return t.session.messages.saveWith(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
+	return t.owner.messages.saveWith(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
 		key := t.key()
 		deleteRange(key, kv.After(key))
 	})
@@ -254,9 +254,9 @@ func (p *prover) answer(t *proofTask, no *wire.PaymentRefusal) error {
 func (p *prover) letGo(t *proofTask) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.open, proofKey{t.session.number, t.id})
-	if p.held[t.session.number]--; p.held[t.session.number] == 0 {
-		delete(p.held, t.session.number)
+	delete(p.open, proofKey{t.owner.number, t.id})
+	if p.held[t.owner.number]--; p.held[t.owner.number] == 0 {
+		delete(p.held, t.owner.number)
 	}
 }
 
@@ -268,11 +268,11 @@ func (p *prover) send(t *proofTask, a *wire.PaymentAck) error {
 	if a.Refusal != nil {
 		p.gateway.rejects.Add(1)
 	}
-	return p.out.send(t.session, "AR", wire.TagTradeReportID, p.body, t.possResend)
+	return p.out.send(t.owner.session, "AR", wire.TagTradeReportID, p.body, t.possResend)
 }
 
 // PaymentReport handles an AE of the client's.
-func (s *session) tradeReport(frame []byte) *wire.Reject {
+func (s *blotter) tradeReport(frame []byte) *wire.Reject {
 	r := wire.ScanPaymentReport(frame)
 	t, no, err := s.checkTradeReport(&r)
 	if err == nil && no == nil {

@@ -10,12 +10,12 @@ import (
 )
 
 // quote is a firm price that a session was given: live until the desk says that
-// it is gone. The follower alone changes it, under session.mu; the session reads
+// it is gone. The follower alone changes it, under its owner's mutex; the session reads
 // it under the same lock, and sets over where its client passes.
 type quote struct {
 	wire.ClientQuote
-	session *session
-	over    bool // told as ended, though the desk still has it: nothing more is told, and no claim takes it
+	owner *blotter
+	over  bool // told as ended, though the desk still has it: nothing more is told, and no claim takes it
 
 	dirty bool // changed since the last commit; the follower's, without the lock
 	gone  bool // the desk has forgotten it; the follower's
@@ -35,13 +35,13 @@ func (q *quote) appendRecord(dst []byte) []byte {
 	if q.over {
 		over = 1
 	}
-	dst = binary.BigEndian.AppendUint16(append(dst, quoteRecordVersion), q.session.number)
+	dst = binary.BigEndian.AppendUint16(append(dst, quoteRecordVersion), q.owner.number)
 	dst = append(append(dst, q.Digits, over, byte(len(q.Ref))), q.Ref...)
 	return rfq.AppendRecord(dst, &q.Quote)
 }
 
 // parseQuoteRecord reads what appendRecord wrote, as parseClaimRecord does.
-func parseQuoteRecord(id market.QuoteID, value []byte, session func(uint16) *session) (*quote, error) {
+func parseQuoteRecord(id market.QuoteID, value []byte, session func(uint16) *blotter) (*quote, error) {
 	bad := func() (*quote, error) {
 		return nil, fmt.Errorf("%w: quote %s: %d bytes", errLayout, market.AppendQuoteID(nil, id), len(value))
 	}
@@ -60,6 +60,6 @@ func parseQuoteRecord(id market.QuoteID, value []byte, session func(uint16) *ses
 	}
 	return &quote{
 		ClientQuote: wire.ClientQuote{Quote: *told, Ref: string(value[quoteRecordHead:refEnd]), Digits: value[3]},
-		session:     s, over: value[4] == 1,
+		owner:       s, over: value[4] == 1,
 	}, nil
 }

@@ -90,9 +90,9 @@ func (f *follower) commitIfFull() error {
 
 // loseOrder reports the end of an order that the engine does not have.
 func (f *follower) loseOrder(o *order) error {
-	o.session.mu.Lock()
+	o.owner.mu.Lock()
 	o.Status = wire.StatusCancelled
-	o.session.mu.Unlock()
+	o.owner.mu.Unlock()
 	f.touch(o)
 	in := f.gateway.instruments.Get(o.Instrument)
 	if in == nil { // configured no more
@@ -102,7 +102,7 @@ func (f *follower) loseOrder(o *order) error {
 	f.execID = f.gateway.localID(f.execID[:0])
 	r := wire.ExecutionReport{Instrument: in, Order: &o.ClientOrder, ExecType: wire.ExecCancelled, ExecID: f.execID, At: f.at, Text: []byte(lostReason)}
 	f.out.scratch = r.AppendBody(f.out.scratch[:0])
-	return f.emit(o.session, '8', f.out.scratch)
+	return f.emit(o.owner, '8', f.out.scratch)
 }
 
 // reconcileDesk makes the claims of sessions agree with the desk's.
@@ -159,12 +159,12 @@ func (f *follower) restateClaim(c *claim, is *rfq.Claim) error {
 		return nil
 	}
 	before := c.Status
-	c.session.mu.Lock()
+	c.owner.mu.Lock()
 	c.Claim, c.Status = *is, wire.ClaimStatus(is.State)
 	if is.State.Live() {
-		c.session.claims[c.ID] = c
+		c.owner.claims[c.ID] = c
 	}
-	c.session.mu.Unlock()
+	c.owner.mu.Unlock()
 	f.touchClaim(c)
 	if c.Status == before {
 		return nil
@@ -177,9 +177,9 @@ func (f *follower) restateClaim(c *claim, is *rfq.Claim) error {
 // it.
 func (f *follower) loseClaim(c *claim) error {
 	live := !c.Over()
-	c.session.mu.Lock()
+	c.owner.mu.Lock()
 	c.State, c.Status = rfq.ClaimReleased, wire.StatusCancelled
-	c.session.mu.Unlock()
+	c.owner.mu.Unlock()
 	f.touchClaim(c)
 	f.desk.forgotten = append(f.desk.forgotten, c.ID)
 	if !live {

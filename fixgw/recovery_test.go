@@ -400,11 +400,11 @@ func TestReplayFromBeforeTheStore(t *testing.T) {
 	reconciled := event.Event{}
 	reconciled.SetReference(7, event.Ref{Text: []byte(reconciledRef)})
 	cancelled := event.Event{Seq: 8, At: 8, Kind: event.Cancelled, OrderID: 1}
-	g := &Gateway{}
+	g := &Gateway{server: &server{}}
 	g.roster.Store(&roster{})
 	f := &follower{
 		gateway: g, done: position{seq: 10}, epoch: 2, ended: 2, unfinished: true,
-		orders: map[market.OrderID]*order{1: {ClientOrder: wire.ClientOrder{ID: 1, Status: wire.StatusNew}, session: &session{}}},
+		orders: map[market.OrderID]*order{1: {ClientOrder: wire.ClientOrder{ID: 1, Status: wire.StatusNew}, owner: &blotter{session: &session{}}}},
 	}
 	if err := f.follow([]event.Event{begins(4, 1), begins(6, 2), reconciled, cancelled}); err != nil {
 		t.Fatal(err)

@@ -21,13 +21,13 @@ type acceptors struct {
 }
 
 // start starts the first one, for the sessions that there are.
-func (a *acceptors) start(g *Gateway) error {
+func (a *acceptors) start(v *server) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	first := g.options.Early.take(g)
+	first := v.options.Early.take(v)
 	if first == nil {
 		var err error
-		if first, err = g.startAcceptor(g.sessions()); err != nil {
+		if first, err = v.startAcceptor(v.sessions()); err != nil {
 			return err
 		}
 	}
@@ -56,11 +56,11 @@ type Reloaded struct {
 }
 
 // Check reports why Reload would refuse list. It changes nothing. Any goroutine.
-func (g *Gateway) Check(list []Participant) error {
-	if err := validateParticipants(list, g.options.MaxSessions); err != nil {
+func (v *server) Check(list []Participant) error {
+	if err := validateParticipants(list, v.options.MaxSessions); err != nil {
 		return err
 	}
-	return g.roster.Load().check(list)
+	return v.roster.Load().check(list)
 }
 
 // Reload makes list the participants, all of it or, with an error, nothing of it.
@@ -74,23 +74,23 @@ func (g *Gateway) Check(list []Participant) error {
 // and what they do is stored for the day when the CompID comes back. Passwords and
 // keys hold from the next Logon on: who is logged on stays so. Self-trade
 // prevention and wallet hold from the next request on.
-func (g *Gateway) Reload(list []Participant) (Reloaded, error) {
+func (v *server) Reload(list []Participant) (Reloaded, error) {
 	var done Reloaded
-	a := &g.acceptors
+	a := &v.acceptors
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.stopped || g.stopping.Load() {
+	if a.stopped || v.stopping.Load() {
 		return done, ErrStopped
 	}
-	if err := g.Check(list); err != nil {
+	if err := v.Check(list); err != nil {
 		return done, err
 	}
-	e, err := g.enlist(g.roster.Load(), list)
+	e, err := v.enlist(v.roster.Load(), list)
 	if err != nil {
 		return done, err
 	}
 	if a.running && len(e.fresh) > 0 {
-		started, err := g.startAcceptor(e.fresh)
+		started, err := v.startAcceptor(e.fresh)
 		if err != nil {
 			return done, err
 		}
@@ -102,9 +102,9 @@ func (g *Gateway) Reload(list []Participant) (Reloaded, error) {
 			done.Returned = append(done.Returned, s.id.TargetCompID)
 		}
 	}
-	g.roster.Store(e.next)
+	v.roster.Store(e.next)
 	for _, s := range e.fresh {
-		g.copies.follow(s)
+		s.handler.wished()
 		done.Added = append(done.Added, s.id.TargetCompID)
 	}
 	for _, s := range e.gone {
@@ -126,6 +126,6 @@ func (s *session) remove() {
 	case s.conn.Load() != nil:
 		s.kick(removedText) // OnLogout sees to its orders
 	case s.cancelOnDisconnect.Load():
-		s.gateway.sweeper.add(s) // it went while we were down, and has not come back
+		s.handler.cancelOrders() // it went while we were down, and has not come back
 	}
 }

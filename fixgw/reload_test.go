@@ -192,14 +192,14 @@ func TestForgottenCompIDsAreBounded(t *testing.T) {
 	d := newDesk(t, []string{"MM"}, nil)
 	r := d.gateway.roster.Load()
 	for i := range maxForgotten - 1 {
-		s := newSession(d.gateway, &Participant{Name: fmt.Sprint(i), Number: 9}, fmt.Sprint("X", i), uint16(i+10), r.byCompID["MM"].messages)
+		s := newSession(d.gateway.server, &Participant{Name: fmt.Sprint(i), Number: 9}, fmt.Sprint("X", i), uint16(i+10), r.byCompID["MM"].messages)
 		s.removed.Store(true)
 		r.byCompID[s.id.TargetCompID] = s // nobody else is here
 	}
 	if _, err := d.gateway.enlist(r, testParticipants("TK")); err != nil {
 		t.Errorf("%d CompIDs: %v", maxForgotten, err)
 	}
-	s := newSession(d.gateway, &Participant{Name: "y", Number: 9}, "Y", 5000, r.byCompID["MM"].messages)
+	s := newSession(d.gateway.server, &Participant{Name: "y", Number: 9}, "Y", 5000, r.byCompID["MM"].messages)
 	s.removed.Store(true)
 	r.byCompID["Y"] = s
 	if _, err := d.gateway.enlist(r, testParticipants("TK")); err == nil {

@@ -11,8 +11,8 @@ import (
 
 func TestOrderRecord(t *testing.T) {
 	t.Parallel()
-	s := &session{number: 7}
-	find := func(n uint16) *session {
+	s := &blotter{session: &session{number: 7}}
+	find := func(n uint16) *blotter {
 		if n == 7 {
 			return s
 		}
@@ -20,7 +20,7 @@ func TestOrderRecord(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Uint64()
-		want := order{session: s, ClientOrder: wire.ClientOrder{
+		want := order{owner: s, ClientOrder: wire.ClientOrder{
 			ID: market.OrderID(n.Draw(t, "id")), ClOrdID: rapid.StringN(1, 20, 40).Draw(t, "clOrdID"),
 			Instrument: market.InstrumentID(rapid.Uint16().Draw(t, "in")), Side: market.Side(rapid.Byte().Draw(t, "side")),
 			Status: rapid.Byte().Draw(t, "status"), Price: market.Price(n.Draw(t, "price")), Total: market.Qty(n.Draw(t, "total")),
@@ -37,7 +37,7 @@ func TestOrderRecord(t *testing.T) {
 			t.Errorf("%x passed", bad)
 		}
 	}
-	other := order{session: &session{number: 8}, ClientOrder: wire.ClientOrder{ClOrdID: "x"}}
+	other := order{owner: &blotter{session: &session{number: 8}}, ClientOrder: wire.ClientOrder{ClOrdID: "x"}}
 	if o, err := parseOrderRecord(1, other.appendRecord(nil), find); o != nil || err != nil {
 		t.Errorf("order of a session that is no more: %v, %v", o, err)
 	}

@@ -16,7 +16,7 @@ import (
 // is answered here; one that is, by the follower when its events are durable.
 
 // handleOrder handles a D, F, G, H or q.
-func (s *session) handleOrder(msgType byte, r *wire.OrderRequest) *wire.Reject {
+func (s *blotter) handleOrder(msgType byte, r *wire.OrderRequest) *wire.Reject {
 	switch msgType {
 	case 'D':
 		return s.newOrder(r)
@@ -32,7 +32,7 @@ func (s *session) handleOrder(msgType byte, r *wire.OrderRequest) *wire.Reject {
 }
 
 // newOrder handles a D.
-func (s *session) newOrder(r *wire.OrderRequest) *wire.Reject {
+func (s *blotter) newOrder(r *wire.OrderRequest) *wire.Reject {
 	if done, err := s.repeated(r); done {
 		return err
 	}
@@ -52,7 +52,7 @@ func (s *session) newOrder(r *wire.OrderRequest) *wire.Reject {
 }
 
 // submit hands a command to the engine.
-func (s *session) submit(kind engine.Kind, in market.InstrumentID, o book.Order, r *wire.OrderRequest, entry *ref) *wire.Reject {
+func (s *blotter) submit(kind engine.Kind, in market.InstrumentID, o book.Order, r *wire.OrderRequest, entry *ref) *wire.Reject {
 	c := engine.Command{Kind: kind, Instrument: in, Origin: s.number, Order: o}
 	if !c.SetRef(r.ClOrdID) {
 		return wire.BusinessReject(wire.RejOther, r.ClOrdID, fmt.Sprintf("%s: ClOrdID (11): must be 1 to %d bytes", wire.CodeInvalidField, wire.MaxClOrdID))
@@ -82,13 +82,13 @@ func (s *session) submit(kind engine.Kind, in market.InstrumentID, o book.Order,
 
 // repeated answers a ClOrdID that the session has used before with its first
 // answer again. While that is on its way, nothing more is sent.
-func (s *session) repeated(r *wire.OrderRequest) (done bool, no *wire.Reject) {
+func (s *blotter) repeated(r *wire.OrderRequest) (done bool, no *wire.Reject) {
 	return s.repeatedAs(r.ClOrdID)
 }
 
 // repeatedAs is repeated for a name in s.refs: a ClOrdID, or a mark and another
 // id.
-func (s *session) repeatedAs(key []byte) (done bool, no *wire.Reject) {
+func (s *blotter) repeatedAs(key []byte) (done bool, no *wire.Reject) {
 	if len(key) == 0 || len(key) > wire.MaxClOrdID {
 		return false, nil
 	}
@@ -123,7 +123,7 @@ func (s *session) repeatedAs(key []byte) (done bool, no *wire.Reject) {
 }
 
 // stored returns what a ClOrdID was answered with today or yesterday.
-func (s *session) stored(clOrdID []byte) (answer, bool, error) {
+func (s *blotter) stored(clOrdID []byte) (answer, bool, error) {
 	today := dayOf(s.gateway.options.Now().UnixNano())
 	for _, day := range [...]uint32{today, today - 1, today + 1} {
 		if !s.gateway.answered.perhaps(day, s.number, clOrdID) {
@@ -142,7 +142,7 @@ func (s *session) stored(clOrdID []byte) (answer, bool, error) {
 }
 
 // storedOrder returns an order that has ended today or yesterday, or nil.
-func (s *session) storedOrder(id market.OrderID) (*order, error) {
+func (s *blotter) storedOrder(id market.OrderID) (*order, error) {
 	today := dayOf(s.gateway.options.Now().UnixNano())
 	for _, day := range [...]uint32{today, today - 1, today + 1} {
 		value, ok, err := s.gateway.store.Get(closedKey(nil, day, id))
@@ -150,7 +150,7 @@ func (s *session) storedOrder(id market.OrderID) (*order, error) {
 			return nil, err
 		}
 		if ok {
-			return parseOrderRecord(id, value, s.gateway.sessionOf)
+			return parseOrderRecord(id, value, s.gateway.blotterNumbered)
 		}
 	}
 	return nil, nil
@@ -158,20 +158,12 @@ func (s *session) storedOrder(id market.OrderID) (*order, error) {
 
 // send sends an application message of the session's own goroutine; its first
 // field is OrderID (37).
-func (s *session) send(msgType byte, body []byte, possResend bool) {
+func (s *blotter) send(msgType byte, body []byte, possResend bool) {
 	s.sendType(string(msgType), wire.TagOrderID, body, possResend)
 }
 
-// sendType is send for messages that begin with another field.
-func (s *session) sendType(msgType string, firstTag int, body []byte, possResend bool) {
-	s.gateway.out.Add(1)
-	if err := s.out.send(s, msgType, firstTag, body, possResend); err != nil {
-		s.gateway.fail(err)
-	}
-}
-
 // rejectNew answers a D that is not passed on. Its ClOrdID may be used again.
-func (s *session) rejectNew(r *wire.OrderRequest, o book.Order, in *market.Instrument, no *wire.Refusal) *wire.Reject {
+func (s *blotter) rejectNew(r *wire.OrderRequest, o book.Order, in *market.Instrument, no *wire.Refusal) *wire.Reject {
 	s.gateway.rejects.Add(1)
 	now := s.gateway.options.Now().UnixNano()
 	b := append(s.out.scratch[:0], "NONE"...)
@@ -210,7 +202,7 @@ type target struct {
 }
 
 // find looks for the order by OrderID (37) and by a ClOrdID.
-func (s *session) find(orderID, clOrdID []byte) (target, bool, error) {
+func (s *blotter) find(orderID, clOrdID []byte) (target, bool, error) {
 	s.mu.Lock()
 	o, r := (*order)(nil), s.refs[string(clOrdID)]
 	if id, err := strconv.ParseUint(string(orderID), 10, 64); err == nil {
@@ -238,7 +230,7 @@ func (s *session) find(orderID, clOrdID []byte) (target, bool, error) {
 
 // statusOf returns the status of an order that may have ended, StatusRejected
 // where the session does not know it. clOrdID is one that it went by.
-func (s *session) statusOf(id market.OrderID, clOrdID []byte) (byte, error) {
+func (s *blotter) statusOf(id market.OrderID, clOrdID []byte) (byte, error) {
 	s.mu.Lock()
 	o := s.orders[id]
 	if r := s.refs[string(clOrdID)]; o == nil && r != nil && r.order != nil && r.order.ID == id {
@@ -250,7 +242,7 @@ func (s *session) statusOf(id market.OrderID, clOrdID []byte) (byte, error) {
 	}
 	s.mu.Unlock()
 	o, err := s.storedOrder(id)
-	if err != nil || o == nil || o.session != s {
+	if err != nil || o == nil || o.owner != s {
 		return wire.StatusRejected, err
 	}
 	return o.Status, nil
@@ -263,7 +255,7 @@ func targetOfOrder(o *order) target {
 	}
 }
 
-func (s *session) findStored(clOrdID []byte) (target, bool, error) {
+func (s *blotter) findStored(clOrdID []byte) (target, bool, error) {
 	if len(clOrdID) == 0 || len(clOrdID) > wire.MaxClOrdID {
 		return target{}, false, nil
 	}
@@ -286,7 +278,7 @@ func (s *session) findStored(clOrdID []byte) (target, bool, error) {
 }
 
 // change handles an F, and with amend a G.
-func (s *session) change(r *wire.OrderRequest, amend bool) *wire.Reject {
+func (s *blotter) change(r *wire.OrderRequest, amend bool) *wire.Reject {
 	if done, err := s.repeated(r); done {
 		return err
 	}
@@ -328,7 +320,7 @@ func (s *session) change(r *wire.OrderRequest, amend bool) *wire.Reject {
 }
 
 // checkTarget holds Symbol and Side, where they are given, to the order's.
-func (s *session) checkTarget(r *wire.OrderRequest, t *target) *wire.Refusal {
+func (s *blotter) checkTarget(r *wire.OrderRequest, t *target) *wire.Refusal {
 	in := s.gateway.instruments.Get(t.instrument)
 	if in == nil || r.Symbol != nil && string(r.Symbol) != in.Symbol {
 		return wire.Refuse(wire.CxlRejOther, wire.CodeInvalidField, "Symbol (55) %.40q: not the order's", r.Symbol)
@@ -339,7 +331,7 @@ func (s *session) checkTarget(r *wire.OrderRequest, t *target) *wire.Refusal {
 	return nil
 }
 
-func (s *session) rejectChange(r *wire.OrderRequest, t *target, amend bool, no *wire.Refusal) *wire.Reject {
+func (s *blotter) rejectChange(r *wire.OrderRequest, t *target, amend bool, no *wire.Refusal) *wire.Reject {
 	s.gateway.rejects.Add(1)
 	reason := no.Reason
 	if reason != wire.CxlRejTooLate && reason != wire.CxlRejUnknownOrder {
@@ -360,7 +352,7 @@ func (s *session) rejectChange(r *wire.OrderRequest, t *target, amend bool, no *
 
 // massCancel handles a q: all orders of the participant, whatever session they
 // came from, on one instrument or all, on one side or both.
-func (s *session) massCancel(r *wire.OrderRequest) *wire.Reject {
+func (s *blotter) massCancel(r *wire.OrderRequest) *wire.Reject {
 	if done, err := s.repeated(r); done {
 		return err
 	}
@@ -400,7 +392,7 @@ func (s *session) massCancel(r *wire.OrderRequest) *wire.Reject {
 }
 
 // status handles an H: the order as the last durable event has left it.
-func (s *session) status(r *wire.OrderRequest) *wire.Reject {
+func (s *blotter) status(r *wire.OrderRequest) *wire.Reject {
 	if b := s.gateway.options.Barrier; b != nil && b() != nil {
 		return wire.BusinessReject(wire.RejNotAvailable, r.ClOrdID, s.gateway.deposedOr(leaderText("")))
 	}
@@ -451,7 +443,7 @@ func (s *session) status(r *wire.OrderRequest) *wire.Reject {
 	return nil
 }
 
-func (s *session) statusUnknown(r *wire.OrderRequest, no *wire.Refusal, now time.Time) {
+func (s *blotter) statusUnknown(r *wire.OrderRequest, no *wire.Refusal, now time.Time) {
 	b := append(s.out.scratch[:0], "NONE"...)
 	b = append(wire.AppendText(append(b, "\x0111="...), string(r.ClOrdID)), "\x0117="...)
 	b = r.AppendSymbol(append(s.gateway.localID(b), "\x01150=I\x0139=8"...))

@@ -33,7 +33,7 @@ func TestRetryAtOnce(t *testing.T) {
 	t.Parallel()
 	d := newShop(t, []string{"TK"}, nil)
 	tk := d.dial("TK", nil)
-	s := d.gateway.sessionNamed("TK")
+	s := d.blotter("TK")
 	ordered, hit := tk.quoted("q1", ""), tk.quoted("q2", "")
 	const order = "55=SLUSD/USDC|54=1|" + now60
 	const ask = "146=1|55=SLUSD/USDC|48=T1/T1-1|22=8|152="
@@ -75,7 +75,7 @@ func TestRetryTooEarly(t *testing.T) {
 	d.quickfixOnly = true // or the client's reader would be who answers, and waits
 	d.start()
 	mm := d.dial("MM", nil)
-	s := d.gateway.sessionNamed("MM")
+	s := d.blotter("MM")
 	func() {
 		s.line.mu.Lock()
 		defer s.line.mu.Unlock()
@@ -102,10 +102,10 @@ func TestProofAgainAtOnce(t *testing.T) {
 	tk := d.dial("TK", nil)
 	claim := tk.claimed("c1")
 	signature, _ := paidBy(1)
-	s, p := d.gateway.sessionNamed("TK"), d.gateway.prover
+	s, p := d.blotter("TK"), d.gateway.prover
 	report := func() *proofTask {
 		return &proofTask{
-			prover: p, session: s, id: "p1",
+			prover: p, owner: s, id: "p1",
 			proof: desk.PaymentProof{Claim: claimID(t, claim.get(37)), Ticket: 1, Tranche: 1, Signature: signature},
 		}
 	}

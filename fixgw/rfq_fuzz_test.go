@@ -19,7 +19,7 @@ func FuzzQuoteRequest(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	d := newShop(f, []string{"TK"}, nil)
-	s, view := d.gateway.sessionNamed("TK"), d.offers.View()
+	s, view := d.blotter("TK"), d.offers.View()
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r := wire.ScanQuoteRequest(bytes.ReplaceAll(body, []byte("|"), []byte("\x01")))
 		entry := &ref{}
@@ -44,8 +44,8 @@ func FuzzQuoteRequest(f *testing.F) {
 // nothing.
 func FuzzAcceptance(f *testing.F) {
 	d := newShop(f, []string{"TK"}, nil)
-	s := d.gateway.sessionNamed("TK")
-	q := &quote{session: s, ClientQuote: wire.ClientQuote{Ref: wire.QuoteReqMark + "r", Digits: 6}}
+	s := d.blotter("TK")
+	q := &quote{owner: s, ClientQuote: wire.ClientQuote{Ref: wire.QuoteReqMark + "r", Digits: 6}}
 	q.ID, q.Terms = 7, rfq.Terms{Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailUSDC, Price: 990_000_000, Base: 252_525_252}
 	s.mu.Lock()
 	s.quotes[q.ID] = q
@@ -76,19 +76,19 @@ func FuzzAcceptance(f *testing.F) {
 // FuzzDeskRecords: the store's records are refused, or are what would be written
 // again.
 func FuzzDeskRecords(f *testing.F) {
-	s := &session{number: 3}
-	c := &claim{session: s, ClientClaim: wire.ClientClaim{
+	s := &blotter{session: &session{number: 3}}
+	c := &claim{owner: s, ClientClaim: wire.ClientClaim{
 		Ref: "c", Digits: 6, Status: wire.StatusPendingNew, Refund: wire.Refund{Signature: [64]byte{1}, At: 9},
 	}}
 	c.ID, c.State = 5, rfq.ClaimReserved
-	q := &quote{session: s, ClientQuote: wire.ClientQuote{Ref: wire.QuoteReqMark + "r", Digits: 6}, over: true}
+	q := &quote{owner: s, ClientQuote: wire.ClientQuote{Ref: wire.QuoteReqMark + "r", Digits: 6}, over: true}
 	q.ID = 5
 	facts := deskFacts{digits: map[market.InstrumentID]uint8{0: 6, 700: 9}, mint: testAccount(1)}
 	f.Add(c.appendRecord(nil))
 	f.Add(q.appendRecord(nil))
 	f.Add(facts.append(nil))
 	f.Add([]byte{1})
-	sessionOf := func(n uint16) *session {
+	sessionOf := func(n uint16) *blotter {
 		if n == s.number {
 			return s
 		}

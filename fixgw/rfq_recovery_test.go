@@ -193,9 +193,9 @@ func TestDeskCrashInsideRecords(t *testing.T) {
 		}
 		// What was answered is answered again.
 		for _, key := range []string{"settled", wire.QuoteReqMark + "r2", wire.QuoteRespMark + "aj", "full"} {
-			s := again.sessionNamed("MM")
+			s := again.blotterOf(again.sessionNamed("MM"))
 			if key == "settled" {
-				s = again.sessionNamed("TK")
+				s = again.blotterOf(again.sessionNamed("TK"))
 			}
 			if r := s.refs[key]; r == nil || r.answer == 0 {
 				if _, ok, err := s.stored([]byte(key)); !ok || err != nil {

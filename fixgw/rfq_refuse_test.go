@@ -224,7 +224,7 @@ func TestQuoteLimit(t *testing.T) {
 func TestPendingQuotes(t *testing.T) {
 	t.Parallel()
 	g := &Gateway{options: Options{MaxPendingOrders: 2, MaxQuotes: 10}.withDefaults()}
-	s := newSession(g, &testParticipants("TK")[0], "TK", 1, &messageStore{})
+	s := newBlotter(g, &session{})
 	for i := range 3 {
 		no := s.enterDesk(&ref{clOrdID: fmt.Sprint(wire.QuoteReqMark, i), msgType: 'R'})
 		if full := i == 2; (no != nil) != full {
@@ -268,7 +268,7 @@ func TestEveryRefusalHasItsWord(t *testing.T) {
 		body := wire.AppendQuoteReject(nil, "r", "A/B", r.QuoteReason, []byte(wire.DeskText(reason, 5)))
 		report := wire.AppendClaimReject(nil, "c", []byte("1-1-1"), "A/B", r.OrderReason, 5, []byte(wire.DeskText(reason, 5)))
 		for _, m := range []struct{ kind, tag, body string }{{"AG", "131=", string(body)}, {"8", "37=", string(report)}} {
-			raw := wire.AppendMessage(nil, wire.Header{MsgType: m.kind, Sender: "A", Target: "B", Seq: 1, At: time.Now()}, []byte(m.tag+m.body+"\x01"))
+			raw := wire.AppendMessage(nil, wire.Header{MsgType: m.kind, Sender: "A", Target: "B", Seq: 1, At: time.Now()}, []byte(m.tag+m.body))
 			if err := wiretest.StockChecker().Check(raw); err != nil {
 				t.Errorf("%s: %v in %s", reason, err, wiretest.Show(raw))
 			}

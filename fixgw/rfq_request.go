@@ -19,7 +19,7 @@ import (
 // follower when its events are durable.
 
 // QuoteRequest handles an R.
-func (s *session) quoteRequest(frame []byte) *wire.Reject {
+func (s *blotter) quoteRequest(frame []byte) *wire.Reject {
 	r := wire.ScanQuoteRequest(frame)
 	key := wire.QuoteReqMark + string(r.ID)
 	if len(r.ID) > 0 {
@@ -40,7 +40,7 @@ func (s *session) quoteRequest(frame []byte) *wire.Reject {
 
 // decodeQuoteRequest makes the desk's request of an R, and fills in what the
 // session keeps of it. The reason of a refusal is a QuoteRequestRejectReason.
-func (s *session) decodeQuoteRequest(r *wire.QuoteRequest, entry *ref) (*rfq.RequestQuote, *wire.Refusal) {
+func (s *blotter) decodeQuoteRequest(r *wire.QuoteRequest, entry *ref) (*rfq.RequestQuote, *wire.Refusal) {
 	if len(r.ID) == 0 || len(r.ID) > wire.MaxQuoteReqID {
 		return nil, wire.Refuse(wire.QuoteRejOther, wire.CodeInvalidField, "QuoteReqID (131) %.60q: must be 1 to %d bytes", r.ID, wire.MaxQuoteReqID)
 	}
@@ -139,7 +139,7 @@ func refuseDesk(reason event.Reason) *wire.Refusal {
 }
 
 // submitDesk hands a request to the engine under entry's name.
-func (s *session) submitDesk(request rfq.Request, entry *ref) *wire.Refusal {
+func (s *blotter) submitDesk(request rfq.Request, entry *ref) *wire.Refusal {
 	head := request.Head()
 	head.Token, head.Ref = newToken(s.gateway.options.Group), entry.clOrdID
 	entry.id = market.OrderID(head.Token)
@@ -169,7 +169,7 @@ func (s *session) submitDesk(request rfq.Request, entry *ref) *wire.Refusal {
 }
 
 // enterDesk is enter for requests to the desk, and holds a session to its quotes.
-func (s *session) enterDesk(entry *ref) *wire.Refusal {
+func (s *blotter) enterDesk(entry *ref) *wire.Refusal {
 	most := s.gateway.options.MaxQuotes
 	s.mu.Lock()
 	quotes := len(s.quotes) + s.asking
@@ -196,7 +196,7 @@ func newToken(group market.GroupID) uint64 {
 }
 
 // rejectQuoteRequest answers an R that is not passed on.
-func (s *session) rejectQuoteRequest(r *wire.QuoteRequest, no *wire.Refusal) {
+func (s *blotter) rejectQuoteRequest(r *wire.QuoteRequest, no *wire.Refusal) {
 	s.gateway.rejects.Add(1)
 	symbol := wire.NoSymbol
 	if len(r.Symbol) > 0 {
@@ -207,7 +207,7 @@ func (s *session) rejectQuoteRequest(r *wire.QuoteRequest, no *wire.Refusal) {
 }
 
 // symbolAsked returns the symbol of a request that has no answer yet.
-func (g *Gateway) symbolAsked(s *session, key string) string {
+func (g *Gateway) symbolAsked(s *blotter, key string) string {
 	s.mu.Lock()
 	r := s.refs[key]
 	s.mu.Unlock()

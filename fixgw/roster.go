@@ -44,11 +44,11 @@ type terms struct {
 }
 
 // sessionNamed returns the session of a CompID, or nil. Any goroutine.
-func (g *Gateway) sessionNamed(compID string) *session { return g.roster.Load().byCompID[compID] }
+func (v *server) sessionNamed(compID string) *session { return v.roster.Load().byCompID[compID] }
 
-// sessionOf returns the session of a number, or nil. Any goroutine.
-func (g *Gateway) sessionOf(number uint16) *session {
-	r := g.roster.Load()
+// numbered returns the session of a number, or nil. Any goroutine.
+func (v *server) numbered(number uint16) *session {
+	r := v.roster.Load()
 	if int(number) >= len(r.byNumber) {
 		return nil
 	}
@@ -56,8 +56,8 @@ func (g *Gateway) sessionOf(number uint16) *session {
 }
 
 // sessions returns all sessions, by their number. Any goroutine.
-func (g *Gateway) sessions() []*session {
-	return slices.DeleteFunc(slices.Clone(g.roster.Load().byNumber), func(s *session) bool { return s == nil })
+func (v *server) sessions() []*session {
+	return slices.DeleteFunc(slices.Clone(v.roster.Load().byNumber), func(s *session) bool { return s == nil })
 }
 
 // check reports whom a list of participants contradicts r about. A number means
@@ -91,7 +91,7 @@ type enlisting struct {
 
 // enlist makes the sessions of list that r does not have. Their numbers are in
 // the store when it returns; nothing else has happened yet.
-func (g *Gateway) enlist(r *roster, list []Participant) (*enlisting, error) {
+func (v *server) enlist(r *roster, list []Participant) (*enlisting, error) {
 	e := &enlisting{
 		next: &roster{
 			byCompID: maps.Clone(r.byCompID), byNumber: slices.Clone(r.byNumber),
@@ -105,7 +105,7 @@ func (g *Gateway) enlist(r *roster, list []Participant) (*enlisting, error) {
 			sessions = append(sessions, owned{compID, list[i].Number})
 		}
 	}
-	numbers, err := sessionNumbers(g.store, sessions)
+	numbers, err := sessionNumbers(v.store, sessions)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (g *Gateway) enlist(r *roster, list []Participant) (*enlisting, error) {
 		for _, compID := range p.CompIDs {
 			s := r.byCompID[compID]
 			if s == nil {
-				if s, err = g.openSession(p, compID, numbers[owned{compID, p.Number}]); err != nil {
+				if s, err = v.openSession(p, compID, numbers[owned{compID, p.Number}]); err != nil {
 					return nil, err
 				}
 				e.fresh = append(e.fresh, s)
@@ -139,12 +139,12 @@ func (g *Gateway) enlist(r *roster, list []Participant) (*enlisting, error) {
 	return e, nil
 }
 
-func (g *Gateway) openSession(p *Participant, compID string, number uint16) (*session, error) {
-	messages := g.options.Early.messages(compID)
-	if err := messages.open(g.store, number, &g.options); err != nil {
+func (v *server) openSession(p *Participant, compID string, number uint16) (*session, error) {
+	messages := v.options.Early.messages(compID)
+	if err := messages.open(v.store, number, &v.options); err != nil {
 		return nil, err
 	}
-	return newSession(g, p, compID, number, messages), nil
+	return newSession(v, p, compID, number, messages), nil
 }
 
 // add puts a session into a roster that nobody else has yet.

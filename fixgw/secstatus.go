@@ -138,7 +138,7 @@ func (t *statuses) changed(f *follower, e *event.Event) error {
 			}
 			w.told = status
 			t.body = t.begin([]byte(reqID), w.in.Symbol, true, status, e.At)
-			if err := f.emitType(s, "f", wire.TagStatusReqID, t.body); err != nil {
+			if err := f.emitType(t.gateway.blotterOf(s), "f", wire.TagStatusReqID, t.body); err != nil {
 				return err
 			}
 		}

@@ -30,7 +30,7 @@ const (
 )
 
 // securityList handles an x: one instrument by its Symbol, or all.
-func (s *session) securityList(frame []byte) *wire.Reject {
+func (s *blotter) securityList(frame []byte) *wire.Reject {
 	r := wire.ScanSecurityRequest(frame)
 	if err := r.CheckID("SecurityReqID (320)"); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (s *session) securityList(frame []byte) *wire.Reject {
 }
 
 // sendList sends the instruments from..to-1 as one fragment of a list of total.
-func (s *session) sendList(r *wire.SecurityRequest, set *market.Instruments, from, to, total int) {
+func (s *blotter) sendList(r *wire.SecurityRequest, set *market.Instruments, from, to, total int) {
 	b := s.beginList(r, listValid)
 	b = strconv.AppendInt(append(b, "\x01393="...), int64(total), 10)
 	last := byte('N')
@@ -87,13 +87,13 @@ func (s *session) sendList(r *wire.SecurityRequest, set *market.Instruments, fro
 	s.sendType("y", wire.TagSecurityReqID, b, false)
 }
 
-func (s *session) refuseList(r *wire.SecurityRequest, result int64) {
+func (s *blotter) refuseList(r *wire.SecurityRequest, result int64) {
 	s.gateway.rejects.Add(1)
 	s.out.scratch = s.beginList(r, result)
 	s.sendType("y", wire.TagSecurityReqID, s.out.scratch, false)
 }
 
-func (s *session) beginList(r *wire.SecurityRequest, result int64) []byte {
+func (s *blotter) beginList(r *wire.SecurityRequest, result int64) []byte {
 	b := wire.AppendText(s.out.scratch[:0], string(r.ID))
 	b = s.gateway.localID(append(b, "\x01322="...))
 	return strconv.AppendInt(append(b, "\x01560="...), result, 10)
@@ -107,7 +107,7 @@ const (
 )
 
 // securityDefinition handles a c: the terms of the instrument that it names.
-func (s *session) securityDefinition(frame []byte) *wire.Reject {
+func (s *blotter) securityDefinition(frame []byte) *wire.Reject {
 	r := wire.ScanSecurityRequest(frame)
 	if err := r.CheckID("SecurityReqID (320)"); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (s *session) securityDefinition(frame []byte) *wire.Reject {
 	return nil
 }
 
-func (s *session) refuseDefinition(r *wire.SecurityRequest, response byte, text string) {
+func (s *blotter) refuseDefinition(r *wire.SecurityRequest, response byte, text string) {
 	s.gateway.rejects.Add(1)
 	b := s.beginDefinition(r, response)
 	if len(r.Symbol) > 0 {
@@ -140,7 +140,7 @@ func (s *session) refuseDefinition(r *wire.SecurityRequest, response byte, text 
 	s.sendType("d", wire.TagSecurityReqID, s.out.scratch, false)
 }
 
-func (s *session) beginDefinition(r *wire.SecurityRequest, response byte) []byte {
+func (s *blotter) beginDefinition(r *wire.SecurityRequest, response byte) []byte {
 	b := wire.AppendText(s.out.scratch[:0], string(r.ID))
 	b = s.gateway.localID(append(b, "\x01322="...))
 	return append(append(b, "\x01323="...), response)

@@ -56,7 +56,7 @@ func parseKey(text string) (key [32]byte, err error) {
 
 // proveSignature reports what is wrong with a signed Logon; s is nil where its
 // CompID is nobody's. Only who has the key learns more than that it is wrong.
-func (g *Gateway) proveSignature(s *session, l *wire.Logon) error {
+func (v *server) proveSignature(s *session, l *wire.Logon) error {
 	var key *[32]byte
 	if s != nil {
 		key = s.terms.Load().key
@@ -74,13 +74,13 @@ func (g *Gateway) proveSignature(s *session, l *wire.Logon) error {
 	if err != nil {
 		return fmt.Errorf("%w: SendingTime (52) %.30q is no UTCTimestamp", wire.ErrField, l.SendingTime)
 	}
-	if now := g.options.Now(); at.Sub(now).Abs() > MaxLogonSkew {
+	if now := v.options.Now(); at.Sub(now).Abs() > MaxLogonSkew {
 		return fmt.Errorf("%s: SendingTime (52) is more than %s from our clock, which says %s",
 			wire.CodeLogonRefused, MaxLogonSkew, wire.AppendTime(nil, now.UnixNano()))
 	}
 	later, err := s.messages.signedLogon(at.UnixNano())
 	if err != nil {
-		g.fail(err)
+		v.fail(err)
 		return errors.New(wire.CodeLogonRefused + ": out of service")
 	}
 	if !later {

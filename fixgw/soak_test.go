@@ -127,10 +127,12 @@ func newSoak(t *testing.T) *soak {
 	s.desk = &harness{
 		t: t, set: wiretest.Instruments(t), journal: &memJournal{}, disk: s.disk,
 		options: Options{
-			Address: "127.0.0.1:0", CompID: "SOAK", Participants: soakParticipants(s.sessions),
-			RefuseDelay: 20 * time.Millisecond, Rate: 100, MaxOutbox: 64 << 10, MaxPendingPerIP: 64,
-			ReserveSeqs: 100, KeepMessages: 1 << 20, ClosedRefs: 16, SyncEvery: 100 * time.Millisecond,
-			RestartGrace: 2 * time.Second, DrainTimeout: wait, GapTimeout: 2 * time.Second,
+			SessionOptions: SessionOptions{
+				Address: "127.0.0.1:0", CompID: "SOAK", Participants: soakParticipants(s.sessions),
+				RefuseDelay: 20 * time.Millisecond, Rate: 100, MaxOutbox: 64 << 10, MaxPendingPerIP: 64,
+				ReserveSeqs: 100, KeepMessages: 1 << 20, GapTimeout: 2 * time.Second,
+			},
+			ClosedRefs: 16, SyncEvery: 100 * time.Millisecond, RestartGrace: 2 * time.Second, DrainTimeout: wait,
 		},
 	}
 	s.start(true)
@@ -397,7 +399,7 @@ func (s *soak) quiet(before int) {
 	if n, _, _ := g.market.figures(); n != 0 {
 		s.t.Errorf("%d subscriptions of nobody", n)
 	}
-	for _, session := range g.sessions() {
+	for _, session := range g.blotters() {
 		session.mu.Lock()
 		if most := len(session.orders) + g.options.ClosedRefs; session.pending != 0 || len(session.refs) > most || len(session.closed) > g.options.ClosedRefs {
 			s.t.Errorf("session %d: %d pending, %d refs (at most %d), %d closed", session.number, session.pending, len(session.refs), most, len(session.closed))

@@ -16,7 +16,7 @@ import (
 )
 
 // StandbyOptions configures a Standby. The zero value of a field means its default,
-// that of Options.
+// that of SessionOptions.
 type StandbyOptions struct {
 	Address string // host:port to listen on; port 0 picks one
 	// Listen binds Address; default net.Listen.
@@ -73,15 +73,15 @@ func leaderText(leader string) string {
 }
 
 // unserved is the text of a refusal of what cannot be taken for a while.
-func (g *Gateway) unserved(why string) string { return g.deposedOr(wire.CodeReadOnly + ": " + why) }
+func (v *server) unserved(why string) string { return v.deposedOr(wire.CodeReadOnly + ": " + why) }
 
 // farewell is the text of the Logout of a gateway that stops.
-func (g *Gateway) farewell() string { return g.deposedOr(stoppingText) }
+func (v *server) farewell() string { return v.deposedOr(stoppingText) }
 
 // deposedOr says that another node leads, where one does, and else text.
-func (g *Gateway) deposedOr(text string) string {
-	if g.options.Deposed != nil {
-		if leader, over := g.options.Deposed(); over {
+func (v *server) deposedOr(text string) string {
+	if v.options.Deposed != nil {
+		if leader, over := v.options.Deposed(); over {
 			return leaderText(leader)
 		}
 	}
@@ -90,7 +90,7 @@ func (g *Gateway) deposedOr(text string) string {
 
 // NewStandby opens the socket. Close it, or Run it.
 func NewStandby(o StandbyOptions) (*Standby, error) {
-	all := Options{
+	all := SessionOptions{
 		Address: o.Address, Listen: o.Listen, CompID: o.CompID, MaxPending: o.MaxPending, MaxPendingPerIP: o.MaxPendingPerIP,
 		LogonBytes: o.LogonBytes, LogonTimeout: o.LogonTimeout, Logger: o.Logger,
 	}
@@ -259,6 +259,6 @@ func standbyLogout(frame []byte, ourCompID, leader string) []byte {
 	if string(msgType) != "A" || string(target) != ourCompID || !wire.IsCompID(string(sender)) {
 		return nil
 	}
-	body := append(wire.AppendText([]byte("58="), leaderText(leader)), wire.SOH)
+	body := wire.AppendText([]byte("58="), leaderText(leader))
 	return wire.AppendMessage(nil, wire.Header{MsgType: "5", Sender: ourCompID, Target: string(sender), At: time.Unix(0, 0)}, body)
 }

@@ -52,7 +52,7 @@ func saidBy(t *testing.T, s *Standby, text []byte) msg {
 
 // aLogon is one of CompID QF to us.
 func aLogon(us string) []byte {
-	return wire.AppendMessage(nil, wire.Header{MsgType: "A", Sender: "QF", Target: us, Seq: 7, At: time.Now()}, []byte("98=0\x01108=30\x01"))
+	return wire.AppendMessage(nil, wire.Header{MsgType: "A", Sender: "QF", Target: us, Seq: 7, At: time.Now()}, []byte("98=0\x01108=30"))
 }
 
 // TestStandby: what it answers to what a connection begins with.
@@ -82,10 +82,10 @@ func TestStandby(t *testing.T) {
 	}
 	for name, text := range map[string][]byte{
 		"another CompID": aLogon("OTHER"), "no FIX": []byte("GET / HTTP/1.1\r\n\r\n"), "nothing": nil,
-		"too long":        wire.AppendMessage(nil, wire.Header{MsgType: "A", Sender: "QF", Target: "DESK", Seq: 1, At: time.Now()}, []byte("96="+strings.Repeat("x", 512)+"\x01")),
-		"no Logon":        wire.AppendMessage(nil, wire.Header{MsgType: "D", Sender: "QF", Target: "DESK", Seq: 1, At: time.Now()}, []byte("11=a\x01")),
+		"too long":        wire.AppendMessage(nil, wire.Header{MsgType: "A", Sender: "QF", Target: "DESK", Seq: 1, At: time.Now()}, []byte("96="+strings.Repeat("x", 512))),
+		"no Logon":        wire.AppendMessage(nil, wire.Header{MsgType: "D", Sender: "QF", Target: "DESK", Seq: 1, At: time.Now()}, []byte("11=a")),
 		"a garbled Logon": bytes.Replace(aLogon("DESK"), []byte("108=30"), []byte("108=31"), 1),
-		"a bad sender":    wire.AppendMessage(nil, wire.Header{MsgType: "A", Sender: "a b\xff", Target: "DESK", Seq: 1, At: time.Now()}, nil),
+		"a bad sender":    wire.AppendMessage(nil, wire.Header{MsgType: "A", Sender: "a b\xff", Target: "DESK", Seq: 1, At: time.Now()}, []byte("98=0")),
 	} {
 		if got := saidBy(t, s, text); len(got) > 0 {
 			t.Errorf("%s: %q", name, got)
@@ -304,7 +304,7 @@ func TestStatusBehindBarrier(t *testing.T) {
 
 // TestUnserved: what a leader says of what it cannot take.
 func TestUnserved(t *testing.T) {
-	g := &Gateway{}
+	g := &server{}
 	over := false
 	if got := g.unserved("why"); got != "READ_ONLY: why" {
 		t.Errorf("a single node: %q", got)

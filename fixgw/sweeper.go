@@ -22,7 +22,7 @@ type sweeper struct {
 
 // sweep is one order to cancel.
 type sweep struct {
-	session    *session
+	owner      *blotter
 	id         market.OrderID
 	instrument market.InstrumentID
 }
@@ -35,7 +35,7 @@ func newSweeper(g *Gateway) *sweeper {
 }
 
 // add takes every order that s has now, accepted or on its way.
-func (w *sweeper) add(s *session) {
+func (w *sweeper) add(s *blotter) {
 	s.mu.Lock()
 	var tasks []sweep
 	for id, o := range s.orders {
@@ -74,7 +74,7 @@ func (w *sweeper) Run(ctx context.Context) error {
 		select {
 		case <-w.wake:
 		case <-grace.C:
-			for _, s := range w.gateway.sessions() {
+			for _, s := range w.gateway.blotters() {
 				if s.conn.Load() == nil && s.cancelOnDisconnect.Load() {
 					w.add(s)
 				}
@@ -89,8 +89,8 @@ func (w *sweeper) Run(ctx context.Context) error {
 // sweeper.
 func (w *sweeper) cancel(ctx context.Context, t *sweep) bool {
 	c := engine.Command{
-		Kind: engine.CancelOrder, Instrument: t.instrument, Origin: t.session.number,
-		Order: book.Order{ID: t.id, Participant: t.session.participant.Number},
+		Kind: engine.CancelOrder, Instrument: t.instrument, Origin: t.owner.number,
+		Order: book.Order{ID: t.id, Participant: t.owner.participant.Number},
 	}
 	c.SetRef([]byte(disconnectRef))
 	for {

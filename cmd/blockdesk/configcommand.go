@@ -168,7 +168,7 @@ func checkStart(cfg *config.Config) error {
 	if err != nil {
 		return err
 	}
-	sessions := fixgw.Options{
+	sessions := fixgw.SessionOptions{
 		Address: cfg.Listen.FIX, CompID: cfg.FIX.CompID, Participants: participants,
 		MaxSessions: cfg.FIX.MaxSessions, Rate: cfg.FIX.MessagesPerSecond,
 	}

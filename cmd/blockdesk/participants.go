@@ -107,7 +107,7 @@ func earlySessions(c *config.Config, spares *fixgw.Spares, before []fixgw.Partic
 	if err != nil {
 		return nil, err
 	}
-	return spares.Next(fixgw.Options{
+	return spares.Next(fixgw.SessionOptions{
 		Address: c.Listen.FIX, CompID: c.FIX.CompID, Participants: participants, MaxSessions: c.FIX.MaxSessions, Logger: log,
 	})
 }

@@ -116,11 +116,11 @@ func (s *service) openFIX(door *engineDoor, views *viewDoor, offers *offerDoor) 
 	if err != nil {
 		return err
 	}
-	options := fixgw.Options{
+	options := fixgw.Options{SessionOptions: fixgw.SessionOptions{
 		Address: s.cfg.Listen.FIX, Listen: s.listenOn, TLS: secure, CompID: s.cfg.FIX.CompID, Participants: s.participants,
 		Dictionary: s.program.dictionary, MaxSessions: s.cfg.FIX.MaxSessions, Rate: s.cfg.FIX.MessagesPerSecond, MessageLog: messages,
-		Early: s.early, Group: s.cfg.GroupNumber(), ReadOnly: s.fixReadOnly(), Logger: s.log,
-	}
+		Early: s.early, ReadOnly: s.fixReadOnly(), Logger: s.log,
+	}, Group: s.cfg.GroupNumber()}
 	if r := s.reign; r != nil {
 		options.Deposed = func() (string, bool) { return leaderText(r.leader()), r.over() }
 		options.Barrier = s.barrier(&s.events.fix, nil)

@@ -25,6 +25,8 @@ const (
 	RespPass = "6"
 )
 
+// ScanAcceptance reads the fields of frame, which the dictionary has let through;
+// response says that it is an AJ.
 func ScanAcceptance(frame []byte, response bool) Acceptance {
 	a := Acceptance{Response: response}
 	EachField(frame, func(tag int, value []byte) {

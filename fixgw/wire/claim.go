@@ -36,6 +36,7 @@ type Refund struct {
 	At        int64
 }
 
+// ExecType (150) and OrdStatus (39) of a claim that waits for its payment.
 const (
 	ExecPendingNew   byte = 'A'
 	StatusPendingNew byte = 'A'

@@ -50,6 +50,7 @@ type Refusal struct {
 	Reason int    // OrdRejReason; CxlRejReason is made from it
 }
 
+// Refuse returns a refusal whose text is the code and what format says.
 func Refuse(reason int, code, format string, args ...any) *Refusal {
 	return &Refusal{Text: code + ": " + fmt.Sprintf(format, args...), Reason: reason}
 }
@@ -123,6 +124,7 @@ func (r *OrderRequest) CheckClOrdID() *Refusal {
 	return nil
 }
 
+// Instrument returns the instrument that Symbol names.
 func (r *OrderRequest) Instrument(set *market.Instruments) (*market.Instrument, *Refusal) {
 	if in := set.Lookup(r.Symbol); in != nil {
 		return in, nil
@@ -133,6 +135,7 @@ func (r *OrderRequest) Instrument(set *market.Instruments) (*market.Instrument, 
 	return nil, RefuseSymbol(OrdRejUnknown, set, r.Symbol)
 }
 
+// ParseSide reads Side.
 func (r *OrderRequest) ParseSide() (market.Side, *Refusal) {
 	switch string(r.Side) {
 	case "1":

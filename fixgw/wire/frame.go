@@ -13,6 +13,7 @@ var (
 	ErrField    = errors.New("INVALID_FIELD")
 )
 
+// SOH ends a field.
 const SOH = 1
 
 // beginMark is how every message begins; a message's length is at least that of
@@ -205,6 +206,7 @@ func EachField(frame []byte, f func(tag int, value []byte)) {
 	}
 }
 
+// MsgType returns the MsgType (35) of a message, or "".
 func MsgType(frame []byte) string {
 	_, rest, _ := bytes.Cut(frame, []byte("\x0135="))
 	value, _, _ := bytes.Cut(rest, []byte{SOH})

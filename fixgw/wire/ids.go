@@ -5,7 +5,7 @@ import "github.com/gagliardetto/solana-go/base58"
 const (
 	// MaxCompID is the longest CompID and participant name, in bytes.
 	MaxCompID = 32
-
+	// CompIDRule says what IsCompID wants.
 	CompIDRule = "1 to 32 letters, digits, '.', '_', '-'"
 )
 
@@ -24,6 +24,7 @@ func ParseBase58(dst []byte, text string) bool {
 	return true
 }
 
+// IsCompID reports whether text may be a CompID or the name of a participant.
 func IsCompID(text string) bool {
 	for i := range len(text) {
 		c := text[i]
@@ -44,4 +45,5 @@ func printable(text []byte) bool {
 	return true
 }
 
+// Base58 returns data in base58.
 func Base58(data []byte) string { return base58.Encode(data) }

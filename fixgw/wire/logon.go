@@ -10,11 +10,10 @@ type Logon struct {
 	Signature           []byte
 	SeqNum, SendingTime []byte
 	HeartBtInt          int
-	reset               bool
 	Wishes              LogonFlags
 }
 
-// refusal texts of a Logon begin with these codes.
+// The texts of refused Logons begin with these codes.
 const (
 	CodeLogonRefused = "LOGON_REFUSED"
 	CodeInvalidField = "INVALID_FIELD"
@@ -82,7 +81,7 @@ func ParseLogon(frame []byte, ourCompID string, minHeartBt int) (l Logon, err er
 	if l.HeartBtInt, err = parseHeartBtInt(heartBtInt, minHeartBt); err != nil {
 		return l, err
 	}
-	if l.reset, err = parseYesNo(141, reset, false); err != nil {
+	if _, err = parseYesNo(141, reset, false); err != nil {
 		return l, err
 	}
 	if l.Signature != nil {
@@ -151,6 +150,7 @@ func parseYesNo(tag int, value []byte, absent bool) (bool, error) {
 // made for it. Bits: frozen.
 type LogonFlags uint8
 
+// What a Logon may ask for.
 const (
 	FlagCancelOnDisconnect LogonFlags = 1 << 0 // cancel on disconnect (8013)
 	FlagDropCopy           LogonFlags = 1 << 1 // copies of the participant's fills (9406)

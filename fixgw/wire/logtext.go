@@ -208,6 +208,7 @@ func unescape(value []byte) (string, error) {
 // Direction of a message, as seen from us.
 type Direction byte
 
+// The two directions.
 const (
 	Received Direction = 1
 	Sent     Direction = 2

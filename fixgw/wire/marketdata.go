@@ -20,20 +20,21 @@ const (
 // MaxMDReqID is the longest MDReqID (262), in bytes.
 const MaxMDReqID = 64
 
-// entryKinds is a set of MDEntryTypes (269).
-type entryKinds uint8
+// EntryKinds is a set of MDEntryTypes (269).
+type EntryKinds uint8
 
+// MDEntryTypes that there are.
 const (
-	KindBid   entryKinds = 1 << 0 // 269=0
-	KindOffer entryKinds = 1 << 1 // 269=1
-	KindTrade entryKinds = 1 << 2 // 269=2
+	KindBid   EntryKinds = 1 << 0 // 269=0
+	KindOffer EntryKinds = 1 << 1 // 269=1
+	KindTrade EntryKinds = 1 << 2 // 269=2
 )
 
 // BookFormat is what the market data of one subscription shows of its instrument.
 type BookFormat struct {
 	Instrument *market.Instrument
 	Depth      int // levels a side
-	Kinds      entryKinds
+	Kinds      EntryKinds
 	custom     bool // with Epoch (5615) and FeedSeq (5616)
 }
 
@@ -186,7 +187,7 @@ type MarketDataRequest struct {
 	ReqID       []byte // aliases the message
 	Action      byte   // SubscriptionRequestType (263)
 	depth       int    // levels a side, 1..engine.MaxDepth
-	kinds       entryKinds
+	kinds       EntryKinds
 	Custom      bool // the session's
 	Instruments []*market.Instrument
 }
@@ -202,6 +203,7 @@ type MarketDataRefusal struct {
 	Text   string
 }
 
+// RefuseMarketData returns a refusal whose text is the code and what format says.
 func RefuseMarketData(reason byte, code, format string, args ...any) *MarketDataRefusal {
 	return &MarketDataRefusal{reason, code + ": " + fmt.Sprintf(format, args...)}
 }

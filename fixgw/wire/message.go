@@ -11,10 +11,9 @@ type Header struct {
 	Sender, Target string
 	Seq            uint64
 	At             time.Time
-	possResend     bool
 }
 
-// AppendMessage appends one whole message; body is fields with SOH after each.
+// AppendMessage appends one whole message; body is fields with SOH between.
 func AppendMessage(dst []byte, h Header, body []byte) []byte {
 	field := func(dst []byte, tag, value string) []byte {
 		return append(append(append(dst, tag...), value...), SOH)
@@ -23,14 +22,16 @@ func AppendMessage(dst []byte, h Header, body []byte) []byte {
 	head = append(strconv.AppendUint(append(head, "34="...), h.Seq, 10), SOH)
 	head = field(head, "49=", h.Sender)
 	head = append(AppendTime(append(head, "52="...), h.At.UnixNano()), SOH)
-	head = field(head, "56=", h.Target)
-	if h.possResend {
-		head = field(head, "97=", "Y")
-	}
+	return AppendFrame(dst, field(head, "56=", h.Target), body)
+}
+
+// AppendFrame appends one whole message whose fields are head and then body: it adds
+// BeginString, BodyLength, the last SOH and CheckSum.
+func AppendFrame(dst, head, body []byte) []byte {
 	start := len(dst)
 	dst = append(dst, "8=FIX.4.4\x019="...)
-	dst = append(strconv.AppendInt(dst, int64(len(head)+len(body)), 10), SOH)
-	dst = append(append(dst, head...), body...)
+	dst = append(strconv.AppendInt(dst, int64(len(head)+len(body)+1), 10), SOH)
+	dst = append(append(append(dst, head...), body...), SOH)
 	sum := byte(0)
 	for _, b := range dst[start:] {
 		sum += b

@@ -2,44 +2,47 @@ package wire
 
 import "bytes"
 
-// The messages that may be ordinary, as a set.
-type OrdinaryKinds uint8
+// requestKinds is a set of the messages that may be ordinary.
+type requestKinds uint8
 
 const (
-	expressNew    OrdinaryKinds = 1 << 0 // D
-	expressCancel OrdinaryKinds = 1 << 1 // F
-	expressAmend  OrdinaryKinds = 1 << 2 // G
-	expressStatus OrdinaryKinds = 1 << 3 // H
-	expressMass   OrdinaryKinds = 1 << 4 // q
+	kindNew    requestKinds = 1 << 0 // D
+	kindCancel requestKinds = 1 << 1 // F
+	kindAmend  requestKinds = 1 << 2 // G
+	kindStatus requestKinds = 1 << 3 // H
+	kindMass   requestKinds = 1 << 4 // q
 
-	expressChange = expressCancel | expressAmend
-	expressOrder  = expressNew | expressAmend
-	expressAll    = expressNew | expressChange | expressStatus | expressMass
+	kindChange = kindCancel | kindAmend
+	kindOrder  = kindNew | kindAmend
 )
 
-// Ordinary is an ordinary request. It aliases the message.
+// Ordinary is a request for which a session need not do more than count it: one of D F
+// G H q, with no header field but the four that every message needs, and no body field
+// but those that scan knows, each once, in a form that the dictionary surely lets
+// through. It aliases the message.
 type Ordinary struct {
 	OrderRequest
-	Kind        OrdinaryKinds
-	Seq         uint64
-	SendingTime int64 // SendingTime, Unix nanoseconds
+	MsgType     byte   // D F G H q
+	Seq         uint64 // MsgSeqNum (34)
+	SendingTime int64  // Unix nanoseconds
+	kind        requestKinds
 }
 
-func expressKind(msgType []byte) OrdinaryKinds {
+func kindOf(msgType []byte) requestKinds {
 	if len(msgType) != 1 {
 		return 0
 	}
 	switch msgType[0] {
 	case 'D':
-		return expressNew
+		return kindNew
 	case 'F':
-		return expressCancel
+		return kindCancel
 	case 'G':
-		return expressAmend
+		return kindAmend
 	case 'H':
-		return expressStatus
+		return kindStatus
 	case 'q':
-		return expressMass
+		return kindMass
 	}
 	return 0
 }
@@ -63,25 +66,26 @@ const (
 	seenHeader = seenSeq | seenSender | seenSendingTime | seenTarget
 )
 
-// expressBegin is how an ordinary message begins; BodyLength follows.
-var expressBegin = []byte("8=FIX.4.4\x019=")
+// ordinaryBegin is how an ordinary message begins; BodyLength follows.
+var ordinaryBegin = []byte("8=FIX.4.4\x019=")
 
 // Scan reads a frame that ScanFrame has let through, and reports whether it is
 // an ordinary request from sender to target.
 func (x *Ordinary) Scan(frame []byte, sender, target string) bool {
 	*x = Ordinary{}
-	if !bytes.HasPrefix(frame, expressBegin) {
+	if !bytes.HasPrefix(frame, ordinaryBegin) {
 		return false
 	}
-	rest := frame[len(expressBegin):]
+	rest := frame[len(ordinaryBegin):]
 	rest = rest[bytes.IndexByte(rest, SOH)+1:]
 	end := bytes.IndexByte(rest, SOH)
 	if end < 3 || string(rest[:3]) != "35=" {
 		return false
 	}
-	if x.Kind = expressKind(rest[3:end]); x.Kind == 0 {
+	if x.kind = kindOf(rest[3:end]); x.kind == 0 {
 		return false
 	}
+	x.MsgType = rest[3]
 	rest = rest[end+1 : len(rest)-trailerSize]
 	seen := uint32(0)
 	for len(rest) > 0 {
@@ -110,14 +114,14 @@ func (x *Ordinary) Scan(frame []byte, sender, target string) bool {
 // needs returns the fields that the dictionary requires.
 func (x *Ordinary) needs() uint32 {
 	const side, at = seenHeader | seenClOrdID | seenSide, seenTransactTime
-	switch x.Kind {
-	case expressNew:
+	switch x.kind {
+	case kindNew:
 		return side | at | seenOrdType
-	case expressCancel:
+	case kindCancel:
 		return side | at | seenOrigClOrdID
-	case expressAmend:
+	case kindAmend:
 		return side | at | seenOrigClOrdID | seenOrdType
-	case expressStatus:
+	case kindStatus:
 		return side
 	default:
 		return seenHeader | seenClOrdID | seenMassType | at
@@ -151,44 +155,44 @@ func (x *Ordinary) body(tag int, value []byte) (bit uint32, ok bool) {
 		return seenClOrdID, true
 	case 41:
 		x.OrigClOrdID = value
-		return seenOrigClOrdID, x.Kind&expressChange != 0
+		return seenOrigClOrdID, x.kind&kindChange != 0
 	case 54:
 		x.Side = value
 		return seenSide, oneOf(value, "12")
 	case 60:
 		_, ok = parseTimestamp(value)
-		return seenTransactTime, ok && x.Kind != expressStatus
+		return seenTransactTime, ok && x.kind != kindStatus
 	case 40:
 		x.OrdType = value
-		return seenOrdType, oneOf(value, "1234") && x.Kind&expressOrder != 0
+		return seenOrdType, oneOf(value, "1234") && x.kind&kindOrder != 0
 	case 530:
 		x.MassType = value
-		return seenMassType, oneOf(value, "17") && x.Kind == expressMass
+		return seenMassType, oneOf(value, "17") && x.kind == kindMass
 	case 21: // HandlInst
-		return seenHandlInst, oneOf(value, "123") && x.Kind&expressOrder != 0
+		return seenHandlInst, oneOf(value, "123") && x.kind&kindOrder != 0
 	case 1: // Account
-		return seenAccount, x.Kind&(expressOrder|expressCancel) != 0
+		return seenAccount, x.kind&(kindOrder|kindCancel) != 0
 	case 55:
 		return 0, once(&x.Symbol, value)
 	case 37:
-		return 0, x.Kind&(expressChange|expressStatus) != 0 && once(&x.OrderID, value)
+		return 0, x.kind&(kindChange|kindStatus) != 0 && once(&x.OrderID, value)
 	case 38:
-		return 0, x.Kind&(expressOrder|expressCancel) != 0 && isAmount(value) && once(&x.qty, value)
+		return 0, x.kind&(kindOrder|kindCancel) != 0 && isAmount(value) && once(&x.qty, value)
 	case 59:
-		return 0, x.Kind&expressOrder != 0 && oneOf(value, "01346") && once(&x.tif, value)
+		return 0, x.kind&kindOrder != 0 && oneOf(value, "01346") && once(&x.tif, value)
 	case 44:
-		return 0, x.Kind&expressOrder != 0 && isAmount(value) && once(&x.price, value)
+		return 0, x.kind&kindOrder != 0 && isAmount(value) && once(&x.price, value)
 	case 99:
-		return 0, x.Kind&expressOrder != 0 && isAmount(value) && once(&x.stop, value)
+		return 0, x.kind&kindOrder != 0 && isAmount(value) && once(&x.stop, value)
 	case 111:
-		return 0, x.Kind&expressOrder != 0 && isAmount(value) && once(&x.maxFloor, value)
+		return 0, x.kind&kindOrder != 0 && isAmount(value) && once(&x.maxFloor, value)
 	case 18:
-		return 0, x.Kind&expressOrder != 0 && oneOf(value, "6") && once(&x.execInst, value)
+		return 0, x.kind&kindOrder != 0 && oneOf(value, "6") && once(&x.execInst, value)
 	case 432:
-		return 0, x.Kind&expressOrder != 0 && once(&x.expireDate, value)
+		return 0, x.kind&kindOrder != 0 && once(&x.expireDate, value)
 	case 126:
 		_, ok = parseTimestamp(value)
-		return 0, x.Kind&expressOrder != 0 && ok && once(&x.expireTime, value)
+		return 0, x.kind&kindOrder != 0 && ok && once(&x.expireTime, value)
 	}
 	return 0, false
 }
@@ -228,19 +232,3 @@ func isAmount(value []byte) bool {
 
 // maxAmount is the longest number that is ordinary, in bytes.
 const maxAmount = 32
-
-// MsgType returns the MsgType of a request of one kind.
-func (k OrdinaryKinds) MsgType() byte {
-	switch k {
-	case expressNew:
-		return 'D'
-	case expressCancel:
-		return 'F'
-	case expressAmend:
-		return 'G'
-	case expressStatus:
-		return 'H'
-	default:
-		return 'q'
-	}
-}

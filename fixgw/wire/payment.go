@@ -70,6 +70,7 @@ type PaymentRefusal struct {
 	Text   string // begins with the code
 }
 
+// RefusePayment returns a refusal for another reason than FIX has a number for.
 func RefusePayment(code, format string, args ...any) *PaymentRefusal {
 	return &PaymentRefusal{TradeRejOther, code + ": " + fmt.Sprintf(format, args...)}
 }

@@ -18,6 +18,8 @@ type Reject struct {
 	Text   string // Text (58)
 }
 
+// BusinessReject returns a reject; in refID and text, what is not printable ASCII
+// becomes '?'.
 func BusinessReject(reason int, refID []byte, text string) *Reject {
 	return &Reject{Reason: reason, RefID: string(AppendText(nil, string(refID))), Text: string(AppendText(nil, text))}
 }
