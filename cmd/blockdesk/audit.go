@@ -13,6 +13,7 @@ import (
 
 	"blockdesk/market"
 	"blockdesk/persist"
+	"blockdesk/service"
 )
 
 // byConfiguration stands where no operator has sent a request, but the service
@@ -46,12 +47,12 @@ func auditCommand(s *settings) *cobra.Command {
 			}
 			told := s.newBar(cmd.ErrOrStderr(), "journal audit", inCommands)
 			o.Progress = told.quietOn(cmd.OutOrStdout()).progress(cmd.Context())
-			known, err := readApplied(folderNotes(cfg.DataDir))
+			known, err := service.OperatorNumbers(cfg.DataDir)
 			if err != nil {
 				return err
 			}
 			a := auditor{names: map[market.OperatorID]string{}}
-			for name, id := range known.Operators {
+			for name, id := range known {
 				a.names[id] = name
 			}
 			for i := range cfg.Instruments {

@@ -108,7 +108,7 @@ func TestProgressOnTerminal(t *testing.T) {
 	if err := d.stop(); err != nil {
 		t.Fatal(err)
 	}
-	slow := filepath.Join(d.data, historyFolder, "slow")
+	slow := filepath.Join(d.data, "history", "slow")
 	if err := syscall.Mkfifo(slow, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestProgressOnTerminal(t *testing.T) {
 	cmd, target = begin(writer, "--json")
 	writer.Close()
 	await.True(t, "the copy to have begun", func() bool {
-		_, err := os.Stat(filepath.Join(target, historyFolder, "slow"))
+		_, err := os.Stat(filepath.Join(target, "history", "slow"))
 		return err == nil
 	})
 	interrupt(cmd)

@@ -21,6 +21,7 @@ import (
 	"blockdesk/bench/play"
 	"blockdesk/bench/server"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/service/demo"
 )
 
 // benchFlags are what every benchmark takes.
@@ -245,7 +246,7 @@ func benchSettle(ctx context.Context, f *benchFlags, dir string) (*bench.Report,
 	if err != nil {
 		return nil, err
 	}
-	return bench.Settle(ctx, bench.SettleOptions{Exe: exe, Dir: dir, Sandbox: findSandbox(), Trades: f.trades})
+	return bench.Settle(ctx, bench.SettleOptions{Exe: exe, Dir: dir, Sandbox: demo.FindSandbox(), Trades: f.trades})
 }
 
 func benchCluster(ctx context.Context, f *benchFlags, dir string) (*bench.Report, error) {

@@ -14,6 +14,7 @@ import (
 	"blockdesk/bench/server"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
+	"blockdesk/service/servicetest"
 )
 
 // boardShown is what the board shows: texts, as a reader sees them.
@@ -381,7 +382,7 @@ func TestBoardSettles(t *testing.T) {
 	runtest.NotRaced(t, "what it tests runs in a browser or in Node")
 	t.Parallel()
 	c := startChromium(t)
-	localChain(t)
+	servicetest.LocalChain(t)
 	s := startProgram(t, "demo: true\nlisten: {chain: \"127.0.0.1:0\"}\nhttp: {market_data_per_minute: 0, handshake_per_minute: 0, dvp_per_minute: 0}\n"+
 		"chain: {blockhash_slots: 100000, timeout_ms: 60000, attempt_timeout_ms: 50000}\nrfq: {claim_ttl_s: 3600, quote_ttl_s: 3600}\n")
 	var config struct {

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/service/demo"
+	"blockdesk/service/operator"
+	"blockdesk/service/servicetest"
 	"blockdesk/settle/cosign"
 )
 
@@ -37,7 +40,7 @@ func TestCheckAndServeRefuseAlike(t *testing.T) {
 	if err := writeCerts(dir, files); err != nil {
 		t.Fatal(err)
 	}
-	participants := "participants:\n  - {name: A, number: 1, comp_ids: [A, B], ed25519: \"" + demoAddress(demoDesk) + "\", stp: cancel_newest}\n"
+	participants := "participants:\n  - {name: A, number: 1, comp_ids: [A, B], ed25519: \"" + demo.Address(demo.Desk) + "\", stp: cancel_newest}\n"
 	trader := write("participants.yaml", participants)
 	nameless := write("nameless.yaml", "participants:\n  - {number: 1, comp_ids: [A], stp: cancel_newest}\n")
 	limited := write("limited.yaml", strings.Replace(participants, "stp:", "limits: [{symbol: \"*\", max_qty: lots, max_notional: \"\", max_open_orders: 0, band_bps: 0}], stp:", 1))
@@ -45,14 +48,14 @@ func TestCheckAndServeRefuseAlike(t *testing.T) {
 	if err := os.Mkdir(tokens, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	write("tokens/"+operatorTokenFile, "short")
-	mints := "rfq: {usdc_mint: " + demoAddress(demoMintUSDC) + ", pay_to: {USDC: " + demoAddress(demoTreasury) + "}, pairs: []}\n"
+	write("tokens/"+operator.TokenFile, "short")
+	mints := "rfq: {usdc_mint: " + demo.Address(demo.MintUSDC) + ", pay_to: {USDC: " + demo.Address(demo.Treasury) + "}, pairs: []}\n"
 	node := func(more string) string {
 		return "journal: raft\ncluster: {id: a" + more + "}\npeers: [{id: a, address: '127.0.0.1:1'}]\n"
 	}
 	const follower = "role: follower\nfanout: nats\nnats: {urls: ['nats://127.0.0.1:4222']}\n"
-	secret := write("secret", strings.Repeat("0a", minSecretBytes))
-	groups := twoGroups(secret, euNode, usNode)
+	secret := write("secret", strings.Repeat("0a", 32))
+	groups := servicetest.TwoGroups(secret, servicetest.EUNode, servicetest.USNode)
 	replace := func(old, with string) string {
 		t.Helper()
 		if !strings.Contains(groups, old) {
@@ -98,21 +101,21 @@ func TestCheckAndServeRefuseAlike(t *testing.T) {
 		{"quorum of one", "", "durability.mode=quorum", "durability.mode: "},
 		{"instruments", "instruments: []\n", "", "instruments: 0 is outside 1 to 1000"},
 		{"a tick", strings.Replace(instruments("A/B"), `tick: "0.01"`, `tick: "0"`, 1), "", "instruments[0]: A/B: tick"},
-		{"a pair of no instrument", "rfq: {pairs: [{symbol: A/B, base_mint: " + demoAddress(demoMintUSDC) + ", rails: [SOL], price_source: book, corridor_bps: 1}]}\n", "", "rfq.pairs[0].symbol: "},
+		{"a pair of no instrument", "rfq: {pairs: [{symbol: A/B, base_mint: " + demo.Address(demo.MintUSDC) + ", rails: [SOL], price_source: book, corridor_bps: 1}]}\n", "", "rfq.pairs[0].symbol: "},
 		{"a ladder", "rfq: {ladder: [{fill_usd: 250, discount_bps: 0}]}\n", "", "rfq.ladder: fill_usd 1000 is missing"},
 		{"a token of no instrument", "tokens: [{symbol: NONE}]\n", "", "tokens[0].symbol: "},
 		{"a placeholder", "chain: {rpc_urls: 'http://127.0.0.1:1'}\nsettle: {key_file: k}\n", "", "rfq.usdc_mint: a placeholder"},
 		{"no key", mints + "chain: {rpc_urls: 'http://127.0.0.1:1'}\n", "", "settle.key_file: chain.rpc_urls is set"},
 		{"a key that is not there", mints + "chain: {rpc_urls: 'http://127.0.0.1:1'}\n", "settle.key_file=" + dir + "/none", "settle.key_file: "},
 		{"a key that is none", mints + "chain: {rpc_urls: 'http://127.0.0.1:1'}\n", "settle.key_file=" + file, "settle.key_file: "},
-		{"another key", mints + "chain: {rpc_urls: 'http://127.0.0.1:1'}\n", "settle.key_file=" + key + " settle.desk=" + demoAddress(demoDesk), "settle.key_file: the key is that of "},
+		{"another key", mints + "chain: {rpc_urls: 'http://127.0.0.1:1'}\n", "settle.key_file=" + key + " settle.desk=" + demo.Address(demo.Desk), "settle.key_file: the key is that of "},
 		{"two keys", "", "settle.key_file=a settle.signer_socket=b", "settle.key_file and settle.signer_socket: set one of them"},
 		{"a socket's path", "", "settle.signer_socket=" + strings.Repeat("s", 108), "settle.signer_socket: "},
 		{"a node of Solana", "", "chain.rpc_urls=wss://a.example/secret", "chain.rpc_urls: number 1 is not"},
 		{"a demo on a public chain", "", "--demo chain.rpc_urls=https://a.example", "chain.rpc_urls: --demo"},
 		{"a demo on all addresses", "", "--demo listen.ws=0.0.0.0:0", "--demo serves loopback addresses only"},
-		{"a mirror of nothing", "mirror: {pairs: [{symbol: SLUSD/USDC, base_mint: " + demoAddress(demoMintSLUSD) + ", quote_mint: " + demoAddress(demoMintUSDC) + "}]}\n", "mirror.rpc_urls=http://127.0.0.1:1", "mirror.pairs[0].symbol: "},
-		{"a mirror without nodes", "mirror: {pairs: [{symbol: SLUSD/USDC, base_mint: " + demoAddress(demoMintSLUSD) + ", quote_mint: " + demoAddress(demoMintUSDC) + "}]}\n", "", "mirror.rpc_urls: "},
+		{"a mirror of nothing", "mirror: {pairs: [{symbol: SLUSD/USDC, base_mint: " + demo.Address(demo.MintSLUSD) + ", quote_mint: " + demo.Address(demo.MintUSDC) + "}]}\n", "mirror.rpc_urls=http://127.0.0.1:1", "mirror.pairs[0].symbol: "},
+		{"a mirror without nodes", "mirror: {pairs: [{symbol: SLUSD/USDC, base_mint: " + demo.Address(demo.MintSLUSD) + ", quote_mint: " + demo.Address(demo.MintUSDC) + "}]}\n", "", "mirror.rpc_urls: "},
 		{"a peer in the clear", strings.Replace(node(""), "127.0.0.1:1", "192.0.2.1:1", 1), "", "only a loopback address may do without TLS"},
 		{"a node of no peer", strings.Replace(node(""), "id: a,", "id: b,", 1), "", "cluster.id: "},
 		{"a node's certificate", node(", tls_cert_file: " + file + ", tls_key_file: " + file + ", tls_ca_file: " + file), "", "cluster.tls_cert_file, cluster.tls_key_file: "},

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"blockdesk/internal/runtest"
+	"blockdesk/service/demo"
 	"blockdesk/settle/cosign"
 )
 
@@ -198,7 +199,7 @@ func newJSONPlaces(t *testing.T) *jsonPlaces {
 		t.Fatal(err)
 	}
 	password, key := filepath.Join(dir, "password"), filepath.Join(dir, "key")
-	if err := os.WriteFile(password, []byte(demoPassword+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(password, []byte(demo.Password+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	address, err := cosign.NewKeyFile(key)

@@ -18,6 +18,7 @@ import (
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/internal/sandbox"
+	"blockdesk/service/demo"
 )
 
 // clientDir is where the clients that are not ours live.
@@ -129,7 +130,7 @@ func newFIXService(t *testing.T) *fixService {
 	t.Helper()
 	f := &fixService{t: t}
 	var s *server.Server
-	check := sandbox.Options{Dir: findSandbox()}
+	check := sandbox.Options{Dir: demo.FindSandbox()}
 	if err := check.Check(t.Context()); err == nil {
 		f.rig = newRig(t, rigOptions{wallets: 1, firmWallet: true})
 		s = f.rig.s

@@ -8,13 +8,13 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"blockdesk/persist/quorum"
+	"blockdesk/service/operator"
 )
 
 const (
@@ -23,6 +23,9 @@ const (
 	// watchEvery is the same of `cluster status --watch`.
 	watchEvery = 2 * time.Second
 )
+
+// errUnwellGroup is wrapped where a group has no leader or can lose no more node.
+var errUnwellGroup = errors.New("the group is not well")
 
 // clusterFlags say how a command reaches the nodes of a group.
 type clusterFlags struct{ operatorFlags }
@@ -47,7 +50,7 @@ func (f *clusterFlags) dial(s *settings) (*groupClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, err := readAddresses(cfg.DataDir)
+	at, err := operator.ReadAddresses(cfg.DataDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -56,16 +59,18 @@ func (f *clusterFlags) dial(s *settings) (*groupClient, error) {
 		g.seeds = append(g.seeds, strings.TrimRight(cfg.Peers[i].Admin, "/"))
 	}
 	if strings.Join(g.seeds, "") == "" {
-		return nil, fmt.Errorf("%w: no node has run on %s, and no peers have an admin_url: give --admin", errNoService, cfg.DataDir)
+		return nil, fmt.Errorf("%w: no node has run on %s, and no peers have an admin_url: give --admin", operator.ErrNoService, cfg.DataDir)
 	}
 	return g, nil
 }
 
-func (g *groupClient) look(ctx context.Context) (*groupView, error) { return lookAtGroup(ctx, g.seeds) }
+func (g *groupClient) look(ctx context.Context) (*operator.Group, error) {
+	return operator.LookAtGroup(ctx, g.seeds)
+}
 
 // ask has the leader do something.
-func (g *groupClient) ask(ctx context.Context, v *groupView, path string, in any) error {
-	leader := v.node(v.Leader)
+func (g *groupClient) ask(ctx context.Context, v *operator.Group, path string, in any) error {
+	leader := v.Node(v.Leader)
 	if leader == nil {
 		return fmt.Errorf("%w: %s", errUnwellGroup, v.Text)
 	}
@@ -73,19 +78,19 @@ func (g *groupClient) ask(ctx context.Context, v *groupView, path string, in any
 	if err != nil {
 		return err
 	}
-	c := &operatorClient{admin: leader.AdminURL, http: &http.Client{Timeout: operatorTimeout}}
+	c := &operator.Client{URL: leader.AdminURL, HTTP: &http.Client{Timeout: operator.Timeout}}
 	if err := g.f.findToken(c, cfg.DataDir); err != nil {
 		return err
 	}
-	_, err = c.do(ctx, path, in)
+	_, err = c.Do(ctx, path, in)
 	return err
 }
 
 // await looks until done says so, or within is over; it returns the last look.
-func (g *groupClient) await(ctx context.Context, within time.Duration, done func(*groupView) bool) (*groupView, error) {
+func (g *groupClient) await(ctx context.Context, within time.Duration, done func(*operator.Group) bool) (*operator.Group, error) {
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	var last *groupView
+	var last *operator.Group
 	for {
 		v, err := g.look(limited)
 		switch {
@@ -100,7 +105,7 @@ func (g *groupClient) await(ctx context.Context, within time.Duration, done func
 				return last, ctx.Err()
 			}
 			if last == nil {
-				return nil, fmt.Errorf("%w: no node has answered within %v: %w", errNoService, within, err)
+				return nil, fmt.Errorf("%w: no node has answered within %v: %w", operator.ErrNoService, within, err)
 			}
 			return last, fmt.Errorf("%w: not over within %v: %s", errUnwellGroup, within, last.Text)
 		case <-time.After(lookEvery):
@@ -158,12 +163,12 @@ func clusterStatusCommand(s *settings, f *clusterFlags) *cobra.Command {
 
 // showGroup prints a group; one that is not well is an error, which as JSON has
 // told itself.
-func (s *settings) showGroup(w io.Writer, v *groupView) error {
+func (s *settings) showGroup(w io.Writer, v *operator.Group) error {
 	var err error
 	if s.json {
 		err = printJSON(w, v)
 	} else {
-		err = v.show(w)
+		err = printGroup(w, v)
 	}
 	switch {
 	case err != nil || v.OK:
@@ -194,23 +199,23 @@ func (g *groupClient) watch(ctx context.Context, w io.Writer) error {
 }
 
 // tell prints one look.
-func (g *groupClient) tell(w io.Writer, v *groupView) error {
+func (g *groupClient) tell(w io.Writer, v *operator.Group) error {
 	if g.s.json {
 		return json.NewEncoder(w).Encode(v)
 	}
 	if _, err := fmt.Fprintf(w, "%s  ", time.Now().UTC().Format(time.TimeOnly)); err != nil {
 		return err
 	}
-	err := v.show(w)
+	err := printGroup(w, v)
 	fmt.Fprintln(w)
 	return err
 }
 
 // glance is a look that says where no node answers.
-func (g *groupClient) glance(ctx context.Context) *groupView {
+func (g *groupClient) glance(ctx context.Context) *operator.Group {
 	v, err := g.look(ctx)
 	if err != nil {
-		return &groupView{State: groupNoLeader, Text: "no node answers", Code: codeNoService, Error: err.Error(), ConfigDiffers: map[string][]string{}, Nodes: []nodeRow{}}
+		return &operator.Group{State: operator.GroupNoLeader, Text: "no node answers", Code: codeNoService, Error: err.Error(), ConfigDiffers: map[string][]string{}, Nodes: []operator.Node{}}
 	}
 	return v
 }
@@ -227,7 +232,7 @@ func clusterWaitCommand(s *settings, f *clusterFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v, err := g.await(cmd.Context(), within, func(v *groupView) bool { return v.State == groupWell })
+			v, err := g.await(cmd.Context(), within, func(v *operator.Group) bool { return v.State == operator.GroupWell })
 			if err != nil {
 				return err
 			}
@@ -277,7 +282,7 @@ func clusterAddCommand(s *settings, f *clusterFlags) *cobra.Command {
 }
 
 // add makes a node a member, then a voter.
-func (g *groupClient) add(ctx context.Context, id, address string, within time.Duration) (*groupView, error) {
+func (g *groupClient) add(ctx context.Context, id, address string, within time.Duration) (*operator.Group, error) {
 	type member struct {
 		ID      string `json:"id"`
 		Address string `json:"address"`
@@ -290,10 +295,10 @@ func (g *groupClient) add(ctx context.Context, id, address string, within time.D
 	if err := g.ask(ctx, v, "/desk/cluster/members", member{id, address, false}); err != nil {
 		return nil, err
 	}
-	v, err = g.await(ctx, within, func(v *groupView) bool { n := v.node(id); return n != nil && n.Level })
+	v, err = g.await(ctx, within, func(v *operator.Group) bool { n := v.Node(id); return n != nil && n.Level })
 	if err != nil {
 		if v != nil {
-			if n := v.node(id); n != nil {
+			if n := v.Node(id); n != nil {
 				err = fmt.Errorf("%s has no vote yet: %s: %w", id, n.Problem, err)
 			}
 		}
@@ -302,7 +307,7 @@ func (g *groupClient) add(ctx context.Context, id, address string, within time.D
 	if err := g.ask(ctx, v, "/desk/cluster/members", member{id, address, true}); err != nil {
 		return nil, err
 	}
-	return g.await(ctx, memberWait, func(v *groupView) bool { n := v.node(id); return v.OK && n != nil && n.Voter && n.Level })
+	return g.await(ctx, memberWait, func(v *operator.Group) bool { n := v.Node(id); return v.OK && n != nil && n.Voter && n.Level })
 }
 
 // memberWait bounds how long a change is waited for that the group has taken up.
@@ -335,12 +340,12 @@ func clusterRemoveCommand(s *settings, f *clusterFlags) *cobra.Command {
 	return cmd
 }
 
-func (g *groupClient) remove(ctx context.Context, id string, force bool) (*groupView, error) {
+func (g *groupClient) remove(ctx context.Context, id string, force bool) (*operator.Group, error) {
 	v, err := g.look(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if bad := v.withoutNode(id); bad != "" && !force {
+	if bad := v.RemovalProblem(id); bad != "" && !force {
 		return nil, fmt.Errorf("%w: %s; --force does it all the same", errUnwellGroup, bad)
 	}
 	if v.Leader == id {
@@ -351,23 +356,7 @@ func (g *groupClient) remove(ctx context.Context, id string, force bool) (*group
 	if err := g.ask(ctx, v, "/desk/cluster/members/"+id+"/remove", struct{}{}); err != nil {
 		return nil, err
 	}
-	return g.await(ctx, memberWait, func(v *groupView) bool { return v.Leader != "" && v.node(id) == nil })
-}
-
-// withoutNode says why a group would not go on without a node; "" where it would.
-func (v *groupView) withoutNode(id string) string {
-	n := v.node(id)
-	if n == nil || !n.Voter {
-		return ""
-	}
-	voters, level := v.Voters-1, v.Level
-	if n.Level {
-		level--
-	}
-	if need := voters/2 + 1; level < need {
-		return fmt.Sprintf("without %s there are %d voters, of which %d are level and %d are needed", id, voters, level, need)
-	}
-	return ""
+	return g.await(ctx, memberWait, func(v *operator.Group) bool { return v.Leader != "" && v.Node(id) == nil })
 }
 
 func clusterTransferCommand(s *settings, f *clusterFlags) *cobra.Command {
@@ -395,25 +384,11 @@ func clusterTransferCommand(s *settings, f *clusterFlags) *cobra.Command {
 }
 
 // transfer makes another node lead, and waits until it serves and the others follow.
-func (g *groupClient) transfer(ctx context.Context, v *groupView) (*groupView, error) {
+func (g *groupClient) transfer(ctx context.Context, v *operator.Group) (*operator.Group, error) {
 	if err := g.ask(ctx, v, "/desk/cluster/transfer", struct{}{}); err != nil {
 		return nil, err
 	}
-	return g.await(ctx, memberWait, v.handedOver)
-}
-
-// handedOver reports whether another node than in v leads in a later view and serves,
-// and what was level in v is so again: a node hears of its leader a moment later, and
-// the group would be said to be at risk until then. One that has gone meanwhile is
-// not waited for.
-func (v *groupView) handedOver(now *groupView) bool {
-	if now.Leader == "" || now.Leader == v.Leader || now.State == groupNoService {
-		return false
-	}
-	return !slices.ContainsFunc(v.Nodes, func(was nodeRow) bool {
-		is := now.node(was.ID)
-		return was.Level && is != nil && is.Status != nil && !is.Status.Failed && !is.Level
-	})
+	return g.await(ctx, memberWait, v.HandedOver)
 }
 
 // checkNodeID keeps what cannot be a node's id out of a URL.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"blockdesk/internal/await"
+	"blockdesk/service/operator"
 )
 
 // fault is something that happens to a node while clients trade.
@@ -75,7 +76,7 @@ func clusterFaults() []fault {
 		{name: "two of three are killed", leader: true, do: func(p *trial, n *groupNode) { p.loseQuorum(n) }},
 		{name: "the lead is handed over", leader: true, do: func(p *trial, n *groupNode) {
 			// It may be deposed before, or hand over to nobody.
-			_, _, _ = p.tryCommand(n, "/desk/cluster/transfer", newToken(), []byte("{}"))
+			_, _, _ = p.tryCommand(n, "/desk/cluster/transfer", operator.NewToken(), []byte("{}"))
 		}},
 		{name: "rolling restart", do: func(p *trial, _ *groupNode) {
 			for _, n := range p.nodes {

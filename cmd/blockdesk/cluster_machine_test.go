@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"blockdesk/internal/atomicfile"
 	"blockdesk/persist/quorum"
 )
 
@@ -86,7 +87,7 @@ func (n *groupNode) suffers(t testing.TB, now illness) {
 	now.SnapshotEvery = n.snapshotEvery
 	text, err := json.Marshal(now)
 	if err == nil {
-		err = replaceFile(n.machineFile(), text)
+		err = atomicfile.Write(n.machineFile(), text)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 	"blockdesk/httpgw/admin"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
+	"blockdesk/service/operator"
 )
 
 const (
@@ -330,7 +331,7 @@ func (g *group) addresses(scheme, surface string) (out []string) {
 // command sends an operator's request to whoever leads, until it is answered.
 func (g *group) command(path string, in any) []byte {
 	g.t.Helper()
-	key, text := newToken(), must(json.Marshal(in))
+	key, text := operator.NewToken(), must(json.Marshal(in))
 	var done []byte
 	await.NoError(g.t, path, func() error {
 		status, body, err := g.tryCommand(g.leader(), path, key, text)

@@ -24,6 +24,7 @@ import (
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/service/config"
+	"blockdesk/service/operator"
 )
 
 const (
@@ -51,7 +52,7 @@ func (m *host) start() error {
 	if m.cmd != nil {
 		return fmt.Errorf("%s is started", m.id)
 	}
-	at := filepath.Join(m.data(), addressesFile)
+	at := filepath.Join(m.data(), operator.AddressesFile)
 	if err := os.Remove(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -72,7 +73,7 @@ func (m *host) start() error {
 	m.cmd, m.exited = cmd, make(chan error, 1)
 	go func(exited chan<- error) { exited <- cmd.Wait() }(m.exited)
 	err = await.Poll(context.Background(), m.id+" to start", func() bool {
-		_, err := readAddresses(m.data())
+		_, err := operator.ReadAddresses(m.data())
 		return err == nil || len(m.exited) > 0
 	})
 	if err == nil && len(m.exited) > 0 {
@@ -269,7 +270,7 @@ func (d *groupOnDuty) systemd(w http.ResponseWriter, r *http.Request) {
 func (d *groupOnDuty) leader() string {
 	d.t.Helper()
 	g := &groupClient{seeds: []string{d.machines["a"].admin(), d.machines["b"].admin(), d.machines["e"].admin()}}
-	v, err := g.await(d.t.Context(), dutyPatience, func(v *groupView) bool { return v.State == groupWell })
+	v, err := g.await(d.t.Context(), dutyPatience, func(v *operator.Group) bool { return v.State == operator.GroupWell })
 	d.must(err)
 	return v.Leader
 }
@@ -337,7 +338,7 @@ func (d *groupOnDuty) losesC() {
 	d.must(d.machines["c"].stop(syscall.SIGKILL))
 	d.must(os.RemoveAll(d.machines["c"].data()))
 	g := &groupClient{s: &settings{}, f: &clusterFlags{}, seeds: []string{d.machines["a"].admin()}}
-	_, err := g.await(d.t.Context(), dutyPatience, func(v *groupView) bool { return v.State == groupAtRisk })
+	_, err := g.await(d.t.Context(), dutyPatience, func(v *operator.Group) bool { return v.State == operator.GroupAtRisk })
 	d.must(err)
 	if _, err := g.remove(d.t.Context(), "b", false); !errors.Is(err, errUnwellGroup) || !strings.Contains(err.Error(), "--force") {
 		d.t.Errorf("b can be removed while c is down: %v", err)
@@ -356,7 +357,7 @@ func (d *groupOnDuty) losesMost() {
 	d.must(errors.Join(d.machines["b"].stop(syscall.SIGKILL), d.machines["e"].stop(syscall.SIGKILL)))
 	d.goTo("a")
 	g := &groupClient{seeds: []string{d.at.admin()}}
-	_, err := g.await(d.t.Context(), dutyPatience, func(v *groupView) bool { return v.State == groupNoLeader })
+	_, err := g.await(d.t.Context(), dutyPatience, func(v *operator.Group) bool { return v.State == operator.GroupNoLeader })
 	d.must(err)
 }
 
@@ -435,7 +436,7 @@ type ticketWriter struct {
 	t      *testing.T
 	admins []string
 	at     int // in admins
-	client *operatorClient
+	client *operator.Client
 	stop   context.CancelFunc
 	wait   sync.WaitGroup
 
@@ -445,7 +446,7 @@ type ticketWriter struct {
 }
 
 func newTicketWriter(t *testing.T, d *groupOnDuty) *ticketWriter {
-	w := &ticketWriter{t: t, client: &operatorClient{token: dutyToken, http: &http.Client{Timeout: 30 * time.Second}}}
+	w := &ticketWriter{t: t, client: &operator.Client{Token: dutyToken, HTTP: &http.Client{Timeout: 30 * time.Second}}}
 	for _, id := range []string{"a", "b", "c", "d", "e"} {
 		w.admins = append(w.admins, d.machines[id].admin())
 	}
@@ -489,11 +490,11 @@ func (w *ticketWriter) post(ctx context.Context, label string) {
 		w.t.Error(err)
 		return
 	}
-	key := newToken()
+	key := operator.NewToken()
 	for ; ctx.Err() == nil; w.at++ { // from whoever has taken the last one
-		w.client.admin = w.admins[w.at%len(w.admins)]
+		w.client.URL = w.admins[w.at%len(w.admins)]
 		once, cancel := context.WithTimeout(ctx, 10*time.Second)
-		_, err := w.client.once(once, "/desk/tickets", body, key)
+		_, err := w.client.Send(once, "/desk/tickets", body, key)
 		cancel()
 		if err == nil {
 			w.mu.Lock()
@@ -519,10 +520,10 @@ func (w *ticketWriter) forget(label string) {
 func (w *ticketWriter) labels(admin string) (out []string) {
 	w.t.Helper()
 	var list struct {
-		Tickets []ticketJSON `json:"tickets"`
+		Tickets []operator.Ticket `json:"tickets"`
 	}
-	c := &operatorClient{admin: admin, token: dutyToken, http: &http.Client{Timeout: operatorTimeout}}
-	if err := c.get(w.t.Context(), "/desk/tickets", &list); err != nil {
+	c := &operator.Client{URL: admin, Token: dutyToken, HTTP: &http.Client{Timeout: operator.Timeout}}
+	if err := c.Get(w.t.Context(), "/desk/tickets", &list); err != nil {
 		w.t.Fatal(err)
 	}
 	for i := range list.Tickets {

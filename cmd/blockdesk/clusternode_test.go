@@ -4,21 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"blockdesk/bench/server"
-	"blockdesk/engine/book"
-	"blockdesk/fixgw"
 	"blockdesk/httpgw/wire"
 	"blockdesk/internal/await"
-	"blockdesk/service/config"
 )
 
 // A node that is asked to read its participants anew lives on, whether it leads or
@@ -99,31 +94,4 @@ func slowClients(t *testing.T, g server.Group) *server.Server {
 		})
 	}
 	return leader
-}
-
-// A participants file that has gone bad fails a start, and does not end a node that
-// comes to lead: those of before stay in force.
-func TestParticipantsOfBefore(t *testing.T) {
-	cfg := config.Default()
-	cfg.FIX.ParticipantsFile = filepath.Join(t.TempDir(), "none.yaml")
-	if err := (&service{cfg: &cfg, log: slog.New(slog.DiscardHandler)}).resolve(); err == nil {
-		t.Fatal("a start without participants")
-	}
-	hash, err := fixgw.HashPassword("pw")
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := []fixgw.Participant{{Name: "mm", Number: 1, CompIDs: []string{"MM"}, PasswordHash: hash, STP: book.STPCancelNewest}}
-	s := &service{cfg: &cfg, log: slog.New(slog.DiscardHandler), participantsBefore: before}
-	if err := s.resolve(); err != nil || len(s.participants) != 1 || s.participants[0].Name != "mm" {
-		t.Fatalf("%v, %v", s.participants, err)
-	}
-	cfg.Listen.FIX = "127.0.0.1:9878"
-	var spares fixgw.Spares
-	defer spares.Close()
-	early, err := earlySessions(&cfg, &spares, before, s.log)
-	if err != nil {
-		t.Fatalf("a node that goes back to standby: %v", err)
-	}
-	early.Close()
 }

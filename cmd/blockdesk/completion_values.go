@@ -12,6 +12,7 @@ import (
 
 	"blockdesk/market"
 	"blockdesk/service/config"
+	"blockdesk/service/operator"
 )
 
 // completeWithin bounds what a completion asks a running service: a person waits at
@@ -215,11 +216,11 @@ func (s *settings) ask(cmd *cobra.Command, path string, v any) bool {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), completeWithin)
 	defer cancel()
-	return client.get(ctx, path, v) == nil
+	return client.Get(ctx, path, v) == nil
 }
 
 func (s *settings) completeTickets(cmd *cobra.Command, _ string) (out []string) {
-	var a ticketsAnswer
+	var a operator.TicketsAnswer
 	s.ask(cmd, "/desk/tickets", &a)
 	for i := range a.Tickets {
 		t := &a.Tickets[i]

@@ -5,21 +5,21 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"blockdesk/fixgw"
 	"blockdesk/internal/suggest"
+	"blockdesk/service"
 	"blockdesk/service/config"
+	"blockdesk/service/demo"
 )
 
 // configCommand shows and checks the configuration. It starts nothing.
 func configCommand(s *settings) *cobra.Command {
-	var demo, changed bool
+	var asDemo, changed bool
 	cmd := groupCommand(cobra.Command{
 		Use: "config", Short: "Show what is configured and where each value is from; check it; list the keys",
 		Long: "Show the configuration that is in force, a value a line, with where it is from: a file's\n" +
@@ -30,29 +30,29 @@ func configCommand(s *settings) *cobra.Command {
 			"  blockdesk config keys listen",
 	})
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, sources, err := s.sourced(demo)
+		cfg, sources, err := s.sourced(asDemo)
 		if err != nil {
 			return err
 		}
 		return showConfig(cmd.OutOrStdout(), settingsOf(&cfg, sources, changed), s.json)
 	}
-	cmd.Flags().BoolVar(&demo, "demo", false, "as serve --demo would have it")
+	cmd.Flags().BoolVar(&asDemo, "demo", false, "as serve --demo would have it")
 	cmd.Flags().BoolVar(&changed, "changed", false, "only what is no default")
 	cmd.AddCommand(configCheckCommand(s), configKeysCommand(s))
 	return cmd
 }
 
 // sourced is load with where each value is from.
-func (s *settings) sourced(demo bool) (config.Config, config.Sources, error) {
+func (s *settings) sourced(asDemo bool) (config.Config, config.Sources, error) {
 	cfg, sources, err := s.loadAll()
 	if err != nil {
 		return cfg, nil, err
 	}
-	if cfg.Demo || demo {
+	if cfg.Demo || asDemo {
 		before := cfg
-		before.RFQ.Pairs = append([]config.Pair{}, cfg.RFQ.Pairs...) // fillDemo changes them in place
+		before.RFQ.Pairs = append([]config.Pair{}, cfg.RFQ.Pairs...) // Fill changes them in place
 		cfg.Demo = true
-		fillDemo(&cfg)
+		demo.Fill(&cfg)
 		sources.AddDemo(&before, &cfg)
 	}
 	return cfg, sources, nil
@@ -122,7 +122,7 @@ func showConfig(w io.Writer, lines []settingLine, asJSON bool) error {
 }
 
 func configCheckCommand(s *settings) *cobra.Command {
-	var demo bool
+	var asDemo bool
 	cmd := &cobra.Command{
 		Use: "check", Short: "Tell whether a service would start with this configuration", Args: cobra.NoArgs,
 		Long: "Check the configuration as serve does, with the participants file, certificates and what\n" +
@@ -134,75 +134,24 @@ func configCheckCommand(s *settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cfg.Demo = cfg.Demo || demo
-			fillDemo(&cfg)
+			cfg.Demo = cfg.Demo || asDemo
+			demo.Fill(&cfg)
 			return s.checked(cmd.OutOrStdout(), &cfg)
 		},
 	}
-	cmd.Flags().BoolVar(&demo, "demo", false, "as serve --demo would have it")
+	cmd.Flags().BoolVar(&asDemo, "demo", false, "as serve --demo would have it")
 	return cmd
 }
 
 // checked reports whether a service would start with a configuration.
 func (s *settings) checked(w io.Writer, cfg *config.Config) error {
-	if err := checkStart(cfg); err != nil {
+	if err := service.Check(cfg); err != nil {
 		return configError{err}
 	}
 	if s.json {
 		return printJSON(w, map[string]any{"ok": true, "valid": true})
 	}
 	_, err := fmt.Fprintln(w, "configuration is valid")
-	return err
-}
-
-// checkStart checks what a service needs at its start beyond config.Load: files, and
-// options that the gateways judge. serve and --check both call it.
-func checkStart(cfg *config.Config) error {
-	if err := cfg.CheckSettlement(); err != nil {
-		return err
-	}
-	if err := cfg.CheckFolders(); err != nil {
-		return err
-	}
-	participants, err := loadParticipants(cfg)
-	if err != nil {
-		return err
-	}
-	sessions := fixgw.SessionOptions{
-		Address: cfg.Listen.FIX, CompID: cfg.FIX.CompID, Participants: participants,
-		MaxSessions: cfg.FIX.MaxSessions, Rate: cfg.FIX.MessagesPerSecond,
-	}
-	if err := sessions.Validate(); err != nil {
-		return err
-	}
-	if _, err := cfg.FIX.ServerTLS(); err != nil {
-		return err
-	}
-	if _, err := gatewayGroups(cfg); err != nil {
-		return err
-	}
-	if cfg.Role == config.RoleFollower {
-		return nil // it has no operators, takes no orders and settles nothing
-	}
-	if _, err := os.Stat(filepath.Join(cfg.DataDir, operatorTokenFile)); err == nil && len(cfg.Operators) == 0 {
-		if _, err := localToken(cfg.DataDir); err != nil {
-			return fmt.Errorf("operator %s: %w", config.LocalOperator, err)
-		}
-	}
-	instruments, err := cfg.MarketInstruments()
-	if err != nil {
-		return err
-	}
-	starts := &service{cfg: cfg, instruments: instruments}
-	for i := range participants {
-		if _, err := starts.limitsOf(&participants[i]); err != nil {
-			return err
-		}
-	}
-	// The demo makes its key, and in a group the leader alone opens it.
-	if cfg.Settles() && !cfg.Demo && !cfg.Clustered() && cfg.Settle.KeyFile != "" {
-		_, err = starts.openSigner()
-	}
 	return err
 }
 
@@ -279,4 +228,13 @@ func (s *settings) loadAll() (config.Config, config.Sources, error) {
 		err = configError{err}
 	}
 	return cfg, sources, err
+}
+
+// load returns the configuration, with the instruments of our group alone.
+func (s *settings) load() (config.Config, error) {
+	cfg, _, err := s.loadAll()
+	if err == nil {
+		cfg = cfg.SelectGroup()
+	}
+	return cfg, err
 }

@@ -3,12 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,132 +15,10 @@ import (
 	"blockdesk/bench/server"
 	"blockdesk/engine/book"
 	"blockdesk/fixgw"
-	"blockdesk/httpgw/admin"
 	"blockdesk/internal/await"
 	"blockdesk/service/config"
+	"blockdesk/service/servicetest"
 )
-
-// TestConfigWatch: a node tells which others are configured differently, says so once
-// a change, knows a silent one as it was, and counts no node of an older program and
-// none that has left.
-func TestConfigWatch(t *testing.T) {
-	t.Parallel()
-	said := map[string]config.Fingerprint{}
-	left, silent := "", ""
-	urls := map[string]string{}
-	for _, id := range []string{"a", "b", "c", "old"} {
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			if id == silent || id == left {
-				w.WriteHeader(http.StatusServiceUnavailable)
-				return
-			}
-			status := admin.ClusterStatus{OK: true, ID: id, ConfigFingerprint: said[id].Whole, ConfigParts: said[id].Parts}
-			for member, url := range urls {
-				if member != left {
-					status.Members = append(status.Members, admin.ClusterMember{ID: member, AdminURL: url})
-				}
-			}
-			if err := json.NewEncoder(w).Encode(status); err != nil {
-				t.Error(err)
-			}
-		}))
-		t.Cleanup(s.Close)
-		urls[id] = s.URL
-	}
-	cfg := config.Default()
-	cfg.Cluster.ID = "a"
-	cfg.Peers = []config.Peer{{ID: "a", Admin: urls["a"] + "/"}, {ID: "b", Admin: urls["b"]}} // the others are named by these
-	var log bytes.Buffer
-	w := newConfigWatch(&cfg, nil, slog.New(slog.NewTextHandler(&log, nil)))
-	other := cfg
-	other.Risk.BandBps++
-	alike, differs := w.fingerprint(), config.FingerprintOf[any](&other, nil)
-	said["a"], said["b"], said["c"] = alike, differs, alike
-	for i, step := range []struct {
-		change func()
-		apart  string
-		lines  int // said so far
-	}{
-		{func() {}, "b (risk)", 1},
-		{func() {}, "b (risk)", 1},
-		{func() { silent = "b" }, "b (risk)", 1},
-		{func() { silent, said["c"] = "", differs }, "b (risk), c (risk)", 2},
-		{func() { left, said["c"] = "b", alike }, "", 3},
-		{func() { left = "" }, "b (risk)", 4},
-	} {
-		step.change()
-		w.look(t.Context())
-		if got := apartText(w.differing()); got != step.apart || strings.Count(log.String(), "\n") != step.lines {
-			t.Errorf("step %d: %q, want %q; said:\n%s", i, got, step.apart, &log)
-		}
-	}
-	if !strings.Contains(log.String(), `nodes="b (risk), c (risk)"`) || !strings.Contains(log.String(), "level=INFO") {
-		t.Errorf("said:\n%s", &log)
-	}
-}
-
-// TestConfigWatchReadsParticipants: the fingerprint follows the participants file, and
-// keeps to what was good where that has gone bad.
-func TestConfigWatchReadsParticipants(t *testing.T) {
-	t.Parallel()
-	cfg, err := loadText(t, testConfig(t, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	list, err := loadParticipants(&cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newConfigWatch(&cfg, list, slog.New(slog.DiscardHandler))
-	was := w.fingerprint()
-	text, err := os.ReadFile(cfg.FIX.ParticipantsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		text  string
-		apart bool
-	}{
-		{string(text) + "  - nonsense\n", false},
-		{strings.Replace(string(text), "number: 2", "number: 22", 1), true},
-		{"", true}, // refused: that of before stays
-		{string(text), false},
-	} {
-		if err := replaceFile(cfg.FIX.ParticipantsFile, []byte(c.text)); err != nil {
-			t.Fatal(err)
-		}
-		w.readParticipants()
-		if apart := len(config.PartsApart(was.Parts, w.fingerprint().Parts)) > 0; apart != c.apart {
-			t.Errorf("differs: %t, with\n%s", apart, c.text)
-		}
-	}
-}
-
-// TestGroupShowsDifferences: what a view says of nodes that are configured
-// differently, which makes the group no worse.
-func TestGroupShowsDifferences(t *testing.T) {
-	t.Parallel()
-	answers := playGroup(3, playedNode{id: "a", role: "leader", leader: "a"}, playedNode{id: "b", role: "standby", leader: "a"}, playedNode{id: "c", silent: true})
-	for i, parts := range []map[string]string{{"risk": "1", "urls": "1"}, {"risk": "2", "urls": "1", "new": "1"}} {
-		answers[i].status.ConfigFingerprint, answers[i].status.ConfigParts = fmt.Sprint(i), parts
-	}
-	shown := func() (*groupView, string) {
-		var out strings.Builder
-		v := judge(answers)
-		if err := v.show(&out); err != nil {
-			t.Fatal(err)
-		}
-		return v, out.String()
-	}
-	v, text := shown()
-	if !strings.Contains(text, "\nconfigured differently from a: b (new, risk)\n\n") || v.ConfigOf != "a" || v.State != groupAtRisk {
-		t.Errorf("%+v\n%s", v, text)
-	}
-	answers[0].status.ConfigFingerprint = "" // of an older program
-	if v, text := shown(); len(v.ConfigDiffers) != 0 || strings.Contains(text, "configured") {
-		t.Errorf("%+v\n%s", v, text)
-	}
-}
 
 // TestRollingConfiguration changes a group's configuration a node at a time: while
 // they differ each node tells of the other, and the status what differs.
@@ -216,7 +90,7 @@ func TestFingerprintOfParticipants(t *testing.T) {
 		}
 		return list
 	}
-	hash, err := testHash()
+	hash, err := servicetest.PasswordHash()
 	if err != nil {
 		t.Fatal(err)
 	}

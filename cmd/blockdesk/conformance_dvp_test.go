@@ -9,6 +9,7 @@ import (
 	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/sdk/openapitest"
+	"blockdesk/service/demo"
 )
 
 const handshakePath = "/api/v1/dvp/handshake"
@@ -17,7 +18,7 @@ const handshakePath = "/api/v1/dvp/handshake"
 // one token that an address gets in an hour.
 func (c *conformance) handshake() string {
 	address, w := c.all[0], demoWalletNumber("1")
-	pubkey := demoAddress("wallet-1")
+	pubkey := demo.Address("wallet-1")
 	post := func(status int, code, reason, body string) *openapitest.Answer {
 		c.t.Helper()
 		c.request("POST", handshakePath, body, status < 400 || reason == "bad_nonce" || reason == "bad_signature" || reason == "issuance")
@@ -60,7 +61,7 @@ func (c *conformance) handshake() string {
 
 // Bodies of DvP that are right: the token is the demo's first wallet's.
 var (
-	rightBuild  = `{"order_id":"T1","tranche_id":"T1-1","fill_usd":"1000","rail":"USDC","taker":"` + demoAddress("wallet-1") + `"}`
+	rightBuild  = `{"order_id":"T1","tranche_id":"T1-1","fill_usd":"1000","rail":"USDC","taker":"` + demo.Address("wallet-1") + `"}`
 	rightSubmit = `{"build_id":"B0000000000001","signature":"` + base58.Encode([]byte(strings.Repeat("s", 64))) + `"}`
 )
 
@@ -74,7 +75,7 @@ func (c *conformance) dvp(o *openapitest.Operation, address string) {
 		c.expect(status, code, reason, "POST", address, o.Path, o.Path, body, headers...)
 	}
 	if o.Path == handshakePath { // the rest of it is what handshake does
-		right := `{"pubkey":"` + demoAddress("wallet-1") + `"}`
+		right := `{"pubkey":"` + demo.Address("wallet-1") + `"}`
 		c.broken(right, post)
 		c.members(o, right, post)
 		return
@@ -119,11 +120,11 @@ var wrongBuilds = []wrongDvP{
 	{`}`, `,"quote_id":"q1"}`, 400, "INVALID_FIELD", "not_an_id", true},
 	{`"USDC"`, `"usdc"`, 400, "INVALID_FIELD", "unknown_rail", true},
 	{`"1000"`, `"7"`, 400, "INVALID_FIELD", "not_on_ladder", true},
-	{demoAddress("wallet-1"), demoAddress("wallet-2"), 403, "TAKER_NON_ADMIS_JETON", "taker_mismatch", false},
-	{demoAddress("wallet-1"), "", 409, "REFUS_DVP", "empty_counterparty", true},
-	{demoAddress("wallet-1"), strings.Repeat("1", 32), 409, "REFUS_DVP", "empty_counterparty", false},
-	{demoAddress("wallet-1"), "abc", 400, "INVALID_FIELD", "not_an_address", true},
-	{`,"taker":"` + demoAddress("wallet-1") + `"`, "", 409, "REFUS_DVP", "empty_counterparty", true},
+	{demo.Address("wallet-1"), demo.Address("wallet-2"), 403, "TAKER_NON_ADMIS_JETON", "taker_mismatch", false},
+	{demo.Address("wallet-1"), "", 409, "REFUS_DVP", "empty_counterparty", true},
+	{demo.Address("wallet-1"), strings.Repeat("1", 32), 409, "REFUS_DVP", "empty_counterparty", false},
+	{demo.Address("wallet-1"), "abc", 400, "INVALID_FIELD", "not_an_address", true},
+	{`,"taker":"` + demo.Address("wallet-1") + `"`, "", 409, "REFUS_DVP", "empty_counterparty", true},
 	{`"T1"`, `"T99"`, 404, "UNKNOWN_TICKET", "unknown_ticket", false},
 	{`"T1-1"`, `"T1-99"`, 404, "UNKNOWN_TICKET", "unknown_tranche", false},
 }

@@ -18,6 +18,7 @@ import (
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/sdk/openapitest"
+	"blockdesk/service/operator"
 )
 
 // conformanceConfig is a desk with one pair that has a price, which it holds a
@@ -142,7 +143,7 @@ type conformance struct {
 	d     *openapitest.Document
 	all   []string // addresses: base, api, ws
 	http  *http.Client
-	desk  *operatorClient
+	desk  *operator.Client
 	token string          // of the demo's first wallet, for DvP
 	codes map[string]int  // answers seen, by code; "" = no error
 	done  map[string]bool // operations that have answered 2xx
@@ -155,7 +156,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	config := strings.Replace(testConfig(t, conformanceConfig), "market_data_per_minute: 0", "market_data_per_minute: 60000000", 1)
 	s := startProgram(t, config)
-	token, err := localToken(s.DataDir())
+	token, err := operator.LocalToken(s.DataDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +164,7 @@ func TestConformance(t *testing.T) {
 		t: t, s: s, codes: map[string]int{}, done: map[string]bool{},
 		all:  []string{s.Addresses.Base, s.Addresses.API, strings.Replace(s.Addresses.WS, "ws://", "http://", 1)},
 		http: &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: runtest.Patience},
-		desk: &operatorClient{admin: s.Addresses.Admin, token: token, http: http.DefaultClient},
+		desk: &operator.Client{URL: s.Addresses.Admin, Token: token, HTTP: http.DefaultClient},
 	}
 	t.Cleanup(c.http.CloseIdleConnections)
 	c.readDocument()
@@ -279,7 +280,7 @@ func (c *conformance) readDocument() {
 // operate has the operator do something.
 func (c *conformance) operate(path string, in any) {
 	c.t.Helper()
-	if _, err := c.desk.do(c.t.Context(), path, in); err != nil {
+	if _, err := c.desk.Do(c.t.Context(), path, in); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -288,7 +289,7 @@ func (c *conformance) operate(path string, in any) {
 // T4 has no price, T5 takes USDC alone.
 func (c *conformance) fillDesk() {
 	later := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
-	for _, ticket := range []ticketPost{
+	for _, ticket := range []operator.TicketPost{
 		{Pair: testSymbol, Label: "Block A", Tranches: []string{"250000", "5000000"}, ExpiresAt: later},
 		{Pair: testSymbol, Label: "Block B", Tranches: []string{"1000"}},
 		{Pair: testSymbol, Label: "Block C", Tranches: []string{"1000"}, ExpiresAt: "soon"},
@@ -301,7 +302,7 @@ func (c *conformance) fillDesk() {
 		}
 		await.NoError(c.t, "a ticket that is posted before it expires", func() error {
 			ticket.ExpiresAt = time.Now().Add(1200 * time.Millisecond).UTC().Format(time.RFC3339Nano)
-			_, err := c.desk.do(c.t.Context(), "/desk/tickets", ticket)
+			_, err := c.desk.Do(c.t.Context(), "/desk/tickets", ticket)
 			return err
 		})
 	}

@@ -21,6 +21,9 @@ import (
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/service/config"
+	"blockdesk/service/demo"
+	"blockdesk/service/operator"
+	"blockdesk/service/servicetest"
 )
 
 // deskConfig is a desk that sells the first pair at 0.999 and has enough of it.
@@ -320,7 +323,7 @@ func TestClaimWithoutAChain(t *testing.T) {
 	cli(t, s, "ticket", "post", "--pair", testSymbol, "--label", "Block A", "--tranches", "250000")
 	book := bookOf(t, s)
 	for _, path := range []string{"/rfq-native/modular-claim-take", "/api/v1/rfq/modular-claim-take", "/rfq-native/atomic-claim-ticket"} {
-		r := post(t, s.Addresses.Base+path, "", `{"bot_wallet":"`+placeholderPaySOL+`","order_id":"T1","tranche_id":"T1-1","fill_usd":"250"}`)
+		r := post(t, s.Addresses.Base+path, "", `{"bot_wallet":"`+servicetest.NobodysAddress+`","order_id":"T1","tranche_id":"T1-1","fill_usd":"250"}`)
 		if r.status != http.StatusServiceUnavailable || r.fields.Code != "CHAIN_UNAVAILABLE" || r.header.Get("Retry-After") == "" {
 			t.Errorf("%s: %d %s", path, r.status, r.body)
 		}
@@ -342,7 +345,7 @@ func TestOperatorsWordAgainstTheConfiguration(t *testing.T) {
 	}
 	price := func() (anchor, inventory string) {
 		t.Helper()
-		var prices pricesAnswer
+		var prices operator.PricesAnswer
 		var stock inventoryAnswer
 		for out, v := range map[string]any{cli(t, s, "price", "list", "--json"): &prices, cli(t, s, "inventory", "list", "--json"): &stock} {
 			if err := json.Unmarshal([]byte(out), v); err != nil {
@@ -382,7 +385,7 @@ func TestOperatorsWordAgainstTheConfiguration(t *testing.T) {
 	if out := cli(t, s, "price", "list"); !strings.Contains(out, "0.94905 to 1.04895") {
 		t.Fatalf("the corridor did not change:\n%s", out)
 	}
-	if err := os.Remove(filepath.Join(s.DataDir(), appliedFile)); err != nil {
+	if err := os.Remove(filepath.Join(s.DataDir(), "rfq.applied.json")); err != nil {
 		t.Fatal(err)
 	}
 	restart(string(text))
@@ -464,7 +467,7 @@ func TestAmendByNamedOperators(t *testing.T) {
 		text += fmt.Sprintf("  - {name: %s, token_sha256: %x}\n", name, sha256.Sum256([]byte(token)))
 	}
 	s := startProgram(t, testConfig(t, text))
-	if _, err := os.Stat(filepath.Join(s.DataDir(), operatorTokenFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(s.DataDir(), operator.TokenFile)); err == nil {
 		t.Error("a token of the local operator is there")
 	}
 	cliRefused(t, s, []string{"no operator's token", config.OperatorTokenEnv}, "ticket", "list")
@@ -511,7 +514,7 @@ func logIn(t *testing.T, base string) string {
 func admitted(t *testing.T, base, token string) bool {
 	t.Helper()
 	const build = `{"order_id":"T1","tranche_id":"T1-1","fill_usd":"250","rail":"USDC","taker":"%s"}`
-	req, err := http.NewRequest(http.MethodPost, base+"/api/v1/dvp/build", strings.NewReader(fmt.Sprintf(build, demoAddress("wallet-1"))))
+	req, err := http.NewRequest(http.MethodPost, base+"/api/v1/dvp/build", strings.NewReader(fmt.Sprintf(build, demo.Address("wallet-1"))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -577,7 +580,7 @@ func TestBackupOfARunningService(t *testing.T) {
 	if out := cli(t, s, "backup", stopped); !strings.Contains(out, "backed up to "+stopped) {
 		t.Fatal(out)
 	}
-	for _, part := range []string{"desk", "fix", "settle", "journal", appliedFile} {
+	for _, part := range []string{"desk", "fix", "settle", "journal", "rfq.applied.json"} {
 		if _, err := os.Stat(filepath.Join(stopped, part)); err != nil {
 			t.Error(err)
 		}

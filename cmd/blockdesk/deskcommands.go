@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"blockdesk/service/operator"
 )
 
 type (
@@ -18,19 +20,6 @@ type (
 			By     string `json:"by"`
 			Reason string `json:"reason"`
 		} `json:"locks"`
-	}
-	pricesAnswer struct {
-		Prices []struct {
-			Pair        string `json:"pair"`
-			Rail        string `json:"rail"`
-			Source      string `json:"price_source"`
-			PriceUSD    string `json:"price_usd"`
-			SetAt       string `json:"set_at"`
-			MaxAgeS     int    `json:"max_age_s"`
-			Stale       bool   `json:"stale"`
-			MinPriceUSD string `json:"min_price_usd"`
-			MaxPriceUSD string `json:"max_price_usd"`
-		} `json:"prices"`
 	}
 	inventoryAnswer struct {
 		Inventory []struct {
@@ -116,14 +105,6 @@ func showLocks(w io.Writer, a *locksAnswer) error {
 	return t.Flush()
 }
 
-// priceChange is the body that sets a price.
-type priceChange struct {
-	Pair     string `json:"pair,omitempty"`
-	Rail     string `json:"rail,omitempty"`
-	PriceUSD string `json:"price_usd"`
-	MaxAgeS  *int64 `json:"max_age_s,omitempty"`
-}
-
 func priceCommand(s *settings) *cobra.Command {
 	cmd := groupCommand(cobra.Command{
 		Use: "price", Short: "Set and list what pairs and SOL are worth in USD",
@@ -139,7 +120,7 @@ func priceCommand(s *settings) *cobra.Command {
 		Example: "  blockdesk price list",
 		RunE:    operatorCommand(s, &f, func([]string) (string, any, error) { return "/desk/prices", nil, nil }, showPrices),
 	}
-	var in priceChange
+	var in operator.PriceChange
 	var maxAge time.Duration
 	set := &cobra.Command{
 		Use: "set", Short: "Set the anchor of a pair, or the price of SOL", Args: cobra.NoArgs,
@@ -164,7 +145,7 @@ func priceCommand(s *settings) *cobra.Command {
 	return cmd
 }
 
-func showPrices(w io.Writer, a *pricesAnswer) error {
+func showPrices(w io.Writer, a *operator.PricesAnswer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "OF\tUSD\tSET\tMAX AGE\tSTATE\tCORRIDOR\tREFERENCE")
 	for _, p := range a.Prices {

@@ -17,6 +17,8 @@ import (
 	"blockdesk/bench/server"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
+	"blockdesk/service/part"
+	"blockdesk/service/servicetest"
 )
 
 // Every command line that a document prints is run, or, where no test can run it,
@@ -101,7 +103,7 @@ func TestDocuments(t *testing.T) {
 	t.Run("blocks", func(t *testing.T) {
 		tool(t, "curl")
 		messages := t.TempDir()
-		d := startDemo(t, append(documentLimits, "--set", withChain(localChain(t)), "--set", "fix.message_log_dir="+messages)...)
+		d := startDemo(t, append(documentLimits, "--set", withChain(servicetest.LocalChain(t)), "--set", "fix.message_log_dir="+messages)...)
 		await.True(t, "a ready service", func() bool { return status(t, d.at.Admin+"/readyz") == http.StatusOK })
 		t.Run("operators", func(t *testing.T) { operate(t, d, documents["docs/operating.md"]) })
 		for name, lines := range documents {
@@ -133,7 +135,7 @@ func judgeInline(root string, term *terminal, p printedLine) error {
 	}
 	err := checkInline(root, p.text)
 	if !errors.Is(err, errNotOurs) {
-		return named(p.String(), err)
+		return part.Named(p.String(), err)
 	}
 	if elsewhere[p.file] != nil && p.file != "README.md" {
 		return nil

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"os"
 	"syscall"
 
@@ -16,6 +14,7 @@ import (
 
 	"blockdesk/persist"
 	"blockdesk/service/config"
+	"blockdesk/service/operator"
 	"blockdesk/settle/cosign"
 )
 
@@ -57,7 +56,7 @@ type usageError struct{ error }
 func (e usageError) Unwrap() error { return e.error }
 
 func isUsage(err error) bool {
-	return errors.As(err, new(usageError)) || errors.As(err, new(config.FlagError))
+	return errors.As(err, new(usageError)) || errors.As(err, new(config.FlagError)) || errors.As(err, new(operator.AddressError))
 }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
@@ -71,9 +70,6 @@ func (e toldError) Unwrap() error { return e.error }
 type configError struct{ error }
 
 func (e configError) Unwrap() error { return e.error }
-
-// errNoService is wrapped where a command needs a running service and finds none.
-var errNoService = errors.New("no service answers")
 
 // knownFailures are the errors that have a code of their own and a next step; the
 // first that fits counts.
@@ -101,7 +97,7 @@ func knownFailures() []struct {
 // its command line was in order.
 func explain(ctx context.Context, cmd *cobra.Command, started bool, err error) failure {
 	f := failure{Code: codeFailed, Text: err.Error(), exit: exitFailed}
-	var refused *refusedError
+	var refused *operator.RefusedError
 	var damage *persist.DamageError
 	switch {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
@@ -111,7 +107,7 @@ func explain(ctx context.Context, cmd *cobra.Command, started bool, err error) f
 		f.Next = "see " + cmd.CommandPath() + " --help"
 	case errors.As(err, new(configError)):
 		f.Code, f.Next = codeConfiguration, "see blockdesk config keys, and blockdesk config for where each value is from"
-	case errors.Is(err, errNoService):
+	case errors.Is(err, operator.ErrNoService):
 		f.Code, f.exit = codeNoService, exitNoService
 		f.Next = "start one with blockdesk serve, or name a running one by --data or --admin"
 	case errors.As(err, &refused):
@@ -148,20 +144,4 @@ func (f *failure) tell(asJSON bool, out, errOut io.Writer) {
 func readerGone(err error) bool {
 	var path *fs.PathError
 	return errors.Is(err, syscall.EPIPE) && errors.As(err, &path) && path.Path == os.Stdout.Name()
-}
-
-// unreachable names a service that a request did not reach, or that went away
-// before it answered; another error stays as it is.
-func unreachable(at string, err error) error {
-	var network *net.OpError
-	var dns *net.DNSError
-	switch {
-	case errors.As(err, &network) && network.Op == "dial":
-		return fmt.Errorf("%w at %s: is it running? (%w)", errNoService, at, cmp.Or(network.Err, err))
-	case errors.As(err, &dns):
-		return fmt.Errorf("%w at %s: %w", errNoService, at, err)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return fmt.Errorf("%w at %s any more: it went away before it answered, so whether the request was done is not known (%w)", errNoService, at, err)
-	}
-	return err
 }

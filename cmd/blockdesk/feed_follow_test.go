@@ -21,9 +21,9 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// follower is a client that is not ours, in Node, which checks what the feed
+// feedFollower is a client that is not ours, in Node, which checks what the feed
 // tells it until it is asked to end.
-type follower struct {
+type feedFollower struct {
 	name  string
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
@@ -72,11 +72,11 @@ func followerDir(t *testing.T) (node, dir string) {
 }
 
 // follow starts a follower of these symbols. The test ends it.
-func follow(t *testing.T, s *server.Server, script, symbols string, more ...string) *follower {
+func follow(t *testing.T, s *server.Server, script, symbols string, more ...string) *feedFollower {
 	t.Helper()
 	node, dir := followerDir(t)
 	args := append([]string{filepath.Join(dir, script), "--ws", s.Addresses.WS, "--rest", s.Addresses.API, "--symbols", symbols}, more...)
-	f := &follower{name: script, cmd: exec.Command(node, args...), ended: make(chan error, 1)}
+	f := &feedFollower{name: script, cmd: exec.Command(node, args...), ended: make(chan error, 1)}
 	f.stdin = must(f.cmd.StdinPipe())
 	f.cmd.Stdout, f.cmd.Stderr = &f.out, &f.out
 	if err := f.cmd.Start(); err != nil {
@@ -96,7 +96,7 @@ func follow(t *testing.T, s *server.Server, script, symbols string, more ...stri
 }
 
 // broken returns an error once the follower has ended by itself.
-func (f *follower) broken() error {
+func (f *feedFollower) broken() error {
 	select {
 	case err := <-f.ended:
 		return errors.Join(errors.New("the follower has ended"), err)
@@ -106,7 +106,7 @@ func (f *follower) broken() error {
 }
 
 // lastLine returns the last whole line that the follower has printed.
-func (f *follower) lastLine() string {
+func (f *feedFollower) lastLine() string {
 	lines := strings.Split(f.out.String(), "\n")
 	if len(lines) < 2 {
 		return ""
@@ -115,7 +115,7 @@ func (f *follower) lastLine() string {
 }
 
 // counts returns what the follower has counted so far, without its tapes.
-func (f *follower) counts(t *testing.T) *followed {
+func (f *feedFollower) counts(t *testing.T) *followed {
 	t.Helper()
 	printed := func() int { return strings.Count(f.out.String(), "\n") }
 	before := printed()
@@ -131,7 +131,7 @@ func (f *follower) counts(t *testing.T) *followed {
 }
 
 // finish has the follower end, and returns what it counted.
-func (f *follower) finish(t *testing.T) *followed {
+func (f *feedFollower) finish(t *testing.T) *followed {
 	t.Helper()
 	if err := f.stdin.Close(); err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func TestFeedThroughAnHour(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	s := startProgram(t, replayConfig(t, deskConfig))
 	symbols := stockSymbol + "," + deepSymbol + "," + testSymbol
-	followers := []*follower{
+	followers := []*feedFollower{
 		follow(t, s, "follow.mjs", symbols, "--disturb", "400", "--away", away, "--tickets"),
 		follow(t, s, "follow.mjs", symbols, "--disturb", "700", "--away", "500", "--compress", "--tickets"),
 		follow(t, s, "stream.mjs", symbols, "--disturb", "900", "--away", "300", "--tickets"),
@@ -203,7 +203,7 @@ func TestFeedThroughAnHour(t *testing.T) {
 			break
 		}
 		if time.Since(began) > budget && restarts >= 2 {
-			if !slices.ContainsFunc(followers, func(f *follower) bool { return !f.counts(t).enough(restarts) }) {
+			if !slices.ContainsFunc(followers, func(f *feedFollower) bool { return !f.counts(t).enough(restarts) }) {
 				break
 			}
 			continue

@@ -17,6 +17,7 @@ import (
 	"blockdesk/feed/archive"
 	"blockdesk/market"
 	"blockdesk/persist"
+	"blockdesk/service"
 )
 
 // journaled is one trade as the journal's commands lead to it, matched by the
@@ -40,7 +41,7 @@ type tape struct {
 func journalTapes(t *testing.T, s *server.Server) map[string]*tape {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "journal")
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join(s.DataDir(), journalFolder))); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(s.DataDir(), service.JournalFolder))); err != nil {
 		t.Fatal(err)
 	}
 	state := engine.StateOptions{Naive: true}

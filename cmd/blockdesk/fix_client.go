@@ -23,6 +23,7 @@ import (
 	"blockdesk/fixgw/fixclient"
 	"blockdesk/internal/sandbox"
 	"blockdesk/service/config"
+	"blockdesk/service/operator"
 )
 
 // fixClientFlags say who logs on, where, and how it is shown.
@@ -105,7 +106,7 @@ func (f *fixClientFlags) options(s *settings, interactive bool, prompt io.Writer
 	}
 	o.TargetCompID = cmp.Or(o.TargetCompID, cfg.FIX.CompID)
 	if o.Addr == "" {
-		if at, err := readAddresses(cfg.DataDir); err == nil {
+		if at, err := operator.ReadAddresses(cfg.DataDir); err == nil {
 			o.Addr = at.FIX
 		}
 		o.Addr = cmp.Or(o.Addr, cfg.Listen.FIX)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"slices"
 	"strconv"
@@ -19,7 +18,6 @@ import (
 	"blockdesk/fixgw"
 	"blockdesk/fixgw/wire"
 	"blockdesk/sdk"
-	"blockdesk/service/config"
 )
 
 const (
@@ -71,16 +69,6 @@ func fixLogCommand(s *settings) *cobra.Command {
 	flags.BoolVar(&f.follow, "follow", false, "wait for more")
 	flags.BoolVar(&f.header, "header", false, "show the fields of header and trailer too")
 	return cmd
-}
-
-// openMessageLog opens the message log, nil where none is wanted.
-func openMessageLog(c *config.FIX, logger *slog.Logger) (*fixgw.MessageLog, error) {
-	if c.MessageLogDir == "" {
-		return nil, nil
-	}
-	return fixgw.OpenMessageLog(fixgw.MessageLogOptions{
-		Dir: c.MessageLogDir, FileBytes: int64(c.MessageLogFileMiB) << 20, KeepFiles: c.MessageLogFiles, Logger: logger,
-	})
 }
 
 // logPrinter shows entries of a message log.

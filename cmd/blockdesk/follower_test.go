@@ -18,8 +18,10 @@ import (
 
 	"blockdesk/bench/server"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/atomicfile"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
+	"blockdesk/service/servicetest"
 )
 
 // cable is a TCP connection to a server that the test can disturb.
@@ -277,11 +279,11 @@ func TestFollowerReloadsParticipants(t *testing.T) {
 	await.True(t, "a follower that is level", func() bool { return ready(s) })
 	write := func(text string) {
 		t.Helper()
-		if err := errors.Join(replaceFile(file, []byte(text)), syscall.Kill(s.PID(), syscall.SIGHUP)); err != nil {
+		if err := errors.Join(atomicfile.Write(file, []byte(text)), syscall.Kill(s.PID(), syscall.SIGHUP)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	hash, err := testHash()
+	hash, err := servicetest.PasswordHash()
 	if err != nil {
 		t.Fatal(err)
 	}

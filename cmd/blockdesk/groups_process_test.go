@@ -18,6 +18,8 @@ import (
 	"blockdesk/fixgw/fixclient"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
+	"blockdesk/service/demo"
+	"blockdesk/service/servicetest"
 )
 
 // startGroup runs a process of a group, on its configured addresses.
@@ -48,7 +50,7 @@ func startTwoGroups(t *testing.T) (eu, us *demoService) {
 		return fmt.Sprintf(`{base_url: "http://127.0.0.1:%s", api_url: "http://127.0.0.1:%s", ws_url: "ws://127.0.0.1:%s", fix: "127.0.0.1:%s"}`, p[0], p[1], p[2], p[3])
 	}
 	config := filepath.Join(t.TempDir(), "groups.yaml")
-	if err := os.WriteFile(config, []byte(twoGroups(groupsSecret(t), node(ports[0]), node(ports[1]))), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte(servicetest.TwoGroups(servicetest.SecretFile(t, 32), node(ports[0]), node(ports[1]))), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return startGroup(t, config, "eu", ports[0]), startGroup(t, config, "us", ports[1])
@@ -220,7 +222,7 @@ func followGroups(t *testing.T, d *demoService, env, command string, args ...str
 func toldByFIX(t *testing.T, d *demoService, at string) {
 	t.Helper()
 	s := logOnAs(t, fixclient.Options{
-		Addr: d.at.FIX, SenderCompID: demoGuest, TargetCompID: "BLOCKDESK", Username: demoGuest, Password: demoPassword,
+		Addr: d.at.FIX, SenderCompID: demo.Guest, TargetCompID: "BLOCKDESK", Username: demo.Guest, Password: demo.Password,
 	})
 	body := "11=a|55=92C/SLUSD|54=1|38=1|40=2|44=0.1|59=1|60=" + time.Now().UTC().Format("20060102-15:04:05") + "|"
 	if err := s.client.Send("D", []byte(strings.ReplaceAll(body, "|", "\x01"))); err != nil {

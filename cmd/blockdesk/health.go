@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"blockdesk/service/operator"
 )
 
 // maxHealthAnswer bounds what is read of /readyz.
@@ -61,9 +63,9 @@ func (s *settings) adminOf(given string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		at, err := readAddresses(cfg.DataDir)
+		at, err := operator.ReadAddresses(cfg.DataDir)
 		if errors.Is(err, fs.ErrNotExist) {
-			return "", fmt.Errorf("%w: no service has run on %s, there is no %s", errNoService, cfg.DataDir, addressesFile)
+			return "", fmt.Errorf("%w: no service has run on %s, there is no %s", operator.ErrNoService, cfg.DataDir, operator.AddressesFile)
 		} else if err != nil {
 			return "", err
 		}
@@ -95,12 +97,12 @@ func askHealth(ctx context.Context, page string, out io.Writer, asJSON bool) err
 	}
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errNoService, err)
+		return fmt.Errorf("%w: %w", operator.ErrNoService, err)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxHealthAnswer))
 	if err != nil {
-		return fmt.Errorf("%w: %w", errNoService, err)
+		return fmt.Errorf("%w: %w", operator.ErrNoService, err)
 	}
 	var answer healthAnswer
 	if err := json.Unmarshal(text, &answer); err != nil {

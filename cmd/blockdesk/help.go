@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"blockdesk/internal/suggest"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
+
+	"blockdesk/internal/suggest"
 )
 
 // commandHelp is what is told of one command or topic: to people, with --json to

@@ -10,6 +10,7 @@ import (
 
 	"blockdesk/persist"
 	"blockdesk/persist/quorum"
+	"blockdesk/service"
 	"blockdesk/service/config"
 )
 
@@ -83,7 +84,7 @@ func toolOptions(cmd *cobra.Command, s *settings) (persist.ToolOptions, error) {
 		return persist.ToolOptions{}, err
 	}
 	return persist.ToolOptions{
-		Dir: filepath.Join(cfg.DataDir, journalFolder), State: cfg.StateOptions(), Logger: newLogger(cfg.Log, cmd.ErrOrStderr()),
+		Dir: filepath.Join(cfg.DataDir, service.JournalFolder), State: cfg.StateOptions(), Logger: newLogger(cfg.Log, cmd.ErrOrStderr()),
 	}, nil
 }
 
@@ -137,7 +138,7 @@ func journalReport(cmd *cobra.Command, s *settings, alone func(persist.ToolOptio
 // bookHash replays the journal below dataDir and returns where its books ended.
 func bookHash(cmd *cobra.Command, dataDir string) (string, error) {
 	r, err := persist.Replay(persist.ToolOptions{
-		Dir: filepath.Join(dataDir, journalFolder), Logger: newLogger(config.Log{Level: "error"}, cmd.ErrOrStderr()),
+		Dir: filepath.Join(dataDir, service.JournalFolder), Logger: newLogger(config.Log{Level: "error"}, cmd.ErrOrStderr()),
 	}, persist.NewestSnapshot)
 	return hex.EncodeToString(r.BookHash[:]), err
 }

@@ -38,7 +38,7 @@ func keyCommand(s *settings) *cobra.Command {
 			Use: "show FILE", Short: "Print a key's address", Args: cobra.ExactArgs(1),
 			Long: "Print the address of the key in FILE. A file that others may read is refused.", Example: "  blockdesk key show desk.json",
 			RunE: func(cmd *cobra.Command, args []string) error {
-				key, err := openKey(args[0])
+				key, err := cosign.OpenKeyHardened(args[0])
 				if err != nil {
 					return err
 				}
@@ -46,14 +46,6 @@ func keyCommand(s *settings) *cobra.Command {
 			},
 		})
 	return cmd
-}
-
-// openKey reads a key into a process that is hardened before.
-func openKey(path string) (*cosign.FileSigner, error) {
-	if err := cosign.HardenProcess(); err != nil {
-		return nil, err
-	}
-	return cosign.OpenKeyFile(path)
 }
 
 func (s *settings) showAddress(w io.Writer, a solana.Address, file string) error {

@@ -13,8 +13,10 @@ import (
 	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/atomicfile"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
+	"blockdesk/service/servicetest"
 )
 
 // BenchmarkLogon measures a logon to the running program, from the connection to
@@ -23,7 +25,7 @@ import (
 // ends with a Logout; one begins when the one before has been let go.
 func BenchmarkLogon(b *testing.B) {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
-	hash, err := testHash()
+	hash, err := servicetest.PasswordHash()
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -36,7 +38,7 @@ func BenchmarkLogon(b *testing.B) {
 	s := startProgram(b, config)
 	text = fmt.Appendf(text, "  - {name: PW, number: 8, comp_ids: [PW], password_hash: %q}\n  - {name: KEY, number: 9, comp_ids: [KEY], ed25519: %q}\n",
 		hash, base58.Encode(key[ed25519.SeedSize:]))
-	if err := replaceFile(file, text); err != nil {
+	if err := atomicfile.Write(file, text); err != nil {
 		b.Fatal(err)
 	}
 	if err := syscall.Kill(s.PID(), syscall.SIGHUP); err != nil {

@@ -5,21 +5,14 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"slices"
 	"syscall"
 
-	"github.com/spf13/cobra"
-
 	"blockdesk/persist/quorum"
-	"blockdesk/service/config"
 )
-
-// version is the program's; the API's own version is catalog.APIVersion.
-const version = "0.1.0"
 
 func main() { os.Exit(mainOn(machine{})) }
 
@@ -79,78 +72,4 @@ type settings struct {
 	// helpFailed is of a help that could not be written: cobra has no way for it.
 	helpFailed error
 	machine    machine
-}
-
-// load returns the configuration, with the instruments of our group alone.
-func (s *settings) load() (config.Config, error) {
-	cfg, _, err := s.loadAll()
-	if err == nil {
-		cfg = cfg.SelectGroup()
-	}
-	return cfg, err
-}
-
-func root() *cobra.Command { return commands(&settings{}) }
-
-// commands makes the tree of all commands; what they are told goes to s.
-func commands(s *settings) *cobra.Command {
-	cmd := groupCommand(cobra.Command{
-		Use:   "blockdesk",
-		Short: "Matching, RFQ and atomic settlement core",
-		Long: "A desk that sells token blocks by tickets, settles them atomically on Solana, runs an\n" +
-			"order book for the same pairs over FIX, and publishes both as market data.",
-		Example: "  blockdesk serve --demo    # a whole desk to try, on this machine alone\n" +
-			"  blockdesk ticket list     # in another terminal",
-		Version:       version,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-	})
-	flags := cmd.PersistentFlags()
-	flags.StringVar(&s.config, "config", "", "configuration `file` (default blockdesk.yaml where it exists)")
-	flags.StringVar(&s.data, "data", "", "data `folder` (default data)")
-	flags.StringArrayVar(&s.sets, "set", nil, "one `setting`, e.g. --set listen.fix=127.0.0.1:0 (repeat)")
-	flags.BoolVar(&s.json, "json", false, "print JSON, failures too: see blockdesk help output")
-	for _, g := range commandGroups() {
-		cmd.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
-		for _, command := range g.commands {
-			sub := command(s)
-			sub.GroupID = g.id
-			cmd.AddCommand(sub)
-		}
-	}
-	cmd.AddCommand(helpTopics()...)
-	cmd.CompletionOptions.DisableDefaultCmd = true // completionCommand is ours
-	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { s.helpFailed = showHelp(cmd.OutOrStdout(), cmd, s.json) })
-	cmd.SetFlagErrorFunc(unknownFlag)
-	s.completeValues(cmd)
-	s.watch(cmd)
-	return cmd
-}
-
-// watch notes when a command of the tree begins.
-func (s *settings) watch(cmd *cobra.Command) {
-	if run := cmd.RunE; run != nil {
-		cmd.RunE = func(cmd *cobra.Command, args []string) error {
-			s.started = true
-			return run(cmd, args)
-		}
-	}
-	for _, sub := range cmd.Commands() {
-		s.watch(sub)
-	}
-}
-
-func versionCommand(s *settings) *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Print the program's version", Args: cobra.NoArgs,
-		Long:    "Print the program's version. The API has one of its own, which GET / of a service tells.",
-		Example: "  blockdesk version --json",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if s.json {
-				return printJSON(cmd.OutOrStdout(), map[string]any{"ok": true, "version": version})
-			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "blockdesk", version)
-			return err
-		},
-	}
 }

@@ -10,12 +10,11 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"blockdesk/bench/server"
-	"blockdesk/fixgw"
 	"blockdesk/internal/runtest"
+	"blockdesk/service/servicetest"
 )
 
 // asProgram in the environment makes the test's own binary the program: what
@@ -37,37 +36,22 @@ func TestMain(m *testing.M) {
 // The traders of these tests. AA and BB are firms; AA-2 is a second session of
 // the first one.
 const (
-	traderA, traderA2, traderB = "AA", "AA-2", "BB"
-	testPassword               = "correct horse"
+	traderA, traderA2, traderB = servicetest.FirmA, servicetest.FirmA2, servicetest.FirmB
+	testPassword               = servicetest.Password
 	testSymbol                 = "SLUSD/USDC"
 	otherSymbol                = "92C/SLUSD"
 )
-
-// testHash is made once: it costs what a password's hash has to.
-var testHash = sync.OnceValues(func() (string, error) { return fixgw.HashPassword(testPassword) })
 
 // testConfig returns a configuration with two firms and without limits that
 // would slow the tests down; more is YAML for its end.
 func testConfig(t testing.TB, more string) string {
 	t.Helper()
-	hash, err := testHash()
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := t.TempDir() + "/participants.yaml"
-	text := fmt.Sprintf(`participants:
-  - {name: %[1]s, number: 1, comp_ids: [%[1]s, %[2]s], password_hash: %[4]q, stp: cancel_newest}
-  - {name: %[3]s, number: 2, comp_ids: [%[3]s], password_hash: %[4]q, stp: cancel_newest}
-`, traderA, traderA2, traderB, hash)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	return fmt.Sprintf(`fix:
   participants_file: %q
   messages_per_second: 100000
 http:
   market_data_per_minute: 0
-%s`, file, more)
+%s`, servicetest.Participants(t), more)
 }
 
 // participantsFile returns the path of the participants in a testConfig.

@@ -19,6 +19,7 @@ import (
 
 	"blockdesk/bench/server"
 	"blockdesk/internal/await"
+	"blockdesk/service/servicetest"
 )
 
 // family is a metric as /metrics shows it.
@@ -106,9 +107,9 @@ func wholeGroup(t *testing.T) (d *demoService, text string) {
 	t.Cleanup(func() { held.Close() })
 	config := filepath.Join(t.TempDir(), "node.yaml")
 	group := fmt.Sprintf("journal: raft\ncluster: {id: a}\npeers: [{id: a, address: 127.0.0.1:%d}]\nrfq: {enabled: false}\n", port) +
-		fmt.Sprintf("routing: {group: eu, secret_file: %s}\ngroups:\n", groupsSecret(t)) +
-		"  - {name: eu, number: 1, instruments: [SLUSD/USDC], nodes: [" + euNode + "]}\n" +
-		"  - {name: us, number: 2, instruments: [92C/SLUSD], nodes: [" + strings.ReplaceAll(usNode, "127.0.0.2:8", "127.0.0.1:1") + "]}\n"
+		fmt.Sprintf("routing: {group: eu, secret_file: %s}\ngroups:\n", servicetest.SecretFile(t, 32)) +
+		"  - {name: eu, number: 1, instruments: [SLUSD/USDC], nodes: [" + servicetest.EUNode + "]}\n" +
+		"  - {name: us, number: 2, instruments: [92C/SLUSD], nodes: [" + strings.ReplaceAll(servicetest.USNode, "127.0.0.2:8", "127.0.0.1:1") + "]}\n"
 	if err := os.WriteFile(config, []byte(testConfig(t, "")+group), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -262,7 +262,7 @@ func (r *mirrorRig) heal() {
 }
 
 // checkAll holds all that is told at the end to the ledger.
-func (r *mirrorRig) checkAll(followers []*follower, doors func(last *mirroredDepth)) {
+func (r *mirrorRig) checkAll(followers []*feedFollower, doors func(last *mirroredDepth)) {
 	r.t.Helper()
 	r.heal()
 	r.follows(r.now())

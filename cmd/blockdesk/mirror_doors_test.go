@@ -199,7 +199,7 @@ func (r *mirrorRig) checkStatus() {
 }
 
 // isLast reports whether the pool has no newer transaction, failed ones among them.
-func (p *chainPool) isLast(signature string, c *cluster) bool {
+func (p *chainPool) isLast(signature string, c *chainCluster) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last, ok := c.landed[signature]
@@ -349,14 +349,14 @@ func (r *mirrorRig) checkCandles() map[string]*tape {
 
 // overWebSocket starts clients that are not ours, which hold every message to its
 // checksum and to REST; none where they are not installed.
-func overWebSocket(t *testing.T, r *mirrorRig) []*follower {
+func overWebSocket(t *testing.T, r *mirrorRig) []*feedFollower {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(clientDir(t, "ws"), "node_modules", "ws")); err != nil {
 		t.Log("not followed over the WebSocket: npm's ws is not installed (npm --prefix internal/clients/ws ci)")
 		return nil
 	}
 	symbols := r.m.pools[0].symbol + "," + r.m.pools[1].symbol
-	return []*follower{
+	return []*feedFollower{
 		follow(t, r.s, "follow.mjs", symbols, "--disturb", "600", "--away", "700"),
 		follow(t, r.s, "stream.mjs", symbols),
 	}
@@ -369,7 +369,7 @@ func (c *followed) mirrorEnough() bool {
 }
 
 // checkFollowers ends them, and holds what they have seen to the ledger.
-func checkFollowers(t *testing.T, list []*follower, tapes map[string]*tape) {
+func checkFollowers(t *testing.T, list []*feedFollower, tapes map[string]*tape) {
 	t.Helper()
 	for _, f := range list {
 		c := f.finish(t)

@@ -97,7 +97,7 @@ type chainMarket struct {
 	pools   []*chainPool
 	book    *chainBook
 	table   sol.PublicKey // an address table with all vaults
-	cluster *cluster
+	cluster *chainCluster
 
 	unique uint32 // numbers transactions
 	slot   uint64 // the open one

@@ -78,8 +78,8 @@ const (
 	keptSlots = 1500
 )
 
-// cluster is the chain as all nodes have seen it.
-type cluster struct {
+// chainCluster is the chain as all nodes have seen it.
+type chainCluster struct {
 	url     string
 	watched []string
 	http    *http.Client
@@ -106,12 +106,12 @@ type landing struct {
 	parts []poolMove
 }
 
-func newCluster(url string, watched []string) *cluster {
-	return &cluster{url: url, watched: watched, http: &http.Client{Timeout: runtest.Patience}, may: map[uint64][]*bank{}, held: map[uint64][2]string{}, landed: map[string]landing{}, done: map[string]uint64{}}
+func newCluster(url string, watched []string) *chainCluster {
+	return &chainCluster{url: url, watched: watched, http: &http.Client{Timeout: runtest.Patience}, may: map[uint64][]*bank{}, held: map[uint64][2]string{}, landed: map[string]landing{}, done: map[string]uint64{}}
 }
 
 // read makes a bank of what the chain has now of some accounts, with the clock's.
-func (c *cluster) read(m *chainMarket, names []string) (*bank, error) {
+func (c *chainCluster) read(m *chainMarket, names []string) (*bank, error) {
 	var answer struct{ Value []*accountJSON }
 	if err := m.call("getMultipleAccounts", &answer, []any{names, map[string]string{"encoding": "base64", "commitment": "processed"}}); err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (c *cluster) read(m *chainMarket, names []string) (*bank, error) {
 }
 
 // add makes a bank the newest, of which held is what the first pool's vaults hold.
-func (c *cluster) add(b *bank, held [2]string) {
+func (c *chainCluster) add(b *bank, held [2]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.held[b.slot] = held
@@ -143,13 +143,13 @@ func (c *cluster) add(b *bank, held [2]string) {
 }
 
 // allow lets a bank be published. Those that are too old to be told are dropped.
-func (c *cluster) allow(b *bank) {
+func (c *chainCluster) allow(b *bank) {
 	c.may[b.slot] = append(c.may[b.slot], b)
 	delete(c.may, b.slot-keptSlots)
 }
 
 // setFork begins a fork that all nodes follow, or ends it.
-func (c *cluster) setFork(fork func(b *bank) *bank) {
+func (c *chainCluster) setFork(fork func(b *bank) *bank) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fork = fork
@@ -159,7 +159,7 @@ func (c *cluster) setFork(fork func(b *bank) *bank) {
 }
 
 // tip is the newest bank but so many.
-func (c *cluster) tip(lag int) *bank {
+func (c *chainCluster) tip(lag int) *bank {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b := c.banks[max(0, len(c.banks)-1-lag)]
@@ -170,21 +170,21 @@ func (c *cluster) tip(lag int) *bank {
 }
 
 // land notes a transaction of the open slot.
-func (c *cluster) land(signature string, l landing) {
+func (c *chainCluster) land(signature string, l landing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.landed[signature] = l
 }
 
 // enter notes a trade.
-func (c *cluster) enter(symbol, signature string, slot uint64) {
+func (c *chainCluster) enter(symbol, signature string, slot uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.done[symbol+signature] = slot
 }
 
 // untold are the trades up to a slot that are not among those told.
-func (c *cluster) untold(told map[string]bool, final uint64) (names []string) {
+func (c *chainCluster) untold(told map[string]bool, final uint64) (names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for name, slot := range c.done {
@@ -196,7 +196,7 @@ func (c *cluster) untold(told map[string]bool, final uint64) (names []string) {
 }
 
 // final reports whether a transaction is final by now.
-func (c *cluster) final(signature string) bool {
+func (c *chainCluster) final(signature string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l, ok := c.landed[signature]
@@ -204,7 +204,7 @@ func (c *cluster) final(signature string) bool {
 }
 
 // allowed returns the banks that may be published of a slot.
-func (c *cluster) allowed(slot uint64) []*bank {
+func (c *chainCluster) allowed(slot uint64) []*bank {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.may[slot]
@@ -225,7 +225,7 @@ type trouble struct {
 // chainNode is a node of the cluster behind a URL of its own.
 type chainNode struct {
 	*httptest.Server
-	cluster *cluster
+	cluster *chainCluster
 
 	mu   sync.Mutex
 	now  trouble
@@ -235,7 +235,7 @@ type chainNode struct {
 	lied, hasty int
 }
 
-func newChainNode(t *testing.T, c *cluster) *chainNode {
+func newChainNode(t *testing.T, c *chainCluster) *chainNode {
 	n := &chainNode{cluster: c, over: make(chan struct{})}
 	n.Server = httptest.NewServer(http.HandlerFunc(n.serve))
 	t.Cleanup(func() {

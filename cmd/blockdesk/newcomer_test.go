@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"blockdesk/internal/runtest"
+	"blockdesk/service/servicetest"
 )
 
 // newcomerCold in the environment gives the newcomer's machine nothing: Go's and
@@ -50,7 +51,7 @@ func TestNewcomer(t *testing.T) {
 	for _, name := range []string{"git", "make", "go", "npm", "curl"} {
 		tool(t, name)
 	}
-	localChain(t)
+	servicetest.LocalChain(t)
 	n := newNewcomer(t)
 	began := time.Now()
 	clone := fmt.Sprintf("git clone -q %s %s", repository(t), n.dir)

@@ -21,11 +21,13 @@ import (
 	"blockdesk/internal/runtest"
 	"blockdesk/internal/sandbox"
 	"blockdesk/service/config"
+	"blockdesk/service/demo"
+	"blockdesk/service/operator"
 )
 
 // demoService is a running service, mostly a demo.
 type demoService struct {
-	at   addresses
+	at   operator.Addresses
 	pid  int
 	data string
 	out  *bytes.Buffer // what it prints; read it once it has stopped
@@ -54,7 +56,7 @@ func startServe(t *testing.T, data string, more ...string) *demoService {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(data, addressesFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(filepath.Join(data, operator.AddressesFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
 	d := &demoService{data: data, out: new(bytes.Buffer)}
@@ -89,7 +91,7 @@ func startServe(t *testing.T, data string, more ...string) *demoService {
 		}
 	})
 	await.True(t, "addresses.json", func() bool {
-		text, err := os.ReadFile(filepath.Join(d.data, addressesFile))
+		text, err := os.ReadFile(filepath.Join(d.data, operator.AddressesFile))
 		return err == nil && json.Unmarshal(text, &d.at) == nil
 	})
 	d.pid = cmd.Process.Pid
@@ -100,14 +102,14 @@ func startServe(t *testing.T, data string, more ...string) *demoService {
 // admin address: clients' reads are few a minute.
 func (d *demoService) awaitTickets(t *testing.T) {
 	t.Helper()
-	token, err := localToken(d.data)
+	token, err := operator.LocalToken(d.data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &operatorClient{admin: d.at.Admin, token: token, http: http.DefaultClient}
+	c := &operator.Client{URL: d.at.Admin, Token: token, HTTP: http.DefaultClient}
 	await.True(t, "the demo's tickets", func() bool {
-		var have ticketsAnswer
-		return c.get(t.Context(), "/desk/tickets", &have) == nil && len(have.Tickets) == len(demoTickets)
+		var have operator.TicketsAnswer
+		return c.Get(t.Context(), "/desk/tickets", &have) == nil && len(have.Tickets) == demo.Tickets
 	})
 }
 
@@ -229,16 +231,10 @@ func TestReadme(t *testing.T) {
 }
 
 // tryCommands are the lines that the service prints at its start.
-func (d *demoService) tryCommands(t *testing.T) []string {
-	t.Helper()
+func (d *demoService) tryCommands() []string {
 	cfg := config.Default()
 	cfg.DataDir, cfg.Demo = d.data, true
-	instruments, err := cfg.MarketInstruments()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := service{cfg: &cfg, instruments: instruments, deskPlan: &deskPlan{}}
-	return s.tryCommands(d.at)
+	return tryCommands(&cfg, &d.at)
 }
 
 // What the service prints to try at its start, what the robot manifest has for robots,
@@ -278,7 +274,7 @@ func TestFirstCommandsWork(t *testing.T) {
 			t.Errorf("only %d lines", lines)
 		}
 	})
-	lines := d.tryCommands(t)
+	lines := d.tryCommands()
 	quoted := false
 	for _, line := range lines {
 		out := shell(t, t.TempDir(), line)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,15 +11,12 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"blockdesk/bench/server"
-	"blockdesk/engine"
 	"blockdesk/fixgw/fixclient"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
-	"blockdesk/persist"
 )
 
 // tradeOnce lets the two firms trade on fresh sessions, until each has some hundred
@@ -275,30 +271,6 @@ func TestSetupLargerThanTheRings(t *testing.T) {
 	startProgram(t, testConfig(t, text.String()))
 }
 
-// On a disk that is nearly full the setup still comes in, and then cancels do.
-func TestSetupOnALowDisk(t *testing.T) {
-	e, err := engine.New(engine.Options{}, engine.NewReplica(engine.StateOptions{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	limits, err := engine.SetRiskCommand(1, engine.AllInstruments, engine.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &service{eng: e, setup: []engine.Command{limits}}
-	s.diskLow(true)
-	if err := s.submitSetup(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := e.Stats().Intake; got != engine.IntakeCancels {
-		t.Errorf("intake %d after the setup on a low disk", got)
-	}
-	s.diskLow(false)
-	if got := e.Stats().Intake; got != engine.IntakeAll {
-		t.Errorf("intake %d when there is room again", got)
-	}
-}
-
 // A stop in the middle of the trading loses nothing.
 func TestStopUnderLoad(t *testing.T) {
 	s := startProgram(t, testConfig(t, "journal: {snapshot_every: 2000, keep_snapshots: 2}\n"))
@@ -364,28 +336,4 @@ func TestDeskStoreOfAnother(t *testing.T) {
 	if err := services[0].Restart(context.Background()); err != nil {
 		t.Errorf("the journal makes the store again: %v", err)
 	}
-}
-
-// A part whose store has failed waits for the end, so that readers are served on.
-func TestFailedStoreStopsNobody(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &service{log: slog.New(slog.DiscardHandler)}
-		ctx, stop := context.WithCancel(t.Context())
-		other, failed := errors.New("other"), fmt.Errorf("fix: %w", persist.ErrFailed)
-		if err := s.sitOut(ctx, "fix", other); !errors.Is(err, other) {
-			t.Errorf("another error: %v", err)
-		}
-		var ended error
-		go func() { ended = s.sitOut(ctx, "fix", failed) }()
-		synctest.Wait()
-		if ended != nil {
-			t.Errorf("it ends at once: %v", ended)
-		}
-		stop()
-		synctest.Wait()
-		if !errors.Is(ended, failed) {
-			t.Errorf("at the end: %v", ended)
-		}
-	})
 }

@@ -13,9 +13,10 @@ import (
 	"time"
 
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/internal/atomicfile"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
-	"blockdesk/service/config"
+	"blockdesk/service/servicetest"
 )
 
 // firm is a session that a test reads to its end.
@@ -94,13 +95,13 @@ func TestParticipantsReload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hash, err := testHash()
+	hash, err := servicetest.PasswordHash()
 	if err != nil {
 		t.Fatal(err)
 	}
 	write := func(text string) {
 		t.Helper()
-		if err := replaceFile(file, []byte(text)); err != nil {
+		if err := atomicfile.Write(file, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -173,29 +174,5 @@ func TestParticipantsReload(t *testing.T) {
 	}
 	if out := fix("reset-seq", traderA, "--force"); !strings.Contains(out, traderA+" starts at 1") {
 		t.Errorf("reset: %s", out)
-	}
-}
-
-// TestParticipantsOfTheDemoStay: a reload of the file leaves the demo's own
-// traders alone.
-func TestParticipantsOfTheDemoStay(t *testing.T) {
-	file := participantsFile(testConfig(t, ""))
-	dir := t.TempDir()
-	cfg := config.Config{Demo: true, DataDir: dir}
-	cfg.FIX.ParticipantsFile = file
-	for _, address := range []*string{&cfg.Listen.FIX, &cfg.Listen.Base, &cfg.Listen.API, &cfg.Listen.WS, &cfg.Listen.Chain} {
-		*address = "127.0.0.1:0"
-	}
-	list, err := loadParticipants(&cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &service{cfg: &cfg, participants: list}
-	w, err := s.newParticipantsWatch()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(w.demo) != len(demoParticipants) || w.demo[0].Name != demoMaker || w.demo[0].Number != 3 {
-		t.Errorf("the demo's: %+v", w.demo)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"blockdesk/internal/sandbox"
+	"blockdesk/service/demo"
 	"blockdesk/settle/broadcast"
 )
 
@@ -31,12 +32,12 @@ func sandboxCommand(s *settings) *cobra.Command {
 				return err
 			}
 			if folder == "" {
-				folder = chainDir(&cfg)
+				folder = demo.ChainDir(&cfg)
 			}
 			if listen != "" {
 				cfg.Listen.Chain = listen
 			}
-			base := sandboxOptions(&cfg, folder)
+			base := demo.ChainOptions(&cfg, folder)
 			o.Dir, o.Addr, o.SetupDir, o.StateFile = base.Dir, base.Addr, base.SetupDir, base.StateFile
 			if memory {
 				o.StateFile = ""
@@ -50,7 +51,7 @@ func sandboxCommand(s *settings) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&listen, "listen", "", "host:port (default: listen.chain of the configuration)")
-	flags.StringVar(&folder, "folder", "", "where its keys and its state are (default: "+chainFolder+" in the data folder)")
+	flags.StringVar(&folder, "folder", "", "where its keys and its state are (default: "+demo.ChainFolder+" in the data folder)")
 	flags.BoolVar(&memory, "memory", false, "begin anew and keep nothing but the keys")
 	flags.DurationVar(&o.SlotTime, "slot-time", 400*time.Millisecond, "a slot every so often")
 	flags.BoolVar(&byHand, "by-hand", false, "no slot passes but by sandbox_advance")
@@ -58,7 +59,7 @@ func sandboxCommand(s *settings) *cobra.Command {
 	flags.IntVar(&o.FinalizeSlots, "finalize-slots", 31, "slots until a block is finalized")
 	flags.IntVar(&o.BlockhashSlots, "blockhash-slots", broadcast.BlockhashLife, "slots that a blockhash lives")
 	flags.IntVar(&o.History, "history", 20_000, "transactions kept")
-	flags.IntVar(&o.Wallets, "wallets", demoWallets, "wallets with SOL and USDC, at most 100")
+	flags.IntVar(&o.Wallets, "wallets", demo.Wallets, "wallets with SOL and USDC, at most 100")
 	return cmd
 }
 
@@ -66,7 +67,7 @@ func sandboxCommand(s *settings) *cobra.Command {
 func runSandbox(cmd *cobra.Command, o sandbox.Options, s *settings) error {
 	var node *sandbox.Node
 	err := s.newBar(cmd.ErrOrStderr(), "starting the local chain", inTime).run(func() (err error) {
-		node, err = startSandbox(cmd.Context(), o)
+		node, err = demo.StartSandbox(cmd.Context(), o)
 		return err
 	})
 	if err != nil {

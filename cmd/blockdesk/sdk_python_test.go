@@ -28,6 +28,7 @@ import (
 	"blockdesk/internal/runtest"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/eddsa"
+	"blockdesk/service/servicetest"
 )
 
 // pythonSDK is the Python SDK with a service to try it on.
@@ -56,7 +57,7 @@ func newPythonSDK(t *testing.T) *pythonSDK {
 	if err := os.WriteFile(config, []byte("trusted_proxies: [127.0.0.1]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.d = startDemo(t, append(longLives, "--set", withChain(localChain(t)), "--config", config)...)
+	s.d = startDemo(t, append(longLives, "--set", withChain(servicetest.LocalChain(t)), "--config", config)...)
 	await.True(t, "a ready service", func() bool { return status(t, s.d.at.Admin+"/readyz") == 200 })
 	post(t, s.d.at.Chain, "", `{"jsonrpc":"2.0","id":1,"method":"sandbox_setSlotMs","params":[{"slotMs":20}]}`)
 	if err := os.CopyFS(filepath.Join(s.dir, "sdk", "python"), os.DirFS(filepath.Join("..", "..", "sdk", "python"))); err != nil {
@@ -256,7 +257,6 @@ func (s *pythonSDK) answers(t *testing.T) {
 
 // overTLS reads over REST and two streams, and prints what it has heard of.
 const overTLS = `
-import asyncio, sys
 from blockdesk import AsyncClient, BookEvent, Client
 
 url = sys.argv[1]

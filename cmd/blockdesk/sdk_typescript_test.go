@@ -21,6 +21,7 @@ import (
 
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
+	"blockdesk/service/servicetest"
 )
 
 // typescriptDir is where the TypeScript SDK lives; the test is skipped where what
@@ -197,7 +198,7 @@ func TestTypeScriptReadme(t *testing.T) {
 	if err := os.WriteFile(config, []byte(readmeConfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d := startDemo(t, append(longLives, "--config", config, "--set", withChain(localChain(t)))...)
+	d := startDemo(t, append(longLives, "--config", config, "--set", withChain(servicetest.LocalChain(t)))...)
 	d.hurryChain(t)
 	await.True(t, "a ready service", func() bool { return status(t, d.at.Admin+"/readyz") == http.StatusOK })
 	dir, places := d.readersFolder(t)

@@ -24,6 +24,7 @@ import (
 	"blockdesk/fixgw/fixclient"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
+	"blockdesk/service/operator"
 )
 
 // What a node's URL may hold, in each of its parts, and what strangers send. Each is
@@ -64,7 +65,7 @@ func startLeaks(t *testing.T) *leaks {
 	l.d = startServe(t, filepath.Join(desk.folder, "data"), "--config", desk.config, "--set", "urls.base_url=", "--set", "urls.api_url=",
 		"--set", "log.level=debug", "--set", "fix.tls_cert_file=", "--set", "fix.tls_key_file=",
 		"--set", "fix.message_log_dir="+filepath.Join(desk.folder, "messages"))
-	l.secrets["operator's token"] = must(localToken(l.d.data))
+	l.secrets["operator's token"] = must(operator.LocalToken(l.d.data))
 	var key []byte
 	var numbers []int
 	if err := json.Unmarshal(must(os.ReadFile(filepath.Join(desk.folder, "key.json"))), &numbers); err != nil {
@@ -265,7 +266,7 @@ func TestNoSecretGetsOut(t *testing.T) {
 		}
 	}
 	key := must(os.ReadFile(filepath.Join(filepath.Dir(l.d.data), "key.json")))
-	if n := len(l.found(append(key, must(os.ReadFile(filepath.Join(l.d.data, operatorTokenFile)))...))); n != 2 {
+	if n := len(l.found(append(key, must(os.ReadFile(filepath.Join(l.d.data, operator.TokenFile)))...))); n != 2 {
 		t.Errorf("the search finds %d secrets where there are two", n)
 	}
 	if bytes.ContainsRune(log, 0x1b) {

@@ -8,6 +8,7 @@ import (
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/internal/solana"
+	"blockdesk/service/demo"
 )
 
 // demoSettleConfig is a demo whose chain the test holds in its hands.
@@ -25,7 +26,7 @@ func newDemoRig(t *testing.T, wallets int) *rig {
 	t.Helper()
 	r := &rig{t: t, keys: t.TempDir()}
 	r.startChain(wallets, nil)
-	config := testConfig(t, fmt.Sprintf(demoSettleConfig, r.chain.URL(), r.keyFile(demoDesk)))
+	config := testConfig(t, fmt.Sprintf(demoSettleConfig, r.chain.URL(), r.keyFile(demo.Desk)))
 	_, config, _ = strings.Cut(config, "http:") // a demo has its own participants
 	r.s = startProgram(t, "http:"+config)
 	return r

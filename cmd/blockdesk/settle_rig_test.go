@@ -32,6 +32,7 @@ import (
 	"blockdesk/internal/sandbox/sandboxtest"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/tx"
+	"blockdesk/service/demo"
 )
 
 // settleDeskConfig is a desk with both pairs at a price of its operator's, that
@@ -198,7 +199,7 @@ func (r *rig) startChain(wallets int, change func(*sandbox.Options)) {
 // startTestChain is sandboxtest.Start with the demo's keys.
 func startTestChain(t *testing.T, o sandbox.Options) (*sandbox.Node, *sandbox.Setup) {
 	t.Helper()
-	if err := writeDemoKeys(o.SetupDir, o.Wallets); err != nil {
+	if err := demo.WriteKeys(o.SetupDir, o.Wallets); err != nil {
 		t.Fatal(err)
 	}
 	c := sandboxtest.Start(t, o)

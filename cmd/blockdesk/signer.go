@@ -33,7 +33,7 @@ users may, and the socket is open to the group of its folder (chmod g+s).
 It runs until Ctrl-C or SIGTERM. The service needs settle.signer_socket and settle.desk.`,
 		Example: "  blockdesk signer --key desk.json --socket signer.sock",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			signer, err := openKey(key)
+			signer, err := cosign.OpenKeyHardened(key)
 			if err != nil {
 				return err
 			}

@@ -10,46 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"blockdesk/httpgw/admin"
+	"blockdesk/service/operator"
 )
 
-// ticketJSON is a ticket as the admin address tells it.
-type ticketJSON struct {
-	OrderID           string   `json:"order_id"`
-	Label             string   `json:"ticket_label"`
-	Pair              string   `json:"pair"`
-	State             string   `json:"state"`
-	Rails             []string `json:"rails"`
-	Priority          int      `json:"priority"`
-	ReferencePriceUSD string   `json:"reference_price_usd"`
-	ExpiresAt         string   `json:"expires_at"`
-	PostedBy          string   `json:"posted_by"`
-	Tranches          []struct {
-		TrancheID    string `json:"tranche_id"`
-		CapacityUSD  string `json:"capacity_usd"`
-		AvailableUSD string `json:"available_usd"`
-		ReservedUSD  string `json:"reserved_usd"`
-		FilledUSD    string `json:"filled_usd"`
-	} `json:"tranches"`
-}
-
-type (
-	ticketAnswer struct {
-		Ticket ticketJSON `json:"ticket"`
-	}
-	ticketsAnswer struct {
-		Tickets []ticketJSON `json:"tickets"`
-	}
-)
-
-// ticketPost is the body that posts a ticket.
-type ticketPost struct {
-	Pair              string   `json:"pair"`
-	Label             string   `json:"label"`
-	Tranches          []string `json:"tranches"`
-	Rails             []string `json:"rails,omitempty"`
-	Priority          *int     `json:"priority,omitempty"`
-	ReferencePriceUSD string   `json:"reference_price_usd,omitempty"`
-	ExpiresAt         string   `json:"expires_at,omitempty"`
+// ticketAnswer is the answer to a request of one ticket.
+type ticketAnswer struct {
+	Ticket operator.Ticket `json:"ticket"`
 }
 
 func ticketCommand(s *settings) *cobra.Command {
@@ -65,7 +31,7 @@ func ticketCommand(s *settings) *cobra.Command {
 		Long:    "List every ticket with its tranches, in USD: available, reserved by claims, filled, in all. One\nthat has ended stays for a day.",
 		Example: "  blockdesk ticket list",
 		RunE: operatorCommand(s, &f, func([]string) (string, any, error) { return "/desk/tickets", nil, nil },
-			func(w io.Writer, a *ticketsAnswer) error { return showTickets(w, a.Tickets) }),
+			func(w io.Writer, a *operator.TicketsAnswer) error { return showTickets(w, a.Tickets) }),
 	}
 	withdraw := &cobra.Command{
 		Use: "withdraw ORDER_ID", Short: "Withdraw a ticket: what is reserved or paid goes on, nothing new is sold", Args: cobra.ExactArgs(1),
@@ -80,7 +46,7 @@ func ticketCommand(s *settings) *cobra.Command {
 }
 
 func ticketPostCommand(s *settings, f *operatorFlags) *cobra.Command {
-	var in ticketPost
+	var in operator.TicketPost
 	var expires string
 	var priority int
 	cmd := &cobra.Command{
@@ -175,12 +141,12 @@ func amendTicket(cmd *cobra.Command, s *settings, f *operatorFlags, path string,
 	}
 	var answer []byte
 	if len(fields) > 0 {
-		if answer, err = client.do(cmd.Context(), path+"/amend", fields); err != nil {
+		if answer, err = client.Do(cmd.Context(), path+"/amend", fields); err != nil {
 			return err
 		}
 	}
 	for i, in := range tranches {
-		if answer, err = client.do(cmd.Context(), path+"/tranches", in); err != nil {
+		if answer, err = client.Do(cmd.Context(), path+"/tranches", in); err != nil {
 			return fmt.Errorf("tranche change %d of %d, those before it are made: %w", i+1, len(tranches), err)
 		}
 	}
@@ -225,10 +191,12 @@ func expiry(text string, now time.Time) (string, error) {
 	return at.UTC().Format(time.RFC3339), nil
 }
 
-func showTicket(w io.Writer, a *ticketAnswer) error { return showTickets(w, []ticketJSON{a.Ticket}) }
+func showTicket(w io.Writer, a *ticketAnswer) error {
+	return showTickets(w, []operator.Ticket{a.Ticket})
+}
 
 // showTickets prints one line a tranche.
-func showTickets(w io.Writer, tickets []ticketJSON) error {
+func showTickets(w io.Writer, tickets []operator.Ticket) error {
 	if len(tickets) == 0 {
 		_, err := fmt.Fprintln(w, "no tickets")
 		return err

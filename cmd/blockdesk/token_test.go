@@ -15,12 +15,8 @@ import (
 
 	"github.com/gagliardetto/solana-go/base58"
 
-	"blockdesk/httpgw/admin"
 	"blockdesk/service/config"
-	"blockdesk/settle/access"
 )
-
-var _ admin.Tokens = tokenDoor{}
 
 const oneToken = `{"token_id":"K18e997c54c02cd15","pubkey":"4uQe","state":"revoked","issued_at":"2030-01-02T03:04:05.678Z",` +
 	`"expires_at":"2030-01-09T03:04:05.678Z","revoked_at":"2030-01-03T00:00:00Z","revoked_by":"ann"}`
@@ -101,17 +97,6 @@ func TestTokenCommands(t *testing.T) {
 				t.Errorf("sent %q, want %q; said %s", sent, c.sent, &out)
 			}
 		})
-	}
-}
-
-// TestTokenDoor: the gateway's words for what it must tell apart.
-func TestTokenDoor(t *testing.T) {
-	other := errors.New("other")
-	if err := tokenError(fmt.Errorf("x: %w", access.ErrUnknownToken)); !errors.Is(err, admin.ErrUnknownToken) || !errors.Is(err, access.ErrUnknownToken) {
-		t.Error(err)
-	}
-	if err := tokenError(other); !errors.Is(err, other) || errors.Is(err, admin.ErrUnknownToken) || tokenError(nil) != nil {
-		t.Error(err)
 	}
 }
 

@@ -21,6 +21,8 @@ import (
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/internal/solana/tx"
+	"blockdesk/service/demo"
+	"blockdesk/service/operator"
 )
 
 const (
@@ -99,11 +101,11 @@ func (f *walletFlags) open(s *settings) (*wallet, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &wallet{base: f.base, chain: f.chain, http: &http.Client{Timeout: operatorTimeout}, json: s.json}
+	w := &wallet{base: f.base, chain: f.chain, http: &http.Client{Timeout: operator.Timeout}, json: s.json}
 	if w.base == "" || w.chain == "" {
-		at, err := readAddresses(cfg.DataDir)
+		at, err := operator.ReadAddresses(cfg.DataDir)
 		if err != nil && w.base == "" {
-			return nil, fmt.Errorf("%w: where it is, is not known; name it by --data or --base: %w", errNoService, err)
+			return nil, fmt.Errorf("%w: where it is, is not known; name it by --data or --base: %w", operator.ErrNoService, err)
 		}
 		if w.base == "" {
 			w.base = at.Base
@@ -115,7 +117,7 @@ func (f *walletFlags) open(s *settings) (*wallet, error) {
 	w.base = strings.TrimRight(w.base, "/")
 	file := f.key
 	if file == "" {
-		file = demoKeyFile(chainDir(&cfg), fmt.Sprintf(demoWallet, 1))
+		file = demo.KeyFile(demo.ChainDir(&cfg), demo.Wallet(1))
 	}
 	w.key, err = sandbox.ReadKey(file)
 	return w, err
@@ -148,7 +150,7 @@ func (w *wallet) signed(in io.Reader) (*signable, error) {
 	}
 	a := &signable{}
 	if err := json.Unmarshal(text, a); err != nil || len(a.Transaction) == 0 {
-		refused := &refusedError{}
+		refused := &operator.RefusedError{}
 		if json.Unmarshal(text, refused) == nil && refused.Code != "" {
 			return nil, refused
 		}
@@ -265,7 +267,7 @@ func (w *wallet) post(ctx context.Context, path string, in, v any) error {
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := w.http.Do(req)
 	if err != nil {
-		return unreachable(w.base, err)
+		return operator.Unreachable(w.base, err)
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxClientAnswer))
@@ -275,7 +277,7 @@ func (w *wallet) post(ctx context.Context, path string, in, v any) error {
 	if resp.StatusCode >= http.StatusOK && resp.StatusCode < http.StatusMultipleChoices {
 		return json.Unmarshal(answer, v)
 	}
-	refused := &refusedError{}
+	refused := &operator.RefusedError{}
 	if err := json.Unmarshal(answer, refused); err != nil || refused.Code == "" {
 		return fmt.Errorf("%s%s answers %s", w.base, path, resp.Status)
 	}

@@ -17,10 +17,11 @@ import (
 	"blockdesk/internal/solana/eddsa"
 	"blockdesk/internal/solana/tx"
 	"blockdesk/market"
+	"blockdesk/service/demo"
 )
 
 func demoWalletNumber(n string) *wallet {
-	return &wallet{key: demoKey("wallet-" + n), http: http.DefaultClient}
+	return &wallet{key: demo.Key("wallet-" + n), http: http.DefaultClient}
 }
 
 // payment is an unsigned one of a wallet.
@@ -28,7 +29,7 @@ func payment(t *testing.T, from *wallet) []byte {
 	t.Helper()
 	p := build.Payment{
 		Common: build.Common{Blockhash: solana.Hash{1}, Budget: build.Budget{Units: 1000}, Memo: "C", Reference: solana.Address{2}},
-		Wallet: from.address(), Leg: build.Leg{Rail: market.RailSOL, Amount: 5, To: solana.Address(demoKey(demoTill)[ed25519.SeedSize:])},
+		Wallet: from.address(), Leg: build.Leg{Rail: market.RailSOL, Amount: 5, To: solana.Address(demo.Key(demo.TreasurySOL)[ed25519.SeedSize:])},
 	}
 	u, err := p.Build(&solana.Accounts{})
 	if err != nil {
@@ -98,7 +99,7 @@ func TestWalletLogsIn(t *testing.T) {
 		proofs := 0
 		server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 			var in map[string]string
-			if err := json.NewDecoder(r.Body).Decode(&in); err != nil || r.URL.Path != "/api/v1/dvp/handshake" || in["pubkey"] != demoAddress("wallet-1") {
+			if err := json.NewDecoder(r.Body).Decode(&in); err != nil || r.URL.Path != "/api/v1/dvp/handshake" || in["pubkey"] != demo.Address("wallet-1") {
 				t.Errorf("%s %v: %v", r.URL.Path, in, err)
 			}
 			if in["signature"] == "" {

@@ -1,6 +1,9 @@
 package lint
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // room is one row of the house's table. A directory belongs to the row with the
 // longest matching path; a row covers its subdirectories.
@@ -23,6 +26,9 @@ var (
 		"httpgw", "httpgw/wire", "httpgw/terms", "httpgw/market", "httpgw/rfq", "httpgw/dvp", "httpgw/site", "httpgw/admin", "catalog", "mirror", "settle", "sdk", "internal", "internal/ratelimit", "internal/schedule", "internal/solana", "internal/solana/eddsa",
 	}, outer...)
 )
+
+// roles are what a process of a group or a follower is made of.
+var roles = []string{"engine", "fixgw", "httpgw", "httpgw/admin", "service", "service/config", "service/part", "service/program", "service/metrics", "service/standby", "service/systemd"}
 
 // rooms is the table. What is not here may not exist.
 var rooms = []room{
@@ -68,8 +74,21 @@ var rooms = []room{
 	// Keys, defaults and validation; the options of what the configuration checks whole.
 	{path: "service/config", may: append([]string{"persist/quorum", "persist/fanout", "mirror", "settle", "internal", "internal/solana"}, outer...)},
 
+	// The application. A part is a row of its own where others stand on it.
+	{path: "service/part"},
+	{path: "service/systemd", may: []string{"engine", "internal"}},
+	{path: "service/program", may: []string{"fixgw", "httpgw/site", "sdk"}},
+	{path: "service/metrics", may: append([]string{"service/program"}, everything...)},
+	{path: "service/operator", may: []string{"httpgw/admin", "persist/quorum", "service/config", "internal"}}, // client of the admin address
+	{path: "service/demo", may: []string{"market", "engine/book", "fixgw", "fixgw/fixclient", "service/config", "service/operator", "internal"}},
+	{path: "service", may: append([]string{"service/config", "service/part", "service/systemd", "service/program", "service/metrics", "service/operator", "service/demo"}, everything...)},
+	{path: "service/standby", may: []string{"fixgw", "httpgw", "httpgw/admin", "service", "service/config", "service/operator", "service/part"}},
+	{path: "service/cluster", may: slices.Concat(roles, []string{"persist/quorum", "service/operator", "internal"})},
+	{path: "service/follower", may: slices.Concat(roles, []string{"persist", "persist/fanout", "internal"})},
+	{path: "service/servicetest", may: []string{"fixgw", "service/config", "internal"}},
+
 	{path: "bench", may: everything},
-	{path: "cmd", may: append([]string{"bench", "service/config"}, everything...)},
+	{path: "cmd", may: slices.Concat([]string{"bench", "service", "service/config", "service/demo", "service/operator", "service/program", "service/standby", "service/cluster", "service/follower"}, everything)},
 	{path: "internal", may: []string{"market"}},
 	{path: "internal/ratelimit"}, // grants to clients at a rate
 	{path: "internal/schedule"},  // items in the order in which they are due
@@ -114,25 +133,25 @@ type library struct {
 }
 
 var libraries = []library{
-	{"github.com/quickfixgo", []string{"fixgw", "bench", "cmd"}}, // cmd: the demo's clients
+	{"github.com/quickfixgo", []string{"fixgw", "bench"}},
 	{"github.com/cockroachdb/pebble", []string{"persist", "bench"}},
 	{"github.com/cespare/xxhash", []string{"persist"}},
-	{"github.com/cockroachdb/errors", []string{"persist"}},                      // Pebble's own error kinds
-	{"github.com/valyala/fasthttp", []string{"httpgw", "feed", "bench", "cmd"}}, // cmd: the players of a flow
-	{"github.com/fasthttp/websocket", []string{"httpgw", "feed", "bench", "cmd"}},
-	{"github.com/prometheus", []string{"httpgw", "cmd"}},
+	{"github.com/cockroachdb/errors", []string{"persist"}}, // Pebble's own error kinds
+	{"github.com/valyala/fasthttp", []string{"httpgw", "feed", "bench"}},
+	{"github.com/fasthttp/websocket", []string{"httpgw", "feed", "bench"}},
+	{"github.com/prometheus", []string{"httpgw", "service"}},
 	{"github.com/HdrHistogram/hdrhistogram-go", []string{"bench"}},
 	{"github.com/klauspost/compress", []string{"httpgw", "feed", "bench"}},
 	{"github.com/spf13/cobra", []string{"cmd"}},
 	{"github.com/spf13/pflag", []string{"cmd"}},
 	{"github.com/goccy/go-yaml", []string{"service/config", "fixgw"}}, // fixgw: the participants, given as bytes
-	{"golang.org/x/crypto", []string{"fixgw", "httpgw", "settle", "cmd"}},
+	{"golang.org/x/crypto", []string{"fixgw", "httpgw", "settle"}},
 	{"golang.org/x/sys", []string{"persist", "bench", "settle"}},
 	{"golang.org/x/term", []string{"cmd"}},
-	{"golang.org/x/sync", []string{"persist", "feed", "fixgw", "httpgw", "mirror", "settle", "cmd", "bench"}},
+	{"golang.org/x/sync", []string{"persist", "feed", "fixgw", "httpgw", "mirror", "settle", "service", "bench"}},
 	{"github.com/hashicorp", []string{"persist/quorum"}},
 	{"github.com/nats-io", []string{"persist/fanout"}},
-	{"github.com/gagliardetto/solana-go/base58", []string{"httpgw", "fixgw", "persist", "internal/solana", "service/config", "cmd"}},
+	{"github.com/gagliardetto/solana-go/base58", []string{"httpgw", "fixgw", "persist", "internal/solana", "service", "cmd"}},
 	{"github.com/gagliardetto/solana-go", []string{"internal/solana"}}, // keys, programs, instructions
 	{"github.com/oasisprotocol/curve25519-voi", []string{"internal/solana"}},
 }

@@ -41,6 +41,14 @@ type FileSigner struct {
 	sign func(message []byte) solana.Signature
 }
 
+// OpenKeyHardened hardens the process and reads a key into it.
+func OpenKeyHardened(path string) (*FileSigner, error) {
+	if err := HardenProcess(); err != nil {
+		return nil, err
+	}
+	return OpenKeyFile(path)
+}
+
 // OpenKeyFile reads a key in the form of Solana's tools: a JSON array of 64
 // numbers, the seed and the public key. The file must be a regular one, not a
 // symbolic link, ours, and closed to everybody else (mode 0600 or less). solana-go's

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"blockdesk/persist"
+	"blockdesk/service"
+	"blockdesk/service/operator"
+)
+
+func backupCommand(s *settings) *cobra.Command {
+	var f operatorFlags
+	cmd := &cobra.Command{
+		Use: "backup FOLDER", Args: cobra.ExactArgs(1),
+		Short: "Copy the data of the service, running or stopped, and prove the copy of its journal",
+		Long: "Copy the data of the service into an empty or missing folder. A running service copies\n" +
+			"them itself and goes on; this takes an operator's token, and FOLDER is on its machine. On\n" +
+			"one disk parts of such a copy are links: carry it to another one. The operator's token is\n" +
+			"not copied. A backup of a stopped service that is broken off leaves nothing behind; a\n" +
+			"running service finishes one that it has begun.",
+		Example: "  blockdesk backup backups/today",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := s.load()
+			if err != nil {
+				return err
+			}
+			if f.admin == "" && isWithin(cfg.DataDir, args[0]) {
+				return usagef("%s is in the data folder %s: a backup there is lost with what it is of", args[0], cfg.DataDir)
+			}
+			if f.admin == "" && !isServed(cmd.Context(), cfg.DataDir) {
+				return copyData(cmd, s, args[0], persist.BackupStopped, "backing up", "backed up to "+args[0])
+			}
+			target, err := filepath.Abs(args[0])
+			if err != nil {
+				return err
+			}
+			client, err := f.dial(s)
+			if err != nil {
+				return err
+			}
+			client.HTTP.Timeout = 0 // as long as it takes
+			var answer []byte
+			err = s.newBar(cmd.ErrOrStderr(), "the service backs up", inTime).run(func() error {
+				answer, err = client.Do(cmd.Context(), "/desk/backup", map[string]string{"to": target})
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			return showAnswer(cmd.OutOrStdout(), s.json, answer, func(w io.Writer, _ *struct{}) error {
+				_, err := fmt.Fprintln(w, "the running service is backed up to "+target)
+				return err
+			})
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// isWithin reports whether a path is below dir, by their names.
+func isWithin(dir, path string) bool {
+	from, err := filepath.Abs(dir)
+	to, err2 := filepath.Abs(path)
+	if err != nil || err2 != nil {
+		return false
+	}
+	below, err := filepath.Rel(from, to)
+	return err == nil && below != "." && filepath.IsLocal(below)
+}
+
+// isServed reports whether a service answers at the admin address that the data
+// folder names.
+func isServed(ctx context.Context, dataDir string) bool {
+	at, err := operator.ReadAddresses(dataDir)
+	if err != nil {
+		return false
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.Admin+"/healthz", nil)
+	if err != nil {
+		return false
+	}
+	resp, err := (&http.Client{Timeout: operator.Timeout}).Do(req)
+	if err != nil {
+		return false
+	}
+	resp.Body.Close()
+	return true
+}
+
+func restoreCommand(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use: "restore FOLDER", Args: cobra.ExactArgs(1), Short: "Make a data folder (--data) from a backup",
+		Long: "Make a data folder from the backup in FOLDER, and prove its journal. The data folder\n" +
+			"(--data) must have no data yet; the backup stays as it is. One that is broken off leaves\n" +
+			"nothing behind. The service started on it goes on where the backup ends.",
+		Example: "  blockdesk restore backups/today --data data-restored",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := s.load()
+			if err != nil {
+				return err
+			}
+			target := cfg.DataDir
+			from := *s
+			from.data = args[0]
+			return copyData(cmd, &from, target, persist.Restore, "restoring", "restored into "+target)
+		},
+	}
+}
+
+// copyData copies the data folder of s into target, with a bar for each step.
+func copyData(cmd *cobra.Command, s *settings, target string, copyJournal func(persist.ToolOptions, string) error, label, done string) error {
+	o, err := toolOptions(cmd, s)
+	if err != nil {
+		return err
+	}
+	err = service.CopyData(cmd.Context(), o, target, copyJournal, func(name string, work func(func(done, total uint64) error) error) error {
+		b := s.newBar(cmd.ErrOrStderr(), label+" "+name, inBytes)
+		return b.run(func() error { return work(b.progress(cmd.Context())) })
+	})
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return printJSON(cmd.OutOrStdout(), map[string]any{"ok": true, "target": target})
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), done)
+	return err
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"blockdesk/service/program"
+)
+
+// commandGroup is a part of the help: what a person may want to do.
+type commandGroup struct {
+	id, title string
+	commands  []func(*settings) *cobra.Command
+}
+
+// commandGroups are all commands in the order of the help.
+func commandGroups() []commandGroup {
+	type commands = []func(*settings) *cobra.Command
+	return []commandGroup{
+		{"run", "Run it", commands{serveCommand, signerCommand, sandboxCommand, configCommand, healthCommand, clusterCommand}},
+		{"desk", "The desk", commands{ticketCommand, priceCommand, inventoryCommand, lockCommand, unlockCommand, moneyCommand}},
+		{"clients", "Clients and their sessions", commands{fixCommand, tokenCommand, passwordCommand}},
+		{"data", "Data", commands{backupCommand, restoreCommand, journalCommand}},
+		{"keys", "Keys", commands{keyCommand}},
+		{"try", "Try and measure", commands{walletCommand, benchCommand}},
+		{"program", "This program", commands{completionCommand, helpCommand, versionCommand}},
+	}
+}
+
+func root() *cobra.Command { return commands(&settings{}) }
+
+// commands makes the tree of all commands; what they are told goes to s.
+func commands(s *settings) *cobra.Command {
+	cmd := groupCommand(cobra.Command{
+		Use:   "blockdesk",
+		Short: "Matching, RFQ and atomic settlement core",
+		Long: "A desk that sells token blocks by tickets, settles them atomically on Solana, runs an\n" +
+			"order book for the same pairs over FIX, and publishes both as market data.",
+		Example: "  blockdesk serve --demo    # a whole desk to try, on this machine alone\n" +
+			"  blockdesk ticket list     # in another terminal",
+		Version:       program.Version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	})
+	flags := cmd.PersistentFlags()
+	flags.StringVar(&s.config, "config", "", "configuration `file` (default blockdesk.yaml where it exists)")
+	flags.StringVar(&s.data, "data", "", "data `folder` (default data)")
+	flags.StringArrayVar(&s.sets, "set", nil, "one `setting`, e.g. --set listen.fix=127.0.0.1:0 (repeat)")
+	flags.BoolVar(&s.json, "json", false, "print JSON, failures too: see blockdesk help output")
+	for _, g := range commandGroups() {
+		cmd.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, command := range g.commands {
+			sub := command(s)
+			sub.GroupID = g.id
+			cmd.AddCommand(sub)
+		}
+	}
+	cmd.AddCommand(helpTopics()...)
+	cmd.CompletionOptions.DisableDefaultCmd = true // completionCommand is ours
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { s.helpFailed = showHelp(cmd.OutOrStdout(), cmd, s.json) })
+	cmd.SetFlagErrorFunc(unknownFlag)
+	s.completeValues(cmd)
+	s.watch(cmd)
+	return cmd
+}
+
+// watch notes when a command of the tree begins.
+func (s *settings) watch(cmd *cobra.Command) {
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			s.started = true
+			return run(cmd, args)
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		s.watch(sub)
+	}
+}
+
+func versionCommand(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the program's version", Args: cobra.NoArgs,
+		Long:    "Print the program's version. The API has one of its own, which GET / of a service tells.",
+		Example: "  blockdesk version --json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if s.json {
+				return printJSON(cmd.OutOrStdout(), map[string]any{"ok": true, "version": program.Version})
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "blockdesk", program.Version)
+			return err
+		},
+	}
+}

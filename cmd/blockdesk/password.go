@@ -1,0 +1,37 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"blockdesk/fixgw"
+)
+
+func passwordCommand(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use: "password", Short: "Hash a password for the participants file", Args: cobra.NoArgs,
+		Long: "Read a password, the first line of standard input, and print its argon2id hash: what\n" +
+			"password_hash of a participant in the participants file takes. Nothing is kept.",
+		Example: "  echo 'the password' | blockdesk password",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+			if err != nil && !errors.Is(err, io.EOF) {
+				return err
+			}
+			hash, err := fixgw.HashPassword(strings.TrimRight(line, "\r\n"))
+			if err != nil {
+				return err
+			}
+			if s.json {
+				return printJSON(cmd.OutOrStdout(), map[string]any{"ok": true, "password_hash": hash})
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), hash)
+			return err
+		},
+	}
+}

@@ -1,0 +1,22 @@
+// Package atomicfile replaces small files whole or not at all.
+package atomicfile
+
+import (
+	"errors"
+	"os"
+)
+
+// Write replaces the file at path with text, readable by its owner only. After an
+// error or a crash the file has either its old content or the new one. Write syncs
+// the file, not its folder. Concurrent calls for one path are not safe.
+func Write(path string, text []byte) (err error) {
+	file, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}

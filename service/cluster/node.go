@@ -1,0 +1,293 @@
+// Package cluster is a node of a group: standby, leader, and the change between them.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"blockdesk/engine"
+	"blockdesk/fixgw"
+	"blockdesk/httpgw"
+	"blockdesk/httpgw/admin"
+	"blockdesk/persist/quorum"
+	"blockdesk/service"
+	"blockdesk/service/config"
+	"blockdesk/service/part"
+	"blockdesk/service/program"
+	"blockdesk/service/standby"
+	"blockdesk/service/systemd"
+)
+
+// handOver is how long a node that is to stop waits for another one to lead.
+const handOver = 2 * time.Second
+
+// Options are what a node is opened with.
+type Options struct {
+	Config *config.Config
+	Log    *slog.Logger
+	// Clock is the engine's, in Unix nanoseconds; nil: the machine's.
+	Clock func() int64
+	// Disk changes the options of the quorum, such as its file system; may be nil.
+	Disk func(*quorum.Options)
+}
+
+// Node is a process of a group. It takes part in the quorum for as long as it runs.
+// While it leads it runs the service of its term; while another node leads, a standby
+// sends clients there. Open, Run once, Close.
+type Node struct {
+	cfg   *config.Config
+	log   *slog.Logger
+	clock func() int64
+
+	node    *quorum.Node
+	pool    standby.Pool
+	program program.Program
+	spares  fixgw.Spares                    // FIX sessions of later services
+	early   *fixgw.Early                    // FIX sessions of the next service
+	service atomic.Pointer[service.Service] // of this node's term; nil: it does not lead
+	config  *configWatch
+
+	operators []admin.Operator // who may change the group
+	// participants is the last list that was taken: a file that is refused now must
+	// not end one leader after the other.
+	participants []fixgw.Participant
+	started      time.Time
+}
+
+// Open joins the quorum, binds the addresses, and has the configuration name what they
+// are. Nothing is served yet. After an error nothing is open.
+func Open(o Options) (*Node, error) {
+	m := &Node{cfg: o.Config, log: o.Log, clock: o.Clock, started: time.Now()}
+	if err := m.open(o.Disk); err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return m, nil
+}
+
+func (m *Node) open(disk func(*quorum.Options)) error {
+	options, err := m.cfg.QuorumOptions(m.log)
+	if err != nil {
+		return err
+	}
+	if disk != nil {
+		disk(&options)
+	}
+	if m.program, err = program.Read(m.log); err != nil {
+		return err
+	}
+	options.DiskLow = func(low bool) {
+		if s := m.service.Load(); s != nil {
+			s.DiskLow(low)
+		}
+	}
+	if m.node, err = quorum.Open(options); err != nil {
+		return err
+	}
+	if m.operators, err = service.PlainOperators(m.cfg); err != nil {
+		return err
+	}
+	if m.participants, err = service.LoadParticipants(m.cfg); err != nil {
+		return err
+	}
+	m.config = newConfigWatch(m.cfg, m.participants, m.log)
+	return m.pool.BindAll(&m.cfg.Listen)
+}
+
+// Addr returns where the other nodes find this one.
+func (m *Node) Addr() string { return m.node.Addr() }
+
+// Close leaves the quorum and unbinds the addresses. After Run has returned, or
+// without Run.
+func (m *Node) Close() error {
+	err := m.pool.Close()
+	if m.node != nil {
+		err = errors.Join(err, m.node.Close())
+	}
+	return err
+}
+
+// Run takes part in the group until ctx ends, and returns why it ended; nil if ctx has
+// asked for it.
+func (m *Node) Run(ctx context.Context) error {
+	// The node outlives the service, which needs it until its end.
+	nodeCtx, stopNode := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopNode()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return part.Named("node", m.node.Run(nodeCtx)) })
+	group.Go(func() error { return systemd.New(m.stats, m.log).Run(ctx) })
+	group.Go(func() error { return m.config.Run(ctx) })
+	group.Go(func() error {
+		defer stopNode()
+		return m.turns(ctx)
+	})
+	err := group.Wait()
+	m.spares.Close()
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return err
+}
+
+// stats are the engine's; zero while this node does not lead.
+func (m *Node) stats() engine.Stats {
+	if s := m.service.Load(); s != nil {
+		return s.Stats()
+	}
+	return engine.Stats{}
+}
+
+// turns is standby and service by turns, until ctx ends.
+func (m *Node) turns(ctx context.Context) error {
+	for {
+		if err := m.turn(ctx); err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func (m *Node) turn(ctx context.Context) (err error) {
+	if m.early, err = m.earlySessions(); err != nil {
+		return err
+	}
+	defer m.early.Close()
+	term, err := m.follow(ctx)
+	if err != nil {
+		return err
+	}
+	return m.lead(ctx, term)
+}
+
+// earlySessions makes the FIX sessions of the next service ahead.
+func (m *Node) earlySessions() (*fixgw.Early, error) {
+	participants, err := service.LoadParticipantsOr(m.cfg, m.participants, m.log)
+	if err != nil {
+		return nil, err
+	}
+	return m.spares.Next(fixgw.SessionOptions{
+		Address: m.cfg.Listen.FIX, CompID: m.cfg.FIX.CompID, Participants: participants, MaxSessions: m.cfg.FIX.MaxSessions, Logger: m.log,
+	})
+}
+
+// follow has the standby hold the addresses until this node leads.
+func (m *Node) follow(ctx context.Context) (term *quorum.Term, err error) {
+	o := standby.Options{Config: m.cfg, Log: m.log, Pool: &m.pool, Leader: m.leader, Admin: m.standbyAdmin()}
+	err = standby.While(ctx, o, func(ctx context.Context) error {
+		term, err = m.node.Leads(ctx)
+		return err
+	})
+	return term, err
+}
+
+// leader returns the current leader as far as this node knows; zero if that is this
+// node, because clients that its standby or an ending service sent here would come
+// back before it serves.
+func (m *Node) leader() httpgw.Leader {
+	id := m.node.Leader().ID
+	if id == m.cfg.Cluster.ID {
+		return httpgw.Leader{}
+	}
+	return service.LeaderOf(m.cfg, id)
+}
+
+// standbyAdmin is the admin address of a node that does not lead.
+func (m *Node) standbyAdmin() admin.Options {
+	return admin.Options{
+		Addr: m.cfg.Listen.Admin, Listen: m.pool.Listen, Logger: m.log,
+		Operate: &admin.Operations{Operators: m.operators, Cluster: groupAdmin{m}},
+		Live:    m.node.Failed,
+		Ready: []admin.Check{
+			{Name: "node", Err: m.node.Failed},
+			{Name: "leader", Err: func() error {
+				if id := m.node.Leader().ID; id != "" {
+					return fmt.Errorf("%s leads", id)
+				}
+				return errors.New("nobody leads, as far as this node knows")
+			}},
+		},
+		Collectors: m.standbyCollectors(),
+	}
+}
+
+// lead runs the service on a term, until that ends or ctx does. An error means
+// that this node cannot serve, whoever leads then.
+func (m *Node) lead(ctx context.Context, term *quorum.Term) error {
+	began := time.Now()
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var watch errgroup.Group
+	watch.Go(func() error {
+		select {
+		case <-term.Done():
+		case <-serving.Done():
+		case <-ctx.Done(): // the others should go on at once
+			m.handOver(term)
+		}
+		stop()
+		return nil
+	})
+	err := m.stand(serving, term, began)
+	stop()
+	err = errors.Join(err, watch.Wait())
+	switch over := term.Err(); {
+	case over != nil: // and with it whatever the service failed of
+		m.log.Info("the term is over", "term", term.Number, "leader", m.node.Leader().ID, "reason", over, "error", err)
+		err = nil
+	case err != nil:
+		m.log.Error("this node leads and cannot serve", "error", err)
+		err = errors.Join(err, m.node.Transfer())
+	}
+	return err
+}
+
+// stand builds the service on a term and runs it until ctx ends.
+func (m *Node) stand(ctx context.Context, term *quorum.Term, began time.Time) (err error) {
+	s, err := service.Open(ctx, service.Options{
+		Config: m.cfg, Log: m.log, Program: m.program, Storage: m.storage(term), Listen: m.pool.Listen, Clock: m.clock,
+		Sessions: m.early, Participants: m.participants,
+	})
+	if err != nil {
+		return err
+	}
+	m.participants = s.Participants()
+	defer func() {
+		m.service.Store(nil)
+		err = errors.Join(err, s.Close())
+	}()
+	m.service.Store(s)
+	s.DiskLow(term.Health().DiskLow) // the node reports changes only
+	m.log.Info("leads", "term", term.Number, "ready_ms", time.Since(began).Milliseconds())
+	return s.Run(ctx)
+}
+
+// handOver makes another node the leader, where one can be.
+func (m *Node) handOver(term *quorum.Term) {
+	if err := m.node.Transfer(); err != nil {
+		m.log.Warn("no other node takes the lead", "error", err)
+		return
+	}
+	select {
+	case <-term.Done():
+	case <-time.After(handOver):
+	}
+}
+
+// storage is a term as the storage of a service.
+func (m *Node) storage(term *quorum.Term) *service.Storage {
+	g := service.NewStorage(func(name string) service.Store { return term.Store(name) })
+	g.Journal, g.Term, g.Metrics, g.Cluster = termJournal{term}, term.Number, m.collectors(), groupAdmin{m}
+	g.Notes = service.StoreNotes(term.Store("notes"))
+	g.Leadership = &service.Leadership{Leader: m.leader, Over: func() bool { return term.Err() != nil }, Confirm: term.Verify}
+	return g
+}
+
+// termJournal is a term as the journal of a service.
+type termJournal struct{ *quorum.Term }
+
+// SetFloor does nothing: quorum.Options.TailEvents bounds how far the gateways of a new
+// leader may be behind.
+func (termJournal) SetFloor(func() uint64) {}

@@ -1,0 +1,191 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"blockdesk/internal/sandbox"
+	"blockdesk/service/config"
+)
+
+const (
+	// ChainFolder, in the data folder, has the local chain's state, in ChainStateFile,
+	// and keys.
+	ChainFolder    = "chain"
+	ChainStateFile = "chain.state"
+	// Wallets is how many wallets the local chain gives SOL and USDC to.
+	Wallets = 3
+)
+
+// ChainDir returns the path of ChainFolder.
+func ChainDir(c *config.Config) string { return filepath.Join(c.DataDir, ChainFolder) }
+
+// ChainOptions returns the options of the local chain, whose state and keys are in
+// dir.
+func ChainOptions(c *config.Config, dir string) sandbox.Options {
+	where := c.Chain.SandboxDir
+	if where == "" {
+		where = FindSandbox()
+	}
+	return sandbox.Options{
+		Dir: where, Addr: c.Listen.Chain, SetupDir: dir, StateFile: filepath.Join(dir, ChainStateFile), Wallets: Wallets,
+		BlockhashSlots: c.Chain.BlockhashSlots,
+	}
+}
+
+// FindSandbox returns the folder of the local chain's server, which it looks for from
+// the working folder and from the program's own; empty if it finds none.
+func FindSandbox() string {
+	var from []string
+	if dir, err := os.Getwd(); err == nil {
+		from = append(from, dir)
+	}
+	if exe, err := os.Executable(); err == nil {
+		from = append(from, filepath.Dir(exe))
+	}
+	return sandbox.Find(from...)
+}
+
+// StartChain starts the local chain of a demo that has no chain configured, and has
+// the configuration name it. It returns nil if there is nothing to start, or if the
+// chain cannot run, with the reason: the demo does without it then. The chain
+// outlives ctx: Stop ends it.
+//
+// A chain that ends by itself stays ended until the service is started again: it
+// would come back without what it had not saved, up to ten seconds of blocks that
+// the desk has seen finalized, and that is for a person to decide.
+func StartChain(ctx context.Context, c *config.Config, log *slog.Logger) (node *sandbox.Node, unavailable string, err error) {
+	if !c.Demo || !c.RFQ.Enabled || c.Chain.RPCURLs != "" {
+		return nil, "", nil
+	}
+	dir := ChainDir(c)
+	o := ChainOptions(c, dir)
+	o.Stderr = chainLog{log}
+	node, err = StartSandbox(ctx, o)
+	if errors.Is(err, context.Canceled) {
+		return nil, "", err
+	}
+	if err != nil {
+		unavailable = reason(err)
+		log.Info("claims answer CHAIN_UNAVAILABLE", "reason", unavailable)
+		return nil, unavailable, nil
+	}
+	setup, err := sandbox.ReadSetup(dir)
+	if err == nil {
+		err = checkSetup(setup, dir)
+	}
+	if err != nil {
+		return nil, "", errors.Join(err, node.Stop())
+	}
+	c.Chain.RPCURLs = node.URL()
+	return node, "", nil
+}
+
+// StartSandbox starts a local chain with the demo's keys. The chain outlives ctx:
+// Stop ends it.
+func StartSandbox(ctx context.Context, o sandbox.Options) (*sandbox.Node, error) {
+	if err := o.Check(ctx); err != nil {
+		return nil, err
+	}
+	if err := awaitLastChain(ctx, o.SetupDir); err != nil {
+		return nil, err
+	}
+	if err := WriteKeys(o.SetupDir, o.Wallets); err != nil {
+		return nil, err
+	}
+	return sandbox.Start(context.WithoutCancel(ctx), o)
+}
+
+// lastChainWithin is how long a chain may take to save its state after the
+// service that started it was killed.
+const lastChainWithin = 3 * time.Second
+
+// awaitLastChain waits until the last chain of a folder has ended, which it does when
+// it has saved its state. A new chain would begin from an older state, and both would
+// write it.
+func awaitLastChain(ctx context.Context, dir string) error {
+	setup, err := sandbox.ReadSetup(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	client := &http.Client{Timeout: time.Second}
+	defer client.CloseIdleConnections()
+	for deadline := time.Now().Add(lastChainWithin); isChain(ctx, client, setup.RPCURL, setup.GenesisHash); {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("the chain of %s still runs, at %s", dir, setup.RPCURL)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// maxAnswer bounds the answer of a node, in bytes.
+const maxAnswer = 1 << 20
+
+// isChain reports whether the chain with this genesis answers at a URL.
+func isChain(ctx context.Context, client *http.Client, url, genesis string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"getGenesisHash"}`))
+	if err != nil {
+		return false
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := client.Do(req)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		Result string `json:"result"`
+	}
+	return json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(&answer) == nil && answer.Result == genesis
+}
+
+// checkSetup refuses a folder that has other keys than the demo's, because the desk
+// would sell other mints than the chain has.
+func checkSetup(setup *sandbox.Setup, dir string) error {
+	for name, address := range map[string]string{
+		MintUSDC: setup.Mints["USDC"].Address, MintSLUSD: setup.Mints["SLUSD"].Address,
+		Mint92C: setup.Mints["92C"].Address, Desk: setup.Desk.Address, Treasury: setup.Treasury.Address,
+	} {
+		if address != Address(name) {
+			return fmt.Errorf("%s: %s is not the demo's: delete the folder, or take another one by --data", dir, name+".json")
+		}
+	}
+	return nil
+}
+
+// chainLog writes the output of the chain to the log.
+type chainLog struct{ log *slog.Logger }
+
+func (c chainLog) Write(p []byte) (int, error) {
+	for line := range strings.Lines(string(p)) {
+		if line = strings.TrimSpace(line); line != "" {
+			c.log.Info("local chain", "says", line)
+		}
+	}
+	return len(p), nil
+}
+
+// reason returns why the chain has not started, in one line for a person: the last
+// line of its own output.
+func reason(err error) string {
+	text := err.Error()
+	text = strings.TrimPrefix(text[strings.LastIndexByte(text, '\n')+1:], sandbox.ErrUnavailable.Error()+": ")
+	return strings.TrimPrefix(text, "sandbox: ")
+}

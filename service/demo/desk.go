@@ -1,0 +1,149 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"blockdesk/service/config"
+	"blockdesk/service/operator"
+)
+
+const (
+	// priceEvery is how often the demo's operator sets the prices again, so that they
+	// do not grow too old.
+	priceEvery = 10 * time.Minute
+	// inventory is how much of each pair's base asset the demo sells.
+	inventory = "50000000"
+	solPrice  = "150"
+)
+
+// prices are the anchors of the demo's pairs in USD, where the prices of its books
+// begin.
+var prices = map[string]string{"SLUSD/USDC": "0.999", "92C/SLUSD": "0.34965"}
+
+// Fill sets what the configuration of a demo leaves open, so that quotes work at
+// once, and claims if its chain runs. It replaces nothing but placeholders, and does
+// nothing to a configuration that is no demo's.
+func Fill(c *config.Config) {
+	if !c.Demo {
+		return
+	}
+	fill := func(field *string, value string) {
+		if *field == "" {
+			*field = value
+		}
+	}
+	fill(&c.RFQ.PayTo.USDC, Address(Treasury))
+	fill(&c.RFQ.PayTo.SOL, Address(TreasurySOL))
+	fill(&c.RFQ.SOLPriceUSD, solPrice)
+	if c.Settle.SignerSocket == "" {
+		fill(&c.Settle.KeyFile, KeyFile(ChainDir(c), Desk))
+	}
+	if c.RFQ.USDCMint == config.PlaceholderUSDC {
+		c.RFQ.USDCMint = Address(MintUSDC)
+	}
+	for i := range c.RFQ.Pairs {
+		p := &c.RFQ.Pairs[i]
+		if name := pairMints[p.BaseMint]; name != "" {
+			p.BaseMint = Address(name)
+		}
+		if price, ok := prices[p.Symbol]; ok {
+			fill(&p.ReferencePriceUSD, price)
+			fill(&p.Inventory, inventory)
+		}
+	}
+}
+
+// Tickets is how many tickets the demo posts if all its pairs are sold.
+const Tickets = 4
+
+var tickets = [Tickets]struct {
+	operator.TicketPost
+	lives time.Duration // 0: without end
+}{
+	{operator.TicketPost{Pair: "SLUSD/USDC", Label: "Demo block A", Tranches: []string{"2500000", "1000000", "250000"}}, 0},
+	{operator.TicketPost{Pair: "SLUSD/USDC", Label: "Demo block B, USDC only", Tranches: []string{"250000", "100000"}, Rails: []string{"USDC"}}, 30 * 24 * time.Hour},
+	{operator.TicketPost{Pair: "92C/SLUSD", Label: "Demo 92C block", Tranches: []string{"1000000", "250000"}}, 0},
+	{operator.TicketPost{Pair: "SLUSD/USDC", Label: "Demo priority block", Tranches: []string{"500000", "25000"}, Priority: ptr(10)}, 0},
+}
+
+// Quote is the body of a quote request for a piece of the first ticket.
+const Quote = `{"order_id":"T1","tranche_id":"T1-1","fill_usd":"1000","rail":"USDC"}`
+
+// Claim returns the body of a claim of that piece for the demo's first wallet.
+func Claim() string {
+	return fmt.Sprintf(`{"bot_wallet":"%s","order_id":"T1","tranche_id":"T1-1","fill_usd":"1000"}`, Address(Wallet(1)))
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// Operate is the demo's operator until ctx ends: it posts tickets if there are none,
+// and sets the prices now and then, by the same requests to the admin address as any
+// operator's. Refused requests are logged.
+func Operate(ctx context.Context, admin, token string, pairs []config.PairSetup, logger *slog.Logger) error {
+	c := &operator.Client{URL: admin, Token: token, TokenSource: "the demo", HTTP: &http.Client{Timeout: operator.Timeout}}
+	defer c.HTTP.CloseIdleConnections()
+	tick := time.NewTicker(priceEvery)
+	defer tick.Stop()
+	posted := false
+	for {
+		err := renewPrices(ctx, c)
+		if err == nil && !posted {
+			err = postTickets(ctx, c, pairs)
+			posted = err == nil
+		}
+		if err != nil && ctx.Err() == nil {
+			logger.Warn("the demo's operator is refused", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// renewPrices sets every price that there is again.
+func renewPrices(ctx context.Context, c *operator.Client) error {
+	var have operator.PricesAnswer
+	if err := c.Get(ctx, "/desk/prices", &have); err != nil {
+		return err
+	}
+	for _, p := range have.Prices {
+		if p.PriceUSD == "" {
+			continue
+		}
+		if _, err := c.Do(ctx, "/desk/prices", operator.PriceChange{Pair: p.Pair, Rail: p.Rail, PriceUSD: p.PriceUSD}); err != nil {
+			return fmt.Errorf("price of %s%s: %w", p.Pair, p.Rail, err)
+		}
+	}
+	return nil
+}
+
+// postTickets posts the demo's tickets if the desk has none.
+func postTickets(ctx context.Context, c *operator.Client, pairs []config.PairSetup) error {
+	var have operator.TicketsAnswer
+	if err := c.Get(ctx, "/desk/tickets", &have); err != nil || len(have.Tickets) > 0 {
+		return err
+	}
+	sold := map[string]bool{}
+	for i := range pairs {
+		sold[pairs[i].Symbol] = true
+	}
+	for i := range tickets {
+		t := tickets[i].TicketPost
+		if !sold[t.Pair] {
+			continue
+		}
+		if lives := tickets[i].lives; lives > 0 {
+			t.ExpiresAt = time.Now().Add(lives).UTC().Format(time.RFC3339)
+		}
+		if _, err := c.Do(ctx, "/desk/tickets", &t); err != nil {
+			return fmt.Errorf("ticket %s: %w", t.Label, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package demo
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	"blockdesk/engine/book"
+	"blockdesk/fixgw"
+	"blockdesk/market"
+	"blockdesk/service/config"
+)
+
+// The demo's participants: two that trade with each other and one for the person who
+// tries it. Each has one session, whose CompID is its name. Their passwords are known,
+// so a demo serves loopback addresses only.
+const (
+	Maker, Taker, Guest = "MAKER", "TAKER", "GUEST"
+	Password            = "demo"
+	// ParticipantCount is how many there are.
+	ParticipantCount = 3
+)
+
+// Participants returns the demo's participants, numbered from first. It fails if the
+// configuration would let others than this machine reach them.
+func Participants(c *config.Config, first market.ParticipantID) ([]fixgw.Participant, error) {
+	for _, address := range []string{c.Listen.FIX, c.Listen.Base, c.Listen.API, c.Listen.WS, c.Listen.Chain} {
+		if _, _, err := net.SplitHostPort(address); err != nil || !config.IsLoopback(address) {
+			return nil, fmt.Errorf("--demo serves loopback addresses only, %s is none: its passwords are known", address)
+		}
+	}
+	if c.FIX.TLSCertFile != "" {
+		return nil, errors.New("fix.tls_cert_file: the traders of --demo speak plain FIX")
+	}
+	hash, err := fixgw.HashPassword(Password)
+	if err != nil {
+		return nil, err
+	}
+	var list []fixgw.Participant
+	for i, name := range [ParticipantCount]string{Maker, Taker, Guest} {
+		list = append(list, fixgw.Participant{
+			Name: name, Number: first + market.ParticipantID(i), CompIDs: []string{name},
+			PasswordHash: hash, STP: book.STPCancelNewest,
+			Wallet: Address(Wallet(Wallets - i)), // the guest's is the first
+		})
+	}
+	return list, nil
+}

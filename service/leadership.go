@@ -1,0 +1,70 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"blockdesk/engine"
+	"blockdesk/httpgw"
+	"blockdesk/service/config"
+)
+
+const (
+	// readTimeout bounds how long a read waits until it is sure to be the newest.
+	readTimeout = time.Second
+	// deposedGrace is how long requests have to end when a term is over. The engine
+	// has answered by then, and a slow client must not keep the node from its next
+	// term.
+	deposedGrace = 250 * time.Millisecond
+)
+
+// Leadership is what gateways ask about the term that they serve in. Any goroutine.
+type Leadership struct {
+	// Leader returns the current leader; Over reports whether this node is not it any
+	// more.
+	Leader func() httpgw.Leader
+	Over   func() bool
+	// Confirm returns nil once a majority has confirmed, after the call, that this
+	// node leads: quorum.Term.Verify.
+	Confirm func(ctx context.Context) error
+}
+
+// deposed is httpgw.Options.Deposed.
+func (l *Leadership) deposed() (httpgw.Leader, bool) { return l.Leader(), l.Over() }
+
+// LeaderOf returns where clients find a peer; only its ID if the configuration does
+// not name it.
+func LeaderOf(c *config.Config, id string) httpgw.Leader {
+	p := c.Peer(id)
+	if p == nil {
+		return httpgw.Leader{ID: id}
+	}
+	return httpgw.Leader{ID: p.ID, Base: p.Base, API: p.API, WS: p.WS, FIX: p.FIX}
+}
+
+// LeaderText names a leader and where FIX clients find it; empty if none is known.
+func LeaderText(l httpgw.Leader) string {
+	if l.ID == "" || l.FIX == "" {
+		return l.ID
+	}
+	return l.ID + " at " + l.FIX
+}
+
+// barrier is the Barrier of a gateway that reads what it keeps behind a consumer of
+// the engine's events. It returns nil once no other node leads, the consumer has seen
+// everything that any gateway had published before the call, and shown has returned
+// nil after that; nil shown: the gateway shows what the consumer has seen.
+func (s *Service) barrier(behind **engine.Consumer, shown func(context.Context) error) func() error {
+	return func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+		defer cancel()
+		mark := s.eng.Mark()
+		if err := s.storage.Leadership.Confirm(ctx); err != nil {
+			return err
+		}
+		if err := (*behind).Await(ctx, mark); err != nil || shown == nil {
+			return err
+		}
+		return shown(ctx)
+	}
+}

@@ -1,0 +1,78 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+
+	"blockdesk/engine"
+	"blockdesk/fixgw"
+	"blockdesk/market"
+	"blockdesk/service/config"
+	"blockdesk/service/demo"
+)
+
+// readParticipantsFile reads the participants file.
+func readParticipantsFile(c *config.FIX) ([]fixgw.Participant, error) {
+	text, err := os.ReadFile(c.ParticipantsFile)
+	if err != nil {
+		return nil, fmt.Errorf("fix.participants_file: %w", err)
+	}
+	list, err := fixgw.ParseParticipants(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.ParticipantsFile, err)
+	}
+	return list, nil
+}
+
+// takesOrders reports whether there is an instrument that participants trade.
+func takesOrders(c *config.Config) bool {
+	return c.Role != config.RoleFollower && slices.ContainsFunc(c.Instruments, func(in config.Instrument) bool { return in.BookSource == "matched" })
+}
+
+// LoadParticipants reads the participants file, and adds the demo's at the end. A
+// configuration without an instrument that participants trade needs no file.
+func LoadParticipants(c *config.Config) ([]fixgw.Participant, error) {
+	var list []fixgw.Participant
+	if c.FIX.ParticipantsFile != "" {
+		var err error
+		if list, err = readParticipantsFile(&c.FIX); err != nil {
+			return nil, err
+		}
+	}
+	if !c.Demo {
+		if len(list) == 0 && takesOrders(c) {
+			return nil, errors.New("no participants: set fix.participants_file, or run with --demo")
+		}
+		return list, nil
+	}
+	next := market.ParticipantID(1)
+	for _, p := range list {
+		next = max(next, p.Number+1)
+	}
+	more, err := demo.Participants(c, next)
+	return append(list, more...), err
+}
+
+// LoadParticipantsOr is LoadParticipants with a fallback: if the participants file is
+// refused, it logs that and returns before; it fails if before is nil.
+func LoadParticipantsOr(c *config.Config, before []fixgw.Participant, log *slog.Logger) ([]fixgw.Participant, error) {
+	list, err := LoadParticipants(c)
+	if err != nil && before != nil {
+		log.Error("the participants file is refused: those of before stay in force", "error", err)
+		return before, nil
+	}
+	return list, err
+}
+
+// limitsOf returns what a participant may do on an instrument: its own entry, or
+// the default.
+func limitsOf(c *config.Config, p *fixgw.Participant, in *market.Instrument) (engine.Limits, error) {
+	l, own := p.LimitOn(in.Symbol)
+	if !own {
+		l = fixgw.Limit{MaxQty: c.Risk.MaxQty, MaxNotional: c.Risk.MaxNotional, MaxOpenOrders: c.Risk.MaxOpenOrders, BandBps: c.Risk.BandBps}
+	}
+	return l.Limits(in)
+}

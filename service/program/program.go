@@ -1,0 +1,80 @@
+// Package program is what the running program says of itself: its version, its
+// source, its hash, and the documents that are compiled into it.
+package program
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"log/slog"
+	"os"
+	"runtime/debug"
+
+	"blockdesk/fixgw"
+	"blockdesk/httpgw/site"
+	"blockdesk/sdk"
+)
+
+// Version is the program's; the API's own version is catalog.APIVersion.
+const Version = "0.1.0"
+
+// Program is what a process reads of itself once, for all the services that it runs
+// one after the other, so that clients of a new leader do not wait for it. It does
+// not change.
+type Program struct {
+	Downloads  *site.Downloads
+	Dictionary *fixgw.Dictionary
+	Hash       string // SHA-256 of the executable, "sha256:…"; empty if it cannot be read
+}
+
+// Read reads the compiled-in documents and hashes the executable. An executable
+// that cannot be read is logged and is no error.
+func Read(log *slog.Logger) (p Program, err error) {
+	if p.Downloads, err = site.ReadDownloads(sdk.Files); err != nil {
+		return p, err
+	}
+	if p.Dictionary, err = fixgw.ReadDictionary(); err != nil {
+		return p, err
+	}
+	if p.Hash, err = executableHash(); err != nil {
+		log.Warn("documents do not tell the program's hash", "error", err)
+	}
+	return p, nil
+}
+
+// SourceCommit returns the commit that the program was built from, as the Go tool
+// recorded it; empty if it did not, or if the source had uncommitted changes.
+func SourceCommit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	commit := ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			commit = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			return ""
+		}
+	}
+	return commit
+}
+
+// executableHash is the hash of the running file.
+func executableHash() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return "", err
+	}
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil)), nil
+}

@@ -1,0 +1,312 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"blockdesk/desk"
+	"blockdesk/engine"
+	"blockdesk/engine/rfq"
+	"blockdesk/feed"
+	"blockdesk/feed/archive"
+	"blockdesk/fixgw"
+	"blockdesk/market"
+	"blockdesk/persist"
+	"blockdesk/persist/projection"
+)
+
+// open recovers the state and joins the rooms. Nothing listens yet.
+func (s *Service) open(ctx context.Context) error {
+	if err := s.resolve(); err != nil {
+		return err
+	}
+	if err := s.startChain(ctx); err != nil {
+		return err
+	}
+	door, views, err := s.openRooms()
+	if err != nil {
+		return err
+	}
+	replica, cancels, err := s.recover()
+	if err != nil {
+		return err
+	}
+	if s.setup, err = s.reconcile(replica.State); err != nil {
+		return err
+	}
+	if n := len(s.setup); n > 0 && s.storage.Leadership != nil && replica.State.Seq() > 0 {
+		s.log.Warn("this node's configuration changes the group's state: nodes that are configured differently do so at each change of the leader", "commands", n)
+	}
+	s.setup = append(cancels, s.setup...)
+	if s.cfg.RFQ.Enabled {
+		if s.deskPlan, err = s.planDesk(); err != nil {
+			return err
+		}
+		s.operators = s.deskPlan.operators
+		if n := len(s.deskPlan.requests); n > 0 && s.storage.Leadership != nil && replica.State.Seq() > 0 {
+			s.log.Warn("this node's configuration changes the group's desk: nodes that are configured differently do so at each change of the leader",
+				"first", s.deskPlan.requests[0].key, "requests", n)
+		}
+	} else if s.operators, err = PlainOperators(s.cfg); err != nil {
+		return err
+	}
+	if s.watch, err = s.newParticipantsWatch(); err != nil {
+		return err
+	}
+	if s.eng, err = engine.New(s.engineOptions(), replica); err != nil {
+		return err
+	}
+	door.eng.Store(s.eng)
+	s.events.feed, s.events.fix, s.events.desk = s.eng.Consumer(feedConsumer), s.eng.Consumer("fix"), s.eng.Consumer("desk")
+	door.fix = s.events.fix
+	s.events.history = s.eng.Consumer("history")
+	if err := s.openSettlement(replica.State); err != nil {
+		return err
+	}
+	if s.feed, err = s.newFeed(replica.Market); err != nil {
+		return err
+	}
+	views.feed = s.feed
+	s.feed.Attach(s.fix)
+	if err := s.openMirror(replica.State); err != nil {
+		return fmt.Errorf("mirror: %w", err)
+	}
+	s.storage.Journal.SetFloor(s.floor)
+	return s.openFanout()
+}
+
+// openRooms makes the rooms that have to exist before there is an engine: FIX, the
+// desk and the history. What is behind the doors is joined later.
+func (s *Service) openRooms() (door *engineDoor, views *viewDoor, err error) {
+	door, views = &engineDoor{}, &viewDoor{}
+	offers := &offerDoor{}
+	if err := s.openFIX(door, views, offers); err != nil {
+		return nil, nil, err
+	}
+	s.desk, err = desk.New(desk.Options{Failed: door.failed, Viewed: views.ticketsChanged, Group: s.cfg.GroupNumber()}, door, s.storage.Desk)
+	if err != nil {
+		return nil, nil, err
+	}
+	offers.desk = s.desk
+	if s.history, err = archive.New(archiveOptions(s.cfg.History), s.storage.History); err != nil {
+		return nil, nil, fmt.Errorf("history store: %w", err)
+	}
+	return door, views, nil
+}
+
+// openFIX binds the FIX address. What is behind the doors is joined later.
+func (s *Service) openFIX(door *engineDoor, views *viewDoor, offers *offerDoor) error {
+	secure, err := s.cfg.FIX.ServerTLS()
+	if err != nil {
+		return err
+	}
+	if secure != nil {
+		s.certificateEnds = secure.Certificates[0].Leaf.NotAfter
+	}
+	doors := fixgw.Doors{MarketData: views}
+	if s.cfg.RFQ.Enabled {
+		doors.Desk = offers
+	}
+	if s.cfg.Settles() && s.upstream == nil {
+		doors.Settlement = fixSettlement{&s.settlement}
+	}
+	messages, err := openMessageLog(&s.cfg.FIX, s.log)
+	if err != nil {
+		return err
+	}
+	options := fixgw.Options{SessionOptions: fixgw.SessionOptions{
+		Address: s.cfg.Listen.FIX, Listen: s.listenOn, TLS: secure, CompID: s.cfg.FIX.CompID, Participants: s.participants,
+		Dictionary: s.program.Dictionary, MaxSessions: s.cfg.FIX.MaxSessions, Rate: s.cfg.FIX.MessagesPerSecond, MessageLog: messages,
+		Early: s.early, ReadOnly: s.fixReadOnly(), Logger: s.log,
+	}, Group: s.cfg.GroupNumber()}
+	if r := s.storage.Leadership; r != nil {
+		options.Deposed = func() (string, bool) { return LeaderText(r.Leader()), r.Over() }
+		options.Barrier = s.barrier(&s.events.fix, nil)
+	}
+	s.fix, err = fixgw.New(options, door, s.storage.FIX, doors, s.set)
+	return err
+}
+
+// resolve turns the configuration into what the rooms take.
+func (s *Service) resolve() error {
+	var err error
+	if s.instruments, err = s.cfg.MarketInstruments(); err != nil {
+		return err
+	}
+	if s.set, err = market.NewInstruments(s.instruments); err != nil {
+		return err
+	}
+	s.set = s.set.WithElsewhere(s.cfg.OtherPlaces())
+	s.participantsState = ParticipantsFileState(&s.cfg.FIX) // before: a change while it is read is one
+	s.participants, err = LoadParticipantsOr(s.cfg, s.participantsBefore, s.log)
+	return err
+}
+
+// floor is the Seq from which on the journal is still needed: by the FIX gateway
+// and the desk after a crash, or by a backup of their stores under way.
+func (s *Service) floor() uint64 {
+	return min(s.fix.DurableCursor(), s.desk.DurableCursor(), s.history.DurableCursor(), s.backup.floor())
+}
+
+// recover replays the journal and brings the stores that follow it into step with it.
+// It returns the commands that must be the engine's first: cancels of the orders that
+// the FIX store and the journal do not agree on.
+func (s *Service) recover() (*engine.Replica, []engine.Command, error) {
+	start := time.Now()
+	replica, first, err := projection.Recover(s.storage.Journal, s.projections(), projection.Options{
+		Rebase: s.rebase, Interval: s.cfg.Durability.Mode == "interval", Hint: rebaseHint, Logger: s.log,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	s.log.Info("recovered", "seq", replica.State.Seq(), "epoch", replica.State.Epoch(),
+		"fix_cursor", s.fix.Cursor(), "desk_cursor", s.desk.Cursor(), "elapsed_ms", time.Since(start).Milliseconds())
+	return replica, first, nil
+}
+
+// projections are the stores that follow the journal.
+func (s *Service) projections() []projection.Member {
+	return []projection.Member{
+		{
+			Follower: s.fix, Name: "the FIX store", Has: "reports", Start: s.fix.Start, Reconcile: s.reconcileFIX,
+			Lost: func(*engine.State) error {
+				return fmt.Errorf("the FIX store was lost or is older than the journal: %s", rebaseHint)
+			},
+		},
+		{
+			Follower: s.desk, Name: "the desk's store", Has: "answers", Unreadable: desk.ErrLayout,
+			Diverged:  func(err error) { s.log.Warn("the desk's store does not fit the journal", "error", err) },
+			Start:     func(state *engine.State) error { return s.desk.Start(state.Desk().Board(), state.Seq()) },
+			Reconcile: s.reconcileDesk,
+			Lost: func(state *engine.State) error {
+				if isUnused(state.Desk()) {
+					return nil
+				}
+				return fmt.Errorf("the desk's store was lost or is older than the journal, or is damaged: %s; or %s", rebaseHint, deskHint)
+			},
+		},
+		{
+			Follower: s.history, Name: "the history", Has: "trades", Reconcile: s.reconcileHistory,
+			Start: func(state *engine.State) error { return s.history.Start(state.Seq()) },
+		},
+	}
+}
+
+func (s *Service) reconcileFIX(state *engine.State, _ projection.Relation) ([]engine.Command, error) {
+	cursor := s.fix.Cursor()
+	cancels, err := s.fix.Reconcile(state)
+	if err != nil {
+		return nil, err
+	}
+	s.log.Warn("FIX store and journal did not fit: orders that they do not agree on are cancelled",
+		"fix_cursor", cursor, "seq", state.Seq(), "cancelled_in_book", len(cancels))
+	return cancels, nil
+}
+
+func (s *Service) reconcileDesk(state *engine.State, r projection.Relation) ([]engine.Command, error) {
+	if r == projection.Ahead || !isUnused(state.Desk()) {
+		s.log.Warn("desk's store and journal did not fit: answers to idempotency keys and claim histories may be gone",
+			"desk_cursor", s.desk.Cursor(), "seq", state.Seq())
+	}
+	return nil, s.desk.Reconcile(state.Desk().Board(), state.Seq())
+}
+
+// isUnused reports whether nothing was ever asked of a desk: then its store has
+// nothing to lose.
+func isUnused(m *rfq.Machine) bool {
+	v := m.Board().View()
+	return len(v.Tickets)+len(v.Pairs)+len(v.Operators) == 0
+}
+
+// reconcileHistory lets a history that was lost go on with a hole: no money depends on
+// it, and nothing is left to fill it from.
+func (s *Service) reconcileHistory(state *engine.State, r projection.Relation) ([]engine.Command, error) {
+	cursor, seq := s.history.Cursor(), state.Seq()
+	if r == projection.Lost {
+		s.log.Warn("the journal does not reach back to where the history ends: trades between are missing", "history_cursor", cursor, "seq", seq)
+		return nil, s.history.Skip(seq, state.At())
+	}
+	s.log.Warn("history and journal did not fit: trades that only the history has are taken out", "history_cursor", cursor, "seq", seq)
+	return nil, s.history.Reconcile(seq)
+}
+
+// deskHint is for a desk's store that cannot be used: all that is in it comes
+// from the journal.
+const deskHint = "delete its folder: what the journal still has of it is made again"
+
+const rebaseHint = "restore all of the data folder from one backup, or start once with --rebase"
+
+// journalOptions are those of a single node's journal.
+func (s *Service) journalOptions() persist.Options {
+	mode := persist.Sync
+	if s.cfg.Durability.Mode == "interval" {
+		mode = persist.Interval
+		s.log.Warn("durability mode interval: a crash may lose the last commands", "at_most_ms", s.cfg.Durability.IntervalMS)
+	}
+	return persist.Options{
+		Mode: mode, Interval: s.cfg.Interval(),
+		SnapshotEvery: s.cfg.Journal.SnapshotEvery, KeepSnapshots: s.cfg.Journal.KeepSnapshots,
+		State: s.cfg.StateOptions(), Logger: s.log, DiskLow: s.DiskLow, Recovering: s.recovering,
+	}
+}
+
+// drainTimeout is how long the engine waits for a consumer when it stops. All
+// in all a stop takes 5 s at most.
+const drainTimeout = 2 * time.Second
+
+func (s *Service) engineOptions() engine.Options {
+	wait := engine.Park
+	if s.cfg.Engine.Wait == "spin" {
+		wait = engine.Spin
+	}
+	return engine.Options{
+		Journal: s.storage.Journal, IngressSize: s.cfg.Engine.IngressSize, EgressSize: s.cfg.Engine.EgressSize,
+		MaxOrders: s.cfg.Engine.MaxOrders, MaxBatch: s.cfg.Engine.MaxBatch, Wait: wait,
+		DrainTimeout: drainTimeout, ReadyJournal: s.cfg.Durability.Mode == "interval", Clock: s.clock,
+	}
+}
+
+// engineDoor, viewDoor and offerDoor stand in for what is built after the FIX
+// gateway and the desk, which have to exist before the journal is replayed.
+type engineDoor struct {
+	eng atomic.Pointer[engine.Engine]
+	fix *engine.Consumer // the gateway's
+}
+
+func (d *engineDoor) Submit(c *engine.Command) error      { return d.eng.Load().Submit(c) }
+func (d *engineDoor) Place(c *engine.Command) error       { return d.eng.Load().Place(c) }
+func (d *engineDoor) Turn(step func())                    { d.eng.Load().Turn(d.fix, step) }
+func (d *engineDoor) SubmitAll(cs []engine.Command) error { return d.eng.Load().SubmitAll(cs) }
+func (d *engineDoor) NextOrderID() market.OrderID         { return d.eng.Load().OrderIDs().Next() }
+
+// failed is why the engine is read-only for good.
+func (d *engineDoor) failed() error { return d.eng.Load().Stats().Failed }
+
+type viewDoor struct{ feed *feed.Feed }
+
+func (d *viewDoor) View(in market.InstrumentID) *engine.View { return d.feed.View(in) }
+
+// ticketsChanged tells the feed of the desk's new view. The one that the desk
+// starts with comes before there is a feed, which looks for itself when it runs.
+func (d *viewDoor) ticketsChanged() {
+	if d.feed != nil {
+		d.feed.TicketsChanged()
+	}
+}
+
+// tickets is what the feed's channel tickets says: what the REST gateway does,
+// which listens before the feed runs. Nil where no desk is enabled.
+func (s *Service) tickets() feed.Tickets {
+	if !s.cfg.RFQ.Enabled {
+		return nil
+	}
+	return func(each func(market.InstrumentID, market.TicketID, []byte)) (uint64, int64) {
+		return s.http.Tickets(each)
+	}
+}
+
+type offerDoor struct{ desk *desk.Desk }
+
+func (d *offerDoor) View() *rfq.View { return d.desk.View() }

@@ -1,0 +1,149 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"blockdesk/engine"
+	"blockdesk/feed"
+	"blockdesk/httpgw"
+	"blockdesk/httpgw/admin"
+	"blockdesk/httpgw/wire"
+	"blockdesk/persist/fanout"
+	"blockdesk/service/metrics"
+	"blockdesk/service/part"
+)
+
+// Upstream is the leader that a replica follows. Any goroutine, Run apart.
+type Upstream struct {
+	// Leader returns the current leader; zero if none is known.
+	Leader func() httpgw.Leader
+	// Run hands the leader's durable frames to an engine until ctx ends.
+	Run func(ctx context.Context, to fanout.Applier) error
+	// Ready returns nil if the frames are recent.
+	Ready   func() error
+	Metrics prometheus.Collector
+}
+
+// OpenReplica joins the packages of a process that only reads, on a replica of the
+// leader's state, and binds the addresses. fix outlives the service; what else it
+// stores is made anew in the data folder. After an error nothing is open.
+func OpenReplica(o Options, upstream Upstream, replica *engine.Replica, fix Store) (*Service, error) {
+	s := newService(o)
+	s.upstream = &upstream
+	var err error
+	if s.storage, err = openViews(s.cfg.DataDir, fix, s.log); err == nil {
+		err = s.openReplica(replica)
+	}
+	if err == nil {
+		err = s.listen()
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Service) openReplica(replica *engine.Replica) error {
+	if err := s.resolve(); err != nil {
+		return err
+	}
+	if err := agree(replica.State.Instruments(), s.instruments); err != nil {
+		return err
+	}
+	door, views, err := s.openRooms()
+	if err != nil {
+		return err
+	}
+	state := replica.State
+	if err := errors.Join(s.desk.Reconcile(state.Desk().Board(), state.Seq()), s.history.Skip(state.Seq(), state.At())); err != nil {
+		return err
+	}
+	if s.eng, err = engine.Follow(s.engineOptions(), replica); err != nil {
+		return err
+	}
+	s.followed = &followedEngine{eng: s.eng, own: s.instruments, log: s.log}
+	door.eng.Store(s.eng)
+	s.events.feed, s.events.desk, s.events.history = s.eng.Consumer(feedConsumer), s.eng.Consumer("desk"), s.eng.Consumer("history")
+	if s.feed, err = s.newFeed(replica.Market); err != nil {
+		return err
+	}
+	views.feed = s.feed
+	s.feed.Attach(s.fix)
+	s.watch, err = s.newParticipantsWatch()
+	return err
+}
+
+// newFeed makes the feed of a service on the market data at its engine's first
+// event.
+func (s *Service) newFeed(data feed.Book) (*feed.Feed, error) {
+	proxies, err := s.cfg.ProxyPrefixes()
+	if err != nil {
+		return nil, err
+	}
+	return feed.New(feed.Options{
+		MaxConnections: s.cfg.Feed.MaxConnections, MaxPerIP: s.cfg.Feed.ConnectionsPerIP,
+		Tickets: s.tickets(), ClientIP: wire.ClientIP(proxies, ""), Elsewhere: s.cfg.OtherPlaces(), Logger: s.log,
+	}, s.instruments, data, s.eng.Epoch())
+}
+
+// readOnly returns the leader's address for gateways of a process that only reads; nil
+// if this process leads.
+func (s *Service) readOnly() func() httpgw.Leader {
+	if s.upstream == nil {
+		return nil
+	}
+	return s.upstream.Leader
+}
+
+// fixReadOnly is readOnly for the FIX gateway.
+func (s *Service) fixReadOnly() func() string {
+	if s.upstream == nil {
+		return nil
+	}
+	return func() string { return LeaderText(s.upstream.Leader()) }
+}
+
+// runReplica serves until ctx ends or the leader cannot be followed any more.
+func (s *Service) runReplica(ctx context.Context) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	stopStores := s.runStores(ctx, stop)
+	group, ctx := errgroup.WithContext(ctx)
+	part.Go(ctx, group,
+		part.Part{Name: "engine", Run: s.eng.Run},
+		part.Part{Name: "follower", Run: func(ctx context.Context) error { return s.upstream.Run(ctx, s.followed) }},
+		part.Part{Name: "feed", Run: s.runFeed}, part.Part{Name: "desk", Run: s.runDesk}, part.Part{Name: "history", Run: s.runHistory},
+		// The leader sends the reports of orders and fills.
+		part.Part{Name: "fix", Run: func(ctx context.Context) error { return s.sitOut(ctx, "fix", s.fix.Run(ctx, nil)) }},
+		part.Part{Name: "participants", Run: s.watch.Run}, part.Part{Name: "http", Run: s.http.Run}, part.Part{Name: "admin", Run: s.admin.Run},
+	)
+	err := group.Wait()
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return errors.Join(err, stopStores())
+}
+
+// replicaAdmin returns the options of a replica's admin address.
+func (s *Service) replicaAdmin() admin.Options {
+	return admin.Options{
+		Addr: s.cfg.Listen.Admin, Listen: s.listenOn, Logger: s.log,
+		Ready: []admin.Check{
+			{Name: "follower", Err: s.upstream.Ready},
+			{Name: "instruments", Err: s.followed.agrees},
+			{Name: "engine", Err: func() error { return s.eng.Stats().Failed }},
+			{Name: "fix_store", Err: s.storage.FIX.Failed},
+			{Name: "desk_store", Err: s.storage.Desk.Failed},
+			{Name: "history_store", Err: s.storage.History.Failed},
+			{Name: "feed", Err: s.feedReady},
+		},
+		Desk: admin.DeskSources{Stats: s.desk.Stats, View: s.desk.View, Instruments: s.set, Now: func() int64 { return time.Now().UnixNano() }},
+		Collectors: append(append(metrics.Process(s.cfg.Durability.Mode), s.upstream.Metrics, metrics.Engine(s.eng.Stats), metrics.ConsumerLags(s.eng.Stats),
+			metrics.Feed(s.feed.Stats), metrics.History(s.history.Stats), metrics.FIX(s.fix.Stats)), s.http.Collectors()...),
+	}
+}

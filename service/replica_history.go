@@ -1,0 +1,31 @@
+package service
+
+import (
+	"blockdesk/engine"
+	"blockdesk/feed/archive"
+	marketapi "blockdesk/httpgw/market"
+	"blockdesk/market"
+)
+
+// replicaHistory is the archive of a follower, which begins where it has joined:
+// what reaches further back is the leader's to answer.
+type replicaHistory struct{ *archive.Archive }
+
+// Trades returns marketapi.ErrAtLeader where older ones might be missing.
+func (h replicaHistory) Trades(in market.InstrumentID, before market.TradeID, limit int) ([]engine.Trade, error) {
+	trades, err := h.Archive.Trades(in, before, limit)
+	return trades, h.whole(len(trades), limit, err)
+}
+
+// Candles returns marketapi.ErrAtLeader where older ones might be missing.
+func (h replicaHistory) Candles(in market.InstrumentID, i archive.Interval, before int64, limit int) ([]archive.Candle, error) {
+	candles, err := h.Archive.Candles(in, i, before, limit)
+	return candles, h.whole(len(candles), limit, err)
+}
+
+func (h replicaHistory) whole(have, limit int, err error) error {
+	if err == nil && have < limit && h.Unbroken() != 0 {
+		return marketapi.ErrAtLeader
+	}
+	return err
+}

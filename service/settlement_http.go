@@ -1,0 +1,71 @@
+package service
+
+import (
+	"time"
+
+	"blockdesk/desk"
+	"blockdesk/engine/rfq"
+	"blockdesk/httpgw/admin"
+	"blockdesk/market"
+	"blockdesk/settle"
+)
+
+// The adapters between package settle and the doors, which do not know each
+// other. They translate; they decide nothing.
+
+// settleDesk is the desk as settlement needs it.
+type settleDesk struct{ *desk.Desk }
+
+// Claim returns a claim with its payments.
+func (d settleDesk) Claim(id market.ClaimID) (*rfq.Claim, []rfq.Payment, bool, error) {
+	h, ok, err := d.Desk.Claim(id)
+	if err != nil || !ok {
+		return nil, nil, false, err
+	}
+	return &h.Claim, h.Payments, true, nil
+}
+
+// settleGateway is settlement as the REST gateway and the operators need it:
+// terms.Settlement, dvp.Cosigner and admin.Money.
+type settleGateway struct {
+	*settle.Settle
+	part *settlement
+}
+
+// Ready returns nil where a claim can be settled now.
+func (d *settleGateway) Ready() error { return d.part.ready() }
+
+// health is what the gateway tells of the chain.
+func (p *settlement) health() desk.ChainHealth {
+	h := p.core.Health()
+	out := desk.ChainHealth{Desk: h.Desk, Tracked: h.Working, Landed: h.Tracker.Landed}
+	if !h.Blockhash.FetchedAt.IsZero() {
+		out.BlockhashAge = max(time.Since(h.Blockhash.FetchedAt), 1)
+		out.BlockhashSlot = h.Blockhash.Slot
+	}
+	for i := range h.Nodes {
+		n := &h.Nodes[i]
+		out.Nodes = append(out.Nodes, desk.ChainNode{Name: n.Name, Available: n.Available, Slot: n.Slot, Lag: n.Lag})
+		out.Slot = max(out.Slot, n.Slot)
+	}
+	return out
+}
+
+// sources are what /metrics asks of settlement.
+func (d *settleGateway) sources() admin.SettlementSources {
+	count := func(name, help string, of func(settle.Counts) uint64) admin.Counter {
+		return admin.Counter{Name: name, Help: help, Value: func() uint64 { return of(d.Settle.Counts()) }}
+	}
+	return admin.SettlementSources{
+		Chain: d.part.health, Money: d.MoneyCounts, Tokens: d.part.access.Live,
+		Counters: []admin.Counter{
+			count("packages_total", "Packages made.", func(c settle.Counts) uint64 { return c.Built }),
+			count("refused_total", "Submissions and packages that a guard has refused.", func(c settle.Counts) uint64 { return c.Refused }),
+			count("cosigned_total", "Atomic transactions that the desk has signed.", func(c settle.Counts) uint64 { return c.Cosigned }),
+			count("deliveries_total", "Deliveries that the desk has signed.", func(c settle.Counts) uint64 { return c.Delivered }),
+			count("settled_total", "Claims that were settled.", func(c settle.Counts) uint64 { return c.Settled }),
+			count("released_total", "Atomic claims that were given back.", func(c settle.Counts) uint64 { return c.Released }),
+			count("lapsed_total", "Deliveries that ended without delivering.", func(c settle.Counts) uint64 { return c.Lapsed }),
+		},
+	}
+}

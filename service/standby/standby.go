@@ -1,0 +1,93 @@
+// Package standby holds the addresses of a process whose gateways come and go: a node
+// of a group that does not lead, or a follower that joins.
+package standby
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"blockdesk/fixgw"
+	"blockdesk/httpgw"
+	"blockdesk/httpgw/admin"
+	"blockdesk/service"
+	"blockdesk/service/config"
+	"blockdesk/service/operator"
+	"blockdesk/service/part"
+)
+
+// grace is how long requests to the admin address may take when the standby ends,
+// because the service needs the listeners.
+const grace = 20 * time.Millisecond
+
+// Options are what a standby serves with.
+type Options struct {
+	Config *config.Config
+	Log    *slog.Logger
+	Pool   *Pool
+	// Leader returns the current leader; zero if none is known. It must not block.
+	Leader func() httpgw.Leader
+	Admin  admin.Options
+}
+
+// While answers on the process's addresses until wait returns, whose error it
+// returns: clients are sent to the leader.
+func While(ctx context.Context, o Options, wait func(context.Context) error) (err error) {
+	secure, err := o.Config.FIX.ServerTLS()
+	if err != nil {
+		return err
+	}
+	proxies, err := o.Config.ProxyPrefixes()
+	if err != nil {
+		return err
+	}
+	listen := &o.Config.Listen
+	web, err := httpgw.NewStandby(httpgw.StandbyOptions{
+		Base: listen.Base, API: listen.API, WS: listen.WS, Listen: o.Pool.Listen, Leader: o.Leader,
+		TrustedProxies: proxies, Logger: o.Log,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, part.IgnoreClosed(web.Close())) }()
+	fix, err := fixgw.NewStandby(fixgw.StandbyOptions{
+		Address: listen.FIX, Listen: o.Pool.Listen, TLS: secure, CompID: o.Config.FIX.CompID, Logger: o.Log,
+		Leader: func() string { return service.LeaderText(o.Leader()) },
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, part.IgnoreClosed(fix.Close())) }()
+	o.Admin.ShutdownTimeout = grace
+	o.Admin.Collectors = append(o.Admin.Collectors, web.Collectors()...)
+	address, err := admin.New(o.Admin)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, part.IgnoreClosed(address.Close())) }()
+
+	held, stop := context.WithCancel(ctx)
+	defer stop()
+	group, held := errgroup.WithContext(held)
+	part.Go(held, group, part.Part{Name: "http", Run: web.Run}, part.Part{Name: "fix", Run: fix.Run}, part.Part{Name: "admin", Run: address.Run})
+	err = wait(held)
+	stop()
+	if failed := group.Wait(); failed != nil && !errors.Is(failed, context.Canceled) {
+		err = errors.Join(failed, err)
+	}
+	return err
+}
+
+// Addresses returns where a process is found whose addresses the pool has bound.
+func Addresses(c *config.Config) operator.Addresses {
+	l := &c.Listen
+	return operator.Addresses{
+		Base: cmp.Or(c.URLs.Base, "http://"+l.Base), API: cmp.Or(c.URLs.API, "http://"+l.API), WS: cmp.Or(c.URLs.WS, "ws://"+l.WS),
+		FIX: l.FIX, Admin: "http://" + l.Admin, PID: os.Getpid(),
+	}
+}

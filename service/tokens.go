@@ -1,0 +1,39 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+
+	"blockdesk/httpgw/admin"
+	"blockdesk/settle/access"
+)
+
+// tokenAdmin is admin.Tokens.
+type tokenAdmin struct{ log *access.Access }
+
+// Tokens lists what the log has.
+func (d tokenAdmin) Tokens(after string, limit int, ended bool) ([]admin.AccessToken, error) {
+	list, err := d.log.List(after, limit, ended)
+	if err != nil {
+		return nil, tokenError(err)
+	}
+	out := make([]admin.AccessToken, 0, len(list))
+	for _, e := range list {
+		out = append(out, admin.AccessToken(e))
+	}
+	return out, nil
+}
+
+// Revoke ends a token.
+func (d tokenAdmin) Revoke(id, by string) (admin.AccessToken, error) {
+	e, err := d.log.Revoke(id, by)
+	return admin.AccessToken(e), tokenError(err)
+}
+
+// tokenError puts what operators meet of package access into the gateway's words.
+func tokenError(err error) error {
+	if errors.Is(err, access.ErrUnknownToken) {
+		return fmt.Errorf("%w: %w", admin.ErrUnknownToken, err)
+	}
+	return err
+}
