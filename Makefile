@@ -18,10 +18,10 @@ SUITE    := $(GO) run ./internal/suite
 # Most tests wait: for a chain's slots, for child processes. So more of them run side
 # by side than there are processors. Packages run in the order of their names here, as
 # many as there are processors: the longest come first.
-PACKAGES := ./cmd/... ./settle ./fixgw ./...
+PACKAGES := ./e2e/sdk ./e2e/docs ./e2e/settle ./e2e/cluster ./settle ./e2e/service ./fixgw ./e2e/... ./cmd/... ./...
 
 # The packages where goroutines meet; the pure ones have nothing to race.
-RACE_PACKAGES := $(addprefix ./,$(addsuffix /...,$(wildcard cmd service fixgw settle desk feed httpgw engine persist mirror internal/solana)))
+RACE_PACKAGES := $(addprefix ./,$(addsuffix /...,$(wildcard e2e cmd service fixgw settle desk feed httpgw engine persist mirror internal/solana)))
 
 # Tests mark themselves as too slow for the detector (runtest.NotRaced);
 # BLOCKDESK_RACE_ALL=1 make race races them all, for most of an hour.
@@ -122,13 +122,13 @@ claims: ## race 1,000,000 claims for a few tranches, in the engine and over REST
 	BLOCKDESK_CLAIMS=1000000 $(GO) test -count 1 -timeout 20m -run '^(TestClaimsRush|TestClaimsRace)$$' -v ./engine ./httpgw
 
 follow: ## follow an hour of recorded flow by npm's ws and server-sent events, through kills (make test: its beginning)
-	BLOCKDESK_FEED_SECONDS=600 $(GO) test -count 1 -timeout 20m -run '^TestFeedThroughAnHour$$' -v ./cmd/blockdesk
+	BLOCKDESK_FEED_SECONDS=600 $(GO) test -count 1 -timeout 20m -run '^TestFeedThroughAnHour$$' -v ./e2e/feed
 
 mirror-follow: ## follow a pool and a book on the local chain for ten minutes, through lying nodes, forks and kills (make test: half a minute)
-	BLOCKDESK_MIRROR_SECONDS=600 $(GO) test -count 1 -timeout 20m -run '^TestMirrorFollowsTheChain$$' -v ./cmd/blockdesk
+	BLOCKDESK_MIRROR_SECONDS=600 $(GO) test -count 1 -timeout 20m -run '^TestMirrorFollowsTheChain$$' -v ./e2e/mirror
 
 cluster-rounds: ## 200 rounds of faults on three processes of a group under load (make test: 4)
-	BLOCKDESK_CLUSTER_ROUNDS=200 $(GO) test -count 1 -timeout 40m -run '^(TestClusterRounds|TestClusterSigns)$$' -v ./cmd/blockdesk
+	BLOCKDESK_CLUSTER_ROUNDS=200 $(GO) test -count 1 -timeout 40m -run '^(TestClusterRounds|TestClusterSigns)$$' -v ./e2e/cluster
 
 check: $(TOOLS) ## formatting, golangci-lint (.golangci.yml) and unreachable code
 	bin/golangci-lint run ./...
@@ -160,9 +160,9 @@ $(TOOLS): internal/devtools/go.mod internal/devtools/go.sum
 	$(GO) -C internal/devtools build -o ../../bin/ tool
 	@touch $@
 
-clean: ## remove bin/ (./data is the demo's journal: remove it yourself)
-	rm -rf bin
+clean: ## remove bin/ and the programs that tests built (./data is the demo's journal: remove it yourself)
+	rm -rf bin "$${XDG_CACHE_HOME:-$$HOME/.cache}/blockdesk-e2e"
 
 # Evaluated only by the targets that name them.
-SOURCES   = $(wildcard market engine persist desk catalog feed fixgw httpgw mirror settle service sdk bench cmd internal)
+SOURCES   = $(wildcard market engine persist desk catalog feed fixgw httpgw mirror settle service sdk bench cmd e2e internal)
 FUZZ_DIRS = $(sort $(patsubst %/,%,$(dir $(shell grep -rlE --include='*_test.go' --exclude-dir=node_modules '^func Fuzz' $(SOURCES)))))

@@ -3,18 +3,18 @@ package main
 import (
 	"encoding/json"
 	"math"
-	"os"
 	"os/exec"
 	"testing"
 
 	"blockdesk/bench"
+	"blockdesk/e2e/programtest"
 	"blockdesk/internal/runtest"
 )
 
 // TestBench: a benchmark says what it has measured, and on what, in one report.
 func TestBench(t *testing.T) {
 	t.Parallel()
-	out, err := exec.CommandContext(t.Context(), must(os.Executable()), "bench", "ws", "--part", "encode", "--rounds", "1", "--json").Output()
+	out, err := exec.CommandContext(t.Context(), programtest.Binary(t), "bench", "ws", "--part", "encode", "--rounds", "1", "--json").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,10 +40,7 @@ func TestBench(t *testing.T) {
 func TestBenchGroups(t *testing.T) {
 	runtest.NotRaced(t, "it runs a benchmark, and the tests of httpgw race what it asks")
 	t.Parallel()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := programtest.Binary(t)
 	report, err := bench.Cluster(t.Context(), bench.ClusterOptions{
 		Exe: exe, Dir: t.TempDir(), Rounds: 1, Tickets: 3, Parts: []string{"groups"},
 	})

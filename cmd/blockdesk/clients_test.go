@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"blockdesk/e2e/programtest"
+
 	"blockdesk/bench/server"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
@@ -28,6 +30,7 @@ func clientDir(t *testing.T, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	programtest.DependsOn(t, dir)
 	return dir
 }
 

@@ -4,6 +4,7 @@ import (
 	"syscall"
 	"time"
 
+	"blockdesk/e2e/programtest"
 	"blockdesk/internal/await"
 	"blockdesk/service/operator"
 )
@@ -119,20 +120,20 @@ const (
 
 func (p *trial) slowDisk(n *groupNode) {
 	p.t.Helper()
-	n.suffers(p.t, illness{SlowMS: slowSync.Milliseconds()})
+	n.suffers(p.t, programtest.Illness{SlowMS: slowSync.Milliseconds()})
 	p.progress(calmAcks)
-	n.suffers(p.t, illness{})
+	n.suffers(p.t, programtest.Illness{})
 }
 
 // fullDisk leaves no room at a node, which has to leave the group. It comes back
 // when there is room again.
 func (p *trial) fullDisk(n *groupNode) {
 	p.t.Helper()
-	n.suffers(p.t, illness{Full: true})
+	n.suffers(p.t, programtest.Illness{Full: true})
 	await.True(p.t, n.id+" ends on a full disk", func() bool { return n.gone() != nil })
 	p.kill(n) // it is gone
 	p.progress(calmAcks)
-	n.suffers(p.t, illness{})
+	n.suffers(p.t, programtest.Illness{})
 	p.start(n)
 }
 
@@ -140,12 +141,12 @@ func (p *trial) fullDisk(n *groupNode) {
 // whose clock is right.
 func (p *trial) jumpClock(n *groupNode, by time.Duration) {
 	p.t.Helper()
-	n.suffers(p.t, illness{SkewMS: by.Milliseconds()})
+	n.suffers(p.t, programtest.Illness{SkewMS: by.Milliseconds()})
 	p.progress(calmAcks)
 	p.kill(n)
 	p.progress(calmAcks)
 	p.start(n)
-	n.suffers(p.t, illness{})
+	n.suffers(p.t, programtest.Illness{})
 }
 
 // loseQuorum kills two nodes: the one that is left acknowledges nothing, until

@@ -3,50 +3,36 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 	"syscall"
-	"testing"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"blockdesk/internal/atomicfile"
+	"blockdesk/e2e/programtest"
 	"blockdesk/persist/quorum"
 )
 
-// onMachine in the environment of a node's process names the file that says how its
-// machine is. A test writes it; the process looks at it all the time.
-const onMachine = "RUN_ON_MACHINE"
-
-// illness is what a machine's file says.
-type illness struct {
-	SlowMS int64 `json:"slow_ms"` // each sync takes so much longer
-	Full   bool  `json:"full"`    // no write finds room
-	SkewMS int64 `json:"skew_ms"` // the clock is so far ahead
-	// SnapshotEvery is quorum.Options', of a node that starts; 0 = its default, which no
-	// test reaches.
-	SnapshotEvery uint64 `json:"snapshot_every"`
-}
-
 // sick is the machine of a node that tests hurt.
-type sick struct{ now atomic.Pointer[illness] }
+type sick struct {
+	now atomic.Pointer[programtest.Illness]
+}
 
 // testMachine is the machine of this process: sick where a test says how.
 func testMachine() machine {
-	path := os.Getenv(onMachine)
+	path := os.Getenv(programtest.MachineFile)
 	if path == "" {
 		return machine{}
 	}
 	m := &sick{}
 	look := func() {
-		var now illness
+		var now programtest.Illness
 		if text, err := os.ReadFile(path); err == nil && json.Unmarshal(text, &now) == nil {
 			m.now.Store(&now)
 		}
 	}
-	m.now.Store(&illness{})
+	m.now.Store(&programtest.Illness{})
 	look()
 	go func() {
 		for ; ; look() {
@@ -77,19 +63,3 @@ func (m *sick) MaybeError(op errorfs.Op) error {
 
 // String is for messages.
 func (m *sick) String() string { return "a bad machine" }
-
-// machineFile is what a node's machine is told by.
-func (n *groupNode) machineFile() string { return filepath.Join(n.dir, "machine.json") }
-
-// suffers changes a node's machine, also of one that is down.
-func (n *groupNode) suffers(t testing.TB, now illness) {
-	t.Helper()
-	now.SnapshotEvery = n.snapshotEvery
-	text, err := json.Marshal(now)
-	if err == nil {
-		err = atomicfile.Write(n.machineFile(), text)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}

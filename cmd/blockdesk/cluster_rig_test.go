@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"blockdesk/bench/server"
+	"blockdesk/e2e/programtest"
 	"blockdesk/httpgw/admin"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
@@ -38,6 +39,7 @@ const (
 // groupNode is one process of a group.
 type groupNode struct {
 	id     string
+	exe    string // see programtest.NodeBinary
 	dir    string
 	listen map[string]string // addresses by what they are for
 	held   []net.PacketConn  // see server.FreePort
@@ -86,8 +88,8 @@ func newGroup(t *testing.T, r *rig, o groupOptions) *group {
 	g := &group{rig: r, net: newNetwork(t, sender), http: &http.Client{Timeout: 30 * time.Second}}
 	t.Cleanup(g.http.CloseIdleConnections)
 	for _, id := range nodeIDs {
-		n := &groupNode{id: id, dir: t.TempDir(), listen: map[string]string{}, snapshotEvery: o.snapshots}
-		n.suffers(t, illness{})
+		n := &groupNode{id: id, exe: programtest.NodeBinary(t), dir: t.TempDir(), listen: map[string]string{}, snapshotEvery: o.snapshots}
+		n.suffers(t, programtest.Illness{})
 		for _, name := range []string{"base", "api", "ws", "fix", "admin", "raft"} {
 			port, held, err := server.FreePort()
 			if err != nil {
@@ -149,6 +151,16 @@ func (g *group) configure(o groupOptions) {
 	}
 }
 
+// machineFile says what is wrong with the node's machine.
+func (n *groupNode) machineFile() string { return filepath.Join(n.dir, "machine.json") }
+
+// suffers changes a node's machine, also of one that is down.
+func (n *groupNode) suffers(t testing.TB, now programtest.Illness) {
+	t.Helper()
+	now.SnapshotEvery = n.snapshotEvery
+	now.Write(t, n.machineFile())
+}
+
 func (n *groupNode) config() string { return filepath.Join(n.dir, "config.yaml") }
 func (n *groupNode) data() string   { return filepath.Join(n.dir, "data") }
 
@@ -168,10 +180,6 @@ func (g *group) start(n *groupNode) {
 }
 
 func (n *groupNode) run() (err error) {
-	exe, err := os.Executable()
-	if err != nil {
-		return err
-	}
 	if n.log == nil {
 		if n.log, err = os.Create(filepath.Join(n.dir, "log")); err != nil {
 			return err
@@ -181,8 +189,8 @@ func (n *groupNode) run() (err error) {
 	for _, name := range []string{"base", "api", "ws", "fix", "admin"} {
 		args = append(args, "--set", "listen."+name+"="+n.listen[name])
 	}
-	n.cmd = exec.Command(exe, args...)
-	n.cmd.Stderr, n.cmd.Env = n.log, append(os.Environ(), onMachine+"="+n.machineFile())
+	n.cmd = exec.Command(n.exe, args...)
+	n.cmd.Stderr, n.cmd.Env = n.log, programtest.Environment(n.machineFile())
 	if err := n.cmd.Start(); err != nil {
 		n.cmd = nil
 		return err

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"blockdesk/bench/server"
+	"blockdesk/e2e/programtest"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/service/config"
@@ -36,6 +37,7 @@ const (
 // host is one that a node of the group runs on.
 type host struct {
 	id     string
+	exe    string // the program
 	dir    string
 	listen map[string]string
 	held   []net.PacketConn // see server.FreePort
@@ -56,16 +58,12 @@ func (m *host) start() error {
 	if err := os.Remove(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	exe, err := os.Executable()
-	if err != nil {
-		return err
-	}
 	log, err := os.OpenFile(filepath.Join(m.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command(exe, "serve", "--config", m.config(), "--data", m.data())
+	cmd := exec.Command(m.exe, "serve", "--config", m.config(), "--data", m.data())
 	cmd.Stdout, cmd.Stderr, cmd.Dir = log, log, m.dir
 	if err := cmd.Start(); err != nil {
 		return err
@@ -124,7 +122,7 @@ func newGroupOnDuty(t *testing.T) *groupOnDuty {
 	root := t.TempDir()
 	d := &groupOnDuty{t: t, backup: filepath.Join(root, "backups"), keys: filepath.Join(root, "keys"), machines: map[string]*host{}}
 	for _, id := range []string{"a", "b", "c", "d", "e"} {
-		m := &host{id: id, dir: filepath.Join(root, id), listen: map[string]string{}}
+		m := &host{id: id, exe: programtest.Binary(t), dir: filepath.Join(root, id), listen: map[string]string{}}
 		d.must(os.MkdirAll(m.dir, 0o700))
 		for _, name := range []string{"base", "api", "ws", "fix", "admin", "raft"} {
 			port, held, err := server.FreePort()
@@ -145,9 +143,7 @@ func newGroupOnDuty(t *testing.T) *groupOnDuty {
 			}
 		}
 	})
-	var err error
-	d.bin, err = programFolder(root)
-	d.must(err)
+	d.bin = programFolder(t, root)
 	stand := httptest.NewServer(http.HandlerFunc(d.systemd))
 	t.Cleanup(stand.Close)
 	for name, line := range map[string]string{"systemctl": "/$1", "journalctl": "/log"} {
@@ -240,9 +236,7 @@ func (d *groupOnDuty) repeat(ids ...string) {
 func (d *groupOnDuty) before(p printedLine) {
 	d.t.Helper()
 	if strings.Contains(p.text, "blockdesk.new serve") {
-		exe, err := os.Executable()
-		d.must(err)
-		d.must(os.Symlink(exe, filepath.Join(d.bin, "blockdesk.new")))
+		d.must(os.Symlink(programtest.Binary(d.t), filepath.Join(d.bin, "blockdesk.new")))
 	}
 }
 
@@ -269,10 +263,23 @@ func (d *groupOnDuty) systemd(w http.ResponseWriter, r *http.Request) {
 // leader is who leads, in a group that is well.
 func (d *groupOnDuty) leader() string {
 	d.t.Helper()
-	g := &groupClient{seeds: []string{d.machines["a"].admin(), d.machines["b"].admin(), d.machines["e"].admin()}}
-	v, err := g.await(d.t.Context(), dutyPatience, func(v *operator.Group) bool { return v.State == operator.GroupWell })
-	d.must(err)
-	return v.Leader
+	return d.await(operator.GroupWell, "a", "b", "e").Leader
+}
+
+// await waits until the nodes see the group in a state.
+func (d *groupOnDuty) await(state string, nodes ...string) *operator.Group {
+	d.t.Helper()
+	var seeds []string
+	for _, id := range nodes {
+		seeds = append(seeds, d.machines[id].admin())
+	}
+	return await.Value(d.t, "a group that is "+state, func() *operator.Group {
+		v, err := operator.LookAtGroup(d.t.Context(), seeds)
+		if err != nil {
+			return &operator.Group{Error: err.Error()}
+		}
+		return v
+	}, func(v *operator.Group) bool { return v.State == state })
 }
 
 // follower is a first member that does not lead.
@@ -337,11 +344,10 @@ func (d *groupOnDuty) losesC() {
 	d.t.Helper()
 	d.must(d.machines["c"].stop(syscall.SIGKILL))
 	d.must(os.RemoveAll(d.machines["c"].data()))
-	g := &groupClient{s: &settings{}, f: &clusterFlags{}, seeds: []string{d.machines["a"].admin()}}
-	_, err := g.await(d.t.Context(), dutyPatience, func(v *operator.Group) bool { return v.State == operator.GroupAtRisk })
-	d.must(err)
-	if _, err := g.remove(d.t.Context(), "b", false); !errors.Is(err, errUnwellGroup) || !strings.Contains(err.Error(), "--force") {
-		d.t.Errorf("b can be removed while c is down: %v", err)
+	d.await(operator.GroupAtRisk, "a")
+	out, err := run(d.t, "", nil, "cluster", "remove", "b", "--admin", d.machines["a"].admin())
+	if err == nil || !strings.Contains(out, "the group is not well") || !strings.Contains(out, "--force") {
+		d.t.Errorf("b can be removed while c is down: %v: %s", err, out)
 	}
 }
 
@@ -356,9 +362,7 @@ func (d *groupOnDuty) losesMost() {
 	d.t.Helper()
 	d.must(errors.Join(d.machines["b"].stop(syscall.SIGKILL), d.machines["e"].stop(syscall.SIGKILL)))
 	d.goTo("a")
-	g := &groupClient{seeds: []string{d.at.admin()}}
-	_, err := g.await(d.t.Context(), dutyPatience, func(v *operator.Group) bool { return v.State == operator.GroupNoLeader })
-	d.must(err)
+	d.await(operator.GroupNoLeader, "a")
 }
 
 func (d *groupOnDuty) restored() {

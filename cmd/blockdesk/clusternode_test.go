@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"blockdesk/bench/server"
+	"blockdesk/e2e/programtest"
 	"blockdesk/httpgw/wire"
 	"blockdesk/internal/await"
 )
@@ -21,10 +22,7 @@ import (
 // giving the lead away.
 func TestGroupNodesAreNotHeld(t *testing.T) {
 	t.Parallel()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := programtest.Binary(t)
 	g, err := server.StartGroup(context.Background(), exe, t.TempDir(), testConfig(t, "log: {level: warn}\n"), 2, roomyTimeoutMS*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"blockdesk/bench/server"
+	"blockdesk/e2e/programtest"
 	"blockdesk/engine/book"
 	"blockdesk/fixgw"
 	"blockdesk/internal/await"
@@ -24,10 +24,7 @@ import (
 // they differ each node tells of the other, and the status what differs.
 func TestRollingConfiguration(t *testing.T) {
 	t.Parallel()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := programtest.Binary(t)
 	dir := t.TempDir()
 	g, err := server.StartGroup(context.Background(), exe, dir, testConfig(t, "risk: {band_bps: 5000}\nlog: {level: warn}\n"), 2, roomyTimeoutMS*time.Millisecond)
 	if err != nil {
@@ -62,9 +59,8 @@ func TestRollingConfiguration(t *testing.T) {
 	change(0)
 	tells("1")
 	status := func() string {
-		var out, errOut bytes.Buffer
-		execute(t.Context(), []string{"cluster", "status", "--admin", g[0].Addresses.Admin}, &out, &errOut)
-		return out.String()
+		out, _ := run(t, "", nil, "cluster", "status", "--admin", g[0].Addresses.Admin) // it fails where the group is not well
+		return out
 	}
 	await.True(t, "a status of both", func() bool {
 		text := status()

@@ -17,7 +17,7 @@ const handshakePath = "/api/v1/dvp/handshake"
 // handshake takes every step of the handshake and each wrong one, and returns the
 // one token that an address gets in an hour.
 func (c *conformance) handshake() string {
-	address, w := c.all[0], demoWalletNumber("1")
+	address, key := c.all[0], demo.Key("wallet-1")
 	pubkey := demo.Address("wallet-1")
 	post := func(status int, code, reason, body string) *openapitest.Answer {
 		c.t.Helper()
@@ -34,11 +34,11 @@ func (c *conformance) handshake() string {
 		return challenge.Nonce
 	}
 	proof := func(nonce, signed string, encode func([]byte) string) string {
-		return `{"pubkey":"` + pubkey + `","nonce":"` + nonce + `","signature":"` + encode(ed25519.Sign(w.key, []byte(signed))) + `"}`
+		return `{"pubkey":"` + pubkey + `","nonce":"` + nonce + `","signature":"` + encode(ed25519.Sign(key, []byte(signed))) + `"}`
 	}
 	inBase64 := base64.StdEncoding.EncodeToString
-	for _, key := range []string{"9", strings.Repeat("1", 32), "0" + pubkey[1:]} {
-		c.expect(400, "INVALID_FIELD", "not_a_key", "POST", address, handshakePath, handshakePath, `{"pubkey":"`+key+`"}`)
+	for _, wrong := range []string{"9", strings.Repeat("1", 32), "0" + pubkey[1:]} {
+		c.expect(400, "INVALID_FIELD", "not_a_key", "POST", address, handshakePath, handshakePath, `{"pubkey":"`+wrong+`"}`)
 	}
 	n := nonce()
 	post(400, "MISSING_FIELD", "", `{"pubkey":"`+pubkey+`","nonce":"`+n+`"}`)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"blockdesk/bench/server"
+	"blockdesk/e2e/programtest"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 )
@@ -211,15 +212,7 @@ func checkBook(t *testing.T, s *server.Server, traders ...*trader) {
 // verifyJournal runs `blockdesk journal verify` on a stopped server's data.
 func verifyJournal(t *testing.T, s *server.Server) {
 	t.Helper()
-	command, _, err := root().Find([]string{"journal", "verify"})
-	if err != nil || command.Name() != "verify" {
-		t.Log("not verified: this program has no journal verify")
-		return
-	}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := programtest.Binary(t)
 	verify := exec.Command(exe, "journal", "verify", "--data", s.DataDir())
 	if out, err := verify.CombinedOutput(); err != nil {
 		t.Fatalf("journal verify: %v\n%s", err, bytes.TrimSpace(out))

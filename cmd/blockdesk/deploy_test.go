@@ -18,6 +18,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"blockdesk/e2e/programtest"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/service/config"
@@ -53,7 +54,7 @@ func fillDesk(t *testing.T, nodes string) filledDesk {
 	program := func(stdin string, args ...string) string {
 		t.Helper()
 		var out, errOut strings.Builder
-		cmd := exec.Command(must(os.Executable()), args...)
+		cmd := exec.Command(programtest.Binary(t), args...)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Dir = strings.NewReader(stdin), &out, &errOut, dir
 		if err := cmd.Run(); err != nil {
 			t.Fatalf("%v: %v %s", args, err, errOut.String())
@@ -91,7 +92,7 @@ func fillDesk(t *testing.T, nodes string) filledDesk {
 // endsWith runs the program to its end, in a folder without a blockdesk.yaml.
 func endsWith(t *testing.T, args ...string) (code int, out string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), must(os.Executable()), args...)
+	cmd := exec.CommandContext(t.Context(), programtest.Binary(t), args...)
 	cmd.Dir = t.TempDir()
 	text, err := cmd.CombinedOutput()
 	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
@@ -129,11 +130,11 @@ func TestDeployConfigurations(t *testing.T) {
 		}
 	}
 	at := func(name string) string { return must(filepath.Abs(filepath.Join("..", "..", "docs", "deploy", name))) }
-	check(exitDone, at("demo.yaml"))
-	check(exitDone, at("mirror-only.yaml"))
-	check(exitFailed, at("single-desk.yaml"))
+	check(0, at("demo.yaml"))
+	check(0, at("mirror-only.yaml"))
+	check(1, at("single-desk.yaml"))
 	d := fillDesk(t, "https://rpc-one.example")
-	check(exitDone, d.config)
+	check(0, d.config)
 	for name, needs := range map[string]bool{"cluster-node.yaml": true, "follower.yaml": false} {
 		text := strings.NewReplacer(
 			"REPLACE-OPERATOR", "anna", "REPLACE-TOKEN-SHA256", strings.Repeat("ab", 32),
@@ -146,9 +147,9 @@ func TestDeployConfigurations(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		check(exitDone, file)
+		check(0, file)
 		if needs {
-			check(exitFailed, at(name))
+			check(1, at(name))
 		}
 	}
 	all, err := filepath.Glob(at("*.yaml"))
@@ -230,7 +231,7 @@ func TestDeployUnits(t *testing.T) {
 				if words[0] != "/usr/local/bin/blockdesk" {
 					t.Errorf("%s: %s", unit, line)
 				}
-				if err := parseCommand(words[1:]); err != nil {
+				if err := programtest.ParseCommand(words[1:]); err != nil {
 					t.Errorf("%s: %s: %v", unit, line, err)
 				}
 			}
@@ -243,7 +244,7 @@ func TestDeployUnitsBySystemd(t *testing.T) {
 	t.Parallel()
 	analyze := tool(t, "systemd-analyze")
 	dir := t.TempDir()
-	exe := must(os.Executable())
+	exe := programtest.Binary(t)
 	for _, unit := range []string{"blockdesk.service", "blockdesk-signer.service"} {
 		text := strings.NewReplacer("/usr/local/bin/blockdesk", exe, "REPLACE-UID", "999").Replace(deployFile(t, "systemd/"+unit))
 		if err := os.WriteFile(filepath.Join(dir, unit), []byte(text), 0o600); err != nil {
@@ -302,7 +303,7 @@ func TestDeployImage(t *testing.T) {
 		t.Errorf("the entry is %q", entry)
 	}
 	for _, line := range [][]string{words("CMD"), words("HEALTHCHECK")[1:]} {
-		if err := parseCommand(line); err != nil {
+		if err := programtest.ParseCommand(line); err != nil {
 			t.Errorf("%q: %v", line, err)
 		}
 	}

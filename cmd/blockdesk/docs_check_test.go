@@ -9,11 +9,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
+	"blockdesk/e2e/programtest"
 	"blockdesk/internal/runtest"
 )
 
@@ -74,49 +72,12 @@ func cobraLine(root, line string) error {
 		if alternatives := strings.Split(word, "|"); len(alternatives) > 1 && !strings.HasPrefix(word, "-") {
 			var errs []error
 			for _, one := range alternatives {
-				errs = append(errs, parseCommand(append(append(append([]string{}, words[1:i]...), one), words[i+1:]...)))
+				errs = append(errs, programtest.ParseCommand(append(append(append([]string{}, words[1:i]...), one), words[i+1:]...)))
 			}
 			return errors.Join(errs...)
 		}
 	}
-	return parseCommand(words[1:])
-}
-
-// placeholder is what a reader puts something in the place of.
-var placeholder = regexp.MustCompile(`^[A-Z]{3,}$`)
-
-func parseCommand(words []string) error {
-	tree := settledTree()
-	words = slices.Clone(words)
-	for i, word := range words {
-		if placeholder.MatchString(word) {
-			words[i] = "1" // some flags take numbers alone
-		}
-	}
-	cmd, rest, err := tree.Find(words)
-	if err != nil {
-		return err
-	}
-	cmd.InitDefaultHelpFlag()
-	cmd.InitDefaultVersionFlag()
-	if len(rest) == 0 && cmd != tree {
-		return nil // only named
-	}
-	if cmd == tree && (len(rest) == 0 || !strings.HasPrefix(rest[0], "-")) {
-		return fmt.Errorf("no such command: %s", strings.Join(words, " "))
-	}
-	if err := cmd.ParseFlags(rest); err != nil {
-		return err
-	}
-	return cmd.ValidateArgs(cmd.Flags().Args())
-}
-
-// settledTree is the command tree with what cobra adds when it runs.
-func settledTree() *cobra.Command {
-	tree := root()
-	tree.InitDefaultHelpCmd()
-	tree.InitDefaultCompletionCmd()
-	return tree
+	return programtest.ParseCommand(words[1:])
 }
 
 // shellWords splits a line as a shell does that expands nothing: quotes join, and

@@ -15,8 +15,10 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"testing"
 	"time"
 
+	"blockdesk/e2e/programtest"
 	"blockdesk/internal/runtest"
 )
 
@@ -242,14 +244,11 @@ func showsAgain(p printedLine, out string) error {
 var refused = regexp.MustCompile(`^\s*\{"ok":\s*false`)
 
 // programFolder returns a folder of programs in which blockdesk is what is tested.
-func programFolder(dir string) (string, error) {
-	exe, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
+func programFolder(t *testing.T, dir string) string {
+	t.Helper()
 	bin := filepath.Join(dir, "bin")
-	if err := os.MkdirAll(bin, 0o755); err != nil {
-		return "", err
+	if err := errors.Join(os.MkdirAll(bin, 0o755), os.Symlink(programtest.Binary(t), filepath.Join(bin, "blockdesk"))); err != nil {
+		t.Fatal(err)
 	}
-	return bin, os.Symlink(exe, filepath.Join(bin, "blockdesk"))
+	return bin
 }

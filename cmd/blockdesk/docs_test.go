@@ -12,9 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-
 	"blockdesk/bench/server"
+	"blockdesk/e2e/programtest"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/service/part"
@@ -37,14 +36,26 @@ import (
 //
 // The documents of elsewhere have a test of their own, which runs all their blocks.
 
-// elsewhere names whose tests run all lines of a document.
-var elsewhere = map[string]func(*testing.T){
-	"sdk/python/README.md":     TestPythonSDK,
-	"sdk/typescript/README.md": TestTypeScriptReadme,
-	"sdk/fix/README.md":        TestFIXQuickstarts,
-	"docs/runbook.md":          TestRunbook,
-	"docs/cluster.md":          TestClusterRunbook,
-	"README.md":                TestReadme,
+// elsewhere names the tests that run all lines of a document, with their packages.
+var elsewhere = map[string]string{
+	"sdk/python/README.md":     "e2e/sdk.TestPythonSDK",
+	"sdk/typescript/README.md": "e2e/sdk.TestTypeScriptReadme",
+	"sdk/fix/README.md":        "e2e/sdk.TestFIXQuickstarts",
+	"docs/runbook.md":          "e2e/docs.TestRunbook",
+	"docs/cluster.md":          "e2e/docs.TestClusterRunbook",
+	"README.md":                "e2e/docs.TestReadme",
+}
+
+// exists reports whether a test that elsewhere names is there.
+func exists(t *testing.T, test string) bool {
+	t.Helper()
+	dir, name, _ := strings.Cut(test, ".")
+	for _, file := range tracked(t, dir+"/*_test.go") {
+		if strings.Contains(readTracked(t, file), "\nfunc "+name+"(t *testing.T) {") {
+			return true
+		}
+	}
+	return false
 }
 
 // prints is what lines of the documents have to print, by a part of the line. The
@@ -81,9 +92,12 @@ func TestDocuments(t *testing.T) {
 	runtest.NotRaced(t, "it runs a document's lines one after the other, which other tests race")
 	t.Parallel()
 	documents := readersOf(t)
-	for name := range elsewhere {
+	for name, test := range elsewhere {
 		if len(documents[name]) == 0 {
 			t.Errorf("%s has an owner, and no command line", name)
+		}
+		if !exists(t, test) {
+			t.Errorf("%s is to be run by %s, which is not there", name, test)
 		}
 	}
 	t.Run("inline", func(t *testing.T) {
@@ -94,7 +108,7 @@ func TestDocuments(t *testing.T) {
 				if err := judgeInline(root, term, p); err != nil {
 					t.Error(err)
 				}
-				if i := whyNotRun(p.text); i >= 0 && elsewhere[p.file] == nil {
+				if i := whyNotRun(p.text); i >= 0 && elsewhere[p.file] == "" {
 					t.Logf("%v: not run: %s", p, notRun[i].reason)
 				}
 			}
@@ -107,7 +121,7 @@ func TestDocuments(t *testing.T) {
 		await.True(t, "a ready service", func() bool { return status(t, d.at.Admin+"/readyz") == http.StatusOK })
 		t.Run("operators", func(t *testing.T) { operate(t, d, documents["docs/operating.md"]) })
 		for name, lines := range documents {
-			if elsewhere[name] == nil {
+			if elsewhere[name] == "" {
 				t.Run(name, func(t *testing.T) { followDocument(t, d, lines, "BLOCKDESK_FIX_MESSAGE_LOG_DIR="+messages) })
 			}
 		}
@@ -137,7 +151,7 @@ func judgeInline(root string, term *terminal, p printedLine) error {
 	if !errors.Is(err, errNotOurs) {
 		return part.Named(p.String(), err)
 	}
-	if elsewhere[p.file] != nil && p.file != "README.md" {
+	if elsewhere[p.file] != "" && p.file != "README.md" {
 		return nil
 	}
 	if !slices.ContainsFunc(inlineLines, func(e expectation) bool { return strings.Contains(p.text, e.in) }) {
@@ -232,10 +246,7 @@ func isNotRun(line string) bool { return whyNotRun(line) >= 0 }
 // is tested and nothing of this user is read or written.
 func openTerminalIn(t *testing.T, dir string, places *strings.Replacer, env ...string) *terminal {
 	t.Helper()
-	bin, err := programFolder(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := programFolder(t, t.TempDir())
 	env = append([]string{"PATH=" + bin + ":" + os.Getenv("PATH"), "XDG_CONFIG_HOME=" + t.TempDir(), "TOKEN=a token of mine"}, env...)
 	term := &terminal{dir: dir, env: append(os.Environ(), env...), places: places}
 	if err := term.start(); err != nil {
@@ -252,26 +263,17 @@ func openTerminalIn(t *testing.T, dir string, places *strings.Replacer, env ...s
 // The examples of the program's own help are lines that it takes.
 func TestDocumentsOfHelp(t *testing.T) {
 	t.Parallel()
-	found := 0
-	var walk func(*cobra.Command)
-	walk = func(cmd *cobra.Command) {
-		for line := range strings.Lines(cmd.Example) {
-			line = strings.TrimSpace(line)
-			if !strings.Contains(line, "blockdesk ") || strings.HasPrefix(line, "#") {
-				continue
-			}
-			found++
-			if err := checkInline(repository(t), line); err != nil && !errors.Is(err, errNotOurs) {
-				t.Errorf("help of %s: %s\n%v", cmd.CommandPath(), line, err)
-			}
-		}
-		for _, child := range cmd.Commands() {
-			walk(child)
+	examples, err := programtest.HelpExamples()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range examples {
+		if err := checkInline(repository(t), e.Line); err != nil && !errors.Is(err, errNotOurs) {
+			t.Errorf("help of %s: %s\n%v", e.Command, e.Line, err)
 		}
 	}
-	walk(settledTree())
-	if found < 10 {
-		t.Errorf("only %d examples", found)
+	if len(examples) < 10 {
+		t.Errorf("only %d examples", len(examples))
 	}
 }
 
@@ -288,29 +290,12 @@ func TestDocumentsNameCommands(t *testing.T) {
 		}
 		for i, line := range strings.Split(readTracked(t, name), "\n") {
 			for _, m := range ourCommand.FindAllStringSubmatch(line, -1) {
-				if err := knownWords(m[1]); err != nil {
+				if err := programtest.KnownFlags(m[1]); err != nil {
 					t.Errorf("%s:%d: %s: %v", name, i+1, m[0], err)
 				}
 			}
 		}
 	}
-}
-
-// knownWords reports a flag that the command has not. What begins with no command is
-// prose.
-func knownWords(text string) error {
-	cmd, rest, _ := settledTree().Find(strings.Fields(text))
-	if cmd.Parent() == nil {
-		return nil
-	}
-	for _, word := range rest {
-		name, isFlag := strings.CutPrefix(word, "--")
-		name, _, _ = strings.Cut(name, "=")
-		if isFlag && name != "help" && cmd.Flags().Lookup(name) == nil && cmd.InheritedFlags().Lookup(name) == nil {
-			return fmt.Errorf("%s has no flag --%s", cmd.CommandPath(), name)
-		}
-	}
-	return nil
 }
 
 // A document with planted faults: each of its lines is found, and what is wrong with it.

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/e2e/programtest"
 	"blockdesk/fixgw/fixterm"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
@@ -30,10 +31,7 @@ import (
 // participant AA, and returns what it printed. state is where its numbers are.
 func script(t *testing.T, address, state, lines string, args ...string) (string, error) {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := programtest.Binary(t)
 	ctx, cancel := context.WithTimeout(context.Background(), runtest.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, exe, append([]string{
@@ -163,10 +161,7 @@ func inOrder(t *testing.T, text string, parts ...string) {
 func TestFIXClientReconnects(t *testing.T) {
 	t.Parallel()
 	s := startProgram(t, testConfig(t, ""))
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := programtest.Binary(t)
 	cmd := exec.Command(exe, "fix", "client", "--address", s.Addresses.FIX, "--comp-id", traderA,
 		"--sequence-file", filepath.Join(t.TempDir(), "aa.seq"), "--no-cancel-on-disconnect", "--wait", "4m")
 	cmd.Dir = t.TempDir()
@@ -233,8 +228,8 @@ func TestFIXClientKeyAndTLS(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	s := startProgram(t, fmt.Sprintf("fix:\n  participants_file: %q\n  tls_cert_file: %q\n  tls_key_file: %q\n",
-		people, filepath.Join(certs, certServer), filepath.Join(certs, keyServer)))
-	args := []string{"--key", keyFile, "--tls", "--ca", filepath.Join(certs, certAuthority)}
+		people, filepath.Join(certs, "server.pem"), filepath.Join(certs, "server.key")))
+	args := []string{"--key", keyFile, "--tls", "--ca", filepath.Join(certs, "ca.pem")}
 	if out, err := script(t, s.Addresses.FIX, dir, "buy SLUSD/USDC 1 at 1\n", append(args, "--strict")...); err != nil || !strings.Contains(out, "accepted") {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -26,13 +26,13 @@ func TestFIXOverTLS(t *testing.T) {
 	}
 	config := testConfig(t, "")
 	config = strings.Replace(config, "fix:\n", fmt.Sprintf("fix:\n  tls_cert_file: %q\n  tls_key_file: %q\n  tls_client_ca_file: %q\n",
-		filepath.Join(dir, certServer), filepath.Join(dir, keyServer), filepath.Join(dir, certAuthority)), 1)
+		filepath.Join(dir, "server.pem"), filepath.Join(dir, "server.key"), filepath.Join(dir, "ca.pem")), 1)
 	s := startProgram(t, config)
-	ca, err := os.ReadFile(filepath.Join(dir, certAuthority))
+	ca, err := os.ReadFile(filepath.Join(dir, "ca.pem"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, certClient), filepath.Join(dir, keyClient))
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "client.pem"), filepath.Join(dir, "client.key"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"blockdesk/bench/server"
+	"blockdesk/e2e/programtest"
 	"blockdesk/internal/await"
 )
 
@@ -23,10 +24,7 @@ func TestFollowerLacksInstrument(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = held.Close() })
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := programtest.Binary(t)
 	instrument := func(symbol string) string {
 		return fmt.Sprintf("  - {symbol: %s, price_decimals: 6, qty_decimals: 6, tick: '0.01', lot: '1', min_qty: '1', max_qty: '100', max_price: '10', book_source: matched}\n", symbol)
 	}

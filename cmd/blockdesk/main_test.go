@@ -13,21 +13,26 @@ import (
 	"testing"
 
 	"blockdesk/bench/server"
+	"blockdesk/e2e/programtest"
 	"blockdesk/internal/runtest"
 	"blockdesk/service/servicetest"
 )
 
-// asProgram in the environment makes the test's own binary the program: what
-// the tests start, kill and measure is main itself, with the race detector
-// where the tests have it.
-const asProgram = "RUN_AS_PROGRAM"
-
+// With programtest.AsProgram in its environment the test's own binary is the program:
+// what these tests start is main itself, and so is what programtest.NodeBinary builds.
 func TestMain(m *testing.M) {
+	if os.Getenv(programtest.AsCommandTree) != "" {
+		if err := answerAboutCommands(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	// The workers of a fuzz test inherit the environment too.
-	if os.Getenv(asProgram) != "" && (len(os.Args) < 2 || !strings.HasPrefix(os.Args[1], "-test.")) {
+	if os.Getenv(programtest.AsProgram) != "" && (len(os.Args) < 2 || !strings.HasPrefix(os.Args[1], "-test.")) {
 		os.Exit(mainOn(testMachine()))
 	}
-	if err := os.Setenv(asProgram, "1"); err != nil {
+	if err := os.Setenv(programtest.AsProgram, "1"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())
@@ -61,10 +66,7 @@ func participantsFile(config string) string { return strings.Split(config, `"`)[
 // test it is told to stop, unless it is gone by then, and has to end cleanly.
 func startProgram(t testing.TB, config string) *server.Server {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := programtest.Binary(t)
 	s, err := server.Start(context.Background(), exe, t.TempDir(), config)
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"blockdesk/bench/server"
+	"blockdesk/e2e/programtest"
 	"blockdesk/fixgw/fixclient"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
@@ -66,10 +67,7 @@ func serveArgs(s *server.Server, more ...string) []string {
 // rebased starts the service once with --rebase, and stops it.
 func rebased(t *testing.T, s *server.Server) {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := programtest.Binary(t)
 	cmd := exec.Command(exe, serveArgs(s, "--rebase")...)
 	var out strings.Builder
 	cmd.Stderr = &out

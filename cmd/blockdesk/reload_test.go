@@ -148,7 +148,13 @@ func TestParticipantsReload(t *testing.T) {
 	if text := cc.loggedOut(); !strings.Contains(text, "SESSION_REMOVED") {
 		t.Errorf("CC was logged out with %s", text)
 	}
-	var answer fixSessionsAnswer
+	var answer struct {
+		Participants struct{ Refused string }
+		Sessions     []struct {
+			State      string
+			LiveOrders int `json:"live_orders"`
+		}
+	}
 	await.True(t, "CC's order to go with it", func() bool {
 		if err := json.Unmarshal([]byte(fix("sessions", "--json")), &answer); err != nil {
 			t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"blockdesk/bench/server"
+	"blockdesk/e2e/programtest"
 	"blockdesk/fixgw/fixclient"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
@@ -193,10 +194,7 @@ func newOnDuty(t *testing.T) *onDuty {
 	d := &onDuty{rig: newRig(t, rigOptions{wallets: 1}), backup: filepath.Join(root, "backups")}
 	d.served, d.disk = d.s, mountSmall(t)
 	d.client = d.wallet(1).handshake()
-	var err error
-	if d.bin, err = programFolder(root); err != nil {
-		t.Fatal(err)
-	}
+	d.bin = programFolder(t, root)
 	d.s.Replace(filepath.Join(d.bin, "blockdesk"))
 	stand := httptest.NewServer(http.HandlerFunc(d.systemd))
 	t.Cleanup(stand.Close)
@@ -293,9 +291,7 @@ func (d *onDuty) restored() {
 // newProgram puts a program where a new one is before an upgrade.
 func (d *onDuty) newProgram() {
 	d.t.Helper()
-	exe, err := os.Executable()
-	d.must(err)
-	d.must(os.Symlink(exe, filepath.Join(d.bin, "blockdesk.new")))
+	d.must(os.Symlink(programtest.Binary(d.t), filepath.Join(d.bin, "blockdesk.new")))
 }
 
 // newKey does what the runbook leaves to a person: it moves the assets, and edits the

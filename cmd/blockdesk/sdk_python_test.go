@@ -257,6 +257,7 @@ func (s *pythonSDK) answers(t *testing.T) {
 
 // overTLS reads over REST and two streams, and prints what it has heard of.
 const overTLS = `
+import asyncio, sys
 from blockdesk import AsyncClient, BookEvent, Client
 
 url = sys.argv[1]

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"blockdesk/bench/server"
+	"blockdesk/e2e/programtest"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/service/config"
@@ -24,10 +25,7 @@ import (
 // folder of its own unless dir names one, and returns all that it printed.
 func run(t *testing.T, dir string, env []string, args ...string) (string, error) {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := programtest.Binary(t)
 	if dir == "" {
 		dir = t.TempDir()
 	}
@@ -50,10 +48,7 @@ var allFree = []string{
 // The demo trades by itself, and stops when it is told to.
 func TestDemoMovesTheFeed(t *testing.T) {
 	t.Parallel()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := programtest.Binary(t)
 	dir := t.TempDir()
 	cmd := exec.Command(exe, append([]string{"serve", "--demo", "--data", dir}, allFree...)...)
 	cmd.Dir = t.TempDir() // no blockdesk.yaml of this checkout

@@ -168,11 +168,11 @@ func TestUndeliverable(t *testing.T) {
 	if now := r.record(up); now.Payments[0].State != "refunded" {
 		t.Errorf("paid back: %+v", now)
 	}
-	var left moneyAnswer
+	var left struct{ Counts map[string]int }
 	if err := json.Unmarshal([]byte(cli(t, r.s, "money", "list", "--json")), &left); err != nil {
 		t.Fatal(err)
 	}
-	if left.Counts[moneyStuck] != 0 || left.Counts[moneyRefunds] != 0 {
+	if left.Counts["stuck_deliveries"] != 0 || left.Counts["refunds_due"] != 0 {
 		t.Errorf("what is left: %v", left.Counts)
 	}
 }
@@ -222,7 +222,7 @@ func TestRestoreDeliversNothingTwice(t *testing.T) {
 	if got := b.verified(0, "T1", forgotten); got.status != 404 || got.Code != "UNKNOWN_CLAIM" {
 		t.Errorf("a payment of a claim that is forgotten: %s", got)
 	}
-	if out := cli(t, r.s, "money", "list", "--kind", moneyStrays); !strings.Contains(out, forgotten) {
+	if out := cli(t, r.s, "money", "list", "--kind", "strays"); !strings.Contains(out, forgotten) {
 		t.Errorf("it is not among the strays:\n%s", out)
 	}
 	if got := b.submit(open); got.status != 200 && got.Reason != "expired" && got.Reason != "already_settled" {

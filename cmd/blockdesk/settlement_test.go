@@ -3,13 +3,14 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"blockdesk/e2e/programtest"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/service/demo"
@@ -76,10 +77,11 @@ func TestSignerSettles(t *testing.T) {
 		t.Fatalf("%v: %d %s", err, r.status, r.body)
 	}
 	signer, _ := startSigner(t, demo.KeyFile(folder, demo.Desk), socket)
-	w := demoWalletNumber("1")
-	w.chain = d.at.Chain
-	if err := w.pay(t.Context(), strings.NewReader(r.body), io.Discard); err != nil {
-		t.Fatal(err)
+	pay := exec.CommandContext(t.Context(), programtest.Binary(t), "wallet", "pay", "--base", d.at.Base, "--chain", d.at.Chain,
+		"--key", demo.KeyFile(folder, demo.Wallet(1)))
+	pay.Stdin, pay.Dir = strings.NewReader(r.body), folder
+	if out, err := pay.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
 	state := func() string { return get(t, d.at.Base+"/api/v1/rfq/claims/"+claim.ID) }
 	await.True(t, "a claim that is settled", func() bool { return strings.Contains(state(), `"state":"settled"`) })

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"blockdesk/e2e/programtest"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
@@ -102,10 +103,7 @@ type signerProcess struct {
 // startSigner runs the signer and waits until it answers.
 func startSigner(t *testing.T, key, socket string) (*signerProcess, *cosign.SocketSigner) {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := programtest.Binary(t)
 	p := &signerProcess{cmd: exec.Command(exe, "signer", "--key", key, "--socket", socket, "--json")}
 	p.cmd.Dir = t.TempDir()
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
@@ -118,6 +116,7 @@ func startSigner(t *testing.T, key, socket string) (*signerProcess, *cosign.Sock
 		}
 	})
 	var s *cosign.SocketSigner
+	var err error
 	await.True(t, "the signer", func() bool {
 		s, err = cosign.Dial(socket, cosign.SocketOptions{})
 		return err == nil
@@ -221,7 +220,7 @@ func TestSignerProcess(t *testing.T) {
 		Remembered              int
 	}
 	if err := json.NewDecoder(bytes.NewReader(again.out.Bytes())).Decode(&told); err != nil || told.Address != solana.Text(address) ||
-		told.Socket != socket || told.Record != file+recordSuffix || told.Remembered != cosign.MaxDeliveries {
+		told.Socket != socket || told.Record != file+".signed" || told.Remembered != cosign.MaxDeliveries {
 		t.Errorf("told %+v, %v", told, err)
 	}
 	secret := keyNumbers(t, file)

@@ -146,9 +146,17 @@ func TestTokenOverACrash(t *testing.T) {
 		resp.Body.Close()
 		return resp.StatusCode != http.StatusForbidden
 	}
-	list := func() tokensAnswer {
+	type item struct {
+		ID        string `json:"token_id"`
+		Key       string `json:"pubkey"`
+		State     string `json:"state"`
+		ExpiresAt string `json:"expires_at"`
+		RevokedBy string `json:"revoked_by"`
+	}
+	type answer struct{ Tokens []item }
+	list := func() answer {
 		t.Helper()
-		var a tokensAnswer
+		var a answer
 		text := cli(t, s, "token", "list", "--json")
 		if err := json.Unmarshal([]byte(text), &a); err != nil || strings.Contains(text, secret) {
 			t.Fatalf("%v: %s", err, text)

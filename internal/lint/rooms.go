@@ -89,6 +89,8 @@ var rooms = []room{
 
 	{path: "bench", may: everything},
 	{path: "cmd", may: slices.Concat([]string{"bench", "service", "service/config", "service/demo", "service/operator", "service/program", "service/standby", "service/cluster", "service/follower"}, everything)},
+	// Tests that drive the built program, and what they share. All of it is tests.
+	{path: "e2e"},
 	{path: "internal", may: []string{"market"}},
 	{path: "internal/ratelimit"}, // grants to clients at a rate
 	{path: "internal/schedule"},  // items in the order in which they are due
