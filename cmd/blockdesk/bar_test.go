@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"blockdesk/e2e/programtest"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 )
@@ -104,11 +105,11 @@ func openTerminal(t *testing.T) (person, program *os.File) {
 // left, and the data whole.
 func TestProgressOnTerminal(t *testing.T) {
 	t.Parallel()
-	d := startDemo(t)
-	if err := d.stop(); err != nil {
+	d := programtest.StartDemo(t)
+	if err := d.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	slow := filepath.Join(d.data, "history", "slow")
+	slow := filepath.Join(d.Data, "history", "slow")
 	if err := syscall.Mkfifo(slow, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +124,7 @@ func TestProgressOnTerminal(t *testing.T) {
 	}
 	begin := func(stderr *os.File, more ...string) (cmd *exec.Cmd, target string) {
 		target = filepath.Join(t.TempDir(), "copy")
-		cmd = exec.Command(exe, append([]string{"backup", target, "--data", d.data}, more...)...)
+		cmd = exec.Command(exe, append([]string{"backup", target, "--data", d.Data}, more...)...)
 		cmd.Stderr = stderr
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -190,7 +191,7 @@ func TestProgressOnTerminal(t *testing.T) {
 	if said, err := io.ReadAll(reader); err != nil || strings.ContainsAny(string(said), "\r\x1b#") {
 		t.Errorf("into a pipe: %q, %v", said, err)
 	}
-	if out, err := exec.Command(exe, "journal", "verify", "--data", d.data).CombinedOutput(); err != nil {
+	if out, err := exec.Command(exe, "journal", "verify", "--data", d.Data).CombinedOutput(); err != nil {
 		t.Errorf("the data are not whole: %v: %s", err, out)
 	}
 }
@@ -198,8 +199,8 @@ func TestProgressOnTerminal(t *testing.T) {
 // TestReaderGone: a reader that has had enough ends a command quietly.
 func TestReaderGone(t *testing.T) {
 	t.Parallel()
-	d := startDemo(t)
-	if err := d.stop(); err != nil {
+	d := programtest.StartDemo(t)
+	if err := d.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	exe, err := os.Executable()
@@ -212,7 +213,7 @@ func TestReaderGone(t *testing.T) {
 	}
 	reader.Close()
 	var errOut bytes.Buffer
-	cmd := exec.Command(exe, "journal", "dump", "--data", d.data)
+	cmd := exec.Command(exe, "journal", "dump", "--data", d.Data)
 	cmd.Stdout, cmd.Stderr = writer, &errOut
 	if err := cmd.Run(); err != nil || errOut.Len() > 0 {
 		t.Errorf("%v: %s", err, errOut.String())

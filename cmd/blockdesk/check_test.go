@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/e2e/programtest"
 	"blockdesk/service/demo"
 	"blockdesk/service/operator"
 	"blockdesk/service/servicetest"
@@ -100,7 +101,7 @@ func TestCheckAndServeRefuseAlike(t *testing.T) {
 		{"a journal", "", "journal=paper", "journal.kind: "},
 		{"quorum of one", "", "durability.mode=quorum", "durability.mode: "},
 		{"instruments", "instruments: []\n", "", "instruments: 0 is outside 1 to 1000"},
-		{"a tick", strings.Replace(instruments("A/B"), `tick: "0.01"`, `tick: "0"`, 1), "", "instruments[0]: A/B: tick"},
+		{"a tick", strings.Replace(programtest.Instruments("A/B"), `tick: "0.01"`, `tick: "0"`, 1), "", "instruments[0]: A/B: tick"},
 		{"a pair of no instrument", "rfq: {pairs: [{symbol: A/B, base_mint: " + demo.Address(demo.MintUSDC) + ", rails: [SOL], price_source: book, corridor_bps: 1}]}\n", "", "rfq.pairs[0].symbol: "},
 		{"a ladder", "rfq: {ladder: [{fill_usd: 250, discount_bps: 0}]}\n", "", "rfq.ladder: fill_usd 1000 is missing"},
 		{"a token of no instrument", "tokens: [{symbol: NONE}]\n", "", "tokens[0].symbol: "},

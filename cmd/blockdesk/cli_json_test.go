@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"blockdesk/e2e/programtest"
 	"blockdesk/internal/runtest"
 	"blockdesk/service/demo"
 	"blockdesk/settle/cosign"
@@ -194,12 +195,12 @@ func newJSONPlaces(t *testing.T) *jsonPlaces {
 	t.Helper()
 	dir := t.TempDir()
 	p := &jsonPlaces{dir: dir}
-	running := startDemo(t, "--set", "fix.message_log_dir="+filepath.Join(dir, "messages"))
-	stopped := startDemo(t)
-	if err := stopped.stop(); err != nil {
+	running := programtest.StartDemo(t, "--set", "fix.message_log_dir="+filepath.Join(dir, "messages"))
+	stopped := programtest.StartDemo(t)
+	if err := stopped.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(filepath.Join(dir, "messages"), filepath.Join(running.data, "messages")); err != nil {
+	if err := os.Symlink(filepath.Join(dir, "messages"), filepath.Join(running.Data, "messages")); err != nil {
 		t.Fatal(err)
 	}
 	password, key := filepath.Join(dir, "password"), filepath.Join(dir, "key")
@@ -221,7 +222,7 @@ func newJSONPlaces(t *testing.T) *jsonPlaces {
 	t.Cleanup(stub.Close)
 	p.transaction = string(text)
 	p.names = map[string]string{
-		"{data}": running.data, "{kept}": stopped.data, "{password}": password, "{key}": key, "{stub}": stub.URL,
+		"{data}": running.Data, "{kept}": stopped.Data, "{password}": password, "{key}": key, "{stub}": stub.URL,
 	}
 	return p
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"blockdesk/e2e/programtest"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 )
@@ -37,9 +38,9 @@ func completed(t *testing.T, words ...string) (values []string, errOut string) {
 // configuration and a running service.
 func TestCompletion(t *testing.T) {
 	t.Parallel()
-	d := startDemo(t)
+	d := programtest.StartDemo(t)
 	await.True(t, "the demo's tickets", func() bool {
-		got, _ := completed(t, "ticket", "withdraw", "--data", d.data, "")
+		got, _ := completed(t, "ticket", "withdraw", "--data", d.Data, "")
 		return len(got) > 0
 	})
 	stub := httptest.NewServer(http.HandlerFunc(playSettling))
@@ -59,10 +60,10 @@ func TestCompletion(t *testing.T) {
 		"--config |":                 {"yaml", "yml"},
 		"help exit|":                 {"exit-codes"},
 		"completion |":               {"bash", "fish", "powershell", "zsh"},
-		"ticket withdraw --data " + d.data + " T1|":                   {"T1"},
-		"fix kick --data " + d.data + " |":                            {"GUEST", "MAKER", "TAKER"},
+		"ticket withdraw --data " + d.Data + " T1|":                   {"T1"},
+		"fix kick --data " + d.Data + " |":                            {"GUEST", "MAKER", "TAKER"},
 		"money release --admin " + stub.URL + " --operator-token t |": {"C1"},
-		"ticket withdraw T1 --data " + d.data + " |":                  nil,
+		"ticket withdraw T1 --data " + d.Data + " |":                  nil,
 	} {
 		words := strings.Split(strings.TrimSuffix(line, "|"), " ")
 		offers := func() []string {

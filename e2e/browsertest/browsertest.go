@@ -1,0 +1,189 @@
+package browsertest
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"blockdesk/e2e/programtest"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
+)
+
+// maxBrowserLine bounds an answer of the driver's.
+const maxBrowserLine = 8 << 20
+
+// Chromium is a real browser without a screen, driven by a Node process.
+type Chromium struct {
+	t       *testing.T
+	in      io.Writer
+	answers chan []byte
+	said    *bytes.Buffer // on standard error; to be read when the process has ended
+}
+
+// StartChromium starts one, or skips the test with the reason.
+func StartChromium(t *testing.T) *Chromium {
+	t.Helper()
+	node := programtest.Tool(t, "node")
+	dir := programtest.ClientDir(t, "browser")
+	if _, err := os.Stat(filepath.Join(dir, "node_modules", ".chromium")); err != nil {
+		runtest.Missing(t, "Chromium of npm", "make browser")
+	}
+	cmd := exec.Command(node, filepath.Join(dir, "drive.mjs"))
+	c := &Chromium{t: t, answers: make(chan []byte), said: &bytes.Buffer{}}
+	cmd.Stderr = c.said
+	in := programtest.Must(cmd.StdinPipe())
+	out := programtest.Must(cmd.StdoutPipe())
+	c.in = in
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(c.answers)
+		lines := bufio.NewScanner(out)
+		lines.Buffer(nil, maxBrowserLine)
+		for lines.Scan() {
+			c.answers <- bytes.Clone(lines.Bytes())
+		}
+	}()
+	t.Cleanup(func() {
+		overdue := time.AfterFunc(runtest.Patience, func() { _ = cmd.Process.Kill() }) // it may have ended
+		defer overdue.Stop()
+		in.Close()
+		for range c.answers { // an answer that nobody waited for
+		}
+		if err := cmd.Wait(); err != nil && !t.Skipped() {
+			t.Errorf("the browser's driver: %v\n%s", err, c.said)
+		}
+	})
+	var version string
+	if err := c.answer(&version); err != nil {
+		t.Skipf("skipped: Chromium does not start here: %v", err)
+	}
+	return c
+}
+
+// answer reads the next answer of the driver.
+func (c *Chromium) answer(result any) error {
+	select {
+	case line, ok := <-c.answers:
+		if !ok {
+			return errors.New("the driver has ended")
+		}
+		var a struct {
+			Result json.RawMessage `json:"result"`
+			Error  string          `json:"error"`
+		}
+		if err := json.Unmarshal(line, &a); err != nil {
+			return err
+		}
+		if a.Error != "" {
+			return errors.New(a.Error)
+		}
+		if result == nil {
+			return nil
+		}
+		return json.Unmarshal(a.Result, result)
+	case <-time.After(runtest.Patience): // a page that lays itself out on a busy machine answers nothing meanwhile
+		return errors.New("no answer in " + runtest.Patience.String())
+	}
+}
+
+// Do sends the driver a request.
+func (c *Chromium) Do(what string, args map[string]any, result any) {
+	c.t.Helper()
+	if args == nil {
+		args = map[string]any{}
+	}
+	args["do"] = what
+	if _, err := c.in.Write(append(programtest.Must(json.Marshal(args)), '\n')); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := c.answer(result); err != nil {
+		c.t.Fatalf("%s %v: %v", what, args, err)
+	}
+}
+
+// Tab is a page of the browser, with a store of its own.
+type Tab struct {
+	*Chromium
+	Number int
+}
+
+// Open opens a page of a desk's screen, dark; script runs in it before its own.
+func (c *Chromium) Open(url, script string) *Tab {
+	c.t.Helper()
+	p := &Tab{Chromium: c}
+	c.Do("open", map[string]any{"url": url, "script": script}, &p.Number)
+	return p
+}
+
+// In is the page for a subtest, which fails in its own name.
+func (p *Tab) In(t *testing.T) *Tab {
+	c := *p.Chromium
+	c.t = t
+	return &Tab{&c, p.Number}
+}
+
+func (p *Tab) Do(what string, args map[string]any, result any) {
+	p.t.Helper()
+	if args == nil {
+		args = map[string]any{}
+	}
+	args["page"] = p.Number
+	p.Chromium.Do(what, args, result)
+}
+
+// Read runs a body of a function in the page and reads what it returns.
+func (p *Tab) Read(js string, result any) {
+	p.t.Helper()
+	p.Do("evaluate", map[string]any{"js": js}, result)
+}
+
+// Text is the text of the element that a selector finds.
+func (p *Tab) Text(selector string) (text string) {
+	p.t.Helper()
+	p.Read("return document.querySelector("+string(programtest.Must(json.Marshal(selector)))+")?.textContent ?? ''", &text)
+	return text
+}
+
+// Await waits until an expression is true in the page.
+func (p *Tab) Await(what, expression string) {
+	p.t.Helper()
+	await.True(p.t, what, func() (holds bool) {
+		p.Read("return Boolean("+expression+")", &holds)
+		return holds
+	})
+}
+
+func (p *Tab) Click(selector string) {
+	p.t.Helper()
+	p.Do("click", map[string]any{"selector": selector}, nil)
+}
+
+func (p *Tab) Press(key string) { p.t.Helper(); p.Do("press", map[string]any{"key": key}, nil) }
+
+// Observed returns what the page asked for, and what went wrong in it.
+func (p *Tab) Observed() (requests, faults []string) {
+	p.t.Helper()
+	var s struct{ Requests, Faults []string }
+	p.Do("seen", nil, &s)
+	return s.Requests, s.Faults
+}
+
+// NothingSerious: axe finds nothing serious in the page as it stands.
+func NothingSerious(t *testing.T, p *Tab, when string) {
+	t.Helper()
+	var found []string
+	p.Do("axe", nil, &found)
+	for _, f := range found {
+		t.Errorf("%s: %s", when, f)
+	}
+}

@@ -1,0 +1,244 @@
+package docs
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"blockdesk/e2e/programtest"
+	"blockdesk/internal/runtest"
+	"blockdesk/service/servicetest"
+)
+
+// newcomerCold in the environment gives the newcomer's machine nothing: Go's and
+// npm's caches are empty, and everything is fetched.
+const newcomerCold = "BLOCKDESK_NEWCOMER"
+
+// The way from a repository to a settled claim: what README.md prints under these
+// headings, in at most so many commands.
+const newcomerCommands = 9
+
+// newcomerTries is how often the service is looked for, every two seconds: on a loaded
+// machine the build alone takes many minutes.
+const newcomerTries = 900
+
+var newcomerHeadings = []string{"Run", "Buy"}
+
+// newcomer is a stranger with a clone in a home of his own.
+type newcomer struct {
+	t      *testing.T
+	home   string
+	dir    string // the clone
+	env    []string
+	places *strings.Replacer
+	// base and admin are the URLs that his service will have.
+	base, admin string
+}
+
+// A stranger clones the repository and types what README.md prints at its beginning:
+// his claim is settled on the local chain.
+func TestNewcomer(t *testing.T) {
+	runtest.NotRaced(t, "it runs a document's lines one after the other, which other tests race")
+	t.Parallel()
+	for _, name := range []string{"git", "make", "go", "npm", "curl"} {
+		programtest.Tool(t, name)
+	}
+	servicetest.LocalChain(t)
+	n := newNewcomer(t)
+	began := time.Now()
+	clone := fmt.Sprintf("git clone -q %s %s", programtest.Root(t), n.dir)
+	if out, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", clone).CombinedOutput(); err != nil {
+		runtest.Missing(t, fmt.Sprintf("repository to clone: %v\n%s", err, out), "git clone")
+	}
+	commands := []string{clone, "cd blockdesk"}
+	text, err := os.ReadFile(filepath.Join(n.dir, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := n.lines(string(text))
+	n.serve(lines[0].text)
+	t.Logf("%6.1fs: it is served", time.Since(began).Seconds())
+	term := openNewcomersTerminal(n)
+	last := ""
+	for _, p := range lines[1:] {
+		out, status, err := term.run(p.text)
+		if err != nil || status != 0 {
+			t.Fatalf("%v: %v, status %d\n%s\nbefore it: %s", p, err, status, out, last)
+		}
+		t.Logf("%6.1fs: %.60s", time.Since(began).Seconds(), p.text)
+		last = out
+	}
+	for _, p := range lines {
+		commands = append(commands, p.text)
+	}
+	t.Logf("%d commands in %v", len(commands), time.Since(began).Round(time.Second))
+	if len(commands) > newcomerCommands {
+		t.Errorf("a newcomer needs %d commands", len(commands))
+	}
+	if !strings.Contains(last, `"state":"settled"`) {
+		t.Errorf("the claim is not settled: %s", last)
+	}
+	n.isOnChain(last)
+}
+
+func newNewcomer(t *testing.T) *newcomer {
+	t.Helper()
+	n := &newcomer{t: t, home: t.TempDir()}
+	n.dir = filepath.Join(n.home, "blockdesk")
+	port := map[string]string{}
+	for name, printed := range map[string]string{"BASE": "8080", "API": "8000", "WS": "8081", "FIX": "9878", "ADMIN": "8090", "CHAIN": "8899"} {
+		port[printed] = programtest.FreePort(t)
+		n.env = append(n.env, "BLOCKDESK_LISTEN_"+name+"=127.0.0.1:"+port[printed])
+	}
+	n.base, n.admin = "http://127.0.0.1:"+port["8080"], "http://127.0.0.1:"+port["8090"]
+	n.places = strings.NewReplacer("127.0.0.1:8080", "127.0.0.1:"+port["8080"])
+	n.env = append(n.env, "HOME="+n.home, "XDG_CONFIG_HOME="+n.home, "XDG_CACHE_HOME="+filepath.Join(n.home, "cache"), "PATH="+os.Getenv("PATH"))
+	if os.Getenv(newcomerCold) == "cold" {
+		return n
+	}
+	for name, command := range map[string][]string{
+		"GOCACHE": {"go", "env", "GOCACHE"}, "GOMODCACHE": {"go", "env", "GOMODCACHE"}, "npm_config_cache": {"npm", "config", "get", "cache"},
+	} {
+		out, err := exec.CommandContext(t.Context(), command[0], command[1:]...).Output()
+		if err != nil {
+			t.Fatalf("%v: %v", command, err)
+		}
+		n.env = append(n.env, name+"="+strings.TrimSpace(string(out)))
+	}
+	n.env = append(n.env, "npm_config_prefer_offline=true")
+	return n
+}
+
+// lines are the command lines under the headings; the first one serves.
+func (n *newcomer) lines(readme string) (out []printedLine) {
+	n.t.Helper()
+	for _, heading := range newcomerHeadings {
+		_, section, found := strings.Cut(readme, "\n## "+heading+"\n")
+		if !found {
+			n.t.Fatalf("README.md has no heading %s", heading)
+		}
+		section, _, _ = strings.Cut(section, "\n## ")
+		for _, p := range findPrinted("README.md", section) {
+			if p.block == "sh" {
+				out = append(out, p)
+			}
+		}
+	}
+	if len(out) < 3 || out[0].text != "make run" {
+		n.t.Fatalf("README.md begins with %v", out)
+	}
+	return out
+}
+
+// answer is what a page says with status 200, else "".
+func (n *newcomer) answer(url string) string {
+	ctx, cancel := context.WithTimeout(n.t.Context(), runtest.Patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return ""
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return ""
+	}
+	return string(text)
+}
+
+// serve types the first line, and waits until the demo sells. It is ended by Ctrl-C
+// with the test, and what it builds and keeps is gone then.
+func (n *newcomer) serve(line string) {
+	n.t.Helper()
+	printed := &growing{more: make(chan struct{}, 1)}
+	cmd := exec.Command("/bin/sh", "-c", line)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = n.dir, n.env, printed, printed
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = runtest.Patience
+	if err := cmd.Start(); err != nil {
+		n.t.Fatal(err)
+	}
+	n.t.Cleanup(func() {
+		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
+			n.t.Errorf("%v\n%s", err, printed)
+		}
+		if err := ignoreExit(cmd.Wait()); err != nil {
+			n.t.Error(err)
+		}
+		// Go's module cache is written so that nobody can take it away.
+		_ = filepath.WalkDir(n.home, func(path string, entry os.DirEntry, err error) error {
+			if err == nil && entry.IsDir() {
+				err = os.Chmod(path, 0o700)
+			}
+			return err
+		})
+	})
+	noChain := func() bool {
+		return strings.Contains(printed.String(), "\nchain ") && strings.Contains(printed.String(), "unavailable: ")
+	}
+	// Who reads what is printed takes longer than the demo's operator, and the chain's
+	// first answers, on a machine that does nothing else.
+	ready := func() bool {
+		return n.answer(n.base+"/api/v1/rfq/current-sellable-ticket") != "" &&
+			(noChain() || strings.Contains(n.answer(n.admin+"/readyz"), `{"name":"chain","ok":true`))
+	}
+	for try := 1; !ready() && !strings.Contains(printed.String(), "Error "); try++ { // it compiles and installs first
+		if try == newcomerTries {
+			n.t.Fatalf("%s does not serve:\n%s", line, printed)
+		}
+		time.Sleep(2 * time.Second) // sleep: between two looks at what takes minutes
+	}
+	if strings.Contains(printed.String(), "Error ") {
+		n.t.Fatalf("%s does not serve:\n%s", line, printed)
+	}
+	if noChain() {
+		runtest.Missing(n.t, "local chain, which npm has not installed:\n"+printed.String(), "make sandbox")
+	}
+}
+
+// openNewcomersTerminal opens the second terminal, in the clone.
+func openNewcomersTerminal(n *newcomer) *terminal {
+	n.t.Helper()
+	term := &terminal{dir: n.dir, env: n.env, places: n.places}
+	if err := term.start(); err != nil {
+		n.t.Fatal(err)
+	}
+	n.t.Cleanup(func() {
+		if err := term.close(); err != nil {
+			n.t.Error(err)
+		}
+	})
+	return term
+}
+
+// isOnChain asks the local chain itself for the delivery that a claim names.
+func (n *newcomer) isOnChain(claim string) {
+	n.t.Helper()
+	m := regexp.MustCompile(`"delivery":\{[^}]*"l1_signature":"([1-9A-HJ-NP-Za-km-z]{80,88})"`).FindStringSubmatch(claim)
+	if m == nil {
+		n.t.Fatalf("no delivery in %s", claim)
+	}
+	chain := ""
+	for _, kv := range n.env {
+		if address, ok := strings.CutPrefix(kv, "BLOCKDESK_LISTEN_CHAIN="); ok {
+			chain = "http://" + address
+		}
+	}
+	body := `{"jsonrpc":"2.0","id":1,"method":"getSignatureStatuses","params":[["` + m[1] + `"]]}`
+	if r := programtest.Post(n.t, chain, "", body); !strings.Contains(r.Body, `"confirmationStatus":"finalized"`) || !strings.Contains(r.Body, `"err":null`) {
+		n.t.Errorf("the chain says of the delivery: %s", r.Body)
+	}
+}

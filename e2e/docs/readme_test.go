@@ -1,0 +1,171 @@
+package docs
+
+import (
+	"encoding/json"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"blockdesk/e2e/programtest"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
+	"blockdesk/internal/sandbox"
+)
+
+// checkAnswer holds a curl line's answer to what it should be: JSON that is ok,
+// or, of a claim or a proof of payment, the word that there is no chain.
+func checkAnswer(t *testing.T, line, out string) {
+	t.Helper()
+	if strings.Contains(line, "/adapters/") { // in the format of others, which has no ok
+		var rows []map[string]any
+		if err := json.Unmarshal([]byte(out), &rows); err != nil || len(rows) == 0 {
+			t.Errorf("%s: %v\n%s", line, err, out)
+		}
+		return
+	}
+	var answer struct {
+		OK   bool   `json:"ok"`
+		Code string `json:"code"`
+	}
+	if err := json.Unmarshal([]byte(out), &answer); err != nil {
+		t.Errorf("%s: %v\n%s", line, err, out)
+		return
+	}
+	settles := strings.Contains(line, "claim-take") || strings.Contains(line, "verify-payment")
+	if settles && answer.Code != "CHAIN_UNAVAILABLE" || !settles && !answer.OK {
+		t.Errorf("%s: %s", line, out)
+	}
+}
+
+// readmePrints is what the lines of README.md have to print.
+var readmePrints = []expectation{
+	{in: "curl -sN ", prints: `event: l2\ndata: \{`},
+	{in: "/adapters/", prints: `^\[\{`},
+	{in: "/claims/$ID", prints: `"state":"settled"`},
+	{in: "wallet pay", prints: `^[1-9A-HJ-NP-Za-km-z]{80,88}\s`},
+	{in: "/dvp/builds/$ID", prints: `"state":"finalized"`},
+	{in: "fix client", prints: `(?s)logged on.*accepted.*cancelled.*quoted`},
+	{in: "fix sessions", prints: `GUEST`},
+	{in: "money list", prints: `nothing needs a person`},
+	{in: "ticket list", prints: `T1-1`},
+	{in: "sleep "},
+	{in: "journal dump", prints: `(?m)^(.*\n){3}`},
+}
+
+// The lines of README.md work as they are printed, in their order: those of a stopped
+// service after it has been stopped. Without a chain those that settle are passed
+// over.
+func TestReadme(t *testing.T) {
+	runtest.NotRaced(t, "it runs a document's lines one after the other, which other tests race")
+	t.Parallel()
+	programtest.Tool(t, "curl")
+	var more []string
+	chain, err := filepath.Abs(filepath.Join("..", "..", "internal", "sandbox"))
+	if err == nil {
+		err = (sandbox.Options{Dir: chain}).Check(t.Context())
+	}
+	if err == nil {
+		more = append(programtest.LongLived, "--set", programtest.WithChain(chain))
+	} else {
+		t.Logf("no claim is settled: %v", err)
+	}
+	d := programtest.StartDemo(t, more...)
+	await.True(t, "a ready service", func() bool { return programtest.Status(t, d.At.Admin+"/readyz") == http.StatusOK })
+	dir, places := d.ReadersFolder(t)
+	term := openTerminalIn(t, dir, places)
+	run := 0
+	for _, p := range findPrinted("README.md", readTracked(t, "README.md")) {
+		needsChain := regexp.MustCompile(`\$(CLAIM|ID|PAID|TOKEN|BUILD)\b|claim-take|wallet|money|sleep`).MatchString(p.text)
+		if p.block == inlineCode || isNotRun(p.text) || needsChain && more == nil {
+			continue
+		}
+		if strings.HasPrefix(p.text, "bin/blockdesk journal") {
+			if err := d.Stop(); err != nil {
+				t.Fatalf("%v\n%s", err, d.Out)
+			}
+		}
+		if err := term.follow(p, readmePrints); err != nil {
+			t.Error(err)
+		}
+		run++
+	}
+	if run < 35 && more != nil {
+		t.Errorf("only %d lines are run", run)
+	}
+	if strings.Contains(d.Out.String(), "level=WARN") || strings.Contains(d.Out.String(), "level=ERROR") {
+		t.Errorf("the demo warns:\n%s", d.Out)
+	}
+}
+
+// tryCommands returns the lines that the service prints at its start, to be tried.
+func tryCommands(d *programtest.Service, t *testing.T) (lines []string) {
+	t.Helper()
+	const want = 6 // of a demo without a chain
+	return await.Value(t, "the commands to try", func() []string {
+		_, text, _ := strings.Cut(d.Out.String(), "\ntry:\n")
+		lines = nil
+		for line := range strings.Lines(text) {
+			command, indented := strings.CutPrefix(line, "  ")
+			if !indented {
+				break
+			}
+			lines = append(lines, strings.TrimSuffix(command, "\n"))
+		}
+		return lines
+	}, func(lines []string) bool { return len(lines) == want })
+}
+
+// What the service prints to try at its start, what the robot manifest has for robots,
+// and the lines among the examples of the OpenAPI document, work as they are printed.
+func TestFirstCommandsWork(t *testing.T) {
+	t.Parallel()
+	programtest.Tool(t, "curl")
+	d := programtest.StartDemo(t, documentLimits...)
+	t.Run("manifest", func(t *testing.T) {
+		var manifest struct {
+			Examples map[string]string `json:"examples"`
+		}
+		programtest.GetJSON(t, d.At.Base+"/api/v1/rfq/robot-manifest", &manifest)
+		if len(manifest.Examples) < 4 {
+			t.Fatalf("only %v", manifest.Examples)
+		}
+		for _, line := range manifest.Examples {
+			checkAnswer(t, line, programtest.Shell(t, t.TempDir(), line))
+		}
+	})
+	t.Run("openapi", func(t *testing.T) {
+		_, places := d.ReadersFolder(t)
+		lines := 0
+		for _, m := range regexp.MustCompile(`"(curl (?:[^"\\]|\\.)*)"`).FindAllStringSubmatch(readTracked(t, "sdk/openapi/svc_public_api_v1.json"), -1) {
+			var line string
+			if err := json.Unmarshal([]byte(`"`+m[1]+`"`), &line); err != nil {
+				t.Fatal(err)
+			}
+			lines++
+			if line = places.Replace(line); !strings.Contains(line, "/stream?") {
+				checkAnswer(t, line, programtest.Shell(t, t.TempDir(), line))
+			} else if out := programtest.Shell(t, t.TempDir(), line+" | head -12"); !strings.Contains(out, "\ndata: {") {
+				t.Errorf("%s: %s", line, out)
+			}
+		}
+		if lines < 8 {
+			t.Errorf("only %d lines", lines)
+		}
+	})
+	lines := tryCommands(d, t)
+	quoted := false
+	for _, line := range lines {
+		out := programtest.Shell(t, t.TempDir(), line)
+		if strings.HasPrefix(line, "curl ") {
+			checkAnswer(t, line, out)
+		} else if !strings.Contains(out, "T1-1") {
+			t.Errorf("%s: %s", line, out)
+		}
+		quoted = quoted || strings.Contains(out, `"quote_id"`)
+	}
+	if !quoted {
+		t.Error("no quote among them")
+	}
+}

@@ -1,0 +1,55 @@
+package pages
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"blockdesk/e2e/browsertest"
+	"blockdesk/e2e/programtest"
+	"blockdesk/internal/runtest"
+)
+
+// TestBoardOfGroups: one group's board is live for all groups' pairs, each read from
+// its own group's feed, and says which are not.
+func TestBoardOfGroups(t *testing.T) {
+	runtest.NotRaced(t, "what it tests runs in a browser or in Node")
+	t.Parallel()
+	c := browsertest.StartChromium(t)
+	here, there := programtest.StartTwoGroups(t)
+	p := c.Open(here.At.Base+"/board", "")
+	live := func(symbol string) {
+		t.Helper()
+		p.Await("the book of "+symbol, "document.getElementById('where').textContent.startsWith('"+symbol+" ') && "+
+			"document.getElementById('asks').children.length > 0 && document.getElementById('age').dataset.state === 'live'")
+	}
+	live("SLUSD/USDC")
+	p.Await("offers of both groups", "['SLUSD/USDC', '92C/SLUSD'].every((pair) => "+
+		"[...document.querySelectorAll('#ticket-rows tr')].some((row) => row.textContent.includes(pair)))")
+	p.Click("#pairs [data-symbol='92C/SLUSD']")
+	live("92C/SLUSD")
+	requests, faults := p.Observed()
+	if len(faults) > 0 {
+		t.Errorf("faults: %q", faults)
+	}
+	for _, feed := range []string{here.At.WS, there.At.WS} {
+		if !slices.Contains(requests, feed+"/ws/rfq") {
+			t.Errorf("%s/ws/rfq is not among %q", feed, requests)
+		}
+	}
+	if text := p.Text("#banners"); strings.Contains(text, "Not live") {
+		t.Errorf("a banner: %s", text)
+	}
+
+	if err := there.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	p.Await("what is not live", "document.getElementById('banners').textContent.includes('Not live: 92C/SLUSD.')")
+	var own string
+	p.Read("return document.querySelector('#banners a').href", &own)
+	if own != there.At.Base+"/board" || strings.Contains(p.Text("#banners"), "SLUSD/USDC") {
+		t.Errorf("the banner sends to %s: %s", own, p.Text("#banners"))
+	}
+	p.Click("#pairs [data-symbol='SLUSD/USDC']")
+	live("SLUSD/USDC")
+}

@@ -1,0 +1,143 @@
+package pages
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"blockdesk/e2e/browsertest"
+	"blockdesk/e2e/programtest"
+	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
+	"blockdesk/sdk/openapitest"
+)
+
+// readReference reads what the reference says of each operation.
+const readReference = `
+return [...document.querySelectorAll('#reference [id^="operation/"]')].map((o) => ({
+  id: o.id.slice('operation/'.length), summary: o.querySelector('h2').textContent,
+  method: o.querySelector('.http-verb').textContent.toUpperCase(), path: o.querySelector('.http-verb').nextElementSibling.textContent,
+  answers: o.querySelectorAll('[role=tab]').length,
+}));`
+
+// fewOperations leaves one operation of each kind: all of them would take axe
+// minutes.
+const fewOperations = `
+const keep = ['getTicker', 'postQuote', 'openWebSocket', 'getMarketPool', 'postSubmit', 'getReferencePage'].map((id) => 'operation/' + id);
+const all = () => [...document.querySelectorAll('#reference [id^="operation/"]')];
+for (const o of all()) if (!keep.includes(o.id)) o.remove();
+return all().length === keep.length;`
+
+// TestReference: the page for who reads the API shows every operation of the
+// document, asks nobody but the service, breaks none of its policy, and can be
+// read and searched, dark or light.
+func TestReference(t *testing.T) {
+	runtest.NotRaced(t, "what it tests runs in a browser or in Node")
+	t.Parallel()
+	c := browsertest.StartChromium(t)
+	s := programtest.Start(t, programtest.Config(t, programtest.DeskConfig))
+	document, err := openapitest.Parse([]byte(programtest.Get(t, s.Addresses.Base+programtest.DocumentPath)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, scheme := range []string{"dark", "light"} {
+		p := &browsertest.Tab{Chromium: c}
+		c.Do("open", map[string]any{"url": s.Addresses.Base + "/docs", "scheme": scheme, "script": notesAnswers}, &p.Number)
+		await.True(t, "the reference", func() (shown bool) {
+			p.Read("return document.getElementById('reference').dataset.state === 'shown'", &shown)
+			return shown
+		})
+		allShown(t, p, document)
+		p.Await("the theme", fmt.Sprintf("document.documentElement.dataset.theme === %q", scheme))
+		p.Await("few operations", fmt.Sprintf("(() => { %s })()", fewOperations))
+		browsertest.NothingSerious(t, p, scheme)
+		searched(t, p, scheme)
+		p.Click(`#reference [data-item-id="tag/dvp"] > label`)
+		p.Await("the menu of a part", `document.querySelector('[data-item-id="tag/dvp/operation/getHandshake"]').checkVisibility()`)
+		browsertest.NothingSerious(t, p, scheme+", a part of the menu open")
+		nothingFetched(t, p, s.Addresses.Base)
+	}
+}
+
+// notesAnswers notes what the page asks its search, which runs in a worker, and what that
+// has answered.
+const notesAnswers = `
+window.asked = [];
+window.answered = [];
+const post = Worker.prototype.postMessage;
+Worker.prototype.postMessage = function (message, ...more) {
+  if (!this.noted) {
+    this.noted = true;
+    this.addEventListener('message', (event) => window.answered.push(event.data?.id));
+  }
+  window.asked.push(message);
+  return post.call(this, message, ...more);
+};`
+
+// searched: the search finds what is asked for, and what it finds stays away once
+// it has been left, even if it was left before the answer.
+func searched(t *testing.T, p *browsertest.Tab, scheme string) {
+	t.Helper()
+	const found = "document.querySelector('[data-role=\"search:results\"]')"
+	p.Click("#reference .search-input")
+	p.Do("type", map[string]any{"text": "handshake"}, nil)
+	p.Await("what the search finds", found+"?.textContent.toLowerCase().includes('handshake')")
+	browsertest.NothingSerious(t, p, scheme+", searched")
+	p.Do("type", map[string]any{"text": "s"}, nil) // it is asked for a moment later
+	p.Press("Escape")
+	p.Await("the search to be left", "!"+found)
+	p.Await("the search's answer", "window.asked.some((m) => JSON.stringify(m).includes('handshakes') && window.answered.includes(m.id))")
+	var late bool
+	p.Read("await new Promise((done) => setTimeout(() => setTimeout(done))); return "+found+" !== null", &late)
+	if late {
+		t.Errorf("%s: the answer of a search that was left is shown", scheme)
+	}
+}
+
+// allShown holds the page to the document.
+func allShown(t *testing.T, p *browsertest.Tab, document *openapitest.Document) {
+	t.Helper()
+	var operations []struct {
+		ID, Summary, Method, Path string
+		Answers                   int
+	}
+	p.Read(readReference, &operations)
+	shown := map[string]bool{}
+	for _, o := range operations {
+		shown[o.Method+" "+o.Path] = true
+		if o.ID == "" || o.Summary == "" || o.Answers == 0 {
+			t.Errorf("an operation is shown as %+v", o)
+		}
+	}
+	want := document.Operations()
+	for _, o := range want {
+		if !shown[o.Method+" "+o.Path] {
+			t.Errorf("%s %s is not shown", o.Method, o.Path)
+		}
+	}
+	if len(want) == 0 || len(operations) != len(want) {
+		t.Errorf("%d operations are shown, the document has %d", len(operations), len(want))
+	}
+}
+
+// nothingFetched: the page has asked for its own files and the document and for
+// nothing else; what it has in itself is not asked for.
+func nothingFetched(t *testing.T, p *browsertest.Tab, base string) {
+	t.Helper()
+	requests, faults := p.Observed()
+	inside := func(r string) bool { return strings.HasPrefix(r, "data:") || strings.HasPrefix(r, "blob:"+base+"/") }
+	requests = slices.DeleteFunc(requests, inside)
+	slices.Sort(requests)
+	want := []string{"/board/icon.svg", "/docs", "/docs/docs.css", "/docs/docs.js", "/docs/redoc.js", programtest.DocumentPath}
+	for i := range want {
+		want[i] = base + want[i]
+	}
+	// A browser without a screen does not always draw the icon.
+	if len(requests) < len(want)-1 || slices.ContainsFunc(requests, func(r string) bool { return !slices.Contains(want, r) }) {
+		t.Errorf("the page asks for %q", requests)
+	}
+	if len(faults) > 0 {
+		t.Errorf("faults: %q", faults)
+	}
+}

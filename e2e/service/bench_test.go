@@ -1,0 +1,64 @@
+package service
+
+import (
+	"encoding/json"
+	"math"
+	"os/exec"
+	"testing"
+
+	"blockdesk/bench"
+	"blockdesk/e2e/programtest"
+	"blockdesk/internal/runtest"
+)
+
+// TestBench: a benchmark says what it has measured, and on what, in one report.
+func TestBench(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), programtest.Binary(t), "bench", "ws", "--part", "encode", "--rounds", "1", "--json").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report struct {
+		bench.Report
+		OK bool `json:"ok"`
+	}
+	if err := json.Unmarshal(out, &report); err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	if !report.OK || report.Name != "ws" || report.Machine.CPU == "" || len(report.Ratios) == 0 || len(report.Series) == 0 {
+		t.Errorf("%s", out)
+	}
+	for _, s := range report.Series {
+		if s.Ops == 0 || s.Elapsed == 0 {
+			t.Errorf("%s: %d operations in %v", s.Name, s.Ops, s.Elapsed)
+		}
+	}
+}
+
+// TestBenchGroups: the benchmark of groups of instruments finds its processes, asks
+// them for everything that it compares, and has a figure for each.
+func TestBenchGroups(t *testing.T) {
+	runtest.NotRaced(t, "it runs a benchmark, and the tests of httpgw race what it asks")
+	t.Parallel()
+	exe := programtest.Binary(t)
+	report, err := bench.Cluster(t.Context(), bench.ClusterOptions{
+		Exe: exe, Dir: t.TempDir(), Rounds: 1, Tickets: 3, Parts: []string{"groups"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const series, ratios = 22, 18
+	if len(report.Series) != series || len(report.Ratios) != ratios {
+		t.Errorf("%d series and %d ratios, want %d and %d", len(report.Series), len(report.Ratios), series, ratios)
+	}
+	for _, s := range report.Series {
+		if s.Ops == 0 || s.Elapsed == 0 || s.CPU == 0 {
+			t.Errorf("%s: %d operations in %v, %v of CPU", s.Name, s.Ops, s.Elapsed, s.CPU)
+		}
+	}
+	for _, q := range report.Ratios {
+		if !(q.Value > 0) || math.IsInf(q.Value, 0) {
+			t.Errorf("%s: %v", q.Name, q.Value)
+		}
+	}
+}
