@@ -1,3 +1,5 @@
+// Package browsertest has a Chromium look at pages: npm's puppeteer drives it, and axe
+// judges how accessible a page is.
 package browsertest
 
 import (
@@ -132,6 +134,7 @@ func (p *Tab) In(t *testing.T) *Tab {
 	return &Tab{&c, p.Number}
 }
 
+// Do has the driver do one thing in the page, and reads what it answers into result.
 func (p *Tab) Do(what string, args map[string]any, result any) {
 	p.t.Helper()
 	if args == nil {
@@ -163,11 +166,13 @@ func (p *Tab) Await(what, expression string) {
 	})
 }
 
+// Click clicks on the element that a selector finds.
 func (p *Tab) Click(selector string) {
 	p.t.Helper()
 	p.Do("click", map[string]any{"selector": selector}, nil)
 }
 
+// Press presses a key.
 func (p *Tab) Press(key string) { p.t.Helper(); p.Do("press", map[string]any{"key": key}, nil) }
 
 // Observed returns what the page asked for, and what went wrong in it.
@@ -178,7 +183,7 @@ func (p *Tab) Observed() (requests, faults []string) {
 	return s.Requests, s.Faults
 }
 
-// NothingSerious: axe finds nothing serious in the page as it stands.
+// NothingSerious fails the test if axe finds anything serious in the page as it stands.
 func NothingSerious(t *testing.T, p *Tab, when string) {
 	t.Helper()
 	var found []string

@@ -1,3 +1,5 @@
+// Package chaintest runs a desk that settles on a local chain which the test controls, and
+// wallets that buy from it.
 package chaintest
 
 import (
@@ -76,7 +78,7 @@ type Rig struct {
 const (
 	testSlot           = 500 * time.Millisecond
 	FinalizeSlots      = 2
-	testBlockhashSlots = 20_000 // as in settleDeskConfig
+	testBlockhashSlots = 20_000 // as in Config
 )
 
 // MainnetBlockhash is how many slots a blockhash lives on mainnet.
@@ -92,7 +94,7 @@ func testChain(wallets int) sandbox.Options {
 // Options are what the tests have differently.
 type Options struct {
 	Chain func(*sandbox.Options) // changes testChain's
-	// blockhashSlots is how long a blockhash lives; 0 = testBlockhashSlots.
+	// BlockhashSlots is how long a blockhash lives; 0 = testBlockhashSlots.
 	BlockhashSlots int
 	Wallets        int
 	ClaimTTL       int  // seconds; 0 = an hour
@@ -100,7 +102,7 @@ type Options struct {
 	WatchMS        int  // between two looks for payments; 0 = 300
 	Hangs          bool // the chain may not answer: the desk does not wait long for it
 	Signer         bool // the desk's key is in a process of its own
-	// firmWallet: the first wallet is the firm AA's, which takes claims over FIX.
+	// FirmWallet: the first wallet is the firm AA's, which takes claims over FIX.
 	FirmWallet bool
 }
 
@@ -153,7 +155,7 @@ func Start(t *testing.T, o Options) *Rig {
 	return r
 }
 
-// GiveWallet gives a firm of testConfig's the wallet of its claims.
+// GiveWallet gives a firm of Config's the wallet of its claims.
 func GiveWallet(t *testing.T, config, firm, wallet string) {
 	t.Helper()
 	file := programtest.ParticipantsFile(config)
@@ -183,6 +185,7 @@ func (r *Rig) KillSigner() {
 	}
 }
 
+// KeyFile returns the path of a keypair, by its name in the chain's setup.
 func (r *Rig) KeyFile(name string) string { return r.Keys + "/" + name + ".json" }
 
 // StartChain starts the sandbox, or skips the test with the reason.
@@ -472,6 +475,7 @@ func (b *Buyer) Want(status int, method, path string, body any, headers ...strin
 	return a
 }
 
+// Bearer returns the header with the buyer's token.
 func (b *Buyer) Bearer() []string { return []string{"Authorization", "Bearer " + b.Token} }
 
 const (
@@ -550,6 +554,7 @@ func (b *Built) Open(t *testing.T) *Built {
 	return b
 }
 
+// Order returns the body of a request that buys, as the way wants it.
 func (b *Buyer) Order(d Deal, way string) map[string]string {
 	body := map[string]string{"order_id": d.Ticket, "tranche_id": d.Ticket + "-1", "fill_usd": d.Fill}
 	if way == PathBuild {

@@ -117,6 +117,7 @@ func (b *Buyer) Payment(p OwnPayment, hash solana.Hash) SignedPayment {
 	return b.Sign(programtest.Must(payment.Build(&solana.Accounts{})).Bytes())
 }
 
+// ParseAtoms reads a number of atoms, and panics where there is none.
 func ParseAtoms(text string) (n uint64) {
 	if _, err := fmt.Sscan(text, &n); err != nil {
 		panic(err)

@@ -285,7 +285,7 @@ func TestClusterSigns(t *testing.T) {
 		heal := m.do(g, w, leader, rng)
 		submitted := make(chan *chaintest.Answer, 1)
 		ctx, cancel := context.WithTimeout(t.Context(), clusterPatience)
-		go func() { submitted <- submitSomewhere(b, ctx, g, x) }()
+		go func() { submitted <- submitSomewhere(ctx, b, g, x) }()
 		await.True(t, "another leader, or an answer", func() bool {
 			if len(submitted) > 0 {
 				return true
@@ -348,7 +348,7 @@ func buildSomewhere(b *chaintest.Buyer, g *group) *chaintest.Built {
 
 // submitSomewhere submits a build to one node after the other until one says what
 // came of it; nil where none does in time.
-func submitSomewhere(b *chaintest.Buyer, ctx context.Context, g *group, x *chaintest.Built) *chaintest.Answer {
+func submitSomewhere(ctx context.Context, b *chaintest.Buyer, g *group, x *chaintest.Built) *chaintest.Answer {
 	body := chaintest.Submission(x, b.Signed(x))
 	asks := tolerance{least: clusterAsk}
 	for i := 0; ctx.Err() == nil; i++ {

@@ -18,6 +18,22 @@ import (
 	"blockdesk/service/servicetest"
 )
 
+// Every command line that a document prints is run, or, where no test can run it,
+// held to the program that would. These are the rules for who writes one:
+//
+//   - A fenced block of sh is typed into one shell, line by line, in a folder that
+//     looks like a checkout in which `make run` is running: bin/blockdesk, data. The
+//     demo's addresses are replaced. A line has to end well and to print something;
+//     prints (below) says what more.
+//   - A block without a language, whose command stands behind "$ ", is a session: what
+//     stands behind "> " is typed into the command, and each line that is shown has to
+//     come again, but for its numbers.
+//   - A code span in a sentence or a table that begins with a program is parsed by that
+//     program's own command tree; one of another program needs a row in inlineLines.
+//   - What cannot be run here is in notRun (docs_check_test.go) with the reason.
+//
+// The documents of elsewhere have a test of their own, which runs all their blocks.
+
 // elsewhere names the tests that run all lines of a document, with their packages.
 var elsewhere = map[string]string{
 	"sdk/python/README.md":     "e2e/sdk.TestPythonSDK",

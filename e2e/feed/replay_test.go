@@ -192,7 +192,7 @@ func (r *replayer) sendStock(a flow.Action) bool {
 		tr.Await("a report", func() bool { return tr.Waiting == 0 }) == nil
 }
 
-// sendDeep sends one record of the deep flow, with at most traderWindow requests
+// sendDeep sends one record of the deep flow, with at most TraderWindow requests
 // of its session unanswered.
 func (r *replayer) sendDeep(rec *flow.ArenaRecord) bool {
 	o := replayOrder{

@@ -1,3 +1,5 @@
+// Package feedtest follows the public feed: one message after the other in the test, by
+// clients of npm's in processes of their own, and the journal that both are held to.
 package feedtest
 
 import (

@@ -27,6 +27,7 @@ type FeedMessage struct {
 	Volume    string      `json:"volume_24h"`
 }
 
+// FeedTrade is one trade of a message.
 type FeedTrade struct {
 	ID    uint64 `json:"trade_id"`
 	Price string `json:"price"`
@@ -55,6 +56,7 @@ func FeedUntil(t *testing.T, conn *websocket.Conn, channel string, ready func(*F
 	}
 }
 
+// Subscribe connects to the feed and asks for the market data of the first symbol.
 func Subscribe(t *testing.T, url string) *websocket.Conn {
 	t.Helper()
 	conn, _, err := websocket.DefaultDialer.Dial(url+"/ws/rfq", nil)

@@ -1,3 +1,5 @@
+// Package fixtest has participants that trade over FIX: a Trader remembers everything and
+// holds each report to the rules, a Session and a Firm are read message by message.
 package fixtest
 
 import (

@@ -105,6 +105,7 @@ func (f *Firm) Order(clOrdID string) string {
 	return fmt.Sprintf("%s %s", m.Get(150), m.Get(58))
 }
 
+// Next waits for the next message.
 func (f *Firm) Next() *fixclient.Message {
 	f.t.Helper()
 	select {
@@ -118,6 +119,7 @@ func (f *Firm) Next() *fixclient.Message {
 	return nil
 }
 
+// LoggedOut waits for the Logout that ends the session, and returns its text.
 func (f *Firm) LoggedOut() string {
 	f.t.Helper()
 	select {
@@ -132,6 +134,7 @@ func (f *Firm) LoggedOut() string {
 	return ""
 }
 
+// NewFirm logs a firm on.
 func NewFirm(t *testing.T, address, name string) (*Firm, error) {
 	t.Helper()
 	client, err := fixclient.Dial(t.Context(), fixclient.Options{

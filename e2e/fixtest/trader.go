@@ -45,6 +45,7 @@ type Order struct {
 	filled             uint64 // Σ LastQty (32) of different ExecIDs, in millionths
 }
 
+// Live reports whether the order can still trade.
 func (o *Order) Live() bool { return o.status == "0" || o.status == "1" }
 
 // fill is one side of a trade.
@@ -64,7 +65,7 @@ type Trader struct {
 	target int
 
 	Mu        sync.Mutex
-	Changed   *sync.Cond // on mu
+	Changed   *sync.Cond // on Mu
 	Next      int
 	Requests  map[string]*Request // by ClOrdID
 	Waiting   int                 // requests without an answer
@@ -77,13 +78,14 @@ type Trader struct {
 	Violation error               // the first broken rule
 
 	// Of a group's trader: how long a logon may take (0 = as long as it takes), and who
-	// sees each message after it was taken, with mu held; nil = nobody.
+	// sees each message after it was taken, with Mu held; nil = nobody.
 	Logon time.Duration
-	// patience is how long await waits; 0 = as long as it takes.
+	// Patience is how long Await waits; 0 = as long as it takes.
 	Patience  time.Duration
 	OnMessage func(*fixclient.Message)
 }
 
+// NewTrader returns a trader that has never logged on. What it does is chosen by the seed.
 func NewTrader(name string, seed uint64) *Trader {
 	t := &Trader{
 		Name: name, Prefix: fmt.Sprintf("%s-%x-", name, seed), rng: rand.New(rand.NewPCG(seed, uint64(name[0]))),
@@ -130,6 +132,7 @@ func (t *Trader) Disconnect() {
 	t.Client = nil
 }
 
+// Fail notes that a rule is broken, if none was before. The caller holds Mu.
 func (t *Trader) Fail(format string, args ...any) {
 	if t.Violation == nil {
 		t.Violation = fmt.Errorf(t.Name+": "+format, args...)
@@ -137,6 +140,7 @@ func (t *Trader) Fail(format string, args ...any) {
 	t.Changed.Broadcast()
 }
 
+// Err returns the first broken rule.
 func (t *Trader) Err() error {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
@@ -242,7 +246,7 @@ func Millionths(text string) uint64 {
 }
 
 // Trade sends random orders, amends and cancels until the line breaks or stop
-// says so, never with more than traderWindow requests unanswered.
+// says so, never with more than TraderWindow requests unanswered.
 func (t *Trader) Trade(stop <-chan struct{}) {
 	for {
 		t.Mu.Lock()
@@ -500,7 +504,7 @@ func (t *Trader) NextID() string {
 	return t.Prefix + strconv.Itoa(t.Next)
 }
 
-// Submit sends a request under an id of nextID's and remembers it, also when the
+// Submit sends a request under an id of NextID's and remembers it, also when the
 // line breaks.
 func (t *Trader) Submit(id string, r *Request) error {
 	t.Mu.Lock()

@@ -303,7 +303,7 @@ func (r *mirrorRig) checkAll(followers []*feedtest.Follower, doors func(last *mi
 	r.t.Logf("%d books of %d slots, %d pools", r.watch.depths, len(r.watch.slots), r.watch.pools)
 }
 
-// checkTrades holds a pool's trades to its swaps: each once, in the chain's order,
+// CheckTrades holds a pool's trades to its swaps: each once, in the chain's order,
 // with its transaction.
 func (r *mirrorRig) checkTrades(p *chainPool) {
 	r.t.Helper()

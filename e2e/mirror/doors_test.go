@@ -167,7 +167,7 @@ func (r *mirrorRig) checkSymbols() {
 	}
 }
 
-// checkStatus waits for a status record of the end, and holds it to the ledger.
+// CheckStatus waits for a status record of the end, and holds it to the ledger.
 func (r *mirrorRig) checkStatus() {
 	r.t.Helper()
 	var s mirrorStatus

@@ -62,7 +62,7 @@ func RunClient(t *testing.T, command string, args ...string) (string, error) {
 	return RunClientIn(t, "", command, args...)
 }
 
-// RunClientIn is runClient in a folder.
+// RunClientIn is RunClient in a folder.
 func RunClientIn(t *testing.T, dir, command string, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), ClientTime)

@@ -104,6 +104,7 @@ func Post(t *testing.T, url, key, body string) Reply {
 	return r
 }
 
+// Status returns the status that a GET gets.
 func Status(t *testing.T, url string) int {
 	t.Helper()
 	resp, err := http.Get(url)
@@ -167,4 +168,5 @@ type Depth struct {
 	Bids, Asks [][2]string
 }
 
+// DocumentPath is where the OpenAPI document is published.
 const DocumentPath = "/public-sdk/openapi/svc_public_api_v1.json"

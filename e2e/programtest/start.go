@@ -32,8 +32,8 @@ const (
 	OtherSymbol          = "92C/SLUSD"
 )
 
-// Config returns a configuration with two firms and without limits that
-// would slow the tests down; more is YAML for its end.
+// Config returns a configuration with two firms and without limits that would slow a
+// test down. more is YAML for its end.
 func Config(t testing.TB, more string) string {
 	t.Helper()
 	return fmt.Sprintf(`fix:
@@ -44,7 +44,7 @@ http:
 %s`, servicetest.Participants(t), more)
 }
 
-// ParticipantsFile returns the path of the participants in a testConfig.
+// ParticipantsFile returns the path of the participants file of a Config.
 func ParticipantsFile(config string) string { return strings.Split(config, `"`)[1] }
 
 // DeskConfig is a desk that sells the first pair at 0.999 and has enough of it.
@@ -56,7 +56,7 @@ const DeskConfig = `rfq:
        price_source: operator, reference_price_usd: "0.999", corridor_bps: 1000, max_age_s: 3600, inventory: "1000000"}
 `
 
-// Instruments is a configuration of some.
+// Instruments returns the configuration of instruments with these symbols.
 func Instruments(symbols ...string) string {
 	text := "instruments:\n"
 	for _, s := range symbols {
@@ -66,8 +66,8 @@ func Instruments(symbols ...string) string {
 	return text
 }
 
-// Start runs the program as a child with this configuration. With the
-// test it is told to stop, unless it is gone by then, and has to end cleanly.
+// Start runs the service with this configuration, and returns when it is ready. When the
+// test ends the service is stopped, unless it has ended before, and must end cleanly.
 func Start(t testing.TB, config string) *server.Server {
 	t.Helper()
 	exe := Binary(t)
@@ -92,7 +92,7 @@ type Service struct {
 	Stop func() error // by SIGTERM
 }
 
-// StartDemo runs the demo on free ports until the test ends or stop is called,
+// StartDemo runs the demo on free ports until the test ends or Stop is called,
 // without a chain unless more says where its server is. Its tickets are posted when
 // StartDemo returns.
 func StartDemo(t *testing.T, more ...string) *Service {
@@ -102,12 +102,13 @@ func StartDemo(t *testing.T, more ...string) *Service {
 	return d
 }
 
+// StartDemoOn runs the demo on a data folder, and returns when it listens.
 func StartDemoOn(t *testing.T, data string, more ...string) *Service {
 	t.Helper()
 	return StartServe(t, data, append([]string{"--demo"}, more...)...)
 }
 
-// StartServe runs the service on free ports until the test ends or stop is called.
+// StartServe runs the service on free ports until the test ends or Stop is called.
 func StartServe(t *testing.T, data string, more ...string) *Service {
 	t.Helper()
 	exe := Binary(t)

@@ -14,6 +14,7 @@ import (
 	"blockdesk/bench/server"
 )
 
+// Must returns v, and panics on an error.
 func Must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -57,10 +58,10 @@ func FreePort(t *testing.T) string {
 // JSON is a value's JSON, for messages.
 func JSON(v any) string { return string(Must(json.Marshal(v))) }
 
-// Root is the checkout's folder.
+// Root returns the folder of this source tree.
 func Root(t testing.TB) string {
 	t.Helper()
-	root, err := filepath.Abs(filepath.Join("..", ".."))
+	root, err := sourceRoot()
 	if err != nil {
 		t.Fatal(err)
 	}

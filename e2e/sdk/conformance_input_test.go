@@ -13,6 +13,10 @@ import (
 	"blockdesk/sdk/openapitest"
 )
 
+// The document says what each parameter may be. This part asks every route with
+// every parameter at the ends of its range, and with everything beyond it that a
+// client may send by mistake or on purpose.
+
 // rightParameters are values of parameters that must be there.
 var rightParameters = map[string]string{
 	"symbol": programtest.Symbol, "ticker_id": "SLUSD_USDC", "fromBlock": "0", "toBlock": "9223372036854775807",

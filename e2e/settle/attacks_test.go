@@ -132,7 +132,7 @@ func (a *attackRig) submitRaw(x *chaintest.Built, raw []byte) *chaintest.Answer 
 
 // tryRaw is submitRaw for goroutines: what has no answer has status 0.
 func (a *attackRig) tryRaw(x *chaintest.Built, raw []byte) *chaintest.Answer {
-	got, err := post(a.taker, a.T.Context(), chaintest.PathSubmit, chaintest.Submission(x, raw))
+	got, err := post(a.T.Context(), a.taker, chaintest.PathSubmit, chaintest.Submission(x, raw))
 	if err != nil {
 		return &chaintest.Answer{Body: []byte(err.Error())}
 	}

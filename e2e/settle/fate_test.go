@@ -88,7 +88,7 @@ func TestNothingBeforeFinality(t *testing.T) {
 	submitted.Into(t, &s)
 	await.True(t, "both to land", func() bool { return succeeded(r, payment.Signature) && succeeded(r, s.Signature) })
 	await.True(t, "proofs to be taken", func() bool {
-		return programtest.Must(verify(b, t.Context(), 0, "T1", payment.Signature)).Status != 503
+		return programtest.Must(verify(t.Context(), b, 0, "T1", payment.Signature)).Status != 503
 	})
 	await.Equal(t, "transactions that the desk sees landed", 1, func() float64 {
 		return programtest.Metric(t, r.Server, "blockdesk_settlement_landed")
@@ -97,7 +97,7 @@ func TestNothingBeforeFinality(t *testing.T) {
 		r.Control("advance", map[string]any{"slots": 2 * chaintest.FinalizeSlots})
 		r.AwaitBlockhash()
 		for surface := range verifyPaths {
-			got, err := verify(b, t.Context(), surface, "T1", payment.Signature)
+			got, err := verify(t.Context(), b, surface, "T1", payment.Signature)
 			if err != nil {
 				t.Fatal(err)
 			}

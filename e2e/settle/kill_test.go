@@ -217,7 +217,7 @@ func (k *tumult) trade(ctx context.Context, rng *rand.Rand, b *chaintest.Buyer) 
 
 // take asks for a claim's transaction; nil where there is none.
 func (k *tumult) take(ctx context.Context, b *chaintest.Buyer, d chaintest.Deal, way string) *chaintest.Built {
-	got, err := post(b, ctx, way, b.Order(d, way))
+	got, err := post(ctx, b, way, b.Order(d, way))
 	if err != nil {
 		k.count(way + " without an answer")
 		return nil
@@ -276,7 +276,7 @@ func (k *tumult) payFirst(ctx context.Context, rng *rand.Rand, b *chaintest.Buye
 		return
 	}
 	for range 1 + rng.IntN(30) {
-		got, err := verify(b, ctx, rng.IntN(len(verifyPaths)), d.Ticket, signature)
+		got, err := verify(ctx, b, rng.IntN(len(verifyPaths)), d.Ticket, signature)
 		if err != nil || got.Status != 202 {
 			return
 		}
@@ -348,7 +348,7 @@ func (k *tumult) together(ctx context.Context, rng *rand.Rand, b *chaintest.Buye
 	}
 	said := ""
 	for range 1 + rng.IntN(3) {
-		got, err := post(b, ctx, chaintest.PathSubmit, chaintest.Submission(x, b.Signed(x)))
+		got, err := post(ctx, b, chaintest.PathSubmit, chaintest.Submission(x, b.Signed(x)))
 		if err != nil {
 			k.count("submit without an answer")
 			continue

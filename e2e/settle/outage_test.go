@@ -104,7 +104,7 @@ func unavailable(r *chaintest.Rig, b *chaintest.Buyer, payment string, x *chaint
 			return b.Call("POST", chaintest.PathBuild, b.Order(d, chaintest.PathBuild), b.Bearer()...)
 		},
 		"submit": func() *chaintest.Answer { return b.Submit(x) },
-		"proof":  func() *chaintest.Answer { return programtest.Must(verify(b, r.T.Context(), 0, "T1", payment)) },
+		"proof":  func() *chaintest.Answer { return programtest.Must(verify(r.T.Context(), b, 0, "T1", payment)) },
 	} {
 		got := ask()
 		if got.Status != 503 || got.Code != "CHAIN_UNAVAILABLE" || got.Header.Get("Retry-After") == "" {

@@ -28,7 +28,7 @@ func verifyURL(b *chaintest.Buyer, surface int) string {
 
 // verify reports a payment of a claim of the ticket; more are optional members,
 // names and values in turn.
-func verify(b *chaintest.Buyer, ctx context.Context, surface int, ticket, signature string, more ...string) (*chaintest.Answer, error) {
+func verify(ctx context.Context, b *chaintest.Buyer, surface int, ticket, signature string, more ...string) (*chaintest.Answer, error) {
 	body := map[string]string{"order_id": ticket, "tranche_id": ticket + "-1", "l1_signature": signature}
 	for i := 0; i < len(more); i += 2 {
 		body[more[i]] = more[i+1]
@@ -42,7 +42,7 @@ func verified(b *chaintest.Buyer, surface int, ticket, signature string, more ..
 	b.Rig.T.Helper()
 	await.True(b.Rig.T, "a verdict on "+signature, func() bool {
 		var err error
-		if got, err = verify(b, b.Rig.T.Context(), surface, ticket, signature, more...); err != nil {
+		if got, err = verify(b.Rig.T.Context(), b, surface, ticket, signature, more...); err != nil {
 			b.Rig.T.Fatal(err)
 		}
 		return got.Status != 202 && got.Status != 503
@@ -51,7 +51,7 @@ func verified(b *chaintest.Buyer, surface int, ticket, signature string, more ..
 }
 
 // post is send to a path of the base address; it is for goroutines.
-func post(b *chaintest.Buyer, ctx context.Context, path string, body any) (*chaintest.Answer, error) {
+func post(ctx context.Context, b *chaintest.Buyer, path string, body any) (*chaintest.Answer, error) {
 	return b.Send(ctx, "POST", b.Rig.Server.Addresses.Base+path, body, b.Bearer()...)
 }
 
@@ -184,7 +184,7 @@ func reportAll(r *chaintest.Rig, taken []*chaintest.Built, payments []string) ma
 			for surface := range verifyPaths {
 				sent++
 				go func() {
-					got, err := settledVerdict(reporter, ctx, surface, signature, more)
+					got, err := settledVerdict(ctx, reporter, surface, signature, more)
 					v := verdict{Answer: got}
 					if more != nil {
 						v.claim = more[1]
@@ -206,9 +206,9 @@ func reportAll(r *chaintest.Rig, taken []*chaintest.Built, payments []string) ma
 }
 
 // settledVerdict asks until the answer is neither pending nor for later.
-func settledVerdict(b *chaintest.Buyer, ctx context.Context, surface int, signature string, more []string) (got *chaintest.Answer, err error) {
+func settledVerdict(ctx context.Context, b *chaintest.Buyer, surface int, signature string, more []string) (got *chaintest.Answer, err error) {
 	return got, cmp.Or(await.Poll(ctx, "a verdict on "+signature, func() bool {
-		got, err = verify(b, ctx, surface, "T1", signature, more...)
+		got, err = verify(ctx, b, surface, "T1", signature, more...)
 		return err != nil || got.Status != 202 && got.Status != 503
 	}), err)
 }
