@@ -23,6 +23,8 @@ import (
 	"github.com/quickfixgo/quickfix/config"
 
 	"blockdesk/engine/event"
+	"blockdesk/fixgw/participants"
+	"blockdesk/fixgw/participants/participantstest"
 	"blockdesk/fixgw/wire"
 	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
@@ -338,7 +340,7 @@ func readPatterns(t *testing.T, path string) map[string]*regexp.Regexp {
 // echoGateway runs a gateway with an echo in the place of the product.
 func echoGateway(t *testing.T, compID string, dictionary *Dictionary, settings map[string]string, l net.Listener) *Gateway {
 	t.Helper()
-	hash, _, err := (&Participant{PasswordHash: cheapHash("")}).credentials()
+	hash, _, err := (&participants.Participant{PasswordHash: participantstest.Hash("")}).Credentials()
 	if err != nil {
 		t.Fatal(err)
 	}

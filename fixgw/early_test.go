@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"github.com/quickfixgo/quickfix"
+
+	"blockdesk/fixgw/participants"
 )
 
 // takeEarly has the gateway of o listen on a port that is known before, and takes the
 // sessions of these participants, made ahead, from spares.
-func takeEarly(t *testing.T, spares *Spares, o *SessionOptions, participants []Participant) *Early {
+func takeEarly(t *testing.T, spares *Spares, o *SessionOptions, participants []participants.Participant) *Early {
 	t.Helper()
 	listener, err := net.Listen("tcp", o.Address)
 	if err != nil {

@@ -1,7 +1,6 @@
 package fixgw
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -108,25 +107,12 @@ func (v *server) prove(frame []byte) (*session, wire.Logon, error) {
 		}
 	}
 	v.verifying <- struct{}{}
-	right := hash.verify(l.Password)
+	right := hash.Verify(l.Password)
 	<-v.verifying
 	if s == nil || !right || string(l.Username) != s.participant.Name {
 		return nil, l, errBadLogon
 	}
 	return s, l, nil
-}
-
-// strayHash is a hash that no password has.
-func strayHash() (*argonHash, error) {
-	h := &argonHash{
-		memory: argonMemory, passes: argonPasses, lanes: argonLanes,
-		salt: make([]byte, argonSalt), derived: make([]byte, argonDerived),
-	}
-	if _, err := rand.Read(h.salt); err != nil {
-		return nil, err
-	}
-	_, err := rand.Read(h.derived)
-	return h, err
 }
 
 // refuseLogon returns the Logout that answers frame.

@@ -1,7 +1,10 @@
 package fixgw
 
 import (
+	"errors"
 	"flag"
+	"os"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -50,4 +53,44 @@ func TestOrderLife(t *testing.T) {
 	mm.want("35=9 11=d 41=b 434=1 102=0 39=4 37=" + id)
 	mm.send("F", "11=e|41=nope|55=SLUSD/USDC|54=1|38=12|"+now60)
 	mm.want("35=9 11=e 41=nope 434=1 102=1 39=8 37=NONE")
+}
+
+// TestDictionaryIsStock: the embedded dictionary is QuickFIX's, unchanged.
+func TestDictionaryIsStock(t *testing.T) {
+	t.Parallel()
+	license, err := os.ReadFile("FIX44.LICENSE")
+	if err != nil || !strings.Contains(string(license), "The QuickFIX Software License") {
+		t.Errorf("the licence is not beside it: %v", err)
+	}
+	if _, err := newValidator(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOptionsValidate(t *testing.T) {
+	t.Parallel()
+	good := Options{SessionOptions: SessionOptions{Address: "127.0.0.1:0", Participants: testParticipants("A", "B")}}
+	nobody := Options{SessionOptions: SessionOptions{Address: good.Address}}
+	if err := errors.Join(good.Validate(), nobody.Validate()); err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range []func(*Options){
+		func(o *Options) { o.Address = "" },
+		func(o *Options) { o.CompID = "a b" },
+		func(o *Options) { o.MaxSessions = 1 },
+		func(o *Options) { o.MaxSessions = 10_001 },
+		func(o *Options) { o.MaxPending = -1 },
+		func(o *Options) { o.LogonBytes = 255 },
+		func(o *Options) { o.MaxMessage = 1<<20 + 1 },
+		func(o *Options) { o.MaxOutbox = 1 },
+		func(o *Options) { o.Rate = -1 },
+		func(o *Options) { o.ReserveSeqs = 1 },
+		func(o *Options) { o.DrainTimeout = -1 },
+	} {
+		bad := good
+		change(&bad)
+		if bad.Validate() == nil {
+			t.Errorf("%+v passed", bad)
+		}
+	}
 }

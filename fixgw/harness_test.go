@@ -3,7 +3,6 @@ package fixgw
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -17,12 +16,12 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/crypto/argon2"
-
 	"blockdesk/engine"
 	"blockdesk/engine/book"
 	"blockdesk/engine/event"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/fixgw/participants"
+	"blockdesk/fixgw/participants/participantstest"
 	"blockdesk/fixgw/wire"
 	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
@@ -35,22 +34,13 @@ import (
 const testPassword = "correct horse"
 
 // testHash is a cheap hash of testPassword.
-var testHash = sync.OnceValue(func() string { return cheapHash(testPassword) })
-
-// cheapHash returns a hash of a password as participants files have it, at the least
-// cost that they may ask for.
-func cheapHash(password string) string {
-	const salt = "saltsalt"
-	b64 := base64.RawStdEncoding
-	return fmt.Sprintf("$argon2id$v=19$m=8,t=1,p=1$%s$%s", b64.EncodeToString([]byte(salt)),
-		b64.EncodeToString(argon2.IDKey([]byte(password), []byte(salt), 1, 8, 1, 16)))
-}
+var testHash = sync.OnceValue(func() string { return participantstest.Hash(testPassword) })
 
 // testParticipants: one for each CompID, number 1 on.
-func testParticipants(compIDs ...string) []Participant {
-	var list []Participant
+func testParticipants(compIDs ...string) []participants.Participant {
+	var list []participants.Participant
 	for i, id := range compIDs {
-		list = append(list, Participant{
+		list = append(list, participants.Participant{
 			Name: strings.ToLower(id), Number: market.ParticipantID(i + 1), CompIDs: []string{id},
 			PasswordHash: testHash(), STP: book.STPCancelNewest,
 		})

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"sync"
+
+	"blockdesk/fixgw/participants"
 )
 
 // ErrStopped means that the gateway is stopping or has stopped.
@@ -56,8 +58,8 @@ type Reloaded struct {
 }
 
 // Check reports why Reload would refuse list. It changes nothing. Any goroutine.
-func (v *server) Check(list []Participant) error {
-	if err := validateParticipants(list, v.options.MaxSessions); err != nil {
+func (v *server) Check(list []participants.Participant) error {
+	if err := participants.Validate(list, v.options.MaxSessions); err != nil {
 		return err
 	}
 	return v.roster.Load().check(list)
@@ -74,7 +76,7 @@ func (v *server) Check(list []Participant) error {
 // and what they do is stored for the day when the CompID comes back. Passwords and
 // keys hold from the next Logon on: who is logged on stays so. Self-trade
 // prevention and wallet hold from the next request on.
-func (v *server) Reload(list []Participant) (Reloaded, error) {
+func (v *server) Reload(list []participants.Participant) (Reloaded, error) {
 	var done Reloaded
 	a := &v.acceptors
 	a.mu.Lock()

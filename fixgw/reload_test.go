@@ -15,12 +15,14 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/fixgw/participants"
+	"blockdesk/fixgw/participants/participantstest"
 	"blockdesk/internal/await"
 )
 
 // reload tells the engine about the participants of list and makes it the
 // gateway's.
-func (d *harness) reload(list []Participant) Reloaded {
+func (d *harness) reload(list []participants.Participant) Reloaded {
 	d.t.Helper()
 	for i := range list {
 		c, err := engine.SetRiskCommand(list[i].Number, engine.AllInstruments, engine.Limits{})
@@ -34,8 +36,8 @@ func (d *harness) reload(list []Participant) Reloaded {
 }
 
 // without leaves the CompIDs out.
-func without(list []Participant, compIDs ...string) []Participant {
-	return slices.DeleteFunc(slices.Clone(list), func(p Participant) bool { return slices.Contains(compIDs, p.CompIDs[0]) })
+func without(list []participants.Participant, compIDs ...string) []participants.Participant {
+	return slices.DeleteFunc(slices.Clone(list), func(p participants.Participant) bool { return slices.Contains(compIDs, p.CompIDs[0]) })
 }
 
 // refused logs on and returns why that is refused.
@@ -131,7 +133,7 @@ func TestReloadCredentials(t *testing.T) {
 	d := newDesk(t, []string{"MM"}, nil)
 	mm := d.dial("MM", keep(1, 1))
 	list := testParticipants("MM")
-	list[0].PasswordHash = cheapHash("another")
+	list[0].PasswordHash = participantstest.Hash("another")
 	d.reload(list)
 	mm.order("a", "1", "1", "1", "")
 	mm.want("35=8 11=a 150=0")
@@ -150,23 +152,23 @@ func TestReloadCredentials(t *testing.T) {
 func TestReloadRefused(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM", "TK"}, func(o *Options) { o.MaxSessions = 3 })
-	change := func(f func([]Participant)) []Participant {
+	change := func(f func([]participants.Participant)) []participants.Participant {
 		list := testParticipants("MM", "TK")
 		f(list)
 		return list
 	}
 	for _, c := range []struct {
 		name     string
-		list     []Participant
+		list     []participants.Participant
 		identity bool
 		want     string
 	}{
-		{"another number", change(func(l []Participant) { l[1].Number = 7 }), true, `"tk" has the number 2, not 7`},
-		{"number of another", change(func(l []Participant) { l[1].Name = "zz" }), true, `the number 2 is that of "tk", not of "zz"`},
-		{"CompID of another", change(func(l []Participant) { l[0].CompIDs, l[1].CompIDs = []string{"MM", "TK"}, []string{"T2"} }), true, `comp_id "TK" is of "tk", not of "mm"`},
+		{"another number", change(func(l []participants.Participant) { l[1].Number = 7 }), true, `"tk" has the number 2, not 7`},
+		{"number of another", change(func(l []participants.Participant) { l[1].Name = "zz" }), true, `the number 2 is that of "tk", not of "zz"`},
+		{"CompID of another", change(func(l []participants.Participant) { l[0].CompIDs, l[1].CompIDs = []string{"MM", "TK"}, []string{"T2"} }), true, `comp_id "TK" is of "tk", not of "mm"`},
 		{"nobody", nil, false, "the list is empty"},
 		{"too many", testParticipants("MM", "TK", "A", "B"), false, "4 comp_ids: at most 3 sessions"},
-		{"no password", change(func(l []Participant) { l[0].PasswordHash = "" }), false, "password_hash and ed25519 are empty"},
+		{"no password", change(func(l []participants.Participant) { l[0].PasswordHash = "" }), false, "password_hash and ed25519 are empty"},
 	} {
 		_, err := d.gateway.Reload(c.list)
 		if err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, ErrIdentity) != c.identity {
@@ -192,14 +194,14 @@ func TestForgottenCompIDsAreBounded(t *testing.T) {
 	d := newDesk(t, []string{"MM"}, nil)
 	r := d.gateway.roster.Load()
 	for i := range maxForgotten - 1 {
-		s := newSession(d.gateway.server, &Participant{Name: fmt.Sprint(i), Number: 9}, fmt.Sprint("X", i), uint16(i+10), r.byCompID["MM"].messages)
+		s := newSession(d.gateway.server, &participants.Participant{Name: fmt.Sprint(i), Number: 9}, fmt.Sprint("X", i), uint16(i+10), r.byCompID["MM"].messages)
 		s.removed.Store(true)
 		r.byCompID[s.id.TargetCompID] = s // nobody else is here
 	}
 	if _, err := d.gateway.enlist(r, testParticipants("TK")); err != nil {
 		t.Errorf("%d CompIDs: %v", maxForgotten, err)
 	}
-	s := newSession(d.gateway.server, &Participant{Name: "y", Number: 9}, "Y", 5000, r.byCompID["MM"].messages)
+	s := newSession(d.gateway.server, &participants.Participant{Name: "y", Number: 9}, "Y", 5000, r.byCompID["MM"].messages)
 	s.removed.Store(true)
 	r.byCompID["Y"] = s
 	if _, err := d.gateway.enlist(r, testParticipants("TK")); err == nil {

@@ -72,7 +72,7 @@ func (s *blotter) decodeAcceptance(a *wire.Acceptance, entry *ref) (*rfq.TakeCla
 	if no := a.Check(q, in); no != nil {
 		return nil, no
 	}
-	wallet, err := s.terms.Load().wallet()
+	wallet, err := s.terms.Load().WalletAddress()
 	if err != nil || wallet == (market.Address{}) {
 		return nil, wire.Refuse(wire.OrdRejBroker, wire.CodeMissingField, "wallet of the participant: there is nowhere to deliver to")
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"blockdesk/fixgw/participants"
 	"blockdesk/market"
 )
 
@@ -38,9 +39,9 @@ type identity struct {
 
 // terms are what the participants file says of a session, replaced as a whole.
 type terms struct {
-	*Participant
-	hash *argonHash // nil = no logon by password
-	key  *[32]byte  // nil = no logon by signature
+	*participants.Participant
+	hash *participants.PasswordHash // nil = no logon by password
+	key  *[32]byte                  // nil = no logon by signature
 }
 
 // sessionNamed returns the session of a CompID, or nil. Any goroutine.
@@ -63,7 +64,7 @@ func (v *server) sessions() []*session {
 // check reports whom a list of participants contradicts r about. A number means
 // the same participant in every journaled command, and a session's orders are
 // its participant's.
-func (r *roster) check(list []Participant) error {
+func (r *roster) check(list []participants.Participant) error {
 	for i := range list {
 		p := &list[i]
 		if number, known := r.numbers[p.Name]; known && number != p.Number {
@@ -91,7 +92,7 @@ type enlisting struct {
 
 // enlist makes the sessions of list that r does not have. Their numbers are in
 // the store when it returns; nothing else has happened yet.
-func (v *server) enlist(r *roster, list []Participant) (*enlisting, error) {
+func (v *server) enlist(r *roster, list []participants.Participant) (*enlisting, error) {
 	e := &enlisting{
 		next: &roster{
 			byCompID: maps.Clone(r.byCompID), byNumber: slices.Clone(r.byNumber),
@@ -112,7 +113,7 @@ func (v *server) enlist(r *roster, list []Participant) (*enlisting, error) {
 	for i := range list {
 		p := &list[i]
 		e.next.numbers[p.Name], e.next.names[p.Number] = p.Number, p.Name
-		hash, key, err := p.credentials()
+		hash, key, err := p.Credentials()
 		if err != nil {
 			return nil, fmt.Errorf("participant %q: %w", p.Name, err)
 		}
@@ -139,7 +140,7 @@ func (v *server) enlist(r *roster, list []Participant) (*enlisting, error) {
 	return e, nil
 }
 
-func (v *server) openSession(p *Participant, compID string, number uint16) (*session, error) {
+func (v *server) openSession(p *participants.Participant, compID string, number uint16) (*session, error) {
 	messages := v.options.Early.messages(compID)
 	if err := messages.open(v.store, number, &v.options); err != nil {
 		return nil, err

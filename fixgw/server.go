@@ -13,6 +13,7 @@ import (
 	"github.com/quickfixgo/quickfix"
 	"github.com/quickfixgo/quickfix/config"
 
+	"blockdesk/fixgw/participants"
 	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
@@ -29,7 +30,7 @@ type server struct {
 	validator   quickfix.Validator
 	door        *door
 	roster      atomic.Pointer[roster]
-	noHash      *argonHash
+	noHash      *participants.PasswordHash
 	verifying   chan struct{} // a slot for each password being checked
 	layer       layer
 	stopping    atomic.Bool
@@ -87,7 +88,7 @@ func openServer(o SessionOptions, store kv.Store, application application) (*ser
 		}
 	}
 	v.validator = v.options.Dictionary.validator
-	if v.noHash, err = strayHash(); err != nil {
+	if v.noHash, err = participants.RandomHash(); err != nil {
 		return nil, err
 	}
 	return v, v.openSessions()

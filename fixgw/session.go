@@ -9,6 +9,7 @@ import (
 
 	"github.com/quickfixgo/quickfix"
 
+	"blockdesk/fixgw/participants"
 	"blockdesk/fixgw/wire"
 )
 
@@ -78,7 +79,7 @@ type session struct {
 	line line
 }
 
-func newSession(v *server, p *Participant, compID string, number uint16, messages *messageStore) *session {
+func newSession(v *server, p *participants.Participant, compID string, number uint16, messages *messageStore) *session {
 	s := &session{
 		server: v, number: number, participant: identity{p.Name, p.Number}, messages: messages,
 		id: sessionID(&v.options, compID, ownSet),

@@ -9,6 +9,7 @@ import (
 	"net"
 	"time"
 
+	"blockdesk/fixgw/participants"
 	"blockdesk/fixgw/wire"
 )
 
@@ -20,7 +21,7 @@ type SessionOptions struct {
 	Listen       func(network, addr string) (net.Listener, error)
 	TLS          *tls.Config // nil = plain TCP
 	CompID       string      // ours; default "BLOCKDESK"
-	Participants []Participant
+	Participants []participants.Participant
 	Dictionary   *Dictionary // nil = New reads it
 
 	MaxSessions int // configured CompIDs, and so connections logged on
@@ -154,7 +155,7 @@ func (o SessionOptions) Validate() error {
 	if err != nil || len(o.Participants) == 0 {
 		return err
 	}
-	return validateParticipants(o.Participants, o.MaxSessions)
+	return participants.Validate(o.Participants, o.MaxSessions)
 }
 
 // inRange reports an option that is not lo to hi.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/gagliardetto/solana-go/base58"
-
 	"blockdesk/fixgw/wire"
 	"blockdesk/internal/solana/eddsa"
 )
@@ -30,29 +28,6 @@ const MaxLogonSkew = 30 * time.Second
 // errBadSignature is the one answer to a wrong name, CompID or signature, and
 // where there is no key to check it with.
 var errBadSignature = errors.New(wire.CodeLogonRefused + ": username, signature or CompID is wrong")
-
-var errKeySyntax = errors.New("must be an Ed25519 public key, 32 bytes in base58 or base64")
-
-// parseKey reads a public key: base64 with its padding, or base58. A key that
-// everybody can sign for is refused.
-func parseKey(text string) (key [32]byte, err error) {
-	var raw []byte
-	if len(text) > len(key)*2 {
-		return key, errKeySyntax
-	}
-	if len(text) > 0 && text[len(text)-1] == '=' {
-		raw, err = base64.StdEncoding.Strict().DecodeString(text)
-	} else {
-		raw, err = base58.Decode(text)
-	}
-	if err != nil || len(raw) != len(key) {
-		return key, errKeySyntax
-	}
-	if copy(key[:], raw); !eddsa.ValidKey(key) {
-		return key, errors.New("is no key that a signature proves anything about")
-	}
-	return key, nil
-}
 
 // proveSignature reports what is wrong with a signed Logon; s is nil where its
 // CompID is nobody's. Only who has the key learns more than that it is wrong.

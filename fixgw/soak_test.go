@@ -26,6 +26,7 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/book"
 	"blockdesk/engine/event"
+	"blockdesk/fixgw/participants"
 	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
@@ -152,8 +153,8 @@ func parsed(length string, err error) (time.Duration, error) {
 
 // soakParticipants returns participants of one and of two sessions, of every kind
 // of self-trade prevention.
-func soakParticipants(sessions int) []Participant {
-	var list []Participant
+func soakParticipants(sessions int) []participants.Participant {
+	var list []participants.Participant
 	for i := 0; sessions > 0; i++ {
 		name := fmt.Sprintf("P%02d", i)
 		p := testParticipants(name)[0]
@@ -263,7 +264,7 @@ func (s *soak) lives(running <-chan error) int {
 func (s *soak) reload(r *rand.Rand) {
 	all := s.desk.options.Participants
 	i := r.IntN(len(all))
-	for _, list := range [][]Participant{slices.Delete(slices.Clone(all), i, i+1), all} {
+	for _, list := range [][]participants.Participant{slices.Delete(slices.Clone(all), i, i+1), all} {
 		if _, err := s.desk.gateway.Reload(list); err != nil {
 			s.t.Error(err)
 		}

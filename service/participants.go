@@ -8,19 +8,19 @@ import (
 	"slices"
 
 	"blockdesk/engine"
-	"blockdesk/fixgw"
+	"blockdesk/fixgw/participants"
 	"blockdesk/market"
 	"blockdesk/service/config"
 	"blockdesk/service/demo"
 )
 
 // readParticipantsFile reads the participants file.
-func readParticipantsFile(c *config.FIX) ([]fixgw.Participant, error) {
+func readParticipantsFile(c *config.FIX) ([]participants.Participant, error) {
 	text, err := os.ReadFile(c.ParticipantsFile)
 	if err != nil {
 		return nil, fmt.Errorf("fix.participants_file: %w", err)
 	}
-	list, err := fixgw.ParseParticipants(text)
+	list, err := participants.Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.ParticipantsFile, err)
 	}
@@ -34,8 +34,8 @@ func takesOrders(c *config.Config) bool {
 
 // LoadParticipants reads the participants file, and adds the demo's at the end. A
 // configuration without an instrument that participants trade needs no file.
-func LoadParticipants(c *config.Config) ([]fixgw.Participant, error) {
-	var list []fixgw.Participant
+func LoadParticipants(c *config.Config) ([]participants.Participant, error) {
+	var list []participants.Participant
 	if c.FIX.ParticipantsFile != "" {
 		var err error
 		if list, err = readParticipantsFile(&c.FIX); err != nil {
@@ -58,7 +58,7 @@ func LoadParticipants(c *config.Config) ([]fixgw.Participant, error) {
 
 // LoadParticipantsOr is LoadParticipants with a fallback: if the participants file is
 // refused, it logs that and returns before; it fails if before is nil.
-func LoadParticipantsOr(c *config.Config, before []fixgw.Participant, log *slog.Logger) ([]fixgw.Participant, error) {
+func LoadParticipantsOr(c *config.Config, before []participants.Participant, log *slog.Logger) ([]participants.Participant, error) {
 	list, err := LoadParticipants(c)
 	if err != nil && before != nil {
 		log.Error("the participants file is refused: those of before stay in force", "error", err)
@@ -69,10 +69,10 @@ func LoadParticipantsOr(c *config.Config, before []fixgw.Participant, log *slog.
 
 // limitsOf returns what a participant may do on an instrument: its own entry, or
 // the default.
-func limitsOf(c *config.Config, p *fixgw.Participant, in *market.Instrument) (engine.Limits, error) {
+func limitsOf(c *config.Config, p *participants.Participant, in *market.Instrument) (engine.Limits, error) {
 	l, own := p.LimitOn(in.Symbol)
 	if !own {
-		l = fixgw.Limit{MaxQty: c.Risk.MaxQty, MaxNotional: c.Risk.MaxNotional, MaxOpenOrders: c.Risk.MaxOpenOrders, BandBps: c.Risk.BandBps}
+		l = participants.Limit{MaxQty: c.Risk.MaxQty, MaxNotional: c.Risk.MaxNotional, MaxOpenOrders: c.Risk.MaxOpenOrders, BandBps: c.Risk.BandBps}
 	}
 	return l.Limits(in)
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"blockdesk/engine/book"
-	"blockdesk/fixgw"
+	"blockdesk/fixgw/participants"
 	"blockdesk/service/config"
 )
 
@@ -18,11 +18,11 @@ func TestParticipantsOfBefore(t *testing.T) {
 	if err := (&Service{cfg: &cfg, log: slog.New(slog.DiscardHandler)}).resolve(); err == nil {
 		t.Fatal("a start without participants")
 	}
-	hash, err := fixgw.HashPassword("pw")
+	hash, err := participants.HashPassword("pw")
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := []fixgw.Participant{{Name: "mm", Number: 1, CompIDs: []string{"MM"}, PasswordHash: hash, STP: book.STPCancelNewest}}
+	before := []participants.Participant{{Name: "mm", Number: 1, CompIDs: []string{"MM"}, PasswordHash: hash, STP: book.STPCancelNewest}}
 	s := &Service{cfg: &cfg, log: slog.New(slog.DiscardHandler), participantsBefore: before}
 	if err := s.resolve(); err != nil || len(s.participants) != 1 || s.participants[0].Name != "mm" {
 		t.Fatalf("%v, %v", s.participants, err)

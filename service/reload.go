@@ -13,6 +13,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/fixgw"
+	"blockdesk/fixgw/participants"
 	"blockdesk/httpgw/admin"
 	"blockdesk/market"
 	"blockdesk/service/config"
@@ -28,7 +29,7 @@ const participantsPoll = 2 * time.Second
 // was.
 type participantsWatch struct {
 	service *Service
-	demo    []fixgw.Participant // whom no file has
+	demo    []participants.Participant // whom no file has
 	// limits are those that the engine has been told, by instrument; who was taken
 	// out of the file keeps his.
 	limits map[market.ParticipantID][]engine.Limits
@@ -63,7 +64,7 @@ func (s *Service) newParticipantsWatch() (*participantsWatch, error) {
 }
 
 // limitsOf returns a participant's limits on every instrument.
-func (s *Service) limitsOf(p *fixgw.Participant) ([]engine.Limits, error) {
+func (s *Service) limitsOf(p *participants.Participant) ([]engine.Limits, error) {
 	all := make([]engine.Limits, len(s.instruments))
 	for i := range s.instruments {
 		var err error
@@ -142,7 +143,7 @@ var errTryAgain = errors.New("the engine takes no limits now")
 // apply brings list in force: the limits first, so that nobody trades without, as
 // far as they have changed; those of a follower are its leader's to set. Only a fault
 // of the FIX store can come after them.
-func (w *participantsWatch) apply(ctx context.Context, list []fixgw.Participant) (done fixgw.Reloaded, err error) {
+func (w *participantsWatch) apply(ctx context.Context, list []participants.Participant) (done fixgw.Reloaded, err error) {
 	if err := w.service.fix.Check(list); err != nil {
 		return done, err
 	}

@@ -16,6 +16,7 @@ import (
 	"blockdesk/feed"
 	"blockdesk/feed/archive"
 	"blockdesk/fixgw"
+	"blockdesk/fixgw/participants"
 	"blockdesk/httpgw"
 	"blockdesk/httpgw/admin"
 	"blockdesk/httpgw/wire"
@@ -46,7 +47,7 @@ type Options struct {
 	Sessions *fixgw.Early
 	// Participants are in force if the participants file is refused now; nil: the
 	// start fails then.
-	Participants []fixgw.Participant
+	Participants []participants.Participant
 	// Reconcile starts a service whose stores do not fit its journal: the journal
 	// counts.
 	Reconcile bool
@@ -65,9 +66,9 @@ type Service struct {
 	recovering   func(done, total uint64) error // Options.Replaying
 	instruments  []market.Instrument
 	set          *market.Instruments
-	participants []fixgw.Participant // of the start
+	participants []participants.Participant // of the start
 	// participantsBefore are Options.Participants.
-	participantsBefore []fixgw.Participant
+	participantsBefore []participants.Participant
 	operators          []admin.Operator
 
 	storage    *Storage
@@ -253,7 +254,7 @@ func (s *Service) Addresses() operator.Addresses {
 func (s *Service) ChainNote() string { return s.chainNote }
 
 // Participants returns those that were in force at the start.
-func (s *Service) Participants() []fixgw.Participant { return s.participants }
+func (s *Service) Participants() []participants.Participant { return s.participants }
 
 // Epoch returns the engine's.
 func (s *Service) Epoch() uint64 { return s.eng.Epoch() }

@@ -20,7 +20,7 @@ import (
 	"syscall"
 	"time"
 
-	"blockdesk/fixgw"
+	"blockdesk/fixgw/participants"
 )
 
 // Addresses are where a running server listens, as its addresses.json says.
@@ -160,7 +160,7 @@ func WriteParticipants(dir, password string, compIDs ...string) (path string, er
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
-	hash, err := fixgw.HashPassword(password)
+	hash, err := participants.HashPassword(password)
 	if err != nil {
 		return "", err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"blockdesk/fixgw"
+	"blockdesk/fixgw/participants"
 )
 
 func passwordCommand(s *settings) *cobra.Command {
@@ -23,7 +23,7 @@ func passwordCommand(s *settings) *cobra.Command {
 			if err != nil && !errors.Is(err, io.EOF) {
 				return err
 			}
-			hash, err := fixgw.HashPassword(strings.TrimRight(line, "\r\n"))
+			hash, err := participants.HashPassword(strings.TrimRight(line, "\r\n"))
 			if err != nil {
 				return err
 			}

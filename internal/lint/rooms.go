@@ -22,13 +22,13 @@ var (
 	vocabulary = []string{"market", "engine/event", "engine/book", "engine/rfq"}
 	outer      = append([]string{"engine"}, vocabulary...)
 	everything = append([]string{
-		"engine/book/ladder", "engine/book/naive", "persist", "persist/kv", "persist/projection", "persist/quorum", "persist/fanout", "desk", "feed", "fixgw", "fixgw/wire", "fixgw/fixclient", "fixgw/fixterm",
+		"engine/book/ladder", "engine/book/naive", "persist", "persist/kv", "persist/projection", "persist/quorum", "persist/fanout", "desk", "feed", "fixgw", "fixgw/wire", "fixgw/participants", "fixgw/fixclient", "fixgw/fixterm",
 		"httpgw", "httpgw/wire", "httpgw/terms", "httpgw/market", "httpgw/rfq", "httpgw/dvp", "httpgw/site", "httpgw/admin", "catalog", "mirror", "settle", "sdk", "internal", "internal/ratelimit", "internal/schedule", "internal/solana", "internal/solana/eddsa",
 	}, outer...)
 )
 
 // roles are what a process of a group or a follower is made of.
-var roles = []string{"engine", "fixgw", "httpgw", "httpgw/admin", "service", "service/config", "service/part", "service/program", "service/metrics", "service/standby", "service/systemd"}
+var roles = []string{"engine", "fixgw", "fixgw/participants", "httpgw", "httpgw/admin", "service", "service/config", "service/part", "service/program", "service/metrics", "service/standby", "service/systemd"}
 
 // rooms is the table. What is not here may not exist.
 var rooms = []room{
@@ -48,8 +48,9 @@ var rooms = []room{
 	{path: "persist/journaltest", may: outer},
 	{path: "desk", may: append([]string{"persist/kv", "persist/projection"}, outer...)}, // the business API of every gateway
 	{path: "feed", may: append([]string{"persist/kv", "persist/projection", "internal/ratelimit"}, outer...)},
-	{path: "fixgw/wire", may: outer}, // bytes of FIX to values and back
-	{path: "fixgw", may: append([]string{"fixgw/wire", "desk", "internal/solana/eddsa", "persist/kv", "persist/projection", "internal/ratelimit", "internal/schedule"}, outer...)}, // logons by signature
+	{path: "fixgw/wire", may: outer},                                                                     // bytes of FIX to values and back
+	{path: "fixgw/participants", may: append([]string{"fixgw/wire", "internal/solana/eddsa"}, outer...)}, // who may log on, and as what
+	{path: "fixgw", may: append([]string{"fixgw/wire", "fixgw/participants", "desk", "internal/solana/eddsa", "persist/kv", "persist/projection", "internal/ratelimit", "internal/schedule"}, outer...)}, // logons by signature
 	{path: "fixgw/fixclient", may: []string{"market"}},
 	{path: "fixgw/fixterm", may: []string{"fixgw/fixclient"}},
 	{path: "catalog", may: append([]string{"feed", "mirror", "internal/solana"}, outer...)}, // every published market document
@@ -80,12 +81,12 @@ var rooms = []room{
 	{path: "service/program", may: []string{"fixgw", "httpgw/site", "sdk"}},
 	{path: "service/metrics", may: append([]string{"service/program"}, everything...)},
 	{path: "service/operator", may: []string{"httpgw/admin", "persist/quorum", "service/config", "internal"}}, // client of the admin address
-	{path: "service/demo", may: []string{"market", "engine/book", "fixgw", "fixgw/fixclient", "service/config", "service/operator", "internal"}},
+	{path: "service/demo", may: []string{"market", "engine/book", "fixgw/participants", "fixgw/fixclient", "service/config", "service/operator", "internal"}},
 	{path: "service", may: append([]string{"service/config", "service/part", "service/systemd", "service/program", "service/metrics", "service/operator", "service/demo"}, everything...)},
 	{path: "service/standby", may: []string{"fixgw", "httpgw", "httpgw/admin", "service", "service/config", "service/operator", "service/part"}},
 	{path: "service/cluster", may: slices.Concat(roles, []string{"persist/quorum", "service/operator", "internal"})},
 	{path: "service/follower", may: slices.Concat(roles, []string{"persist", "persist/fanout", "internal"})},
-	{path: "service/servicetest", may: []string{"fixgw", "service/config", "internal"}},
+	{path: "service/servicetest", may: []string{"fixgw/participants", "service/config", "internal"}},
 
 	{path: "bench", may: everything},
 	{path: "cmd", may: slices.Concat([]string{"bench", "service", "service/config", "service/demo", "service/operator", "service/program", "service/standby", "service/cluster", "service/follower"}, everything)},
@@ -146,8 +147,8 @@ var libraries = []library{
 	{"github.com/klauspost/compress", []string{"httpgw", "feed", "bench"}},
 	{"github.com/spf13/cobra", []string{"cmd"}},
 	{"github.com/spf13/pflag", []string{"cmd"}},
-	{"github.com/goccy/go-yaml", []string{"service/config", "fixgw"}}, // fixgw: the participants, given as bytes
-	{"golang.org/x/crypto", []string{"fixgw", "httpgw", "settle"}},
+	{"github.com/goccy/go-yaml", []string{"service/config", "fixgw/participants"}}, // the participants, given as bytes
+	{"golang.org/x/crypto", []string{"fixgw/participants", "httpgw", "settle"}},
 	{"golang.org/x/sys", []string{"persist", "bench", "settle"}},
 	{"golang.org/x/term", []string{"cmd"}},
 	{"golang.org/x/sync", []string{"persist", "feed", "fixgw", "httpgw", "mirror", "settle", "service", "bench"}},

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"blockdesk/fixgw"
+	"blockdesk/fixgw/participants"
 	"blockdesk/internal/repeat"
 	"blockdesk/service"
 	"blockdesk/service/config"
@@ -37,7 +37,7 @@ type configWatch struct {
 }
 
 // newConfigWatch begins with the participants that are in force.
-func newConfigWatch(cfg *config.Config, participants []fixgw.Participant, log *slog.Logger) *configWatch {
+func newConfigWatch(cfg *config.Config, participants []participants.Participant, log *slog.Logger) *configWatch {
 	w := &configWatch{cfg: cfg, log: log, own: config.FingerprintOf(cfg, participants), apart: map[string][]string{}}
 	for i := range cfg.Peers {
 		if p := &cfg.Peers[i]; p.Admin != "" {

@@ -13,6 +13,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/fixgw"
+	"blockdesk/fixgw/participants"
 	"blockdesk/httpgw"
 	"blockdesk/httpgw/admin"
 	"blockdesk/persist/quorum"
@@ -56,7 +57,7 @@ type Node struct {
 	operators []admin.Operator // who may change the group
 	// participants is the last list that was taken: a file that is refused now must
 	// not end one leader after the other.
-	participants []fixgw.Participant
+	participants []participants.Participant
 	started      time.Time
 }
 

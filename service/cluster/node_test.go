@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"blockdesk/engine/book"
-	"blockdesk/fixgw"
+	"blockdesk/fixgw/participants"
 	"blockdesk/service/config"
 	"blockdesk/service/servicetest"
 )
@@ -21,7 +21,7 @@ func TestEarlySessionsOfBefore(t *testing.T) {
 	cfg := config.Default()
 	cfg.FIX.ParticipantsFile, cfg.Listen.FIX = filepath.Join(t.TempDir(), "none.yaml"), "127.0.0.1:9878"
 	m := &Node{cfg: &cfg, log: slog.New(slog.DiscardHandler)}
-	m.participants = []fixgw.Participant{{Name: "mm", Number: 1, CompIDs: []string{"MM"}, PasswordHash: hash, STP: book.STPCancelNewest}}
+	m.participants = []participants.Participant{{Name: "mm", Number: 1, CompIDs: []string{"MM"}, PasswordHash: hash, STP: book.STPCancelNewest}}
 	defer m.spares.Close()
 	early, err := m.earlySessions()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"blockdesk/engine/book"
-	"blockdesk/fixgw"
+	"blockdesk/fixgw/participants"
 	"blockdesk/service/config"
 	"blockdesk/service/servicetest"
 )
@@ -18,9 +18,9 @@ import (
 // is written, and where it is, is not.
 func TestFingerprintOfParticipants(t *testing.T) {
 	t.Parallel()
-	parse := func(text string) []fixgw.Participant {
+	parse := func(text string) []participants.Participant {
 		t.Helper()
-		list, err := fixgw.ParseParticipants([]byte(text))
+		list, err := participants.Parse([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,15 +36,15 @@ func TestFingerprintOfParticipants(t *testing.T) {
 	if got := config.FingerprintOf(&cfg, parse("# a word\n"+strings.Replace(one, "number: 1", "stp: cancel_newest, number: 1", 1))); got.Whole != was.Whole {
 		t.Error("the same participants, written otherwise, are told apart")
 	}
-	for _, change := range []func(p *fixgw.Participant){
-		func(p *fixgw.Participant) { p.Name = "B" },
-		func(p *fixgw.Participant) { p.Number = 2 },
-		func(p *fixgw.Participant) { p.CompIDs = []string{"A", "A2"} },
-		func(p *fixgw.Participant) { p.PasswordHash += "x" },
-		func(p *fixgw.Participant) { p.Ed25519 = "key" },
-		func(p *fixgw.Participant) { p.Wallet = "wallet" },
-		func(p *fixgw.Participant) { p.STP = book.STPCancelBoth },
-		func(p *fixgw.Participant) { p.Limits = []fixgw.Limit{{Symbol: "*", BandBps: 1}} },
+	for _, change := range []func(p *participants.Participant){
+		func(p *participants.Participant) { p.Name = "B" },
+		func(p *participants.Participant) { p.Number = 2 },
+		func(p *participants.Participant) { p.CompIDs = []string{"A", "A2"} },
+		func(p *participants.Participant) { p.PasswordHash += "x" },
+		func(p *participants.Participant) { p.Ed25519 = "key" },
+		func(p *participants.Participant) { p.Wallet = "wallet" },
+		func(p *participants.Participant) { p.STP = book.STPCancelBoth },
+		func(p *participants.Participant) { p.Limits = []participants.Limit{{Symbol: "*", BandBps: 1}} },
 	} {
 		list := parse(one)
 		change(&list[0])

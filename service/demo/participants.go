@@ -6,7 +6,7 @@ import (
 	"net"
 
 	"blockdesk/engine/book"
-	"blockdesk/fixgw"
+	"blockdesk/fixgw/participants"
 	"blockdesk/market"
 	"blockdesk/service/config"
 )
@@ -23,7 +23,7 @@ const (
 
 // Participants returns the demo's participants, numbered from first. It fails if the
 // configuration would let others than this machine reach them.
-func Participants(c *config.Config, first market.ParticipantID) ([]fixgw.Participant, error) {
+func Participants(c *config.Config, first market.ParticipantID) ([]participants.Participant, error) {
 	for _, address := range []string{c.Listen.FIX, c.Listen.Base, c.Listen.API, c.Listen.WS, c.Listen.Chain} {
 		if _, _, err := net.SplitHostPort(address); err != nil || !config.IsLoopback(address) {
 			return nil, fmt.Errorf("--demo serves loopback addresses only, %s is none: its passwords are known", address)
@@ -32,13 +32,13 @@ func Participants(c *config.Config, first market.ParticipantID) ([]fixgw.Partici
 	if c.FIX.TLSCertFile != "" {
 		return nil, errors.New("fix.tls_cert_file: the traders of --demo speak plain FIX")
 	}
-	hash, err := fixgw.HashPassword(Password)
+	hash, err := participants.HashPassword(Password)
 	if err != nil {
 		return nil, err
 	}
-	var list []fixgw.Participant
+	var list []participants.Participant
 	for i, name := range [ParticipantCount]string{Maker, Taker, Guest} {
-		list = append(list, fixgw.Participant{
+		list = append(list, participants.Participant{
 			Name: name, Number: first + market.ParticipantID(i), CompIDs: []string{name},
 			PasswordHash: hash, STP: book.STPCancelNewest,
 			Wallet: Address(Wallet(Wallets - i)), // the guest's is the first

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"blockdesk/fixgw"
+	"blockdesk/fixgw/participants"
 	"blockdesk/internal/runtest"
 	"blockdesk/internal/sandbox"
 	"blockdesk/service/config"
@@ -34,7 +34,7 @@ const (
 
 // PasswordHash is the hash of Password. It is made once, because it takes as long as
 // a password's hash has to.
-var PasswordHash = sync.OnceValues(func() (string, error) { return fixgw.HashPassword(Password) })
+var PasswordHash = sync.OnceValues(func() (string, error) { return participants.HashPassword(Password) })
 
 // Participants writes a participants file with the two firms, and returns its path.
 func Participants(t testing.TB) string {

@@ -1,14 +1,13 @@
-package fixgw
+package participants
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"blockdesk/engine"
 	"blockdesk/engine/book"
+	"blockdesk/fixgw/participants/participantstest"
 	"blockdesk/fixgw/wire"
 	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/market"
@@ -24,10 +23,10 @@ func TestPassword(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !h.verify([]byte("open sesame")) || h.verify([]byte("open sesame ")) || h.verify(nil) {
+	if !h.Verify([]byte("open sesame")) || h.Verify([]byte("open sesame ")) || h.Verify(nil) {
 		t.Error("verify is wrong")
 	}
-	if h.verify([]byte(strings.Repeat("x", 10_000))) {
+	if h.Verify([]byte(strings.Repeat("x", 10_000))) {
 		t.Error("a long password passed")
 	}
 	if again, _ := HashPassword("open sesame"); again == text {
@@ -40,7 +39,7 @@ func TestPassword(t *testing.T) {
 	}
 	// The reference implementation's own test: argon2id, v=19, m=256 KiB.
 	known, err := parseHash("$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4")
-	if err != nil || !known.verify([]byte("password")) {
+	if err != nil || !known.Verify([]byte("password")) {
 		t.Errorf("a known hash does not match: %v", err)
 	}
 }
@@ -78,7 +77,7 @@ participants:
 
 func TestParseParticipants(t *testing.T) {
 	t.Parallel()
-	list, err := ParseParticipants(fmt.Appendf(nil, goodFile, cheapHash("x"), cheapHash("x")))
+	list, err := Parse(fmt.Appendf(nil, goodFile, participantstest.Hash("x"), participantstest.Hash("x")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,8 +85,8 @@ func TestParseParticipants(t *testing.T) {
 	if len(list) != 2 || p.Name != "mm1" || p.Number != 1 || strings.Join(p.CompIDs, ",") != "MM1,MM1-BACKUP" || p.STP != book.STPCancelOldest || list[1].STP != book.STPCancelNewest {
 		t.Errorf("read %+v", list)
 	}
-	json := fmt.Sprintf(`{"participants": [{"name": "a", "number": 3, "comp_ids": ["A"], "password_hash": %q}]}`, cheapHash("x"))
-	if list, err := ParseParticipants([]byte(json)); err != nil || list[0].Number != 3 {
+	json := fmt.Sprintf(`{"participants": [{"name": "a", "number": 3, "comp_ids": ["A"], "password_hash": %q}]}`, participantstest.Hash("x"))
+	if list, err := Parse([]byte(json)); err != nil || list[0].Number != 3 {
 		t.Errorf("JSON: %+v, %v", list, err)
 	}
 	set := wiretest.Instruments(t)
@@ -113,7 +112,7 @@ func TestParseParticipants(t *testing.T) {
 func TestParseParticipantsRefuses(t *testing.T) {
 	t.Parallel()
 	line := func(name string, number int, compIDs, more string) string {
-		return fmt.Sprintf("  - {name: %q, number: %d, comp_ids: %s, password_hash: %q%s}\n", name, number, compIDs, cheapHash("x"), more)
+		return fmt.Sprintf("  - {name: %q, number: %d, comp_ids: %s, password_hash: %q%s}\n", name, number, compIDs, participantstest.Hash("x"), more)
 	}
 	for _, c := range []struct{ file, want string }{
 		{"", "the list is empty"},
@@ -136,9 +135,9 @@ func TestParseParticipantsRefuses(t *testing.T) {
 		{"participants:\n  - {name: a, number: 1, comp_ids: [A], ed25519: x}", "ed25519: must be"},
 		{"participants:\n  - {name: a, number: 1, comp_ids: [A], ed25519: 11111111111111111111111111111111}", "ed25519: is no key"},
 		{"participants:\n" + line("a", 1, "[A]", `, limits: [{symbol: "*", band_bps: 10001}]`), "band_bps"},
-		{strings.Repeat("#", MaxParticipantsFile+1), "at most"},
+		{strings.Repeat("#", MaxFile+1), "at most"},
 	} {
-		if _, err := ParseParticipants([]byte(c.file)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Parse([]byte(c.file)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.120s: %v, want %s", c.file, err, c.want)
 		} else if strings.Contains(err.Error(), "secret") {
 			t.Errorf("the hash is in the error: %v", err)
@@ -147,52 +146,12 @@ func TestParseParticipantsRefuses(t *testing.T) {
 }
 
 func FuzzParseParticipants(f *testing.F) {
-	f.Add(fmt.Appendf(nil, goodFile, cheapHash("x"), cheapHash("x")))
+	f.Add(fmt.Appendf(nil, goodFile, participantstest.Hash("x"), participantstest.Hash("x")))
 	f.Add([]byte(`{"participants": [{"name": "a"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		list, err := ParseParticipants(data)
-		if err == nil && validateParticipants(list, MaxParticipants) != nil {
+		list, err := Parse(data)
+		if err == nil && Validate(list, MaxParticipants) != nil {
 			t.Fatalf("%q passed", data)
 		}
 	})
-}
-
-// TestDictionaryIsStock: the embedded dictionary is QuickFIX's, unchanged.
-func TestDictionaryIsStock(t *testing.T) {
-	t.Parallel()
-	license, err := os.ReadFile("FIX44.LICENSE")
-	if err != nil || !strings.Contains(string(license), "The QuickFIX Software License") {
-		t.Errorf("the licence is not beside it: %v", err)
-	}
-	if _, err := newValidator(); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestOptionsValidate(t *testing.T) {
-	t.Parallel()
-	good := Options{SessionOptions: SessionOptions{Address: "127.0.0.1:0", Participants: testParticipants("A", "B")}}
-	nobody := Options{SessionOptions: SessionOptions{Address: good.Address}}
-	if err := errors.Join(good.Validate(), nobody.Validate()); err != nil {
-		t.Fatal(err)
-	}
-	for _, change := range []func(*Options){
-		func(o *Options) { o.Address = "" },
-		func(o *Options) { o.CompID = "a b" },
-		func(o *Options) { o.MaxSessions = 1 },
-		func(o *Options) { o.MaxSessions = 10_001 },
-		func(o *Options) { o.MaxPending = -1 },
-		func(o *Options) { o.LogonBytes = 255 },
-		func(o *Options) { o.MaxMessage = 1<<20 + 1 },
-		func(o *Options) { o.MaxOutbox = 1 },
-		func(o *Options) { o.Rate = -1 },
-		func(o *Options) { o.ReserveSeqs = 1 },
-		func(o *Options) { o.DrainTimeout = -1 },
-	} {
-		bad := good
-		change(&bad)
-		if bad.Validate() == nil {
-			t.Errorf("%+v passed", bad)
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package fixgw
+package participants
 
 import (
 	"crypto/rand"
@@ -11,9 +11,9 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// argonHash is one argon2id hash in the PHC form
+// PasswordHash is one argon2id hash in the PHC form
 // $argon2id$v=19$m=KiB,t=passes,p=lanes$salt$hash, with unpadded base64.
-type argonHash struct {
+type PasswordHash struct {
 	memory  uint32 // KiB
 	passes  uint32
 	lanes   uint8
@@ -43,24 +43,25 @@ func HashPassword(password string) (string, error) {
 	if _, err := rand.Read(salt); err != nil {
 		return "", fmt.Errorf("password: %w", err)
 	}
-	h := argonHash{memory: argonMemory, passes: argonPasses, lanes: argonLanes, salt: salt}
+	h := PasswordHash{memory: argonMemory, passes: argonPasses, lanes: argonLanes, salt: salt}
 	h.derived = h.derive([]byte(password), argonDerived)
 	return h.String(), nil
 }
 
-func (h *argonHash) derive(password []byte, size uint32) []byte {
+func (h *PasswordHash) derive(password []byte, size uint32) []byte {
 	return argon2.IDKey(password, h.salt, h.passes, h.memory, h.lanes, size)
 }
 
-func (h *argonHash) String() string {
+// String returns the PHC form.
+func (h *PasswordHash) String() string {
 	b64 := base64.RawStdEncoding
 	return fmt.Sprintf("$argon2id$v=19$m=%d,t=%d,p=%d$%s$%s", h.memory, h.passes, h.lanes,
 		b64.EncodeToString(h.salt), b64.EncodeToString(h.derived))
 }
 
-// verify reports whether password has this hash. Its time does not depend on
+// Verify reports whether password has this hash. Its time does not depend on
 // the password.
-func (h *argonHash) verify(password []byte) bool {
+func (h *PasswordHash) Verify(password []byte) bool {
 	if len(password) > MaxPassword {
 		password = password[:MaxPassword]
 	}
@@ -72,12 +73,12 @@ var errHashSyntax = errors.New("must be $argon2id$v=19$m=…,t=…,p=…$salt$ha
 
 // parseHash reads the PHC form. It does not name the text in an error: that is a
 // secret.
-func parseHash(text string) (*argonHash, error) {
+func parseHash(text string) (*PasswordHash, error) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != "v=19" {
 		return nil, errHashSyntax
 	}
-	var h argonHash
+	var h PasswordHash
 	if n, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &h.memory, &h.passes, &h.lanes); n != 3 || err != nil {
 		return nil, errHashSyntax
 	}
@@ -95,4 +96,17 @@ func parseHash(text string) (*argonHash, error) {
 		return nil, errHashSyntax
 	}
 	return &h, nil
+}
+
+// RandomHash returns a hash that no password has.
+func RandomHash() (*PasswordHash, error) {
+	h := &PasswordHash{
+		memory: argonMemory, passes: argonPasses, lanes: argonLanes,
+		salt: make([]byte, argonSalt), derived: make([]byte, argonDerived),
+	}
+	if _, err := rand.Read(h.salt); err != nil {
+		return nil, err
+	}
+	_, err := rand.Read(h.derived)
+	return h, err
 }

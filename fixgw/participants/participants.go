@@ -1,4 +1,4 @@
-package fixgw
+package participants
 
 import (
 	"errors"
@@ -49,8 +49,8 @@ type Limit struct {
 const (
 	// MaxParticipants bounds a participants file.
 	MaxParticipants = 10_000
-	// MaxParticipantsFile bounds a participants file, in bytes.
-	MaxParticipantsFile = 4 << 20
+	// MaxFile bounds a participants file, in bytes.
+	MaxFile = 4 << 20
 )
 
 type participantEntry struct {
@@ -64,7 +64,7 @@ type participantEntry struct {
 	Limits       []Limit  `yaml:"limits"`
 }
 
-// ParseParticipants reads a participants file, YAML or JSON:
+// Parse reads a participants file, YAML or JSON:
 //
 //	participants:
 //	  - name: mm1
@@ -78,9 +78,9 @@ type participantEntry struct {
 //	      - {symbol: "*", max_qty: "1000000", max_open_orders: 10000, band_bps: 500}
 //
 // Unknown keys are refused with their line.
-func ParseParticipants(data []byte) ([]Participant, error) {
-	if len(data) > MaxParticipantsFile {
-		return nil, fmt.Errorf("participants: %d bytes: at most %d", len(data), MaxParticipantsFile)
+func Parse(data []byte) ([]Participant, error) {
+	if len(data) > MaxFile {
+		return nil, fmt.Errorf("participants: %d bytes: at most %d", len(data), MaxFile)
 	}
 	var file struct {
 		Participants []participantEntry `yaml:"participants"`
@@ -103,7 +103,7 @@ func ParseParticipants(data []byte) ([]Participant, error) {
 			PasswordHash: entry.PasswordHash, Ed25519: entry.Ed25519, Wallet: entry.Wallet, STP: stp, Limits: entry.Limits,
 		})
 	}
-	return list, validateParticipants(list, MaxParticipants)
+	return list, Validate(list, MaxParticipants)
 }
 
 func parseSTP(word string) (book.STP, error) {
@@ -120,7 +120,9 @@ func parseSTP(word string) (book.STP, error) {
 	return 0, fmt.Errorf("stp %q: must be cancel_newest, cancel_oldest, cancel_both or decrement", word)
 }
 
-func validateParticipants(list []Participant, maxSessions int) error {
+// Validate reports what is wrong with a list of participants; maxSessions bounds their
+// CompIDs.
+func Validate(list []Participant, maxSessions int) error {
 	switch {
 	case len(list) == 0:
 		return errors.New("participants: the list is empty")
@@ -169,10 +171,10 @@ func (p *Participant) validate() error {
 			return fmt.Errorf("comp_id %q: %s", id, wire.CompIDRule)
 		}
 	}
-	if _, _, err := p.credentials(); err != nil {
+	if _, _, err := p.Credentials(); err != nil {
 		return err
 	}
-	if _, err := p.wallet(); err != nil {
+	if _, err := p.WalletAddress(); err != nil {
 		return err
 	}
 	for _, l := range p.Limits {
@@ -183,8 +185,8 @@ func (p *Participant) validate() error {
 	return nil
 }
 
-// credentials returns what a Logon is proven by; nil = not that way.
-func (p *Participant) credentials() (hash *argonHash, key *[32]byte, err error) {
+// Credentials returns what a Logon is proven by; nil = not that way.
+func (p *Participant) Credentials() (hash *PasswordHash, key *[32]byte, err error) {
 	if p.PasswordHash == "" && p.Ed25519 == "" {
 		return nil, nil, errors.New("password_hash and ed25519 are empty")
 	}
@@ -203,8 +205,8 @@ func (p *Participant) credentials() (hash *argonHash, key *[32]byte, err error) 
 	return hash, key, nil
 }
 
-// wallet returns the account of the participant's claims; zero = it has none.
-func (p *Participant) wallet() (a market.Address, err error) {
+// WalletAddress returns the account of the participant's claims; zero = it has none.
+func (p *Participant) WalletAddress() (a market.Address, err error) {
 	if p.Wallet == "" {
 		return a, nil
 	}
