@@ -1,12 +1,18 @@
 package admin
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"math"
 
-// Figures are metrics of one room, all read out of one S a scrape, so that they
-// belong to the same moment. Add what there is before it is registered.
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Figures are metrics of one package, all read out of one S a scrape, so that they
+// belong to the same moment, or, with a label, out of one S for each value of the
+// label. Add what there is before it is registered.
 type Figures[S any] struct {
 	prefix string
-	read   func() S
+	labels []string // one, or none
+	each   func(send func(s *S, label ...string))
 	list   []figure[S]
 }
 
@@ -21,11 +27,29 @@ var _ prometheus.Collector = (*Figures[struct{}])(nil)
 // NewFigures returns a collector of metrics whose names begin with prefix. read is
 // called once a scrape, perhaps by several goroutines at once, and must not block.
 func NewFigures[S any](prefix string, read func() S) *Figures[S] {
-	return &Figures[S]{prefix: prefix, read: read}
+	return &Figures[S]{prefix: prefix, each: func(send func(*S, ...string)) {
+		now := read()
+		send(&now)
+	}}
+}
+
+// newLabelled returns a collector of the same metrics of several S, each with its
+// name as a label. Of two with one name the first counts: Prometheus refuses a value
+// that comes twice, and all others with it.
+func newLabelled[S any](prefix, label string, read func() []S, name func(*S) string) *Figures[S] {
+	return &Figures[S]{prefix: prefix, labels: []string{label}, each: func(send func(*S, ...string)) {
+		all, seen := read(), map[string]bool{}
+		for i := range all {
+			if text := name(&all[i]); !seen[text] {
+				seen[text] = true
+				send(&all[i], text)
+			}
+		}
+	}}
 }
 
 // Gauge adds a metric that goes up and down; the name ends in its unit. help is
-// for the person on duty. It returns f.
+// for the person on duty. A value that is not a number is left out. It returns f.
 func (f *Figures[S]) Gauge(name, help string, value func(*S) float64) *Figures[S] {
 	return f.add(name, help, prometheus.GaugeValue, value)
 }
@@ -37,7 +61,7 @@ func (f *Figures[S]) Counter(name, help string, value func(*S) float64) *Figures
 }
 
 func (f *Figures[S]) add(name, help string, kind prometheus.ValueType, value func(*S) float64) *Figures[S] {
-	f.list = append(f.list, figure[S]{prometheus.NewDesc(f.prefix+name, help, nil, nil), kind, value})
+	f.list = append(f.list, figure[S]{prometheus.NewDesc(f.prefix+name, help, f.labels, nil), kind, value})
 	return f
 }
 
@@ -50,10 +74,13 @@ func (f *Figures[S]) Describe(out chan<- *prometheus.Desc) {
 
 // Collect sends the values of now.
 func (f *Figures[S]) Collect(out chan<- prometheus.Metric) {
-	now := f.read()
-	for i := range f.list {
-		out <- prometheus.MustNewConstMetric(f.list[i].of, f.list[i].kind, f.list[i].value(&now))
-	}
+	f.each(func(s *S, label ...string) {
+		for i := range f.list {
+			if v := f.list[i].value(s); !math.IsNaN(v) {
+				out <- prometheus.MustNewConstMetric(f.list[i].of, f.list[i].kind, v, label...)
+			}
+		}
+	})
 }
 
 // Family is a metric with one label, whose values are known where it is scraped.

@@ -30,56 +30,17 @@ type MirrorPair struct {
 
 const mirrorPrefix = "blockdesk_mirror_"
 
-// mirrorMetrics are those of each mirrored instrument, by its symbol.
-type mirrorMetrics struct {
-	pairs func() []MirrorPair
-	list  []mirrorMetric
-}
-
-type mirrorMetric struct {
-	of    *prometheus.Desc
-	kind  prometheus.ValueType
-	value func(*MirrorPair) float64
-}
-
-func newMirrorMetrics(pairs func() []MirrorPair) *mirrorMetrics {
-	m := &mirrorMetrics{pairs: pairs}
-	for _, x := range []struct {
-		name, help string
-		kind       prometheus.ValueType
-		value      func(*MirrorPair) float64
-	}{
-		{"slot", "Slot of the chain that the book and the vaults are of; 0: never read.", prometheus.GaugeValue, func(p *MirrorPair) float64 { return float64(p.Slot) }},
-		{"age_seconds", "Time since they were read.", prometheus.GaugeValue, func(p *MirrorPair) float64 { return p.Age.Seconds() }},
-		{"witnesses", "Nodes that told them.", prometheus.GaugeValue, func(p *MirrorPair) float64 { return float64(p.Witnesses) }},
-		{"orders_unshown", "Orders of the chain's book that the instrument cannot express.", prometheus.GaugeValue, func(p *MirrorPair) float64 { return float64(p.Unshown) }},
-		{"transactions_pending", "Transactions of the pool that are listed and not read yet.", prometheus.GaugeValue, func(p *MirrorPair) float64 { return float64(p.Pending) }},
-		{"trades_total", "Swaps that are trades, since the mirror's store began.", prometheus.CounterValue, func(p *MirrorPair) float64 { return float64(p.Numbered) }},
-		{"swaps_untold_total", "Swaps that are too small or too large to be trades, since the mirror's store began.", prometheus.CounterValue, func(p *MirrorPair) float64 { return float64(p.Untold) }},
-		{"degraded", "1 while what the chain tells of the instrument is degraded; its status document says why.", prometheus.GaugeValue, func(p *MirrorPair) float64 { return OneIf(p.Degraded) }},
-	} {
-		of := prometheus.NewDesc(mirrorPrefix+x.name, x.help, []string{"symbol"}, nil)
-		m.list = append(m.list, mirrorMetric{of, x.kind, x.value})
-	}
-	return m
-}
-
-// Describe sends the descriptions.
-func (m *mirrorMetrics) Describe(out chan<- *prometheus.Desc) {
-	for i := range m.list {
-		out <- m.list[i].of
-	}
-}
-
-// Collect sends the values of now.
-func (m *mirrorMetrics) Collect(out chan<- prometheus.Metric) {
-	pairs := m.pairs()
-	for i := range pairs {
-		for j := range m.list {
-			x := &m.list[j]
-			out <- prometheus.MustNewConstMetric(x.of, x.kind, x.value(&pairs[i]), pairs[i].Symbol)
-		}
-	}
+// newMirrorMetrics returns the metrics of each mirrored instrument, by its symbol.
+func newMirrorMetrics(pairs func() []MirrorPair) prometheus.Collector {
+	return newLabelled(mirrorPrefix, "symbol", pairs, func(p *MirrorPair) string { return p.Symbol }).
+		Gauge("slot", "Slot of the chain that the book and the vaults are of; 0: never read.", func(p *MirrorPair) float64 { return float64(p.Slot) }).
+		Gauge("age_seconds", "Time since they were read.", func(p *MirrorPair) float64 { return p.Age.Seconds() }).
+		Gauge("witnesses", "Nodes that told them.", func(p *MirrorPair) float64 { return float64(p.Witnesses) }).
+		Gauge("orders_unshown", "Orders of the chain's book that the instrument cannot express.", func(p *MirrorPair) float64 { return float64(p.Unshown) }).
+		Gauge("transactions_pending", "Transactions of the pool that are listed and not read yet.", func(p *MirrorPair) float64 { return float64(p.Pending) }).
+		Counter("trades_total", "Swaps that are trades, since the mirror's store began.", func(p *MirrorPair) float64 { return float64(p.Numbered) }).
+		Counter("swaps_untold_total", "Swaps that are too small or too large to be trades, since the mirror's store began.", func(p *MirrorPair) float64 { return float64(p.Untold) }).
+		Gauge("degraded", "1 while what the chain tells of the instrument is degraded; its status document says why.", func(p *MirrorPair) float64 { return OneIf(p.Degraded) })
 }
 
 // collectors returns the metrics that have a source.

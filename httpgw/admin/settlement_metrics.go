@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"math"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"blockdesk/desk"
@@ -63,46 +65,17 @@ func (s *SettlementSources) collectors() []prometheus.Collector {
 	return all
 }
 
-// nodeMetrics are those of each upstream, by its name.
-type nodeMetrics struct {
-	nodes                func() []desk.ChainNode
-	available, slot, lag *prometheus.Desc
-}
-
-func newNodeMetrics(prefix string, nodes func() []desk.ChainNode) *nodeMetrics {
-	of := func(name, help string) *prometheus.Desc {
-		return prometheus.NewDesc(prefix+name, help, []string{"node"}, nil)
-	}
-	return &nodeMetrics{
-		nodes:     nodes,
-		available: of("node_available", "1 while the node answers."),
-		slot:      of("node_slot", "The newest slot that the node has shown."),
-		lag:       of("node_lag_slots", "Slots that the node is behind the newest that any has shown."),
-	}
-}
-
-// Describe sends the descriptions.
-func (m *nodeMetrics) Describe(out chan<- *prometheus.Desc) {
-	out <- m.available
-	out <- m.slot
-	out <- m.lag
-}
-
-// Collect sends the values of now. A node that has shown no slot has none.
-func (m *nodeMetrics) Collect(out chan<- prometheus.Metric) {
-	named := map[string]bool{}
-	for _, n := range m.nodes() {
-		if named[n.Name] { // Prometheus refuses a value that comes twice, and all others with it
-			continue
+// newNodeMetrics returns the metrics of each upstream, by its name. One that has shown
+// no slot has none.
+func newNodeMetrics(prefix string, nodes func() []desk.ChainNode) prometheus.Collector {
+	shown := func(n *desk.ChainNode, value uint64) float64 {
+		if n.Slot == 0 {
+			return math.NaN()
 		}
-		named[n.Name] = true
-		send := func(of *prometheus.Desc, value float64) {
-			out <- prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value, n.Name)
-		}
-		send(m.available, OneIf(n.Available))
-		if n.Slot != 0 {
-			send(m.slot, float64(n.Slot))
-			send(m.lag, float64(n.Lag))
-		}
+		return float64(value)
 	}
+	return newLabelled(prefix, "node", nodes, func(n *desk.ChainNode) string { return n.Name }).
+		Gauge("node_available", "1 while the node answers.", func(n *desk.ChainNode) float64 { return OneIf(n.Available) }).
+		Gauge("node_slot", "The newest slot that the node has shown.", func(n *desk.ChainNode) float64 { return shown(n, n.Slot) }).
+		Gauge("node_lag_slots", "Slots that the node is behind the newest that any has shown.", func(n *desk.ChainNode) float64 { return shown(n, n.Lag) })
 }
