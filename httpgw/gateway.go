@@ -53,7 +53,6 @@ type Gateway struct {
 	desk    terms.Desk   // nil = no RFQ routes
 	groups  *groupRoutes // nil = the instruments are not split
 	wide    *wideView    // all groups as one; nil with groups
-	about   *wire.Page   // GET /
 	limits  [wire.LimitClassCount]*wire.Limit
 	proxies *wire.Proxies
 	conns   *wire.Conns
@@ -83,9 +82,9 @@ func New(o Options, views catalog.Views, d Dependencies) (*Gateway, error) {
 	if !o.NoLimits {
 		g.limits[wire.MarketLimit] = wire.NewRateLimit("market", o.Market, o.MaxClients, o.Clock)
 		g.limits[wire.PartnerLimit] = wire.NewRateLimit("partner", o.Partner, o.MaxClients, o.Clock)
-		g.limits[wire.RfqWriteLimit] = wire.NewRateLimit("rfq-write", o.RFQWrite, o.MaxClients, o.Clock)
+		g.limits[wire.RFQWriteLimit] = wire.NewRateLimit("rfq-write", o.RFQWrite, o.MaxClients, o.Clock)
 		g.limits[wire.HandshakeLimit] = wire.NewRateLimit("dvp-handshake", o.Handshake, o.MaxClients, o.Clock)
-		g.limits[wire.DvpLimit] = wire.NewWindowLimit("dvp", o.DvP, o.MaxClients, o.Clock)
+		g.limits[wire.DvPLimit] = wire.NewWindowLimit("dvp", o.DvP, o.MaxClients, o.Clock)
 	}
 	if err := g.listen(); err != nil {
 		return nil, err
@@ -95,7 +94,6 @@ func New(o Options, views catalog.Views, d Dependencies) (*Gateway, error) {
 		return nil, errors.Join(err, g.Close())
 	}
 	table := g.routes(d)
-	g.about = g.site.Describe(table)
 	g.serveWith(func(on wire.Surface) *fasthttp.Server {
 		d := &door{g: g, on: on, router: newRouter(table, on, g.metrics)}
 		return g.newServer(on, d.serve, d.expect)

@@ -171,7 +171,7 @@ func TestHandshakeTerms(t *testing.T) {
 // own keeper of them, builds with it, and gets no second one within the hour,
 // whichever key it proves.
 func TestHandshakeForReal(t *testing.T) {
-	if dvp.NonceLifetime != access.NonceTTL || dvp.TokenLifetime != access.TokenLifetime || dvp.TokenWindow != access.IssueWindow || "svc_dvp_handshake_v1" != access.Protocol {
+	if dvp.NonceLifetime != access.NonceTTL || dvp.TokenLifetime != access.TokenLifetime || dvp.TokenWindow != access.IssueWindow || access.Protocol != "svc_dvp_handshake_v1" {
 		t.Error("the terms are not what the settlement keeps to")
 	}
 	keeper, err := access.Open(access.Options{}, kvtest.New())

@@ -13,12 +13,9 @@ import (
 // pathWebSocket is where a WebSocket begins, on every address that has one.
 const pathWebSocket = "/ws/rfq"
 
-// routes joins the rows of the surfaces.
+// routes joins the rows of the surfaces and describes them at GET /.
 func (g *Gateway) routes(d Dependencies) []wire.Route {
-	table := append([]wire.Route{{
-		Path: wire.DescriptionPath, Method: wire.MethodGet, On: wire.OnBase | wire.OnAPI,
-		Cache: wire.ConfigData, Limit: wire.Unlimited, Read: func([]byte) (*wire.Page, *wire.Problem) { return g.about, nil },
-	}}, g.market.Routes()...)
+	table := g.market.Routes()
 	if g.rfq != nil {
 		table = append(table, g.rfq.Routes()...)
 		table = append(table, g.dvp.Routes()...)
@@ -31,12 +28,9 @@ func (g *Gateway) routes(d Dependencies) []wire.Route {
 		})
 	}
 	if d.WebSocketHealth != nil {
-		table = append(table, wire.Route{
-			Path: "/ws/rfq/health", Method: wire.MethodGet, On: wire.OnAPI,
-			Cache: wire.NeverCached, Limit: wire.Unlimited, Group: wire.GroupWebSocket, Read: healthPage(d.WebSocketHealth),
-		})
+		table = append(table, wire.Get("/ws/rfq/health", wire.OnAPI, wire.NeverCached, wire.Unlimited, wire.GroupWebSocket, healthPage(d.WebSocketHealth)))
 	}
-	return table
+	return append(table, wire.Get(wire.DescriptionPath, wire.OnBoth, wire.ConfigData, wire.Unlimited, "", g.site.Describe(table).Serve))
 }
 
 // endpoint is a route with what is prepared for one surface.

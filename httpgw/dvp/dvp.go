@@ -73,6 +73,7 @@ type Endpoints struct {
 	terms     *wire.Page // of the handshake
 }
 
+// New returns the endpoints. The terms of the handshake are rendered here.
 func New(o Options) *Endpoints {
 	return &Endpoints{
 		deal: o.Deal, handshake: o.Handshake, dvp: o.DvP, submits: newSubmitKeys(o.Now),
@@ -85,17 +86,14 @@ func (e *Endpoints) Routes() []wire.Route {
 	row := func(path string, limit wire.LimitClass, in wire.Group, do func(*wire.Post) (*wire.Answer, *wire.Problem)) wire.Route {
 		return wire.Route{
 			Path: path, Method: wire.MethodPost, On: wire.OnBase, Cache: wire.NeverCached, Limit: limit, Group: in,
-			Bearer: limit == wire.DvpLimit, Leader: true, Post: do,
+			Bearer: limit == wire.DvPLimit, Leader: true, Post: do,
 		}
 	}
 	return []wire.Route{
-		{
-			Path: terms.PathHandshake, Method: wire.MethodGet, On: wire.OnBase, Cache: wire.ConfigData, Limit: wire.MarketLimit,
-			Group: wire.GroupHandshake, Read: func([]byte) (*wire.Page, *wire.Problem) { return e.terms, nil },
-		},
+		wire.Get(terms.PathHandshake, wire.OnBase, wire.ConfigData, wire.MarketLimit, wire.GroupHandshake, e.terms.Serve),
 		row(terms.PathHandshake, wire.HandshakeLimit, wire.GroupHandshake, e.postHandshake),
-		row(terms.PathBuild, wire.DvpLimit, wire.GroupDvP, e.postBuild),
-		row(terms.PathSubmit, wire.DvpLimit, wire.GroupDvP, e.postSubmit),
+		row(terms.PathBuild, wire.DvPLimit, wire.GroupDvP, e.postBuild),
+		row(terms.PathSubmit, wire.DvPLimit, wire.GroupDvP, e.postSubmit),
 		{
 			Path: terms.PathBuilds + terms.BuildSegment, Method: wire.MethodGet, On: wire.OnBase, Cache: wire.LiveData, Limit: wire.MarketLimit,
 			Group: wire.GroupDvP, Leader: true, ReadOne: e.serveBuild,

@@ -15,8 +15,10 @@ type Books struct {
 	Views [3]atomic.Pointer[engine.View]
 }
 
+// View returns the view of an instrument.
 func (b *Books) View(in market.InstrumentID) *engine.View { return b.Views[in].Load() }
 
+// NewBooks returns three instruments; the first two have full views.
 func NewBooks(t testing.TB) *Books {
 	t.Helper()
 	set, err := market.NewInstruments([]market.Instrument{

@@ -21,8 +21,10 @@ type ScriptedDesk struct {
 	Asked []rfq.Request
 }
 
+// View returns Shown.
 func (d *ScriptedDesk) View() *rfq.View { return d.Shown }
 
+// Do answers as Result does, and sells without it.
 func (d *ScriptedDesk) Do(r rfq.Request) (*desk.Result, error) {
 	d.mu.Lock()
 	d.Asked = append(d.Asked, r)
@@ -33,6 +35,7 @@ func (d *ScriptedDesk) Do(r rfq.Request) (*desk.Result, error) {
 	return d.Result(r)
 }
 
+// Claim returns a claim of History.
 func (d *ScriptedDesk) Claim(id market.ClaimID) (*desk.History, bool, error) {
 	if id == BrokenClaim {
 		return nil, false, errors.New("the store is on fire")
@@ -82,20 +85,21 @@ func Sell(v *rfq.View, r rfq.Request) *desk.Result {
 	return &desk.Result{Outcome: rfq.Outcome{Reason: event.ReasonInvalidCommand}}
 }
 
-// shownDesk shows a view that a test changes at will. Nothing else is asked of
+// ShownDesk shows a view that a test changes at will. Nothing else is asked of
 // it.
-type shownDesk struct {
+type ShownDesk struct {
 	ScriptedDesk
 	shown atomic.Pointer[rfq.View]
 }
 
-func (d *shownDesk) View() *rfq.View { return d.shown.Load() }
+func (d *ShownDesk) View() *rfq.View { return d.shown.Load() }
 
 // Show changes the view.
-func (d *shownDesk) Show(v *rfq.View) { d.shown.Store(v) }
+func (d *ShownDesk) Show(v *rfq.View) { d.shown.Store(v) }
 
-func Showing(v *rfq.View) *shownDesk {
-	d := &shownDesk{}
+// Showing returns a desk that shows v.
+func Showing(v *rfq.View) *ShownDesk {
+	d := &ShownDesk{}
 	d.shown.Store(v)
 	return d
 }

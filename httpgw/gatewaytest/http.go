@@ -69,6 +69,7 @@ type ErrorBody struct {
 	Specification string `json:"specification"`
 }
 
+// DecodeError decodes the body of an error, which must have every required member.
 func DecodeError(t testing.TB, body []byte) ErrorBody {
 	t.Helper()
 	var e ErrorBody
@@ -86,8 +87,10 @@ func DecodeError(t testing.TB, body []byte) ErrorBody {
 	return e
 }
 
+// RequestIDForm is the form of a request_id.
 var RequestIDForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{10}$`)
 
+// RequestFrom returns a request of a client with the address peer.
 func RequestFrom(peer string) *fasthttp.RequestCtx {
 	ctx := &fasthttp.RequestCtx{}
 	ctx.Init(&fasthttp.Request{}, net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(peer), 4711)), nil)

@@ -17,6 +17,7 @@ func Specification(t testing.TB) []byte {
 	return text
 }
 
+// Described returns the OpenAPI document, parsed.
 func Described(t testing.TB) *openapitest.Document {
 	t.Helper()
 	d, err := openapitest.Parse(Specification(t))

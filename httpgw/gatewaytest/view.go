@@ -17,16 +17,20 @@ var DeskDay = time.Date(2026, 11, 20, 12, 0, 4, 123456789, time.UTC).UnixNano()
 // DeskClock is a clock that a test moves.
 type DeskClock struct{ Ns atomic.Int64 }
 
+// NewDeskClock returns a clock that begins 3 s after DeskDay.
 func NewDeskClock() *DeskClock {
 	c := &DeskClock{}
 	c.Ns.Store(DeskDay + 3e9)
 	return c
 }
 
+// Now returns the time in Unix nanoseconds.
 func (c *DeskClock) Now() int64 { return c.Ns.Load() }
 
+// Move moves the clock by d.
 func (c *DeskClock) Move(d time.Duration) { c.Ns.Add(int64(d)) }
 
+// Address returns an address whose bytes count up from first.
 func Address(first byte) (a market.Address) {
 	for i := range a {
 		a[i] = first + byte(i)
@@ -34,6 +38,7 @@ func Address(first byte) (a market.Address) {
 	return a
 }
 
+// Dollar is one dollar.
 const Dollar = market.USD(1_000_000)
 
 // FixedView has a ticket of each kind: open and sold first, exhausted, withdrawn,
@@ -85,6 +90,7 @@ func FixedView() *rfq.View {
 	return v
 }
 
+// Ticket returns a ticket with all rails and the given tranches.
 func Ticket(id market.TicketID, in market.InstrumentID, state rfq.TicketState, label string, tranches ...rfq.Tranche) *rfq.Ticket {
 	for i := range tranches {
 		tranches[i].ID = market.TrancheID(i + 1)
@@ -131,4 +137,5 @@ func Claimed(v *rfq.View, i int) *rfq.View {
 // AddressText returns an address in base58.
 func AddressText(a market.Address) string { return base58.Encode(a[:]) }
 
+// ClaimText returns a claim's id as clients see it.
 func ClaimText(id market.ClaimID) string { return string(market.AppendClaimID(nil, id)) }

@@ -55,12 +55,11 @@ func (c *catalogPages) servePool(segment []byte) (*wire.Page, *wire.Problem) {
 // catalogRoutes are the rows of every document under all its paths. There are
 // none without facts, but for the schemas, which need none.
 func catalogRoutes(facts func() *catalog.Facts) []wire.Route {
-	row := func(path string, on wire.Surface, cache wire.Cache, in wire.Group, read func([]byte) (*wire.Page, *wire.Problem)) wire.Route {
-		return wire.Route{Path: path, Method: wire.MethodGet, On: on, Cache: cache, Limit: wire.MarketLimit, Group: in, Read: read}
+	row := func(path string, on wire.Surface, cache wire.Cache, in wire.Group, read wire.Reader) wire.Route {
+		return wire.Get(path, on, cache, wire.MarketLimit, in, read)
 	}
-	const both = wire.OnBase | wire.OnAPI
-	schemas := wire.NewPage(catalog.Encode(catalog.Schemas()))
-	serveSchemas := func([]byte) (*wire.Page, *wire.Problem) { return schemas, nil }
+	const both = wire.OnBoth
+	serveSchemas := wire.NewPage(catalog.Encode(catalog.Schemas())).Serve
 	table := []wire.Route{
 		row(PathSchemas, both, wire.ConfigData, wire.GroupMarket, serveSchemas),
 		row("/schemas.json", both, wire.ConfigData, "", serveSchemas),

@@ -49,6 +49,7 @@ type Endpoints struct {
 	o     Options
 }
 
+// New returns the endpoints.
 func New(o Options) *Endpoints { return &Endpoints{newPages(&o), o} }
 
 // View returns the newest view of an instrument; before the first one, an empty one.
@@ -57,47 +58,29 @@ func (e *Endpoints) View(id market.InstrumentID) *engine.View { return e.pages.v
 // Routes returns the rows of the surface.
 func (e *Endpoints) Routes() []wire.Route {
 	m := e.pages
+	row := func(path string, cache wire.Cache, in wire.Group, read wire.Reader) wire.Route {
+		return wire.Get(path, wire.OnBoth, cache, wire.MarketLimit, in, read)
+	}
+	symbols := row("/api/v1/market/symbols", wire.ConfigData, wire.GroupMarket, m.serveSymbols)
+	symbols.Merged = wire.MergedDesks
+	oracle := &oraclePages{market: m, service: e.o.Service, now: e.o.Now, facts: e.o.Facts}
 	table := []wire.Route{
-		{
-			Path: "/api/v1/market/symbols", Method: wire.MethodGet, On: wire.OnBase | wire.OnAPI,
-			Cache: wire.ConfigData, Limit: wire.MarketLimit, Group: wire.GroupMarket, Merged: wire.MergedDesks, Read: m.serveSymbols,
-		},
-		{
-			Path: "/api/v1/market/ticker", Method: wire.MethodGet, On: wire.OnBase | wire.OnAPI,
-			Cache: wire.LiveData, Limit: wire.MarketLimit, Group: wire.GroupMarket, Read: m.serveTicker,
-		},
-		{
-			Path: "/api/v1/market/depth", Method: wire.MethodGet, On: wire.OnBase | wire.OnAPI,
-			Cache: wire.LiveData, Limit: wire.MarketLimit, Group: wire.GroupMarket, Read: m.serveDepth,
-		},
-		{
-			Path: "/api/v1/market/trades", Method: wire.MethodGet, On: wire.OnBase | wire.OnAPI,
-			Cache: wire.LiveData, Limit: wire.MarketLimit, Group: wire.GroupMarket, Read: m.serveTrades,
-		},
-		{
-			Path: "/api/v1/market/klines", Method: wire.MethodGet, On: wire.OnBase | wire.OnAPI,
-			Cache: wire.LiveData, Limit: wire.MarketLimit, Group: wire.GroupMarket, Read: m.serveKlines,
-		},
-		{
-			Path: "/api/v1/market/candles", Method: wire.MethodGet, On: wire.OnBase | wire.OnAPI,
-			Cache: wire.LiveData, Limit: wire.MarketLimit, Group: wire.GroupMarket, Read: m.serveCandles,
-		},
-		{
-			Path: "/trades.json", Method: wire.MethodGet, On: wire.OnBase | wire.OnAPI,
-			Cache: wire.LiveData, Limit: wire.MarketLimit, Read: m.serveTradesFile,
-		},
-		{
-			Path: "/candles.json", Method: wire.MethodGet, On: wire.OnBase | wire.OnAPI,
-			Cache: wire.LiveData, Limit: wire.MarketLimit, Read: m.serveCandles,
-		},
-		oracleRoute(m, &e.o),
+		symbols,
+		row("/api/v1/market/ticker", wire.LiveData, wire.GroupMarket, m.serveTicker),
+		row("/api/v1/market/depth", wire.LiveData, wire.GroupMarket, m.serveDepth),
+		row("/api/v1/market/trades", wire.LiveData, wire.GroupMarket, m.serveTrades),
+		row("/api/v1/market/klines", wire.LiveData, wire.GroupMarket, m.serveKlines),
+		row("/api/v1/market/candles", wire.LiveData, wire.GroupMarket, m.serveCandles),
+		row("/trades.json", wire.LiveData, "", m.serveTradesFile),
+		row("/candles.json", wire.LiveData, "", m.serveCandles),
+		row("/api/v1/market/oracle/heartbeat", wire.LiveData, wire.GroupMarket, oracle.serve),
 	}
 	table = append(table, catalogRoutes(e.o.Facts)...)
 	table = append(table, partnerRoutes(m, e.o.Facts, e.o.History)...)
 	if e.o.Stream != nil {
 		// A connection costs one token, however long it lasts.
 		table = append(table, wire.Route{
-			Path: "/api/v1/market/stream", Method: wire.MethodGet, On: wire.OnBase | wire.OnAPI,
+			Path: "/api/v1/market/stream", Method: wire.MethodGet, On: wire.OnBoth,
 			Cache: wire.NeverCached, Limit: wire.MarketLimit, Group: wire.GroupMarket, Stream: e.o.Stream,
 		})
 	}

@@ -30,14 +30,6 @@ type oraclePages struct {
 	kept    atomic.Pointer[oraclePage]
 }
 
-func oracleRoute(pages *pages, o *Options) wire.Route {
-	p := &oraclePages{market: pages, service: o.Service, now: o.Now, facts: o.Facts}
-	return wire.Route{
-		Path: "/api/v1/market/oracle/heartbeat", Method: wire.MethodGet, On: wire.OnBase | wire.OnAPI,
-		Cache: wire.LiveData, Limit: wire.MarketLimit, Group: wire.GroupMarket, Read: p.serve,
-	}
-}
-
 // serve answers with the page of this second, which is rendered again within it
 // only if a view has changed.
 func (o *oraclePages) serve([]byte) (*wire.Page, *wire.Problem) {

@@ -55,12 +55,10 @@ func partnerRoutes(pages *pages, facts func() *catalog.Facts, history History) [
 		in := pages.set.Get(market.InstrumentID(i))
 		p.tickers[catalog.Ticker(in.Symbol)] = in
 	}
-	row := func(path string, read func([]byte) (*wire.Page, *wire.Problem)) wire.Route {
-		return wire.Route{
-			Path: path, Method: wire.MethodGet, On: wire.OnBase | wire.OnAPI, Cache: wire.LiveData, Limit: wire.PartnerLimit, Group: wire.GroupMarket, Read: read,
-		}
+	row := func(path string, read wire.Reader) wire.Route {
+		return wire.Get(path, wire.OnBoth, wire.LiveData, wire.PartnerLimit, wire.GroupMarket, read)
 	}
-	one := func(path string, read func([]byte) (*wire.Page, *wire.Problem)) wire.Route {
+	one := func(path string, read wire.Reader) wire.Route {
 		r := row(path+PairSegment, nil)
 		r.ReadOne = read
 		return r

@@ -41,14 +41,14 @@ func (p *pages) renderTickets(e *edition) []byte {
 // that document, and its time in Unix ns. Prices are those of
 // the present cycle. Any goroutine may call it; what one has seen, it sees no
 // older state than.
-func (r *Endpoints) Tickets(each func(in market.InstrumentID, id market.TicketID, record []byte)) (seq uint64, at int64) {
-	e := r.own.current()
-	texts := r.own.textsOf(e)
+func (e *Endpoints) Tickets(each func(in market.InstrumentID, id market.TicketID, record []byte)) (seq uint64, at int64) {
+	now := e.own.current()
+	texts := e.own.textsOf(now)
 	for i := range texts.list {
 		t := &texts.list[i]
 		each(t.ticket.Instrument, t.ticket.ID, t.full)
 	}
-	return e.view.Seq, e.view.At
+	return now.view.Seq, now.view.At
 }
 
 // renderBoard renders the offers, those open for sale.

@@ -39,6 +39,7 @@ type Endpoints struct {
 	all  *pages // own, or those of all groups
 }
 
+// New returns the endpoints.
 func New(o Options) *Endpoints {
 	e := &Endpoints{deal: o.Deal, urls: o.URLs}
 	e.own = newPages(DeskSource{o.Deal.Desk, o.Deal.Instruments, o.Books}, &o)
@@ -56,18 +57,15 @@ func (e *Endpoints) Routes() []wire.Route { return append(e.reads(), e.writes().
 
 func (e *Endpoints) reads() []wire.Route {
 	row := func(path string, on wire.Surface, cache wire.Cache, in wire.Group, d document) wire.Route {
-		r := wire.Route{
-			Path: path, Method: wire.MethodGet, On: on, Cache: cache, Limit: wire.MarketLimit, Group: in,
-			Leader: d == docStatus || d == docDesk, // which say how the settlement is
-			Read:   e.own.serve(d),
-		}
+		r := wire.Get(path, on, cache, wire.MarketLimit, in, e.own.serve(d))
+		r.Leader = d == docStatus || d == docDesk // which say how the settlement is
 		switch d {
 		case docSellable, docTickets, docCompact, docPairs, docTokens, docBoard:
 			r.Read, r.Merged = e.all.serve(d), wire.MergedDesks
 		}
 		return r
 	}
-	const both = wire.OnBase | wire.OnAPI
+	const both = wire.OnBoth
 	return []wire.Route{
 		row(PathStatus, both, wire.LiveData, wire.GroupRFQ, docStatus),
 		row(PathSellable, both, wire.LiveData, wire.GroupRFQ, docSellable),
@@ -89,11 +87,11 @@ func (e *Endpoints) reads() []wire.Route {
 func (e *Endpoints) writes() []wire.Route {
 	row := func(path string, on wire.Surface, do func(*wire.Post) (*wire.Answer, *wire.Problem)) wire.Route {
 		return wire.Route{
-			Path: path, Method: wire.MethodPost, On: on, Cache: wire.NeverCached, Limit: wire.RfqWriteLimit,
+			Path: path, Method: wire.MethodPost, On: on, Cache: wire.NeverCached, Limit: wire.RFQWriteLimit,
 			Group: wire.GroupRFQ, Leader: true, Post: do,
 		}
 	}
-	const both = wire.OnBase | wire.OnAPI
+	const both = wire.OnBoth
 	return []wire.Route{
 		row(PathRFQ+"quote", both, e.postQuote),
 		row(PathNativeModular, wire.OnBase, e.postModularClaim),

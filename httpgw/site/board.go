@@ -118,10 +118,7 @@ func fileRoutes(files []download) []wire.Route {
 		if f.page.Policy != nil {
 			in = wire.GroupBoard
 		}
-		table = append(table, wire.Route{
-			Path: f.path, Method: wire.MethodGet, On: wire.OnBase | wire.OnAPI, Cache: wire.LiveData, Limit: wire.Unlimited, Group: in,
-			Read: func([]byte) (*wire.Page, *wire.Problem) { return f.page, nil },
-		})
+		table = append(table, wire.Get(f.path, wire.OnBoth, wire.LiveData, wire.Unlimited, in, f.page.Serve))
 	}
 	return table
 }

@@ -10,7 +10,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"blockdesk/httpgw/wire"
 )
@@ -174,14 +173,11 @@ func indexDownloads(files []download, specified bool) []download {
 func (e *Endpoints) downloadRoutes() []wire.Route {
 	var table []wire.Route
 	for _, d := range e.downloads {
-		content := func() *wire.Page { return d.page }
+		read := d.page.Serve
 		if d.page == nil {
-			content = sync.OnceValue(func() *wire.Page { return wire.NewPage(Publish(d.text, &e.o.URLs)) })
+			read = published(d.text, &e.o.URLs)
 		}
-		table = append(table, wire.Route{
-			Path: d.path, Method: wire.MethodGet, On: wire.OnBase | wire.OnAPI, Cache: wire.ConfigData, Limit: wire.Unlimited,
-			Read: func([]byte) (*wire.Page, *wire.Problem) { return content(), nil },
-		})
+		table = append(table, wire.Get(d.path, wire.OnBoth, wire.ConfigData, wire.Unlimited, "", read))
 	}
 	return table
 }

@@ -40,6 +40,8 @@ type Endpoints struct {
 	wallet    *walletPage
 }
 
+// New returns the site. An error means that the built pages in the program are not
+// whole.
 func New(o Options) (*Endpoints, error) {
 	e := &Endpoints{o: o, config: newBoardConfig(&o)}
 	if o.Downloads != nil {
@@ -63,16 +65,11 @@ func New(o Options) (*Endpoints, error) {
 func (e *Endpoints) Routes() []wire.Route {
 	table := append(e.specificationRoutes(), e.downloadRoutes()...)
 	table = append(table, fileRoutes(e.board)...)
-	table = append(table, wire.Route{
-		Path: PathBoardConfig, Method: wire.MethodGet, On: wire.OnBase | wire.OnAPI, Cache: wire.LiveData, Limit: wire.Unlimited,
-		Read: func([]byte) (*wire.Page, *wire.Problem) { return e.config, nil },
-	})
-	if e.wallet != nil {
-		table = append(table, wire.Route{
-			Path: PathWallet, Method: wire.MethodGet, On: wire.OnBase, Cache: wire.LiveData, Limit: wire.MarketLimit,
-			Facts: true, // browsers take no token along to where a follower sends them
-			Read:  e.wallet.serve,
-		})
+	table = append(table, wire.Get(PathBoardConfig, wire.OnBoth, wire.LiveData, wire.Unlimited, "", e.config.Serve))
+	if e.wallet == nil {
+		return table
 	}
-	return table
+	wallet := wire.Get(PathWallet, wire.OnBase, wire.LiveData, wire.MarketLimit, "", e.wallet.serve)
+	wallet.Facts = true // browsers take no token along to where a follower sends them
+	return append(table, wallet)
 }

@@ -24,18 +24,22 @@ func (e *Endpoints) specificationRoutes() []wire.Route {
 	if len(e.o.Specification) == 0 {
 		return nil
 	}
-	rendered := sync.OnceValue(func() *wire.Page { return wire.NewPage(Publish(e.o.Specification, &e.o.URLs)) })
+	read := published(e.o.Specification, &e.o.URLs)
 	row := func(path string, limit wire.LimitClass, in wire.Group) wire.Route {
-		return wire.Route{
-			Path: path, Method: wire.MethodGet, On: wire.OnBase | wire.OnAPI, Cache: wire.ConfigData, Limit: limit, Group: in,
-			Read: func([]byte) (*wire.Page, *wire.Problem) { return rendered(), nil },
-		}
+		return wire.Get(path, wire.OnBoth, wire.ConfigData, limit, in, read)
 	}
 	return append(fileRoutes(e.reference),
 		row(wire.SpecificationPath, wire.Unlimited, ""), // GET / names it by a member of its own
 		row(SpecificationAlias, wire.MarketLimit, wire.GroupMarket),
 		row(specificationStatic, wire.MarketLimit, ""),
 	)
+}
+
+// published returns the reader of a description, which is rendered for the first
+// request: no start waits for it.
+func published(document []byte, urls *catalog.URLs) wire.Reader {
+	rendered := sync.OnceValue(func() *wire.Page { return wire.NewPage(Publish(document, urls)) })
+	return func([]byte) (*wire.Page, *wire.Problem) { return rendered(), nil }
 }
 
 // Publish renders a description, which must be JSON, for its readers: without

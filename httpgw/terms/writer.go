@@ -180,9 +180,11 @@ func AppendPayment(dst []byte, p *rfq.Payment) []byte {
 	return append(wire.AppendMillis(append(dst, `,"at":`...), p.At), '}')
 }
 
+// TicketStates are the wire words of a ticket's states.
 var TicketStates = [...]string{
 	rfq.TicketOpen: "open", rfq.TicketExhausted: "exhausted",
 	rfq.TicketWithdrawn: "withdrawn", rfq.TicketExpired: "expired",
 }
 
+// SourceWords are the wire words of what a pair's price comes from.
 var SourceWords = map[rfq.PriceSource]string{rfq.SourceOperator: "operator", rfq.SourceBook: "book"}

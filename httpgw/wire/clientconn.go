@@ -40,6 +40,7 @@ type ClientConn struct {
 	vector net.Buffers
 }
 
+// NewClientConn returns a connection whose deadlines may pass early by slack.
 func NewClientConn(inner net.Conn, slack time.Duration) *ClientConn {
 	c := &ClientConn{Conn: inner, slack: slack, alone: runtime.GOMAXPROCS(0) == 1}
 	c.body.conn = c

@@ -126,6 +126,7 @@ func (c *Conns) Remove(conn net.Conn) {
 	}
 }
 
+// Count returns the number of open connections.
 func (c *Conns) Count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -39,6 +39,9 @@ func NewPage(body []byte) *Page {
 	return &Page{Body: body, ETag: append(etag, '"')}
 }
 
+// Serve is the [Reader] of a page that never changes.
+func (p *Page) Serve([]byte) (*Page, *Problem) { return p, nil }
+
 // Kept keeps the page of the newest source, so that what has not changed keeps its
 // ETag and its compressed form. Any goroutine may use it; the zero value is empty.
 type Kept[S comparable] struct{ newest atomic.Pointer[sourcePage[S]] }

@@ -14,6 +14,7 @@ import (
 // MaxIdempotencyKey is the longest Idempotency-Key, in bytes of visible ASCII.
 const MaxIdempotencyKey = 128
 
+// IdempotencyHeader names the header that makes a POST repeatable.
 const IdempotencyHeader = "Idempotency-Key"
 
 // Post is a request with a JSON body, as far as all routes agree on it. It

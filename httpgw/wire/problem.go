@@ -123,6 +123,7 @@ func echoPath(path []byte) string {
 	return string(path)
 }
 
+// UnknownRoute is the answer to a path that is not in the table.
 func UnknownRoute(path []byte) *Problem {
 	return &Problem{
 		Status: 404, Code: CodeUnknownRoute,
@@ -131,6 +132,8 @@ func UnknownRoute(path []byte) *Problem {
 	}
 }
 
+// MethodNotAllowed is the answer to a method that a route does not take; allow lists
+// those it takes.
 func MethodNotAllowed(allow string) *Problem {
 	return &Problem{
 		Status: 405, Code: CodeMethodNotAllowed, Allow: allow,
@@ -138,6 +141,7 @@ func MethodNotAllowed(allow string) *Problem {
 	}
 }
 
+// RateLimited is the answer to a client that has to wait for retryS seconds.
 func RateLimited(retryS int) *Problem {
 	return &Problem{
 		Status: 429, Code: CodeRateLimited, RetryS: retryS, Reason: "rate",
@@ -145,6 +149,7 @@ func RateLimited(retryS int) *Problem {
 	}
 }
 
+// MissingField is the answer to a query without a required parameter.
 func MissingField(field string) *Problem {
 	return &Problem{
 		Status: 400, Code: CodeMissingField, Field: field,
@@ -152,6 +157,7 @@ func MissingField(field string) *Problem {
 	}
 }
 
+// RepeatedField is the answer to a query that has a parameter more than once.
 func RepeatedField(code, field string) *Problem {
 	return &Problem{
 		Status: 400, Code: code, Field: field, Reason: "repeated",
@@ -159,6 +165,7 @@ func RepeatedField(code, field string) *Problem {
 	}
 }
 
+// InvalidLimit is the answer to a limit outside 1..most.
 func InvalidLimit(most int) *Problem {
 	return &Problem{
 		Status: 400, Code: CodeInvalidLimit, Field: "limit",
@@ -166,6 +173,7 @@ func InvalidLimit(most int) *Problem {
 	}
 }
 
+// UnknownSymbol is the answer to a symbol that no instrument has.
 func UnknownSymbol() *Problem {
 	return &Problem{
 		Status: 400, Code: CodeUnknownSymbol, Field: "symbol",
@@ -180,6 +188,7 @@ func invalidJSON(reason string) *Problem {
 	}
 }
 
+// MissingMember is the answer to a body without a required member.
 func MissingMember(name string) *Problem {
 	return &Problem{
 		Status: 400, Code: CodeMissingField, Field: name,
@@ -187,6 +196,7 @@ func MissingMember(name string) *Problem {
 	}
 }
 
+// InvalidMember is the answer to a body with a wrong value; reason is a machine word.
 func InvalidMember(name, reason string) *Problem {
 	return &Problem{
 		Status: 400, Code: CodeInvalidField, Field: name, Reason: reason,
@@ -202,18 +212,22 @@ func UnknownMember() *Problem {
 	}
 }
 
+// MalformedFraming is the answer to a request with two framings; see Header.
 func MalformedFraming() *Problem {
 	return &Problem{
 		Status: 400, Code: CodeMalformed, Text: "Transfer-Encoding goes with HTTP/1.1, and not with Content-Length.",
 	}
 }
 
+// BodyTooLarge is the answer to a body of more than most bytes.
 func BodyTooLarge(most int) *Problem {
 	return &Problem{
 		Status: 413, Code: CodeBodyTooLarge, Text: "The body is longer than " + strconv.Itoa(most) + " bytes.",
 	}
 }
 
+// UnsupportedMedia is the answer to a body that is not plain JSON in UTF-8 by its
+// headers.
 func UnsupportedMedia(reason string) *Problem {
 	return &Problem{
 		Status: 415, Code: CodeUnsupportedMedia, Reason: reason,

@@ -11,11 +11,13 @@ import (
 // not taken over: it would be an echo.
 type RequestID [19]byte
 
+// RequestIDs makes request ids. Any goroutine may use it.
 type RequestIDs struct {
 	prefix [8]byte
 	count  atomic.Uint64
 }
 
+// NewRequestIDs returns ids with a prefix of their own.
 func NewRequestIDs() *RequestIDs {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails, says crypto/rand
@@ -24,6 +26,7 @@ func NewRequestIDs() *RequestIDs {
 	return ids
 }
 
+// Next returns the next id.
 func (r *RequestIDs) Next() (id RequestID) {
 	const digits = "0123456789abcdef"
 	copy(id[:], r.prefix[:])

@@ -9,20 +9,25 @@ const (
 	OnBase Surface = 1 << iota
 	OnAPI
 	OnWS
+
+	// OnBoth are the two addresses of REST.
+	OnBoth = OnBase | OnAPI
 )
 
+// SurfaceNames are the words for single addresses, in logs and metrics.
 var SurfaceNames = map[Surface]string{OnBase: "base", OnAPI: "api", OnWS: "ws"}
 
 // Method is a request Method that a route may have. HEAD and OPTIONS follow
 // from the others: a HEAD works wherever a GET does.
-type method uint8
+type Method uint8
 
 const (
-	MethodGet method = iota + 1
+	MethodGet Method = iota + 1
 	MethodPost
 	MethodCount
 )
 
+// MethodNames are the methods as requests name them.
 var MethodNames = [MethodCount]string{MethodGet: fasthttp.MethodGet, MethodPost: fasthttp.MethodPost}
 
 // Cache says what a cache may do with an answer.
@@ -38,6 +43,7 @@ const (
 	cacheClassCount
 )
 
+// CacheControl is the header's value for each class.
 var CacheControl = [cacheClassCount][]byte{
 	NeverCached: []byte("no-store"), LiveData: []byte("no-cache"), ConfigData: []byte("public, max-age=60"),
 }
@@ -54,12 +60,12 @@ const (
 	MarketLimit
 	// PartnerLimit is that of aggregators, who poll faster (contract, section F).
 	PartnerLimit
-	// RfqWriteLimit is that of quotes, claims and proofs of payment.
-	RfqWriteLimit
+	// RFQWriteLimit is that of quotes, claims and proofs of payment.
+	RFQWriteLimit
 	// HandshakeLimit is that of nonces and tokens (contract, section C).
 	HandshakeLimit
-	// DvpLimit is the description's limit of builds and submissions.
-	DvpLimit
+	// DvPLimit is the description's limit of builds and submissions.
+	DvPLimit
 	LimitClassCount
 )
 
@@ -83,7 +89,7 @@ type Route struct {
 	// "/claims/{claim_id}", stands for any that IsSegment takes. A path without
 	// braces goes before one with them. The metrics are labelled with path.
 	Path   string
-	Method method
+	Method Method
 	On     Surface
 	Cache  Cache
 	Limit  LimitClass
@@ -103,11 +109,19 @@ type Route struct {
 	// out. ReadOne is one of what the last segment names. post takes a JSON body.
 	// raw takes an upgrade and does all of the answer itself; so does stream, which
 	// answers without an end.
-	Read    func(query []byte) (*Page, *Problem)
-	ReadOne func(segment []byte) (*Page, *Problem)
+	Read    Reader
+	ReadOne Reader
 	Post    func(*Post) (*Answer, *Problem)
 	Raw     fasthttp.RequestHandler
 	Stream  fasthttp.RequestHandler
+}
+
+// Reader answers a read by its raw query, or by the last segment of its path.
+type Reader = func(text []byte) (*Page, *Problem)
+
+// Get returns the row of a GET with a query.
+func Get(path string, on Surface, cache Cache, limit LimitClass, in Group, read Reader) Route {
+	return Route{Path: path, Method: MethodGet, On: on, Cache: cache, Limit: limit, Group: in, Read: read}
 }
 
 // IsSegment reports whether text may be the last segment of a path that names
@@ -128,7 +142,7 @@ func IsSegment(text []byte) bool {
 
 // MethodOf returns the method that answers a request, 0 for one that no route
 // takes.
-func MethodOf(name []byte) method {
+func MethodOf(name []byte) Method {
 	switch string(name) {
 	case fasthttp.MethodGet, fasthttp.MethodHead:
 		return MethodGet

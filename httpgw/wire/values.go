@@ -92,12 +92,17 @@ func AppendRails(dst []byte, set market.Rails) []byte {
 // The same values as types for encoding/json, in documents that are small and
 // rendered seldom.
 type (
-	USD     market.USD
-	Price   market.USDPrice
+	// USD is dollars, with six decimals.
+	USD market.USD
+	// Price is a price in dollars, with nine decimals; 0 = null.
+	Price market.USDPrice
+	// Address is in base58; zero = null.
 	Address market.Address
-	Rails   market.Rails
-	Time    int64 // Unix nanoseconds; 0 = null
-	// Units counts 10^-decimals of something.
+	// Rails is a list of words.
+	Rails market.Rails
+	// Time is in Unix nanoseconds; 0 = null.
+	Time int64
+	// Units counts 10^-Decimals of something.
 	Units struct {
 		N        uint64
 		Decimals uint8
