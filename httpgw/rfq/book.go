@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	"blockdesk/httpgw/wire"
-	"blockdesk/market"
 )
 
 // appendSeq appends the beginning of a document about the book.
@@ -23,7 +22,7 @@ func (p *pages) renderSellable(e *edition) []byte {
 	body := append(appendSeq(nil, e), `,"ticket":`...)
 	if t := e.view.Sellable; t != nil {
 		if n := e.pair(t.Instrument); n != nil {
-			body = p.appendTicket(body, n, t, e.priceOf(n, t).reference)
+			body = p.tickets.appendTicket(body, n, t, e.priceOf(n, t).reference)
 			return append(body, '}')
 		}
 	}
@@ -33,22 +32,6 @@ func (p *pages) renderSellable(e *edition) []byte {
 // renderTickets renders the book: every ticket that has not been forgotten.
 func (p *pages) renderTickets(e *edition) []byte {
 	return p.renderList(e, `,"tickets":[`, func(t *ticketText) []byte { return t.full })
-}
-
-// Tickets calls each for every ticket of market-tickets, by ID, with its record as
-// that document has it: a JSON object whose bytes never change. It returns the Seq
-// of the last command that changed something the desk shows, which is the seq of
-// that document, and its time in Unix ns. Prices are those of
-// the present cycle. Any goroutine may call it; what one has seen, it sees no
-// older state than.
-func (e *Endpoints) Tickets(each func(in market.InstrumentID, id market.TicketID, record []byte)) (seq uint64, at int64) {
-	now := e.own.current()
-	texts := e.own.textsOf(now)
-	for i := range texts.list {
-		t := &texts.list[i]
-		each(t.ticket.Instrument, t.ticket.ID, t.full)
-	}
-	return now.view.Seq, now.view.At
 }
 
 // renderBoard renders the offers, those open for sale.
@@ -63,7 +46,7 @@ func (p *pages) renderBoard(e *edition) []byte {
 
 // renderList renders a document that ends in a list of tickets.
 func (p *pages) renderList(e *edition, head string, pick func(*ticketText) []byte) []byte {
-	texts := p.textsOf(e)
+	texts := p.tickets.get(e)
 	size := 128 + len(head)
 	for i := range texts.list {
 		size += len(pick(&texts.list[i])) + 1
@@ -88,7 +71,7 @@ func (p *pages) renderList(e *edition, head string, pick func(*ticketText) []byt
 // best_price_usd, expires_unix_ms: the book for bots (see appendCompact). It has
 // no ts: only a change of the book or of a price makes other bytes.
 func (p *pages) renderCompact(e *edition) []byte {
-	texts := p.textsOf(e)
+	texts := p.tickets.get(e)
 	size := 64
 	for i := range texts.list {
 		size += len(texts.list[i].rows)

@@ -133,7 +133,7 @@ type railJSON struct {
 	Reason   *string      `json:"reason"` // why no quote is given over it
 }
 
-func (p *pages) tokensOf(e *edition) tokensDocument {
+func tokensOf(e *edition) tokensDocument {
 	var list []tokenJSON
 	token := func(symbol string) *tokenJSON {
 		at := slices.IndexFunc(list, func(t tokenJSON) bool { return t.Symbol == symbol })

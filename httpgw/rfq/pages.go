@@ -61,7 +61,7 @@ type pages struct {
 	begun  int64        // when the service started
 
 	edition atomic.Pointer[edition]
-	texts   atomic.Pointer[ticketTexts]
+	tickets ticketCache
 	kept    [documentCount]wire.Kept[*edition]
 	none    rfq.View // before the first view
 }
@@ -101,6 +101,7 @@ type pairNow struct {
 func newPages(of DeskSource, o *Options) *pages {
 	return &pages{
 		of: of, chain: o.Deal.Settlement, health: o.Health, about: o.About, urls: o.URLs, now: o.Now, begun: o.Now(),
+		tickets: ticketCache{about: o.About},
 	}
 }
 
@@ -148,7 +149,7 @@ func (p *pages) current() *edition {
 			return old
 		}
 	} else {
-		c = p.newCycle(now)
+		c = p.of.newCycle(now)
 	}
 	e := &edition{view: v, cycle: c, ts: max(c.from, v.At), pairs: make([]pairNow, 0, len(v.Pairs))}
 	for i := range v.Pairs {
@@ -175,7 +176,7 @@ func (p *pages) render(d document, e *edition) []byte {
 	case docPairs:
 		return wire.Encode(pairsOf(e))
 	case docTokens:
-		return wire.Encode(p.tokensOf(e))
+		return wire.Encode(tokensOf(e))
 	case docRails:
 		return wire.Encode(railsDocument{OK: true, Active: activeRails(e.view), Priority: wire.Rails(market.AllRails)})
 	case docManifest:

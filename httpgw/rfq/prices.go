@@ -93,13 +93,13 @@ func (price ticketPrice) bestPrice(v *rfq.View, t *rfq.Tranche) market.USDPrice 
 // newCycle begins the cycle that now lies in. The machine prices by the book as
 // it is at a command, and not at all by a halted one; readers see where it was
 // when the cycle began for them.
-func (p *pages) newCycle(now int64) *cycle {
-	c := &cycle{from: now - now%Refresh, mids: make([]market.USDPrice, p.of.Instruments.Len())}
+func (s *DeskSource) newCycle(now int64) *cycle {
+	c := &cycle{from: now - now%Refresh, mids: make([]market.USDPrice, s.Instruments.Len())}
 	c.until = c.from + Refresh
 	for i := range c.mids {
 		id := market.InstrumentID(i)
-		if v := p.of.Books.View(id); v != nil && v.Status == engine.StatusTrading && len(v.Bids) > 0 && len(v.Asks) > 0 {
-			c.mids[i] = p.of.Instruments.Get(id).MidPrice(v.Bids[0].Price, v.Asks[0].Price)
+		if v := s.Books.View(id); v != nil && v.Status == engine.StatusTrading && len(v.Bids) > 0 && len(v.Asks) > 0 {
+			c.mids[i] = s.Instruments.Get(id).MidPrice(v.Bids[0].Price, v.Asks[0].Price)
 		}
 	}
 	return c

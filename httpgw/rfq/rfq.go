@@ -107,3 +107,19 @@ func (e *Endpoints) writes() []wire.Route {
 		},
 	}
 }
+
+// Tickets calls each for every ticket of market-tickets, by ID, with its record as
+// that document has it: a JSON object whose bytes never change. It returns the Seq
+// of the last command that changed something the desk shows, which is the seq of
+// that document, and its time in Unix ns. Prices are those of
+// the present cycle. Any goroutine may call it; what one has seen, it sees no
+// older state than.
+func (e *Endpoints) Tickets(each func(in market.InstrumentID, id market.TicketID, record []byte)) (seq uint64, at int64) {
+	now := e.own.current()
+	texts := e.own.tickets.get(now)
+	for i := range texts.list {
+		t := &texts.list[i]
+		each(t.ticket.Instrument, t.ticket.ID, t.full)
+	}
+	return now.view.Seq, now.view.At
+}

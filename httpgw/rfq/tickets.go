@@ -3,6 +3,7 @@ package rfq
 import (
 	"bytes"
 	"strconv"
+	"sync/atomic"
 
 	"blockdesk/engine/rfq"
 	"blockdesk/httpgw/terms"
@@ -30,14 +31,20 @@ type ticketTexts struct {
 	fixed []byte
 }
 
-// textsOf returns the texts of an edition. It takes over those of tickets that
+// ticketCache keeps the texts of the newest edition. Any goroutine may use it.
+type ticketCache struct {
+	about  *wire.Description
+	newest atomic.Pointer[ticketTexts]
+}
+
+// get returns the texts of an edition. It takes over those of tickets that
 // have not changed: a view shares them, so the pointers are the same.
-func (p *pages) textsOf(e *edition) *ticketTexts {
-	old := p.texts.Load()
+func (c *ticketCache) get(e *edition) *ticketTexts {
+	old := c.newest.Load()
 	if old != nil && old.of == e {
 		return old
 	}
-	fresh := &ticketTexts{of: e, list: make([]ticketText, 0, len(e.view.Tickets)), fixed: p.appendFixed(nil, e)}
+	fresh := &ticketTexts{of: e, list: make([]ticketText, 0, len(e.view.Tickets)), fixed: appendFixed(nil, e)}
 	var donors []ticketText
 	if old != nil && bytes.Equal(old.fixed, fresh.fixed) {
 		donors = old.list
@@ -56,14 +63,14 @@ func (p *pages) textsOf(e *edition) *ticketTexts {
 			fresh.list = append(fresh.list, donors[0])
 			continue
 		}
-		fresh.list = append(fresh.list, p.renderTicket(scratch, e, n, t, price))
+		fresh.list = append(fresh.list, c.render(scratch, e, n, t, price))
 	}
-	p.texts.Store(fresh)
+	c.newest.Store(fresh)
 	return fresh
 }
 
 // appendFixed appends what ticketTexts.fixed holds.
-func (p *pages) appendFixed(dst []byte, e *edition) []byte {
+func appendFixed(dst []byte, e *edition) []byte {
 	for _, bps := range e.view.Policy.Discounts {
 		dst = strconv.AppendUint(dst, uint64(bps), 10)
 		dst = append(dst, ' ')
@@ -74,14 +81,14 @@ func (p *pages) appendFixed(dst []byte, e *edition) []byte {
 	return dst
 }
 
-// renderTicket renders one ticket in scratch, which it overwrites, and returns
+// render renders one ticket in scratch, which it overwrites, and returns
 // all three texts in one piece of memory.
-func (p *pages) renderTicket(scratch []byte, e *edition, n *pairNow, t *rfq.Ticket, price ticketPrice) ticketText {
-	text := p.appendTicket(scratch[:0], n, t, price.reference)
+func (c *ticketCache) render(scratch []byte, e *edition, n *pairNow, t *rfq.Ticket, price ticketPrice) ticketText {
+	text := c.appendTicket(scratch[:0], n, t, price.reference)
 	full := len(text)
 	text = appendCompact(text, e.view, n, t, price)
 	rows := len(text)
-	text = p.appendOffer(text, e.view, n, t, price)
+	text = c.appendOffer(text, e.view, n, t, price)
 	text = bytes.Clone(text)
 	return ticketText{
 		ticket: t, price: price,
@@ -90,7 +97,7 @@ func (p *pages) renderTicket(scratch []byte, e *edition, n *pairNow, t *rfq.Tick
 }
 
 // appendTicket appends a ticket record (contract, section D).
-func (p *pages) appendTicket(dst []byte, n *pairNow, t *rfq.Ticket, reference market.USDPrice) []byte {
+func (c *ticketCache) appendTicket(dst []byte, n *pairNow, t *rfq.Ticket, reference market.USDPrice) []byte {
 	dst = append(dst, `{"order_id":"`...)
 	dst = market.AppendTicketID(dst, t.ID)
 	dst = append(dst, `","ticket_label":`...)
@@ -113,7 +120,7 @@ func (p *pages) appendTicket(dst []byte, n *pairNow, t *rfq.Ticket, reference ma
 	dst = append(dst, `],"reference_price_usd":`...)
 	dst = wire.AppendUSDPrice(dst, reference)
 	dst = append(dst, `,"guarantee":{"libelle":`...)
-	dst = wire.AppendText(dst, p.about.QualificationLabel)
+	dst = wire.AppendText(dst, c.about.QualificationLabel)
 	dst = append(dst, `,"montant_verifie_independamment":false},"created_at":`...)
 	dst = wire.AppendMillis(dst, t.CreatedAt)
 	dst = append(dst, `,"updated_at":`...)
@@ -187,7 +194,7 @@ func appendCompact(dst []byte, v *rfq.View, n *pairNow, t *rfq.Ticket, price tic
 
 // appendOffer appends an open ticket as the board shows it: what guarantees it,
 // what the operator declares, and that nobody else has checked it (spec, 1.10).
-func (p *pages) appendOffer(dst []byte, v *rfq.View, n *pairNow, t *rfq.Ticket, price ticketPrice) []byte {
+func (c *ticketCache) appendOffer(dst []byte, v *rfq.View, n *pairNow, t *rfq.Ticket, price ticketPrice) []byte {
 	if t.State != rfq.TicketOpen {
 		return dst
 	}
@@ -214,11 +221,11 @@ func (p *pages) appendOffer(dst []byte, v *rfq.View, n *pairNow, t *rfq.Ticket, 
 	dst = append(dst, `,"best_price_usd":`...)
 	dst = wire.AppendUSDPrice(dst, price.bestPrice(v, largest))
 	dst = append(dst, `,"guaranteed_by":{"libelle":`...)
-	dst = wire.AppendText(dst, p.about.QualificationLabel)
+	dst = wire.AppendText(dst, c.about.QualificationLabel)
 	dst = append(dst, `},"operator_declared":{"operateur":`...)
-	dst = wire.AppendText(dst, p.about.Operator)
+	dst = wire.AppendText(dst, c.about.Operator)
 	dst = append(dst, `,"nature":`...)
-	dst = wire.AppendText(dst, p.about.QualificationNature)
+	dst = wire.AppendText(dst, c.about.QualificationNature)
 	dst = append(dst, `,"capacity_usd":`...)
 	dst = wire.AppendUSD(dst, capacity)
 	dst = append(dst, `,"reference_price_usd":`...)

@@ -20,10 +20,10 @@ func TestTextsAreShared(t *testing.T) {
 	desk := gatewaytest.Showing(gatewaytest.LargeView(100))
 	p := pagesOf(t, desk, gatewaytest.NewDeskClock())
 	p.get(docTickets)
-	before := p.texts.Load()
+	before := p.tickets.newest.Load()
 	desk.Show(gatewaytest.Claimed(desk.View(), 42))
 	p.get(docCompact)
-	after := p.texts.Load()
+	after := p.tickets.newest.Load()
 	for i := range before.list {
 		same := &before.list[i].full[0] == &after.list[i].full[0]
 		if same != (i != 42) {
@@ -35,7 +35,7 @@ func TestTextsAreShared(t *testing.T) {
 	next.Policy.Discounts[0]++
 	desk.Show(&next)
 	p.get(docTickets)
-	if fresh := p.texts.Load(); &fresh.list[0].full[0] == &after.list[0].full[0] {
+	if fresh := p.tickets.newest.Load(); &fresh.list[0].full[0] == &after.list[0].full[0] {
 		t.Error("a text of the old ladder")
 	}
 }
@@ -247,7 +247,7 @@ func BenchmarkBook(b *testing.B) {
 		})
 		b.Run("start/"+d.String(), func(b *testing.B) {
 			for b.Loop() {
-				p.texts.Store(nil)
+				p.tickets.newest.Store(nil)
 				p.kept[d] = wire.Kept[*edition]{}
 				p.get(d)
 			}
