@@ -117,7 +117,7 @@ func openShop(t *testing.T, d *desk.Desk, dollars ...uint64) market.TicketID {
 // racer makes claims, one after another.
 type racer struct {
 	t      *testing.T
-	doors  [3]*door // of the surfaces
+	doors  [3]*handler // of the surfaces
 	ticket market.TicketID
 	rng    *rand.Rand
 	ctx    *fasthttp.RequestCtx
@@ -194,7 +194,7 @@ func TestClaimsRace(t *testing.T) {
 		r := &racers[i]
 		*r = racer{
 			t: t, ticket: ticket, rng: rand.New(rand.NewPCG(uint64(i), 7)), ctx: gatewaytest.RequestFrom("192.0.2.1"), told: map[int64]told{},
-			doors: [3]*door{{g: g, router: base}, {g: g, router: base}, {g: g, router: api}},
+			doors: [3]*handler{{g: g, router: base}, {g: g, router: base}, {g: g, router: api}},
 		}
 		done.Go(func() {
 			for n := next.Add(1); n <= 2*int64(attempts); n = next.Add(1) {

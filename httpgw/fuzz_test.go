@@ -44,7 +44,7 @@ func FuzzRouter(f *testing.F) {
 	}
 	f.Cleanup(func() { _ = g.Close() })
 	table := g.routes(doors)
-	d := &door{g: g, router: newRouter(table, wire.OnBase, newMetrics())}
+	d := &handler{g: g, router: newRouter(table, wire.OnBase, newMetrics())}
 	rows := make(map[string]bool)
 	for i := range table {
 		if table[i].On&wire.OnBase != 0 {

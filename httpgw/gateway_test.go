@@ -450,7 +450,7 @@ func TestOptionsValidate(t *testing.T) {
 
 // cachedRead returns a door and a request for a depth page that it has rendered
 // already; etag may be "".
-func cachedRead(tb testing.TB, etag string) (*door, *fasthttp.RequestCtx) {
+func cachedRead(tb testing.TB, etag string) (*handler, *fasthttp.RequestCtx) {
 	tb.Helper()
 	books := gatewaytest.NewBooks(tb)
 	o := testOptions(books)
@@ -465,7 +465,7 @@ func cachedRead(tb testing.TB, etag string) (*door, *fasthttp.RequestCtx) {
 	if err := ctx.Request.Read(bufio.NewReader(strings.NewReader(text))); err != nil {
 		tb.Fatal(err)
 	}
-	return &door{g: g, router: newRouter(g.routes(Dependencies{}), wire.OnBase, newMetrics())}, ctx
+	return &handler{g: g, router: newRouter(g.routes(Dependencies{}), wire.OnBase, newMetrics())}, ctx
 }
 
 const depthETag = `"e7-91042-1042-50"` // of NewBooks

@@ -133,7 +133,7 @@ func newGroupRoutes(o *Groups, now func() int64) (*groupRoutes, error) {
 // routed admits a request, or knows that another gateway has, and forwards what is
 // for another group. It reports whether the request has its answer. It is called
 // only where there are groups.
-func (d *door) routed(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Route, query, segment []byte) bool {
+func (d *handler) routed(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Route, query, segment []byte) bool {
 	g := d.g
 	from, bad := g.groups.arrived(ctx)
 	if bad == nil && from == nil {

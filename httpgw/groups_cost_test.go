@@ -36,9 +36,9 @@ func getText(target string) string { return "GET " + target + " HTTP/1.1\r\nHost
 // groupDoors returns the base address's door of a gateway without groups, and that
 // of one beside another group, which it has seen. None of them runs, so that nothing
 // goes on beside what is measured.
-func groupDoors(tb testing.TB) (without, beside *door) {
+func groupDoors(tb testing.TB) (without, beside *handler) {
 	tb.Helper()
-	of := func(r *groupRig) *door {
+	of := func(r *groupRig) *handler {
 		r.o.NoLimits, r.o.Market, r.o.RFQWrite = false, wire.Rate{PerMinute: 60_000_000, Burst: 1_000_000}, wire.Rate{PerMinute: 60_000_000, Burst: 1_000_000}
 		r.o.Now = func() int64 { return gatewaytest.DeskDay }
 		var err error
@@ -46,7 +46,7 @@ func groupDoors(tb testing.TB) (without, beside *door) {
 			tb.Fatal(err)
 		}
 		tb.Cleanup(func() { _ = r.g.Close() })
-		return &door{g: r.g, on: wire.OnBase, router: newRouter(r.g.routes(r.doors), wire.OnBase, newMetrics())}
+		return &handler{g: r.g, on: wire.OnBase, router: newRouter(r.g.routes(r.doors), wire.OnBase, newMetrics())}
 	}
 	eu, us := newGroup(tb, "eu", 1, ""), newGroup(tb, "us", 2, "X")
 	without = of(newGroup(tb, "alone", 1, ""))
@@ -75,7 +75,7 @@ func parsed(tb testing.TB, text string) *fasthttp.RequestCtx {
 
 // unrouted is serve for a request that is right, as it would be if there were no
 // groups at all.
-func (d *door) unrouted(ctx *fasthttp.RequestCtx) {
+func (d *handler) unrouted(ctx *fasthttp.RequestCtx) {
 	id := d.g.ids.Next()
 	stats := d.router.unknown
 	defer func() { stats.observe(ctx.Response.StatusCode(), time.Since(ctx.Time())) }()

@@ -56,7 +56,7 @@ type seen struct {
 
 // servePart answers another gateway's request for a part and reports whether it
 // did: for everybody else the path does not exist.
-func (d *door) servePart(ctx *fasthttp.RequestCtx, id *wire.RequestID, path []byte) bool {
+func (d *handler) servePart(ctx *fasthttp.RequestCtx, id *wire.RequestID, path []byte) bool {
 	g := d.g
 	if !bytes.HasPrefix(path, []byte(pathParts)) || !ctx.IsGet() {
 		return false

@@ -75,7 +75,7 @@ func elsewhere(l Leader, on wire.Surface, rawTarget []byte) *wire.Problem {
 
 // elsewhere says where a route is answered, nil where it is here: what only the
 // leader can answer is not, on a follower and once this node is deposed.
-func (d *door) elsewhere(r *wire.Route, path, query []byte) *wire.Problem {
+func (d *handler) elsewhere(r *wire.Route, path, query []byte) *wire.Problem {
 	o := &d.g.opts
 	switch {
 	case o.ReadOnly != nil && (r.Leader || r.Facts):
@@ -102,7 +102,7 @@ func (d *door) elsewhere(r *wire.Route, path, query []byte) *wire.Problem {
 // under it because another node leads, or could not answer since it does, what came
 // of it is not known: other than on a single node the engine's last commands may be
 // in the log, and the next leader answers for them.
-func (d *door) deposed(bad *wire.Problem) *wire.Problem {
+func (d *handler) deposed(bad *wire.Problem) *wire.Problem {
 	if bad == nil || bad.Status < fasthttp.StatusInternalServerError || d.g.opts.Deposed == nil {
 		return bad
 	}

@@ -10,15 +10,15 @@ import (
 	"blockdesk/market"
 )
 
-// door serves one address.
-type door struct {
+// handler serves one address.
+type handler struct {
 	g      *Gateway
 	on     wire.Surface
 	router *router
 }
 
 // serve answers one request. It is fasthttp's handler.
-func (d *door) serve(ctx *fasthttp.RequestCtx) {
+func (d *handler) serve(ctx *fasthttp.RequestCtx) {
 	id := d.g.ids.Next()
 	stats := d.router.unknown
 	defer func() { stats.observe(ctx.Response.StatusCode(), time.Since(ctx.Time())) }()
@@ -66,7 +66,7 @@ func (d *door) serve(ctx *fasthttp.RequestCtx) {
 }
 
 // answer runs the route's handler and writes what it returns.
-func (d *door) answer(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Route, query, segment []byte, h *wire.Header) {
+func (d *handler) answer(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Route, query, segment []byte, h *wire.Header) {
 	g := d.g
 	if r.Post != nil {
 		d.write(ctx, id, r)
@@ -101,7 +101,7 @@ func (d *door) answer(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Rout
 }
 
 // write runs a route's handler for a POST and writes what it returns.
-func (d *door) write(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Route) {
+func (d *handler) write(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Route) {
 	g := d.g
 	var taker market.Address
 	var bad *wire.Problem
@@ -129,7 +129,7 @@ func (d *door) write(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Route
 // send its body. Where the headers already say no, it is told so at once, and
 // the connection is closed, since it may send the body all the same. It is
 // fasthttp's ExpectHandler; the handler then does not run.
-func (d *door) expect(ctx *fasthttp.RequestCtx) int {
+func (d *handler) expect(ctx *fasthttp.RequestCtx) int {
 	started := time.Now()
 	bad, stats := d.forebode(ctx)
 	if bad == nil {
@@ -143,7 +143,7 @@ func (d *door) expect(ctx *fasthttp.RequestCtx) int {
 
 // forebode returns what a request will be refused for whatever its body is. It
 // takes no token: a request that is refused here has cost nothing.
-func (d *door) forebode(ctx *fasthttp.RequestCtx) (*wire.Problem, *routeStats) {
+func (d *handler) forebode(ctx *fasthttp.RequestCtx) (*wire.Problem, *routeStats) {
 	stats := d.router.unknown
 	if wire.ReadHeader(&ctx.Request.Header).TwiceFramed {
 		return wire.MalformedFraming(), stats

@@ -5,13 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
-	"net/netip"
 	"time"
 
 	"github.com/fasthttp/websocket"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 	"golang.org/x/sync/errgroup"
 
@@ -31,27 +28,15 @@ const (
 	standbyMethods = "GET, HEAD, POST, OPTIONS"
 )
 
-// StandbyOptions configures a Standby. The zero value of a field means its default,
-// that of Options; what is not here does not concern it.
+// StandbyOptions configures a Standby. Of Options it reads what is about listening and
+// connections. The zero value of a field means its default.
 type StandbyOptions struct {
-	// Listening addresses, host:port; port 0 takes a free one.
-	Base, API, WS string
-	// Listen binds them; default net.Listen.
-	Listen func(network, addr string) (net.Listener, error)
+	Options
 	// Leader returns who leads now. It must not block. Required.
 	Leader func() Leader
-
-	MaxConns, MaxConnsPerIP      int // see Options
-	MaxHeaderBytes, MaxBodyBytes int
-
-	ReadTimeout, WriteTimeout, IdleTimeout time.Duration
-
 	// CloseTimeout is how long the client of a WebSocket has to answer the close;
 	// default 1 s.
 	CloseTimeout time.Duration
-
-	TrustedProxies []netip.Prefix
-	Logger         *slog.Logger
 }
 
 // Standby holds the three public addresses of a node that does not lead. Requests
@@ -61,45 +46,38 @@ type StandbyOptions struct {
 // the leader says so. Requests cost no tokens, connections are counted and timed as
 // a Gateway does it. Its methods may be called from any goroutine.
 type Standby struct {
-	inner    *Gateway // its sockets and limits; it has no routes
+	*front
 	leader   func() Leader
 	closing  time.Duration // CloseTimeout
 	upgrader websocket.FastHTTPUpgrader
 }
 
 // NewStandby listens on the three addresses and serves nothing yet; connections
-// wait until Run. Whoever does not call Run calls Close.
+// wait until Run. A caller that does not call Run calls Close.
 func NewStandby(o StandbyOptions) (*Standby, error) {
 	if o.Leader == nil {
 		return nil, errors.New("httpgw: a standby needs to know the leader")
 	}
-	all := Options{
-		Base: o.Base, API: o.API, WS: o.WS, Listen: o.Listen,
-		MaxConns: o.MaxConns, MaxConnsPerIP: o.MaxConnsPerIP, MaxHeaderBytes: o.MaxHeaderBytes, MaxBodyBytes: o.MaxBodyBytes,
-		ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout, IdleTimeout: o.IdleTimeout, ShutdownTimeout: standbyGrace,
-		TrustedProxies: o.TrustedProxies, Logger: o.Logger,
-	}
-	all.applyDefaults()
-	if err := all.checkConns(); err != nil {
+	o.Options.applyDefaults()
+	if err := o.checkConns(); err != nil {
 		return nil, err
 	}
-	g := newListening(all)
-	s := &Standby{inner: g, leader: o.Leader, closing: cmp.Or(o.CloseTimeout, time.Second)}
+	s := &Standby{front: newFront(o.Options), leader: o.Leader, closing: cmp.Or(o.CloseTimeout, time.Second)}
 	s.upgrader = websocket.FastHTTPUpgrader{
 		ReadBufferSize: 256, WriteBufferSize: 256,
 		CheckOrigin: func(*fasthttp.RequestCtx) bool { return true }, // nothing is read or told here
 		Error:       s.noUpgrade,
 	}
-	if err := g.listen(); err != nil {
+	if err := s.listen(); err != nil {
 		return nil, err
 	}
-	g.serveWith(func(on wire.Surface) *fasthttp.Server {
-		d := &standbyDoor{Standby: s, on: on, stats: g.metrics.routes.route(wire.SurfaceNames[on], "standby")}
-		server := g.newServer(on, d.serve, d.expect)
+	s.serveWith(func(on wire.Surface) *fasthttp.Server {
+		d := &standbyHandler{Standby: s, on: on, stats: s.metrics.routes.route(wire.SurfaceNames[on], "standby")}
+		server := s.newServer(on, d.serve, d.expect)
 		// A WebSocket is counted until it is closed: it is not handed to anybody.
 		server.ConnState = func(conn net.Conn, state fasthttp.ConnState) {
 			if state == fasthttp.StateClosed {
-				g.conns.Remove(conn)
+				s.conns.Remove(conn)
 			}
 		}
 		return server
@@ -107,64 +85,38 @@ func NewStandby(o StandbyOptions) (*Standby, error) {
 	return s, nil
 }
 
-// BaseAddr returns the base address that NewStandby listens on.
-func (s *Standby) BaseAddr() net.Addr { return s.inner.BaseAddr() }
-
-// APIAddr returns the api address that NewStandby listens on.
-func (s *Standby) APIAddr() net.Addr { return s.inner.APIAddr() }
-
-// WSAddr returns the ws address that NewStandby listens on.
-func (s *Standby) WSAddr() net.Addr { return s.inner.WSAddr() }
-
-// Collectors returns this room's metrics, for Options.Collectors: those of a
-// Gateway, all requests as the route "standby".
-func (s *Standby) Collectors() []prometheus.Collector { return s.inner.Collectors() }
-
-// Close stops listening. Only for a Standby that Run was not called on.
-func (s *Standby) Close() error { return s.inner.Close() }
-
 // Run serves until ctx ends, then lets go of the listeners at once and breaks off,
 // within some 20 ms, what is under way. It returns nil after an orderly end, and
 // may be called once.
 func (s *Standby) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for i := range s.inner.servers {
-		one := &s.inner.servers[i]
-		group.Go(func() error {
-			if err := one.http.Serve(one.listener); err != nil {
-				return fmt.Errorf("httpgw: standby %s: %w", wire.SurfaceNames[one.on], err)
-			}
-			return nil
-		})
-		group.Go(func() error {
-			<-ctx.Done()
-			_ = one.listener.Close() // again in Shutdown, which tells whether that went well
-			polite, cancel := context.WithTimeout(context.Background(), standbyGrace)
-			defer cancel()
-			if err := one.http.ShutdownWithContext(polite); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-				return fmt.Errorf("httpgw: stop standby %s: %w", wire.SurfaceNames[one.on], err)
-			}
-			return nil
-		})
-	}
+	s.serveUntil(ctx, group, func(one *server) error {
+		_ = one.listener.Close() // again in Shutdown, which reports whether that went well
+		polite, cancel := context.WithTimeout(context.Background(), standbyGrace)
+		defer cancel()
+		if err := one.http.ShutdownWithContext(polite); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			return fmt.Errorf("httpgw: stop standby %s: %w", wire.SurfaceNames[one.on], err)
+		}
+		return nil
+	})
 	err := group.Wait()
-	for end := time.Now().Add(standbyEnd); s.inner.conns.Count() > 0 && time.Now().Before(end); {
-		s.inner.conns.CloseAll()
+	for end := time.Now().Add(standbyEnd); s.conns.Count() > 0 && time.Now().Before(end); {
+		s.conns.CloseAll()
 		time.Sleep(time.Millisecond)
 	}
 	return err
 }
 
-// standbyDoor serves one address.
-type standbyDoor struct {
+// standbyHandler serves one address.
+type standbyHandler struct {
 	*Standby
 	on    wire.Surface
 	stats *routeStats
 }
 
 // serve answers one request. It is fasthttp's handler.
-func (d *standbyDoor) serve(ctx *fasthttp.RequestCtx) {
-	g := d.inner
+func (d *standbyHandler) serve(ctx *fasthttp.RequestCtx) {
+	g := d.front
 	id := g.ids.Next()
 	defer func() { d.stats.observe(ctx.Response.StatusCode(), time.Since(ctx.Time())) }()
 	defer g.catch(ctx, &id)
@@ -188,19 +140,19 @@ func (d *standbyDoor) serve(ctx *fasthttp.RequestCtx) {
 }
 
 // expect is fasthttp's ExpectHandler: nobody's body is wanted here.
-func (d *standbyDoor) expect(ctx *fasthttp.RequestCtx) int {
+func (d *standbyHandler) expect(ctx *fasthttp.RequestCtx) int {
 	d.serve(ctx)
 	return ctx.Response.StatusCode()
 }
 
 // farewell opens a WebSocket and closes it with 1012 and the leader's address.
-func (d *standbyDoor) farewell(ctx *fasthttp.RequestCtx) {
+func (d *standbyHandler) farewell(ctx *fasthttp.RequestCtx) {
 	conn := ctx.Conn()
 	leader := d.leader()
 	last := websocket.FormatCloseMessage(websocket.CloseServiceRestart, leader.closeReason(d.on))
 	// An error is answered: noUpgrade.
 	_ = d.upgrader.Upgrade(ctx, func(ws *websocket.Conn) {
-		defer d.inner.conns.Remove(conn)
+		defer d.conns.Remove(conn)
 		defer func() { _ = conn.Close() }() // who does not read it has gone
 		by := time.Now().Add(d.closing)
 		if ws.WriteControl(websocket.CloseMessage, last, by) != nil || ws.SetReadDeadline(by) != nil {
@@ -217,10 +169,10 @@ func (d *standbyDoor) farewell(ctx *fasthttp.RequestCtx) {
 
 // noUpgrade answers an upgrade request that is none.
 func (s *Standby) noUpgrade(ctx *fasthttp.RequestCtx, status int, _ error) {
-	id := s.inner.ids.Next()
+	id := s.ids.Next()
 	ctx.Response.Header.Set("Sec-WebSocket-Version", "13")
 	ctx.SetConnectionClose()
-	s.inner.fail(ctx, &id, &wire.Problem{
+	s.fail(ctx, &id, &wire.Problem{
 		Status: status, Code: wire.CodeInvalidField, Reason: "websocket_upgrade", Text: "This is not an upgrade request of RFC 6455.",
 	})
 }

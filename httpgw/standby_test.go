@@ -109,7 +109,7 @@ func TestStandby(t *testing.T) {
 			t.Errorf("%s: status %d %v: %s", name, resp.StatusCode, resp.Header, body)
 		}
 	}
-	if n := s.inner.metrics.panics; counted(t, n) != 0 {
+	if n := s.metrics.panics; counted(t, n) != 0 {
 		t.Error("a handler has panicked")
 	}
 }
@@ -144,7 +144,7 @@ func TestStandbyWebSocket(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		_ = conn.Close()
-		await.Equal(t, "the number of connections", 0, s.inner.conns.Count)
+		await.Equal(t, "the number of connections", 0, s.conns.Count)
 	}
 	s, _ := startStandby(t, StandbyOptions{Leader: func() Leader { return theLeader }})
 	resp, body := gatewaytest.Ask(t, s.WSAddr(), "GET", pathWebSocket, "Connection: Upgrade\r\nUpgrade: websocket\r\n")
@@ -156,7 +156,7 @@ func TestStandbyWebSocket(t *testing.T) {
 // TestStandbyLimits: connections are counted, those that wait for the end of a
 // WebSocket too, and who sends slowly is answered in time.
 func TestStandbyLimits(t *testing.T) {
-	s, _ := startStandby(t, StandbyOptions{Leader: func() Leader { return theLeader }, MaxConns: 2})
+	s, _ := startStandby(t, StandbyOptions{Leader: func() Leader { return theLeader }, Options: Options{MaxConns: 2}})
 	waiting, _, err := websocket.DefaultDialer.Dial("ws://"+s.BaseAddr().String()+pathWebSocket, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func TestStandbyLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer idle.Close()
-	await.Equal(t, "the number of connections", 2, s.inner.conns.Count)
+	await.Equal(t, "the number of connections", 2, s.conns.Count)
 	resp, body := gatewaytest.Ask(t, s.BaseAddr(), "GET", "/", "")
 	if e := gatewaytest.DecodeError(t, body); resp.StatusCode != 503 || e.Code != wire.CodeOverloaded || e.Reason != "connections" {
 		t.Errorf("one more: status %d: %s", resp.StatusCode, body)
@@ -179,9 +179,9 @@ func TestStandbyLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer mute.Close()
-	await.Equal(t, "the number of connections", 0, s.inner.conns.Count)
+	await.Equal(t, "the number of connections", 0, s.conns.Count)
 
-	s, _ = startStandby(t, StandbyOptions{Leader: func() Leader { return theLeader }, ReadTimeout: 300 * time.Millisecond})
+	s, _ = startStandby(t, StandbyOptions{Leader: func() Leader { return theLeader }, Options: Options{ReadTimeout: 300 * time.Millisecond}})
 	silent, err := net.Dial("tcp", s.WSAddr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +199,7 @@ func TestStandbyLimits(t *testing.T) {
 	if all, err := io.ReadAll(slow); err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 408 ") {
 		t.Errorf("slow: %q, %v", all, err)
 	}
-	await.Equal(t, "the number of connections", 0, s.inner.conns.Count) // the silent one has had its time too
+	await.Equal(t, "the number of connections", 0, s.conns.Count) // the silent one has had its time too
 }
 
 // TestStandbyEnds: Run ends at once whatever is open, and its addresses are free.
@@ -215,9 +215,9 @@ func TestStandbyEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ws.Close()
-	await.Equal(t, "the number of connections", 2, s.inner.conns.Count)
+	await.Equal(t, "the number of connections", 2, s.conns.Count)
 	stop()
-	if n := s.inner.conns.Count(); n != 0 {
+	if n := s.conns.Count(); n != 0 {
 		t.Errorf("%d connections are left", n)
 	}
 	again, err := net.Listen("tcp", s.BaseAddr().String())
@@ -232,7 +232,7 @@ func TestStandbyOptions(t *testing.T) {
 	if _, err := NewStandby(StandbyOptions{}); err == nil {
 		t.Error("no leader function")
 	}
-	if _, err := NewStandby(StandbyOptions{Leader: func() Leader { return Leader{} }, MaxConns: -1}); err == nil {
+	if _, err := NewStandby(StandbyOptions{Leader: func() Leader { return Leader{} }, Options: Options{MaxConns: -1}}); err == nil {
 		t.Error("a limit below 1")
 	}
 }

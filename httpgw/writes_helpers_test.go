@@ -69,7 +69,7 @@ func (c *fakeChain) Verify(ctx context.Context, p *desk.PaymentProof) (desk.Verd
 type writer struct {
 	g     *Gateway
 	desk  *gatewaytest.ScriptedDesk
-	doors [3]*door // base, api, ws
+	doors [3]*handler // base, api, ws
 }
 
 func newWriter(t testing.TB, chain terms.Settlement) *writer {
@@ -87,7 +87,7 @@ func newWriterOf(t testing.TB, doors Dependencies, mend ...func(*Options)) *writ
 	w.g = newGateway(t, doors, mend...)
 	table := w.g.routes(doors)
 	for i, on := range []wire.Surface{wire.OnBase, wire.OnAPI, wire.OnWS} {
-		w.doors[i] = &door{g: w.g, on: on, router: newRouter(table, on, newMetrics())}
+		w.doors[i] = &handler{g: w.g, on: on, router: newRouter(table, on, newMetrics())}
 	}
 	return w
 }
@@ -117,7 +117,7 @@ type reply struct {
 }
 
 // do sends a raw request through a door's handler.
-func do(t testing.TB, d *door, raw string) reply {
+func do(t testing.TB, d *handler, raw string) reply {
 	t.Helper()
 	ctx := gatewaytest.RequestFrom("192.0.2.1")
 	r := bufio.NewReaderSize(bytes.NewReader([]byte(raw)), 1<<17)

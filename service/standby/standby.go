@@ -48,8 +48,10 @@ func While(ctx context.Context, o Options, wait func(context.Context) error) (er
 	}
 	listen := &o.Config.Listen
 	web, err := httpgw.NewStandby(httpgw.StandbyOptions{
-		Base: listen.Base, API: listen.API, WS: listen.WS, Listen: o.Pool.Listen, Leader: o.Leader,
-		TrustedProxies: proxies, Logger: o.Log,
+		Options: httpgw.Options{
+			Base: listen.Base, API: listen.API, WS: listen.WS, Listen: o.Pool.Listen, TrustedProxies: proxies, Logger: o.Log,
+		},
+		Leader: o.Leader,
 	})
 	if err != nil {
 		return err
