@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processCPU returns the user and system time that this process has used.
-func processCPU() time.Duration {
+// ProcessCPU returns the user and system time that this process has used.
+func ProcessCPU() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0
@@ -22,9 +22,9 @@ func processCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// cpuOf returns the user and system time of another process's living threads,
+// CPUOf returns the user and system time of another process's living threads,
 // to the nanosecond.
-func cpuOf(pid int) (time.Duration, error) {
+func CPUOf(pid int) (time.Duration, error) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	if err != nil {
 		return 0, err
@@ -47,9 +47,9 @@ func cpuOf(pid int) (time.Duration, error) {
 	return total, nil
 }
 
-// threadCPU returns the user and system time of one thread of this process, to the
+// ThreadCPU returns the user and system time of one thread of this process, to the
 // nanosecond as far as the scheduler has counted.
-func threadCPU(tid int) (time.Duration, error) {
+func ThreadCPU(tid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/schedstat", tid))
 	if err != nil {
 		return 0, err
@@ -61,8 +61,8 @@ func threadCPU(tid int) (time.Duration, error) {
 	return time.Duration(ns), nil
 }
 
-// machineCPU returns the time that all cores together have been busy.
-func machineCPU() (time.Duration, error) {
+// MachineCPU returns the time that all cores together have been busy.
+func MachineCPU() (time.Duration, error) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
 		return 0, err
@@ -75,8 +75,8 @@ func machineCPU() (time.Duration, error) {
 	return time.Duration(user+nice+system+irq+soft+steal) * time.Second / ticksPerSecond, nil
 }
 
-// residentBytes returns the memory of another process that is in RAM.
-func residentBytes(pid int) (int64, error) {
+// ResidentBytes returns the memory of another process that is in RAM.
+func ResidentBytes(pid int) (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err
@@ -89,9 +89,9 @@ func residentBytes(pid int) (int64, error) {
 	return kib << 10, nil
 }
 
-// kernelBytes returns the memory that the kernel has for itself and cannot give back
+// KernelBytes returns the memory that the kernel has for itself and cannot give back
 // at once, sockets among it.
-func kernelBytes() (int64, error) {
+func KernelBytes() (int64, error) {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
 		return 0, err
@@ -104,9 +104,9 @@ func kernelBytes() (int64, error) {
 	return kib << 10, nil
 }
 
-// twoCores returns two cores that this process may use: one for the server, one
+// TwoCores returns two cores that this process may use: one for the server, one
 // for its load.
-func twoCores() (server, load int, err error) {
+func TwoCores() (server, load int, err error) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
 		return 0, 0, err
@@ -123,8 +123,8 @@ func twoCores() (server, load int, err error) {
 	return cores[0], cores[1], nil
 }
 
-// onCore runs f on a thread of its own, bound to a core; negative = any.
-func onCore(core int, f func() error) error {
+// OnCore runs f on a thread of its own, bound to a core; negative = any.
+func OnCore(core int, f func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		// Never unlocked: the thread ends with this goroutine, and its core with it.
@@ -146,4 +146,13 @@ func bindThread(core int) error {
 	var set unix.CPUSet
 	set.Set(core)
 	return unix.SchedSetaffinity(0, &set)
+}
+
+// HeapInUse is this process's heap and stacks in use, garbage aside.
+func HeapInUse() float64 {
+	runtime.GC()
+	runtime.GC() // empties what pools kept at the first
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapInuse + m.StackInuse)
 }

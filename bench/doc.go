@@ -1,5 +1,8 @@
-// Package bench holds the workloads, the yardsticks they are measured against,
-// and the latency runner behind `blockdesk bench`.
+// Package bench is what the benchmarks of `blockdesk bench` share: the report, the
+// accounts of CPU time and memory, the open loop. Each subject is a package below it
+// whose Benchmark is a value with a Run: engine, fix, ws, rest, settle, cluster. They
+// stand on flow (workloads), yardstick and echo (what they are measured against), server
+// (a running service with its clients) and crowd (many readers); play replays a day.
 //
 // Rules:
 //  1. A speed claim is a ratio: ours and the yardstick's on the same work, in

@@ -4,25 +4,75 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"sync"
 )
 
-// part is one part of a benchmark, which can be asked for by its name.
-type part struct {
-	name string
-	run  func(context.Context) error
+// Benchmark is one benchmark with its options.
+type Benchmark interface {
+	// Run measures until it has a report, or ctx ends.
+	Run(ctx context.Context) (*Report, error)
 }
 
-// runParts runs the parts that are asked for, in their order; all where none is.
+// Part is one part of a benchmark, which can be asked for by its name.
+type Part struct {
+	Name string
+	Run  func(context.Context) error
+}
+
+// RunParts runs the parts that are asked for, in their order; all where none is.
 // A name that is none of these is another benchmark's.
-func runParts(ctx context.Context, asked []string, parts []part) error {
+func RunParts(ctx context.Context, asked []string, parts []Part) error {
 	for _, p := range parts {
-		if len(asked) > 0 && !slices.Contains(asked, p.name) {
+		if len(asked) > 0 && !slices.Contains(asked, p.Name) {
 			continue
 		}
-		if err := errors.Join(ctx.Err(), p.run(ctx)); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
+		if err := errors.Join(ctx.Err(), p.Run(ctx)); err != nil {
+			return fmt.Errorf("%s: %w", p.Name, err)
 		}
 	}
 	return nil
+}
+
+// Quiet returns a logger that drops everything.
+func Quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// Running starts run and returns what ends it, waits for it, and says how it ended.
+func Running(ctx context.Context, run func(context.Context) error) (stop func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- run(ctx) }()
+	return sync.OnceValue(func() error {
+		cancel()
+		return <-done
+	})
+}
+
+// Closers end what was opened, the last one first.
+type Closers []func() error
+
+// Add adds the end of something that was opened.
+func (c *Closers) Add(end func() error) { *c = append(*c, end) }
+
+// Close ends everything that was added, the last one first.
+func (c *Closers) Close() (err error) {
+	for i := len(*c) - 1; i >= 0; i-- {
+		err = errors.Join(err, (*c)[i]())
+	}
+	return err
+}
+
+// FindProgram finds a program in PATH or where Debian keeps servers.
+func FindProgram(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err == nil {
+		return path, nil
+	}
+	if path, err := exec.LookPath(filepath.Join("/usr/sbin", name)); err == nil {
+		return path, nil
+	}
+	return "", fmt.Errorf("%s is missing: apt-get install nginx wrk util-linux (%w)", name, err)
 }

@@ -94,19 +94,27 @@ func (r *Report) Measure(name string, ops int64, hist *hdrhistogram.Histogram, f
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	cpu, start := processCPU(), time.Now()
+	cpu, start := ProcessCPU(), time.Now()
 	err := f()
-	s := &Series{Name: name, Ops: ops, Elapsed: time.Since(start), CPU: processCPU() - cpu, Hist: hist}
+	s := &Series{Name: name, Ops: ops, Elapsed: time.Since(start), CPU: ProcessCPU() - cpu, Hist: hist}
 	runtime.ReadMemStats(&after)
 	s.Allocs, s.Bytes, s.GCs = after.Mallocs-before.Mallocs, after.TotalAlloc-before.TotalAlloc, after.NumGC-before.NumGC
 	if hist != nil {
-		s.Summary = summarize(hist)
+		s.Summary = Summarize(hist)
 	}
 	r.Series = append(r.Series, s)
 	return s, err
 }
 
-func summarize(h *hdrhistogram.Histogram) *Summary {
+// Add takes one operation's time.
+func (s *Series) Add(ns int64) {
+	_ = s.Hist.RecordValue(ns)
+	s.Ops++
+	s.Elapsed += time.Duration(ns)
+}
+
+// Summarize returns the percentiles of a histogram.
+func Summarize(h *hdrhistogram.Histogram) *Summary {
 	return &Summary{
 		P50: h.ValueAtQuantile(50), P90: h.ValueAtQuantile(90), P99: h.ValueAtQuantile(99),
 		P999: h.ValueAtQuantile(99.9), Max: h.Max(), Mean: h.Mean(),

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,11 +14,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"blockdesk/bench"
+	clusterbench "blockdesk/bench/cluster"
 	"blockdesk/bench/crowd"
 	"blockdesk/bench/echo"
+	enginebench "blockdesk/bench/engine"
+	"blockdesk/bench/fix"
 	"blockdesk/bench/flow"
 	"blockdesk/bench/play"
+	"blockdesk/bench/rest"
 	"blockdesk/bench/server"
+	"blockdesk/bench/settle"
+	"blockdesk/bench/ws"
 	"blockdesk/fixgw/fixclient"
 	"blockdesk/service/demo"
 )
@@ -59,29 +64,21 @@ func benchCommand(s *settings) *cobra.Command {
 	flags.IntVar(&f.flood, "flood", 60, "seconds at full speed against the default limits of bench rest")
 	flags.IntVar(&f.trades, "trades", 6_000, "whole settlements of bench settle")
 	flags.IntVar(&f.failovers, "failovers", 100, "how often bench cluster kills the leader")
-	for _, b := range []struct {
-		name, short string
-		run         func(context.Context, *benchFlags, string) (*bench.Report, error)
-	}{
-		{"engine", "The engine alone against a bare ladder; both rings", benchEngine},
-		{"durable", "The journal against a plain file; command to durable event", benchDurable},
-		{"recovery", "Replaying a journal; what a snapshot costs the engine", benchRecovery},
-		{"fix", "Order to execution report over FIX", benchFIX},
-		{"ws", "The feed against raw writes; idle and stalled clients; order to update", benchWS},
-		{"rest", "REST reads against nginx, quotes, and full speed against the limits (needs nginx and wrk)", benchREST},
-		{"settle", "Builds, submissions, proofs of payment and whole settlements on a local chain (needs Node)", benchSettle},
-		{"cluster", "Three nodes beside one: acknowledgements, rate, failover; what followers and groups cost", benchCluster},
-	} {
+	for _, b := range benchmarks() {
 		cmd.AddCommand(&cobra.Command{
 			Use: b.name, Short: b.short, Args: cobra.NoArgs,
 			Long: b.short + ".\n\n" +
 				"Flags that name another benchmark are not looked at. See blockdesk bench --help.",
 			Example: "  blockdesk bench " + b.name + " --html " + b.name + ".html",
 			RunE: func(cmd *cobra.Command, _ []string) error {
+				exe, err := os.Executable()
+				if err != nil {
+					return err
+				}
 				return f.inScratch(func(dir string) error {
 					var r *bench.Report
 					err := s.newBar(cmd.ErrOrStderr(), "bench "+b.name, inTime).run(func() (err error) {
-						r, err = b.run(cmd.Context(), &f, dir)
+						r, err = b.make(&f, exe, dir).Run(cmd.Context())
 						return err
 					})
 					if err != nil {
@@ -94,6 +91,43 @@ func benchCommand(s *settings) *cobra.Command {
 	}
 	cmd.AddCommand(benchAllCommand(cmd, s, &f), playCommand(s, &f), echoCommand(), crowdCommand(), followersCommand())
 	return cmd
+}
+
+// benchmark is a command that measures.
+type benchmark struct {
+	name, short string
+	// make returns the benchmark with the options that the flags say; it starts exe and
+	// writes into dir.
+	make func(f *benchFlags, exe, dir string) bench.Benchmark
+}
+
+func benchmarks() []benchmark {
+	return []benchmark{
+		{"engine", "The engine alone against a bare ladder; both rings", func(f *benchFlags, _, _ string) bench.Benchmark {
+			return enginebench.Benchmark{Arena: f.recorded("arena", "normal.bin.zst")}
+		}},
+		{"durable", "The journal against a plain file; command to durable event", func(_ *benchFlags, _, dir string) bench.Benchmark {
+			return enginebench.Durable{Dir: dir}
+		}},
+		{"recovery", "Replaying a journal; what a snapshot costs the engine", func(_ *benchFlags, _, dir string) bench.Benchmark {
+			return enginebench.Recovery{Dir: dir}
+		}},
+		{"fix", "Order to execution report over FIX", func(f *benchFlags, exe, dir string) bench.Benchmark {
+			return fix.Benchmark{Exe: exe, Dir: dir, Orders: f.orders}
+		}},
+		{"ws", "The feed against raw writes; idle and stalled clients; order to update", func(f *benchFlags, exe, dir string) bench.Benchmark {
+			return ws.Benchmark{Exe: exe, Dir: dir, Clients: f.clients, Many: f.many, Rounds: f.rounds, Parts: f.parts}
+		}},
+		{"rest", "REST reads against nginx, quotes, and full speed against the limits (needs nginx and wrk)", func(f *benchFlags, exe, dir string) bench.Benchmark {
+			return rest.Benchmark{Exe: exe, Dir: dir, Seconds: f.seconds, Flood: f.flood}
+		}},
+		{"settle", "Builds, submissions, proofs of payment and whole settlements on a local chain (needs Node)", func(f *benchFlags, exe, dir string) bench.Benchmark {
+			return settle.Benchmark{Exe: exe, Dir: dir, Sandbox: demo.FindSandbox(), Trades: f.trades}
+		}},
+		{"cluster", "Three nodes beside one: acknowledgements, rate, failover; what followers and groups cost", func(f *benchFlags, exe, dir string) bench.Benchmark {
+			return clusterbench.Benchmark{Exe: exe, Dir: dir, Failovers: f.failovers, Rounds: f.rounds, Parts: f.parts}
+		}},
+	}
 }
 
 // echoCommand is a child of bench fix.
@@ -125,7 +159,7 @@ func followersCommand() *cobra.Command {
 			if err != nil || n < 0 {
 				return usagef("followers %q: a number from 0", args[0])
 			}
-			return bench.ServeFollowers(cmd.Context(), n, args[1], cmd.InOrStdin(), cmd.OutOrStdout())
+			return clusterbench.ServeFollowers(cmd.Context(), n, args[1], cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
 }
@@ -203,58 +237,6 @@ func (f *benchFlags) recorded(parts ...string) string {
 		root = filepath.Join("..", "shared", "data")
 	}
 	return filepath.Join(append([]string{root, "orderflow"}, parts...)...)
-}
-
-func benchEngine(ctx context.Context, f *benchFlags, _ string) (*bench.Report, error) {
-	return bench.Engine(ctx, bench.EngineOptions{Arena: f.recorded("arena", "normal.bin.zst")})
-}
-
-func benchDurable(ctx context.Context, _ *benchFlags, dir string) (*bench.Report, error) {
-	return bench.Durable(ctx, bench.DurableOptions{Dir: dir})
-}
-
-func benchRecovery(ctx context.Context, _ *benchFlags, dir string) (*bench.Report, error) {
-	return bench.Recovery(ctx, bench.RecoveryOptions{Dir: dir})
-}
-
-func benchFIX(ctx context.Context, f *benchFlags, dir string) (*bench.Report, error) {
-	exe, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	return bench.FIX(ctx, bench.DoorOptions{Exe: exe, Dir: dir, Orders: f.orders})
-}
-
-func benchWS(ctx context.Context, f *benchFlags, dir string) (*bench.Report, error) {
-	exe, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	return bench.WS(ctx, bench.WSOptions{Exe: exe, Dir: dir, Clients: f.clients, Many: f.many, Rounds: f.rounds, Parts: f.parts})
-}
-
-func benchREST(ctx context.Context, f *benchFlags, dir string) (*bench.Report, error) {
-	exe, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	return bench.REST(ctx, bench.RESTOptions{Exe: exe, Dir: dir, Seconds: f.seconds, Flood: f.flood})
-}
-
-func benchSettle(ctx context.Context, f *benchFlags, dir string) (*bench.Report, error) {
-	exe, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	return bench.Settle(ctx, bench.SettleOptions{Exe: exe, Dir: dir, Sandbox: demo.FindSandbox(), Trades: f.trades})
-}
-
-func benchCluster(ctx context.Context, f *benchFlags, dir string) (*bench.Report, error) {
-	exe, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	return bench.Cluster(ctx, bench.ClusterOptions{Exe: exe, Dir: dir, Failovers: f.failovers, Rounds: f.rounds, Parts: f.parts})
 }
 
 // playFlags choose the recorded day and what happens during it.

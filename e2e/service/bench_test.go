@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"blockdesk/bench"
+	clusterbench "blockdesk/bench/cluster"
 	"blockdesk/e2e/programtest"
 	"blockdesk/internal/runtest"
 )
@@ -41,9 +42,9 @@ func TestBenchGroups(t *testing.T) {
 	runtest.NotRaced(t, "it runs a benchmark, and the tests of httpgw race what it asks")
 	t.Parallel()
 	exe := programtest.Binary(t)
-	report, err := bench.Cluster(t.Context(), bench.ClusterOptions{
+	report, err := clusterbench.Benchmark{
 		Exe: exe, Dir: t.TempDir(), Rounds: 1, Tickets: 3, Parts: []string{"groups"},
-	})
+	}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

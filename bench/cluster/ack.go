@@ -1,0 +1,110 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"blockdesk/bench"
+	enginebench "blockdesk/bench/engine"
+	"blockdesk/bench/flow"
+	"blockdesk/bench/yardstick"
+	"blockdesk/persist"
+)
+
+const (
+	// ackRounds are acknowledgements of one command each.
+	ackRounds = 4_000
+	ackWarm   = 400
+	// clusterResting keeps a mix's setup within one frame.
+	clusterResting = 2_000
+)
+
+// ack measures the acknowledgement of one command by a majority of three nodes,
+// and by a single node's journal, beside one fdatasync of 4 KB on the same disk,
+// one after the other in turn.
+func (b *clusterBench) ack(ctx context.Context) (err error) {
+	var ends bench.Closers
+	defer func() { err = errors.Join(err, ends.Close()) }()
+	mix, err := flow.NewMix(flow.MixOptions{Seed: 6, References: true, Resting: clusterResting})
+	if err != nil {
+		return err
+	}
+	work := enginebench.NewWorkload(mix, ackWarm+ackRounds)
+	file, err := yardstick.NewFile(filepath.Join(b.o.Dir, "ack-plain"), 64<<20)
+	if err != nil {
+		return err
+	}
+	ends.Add(file.Close)
+	store, err := enginebench.OpenStore(filepath.Join(b.o.Dir, "ack-single"), 1<<40)
+	if err != nil {
+		return err
+	}
+	ends.Add(store.Close)
+	if _, err := store.Recover(persist.NewestSnapshot, nil); err != nil {
+		return err
+	}
+	g, err := startGroup(ctx, filepath.Join(b.o.Dir, "ack-quorum"))
+	if err != nil {
+		return err
+	}
+	ends.Add(g.ends.Close)
+	page := make([]byte, 4092) // with its checksum 4 KB
+	lanes := []*ackLane{
+		{name: "one fdatasync of 4 KB", one: func(int) error { return file.Append(page) }},
+		{name: "acknowledged by a single node's journal", one: work.AppendTo(store)},
+		{name: fmt.Sprintf("acknowledged by a majority of %d nodes", clusterNodes), one: work.AppendTo(g.term)},
+	}
+	if err := errors.Join(store.Append(0, work.Setup, nil), g.term.Append(0, work.Setup, nil)); err != nil {
+		return err
+	}
+	if err := ackInTurn(ctx, lanes); err != nil {
+		return err
+	}
+	b.judgeAcks(lanes)
+	return nil
+}
+
+// ackLane is one way to make a command durable.
+type ackLane struct {
+	name   string
+	one    func(i int) error
+	series *bench.Series
+}
+
+// ackInTurn has each lane acknowledge each command, one lane after the other, so
+// that all see the same moments of the disk.
+func ackInTurn(ctx context.Context, lanes []*ackLane) error {
+	for _, l := range lanes {
+		l.series = &bench.Series{Name: l.name, Hist: bench.NewHistogram()}
+	}
+	for i := range ackWarm + ackRounds {
+		for _, l := range lanes {
+			start := time.Now()
+			if err := errors.Join(ctx.Err(), l.one(i)); err != nil {
+				return fmt.Errorf("%s: %w", l.name, err)
+			}
+			if i >= ackWarm {
+				l.series.Add(int64(time.Since(start)))
+			}
+		}
+	}
+	return nil
+}
+
+func (b *clusterBench) judgeAcks(lanes []*ackLane) {
+	for _, l := range lanes {
+		l.series.Summary = bench.Summarize(l.series.Hist)
+		b.report.Series = append(b.report.Series, l.series)
+	}
+	one := float64(lanes[0].series.Summary.P50)
+	b.report.Ratios = append(b.report.Ratios,
+		bench.Ratio{Name: "acknowledgement p50, majority / one fdatasync", Value: float64(lanes[2].series.Summary.P50) / one, Goal: goalQuorumAck, AtMost: true},
+		bench.Ratio{Name: "acknowledgement p50, single node / one fdatasync", Value: float64(lanes[1].series.Summary.P50) / one},
+	)
+	b.report.Notes = append(b.report.Notes, fmt.Sprintf(
+		"acknowledgement: frames of one command, from the hand-over to the journal; fdatasync, single node and majority take turns command by command, %d times; the three nodes are in this process and write to the one disk",
+		ackRounds))
+}

@@ -1,0 +1,221 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"blockdesk/bench"
+	"blockdesk/bench/flow"
+	"blockdesk/engine"
+	"blockdesk/persist/fanout"
+)
+
+const (
+	// costBurst commands come at once, costBursts times a second: the matcher wakes
+	// for a burst, so that what is counted is matching and hardly any waking.
+	costBurst  = 1_000
+	costBursts = 100
+	costTurn   = costBurst * costBursts / 2 // commands
+	costRounds = 20
+)
+
+// costLane is a leader with its followers. The first lane publishes nothing; the
+// last is the one before it once more: what two equal lanes differ by is the
+// spread that no difference below it can be told from.
+type costLane struct {
+	name      string
+	publishes bool
+	followers int
+
+	engine             *engine.Engine
+	matcher, journaler pinned
+	child              *followers
+	commands           []engine.Command
+
+	// CPU ns a command, of each turn.
+	matching, journaling, process, following []float64
+	total                                    *bench.Series
+}
+
+// cost measures the CPU time a command of the engine's own thread, the matcher's,
+// without followers and with some, in turn. Each lane has a leader of its own in
+// this process; its NATS server and its followers are a child.
+func (b *clusterBench) cost(ctx context.Context) (err error) {
+	var ends bench.Closers
+	defer func() { err = errors.Join(err, ends.Close()) }()
+	lanes := []*costLane{
+		{name: "nothing published"},
+		{name: "no follower", publishes: true},
+		{name: "1 follower", publishes: true, followers: 1},
+		{name: "4 followers", publishes: true, followers: 4},
+		{name: "no follower, again", publishes: true},
+	}
+	for i, l := range lanes {
+		end, err := l.open(ctx, b.o.Exe, filepath.Join(b.o.Dir, fmt.Sprintf("cost-%d", i)))
+		if err != nil {
+			return fmt.Errorf("%s: %w", l.name, err)
+		}
+		ends.Add(end)
+	}
+	for round := range costRounds + 1 {
+		for i := range lanes {
+			l := lanes[(i+round)%len(lanes)] // none is always behind the same
+			if err := l.turn(ctx, round); err != nil {
+				return fmt.Errorf("%s: %w", l.name, err)
+			}
+		}
+	}
+	b.judgeCost(lanes)
+	return nil
+}
+
+// open starts the lane's leader, and the child that follows it.
+func (l *costLane) open(ctx context.Context, exe, dir string) (end func() error, err error) {
+	var ends bench.Closers
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, ends.Close())
+		}
+	}()
+	l.total = &bench.Series{Name: "engine's thread, " + l.name}
+	mix, err := flow.NewMix(flow.MixOptions{Seed: 9, References: true})
+	if err != nil {
+		return nil, err
+	}
+	setup := mix.Setup()
+	l.commands = mix.Take((costRounds + 1) * costTurn)
+	// The matcher reads the clock, since nothing here expires, and the journaler
+	// calls Append.
+	clock := func() int64 { l.matcher.pin(); return time.Now().UnixNano() }
+	leader, err := openLeader(filepath.Join(dir, "journal"), engine.Options{Clock: clock}, func(j engine.Journal) engine.Journal {
+		return &pinnedJournal{Journal: j, thread: &l.journaler}
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.engine = leader.engine
+	ends.Add(func() error { return leader.ends.Close() })
+	var nats *fanout.Options
+	if l.publishes {
+		if l.child, err = startFollowers(ctx, exe, dir, l.followers); err != nil {
+			return nil, err
+		}
+		ends.Add(l.child.stop)
+		o := natsAt(l.child.url)
+		nats = &o
+	}
+	if err := leader.run(ctx, setup, nats); err != nil {
+		return nil, err
+	}
+	if l.child != nil {
+		err = l.child.level()
+	}
+	return ends.Close, err
+}
+
+// pinned is a goroutine that keeps its thread, so that the kernel counts its CPU
+// time. That makes each of its wake-ups dearer, in every lane alike.
+type pinned struct{ tid atomic.Int64 }
+
+// pin binds the calling goroutine to its thread, the first time.
+func (p *pinned) pin() {
+	if p.tid.Load() == 0 {
+		runtime.LockOSThread()
+		p.tid.Store(int64(unix.Gettid()))
+	}
+}
+
+// pinnedJournal pins who appends.
+type pinnedJournal struct {
+	engine.Journal
+	thread *pinned
+}
+
+func (j *pinnedJournal) Append(prior uint64, a, b []engine.Command) error {
+	j.thread.pin()
+	return j.Journal.Append(prior, a, b)
+}
+
+// costClocks are the CPU times that a turn takes some of.
+type costClocks struct{ matcher, journaler, process, child time.Duration }
+
+func (l *costLane) clocks() (c costClocks, err error) {
+	errs := make([]error, 3)
+	c.matcher, errs[0] = bench.ThreadCPU(int(l.matcher.tid.Load()))
+	c.journaler, errs[1] = bench.ThreadCPU(int(l.journaler.tid.Load()))
+	c.process = bench.ProcessCPU()
+	if l.child != nil {
+		c.child, errs[2] = bench.CPUOf(l.child.cmd.Process.Pid)
+	}
+	return c, errors.Join(errs...)
+}
+
+// turn sends the round's commands; the first round is not counted.
+func (l *costLane) turn(ctx context.Context, round int) error {
+	commands := l.commands[round*costTurn:][:costTurn]
+	before, err := l.clocks()
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	err = bench.OpenLoop(ctx, start, len(commands)/costBurst, costBursts, func(i int) error {
+		return submitAll(ctx, l.engine, commands[i*costBurst:][:costBurst])
+	})
+	if err != nil {
+		return err
+	}
+	elapsed := time.Since(start)
+	time.Sleep(costSettle) // followers apply the last frames
+	after, err := l.clocks()
+	if err != nil || round == 0 {
+		return err
+	}
+	each := func(from, to time.Duration) float64 { return float64(to-from) / float64(len(commands)) }
+	l.matching = append(l.matching, each(before.matcher, after.matcher))
+	l.journaling = append(l.journaling, each(before.journaler, after.journaler))
+	l.process = append(l.process, each(before.process, after.process))
+	l.following = append(l.following, each(before.child, after.child))
+	l.total.Ops += int64(len(commands))
+	l.total.Elapsed += elapsed
+	l.total.CPU += after.matcher - before.matcher
+	return nil
+}
+
+// costSettle is how long followers have for what is under way when a turn ends.
+const costSettle = 20 * time.Millisecond
+
+func (b *clusterBench) judgeCost(lanes []*costLane) {
+	bare := bothMeans(lanes[1].matching, lanes[len(lanes)-1].matching)
+	for _, l := range lanes {
+		b.report.Series = append(b.report.Series, l.total)
+		b.report.Notes = append(b.report.Notes, fmt.Sprintf(
+			"%s: CPU ns a command, median of the turns: engine's thread %.0f (%.0f to %.0f), journaler %.0f, the leader's whole process %.0f, NATS server and followers %.0f",
+			l.name, bench.Middle(slices.Clone(l.matching)), slices.Min(l.matching), slices.Max(l.matching),
+			bench.Middle(slices.Clone(l.journaling)), bench.Middle(slices.Clone(l.process)), bench.Middle(slices.Clone(l.following))))
+		q := bench.Ratio{Name: "engine's thread, CPU a command: " + l.name + " / mean of both without", Value: bench.Paired(l.matching, bare)}
+		if l.followers > 0 {
+			q.Goal, q.AtMost = goalFollowed, true
+		}
+		b.report.Ratios = append(b.report.Ratios, q)
+	}
+	b.report.Notes = append(b.report.Notes, fmt.Sprintf(
+		"cost: %d commands at once %d times a second, %d turns of %d commands a lane; what both lanes without a follower differ by is the spread; the matcher and the journaler keep a thread of their own here, whose CPU time the kernel counts, which makes waking them dearer; the whole process has the client in it",
+		costBurst, costBursts, costRounds, costTurn))
+}
+
+// bothMeans is the mean of a and b, turn by turn.
+func bothMeans(a, b []float64) []float64 {
+	list := make([]float64, min(len(a), len(b)))
+	for i := range list {
+		list[i] = (a[i] + b[i]) / 2
+	}
+	return list
+}

@@ -1,0 +1,99 @@
+package cluster
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"blockdesk/bench"
+)
+
+// followersLevel is what the child of bench cluster says once all are level.
+const followersLevel = "level"
+
+// ServeFollowers is a child of bench cluster: a NATS server in dir and n followers
+// of the leader that publishes there. It writes the server's URL and, when all
+// follow, that they do; it ends when in or ctx does.
+func ServeFollowers(ctx context.Context, n int, dir string, in io.Reader, out io.Writer) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var ends bench.Closers
+	defer func() { err = errors.Join(err, ends.Close()) }()
+	nats, end, err := startNATS(ctx, dir)
+	if err != nil {
+		return err
+	}
+	ends.Add(end)
+	if _, err := fmt.Fprintln(out, nats.URLs[0]); err != nil {
+		return err
+	}
+	for i := range n {
+		o := nats
+		o.Name = fmt.Sprintf("follower %d", i+1)
+		f, err := joinLeader(ctx, o)
+		if err != nil {
+			return err
+		}
+		ends.Add(func() error { return f.ends.Close() })
+		if err := f.run(ctx); err != nil {
+			return err
+		}
+	}
+	if _, err := fmt.Fprintln(out, followersLevel); err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, in)
+	return err
+}
+
+// followers is such a child.
+type followers struct {
+	cmd  *exec.Cmd
+	in   io.Closer
+	said *bufio.Reader
+	url  string
+}
+
+func startFollowers(ctx context.Context, exe, dir string, n int) (*followers, error) {
+	f := &followers{cmd: exec.CommandContext(ctx, exe, "bench", "followers", strconv.Itoa(n), filepath.Join(dir, "nats"))}
+	in, err := f.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := f.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	f.in, f.said = in, bufio.NewReader(out)
+	if err := f.cmd.Start(); err != nil {
+		return nil, err
+	}
+	f.url, err = f.hear()
+	if err != nil {
+		return nil, errors.Join(err, f.stop())
+	}
+	return f, nil
+}
+
+// hear returns the next line that the child says.
+func (f *followers) hear() (string, error) {
+	line, err := f.said.ReadString('\n')
+	return strings.TrimSpace(line), err
+}
+
+// level waits until all follow.
+func (f *followers) level() error {
+	line, err := f.hear()
+	if err == nil && line != followersLevel {
+		err = fmt.Errorf("the followers say %q", line)
+	}
+	return err
+}
+
+func (f *followers) stop() error { return errors.Join(f.in.Close(), f.cmd.Wait()) }

@@ -1,0 +1,322 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"blockdesk/bench"
+	"blockdesk/bench/server"
+)
+
+const (
+	groupTrips  = 100 // requests of a turn with one in flight
+	groupFlight = 32  // connections of a turn under load, one request in flight on each
+	groupLoad   = 50  // requests on each of them
+	// groupRest is how long the processes rest for each round: so long is taken what
+	// they do when nobody asks.
+	groupRest = 250 * time.Millisecond
+
+	otherSymbol   = "92C/SLUSD"
+	symbolsTarget = "/api/v1/market/symbols"
+)
+
+// groupDesk is deskConfig with a second pair, so that each of two groups sells one.
+const groupDesk = server.DeskConfig +
+	`    - {symbol: 92C/SLUSD, base_mint: PLaceho1der92Cmintxxxxxxxxxxxxxxxxxxxxxxxxx, base_decimals: 6, rails: [USDC, SOL], price_source: operator, reference_price_usd: "0.1", corridor_bps: 1000, max_age_s: 3600, inventory: "1000000000"}
+`
+
+// groups measures what it costs to split instruments over two groups, each a process
+// with a single node's journal, beside one process that has all of them.
+func (b *clusterBench) groups(ctx context.Context) error {
+	return errors.Join(b.forwarding(ctx), b.groupRates(ctx))
+}
+
+// splitRig is a service that is split into two groups, and one of the same
+// instruments that is not. All processes are on one core and their clients on
+// another, where there are two: where the kernel puts them is no part of the figures
+// then.
+type splitRig struct {
+	whole, own, other    *server.Server // own has benchSymbol, other otherSymbol
+	serverCore, loadCore int            // negative = any
+	ends                 bench.Closers
+}
+
+func (b *clusterBench) startSplit(ctx context.Context) (r *splitRig, err error) {
+	r = &splitRig{}
+	r.serverCore, r.loadCore, err = bench.TwoCores()
+	if _, missing := bench.FindProgram("taskset"); missing != nil || err != nil {
+		r.serverCore, r.loadCore = -1, -1
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.ends.Close())
+		}
+	}()
+	dir := filepath.Join(b.o.Dir, "groups")
+	config, err := server.RESTConfig(dir, server.OpenLimits)
+	if err != nil {
+		return nil, err
+	}
+	config = strings.Replace(config, server.DeskConfig, groupDesk, 1)
+	if r.whole, err = server.StartOn(ctx, r.serverCore, b.o.Exe, filepath.Join(dir, "whole"), config); err != nil {
+		return nil, err
+	}
+	r.ends.Add(r.whole.Stop)
+	groups, err := server.StartSplit(ctx, r.serverCore, b.o.Exe, dir, config, [][]string{{server.Symbol}, {otherSymbol}})
+	if err != nil {
+		return nil, err
+	}
+	r.own, r.other = groups[0], groups[1]
+	r.ends.Add(r.own.Stop)
+	r.ends.Add(r.other.Stop)
+	return r, r.fill(ctx, b.o.Tickets)
+}
+
+// fill gives both services the same order book of one instrument and the same
+// tickets of both, and waits until all three processes list all of them.
+func (r *splitRig) fill(ctx context.Context, tickets int) error {
+	const levels = 100
+	second := server.Visitor + (tickets+server.TicketsEach-1)/server.TicketsEach
+	err := errors.Join(
+		server.FillBook(ctx, r.whole.Addresses.FIX, levels), server.FillBook(ctx, r.own.Addresses.FIX, levels),
+		server.OfferTickets(r.whole, server.Symbol, tickets, server.Visitor), server.OfferTickets(r.own, server.Symbol, tickets, server.Visitor),
+		server.OfferTickets(r.whole, otherSymbol, tickets, second), server.OfferTickets(r.other, otherSymbol, tickets, server.Visitor),
+	)
+	for _, s := range []*server.Server{r.whole, r.own, r.other} {
+		if err == nil {
+			err = server.AwaitTickets(s.Addresses.Base, 2*tickets)
+		}
+	}
+	return err
+}
+
+// forwarding measures, in turn, a read, a quote and two lists where they are at home,
+// asked of the other group's gateway, and of the process without groups.
+func (b *clusterBench) forwarding(ctx context.Context) (err error) {
+	r, err := b.startSplit(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.ends.Close()) }()
+	if err := b.atRest(ctx, r); err != nil {
+		return err
+	}
+	depth, _, err := server.DepthOf(r.own.Addresses.Base, server.DepthBytes)
+	if err != nil {
+		return err
+	}
+	quotes := make(map[*server.Server]string)
+	for _, s := range []*server.Server{r.whole, r.own} {
+		order, tranche, err := server.FirstOffer(s.Addresses.Base)
+		if err != nil {
+			return err
+		}
+		quotes[s] = fmt.Sprintf(`{"order_id":%q,"tranche_id":%q,"fill_usd":"1000","rail":"USDC"}`, order, tranche)
+	}
+	whole, home, both := []*server.Server{r.whole}, []*server.Server{r.own}, []*server.Server{r.own, r.other}
+	for _, kind := range []groupKind{
+		{"depth", []*groupLane{
+			{name: "without groups", asked: r.whole, working: whole, request: server.GetText(depth)},
+			{name: "own instrument", asked: r.own, working: home, request: server.GetText(depth)},
+			{name: "forwarded", asked: r.other, working: both, request: server.GetText(depth)},
+		}},
+		{"quote", []*groupLane{
+			{name: "without groups", asked: r.whole, working: whole, request: server.PostText(server.QuoteTarget, quotes[r.whole])},
+			{name: "own ticket", asked: r.own, working: home, request: server.PostText(server.QuoteTarget, quotes[r.own])},
+			{name: "forwarded", asked: r.other, working: both, request: server.PostText(server.QuoteTarget, quotes[r.own])},
+		}},
+		{"tickets, gzip", []*groupLane{
+			{name: "without groups", asked: r.whole, working: whole, request: server.GetText(server.TicketsTarget, "Accept-Encoding: gzip")},
+			{name: "merged", asked: r.own, working: home, request: server.GetText(server.TicketsTarget, "Accept-Encoding: gzip")},
+		}},
+		{"symbols", []*groupLane{
+			{name: "without groups", asked: r.whole, working: whole, request: server.GetText(symbolsTarget)},
+			{name: "merged", asked: r.own, working: home, request: server.GetText(symbolsTarget)},
+		}},
+	} {
+		if err := kind.compare(ctx, b, r.loadCore); err != nil {
+			return fmt.Errorf("%s: %w", kind.name, err)
+		}
+	}
+	cores := "all processes share one core, their clients have another"
+	if r.loadCore < 0 {
+		cores = "processes and clients run on any core"
+	}
+	b.report.Notes = append(b.report.Notes, fmt.Sprintf(
+		"groups: three processes of the program, limits at work and durability interval; the lanes of a kind take turns, %d of %d requests one in flight and of %d on each of %d connections; CPU is of the process that is asked, and of both where one forwards; %s; %d tickets of each pair",
+		b.o.Rounds, groupTrips, groupLoad, groupFlight, cores, b.o.Tickets))
+	return nil
+}
+
+// atRest measures what the processes do while nobody asks: groups look at each
+// other's desks and facts.
+func (b *clusterBench) atRest(ctx context.Context, r *splitRig) error {
+	all := []*server.Server{r.whole, r.own, r.other}
+	before, err := cpuOfEach(all)
+	if err != nil {
+		return err
+	}
+	rest := time.Duration(b.o.Rounds) * groupRest
+	select {
+	case <-time.After(rest):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	after, err := cpuOfEach(all)
+	if err != nil {
+		return err
+	}
+	took := func(i int) float64 { return float64((after[i] - before[i]).Microseconds()) / 1e3 / rest.Seconds() }
+	b.report.Notes = append(b.report.Notes, fmt.Sprintf(
+		"groups at rest: %.1f and %.1f ms of CPU a second, %.1f without groups, each in its own process, over %v", took(1), took(2), took(0), rest))
+	return nil
+}
+
+func cpuOfEach(servers []*server.Server) (list []time.Duration, err error) {
+	for _, s := range servers {
+		cpu, err := bench.CPUOf(s.PID())
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, cpu)
+	}
+	return list, nil
+}
+
+// groupKind is one kind of request. Each of its lanes is compared with those before
+// it.
+type groupKind struct {
+	name  string
+	lanes []*groupLane
+}
+
+// groupLane asks one process for one thing.
+type groupLane struct {
+	name    string
+	asked   *server.Server
+	working []*server.Server // whose CPU time counts
+	request []byte
+	core    int // of its clients
+
+	lines          []*server.Line
+	single, loaded *bench.Series
+	cpu            []float64 // ns a request under load, of each turn
+}
+
+// compare takes the lanes in turn. A first turn of each is warm-up.
+func (k *groupKind) compare(ctx context.Context, b *clusterBench, core int) (err error) {
+	var ends bench.Closers
+	defer func() { err = errors.Join(err, ends.Close()) }()
+	for _, l := range k.lanes {
+		l.single = &bench.Series{Name: k.name + ", " + l.name + ", one in flight", Hist: bench.NewHistogram()}
+		l.core = core
+		l.loaded = &bench.Series{Name: fmt.Sprintf("%s, %s, %d in flight", k.name, l.name, groupFlight)}
+		for range groupFlight {
+			one, err := server.DialLine(strings.TrimPrefix(l.asked.Addresses.Base, "http://"))
+			if err != nil {
+				return err
+			}
+			ends.Add(one.Socket.Close)
+			l.lines = append(l.lines, one)
+		}
+	}
+	for round := range b.o.Rounds + 1 {
+		for i := range k.lanes {
+			l := k.lanes[(i+round)%len(k.lanes)] // none is always behind the same
+			if err := l.turn(ctx, round > 0); err != nil {
+				return fmt.Errorf("%s: %w", l.name, err)
+			}
+		}
+	}
+	k.judge(b.report)
+	return nil
+}
+
+// turn asks with one request in flight, for the time that one takes, and with many,
+// for the CPU time of one.
+func (l *groupLane) turn(ctx context.Context, counted bool) error {
+	single, loaded := l.single, l.loaded
+	if !counted {
+		single, loaded = &bench.Series{Hist: bench.NewHistogram()}, &bench.Series{}
+	}
+	if err := l.take(single, groupTrips, func() error {
+		return bench.OnCore(l.core, func() error { return l.lines[0].Trips(ctx, l.request, groupTrips, single.Hist) })
+	}); err != nil {
+		return err
+	}
+	before := loaded.CPU
+	if err := l.take(loaded, groupFlight*groupLoad, func() error {
+		return bench.OnCore(l.core, func() error { return l.flood(ctx) })
+	}); err != nil {
+		return err
+	}
+	if counted {
+		l.cpu = append(l.cpu, float64(loaded.CPU-before)/(groupFlight*groupLoad))
+	}
+	return nil
+}
+
+// flood asks on all connections at once, again and again. One thread does: as many as
+// connections would leave the server waiting for them.
+func (l *groupLane) flood(ctx context.Context) error {
+	for range groupLoad {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		for _, one := range l.lines {
+			if _, err := one.Socket.Write(l.request); err != nil {
+				return err
+			}
+		}
+		for _, one := range l.lines {
+			if err := one.Answer(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// take adds what n requests took to a series.
+func (l *groupLane) take(s *bench.Series, n int64, ask func() error) error {
+	before, err := cpuOfEach(l.working)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	if err := ask(); err != nil {
+		return err
+	}
+	s.Elapsed += time.Since(start)
+	after, err := cpuOfEach(l.working)
+	if err != nil {
+		return err
+	}
+	for i := range after {
+		s.CPU += after[i] - before[i]
+	}
+	s.Ops += n
+	return nil
+}
+
+func (k *groupKind) judge(r *bench.Report) {
+	for _, l := range k.lanes {
+		l.single.Summary = bench.Summarize(l.single.Hist)
+		r.Series = append(r.Series, l.single, l.loaded)
+		r.Notes = append(r.Notes, fmt.Sprintf("%s, %s: CPU µs a request under load, median of the turns %.1f (%.1f to %.1f)",
+			k.name, l.name, bench.Middle(slices.Clone(l.cpu))/1e3, slices.Min(l.cpu)/1e3, slices.Max(l.cpu)/1e3))
+	}
+	for i, l := range k.lanes {
+		for _, base := range k.lanes[:i] {
+			names := fmt.Sprintf("%s: %s / %s", k.name, l.name, base.name)
+			r.Ratios = append(r.Ratios,
+				bench.Ratio{Name: names + ", p50", Value: float64(l.single.Summary.P50) / float64(base.single.Summary.P50)},
+				bench.Ratio{Name: names + ", CPU under load", Value: bench.Paired(l.cpu, base.cpu)})
+		}
+	}
+}

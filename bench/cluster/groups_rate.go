@@ -1,0 +1,114 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"blockdesk/bench"
+	"blockdesk/bench/flow"
+	"blockdesk/engine"
+)
+
+// splitTurn is a turn's commands: all to one engine, or half of them to each of two.
+const splitTurn = 50_000
+
+// splitLane is the engines that share the commands of a turn, each with a producer.
+type splitLane struct {
+	name     string
+	engines  []*engine.Engine
+	commands [][]engine.Command // of each engine
+	total    *bench.Series
+	rates    []float64 // commands a second, of each turn
+	cpu      []float64 // ns a command, of each turn
+}
+
+// groupRates measures commands a second through one engine of two instruments, in
+// turn with two engines of one instrument each, whose commands are counted together.
+// Both share this machine's cores and its disk: it shows what a second engine costs,
+// and not what a second machine gains.
+func (b *clusterBench) groupRates(ctx context.Context) (err error) {
+	var ends bench.Closers
+	defer func() { err = errors.Join(err, ends.Close()) }()
+	one, two := &splitLane{name: "one group of two instruments"}, &splitLane{name: "two groups of one instrument, together"}
+	const resting = 17_000
+	for _, e := range []struct {
+		lane *splitLane
+		mix  flow.MixOptions
+		of   int // engines in its lane
+	}{
+		{one, flow.MixOptions{Seed: 11, References: true, Resting: resting, Instruments: 2}, 1},
+		{two, flow.MixOptions{Seed: 12, References: true, Resting: resting / 2}, 2},
+		{two, flow.MixOptions{Seed: 13, References: true, Resting: resting / 2}, 2},
+	} {
+		mix, err := flow.NewMix(e.mix)
+		if err != nil {
+			return err
+		}
+		setup := mix.Setup()
+		e.lane.commands = append(e.lane.commands, mix.Take((b.o.Rounds+1)*splitTurn/e.of))
+		leader, err := openLeader(filepath.Join(b.o.Dir, fmt.Sprintf("split-%d", e.mix.Seed)), engine.Options{}, nil)
+		if err != nil {
+			return err
+		}
+		ends.Add(func() error { return leader.ends.Close() })
+		if err := leader.run(ctx, setup, nil); err != nil {
+			return err
+		}
+		e.lane.engines = append(e.lane.engines, leader.engine)
+	}
+	lanes := []*splitLane{one, two}
+	for _, l := range lanes {
+		l.total = &bench.Series{Name: l.name}
+	}
+	for round := range b.o.Rounds + 1 {
+		for i := range lanes {
+			l := lanes[(i+round)%len(lanes)]
+			if err := l.turn(ctx, round); err != nil {
+				return fmt.Errorf("%s: %w", l.name, err)
+			}
+		}
+	}
+	b.judgeSplit(one, two)
+	return nil
+}
+
+// turn sends the round's commands; the first round is not counted.
+func (l *splitLane) turn(ctx context.Context, round int) error {
+	s, err := bench.NewReport("").Measure(l.name, splitTurn, nil, func() error {
+		all, ctx := errgroup.WithContext(ctx)
+		for i, e := range l.engines {
+			each := splitTurn / len(l.engines)
+			commands := l.commands[i][round*each:][:each]
+			all.Go(func() error { return submitAll(ctx, e, commands) })
+		}
+		return all.Wait()
+	})
+	if err != nil || round == 0 {
+		return err
+	}
+	l.rates = append(l.rates, s.Rate())
+	l.cpu = append(l.cpu, float64(s.CPU)/splitTurn)
+	l.total.Ops += s.Ops
+	l.total.Elapsed += s.Elapsed
+	l.total.CPU += s.CPU
+	return nil
+}
+
+func (b *clusterBench) judgeSplit(one, two *splitLane) {
+	b.report.Series = append(b.report.Series, one.total, two.total)
+	b.report.Ratios = append(b.report.Ratios,
+		bench.Ratio{Name: "commands a second, two groups together / one, median of the turns", Value: bench.Paired(two.rates, one.rates)},
+		bench.Ratio{Name: "CPU a command, two groups / one, median of the turns", Value: bench.Paired(two.cpu, one.cpu)})
+	for _, l := range []*splitLane{one, two} {
+		b.report.Notes = append(b.report.Notes, fmt.Sprintf("%s: %.0f commands a second, median of the turns (%.0f to %.0f)",
+			l.name, bench.Middle(slices.Clone(l.rates)), slices.Min(l.rates), slices.Max(l.rates)))
+	}
+	b.report.Notes = append(b.report.Notes, fmt.Sprintf(
+		"commands of groups: the mix with a client's id on every command, %d turns of %d, one producer an engine; engines, producers and journals share this machine's cores and its one disk, so it is what a second group costs, and says nothing of what a second machine gains; no doors and no consumers",
+		b.o.Rounds, splitTurn))
+}
