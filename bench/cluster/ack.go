@@ -22,10 +22,10 @@ const (
 	clusterResting = 2_000
 )
 
-// ack measures the acknowledgement of one command by a majority of three nodes,
+// measureAck measures the acknowledgement of one command by a majority of three nodes,
 // and by a single node's journal, beside one fdatasync of 4 KB on the same disk,
 // one after the other in turn.
-func (b *clusterBench) ack(ctx context.Context) (err error) {
+func measureAck(ctx context.Context, b *clusterBench) (err error) {
 	var ends bench.Closers
 	defer func() { err = errors.Join(err, ends.Close()) }()
 	mix, err := flow.NewMix(flow.MixOptions{Seed: 6, References: true, Resting: clusterResting})
@@ -63,7 +63,7 @@ func (b *clusterBench) ack(ctx context.Context) (err error) {
 	if err := ackInTurn(ctx, lanes); err != nil {
 		return err
 	}
-	b.judgeAcks(lanes)
+	judgeAcks(b, lanes)
 	return nil
 }
 
@@ -94,7 +94,7 @@ func ackInTurn(ctx context.Context, lanes []*ackLane) error {
 	return nil
 }
 
-func (b *clusterBench) judgeAcks(lanes []*ackLane) {
+func judgeAcks(b *clusterBench, lanes []*ackLane) {
 	for _, l := range lanes {
 		l.series.Summary = bench.Summarize(l.series.Hist)
 		b.report.Series = append(b.report.Series, l.series)

@@ -61,14 +61,17 @@ func (o Benchmark) Run(ctx context.Context) (*bench.Report, error) {
 	o.Rounds = cmp.Or(o.Rounds, clusterDefaultRounds)
 	o.Tickets = cmp.Or(o.Tickets, clusterDefaultTickets)
 	b := &clusterBench{o: o, report: bench.NewReport("cluster")}
+	of := func(measure func(context.Context, *clusterBench) error) func(context.Context) error {
+		return func(ctx context.Context) error { return measure(ctx, b) }
+	}
 	return b.report, bench.RunParts(ctx, b.o.Parts, []bench.Part{
-		{Name: "ack", Run: b.ack},
-		{Name: "rate", Run: b.rate},
-		{Name: "lag", Run: b.lag},
-		{Name: "cost", Run: b.cost},
-		{Name: "failover", Run: b.failover},
-		{Name: "groups", Run: b.groups},
-		{Name: "units", Run: b.units},
+		{Name: "ack", Run: of(measureAck)},
+		{Name: "rate", Run: of(measureRate)},
+		{Name: "lag", Run: of(measureLag)},
+		{Name: "cost", Run: of(measureCost)},
+		{Name: "failover", Run: of(measureFailover)},
+		{Name: "groups", Run: of(measureGroups)},
+		{Name: "units", Run: of(measureUnits)},
 	})
 }
 

@@ -45,10 +45,10 @@ type costLane struct {
 	total                                    *bench.Series
 }
 
-// cost measures the CPU time a command of the engine's own thread, the matcher's,
+// measureCost measures the CPU time a command of the engine's own thread, the matcher's,
 // without followers and with some, in turn. Each lane has a leader of its own in
 // this process; its NATS server and its followers are a child.
-func (b *clusterBench) cost(ctx context.Context) (err error) {
+func measureCost(ctx context.Context, b *clusterBench) (err error) {
 	var ends bench.Closers
 	defer func() { err = errors.Join(err, ends.Close()) }()
 	lanes := []*costLane{
@@ -73,7 +73,7 @@ func (b *clusterBench) cost(ctx context.Context) (err error) {
 			}
 		}
 	}
-	b.judgeCost(lanes)
+	judgeCost(b, lanes)
 	return nil
 }
 
@@ -192,7 +192,7 @@ func (l *costLane) turn(ctx context.Context, round int) error {
 // costSettle is how long followers have for what is under way when a turn ends.
 const costSettle = 20 * time.Millisecond
 
-func (b *clusterBench) judgeCost(lanes []*costLane) {
+func judgeCost(b *clusterBench, lanes []*costLane) {
 	bare := bothMeans(lanes[1].matching, lanes[len(lanes)-1].matching)
 	for _, l := range lanes {
 		b.report.Series = append(b.report.Series, l.total)

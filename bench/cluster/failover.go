@@ -24,10 +24,10 @@ const (
 	failoverRest = 1200 * time.Millisecond
 )
 
-// failover kills the leader of three processes of the program, again and again,
+// measureFailover kills the leader of three processes of the program, again and again,
 // and takes the time from SIGKILL until a client that orders without end has the
 // next acknowledgement, logon at the new leader included.
-func (b *clusterBench) failover(ctx context.Context) (err error) {
+func measureFailover(ctx context.Context, b *clusterBench) (err error) {
 	var ends bench.Closers
 	defer func() { err = errors.Join(err, ends.Close()) }()
 	dir := filepath.Join(b.o.Dir, "failover")
@@ -56,7 +56,7 @@ func (b *clusterBench) failover(ctx context.Context) (err error) {
 	if err := ordering(); err != nil {
 		return err
 	}
-	b.judgeFailovers(split, p.calm)
+	judgeFailovers(b, split, p.calm)
 	return nil
 }
 
@@ -151,7 +151,7 @@ func (f *failoverSplit) add(killed time.Time, log string, after probe) {
 	f.taken.Add(max(int64(after.logon.Sub(built)), 1))
 }
 
-func (b *clusterBench) judgeFailovers(f *failoverSplit, calm *bench.Series) {
+func judgeFailovers(b *clusterBench, f *failoverSplit, calm *bench.Series) {
 	for _, s := range []*bench.Series{calm, f.elected, f.built, f.taken, f.ordered, f.whole} {
 		s.Summary = bench.Summarize(s.Hist)
 		b.report.Series = append(b.report.Series, s)

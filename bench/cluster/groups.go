@@ -30,14 +30,14 @@ const groupDesk = server.DeskConfig +
 	`    - {symbol: 92C/SLUSD, base_mint: PLaceho1der92Cmintxxxxxxxxxxxxxxxxxxxxxxxxx, base_decimals: 6, rails: [USDC, SOL], price_source: operator, reference_price_usd: "0.1", corridor_bps: 1000, max_age_s: 3600, inventory: "1000000000"}
 `
 
-// groups measures what it costs to split instruments over two groups, each a process
+// measureGroups measures what it costs to split instruments over two groups, each a process
 // with a single node's journal, beside one process that has all of them.
-func (b *clusterBench) groups(ctx context.Context) error {
-	return errors.Join(b.forwarding(ctx), b.groupRates(ctx))
+func measureGroups(ctx context.Context, b *clusterBench) error {
+	return errors.Join(measureForwarding(ctx, b), measureGroupRates(ctx, b))
 }
 
 // splitRig is a service that is split into two groups, and one of the same
-// instruments that is not. All processes are on one core and their clients on
+// measureInstruments that is not. All processes are on one core and their clients on
 // another, where there are two: where the kernel puts them is no part of the figures
 // then.
 type splitRig struct {
@@ -46,7 +46,7 @@ type splitRig struct {
 	ends                 bench.Closers
 }
 
-func (b *clusterBench) startSplit(ctx context.Context) (r *splitRig, err error) {
+func startSplit(ctx context.Context, b *clusterBench) (r *splitRig, err error) {
 	r = &splitRig{}
 	r.serverCore, r.loadCore, err = bench.TwoCores()
 	if _, missing := bench.FindProgram("taskset"); missing != nil || err != nil {
@@ -95,15 +95,15 @@ func (r *splitRig) fill(ctx context.Context, tickets int) error {
 	return err
 }
 
-// forwarding measures, in turn, a read, a quote and two lists where they are at home,
+// measureForwarding measures, in turn, a read, a quote and two lists where they are at home,
 // asked of the other group's gateway, and of the process without groups.
-func (b *clusterBench) forwarding(ctx context.Context) (err error) {
-	r, err := b.startSplit(ctx)
+func measureForwarding(ctx context.Context, b *clusterBench) (err error) {
+	r, err := startSplit(ctx, b)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.ends.Close()) }()
-	if err := b.atRest(ctx, r); err != nil {
+	if err := measureAtRest(ctx, b, r); err != nil {
 		return err
 	}
 	depth, _, err := server.DepthOf(r.own.Addresses.Base, server.DepthBytes)
@@ -153,9 +153,9 @@ func (b *clusterBench) forwarding(ctx context.Context) (err error) {
 	return nil
 }
 
-// atRest measures what the processes do while nobody asks: groups look at each
+// measureAtRest measures what the processes do while nobody asks: groups look at each
 // other's desks and facts.
-func (b *clusterBench) atRest(ctx context.Context, r *splitRig) error {
+func measureAtRest(ctx context.Context, b *clusterBench, r *splitRig) error {
 	all := []*server.Server{r.whole, r.own, r.other}
 	before, err := cpuOfEach(all)
 	if err != nil {

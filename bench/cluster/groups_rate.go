@@ -27,11 +27,11 @@ type splitLane struct {
 	cpu      []float64 // ns a command, of each turn
 }
 
-// groupRates measures commands a second through one engine of two instruments, in
+// measureGroupRates measures commands a second through one engine of two instruments, in
 // turn with two engines of one instrument each, whose commands are counted together.
 // Both share this machine's cores and its disk: it shows what a second engine costs,
 // and not what a second machine gains.
-func (b *clusterBench) groupRates(ctx context.Context) (err error) {
+func measureGroupRates(ctx context.Context, b *clusterBench) (err error) {
 	var ends bench.Closers
 	defer func() { err = errors.Join(err, ends.Close()) }()
 	one, two := &splitLane{name: "one group of two instruments"}, &splitLane{name: "two groups of one instrument, together"}
@@ -73,7 +73,7 @@ func (b *clusterBench) groupRates(ctx context.Context) (err error) {
 			}
 		}
 	}
-	b.judgeSplit(one, two)
+	judgeSplit(b, one, two)
 	return nil
 }
 
@@ -99,7 +99,7 @@ func (l *splitLane) turn(ctx context.Context, round int) error {
 	return nil
 }
 
-func (b *clusterBench) judgeSplit(one, two *splitLane) {
+func judgeSplit(b *clusterBench, one, two *splitLane) {
 	b.report.Series = append(b.report.Series, one.total, two.total)
 	b.report.Ratios = append(b.report.Ratios,
 		bench.Ratio{Name: "commands a second, two groups together / one, median of the turns", Value: bench.Paired(two.rates, one.rates)},

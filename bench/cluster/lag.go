@@ -22,10 +22,10 @@ const (
 	lagSeconds = 10
 )
 
-// lag measures how far a follower's view is behind its leader's at a fixed rate,
+// measureLag measures how far a follower's view is behind its leader's at a fixed rate,
 // open loop: the leader's journal syncs, its frames go over the embedded server,
 // and both have a feed that makes the views which readers see.
-func (b *clusterBench) lag(ctx context.Context) (err error) {
+func measureLag(ctx context.Context, b *clusterBench) (err error) {
 	var ends bench.Closers
 	defer func() { err = errors.Join(err, ends.Close()) }()
 	mix, err := flow.NewMix(flow.MixOptions{Seed: 8, References: true})
@@ -68,7 +68,7 @@ func (b *clusterBench) lag(ctx context.Context) (err error) {
 	if err := driveViews(ctx, l.engine, commands, atLeader, atFollower); err != nil {
 		return err
 	}
-	b.judgeLag(atLeader, atFollower, f.follower.Stats().Gaps.Load()-gaps)
+	judgeLag(b, atLeader, atFollower, f.follower.Stats().Gaps.Load()-gaps)
 	frames, bytes = published.Frames.Load()-frames, published.Bytes.Load()-bytes
 	b.report.Notes = append(b.report.Notes, fmt.Sprintf(
 		"frames: %.0f bytes a command, with the frame's head, in the journal and to each follower; %.1f commands a frame at this rate",
@@ -152,7 +152,7 @@ func driveViews(ctx context.Context, e *engine.Engine, commands []engine.Command
 // lagUnshown is more than the commands at the end that change no view.
 const lagUnshown = 100
 
-func (b *clusterBench) judgeLag(atLeader, atFollower *viewWatch, gaps uint64) {
+func judgeLag(b *clusterBench, atLeader, atFollower *viewWatch, gaps uint64) {
 	name := fmt.Sprintf("view, %d/s: ", lagRate)
 	mine := &bench.Series{Name: name + "due to the leader's", Hist: bench.NewHistogram()}
 	theirs := &bench.Series{Name: name + "due to the follower's", Hist: bench.NewHistogram()}

@@ -22,10 +22,10 @@ const (
 	rateNap = 20 * time.Microsecond
 )
 
-// rate measures commands a second through an engine whose journal is a majority of
+// measureRate measures commands a second through an engine whose journal is a majority of
 // three nodes, in turn with one whose journal is a single node's: the same
 // commands, from one producer that never waits, until all are durable.
-func (b *clusterBench) rate(ctx context.Context) (err error) {
+func measureRate(ctx context.Context, b *clusterBench) (err error) {
 	var ends bench.Closers
 	defer func() { err = errors.Join(err, ends.Close()) }()
 	mix, err := flow.NewMix(flow.MixOptions{Seed: 7, References: true})
@@ -62,7 +62,7 @@ func (b *clusterBench) rate(ctx context.Context) (err error) {
 			}
 		}
 	}
-	b.judgeRates(lanes[0], lanes[1])
+	judgeRates(b, lanes[0], lanes[1])
 	return nil
 }
 
@@ -147,7 +147,7 @@ func (l *rateLane) turn(ctx context.Context, commands []engine.Command, counted 
 	return nil
 }
 
-func (b *clusterBench) judgeRates(majority, single *rateLane) {
+func judgeRates(b *clusterBench, majority, single *rateLane) {
 	for _, l := range []*rateLane{majority, single} {
 		total := &bench.Series{Name: l.name}
 		for _, s := range l.turns {

@@ -27,14 +27,14 @@ const (
 	unitQuiet    = 5 * time.Second
 )
 
-// units measures what docs/scale.md counts with and no other part says.
-func (b *clusterBench) units(ctx context.Context) error {
-	return errors.Join(b.instruments(ctx), b.sessions(ctx))
+// measureUnits measures what docs/scale.md counts with and no other part says.
+func measureUnits(ctx context.Context, b *clusterBench) error {
+	return errors.Join(measureInstruments(ctx, b), measureSessions(ctx, b))
 }
 
-// instruments compares the engine's work a command over one instrument with that
+// measureInstruments compares the engine's work a command over one instrument with that
 // over many, and measures the memory of each.
-func (b *clusterBench) instruments(ctx context.Context) error {
+func measureInstruments(ctx context.Context, b *clusterBench) error {
 	counts := []int{1, 100, 1000}
 	flows := make([][2][]engine.Command, len(counts))
 	for i, n := range counts {
@@ -75,9 +75,9 @@ func (b *clusterBench) instruments(ctx context.Context) error {
 	return nil
 }
 
-// sessions measures the memory and the idle CPU time of FIX sessions that are logged
+// measureSessions measures the memory and the idle CPU time of FIX sessions that are logged
 // on to a server.
-func (b *clusterBench) sessions(ctx context.Context) (err error) {
+func measureSessions(ctx context.Context, b *clusterBench) (err error) {
 	var ends bench.Closers
 	defer func() { err = errors.Join(err, ends.Close()) }()
 	dir := filepath.Join(b.o.Dir, "units")

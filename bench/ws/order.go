@@ -25,9 +25,9 @@ const (
 	wsPerSecond    = 200
 )
 
-// order measures the time from sending an order over FIX to a running server to
+// measureOrder measures the time from sending an order over FIX to a running server to
 // the l2 update at each of some WebSocket clients.
-func (b *wsBench) order(ctx context.Context) (err error) {
+func measureOrder(ctx context.Context, b *wsBench) (err error) {
 	srv, stop, err := server.StartBook(ctx, b.o.Exe, b.o.Dir, "ws", "interval")
 	if err != nil {
 		return err

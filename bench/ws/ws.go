@@ -85,6 +85,6 @@ func (b *wsBench) run(ctx context.Context) error {
 		{Name: "fanout", Run: b.fanout},
 		{Name: "idle", Run: b.idle},
 		{Name: "stalled", Run: b.stalled},
-		{Name: "order", Run: b.order},
+		{Name: "order", Run: func(ctx context.Context) error { return measureOrder(ctx, b) }},
 	})
 }

@@ -4,19 +4,13 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
-	"path"
 	"slices"
 )
 
 // A package-level variable is a table: its initial value is its value for ever.
 // checkGlobals finds those that a function of the package assigns to, in whole
 // or in part, and those whose type exists to be changed.
-func (c *checker) checkGlobals() {
-	packages := map[string][]*source{}
-	for _, s := range c.product {
-		dir := path.Dir(s.name)
-		packages[dir] = append(packages[dir], s)
-	}
+func (c *checker) checkGlobals(packages map[string][]*source) {
 	for _, files := range packages {
 		globals := map[string]bool{}
 		for _, s := range files {

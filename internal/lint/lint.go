@@ -13,6 +13,8 @@
 //   - goroutine: a go statement stands in a function named Run, bench aside.
 //   - global: no package-level variable changes.
 //   - length: a Go file has at most 600 lines and a function 70, tests aside.
+//   - package: a package has at most 6,000 lines and 40 files, tests aside.
+//   - methods: the methods of a type stand in at most five files.
 //   - sleep: a test waits for a condition (internal/await). A time.Sleep that stays
 //     has a comment "sleep: and the reason" on its line or on the line above.
 //   - path: no tracked text names a path of the machine it was written on.
@@ -78,7 +80,9 @@ func Check(tree fs.FS, files []string, allow string) ([]Problem, error) {
 			return nil, err
 		}
 	}
-	c.checkGlobals()
+	packages := c.packages()
+	c.checkGlobals(packages)
+	c.checkPackages(packages)
 	for _, e := range c.allowed {
 		if !e.used {
 			c.report(allowFile, e.line, "allow", fmt.Sprintf("%s %s is not needed: delete the line", e.rule, e.what))
@@ -90,8 +94,8 @@ func Check(tree fs.FS, files []string, allow string) ([]Problem, error) {
 	return c.problems, nil
 }
 
-// allowFile lists the excused findings, one a line: rule, file or file:name,
-// and the reason. Empty lines and lines that begin with # say nothing.
+// allowFile lists the excused findings, one a line: rule, file or file:name (a folder
+// for the rules of packages), and the reason. Empty lines and lines that begin with # say nothing.
 const allowFile = "internal/lint/allow.txt"
 
 type excuse struct {
@@ -144,6 +148,16 @@ type source struct {
 	file *ast.File
 	// lines of the whole file
 	lines int
+}
+
+// packages returns the product's files by folder.
+func (c *checker) packages() map[string][]*source {
+	packages := map[string][]*source{}
+	for _, s := range c.product {
+		dir := path.Dir(s.name)
+		packages[dir] = append(packages[dir], s)
+	}
+	return packages
 }
 
 func (s *source) line(p token.Pos) int { return s.fset.Position(p).Line }
