@@ -142,7 +142,7 @@ func (d *Desk) send(f *flight, r rfq.Request, w *waiter) error {
 	if d.follow.storeless() {
 		return ErrReadOnly
 	}
-	f.token = newToken(d.o.Group)
+	f.token = NewToken(d.o.Group)
 	r.Head().Token = f.token
 	f.claim = claimOf(r)
 	commands, err := engine.DeskCommands(w.commands[:0], r)
@@ -184,11 +184,11 @@ func (d *Desk) await(f *flight, w *waiter) (result *Result, placeKept bool, err 
 	return nil, placeKept, err
 }
 
-// newToken returns a random number, not 0. The ids of quotes and claims are
-// tokens, and who knows a quote's id can use it up, so nobody may guess one. Two
-// alike among all that the machine remembers are not to be expected; it refuses
-// the second. It bears the group.
-func newToken(group market.GroupID) uint64 {
+// NewToken returns a random number, not 0, for a request's Token. The ids of quotes and
+// claims are tokens, and a client that knows a quote's id can use it up, so nobody may
+// guess one. Two alike among all that the machine remembers are not to be expected; it
+// refuses the second. It bears the group. Any goroutine.
+func NewToken(group market.GroupID) uint64 {
 	for {
 		var b [8]byte
 		_, _ = rand.Read(b[:]) // never fails: it ends the program instead

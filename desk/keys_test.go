@@ -359,7 +359,7 @@ func TestKeyOfAnotherDoor(t *testing.T) {
 		var tokens []uint64
 		for range 2 {
 			req := keyed(quote(ticket), 1, 1)
-			req.Token = newToken(0)
+			req.Token = NewToken(0)
 			tokens = append(tokens, req.Token)
 			commands, err := engine.DeskCommands(nil, req)
 			if err != nil {

@@ -357,7 +357,7 @@ func TestStoreFails(t *testing.T) {
 	}
 	before := r.View().Seq
 	withdraw := &rfq.WithdrawTicket{Ticket: ticket}
-	withdraw.Token = newToken(0)
+	withdraw.Token = NewToken(0)
 	commands, err := engine.DeskCommands(nil, withdraw)
 	if err != nil {
 		t.Fatal(err)

@@ -129,7 +129,7 @@ func (d *harness) post(in market.InstrumentID, dollars ...uint64) {
 // for.
 func (d *harness) ask(r rfq.Request) {
 	d.t.Helper()
-	r.Head().Token = newToken(0)
+	r.Head().Token = desk.NewToken(0)
 	commands, err := engine.DeskCommands(nil, r)
 	if err == nil {
 		err = d.engine.SubmitAll(commands)

@@ -2,11 +2,10 @@ package fixgw
 
 import (
 	"bytes"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"strings"
 
+	"blockdesk/desk"
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
@@ -141,7 +140,7 @@ func refuseDesk(reason event.Reason) *wire.Refusal {
 // submitDesk hands a request to the engine under entry's name.
 func (s *blotter) submitDesk(request rfq.Request, entry *ref) *wire.Refusal {
 	head := request.Head()
-	head.Token, head.Ref = newToken(s.gateway.options.Group), entry.clOrdID
+	head.Token, head.Ref = desk.NewToken(s.gateway.options.Group), entry.clOrdID
 	entry.id = market.OrderID(head.Token)
 	if entry.claim != nil {
 		entry.claim.ID = market.ClaimID(head.Token)
@@ -181,18 +180,6 @@ func (s *blotter) enterDesk(entry *ref) *wire.Refusal {
 		return wire.Refuse(wire.QuoteRejExceedsLimit, wire.CodeOverloaded, "%d requests of this session wait for an answer", s.gateway.options.MaxPendingOrders)
 	}
 	return nil
-}
-
-// newToken returns the number that a quote or claim will have: random, so that
-// nobody can guess one, and not 0. It bears the group.
-func newToken(group market.GroupID) uint64 {
-	var b [8]byte
-	for {
-		_, _ = rand.Read(b[:]) // it never fails
-		if n := market.GroupWord(group, binary.LittleEndian.Uint64(b[:])); n != 0 {
-			return n
-		}
-	}
 }
 
 // rejectQuoteRequest answers an R that is not passed on.
